@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * libjobstack: a durable queue of files, kept in MySQL or MariaDB.
+ *
+ * Words.  A STACK is a named list of ENTRIES; an entry is one datapath (any bytes but NUL) to process.  A CLAIM is a set
+ * of entries in a worker's hands; an ATTEMPT is one run of a command on one entry, with one outcome.  A DEAD entry has
+ * used up its attempts and waits for a person.  A LEASE is the time a worker may be silent before its claims go back.
+ *
+ * Results.  Every function that can fail returns 0 for success, 1 for an ordinary "nothing" (the stack is empty, the
+ * lease is gone), or a negative JOBSTACK_E... code, and then fills the caller's error object, if there is one.  On a
+ * failure nothing has changed in the database, unless the function says otherwise.
+ *
+ * Threads.  A handle, and all that was made from it, may be used by one thread at a time.  Handles are independent of
+ * each other.  The library starts no threads, installs no signal handlers, prints nothing and reads no environment.
+ * It never uses a connection in a child process; a child that was forked must not touch its parent's handle.
+ *
+ * Ownership.  Pointers that go in are only read during the call.  What a function allocates is freed by the function
+ * named at its prototype; those take NULL, and keep errno.
+ *
+ * Units.  Times named ..._us are microseconds.  A MOMENT is a CLOCK_MONOTONIC time of this host in microseconds
+ * (jobstack_now_us); the library turns it into the server's time, so that a wrong clock on a node harms nothing.
+ *
+ * The idea of popping with SELECT ... FOR UPDATE is as old as queues in databases; storing what nobody has claimed as
+ * intervals, so that a pop touches one small row, is explained in docs/DESIGN.md.
+ */
+#ifndef JOBSTACK_JOBSTACK_H
+#define JOBSTACK_JOBSTACK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define JOBSTACK_VERSION_MAJOR 0
+#define JOBSTACK_VERSION_MINOR 1
+#define JOBSTACK_VERSION_PATCH 0
+#define JOBSTACK_VERSION "0.1.0"
+
+/* Limits, in bytes and entries. */
+#define JOBSTACK_DATAPATH_MAX 4096 /* a datapath, without a terminator */
+#define JOBSTACK_STACK_MAX 128	   /* a stack's name: letters, digits and . _ - + = @ : , not first - or . */
+#define JOBSTACK_POP_MAX 500	   /* entries that one pop may claim */
+
+/* Results.  The negative of EUSAGE, ENODB, EBUG and EPERM is the exit status that the command gives. */
+#define JOBSTACK_OK 0
+#define JOBSTACK_NOTHING 1   /* nothing to pop; the lease is gone; closed already with another outcome */
+#define JOBSTACK_EUSAGE (-2) /* an argument is wrong: a bad name, a value out of range */
+#define JOBSTACK_EMISSING (-3)	/* no such stack, or no such entry */
+#define JOBSTACK_ECONFLICT (-4) /* what is asked for does not fit the state things are in */
+#define JOBSTACK_EINPUT (-5)	/* a datapath in the input is bad */
+#define JOBSTACK_EFILE (-6)	/* a local file can't be read or written */
+#define JOBSTACK_ESCHEMA (-7)	/* the schema is missing, older or newer than this library */
+#define JOBSTACK_ENODB (-69)	/* the database can't be reached, or can't work (its disk is full) */
+#define JOBSTACK_EBUG (-70)	/* a bug of ours, or no memory */
+#define JOBSTACK_EPERM (-77)	/* the server or an option file's mode says no */
+#define JOBSTACK_ESTOPPED (-130) /* the caller's callback, or its stop flag, asked to stop */
+
+/* What went wrong, in words.  The caller owns it; start it as {0} or JOBSTACK_ERROR_INIT.  The first error wins: a text
+ * that is there is not overwritten.  The text has no newline and no secret. */
+struct jobstack_error {
+	int code;	       /* JOBSTACK_E... */
+	unsigned server_errno; /* the server's or connector's own number, or 0 */
+	char text[1000];       /* cut at this length */
+};
+#define JOBSTACK_ERROR_INIT {0, 0, {0}}
+
+struct jobstack;	/* a handle: one connection, opened when it is needed */
+struct jobstack_worker; /* a worker that this process has registered */
+
+/* Bytes that somebody else owns. */
+struct jobstack_bytes {
+	const void *data;
+	size_t len;
+};
+
+enum jobstack_level { JOBSTACK_LOG_ERROR, JOBSTACK_LOG_WARNING, JOBSTACK_LOG_INFO, JOBSTACK_LOG_DEBUG };
+
+/* Called with each message of the library.  TEXT has no newline and no secret, and is only valid during the call. */
+typedef void jobstack_log_fn(void *ctx, enum jobstack_level level, const char *text);
+
+/* ------------------------------------------------------------------------------------------------ version and time */
+
+/* The version of the library that runs, as "MAJOR.MINOR.PATCH"; a constant. */
+const char *jobstack_version(void);
+
+/* The schema version that this library works with. */
+unsigned jobstack_schema_version(void);
+
+/* A moment: CLOCK_MONOTONIC in microseconds. */
+int64_t jobstack_now_us(void);
+
+/* ---------------------------------------------------------------------------------------------------------- handles */
+
+struct jobstack_options {
+	size_t size; /* sizeof(struct jobstack_options) */
+	/* An option file in MySQL's format: groups [client], then [jobstack].  It is read again at every reconnect.  NULL: only
+	 * what stands below.  A file with a password that others can read is refused with JOBSTACK_EPERM. */
+	const char *defaults_file;
+	/* Each of these, if not NULL (port: not 0), wins over the file. */
+	const char *host, *socket, *user, *password, *database;
+	unsigned port;
+	/* How long an unreachable database is ridden out before a call fails with JOBSTACK_ENODB: 0 is one try.  The first
+	 * connection of a handle is always one try. */
+	int64_t patience_us;
+	jobstack_log_fn *log; /* NULL: silent */
+	void *log_ctx;
+	/* Looked at while waiting; not 0 ends the wait with JOBSTACK_ESTOPPED.  May be set by a signal handler.  NULL: none. */
+	const volatile int *stop;
+};
+#define JOBSTACK_OPTIONS_INIT {sizeof(struct jobstack_options), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL}
+
+/* Makes a handle in *HANDLE and connects it.  Free it with jobstack_free.  The schema is looked at by the calls that
+ * need it, not here, so that jobstack_init can use the handle.  Errors: EPERM, EFILE, EUSAGE, ENODB. */
+int jobstack_open(struct jobstack **handle, const struct jobstack_options *options, struct jobstack_error *error);
+
+/* Closes the connection and frees the handle.  Workers made from it must have been freed before. */
+void jobstack_free(struct jobstack *handle);
+
+/* Lets the connection go while nothing is asked of it; the next call connects again. */
+void jobstack_rest(struct jobstack *handle);
+
+/* Describes where the handle is connected ("user@host:port/database, TLS ..."), at most SIZE bytes with the NUL. */
+void jobstack_describe(struct jobstack *handle, char *text, size_t size);
+
+/* ----------------------------------------------------------------------------------------------------------- schema */
+
+struct jobstack_init_report {
+	unsigned before; /* schema version found; 0: none */
+	unsigned after;	 /* schema version now */
+	int created_database;
+};
+
+/* Creates or upgrades the schema from the numbered .sql files in SCHEMA_DIR.  Safe to repeat and to run many times at
+ * once: one does the work, the others wait for it.  Killed in the middle, the next call goes on.  Errors: ESCHEMA (the
+ * database is newer than this library), EFILE, EPERM, ENODB. */
+int jobstack_init(struct jobstack *handle, const char *schema_dir, struct jobstack_init_report *report,
+		  struct jobstack_error *error);
+
+/* ----------------------------------------------------------------------------------------------------------- stacks */
+
+enum jobstack_stack_state { JOBSTACK_OPEN, JOBSTACK_PAUSED, JOBSTACK_CANCELLED, JOBSTACK_DROPPING };
+
+/* One stack's ledger.  At every commit pushed = ready + waiting + held + running + done + dead + cancelled. */
+struct jobstack_status {
+	uint64_t stack_id;
+	const char *stack; /* valid during the callback, or as long as the caller's own copy */
+	enum jobstack_stack_state state;
+	uint64_t pushed, ready, waiting, held, running, done, dead, cancelled;
+	uint64_t workers, slots; /* alive by the ledger: not ended */
+	uint64_t pushers;	 /* pushes that showed a sign of life in the last minute */
+	double rate;		 /* entries done a second by the workers that are alive; 0: not known */
+	int64_t next_due_us;	 /* until the next waiting entry is due, 0 if one is; -1: none waits */
+	const char *cwd;	 /* where relative names belong, or NULL */
+	uint32_t max_attempts, max_losses;
+	int64_t retry_delay_us;
+};
+
+/* Return 0 to go on; anything else ends the listing, which then returns JOBSTACK_ESTOPPED. */
+typedef int jobstack_status_fn(void *ctx, const struct jobstack_status *status);
+
+/* Calls FN for the stack STACK, or for all stacks by name if STACK is NULL.  One SELECT: exact, whatever the depth.
+ * Errors: EMISSING if STACK does not exist. */
+int jobstack_status(struct jobstack *handle, const char *stack, jobstack_status_fn *fn, void *ctx,
+		    struct jobstack_error *error);
+
+/* Pauses (PAUSED nonzero) or resumes a stack: a paused stack hands nothing out; what runs goes on.  Returns 0, and 0 as
+ * well if it was so already.  Errors: EMISSING; ECONFLICT if it is cancelled or being dropped. */
+int jobstack_pause(struct jobstack *handle, const char *stack, int paused, struct jobstack_error *error);
+
+/* One worker that is alive by the ledger. */
+struct jobstack_worker_row {
+	uint64_t worker;
+	const char *node, *host, *boot, *user, *cluster, *job, *array_job, *array_task, *step, *log;
+	uint64_t pid, slots, running, done, dead;
+	uint64_t seq;	      /* steps with the heart; the same value again means silence */
+	int64_t pid_start;    /* the process's start in clock ticks since boot, from /proc, or -1 */
+	int64_t job_start_us; /* the Slurm job's start, microseconds since 1970, or -1 */
+	int64_t silent_us;    /* since its last sign of life, by the server's clock */
+	int64_t lease_us;     /* how long it may be silent */
+	int64_t age_us;	      /* since it began */
+	int by_script;	      /* 1: a pop by a script, not a jobstack-worker */
+};
+typedef int jobstack_worker_fn(void *ctx, const struct jobstack_worker_row *worker);
+
+/* Calls FN for each worker of STACK that has not ended, oldest first. */
+int jobstack_workers(struct jobstack *handle, const char *stack, jobstack_worker_fn *fn, void *ctx,
+		     struct jobstack_error *error);
+
+/* ------------------------------------------------------------------------------------------------------------- push */
+
+struct jobstack_push_options {
+	size_t size;	    /* sizeof(struct jobstack_push_options) */
+	int unique;	    /* skip a datapath that the stack has already, from whatever push */
+	int atomic;	    /* nothing can be popped before the whole push has ended well */
+	int32_t priority;   /* larger goes first; 0 */
+	int lifo;	    /* a new stack is popped last in, first out */
+	const char *cwd;    /* where relative datapaths belong; NULL: they are refused with JOBSTACK_EINPUT */
+	/* The stack's policy, for a new stack or to change: -1 leaves it (a new stack: 3 attempts, 5 losses, 5 s). */
+	int32_t max_attempts, max_losses;
+	int64_t retry_delay_us;
+};
+#define JOBSTACK_PUSH_OPTIONS_INIT {sizeof(struct jobstack_push_options), 0, 0, 0, 0, NULL, -1, -1, -1}
+
+struct jobstack_push_result {
+	uint64_t pushed;  /* committed */
+	uint64_t skipped; /* known already (unique) */
+	uint64_t before;  /* entries the stack had before this push */
+	uint64_t bad;	  /* with JOBSTACK_EINPUT: the number, from 1, of the datapath that was refused; else 0 */
+};
+
+/* Gives the next datapath in *DATAPATH, valid until the next call, and returns 0; 1 at the end; 2 when none is there just
+ * now (what has been gathered is pushed, and the call comes again); negative to stop with JOBSTACK_ESTOPPED. */
+typedef int jobstack_next_fn(void *ctx, struct jobstack_bytes *datapath);
+
+/* Pushes what NEXT gives onto STACK, which is created if need be, in chunks that can be popped while the push goes on; in
+ * flat memory.  RESULT (may be NULL) is true at every return: after an error it tells what had been committed, which with
+ * `atomic` is nothing.  An interrupted push goes on, without doubling, when it is repeated with `unique`.  A push of
+ * nothing returns JOBSTACK_NOTHING and creates no stack.  Errors: EINPUT (empty, over JOBSTACK_DATAPATH_MAX, with NUL,
+ * relative and from elsewhere), EUSAGE (bad stack name), ECONFLICT (a stack that is cancelled), ESTOPPED, ENODB. */
+int jobstack_push_from(struct jobstack *handle, const char *stack, const struct jobstack_push_options *options,
+		       jobstack_next_fn *next, void *ctx, struct jobstack_push_result *result,
+		       struct jobstack_error *error);
+
+/* The same for N datapaths in memory, and for one (a NUL-terminated string). */
+int jobstack_push_many(struct jobstack *handle, const char *stack, const struct jobstack_push_options *options,
+		       const struct jobstack_bytes *datapaths, size_t n, struct jobstack_push_result *result,
+		       struct jobstack_error *error);
+int jobstack_push(struct jobstack *handle, const char *stack, const struct jobstack_push_options *options,
+		  const char *datapath, struct jobstack_error *error);
+
+/* ---------------------------------------------------------------------------------------------- entries and outcomes */
+
+/* A claimed entry.  The datapath is NUL-terminated; its length does not count the NUL. */
+struct jobstack_entry {
+	uint64_t entry;
+	uint32_t attempt; /* from 1 */
+	uint32_t fails, losses;
+	const char *datapath;
+	size_t datapath_len;
+};
+
+/* Claimed entries; free with jobstack_batch_free. */
+struct jobstack_batch {
+	uint64_t worker; /* the worker row that holds them */
+	size_t count;
+	struct jobstack_entry *entries;
+	void *memory; /* the library's */
+};
+void jobstack_batch_free(struct jobstack_batch *batch);
+
+enum jobstack_verdict {
+	JOBSTACK_DONE,
+	JOBSTACK_FAILED,      /* charged: back for another attempt, or dead */
+	JOBSTACK_LOST,	      /* given by recovery only */
+	JOBSTACK_INTERRUPTED, /* it ran, and is not to blame: back uncharged */
+	JOBSTACK_UNSTARTED    /* never ran: back as if it had not been claimed; leaves no attempt */
+};
+
+/* What became of one claimed entry. */
+struct jobstack_outcome {
+	uint64_t entry;
+	uint32_t attempt;
+	enum jobstack_verdict verdict;
+	int fatal;	    /* FAILED: dead at once */
+	int later;	    /* INTERRUPTED: not before the stack's retry delay has passed */
+	int32_t exit_code;  /* -1: none */
+	int32_t signal;	    /* 0: none */
+	const char *reason; /* a few words, or NULL */
+	int64_t started_us, ended_us; /* moments; 0: when it was claimed; when it is closed */
+	/* Usage: -1 where it is not known.  CPU in microseconds, memory in KiB, bytes by read and write calls. */
+	int64_t user_us, system_us, maxrss_kib, read_bytes, write_bytes;
+	const char *log; /* the file with its output, or NULL: the worker's own log */
+	int64_t log_at, log_out, log_err; /* where in it, and the bytes of stdout and of stderr; -1: no output kept */
+};
+#define JOBSTACK_OUTCOME_INIT {0, 0, JOBSTACK_DONE, 0, 0, -1, 0, NULL, 0, 0, -1, -1, -1, -1, -1, NULL, -1, -1, -1}
+
+/* Who a worker is; every text may be NULL, every number -1 where it is not known.  What is not NULL is stored as it is. */
+struct jobstack_worker_options {
+	size_t size;	  /* sizeof(struct jobstack_worker_options) */
+	int64_t lease_us; /* 0: five minutes */
+	uint32_t slots;	  /* how many commands it runs at once; 0: one */
+	int64_t pid, pid_start, job_start_us;
+	const char *host, *boot, *node, *cluster, *job, *array_job, *array_task, *step;
+	const char *account, *qos, *partition, *user, *cwd, *log;
+	struct jobstack_bytes argv; /* its arguments, NUL-separated */
+};
+#define JOBSTACK_WORKER_OPTIONS_INIT                                                                                   \
+	{sizeof(struct jobstack_worker_options), 0, 0, -1, -1, -1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,      \
+	 NULL, NULL, NULL, NULL, NULL, NULL, {NULL, 0}}
+
+/* ------------------------------------------------------------------------------------------ scripts: pop, close, renew */
+
+/* Claims up to K entries (1 to JOBSTACK_POP_MAX) of STACK for a script, under a worker row of their own, whose lease runs
+ * from now and is not renewed by itself.  Returns 1 and an empty batch if nothing is ready or the stack is paused.  The
+ * claim outlives the handle and the process: whoever has the numbers closes it.  It can't be fenced: a script that
+ * outlives its lease runs on. */
+int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobstack_worker_options *options, size_t k,
+		 struct jobstack_batch *batch, struct jobstack_error *error);
+
+/* Closes N entries that jobstack_pop gave, each by (entry, attempt), and ends the worker row when its last is closed.
+ * Again, with the same verdict, is harmless.  RESULTS (may be NULL) takes N numbers: 0 closed, or closed so before; 1 the
+ * lease is gone, or closed before otherwise; JOBSTACK_EMISSING never popped; JOBSTACK_ECONFLICT in the hands of somebody
+ * else.  Returns 0 if all are 0, else the first that is not, with the error in words. */
+int jobstack_close(struct jobstack *handle, const char *stack, const struct jobstack_outcome *outcomes, size_t n,
+		   int *results, struct jobstack_error *error);
+
+/* Starts the lease of a popped entry anew, and makes it LEASE_US long (0: as long as it was).  Returns 1 if it is gone. */
+int jobstack_renew(struct jobstack *handle, const char *stack, uint64_t entry, uint32_t attempt, int64_t lease_us,
+		   struct jobstack_error *error);
+
+/* ---------------------------------------------------------------------------------------------------------- workers */
+
+/* Registers a worker of STACK.  Free it with jobstack_worker_free.  Errors: EMISSING if there is no such stack. */
+int jobstack_worker_begin(struct jobstack *handle, const char *stack, const struct jobstack_worker_options *options,
+			  struct jobstack_worker **worker, struct jobstack_error *error);
+
+/* The number in the ledger; the lease in microseconds; and the moment the present lease ends, counted from the sending of
+ * the last step that succeeded. */
+uint64_t jobstack_worker_id(const struct jobstack_worker *worker);
+int64_t jobstack_worker_lease_us(const struct jobstack_worker *worker);
+int64_t jobstack_worker_deadline_us(const struct jobstack_worker *worker);
+
+/* What a step tells beside its entries. */
+struct jobstack_step_report {
+	enum jobstack_stack_state state;
+	int due;	/* waiting entries are due: jobstack_promote makes them ready */
+	const char *cwd; /* where relative names belong, or NULL; valid until the next step */
+};
+
+/* One step, one transaction: closes N outcomes of entries that this worker holds, and claims up to K new ones (0: none)
+ * into BATCH; both or neither.  With N = K = 0 it is a heartbeat.  RUNNING (may be NULL) is stored as what runs now, by
+ * entry, attempt and start; RUNNING_N of them.  Returns 0 also when the batch came back empty; 1 if the worker was given up
+ * (fenced): it must kill its commands and claims nothing any more.  After an error the same step may be tried again: an
+ * outcome is never counted twice. */
+struct jobstack_running {
+	uint64_t entry;
+	uint32_t attempt;
+	int64_t started_us; /* a moment */
+};
+int jobstack_step(struct jobstack_worker *worker, const struct jobstack_outcome *outcomes, size_t n, size_t k,
+		  const struct jobstack_running *running, size_t running_n, struct jobstack_batch *batch,
+		  struct jobstack_step_report *report, struct jobstack_error *error);
+
+/* Makes due waiting entries of the worker's stack ready, at most some hundred lists of them. */
+int jobstack_promote(struct jobstack_worker *worker, struct jobstack_error *error);
+
+/* What a worker with nothing to do wants to know. */
+struct jobstack_idle {
+	uint64_t ready, waiting, held, running; /* running: elsewhere, not counting this worker's own */
+	uint64_t workers, pushers;
+	int eldest;	     /* no older worker of this stack is alive */
+	int64_t next_due_us; /* as in jobstack_status */
+	enum jobstack_stack_state state;
+};
+int jobstack_worker_idle(struct jobstack_worker *worker, struct jobstack_idle *idle, struct jobstack_error *error);
+
+/* Ends the worker, for REASON (NULL: none): closes N outcomes as jobstack_step does, hands back whatever it still holds as
+ * JOBSTACK_UNSTARTED, folds its counts into the stack.  Returns 1 if it had been given up. */
+int jobstack_worker_end(struct jobstack_worker *worker, const struct jobstack_outcome *outcomes, size_t n,
+			const char *reason, struct jobstack_error *error);
+
+/* Frees the memory.  A worker that has not been ended is left to its lease. */
+void jobstack_worker_free(struct jobstack_worker *worker);
+
+/* Takes back what worker WORKER of STACK holds, if it is still at SEQ (as jobstack_workers told): each entry without an
+ * outcome gets LOST with REASON, and is ready again, or dead after the stack's max_losses.  Call it only when the worker is
+ * known to be dead.  Returns 1 if it is not at SEQ any more, or has ended.  *TAKEN (may be NULL): entries taken back. */
+int jobstack_recover(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq, const char *reason,
+		     uint64_t *taken, struct jobstack_error *error);
+
+/* ------------------------------------------------------------------------------------------- looking at and requeueing */
+
+/* States of an entry, as bits; FAILED and LOST: its last attempt ended so, whatever it waits for now. */
+#define JOBSTACK_IS_READY 1u
+#define JOBSTACK_IS_WAITING 2u
+#define JOBSTACK_IS_HELD 4u
+#define JOBSTACK_IS_RUNNING 8u
+#define JOBSTACK_IS_DONE 16u
+#define JOBSTACK_IS_DEAD 32u
+#define JOBSTACK_IS_FAILED 64u
+#define JOBSTACK_IS_LOST 128u
+#define JOBSTACK_IS_CANCELLED 256u
+
+struct jobstack_filter {
+	size_t size;	  /* sizeof(struct jobstack_filter) */
+	unsigned states;  /* JOBSTACK_IS_... bits; 0: any */
+	const uint64_t *entries; /* only these, ascending; NULL: all */
+	size_t entries_n;
+	uint64_t limit;	  /* at most so many; 0: all */
+};
+#define JOBSTACK_FILTER_INIT {sizeof(struct jobstack_filter), 0, NULL, 0, 0}
+
+/* One entry, or one attempt of it.  Everything is valid during the callback.  Times are microseconds since 1970 UTC by the
+ * server's clock, -1 where there is none. */
+struct jobstack_item {
+	uint64_t entry;
+	struct jobstack_bytes datapath;
+	unsigned state;	  /* one JOBSTACK_IS_... bit */
+	uint32_t attempt; /* the last one that began, 0: none */
+	int outcome;	  /* enum jobstack_verdict, or -1: none yet */
+	int32_t exit_code, signal;
+	const char *reason, *node;
+	uint64_t worker; /* 0: none */
+	int64_t started_us, ended_us;
+	int64_t user_us, system_us, maxrss_kib, read_bytes, write_bytes;
+	const char *log; /* the file with its output, or NULL */
+	int64_t log_at, log_out, log_err;
+	const char *host, *cluster, *job, *array_job, *array_task, *step, *account, *qos, *partition, *user, *cwd;
+	struct jobstack_bytes argv; /* the worker's arguments, NUL-separated */
+};
+typedef int jobstack_item_fn(void *ctx, const struct jobstack_item *item);
+
+/* Calls FN for each entry of STACK that fits FILTER (NULL: all), state by state in the order of the bits, by number in
+ * each.  Reads page by page: flat memory, and no long transaction; entries that change state meanwhile may be missed or
+ * told twice. */
+int jobstack_list(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter,
+		  jobstack_item_fn *fn, void *ctx, struct jobstack_error *error);
+
+/* Calls FN for each attempt of one entry, in order; the last call may be for one that runs now (outcome -1).  Returns
+ * JOBSTACK_EMISSING if there is no such entry, 0 without a call if it never ran. */
+int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry, jobstack_item_fn *fn, void *ctx,
+		      struct jobstack_error *error);
+
+/* Finds the entry with this datapath (the last one, if several).  Returns 1 if there is none. */
+int jobstack_find(struct jobstack *handle, const char *stack, struct jobstack_bytes datapath, uint64_t *entry,
+		  struct jobstack_error *error);
+
+struct jobstack_requeue_result {
+	uint64_t requeued; /* or would be, in a dry run */
+	uint64_t refused;  /* named, but running or in line already */
+	uint64_t missing;  /* named, but not in the stack */
+};
+
+/* Pushes back what FILTER names among dead and done entries (states: DEAD, DONE; FAILED and LOST mean those of the dead
+ * whose last attempt ended so); history is kept, and the counts of fails and losses start anew.  Each entry is requeued
+ * once, however many do it at once.  A running entry is refused: see jobstack_recover. */
+int jobstack_requeue(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter, int dry_run,
+		     struct jobstack_requeue_result *result, struct jobstack_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

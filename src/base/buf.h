@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * A growable string of bytes.  It remembers that memory ran out, so that a long run of appends is checked once.
+ */
+#ifndef JS_BASE_BUF_H
+#define JS_BASE_BUF_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+struct js_buf {
+	char *data; /* NUL-terminated once anything was added; else NULL */
+	size_t len, room;
+	int failed; /* memory ran out: the content is not whole */
+};
+
+/* Appends.  After a failure these do nothing. */
+void js_buf_add(struct js_buf *buf, const void *data, size_t len);
+void js_buf_str(struct js_buf *buf, const char *text);
+void js_buf_char(struct js_buf *buf, char c);
+void js_buf_printf(struct js_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Makes room for LEN more bytes and gives where they go, or NULL; the caller adds to len what it wrote. */
+char *js_buf_room(struct js_buf *buf, size_t len);
+
+/* Empties it, keeping its memory; frees its memory. */
+void js_buf_reset(struct js_buf *buf);
+void js_buf_free(struct js_buf *buf);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The error object.  Promise: a filled object is never overwritten, and its text is one printable line.
+ */
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int js_error_set(struct jobstack_error *error, int code, const char *format, ...)
+{
+	va_list args;
+
+	if (error == NULL || error->code != 0)
+		return code;
+	error->code = code;
+	va_start(args, format);
+	(void)vsnprintf(error->text, sizeof(error->text), format, args);
+	va_end(args);
+	for (char *p = error->text; *p != '\0'; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = '?';
+	return code;
+}
+
+void js_error_clear(struct jobstack_error *error)
+{
+	if (error == NULL)
+		return;
+	error->code = 0;
+	error->server_errno = 0;
+	error->text[0] = '\0';
+}
+
+int js_error_memory(struct jobstack_error *error)
+{
+	return js_error_set(error, JOBSTACK_EBUG, "out of memory");
+}

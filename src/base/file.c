@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Small files.  Promise: js_file_replace leaves no half-written file under the name it was given, whatever fails.
+ */
+#define _GNU_SOURCE
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int js_file_read(const char *path, struct js_buf *buf)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), saved;
+	ssize_t n;
+	char *to;
+
+	if (fd < 0)
+		return -1;
+	do {
+		to = js_buf_room(buf, 8192);
+		if (to == NULL) {
+			errno = ENOMEM;
+			n = -1;
+			break;
+		}
+		n = read(fd, to, 8192);
+		if (n > 0)
+			buf->len += (size_t)n;
+		to[n > 0 ? n : 0] = '\0';
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	saved = errno;
+	(void)close(fd);
+	errno = saved;
+	return n < 0 ? -1 : 0;
+}
+
+int js_file_write_all(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+
+	while (len > 0) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int js_file_replace(const char *path, mode_t mode, const void *data, size_t len)
+{
+	struct js_buf name = {0};
+	int fd, saved;
+
+	js_buf_printf(&name, "%s.XXXXXX", path);
+	if (name.failed) {
+		errno = ENOMEM;
+		goto err0;
+	}
+	fd = mkostemp(name.data, O_CLOEXEC);
+	if (fd < 0)
+		goto err0;
+	if (fchmod(fd, mode) != 0 || js_file_write_all(fd, data, len) != 0 || fsync(fd) != 0)
+		goto err1;
+	if (close(fd) != 0)
+		goto err2;
+	if (rename(name.data, path) != 0)
+		goto err2;
+	js_buf_free(&name);
+	return 0;
+
+err1:
+	saved = errno;
+	(void)close(fd);
+	errno = saved;
+err2:
+	saved = errno;
+	(void)unlink(name.data);
+	errno = saved;
+err0:
+	js_buf_free(&name);
+	return -1;
+}
+
+int js_file_mkdirs(const char *path, mode_t mode)
+{
+	struct js_buf part = {0};
+	struct stat st;
+	int failed = 0;
+
+	for (const char *p = path; !failed; p++) {
+		if ((*p == '/' || *p == '\0') && part.len > 0 && mkdir(part.data, mode) != 0 && errno != EEXIST)
+			failed = stat(part.data, &st) != 0 || !S_ISDIR(st.st_mode);
+		if (*p == '\0')
+			break;
+		js_buf_char(&part, *p);
+	}
+	if (!failed && (part.data == NULL || stat(part.data, &st) != 0 || !S_ISDIR(st.st_mode))) {
+		if (part.data != NULL && stat(part.data, &st) == 0)
+			errno = ENOTDIR;
+		failed = 1;
+	}
+	js_buf_free(&part);
+	return failed ? -1 : 0;
+}
+
+void js_file_random(void *data, size_t len)
+{
+	char *p = data;
+
+	while (len > 0) {
+		ssize_t n = getrandom(p, len, 0);
+
+		if (n <= 0)
+			continue;
+		p += n;
+		len -= (size_t)n;
+	}
+}
+
+int64_t js_file_pid_start(pid_t pid)
+{
+	struct js_buf stat = {0};
+	char path[64], *p;
+	long long start = -1;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+	if (js_file_read(path, &stat) == 0 && stat.data != NULL && (p = strrchr(stat.data, ')')) != NULL &&
+	    p[1] == ' ' && p[2] != 'Z' && p[2] != 'X') {
+		/* field 3 (state) stands behind ") "; the start is field 22 */
+		for (int field = 2; field < 22 && p != NULL; field++)
+			p = strchr(p + 1, ' ');
+		if (p != NULL)
+			start = strtoll(p + 1, NULL, 10);
+	}
+	js_buf_free(&stat);
+	return (int64_t)start;
+}
+
+void js_file_boot_id(char text[40])
+{
+	struct js_buf id = {0};
+
+	text[0] = '\0';
+	if (js_file_read("/proc/sys/kernel/random/boot_id", &id) == 0 && id.len >= 36) {
+		memcpy(text, id.data, 36);
+		text[36] = '\0';
+	}
+	js_buf_free(&id);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Small files read whole and written whole, random bytes, and what /proc tells of a process.
+ */
+#ifndef JS_BASE_FILE_H
+#define JS_BASE_FILE_H
+
+#include "base/buf.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Appends the whole file to BUF.  Returns 0, or -1 with errno. */
+int js_file_read(const char *path, struct js_buf *buf);
+
+/* Puts a file with this content in PATH's place at once (a temporary beside it, fsync, rename): a reader sees the old one
+ * or the new one.  Returns 0, or -1 with errno. */
+int js_file_replace(const char *path, mode_t mode, const void *data, size_t len);
+
+/* Makes PATH and the directories above it.  One that is there already is fine.  Returns 0, or -1 with errno. */
+int js_file_mkdirs(const char *path, mode_t mode);
+
+/* Writes all of it, going on after a short write or EINTR.  Returns 0, or -1 with errno. */
+int js_file_write_all(int fd, const void *data, size_t len);
+
+/* Fills DATA with random bytes; there is no failure on a kernel since 3.17. */
+void js_file_random(void *data, size_t len);
+
+/* The process's start in clock ticks since boot, or -1 if there is no such process.  A zombie counts as gone. */
+int64_t js_file_pid_start(pid_t pid);
+
+/* This boot's id in TEXT (37 bytes with the NUL), or "" if the kernel does not tell. */
+void js_file_boot_id(char text[40]);
+
+#endif

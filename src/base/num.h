@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Numbers, durations and sizes as people type them.
+ */
+#ifndef JS_BASE_NUM_H
+#define JS_BASE_NUM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Reads a whole decimal number from LOW to HIGH: digits only, no sign, no blanks.  Returns 0, or -1. */
+int js_num_u64(const char *text, uint64_t low, uint64_t high, uint64_t *value);
+
+/* The same with an optional '-'. */
+int js_num_i64(const char *text, int64_t low, int64_t high, int64_t *value);
+
+/* Reads 90, 90s, 1.5s, 15m, 2h, 7d, 100ms, 1:30 (minutes), 1:30:00, 2-00:00:00 (days) into microseconds; at most 366
+ * days.  Returns 0, or -1. */
+int js_num_duration(const char *text, int64_t *us);
+
+/* Reads 4096, 512K, 512M, 2G, 1T (powers of 1024) into bytes.  Returns 0, or -1. */
+int js_num_size(const char *text, uint64_t *bytes);
+
+/* Writes a duration for people: "0.4 s", "12 s", "3 min 5 s", "2 h 10 min", "3 d 4 h". */
+void js_num_duration_text(int64_t us, char *text, size_t size);
+
+#endif

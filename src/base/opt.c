@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Option tables over getopt_long.  Promise: nothing is printed here; a wrong option is an error in words.
+ */
+#define _GNU_SOURCE
+#include "base/opt.h"
+
+#include "base/error.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#define OPTIONS_MAX 64
+#define HELP_COLUMN 28
+
+int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const char **arg,
+		struct jobstack_error *error)
+{
+	struct option longs[OPTIONS_MAX + 1];
+	char shorts[3 * OPTIONS_MAX + 4];
+	size_t n = 0, s = 0;
+	int key, word = optind > 0 ? optind : 1;
+
+	if (opts->first_word_ends)
+		shorts[s++] = '+';
+	shorts[s++] = ':'; /* a missing argument is told apart */
+	for (const struct js_opt *o = opts->table; o->name != NULL && n < OPTIONS_MAX; o++, n++) {
+		int takes = o->arg == NULL ? no_argument : o->arg[0] == '[' ? optional_argument : required_argument;
+
+		longs[n] = (struct option){o->name, takes, NULL, o->key};
+		if (o->key >= 256)
+			continue;
+		shorts[s++] = (char)o->key;
+		for (int i = 0; i < (takes == no_argument ? 0 : takes == required_argument ? 1 : 2); i++)
+			shorts[s++] = ':';
+	}
+	longs[n] = (struct option){NULL, 0, NULL, 0};
+	shorts[s] = '\0';
+	opterr = 0;
+	key = getopt_long(argc, argv, shorts, longs, NULL);
+	*arg = key == -1 || key == '?' || key == ':' || optarg != NULL ? optarg : "";
+	if (key != '?' && key != ':')
+		return key;
+	if (optind > word)
+		word = optind - 1;
+	if (key == ':')
+		js_error_set(error, JOBSTACK_EUSAGE, "the option %s needs a value", argv[word]);
+	else if (optopt > 0 && optopt < 256 && strncmp(argv[word], "--", 2) != 0)
+		js_error_set(error, JOBSTACK_EUSAGE, "there is no option -%c", optopt);
+	else if (optopt != 0)
+		js_error_set(error, JOBSTACK_EUSAGE, "the option %s takes no value", argv[word]);
+	else
+		js_error_set(error, JOBSTACK_EUSAGE, "there is no option %s, or it is short for several", argv[word]);
+	return '?';
+}
+
+/* Appends TEXT, each of its lines after the first indented to the help column. */
+static void indented(struct js_buf *buf, const char *text)
+{
+	for (; *text != '\0'; text++) {
+		js_buf_char(buf, *text);
+		if (*text == '\n')
+			js_buf_printf(buf, "%*s", HELP_COLUMN, "");
+	}
+}
+
+void js_opt_help(const struct js_opts *opts, struct js_buf *text)
+{
+	js_buf_printf(text, "usage: %s %s\n\n%s\n\n", opts->command, opts->usage, opts->about);
+	for (const struct js_opt *o = opts->table; o->name != NULL; o++) {
+		size_t start = text->len, width;
+		int optional = o->arg != NULL && o->arg[0] == '[';
+
+		if (o->help == NULL)
+			continue;
+		if (o->key < 256)
+			js_buf_printf(text, "  -%c, --%s", o->key, o->name);
+		else
+			js_buf_printf(text, "      --%s", o->name);
+		if (optional)
+			js_buf_printf(text, "[=%s", o->arg + 1);
+		else if (o->arg != NULL)
+			js_buf_printf(text, " %s", o->arg);
+		width = text->len - start;
+		if (width + 2 > HELP_COLUMN)
+			js_buf_printf(text, "\n%*s", HELP_COLUMN, "");
+		else
+			js_buf_printf(text, "%*s", (int)(HELP_COLUMN - width), "");
+		indented(text, o->help);
+		js_buf_char(text, '\n');
+	}
+	if (opts->notes != NULL)
+		js_buf_printf(text, "\n%s\n", opts->notes);
+}

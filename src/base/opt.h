@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Command-line options from one table a command: what is parsed is what the help tells.  getopt_long does the work.
+ */
+#ifndef JS_BASE_OPT_H
+#define JS_BASE_OPT_H
+
+#include "base/buf.h"
+#include "jobstack/jobstack.h"
+
+/* One option.  A table ends with a row whose name is NULL. */
+struct js_opt {
+	int key;	  /* the short letter, or a number from 256 on for an option without one; not '?' or ':' */
+	const char *name; /* without the dashes */
+	const char *arg;  /* its argument's name, or NULL: takes none; in brackets: may be missing, then "" is given */
+	const char *help; /* a line or more; NULL: works, but is not in the help */
+};
+
+struct js_opts {
+	const char *command; /* "jobstack push" */
+	const char *usage;   /* behind the command: "[-0] [DATAPATH...]" */
+	const char *about;   /* a sentence or more */
+	const struct js_opt *table;
+	const char *notes; /* below the options, or NULL */
+	int first_word_ends; /* options end at the first word that is none (a command follows) */
+};
+
+/* Parses the next option of ARGV: gives its key, with its argument in *ARG; -1 at the end, and optind is the first word;
+ * '?' with ERROR filled (JOBSTACK_EUSAGE).  Set optind to 0 before the first call. */
+int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const char **arg,
+		struct jobstack_error *error);
+
+/* Appends the help. */
+void js_opt_help(const struct js_opts *opts, struct js_buf *text);
+
+#endif
