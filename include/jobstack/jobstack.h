@@ -33,6 +33,10 @@
 extern "C" {
 #endif
 
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+
 #define JOBSTACK_VERSION_MAJOR 0
 #define JOBSTACK_VERSION_MINOR 1
 #define JOBSTACK_VERSION_PATCH 0
@@ -438,6 +442,10 @@ struct jobstack_requeue_result {
  * once, however many do it at once.  A running entry is refused: see jobstack_recover. */
 int jobstack_requeue(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter, int dry_run,
 		     struct jobstack_requeue_result *result, struct jobstack_error *error);
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
 
 #ifdef __cplusplus
 }
