@@ -12,7 +12,8 @@
  *
  * Threads.  A handle, and all that was made from it, may be used by one thread at a time.  Handles are independent of
  * each other.  The library starts no threads, installs no signal handlers, prints nothing and reads no environment.
- * It never uses a connection in a child process; a child that was forked must not touch its parent's handle.
+ * It never uses a connection in a child process; a child that was forked must not touch its parent's handle.  A callback
+ * must not use the handle that calls it.
  *
  * Ownership.  Pointers that go in are only read during the call.  What a function allocates is freed by the function
  * named at its prototype; those take NULL, and keep errno.
@@ -416,14 +417,14 @@ struct jobstack_item {
 };
 typedef int jobstack_item_fn(void *ctx, const struct jobstack_item *item);
 
-/* Calls FN for each entry of STACK that fits FILTER (NULL: all), state by state in the order of the bits, by number in
- * each.  Reads page by page: flat memory, and no long transaction; entries that change state meanwhile may be missed or
+/* Calls FN for each entry of STACK that fits FILTER (NULL: all), state by state in the order of the bits; in each by
+ * number, but what is in line in the order in which it would be popped.  Reads page by page: flat memory, and no long transaction; entries that change state meanwhile may be missed or
  * told twice. */
 int jobstack_list(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter,
 		  jobstack_item_fn *fn, void *ctx, struct jobstack_error *error);
 
-/* Calls FN for each attempt of one entry, in order; the last call may be for one that runs now (outcome -1).  Returns
- * JOBSTACK_EMISSING if there is no such entry, 0 without a call if it never ran. */
+/* Calls FN for each attempt of one entry, in order; the last call may be for one that runs now (outcome -1, state RUNNING).
+ * An entry without a finished attempt gives a call with attempt 0 first.  Returns JOBSTACK_EMISSING if there is none. */
 int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry, jobstack_item_fn *fn, void *ctx,
 		      struct jobstack_error *error);
 

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What the subcommands share.  Promises: errors go to standard error as "jobstack CMD: what happened: what to do"; the remedy is
+ * added here and nowhere else; output that could not be written is never a success.
+ */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+volatile int cli_stop;
+
+void cli_begin(struct cli *cli, const struct js_opts *opts)
+{
+	const char *stack = getenv("JOBSTACK_STACK");
+
+	memset(cli, 0, sizeof(*cli));
+	cli->opts = opts;
+	cli->stack_given = stack != NULL && *stack != '\0';
+	cli->stack = cli->stack_given ? stack : "default";
+	optind = 0;
+}
+
+int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, int *status)
+{
+	struct js_buf help = {0};
+	int key;
+
+	while ((key = js_opt_next(cli->opts, argc, argv, arg, &cli->error)) != -1) {
+		switch (key) {
+		case '?':
+			*status = cli_fail(cli);
+			return -2;
+		case CLI_HELP:
+			js_opt_help(cli->opts, &help);
+			(void)fputs(help.data != NULL ? help.data : "", stdout);
+			js_buf_free(&help);
+			*status = cli_end(cli, CLI_YES);
+			return -2;
+		case CLI_VERSION:
+			(void)printf("jobstack %s (schema %u)\n", jobstack_version(), jobstack_schema_version());
+			*status = cli_end(cli, CLI_YES);
+			return -2;
+		case CLI_DEFAULTS_FILE:
+			cli->defaults_file = *arg;
+			break;
+		case CLI_JSON:
+			cli->json = 1;
+			break;
+		case 's':
+			cli->stack = *arg;
+			cli->stack_given = 1;
+			break;
+		case 'q':
+			cli->quiet = 1;
+			break;
+		case 'v':
+			cli->verbose = 1;
+			break;
+		default:
+			return key;
+		}
+	}
+	return -1;
+}
+
+/* PATH below the home directory, into TEXT; "" if there is no home. */
+static void in_home(char *text, size_t size, const char *path)
+{
+	const char *home = getenv("HOME");
+	const struct passwd *me = home == NULL || *home == '\0' ? getpwuid(geteuid()) : NULL;
+
+	if (me != NULL)
+		home = me->pw_dir;
+	if (home == NULL || snprintf(text, size, "%s/%s", home, path) >= (int)size)
+		text[0] = '\0';
+}
+
+const char *cli_server_file(void)
+{
+	static char path[PATH_MAX];
+	const char *config = getenv("XDG_CONFIG_HOME");
+
+	if (config != NULL && *config == '/') {
+		if (snprintf(path, sizeof(path), "%s/jobstack/client.cnf", config) >= (int)sizeof(path))
+			path[0] = '\0';
+	} else
+		in_home(path, sizeof(path), ".config/jobstack/client.cnf");
+	return path;
+}
+
+const char *cli_option_file(const struct cli *cli)
+{
+	static char path[PATH_MAX];
+	const char *given = cli->defaults_file != NULL ? cli->defaults_file : getenv("JOBSTACK_DEFAULTS_FILE");
+
+	if (given != NULL && *given != '\0')
+		return given;
+	(void)snprintf(path, sizeof(path), "%s", cli_server_file());
+	if (path[0] != '\0' && access(path, F_OK) == 0)
+		return path;
+	in_home(path, sizeof(path), ".my.cnf");
+	return path[0] != '\0' && access(path, F_OK) == 0 ? path : NULL;
+}
+
+static void print_log(void *ctx, enum jobstack_level level, const char *text)
+{
+	const struct cli *cli = ctx;
+
+	if (level <= JOBSTACK_LOG_WARNING || cli->verbose)
+		(void)fprintf(stderr, "%s: %s\n", cli->opts->command, text);
+}
+
+int cli_connect(struct cli *cli, int64_t patience_us)
+{
+	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
+	char where[600];
+
+	options.defaults_file = cli_option_file(cli);
+	options.patience_us = patience_us;
+	options.log = cli->quiet ? NULL : print_log;
+	options.log_ctx = cli;
+	options.stop = &cli_stop;
+	if (jobstack_open(&cli->handle, &options, &cli->error) != 0)
+		return cli_fail(cli);
+	if (cli->verbose) {
+		jobstack_describe(cli->handle, where, sizeof(where));
+		cli_say(cli, "connected to %s, by %s", where, options.defaults_file == NULL ? "no option file" : options.defaults_file);
+	}
+	return 0;
+}
+
+/* What to do about an error: the one place that knows. */
+static const char *remedy(const struct cli *cli)
+{
+	const struct jobstack_error *e = &cli->error;
+	const char *file = cli_option_file(cli);
+
+	switch (e->code) {
+	case JOBSTACK_ENODB:
+		if (strstr(e->text, "no room left") != NULL)
+			return "free space on the server's disk, then do it again: nothing was half done";
+		if (file == NULL)
+			return "start a private one with `jobstack server start`, or put the address of your centre's into "
+			       "~/.my.cnf";
+		if (strcmp(file, cli_server_file()) == 0)
+			return "is it running? `jobstack server status` tells, `jobstack server start` starts it";
+		return "see whether it runs, and that the option file names the right host and port";
+	case JOBSTACK_EPERM:
+		if (e->server_errno == 1045 || e->server_errno == 1698)
+			return file == NULL ? "put user and password into ~/.my.cnf (mode 600)"
+					    : "look at user and password in the option file";
+		return e->server_errno != 0 ? "ask the database's admin for the GRANTs in docs/ADMIN.md" : NULL;
+	case JOBSTACK_ESCHEMA:
+		return strstr(e->text, "newer") != NULL ? "update jobstack here" : "run `jobstack init`";
+	case JOBSTACK_EMISSING:
+		if (strstr(e->text, "there is no stack") != NULL)
+			return "`jobstack status` lists the stacks, `jobstack push` makes one";
+		return strstr(e->text, "there is no entry") != NULL ? "`jobstack list` shows the entries" : NULL;
+	case JOBSTACK_EUSAGE:
+		return strstr(e->text, "option") != NULL && strstr(e->text, "file") == NULL ? "see --help" : NULL;
+	case JOBSTACK_EBUG:
+		return "this is a bug of jobstack: please report it with this line";
+	default:
+		return NULL;
+	}
+}
+
+static int exit_status(int code)
+{
+	switch (code) {
+	case 0:
+		return CLI_YES;
+	case JOBSTACK_NOTHING:
+	case JOBSTACK_ECONFLICT:
+		return CLI_NO;
+	case JOBSTACK_EUSAGE:
+	case JOBSTACK_EMISSING:
+	case JOBSTACK_EINPUT:
+	case JOBSTACK_EFILE:
+		return CLI_USAGE;
+	case JOBSTACK_ESCHEMA:
+	case JOBSTACK_ENODB:
+		return CLI_NODB;
+	case JOBSTACK_EPERM:
+		return CLI_NOPERM;
+	default:
+		return CLI_BUG;
+	}
+}
+
+int cli_fail(struct cli *cli)
+{
+	const char *what = remedy(cli);
+
+	if (cli->error.code == JOBSTACK_ESTOPPED)
+		cli_die_by_signal();
+	(void)fflush(stdout);
+	(void)fprintf(stderr, "%s: %s%s%s\n", cli->opts->command, cli->error.text, what == NULL ? "" : ": ",
+		      what == NULL ? "" : what);
+	return exit_status(cli->error.code);
+}
+
+int cli_usage(struct cli *cli, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)fprintf(stderr, "%s: ", cli->opts->command);
+	(void)vfprintf(stderr, format, args);
+	(void)fputs(": see --help\n", stderr);
+	va_end(args);
+	return CLI_USAGE;
+}
+
+void cli_say(const struct cli *cli, const char *format, ...)
+{
+	va_list args;
+
+	if (cli->quiet)
+		return;
+	va_start(args, format);
+	(void)fprintf(stderr, "%s: ", cli->opts->command);
+	(void)vfprintf(stderr, format, args);
+	(void)fputc('\n', stderr);
+	va_end(args);
+}
+
+int cli_end(struct cli *cli, int status)
+{
+	jobstack_free(cli->handle);
+	cli->handle = NULL;
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		if (errno != EPIPE)
+			(void)fprintf(stderr, "%s: the output could not be written: %s\n", cli->opts->command, strerror(errno));
+		return status == CLI_YES ? CLI_BUG : status;
+	}
+	return status;
+}
+
+static void on_signal(int number)
+{
+	cli_stop = number;
+}
+
+void cli_catch_signals(void)
+{
+	struct sigaction act = {.sa_handler = on_signal};
+
+	(void)sigaction(SIGINT, &act, NULL);
+	(void)sigaction(SIGTERM, &act, NULL);
+	(void)sigaction(SIGHUP, &act, NULL);
+}
+
+void cli_die_by_signal(void)
+{
+	int number = cli_stop;
+
+	if (number == 0)
+		return;
+	(void)fflush(NULL);
+	(void)signal(number, SIG_DFL);
+	(void)raise(number);
+}
+
+const char *cli_program_dir(void)
+{
+	static char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	char *slash;
+
+	path[n > 0 ? n : 0] = '\0';
+	slash = strrchr(path, '/');
+	if (slash != NULL)
+		*slash = '\0';
+	return path;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack init: creates or upgrades the schema, and says what it did.
+ */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include <linux/limits.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static const struct js_opt table[] = {CLI_OPTS_DATABASE, {CLI_OWN, "schema-dir", "DIR", "the .sql files, if not those installed with this program"},
+				      CLI_OPTS_ALWAYS, CLI_OPTS_END};
+static const struct js_opts opts = {"jobstack init", "[OPTIONS]",
+				    "Creates the schema in the database, or upgrades it. Safe to repeat, and to run many times at once.", table,
+				    NULL, 0};
+
+/* The schema installed beside this program (../share/jobstack/schema), else where it was to be installed, else the source's. */
+static const char *schema_dir(void)
+{
+	static char path[PATH_MAX + 64];
+
+	(void)snprintf(path, sizeof(path), "%s/../share/jobstack/schema", cli_program_dir());
+	if (access(path, R_OK) == 0)
+		return path;
+	return access(JS_SCHEMA_DIR, R_OK) == 0 ? JS_SCHEMA_DIR : JS_SCHEMA_SOURCE_DIR;
+}
+
+int cli_init_main(int argc, char **argv)
+{
+	struct jobstack_init_report report;
+	const char *arg, *dir = NULL;
+	struct cli cli;
+	int key, status;
+
+	cli_begin(&cli, &opts);
+	while ((key = cli_next(&cli, argc, argv, &arg, &status)) >= 0)
+		dir = arg;
+	if (key == -2)
+		return status;
+	if (optind < argc)
+		return cli_usage(&cli, "\"%s\" is one word too many", argv[optind]);
+	status = cli_connect(&cli, 0);
+	if (status != 0)
+		return status;
+	if (jobstack_init(cli.handle, dir != NULL ? dir : schema_dir(), &report, &cli.error) != 0)
+		return cli_end(&cli, cli_fail(&cli));
+	if (report.created_database)
+		cli_say(&cli, "created the database");
+	if (report.before == report.after)
+		cli_say(&cli, "the schema is there already (version %u)", report.after);
+	else if (report.before == 0)
+		cli_say(&cli, "created the schema (version %u)", report.after);
+	else
+		cli_say(&cli, "upgraded the schema from version %u to %u", report.before, report.after);
+	return cli_end(&cli, CLI_YES);
+}

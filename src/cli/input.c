@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Names from a stream.  Promises: flat memory; when the writer pauses, what is complete is given out; a line that is too
+ * long is given as it is as far as it fits, so that the push refuses it with its number.
+ */
+#define _GNU_SOURCE
+#include "cli/input.h"
+
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PAUSE_MS 100
+
+/* Reads some more: 0, 1 at the end, 2 when nothing came for a while, -1 to stop. */
+static int fill(struct cli_input *in)
+{
+	struct pollfd wait = {.fd = in->fd, .events = POLLIN};
+	ssize_t n;
+	int ready;
+
+	if (in->begin > 0) {
+		memmove(in->room, in->room + in->begin, in->end - in->begin);
+		in->end -= in->begin;
+		in->begin = 0;
+	}
+	ready = poll(&wait, 1, PAUSE_MS);
+	if (cli_stop != 0)
+		return -1;
+	if (ready == 0 || (ready < 0 && errno == EINTR))
+		return 2;
+	n = read(in->fd, in->room + in->end, sizeof(in->room) - in->end);
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return 2;
+	if (n < 0) {
+		in->read_errno = errno;
+		return -1;
+	}
+	in->end += (size_t)n;
+	in->at_end = n == 0;
+	return 0;
+}
+
+int cli_input_next(void *ctx, struct jobstack_bytes *datapath)
+{
+	struct cli_input *in = ctx;
+	int delimiter = in->nul ? '\0' : '\n', got;
+
+	for (;;) {
+		char *start = in->room + in->begin;
+		size_t len = in->end - in->begin;
+		char *stop = memchr(start, delimiter, len);
+
+		if (stop == NULL && in->at_end && len == 0)
+			return 1;
+		if (stop == NULL && (in->at_end || len > JOBSTACK_DATAPATH_MAX))
+			stop = start + len; /* the last, without its end; or one that is too long already */
+		if (stop != NULL) {
+			*datapath = (struct jobstack_bytes){start, (size_t)(stop - start)};
+			in->begin += datapath->len + (size_t)(stop < start + len);
+			in->lines++;
+			if (datapath->len == 0 && !in->nul) {
+				in->empty++;
+				continue;
+			}
+			if (datapath->len > JOBSTACK_DATAPATH_MAX)
+				in->long_line = in->lines;
+			if (!in->nul && in->nul_line == 0 && memchr(start, '\0', datapath->len) != NULL)
+				in->nul_line = in->lines;
+			in->names++;
+			return 0;
+		}
+		got = fill(in);
+		if (got != 0)
+			return got;
+	}
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Names from a stream, as push and run read them: lines or NUL-separated, while the writer still writes.
+ */
+#ifndef JS_CLI_INPUT_H
+#define JS_CLI_INPUT_H
+
+#include "jobstack/jobstack.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CLI_INPUT_ROOM (1 << 16)
+
+struct cli_input {
+	int fd;
+	int nul;	   /* names end with NUL; else with a newline */
+	uint64_t names;	   /* given so far */
+	uint64_t lines;	   /* lines (or names) read so far */
+	uint64_t empty;	   /* empty lines passed over */
+	uint64_t nul_line; /* the first line with a NUL byte in it, or 0 */
+	uint64_t long_line;
+	int read_errno;
+	size_t begin, end;
+	int at_end;
+	char room[CLI_INPUT_ROOM];
+};
+
+/* A jobstack_next_fn over a struct cli_input.  Stops (negative) at cli_stop, and at a read error. */
+int cli_input_next(void *ctx, struct jobstack_bytes *datapath);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack: finds the subcommand and runs it.  One row a subcommand.
+ */
+#include "cli/cli.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *does;
+} command[] = {
+	{"init", cli_init_main, "create or upgrade the schema in the database"},
+	{"server", cli_server_main, "a private MariaDB for whoever has none"},
+	{"push", cli_push_main, "put datapaths onto a stack"},
+	{"run", cli_run_main, "push, work and summary in one, on this machine"},
+	{"status", cli_status_main, "what is ready, running, done and dead"},
+	{"list", cli_list_main, "the entries in given states"},
+	{"show", cli_show_main, "one entry with all its attempts"},
+	{"logs", cli_logs_main, "what an entry's command printed"},
+	{"requeue", cli_requeue_main, "push dead, lost or done entries back"},
+	{"pause", cli_pause_main, "hand nothing out any more"},
+	{"resume", cli_resume_main, "go on after a pause"},
+	{"pop", cli_pop_main, "claim one entry, for a script"},
+	{"close", cli_close_main, "close what pop gave"},
+	{"renew", cli_renew_main, "more time for what pop gave"},
+};
+#define COMMANDS (sizeof(command) / sizeof(command[0]))
+
+static void help(FILE *to)
+{
+	(void)fputs("usage: jobstack COMMAND [OPTIONS]\n\nSpreads a list of files over workers; the list lives in MySQL or MariaDB.\n\n",
+		    to);
+	for (size_t i = 0; i < COMMANDS; i++)
+		(void)fprintf(to, "  %-10s %s\n", command[i].name, command[i].does);
+	(void)fputs("\n`jobstack COMMAND --help` tells more; workers are started with jobstack-worker.\n", to);
+}
+
+int main(int argc, char **argv)
+{
+	/* a closed pipe is an error of write, told like any other */
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (argc < 2) {
+		help(stderr);
+		return CLI_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "-h") == 0) {
+		help(stdout);
+		return fflush(stdout) == 0 ? CLI_YES : CLI_BUG;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		(void)printf("jobstack %s (schema %u)\n", jobstack_version(), jobstack_schema_version());
+		return fflush(stdout) == 0 ? CLI_YES : CLI_BUG;
+	}
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strcmp(argv[1], command[i].name) == 0)
+			return command[i].run(argc - 1, argv + 1);
+	(void)fprintf(stderr, "jobstack: there is no command \"%s\": see jobstack --help\n", argv[1]);
+	return CLI_USAGE;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack push: puts datapaths onto a stack, from its arguments, a file or standard input, as they come.
+ */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "cli/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATIENCE_US (60 * JS_SECOND_US)
+
+enum { UNIQUE = CLI_OWN, ATOMIC, PRIORITY, MAX_ATTEMPTS, MAX_LOSSES, RETRY_DELAY, LIFO };
+
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK,
+	{'0', "null", NULL, "names end with NUL, as find -print0 writes them (else: lines)"},
+	{'a', "arg-file", "FILE", "read names from FILE, not from standard input"},
+	{UNIQUE, "unique", NULL, "skip names that the stack has already, so that a push that was\ncut short can be repeated"},
+	{ATOMIC, "atomic", NULL, "all or nothing: nothing can be popped before the push is complete"},
+	{PRIORITY, "priority", "N", "larger goes first (default 0)"},
+	{LIFO, "lifo", NULL, "a new stack is popped last in, first out"},
+	{MAX_ATTEMPTS, "max-attempts", "N", "the stack's: attempts before an entry that fails is dead (3)"},
+	{MAX_LOSSES, "max-losses", "N", "the stack's: lost workers before an entry is dead (5)"},
+	{RETRY_DELAY, "retry-delay", "D", "the stack's: wait before a retry, doubled each time (5s)"},
+	CLI_OPTS_JSON,
+	CLI_OPTS_DATABASE,
+	CLI_OPTS_ALWAYS,
+	CLI_OPTS_END};
+static const struct js_opts opts = {
+	"jobstack push", "[OPTIONS] [DATAPATH...]",
+	"Pushes its arguments or, without any, the lines of standard input onto a stack, and prints how many.\n"
+	"Entries can be popped while the push goes on.",
+	table, "  find /data -name '*.nc' -print0 | jobstack push -0 -s mystack", 0};
+
+struct words {
+	char **at;
+};
+
+static int next_word(void *ctx, struct jobstack_bytes *datapath)
+{
+	struct words *w = ctx;
+
+	if (*w->at == NULL)
+		return 1;
+	*datapath = (struct jobstack_bytes){*w->at, strlen(*w->at)};
+	w->at++;
+	return 0;
+}
+
+static int set_number(struct cli *cli, const char *name, const char *arg, int64_t low, int32_t *to)
+{
+	int64_t n;
+
+	if (js_num_i64(arg, low, 1000000, &n) != 0)
+		return cli_usage(cli, "--%s takes a whole number from %" PRId64 " to 1000000, not \"%s\"", name, low, arg);
+	*to = (int32_t)n;
+	return 0;
+}
+
+struct request {
+	struct jobstack_push_options options;
+	struct cli_input input;
+	const char *file;
+};
+
+static int parse(struct cli *cli, struct request *r, int argc, char **argv)
+{
+	const char *arg;
+	int key, status = 0;
+
+	while ((key = cli_next(cli, argc, argv, &arg, &status)) >= 0 && status == 0) {
+		switch (key) {
+		case '0':
+			r->input.nul = 1;
+			break;
+		case 'a':
+			r->file = arg;
+			break;
+		case UNIQUE:
+			r->options.unique = 1;
+			break;
+		case ATOMIC:
+			r->options.atomic = 1;
+			break;
+		case LIFO:
+			r->options.lifo = 1;
+			break;
+		case PRIORITY:
+			status = set_number(cli, "priority", arg, -1000000, &r->options.priority);
+			break;
+		case MAX_ATTEMPTS:
+			status = set_number(cli, "max-attempts", arg, 1, &r->options.max_attempts);
+			break;
+		case MAX_LOSSES:
+			status = set_number(cli, "max-losses", arg, 1, &r->options.max_losses);
+			break;
+		default:
+			if (js_num_duration(arg, &r->options.retry_delay_us) != 0)
+				status = cli_usage(cli, "--retry-delay takes a duration such as 90, 15m or 1:30:00, not \"%s\"", arg);
+		}
+	}
+	if (key == -2)
+		return status == 0 ? -1 : status; /* help was asked for */
+	return status;
+}
+
+static void tell(struct cli *cli, const struct jobstack_push_result *result)
+{
+	if (cli->json)
+		(void)printf("{\"stack\":\"%s\",\"pushed\":%" PRIu64 ",\"skipped\":%" PRIu64 "}\n", cli->stack, result->pushed,
+			     result->skipped);
+	else if (result->skipped > 0)
+		(void)printf("%" PRIu64 " pushed, %" PRIu64 " skipped (known already)\n", result->pushed, result->skipped);
+	else
+		(void)printf("%" PRIu64 " pushed\n", result->pushed);
+}
+
+/* What went wrong, with the place in the input. */
+static int fail(struct cli *cli, const struct request *r, const struct jobstack_push_result *result, int from_words)
+{
+	const struct cli_input *in = &r->input;
+	const char *again = r->options.atomic ? "nothing was pushed" : "push again with --unique, which skips what is there";
+
+	(void)fflush(stdout);
+	if (cli->error.code == JOBSTACK_EINPUT && result->bad > 0)
+		(void)fprintf(stderr, "%s: %s %" PRIu64 " was refused: %s%s: %" PRIu64 " names before it were pushed; mend it, and %s\n",
+			      cli->opts->command, from_words ? "argument" : in->nul ? "name" : "line",
+			      from_words || in->nul ? result->bad : in->lines, cli->error.text,
+			      in->nul_line > 0 ? " (was -0 meant?)" : "", result->pushed, again);
+	else if (cli->error.code == JOBSTACK_ESTOPPED && in->read_errno != 0) {
+		(void)fprintf(stderr, "%s: the input can't be read: %s: %" PRIu64 " names were pushed; %s\n", cli->opts->command,
+			      strerror(in->read_errno), result->pushed, again);
+		return CLI_USAGE;
+	} else if (cli->error.code == JOBSTACK_ESTOPPED)
+		(void)fprintf(stderr, "%s: interrupted after %" PRIu64 " names were pushed: %s\n", cli->opts->command,
+			      result->pushed, again);
+	else {
+		int status = cli_fail(cli);
+
+		if (result->pushed > 0)
+			(void)fprintf(stderr, "%s: %" PRIu64 " names had been pushed: %s\n", cli->opts->command, result->pushed, again);
+		return status;
+	}
+	cli_die_by_signal();
+	return CLI_USAGE;
+}
+
+int cli_push_main(int argc, char **argv)
+{
+	static struct request r = {.options = JOBSTACK_PUSH_OPTIONS_INIT};
+	struct jobstack_push_result result;
+	char cwd[PATH_MAX];
+	struct words words;
+	struct cli cli;
+	int status, from_words, pushed;
+
+	cli_begin(&cli, &opts);
+	status = parse(&cli, &r, argc, argv);
+	if (status != 0)
+		return status < 0 ? CLI_YES : status;
+	words.at = argv + optind;
+	from_words = optind < argc;
+	if (from_words && (r.file != NULL || r.input.nul))
+		return cli_usage(&cli, "names come from the arguments, or from a stream (-0, -a), not from both");
+	if (r.file != NULL && strcmp(r.file, "-") != 0) {
+		r.input.fd = open(r.file, O_RDONLY | O_CLOEXEC);
+		if (r.input.fd < 0) {
+			(void)fprintf(stderr, "jobstack push: %s can't be read: %s\n", r.file, strerror(errno));
+			return CLI_USAGE;
+		}
+	}
+	r.options.cwd = getcwd(cwd, sizeof(cwd));
+	cli_catch_signals();
+	status = cli_connect(&cli, PATIENCE_US);
+	if (status != 0)
+		return status;
+	pushed = jobstack_push_from(cli.handle, cli.stack, &r.options, from_words ? next_word : cli_input_next,
+				    from_words ? (void *)&words : (void *)&r.input, &result, &cli.error);
+	if (r.input.empty > 0)
+		cli_say(&cli, "%" PRIu64 " empty lines were passed over", r.input.empty);
+	if (pushed == JOBSTACK_NOTHING) {
+		(void)fprintf(stderr, "jobstack push: there was nothing to push: the input was empty\n");
+		return cli_end(&cli, CLI_NO);
+	}
+	if (pushed != 0)
+		return cli_end(&cli, fail(&cli, &r, &result, from_words));
+	if (!cli.stack_given && result.before > 0)
+		cli_say(&cli, "the stack \"default\" had %" PRIu64 " entries already; -s NAME keeps lists apart", result.before);
+	tell(&cli, &result);
+	return cli_end(&cli, CLI_YES);
+}

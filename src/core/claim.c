@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Claims in memory, and closing them.  Promises: an outcome changes nothing here until its COMMIT is known; the statements
+ * come in the lock order claim < attempt < dead < span.
+ */
+#include "core/claim.h"
+
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct js_claim *js_claim_new(uint64_t no, const uint64_t *ids, uint64_t first, size_t n)
+{
+	struct js_claim *claim = calloc(1, sizeof(*claim));
+
+	if (claim == NULL)
+		return NULL;
+	claim->no = no;
+	claim->n = claim->open = n;
+	claim->id = calloc(n, sizeof(*claim->id));
+	claim->mark = calloc(n, 1);
+	if (claim->id == NULL || claim->mark == NULL) {
+		js_claim_free(claim);
+		return NULL;
+	}
+	for (size_t i = 0; i < n; i++)
+		claim->id[i] = ids != NULL ? ids[i] : first + i;
+	return claim;
+}
+
+void js_claim_free(struct js_claim *claim)
+{
+	if (claim == NULL)
+		return;
+	free(claim->id);
+	free(claim->mark);
+	free(claim);
+}
+
+struct js_claim *js_claim_find(struct js_claim *list, uint64_t entry, uint32_t attempt, size_t *place)
+{
+	for (; list != NULL; list = list->next) {
+		size_t low = 0, high = list->n;
+
+		if (list->attempt != attempt)
+			continue;
+		while (low < high) {
+			size_t middle = low + (high - low) / 2;
+
+			if (list->id[middle] < entry)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		if (low < list->n && list->id[low] == entry) {
+			*place = low;
+			return list;
+		}
+	}
+	return NULL;
+}
+
+int js_claim_is_dead(const struct js_stack *stack, const struct js_claim *claim, const struct jobstack_outcome *outcome)
+{
+	return outcome->verdict == JOBSTACK_FAILED && (outcome->fatal || claim->fails + 1 >= stack->max_attempts);
+}
+
+int js_claim_mark_closing(struct js_claim *list, const struct js_stack *stack, const struct jobstack_outcome *outcomes,
+			  size_t n, struct js_claim_sums *sums, struct jobstack_error *error)
+{
+	*sums = (struct js_claim_sums){0, 0};
+	for (size_t i = 0; i < n; i++) {
+		size_t place;
+		struct js_claim *claim = js_claim_find(list, outcomes[i].entry, outcomes[i].attempt, &place);
+
+		if (claim == NULL || claim->mark[place] != JS_OPEN || outcomes[i].verdict == JOBSTACK_LOST) {
+			js_claim_settle(&list, 0);
+			return js_error_set(error, JOBSTACK_EUSAGE,
+					    "entry %" PRIu64 ", attempt %" PRIu32 ", is not in this worker's hands",
+					    outcomes[i].entry, outcomes[i].attempt);
+		}
+		claim->mark[place] = JS_CLOSING;
+		sums->done += outcomes[i].verdict == JOBSTACK_DONE;
+		sums->dead += (uint64_t)js_claim_is_dead(stack, claim, &outcomes[i]);
+	}
+	return 0;
+}
+
+void js_claim_settle(struct js_claim **list, int committed)
+{
+	struct js_claim **at = list;
+
+	while (*at != NULL) {
+		struct js_claim *claim = *at;
+
+		for (size_t i = 0; i < claim->n; i++)
+			if (claim->mark[i] == JS_CLOSING) {
+				claim->mark[i] = committed ? JS_CLOSED : JS_OPEN;
+				claim->open -= (size_t)(committed != 0);
+			}
+		if (claim->open > 0) {
+			at = &claim->next;
+			continue;
+		}
+		*at = claim->next;
+		js_claim_free(claim);
+	}
+}
+
+static size_t count(const struct js_claim *claim, enum js_claim_mark mark)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < claim->n; i++)
+		n += claim->mark[i] == mark;
+	return n;
+}
+
+/* The rows' own end of a value list: started, ended, usage, where the log lies. */
+static void add_attempt(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o,
+			struct js_sql *sql)
+{
+	int64_t started = o->started_us > 0 ? js_db_wall_us(c->db, o->started_us) : claim->claimed_us;
+	int64_t ended = js_db_wall_us(c->db, o->ended_us > 0 ? o->ended_us : jobstack_now_us());
+	size_t reason = o->reason == NULL ? 0 : strlen(o->reason);
+
+	js_sql_add(sql, "(%u,%u,%u,%u,%u,%u,%n,%n,%x,%t,%t,%n,%n,%n,%n,%n,%s,%n,%n,%n)", c->stack->id, o->entry,
+		   (uint64_t)o->attempt, c->worker, (uint64_t)o->verdict, (uint64_t)(o->verdict == JOBSTACK_DONE),
+		   (int64_t)o->exit_code, o->signal > 0 ? (int64_t)o->signal : -1, (const void *)o->reason,
+		   reason > 255 ? 255 : reason, started, ended > started ? ended : started, o->user_us, o->system_us,
+		   o->maxrss_kib, o->read_bytes, o->write_bytes, o->log, o->log_at, o->log_out, o->log_err);
+}
+
+static const char attempt_columns[] =
+	"INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,signo,reason,started,ended,user_us,"
+	"system_us,maxrss_kib,read_bytes,write_bytes,log,log_at,log_out,log_err) VALUES";
+
+static void add_attempts(const struct js_closing *c, struct js_sql *sql)
+{
+	int rows = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		size_t place;
+		struct js_claim *claim = js_claim_find(c->list, c->outcomes[i].entry, c->outcomes[i].attempt, &place);
+
+		if (claim == NULL || c->outcomes[i].verdict == JOBSTACK_UNSTARTED)
+			continue;
+		js_sql_add(sql, rows++ == 0 ? attempt_columns : ",");
+		add_attempt(c, claim, &c->outcomes[i], sql);
+	}
+	for (const struct js_claim *claim = c->lost == NULL ? NULL : c->list; claim != NULL; claim = claim->next)
+		for (size_t i = 0; i < claim->n; i++) {
+			struct jobstack_outcome o = JOBSTACK_OUTCOME_INIT;
+
+			if (claim->mark[i] != JS_OPEN)
+				continue;
+			o.entry = claim->id[i];
+			o.attempt = claim->attempt;
+			o.verdict = JOBSTACK_LOST;
+			o.reason = c->lost;
+			js_sql_add(sql, rows++ == 0 ? attempt_columns : ",");
+			add_attempt(c, claim, &o, sql);
+		}
+	if (rows > 0)
+		js_sql_add(sql, ";");
+}
+
+static void add_dead(const struct js_closing *c, struct js_sql *sql)
+{
+	static const char columns[] = "INSERT INTO dead(stack_id,entry_id,attempt,`rank`,reason) VALUES";
+	int rows = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		size_t place;
+		struct js_claim *claim = js_claim_find(c->list, c->outcomes[i].entry, c->outcomes[i].attempt, &place);
+
+		if (claim == NULL || !js_claim_is_dead(c->stack, claim, &c->outcomes[i]))
+			continue;
+		js_sql_add(sql, rows++ == 0 ? columns : ",");
+		js_sql_add(sql, "(%u,%u,%u,%d,%s)", c->stack->id, c->outcomes[i].entry, (uint64_t)claim->attempt,
+			   claim->rank, c->outcomes[i].fatal ? "fatal exit" : "no attempts left");
+	}
+	for (const struct js_claim *claim = c->lost == NULL ? NULL : c->list; claim != NULL; claim = claim->next)
+		for (size_t i = 0; i < claim->n && claim->losses + 1 >= c->stack->max_losses; i++) {
+			if (claim->mark[i] != JS_OPEN)
+				continue;
+			js_sql_add(sql, rows++ == 0 ? columns : ",");
+			js_sql_add(sql, "(%u,%u,%u,%d,%s)", c->stack->id, claim->id[i], (uint64_t)claim->attempt,
+				   claim->rank, "its workers keep dying");
+		}
+	if (rows > 0)
+		js_sql_add(sql, ";");
+}
+
+void js_claim_close_sql(const struct js_closing *c, struct js_sql *sql)
+{
+	int all = c->give_back || c->lost != NULL;
+
+	for (const struct js_claim *claim = c->list; claim != NULL; claim = claim->next) {
+		size_t closing = count(claim, JS_CLOSING);
+
+		if (all || closing == claim->open)
+			js_sql_stmt(sql, "DELETE FROM claim WHERE stack_id=%u AND worker_id=%u AND claim_no=%u",
+				    c->stack->id, c->worker, claim->no);
+		else if (closing > 0)
+			js_sql_stmt(sql, "UPDATE claim SET open=open-%u WHERE stack_id=%u AND worker_id=%u AND claim_no=%u",
+				    (uint64_t)closing, c->stack->id, c->worker, claim->no);
+	}
+	add_attempts(c, sql);
+	add_dead(c, sql);
+}
+
+/* The ways back to a span. */
+enum way { WAY_NONE, WAY_RETRY, WAY_LATER, WAY_SOON, WAY_UNSTARTED, WAY_LOST, WAYS };
+
+static enum way way_of(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o)
+{
+	switch (o->verdict) {
+	case JOBSTACK_FAILED:
+		return js_claim_is_dead(c->stack, claim, o) ? WAY_NONE : WAY_RETRY;
+	case JOBSTACK_INTERRUPTED:
+		return o->later ? WAY_LATER : WAY_SOON;
+	case JOBSTACK_UNSTARTED:
+		return WAY_UNSTARTED;
+	default:
+		return WAY_NONE;
+	}
+}
+
+/* Delay before the next try: the stack's, doubled with each failure, at most an hour (or the stack's own, if that is
+ * longer), and up to a quarter more or less so that retries spread out. */
+static int64_t delay(const struct js_stack *stack, uint32_t fails)
+{
+	int64_t us = stack->retry_delay_us, most = INT64_C(3600000000);
+
+	for (uint32_t i = 0; i < fails && us < most; i++)
+		us = 2 * us < most ? 2 * us : most;
+	return us - us / 4 + (us / 2 > 0 ? jobstack_now_us() % (us / 2) : 0);
+}
+
+/* Adds the spans of one claim: its entries sorted by the way they go. */
+static void claim_spans(const struct js_closing *c, const struct js_claim *claim, const unsigned char *ways, uint64_t *ids,
+			struct js_sql *sql)
+{
+	for (enum way way = WAY_RETRY; way < WAYS; way++) {
+		struct js_span span = {JS_READY, claim->rank, claim->attempt + 1, claim->fails, claim->losses, 0};
+		size_t n = 0;
+
+		for (size_t i = 0; i < claim->n; i++)
+			if (ways[i] == way)
+				ids[n++] = claim->id[i];
+		if (way == WAY_RETRY || way == WAY_LATER) {
+			span.class = JS_WAITING;
+			span.fails += way == WAY_RETRY;
+			span.delay_us = delay(c->stack, claim->fails);
+		} else if (way == WAY_UNSTARTED)
+			span.attempt = claim->attempt;
+		else if (way == WAY_LOST)
+			span.losses++;
+		js_span_insert(sql, c->stack, &span, ids, n);
+	}
+}
+
+int js_claim_spans_sql(const struct js_closing *c, struct js_sql *sql, struct jobstack_error *error)
+{
+	for (struct js_claim *claim = c->list; claim != NULL; claim = claim->next) {
+		unsigned char *ways = calloc(claim->n, 1);
+		uint64_t *ids = calloc(claim->n, sizeof(*ids));
+
+		if (ways == NULL || ids == NULL) {
+			free(ways);
+			free(ids);
+			return js_error_memory(error);
+		}
+		for (size_t i = 0; i < c->n; i++) {
+			size_t place;
+
+			if (js_claim_find(c->list, c->outcomes[i].entry, c->outcomes[i].attempt, &place) == claim)
+				ways[place] = (unsigned char)way_of(c, claim, &c->outcomes[i]);
+		}
+		for (size_t i = 0; i < claim->n; i++) {
+			if (claim->mark[i] != JS_OPEN)
+				continue;
+			if (c->give_back)
+				ways[i] = WAY_UNSTARTED;
+			else if (c->lost != NULL && claim->losses + 1 < c->stack->max_losses)
+				ways[i] = WAY_LOST;
+		}
+		claim_spans(c, claim, ways, ids, sql);
+		free(ways);
+		free(ids);
+	}
+	return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Claims as a worker remembers them, and the SQL that closes what is in them.
+ */
+#ifndef JS_CORE_CLAIM_H
+#define JS_CORE_CLAIM_H
+
+#include "core/core.h"
+#include "core/span.h"
+
+enum js_claim_mark { JS_OPEN, JS_CLOSING, JS_CLOSED };
+
+struct js_claim {
+	struct js_claim *next;
+	uint64_t no;
+	uint32_t attempt, fails, losses;
+	int64_t rank;
+	int64_t claimed_us; /* since 1970, by the server's clock */
+	size_t n, open;
+	uint64_t *id;	     /* ascending */
+	unsigned char *mark; /* enum js_claim_mark, one an id */
+};
+
+/* Makes a claim of N entries, all open: from the list IDS, or FIRST and the N - 1 after it.  NULL without memory. */
+struct js_claim *js_claim_new(uint64_t no, const uint64_t *ids, uint64_t first, size_t n);
+void js_claim_free(struct js_claim *claim);
+
+/* Finds the claim and the place of an entry's attempt in LIST, whatever its mark.  NULL if it is in none. */
+struct js_claim *js_claim_find(struct js_claim *list, uint64_t entry, uint32_t attempt, size_t *place);
+
+/* What closing comes to, for the counters. */
+struct js_claim_sums {
+	uint64_t done, dead;
+};
+
+/* Marks the outcomes' entries JS_CLOSING and counts.  Returns 0, or JOBSTACK_EUSAGE, with nothing marked, if one of them is
+ * not open in LIST. */
+int js_claim_mark_closing(struct js_claim *list, const struct js_stack *stack, const struct jobstack_outcome *outcomes,
+			  size_t n, struct js_claim_sums *sums, struct jobstack_error *error);
+
+/* Settles the marks: closing becomes closed (COMMITTED), and claims that are empty are freed; or open again. */
+void js_claim_settle(struct js_claim **list, int committed);
+
+/* What the SQL of closing is made from. */
+struct js_closing {
+	const struct js_stack *stack;
+	struct js_db *db;
+	uint64_t worker;
+	struct js_claim *list;
+	const struct jobstack_outcome *outcomes;
+	size_t n;
+	int give_back;	    /* what is still open goes back unstarted, and every claim is deleted */
+	const char *lost;   /* or: what is still open is lost, for this reason, and every claim is deleted */
+};
+
+/* Adds the statements that come before the pop (claims, attempts, dead), and those after it (spans).  The second returns
+ * JOBSTACK_EBUG without memory. */
+void js_claim_close_sql(const struct js_closing *closing, struct js_sql *sql);
+int js_claim_spans_sql(const struct js_closing *closing, struct js_sql *sql, struct jobstack_error *error);
+
+/* Is this failure an entry's last? */
+int js_claim_is_dead(const struct js_stack *stack, const struct js_claim *claim, const struct jobstack_outcome *outcome);
+
+#endif

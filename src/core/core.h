@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What the files of this room share: the handle, a stack as the protocol needs it, numbers of schema columns.
+ */
+#ifndef JS_CORE_CORE_H
+#define JS_CORE_CORE_H
+
+#include "db/db.h"
+#include "jobstack/jobstack.h"
+
+struct jobstack {
+	struct js_db *db;
+	int schema_known; /* the schema was looked at and fits */
+};
+
+/* The stack row, but for its counters. */
+struct js_stack {
+	uint64_t id, tail;
+	enum jobstack_stack_state state;
+	int lifo;
+	uint32_t max_attempts, max_losses;
+	int64_t retry_delay_us;
+	int named;	     /* some push was --unique */
+	char cwd[4097];	     /* "" if the stack has no relative names */
+	char name[JOBSTACK_STACK_MAX + 1];
+};
+
+/* Looks the schema up, once a handle: 0, or JOBSTACK_ESCHEMA. */
+int js_schema_check(struct jobstack *handle, struct jobstack_error *error);
+
+/* Is it a stack's name?  0, or JOBSTACK_EUSAGE. */
+int js_stack_check_name(const char *name, struct jobstack_error *error);
+
+/* Reads the stack NAME: 0, JOBSTACK_EUSAGE for what is no name, JOBSTACK_EMISSING, or a database error. */
+int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *stack, struct jobstack_error *error);
+
+/* The same, created if it is not there, with LIFO for a new one. */
+int js_stack_make(struct jobstack *handle, const char *name, int lifo, struct js_stack *stack,
+		  struct jobstack_error *error);
+
+#endif

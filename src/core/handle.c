@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Handles.  Promise: a handle that was given out is connected, or was once; nothing here waits for a lock.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "core/core.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+const char *jobstack_version(void)
+{
+	return JOBSTACK_VERSION;
+}
+
+int64_t jobstack_now_us(void)
+{
+	return js_clock_mono_us();
+}
+
+int jobstack_open(struct jobstack **handle, const struct jobstack_options *options, struct jobstack_error *error)
+{
+	struct jobstack *made = calloc(1, sizeof(*made));
+	int status;
+
+	*handle = NULL;
+	if (made == NULL)
+		return js_error_memory(error);
+	status = js_db_open(&made->db, options, error);
+	if (status != 0) {
+		free(made);
+		return status;
+	}
+	*handle = made;
+	return 0;
+}
+
+void jobstack_free(struct jobstack *handle)
+{
+	int saved = errno;
+
+	if (handle == NULL)
+		return;
+	js_db_free(handle->db);
+	free(handle);
+	errno = saved;
+}
+
+void jobstack_rest(struct jobstack *handle)
+{
+	js_db_rest(handle->db);
+}
+
+void jobstack_describe(struct jobstack *handle, char *text, size_t size)
+{
+	js_db_describe(handle->db, text, size);
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Looking at entries and attempts.  Promises: page by page, flat memory, no long transaction, and each query stands beside
+ * the index that serves it.
+ */
+#define _GNU_SOURCE
+#include "base/clock.h"
+#include "base/error.h"
+#include "core/core.h"
+#include "core/span.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE 2000
+#define ANY (JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD | JOBSTACK_IS_RUNNING | JOBSTACK_IS_DONE | JOBSTACK_IS_DEAD)
+
+/* The columns of an item; e is the entry, a its attempt or nothing, w the attempt's worker or nothing. */
+#define ATTEMPT_COLUMNS                                                                                                \
+	"a.attempt,a.outcome,a.exit_code,a.signo,a.reason,a.started,a.ended,a.user_us,a.system_us,a.maxrss_kib,"      \
+	"a.read_bytes,a.write_bytes,IF(a.log_at IS NULL,NULL,COALESCE(a.log,w.log)),a.log_at,a.log_out,a.log_err,"
+#define NO_ATTEMPT_COLUMNS "NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,"
+#define WORKER_COLUMNS                                                                                                 \
+	"w.worker_id,COALESCE(w.node,w.host),w.host,w.slurm_cluster,w.slurm_job,w.slurm_array_job,w.slurm_array_task," \
+	"w.slurm_step,w.slurm_account,w.slurm_qos,w.slurm_partition,w.user,w.cwd,w.argv"
+
+struct listing {
+	struct jobstack *handle;
+	struct js_stack stack;
+	const struct jobstack_filter *filter;
+	jobstack_item_fn *fn;
+	void *ctx;
+	unsigned state; /* of the items that come; 0: by outcome */
+	uint64_t told, last;
+	size_t rows;
+	const char *running; /* of the worker whose claim is listed */
+	int stopped;
+};
+
+static uint64_t limit_left(const struct listing *l)
+{
+	return l->filter->limit == 0 ? UINT64_MAX : l->filter->limit - l->told;
+}
+
+static int64_t running_since(const char *running, uint64_t entry)
+{
+	while (running != NULL && *running != '\0') {
+		char *end;
+		uint64_t id = strtoull(running, &end, 10);
+
+		if (id == entry && *end == ':' && (end = strchr(end + 1, ':')) != NULL)
+			return strtoll(end + 1, NULL, 10);
+		running = strchr(running, ',');
+		running = running == NULL ? NULL : running + 1;
+	}
+	return -1;
+}
+
+static void take_item(void *ctx, const struct js_row *row)
+{
+	struct listing *l = ctx;
+	struct jobstack_item i;
+	unsigned c = 0;
+
+	if (row == NULL || l->stopped)
+		return;
+	memset(&i, 0, sizeof(i));
+	l->rows++;
+	l->last = i.entry = js_row_u64(row, c++);
+	i.datapath = (struct jobstack_bytes){row->col[c], row->len[c]};
+	c++;
+	i.attempt = (uint32_t)js_row_u64(row, c++);
+	i.outcome = (int)js_row_opt(row, c++);
+	i.exit_code = (int32_t)js_row_opt(row, c++);
+	i.signal = (int32_t)js_row_i64(row, c++);
+	i.reason = row->col[c++];
+	i.started_us = js_row_time(row, c++);
+	i.ended_us = js_row_time(row, c++);
+	i.user_us = js_row_opt(row, c++);
+	i.system_us = js_row_opt(row, c++);
+	i.maxrss_kib = js_row_opt(row, c++);
+	i.read_bytes = js_row_opt(row, c++);
+	i.write_bytes = js_row_opt(row, c++);
+	i.log = row->col[c++];
+	i.log_at = js_row_opt(row, c++);
+	i.log_out = js_row_opt(row, c++);
+	i.log_err = js_row_opt(row, c++);
+	i.worker = js_row_u64(row, c++);
+	i.node = row->col[c++];
+	i.host = row->col[c++];
+	i.cluster = row->col[c++];
+	i.job = row->col[c++];
+	i.array_job = row->col[c++];
+	i.array_task = row->col[c++];
+	i.step = row->col[c++];
+	i.account = row->col[c++];
+	i.qos = row->col[c++];
+	i.partition = row->col[c++];
+	i.user = row->col[c++];
+	i.cwd = row->col[c++];
+	i.argv = (struct jobstack_bytes){row->col[c], row->len[c]};
+	i.state = l->state;
+	if (l->running != NULL)
+		i.started_us = running_since(l->running, i.entry);
+	if (limit_left(l) == 0)
+		return;
+	l->told++;
+	l->stopped = l->fn(l->ctx, &i) != 0;
+}
+
+static void only_entries(struct js_sql *sql, const struct jobstack_filter *filter, const char *column)
+{
+	if (filter->entries == NULL)
+		return;
+	/* COLUMN is one of this file's own words */
+	js_sql_add(sql, " AND ");
+	js_sql_add(sql, column);
+	js_sql_add(sql, " IN(NULL");
+	for (size_t i = 0; i < filter->entries_n; i++)
+		js_sql_add(sql, ",%u", filter->entries[i]);
+	js_sql_add(sql, ")");
+}
+
+/* Tells pages of a query whose text HEAD has one %u for the stack, sorted by TABLE's entry_id, until it is empty. */
+static int list_pages(struct listing *l, const char *head, const char *column, struct jobstack_error *error)
+{
+	int status = 0;
+
+	l->last = 0;
+	do {
+		struct js_sql sql = {0};
+
+		l->rows = 0;
+		js_sql_add(&sql, head, l->stack.id);
+		js_sql_add(&sql, " AND ");
+		js_sql_add(&sql, column);
+		js_sql_add(&sql, ">%u", l->last);
+		only_entries(&sql, l->filter, column);
+		js_sql_add(&sql, " ORDER BY ");
+		js_sql_add(&sql, column);
+		js_sql_stmt(&sql, " LIMIT %u", limit_left(l) < PAGE ? limit_left(l) : PAGE);
+		status = js_db_query(l->handle->db, &sql, take_item, l, error);
+		js_sql_free(&sql);
+	} while (status == 0 && l->rows == PAGE && !l->stopped && limit_left(l) > 0);
+	return status;
+}
+
+/* ---------------------------------------------------------------------------------- entries in spans, and in claims */
+
+/* A span or a claim, read whole. */
+struct set {
+	uint64_t lo, hi, attempt, worker, claim_no;
+	int64_t rank, pos;
+	char *ids, *running;
+	size_t ids_len;
+};
+
+#define SETS 100
+
+struct sets {
+	struct set set[SETS];
+	size_t n;
+};
+
+static void sets_free(struct sets *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		free(s->set[i].ids);
+		free(s->set[i].running);
+	}
+	s->n = 0;
+}
+
+static char *copy(const char *data, size_t len)
+{
+	char *to = data == NULL ? NULL : malloc(len + 1);
+
+	if (to != NULL) {
+		memcpy(to, data, len);
+		to[len] = '\0';
+	}
+	return to;
+}
+
+static void take_set(void *ctx, const struct js_row *row)
+{
+	struct sets *s = ctx;
+	struct set *to;
+
+	if (row == NULL) {
+		sets_free(s);
+		return;
+	}
+	if (s->n == SETS)
+		return;
+	to = &s->set[s->n++];
+	*to = (struct set){.lo = js_row_u64(row, 0), .hi = js_row_u64(row, 1), .attempt = js_row_u64(row, 3),
+			   .rank = js_row_i64(row, 4), .pos = js_row_i64(row, 5), .worker = js_row_u64(row, 6),
+			   .claim_no = js_row_u64(row, 7)};
+	to->ids = copy(row->col[2], row->len[2]);
+	to->ids_len = row->len[2];
+	to->running = copy(row->col[8], row->len[8]);
+}
+
+static void add_set(struct js_sql *sql, const struct set *set)
+{
+	uint64_t ids[JS_IDS_MAX];
+	size_t n = (size_t)(set->hi - set->lo + 1);
+
+	if (set->ids == NULL) {
+		js_sql_add(sql, " AND e.entry_id BETWEEN %u AND %u", set->lo, set->hi);
+		return;
+	}
+	js_sql_add(sql, " AND e.entry_id IN(NULL");
+	if (n <= JS_IDS_MAX && js_span_read_ids(set->ids, set->ids_len, (size_t)set->lo, n, ids) == 0)
+		for (size_t i = 0; i < n; i++)
+			js_sql_add(sql, ",%u", ids[i]);
+	js_sql_add(sql, ")");
+}
+
+/* Tells the entries of one set. */
+static int list_set(struct listing *l, const struct set *set, int claim, struct jobstack_error *error)
+{
+	int status = 0;
+
+	l->last = 0;
+	l->running = claim ? (set->running == NULL ? "" : set->running) : NULL;
+	do {
+		struct js_sql sql = {0};
+
+		l->rows = 0;
+		if (claim)
+			js_sql_add(&sql,
+				   "SELECT e.entry_id,e.datapath,%u,NULL," NO_ATTEMPT_COLUMNS WORKER_COLUMNS
+				   " FROM entry e JOIN worker w ON w.worker_id=%u WHERE e.stack_id=%u AND NOT EXISTS(SELECT 1 FROM attempt "
+				   "a WHERE a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND a.attempt=%u)",
+				   set->attempt, set->worker, l->stack.id, set->attempt);
+		else
+			js_sql_add(&sql,
+				   "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS WORKER_COLUMNS
+				   " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND "
+				   "a.attempt=%u LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u",
+				   set->attempt - 1, l->stack.id);
+		add_set(&sql, set);
+		only_entries(&sql, l->filter, "e.entry_id");
+		js_sql_stmt(&sql, " AND e.entry_id>%u ORDER BY e.entry_id LIMIT %u", l->last,
+			    limit_left(l) < PAGE ? limit_left(l) : (uint64_t)PAGE);
+		status = js_db_query(l->handle->db, &sql, take_item, l, error);
+		js_sql_free(&sql);
+	} while (status == 0 && l->rows == PAGE && !l->stopped && limit_left(l) > 0);
+	l->running = NULL;
+	return status;
+}
+
+static int list_sets(struct listing *l, int class, struct jobstack_error *error)
+{
+	struct set last = {.rank = INT32_MIN, .pos = INT64_MIN};
+	struct sets sets = {.n = 0};
+	int status = 0;
+	size_t n;
+
+	do {
+		struct js_sql sql = {0};
+
+		if (class >= 0) /* the primary key of span */
+			js_sql_stmt(&sql,
+				    "SELECT lo,hi,ids,attempt,`rank`,pos,0,0,NULL FROM span WHERE stack_id=%u AND class=%u AND "
+				    "(`rank`>%d OR (`rank`=%d AND pos>%d)) ORDER BY `rank`,pos LIMIT %u",
+				    l->stack.id, (uint64_t)class, last.rank, last.rank, last.pos, (uint64_t)SETS);
+		else /* the primary key of claim */
+			js_sql_stmt(&sql,
+				    "SELECT c.lo,c.hi,c.ids,c.attempt,0,0,c.worker_id,c.claim_no,w.running FROM claim c JOIN worker w "
+				    "USING(worker_id) WHERE c.stack_id=%u AND (c.worker_id>%u OR (c.worker_id=%u AND c.claim_no>%u)) "
+				    "ORDER BY c.worker_id,c.claim_no LIMIT %u",
+				    l->stack.id, last.worker, last.worker, last.claim_no, (uint64_t)SETS);
+		status = js_db_query(l->handle->db, &sql, take_set, &sets, error);
+		js_sql_free(&sql);
+		n = sets.n;
+		for (size_t i = 0; status == 0 && i < n && !l->stopped && limit_left(l) > 0; i++)
+			status = list_set(l, &sets.set[i], class < 0, error);
+		if (n > 0)
+			last = sets.set[n - 1];
+		sets_free(&sets);
+	} while (status == 0 && n == SETS && !l->stopped && limit_left(l) > 0);
+	return status;
+}
+
+/* The tables that have a row an entry: attempt by its primary key, dead by its own. */
+static const struct {
+	unsigned bit;
+	const char *head, *column;
+} by_table[] = {
+	{JOBSTACK_IS_DONE,
+	 "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS WORKER_COLUMNS " FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND "
+	 "e.entry_id=a.entry_id LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE a.stack_id=%u AND a.final=1",
+	 "a.entry_id"},
+	{JOBSTACK_IS_DEAD,
+	 "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS WORKER_COLUMNS " FROM dead d JOIN entry e ON e.stack_id=d.stack_id AND "
+	 "e.entry_id=d.entry_id LEFT JOIN attempt a ON a.stack_id=d.stack_id AND a.entry_id=d.entry_id AND a.attempt=d.attempt "
+	 "LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE d.stack_id=%u",
+	 "d.entry_id"},
+	{JOBSTACK_IS_FAILED,
+	 "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS WORKER_COLUMNS " FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND "
+	 "e.entry_id=a.entry_id LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE a.stack_id=%u AND a.outcome=1 AND NOT EXISTS "
+	 "(SELECT 1 FROM attempt b WHERE b.stack_id=a.stack_id AND b.entry_id=a.entry_id AND b.attempt>a.attempt)",
+	 "a.entry_id"},
+	{JOBSTACK_IS_LOST,
+	 "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS WORKER_COLUMNS " FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND "
+	 "e.entry_id=a.entry_id LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE a.stack_id=%u AND a.outcome=2 AND NOT EXISTS "
+	 "(SELECT 1 FROM attempt b WHERE b.stack_id=a.stack_id AND b.entry_id=a.entry_id AND b.attempt>a.attempt)",
+	 "a.entry_id"},
+};
+
+int jobstack_list(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter, jobstack_item_fn *fn,
+		  void *ctx, struct jobstack_error *error)
+{
+	static const struct jobstack_filter none = JOBSTACK_FILTER_INIT;
+	struct listing l = {.handle = handle, .filter = filter == NULL ? &none : filter, .fn = fn, .ctx = ctx};
+	unsigned states = l.filter->states == 0 ? ANY : l.filter->states;
+	int status = js_stack_find(handle, stack, &l.stack, error), cancelled = l.stack.state == JOBSTACK_CANCELLED;
+
+	if (cancelled && (states & JOBSTACK_IS_CANCELLED) != 0)
+		states |= JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD;
+	for (int class = 0; class < 3 && status == 0 && !l.stopped; class++) {
+		l.state = cancelled ? JOBSTACK_IS_CANCELLED : 1u << class;
+		if ((states & 1u << class) != 0)
+			status = list_sets(&l, class, error);
+	}
+	l.state = JOBSTACK_IS_RUNNING;
+	if (status == 0 && !l.stopped && (states & JOBSTACK_IS_RUNNING) != 0)
+		status = list_sets(&l, -1, error);
+	for (size_t i = 0; i < sizeof(by_table) / sizeof(by_table[0]) && status == 0 && !l.stopped; i++) {
+		l.state = by_table[i].bit;
+		if ((states & by_table[i].bit) != 0)
+			status = list_pages(&l, by_table[i].head, by_table[i].column, error);
+	}
+	return status == 0 && l.stopped ? JOBSTACK_ESTOPPED : status;
+}
+
+int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry, jobstack_item_fn *fn, void *ctx,
+		      struct jobstack_error *error)
+{
+	struct jobstack_filter one = {sizeof(one), JOBSTACK_IS_RUNNING, &entry, 1, 0};
+	struct listing l = {.handle = handle, .filter = &one, .fn = fn, .ctx = ctx, .state = JOBSTACK_IS_DONE};
+	struct js_sql sql = {0};
+	int status = js_stack_find(handle, stack, &l.stack, error);
+
+	if (status != 0)
+		return status;
+	js_sql_stmt(&sql,
+		    "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS WORKER_COLUMNS
+		    " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id "
+		    "LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u AND e.entry_id=%u ORDER BY a.attempt",
+		    l.stack.id, entry);
+	status = js_db_query(handle->db, &sql, take_item, &l, error);
+	js_sql_free(&sql);
+	if (status == 0 && l.rows == 0)
+		return js_error_set(error, JOBSTACK_EMISSING, "there is no entry %llu in the stack \"%s\"",
+				    (unsigned long long)entry, stack);
+	if (status == 0 && !l.stopped) {
+		l.state = JOBSTACK_IS_RUNNING;
+		status = list_sets(&l, -1, error);
+	}
+	return status == 0 && l.stopped ? JOBSTACK_ESTOPPED : status;
+}
+
+static void take_found(void *ctx, const struct js_row *row)
+{
+	*(uint64_t *)ctx = row == NULL ? 0 : js_row_u64(row, 0);
+}
+
+int jobstack_find(struct jobstack *handle, const char *stack, struct jobstack_bytes datapath, uint64_t *entry,
+		  struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	struct js_stack s;
+	int status = js_stack_find(handle, stack, &s, error);
+
+	*entry = 0;
+	if (status != 0)
+		return status;
+	if (s.named) /* the primary key of name; then without an index, for what came before the stack had names */
+		js_sql_stmt(&sql, "SELECT entry_id FROM name WHERE stack_id=%u AND hash=UNHEX(SHA2(%x,256))", s.id, datapath.data,
+			    datapath.len);
+	else
+		js_sql_stmt(&sql, "SELECT MAX(entry_id) FROM entry WHERE stack_id=%u AND datapath=%x", s.id, datapath.data,
+			    datapath.len);
+	status = js_db_query(handle->db, &sql, take_found, entry, error);
+	js_sql_free(&sql);
+	return status == 0 && *entry == 0 ? JOBSTACK_NOTHING : status;
+}

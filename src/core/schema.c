@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The schema: which version is there, and making it the one this library works with.  Promises: twenty at once are safe (one
+ * migrates under a named lock of the server, the others find it done); cut short anywhere, the next call goes on.
+ */
+#define _GNU_SOURCE
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "core/core.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCHEMA_VERSION 1
+#define LOCK_SECONDS 120
+
+unsigned jobstack_schema_version(void)
+{
+	return SCHEMA_VERSION;
+}
+
+struct found {
+	uint64_t version;
+	int64_t number;
+};
+
+static void take_version(void *ctx, const struct js_row *row)
+{
+	struct found *f = ctx;
+
+	if (row == NULL)
+		*f = (struct found){0, -1};
+	else {
+		f->version = js_row_u64(row, 0);
+		f->number = js_row_opt(row, 0);
+	}
+}
+
+/* The version that is there; 0 for a database without our tables. */
+static int version_now(struct js_db *db, unsigned *version, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	struct found found = {0};
+	struct jobstack_error none = JOBSTACK_ERROR_INIT;
+	int status;
+
+	js_sql_stmt(&sql, "SELECT MAX(version) FROM jobstack_version");
+	status = js_db_query(db, &sql, take_version, &found, &none);
+	js_sql_free(&sql);
+	*version = (unsigned)found.version;
+	if (status == JOBSTACK_ESCHEMA) /* no such table, no such database */
+		return 0;
+	if (status != 0 && error != NULL && error->code == 0)
+		*error = none;
+	return status;
+}
+
+int js_schema_check(struct jobstack *handle, struct jobstack_error *error)
+{
+	unsigned version;
+	int status;
+
+	if (handle->schema_known)
+		return 0;
+	status = version_now(handle->db, &version, error);
+	if (status != 0)
+		return status;
+	if (version == 0)
+		return js_error_set(error, JOBSTACK_ESCHEMA, "the database has no jobstack schema yet");
+	if (version < SCHEMA_VERSION)
+		return js_error_set(error, JOBSTACK_ESCHEMA,
+				    "the database has schema version %u, older than the version %u of this program",
+				    version, SCHEMA_VERSION);
+	if (version > SCHEMA_VERSION)
+		return js_error_set(error, JOBSTACK_ESCHEMA,
+				    "the database has schema version %u, newer than the version %u of this program",
+				    version, SCHEMA_VERSION);
+	handle->schema_known = 1;
+	return 0;
+}
+
+/* Finds the migration file with this number. */
+static int find_file(const char *dir, unsigned version, struct js_buf *path, struct jobstack_error *error)
+{
+	char prefix[16];
+	struct dirent *d;
+	DIR *list = opendir(dir);
+
+	if (list == NULL)
+		return js_error_set(error, JOBSTACK_EFILE, "the schema's directory %s: %s", dir, strerror(errno));
+	(void)snprintf(prefix, sizeof(prefix), "%04u_", version);
+	while ((d = readdir(list)) != NULL) {
+		size_t len = strlen(d->d_name);
+
+		if (strncmp(d->d_name, prefix, strlen(prefix)) == 0 && len > 4 &&
+		    strcmp(d->d_name + len - 4, ".sql") == 0) {
+			js_buf_printf(path, "%s/%s", dir, d->d_name);
+			break;
+		}
+	}
+	(void)closedir(list);
+	if (path->failed)
+		return js_error_memory(error);
+	if (path->len == 0)
+		return js_error_set(error, JOBSTACK_EFILE, "there is no schema file %s*.sql in %s", prefix, dir);
+	return 0;
+}
+
+/* Runs a migration statement by statement: each ends with a semicolon at the end of a line (comments behind it aside). */
+static int migrate(struct js_db *db, const char *dir, unsigned version, struct jobstack_error *error)
+{
+	struct js_buf path = {0}, text = {0}, statement = {0};
+	struct js_sql done = {0};
+	int status = find_file(dir, version, &path, error);
+	char *line, *next;
+
+	if (status == 0 && js_file_read(path.data, &text) != 0)
+		status = js_error_set(error, JOBSTACK_EFILE, "the schema file %s can't be read: %s", path.data,
+				      strerror(errno));
+	for (line = text.data; status == 0 && line != NULL && *line != '\0'; line = next) {
+		size_t len = strcspn(line, "\n");
+
+		next = line[len] == '\0' ? line + len : line + len + 1;
+		line[len] = '\0';
+		if (strncmp(line, "--", 2) == 0 || len == 0)
+			continue;
+		js_buf_add(&statement, line, len);
+		js_buf_char(&statement, '\n');
+		if (line[len - 1] != ';')
+			continue;
+		statement.len -= 2;
+		status = statement.failed ? js_error_memory(error)
+					  : js_db_schema(db, statement.data, statement.len, error);
+		js_buf_reset(&statement);
+	}
+	if (status == 0) {
+		js_sql_stmt(&done, "INSERT IGNORE INTO jobstack_version VALUES(%u,UTC_TIMESTAMP(6),%s)",
+			    (uint64_t)version, JOBSTACK_VERSION);
+		status = js_db_query(db, &done, NULL, NULL, error);
+	}
+	js_sql_free(&done);
+	js_buf_free(&statement);
+	js_buf_free(&text);
+	js_buf_free(&path);
+	return status;
+}
+
+/* Takes (or gives back) the server-wide lock of this database's schema. */
+static int lock(struct js_db *db, int take, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	struct found found = {0};
+	int status;
+
+	if (take)
+		js_sql_stmt(&sql, "SELECT GET_LOCK(LEFT(CONCAT('jobstack:',MD5(DATABASE())),64),%u)",
+			    (uint64_t)LOCK_SECONDS);
+	else
+		js_sql_stmt(&sql, "SELECT RELEASE_LOCK(LEFT(CONCAT('jobstack:',MD5(DATABASE())),64))");
+	status = js_db_query(db, &sql, take_version, &found, error);
+	js_sql_free(&sql);
+	if (status == 0 && take && found.number != 1)
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "another init has been at work on this database for over %d s", LOCK_SECONDS);
+	return status;
+}
+
+int jobstack_init(struct jobstack *handle, const char *schema_dir, struct jobstack_init_report *report,
+		  struct jobstack_error *error)
+{
+	unsigned version = 0, before = 0;
+	int created, status;
+
+	if (report != NULL)
+		*report = (struct jobstack_init_report){0, 0, 0};
+	status = js_db_create(handle->db, &created, error);
+	if (status == 0)
+		status = version_now(handle->db, &before, error);
+	if (status != 0)
+		return status;
+	version = before;
+	if (before < SCHEMA_VERSION) {
+		status = lock(handle->db, 1, error);
+		if (status != 0)
+			return status;
+		status = version_now(handle->db, &version, error);
+		before = version;
+		while (status == 0 && version < SCHEMA_VERSION) {
+			status = migrate(handle->db, schema_dir, version + 1, error);
+			if (status == 0)
+				version++;
+		}
+		(void)lock(handle->db, 0, NULL);
+	}
+	if (status == 0 && version > SCHEMA_VERSION)
+		return js_schema_check(handle, error);
+	if (report != NULL)
+		*report = (struct jobstack_init_report){before, version, created};
+	return status;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Pop, close and renew for scripts: the claim outlives the process that popped.  Promises: a pop whose reply was lost is
+ * found again by its token, or is kept from ever happening; a close is told by (entry, attempt), and again is harmless.
+ */
+#define _GNU_SOURCE
+#include "base/error.h"
+#include "base/file.h"
+#include "core/worker.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCRIPT_LEASE_US INT64_C(43200000000) /* 12 hours */
+#define RACES_MAX 50
+
+static void take_popped(void *ctx, const struct js_row *row)
+{
+	*(uint64_t *)ctx = row == NULL ? 0 : js_row_u64(row, 0);
+}
+
+/* The worker row with this token: its number, or 0. */
+static int find_token(struct jobstack *handle, const unsigned char token[16], uint64_t *id, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	js_sql_stmt(&sql, "SELECT worker_id FROM worker WHERE token=%x AND ended IS NULL", (const void *)token, (size_t)16);
+	status = js_db_query(handle->db, &sql, take_popped, id, error);
+	js_sql_free(&sql);
+	return status;
+}
+
+/* After a lost reply and an empty second try, the first may still be on its way.  A row with its token, born ended, makes
+ * it fail; if the row is there already, the first try has won. */
+static int bar(struct jobstack *handle, const struct js_stack *stack, const unsigned char token[16],
+	       const struct jobstack_worker_options *o, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	js_worker_insert_sql(&sql, stack, token, 1, o);
+	js_sql_stmt(&sql, "UPDATE worker SET ended=UTC_TIMESTAMP(6),reason=%s WHERE token=%x", "popped nothing",
+		    (const void *)token, (size_t)16);
+	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
+	js_sql_free(&sql);
+	return status == JS_DB_DUPLICATE ? 0 : status;
+}
+
+int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobstack_worker_options *options, size_t k,
+		 struct jobstack_batch *batch, struct jobstack_error *error)
+{
+	static const struct jobstack_worker_options none = JOBSTACK_WORKER_OPTIONS_INIT;
+	struct jobstack_worker_options o = options == NULL ? none : *options;
+	struct jobstack_worker *w = NULL;
+	unsigned char token[16];
+	struct js_sql sql = {0};
+	struct js_stack s;
+	uint64_t id = 0;
+	int lost = 0, status;
+
+	*batch = (struct jobstack_batch){0, 0, NULL, NULL};
+	if (k < 1 || k > JOBSTACK_POP_MAX || o.size != sizeof(o))
+		return js_error_set(error, JOBSTACK_EUSAGE, "a pop claims 1 to %d entries", JOBSTACK_POP_MAX);
+	status = js_stack_find(handle, stack, &s, error);
+	if (status != 0)
+		return status;
+	if (o.lease_us <= 0)
+		o.lease_us = SCRIPT_LEASE_US;
+	js_file_random(token, sizeof(token));
+	js_sql_stmt(&sql, /* due retries first: there may be no worker to do it */
+		    "UPDATE span SET class=0,due=NULL WHERE stack_id=%u AND class=1 AND due<=UTC_TIMESTAMP(6) "
+		    "ORDER BY due LIMIT 100",
+		    s.id);
+	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
+	js_sql_reset(&sql);
+	if (status == 0) {
+		js_worker_insert_sql(&sql, &s, token, 1, &o);
+		js_sql_stmt(&sql, "SET @js_w=LAST_INSERT_ID()");
+		js_span_pop(&sql, &s, k, 0, 1);
+		js_sql_stmt(&sql, "UPDATE worker SET seq=1 WHERE worker_id=@js_w");
+		js_sql_stmt(&sql, "DELETE FROM worker WHERE worker_id=@js_w AND @js_pos IS NULL");
+		status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, &lost, error);
+	}
+	js_sql_free(&sql);
+	if (status == JS_DB_DUPLICATE && lost)
+		status = 0;
+	else if (status == JS_DB_DUPLICATE)
+		status = js_error_set(error, JOBSTACK_EBUG, "a pop met a key that was taken");
+	if (status == 0)
+		status = find_token(handle, token, &id, error);
+	if (status == 0 && id == 0 && lost) {
+		status = bar(handle, &s, token, &o, error);
+		if (status == 0)
+			status = find_token(handle, token, &id, error);
+	}
+	if (status != 0 || id == 0)
+		return status != 0 ? status : JOBSTACK_NOTHING;
+	status = js_worker_load(handle, &s, id, &w, error);
+	if (status == 0 && w->claims != NULL)
+		status = js_worker_read_batch(handle, &s, id, w->claims, batch, error);
+	else if (status == 0)
+		status = JOBSTACK_NOTHING;
+	jobstack_worker_free(w);
+	return status;
+}
+
+/* Who holds an entry, and what its attempts say. */
+struct holder {
+	uint64_t worker, attempt; /* of the claim; worker 0: none */
+	int64_t outcome, exit_code; /* of the attempt asked about; outcome -1: none */
+	int exists, newer; /* the entry is there; a later attempt than that is on record */
+	unsigned claim_stmt, attempt_stmt, newer_stmt, entry_stmt;
+	int64_t signal;
+	int by_worker;
+	char node[128];
+};
+
+static void take_holder(void *ctx, const struct js_row *row)
+{
+	struct holder *h = ctx;
+
+	if (row == NULL) {
+		h->worker = 0;
+		h->outcome = -1;
+		h->exists = h->newer = 0;
+	} else if (row->stmt == h->claim_stmt) {
+		h->worker = js_row_u64(row, 0);
+		h->attempt = js_row_u64(row, 1);
+		h->by_worker = js_row_u64(row, 2) == 0;
+		(void)strncpy(h->node, row->col[3] == NULL ? "?" : row->col[3], sizeof(h->node) - 1);
+	} else if (row->stmt == h->attempt_stmt) {
+		h->outcome = js_row_i64(row, 0);
+		h->exit_code = js_row_opt(row, 1);
+		h->signal = js_row_i64(row, 2);
+	} else if (row->stmt == h->newer_stmt)
+		h->newer = js_row_u64(row, 0) != 0;
+	else
+		h->exists = 1;
+}
+
+static int find_holder(struct jobstack *handle, const struct js_stack *s, uint64_t entry, uint32_t attempt,
+		       struct holder *h, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	memset(h, 0, sizeof(*h));
+	/* the attempt is read before the claim: between the two it can only be closed, which the caller's step finds out */
+	h->attempt_stmt = js_sql_stmt(
+		&sql, "SELECT outcome,exit_code,signo FROM attempt WHERE stack_id=%u AND entry_id=%u AND attempt=%u", s->id,
+		entry, (uint64_t)attempt);
+	h->claim_stmt = js_sql_stmt(
+		&sql,
+		"SELECT c.worker_id,c.attempt,w.kind,COALESCE(w.node,w.host) FROM claim c JOIN worker w USING(worker_id) "
+		"WHERE c.stack_id=%u AND ((c.ids IS NULL AND %u BETWEEN c.lo AND c.hi) OR "
+		"LOCATE(CONCAT(LPAD(HEX(%u),10,'0'),','),c.ids)>0) AND NOT EXISTS(SELECT 1 FROM attempt a WHERE "
+		"a.stack_id=c.stack_id AND a.entry_id=%u AND a.attempt=c.attempt)",
+		s->id, entry, entry, entry);
+	h->newer_stmt = js_sql_stmt(&sql, "SELECT EXISTS(SELECT 1 FROM attempt WHERE stack_id=%u AND entry_id=%u AND attempt>%u)",
+				    s->id, entry, (uint64_t)attempt);
+	h->entry_stmt = js_sql_stmt(&sql, "SELECT 1 FROM entry WHERE stack_id=%u AND entry_id=%u", s->id, entry);
+	status = js_db_query(handle->db, &sql, take_holder, h, error);
+	js_sql_free(&sql);
+	return status;
+}
+
+/* What a close of this outcome meets, by the record alone: 0 closed so before, 2 it can be closed now, else the answer. */
+static int judge(const struct holder *h, const char *stack, const struct jobstack_outcome *o, struct jobstack_error *error)
+{
+	static const char *const word[] = {"done", "failed", "lost", "interrupted"};
+
+	if (h->outcome >= 0) {
+		if (h->outcome == (int64_t)o->verdict && h->exit_code == o->exit_code)
+			return 0;
+		if (h->outcome == JOBSTACK_LOST)
+			return js_error_set(error, JOBSTACK_NOTHING,
+					    "the lease of entry %" PRIu64 ", attempt %" PRIu32 ", is gone: it was given up as lost",
+					    o->entry, o->attempt);
+		return js_error_set(error, JOBSTACK_NOTHING,
+				    "entry %" PRIu64 ", attempt %" PRIu32 ", was closed before as %s (exit %" PRId64
+				    "): that stands",
+				    o->entry, o->attempt, h->outcome < 4 ? word[h->outcome] : "?", h->exit_code);
+	}
+	if (!h->exists)
+		return js_error_set(error, JOBSTACK_EMISSING, "there is no entry %" PRIu64 " in the stack \"%s\"", o->entry,
+				    stack);
+	if (h->worker != 0 && h->attempt == o->attempt && !h->by_worker)
+		return 2;
+	if (h->worker != 0 && h->attempt == o->attempt)
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "entry %" PRIu64 " is in the hands of worker %" PRIu64 " on %s, which closes it itself",
+				    o->entry, h->worker, h->node);
+	if (h->newer || (h->worker != 0 && h->attempt > o->attempt))
+		return js_error_set(error, JOBSTACK_NOTHING,
+				    "the lease of entry %" PRIu64 ", attempt %" PRIu32 ", is gone", o->entry, o->attempt);
+	return js_error_set(error, JOBSTACK_EMISSING, "entry %" PRIu64 ", attempt %" PRIu32 ", was never popped", o->entry,
+			    o->attempt);
+}
+
+/* Closes one entry that judge found closable.  JOBSTACK_NOTHING: somebody moved it meanwhile; look again. */
+static int close_held(struct jobstack *handle, const struct js_stack *s, const struct holder *h,
+		      const struct jobstack_outcome *o, struct jobstack_error *error)
+{
+	struct jobstack_worker *w;
+	struct js_claim *claim;
+	uint64_t open = 0;
+	size_t place;
+	int status = js_worker_load(handle, s, h->worker, &w, error);
+
+	if (status != 0)
+		return status;
+	claim = js_claim_find(w->claims, o->entry, o->attempt, &place);
+	for (const struct js_claim *c = w->claims; c != NULL; c = c->next)
+		open += c->open;
+	if (claim == NULL || claim->mark[place] != JS_OPEN)
+		status = JOBSTACK_NOTHING;
+	else if (open == 1)
+		status = jobstack_worker_end(w, o, 1, "closed", error);
+	else
+		status = jobstack_step(w, o, 1, 0, NULL, 0, NULL, NULL, error);
+	jobstack_worker_free(w);
+	return status;
+}
+
+int jobstack_close(struct jobstack *handle, const char *stack, const struct jobstack_outcome *outcomes, size_t n,
+		   int *results, struct jobstack_error *error)
+{
+	struct js_stack s;
+	int status = js_stack_find(handle, stack, &s, error), first = 0;
+
+	for (size_t i = 0; status == 0 && i < n; i++) {
+		struct holder h;
+		int result = 2;
+
+		for (unsigned race = 0; status == 0 && result == 2; race++) {
+			status = find_holder(handle, &s, outcomes[i].entry, outcomes[i].attempt, &h, error);
+			if (status == 0)
+				result = judge(&h, stack, &outcomes[i], error);
+			if (status != 0 || result != 2)
+				break;
+			status = close_held(handle, &s, &h, &outcomes[i], error);
+			if (status == 0)
+				result = 0;
+			else if (status == JOBSTACK_NOTHING && race < RACES_MAX)
+				status = 0; /* another close of the same pop came between */
+		}
+		if (status != 0)
+			break;
+		if (results != NULL)
+			results[i] = result;
+		if (first == 0)
+			first = result;
+	}
+	return status != 0 ? status : first;
+}
+
+int jobstack_renew(struct jobstack *handle, const char *stack, uint64_t entry, uint32_t attempt, int64_t lease_us,
+		   struct jobstack_error *error)
+{
+	struct jobstack_outcome o = JOBSTACK_OUTCOME_INIT;
+	struct js_sql sql = {0};
+	struct js_stack s;
+	struct holder h;
+	int status = js_stack_find(handle, stack, &s, error);
+
+	if (status == 0)
+		status = find_holder(handle, &s, entry, attempt, &h, error);
+	if (status != 0)
+		return status;
+	o.entry = entry;
+	o.attempt = attempt;
+	if (h.outcome >= 0)
+		return js_error_set(error, JOBSTACK_NOTHING, "entry %" PRIu64 ", attempt %" PRIu32 ", is closed already", entry,
+				    attempt);
+	status = judge(&h, stack, &o, error);
+	if (status != 2)
+		return status;
+	js_sql_add(&sql, "UPDATE worker SET seq=seq+1,beat=UTC_TIMESTAMP(6)");
+	if (lease_us > 0)
+		js_sql_add(&sql, ",lease_us=%d", lease_us);
+	js_sql_stmt(&sql, " WHERE worker_id=%u AND ended IS NULL", h.worker);
+	js_sql_guard(&sql, 1);
+	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
+	js_sql_free(&sql);
+	if (status == JS_DB_GUARD)
+		return js_error_set(error, JOBSTACK_NOTHING, "the lease of entry %" PRIu64 ", attempt %" PRIu32 ", is gone",
+				    entry, attempt);
+	return status;
+}

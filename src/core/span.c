@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Spans.  Promise: a pop changes one row in place, never its key, and locks no other; every entry stands in one span at
+ * most, which is what makes pos unique.
+ *
+ * The order: pos is the highest number of a FIFO span, which is cut from below, and minus the lowest of a LIFO span, which
+ * is cut from above.  So one ascending query serves both, and the primary key gives the order without a sort.  (An ORDER BY
+ * with a sort was seen to lock every span.)
+ */
+#include "core/span.h"
+
+#include <string.h>
+
+/* The ids column of a list, into TEXT of n * JS_IDS_WIDTH bytes. */
+static void write_ids(char *text, const uint64_t *ids, size_t n)
+{
+	static const char digit[] = "0123456789ABCDEF";
+
+	for (size_t i = 0; i < n; i++, text += JS_IDS_WIDTH) {
+		for (unsigned d = 0; d < JS_IDS_WIDTH - 1; d++)
+			text[d] = digit[ids[i] >> (4 * (JS_IDS_WIDTH - 2 - d)) & 15];
+		text[JS_IDS_WIDTH - 1] = ',';
+	}
+}
+
+int js_span_read_ids(const char *text, size_t len, size_t from, size_t n, uint64_t *ids)
+{
+	if (text == NULL || len % JS_IDS_WIDTH != 0 || from + n > len / JS_IDS_WIDTH)
+		return -1;
+	text += from * JS_IDS_WIDTH;
+	for (size_t i = 0; i < n; i++, text += JS_IDS_WIDTH) {
+		ids[i] = 0;
+		for (unsigned d = 0; d < JS_IDS_WIDTH - 1; d++) {
+			char c = text[d];
+
+			if (!(c >= '0' && c <= '9') && !(c >= 'A' && c <= 'F'))
+				return -1;
+			ids[i] = ids[i] << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'A' + 10);
+		}
+	}
+	return 0;
+}
+
+static void insert_one(struct js_sql *sql, const struct js_stack *stack, const struct js_span *span,
+		       const uint64_t *ids, size_t n)
+{
+	char text[JS_IDS_MAX * JS_IDS_WIDTH];
+	int interval = ids[n - 1] - ids[0] == n - 1;
+	uint64_t lo = interval ? ids[0] : 0, hi = interval ? ids[n - 1] : n - 1;
+
+	if (!interval)
+		write_ids(text, ids, n);
+	js_sql_add(sql,
+		   "INSERT INTO span(stack_id,class,`rank`,pos,lo,hi,ids,attempt,fails,losses,due) "
+		   "VALUES(%u,%u,%d,%d,%u,%u,%x,%u,%u,%u,",
+		   stack->id, (uint64_t)span->class, span->rank, stack->lifo ? -(int64_t)ids[0] : (int64_t)ids[n - 1],
+		   lo, hi, interval ? NULL : (const void *)text, n * JS_IDS_WIDTH, (uint64_t)span->attempt,
+		   (uint64_t)span->fails, (uint64_t)span->losses);
+	if (span->class == JS_WAITING)
+		js_sql_stmt(sql, "UTC_TIMESTAMP(6)+INTERVAL %d MICROSECOND)", span->delay_us);
+	else
+		js_sql_stmt(sql, "NULL)");
+}
+
+void js_span_insert(struct js_sql *sql, const struct js_stack *stack, const struct js_span *span, const uint64_t *ids,
+		    size_t n)
+{
+	while (n > 0) {
+		size_t take = n;
+
+		if (ids[n - 1] - ids[0] != n - 1 && take > JS_IDS_MAX)
+			take = JS_IDS_MAX;
+		insert_one(sql, stack, span, ids, take);
+		ids += take;
+		n -= take;
+	}
+}
+
+void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uint64_t worker_id, uint64_t claim_no)
+{
+	js_sql_stmt(sql, "SET @js_state=NULL,@js_rank=NULL,@js_pos=NULL,@js_lo=NULL,@js_hi=NULL,@js_ids=NULL,@js_att=NULL,"
+			 "@js_fails=NULL,@js_losses=NULL,@js_n=NULL,@js_from=NULL");
+	js_sql_stmt(sql, "SELECT state INTO @js_state FROM stack WHERE stack_id=%u", stack->id);
+	js_sql_stmt(sql,
+		    "SELECT `rank`,pos,lo,hi,ids,attempt,fails,losses INTO @js_rank,@js_pos,@js_lo,@js_hi,@js_ids,@js_att,"
+		    "@js_fails,@js_losses FROM span WHERE stack_id=%u AND class=0 AND @js_state=0 "
+		    "ORDER BY stack_id,class,`rank`,pos LIMIT 1 FOR UPDATE",
+		    stack->id);
+	/* what was lost before goes alone, so that its neighbours are not lost with it */
+	js_sql_stmt(sql, "SET @js_n=LEAST(%u,@js_hi-@js_lo+1,IF(@js_losses>0,1,%u))", (uint64_t)k, (uint64_t)k);
+	js_sql_stmt(sql, stack->lifo ? "SET @js_from=@js_hi-@js_n+1" : "SET @js_from=@js_lo");
+	js_sql_stmt(sql,
+		    "DELETE FROM span WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos AND "
+		    "hi-lo+1<=@js_n",
+		    stack->id);
+	js_sql_stmt(sql,
+		    stack->lifo ? "UPDATE span SET hi=hi-@js_n WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos"
+				: "UPDATE span SET lo=lo+@js_n WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos",
+		    stack->id);
+	js_sql_add(sql, "INSERT INTO claim(stack_id,worker_id,claim_no,lo,hi,ids,open,attempt,fails,losses,`rank`,claimed) "
+			"SELECT %u,",
+		   stack->id);
+	if (worker_id != 0)
+		js_sql_add(sql, "%u", worker_id);
+	else
+		js_sql_add(sql, "@js_w");
+	js_sql_stmt(sql,
+		    ",%u,IF(@js_ids IS NULL,@js_from,0),IF(@js_ids IS NULL,@js_from+@js_n-1,@js_n-1),"
+		    "SUBSTR(@js_ids,@js_from*11+1,@js_n*11),@js_n,@js_att,@js_fails,@js_losses,@js_rank,UTC_TIMESTAMP(6) "
+		    "FROM DUAL WHERE @js_pos IS NOT NULL",
+		    claim_no);
+}
+
+void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack)
+{
+	js_sql_stmt(tail, "SELECT @js_pos IS NOT NULL,@js_from,@js_n,@js_att,@js_fails,@js_losses,@js_rank,"
+			  "SUBSTR(@js_ids,@js_from*11+1,@js_n*11)");
+	js_sql_stmt(tail,
+		    "SELECT entry_id,datapath FROM entry WHERE stack_id=%u AND entry_id BETWEEN "
+		    "IF(@js_ids IS NULL,@js_from,1) AND IF(@js_ids IS NULL,@js_from+@js_n-1,0)",
+		    stack->id);
+}

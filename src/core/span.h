@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Spans: sets of entries that nobody has claimed.  Taking a slice of the first ready one, and putting sets back.
+ */
+#ifndef JS_CORE_SPAN_H
+#define JS_CORE_SPAN_H
+
+#include "core/core.h"
+
+enum js_class { JS_READY, JS_WAITING, JS_HELD };
+
+#define JS_IDS_WIDTH 11	 /* bytes an entry takes in an ids column: ten hexadecimal digits and a comma */
+#define JS_IDS_MAX 500	 /* entries in one list */
+#define JS_ENTRY_MAX UINT64_C(0xFFFFFFFFFF)
+
+/* What all entries of a span have in common. */
+struct js_span {
+	enum js_class class;
+	int64_t rank;
+	uint32_t attempt, fails, losses;
+	int64_t delay_us; /* waiting: until it is due */
+};
+
+/* Adds statements that insert the N entries IDS (ascending, each once) as spans: an interval if they are one, else
+ * lists. */
+void js_span_insert(struct js_sql *sql, const struct js_stack *stack, const struct js_span *span, const uint64_t *ids,
+		    size_t n);
+
+/* Adds the statements of a pop: lock the first ready span of an open stack, cut up to K entries off it in place (one, if
+ * they were lost before), insert the claim CLAIM_NO of WORKER_ID (0: of @js_w).  The variables that js_span_taken_sql
+ * reads are set. */
+void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uint64_t worker_id, uint64_t claim_no);
+
+/* Adds, for the tail, one statement that tells what the pop took, and one that reads the datapaths of an interval.  The
+ * row: found, first, count, attempt, fails, losses, rank, ids. */
+void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack);
+
+/* Reads a list: N entries from place FROM of TEXT.  Returns 0, or -1 if it is not a list of ours. */
+int js_span_read_ids(const char *text, size_t len, size_t from, size_t n, uint64_t *ids);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Stacks: finding and making them, their ledger, pausing.  Promise: status is one SELECT, exact at any depth.
+ */
+#define _GNU_SOURCE
+#include "base/error.h"
+#include "core/core.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int js_stack_check_name(const char *name, struct jobstack_error *error)
+{
+	static const char more[] = "._-+=@:,";
+	size_t len = name == NULL ? 0 : strlen(name);
+	int good = len > 0 && len <= JOBSTACK_STACK_MAX && name[0] != '-' && name[0] != '.';
+
+	for (size_t i = 0; good && i < len; i++) {
+		char c = name[i];
+
+		good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		       strchr(more, c) != NULL;
+	}
+	if (good)
+		return 0;
+	return js_error_set(error, JOBSTACK_EUSAGE,
+			    "\"%.150s\" can't be a stack's name: up to %d letters, digits and %s, not first - or .",
+			    name == NULL ? "" : name, JOBSTACK_STACK_MAX, more);
+}
+
+static void take_stack(void *ctx, const struct js_row *row)
+{
+	struct js_stack *s = ctx;
+
+	if (row == NULL) {
+		s->id = 0;
+		return;
+	}
+	s->id = js_row_u64(row, 0);
+	s->tail = js_row_u64(row, 1);
+	s->state = (enum jobstack_stack_state)js_row_u64(row, 2);
+	s->lifo = js_row_u64(row, 3) != 0;
+	s->max_attempts = (uint32_t)js_row_u64(row, 4);
+	s->max_losses = (uint32_t)js_row_u64(row, 5);
+	s->retry_delay_us = js_row_i64(row, 6);
+	s->named = row->col[7] != NULL;
+	(void)snprintf(s->cwd, sizeof(s->cwd), "%s", row->col[8] == NULL ? "" : row->col[8]);
+}
+
+int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *stack, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status = js_stack_check_name(name, error);
+
+	if (status == 0)
+		status = js_schema_check(handle, error);
+	if (status != 0)
+		return status;
+	(void)snprintf(stack->name, sizeof(stack->name), "%s", name);
+	js_sql_stmt(&sql,
+		    "SELECT stack_id,tail,state,lifo,max_attempts,max_losses,retry_delay_us,named,cwd FROM stack "
+		    "WHERE name=%s",
+		    name);
+	status = js_db_query(handle->db, &sql, take_stack, stack, error);
+	js_sql_free(&sql);
+	if (status == 0 && stack->id == 0)
+		return js_error_set(error, JOBSTACK_EMISSING, "there is no stack \"%s\"", name);
+	return status;
+}
+
+int js_stack_make(struct jobstack *handle, const char *name, int lifo, struct js_stack *stack,
+		  struct jobstack_error *error)
+{
+	struct jobstack_error none = JOBSTACK_ERROR_INIT;
+	struct js_sql sql = {0};
+	int status = js_stack_find(handle, name, stack, &none);
+
+	if (status == JOBSTACK_EMISSING) {
+		/* IGNORE: somebody else may make it at the same moment, which is just as well */
+		js_sql_stmt(&sql, "INSERT IGNORE INTO stack(name,lifo,created) VALUES(%s,%u,UTC_TIMESTAMP(6))", name,
+			    (uint64_t)(lifo != 0));
+		status = js_db_query(handle->db, &sql, NULL, NULL, error);
+		js_sql_free(&sql);
+		return status == 0 ? js_stack_find(handle, name, stack, error) : status;
+	}
+	if (status != 0 && error != NULL && error->code == 0)
+		*error = none;
+	return status;
+}
+
+struct status_call {
+	jobstack_status_fn *fn;
+	void *ctx;
+	int found, stopped;
+};
+
+static void take_status(void *ctx, const struct js_row *row)
+{
+	struct status_call *call = ctx;
+	struct jobstack_status s;
+	unsigned c = 0;
+
+	if (row == NULL) {
+		call->found = 0;
+		return;
+	}
+	memset(&s, 0, sizeof(s));
+	s.stack_id = js_row_u64(row, c++);
+	s.stack = row->col[c++];
+	s.state = (enum jobstack_stack_state)js_row_u64(row, c++);
+	s.pushed = js_row_u64(row, c++);
+	s.cwd = row->col[c++];
+	s.max_attempts = (uint32_t)js_row_u64(row, c++);
+	s.max_losses = (uint32_t)js_row_u64(row, c++);
+	s.retry_delay_us = js_row_i64(row, c++);
+	s.ready = js_row_u64(row, c++);
+	s.waiting = js_row_u64(row, c++);
+	s.held = js_row_u64(row, c++);
+	s.next_due_us = js_row_opt(row, c++);
+	s.running = js_row_u64(row, c++);
+	s.done = js_row_u64(row, c++);
+	s.dead = js_row_u64(row, c++);
+	s.workers = js_row_u64(row, c++);
+	s.slots = js_row_u64(row, c++);
+	s.rate = (double)js_row_u64(row, c++) / 1e6;
+	s.pushers = js_row_u64(row, c++);
+	if (s.state == JOBSTACK_CANCELLED) {
+		s.cancelled = s.ready + s.waiting + s.held;
+		s.ready = s.waiting = s.held = 0;
+	}
+	call->found = 1;
+	if (!call->stopped)
+		call->stopped = call->fn(call->ctx, &s) != 0;
+}
+
+/* Keeps a subquery to the one stack that is asked for, so that its size is all that counts. */
+static void only(struct js_sql *sql, const char *stack)
+{
+	if (stack != NULL)
+		js_sql_add(sql, " AND stack_id=(SELECT stack_id FROM stack WHERE name=%s)", stack);
+}
+
+int jobstack_status(struct jobstack *handle, const char *stack, jobstack_status_fn *fn, void *ctx,
+		    struct jobstack_error *error)
+{
+	struct status_call call = {fn, ctx, 0, 0};
+	struct js_sql sql = {0};
+	int status = stack == NULL ? 0 : js_stack_check_name(stack, error);
+
+	if (status == 0)
+		status = js_schema_check(handle, error);
+	if (status != 0)
+		return status;
+	js_sql_add(&sql,
+		   "SELECT s.stack_id,s.name,s.state,s.pushed,s.cwd,s.max_attempts,s.max_losses,s.retry_delay_us,"
+		   "COALESCE(p.ready,0),COALESCE(p.waiting,0),COALESCE(p.held,0),p.due,COALESCE(c.running,0),"
+		   "s.done+COALESCE(w.done,0),s.dead+COALESCE(w.dead,0),COALESCE(w.workers,0),COALESCE(w.slots,0),"
+		   "COALESCE(w.rate,0),"
+		   "(SELECT COUNT(*) FROM push u WHERE u.stack_id=s.stack_id AND u.ended IS NULL AND "
+		   "u.beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND) "
+		   "FROM stack s "
+		   "LEFT JOIN (SELECT stack_id,SUM(IF(class=0,hi-lo+1,0)) ready,SUM(IF(class=1,hi-lo+1,0)) waiting,"
+		   "SUM(IF(class=2,hi-lo+1,0)) held,"
+		   "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,UTC_TIMESTAMP(6),MIN(IF(class=1,due,NULL)))) due "
+		   "FROM span WHERE 1=1");
+	only(&sql, stack);
+	js_sql_add(&sql, " GROUP BY stack_id) p ON p.stack_id=s.stack_id "
+			 "LEFT JOIN (SELECT stack_id,SUM(open) running FROM claim WHERE 1=1");
+	only(&sql, stack);
+	js_sql_add(&sql,
+		   " GROUP BY stack_id) c ON c.stack_id=s.stack_id "
+		   "LEFT JOIN (SELECT stack_id,COUNT(*) workers,SUM(slots) slots,SUM(done) done,SUM(dead) dead,"
+		   "CAST(SUM(IF(kind=0,done*1000000000000/GREATEST(1000,TIMESTAMPDIFF(MICROSECOND,started,"
+		   "UTC_TIMESTAMP(6))),0)) AS UNSIGNED) rate "
+		   "FROM worker WHERE ended IS NULL");
+	only(&sql, stack);
+	js_sql_add(&sql, " GROUP BY stack_id) w ON w.stack_id=s.stack_id");
+	if (stack != NULL)
+		js_sql_add(&sql, " WHERE s.name=%s", stack);
+	js_sql_stmt(&sql, " ORDER BY s.name");
+	status = js_db_query(handle->db, &sql, take_status, &call, error);
+	js_sql_free(&sql);
+	if (status != 0)
+		return status;
+	if (stack != NULL && !call.found)
+		return js_error_set(error, JOBSTACK_EMISSING, "there is no stack \"%s\"", stack);
+	return call.stopped ? JOBSTACK_ESTOPPED : 0;
+}
+
+int jobstack_pause(struct jobstack *handle, const char *stack, int paused, struct jobstack_error *error)
+{
+	struct js_stack s;
+	struct js_sql sql = {0};
+	int status = js_stack_find(handle, stack, &s, error);
+
+	if (status != 0)
+		return status;
+	js_sql_stmt(&sql, "UPDATE stack SET state=%u WHERE stack_id=%u AND state IN(0,1)", (uint64_t)(paused != 0),
+		    s.id);
+	js_sql_guard(&sql, 1);
+	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
+	js_sql_free(&sql);
+	if (status == JS_DB_GUARD)
+		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is cancelled or being dropped", stack);
+	return status;
+}

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The worker's life in the ledger: begin, step, end.  Promises: each step is one transaction behind the fence (a
+ * compare-and-set on the worker's own row); a step whose reply was lost is settled by the same compare-and-set, never by a
+ * guess; a worker that was given up changes nothing any more.
+ */
+#define _GNU_SOURCE
+#include "core/worker.h"
+
+#include "base/error.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEASE_US INT64_C(300000000)
+
+void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, const unsigned char token[16], int script,
+			  const struct jobstack_worker_options *o)
+{
+	js_sql_add(sql,
+		   "INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,slots,host,boot,node,pid,pid_start,"
+		   "slurm_cluster,slurm_job,slurm_array_job,slurm_array_task,slurm_step,slurm_start,slurm_account,slurm_qos,"
+		   "slurm_partition,user,cwd,argv,log) VALUES(%x,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%d,%u,",
+		   (const void *)token, (size_t)16, stack->id, (uint64_t)(script != 0),
+		   o->lease_us > 0 ? o->lease_us : LEASE_US, (uint64_t)(o->slots > 0 ? o->slots : 1));
+	js_sql_stmt(sql, "%s,%s,%s,%n,%n,%s,%s,%s,%s,%s,%t,%s,%s,%s,%s,%s,%x,%s)", o->host, o->boot, o->node, o->pid,
+		    o->pid_start, o->cluster, o->job, o->array_job, o->array_task, o->step, o->job_start_us, o->account,
+		    o->qos, o->partition, o->user, o->cwd, o->argv.data, o->argv.len, o->log);
+}
+
+static void take_number(void *ctx, const struct js_row *row)
+{
+	*(uint64_t *)ctx = row == NULL ? 0 : js_row_u64(row, 0);
+}
+
+int jobstack_worker_begin(struct jobstack *handle, const char *stack, const struct jobstack_worker_options *options,
+			  struct jobstack_worker **out, struct jobstack_error *error)
+{
+	static const struct jobstack_worker_options none = JOBSTACK_WORKER_OPTIONS_INIT;
+	struct jobstack_worker *w = calloc(1, sizeof(*w));
+	struct js_sql sql = {0};
+	int64_t sent = jobstack_now_us();
+	int status, lost;
+
+	*out = NULL;
+	if (w == NULL)
+		return js_error_memory(error);
+	if (options == NULL)
+		options = &none;
+	w->handle = handle;
+	w->lease_us = options->lease_us > 0 ? options->lease_us : LEASE_US;
+	js_file_random(w->token, sizeof(w->token));
+	status = options->size == sizeof(*options)
+			 ? js_stack_find(handle, stack, &w->stack, error)
+			 : js_error_set(error, JOBSTACK_EUSAGE, "jobstack_worker_options.size is not that of this library");
+	if (status != 0)
+		goto fail;
+	js_worker_insert_sql(&sql, &w->stack, w->token, 0, options);
+	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, &lost, error);
+	if (status == JS_DB_DUPLICATE && lost) /* the try whose reply was lost had arrived */
+		status = 0;
+	js_sql_reset(&sql);
+	if (status == 0) {
+		js_sql_stmt(&sql, "SELECT worker_id FROM worker WHERE token=%x", (const void *)w->token, (size_t)16);
+		status = js_db_query(handle->db, &sql, take_number, &w->id, error);
+	}
+	js_sql_free(&sql);
+	if (status == 0 && w->id == 0)
+		status = js_error_set(error, JOBSTACK_EBUG, "the worker row vanished as soon as it was written");
+	if (status != 0)
+		goto fail;
+	w->deadline_us = sent + w->lease_us;
+	*out = w;
+	return 0;
+
+fail:
+	jobstack_worker_free(w);
+	return status;
+}
+
+void jobstack_worker_free(struct jobstack_worker *w)
+{
+	int saved = errno;
+
+	if (w == NULL)
+		return;
+	while (w->claims != NULL) {
+		struct js_claim *claim = w->claims;
+
+		w->claims = claim->next;
+		js_claim_free(claim);
+	}
+	free(w);
+	errno = saved;
+}
+
+uint64_t jobstack_worker_id(const struct jobstack_worker *w)
+{
+	return w->id;
+}
+
+int64_t jobstack_worker_lease_us(const struct jobstack_worker *w)
+{
+	return w->lease_us;
+}
+
+int64_t jobstack_worker_deadline_us(const struct jobstack_worker *w)
+{
+	return w->deadline_us;
+}
+
+/* What the tail of a step brings. */
+struct step_reply {
+	unsigned taken_stmt, entry_stmt, stack_stmt; /* numbers of the statements; taken_stmt 0: no pop */
+	struct jobstack_worker *w;
+	struct jobstack_step_report *report;
+	struct js_claim *claim;
+	struct jobstack_batch *batch;
+	int memory;
+	size_t rows;
+};
+
+/* Room in the batch for N entries with LEN bytes of datapaths to come is not known beforehand: one block an entry would be
+ * slow, so the bytes are gathered in one buffer and the pointers set at the end. */
+struct batch_memory {
+	struct js_buf bytes;
+	struct jobstack_entry *entries;
+};
+
+void jobstack_batch_free(struct jobstack_batch *batch)
+{
+	struct batch_memory *m = batch == NULL ? NULL : batch->memory;
+	int saved = errno;
+
+	if (m != NULL) {
+		js_buf_free(&m->bytes);
+		free(m->entries);
+		free(m);
+	}
+	if (batch != NULL)
+		*batch = (struct jobstack_batch){0, 0, NULL, NULL};
+	errno = saved;
+}
+
+static int batch_begin(struct jobstack_batch *batch, uint64_t worker, size_t n)
+{
+	struct batch_memory *m = calloc(1, sizeof(*m));
+
+	*batch = (struct jobstack_batch){worker, 0, NULL, m};
+	if (m == NULL)
+		return -1;
+	m->entries = calloc(n, sizeof(*m->entries));
+	batch->entries = m->entries;
+	return m->entries == NULL ? -1 : 0;
+}
+
+static void batch_add(struct jobstack_batch *batch, const struct js_claim *claim, const struct js_row *row)
+{
+	struct batch_memory *m = batch->memory;
+	struct jobstack_entry *e;
+
+	if (batch->count >= claim->n)
+		return;
+	e = &m->entries[batch->count++];
+	*e = (struct jobstack_entry){js_row_u64(row, 0), claim->attempt, claim->fails, claim->losses, NULL, row->len[1]};
+	js_buf_add(&m->bytes, row->col[1], row->len[1]);
+	js_buf_char(&m->bytes, '\0');
+}
+
+static int batch_end(struct jobstack_batch *batch)
+{
+	struct batch_memory *m = batch->memory;
+	const char *p = m->bytes.data;
+
+	for (size_t i = 0; i < batch->count; i++) {
+		batch->entries[i].datapath = p;
+		p += batch->entries[i].datapath_len + 1;
+	}
+	return m->bytes.failed ? -1 : 0;
+}
+
+static void take_taken(struct step_reply *r, const struct js_row *row)
+{
+	uint64_t ids[JS_IDS_MAX], first = js_row_u64(row, 1);
+	size_t n = (size_t)js_row_u64(row, 2);
+	int list = row->col[7] != NULL;
+
+	if (js_row_u64(row, 0) == 0)
+		return;
+	if (list && (n > JS_IDS_MAX || js_span_read_ids(row->col[7], row->len[7], 0, n, ids) != 0)) {
+		r->memory = 1;
+		return;
+	}
+	r->claim = js_claim_new(r->w->seq + 1, list ? ids : NULL, first, n);
+	if (r->claim == NULL || batch_begin(r->batch, r->w->id, n) != 0) {
+		r->memory = 1;
+		return;
+	}
+	r->claim->attempt = (uint32_t)js_row_u64(row, 3);
+	r->claim->fails = (uint32_t)js_row_u64(row, 4);
+	r->claim->losses = (uint32_t)js_row_u64(row, 5);
+	r->claim->rank = js_row_i64(row, 6);
+	r->claim->claimed_us = js_db_wall_us(r->w->handle->db, jobstack_now_us());
+}
+
+static void take_stack_row(struct step_reply *r, const struct js_row *row)
+{
+	struct js_stack *s = &r->w->stack;
+
+	s->state = (enum jobstack_stack_state)js_row_u64(row, 0);
+	s->max_attempts = (uint32_t)js_row_u64(row, 1);
+	s->max_losses = (uint32_t)js_row_u64(row, 2);
+	s->retry_delay_us = js_row_i64(row, 3);
+	(void)snprintf(s->cwd, sizeof(s->cwd), "%s", row->col[4] == NULL ? "" : row->col[4]);
+	if (r->report != NULL) {
+		r->report->state = s->state;
+		r->report->cwd = s->cwd[0] == '\0' ? NULL : s->cwd;
+		r->report->due = js_row_u64(row, 5) != 0;
+	}
+}
+
+static void take_step(void *ctx, const struct js_row *row)
+{
+	struct step_reply *r = ctx;
+
+	if (row == NULL) {
+		js_claim_free(r->claim);
+		r->claim = NULL;
+		if (r->batch != NULL)
+			jobstack_batch_free(r->batch);
+	} else if (row->stmt == r->stack_stmt)
+		take_stack_row(r, row);
+	else if (r->taken_stmt != 0 && row->stmt == r->taken_stmt)
+		take_taken(r, row);
+	else if (r->taken_stmt != 0 && row->stmt == r->entry_stmt && r->claim != NULL && !r->memory)
+		batch_add(r->batch, r->claim, row);
+}
+
+/* The fence: statement 1 and 2 of every step. */
+static void fence_sql(struct js_sql *sql, const struct jobstack_worker *w, const struct js_claim_sums *sums,
+		      const struct js_buf *running)
+{
+	js_sql_add(sql, "UPDATE worker SET seq=seq+1,beat=UTC_TIMESTAMP(6),done=done+%u,dead=dead+%u", sums->done,
+		   sums->dead);
+	if (running != NULL)
+		js_sql_add(sql, ",running=%x", (const void *)running->data, running->len);
+	js_sql_stmt(sql, " WHERE worker_id=%u AND token=%x AND seq=%u AND ended IS NULL", w->id, (const void *)w->token,
+		    (size_t)16, w->seq);
+	js_sql_guard(sql, 1);
+}
+
+struct fate {
+	uint64_t seq;
+	int found, ended;
+};
+
+static void take_fate(void *ctx, const struct js_row *row)
+{
+	struct fate *f = ctx;
+
+	*f = (struct fate){0, 0, 0};
+	if (row == NULL)
+		return;
+	f->found = 1;
+	f->seq = js_row_u64(row, 0);
+	f->ended = row->col[1] != NULL;
+}
+
+/* A guard stopped the step: was it our own earlier try that had arrived (0), or are we fenced (1)?  The guard's UPDATE has
+ * waited for that try, so what is read now is final. */
+static int settle(struct jobstack_worker *w, int lost, int ending, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	struct fate fate = {0};
+	int status;
+
+	js_sql_stmt(&sql, "SELECT seq,ended FROM worker WHERE worker_id=%u AND token=%x", w->id, (const void *)w->token,
+		    (size_t)16);
+	status = js_db_query(w->handle->db, &sql, take_fate, &fate, error);
+	js_sql_free(&sql);
+	if (status != 0)
+		return status;
+	if (!fate.found || fate.ended != ending || fate.seq != w->seq + 1 || !(lost || w->unsettled))
+		return JOBSTACK_NOTHING;
+	return 0;
+}
+
+static void running_text(const struct js_db *db, const struct jobstack_running *running, size_t n, struct js_buf *text)
+{
+	js_buf_str(text, "");
+	for (size_t i = 0; i < n && text->len < 15900; i++)
+		js_buf_printf(text, "%s%" PRIu64 ":%" PRIu32 ":%" PRId64, i == 0 ? "" : ",", running[i].entry,
+			      running[i].attempt, js_db_wall_us(db, running[i].started_us));
+}
+
+/* Writes the step's packet and tail. */
+static int step_sql(struct jobstack_worker *w, const struct js_closing *closing, size_t k, const struct js_buf *running,
+		    const struct js_claim_sums *sums, struct js_sql *sql, struct js_sql *tail, struct step_reply *reply,
+		    struct jobstack_error *error)
+{
+	int status;
+
+	fence_sql(sql, w, sums, running);
+	js_claim_close_sql(closing, sql);
+	if (k > 0)
+		js_span_pop(sql, &w->stack, k, w->id, w->seq + 1);
+	status = js_claim_spans_sql(closing, sql, error);
+	if (k > 0)
+		js_span_taken_sql(tail, &w->stack);
+	reply->taken_stmt = k > 0 ? sql->statements + 1 : 0;
+	reply->entry_stmt = sql->statements + 2;
+	js_sql_stmt(tail,
+		    "SELECT state,max_attempts,max_losses,retry_delay_us,cwd,EXISTS(SELECT 1 FROM span WHERE stack_id=%u AND "
+		    "class=1 AND due<=UTC_TIMESTAMP(6)) FROM stack WHERE stack_id=%u",
+		    w->stack.id, w->stack.id);
+	reply->stack_stmt = sql->statements + tail->statements;
+	return status;
+}
+
+/* After the COMMIT: what was popped is made ours, by what the reply said or, if it was lost, by reading it again. */
+static int deliver(struct jobstack_worker *w, struct step_reply *reply, size_t k, int from_reply,
+		   struct jobstack_batch *batch, struct jobstack_error *error)
+{
+	int status = 0;
+
+	if (k == 0)
+		return 0;
+	if (!from_reply) {
+		status = js_worker_read_claim(w, w->seq + 1, &reply->claim, error);
+		if (status == JOBSTACK_NOTHING)
+			return 0;
+	} else if (reply->memory)
+		return js_error_set(error, JOBSTACK_EBUG, "what was popped could not be taken in (memory?)");
+	else if (reply->claim == NULL)
+		return 0;
+	if (status == 0 && (!from_reply || batch->count < reply->claim->n)) {
+		jobstack_batch_free(batch);
+		status = js_worker_read_batch(w->handle, &w->stack, w->id, reply->claim, batch, error);
+	} else if (status == 0 && batch_end(batch) != 0)
+		status = js_error_memory(error);
+	if (status == 0) {
+		reply->claim->next = w->claims;
+		w->claims = reply->claim;
+		reply->claim = NULL;
+	}
+	return status;
+}
+
+int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outcomes, size_t n, size_t k,
+		  const struct jobstack_running *running, size_t running_n, struct jobstack_batch *batch,
+		  struct jobstack_step_report *report, struct jobstack_error *error)
+{
+	struct js_closing closing = {&w->stack, w->handle->db, w->id, w->claims, outcomes, n, 0, NULL};
+	struct step_reply reply = {.w = w, .report = report, .batch = batch};
+	struct js_sql sql = {0}, tail = {0};
+	struct js_buf text = {0};
+	struct js_claim_sums sums;
+	int64_t sent = jobstack_now_us();
+	int status, lost = 0, committed = 0;
+
+	if (batch != NULL)
+		*batch = (struct jobstack_batch){w->id, 0, NULL, NULL};
+	if (k > JOBSTACK_POP_MAX || (k > 0 && batch == NULL) || (w->unsettled && (n != w->unsettled_n || k != w->unsettled_k)))
+		return js_error_set(error, JOBSTACK_EUSAGE,
+				    w->unsettled ? "the step before this one is not settled: repeat it as it was"
+						 : "a step claims 0 to %d entries, into a batch",
+				    JOBSTACK_POP_MAX);
+	status = js_claim_mark_closing(w->claims, &w->stack, outcomes, n, &sums, error);
+	if (status != 0)
+		return status;
+	if (running != NULL)
+		running_text(w->handle->db, running, running_n, &text);
+	status = step_sql(w, &closing, k, running != NULL ? &text : NULL, &sums, &sql, &tail, &reply, error);
+	if (status == 0)
+		status = js_db_transaction(w->handle->db, &sql, &tail, take_step, &reply, &lost, error);
+	committed = status == 0;
+	if (status == JS_DB_GUARD)
+		status = settle(w, lost, 0, error);
+	else if (status == JS_DB_DUPLICATE)
+		status = js_error_set(error, JOBSTACK_EBUG, "an attempt had an outcome already: the step changed nothing");
+	if (status == 0)
+		status = deliver(w, &reply, k, committed, batch, error);
+	w->unsettled = status < 0 && (committed || lost || w->unsettled || status == JOBSTACK_ENODB);
+	w->unsettled_n = n;
+	w->unsettled_k = k;
+	js_claim_settle(&w->claims, status == 0);
+	if (status == 0) {
+		w->seq++;
+		w->deadline_us = sent + w->lease_us;
+	} else if (batch != NULL)
+		jobstack_batch_free(batch);
+	js_claim_free(reply.claim);
+	js_buf_free(&text);
+	js_sql_free(&tail);
+	js_sql_free(&sql);
+	return status;
+}
+
+static void take_entries(void *ctx, const struct js_row *row)
+{
+	struct step_reply *r = ctx;
+
+	if (row == NULL) {
+		jobstack_batch_free(r->batch);
+		r->memory = batch_begin(r->batch, r->rows, r->claim->n) != 0;
+	} else if (!r->memory)
+		batch_add(r->batch, r->claim, row);
+}
+
+int js_worker_read_batch(struct jobstack *handle, const struct js_stack *stack, uint64_t worker,
+			 const struct js_claim *claim, struct jobstack_batch *batch, struct jobstack_error *error)
+{
+	struct step_reply r = {.batch = batch};
+	struct js_sql sql = {0};
+	struct js_claim copy = *claim;
+	int status;
+
+	r.claim = &copy;
+	r.rows = (size_t)worker;
+	*batch = (struct jobstack_batch){worker, 0, NULL, NULL};
+	js_sql_add(&sql, "SELECT entry_id,datapath FROM entry WHERE stack_id=%u AND entry_id IN(", stack->id);
+	for (size_t i = 0; i < claim->n; i++)
+		js_sql_add(&sql, i == 0 ? "%u" : ",%u", claim->id[i]);
+	js_sql_stmt(&sql, ") ORDER BY entry_id");
+	status = js_db_query(handle->db, &sql, take_entries, &r, error);
+	js_sql_free(&sql);
+	if (status == 0 && (r.memory || batch_end(batch) != 0))
+		status = js_error_memory(error);
+	if (status == 0 && batch->count != claim->n)
+		status = js_error_set(error, JOBSTACK_EBUG, "%zu of %zu claimed entries have no datapath in the database",
+				      claim->n - batch->count, claim->n);
+	if (status != 0)
+		jobstack_batch_free(batch);
+	return status;
+}
+
+int jobstack_promote(struct jobstack_worker *w, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	js_sql_stmt(&sql,
+		    "UPDATE span SET class=0,due=NULL WHERE stack_id=%u AND class=1 AND due<=UTC_TIMESTAMP(6) "
+		    "ORDER BY due LIMIT 100",
+		    w->stack.id);
+	status = js_db_transaction(w->handle->db, &sql, NULL, NULL, NULL, NULL, error);
+	js_sql_free(&sql);
+	return status;
+}
+
+/* The end's packet: the stack row is locked first, because its counters take in the worker's. */
+static int finish_sql(struct jobstack_worker *w, const struct js_worker_end *end, const struct js_claim_sums *sums,
+		      struct js_sql *sql, struct jobstack_error *error)
+{
+	struct js_closing closing = {&w->stack,	  w->handle->db, w->id, w->claims, end->outcomes, end->n,
+				     end->lost == NULL, end->lost};
+	uint64_t dead = sums->dead;
+	size_t reason = end->reason == NULL ? 0 : strlen(end->reason);
+
+	for (const struct js_claim *c = end->lost == NULL ? NULL : w->claims; c != NULL; c = c->next)
+		if (c->losses + 1 >= w->stack.max_losses)
+			dead += c->open;
+	js_sql_stmt(sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", w->stack.id);
+	js_sql_stmt(sql,
+		    "UPDATE worker SET seq=seq+1,ended=UTC_TIMESTAMP(6),reason=%x,done=done+%u,dead=dead+%u,running=NULL "
+		    "WHERE worker_id=%u AND token=%x AND seq=%u AND ended IS NULL",
+		    (const void *)end->reason, reason > 255 ? 255 : reason, sums->done, dead, w->id,
+		    (const void *)w->token, (size_t)16, w->seq);
+	js_sql_guard(sql, 1);
+	js_claim_close_sql(&closing, sql);
+	js_sql_stmt(sql, "SELECT done,dead INTO @js_lo,@js_hi FROM worker WHERE worker_id=%u", w->id);
+	js_sql_stmt(sql, "UPDATE stack SET done=done+@js_lo,dead=dead+@js_hi WHERE stack_id=%u", w->stack.id);
+	return js_claim_spans_sql(&closing, sql, error);
+}
+
+int js_worker_finish(struct jobstack_worker *w, const struct js_worker_end *end, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	struct js_claim_sums sums;
+	int lost = 0, status;
+
+	if (w->unsettled)
+		return js_error_set(error, JOBSTACK_EUSAGE, "the last step is not settled: repeat it before the end");
+	status = js_claim_mark_closing(w->claims, &w->stack, end->outcomes, end->n, &sums, error);
+	if (status != 0)
+		return status;
+	status = finish_sql(w, end, &sums, &sql, error);
+	if (status == 0)
+		status = js_db_transaction(w->handle->db, &sql, NULL, NULL, NULL, &lost, error);
+	if (status == JS_DB_GUARD)
+		status = settle(w, lost, 1, error);
+	else if (status == JS_DB_DUPLICATE)
+		status = js_error_set(error, JOBSTACK_EBUG, "an attempt had an outcome already: nothing was changed");
+	js_claim_settle(&w->claims, status == 0);
+	if (status == 0)
+		w->seq++;
+	js_sql_free(&sql);
+	return status;
+}
+
+int jobstack_worker_end(struct jobstack_worker *w, const struct jobstack_outcome *outcomes, size_t n,
+			const char *reason, struct jobstack_error *error)
+{
+	struct js_worker_end end = {outcomes, n, reason, NULL};
+
+	return js_worker_finish(w, &end, error);
+}

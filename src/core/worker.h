@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * A worker row and what it holds, as this process knows it; shared by the worker's own steps, by scripts that close what
+ * they popped, and by recovery.
+ */
+#ifndef JS_CORE_WORKER_H
+#define JS_CORE_WORKER_H
+
+#include "core/claim.h"
+
+struct jobstack_worker {
+	struct jobstack *handle;
+	struct js_stack stack;
+	uint64_t id, seq;
+	unsigned char token[16];
+	int script;	     /* it is a script's pop */
+	int64_t lease_us, deadline_us;
+	struct js_claim *claims;
+	int unsettled;	     /* the last step's fate is not known: only the same step may follow */
+	size_t unsettled_n, unsettled_k;
+};
+
+/* Adds the INSERT of a worker row. */
+void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, const unsigned char token[16], int script,
+			  const struct jobstack_worker_options *options);
+
+/* Reads worker ID with all its claims from the database, if it has not ended: 0; 1 if it has or is not there.  What was read
+ * is true for its seq: any change of it changes the seq. */
+int js_worker_load(struct jobstack *handle, const struct js_stack *stack, uint64_t id, struct jobstack_worker **worker,
+		   struct jobstack_error *error);
+
+/* Reads claim NO of the worker and appends it to its claims; 1 if there is none.  CLAIM is it. */
+int js_worker_read_claim(struct jobstack_worker *worker, uint64_t no, struct js_claim **claim,
+			 struct jobstack_error *error);
+
+/* Makes the batch of a claim: reads the datapaths. */
+int js_worker_read_batch(struct jobstack *handle, const struct js_stack *stack, uint64_t worker,
+			 const struct js_claim *claim, struct jobstack_batch *batch, struct jobstack_error *error);
+
+/* How a worker ends. */
+struct js_worker_end {
+	const struct jobstack_outcome *outcomes;
+	size_t n;
+	const char *reason;
+	const char *lost; /* not NULL: it is recovered, what is open is lost for this reason */
+};
+int js_worker_finish(struct jobstack_worker *worker, const struct js_worker_end *end, struct jobstack_error *error);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * A connection, and transactions on it.  The only room that knows <mysql.h>.
+ *
+ * A transaction is one packet: everything from START TRANSACTION to COMMIT goes to the server together, so that a client that
+ * freezes holds no lock.  What is retried is the transaction, never the statement.
+ *
+ * Assumed of the server, here and nowhere else: MySQL 8.0 and later or MariaDB 10.5 and later; user variables; an out of
+ * range BIGINT UNSIGNED is error 1690; multi-statement packets stop at the first error.
+ */
+#ifndef JS_DB_DB_H
+#define JS_DB_DB_H
+
+#include "base/log.h"
+#include "db/sql.h"
+#include "jobstack/jobstack.h"
+
+struct js_db;
+
+/* Makes a connection object from the public options, and connects.  Free it with js_db_free. */
+int js_db_open(struct js_db **db, const struct jobstack_options *options, struct jobstack_error *error);
+void js_db_free(struct js_db *db);
+
+/* Lets the connection go; the next packet connects again. */
+void js_db_rest(struct js_db *db);
+
+void js_db_describe(struct js_db *db, char *text, size_t size);
+const struct js_log *js_db_log(const struct js_db *db);
+
+/* The server's clock at a moment (CLOCK_MONOTONIC) of this host, in microseconds since 1970, from a reading at connect. */
+int64_t js_db_wall_us(const struct js_db *db, int64_t mono_us);
+
+/* One row of an answer; columns are NULL for SQL NULL, else NUL-terminated.  Valid during the callback. */
+struct js_row {
+	unsigned stmt; /* the statement's number in the packet */
+	unsigned n;
+	const char *const *col;
+	const unsigned long *len;
+};
+
+/* Called for each row; with ROW NULL at the start of each try, to forget what an earlier try brought. */
+typedef void js_row_fn(void *ctx, const struct js_row *row);
+
+/* Numbers from a row: 0 for NULL. */
+uint64_t js_row_u64(const struct js_row *row, unsigned col);
+int64_t js_row_i64(const struct js_row *row, unsigned col);
+/* -1 for NULL; and a DATETIME as microseconds since 1970. */
+int64_t js_row_opt(const struct js_row *row, unsigned col);
+int64_t js_row_time(const struct js_row *row, unsigned col);
+
+/* How a packet ended, beside 0 and negative codes. */
+enum { JS_DB_GUARD = 2, JS_DB_DUPLICATE = 3 };
+
+/* Runs the packet as one transaction: START TRANSACTION and COMMIT are put around it.  TAIL (may be NULL) is run after the
+ * COMMIT, in the same packet; its statements are numbered on.  Deadlocks, lock timeouts and snapshot conflicts start it
+ * again from its beginning; a lost connection is made anew, within the patience of the options, and it is run again.
+ * Returns 0; JS_DB_GUARD if a guard stopped it, JS_DB_DUPLICATE if a primary or unique key did (nothing has changed in
+ * either case by this try); or a negative code.  *LOST (may be NULL) is 1 if in an earlier try the connection went after
+ * the packet was sent: then that try may have been committed, and a guard or duplicate must be settled by who asked. */
+int js_db_transaction(struct js_db *db, const struct js_sql *packet, const struct js_sql *tail, js_row_fn *fn, void *ctx,
+		      int *lost, struct jobstack_error *error);
+
+/* Runs statements that only read, or DDL, without a transaction around them; a lost connection is made anew and all of it is
+ * run again. */
+int js_db_query(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error);
+
+/* Runs one statement whose text comes from a schema file of this program, not from outside. */
+int js_db_schema(struct js_db *db, const char *statement, size_t len, struct jobstack_error *error);
+
+/* Creates the database of the options, if it is not there.  *CREATED tells. */
+int js_db_create(struct js_db *db, int *created, struct jobstack_error *error);
+
+/* The server's number of the last error; 0: none. */
+unsigned js_db_errno(const struct js_db *db);
+
+#endif

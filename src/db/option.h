@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * MySQL's option files, as far as a connection needs them.
+ */
+#ifndef JS_DB_OPTION_H
+#define JS_DB_OPTION_H
+
+#include "jobstack/jobstack.h"
+
+enum js_tls { JS_TLS_PREFERRED, JS_TLS_OFF, JS_TLS_REQUIRED, JS_TLS_VERIFY_CA, JS_TLS_VERIFY_IDENTITY };
+
+/* What a file says; texts are NULL where it says nothing.  Start it as {0}; free it with js_option_free. */
+struct js_option {
+	char *host, *socket, *user, *password, *database;
+	char *ssl_ca, *ssl_capath, *ssl_cert, *ssl_key;
+	unsigned port;	       /* 0: not said */
+	enum js_tls tls;
+	int tls_said;
+	unsigned connect_timeout; /* seconds; 0: not said */
+};
+
+/* Reads PATH: the groups [client], [client-server], [client-mariadb], then [jobstack], a later value
+ * winning.  What concerns other programs is passed over; !include and !includedir are followed.  Refuses (EPERM) a file
+ * that others can read if it holds a password, and one that can't be opened; EFILE for one that is not there, EUSAGE for
+ * a value that makes no sense, with the file and the line. */
+int js_option_read(const char *path, struct js_option *option, struct jobstack_error *error);
+
+void js_option_free(struct js_option *option);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Packets: SQL text that holds only what stands in this program, numbers, and hexadecimal literals.  Nothing that came
+ * from outside can become SQL: there is no way to add text.
+ */
+#ifndef JS_DB_SQL_H
+#define JS_DB_SQL_H
+
+#include "base/buf.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A packet: statements that go to the server together. */
+struct js_sql {
+	struct js_buf text;
+	unsigned statements; /* complete ones */
+};
+
+/* Appends to the packet's last statement.  FORMAT is text of the program with:
+ *   %u  uint64_t            %d  int64_t            %n  int64_t, negative: NULL
+ *   %x  const void *, size_t: a literal x'...' (NULL pointer: NULL)
+ *   %s  const char *: the string as a literal x'...' (NULL pointer: NULL)
+ *   %t  int64_t: microseconds since 1970 UTC as a DATETIME literal, negative: NULL
+ * A semicolon at the end of FORMAT completes the statement.  Every argument must have exactly the type named. */
+void js_sql_add(struct js_sql *sql, const char *format, ...);
+
+/* The same, and the statement is completed; gives its number in the packet, from 0, which its rows carry. */
+unsigned js_sql_stmt(struct js_sql *sql, const char *format, ...);
+
+/* Raises the server's error 1690 and so stops the packet if the statement before changed (or matched) fewer than N rows. */
+void js_sql_guard(struct js_sql *sql, uint64_t n);
+
+void js_sql_reset(struct js_sql *sql);
+void js_sql_free(struct js_sql *sql);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What commands print.  Promise: a captured file never has a name that could be left behind, and a command's file is never
+ * one that an earlier command has written to.
+ */
+#define _GNU_SOURCE
+#include "run/capture.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "run/copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct js_capture {
+	char *dir;
+	int fd[2]; /* stdout, stderr */
+};
+
+int js_capture_new(struct js_capture **made, const char *dir, struct jobstack_error *error)
+{
+	*made = calloc(1, sizeof(**made));
+	if (*made == NULL)
+		return js_error_memory(error);
+	(*made)->fd[0] = (*made)->fd[1] = -1;
+	(*made)->dir = strdup(dir);
+	if ((*made)->dir == NULL) {
+		free(*made);
+		*made = NULL;
+		return js_error_memory(error);
+	}
+	return 0;
+}
+
+void js_capture_free(struct js_capture *capture)
+{
+	int saved = errno;
+
+	if (capture == NULL)
+		return;
+	for (int i = 0; i < 2; i++)
+		if (capture->fd[i] >= 0)
+			(void)close(capture->fd[i]);
+	free(capture->dir);
+	free(capture);
+	errno = saved;
+}
+
+/* Where the file system has no files without a name: one whose name is taken away at once. */
+static int open_and_unlink(const char *dir)
+{
+	struct js_buf name = {0};
+	int fd = -1;
+
+	js_buf_printf(&name, "%s/jobstack-XXXXXX", dir);
+	if (name.failed)
+		errno = ENOMEM;
+	else
+		fd = mkostemp(name.data, O_APPEND | O_CLOEXEC);
+	if (fd >= 0)
+		(void)unlink(name.data);
+	js_buf_free(&name);
+	return fd;
+}
+
+static int open_unnamed(const char *dir)
+{
+	int fd;
+
+	do
+		fd = open(dir, O_TMPFILE | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
+	while (fd < 0 && errno == EINTR);
+	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
+		fd = open_and_unlink(dir);
+	return fd;
+}
+
+int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobstack_error *error)
+{
+	struct stat st;
+
+	for (int i = 0; i < 2; i++) {
+		if (capture->fd[i] >= 0 && fstat(capture->fd[i], &st) == 0 && st.st_size == 0)
+			continue;
+		if (capture->fd[i] >= 0)
+			(void)close(capture->fd[i]);
+		capture->fd[i] = open_unnamed(capture->dir);
+		if (capture->fd[i] < 0)
+			return js_error_set(error, JOBSTACK_EFILE, "can't make a temporary file in %s: %s", capture->dir,
+					    strerror(errno));
+	}
+	*out = capture->fd[0];
+	*err = capture->fd[1];
+	return 0;
+}
+
+void js_capture_files(const struct js_capture *capture, int *out, int *err)
+{
+	*out = capture->fd[0];
+	*err = capture->fd[1];
+}
+
+int js_capture_copy(struct js_capture *capture, int out, int err, struct jobstack_error *error)
+{
+	const int to[2] = {out, err};
+	struct stat st;
+
+	for (int i = 0; i < 2; i++) {
+		if (capture->fd[i] < 0)
+			continue;
+		if (fstat(capture->fd[i], &st) != 0 || js_copy(capture->fd[i], (int64_t)st.st_size, to[i], NULL) < 0)
+			return js_error_set(error, JOBSTACK_EFILE, "can't write to standard %s: %s",
+					    i == 0 ? "output" : "error", strerror(errno));
+	}
+	return 0;
+}
+
+int js_capture_open(const char *path, int *fd, struct jobstack_error *error)
+{
+	const char *slash = strrchr(path, '/');
+	char *dir;
+	int tries = 0;
+
+	for (;;) {
+		*fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+		if (*fd >= 0)
+			return 0;
+		if (errno == EINTR)
+			continue;
+		if (errno != ENOENT || slash == NULL || slash == path || tries++ > 0)
+			break;
+		dir = strndup(path, (size_t)(slash - path));
+		if (dir == NULL)
+			return js_error_memory(error);
+		if (js_file_mkdirs(dir, 0777) != 0) {
+			(void)js_error_set(error, JOBSTACK_EFILE, "can't make the directory %s: %s", dir, strerror(errno));
+			free(dir);
+			return JOBSTACK_EFILE;
+		}
+		free(dir);
+	}
+	return js_error_set(error, JOBSTACK_EFILE, "can't write %s: %s", path, strerror(errno));
+}

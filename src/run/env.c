@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The environment of a command.  Promise: each of our variables is there once, and nothing else of it is changed.
+ */
+#include "run/env.h"
+
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OURS 6
+
+struct js_env {
+	char **list;   /* the inherited variables, then ours, then NULL */
+	size_t kept;   /* of the inherited */
+	struct js_buf text; /* ours, NUL-separated */
+};
+
+static int is_ours(const char *variable)
+{
+	static const char *const names[OURS] = {"JOBSTACK_STACK=",	  "JOBSTACK_ENTRY=", "JOBSTACK_ATTEMPT=",
+						"JOBSTACK_DATAPATH=", "JOBSTACK_SLOT=",	 "JOBSTACK_WORKER="};
+
+	for (int i = 0; i < OURS; i++)
+		if (strncmp(variable, names[i], strlen(names[i])) == 0)
+			return 1;
+	return 0;
+}
+
+int js_env_new(struct js_env **made, char *const base[], struct jobstack_error *error)
+{
+	size_t n = 0;
+
+	while (base != NULL && base[n] != NULL)
+		n++;
+	*made = calloc(1, sizeof(**made));
+	if (*made == NULL)
+		return js_error_memory(error);
+	(*made)->list = calloc(n + OURS + 1, sizeof(char *));
+	if ((*made)->list == NULL) {
+		free(*made);
+		*made = NULL;
+		return js_error_memory(error);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (!is_ours(base[i]))
+			(*made)->list[(*made)->kept++] = base[i];
+	return 0;
+}
+
+void js_env_free(struct js_env *env)
+{
+	if (env == NULL)
+		return;
+	js_buf_free(&env->text);
+	free(env->list);
+	free(env);
+}
+
+char *const *js_env_for(struct js_env *env, const struct js_template_values *values)
+{
+	struct js_buf *text = &env->text;
+	char *variable;
+
+	js_buf_reset(text);
+	js_buf_printf(text, "JOBSTACK_STACK=%s%cJOBSTACK_ENTRY=%" PRIu64 "%cJOBSTACK_ATTEMPT=%" PRIu32, values->stack, 0,
+		      values->entry, 0, values->attempt);
+	js_buf_printf(text, "%cJOBSTACK_SLOT=%" PRIu32 "%cJOBSTACK_WORKER=%" PRIu64 "%cJOBSTACK_DATAPATH=", 0, values->slot,
+		      0, values->worker, 0);
+	js_buf_add(text, values->datapath, values->datapath_len);
+	if (text->failed)
+		return NULL;
+	variable = text->data;
+	for (size_t i = 0; i < OURS; i++) {
+		env->list[env->kept + i] = variable;
+		variable += strlen(variable) + 1;
+	}
+	env->list[env->kept + OURS] = NULL;
+	return env->list;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The environment of a command: what was inherited, with this entry's JOBSTACK_STACK, JOBSTACK_ENTRY, JOBSTACK_ATTEMPT,
+ * JOBSTACK_DATAPATH, JOBSTACK_SLOT and JOBSTACK_WORKER in place of inherited variables of these names.
+ */
+#ifndef JS_RUN_ENV_H
+#define JS_RUN_ENV_H
+
+#include "jobstack/jobstack.h"
+#include "run/template.h"
+
+struct js_env;
+
+/* Makes an environment over BASE (environ, as a rule), whose strings are pointed to, not copied: they must stay as they
+ * are.  Free with js_env_free.  Returns 0, or JOBSTACK_EBUG: no memory. */
+int js_env_new(struct js_env **made, char *const base[], struct jobstack_error *error);
+void js_env_free(struct js_env *env);
+
+/* The environment for these values: NULL-terminated, belongs to ENV, valid until the next call.  Allocates only while its
+ * buffer still grows.  NULL: no memory. */
+char *const *js_env_for(struct js_env *env, const struct js_template_values *values);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Collects commands that have ended.  Promise: a process group is only signalled while its number still belongs to the
+ * child that is being collected.
+ */
+#define _GNU_SOURCE
+#include "run/reap.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SPARE_US (2 * JS_SECOND_US)
+
+/* Reads a small file without allocating.  Returns its length, or -1; TEXT is terminated. */
+static ssize_t read_small(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	text[0] = '\0';
+	if (fd < 0)
+		return -1;
+	do
+		n = read(fd, text, size - 1);
+	while (n < 0 && errno == EINTR);
+	(void)close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return n;
+}
+
+/* The number behind the line that begins with KEY, or -1. */
+static int64_t number_after(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, len) == 0 && line[len] >= '0' && line[len] <= '9')
+			return strtoll(line + len, NULL, 10);
+	}
+	return -1;
+}
+
+/* The counters lie in /proc as long as the zombie does, and hold those of the children it waited for. */
+static void read_io(struct js_reaped *reaped)
+{
+	char path[64], text[512];
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/io", (long)reaped->pid);
+	(void)read_small(path, text, sizeof(text));
+	reaped->read_bytes = number_after(text, "rchar: ");
+	reaped->write_bytes = number_after(text, "wchar: ");
+}
+
+int js_reap_next(struct js_reaped *reaped)
+{
+	struct rusage usage;
+	siginfo_t info;
+	int status;
+	pid_t pid;
+
+	for (;;) {
+		memset(&info, 0, sizeof(info));
+		while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+			if (errno != EINTR)
+				return 1;
+		if (info.si_pid == 0)
+			return 1;
+		*reaped = (struct js_reaped){.pid = info.si_pid, .exit_code = -1, .ended_us = js_clock_mono_us()};
+		read_io(reaped);
+		(void)kill(-reaped->pid, SIGKILL); /* before wait4: the zombie holds the group's number */
+		do
+			pid = wait4(reaped->pid, &status, WNOHANG, &usage);
+		while (pid < 0 && errno == EINTR);
+		if (pid == reaped->pid)
+			break;
+		/* somebody else has collected it meanwhile: see what else there is */
+	}
+	if (WIFEXITED(status))
+		reaped->exit_code = WEXITSTATUS(status);
+	else
+		reaped->signal = WTERMSIG(status);
+	reaped->user_us = (int64_t)usage.ru_utime.tv_sec * JS_SECOND_US + usage.ru_utime.tv_usec;
+	reaped->system_us = (int64_t)usage.ru_stime.tv_sec * JS_SECOND_US + usage.ru_stime.tv_usec;
+	reaped->maxrss_kib = usage.ru_maxrss;
+	return 0;
+}
+
+/* ---------------------------------------------------------------------------------------------------- out of memory */
+
+static int64_t read_counter(const char *file)
+{
+	char text[1024];
+
+	return read_small(file, text, sizeof(text)) < 0 ? -1 : number_after(text, "oom_kill ");
+}
+
+/* Whether the comma-separated LIST (up to END) has WORD in it. */
+static int has_word(const char *list, const char *end, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *p = list; p + len <= end; p++)
+		if (strncmp(p, word, len) == 0 && (p == list || p[-1] == ',') && (p + len == end || p[len] == ','))
+			return 1;
+	return 0;
+}
+
+/* Finds our cgroup in the text of /proc/self/cgroup ("4:memory:/a/b" for version 1, "0::/a/b" for 2); version 1 wins, since
+ * a machine with both has its memory controller there.  Puts the path into GROUP.  Returns the version, or 0. */
+static int find_group(const char *text, struct js_buf *group)
+{
+	int version = 0;
+
+	for (const char *line = text; line != NULL && *line != '\0'; line = strchr(line, '\n')) {
+		const char *list, *path;
+		int this_version;
+
+		line += *line == '\n';
+		list = strchr(line, ':');
+		path = list != NULL ? strchr(list + 1, ':') : NULL;
+		if (path == NULL)
+			break;
+		this_version = list + 1 == path ? 2 : has_word(list + 1, path, "memory") ? 1 : 0;
+		if (this_version == 0 || version == 1)
+			continue;
+		version = this_version;
+		js_buf_reset(group);
+		js_buf_add(group, path + 1, strcspn(path + 1, "\n"));
+	}
+	return version;
+}
+
+/* Looks at one line of mountinfo, which it changes: if a cgroup file system of VERSION is mounted there, gives the counter's
+ * file for GROUP if there is one. */
+static char *counter_in_mount(char *line, int version, const char *group)
+{
+	char *word[6], *save = NULL, *options = NULL, *type, *w;
+	const char *name = version == 2 ? "memory.events" : "memory.oom_control", *rest = group;
+	struct js_buf file = {0};
+	int n = 0;
+
+	for (w = strtok_r(line, " ", &save); w != NULL && strcmp(w, "-") != 0; w = strtok_r(NULL, " ", &save))
+		if (n < 6)
+			word[n++] = w;
+	type = w != NULL ? strtok_r(NULL, " ", &save) : NULL;
+	if (n < 6 || type == NULL || strcmp(type, version == 2 ? "cgroup2" : "cgroup") != 0)
+		return NULL;
+	if (strtok_r(NULL, " ", &save) != NULL)
+		options = strtok_r(NULL, " ", &save);
+	if (version == 1 && (options == NULL || !has_word(options, options + strlen(options), "memory")))
+		return NULL;
+	/* word[3] is what part of the hierarchy is mounted, word[4] where */
+	if (strcmp(word[3], "/") != 0 && strncmp(group, word[3], strlen(word[3])) == 0)
+		rest = group + strlen(word[3]);
+	for (int i = 0; i < 2; i++) { /* a container may have mounted its own group without a name for it */
+		js_buf_reset(&file);
+		js_buf_printf(&file, "%s%s/%s", word[4], i == 0 && strcmp(rest, "/") != 0 ? rest : "", name);
+		if (!file.failed && read_counter(file.data) >= 0)
+			return file.data;
+	}
+	js_buf_free(&file);
+	return NULL;
+}
+
+void js_reap_oom_begin(struct js_reap_oom *oom, const char *proc)
+{
+	struct js_buf path = {0}, text = {0}, group = {0};
+	char *save = NULL;
+	int version = 0;
+
+	*oom = (struct js_reap_oom){0};
+	js_buf_printf(&path, "%s/cgroup", proc);
+	if (!path.failed && js_file_read(path.data, &text) == 0)
+		version = find_group(text.data, &group);
+	js_buf_reset(&path);
+	js_buf_reset(&text);
+	js_buf_printf(&path, "%s/mountinfo", proc);
+	if (version != 0 && !path.failed && !group.failed && js_file_read(path.data, &text) == 0)
+		for (char *line = strtok_r(text.data, "\n", &save); line != NULL && oom->file == NULL;
+		     line = strtok_r(NULL, "\n", &save))
+			oom->file = counter_in_mount(line, version, group.data);
+	js_buf_free(&path);
+	js_buf_free(&text);
+	js_buf_free(&group);
+	if (oom->file != NULL)
+		oom->seen = (uint64_t)read_counter(oom->file);
+}
+
+void js_reap_oom_end(struct js_reap_oom *oom)
+{
+	int saved = errno;
+
+	free(oom->file);
+	*oom = (struct js_reap_oom){0};
+	errno = saved;
+}
+
+int js_reap_was_oom(struct js_reap_oom *oom, const struct js_reaped *reaped)
+{
+	int64_t count;
+
+	if (oom->file == NULL || (reaped->signal != SIGKILL && reaped->exit_code != 128 + SIGKILL))
+		return 0;
+	count = read_counter(oom->file);
+	if (count >= 0 && (uint64_t)count > oom->seen) {
+		/* several commands killed together are collected one after the other: the rest of the rise is theirs */
+		oom->spare = (uint64_t)count - oom->seen - 1;
+		oom->spare_us = reaped->ended_us;
+		oom->seen = (uint64_t)count;
+		return 1;
+	}
+	if (oom->spare == 0 || reaped->ended_us - oom->spare_us > SPARE_US)
+		return 0;
+	oom->spare--;
+	return 1;
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Shell scripts with placeholders.  Promise: only text of the script's author goes into the script, never a name; and
+ * where this reader can't be sure how the shell will read a place (here-documents, quotes within "${...}", arithmetic),
+ * it refuses a placeholder there, rather than guess.
+ *
+ * The reader follows the shell's quoting with a stack of frames: what is open around the place where it reads.
+ */
+#include "run/script.h"
+
+#include "base/error.h"
+#include "run/place.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DEPTH_MAX 64
+
+enum frame { PLAIN, PAREN, QUOTED, SUBST, BACKTICK, BRACE, ARITH, FRAMES };
+
+/* How a message names what is open. */
+static const char *const frame_words[] = {"", "(", "double quotes", "$(", "`", "${", "$(( or (("};
+_Static_assert(sizeof(frame_words) / sizeof(frame_words[0]) == FRAMES, "a word for each frame");
+
+struct reader {
+	const char *p, *repl;
+	struct js_buf *out;
+	struct jobstack_error *error;
+	enum frame stack[DEPTH_MAX];
+	int depth;	   /* of the innermost frame */
+	int parens;	   /* open in the innermost ARITH */
+	int word_start;	   /* a comment or a keyword may begin here */
+	int comment;	   /* the last thing read was a comment */
+	int named;	   /* a placeholder for the name was there */
+	const char *lost;  /* from here on the shell's reading is not known: why */
+};
+
+static enum frame top(const struct reader *r)
+{
+	return r->stack[r->depth];
+}
+
+static int within(const struct reader *r, enum frame frame)
+{
+	for (int i = r->depth; i > 0; i--)
+		if (r->stack[i] == frame)
+			return 1;
+	return 0;
+}
+
+/* Whether ${...}, if that is innermost, stands directly in double quotes: quotes in it mean something else then. */
+static int brace_in_quotes(const struct reader *r)
+{
+	int i = r->depth;
+
+	while (i > 0 && r->stack[i] == BRACE)
+		i--;
+	return i < r->depth && r->stack[i] == QUOTED;
+}
+
+/* Whether what is expanded here is arithmetic; a command substitution inside that is not. */
+static int in_arithmetic(const struct reader *r)
+{
+	int i = r->depth;
+
+	while (i > 0 && r->stack[i] != ARITH && r->stack[i] != SUBST && r->stack[i] != BACKTICK)
+		i--;
+	return r->stack[i] == ARITH;
+}
+
+static int refuse(struct reader *r, const char *why)
+{
+	return js_error_set(r->error, JOBSTACK_EUSAGE, "the script can't have a placeholder %s", why);
+}
+
+/* Copies N bytes as they are. */
+static void copy(struct reader *r, size_t n)
+{
+	js_buf_add(r->out, r->p, n);
+	r->p += n;
+}
+
+static int push(struct reader *r, enum frame frame)
+{
+	if (r->depth + 1 >= DEPTH_MAX)
+		return js_error_set(r->error, JOBSTACK_EUSAGE, "the script nests too deeply");
+	r->stack[++r->depth] = frame;
+	r->word_start = 1;
+	return 0;
+}
+
+/* Puts a placeholder of LEN bytes, with the quotes that suit the innermost frame. */
+static int put_place(struct reader *r, enum js_place place, size_t len, int in_single)
+{
+	const char *quote = in_single ? "'\"" : top(r) == QUOTED || top(r) == ARITH ? "" : "\"";
+
+	if (in_arithmetic(r) && js_place_is_name(place)) /* arithmetic runs what it finds in a[$(...)] */
+		return refuse(r, "for a name in $((...)) or ((...)) (for a subshell put a space between them)");
+	if (brace_in_quotes(r))
+		return refuse(r, "in ${...} within double quotes");
+	js_buf_printf(r->out, "%s${%d}%s", quote, (int)place, in_single ? "\"'" : quote);
+	r->p += len;
+	r->word_start = 0;
+	r->named |= js_place_is_name(place);
+	return 0;
+}
+
+/* '...', or with ANSI $'...', from the quote on. */
+static int read_single(struct reader *r, int ansi)
+{
+	enum js_place place;
+	size_t len;
+	int rc;
+
+	copy(r, 1);
+	while (*r->p != '\'') {
+		if (*r->p == '\0')
+			return js_error_set(r->error, JOBSTACK_EUSAGE, "the script ends inside single quotes");
+		len = js_place_match(r->p, r->repl, &place);
+		if (len > 0 && ansi)
+			return refuse(r, "inside $'...'");
+		if ((*r->p == '`' || *r->p == '\\') && within(r, BACKTICK))
+			r->lost = "behind ` or \\ in quotes inside `...` (write $(...))";
+		if (*r->p == '\\' && ansi && r->p[1] == '\'')
+			r->lost = "behind $'...\\'...', which shells read differently";
+		if (r->lost != NULL)
+			return 0;
+		if (len == 0) {
+			copy(r, 1);
+			continue;
+		}
+		rc = put_place(r, place, len, 1);
+		if (rc != 0)
+			return rc;
+	}
+	copy(r, 1);
+	r->word_start = 0;
+	return 0;
+}
+
+static int read_backslash(struct reader *r)
+{
+	enum js_place place;
+	char next = r->p[1];
+
+	if (top(r) == ARITH || (next != '\0' && strchr("`\\$\"", next) != NULL && within(r, BACKTICK))) {
+		r->lost = "behind \\ in $((...)) or in `...`";
+		return 0;
+	}
+	if (next != '\n') /* an escaped newline is as if it weren't there */
+		r->word_start = 0;
+	if (next == '\0') {
+		if (top(r) == QUOTED) {
+			copy(r, 1); /* the end tells that the quotes are open */
+			return 0;
+		}
+		return js_error_set(r->error, JOBSTACK_EUSAGE, "the script ends in a backslash");
+	}
+	if (top(r) != QUOTED || strchr("$`\"\\\n", next) != NULL) {
+		copy(r, 2);
+		return 0;
+	}
+	/* inside double quotes it stands for itself here, and must not take our $ from us */
+	if (js_place_match(r->p + 1, r->repl, &place) > 0)
+		js_buf_char(r->out, '\\');
+	copy(r, 1);
+	return 0;
+}
+
+static int read_dollar(struct reader *r)
+{
+	enum js_place place;
+	char next = r->p[1];
+
+	if (strncmp(r->p, "${#}", 4) == 0 && js_place_match(r->p + 1, r->repl, &place) == 3) {
+		copy(r, 4); /* the shell's own count of parameters */
+		r->word_start = 0;
+		return 0;
+	}
+	if (js_place_match(r->p + 1, r->repl, &place) > 0)
+		return refuse(r, "directly behind $ (write \\$ for a dollar sign)");
+	if (next == '\'' && top(r) != QUOTED) {
+		copy(r, 1);
+		return read_single(r, 1);
+	}
+	if (next == '[') {
+		r->lost = "behind $[";
+		return 0;
+	}
+	if (strncmp(r->p, "$((", 3) == 0) {
+		if (within(r, ARITH)) {
+			r->lost = "behind nested $((...))";
+			return 0;
+		}
+		copy(r, 3);
+		r->parens = 2;
+		return push(r, ARITH);
+	}
+	if (next == '(' || next == '{') {
+		copy(r, 2);
+		return push(r, next == '(' ? SUBST : BRACE);
+	}
+	copy(r, next != '\0' && strchr("$?!#@*-", next) != NULL ? 2 : 1);
+	r->word_start = 0;
+	return 0;
+}
+
+static int read_backtick(struct reader *r)
+{
+	if (!within(r, BACKTICK)) {
+		copy(r, 1);
+		return push(r, BACKTICK);
+	}
+	while (top(r) == PAREN)
+		r->depth--;
+	if (top(r) != BACKTICK) {
+		r->lost = "behind ` in quotes inside `...` (write $(...))";
+		return 0;
+	}
+	copy(r, 1);
+	r->depth--;
+	r->word_start = 0;
+	return 0;
+}
+
+static int read_quote(struct reader *r)
+{
+	if (top(r) == ARITH || brace_in_quotes(r)) {
+		r->lost = "behind quotes in $((...)) or in ${...} within double quotes";
+		return 0;
+	}
+	if (*r->p == '\'')
+		return read_single(r, 0);
+	copy(r, 1);
+	if (top(r) == QUOTED) {
+		r->depth--;
+		r->word_start = 0;
+		return 0;
+	}
+	return push(r, QUOTED);
+}
+
+static int read_paren(struct reader *r)
+{
+	char c = *r->p;
+
+	if (top(r) == ARITH) {
+		r->parens += c == '(' ? 1 : -1;
+		copy(r, 1);
+		if (r->parens == 0)
+			r->depth--;
+		return 0;
+	}
+	if (top(r) == BRACE) {
+		copy(r, 1);
+		return 0;
+	}
+	r->word_start = c == '(' || top(r) != SUBST;
+	if (c == '(' && r->p[1] == '(' && !within(r, ARITH)) {
+		copy(r, 2);
+		r->parens = 2;
+		return push(r, ARITH);
+	}
+	copy(r, 1);
+	if (c == '(')
+		return push(r, PAREN);
+	if (top(r) == SUBST || top(r) == PAREN) /* elsewhere it ends a pattern of case */
+		r->depth--;
+	return 0;
+}
+
+/* Whatever is neither placeholder nor quote, outside double quotes. */
+static void read_plain(struct reader *r)
+{
+	char c = *r->p;
+	int words = top(r) != BRACE && top(r) != ARITH;
+
+	if (top(r) == BRACE && c == '}')
+		r->depth--;
+	if (words && c == '<' && strncmp(r->p, "<<<", 3) == 0) {
+		copy(r, 3);
+		r->word_start = 1;
+		return;
+	}
+	if (words && c == '<' && r->p[1] == '<')
+		r->lost = "behind <<";
+	else if (words && r->word_start && strncmp(r->p, "case", 4) == 0 && r->p[4] != '\0' &&
+		 strchr(" \t\n\\", r->p[4]) != NULL && within(r, SUBST))
+		r->lost = "behind case in $(...)"; /* its patterns end in ) */
+	else if (words && r->word_start && c == '#' && within(r, BACKTICK))
+		r->lost = "behind # in `...`";
+	if (r->lost != NULL)
+		return;
+	if (words && r->word_start && c == '#') {
+		copy(r, strcspn(r->p, "\n"));
+		r->comment = 1;
+		return;
+	}
+	copy(r, 1);
+	r->word_start = strchr(" \t\n;&|<>", c) != NULL;
+}
+
+/* Reads on by one token. */
+static int read_token(struct reader *r)
+{
+	enum js_place place;
+	size_t len = js_place_match(r->p, r->repl, &place);
+
+	r->comment = 0;
+	if (len > 0)
+		return put_place(r, place, len, 0);
+	switch (*r->p) {
+	case '\\':
+		return read_backslash(r);
+	case '$':
+		return read_dollar(r);
+	case '`':
+		if (top(r) == ARITH) {
+			r->lost = "behind ` in $((...))";
+			return 0;
+		}
+		return read_backtick(r);
+	case '"':
+		return read_quote(r);
+	default:
+		break;
+	}
+	if (top(r) == QUOTED) {
+		copy(r, 1);
+		return 0;
+	}
+	if (*r->p == '\'')
+		return read_quote(r);
+	if (*r->p == '(' || *r->p == ')')
+		return read_paren(r);
+	read_plain(r);
+	return 0;
+}
+
+/* Copies the rest, in which no placeholder may stand. */
+static int read_lost(struct reader *r)
+{
+	enum js_place place;
+	char why[128];
+
+	for (const char *p = r->p; *p != '\0'; p++)
+		if (js_place_match(p, r->repl, &place) > 0)
+			return refuse(r, r->lost);
+	if (!r->named) {
+		(void)snprintf(why, sizeof(why), "put at its end, %s (say where the datapath goes)", r->lost);
+		return refuse(r, why);
+	}
+	copy(r, strlen(r->p));
+	return 0;
+}
+
+/* Whether the byte at AT has a backslash of its own before it. */
+static int escaped(const char *script, size_t at)
+{
+	size_t n = 0;
+
+	while (n < at && script[at - n - 1] == '\\')
+		n++;
+	return n % 2 == 1;
+}
+
+/* A script without a name in it gets the name as its last word, if it has a place for one. */
+static int append_name(struct reader *r)
+{
+	size_t len = r->out->len;
+	const char *script = r->out->data;
+
+	while (len > 0 && strchr(" \t\n", script[len - 1]) != NULL && !escaped(script, len - 1))
+		len--;
+	if (len == 0)
+		return js_error_set(r->error, JOBSTACK_EUSAGE, "the script is empty");
+	/* behind these a word would be a command of its own, and the name would be run */
+	if (r->comment || strchr(";&|", script[len - 1]) != NULL)
+		return js_error_set(r->error, JOBSTACK_EUSAGE,
+				    "no argument can be put behind the script's end: say where the datapath goes");
+	r->out->len = len;
+	js_buf_str(r->out, " \"${1}\"");
+	return 0;
+}
+
+int js_script_make(const char *source, const char *repl, struct js_buf *script, struct jobstack_error *error)
+{
+	struct reader r = {.p = source, .repl = repl, .out = script, .error = error, .stack = {PLAIN}, .word_start = 1};
+	int rc = 0;
+
+	while (rc == 0 && r.lost == NULL && *r.p != '\0')
+		rc = read_token(&r);
+	if (rc == 0 && r.lost != NULL) {
+		rc = read_lost(&r);
+	} else if (rc == 0) {
+		while (top(&r) == PAREN)
+			r.depth--;
+		if (r.depth > 0)
+			rc = js_error_set(error, JOBSTACK_EUSAGE, "the script ends inside %s", frame_words[top(&r)]);
+		else if (!r.named)
+			rc = append_name(&r);
+	}
+	if (rc == 0 && script->failed)
+		rc = js_error_memory(error);
+	return rc;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Starts commands.  Promise: either a command runs, or nothing of it is left; this process is never copied (the C library's
+ * posix_spawn shares its memory until the exec, and tells exec's own errno).
+ */
+#define _GNU_SOURCE
+#include "run/spawn.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct js_spawn {
+	posix_spawnattr_t attr;
+	int null;	     /* /dev/null */
+	char *search;	     /* where programs are looked for, or NULL */
+	struct js_buf found; /* reused: where one was found */
+};
+
+/* 0 if PATH can be executed, else the errno that says why not. */
+static int executable(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		return errno;
+	if (S_ISDIR(st.st_mode))
+		return EISDIR;
+	if (!S_ISREG(st.st_mode))
+		return EACCES;
+	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+/* js_spawn_resolve without the words: 0 or an errno. */
+static int resolve(const char *program, const char *search, struct js_buf *found)
+{
+	int err, best = ENOENT;
+
+	js_buf_reset(found);
+	if (program[0] == '\0')
+		return ENOENT;
+	if (strchr(program, '/') != NULL) {
+		js_buf_str(found, program);
+		return found->failed ? ENOMEM : executable(program);
+	}
+	for (const char *p = search != NULL ? search : "/bin:/usr/bin", *end;; p = end + 1) {
+		end = strchrnul(p, ':');
+		js_buf_reset(found);
+		js_buf_add(found, p, (size_t)(end - p));
+		js_buf_str(found, end == p ? "./" : "/"); /* nothing between two colons is the working directory */
+		js_buf_str(found, program);
+		if (found->failed)
+			return ENOMEM;
+		err = executable(found->data);
+		if (err == 0)
+			return 0;
+		if (err != ENOENT && err != ENOTDIR && best == ENOENT)
+			best = err; /* execvp looks on, and tells this in the end if it finds nothing better */
+		if (*end == '\0')
+			return best == EISDIR ? ENOENT : best;
+	}
+}
+
+int js_spawn_resolve(const char *program, const char *search, struct js_buf *found, struct jobstack_error *error)
+{
+	int err = resolve(program, search, found);
+
+	if (err == 0)
+		return 0;
+	if (err == ENOENT && strchr(program, '/') == NULL)
+		(void)js_error_set(error, JOBSTACK_EFILE, "can't run %s: not found in %s", program,
+				   search != NULL ? search : "/bin:/usr/bin");
+	else
+		(void)js_spawn_error(program, err, error);
+	errno = err;
+	return JOBSTACK_EFILE;
+}
+
+int js_spawn_new(struct js_spawn **made, const char *search, struct jobstack_error *error)
+{
+	struct js_spawn *s = calloc(1, sizeof(*s));
+	sigset_t all, none;
+	int rc = JOBSTACK_EBUG;
+
+	*made = NULL;
+	if (s == NULL)
+		return js_error_memory(error);
+	if (search != NULL && (s->search = strdup(search)) == NULL)
+		goto err0;
+	if (posix_spawnattr_init(&s->attr) != 0)
+		goto err1;
+	(void)sigfillset(&all);
+	(void)sigemptyset(&none);
+	(void)posix_spawnattr_setsigdefault(&s->attr, &all);
+	(void)posix_spawnattr_setsigmask(&s->attr, &none);
+	(void)posix_spawnattr_setpgroup(&s->attr, 0);
+	(void)posix_spawnattr_setflags(&s->attr,
+				       POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+	do
+		s->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	while (s->null < 0 && errno == EINTR);
+	if (s->null < 0) {
+		rc = js_error_set(error, JOBSTACK_EFILE, "can't open /dev/null: %s", strerror(errno));
+		goto err2;
+	}
+	*made = s;
+	return 0;
+
+err2:
+	(void)posix_spawnattr_destroy(&s->attr);
+err1:
+	free(s->search);
+err0:
+	free(s);
+	return rc == JOBSTACK_EBUG ? js_error_memory(error) : rc;
+}
+
+void js_spawn_free(struct js_spawn *spawn)
+{
+	int saved = errno;
+
+	if (spawn == NULL)
+		return;
+	(void)close(spawn->null);
+	(void)posix_spawnattr_destroy(&spawn->attr);
+	js_buf_free(&spawn->found);
+	free(spawn->search);
+	free(spawn);
+	errno = saved;
+}
+
+/* Starts with these three descriptors, each above 2, so that none is overwritten before it is copied. */
+static int start(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], const int fd[3],
+		 pid_t *pid)
+{
+	posix_spawn_file_actions_t actions;
+	int err = posix_spawn_file_actions_init(&actions);
+
+	if (err != 0)
+		return err;
+	for (int i = 0; i < 3 && err == 0; i++)
+		err = posix_spawn_file_actions_adddup2(&actions, fd[i], i);
+	if (err == 0)
+		err = posix_spawn(pid, path, &actions, &spawn->attr, argv, envp);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	return err;
+}
+
+/* A script without #!: the shell reads it, as execvp has it. */
+static int start_script(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[],
+			const int fd[3], pid_t *pid)
+{
+	static char shell[] = "/bin/sh";
+	size_t n = 0;
+	char **with_shell, *file;
+	int err = ENOMEM;
+
+	while (argv[n] != NULL)
+		n++;
+	with_shell = calloc(n + 2, sizeof(*with_shell));
+	file = strdup(path);
+	if (with_shell != NULL && file != NULL) {
+		with_shell[0] = shell;
+		with_shell[1] = file;
+		for (size_t i = 1; i < n; i++)
+			with_shell[i + 1] = argv[i];
+		err = start(spawn, shell, with_shell, envp, fd, pid);
+	}
+	free(with_shell);
+	free(file);
+	return err;
+}
+
+pid_t js_spawn_start(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int out, int err)
+{
+	int given[3] = {spawn->null, out, err}, fd[3] = {-1, -1, -1}, failed = 0;
+	pid_t pid = -1;
+
+	if (path == NULL) {
+		failed = resolve(argv[0], spawn->search, &spawn->found);
+		path = spawn->found.data;
+	}
+	for (int i = 0; i < 3 && failed == 0; i++) {
+		fd[i] = given[i] > 2 ? given[i] : fcntl(given[i], F_DUPFD_CLOEXEC, 3);
+		failed = fd[i] < 0 ? errno : 0;
+	}
+	if (failed == 0)
+		failed = start(spawn, path, argv, envp, fd, &pid);
+	if (failed == ENOEXEC)
+		failed = start_script(spawn, path, argv, envp, fd, &pid);
+	for (int i = 0; i < 3; i++)
+		if (fd[i] >= 0 && fd[i] != given[i])
+			(void)close(fd[i]);
+	return failed == 0 ? pid : -failed;
+}
+
+int js_spawn_is_command(int err)
+{
+	static const int command[] = {ENOENT, ENOTDIR, EACCES, EPERM,	EISDIR,	     ENOEXEC,
+				      ELOOP,  ELIBBAD, EINVAL, ETXTBSY, ENAMETOOLONG};
+
+	for (size_t i = 0; i < sizeof(command) / sizeof(command[0]); i++)
+		if (err == command[i])
+			return 1;
+	return 0;
+}
+
+int js_spawn_error(const char *program, int err, struct jobstack_error *error)
+{
+	const char *why = strerror(err);
+
+	if (err == ENOENT && strchr(program, '/') != NULL && access(program, F_OK) == 0)
+		why = "the interpreter named in its first line, or its loader, is not there";
+	else if (err == ENOENT)
+		why = "not found";
+	else if (err == EACCES)
+		why = "not executable (Permission denied)";
+	else if (err == EISDIR)
+		why = "it is a directory";
+	else if (err == ENOEXEC)
+		why = "neither a program for this machine nor a script (Exec format error)";
+	else if (err == E2BIG)
+		why = "its arguments and environment are too long (Argument list too long)";
+	return js_error_set(error, JOBSTACK_EFILE, "can't run %s: %s", program, why);
+}
+
+int js_spawn_kill(pid_t pid, int signal)
+{
+	if (pid <= 1) /* -1 and 0 would mean everybody, and ourselves */
+		return -EINVAL;
+	if (kill(-pid, signal) == 0 || errno == ESRCH)
+		return 0;
+	return -errno;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack-worker's option table and its help.
+ */
+#include "run/worker_options.h"
+
+static const struct js_opt table[] = {
+	{'s', "stack", "NAME", "the stack (default: $JOBSTACK_STACK, else \"default\")"},
+	JS_WORKER_OPTIONS_OF_RUN,
+	{JS_WORKER_IDLE_TIMEOUT, "idle-timeout", "D",
+	 "stay so long with nothing to do while others may still push or\nfail (default 60s)"},
+	{JS_WORKER_STRICT, "strict", NULL, "end with status 1 if any entry failed"},
+	{JS_WORKER_DRY_RUN, "dry-run", NULL, "print the commands of the next entries; claim nothing"},
+	{JS_WORKER_DEFAULTS_FILE, "defaults-file", "FILE", "the option file with the database's address"},
+	{'q', "quiet", NULL, "say only what went wrong"},
+	{'v', "verbose", NULL, "say more"},
+	{JS_WORKER_HELP, "help", NULL, "this text"},
+	{JS_WORKER_VERSION, "version", NULL, "the version"},
+	{0, NULL, NULL, NULL}};
+
+const struct js_opts js_worker_opts = {
+	"jobstack-worker", "[OPTIONS] -- CMD ARG...",
+	"Claims entries of a stack, runs CMD on each, closes each with what happened, until nothing is left.", table,
+	"In CMD and TEMPLATE: {} the datapath, {/} its base name, {//} its directory, {.} without extension, {/.} both,\n"
+	"{#} the entry's number, {%} the slot. No placeholder: the datapath is the last argument. CMD finds\n"
+	"JOBSTACK_DATAPATH, _ENTRY, _ATTEMPT, _SLOT, _STACK and _WORKER in its environment.\n\n"
+	"  srun jobstack-worker -s mystack -- ./convert.sh {}",
+	1};

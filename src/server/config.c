@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The files that server and clients read.  Promises: no secret lies in a file that others can read; no path, whatever it
+ * holds, becomes more than the one value it stands for.
+ */
+#define _GNU_SOURCE
+#include "server/config.h"
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "server/tls.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SIGN "# Written by jobstack server"
+
+/* NAME="VALUE" as MySQL's readers take it. */
+static void value(struct js_buf *t, const char *name, const char *text)
+{
+	js_buf_printf(t, "%s=\"", name);
+	for (; *text != '\0'; text++) {
+		if (*text == '"' || *text == '\\')
+			js_buf_char(t, '\\');
+		js_buf_char(t, *text);
+	}
+	js_buf_str(t, "\"\n");
+}
+
+/* Puts the text in its place, wipes it, frees it. */
+static int put(const char *path, mode_t mode, struct js_buf *t, struct jobstack_error *error)
+{
+	int status = 0;
+
+	if (t->failed)
+		status = js_error_memory(error);
+	else if (js_file_replace(path, mode, t->data, t->len) != 0)
+		status = js_error_set(error, errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE, "%s can't be written: %s",
+				      path, strerror(errno));
+	if (t->data != NULL)
+		explicit_bzero(t->data, t->len);
+	js_buf_free(t);
+	return status;
+}
+
+/* 192 random bits in hexadecimal: no character of it means anything in SQL or in an option file. */
+static void make_password(char password[JS_CONFIG_PASSWORD])
+{
+	unsigned char random[24];
+
+	js_file_random(random, sizeof(random));
+	for (size_t i = 0; i < sizeof(random); i++)
+		(void)snprintf(password + 2 * i, 3, "%02x", random[i]);
+	explicit_bzero(random, sizeof(random));
+}
+
+int js_config_password(const struct js_layout *layout, char password[JS_CONFIG_PASSWORD], struct jobstack_error *error)
+{
+	struct js_buf t = {0};
+	size_t len;
+
+	if (js_file_read(layout->password, &t) == 0 && t.data != NULL) {
+		len = strcspn(t.data, "\n");
+		if (len == JS_CONFIG_PASSWORD - 1 && strspn(t.data, "0123456789abcdef") == len) {
+			memcpy(password, t.data, len);
+			password[len] = '\0';
+			explicit_bzero(t.data, t.len);
+			js_buf_free(&t);
+			return 0;
+		}
+	} else if (t.data == NULL && errno != ENOENT) {
+		js_buf_free(&t);
+		return js_error_set(error, errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE, "%s can't be read: %s",
+				    layout->password, strerror(errno));
+	}
+	js_buf_reset(&t);
+	make_password(password);
+	js_buf_printf(&t, "%s\n", password);
+	return put(layout->password, 0600, &t, error);
+}
+
+/* What a compiled-in default or a distribution would else decide; names that one of the two servers lacks are loose. */
+static const char fixed[] = "skip-name-resolve\n"
+			    "skip-log-bin\n"
+			    "local-infile=0\n"
+			    "default-storage-engine=InnoDB\n"
+			    "character-set-server=utf8mb4\n"
+			    "collation-server=utf8mb4_bin\n"
+			    "require_secure_transport=ON\n"
+			    "tls_version=TLSv1.2,TLSv1.3\n"
+			    "loose_mysqlx=0\n"
+			    "loose_event_scheduler=OFF\n"
+			    "loose_log_warnings=1\n"
+			    "# every commit is on disk before it is answered\n"
+			    "innodb_flush_log_at_trx_commit=1\n"
+			    "innodb_doublewrite=ON\n"
+			    "loose_innodb_file_per_table=1\n"
+			    "loose_innodb_flush_method=O_DIRECT\n"
+			    "# small but for what a queue needs\n"
+			    "performance_schema=OFF\n"
+			    "key_buffer_size=1M\n"
+			    "loose_aria_pagecache_buffer_size=8M\n"
+			    "max_allowed_packet=64M\n"
+			    "max_connect_errors=1000000000\n"
+			    "connect_timeout=30\n"
+			    "table_open_cache=2000\n"
+			    "table_open_cache_instances=4\n";
+
+int js_config_server(const struct js_layout *layout, const struct js_program *program, const struct js_config *config,
+		     struct jobstack_error *error)
+{
+	char pid_file[JS_LAYOUT_PATH];
+	struct js_buf t = {0};
+	struct js_tls tls;
+
+	js_tls_paths(layout, &tls);
+	js_layout_join(pid_file, layout->run, "pid");
+	js_buf_str(&t, SIGN " at each start; a change here is lost.\n[mysqld]\n");
+	if (program->basedir[0] != '\0')
+		value(&t, "basedir", program->basedir);
+	value(&t, "datadir", layout->data);
+	value(&t, "socket", config->socket);
+	value(&t, "pid-file", pid_file);
+	value(&t, "init-file", layout->init);
+	value(&t, "ssl-ca", tls.ca);
+	value(&t, "ssl-cert", tls.cert);
+	value(&t, "ssl-key", tls.key);
+	/* SELECT ... INTO OUTFILE: nobody may; MariaDB has no word for that, so an empty directory it is */
+	if (program->mysql)
+		js_buf_str(&t, "secure-file-priv=NULL\n");
+	else
+		value(&t, "secure-file-priv", layout->run);
+	js_buf_printf(&t, "bind-address=%s\nport=%u\n", config->listen, config->port);
+	js_buf_printf(&t, "max_connections=%d\nback_log=%d\n", JS_CONFIG_CONNECTIONS, JS_CONFIG_CONNECTIONS);
+	js_buf_printf(&t, "innodb_buffer_pool_size=%" PRIu64 "\n", config->memory);
+	js_buf_str(&t, fixed);
+	return put(layout->config, 0644, &t, error); /* no secret; the server's user must read it */
+}
+
+int js_config_init(const struct js_layout *layout, const struct js_program *program, const struct js_config *config,
+		   const struct js_who *who, const char *password, struct jobstack_error *error)
+{
+	char root[JS_CONFIG_PASSWORD];
+	struct js_buf t = {0};
+	int status;
+
+	make_password(root);
+	/* one statement a line: that is how an init file is read */
+	js_buf_str(&t, "CREATE DATABASE IF NOT EXISTS jobstack CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;\n");
+	js_buf_printf(&t, "CREATE USER IF NOT EXISTS 'jobstack'@'%%' IDENTIFIED BY '%s' REQUIRE SSL;\n", password);
+	js_buf_printf(&t, "ALTER USER 'jobstack'@'%%' IDENTIFIED BY '%s' REQUIRE SSL;\n", password);
+	js_buf_str(&t, "GRANT ALL ON jobstack.* TO 'jobstack'@'%';\n");
+	if (program->mysql) /* MariaDB's root is the system's root or the server's user, by the socket */
+		js_buf_printf(&t, "ALTER USER 'root'@'localhost' IDENTIFIED BY '%s';\n", root);
+	status = put(layout->init, 0600, &t, error);
+	if (status == 0 && who->change && lchown(layout->init, who->uid, who->gid) != 0)
+		status = js_error_set(error, JOBSTACK_EFILE, "%s: %s", layout->init, strerror(errno));
+	js_buf_str(&t, SIGN ": the server's administrator, on its own host.\n[client]\n");
+	value(&t, "user", program->mysql || geteuid() == 0 ? "root" : who->name);
+	value(&t, "socket", config->socket);
+	if (program->mysql)
+		value(&t, "password", root);
+	if (status == 0)
+		status = put(layout->root, 0600, &t, error);
+	js_buf_free(&t);
+	explicit_bzero(root, sizeof(root));
+	return status;
+}
+
+/* The CA's place beside the client file: client.cnf has ca.pem, NAME.cnf has NAME-ca.pem. */
+static void ca_path(const char *client_file, char out[JS_LAYOUT_PATH])
+{
+	const char *base = strrchr(client_file, '/');
+	size_t len = strlen(client_file), head = base == NULL ? 0 : (size_t)(base - client_file) + 1;
+
+	memcpy(out, client_file, len + 1);
+	if (strcmp(out + head, "client.cnf") == 0) {
+		memcpy(out + head, "ca.pem", 7);
+		return;
+	}
+	if (len > head + 4 && strcmp(out + len - 4, ".cnf") == 0)
+		len -= 4;
+	if (len + 8 < JS_LAYOUT_PATH)
+		memcpy(out + len, "-ca.pem", 8);
+}
+
+int js_config_client_check(const char *path, struct jobstack_error *error)
+{
+	char dir[JS_LAYOUT_PATH], *slash;
+	struct js_buf t = {0};
+	int status = 0;
+
+	memcpy(dir, path, strlen(path) + 1);
+	slash = strrchr(dir, '/');
+	if (slash != NULL && slash != dir)
+		*slash = '\0';
+	if (js_file_mkdirs(dir, 0700) != 0 || access(dir, W_OK | X_OK) != 0)
+		return js_error_set(error, errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE,
+				    "the directory %s for the client's option file: %s", dir, strerror(errno));
+	if (js_file_read(path, &t) != 0) {
+		if (errno != ENOENT)
+			status = js_error_set(error, errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE,
+					      "%s can't be read: %s", path, strerror(errno));
+	} else if (t.len > 0 && strncmp(t.data, SIGN, strlen(SIGN)) != 0)
+		status = js_error_set(error, JOBSTACK_ECONFLICT,
+				      "%s is there already and was not written by jobstack server: move it away, or give "
+				      "another --client-file",
+				      path);
+	if (t.data != NULL)
+		explicit_bzero(t.data, t.len);
+	js_buf_free(&t);
+	return status;
+}
+
+/* Replaces PATH unless it is so already: a reader on another host then never sees it move.  Takes TEXT. */
+static int refresh(const char *path, mode_t mode, struct js_buf *text, struct jobstack_error *error)
+{
+	struct js_buf had = {0};
+	struct stat st;
+	int same;
+
+	same = !text->failed && js_file_read(path, &had) == 0 && had.len == text->len && had.len > 0 &&
+	       memcmp(had.data, text->data, had.len) == 0 && stat(path, &st) == 0 && (st.st_mode & 07777) == mode;
+	if (had.data != NULL)
+		explicit_bzero(had.data, had.len);
+	js_buf_free(&had);
+	if (!same)
+		return put(path, mode, text, error);
+	explicit_bzero(text->data, text->len);
+	js_buf_free(text);
+	return 0;
+}
+
+int js_config_client(const char *path, const struct js_layout *layout, const char *host, unsigned port,
+		     const char *password, struct jobstack_error *error)
+{
+	char ca[JS_LAYOUT_PATH];
+	struct js_buf t = {0};
+	struct js_tls tls;
+	int status;
+
+	js_tls_paths(layout, &tls);
+	ca_path(path, ca);
+	if (js_file_read(tls.ca, &t) != 0) {
+		js_buf_free(&t);
+		return js_error_set(error, JOBSTACK_EFILE, "%s can't be read: %s", tls.ca, strerror(errno));
+	}
+	status = refresh(ca, 0644, &t, error);
+	if (status != 0)
+		return status;
+	js_buf_printf(&t, SIGN " start; it is replaced when the server's address changes.\n[client]\nhost=%s\nport=%u\n"
+			       "user=jobstack\npassword=%s\n",
+		      host, port, password);
+	value(&t, "ssl-ca", ca);
+	js_buf_str(&t, "ssl-verify-server-cert\n[jobstack]\ndatabase=jobstack\n");
+	return refresh(path, 0600, &t, error);
+}

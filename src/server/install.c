@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Initialising the data.  Promise: a directory called data is whole.
+ */
+#define _GNU_SOURCE
+#include "server/install.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "server/logfile.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define INSTALL_LIMIT_US (900 * JS_SECOND_US) /* shared file systems are slow with many small files */
+#define ARGS_MAX 16
+#define DISK_MB 200 /* what fresh data takes, about */
+
+/* The installer's arguments; SPACE holds those that are made up. */
+struct arguments {
+	const char *argv[ARGS_MAX + 1];
+	char datadir[JS_LAYOUT_PATH + 16], basedir[JS_LAYOUT_PATH + 16], user[100], bootstrap[JS_LAYOUT_PATH + 32];
+};
+
+static void arguments(struct arguments *a, const struct js_program *program, const struct js_who *who, const char *dir)
+{
+	int n = 0;
+
+	(void)snprintf(a->datadir, sizeof(a->datadir), "--datadir=%s", dir);
+	(void)snprintf(a->basedir, sizeof(a->basedir), "--basedir=%s", program->basedir);
+	(void)snprintf(a->user, sizeof(a->user), "--auth-root-socket-user=%s", who->name);
+	/* the installer would else take the server that lies where it expects one */
+	(void)snprintf(a->bootstrap, sizeof(a->bootstrap), "MYSQLD_BOOTSTRAP=%s", program->path);
+	a->argv[n++] = program->mysql ? program->path : program->installer;
+	a->argv[n++] = "--no-defaults";
+	if (program->mysql)
+		a->argv[n++] = "--initialize-insecure";
+	if (program->basedir[0] != '\0')
+		a->argv[n++] = a->basedir;
+	a->argv[n++] = a->datadir;
+	if (program->mysql) {
+		a->argv[n++] = "--secure-file-priv=NULL"; /* the compiled-in directory need not exist */
+	} else {
+		a->argv[n++] = "--auth-root-authentication-method=socket";
+		if (who->name[0] != '\0')
+			a->argv[n++] = a->user;
+		a->argv[n++] = "--skip-test-db";
+		a->argv[n++] = "--force"; /* this host's name need not be known to the resolver */
+	}
+	a->argv[n] = NULL;
+}
+
+/* Removes what killed starts have left. */
+static void sweep(const struct js_layout *layout, const struct js_who *who)
+{
+	DIR *dir = opendir(layout->dir);
+	char path[JS_LAYOUT_PATH];
+	struct dirent *e;
+
+	while (dir != NULL && (e = readdir(dir)) != NULL)
+		if (strncmp(e->d_name, "data.new.", 9) == 0) {
+			js_layout_join(path, layout->dir, e->d_name);
+			js_layout_remove(path, who);
+		}
+	if (dir != NULL)
+		(void)closedir(dir);
+}
+
+static int run_installer(const struct js_layout *layout, const struct js_program *program, const struct js_who *who,
+			 const char *dir, char *const *env, const struct js_log *log, const volatile int *stop,
+			 struct jobstack_error *error)
+{
+	struct arguments a;
+	struct js_child child = {.argv = a.argv, .who = who, .dir = dir};
+	struct js_buf said = {0};
+	int status, end = 0;
+	char **with;
+
+	arguments(&a, program, who, dir);
+	with = js_child_env(env, a.bootstrap);
+	if (with == NULL)
+		return js_error_memory(error);
+	child.env = with;
+	status = js_child_run(&child, INSTALL_LIMIT_US, stop, &said, &end, error);
+	if (status == 0 && end != 0) {
+		int full = js_logfile_full(layout->dir, said.data);
+
+		js_logfile_tell(log, said.data, 20);
+		status = js_error_set(error, JOBSTACK_ENODB, "%s could not initialise the data in %s%s", a.argv[0],
+				      layout->dir, full ? ": the disk is full" : "");
+	}
+	free(with);
+	js_buf_free(&said);
+	return status;
+}
+
+/* Everything of the new directory on disk, before its name says that it is whole. */
+static int settle(const char *from, const char *to, struct jobstack_error *error)
+{
+	int fd = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	/* as root we may not be let in where root has no rights (NFS): then its own flushes must do */
+	if (fd >= 0) {
+		if (syncfs(fd) != 0) {
+			(void)close(fd);
+			return js_error_set(error, JOBSTACK_ENODB, "%s could not be written to disk: %s", from,
+					    strerror(errno));
+		}
+		(void)close(fd);
+	}
+	if (rename(from, to) != 0)
+		return js_error_set(error, JOBSTACK_EFILE, "%s can't be renamed to %s: %s", from, to, strerror(errno));
+	return 0;
+}
+
+int js_install(const struct js_layout *layout, const struct js_program *program, const struct js_who *who,
+	       char *const *env, const struct js_log *log, const volatile int *stop, struct jobstack_error *error)
+{
+	char aside[JS_LAYOUT_PATH];
+	struct stat st;
+	int status = 0;
+
+	sweep(layout, who);
+	if (lstat(layout->data, &st) == 0)
+		return 0;
+	js_log(log, JOBSTACK_LOG_INFO, "initialising the data in %s (%s %s)", layout->data,
+	       program->mysql ? "MySQL" : "MariaDB", program->text);
+	if (js_layout_full(layout->dir, DISK_MB))
+		js_log(log, JOBSTACK_LOG_WARNING, "less than %d MB are free under %s", DISK_MB, layout->dir);
+	/* a name of its own each time: an installer that outlived its killed parent can't write into ours */
+	js_layout_join(aside, layout->dir, "data.new.XXXXXX");
+	if (mkdtemp(aside) == NULL)
+		return js_error_set(error, JOBSTACK_EFILE, "a directory in %s: %s", layout->dir, strerror(errno));
+	if (who->change && lchown(aside, who->uid, who->gid) != 0)
+		status = js_error_set(error, JOBSTACK_EFILE, "%s can't be given to %s: %s", aside, who->name,
+				      strerror(errno));
+	if (status == 0)
+		status = run_installer(layout, program, who, aside, env, log, stop, error);
+	if (status == 0)
+		status = settle(aside, layout->data, error);
+	if (status != 0)
+		js_layout_remove(aside, who);
+	return status == 0 ? 1 : status;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The first initialisation of a server's data.
+ */
+#ifndef JS_SERVER_INSTALL_H
+#define JS_SERVER_INSTALL_H
+
+#include "base/log.h"
+#include "server/layout.h"
+#include "server/program.h"
+
+/* Makes the data directory with the system tables, unless it is there.  It is made under another name and renamed when it
+ * is whole and on disk; killed before, the next call starts afresh.  Returns 0 (it was there), 1 (made), or an error; what
+ * the installer said of a failure goes to LOG. */
+int js_install(const struct js_layout *layout, const struct js_program *program, const struct js_who *who,
+	       char *const *env, const struct js_log *log, const volatile int *stop, struct jobstack_error *error);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What start.c and server.c share.
+ */
+#ifndef JS_SERVER_INTERNAL_H
+#define JS_SERVER_INTERNAL_H
+
+#include "server/owner.h"
+#include "server/server.h"
+
+#include <stddef.h>
+
+/* How long a command waits for another one that works on the same directory: a first start on a slow disk takes long. */
+#define JS_SERVER_PATIENCE_US (900 * JS_SECOND_US)
+
+/* The error that names the host which has the directory. */
+int js_server_elsewhere(const struct js_layout *layout, const struct js_owner *owner, struct jobstack_error *error);
+
+/* Fills INFO from the record. */
+void js_server_fill(const struct js_layout *layout, const struct js_owner *owner, enum js_server_state state,
+		    struct js_server_info *info);
+
+/* Waits until the owner's process is gone.  -1 if the time is up or *STOP is set. */
+int js_server_await_end(const struct js_owner *owner, const struct js_log *log, const volatile int *stop,
+			int64_t limit_us);
+
+/* ENODB: "the server WHAT", after telling the last lines of its log from OFFSET on; says if the disk is full. */
+int js_server_failed(const struct js_server_options *options, const struct js_layout *layout, int64_t offset,
+		     const char *what, struct jobstack_error *error);
+
+/* A wait status in words. */
+void js_server_end_text(int end, char *text, size_t size);
+
+#endif

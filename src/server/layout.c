@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The server's directory.  Promises: a directory that is not ours is never touched; a tree that another user may write
+ * is never walked with root's rights to change it.
+ */
+#define _GNU_SOURCE
+#include "server/layout.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LOCK_NAP_US (50 * 1000)
+#define SAY_US (10 * JS_SECOND_US)
+
+void js_layout_join(char out[JS_LAYOUT_PATH], const char *dir, const char *name)
+{
+	size_t a = strnlen(dir, JS_LAYOUT_PATH - 2), b = strnlen(name, JS_LAYOUT_PATH - 2 - a);
+
+	memmove(out, dir, a);
+	out[a] = '/';
+	memcpy(out + a + 1, name, b);
+	out[a + 1 + b] = '\0';
+}
+
+int js_layout_absolute(char out[JS_LAYOUT_PATH], const char *path, struct jobstack_error *error)
+{
+	char cwd[JS_LAYOUT_PATH] = "";
+	size_t len;
+
+	for (const char *p = path; *p != '\0'; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			return js_error_set(error, JOBSTACK_EUSAGE, "the path %s has control characters", path);
+	if (*path == '\0')
+		return js_error_set(error, JOBSTACK_EUSAGE, "a path is empty");
+	if (*path != '/' && getcwd(cwd, sizeof(cwd)) == NULL)
+		return js_error_set(error, JOBSTACK_EFILE, "the working directory: %s", strerror(errno));
+	if (strlen(cwd) + strlen(path) + 2 > JS_LAYOUT_DIR_MAX)
+		return js_error_set(error, JOBSTACK_EUSAGE, "the path %.100s... is too long", path);
+	if (*path == '/')
+		memcpy(out, path, strlen(path) + 1);
+	else
+		js_layout_join(out, cwd, path);
+	for (len = strlen(out); len > 1 && out[len - 1] == '/'; len--)
+		out[len - 1] = '\0';
+	return 0;
+}
+
+int js_layout_set(struct js_layout *layout, const char *dir, struct jobstack_error *error)
+{
+	int status = js_layout_absolute(layout->dir, dir, error);
+	struct {
+		char *path;
+		const char *name;
+	} const row[] = {{layout->lock, "jobstack.lock"}, {layout->data, "data"},	  {layout->run, "run"},
+			 {layout->tls, "tls"},		  {layout->owner, "owner"},	  {layout->port, "port"},
+			 {layout->password, "password"},  {layout->config, "my.cnf"},	  {layout->init, "init.sql"},
+			 {layout->root, "root.cnf"},	  {layout->log, "error.log"}};
+
+	for (size_t i = 0; status == 0 && i < sizeof(row) / sizeof(row[0]); i++)
+		js_layout_join(row[i].path, layout->dir, row[i].name);
+	return status;
+}
+
+int js_layout_who(const struct js_layout *layout, const char *user, struct js_who *who, struct jobstack_error *error)
+{
+	struct stat st;
+
+	if (geteuid() != 0) {
+		js_child_self(who);
+		if (user != NULL && strcmp(user, who->name) != 0)
+			return js_error_set(error, JOBSTACK_EPERM, "only root can run the server as another user (%s)",
+					    user);
+		return 0;
+	}
+	if (user != NULL)
+		return js_child_user(user, who, error);
+	/* data that is there decides, so that a later start needs no --user */
+	if (lstat(layout->data, &st) == 0 && st.st_uid != 0)
+		return js_child_uid(st.st_uid, who, error);
+	if (js_child_user("mysql", who, NULL) == 0)
+		return 0;
+	return js_child_user("nobody", who, error);
+}
+
+/* Whether nothing but what a start may have left is in DIR. */
+static int is_empty(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *e;
+	int n = 0;
+
+	if (dir == NULL)
+		return 0;
+	while ((e = readdir(dir)) != NULL)
+		n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+	(void)closedir(dir);
+	return n == 0;
+}
+
+/* One room below DIR: made if it is not there, with this owner and mode. */
+static int room(const char *path, const struct js_who *who, mode_t mode, struct jobstack_error *error)
+{
+	struct stat st;
+
+	if (mkdir(path, mode) != 0 && errno != EEXIST)
+		return js_error_set(error, JOBSTACK_EFILE, "%s can't be made: %s", path, strerror(errno));
+	if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+		return js_error_set(error, JOBSTACK_EFILE, "%s is no directory", path);
+	if (who->change && st.st_uid != who->uid && lchown(path, who->uid, who->gid) != 0)
+		return js_error_set(error, JOBSTACK_EFILE, "%s can't be given to the user %s: %s", path, who->name,
+				    strerror(errno));
+	if (chmod(path, mode) != 0)
+		return js_error_set(error, JOBSTACK_EFILE, "%s: %s", path, strerror(errno));
+	return 0;
+}
+
+/* DIR itself: ours, and a server's directory or empty. */
+static int own_dir(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error)
+{
+	struct js_who us;
+	struct stat st;
+
+	if (js_file_mkdirs(layout->dir, who->change ? 0755 : 0700) != 0)
+		return js_error_set(error, errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE,
+				    "the directory %s can't be made: %s", layout->dir, strerror(errno));
+	if (stat(layout->dir, &st) != 0)
+		return js_error_set(error, JOBSTACK_EFILE, "%s: %s", layout->dir, strerror(errno));
+	if (st.st_uid != geteuid()) {
+		if (js_child_uid(st.st_uid, &us, NULL) != 0)
+			us.name[0] = '\0';
+		return js_error_set(error, JOBSTACK_EPERM, "the directory %s belongs to another user (%s)", layout->dir,
+				    us.name[0] != '\0' ? us.name : "without a name");
+	}
+	if (access(layout->lock, F_OK) != 0 && !is_empty(layout->dir))
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "the directory %s has other things in it and is not one of jobstack server",
+				    layout->dir);
+	if (chmod(layout->dir, who->change ? 0711 : 0700) != 0)
+		return js_error_set(error, JOBSTACK_EFILE, "%s: %s", layout->dir, strerror(errno));
+	return 0;
+}
+
+/* Whether data that is there is WHO's. */
+static int check_data(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error)
+{
+	struct js_who other;
+	struct stat st;
+
+	if (lstat(layout->data, &st) != 0 || st.st_uid == who->uid)
+		return 0;
+	if (js_child_uid(st.st_uid, &other, NULL) != 0)
+		(void)snprintf(other.name, sizeof(other.name), "%lu", (unsigned long)st.st_uid);
+	return js_error_set(error, JOBSTACK_ECONFLICT, "the data in %s is the user %s's: the server can't run as %s",
+			    layout->data, other.name, who->name);
+}
+
+int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error)
+{
+	struct js_who us;
+	int status, fd;
+
+	js_child_self(&us);
+	status = own_dir(layout, who, error);
+	if (status != 0)
+		return status;
+	fd = open(layout->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return js_error_set(error, errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE, "%s can't be made: %s",
+				    layout->lock, strerror(errno));
+	(void)close(fd);
+	status = room(layout->tls, &us, who->change ? 0711 : 0700, error);
+	if (status == 0)
+		status = check_data(layout, who, error);
+	if (status == 0)
+		status = room(layout->run, who, 0700, error);
+	if (status == 0 && who->change && js_child_access(who, layout->run) != 0)
+		status = js_error_set(error, JOBSTACK_EPERM,
+				      "the user %s can't reach %s: every directory above it must let others pass (mode "
+				      "o+x); or choose another --data",
+				      who->name, layout->run);
+	return status;
+}
+
+/* A lock beside the shared file system, for one that knows no locks: it serves this host, which is what we need. */
+static int local_lock(const struct js_layout *layout, struct jobstack_error *error)
+{
+	char path[160];
+	struct stat st;
+	int fd;
+
+	if (stat(layout->dir, &st) != 0)
+		return js_error_set(error, JOBSTACK_EFILE, "%s: %s", layout->dir, strerror(errno));
+	(void)snprintf(path, sizeof(path), "/tmp/jobstack-server-%lu-%" PRIx64 "-%" PRIx64 ".lock",
+		       (unsigned long)geteuid(), (uint64_t)st.st_dev, (uint64_t)st.st_ino);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || fstat(fd, &st) != 0 || st.st_uid != geteuid()) {
+		if (fd >= 0)
+			(void)close(fd);
+		return js_error_set(error, JOBSTACK_EFILE, "the lock file %s can't be used", path);
+	}
+	return fd;
+}
+
+int js_layout_lock(const struct js_layout *layout, int64_t patience_us, const struct js_log *log,
+		   const volatile int *stop, struct jobstack_error *error)
+{
+	int64_t start = js_clock_mono_us(), said = start;
+	int fd = open(layout->lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW), local = 0;
+
+	if (fd < 0)
+		return js_error_set(error, errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE, "%s: %s", layout->lock,
+				    strerror(errno));
+	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		if (!local && (errno == ENOSYS || errno == EOPNOTSUPP || errno == ENOLCK)) {
+			(void)close(fd);
+			fd = local_lock(layout, error);
+			if (fd < 0)
+				return fd;
+			local = 1;
+			continue;
+		}
+		if (errno != EWOULDBLOCK && errno != EINTR) {
+			int status = js_error_set(error, JOBSTACK_EFILE, "%s can't be locked: %s", layout->lock,
+						  strerror(errno));
+			(void)close(fd);
+			return status;
+		}
+		if ((stop != NULL && *stop != 0) || js_clock_mono_us() - start > patience_us) {
+			(void)close(fd);
+			if (stop != NULL && *stop != 0)
+				return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while waiting for %s",
+						    layout->lock);
+			return js_error_set(error, JOBSTACK_ECONFLICT,
+					    "another jobstack server command works on %s and does not end", layout->dir);
+		}
+		if (js_clock_mono_us() - said > SAY_US) {
+			said = js_clock_mono_us();
+			js_log(log, JOBSTACK_LOG_INFO, "waiting for another jobstack server command that works on %s",
+			       layout->dir);
+		}
+		js_clock_nap(LOCK_NAP_US, stop);
+	}
+	return fd;
+}
+
+int js_layout_exists(const struct js_layout *layout)
+{
+	struct stat st;
+
+	if (stat(layout->lock, &st) == 0)
+		return 1;
+	return errno == EACCES ? -1 : 0;
+}
+
+/* nftw has no argument for us: the one sum of a walk that no other can interrupt (one thread, see the callers) */
+static _Thread_local uint64_t walked;
+
+static int add_size(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+	(void)path;
+	(void)where;
+	if (type != FTW_NS)
+		walked += (uint64_t)st->st_blocks * 512;
+	return 0;
+}
+
+uint64_t js_layout_size(const char *path)
+{
+	walked = 0;
+	(void)nftw(path, add_size, 16, FTW_PHYS);
+	return walked;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+	(void)st;
+	(void)type;
+	(void)where;
+	(void)remove(path);
+	return 0;
+}
+
+static int remove_tree(const void *path)
+{
+	(void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return 0;
+}
+
+void js_layout_remove(const char *path, const struct js_who *who)
+{
+	if (who->change)
+		(void)js_child_call(who, remove_tree, path);
+	else
+		(void)remove_tree(path);
+	(void)rmdir(path);
+}
+
+int js_layout_full(const char *path, uint64_t mb)
+{
+	struct statvfs fs;
+
+	return statvfs(path, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < mb << 20;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The server's error log.  Promise: it is only read; nothing of it is believed but for words to tell people.
+ */
+#define _GNU_SOURCE
+#include "server/logfile.h"
+
+#include "server/layout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BIG (INT64_C(16) << 20)
+#define READ_MAX (INT64_C(64) << 10)
+#define FULL_MB 1
+
+int js_logfile_open(const char *path, int64_t *offset)
+{
+	char aside[JS_LAYOUT_PATH + 4];
+	struct stat st;
+	int fd;
+
+	if (stat(path, &st) == 0 && st.st_size > BIG) {
+		(void)snprintf(aside, sizeof(aside), "%s.1", path);
+		(void)rename(path, aside);
+	}
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return -1;
+	*offset = (int64_t)st.st_size;
+	return fd;
+}
+
+void js_logfile_read(const char *path, int64_t offset, struct js_buf *text)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	ssize_t n = 0;
+	char *to;
+
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && (int64_t)st.st_size - offset > READ_MAX)
+		offset = (int64_t)st.st_size - READ_MAX;
+	while ((to = js_buf_room(text, 8192)) != NULL) {
+		n = pread(fd, to, 8192, (off_t)offset);
+		to[n > 0 ? n : 0] = '\0';
+		if (n <= 0)
+			break;
+		text->len += (size_t)n;
+		offset += n;
+	}
+	(void)close(fd);
+}
+
+void js_logfile_tell(const struct js_log *log, const char *text, int lines)
+{
+	const char *p;
+	size_t len;
+
+	if (text == NULL)
+		return;
+	p = text + strlen(text);
+	while (p > text && p[-1] == '\n')
+		p--;
+	for (; p > text && lines > 0; lines--)
+		do
+			p--;
+		while (p > text && p[-1] != '\n');
+	for (; *p != '\0'; p += len + (p[len] == '\n')) {
+		len = strcspn(p, "\n");
+		if (len > 0)
+			js_log(log, JOBSTACK_LOG_ERROR, "| %.*s", (int)(len < 900 ? len : 900), p);
+	}
+}
+
+static int has_one(const char *text, const char *const words[])
+{
+	for (size_t i = 0; text != NULL && words[i] != NULL; i++)
+		if (strcasestr(text, words[i]) != NULL)
+			return 1;
+	return 0;
+}
+
+int js_logfile_full(const char *dir, const char *text)
+{
+	static const char *const words[] = {"No space left on device", "Disk quota exceeded", "disk full", "disk is full",
+					    "errno: 28", "error 28", "error number 28", "Errcode: 28", "errno: 122",
+					    "Errcode: 122", NULL};
+
+	return has_one(text, words) || js_layout_full(dir, FULL_MB);
+}
+
+int js_logfile_waits_for_room(const char *text)
+{
+	static const char *const words[] = {"waiting for someone to free", "waiting for someone to free some space", NULL};
+
+	return has_one(text, words);
+}
+
+int js_logfile_recovered(const char *text)
+{
+	static const char *const words[] = {"Starting crash recovery", "was not shutdown normally",
+					    "Starting XA crash recovery", NULL};
+
+	return has_one(text, words);
+}

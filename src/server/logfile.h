@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The server's error log: where a start's part begins, its last lines, and what they mean.
+ */
+#ifndef JS_SERVER_LOGFILE_H
+#define JS_SERVER_LOGFILE_H
+
+#include "base/buf.h"
+#include "base/log.h"
+
+#include <stdint.h>
+
+/* Opens the log for a new start, putting a big one aside as PATH.1.  *OFFSET is where the new part begins.  Returns a
+ * descriptor, or -1 with errno. */
+int js_logfile_open(const char *path, int64_t *offset);
+
+/* Appends the log from OFFSET on (its last part, if it is long) to TEXT. */
+void js_logfile_read(const char *path, int64_t offset, struct js_buf *text);
+
+/* Tells the last LINES of TEXT (may be NULL), each as an error message beginning with "| ". */
+void js_logfile_tell(const struct js_log *log, const char *text, int lines);
+
+/* 1 if TEXT (may be NULL) tells of a full disk or quota, or the disk under DIR is full. */
+int js_logfile_full(const char *dir, const char *text);
+
+/* 1 if the text tells of a server that waits for somebody to make room. */
+int js_logfile_waits_for_room(const char *text);
+
+/* 1 if the text tells that InnoDB recovered from a crash. */
+int js_logfile_recovered(const char *text);
+
+#endif

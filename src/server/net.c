@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Addresses and ports.  Promise: nothing here waits longer than it is told, but for the resolver.
+ */
+#define _GNU_SOURCE
+#include "server/net.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Below the ports that Linux gives to outgoing connections, so that the port is still free at the next start. */
+#define PORT_LOW 13306
+#define PORT_HIGH 29999
+#define CAPABILITY_SSL 0x0800
+
+static int is_loopback(const struct sockaddr *sa)
+{
+	struct in_addr v4;
+	struct in6_addr v6;
+
+	if (sa->sa_family == AF_INET) {
+		memcpy(&v4, (const char *)sa + offsetof(struct sockaddr_in, sin_addr), sizeof(v4));
+		return ntohl(v4.s_addr) >> 24 == 127;
+	}
+	memcpy(&v6, (const char *)sa + offsetof(struct sockaddr_in6, sin6_addr), sizeof(v6));
+	return IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+static int is_any(const struct sockaddr *sa)
+{
+	static const char zero[16];
+
+	if (sa->sa_family == AF_INET)
+		return memcmp((const char *)sa + offsetof(struct sockaddr_in, sin_addr), zero, 4) == 0;
+	return memcmp((const char *)sa + offsetof(struct sockaddr_in6, sin6_addr), zero, 16) == 0;
+}
+
+static void set_port(struct sockaddr_storage *addr, unsigned port)
+{
+	in_port_t p = htons((uint16_t)port);
+	size_t at = addr->ss_family == AF_INET ? offsetof(struct sockaddr_in, sin_port)
+					       : offsetof(struct sockaddr_in6, sin6_port);
+
+	memcpy((char *)addr + at, &p, sizeof(p));
+}
+
+/* A socket that listens as the server will, or -1 with errno. */
+static int listener(const struct js_net *net, unsigned port)
+{
+	struct sockaddr_storage addr = net->addr;
+	int fd, on = 1, off = 0, saved;
+
+	set_port(&addr, port);
+	fd = socket(addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (addr.ss_family == AF_INET6)
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	if (bind(fd, (struct sockaddr *)&addr, net->len) == 0 && listen(fd, 1) == 0)
+		return fd;
+	saved = errno;
+	(void)close(fd);
+	errno = saved;
+	return -1;
+}
+
+static void set_any(struct js_net *net)
+{
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	memset(&net->addr, 0, sizeof(net->addr));
+	net->addr.ss_family = AF_INET6;
+	net->len = sizeof(struct sockaddr_in6);
+	(void)snprintf(net->listen, sizeof(net->listen), "*");
+	if (fd < 0) { /* no IPv6 on this machine */
+		net->addr.ss_family = AF_INET;
+		net->len = sizeof(struct sockaddr_in);
+	} else
+		(void)close(fd);
+}
+
+/* Chooses among the addresses of a name: the first that is this host's. */
+static int choose_address(const struct addrinfo *list, struct js_net *net, struct jobstack_error *error)
+{
+	int fd = -1, several = list->ai_next != NULL, why = 0;
+
+	for (const struct addrinfo *a = list; fd < 0 && a != NULL; a = a->ai_next) {
+		if (is_any(a->ai_addr))
+			return js_error_set(error, JOBSTACK_EUSAGE,
+					    "%s is no address to connect to: give the name or address by which the "
+					    "compute nodes reach this host",
+					    net->host);
+		memcpy(&net->addr, a->ai_addr, a->ai_addrlen);
+		net->len = a->ai_addrlen;
+		(void)getnameinfo(a->ai_addr, a->ai_addrlen, net->listen, sizeof(net->listen), NULL, 0,
+				  NI_NUMERICHOST);
+		net->odd = !net->is_address && is_loopback(a->ai_addr);
+		fd = listener(net, 0);
+		if (fd < 0)
+			why = errno;
+	}
+	if (fd < 0)
+		return js_error_set(error, JOBSTACK_EUSAGE, "%s (%s) is not this host: %s", net->host, net->listen,
+				    strerror(why));
+	(void)close(fd);
+	if (net->odd || several)
+		set_any(net);
+	return 0;
+}
+
+int js_net_resolve(const char *host, struct js_net *net, struct jobstack_error *error)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
+	struct in6_addr address;
+	int status;
+
+	memset(net, 0, sizeof(*net));
+	/* a MySQL client takes the name localhost for its socket */
+	if (strcmp(host, "localhost") == 0)
+		host = "127.0.0.1";
+	if (*host == '\0' || strlen(host) >= sizeof(net->host) ||
+	    host[strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:")] != '\0')
+		return js_error_set(error, JOBSTACK_EUSAGE, "%s is no host name and no address", host);
+	memcpy(net->host, host, strlen(host) + 1);
+	net->is_address = inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1;
+	status = getaddrinfo(host, NULL, &hints, &list);
+	if (status != 0)
+		return js_error_set(error, JOBSTACK_EUSAGE, "the host %s can't be looked up: %s", host,
+				    gai_strerror(status));
+	status = choose_address(list, net, error);
+	freeaddrinfo(list);
+	return status;
+}
+
+int js_net_port_free(const struct js_net *net, unsigned port)
+{
+	int fd = listener(net, port);
+
+	if (fd < 0)
+		return 0;
+	(void)close(fd);
+	return 1;
+}
+
+int js_net_port_choose(const struct js_net *net, unsigned *port, struct jobstack_error *error)
+{
+	uint32_t random;
+
+	for (int i = 0; i < 200; i++) {
+		js_file_random(&random, sizeof(random));
+		*port = PORT_LOW + random % (PORT_HIGH - PORT_LOW + 1);
+		if (js_net_port_free(net, *port))
+			return 0;
+	}
+	return js_error_set(error, JOBSTACK_ECONFLICT, "no free port was found on %s", net->host);
+}
+
+int js_net_loopback(const char *host)
+{
+	return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
+}
+
+/* Waits for FD to be ready.  Returns 0, or -1 when the time is up. */
+static int wait_for(int fd, short what, int64_t until_us)
+{
+	struct pollfd p = {.fd = fd, .events = what};
+	int64_t left;
+	int n;
+
+	do {
+		left = until_us - js_clock_mono_us();
+		if (left <= 0)
+			return -1;
+		n = poll(&p, 1, (int)(left / 1000) + 1);
+		if (n < 0 && errno != EINTR)
+			return -1;
+	} while (n <= 0);
+	return 0;
+}
+
+static int connect_one(const struct addrinfo *a, int64_t until_us)
+{
+	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), failure = 0;
+	socklen_t len = sizeof(failure);
+
+	if (fd < 0)
+		return -1;
+	if (connect(fd, a->ai_addr, a->ai_addrlen) == 0)
+		return fd;
+	if (errno == EINPROGRESS && wait_for(fd, POLLOUT, until_us) == 0 &&
+	    getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &len) == 0 && failure == 0)
+		return fd;
+	(void)close(fd);
+	return -1;
+}
+
+/* Header: length (3), sequence (1).  Payload: 10, version NUL, thread (4), scramble (8), filler (1), capabilities (2). */
+static int parse_greeting(const unsigned char *p, size_t len, struct js_net_greeting *g)
+{
+	const unsigned char *end;
+	size_t n;
+
+	if (len < 6)
+		return 1; /* more has to come */
+	if (p[4] == 0xff) {
+		g->full = 1;
+		return 0;
+	}
+	if (p[4] != 10)
+		return -1;
+	end = memchr(p + 5, '\0', len - 5);
+	if (end == NULL || len < (size_t)(end - p) + 16)
+		return 1;
+	n = (size_t)(end - (p + 5));
+	if (n >= sizeof(g->version))
+		return -1;
+	memcpy(g->version, p + 5, n + 1);
+	g->tls = ((unsigned)end[14] | (unsigned)end[15] << 8) & CAPABILITY_SSL ? 1 : 0;
+	return 0;
+}
+
+static int read_greeting(int fd, int64_t until_us, struct js_net_greeting *g)
+{
+	unsigned char text[1024];
+	size_t len = 0;
+	ssize_t n;
+	int status = 1;
+
+	while (status == 1 && len < sizeof(text) && wait_for(fd, POLLIN, until_us) == 0) {
+		n = read(fd, text + len, sizeof(text) - len);
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+		status = parse_greeting(text, len, g);
+	}
+	return status == 0 ? 0 : -1;
+}
+
+int js_net_greet(const char *host, unsigned port, int64_t limit_us, struct js_net_greeting *greeting)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *list;
+	int64_t until = js_clock_mono_us() + limit_us;
+	char service[16];
+	int status = -1;
+
+	memset(greeting, 0, sizeof(*greeting));
+	(void)snprintf(service, sizeof(service), "%u", port);
+	if (getaddrinfo(strcmp(host, "*") == 0 ? "127.0.0.1" : host, service, &hints, &list) != 0)
+		return -1;
+	for (const struct addrinfo *a = list; a != NULL && status != 0; a = a->ai_next) {
+		int fd = connect_one(a, until);
+
+		if (fd < 0)
+			continue;
+		status = read_greeting(fd, until, greeting);
+		(void)close(fd);
+	}
+	freeaddrinfo(list);
+	return status;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Addresses, ports, and the first thing a server says to whoever connects.
+ */
+#ifndef JS_SERVER_NET_H
+#define JS_SERVER_NET_H
+
+#include "jobstack/jobstack.h"
+
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct js_net {
+	char host[256];	 /* what clients are told: the name or address as given ("localhost": 127.0.0.1) */
+	int is_address;	 /* it is an address, not a name */
+	char listen[64]; /* what the server binds to: an address, or "*" */
+	struct sockaddr_storage addr;
+	socklen_t len;
+	int odd; /* the name is this machine's loopback here: on others it will be something else, so "*" */
+};
+
+/* Finds out what to listen on for clients that connect to HOST.  It must be this host: EUSAGE. */
+int js_net_resolve(const char *host, struct js_net *net, struct jobstack_error *error);
+
+/* 1 if a server could listen on this port now. */
+int js_net_port_free(const struct js_net *net, unsigned port);
+
+/* A free port in *PORT, by preference one that no outgoing connection is given. */
+int js_net_port_choose(const struct js_net *net, unsigned *port, struct jobstack_error *error);
+
+/* What the server says first. */
+struct js_net_greeting {
+	int tls;	   /* it offers TLS */
+	int full;	   /* it turned us away with an error, but it is there */
+	char version[128]; /* its version, or "" */
+};
+
+/* Connects to HOST ("*": this machine) and waits at most LIMIT_US for the greeting.  Returns 0, or -1. */
+int js_net_greet(const char *host, unsigned port, int64_t limit_us, struct js_net_greeting *greeting);
+
+/* 1 if HOST is a loopback address or localhost. */
+int js_net_loopback(const char *host);
+
+#endif

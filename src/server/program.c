@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Finding the programs.  Promise: what is not there is told with what to install for it.
+ */
+#define _GNU_SOURCE
+#include "server/program.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define VERSION_LIMIT_US (30 * JS_SECOND_US)
+
+/* Where servers lie that are in nobody's $PATH. */
+static const char *const places[] = {"/usr/sbin", "/usr/libexec", "/usr/local/sbin", "/usr/local/libexec",
+				     "/usr/local/bin", "/usr/local/mysql/bin", "/usr/local/mariadb/bin", "/usr/bin",
+				     "/opt/*/bin", "/opt/*/sbin", "/opt/*/*/bin", "/opt/rh/*/root/usr/libexec"};
+
+static int is_program(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+int js_program_search(const char *name, const char *search, char out[JS_LAYOUT_PATH])
+{
+	static const char usual[] = "/usr/bin:/bin:/usr/local/bin:/usr/sbin";
+	char dir[JS_LAYOUT_PATH];
+
+	for (int round = 0; round < 2; round++)
+		for (const char *p = round == 0 ? search : usual; p != NULL && *p != '\0';) {
+			size_t len = strcspn(p, ":");
+
+			/* a relative directory in a search path is an accident, or a trap */
+			if (len > 0 && len < sizeof(dir) && *p == '/') {
+				memcpy(dir, p, len);
+				dir[len] = '\0';
+				js_layout_join(out, dir, name);
+				if (is_program(out))
+					return 0;
+			}
+			p += len + (p[len] == ':');
+		}
+	return -1;
+}
+
+static int search_places(const char *name, char out[JS_LAYOUT_PATH])
+{
+	int found = 0;
+
+	for (size_t i = 0; !found && i < sizeof(places) / sizeof(places[0]); i++) {
+		glob_t g;
+
+		if (glob(places[i], 0, NULL, &g) != 0)
+			continue;
+		for (size_t k = g.gl_pathc; !found && k > 0; k--) { /* the last is the newest, as versions are named */
+			js_layout_join(out, g.gl_pathv[k - 1], name);
+			found = is_program(out);
+		}
+		globfree(&g);
+	}
+	return found ? 0 : -1;
+}
+
+/* The directory into which a server was unpacked, if it is not the system's: it finds its messages by that. */
+static void find_basedir(struct js_program *program)
+{
+	char real[PATH_MAX], *slash;
+
+	program->basedir[0] = '\0';
+	if (realpath(program->path, real) == NULL)
+		return;
+	for (int i = 0; i < 2; i++) {
+		slash = strrchr(real, '/');
+		if (slash == NULL)
+			return;
+		*slash = '\0';
+	}
+	if (real[0] != '\0' && strcmp(real, "/usr") != 0 && strlen(real) < sizeof(program->basedir))
+		memcpy(program->basedir, real, strlen(real) + 1);
+}
+
+static int find_installer(const char *search, struct js_program *program, struct jobstack_error *error)
+{
+	static const char *const names[] = {"mariadb-install-db", "mysql_install_db"};
+	static const char *const below[] = {"bin", "scripts", "sbin"};
+	char dir[JS_LAYOUT_PATH];
+
+	program->installer[0] = '\0';
+	if (program->mysql)
+		return 0;
+	for (size_t b = 0; b < 3; b++)
+		for (size_t n = 0; n < 2; n++) {
+			js_layout_join(dir, program->basedir[0] != '\0' ? program->basedir : "/usr", below[b]);
+			js_layout_join(program->installer, dir, names[n]);
+			if (is_program(program->installer))
+				return 0;
+		}
+	for (size_t n = 0; n < 2; n++)
+		if (js_program_search(names[n], search, program->installer) == 0)
+			return 0;
+	program->installer[0] = '\0';
+	return js_error_set(error, JOBSTACK_EFILE,
+			    "mariadb-install-db, which belongs to %s, is not there: install mariadb-server whole",
+			    program->path);
+}
+
+/* "mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for ..." or "/usr/sbin/mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL ...)" */
+static int parse_version(const char *said, struct js_program *program)
+{
+	const char *p = strstr(said, "Ver ");
+	unsigned major, minor;
+
+	if (p == NULL || sscanf(p + 4, "%3u.%3u", &major, &minor) != 2)
+		return -1;
+	program->mysql = strstr(said, "MariaDB") == NULL;
+	program->version = major * 100 + minor;
+	(void)snprintf(program->text, sizeof(program->text), "%.*s", (int)strcspn(p + 4, " \n"), p + 4);
+	return 0;
+}
+
+static int ask_version(char *const *env, const struct js_who *who, struct js_program *program,
+		       struct jobstack_error *error)
+{
+	const char *argv[] = {program->path, "--no-defaults", "--version", NULL};
+	struct js_child child = {.argv = argv, .env = env, .who = who};
+	struct js_buf said = {0};
+	int status, end = 0;
+
+	status = js_child_run(&child, VERSION_LIMIT_US, NULL, &said, &end, error);
+	if (status == 0 && (said.failed || said.data == NULL || end != 0 || parse_version(said.data, program) != 0))
+		status = js_error_set(error, JOBSTACK_EFILE,
+				      "%s is no server program: asked for its version it says \"%.100s\"", program->path,
+				      said.data != NULL ? said.data : "");
+	if (status == 0 && program->version < (program->mysql ? 800U : 1005U))
+		status = js_error_set(error, JOBSTACK_EFILE, "%s is too old (%s): MariaDB 10.5 or MySQL 8.0 is needed",
+				      program->path, program->text);
+	js_buf_free(&said);
+	return status;
+}
+
+int js_program_find(const char *given, const char *search, char *const *env, const struct js_who *who,
+		    struct js_program *program, struct jobstack_error *error)
+{
+	int status;
+
+	memset(program, 0, sizeof(*program));
+	if (given != NULL && strchr(given, '/') != NULL) {
+		status = js_layout_absolute(program->path, given, error);
+		if (status == 0 && !is_program(program->path))
+			status = js_error_set(error, JOBSTACK_EFILE, "the server program %s is not there, or no program",
+					      given);
+		if (status != 0)
+			return status;
+	} else if (given != NULL) {
+		if (js_program_search(given, search, program->path) != 0 && search_places(given, program->path) != 0)
+			return js_error_set(error, JOBSTACK_EFILE, "the server program %s is not found", given);
+	} else if (js_program_search("mariadbd", search, program->path) != 0 &&
+		   js_program_search("mysqld", search, program->path) != 0 &&
+		   search_places("mariadbd", program->path) != 0 && search_places("mysqld", program->path) != 0)
+		return js_error_set(error, JOBSTACK_EFILE,
+				    "no MariaDB or MySQL server program is found (mariadbd, mysqld): install "
+				    "mariadb-server (Debian, Ubuntu: apt install mariadb-server; RHEL, Rocky, Alma: dnf "
+				    "install mariadb-server), or name one with --program");
+	status = ask_version(env, who, program, error);
+	if (status != 0)
+		return status;
+	find_basedir(program);
+	return find_installer(search, program, error);
+}

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Starting a server.  Promises: at most one process serves a directory, for the record is written before the server's
+ * program is executed and under the lock; killed anywhere, the next start goes on from what is there.
+ *
+ *     lock -> record says: alive -> wait until it answers -> client file
+ *                          gone or none -> install -> certificates -> my.cnf -> process at its gate -> record -> go
+ *                                       -> wait until it answers -> remove init.sql -> client file
+ */
+#define _GNU_SOURCE
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/num.h"
+#include "server/config.h"
+#include "server/install.h"
+#include "server/internal.h"
+#include "server/logfile.h"
+#include "server/net.h"
+#include "server/program.h"
+#include "server/tls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define GREET_US JS_SECOND_US
+#define SILENT_US (300 * JS_SECOND_US) /* no answer, and nothing new in the log, for this long: given up */
+#define END_LIMIT_US (60 * JS_SECOND_US)
+#define SAY_US (10 * JS_SECOND_US)
+
+/* One start. */
+struct start {
+	const struct js_server_options *options;
+	const struct js_log *log;
+	struct jobstack_error *error;
+	struct js_layout layout;
+	struct js_who who;
+	struct js_program program;
+	struct js_net net;
+	struct js_owner owner; /* of the server that runs or begins */
+	char **env;
+	char client_file[JS_LAYOUT_PATH];
+	char password[JS_CONFIG_PASSWORD];
+	int launched; /* the record is ours */
+	int child;    /* and the server is our own child, not known to have ended */
+};
+
+/* Makes a socket file at PATH and removes it again.  0 if that works. */
+static int try_socket(const char *path)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd, status;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return -1;
+	memcpy(addr.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	(void)unlink(path);
+	status = bind(fd, (struct sockaddr *)&addr, sizeof(addr));
+	(void)close(fd);
+	(void)unlink(path);
+	return status;
+}
+
+static int try_socket_call(const void *path)
+{
+	return try_socket(path) == 0 ? 0 : 1;
+}
+
+/* The socket lies below the server's directory, or, where its path is too long or the file system takes none, in a
+ * directory of its own under /tmp. */
+static int choose_socket(struct start *s)
+{
+	char path[JS_LAYOUT_PATH];
+
+	s->owner.socket_dir[0] = '\0';
+	js_layout_join(path, s->layout.run, "sock");
+	if (strlen(path) < 104 && strlen(path) < sizeof(s->owner.socket) &&
+	    js_child_call(&s->who, try_socket_call, path) == 0) {
+		memcpy(s->owner.socket, path, strlen(path) + 1);
+		return 0;
+	}
+	memcpy(s->owner.socket_dir, "/tmp/jobstack-XXXXXX", 21);
+	if (mkdtemp(s->owner.socket_dir) == NULL ||
+	    (s->who.change && lchown(s->owner.socket_dir, s->who.uid, s->who.gid) != 0))
+		return js_error_set(s->error, JOBSTACK_EFILE, "a directory for the server's socket under /tmp: %s",
+				    strerror(errno));
+	(void)snprintf(s->owner.socket, sizeof(s->owner.socket), "%s/sock", s->owner.socket_dir);
+	return 0;
+}
+
+/* The port asked for, else last time's, else a new one, which is kept. */
+static int choose_port(struct start *s, unsigned avoid)
+{
+	struct js_buf kept = {0};
+	char text[16];
+	uint64_t port = 0;
+
+	if (s->options->port != 0) {
+		if (!js_net_port_free(&s->net, s->options->port))
+			return js_error_set(s->error, JOBSTACK_ECONFLICT, "the port %u on %s can't be had: %s",
+					    s->options->port, s->net.host, strerror(errno));
+		s->owner.port = s->options->port;
+	} else {
+		if (js_file_read(s->layout.port, &kept) == 0 && kept.data != NULL) {
+			kept.data[strcspn(kept.data, "\n")] = '\0';
+			if (js_num_u64(kept.data, 1, 65535, &port) != 0)
+				port = 0;
+		}
+		js_buf_free(&kept);
+		s->owner.port = (unsigned)port;
+		if (port == 0 || port == avoid || !js_net_port_free(&s->net, s->owner.port)) {
+			if (js_net_port_choose(&s->net, &s->owner.port, s->error) != 0)
+				return s->error->code;
+			if (port != 0)
+				js_log(s->log, JOBSTACK_LOG_WARNING,
+				       "the port %u is taken by another program: the server moves to %u",
+				       (unsigned)port, s->owner.port);
+		}
+	}
+	(void)snprintf(text, sizeof(text), "%u\n", s->owner.port);
+	if (s->owner.port != port && js_file_replace(s->layout.port, 0600, text, strlen(text)) != 0)
+		return js_error_set(s->error, JOBSTACK_EFILE, "%s can't be written: %s", s->layout.port,
+				    strerror(errno));
+	return 0;
+}
+
+/* Says so when this user may have too few files or threads for all the connections. */
+static void check_limits(const struct start *s)
+{
+	struct rlimit r;
+
+	if (geteuid() != 0 && getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_max != RLIM_INFINITY &&
+	    r.rlim_max < JS_CONFIG_FILES_MIN)
+		js_log(s->log, JOBSTACK_LOG_WARNING,
+		       "at most %lu open files are allowed here (ulimit -Hn): the server takes fewer than %d connections",
+		       (unsigned long)r.rlim_max, JS_CONFIG_CONNECTIONS);
+	if (geteuid() != 0 && getrlimit(RLIMIT_NPROC, &r) == 0 && r.rlim_max != RLIM_INFINITY &&
+	    r.rlim_max < JS_CONFIG_CONNECTIONS + 100)
+		js_log(s->log, JOBSTACK_LOG_WARNING,
+		       "at most %lu processes are allowed here (ulimit -Hu), and the server makes a thread for each "
+		       "connection: it takes fewer than %d",
+		       (unsigned long)r.rlim_max, JS_CONFIG_CONNECTIONS);
+}
+
+/* Writes my.cnf and init.sql. */
+static int configure(struct start *s)
+{
+	struct js_config config = {.listen = s->net.listen, .socket = s->owner.socket, .port = s->owner.port,
+				   .memory = s->options->memory != 0 ? s->options->memory : JS_SERVER_MEMORY};
+	int status = js_config_server(&s->layout, &s->program, &config, s->error);
+
+	if (status == 0)
+		status = js_config_init(&s->layout, &s->program, &config, &s->who, s->password, s->error);
+	return status;
+}
+
+/* Makes the process, writes the record, lets the process go. */
+static int launch(struct start *s)
+{
+	char defaults[JS_LAYOUT_PATH + 32];
+	const char *argv[] = {s->program.path, defaults, NULL};
+	struct js_child child = {.argv = argv,
+				 .env = s->env,
+				 .who = &s->who,
+				 .raise_files = JS_CONFIG_FILES,
+				 .die_with_us = s->options->foreground};
+	struct js_child_gate gate;
+	int status, log;
+
+	(void)snprintf(defaults, sizeof(defaults), "--defaults-file=%s", s->layout.config);
+	log = js_logfile_open(s->layout.log, &s->owner.log_offset);
+	if (log < 0)
+		return js_error_set(s->error, JOBSTACK_EFILE, "%s can't be written: %s", s->layout.log, strerror(errno));
+	status = js_child_prepare(&child, log, &gate, s->error);
+	(void)close(log);
+	if (status != 0)
+		return status;
+	s->owner.pid = gate.pid;
+	s->owner.began_us = js_clock_wall_us();
+	status = js_owner_write(&s->layout, &s->owner, s->error);
+	if (status != 0) {
+		js_child_turn_away(&gate);
+		return status;
+	}
+	s->launched = 1;
+	status = js_child_go(&gate, s->program.path, s->error);
+	s->child = status == 0;
+	return status;
+}
+
+/* 1 if the server has ended, and then how in END. */
+static int has_ended(const struct start *s, int *end)
+{
+	if (s->child)
+		return waitpid(s->owner.pid, end, WNOHANG) == s->owner.pid;
+	*end = 0;
+	return !js_owner_lives(&s->owner);
+}
+
+/* Our child, which never took a connection, to its end.  One that does not go (it may wait for room on the disk) is
+ * killed: nothing was committed, and what it recovered can be recovered again. */
+static void end_child(const struct start *s)
+{
+	int end;
+
+	(void)kill(s->owner.pid, SIGTERM);
+	if (js_server_await_end(&s->owner, s->log, NULL, END_LIMIT_US) != 0)
+		(void)kill(s->owner.pid, SIGKILL);
+	while (waitpid(s->owner.pid, &end, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* Looks whether the log grows, and at what it says.  Returns 0, or an error if there is no use in waiting. */
+static int watch_log(const struct start *s, int64_t *size, int64_t *grown_us)
+{
+	struct js_buf text = {0};
+	struct stat st;
+	int status = 0;
+
+	if (stat(s->layout.log, &st) != 0 || (int64_t)st.st_size == *size)
+		return 0;
+	*size = (int64_t)st.st_size;
+	*grown_us = js_clock_mono_us();
+	js_logfile_read(s->layout.log, s->owner.log_offset, &text);
+	if (text.data != NULL && js_logfile_waits_for_room(text.data))
+		status = js_server_failed(s->options, &s->layout, s->owner.log_offset, "can't start", s->error);
+	js_buf_free(&text);
+	return status;
+}
+
+/* Waits until the server greets, which it does only after init.sql. */
+static int await_greeting(struct start *s)
+{
+	int64_t start = js_clock_mono_us(), said = start, size = -1, grown = start;
+	struct js_net_greeting hello;
+	int end, status;
+	char what[80];
+
+	while (js_net_greet(s->owner.listen, s->owner.port, GREET_US, &hello) != 0 || hello.full) {
+		int64_t now = js_clock_mono_us();
+
+		if (has_ended(s, &end)) {
+			s->child = 0;
+			js_server_end_text(end, what, sizeof(what));
+			return js_server_failed(s->options, &s->layout, s->owner.log_offset, what, s->error);
+		}
+		status = watch_log(s, &size, &grown);
+		if (status != 0)
+			return status;
+		if (s->options->stop != NULL && *s->options->stop != 0)
+			return js_error_set(s->error, JOBSTACK_ESTOPPED, "stopped while the server was starting");
+		if (now - grown > SILENT_US)
+			return js_server_failed(s->options, &s->layout, s->owner.log_offset,
+						"lives, but takes no connections", s->error);
+		if (now - said > SAY_US) {
+			said = now;
+			js_log(s->log, JOBSTACK_LOG_INFO, "the server (pid %ld) is still starting; its log is %s",
+			       (long)s->owner.pid, s->layout.log);
+		}
+		js_clock_nap(50 * 1000, s->options->stop);
+	}
+	if (has_ended(s, &end)) { /* whoever greeted was somebody else */
+		s->child = 0;
+		js_server_end_text(end, what, sizeof(what));
+		return js_server_failed(s->options, &s->layout, s->owner.log_offset, what, s->error);
+	}
+	if (!hello.tls)
+		return js_server_failed(s->options, &s->layout, s->owner.log_offset, "came up without TLS", s->error);
+	if (hello.version[0] != '\0')
+		memcpy(s->owner.version, hello.version, sizeof(s->owner.version));
+	return 0;
+}
+
+/* What is left of a start that failed: no process, no file with the password, no record of ours. */
+static void clean_up(struct start *s)
+{
+	if (s->child)
+		end_child(s);
+	s->child = 0;
+	(void)unlink(s->layout.init);
+	if (s->launched)
+		(void)unlink(s->layout.owner);
+	s->launched = 0;
+}
+
+/* After the first answer: nothing secret is left lying, clients learn where it is. */
+static int finish(struct start *s)
+{
+	(void)unlink(s->layout.init);
+	return js_config_client(s->client_file, &s->layout, s->owner.bind, s->owner.port, s->password, s->error);
+}
+
+static void tell_recovery(const struct start *s)
+{
+	struct js_buf text = {0};
+
+	js_logfile_read(s->layout.log, s->owner.log_offset, &text);
+	if (text.data != NULL && js_logfile_recovered(text.data))
+		js_log(s->log, JOBSTACK_LOG_WARNING,
+		       "the server had crashed or been killed; it has recovered what was committed");
+	js_buf_free(&text);
+}
+
+/* One try on the chosen port.  1 if another port may help: somebody took it since we looked. */
+static int try_once(struct start *s)
+{
+	int status = configure(s);
+
+	if (status == 0)
+		status = launch(s);
+	if (status == 0)
+		status = await_greeting(s);
+	if (status != 0) {
+		int lost = status == JOBSTACK_ENODB && !s->child && s->options->port == 0 &&
+			   !js_net_port_free(&s->net, s->owner.port);
+
+		clean_up(s);
+		return lost ? 1 : status;
+	}
+	return 0;
+}
+
+/* Starts what does not run. */
+static int begin(struct start *s)
+{
+	unsigned avoid = 0;
+	int status;
+
+	if (s->net.odd)
+		js_log(s->log, JOBSTACK_LOG_INFO,
+		       "%s is a loopback address on this machine: the server listens on all its addresses", s->net.host);
+	check_limits(s);
+	status = js_install(&s->layout, &s->program, &s->who, s->env, s->log, s->options->stop, s->error);
+	if (status >= 0)
+		status = js_tls_prepare(&s->layout, &s->net, &s->who, s->options->search_path, s->env, s->log,
+					s->options->stop, s->error);
+	if (status == 0)
+		status = choose_socket(s);
+	if (status != 0)
+		return status;
+	memcpy(s->owner.bind, s->net.host, sizeof(s->owner.bind));
+	memcpy(s->owner.listen, s->net.listen, sizeof(s->owner.listen));
+	memcpy(s->owner.client_file, s->client_file, sizeof(s->owner.client_file));
+	memcpy(s->owner.program, s->program.path, sizeof(s->owner.program));
+	memcpy(s->owner.version, s->program.text, sizeof(s->owner.version));
+	for (int i = 0; i < 3; i++) {
+		status = choose_port(s, avoid);
+		if (status == 0)
+			status = try_once(s);
+		if (status != 1)
+			break;
+		avoid = s->owner.port;
+		js_error_clear(s->error);
+	}
+	if (status == 1)
+		status = js_error_set(s->error, JOBSTACK_ENODB, "every port that was chosen was taken at once");
+	if (status != 0) {
+		js_owner_sweep(&s->owner);
+		return status;
+	}
+	tell_recovery(s);
+	return finish(s);
+}
+
+/* It runs, or is on its way up because whoever started it was killed. */
+static int join_running(struct start *s)
+{
+	const struct js_server_options *o = s->options;
+	int status;
+
+	if (o->foreground)
+		return js_error_set(s->error, JOBSTACK_ECONFLICT, "the server runs already (pid %ld, %s:%u)",
+				    (long)s->owner.pid, s->owner.bind, s->owner.port);
+	if ((o->bind != NULL && strcmp(o->bind, s->owner.bind) != 0 &&
+	     (strcmp(o->bind, "localhost") != 0 || strcmp(s->owner.bind, JS_SERVER_BIND) != 0)) ||
+	    (o->port != 0 && o->port != s->owner.port))
+		return js_error_set(s->error, JOBSTACK_ECONFLICT,
+				    "the server runs already, on %s:%u: stop it first, to have it elsewhere",
+				    s->owner.bind, s->owner.port);
+	status = await_greeting(s);
+	return status == 0 ? finish(s) : status;
+}
+
+/* Decides by the record.  Returns 1 if it runs, 0 if it is to be started. */
+static int look(struct start *s)
+{
+	const struct js_server_options *o = s->options;
+	struct js_net_greeting hello;
+	enum js_owner_state state;
+	int status = js_owner_read(&s->layout, &s->owner, &state, s->error);
+
+	if (status != 0)
+		return status;
+	if (state == JS_OWNER_ALIVE)
+		return 1;
+	if (state == JS_OWNER_ELSEWHERE && !o->takeover)
+		return js_server_elsewhere(&s->layout, &s->owner, s->error);
+	if (state == JS_OWNER_ELSEWHERE) {
+		if (!js_net_loopback(s->owner.bind) && js_net_greet(s->owner.bind, s->owner.port, 3 * GREET_US, &hello) == 0)
+			return js_error_set(s->error, JOBSTACK_ECONFLICT,
+					    "no takeover: the server of the host %s still answers at %s:%u",
+					    s->owner.host, s->owner.bind, s->owner.port);
+		js_log(s->log, JOBSTACK_LOG_WARNING, "taking %s over from the host %s (pid %ld)", s->layout.dir,
+		       s->owner.host, (long)s->owner.pid);
+	}
+	if (state == JS_OWNER_GONE) {
+		js_log(s->log, JOBSTACK_LOG_WARNING,
+		       "the last server (pid %ld) ended without a stop: its data is recovered now", (long)s->owner.pid);
+		js_owner_remove(&s->layout, &s->owner); /* with its socket directory */
+	}
+	memset(&s->owner, 0, sizeof(s->owner));
+	return 0;
+}
+
+/* All that can be found wrong before anything is changed. */
+static int check(struct start *s)
+{
+	const struct js_server_options *o = s->options;
+	int status = js_layout_set(&s->layout, o->data, s->error);
+
+	if (status == 0)
+		status = js_layout_absolute(s->client_file, o->client_file, s->error);
+	if (status == 0 && o->memory != 0 && o->memory < JS_SERVER_MEMORY_MIN)
+		status = js_error_set(s->error, JOBSTACK_EUSAGE, "the server needs at least %d MB of memory",
+				      (int)(JS_SERVER_MEMORY_MIN >> 20));
+	if (status == 0)
+		status = js_layout_who(&s->layout, o->user, &s->who, s->error);
+	if (status == 0)
+		status = js_net_resolve(o->bind != NULL ? o->bind : JS_SERVER_BIND, &s->net, s->error);
+	if (status == 0) {
+		s->env = js_child_env(o->environment, NULL);
+		status = s->env == NULL ? js_error_memory(s->error) : 0;
+	}
+	if (status == 0)
+		status = js_program_find(o->program, o->search_path, s->env, &s->who, &s->program, s->error);
+	if (status == 0)
+		status = js_config_client_check(s->client_file, s->error);
+	return status;
+}
+
+int js_server_start(const struct js_server_options *options, struct js_server_info *info, struct jobstack_error *error)
+{
+	struct jobstack_error own = JOBSTACK_ERROR_INIT;
+	struct start *s = calloc(1, sizeof(*s));
+	int status, lock = -1, runs = 0;
+
+	if (s == NULL)
+		return js_error_memory(error);
+	s->options = options;
+	s->log = &options->log;
+	s->error = error != NULL ? error : &own;
+	status = check(s);
+	if (status == 0)
+		status = js_layout_prepare(&s->layout, &s->who, s->error);
+	if (status != 0)
+		goto out;
+	lock = js_layout_lock(&s->layout, JS_SERVER_PATIENCE_US, s->log, options->stop, s->error);
+	status = lock < 0 ? lock : js_config_password(&s->layout, s->password, s->error);
+	if (status == 0)
+		status = runs = look(s);
+	if (status == 1)
+		status = join_running(s);
+	else if (status == 0)
+		status = begin(s);
+	if (status == 0) {
+		js_server_fill(&s->layout, &s->owner, JS_SERVER_RUNNING, info);
+		memcpy(info->client_file, s->client_file, sizeof(info->client_file));
+	}
+out:
+	if (lock >= 0)
+		(void)close(lock);
+	free(s->env);
+	explicit_bzero(s->password, sizeof(s->password));
+	free(s);
+	return status == 0 && runs == 1 ? 1 : status;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * A private CA and the server's certificate, made by the openssl program.
+ */
+#ifndef JS_SERVER_TLS_H
+#define JS_SERVER_TLS_H
+
+#include "base/log.h"
+#include "jobstack/jobstack.h"
+#include "server/layout.h"
+#include "server/net.h"
+
+struct js_tls {
+	char ca[JS_LAYOUT_PATH], ca_key[JS_LAYOUT_PATH], cert[JS_LAYOUT_PATH], key[JS_LAYOUT_PATH], names[JS_LAYOUT_PATH];
+};
+
+void js_tls_paths(const struct js_layout *layout, struct js_tls *tls);
+
+/* Sees that there is a CA, and a server certificate from it for this host's names and for NET's; makes what is missing.
+ * The server's key is WHO's, the CA's is ours.  SEARCH is where openssl is looked for. */
+int js_tls_prepare(const struct js_layout *layout, const struct js_net *net, const struct js_who *who, const char *search,
+		   char *const *env, const struct js_log *log, const volatile int *stop, struct jobstack_error *error);
+
+#endif
