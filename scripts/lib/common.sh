@@ -178,7 +178,7 @@ end_group() {
 # on_end FUNCTION: it runs once, whichever way the script ends; a signal's status is kept.
 on_end() {
 	# shellcheck disable=SC2064
-	trap "status=\$?; trap - EXIT; trap '' INT TERM HUP; $1; exit \$status" EXIT
+	trap "status=\$?; trap - EXIT; trap : INT TERM HUP; $1; exit \$status" EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
 	trap 'exit 129' HUP

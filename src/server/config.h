@@ -13,7 +13,7 @@
 
 #define JS_CONFIG_CONNECTIONS 1200
 #define JS_CONFIG_FILES 18000	/* open files for that many connections and their tables */
-#define JS_CONFIG_FILES_MIN 2010 /* with fewer the server allows fewer connections: they take one each, it 810 */
+#define JS_CONFIG_FILES_MIN 2010 /* the least: a connection takes one, the server itself some 800 */
 #define JS_CONFIG_PASSWORD 49	/* room for a password */
 
 /* What a start decides. */

@@ -73,28 +73,27 @@ static void sweep(const struct js_layout *layout, const struct js_who *who)
 		(void)closedir(dir);
 }
 
-static int run_installer(const struct js_layout *layout, const struct js_program *program, const struct js_who *who,
-			 const char *dir, char *const *env, const struct js_log *log, const volatile int *stop,
+static int run_installer(const struct js_work *work, const struct js_program *program, const char *dir,
 			 struct jobstack_error *error)
 {
 	struct arguments a;
-	struct js_child child = {.argv = a.argv, .who = who, .dir = dir};
+	struct js_child child = {.argv = a.argv, .who = &work->who, .dir = dir};
 	struct js_buf said = {0};
 	int status, end = 0;
 	char **with;
 
-	arguments(&a, program, who, dir);
-	with = js_child_env(env, a.bootstrap);
+	arguments(&a, program, &work->who, dir);
+	with = js_child_env(work->env, a.bootstrap);
 	if (with == NULL)
 		return js_error_memory(error);
 	child.env = with;
-	status = js_child_run(&child, INSTALL_LIMIT_US, stop, &said, &end, error);
+	status = js_child_run(&child, INSTALL_LIMIT_US, work->stop, &said, &end, error);
 	if (status == 0 && end != 0) {
-		int full = js_logfile_full(layout->dir, said.data);
+		int full = js_logfile_full(work->layout.dir, said.data);
 
-		js_logfile_tell(log, said.data, 20);
+		js_logfile_tell(work->log, said.data, 20);
 		status = js_error_set(error, JOBSTACK_ENODB, "%s could not initialise the data in %s%s", a.argv[0],
-				      layout->dir, full ? ": the disk is full" : "");
+				      work->layout.dir, full ? ": the disk is full" : "");
 	}
 	free(with);
 	js_buf_free(&said);
@@ -120,9 +119,10 @@ static int settle(const char *from, const char *to, struct jobstack_error *error
 	return 0;
 }
 
-int js_install(const struct js_layout *layout, const struct js_program *program, const struct js_who *who,
-	       char *const *env, const struct js_log *log, const volatile int *stop, struct jobstack_error *error)
+int js_install(const struct js_work *work, const struct js_program *program, struct jobstack_error *error)
 {
+	const struct js_layout *layout = &work->layout;
+	const struct js_who *who = &work->who;
 	char aside[JS_LAYOUT_PATH];
 	struct stat st;
 	int status = 0;
@@ -130,10 +130,10 @@ int js_install(const struct js_layout *layout, const struct js_program *program,
 	sweep(layout, who);
 	if (lstat(layout->data, &st) == 0)
 		return 0;
-	js_log(log, JOBSTACK_LOG_INFO, "initialising the data in %s (%s %s)", layout->data,
+	js_log(work->log, JOBSTACK_LOG_INFO, "initialising the data in %s (%s %s)", layout->data,
 	       program->mysql ? "MySQL" : "MariaDB", program->text);
 	if (js_layout_full(layout->dir, DISK_MB))
-		js_log(log, JOBSTACK_LOG_WARNING, "less than %d MB are free under %s", DISK_MB, layout->dir);
+		js_log(work->log, JOBSTACK_LOG_WARNING, "less than %d MB are free under %s", DISK_MB, layout->dir);
 	/* a name of its own each time: an installer that outlived its killed parent can't write into ours */
 	js_layout_join(aside, layout->dir, "data.new.XXXXXX");
 	if (mkdtemp(aside) == NULL)
@@ -142,7 +142,7 @@ int js_install(const struct js_layout *layout, const struct js_program *program,
 		status = js_error_set(error, JOBSTACK_EFILE, "%s can't be given to %s: %s", aside, who->name,
 				      strerror(errno));
 	if (status == 0)
-		status = run_installer(layout, program, who, aside, env, log, stop, error);
+		status = run_installer(work, program, aside, error);
 	if (status == 0)
 		status = settle(aside, layout->data, error);
 	if (status != 0)

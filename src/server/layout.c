@@ -146,7 +146,8 @@ static int own_dir(const struct js_layout *layout, const struct js_who *who, str
 		return js_error_set(error, JOBSTACK_EPERM, "the directory %s belongs to another user (%s)", layout->dir,
 				    us.name[0] != '\0' ? us.name : "without a name");
 	}
-	if (access(layout->lock, F_OK) != 0 && !is_empty(layout->dir))
+	/* the lock is the first thing made there: looked for again, since another start may just have made it */
+	if (access(layout->lock, F_OK) != 0 && !is_empty(layout->dir) && access(layout->lock, F_OK) != 0)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
 				    "the directory %s has other things in it and is not one of jobstack server",
 				    layout->dir);

@@ -34,6 +34,16 @@ struct js_layout {
 	char config[JS_LAYOUT_PATH], init[JS_LAYOUT_PATH], root[JS_LAYOUT_PATH], log[JS_LAYOUT_PATH];
 };
 
+/* What the steps of a start work with. */
+struct js_work {
+	struct js_layout layout;
+	struct js_who who; /* whom the server runs as */
+	char **env;	   /* for the programs it runs */
+	const char *search; /* where those are looked for, as $PATH, or NULL */
+	const struct js_log *log;
+	const volatile int *stop;
+};
+
 /* Writes DIR "/" NAME into OUT.  The caller has seen to it that it fits (js_layout_set bounds DIR); else it is cut. */
 void js_layout_join(char out[JS_LAYOUT_PATH], const char *dir, const char *name);
 

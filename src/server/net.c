@@ -228,6 +228,8 @@ static int parse_greeting(const unsigned char *p, size_t len, struct js_net_gree
 	if (n >= sizeof(g->version))
 		return -1;
 	memcpy(g->version, p + 5, n + 1);
+	if (strncmp(g->version, "5.5.5-", 6) == 0) /* MariaDB before 11 says so for the sake of old replicas */
+		memmove(g->version, g->version + 6, n + 1 - 6);
 	g->tls = ((unsigned)end[14] | (unsigned)end[15] << 8) & CAPABILITY_SSL ? 1 : 0;
 	return 0;
 }

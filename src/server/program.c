@@ -119,14 +119,19 @@ static int find_installer(const char *search, struct js_program *program, struct
 /* "mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for ..." or "/usr/sbin/mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL ...)" */
 static int parse_version(const char *said, struct js_program *program)
 {
-	const char *p = strstr(said, "Ver ");
+	const char *p = strstr(said, " Ver ");
 	unsigned major, minor;
 
-	if (p == NULL || sscanf(p + 4, "%3u.%3u", &major, &minor) != 2)
+	if (p == NULL)
+		p = strstr(said, " from "); /* as MariaDB 11 words it in its other programs */
+	if (p == NULL)
+		return -1;
+	p = strchr(p + 1, ' ') + 1;
+	if (sscanf(p, "%3u.%3u", &major, &minor) != 2)
 		return -1;
 	program->mysql = strstr(said, "MariaDB") == NULL;
 	program->version = major * 100 + minor;
-	(void)snprintf(program->text, sizeof(program->text), "%.*s", (int)strcspn(p + 4, " \n"), p + 4);
+	(void)snprintf(program->text, sizeof(program->text), "%.*s", (int)strcspn(p, " ,\n"), p);
 	return 0;
 }
 

@@ -43,14 +43,11 @@
 /* One start. */
 struct start {
 	const struct js_server_options *options;
-	const struct js_log *log;
 	struct jobstack_error *error;
-	struct js_layout layout;
-	struct js_who who;
+	struct js_work work;
 	struct js_program program;
 	struct js_net net;
 	struct js_owner owner; /* of the server that runs or begins */
-	char **env;
 	char client_file[JS_LAYOUT_PATH];
 	char password[JS_CONFIG_PASSWORD];
 	int launched; /* the record is ours */
@@ -88,15 +85,15 @@ static int choose_socket(struct start *s)
 	char path[JS_LAYOUT_PATH];
 
 	s->owner.socket_dir[0] = '\0';
-	js_layout_join(path, s->layout.run, "sock");
+	js_layout_join(path, s->work.layout.run, "sock");
 	if (strlen(path) < 104 && strlen(path) < sizeof(s->owner.socket) &&
-	    js_child_call(&s->who, try_socket_call, path) == 0) {
+	    js_child_call(&s->work.who, try_socket_call, path) == 0) {
 		memcpy(s->owner.socket, path, strlen(path) + 1);
 		return 0;
 	}
 	memcpy(s->owner.socket_dir, "/tmp/jobstack-XXXXXX", 21);
 	if (mkdtemp(s->owner.socket_dir) == NULL ||
-	    (s->who.change && lchown(s->owner.socket_dir, s->who.uid, s->who.gid) != 0))
+	    (s->work.who.change && lchown(s->owner.socket_dir, s->work.who.uid, s->work.who.gid) != 0))
 		return js_error_set(s->error, JOBSTACK_EFILE, "a directory for the server's socket under /tmp: %s",
 				    strerror(errno));
 	(void)snprintf(s->owner.socket, sizeof(s->owner.socket), "%s/sock", s->owner.socket_dir);
@@ -116,7 +113,7 @@ static int choose_port(struct start *s, unsigned avoid)
 					    s->options->port, s->net.host, strerror(errno));
 		s->owner.port = s->options->port;
 	} else {
-		if (js_file_read(s->layout.port, &kept) == 0 && kept.data != NULL) {
+		if (js_file_read(s->work.layout.port, &kept) == 0 && kept.data != NULL) {
 			kept.data[strcspn(kept.data, "\n")] = '\0';
 			if (js_num_u64(kept.data, 1, 65535, &port) != 0)
 				port = 0;
@@ -127,14 +124,14 @@ static int choose_port(struct start *s, unsigned avoid)
 			if (js_net_port_choose(&s->net, &s->owner.port, s->error) != 0)
 				return s->error->code;
 			if (port != 0)
-				js_log(s->log, JOBSTACK_LOG_WARNING,
+				js_log(s->work.log, JOBSTACK_LOG_WARNING,
 				       "the port %u is taken by another program: the server moves to %u",
 				       (unsigned)port, s->owner.port);
 		}
 	}
 	(void)snprintf(text, sizeof(text), "%u\n", s->owner.port);
-	if (s->owner.port != port && js_file_replace(s->layout.port, 0600, text, strlen(text)) != 0)
-		return js_error_set(s->error, JOBSTACK_EFILE, "%s can't be written: %s", s->layout.port,
+	if (s->owner.port != port && js_file_replace(s->work.layout.port, 0600, text, strlen(text)) != 0)
+		return js_error_set(s->error, JOBSTACK_EFILE, "%s can't be written: %s", s->work.layout.port,
 				    strerror(errno));
 	return 0;
 }
@@ -146,14 +143,14 @@ static void check_limits(const struct start *s)
 
 	if (geteuid() != 0 && getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_max != RLIM_INFINITY &&
 	    r.rlim_max < JS_CONFIG_FILES_MIN)
-		js_log(s->log, JOBSTACK_LOG_WARNING,
-		       "at most %lu open files are allowed here (ulimit -Hn): the server takes fewer than %d connections",
+		js_log(s->work.log, JOBSTACK_LOG_WARNING,
+		       "at most %lu open files are allowed here (ulimit -Hn): too few for %d connections at once",
 		       (unsigned long)r.rlim_max, JS_CONFIG_CONNECTIONS);
 	if (geteuid() != 0 && getrlimit(RLIMIT_NPROC, &r) == 0 && r.rlim_max != RLIM_INFINITY &&
 	    r.rlim_max < JS_CONFIG_CONNECTIONS + 100)
-		js_log(s->log, JOBSTACK_LOG_WARNING,
+		js_log(s->work.log, JOBSTACK_LOG_WARNING,
 		       "at most %lu processes are allowed here (ulimit -Hu), and the server makes a thread for each "
-		       "connection: it takes fewer than %d",
+		       "connection: too few for %d at once",
 		       (unsigned long)r.rlim_max, JS_CONFIG_CONNECTIONS);
 }
 
@@ -162,10 +159,10 @@ static int configure(struct start *s)
 {
 	struct js_config config = {.listen = s->net.listen, .socket = s->owner.socket, .port = s->owner.port,
 				   .memory = s->options->memory != 0 ? s->options->memory : JS_SERVER_MEMORY};
-	int status = js_config_server(&s->layout, &s->program, &config, s->error);
+	int status = js_config_server(&s->work.layout, &s->program, &config, s->error);
 
 	if (status == 0)
-		status = js_config_init(&s->layout, &s->program, &config, &s->who, s->password, s->error);
+		status = js_config_init(&s->work.layout, &s->program, &config, &s->work.who, s->password, s->error);
 	return status;
 }
 
@@ -175,24 +172,24 @@ static int launch(struct start *s)
 	char defaults[JS_LAYOUT_PATH + 32];
 	const char *argv[] = {s->program.path, defaults, NULL};
 	struct js_child child = {.argv = argv,
-				 .env = s->env,
-				 .who = &s->who,
+				 .env = s->work.env,
+				 .who = &s->work.who,
 				 .raise_files = JS_CONFIG_FILES,
 				 .die_with_us = s->options->foreground};
 	struct js_child_gate gate;
 	int status, log;
 
-	(void)snprintf(defaults, sizeof(defaults), "--defaults-file=%s", s->layout.config);
-	log = js_logfile_open(s->layout.log, &s->owner.log_offset);
+	(void)snprintf(defaults, sizeof(defaults), "--defaults-file=%s", s->work.layout.config);
+	log = js_logfile_open(s->work.layout.log, &s->owner.log_offset);
 	if (log < 0)
-		return js_error_set(s->error, JOBSTACK_EFILE, "%s can't be written: %s", s->layout.log, strerror(errno));
+		return js_error_set(s->error, JOBSTACK_EFILE, "%s can't be written: %s", s->work.layout.log, strerror(errno));
 	status = js_child_prepare(&child, log, &gate, s->error);
 	(void)close(log);
 	if (status != 0)
 		return status;
 	s->owner.pid = gate.pid;
 	s->owner.began_us = js_clock_wall_us();
-	status = js_owner_write(&s->layout, &s->owner, s->error);
+	status = js_owner_write(&s->work.layout, &s->owner, s->error);
 	if (status != 0) {
 		js_child_turn_away(&gate);
 		return status;
@@ -219,7 +216,7 @@ static void end_child(const struct start *s)
 	int end;
 
 	(void)kill(s->owner.pid, SIGTERM);
-	if (js_server_await_end(&s->owner, s->log, NULL, END_LIMIT_US) != 0)
+	if (js_server_await_end(&s->owner, s->work.log, NULL, END_LIMIT_US) != 0)
 		(void)kill(s->owner.pid, SIGKILL);
 	while (waitpid(s->owner.pid, &end, 0) < 0 && errno == EINTR)
 		;
@@ -232,13 +229,13 @@ static int watch_log(const struct start *s, int64_t *size, int64_t *grown_us)
 	struct stat st;
 	int status = 0;
 
-	if (stat(s->layout.log, &st) != 0 || (int64_t)st.st_size == *size)
+	if (stat(s->work.layout.log, &st) != 0 || (int64_t)st.st_size == *size)
 		return 0;
 	*size = (int64_t)st.st_size;
 	*grown_us = js_clock_mono_us();
-	js_logfile_read(s->layout.log, s->owner.log_offset, &text);
+	js_logfile_read(s->work.layout.log, s->owner.log_offset, &text);
 	if (text.data != NULL && js_logfile_waits_for_room(text.data))
-		status = js_server_failed(s->options, &s->layout, s->owner.log_offset, "can't start", s->error);
+		status = js_server_failed(s->options, &s->work.layout, s->owner.log_offset, "can't start", s->error);
 	js_buf_free(&text);
 	return status;
 }
@@ -257,7 +254,7 @@ static int await_greeting(struct start *s)
 		if (has_ended(s, &end)) {
 			s->child = 0;
 			js_server_end_text(end, what, sizeof(what));
-			return js_server_failed(s->options, &s->layout, s->owner.log_offset, what, s->error);
+			return js_server_failed(s->options, &s->work.layout, s->owner.log_offset, what, s->error);
 		}
 		status = watch_log(s, &size, &grown);
 		if (status != 0)
@@ -265,22 +262,22 @@ static int await_greeting(struct start *s)
 		if (s->options->stop != NULL && *s->options->stop != 0)
 			return js_error_set(s->error, JOBSTACK_ESTOPPED, "stopped while the server was starting");
 		if (now - grown > SILENT_US)
-			return js_server_failed(s->options, &s->layout, s->owner.log_offset,
+			return js_server_failed(s->options, &s->work.layout, s->owner.log_offset,
 						"lives, but takes no connections", s->error);
 		if (now - said > SAY_US) {
 			said = now;
-			js_log(s->log, JOBSTACK_LOG_INFO, "the server (pid %ld) is still starting; its log is %s",
-			       (long)s->owner.pid, s->layout.log);
+			js_log(s->work.log, JOBSTACK_LOG_INFO, "the server (pid %ld) is still starting; its log is %s",
+			       (long)s->owner.pid, s->work.layout.log);
 		}
 		js_clock_nap(50 * 1000, s->options->stop);
 	}
 	if (has_ended(s, &end)) { /* whoever greeted was somebody else */
 		s->child = 0;
 		js_server_end_text(end, what, sizeof(what));
-		return js_server_failed(s->options, &s->layout, s->owner.log_offset, what, s->error);
+		return js_server_failed(s->options, &s->work.layout, s->owner.log_offset, what, s->error);
 	}
 	if (!hello.tls)
-		return js_server_failed(s->options, &s->layout, s->owner.log_offset, "came up without TLS", s->error);
+		return js_server_failed(s->options, &s->work.layout, s->owner.log_offset, "came up without TLS", s->error);
 	if (hello.version[0] != '\0')
 		memcpy(s->owner.version, hello.version, sizeof(s->owner.version));
 	return 0;
@@ -292,26 +289,26 @@ static void clean_up(struct start *s)
 	if (s->child)
 		end_child(s);
 	s->child = 0;
-	(void)unlink(s->layout.init);
+	(void)unlink(s->work.layout.init);
 	if (s->launched)
-		(void)unlink(s->layout.owner);
+		(void)unlink(s->work.layout.owner);
 	s->launched = 0;
 }
 
 /* After the first answer: nothing secret is left lying, clients learn where it is. */
 static int finish(struct start *s)
 {
-	(void)unlink(s->layout.init);
-	return js_config_client(s->client_file, &s->layout, s->owner.bind, s->owner.port, s->password, s->error);
+	(void)unlink(s->work.layout.init);
+	return js_config_client(s->client_file, &s->work.layout, s->owner.bind, s->owner.port, s->password, s->error);
 }
 
 static void tell_recovery(const struct start *s)
 {
 	struct js_buf text = {0};
 
-	js_logfile_read(s->layout.log, s->owner.log_offset, &text);
+	js_logfile_read(s->work.layout.log, s->owner.log_offset, &text);
 	if (text.data != NULL && js_logfile_recovered(text.data))
-		js_log(s->log, JOBSTACK_LOG_WARNING,
+		js_log(s->work.log, JOBSTACK_LOG_WARNING,
 		       "the server had crashed or been killed; it has recovered what was committed");
 	js_buf_free(&text);
 }
@@ -342,13 +339,12 @@ static int begin(struct start *s)
 	int status;
 
 	if (s->net.odd)
-		js_log(s->log, JOBSTACK_LOG_INFO,
+		js_log(s->work.log, JOBSTACK_LOG_INFO,
 		       "%s is a loopback address on this machine: the server listens on all its addresses", s->net.host);
 	check_limits(s);
-	status = js_install(&s->layout, &s->program, &s->who, s->env, s->log, s->options->stop, s->error);
+	status = js_install(&s->work, &s->program, s->error);
 	if (status >= 0)
-		status = js_tls_prepare(&s->layout, &s->net, &s->who, s->options->search_path, s->env, s->log,
-					s->options->stop, s->error);
+		status = js_tls_prepare(&s->work, &s->net, s->error);
 	if (status == 0)
 		status = choose_socket(s);
 	if (status != 0)
@@ -402,26 +398,26 @@ static int look(struct start *s)
 	const struct js_server_options *o = s->options;
 	struct js_net_greeting hello;
 	enum js_owner_state state;
-	int status = js_owner_read(&s->layout, &s->owner, &state, s->error);
+	int status = js_owner_read(&s->work.layout, &s->owner, &state, s->error);
 
 	if (status != 0)
 		return status;
 	if (state == JS_OWNER_ALIVE)
 		return 1;
 	if (state == JS_OWNER_ELSEWHERE && !o->takeover)
-		return js_server_elsewhere(&s->layout, &s->owner, s->error);
+		return js_server_elsewhere(&s->work.layout, &s->owner, s->error);
 	if (state == JS_OWNER_ELSEWHERE) {
 		if (!js_net_loopback(s->owner.bind) && js_net_greet(s->owner.bind, s->owner.port, 3 * GREET_US, &hello) == 0)
 			return js_error_set(s->error, JOBSTACK_ECONFLICT,
 					    "no takeover: the server of the host %s still answers at %s:%u",
 					    s->owner.host, s->owner.bind, s->owner.port);
-		js_log(s->log, JOBSTACK_LOG_WARNING, "taking %s over from the host %s (pid %ld)", s->layout.dir,
+		js_log(s->work.log, JOBSTACK_LOG_WARNING, "taking %s over from the host %s (pid %ld)", s->work.layout.dir,
 		       s->owner.host, (long)s->owner.pid);
 	}
 	if (state == JS_OWNER_GONE) {
-		js_log(s->log, JOBSTACK_LOG_WARNING,
+		js_log(s->work.log, JOBSTACK_LOG_WARNING,
 		       "the last server (pid %ld) ended without a stop: its data is recovered now", (long)s->owner.pid);
-		js_owner_remove(&s->layout, &s->owner); /* with its socket directory */
+		js_owner_remove(&s->work.layout, &s->owner); /* with its socket directory */
 	}
 	memset(&s->owner, 0, sizeof(s->owner));
 	return 0;
@@ -431,7 +427,7 @@ static int look(struct start *s)
 static int check(struct start *s)
 {
 	const struct js_server_options *o = s->options;
-	int status = js_layout_set(&s->layout, o->data, s->error);
+	int status = js_layout_set(&s->work.layout, o->data, s->error);
 
 	if (status == 0)
 		status = js_layout_absolute(s->client_file, o->client_file, s->error);
@@ -439,15 +435,15 @@ static int check(struct start *s)
 		status = js_error_set(s->error, JOBSTACK_EUSAGE, "the server needs at least %d MB of memory",
 				      (int)(JS_SERVER_MEMORY_MIN >> 20));
 	if (status == 0)
-		status = js_layout_who(&s->layout, o->user, &s->who, s->error);
+		status = js_layout_who(&s->work.layout, o->user, &s->work.who, s->error);
 	if (status == 0)
 		status = js_net_resolve(o->bind != NULL ? o->bind : JS_SERVER_BIND, &s->net, s->error);
 	if (status == 0) {
-		s->env = js_child_env(o->environment, NULL);
-		status = s->env == NULL ? js_error_memory(s->error) : 0;
+		s->work.env = js_child_env(o->environment, NULL);
+		status = s->work.env == NULL ? js_error_memory(s->error) : 0;
 	}
 	if (status == 0)
-		status = js_program_find(o->program, o->search_path, s->env, &s->who, &s->program, s->error);
+		status = js_program_find(o->program, o->search_path, s->work.env, &s->work.who, &s->program, s->error);
 	if (status == 0)
 		status = js_config_client_check(s->client_file, s->error);
 	return status;
@@ -462,15 +458,17 @@ int js_server_start(const struct js_server_options *options, struct js_server_in
 	if (s == NULL)
 		return js_error_memory(error);
 	s->options = options;
-	s->log = &options->log;
+	s->work.log = &options->log;
+	s->work.stop = options->stop;
+	s->work.search = options->search_path;
 	s->error = error != NULL ? error : &own;
 	status = check(s);
 	if (status == 0)
-		status = js_layout_prepare(&s->layout, &s->who, s->error);
+		status = js_layout_prepare(&s->work.layout, &s->work.who, s->error);
 	if (status != 0)
 		goto out;
-	lock = js_layout_lock(&s->layout, JS_SERVER_PATIENCE_US, s->log, options->stop, s->error);
-	status = lock < 0 ? lock : js_config_password(&s->layout, s->password, s->error);
+	lock = js_layout_lock(&s->work.layout, JS_SERVER_PATIENCE_US, s->work.log, options->stop, s->error);
+	status = lock < 0 ? lock : js_config_password(&s->work.layout, s->password, s->error);
 	if (status == 0)
 		status = runs = look(s);
 	if (status == 1)
@@ -478,13 +476,13 @@ int js_server_start(const struct js_server_options *options, struct js_server_in
 	else if (status == 0)
 		status = begin(s);
 	if (status == 0) {
-		js_server_fill(&s->layout, &s->owner, JS_SERVER_RUNNING, info);
+		js_server_fill(&s->work.layout, &s->owner, JS_SERVER_RUNNING, info);
 		memcpy(info->client_file, s->client_file, sizeof(info->client_file));
 	}
 out:
 	if (lock >= 0)
 		(void)close(lock);
-	free(s->env);
+	free(s->work.env);
 	explicit_bzero(s->password, sizeof(s->password));
 	free(s);
 	return status == 0 && runs == 1 ? 1 : status;

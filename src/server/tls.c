@@ -30,11 +30,9 @@
 
 /* What one making of certificates works with. */
 struct making {
-	const struct js_layout *layout;
+	const struct js_work *work;
 	const char *openssl;
-	char work[JS_LAYOUT_PATH]; /* the directory aside */
-	char *const *env;
-	const volatile int *stop;
+	char aside[JS_LAYOUT_PATH];
 	struct jobstack_error *error;
 };
 
@@ -97,7 +95,7 @@ static int write_work(const struct making *m, const char *name, const char *text
 {
 	char path[JS_LAYOUT_PATH];
 
-	js_layout_join(path, m->work, name);
+	js_layout_join(path, m->aside, name);
 	if (js_file_replace(path, 0600, text, strlen(text)) == 0)
 		return 0;
 	return js_error_set(m->error, JOBSTACK_EFILE, "%s can't be written: %s", path, strerror(errno));
@@ -147,16 +145,16 @@ static int write_config(const struct making *m, const char *common_name, const c
 static int openssl(const struct making *m, const char *const args[])
 {
 	const char *argv[32] = {m->openssl};
-	struct js_child child = {.argv = argv, .env = m->env, .dir = m->work};
+	struct js_child child = {.argv = argv, .env = m->work->env, .dir = m->aside};
 	struct js_buf said = {0};
 	int status, end = 0;
 
 	for (size_t i = 0; args[i] != NULL && i < 30; i++)
 		argv[i + 1] = args[i];
-	status = js_child_run(&child, OPENSSL_LIMIT_US, m->stop, &said, &end, m->error);
+	status = js_child_run(&child, OPENSSL_LIMIT_US, m->work->stop, &said, &end, m->error);
 	if (status == 0 && end != 0)
 		status = js_error_set(m->error, JOBSTACK_EFILE, "%s %s failed%s: %.600s", m->openssl, args[0],
-				      js_layout_full(m->work, 1) ? " (the disk is full)" : "",
+				      js_layout_full(m->aside, 1) ? " (the disk is full)" : "",
 				      said.data != NULL ? said.data : "");
 	js_buf_free(&said);
 	return status;
@@ -198,7 +196,7 @@ static int bring(const struct making *m, const char *name, const char *to, mode_
 {
 	char from[JS_LAYOUT_PATH];
 
-	js_layout_join(from, m->work, name);
+	js_layout_join(from, m->aside, name);
 	if (chmod(from, mode) == 0 && (who == NULL || !who->change || chown(from, who->uid, who->gid) == 0) &&
 	    rename(from, to) == 0)
 		return 0;
@@ -266,34 +264,33 @@ static void sweep(const struct js_layout *layout, const struct js_who *us)
 		(void)closedir(dir);
 }
 
-static int make_missing(struct making *m, const struct js_tls *tls, int ca, const char *names, const struct js_who *who)
+static int make_missing(struct making *m, const struct js_tls *tls, int ca, const char *names)
 {
 	struct js_who us;
 	int status = 0;
 
 	js_child_self(&us);
-	sweep(m->layout, &us);
-	js_layout_join(m->work, m->layout->tls, "work.XXXXXX");
-	if (mkdtemp(m->work) == NULL)
-		return js_error_set(m->error, JOBSTACK_EFILE, "a directory in %s: %s", m->layout->tls, strerror(errno));
+	sweep(&m->work->layout, &us);
+	js_layout_join(m->aside, m->work->layout.tls, "work.XXXXXX");
+	if (mkdtemp(m->aside) == NULL)
+		return js_error_set(m->error, JOBSTACK_EFILE, "a directory in %s: %s", m->work->layout.tls, strerror(errno));
 	if (ca)
 		status = make_ca(m, tls);
 	if (status == 0)
-		status = make_server(m, tls, names, who);
-	js_layout_remove(m->work, &us);
+		status = make_server(m, tls, names, &m->work->who);
+	js_layout_remove(m->aside, &us);
 	return status;
 }
 
-int js_tls_prepare(const struct js_layout *layout, const struct js_net *net, const struct js_who *who, const char *search,
-		   char *const *env, const struct js_log *log, const volatile int *stop, struct jobstack_error *error)
+int js_tls_prepare(const struct js_work *work, const struct js_net *net, struct jobstack_error *error)
 {
 	char program[JS_LAYOUT_PATH];
-	struct making m = {.layout = layout, .openssl = program, .env = env, .stop = stop, .error = error};
+	struct making m = {.work = work, .openssl = program, .error = error};
 	struct js_buf names = {0}, had = {0};
 	struct js_tls tls;
 	int status = 0, ca;
 
-	js_tls_paths(layout, &tls);
+	js_tls_paths(&work->layout, &tls);
 	list_names(net, &names);
 	if (names.failed || names.data == NULL) {
 		status = js_error_memory(error);
@@ -302,19 +299,19 @@ int js_tls_prepare(const struct js_layout *layout, const struct js_net *net, con
 	ca = access(tls.ca, R_OK) != 0 || access(tls.ca_key, R_OK) != 0;
 	if (!ca && access(tls.cert, R_OK) == 0 && access(tls.key, R_OK) == 0 && js_file_read(tls.names, &had) == 0 &&
 	    had.data != NULL && strcmp(had.data, names.data) == 0) {
-		if (who->change && lchown(tls.key, who->uid, who->gid) != 0)
+		if (work->who.change && lchown(tls.key, work->who.uid, work->who.gid) != 0)
 			status = js_error_set(error, JOBSTACK_EFILE, "%s: %s", tls.key, strerror(errno));
 		goto out;
 	}
-	if (js_program_search("openssl", search, program) != 0) {
+	if (js_program_search("openssl", work->search, program) != 0) {
 		status = js_error_set(error, JOBSTACK_EFILE,
 				      "the program openssl, which makes the server's certificate, is not found: install "
 				      "the package openssl");
 		goto out;
 	}
-	js_log(log, JOBSTACK_LOG_DEBUG, "making %s for %s", ca ? "a CA and a server certificate" : "a server certificate",
-	       names.data);
-	status = make_missing(&m, &tls, ca, names.data, who);
+	js_log(work->log, JOBSTACK_LOG_DEBUG, "making %s for %s",
+	       ca ? "a CA and a server certificate" : "a server certificate", names.data);
+	status = make_missing(&m, &tls, ca, names.data);
 out:
 	js_buf_free(&had);
 	js_buf_free(&names);

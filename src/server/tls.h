@@ -17,8 +17,7 @@ struct js_tls {
 void js_tls_paths(const struct js_layout *layout, struct js_tls *tls);
 
 /* Sees that there is a CA, and a server certificate from it for this host's names and for NET's; makes what is missing.
- * The server's key is WHO's, the CA's is ours.  SEARCH is where openssl is looked for. */
-int js_tls_prepare(const struct js_layout *layout, const struct js_net *net, const struct js_who *who, const char *search,
-		   char *const *env, const struct js_log *log, const volatile int *stop, struct jobstack_error *error);
+ * The server's key is its user's, the CA's is ours. */
+int js_tls_prepare(const struct js_work *work, const struct js_net *net, struct jobstack_error *error);
 
 #endif

@@ -68,7 +68,7 @@ unsigned js_slurm_cpus(void)
 	unsigned cpus = 0;
 
 	/* the mask must be as large as the kernel's, which only trying tells */
-	for (int n = 1024; n <= 1024 * 1024 && cpus == 0; n *= 2) {
+	for (size_t n = 1024; n <= 1024 * 1024 && cpus == 0; n *= 2) {
 		size_t size = CPU_ALLOC_SIZE(n);
 		cpu_set_t *set = CPU_ALLOC(n);
 

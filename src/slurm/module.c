@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * The Slurm module: the only file that sees libslurm.  It is built against the site's own Slurm (22.05 to 26.05), and
- * opened at run time by slurm.c, in a child process.  Promise: only the table at the end is exported.
+ * opened at run time by query.c, in a child process.  Promise: only the table at the end is exported.
  */
-#include "slurm/slurm.h"
+#include "slurm/query.h"
 
 #include <errno.h>
 #include <slurm/slurm.h>
@@ -128,7 +128,7 @@ static void fill(struct js_slurm_job *out, const slurm_job_info_t *record)
 	if ((base == JOB_RUNNING || base == JOB_SUSPENDED) && record->time_limit == INFINITE)
 		out->end_us = -1;
 	out->exit_code = -1;
-	if ((ended(base) || base == JOB_NODE_FAIL) && record->exit_code != NO_VAL) {
+	if ((out->terminal || base == JOB_NODE_FAIL) && record->exit_code != NO_VAL) {
 		out->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 		out->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	}
@@ -161,4 +161,4 @@ static int ask(uint32_t job_id, struct js_slurm_job *out, char *error, size_t er
 
 extern const struct js_slurm_ops jobstack_slurm_ops;
 __attribute__((visibility("default"))) const struct js_slurm_ops jobstack_slurm_ops = {
-	JS_SLURM_ABI, sizeof(struct js_slurm_job), SLURM_VERSION, ask};
+	JS_SLURM_ABI, sizeof(struct js_slurm_job), SLURM_VERSION_NUMBER, ask};

@@ -5,8 +5,8 @@
  * where it finds no configuration: so each question is asked in a child process with a time limit, and whatever libslurm
  * does there, this process gets an answer or an error.
  */
-#ifndef JS_SLURM_SLURM_H
-#define JS_SLURM_SLURM_H
+#ifndef JS_SLURM_QUERY_H
+#define JS_SLURM_QUERY_H
 
 #include "base/buf.h"
 #include "jobstack/jobstack.h"
@@ -34,7 +34,7 @@ struct js_slurm_job {
 struct js_slurm_ops {
 	unsigned abi;
 	unsigned job_size;   /* sizeof(struct js_slurm_job) */
-	const char *version; /* of the Slurm it was built with */
+	uint32_t slurm_version; /* SLURM_VERSION_NUMBER of what it was built with: 0x180b05 is 24.11.5 */
 	int (*job)(uint32_t job_id, struct js_slurm_job *out, char *error, size_t error_size);
 };
 

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Parsing what jobstack-worker was asked for.  Promise: a value that is not one is refused before anything begins.
+ */
+#define _GNU_SOURCE
+#include "worker/config.h"
+
+#include "base/error.h"
+#include "base/num.h"
+#include "run/worker_options.h"
+
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_GRACE_US INT64_C(5000000)
+#define DEFAULT_IDLE_US INT64_C(60000000)
+
+static int bad(struct jobstack_error *error, const char *option, const char *what, const char *arg)
+{
+	return js_error_set(error, JOBSTACK_EUSAGE, "--%s takes %s, not \"%s\": see --help", option, what, arg);
+}
+
+/* 1,5-7 into bits. */
+static int parse_codes(unsigned char bits[32], const char *text)
+{
+	char copy[256], *rest = copy, *item, *dash;
+	uint64_t low, high;
+
+	if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy))
+		return -1;
+	while ((item = strsep(&rest, ",")) != NULL) {
+		dash = strchr(item, '-');
+		if (dash != NULL)
+			*dash++ = '\0';
+		if (js_num_u64(item, 1, 255, &low) != 0 || js_num_u64(dash != NULL ? dash : item, low, 255, &high) != 0)
+			return -1;
+		for (uint64_t code = low; code <= high; code++)
+			bits[code / 8] |= (unsigned char)(1u << code % 8);
+	}
+	return 0;
+}
+
+int config_is_fatal(const struct config *config, int exit_code)
+{
+	return exit_code > 0 && exit_code < 256 && (config->fatal[exit_code / 8] & 1u << exit_code % 8) != 0;
+}
+
+static int set_duration(const char *option, const char *arg, int64_t least_us, int64_t *to, struct jobstack_error *error)
+{
+	if (js_num_duration(arg, to) != 0 || *to < least_us)
+		return bad(error, option, least_us > 0 ? "a duration of at least 1 s, such as 90, 15m or 1:30:00"
+						       : "a duration such as 90, 15m or 1:30:00", arg);
+	return 0;
+}
+
+static int set_number(const char *option, const char *arg, uint64_t high, uint64_t *to, struct jobstack_error *error)
+{
+	char what[64];
+
+	(void)snprintf(what, sizeof(what), "a whole number from 1 to %llu", (unsigned long long)high);
+	return js_num_u64(arg, 1, high, to) == 0 ? 0 : bad(error, option, what, arg);
+}
+
+static int set_template(struct config *c, struct js_template **to, const char *arg, struct jobstack_error *error)
+{
+	js_template_free(*to);
+	*to = NULL;
+	return js_template_string(to, arg, c->replace, error);
+}
+
+struct later {
+	const char *output, *error, *creates; /* templates: parsed when -I is known */
+};
+
+static int take(struct config *c, struct later *later, int key, const char *arg, struct jobstack_error *error)
+{
+	uint64_t n;
+	int status = 0;
+
+	switch (key) {
+	case 's': c->stack = arg; break;
+	case 'q': c->quiet = 1; break;
+	case 'v': c->verbose = 1; break;
+	case 'I': c->replace = arg; break;
+	case JS_WORKER_DEFAULTS_FILE: c->defaults_file = arg; break;
+	case JS_WORKER_SLOTS:
+		status = set_number("slots", arg, SLOTS_MAX, &n, error);
+		c->slots = status == 0 ? (unsigned)n : 0;
+		break;
+	case JS_WORKER_LEASE: status = set_duration("lease", arg, 1000000, &c->lease_us, error); break;
+	case JS_WORKER_TIMEOUT: status = set_duration("timeout", arg, 1, &c->timeout_us, error); break;
+	case JS_WORKER_GRACE: status = set_duration("grace", arg, 0, &c->grace_us, error); break;
+	case JS_WORKER_IDLE_TIMEOUT: status = set_duration("idle-timeout", arg, 0, &c->idle_us, error); break;
+	case JS_WORKER_BATCH: status = set_number("batch", arg, JOBSTACK_POP_MAX, &c->batch, error); break;
+	case JS_WORKER_MAX_ENTRIES: status = set_number("max-entries", arg, INT64_MAX, &c->max_entries, error); break;
+	case JS_WORKER_CHDIR: c->chdir = arg; break;
+	case JS_WORKER_LOG_DIR: c->log_dir = arg; break;
+	case JS_WORKER_OUTPUT: later->output = arg; break;
+	case JS_WORKER_ERROR: later->error = arg; break;
+	case JS_WORKER_CREATES: later->creates = arg; break;
+	case JS_WORKER_FATAL_EXIT:
+		if (parse_codes(c->fatal, arg) != 0)
+			status = bad(error, "fatal-exit", "exit codes from 1 to 255 such as 1,5-7", arg);
+		break;
+	case JS_WORKER_ON_LEASE_LOSS:
+		if (strcmp(arg, "stop") != 0 && strcmp(arg, "finish") != 0)
+			status = bad(error, "on-lease-loss", "stop or finish", arg);
+		c->finish_on_loss = strcmp(arg, "finish") == 0;
+		break;
+	case JS_WORKER_SHELL: c->shell = 1; break;
+	case JS_WORKER_DRY_RUN: c->dry_run = 1; break;
+	case JS_WORKER_STRICT: c->strict = 1; break;
+	default: status = js_error_set(error, JOBSTACK_EBUG, "an option without a meaning");
+	}
+	return status;
+}
+
+static int parse_templates(struct config *c, const struct later *later, struct jobstack_error *error)
+{
+	int status;
+
+	if (c->words == 0)
+		return js_error_set(error, JOBSTACK_EUSAGE, "there is no command to run: jobstack-worker [OPTIONS] -- CMD {}: see --help");
+	status = c->shell ? js_template_shell(&c->template, c->command, c->words, c->replace, error)
+			  : js_template_command(&c->template, c->command, c->words, c->replace, error);
+	c->output_dash = later->output != NULL && strcmp(later->output, "-") == 0;
+	if (status == 0 && later->output != NULL && !c->output_dash)
+		status = set_template(c, &c->output, later->output, error);
+	if (status == 0 && later->error != NULL)
+		status = set_template(c, &c->error, later->error, error);
+	if (status == 0 && later->creates != NULL)
+		status = set_template(c, &c->creates, later->creates, error);
+	if (status == 0 && ((c->output != NULL && !js_template_varies(c->output)) ||
+			    (c->error != NULL && !js_template_varies(c->error))))
+		status = js_error_set(error, JOBSTACK_EUSAGE,
+				      "--output and --error need a placeholder such as {#}: all entries would write to one file");
+	return status;
+}
+
+int config_parse(struct config *c, int argc, char **argv, char **text, struct jobstack_error *error)
+{
+	const char *stack = getenv("JOBSTACK_STACK"), *arg;
+	struct later later = {NULL, NULL, NULL};
+	struct js_buf help = {0};
+	int key, status = 0;
+
+	memset(c, 0, sizeof(*c));
+	*text = NULL;
+	c->stack = stack != NULL && *stack != '\0' ? stack : "default";
+	c->log_dir = "jobstack-logs";
+	c->grace_us = DEFAULT_GRACE_US;
+	c->idle_us = DEFAULT_IDLE_US;
+	optind = 0;
+	while (status == 0 && (key = js_opt_next(&js_worker_opts, argc, argv, &arg, error)) != -1) {
+		if (key == '?')
+			return JOBSTACK_EUSAGE;
+		if (key == JS_WORKER_HELP || key == JS_WORKER_VERSION) {
+			if (key == JS_WORKER_HELP)
+				js_opt_help(&js_worker_opts, &help);
+			else
+				js_buf_printf(&help, "jobstack-worker %s (schema %u)\n", jobstack_version(),
+					      jobstack_schema_version());
+			*text = help.data;
+			return 1;
+		}
+		status = take(c, &later, key, arg, error);
+	}
+	c->command = argv + optind;
+	c->words = (size_t)(argc - optind);
+	return status == 0 ? parse_templates(c, &later, error) : status;
+}
+
+void config_free(struct config *c)
+{
+	js_template_free(c->template);
+	js_template_free(c->output);
+	js_template_free(c->error);
+	js_template_free(c->creates);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What jobstack-worker was asked for.
+ */
+#ifndef JS_WORKER_CONFIG_H
+#define JS_WORKER_CONFIG_H
+
+#include "jobstack/jobstack.h"
+#include "run/template.h"
+
+#define SLOTS_MAX 256
+
+struct config {
+	const char *stack, *defaults_file, *chdir, *log_dir;
+	char **command;
+	size_t words;
+	struct js_template *template, *output, *error, *creates; /* the last three may be NULL */
+	int output_dash;   /* --output -: to our own output */
+	unsigned slots;	   /* 0: by Slurm and the CPU mask */
+	int64_t lease_us, timeout_us, grace_us, idle_us; /* 0: the default; timeout: none */
+	uint64_t batch, max_entries; /* 0: not limited */
+	unsigned char fatal[32];     /* a bit an exit code */
+	int finish_on_loss, shell, dry_run, strict, quiet, verbose;
+	const char *replace;
+};
+
+/* Parses the arguments.  0: go on; 1: nothing to do, *TEXT (to be freed) is to be printed; negative: ERROR.  Free with
+ * config_free. */
+int config_parse(struct config *config, int argc, char **argv, char **text, struct jobstack_error *error);
+void config_free(struct config *config);
+
+int config_is_fatal(const struct config *config, int exit_code);
+
+#endif

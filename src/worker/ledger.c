@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The ledger: claims ahead, writes outcomes in batches, beats the heart, decides when there is nothing left to do.
+ * Promises: outcomes and the next claim go in one transaction; a step whose fate is unknown is repeated as it was until it
+ * is known, or the lease is over; what was claimed and not started goes back as soon as it is clear that it will wait.
+ */
+#define _GNU_SOURCE
+#include "worker/ledger.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define AHEAD_US 1e6			     /* claim about so much slot time ahead */
+#define FLUSH_US (JS_SECOND_US / 2)	     /* an outcome waits at most so long for company */
+#define LONG_US (JS_SECOND_US / 5)	     /* longer commands: each outcome is sent at once */
+#define STUCK_US (5 * JS_SECOND_US)	     /* no start and no end for so long: what waits goes to others */
+#define DRY_MIN_US (JS_SECOND_US / 10)
+#define DRY_MAX_US (2 * JS_SECOND_US)
+#define LOOK_US JS_SECOND_US
+#define REST_US (30 * JS_SECOND_US)	     /* nothing to say for so long: let the connection go */
+
+static uint64_t jitter(struct ledger *l, uint64_t below)
+{
+	l->jitter ^= l->jitter << 13;
+	l->jitter ^= l->jitter >> 7;
+	l->jitter ^= l->jitter << 17;
+	return below == 0 ? 0 : l->jitter % below;
+}
+
+/* What the next step carries, taken from the mailbox under its lock. */
+struct step {
+	struct result *results;
+	struct jobstack_outcome *outcomes;
+	size_t n, k;
+	struct jobstack_running running[SLOTS_MAX];
+	size_t running_n;
+	int beat;
+};
+
+/* How many entries to claim now: about a second of slot time in line, what is left shared among the workers, and no more
+ * than was asked for. */
+static size_t wanted(struct ledger *l, int64_t now)
+{
+	const struct mailbox *box = l->box;
+	double ahead = box->mean_us > 0 ? AHEAD_US * (double)box->slots_n / box->mean_us : (double)box->slots_n;
+	uint64_t free_slots = box->slots_n - box->running, most = JOBSTACK_POP_MAX, want;
+
+	if (box->leaving != STAY || now < l->dry_until_us)
+		return 0;
+	if (l->config->batch != 0 && most > l->config->batch)
+		most = l->config->batch;
+	if (l->looked_us != 0 && l->idle.workers > 1) { /* guided self-scheduling: the less is left, the less at once */
+		uint64_t share = l->idle.ready / (2 * l->idle.workers);
+
+		most = share < 1 ? 1 : share < most ? share : most;
+	}
+	want = ahead < 1 ? 1 : ahead > 4 * JOBSTACK_POP_MAX ? 4 * JOBSTACK_POP_MAX : (uint64_t)ahead;
+	if (box->mean_us >= AHEAD_US || box->finished == 0) /* long ones: only what can start now */
+		want = free_slots;
+	else if (want < free_slots)
+		want = free_slots;
+	if (box->queued >= want || (box->queued > want / 2 && free_slots <= box->queued))
+		return 0;
+	want -= box->queued;
+	if (l->config->max_entries != 0 && want > l->config->max_entries - l->claimed)
+		want = l->config->max_entries - l->claimed;
+	return (size_t)(want < most ? want : most);
+}
+
+static int64_t beat_at(const struct ledger *l)
+{
+	int64_t third = jobstack_worker_lease_us(l->worker) / 3;
+
+	return l->last_us + third - third / 8;
+}
+
+/* Decides, with the lock held, whether a step is due; 0 and *UNTIL if not. */
+static int due(struct ledger *l, struct step *s, int64_t *until)
+{
+	struct mailbox *box = l->box;
+	int64_t now = jobstack_now_us(), flush_at;
+
+	s->k = wanted(l, now);
+	s->beat = now >= beat_at(l);
+	*until = beat_at(l);
+	if (s->k > 0 || s->beat)
+		return 1;
+	if (box->leaving == STAY && l->dry_until_us > now && l->dry_until_us < *until)
+		*until = l->dry_until_us;
+	if (box->queued > 0 && box->progress_us + STUCK_US < *until)
+		*until = box->progress_us + STUCK_US > now ? box->progress_us + STUCK_US : now + 1000;
+	if (box->results_n == 0)
+		return 0;
+	flush_at = box->oldest_us + (box->mean_us < LONG_US ? FLUSH_US : 0);
+	if (box->results_n >= JOBSTACK_POP_MAX || box->leaving != STAY || now >= flush_at ||
+	    (box->queued == 0 && box->running == 0))
+		return 1;
+	if (flush_at < *until)
+		*until = flush_at;
+	return 0;
+}
+
+/* Moves the outcomes out of the mailbox. */
+static int take_results(struct ledger *l, struct step *s)
+{
+	struct mailbox *box = l->box;
+
+	s->outcomes = box->results_n == 0 ? NULL : calloc(box->results_n, sizeof(*s->outcomes));
+	if (box->results_n > 0 && s->outcomes == NULL)
+		return -1;
+	s->results = box->results;
+	s->n = box->results_n;
+	box->results = NULL;
+	box->results_n = box->results_room = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		s->outcomes[i] = s->results[i].outcome;
+		s->outcomes[i].reason = s->results[i].reason[0] == '\0' ? NULL : s->results[i].reason;
+		s->outcomes[i].log = s->results[i].log;
+	}
+	s->running_n = 0;
+	for (size_t i = 0; i < box->slots_n; i++)
+		if (box->slots[i].entry != 0)
+			s->running[s->running_n++] = box->slots[i];
+	return 0;
+}
+
+static void step_free(struct step *s)
+{
+	result_free(s->results, s->n);
+	free(s->outcomes);
+	s->results = NULL;
+	s->outcomes = NULL;
+	s->n = 0;
+}
+
+/* Names that are relative belong to the directory they were pushed from. */
+static int elsewhere(struct ledger *l, const char *cwd)
+{
+	struct stat a, b;
+	char why[1000];
+
+	if (cwd == NULL || l->config->chdir != NULL || strcmp(cwd, l->cwd) == 0)
+		return 0;
+	if (stat(cwd, &a) == 0 && stat(".", &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+		return 0;
+	(void)snprintf(why, sizeof(why),
+		       "the stack \"%s\" has relative names, which belong to %.400s, but this worker is in %.300s: start it there, or "
+		       "with --chdir",
+		       l->config->stack, cwd, l->cwd);
+	(void)pthread_mutex_lock(&l->box->lock);
+	mailbox_leave(l->box, LEAVE_ELSEWHERE, why);
+	mailbox_give_back(l->box);
+	(void)pthread_mutex_unlock(&l->box->lock);
+	return 1;
+}
+
+/* Hands the claimed entries to the supervisor. */
+static void deliver(struct ledger *l, struct jobstack_batch *batch)
+{
+	struct parcel *p = calloc(1, sizeof(*p));
+	struct mailbox *box = l->box;
+
+	if (p == NULL) {
+		jobstack_batch_free(batch); /* they go back at the end */
+		return;
+	}
+	p->batch = *batch;
+	p->left = batch->count;
+	l->claimed += batch->count;
+	(void)pthread_mutex_lock(&box->lock);
+	if (box->first == NULL)
+		box->first = p;
+	else
+		box->last->next = p;
+	box->last = p;
+	box->queued += batch->count;
+	box->progress_us = jobstack_now_us();
+	if (box->leaving != STAY)
+		mailbox_give_back(box);
+	mailbox_wake_supervisor(box);
+	(void)pthread_mutex_unlock(&box->lock);
+}
+
+/* After a claim that brought nothing, wait longer each time, and never in step with the others. */
+static void note_dry(struct ledger *l, int dry)
+{
+	int64_t now = jobstack_now_us();
+
+	if (!dry) {
+		l->dry_until_us = l->dry_wait_us = l->idle_since_us = 0;
+		return;
+	}
+	l->dry_wait_us = l->dry_wait_us == 0 ? DRY_MIN_US : 2 * l->dry_wait_us < DRY_MAX_US ? 2 * l->dry_wait_us : DRY_MAX_US;
+	l->dry_until_us = now + l->dry_wait_us / 2 + (int64_t)jitter(l, (uint64_t)l->dry_wait_us);
+}
+
+static void leave(struct ledger *l, enum leaving leaving, const char *why)
+{
+	(void)pthread_mutex_lock(&l->box->lock);
+	mailbox_leave(l->box, leaving, why);
+	(void)pthread_mutex_unlock(&l->box->lock);
+}
+
+/* Does the step, again and again until its fate is known or the lease is over.  0, 1 fenced, or negative. */
+static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report *report)
+{
+	struct jobstack_batch batch = {0, 0, NULL, NULL};
+	int status;
+
+	for (;;) {
+		memset(&l->error, 0, sizeof(l->error));
+		status = jobstack_step(l->worker, s->outcomes, s->n, s->k, s->running, s->running_n, &batch, report, &l->error);
+		if (status != JOBSTACK_ENODB || jobstack_now_us() >= jobstack_worker_deadline_us(l->worker))
+			break;
+		js_clock_nap(JS_SECOND_US / 4, NULL);
+	}
+	if (status != 0)
+		return status;
+	l->last_us = jobstack_now_us();
+	(void)pthread_mutex_lock(&l->box->lock);
+	l->box->deadline_us = jobstack_worker_deadline_us(l->worker);
+	(void)pthread_mutex_unlock(&l->box->lock);
+	for (size_t i = 0; i < s->n; i++)
+		l->claimed -= s->outcomes[i].verdict == JOBSTACK_UNSTARTED;
+	if (s->k > 0)
+		note_dry(l, batch.count == 0);
+	if (batch.count > 0)
+		deliver(l, &batch);
+	else
+		jobstack_batch_free(&batch);
+	return 0;
+}
+
+/* Looks at the whole stack: for the share of a claim, and for whether to stay. */
+static int look(struct ledger *l)
+{
+	int status = jobstack_worker_idle(l->worker, &l->idle, &l->error);
+
+	l->looked_us = jobstack_now_us();
+	if (status == 0 && l->idle.waiting > 0 && l->idle.next_due_us == 0) {
+		status = jobstack_promote(l->worker, &l->error);
+		l->dry_until_us = 0;
+	}
+	if (status == JOBSTACK_ENODB) { /* it is no step: the next one will tell */
+		memset(&l->error, 0, sizeof(l->error));
+		return 0;
+	}
+	return status;
+}
+
+/* Nothing runs and nothing came: go, or stay? */
+static void consider_leaving(struct ledger *l)
+{
+	const struct jobstack_idle *i = &l->idle;
+	int64_t now = jobstack_now_us();
+
+	if (l->idle_since_us == 0)
+		l->idle_since_us = now;
+	if (i->state == JOBSTACK_CANCELLED || i->state == JOBSTACK_DROPPING)
+		leave(l, LEAVE_FINISHED, "the stack is cancelled");
+	else if (i->ready + i->waiting + i->held + i->running + i->pushers == 0)
+		leave(l, LEAVE_FINISHED, "nothing is left");
+	else if (i->waiting > 0 && i->eldest && i->state == JOBSTACK_OPEN)
+		return; /* somebody must be there when a retry is due */
+	else if (now - l->idle_since_us >= l->config->idle_us)
+		leave(l, LEAVE_IDLE,
+		      i->state == JOBSTACK_PAUSED ? "the stack is paused (`jobstack resume` goes on)" : "nothing came for the idle time");
+}
+
+/* One round: a step and, now and then or with nothing to do, a look at the whole stack. */
+static int round_of(struct ledger *l, struct step *s)
+{
+	struct jobstack_step_report report = {JOBSTACK_OPEN, 0, NULL};
+	int64_t now = jobstack_now_us();
+	int status = do_step(l, s, &report), idle;
+
+	if (status != 0 || elsewhere(l, report.cwd))
+		return status;
+	if (report.due)
+		l->looked_us = 0;
+	(void)pthread_mutex_lock(&l->box->lock);
+	idle = l->box->queued == 0 && l->box->running == 0 && l->box->results_n == 0;
+	(void)pthread_mutex_unlock(&l->box->lock);
+	if (now - l->looked_us >= LOOK_US || (idle && l->dry_until_us != 0))
+		status = look(l);
+	if (status == 0 && idle && l->config->max_entries != 0 && l->claimed >= l->config->max_entries)
+		leave(l, LEAVE_ENOUGH, "--max-entries is reached");
+	else if (status == 0 && idle && l->dry_until_us != 0)
+		consider_leaving(l);
+	return status;
+}
+
+/* Waits, with the lock held, until UNTIL or a wake. */
+static void wait_until(struct ledger *l, int64_t until)
+{
+	struct timespec t = {.tv_sec = until / JS_SECOND_US, .tv_nsec = until % JS_SECOND_US * 1000};
+
+	if (until - jobstack_now_us() > REST_US)
+		jobstack_rest(l->handle);
+	(void)pthread_cond_timedwait(&l->box->wake, &l->box->lock, &t);
+}
+
+/* What goes back early: entries in line behind commands that turn out long. */
+static void give_back_stuck(struct ledger *l)
+{
+	struct mailbox *box = l->box;
+
+	if (box->queued > 0 && box->running >= box->slots_n && jobstack_now_us() - box->progress_us >= STUCK_US) {
+		box->mean_us = box->mean_us > STUCK_US ? box->mean_us : STUCK_US;
+		mailbox_give_back(box);
+	}
+}
+
+/* The loop, until it is time to go and everything that ran has ended. */
+static int work(struct ledger *l)
+{
+	struct step s = {.results = NULL};
+	struct mailbox *box = l->box;
+	int status = 0, stepping, over;
+	int64_t until;
+
+	while (status == 0) {
+		(void)pthread_mutex_lock(&box->lock);
+		give_back_stuck(l);
+		over = box->leaving != STAY && box->queued == 0 && box->running == 0;
+		stepping = !over && due(l, &s, &until);
+		if (!over && !stepping)
+			wait_until(l, until);
+		else if (stepping && take_results(l, &s) != 0)
+			stepping = 0;
+		(void)pthread_mutex_unlock(&box->lock);
+		if (over)
+			break;
+		if (!stepping)
+			continue;
+		status = round_of(l, &s);
+		step_free(&s);
+	}
+	return status;
+}
+
+/* Ends the row, with the last outcomes. */
+static int finish(struct ledger *l)
+{
+	struct step s = {.results = NULL};
+	int status;
+
+	(void)pthread_mutex_lock(&l->box->lock);
+	status = take_results(l, &s);
+	(void)pthread_mutex_unlock(&l->box->lock);
+	while (status == 0) {
+		memset(&l->error, 0, sizeof(l->error));
+		status = jobstack_worker_end(l->worker, s.outcomes, s.n, l->box->why, &l->error);
+		if (status != JOBSTACK_ENODB || jobstack_now_us() >= jobstack_worker_deadline_us(l->worker))
+			break;
+		status = 0;
+		js_clock_nap(JS_SECOND_US / 4, NULL);
+	}
+	step_free(&s);
+	return status;
+}
+
+void *ledger_main(void *arg)
+{
+	struct ledger *l = arg;
+	struct step first = {.results = NULL};
+	int status;
+
+	l->jitter = jobstack_worker_id(l->worker) * 2654435761u + 88172645463325252u;
+	l->last_us = jobstack_now_us();
+	status = round_of(l, &first); /* a beat before the first claim: is this the right place? */
+	l->looked_us = 0;
+	if (status == 0)
+		status = work(l);
+	if (status == 0)
+		status = finish(l);
+	if (status == JOBSTACK_NOTHING)
+		leave(l, LEAVE_FENCED, "the lease was lost: others have this worker's entries now");
+	else if (status != 0)
+		leave(l, LEAVE_DATABASE, l->error.text);
+	(void)pthread_mutex_lock(&l->box->lock);
+	l->box->ended = 1;
+	mailbox_wake_supervisor(l->box);
+	(void)pthread_mutex_unlock(&l->box->lock);
+	return NULL;
+}

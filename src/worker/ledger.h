@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The ledger thread: all of the worker that talks to the database.  It never waits for a command.
+ */
+#ifndef JS_WORKER_LEDGER_H
+#define JS_WORKER_LEDGER_H
+
+#include "worker/config.h"
+#include "worker/mailbox.h"
+
+struct ledger {
+	const struct config *config;
+	struct mailbox *box;
+	struct jobstack *handle;
+	struct jobstack_worker *worker;
+	const char *cwd; /* the directory that the commands run in */
+	struct jobstack_error error;
+	/* its own */
+	uint64_t claimed;	/* entries taken so far */
+	int64_t last_us;	/* the last step that succeeded */
+	int64_t dry_until_us;	/* no claim before: there was nothing */
+	int64_t dry_wait_us;
+	int64_t idle_since_us;	/* nothing to run and nothing to claim; 0: busy */
+	int64_t looked_us;	/* idle information */
+	struct jobstack_idle idle;
+	uint64_t jitter;
+};
+
+/* The thread's function; takes a struct ledger, which is its own until it has ended.  At its end the worker's row is ended
+ * too, if the database could be told. */
+void *ledger_main(void *ledger);
+
+#endif

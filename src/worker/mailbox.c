@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The mailbox.  Promise: an entry that came in leaves as exactly one outcome.
+ */
+#define _GNU_SOURCE
+#include "worker/mailbox.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+int mailbox_begin(struct mailbox *box, size_t slots, struct jobstack_error *error)
+{
+	pthread_condattr_t attr;
+
+	memset(box, 0, sizeof(*box));
+	box->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	box->slots = calloc(slots, sizeof(*box->slots));
+	box->slots_n = slots;
+	if (box->event < 0 || box->slots == NULL || pthread_mutex_init(&box->lock, NULL) != 0 ||
+	    pthread_condattr_init(&attr) != 0)
+		return js_error_set(error, JOBSTACK_EBUG, "the worker's threads can't be prepared: %s", strerror(errno));
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	if (pthread_cond_init(&box->wake, &attr) != 0)
+		return js_error_memory(error);
+	(void)pthread_condattr_destroy(&attr);
+	return 0;
+}
+
+void result_free(struct result *results, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(results[i].log);
+	free(results);
+}
+
+static void parcel_free(struct parcel *parcel)
+{
+	jobstack_batch_free(&parcel->batch);
+	free(parcel);
+}
+
+void mailbox_end(struct mailbox *box)
+{
+	while (box->first != NULL) {
+		struct parcel *parcel = box->first;
+
+		box->first = parcel->next;
+		parcel_free(parcel);
+	}
+	result_free(box->results, box->results_n);
+	free(box->slots);
+	(void)close(box->event);
+	(void)pthread_cond_destroy(&box->wake);
+	(void)pthread_mutex_destroy(&box->lock);
+}
+
+void mailbox_wake_ledger(struct mailbox *box)
+{
+	(void)pthread_cond_signal(&box->wake);
+}
+
+void mailbox_wake_supervisor(struct mailbox *box)
+{
+	uint64_t one = 1;
+
+	if (write(box->event, &one, sizeof(one)) < 0)
+		return; /* the counter is full: it is awake */
+}
+
+void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why)
+{
+	if (box->leaving == STAY || (leaving == LEAVE_FENCED && box->leaving < LEAVE_FENCED)) {
+		box->leaving = leaving;
+		(void)snprintf(box->why, sizeof(box->why), "%s", why);
+	}
+	mailbox_wake_ledger(box);
+	mailbox_wake_supervisor(box);
+}
+
+struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **out)
+{
+	for (struct parcel *p = box->first; p != NULL; p = p->next)
+		if (p->started < p->batch.count) {
+			*out = p;
+			box->queued--;
+			box->running++;
+			return &p->batch.entries[p->started++];
+		}
+	return NULL;
+}
+
+void mailbox_untake(struct mailbox *box, struct parcel *parcel)
+{
+	parcel->started--;
+	box->queued++;
+	box->running--;
+}
+
+static void drop_parcel(struct mailbox *box, struct parcel *parcel)
+{
+	struct parcel **at = &box->first;
+
+	box->last = NULL;
+	while (*at != NULL) {
+		if (*at == parcel)
+			*at = parcel->next;
+		else {
+			box->last = *at;
+			at = &(*at)->next;
+		}
+	}
+	parcel_free(parcel);
+}
+
+int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobstack_outcome *outcome, const char *log)
+{
+	struct result *r;
+
+	if (box->results_n == box->results_room) {
+		size_t room = box->results_room == 0 ? 64 : 2 * box->results_room;
+
+		r = realloc(box->results, room * sizeof(*r));
+		if (r == NULL)
+			return -1;
+		box->results = r;
+		box->results_room = room;
+	}
+	if (box->results_n == 0)
+		box->oldest_us = jobstack_now_us();
+	r = &box->results[box->results_n++];
+	r->outcome = *outcome;
+	(void)snprintf(r->reason, sizeof(r->reason), "%s", outcome->reason == NULL ? "" : outcome->reason);
+	r->log = log == NULL ? NULL : strdup(log);
+	if (--parcel->left == 0)
+		drop_parcel(box, parcel);
+	return 0;
+}
+
+void mailbox_give_back(struct mailbox *box)
+{
+	struct jobstack_outcome back = JOBSTACK_OUTCOME_INIT;
+	struct jobstack_entry *entry;
+	struct parcel *parcel;
+
+	back.verdict = JOBSTACK_UNSTARTED;
+	while ((entry = mailbox_take(box, &parcel)) != NULL) {
+		back.entry = entry->entry;
+		back.attempt = entry->attempt;
+		box->running--;
+		if (mailbox_post(box, parcel, &back, NULL) != 0)
+			break; /* the worker's end gives it back */
+	}
+	mailbox_wake_ledger(box);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The mailbox: all that the worker's two threads share.  The ledger puts entries in and takes outcomes out, the supervisor
+ * the other way round; each is woken when there is something for it.  Everything below is read and written with the lock.
+ */
+#ifndef JS_WORKER_MAILBOX_H
+#define JS_WORKER_MAILBOX_H
+
+#include "jobstack/jobstack.h"
+
+#include <pthread.h>
+#include <stdint.h>
+
+#define REASON_MAX 256
+
+/* A batch on its way through the slots; freed when all of its entries have an outcome. */
+struct parcel {
+	struct parcel *next;
+	struct jobstack_batch batch;
+	size_t started, left;
+};
+
+/* An outcome with the memory of its texts. */
+struct result {
+	struct jobstack_outcome outcome;
+	char reason[REASON_MAX];
+	char *log; /* or NULL */
+};
+
+/* Why the worker goes; the first reason stays. */
+enum leaving { STAY, LEAVE_FINISHED, LEAVE_IDLE, LEAVE_ENOUGH, LEAVE_SIGNAL, LEAVE_COMMAND, LEAVE_OUTPUT, LEAVE_BREAKER,
+	       LEAVE_ELSEWHERE, LEAVE_FENCED, LEAVE_DATABASE };
+
+struct mailbox {
+	pthread_mutex_t lock;
+	pthread_cond_t wake; /* the ledger's, by the monotonic clock */
+	int event;	     /* the supervisor's eventfd */
+	struct parcel *first, *last; /* entries to start; a parcel stays until its last outcome */
+	size_t queued, running;
+	struct result *results; /* outcomes to be written */
+	size_t results_n, results_room;
+	int64_t oldest_us;	/* the moment of the first of them */
+	struct jobstack_running *slots; /* what runs, one a slot; entry 0: nothing */
+	size_t slots_n;
+	enum leaving leaving;
+	char why[1000];
+	int64_t deadline_us; /* the lease's end */
+	int64_t progress_us; /* the last start or end of a command */
+	int ended;	     /* the ledger has no more to say */
+	/* for the batch size and the summary */
+	uint64_t finished, done, failed, interrupted;
+	double mean_us; /* a command's duration, the recent ones counting more; 0: none yet */
+};
+
+int mailbox_begin(struct mailbox *box, size_t slots, struct jobstack_error *error);
+void mailbox_end(struct mailbox *box);
+
+/* With the lock held: */
+void mailbox_wake_ledger(struct mailbox *box);
+void mailbox_wake_supervisor(struct mailbox *box);
+/* Sets the reason to leave, with words (may be ""), and wakes both. */
+void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why);
+/* The next entry to start, or NULL; it counts as running from now on. */
+struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **parcel);
+/* Puts an entry back at the head of the line. */
+void mailbox_untake(struct mailbox *box, struct parcel *parcel);
+/* Posts the outcome of an entry of PARCEL, which may be freed by it.  LOG is copied.  -1 without memory. */
+int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobstack_outcome *outcome, const char *log);
+/* Posts everything that has not been started as JOBSTACK_UNSTARTED. */
+void mailbox_give_back(struct mailbox *box);
+
+void result_free(struct result *results, size_t n);
+
+#endif

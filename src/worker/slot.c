@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * One slot.  Promises: a command that was never executed charges nobody; output is kept whole before the outcome counts; a
+ * place for output that can't be written is the worker's fault, not the entry's.
+ */
+#define _GNU_SOURCE
+#include "worker/slot.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int slot_begin(struct slot *slot, uint32_t number, const char *dir, struct jobstack_error *error)
+{
+	extern char **environ;
+	int status;
+
+	memset(slot, 0, sizeof(*slot));
+	slot->number = number;
+	status = js_capture_new(&slot->capture, dir, error);
+	if (status == 0)
+		status = js_env_new(&slot->env, environ, error);
+	return status;
+}
+
+void slot_end(struct slot *slot)
+{
+	js_capture_free(slot->capture);
+	js_env_free(slot->env);
+	js_buf_free(&slot->out_path);
+	js_buf_free(&slot->err_path);
+}
+
+static struct js_template_values values_of(const struct slots *all, const struct slot *slot, const struct jobstack_entry *e)
+{
+	return (struct js_template_values){e->datapath, e->datapath_len, e->entry, e->attempt, slot->number, all->config->stack,
+					   all->worker};
+}
+
+static void begin_outcome(struct jobstack_outcome *o, const struct jobstack_entry *e)
+{
+	*o = (struct jobstack_outcome)JOBSTACK_OUTCOME_INIT;
+	o->entry = e->entry;
+	o->attempt = e->attempt;
+}
+
+/* Opens the file that a template names, or leaves the captured descriptor. */
+static int open_own(const struct js_template *template, const struct js_template_values *values, struct js_buf *path, int *fd,
+		    int *own, struct jobstack_error *error)
+{
+	int status;
+
+	js_buf_reset(path);
+	*own = -1;
+	if (template == NULL)
+		return 0;
+	status = js_template_text(template, values, path);
+	if (status == 0)
+		status = js_capture_open(path->data, own, error);
+	if (status == 0)
+		*fd = *own;
+	return status;
+}
+
+/* Whether the file that --creates names is there: 1, 0, or negative without memory. */
+static int created(const struct slots *all, const struct js_template_values *values)
+{
+	struct js_buf path = {0};
+	int there = js_template_text(all->config->creates, values, &path);
+
+	if (there == 0)
+		there = access(path.data, F_OK) == 0;
+	js_buf_free(&path);
+	return there;
+}
+
+enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack_entry *entry, struct jobstack_outcome *outcome,
+			   char reason[REASON_MAX], struct jobstack_error *error)
+{
+	struct js_template_values values = values_of(all, slot, entry);
+	int out = -1, err = -1, own_out = -1, own_err = -1;
+	char *const *argv, *const *envp;
+	pid_t pid;
+
+	begin_outcome(outcome, entry);
+	outcome->started_us = jobstack_now_us();
+	if (all->config->creates != NULL && created(all, &values) > 0) {
+		outcome->reason = "it was there already";
+		return SLOT_OUTCOME;
+	}
+	argv = js_template_argv(all->config->template, &values);
+	envp = js_env_for(slot->env, &values);
+	if (argv == NULL || envp == NULL)
+		return SLOT_LATER;
+	if (js_capture_begin(slot->capture, &out, &err, error) != 0 ||
+	    open_own(all->config->output, &values, &slot->out_path, &out, &own_out, error) != 0 ||
+	    open_own(all->config->error, &values, &slot->err_path, &err, &own_err, error) != 0) {
+		if (own_out >= 0)
+			(void)close(own_out);
+		return SLOT_BROKEN;
+	}
+	pid = js_spawn_start(all->spawn, all->program.len > 0 ? all->program.data : NULL, argv, envp, out, err);
+	if (own_out >= 0)
+		(void)close(own_out);
+	if (own_err >= 0)
+		(void)close(own_err);
+	if (pid == -E2BIG) {
+		outcome->verdict = JOBSTACK_FAILED;
+		(void)snprintf(reason, REASON_MAX, "not run: its arguments are too long");
+		outcome->reason = reason;
+		return SLOT_OUTCOME;
+	}
+	if (pid < 0 && js_spawn_is_command(-pid)) {
+		js_spawn_error(argv[0], -pid, error);
+		return SLOT_BROKEN;
+	}
+	if (pid < 0)
+		return SLOT_LATER;
+	slot->pid = pid;
+	slot->entry = entry;
+	slot->started_us = outcome->started_us;
+	slot->kill_at_us = 0;
+	slot->ending = ENDING_NOT;
+	return SLOT_RUNS;
+}
+
+/* What the end means. */
+static void judge(struct slots *all, const struct slot *slot, const struct js_reaped *r, int draining,
+		  struct jobstack_outcome *o, char reason[REASON_MAX])
+{
+	const struct config *c = all->config;
+
+	o->exit_code = r->exit_code;
+	o->signal = r->signal;
+	reason[0] = '\0';
+	if (slot->ending == ENDING_TIMEOUT) {
+		o->verdict = JOBSTACK_FAILED;
+		(void)snprintf(reason, REASON_MAX, "timeout after %.6g s", (double)(r->ended_us - slot->started_us) / 1e6);
+	} else if (r->exit_code == 0) {
+		o->verdict = JOBSTACK_DONE;
+	} else if (slot->ending == ENDING_LEASE || slot->ending == ENDING_DRAIN || draining) {
+		o->verdict = JOBSTACK_INTERRUPTED;
+		(void)snprintf(reason, REASON_MAX, "%s", slot->ending == ENDING_LEASE ? "the lease could not be kept" : "the worker was told to go");
+	} else if (r->exit_code == 75) {
+		o->verdict = JOBSTACK_INTERRUPTED;
+		o->later = 1;
+		(void)snprintf(reason, REASON_MAX, "exit 75: try again later");
+	} else {
+		o->verdict = JOBSTACK_FAILED;
+		o->fatal = config_is_fatal(c, r->exit_code);
+		if ((r->signal == SIGKILL || r->exit_code == 128 + SIGKILL) && js_reap_was_oom(&all->oom, r))
+			(void)snprintf(reason, REASON_MAX, "out of memory");
+		else if (r->signal != 0)
+			(void)snprintf(reason, REASON_MAX, "killed by signal %d (%s)", r->signal, strsignal(r->signal));
+		else
+			(void)snprintf(reason, REASON_MAX, "exit %d", r->exit_code);
+	}
+}
+
+/* Keeps the output and says where.  Negative: it could not be kept. */
+static int keep(struct slots *all, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o, const char **log,
+		struct jobstack_error *error)
+{
+	struct js_template_values values = values_of(all, slot, slot->entry);
+	struct js_packlog_place place = {-1, 0, 0};
+	struct stat st;
+	int status;
+
+	*log = NULL;
+	if (all->config->output_dash)
+		return js_capture_copy(slot->capture, STDOUT_FILENO, STDERR_FILENO, error);
+	status = js_packlog_append(all->log, slot->capture, &values, r, r->ended_us + all->wall_us, &place, error);
+	if (status != 0)
+		return status;
+	o->log_at = place.at;
+	o->log_out = place.out;
+	o->log_err = place.err;
+	if (slot->out_path.len > 0) { /* stdout has a file of its own: that is what the ledger keeps */
+		*log = slot->out_path.data;
+		o->log_at = 0;
+		o->log_out = stat(slot->out_path.data, &st) == 0 ? (int64_t)st.st_size : 0;
+		o->log_err = 0;
+	}
+	return 0;
+}
+
+int slot_finish(struct slots *all, struct slot *slot, const struct js_reaped *r, int draining, struct jobstack_outcome *o,
+		char reason[REASON_MAX], const char **log, struct jobstack_error *error)
+{
+	struct js_template_values values = values_of(all, slot, slot->entry);
+	int status;
+
+	begin_outcome(o, slot->entry);
+	o->started_us = slot->started_us;
+	o->ended_us = r->ended_us;
+	o->user_us = r->user_us;
+	o->system_us = r->system_us;
+	o->maxrss_kib = r->maxrss_kib;
+	o->read_bytes = r->read_bytes;
+	o->write_bytes = r->write_bytes;
+	judge(all, slot, r, draining, o, reason);
+	if (o->verdict == JOBSTACK_DONE && all->config->creates != NULL && created(all, &values) == 0) {
+		o->verdict = JOBSTACK_FAILED;
+		(void)snprintf(reason, REASON_MAX, "exit 0, but what --creates names is not there");
+	}
+	status = keep(all, slot, r, o, log, error);
+	if (status != 0) {
+		o->verdict = JOBSTACK_INTERRUPTED;
+		o->log_at = o->log_out = o->log_err = -1;
+		(void)snprintf(reason, REASON_MAX, "its output could not be kept");
+	}
+	o->reason = reason[0] == '\0' ? NULL : reason;
+	slot->pid = 0;
+	return status;
+}

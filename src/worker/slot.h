@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * One slot: runs one command at a time, and makes an outcome of its end.
+ */
+#ifndef JS_WORKER_SLOT_H
+#define JS_WORKER_SLOT_H
+
+#include "run/capture.h"
+#include "run/env.h"
+#include "run/reap.h"
+#include "run/spawn.h"
+#include "worker/config.h"
+#include "worker/mailbox.h"
+
+/* What all slots use. */
+struct slots {
+	const struct config *config;
+	struct js_spawn *spawn;
+	struct js_packlog *log; /* the packed log */
+	struct js_reap_oom oom;
+	struct js_buf program; /* where the command's program lies; empty: looked for each time */
+	uint64_t worker;
+	int64_t wall_us; /* the wall clock less the monotonic one, at the start */
+};
+
+/* Why a running command is being ended by us. */
+enum ending { ENDING_NOT, ENDING_TIMEOUT, ENDING_DRAIN, ENDING_LEASE };
+
+struct slot {
+	uint32_t number; /* from 1 */
+	pid_t pid;	 /* 0: free */
+	struct parcel *parcel;
+	struct jobstack_entry *entry;
+	int64_t started_us, kill_at_us; /* KILL follows the TERM then; 0: no TERM was sent */
+	enum ending ending;
+	struct js_capture *capture;
+	struct js_env *env;
+	struct js_buf out_path, err_path; /* of this entry's own files; empty: captured */
+};
+
+/* How a start ended. */
+enum slot_start { SLOT_RUNS, SLOT_OUTCOME, SLOT_LATER, SLOT_BROKEN };
+
+int slot_begin(struct slot *slot, uint32_t number, const char *dir, struct jobstack_error *error);
+void slot_end(struct slot *slot);
+
+/* Starts the command on ENTRY.  SLOT_RUNS: it runs.  SLOT_OUTCOME: there is an outcome already.  SLOT_LATER: the machine is
+ * short of something, try again.  SLOT_BROKEN: the command, or the place for its output, is at fault; ERROR says how, and the
+ * entry has not run. */
+enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack_entry *entry, struct jobstack_outcome *outcome,
+			   char reason[REASON_MAX], struct jobstack_error *error);
+
+/* Makes the outcome of a command that was collected; DRAINING: a signal asks us to go.  LOG becomes the path of the entry's
+ * own file, or NULL, valid until the next start.  Negative: its output could not be kept (ERROR), and the outcome is
+ * JOBSTACK_INTERRUPTED. */
+int slot_finish(struct slots *all, struct slot *slot, const struct js_reaped *reaped, int draining,
+		struct jobstack_outcome *outcome, char reason[REASON_MAX], const char **log, struct jobstack_error *error);
+
+#endif

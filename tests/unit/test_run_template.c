@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Command templates: what each placeholder gives, names of any bytes, and scripts that real shells run.
+ */
+#define _GNU_SOURCE
+#include "run/env.h"
+#include "run/template.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct js_template_values values_of(const char *name, size_t len)
+{
+	struct js_template_values v = {name, len, UINT64_MAX, 3, 12, "airs-2012", 77};
+
+	return v;
+}
+
+static size_t count(char *const words[])
+{
+	size_t n = 0;
+
+	while (words[n] != NULL)
+		n++;
+	return n;
+}
+
+/* Expands a command and compares it, word by word. */
+static void expect_argv(const char *repl, char *const words[], const char *name, const char *const expected[])
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_template_values v = values_of(name, strlen(name));
+	struct js_template *t;
+	char *const *argv;
+	size_t i;
+
+	assert_int_equal(js_template_command(&t, words, count(words), repl, &error), 0);
+	for (int again = 0; again < 2; again++) {
+		argv = js_template_argv(t, &v);
+		assert_non_null(argv);
+		for (i = 0; expected[i] != NULL; i++) {
+			assert_non_null(argv[i]);
+			assert_string_equal(argv[i], expected[i]);
+		}
+		assert_null(argv[i]);
+	}
+	js_template_free(t);
+}
+
+static void expect_text(const char *template, const char *name, const char *expected)
+{
+	struct js_template_values v = values_of(name, strlen(name));
+	struct js_buf out = {0};
+	struct js_template *t;
+
+	assert_int_equal(js_template_string(&t, template, NULL, NULL), 0);
+	assert_int_equal(js_template_text(t, &v, &out), 0);
+	assert_string_equal(out.data != NULL ? out.data : "", expected);
+	js_buf_free(&out);
+	js_template_free(t);
+}
+
+static void test_names(void **state)
+{
+	static const char *const rows[][6] = {
+		/* name, {}, {/}, {//}, {.}, {/.} */
+		{"a/b.nc", "a/b.nc", "b.nc", "a", "a/b", "b"},
+		{"b.nc", "b.nc", "b.nc", ".", "b", "b"},
+		{"/b.nc", "/b.nc", "b.nc", "/", "/b", "b"},
+		{"/", "/", "/", "/", "/", "/"},
+		{"//", "//", "/", "/", "//", "/"},
+		{"a.d/b", "a.d/b", "b", "a.d", "a.d/b", "b"},
+		{"a.d/b.tar.gz", "a.d/b.tar.gz", "b.tar.gz", "a.d", "a.d/b.tar", "b.tar"},
+		{".profile", ".profile", ".profile", ".", ".profile", ".profile"},
+		{"x/.profile", "x/.profile", ".profile", "x", "x/.profile", ".profile"},
+		{".a.b", ".a.b", ".a.b", ".", ".a", ".a"},
+		{"..", "..", "..", ".", "..", ".."},
+		{"...x", "...x", "...x", ".", "...x", "...x"},
+		{"a.", "a.", "a.", ".", "a", "a"},
+		{"a..b", "a..b", "a..b", ".", "a.", "a."},
+		{"a//b.c", "a//b.c", "b.c", "a", "a//b", "b"},
+		{"///b", "///b", "b", "/", "///b", "b"},
+		{"a/b/", "a/b/", "b", "a", "a/b/", "b"},
+		{"a/b.c//", "a/b.c//", "b.c", "a", "a/b.c//", "b"},
+		{"-rf", "-rf", "-rf", ".", "-rf", "-rf"},
+		{"a b/c d.e f", "a b/c d.e f", "c d.e f", "a b", "a b/c d", "c d"},
+		{" ", " ", " ", ".", " ", " "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		expect_text("{}", rows[i][0], rows[i][1]);
+		expect_text("{/}", rows[i][0], rows[i][2]);
+		expect_text("{//}", rows[i][0], rows[i][3]);
+		expect_text("{.}", rows[i][0], rows[i][4]);
+		expect_text("{/.}", rows[i][0], rows[i][5]);
+	}
+	expect_text("out/{/.}-{#}-{%}.log", "x/y.z", "out/y-18446744073709551615-12.log");
+	expect_text("{{}} {{/}", "n", "{n} {n");
+	expect_text("plain", "n", "plain");
+	expect_text("{ } {x} {#", "n", "{ } {x} {#");
+}
+
+static void test_commands(void **state)
+{
+	(void)state;
+	expect_argv(NULL, (char *[]){"cmd", "{}", "-o", "{.}.out", "{/}{/}", NULL}, "d/f.x",
+		    (const char *[]){"cmd", "d/f.x", "-o", "d/f.out", "f.xf.x", NULL});
+	expect_argv(NULL, (char *[]){"cmd", "-v", NULL}, "-rf", (const char *[]){"cmd", "-v", "-rf", NULL});
+	expect_argv(NULL, (char *[]){"cmd", NULL}, "a b", (const char *[]){"cmd", "a b", NULL});
+	expect_argv(NULL, (char *[]){"cmd", "--n={#}", "{%}", NULL}, "f",
+		    (const char *[]){"cmd", "--n=18446744073709551615", "12", "f", NULL});
+	expect_argv(NULL, (char *[]){"cmd", "", "", "{}", "", NULL}, "f", (const char *[]){"cmd", "", "", "f", "", NULL});
+	expect_argv(NULL, (char *[]){"{}", NULL}, "./prog", (const char *[]){"./prog", NULL});
+	expect_argv("@", (char *[]){"cmd", "{}", "@@", "{/}", NULL}, "d/f",
+		    (const char *[]){"cmd", "{}", "d/fd/f", "f", NULL});
+	expect_argv("{/", (char *[]){"cmd", "{/", "{/}", NULL}, "d/f", (const char *[]){"cmd", "d/f", "f", NULL});
+	expect_argv("{}{}", (char *[]){"cmd", "{}{}{}", NULL}, "f", (const char *[]){"cmd", "f{}", NULL});
+	expect_argv("FILE", (char *[]){"cmd", "FI", NULL}, "f", (const char *[]){"cmd", "FI", "f", NULL});
+}
+
+static void test_program(void **state)
+{
+	struct js_template *t;
+
+	(void)state;
+	assert_int_equal(js_template_command(&t, (char *[]){"cmd", "{}"}, 2, NULL, NULL), 0);
+	assert_string_equal(js_template_program(t), "cmd");
+	js_template_free(t);
+	assert_int_equal(js_template_command(&t, (char *[]){"./run-{%}", "x"}, 2, NULL, NULL), 0);
+	assert_null(js_template_program(t));
+	js_template_free(t);
+	assert_int_equal(js_template_shell(&t, (char *[]){"cmd"}, 1, NULL, NULL), 0);
+	assert_string_equal(js_template_program(t), "/bin/sh");
+	js_template_free(t);
+	assert_int_equal(js_template_string(&t, "out-{%}", NULL, NULL), 0);
+	assert_int_equal(js_template_varies(t), 0);
+	js_template_free(t);
+	assert_int_equal(js_template_string(&t, "out-{#}", NULL, NULL), 0);
+	assert_int_equal(js_template_varies(t), 1);
+	js_template_free(t);
+	js_template_free(NULL);
+}
+
+static void test_errors(void **state)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_template *t;
+
+	(void)state;
+	assert_int_equal(js_template_command(&t, NULL, 0, NULL, &error), JOBSTACK_EUSAGE);
+	assert_null(t);
+	assert_string_equal(error.text, "there is no command");
+	assert_int_equal(js_template_command(&t, (char *[]){"", "{}"}, 2, NULL, NULL), JOBSTACK_EUSAGE);
+	assert_int_equal(js_template_command(&t, (char *[]){"x"}, 1, "", NULL), JOBSTACK_EUSAGE);
+	assert_int_equal(js_template_shell(&t, NULL, 0, NULL, NULL), JOBSTACK_EUSAGE);
+	assert_int_equal(js_template_shell(&t, (char *[]){" ", "\n"}, 2, NULL, NULL), JOBSTACK_EUSAGE);
+	assert_int_equal(js_template_string(&t, "", NULL, NULL), JOBSTACK_EUSAGE);
+	assert_null(t);
+}
+
+/* Names with every byte that a name can have, not terminated, and long ones. */
+static void test_any_bytes(void **state)
+{
+	char name[JOBSTACK_DATAPATH_MAX + 1];
+	struct js_template_values v;
+	struct js_template *t;
+	char *const *argv;
+
+	(void)state;
+	assert_int_equal(js_template_command(&t, (char *[]){"cmd", "<{}>", "{/}"}, 3, NULL, NULL), 0);
+	for (int byte = 1; byte < 256; byte++) {
+		memset(name, byte, sizeof(name)); /* the byte behind the name is no NUL, but the same byte */
+		v = values_of(name, byte % 2 ? 1 : JOBSTACK_DATAPATH_MAX);
+		argv = js_template_argv(t, &v);
+		assert_int_equal(strlen(argv[1]), v.datapath_len + 2);
+		assert_memory_equal(argv[1] + 1, name, v.datapath_len);
+		assert_int_equal(strlen(argv[2]), byte == '/' ? 1 : v.datapath_len);
+		assert_null(argv[3]);
+	}
+	js_template_free(t);
+}
+
+static void test_env(void **state)
+{
+	char *const base[] = {"A=1", "JOBSTACK_ENTRY=9", "JOBSTACK_ENTRYX=9", "JOBSTACK_DATAPATH=old", "JOBSTACK_STACK=old",
+			      "B", NULL};
+	static const char *const expected[] = {"A=1",
+					       "JOBSTACK_ENTRYX=9",
+					       "B",
+					       "JOBSTACK_STACK=airs-2012",
+					       "JOBSTACK_ENTRY=18446744073709551615",
+					       "JOBSTACK_ATTEMPT=3",
+					       "JOBSTACK_SLOT=12",
+					       "JOBSTACK_WORKER=77",
+					       "JOBSTACK_DATAPATH=x\x01\xff=\n y"};
+	struct js_template_values v = values_of("x\x01\xff=\n yz", 7);
+	struct js_env *env;
+	char *const *list;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(js_env_new(&env, base, NULL), 0);
+	for (int again = 0; again < 3; again++) {
+		list = js_env_for(env, &v);
+		for (i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
+			assert_string_equal(list[i], expected[i]);
+		assert_null(list[i]);
+	}
+	js_env_free(env);
+	assert_int_equal(js_env_new(&env, NULL, NULL), 0);
+	assert_string_equal(js_env_for(env, &v)[5], expected[8]);
+	js_env_free(env);
+	js_env_free(NULL);
+}
+
+/* ---------------------------------------------------------------------------------------------------- shell scripts */
+
+/* Runs ARGV by SHELL and gives what it printed; the test fails if it does not end with 0. */
+static void run(const char *shell, char *const argv[], struct js_buf *out)
+{
+	int fd[2], status;
+	ssize_t n;
+	pid_t pid;
+
+	assert_int_equal(pipe(fd), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)dup2(fd[1], 1);
+		(void)close(fd[0]);
+		(void)close(fd[1]);
+		(void)execv(shell, argv);
+		_exit(127);
+	}
+	(void)close(fd[1]);
+	js_buf_reset(out);
+	do {
+		assert_non_null(js_buf_room(out, 4096));
+		n = read(fd[0], out->data + out->len, 4096);
+		if (n > 0)
+			out->len += (size_t)n;
+	} while (n > 0);
+	(void)close(fd[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (status != 0)
+		fail_msg("%s -c '%s' ended with status %#x", shell, argv[2], (unsigned)status);
+}
+
+/* A script, and what it must print; in that the placeholders stand for what a string template makes of them. */
+static const struct {
+	const char *script, *prints;
+} scripts[] = {
+	{"printf '[%s]' {}", "[{}]"},
+	{"printf '[%s]'", "[{}]"},
+	{"printf '[%s]'  \n", "[{}]"},
+	{"printf '[%s]' \"{}\"", "[{}]"},
+	{"printf '[%s]' '{}'", "[{}]"},
+	{"printf '[%s]' {} {/} {//} {.} {/.} {#} {%}", "[{}][{/}][{//}][{.}][{/.}][{#}][{%}]"},
+	{"printf '[%s]' \"{} {/} {//}\" '{.} {/.}'{#}", "[{} {/} {//}][{.} {/.}{#}]"},
+	{"printf '[%s]' a{}b \"c {} d\" 'e {} f' {}{}", "[a{}b][c {} d][e {} f][{}{}]"},
+	{"printf '[%s]' \"it's {}\" 'say \"{}\"' \\\"{}\\'", "[it's {}][say \"{}\"][\"{}']"},
+	{"printf '[%s]' \"a\\\"{}\\\"\" \"\\$x{}\" \"\\\\{}\"", "[a\"{}\"][$x{}][\\{}]"},
+	{"printf '[%s]' \"\\{}\"", "[\\{}]"},
+	{"printf '[%s]' \"$(printf '%s' {}; echo .)\"", "[{}.]"},
+	{"printf '[%s]' \"$(printf '%s' \"{}\"; echo \".\")-{}\"", "[{}.-{}]"},
+	{"printf '[%s]' \"$(printf '%s' '{}'; (echo .))\"\"{}\"", "[{}.{}]"},
+	{"printf '[%s]' \"`printf '%s' {}; echo .`\" {}", "[{}.][{}]"},
+	{"x=`printf '%s' '{}'; echo .`; printf '[%s]' \"$x\" {}", "[{}.][{}]"},
+	{"x={}; printf '[%s]' \"$x\" \"${x}y\" \"$x{}\"", "[{}][{}y][{}{}]"},
+	{"printf '[%s]' \"${x:-y}{}\" \"${#}\" \"$?{}\" \"$#{}\"", "[y{}][7][0{}][7{}]"},
+	{"printf '[%s]' ${unset_thing:-{}}", "[{}]"},
+	{"# it's a \"comment\" {}\nprintf '[%s]' {} # and 'one {}", "[{}]"},
+	{"printf '[%s]' a#'{}' #'", "[a#{}]"},
+	{"printf '[%s]' \\\n# don't {}\nprintf '[%s]' {}", "[][{}]"},
+	{"( printf '[%s]' {}; ( printf '[%s]' \"{}\" ) )", "[{}][{}]"},
+	{"case {} in *) printf '[%s]' {};; esac; printf '[%s]' '{}'", "[{}][{}]"},
+	{"for x in {} {/}; do printf '[%s]' \"$x\"; done", "[{}][{/}]"},
+	{"f() { printf '[%s]' \"$1\"; }; f {}", "[{}]"},
+	{"printf '[%s]' $((1+{%})) $(( {%} * (2) )) {}", "[13][24][{}]"},
+	{"printf '[%s]' $(( $(printf %s {} | wc -c) * 0 )) {}", "[0][{}]"},
+	{"printf '%s' {} | { printf '['; cat; printf ']'; }", "[{}]"},
+	{"test {} = \"{}\" && test {} = '{}' && printf '[%s]' {}", "[{}]"},
+	{"printf '[%s]' {} \\\n\t{}", "[{}][{}]"},
+	{"x={}; cat <<E >/dev/null\nit's \"\nE\nprintf '[%s]' \"$x\"", "[{}]"},
+	{"printf '[%s]' \"$0\" \"$1\" {}", "[jobstack][{}][{}]"},
+	{"set -- {}; eval 'printf \"[%s]\" \"$1\"'", "[{}]"},
+	{"sh -c 'printf \"[%s]\" \"$1\"' x {}", "[{}]"},
+};
+
+static void expand(const char *text, const struct js_template_values *v, struct js_buf *out)
+{
+	struct js_template *t;
+
+	assert_int_equal(js_template_string(&t, text, NULL, NULL), 0);
+	js_buf_reset(out);
+	assert_int_equal(js_template_text(t, v, out), 0);
+	js_template_free(t);
+}
+
+/* Runs each script with this name in each shell that is here, and compares every byte. */
+static void run_scripts(const char *name, size_t len)
+{
+	static const char *const shells[] = {"/bin/sh", "/bin/dash", "/bin/bash", "/bin/ksh", "/bin/zsh"};
+	struct js_template_values v = values_of(name, len);
+	struct js_buf out = {0}, expected = {0};
+	struct js_template *t;
+
+	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+		struct jobstack_error error = JOBSTACK_ERROR_INIT;
+		char *words[] = {(char *)(uintptr_t)scripts[i].script};
+
+		if (js_template_shell(&t, words, 1, NULL, &error) != 0)
+			fail_msg("%s: %s", words[0], error.text);
+		expand(scripts[i].prints, &v, &expected);
+		for (size_t s = 0; s < sizeof(shells) / sizeof(shells[0]); s++) {
+			if (access(shells[s], X_OK) != 0)
+				continue;
+			run(shells[s], js_template_argv(t, &v), &out);
+			if (out.len != expected.len || memcmp(out.data, expected.data, out.len) != 0)
+				fail_msg("%s -c '%s' printed '%s', not '%s'", shells[s], words[0], out.data,
+					 expected.data);
+		}
+		js_template_free(t);
+	}
+	js_buf_free(&out);
+	js_buf_free(&expected);
+}
+
+static void test_shell(void **state)
+{
+	static const char *const names[] = {"dir/plain.nc",
+					    "-n",
+					    "--",
+					    "with  two blanks ",
+					    "it's \"quoted\"/`touch PWNED`.x",
+					    "$(touch PWNED)$HOME${1}",
+					    "a;touch PWNED;#",
+					    "*",
+					    "?[a-z]*.{a,b}",
+					    "back\\slash\\",
+					    "new\nline\n",
+					    "\n",
+					    "%s%n",
+					    "~root",
+					    "{}",
+					    "'",
+					    "\"",
+					    "!!",
+					    "a=b",
+					    "\xff\xfe\x80 not utf-8",
+					    "&|<>()"};
+	char all[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		run_scripts(names[i], strlen(names[i]));
+	for (int i = 0; i < 255; i++)
+		all[i] = (char)(i + 1);
+	run_scripts(all, 255);
+	assert_int_not_equal(access("PWNED", F_OK), 0);
+}
+
+/* Words are joined with blanks; -I stands for {} here as well. */
+static void test_shell_words(void **state)
+{
+	struct js_template_values v = values_of("a b", 3);
+	struct js_buf out = {0};
+	struct js_template *t;
+
+	(void)state;
+	assert_int_equal(js_template_shell(&t, (char *[]){"printf", "'[%s]'", "@", "'{}'", "\"@\"", "{/}"}, 6, "@", NULL), 0);
+	run("/bin/sh", js_template_argv(t, &v), &out);
+	assert_string_equal(out.data, "[a b][{}][a b][a b]");
+	js_template_free(t);
+	assert_int_equal(js_template_shell(&t, (char *[]){"printf '[%s]' \\{}"}, 1, NULL, NULL), 0);
+	run("/bin/sh", js_template_argv(t, &v), &out);
+	assert_string_equal(out.data, "[{}][a b]");
+	js_template_free(t);
+	js_buf_free(&out);
+}
+
+static void test_refused(void **state)
+{
+	static const char *const bad[] = {
+		"echo '{}",
+		"echo \"{}",
+		"echo `{}",
+		"echo $({}",
+		"echo ${x:-{}",
+		"echo $((1 + 2",
+		"echo {} \\",
+		"echo 'a",
+		"cat <<E\n{}\nE",
+		"cat <<'E'\n{}\nE",
+		"cat <<E\nx\nE\n",
+		"cat {} <<E\nx\nE\necho {}",
+		"echo $(( {} ))",
+		"echo $(( ${x:-{}} ))",
+		"(( {} ))",
+		"echo $((1)) $(( {/} ))",
+		"echo $[ {} ]",
+		"echo $'a {}'",
+		"echo $'it\\'s' {}",
+		"echo \"${x:-{}}\"",
+		"echo \"${x#'a'}\" {}",
+		"echo ${}",
+		"echo $({} ${/})",
+		"echo \"$(case x in a) echo;; esac; echo {})\"",
+		"echo `echo \\`basename {}\\``",
+		"echo \"`echo \\\"{}\\\"`\"",
+		"echo;",
+		"echo &",
+		"echo \\;",
+		"echo # {}",
+		"echo \\\\\n# comment",
+		"",
+		" \t\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct jobstack_error error = JOBSTACK_ERROR_INIT;
+		char *words[] = {(char *)(uintptr_t)bad[i]};
+		struct js_template *t;
+
+		if (js_template_shell(&t, words, 1, NULL, &error) != JOBSTACK_EUSAGE)
+			fail_msg("the script '%s' was taken, as '%s'", bad[i], js_template_program(t));
+		assert_null(t);
+		assert_int_equal(error.code, JOBSTACK_EUSAGE);
+		assert_true(strlen(error.text) > 10);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),	    cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_program),	    cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_any_bytes),   cmocka_unit_test(test_env),
+		cmocka_unit_test(test_shell),	    cmocka_unit_test(test_shell_words),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
