@@ -8,7 +8,7 @@ find_path(MySQLClient_INCLUDE_DIR mysql.h HINTS ${PC_MYSQLCLIENT_INCLUDE_DIRS} P
 find_library(MySQLClient_LIBRARY NAMES mariadb mysqlclient HINTS ${PC_MYSQLCLIENT_LIBRARY_DIRS})
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(MySQLClient REQUIRED_VARS MySQLClient_LIBRARY MySQLClient_INCLUDE_DIR
-	REASON_FAILURE_MESSAGE "on Debian: apt-get install libmariadb-dev; on RHEL: dnf install mariadb-connector-c-devel")
+	REASON_FAILURE_MESSAGE "on Debian: apt-get install libmariadb-dev, on RHEL: dnf install mariadb-connector-c-devel")
 if(MySQLClient_FOUND AND NOT TARGET MySQLClient::MySQLClient)
 	add_library(MySQLClient::MySQLClient UNKNOWN IMPORTED)
 	set_target_properties(MySQLClient::MySQLClient PROPERTIES IMPORTED_LOCATION ${MySQLClient_LIBRARY}

@@ -40,19 +40,26 @@ poll() {
 	done
 }
 
+# slurp FILE: its text in $TEXT; 1 if it can't be read.  (Where `set -e` holds, bash 5.2 exits at $(<FILE) when there is
+# no such file, whatever || or if stands around it; and what is in /proc may go at any time.)
+slurp() {
+	TEXT=''
+	{ read -rd '' TEXT <"$1" || [[ $TEXT ]]; } 2>/dev/null
+}
+
 # proc_alive PID: there is such a process, and it is no zombie (kill -0 takes those for living).
 proc_alive() {
-	local stat
-	{ stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 1
-	stat=${stat##*) }
-	[[ ${stat%% *} != [ZX] ]]
+	local TEXT
+	slurp "/proc/$1/stat" || return 1
+	TEXT=${TEXT##*) }
+	[[ ${TEXT%% *} != [ZX] ]]
 }
 
 # The process's start in clock ticks since boot: with its pid, it is unmistakable.  Nothing if there is no such process.
 proc_start() {
-	local stat fields
-	{ stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 0
-	read -ra fields <<<"${stat##*) }"
+	local TEXT fields
+	slurp "/proc/$1/stat" || return 0
+	read -ra fields <<<"${TEXT##*) }"
 	echo "${fields[19]}"
 }
 
@@ -145,12 +152,21 @@ free_ports() {
 }
 
 # watch_owner STAY OWNER COMMAND...: leaves a process behind that runs COMMAND once the process OWNER is gone, even by
-# kill -9, and that ends by itself soon after the file STAY has gone.
+# kill -9, and that ends by itself soon after the file STAY has gone (see unwatch).
 watch_owner() {
 	local stay=$1 owner=$2
 	shift 2
 	exec_bare /dev/null setsid bash "$LIB_DIR/watchdog" "$stay" "$owner" "$(proc_start "$owner")" "$@" &
 	disown $!
+}
+
+# unwatch STAY: removes STAY, a file or a directory, and the process that watch_owner left behind for it.
+unwatch() {
+	local pid
+	rm -rf "$1"
+	for pid in $(grep -lazxF -- "$1" /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3 || true); do
+		if grep -qsaz '/lib/watchdog$' "/proc/$pid/cmdline"; then kill_pids TERM "$pid"; fi
+	done
 }
 
 # in_group COMMAND...: runs COMMAND as a process group of its own, and waits for it in a way that lets traps run at once.

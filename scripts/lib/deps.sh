@@ -6,7 +6,7 @@
 # No service is started: a policy-rc.d that says no is in place while packages are installed, and only then.
 # Status 77: something is missing and we may not install it; what to type is said.
 #
-# JOBSTACK_DEPS_DB=mysql prefers MySQL to MariaDB where a server is missing.
+# JOBSTACK_DEPS_DB=mysql prefers MySQL to MariaDB, where one is missing.
 
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
@@ -22,18 +22,22 @@ has_clang_rt() { have clang && [[ -d $(clang -print-runtime-dir 2>/dev/null) || 
 
 # GROUP; how to see that it is there; the packages that give it, alternatives separated by /
 deps_table() {
-	local server='mariadb-server / mysql-server / default-mysql-server'
-	[[ ${JOBSTACK_DEPS_DB-} != mysql ]] || server='mysql-server / mariadb-server'
+	local server='mariadb-server / mysql-server' client='mariadb-client / mysql-client'
+	local library='libmariadb-dev libmariadb-dev-compat / default-libmysqlclient-dev / libmysqlclient-dev'
+	if [[ ${JOBSTACK_DEPS_DB-} == mysql ]]; then
+		server='mysql-server / mariadb-server' client='mysql-client / mariadb-client'
+		library='libmysqlclient-dev / libmariadb-dev libmariadb-dev-compat'
+	fi
 	cat <<-END
 		build; have cc; gcc libc6-dev
 		build; have cmake; cmake
 		build; has_ninja_or_make; ninja-build / make
 		build; have pkg-config; pkg-config / pkgconf
-		build; has_mysql_header; libmariadb-dev libmariadb-dev-compat / default-libmysqlclient-dev / libmysqlclient-dev
+		build; has_mysql_header; $library
 		build; has_header jansson.h; libjansson-dev
 		build; has_header slurm/slurm.h; libslurm-dev
 		run; has_server; $server
-		run; has_client; default-mysql-client / mariadb-client / mysql-client
+		run; has_client; $client
 		run; have openssl; openssl
 		run; have munged; munge
 		run; have slurmctld; slurmctld

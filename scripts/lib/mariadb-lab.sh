@@ -143,10 +143,10 @@ db_lab_up() {
 
 # The lab's processes: the server, and what fills the data directory before.
 db_lab_pids() {
-	local pid comm
+	local pid TEXT
 	for pid in $(pids_by_args "$1") $(pids_by_files "$1"); do
-		{ comm=$(<"/proc/$pid/comm"); } 2>/dev/null || continue
-		case $comm in mariadb* | mysql*) echo "$pid" ;; esac
+		slurp "/proc/$pid/comm" || continue
+		case $TEXT in mariadb* | mysql*) echo "$pid" ;; esac
 	done | sort -un
 }
 
@@ -159,7 +159,7 @@ db_lab_down() {
 		say "processes of $dir could not be stopped: $(db_lab_pids "$dir" | tr '\n' ' ')"
 		return 1
 	fi
-	rm -f "$dir/stay"
+	unwatch "$dir/stay"
 }
 
 # No _ in a NAME: it is a wildcard in a GRANT.

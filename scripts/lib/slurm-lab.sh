@@ -130,21 +130,21 @@ slurm_lab_up() {
 # open; a job's own processes, which may have lost their slurmstepd, have both our SLURM_CONF and a job in their
 # environment (a shell that merely uses the lab has no job); and commands that wait for this Slurm would do so for ever.
 slurm_lab_daemons() { # DIR NAME-PATTERN
-	local pid comm
+	local pid TEXT
 	for pid in $(pids_by_args "$1") $(pids_by_files "$1"); do
-		{ comm=$(<"/proc/$pid/comm"); } 2>/dev/null || continue
+		slurp "/proc/$pid/comm" || continue
 		# shellcheck disable=SC2254
-		case $comm in $2) echo "$pid" ;; esac
+		case $TEXT in $2) echo "$pid" ;; esac
 	done | sort -un
 }
 slurm_lab_slurmds() { slurm_lab_daemons "$1" 'slurmd'; }
 slurm_lab_servers() { slurm_lab_daemons "$1" '@(slurmctld|slurmscriptd|munged)'; }
 slurm_lab_jobs() {
-	local pid comm
+	local pid TEXT
 	slurm_lab_daemons "$1" 'slurmstepd'
 	for pid in $(pids_by_env "SLURM_CONF=$1/slurm.conf"); do
-		{ comm=$(<"/proc/$pid/comm"); } 2>/dev/null || continue
-		case $comm in
+		slurp "/proc/$pid/comm" || continue
+		case $TEXT in
 		srun | sbatch | salloc | sattach | scancel | squeue | sinfo | scontrol) echo "$pid" ;;
 		slurmctld | slurmd | munged) ;;
 		*) if grep -qsaz '^SLURM_JOB_ID=' "/proc/$pid/environ"; then echo "$pid"; fi ;;
@@ -186,7 +186,7 @@ slurm_lab_down() {
 	done
 	stop_all 3 slurm_lab_servers "$dir" || status=1
 	poll 5 none_of slurm_lab_all "$dir" || status=1
-	rm -f "$dir/stay"
+	unwatch "$dir/stay"
 	((status == 0)) || say "processes of $dir could not be stopped: $(slurm_lab_all "$dir" | tr '\n' ' ')"
 	return "$status"
 }

@@ -58,9 +58,11 @@ static const struct js_opts opts = {
 		 "record `owner` there, and a start or stop from elsewhere is refused.  If two servers ever worked on\n"
 		 "one directory, it would be lost: give --takeover only if you know that the other is gone."};
 
-static const char *const state_word[] = {
-	[JS_SERVER_STOPPED] = "stopped",   [JS_SERVER_CRASHED] = "crashed", [JS_SERVER_STARTING] = "starting",
-	[JS_SERVER_RUNNING] = "running",   [JS_SERVER_ELSEWHERE] = "elsewhere"};
+static const char *const state_word[] = {[JS_SERVER_STOPPED] = "stopped",
+					 [JS_SERVER_CRASHED] = "crashed",
+					 [JS_SERVER_STARTING] = "starting",
+					 [JS_SERVER_RUNNING] = "running",
+					 [JS_SERVER_ELSEWHERE] = "elsewhere"};
 _Static_assert(sizeof(state_word) / sizeof(state_word[0]) == JS_SERVER_STATES, "a word for each state");
 
 /* The messages of src/server. */
@@ -325,8 +327,9 @@ int cli_server_main(int argc, char **argv)
 	if (key == -2)
 		return cli_end(&cli, status);
 	if (optind + 1 != argc)
-		return cli_usage(&cli, optind == argc ? "one of start, stop, status, run is wanted"
-						      : "%s is one word too many: one of start, stop, status, run is wanted",
+		return cli_usage(&cli,
+				 optind == argc ? "one of start, stop, status, run is wanted"
+						: "%s is one word too many: one of start, stop, status, run is wanted",
 				 argv[argc - 1]);
 	verb = argv[optind];
 	if (o.data == NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What commands print.  Promise: a captured file never has a name that could be left behind, and a command's file is never
- * one that an earlier command has written to.
+ * What commands print.  Promise: a captured file never has a name that could be left behind, and a command's file
+ * is never one that an earlier command has written to.
  */
 #define _GNU_SOURCE
 #include "run/capture.h"
@@ -91,8 +91,8 @@ int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobs
 			(void)close(capture->fd[i]);
 		capture->fd[i] = open_unnamed(capture->dir);
 		if (capture->fd[i] < 0)
-			return js_error_set(error, JOBSTACK_EFILE, "can't make a temporary file in %s: %s", capture->dir,
-					    strerror(errno));
+			return js_error_set(error, JOBSTACK_EFILE, "can't make a temporary file in %s: %s",
+					    capture->dir, strerror(errno));
 	}
 	*out = capture->fd[0];
 	*err = capture->fd[1];
@@ -138,7 +138,8 @@ int js_capture_open(const char *path, int *fd, struct jobstack_error *error)
 		if (dir == NULL)
 			return js_error_memory(error);
 		if (js_file_mkdirs(dir, 0777) != 0) {
-			(void)js_error_set(error, JOBSTACK_EFILE, "can't make the directory %s: %s", dir, strerror(errno));
+			(void)js_error_set(error, JOBSTACK_EFILE, "can't make the directory %s: %s", dir,
+					   strerror(errno));
 			free(dir);
 			return JOBSTACK_EFILE;
 		}

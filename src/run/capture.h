@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What commands print: caught in two unnamed files a slot, then put, an entry at a time and in one piece, into the worker's
- * packed log or its own output; or written straight to a file an entry.
+ * What commands print: caught in two unnamed files a slot, then put, an entry at a time and in one piece, into the
+ * worker's packed log or its own output; or written straight to a file an entry.
  *
  * A worker that writes through these ignores SIGXFSZ and SIGPIPE, so that they become errors.
  */
@@ -14,28 +14,29 @@
 
 #include <stdint.h>
 
-/* ------------------------------------------------------------------------------------------------ one slot's capture */
+/* ------------------------------------------------------------ one slot's capture */
 
 struct js_capture;
 
-/* Makes the capture of one slot, with files in DIR ($TMPDIR, /tmp) that have no name and vanish with their last user.  They
- * are opened by js_capture_begin.  Free with js_capture_free.  Returns 0, or JOBSTACK_EBUG: no memory. */
+/* Makes the capture of one slot, with files in DIR ($TMPDIR, /tmp) that have no name and vanish with their last
+ * user.  They are opened by js_capture_begin.  Free with js_capture_free.  Returns 0, or JOBSTACK_EBUG: no memory. */
 int js_capture_new(struct js_capture **made, const char *dir, struct jobstack_error *error);
 void js_capture_free(struct js_capture *capture);
 
-/* Gets two empty files ready for the next command and gives their descriptors, which stay the capture's.  A file that was
- * written to is replaced, not emptied: a process that outlived its command and still holds it can't write into the next
- * one's.  Returns 0, or JOBSTACK_EFILE. */
+/* Gets two empty files ready for the next command and gives their descriptors, which stay the capture's.  A file
+ * that was written to is replaced, not emptied: a process that outlived its command and still holds it can't write
+ * into the next one's.  (A process that left its group and printed nothing before its command ended still could.)
+ * Returns 0, or JOBSTACK_EFILE. */
 int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobstack_error *error);
 
 /* The two descriptors, -1 before the first js_capture_begin. */
 void js_capture_files(const struct js_capture *capture, int *out, int *err);
 
-/* Copies what was caught to the descriptors OUT and ERR (the worker's 1 and 2), stdout first.  Waits if they are pipes that
- * nobody reads.  Returns 0, or JOBSTACK_EFILE; part of it may be written then. */
+/* Copies what was caught to the descriptors OUT and ERR (the worker's 1 and 2), stdout first.  Waits if they are
+ * pipes that nobody reads.  Returns 0, or JOBSTACK_EFILE; part of it may be written then. */
 int js_capture_copy(struct js_capture *capture, int out, int err, struct jobstack_error *error);
 
-/* ---------------------------------------------------------------------------------------------------- the packed log */
+/* ------------------------------------------------------------ the packed log */
 
 /* One file a worker.  For each entry that printed something:
  *
@@ -50,29 +51,30 @@ struct js_packlog_place {
 	int64_t at, out, err;
 };
 
-/* Makes a log that will be DIR/NAME; directory and file are made by the first append that has something to write.  NAME must
- * be new: a file that is there is never written to.  Free with js_packlog_free.  Returns 0, or JOBSTACK_EBUG. */
+/* Makes a log that will be DIR/NAME; directory and file are made by the first append that has something to write.
+ * NAME must be new: a file that is there is never written to.  Free with js_packlog_free.  Returns 0, or
+ * JOBSTACK_EBUG. */
 int js_packlog_new(struct js_packlog **made, const char *dir, const char *name, struct jobstack_error *error);
 void js_packlog_free(struct js_packlog *log);
 
-/* Appends what CAPTURE holds, whole or not at all.  ENDED_WALL_US is the time of the header, since 1970.  Returns 0 with
- * *PLACE filled; or JOBSTACK_EFILE (no space, for example), and then the log is as long as it was: the caller can hand the
- * entry back, or try again when there is space. */
+/* Appends what CAPTURE holds, whole or not at all.  ENDED_WALL_US is the time of the header, since 1970.  Returns
+ * 0 with *PLACE filled; or JOBSTACK_EFILE (no space, for example), and then the log is as long as it was: the
+ * caller can hand the entry back, or try again when there is space. */
 int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const struct js_template_values *values,
 		      const struct js_reaped *reaped, int64_t ended_wall_us, struct js_packlog_place *place,
 		      struct jobstack_error *error);
 
-/* Waits until all of it is on the disk, for file systems that tell of a full disk late (NFS).  Returns 0, or JOBSTACK_EFILE
- * and then what was appended since the last call may be gone.  A log that has not begun is fine. */
+/* Waits until all of it is on the disk, for file systems that tell of a full disk late (NFS).  Returns 0, or
+ * JOBSTACK_EFILE and then what was appended since the last call may be gone.  A log that has not begun is fine. */
 int js_packlog_sync(struct js_packlog *log, struct jobstack_error *error);
 
 /* DIR/NAME, whether the file exists or not. */
 const char *js_packlog_path(const struct js_packlog *log);
 
-/* ------------------------------------------------------------------------------------------------------ a file an entry */
+/* ------------------------------------------------------------ a file an entry */
 
-/* Opens (makes or empties) PATH for a command's output, with the directories above it, and gives the descriptor, which the
- * caller closes, in *FD.  Returns 0, or JOBSTACK_EFILE. */
+/* Opens (makes or empties) PATH for a command's output, with the directories above it, and gives the descriptor,
+ * which the caller closes, in *FD.  Returns 0, or JOBSTACK_EFILE. */
 int js_capture_open(const char *path, int *fd, struct jobstack_error *error);
 
 #endif

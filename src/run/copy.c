@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Copies bytes from file to file.  Promise: a way of copying that this kernel or file system does not have is no error; the
- * next one goes on where it stopped.
+ * Copies bytes from file to file.  Promise: a way of copying that this kernel or file system does not have is no
+ * error; the next one goes on where it stopped.
  */
 #define _GNU_SOURCE
 #include "run/copy.h"
@@ -11,7 +11,8 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
-/* Ways of copying, in the order they are tried.  Each copies some of LEN bytes from *FROM on, and moves both offsets. */
+/* Ways of copying, in the order they are tried.  Each copies some of LEN bytes from *FROM on, and moves both
+ * offsets. */
 typedef ssize_t way_fn(int in, off_t *from, int out, int64_t *at, size_t len);
 
 static ssize_t way_copy_range(int in, off_t *from, int out, int64_t *at, size_t len)

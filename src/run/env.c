@@ -13,8 +13,8 @@
 #define OURS 6
 
 struct js_env {
-	char **list;   /* the inherited variables, then ours, then NULL */
-	size_t kept;   /* of the inherited */
+	char **list;	    /* the inherited variables, then ours, then NULL */
+	size_t kept;	    /* of the inherited */
 	struct js_buf text; /* ours, NUL-separated */
 };
 
@@ -65,10 +65,10 @@ char *const *js_env_for(struct js_env *env, const struct js_template_values *val
 	char *variable;
 
 	js_buf_reset(text);
-	js_buf_printf(text, "JOBSTACK_STACK=%s%cJOBSTACK_ENTRY=%" PRIu64 "%cJOBSTACK_ATTEMPT=%" PRIu32, values->stack, 0,
-		      values->entry, 0, values->attempt);
-	js_buf_printf(text, "%cJOBSTACK_SLOT=%" PRIu32 "%cJOBSTACK_WORKER=%" PRIu64 "%cJOBSTACK_DATAPATH=", 0, values->slot,
-		      0, values->worker, 0);
+	js_buf_printf(text, "JOBSTACK_STACK=%s%cJOBSTACK_ENTRY=%" PRIu64 "%cJOBSTACK_ATTEMPT=%" PRIu32 "%c",
+		      values->stack, 0, values->entry, 0, values->attempt, 0);
+	js_buf_printf(text, "JOBSTACK_SLOT=%" PRIu32 "%cJOBSTACK_WORKER=%" PRIu64 "%cJOBSTACK_DATAPATH=",
+		      values->slot, 0, values->worker, 0);
 	js_buf_add(text, values->datapath, values->datapath_len);
 	if (text->failed)
 		return NULL;

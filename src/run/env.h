@@ -16,8 +16,8 @@ struct js_env;
 int js_env_new(struct js_env **made, char *const base[], struct jobstack_error *error);
 void js_env_free(struct js_env *env);
 
-/* The environment for these values: NULL-terminated, belongs to ENV, valid until the next call.  Allocates only while its
- * buffer still grows.  NULL: no memory. */
+/* The environment for these values: NULL-terminated, belongs to ENV, valid until the next call.  Allocates only
+ * while its buffer still grows.  NULL: no memory. */
 char *const *js_env_for(struct js_env *env, const struct js_template_values *values);
 
 #endif

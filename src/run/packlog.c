@@ -81,7 +81,8 @@ static int open_log(struct js_packlog *log, struct jobstack_error *error)
 		log->fd = open(log->path.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	while (log->fd < 0 && errno == EINTR);
 	if (log->fd < 0)
-		return js_error_set(error, JOBSTACK_EFILE, "can't make the log %s: %s", log->path.data, strerror(errno));
+		return js_error_set(error, JOBSTACK_EFILE, "can't make the log %s: %s", log->path.data,
+				    strerror(errno));
 	return 0;
 }
 
@@ -113,8 +114,8 @@ static void add_header(struct js_buf *text, const struct js_template_values *val
 	js_buf_char(text, '\n');
 }
 
-/* Writes the header, that stands in log->text, and the output behind it, from log->end on.  Returns 0 and the new end in *AT;
- * 1 if a file became shorter meanwhile; -1 with errno. */
+/* Writes the header, that stands in log->text, and the output behind it, from log->end on.  Returns 0 and the new
+ * end in *AT; 1 if a file became shorter meanwhile; -1 with errno. */
 static int write_small(struct js_packlog *log, const int fd[2], const struct js_packlog_place *place, int64_t *at)
 {
 	const int64_t len[2] = {place->out, place->err};
@@ -197,7 +198,7 @@ int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const 
 	struct stat st[2];
 
 	js_capture_files(capture, &fd[0], &fd[1]);
-	/* a process that was just killed may still have cut its file: look at the lengths again then, but not for ever */
+	/* a process that is being killed may still cut its file: look at the lengths again, but not for ever */
 	for (int tries = 0; rc == 1 && tries < 3; tries++) {
 		*place = (struct js_packlog_place){-1, 0, 0};
 		if (fd[0] < 0 || fd[1] < 0)
@@ -230,6 +231,7 @@ int js_packlog_sync(struct js_packlog *log, struct jobstack_error *error)
 		rc = fdatasync(log->fd);
 	while (rc != 0 && errno == EINTR);
 	if (rc != 0)
-		return js_error_set(error, JOBSTACK_EFILE, "can't write the log %s: %s", log->path.data, strerror(errno));
+		return js_error_set(error, JOBSTACK_EFILE, "can't write the log %s: %s", log->path.data,
+				    strerror(errno));
 	return 0;
 }

@@ -24,8 +24,8 @@ enum js_place {
 /* Whether PLACE stands for the name, or a part of it. */
 int js_place_is_name(enum js_place place);
 
-/* Gives the length of the placeholder that TEXT begins with, and which it is in *PLACE; 0 and JS_PLACE_NONE if with none.
- * REPL (may be NULL) stands for {}.  The longest wins. */
+/* Gives the length of the placeholder that TEXT begins with, and which it is in *PLACE; 0 and JS_PLACE_NONE if
+ * with none. REPL (may be NULL) stands for {}.  The longest wins. */
 size_t js_place_match(const char *text, const char *repl, enum js_place *place);
 
 /* Appends what PLACE stands for. */

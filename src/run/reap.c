@@ -116,8 +116,9 @@ static int has_word(const char *list, const char *end, const char *word)
 	return 0;
 }
 
-/* Finds our cgroup in the text of /proc/self/cgroup ("4:memory:/a/b" for version 1, "0::/a/b" for 2); version 1 wins, since
- * a machine with both has its memory controller there.  Puts the path into GROUP.  Returns the version, or 0. */
+/* Finds our cgroup in the text of /proc/self/cgroup ("4:memory:/a/b" for version 1, "0::/a/b" for 2); version 1
+ * wins, since a machine with both has its memory controller there.  Puts the path into GROUP.  Returns the
+ * version, or 0. */
 static int find_group(const char *text, struct js_buf *group)
 {
 	int version = 0;
@@ -141,8 +142,8 @@ static int find_group(const char *text, struct js_buf *group)
 	return version;
 }
 
-/* Looks at one line of mountinfo, which it changes: if a cgroup file system of VERSION is mounted there, gives the counter's
- * file for GROUP if there is one. */
+/* Looks at one line of mountinfo, which it changes: if a cgroup file system of VERSION is mounted there, gives the
+ * counter's file for GROUP if there is one. */
 static char *counter_in_mount(char *line, int version, const char *group)
 {
 	char *word[6], *save = NULL, *options = NULL, *type, *w;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Collects commands that have ended: how, and what they used.  The process must not ignore SIGCHLD (it may have inherited
- * that): the kernel would collect its children itself.
+ * Collects commands that have ended: how, and what they used.  The process must not ignore SIGCHLD (it may have
+ * inherited that): the kernel would collect its children itself.
  */
 #ifndef JS_RUN_REAP_H
 #define JS_RUN_REAP_H
@@ -16,15 +16,15 @@ struct js_reaped {
 	int exit_code;	  /* -1: it did not exit */
 	int signal;	  /* that ended it, or 0 */
 	int64_t ended_us; /* the moment its end was seen */
-	/* Usage of the command and of all its descendants that were waited for; -1 where it is not known.  The memory is the
-	 * peak of the largest single process, and never less than this process's own peak: the kernel counts the moment
-	 * between start and exec, which happens in our memory. */
+	/* Usage of the command and of all its descendants that were waited for; -1 where it is not known.  The
+	 * memory is the peak of the largest single process, and never less than this process's own peak: the
+	 * kernel counts the moment between start and exec, which happens in our memory. */
 	int64_t user_us, system_us, maxrss_kib, read_bytes, write_bytes;
 };
 
-/* Collects one child of this process that has ended, whichever it is: the caller looks up the pid, and ignores one that it
- * does not know.  What is left of the child's process group gets KILL first, while the number can't belong to others yet.
- * Never waits.  Returns 0 with *REAPED filled; 1 if no child has ended, or there is none. */
+/* Collects one child of this process that has ended, whichever it is: the caller looks up the pid, and ignores one
+ * that it does not know.  What is left of the child's process group gets KILL first, while the number can't belong
+ * to others yet. Never waits.  Returns 0 with *REAPED filled; 1 if no child has ended, or there is none. */
 int js_reap_next(struct js_reaped *reaped);
 
 /* Out of memory.  The kernel's counter of processes it has killed in this process's cgroup (v2 or v1) is looked at when
@@ -36,14 +36,14 @@ struct js_reap_oom {
 	int64_t spare_us;
 };
 
-/* Finds the counter through the directory PROC ("/proc/self") and takes its present value.  Never fails: without a counter
- * nothing is ever said to be out of memory.  Free with js_reap_oom_end. */
+/* Finds the counter through the directory PROC ("/proc/self") and takes its present value.  Never fails: without a
+ * counter nothing is ever said to be out of memory.  Free with js_reap_oom_end. */
 void js_reap_oom_begin(struct js_reap_oom *oom, const char *proc);
 void js_reap_oom_end(struct js_reap_oom *oom);
 
-/* Whether the command was, in all likelihood, killed for want of memory.  To be asked, once a command, of those that ended
- * by SIGKILL, or with exit status 137 (a shell's word for a killed child), if the caller has not sent that KILL itself; it
- * reads the counter if REAPED fits, and says 1 if that rose since the last look. */
+/* Whether the command was, in all likelihood, killed for want of memory.  To be asked, once a command, of those
+ * that ended by SIGKILL, or with exit status 137 (a shell's word for a killed child), if the caller has not sent
+ * that KILL itself; it reads the counter if REAPED fits, and says 1 if that rose since the last look. */
 int js_reap_was_oom(struct js_reap_oom *oom, const struct js_reaped *reaped);
 
 #endif

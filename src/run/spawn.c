@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Starts commands.  Promise: either a command runs, or nothing of it is left; this process is never copied (the C library's
- * posix_spawn shares its memory until the exec, and tells exec's own errno).
+ * Starts commands.  Promise: either a command runs, or nothing of it is left; this process is never copied (the C
+ * library's posix_spawn shares its memory until the exec, and tells exec's own errno).
  */
 #define _GNU_SOURCE
 #include "run/spawn.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Starts commands, cheaply: without copying this process (posix_spawn), with what every command has in common prepared
- * once.  A command has /dev/null as its standard input, a process group of its own whose number is its pid, all signals at
- * their defaults and none blocked, and no descriptor of ours that is close-on-exec (open all of them so).
+ * Starts commands, cheaply: without copying this process (posix_spawn), with what every command has in common
+ * prepared once.  A command has /dev/null as its standard input, a process group of its own whose number is its
+ * pid, all signals at their defaults and none blocked, and no descriptor of ours that is close-on-exec (open all
+ * of them so).
  *
  * One thread may start and collect commands (run/reap.h): the same.
  */
@@ -14,9 +15,10 @@
 
 #include <sys/types.h>
 
-/* Finds PROGRAM as execvp does: a name with a slash as it is, another in the directories of SEARCH ($PATH; NULL: /bin and
- * /usr/bin), and puts its path into FOUND (emptied first).  Returns 0, or JOBSTACK_EFILE with the reason in words and in
- * errno: ENOENT (and ENOTDIR, ELOOP, ENAMETOOLONG) not found, EACCES not executable, EISDIR a directory. */
+/* Finds PROGRAM as execvp does: a name with a slash as it is, another in the directories of SEARCH ($PATH; NULL:
+ * /bin and /usr/bin), and puts its path into FOUND (emptied first).  Returns 0, or JOBSTACK_EFILE with the reason
+ * in words and in errno: ENOENT (and ENOTDIR, ELOOP, ENAMETOOLONG) not found, EACCES not executable, EISDIR a
+ * directory. */
 int js_spawn_resolve(const char *program, const char *search, struct js_buf *found, struct jobstack_error *error);
 
 struct js_spawn;
@@ -25,22 +27,26 @@ struct js_spawn;
 int js_spawn_new(struct js_spawn **made, const char *search, struct jobstack_error *error);
 void js_spawn_free(struct js_spawn *spawn);
 
-/* Starts ARGV with the environment ENVP, its standard output and error going to the descriptors OUT and ERR (which may be
- * the same, and stay open here).  PATH is the program's file as js_spawn_resolve gave it; NULL: argv[0] is looked for now.
- * A file that is executable but neither a binary nor begins with #! is run by /bin/sh, as execvp does.
+/* Starts ARGV with the environment ENVP, its standard output and error going to the descriptors OUT and ERR (which
+ * may be the same, and stay open here).  PATH is the program's file as js_spawn_resolve gave it; NULL: argv[0] is
+ * looked for now. A file that is executable but neither a binary nor begins with #! is run by /bin/sh, as execvp
+ * does.
  *
- * Returns the pid, or a negative errno, and then there is no child: the program was never run, so this is no exit status
- * of its own (a command that exits with 127 by itself is told apart).  js_spawn_is_command sorts them. */
-pid_t js_spawn_start(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int out, int err);
+ * Returns the pid, or a negative errno, and then there is no child: the program was never run, so this is no exit
+ * status of its own (a command that exits with 127 by itself is told apart).  js_spawn_is_command sorts them. */
+pid_t js_spawn_start(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int out,
+		     int err);
 
-/* Whether the errno ERR (positive) of a failed start lies in the command (not found, not executable, not a program), as
- * opposed to this machine being short of something (EAGAIN, ENOMEM, EMFILE...) or the arguments being too long (E2BIG). */
+/* Whether the errno ERR (positive) of a failed start lies in the command (not found, not executable, not a
+ * program), as opposed to this machine being short of something (EAGAIN, ENOMEM, EMFILE...) or the arguments being
+ * too long (E2BIG). */
 int js_spawn_is_command(int err);
 
 /* Fills ERROR with "can't run PROGRAM: ..." for the errno ERR (positive).  Returns JOBSTACK_EFILE. */
 int js_spawn_error(const char *program, int err, struct jobstack_error *error);
 
-/* Sends SIGNAL to the process group of the command PID.  Nobody there any more is fine.  Returns 0 or a negative errno. */
+/* Sends SIGNAL to the process group of the command PID.  Nobody there any more is fine.  Returns 0 or a negative
+ * errno. */
 int js_spawn_kill(pid_t pid, int signal);
 
 #endif

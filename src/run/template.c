@@ -123,7 +123,8 @@ int js_template_command(struct js_template **made, char *const words[], size_t n
 
 	*made = NULL;
 	if (n == 0 || words[0][0] == '\0')
-		return js_error_set(error, JOBSTACK_EUSAGE, n == 0 ? "there is no command" : "the command's name is empty");
+		return js_error_set(error, JOBSTACK_EUSAGE, "%s",
+				    n == 0 ? "there is no command" : "the command's name is empty");
 	rc = begin(made, repl, error);
 	if (rc != 0)
 		return rc;

@@ -6,17 +6,18 @@
  *   {/}   its base name                               {/.}  the base name without extension
  *   {//}  its directory: "." if it has none           {#}   the entry's number      {%}   the slot
  *
- * They may stand inside a word, and several times.  A command in which none of the first five stands gets the datapath as
- * its last argument.  Names are passed byte for byte: one that begins with '-' stays so (a command that would take it for
- * an option is given ./{} or -- {}).
+ * They may stand inside a word, and several times.  A command in which none of the first five stands gets the
+ * datapath as its last argument.  Names are passed byte for byte: one that begins with '-' stays so (a command
+ * that would take it for an option is given ./{} or -- {}).
  *
- * An extension is what begins with the last dot of the base name, unless nothing but dots stands before it (.profile and
- * .. have none).  Slashes at the end belong to neither base name nor directory: a/b/ has the base name b in a.
+ * An extension is what begins with the last dot of the base name, unless nothing but dots stands before it
+ * (.profile and .. have none).  Slashes at the end belong to neither base name nor directory: a/b/ has the base
+ * name b in a.
  *
- * As a shell script (js_template_shell) the words are joined with spaces and run as
- *   /bin/sh -c SCRIPT jobstack DATAPATH BASE DIR NOEXT BASENOEXT NUMBER SLOT
- * where each placeholder in SCRIPT has become a quoted positional parameter: the shell never parses a byte of a name.  What
- * the script itself hands to an interpreter (eval, a second sh -c) is beyond this.
+ * As a shell script (js_template_shell) the words are joined with spaces and run as /bin/sh -c SCRIPT jobstack
+ * DATAPATH BASE DIR NOEXT BASENOEXT NUMBER SLOT where each placeholder in SCRIPT has become a quoted positional
+ * parameter: the shell never parses a byte of a name.  What the script itself hands to an interpreter (eval, a
+ * second sh -c) is beyond this.
  */
 #ifndef JS_RUN_TEMPLATE_H
 #define JS_RUN_TEMPLATE_H
@@ -40,17 +41,20 @@ struct js_template_values {
 
 struct js_template;
 
-/* Parses the command WORDS (N of them) into *TEMPLATE, to be freed with js_template_free.  REPL stands for {} if it is not
- * NULL.  Nothing of the arguments is kept.  Returns 0, or JOBSTACK_EUSAGE: no command, an empty program, an empty REPL. */
+/* Parses the command WORDS (N of them) into *TEMPLATE, to be freed with js_template_free.  REPL stands for {} if
+ * it is not NULL.  Nothing of the arguments is kept.  Returns 0, or JOBSTACK_EUSAGE: no command, an empty program,
+ * an empty REPL. */
 int js_template_command(struct js_template **made, char *const words[], size_t n, const char *repl,
 			struct jobstack_error *error);
 
-/* The same as a shell script.  JOBSTACK_EUSAGE also for quotes that do not end, and for a placeholder where no quoting can
- * keep the shell from reading the name: in $((...)), after <<, inside $'...' and the like; the text says which. */
+/* The same as a shell script.  JOBSTACK_EUSAGE also for quotes that do not end, and for a placeholder where no
+ * quoting can keep the shell from reading the name: in $((...)), after <<, inside $'...' and the like; the text
+ * says which. */
 int js_template_shell(struct js_template **made, char *const words[], size_t n, const char *repl,
 		      struct jobstack_error *error);
 
-/* The same for one string (--output, --error, --creates), which gets nothing appended.  Expand with js_template_text. */
+/* The same for one string (--output, --error, --creates), which gets nothing appended.  Expand with
+ * js_template_text. */
 int js_template_string(struct js_template **made, const char *text, const char *repl, struct jobstack_error *error);
 
 /* Frees it; NULL is harmless. */

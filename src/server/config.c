@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The files that server and clients read.  Promises: no secret lies in a file that others can read; no path, whatever it
- * holds, becomes more than the one value it stands for.
+ * The files that server and clients read.  Promises: no secret lies in a file that others can read; no path, whatever
+ * it holds, becomes more than the one value it stands for.
  */
 #define _GNU_SOURCE
 #include "server/config.h"
@@ -41,8 +41,8 @@ static int put(const char *path, mode_t mode, struct js_buf *t, struct jobstack_
 	if (t->failed)
 		status = js_error_memory(error);
 	else if (js_file_replace(path, mode, t->data, t->len) != 0)
-		status = js_error_set(error, errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE, "%s can't be written: %s",
-				      path, strerror(errno));
+		status = js_error_set(error, errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE,
+				      "%s can't be written: %s", path, strerror(errno));
 	if (t->data != NULL)
 		explicit_bzero(t->data, t->len);
 	js_buf_free(t);
@@ -208,10 +208,11 @@ int js_config_client_check(const char *path, struct jobstack_error *error)
 			status = js_error_set(error, errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE,
 					      "%s can't be read: %s", path, strerror(errno));
 	} else if (t.len > 0 && strncmp(t.data, SIGN, strlen(SIGN)) != 0)
-		status = js_error_set(error, JOBSTACK_ECONFLICT,
-				      "%s is there already and was not written by jobstack server: move it away, or give "
-				      "another --client-file",
-				      path);
+		status = js_error_set(
+			error, JOBSTACK_ECONFLICT,
+			"%s is there already and was not written by jobstack server: move it away, or give "
+			"another --client-file",
+			path);
 	if (t.data != NULL)
 		explicit_bzero(t.data, t.len);
 	js_buf_free(&t);
@@ -254,10 +255,12 @@ int js_config_client(const char *path, const struct js_layout *layout, const cha
 	status = refresh(ca, 0644, &t, error);
 	if (status != 0)
 		return status;
-	js_buf_printf(&t, SIGN " start; it is replaced when the server's address changes.\n[client]\nhost=%s\nport=%u\n"
-			       "user=jobstack\npassword=%s\n",
+	js_buf_printf(&t,
+		      SIGN " start; it is replaced when the server's address changes.\n[client]\nhost=%s\nport=%u\n"
+			   "user=jobstack\npassword=%s\n",
 		      host, port, password);
 	value(&t, "ssl-ca", ca);
-	js_buf_str(&t, "ssl-verify-server-cert\n[jobstack]\ndatabase=jobstack\n");
+	/* "=1", since MariaDB Connector/C passes over the bare word */
+	js_buf_str(&t, "ssl-verify-server-cert=1\n[jobstack]\ndatabase=jobstack\n");
 	return refresh(path, 0600, &t, error);
 }

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #define JS_CONFIG_CONNECTIONS 1200
-#define JS_CONFIG_FILES 18000	/* open files for that many connections and their tables */
+#define JS_CONFIG_FILES 18000	 /* open files for that many connections and their tables */
 #define JS_CONFIG_FILES_MIN 2010 /* the least: a connection takes one, the server itself some 800 */
-#define JS_CONFIG_PASSWORD 49	/* room for a password */
+#define JS_CONFIG_PASSWORD 49	 /* room for a password */
 
 /* What a start decides. */
 struct js_config {
@@ -30,8 +30,8 @@ int js_config_password(const struct js_layout *layout, char password[JS_CONFIG_P
 int js_config_server(const struct js_layout *layout, const struct js_program *program, const struct js_config *config,
 		     struct jobstack_error *error);
 
-/* Writes what the server executes at its start (init.sql, WHO's alone), and root.cnf with which the server's owner gets in
- * through the socket.  init.sql holds the password: remove it when the server is ready. */
+/* Writes what the server executes at its start (init.sql, WHO's alone), and root.cnf with which the server's owner gets
+ * in through the socket.  init.sql holds the password: remove it when the server is ready. */
 int js_config_init(const struct js_layout *layout, const struct js_program *program, const struct js_config *config,
 		   const struct js_who *who, const char *password, struct jobstack_error *error);
 

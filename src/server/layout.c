@@ -66,10 +66,17 @@ int js_layout_set(struct js_layout *layout, const char *dir, struct jobstack_err
 	struct {
 		char *path;
 		const char *name;
-	} const row[] = {{layout->lock, "jobstack.lock"}, {layout->data, "data"},	  {layout->run, "run"},
-			 {layout->tls, "tls"},		  {layout->owner, "owner"},	  {layout->port, "port"},
-			 {layout->password, "password"},  {layout->config, "my.cnf"},	  {layout->init, "init.sql"},
-			 {layout->root, "root.cnf"},	  {layout->log, "error.log"}};
+	} const row[] = {{layout->lock, "jobstack.lock"},
+			 {layout->data, "data"},
+			 {layout->run, "run"},
+			 {layout->tls, "tls"},
+			 {layout->owner, "owner"},
+			 {layout->port, "port"},
+			 {layout->password, "password"},
+			 {layout->config, "my.cnf"},
+			 {layout->init, "init.sql"},
+			 {layout->root, "root.cnf"},
+			 {layout->log, "error.log"}};
 
 	for (size_t i = 0; status == 0 && i < sizeof(row) / sizeof(row[0]); i++)
 		js_layout_join(row[i].path, layout->dir, row[i].name);
@@ -247,7 +254,8 @@ int js_layout_lock(const struct js_layout *layout, int64_t patience_us, const st
 				return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while waiting for %s",
 						    layout->lock);
 			return js_error_set(error, JOBSTACK_ECONFLICT,
-					    "another jobstack server command works on %s and does not end", layout->dir);
+					    "another jobstack server command works on %s and does not end",
+					    layout->dir);
 		}
 		if (js_clock_mono_us() - said > SAY_US) {
 			said = js_clock_mono_us();

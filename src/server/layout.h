@@ -37,8 +37,8 @@ struct js_layout {
 /* What the steps of a start work with. */
 struct js_work {
 	struct js_layout layout;
-	struct js_who who; /* whom the server runs as */
-	char **env;	   /* for the programs it runs */
+	struct js_who who;  /* whom the server runs as */
+	char **env;	    /* for the programs it runs */
 	const char *search; /* where those are looked for, as $PATH, or NULL */
 	const struct js_log *log;
 	const volatile int *stop;
@@ -60,7 +60,8 @@ int js_layout_who(const struct js_layout *layout, const char *user, struct js_wh
  * or of another user, is refused.  EFILE, EPERM, ECONFLICT. */
 int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error);
 
-/* Takes the lock, waiting at most PATIENCE_US for whoever has it.  Returns a descriptor to close, or a negative code. */
+/* Takes the lock, waiting at most PATIENCE_US for whoever has it.  Returns a descriptor to close, or a negative code.
+ */
 int js_layout_lock(const struct js_layout *layout, int64_t patience_us, const struct js_log *log,
 		   const volatile int *stop, struct jobstack_error *error);
 

@@ -88,16 +88,17 @@ static int has_one(const char *text, const char *const words[])
 
 int js_logfile_full(const char *dir, const char *text)
 {
-	static const char *const words[] = {"No space left on device", "Disk quota exceeded", "disk full", "disk is full",
-					    "errno: 28", "error 28", "error number 28", "Errcode: 28", "errno: 122",
-					    "Errcode: 122", NULL};
+	static const char *const words[] = {
+		"No space left on device", "Disk quota exceeded", "disk full",	"disk is full", "errno: 28", "error 28",
+		"error number 28",	   "Errcode: 28",	  "errno: 122", "Errcode: 122", NULL};
 
 	return has_one(text, words) || js_layout_full(dir, FULL_MB);
 }
 
 int js_logfile_waits_for_room(const char *text)
 {
-	static const char *const words[] = {"waiting for someone to free", "waiting for someone to free some space", NULL};
+	static const char *const words[] = {"waiting for someone to free", "waiting for someone to free some space",
+					    NULL};
 
 	return has_one(text, words);
 }

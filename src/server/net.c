@@ -105,8 +105,7 @@ static int choose_address(const struct addrinfo *list, struct js_net *net, struc
 					    net->host);
 		memcpy(&net->addr, a->ai_addr, a->ai_addrlen);
 		net->len = a->ai_addrlen;
-		(void)getnameinfo(a->ai_addr, a->ai_addrlen, net->listen, sizeof(net->listen), NULL, 0,
-				  NI_NUMERICHOST);
+		(void)getnameinfo(a->ai_addr, a->ai_addrlen, net->listen, sizeof(net->listen), NULL, 0, NI_NUMERICHOST);
 		net->odd = !net->is_address && is_loopback(a->ai_addr);
 		fd = listener(net, 0);
 		if (fd < 0)
@@ -207,7 +206,8 @@ static int connect_one(const struct addrinfo *a, int64_t until_us)
 	return -1;
 }
 
-/* Header: length (3), sequence (1).  Payload: 10, version NUL, thread (4), scramble (8), filler (1), capabilities (2). */
+/* Header: length (3), sequence (1).  Payload: 10, version NUL, thread (4), scramble (8), filler (1), capabilities (2).
+ */
 static int parse_greeting(const unsigned char *p, size_t len, struct js_net_greeting *g)
 {
 	const unsigned char *end;

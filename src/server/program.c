@@ -22,9 +22,10 @@
 #define VERSION_LIMIT_US (30 * JS_SECOND_US)
 
 /* Where servers lie that are in nobody's $PATH. */
-static const char *const places[] = {"/usr/sbin", "/usr/libexec", "/usr/local/sbin", "/usr/local/libexec",
-				     "/usr/local/bin", "/usr/local/mysql/bin", "/usr/local/mariadb/bin", "/usr/bin",
-				     "/opt/*/bin", "/opt/*/sbin", "/opt/*/*/bin", "/opt/rh/*/root/usr/libexec"};
+static const char *const places[] = {
+	"/usr/sbin",	  "/usr/libexec",	  "/usr/local/sbin",	    "/usr/local/libexec",
+	"/usr/local/bin", "/usr/local/mysql/bin", "/usr/local/mariadb/bin", "/usr/bin",
+	"/opt/*/bin",	  "/opt/*/sbin",	  "/opt/*/*/bin",	    "/opt/rh/*/root/usr/libexec"};
 
 static int is_program(const char *path)
 {
@@ -116,7 +117,8 @@ static int find_installer(const char *search, struct js_program *program, struct
 			    program->path);
 }
 
-/* "mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for ..." or "/usr/sbin/mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL ...)" */
+/* "mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for ..." or "/usr/sbin/mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL ...)"
+ */
 static int parse_version(const char *said, struct js_program *program)
 {
 	const char *p = strstr(said, " Ver ");
@@ -146,8 +148,8 @@ static int ask_version(char *const *env, const struct js_who *who, struct js_pro
 	status = js_child_run(&child, VERSION_LIMIT_US, NULL, &said, &end, error);
 	if (status == 0 && (said.failed || said.data == NULL || end != 0 || parse_version(said.data, program) != 0))
 		status = js_error_set(error, JOBSTACK_EFILE,
-				      "%s is no server program: asked for its version it says \"%.100s\"", program->path,
-				      said.data != NULL ? said.data : "");
+				      "%s is no server program: asked for its version it says \"%.100s\"",
+				      program->path, said.data != NULL ? said.data : "");
 	if (status == 0 && program->version < (program->mysql ? 800U : 1005U))
 		status = js_error_set(error, JOBSTACK_EFILE, "%s is too old (%s): MariaDB 10.5 or MySQL 8.0 is needed",
 				      program->path, program->text);
@@ -164,8 +166,8 @@ int js_program_find(const char *given, const char *search, char *const *env, con
 	if (given != NULL && strchr(given, '/') != NULL) {
 		status = js_layout_absolute(program->path, given, error);
 		if (status == 0 && !is_program(program->path))
-			status = js_error_set(error, JOBSTACK_EFILE, "the server program %s is not there, or no program",
-					      given);
+			status = js_error_set(error, JOBSTACK_EFILE,
+					      "the server program %s is not there, or no program", given);
 		if (status != 0)
 			return status;
 	} else if (given != NULL) {
@@ -174,10 +176,11 @@ int js_program_find(const char *given, const char *search, char *const *env, con
 	} else if (js_program_search("mariadbd", search, program->path) != 0 &&
 		   js_program_search("mysqld", search, program->path) != 0 &&
 		   search_places("mariadbd", program->path) != 0 && search_places("mysqld", program->path) != 0)
-		return js_error_set(error, JOBSTACK_EFILE,
-				    "no MariaDB or MySQL server program is found (mariadbd, mysqld): install "
-				    "mariadb-server (Debian, Ubuntu: apt install mariadb-server; RHEL, Rocky, Alma: dnf "
-				    "install mariadb-server), or name one with --program");
+		return js_error_set(
+			error, JOBSTACK_EFILE,
+			"no MariaDB or MySQL server program is found (mariadbd, mysqld): install "
+			"mariadb-server (Debian, Ubuntu: apt install mariadb-server; RHEL, Rocky, Alma: dnf "
+			"install mariadb-server), or name one with --program");
 	status = ask_version(env, who, program, error);
 	if (status != 0)
 		return status;

@@ -31,10 +31,11 @@
 
 int js_server_elsewhere(const struct js_layout *layout, const struct js_owner *owner, struct jobstack_error *error)
 {
-	return js_error_set(error, JOBSTACK_ECONFLICT,
-			    "%s belongs to the server on the host %s (pid %ld); whether that one lives can't be told from "
-			    "here",
-			    layout->dir, owner->host, (long)owner->pid);
+	return js_error_set(
+		error, JOBSTACK_ECONFLICT,
+		"%s belongs to the server on the host %s (pid %ld); whether that one lives can't be told from "
+		"here",
+		layout->dir, owner->host, (long)owner->pid);
 }
 
 static int64_t uptime(const struct js_owner *owner)
@@ -103,7 +104,8 @@ int js_server_status(const struct js_server_options *options, struct js_server_i
 	return 0;
 }
 
-int js_server_await_end(const struct js_owner *owner, const struct js_log *log, const volatile int *stop, int64_t limit_us)
+int js_server_await_end(const struct js_owner *owner, const struct js_log *log, const volatile int *stop,
+			int64_t limit_us)
 {
 	int64_t start = js_clock_mono_us(), said = start;
 
@@ -131,7 +133,8 @@ static int stop_it(const struct js_server_options *options, const struct js_layo
 	if (js_server_await_end(owner, &options->log, options->stop, STOP_LIMIT_US) != 0) {
 		if (options->stop != NULL && *options->stop != 0)
 			return js_error_set(error, JOBSTACK_ESTOPPED,
-					    "no longer waiting; the server (pid %ld) goes on stopping", (long)owner->pid);
+					    "no longer waiting; the server (pid %ld) goes on stopping",
+					    (long)owner->pid);
 		return js_error_set(error, JOBSTACK_ECONFLICT,
 				    "the server (pid %ld) was told to stop and is still not gone; its log is %s",
 				    (long)owner->pid, layout->log);
@@ -234,9 +237,10 @@ int js_server_wait(const struct js_server_options *options, const struct js_serv
 			since = js_clock_mono_us();
 		}
 		if (told && js_clock_mono_us() - since > STOP_LIMIT_US)
-			return js_error_set(error, JOBSTACK_ENODB,
-					    "the server (pid %ld) was told to stop and is still not gone; its log is %s",
-					    (long)info->pid, layout.log);
+			return js_error_set(
+				error, JOBSTACK_ENODB,
+				"the server (pid %ld) was told to stop and is still not gone; its log is %s",
+				(long)info->pid, layout.log);
 		js_clock_nap(100 * 1000, told ? NULL : options->stop);
 	}
 	if (pid < 0)

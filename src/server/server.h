@@ -63,8 +63,8 @@ struct js_server_info {
  * ECONFLICT: another host has it, or it runs otherwise than asked.  ENODB: it does not come up. */
 int js_server_start(const struct js_server_options *options, struct js_server_info *info, struct jobstack_error *error);
 
-/* After a start in the foreground: waits for the server's end, or stops it when *STOP is set.  *STATUS is its exit status,
- * or 128 and the signal that killed it.  ENODB if it ended by itself and badly. */
+/* After a start in the foreground: waits for the server's end, or stops it when *STOP is set.  *STATUS is its exit
+ * status, or 128 and the signal that killed it.  ENODB if it ended by itself and badly. */
 int js_server_wait(const struct js_server_options *options, const struct js_server_info *info, int *status,
 		   struct jobstack_error *error);
 

@@ -157,7 +157,9 @@ static void check_limits(const struct start *s)
 /* Writes my.cnf and init.sql. */
 static int configure(struct start *s)
 {
-	struct js_config config = {.listen = s->net.listen, .socket = s->owner.socket, .port = s->owner.port,
+	struct js_config config = {.listen = s->net.listen,
+				   .socket = s->owner.socket,
+				   .port = s->owner.port,
 				   .memory = s->options->memory != 0 ? s->options->memory : JS_SERVER_MEMORY};
 	int status = js_config_server(&s->work.layout, &s->program, &config, s->error);
 
@@ -182,7 +184,8 @@ static int launch(struct start *s)
 	(void)snprintf(defaults, sizeof(defaults), "--defaults-file=%s", s->work.layout.config);
 	log = js_logfile_open(s->work.layout.log, &s->owner.log_offset);
 	if (log < 0)
-		return js_error_set(s->error, JOBSTACK_EFILE, "%s can't be written: %s", s->work.layout.log, strerror(errno));
+		return js_error_set(s->error, JOBSTACK_EFILE, "%s can't be written: %s", s->work.layout.log,
+				    strerror(errno));
 	status = js_child_prepare(&child, log, &gate, s->error);
 	(void)close(log);
 	if (status != 0)
@@ -277,7 +280,8 @@ static int await_greeting(struct start *s)
 		return js_server_failed(s->options, &s->work.layout, s->owner.log_offset, what, s->error);
 	}
 	if (!hello.tls)
-		return js_server_failed(s->options, &s->work.layout, s->owner.log_offset, "came up without TLS", s->error);
+		return js_server_failed(s->options, &s->work.layout, s->owner.log_offset, "came up without TLS",
+					s->error);
 	if (hello.version[0] != '\0')
 		memcpy(s->owner.version, hello.version, sizeof(s->owner.version));
 	return 0;
@@ -340,7 +344,8 @@ static int begin(struct start *s)
 
 	if (s->net.odd)
 		js_log(s->work.log, JOBSTACK_LOG_INFO,
-		       "%s is a loopback address on this machine: the server listens on all its addresses", s->net.host);
+		       "%s is a loopback address on this machine: the server listens on all its addresses",
+		       s->net.host);
 	check_limits(s);
 	status = js_install(&s->work, &s->program, s->error);
 	if (status >= 0)
@@ -407,12 +412,13 @@ static int look(struct start *s)
 	if (state == JS_OWNER_ELSEWHERE && !o->takeover)
 		return js_server_elsewhere(&s->work.layout, &s->owner, s->error);
 	if (state == JS_OWNER_ELSEWHERE) {
-		if (!js_net_loopback(s->owner.bind) && js_net_greet(s->owner.bind, s->owner.port, 3 * GREET_US, &hello) == 0)
+		if (!js_net_loopback(s->owner.bind) &&
+		    js_net_greet(s->owner.bind, s->owner.port, 3 * GREET_US, &hello) == 0)
 			return js_error_set(s->error, JOBSTACK_ECONFLICT,
 					    "no takeover: the server of the host %s still answers at %s:%u",
 					    s->owner.host, s->owner.bind, s->owner.port);
-		js_log(s->work.log, JOBSTACK_LOG_WARNING, "taking %s over from the host %s (pid %ld)", s->work.layout.dir,
-		       s->owner.host, (long)s->owner.pid);
+		js_log(s->work.log, JOBSTACK_LOG_WARNING, "taking %s over from the host %s (pid %ld)",
+		       s->work.layout.dir, s->owner.host, (long)s->owner.pid);
 	}
 	if (state == JS_OWNER_GONE) {
 		js_log(s->work.log, JOBSTACK_LOG_WARNING,

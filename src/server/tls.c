@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * CA and server certificate.  Promises: keys are never readable by others, not even for a moment; killed anywhere, the
- * next call makes what is not whole, for everything is made in a directory aside and its sign of being whole comes last.
+ * next call makes what is not whole, for everything is made in a directory aside and its sign of being whole comes
+ * last.
  *
  * The certificates are valid from 2000 to 2049: a compute node whose clock is wrong can still work, and nobody is
  * surprised by a stopped queue years later.  The CA serves one server only and its key lies beside the data anyway.
@@ -66,8 +67,8 @@ static void add_name(struct js_buf *san, const char *kind, const char *name)
 	js_buf_printf(san, "%s%s", san->len > 0 ? "," : "", item);
 }
 
-/* The names that the certificate must have.  An IPv4 address stands there as a DNS name too, since connectors with an old
- * OpenSSL compare only those. */
+/* The names that the certificate must have.  An IPv4 address stands there as a DNS name too, since connectors with an
+ * old OpenSSL compare only those. */
 static void list_names(const struct js_net *net, struct js_buf *san)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_CANONNAME}, *list = NULL;
@@ -162,9 +163,8 @@ static int openssl(const struct making *m, const char *const args[])
 
 static int make_key(const struct making *m, const char *file)
 {
-	const char *const args[] = {"genpkey", "-algorithm", "EC",	     "-pkeyopt", "ec_paramgen_curve:P-256",
-				    "-pkeyopt", "ec_param_enc:named_curve", "-out",	 file,
-				    NULL};
+	const char *const args[] = {"genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256",
+				    "-pkeyopt", "ec_param_enc:named_curve", "-out", file, NULL};
 
 	return openssl(m, args);
 }
@@ -176,19 +176,15 @@ static int make_request(const struct making *m, const char *key)
 	return openssl(m, args);
 }
 
-/* `openssl ca`, for `openssl x509` can't set the first day of validity. */
+/* `openssl ca`, for `openssl x509` can't set the first day of validity.  CA is NULL to sign itself. */
 static int sign(const struct making *m, const char *ca, const char *ca_key, const char *out)
 {
-	const char *const own[] = {"ca",	 "-batch",     "-notext",    "-config",	    "openssl.cnf", "-selfsign",
-				   "-keyfile",	 ca_key,       "-in",	     "new.csr",	    "-out",	   out,
-				   "-startdate", "20000101000000Z", "-enddate", "20491231235959Z", "-extensions", "v3_ca",
-				   NULL};
-	const char *const server[] = {"ca",	  "-batch",	"-notext",   "-config",	  "openssl.cnf", "-cert",
-				      ca,	  "-keyfile",	ca_key,	     "-in",	  "new.csr",	 "-out",
-				      out,	  "-startdate", "20000101000000Z", "-enddate", "20491231235959Z", "-extensions",
-				      "v3_server", NULL};
+	const char *const args[] = {"ca", "-batch", "-notext", "-config", "openssl.cnf", "-in", "new.csr", "-out", out,
+				    "-startdate", "20000101000000Z", "-enddate", "20491231235959Z", /* see above */
+				    "-extensions", ca == NULL ? "v3_ca" : "v3_server", "-keyfile", ca_key,
+				    ca == NULL ? "-selfsign" : "-cert", ca, NULL};
 
-	return openssl(m, ca == NULL ? own : server);
+	return openssl(m, args);
 }
 
 /* Brings a file from the directory aside to its place, with its owner and mode. */
@@ -273,7 +269,8 @@ static int make_missing(struct making *m, const struct js_tls *tls, int ca, cons
 	sweep(&m->work->layout, &us);
 	js_layout_join(m->aside, m->work->layout.tls, "work.XXXXXX");
 	if (mkdtemp(m->aside) == NULL)
-		return js_error_set(m->error, JOBSTACK_EFILE, "a directory in %s: %s", m->work->layout.tls, strerror(errno));
+		return js_error_set(m->error, JOBSTACK_EFILE, "a directory in %s: %s", m->work->layout.tls,
+				    strerror(errno));
 	if (ca)
 		status = make_ca(m, tls);
 	if (status == 0)
@@ -304,9 +301,10 @@ int js_tls_prepare(const struct js_work *work, const struct js_net *net, struct 
 		goto out;
 	}
 	if (js_program_search("openssl", work->search, program) != 0) {
-		status = js_error_set(error, JOBSTACK_EFILE,
-				      "the program openssl, which makes the server's certificate, is not found: install "
-				      "the package openssl");
+		status =
+			js_error_set(error, JOBSTACK_EFILE,
+				     "the program openssl, which makes the server's certificate, is not found: install "
+				     "the package openssl");
 		goto out;
 	}
 	js_log(work->log, JOBSTACK_LOG_DEBUG, "making %s for %s",

@@ -11,7 +11,8 @@
 #include "server/net.h"
 
 struct js_tls {
-	char ca[JS_LAYOUT_PATH], ca_key[JS_LAYOUT_PATH], cert[JS_LAYOUT_PATH], key[JS_LAYOUT_PATH], names[JS_LAYOUT_PATH];
+	char ca[JS_LAYOUT_PATH], ca_key[JS_LAYOUT_PATH], cert[JS_LAYOUT_PATH], key[JS_LAYOUT_PATH],
+		names[JS_LAYOUT_PATH];
 };
 
 void js_tls_paths(const struct js_layout *layout, struct js_tls *tls);

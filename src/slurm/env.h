@@ -13,7 +13,7 @@ struct js_slurm_env {
 	int in_slurm; /* there is a job number */
 	const char *cluster, *job, *array_job, *array_task, *step;
 	const char *account, *qos, *partition;
-	const char *node;	  /* Slurm's name of the node, else the host's; "" if even that is not known; never NULL */
+	const char *node;	  /* Slurm's name of the node, else the host's, else ""; never NULL */
 	int64_t job_id;		  /* JOB as a number */
 	int64_t start_us, end_us; /* of the job, since 1970; Slurm 23.02 and later */
 	int64_t cpus_per_task;
@@ -27,8 +27,8 @@ void js_slurm_env_read(struct js_slurm_env *env, const char *(*get)(const char *
 /* The CPUs that this process may use (sched_getaffinity); at least 1. */
 unsigned js_slurm_cpus(void);
 
-/* How many slots a worker has that was not told: the smaller of CPUS_PER_TASK (else 1) and CPUS (js_slurm_cpus).  WHY (SIZE
- * bytes) says so: "2 slots: SLURM_CPUS_PER_TASK=4, but 2 CPUs may be used". */
+/* How many slots a worker has that was not told: the smaller of CPUS_PER_TASK (else 1) and CPUS (js_slurm_cpus).
+ * WHY (SIZE bytes) says so: "2 slots: SLURM_CPUS_PER_TASK=4, but 2 CPUs may be used". */
 unsigned js_slurm_slots(const struct js_slurm_env *env, unsigned cpus, char *why, size_t size);
 
 #endif

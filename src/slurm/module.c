@@ -36,15 +36,20 @@ static int load(uint32_t job_id, job_info_msg_t **answer)
 }
 #endif
 
-/* What is kept apart of the flags beside a base state.  UNSETTLED: the job may still have processes, or run again. */
+/* Flags beside a base state, as words.  UNSETTLED: the job may still have processes, or run again. */
 static const struct {
 	uint32_t bit;
 	int unsettled;
 	const char *word;
 } flags[] = {
-	{JOB_COMPLETING, 1, "COMPLETING"},   {JOB_REQUEUE, 1, "REQUEUED"},	     {JOB_REQUEUE_HOLD, 1, "REQUEUE_HOLD"},
-	{JOB_SPECIAL_EXIT, 1, "SPECIAL_EXIT"}, {JOB_REQUEUE_FED, 1, "REQUEUE_FED"}, {JOB_REVOKED, 1, "REVOKED"},
-	{JOB_CONFIGURING, 1, "CONFIGURING"}, {JOB_STOPPED, 1, "STOPPED"},
+	{JOB_COMPLETING, 1, "COMPLETING"},
+	{JOB_REQUEUE, 1, "REQUEUED"},
+	{JOB_REQUEUE_HOLD, 1, "REQUEUE_HOLD"},
+	{JOB_SPECIAL_EXIT, 1, "SPECIAL_EXIT"},
+	{JOB_REQUEUE_FED, 1, "REQUEUE_FED"},
+	{JOB_REVOKED, 1, "REVOKED"},
+	{JOB_CONFIGURING, 1, "CONFIGURING"},
+	{JOB_STOPPED, 1, "STOPPED"},
 #ifdef JOB_EXPEDITING
 	{JOB_EXPEDITING, 1, "EXPEDITING"},
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Asks Slurm, in a child.  Promise: whatever the module and libslurm do there (wait, exit, crash), this process goes on,
- * with an answer or an error, once the time limit is over at the latest.
+ * Asks Slurm, in a child.  Promise: whatever the module and libslurm do there (wait, exit, crash), this process
+ * goes on, with an answer or an error, once the time limit is over at the latest.
  */
 #define _GNU_SOURCE
 #include "slurm/query.h"
@@ -42,7 +42,7 @@ struct asking {
 	int line_ended;
 };
 
-/* ------------------------------------------------------------------------------------------------- finding the module */
+/* ------------------------------------------------------------ finding the module */
 
 /* The directory of this program's file, without a slash at the end; "" if it is not known. */
 static void program_dir(char *dir, size_t size)
@@ -73,7 +73,8 @@ static int place(const struct js_slurm_where *where, const char *program, size_t
 	}
 #ifdef JS_SLURM_MODULE_DIR
 	if (i == n) {
-		/* lib/x86_64-linux-gnu of a tree that was moved: what follows the installed prefix, beside the program */
+		/* lib/x86_64-linux-gnu of a tree that was moved: what follows the installed prefix, beside the
+		 * program */
 		const char *lib = strstr(JS_SLURM_MODULE_DIR, "/lib");
 
 		js_buf_printf(dir, "%s/..%s", program, lib != NULL ? lib : "/lib/jobstack");
@@ -115,15 +116,15 @@ done:
 	return rc;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- the child */
+/* ------------------------------------------------------------ the child */
 
 static void leave(void)
 {
 	_exit(1);
 }
 
-/* In the child: whatever libslurm does to end the process must not run this program's exit handlers, nor flush its stdio,
- * nor talk over its connections. */
+/* In the child: whatever libslurm does to end the process must not run this program's exit handlers, nor flush its
+ * stdio, nor talk over its connections. */
 static void cut_off(int answers, int said)
 {
 	int null = open("/dev/null", O_RDWR);
@@ -193,7 +194,7 @@ static _Noreturn void child(const char *path, const uint32_t *job_ids, size_t n,
 	_exit(0);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- the parent */
+/* ------------------------------------------------------------ the parent */
 
 static int begin(struct asking *a, const char *path, const uint32_t *job_ids, size_t n, struct answer *answer,
 		 struct jobstack_error *error)
@@ -287,8 +288,8 @@ static int next_answer(struct asking *a, int64_t until, struct answer *answer)
 	return 1;
 }
 
-/* Ends the child, if it has not ended (GONE), and collects it.  Returns how it ended as wait tells, or -1 if that is not
- * known. */
+/* Ends the child, if it has not ended (GONE), and collects it.  Returns how it ended as wait tells, or -1 if that
+ * is not known. */
 static int finish(struct asking *a, int gone)
 {
 	int status = -1;
@@ -317,8 +318,8 @@ static int no_answer(int64_t limit_us, const struct asking *a, struct jobstack_e
 	char limit[64];
 
 	js_num_duration_text(limit_us, limit, sizeof(limit));
-	return js_error_set(error, JOBSTACK_EFILE, "Slurm did not answer within %s%s%s", limit, a->last_len > 0 ? ": " : "",
-			    a->last);
+	return js_error_set(error, JOBSTACK_EFILE, "Slurm did not answer within %s%s%s", limit,
+			    a->last_len > 0 ? ": " : "", a->last);
 }
 
 int js_slurm_jobs(const struct js_slurm_where *where, const uint32_t *job_ids, size_t n, struct js_slurm_job *out,

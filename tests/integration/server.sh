@@ -157,6 +157,7 @@ check "a server that another CA should have signed is refused" not gives 0 sql "
 check "for its certificate" grep -qiE "certificate" "$T/out"
 sed 's,^host=.*,host=127.0.0.2,' "$CNF" >"$T/name.cnf"
 check "so is one whose certificate has another name" not gives 0 sql "$T/name.cnf" "SELECT 1"
+check "for every client library" grep -qx "ssl-verify-server-cert=1" "$CNF"
 check "root gets in through the socket" gives 0 mariadb --defaults-file="$T/a/root.cnf" -e "SELECT * FROM mysql.global_priv"
 sed "s,^user=.*,user=root,; s,^password=.*,," "$CNF" >"$T/root.cnf"
 check "root does not get in over TCP" not gives 0 mariadb --defaults-file="$T/root.cnf" -e "SELECT 1"
@@ -199,6 +200,12 @@ if getent hosts "$name" >/dev/null; then
 	check "a host name as address" gives 0 server a start --bind "$name"
 	check "is what clients are told" grep -qx "host=$name" "$CNF"
 	check "and is verified" test "$(sql "$CNF" "SELECT k FROM kept")" = 42
+	gives 0 server c start --memory 32M
+	gives 0 server c stop
+	sed "s/^host=.*/host=login-of-elsewhere/; s/^pid=.*/pid=1/" "$T/a/owner" >"$T/c/owner"
+	check "no takeover from a server that still answers" both 1 "still answers at $name" server c start --takeover
+	check "which status sees too" both 0 login-of-elsewhere server c status --json
+	rm "$T/c/owner"
 	gives 0 server a stop
 else
 	echo "skip - a host name as address: this host's name can't be looked up"

@@ -119,7 +119,8 @@ static void test_commands(void **state)
 	expect_argv(NULL, (char *[]){"cmd", NULL}, "a b", (const char *[]){"cmd", "a b", NULL});
 	expect_argv(NULL, (char *[]){"cmd", "--n={#}", "{%}", NULL}, "f",
 		    (const char *[]){"cmd", "--n=18446744073709551615", "12", "f", NULL});
-	expect_argv(NULL, (char *[]){"cmd", "", "", "{}", "", NULL}, "f", (const char *[]){"cmd", "", "", "f", "", NULL});
+	expect_argv(NULL, (char *[]){"cmd", "", "", "{}", "", NULL}, "f",
+		    (const char *[]){"cmd", "", "", "f", "", NULL});
 	expect_argv(NULL, (char *[]){"{}", NULL}, "./prog", (const char *[]){"./prog", NULL});
 	expect_argv("@", (char *[]){"cmd", "{}", "@@", "{/}", NULL}, "d/f",
 		    (const char *[]){"cmd", "{}", "d/fd/f", "f", NULL});
@@ -192,8 +193,8 @@ static void test_any_bytes(void **state)
 
 static void test_env(void **state)
 {
-	char *const base[] = {"A=1", "JOBSTACK_ENTRY=9", "JOBSTACK_ENTRYX=9", "JOBSTACK_DATAPATH=old", "JOBSTACK_STACK=old",
-			      "B", NULL};
+	char *const base[] = {"A=1", "JOBSTACK_ENTRY=9", "JOBSTACK_ENTRYX=9", "JOBSTACK_DATAPATH=old",
+			      "JOBSTACK_STACK=old", "B", NULL};
 	static const char *const expected[] = {"A=1",
 					       "JOBSTACK_ENTRYX=9",
 					       "B",
@@ -250,6 +251,7 @@ static void run(const char *shell, char *const argv[], struct js_buf *out)
 		if (n > 0)
 			out->len += (size_t)n;
 	} while (n > 0);
+	out->data[out->len] = '\0';
 	(void)close(fd[0]);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	if (status != 0)
@@ -376,9 +378,10 @@ static void test_shell_words(void **state)
 	struct js_template_values v = values_of("a b", 3);
 	struct js_buf out = {0};
 	struct js_template *t;
+	char *const words[] = {"printf", "'[%s]'", "@", "'{}'", "\"@\"", "{/}"};
 
 	(void)state;
-	assert_int_equal(js_template_shell(&t, (char *[]){"printf", "'[%s]'", "@", "'{}'", "\"@\"", "{/}"}, 6, "@", NULL), 0);
+	assert_int_equal(js_template_shell(&t, words, 6, "@", NULL), 0);
 	run("/bin/sh", js_template_argv(t, &v), &out);
 	assert_string_equal(out.data, "[a b][{}][a b][a b]");
 	js_template_free(t);

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * base: numbers and durations as people type them, the clock's texts, buffers, options, small files.
+ */
+#define _GNU_SOURCE
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/num.h"
+#include "base/opt.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void durations(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t us; /* -1: refused */
+	} row[] = {
+		{"90", 90000000}, {"90s", 90000000}, {"15m", 900000000}, {"2h", 7200000000}, {"7d", INT64_C(604800000000)},
+		{"1:30:00", INT64_C(5400000000)}, {"2-00:00:00", INT64_C(172800000000)}, {"1-12", INT64_C(129600000000)},
+		{"10:30", 630000000}, {"0", 0}, {"0.5", 500000}, {"1.5s", 1500000}, {"100ms", 100000}, {"1.25m", 75000000},
+		{"366d", INT64_C(31622400000000)}, {"367d", -1}, {"", -1}, {"s", -1}, {"-5", -1}, {"5x", -1}, {"5 s", -1}, {" 5", -1},
+		{"1:2:3:4", -1}, {":", -1}, {"1:", -1}, {"1-", -1}, {"-1-2", -1}, {"99999999999999999999", -1}, {"1e3", -1},
+		{"+5", -1}, {"5s ", -1}, {"0x10", -1}, {"1-2-3", -1}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		int64_t us = -7;
+		int status = js_num_duration(row[i].text, &us);
+
+		if (status != (row[i].us < 0 ? -1 : 0) || (status == 0 && us != row[i].us))
+			fail_msg("\"%s\": status %d, %lld us", row[i].text, status, (long long)us);
+	}
+	assert_int_equal(js_num_duration(NULL, &(int64_t){0}), -1);
+}
+
+static void numbers(void **state)
+{
+	uint64_t u;
+	int64_t n;
+
+	(void)state;
+	assert_int_equal(js_num_u64("18446744073709551615", 0, UINT64_MAX, &u), 0);
+	assert_true(u == UINT64_MAX);
+	assert_int_equal(js_num_u64("18446744073709551616", 0, UINT64_MAX, &u), -1);
+	assert_int_equal(js_num_u64("-1", 0, 10, &u), -1);
+	assert_int_equal(js_num_u64("", 0, 10, &u), -1);
+	assert_int_equal(js_num_u64("11", 0, 10, &u), -1);
+	assert_int_equal(js_num_i64("-10", -10, 10, &n), 0);
+	assert_true(n == -10);
+	assert_int_equal(js_num_i64("-11", -10, 10, &n), -1);
+	assert_int_equal(js_num_i64("--1", -10, 10, &n), -1);
+	assert_int_equal(js_num_size("512M", &u), 0);
+	assert_true(u == 512u << 20);
+	assert_int_equal(js_num_size("2g", &u), 0);
+	assert_true(u == UINT64_C(2) << 30);
+	assert_int_equal(js_num_size("2GB", &u), -1);
+	assert_int_equal(js_num_size("99999999999T", &u), -1);
+}
+
+static void clock_texts(void **state)
+{
+	char iso[JS_CLOCK_ISO];
+	int64_t t = INT64_C(1795242011123456);
+
+	(void)state;
+	js_clock_iso(t, iso);
+	assert_string_equal(iso, "2026-11-21T06:20:11.123456Z");
+	assert_true(js_clock_parse("2026-11-21 06:20:11.123456") == t);
+	assert_true(js_clock_parse("2026-11-21 06:20:11") == t - 123456);
+	assert_true(js_clock_parse("2026-11-21 06:20:11.5") == t - 123456 + 500000);
+	assert_true(js_clock_parse("nonsense") == -1);
+	assert_true(js_clock_parse(NULL) == -1);
+	js_clock_iso(-1, iso);
+	assert_string_equal(iso, "");
+}
+
+static void first_error_wins(void **state)
+{
+	struct jobstack_error e = JOBSTACK_ERROR_INIT;
+
+	(void)state;
+	assert_int_equal(js_error_set(&e, JOBSTACK_EFILE, "a\nb\x1b[31m%d", 7), JOBSTACK_EFILE);
+	assert_int_equal(js_error_set(&e, JOBSTACK_EBUG, "later"), JOBSTACK_EBUG);
+	assert_int_equal(e.code, JOBSTACK_EFILE);
+	assert_string_equal(e.text, "a?b?[31m7");
+	assert_int_equal(js_error_set(NULL, JOBSTACK_EBUG, "nobody listens"), JOBSTACK_EBUG);
+}
+
+static void buffers(void **state)
+{
+	struct js_buf b = {0};
+
+	(void)state;
+	for (int i = 0; i < 10000; i++)
+		js_buf_printf(&b, "%d,", i);
+	assert_int_equal(b.failed, 0);
+	assert_int_equal(b.len, 48890);
+	assert_int_equal(b.data[b.len], 0);
+	assert_memory_equal(b.data + b.len - 5, "9999,", 5);
+	js_buf_reset(&b);
+	assert_int_equal(b.len, 0);
+	js_buf_free(&b);
+	assert_null(b.data);
+}
+
+static void options(void **state)
+{
+	static const struct js_opt table[] = {{'n', "number", "N", "a number"}, {300, "flag", NULL, "a flag"},
+					      {'w', "watch", "[SEC]", "perhaps"}, {0, NULL, NULL, NULL}};
+	static const struct js_opts o = {"prog", "[OPTIONS]", "About.", table, NULL, 1};
+	char *argv[] = {"prog", "-n", "5", "--flag", "-w", "--watch=3", "cmd", "--other", NULL};
+	char *wrong[] = {"prog", "--nosuch", NULL}, *missing[] = {"prog", "--number", NULL}, *extra[] = {"prog", "--flag=1", NULL};
+	struct jobstack_error e = JOBSTACK_ERROR_INIT;
+	struct js_buf help = {0};
+	const char *arg;
+
+	(void)state;
+	optind = 0;
+	assert_int_equal(js_opt_next(&o, 8, argv, &arg, &e), 'n');
+	assert_string_equal(arg, "5");
+	assert_int_equal(js_opt_next(&o, 8, argv, &arg, &e), 300);
+	assert_int_equal(js_opt_next(&o, 8, argv, &arg, &e), 'w');
+	assert_string_equal(arg, "");
+	assert_int_equal(js_opt_next(&o, 8, argv, &arg, &e), 'w');
+	assert_string_equal(arg, "3");
+	assert_int_equal(js_opt_next(&o, 8, argv, &arg, &e), -1);
+	assert_int_equal(optind, 6);
+	optind = 0;
+	assert_int_equal(js_opt_next(&o, 2, wrong, &arg, &e), '?');
+	assert_non_null(strstr(e.text, "--nosuch"));
+	js_error_clear(&e);
+	optind = 0;
+	assert_int_equal(js_opt_next(&o, 2, missing, &arg, &e), '?');
+	assert_non_null(strstr(e.text, "needs a value"));
+	js_error_clear(&e);
+	optind = 0;
+	assert_int_equal(js_opt_next(&o, 2, extra, &arg, &e), '?');
+	assert_non_null(strstr(e.text, "takes no value"));
+	js_opt_help(&o, &help);
+	assert_non_null(strstr(help.data, "--watch[=SEC]"));
+	js_buf_free(&help);
+}
+
+static void files(void **state)
+{
+	char dir[] = "/tmp/jobstack-unit-XXXXXX", path[64], deep[64];
+	struct js_buf b = {0};
+	struct stat st;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/f", dir);
+	(void)snprintf(deep, sizeof(deep), "%s/a/b/c", dir);
+	assert_int_equal(js_file_replace(path, 0600, "one", 3), 0);
+	assert_int_equal(js_file_replace(path, 0600, "two!", 4), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_int_equal(js_file_read(path, &b), 0);
+	assert_string_equal(b.data, "two!");
+	js_buf_free(&b);
+	assert_int_equal(js_file_mkdirs(deep, 0700), 0);
+	assert_int_equal(js_file_mkdirs(deep, 0700), 0);
+	assert_int_equal(js_file_mkdirs(path, 0700), -1);
+	assert_int_equal(errno, ENOTDIR);
+	assert_int_equal(js_file_replace("/nosuch/dir/f", 0600, "x", 1), -1);
+	assert_true(js_file_pid_start(getpid()) > 0);
+	assert_true(js_file_pid_start(999999999) == -1);
+	(void)unlink(path);
+	(void)rmdir(deep);
+	(void)snprintf(deep, sizeof(deep), "%s/a/b", dir);
+	(void)rmdir(deep);
+	(void)snprintf(deep, sizeof(deep), "%s/a", dir);
+	(void)rmdir(deep);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(durations), cmocka_unit_test(numbers), cmocka_unit_test(clock_texts),
+					   cmocka_unit_test(first_error_wins), cmocka_unit_test(buffers), cmocka_unit_test(options),
+					   cmocka_unit_test(files)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

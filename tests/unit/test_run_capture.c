@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Keeping what commands print: real processes, real files, a disk that is really full.
+ */
+#define _GNU_SOURCE
+#include "run_commands.h"
+
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+/* ------------------------------------------------------------ capture */
+
+static void test_capture_reuse(void **state)
+{
+	struct stat st;
+	int out, err;
+	ino_t first[2];
+
+	(void)state;
+	(void)run("true");
+	js_capture_files(capture, &out, &err);
+	(void)fstat(out, &st);
+	first[0] = st.st_ino;
+	(void)fstat(err, &st);
+	first[1] = st.st_ino;
+	assert_int_equal(st.st_nlink, 0);
+	(void)run("echo x >&2"); /* the same files: they had stayed empty */
+	js_capture_files(capture, &out, &err);
+	(void)fstat(out, &st);
+	assert_int_equal(st.st_ino, first[0]);
+	(void)fstat(err, &st);
+	assert_int_equal(st.st_ino, first[1]);
+	expect_captured("", "x\n");
+	(void)run("echo y"); /* standard error was written to: another file */
+	expect_captured("y\n", "");
+	(void)run("true");
+	expect_captured("", "");
+}
+
+/* A process that left the group and lives on writes into its own entry's file, not into the next one's. */
+static void test_capture_straggler(void **state)
+{
+	struct js_reaped r;
+	char go[256], script[1024];
+
+	(void)state;
+	(void)snprintf(go, sizeof(go), "%s/go", dir);
+	(void)snprintf(script, sizeof(script),
+		       "echo first; setsid sh -c 'echo up > %s/up; while [ ! -e %s ]; do sleep 0.01; done; echo late; "
+		       "echo done > %s/late' & while [ ! -s %s/up ]; do sleep 0.01; done",
+		       dir, go, dir, dir);
+	r = run(script);
+	assert_int_equal(r.exit_code, 0);
+	expect_captured("first\n", "");
+	r = run("echo second");
+	write_file("go", "", 0644);
+	wait_for(access("late", F_OK) == 0);
+	expect_captured("second\n", "");
+}
+
+static void test_capture_fails(void **state)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_capture *bad;
+	int out, err;
+
+	(void)state;
+	assert_int_equal(js_capture_new(&bad, "/no/such/dir", NULL), 0);
+	js_capture_files(bad, &out, &err);
+	assert_int_equal(out, -1);
+	assert_int_equal(js_capture_begin(bad, &out, &err, &error), JOBSTACK_EFILE);
+	assert_non_null(strstr(error.text, "/no/such/dir"));
+	js_capture_free(bad);
+}
+
+static void test_capture_copy(void **state)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_buf text = {0};
+	int fd[2], file = open("both", O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	char got[64];
+	ssize_t n;
+
+	(void)state;
+	(void)run("echo out; echo err >&2");
+	assert_int_equal(js_capture_copy(capture, file, file, NULL), 0);
+	assert_int_equal(js_capture_copy(capture, file, file, NULL), 0);
+	content(file, &text);
+	assert_string_equal(text.data, "out\nerr\nout\nerr\n");
+	(void)close(file);
+	assert_int_equal(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
+	assert_int_equal(js_capture_copy(capture, fd[1], fd[1], NULL), 0);
+	n = read(fd[0], got, sizeof(got));
+	assert_int_equal(n, 8);
+	assert_memory_equal(got, "out\nerr\n", 8);
+	(void)close(fd[0]);
+	assert_int_equal(js_capture_copy(capture, fd[1], fd[1], &error), JOBSTACK_EFILE);
+	assert_non_null(strstr(error.text, "Broken pipe"));
+	(void)close(fd[1]);
+	error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
+	fd[0] = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	assert_int_equal(js_capture_copy(capture, fd[0], fd[0], &error), JOBSTACK_EFILE);
+	assert_non_null(strstr(error.text, "No space left"));
+	(void)close(fd[0]);
+	js_buf_free(&text);
+}
+
+/* A reader that is slow, behind a pipe that does not block: everything arrives. */
+static void test_capture_copy_slow(void **state)
+{
+	int fd[2], status;
+	pid_t reader;
+
+	(void)state;
+	(void)run("head -c 3000000 /dev/zero");
+	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
+	reader = fork();
+	if (reader == 0) {
+		char block[4096];
+		size_t total = 0;
+		ssize_t n;
+
+		(void)close(fd[1]);
+		while ((n = read(fd[0], block, sizeof(block))) > 0)
+			total += (size_t)n;
+		_exit(total == 3000000 ? 0 : 1);
+	}
+	(void)close(fd[0]);
+	assert_int_equal(fcntl(fd[1], F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(js_capture_copy(capture, fd[1], 2, NULL), 0);
+	(void)close(fd[1]);
+	assert_int_equal(waitpid(reader, &status, 0), reader);
+	assert_int_equal(status, 0);
+}
+
+static void test_open(void **state)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct stat st;
+	int fd;
+
+	(void)state;
+	(void)umask(022);
+	for (int again = 0; again < 2; again++) {
+		assert_int_equal(js_capture_open("o/p/q.log", &fd, NULL), 0);
+		assert_int_equal(fstat(fd, &st), 0);
+		assert_int_equal(st.st_size, 0);
+		assert_int_equal(st.st_mode & 0777, 0644);
+		assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+		assert_int_equal(write(fd, "x", 1), 1);
+		(void)close(fd);
+	}
+	assert_int_equal(js_capture_open("q.log", &fd, NULL), 0);
+	(void)close(fd);
+	assert_int_equal(js_capture_open("o/p/q.log/r", &fd, &error), JOBSTACK_EFILE);
+	assert_non_null(strstr(error.text, "o/p/q.log/r"));
+	error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
+	assert_int_equal(js_capture_open("q.log/r/s", &fd, &error), JOBSTACK_EFILE);
+	assert_int_equal(js_capture_open("o/p", &fd, NULL), JOBSTACK_EFILE);
+	assert_int_equal(js_capture_open("/proc/no/such", &fd, NULL), JOBSTACK_EFILE);
+}
+
+/* ------------------------------------------------------------ packed log */
+
+#define HEADER(how, out, err) "==> entry 17 attempt 2 " how " 2026-11-21T06:20:11.123456Z out " out " err " err \
+			      " path data/a\\x0ab\\x5c.n\n"
+#define WALL INT64_C(1795242011123456)
+
+static int append(struct js_packlog *log, const struct js_reaped *r, struct js_packlog_place *place,
+		  struct jobstack_error *error)
+{
+	struct js_template_values v = values;
+
+	v.datapath_len = 11; /* it need not end with a NUL */
+	return js_packlog_append(log, capture, &v, r, WALL, place, error);
+}
+
+static void test_packlog(void **state)
+{
+	struct js_packlog_place place;
+	struct js_packlog *log;
+	struct js_buf text = {0};
+	struct js_reaped r;
+
+	(void)state;
+	assert_int_equal(js_packlog_new(&log, "logs/st", "w.log", NULL), 0);
+	assert_string_equal(js_packlog_path(log), "logs/st/w.log");
+	r = run("true");
+	assert_int_equal(append(log, &r, &place, NULL), 0);
+	assert_int_equal(place.at, -1);
+	assert_int_equal(place.out, 0);
+	assert_int_equal(place.err, 0);
+	assert_int_equal(js_packlog_sync(log, NULL), 0);
+	assert_int_not_equal(access("logs", F_OK), 0); /* nothing to write, nothing there */
+
+	r = run("echo out; printf err >&2; exit 3");
+	assert_int_equal(append(log, &r, &place, NULL), 0);
+	assert_int_equal(place.at, strlen(HEADER("exit 3", "4", "3")));
+	assert_int_equal(place.out, 4);
+	assert_int_equal(place.err, 3);
+	r = run("echo err >&2; kill -9 $$");
+	assert_int_equal(append(log, &r, &place, NULL), 0);
+	assert_int_equal(place.out, 0);
+	assert_int_equal(place.err, 4);
+	r = run("printf 'no newline'");
+	assert_int_equal(append(log, &r, &place, NULL), 0);
+	assert_int_equal(js_file_read("logs/st/w.log", &text), 0);
+	assert_string_equal(text.data, HEADER("exit 3", "4", "3") "out\nerr\n"
+				       HEADER("signal 9", "0", "4") "err\n"
+				       HEADER("exit 0", "10", "0") "no newline\n");
+	assert_memory_equal(text.data + place.at, "no newline", 10);
+	assert_int_equal(js_packlog_sync(log, NULL), 0);
+	js_packlog_free(log);
+
+	/* another log never takes a file that is there */
+	assert_int_equal(js_packlog_new(&log, "logs/st", "w.log", NULL), 0);
+	assert_int_equal(append(log, &r, &place, NULL), JOBSTACK_EFILE);
+	js_packlog_free(log);
+	js_buf_free(&text);
+}
+
+/* Output that is copied within the kernel comes out the same, and knows its newline. */
+static void test_packlog_large(void **state)
+{
+	static const char *const scripts[] = {"seq 1 200000", "seq 1 200000 >&2; printf x >&2",
+					      "head -c 300000 /dev/urandom; head -c 300001 /dev/urandom >&2"};
+	struct js_buf text = {0}, out = {0}, err = {0};
+	struct js_packlog_place place;
+	struct js_packlog *log;
+	struct js_reaped r;
+	int fd[2];
+
+	(void)state;
+	assert_int_equal(js_packlog_new(&log, "logs", "large.log", NULL), 0);
+	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+		r = run(scripts[i]);
+		assert_int_equal(append(log, &r, &place, NULL), 0);
+		js_capture_files(capture, &fd[0], &fd[1]);
+		content(fd[0], &out);
+		content(fd[1], &err);
+		js_buf_reset(&text);
+		assert_int_equal(js_file_read("logs/large.log", &text), 0);
+		assert_int_equal(place.out, out.len);
+		assert_int_equal(place.err, err.len);
+		assert_true(out.len + err.len > 64 * 1024);
+		assert_memory_equal(text.data + place.at, out.data, out.len);
+		assert_memory_equal(text.data + place.at + place.out, err.data, err.len);
+		assert_int_equal(text.data[text.len - 1], '\n');
+		assert_int_equal(text.len, (size_t)(place.at + place.out + place.err) + (i == 0 ? 0 : 1) -
+						   (i == 2 && err.data[err.len - 1] == '\n'));
+	}
+	js_packlog_free(log);
+	js_buf_free(&text);
+	js_buf_free(&out);
+	js_buf_free(&err);
+}
+
+/* A log that can't grow is cut back to its last whole entry, says why, and goes on when it can grow again. */
+static void fill_up(const char *log_dir, const char *script, void (*relieve)(void), const char *why)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_packlog_place place;
+	struct js_packlog *log;
+	struct js_reaped r;
+	struct stat st;
+	off_t whole;
+
+	assert_int_equal(js_packlog_new(&log, log_dir, "full.log", NULL), 0);
+	r = run("echo first");
+	assert_int_equal(append(log, &r, &place, NULL), 0);
+	assert_int_equal(stat(js_packlog_path(log), &st), 0);
+	whole = st.st_size;
+	r = run(script);
+	assert_int_equal(append(log, &r, &place, &error), JOBSTACK_EFILE);
+	assert_non_null(strstr(error.text, js_packlog_path(log)));
+	assert_non_null(strstr(error.text, why));
+	assert_int_equal(place.at, -1);
+	assert_int_equal(stat(js_packlog_path(log), &st), 0);
+	assert_int_equal(st.st_size, whole);
+	relieve();
+	assert_int_equal(append(log, &r, &place, NULL), 0);
+	assert_true(place.at > whole);
+	assert_int_equal(stat(js_packlog_path(log), &st), 0);
+	assert_true(st.st_size > whole + place.out);
+	js_packlog_free(log);
+}
+
+static void no_limit(void)
+{
+	const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+	struct rlimit now;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &now), 0);
+	now.rlim_cur = none.rlim_cur < now.rlim_max ? none.rlim_cur : now.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
+}
+
+static void limit_files(rlim_t bytes)
+{
+	struct rlimit now;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &now), 0);
+	now.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
+}
+
+static void test_packlog_full(void **state)
+{
+	(void)state;
+	/* each output fits under the limit, the log with both and a header does not */
+	limit_files(5000);
+	fill_up("small", "head -c 4000 /dev/zero; head -c 4000 /dev/zero >&2", no_limit, "File too large");
+	limit_files(200000);
+	fill_up("large", "head -c 150000 /dev/zero; head -c 150000 /dev/zero >&2", no_limit, "File too large");
+}
+
+static void grow_tmpfs(void)
+{
+	assert_int_equal(mount("none", "tiny", "tmpfs", MS_REMOUNT, "size=8m"), 0);
+}
+
+/* A disk that is really full.  Only root can mount one; the test says so if it can't. */
+static void test_packlog_disk_full(void **state)
+{
+	static const char *const outputs[] = {"head -c 60000 /dev/zero", "head -c 900000 /dev/zero; echo e >&2"};
+
+	(void)state;
+	assert_int_equal(js_file_mkdirs("tiny", 0777), 0);
+	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++) {
+		if (mount("none", "tiny", "tmpfs", 0, "size=32k") != 0) {
+			print_message("not root: no small disk can be mounted (%s)\n", strerror(errno));
+			skip();
+		}
+		fill_up("tiny/logs", outputs[i], grow_tmpfs, "No space left");
+		assert_int_equal(umount("tiny"), 0);
+	}
+}
+
+static void test_packlog_no_dir(void **state)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_packlog_place place;
+	struct js_packlog *log;
+	struct js_reaped r = run("echo x");
+
+	(void)state;
+	write_file("afile", "", 0644);
+	assert_int_equal(js_packlog_new(&log, "afile/logs", "w.log", NULL), 0);
+	assert_int_equal(append(log, &r, &place, &error), JOBSTACK_EFILE);
+	assert_non_null(strstr(error.text, "afile/logs"));
+	js_packlog_free(log);
+}
+
+static void test_no_leaks(void **state)
+{
+	size_t files = open_files();
+	struct js_packlog_place place;
+	struct js_packlog *log;
+	struct js_reaped r;
+
+	(void)state;
+	assert_int_equal(js_packlog_new(&log, "logs", "leak.log", NULL), 0);
+	for (int i = 0; i < 50; i++) {
+		r = run(i % 2 ? "echo x; echo y >&2" : "true");
+		assert_int_equal(append(log, &r, &place, NULL), 0);
+	}
+	js_packlog_free(log);
+	assert_int_equal(open_files(), files);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_capture_reuse),
+		cmocka_unit_test(test_capture_straggler),
+		cmocka_unit_test(test_capture_fails),
+		cmocka_unit_test(test_capture_copy),
+		cmocka_unit_test(test_capture_copy_slow),
+		cmocka_unit_test(test_open),
+		cmocka_unit_test(test_packlog),
+		cmocka_unit_test(test_packlog_large),
+		cmocka_unit_test(test_packlog_full),
+		cmocka_unit_test(test_packlog_disk_full),
+		cmocka_unit_test(test_packlog_no_dir),
+		cmocka_unit_test(test_no_leaks),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

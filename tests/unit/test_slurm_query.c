@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Asking Slurm through modules that misbehave: none, garbage, another version, one that exits, crashes, hangs.
+ * They are compiled here, with the compiler $CC or cc.  (The real module needs a real Slurm.)
+ */
+#define _GNU_SOURCE
+#include "base/clock.h"
+#include "base/file.h"
+#include "slurm/query.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char dir[] = "/tmp/jobstack-test-XXXXXX";
+static struct js_slurm_where where = {dir, 0};
+static int exits; /* written to by a handler that must never run in a child */
+
+static void at_exit(void)
+{
+	(void)js_file_write_all(exits, "x", 1);
+}
+
+static void compile(const char *source)
+{
+	const char *cc = getenv("CC");
+	char *argv[] = {(char *)(uintptr_t)(cc != NULL ? cc : "cc"), (char *)(uintptr_t) "-shared",
+			(char *)(uintptr_t) "-fPIC", (char *)(uintptr_t) "-o", (char *)(uintptr_t) "jobstack_slurm.so",
+			(char *)(uintptr_t) "module.c", NULL};
+	int status;
+	pid_t pid;
+
+	assert_int_equal(js_file_replace("module.c", 0600, source, strlen(source)), 0);
+	pid = fork();
+	if (pid == 0) {
+		(void)execvp(argv[0], argv);
+		_exit(127);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* A module whose answer depends on the job's number. */
+static void compile_actor(unsigned abi, size_t size)
+{
+	struct js_buf source = {0};
+
+	js_buf_printf(&source,
+		      "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n"
+		      "static void bye(void) { fprintf(stderr, \"bye\\n\"); }\n"
+		      "static int job(unsigned id, void *out, char *error, size_t n) {\n"
+		      "memset(out, 0, %zu);\nswitch (id) {\n"
+		      "case 1: *(int *)out = 1; strcpy((char *)out + %zu, \"RUNNING\"); puts(\"noise\"); return 0;\n"
+		      "case 2: return 0;\n"
+		      "case 3: snprintf(error, n, \"no controller\"); return -1;\n"
+		      "case 4: fputs(\"first\\n\\nfatal: no configuration\\n\", stderr); exit(1);\n"
+		      "case 5: atexit(bye); exit(0);\n"
+		      "case 6: abort();\n"
+		      "case 7: for (;;) pause();\n"
+		      "case 8: for (;;) fputs(\"error: again\\n\", stderr);\n"
+		      "default: close(0); close(1); close(2); _exit(0); }}\n"
+		      "struct { unsigned abi, size, version; int (*job)(unsigned, void *, char *, size_t); }\n"
+		      "jobstack_slurm_ops = {%u, %zu, 0, job};\n",
+		      sizeof(struct js_slurm_job), offsetof(struct js_slurm_job, state), abi, size);
+	compile(source.data);
+	js_buf_free(&source);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(chdir(dir), 0);
+	exits = open("exits", O_WRONLY | O_CREAT | O_APPEND, 0600);
+	assert_true(exits >= 0);
+	return atexit(at_exit);
+}
+
+static int teardown(void **state)
+{
+	static const char *const files[] = {"exits", "module.c", "jobstack_slurm.so"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		(void)unlink(files[i]);
+	assert_int_equal(chdir("/"), 0);
+	return rmdir(dir);
+}
+
+static void expect(uint32_t id, int rc, const char *text)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_slurm_job job;
+
+	assert_int_equal(js_slurm_job(&where, id, &job, &error), rc);
+	assert_int_equal(job.found, rc == 0);
+	assert_string_equal(error.text, text);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
+	assert_int_equal(errno, ECHILD);
+}
+
+static void test_no_module(void **state)
+{
+	const struct js_slurm_where nowhere = {"/no/such/dir", 0};
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_slurm_job job;
+	struct js_buf found = {0};
+
+	(void)state;
+	assert_int_equal(js_slurm_job(&nowhere, 1, &job, &error), JOBSTACK_EMISSING);
+	assert_string_equal(error.text,
+			    "the Slurm module is not there (looked in /no/such/dir): no jobstack_slurm.so");
+	assert_int_equal(js_slurm_job(&nowhere, 1, &job, NULL), JOBSTACK_EMISSING);
+	assert_int_equal(js_file_replace("jobstack_slurm.so", 0600, "garbage", 7), 0);
+	assert_int_equal(js_slurm_find(&where, &found, NULL), 0);
+	assert_memory_equal(found.data, dir, strlen(dir));
+	js_buf_free(&found);
+	error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
+	assert_int_equal(js_slurm_job(&where, 1, &job, &error), JOBSTACK_ECONFLICT);
+	assert_non_null(strstr(error.text, "the Slurm module can't be opened"));
+}
+
+static void test_wrong_version(void **state)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_slurm_job job;
+
+	(void)state;
+	compile_actor(JS_SLURM_ABI + 1, sizeof(struct js_slurm_job));
+	assert_int_equal(js_slurm_job(&where, 1, &job, &error), JOBSTACK_ECONFLICT);
+	assert_non_null(strstr(error.text, "another version"));
+	compile_actor(JS_SLURM_ABI, sizeof(struct js_slurm_job) + 8);
+	assert_int_equal(js_slurm_job(&where, 1, &job, NULL), JOBSTACK_ECONFLICT);
+	compile("int x;\n");
+	assert_int_equal(js_slurm_job(&where, 1, &job, NULL), JOBSTACK_ECONFLICT);
+}
+
+static void test_answers(void **state)
+{
+	struct js_slurm_job job;
+
+	(void)state;
+	compile_actor(JS_SLURM_ABI, sizeof(struct js_slurm_job));
+	assert_int_equal(js_slurm_job(&where, 1, &job, NULL), 0);
+	assert_string_equal(job.state, "RUNNING");
+	expect(1, 0, "");
+	expect(2, 1, "");
+	expect(3, JOBSTACK_EFILE, "Slurm: no controller");
+	expect(4, JOBSTACK_EFILE, "libslurm gave up: fatal: no configuration");
+	expect(5, JOBSTACK_EFILE, "libslurm gave up: bye");
+	expect(6, JOBSTACK_EFILE, "libslurm was ended by signal 6");
+	expect(9, JOBSTACK_EFILE, "libslurm gave up");
+}
+
+static void test_limit(void **state)
+{
+	int64_t begin = js_clock_mono_us();
+
+	(void)state;
+	compile_actor(JS_SLURM_ABI, sizeof(struct js_slurm_job));
+	where.limit_us = 300000;
+	expect(7, JOBSTACK_EFILE, "Slurm did not answer within 0.3 s");
+	where.limit_us = 0;
+	assert_true(js_clock_mono_us() - begin >= 300000);
+	assert_true(js_clock_mono_us() - begin < 10 * JS_SECOND_US);
+}
+
+/* One that floods its standard error is stopped as well. */
+static void test_flood(void **state)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_slurm_job job;
+
+	(void)state;
+	compile_actor(JS_SLURM_ABI, sizeof(struct js_slurm_job));
+	where.limit_us = 100000;
+	assert_int_equal(js_slurm_job(&where, 8, &job, &error), JOBSTACK_EFILE);
+	where.limit_us = 0;
+	assert_non_null(strstr(error.text, "Slurm did not answer within 0.1 s: err"));
+}
+
+static void test_several(void **state)
+{
+	static const uint32_t ids[] = {1, 2, 1, 6, 1};
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_slurm_job jobs[5];
+
+	(void)state;
+	compile_actor(JS_SLURM_ABI, sizeof(struct js_slurm_job));
+	assert_int_equal(js_slurm_jobs(&where, ids, 3, jobs, NULL), 0);
+	assert_int_equal(jobs[0].found, 1);
+	assert_int_equal(jobs[1].found, 0);
+	assert_int_equal(jobs[2].found, 1);
+	assert_int_equal(js_slurm_jobs(&where, ids, 5, jobs, &error), JOBSTACK_EFILE);
+	assert_int_equal(jobs[2].found, 1);
+	assert_int_equal(jobs[3].found, 0);
+	assert_int_equal(jobs[4].found, 0);
+	assert_int_equal(js_slurm_jobs(&where, ids, 0, jobs, NULL), 0);
+}
+
+/* No child has run this program's exit handlers, whatever the module did. */
+static void test_no_side_effects(void **state)
+{
+	struct js_buf text = {0};
+
+	(void)state;
+	assert_int_equal(js_file_read("exits", &text), 0);
+	assert_int_equal(text.len, 0);
+	js_buf_free(&text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_module), cmocka_unit_test(test_wrong_version),
+		cmocka_unit_test(test_answers),	  cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_flood),	  cmocka_unit_test(test_several),
+		cmocka_unit_test(test_no_side_effects),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
