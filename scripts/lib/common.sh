@@ -152,7 +152,7 @@ free_ports() {
 }
 
 # watch_owner STAY OWNER COMMAND...: leaves a process behind that runs COMMAND once the process OWNER is gone, even by
-# kill -9, and that ends by itself soon after the file STAY has gone (see unwatch).
+# kill -9, and that ends by itself soon after STAY, a file or directory, has gone.
 watch_owner() {
 	local stay=$1 owner=$2
 	shift 2
@@ -160,13 +160,24 @@ watch_owner() {
 	disown $!
 }
 
-# unwatch STAY: removes STAY, a file or a directory, and the process that watch_owner left behind for it.
+# unwatch STAY: ends the process that watch_owner left behind for STAY.
 unwatch() {
 	local pid
-	rm -rf "$1"
 	for pid in $(grep -lazxF -- "$1" /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3 || true); do
 		if grep -qsaz '/lib/watchdog$' "/proc/$pid/cmdline"; then kill_pids TERM "$pid"; fi
 	done
+}
+
+# cmake_tree DIR TOP CMAKE-ARGUMENT...: configures TOP into DIR and builds it there.  A cache from another place (a moved
+# or copied checkout) is of no use.
+cmake_tree() {
+	local dir=$1 top=$2 generator=()
+	shift 2
+	if [[ -f $dir/CMakeCache.txt ]] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$top" "$dir/CMakeCache.txt"; then
+		rm -rf "$dir"
+	fi
+	[[ -f $dir/CMakeCache.txt ]] || ! have ninja || generator=(-G Ninja)
+	cmake -S "$top" -B "$dir" "${generator[@]}" "$@" && cmake --build "$dir" --parallel "$(nproc)"
 }
 
 # in_group COMMAND...: runs COMMAND as a process group of its own, and waits for it in a way that lets traps run at once.

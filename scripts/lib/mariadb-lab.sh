@@ -159,6 +159,7 @@ db_lab_down() {
 		say "processes of $dir could not be stopped: $(db_lab_pids "$dir" | tr '\n' ' ')"
 		return 1
 	fi
+	rm -f "$dir/stay"
 	unwatch "$dir/stay"
 }
 

@@ -186,6 +186,7 @@ slurm_lab_down() {
 	done
 	stop_all 3 slurm_lab_servers "$dir" || status=1
 	poll 5 none_of slurm_lab_all "$dir" || status=1
+	rm -f "$dir/stay"
 	unwatch "$dir/stay"
 	((status == 0)) || say "processes of $dir could not be stopped: $(slurm_lab_all "$dir" | tr '\n' ' ')"
 	return "$status"

@@ -20,11 +20,41 @@
 #include <unistd.h>
 
 #define SPARE_US (2 * JS_SECOND_US)
+#define WATCHED_MAX 1024
 
-/* Reads a small file without allocating.  Returns its length, or -1; TEXT is terminated. */
-static ssize_t read_small(const char *path, char *text, size_t size)
+/* The commands that run, and the files that count their input and output.  They are this process's as children
+ * are: there is one such table.  Commands beyond its length are counted for root only. */
+static struct watched {
+	pid_t pid;
+	int fd;
+} watched[WATCHED_MAX];
+static size_t watched_n;
+
+/* Takes PID out of the table.  Returns its descriptor, or -1. */
+static int take_watched(pid_t pid)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	for (size_t i = 0; i < watched_n; i++) {
+		int fd = watched[i].fd;
+
+		if (watched[i].pid != pid)
+			continue;
+		watched[i] = watched[--watched_n];
+		return fd;
+	}
+	return -1;
+}
+
+static int open_io(pid_t pid)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/io", (long)pid);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Reads a small file without allocating, and closes it.  Returns its length, or -1; TEXT is terminated. */
+static ssize_t read_small(int fd, char *text, size_t size)
+{
 	ssize_t n;
 
 	text[0] = '\0';
@@ -51,13 +81,29 @@ static int64_t number_after(const char *text, const char *key)
 	return -1;
 }
 
+void js_reap_watch(pid_t pid)
+{
+	int fd = open_io(pid), old = take_watched(pid);
+
+	if (old >= 0) /* of an earlier child with this number, that somebody else has collected */
+		(void)close(old);
+	if (fd < 0)
+		return;
+	if (watched_n < WATCHED_MAX)
+		watched[watched_n++] = (struct watched){pid, fd};
+	else
+		(void)close(fd);
+}
+
 /* The counters lie in /proc as long as the zombie does, and hold those of the children it waited for. */
 static void read_io(struct js_reaped *reaped)
 {
-	char path[64], text[512];
+	char text[512];
+	int fd = take_watched(reaped->pid);
 
-	(void)snprintf(path, sizeof(path), "/proc/%ld/io", (long)reaped->pid);
-	(void)read_small(path, text, sizeof(text));
+	if (fd < 0)
+		fd = open_io(reaped->pid);
+	(void)read_small(fd, text, sizeof(text));
 	reaped->read_bytes = number_after(text, "rchar: ");
 	reaped->write_bytes = number_after(text, "wchar: ");
 }
@@ -102,7 +148,8 @@ static int64_t read_counter(const char *file)
 {
 	char text[1024];
 
-	return read_small(file, text, sizeof(text)) < 0 ? -1 : number_after(text, "oom_kill ");
+	(void)read_small(open(file, O_RDONLY | O_CLOEXEC), text, sizeof(text));
+	return number_after(text, "oom_kill ");
 }
 
 /* Whether the comma-separated LIST (up to END) has WORD in it. */

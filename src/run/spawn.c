@@ -7,6 +7,7 @@
 #include "run/spawn.h"
 
 #include "base/error.h"
+#include "run/reap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,8 +62,10 @@ static int resolve(const char *program, const char *search, struct js_buf *found
 		err = executable(found->data);
 		if (err == 0)
 			return 0;
-		if (err != ENOENT && err != ENOTDIR && best == ENOENT)
-			best = err; /* execvp looks on, and tells this in the end if it finds nothing better */
+		/* execvp looks on, and tells this in the end if it finds nothing better; unlike execvp, we don't
+		 * say "not executable" of what we can't even see, in a directory of somebody else's */
+		if (best == ENOENT && access(found->data, F_OK) == 0)
+			best = err;
 		if (*end == '\0')
 			return best == EISDIR ? ENOENT : best;
 	}
@@ -198,7 +201,10 @@ pid_t js_spawn_start(struct js_spawn *spawn, const char *path, char *const argv[
 	for (int i = 0; i < 3; i++)
 		if (fd[i] >= 0 && fd[i] != given[i])
 			(void)close(fd[i]);
-	return failed == 0 ? pid : -failed;
+	if (failed != 0)
+		return -failed;
+	js_reap_watch(pid);
+	return pid;
 }
 
 int js_spawn_is_command(int err)

@@ -319,6 +319,13 @@ static void grow_tmpfs(void)
 	assert_int_equal(mount("none", "tiny", "tmpfs", MS_REMOUNT, "size=8m"), 0);
 }
 
+static int unmount(void **state)
+{
+	(void)state;
+	(void)umount("tiny");
+	return 0;
+}
+
 /* A disk that is really full.  Only root can mount one; the test says so if it can't. */
 static void test_packlog_disk_full(void **state)
 {
@@ -380,7 +387,7 @@ int main(void)
 		cmocka_unit_test(test_packlog),
 		cmocka_unit_test(test_packlog_large),
 		cmocka_unit_test(test_packlog_full),
-		cmocka_unit_test(test_packlog_disk_full),
+		cmocka_unit_test_teardown(test_packlog_disk_full, unmount),
 		cmocka_unit_test(test_packlog_no_dir),
 		cmocka_unit_test(test_no_leaks),
 	};

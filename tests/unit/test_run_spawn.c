@@ -44,6 +44,10 @@ static void test_resolve(void **state)
 	assert_int_equal(errno, ENOENT);
 	assert_int_equal(js_spawn_resolve("p1/prog/x", NULL, &found, NULL), JOBSTACK_EFILE);
 	assert_int_equal(errno, ENOTDIR);
+	assert_int_equal(chmod("p2", 0), 0); /* a directory that can't be looked into: not found (root finds it) */
+	assert_int_equal(js_spawn_resolve("plain", "p2", &found, NULL), geteuid() == 0 ? 0 : JOBSTACK_EFILE);
+	assert_int_equal(geteuid() == 0 ? ENOENT : errno, ENOENT);
+	assert_int_equal(chmod("p2", 0700), 0);
 	assert_int_equal(js_spawn_resolve("", "p1", &found, NULL), JOBSTACK_EFILE);
 	js_buf_free(&found);
 }

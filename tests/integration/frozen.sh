@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# A client that freezes (SIGSTOP) at any moment of a push, a pop or a close stalls nobody else.
+#
+# Victims are frozen at moments spread over their work, by a seed that is printed; while one is frozen, others must push, pop and
+# close within a second (a lock that a frozen client held would keep them for the three seconds of the lock's time-out,
+# again and again).
+set -u
+. "$JOBSTACK_SOURCE/tests/lib/tap.sh"
+. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
+jobstack init -q
+RANDOM=${SEED:=$((RANDOM))}
+echo "# SEED=$SEED"
+export JOBSTACK_STACK=ice
+seq -f /first/%.0f 1 2000 | jobstack push -q >/dev/null
+
+# One after the other, for ever: what a victim does.
+cat >victim-push <<'S'
+while :; do seq -f /v/%.0f 1 3000 | jobstack push -q >/dev/null; done
+S
+cat >victim-script <<'S'
+while eval "$(jobstack pop -q)"; do jobstack close -q; done
+S
+cat >victim-worker <<'S'
+while :; do timeout 60 jobstack-worker -q --slots 2 --idle-timeout 0 -- true; done
+S
+# what the others do meanwhile, and how long it took, in hundredths of a second
+others() {
+	local from to
+	read -r from _ </proc/uptime
+	jobstack push -q /other >/dev/null && eval "$(jobstack pop -q)" && jobstack close -q || return 1
+	read -r to _ </proc/uptime
+	TOOK=$((10#${to/./} - 10#${from/./}))
+}
+descendants() { local p; for p in $(pgrep -P "$1"); do echo "$p"; descendants "$p"; done; }
+for kind in push script worker; do
+	setsid bash victim-$kind >/dev/null 2>&1 &
+	victim=$!
+	worst=0 frozen=0 bad=0
+	for ((i = 0; i < 25; i++)); do
+		# a moment of its work: after so many turns of a loop that does nothing else
+		for ((spin = RANDOM % 4000; spin > 0; spin--)); do :; done
+		jobs=$(descendants $victim | while read -r p; do grep -lq '^jobstack' "/proc/$p/comm" 2>/dev/null && echo "$p"; done)
+		# shellcheck disable=SC2086
+		[[ $jobs ]] && kill -STOP $jobs 2>/dev/null && frozen=$((frozen + 1))
+		for _ in 1 2; do
+			others || bad=$((bad + 1))
+			((TOOK > worst)) && worst=$TOOK
+		done
+		# shellcheck disable=SC2086
+		[[ $jobs ]] && kill -CONT $jobs 2>/dev/null
+	done
+	kill -KILL -- -$victim
+	wait $victim 2>/dev/null
+	echo "# $kind: frozen $frozen times; the slowest push, pop and close of others took $worst hundredths of a second"
+	check "$kind: it was frozen" test "$frozen" -ge 10
+	check "$kind: nobody else failed" test "$bad" -eq 0
+	check "$kind: nobody else stalled" test "$worst" -lt 200
+done
+check 'nothing is lost or doubled' audit ice
+finish

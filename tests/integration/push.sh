@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# jobstack push: what goes in, while it goes in, and every bad input: a clear error, nothing lost, nothing half done.
+set -u
+. "$JOBSTACK_SOURCE/tests/lib/tap.sh"
+. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
+
+says() { # STATUS REGEX COMMAND...: ends so, and says that on standard error
+	local status=$1 regex=$2 got=0 text
+	shift 2
+	text=$("$@" 2>&1 >/dev/null) || got=$?
+	[[ $got == "$status" && $text =~ $regex && $text != *$'\n'*$'\n'*$'\n'* ]] || { echo "status $got, said: $text"; return 1; }
+}
+
+check 'without a schema: what to do' says 69 'run .jobstack init' jobstack push /x
+check 'init' jobstack init
+is 'arguments' "$(jobstack push -s a /1 /2 '/3 with blank')" '3 pushed'
+is 'lines' "$(printf '/4\n/5\n' | jobstack push -s a)" '2 pushed'
+is 'a last line without its end' "$(printf '/6\n/7' | jobstack push -s a)" '2 pushed'
+is 'NUL-separated' "$(printf '/8\0/9\n9\0' | jobstack push -0 -s a)" '2 pushed'
+printf '/10\n' >list
+is 'from a file' "$(jobstack push -a list -s a)" '1 pushed'
+is 'all of it' "$(ledger a)" '0 0 10 0 0 0'
+is 'json' "$(jobstack push -s a --json /11)" '{"stack":"a","pushed":1,"skipped":0}'
+
+check 'empty input' says 1 'nothing to push' jobstack push -s none </dev/null
+is '... makes no stack' "$(sql "SELECT COUNT(*) FROM stack WHERE name='none'")" 0
+check 'empty lines are passed over, and that is said' says 0 '2 empty lines' jobstack push -s blank <<<$'/1\n\n\n/2'
+long=/$(printf '%04096d' 0)
+check 'a line of over 4096 bytes' says 2 'line 3 was refused: it is 4097 bytes long, and 4096 is the limit: 2 names before it' \
+	jobstack push -s long <<<"/1"$'\n'"/2"$'\n'"$long"$'\n'"/4"
+is '... what came before it is there' "$(ledger long)" '0 0 2 0 0 0'
+check 'a line of a megabyte' says 2 'line 1 was refused' jobstack push -s long < <(head -c 1000000 /dev/zero | tr '\0' x)
+check 'a name of exactly 4096 bytes' jobstack push -s long "${long:0:4096}"
+printf '/1\n/a\0b\n/3\n' >nul
+check 'NUL in line mode' says 2 'line 2 was refused: it has a NUL byte .was -0 meant' jobstack push -s nul -a nul
+check '--atomic: not even what came before' says 2 'nothing was pushed' jobstack push -s nul2 --atomic -a nul
+is '... indeed' "$(ledger nul2)" "$([[ $(ledger nul2) ]] && echo '0 0 0 0 0 0')"
+check 'a stack name with odd bytes' says 2 'be a stack' jobstack push -s "a/b" /x
+check 'another' says 2 'be a stack' jobstack push -s $'a\nb' /x
+check 'a file that is not there' says 2 'nosuch' jobstack push -a nosuch
+check 'an unknown option' says 2 'no option --nosuch' jobstack push --nosuch
+check 'a value that is not one' says 2 'retry-delay' jobstack push --retry-delay soon /x
+check 'arguments and a stream at once' says 2 'not from both' jobstack push -0 /x
+
+# names of all kinds come back byte for byte
+python3 - <<'P' >odd
+import sys
+names = [b"/new\nline", b"/'quote'", b'/"double"', b"/100%", b"/a;b", b"/back\\slash", b"/\xff\xfe\x80", b"-leading", b"--", b"- x",
+         b"/" + bytes(range(1, 256)), b"/$(touch bad)`touch bad`", b"/x' OR 1=1 -- "]
+sys.stdout.buffer.write(b"".join(n + b"\0" for n in names))
+P
+check 'odd names go in' jobstack push -0 -s odd -a odd
+sql "SELECT HEX(datapath) FROM entry JOIN stack USING(stack_id) WHERE name='odd' ORDER BY entry_id" >odd.hex
+check '... and are there byte for byte' python3 -c "
+import sys
+assert [bytes.fromhex(l) for l in open('odd.hex').read().split()] == open('odd','rb').read().split(b'\0')[:-1]"
+
+check 'relative names from another directory' says 1 'belong to' sh -c 'cd / && jobstack push -s odd relative'
+check 'absolute ones from there' sh -c 'cd / && jobstack push -s odd /absolute'
+
+# --unique: over repeated and interrupted pushes
+numbered 1 5000 >five
+is 'unique, first' "$(head -3000 five | jobstack push --unique -s u)" '3000 pushed'
+is 'unique, again and more' "$(jobstack push --unique -s u -a five)" '2000 pushed, 3000 skipped (known already)'
+mkfifo pipe
+jobstack push --unique -s cut <pipe >cut.out 2>cut.err &
+pusher=$!
+exec 7>pipe
+numbered 1 2500 >&7
+check 'entries can be popped while the input is still open' wait_for 20 ledger_is cut '0 0 2500 0 0 0'
+check '... and a worker takes them' worker -s cut --max-entries 100 -- true
+kill -INT $pusher
+status=0
+wait $pusher || status=$?
+exec 7>&-
+is 'Ctrl-C in a push: by the signal' "$status" 130
+like '... and says where it stands' "$(cat cut.err)" 'interrupted after 2500 names were pushed: push again with --unique'
+is '... goes on without doubling' "$(jobstack push --unique -s cut -a five)" '2500 pushed, 2500 skipped (known already)'
+check 'nothing is lost or doubled' audit cut
+jobstack push --atomic -s at <pipe >/dev/null 2>&1 &
+pusher=$!
+exec 7>pipe
+numbered 1 3000 >&7
+check 'atomic: held' wait_for 20 ledger_is at '0 0 0 0 3000 0'
+check '... nothing to pop' fails_with 1 jobstack pop -q -s at
+exec 7>&-
+wait $pusher
+check '... then ready at once' ledger_is at '0 0 3000 0 0 0'
+check 'its audit' audit at
+
+check 'default is named when it had something' says 0 'had 1 entries already' sh -c 'jobstack push /1 >/dev/null && jobstack push /2'
+finish

@@ -1,0 +1,163 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# jobstack-worker: what it runs, with what, and what becomes of every kind of end.
+set -u
+. "$JOBSTACK_SOURCE/tests/lib/tap.sh"
+. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
+jobstack init -q
+
+outcomes() { sql "SELECT CONCAT_WS(' ',entry_id,attempt,ELT(outcome+1,'done','failed','lost','interrupted'),COALESCE(exit_code,'-'),COALESCE(signo,'-'))
+	FROM attempt JOIN stack USING(stack_id) WHERE name='$1' ORDER BY entry_id,attempt"; }
+printed() { cat jobstack-logs/"$1"/*.log 2>/dev/null; }
+
+# what a command gets
+jobstack push -q -s env '/a/b.c/d.e.txt' >/dev/null
+check 'placeholders' worker -s env --max-entries 1 -- printf '%s|' {} {/} {//} {.} {/.} {#} {%} x{}y
+like '... each' "$(printed env)" '/a/b.c/d.e.txt\|d.e.txt\|/a/b.c\|/a/b.c/d.e\|d.e\|1\|1\|x/a/b.c/d.e.txty\|'
+jobstack push -q -s env2 /x/y >/dev/null
+check 'environment, stdin, process group' worker -s env2 -- sh -c \
+	'echo "$JOBSTACK_STACK $JOBSTACK_ENTRY $JOBSTACK_ATTEMPT $JOBSTACK_DATAPATH $JOBSTACK_SLOT"; readlink /proc/self/fd/0; ps -o pgid= -p $$ | tr -d " "; echo $$'
+like '... as promised' "$(printed env2)" $'env2 1 1 /x/y 1\n/dev/null\n([0-9]+)\n'
+mapfile -t lines < <(printed env2)
+is '... a group of its own' "${lines[3]}" "${lines[4]}"
+
+# any bytes, as argument, in the environment, and through a shell
+python3 - <<'P' >odd
+import sys
+names = [b"/new\nline", b"/'quote'", b'/"double"', b"/100%;x", b"/back\\slash", b"/\xff\xfe\x80", b"-leading", b"/" + bytes(range(1, 256)),
+         b"/$(touch bad)`touch bad`;touch bad", b"/x' OR 1=1 -- "]
+sys.stdout.buffer.write(b"".join(n + b"\0" for n in names))
+P
+jobstack push -q -0 -s odd -a odd >/dev/null
+mkdir got
+check 'odd names' worker -s odd --slots 2 -- python3 -c '
+import os, sys
+open("got/" + os.environ["JOBSTACK_ENTRY"], "wb").write(os.fsencode(sys.argv[1]) + b"\0" + os.environb[b"JOBSTACK_DATAPATH"] + b"\0")' {}
+check '... byte for byte in {} and the environment' python3 -c "
+names = open('odd','rb').read().split(b'\0')[:-1]
+for i, n in enumerate(names): assert open('got/%d' % (i + 1),'rb').read() == n + b'\0' + n + b'\0', n"
+jobstack push -q -0 -s shell -a odd >/dev/null
+mkdir sh
+check 'a shell sees no byte of a name' worker -s shell --shell -- 'printf %s {} >sh/{#}; printf %s "in "{}" quotes {}" >sh/{#}.q'
+check '... byte for byte' python3 -c "
+names = open('odd','rb').read().split(b'\0')[:-1]
+for i, n in enumerate(names):
+    assert open('sh/%d' % (i + 1),'rb').read() == n, n
+    assert open('sh/%d.q' % (i + 1),'rb').read() == b'in ' + n + b' quotes ' + n, n"
+check '... and ran nothing' test ! -e bad
+
+# ends
+numbered 1 6 | jobstack push -q -s ends --max-attempts 2 --retry-delay 0 >/dev/null
+check 'a worker does its part whatever the outcomes' worker -s ends --shell --fatal-exit 5 -- \
+	': {}; case $JOBSTACK_ENTRY in 1) exit 0;; 2) exit 3;; 3) kill -SEGV $$;; 4) exit 5;; 5) test "$JOBSTACK_ATTEMPT" = 2 || exit 75;; 6) exit 127;; esac'
+is '... and each is on record' "$(outcomes ends)" "1 1 done 0 -
+2 1 failed 3 -
+2 2 failed 3 -
+3 1 failed - 11
+3 2 failed - 11
+4 1 failed 5 -
+5 1 interrupted 75 -
+5 2 done 0 -
+6 1 failed 127 -
+6 2 failed 127 -"
+is '... dead are those that used up their attempts, or were fatal' "$(ledger ends)" '2 4 0 0 0 0'
+check '... its audit' audit ends
+numbered 1 1 | jobstack push -q -s strict --max-attempts 1 >/dev/null
+check '--strict' fails_with 1 worker -s strict --strict -- false
+numbered 1 2 | jobstack push -q -s slow --max-attempts 1 >/dev/null
+check '--timeout: TERM, grace, KILL to the whole group' worker -s slow --slots 2 --timeout 0.3 --grace 0.2 -- sh -c 'trap "" TERM; sleep 100 & wait; sleep 100; wait'
+is '... failed, by KILL' "$(outcomes slow)" $'1 1 failed - 9\n2 1 failed - 9'
+like '... with the reason' "$(sql "SELECT reason FROM attempt JOIN stack USING(stack_id) WHERE name='slow' LIMIT 1")" 'timeout after'
+
+# what is the worker's own fault charges nobody
+numbered 1 3 | jobstack push -q -s fault >/dev/null
+check 'a command that is not there' fails_with 2 worker -s fault -- nosuchcommand {}
+printf 'x' >plain
+check 'one that is not executable' fails_with 2 worker -s fault -- ./plain {}
+check 'a stack that is not there' fails_with 2 worker -s nosuch -- true
+check 'no command' fails_with 2 worker -s fault
+check 'an option that is not one' fails_with 2 worker -s fault --slots many -- true
+check 'an output directory that can not be made' fails_with 2 worker -s fault --output /proc/nosuch/{#} -- true
+is '... nobody was charged' "$(ledger fault) $(outcomes fault)" '0 0 3 0 0 0 '
+numbered 1 30 | jobstack push -q -s breaker >/dev/null
+check 'the first 20 all fail: the breaker' fails_with 1 worker -s breaker -- false
+is '... pauses the stack' "$(sql "SELECT state FROM stack WHERE name='breaker'")" 1
+check '... for the others too' worker -s breaker --idle-timeout 0 -- true
+check '... until it is resumed' jobstack resume -q -s breaker
+check '... ' worker -s breaker --slots 2 -- true
+is '... then all is done' "$(ledger breaker)" '30 0 0 0 0 0'
+
+# relative names
+mkdir here there
+(cd here && echo content >file && jobstack push -q -s rel file >/dev/null)
+check 'relative names: not from elsewhere' fails_with 2 sh -c 'cd there && timeout 60 jobstack-worker -q -s rel -- cat'
+check '... but with --chdir' worker -s rel --chdir here -- cat
+like '... there' "$(printed rel)" content
+
+# output
+numbered 1 3 | jobstack push -q -s out >/dev/null
+check '--output and --error' worker -s out --output 'o/{#}/out' --error 'o/{#}/err' -- sh -c 'echo out $JOBSTACK_ENTRY; echo err $JOBSTACK_ENTRY >&2'
+is '... a file an entry' "$(cat o/1/out o/2/err o/3/out)" $'out 1\nerr 2\nout 3'
+numbered 1 40 | jobstack push -q -s dash >/dev/null
+worker -s dash --slots 4 --output - -- sh -c 'for i in 1 2 3; do echo $JOBSTACK_ENTRY; sleep 0.01; done' >dash.out
+is '--output -: an entry at a time' "$(uniq -c dash.out | awk '{print $1}' | sort -u)" 3
+is '... all of them' "$(sort -u dash.out | wc -l)" 40
+is '--output without a placeholder is refused' "$(worker -s out --output same -- true 2>&1 >/dev/null; echo $?)" "$(printf '%s\n2' 'jobstack-worker: --output and --error need a placeholder such as {#}: all entries would write to one file')"
+numbered 1 3 | jobstack push -q -s creates --max-attempts 1 >/dev/null
+touch made.1
+check '--creates' worker -s creates --creates 'made.{#}' --shell -- ': {}; test $JOBSTACK_ENTRY = 3 || touch made.{#}; touch ran.{#}'
+is '... there already: done; missing afterwards: failed' "$(outcomes creates)" $'1 1 done - -\n2 1 done 0 -\n3 1 failed 0 -'
+check '... what was there did not run' test ! -e ran.1
+numbered 1 3 | jobstack push -q -s dry >/dev/null
+is '--dry-run prints and claims nothing' "$(worker -s dry --dry-run -- echo 'it is' {} | head -1) $(ledger dry)" "echo 'it is' /d/1 0 0 3 0 0 0"
+
+# usage
+jobstack push -q -s usage /x >/dev/null
+check 'usage' worker -s usage -- sh -c 'head -c 3000000 /dev/zero >big; cat big >/dev/null; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'
+is '... is on record' "$(sql "SELECT user_us+system_us>1000 AND maxrss_kib>500 AND read_bytes>=3000000 AND write_bytes>=3000000 AND
+	started<ended FROM attempt JOIN stack USING(stack_id) WHERE name='usage'")" 1
+
+# signals: drain
+for signal in TERM USR1; do
+	numbered 1 20 | jobstack push -q -s $signal >/dev/null
+	timeout 60 jobstack-worker -q -s $signal --slots 2 --grace 0.3 -- sh -c 'echo $$ >>pids; exec sleep 1000' &
+	pid=$!
+	check "$signal: two run" wait_for 20 ledger_is $signal '0 0 18 0 0 2'
+	kill -$signal "$(pgrep -P $pid -x jobstack-worker || echo $pid)"
+	check '... it ends with 0' wait $pid
+	is '... and all goes back uncharged' "$(ledger $signal) $(outcomes $signal | cut -d' ' -f2-3 | sort -u)" '0 0 20 0 0 0 1 interrupted'
+	check '... its audit' audit $signal
+done
+check '... no command is left' sh -c '! kill -0 $(cat pids) 2>/dev/null'
+
+# kill -9: only its entries; the rest is finished by others; requeue takes them back
+numbered 1 40 | jobstack push -q -s kill >/dev/null
+timeout 60 jobstack-worker -q -s kill --slots 2 --batch 2 -- sh -c 'echo $$ >>killed; exec sleep 1000' &
+pid=$!
+check 'kill -9: two run' wait_for 20 ledger_is kill '0 0 38 0 0 2'
+kill -KILL "$(pgrep -P $pid -x jobstack-worker)"
+wait $pid
+check 'others finish the rest' worker -s kill --slots 2 --idle-timeout 0.1 -- true
+is '... and what is left can be seen' "$(ledger kill) $(jobstack list -s kill -t running -o entry | tr '\n' ' ')" '38 0 0 0 0 2 1 2 '
+xargs -r kill -KILL <killed 2>/dev/null
+like 'requeue takes it back' "$(jobstack requeue -s kill 2>&1)" '2 taken back'
+check '... and it runs again' worker -s kill -- true
+is '... ' "$(ledger kill)" '40 0 0 0 0 0'
+is '... with its loss on record' "$(outcomes kill | head -2)" $'1 1 lost - -\n1 2 done 0 -'
+check '... its audit' audit kill
+
+# a full disk under the log
+mkdir full
+cat >full.sh <<'S'
+mount -t tmpfs -o size=64k none full
+exec timeout 60 jobstack-worker -q -s full --log-dir full -- sh -c 'head -c 30000 /dev/zero'
+S
+numbered 1 10 | jobstack push -q -s full >/dev/null
+if ((EUID == 0)); then alone=(unshare -m); else alone=(unshare -Urm); fi
+text=$("${alone[@]}" bash full.sh 2>&1) && status=0 || status=$?
+is 'a full disk under the log: the worker ends' "$status" 2
+like '... and says so' "$text" 'No space left on device.*nobody was charged'
+check '... nothing is lost' audit full
+like '... nobody was charged' "$(ledger full)" '^[12] 0 [89] 0 0 0$'
+finish

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+#
+# What the shell tests of the tools share.  Source it after tap.sh.
+
+# sql STATEMENT: rows as tab-separated text, from the test's database.
+sql() { mariadb --defaults-file="$JOBSTACK_TEST_CNF" -N -B "$(sed -n 's/^database=//p' "$JOBSTACK_TEST_CNF")" -e "$1"; }
+
+# ledger STACK: "done dead ready waiting held running" by the tables alone, not by the tool.
+ledger() {
+	sql "SELECT CONCAT_WS(' ',
+		s.done+(SELECT COALESCE(SUM(done),0) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),
+		s.dead+(SELECT COALESCE(SUM(dead),0) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),
+		(SELECT COALESCE(SUM(hi-lo+1),0) FROM span p WHERE p.stack_id=s.stack_id AND class=0),
+		(SELECT COALESCE(SUM(hi-lo+1),0) FROM span p WHERE p.stack_id=s.stack_id AND class=1),
+		(SELECT COALESCE(SUM(hi-lo+1),0) FROM span p WHERE p.stack_id=s.stack_id AND class=2),
+		(SELECT COALESCE(SUM(open),0) FROM claim c WHERE c.stack_id=s.stack_id)) FROM stack s WHERE name='$1'"
+}
+ledger_is() { [[ $(ledger "$1") == "$2" ]] || { echo "the ledger of $1: $(ledger "$1"), not $2"; return 1; }; }
+
+# audit STACK: every entry is in just one place, the counters say so, and no attempt has two outcomes.
+audit() {
+	local bad
+	bad=$(sql "SELECT 'pushed' what, s.pushed a, (SELECT COUNT(*) FROM entry e WHERE e.stack_id=s.stack_id) n FROM stack s WHERE name='$1' HAVING a<>n
+	UNION ALL SELECT 'done', s.done+(SELECT COALESCE(SUM(done),0) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL) a,
+		(SELECT COUNT(*) FROM attempt t WHERE t.stack_id=s.stack_id AND final=1) n FROM stack s WHERE name='$1' HAVING a<>n
+	UNION ALL SELECT 'dead', s.dead+(SELECT COALESCE(SUM(dead),0) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL) a,
+		(SELECT COUNT(*) FROM dead d WHERE d.stack_id=s.stack_id) n FROM stack s WHERE name='$1' HAVING a<>n
+	UNION ALL SELECT 'places', e.entry_id,
+		(SELECT COUNT(*) FROM span p WHERE p.stack_id=e.stack_id AND ((ids IS NULL AND e.entry_id BETWEEN lo AND hi) OR
+			LOCATE(CONCAT(LPAD(HEX(e.entry_id),10,'0'),','),SUBSTR(ids,lo*11+1,(hi-lo+1)*11))>0))
+		+(SELECT COUNT(*) FROM claim c WHERE c.stack_id=e.stack_id AND ((ids IS NULL AND e.entry_id BETWEEN lo AND hi) OR
+			LOCATE(CONCAT(LPAD(HEX(e.entry_id),10,'0'),','),ids)>0) AND NOT EXISTS
+			(SELECT 1 FROM attempt t WHERE t.stack_id=e.stack_id AND t.entry_id=e.entry_id AND t.attempt=c.attempt))
+		+(SELECT COUNT(*) FROM attempt t WHERE t.stack_id=e.stack_id AND t.entry_id=e.entry_id AND final=1)
+		+(SELECT COUNT(*) FROM dead d WHERE d.stack_id=e.stack_id AND d.entry_id=e.entry_id) n
+		FROM entry e JOIN stack s USING(stack_id) WHERE s.name='$1' HAVING n<>1 LIMIT 5")
+	[[ -z $bad ]] || { echo "the audit of $1 found: $bad"; return 1; }
+}
+
+# worker ARGS...: a quiet worker that may take a minute at most.
+worker() { timeout 60 jobstack-worker -q "$@"; }
+
+numbered() { seq -f '/d/%.0f' "$1" "$2"; } # names /d/FROM to /d/TO, one a line
