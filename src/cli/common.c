@@ -7,10 +7,10 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
+#include "base/home.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -74,43 +74,24 @@ int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, in
 	return -1;
 }
 
-/* PATH below the home directory, into TEXT; "" if there is no home. */
-static void in_home(char *text, size_t size, const char *path)
+static const char *get(const char *name)
 {
-	const char *home = getenv("HOME");
-	const struct passwd *me = home == NULL || *home == '\0' ? getpwuid(geteuid()) : NULL;
-
-	if (me != NULL)
-		home = me->pw_dir;
-	if (home == NULL || snprintf(text, size, "%s/%s", home, path) >= (int)size)
-		text[0] = '\0';
+	return getenv(name);
 }
 
 const char *cli_server_file(void)
 {
 	static char path[PATH_MAX];
-	const char *config = getenv("XDG_CONFIG_HOME");
 
-	if (config != NULL && *config == '/') {
-		if (snprintf(path, sizeof(path), "%s/jobstack/client.cnf", config) >= (int)sizeof(path))
-			path[0] = '\0';
-	} else
-		in_home(path, sizeof(path), ".config/jobstack/client.cnf");
+	js_home_server_file(get, path, sizeof(path));
 	return path;
 }
 
 const char *cli_option_file(const struct cli *cli)
 {
 	static char path[PATH_MAX];
-	const char *given = cli->defaults_file != NULL ? cli->defaults_file : getenv("JOBSTACK_DEFAULTS_FILE");
 
-	if (given != NULL && *given != '\0')
-		return given;
-	(void)snprintf(path, sizeof(path), "%s", cli_server_file());
-	if (path[0] != '\0' && access(path, F_OK) == 0)
-		return path;
-	in_home(path, sizeof(path), ".my.cnf");
-	return path[0] != '\0' && access(path, F_OK) == 0 ? path : NULL;
+	return js_home_option_file(cli->defaults_file, get, path, sizeof(path));
 }
 
 static void print_log(void *ctx, enum jobstack_level level, const char *text)

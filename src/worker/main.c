@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/home.h"
 #include "base/num.h"
 #include "slurm/identity.h"
 #include "worker/ledger.h"
@@ -87,33 +88,20 @@ static int fail(const struct jobstack_error *error)
 	return status_of(error->code);
 }
 
-/* The option file, as the command line tool finds it. */
-static const char *option_file(void)
+static const char *get(const char *name)
 {
-	static char path[PATH_MAX];
-	const char *given = config.defaults_file != NULL ? config.defaults_file : getenv("JOBSTACK_DEFAULTS_FILE");
-	const char *home = getenv("HOME"), *xdg = getenv("XDG_CONFIG_HOME");
-
-	if (given != NULL && *given != '\0')
-		return given;
-	if (xdg != NULL && *xdg == '/')
-		(void)snprintf(path, sizeof(path), "%s/jobstack/client.cnf", xdg);
-	else
-		(void)snprintf(path, sizeof(path), "%s/.config/jobstack/client.cnf", home == NULL ? "" : home);
-	if (access(path, F_OK) == 0)
-		return path;
-	(void)snprintf(path, sizeof(path), "%s/.my.cnf", home == NULL ? "" : home);
-	return access(path, F_OK) == 0 ? path : NULL;
+	return getenv(name);
 }
 
 /* Connects.  A server whose connections are all taken is waited for: a thousand workers may start in the same second. */
 static int open_handle(struct jobstack **handle, struct jobstack_error *error)
 {
 	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
+	char file[PATH_MAX];
 	unsigned short dice;
 	int status;
 
-	options.defaults_file = option_file();
+	options.defaults_file = js_home_option_file(config.defaults_file, get, file, sizeof(file));
 	options.patience_us = PATIENCE_US;
 	options.log = print_log;
 	for (unsigned tries = 0;; tries++) {

@@ -1,0 +1,164 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# needs: nothing
+#
+# The database is wrong or away: a clear error and its exit status, nothing lost, nothing half done.  Has a server of its own,
+# which is killed and started again under pushes, pops, closes and workers.
+set -u
+. "$JOBSTACK_SOURCE/tests/lib/tap.sh"
+. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
+. "$JOBSTACK_SOURCE/scripts/lib/mariadb-lab.sh"
+lab=$JOBSTACK_TEST_DIR/db
+chmod 711 "$JOBSTACK_TEST_DIR"
+at_end 'db_lab_down "$lab"'
+check 'a server' db_lab_up "$lab"
+check 'a database' db_lab_database "$lab" out
+export JOBSTACK_TEST_CNF=$lab/out.cnf JOBSTACK_DEFAULTS_FILE=$lab/out.cnf
+
+says() { # STATUS REGEX COMMAND...
+	local status=$1 regex=$2 got=0 text
+	shift 2
+	text=$("$@" 2>&1 >/dev/null) || got=$?
+	[[ $got == "$status" && $text =~ $regex ]] || { echo "status $got, said: $text"; return 1; }
+}
+server_kill() { kill -KILL "$(<"$lab/pid")" && poll 20 server_gone; }
+server_gone() { ! proc_alive "$(cat "$lab/pid" 2>/dev/null || echo 999999999)"; }
+server_start() { # as it was, on the same port and data
+	: >"$lab/init.sql"
+	((EUID != 0)) || chown "$(db_lab_user)" "$lab/init.sql"
+	db_lab_start "$lab" "$(db_lab_program)" "$(db_lab_user)"
+}
+
+# option files
+check 'one that is not there' says 2 "option file .*/nosuch.cnf can't be read" jobstack status --defaults-file "$PWD/nosuch.cnf"
+cp "$lab/out.cnf" open.cnf && chmod 644 open.cnf
+check 'one that others can read' says 77 'others may read it .mode 644.: chmod 600' jobstack status --defaults-file open.cnf
+sed 's/^password=.*/password=Wrong-Secret-1/' "$lab/out.cnf" >wrong.cnf && chmod 600 wrong.cnf
+check 'a wrong password' says 77 'user and password' jobstack status --defaults-file wrong.cnf
+check '... which is not in the message' test -z "$(jobstack status --defaults-file wrong.cnf 2>&1 | grep Wrong-Secret)"
+check '... for the worker too' says 77 'Access denied' jobstack-worker --defaults-file wrong.cnf -- true
+if ((EUID == 0)); then
+	install -o nobody -m 0000 "$lab/out.cnf" unreadable.cnf
+	check 'an unreadable one' says 77 "can't be read: Permission denied" setpriv --reuid=nobody --regid=nogroup --clear-groups \
+		"$JOBSTACK_BIN/jobstack" status --defaults-file "$PWD/unreadable.cnf"
+else
+	cp "$lab/out.cnf" unreadable.cnf && chmod 0 unreadable.cnf
+	check 'an unreadable one' says 77 "can't be read: Permission denied" jobstack status --defaults-file unreadable.cnf
+fi
+
+# the schema
+check 'none' says 69 'run .jobstack init' jobstack push /x
+check 'none, for a worker' says 69 'run .jobstack init' jobstack-worker -- true
+check 'init' jobstack init
+sql 'INSERT INTO jobstack_version VALUES(99,NOW(6),"future")'
+check 'a newer one' says 69 'newer than.*update jobstack' jobstack push /x
+check '... init does not touch it' says 69 'update jobstack' jobstack init
+sql 'DELETE FROM jobstack_version'
+check 'one that was cut short is completed' jobstack init
+sql 'DELETE FROM jobstack_version; INSERT INTO jobstack_version VALUES(0,NOW(6),"past")'
+check 'an older one' says 69 'run .jobstack init' jobstack push /x
+check '... is upgraded' jobstack init
+is '... to the one this program knows' "$(sql 'SELECT MAX(version) FROM jobstack_version')" "$(jobstack --version | sed 's/.*schema \([0-9]*\).*/\1/')"
+
+# killed in the middle of a push: it goes on when the server is back
+numbered 1 60000 >sixty
+mkfifo pipe
+jobstack push -s push <pipe >push.out 2>push.err &
+pusher=$!
+exec 7>pipe
+head -30000 sixty >&7
+check 'half of a push is there' wait_for 30 ledger_is push '0 0 30000 0 0 0'
+server_kill
+(tail -30000 sixty >&7) &
+feeder=$!
+exec 7>&-
+check 'the push says that it waits' wait_for 20 grep -q 'trying again' push.err
+check 'the server comes back' server_start
+wait $feeder
+check '... and the push ends well' wait $pusher
+is '... with every name' "$(cat push.out) $(ledger push)" '60000 pushed 0 0 60000 0 0 0'
+check 'its audit' audit push
+
+# killed under workers: commands go on, outcomes are delivered
+timeout 100 jobstack-worker -q -s push --slots 2 --idle-timeout 5 -- true 2>worker.err &
+worker=$!
+check 'a worker is in the middle' wait_for 60 sh -c '. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"; set -- $(ledger push); test "$1" -gt 2000'
+for _ in 1 2; do
+	server_kill
+	check 'killed, and back' server_start
+done
+kill -TERM "$(pgrep -P $worker -x jobstack-worker)"
+check 'the worker ends well' wait $worker
+check '... with one outcome each' audit push
+is '... and nothing in its hands' "$(ledger push | cut -d' ' -f2,6)" '0 0'
+
+# connections cut at random under a push and under workers: the compare-and-set settles each lost reply
+cut_all() { mariadb --defaults-file="$lab/admin.cnf" -N -B -e "SELECT CONCAT('KILL ',id,';') FROM information_schema.processlist WHERE user='out'" |
+	mariadb --defaults-file="$lab/admin.cnf" -f >/dev/null 2>&1; }
+jobstack push -q -s cut -a sixty >cut.out 2>cut.err &
+pusher=$!
+for _ in {1..30}; do cut_all; done
+check 'a push whose connection is cut again and again' wait $pusher
+is '... pushes each name once' "$(cat cut.out) $(ledger cut)" '60000 pushed 0 0 60000 0 0 0'
+numbered 1 4000 | jobstack push -q -s cutw >/dev/null
+for _ in 1 2; do timeout 100 jobstack-worker -q -s cutw --slots 1 --idle-timeout 3 -- true & done
+for _ in {1..30}; do cut_all; done
+wait
+check 'workers whose connections are cut again and again' audit cutw
+is '... do all, once' "$(ledger cutw) $(sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) WHERE name='cutw'")" '4000 0 0 0 0 0 4000'
+
+# down: each command says so
+numbered 1 3 | jobstack push -q -s down >/dev/null
+eval "$(jobstack pop -s down)"
+server_kill
+check 'down: status' says 69 "can't be reached" jobstack status
+check 'down: push' says 69 "can't be reached" jobstack push -s down /x
+check 'down: pop' says 69 "can't be reached" jobstack pop -s down
+check 'down: close' says 69 "can't be reached" jobstack close
+check 'down: a worker' says 69 "can't be reached" jobstack-worker -s down -- true
+check 'back' server_start
+check 'a close goes through afterwards' jobstack close
+is '... and counts once' "$(ledger down)" '1 0 2 0 0 0'
+
+# a lease that can't be kept: the command is stopped before it is over
+numbered 1 1 | jobstack push -q -s lease >/dev/null
+timeout 100 jobstack-worker -q -s lease --lease 6 --grace 1 -- sh -c 'echo $$ >running; exec sleep 1000' 2>lease.err &
+worker=$!
+check 'a command runs' wait_for 20 test -s running
+began=$(cut -d. -f1 /proc/uptime)
+server_kill
+check 'the database stays away: the command is stopped' wait_for 20 sh -c '! kill -0 $(cat running) 2>/dev/null'
+check '... before the lease is over' test $(($(cut -d. -f1 /proc/uptime) - began)) -le 6
+status=0
+wait $worker || status=$?
+is '... and the worker says so' "$status" 69
+check 'back' server_start
+check 'what it had is taken back' wait_for 20 sh -c 'jobstack requeue -s lease 2>&1 | grep -q "1 taken back"'
+check '... and done' worker -s lease -- true
+
+# TLS: on when the server offers it, required when asked for
+if openssl version >/dev/null 2>&1; then
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout tls.key -out tls.pem -days 3650 -subj /CN=localhost \
+		-addext subjectAltName=DNS:localhost,IP:127.0.0.1 >/dev/null 2>&1
+fi
+sed '$a ssl-mode=REQUIRED' "$lab/out.cnf" >must.cnf && chmod 600 must.cnf
+if [[ $(sql "SHOW VARIABLES LIKE 'have_ssl'") != *YES* ]]; then
+	check 'no TLS here: refused when it is required' says 69 . jobstack status --defaults-file must.cnf
+	like '... and used without, when not' "$(jobstack status -v 2>&1 >/dev/null)" 'no TLS'
+fi
+((EUID != 0)) || chown "$(db_lab_user)" tls.key tls.pem
+mv tls.key tls.pem "$lab/"
+cat >>"$lab/server.cnf" <<END
+ssl-cert=$lab/tls.pem
+ssl-key=$lab/tls.key
+END
+server_kill
+check 'a server that offers TLS' server_start
+like 'TLS is used unasked' "$(jobstack status -v 2>&1 >/dev/null)" ', TLS '
+check '... and when it is required' jobstack status --defaults-file must.cnf
+cp "$lab/tls.pem" ca.pem
+sed "\$a ssl-ca=$PWD/ca.pem\nssl-verify-server-cert" "$lab/out.cnf" >verify.cnf && chmod 600 verify.cnf
+check 'the right CA' jobstack status --defaults-file verify.cnf
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout other.key -out ca.pem -days 3650 -subj /CN=other >/dev/null 2>&1
+check 'the wrong CA' says 69 . jobstack status --defaults-file verify.cnf
+finish
