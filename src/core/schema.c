@@ -157,10 +157,10 @@ static int lock(struct js_db *db, int take, struct jobstack_error *error)
 	int status;
 
 	if (take)
-		js_sql_stmt(&sql, "SELECT GET_LOCK(LEFT(CONCAT('jobstack:',MD5(DATABASE())),64),%u)",
+		js_sql_stmt(&sql, "SELECT GET_LOCK(LEFT(CONCAT('jobstack:',SHA2(DATABASE(),224)),64),%u)",
 			    (uint64_t)LOCK_SECONDS);
 	else
-		js_sql_stmt(&sql, "SELECT RELEASE_LOCK(LEFT(CONCAT('jobstack:',MD5(DATABASE())),64))");
+		js_sql_stmt(&sql, "SELECT RELEASE_LOCK(LEFT(CONCAT('jobstack:',SHA2(DATABASE(),224)),64))");
 	status = js_db_query(db, &sql, take_version, &found, error);
 	js_sql_free(&sql);
 	if (status == 0 && take && found.number != 1)
