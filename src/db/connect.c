@@ -43,16 +43,12 @@ static void set_tls(MYSQL *my, const struct js_option *o, enum js_tls tls)
 	int verify = tls >= JS_TLS_VERIFY_CA;
 
 #if defined(MARIADB_BASE_VERSION) || defined(MARIADB_PACKAGE_VERSION)
-	my_bool enforce = tls >= JS_TLS_REQUIRED, check = (my_bool)verify;
+	my_bool use = tls != JS_TLS_OFF, check = (my_bool)verify;
 
-	if (tls == JS_TLS_OFF) {
-		enforce = 0;
-		check = 0;
-		(void)mysql_optionsv(my, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &check);
-		return;
-	}
-	(void)mysql_ssl_set(my, o->ssl_key, o->ssl_cert, o->ssl_ca, o->ssl_capath, NULL);
-	(void)mysql_optionsv(my, MYSQL_OPT_SSL_ENFORCE, &enforce);
+	if (use)
+		(void)mysql_ssl_set(my, o->ssl_key, o->ssl_cert, o->ssl_ca, o->ssl_capath, NULL);
+	/* "enforce" it is called, but without a certificate to verify it only means "if the server offers it" */
+	(void)mysql_optionsv(my, MYSQL_OPT_SSL_ENFORCE, &use);
 	(void)mysql_optionsv(my, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &check);
 #else
 	static const enum mysql_ssl_mode mode[] = {SSL_MODE_PREFERRED, SSL_MODE_DISABLED, SSL_MODE_REQUIRED,
@@ -121,10 +117,15 @@ static MYSQL *attempt(struct js_db *db, const struct js_option *o, enum js_tls t
 	set_tls(my, o, tls);
 	/* the connector takes the file system socket for "localhost"; a port asks for TCP */
 	if (mysql_real_connect(my, o->host == NULL && o->port != 0 ? "127.0.0.1" : o->host, o->user, o->password,
-			       db->no_database ? NULL : db->name, o->port, o->socket, flags) != NULL)
-		return my;
-	*number = mysql_errno(my);
-	(void)snprintf(db->last_error, sizeof(db->last_error), "%s", mysql_error(my));
+			       db->no_database ? NULL : db->name, o->port, o->socket, flags) != NULL) {
+		if (tls < JS_TLS_REQUIRED || mysql_get_ssl_cipher(my) != NULL)
+			return my;
+		*number = 2026;
+		(void)snprintf(db->last_error, sizeof(db->last_error), "TLS is required, but the server does not offer it");
+	} else {
+		*number = mysql_errno(my);
+		(void)snprintf(db->last_error, sizeof(db->last_error), "%s", mysql_error(my));
+	}
 	mysql_close(my);
 	return NULL;
 }
