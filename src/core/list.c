@@ -34,6 +34,7 @@ struct listing {
 	uint64_t told, last;
 	size_t rows;
 	const char *running; /* of the worker whose claim is listed */
+	int64_t claimed_us;  /* of the claim, if a script popped it: its entries began then; else -1 */
 	int stopped;
 };
 
@@ -100,8 +101,11 @@ static void take_item(void *ctx, const struct js_row *row)
 	i.cwd = row->col[c++];
 	i.argv = (struct jobstack_bytes){row->col[c], row->len[c]};
 	i.state = l->state;
-	if (l->running != NULL)
+	if (l->running != NULL) {
 		i.started_us = running_since(l->running, i.entry);
+		if (i.started_us < 0)
+			i.started_us = l->claimed_us;
+	}
 	if (limit_left(l) == 0)
 		return;
 	l->told++;
@@ -150,7 +154,7 @@ static int list_pages(struct listing *l, const char *head, const char *column, s
 /* A span or a claim, read whole. */
 struct set {
 	uint64_t lo, hi, attempt, worker, claim_no;
-	int64_t rank, pos;
+	int64_t rank, pos, claimed_us;
 	char *ids, *running;
 	size_t ids_len;
 };
@@ -196,7 +200,7 @@ static void take_set(void *ctx, const struct js_row *row)
 	to = &s->set[s->n++];
 	*to = (struct set){.lo = js_row_u64(row, 0), .hi = js_row_u64(row, 1), .attempt = js_row_u64(row, 3),
 			   .rank = js_row_i64(row, 4), .pos = js_row_i64(row, 5), .worker = js_row_u64(row, 6),
-			   .claim_no = js_row_u64(row, 7)};
+			   .claim_no = js_row_u64(row, 7), .claimed_us = js_row_time(row, 9)};
 	to->ids = copy(row->col[2], row->len[2]);
 	to->ids_len = row->len[2];
 	to->running = copy(row->col[8], row->len[8]);
@@ -225,6 +229,7 @@ static int list_set(struct listing *l, const struct set *set, int claim, struct 
 
 	l->last = 0;
 	l->running = claim ? (set->running == NULL ? "" : set->running) : NULL;
+	l->claimed_us = set->claimed_us;
 	do {
 		struct js_sql sql = {0};
 
@@ -264,14 +269,14 @@ static int list_sets(struct listing *l, int class, struct jobstack_error *error)
 
 		if (class >= 0) /* the primary key of span */
 			js_sql_stmt(&sql,
-				    "SELECT lo,hi,ids,attempt,`rank`,pos,0,0,NULL FROM span WHERE stack_id=%u AND class=%u AND "
+				    "SELECT lo,hi,ids,attempt,`rank`,pos,0,0,NULL,NULL FROM span WHERE stack_id=%u AND class=%u AND "
 				    "(`rank`>%d OR (`rank`=%d AND pos>%d)) ORDER BY `rank`,pos LIMIT %u",
 				    l->stack.id, (uint64_t)class, last.rank, last.rank, last.pos, (uint64_t)SETS);
 		else /* the primary key of claim */
 			js_sql_stmt(&sql,
-				    "SELECT c.lo,c.hi,c.ids,c.attempt,0,0,c.worker_id,c.claim_no,w.running FROM claim c JOIN worker w "
-				    "USING(worker_id) WHERE c.stack_id=%u AND (c.worker_id>%u OR (c.worker_id=%u AND c.claim_no>%u)) "
-				    "ORDER BY c.worker_id,c.claim_no LIMIT %u",
+				    "SELECT c.lo,c.hi,c.ids,c.attempt,0,0,c.worker_id,c.claim_no,w.running,"
+				    "IF(w.kind=1,c.claimed,NULL) FROM claim c JOIN worker w USING(worker_id) WHERE c.stack_id=%u AND "
+				    "(c.worker_id>%u OR (c.worker_id=%u AND c.claim_no>%u)) ORDER BY c.worker_id,c.claim_no LIMIT %u",
 				    l->stack.id, last.worker, last.worker, last.claim_no, (uint64_t)SETS);
 		status = js_db_query(l->handle->db, &sql, take_set, &sets, error);
 		js_sql_free(&sql);

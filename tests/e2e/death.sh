@@ -50,9 +50,9 @@ check '... the job ends' wait_for 60 gone "$job"
 # all of a job is killed at once: its end, known to Slurm, is the proof
 numbered 1 10 | jobstack push -q -s killed >/dev/null
 job=$(submit -n2 hang.sbatch killed)
-check 'scancel --signal=KILL: two run' wait_for 60 ledger_is killed '0 0 8 0 0 2'
+check 'all workers of a job killed: two run' wait_for 60 ledger_is killed '0 0 8 0 0 2'
 sql "UPDATE worker SET host='elsewhere' WHERE ended IS NULL" # so that the process table of this host proves nothing
-scancel --signal=KILL --full "$job"
+running_on killed | xargs kill -KILL
 check '... the job ends' wait_for 60 gone "$job"
 xargs -r kill -KILL <hanging 2>/dev/null
 rm -f hang

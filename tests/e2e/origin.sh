@@ -31,33 +31,36 @@ is '... once' "$(sql "SELECT COUNT(*), COUNT(DISTINCT entry_id) FROM attempt JOI
 is '... with the right result' "$(cat "data/day 37'.hdf.result")" 370
 check 'the account: nodes, jobs, array and step are on record' test "$(sql "SELECT COUNT(*) FROM worker JOIN stack USING(stack_id) WHERE
 	name='airs-2012' AND node REGEXP '^n[1-4]$' AND slurm_job>0 AND slurm_array_job>0 AND slurm_array_task BETWEEN 1 AND 3 AND slurm_step IS NOT NULL
-	AND slurm_partition IS NOT NULL AND slurm_account='$SBATCH_ACCOUNT' AND cwd='$PWD' AND argv LIKE '%matlab%'")" -eq 6
+	AND slurm_partition IS NOT NULL AND slurm_account='$SBATCH_ACCOUNT' AND worker.cwd='$PWD' AND argv LIKE '%matlab%'")" -eq 6
 for i in {61..100}; do head -c $((i * 10)) /dev/zero >"data/day $i'.hdf"; done
 find "$PWD/data" -name '*.hdf' -print0 | jobstack push -0 -s airs-2012 --unique >/dev/null
 check 'more files and more nodes: the same script' submit --array=1-4 --nodes=2 --ntasks=4 "$examples/matlab.sbatch"
 is '... and the rest is done' "$(ledger airs-2012)" '100 0 0 0 0 0'
 
-# a plain worker script, and scripts that pop
-seq -f "$PWD/x%.0f" 1 30 | tee names | jobstack push -s mystack >/dev/null
-xargs touch <names
-check 'worker.sbatch' submit --array=1-2 "$examples/worker.sbatch"
-is '... does it all' "$(ledger mystack)" '30 0 0 0 0 0'
-seq -f "$PWD/x%.0f" 1 20 | jobstack push -s loop >/dev/null
-cat >process <<'S'
+# a plain worker script, and scripts that pop: as the examples stand, but for the name of the stack
+cat >retrieve.sh <<'S'
 #!/bin/bash
 [[ $1 != */x7 ]] || exit 3
 echo "$1" >>processed
 S
-chmod +x process
-PATH=$PWD:$PATH
-for i in 1 2 3; do timeout 60 bash "$examples/pop-loop.sh" loop process >"loop.$i" 2>&1 & done
+chmod +x retrieve.sh
+example() { sed "s/airs-2012/$2/g" "$examples/$1" >"$2.${1##*.}"; }
+example worker.sbatch mystack
+seq -f "$PWD/x%.0f" 11 40 | jobstack push -s mystack >/dev/null
+check 'worker.sbatch' submit --array=1-2 mystack.sbatch
+is '... does it all' "$(ledger mystack) $(sort -u processed | wc -l)" '30 0 0 0 0 0 30'
+rm processed
+example pop-loop.sh loop
+seq -f "$PWD/x%.0f" 1 20 | jobstack push -s loop >/dev/null
+for i in 1 2 3; do timeout 60 bash loop.sh >"loop.$i" 2>&1 & done
 wait
-is 'the loop: pop, process, close, three at once' "$(sort -u processed | wc -l)" 19
-like '... what failed waits for its retry, or is dead' "$(ledger loop)" '^19 (0 0 1|0 1 0|1 0 0) 0 0$'
+is 'the loop: pop, process, close, three at once' "$(sort processed | wc -l) $(sort -u processed | wc -l)" '19 19'
+like '... what failed waits for its retry' "$(ledger loop)" '^19 (0 0 1|0 1 0) 0 0$'
+rm processed
+example pop-loop.py py
 seq -f "$PWD/x%.0f" 1 10 | jobstack push -s py >/dev/null
-rm -f processed
-check 'the same in Python' timeout 60 python3 "$examples/pop-loop.py" py process
-is '... ' "$(sort -u processed | wc -l)" 9
+check 'the same in Python' timeout 60 python3 py.py
+is '... ' "$(sort processed | wc -l) $(sort -u processed | wc -l)" '9 9'
 for s in airs-2012 mystack loop py; do check "audit of $s" audit $s; done
 
 # a pop inside a job has a lease to the job's end
@@ -66,5 +69,5 @@ timeout 60 srun -Q -t 10 -n1 jobstack pop -s lease >/dev/null 2>&1
 like 'the lease of a pop lasts to the end of its job' "$(sql "SELECT lease_us/60e6 FROM worker JOIN stack USING(stack_id) WHERE name='lease'")" '^(9|10)\.'
 jobstack push -s lease2 -q /x >/dev/null
 jobstack pop -s lease2 >/dev/null
-is '... outside of Slurm twelve hours' "$(sql "SELECT lease_us/3600e6 FROM worker JOIN stack USING(stack_id) WHERE name='lease2'")" 12.0000
+is '... outside of Slurm twelve hours' "$(sql "SELECT lease_us DIV 3600000000 FROM worker JOIN stack USING(stack_id) WHERE name='lease2'")" 12
 finish

@@ -20,10 +20,10 @@ cat >victim-push <<'S'
 while :; do seq -f /v/%.0f 1 3000 | jobstack push -q >/dev/null; done
 S
 cat >victim-script <<'S'
-while eval "$(jobstack pop -q)"; do jobstack close -q; done
+while :; do jobstack push -q /again >/dev/null; eval "$(jobstack pop -q)" && jobstack close -q; done
 S
 cat >victim-worker <<'S'
-while :; do timeout 60 jobstack-worker -q --slots 2 --idle-timeout 0 -- true; done
+while :; do jobstack-worker -q --slots 2 --idle-timeout 0 -- true; done
 S
 # what the others do meanwhile, and how long it took, in hundredths of a second
 others() {
@@ -33,23 +33,25 @@ others() {
 	read -r to _ </proc/uptime
 	TOOK=$((10#${to/./} - 10#${from/./}))
 }
-descendants() { local p; for p in $(pgrep -P "$1"); do echo "$p"; descendants "$p"; done; }
+# caught GROUP: one of the group's processes is a client of ours, frozen
+caught() { pgrep -g "$1" '^jobstack' >/dev/null; }
 for kind in push script worker; do
 	setsid bash victim-$kind >/dev/null 2>&1 &
 	victim=$!
+	wait_for 10 kill -0 -- -$victim
 	worst=0 frozen=0 bad=0
-	for ((i = 0; i < 25; i++)); do
+	for ((i = 0; i < 400 && frozen < 25; i++)); do
 		# a moment of its work: after so many turns of a loop that does nothing else
-		for ((spin = RANDOM % 4000; spin > 0; spin--)); do :; done
-		jobs=$(descendants $victim | while read -r p; do grep -lq '^jobstack' "/proc/$p/comm" 2>/dev/null && echo "$p"; done)
-		# shellcheck disable=SC2086
-		[[ $jobs ]] && kill -STOP $jobs 2>/dev/null && frozen=$((frozen + 1))
-		for _ in 1 2; do
-			others || bad=$((bad + 1))
-			((TOOK > worst)) && worst=$TOOK
-		done
-		# shellcheck disable=SC2086
-		[[ $jobs ]] && kill -CONT $jobs 2>/dev/null
+		for ((spin = RANDOM % 2000; spin > 0; spin--)); do :; done
+		kill -STOP -- -$victim
+		if caught $victim; then
+			frozen=$((frozen + 1))
+			for _ in 1 2; do
+				others || bad=$((bad + 1))
+				((TOOK > worst)) && worst=$TOOK
+			done
+		fi
+		kill -CONT -- -$victim
 	done
 	kill -KILL -- -$victim
 	wait $victim 2>/dev/null

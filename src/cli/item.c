@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Entries as people name them.  Promise: a number is an entry's number wherever there is such an entry; only else is it
+ * taken for a datapath.
+ */
+#define _GNU_SOURCE
+#include "cli/item.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/num.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int stop_at_first(void *ctx, const struct jobstack_item *item)
+{
+	(void)ctx;
+	(void)item;
+	return 1;
+}
+
+/* Is there an entry of this number?  0, JOBSTACK_EMISSING, or another error. */
+static int exists(struct cli *cli, uint64_t entry, struct jobstack_error *error)
+{
+	int status = jobstack_attempts(cli->handle, cli->stack, entry, stop_at_first, NULL, error);
+
+	return status == JOBSTACK_ESTOPPED && cli_stop == 0 ? 0 : status;
+}
+
+int cli_entry(struct cli *cli, const char *word, uint64_t *entry)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	int status = JOBSTACK_EMISSING;
+
+	if (js_num_u64(word, 1, UINT64_MAX, entry) == 0) {
+		status = exists(cli, *entry, &error);
+		if (status == JOBSTACK_EMISSING && strstr(error.text, "there is no entry") == NULL) {
+			cli->error = error; /* there is no stack */
+			return status;
+		}
+	}
+	if (status != JOBSTACK_EMISSING) {
+		cli->error = error;
+		return status;
+	}
+	status = jobstack_find(cli->handle, cli->stack, (struct jobstack_bytes){word, strlen(word)}, entry, &cli->error);
+	if (status == JOBSTACK_NOTHING)
+		return js_error_set(&cli->error, JOBSTACK_EMISSING, "there is no entry \"%.600s\" in the stack \"%s\"", word,
+				    cli->stack);
+	return status;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+int cli_entries(struct cli *cli, char *const words[], size_t n, uint64_t **entries, size_t *entries_n, uint64_t *missing)
+{
+	size_t found = 0, once = 0;
+	int status = 0;
+
+	*entries_n = 0;
+	*entries = calloc(n + 1, sizeof(**entries));
+	if (*entries == NULL)
+		return js_error_memory(&cli->error);
+	for (size_t i = 0; i < n && status == 0; i++) {
+		status = cli_entry(cli, words[i], &(*entries)[found]);
+		if (status == 0)
+			found++;
+		else if (status == JOBSTACK_EMISSING && missing != NULL && strstr(cli->error.text, "there is no entry") != NULL) {
+			(void)fprintf(stderr, "%s: %s\n", cli->opts->command, cli->error.text);
+			js_error_clear(&cli->error);
+			++*missing;
+			status = 0;
+		}
+	}
+	if (status != 0) {
+		free(*entries);
+		*entries = NULL;
+		return status;
+	}
+	qsort(*entries, found, sizeof(**entries), compare);
+	for (size_t i = 0; i < found; i++)
+		if (once == 0 || (*entries)[once - 1] != (*entries)[i])
+			(*entries)[once++] = (*entries)[i];
+	*entries_n = once;
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------- what close and renew are about */
+
+struct current {
+	uint32_t running, last; /* attempts; 0: none */
+	int outcome;		/* of the last */
+};
+
+static int take_current(void *ctx, const struct jobstack_item *item)
+{
+	struct current *c = ctx;
+
+	if (item->outcome < 0 && item->attempt > 0)
+		c->running = item->attempt;
+	else if (item->attempt > 0) {
+		c->last = item->attempt;
+		c->outcome = item->outcome;
+	}
+	return 0;
+}
+
+/* The attempt that runs now.  0, or the exit status. */
+static int running_attempt(struct cli *cli, uint64_t entry, uint32_t *attempt)
+{
+	struct current c = {0, 0, -1};
+
+	if (jobstack_attempts(cli->handle, cli->stack, entry, take_current, &c, &cli->error) != 0)
+		return cli_fail(cli);
+	*attempt = c.running;
+	if (c.running > 0)
+		return 0;
+	if (c.last == 0)
+		(void)js_error_set(&cli->error, JOBSTACK_EMISSING, "entry %" PRIu64 " was never popped", entry);
+	else
+		(void)js_error_set(&cli->error, JOBSTACK_NOTHING,
+				   "entry %" PRIu64 " is in nobody's hands; its last attempt, %" PRIu32
+				   ", was closed as %s: --attempt names one",
+				   entry, c.last, cli_outcome_word(c.outcome));
+	return cli_fail(cli);
+}
+
+/* The number in an environment variable; 0 if it is not set.  Not 0: it is set, and is none. */
+static int env_number(struct cli *cli, const char *name, uint64_t high, uint64_t *n)
+{
+	const char *text = getenv(name);
+
+	*n = 0;
+	if (text == NULL || *text == '\0' || js_num_u64(text, 1, high, n) == 0)
+		return 0;
+	return cli_usage(cli, "$%s is not a number", name);
+}
+
+int cli_which(struct cli *cli, char *const words[], int n, const char *attempt_arg, uint64_t *entry, uint32_t *attempt)
+{
+	const char *env_stack = getenv("JOBSTACK_STACK");
+	uint64_t env_entry = 0, env_attempt, given = 0;
+	int same_stack = env_stack == NULL || *env_stack == '\0' || strcmp(env_stack, cli->stack) == 0, status;
+
+	if (n > 1)
+		return cli_usage(cli, "\"%s\" is one word too many", words[1]);
+	if (attempt_arg != NULL && js_num_u64(attempt_arg, 1, UINT32_MAX, &given) != 0)
+		return cli_usage(cli, "--attempt takes a number from 1 on, not \"%s\"", attempt_arg);
+	status = n == 0 || same_stack ? env_number(cli, "JOBSTACK_ENTRY", UINT64_MAX, &env_entry) : 0;
+	if (status == 0)
+		status = env_number(cli, "JOBSTACK_ATTEMPT", UINT32_MAX, &env_attempt);
+	if (status != 0)
+		return status;
+	if (n == 0 && env_entry == 0)
+		return cli_usage(cli, "which entry? None is named, and $JOBSTACK_ENTRY, which `jobstack pop` gives, is not set");
+	status = cli_connect(cli, 60 * JS_SECOND_US);
+	if (status != 0)
+		return status;
+	if (n == 0)
+		*entry = env_entry;
+	else if (cli_entry(cli, words[0], entry) != 0)
+		return cli_fail(cli);
+	if (attempt_arg != NULL)
+		*attempt = (uint32_t)given;
+	else if (env_attempt != 0 && same_stack && *entry == env_entry)
+		*attempt = (uint32_t)env_attempt;
+	else
+		return running_attempt(cli, *entry, attempt);
+	return 0;
+}
+
+/* --------------------------------------------------------------------------------------------------------------- words */
+
+static const struct {
+	const char *word;
+	unsigned state;
+} states[] = {{"ready", JOBSTACK_IS_READY}, {"waiting", JOBSTACK_IS_WAITING},	{"held", JOBSTACK_IS_HELD},
+	      {"running", JOBSTACK_IS_RUNNING}, {"done", JOBSTACK_IS_DONE},		{"dead", JOBSTACK_IS_DEAD},
+	      {"failed", JOBSTACK_IS_FAILED}, {"lost", JOBSTACK_IS_LOST},	{"cancelled", JOBSTACK_IS_CANCELLED}};
+#define STATES (sizeof(states) / sizeof(states[0]))
+
+const char *cli_state_word(unsigned state)
+{
+	for (size_t i = 0; i < STATES; i++)
+		if (states[i].state == state)
+			return states[i].word;
+	return "?";
+}
+
+int cli_states(struct cli *cli, const char *list, unsigned *bits)
+{
+	*bits = 0;
+	if (strcmp(list, "all") == 0)
+		return 0;
+	while (*list != '\0' || *bits == 0) {
+		size_t len = strcspn(list, ","), i = 0;
+
+		while (i < STATES && (strlen(states[i].word) != len || strncmp(states[i].word, list, len) != 0))
+			i++;
+		if (i == STATES)
+			return cli_usage(cli,
+					 "\"%.*s\" is no state: ready, waiting, held, running, done, failed, lost, dead, cancelled "
+					 "or all are",
+					 (int)len, list);
+		*bits |= states[i].state;
+		list += len + (list[len] == ',');
+	}
+	return 0;
+}
+
+const char *cli_outcome_word(int outcome)
+{
+	static const char *const word[] = {[JOBSTACK_DONE] = "done",
+					   [JOBSTACK_FAILED] = "failed",
+					   [JOBSTACK_LOST] = "lost",
+					   [JOBSTACK_INTERRUPTED] = "interrupted"};
+
+	if (outcome < 0)
+		return NULL;
+	return (size_t)outcome < sizeof(word) / sizeof(word[0]) ? word[outcome] : "?";
+}
+
+void cli_item_how(const struct jobstack_item *item, char text[32])
+{
+	if (item->outcome == JOBSTACK_FAILED && item->signal > 0)
+		(void)snprintf(text, 32, "signal %" PRId32, item->signal);
+	else if (item->outcome == JOBSTACK_FAILED && item->exit_code > 0)
+		(void)snprintf(text, 32, "exit %" PRId32, item->exit_code);
+	else
+		(void)snprintf(text, 32, "%s", item->outcome < 0 ? "-" : cli_outcome_word(item->outcome));
+}
+
+int64_t cli_item_took(const struct jobstack_item *item)
+{
+	int64_t end = item->ended_us;
+
+	if (item->started_us < 0)
+		return -1;
+	if (item->outcome < 0 && item->state == JOBSTACK_IS_RUNNING)
+		end = js_clock_wall_us();
+	if (end < 0)
+		return -1;
+	return end > item->started_us ? end - item->started_us : 0;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Entries as people name them and as list, show and the others tell of them.
+ */
+#ifndef JS_CLI_ITEM_H
+#define JS_CLI_ITEM_H
+
+#include "base/buf.h"
+#include "cli/cli.h"
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Finds the entry that WORD names: its number or, if there is no entry with that, its datapath.  Returns 0, or a
+ * JOBSTACK_E code with cli->error filled (EMISSING: there is none). */
+int cli_entry(struct cli *cli, const char *word, uint64_t *entry);
+
+/* The entries that the N WORDS name, ascending, each once, in *ENTRIES (to be freed).  Those that are not there are told
+ * on standard error and counted in *MISSING; if that is NULL, the first of them is the error JOBSTACK_EMISSING. */
+int cli_entries(struct cli *cli, char *const words[], size_t n, uint64_t **entries, size_t *entries_n, uint64_t *missing);
+
+/* Which popped entry and attempt close and renew are about: N (0 or 1) WORDS and --attempt's argument (or NULL).  Without
+ * a word $JOBSTACK_ENTRY and $JOBSTACK_ATTEMPT.  A word without --attempt means $JOBSTACK_ATTEMPT if it is the entry of
+ * $JOBSTACK_ENTRY, else the attempt that runs now.  Returns 0, or the exit status, having told why. */
+int cli_which(struct cli *cli, char *const words[], int n, const char *attempt_arg, uint64_t *entry, uint32_t *attempt);
+
+/* Words for a state (one JOBSTACK_IS_ bit) and for an outcome (enum jobstack_verdict; NULL for -1). */
+const char *cli_state_word(unsigned state);
+const char *cli_outcome_word(int outcome);
+
+/* Reads "ready,dead" into JOBSTACK_IS_ bits; "all" is 0.  Returns 0, or CLI_USAGE, having told why. */
+int cli_states(struct cli *cli, const char *list, unsigned *states);
+
+/* How the last attempt ended, in a word or two: "done", "exit 3", "signal 9", "lost"; "-" if it has not. */
+void cli_item_how(const struct jobstack_item *item, char text[32]);
+
+/* How long an attempt took in microseconds; one that runs: so far, by this host's clock; -1: not known. */
+int64_t cli_item_took(const struct jobstack_item *item);
+
+/* The fields of an item, by name.  A row whose name is NULL ends the table. */
+struct cli_field {
+	const char *name;
+	int kind;
+	size_t at;
+};
+extern const struct cli_field cli_field[];
+
+/* A choice of fields; without a choice it is all of them. */
+#define CLI_FIELDS_MAX 64
+struct cli_fields {
+	const struct cli_field *field[CLI_FIELDS_MAX];
+	size_t n;
+};
+
+/* Reads "entry,datapath".  Returns 0, or CLI_USAGE, having told why. */
+int cli_fields_parse(struct cli *cli, const char *list, struct cli_fields *fields);
+void cli_fields_all(struct cli_fields *fields);
+
+/* Appends one field as text, "-" if it is not known; RAW: names byte for byte, else as cli_safe. */
+void cli_field_text(const struct cli_field *field, const struct jobstack_item *item, int raw, struct js_buf *out);
+
+/* Sets the fields in OBJECT; not 0 without memory. */
+int cli_fields_json(const struct cli_fields *fields, const struct jobstack_item *item, json_t *object);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack list: entries in given states, as a table, as fields between tabs, or as JSON.  Promises: flat memory, whatever
+ * the number of rows; a name never breaks a line of the text, unless -0 asks for its bytes.
+ */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/num.h"
+#include "cli/item.h"
+#include "cli/json.h"
+#include "cli/text.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK,
+	{'t', "state", "STATES", "ready, waiting, held, running, done, failed, lost, dead, cancelled,\nor all (default: running,dead; all if entries are "
+				 "named); failed\nand lost: the last attempt ended so, whatever the entry waits for now"},
+	{'o', "fields", "FIELDS", "just these, with tabs between and - for what is not known: entry\ndatapath state attempt outcome exit_code signal "
+				  "reason node worker\nstarted ended seconds host cluster job array_job array_task step\naccount qos partition "
+				  "user cwd user_seconds system_seconds\nmaxrss_kib read_bytes write_bytes log log_at log_out log_err"},
+	{'n', "limit", "N", "at most N"},
+	{'0', "null", NULL, "records end with NUL, and names are bytes as they are (default\nfield: datapath)"},
+	CLI_OPTS_JSON,
+	CLI_OPTS_DATABASE,
+	CLI_OPTS_ALWAYS,
+	CLI_OPTS_END};
+static const struct js_opts opts = {
+	"jobstack list", "[OPTIONS] [ENTRY...]",
+	"Lists the entries of a stack that are in the given states, or those that are named by number or datapath. Without -0,\n"
+	"control characters, backslashes and what is not UTF-8 are shown as \\xHH. Ends with 1 if there are none.",
+	table, "  jobstack list -s mystack -t dead -0 | xargs -0 ls -l", 0};
+
+struct listing {
+	const struct cli *cli;
+	struct jobstack_filter filter;
+	struct cli_fields fields;
+	int states_given, fields_given, nul;
+	uint64_t told;
+	struct js_buf line;
+	int memory; /* ran out */
+};
+
+static int parse(struct cli *cli, struct listing *l, int argc, char **argv)
+{
+	const char *arg;
+	int key = -1, status = 0;
+
+	while (status == 0 && (key = cli_next(cli, argc, argv, &arg, &status)) >= 0) {
+		switch (key) {
+		case 't':
+			status = cli_states(cli, arg, &l->filter.states);
+			l->states_given = 1;
+			break;
+		case 'o':
+			status = cli_fields_parse(cli, arg, &l->fields);
+			l->fields_given = 1;
+			break;
+		case 'n':
+			if (js_num_u64(arg, 1, UINT64_MAX, &l->filter.limit) != 0)
+				status = cli_usage(cli, "-n takes a whole number from 1 on, not \"%s\"", arg);
+			break;
+		default:
+			l->nul = 1;
+		}
+	}
+	if (status != 0)
+		return status;
+	if (key == -2)
+		return -1;
+	if (l->nul && cli->json)
+		return cli_usage(cli, "--json prints lines of JSON, not -0");
+	if (!l->states_given && optind == argc)
+		l->filter.states = JOBSTACK_IS_RUNNING | JOBSTACK_IS_DEAD;
+	if (l->nul && !l->fields_given)
+		return cli_fields_parse(cli, "datapath", &l->fields);
+	if (cli->json && !l->fields_given)
+		cli_fields_all(&l->fields);
+	return 0;
+}
+
+static void add_fields(struct listing *l, const struct jobstack_item *item)
+{
+	for (size_t i = 0; i < l->fields.n; i++) {
+		if (i > 0)
+			js_buf_char(&l->line, '\t');
+		cli_field_text(l->fields.field[i], item, l->nul, &l->line);
+	}
+}
+
+/* The table for people: narrow columns first, the name last, since it may be of any length. */
+static void add_row(struct listing *l, const struct jobstack_item *item)
+{
+	struct js_buf node = {0};
+	char how[32], iso[JS_CLOCK_ISO], took[32] = "-";
+	int64_t us = cli_item_took(item);
+
+	if (l->told == 0)
+		js_buf_str(&l->line, "   ENTRY STATE     ATTEMPT OUTCOME      NODE         STARTED                SECONDS DATAPATH\n");
+	cli_item_how(item, how);
+	js_clock_iso(item->started_us, iso);
+	if (iso[0] != '\0')
+		memcpy(iso + 19, "Z", 2); /* whole seconds */
+	if (us >= 0)
+		(void)snprintf(took, sizeof(took), "%.3f", (double)us / 1e6);
+	if (item->node != NULL)
+		cli_safe(&node, item->node, strlen(item->node));
+	js_buf_printf(&l->line, "%8" PRIu64 " %-9s %7" PRIu32 " %-12s %-12s %-20s %9s ", item->entry, cli_state_word(item->state), item->attempt,
+		      how, node.len > 0 ? node.data : "-", iso[0] != '\0' ? iso : "-", took);
+	cli_safe(&l->line, item->datapath.data, item->datapath.len);
+	js_buf_free(&node);
+}
+
+static int take_item(void *ctx, const struct jobstack_item *item)
+{
+	struct listing *l = ctx;
+	json_t *o;
+
+	if (l->cli->json) {
+		o = json_object();
+		l->memory = cli_json_print(o, o == NULL || cli_fields_json(&l->fields, item, o)) != 0;
+	} else {
+		js_buf_reset(&l->line);
+		if (l->fields.n > 0)
+			add_fields(l, item);
+		else
+			add_row(l, item);
+		js_buf_char(&l->line, l->nul ? '\0' : '\n');
+		l->memory = l->line.failed;
+		(void)fwrite(l->line.data, 1, l->line.failed ? 0 : l->line.len, stdout);
+	}
+	l->told++;
+	return l->memory || ferror(stdout);
+}
+
+/* Nothing is listed: which states were meant? */
+static void tell_none(const struct cli *cli, const struct listing *l)
+{
+	if (l->states_given || l->filter.entries != NULL)
+		cli_say(cli, "no entry of the stack \"%s\" is in these states", cli->stack);
+	else
+		cli_say(cli, "no entry of the stack \"%s\" is running or dead: -t says other states, -t all all", cli->stack);
+}
+
+int cli_list_main(int argc, char **argv)
+{
+	struct listing l = {.filter = JOBSTACK_FILTER_INIT};
+	uint64_t *entries = NULL;
+	struct cli cli;
+	int status;
+
+	cli_begin(&cli, &opts);
+	l.cli = &cli;
+	status = parse(&cli, &l, argc, argv);
+	if (status != 0)
+		return status < 0 ? CLI_YES : status;
+	status = cli_connect(&cli, 60 * JS_SECOND_US);
+	if (status != 0)
+		return status;
+	if (optind < argc) {
+		status = cli_entries(&cli, argv + optind, (size_t)(argc - optind), &entries, &l.filter.entries_n, NULL);
+		l.filter.entries = entries;
+	}
+	if (status == 0)
+		status = jobstack_list(cli.handle, cli.stack, &l.filter, take_item, &l, &cli.error);
+	if (l.memory)
+		(void)js_error_memory(&cli.error);
+	if (status == JOBSTACK_ESTOPPED && !l.memory)
+		status = CLI_YES; /* the output is closed: cli_end tells */
+	else if (status != 0)
+		status = cli_fail(&cli);
+	else if (l.told == 0) {
+		tell_none(&cli, &l);
+		status = CLI_NO;
+	}
+	free(entries);
+	js_buf_free(&l.line);
+	return cli_end(&cli, status);
+}

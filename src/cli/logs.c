@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack logs: what an entry's command printed, from the file where its worker kept it.  Promise: the bytes as they came,
+ * and no more than the attempt's own.
+ */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/num.h"
+#include "cli/item.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ATTEMPT = CLI_OWN, ONLY_OUT, ONLY_ERR };
+
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK,
+	{ATTEMPT, "attempt", "N", "of this attempt (default: the last one that has output)"},
+	{ONLY_OUT, "stdout", NULL, "only what it wrote to its standard output"},
+	{ONLY_ERR, "stderr", NULL, "only what it wrote to its standard error; it is printed to standard\noutput then"},
+	CLI_OPTS_DATABASE,
+	CLI_OPTS_ALWAYS,
+	CLI_OPTS_END};
+static const struct js_opts opts = {
+	"jobstack logs", "ENTRY [OPTIONS]",
+	"Prints what the command of an entry (its number or datapath) printed: its standard output to standard output, then its\n"
+	"standard error to standard error.",
+	table, NULL, 0};
+
+/* What is looked for, and what was found. */
+struct search {
+	uint64_t attempt;   /* 0: the last one with output */
+	uint32_t last;	    /* attempt that there is; 0: none */
+	uint32_t chosen;    /* 0: none */
+	int running, silent; /* one runs; the wanted one (or the last) printed nothing */
+	struct js_buf path, node;
+	int64_t at, out, err;
+};
+
+static int take_item(void *ctx, const struct jobstack_item *i)
+{
+	struct search *s = ctx;
+	int wanted = s->attempt == 0 || i->attempt == s->attempt;
+
+	if (i->attempt == 0)
+		return 0;
+	s->running |= i->outcome < 0;
+	s->last = i->attempt;
+	if (!wanted || i->outcome < 0)
+		return 0;
+	s->silent = i->log_out == 0 && i->log_err <= 0;
+	if (i->log == NULL || i->log_at < 0 || (i->log_out <= 0 && i->log_err <= 0))
+		return 0;
+	s->chosen = i->attempt;
+	s->at = i->log_at;
+	s->out = i->log_out > 0 ? i->log_out : 0;
+	s->err = i->log_err > 0 ? i->log_err : 0;
+	js_buf_reset(&s->path);
+	js_buf_reset(&s->node);
+	if (i->log[0] != '/' && i->cwd != NULL)
+		js_buf_printf(&s->path, "%s/", i->cwd);
+	js_buf_str(&s->path, i->log);
+	js_buf_str(&s->node, i->node != NULL ? i->node : "?");
+	return 0;
+}
+
+/* Copies LEN bytes at AT.  0, 1 if the file ends before, negative: reading failed, 2: writing failed; errno tells. */
+static int copy(int from, int64_t at, int64_t len, int to)
+{
+	static char room[1 << 16];
+
+	while (len > 0) {
+		ssize_t n = pread(from, room, (size_t)(len < (int64_t)sizeof(room) ? len : (int64_t)sizeof(room)), (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -1 : 1;
+		if (js_file_write_all(to, room, (size_t)n) != 0)
+			return 2;
+		at += n;
+		len -= n;
+	}
+	return 0;
+}
+
+static int print(struct cli *cli, const struct search *s, int only)
+{
+	int fd = open(s->path.data, O_RDONLY | O_CLOEXEC), got = fd < 0 ? -1 : 0;
+
+	if (got == 0 && only != ONLY_ERR)
+		got = copy(fd, s->at, s->out, STDOUT_FILENO);
+	if (got == 0 && only != ONLY_OUT)
+		got = copy(fd, s->at + s->out, s->err, only == ONLY_ERR ? STDOUT_FILENO : STDERR_FILENO);
+	if (got < 0)
+		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "the output of attempt %" PRIu32 " is in %s, written on %s: %s", s->chosen,
+				   s->path.data, s->node.data, strerror(errno));
+	else if (got == 1)
+		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "%s, written on %s, is shorter than it was when attempt %" PRIu32 " ended",
+				   s->path.data, s->node.data, s->chosen);
+	else if (got == 2 && errno != EPIPE)
+		(void)fprintf(stderr, "%s: the output could not be written: %s\n", cli->opts->command, strerror(errno));
+	if (fd >= 0)
+		(void)close(fd);
+	return got == 0 ? CLI_YES : got == 2 ? CLI_BUG : cli_fail(cli);
+}
+
+/* There is nothing to print: why? */
+static int none(struct cli *cli, const struct search *s, uint64_t entry)
+{
+	if (s->attempt > s->last) {
+		(void)js_error_set(&cli->error, JOBSTACK_EMISSING, "entry %" PRIu64 " had no attempt %" PRIu64, entry, s->attempt);
+		return cli_fail(cli);
+	}
+	if (s->silent) {
+		cli_say(cli, "entry %" PRIu64 " printed nothing", entry);
+		return CLI_YES;
+	}
+	cli_say(cli, s->last == 0 ? "entry %" PRIu64 " has not run yet"
+		     : s->running ? "entry %" PRIu64 " is running: its output is kept when it ends"
+				  : "no output of entry %" PRIu64 " was kept",
+		entry);
+	return CLI_NO;
+}
+
+int cli_logs_main(int argc, char **argv)
+{
+	struct search s = {.at = -1};
+	int key, status, only = 0;
+	const char *arg;
+	struct cli cli;
+	uint64_t entry;
+
+	cli_begin(&cli, &opts);
+	while ((key = cli_next(&cli, argc, argv, &arg, &status)) >= 0) {
+		if (key == ATTEMPT && js_num_u64(arg, 1, UINT32_MAX, &s.attempt) != 0)
+			return cli_usage(&cli, "--attempt takes a number from 1 on, not \"%s\"", arg);
+		if (key != ATTEMPT && only != 0 && only != key)
+			return cli_usage(&cli, "--stdout and --stderr exclude each other: without them it is both");
+		only = key != ATTEMPT ? key : only;
+	}
+	if (key == -2)
+		return status;
+	if (argc - optind != 1)
+		return cli_usage(&cli, optind == argc ? "which entry?" : "one entry at a time");
+	status = cli_connect(&cli, 10 * JS_SECOND_US);
+	if (status != 0)
+		return status;
+	status = cli_entry(&cli, argv[optind], &entry);
+	if (status == 0)
+		status = jobstack_attempts(cli.handle, cli.stack, entry, take_item, &s, &cli.error);
+	if (status == 0 && (s.path.failed || s.node.failed))
+		status = js_error_memory(&cli.error);
+	if (status != 0)
+		status = cli_fail(&cli);
+	else if (s.chosen == 0)
+		status = none(&cli, &s, entry);
+	else {
+		if (s.attempt == 0 && s.chosen != s.last)
+			cli_say(&cli, "this is attempt %" PRIu32 " of %" PRIu32, s.chosen, s.last);
+		status = print(&cli, &s, only);
+	}
+	js_buf_free(&s.path);
+	js_buf_free(&s.node);
+	return cli_end(&cli, status);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack pop: claims one entry for a script.  Promise: an entry whose numbers could not be told to the script is handed
+ * back, uncharged; whatever its name is, the shell sees it as one word.
+ */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/num.h"
+#include "cli/json.h"
+#include "cli/text.h"
+#include "slurm/identity.h"
+#include "slurm/query.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATIENCE_US (60 * JS_SECOND_US)
+#define LEASE_US (INT64_C(43200) * JS_SECOND_US) /* 12 hours */
+#define LEASE_MIN_US (60 * JS_SECOND_US)	  /* when the job should have ended already */
+
+enum { FORMAT = CLI_OWN, LEASE };
+enum format { SHELL, JSON, PATH0 };
+
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK,
+	{FORMAT, "format", "shell|json|path0", "shell (default): a line for eval; json: an object; path0: the datapath and a NUL"},
+	{LEASE, "lease", "D", "how long the entry is yours (default: to the end of the Slurm\njob, else 12h); renew gives more"},
+	{CLI_JSON, "json", NULL, "the same as --format json"},
+	CLI_OPTS_DATABASE,
+	CLI_OPTS_ALWAYS,
+	CLI_OPTS_END};
+static const struct js_opts opts = {
+	"jobstack pop", "[OPTIONS]",
+	"Claims one entry for a script, and prints what a shell needs to go on with it. Ends with 1, and prints nothing, when\n"
+	"nothing is ready.",
+	table,
+	"  while job=$(jobstack pop -s mystack); do\n"
+	"      eval \"$job\"\n"
+	"      ./process \"$JOBSTACK_DATAPATH\"; jobstack close --exit $?\n"
+	"  done\n\n"
+	"The entry is the script's until it is closed, or its lease ends; nobody stops a script that outlives its lease.",
+	0};
+
+struct request {
+	enum format format;
+	int64_t lease_us; /* 0: by Slurm */
+	struct js_slurm_identity identity;
+	struct jobstack_worker_options options;
+	struct js_buf argv;
+};
+
+static int parse(struct cli *cli, struct request *r, int argc, char **argv)
+{
+	static const char *const word[] = {[SHELL] = "shell", [JSON] = "json", [PATH0] = "path0"};
+	const char *arg;
+	int key, status = 0;
+
+	while (status == 0 && (key = cli_next(cli, argc, argv, &arg, &status)) >= 0) {
+		if (key == LEASE) {
+			if (js_num_duration(arg, &r->lease_us) != 0 || r->lease_us < JS_SECOND_US)
+				status = cli_usage(cli, "--lease takes a duration of at least 1 s, such as 90, 15m or 1:30:00, not \"%s\"", arg);
+			continue;
+		}
+		r->format = SHELL;
+		while (r->format <= PATH0 && strcmp(arg, word[r->format]) != 0)
+			r->format++;
+		if (r->format > PATH0)
+			status = cli_usage(cli, "--format takes shell, json or path0, not \"%s\"", arg);
+	}
+	if (status != 0)
+		return status;
+	if (key == -2)
+		return -1; /* help was asked for */
+	if (optind < argc)
+		return cli_usage(cli, "\"%s\" is one word too many", argv[optind]);
+	if (cli->json)
+		r->format = JSON;
+	js_buf_str(&r->argv, "jobstack");
+	js_buf_char(&r->argv, '\0');
+	for (int i = 0; i < argc; i++)
+		js_buf_add(&r->argv, argv[i], strlen(argv[i]) + 1);
+	return 0;
+}
+
+/* The lease that was not asked for: to the end of the Slurm job.  Also notes the job's start, if the environment was silent. */
+static int64_t lease_by_slurm(struct cli *cli, struct request *r)
+{
+	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), 0};
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	int64_t end_us = r->identity.env.end_us, left;
+	static struct js_slurm_job job;
+	int status;
+
+	if (!r->identity.env.in_slurm)
+		return LEASE_US;
+	if (end_us < 0) {
+		status = js_slurm_job(&where, (uint32_t)r->identity.env.job_id, &job, &error);
+		if (status != 0 || job.end_us < 0) {
+			cli_say(cli, "the lease is 12 hours: when the Slurm job %" PRId64 " ends is not known%s%s", r->identity.env.job_id,
+				error.code != 0 ? ": " : "", error.text);
+			return LEASE_US;
+		}
+		end_us = job.end_us;
+		if (r->options.job_start_us < 0)
+			r->options.job_start_us = job.start_us;
+	}
+	left = end_us - js_clock_wall_us();
+	return left < LEASE_MIN_US ? LEASE_MIN_US : left;
+}
+
+/* What is printed. */
+static int render(const struct cli *cli, const struct request *r, const struct jobstack_batch *batch, struct js_buf *out)
+{
+	const struct jobstack_entry *e = &batch->entries[0];
+	char *text = NULL;
+	json_t *o;
+	int bad = 0;
+
+	switch (r->format) {
+	case PATH0:
+		js_buf_add(out, e->datapath, e->datapath_len + 1);
+		break;
+	case SHELL:
+		js_buf_printf(out, "export JOBSTACK_STACK='%s' JOBSTACK_ENTRY=%" PRIu64 " JOBSTACK_ATTEMPT=%" PRIu32 " JOBSTACK_DATAPATH=",
+			      cli->stack, e->entry, e->attempt);
+		cli_quote(out, e->datapath, e->datapath_len);
+		js_buf_printf(out, " JOBSTACK_WORKER=%" PRIu64 "\n", batch->worker);
+		break;
+	case JSON:
+		o = json_object();
+		bad |= cli_json_text(o, "stack", cli->stack);
+		bad |= cli_json_count(o, "entry", e->entry);
+		bad |= cli_json_count(o, "attempt", e->attempt);
+		bad |= cli_json_bytes(o, "datapath", e->datapath, e->datapath_len);
+		bad |= cli_json_count(o, "worker", batch->worker);
+		bad |= cli_json_seconds(o, "lease_seconds", r->options.lease_us);
+		text = bad ? NULL : json_dumps(o, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(15));
+		json_decref(o);
+		bad |= text == NULL;
+		js_buf_str(out, text == NULL ? "" : text);
+		js_buf_char(out, '\n');
+		free(text);
+		break;
+	}
+	return bad || out->failed ? -1 : 0;
+}
+
+/* Writes it; a file system that tells of a full disk late tells it at a close.  Returns 0, or -1 with errno. */
+static int put(const struct js_buf *out)
+{
+	int fd;
+
+	if (js_file_write_all(STDOUT_FILENO, out->data, out->len) != 0)
+		return -1;
+	fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	return fd >= 0 ? close(fd) : 0;
+}
+
+/* Nobody will know of the entry: it goes back. */
+static int hand_back(struct cli *cli, const struct jobstack_entry *e, const char *why)
+{
+	struct jobstack_outcome o = JOBSTACK_OUTCOME_INIT;
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+
+	o.entry = e->entry;
+	o.attempt = e->attempt;
+	o.verdict = JOBSTACK_UNSTARTED;
+	if (jobstack_close(cli->handle, cli->stack, &o, 1, NULL, &error) == 0)
+		(void)fprintf(stderr, "%s: %s: entry %" PRIu64 " was handed back\n", cli->opts->command, why, e->entry);
+	else
+		(void)fprintf(stderr, "%s: %s, and entry %" PRIu64 " (attempt %" PRIu32 ") could not be handed back: %s: close it, or "
+			      "it comes back when its lease ends\n",
+			      cli->opts->command, why, e->entry, e->attempt, error.text);
+	return CLI_BUG;
+}
+
+static int tell(struct cli *cli, const struct request *r, const struct jobstack_batch *batch)
+{
+	const struct jobstack_entry *e = &batch->entries[0];
+	struct js_buf out = {0};
+	char why[200];
+	int status = CLI_YES;
+
+	if (cli_stop != 0) {
+		status = hand_back(cli, e, "interrupted");
+		cli_die_by_signal();
+	} else if (render(cli, r, batch, &out) != 0)
+		status = hand_back(cli, e, "no memory");
+	else if (put(&out) != 0) {
+		(void)snprintf(why, sizeof(why), "the output could not be written: %s", strerror(errno));
+		status = hand_back(cli, e, why);
+	}
+	js_buf_free(&out);
+	return status;
+}
+
+static int take_status(void *ctx, const struct jobstack_status *s)
+{
+	*(struct jobstack_status *)ctx = *s;
+	return 0;
+}
+
+/* Nothing is ready: why? */
+static void tell_why(struct cli *cli)
+{
+	struct jobstack_status s = {0};
+	char due[64];
+
+	if (cli->quiet || jobstack_status(cli->handle, cli->stack, take_status, &s, NULL) != 0)
+		return;
+	js_num_duration_text(s.next_due_us, due, sizeof(due));
+	if (s.state == JOBSTACK_PAUSED)
+		cli_say(cli, "nothing is ready: the stack \"%s\" is paused: `jobstack resume -s %s` goes on", cli->stack, cli->stack);
+	else if (s.state != JOBSTACK_OPEN)
+		cli_say(cli, "nothing is ready: the stack \"%s\" is cancelled", cli->stack);
+	else if (s.waiting > 0)
+		cli_say(cli, "nothing is ready: %" PRIu64 " wait for a retry, the next in %s", s.waiting, due);
+	else if (s.held > 0)
+		cli_say(cli, "nothing is ready: %" PRIu64 " belong to a push --atomic that has not ended", s.held);
+	else if (s.running > 0)
+		cli_say(cli, "nothing is ready: the last %" PRIu64 " are running", s.running);
+	else if (s.pushers > 0)
+		cli_say(cli, "nothing is ready, but somebody is still pushing");
+	else
+		cli_say(cli, "nothing is ready: the stack \"%s\" is finished: %" PRIu64 " done, %" PRIu64 " dead", cli->stack, s.done,
+			s.dead);
+}
+
+int cli_pop_main(int argc, char **argv)
+{
+	static struct request r = {.options = JOBSTACK_WORKER_OPTIONS_INIT};
+	struct jobstack_batch batch;
+	struct cli cli;
+	int status;
+
+	cli_begin(&cli, &opts);
+	status = parse(&cli, &r, argc, argv);
+	if (status != 0)
+		return status < 0 ? CLI_YES : status;
+	if (fcntl(STDOUT_FILENO, F_GETFD) < 0) { /* the connection would get its number */
+		(void)fprintf(stderr, "%s: the standard output is closed: nothing was popped\n", opts.command);
+		return CLI_BUG;
+	}
+	js_slurm_identify(&r.identity, &r.options);
+	r.options.argv = (struct jobstack_bytes){r.argv.data, r.argv.len};
+	r.options.slots = 1;
+	r.options.lease_us = r.lease_us > 0 ? r.lease_us : lease_by_slurm(&cli, &r);
+	cli_catch_signals();
+	status = cli_connect(&cli, PATIENCE_US);
+	if (status != 0)
+		return status;
+	status = jobstack_pop(cli.handle, cli.stack, &r.options, 1, &batch, &cli.error);
+	if (status == 0)
+		status = tell(&cli, &r, &batch);
+	else if (status == JOBSTACK_NOTHING) {
+		tell_why(&cli);
+		status = CLI_NO;
+	} else
+		status = cli_fail(&cli);
+	jobstack_batch_free(&batch);
+	js_buf_free(&r.argv);
+	return cli_end(&cli, status);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The line that reruns an attempt.  The worker's own option table and templates read its arguments, so that the command
+ * is the one that ran, with the placeholders filled in (the slot is 1).
+ */
+#define _GNU_SOURCE
+#include "cli/rerun.h"
+
+#include "cli/text.h"
+#include "run/template.h"
+#include "run/worker_options.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARGV_CUT 60000 /* as much as a worker stores of its arguments */
+
+/* The words of a NUL-separated list, in an array that points into it; to be freed. */
+static char **split(const struct jobstack_bytes *list, int *n)
+{
+	const char *p = list->data, *end = p + list->len;
+	char **words, **to;
+	char *copy;
+
+	*n = 1;
+	for (const char *q = p; q < end; q++)
+		*n += *q == '\0';
+	words = malloc(((size_t)*n + 1) * sizeof(*words) + list->len + 1);
+	if (words == NULL)
+		return NULL;
+	copy = (char *)(words + *n + 1);
+	memcpy(copy, p, list->len);
+	copy[list->len] = '\0';
+	to = words;
+	for (char *q = copy; q < copy + list->len; q += strlen(q) + 1)
+		*to++ = q;
+	*to = NULL;
+	*n = (int)(to - words);
+	return words;
+}
+
+/* The template of the command that the worker was started with; NULL if it can't be known. */
+static struct js_template *template_of(int n, char *words[])
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_template *template = NULL;
+	const char *arg, *replace = NULL;
+	int key, shell = 0, status;
+
+	optind = 0;
+	while ((key = js_opt_next(&js_worker_opts, n, words, &arg, &error)) != -1) {
+		if (key == '?')
+			return NULL;
+		if (key == 'I')
+			replace = arg;
+		shell |= key == JS_WORKER_SHELL;
+	}
+	if (optind >= n)
+		return NULL;
+	status = shell ? js_template_shell(&template, words + optind, (size_t)(n - optind), replace, &error)
+		       : js_template_command(&template, words + optind, (size_t)(n - optind), replace, &error);
+	return status == 0 ? template : NULL;
+}
+
+void cli_rerun(const char *stack, const struct jobstack_item *item, struct js_buf *line)
+{
+	struct js_template_values values = {item->datapath.data, item->datapath.len, item->entry, item->attempt, 1, stack, item->worker};
+	struct js_template *template = NULL;
+	char *const *argv = NULL;
+	char **words = NULL;
+	int n = 0;
+
+	js_buf_reset(line);
+	if (item->argv.len > 0 && item->argv.len < ARGV_CUT)
+		words = split(&item->argv, &n);
+	if (words != NULL && !(n > 1 && strcmp(words[0], "jobstack") == 0 && strcmp(words[1], "pop") == 0))
+		template = template_of(n, words);
+	if (template != NULL)
+		argv = js_template_argv(template, &values);
+	if (argv != NULL) {
+		if (item->cwd != NULL) {
+			js_buf_str(line, "cd ");
+			cli_quote_line(line, item->cwd, strlen(item->cwd));
+			js_buf_str(line, " && ");
+		}
+		js_buf_printf(line, "JOBSTACK_STACK=%s JOBSTACK_ENTRY=%" PRIu64 " JOBSTACK_ATTEMPT=%" PRIu32 " JOBSTACK_SLOT=1 JOBSTACK_WORKER=%" PRIu64
+			      " JOBSTACK_DATAPATH=",
+			      stack, item->entry, item->attempt, item->worker);
+		cli_quote_line(line, item->datapath.data, item->datapath.len);
+		for (; *argv != NULL; argv++) {
+			js_buf_char(line, ' ');
+			cli_quote_line(line, *argv, strlen(*argv));
+		}
+	}
+	js_template_free(template);
+	free(words);
+}

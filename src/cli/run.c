@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack run: push, work and summary in one, on this machine.  Promises: the worker starts with the first name, while the
+ * others still come; the same command in the same directory goes on where it stopped; whatever ends it, what was not
+ * finished is still on the stack.
+ */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/num.h"
+#include "cli/input.h"
+#include "cli/json.h"
+#include "run/worker_options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PATIENCE_US (60 * JS_SECOND_US)
+#define LOOK_US (JS_SECOND_US / 4)
+#define PASSED_MAX 64
+
+static const struct js_opt table[] = {
+	{'s', "stack", "NAME", "the stack (default: one of its own for this CMD in this directory)"},
+	{'0', "null", NULL, "names end with NUL, as find -print0 writes them (else: lines)"},
+	{'a', "arg-file", "FILE", "read names from FILE, not from standard input"},
+	JS_WORKER_OPTIONS_OF_RUN,
+	CLI_OPTS_JSON,
+	CLI_OPTS_DATABASE,
+	CLI_OPTS_ALWAYS,
+	CLI_OPTS_END};
+static const struct js_opts opts = {
+	"jobstack run", "[OPTIONS] -- CMD ARG...",
+	"Runs CMD on each line of standard input, on this machine: pushes the names (each once), starts a jobstack-worker, and\n"
+	"waits. Run again, it goes on where it stopped. Ends with 0 if all is done, with 1 if anything is dead or left.",
+	table,
+	"In CMD and TEMPLATE: {} the datapath, {/} its base name, {//} its directory, {.} without extension, {/.} both,\n"
+	"{#} the entry's number, {%} the slot. No placeholder: the datapath is the last argument.\n\n"
+	"  find . -name '*.nc' -print0 | jobstack run -0 --slots 8 -- ./convert.sh {}",
+	1};
+
+/* One run. */
+struct run {
+	struct cli cli;
+	struct cli_input input;
+	const char *file, *chdir_arg, *log_dir, *output;
+	int64_t began_us, looked_us;
+	char name[32];			   /* the stack's, if it was not given */
+	char *passed[PASSED_MAX];	   /* --name=value for the worker */
+	size_t passed_n;
+	char **command;
+	int names, paused_once, limited;   /* the first was given; the 2 behind it too; --max-entries was */
+	pid_t worker;			   /* 0: none runs */
+	int started, ended;		   /* workers so far; one has ended: its wait status is the next */
+	int wait_status;
+	int failed;			   /* could not be started, in cli.error */
+	struct jobstack_status before, now;
+};
+
+/* --------------------------------------------------------------------------------------------------------------- options */
+
+/* Notes an option of the worker's, by its name in the table. */
+static int pass(struct run *r, int key, const char *arg)
+{
+	const struct js_opt *o = table;
+
+	while (o->key != key)
+		o++;
+	if (r->passed_n == PASSED_MAX)
+		return cli_usage(&r->cli, "these are too many options");
+	if (asprintf(&r->passed[r->passed_n], o->arg == NULL ? "--%s" : "--%s=%s", o->name, arg) < 0)
+		return cli_usage(&r->cli, "there is no memory for the options");
+	r->passed_n++;
+	return 0;
+}
+
+static int parse(struct run *r, int argc, char **argv)
+{
+	const char *arg;
+	int key = -1, status = 0;
+
+	cli_begin(&r->cli, &opts);
+	r->cli.stack_given = 0; /* $JOBSTACK_STACK is not asked: a command that a worker runs may well use `run` */
+	while (status == 0 && (key = cli_next(&r->cli, argc, argv, &arg, &status)) >= 0) {
+		switch (key) {
+		case '0':
+			r->input.nul = 1;
+			continue;
+		case 'a':
+			r->file = arg;
+			continue;
+		case JS_WORKER_LOG_DIR:
+			r->log_dir = arg;
+			break;
+		case JS_WORKER_OUTPUT:
+			r->output = arg;
+			break;
+		case JS_WORKER_MAX_ENTRIES:
+			r->limited = 1;
+			break;
+		default:
+			break;
+		}
+		status = pass(r, key, arg);
+	}
+	if (status != 0)
+		return status;
+	if (key == -2)
+		return -1;
+	r->command = argv + optind;
+	if (optind == argc || argv[optind][0] == '\0')
+		return cli_usage(&r->cli, "there is no command to run: jobstack run [OPTIONS] -- CMD {}");
+	if (r->file != NULL && strcmp(r->file, "-") != 0) {
+		r->input.fd = open(r->file, O_RDONLY | O_CLOEXEC);
+		if (r->input.fd < 0) {
+			(void)fprintf(stderr, "%s: %s can't be read: %s\n", opts.command, r->file, strerror(errno));
+			return CLI_USAGE;
+		}
+	}
+	return 0;
+}
+
+static uint64_t fnv(uint64_t hash, const char *text)
+{
+	for (; *text != '\0'; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+/* The same command in the same directory has the same stack. */
+static void name_stack(struct run *r, const char *cwd)
+{
+	uint64_t hash = fnv(UINT64_C(0xcbf29ce484222325), cwd);
+
+	for (char **word = r->command; *word != NULL; word++) {
+		hash *= UINT64_C(0x100000001b3); /* a NUL */
+		hash = fnv(hash, *word);
+	}
+	(void)snprintf(r->name, sizeof(r->name), "run-%016" PRIx64, hash);
+	r->cli.stack = r->name;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ the worker */
+
+/* The worker's arguments; to be freed, with the first, its path. */
+static char **worker_argv(const struct run *r)
+{
+	size_t words = 0, n = 0;
+	char **argv;
+
+	while (r->command[words] != NULL)
+		words++;
+	argv = calloc(r->passed_n + words + 10, sizeof(*argv));
+	if (argv == NULL || asprintf(&argv[n++], "%s/jobstack-worker", cli_program_dir()) < 0) {
+		free(argv);
+		return NULL;
+	}
+	argv[n++] = (char *)"-s";
+	argv[n++] = (char *)(uintptr_t)r->cli.stack;
+	if (r->cli.defaults_file != NULL) {
+		argv[n++] = (char *)"--defaults-file";
+		argv[n++] = (char *)(uintptr_t)r->cli.defaults_file;
+	}
+	if (r->cli.quiet)
+		argv[n++] = (char *)"-q";
+	if (r->cli.verbose)
+		argv[n++] = (char *)"-v";
+	for (size_t i = 0; i < r->passed_n; i++)
+		argv[n++] = r->passed[i];
+	argv[n++] = (char *)"--";
+	for (size_t i = 0; i < words; i++)
+		argv[n++] = r->command[i];
+	return argv;
+}
+
+/* Starts the worker, in our process group, so that Ctrl-C reaches it too.  Our input is not its input, and its output is not
+ * mixed into JSON. */
+static void start_worker(struct run *r)
+{
+	extern char **environ;
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	char **argv = worker_argv(r);
+	sigset_t defaults;
+	int failure = ENOMEM;
+
+	(void)sigemptyset(&defaults);
+	(void)sigaddset(&defaults, SIGPIPE);
+	(void)posix_spawn_file_actions_init(&actions);
+	(void)posix_spawnattr_init(&attributes);
+	if (argv != NULL && posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0) == 0 &&
+	    (!r->cli.json || posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO) == 0) &&
+	    posix_spawnattr_setsigdefault(&attributes, &defaults) == 0 &&
+	    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF) == 0)
+		failure = posix_spawn(&r->worker, argv[0], &actions, &attributes, argv, environ);
+	if (failure != 0) {
+		r->worker = 0;
+		r->failed = 1;
+		(void)js_error_set(&r->cli.error, JOBSTACK_EFILE, "%s can't be started: %s", argv == NULL ? "jobstack-worker" : argv[0],
+				   strerror(failure));
+	}
+	r->started++;
+	r->ended = 0;
+	(void)posix_spawnattr_destroy(&attributes);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	if (argv != NULL)
+		free(argv[0]);
+	free(argv);
+}
+
+/* Has the worker ended (or was there none)? */
+static int worker_ended(struct run *r)
+{
+	pid_t got = r->worker == 0 ? 0 : waitpid(r->worker, &r->wait_status, WNOHANG);
+
+	if (r->worker == 0 || got == r->worker) {
+		r->ended |= r->worker != 0;
+		r->worker = 0;
+		return 1;
+	}
+	return 0;
+}
+
+static int went_well(const struct run *r)
+{
+	return WIFEXITED(r->wait_status) && WEXITSTATUS(r->wait_status) == 0;
+}
+
+/* Waits for the worker's end.  A signal that came to us is passed on: it may have been meant for the whole group, but a
+ * second one changes nothing for a worker that is leaving. */
+static void wait_for_worker(struct run *r)
+{
+	int passed = 0;
+
+	while (r->worker != 0) {
+		if (cli_stop != 0 && passed != cli_stop) {
+			passed = cli_stop;
+			(void)kill(r->worker, passed == SIGINT ? SIGINT : SIGTERM);
+		}
+		if (!worker_ended(r))
+			js_clock_nap(LOOK_US / 5, &cli_stop);
+	}
+}
+
+/* The names for the push: the first, a pause in which it is written, then the others while the worker works. */
+static int next_name(void *ctx, struct jobstack_bytes *datapath)
+{
+	struct run *r = ctx;
+	int got;
+
+	if (r->names > 0 && !r->paused_once) {
+		r->paused_once = 1;
+		return 2;
+	}
+	if (r->names > 0 && r->started == 0)
+		start_worker(r);
+	if (r->started > 0 && jobstack_now_us() - r->looked_us >= LOOK_US) {
+		r->looked_us = jobstack_now_us();
+		(void)worker_ended(r);
+	}
+	if (r->failed || (r->ended && !went_well(r)))
+		return -1; /* there is no use in pushing for it */
+	got = cli_input_next(&r->input, datapath);
+	if (got != 0)
+		return got;
+	if (r->ended && !r->limited) { /* nothing had come for so long that it left */
+		r->paused_once = 0;
+		r->started = 0;
+		r->ended = 0;
+	}
+	r->names = 1;
+	return 0;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- summary */
+
+static int take_status(void *ctx, const struct jobstack_status *s)
+{
+	*(struct jobstack_status *)ctx = *s;
+	return 0;
+}
+
+/* The stack's numbers; all 0 if there is no such stack (yet). */
+static int look(struct run *r, struct jobstack_status *s)
+{
+	int status;
+
+	memset(s, 0, sizeof(*s));
+	status = jobstack_status(r->cli.handle, r->cli.stack, take_status, s, &r->cli.error);
+	if (status == JOBSTACK_EMISSING) {
+		js_error_clear(&r->cli.error);
+		status = 0;
+	}
+	return status;
+}
+
+static uint64_t left(const struct jobstack_status *s)
+{
+	return s->ready + s->waiting + s->held + s->running + s->cancelled;
+}
+
+static int print_json(struct run *r, const struct jobstack_push_result *pushed, uint64_t done, int64_t took_us)
+{
+	json_t *o = json_object();
+	int bad = 0;
+
+	bad |= cli_json_text(o, "stack", r->cli.stack);
+	bad |= cli_json_count(o, "pushed", pushed->pushed);
+	bad |= cli_json_count(o, "skipped", pushed->skipped);
+	bad |= cli_json_count(o, "done", done);
+	bad |= cli_json_count(o, "done_in_all", r->now.done);
+	bad |= cli_json_count(o, "dead", r->now.dead);
+	bad |= cli_json_count(o, "left", left(&r->now));
+	bad |= cli_json_seconds(o, "seconds", took_us);
+	bad |= cli_json_real(o, "rate", (double)done * 1e6 / (double)took_us, took_us > 0);
+	return cli_json_print(o, bad);
+}
+
+static void tell_where(const struct run *r)
+{
+	if (r->output != NULL && strcmp(r->output, "-") == 0)
+		return;
+	if (r->output != NULL)
+		cli_say(&r->cli, "output in %s, or by `jobstack logs -s %s ENTRY`", r->output, r->cli.stack);
+	else
+		cli_say(&r->cli, "output in %s/%s, or by `jobstack logs -s %s ENTRY`", r->log_dir != NULL ? r->log_dir : "jobstack-logs",
+			r->cli.stack, r->cli.stack);
+}
+
+static int summarize(struct run *r, const struct jobstack_push_result *pushed)
+{
+	int64_t took = jobstack_now_us() - r->began_us;
+	uint64_t done, known = pushed->skipped < r->before.done ? pushed->skipped : r->before.done;
+	char text[64];
+
+	if (look(r, &r->now) != 0)
+		return cli_fail(&r->cli);
+	done = r->now.done > r->before.done ? r->now.done - r->before.done : 0;
+	js_num_duration_text(took, text, sizeof(text));
+	if (r->cli.json && print_json(r, pushed, done, took) != 0)
+		return CLI_BUG;
+	if (!r->cli.json && !r->cli.quiet)
+		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left in %s: %.1f a second\n", done, r->now.dead, left(&r->now), text,
+			     took > 0 ? (double)done * 1e6 / (double)took : 0.0);
+	(void)fflush(stdout);
+	if (known > 0)
+		cli_say(&r->cli, "%" PRIu64 " were done before; `jobstack requeue -s %s -t done` runs them again", known, r->cli.stack);
+	if (r->now.dead > 0)
+		cli_say(&r->cli, "`jobstack list -s %s` shows what is dead, `jobstack requeue -s %s` pushes it back", r->cli.stack, r->cli.stack);
+	if (r->now.running > 0)
+		cli_say(&r->cli, "%" PRIu64 " are running elsewhere, or lost: `jobstack status -s %s` tells", r->now.running, r->cli.stack);
+	if (r->now.state == JOBSTACK_PAUSED)
+		cli_say(&r->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` goes on", r->cli.stack, r->cli.stack);
+	if (done > 0 || r->now.dead > 0)
+		tell_where(r);
+	return r->now.dead > 0 || left(&r->now) > 0 ? CLI_NO : CLI_YES;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------- run */
+
+/* What went wrong in the push; 0 if nothing did, or only that it was stopped. */
+static int judge_push(struct run *r, int status, const struct jobstack_push_result *result)
+{
+	const struct cli_input *in = &r->input;
+
+	if (status == JOBSTACK_ESTOPPED && in->read_errno == 0 && !r->failed && cli_stop == 0)
+		cli_say(&r->cli, "the worker has left, so names that had not been read were not pushed: run again for those");
+	if (status == 0 || status == JOBSTACK_NOTHING || r->failed || (status == JOBSTACK_ESTOPPED && in->read_errno == 0))
+		return 0;
+	if (status == JOBSTACK_ESTOPPED)
+		(void)fprintf(stderr, "%s: the input can't be read: %s\n", opts.command, strerror(in->read_errno));
+	else if (status == JOBSTACK_EINPUT && result->bad > 0)
+		(void)fprintf(stderr, "%s: %s %" PRIu64 " was refused: %s%s: what came before it is run; mend it, and run again\n",
+			      opts.command, in->nul ? "name" : "line", in->nul ? result->bad : in->lines, r->cli.error.text,
+			      in->nul_line > 0 ? " (was -0 meant?)" : "");
+	else
+		return cli_fail(&r->cli);
+	return CLI_USAGE;
+}
+
+/* Pushes and works, to the end of both.  0, or the exit status of what went wrong. */
+static int push_and_work(struct run *r, const char *cwd, struct jobstack_push_result *result)
+{
+	struct jobstack_push_options options = JOBSTACK_PUSH_OPTIONS_INIT;
+	int status;
+
+	options.unique = 1;
+	options.cwd = cwd;
+	status = jobstack_push_from(r->cli.handle, r->cli.stack, &options, next_name, r, result, &r->cli.error);
+	status = judge_push(r, status, result);
+	js_error_clear(r->failed ? NULL : &r->cli.error);
+	if (r->input.empty > 0)
+		cli_say(&r->cli, "%" PRIu64 " empty lines were passed over", r->input.empty);
+	/* what an earlier run left, or what came after a worker had left, is for a worker too */
+	(void)worker_ended(r);
+	if (cli_stop == 0 && !r->failed && r->worker == 0 && (!r->ended || (went_well(r) && !r->limited)) &&
+	    look(r, &r->now) == 0 && r->now.ready + r->now.waiting + r->now.running > 0)
+		start_worker(r);
+	jobstack_rest(r->cli.handle);
+	wait_for_worker(r);
+	return status;
+}
+
+/* The exit status, from what the push, the worker and the stack say. */
+static int conclude(struct run *r, int pushed, int stack)
+{
+	if (r->failed)
+		return cli_fail(&r->cli);
+	if (pushed != 0)
+		return pushed;
+	if (r->started > 0 && WIFEXITED(r->wait_status) && WEXITSTATUS(r->wait_status) > CLI_NO)
+		return WEXITSTATUS(r->wait_status);
+	if (r->started > 0 && WIFSIGNALED(r->wait_status))
+		(void)fprintf(stderr, "%s: the worker was killed by signal %d: run again to go on\n", opts.command,
+			      WTERMSIG(r->wait_status));
+	return stack;
+}
+
+int cli_run_main(int argc, char **argv)
+{
+	static struct run r;
+	struct jobstack_push_result result = {0, 0, 0, 0};
+	char cwd[PATH_MAX];
+	int status, stack;
+
+	status = parse(&r, argc, argv);
+	if (status != 0)
+		return status < 0 ? CLI_YES : status;
+	if (getcwd(cwd, sizeof(cwd)) == NULL) {
+		(void)fprintf(stderr, "%s: the working directory is not known: %s\n", opts.command, strerror(errno));
+		return CLI_USAGE;
+	}
+	if (!r.cli.stack_given)
+		name_stack(&r, cwd);
+	cli_catch_signals();
+	(void)signal(SIGCHLD, SIG_DFL); /* whoever called may have it ignored; then the worker's end could not be known */
+	status = cli_connect(&r.cli, PATIENCE_US);
+	if (status != 0)
+		return status;
+	if (look(&r, &r.before) != 0)
+		return cli_end(&r.cli, cli_fail(&r.cli));
+	cli_say(&r.cli, "stack \"%s\"%s", r.cli.stack, left(&r.before) > 0 ? ": it goes on" : "");
+	r.began_us = jobstack_now_us();
+	status = push_and_work(&r, cwd, &result);
+	if (r.started == 0 && status == 0 && !r.failed && cli_stop == 0 && r.before.pushed + result.pushed == 0) {
+		(void)fprintf(stderr, "%s: nothing to do: the input was empty\n", opts.command);
+		return cli_end(&r.cli, CLI_NO);
+	}
+	stack = summarize(&r, &result);
+	status = conclude(&r, status, stack);
+	for (size_t i = 0; i < r.passed_n; i++)
+		free(r.passed[i]);
+	if (cli_stop != 0) {
+		(void)cli_end(&r.cli, status);
+		cli_die_by_signal();
+	}
+	return cli_end(&r.cli, status);
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack show: one entry with all its attempts, and a line that reruns it by hand.
+ */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/num.h"
+#include "cli/item.h"
+#include "cli/json.h"
+#include "cli/rerun.h"
+#include "cli/text.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END};
+static const struct js_opts opts = {
+	"jobstack show", "ENTRY [OPTIONS]",
+	"Shows one entry (its number or datapath) with all its attempts: when, where, how long, how it ended, what it used, where\n"
+	"its output lies; and a line that reruns it by hand.",
+	table, NULL, 0};
+
+/* What is gathered before it is printed. */
+struct showing {
+	struct cli *cli;
+	unsigned state;	       /* of the entry; 0: it moved while we looked */
+	struct js_buf head, text, rerun;
+	struct cli_fields all, attempts_own; /* fields: the latter without those of the entry */
+	json_t *attempts, *object;
+	int bad;
+};
+
+static int take_state(void *ctx, const struct jobstack_item *item)
+{
+	*(unsigned *)ctx = item->state;
+	return 0;
+}
+
+/* The entry's state.  It may move from one table to the next while they are read: then look again. */
+static int find_state(struct cli *cli, uint64_t entry, unsigned *state)
+{
+	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
+	int status = 0;
+
+	f.entries = &entry;
+	f.entries_n = 1;
+	*state = 0;
+	for (int look = 0; look < 5 && *state == 0 && status == 0; look++)
+		status = jobstack_list(cli->handle, cli->stack, &f, take_state, state, &cli->error);
+	return status;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- as text */
+
+static void add_word(struct js_buf *out, const char *before, const char *word)
+{
+	if (word == NULL)
+		return;
+	js_buf_str(out, before);
+	cli_safe(out, word, strlen(word));
+}
+
+static void add_line(struct js_buf *out, const char *name)
+{
+	js_buf_printf(out, "  %-9s ", name);
+}
+
+static void add_size(struct js_buf *out, int64_t bytes)
+{
+	static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+	double n = (double)bytes;
+	size_t u = 0;
+
+	for (; n >= 1024 && u < 4; u++)
+		n /= 1024;
+	js_buf_printf(out, u == 0 ? "%.0f %s" : "%.1f %s", n, unit[u]);
+}
+
+static void add_when(struct js_buf *out, const struct jobstack_item *i)
+{
+	char started[JS_CLOCK_ISO], ended[JS_CLOCK_ISO], took[64];
+	int64_t us = cli_item_took(i);
+
+	js_clock_iso(i->started_us, started);
+	js_clock_iso(i->ended_us, ended);
+	add_line(out, "when");
+	js_buf_str(out, started[0] != '\0' ? started : "?");
+	if (ended[0] != '\0')
+		js_buf_printf(out, " to %s", ended);
+	if (us >= 0) {
+		if (us < 10 * JS_SECOND_US)
+			(void)snprintf(took, sizeof(took), "%.3f s", (double)us / 1e6);
+		else
+			js_num_duration_text(us, took, sizeof(took));
+		js_buf_printf(out, i->outcome < 0 ? ", for %s now" : ", %s", took);
+	}
+	js_buf_char(out, '\n');
+}
+
+static void add_where(struct js_buf *out, const struct jobstack_item *i)
+{
+	if (i->worker == 0 && i->node == NULL)
+		return;
+	add_line(out, "where");
+	add_word(out, "", i->node != NULL ? i->node : "?");
+	if (i->host != NULL && i->node != NULL && strcmp(i->host, i->node) != 0)
+		add_word(out, ", host ", i->host);
+	js_buf_printf(out, ", worker %" PRIu64, i->worker);
+	add_word(out, ", Slurm job ", i->job);
+	if (i->array_job != NULL) {
+		add_word(out, ", array ", i->array_job);
+		add_word(out, "_", i->array_task);
+	}
+	add_word(out, ", step ", i->step);
+	add_word(out, ", account ", i->account);
+	add_word(out, ", qos ", i->qos);
+	add_word(out, ", partition ", i->partition);
+	add_word(out, ", cluster ", i->cluster);
+	add_word(out, ", user ", i->user);
+	js_buf_char(out, '\n');
+}
+
+static void add_usage(struct js_buf *out, const struct jobstack_item *i)
+{
+	const char *before = "";
+
+	if (i->user_us < 0 && i->maxrss_kib < 0 && i->read_bytes < 0)
+		return;
+	add_line(out, "used");
+	if (i->user_us >= 0 && i->system_us >= 0) {
+		js_buf_printf(out, "CPU %.3f s user, %.3f s system", (double)i->user_us / 1e6, (double)i->system_us / 1e6);
+		before = "; ";
+	}
+	if (i->maxrss_kib >= 0) {
+		js_buf_printf(out, "%smemory ", before);
+		add_size(out, i->maxrss_kib * 1024);
+		before = "; ";
+	}
+	if (i->read_bytes >= 0 && i->write_bytes >= 0) {
+		js_buf_printf(out, "%sread ", before);
+		add_size(out, i->read_bytes);
+		js_buf_str(out, ", wrote ");
+		add_size(out, i->write_bytes);
+	}
+	js_buf_char(out, '\n');
+}
+
+static void add_output(struct js_buf *out, const struct jobstack_item *i)
+{
+	int64_t n_out = i->log_out > 0 ? i->log_out : 0, n_err = i->log_err > 0 ? i->log_err : 0;
+
+	if (i->outcome < 0)
+		return;
+	add_line(out, "output");
+	if (i->log == NULL || i->log_at < 0)
+		js_buf_str(out, i->log_out == 0 ? "none was printed\n" : "none was kept\n");
+	else {
+		js_buf_printf(out, "%" PRId64 " bytes of stdout, %" PRId64 " of stderr, in ", n_out, n_err);
+		cli_safe(out, i->log, strlen(i->log));
+		js_buf_printf(out, " at %" PRId64 "\n", i->log_at);
+	}
+}
+
+static void add_command(struct js_buf *out, const struct jobstack_item *i)
+{
+	const char *p = i->argv.data, *end = p + i->argv.len;
+
+	if (i->cwd != NULL) {
+		add_line(out, "cwd");
+		cli_safe(out, i->cwd, strlen(i->cwd));
+		js_buf_char(out, '\n');
+	}
+	if (i->argv.len == 0)
+		return;
+	add_line(out, "worker");
+	for (int first = 1; p < end; first = 0) {
+		size_t len = strnlen(p, (size_t)(end - p));
+
+		js_buf_str(out, first ? "" : " ");
+		cli_quote_line(out, p, len);
+		p += len + 1;
+	}
+	js_buf_char(out, '\n');
+}
+
+static void add_attempt(struct js_buf *out, const struct jobstack_item *i)
+{
+	char how[32];
+
+	js_buf_printf(out, "\nattempt %" PRIu32 ": ", i->attempt);
+	cli_item_how(i, how);
+	if (i->outcome < 0)
+		js_buf_str(out, "running");
+	else {
+		js_buf_str(out, cli_outcome_word(i->outcome));
+		if (i->reason != NULL)
+			add_word(out, ": ", i->reason);
+		else if (strcmp(how, cli_outcome_word(i->outcome)) != 0)
+			add_word(out, ": ", how);
+	}
+	js_buf_char(out, '\n');
+	add_when(out, i);
+	add_where(out, i);
+	add_usage(out, i);
+	add_output(out, i);
+	add_command(out, i);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- as JSON */
+
+/* The worker's arguments: an array of texts or, if one is not UTF-8, all of them with their NULs in base64. */
+static int add_argv(json_t *o, const struct jobstack_item *i)
+{
+	const char *p = i->argv.data, *end = p + i->argv.len;
+	json_t *list = json_array(), *word = NULL;
+	struct js_buf coded = {0};
+	int bad;
+
+	while (p < end) {
+		size_t len = strnlen(p, (size_t)(end - p));
+
+		word = json_stringn(p, len);
+		if (word == NULL || json_array_append_new(list, word) != 0)
+			break;
+		p += len + 1;
+	}
+	if (p >= end)
+		return json_object_set_new(o, "argv", list);
+	json_decref(list);
+	cli_base64(&coded, i->argv.data, i->argv.len);
+	bad = coded.failed || json_object_set_new(o, "argv_base64", json_string(coded.data)) != 0;
+	js_buf_free(&coded);
+	return bad;
+}
+
+/* What differs from attempt to attempt. */
+static void own_fields(struct showing *s)
+{
+	cli_fields_all(&s->all);
+	s->attempts_own.n = 0;
+	for (size_t i = 0; i < s->all.n; i++) {
+		const char *name = s->all.field[i]->name;
+
+		if (strcmp(name, "entry") != 0 && strcmp(name, "datapath") != 0 && strcmp(name, "state") != 0)
+			s->attempts_own.field[s->attempts_own.n++] = s->all.field[i];
+	}
+}
+
+static int take_attempt(void *ctx, const struct jobstack_item *i)
+{
+	struct showing *s = ctx;
+	json_t *o;
+
+	if (s->head.len == 0) {
+		js_buf_printf(&s->head, "entry     %" PRIu64 "\ndatapath  ", i->entry);
+		cli_safe(&s->head, i->datapath.data, i->datapath.len);
+		js_buf_printf(&s->head, "\nstate     %s\n", s->state == 0 ? "it just moved: look again" : cli_state_word(s->state));
+		s->bad |= cli_json_count(s->object, "entry", i->entry);
+		s->bad |= cli_json_bytes(s->object, "datapath", i->datapath.data, i->datapath.len);
+		s->bad |= cli_json_text(s->object, "state", s->state == 0 ? NULL : cli_state_word(s->state));
+	}
+	if (i->attempt == 0)
+		return 0;
+	cli_rerun(s->cli->stack, i, &s->rerun);
+	if (!s->cli->json) {
+		add_attempt(&s->text, i);
+		return 0;
+	}
+	o = json_object();
+	s->bad |= cli_fields_json(&s->attempts_own, i, o);
+	s->bad |= add_argv(o, i);
+	s->bad |= json_array_append_new(s->attempts, o);
+	return 0;
+}
+
+/* The last attempt's keys stand on the entry itself too, as `list` tells them. */
+static int take_last(void *ctx, const struct jobstack_item *i)
+{
+	struct showing *s = ctx;
+	struct jobstack_item last = *i;
+
+	last.state = s->state;
+	s->bad |= cli_fields_json(&s->all, &last, s->object);
+	if (s->state == 0)
+		s->bad |= json_object_set_new(s->object, "state", json_null());
+	return 0;
+}
+
+static int print(struct showing *s)
+{
+	if (s->cli->json) {
+		s->bad |= cli_json_bytes(s->object, "rerun", s->rerun.data, s->rerun.len);
+		s->bad |= json_object_set_new(s->object, "attempts", s->attempts);
+		s->attempts = NULL;
+		s->bad = cli_json_print(s->object, s->bad);
+		s->object = NULL;
+		return s->bad == 0 ? CLI_YES : CLI_BUG;
+	}
+	if (s->head.failed || s->text.failed || s->rerun.failed) {
+		(void)js_error_memory(&s->cli->error);
+		return cli_fail(s->cli);
+	}
+	(void)fputs(s->head.data, stdout);
+	(void)fputs(s->text.len > 0 ? s->text.data : "\nit has not run yet\n", stdout);
+	if (s->rerun.len > 0)
+		(void)printf("\nby hand:\n  %s\n", s->rerun.data);
+	return CLI_YES;
+}
+
+static int show(struct showing *s, uint64_t entry)
+{
+	struct cli *cli = s->cli;
+	int status = find_state(cli, entry, &s->state);
+
+	if (status == 0)
+		status = jobstack_attempts(cli->handle, cli->stack, entry, take_attempt, s, &cli->error);
+	if (status == 0 && cli->json)
+		status = jobstack_attempts(cli->handle, cli->stack, entry, take_last, s, &cli->error);
+	return status == 0 ? print(s) : cli_fail(cli);
+}
+
+int cli_show_main(int argc, char **argv)
+{
+	struct showing s = {.state = 0};
+	const char *arg;
+	struct cli cli;
+	uint64_t entry;
+	int status;
+
+	cli_begin(&cli, &opts);
+	if (cli_next(&cli, argc, argv, &arg, &status) == -2)
+		return status;
+	if (argc - optind != 1)
+		return cli_usage(&cli, optind == argc ? "which entry?" : "one entry at a time");
+	status = cli_connect(&cli, 10 * JS_SECOND_US);
+	if (status != 0)
+		return status;
+	s.cli = &cli;
+	own_fields(&s);
+	s.object = json_object();
+	s.attempts = json_array();
+	if (cli_entry(&cli, argv[optind], &entry) != 0)
+		status = cli_fail(&cli);
+	else
+		status = show(&s, entry);
+	json_decref(s.object);
+	json_decref(s.attempts);
+	js_buf_free(&s.head);
+	js_buf_free(&s.text);
+	js_buf_free(&s.rerun);
+	return cli_end(&cli, status);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Names as text: for people, for a terminal, for a shell.  A name may be any bytes but NUL.
+ */
+#ifndef JS_CLI_TEXT_H
+#define JS_CLI_TEXT_H
+
+#include "base/buf.h"
+
+#include <stddef.h>
+
+/* The length of the well-formed UTF-8 character at DATA, with LEN bytes there; 0 if there is none. */
+size_t cli_utf8(const char *data, size_t len);
+
+/* Appends DATA for people: control characters, the backslash and what is not UTF-8 become \xHH, so that it is one line
+ * which no terminal takes for a command. */
+void cli_safe(struct js_buf *out, const void *data, size_t len);
+
+/* Appends DATA as one word of any POSIX shell, in single quotes. */
+void cli_quote(struct js_buf *out, const void *data, size_t len);
+
+/* The same to be read, and typed again: no quotes where none are needed, and $'\ooo' (bash, zsh, ksh) for what a terminal
+ * can't show. */
+void cli_quote_line(struct js_buf *out, const void *data, size_t len);
+
+#endif
