@@ -12,6 +12,7 @@
 #include "base/num.h"
 #include "slurm/query.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -94,9 +95,43 @@ static int look(struct cli *cli, struct suspects *s)
 	return s->memory ? js_error_memory(&cli->error) : status;
 }
 
-/* (a) Its process was on this host in this boot, and is not there any more.  What /proc hides from us, lives. */
-static void prove_by_process(struct suspect *s, const char *host, const char *boot)
+/* Does the environment of process PID carry these two variables? */
+static int carries(const char *pid, const char *worker, const char *stack)
 {
+	struct js_buf env = {0};
+	char path[300];
+	int found = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%.200s/environ", pid);
+	if (js_file_read(path, &env) == 0)
+		for (const char *p = env.data; p != NULL && p < env.data + env.len; p += strlen(p) + 1)
+			found |= strcmp(p, worker) == 0 ? 1 : strcmp(p, stack) == 0 ? 2 : 0;
+	js_buf_free(&env);
+	return found == 3;
+}
+
+/* A command of the worker that has outlived it: its pid as text, or "". */
+static void find_command(const struct cli *cli, uint64_t worker, char pid[32])
+{
+	DIR *proc = opendir("/proc");
+	char of_worker[64], of_stack[JOBSTACK_STACK_MAX + 32];
+	const struct dirent *d;
+
+	pid[0] = '\0';
+	(void)snprintf(of_worker, sizeof(of_worker), "JOBSTACK_WORKER=%" PRIu64, worker);
+	(void)snprintf(of_stack, sizeof(of_stack), "JOBSTACK_STACK=%.*s", JOBSTACK_STACK_MAX, cli->stack);
+	while (proc != NULL && pid[0] == '\0' && (d = readdir(proc)) != NULL)
+		if (d->d_name[0] >= '1' && d->d_name[0] <= '9' && carries(d->d_name, of_worker, of_stack))
+			(void)snprintf(pid, 32, "%.31s", d->d_name);
+	if (proc != NULL)
+		(void)closedir(proc);
+}
+
+/* (a) Its process was on this host in this boot, and is not there any more, nor is a command of its.  What /proc hides from
+ * us, lives. */
+static void prove_by_process(const struct cli *cli, struct suspect *s, const char *host, const char *boot)
+{
+	char command[32];
 	int64_t start;
 
 	if (s->by_script || s->pid_start < 0 || s->pid == 0 || s->pid > INT32_MAX || boot[0] == '\0' || strcmp(s->host, host) != 0 ||
@@ -105,7 +140,12 @@ static void prove_by_process(struct suspect *s, const char *host, const char *bo
 	start = js_file_pid_start((pid_t)s->pid);
 	if (start == s->pid_start || (start < 0 && kill((pid_t)s->pid, 0) != 0 && errno != ESRCH))
 		return;
-	(void)snprintf(s->proof, sizeof(s->proof), "its process on %s is gone", host);
+	find_command(cli, s->worker, command);
+	if (command[0] == '\0')
+		(void)snprintf(s->proof, sizeof(s->proof), "its process on %s is gone", host);
+	else
+		cli_say(cli, "worker %" PRIu64 " on %s is gone, but a command of its runs on (process %s): wait for its end, or kill it, "
+			"and requeue again", s->worker, host, command);
 }
 
 /* Is JOB, as Slurm has it, the job of this worker? */
@@ -163,18 +203,29 @@ static int prove_by_slurm(struct cli *cli, struct suspects *all)
 	return 0;
 }
 
+/* How long to watch a worker that seems silent: the server's clock alone is no proof, it may have jumped.  One that lives
+ * beats its heart within a third of its lease.  (A script's pop never does: its lease is all there is.) */
+static int64_t watch_us(const struct suspect *s)
+{
+	return BETWEEN_LOOKS_US + (s->by_script ? 0 : s->lease_us / 8 * 3);
+}
+
 /* (c) It was silent for longer than its lease, and still is: two looks with the same seq. */
 static int prove_by_silence(struct cli *cli, struct suspects *all)
 {
 	struct suspects again = {NULL, 0, 0, 0};
-	int64_t until = jobstack_now_us() + BETWEEN_LOOKS_US;
-	size_t over = 0;
+	int64_t until, longest = 0;
+	char text[64];
 	int status;
 
 	for (size_t i = 0; i < all->n; i++)
-		over += all->at[i].proof[0] == '\0' && all->at[i].silent_us > all->at[i].lease_us;
-	if (over == 0)
+		if (all->at[i].proof[0] == '\0' && all->at[i].silent_us > all->at[i].lease_us && watch_us(&all->at[i]) > longest)
+			longest = watch_us(&all->at[i]);
+	if (longest == 0)
 		return 0;
+	js_num_duration_text(longest, text, sizeof(text));
+	cli_say(cli, "watching workers that have been silent for longer than their lease, for %s, to be sure", text);
+	until = jobstack_now_us() + longest;
 	while (cli_stop == 0 && jobstack_now_us() < until)
 		js_clock_nap(until - jobstack_now_us(), &cli_stop);
 	status = cli_stop != 0 ? js_error_set(&cli->error, JOBSTACK_ESTOPPED, "stopped") : look(cli, &again);
@@ -241,7 +292,7 @@ int cli_lost_recover(struct cli *cli, int dry_run, struct cli_lost *lost)
 	(void)gethostname(host, sizeof(host) - 1);
 	js_file_boot_id(boot);
 	for (size_t i = 0; status == 0 && i < all.n; i++)
-		prove_by_process(&all.at[i], host, boot);
+		prove_by_process(cli, &all.at[i], host, boot);
 	if (status == 0)
 		status = prove_by_slurm(cli, &all);
 	if (status == 0)

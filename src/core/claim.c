@@ -194,6 +194,37 @@ static void add_dead(const struct js_closing *c, struct js_sql *sql)
 		js_sql_add(sql, ";");
 }
 
+/* Does some of what closes in CLAIM go back unstarted?  That leaves no attempt row, so the claim's own row must tell it. */
+static int gives_back(const struct js_closing *c, const struct js_claim *claim)
+{
+	size_t place;
+
+	for (size_t i = 0; i < c->n; i++)
+		if (c->outcomes[i].verdict == JOBSTACK_UNSTARTED &&
+		    js_claim_find(c->list, c->outcomes[i].entry, c->outcomes[i].attempt, &place) == claim)
+			return 1;
+	return 0;
+}
+
+/* Rewrites the claim's row to what is still open in it. */
+static void shrink(const struct js_closing *c, const struct js_claim *claim, size_t closing, struct js_sql *sql)
+{
+	uint64_t ids[JS_IDS_MAX];
+	char text[JS_IDS_MAX * JS_IDS_WIDTH];
+	size_t n = 0;
+	int interval;
+
+	for (size_t i = 0; i < claim->n && n < JS_IDS_MAX; i++)
+		if (claim->mark[i] == JS_OPEN)
+			ids[n++] = claim->id[i];
+	interval = ids[n - 1] - ids[0] == n - 1;
+	if (!interval)
+		js_span_write_ids(text, ids, n);
+	js_sql_stmt(sql, "UPDATE claim SET open=open-%u,lo=%u,hi=%u,ids=%x WHERE stack_id=%u AND worker_id=%u AND claim_no=%u",
+		    (uint64_t)closing, interval ? ids[0] : (uint64_t)0, interval ? ids[n - 1] : (uint64_t)(n - 1),
+		    interval ? NULL : (const void *)text, n * JS_IDS_WIDTH, c->stack->id, c->worker, claim->no);
+}
+
 void js_claim_close_sql(const struct js_closing *c, struct js_sql *sql)
 {
 	int all = c->give_back || c->lost != NULL;
@@ -204,6 +235,8 @@ void js_claim_close_sql(const struct js_closing *c, struct js_sql *sql)
 		if (all || closing == claim->open)
 			js_sql_stmt(sql, "DELETE FROM claim WHERE stack_id=%u AND worker_id=%u AND claim_no=%u",
 				    c->stack->id, c->worker, claim->no);
+		else if (closing > 0 && gives_back(c, claim))
+			shrink(c, claim, closing, sql);
 		else if (closing > 0)
 			js_sql_stmt(sql, "UPDATE claim SET open=open-%u WHERE stack_id=%u AND worker_id=%u AND claim_no=%u",
 				    (uint64_t)closing, c->stack->id, c->worker, claim->no);

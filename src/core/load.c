@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "core/worker.h"
 
 #include <stdlib.h>
@@ -126,6 +127,7 @@ static void take_worker(void *ctx, const struct js_row *row)
 	w->seq = js_row_u64(row, 2);
 	w->script = js_row_u64(row, 3) != 0;
 	w->lease_us = js_row_i64(row, 4);
+	js_file_random(w->next, sizeof(w->next));
 }
 
 int js_worker_load(struct jobstack *handle, const struct js_stack *stack, uint64_t id, struct jobstack_worker **out,

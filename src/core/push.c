@@ -397,7 +397,7 @@ static void empty_chunk(struct pushing *p)
 /* Pushes the chunk, if there is one. */
 static int flush(struct pushing *p, struct jobstack_error *error)
 {
-	int status = 0, lost = 0;
+	int status = 0, lost = 0, now;
 
 	if (p->n > 0 && !p->begun)
 		status = begin(p, error);
@@ -411,8 +411,9 @@ static int flush(struct pushing *p, struct jobstack_error *error)
 		if (status != 0 || p->n == p->dropped)
 			break;
 		chunk_sql(p, &sql);
-		status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, &lost, error);
+		status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, &now, error);
 		js_sql_free(&sql);
+		lost |= now; /* an earlier try of this chunk may still arrive */
 		if (status == JS_DB_GUARD || status == JS_DB_DUPLICATE)
 			status = settle(p, lost, error);
 		if (status == 2 && race < RACES_MAX) {
@@ -519,8 +520,15 @@ static int publish(struct pushing *p, struct jobstack_error *error)
 			    p->push_id);
 	status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, &lost, error);
 	js_sql_free(&sql);
-	if (status == JS_DB_GUARD && lost)
-		status = 0;
+	sql = (struct js_sql){0};
+	if (status == JS_DB_GUARD && lost) { /* was it our own try? */
+		uint64_t seq;
+
+		js_sql_stmt(&sql, "SELECT seq FROM push WHERE push_id=%u AND token=%x", p->push_id, (const void *)p->token, (size_t)16);
+		status = read_number(p, &sql, &seq, error);
+		if (status == 0 && seq != p->seq + 1)
+			status = JS_DB_GUARD;
+	}
 	if (status == JS_DB_GUARD)
 		return js_error_set(error, JOBSTACK_ECONFLICT, "this push was ended by another one before it was done");
 	return status;

@@ -28,10 +28,13 @@ static void take_candidate(void *ctx, const struct js_row *row)
 
 	if (row == NULL) {
 		g->n = 0;
+		g->full = 0;
 		return;
 	}
 	if (g->n == GROUP_MAX || (g->n > 0 && (js_row_u64(row, 1) != g->attempt || js_row_i64(row, 2) != g->rank)))
-		return; /* the next round's */
+		g->full = 1;
+	if (g->full)
+		return; /* from here on they are the next round's, which begins behind the last one taken */
 	g->attempt = js_row_u64(row, 1);
 	g->rank = js_row_i64(row, 2);
 	g->ids[g->n++] = js_row_u64(row, 0);
@@ -117,12 +120,12 @@ static int requeue_class(struct jobstack *handle, const struct js_stack *s, cons
 			status = 0;
 			continue; /* somebody else took some: look again */
 		}
-		if (status == 2) /* ours, or somebody's who was quicker: in line either way */
-			status = 0;
-		if (status != 0)
+		if (status != 0 && status != 2)
 			break;
 		result->requeued += g->n;
-		g->last = g->ids[g->n - 1];
+		if (status == 0)
+			g->last = g->ids[g->n - 1];
+		status = 0; /* after a lost reply the same place is looked at again: was it all of them? */
 	}
 	free(g);
 	return status == JOBSTACK_NOTHING ? js_error_set(error, JOBSTACK_ECONFLICT, "others kept requeueing the same entries")
@@ -150,6 +153,8 @@ int jobstack_requeue(struct jobstack *handle, const char *stack, const struct jo
 		f.states = f.entries != NULL ? JOBSTACK_IS_DEAD | JOBSTACK_IS_DONE : JOBSTACK_IS_DEAD;
 	if (status == 0 && (s.state == JOBSTACK_CANCELLED || s.state == JOBSTACK_DROPPING))
 		status = js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is cancelled or being dropped", stack);
+	if (f.entries != NULL && f.entries_n == 0)
+		f.states = 0; /* only these, and these are none */
 	if (status == 0 && (f.states & (JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) != 0)
 		status = requeue_class(handle, &s, &f, 0, dry_run, &r, error);
 	if (status == 0 && (f.states & JOBSTACK_IS_DONE) != 0)

@@ -16,7 +16,8 @@
 #include <string.h>
 
 #define SCHEMA_VERSION 1
-#define LOCK_SECONDS 120
+#define LOCK_SECONDS 20 /* a try; shorter than the connection waits for an answer */
+#define LOCK_TRIES 9
 
 unsigned jobstack_schema_version(void)
 {
@@ -154,18 +155,19 @@ static int lock(struct js_db *db, int take, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	struct found found = {0};
-	int status;
+	int status = 0;
 
 	if (take)
 		js_sql_stmt(&sql, "SELECT GET_LOCK(LEFT(CONCAT('jobstack:',SHA2(DATABASE(),224)),64),%u)",
 			    (uint64_t)LOCK_SECONDS);
 	else
 		js_sql_stmt(&sql, "SELECT RELEASE_LOCK(LEFT(CONCAT('jobstack:',SHA2(DATABASE(),224)),64))");
-	status = js_db_query(db, &sql, take_version, &found, error);
+	for (int tries = 0; status == 0 && found.number != 1 && tries < (take ? LOCK_TRIES : 1); tries++)
+		status = js_db_query(db, &sql, take_version, &found, error);
 	js_sql_free(&sql);
 	if (status == 0 && take && found.number != 1)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "another init has been at work on this database for over %d s", LOCK_SECONDS);
+				    "another init has been at work on this database for over %d s", LOCK_SECONDS * LOCK_TRIES);
 	return status;
 }
 

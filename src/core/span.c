@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* The ids column of a list, into TEXT of n * JS_IDS_WIDTH bytes. */
-static void write_ids(char *text, const uint64_t *ids, size_t n)
+void js_span_write_ids(char *text, const uint64_t *ids, size_t n)
 {
 	static const char digit[] = "0123456789ABCDEF";
 
@@ -49,7 +49,7 @@ static void insert_one(struct js_sql *sql, const struct js_stack *stack, const s
 	uint64_t lo = interval ? ids[0] : 0, hi = interval ? ids[n - 1] : n - 1;
 
 	if (!interval)
-		write_ids(text, ids, n);
+		js_span_write_ids(text, ids, n);
 	js_sql_add(sql,
 		   "INSERT INTO span(stack_id,class,`rank`,pos,lo,hi,ids,attempt,fails,losses,due) "
 		   "VALUES(%u,%u,%d,%d,%u,%u,%x,%u,%u,%u,",
@@ -83,7 +83,7 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uin
 	js_sql_stmt(sql, "SELECT state INTO @js_state FROM stack WHERE stack_id=%u", stack->id);
 	js_sql_stmt(sql,
 		    "SELECT `rank`,pos,lo,hi,ids,attempt,fails,losses INTO @js_rank,@js_pos,@js_lo,@js_hi,@js_ids,@js_att,"
-		    "@js_fails,@js_losses FROM span WHERE stack_id=%u AND class=0 AND @js_state=0 "
+		    "@js_fails,@js_losses FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND @js_state=0 "
 		    "ORDER BY stack_id,class,`rank`,pos LIMIT 1 FOR UPDATE",
 		    stack->id);
 	/* what was lost before goes alone, so that its neighbours are not lost with it */

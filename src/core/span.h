@@ -35,6 +35,9 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uin
  * row: found, first, count, attempt, fails, losses, rank, ids. */
 void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack);
 
+/* Writes the N entries IDS as a list of n * JS_IDS_WIDTH bytes. */
+void js_span_write_ids(char *text, const uint64_t *ids, size_t n);
+
 /* Reads a list: N entries from place FROM of TEXT.  Returns 0, or -1 if it is not a list of ours. */
 int js_span_read_ids(const char *text, size_t len, size_t from, size_t n, uint64_t *ids);
 

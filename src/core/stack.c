@@ -170,7 +170,7 @@ int jobstack_status(struct jobstack *handle, const char *stack, jobstack_status_
 	js_sql_add(&sql,
 		   " GROUP BY stack_id) c ON c.stack_id=s.stack_id "
 		   "LEFT JOIN (SELECT stack_id,COUNT(*) workers,SUM(slots) slots,SUM(done) done,SUM(dead) dead,"
-		   "CAST(SUM(IF(kind=0,done*1000000000000/GREATEST(1000,TIMESTAMPDIFF(MICROSECOND,started,"
+		   "CAST(SUM(IF(kind=0,done*1e12/GREATEST(1000,TIMESTAMPDIFF(MICROSECOND,started,"
 		   "UTC_TIMESTAMP(6))),0)) AS UNSIGNED) rate "
 		   "FROM worker WHERE ended IS NULL");
 	only(&sql, stack);

@@ -54,6 +54,7 @@ int jobstack_worker_begin(struct jobstack *handle, const char *stack, const stru
 	w->handle = handle;
 	w->lease_us = options->lease_us > 0 ? options->lease_us : LEASE_US;
 	js_file_random(w->token, sizeof(w->token));
+	js_file_random(w->next, sizeof(w->next));
 	status = options->size == sizeof(*options)
 			 ? js_stack_find(handle, stack, &w->stack, error)
 			 : js_error_set(error, JOBSTACK_EUSAGE, "jobstack_worker_options.size is not that of this library");
@@ -248,6 +249,8 @@ static void fence_sql(struct js_sql *sql, const struct jobstack_worker *w, const
 		   sums->dead);
 	if (running != NULL)
 		js_sql_add(sql, ",running=%x", (const void *)running->data, running->len);
+	if (w->script) /* others may close what the same pop gave: whose step it was must be seen */
+		js_sql_add(sql, ",token=%x", (const void *)w->next, (size_t)16);
 	js_sql_stmt(sql, " WHERE worker_id=%u AND token=%x AND seq=%u AND ended IS NULL", w->id, (const void *)w->token,
 		    (size_t)16, w->seq);
 	js_sql_guard(sql, 1);
@@ -278,13 +281,15 @@ static int settle(struct jobstack_worker *w, int lost, int ending, struct jobsta
 	struct fate fate = {0};
 	int status;
 
-	js_sql_stmt(&sql, "SELECT seq,ended FROM worker WHERE worker_id=%u AND token=%x", w->id, (const void *)w->token,
+	js_sql_stmt(&sql, "SELECT seq,ended FROM worker WHERE worker_id=%u AND token=%x", w->id,
+		    ending || w->script ? (const void *)w->next : (const void *)w->token,
 		    (size_t)16);
 	status = js_db_query(w->handle->db, &sql, take_fate, &fate, error);
 	js_sql_free(&sql);
 	if (status != 0)
 		return status;
-	if (!fate.found || fate.ended != ending || fate.seq != w->seq + 1 || !(lost || w->unsettled))
+	if (!fate.found || fate.ended != ending || fate.seq != w->seq + 1 ||
+	    !(ending || w->script || lost || w->unsettled))
 		return JOBSTACK_NOTHING;
 	return 0;
 }
@@ -391,6 +396,10 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outc
 	if (status == 0) {
 		w->seq++;
 		w->deadline_us = sent + w->lease_us;
+		if (w->script) {
+			memcpy(w->token, w->next, sizeof(w->token));
+			js_file_random(w->next, sizeof(w->next));
+		}
 	} else if (batch != NULL)
 		jobstack_batch_free(batch);
 	js_claim_free(reply.claim);
@@ -466,9 +475,9 @@ static int finish_sql(struct jobstack_worker *w, const struct js_worker_end *end
 			dead += c->open;
 	js_sql_stmt(sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", w->stack.id);
 	js_sql_stmt(sql,
-		    "UPDATE worker SET seq=seq+1,ended=UTC_TIMESTAMP(6),reason=%x,done=done+%u,dead=dead+%u,running=NULL "
+		    "UPDATE worker SET seq=seq+1,ended=UTC_TIMESTAMP(6),reason=%x,done=done+%u,dead=dead+%u,running=NULL,token=%x "
 		    "WHERE worker_id=%u AND token=%x AND seq=%u AND ended IS NULL",
-		    (const void *)end->reason, reason > 255 ? 255 : reason, sums->done, dead, w->id,
+		    (const void *)end->reason, reason > 255 ? 255 : reason, sums->done, dead, (const void *)w->next, (size_t)16, w->id,
 		    (const void *)w->token, (size_t)16, w->seq);
 	js_sql_guard(sql, 1);
 	js_claim_close_sql(&closing, sql);

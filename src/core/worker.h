@@ -13,6 +13,7 @@ struct jobstack_worker {
 	struct js_stack stack;
 	uint64_t id, seq;
 	unsigned char token[16];
+	unsigned char next[16]; /* the token behind the end, or behind a script's step: tells whose it was */
 	int script;	     /* it is a script's pop */
 	int64_t lease_us, deadline_us;
 	struct js_claim *claims;

@@ -13,19 +13,21 @@
 #include "db/option.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_DATABASE "jobstack"
 #define CONNECT_TIMEOUT_S 10
-#define READ_TIMEOUT_S 120
+#define READ_TIMEOUT_S 30 /* no statement of ours takes so long; a host that lost power is noticed */
 
 /* What every session is set to.  READ COMMITTED: no gap locks, and no conflict with MariaDB's snapshot isolation.  The group
  * length serves lists of entries.  TIME_ZONE so that nothing depends on the server's. */
 static const char session[] =
 	"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
-	"SET SESSION autocommit=1,innodb_lock_wait_timeout=3,wait_timeout=28800,time_zone='+00:00',"
+	"SET SESSION autocommit=1,completion_type=0,innodb_lock_wait_timeout=3,wait_timeout=600,time_zone='+00:00',"
 	"group_concat_max_len=1000000,sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';"
 	"SELECT UTC_TIMESTAMP(6)";
 
@@ -99,6 +101,15 @@ static void note_where(struct js_db *db, const struct js_option *o)
 			       o->host != NULL ? o->host : "localhost", o->port != 0 ? o->port : 3306, database);
 }
 
+static int socket_of(MYSQL *my)
+{
+#if defined(MARIADB_BASE_VERSION) || defined(MARIADB_PACKAGE_VERSION)
+	return (int)mysql_get_socket(my);
+#else
+	return (int)my->net.fd;
+#endif
+}
+
 /* One try.  *NUMBER is the error's number. */
 static MYSQL *attempt(struct js_db *db, const struct js_option *o, enum js_tls tls, unsigned *number)
 {
@@ -118,6 +129,7 @@ static MYSQL *attempt(struct js_db *db, const struct js_option *o, enum js_tls t
 	/* the connector takes the file system socket for "localhost"; a port asks for TCP */
 	if (mysql_real_connect(my, o->host == NULL && o->port != 0 ? "127.0.0.1" : o->host, o->user, o->password,
 			       db->no_database ? NULL : db->name, o->port, o->socket, flags) != NULL) {
+		(void)fcntl(socket_of(my), F_SETFD, FD_CLOEXEC); /* no command may inherit it */
 		if (tls < JS_TLS_REQUIRED || mysql_get_ssl_cipher(my) != NULL)
 			return my;
 		*number = 2026;
@@ -237,13 +249,21 @@ static int copy_text(char **to, const char *from)
 	return from != NULL && *to == NULL ? -1 : 0;
 }
 
+/* The connector's own start is not safe in two threads at once. */
+static void start_connector(void)
+{
+	(void)mysql_library_init(0, NULL, NULL);
+}
+
 int js_db_open(struct js_db **out, const struct jobstack_options *options, struct jobstack_error *error)
 {
 	static const struct jobstack_options none = JOBSTACK_OPTIONS_INIT;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct js_db *db = calloc(1, sizeof(*db));
 	int status;
 
 	*out = NULL;
+	(void)pthread_once(&once, start_connector);
 	if (options == NULL)
 		options = &none;
 	if (db == NULL)

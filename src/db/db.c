@@ -35,6 +35,9 @@ static enum fault classify(unsigned number)
 		{1020, FAULT_AGAIN},	  /* MariaDB's snapshot isolation */
 		{1047, FAULT_AGAIN},	  /* Galera: not ready yet */
 		{1637, FAULT_AGAIN},	  /* too many active transactions */
+		{3100, FAULT_AGAIN},	  {3101, FAULT_AGAIN}, /* Group Replication, at COMMIT */
+		{1290, FAULT_GONE},	  {1836, FAULT_GONE}, {1792, FAULT_GONE}, {3032, FAULT_GONE}, /* read-only: a failover */
+		{1152, FAULT_GONE},	  {1184, FAULT_GONE}, {2012, FAULT_GONE}, {2027, FAULT_GONE}, {1180, FAULT_GONE},
 		{2002, FAULT_GONE},	  {2003, FAULT_GONE}, {2006, FAULT_GONE}, {2013, FAULT_GONE}, {2055, FAULT_GONE},
 		{2005, FAULT_GONE},	  /* the name server may come back too */
 		{2026, FAULT_GONE},	  /* TLS error: a server that goes down in the handshake says it */
@@ -113,18 +116,19 @@ static unsigned take_rows(MYSQL *my, unsigned stmt, js_row_fn *fn, void *ctx)
 
 /* Sends TEXT and reads all its answers.  Statement FIRST of the packet has the number 0 for FN.  Returns the error number;
  * the error's text stays in MY. */
-static unsigned exchange(MYSQL *my, const struct js_buf *text, unsigned skip, js_row_fn *fn, void *ctx)
+static unsigned exchange(MYSQL *my, const struct js_buf *text, unsigned skip, js_row_fn *fn, void *ctx, unsigned *answered)
 {
 	unsigned stmt = 0, number;
 	int more;
 
+	*answered = 0;
 	if (mysql_real_query(my, text->data, (unsigned long)text->len) != 0)
 		return mysql_errno(my);
 	do {
 		number = take_rows(my, stmt - skip, stmt >= skip ? fn : NULL, ctx);
 		if (number != 0)
 			return number;
-		stmt++;
+		*answered = ++stmt;
 		more = mysql_next_result(my);
 		if (more > 0)
 			return mysql_errno(my) != 0 ? mysql_errno(my) : 2013;
@@ -136,6 +140,7 @@ static unsigned exchange(MYSQL *my, const struct js_buf *text, unsigned skip, js
 static void roll_back(struct js_db *db)
 {
 	struct js_buf text = {0};
+	unsigned answered;
 
 	while (db->my != NULL && mysql_more_results(db->my)) {
 		MYSQL_RES *result;
@@ -147,7 +152,7 @@ static void roll_back(struct js_db *db)
 			mysql_free_result(result);
 	}
 	js_buf_str(&text, "ROLLBACK");
-	if (db->my != NULL && (text.failed || exchange(db->my, &text, 0, NULL, NULL) != 0))
+	if (db->my != NULL && (text.failed || exchange(db->my, &text, 0, NULL, NULL, &answered) != 0))
 		js_db_rest(db);
 	js_buf_free(&text);
 }
@@ -163,11 +168,11 @@ static void back_off(struct js_db *db, unsigned tries, int64_t longest_us)
 }
 
 /* One try after another until the text went through.  SKIP: statements at its start that the caller did not write. */
-static int run(struct js_db *db, const struct js_buf *text, unsigned skip, js_row_fn *fn, void *ctx, int *lost,
-	       struct jobstack_error *error)
+static int run(struct js_db *db, const struct js_buf *text, unsigned skip, unsigned commit, js_row_fn *fn, void *ctx,
+	       int *lost, struct jobstack_error *error)
 {
 	int64_t until = js_clock_mono_us() + db->patience_us;
-	unsigned number = 0;
+	unsigned number = 0, answered;
 	enum fault fault;
 
 	if (lost != NULL)
@@ -186,12 +191,15 @@ static int run(struct js_db *db, const struct js_buf *text, unsigned skip, js_ro
 		}
 		if (fn != NULL)
 			fn(ctx, NULL);
-		number = exchange(db->my, text, skip, fn, ctx);
+		number = exchange(db->my, text, skip, fn, ctx, &answered);
 		db->last_errno = number;
 		fault = classify(number);
 		if (fault == FAULT_NONE)
 			return 0;
 		(void)strncpy(db->last_error, mysql_error(db->my), sizeof(db->last_error) - 1);
+		/* an error behind the COMMIT, or one of the connector's own, does not undo a commit */
+		if (lost != NULL && ((commit > 0 && answered >= commit) || (number >= 2000 && number < 3000)))
+			*lost = 1;
 		if (fault == FAULT_GONE) {
 			if (lost != NULL)
 				*lost = 1;
@@ -229,7 +237,7 @@ int js_db_transaction(struct js_db *db, const struct js_sql *packet, const struc
 	text.failed |= packet->text.failed | (tail != NULL && tail->text.failed);
 	if (text.len > 0 && text.data[text.len - 1] == ';') /* an empty last statement would be an error */
 		text.len--;
-	status = run(db, &text, 1, fn, ctx, lost, error);
+	status = run(db, &text, 1, packet->statements + 2, fn, ctx, lost, error);
 	js_buf_free(&text);
 	return status;
 }
@@ -237,10 +245,12 @@ int js_db_transaction(struct js_db *db, const struct js_sql *packet, const struc
 int js_db_query(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error)
 {
 	struct js_buf text = packet->text;
+	int status;
 
 	if (text.len > 0 && text.data[text.len - 1] == ';')
 		text.len--;
-	return run(db, &text, 0, fn, ctx, NULL, error);
+	status = run(db, &text, 0, 0, fn, ctx, NULL, error);
+	return status > 0 ? js_db_failure(db->last_errno, db->last_error, db->where, error) : status;
 }
 
 int js_db_schema(struct js_db *db, const char *statement, size_t len, struct jobstack_error *error)
@@ -249,7 +259,7 @@ int js_db_schema(struct js_db *db, const char *statement, size_t len, struct job
 	int status;
 
 	js_buf_add(&text, statement, len);
-	status = run(db, &text, 0, NULL, NULL, NULL, error);
+	status = run(db, &text, 0, 0, NULL, NULL, NULL, error);
 	js_buf_free(&text);
 	return status;
 }

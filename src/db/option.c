@@ -257,7 +257,7 @@ static int read_file(struct reading *r, const char *path)
 	struct js_buf text = {0};
 	char *line, *next, *had = r->option->password;
 	unsigned number = 0;
-	int status = 0;
+	int status = 0, group = r->group;
 
 	if (++r->depth > DEPTH_MAX) {
 		status = js_error_set(r->error, JOBSTACK_EUSAGE, "%s: option files include each other too deeply",
@@ -284,6 +284,7 @@ static int read_file(struct reading *r, const char *path)
 		status = check_mode(path, r->option, r->error);
 out:
 	r->depth--;
+	r->group = group; /* the including file goes on in its own */
 	if (text.data != NULL)
 		explicit_bzero(text.data, text.len);
 	js_buf_free(&text);

@@ -22,7 +22,9 @@
 #define STUCK_US (5 * JS_SECOND_US)	     /* no start and no end for so long: what waits goes to others */
 #define DRY_MIN_US (JS_SECOND_US / 10)
 #define DRY_MAX_US (2 * JS_SECOND_US)
-#define LOOK_US JS_SECOND_US
+#define LOOK_US JS_SECOND_US	     /* and so much more for each worker there is: they all look */
+#define LOOK_A_WORKER_US (JS_SECOND_US / 50)
+#define GOING_US (10 * JS_SECOND_US) /* told to go, with nothing running: so long a database that is away is waited for */
 #define REST_US (30 * JS_SECOND_US)	     /* nothing to say for so long: let the connection go */
 
 static uint64_t jitter(struct ledger *l, uint64_t below)
@@ -94,7 +96,7 @@ static int due(struct ledger *l, struct step *s, int64_t *until)
 	if (box->leaving == STAY && l->dry_until_us > now && l->dry_until_us < *until)
 		*until = l->dry_until_us;
 	if (box->queued > 0 && box->progress_us + STUCK_US < *until)
-		*until = box->progress_us + STUCK_US > now ? box->progress_us + STUCK_US : now + 1000;
+		*until = box->progress_us + STUCK_US > now ? box->progress_us + STUCK_US : now + JS_SECOND_US / 5;
 	if (box->results_n == 0)
 		return 0;
 	flush_at = box->oldest_us + (box->mean_us < LONG_US ? FLUSH_US : 0);
@@ -207,22 +209,36 @@ static void leave(struct ledger *l, enum leaving leaving, const char *why)
 	(void)pthread_mutex_unlock(&l->box->lock);
 }
 
+/* Is it time to give up on a database that is away? */
+static int gives_up(struct ledger *l, int64_t since)
+{
+	int64_t now = jobstack_now_us();
+	int going;
+
+	(void)pthread_mutex_lock(&l->box->lock);
+	going = l->box->leaving == LEAVE_SIGNAL && l->box->running == 0;
+	(void)pthread_mutex_unlock(&l->box->lock);
+	return now >= jobstack_worker_deadline_us(l->worker) || (going && now - since >= GOING_US);
+}
+
 /* Does the step, again and again until its fate is known or the lease is over.  0, 1 fenced, or negative. */
 static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report *report)
 {
 	struct jobstack_batch batch = {0, 0, NULL, NULL};
+	int64_t since = jobstack_now_us();
 	int status;
 
 	for (;;) {
 		memset(&l->error, 0, sizeof(l->error));
 		status = jobstack_step(l->worker, s->outcomes, s->n, s->k, s->running, s->running_n, &batch, report, &l->error);
-		if (status != JOBSTACK_ENODB || jobstack_now_us() >= jobstack_worker_deadline_us(l->worker))
+		if (status != JOBSTACK_ENODB || gives_up(l, since))
 			break;
 		js_clock_nap(JS_SECOND_US / 4, NULL);
 	}
 	if (status != 0)
 		return status;
 	l->last_us = jobstack_now_us();
+	l->rested = 0;
 	(void)pthread_mutex_lock(&l->box->lock);
 	l->box->deadline_us = jobstack_worker_deadline_us(l->worker);
 	(void)pthread_mutex_unlock(&l->box->lock);
@@ -230,6 +246,7 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 		l->claimed -= s->outcomes[i].verdict == JOBSTACK_UNSTARTED;
 	if (s->k > 0)
 		note_dry(l, batch.count == 0);
+	(void)elsewhere(l, report->cwd); /* before anything is handed over: then deliver gives it back */
 	if (batch.count > 0)
 		deliver(l, &batch);
 	else
@@ -280,14 +297,14 @@ static int round_of(struct ledger *l, struct step *s)
 	int64_t now = jobstack_now_us();
 	int status = do_step(l, s, &report), idle;
 
-	if (status != 0 || elsewhere(l, report.cwd))
+	if (status != 0)
 		return status;
 	if (report.due)
 		l->looked_us = 0;
 	(void)pthread_mutex_lock(&l->box->lock);
 	idle = l->box->queued == 0 && l->box->running == 0 && l->box->results_n == 0;
 	(void)pthread_mutex_unlock(&l->box->lock);
-	if (now - l->looked_us >= LOOK_US || (idle && l->dry_until_us != 0))
+	if (now - l->looked_us >= LOOK_US + (int64_t)l->idle.workers * LOOK_A_WORKER_US || (idle && l->dry_until_us != 0))
 		status = look(l);
 	if (status == 0 && idle && l->config->max_entries != 0 && l->claimed >= l->config->max_entries)
 		leave(l, LEAVE_ENOUGH, "--max-entries is reached");
@@ -299,10 +316,16 @@ static int round_of(struct ledger *l, struct step *s)
 /* Waits, with the lock held, until UNTIL or a wake. */
 static void wait_until(struct ledger *l, int64_t until)
 {
-	struct timespec t = {.tv_sec = until / JS_SECOND_US, .tv_nsec = until % JS_SECOND_US * 1000};
+	int64_t rest_at = l->last_us + REST_US, at = l->rested || rest_at > until ? until : rest_at;
+	struct timespec t = {.tv_sec = at / JS_SECOND_US, .tv_nsec = at % JS_SECOND_US * 1000};
 
-	if (until - jobstack_now_us() > REST_US)
+	if (at == rest_at && rest_at <= jobstack_now_us() && !l->rested) { /* quiet for so long; not with the lock held */
+		l->rested = 1;
+		(void)pthread_mutex_unlock(&l->box->lock);
 		jobstack_rest(l->handle);
+		(void)pthread_mutex_lock(&l->box->lock);
+		return; /* look again: a wake may have been missed */
+	}
 	(void)pthread_cond_timedwait(&l->box->wake, &l->box->lock, &t);
 }
 
@@ -311,7 +334,7 @@ static void give_back_stuck(struct ledger *l)
 {
 	struct mailbox *box = l->box;
 
-	if (box->queued > 0 && box->running >= box->slots_n && jobstack_now_us() - box->progress_us >= STUCK_US) {
+	if (box->queued > 0 && jobstack_now_us() - box->progress_us >= STUCK_US) {
 		box->mean_us = box->mean_us > STUCK_US ? box->mean_us : STUCK_US;
 		mailbox_give_back(box);
 	}
@@ -349,6 +372,7 @@ static int work(struct ledger *l)
 static int finish(struct ledger *l)
 {
 	struct step s = {.results = NULL};
+	int64_t since = jobstack_now_us();
 	int status;
 
 	(void)pthread_mutex_lock(&l->box->lock);
@@ -357,7 +381,7 @@ static int finish(struct ledger *l)
 	while (status == 0) {
 		memset(&l->error, 0, sizeof(l->error));
 		status = jobstack_worker_end(l->worker, s.outcomes, s.n, l->box->why, &l->error);
-		if (status != JOBSTACK_ENODB || jobstack_now_us() >= jobstack_worker_deadline_us(l->worker))
+		if (status != JOBSTACK_ENODB || gives_up(l, since))
 			break;
 		status = 0;
 		js_clock_nap(JS_SECOND_US / 4, NULL);

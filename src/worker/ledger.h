@@ -23,6 +23,7 @@ struct ledger {
 	int64_t idle_since_us;	/* nothing to run and nothing to claim; 0: busy */
 	int64_t looked_us;	/* idle information */
 	struct jobstack_idle idle;
+	int rested;		/* the connection was let go since the last step */
 	uint64_t jitter;
 };
 

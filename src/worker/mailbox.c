@@ -96,13 +96,6 @@ struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **out)
 	return NULL;
 }
 
-void mailbox_untake(struct mailbox *box, struct parcel *parcel)
-{
-	parcel->started--;
-	box->queued++;
-	box->running--;
-}
-
 static void drop_parcel(struct mailbox *box, struct parcel *parcel)
 {
 	struct parcel **at = &box->first;
@@ -141,6 +134,23 @@ int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobsta
 	if (--parcel->left == 0)
 		drop_parcel(box, parcel);
 	return 0;
+}
+
+void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct jobstack_entry *entry)
+{
+	struct jobstack_outcome back = JOBSTACK_OUTCOME_INIT;
+
+	box->running--;
+	if (box->leaving == STAY && entry == &parcel->batch.entries[parcel->started - 1]) {
+		parcel->started--;
+		box->queued++;
+		return;
+	}
+	back.verdict = JOBSTACK_UNSTARTED;
+	back.entry = entry->entry;
+	back.attempt = entry->attempt;
+	(void)mailbox_post(box, parcel, &back, NULL); /* without memory: the worker's end gives it back */
+	mailbox_wake_ledger(box);
 }
 
 void mailbox_give_back(struct mailbox *box)

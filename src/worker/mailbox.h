@@ -62,8 +62,9 @@ void mailbox_wake_supervisor(struct mailbox *box);
 void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why);
 /* The next entry to start, or NULL; it counts as running from now on. */
 struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **parcel);
-/* Puts an entry back at the head of the line. */
-void mailbox_untake(struct mailbox *box, struct parcel *parcel);
+/* Puts an entry back at the head of the line or, if those behind it were given back meanwhile, or the worker is going, gives
+ * it back too. */
+void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct jobstack_entry *entry);
 /* Posts the outcome of an entry of PARCEL, which may be freed by it.  LOG is copied.  -1 without memory. */
 int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobstack_outcome *outcome, const char *log);
 /* Posts everything that has not been started as JOBSTACK_UNSTARTED. */

@@ -131,7 +131,7 @@ static void start(struct supervisor *s, struct slot *slot)
 	if (how == SLOT_RUNS)
 		box->slots[slot->number - 1] = (struct jobstack_running){entry->entry, entry->attempt, slot->started_us};
 	else if (how == SLOT_LATER)
-		mailbox_untake(box, slot->parcel);
+		mailbox_untake(box, slot->parcel, entry);
 	else {
 		box->running--;
 		if (how == SLOT_BROKEN)
@@ -174,13 +174,14 @@ static void finish(struct supervisor *s, struct slot *slot, const struct js_reap
 	int status;
 
 	/* Slurm sends its signals to every process of a step, and the command may be quicker than we */
-	if (!s->draining && slot->ending == ENDING_NOT && (reaped->signal == SIGTERM || reaped->exit_code == 128 + SIGTERM)) {
+	if (!s->draining && slot->ending == ENDING_NOT && jobstack_now_us() - s->hinted_us > HINT_US && (reaped->signal == SIGTERM || reaped->exit_code == 128 + SIGTERM)) {
 		struct pollfd p = {.fd = s->signals, .events = POLLIN};
 		int64_t until = jobstack_now_us() + HINT_US;
 
 		while (!s->draining && jobstack_now_us() < until)
 			if (poll(&p, 1, (int)(HINT_US / 1000)) > 0)
 				read_signals(s);
+		s->hinted_us = jobstack_now_us(); /* for those that fell with it, too */
 	}
 	status = slot_finish(&s->all, slot, reaped, s->draining, &outcome, reason, &log, &error);
 	(void)pthread_mutex_lock(&s->box->lock);
@@ -213,6 +214,9 @@ static int64_t keep_time(struct supervisor *s, struct slot *slot, int64_t now, i
 	enum ending why = ENDING_NOT;
 
 	if (slot->kill_at_us != 0) {
+		/* a TERM for another reason may still wait out its grace: the lease's end does not */
+		if (!s->config->finish_on_loss && s->lease_end_us < slot->kill_at_us)
+			slot->kill_at_us = s->lease_end_us > now ? slot->kill_at_us : now;
 		if (now >= slot->kill_at_us) {
 			(void)js_spawn_kill(slot->pid, SIGKILL);
 			slot->kill_at_us = now + JS_SECOND_US; /* again, if it has not helped: a new member of its group */
@@ -242,11 +246,12 @@ static int64_t keep_times(struct supervisor *s)
 {
 	int64_t now = jobstack_now_us(), next = now + 10 * JS_SECOND_US, stop = INT64_MAX, lease;
 	enum ending why = ENDING_DRAIN;
-	int gone;
+	int gone, fenced;
 
 	(void)pthread_mutex_lock(&s->box->lock);
 	lease = s->box->deadline_us;
 	gone = s->box->leaving >= LEAVE_FENCED;
+	fenced = s->box->leaving == LEAVE_FENCED;
 	(void)pthread_mutex_unlock(&s->box->lock);
 	if (s->draining)
 		stop = s->drain_at_us;
@@ -254,7 +259,10 @@ static int64_t keep_times(struct supervisor *s)
 		int64_t margin = s->config->grace_us + JS_SECOND_US / 2, quarter = s->config->lease_us / 4;
 		int64_t last = gone ? now : lease - (margin < quarter ? margin : quarter);
 
-		s->lease_end_us = gone ? now + s->config->grace_us : lease - JS_SECOND_US / 10;
+		/* fenced: others have the entries already, so there is no grace */
+		s->lease_end_us = fenced ? now : lease - JS_SECOND_US / 10;
+		if (s->lease_end_us > now && s->lease_end_us < next)
+			next = s->lease_end_us;
 		if (last < stop) {
 			stop = last;
 			why = ENDING_LEASE;

@@ -16,6 +16,7 @@ struct supervisor {
 	int draining;	     /* a signal asked us to go */
 	int64_t drain_at_us; /* running commands get TERM then */
 	int64_t lease_end_us; /* the last moment at which a command may run */
+	int64_t hinted_us;   /* when a signal was last waited for after a command fell to one */
 	int64_t later_us;    /* the machine was short of something: no start before */
 	unsigned failures_first; /* of the first outcomes, until one is not a failure */
 	int breaker_off;

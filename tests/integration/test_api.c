@@ -493,6 +493,76 @@ static void fence_and_recovery(void **state)
 	assert_true(items_n == 1 && items[0].entry == 2 && items[0].attempt == 2);
 }
 
+/* What went back unstarted is not the worker's any more, whoever recovers it. */
+static void partly_given_back(void **state)
+{
+	struct jobstack_outcome back[2] = {outcome(3, 1, JOBSTACK_UNSTARTED, -1), outcome(2, 1, JOBSTACK_UNSTARTED, -1)};
+	struct jobstack_worker *w, *other;
+	struct jobstack_batch b, c;
+	uint64_t taken;
+
+	(void)state;
+	push_numbered("part", NULL, 4);
+	OK(jobstack_worker_begin(h, "part", NULL, &w, &e));
+	OK(jobstack_step(w, NULL, 0, 4, NULL, 0, &b, NULL, &e));
+	OK(jobstack_step(w, back, 2, 0, NULL, 0, NULL, NULL, &e));
+	list("part", JOBSTACK_IS_RUNNING);
+	assert_true(items_n == 2 && items[0].entry == 1 && items[1].entry == 4);
+	OK(jobstack_worker_begin(h, "part", NULL, &other, &e));
+	OK(jobstack_step(other, NULL, 0, 4, NULL, 0, &c, NULL, &e));
+	assert_true(c.count == 2);
+	OK(jobstack_recover(h, "part", jobstack_worker_id(w), 2, "dead", &taken, &e));
+	assert_true(taken == 2);
+	look("part");
+	assert_true(st.ready == 2 && st.running == 2);
+	OK(jobstack_worker_end(other, NULL, 0, NULL, &e));
+	look("part");
+	assert_true(st.ready == 4 && st.running == 0);
+	jobstack_worker_free(w);
+	jobstack_worker_free(other);
+	jobstack_batch_free(&b);
+	jobstack_batch_free(&c);
+}
+
+/* The dead with different numbers of attempts all come back. */
+static void requeue_mixed(void **state)
+{
+	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_filter none = JOBSTACK_FILTER_INIT;
+	struct jobstack_requeue_result r;
+	uint64_t nothing = 0;
+
+	(void)state;
+	push.max_attempts = 1;
+	push_numbered("mixed", &push, 7);
+	for (int round = 0; round < 2; round++) {
+		struct jobstack_batch b;
+
+		while (jobstack_pop(h, "mixed", NULL, 1, &b, NULL) == 0) {
+			struct jobstack_outcome o = outcome(b.entries[0].entry, b.entries[0].attempt, JOBSTACK_FAILED, 1);
+
+			OK(jobstack_close(h, "mixed", &o, 1, NULL, &e));
+			jobstack_batch_free(&b);
+		}
+		if (round == 0) { /* every other one gets a second attempt */
+			uint64_t odd[] = {1, 3, 5};
+			struct jobstack_filter f = {sizeof(f), JOBSTACK_IS_DEAD, odd, 3, 0};
+
+			OK(jobstack_requeue(h, "mixed", &f, 0, &r, &e));
+			assert_true(r.requeued == 3);
+		}
+	}
+	look("mixed");
+	assert_true(st.dead == 7);
+	none.entries = &nothing;
+	OK(jobstack_requeue(h, "mixed", &none, 0, &r, &e)); /* an empty list is nobody, not everybody */
+	assert_true(r.requeued == 0);
+	OK(jobstack_requeue(h, "mixed", NULL, 0, &r, &e));
+	assert_true(r.requeued == 7);
+	look("mixed");
+	assert_true(st.dead == 0 && st.ready == 7);
+}
+
 static void requeues(void **state)
 {
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
@@ -642,7 +712,8 @@ int main(void)
 		cmocka_unit_test(no_schema_yet), cmocka_unit_test(twenty_inits), cmocka_unit_test(empty_and_missing),
 		cmocka_unit_test(any_bytes), cmocka_unit_test(bad_names), cmocka_unit_test(relative_names), cmocka_unit_test(orders),
 		cmocka_unit_test(unique_names), cmocka_unit_test(unique_races), cmocka_unit_test(scripts),
-		cmocka_unit_test(worker_steps), cmocka_unit_test(fence_and_recovery), cmocka_unit_test(requeues),
+		cmocka_unit_test(worker_steps), cmocka_unit_test(fence_and_recovery), cmocka_unit_test(partly_given_back), cmocka_unit_test(requeue_mixed),
+		cmocka_unit_test(requeues),
 		cmocka_unit_test(requeue_races), cmocka_unit_test(pauses), cmocka_unit_test(many_poppers)};
 
 	return cmocka_run_group_tests(tests, open_fixture, close_fixture);

@@ -1,0 +1,367 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The commands around the queue: pop, close, renew, status, list, show, logs, requeue, pause, resume, run: what they print, each
+# exit status, and names of any bytes through all of them.
+set -u
+. "$JOBSTACK_SOURCE/tests/lib/tap.sh"
+. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
+jobstack init -q
+
+says() { # STATUS REGEX COMMAND...: ends so, and says that on standard error
+	local status=$1 regex=$2 got=0 text
+	shift 2
+	text=$("$@" 2>&1 >/dev/null) || got=$?
+	[[ $got == "$status" && $text =~ $regex ]] || { echo "status $got, said: $text"; return 1; }
+}
+prints() { # STATUS TEXT COMMAND...: ends so, and prints just that
+	local status=$1 expected=$2 got=0 text
+	shift 2
+	text=$("$@" 2>said) || got=$?
+	[[ $got == "$status" && $text == "$expected" ]] || { echo "status $got, printed: $text, said: $(cat said)"; return 1; }
+}
+push() { local stack=$1; shift; jobstack push -q -s "$stack" "$@" >/dev/null; }
+json() { python3 -c 'import json, sys
+for line in sys.stdin:
+    o = json.loads(line)
+    print("\t".join(json.dumps(o[k]) if not isinstance(o[k], str) else o[k] for k in sys.argv[1:]))' "$@"; }
+
+# ---- wrong usage
+for c in pop close renew status list show logs requeue pause resume run; do
+	check "$c --nosuch" says 2 "jobstack $c: there is no option --nosuch" jobstack $c --nosuch
+	like "$c --help" "$(jobstack $c --help)" "^usage: jobstack $c "
+done
+check 'pop: a word too many' says 2 'one word too many' jobstack pop x
+check 'pop: a format that is none' says 2 'shell, json or path0' jobstack pop --format xml
+check 'pop: a lease that is none' says 2 'at least 1 s' jobstack pop --lease 0
+check 'pop: no such stack' says 2 'there is no stack "nosuch"' jobstack pop -s nosuch
+check 'close: no entry' says 2 'which entry' jobstack close
+check 'close: an exit code that is none' says 2 'from 0 to 255' jobstack close 1 --exit 256
+check 'close: an attempt that is none' says 2 'from 1 on' jobstack close 1 --attempt 0
+check 'list: a state that is none' says 2 '"odd" is no state' jobstack list -t ready,odd
+check 'list: an empty state' says 2 'is no state' jobstack list -t ''
+check 'list: a field that is none' says 2 '"odd" is no field' jobstack list -o entry,odd
+check 'list: -n 0' says 2 'from 1 on' jobstack list -n 0
+check 'status: a word too many' says 2 'one word too many' jobstack status x
+check 'status: -w x' says 2 'at least 0.1' jobstack status -wx
+check 'show: which?' says 2 'which entry' jobstack show
+check 'logs: both of one' says 2 'exclude' jobstack logs 1 --stdout --stderr
+check 'requeue: not what runs' says 2 'a running entry is not requeued.*-t lost' jobstack requeue -t running
+check 'requeue: not what is in line' says 2 'only dead, lost, failed and done' jobstack requeue -t ready
+check 'run: no command' says 2 'no command' jobstack run
+check 'status: no stacks yet' says 0 'no stacks yet' jobstack status
+check 'a database that is not there' says 69 "can't be reached" jobstack status --defaults-file <(printf '[client]\nhost=127.0.0.1\nport=1\nuser=u\n')
+
+# ---- pop and close
+push a /1 /2 /3 /4 /5
+is 'pop prints a line for eval' "$(jobstack pop -s a | sed 's/WORKER=.*/WORKER=/')" \
+	"export JOBSTACK_STACK='a' JOBSTACK_ENTRY=1 JOBSTACK_ATTEMPT=1 JOBSTACK_DATAPATH='/1' JOBSTACK_WORKER="
+is 'as JSON' "$(jobstack pop -s a --format json | json stack entry attempt datapath lease_seconds)" $'a\t2\t1\t/2\t43200.0'
+is 'path0' "$(jobstack pop -s a --format path0 | od -An -tx1 | tr -d ' ')" 2f3300
+is 'three are in hand' "$(ledger a)" '0 0 2 0 0 3'
+eval "$(jobstack pop -s a)"
+is 'the stack, entry and attempt are in the environment' "$JOBSTACK_STACK $JOBSTACK_ENTRY $JOBSTACK_ATTEMPT $JOBSTACK_DATAPATH" 'a 4 1 /4'
+check 'close takes them from there' jobstack close
+check '... again is harmless' jobstack close
+check '... otherwise is not' says 1 'was closed before as done' jobstack close --exit 3
+is '... and the first stands' "$(ledger a)" '1 0 1 0 0 3'
+unset JOBSTACK_STACK JOBSTACK_ENTRY JOBSTACK_ATTEMPT JOBSTACK_DATAPATH JOBSTACK_WORKER
+check 'by number and attempt' jobstack close -s a 1 --attempt 1
+check 'by number: the attempt that runs' jobstack close -s a 2
+check 'by datapath' jobstack close -s a /3 --exit 75
+is '... 75: uncharged, later' "$(sql "SELECT attempt, fails FROM span JOIN stack USING(stack_id) WHERE name='a' AND class=1")" $'2\t0'
+check 'never popped' says 2 'never popped' jobstack close -s a 5
+check 'never popped, by attempt' says 2 'never popped' jobstack close -s a 5 --attempt 1
+check 'an attempt that never was' says 2 'never popped' jobstack close -s a 1 --attempt 9
+check 'no such entry' says 2 'there is no entry' jobstack close -s a 99
+check 'no such datapath' says 2 'there is no entry "/99"' jobstack close -s a /99
+check 'in nobody'"'"'s hands' says 1 'in nobody.s hands' jobstack close -s a 1
+push n 3 /x /y && check 'a number is a number first' prints 0 3 jobstack list -s n 3 -o entry
+is '... but a datapath if there is no such entry' "$(push n 17 && jobstack list -s n 17 -o entry,datapath)" $'4\t17'
+push close --max-attempts 1 /1 /2
+eval "$(jobstack pop -s close)"
+jobstack close --exit 255
+is 'what failed for the last time is dead, with its code' "$(jobstack list -s close -o entry,state,outcome,exit_code,reason)" \
+	$'1\tdead\tfailed\t255\texit 255'
+# a script that outlived its lease does not close what somebody else has popped since
+push zombie --retry-delay 0 /1
+eval "$(jobstack pop -s zombie)"
+jobstack close --exit 75
+(unset JOBSTACK_ENTRY JOBSTACK_ATTEMPT && jobstack pop -q -s zombie >/dev/null)
+check 'an entry that is named again is closed by the attempt that we had' says 1 'closed before' jobstack close "$JOBSTACK_ENTRY"
+is '... so the other one still has it' "$(ledger zombie)" '0 0 0 0 0 1'
+check 'with the stack named, too' says 1 'closed before' jobstack close -s zombie 1
+unset JOBSTACK_STACK JOBSTACK_ENTRY JOBSTACK_ATTEMPT JOBSTACK_DATAPATH JOBSTACK_WORKER
+
+# nothing to pop: why
+check 'nothing is ready: waiting' says 1 'nothing is ready: 1 wait for a retry' sh -c 'jobstack pop -s a >/dev/null 2>&1; jobstack pop -s a'
+push fin /1
+jobstack pop -q -s fin >/dev/null
+check '... running' says 1 'the last 1 are running' jobstack pop -s fin
+jobstack close -s fin 1
+check '... finished' says 1 'is finished: 1 done, 0 dead' jobstack pop -s fin
+check '... with nothing on standard output' prints 1 '' jobstack pop -s fin
+check '... and nothing said with -q' says 1 '^$' jobstack pop -q -s fin
+
+# what can't be told is handed back
+push out /1
+check 'a full disk' says 70 'No space left on device: entry 1 was handed back' sh -c 'jobstack pop -s out >/dev/full'
+check 'a closed pipe' says 70 'Broken pipe: entry 1 was handed back' python3 -c '
+import os, subprocess, sys
+r, w = os.pipe(); os.close(r)
+sys.exit(subprocess.run(["jobstack", "pop", "-s", "out"], stdout=w).returncode)'
+check 'a closed output' says 70 'nothing was popped' sh -c 'exec jobstack pop -s out >&-'
+is '... it is as if it had never been popped' "$(ledger out) $(jobstack pop -s out --json | json entry attempt)" $'0 0 1 0 0 0 1\t1'
+
+# ---- leases
+push lease /1 /2
+jobstack pop -q -s lease --lease 1 >/dev/null
+jobstack pop -q -s lease --lease 5m >/dev/null
+check 'renew' jobstack renew -s lease 2 --lease 2h
+is '... makes it longer' "$(sql "SELECT MAX(lease_us)/3600e6 FROM worker JOIN stack USING(stack_id) WHERE name='lease'")" 2.0000
+check 'what was never popped' says 2 'never popped' jobstack renew -s a 5 --attempt 1
+check 'a lease that is over: taken back, after two looks' wait_for 20 sh -c 'jobstack requeue -s lease 2>/dev/null | grep -q "1 taken back"'
+is '... and nobody else' "$(ledger lease)" '0 0 1 0 0 1'
+check 'its close comes too late' says 1 'is gone' jobstack close -s lease 1 --attempt 1
+check 'its renewal, too' says 1 'closed already|is gone' jobstack renew -s lease 1 --attempt 1
+is '... the loss is on record' "$(jobstack list -s lease -t lost -o entry,state,outcome,attempt)" $'1\tlost\tlost\t1'
+is '... and it is popped again' "$(jobstack pop -s lease --json | json entry attempt)" $'1\t2'
+jobstack renew -s lease 1 --lease 4
+check 'one that is silent for long is told' wait_for 20 says 1 'has been silent for .* of its 4.0 s lease' jobstack requeue -s lease
+check 'audit of leases' audit lease
+
+# ---- paused
+push pause /1
+is 'pause says what it did' "$(jobstack pause -s pause)" 'the stack "pause" is paused now: 1 ready, 0 waiting, 0 running'
+like '... again' "$(jobstack pause -s pause)" 'was paused already'
+check '... nothing is handed out' says 1 'is paused: .jobstack resume -s pause' jobstack pop -s pause
+is '... status tells' "$(jobstack status -s pause --json | json state)" paused
+is 'resume' "$(jobstack resume -s pause --json)" '{"stack":"pause","state":"open","changed":true}'
+check '... goes on' jobstack pop -s pause
+check 'no such stack' says 2 'there is no stack' jobstack pause -s nosuch
+
+# ---- names of any bytes
+python3 - <<'P' >odd
+import sys
+names = [b"/new\nline", b"/'quote'", b"/''", b'/"double"', b"/100%", b"/back\\slash", b"/\xff\xfe\x80", b"-leading", b"--", b"- x",
+         b"/" + bytes(range(1, 256)), b"/$(touch bad)`touch bad`;touch bad", b"/end\n", b"/tab\there", "/äöü€𝄞".encode()]
+sys.stdout.buffer.write(b"".join(n + b"\0" for n in names))
+P
+count=$(tr -cd '\0' <odd | wc -c)
+for shell in bash sh; do
+	jobstack push -q -0 -s "odd-$shell" -a odd >/dev/null
+	cat >loop <<'S'
+while job=$(jobstack pop -q -s "$1"); do
+	eval "$job"
+	python3 -c 'import os; os.write(1, os.environb[b"JOBSTACK_DATAPATH"] + b"\0")' >>"$1.out"
+	jobstack close || exit
+done
+S
+	check "$shell: the loop of pop, eval and close" timeout 60 $shell loop "odd-$shell"
+	check '... each name byte for byte' cmp odd "odd-$shell.out"
+	is '... all closed' "$(ledger "odd-$shell")" "$count 0 0 0 0 0"
+done
+jobstack push -q -0 -s odd -a odd >/dev/null
+check 'list -0' cmp odd <(jobstack list -s odd -t ready -0)
+check 'list -0 with fields' test "$(jobstack list -s odd -t ready -0 -o entry,datapath | tr -cd '\0' | wc -c)" -eq "$count"
+is 'as text each is one line' "$(jobstack list -s odd -t ready -o datapath | wc -l)" "$count"
+is '... which shows what it can' "$(jobstack list -s odd -t ready -o datapath | sed -n '1p;6p;7p;15p')" \
+	$'/new\\x0aline\n/back\\x5cslash\n/\\xff\\xfe\\x80\n/äöü€𝄞'
+check '... without a control character' python3 -c '
+import subprocess
+for o in ["-odatapath", "-tready"]:
+    t = subprocess.run(["jobstack", "list", "-s", "odd", "-t", "ready", o], stdout=subprocess.PIPE, check=True).stdout.decode()
+    assert not [c for c in t if c != "\n" and (ord(c) < 32 or 127 <= ord(c) < 160)], t'
+cat >decode.py <<'P'
+import base64, json, sys
+def name(o): return base64.b64decode(o["datapath_base64"]) if "datapath_base64" in o else o["datapath"].encode()
+sys.stdout.buffer.write(b"".join(name(json.loads(l)) + b"\0" for l in sys.stdin))
+P
+check 'list --json' cmp odd <(jobstack list -s odd -t ready --json | python3 decode.py)
+check 'path0' cmp odd <(for ((i = 0; i < count; i++)); do jobstack pop -s odd --format path0; done)
+jobstack push -q -0 -s odd2 -a odd >/dev/null
+check 'pop --json' cmp odd <(for ((i = 0; i < count; i++)); do jobstack pop -s odd2 --json; done | python3 decode.py)
+check 'each is found by its datapath' python3 -c '
+import subprocess
+for i, n in enumerate(open("odd", "rb").read().split(b"\0")[:-1]):
+    out = subprocess.run([b"jobstack", b"list", b"-s", b"odd", b"-o", b"entry", b"--", n], stdout=subprocess.PIPE, check=True).stdout
+    assert int(out) == i + 1, (out, n)
+    subprocess.run([b"jobstack", b"close", b"-s", b"odd", b"--", n], check=True)'
+is '... and closed by it' "$(ledger odd)" "$count 0 0 0 0 0"
+check 'nothing of a name was run' test ! -e bad
+
+# ---- status
+push st /1 /2 /3 /4 /5 /6
+jobstack pop -q -s st >/dev/null && jobstack close -s st 1
+jobstack pop -q -s st >/dev/null && jobstack close -s st 2 --exit 1
+jobstack pop -q -s st >/dev/null
+is 'status --json' "$(jobstack status -s st --json | json stack state pushed ready waiting held running 'done' dead cancelled workers eta_seconds)" \
+	$'st\topen\t6\t3\t1\t0\t1\t1\t0\t0\t1\tnull'
+is '... of all stacks: an object a line' "$(jobstack status --json | json stack | sort)" "$(sql 'SELECT name FROM stack' | sort)"
+is '... balances' "$(jobstack status --json | python3 -c '
+import json, sys
+for l in sys.stdin:
+    o = json.loads(l)
+    if o["pushed"] != sum(o[k] for k in "ready waiting held running done dead cancelled".split()): print(l)')" ''
+like 'the table' "$(jobstack status)" $'STACK +STATE +PUSHED.*\nst +open +6 +3 +1 +1 +1 +0 +1'
+like 'one in detail' "$(jobstack status -s st)" $'pushed +6\ndone +1 \(16.7 %\)\nrunning +1 .*waiting +1 \(the next is due .*WORKER NODE.*of 12 h'
+is 'JOBSTACK_STACK' "$(JOBSTACK_STACK=st jobstack status --json | json stack)" st
+check 'no such stack' says 2 'there is no stack' jobstack status -s nosuch
+check '--exit-code: unfinished' fails_with 1 jobstack status -s st --exit-code
+check '--exit-code: dead' fails_with 1 jobstack status -s close --exit-code
+check '--exit-code: done' jobstack status -s odd --exit-code
+jobstack status -s st -w0.1 >watched &
+watcher=$!
+check '-w: again and again' wait_for 20 sh -c 'test $(grep -c ^pushed watched) -ge 3'
+kill -TERM $watcher
+status=0
+wait $watcher || status=$?
+is '... until a signal' "$status" 143
+check '... with no control characters into a file' sh -c '! grep -q "$(printf "\033")" watched'
+
+# ---- list
+is 'running and dead is the default' "$(jobstack list -s st -o entry,state,attempt,node | cut -f1-3)" $'3\trunning\t1'
+is 'states' "$(jobstack list -s st -t waiting,done -o entry,state,exit_code | tr '\n' ' ')" $'2\twaiting\t1 1\tdone\t0 '
+is 'all' "$(jobstack list -s st -t all -o entry | sort | tr '\n' ' ')" '1 2 3 4 5 6 '
+is '-n' "$(jobstack list -s st -t ready -n 2 -o entry | tr '\n' ' ')" '4 5 '
+is 'named ones, in whatever state' "$(jobstack list -s st /5 3 5 -o entry,state | tr '\n' ' ')" $'5\tready 3\trunning '
+check 'nothing matches' says 1 'no entry of the stack "st" is in these states' jobstack list -s st -t dead
+check 'an entry that is not there' says 2 'there is no entry' jobstack list -s st 99
+check 'no such stack' says 2 'there is no stack' jobstack list -s nosuch
+is 'JSON has the promised keys' "$(jobstack list -s st -t done --json | json entry datapath state attempt outcome exit_code signal reason)" \
+	$'1\t/1\tdone\t1\tdone\t0\tnull\tnull'
+like '... and times in ISO 8601' "$(jobstack list -s st -t done --json | json node worker started ended seconds)" \
+	$'^[^\t]+\t[0-9]+\t[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\\.[0-9]{6}Z\t[0-9T:.-]+Z\t[0-9.e-]+$'
+like 'the table' "$(jobstack list -s st -t done)" $'ENTRY STATE.*\n +1 done +1 done .* /1$'
+check 'a closed pipe is no message' says 70 '^$' python3 -c '
+import os, subprocess, sys
+r, w = os.pipe(); os.close(r)
+sys.exit(subprocess.run(["jobstack", "list", "-s", "st", "-t", "all"], stdout=w).returncode)'
+check 'a full disk is one' says 70 'No space left' sh -c 'jobstack list -s st -t all >/dev/full'
+
+# ---- show, logs, and the line by hand
+mkdir w
+push log --max-attempts 2 --retry-delay 0 "/it's" $'/a\nb' /quiet
+(cd w && worker -s log --shell -- 'echo "out of "{}; echo "err $JOBSTACK_ATTEMPT" >&2; test "$JOBSTACK_ENTRY" != 1')
+is 'logs: both streams' "$(jobstack logs -s log 1 2>err) $(cat err)" "out of /it's err 2"
+is 'logs: of an attempt' "$(jobstack logs -s log 1 --attempt 1 2>&1 >/dev/null)" 'err 1'
+is 'logs: only one' "$(jobstack logs -s log 1 --stdout 2>&1) $(jobstack logs -s log 1 --stderr)" "out of /it's err 2"
+is 'logs: by datapath' "$(jobstack logs -s log $'/a\nb' --stdout)" $'out of /a\nb'
+check 'logs: an attempt that never was' says 2 'had no attempt 7' jobstack logs -s log 1 --attempt 7
+check 'logs: an entry that never was' says 2 'there is no entry' jobstack logs -s log 99
+check 'logs: one that has not run' says 1 'has not run yet' jobstack logs -s st 6
+check 'logs: nothing was kept' says 1 'was kept' jobstack logs -s st 1
+push mute /1
+(cd w && worker -s mute -- true)
+check 'logs: nothing was printed' says 0 'printed nothing' jobstack logs -s mute 1
+push own /1
+(cd w && worker -s own --output 'o/{#}' -- echo)
+is 'logs: from a file of its own, by a relative name' "$(jobstack logs -s own 1)" /1
+text=$(jobstack show -s log 1)
+like 'show: the entry' "$text" $'^entry +1\ndatapath +/it.s\nstate +dead\n'
+like 'show: its attempts' "$text" $'attempt 1: failed: exit 1\n.*when.*where.*used +CPU .*output +13 bytes of stdout, 6 of stderr.*attempt 2: failed'
+like 'show: the worker' "$text" 'cwd +[^ ]*/w.*jobstack-worker -q -s log --shell -- '
+is 'show: the line by hand does it again' "$(eval "$(jobstack show -s log 1 | sed -n 's/^  cd /cd /p')" 2>&1)" $'out of /it\'s\nerr 2'
+is '... for a name with a newline, too' "$(eval "$(jobstack show -s log 2 | sed -n 's/^  cd /cd /p')" 2>&1)" $'out of /a\nb\nerr 1'
+is 'show --json' "$(jobstack show -s log 1 --json | python3 -c '
+import json, sys
+o = json.load(sys.stdin)
+print(o["entry"], o["state"], o["attempt"], o["outcome"], [(a["attempt"], a["exit_code"], a["log_out"]) for a in o["attempts"]], o["attempts"][0]["argv"][-2])')" \
+	'1 dead 2 failed [(1, 1, 13), (2, 1, 13)] --'
+like 'show: one that has not run' "$(jobstack show -s st 6)" $'state +ready\n\nit has not run yet'
+like 'show: one that runs' "$(jobstack show -s st /3)" $'state +running\n\nattempt 1: running\n  when .*, for .* now'
+check 'show: no such entry' says 2 'there is no entry' jobstack show -s log 99
+rm -rf w/jobstack-logs
+check 'logs: the file is gone: where it was' says 2 "is in [^ ]*/w/jobstack-logs/log/[^ ]*, written on .*No such file" jobstack logs -s log 1
+
+# ---- requeue
+numbered 1 400 | jobstack push -q -s re --max-attempts 1 >/dev/null
+worker -s re -- sh -c 'test "$JOBSTACK_ENTRY" = 1'
+is 'many are dead' "$(ledger re)" '1 399 0 0 0 0'
+check 'a dry run' prints 0 '399 would be requeued, 0 would be taken back from dead workers' jobstack requeue -s re --dry-run
+is '... changes nothing' "$(ledger re)" '1 399 0 0 0 0'
+check 'a named one' prints 0 '1 requeued, 0 taken back from dead workers' jobstack requeue -s re 400
+for i in 1 2 3; do jobstack requeue -s re --json >re.$i 2>&1 & done
+wait
+is 'three at once' "$(ledger re)" '1 0 399 0 0 0'
+check 'audit' audit re
+check 'nothing is left to requeue' prints 1 '0 requeued, 0 taken back from dead workers' jobstack requeue -s re
+check 'in line already: refused' prints 1 '0 requeued, 0 taken back from dead workers (1 refused: running, in line already, or in another state)' \
+	jobstack requeue -s re 400
+check 'named ones that are not there' says 2 'there is no entry "nosuch"' jobstack requeue -s re nosuch 1
+is '... the others are requeued' "$(ledger re)" '0 0 400 0 0 0'
+worker -s re -- true
+is 'all are done now' "$(ledger re)" '400 0 0 0 0 0'
+check 'done ones' prints 0 '{"stack":"re","requeued":400,"taken_back":0,"refused":0,"missing":0,"dry_run":false}' jobstack requeue -s re -t 'done' --json
+is '... their history is kept' "$(jobstack show -s re 2 --json | python3 -c 'import json, sys; print([a["outcome"] for a in json.load(sys.stdin)["attempts"]])')" "['failed', 'done']"
+jobstack pop -q -s re >/dev/null
+check 'a running one is refused' prints 1 '0 requeued, 0 taken back from dead workers (1 refused: running, in line already, or in another state)' jobstack requeue -s re 1
+check 'audit again' audit re
+check 'no such stack' says 2 'there is no stack' jobstack requeue -s nosuch
+
+# ---- run
+mkdir r
+cd r || exit
+numbered 1 20 >names
+cat >cmd <<'S'
+#!/bin/sh
+echo "did $1" && test ! -e fail."${1##*/}"
+S
+chmod +x cmd
+like 'run' "$(timeout 60 jobstack run --slots 2 -- ./cmd <names 2>err)" '^20 done, 0 dead, 0 left in '
+stack=$(sed -n 's/.*run: stack "\(run-[0-9a-f]*\)".*/\1/p' err)
+is '... says its stack' "$(ledger "$stack")" '20 0 0 0 0 0'
+like '... and where the output lies' "$(cat err)" "output in jobstack-logs/$stack"
+is '... indeed' "$(cat "jobstack-logs/$stack"/*.log | grep -c '^did /d/')" 20
+numbered 1 30 >names
+like 'again, with more names: only those' "$(timeout 60 jobstack run --slots 2 -- ./cmd <names 2>err)" '^10 done, 0 dead, 0 left in '
+like '... the others are counted' "$(cat err)" "20 were done before; .jobstack requeue -s $stack -t done. runs them again"
+check 'nothing new' timeout 60 jobstack run -q --slots 2 -- ./cmd <names
+check 'empty input: what there is' timeout 60 jobstack run -q -- ./cmd </dev/null
+check 'empty input and no stack' says 1 'nothing to do' jobstack run -- ./cmd other </dev/null
+touch fail.3
+tr '\n' '\0' <names >names0
+check 'something is dead: status 1' fails_with 1 timeout 60 jobstack run -q -s dead --fatal-exit 1 -0 -a names0 -- ./cmd
+is '... the rest is done' "$(ledger dead)" '29 1 0 0 0 0'
+rm fail.3
+jobstack requeue -q -s dead
+check 'mended: it goes on' timeout 60 jobstack run -q -s dead --fatal-exit 1 -0 -a names0 -- ./cmd
+is 'as JSON' "$(timeout 60 jobstack run --json -s js -a names -- ./cmd 2>/dev/null | json stack pushed 'done' dead left)" $'js\t30\t30\t0\t0'
+check 'a command that is not there: as the worker says' says 2 "can't run nosuchcommand" timeout 60 jobstack run -s nocmd -a names -- nosuchcommand
+check 'a value that is not one' says 2 'slots takes' timeout 60 jobstack run -s nocmd --slots many -a names -- ./cmd
+is '... nobody was charged' "$(ledger nocmd | cut -d' ' -f1,2,4,6)" '0 0 0 0'
+check '... and it goes on' timeout 60 jobstack run -q -s nocmd -a names -- ./cmd
+check 'a bad name: what came before it is run' says 2 'line 2 was refused: it is 4097 bytes' timeout 60 jobstack run -s bad -- ./cmd \
+	<<<"/1"$'\n'"/$(printf '%04096d' 0)"$'\n'"/3"
+is '... ' "$(ledger bad)" '1 0 0 0 0 0'
+is '$JOBSTACK_STACK is not asked' "$(JOBSTACK_STACK=own jobstack run -a names -- ./cmd 2>&1 >/dev/null | sed -n '1s/.*"\(run-\).*/\1/p')" run-
+# it works while names still come
+mkfifo pipe
+timeout 60 jobstack run -q -s slow -- ./cmd <pipe >slow.out 2>slow.err &
+runner=$!
+exec 7>pipe
+echo /first >&7
+check 'the first is done while others come' wait_for 20 ledger_is slow '1 0 0 0 0 0'
+echo /second >&7
+check '... and the second' wait_for 20 ledger_is slow '2 0 0 0 0 0'
+exec 7>&-
+check '... it ends when they end' wait $runner
+# signals
+for signal in INT TERM; do
+	rm -f started
+	# a shell's background commands ignore SIGINT; this one shall not
+	python3 -c 'import os, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); os.execvp(sys.argv[1], sys.argv[1:])' \
+		timeout --foreground 60 jobstack run -q -s sig$signal --slots 2 --grace 0.2 -a names -- sh -c 'echo $$ >>started; exec sleep 1000' &
+	runner=$!
+	check "$signal: two run" wait_for 20 ledger_is sig$signal '0 0 28 0 0 2'
+	kill -$signal "$(pgrep -P $runner -x jobstack)"
+	status=0
+	wait $runner || status=$?
+	is '... it ends by the signal' "$status" "$([[ $signal == INT ]] && echo 130 || echo 143)"
+	is '... everything is back in line, uncharged' "$(ledger sig$signal)" '0 0 30 0 0 0'
+	# shellcheck disable=SC2046
+	check '... no command is left' fails_with 1 kill -0 $(cat started)
+done
+cd ..
+for s in a close zombie lease odd odd-bash odd2 st log re dead nocmd slow sigINT; do check "audit of $s" audit $s; done
+finish
