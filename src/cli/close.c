@@ -17,7 +17,8 @@ enum { ATTEMPT = CLI_OWN, EXIT };
 
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
-	{ATTEMPT, "attempt", "N", "the attempt that pop told (default: $JOBSTACK_ATTEMPT if it is\nthat entry's, else the one that runs now)"},
+	{ATTEMPT, "attempt", "N",
+	 "the attempt that pop told (default: $JOBSTACK_ATTEMPT if it is\nthat entry's, else the one that runs now)"},
 	{EXIT, "exit", "CODE", "how it ended: 0 (default) done, 75 to be tried again uncharged,\nelse failed"},
 	CLI_OPTS_DATABASE,
 	CLI_OPTS_ALWAYS,
@@ -59,6 +60,6 @@ int cli_close_main(int argc, char **argv)
 		return cli_end(&cli, cli_fail(&cli));
 	if (cli.verbose)
 		cli_say(&cli, "entry %llu, attempt %u, is closed: %s", (unsigned long long)o.entry, (unsigned)o.attempt,
-			cli_outcome_word(o.verdict));
+			cli_outcome_word((int)o.verdict));
 	return cli_end(&cli, CLI_YES);
 }

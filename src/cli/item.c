@@ -93,7 +93,7 @@ int cli_entries(struct cli *cli, char *const words[], size_t n, uint64_t **entri
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------------- what close and renew are about */
+/* ----------------------------------------------------------------------------------- what close and renew are about */
 
 struct current {
 	uint32_t running, last; /* attempts; 0: none */
@@ -177,7 +177,7 @@ int cli_which(struct cli *cli, char *const words[], int n, const char *attempt_a
 	return 0;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- words */
+/* ------------------------------------------------------------------------------------------------------------ words */
 
 static const struct {
 	const char *word;

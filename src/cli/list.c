@@ -21,9 +21,11 @@
 
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
-	{'t', "state", "STATES", "ready, waiting, held, running, done, failed, lost, dead, cancelled,\nor all (default: running,dead; all if entries are "
+	{'t', "state", "STATES",
+	 "ready, waiting, held, running, done, failed, lost, dead, cancelled,\nor all (default: running,dead; all if entries are "
 				 "named); failed\nand lost: the last attempt ended so, whatever the entry waits for now"},
-	{'o', "fields", "FIELDS", "just these, with tabs between and - for what is not known: entry\ndatapath state attempt outcome exit_code signal "
+	{'o', "fields", "FIELDS",
+	 "just these, with tabs between and - for what is not known: entry\ndatapath state attempt outcome exit_code signal "
 				  "reason node worker\nstarted ended seconds host cluster job array_job array_task step\naccount qos partition "
 				  "user cwd user_seconds system_seconds\nmaxrss_kib read_bytes write_bytes log log_at log_out log_err"},
 	{'n', "limit", "N", "at most N"},
@@ -112,8 +114,8 @@ static void add_row(struct listing *l, const struct jobstack_item *item)
 		(void)snprintf(took, sizeof(took), "%.3f", (double)us / 1e6);
 	if (item->node != NULL)
 		cli_safe(&node, item->node, strlen(item->node));
-	js_buf_printf(&l->line, "%8" PRIu64 " %-9s %7" PRIu32 " %-12s %-12s %-20s %9s ", item->entry, cli_state_word(item->state), item->attempt,
-		      how, node.len > 0 ? node.data : "-", iso[0] != '\0' ? iso : "-", took);
+	js_buf_printf(&l->line, "%8" PRIu64 " %-9s %7" PRIu32 " %-12s %-12s %-20s %9s ", item->entry,
+		      cli_state_word(item->state), item->attempt, how, node.len > 0 ? node.data : "-", iso[0] != '\0' ? iso : "-", took);
 	cli_safe(&l->line, item->datapath.data, item->datapath.len);
 	js_buf_free(&node);
 }

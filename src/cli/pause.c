@@ -39,7 +39,8 @@ static int tell(struct cli *cli, int paused, int was, const struct jobstack_stat
 	if (cli->quiet)
 		return CLI_YES;
 	(void)printf("the stack \"%s\" %s%s: %" PRIu64 " ready, %" PRIu64 " waiting, %" PRIu64 " running\n", cli->stack,
-		     was != paused ? "is " : paused ? "was paused" : "was open", was == paused ? " already" : paused ? "paused now" : "open again",
+		     was != paused ? "is " : paused ? "was paused" : "was open",
+		     was == paused ? " already" : paused ? "paused now" : "open again",
 		     s->ready, s->waiting, s->running);
 	return CLI_YES;
 }

@@ -33,8 +33,10 @@ enum format { SHELL, JSON, PATH0 };
 
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
-	{FORMAT, "format", "shell|json|path0", "shell (default): a line for eval; json: an object; path0: the datapath and a NUL"},
-	{LEASE, "lease", "D", "how long the entry is yours (default: to the end of the Slurm\njob, else 12h); renew gives more"},
+	{FORMAT, "format", "shell|json|path0",
+	 "shell (default): a line for eval; json: an object; path0: the datapath and a NUL"},
+	{LEASE, "lease", "D",
+	 "how long the entry is yours (default: to the end of the Slurm\njob, else 12h); renew gives more"},
 	{CLI_JSON, "json", NULL, "the same as --format json"},
 	CLI_OPTS_DATABASE,
 	CLI_OPTS_ALWAYS,

@@ -15,7 +15,8 @@ enum { ATTEMPT = CLI_OWN, LEASE };
 
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
-	{ATTEMPT, "attempt", "N", "the attempt that pop told (default: $JOBSTACK_ATTEMPT if it is\nthat entry's, else the one that runs now)"},
+	{ATTEMPT, "attempt", "N",
+	 "the attempt that pop told (default: $JOBSTACK_ATTEMPT if it is\nthat entry's, else the one that runs now)"},
 	{LEASE, "lease", "D", "how long from now on (default: as long as it was)"},
 	CLI_OPTS_DATABASE,
 	CLI_OPTS_ALWAYS,

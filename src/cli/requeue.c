@@ -23,7 +23,8 @@ enum { DRY_RUN = CLI_OWN };
 
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
-	{'t', "state", "STATES", "dead, lost, failed (dead, by a failure), done (default: dead,lost;\nany of these if entries are named)"},
+	{'t', "state", "STATES",
+	 "dead, lost, failed (dead, by a failure), done (default: dead,lost;\nany of these if entries are named)"},
 	{DRY_RUN, "dry-run", NULL, "only say what would be"},
 	CLI_OPTS_JSON,
 	CLI_OPTS_DATABASE,
@@ -106,7 +107,8 @@ static int take_back(struct cli *cli, const struct request *r, struct cli_lost *
 	return status;
 }
 
-static int tell(const struct cli *cli, const struct request *r, const struct jobstack_requeue_result *result, const struct cli_lost *lost)
+static int tell(const struct cli *cli, const struct request *r, const struct jobstack_requeue_result *result,
+		const struct cli_lost *lost)
 {
 	json_t *o;
 	int bad = 0;
@@ -121,8 +123,8 @@ static int tell(const struct cli *cli, const struct request *r, const struct job
 		bad |= json_object_set_new(o, "dry_run", json_boolean(r->dry_run));
 		return cli_json_print(o, bad);
 	}
-	(void)printf("%" PRIu64 " %srequeued, %" PRIu64 " %staken back from dead workers", result->requeued, r->dry_run ? "would be " : "",
-		     lost->taken, r->dry_run ? "would be " : "");
+	(void)printf("%" PRIu64 " %srequeued, %" PRIu64 " %staken back from dead workers", result->requeued,
+		     r->dry_run ? "would be " : "", lost->taken, r->dry_run ? "would be " : "");
 	if (result->refused > 0)
 		(void)printf(" (%" PRIu64 " refused: running, in line already, or in another state%s", result->refused,
 			     result->missing > 0 ? "; " : ")");

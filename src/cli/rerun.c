@@ -66,7 +66,8 @@ static struct js_template *template_of(int n, char *words[])
 
 void cli_rerun(const char *stack, const struct jobstack_item *item, struct js_buf *line)
 {
-	struct js_template_values values = {item->datapath.data, item->datapath.len, item->entry, item->attempt, 1, stack, item->worker};
+	struct js_template_values values = {item->datapath.data, item->datapath.len, item->entry,
+					    item->attempt, 1, stack, item->worker};
 	struct js_template *template = NULL;
 	char *const *argv = NULL;
 	char **words = NULL;
@@ -85,8 +86,8 @@ void cli_rerun(const char *stack, const struct jobstack_item *item, struct js_bu
 			cli_quote_line(line, item->cwd, strlen(item->cwd));
 			js_buf_str(line, " && ");
 		}
-		js_buf_printf(line, "JOBSTACK_STACK=%s JOBSTACK_ENTRY=%" PRIu64 " JOBSTACK_ATTEMPT=%" PRIu32 " JOBSTACK_SLOT=1 JOBSTACK_WORKER=%" PRIu64
-			      " JOBSTACK_DATAPATH=",
+		js_buf_printf(line, "JOBSTACK_STACK=%s JOBSTACK_ENTRY=%" PRIu64 " JOBSTACK_ATTEMPT=%" PRIu32 " JOBSTACK_SLOT=1"
+			      " JOBSTACK_WORKER=%" PRIu64 " JOBSTACK_DATAPATH=",
 			      stack, item->entry, item->attempt, item->worker);
 		cli_quote_line(line, item->datapath.data, item->datapath.len);
 		for (; *argv != NULL; argv++) {

@@ -68,7 +68,7 @@ struct run {
 	struct jobstack_status before, now;
 };
 
-/* --------------------------------------------------------------------------------------------------------------- options */
+/* ---------------------------------------------------------------------------------------------------------- options */
 
 /* Notes an option of the worker's, by its name in the table. */
 static int pass(struct run *r, int key, const char *arg)
@@ -151,7 +151,7 @@ static void name_stack(struct run *r, const char *cwd)
 	r->cli.stack = r->name;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ the worker */
+/* ------------------------------------------------------------------------------------------------------- the worker */
 
 /* The worker's arguments; to be freed, with the first, its path. */
 static char **worker_argv(const struct run *r)
@@ -283,7 +283,7 @@ static int next_name(void *ctx, struct jobstack_bytes *datapath)
 	return 0;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- summary */
+/* ---------------------------------------------------------------------------------------------------------- summary */
 
 static int take_status(void *ctx, const struct jobstack_status *s)
 {
@@ -351,15 +351,18 @@ static int summarize(struct run *r, const struct jobstack_push_result *pushed)
 	if (r->cli.json && print_json(r, pushed, done, took) != 0)
 		return CLI_BUG;
 	if (!r->cli.json && !r->cli.quiet)
-		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left in %s: %.1f a second\n", done, r->now.dead, left(&r->now), text,
-			     took > 0 ? (double)done * 1e6 / (double)took : 0.0);
+		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left in %s: %.1f a second\n", done,
+			     r->now.dead, left(&r->now), text, took > 0 ? (double)done * 1e6 / (double)took : 0.0);
 	(void)fflush(stdout);
 	if (known > 0)
-		cli_say(&r->cli, "%" PRIu64 " were done before; `jobstack requeue -s %s -t done` runs them again", known, r->cli.stack);
+		cli_say(&r->cli, "%" PRIu64 " were done before; `jobstack requeue -s %s -t done` runs them again", known,
+			r->cli.stack);
 	if (r->now.dead > 0)
-		cli_say(&r->cli, "`jobstack list -s %s` shows what is dead, `jobstack requeue -s %s` pushes it back", r->cli.stack, r->cli.stack);
+		cli_say(&r->cli, "`jobstack list -s %s` shows what is dead, `jobstack requeue -s %s` pushes it back",
+			r->cli.stack, r->cli.stack);
 	if (r->now.running > 0)
-		cli_say(&r->cli, "%" PRIu64 " are running elsewhere, or lost: `jobstack status -s %s` tells", r->now.running, r->cli.stack);
+		cli_say(&r->cli, "%" PRIu64 " are running elsewhere, or lost: `jobstack status -s %s` tells", r->now.running,
+			r->cli.stack);
 	if (r->now.state == JOBSTACK_PAUSED)
 		cli_say(&r->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` goes on", r->cli.stack, r->cli.stack);
 	if (done > 0 || r->now.dead > 0)
@@ -367,7 +370,7 @@ static int summarize(struct run *r, const struct jobstack_push_result *pushed)
 	return r->now.dead > 0 || left(&r->now) > 0 ? CLI_NO : CLI_YES;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------- run */
+/* -------------------------------------------------------------------------------------------------------------- run */
 
 /* What went wrong in the push; 0 if nothing did, or only that it was stopped. */
 static int judge_push(struct run *r, int status, const struct jobstack_push_result *result)

@@ -56,7 +56,7 @@ static int find_state(struct cli *cli, uint64_t entry, unsigned *state)
 	return status;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- as text */
+/* ---------------------------------------------------------------------------------------------------------- as text */
 
 static void add_word(struct js_buf *out, const char *before, const char *word)
 {
@@ -212,7 +212,7 @@ static void add_attempt(struct js_buf *out, const struct jobstack_item *i)
 	add_command(out, i);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- as JSON */
+/* ---------------------------------------------------------------------------------------------------------- as JSON */
 
 /* The worker's arguments: an array of texts or, if one is not UTF-8, all of them with their NULs in base64. */
 static int add_argv(json_t *o, const struct jobstack_item *i)

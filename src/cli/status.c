@@ -141,7 +141,7 @@ static void eta_text(const struct jobstack_status *s, char text[64])
 		js_num_duration_text(us, text, 64);
 }
 
-/* -------------------------------------------------------------------------------------------------------- all stacks */
+/* ------------------------------------------------------------------------------------------------------- all stacks */
 
 enum { NAME, STATE, PUSHED, READY, WAITING, HELD, RUNNING, DONE, DEAD, CANCELLED, WORKERS, RATE, ETA, COLUMNS };
 
@@ -166,8 +166,8 @@ static void fill_row(const struct stack *stack, struct row *row)
 
 static void add_table(struct look *l)
 {
-	static const struct row head = {{"STACK", "STATE", "PUSHED", "READY", "WAITING", "HELD", "RUNNING", "DONE", "DEAD", "CANCELLED", "WORKERS",
-					 "RATE", "ETA"}};
+	static const struct row head = {{"STACK", "STATE", "PUSHED", "READY", "WAITING", "HELD", "RUNNING", "DONE", "DEAD",
+					 "CANCELLED", "WORKERS", "RATE", "ETA"}};
 	int width[COLUMNS], seldom[COLUMNS] = {[HELD] = 1, [CANCELLED] = 1};
 	struct row row;
 
@@ -191,7 +191,7 @@ static void add_table(struct look *l)
 	}
 }
 
-/* --------------------------------------------------------------------------------------------------------- one stack */
+/* -------------------------------------------------------------------------------------------------------- one stack */
 
 static void add_detail(struct look *l)
 {
@@ -226,7 +226,8 @@ static void add_detail(struct look *l)
 		js_buf_printf(&l->text, "rate      %s%s%s\n", rate, eta(s) > 0 ? ", about to end in " : "", eta(s) > 0 ? text : "");
 	}
 	js_num_duration_text(s->retry_delay_us, text, sizeof(text));
-	js_buf_printf(&l->text, "policy    %" PRIu32 " attempts, %" PRIu32 " losses, a retry after %s\n", s->max_attempts, s->max_losses, text);
+	js_buf_printf(&l->text, "policy    %" PRIu32 " attempts, %" PRIu32 " losses, a retry after %s\n", s->max_attempts,
+		      s->max_losses, text);
 	if (stack->cwd.len > 0)
 		js_buf_printf(&l->text, "names     relative ones belong to %s\n", stack->cwd.data);
 }
@@ -253,7 +254,9 @@ static void worker_line(struct look *l, const struct jobstack_worker_row *w)
 	job_text(w, job);
 	if (w->node != NULL || w->host != NULL)
 		cli_safe(&node, w->node != NULL ? w->node : w->host, strlen(w->node != NULL ? w->node : w->host));
-	js_buf_printf(&l->text, "%8" PRIu64 " %-16s %8" PRIu64 " %-12s %5" PRIu64 " %7" PRIu64 " %9" PRIu64 " %6" PRIu64 "  %s of %s%s%s\n", w->worker,
+	js_buf_printf(&l->text,
+		      "%8" PRIu64 " %-16s %8" PRIu64 " %-12s %5" PRIu64 " %7" PRIu64 " %9" PRIu64 " %6" PRIu64
+		      "  %s of %s%s%s\n", w->worker,
 		      node.len > 0 ? node.data : "-", w->pid, job, w->slots, w->running, w->done, w->dead, silent, lease,
 		      w->silent_us > w->lease_us ? ": over" : "", w->by_script ? " (a script's pop)" : "");
 	js_buf_free(&node);
@@ -325,7 +328,7 @@ static int print_json(struct look *l, const struct stack *stack)
 	return cli_json_print(o, bad);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- one round */
+/* -------------------------------------------------------------------------------------------------------- one round */
 
 /* Asks.  0, or negative with the error. */
 static int ask(struct look *l)

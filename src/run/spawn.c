@@ -150,11 +150,6 @@ static int start(struct js_spawn *spawn, const char *path, char *const argv[], c
 		return err;
 	for (int i = 0; i < 3 && err == 0; i++)
 		err = posix_spawn_file_actions_adddup2(&actions, fd[i], i);
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
-	/* a connection that another thread opens just now may not be close-on-exec yet */
-	if (err == 0)
-		err = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
-#endif
 	if (err == 0)
 		err = posix_spawn(pid, path, &actions, &spawn->attr, argv, envp);
 	(void)posix_spawn_file_actions_destroy(&actions);

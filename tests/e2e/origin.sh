@@ -22,7 +22,7 @@ S
 chmod +x bin/matlab
 export PATH=$PWD/bin:$PATH
 for i in {1..60}; do head -c $((i * 10)) /dev/zero >"data/day $i'.hdf"; done
-submit() { timeout 100 sbatch --wait -Q "$@"; }
+submit() { timeout 200 sbatch --wait -Q "$@"; }
 
 find "$PWD/data" -name '*.hdf' -print0 | jobstack push -0 -s airs-2012 >/dev/null
 check 'sbatch with MATLAB, as the example stands' submit --array=1-3 --ntasks=2 "$examples/matlab.sbatch"

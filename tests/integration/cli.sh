@@ -118,8 +118,8 @@ push lease /1 /2
 jobstack pop -q -s lease --lease 1 >/dev/null
 jobstack pop -q -s lease --lease 5m >/dev/null
 check 'renew' jobstack renew -s lease 2 --lease 2h
-is '... makes it longer' "$(sql "SELECT MAX(lease_us)/3600e6 FROM worker JOIN stack USING(stack_id) WHERE name='lease'")" 2.0000
-check 'what was never popped' says 2 'never popped' jobstack renew -s a 5 --attempt 1
+is '... makes it longer' "$(sql "SELECT MAX(lease_us) DIV 3600000000 FROM worker JOIN stack USING(stack_id) WHERE name='lease'")" 2
+check 'what was never popped' says 2 'never popped' jobstack renew -s n 1 --attempt 1
 check 'a lease that is over: taken back, after two looks' wait_for 20 sh -c 'jobstack requeue -s lease 2>/dev/null | grep -q "1 taken back"'
 is '... and nobody else' "$(ledger lease)" '0 0 1 0 0 1'
 check 'its close comes too late' says 1 'is gone' jobstack close -s lease 1 --attempt 1
