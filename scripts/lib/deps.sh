@@ -46,6 +46,7 @@ deps_table() {
 		run; have flock; util-linux
 		run; have ps; procps
 		tests; has_cmocka; libcmocka-dev
+		tests; have python3; python3
 		tests; have clang; clang
 		tests; has_clang_rt; libclang-rt-dev
 		tests; have valgrind; valgrind

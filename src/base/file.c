@@ -114,6 +114,13 @@ int js_file_mkdirs(const char *path, mode_t mode)
 	return failed ? -1 : 0;
 }
 
+void js_file_hold_streams(void)
+{
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+}
+
 void js_file_random(void *data, size_t len)
 {
 	char *p = data;

@@ -23,6 +23,10 @@ int js_file_mkdirs(const char *path, mode_t mode);
 /* Writes all of it, going on after a short write or EINTR.  Returns 0, or -1 with errno. */
 int js_file_write_all(int fd, const void *data, size_t len);
 
+/* Sees to it that no later open gets the number of a standard stream that is closed: a connection to a server under the number
+ * of standard output would get what is printed.  Reading from or writing to such a stream fails, as before. */
+void js_file_hold_streams(void);
+
 /* Fills DATA with random bytes; there is no failure on a kernel since 3.17. */
 void js_file_random(void *data, size_t len);
 

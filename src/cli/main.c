@@ -4,6 +4,8 @@
  */
 #include "cli/cli.h"
 
+#include "base/file.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +43,7 @@ static void help(FILE *to)
 
 int main(int argc, char **argv)
 {
+	js_file_hold_streams();
 	/* a closed pipe is an error of write, told like any other */
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (argc < 2) {

@@ -330,7 +330,10 @@ int main(int argc, char **argv)
 	static struct run r;
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	char *text;
-	int status = config_parse(&config, argc, argv, &text, &error);
+	int status;
+
+	js_file_hold_streams();
+	status = config_parse(&config, argc, argv, &text, &error);
 
 	if (status == 1) {
 		(void)fputs(text, stdout);
