@@ -249,7 +249,7 @@ int cli_pop_main(int argc, char **argv)
 	status = parse(&cli, &r, argc, argv);
 	if (status != 0)
 		return status < 0 ? CLI_YES : status;
-	if (fcntl(STDOUT_FILENO, F_GETFD) < 0) { /* the connection would get its number */
+	if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) { /* it is closed (js_file_hold_streams) */
 		(void)fprintf(stderr, "%s: the standard output is closed: nothing was popped\n", opts.command);
 		return CLI_BUG;
 	}

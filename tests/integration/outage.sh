@@ -107,6 +107,22 @@ wait
 check 'workers whose connections are cut again and again' audit cutw
 is '... do all, once' "$(ledger cutw) $(sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) WHERE name='cutw'")" '4000 0 0 0 0 0 4000'
 
+# scripts that pop and close while connections are cut: each entry is closed once
+numbered 1 120 | jobstack push -q -s cuts >/dev/null
+cat >scripts.sh <<'S'
+while :; do
+	claim=$(jobstack pop -q -s cuts) || { [[ $? == 1 ]] && exit 0; continue; }
+	eval "$claim"
+	until jobstack close; do :; done
+done
+S
+for _ in 1 2 3; do timeout 60 bash scripts.sh 2>>scripts.err & done
+for _ in {1..40}; do cut_all; done
+wait
+check 'scripts whose connections are cut' audit cuts
+is '... no entry twice, none left over but in hands whose pop was cut' "$(sql "SELECT COUNT(*)=COUNT(DISTINCT entry_id), MAX(attempt) FROM attempt
+	JOIN stack USING(stack_id) WHERE name='cuts'") $(ledger cuts | awk '{ print $1 + $6 }')" $'1\t1 120'
+
 # down: each command says so
 numbered 1 3 | jobstack push -q -s down >/dev/null
 eval "$(jobstack pop -s down)"

@@ -154,8 +154,7 @@ mount -t tmpfs -o size=64k none full
 exec timeout 60 jobstack-worker -q -s full --log-dir full -- sh -c 'head -c 30000 /dev/zero'
 S
 numbered 1 10 | jobstack push -q -s full >/dev/null
-if ((EUID == 0)); then alone=(unshare -m); else alone=(unshare -Urm); fi
-text=$("${alone[@]}" bash full.sh 2>&1) && status=0 || status=$?
+text=$(own_mounts bash full.sh 2>&1) && status=0 || status=$?
 is 'a full disk under the log: the worker ends' "$status" 2
 like '... and says so' "$text" 'No space left on device.*nobody was charged'
 check '... nothing is lost' audit full

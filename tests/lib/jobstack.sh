@@ -42,3 +42,12 @@ audit() {
 worker() { timeout 60 jobstack-worker -q "$@"; }
 
 numbered() { seq -f '/d/%.0f' "$1" "$2"; } # names /d/FROM to /d/TO, one a line
+
+# own_mounts COMMAND...: runs it where it may mount what nobody else sees.  (In a chroot the root is no mount, and unshare can't
+# make it private; there is none to be kept from then.)
+own_mounts() {
+	local how=(unshare -m)
+	((EUID == 0)) || how=(unshare -U --map-current-user --keep-caps -m)
+	"${how[@]}" true 2>/dev/null || how+=(--propagation unchanged)
+	"${how[@]}" "$@"
+}
