@@ -28,6 +28,9 @@ struct js_stack {
 /* Looks the schema up, once a handle: 0, or JOBSTACK_ESCHEMA. */
 int js_schema_check(struct jobstack *handle, struct jobstack_error *error);
 
+/* Runs SQL, frees it, and gives the number that it selects; UINT64_MAX if there is no row. */
+int js_handle_number(struct jobstack *handle, struct js_sql *sql, uint64_t *number, struct jobstack_error *error);
+
 /* Is it a stack's name?  0, or JOBSTACK_EUSAGE. */
 int js_stack_check_name(const char *name, struct jobstack_error *error);
 

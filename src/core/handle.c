@@ -56,3 +56,16 @@ void jobstack_describe(struct jobstack *handle, char *text, size_t size)
 {
 	js_db_describe(handle->db, text, size);
 }
+
+static void take_number(void *ctx, const struct js_row *row)
+{
+	*(uint64_t *)ctx = row == NULL ? UINT64_MAX : js_row_u64(row, 0);
+}
+
+int js_handle_number(struct jobstack *handle, struct js_sql *sql, uint64_t *number, struct jobstack_error *error)
+{
+	int status = js_db_query(handle->db, sql, take_number, number, error);
+
+	js_sql_free(sql);
+	return status;
+}

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "core/core.h"
+#include "core/discard.h"
 #include "core/span.h"
 
 #include <inttypes.h>
@@ -20,7 +21,6 @@
 #define BEAT_US INT64_C(20000000)
 #define NAMING_STEP 5000
 #define RACES_MAX 50
-#define ABANDONED_MINUTES 60
 
 struct name {
 	size_t at, len;
@@ -44,20 +44,6 @@ struct pushing {
 	struct jobstack_push_result result;
 };
 
-static void take_number(void *ctx, const struct js_row *row)
-{
-	*(uint64_t *)ctx = row == NULL ? UINT64_MAX : js_row_u64(row, 0);
-}
-
-/* Reads one number; UINT64_MAX if there is no row. */
-static int read_number(struct pushing *p, struct js_sql *sql, uint64_t *number, struct jobstack_error *error)
-{
-	int status = js_db_query(p->handle->db, sql, take_number, number, error);
-
-	js_sql_free(sql);
-	return status;
-}
-
 /* Writes the policy that the options give. */
 static int set_policy(struct pushing *p, struct jobstack_error *error)
 {
@@ -77,76 +63,6 @@ static int set_policy(struct pushing *p, struct jobstack_error *error)
 	js_sql_stmt(&sql, " WHERE stack_id=%u", p->stack.id);
 	status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, NULL, error);
 	js_sql_free(&sql);
-	return status;
-}
-
-/* Takes one held span of push ID away, with its entries and names; 1 when there is none. */
-static int discard_one(struct pushing *p, uint64_t id, struct jobstack_error *error)
-{
-	struct js_sql sql = {0};
-	uint64_t pos;
-	int status;
-
-	js_sql_stmt(&sql, "SELECT MIN(CAST(pos AS SIGNED)+9000000000000000000) FROM span WHERE stack_id=%u AND class=2 AND push_id=%u",
-		    p->stack.id, id);
-	status = read_number(p, &sql, &pos, error);
-	if (status != 0 || pos == UINT64_MAX || pos == 0)
-		return status != 0 ? status : JOBSTACK_NOTHING;
-	sql = (struct js_sql){0};
-	js_sql_stmt(&sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", p->stack.id);
-	js_sql_stmt(&sql, "SET @js_lo=NULL,@js_hi=NULL");
-	js_sql_stmt(&sql, "SELECT lo,hi INTO @js_lo,@js_hi FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND pos=%d FOR UPDATE",
-		    p->stack.id, id, (int64_t)(pos - UINT64_C(9000000000000000000)));
-	js_sql_stmt(&sql,
-		    "DELETE n FROM name n JOIN entry e ON n.stack_id=e.stack_id AND n.hash=UNHEX(SHA2(e.datapath,256)) AND "
-		    "n.entry_id=e.entry_id WHERE e.stack_id=%u AND e.entry_id BETWEEN @js_lo AND @js_hi",
-		    p->stack.id);
-	js_sql_stmt(&sql, "DELETE FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_lo AND @js_hi", p->stack.id);
-	js_sql_stmt(&sql, "UPDATE stack SET pushed=pushed-COALESCE(@js_hi-@js_lo+1,0) WHERE stack_id=%u", p->stack.id);
-	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND lo=@js_lo AND hi=@js_hi", p->stack.id,
-		    id);
-	status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, NULL, error);
-	js_sql_free(&sql);
-	return status;
-}
-
-/* Ends push ID, if it is not ended (ONLY_SILENT: nor alive), and takes away what it holds. */
-static int discard(struct pushing *p, uint64_t id, int only_silent, struct jobstack_error *error)
-{
-	struct js_sql sql = {0};
-	int status;
-
-	js_sql_add(&sql, "UPDATE push SET ended=UTC_TIMESTAMP(6) WHERE push_id=%u", id);
-	if (only_silent)
-		js_sql_add(&sql, " AND ended IS NULL AND beat<UTC_TIMESTAMP(6)-INTERVAL %u MINUTE", (uint64_t)ABANDONED_MINUTES);
-	js_sql_add(&sql, ";");
-	js_sql_guard(&sql, 1);
-	status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, NULL, error);
-	js_sql_free(&sql);
-	if (status == JS_DB_GUARD)
-		return 0;
-	while (status == 0)
-		status = discard_one(p, id, error);
-	return status == JOBSTACK_NOTHING ? 0 : status;
-}
-
-/* An atomic push that died long ago holds entries that nobody will ever publish. */
-static int discard_abandoned(struct pushing *p, struct jobstack_error *error)
-{
-	uint64_t id;
-	int status;
-
-	do {
-		struct js_sql sql = {0};
-
-		js_sql_stmt(&sql,
-			    "SELECT push_id FROM push WHERE stack_id=%u AND atomic=1 AND ended IS NULL AND "
-			    "beat<UTC_TIMESTAMP(6)-INTERVAL %u MINUTE LIMIT 1",
-			    p->stack.id, (uint64_t)ABANDONED_MINUTES);
-		status = read_number(p, &sql, &id, error);
-		if (status == 0 && id != UINT64_MAX)
-			status = discard(p, id, 1, error);
-	} while (status == 0 && id != UINT64_MAX);
 	return status;
 }
 
@@ -172,7 +88,7 @@ static int complete_names(struct pushing *p, struct jobstack_error *error)
 		if (status != 0)
 			break;
 		js_sql_stmt(&sql, "SELECT tail-named FROM stack WHERE stack_id=%u", p->stack.id);
-		status = read_number(p, &sql, &left, error);
+		status = js_handle_number(p->handle, &sql, &left, error);
 	}
 	if (status == 0)
 		p->stack.named = 1;
@@ -186,7 +102,7 @@ static int begin(struct pushing *p, struct jobstack_error *error)
 	int lost, status = js_stack_make(p->handle, p->stack_name, p->options->lifo, &p->stack, error);
 
 	if (status == 0)
-		status = discard_abandoned(p, error);
+		status = js_discard_abandoned(p->handle, p->stack.id, error);
 	if (status == 0)
 		status = set_policy(p, error);
 	if (status == 0 && p->options->unique)
@@ -206,10 +122,10 @@ static int begin(struct pushing *p, struct jobstack_error *error)
 		return status;
 	}
 	js_sql_stmt(&sql, "SELECT push_id FROM push WHERE token=%x", (const void *)p->token, (size_t)16);
-	status = read_number(p, &sql, &p->push_id, error);
+	status = js_handle_number(p->handle, &sql, &p->push_id, error);
 	js_sql_stmt(&sql, "SELECT pushed FROM stack WHERE stack_id=%u", p->stack.id);
 	if (status == 0)
-		status = read_number(p, &sql, &p->result.before, error);
+		status = js_handle_number(p->handle, &sql, &p->result.before, error);
 	js_sql_free(&sql);
 	p->beat_us = jobstack_now_us();
 	p->begun = status == 0;
@@ -361,14 +277,14 @@ static int settle(struct pushing *p, int lost, struct jobstack_error *error)
 
 	js_sql_stmt(&sql, "SELECT seq FROM push WHERE push_id=%u AND token=%x AND ended IS NULL", p->push_id,
 		    (const void *)p->token, (size_t)16);
-	status = read_number(p, &sql, &seq, error);
+	status = js_handle_number(p->handle, &sql, &seq, error);
 	if (status != 0)
 		return status;
 	if (seq == p->seq + 1 && lost)
 		return 0;
 	if (seq != p->seq)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "this push was silent for over %d minutes and was ended by another one", ABANDONED_MINUTES);
+				    "this push was silent for over %d minutes and was ended by another one", JS_DISCARD_MINUTES);
 	status = js_stack_find(p->handle, p->stack_name, &p->stack, error);
 	if (status != 0)
 		return status;
@@ -525,7 +441,7 @@ static int publish(struct pushing *p, struct jobstack_error *error)
 		uint64_t seq;
 
 		js_sql_stmt(&sql, "SELECT seq FROM push WHERE push_id=%u AND token=%x", p->push_id, (const void *)p->token, (size_t)16);
-		status = read_number(p, &sql, &seq, error);
+		status = js_handle_number(p->handle, &sql, &seq, error);
 		if (status == 0 && seq != p->seq + 1)
 			status = JS_DB_GUARD;
 	}
@@ -558,7 +474,7 @@ int jobstack_push_from(struct jobstack *handle, const char *stack, const struct 
 	if (status == 0 && p->begun)
 		status = publish(p, error);
 	else if (p->begun && p->options->atomic) {
-		if (discard(p, p->push_id, 0, NULL) == 0)
+		if (js_discard(p->handle, p->stack.id, p->push_id, 0, NULL) == 0)
 			p->result.pushed = 0;
 	} else if (p->begun)
 		(void)publish(p, NULL);

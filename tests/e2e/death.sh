@@ -28,7 +28,7 @@ mapfile -t commands <hanging
 for c in "${commands[@]}"; do
 	[[ $(ps -o ppid= -p "$c" | tr -d ' ') == "$(running_on worker | tail -1)" ]] && kill "$c" 2>/dev/null
 done
-check 'the other one finishes the rest' wait_for 60 sh -c '. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"; case $(ledger worker) in "19 0 0 0 0 1"|"18 0 0 1 0 1") exit 0;; *) exit 1;; esac'
+check 'the other one finishes the rest' wait_for 60 bash -c '. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"; case $(ledger worker) in "19 0 0 0 0 1"|"18 0 0 1 0 1") exit 0;; *) exit 1;; esac'
 check '... and then leaves' wait_for 60 gone "$job"
 xargs -r kill -KILL <hanging 2>/dev/null
 like 'list shows what is left' "$(jobstack list -s worker)" 'running'

@@ -82,7 +82,7 @@ check 'its audit' audit push
 # killed under workers: commands go on, outcomes are delivered
 timeout 100 jobstack-worker -q -s push --slots 2 --idle-timeout 5 -- true 2>worker.err &
 worker=$!
-check 'a worker is in the middle' wait_for 60 sh -c '. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"; set -- $(ledger push); test "$1" -gt 2000'
+check 'a worker is in the middle' wait_for 60 bash -c '. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"; set -- $(ledger push); test "$1" -gt 2000'
 for _ in 1 2; do
 	server_kill
 	check 'killed, and back' server_start
@@ -93,8 +93,8 @@ check '... with one outcome each' audit push
 is '... and nothing in its hands' "$(ledger push | cut -d' ' -f2,6)" '0 0'
 
 # connections cut at random under a push and under workers: the compare-and-set settles each lost reply
-cut_all() { mariadb --defaults-file="$lab/admin.cnf" -N -B -e "SELECT CONCAT('KILL ',id,';') FROM information_schema.processlist WHERE user='out'" |
-	mariadb --defaults-file="$lab/admin.cnf" -f >/dev/null 2>&1; }
+cut_all() { "$SQL_CLIENT" --defaults-file="$lab/admin.cnf" -N -B -e "SELECT CONCAT('KILL ',id,';') FROM information_schema.processlist WHERE user='out'" |
+	"$SQL_CLIENT" --defaults-file="$lab/admin.cnf" -f >/dev/null 2>&1; }
 jobstack push -q -s cut -a sixty >cut.out 2>cut.err &
 pusher=$!
 for _ in {1..30}; do cut_all; done

@@ -90,5 +90,18 @@ wait $pusher
 check '... then ready at once' ledger_is at '0 0 3000 0 0 0'
 check 'its audit' audit at
 
+jobstack push --atomic -s dead <pipe >/dev/null 2>&1 &
+pusher=$!
+exec 7>pipe
+numbered 1 3000 >&7
+check 'an atomic push' wait_for 20 ledger_is dead '0 0 0 0 3000 0'
+kill -KILL $pusher
+wait $pusher 2>/dev/null
+exec 7>&-
+sql 'UPDATE push SET beat=beat-INTERVAL 2 HOUR WHERE ended IS NULL'
+jobstack push -q -s dead --unique /d/7 >/dev/null
+is '... that died: the next push takes it away, and its names count for nothing' "$(ledger dead)" '0 0 1 0 0 0'
+check 'its audit' audit dead
+
 check 'default is named when it had something' says 0 'had 1 entries already' sh -c 'jobstack push /1 >/dev/null && jobstack push /2'
 finish

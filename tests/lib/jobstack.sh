@@ -4,7 +4,8 @@
 # What the shell tests of the tools share.  Source it after tap.sh.
 
 # sql STATEMENT: rows as tab-separated text, from the test's database.
-sql() { mariadb --defaults-file="$JOBSTACK_TEST_CNF" -N -B "$(sed -n 's/^database=//p' "$JOBSTACK_TEST_CNF")" -e "$1"; }
+SQL_CLIENT=$(command -v mariadb || command -v mysql)
+sql() { "$SQL_CLIENT" --defaults-file="$JOBSTACK_TEST_CNF" -N -B "$(sed -n 's/^database=//p' "$JOBSTACK_TEST_CNF")" -e "$1"; }
 
 # ledger STACK: "done dead ready waiting held running" by the tables alone, not by the tool.
 ledger() {

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Taking away what an atomic push wrote and nobody will publish.  Promise: span by span, each with its entries and names and the
+ * stack's count in one transaction; cut short anywhere, it can go on.
+ */
+#include "core/discard.h"
+
+/* Takes one held span of push ID away, with its entries and names; 1 when there is none. */
+static int discard_one(struct jobstack *handle, uint64_t stack, uint64_t id, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	uint64_t pos;
+	int status;
+
+	js_sql_stmt(&sql, "SELECT MIN(CAST(pos AS SIGNED)+9000000000000000000) FROM span WHERE stack_id=%u AND class=2 AND push_id=%u",
+		    stack, id);
+	status = js_handle_number(handle, &sql, &pos, error);
+	if (status != 0 || pos == UINT64_MAX || pos == 0)
+		return status != 0 ? status : JOBSTACK_NOTHING;
+	sql = (struct js_sql){0};
+	js_sql_stmt(&sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", stack);
+	js_sql_stmt(&sql, "SET @js_lo=NULL,@js_hi=NULL");
+	js_sql_stmt(&sql, "SELECT lo,hi INTO @js_lo,@js_hi FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND pos=%d FOR UPDATE",
+		    stack, id, (int64_t)(pos - UINT64_C(9000000000000000000)));
+	js_sql_stmt(&sql,
+		    "DELETE n FROM name n JOIN entry e ON n.stack_id=e.stack_id AND n.hash=UNHEX(SHA2(e.datapath,256)) AND "
+		    "n.entry_id=e.entry_id WHERE e.stack_id=%u AND e.entry_id BETWEEN @js_lo AND @js_hi",
+		    stack);
+	js_sql_stmt(&sql, "DELETE FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_lo AND @js_hi", stack);
+	js_sql_stmt(&sql, "UPDATE stack SET pushed=pushed-COALESCE(@js_hi-@js_lo+1,0) WHERE stack_id=%u", stack);
+	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND lo=@js_lo AND hi=@js_hi", stack,
+		    id);
+	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
+	js_sql_free(&sql);
+	return status;
+}
+
+int js_discard(struct jobstack *handle, uint64_t stack, uint64_t id, int only_silent, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	js_sql_add(&sql, "UPDATE push SET ended=UTC_TIMESTAMP(6) WHERE push_id=%u", id);
+	if (only_silent)
+		js_sql_add(&sql, " AND ended IS NULL AND beat<UTC_TIMESTAMP(6)-INTERVAL %u MINUTE", (uint64_t)JS_DISCARD_MINUTES);
+	js_sql_add(&sql, ";");
+	js_sql_guard(&sql, 1);
+	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
+	js_sql_free(&sql);
+	if (status == JS_DB_GUARD)
+		return 0;
+	while (status == 0)
+		status = discard_one(handle, stack, id, error);
+	return status == JOBSTACK_NOTHING ? 0 : status;
+}
+
+/* Finds an atomic push that died: one silent for long (not yet ENDED), or one whose taking away was cut short. */
+static int find_abandoned(struct jobstack *handle, uint64_t stack, int ended, uint64_t *id, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+
+	if (ended)
+		js_sql_stmt(&sql,
+			    "SELECT s.push_id FROM span s JOIN push p ON p.push_id=s.push_id WHERE s.stack_id=%u AND s.class=2 AND "
+			    "p.ended IS NOT NULL LIMIT 1",
+			    stack);
+	else
+		js_sql_stmt(&sql,
+			    "SELECT push_id FROM push WHERE stack_id=%u AND atomic=1 AND ended IS NULL AND "
+			    "beat<UTC_TIMESTAMP(6)-INTERVAL %u MINUTE LIMIT 1",
+			    stack, (uint64_t)JS_DISCARD_MINUTES);
+	return js_handle_number(handle, &sql, id, error);
+}
+
+int js_discard_abandoned(struct jobstack *handle, uint64_t stack, struct jobstack_error *error)
+{
+	int status = 0;
+
+	for (int ended = 0; status == 0 && ended < 2; ended++)
+		for (uint64_t id = 0; status == 0 && id != UINT64_MAX;) {
+			status = find_abandoned(handle, stack, ended, &id, error);
+			if (status == 0 && id != UINT64_MAX)
+				status = js_discard(handle, stack, id, !ended, error);
+		}
+	return status;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Taking away what an atomic push wrote and nobody will publish.
+ */
+#ifndef JS_CORE_DISCARD_H
+#define JS_CORE_DISCARD_H
+
+#include "core/core.h"
+
+#define JS_DISCARD_MINUTES 60 /* a push that has been silent for so long is over */
+
+/* Ends push ID of a stack (ONLY_SILENT: if it has been silent for so long and has not ended), and takes away what it holds. */
+int js_discard(struct jobstack *handle, uint64_t stack, uint64_t id, int only_silent, struct jobstack_error *error);
+
+/* Does that for every atomic push of the stack that was abandoned. */
+int js_discard_abandoned(struct jobstack *handle, uint64_t stack, struct jobstack_error *error);
+
+#endif
