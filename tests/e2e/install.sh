@@ -40,6 +40,8 @@ target_link_libraries(shared jobstack::jobstack_shared)
 add_executable(static own.c)
 target_link_libraries(static jobstack::jobstack_static)
 C
+CMAKE_GENERATOR=$(sed -n 's/^CMAKE_GENERATOR:INTERNAL=//p' "$JOBSTACK_BIN/CMakeCache.txt")
+export CMAKE_GENERATOR
 check 'a program, by CMake' sh -c 'cmake -S project -B project/build -DCMAKE_PREFIX_PATH="$PWD/prefix" && cmake --build project/build'
 is '... with the shared library' "$(project/build/shared)" '0.1.0 1'
 is '... and with the static one' "$(project/build/static)" '0.1.0 1'
