@@ -238,8 +238,8 @@ static int refresh(const char *path, mode_t mode, struct js_buf *text, struct jo
 	return 0;
 }
 
-int js_config_client(const char *path, const struct js_layout *layout, const char *host, unsigned port,
-		     const char *password, struct jobstack_error *error)
+int js_config_client(const char *path, const struct js_layout *layout, const struct js_config_address *address,
+		     struct jobstack_error *error)
 {
 	char ca[JS_LAYOUT_PATH];
 	struct js_buf t = {0};
@@ -258,9 +258,10 @@ int js_config_client(const char *path, const struct js_layout *layout, const cha
 	js_buf_printf(&t,
 		      SIGN " start; it is replaced when the server's address changes.\n[client]\nhost=%s\nport=%u\n"
 			   "user=jobstack\npassword=%s\n",
-		      host, port, password);
+		      address->host, address->port, address->password);
 	value(&t, "ssl-ca", ca);
 	/* "=1", since MariaDB Connector/C passes over the bare word */
-	js_buf_str(&t, "ssl-verify-server-cert=1\n[jobstack]\ndatabase=jobstack\n");
+	js_buf_str(&t, address->mysql ? "ssl-mode=VERIFY_IDENTITY\n" : "ssl-verify-server-cert=1\n");
+	js_buf_str(&t, "[jobstack]\ndatabase=jobstack\n");
 	return refresh(path, 0600, &t, error);
 }

@@ -38,8 +38,16 @@ int js_config_init(const struct js_layout *layout, const struct js_program *prog
 /* Sees that PATH can be written and is not somebody else's work; makes the directory above it.  EFILE, ECONFLICT. */
 int js_config_client_check(const char *path, struct jobstack_error *error);
 
+/* What a client has to know. */
+struct js_config_address {
+	const char *host;
+	unsigned port;
+	const char *password;
+	int mysql; /* its own programs ask for TLS in other words than MariaDB's */
+};
+
 /* Writes the client's option file and the CA's certificate beside it, unless they are so already. */
-int js_config_client(const char *path, const struct js_layout *layout, const char *host, unsigned port,
-		     const char *password, struct jobstack_error *error);
+int js_config_client(const char *path, const struct js_layout *layout, const struct js_config_address *address,
+		     struct jobstack_error *error);
 
 #endif

@@ -302,8 +302,10 @@ static void clean_up(struct start *s)
 /* After the first answer: nothing secret is left lying, clients learn where it is. */
 static int finish(struct start *s)
 {
+	struct js_config_address address = {s->owner.bind, s->owner.port, s->password, s->program.mysql};
+
 	(void)unlink(s->work.layout.init);
-	return js_config_client(s->client_file, &s->work.layout, s->owner.bind, s->owner.port, s->password, s->error);
+	return js_config_client(s->client_file, &s->work.layout, &address, s->error);
 }
 
 static void tell_recovery(const struct start *s)

@@ -15,12 +15,13 @@ fi
 lab=$JOBSTACK_TEST_DIR/small/db
 mkdir small
 chmod 711 "$JOBSTACK_TEST_DIR" small
-check 'a small disk' mount -t tmpfs -o size=200m,mode=711 none small
+check 'a small disk' mount -t tmpfs -o size=2g,mode=711 none small
 at_end 'db_lab_down "$lab"; umount small'
 check 'a server on it' db_lab_up "$lab"
 check 'a database' db_lab_database "$lab" full
 export JOBSTACK_TEST_CNF=$lab/full.cnf JOBSTACK_DEFAULTS_FILE=$lab/full.cnf
 jobstack init -q
+check 'with 100 MB left' mount -o remount,size=$(($(du -sk small | cut -f1) + 102400))k small
 # 60,000 names of 4,000 bytes: more than there is room for
 awk 'BEGIN { pad = sprintf("%03990d", 0); for (i = 1; i <= 60000; i++) printf "/%s/%07d\n", pad, i }' >names
 status=0
@@ -33,7 +34,7 @@ check '... whole' audit full
 status=0
 timeout 100 jobstack push -s full -a names --atomic >/dev/null 2>atomic.err || status=$?
 is 'an atomic push ends with 69' "$status" 69
-check 'there is room again' mount -o remount,size=1000m small
+check 'there is room again' mount -o remount,size=2g small
 is 'a worker goes on' "$(worker -s full --slots 2 --max-entries 500 -- true; ledger full | cut -d' ' -f1,2)" '500 0'
 check 'the push goes on without doubling' timeout 100 jobstack push -q -s full --unique -a names
 is '... to the last name' "$(sql 'SELECT COUNT(*), COUNT(DISTINCT datapath) FROM entry') $(ledger full | cut -d' ' -f5)" $'60000\t60000 0'
