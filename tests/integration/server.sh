@@ -257,8 +257,8 @@ check "and one password" gives 0 sql "$T/many.d/client.cnf" "SELECT 1"
 gives 0 server many stop
 
 # ---- killed on the way.  The programs stand in a prefix of their own and wait for a word.
-daemon=$(PATH=$PATH:/usr/sbin:/usr/libexec:/usr/local/sbin command -v mariadbd)
-installer=$(command -v mariadb-install-db)
+daemon=$(PATH=$PATH:/usr/sbin:/usr/libexec:/usr/local/sbin && { command -v mariadbd || command -v mysqld; })
+installer=$(command -v mariadb-install-db || true) # MySQL's server initialises by itself
 mkdir -p "$T/prefix/bin" "$T/prefix/sbin"
 ln -s /usr/share /usr/lib "$T/prefix/"
 cat >"$T/prefix/bin/mariadb-install-db" <<END
@@ -268,9 +268,16 @@ $installer "\${args[@]}" || exit
 touch "$T/install.reached"
 until [ -e "$T/install.go" ]; do sleep 0.05; done
 END
-cat >"$T/prefix/sbin/mariadbd" <<END
+cat >"$T/prefix/sbin/${daemon##*/}" <<END
 #!/bin/bash
-case "\$*" in --defaults-file=*)
+case "\$*" in *--initialize*)
+	for a; do case \$a in --basedir=*) ;; *) args+=("\$a") ;; esac; done
+	$daemon "\${args[@]}" || exit
+	touch "$T/install.reached"
+	until [ -e "$T/install.go" ]; do sleep 0.05; done
+	exit 0
+	;;
+--defaults-file=*)
 	touch "$T/server.reached"
 	until [ -e "$T/server.go" ]; do sleep 0.05; done
 esac
@@ -281,14 +288,14 @@ touch "$T/install.reached" "$T/server.reached"
 chmod 666 "$T"/*.reached
 rm -f "$T"/*.reached
 chmod 1777 "$T"
-begin k start --program "$T/prefix/sbin/mariadbd" >"$T/out" 2>&1 &
+begin k start --program "$T/prefix/sbin/${daemon##*/}" >"$T/out" 2>&1 &
 starter=$!
 check "a start reaches its initialisation" wait_for test -e "$T/install.reached"
 kill -9 "$starter"
 wait "$starter" 2>/dev/null || true
 check "killed there, no data counts as whole" not test -e "$T/k/data"
 touch "$T/install.go"
-begin k start --program "$T/prefix/sbin/mariadbd" >"$T/k.out" 2>&1 &
+begin k start --program "$T/prefix/sbin/${daemon##*/}" >"$T/k.out" 2>&1 &
 starter=$!
 check "the next start goes on to the server" wait_for test -e "$T/server.reached"
 kill -9 "$starter"
