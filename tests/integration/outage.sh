@@ -84,9 +84,9 @@ timeout 100 jobstack-worker -q -s push --slots 2 --idle-timeout 5 -- true 2>work
 worker=$!
 half_way() { # it has begun, and is far from the end; what it says when it does not get there is shown
 	read -r finished _ < <(ledger push)
-	((finished > 100)) || { cat worker.err; ledger push; sql 'SHOW PROCESSLIST'; return 1; }
+	((finished > 2000)) || { cat worker.err; ledger push; sql 'SHOW PROCESSLIST'; return 1; }
 }
-check 'a worker is in the middle' wait_for 90 half_way
+check 'a worker is in the middle' wait_for 60 half_way
 for _ in 1 2; do
 	server_kill
 	check 'killed, and back' server_start
