@@ -103,18 +103,23 @@ struct jobstack_options {
 	/* An option file in MySQL's format: groups [client], then [jobstack].  It is read again at every reconnect.  NULL: only
 	 * what stands below.  A file with a password that others can read is refused with JOBSTACK_EPERM. */
 	const char *defaults_file;
-	/* Each of these, if not NULL (port: not 0), wins over the file. */
+	/* Each of these, if not NULL (port: not 0), wins over the file.  The host may be a list, "a,b:3307,[::1]:3306", as
+	 * host= in the file may: they are tried in turn, from the one that worked last, and one that is read-only is left. */
 	const char *host, *socket, *user, *password, *database;
 	unsigned port;
 	/* How long an unreachable database is ridden out before a call fails with JOBSTACK_ENODB: 0 is one try.  The first
-	 * connection of a handle is always one try. */
+	 * connection of a handle is always one try, unless all connections of the server are taken, or it is too swamped
+	 * to greet. */
 	int64_t patience_us;
 	jobstack_log_fn *log; /* NULL: silent */
 	void *log_ctx;
 	/* Looked at while waiting; not 0 ends the wait with JOBSTACK_ESTOPPED.  May be set by a signal handler.  NULL: none. */
 	const volatile int *stop;
+	/* How long the first connection waits while all connections of the server are taken, if that is longer than
+	 * patience_us. */
+	int64_t crowd_us;
 };
-#define JOBSTACK_OPTIONS_INIT {sizeof(struct jobstack_options), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL}
+#define JOBSTACK_OPTIONS_INIT {sizeof(struct jobstack_options), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, 0}
 
 /* Makes a handle in *HANDLE and connects it.  Free it with jobstack_free.  The schema is looked at by the calls that
  * need it, not here, so that jobstack_init can use the handle.  Errors: EPERM, EFILE, EUSAGE, ENODB. */
@@ -125,6 +130,11 @@ void jobstack_free(struct jobstack *handle);
 
 /* Lets the connection go while nothing is asked of it; the next call connects again. */
 void jobstack_rest(struct jobstack *handle);
+
+/* The same, but only while the server's connections are short (nine in ten are taken, or we were refused lately).  For who
+ * comes to a wait of some length: so many more workers than connections get their turn.  Costs nothing but, every five
+ * seconds, a question to the server. */
+void jobstack_yield(struct jobstack *handle);
 
 /* Describes where the handle is connected ("user@host:port/database, TLS ..."), at most SIZE bytes with the NUL. */
 void jobstack_describe(struct jobstack *handle, char *text, size_t size);
@@ -186,6 +196,7 @@ struct jobstack_worker_row {
 	int64_t lease_us;     /* how long it may be silent */
 	int64_t age_us;	      /* since it began */
 	int by_script;	      /* 1: a pop by a script, not a jobstack-worker */
+	const char *suspicion; /* what jobstack_suspect said at this seq, or NULL */
 };
 typedef int jobstack_worker_fn(void *ctx, const struct jobstack_worker_row *worker);
 
@@ -278,8 +289,9 @@ struct jobstack_outcome {
 	int64_t user_us, system_us, maxrss_kib, read_bytes, write_bytes;
 	const char *log; /* the file with its output, or NULL: the worker's own log */
 	int64_t log_at, log_out, log_err; /* where in it, and the bytes of stdout and of stderr; -1: no output kept */
+	int loss; /* INTERRUPTED: it counts as a loss: after the stack's max_losses the entry is dead */
 };
-#define JOBSTACK_OUTCOME_INIT {0, 0, JOBSTACK_DONE, 0, 0, -1, 0, NULL, 0, 0, -1, -1, -1, -1, -1, NULL, -1, -1, -1}
+#define JOBSTACK_OUTCOME_INIT {0, 0, JOBSTACK_DONE, 0, 0, -1, 0, NULL, 0, 0, -1, -1, -1, -1, -1, NULL, -1, -1, -1, 0}
 
 /* Who a worker is; every text may be NULL, every number -1 where it is not known.  What is not NULL is stored as it is. */
 struct jobstack_worker_options {
@@ -361,10 +373,17 @@ struct jobstack_idle {
 };
 int jobstack_worker_idle(struct jobstack_worker *worker, struct jobstack_idle *idle, struct jobstack_error *error);
 
+/* How long the entries of the worker's stack took that were done last: at most MAX durations in US, *N of them. */
+int jobstack_worker_durations(struct jobstack_worker *worker, int64_t *us, size_t max, size_t *n,
+			      struct jobstack_error *error);
+
 /* Ends the worker, for REASON (NULL: none): closes N outcomes as jobstack_step does, hands back whatever it still holds as
  * JOBSTACK_UNSTARTED, folds its counts into the stack.  Returns 1 if it had been given up. */
 int jobstack_worker_end(struct jobstack_worker *worker, const struct jobstack_outcome *outcomes, size_t n,
 			const char *reason, struct jobstack_error *error);
+
+/* The secret beside the worker's number.  Who writes outcomes down to deliver them later (jobstack_replay) needs both. */
+void jobstack_worker_token(const struct jobstack_worker *worker, unsigned char token[16]);
 
 /* Frees the memory.  A worker that has not been ended is left to its lease. */
 void jobstack_worker_free(struct jobstack_worker *worker);
@@ -374,6 +393,34 @@ void jobstack_worker_free(struct jobstack_worker *worker);
  * known to be dead.  Returns 1 if it is not at SEQ any more, or has ended.  *TAKEN (may be NULL): entries taken back. */
 int jobstack_recover(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq, const char *reason,
 		     uint64_t *taken, struct jobstack_error *error);
+
+/* The same for who knows the death at first hand (the worker's parent, itself) and has its TOKEN: wherever the worker got to,
+ * a last step of it that is still on its way included.  Returns 1 if it has ended, or the number is another worker's now. */
+int jobstack_recover_own(struct jobstack *handle, const char *stack, uint64_t worker, const unsigned char token[16],
+			 const char *reason, uint64_t *taken, struct jobstack_error *error);
+
+/* Leaves in the ledger what is known of worker WORKER without being a proof ("node failed (n3)"), for whoever recovers it later:
+ * jobstack_workers gives it until the worker moves.  At most some 230 bytes are kept.  Returns 1 if it is not at SEQ any more,
+ * or has ended. */
+int jobstack_suspect(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq, const char *suspicion,
+		     struct jobstack_error *error);
+
+/* What became of an outcome that was delivered later. */
+enum jobstack_replayed {
+	JOBSTACK_REPLAYED,	  /* it counts now */
+	JOBSTACK_REPLAYED_BEFORE, /* it counted already */
+	JOBSTACK_TOO_LATE	  /* its entry was given up meanwhile, and goes on without it: nothing was changed */
+};
+
+/* Delivers N outcomes of worker WORKER of STACK, which could not do so itself, by its TOKEN, and ends the worker.  Call it
+ * only when the worker is known to be gone, and its commands too.  What it held beyond these outcomes is lost for the reason
+ * LOST, as by jobstack_recover; or, if LOST is NULL, had not been started and goes back uncharged.  If the worker has been
+ * ended or recovered before, nothing changes.  Again is harmless, also after an error.  RESULTS (may be NULL) takes N.  Returns
+ * 0; 1 if some came too late; JOBSTACK_ECONFLICT, and nothing has changed, if the database does not know that worker, or
+ * gave its number to another one (a failover that lost transactions). */
+int jobstack_replay(struct jobstack *handle, const char *stack, uint64_t worker, const unsigned char token[16],
+		    const struct jobstack_outcome *outcomes, size_t n, const char *lost, enum jobstack_replayed *results,
+		    struct jobstack_error *error);
 
 /* ------------------------------------------------------------------------------------------- looking at and requeueing */
 
@@ -443,6 +490,50 @@ struct jobstack_requeue_result {
  * once, however many do it at once.  A running entry is refused: see jobstack_recover. */
 int jobstack_requeue(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter, int dry_run,
 		     struct jobstack_requeue_result *result, struct jobstack_error *error);
+
+/* ----------------------------------------------------------------------------------------------- proving the ledger */
+
+/* What can be wrong.  An entry stands in just one place: a span (ready, waiting, held), an open claim, done, dead. */
+enum jobstack_fault {
+	JOBSTACK_FAULT_LOST,	/* an entry stands in no place */
+	JOBSTACK_FAULT_DOUBLED, /* an entry stands in two */
+	JOBSTACK_FAULT_STRAY,	/* a row names an entry, or a stack, that is not there */
+	JOBSTACK_FAULT_SPAN,	/* a span makes no sense */
+	JOBSTACK_FAULT_CLAIM,	/* a claim makes no sense, or nobody alive holds it */
+	JOBSTACK_FAULT_ATTEMPT, /* the attempts of an entry are not numbered one by one to where it stands */
+	JOBSTACK_FAULT_NAME,	/* the rows that keep names unique are not those of the entries */
+	JOBSTACK_FAULT_COUNTER, /* a counter is not the number of what it counts */
+	JOBSTACK_FAULTS
+};
+
+/* One thing that is wrong; its pointers are valid during the callback. */
+struct jobstack_finding {
+	enum jobstack_fault fault;
+	const char *kind;	       /* "lost", "doubled", "stray", "span", "claim", "attempt", "name", "counter" */
+	uint64_t entry;		       /* the entry concerned; 0: none in particular */
+	struct jobstack_bytes datapath; /* of the entry; data NULL: it has none */
+	const char *text;	       /* what is wrong, in words */
+};
+typedef int jobstack_finding_fn(void *ctx, const struct jobstack_finding *finding);
+
+/* What was counted, from the rows themselves: no counter of the ledger is believed. */
+struct jobstack_check_report {
+	enum jobstack_stack_state state;
+	uint64_t entries, attempts;
+	uint64_t ready, waiting, held, running, done, dead; /* (of a cancelled stack the first three are cancelled) */
+	uint64_t found[JOBSTACK_FAULTS]; /* how many findings of each kind, told or not */
+};
+
+/* Proves the ledger of STACK; with STACK NULL, that no table has rows of a stack that is not there.  All of it is read
+ * in one view of the data, without a lock: workers and pushes go on, and what they do meanwhile is not seen.  Then FN
+ * (may be NULL) is called for the findings, of each kind the first JOBSTACK_CHECK_TOLD, in order of their entries'
+ * numbers; not 0 ends that with ESTOPPED.  Takes some 25 MB of memory, however many entries there are (at most 100 MB,
+ * unless spans overlap).  REPORT (may be NULL) is filled at 0 and at JOBSTACK_NOTHING.  Returns 0 if the ledger
+ * balances, JOBSTACK_NOTHING if something is wrong, which is no error and leaves ERROR alone.  A connection that is lost
+ * starts the reading anew.  Errors: EMISSING, ENODB, ESTOPPED. */
+#define JOBSTACK_CHECK_TOLD 1000
+int jobstack_check(struct jobstack *handle, const char *stack, jobstack_finding_fn *fn, void *ctx,
+		   struct jobstack_check_report *report, struct jobstack_error *error);
 
 #if defined(__GNUC__)
 #pragma GCC visibility pop

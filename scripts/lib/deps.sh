@@ -35,6 +35,7 @@ deps_table() {
 		build; have pkg-config; pkg-config / pkgconf
 		build; has_mysql_header; $library
 		build; has_header jansson.h; libjansson-dev
+		build; has_header zlib.h; zlib1g-dev
 		build; has_header slurm/slurm.h; libslurm-dev
 		run; has_server; $server
 		run; has_client; $client
@@ -50,6 +51,7 @@ deps_table() {
 		tests; have clang; clang
 		tests; has_clang_rt; libclang-rt-dev
 		tests; have valgrind; valgrind
+		tests; have spin; spin
 		tests; have ss; iproute2
 		tests; have hostname; hostname
 	END

@@ -135,23 +135,34 @@ void js_file_random(void *data, size_t len)
 	}
 }
 
-int64_t js_file_pid_start(pid_t pid)
+/* A number of the process's stat, by its field counted from 1, or -1.  A zombie counts as gone. */
+static long long stat_field(pid_t pid, int wanted)
 {
 	struct js_buf stat = {0};
 	char path[64], *p;
-	long long start = -1;
+	long long value = -1;
 
 	(void)snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
 	if (js_file_read(path, &stat) == 0 && stat.data != NULL && (p = strrchr(stat.data, ')')) != NULL &&
 	    p[1] == ' ' && p[2] != 'Z' && p[2] != 'X') {
-		/* field 3 (state) stands behind ") "; the start is field 22 */
-		for (int field = 2; field < 22 && p != NULL; field++)
+		/* field 3 (state) stands behind ") " */
+		for (int field = 2; field < wanted && p != NULL; field++)
 			p = strchr(p + 1, ' ');
 		if (p != NULL)
-			start = strtoll(p + 1, NULL, 10);
+			value = strtoll(p + 1, NULL, 10);
 	}
 	js_buf_free(&stat);
-	return (int64_t)start;
+	return value;
+}
+
+int64_t js_file_pid_start(pid_t pid)
+{
+	return (int64_t)stat_field(pid, 22);
+}
+
+pid_t js_file_pid_parent(pid_t pid)
+{
+	return (pid_t)stat_field(pid, 4);
 }
 
 void js_file_boot_id(char text[40])
@@ -164,4 +175,17 @@ void js_file_boot_id(char text[40])
 		text[36] = '\0';
 	}
 	js_buf_free(&id);
+}
+
+void js_file_process_table(char text[64])
+{
+	const unsigned long long first = 0xEFFFFFFCull; /* the number the kernel gives to the one of a boot */
+	struct stat space;
+	char boot[40];
+
+	js_file_boot_id(boot);
+	if (stat("/proc/self/ns/pid", &space) == 0 && space.st_ino != first && boot[0] != '\0')
+		(void)snprintf(text, 64, "%s/%llu", boot, (unsigned long long)space.st_ino);
+	else
+		(void)snprintf(text, 64, "%s", boot);
 }

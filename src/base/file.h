@@ -33,7 +33,14 @@ void js_file_random(void *data, size_t len);
 /* The process's start in clock ticks since boot, or -1 if there is no such process.  A zombie counts as gone. */
 int64_t js_file_pid_start(pid_t pid);
 
+/* The process's parent, or -1 if there is no such process. */
+pid_t js_file_pid_parent(pid_t pid);
+
 /* This boot's id in TEXT (37 bytes with the NUL), or "" if the kernel does not tell. */
 void js_file_boot_id(char text[40]);
+
+/* Which process table the pids of this process are of, in TEXT: the boot's id, and in a pid namespace of its own that as well;
+ * "" if the kernel does not tell. */
+void js_file_process_table(char text[64]);
 
 #endif

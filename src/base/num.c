@@ -47,9 +47,9 @@ int js_num_i64(const char *text, int64_t low, int64_t high, int64_t *value)
 	if (text == NULL)
 		return -1;
 	negative = *text == '-';
-	if (js_num_u64(text + negative, 0, INT64_MAX, &v) != 0)
+	if (js_num_u64(text + negative, 0, (uint64_t)INT64_MAX + (uint64_t)negative, &v) != 0)
 		return -1;
-	n = negative ? -(int64_t)v : (int64_t)v;
+	n = negative && v > 0 ? -(int64_t)(v - 1) - 1 : (int64_t)v; /* the lowest has no positive of its size */
 	if (n < low || n > high)
 		return -1;
 	*value = n;
@@ -98,7 +98,7 @@ int js_num_duration(const char *text, int64_t *us)
 		    {"d", 86400 * JS_SECOND_US}};
 	const char *p = text;
 	uint64_t whole;
-	int64_t millionths = 0, place = 100000;
+	int64_t millionths = 0, place = 100000, value;
 
 	if (text == NULL)
 		return -1;
@@ -114,8 +114,11 @@ int js_num_duration(const char *text, int64_t *us)
 			continue;
 		if (whole > (uint64_t)(DURATION_MAX_US / unit[i].us))
 			return -1;
-		*us = (int64_t)whole * unit[i].us + millionths * (unit[i].us / 1000) / 1000;
-		return *us > DURATION_MAX_US ? -1 : 0;
+		value = (int64_t)whole * unit[i].us + millionths * (unit[i].us / 1000) / 1000;
+		if (value > DURATION_MAX_US)
+			return -1;
+		*us = value;
+		return 0;
 	}
 	return -1;
 }

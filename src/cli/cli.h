@@ -86,8 +86,10 @@ int cli_list_main(int argc, char **argv);
 int cli_show_main(int argc, char **argv);
 int cli_logs_main(int argc, char **argv);
 int cli_requeue_main(int argc, char **argv);
+int cli_recover_main(int argc, char **argv);
 int cli_pause_main(int argc, char **argv);
 int cli_resume_main(int argc, char **argv);
 int cli_run_main(int argc, char **argv);
+int cli_check_main(int argc, char **argv);
 
 #endif

@@ -151,6 +151,8 @@ static const char *remedy(const struct cli *cli)
 	case JOBSTACK_EUSAGE:
 		return strstr(e->text, "option") != NULL && strstr(e->text, "file") == NULL ? "see --help" : NULL;
 	case JOBSTACK_EBUG:
+		if (strstr(e->text, "memory") != NULL)
+			return "this machine has none left, or a limit (ulimit -v, the job's --mem) is too small";
 		return "this is a bug of jobstack: please report it with this line";
 	default:
 		return NULL;
@@ -189,7 +191,7 @@ int cli_fail(struct cli *cli)
 	(void)fflush(stdout);
 	(void)fprintf(stderr, "%s: %s%s%s\n", cli->opts->command, cli->error.text, what == NULL ? "" : ": ",
 		      what == NULL ? "" : what);
-	return exit_status(cli->error.code);
+	return cli->error.code == 0 ? CLI_BUG : exit_status(cli->error.code); /* what failed is never a yes */
 }
 
 int cli_usage(struct cli *cli, const char *format, ...)

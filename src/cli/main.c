@@ -24,11 +24,13 @@ static const struct {
 	{"show", cli_show_main, "one entry with all its attempts"},
 	{"logs", cli_logs_main, "what an entry's command printed"},
 	{"requeue", cli_requeue_main, "push dead, lost or done entries back"},
+	{"recover", cli_recover_main, "take back what dead workers hold"},
 	{"pause", cli_pause_main, "hand nothing out any more"},
 	{"resume", cli_resume_main, "go on after a pause"},
 	{"pop", cli_pop_main, "claim one entry, for a script"},
 	{"close", cli_close_main, "close what pop gave"},
 	{"renew", cli_renew_main, "more time for what pop gave"},
+	{"check", cli_check_main, "prove that the ledger balances"},
 };
 #define COMMANDS (sizeof(command) / sizeof(command[0]))
 

@@ -70,7 +70,7 @@ static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 	while (status == 0 && (key = cli_next(cli, argc, argv, &arg, &status)) >= 0) {
 		if (key == LEASE) {
 			if (js_num_duration(arg, &r->lease_us) != 0 || r->lease_us < JS_SECOND_US)
-				status = cli_usage(cli, "--lease takes a duration of at least 1 s, such as 90, 15m or 1:30:00, not \"%s\"", arg);
+				status = cli_usage(cli, "--lease takes a duration of at least 1 s and at most 366 d, such as 90, 15m or 1:30:00, not \"%s\"", arg);
 			continue;
 		}
 		r->format = SHELL;

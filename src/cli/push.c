@@ -107,7 +107,7 @@ static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 			break;
 		default:
 			if (js_num_duration(arg, &r->options.retry_delay_us) != 0)
-				status = cli_usage(cli, "--retry-delay takes a duration such as 90, 15m or 1:30:00, not \"%s\"", arg);
+				status = cli_usage(cli, "--retry-delay takes a duration up to 366 d, such as 90, 15m or 1:30:00, not \"%s\"", arg);
 		}
 	}
 	if (key == -2)

@@ -41,7 +41,7 @@ int cli_renew_main(int argc, char **argv)
 		if (key == ATTEMPT)
 			attempt_arg = arg;
 		else if (js_num_duration(arg, &lease_us) != 0 || lease_us < JS_SECOND_US)
-			return cli_usage(&cli, "--lease takes a duration of at least 1 s, such as 90, 15m or 1:30:00, not \"%s\"", arg);
+			return cli_usage(&cli, "--lease takes a duration of at least 1 s and at most 366 d, such as 90, 15m or 1:30:00, not \"%s\"", arg);
 	}
 	if (key == -2)
 		return status;

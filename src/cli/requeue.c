@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "cli/item.h"
 #include "cli/json.h"
-#include "cli/lost.h"
+#include "cli/recover.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -33,8 +33,7 @@ static const struct js_opt table[] = {
 static const struct js_opts opts = {
 	"jobstack requeue", "[OPTIONS] [ENTRY...]",
 	"Pushes entries back: those in the given states, or of these just those that are named by number or datapath. Their\n"
-	"history is kept. With lost, it first takes back what workers hold whose death is proven: their process on this host is\n"
-	"gone, Slurm says that their job ended, or they were silent for longer than their lease.",
+	"history is kept. With lost, it first takes back what dead workers hold, as `jobstack recover` does.",
 	table, "  jobstack requeue -s mystack -t dead", 0};
 
 struct request {
@@ -87,7 +86,7 @@ static int count(struct cli *cli, const struct request *r, unsigned state, uint6
 }
 
 /* Takes back what is lost, where that is wanted.  *BACK: of the named entries, those that are in line now thanks to it. */
-static int take_back(struct cli *cli, const struct request *r, struct cli_lost *lost, uint64_t *back)
+static int take_back(struct cli *cli, const struct request *r, struct cli_recovery *lost, uint64_t *back)
 {
 	uint64_t before, after = 0, dead_before = 0, dead_after = 0;
 	int status = count(cli, r, JOBSTACK_IS_RUNNING, &before);
@@ -96,7 +95,7 @@ static int take_back(struct cli *cli, const struct request *r, struct cli_lost *
 	if (status == 0 && before > 0)
 		status = count(cli, r, JOBSTACK_IS_DEAD, &dead_before);
 	if (status == 0 && ((r->states & JOBSTACK_IS_LOST) != 0 || before > 0))
-		status = cli_lost_recover(cli, r->dry_run, lost);
+		status = cli_recover(cli, lost);
 	if (status != 0 || before == 0 || lost->taken == 0 || r->dry_run)
 		return status;
 	status = count(cli, r, JOBSTACK_IS_RUNNING, &after);
@@ -108,7 +107,7 @@ static int take_back(struct cli *cli, const struct request *r, struct cli_lost *
 }
 
 static int tell(const struct cli *cli, const struct request *r, const struct jobstack_requeue_result *result,
-		const struct cli_lost *lost)
+		const struct cli_recovery *lost)
 {
 	json_t *o;
 	int bad = 0;
@@ -138,7 +137,7 @@ static int requeue(struct cli *cli, struct request *r)
 {
 	struct jobstack_requeue_result result = {0, 0, 0};
 	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
-	struct cli_lost lost = {0, 0};
+	struct cli_recovery lost = {.dry_run = r->dry_run};
 	uint64_t back = 0;
 	int named = r->n > 0 || r->missing > 0, status;
 

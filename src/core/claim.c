@@ -64,6 +64,8 @@ struct js_claim *js_claim_find(struct js_claim *list, uint64_t entry, uint32_t a
 
 int js_claim_is_dead(const struct js_stack *stack, const struct js_claim *claim, const struct jobstack_outcome *outcome)
 {
+	if (outcome->verdict == JOBSTACK_INTERRUPTED)
+		return outcome->loss && claim->losses + 1 >= stack->max_losses;
 	return outcome->verdict == JOBSTACK_FAILED && (outcome->fatal || claim->fails + 1 >= stack->max_attempts);
 }
 
@@ -122,8 +124,8 @@ static size_t count(const struct js_claim *claim, enum js_claim_mark mark)
 static void add_attempt(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o,
 			struct js_sql *sql)
 {
-	int64_t started = o->started_us > 0 ? js_db_wall_us(c->db, o->started_us) : claim->claimed_us;
-	int64_t ended = js_db_wall_us(c->db, o->ended_us > 0 ? o->ended_us : jobstack_now_us());
+	int64_t started = o->started_us != 0 ? js_db_wall_us(c->db, o->started_us) : claim->claimed_us;
+	int64_t ended = js_db_wall_us(c->db, o->ended_us != 0 ? o->ended_us : jobstack_now_us());
 	size_t reason = o->reason == NULL ? 0 : strlen(o->reason);
 
 	js_sql_add(sql, "(%u,%u,%u,%u,%u,%u,%n,%n,%x,%t,%t,%n,%n,%n,%n,%n,%s,%n,%n,%n)", c->stack->id, o->entry,
@@ -167,6 +169,13 @@ static void add_attempts(const struct js_closing *c, struct js_sql *sql)
 		js_sql_add(sql, ";");
 }
 
+static const char *why_dead(const struct jobstack_outcome *o)
+{
+	if (o->verdict == JOBSTACK_INTERRUPTED)
+		return "it does not finish within the wall time";
+	return o->fatal ? "fatal exit" : "no attempts left";
+}
+
 static void add_dead(const struct js_closing *c, struct js_sql *sql)
 {
 	static const char columns[] = "INSERT INTO dead(stack_id,entry_id,attempt,`rank`,reason) VALUES";
@@ -180,7 +189,7 @@ static void add_dead(const struct js_closing *c, struct js_sql *sql)
 			continue;
 		js_sql_add(sql, rows++ == 0 ? columns : ",");
 		js_sql_add(sql, "(%u,%u,%u,%d,%s)", c->stack->id, c->outcomes[i].entry, (uint64_t)claim->attempt,
-			   claim->rank, c->outcomes[i].fatal ? "fatal exit" : "no attempts left");
+			   claim->rank, why_dead(&c->outcomes[i]));
 	}
 	for (const struct js_claim *claim = c->lost == NULL ? NULL : c->list; claim != NULL; claim = claim->next)
 		for (size_t i = 0; i < claim->n && claim->losses + 1 >= c->stack->max_losses; i++) {
@@ -254,23 +263,14 @@ static enum way way_of(const struct js_closing *c, const struct js_claim *claim,
 	case JOBSTACK_FAILED:
 		return js_claim_is_dead(c->stack, claim, o) ? WAY_NONE : WAY_RETRY;
 	case JOBSTACK_INTERRUPTED:
+		if (o->loss)
+			return js_claim_is_dead(c->stack, claim, o) ? WAY_NONE : WAY_LOST;
 		return o->later ? WAY_LATER : WAY_SOON;
 	case JOBSTACK_UNSTARTED:
 		return WAY_UNSTARTED;
 	default:
 		return WAY_NONE;
 	}
-}
-
-/* Delay before the next try: the stack's, doubled with each failure, at most an hour (or the stack's own, if that is
- * longer), and up to a quarter more or less so that retries spread out. */
-static int64_t delay(const struct js_stack *stack, uint32_t fails)
-{
-	int64_t us = stack->retry_delay_us, most = INT64_C(3600000000);
-
-	for (uint32_t i = 0; i < fails && us < most; i++)
-		us = 2 * us < most ? 2 * us : most;
-	return us - us / 4 + (us / 2 > 0 ? jobstack_now_us() % (us / 2) : 0);
 }
 
 /* Adds the spans of one claim: its entries sorted by the way they go. */
@@ -287,7 +287,7 @@ static void claim_spans(const struct js_closing *c, const struct js_claim *claim
 		if (way == WAY_RETRY || way == WAY_LATER) {
 			span.class = JS_WAITING;
 			span.fails += way == WAY_RETRY;
-			span.delay_us = delay(c->stack, claim->fails);
+			span.delay_us = js_span_delay(c->stack, claim->fails);
 		} else if (way == WAY_UNSTARTED)
 			span.attempt = claim->attempt;
 		else if (way == WAY_LOST)

@@ -58,7 +58,7 @@ struct js_closing {
 void js_claim_close_sql(const struct js_closing *closing, struct js_sql *sql);
 int js_claim_spans_sql(const struct js_closing *closing, struct js_sql *sql, struct jobstack_error *error);
 
-/* Is this failure an entry's last? */
+/* Is this failure, or loss, an entry's last? */
 int js_claim_is_dead(const struct js_stack *stack, const struct js_claim *claim, const struct jobstack_outcome *outcome);
 
 #endif

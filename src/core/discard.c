@@ -27,7 +27,12 @@ static int discard_one(struct jobstack *handle, uint64_t stack, uint64_t id, str
 		    "n.entry_id=e.entry_id WHERE e.stack_id=%u AND e.entry_id BETWEEN @js_lo AND @js_hi",
 		    stack);
 	js_sql_stmt(&sql, "DELETE FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_lo AND @js_hi", stack);
-	js_sql_stmt(&sql, "UPDATE stack SET pushed=pushed-COALESCE(@js_hi-@js_lo+1,0) WHERE stack_id=%u", stack);
+	/* a name that goes may have been pushed again meanwhile, by a push that is not unique and left the row to these entries: the
+	 * next unique push names what came after them anew */
+	js_sql_stmt(&sql,
+		    "UPDATE stack SET pushed=pushed-COALESCE(@js_hi-@js_lo+1,0),named=COALESCE(LEAST(named,@js_lo-1),named) WHERE "
+		    "stack_id=%u",
+		    stack);
 	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND lo=@js_lo AND hi=@js_hi", stack,
 		    id);
 	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);

@@ -52,6 +52,11 @@ void jobstack_rest(struct jobstack *handle)
 	js_db_rest(handle->db);
 }
 
+void jobstack_yield(struct jobstack *handle)
+{
+	js_db_yield(handle->db);
+}
+
 void jobstack_describe(struct jobstack *handle, char *text, size_t size)
 {
 	js_db_describe(handle->db, text, size);

@@ -9,8 +9,12 @@
 #include "base/file.h"
 #include "core/worker.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define RECOVER_TRIES 20
 
 struct claims_read {
 	struct js_claim *list;
@@ -169,28 +173,95 @@ int js_worker_load(struct jobstack *handle, const struct js_stack *stack, uint64
 	return 0;
 }
 
-int jobstack_recover(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq, const char *reason,
-		     uint64_t *taken, struct jobstack_error *error)
+/* Who is to be recovered: the worker at this seq, or the one with this token wherever it is. */
+struct victim {
+	uint64_t worker, seq;
+	const unsigned char *token; /* NULL: by seq */
+};
+
+/* One try; 1 if it has ended (*ENDED), or is not that one, or moved while it was read. */
+static int recover_once(struct jobstack *handle, const struct js_stack *stack, const struct victim *victim,
+			const char *reason, uint64_t *taken, int *ended, struct jobstack_error *error)
 {
 	struct js_worker_end end = {NULL, 0, reason, reason == NULL ? "the worker is gone" : reason};
 	struct jobstack_worker *w;
-	struct js_stack s;
 	uint64_t open = 0;
-	int status = js_stack_find(handle, stack, &s, error);
+	int status = js_worker_load(handle, stack, victim->worker, &w, error), is_it;
 
-	if (taken != NULL)
-		*taken = 0;
-	if (status == 0)
-		status = js_worker_load(handle, &s, worker, &w, error);
+	*ended = status == JOBSTACK_NOTHING;
 	if (status != 0)
 		return status;
+	is_it = victim->token != NULL ? memcmp(victim->token, w->token, sizeof(w->token)) == 0 : victim->seq == w->seq;
+	*ended = victim->token != NULL && !is_it;
 	for (const struct js_claim *claim = w->claims; claim != NULL; claim = claim->next)
 		open += claim->open;
-	status = w->seq == seq ? js_worker_finish(w, &end, error) : JOBSTACK_NOTHING;
+	status = is_it ? js_worker_finish(w, &end, error) : JOBSTACK_NOTHING;
 	jobstack_worker_free(w);
 	if (status == 0 && taken != NULL)
 		*taken = open;
 	return status;
+}
+
+static int recover(struct jobstack *handle, const char *stack, const struct victim *victim, const char *reason,
+		   uint64_t *taken, struct jobstack_error *error)
+{
+	struct js_stack s;
+	int status = js_stack_find(handle, stack, &s, error), ended = 0, tries = 0;
+
+	if (taken != NULL)
+		*taken = 0;
+	if (status != 0)
+		return status;
+	do /* a dead worker's last step can come between, and nothing after it */
+		status = recover_once(handle, &s, victim, reason, taken, &ended, error);
+	while (status == JOBSTACK_NOTHING && !ended && victim->token != NULL && ++tries < RECOVER_TRIES);
+	return status;
+}
+
+int jobstack_recover(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq, const char *reason,
+		     uint64_t *taken, struct jobstack_error *error)
+{
+	const struct victim victim = {worker, seq, NULL};
+
+	return recover(handle, stack, &victim, reason, taken, error);
+}
+
+int jobstack_recover_own(struct jobstack *handle, const char *stack, uint64_t worker, const unsigned char token[16],
+			 const char *reason, uint64_t *taken, struct jobstack_error *error)
+{
+	const struct victim victim = {worker, 0, token};
+
+	return recover(handle, stack, &victim, reason, taken, error);
+}
+
+int jobstack_suspect(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq, const char *suspicion,
+		     struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	struct js_stack s;
+	char text[256];
+	int status = js_stack_find(handle, stack, &s, error);
+
+	if (status != 0)
+		return status;
+	/* the seq goes with it: once the worker has moved, it says nothing any more */
+	(void)snprintf(text, sizeof(text), "%" PRIu64 " %s", seq, suspicion);
+	js_sql_stmt(&sql, "UPDATE worker SET reason=%x WHERE worker_id=%u AND stack_id=%u AND seq=%u AND ended IS NULL",
+		    (const void *)text, strlen(text), worker, s.id, seq);
+	js_sql_guard(&sql, 1);
+	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
+	js_sql_free(&sql);
+	return status == JS_DB_GUARD ? JOBSTACK_NOTHING : status;
+}
+
+/* What jobstack_suspect left, if it was said at this seq. */
+static const char *suspicion(const char *text, uint64_t seq)
+{
+	char *end;
+
+	if (text == NULL || strtoull(text, &end, 10) != seq || *end != ' ')
+		return NULL;
+	return end + 1;
 }
 
 struct workers_call {
@@ -231,6 +302,7 @@ static void take_worker_row(void *ctx, const struct js_row *row)
 	w.age_us = js_row_i64(row, c++);
 	w.by_script = js_row_u64(row, c++) != 0;
 	w.running = js_row_u64(row, c++);
+	w.suspicion = suspicion(row->col[c++], w.seq);
 	call->stopped = call->fn(call->ctx, &w) != 0;
 }
 
@@ -249,8 +321,8 @@ int jobstack_workers(struct jobstack *handle, const char *stack, jobstack_worker
 		    "w.slurm_array_task,w.slurm_step,w.log,w.pid,w.pid_start,w.slurm_start,w.seq,w.slots,w.done,w.dead,"
 		    "w.lease_us,TIMESTAMPDIFF(MICROSECOND,w.beat,UTC_TIMESTAMP(6)),"
 		    "TIMESTAMPDIFF(MICROSECOND,w.started,UTC_TIMESTAMP(6)),w.kind,"
-		    "(SELECT COALESCE(SUM(c.open),0) FROM claim c WHERE c.stack_id=w.stack_id AND c.worker_id=w.worker_id) "
-		    "FROM worker w WHERE w.stack_id=%u AND w.ended IS NULL ORDER BY w.worker_id",
+		    "(SELECT COALESCE(SUM(c.open),0) FROM claim c WHERE c.stack_id=w.stack_id AND c.worker_id=w.worker_id),"
+		    "w.reason FROM worker w WHERE w.stack_id=%u AND w.ended IS NULL ORDER BY w.worker_id",
 		    s.id);
 	status = js_db_query(handle->db, &sql, take_worker_row, &call, error);
 	js_sql_free(&sql);
@@ -281,8 +353,8 @@ int jobstack_worker_idle(struct jobstack_worker *w, struct jobstack_idle *idle, 
 
 	memset(idle, 0, sizeof(*idle));
 	idle->next_due_us = -1;
-	js_sql_stmt(&sql,
-		    "SELECT s.state,COALESCE(p.ready,0),COALESCE(p.waiting,0),COALESCE(p.held,0),p.due,"
+	js_sql_add(&sql,
+		   "SELECT s.state,COALESCE(p.ready,0),COALESCE(p.waiting,0),COALESCE(p.held,0),p.due,"
 		    "(SELECT COALESCE(SUM(open),0) FROM claim WHERE stack_id=%u AND worker_id<>%u),"
 		    "(SELECT COUNT(*) FROM worker WHERE stack_id=%u AND ended IS NULL AND kind=0),"
 		    "(SELECT MIN(worker_id) FROM worker WHERE stack_id=%u AND ended IS NULL AND kind=0 AND "
@@ -291,10 +363,48 @@ int jobstack_worker_idle(struct jobstack_worker *w, struct jobstack_idle *idle, 
 		    "beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND) "
 		    "FROM stack s LEFT JOIN (SELECT %u stack_id,SUM(IF(class=0,hi-lo+1,0)) ready,"
 		    "SUM(IF(class=1,hi-lo+1,0)) waiting,SUM(IF(class=2,hi-lo+1,0)) held,"
-		    "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,UTC_TIMESTAMP(6),MIN(IF(class=1,due,NULL)))) due "
-		    "FROM span WHERE stack_id=%u) p ON p.stack_id=s.stack_id WHERE s.stack_id=%u",
-		    w->stack.id, w->id, w->stack.id, w->stack.id, w->id, w->stack.id, w->stack.id, w->stack.id, w->stack.id);
+		    "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,UTC_TIMESTAMP(6),MIN(IF(class<>1,NULL,IF(",
+		    w->stack.id, w->id, w->stack.id, w->stack.id, w->id, w->stack.id, w->stack.id);
+	js_span_due_sql(&sql, &w->stack);
+	js_sql_stmt(&sql, ",UTC_TIMESTAMP(6),due))))) due FROM span WHERE stack_id=%u) p ON p.stack_id=s.stack_id WHERE s.stack_id=%u",
+		    w->stack.id, w->stack.id);
 	status = js_db_query(w->handle->db, &sql, take_idle, idle, error);
 	js_sql_free(&sql);
+	return status;
+}
+
+struct durations {
+	int64_t *us;
+	size_t n, max;
+};
+
+static void take_duration(void *ctx, const struct js_row *row)
+{
+	struct durations *d = ctx;
+
+	if (row == NULL)
+		d->n = 0;
+	else if (d->n < d->max)
+		d->us[d->n++] = js_row_i64(row, 0);
+}
+
+int jobstack_worker_durations(struct jobstack_worker *w, int64_t *us, size_t max, size_t *n, struct jobstack_error *error)
+{
+	struct durations d = {us, 0, max};
+	struct js_sql sql = {0};
+	int status;
+
+	/* the highest numbers that have attempts are those popped last (LIFO: the lowest); of the primary key, so many rows only */
+	js_sql_stmt(&sql,
+		    w->stack.lifo ? "SELECT TIMESTAMPDIFF(MICROSECOND,started,ended) FROM (SELECT outcome,started,ended FROM attempt "
+				    "WHERE stack_id=%u ORDER BY stack_id,entry_id,attempt LIMIT %u) a WHERE outcome=0 AND started "
+				    "IS NOT NULL"
+				  : "SELECT TIMESTAMPDIFF(MICROSECOND,started,ended) FROM (SELECT outcome,started,ended FROM attempt "
+				    "WHERE stack_id=%u ORDER BY stack_id DESC,entry_id DESC,attempt DESC LIMIT %u) a WHERE outcome=0 "
+				    "AND started IS NOT NULL",
+		    w->stack.id, (uint64_t)max);
+	status = js_db_query(w->handle->db, &sql, take_duration, &d, error);
+	js_sql_free(&sql);
+	*n = status == 0 ? d.n : 0;
 	return status;
 }

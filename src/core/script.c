@@ -32,19 +32,24 @@ static int find_token(struct jobstack *handle, const unsigned char token[16], ui
 	return status;
 }
 
-/* After a lost reply and an empty second try, the first may still be on its way.  A row with its token, born ended, makes
- * it fail; if the row is there already, the first try has won. */
-static int bar(struct jobstack *handle, const struct js_stack *stack, const unsigned char token[16],
-	       const struct jobstack_worker_options *o, struct jobstack_error *error)
+int js_worker_bar(struct jobstack *handle, const struct js_stack *stack, uint64_t id, unsigned char token[16], int script,
+		  const struct jobstack_worker_options *o, struct jobstack_error *error)
 {
+	unsigned char fresh[16];
 	struct js_sql sql = {0};
 	int status;
 
-	js_worker_insert_sql(&sql, stack, token, 1, o);
-	js_sql_stmt(&sql, "UPDATE worker SET ended=UTC_TIMESTAMP(6),reason=%s WHERE token=%x", "popped nothing",
-		    (const void *)token, (size_t)16);
+	js_file_random(fresh, sizeof(fresh));
+	if (id != 0)
+		js_sql_stmt(&sql, "UPDATE worker SET token=%x WHERE worker_id=%u AND token=%x", (const void *)fresh, sizeof(fresh), id,
+			    (const void *)token, (size_t)16);
+	js_worker_insert_sql(&sql, stack, token, script, o);
+	js_sql_stmt(&sql, "UPDATE worker SET ended=UTC_TIMESTAMP(6),reason=%s WHERE token=%x",
+		    id != 0 ? "so that a lost first try comes to nothing" : "popped nothing", (const void *)token, (size_t)16);
 	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
 	js_sql_free(&sql);
+	if (id != 0 && (status == 0 || status == JS_DB_DUPLICATE)) /* a key that is there is our own, by a try whose reply was lost */
+		memcpy(token, fresh, sizeof(fresh));
 	return status == JS_DB_DUPLICATE ? 0 : status;
 }
 
@@ -69,10 +74,7 @@ int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobsta
 	if (o.lease_us <= 0)
 		o.lease_us = SCRIPT_LEASE_US;
 	js_file_random(token, sizeof(token));
-	js_sql_stmt(&sql, /* due retries first: there may be no worker to do it */
-		    "UPDATE span SET class=0,due=NULL WHERE stack_id=%u AND class=1 AND due<=UTC_TIMESTAMP(6) "
-		    "ORDER BY due LIMIT 100",
-		    s.id);
+	js_span_promote_sql(&sql, &s); /* due retries first: there may be no worker to do it */
 	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
 	js_sql_reset(&sql);
 	if (status == 0) {
@@ -90,9 +92,9 @@ int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobsta
 		status = js_error_set(error, JOBSTACK_EBUG, "a pop met a key that was taken");
 	if (status == 0)
 		status = find_token(handle, token, &id, error);
-	if (status == 0 && id == 0 && lost) {
-		status = bar(handle, &s, token, &o, error);
-		if (status == 0)
+	if (status == 0 && lost) {
+		status = js_worker_bar(handle, &s, id, token, 1, &o, error);
+		if (status == 0 && id == 0)
 			status = find_token(handle, token, &id, error);
 	}
 	if (status != 0 || id == 0)
@@ -245,6 +247,10 @@ int jobstack_close(struct jobstack *handle, const char *stack, const struct jobs
 				result = 0;
 			else if (status == JOBSTACK_NOTHING && race < RACES_MAX)
 				status = 0; /* another close of the same pop came between */
+			else if (status == JOBSTACK_NOTHING)
+				status = js_error_set(error, JOBSTACK_EBUG,
+						      "entry %" PRIu64 ", attempt %" PRIu32 ", could not be closed: each try was "
+						      "refused, though nobody else has it", outcomes[i].entry, outcomes[i].attempt);
 		}
 		if (status != 0)
 			break;

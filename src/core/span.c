@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#define DELAY_MOST_US INT64_C(3600000000) /* what doubling leads to at most */
+
 /* The ids column of a list, into TEXT of n * JS_IDS_WIDTH bytes. */
 void js_span_write_ids(char *text, const uint64_t *ids, size_t n)
 {
@@ -74,6 +76,33 @@ void js_span_insert(struct js_sql *sql, const struct js_stack *stack, const stru
 		ids += take;
 		n -= take;
 	}
+}
+
+static int64_t longest_delay(const struct js_stack *stack)
+{
+	return stack->retry_delay_us > DELAY_MOST_US ? stack->retry_delay_us : DELAY_MOST_US;
+}
+
+int64_t js_span_delay(const struct js_stack *stack, uint32_t fails)
+{
+	int64_t us = stack->retry_delay_us;
+
+	for (uint32_t i = 0; i < fails && us < DELAY_MOST_US; i++)
+		us = 2 * us < DELAY_MOST_US ? 2 * us : DELAY_MOST_US;
+	return us - us / 4 + (us / 2 > 0 ? jobstack_now_us() % (us / 2) : 0);
+}
+
+void js_span_due_sql(struct js_sql *sql, const struct js_stack *stack)
+{
+	js_sql_add(sql, "(due<=UTC_TIMESTAMP(6) OR due>UTC_TIMESTAMP(6)+INTERVAL %d MICROSECOND)",
+		   longest_delay(stack) + longest_delay(stack) / 4);
+}
+
+void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack)
+{
+	js_sql_add(sql, "UPDATE span SET class=0,due=NULL WHERE stack_id=%u AND class=1 AND ", stack->id);
+	js_span_due_sql(sql, stack);
+	js_sql_stmt(sql, " ORDER BY due LIMIT 100");
 }
 
 void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uint64_t worker_id, uint64_t claim_no)

@@ -26,6 +26,17 @@ struct js_span {
 void js_span_insert(struct js_sql *sql, const struct js_stack *stack, const struct js_span *span, const uint64_t *ids,
 		    size_t n);
 
+/* The delay before the next try of what failed FAILS times before: the stack's, doubled with each failure, at most an hour (or
+ * the stack's own, if that is longer), and up to a quarter more or less, so that retries spread out. */
+int64_t js_span_delay(const struct js_stack *stack, uint32_t fails);
+
+/* Adds (to the last statement) the condition that a waiting span is due.  One that is due later than any delay can be is due
+ * as well: the server's clock was ahead when it was put there, and has been set back. */
+void js_span_due_sql(struct js_sql *sql, const struct js_stack *stack);
+
+/* Adds a statement that makes due waiting spans ready, at most a hundred. */
+void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack);
+
 /* Adds the statements of a pop: lock the first ready span of an open stack, cut up to K entries off it in place (one, if
  * they were lost before), insert the claim CLAIM_NO of WORKER_ID (0: of @js_w).  The variables that js_span_taken_sql
  * reads are set. */

@@ -72,6 +72,8 @@ int jobstack_worker_begin(struct jobstack *handle, const char *stack, const stru
 	js_sql_free(&sql);
 	if (status == 0 && w->id == 0)
 		status = js_error_set(error, JOBSTACK_EBUG, "the worker row vanished as soon as it was written");
+	if (status == 0 && lost)
+		status = js_worker_bar(handle, &w->stack, w->id, w->token, 0, options, error);
 	if (status != 0)
 		goto fail;
 	w->deadline_us = sent + w->lease_us;
@@ -318,10 +320,12 @@ static int step_sql(struct jobstack_worker *w, const struct js_closing *closing,
 		js_span_taken_sql(tail, &w->stack);
 	reply->taken_stmt = k > 0 ? sql->statements + 1 : 0;
 	reply->entry_stmt = sql->statements + 2;
-	js_sql_stmt(tail,
-		    "SELECT state,max_attempts,max_losses,retry_delay_us,cwd,EXISTS(SELECT 1 FROM span WHERE stack_id=%u AND "
-		    "class=1 AND due<=UTC_TIMESTAMP(6)) FROM stack WHERE stack_id=%u",
-		    w->stack.id, w->stack.id);
+	js_sql_add(tail,
+		   "SELECT state,max_attempts,max_losses,retry_delay_us,cwd,EXISTS(SELECT 1 FROM span WHERE stack_id=%u AND "
+		   "class=1 AND ",
+		   w->stack.id);
+	js_span_due_sql(tail, &w->stack);
+	js_sql_stmt(tail, ") FROM stack WHERE stack_id=%u", w->stack.id);
 	reply->stack_stmt = sql->statements + tail->statements;
 	return status;
 }
@@ -364,7 +368,7 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outc
 	struct js_sql sql = {0}, tail = {0};
 	struct js_buf text = {0};
 	struct js_claim_sums sums;
-	int64_t sent = jobstack_now_us();
+	int64_t sent = jobstack_now_us(), first = w->unsettled ? w->unsettled_us : sent;
 	int status, lost = 0, committed = 0;
 
 	if (batch != NULL)
@@ -390,12 +394,13 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outc
 	if (status == 0)
 		status = deliver(w, &reply, k, committed, batch, error);
 	w->unsettled = status < 0 && (committed || lost || w->unsettled || status == JOBSTACK_ENODB);
+	w->unsettled_us = first;
 	w->unsettled_n = n;
 	w->unsettled_k = k;
 	js_claim_settle(&w->claims, status == 0);
 	if (status == 0) {
 		w->seq++;
-		w->deadline_us = sent + w->lease_us;
+		w->deadline_us = (committed ? sent : first) + w->lease_us; /* from the try that moved seq, or before it */
 		if (w->script) {
 			memcpy(w->token, w->next, sizeof(w->token));
 			js_file_random(w->next, sizeof(w->next));
@@ -452,10 +457,7 @@ int jobstack_promote(struct jobstack_worker *w, struct jobstack_error *error)
 	struct js_sql sql = {0};
 	int status;
 
-	js_sql_stmt(&sql,
-		    "UPDATE span SET class=0,due=NULL WHERE stack_id=%u AND class=1 AND due<=UTC_TIMESTAMP(6) "
-		    "ORDER BY due LIMIT 100",
-		    w->stack.id);
+	js_span_promote_sql(&sql, &w->stack);
 	status = js_db_transaction(w->handle->db, &sql, NULL, NULL, NULL, NULL, error);
 	js_sql_free(&sql);
 	return status;
@@ -481,7 +483,9 @@ static int finish_sql(struct jobstack_worker *w, const struct js_worker_end *end
 		    (const void *)w->token, (size_t)16, w->seq);
 	js_sql_guard(sql, 1);
 	js_claim_close_sql(&closing, sql);
-	js_sql_stmt(sql, "SELECT done,dead INTO @js_lo,@js_hi FROM worker WHERE worker_id=%u", w->id);
+	/* signed: the stack's own counts are below zero when what living workers did was requeued, and the sum would be taken as
+	 * unsigned, out of range (1690, as if a guard had said no) */
+	js_sql_stmt(sql, "SELECT CAST(done AS SIGNED),CAST(dead AS SIGNED) INTO @js_lo,@js_hi FROM worker WHERE worker_id=%u", w->id);
 	js_sql_stmt(sql, "UPDATE stack SET done=done+@js_lo,dead=dead+@js_hi WHERE stack_id=%u", w->stack.id);
 	return js_claim_spans_sql(&closing, sql, error);
 }

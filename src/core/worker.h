@@ -18,12 +18,20 @@ struct jobstack_worker {
 	int64_t lease_us, deadline_us;
 	struct js_claim *claims;
 	int unsettled;	     /* the last step's fate is not known: only the same step may follow */
+	int64_t unsettled_us; /* when its first try was sent */
 	size_t unsettled_n, unsettled_k;
 };
 
 /* Adds the INSERT of a worker row. */
 void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, const unsigned char token[16], int script,
 			  const struct jobstack_worker_options *options);
+
+/* The first try of an INSERT of worker ID lost its reply, and a later one went through: the first may still be on its way.  While
+ * the row keeps its TOKEN, the key refuses it; but the token goes when the worker ends, or a script steps.  So the row gets a new
+ * one (TOKEN takes it), and an ended row keeps the old one for ever.  With ID 0 no try has left a row: then the ended row keeps the
+ * first from ever doing so, unless it has just done it. */
+int js_worker_bar(struct jobstack *handle, const struct js_stack *stack, uint64_t id, unsigned char token[16], int script,
+		  const struct jobstack_worker_options *options, struct jobstack_error *error);
 
 /* Reads worker ID with all its claims from the database, if it has not ended: 0; 1 if it has or is not there.  What was read
  * is true for its seq: any change of it changes the seq. */

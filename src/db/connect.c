@@ -2,7 +2,8 @@
  *
  * Making a connection.  Promises: the option file is read anew each time, so a server that moved is found again; no
  * auto-reconnect; TLS whenever the server offers it, and no connection without it, or with a wrong certificate, when the
- * file asks for that; the first connection is tried once, a later one with jittered back-off.
+ * file asks for that; several hosts are tried in turn, and one that is read-only is left; the first connection is tried
+ * once (but a crowd is waited for), a later one with jittered back-off.
  */
 #define _GNU_SOURCE
 #include "db/connect.h"
@@ -21,15 +22,13 @@
 
 #define DEFAULT_DATABASE "jobstack"
 #define CONNECT_TIMEOUT_S 10
+#define ROUND_S 20 /* several hosts share so much */
+#define WAIT_FIRST_US (JS_SECOND_US / 20)
+#define WAIT_MOST_US (2 * JS_SECOND_US)
+#define CROWD_FIRST_US (JS_SECOND_US / 5) /* all connections are taken */
+#define CROWD_MOST_US (4 * JS_SECOND_US)
+#define SWAMPED_US (30 * JS_SECOND_US)
 #define READ_TIMEOUT_S 30 /* no statement of ours takes so long; a host that lost power is noticed */
-
-/* What every session is set to.  READ COMMITTED: no gap locks, and no conflict with MariaDB's snapshot isolation.  The group
- * length serves lists of entries.  TIME_ZONE so that nothing depends on the server's. */
-static const char session[] =
-	"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
-	"SET SESSION autocommit=1,completion_type=0,innodb_lock_wait_timeout=3,wait_timeout=600,time_zone='+00:00',"
-	"group_concat_max_len=1000000,sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';"
-	"SELECT UTC_TIMESTAMP(6)";
 
 uint64_t js_db_jitter(struct js_db *db)
 {
@@ -72,9 +71,12 @@ static int overlay(const struct js_db *db, struct js_option *o, struct jobstack_
 	const struct {
 		const char *from;
 		char **to;
-	} text[] = {{db->host, &o->host}, {db->socket, &o->socket}, {db->user, &o->user},
-		    {db->password, &o->password}, {db->database, &o->database}};
+	} text[] = {{db->socket, &o->socket}, {db->user, &o->user}, {db->password, &o->password},
+		    {db->database, &o->database}};
+	const char *why = db->host == NULL ? NULL : js_hosts_read(&o->hosts, db->host);
 
+	if (why != NULL)
+		return js_error_set(error, JOBSTACK_EUSAGE, "the host of the options makes no sense: %s", why);
 	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
 		if (text[i].from == NULL)
 			continue;
@@ -83,22 +85,39 @@ static int overlay(const struct js_db *db, struct js_option *o, struct jobstack_
 		if (*text[i].to == NULL)
 			return js_error_memory(error);
 	}
-	if (db->port != 0)
-		o->port = db->port;
+	if (db->port == 0)
+		return 0;
+	o->port = db->port;
+	for (unsigned i = 0; db->host == NULL && i < o->hosts.n; i++) /* it wins over what the file said */
+		o->hosts.at[i].port = 0;
 	return 0;
 }
 
-static void note_where(struct js_db *db, const struct js_option *o)
+/* HOST as people know it: a socket's path, or a name and a port. */
+static void name_host(const struct js_option *o, const struct js_host *host, char *text, size_t size)
 {
-	const char *database = o->database != NULL ? o->database : DEFAULT_DATABASE;
-	const char *user = o->user != NULL ? o->user : "(you)";
+	const char *name = host->name[0] != '\0' ? host->name : "localhost";
+	unsigned port = host->port != 0 ? host->port : o->port != 0 ? o->port : 3306;
+	int v6 = strchr(name, ':') != NULL;
 
-	(void)snprintf(db->name, sizeof(db->name), "%s", database);
-	if (o->socket != NULL && (o->host == NULL || strcmp(o->host, "localhost") == 0))
-		(void)snprintf(db->where, sizeof(db->where), "%.60s@%.150s/%.60s", user, o->socket, database);
+	if (o->socket != NULL && host->port == 0 && strcmp(name, "localhost") == 0)
+		(void)snprintf(text, size, "%s", o->socket);
 	else
-		(void)snprintf(db->where, sizeof(db->where), "%.60s@%.150s:%u/%.60s", user,
-			       o->host != NULL ? o->host : "localhost", o->port != 0 ? o->port : 3306, database);
+		(void)snprintf(text, size, "%s%.*s%s:%u", v6 ? "[" : "", (int)size - 16, name, v6 ? "]" : "", port);
+}
+
+/* Notes where we are connected; HOST NULL: nowhere, all were tried. */
+static void note_where(struct js_db *db, const struct js_option *o, const struct js_host *host)
+{
+	char names[250] = "", one[150];
+	size_t used = 0;
+
+	for (unsigned i = 0; i < (host != NULL ? 1 : o->hosts.n) && used < sizeof(names); i++) {
+		name_host(o, host != NULL ? host : &o->hosts.at[i], one, sizeof(one));
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i > 0 ? "," : "", one);
+	}
+	(void)snprintf(db->where, sizeof(db->where), "%.60s@%s/%.60s", o->user != NULL ? o->user : "(you)", names,
+		       db->name);
 }
 
 static int socket_of(MYSQL *my)
@@ -110,70 +129,127 @@ static int socket_of(MYSQL *my)
 #endif
 }
 
-/* One try.  *NUMBER is the error's number. */
-static MYSQL *attempt(struct js_db *db, const struct js_option *o, enum js_tls tls, unsigned *number)
+/* How long one host may take to answer.  Several share the time, so that a round over all of them has an end, too. */
+static unsigned connect_seconds(const struct js_option *o)
 {
-	unsigned connect_timeout = o->connect_timeout != 0 ? o->connect_timeout : CONNECT_TIMEOUT_S;
-	unsigned read_timeout = READ_TIMEOUT_S;
+	unsigned share = o->hosts.n > 1 ? ROUND_S / o->hosts.n : CONNECT_TIMEOUT_S;
+
+	if (o->connect_timeout != 0)
+		return o->connect_timeout;
+	return o->hosts.n <= 1 ? share : share > 5 ? 5 : share < 3 ? 3 : share;
+}
+
+/* The number of the error that kept MY from connecting.  A server that is full says so before TLS begins, and MariaDB's
+ * connector makes a 2002 of what was said in the clear, with the number in its text.  We believe it so far as to wait. */
+static unsigned said(MYSQL *my)
+{
+	static const char mark[] = "cannot be verified: ";
+	const char *text = strstr(mysql_error(my), mark);
+	unsigned long number = text != NULL ? strtoul(text + sizeof(mark) - 1, NULL, 10) : 0;
+
+	return number > 0 && number < 10000 && js_db_is_gone((unsigned)number) ? (unsigned)number : mysql_errno(my);
+}
+
+/* One try.  *NUMBER is the error's number. */
+static MYSQL *attempt(struct js_db *db, const struct js_option *o, const struct js_host *host, enum js_tls tls,
+		      unsigned *number)
+{
+	unsigned connect_timeout = connect_seconds(o), read_timeout = READ_TIMEOUT_S, tcp = MYSQL_PROTOCOL_TCP;
+	unsigned port = host->port != 0 ? host->port : o->port;
 	unsigned long flags = CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS;
+	const char *name = host->name[0] != '\0' ? host->name : o->port != 0 ? "127.0.0.1" : NULL;
 	MYSQL *my = mysql_init(NULL);
 
-	*number = 0;
+	*number = 2008; /* no memory */
+	(void)snprintf(db->last_error, sizeof(db->last_error), "no memory for a connection");
 	if (my == NULL)
 		return NULL;
+	*number = 0;
 	(void)mysql_options(my, MYSQL_OPT_CONNECT_TIMEOUT, &connect_timeout);
 	(void)mysql_options(my, MYSQL_OPT_READ_TIMEOUT, &read_timeout);
 	(void)mysql_options(my, MYSQL_OPT_WRITE_TIMEOUT, &read_timeout);
 	(void)mysql_options(my, MYSQL_SET_CHARSET_NAME, "utf8mb4");
 	set_tls(my, o, tls);
 	/* the connector takes the file system socket for "localhost"; a port asks for TCP */
-	if (mysql_real_connect(my, o->host == NULL && o->port != 0 ? "127.0.0.1" : o->host, o->user, o->password,
-			       db->no_database ? NULL : db->name, o->port, o->socket, flags) != NULL) {
+	if (host->port != 0)
+		(void)mysql_options(my, MYSQL_OPT_PROTOCOL, &tcp);
+	if (mysql_real_connect(my, name, o->user, o->password, db->no_database ? NULL : db->name, port, o->socket,
+			       flags) != NULL) {
 		(void)fcntl(socket_of(my), F_SETFD, FD_CLOEXEC); /* no command may inherit it */
 		if (tls < JS_TLS_REQUIRED || mysql_get_ssl_cipher(my) != NULL)
 			return my;
 		*number = 2026;
 		(void)snprintf(db->last_error, sizeof(db->last_error), "TLS is required, but the server does not offer it");
 	} else {
-		*number = mysql_errno(my);
+		*number = said(my);
 		(void)snprintf(db->last_error, sizeof(db->last_error), "%s", mysql_error(my));
 	}
 	mysql_close(my);
 	return NULL;
 }
 
-/* Sets the session up and reads the server's clock. */
-static unsigned set_up(struct js_db *db, MYSQL *my)
+/* One try with one host; empty: none was named.  NULL, and *NUMBER and db->last_error, if it will not do. */
+static MYSQL *connect_to(struct js_db *db, const struct js_option *o, const struct js_host *host, unsigned *number)
 {
-	MYSQL_RES *result;
-	MYSQL_ROW row;
-	int64_t sent = js_clock_mono_us();
-	int more = 0;
+	MYSQL *my = attempt(db, o, host, o->tls, number);
 
-	if (mysql_real_query(my, session, sizeof(session) - 1) != 0)
-		return mysql_errno(my);
-	do {
-		result = mysql_store_result(my);
-		if (result == NULL) {
-			if (mysql_errno(my) != 0)
-				return mysql_errno(my);
-			continue;
-		}
-		row = mysql_fetch_row(result);
-		if (row != NULL && row[0] != NULL) {
-			db->wall_us = js_clock_parse(row[0]);
-			db->mono_us = sent + (js_clock_mono_us() - sent) / 2;
-		}
-		mysql_free_result(result);
-	} while ((more = mysql_next_result(my)) == 0);
-	return more > 0 ? mysql_errno(my) : 0;
+	if (my == NULL && o->tls == JS_TLS_PREFERRED && *number == 2026) /* the server offers none */
+		my = attempt(db, o, host, JS_TLS_OFF, number);
+	if (my != NULL && (*number = js_db_session(db, my)) != 0) {
+		mysql_close(my);
+		my = NULL;
+	}
+	if (js_db_is_crowd(*number))
+		db->crowded_us = js_clock_mono_us() + JS_DB_CROWDED_US;
+	return my;
 }
 
-/* Reads the options and tries once. */
+/* Which of the errors that the hosts gave stands for all: one that may mend itself, before one that needs a person. */
+static int weight(unsigned number)
+{
+	return js_db_is_crowd(number) ? 3 : js_db_is_gone(number) ? 2 : 1;
+}
+
+/* Tries the hosts in turn, from the one that worked last.  *NUMBER is the error that stands for all; db->last_error has
+ * what each of them said. */
+static MYSQL *connect_round(struct js_db *db, const struct js_option *o, unsigned *number)
+{
+	unsigned n = o->hosts.n, first = js_hosts_find(&o->hosts, &db->last), one;
+	size_t each = n == 0 ? 0 : sizeof(db->last_error) / n - 4, used = 0;
+	char all[sizeof(db->last_error)] = "", name[100];
+	static const struct js_host none;
+	MYSQL *my = NULL;
+
+	*number = 0;
+	for (unsigned i = 0; i < (n == 0 ? 1 : n); i++) {
+		const struct js_host *host = n == 0 ? &none : &o->hosts.at[(first + i) % n];
+
+		if (i > 0 && db->stop != NULL && *db->stop != 0)
+			break;
+		my = connect_to(db, o, host, &one);
+		if (my != NULL) {
+			*number = 0;
+			db->last = *host;
+			note_where(db, o, host);
+			return my;
+		}
+		if (*number == 0 || weight(one) > weight(*number))
+			*number = one;
+		name_host(o, host, name, sizeof(name));
+		if (n > 1) /* a share of the room for each, so that the last is named too */
+			used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%.*s: %.*s", i > 0 ? "; " : "",
+						 (int)(each / 2), name, (int)(each / 2), db->last_error);
+	}
+	if (n > 1)
+		memcpy(db->last_error, all, sizeof(all));
+	note_where(db, o, n > 1 ? NULL : n == 0 ? &none : &o->hosts.at[0]);
+	return NULL;
+}
+
+/* Reads the options and tries each host once. */
 static int connect_once(struct js_db *db, unsigned *number, struct jobstack_error *error)
 {
 	struct js_option o = {0};
-	MYSQL *my;
 	int status = 0;
 
 	*number = 0;
@@ -185,29 +261,31 @@ static int connect_once(struct js_db *db, unsigned *number, struct jobstack_erro
 		goto out;
 	if (o.ssl_ca != NULL && !o.tls_said) /* who names a CA wants it looked at */
 		o.tls = JS_TLS_VERIFY_CA;
-	note_where(db, &o);
-	my = attempt(db, &o, o.tls, number);
-	if (my == NULL && o.tls == JS_TLS_PREFERRED && *number == 2026) /* the server offers none */
-		my = attempt(db, &o, JS_TLS_OFF, number);
-	if (my != NULL && (*number = set_up(db, my)) != 0) {
-		(void)snprintf(db->last_error, sizeof(db->last_error), "%s", mysql_error(my));
-		mysql_close(my);
-		my = NULL;
-	}
-	db->my = my;
-	if (my == NULL)
+	(void)snprintf(db->name, sizeof(db->name), "%s", o.database != NULL ? o.database : DEFAULT_DATABASE);
+	db->my = connect_round(db, &o, number);
+	if (db->my == NULL)
 		status = js_db_failure(*number, db->last_error, db->where, error);
 out:
 	js_option_free(&o);
 	return status;
 }
 
+/* How long to wait before the next try: longer each time, and never in step with the others.  A crowd is given more
+ * time to thin out. */
+static int64_t next_wait(struct js_db *db, int crowd)
+{
+	int64_t first = crowd ? CROWD_FIRST_US : WAIT_FIRST_US, most = crowd ? CROWD_MOST_US : WAIT_MOST_US;
+
+	db->wait_us = db->wait_us < first ? first : 2 * db->wait_us < most ? 2 * db->wait_us : most;
+	return db->wait_us / 2 + (int64_t)(js_db_jitter(db) % (uint64_t)db->wait_us);
+}
+
 int js_db_connect(struct js_db *db, int64_t until, struct jobstack_error *error)
 {
-	int64_t wait_us = 50000, left;
 	struct jobstack_error now;
+	int status, crowd;
 	unsigned number;
-	int status, told = 0;
+	int64_t start = js_clock_mono_us(), left, wait;
 
 	for (;;) {
 		js_error_clear(&now);
@@ -216,25 +294,29 @@ int js_db_connect(struct js_db *db, int64_t until, struct jobstack_error *error)
 		if (status == 0)
 			break;
 		left = until - js_clock_mono_us();
+		/* a server that is swamped takes a connection and does not get round to a greeting; but so does what is none */
+		crowd = js_db_is_crowd(number) ||
+			(!db->ever && number == 2013 && js_clock_mono_us() - start < SWAMPED_US);
 		/* a file that is being replaced, a server that is away: only these may mend themselves */
-		if (!db->ever || left <= 0 || !(js_db_is_gone(number) || now.code == JOBSTACK_EFILE))
+		if (left <= 0 || !(crowd || (db->ever && (js_db_is_gone(number) || now.code == JOBSTACK_EFILE))))
 			goto fail;
-		if (!told++)
-			js_log(&db->log, JOBSTACK_LOG_WARNING, "%s; trying again for %lld s", now.text,
-			       (long long)(left / JS_SECOND_US));
-		js_clock_nap(wait_us / 2 + (int64_t)(js_db_jitter(db) % (uint64_t)wait_us), db->stop);
+		if (!db->away) /* once an outage, however many calls it spans */
+			js_log(&db->log, JOBSTACK_LOG_WARNING, "%s; trying again", now.text);
+		db->away = 1;
+		wait = next_wait(db, crowd);
+		js_clock_nap(wait < left ? wait : left, db->stop);
 		if (db->stop != NULL && *db->stop != 0) {
 			js_error_clear(&now);
 			status = js_error_set(&now, JOBSTACK_ESTOPPED, "stopped while the database %s was away",
 					      db->where);
 			goto fail;
 		}
-		if (wait_us < 2 * JS_SECOND_US)
-			wait_us *= 2;
 	}
-	if (told)
+	if (db->away)
 		js_log(&db->log, JOBSTACK_LOG_WARNING, "the database %s is back", db->where);
+	db->away = 0;
 	db->ever = 1;
+	db->wait_us = 0;
 	return 0;
 
 fail:
@@ -274,6 +356,7 @@ int js_db_open(struct js_db **out, const struct jobstack_options *options, struc
 	}
 	db->log = (struct js_log){options->log, options->log_ctx};
 	db->patience_us = options->patience_us;
+	db->crowd_us = options->crowd_us > options->patience_us ? options->crowd_us : options->patience_us;
 	db->stop = options->stop;
 	db->port = options->port;
 	js_file_random(&db->jitter, sizeof(db->jitter));
@@ -284,12 +367,12 @@ int js_db_open(struct js_db **out, const struct jobstack_options *options, struc
 		status = js_error_memory(error);
 		goto fail;
 	}
-	status = js_db_connect(db, 0, error);
+	status = js_db_connect(db, js_clock_mono_us() + db->crowd_us, error);
 	if (status == JOBSTACK_ESCHEMA && db->last_errno == 1049) {
 		/* the database itself is missing: `init` creates it, everything else will say so */
 		js_error_clear(error);
 		db->no_database = 1;
-		status = js_db_connect(db, 0, error);
+		status = js_db_connect(db, js_clock_mono_us() + db->crowd_us, error);
 	}
 	if (status != 0)
 		goto fail;

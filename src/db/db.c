@@ -11,15 +11,20 @@
 #include "db/connect.h"
 
 #include <mysql.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIES_MAX 200
+#define CONFLICT_US (10 * JS_SECOND_US)	   /* lock conflicts are retried so long at least: three lock waits */
+#define CONFLICT_WAIT_US (JS_SECOND_US / 5) /* between two tries at most: the one who had the lock is through by then */
+#define GONE_WAIT_US (2 * JS_SECOND_US)
 #define COLUMNS_MAX 64
+#define VIEWS_MAX 20	   /* times that a long reading is begun anew */
+#define VIEW_OUTDATED 1412 /* a table was changed behind the view */
 
 /* What an error number of the server or connector means to a transaction. */
-enum fault { FAULT_NONE, FAULT_GUARD, FAULT_DUPLICATE, FAULT_AGAIN, FAULT_GONE, FAULT_PERMISSION, FAULT_SCHEMA, FAULT_FULL,
-	     FAULT_OTHER };
+enum fault { FAULT_NONE, FAULT_GUARD, FAULT_DUPLICATE, FAULT_AGAIN, FAULT_GONE, FAULT_CROWD, FAULT_READ_ONLY, FAULT_PERMISSION,
+	     FAULT_SCHEMA, FAULT_FULL, FAULT_OTHER };
 
 static enum fault classify(unsigned number)
 {
@@ -33,18 +38,19 @@ static enum fault classify(unsigned number)
 		{1213, FAULT_AGAIN},	  /* deadlock; Galera says it at COMMIT */
 		{1205, FAULT_AGAIN},	  /* lock wait timeout: only the statement is gone, hence the ROLLBACK */
 		{1020, FAULT_AGAIN},	  /* MariaDB's snapshot isolation */
-		{1047, FAULT_AGAIN},	  /* Galera: not ready yet */
 		{1637, FAULT_AGAIN},	  /* too many active transactions */
 		{3100, FAULT_AGAIN},	  {3101, FAULT_AGAIN}, /* Group Replication, at COMMIT */
-		{1290, FAULT_GONE},	  {1836, FAULT_GONE}, {1792, FAULT_GONE}, {3032, FAULT_GONE}, /* read-only: a failover */
+		{JS_DB_READ_ONLY, FAULT_READ_ONLY}, {1836, FAULT_READ_ONLY}, {1792, FAULT_READ_ONLY}, /* a failover */
+		{3032, FAULT_GONE},	  /* offline mode */
+		{1047, FAULT_GONE},	  /* Galera: this node is not, or not yet, one of the cluster */
 		{1152, FAULT_GONE},	  {1184, FAULT_GONE}, {2012, FAULT_GONE}, {2027, FAULT_GONE}, {1180, FAULT_GONE},
 		{2002, FAULT_GONE},	  {2003, FAULT_GONE}, {2006, FAULT_GONE}, {2013, FAULT_GONE}, {2055, FAULT_GONE},
 		{2005, FAULT_GONE},	  /* the name server may come back too */
 		{2026, FAULT_GONE},	  /* TLS error: a server that goes down in the handshake says it */
 		{1053, FAULT_GONE},	  /* shutdown in progress */
-		{1040, FAULT_GONE},	  /* too many connections */
+		{1040, FAULT_CROWD},	  /* too many connections */
+		{1203, FAULT_CROWD},	  {1226, FAULT_CROWD}, /* the user's connections are used up */
 		{1129, FAULT_GONE},	  /* host blocked */
-		{1203, FAULT_GONE},	  {1226, FAULT_GONE}, /* the user's connections are used up */
 		{1927, FAULT_GONE},	  {1317, FAULT_GONE}, {4031, FAULT_GONE}, {1158, FAULT_GONE}, {1159, FAULT_GONE},
 		{1160, FAULT_GONE},	  {1161, FAULT_GONE},
 		{1044, FAULT_PERMISSION}, {1045, FAULT_PERMISSION}, {1142, FAULT_PERMISSION}, {1143, FAULT_PERMISSION},
@@ -71,6 +77,8 @@ int js_db_failure(unsigned number, const char *text, const char *where, struct j
 		[FAULT_DUPLICATE] = {JOBSTACK_EBUG, "stopped by a key nobody asked about"},
 		[FAULT_AGAIN] = {JOBSTACK_ENODB, "kept the transaction from going through, again and again"},
 		[FAULT_GONE] = {JOBSTACK_ENODB, "can't be reached"},
+		[FAULT_CROWD] = {JOBSTACK_ENODB, "has no connection to spare"},
+		[FAULT_READ_ONLY] = {JOBSTACK_ENODB, "can't be written"},
 		[FAULT_PERMISSION] = {JOBSTACK_EPERM, "does not permit it"},
 		[FAULT_SCHEMA] = {JOBSTACK_ESCHEMA, "has no schema of ours, or another one"},
 		[FAULT_FULL] = {JOBSTACK_ENODB, "has no room left on its disk, or can't write it"},
@@ -87,7 +95,14 @@ int js_db_failure(unsigned number, const char *text, const char *where, struct j
 
 int js_db_is_gone(unsigned number)
 {
-	return classify(number) == FAULT_GONE;
+	enum fault fault = classify(number);
+
+	return fault == FAULT_GONE || fault == FAULT_CROWD || fault == FAULT_READ_ONLY;
+}
+
+int js_db_is_crowd(unsigned number)
+{
+	return classify(number) == FAULT_CROWD;
 }
 
 /* Hands the rows of one result to FN.  Returns the error number, 0 for none. */
@@ -167,17 +182,50 @@ static void back_off(struct js_db *db, unsigned tries, int64_t longest_us)
 	js_clock_nap(us / 2 + (int64_t)(js_db_jitter(db) % (uint64_t)(us / 2 + 1)), db->stop);
 }
 
-/* One try after another until the text went through.  SKIP: statements at its start that the caller did not write. */
-static int run(struct js_db *db, const struct js_buf *text, unsigned skip, unsigned commit, js_row_fn *fn, void *ctx,
-	       int *lost, struct jobstack_error *error)
+/* What is sent, and what is known of it. */
+struct errand {
+	struct js_buf text;
+	const struct js_sql *packet; /* the caller's part; NULL: its guards are not known, there are none */
+	unsigned skip;		     /* statements at its start that the caller did not write */
+	unsigned commit;	     /* so many answers, and the COMMIT's is among them; 0: there is none */
+	unsigned expected;	     /* answers in all; 0: not known */
+};
+
+/* Sends it once.  An answer that ends early, with no error in it, is no answer: the COMMIT may not have been reached. */
+static unsigned send_once(struct js_db *db, const struct errand *e, js_row_fn *fn, void *ctx, unsigned *answered)
 {
-	int64_t until = js_clock_mono_us() + db->patience_us;
+	unsigned number = exchange(db->my, &e->text, e->skip, fn, ctx, answered);
+
+	(void)strncpy(db->last_error, mysql_error(db->my), sizeof(db->last_error) - 1);
+	if (number == 0 && e->expected != 0 && *answered != e->expected) {
+		number = 2013;
+		(void)snprintf(db->last_error, sizeof(db->last_error), "it answered %u of %u statements", *answered, e->expected);
+	}
+	db->last_errno = number;
+	return number;
+}
+
+/* A 1690 is a guard's no only where a guard stands. */
+static enum fault fault_of(const struct errand *e, unsigned number, unsigned answered)
+{
+	enum fault fault = classify(number);
+
+	if (fault == FAULT_GUARD && (e->packet == NULL || answered < e->skip || !js_sql_is_guard(e->packet, answered - e->skip)))
+		return FAULT_OTHER;
+	return fault;
+}
+
+/* One try after another until it went through. */
+static int run(struct js_db *db, const struct errand *e, js_row_fn *fn, void *ctx, int *lost, struct jobstack_error *error)
+{
+	int64_t start = js_clock_mono_us(), until = start + db->patience_us;
+	int64_t conflict_until = start + (db->patience_us > CONFLICT_US ? db->patience_us : CONFLICT_US);
 	unsigned number = 0, answered;
 	enum fault fault;
 
 	if (lost != NULL)
 		*lost = 0;
-	if (text->failed)
+	if (e->text.failed)
 		return js_error_memory(error);
 	for (unsigned tries = 0;; tries++) {
 		if (db->stop != NULL && *db->stop != 0 && tries > 0)
@@ -191,16 +239,14 @@ static int run(struct js_db *db, const struct js_buf *text, unsigned skip, unsig
 		}
 		if (fn != NULL)
 			fn(ctx, NULL);
-		number = exchange(db->my, text, skip, fn, ctx, &answered);
-		db->last_errno = number;
-		fault = classify(number);
+		number = send_once(db, e, fn, ctx, &answered);
+		fault = fault_of(e, number, answered);
 		if (fault == FAULT_NONE)
 			return 0;
-		(void)strncpy(db->last_error, mysql_error(db->my), sizeof(db->last_error) - 1);
 		/* an error behind the COMMIT, or one of the connector's own, does not undo a commit */
-		if (lost != NULL && ((commit > 0 && answered >= commit) || (number >= 2000 && number < 3000)))
+		if (lost != NULL && ((e->commit > 0 && answered >= e->commit) || (number >= 2000 && number < 3000)))
 			*lost = 1;
-		if (fault == FAULT_GONE) {
+		if (js_db_is_gone(number)) {
 			if (lost != NULL)
 				*lost = 1;
 			js_log(&db->log, JOBSTACK_LOG_INFO, "the connection to %s was lost: %s", db->where,
@@ -210,11 +256,11 @@ static int run(struct js_db *db, const struct js_buf *text, unsigned skip, unsig
 				break;
 		} else {
 			roll_back(db);
-			if (fault != FAULT_AGAIN || tries >= TRIES_MAX)
+			if (fault != FAULT_AGAIN || js_clock_mono_us() >= conflict_until)
 				break;
 			js_log(&db->log, JOBSTACK_LOG_DEBUG, "transaction again: %s (%u)", db->last_error, number);
 		}
-		back_off(db, tries, 2 * JS_SECOND_US);
+		back_off(db, tries, fault == FAULT_AGAIN ? CONFLICT_WAIT_US : GONE_WAIT_US);
 	}
 	if (fault == FAULT_GUARD)
 		return JS_DB_GUARD;
@@ -226,41 +272,116 @@ static int run(struct js_db *db, const struct js_buf *text, unsigned skip, unsig
 int js_db_transaction(struct js_db *db, const struct js_sql *packet, const struct js_sql *tail, js_row_fn *fn, void *ctx,
 		      int *lost, struct jobstack_error *error)
 {
-	struct js_buf text = {0};
+	struct errand e = {.packet = packet, .skip = 1, .commit = packet->statements + 2};
+	struct js_buf *text = &e.text;
 	int status;
 
-	js_buf_str(&text, "START TRANSACTION;");
-	js_buf_add(&text, packet->text.data, packet->text.len);
-	js_buf_str(&text, "COMMIT;");
+	e.expected = e.commit + (tail != NULL ? tail->statements : 0);
+	js_buf_str(text, "START TRANSACTION;");
+	js_buf_add(text, packet->text.data, packet->text.len);
+	js_buf_str(text, "COMMIT;");
 	if (tail != NULL)
-		js_buf_add(&text, tail->text.data, tail->text.len);
-	text.failed |= packet->text.failed | (tail != NULL && tail->text.failed);
-	if (text.len > 0 && text.data[text.len - 1] == ';') /* an empty last statement would be an error */
-		text.len--;
-	status = run(db, &text, 1, packet->statements + 2, fn, ctx, lost, error);
-	js_buf_free(&text);
+		js_buf_add(text, tail->text.data, tail->text.len);
+	text->failed |= packet->text.failed | (tail != NULL && tail->text.failed);
+	if (text->len > 0 && text->data[text->len - 1] == ';') /* an empty last statement would be an error */
+		text->len--;
+	status = run(db, &e, fn, ctx, lost, error);
+	js_buf_free(text);
 	return status;
 }
 
 int js_db_query(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error)
 {
-	struct js_buf text = packet->text;
+	struct errand e = {.text = packet->text, .packet = packet, .expected = packet->statements};
 	int status;
 
+	if (e.text.len > 0 && e.text.data[e.text.len - 1] == ';')
+		e.text.len--;
+	status = run(db, &e, fn, ctx, NULL, error);
+	return status > 0 ? js_db_failure(db->last_errno, db->last_error, db->where, error) : status;
+}
+
+int js_db_look(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error)
+{
+	struct js_buf text = packet->text;
+	unsigned answered;
+	enum fault fault;
+
+	if (text.failed)
+		return js_error_memory(error);
+	if (db->stop != NULL && *db->stop != 0)
+		return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while reading from the database %s", db->where);
+	if (db->my == NULL)
+		return JS_DB_LOST;
 	if (text.len > 0 && text.data[text.len - 1] == ';')
 		text.len--;
-	status = run(db, &text, 0, 0, fn, ctx, NULL, error);
-	return status > 0 ? js_db_failure(db->last_errno, db->last_error, db->where, error) : status;
+	if (fn != NULL)
+		fn(ctx, NULL);
+	db->last_errno = exchange(db->my, &text, 0, fn, ctx, &answered);
+	if (db->last_errno == 0 && answered == packet->statements)
+		return 0;
+	if (db->last_errno == 0) { /* an answer that ends early is none */
+		js_db_rest(db);
+		return JS_DB_LOST;
+	}
+	(void)strncpy(db->last_error, mysql_error(db->my), sizeof(db->last_error) - 1);
+	fault = classify(db->last_errno);
+	if (fault == FAULT_GONE || fault == FAULT_AGAIN || db->last_errno == VIEW_OUTDATED) {
+		js_db_rest(db);
+		return JS_DB_LOST;
+	}
+	roll_back(db);
+	return js_db_failure(db->last_errno, db->last_error, db->where, error);
+}
+
+/* One try at a view, from its beginning to its end. */
+static int view_once(struct js_db *db, js_db_view_fn *body, void *ctx, struct jobstack_error *error)
+{
+	struct js_sql begin = {0}, end = {0};
+	int status;
+
+	js_sql_stmt(&begin, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
+	js_sql_stmt(&begin, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY");
+	js_sql_stmt(&end, "COMMIT");
+	status = js_db_look(db, &begin, NULL, NULL, error);
+	if (status == 0)
+		status = body(ctx, error);
+	if (status == 0) /* what was read was read: it takes nothing from that if the end gets lost */
+		(void)js_db_look(db, &end, NULL, NULL, NULL);
+	else
+		js_db_rest(db);
+	js_sql_free(&begin);
+	js_sql_free(&end);
+	return status;
+}
+
+int js_db_view(struct js_db *db, js_db_view_fn *body, void *ctx, struct jobstack_error *error)
+{
+	int status;
+
+	for (unsigned tries = 0;; tries++) {
+		status = db->my != NULL ? 0 : js_db_connect(db, js_clock_mono_us() + db->patience_us, error);
+		if (status != 0)
+			return status;
+		status = view_once(db, body, ctx, error);
+		if (status != JS_DB_LOST)
+			return status;
+		if (tries >= VIEWS_MAX)
+			return js_db_failure(db->last_errno, db->last_error, db->where, error);
+		js_log(&db->log, JOBSTACK_LOG_INFO, "the view of %s was lost: reading anew: %s", db->where,
+		       db->last_error);
+		back_off(db, tries, 2 * JS_SECOND_US);
+	}
 }
 
 int js_db_schema(struct js_db *db, const char *statement, size_t len, struct jobstack_error *error)
 {
-	struct js_buf text = {0};
+	struct errand e = {.packet = NULL};
 	int status;
 
-	js_buf_add(&text, statement, len);
-	status = run(db, &text, 0, 0, NULL, NULL, NULL, error);
-	js_buf_free(&text);
+	js_buf_add(&e.text, statement, len);
+	status = run(db, &e, NULL, NULL, NULL, error);
+	js_buf_free(&e.text);
 	return status;
 }
 

@@ -24,6 +24,9 @@ void js_db_free(struct js_db *db);
 /* Lets the connection go; the next packet connects again. */
 void js_db_rest(struct js_db *db);
 
+/* The same, but only while the server's connections are short.  Looks whether they are, every few seconds. */
+void js_db_yield(struct js_db *db);
+
 void js_db_describe(struct js_db *db, char *text, size_t size);
 const struct js_log *js_db_log(const struct js_db *db);
 
@@ -49,20 +52,37 @@ int64_t js_row_opt(const struct js_row *row, unsigned col);
 int64_t js_row_time(const struct js_row *row, unsigned col);
 
 /* How a packet ended, beside 0 and negative codes. */
-enum { JS_DB_GUARD = 2, JS_DB_DUPLICATE = 3 };
+enum { JS_DB_GUARD = 2, JS_DB_DUPLICATE = 3, JS_DB_LOST = 4 };
 
 /* Runs the packet as one transaction: START TRANSACTION and COMMIT are put around it.  TAIL (may be NULL) is run after the
  * COMMIT, in the same packet; its statements are numbered on.  Deadlocks, lock timeouts and snapshot conflicts start it
- * again from its beginning; a lost connection is made anew, within the patience of the options, and it is run again.
+ * again from its beginning, for as long as the patience of the options or ten seconds, whichever is longer; then it is
+ * JOBSTACK_ENODB with the server's number (1205, 1213).  A lost connection, or a server that became read-only, leads to a
+ * new connection, within the patience, and it is run again.
  * Returns 0; JS_DB_GUARD if a guard stopped it, JS_DB_DUPLICATE if a primary or unique key did (nothing has changed in
  * either case by this try); or a negative code.  *LOST (may be NULL) is 1 if in an earlier try the connection went after
  * the packet was sent: then that try may have been committed, and a guard or duplicate must be settled by who asked. */
 int js_db_transaction(struct js_db *db, const struct js_sql *packet, const struct js_sql *tail, js_row_fn *fn, void *ctx,
 		      int *lost, struct jobstack_error *error);
 
+/* How long a call can take: its patience (or the ten seconds) is over, the try that is under way then ends (a server that
+ * froze is given up after 30 s of silence), and there is one last round over the hosts.  A round takes at most 10 s with one
+ * host, 5 s for each of two to four, 24 s for eight, or the file's connect_timeout for each; what the name server takes, and a
+ * host that freezes in the middle of the handshake (30 s), come on top. */
+
 /* Runs statements that only read, or DDL, without a transaction around them; a lost connection is made anew and all of it is
  * run again. */
 int js_db_query(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error);
+
+/* Calls BODY in one read-only transaction, with one view of the data as it is at that moment; no lock is taken.  BODY
+ * asks with js_db_look, and returns what that returned unless it was 0.  When the view is lost (JS_DB_LOST: the
+ * connection went), BODY is called again from its beginning in a new one, within the patience of the options for each
+ * loss. */
+typedef int js_db_view_fn(void *ctx, struct jobstack_error *error);
+int js_db_view(struct js_db *db, js_db_view_fn *body, void *ctx, struct jobstack_error *error);
+
+/* Runs statements that read, in the view that BODY was called in.  Returns 0; JS_DB_LOST; or a negative code. */
+int js_db_look(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error);
 
 /* Runs one statement whose text comes from a schema file of this program, not from outside. */
 int js_db_schema(struct js_db *db, const char *statement, size_t len, struct jobstack_error *error);

@@ -30,6 +30,7 @@ struct reading {
 	int group; /* the present group: 0 not ours, 1 [client]..., 2 [jobstack] */
 	int pass;  /* the group that this pass takes */
 	int depth;
+	int secret; /* the present file itself has a password in it */
 };
 
 static int read_file(struct reading *r, const char *path);
@@ -100,21 +101,25 @@ static void set_switch(struct js_option *o, int verify, int on)
 	o->tls_said = 1;
 }
 
-/* Takes one KEY (dashes as underscores; with its value, or NULL).  Returns 0, 1 for a value that makes no sense, -1
- * without memory. */
-static int take(struct js_option *o, const char *key, const char *value)
+/* Takes one KEY (dashes as underscores; with its value, or NULL).  Returns 0, 1 for a value that makes no sense (*WHY
+ * may say more), -1 without memory. */
+static int take(struct js_option *o, const char *key, const char *value, const char **why)
 {
 	struct {
 		const char *key;
 		char **to;
-	} const texts[] = {{"host", &o->host},	     {"socket", &o->socket}, {"user", &o->user},
-			   {"password", &o->password}, {"database", &o->database}, {"ssl_ca", &o->ssl_ca},
-			   {"ssl_capath", &o->ssl_capath}, {"ssl_cert", &o->ssl_cert}, {"ssl_key", &o->ssl_key}};
+	} const texts[] = {{"socket", &o->socket},	 {"user", &o->user},	     {"password", &o->password},
+			   {"database", &o->database},	 {"ssl_ca", &o->ssl_ca},     {"ssl_capath", &o->ssl_capath},
+			   {"ssl_cert", &o->ssl_cert},	 {"ssl_key", &o->ssl_key}};
 	uint64_t n;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (strcmp(key, texts[i].key) == 0)
 			return value == NULL ? 1 : set_text(texts[i].to, value);
+	if (strcmp(key, "host") == 0) {
+		*why = value == NULL ? "no host is named" : js_hosts_read(&o->hosts, value);
+		return *why != NULL;
+	}
 	if (strcmp(key, "port") == 0) {
 		if (js_num_u64(value, 1, 65535, &n) != 0)
 			return 1;
@@ -176,27 +181,27 @@ static char *trim(char *text)
 	return text;
 }
 
-/* Cuts a comment off the end of a value: a '#' outside quotes. */
+/* Cuts a comment off the end of a value: a '#' outside quotes.  As in MySQL's own readers, a backslash means something to
+ * this inside quotes only. */
 static void cut_comment(char *value)
 {
 	char quote = '\0';
+	int escaped = 0;
 
 	for (; *value != '\0'; value++) {
-		if (*value == '\\' && value[1] != '\0')
-			value++;
-		else if (quote != '\0')
-			quote = *value == quote ? '\0' : quote;
-		else if (*value == '"' || *value == '\'')
-			quote = *value;
-		else if (*value == '#') {
+		if ((*value == '"' || *value == '\'') && !escaped)
+			quote = quote == '\0' ? *value : quote == *value ? '\0' : quote;
+		if (quote == '\0' && *value == '#') {
 			*value = '\0';
 			return;
 		}
+		escaped = quote != '\0' && *value == '\\' && !escaped;
 	}
 }
 
 static int read_line(struct reading *r, const char *path, unsigned number, char *line)
 {
+	const char *why = NULL;
 	char *value, *end;
 	int status;
 
@@ -231,20 +236,21 @@ static int read_line(struct reading *r, const char *path, unsigned number, char 
 	for (char *p = line; *p != '\0'; p++)
 		if (*p == '-')
 			*p = '_';
-	status = take(r->option, line, value);
+	if (strcmp(line, "password") == 0 && value != NULL && *value != '\0')
+		r->secret = 1;
+	status = take(r->option, line, value, &why);
 	if (status == 1)
-		js_error_set(r->error, JOBSTACK_EUSAGE, "%s, line %u: the value of %s makes no sense", path, number,
-			     line);
+		js_error_set(r->error, JOBSTACK_EUSAGE, "%s, line %u: the value of %s makes no sense%s%s", path, number, line,
+			     why != NULL ? ": " : "", why != NULL ? why : "");
 	return status == 0 ? 0 : status == 1 ? JOBSTACK_EUSAGE : js_error_memory(r->error);
 }
 
 /* A file with a password is for its owner alone (and root, who may keep one for a group of root's). */
-static int check_mode(const char *path, const struct js_option *option, struct jobstack_error *error)
+static int check_mode(const char *path, struct jobstack_error *error)
 {
 	struct stat st;
 
-	if (option->password != NULL && option->password[0] != '\0' && stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-	    (st.st_mode & 077) != 0)
+	if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 077) != 0)
 		return js_error_set(error, JOBSTACK_EPERM,
 				    "the option file %s holds a password and others may read it (mode %03o): "
 				    "chmod 600 it",
@@ -255,9 +261,9 @@ static int check_mode(const char *path, const struct js_option *option, struct j
 static int read_file(struct reading *r, const char *path)
 {
 	struct js_buf text = {0};
-	char *line, *next, *had = r->option->password;
+	char *line, *next;
 	unsigned number = 0;
-	int status = 0, group = r->group;
+	int status = 0, group = r->group, secret = r->secret;
 
 	if (++r->depth > DEPTH_MAX) {
 		status = js_error_set(r->error, JOBSTACK_EUSAGE, "%s: option files include each other too deeply",
@@ -273,18 +279,19 @@ static int read_file(struct reading *r, const char *path)
 		status = js_error_set(r->error, JOBSTACK_EUSAGE, "%s is not an option file: it has NUL bytes", path);
 		goto out;
 	}
-	r->group = 0;
+	r->group = r->secret = 0;
 	for (line = text.data; status == 0 && line != NULL && *line != '\0'; line = next) {
 		next = strchr(line, '\n');
 		if (next != NULL)
 			*next++ = '\0';
 		status = read_line(r, path, ++number, line);
 	}
-	if (status == 0 && r->option->password != had)
-		status = check_mode(path, r->option, r->error);
+	if (status == 0 && r->secret)
+		status = check_mode(path, r->error);
 out:
 	r->depth--;
-	r->group = group; /* the including file goes on in its own */
+	r->group = group; /* the including file goes on in its own, */
+	r->secret = secret; /* and answers for its own passwords only */
 	if (text.data != NULL)
 		explicit_bzero(text.data, text.len);
 	js_buf_free(&text);
@@ -308,7 +315,6 @@ void js_option_free(struct js_option *option)
 
 	if (option->password != NULL)
 		explicit_bzero(option->password, strlen(option->password));
-	free(option->host);
 	free(option->socket);
 	free(option->user);
 	free(option->password);

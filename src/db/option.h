@@ -5,15 +5,17 @@
 #ifndef JS_DB_OPTION_H
 #define JS_DB_OPTION_H
 
+#include "db/hosts.h"
 #include "jobstack/jobstack.h"
 
 enum js_tls { JS_TLS_PREFERRED, JS_TLS_OFF, JS_TLS_REQUIRED, JS_TLS_VERIFY_CA, JS_TLS_VERIFY_IDENTITY };
 
 /* What a file says; texts are NULL where it says nothing.  Start it as {0}; free it with js_option_free. */
 struct js_option {
-	char *host, *socket, *user, *password, *database;
+	struct js_hosts hosts; /* in the order in which they are tried */
+	char *socket, *user, *password, *database;
 	char *ssl_ca, *ssl_capath, *ssl_cert, *ssl_key;
-	unsigned port;	       /* 0: not said */
+	unsigned port;	       /* of hosts without one of their own; 0: not said */
 	enum js_tls tls;
 	int tls_said;
 	unsigned connect_timeout; /* seconds; 0: not said */

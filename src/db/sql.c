@@ -132,17 +132,30 @@ unsigned js_sql_stmt(struct js_sql *sql, const char *format, ...)
 
 void js_sql_guard(struct js_sql *sql, uint64_t n)
 {
-	js_sql_stmt(sql, "SELECT CAST(ROW_COUNT() AS UNSIGNED)-%u", n);
+	/* ROW_COUNT() is -1 where the server could not send the answer before, because the client has gone: as an unsigned number
+	 * that would be plenty, and a fenced step that comes late would go through */
+	unsigned number = js_sql_stmt(sql, "SELECT CAST(ROW_COUNT()>=%u AS UNSIGNED)-1", n);
+
+	if (sql->guards_n < sizeof(sql->guards) / sizeof(sql->guards[0]))
+		sql->guards[sql->guards_n++] = number;
+}
+
+int js_sql_is_guard(const struct js_sql *sql, unsigned number)
+{
+	for (unsigned i = 0; i < sql->guards_n; i++)
+		if (sql->guards[i] == number)
+			return 1;
+	return 0;
 }
 
 void js_sql_reset(struct js_sql *sql)
 {
 	js_buf_reset(&sql->text);
-	sql->statements = 0;
+	sql->statements = sql->guards_n = 0;
 }
 
 void js_sql_free(struct js_sql *sql)
 {
 	js_buf_free(&sql->text);
-	sql->statements = 0;
+	sql->statements = sql->guards_n = 0;
 }

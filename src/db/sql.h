@@ -15,6 +15,7 @@
 struct js_sql {
 	struct js_buf text;
 	unsigned statements; /* complete ones */
+	unsigned guards[4], guards_n; /* the numbers of those that are guards */
 };
 
 /* Appends to the packet's last statement.  FORMAT is text of the program with:
@@ -28,8 +29,12 @@ void js_sql_add(struct js_sql *sql, const char *format, ...);
 /* The same, and the statement is completed; gives its number in the packet, from 0, which its rows carry. */
 unsigned js_sql_stmt(struct js_sql *sql, const char *format, ...);
 
-/* Raises the server's error 1690 and so stops the packet if the statement before changed (or matched) fewer than N rows. */
+/* Raises the server's error 1690 and so stops the packet if the statement before changed (or matched) fewer than N rows.  At
+ * most four in a packet. */
 void js_sql_guard(struct js_sql *sql, uint64_t n);
+
+/* Is statement NUMBER of the packet a guard?  A 1690 of any other is a fault of ours, not an answer. */
+int js_sql_is_guard(const struct js_sql *sql, unsigned number);
 
 void js_sql_reset(struct js_sql *sql);
 void js_sql_free(struct js_sql *sql);

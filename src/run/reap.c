@@ -254,6 +254,15 @@ void js_reap_oom_end(struct js_reap_oom *oom)
 	errno = saved;
 }
 
+void js_reap_oom_look(struct js_reap_oom *oom)
+{
+	int64_t count = oom->file == NULL ? -1 : read_counter(oom->file);
+
+	if (count >= 0)
+		oom->seen = (uint64_t)count;
+	oom->spare = 0;
+}
+
 int js_reap_was_oom(struct js_reap_oom *oom, const struct js_reaped *reaped)
 {
 	int64_t count;

@@ -45,6 +45,9 @@ struct js_reap_oom {
 void js_reap_oom_begin(struct js_reap_oom *oom, const char *proc);
 void js_reap_oom_end(struct js_reap_oom *oom);
 
+/* Takes the counter's present value: what was killed up to now is not asked about any more. */
+void js_reap_oom_look(struct js_reap_oom *oom);
+
 /* Whether the command was, in all likelihood, killed for want of memory.  To be asked, once a command, of those
  * that ended by SIGKILL, or with exit status 137 (a shell's word for a killed child), if the caller has not sent
  * that KILL itself; it reads the counter if REAPED fits, and says 1 if that rose since the last look. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Starts commands.  Promise: either a command runs, or nothing of it is left; this process is never copied (the C
- * library's posix_spawn shares its memory until the exec, and tells exec's own errno).
+ * Starts commands.  Promise: either a command runs, or nothing of it is left; this process is never copied: the child
+ * shares its memory until the exec (vfork), so that exec's own errno is told by a variable.
+ *
+ * It is posix_spawn by hand, because that can't have the kernel kill the command when we are killed (PR_SET_PDEATHSIG).
  */
 #define _GNU_SOURCE
 #include "run/spawn.h"
@@ -12,14 +14,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct js_spawn {
-	posix_spawnattr_t attr;
 	int null;	     /* /dev/null */
 	char *search;	     /* where programs are looked for, or NULL */
 	struct js_buf found; /* reused: where one was found */
@@ -89,40 +91,30 @@ int js_spawn_resolve(const char *program, const char *search, struct js_buf *fou
 int js_spawn_new(struct js_spawn **made, const char *search, struct jobstack_error *error)
 {
 	struct js_spawn *s = calloc(1, sizeof(*s));
-	sigset_t all, none;
-	int rc = JOBSTACK_EBUG;
+	int rc;
 
 	*made = NULL;
 	if (s == NULL)
 		return js_error_memory(error);
-	if (search != NULL && (s->search = strdup(search)) == NULL)
+	if (search != NULL && (s->search = strdup(search)) == NULL) {
+		rc = js_error_memory(error);
 		goto err0;
-	if (posix_spawnattr_init(&s->attr) != 0)
-		goto err1;
-	(void)sigfillset(&all);
-	(void)sigemptyset(&none);
-	(void)posix_spawnattr_setsigdefault(&s->attr, &all);
-	(void)posix_spawnattr_setsigmask(&s->attr, &none);
-	(void)posix_spawnattr_setpgroup(&s->attr, 0);
-	(void)posix_spawnattr_setflags(&s->attr,
-				       POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+	}
 	do
 		s->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	while (s->null < 0 && errno == EINTR);
 	if (s->null < 0) {
 		rc = js_error_set(error, JOBSTACK_EFILE, "can't open /dev/null: %s", strerror(errno));
-		goto err2;
+		goto err1;
 	}
 	*made = s;
 	return 0;
 
-err2:
-	(void)posix_spawnattr_destroy(&s->attr);
 err1:
 	free(s->search);
 err0:
 	free(s);
-	return rc == JOBSTACK_EBUG ? js_error_memory(error) : rc;
+	return rc;
 }
 
 void js_spawn_free(struct js_spawn *spawn)
@@ -132,32 +124,64 @@ void js_spawn_free(struct js_spawn *spawn)
 	if (spawn == NULL)
 		return;
 	(void)close(spawn->null);
-	(void)posix_spawnattr_destroy(&spawn->attr);
 	js_buf_free(&spawn->found);
 	free(spawn->search);
 	free(spawn);
 	errno = saved;
 }
 
-/* Starts with these three descriptors, each above 2, so that none is overwritten before it is copied. */
-static int start(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], const int fd[3],
-		 pid_t *pid)
+/* All between vfork and exec.  It runs in our memory, and with our stack: nothing but system calls.  Gives the errno of what
+ * failed. */
+static int become(const char *path, char *const argv[], char *const envp[], const int fd[3], pid_t parent)
 {
-	posix_spawn_file_actions_t actions;
-	int err = posix_spawn_file_actions_init(&actions);
+	struct sigaction standard;
+	sigset_t none;
 
-	if (err != 0)
-		return err;
-	for (int i = 0; i < 3 && err == 0; i++)
-		err = posix_spawn_file_actions_adddup2(&actions, fd[i], i);
-	if (err == 0)
-		err = posix_spawn(pid, path, &actions, &spawn->attr, argv, envp);
-	(void)posix_spawn_file_actions_destroy(&actions);
-	return err;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent) /* it died before it could be said */
+		_exit(128 + SIGKILL);
+	memset(&standard, 0, sizeof(standard));
+	standard.sa_handler = SIG_DFL;
+	for (int number = 1; number < NSIG; number++)
+		(void)sigaction(number, &standard, NULL); /* fails for KILL, STOP and the C library's own */
+	for (int i = 0; i < 3; i++)
+		if (dup2(fd[i], i) < 0)
+			return errno;
+	if (setpgid(0, 0) != 0)
+		return errno;
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)execve(path, argv, envp);
+	return errno;
+}
+
+/* Starts with these three descriptors, each above 2, so that none is overwritten before it is copied.  0, or an errno. */
+static int start(const char *path, char *const argv[], char *const envp[], const int fd[3], pid_t *pid)
+{
+	pid_t parent = getpid(), child;
+	volatile int failed = 0;
+	sigset_t all, old;
+
+	/* no handler of ours may run in the child, which shares our memory */
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	child = vfork();
+	if (child == 0) {
+		failed = become(path, argv, envp, fd, parent);
+		_exit(127);
+	}
+	if (child < 0)
+		failed = errno;
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (child > 0 && failed != 0)
+		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+			;
+	*pid = child;
+	return failed;
 }
 
 /* A script without #!: the shell reads it, as execvp has it. */
-static int start_script(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[],
+static int start_script(const char *path, char *const argv[], char *const envp[],
 			const int fd[3], pid_t *pid)
 {
 	static char shell[] = "/bin/sh";
@@ -174,7 +198,7 @@ static int start_script(struct js_spawn *spawn, const char *path, char *const ar
 		with_shell[1] = file;
 		for (size_t i = 1; i < n; i++)
 			with_shell[i + 1] = argv[i];
-		err = start(spawn, shell, with_shell, envp, fd, pid);
+		err = start(shell, with_shell, envp, fd, pid);
 	}
 	free(with_shell);
 	free(file);
@@ -195,9 +219,9 @@ pid_t js_spawn_start(struct js_spawn *spawn, const char *path, char *const argv[
 		failed = fd[i] < 0 ? errno : 0;
 	}
 	if (failed == 0)
-		failed = start(spawn, path, argv, envp, fd, &pid);
+		failed = start(path, argv, envp, fd, &pid);
 	if (failed == ENOEXEC)
-		failed = start_script(spawn, path, argv, envp, fd, &pid);
+		failed = start_script(path, argv, envp, fd, &pid);
 	for (int i = 0; i < 3; i++)
 		if (fd[i] >= 0 && fd[i] != given[i])
 			(void)close(fd[i]);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Starts commands, cheaply: without copying this process (posix_spawn), with what every command has in common
- * prepared once.  A command has /dev/null as its standard input, a process group of its own whose number is its
- * pid, all signals at their defaults and none blocked, and no descriptor of ours that is close-on-exec (open all
- * of them so).
+ * Starts commands, cheaply: without copying this process (vfork).  A command has /dev/null as its standard input, a
+ * process group of its own whose number is its pid, all signals at their defaults and none blocked, and no descriptor
+ * of ours that is close-on-exec (open all of them so).  Should this process be killed, the kernel kills the command
+ * (not what that has started itself).
  *
- * One thread may start and collect commands (run/reap.h): the same.
+ * One thread may start and collect commands (run/reap.h): the same, and it must not end before they do.
  */
 #ifndef JS_RUN_SPAWN_H
 #define JS_RUN_SPAWN_H

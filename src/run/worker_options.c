@@ -9,6 +9,9 @@ static const struct js_opt table[] = {
 	JS_WORKER_OPTIONS_OF_RUN,
 	{JS_WORKER_IDLE_TIMEOUT, "idle-timeout", "D",
 	 "stay so long with nothing to do while others may still push or\nfail (default 60s)"},
+	{JS_WORKER_MARGIN, "margin", "D",
+	 "under Slurm: start nothing that, going by what entries took\nso far, would run until D before the job's end "
+	 "(default: the\ngrace and 5 s)"},
 	{JS_WORKER_STRICT, "strict", NULL, "end with status 1 if any entry failed"},
 	{JS_WORKER_DRY_RUN, "dry-run", NULL, "print the commands of the next entries; claim nothing"},
 	{JS_WORKER_DEFAULTS_FILE, "defaults-file", "FILE", "the option file with the database's address"},

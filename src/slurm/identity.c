@@ -13,6 +13,43 @@
 #include <string.h>
 #include <unistd.h>
 
+#define SLURM_INTERACTIVE 0xfffffffaull /* the step of salloc's shell on a node */
+
+/* In which step this process is, by the slurmstepd above it.  The environment may name one of another job: what sbatch
+ * was called from hands its SLURM_STEP_ID on to the batch script.  Returns 0 if none is above. */
+static int find_step(int64_t job, char step[32])
+{
+	static const char title[] = "slurmstepd: [";
+	unsigned long long of_job, number;
+	char path[64], *end;
+	struct js_buf text = {0};
+	pid_t pid = getppid();
+	int found = 0;
+
+	step[0] = '\0';
+	for (int up = 0; up < 64 && pid > 1 && !found; up++) {
+		js_buf_reset(&text);
+		(void)snprintf(path, sizeof(path), "/proc/%ld/cmdline", (long)pid);
+		if (js_file_read(path, &text) != 0)
+			break;
+		found = strncmp(text.data, title, sizeof(title) - 1) == 0;
+		if (!found)
+			pid = js_file_pid_parent(pid);
+	}
+	if (found) {
+		of_job = strtoull(text.data + sizeof(title) - 1, &end, 10);
+		if (*end == '.' && of_job == (unsigned long long)job) {
+			number = strtoull(end + 1, &end, 10);
+			if (strncmp(end, "interactive", 11) == 0)
+				number = SLURM_INTERACTIVE;
+			if (strncmp(end, "batch", 5) != 0 && strncmp(end, "extern", 6) != 0)
+				(void)snprintf(step, 32, "%llu", number);
+		}
+	}
+	js_buf_free(&text);
+	return found;
+}
+
 static const char *get(const char *name)
 {
 	return getenv(name);
@@ -26,7 +63,7 @@ void js_slurm_identify(struct js_slurm_identity *id, struct jobstack_worker_opti
 	js_slurm_env_read(&id->env, get);
 	if (gethostname(id->host, sizeof(id->host) - 1) == 0)
 		o->host = id->host;
-	js_file_boot_id(id->boot);
+	js_file_process_table(id->boot);
 	o->boot = id->boot[0] == '\0' ? NULL : id->boot;
 	if (me != NULL) {
 		(void)snprintf(id->user, sizeof(id->user), "%s", me->pw_name);
@@ -42,6 +79,8 @@ void js_slurm_identify(struct js_slurm_identity *id, struct jobstack_worker_opti
 	o->array_job = id->env.array_job;
 	o->array_task = id->env.array_task;
 	o->step = id->env.step;
+	if (id->env.in_slurm && find_step(id->env.job_id, id->step))
+		o->step = id->step[0] != '\0' ? id->step : NULL;
 	o->account = id->env.account;
 	o->qos = id->env.qos;
 	o->partition = id->env.partition;

@@ -10,7 +10,7 @@
 
 struct js_slurm_identity {
 	struct js_slurm_env env;
-	char host[256], boot[40], user[64], cwd[4097];
+	char host[256], boot[64], user[64], step[32], cwd[4097];
 };
 
 /* Fills what OPTIONS says about the process; the texts are IDENTITY's and the environment's, and live as long. */

@@ -16,9 +16,10 @@
 #error "slurm/slurm.h does not tell its version"
 #endif
 
-/* 26.05 asks for a job by the struct that also names steps. */
+/* 25.11 asks for steps, and 26.05 for a job, by the struct that names both. */
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0) && !defined(SLURM_BACKWARD_COMPAT)
 #define JOB_ID_OF(record) ((record)->step_id.job_id)
+#define free_conf slurm_free_conf
 
 static int load(uint32_t job_id, job_info_msg_t **answer)
 {
@@ -29,12 +30,42 @@ static int load(uint32_t job_id, job_info_msg_t **answer)
 }
 #else
 #define JOB_ID_OF(record) ((record)->job_id)
+#define free_conf slurm_free_ctl_conf
 
 static int load(uint32_t job_id, job_info_msg_t **answer)
 {
 	return slurm_load_job(answer, job_id, SHOW_ALL | SHOW_DETAIL);
 }
 #endif
+
+/* The steps of one job, or (NO_VAL) of all. */
+static int load_steps(uint32_t job_id, job_step_info_response_msg_t **answer)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
+	slurm_step_id_t id = SLURM_STEP_ID_INITIALIZER;
+
+	id.job_id = job_id;
+	return slurm_get_job_steps(&id, answer, SHOW_ALL | SHOW_LOCAL);
+#else
+	return slurm_get_job_steps(0, job_id, NO_VAL, answer, SHOW_ALL | SHOW_LOCAL);
+#endif
+}
+
+static void init(void)
+{
+	static int begun;
+
+	if (!begun)
+		slurm_init(NULL); /* needed from 23.11 on, and harmless before */
+	begun = 1;
+	errno = 0;
+}
+
+static int refuse(char *error, size_t error_size)
+{
+	(void)snprintf(error, error_size, "%s", slurm_strerror(errno));
+	return -1;
+}
 
 /* Flags beside a base state, as words.  UNSETTLED: the job may still have processes, or run again. */
 static const struct {
@@ -138,24 +169,18 @@ static void fill(struct js_slurm_job *out, const slurm_job_info_t *record)
 		out->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	}
 	(void)snprintf(out->nodes, sizeof(out->nodes), "%s", record->nodes != NULL ? record->nodes : "");
+	if (record->batch_flag != 0 && record->batch_host != NULL)
+		(void)snprintf(out->batch_host, sizeof(out->batch_host), "%s", record->batch_host);
 }
 
 static int ask(uint32_t job_id, struct js_slurm_job *out, char *error, size_t error_size)
 {
-	static int begun;
 	job_info_msg_t *answer = NULL;
 
 	memset(out, 0, sizeof(*out));
-	if (!begun)
-		slurm_init(NULL); /* needed from 23.11 on, and harmless before */
-	begun = 1;
-	errno = 0;
-	if (load(job_id, &answer) != 0) {
-		if (errno == ESLURM_INVALID_JOB_ID)
-			return 0;
-		(void)snprintf(error, error_size, "%s", slurm_strerror(errno));
-		return -1;
-	}
+	init();
+	if (load(job_id, &answer) != 0)
+		return errno == ESLURM_INVALID_JOB_ID ? 0 : refuse(error, error_size);
 	/* asked for an array's number, Slurm answers with each of its elements that has begun */
 	for (uint32_t i = 0; i < answer->record_count && !out->found; i++)
 		if (JOB_ID_OF(&answer->job_array[i]) == job_id)
@@ -164,6 +189,119 @@ static int ask(uint32_t job_id, struct js_slurm_job *out, char *error, size_t er
 	return 0;
 }
 
+static int ask_user(uint32_t uid, const uint32_t *job_ids, size_t n, struct js_slurm_job *out, char *error,
+		    size_t error_size)
+{
+	job_info_msg_t *answer = NULL;
+
+	memset(out, 0, n * sizeof(*out));
+	init();
+	if (slurm_load_job_user(&answer, uid, SHOW_ALL) != 0)
+		return errno == ESLURM_INVALID_JOB_ID ? 0 : refuse(error, error_size);
+	for (uint32_t i = 0; i < answer->record_count; i++)
+		for (size_t k = 0; k < n; k++)
+			if (JOB_ID_OF(&answer->job_array[i]) == job_ids[k])
+				fill(&out[k], &answer->job_array[i]);
+	slurm_free_job_info_msg(answer);
+	return 0;
+}
+
+/* What the controller says of the node: is it down?  1 yes, 0 no, -1: it does not know the node. */
+static int is_down(char *node)
+{
+	node_info_msg_t *answer = NULL;
+	int down = -1;
+
+	if (slurm_load_node_single(&answer, node, SHOW_ALL) != 0)
+		return -1;
+	for (uint32_t i = 0; i < answer->record_count; i++) {
+		const node_info_t *found = &answer->node_array[i];
+		uint32_t state = found->node_state;
+
+		if (found->name != NULL && strcmp(found->name, node) == 0)
+			down = (state & NODE_STATE_BASE) == NODE_STATE_DOWN ||
+			       (state & (NODE_STATE_NO_RESPOND | NODE_STATE_POWERED_DOWN)) != 0;
+	}
+	slurm_free_node_info_msg(answer);
+	return down;
+}
+
+static void look_at_node(struct js_slurm_step *steps, size_t i)
+{
+	size_t k;
+
+	if (steps[i].node[0] == '\0' || (steps[i].listed != 0 && !steps[i].look))
+		return;
+	for (k = 0; k < i && (steps[k].down < 0 || strcmp(steps[k].node, steps[i].node) != 0); k++)
+		;
+	steps[i].down = k < i ? steps[k].down : is_down(steps[i].node);
+}
+
+static int ask_steps(struct js_slurm_step *steps, size_t n, char *error, size_t error_size)
+{
+	job_step_info_response_msg_t *answer = NULL;
+	uint32_t job = n > 0 ? steps[0].job : NO_VAL;
+
+	init();
+	for (size_t i = 0; i < n; i++)
+		if (steps[i].job != job)
+			job = NO_VAL;
+	/* the error is another one for each release; that none is there is no error */
+	if (load_steps(job, &answer) != 0 && errno != ESLURM_INVALID_JOB_ID)
+		return refuse(error, error_size);
+	for (size_t i = 0; i < n; i++)
+		steps[i].listed = 0;
+	for (uint32_t s = 0; answer != NULL && s < answer->job_step_count; s++)
+		for (size_t i = 0; i < n; i++)
+			if (answer->job_steps[s].step_id.job_id == steps[i].job &&
+			    answer->job_steps[s].step_id.step_id == steps[i].step)
+				steps[i].listed = 1;
+	if (answer != NULL)
+		slurm_free_job_step_info_response_msg(answer);
+	for (size_t i = 0; i < n; i++)
+		look_at_node(steps, i);
+	return 0;
+}
+
+/* The slurmd answers ESLURM_INVALID_JOB_ID if no slurmstepd of the step can be reached there; to others than the job's
+ * owner it says just that it has one. */
+static int ask_node(struct js_slurm_step *step, char *error, size_t error_size)
+{
+	slurm_step_id_t id = {.job_id = step->job, .step_het_comp = NO_VAL, .step_id = step->step};
+	job_step_pids_response_msg_t *answer = NULL;
+	int rc;
+
+	(void)error;
+	(void)error_size;
+	init();
+	step->at_node = -1;
+	rc = slurm_job_step_get_pids(&id, step->node, &answer);
+	if (rc == ESLURM_INVALID_JOB_ID)
+		step->at_node = 0;
+	else if (rc == ESLURM_USER_ID_MISSING || (rc == 0 && answer != NULL && answer->pid_list != NULL))
+		step->at_node = 1;
+	if (answer != NULL)
+		slurm_job_step_pids_response_msg_free(answer);
+	return 0;
+}
+
+static int ask_conf(struct js_slurm_conf *out, char *error, size_t error_size)
+{
+	slurm_conf_t *answer = NULL;
+
+	memset(out, 0, sizeof(*out));
+	init();
+	if (slurm_load_ctl_conf(0, &answer) != 0)
+		return refuse(error, error_size);
+	out->kill_wait_us = (int64_t)answer->kill_wait * 1000000;
+	out->slurmd_timeout_us = (int64_t)answer->slurmd_timeout * 1000000;
+	(void)snprintf(out->cluster, sizeof(out->cluster), "%s",
+		       answer->cluster_name != NULL ? answer->cluster_name : "");
+	free_conf(answer);
+	return 0;
+}
+
 extern const struct js_slurm_ops jobstack_slurm_ops;
 __attribute__((visibility("default"))) const struct js_slurm_ops jobstack_slurm_ops = {
-	JS_SLURM_ABI, sizeof(struct js_slurm_job), SLURM_VERSION_NUMBER, ask};
+	JS_SLURM_ABI, sizeof(struct js_slurm_job), sizeof(struct js_slurm_step), sizeof(struct js_slurm_conf),
+	SLURM_VERSION_NUMBER, ask, ask_user, ask_steps, ask_node, ask_conf};

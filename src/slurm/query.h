@@ -27,23 +27,51 @@ struct js_slurm_job {
 	int64_t submit_us, start_us, end_us; /* the end of a running job is its time limit */
 	char state[64];	  /* "RUNNING", "NODE_FAIL"; "CANCELLED+COMPLETING" while it is being ended */
 	char nodes[4096]; /* "n[1-4,7]", cut at this length; "" if it has none */
+	char batch_host[256]; /* the node of its batch script; "" if it has none */
 };
 
-/* The module's table, its one exported symbol.  JOB is called with the errors' text going to ERROR; it returns 0
- * (also for a job that is not known) or -1.  A table of another ABI number is not used. */
-#define JS_SLURM_ABI 1u
+/* A step, to ask about: of whom JOB, STEP and NODE are filled in before, and the rest is the answer. */
+struct js_slurm_step {
+	uint32_t job, step; /* JS_SLURM_BATCH: the batch script */
+	char node[256];	    /* Slurm's name of the node where it ran; "": the node is not asked */
+	int32_t look;	    /* 1: DOWN is wanted also of a step that the controller has */
+	int32_t listed;	    /* the controller has it: 1 yes, 0 no, -1 not known */
+	int32_t at_node; /* asked if it is not listed: the node's slurmd answers, and has it: 1; answers, and does not:
+			  * 0; does not answer, or says something else: -1 */
+	int32_t down;	 /* the controller says that the node is down or does not respond: 1; then it is not asked */
+};
+#define JS_SLURM_BATCH 0xfffffffbu
+
+/* How the cluster is set up. */
+struct js_slurm_conf {
+	int64_t kill_wait_us;	   /* between TERM and KILL */
+	int64_t slurmd_timeout_us; /* until a node that does not respond is DOWN; 0: never */
+	char cluster[128];
+};
+
+/* The module's table, its one exported symbol.  Each asks libslurm, and returns 0, or -1 with ERROR filled; 0 as well
+ * for a job that is not known.  A table of another ABI number is not used. */
+#define JS_SLURM_ABI 2u
 #define JS_SLURM_SYMBOL "jobstack_slurm_ops"
 struct js_slurm_ops {
 	unsigned abi;
-	unsigned job_size;   /* sizeof(struct js_slurm_job) */
+	unsigned job_size, step_size, conf_size; /* sizeof the structs above */
 	uint32_t slurm_version; /* SLURM_VERSION_NUMBER of what it was built with: 0x180b05 is 24.11.5 */
 	int (*job)(uint32_t job_id, struct js_slurm_job *out, char *error, size_t error_size);
+	/* those of N jobs that are the user's, in one question */
+	int (*user_jobs)(uint32_t uid, const uint32_t *job_ids, size_t n, struct js_slurm_job *out, char *error,
+			 size_t error_size);
+	/* what the controller says: LISTED and DOWN, in one question and one a node */
+	int (*steps)(struct js_slurm_step *steps, size_t n, char *error, size_t error_size);
+	/* what the node says: AT_NODE */
+	int (*at_node)(struct js_slurm_step *step, char *error, size_t error_size);
+	int (*conf)(struct js_slurm_conf *out, char *error, size_t error_size);
 };
 
 /* Where the module is looked for, and how long an answer may take. */
 struct js_slurm_where {
 	const char *module_dir; /* only here, if not NULL or "" ($JOBSTACK_MODULE_DIR) */
-	int64_t limit_us;	/* for one job; 0: 15 seconds */
+	int64_t limit_us;	/* for one answer; 0: 15 seconds */
 };
 
 /* Finds the module's file: in where->module_dir; else in lib, lib64 or lib/TRIPLET/jobstack beside the directory
@@ -60,9 +88,19 @@ int js_slurm_find(const struct js_slurm_where *where, struct js_buf *found, stru
 int js_slurm_job(const struct js_slurm_where *where, uint32_t job_id, struct js_slurm_job *out,
 		 struct jobstack_error *error);
 
-/* The same for N jobs, with one child for all; OUT[i].found tells which are known.  Returns 0 if all were asked
- * for; or a negative code as above, with what had not been answered marked as not found. */
-int js_slurm_jobs(const struct js_slurm_where *where, const uint32_t *job_ids, size_t n, struct js_slurm_job *out,
-		  struct jobstack_error *error);
+/* The same for N jobs, with one child for all; OUT[i].found tells which are known.  UID: they are all this user's, so
+ * that one question does; JS_SLURM_ANYBODY: one question each.  Returns 0 if all were asked for; or a negative code as
+ * above, with what had not been answered marked as not found. */
+#define JS_SLURM_ANYBODY 0xffffffffu
+int js_slurm_jobs(const struct js_slurm_where *where, uint32_t uid, const uint32_t *job_ids, size_t n,
+		  struct js_slurm_job *out, struct jobstack_error *error);
+
+/* Asks the controller, and then the nodes, about N steps.  Returns 0, or a negative code as above; what was not
+ * answered is -1. All nodes together may take twice the limit: what they have not said by then is -1, and no error. */
+int js_slurm_steps(const struct js_slurm_where *where, struct js_slurm_step *steps, size_t n,
+		   struct jobstack_error *error);
+
+/* Asks how the cluster is set up. */
+int js_slurm_conf(const struct js_slurm_where *where, struct js_slurm_conf *out, struct jobstack_error *error);
 
 #endif

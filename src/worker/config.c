@@ -51,8 +51,8 @@ int config_is_fatal(const struct config *config, int exit_code)
 static int set_duration(const char *option, const char *arg, int64_t least_us, int64_t *to, struct jobstack_error *error)
 {
 	if (js_num_duration(arg, to) != 0 || *to < least_us)
-		return bad(error, option, least_us > 0 ? "a duration of at least 1 s, such as 90, 15m or 1:30:00"
-						       : "a duration such as 90, 15m or 1:30:00", arg);
+		return bad(error, option, least_us > 0 ? "a duration of at least 1 s and at most 366 d, such as 90, 15m or 1:30:00"
+						       : "a duration up to 366 d, such as 90, 15m or 1:30:00", arg);
 	return 0;
 }
 
@@ -93,6 +93,7 @@ static int take(struct config *c, struct later *later, int key, const char *arg,
 	case JS_WORKER_LEASE: status = set_duration("lease", arg, 1000000, &c->lease_us, error); break;
 	case JS_WORKER_TIMEOUT: status = set_duration("timeout", arg, 1, &c->timeout_us, error); break;
 	case JS_WORKER_GRACE: status = set_duration("grace", arg, 0, &c->grace_us, error); break;
+	case JS_WORKER_MARGIN: status = set_duration("margin", arg, 0, &c->margin_us, error); break;
 	case JS_WORKER_IDLE_TIMEOUT: status = set_duration("idle-timeout", arg, 0, &c->idle_us, error); break;
 	case JS_WORKER_BATCH: status = set_number("batch", arg, JOBSTACK_POP_MAX, &c->batch, error); break;
 	case JS_WORKER_MAX_ENTRIES: status = set_number("max-entries", arg, INT64_MAX, &c->max_entries, error); break;
@@ -153,6 +154,7 @@ int config_parse(struct config *c, int argc, char **argv, char **text, struct jo
 	c->log_dir = "jobstack-logs";
 	c->grace_us = DEFAULT_GRACE_US;
 	c->idle_us = DEFAULT_IDLE_US;
+	c->margin_us = -1;
 	optind = 0;
 	while (status == 0 && (key = js_opt_next(&js_worker_opts, argc, argv, &arg, error)) != -1) {
 		if (key == '?')

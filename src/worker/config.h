@@ -18,6 +18,7 @@ struct config {
 	int output_dash;   /* --output -: to our own output */
 	unsigned slots;	   /* 0: by Slurm and the CPU mask */
 	int64_t lease_us, timeout_us, grace_us, idle_us; /* 0: the default; timeout: none */
+	int64_t margin_us; /* -1: the default */
 	uint64_t batch, max_entries; /* 0: not limited */
 	unsigned char fatal[32];     /* a bit an exit code */
 	int finish_on_loss, shell, dry_run, strict, quiet, verbose;

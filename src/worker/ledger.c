@@ -26,6 +26,8 @@
 #define LOOK_A_WORKER_US (JS_SECOND_US / 50)
 #define GOING_US (10 * JS_SECOND_US) /* told to go, with nothing running: so long a database that is away is waited for */
 #define REST_US (30 * JS_SECOND_US)	     /* nothing to say for so long: let the connection go */
+#define REST_SOON_US (2 * JS_SECOND_US)	     /* ... when commands take so long that connecting anew is nothing beside them: */
+#define REST_LONG_US (5 * JS_SECOND_US)
 
 static uint64_t jitter(struct ledger *l, uint64_t below)
 {
@@ -75,11 +77,12 @@ static size_t wanted(struct ledger *l, int64_t now)
 	return (size_t)(want < most ? want : most);
 }
 
+/* A third of the lease after the last step, and never in step with the others. */
 static int64_t beat_at(const struct ledger *l)
 {
 	int64_t third = jobstack_worker_lease_us(l->worker) / 3;
 
-	return l->last_us + third - third / 8;
+	return l->last_us + third - third / 8 - (int64_t)((uint64_t)third / 1024 * l->beat_jitter);
 }
 
 /* Decides, with the lock held, whether a step is due; 0 and *UNTIL if not. */
@@ -89,8 +92,8 @@ static int due(struct ledger *l, struct step *s, int64_t *until)
 	int64_t now = jobstack_now_us(), flush_at;
 
 	s->k = wanted(l, now);
-	s->beat = now >= beat_at(l);
-	*until = beat_at(l);
+	s->beat = now >= beat_at(l) || now >= l->watch_us;
+	*until = beat_at(l) < l->watch_us ? beat_at(l) : l->watch_us;
 	if (s->k > 0 || s->beat)
 		return 1;
 	if (box->leaving == STAY && l->dry_until_us > now && l->dry_until_us < *until)
@@ -108,28 +111,43 @@ static int due(struct ledger *l, struct step *s, int64_t *until)
 	return 0;
 }
 
-/* Moves the outcomes out of the mailbox. */
+/* Moves the outcomes out of the mailbox, the oldest first; after an outage there may be more than a step should carry. */
 static int take_results(struct ledger *l, struct step *s)
 {
 	struct mailbox *box = l->box;
+	size_t n = box->results_n < JOBSTACK_POP_MAX ? box->results_n : JOBSTACK_POP_MAX, rest = box->results_n - n;
+	struct result *left = rest == 0 ? NULL : malloc(rest * sizeof(*left));
 
-	s->outcomes = box->results_n == 0 ? NULL : calloc(box->results_n, sizeof(*s->outcomes));
-	if (box->results_n > 0 && s->outcomes == NULL)
+	s->outcomes = n == 0 ? NULL : calloc(n, sizeof(*s->outcomes));
+	if ((n > 0 && s->outcomes == NULL) || (rest > 0 && left == NULL)) {
+		free(s->outcomes);
+		free(left);
+		s->outcomes = NULL;
 		return -1;
-	s->results = box->results;
-	s->n = box->results_n;
-	box->results = NULL;
-	box->results_n = box->results_room = 0;
-	for (size_t i = 0; i < s->n; i++) {
-		s->outcomes[i] = s->results[i].outcome;
-		s->outcomes[i].reason = s->results[i].reason[0] == '\0' ? NULL : s->results[i].reason;
-		s->outcomes[i].log = s->results[i].log;
 	}
+	if (rest > 0)
+		memcpy(left, box->results + n, rest * sizeof(*left));
+	s->results = box->results;
+	s->n = n;
+	box->results = left;
+	box->results_n = box->results_room = rest;
+	for (size_t i = 0; i < n; i++)
+		s->outcomes[i] = result_outcome(&s->results[i]);
 	s->running_n = 0;
 	for (size_t i = 0; i < box->slots_n; i++)
 		if (box->slots[i].entry != 0)
 			s->running[s->running_n++] = box->slots[i];
 	return 0;
+}
+
+/* A step that failed for good: what it carried still waits. */
+static void put_back(struct ledger *l, struct step *s)
+{
+	(void)pthread_mutex_lock(&l->box->lock);
+	mailbox_put_back(l->box, s->results, s->n);
+	(void)pthread_mutex_unlock(&l->box->lock);
+	s->results = NULL;
+	s->n = 0;
 }
 
 static void step_free(struct step *s)
@@ -228,19 +246,28 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	int64_t since = jobstack_now_us();
 	int status;
 
+	outbox_ask(l->outbox, s->outcomes, s->n);
 	for (;;) {
 		memset(&l->error, 0, sizeof(l->error));
 		status = jobstack_step(l->worker, s->outcomes, s->n, s->k, s->running, s->running_n, &batch, report, &l->error);
 		if (status != JOBSTACK_ENODB || gives_up(l, since))
 			break;
+		js_watch_gap(l->watch); /* an outage ends nobody's lease */
 		js_clock_nap(JS_SECOND_US / 4, NULL);
 	}
-	if (status != 0)
+	outbox_answered(l->outbox, status == 0 ? s->n : 0);
+	if (status != 0) {
+		put_back(l, s);
 		return status;
-	l->last_us = jobstack_now_us();
-	l->rested = 0;
+	}
+	/* as the lease is counted: when a reply had been lost for long, the next beat is due the sooner */
+	l->last_us = jobstack_worker_deadline_us(l->worker) - jobstack_worker_lease_us(l->worker);
+	l->beat_jitter = (unsigned)jitter(l, 256);
+	l->rested = l->yielded = 0;
 	(void)pthread_mutex_lock(&l->box->lock);
 	l->box->deadline_us = jobstack_worker_deadline_us(l->worker);
+	if (!l->config->finish_on_loss)
+		l->keeper->page->deadline_us = l->box->deadline_us;
 	(void)pthread_mutex_unlock(&l->box->lock);
 	for (size_t i = 0; i < s->n; i++)
 		l->claimed -= s->outcomes[i].verdict == JOBSTACK_UNSTARTED;
@@ -257,18 +284,47 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 /* Looks at the whole stack: for the share of a claim, and for whether to stay. */
 static int look(struct ledger *l)
 {
-	int status = jobstack_worker_idle(l->worker, &l->idle, &l->error);
+	int status;
 
+	outbox_ask(l->outbox, NULL, 0);
+	status = jobstack_worker_idle(l->worker, &l->idle, &l->error);
 	l->looked_us = jobstack_now_us();
 	if (status == 0 && l->idle.waiting > 0 && l->idle.next_due_us == 0) {
 		status = jobstack_promote(l->worker, &l->error);
 		l->dry_until_us = 0;
 	}
+	outbox_answered(l->outbox, 0);
 	if (status == JOBSTACK_ENODB) { /* it is no step: the next one will tell */
 		memset(&l->error, 0, sizeof(l->error));
+		l->looked_us = 0; /* nothing was seen, so nothing follows */
 		return 0;
 	}
 	return status;
+}
+
+/* Looks for workers that have died, and takes back what they held.  What takes long is asked of the keeper. */
+static void watch(struct ledger *l)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_watch_result result;
+	int status;
+
+	outbox_ask(l->outbox, NULL, 0);
+	status = js_watch_look(l->watch, &result, &error);
+	outbox_answered(l->outbox, 0);
+	if (status != 0) { /* it is no step: the next one will tell */
+		l->watch_us = jobstack_now_us() + JS_SECOND_US;
+		return;
+	}
+	l->watch_us = result.next_us;
+	l->still_us = result.still_us;
+	if (result.confirm)
+		keeper_ask(l->keeper);
+	if (result.workers > 0) {
+		(void)pthread_mutex_lock(&l->box->lock);
+		l->dry_until_us = l->looked_us = 0; /* there is something to claim now */
+		(void)pthread_mutex_unlock(&l->box->lock);
+	}
 }
 
 /* Nothing runs and nothing came: go, or stay? */
@@ -285,6 +341,8 @@ static void consider_leaving(struct ledger *l)
 		leave(l, LEAVE_FINISHED, "nothing is left");
 	else if (i->waiting > 0 && i->eldest && i->state == JOBSTACK_OPEN)
 		return; /* somebody must be there when a retry is due */
+	else if (i->running > 0 && i->eldest && l->still_us <= l->idle_since_us)
+		return; /* or to see who has died: those that live will show it within a third of their lease */
 	else if (now - l->idle_since_us >= l->config->idle_us)
 		leave(l, LEAVE_IDLE,
 		      i->state == JOBSTACK_PAUSED ? "the stack is paused (`jobstack resume` goes on)" : "nothing came for the idle time");
@@ -306,17 +364,27 @@ static int round_of(struct ledger *l, struct step *s)
 	(void)pthread_mutex_unlock(&l->box->lock);
 	if (now - l->looked_us >= LOOK_US + (int64_t)l->idle.workers * LOOK_A_WORKER_US || (idle && l->dry_until_us != 0))
 		status = look(l);
+	if (status == 0 && now >= l->watch_us)
+		watch(l);
 	if (status == 0 && idle && l->config->max_entries != 0 && l->claimed >= l->config->max_entries)
 		leave(l, LEAVE_ENOUGH, "--max-entries is reached");
-	else if (status == 0 && idle && l->dry_until_us != 0)
+	else if (status == 0 && idle && l->dry_until_us != 0 && l->looked_us != 0)
 		consider_leaving(l);
 	return status;
+}
+
+/* How long the connection is kept though nothing is said, by what is known of the commands that run. */
+static int64_t rest_us(const struct ledger *l)
+{
+	const struct mailbox *box = l->box;
+
+	return box->running > 0 && (box->finished == 0 || box->mean_us >= REST_LONG_US) ? REST_SOON_US : REST_US;
 }
 
 /* Waits, with the lock held, until UNTIL or a wake. */
 static void wait_until(struct ledger *l, int64_t until)
 {
-	int64_t rest_at = l->last_us + REST_US, at = l->rested || rest_at > until ? until : rest_at;
+	int64_t rest_at = l->last_us + rest_us(l), at = l->rested || rest_at > until ? until : rest_at;
 	struct timespec t = {.tv_sec = at / JS_SECOND_US, .tv_nsec = at % JS_SECOND_US * 1000};
 
 	if (at == rest_at && rest_at <= jobstack_now_us() && !l->rested) { /* quiet for so long; not with the lock held */
@@ -325,6 +393,13 @@ static void wait_until(struct ledger *l, int64_t until)
 		jobstack_rest(l->handle);
 		(void)pthread_mutex_lock(&l->box->lock);
 		return; /* look again: a wake may have been missed */
+	}
+	if (!l->yielded) {
+		l->yielded = 1;
+		(void)pthread_mutex_unlock(&l->box->lock);
+		jobstack_yield(l->handle);
+		(void)pthread_mutex_lock(&l->box->lock);
+		return;
 	}
 	(void)pthread_cond_timedwait(&l->box->wake, &l->box->lock, &t);
 }
@@ -351,7 +426,7 @@ static int work(struct ledger *l)
 	while (status == 0) {
 		(void)pthread_mutex_lock(&box->lock);
 		give_back_stuck(l);
-		over = box->leaving != STAY && box->queued == 0 && box->running == 0;
+		over = box->leaving != STAY && box->queued == 0 && box->running == 0 && box->results_n <= JOBSTACK_POP_MAX;
 		stepping = !over && due(l, &s, &until);
 		if (!over && !stepping)
 			wait_until(l, until);
@@ -368,6 +443,18 @@ static int work(struct ledger *l)
 	return status;
 }
 
+/* Ends the row: as a worker that goes or, if its keeper was killed, as one that was killed too. */
+static int end_row(struct ledger *l, struct step *s)
+{
+	unsigned char token[16];
+
+	if (l->box->leaving != LEAVE_KEEPER)
+		return jobstack_worker_end(l->worker, s->outcomes, s->n, l->box->why, &l->error);
+	jobstack_worker_token(l->worker, token);
+	return jobstack_replay(l->handle, l->config->stack, jobstack_worker_id(l->worker), token, s->outcomes, s->n, l->box->why, NULL,
+			       &l->error);
+}
+
 /* Ends the row, with the last outcomes. */
 static int finish(struct ledger *l)
 {
@@ -378,16 +465,40 @@ static int finish(struct ledger *l)
 	(void)pthread_mutex_lock(&l->box->lock);
 	status = take_results(l, &s);
 	(void)pthread_mutex_unlock(&l->box->lock);
+	outbox_ask(l->outbox, s.outcomes, s.n);
 	while (status == 0) {
 		memset(&l->error, 0, sizeof(l->error));
-		status = jobstack_worker_end(l->worker, s.outcomes, s.n, l->box->why, &l->error);
+		status = end_row(l, &s);
 		if (status != JOBSTACK_ENODB || gives_up(l, since))
 			break;
 		status = 0;
 		js_clock_nap(JS_SECOND_US / 4, NULL);
 	}
+	outbox_answered(l->outbox, status == 0 ? s.n : 0);
+	if (status != 0)
+		put_back(l, &s);
 	step_free(&s);
 	return status;
+}
+
+/* How long entries take, as others have found out: the guard needs it before the first is started. */
+static int learn(struct ledger *l)
+{
+	int64_t us[GUARD_SAMPLE];
+	size_t n;
+	int status;
+
+	if (l->box->guard.end_us == 0)
+		return 0;
+	status = jobstack_worker_durations(l->worker, us, GUARD_SAMPLE, &n, &l->error);
+	if (status != 0)
+		return status;
+	(void)pthread_mutex_lock(&l->box->lock);
+	for (size_t i = n; i > 0; i--) /* the oldest first, for it is forgotten first */
+		guard_learn(&l->box->guard, us[i - 1]);
+	mailbox_wake_supervisor(l->box);
+	(void)pthread_mutex_unlock(&l->box->lock);
+	return 0;
 }
 
 void *ledger_main(void *arg)
@@ -398,16 +509,26 @@ void *ledger_main(void *arg)
 
 	l->jitter = jobstack_worker_id(l->worker) * 2654435761u + 88172645463325252u;
 	l->last_us = jobstack_now_us();
-	status = round_of(l, &first); /* a beat before the first claim: is this the right place? */
+	l->still_us = INT64_MAX;
+	status = js_watch_new(&l->watch, l->handle, l->config->stack, &l->watch_options, &l->error);
+	if (status == 0)
+		status = learn(l);
+	if (status == 0)
+		status = round_of(l, &first); /* a beat before the first claim: is this the right place? */
 	l->looked_us = 0;
 	if (status == 0)
 		status = work(l);
 	if (status == 0)
 		status = finish(l);
+	if (status >= 0)
+		l->keeper->page->worker = 0; /* nothing is left to be taken back */
 	if (status == JOBSTACK_NOTHING)
 		leave(l, LEAVE_FENCED, "the lease was lost: others have this worker's entries now");
 	else if (status != 0)
 		leave(l, LEAVE_DATABASE, l->error.text);
+	if (status != 0)
+		outbox_gave_up(l->outbox);
+	js_watch_free(l->watch);
 	(void)pthread_mutex_lock(&l->box->lock);
 	l->box->ended = 1;
 	mailbox_wake_supervisor(l->box);

@@ -40,6 +40,31 @@ void result_free(struct result *results, size_t n)
 	free(results);
 }
 
+struct jobstack_outcome result_outcome(const struct result *result)
+{
+	struct jobstack_outcome outcome = result->outcome;
+
+	outcome.reason = result->reason[0] == '\0' ? NULL : result->reason;
+	outcome.log = result->log;
+	return outcome;
+}
+
+void mailbox_put_back(struct mailbox *box, struct result *results, size_t n)
+{
+	struct result *all = n == 0 ? NULL : realloc(results, (n + box->results_n) * sizeof(*all));
+
+	if (all == NULL) { /* or no memory: what is on the disk is there */
+		result_free(results, n);
+		return;
+	}
+	if (box->results_n > 0)
+		memcpy(all + n, box->results, box->results_n * sizeof(*all));
+	free(box->results);
+	box->results = all;
+	box->results_n += n;
+	box->results_room = box->results_n;
+}
+
 static void parcel_free(struct parcel *parcel)
 {
 	jobstack_batch_free(&parcel->batch);
@@ -76,7 +101,11 @@ void mailbox_wake_supervisor(struct mailbox *box)
 
 void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why)
 {
-	if (box->leaving == STAY || (leaving == LEAVE_FENCED && box->leaving < LEAVE_FENCED)) {
+	int stronger = leaving == LEAVE_KEEPER || leaving == LEAVE_FENCED; /* the commands are to end at once */
+
+	/* what can't be delivered: the worker's part is not done */
+	if (box->leaving == STAY || (stronger && box->leaving < leaving) ||
+	    (leaving == LEAVE_DATABASE && box->leaving <= LEAVE_SIGNAL)) {
 		box->leaving = leaving;
 		(void)snprintf(box->why, sizeof(box->why), "%s", why);
 	}
@@ -94,6 +123,17 @@ struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **out)
 			return &p->batch.entries[p->started++];
 		}
 	return NULL;
+}
+
+int mailbox_may_start(const struct mailbox *box)
+{
+	if (box->leaving != STAY || box->queued == 0 || (box->alone && box->running > 0) ||
+	    (box->guard.end_us != 0 && jobstack_now_us() >= guard_closes_us(&box->guard)))
+		return 0;
+	for (const struct parcel *p = box->first; p != NULL; p = p->next)
+		if (p->started < p->batch.count)
+			return box->running == 0 || p->batch.entries[p->started].losses < ALONE_LOSSES;
+	return 0;
 }
 
 static void drop_parcel(struct mailbox *box, struct parcel *parcel)

@@ -7,11 +7,13 @@
 #define JS_WORKER_MAILBOX_H
 
 #include "jobstack/jobstack.h"
+#include "worker/guard.h"
 
 #include <pthread.h>
 #include <stdint.h>
 
 #define REASON_MAX 256
+#define ALONE_LOSSES 2 /* lost so often, an entry runs with the other slots empty: its neighbours are not to be lost with it */
 
 /* A batch on its way through the slots; freed when all of its entries have an outcome. */
 struct parcel {
@@ -28,8 +30,8 @@ struct result {
 };
 
 /* Why the worker goes; the first reason stays. */
-enum leaving { STAY, LEAVE_FINISHED, LEAVE_IDLE, LEAVE_ENOUGH, LEAVE_SIGNAL, LEAVE_COMMAND, LEAVE_OUTPUT, LEAVE_BREAKER,
-	       LEAVE_ELSEWHERE, LEAVE_FENCED, LEAVE_DATABASE };
+enum leaving { STAY, LEAVE_FINISHED, LEAVE_IDLE, LEAVE_ENOUGH, LEAVE_TIME, LEAVE_SIGNAL, LEAVE_COMMAND, LEAVE_OUTPUT, LEAVE_BREAKER,
+	       LEAVE_ELSEWHERE, LEAVE_KEEPER, LEAVE_FENCED, LEAVE_DATABASE };
 
 struct mailbox {
 	pthread_mutex_t lock;
@@ -37,6 +39,7 @@ struct mailbox {
 	int event;	     /* the supervisor's eventfd */
 	struct parcel *first, *last; /* entries to start; a parcel stays until its last outcome */
 	size_t queued, running;
+	int alone;		     /* what runs is to be the only one */
 	struct result *results; /* outcomes to be written */
 	size_t results_n, results_room;
 	int64_t oldest_us;	/* the moment of the first of them */
@@ -49,6 +52,7 @@ struct mailbox {
 	int ended;	     /* the ledger has no more to say */
 	/* for the batch size and the summary */
 	uint64_t finished, done, failed, interrupted;
+	struct guard guard;
 	double mean_us; /* a command's duration, the recent ones counting more; 0: none yet */
 };
 
@@ -60,6 +64,8 @@ void mailbox_wake_ledger(struct mailbox *box);
 void mailbox_wake_supervisor(struct mailbox *box);
 /* Sets the reason to leave, with words (may be ""), and wakes both. */
 void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why);
+/* Whether an entry is to be started now: there is one, the worker stays, and nothing runs that must be alone. */
+int mailbox_may_start(const struct mailbox *box);
 /* The next entry to start, or NULL; it counts as running from now on. */
 struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **parcel);
 /* Puts an entry back at the head of the line or, if those behind it were given back meanwhile, or the worker is going, gives
@@ -71,5 +77,11 @@ int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobsta
 void mailbox_give_back(struct mailbox *box);
 
 void result_free(struct result *results, size_t n);
+
+/* Its outcome, with its texts: valid as long as the result stays where it is. */
+struct jobstack_outcome result_outcome(const struct result *result);
+
+/* Puts N results back before those that wait, and takes their memory.  With the lock held. */
+void mailbox_put_back(struct mailbox *box, struct result *results, size_t n);
 
 #endif

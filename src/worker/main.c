@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack-worker: claims entries, runs the command on each, closes each, until nothing is left.  This file sets the two
- * threads up, says what a person should know, and gives the exit status.
+ * jobstack-worker: claims entries, runs the command on each, closes each, until nothing is left.  This file sets the keeper
+ * and the worker's two threads up, says what a person should know, and gives the exit status.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
@@ -9,7 +9,10 @@
 #include "base/file.h"
 #include "base/home.h"
 #include "base/num.h"
+#include "run/tree.h"
 #include "slurm/identity.h"
+#include "slurm/query.h"
+#include "worker/keeper.h"
 #include "worker/ledger.h"
 #include "worker/supervisor.h"
 
@@ -26,12 +29,16 @@
 #define LEASE_SLURM_US INT64_C(900000000)
 #define LEASE_US INT64_C(300000000)
 #define PATIENCE_US (10 * JS_SECOND_US)
-#define CROWD_TRIES 60 /* while the server has no connection to spare */
+#define SLURM_LIMIT_US (5 * JS_SECOND_US)
+#define KILL_WAIT_US (30 * JS_SECOND_US) /* Slurm's own default */
+#define MARGIN_US (5 * JS_SECOND_US)
+#define CROWD_US (600 * JS_SECOND_US) /* while the server has no connection to spare */
 
 /* Exit statuses beside the command's contract. */
 enum { DONE_ITS_PART = 0, NO = 1, USAGE = 2, NODB = 69, BUG = 70, NOPERM = 77 };
 
 static struct config config;
+static struct keeper keeper;
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void say(const char *format, ...)
@@ -98,21 +105,50 @@ static int open_handle(struct jobstack **handle, struct jobstack_error *error)
 {
 	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
 	char file[PATH_MAX];
-	unsigned short dice;
-	int status;
 
 	options.defaults_file = js_home_option_file(config.defaults_file, get, file, sizeof(file));
 	options.patience_us = PATIENCE_US;
 	options.log = print_log;
-	for (unsigned tries = 0;; tries++) {
-		memset(error, 0, sizeof(*error));
-		status = jobstack_open(handle, &options, error);
-		if (status == 0 || tries >= CROWD_TRIES ||
-		    (error->server_errno != 1040 && error->server_errno != 1203 && error->server_errno != 1226))
-			return status;
-		js_file_random(&dice, sizeof(dice));
-		js_clock_nap(JS_SECOND_US / 4 + dice * 20, NULL);
-	}
+	options.crowd_us = CROWD_US;
+	return jobstack_open(handle, &options, error);
+}
+
+/* ------------------------------------------------------------------------------------------------------- the look at others */
+
+static void tell_taken(void *ctx, const struct js_watch_case *found)
+{
+	char text[700];
+
+	(void)ctx;
+	if (config.quiet || found->verdict != JS_WATCH_TAKEN)
+		return;
+	js_watch_words(found, text, sizeof(text));
+	say("%s", text);
+}
+
+static void look_options(struct js_watch_options *options)
+{
+	memset(options, 0, sizeof(*options));
+	options->self = keeper.page->worker;
+	options->tell = tell_taken;
+	options->log = config.verbose ? print_log : NULL; /* that Slurm does not answer is for people who ask */
+	options->module_dir = getenv("JOBSTACK_MODULE_DIR");
+	options->cluster = getenv("SLURM_CLUSTER_NAME");
+}
+
+/* In a short-lived child of the keeper: takes back from those whose death can be proven. */
+static int look_at_others(void)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_watch_options options;
+	struct jobstack *handle = NULL;
+	int status = open_handle(&handle, &error);
+
+	look_options(&options);
+	if (status == 0)
+		status = js_watch_confirm(handle, config.stack, &options, NULL, &error);
+	jobstack_free(handle);
+	return status == 0 ? 0 : NO;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- dry run */
@@ -159,8 +195,11 @@ struct run {
 	struct mailbox box;
 	struct supervisor supervisor;
 	struct ledger ledger;
+	struct outbox outbox;
+	size_t waiting; /* outcomes that the database has not taken */
 	struct slot slots[SLOTS_MAX];
 	unsigned slots_n;
+	struct guard guard; /* for the box */
 	char slots_why[200], log_dir[PATH_MAX + JOBSTACK_STACK_MAX + 2], log_name[512], run_cwd[PATH_MAX];
 	struct js_buf argv;
 };
@@ -178,6 +217,35 @@ static void name_log(struct run *r)
 		(void)snprintf(r->log_dir, sizeof(r->log_dir), "%.3000s/%.1000s/%s", r->identity.cwd, config.log_dir, config.stack);
 	(void)snprintf(r->log_name, sizeof(r->log_name), "%s%.64s%s%.200s-%ld-%08x.log", env->job != NULL ? "job" : "",
 		       env->job != NULL ? env->job : "", env->job != NULL ? "-" : "", env->node, (long)getpid(), dice);
+}
+
+/* When the job ends, and how long Slurm waits between TERM and KILL.  What can't be found out is not known: then there is no
+ * time guard, and Slurm's own default counts. */
+static void ask_slurm(struct run *r)
+{
+	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), SLURM_LIMIT_US};
+	const struct js_slurm_env *env = &r->identity.env;
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	int64_t now = js_clock_mono_us(), wall = js_clock_wall_us(), begin = env->start_us, end = env->end_us;
+	struct js_slurm_job job;
+	struct js_slurm_conf conf;
+
+	if (!env->in_slurm)
+		return;
+	r->supervisor.kill_wait_us = js_slurm_conf(&where, &conf, &error) == 0 && conf.kill_wait_us > 0 ? conf.kill_wait_us
+											   : KILL_WAIT_US;
+	js_error_clear(&error);
+	if ((end < 0 || begin < 0) && js_slurm_job(&where, (uint32_t)env->job_id, &job, &error) == 0) {
+		begin = job.start_us;
+		end = job.end_us;
+		r->options.job_start_us = job.start_us; /* with the number, what tells this job from another */
+	}
+	r->guard = (struct guard){.margin_us = config.margin_us >= 0 ? config.margin_us : config.grace_us + MARGIN_US,
+				  .timeout_us = config.timeout_us,
+				  .begin_us = begin > 0 ? now - (wall - begin) : 0,
+				  .end_us = end > 0 ? now + (end - wall) : 0};
+	if (error.code != 0 && !config.quiet)
+		say("Slurm does not say when this job ends (%s): nothing guards against starting what will not finish", error.text);
 }
 
 static int prepare(struct run *r, int argc, char **argv, struct jobstack_error *error)
@@ -201,6 +269,7 @@ static int prepare(struct run *r, int argc, char **argv, struct jobstack_error *
 		r->slots_n = SLOTS_MAX;
 	if (config.lease_us == 0)
 		config.lease_us = r->identity.env.in_slurm ? LEASE_SLURM_US : LEASE_US;
+	ask_slurm(r);
 	/* a command that can't be executed is told before anything is claimed */
 	program = js_template_program(config.template);
 	status = program == NULL ? 0 : js_spawn_resolve(program, getenv("PATH"), &r->supervisor.all.program, error);
@@ -222,14 +291,59 @@ static int prepare(struct run *r, int argc, char **argv, struct jobstack_error *
 
 static void announce(const struct run *r)
 {
-	char lease[64];
+	char lease[64], outage[64], end[64] = "";
 
 	if (config.quiet)
 		return;
 	js_num_duration_text(config.lease_us, lease, sizeof(lease));
-	say("worker %llu on %s: stack \"%s\", %s, lease %s%s%s", (unsigned long long)jobstack_worker_id(r->ledger.worker),
-	    r->identity.env.node, config.stack, r->slots_why, lease, config.output_dash ? "" : ", output in ",
+	js_num_duration_text(supervisor_outage_us(&config), outage, sizeof(outage));
+	if (r->guard.end_us != 0)
+		js_num_duration_text(r->guard.end_us - js_clock_mono_us(), end, sizeof(end));
+	say("worker %llu on %s: stack \"%s\", %s, lease %s, rides out up to %s without the database%s%s%s%s",
+	    (unsigned long long)jobstack_worker_id(r->ledger.worker), r->identity.env.node, config.stack, r->slots_why, lease, outage,
+	    end[0] != '\0' ? ", the job ends in " : "", end, config.output_dash ? "" : ", output in ",
 	    config.output_dash ? "" : js_packlog_path(r->supervisor.all.log));
+	if (config.finish_on_loss)
+		say("--on-lease-loss finish: commands are not stopped when the lease is lost, so an entry may run twice at once");
+}
+
+/* Outcomes wait beside the packed log when the database is away. */
+static int begin_outbox(struct run *r, struct jobstack_error *error)
+{
+	struct outbox *o = &r->outbox;
+
+	o->box = &r->box;
+	o->page = keeper.page;
+	o->log = print_log;
+	(void)snprintf(o->head.stack, sizeof(o->head.stack), "%s", config.stack);
+	o->head.worker = jobstack_worker_id(r->ledger.worker);
+	o->head.lease_us = config.lease_us;
+	jobstack_worker_token(r->ledger.worker, o->head.token);
+	outbox_places(o, r->log_dir, r->log_name, getenv("TMPDIR"));
+	r->ledger.outbox = o;
+	return outbox_begin(o, error);
+}
+
+/* What waits at the end: is it late, or can it be delivered later?  Returns 1 if it has been told why the worker ended. */
+static int conclude_outbox(struct run *r)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	const char *path;
+	size_t late;
+
+	if (r->box.leaving == LEAVE_FENCED && outbox_settle(&r->outbox, r->handle, &late, &error) == 0) {
+		if (late > 0)
+			say("%zu outcomes came too late, and don't count", late);
+		r->waiting = 0;
+	}
+	path = outbox_path(&r->outbox);
+	if (r->waiting == 0 || path == NULL)
+		return 0;
+	if (r->box.why[0] != '\0')
+		say("%s", r->box.why);
+	say("%zu outcomes could not be delivered: they are in %s: `jobstack close --replay %s` delivers them when the database is back",
+	    r->waiting, path, path);
+	return 1;
 }
 
 /* Runs the two threads to their end. */
@@ -249,11 +363,26 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	r->ledger.box = &r->box;
 	r->ledger.handle = r->handle;
 	r->ledger.cwd = r->run_cwd;
+	r->ledger.keeper = &keeper;
+	look_options(&r->ledger.watch_options);
+	r->ledger.watch_options.self = jobstack_worker_id(r->ledger.worker);
+	r->supervisor.keeper = &keeper;
+	r->supervisor.life = keeper.life;
 	r->box.deadline_us = jobstack_worker_deadline_us(r->ledger.worker);
-	if (pthread_create(&thread, NULL, ledger_main, &r->ledger) != 0)
+	if (!config.finish_on_loss)
+		keeper.page->deadline_us = r->box.deadline_us;
+	jobstack_worker_token(r->ledger.worker, keeper.page->token);
+	keeper.page->worker = jobstack_worker_id(r->ledger.worker);
+	status = begin_outbox(r, error);
+	if (status != 0)
+		return status;
+	if (pthread_create(&thread, NULL, ledger_main, &r->ledger) != 0) {
+		(void)outbox_end(&r->outbox);
 		return js_error_set(error, JOBSTACK_EBUG, "no thread can be started");
+	}
 	status = supervisor_run(&r->supervisor, error);
 	(void)pthread_join(thread, NULL);
+	r->waiting = outbox_end(&r->outbox);
 	js_reap_oom_end(&r->supervisor.all.oom);
 	return status;
 }
@@ -280,8 +409,12 @@ static int conclude(struct run *r, int64_t took_us)
 	js_num_duration_text(took_us, took, sizeof(took));
 	if (r->supervisor.trip)
 		trip(r);
-	if (b->leaving == LEAVE_COMMAND || b->leaving == LEAVE_OUTPUT || b->leaving == LEAVE_ELSEWHERE)
+	if (conclude_outbox(r)) {
+		/* it has been told */
+	} else if (b->leaving == LEAVE_COMMAND || b->leaving == LEAVE_OUTPUT || b->leaving == LEAVE_ELSEWHERE)
 		say("%s: the entries went back, nobody was charged", b->why);
+	else if (b->leaving == LEAVE_KEEPER)
+		say("%s", b->why);
 	else if (b->leaving == LEAVE_FENCED || b->leaving == LEAVE_DATABASE)
 		say("%s%s", b->why, b->leaving == LEAVE_DATABASE ? ": what ran is left to its lease and will be run again" : "");
 	if (!config.quiet)
@@ -294,6 +427,7 @@ static int conclude(struct run *r, int64_t took_us)
 	case LEAVE_ELSEWHERE:
 		return USAGE;
 	case LEAVE_BREAKER:
+	case LEAVE_KEEPER:
 	case LEAVE_FENCED:
 		return NO;
 	case LEAVE_DATABASE:
@@ -312,6 +446,8 @@ static int work(struct run *r, struct jobstack_error *error)
 	if (r->supervisor.signals < 0)
 		return js_error_set(error, JOBSTACK_EBUG, "signalfd: %s", strerror(errno));
 	status = mailbox_begin(&r->box, r->slots_n, error);
+	r->box.guard = r->guard;
+	r->supervisor.all.guard = &r->box.guard;
 	if (status == 0)
 		status = jobstack_worker_begin(r->handle, config.stack, &r->options, &r->ledger.worker, error);
 	if (status != 0)
@@ -320,34 +456,25 @@ static int work(struct run *r, struct jobstack_error *error)
 	status = run_threads(r, error);
 	if (status == 0)
 		status = conclude(r, js_clock_mono_us() - began);
+	outbox_free(&r->outbox);
 	jobstack_worker_free(r->ledger.worker);
 	mailbox_end(&r->box);
 	return status;
 }
 
-int main(int argc, char **argv)
+/* The worker proper. */
+static int be_worker(int argc, char **argv, struct jobstack_error *error)
 {
 	static struct run r;
-	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	char *text;
-	int status;
+	int status = prepare(&r, argc, argv, error);
 
-	js_file_hold_streams();
-	status = config_parse(&config, argc, argv, &text, &error);
-
-	if (status == 1) {
-		(void)fputs(text, stdout);
-		free(text);
-		return fflush(stdout) == 0 ? 0 : BUG;
-	}
+	(void)js_tree_adopt();
 	if (status == 0)
-		status = prepare(&r, argc, argv, &error);
+		status = open_handle(&r.handle, error);
 	if (status == 0)
-		status = open_handle(&r.handle, &error);
-	if (status == 0)
-		status = config.dry_run ? dry_run(r.handle, &error) : work(&r, &error);
-	if (error.code != 0)
-		status = fail(&error);
+		status = config.dry_run ? dry_run(r.handle, error) : work(&r, error);
+	if (error->code != 0)
+		status = fail(error);
 	jobstack_free(r.handle);
 	for (unsigned i = 0; i < r.slots_n; i++)
 		slot_end(&r.slots[i]);
@@ -355,6 +482,106 @@ int main(int argc, char **argv)
 	js_spawn_free(r.supervisor.all.spawn);
 	js_buf_free(&r.supervisor.all.program);
 	js_buf_free(&r.argv);
+	return status;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- the keeper */
+
+/* One try to take back what the dead worker held; the outcomes that waited in its spool are delivered before. */
+static int take_back_once(uint64_t worker, const char *reason, uint64_t *taken, uint64_t *delivered,
+			  struct jobstack_error *error)
+{
+	struct jobstack *handle = NULL;
+	int status = open_handle(&handle, error), spooled = status == 0 && keeper.page->spools;
+
+	if (spooled)
+		status = outbox_deliver(handle, keeper.page->spool, reason, delivered, error);
+	if (status == 0 || (spooled && status < 0 && status != JOBSTACK_ENODB)) { /* the rest; or a spool that can't be used */
+		memset(error, 0, sizeof(*error));
+		status = jobstack_recover_own(handle, config.stack, worker, keeper.page->token, reason, taken, error);
+	}
+	jobstack_free(handle);
+	return status;
+}
+
+/* Tries as long as the lease ran: from then on others do it. */
+static int take_back(uint64_t worker, const char *reason, uint64_t *taken, uint64_t *delivered, struct jobstack_error *error)
+{
+	int64_t until = js_clock_mono_us() + (config.lease_us != 0 ? config.lease_us : LEASE_US);
+	int status;
+
+	for (;;) {
+		memset(error, 0, sizeof(*error));
+		status = take_back_once(worker, reason, taken, delivered, error);
+		if (status != JOBSTACK_ENODB || js_clock_mono_us() >= until)
+			return status;
+		js_clock_nap(JS_SECOND_US / 2, NULL);
+	}
+}
+
+/* Says what became of the worker's entries. */
+static void tell_tidied(const char *reason, int status, uint64_t taken, uint64_t delivered, const struct jobstack_error *error)
+{
+	if (status < 0 && keeper.page->spools)
+		say("%s; its commands were ended, but its outcomes in %s could not be delivered: %s: `jobstack close --replay %s` does it when "
+		    "the database is back",
+		    reason, keeper.page->spool, error->text, keeper.page->spool);
+	else if (status < 0)
+		say("%s; its commands were ended, but its entries could not be taken back: %s: its lease will do it", reason, error->text);
+	else if (delivered > 0)
+		say("%s: its commands were ended, %llu outcomes that waited were delivered, the rest of its entries was taken back", reason,
+		    (unsigned long long)delivered);
+	else
+		say("%s: its commands were ended, %llu %s taken back", reason, (unsigned long long)taken,
+		    taken == 1 ? "entry was" : "entries were");
+}
+
+/* The worker was killed: says so, and takes back. */
+static int tidy(const struct keeper_end *end)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	uint64_t worker = keeper.page->worker, taken = 0, delivered = 0;
+	char reason[128];
+	int status;
+
+	(void)snprintf(reason, sizeof(reason), "the worker was killed by signal %d (%s)%s", end->signal, strsignal(end->signal),
+		       end->oom ? ", out of memory" : "");
+	if (worker == 0)
+		say("%s before it had begun", reason);
+	else if (end->left > 0)
+		say("%s, and %zu processes of its commands can't be killed: its entries stay with it until its lease ends", reason,
+		    end->left);
+	else {
+		status = take_back(worker, reason, &taken, &delivered, &error);
+		tell_tidied(reason, status, taken, delivered, &error);
+	}
+	return 128 + end->signal;
+}
+
+int main(int argc, char **argv)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct keeper_end end;
+	char *text;
+	int status;
+
+	js_file_hold_streams();
+	status = config_parse(&config, argc, argv, &text, &error);
+	if (status == 1) {
+		(void)fputs(text, stdout);
+		free(text);
+		return fflush(stdout) == 0 ? 0 : BUG;
+	}
+	keeper.look = look_at_others;
+	if (status == 0 && !config.dry_run)
+		status = keeper_split(&keeper, &error);
+	if (status == 0 && keeper.pid != 0) {
+		keeper_watch(&keeper, &end);
+		status = end.signal != 0 ? tidy(&end) : end.exit_code;
+	} else if (status == 0)
+		status = be_worker(argc, argv, &error);
+	else
+		status = fail(&error);
 	config_free(&config);
 	if (fflush(stdout) != 0 && status == 0)
 		status = BUG;

@@ -145,9 +145,15 @@ static void judge(struct slots *all, const struct slot *slot, const struct js_re
 		(void)snprintf(reason, REASON_MAX, "timeout after %.6g s", (double)(r->ended_us - slot->started_us) / 1e6);
 	} else if (r->exit_code == 0) {
 		o->verdict = JOBSTACK_DONE;
-	} else if (slot->ending == ENDING_LEASE || slot->ending == ENDING_DRAIN || draining) {
+	} else if (slot->ending == ENDING_KEEPER) {
+		o->verdict = JOBSTACK_LOST;
+	} else if (slot->ending == ENDING_LEASE) {
 		o->verdict = JOBSTACK_INTERRUPTED;
-		(void)snprintf(reason, REASON_MAX, "%s", slot->ending == ENDING_LEASE ? "the lease could not be kept" : "the worker was told to go");
+		(void)snprintf(reason, REASON_MAX, "the lease could not be kept");
+	} else if (slot->ending == ENDING_DRAIN || draining) {
+		o->verdict = JOBSTACK_INTERRUPTED;
+		o->loss = guard_never_fits(all->guard, slot->started_us, r->ended_us);
+		(void)snprintf(reason, REASON_MAX, "%s", o->loss ? "wall time: all of it was not enough" : guard_is_over(all->guard, r->ended_us) ? "wall time" : "the worker was told to go");
 	} else if (r->exit_code == 75) {
 		o->verdict = JOBSTACK_INTERRUPTED;
 		o->later = 1;

@@ -19,12 +19,13 @@ struct slots {
 	struct js_packlog *log; /* the packed log */
 	struct js_reap_oom oom;
 	struct js_buf program; /* where the command's program lies; empty: looked for each time */
+	const struct guard *guard;
 	uint64_t worker;
 	int64_t wall_us; /* the wall clock less the monotonic one, at the start */
 };
 
 /* Why a running command is being ended by us. */
-enum ending { ENDING_NOT, ENDING_TIMEOUT, ENDING_DRAIN, ENDING_LEASE };
+enum ending { ENDING_NOT, ENDING_TIMEOUT, ENDING_DRAIN, ENDING_LEASE, ENDING_KEEPER };
 
 struct slot {
 	uint32_t number; /* from 1 */

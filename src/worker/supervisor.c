@@ -9,6 +9,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/num.h"
+#include "run/tree.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -17,20 +19,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define BREAKER 20
 #define LATER_US (JS_SECOND_US / 5)
+#define SETTLE_US JS_SECOND_US /* what the ledger and we need at the end */
+#define IMPATIENT_US (JS_SECOND_US / 4) /* two signals closer together are one */
+#define ORPHANS_US (JS_SECOND_US / 2)   /* where looking for orphans costs a walk through /proc: at most so often... */
+#define ORPHANS_LONG_US (JS_SECOND_US / 10) /* ... or behind commands that took so long */
+#define HINT_KILL_US (3 * JS_SECOND_US / 10)
 #define HINT_US (JS_SECOND_US / 10) /* how long after a command the signal that felled it may reach us too */
 
 int supervisor_signals(void)
 {
-	static const int ours[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 	sigset_t set;
 
-	(void)sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
-		(void)sigaddset(&set, ours[i]);
+	keeper_signals(&set);
+	(void)sigaddset(&set, SIGCHLD);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
 		return -1;
 	(void)signal(SIGPIPE, SIG_IGN);
@@ -47,20 +53,37 @@ static void terminate(struct slot *slot, enum ending why, int64_t kill_at_us)
 	slot->kill_at_us = kill_at_us > 0 ? kill_at_us : 1;
 }
 
+/* When running commands are to be ended.  Behind Slurm's TERM comes its KILL, by when the ledger must know what became of
+ * them. */
+static void plan_drain(struct supervisor *s, int by_term, int64_t now)
+{
+	int64_t grace = s->config->grace_us, left = s->kill_wait_us - SETTLE_US;
+
+	if (by_term && s->kill_wait_us > 0) {
+		left = left > SETTLE_US / 2 ? left : SETTLE_US / 2;
+		grace = grace < left / 2 ? grace : left / 2;
+		s->kill_by_us = now + left;
+	}
+	s->drain_at_us = now + grace;
+}
+
 /* Reads what signals have come. */
 static void read_signals(struct supervisor *s)
 {
 	struct signalfd_siginfo info;
 
 	while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		int64_t now = jobstack_now_us();
 		char why[128];
 
 		if (info.ssi_signo == SIGCHLD)
 			continue;
-		if (s->draining) /* asked twice: no grace any more */
-			s->drain_at_us = jobstack_now_us();
-		else
-			s->drain_at_us = jobstack_now_us() + s->config->grace_us;
+		if (!s->draining)
+			plan_drain(s, info.ssi_signo == SIGTERM, now);
+		else if (info.ssi_signo == SIGINT && now - s->interrupted_us > IMPATIENT_US)
+			s->drain_at_us = now; /* a person who asks twice: no grace any more; Slurm always sends TERM twice */
+		if (info.ssi_signo == SIGINT)
+			s->interrupted_us = now;
 		s->draining = 1;
 		(void)snprintf(why, sizeof(why), "signal %u (%s)", info.ssi_signo, strsignal((int)info.ssi_signo));
 		(void)pthread_mutex_lock(&s->box->lock);
@@ -102,13 +125,55 @@ static void post(struct supervisor *s, struct parcel *parcel, const struct jobst
 		box->done += o->verdict == JOBSTACK_DONE;
 		box->failed += o->verdict == JOBSTACK_FAILED;
 		box->interrupted += o->verdict == JOBSTACK_INTERRUPTED;
+		if (o->verdict == JOBSTACK_DONE)
+			guard_learn(&box->guard, (int64_t)took);
 		box->mean_us = box->mean_us <= 0 ? took : box->mean_us + (took - box->mean_us) / 16;
 		box->progress_us = jobstack_now_us();
 	}
-	(void)mailbox_post(box, parcel, o, log); /* without memory: the row's end gives the entry back */
+	if (o->verdict != JOBSTACK_LOST) /* what is lost stays with the worker, whose end tells so */
+		(void)mailbox_post(box, parcel, o, log); /* without memory: the row's end gives the entry back */
 	if (box->results_n == 1 || box->results_n >= JOBSTACK_POP_MAX || (box->queued == 0 && box->running == 0) ||
 	    box->leaving != STAY)
 		mailbox_wake_ledger(box);
+}
+
+int64_t supervisor_outage_us(const struct config *config)
+{
+	int64_t margin = config->grace_us + JS_SECOND_US / 2, quarter = config->lease_us / 4;
+
+	return config->lease_us - (margin < quarter ? margin : quarter);
+}
+
+/* The lease: until when commands may run (lease_end_us), and when those that run are asked to end, for what reason. */
+static int64_t keep_lease(struct supervisor *s, int64_t now, enum ending *why)
+{
+	enum leaving leaving;
+	int64_t lease;
+
+	(void)pthread_mutex_lock(&s->box->lock);
+	lease = s->box->deadline_us;
+	leaving = s->box->leaving;
+	(void)pthread_mutex_unlock(&s->box->lock);
+	*why = leaving == LEAVE_KEEPER ? ENDING_KEEPER : ENDING_LEASE;
+	s->lease_end_us = INT64_MAX;
+	if (leaving == LEAVE_KEEPER) {
+		s->lease_end_us = now; /* we were killed, and only look alive */
+		return now;
+	}
+	if (s->config->finish_on_loss)
+		return INT64_MAX;
+	/* fenced: others have the entries already, so there is no grace */
+	s->lease_end_us = leaving == LEAVE_FENCED ? now : lease - JS_SECOND_US / 10;
+	return leaving >= LEAVE_FENCED ? now : lease - s->config->lease_us + supervisor_outage_us(s->config);
+}
+
+/* Whether a command may be started now: also after a sleep of ours that nobody told us of, the lease must be ours. */
+static int lease_is_ours(struct supervisor *s)
+{
+	int64_t now = jobstack_now_us();
+	enum ending why;
+
+	return now < keep_lease(s, now, &why);
 }
 
 /* Starts what can be started. */
@@ -122,7 +187,8 @@ static void start(struct supervisor *s, struct slot *slot)
 	enum slot_start how;
 
 	(void)pthread_mutex_lock(&box->lock);
-	entry = box->leaving == STAY ? mailbox_take(box, &slot->parcel) : NULL;
+	entry = mailbox_may_start(box) ? mailbox_take(box, &slot->parcel) : NULL;
+	box->alone = entry != NULL && entry->losses >= ALONE_LOSSES;
 	(void)pthread_mutex_unlock(&box->lock);
 	if (entry == NULL)
 		return;
@@ -153,15 +219,89 @@ static void start_all(struct supervisor *s)
 {
 	for (size_t i = 0; i < s->box->slots_n && jobstack_now_us() >= s->later_us; i++)
 		while (s->slots[i].pid == 0) {
-			size_t queued;
+			int may;
 
 			(void)pthread_mutex_lock(&s->box->lock);
-			queued = s->box->leaving == STAY ? s->box->queued : 0;
+			may = mailbox_may_start(s->box);
 			(void)pthread_mutex_unlock(&s->box->lock);
-			if (queued == 0 || jobstack_now_us() < s->later_us)
+			if (!may || !lease_is_ours(s) || jobstack_now_us() < s->later_us)
 				return;
 			start(s, &s->slots[i]);
 		}
+}
+
+/* Has the keeper killed commands since STARTED? */
+static int keeper_killed(const struct keeper *keeper, int64_t started_us)
+{
+	int64_t until = jobstack_now_us() + JS_SECOND_US;
+
+	while (keeper->page->killing && jobstack_now_us() < until)
+		js_clock_nap(JS_SECOND_US / 1000, NULL);
+	return keeper->page->killed_us > started_us;
+}
+
+/* Does the process PID, a child of ours that we did not start, belong to a command that has ended? */
+static int is_orphan(const struct supervisor *s, pid_t pid, int idle)
+{
+	uint64_t worker, entry;
+	uint32_t attempt;
+
+	for (size_t i = 0; i < s->box->slots_n; i++)
+		if (s->slots[i].pid == pid)
+			return 0;
+	if (js_tree_entry(pid, &worker, &entry, &attempt) != 0 || worker != s->all.worker)
+		return idle; /* it can't be told whose it is; nobody's who runs, if nobody runs */
+	for (size_t i = 0; i < s->box->slots_n; i++)
+		if (s->slots[i].pid != 0 && s->slots[i].entry->entry == entry && s->slots[i].entry->attempt == attempt)
+			return 0;
+	return 1;
+}
+
+/* Ends what commands that have ended left behind, outside of their process groups; SLOT: the one that ended just now, still
+ * in its place. */
+static void end_orphans(struct supervisor *s, struct slot *slot)
+{
+	int64_t now = jobstack_now_us(), until = now + JS_SECOND_US;
+	pid_t pids[SLOTS_MAX * 4], saved = slot->pid;
+	size_t n, found;
+	int idle = 1;
+
+	if (!js_tree_is_cheap() && now - slot->started_us < ORPHANS_LONG_US && now - s->orphans_us < ORPHANS_US)
+		return;
+	s->orphans_us = now;
+	slot->pid = 0;
+	for (size_t i = 0; i < s->box->slots_n; i++)
+		idle &= s->slots[i].pid == 0;
+	do { /* what they started becomes our child when they are gone: until there is none */
+		found = 0;
+		n = js_tree_children(pids, sizeof(pids) / sizeof(pids[0]));
+		for (size_t i = 0; i < n; i++) {
+			if (!is_orphan(s, pids[i], idle) || kill(pids[i], SIGKILL) != 0)
+				continue;
+			found++;
+			while (waitpid(pids[i], NULL, WNOHANG) == 0 && jobstack_now_us() < until)
+				js_clock_nap(JS_SECOND_US / 2000, NULL);
+		}
+	} while (found > 0 && jobstack_now_us() < until);
+	slot->pid = saved;
+}
+
+/* Slurm sends its signals to every process of a step, and the command may be quicker than we: before a command that fell to TERM
+ * is blamed for it, we look whether the signal is for us as well.  Behind a KILL by Slurm there is nothing to be looked at any
+ * more, if it is for us: not to be quick is enough. */
+static void await_signal(struct supervisor *s, const struct slot *slot, const struct js_reaped *reaped)
+{
+	int by_term = reaped->signal == SIGTERM || reaped->exit_code == 128 + SIGTERM;
+	int by_kill = s->kill_wait_us > 0 && (reaped->signal == SIGKILL || reaped->exit_code == 128 + SIGKILL);
+	int64_t hint = by_kill ? HINT_KILL_US : HINT_US, until = jobstack_now_us() + hint;
+	struct pollfd p = {.fd = s->signals, .events = POLLIN};
+
+	if (s->draining || slot->ending != ENDING_NOT || !(by_term || by_kill) || until - s->hinted_us <= 2 * hint)
+		return;
+	while (!s->draining && jobstack_now_us() < until)
+		if (poll(&p, 1, (int)((until - jobstack_now_us() + 999) / 1000)) > 0)
+			read_signals(s);
+	s->hinted_us = jobstack_now_us(); /* for those that fell with it, too */
 }
 
 /* One command has ended. */
@@ -173,16 +313,10 @@ static void finish(struct supervisor *s, struct slot *slot, const struct js_reap
 	const char *log;
 	int status;
 
-	/* Slurm sends its signals to every process of a step, and the command may be quicker than we */
-	if (!s->draining && slot->ending == ENDING_NOT && jobstack_now_us() - s->hinted_us > HINT_US && (reaped->signal == SIGTERM || reaped->exit_code == 128 + SIGTERM)) {
-		struct pollfd p = {.fd = s->signals, .events = POLLIN};
-		int64_t until = jobstack_now_us() + HINT_US;
-
-		while (!s->draining && jobstack_now_us() < until)
-			if (poll(&p, 1, (int)(HINT_US / 1000)) > 0)
-				read_signals(s);
-		s->hinted_us = jobstack_now_us(); /* for those that fell with it, too */
-	}
+	await_signal(s, slot, reaped);
+	end_orphans(s, slot);
+	if (slot->ending == ENDING_NOT && reaped->exit_code != 0 && keeper_killed(s->keeper, slot->started_us))
+		slot->ending = ENDING_LEASE; /* we slept past our lease, and the keeper did what we should have done */
 	status = slot_finish(&s->all, slot, reaped, s->draining, &outcome, reason, &log, &error);
 	(void)pthread_mutex_lock(&s->box->lock);
 	s->box->slots[slot->number - 1].entry = 0;
@@ -215,7 +349,7 @@ static int64_t keep_time(struct supervisor *s, struct slot *slot, int64_t now, i
 
 	if (slot->kill_at_us != 0) {
 		/* a TERM for another reason may still wait out its grace: the lease's end does not */
-		if (!s->config->finish_on_loss && s->lease_end_us < slot->kill_at_us)
+		if (s->lease_end_us < slot->kill_at_us)
 			slot->kill_at_us = s->lease_end_us > now ? slot->kill_at_us : now;
 		if (now >= slot->kill_at_us) {
 			(void)js_spawn_kill(slot->pid, SIGKILL);
@@ -234,8 +368,10 @@ static int64_t keep_time(struct supervisor *s, struct slot *slot, int64_t now, i
 	if (now >= term_at) {
 		int64_t kill_at = now + s->config->grace_us;
 
+		if (s->kill_by_us != 0 && s->kill_by_us < kill_at)
+			kill_at = s->kill_by_us > now ? s->kill_by_us : now;
 		/* the lease's end does not wait for the grace */
-		terminate(slot, why, why == ENDING_LEASE && s->lease_end_us < kill_at ? s->lease_end_us : kill_at);
+		terminate(slot, why, s->lease_end_us < kill_at ? s->lease_end_us : kill_at);
 		term_at = slot->kill_at_us;
 	}
 	return term_at < next ? term_at : next;
@@ -244,29 +380,17 @@ static int64_t keep_time(struct supervisor *s, struct slot *slot, int64_t now, i
 /* All timers; gives the moment to wake at. */
 static int64_t keep_times(struct supervisor *s)
 {
-	int64_t now = jobstack_now_us(), next = now + 10 * JS_SECOND_US, stop = INT64_MAX, lease;
-	enum ending why = ENDING_DRAIN;
-	int gone, fenced;
+	int64_t now = jobstack_now_us(), next = now + 10 * JS_SECOND_US, stop = INT64_MAX, last;
+	enum ending why = ENDING_DRAIN, lease_why;
 
-	(void)pthread_mutex_lock(&s->box->lock);
-	lease = s->box->deadline_us;
-	gone = s->box->leaving >= LEAVE_FENCED;
-	fenced = s->box->leaving == LEAVE_FENCED;
-	(void)pthread_mutex_unlock(&s->box->lock);
 	if (s->draining)
 		stop = s->drain_at_us;
-	if (!s->config->finish_on_loss) {
-		int64_t margin = s->config->grace_us + JS_SECOND_US / 2, quarter = s->config->lease_us / 4;
-		int64_t last = gone ? now : lease - (margin < quarter ? margin : quarter);
-
-		/* fenced: others have the entries already, so there is no grace */
-		s->lease_end_us = fenced ? now : lease - JS_SECOND_US / 10;
-		if (s->lease_end_us > now && s->lease_end_us < next)
-			next = s->lease_end_us;
-		if (last < stop) {
-			stop = last;
-			why = ENDING_LEASE;
-		}
+	last = keep_lease(s, now, &lease_why);
+	if (s->lease_end_us > now && s->lease_end_us < next)
+		next = s->lease_end_us;
+	if (last < stop) {
+		stop = last;
+		why = lease_why;
 	}
 	for (size_t i = 0; i < s->box->slots_n; i++)
 		if (s->slots[i].pid != 0)
@@ -274,6 +398,42 @@ static int64_t keep_times(struct supervisor *s)
 	if (s->later_us > now && s->later_us < next)
 		next = s->later_us;
 	return next;
+}
+
+/* The job ends soon: nothing is started any more that would not finish.  Gives the moment to look again. */
+static int64_t watch_time(struct supervisor *s)
+{
+	int64_t closes, end, need = 0, now = jobstack_now_us();
+	char left_text[64], need_text[64], why[300];
+	int stay;
+
+	(void)pthread_mutex_lock(&s->box->lock);
+	stay = s->box->leaving == STAY;
+	end = s->box->guard.end_us;
+	closes = guard_closes_us(&s->box->guard);
+	if (closes <= now)
+		need = guard_need_us(&s->box->guard);
+	(void)pthread_mutex_unlock(&s->box->lock);
+	if (!stay || closes > now)
+		return stay ? closes : INT64_MAX;
+	js_num_duration_text(end > now ? end - now : 0, left_text, sizeof(left_text));
+	js_num_duration_text(need, need_text, sizeof(need_text));
+	(void)snprintf(why, sizeof(why), need > 0 ? "the job ends in %s, and entries take up to %s (95 of 100): nothing more is started"
+						  : "the job ends in %s: nothing more is started",
+		       left_text, need_text);
+	stop_for(s, LEAVE_TIME, why);
+	return INT64_MAX;
+}
+
+/* The keeper was killed: whoever did it meant us. */
+static void watch_keeper(struct supervisor *s)
+{
+	char byte;
+
+	if (s->life < 0 || read(s->life, &byte, 1) != 0)
+		return;
+	s->life = -1;
+	stop_for(s, LEAVE_KEEPER, "the worker was killed (its keeper is gone)");
 }
 
 static int over(struct supervisor *s)
@@ -290,21 +450,27 @@ static int over(struct supervisor *s)
 
 int supervisor_run(struct supervisor *s, struct jobstack_error *error)
 {
-	struct pollfd polls[2] = {{.fd = s->signals, .events = POLLIN}, {.fd = s->box->event, .events = POLLIN}};
+	struct pollfd polls[3] = {{.fd = s->signals, .events = POLLIN}, {.fd = s->box->event, .events = POLLIN},
+				  {.events = POLLIN}};
 	uint64_t count;
 
-	while (!over(s)) {
-		int64_t next, wait;
+	for (;;) {
+		int64_t next, wait, closes;
 
+		watch_keeper(s);
 		read_signals(s);
 		collect(s);
+		if (over(s)) /* looked at after the last command was taken in: nothing would wake us any more */
+			return 0;
+		closes = watch_time(s);
 		start_all(s);
 		next = keep_times(s);
+		next = closes < next ? closes : next;
 		wait = (next - jobstack_now_us() + 999) / 1000;
-		if (poll(polls, 2, wait < 0 ? 0 : wait > 10000 ? 10000 : (int)wait) < 0 && errno != EINTR)
+		polls[2].fd = s->life;
+		if (poll(polls, 3, wait < 0 ? 0 : wait > 10000 ? 10000 : (int)wait) < 0 && errno != EINTR)
 			return js_error_set(error, JOBSTACK_EBUG, "poll: %s", strerror(errno));
 		while (read(s->box->event, &count, sizeof(count)) > 0)
 			;
 	}
-	return 0;
 }

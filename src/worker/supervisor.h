@@ -5,6 +5,7 @@
 #ifndef JS_WORKER_SUPERVISOR_H
 #define JS_WORKER_SUPERVISOR_H
 
+#include "worker/keeper.h"
 #include "worker/slot.h"
 
 struct supervisor {
@@ -13,9 +14,15 @@ struct supervisor {
 	struct slots all;
 	struct slot *slots;
 	int signals; /* signalfd */
+	const struct keeper *keeper;
+	int life;    /* reads as closed when the keeper is gone; -1: known */
 	int draining;	     /* a signal asked us to go */
+	int64_t interrupted_us; /* the first SIGINT */
 	int64_t drain_at_us; /* running commands get TERM then */
+	int64_t kill_by_us;  /* and KILL then at the latest, because Slurm will kill us; 0: no such moment */
+	int64_t kill_wait_us; /* between Slurm's TERM and its KILL; 0: we are not under Slurm */
 	int64_t lease_end_us; /* the last moment at which a command may run */
+	int64_t orphans_us;   /* when orphans were last looked for */
 	int64_t hinted_us;   /* when a signal was last waited for after a command fell to one */
 	int64_t later_us;    /* the machine was short of something: no start before */
 	unsigned failures_first; /* of the first outcomes, until one is not a failure */
@@ -25,6 +32,9 @@ struct supervisor {
 
 /* Blocks the signals that the supervisor reads by a descriptor; before any thread is started. */
 int supervisor_signals(void);
+
+/* For how long, from the last word of the database on, commands go on without it: the lease less what is needed to end them. */
+int64_t supervisor_outage_us(const struct config *config);
 
 /* Runs until the ledger has ended and no command is left.  Returns 0, or a negative code with ERROR. */
 int supervisor_run(struct supervisor *s, struct jobstack_error *error);

@@ -12,6 +12,14 @@ submit() { sbatch --parsable "$@"; }
 gone() { [[ -z $(squeue -h -j "$1" -o %i 2>/dev/null) ]]; }
 running_on() { sql "SELECT pid FROM worker JOIN stack USING(stack_id) WHERE name='$1' AND ended IS NULL"; }
 
+# a job of a minute, looked at in the end: entries of 9 s; nothing is started that would not finish
+cat >minute.sbatch <<'S'
+#!/bin/bash
+exec srun -Q jobstack-worker -s minute --margin 15 -- sh -c 'sleep 9'
+S
+numbered 1 20 | jobstack push -q -s minute >/dev/null
+minute=$(submit -n1 --time=1 --output=minute.out minute.sbatch)
+
 # two workers hang on one entry each; one is killed
 cat >hang.sbatch <<'S'
 #!/bin/bash
@@ -22,19 +30,17 @@ touch hang
 job=$(submit -N2 -n2 hang.sbatch worker)
 check 'two workers on two nodes' wait_for 60 ledger_is worker '0 0 18 0 0 2'
 rm hang
-victim=$(running_on worker | head -1)
+victim=$(running_on worker | head -1) other=$(running_on worker | tail -1)
+lost=$(sql "SELECT lo FROM claim JOIN worker USING(worker_id) JOIN stack ON stack.stack_id=worker.stack_id WHERE name='worker' AND pid=$victim")
 check 'one is killed with -9' kill -KILL "$victim"
+check '... what it held is in line again' wait_for 10 ledger_is worker '0 0 19 0 0 1'
 mapfile -t commands <hanging
 for c in "${commands[@]}"; do
-	[[ $(ps -o ppid= -p "$c" | tr -d ' ') == "$(running_on worker | tail -1)" ]] && kill "$c" 2>/dev/null
+	[[ $(ps -o ppid= -p "$c" | tr -d ' ') == "$other" ]] && kill "$c" 2>/dev/null
 done
-check 'the other one finishes the rest' wait_for 60 bash -c '. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"; case $(ledger worker) in "19 0 0 0 0 1"|"18 0 0 1 0 1") exit 0;; *) exit 1;; esac'
+check 'the other one finishes the rest, without anybody stepping in' wait_for 60 ledger_is worker '20 0 0 0 0 0'
 check '... and then leaves' wait_for 60 gone "$job"
-xargs -r kill -KILL <hanging 2>/dev/null
-like 'list shows what is left' "$(jobstack list -s worker)" 'running'
-check 'requeue takes it back' jobstack requeue -s worker
-check '... and it runs' timeout 60 srun -Q -n1 jobstack-worker -q -s worker -- true
-is '... so all is done' "$(ledger worker)" '20 0 0 0 0 0'
+like '... with the loss and its reason on record' "$(jobstack show -s worker "$lost")" 'lost: the worker was killed by signal 9'
 check 'its audit' audit worker
 
 # a job is cancelled: its workers drain, nothing is charged, nothing is left in their hands
@@ -47,12 +53,29 @@ check '... all goes back by itself' wait_for 60 ledger_is cancel '0 0 10 0 0 0'
 is '... uncharged' "$(sql "SELECT DISTINCT outcome FROM attempt JOIN stack USING(stack_id) WHERE name='cancel'")" 3
 check '... the job ends' wait_for 60 gone "$job"
 
+# scancel beside a command that will not end: what Slurm leaves us of time is less than the grace
+cat >deaf.sbatch <<'S'
+#!/bin/bash
+exec srun -Q jobstack-worker -s deaf --grace 60 -- sh -c 'trap "" TERM; touch deaf; while :; do sleep 0.1; done'
+S
+jobstack push -q -s deaf /deaf >/dev/null
+job=$(submit -n1 deaf.sbatch)
+check 'a deaf command runs' wait_for 60 test -e deaf
+scancel "$job"
+check '... it goes back before Slurm kills us' wait_for 30 ledger_is deaf '0 0 1 0 0 0'
+is '... interrupted, not lost' "$(sql "SELECT outcome FROM attempt JOIN stack USING(stack_id) WHERE name='deaf'")" 3
+check '... the job ends' wait_for 60 gone "$job"
+
 # all of a job is killed at once: its end, known to Slurm, is the proof
 numbered 1 10 | jobstack push -q -s killed >/dev/null
 job=$(submit -n2 hang.sbatch killed)
 check 'all workers of a job killed: two run' wait_for 60 ledger_is killed '0 0 8 0 0 2'
 sql "UPDATE worker SET host='elsewhere' WHERE ended IS NULL" # so that the process table of this host proves nothing
-running_on killed | xargs kill -KILL
+mapfile -t pids < <(running_on killed)
+mapfile -t keepers < <(ps -o ppid= -p "${pids[*]}" | tr -d ' ')
+kill -STOP "${keepers[@]}" # so that they can't do anything about it
+kill -KILL "${pids[@]}"
+kill -KILL "${keepers[@]}"
 check '... the job ends' wait_for 60 gone "$job"
 xargs -r kill -KILL <hanging 2>/dev/null
 rm -f hang
@@ -61,4 +84,9 @@ like '... which is the reason on record' "$(sql "SELECT reason FROM attempt JOIN
 check '... and runs' timeout 60 srun -Q -n2 jobstack-worker -q -s killed -- true
 is '... to the end' "$(ledger killed)" '10 0 0 0 0 0'
 check 'its audit' audit killed
+
+check 'the job of a minute: the worker has left' wait_for 90 gone "$minute"
+like '... in time, and says why' "$(cat minute.out)" 'the job ends in [0-9.]+ s'
+is '... nothing was interrupted' "$(sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) WHERE name='minute' AND outcome<>0")" 0
+like '... something was done' "$(ledger minute)" '^[1-5] 0 1[5-9] 0 0 0$'
 finish

@@ -8,18 +8,6 @@ set -u
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 jobstack init -q
 
-says() { # STATUS REGEX COMMAND...: ends so, and says that on standard error
-	local status=$1 regex=$2 got=0 text
-	shift 2
-	text=$("$@" 2>&1 >/dev/null) || got=$?
-	[[ $got == "$status" && $text =~ $regex ]] || { echo "status $got, said: $text"; return 1; }
-}
-prints() { # STATUS TEXT COMMAND...: ends so, and prints just that
-	local status=$1 expected=$2 got=0 text
-	shift 2
-	text=$("$@" 2>said) || got=$?
-	[[ $got == "$status" && $text == "$expected" ]] || { echo "status $got, printed: $text, said: $(cat said)"; return 1; }
-}
 push() { local stack=$1; shift; jobstack push -q -s "$stack" "$@" >/dev/null; }
 json() { python3 -c 'import json, sys
 for line in sys.stdin:
@@ -126,8 +114,7 @@ check 'its close comes too late' says 1 'is gone' jobstack close -s lease 1 --at
 check 'its renewal, too' says 1 'closed already|is gone' jobstack renew -s lease 1 --attempt 1
 is '... the loss is on record' "$(jobstack list -s lease -t lost -o entry,state,outcome,attempt)" $'1\tlost\tlost\t1'
 is '... and it is popped again' "$(jobstack pop -s lease --json | json entry attempt)" $'1\t2'
-jobstack renew -s lease 1 --lease 4
-check 'one that is silent for long is told' wait_for 20 says 1 'has been silent for .* of its 4.0 s lease' jobstack requeue -s lease
+check 'one within its lease is no suspect' prints 0 'nothing to take back: no worker is suspect' jobstack recover -s lease
 check 'audit of leases' audit lease
 
 # ---- paused

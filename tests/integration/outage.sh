@@ -7,27 +7,13 @@
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
-. "$JOBSTACK_SOURCE/scripts/lib/mariadb-lab.sh"
+. "$JOBSTACK_SOURCE/tests/lib/own-server.sh"
 lab=$JOBSTACK_TEST_DIR/db
 chmod 711 "$JOBSTACK_TEST_DIR"
 at_end 'db_lab_down "$lab"'
 check 'a server' db_lab_up "$lab"
 check 'a database' db_lab_database "$lab" out
 export JOBSTACK_TEST_CNF=$lab/out.cnf JOBSTACK_DEFAULTS_FILE=$lab/out.cnf
-
-says() { # STATUS REGEX COMMAND...
-	local status=$1 regex=$2 got=0 text
-	shift 2
-	text=$("$@" 2>&1 >/dev/null) || got=$?
-	[[ $got == "$status" && $text =~ $regex ]] || { echo "status $got, said: $text"; return 1; }
-}
-server_kill() { kill -KILL "$(<"$lab/pid")" && poll 20 server_gone; }
-server_gone() { ! proc_alive "$(cat "$lab/pid" 2>/dev/null || echo 999999999)"; }
-server_start() { # as it was, on the same port and data
-	: >"$lab/init.sql"
-	((EUID != 0)) || chown "$(db_lab_user)" "$lab/init.sql"
-	db_lab_start "$lab" "$(db_lab_program)" "$(db_lab_user)"
-}
 
 # option files
 check 'one that is not there' says 2 "option file .*/nosuch.cnf can't be read" jobstack status --defaults-file "$PWD/nosuch.cnf"
@@ -91,7 +77,7 @@ for _ in 1 2; do
 	server_kill
 	check 'killed, and back' server_start
 done
-kill -TERM "$(pgrep -P $worker -x jobstack-worker)"
+kill -TERM "$(pgrep -P $worker -x jobstack-keeper)"
 check 'the worker ends well' wait $worker
 check '... with one outcome each' audit push
 is '... and nothing in its hands' "$(ledger push | cut -d' ' -f2,6)" '0 0'
@@ -142,13 +128,18 @@ is '... and counts once' "$(ledger down)" '1 0 2 0 0 0'
 
 # a lease that can't be kept: the command is stopped before it is over
 numbered 1 1 | jobstack push -q -s lease >/dev/null
-timeout 100 jobstack-worker -q -s lease --lease 6 --grace 1 -- sh -c 'echo $$ >running; exec sleep 1000' 2>lease.err &
+cat >hold.sh <<'S'
+trap 'cut -d. -f1 /proc/uptime >stopped; exit 1' TERM
+echo $$ >running
+sleep 1000 & wait
+S
+timeout 100 jobstack-worker -q -s lease --lease 6 --grace 1 -- sh hold.sh 2>lease.err &
 worker=$!
 check 'a command runs' wait_for 20 test -s running
 began=$(cut -d. -f1 /proc/uptime)
 server_kill
 check 'the database stays away: the command is stopped' wait_for 20 sh -c '! kill -0 $(cat running) 2>/dev/null'
-check '... before the lease is over' test $(($(cut -d. -f1 /proc/uptime) - began)) -le 6
+check '... before the lease is over' test $(($(<stopped) - began)) -le 6
 status=0
 wait $worker || status=$?
 is '... and the worker says so' "$status" 69

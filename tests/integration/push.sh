@@ -6,12 +6,6 @@ set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 
-says() { # STATUS REGEX COMMAND...: ends so, and says that on standard error
-	local status=$1 regex=$2 got=0 text
-	shift 2
-	text=$("$@" 2>&1 >/dev/null) || got=$?
-	[[ $got == "$status" && $text =~ $regex && $text != *$'\n'*$'\n'*$'\n'* ]] || { echo "status $got, said: $text"; return 1; }
-}
 
 check 'without a schema: what to do' says 69 'run .jobstack init' jobstack push /x
 check 'init' jobstack init

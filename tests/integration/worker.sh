@@ -124,23 +124,26 @@ for signal in TERM USR1; do
 	timeout 60 jobstack-worker -q -s $signal --slots 2 --grace 0.3 -- sh -c 'echo $$ >>pids; exec sleep 1000' &
 	pid=$!
 	check "$signal: two run" wait_for 20 ledger_is $signal '0 0 18 0 0 2'
-	kill -$signal "$(pgrep -P $pid -x jobstack-worker || echo $pid)"
+	kill -$signal "$(pgrep -P $pid)" # of timeout
 	check '... it ends with 0' wait $pid
 	is '... and all goes back uncharged' "$(ledger $signal) $(outcomes $signal | cut -d' ' -f2-3 | sort -u)" '0 0 20 0 0 0 1 interrupted'
 	check '... its audit' audit $signal
 done
 check '... no command is left' sh -c '! kill -0 $(cat pids) 2>/dev/null'
 
-# kill -9: only its entries; the rest is finished by others; requeue takes them back
+# kill -9 of a worker and its keeper at once: only its entries; the rest is finished by others; requeue takes them back
 numbered 1 40 | jobstack push -q -s kill >/dev/null
 timeout 60 jobstack-worker -q -s kill --slots 2 --batch 2 -- sh -c 'echo $$ >>killed; exec sleep 1000' &
 pid=$!
 check 'kill -9: two run' wait_for 20 ledger_is kill '0 0 38 0 0 2'
-kill -KILL "$(pgrep -P $pid -x jobstack-worker)"
+keeper=$(pgrep -P $pid)
+kill -STOP "$keeper" # so that it can't do anything about it
+kill -KILL "$(pgrep -P "$keeper" -x jobstack-worker)"
+kill -KILL "$keeper"
 wait $pid
-check 'others finish the rest' worker -s kill --slots 2 --idle-timeout 0.1 -- true
+check '... the kernel ends its commands' wait_for 10 sh -c '! kill -0 $(cat killed) 2>/dev/null'
+check 'others finish the rest' worker -s kill --slots 2 --idle-timeout 0 -- true
 is '... and what is left can be seen' "$(ledger kill) $(jobstack list -s kill -t running -o entry | tr '\n' ' ')" '38 0 0 0 0 2 1 2 '
-xargs -r kill -KILL <killed 2>/dev/null
 like 'requeue takes it back' "$(jobstack requeue -s kill 2>&1)" '2 taken back'
 check '... and it runs again' worker -s kill -- true
 is '... ' "$(ledger kill)" '40 0 0 0 0 0'

@@ -52,3 +52,39 @@ own_mounts() {
 	"${how[@]}" true 2>/dev/null || how+=(--propagation unchanged)
 	"${how[@]}" "$@"
 }
+
+# The processes of the stack's live workers, keeper first: freeze stops them all at once, as far as they can be; kill_frozen
+# kills -9 what freeze has stopped, so that none of them has time to do anything about the others' end.
+worker_pids() { sql "SELECT pid FROM worker JOIN stack USING(stack_id) WHERE name='$1' AND ended IS NULL ORDER BY worker_id"; }
+process_tree() { # PID: it and all below it
+	local child
+	echo "$1"
+	for child in $(pgrep -P "$1"); do process_tree "$child"; done
+}
+worker_tree() {
+	local pid keeper
+	for pid in $(worker_pids "$1"); do
+		keeper=$(ps -o ppid= -p "$pid" | tr -d ' ')
+		[[ $(ps -o comm= -p "$keeper") != jobstack-keeper ]] || echo "$keeper"
+		process_tree "$pid"
+	done
+}
+freeze() {
+	mapfile -t FROZEN < <(worker_tree "$1")
+	kill -STOP "${FROZEN[@]}"
+}
+kill_frozen() { kill -KILL "${FROZEN[@]}"; }
+
+# Conditions for check.
+says() { # STATUS REGEX COMMAND...: ends so, and says that on standard error
+	local status=$1 regex=$2 got=0 text
+	shift 2
+	text=$("$@" 2>&1 >/dev/null) || got=$?
+	[[ $got == "$status" && $text =~ $regex ]] || { echo "status $got, said: $text"; return 1; }
+}
+prints() { # STATUS TEXT COMMAND...: ends so, and prints just that
+	local status=$1 expected=$2 got=0 text
+	shift 2
+	text=$("$@" 2>said) || got=$?
+	[[ $got == "$status" && $text == "$expected" ]] || { echo "status $got, printed: $text, said: $(cat said)"; return 1; }
+}

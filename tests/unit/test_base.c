@@ -31,7 +31,7 @@ static void durations(void **state)
 		{"90", 90000000}, {"90s", 90000000}, {"15m", 900000000}, {"2h", 7200000000}, {"7d", INT64_C(604800000000)},
 		{"1:30:00", INT64_C(5400000000)}, {"2-00:00:00", INT64_C(172800000000)}, {"1-12", INT64_C(129600000000)},
 		{"10:30", 630000000}, {"0", 0}, {"0.5", 500000}, {"1.5s", 1500000}, {"100ms", 100000}, {"1.25m", 75000000},
-		{"366d", INT64_C(31622400000000)}, {"367d", -1}, {"", -1}, {"s", -1}, {"-5", -1}, {"5x", -1}, {"5 s", -1}, {" 5", -1},
+		{"366d", INT64_C(31622400000000)}, {"367d", -1}, {"366.5d", -1}, {"", -1}, {"s", -1}, {"-5", -1}, {"5x", -1}, {"5 s", -1}, {" 5", -1},
 		{"1:2:3:4", -1}, {":", -1}, {"1:", -1}, {"1-", -1}, {"-1-2", -1}, {"99999999999999999999", -1}, {"1e3", -1},
 		{"+5", -1}, {"5s ", -1}, {"0x10", -1}, {"1-2-3", -1}};
 
@@ -40,7 +40,7 @@ static void durations(void **state)
 		int64_t us = -7;
 		int status = js_num_duration(row[i].text, &us);
 
-		if (status != (row[i].us < 0 ? -1 : 0) || (status == 0 && us != row[i].us))
+		if (status != (row[i].us < 0 ? -1 : 0) || us != (status == 0 ? row[i].us : -7))
 			fail_msg("\"%s\": status %d, %lld us", row[i].text, status, (long long)us);
 	}
 	assert_int_equal(js_num_duration(NULL, &(int64_t){0}), -1);
@@ -62,6 +62,9 @@ static void numbers(void **state)
 	assert_true(n == -10);
 	assert_int_equal(js_num_i64("-11", -10, 10, &n), -1);
 	assert_int_equal(js_num_i64("--1", -10, 10, &n), -1);
+	assert_int_equal(js_num_i64("-9223372036854775808", INT64_MIN, 0, &n), 0);
+	assert_true(n == INT64_MIN);
+	assert_int_equal(js_num_i64("-9223372036854775809", INT64_MIN, 0, &n), -1);
 	assert_int_equal(js_num_size("512M", &u), 0);
 	assert_true(u == 512u << 20);
 	assert_int_equal(js_num_size("2g", &u), 0);
@@ -156,6 +159,7 @@ static void options(void **state)
 
 static void files(void **state)
 {
+	char boot[40], table[64];
 	char dir[] = "/tmp/jobstack-unit-XXXXXX", path[64], deep[64];
 	struct js_buf b = {0};
 	struct stat st;
@@ -178,6 +182,12 @@ static void files(void **state)
 	assert_int_equal(js_file_replace("/nosuch/dir/f", 0600, "x", 1), -1);
 	assert_true(js_file_pid_start(getpid()) > 0);
 	assert_true(js_file_pid_start(999999999) == -1);
+	assert_int_equal(js_file_pid_parent(getpid()), getppid());
+	assert_int_equal(js_file_pid_parent(999999999), -1);
+	js_file_boot_id(boot);
+	js_file_process_table(table);
+	assert_int_equal(strlen(boot), 36);
+	assert_memory_equal(table, boot, 36);
 	(void)unlink(path);
 	(void)rmdir(deep);
 	(void)snprintf(deep, sizeof(deep), "%s/a/b", dir);

@@ -69,11 +69,13 @@ static void option_files(void **state)
 	struct jobstack_error e;
 
 	(void)state;
-	assert_int_equal(read_text("# a comment\n; another\n[mysqld]\nport=1\n[client]\nhost = \"db 1\" # here\nport=3307\nuser='me'\n"
+	assert_int_equal(read_text("# a comment\n; another\n[mysqld]\nport=1\n[client]\nhost = \"db1, db2\" # here\nport=3307\nuser='me'\n"
 				   "password=a\\\\b\\sc#d\n[jobstack]\ndatabase=spectra\nport=3308\n[client]\nuser=later\n",
 				   0600, &o, &e),
 			 0);
-	assert_string_equal(o.host, "db 1");
+	assert_int_equal(o.hosts.n, 2);
+	assert_string_equal(o.hosts.at[0].name, "db1");
+	assert_string_equal(o.hosts.at[1].name, "db2");
 	assert_int_equal(o.port, 3308);
 	assert_string_equal(o.user, "later");
 	assert_string_equal(o.password, "a\\b c");
@@ -95,7 +97,7 @@ static void option_files(void **state)
 	assert_int_equal(o.tls, JS_TLS_VERIFY_IDENTITY);
 	js_option_free(&o);
 	assert_int_equal(read_text("", 0644, &o, &e), 0);
-	assert_null(o.host);
+	assert_int_equal(o.hosts.n, 0);
 }
 
 static void option_files_refused(void **state)
@@ -139,6 +141,143 @@ static void option_files_include(void **state)
 	js_option_free(&o);
 }
 
+/* A file answers for the password in it, and not for that of one it includes. */
+static void option_files_include_secret(void **state)
+{
+	char including[sizeof(path) + 8], text[128];
+	struct js_option o = {0};
+	struct jobstack_error e = JOBSTACK_ERROR_INIT;
+	FILE *f;
+
+	(void)state;
+	(void)snprintf(including, sizeof(including), "%s.outer", path);
+	(void)snprintf(text, sizeof(text), "!include %s\n[client]\nuser=me\n", path);
+	f = fopen(including, "w");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fchmod(fileno(f), 0644), 0);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(read_text("[client]\npassword=hunter2\n", 0600, &o, &e), 0);
+	js_option_free(&o);
+	assert_int_equal(js_option_read(including, &o, &e), 0);
+	assert_string_equal(o.password, "hunter2");
+	js_option_free(&o);
+	assert_int_equal(read_text("[client]\npassword=hunter2\n", 0644, &o, &e), JOBSTACK_EPERM);
+	js_option_free(&o);
+	e = (struct jobstack_error)JOBSTACK_ERROR_INIT;
+	assert_int_equal(js_option_read(including, &o, &e), JOBSTACK_EPERM);
+	assert_null(strstr(e.text, ".outer")); /* it is the other one that must be closed */
+	js_option_free(&o);
+	assert_int_equal(unlink(including), 0);
+}
+
+/* Backslashes, quotes and comments, as my_print_defaults reads them. */
+static void option_files_comments(void **state)
+{
+	struct js_option o;
+	struct jobstack_error e;
+
+	(void)state;
+	assert_int_equal(read_text("[client]\nuser=a\\#b\nsocket=it\\'s # c\npassword=\"x\\\" # y\" # z\ndatabase=a\\\\#b\n", 0600, &o,
+				   &e),
+			 0);
+	assert_string_equal(o.user, "a\\");
+	assert_string_equal(o.socket, "it's # c");
+	assert_string_equal(o.password, "x\" # y");
+	assert_string_equal(o.database, "a\\");
+	js_option_free(&o);
+}
+
+/* HOSTS as "name name:port ...". */
+static const char *hosts_text(const struct js_hosts *hosts)
+{
+	static char text[JS_HOSTS_MAX * (JS_HOST_NAME + 8)];
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (unsigned i = 0; i < hosts->n; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s/%u", i > 0 ? " " : "", hosts->at[i].name,
+					 hosts->at[i].port);
+	return text;
+}
+
+static void host_lists(void **state)
+{
+	static const struct {
+		const char *list, *hosts;
+	} good[] = {
+		{"", ""},
+		{"  ", ""},
+		{"a", "a/0"},
+		{"a,b,c", "a/0 b/0 c/0"},
+		{" a ,\tb:1 , c:65535\r", "a/0 b/1 c/65535"},
+		{"10.0.0.1:3307,db-2.example.org", "10.0.0.1/3307 db-2.example.org/0"},
+		{"[2001:db8::1]:3306,[::1],::1,fe80::2", "2001:db8::1/3306 ::1/0 ::1/0 fe80::2/0"},
+		{"[fe80::1%eth0]:99", "fe80::1%eth0/99"},
+		{"localhost:3306,localhost", "localhost/3306 localhost/0"},
+		{"1,2,3,4,5,6,7,8", "1/0 2/0 3/0 4/0 5/0 6/0 7/0 8/0"},
+	};
+	struct js_hosts hosts = {0};
+	struct js_host host = {"b", 1};
+	char name[JS_HOST_NAME + 1];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		assert_null(js_hosts_read(&hosts, good[i].list));
+		assert_string_equal(hosts_text(&hosts), good[i].hosts);
+	}
+	memset(name, 'x', sizeof(name) - 1);
+	name[JS_HOST_NAME - 1] = '\0'; /* the longest */
+	assert_null(js_hosts_read(&hosts, name));
+	assert_string_equal(hosts.at[0].name, name);
+	assert_null(js_hosts_read(&hosts, "a,b:2,b:1"));
+	assert_int_equal(js_hosts_find(&hosts, &host), 2);
+	host.port = 3;
+	assert_int_equal(js_hosts_find(&hosts, &host), 0);
+}
+
+static void host_lists_refused(void **state)
+{
+	static const struct {
+		const char *list, *why;
+	} bad[] = {
+		{",", "missing"},	{"a,,b", "missing"},	 {"a,", "missing"},	   {",a", "missing"},
+		{"a, ,b", "missing"},	{"a:", "port"},		 {"a:0", "port"},	   {"a:65536", "port"},
+		{"a:-1", "port"},	{"a:33x", "port"},	 {"a: 1", "port"},	   {":3306", "without a host"},
+		{"a b", "character"},	{"a/b", "character"},	 {"a;b", "character"},	   {"me@a", "character"},
+		{"a:1:2", "IPv6"},	{"x:y:z", "IPv6"},	 {"[::1", "brackets"},	   {"[::1]x", "brackets"},
+		{"[::1]:", "port"},	{"[]", "brackets"},	 {"[a]:1", "brackets"},	   {"[::1]:0", "port"},
+		{"a[::1]", "IPv6"},	{"1,2,3,4,5,6,7,8,9", "more than 8"},
+	};
+	struct js_hosts hosts = {0};
+	struct js_option o;
+	struct jobstack_error e;
+	char name[JS_HOST_NAME + 32];
+
+	(void)state;
+	assert_null(js_hosts_read(&hosts, "kept"));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		const char *why = js_hosts_read(&hosts, bad[i].list);
+
+		assert_non_null(why);
+		if (strstr(why, bad[i].why) == NULL)
+			fail_msg("\"%s\": %s", bad[i].list, why);
+		assert_string_equal(hosts_text(&hosts), "kept/0");
+	}
+	memset(name, 'x', sizeof(name));
+	name[JS_HOST_NAME] = '\0'; /* one too long; and far too long */
+	assert_string_equal(js_hosts_read(&hosts, name), "a host is longer than 255 bytes");
+	name[JS_HOST_NAME] = 'x';
+	name[sizeof(name) - 1] = '\0';
+	assert_string_equal(js_hosts_read(&hosts, name), "a host is longer than 255 bytes");
+	assert_int_equal(read_text("[client]\nuser=me\nhost=a,,b\n", 0600, &o, &e), JOBSTACK_EUSAGE);
+	assert_non_null(strstr(e.text, "line 3"));
+	assert_non_null(strstr(e.text, "missing beside a comma"));
+	js_option_free(&o);
+	assert_int_equal(read_text("[client]\nhost\n", 0600, &o, &e), JOBSTACK_EUSAGE);
+	js_option_free(&o);
+}
+
 static int begin(void **state)
 {
 	int fd;
@@ -158,7 +297,9 @@ static int end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(packets), cmocka_unit_test(option_files),
-					   cmocka_unit_test(option_files_refused), cmocka_unit_test(option_files_include)};
+					   cmocka_unit_test(option_files_refused), cmocka_unit_test(option_files_include),
+					   cmocka_unit_test(option_files_include_secret), cmocka_unit_test(option_files_comments),
+					   cmocka_unit_test(host_lists), cmocka_unit_test(host_lists_refused)};
 
 	return cmocka_run_group_tests(tests, begin, end);
 }

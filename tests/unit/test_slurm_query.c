@@ -69,9 +69,22 @@ static void compile_actor(unsigned abi, size_t size)
 		      "case 7: for (;;) pause();\n"
 		      "case 8: for (;;) fputs(\"error: again\\n\", stderr);\n"
 		      "default: close(0); close(1); close(2); _exit(0); }}\n"
-		      "struct { unsigned abi, size, version; int (*job)(unsigned, void *, char *, size_t); }\n"
-		      "jobstack_slurm_ops = {%u, %zu, 0, job};\n",
-		      sizeof(struct js_slurm_job), offsetof(struct js_slurm_job, state), abi, size);
+		      "static int user(unsigned uid, const unsigned *ids, size_t k, char *out, char *error, size_t n) {\n"
+		      "for (size_t i = 0; i < k; i++) { memset(out + i * %zu, 0, %zu); if (ids[i] == uid) *(int *)(out + i * %zu) = 1; }\n"
+		      "return uid == 3 ? snprintf(error, n, \"no user\"), -1 : 0; }\n"
+		      "struct step { unsigned job, step; char node[256]; int look, listed, at_node, down; };\n"
+		      "static int steps(struct step *s, size_t k, char *error, size_t n) {\n"
+		      "if (s->job == 3) { snprintf(error, n, \"no steps\"); return -1; }\n"
+		      "for (size_t i = 0; i < k; i++) { s[i].listed = s[i].step == 1; s[i].down = s[i].step == 2; }\n return 0; }\n"
+		      "static int at_node(struct step *s, char *error, size_t n) {\n"
+		      "if (s->step == 7) for (;;) pause();\n if (s->step == 6) abort();\n s->at_node = s->step == 4; return 0; }\n"
+		      "static int conf(long long *c, char *error, size_t n) { c[0] = 5; c[1] = 7; strcpy((char *)(c + 2), \"lab\"); return 0; }\n"
+		      "struct { unsigned abi, job, step, conf, version; int (*a)(unsigned, void *, char *, size_t);\n"
+		      "int (*b)(unsigned, const unsigned *, size_t, char *, char *, size_t); int (*c)(struct step *, size_t, char *, size_t);\n"
+		      "int (*d)(struct step *, char *, size_t); int (*e)(long long *, char *, size_t); }\n"
+		      "jobstack_slurm_ops = {%u, %zu, sizeof(struct step), %zu, 0, job, user, steps, at_node, conf};\n",
+		      sizeof(struct js_slurm_job), offsetof(struct js_slurm_job, state), sizeof(struct js_slurm_job),
+		      sizeof(struct js_slurm_job), sizeof(struct js_slurm_job), abi, size, sizeof(struct js_slurm_conf));
 	compile(source.data);
 	js_buf_free(&source);
 }
@@ -183,10 +196,10 @@ static void test_flood(void **state)
 
 	(void)state;
 	compile_actor(JS_SLURM_ABI, sizeof(struct js_slurm_job));
-	where.limit_us = 100000;
+	where.limit_us = JS_SECOND_US;
 	assert_int_equal(js_slurm_job(&where, 8, &job, &error), JOBSTACK_EFILE);
 	where.limit_us = 0;
-	assert_non_null(strstr(error.text, "Slurm did not answer within 0.1 s: err"));
+	assert_non_null(strstr(error.text, "Slurm did not answer within 1.0 s: err"));
 }
 
 static void test_several(void **state)
@@ -197,15 +210,81 @@ static void test_several(void **state)
 
 	(void)state;
 	compile_actor(JS_SLURM_ABI, sizeof(struct js_slurm_job));
-	assert_int_equal(js_slurm_jobs(&where, ids, 3, jobs, NULL), 0);
+	assert_int_equal(js_slurm_jobs(&where, JS_SLURM_ANYBODY, ids, 3, jobs, NULL), 0);
 	assert_int_equal(jobs[0].found, 1);
 	assert_int_equal(jobs[1].found, 0);
 	assert_int_equal(jobs[2].found, 1);
-	assert_int_equal(js_slurm_jobs(&where, ids, 5, jobs, &error), JOBSTACK_EFILE);
+	assert_int_equal(js_slurm_jobs(&where, JS_SLURM_ANYBODY, ids, 5, jobs, &error), JOBSTACK_EFILE);
 	assert_int_equal(jobs[2].found, 1);
 	assert_int_equal(jobs[3].found, 0);
 	assert_int_equal(jobs[4].found, 0);
-	assert_int_equal(js_slurm_jobs(&where, ids, 0, jobs, NULL), 0);
+	assert_int_equal(js_slurm_jobs(&where, JS_SLURM_ANYBODY, ids, 0, jobs, NULL), 0);
+}
+
+/* One question for all jobs of a user. */
+static void test_user(void **state)
+{
+	static const uint32_t ids[] = {1, 2, 1}, none[] = {3, 3};
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_slurm_job jobs[3];
+
+	(void)state;
+	compile_actor(JS_SLURM_ABI, sizeof(struct js_slurm_job));
+	assert_int_equal(js_slurm_jobs(&where, 1, ids, 3, jobs, NULL), 0);
+	assert_int_equal(jobs[0].found, 1);
+	assert_int_equal(jobs[1].found, 0);
+	assert_int_equal(jobs[2].found, 1);
+	assert_int_equal(js_slurm_jobs(&where, 3, none, 2, jobs, &error), JOBSTACK_EFILE);
+	assert_string_equal(error.text, "Slurm: no user");
+	assert_int_equal(jobs[0].found, 0);
+}
+
+static void step_is(const struct js_slurm_step *s, int listed, int at_node, int down)
+{
+	assert_int_equal(s->listed, listed);
+	assert_int_equal(s->at_node, at_node);
+	assert_int_equal(s->down, down);
+}
+
+/* What a node does not say in time, or dies of, is not known, and no error; what the controller does not say is one. */
+static void test_steps(void **state)
+{
+	struct js_slurm_step steps[] = {{.job = 1, .step = 1}, {.job = 1, .step = 2}, {.job = 1, .step = 3}, {.job = 1, .step = 4},
+					{.job = 1, .step = 7}, {.job = 1, .step = 3}};
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+
+	(void)state;
+	compile_actor(JS_SLURM_ABI, sizeof(struct js_slurm_job));
+	where.limit_us = JS_SECOND_US;
+	assert_int_equal(js_slurm_steps(&where, steps, 6, &error), 0);
+	step_is(&steps[0], 1, -1, 0);
+	step_is(&steps[1], 0, -1, 1);
+	step_is(&steps[2], 0, 0, 0);
+	step_is(&steps[3], 0, 1, 0);
+	step_is(&steps[4], 0, -1, 0);
+	step_is(&steps[5], 0, -1, 0); /* it stands behind the one that hangs */
+	where.limit_us = 0;
+	steps[4].step = 6;
+	assert_int_equal(js_slurm_steps(&where, steps, 6, &error), 0);
+	step_is(&steps[3], 0, 1, 0);
+	step_is(&steps[4], 0, -1, 0);
+	steps[0].job = 3;
+	assert_int_equal(js_slurm_steps(&where, steps, 6, &error), JOBSTACK_EFILE);
+	assert_string_equal(error.text, "Slurm: no steps");
+	step_is(&steps[2], -1, -1, -1);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+static void test_conf(void **state)
+{
+	struct js_slurm_conf conf;
+
+	(void)state;
+	compile_actor(JS_SLURM_ABI, sizeof(struct js_slurm_job));
+	assert_int_equal(js_slurm_conf(&where, &conf, NULL), 0);
+	assert_int_equal(conf.kill_wait_us, 5);
+	assert_int_equal(conf.slurmd_timeout_us, 7);
+	assert_string_equal(conf.cluster, "lab");
 }
 
 /* No child has run this program's exit handlers, whatever the module did. */
@@ -225,7 +304,8 @@ int main(void)
 		cmocka_unit_test(test_no_module), cmocka_unit_test(test_wrong_version),
 		cmocka_unit_test(test_answers),	  cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_flood),	  cmocka_unit_test(test_several),
-		cmocka_unit_test(test_no_side_effects),
+		cmocka_unit_test(test_user),	  cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_conf),	  cmocka_unit_test(test_no_side_effects),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack check: proves that the ledger balances, of one stack or of all.  Promise: status 0 only if every stack that
+ * was looked at balances.
+ */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/json.h"
+#include "cli/text.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATIENCE_US (60 * JS_SECOND_US)
+
+static const struct js_opt table[] = {{'s', "stack", "NAME", "this stack (default: $JOBSTACK_STACK, else all stacks)"},
+				      CLI_OPTS_JSON,
+				      CLI_OPTS_DATABASE,
+				      CLI_OPTS_ALWAYS,
+				      CLI_OPTS_END};
+static const struct js_opts opts = {"jobstack check",
+				    "[OPTIONS]",
+				    "Proves that the ledger balances: that every entry stands in just one place, with "
+				    "all its attempts on record, and that\n"
+				    "the counters are right. Reads each stack in one view of the data; nobody has to "
+				    "stop or wait for it, and it changes\n"
+				    "nothing. Ends with 0 if all is well; with 1 after naming what is not.",
+				    table,
+				    NULL,
+				    0};
+
+static const char *const kind[JOBSTACK_FAULTS] = {
+    [JOBSTACK_FAULT_LOST] = "lost", [JOBSTACK_FAULT_DOUBLED] = "doubled", [JOBSTACK_FAULT_STRAY] = "stray",
+    [JOBSTACK_FAULT_SPAN] = "span", [JOBSTACK_FAULT_CLAIM] = "claim",	  [JOBSTACK_FAULT_ATTEMPT] = "attempt",
+    [JOBSTACK_FAULT_NAME] = "name", [JOBSTACK_FAULT_COUNTER] = "counter"};
+
+/* The names of the stacks to check. */
+struct names {
+	char (*name)[JOBSTACK_STACK_MAX + 1];
+	size_t n, room;
+	int failed;
+};
+
+/* One stack's check. */
+struct proof {
+	const char *stack; /* NULL: rows of no stack */
+	struct jobstack_check_report report;
+	json_t *findings; /* NULL: lines are printed */
+	int failed;
+};
+
+static int take_name(void *ctx, const struct jobstack_status *s)
+{
+	struct names *names = ctx;
+
+	if (names->n == names->room) {
+		size_t room = names->room == 0 ? 16 : 2 * names->room;
+		void *grown = realloc(names->name, room * sizeof(*names->name));
+
+		if (grown == NULL) {
+			names->failed = 1;
+			return 1;
+		}
+		names->name = grown;
+		names->room = room;
+	}
+	(void)snprintf(names->name[names->n++], sizeof(names->name[0]), "%s", s->stack);
+	return 0;
+}
+
+static int take_finding(void *ctx, const struct jobstack_finding *f)
+{
+	struct proof *p = ctx;
+	struct js_buf path = {0};
+	json_t *o;
+
+	if (p->findings != NULL) {
+		o = json_object();
+		p->failed |= cli_json_text(o, "kind", f->kind);
+		p->failed |= cli_json_int(o, "entry", (int64_t)f->entry, f->entry != 0);
+		p->failed |= cli_json_bytes(o, "datapath", f->datapath.data, f->datapath.len);
+		p->failed |= cli_json_text(o, "text", f->text);
+		p->failed |= json_array_append_new(p->findings, o);
+		return p->failed;
+	}
+	(void)printf("%s: %s: ", p->stack == NULL ? "(no stack)" : p->stack, f->kind);
+	if (f->entry != 0) {
+		if (f->datapath.data != NULL)
+			cli_safe(&path, f->datapath.data, f->datapath.len);
+		(void)printf("entry %" PRIu64 "%s%s%s: ", f->entry, path.len > 0 ? " (" : "",
+			     path.len > 0 ? path.data : "", path.len > 0 ? ")" : "");
+	}
+	(void)printf("%s\n", f->text);
+	js_buf_free(&path);
+	return ferror(stdout) != 0;
+}
+
+static uint64_t total(const struct jobstack_check_report *r)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < JOBSTACK_FAULTS; i++)
+		n += r->found[i];
+	return n;
+}
+
+/* The last line: that it balances, or how much is wrong, what was told and what was not. */
+static void print_end(const struct proof *p)
+{
+	const struct jobstack_check_report *r = &p->report;
+	const char *between = ": ";
+
+	if (p->stack != NULL && total(r) == 0)
+		(void)printf("the ledger of %s balances: %" PRIu64 " entr%s, %" PRIu64 " attempt%s\n", p->stack,
+			     r->entries, r->entries == 1 ? "y" : "ies", r->attempts, r->attempts == 1 ? "" : "s");
+	if (p->stack != NULL && total(r) > 0)
+		(void)printf("the ledger of %s does not balance", p->stack);
+	else if (total(r) > 0)
+		(void)printf("there are rows of no stack");
+	for (size_t i = 0; i < JOBSTACK_FAULTS; i++) {
+		if (r->found[i] == 0)
+			continue;
+		(void)printf("%s%" PRIu64 " %s", between, r->found[i], kind[i]);
+		if (r->found[i] > JOBSTACK_CHECK_TOLD)
+			(void)printf(" (the first %d are listed)", JOBSTACK_CHECK_TOLD);
+		between = ", ";
+	}
+	if (total(r) > 0)
+		(void)putchar('\n');
+}
+
+static int print_json(struct proof *p)
+{
+	static const char *const word[] = {[JOBSTACK_OPEN] = "open",
+					   [JOBSTACK_PAUSED] = "paused",
+					   [JOBSTACK_CANCELLED] = "cancelled",
+					   [JOBSTACK_DROPPING] = "dropping"};
+	const struct jobstack_check_report *r = &p->report;
+	int cancelled = r->state == JOBSTACK_CANCELLED, bad = p->failed;
+	json_t *o = json_object(), *found = json_object();
+
+	bad |= cli_json_text(o, "stack", p->stack);
+	bad |= json_object_set_new(o, "balances", json_boolean(total(r) == 0));
+	if (p->stack != NULL) {
+		bad |=
+		    cli_json_text(o, "state", (size_t)r->state < sizeof(word) / sizeof(word[0]) ? word[r->state] : "?");
+		bad |= cli_json_count(o, "entries", r->entries);
+		bad |= cli_json_count(o, "attempts", r->attempts);
+		bad |= cli_json_count(o, "ready", cancelled ? 0 : r->ready);
+		bad |= cli_json_count(o, "waiting", cancelled ? 0 : r->waiting);
+		bad |= cli_json_count(o, "held", cancelled ? 0 : r->held);
+		bad |= cli_json_count(o, "running", r->running);
+		bad |= cli_json_count(o, "done", r->done);
+		bad |= cli_json_count(o, "dead", r->dead);
+		bad |= cli_json_count(o, "cancelled", cancelled ? r->ready + r->waiting + r->held : 0);
+	}
+	for (size_t i = 0; i < JOBSTACK_FAULTS; i++)
+		bad |= cli_json_count(found, kind[i], r->found[i]);
+	bad |= json_object_set_new(o, "found", found);
+	bad |= json_object_set_new(o, "findings", p->findings);
+	p->findings = NULL;
+	return cli_json_print(o, bad);
+}
+
+/* Checks one stack (NULL: rows of no stack) and tells.  0, 1 if something is wrong, or negative with the error. */
+static int prove(struct cli *cli, const char *stack)
+{
+	struct proof p = {.stack = stack, .findings = cli->json ? json_array() : NULL};
+	int status = cli->json && p.findings == NULL
+			 ? js_error_memory(&cli->error)
+			 : jobstack_check(cli->handle, stack, take_finding, &p, &p.report, &cli->error);
+
+	if (status == JOBSTACK_ESTOPPED && p.failed)
+		status = js_error_memory(&cli->error);
+	else if (status == JOBSTACK_ESTOPPED && ferror(stdout))
+		status = JOBSTACK_NOTHING; /* cli_end tells */
+	if (status >= 0 && cli->json && (stack != NULL || status != 0)) {
+		if (print_json(&p) != 0)
+			status = js_error_memory(&cli->error);
+	} else if (status >= 0 && !cli->json && !(status == 0 && cli->quiet))
+		print_end(&p);
+	json_decref(p.findings);
+	return status;
+}
+
+static int prove_all(struct cli *cli)
+{
+	struct names names = {.name = NULL};
+	int status = jobstack_status(cli->handle, NULL, take_name, &names, &cli->error), bad = 0, one;
+
+	if (names.failed)
+		status = js_error_memory(&cli->error);
+	for (size_t i = 0; status == 0 && i < names.n; i++) {
+		one = prove(cli, names.name[i]);
+		if (one == JOBSTACK_EMISSING) /* dropped meanwhile */
+			js_error_clear(&cli->error);
+		else if (one < 0)
+			status = one;
+		bad |= one == JOBSTACK_NOTHING;
+	}
+	if (status == 0) {
+		one = prove(cli, NULL);
+		status = one < 0 ? one : 0;
+		bad |= one == JOBSTACK_NOTHING;
+	}
+	if (status == 0 && names.n == 0)
+		cli_say(cli, "there are no stacks yet: `jobstack push` makes one");
+	free(names.name);
+	return status != 0 ? status : bad;
+}
+
+int cli_check_main(int argc, char **argv)
+{
+	const char *arg;
+	struct cli cli;
+	int status;
+
+	cli_begin(&cli, &opts);
+	if (cli_next(&cli, argc, argv, &arg, &status) == -2)
+		return status;
+	if (optind < argc)
+		return cli_usage(&cli, "\"%s\" is one word too many: a stack is named with -s", argv[optind]);
+	cli_catch_signals();
+	status = cli_connect(&cli, PATIENCE_US);
+	if (status != 0)
+		return status;
+	status = cli.stack_given ? prove(&cli, cli.stack) : prove_all(&cli);
+	return cli_end(&cli, status < 0 ? cli_fail(&cli) : status);
+}

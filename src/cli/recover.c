@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack recover: takes back what dead workers hold, now.  Promise: nothing is taken from a worker whose death is not
+ * proven; of whom only silence is known, it is said what that means and what to do.
+ */
+#define _GNU_SOURCE
+#include "cli/recover.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/num.h"
+#include "cli/json.h"
+#include "watch/watch.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define WATCH_MAX_US (60 * JS_SECOND_US) /* without --wait */
+#define SCRIPT_WATCH_US (3 * JS_SECOND_US)
+
+enum { DRY_RUN = CLI_OWN, WAIT };
+
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK,
+	{DRY_RUN, "dry-run", NULL, "only say what would be"},
+	{WAIT, "wait", NULL,
+	 "watch workers that are only silent for a whole lease, even if\nthat is longer than a minute"},
+	CLI_OPTS_JSON,
+	CLI_OPTS_DATABASE,
+	CLI_OPTS_ALWAYS,
+	CLI_OPTS_END};
+static const struct js_opts opts = {
+	"jobstack recover",
+	"[OPTIONS]",
+	"Takes back what dead workers hold, now. Dead is whose process on this host is gone with its commands, whose\n"
+	"Slurm job or step has ended, or who is silent for a whole lease while this command watches. Running workers\n"
+	"do the same in passing.",
+	table,
+	"Exit status: 0 if something was taken back or nobody is suspect, 1 if workers are left that may be dead.",
+	0};
+
+/* One that may be dead, and a copy of its texts. */
+struct cli_suspect {
+	struct js_watch_case c;
+	char node[256], hint[256];
+};
+
+static void log_line(void *ctx, enum jobstack_level level, const char *text)
+{
+	const struct cli *cli = ctx;
+
+	if (level <= JOBSTACK_LOG_INFO || cli->verbose)
+		cli_say(cli, "%s", text);
+}
+
+static void add_json(struct cli_recovery *r, const struct js_watch_case *c)
+{
+	static const char *const verdict[] = {"taken", "would be taken", "suspect"};
+	json_t *o = json_object();
+
+	r->bad |= cli_json_count(o, "worker", c->worker);
+	r->bad |= cli_json_text(o, "node", c->node);
+	r->bad |= cli_json_text(o, "verdict", verdict[c->verdict]);
+	r->bad |= cli_json_text(o, "reason", c->reason != NULL ? c->reason : c->hint);
+	r->bad |= cli_json_count(o, "entries", c->entries);
+	r->bad |= json_object_set_new(o, "script", json_boolean(c->by_script));
+	r->bad |= json_object_set_new(o, "silent_seconds", json_real((double)c->silent_us / 1e6));
+	r->bad |= json_object_set_new(o, "lease_seconds", json_real((double)c->lease_us / 1e6));
+	r->bad |= json_array_append_new(r->workers, o);
+}
+
+static void tell_taken(struct cli_recovery *r, const struct js_watch_case *c)
+{
+	uint64_t *grown;
+	char text[800];
+
+	for (size_t i = 0; i < r->told_n; i++)
+		if (r->told[i] == c->worker)
+			return;
+	grown = realloc(r->told, (r->told_n + 1) * sizeof(*grown));
+	if (grown == NULL)
+		r->bad = 1;
+	else {
+		r->told = grown;
+		r->told[r->told_n++] = c->worker;
+	}
+	r->taken += c->entries;
+	r->dead++;
+	js_watch_words(c, text, sizeof(text));
+	cli_say(r->cli, "%s", text);
+	if (r->workers != NULL)
+		add_json(r, c);
+}
+
+static void keep_suspect(struct cli_recovery *r, const struct js_watch_case *c)
+{
+	struct cli_suspect *grown = realloc(r->left, (r->left_n + 1) * sizeof(*grown));
+
+	if (grown == NULL) {
+		r->bad = 1;
+		return;
+	}
+	r->left = grown;
+	grown += r->left_n++;
+	grown->c = *c;
+	(void)snprintf(grown->node, sizeof(grown->node), "%s", c->node);
+	(void)snprintf(grown->hint, sizeof(grown->hint), "%s", c->hint != NULL ? c->hint : "");
+}
+
+static int64_t watch_us(const struct js_watch_case *c)
+{
+	return c->by_script ? SCRIPT_WATCH_US : c->lease_us;
+}
+
+static void take_case(void *ctx, const struct js_watch_case *c)
+{
+	struct cli_recovery *r = ctx;
+
+	if (c->verdict != JS_WATCH_SUSPECT) {
+		tell_taken(r, c);
+		return;
+	}
+	keep_suspect(r, c);
+	if ((watch_us(c) <= WATCH_MAX_US || r->wait) && watch_us(c) > r->longest_us)
+		r->longest_us = watch_us(c);
+}
+
+static void tell_suspect(struct cli_recovery *r, struct cli_suspect *s)
+{
+	char text[800], lease[64];
+
+	s->c.node = s->node;
+	s->c.hint = s->hint[0] != '\0' ? s->hint : NULL;
+	js_watch_words(&s->c, text, sizeof(text));
+	js_num_duration_text(s->c.lease_us, lease, sizeof(lease));
+	if (s->c.by_script)
+		cli_say(r->cli, "%s", text);
+	else
+		cli_say(r->cli,
+			"%s: whatever worker of the stack runs takes back once it has watched it for %s; so does "
+			"`jobstack recover --wait`",
+			text, lease);
+	if (r->workers != NULL)
+		add_json(r, &s->c);
+}
+
+/* Watches until nobody is left whom to watch is worth it, but no longer than it takes. */
+static int watch_silent(struct cli_recovery *r, const struct js_watch_options *options)
+{
+	int64_t longest = r->longest_us, until = INT64_MAX, next;
+	struct jobstack_error *error = &r->cli->error;
+	struct js_watch_result result;
+	struct js_watch *watch;
+	char text[64];
+	int status = js_watch_new(&watch, r->cli->handle, r->cli->stack, options, error);
+
+	js_num_duration_text(r->longest_us, text, sizeof(text));
+	cli_say(r->cli, "watching %zu worker%s that ha%s been silent for long, for up to %s", r->left_n,
+		r->left_n == 1 ? "" : "s", r->left_n == 1 ? "s" : "ve", text);
+	while (status == 0 && r->longest_us > 0 && jobstack_now_us() < until) {
+		r->left_n = 0;
+		r->longest_us = 0;
+		status = js_watch_look(watch, &result, error);
+		/* the watch begins with the first answer, and anew where we are too late to look: time for both */
+		if (until == INT64_MAX)
+			until = jobstack_now_us() + 2 * longest + 5 * JS_SECOND_US;
+		next = result.next_us < until ? result.next_us : until;
+		if (status == 0 && r->longest_us > 0)
+			js_clock_nap(next - jobstack_now_us(), &cli_stop);
+		if (status == 0 && cli_stop != 0)
+			status = js_error_set(error, JOBSTACK_ESTOPPED, "stopped");
+	}
+	js_watch_free(watch);
+	return status;
+}
+
+int cli_recover(struct cli *cli, struct cli_recovery *r)
+{
+	struct js_watch_options options = {0};
+	struct js_watch_result result;
+	int status;
+
+	r->cli = cli;
+	options.tell = take_case;
+	options.tell_ctx = r;
+	options.log = log_line;
+	options.log_ctx = cli;
+	options.stop = &cli_stop;
+	options.module_dir = getenv("JOBSTACK_MODULE_DIR");
+	options.cluster = getenv("SLURM_CLUSTER_NAME");
+	options.all = 1;
+	options.dry_run = r->dry_run;
+	status = js_watch_confirm(cli->handle, cli->stack, &options, &result, &cli->error);
+	if (status == 0 && r->longest_us > 0)
+		status = watch_silent(r, &options);
+	r->suspects = r->left_n;
+	for (size_t i = 0; status == 0 && i < r->left_n; i++)
+		tell_suspect(r, &r->left[i]);
+	free(r->left);
+	r->left = NULL;
+	free(r->told);
+	r->told = NULL;
+	return status == 0 && r->bad ? js_error_memory(&cli->error) : status;
+}
+
+static int show(const struct cli *cli, const struct cli_recovery *r)
+{
+	const char *would = r->dry_run ? "would be " : "";
+	json_t *o;
+	int bad = 0;
+
+	if (cli->json) {
+		o = json_object();
+		bad |= cli_json_text(o, "stack", cli->stack);
+		bad |= cli_json_count(o, "taken_back", r->taken);
+		bad |= cli_json_count(o, "dead_workers", r->dead);
+		bad |= cli_json_count(o, "suspects", r->suspects);
+		bad |= json_object_set_new(o, "dry_run", json_boolean(r->dry_run));
+		bad |= json_object_set(o, "workers", r->workers);
+		return cli_json_print(o, bad);
+	}
+	if (r->dead == 0 && r->suspects == 0)
+		(void)puts("nothing to take back: no worker is suspect");
+	else if (r->dead == 0)
+		(void)printf("nothing %staken back: %" PRIu64 " worker%s may be dead\n", would, r->suspects,
+			     r->suspects == 1 ? "" : "s");
+	else
+		(void)printf("%" PRIu64 " %staken back from %" PRIu64 " dead worker%s\n", r->taken, would, r->dead,
+			     r->dead == 1 ? "" : "s");
+	return 0;
+}
+
+int cli_recover_main(int argc, char **argv)
+{
+	struct cli_recovery r = {.dry_run = 0};
+	struct cli cli;
+	const char *arg;
+	int key, status = 0;
+
+	cli_begin(&cli, &opts);
+	while ((key = cli_next(&cli, argc, argv, &arg, &status)) >= 0) {
+		r.dry_run |= key == DRY_RUN;
+		r.wait |= key == WAIT;
+	}
+	if (key == -2)
+		return status;
+	if (optind < argc)
+		return cli_usage(&cli, "recover takes no arguments: \"%s\"", argv[optind]);
+	cli_catch_signals();
+	status = cli_connect(&cli, 60 * JS_SECOND_US);
+	if (status != 0)
+		return status;
+	r.workers = cli.json ? json_array() : NULL;
+	if (cli_recover(&cli, &r) != 0) {
+		if (r.taken > 0 && !r.dry_run)
+			cli_say(&cli, "%" PRIu64 " had been taken back when this happened:", r.taken);
+		status = cli_fail(&cli);
+	} else {
+		if (!cli.quiet || cli.json)
+			status = show(&cli, &r) != 0 ? CLI_BUG : 0;
+		if (status == 0)
+			status = r.dead > 0 || r.suspects == 0 ? CLI_YES : CLI_NO;
+	}
+	json_decref(r.workers);
+	return cli_end(&cli, status);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Taking back what dead workers hold: for recover, and for requeue.
+ */
+#ifndef JS_CLI_RECOVER_H
+#define JS_CLI_RECOVER_H
+
+#include "cli/cli.h"
+
+#include <jansson.h>
+#include <stdint.h>
+
+struct cli_suspect;
+struct cli_recovery {
+	int dry_run; /* only say what would be */
+	int wait;    /* watch those who are only silent, however long their leases are */
+	json_t *workers; /* gets an object for each worker that was dead, or is suspect; NULL: not wanted */
+	/* the result */
+	uint64_t taken;	   /* entries taken back, or that would be */
+	uint64_t dead;	   /* workers */
+	uint64_t suspects; /* workers that may be dead */
+	/* its own */
+	struct cli *cli;
+	uint64_t *told; /* whom a dry run has told of */
+	size_t told_n;
+	struct cli_suspect *left; /* the suspects of the last look */
+	size_t left_n;
+	int64_t longest_us; /* what is to be watched of them */
+	int bad;
+};
+
+/* Takes back, at once, from each worker of cli->stack whose death is confirmed; then watches those that are only
+ * silent, if a minute does or WAIT says so.  Says what it did and who is left.  Returns 0, or a JOBSTACK_E code with
+ * cli->error filled. */
+int cli_recover(struct cli *cli, struct cli_recovery *recovery);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack close --replay.  Promises: nothing is sent before every file was found whole; a worker that may live delivers its
+ * outcomes itself; a file is never changed, and again is harmless.
+ */
+#define _GNU_SOURCE
+#include "cli/replay.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/num.h"
+#include "cli/json.h"
+#include "run/spool.h"
+#include "watch/watch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SIZE_MAX_MIB 1024 /* no worker has as many outcomes in its hands */
+
+/* One file. */
+struct replay {
+	const char *file;
+	struct js_spool spool;
+	char proof[300]; /* why its worker is known to be gone, if it has not said so itself */
+	uint64_t delivered, before, late;
+};
+
+static int read_file(struct cli *cli, struct replay *r)
+{
+	struct js_buf text = {0};
+	struct stat st;
+	int status = 0;
+
+	if (stat(r->file, &st) != 0)
+		return js_error_set(&cli->error, JOBSTACK_EFILE, "%s can't be read: %s", r->file, strerror(errno));
+	if (!S_ISREG(st.st_mode) || st.st_size > INT64_C(1048576) * SIZE_MAX_MIB)
+		return js_error_set(&cli->error, JOBSTACK_EFILE, "%s is no spool of a jobstack-worker", r->file);
+	if (js_file_read(r->file, &text) != 0)
+		status = js_error_set(&cli->error, JOBSTACK_EFILE, "%s can't be read: %s", r->file, strerror(errno));
+	else
+		status = js_spool_read(text.data, text.len, r->file, &r->spool, &cli->error);
+	js_buf_free(&text);
+	if (status != 0)
+		return status;
+	js_spool_moments(&r->spool, js_clock_wall_us() - js_clock_mono_us());
+	if (cli->stack_given && cli->stack != getenv("JOBSTACK_STACK") && strcmp(cli->stack, r->spool.head.stack) != 0)
+		return js_error_set(&cli->error, JOBSTACK_EUSAGE,
+				    "the outcomes in %s are of the stack \"%s\", not of \"%s\": leave -s away", r->file,
+				    r->spool.head.stack, cli->stack);
+	if (r->spool.torn)
+		cli_say(cli, "the last line of %s was cut short when its worker was killed: it does not count",
+			r->file);
+	return 0;
+}
+
+/* What the watch is asked about one worker. */
+struct question {
+	struct replay *r;
+	int there;	   /* its row has not ended */
+	int silent;	   /* it is suspect, by the server's clock */
+	int64_t lease_us;
+};
+
+static int take_row(void *ctx, const struct jobstack_worker_row *w)
+{
+	struct question *q = ctx;
+
+	if (w->worker == q->r->spool.head.worker) {
+		q->there = 1;
+		q->silent = w->silent_us > w->lease_us;
+		q->lease_us = w->lease_us;
+	}
+	return 0;
+}
+
+/* Dead: the reason is kept. */
+static void take_case(void *ctx, const struct js_watch_case *found)
+{
+	struct question *q = ctx;
+
+	if (found->worker == q->r->spool.head.worker && found->verdict == JS_WATCH_WOULD && found->reason != NULL)
+		(void)snprintf(q->r->proof, sizeof(q->r->proof), "%s", found->reason);
+}
+
+/* Is it proven that the worker is dead?  By its process, by Slurm or, if its lease is over by the server's clock, by
+ * silence, for which it has to be watched.  Nothing is taken from it here: its outcomes come first. */
+static int prove(struct cli *cli, struct question *q)
+{
+	const char *stack = q->r->spool.head.stack;
+	struct js_watch_options options = {.tell = take_case, .tell_ctx = q, .dry_run = 1, .stop = &cli_stop};
+	int64_t until = jobstack_now_us() + q->lease_us + JS_SECOND_US;
+	struct js_watch_result result;
+	struct js_watch *watch = NULL;
+	char text[64];
+	int status;
+
+	options.module_dir = getenv("JOBSTACK_MODULE_DIR");
+	options.cluster = getenv("SLURM_CLUSTER_NAME");
+	status = js_watch_confirm(cli->handle, stack, &options, NULL, &cli->error);
+	if (status != 0 || q->r->proof[0] != '\0' || !q->silent)
+		return status;
+	js_num_duration_text(q->lease_us, text, sizeof(text));
+	cli_say(cli, "worker %" PRIu64 " has been silent for longer than its lease: watching it for %s, to be sure",
+		q->r->spool.head.worker, text);
+	status = js_watch_new(&watch, cli->handle, stack, &options, &cli->error);
+	while (status == 0 && q->r->proof[0] == '\0' && jobstack_now_us() < until) {
+		status = js_watch_look(watch, &result, &cli->error);
+		if (status == 0 && q->r->proof[0] == '\0')
+			js_clock_nap((result.next_us < until ? result.next_us : until) - jobstack_now_us(), &cli_stop);
+		if (status == 0 && cli_stop != 0)
+			status = js_error_set(&cli->error, JOBSTACK_ESTOPPED, "stopped");
+	}
+	js_watch_free(watch);
+	return status;
+}
+
+/* May this one be delivered?  0, or an error. */
+static int check(struct cli *cli, struct replay *r)
+{
+	struct question q = {.r = r};
+	int status = jobstack_workers(cli->handle, r->spool.head.stack, take_row, &q, &cli->error);
+
+	if (status != 0 || !q.there || r->spool.left)
+		return status;
+	status = prove(cli, &q);
+	if (status != 0 || r->proof[0] != '\0')
+		return status;
+	return js_error_set(&cli->error, JOBSTACK_ECONFLICT,
+			    "worker %" PRIu64
+			    " still has its lease: it delivers what is in %s itself: wait, or `jobstack recover` first",
+			    r->spool.head.worker, r->file);
+}
+
+static int deliver(struct cli *cli, struct replay *r)
+{
+	const struct js_spool *s = &r->spool;
+	size_t n = s->n - s->delivered;
+	enum jobstack_replayed *results = calloc(n + 1, sizeof(*results));
+	int status = results == NULL ? js_error_memory(&cli->error)
+				     : jobstack_replay(cli->handle, s->head.stack, s->head.worker, s->head.token,
+						       s->outcomes + s->delivered, n,
+						       r->proof[0] == '\0' ? NULL : r->proof, results, &cli->error);
+
+	r->before = s->delivered;
+	for (size_t i = 0; status >= 0 && i < n; i++) {
+		r->delivered += results[i] == JOBSTACK_REPLAYED;
+		r->before += results[i] == JOBSTACK_REPLAYED_BEFORE;
+		r->late += results[i] == JOBSTACK_TOO_LATE;
+	}
+	free(results);
+	return status < 0 ? status : 0;
+}
+
+static int tell(const struct cli *cli, const struct replay *r, int several)
+{
+	json_t *object;
+	int bad;
+
+	if (!cli->json) {
+		if (!cli->quiet)
+			(void)printf("%s%s%" PRIu64 " delivered, %" PRIu64 " delivered before, %" PRIu64
+				     " too late (given up meanwhile and run again)\n",
+				     several ? r->file : "", several ? ": " : "", r->delivered, r->before, r->late);
+		(void)fflush(stdout);
+		cli_say(cli, "%s may be removed now", r->file);
+		return 0;
+	}
+	object = json_object();
+	bad = object == NULL || cli_json_text(object, "file", r->file) != 0 ||
+	      cli_json_text(object, "stack", r->spool.head.stack) != 0 ||
+	      cli_json_count(object, "worker", r->spool.head.worker) != 0 ||
+	      cli_json_count(object, "delivered", r->delivered) != 0 ||
+	      cli_json_count(object, "delivered_before", r->before) != 0 ||
+	      cli_json_count(object, "too_late", r->late) != 0;
+	return cli_json_print(object, bad);
+}
+
+int cli_replay(struct cli *cli, char *const files[], size_t n)
+{
+	struct replay *all = calloc(n, sizeof(*all));
+	int status = all == NULL ? js_error_memory(&cli->error) : 0, connected = 0, told = 0;
+	uint64_t late = 0;
+
+	for (size_t i = 0; status == 0 && i < n; i++) {
+		all[i].file = files[i];
+		status = read_file(cli, &all[i]);
+	}
+	if (status == 0) {
+		connected = cli_connect(cli, 60 * JS_SECOND_US);
+		status = connected;
+	}
+	for (size_t i = 0; status == 0 && i < n; i++)
+		status = check(cli, &all[i]);
+	for (size_t i = 0; status == 0 && i < n; i++) {
+		status = deliver(cli, &all[i]);
+		if (status == 0)
+			told |= tell(cli, &all[i], n > 1);
+		late += all[i].late;
+	}
+	for (size_t i = 0; all != NULL && i < n; i++)
+		js_spool_free(&all[i].spool);
+	free(all);
+	if (connected != 0)
+		return connected;
+	if (status != 0)
+		return cli_fail(cli);
+	return told != 0 ? CLI_BUG : late > 0 ? CLI_NO : CLI_YES;
+}

@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The check: proves that a stack's ledger balances.  Promises: everything is read in one view of the data, without a
+ * lock; the rows themselves are counted and no counter is believed; the entry numbers are looked at window by window,
+ * so memory is flat.
+ *
+ * In a window each number has a small record: which span and which open claim hold it, its last attempt, whether it is
+ * dead. When the tables have been read into it, each number must have just one place.
+ */
+#define _GNU_SOURCE
+#include "core/check.h"
+
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WINDOW (UINT64_C(1) << 19)
+/* numbers in one query: its answer is kept in memory, and must come within the read timeout */
+#define PAGE (UINT64_C(1) << 15)
+
+enum { IS_THERE = 1, IS_DONE = 2, IS_DEAD = 4 };
+
+struct number {
+	uint32_t span, claim;  /* places in their lists, plus 1; 0: none */
+	uint32_t last;	       /* the highest attempt on record */
+	uint32_t failed, lost; /* attempts that ended so */
+	uint32_t dead;	       /* the attempt that its dead row names */
+	unsigned char flags;
+};
+
+struct checking {
+	struct js_checked c;
+	const char *stack; /* NULL: rows of no stack */
+	int exists;
+	struct number *number;
+	uint64_t low, high; /* the window */
+	struct js_holders spans, claims;
+	int64_t worker_done, worker_dead; /* of those that have not ended */
+	int64_t gate;			  /* -1: none */
+	uint64_t names, owners;		  /* rows in name; entries to whom one belongs */
+	uint64_t page_n, nameless;
+	const char *table; /* whose stray rows are being read */
+};
+
+static struct number *at(struct checking *k, uint64_t entry)
+{
+	return &k->number[entry - k->low];
+}
+
+/* ----------------------------------------------------------------------------------------------------------- places */
+
+/* Names a holder: "the ready span at rank 0, pos 12". */
+static const char *name_of(const struct js_holder *h, char text[120])
+{
+	static const char *const word[] = {"ready", "waiting", "held", "nameless"};
+
+	if (h->worker != 0)
+		(void)snprintf(text, 120, "claim %" PRIu64 " of worker %" PRIu64, h->no, h->worker);
+	else
+		(void)snprintf(text, 120, "the %s span at rank %" PRId64 ", pos %" PRId64,
+			       word[h->class < 3 ? h->class : 3], h->rank, h->pos);
+	return text;
+}
+
+static void doubled(struct checking *k, uint64_t entry, const struct js_holder *a, const struct js_holder *b)
+{
+	char x[120], y[120];
+
+	js_found(&k->c.findings, JOBSTACK_FAULT_DOUBLED, entry, "it is in %s, and in %s too", name_of(a, x),
+		 name_of(b, y));
+}
+
+static void in_span(void *ctx, size_t index, uint64_t entry)
+{
+	struct checking *k = ctx;
+	struct number *n = at(k, entry);
+
+	if (n->span != 0)
+		doubled(k, entry, &k->spans.list[n->span - 1], &k->spans.list[index]);
+	else
+		n->span = (uint32_t)index + 1;
+}
+
+/* An entry of a claim is open in it if its attempt with the claim's number is not on record. */
+static void in_claim(void *ctx, size_t index, uint64_t entry)
+{
+	static const char *const who[] = {[JS_ENDED] = "which has ended",
+					  [JS_MISSING] = "which does not exist",
+					  [JS_FOREIGN] = "which is another stack's"};
+	struct checking *k = ctx;
+	struct js_holder *h = &k->claims.list[index];
+	struct number *n = at(k, entry);
+	char text[120];
+
+	if (h->attempt <= n->last)
+		return;
+	h->seen++;
+	k->c.report.running++;
+	if (h->keeper != JS_ALIVE)
+		js_found(&k->c.findings, JOBSTACK_FAULT_CLAIM, entry, "it is in %s, %s", name_of(h, text),
+			 who[h->keeper]);
+	if (n->claim != 0)
+		doubled(k, entry, &k->claims.list[n->claim - 1], h);
+	else
+		n->claim = (uint32_t)index + 1;
+}
+
+/* ------------------------------------------------------------------------------------------------------- the tables */
+
+static void take_entry(void *ctx, const struct js_row *row)
+{
+	struct checking *k = ctx;
+
+	if (row == NULL)
+		return;
+	at(k, js_row_u64(row, 0))->flags |= IS_THERE;
+}
+
+static void take_entry_count(void *ctx, const struct js_row *row)
+{
+	if (row != NULL)
+		((struct checking *)ctx)->page_n = js_row_u64(row, 0);
+}
+
+/* Which entries are there: all of the page, as a rule, and then their number tells it. */
+static int read_entries(struct checking *k, uint64_t low, uint64_t high, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	js_sql_stmt(&sql, "SELECT COUNT(*) FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u", k->c.id, low,
+		    high);
+	status = js_db_look(k->c.handle->db, &sql, take_entry_count, k, error);
+	js_sql_reset(&sql);
+	k->c.report.entries += status == 0 ? k->page_n : 0;
+	if (status == 0 && k->page_n == high - low + 1)
+		for (uint64_t e = low; e <= high; e++)
+			at(k, e)->flags |= IS_THERE;
+	else if (status == 0 && k->page_n > 0) {
+		js_sql_stmt(&sql, "SELECT entry_id FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u",
+			    k->c.id, low, high);
+		status = js_db_look(k->c.handle->db, &sql, take_entry, k, error);
+	}
+	js_sql_free(&sql);
+	return status;
+}
+
+static void take_attempts(void *ctx, const struct js_row *row)
+{
+	struct checking *k = ctx;
+	uint64_t entry, n, finals, final;
+	struct number *x;
+
+	if (row == NULL)
+		return;
+	entry = js_row_u64(row, 0);
+	n = js_row_u64(row, 1);
+	finals = js_row_u64(row, 6);
+	final = js_row_u64(row, 7);
+	x = at(k, entry);
+	x->last = (uint32_t)js_row_u64(row, 3);
+	x->failed = (uint32_t)js_row_u64(row, 4);
+	x->lost = (uint32_t)js_row_u64(row, 5);
+	x->flags |= final == x->last && finals > 0 ? IS_DONE : 0;
+	k->c.report.attempts += n;
+	k->c.report.done += finals;
+	if (n != x->last || js_row_u64(row, 2) != 1)
+		js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
+			 "its attempts should be numbered from 1 to %" PRIu32 ", but %" PRIu64 " are on record",
+			 x->last, n);
+	if (finals > 1)
+		js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
+			 "%" PRIu64 " of its attempts are each said to be its end", finals);
+	else if (finals == 1 && final != x->last)
+		js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
+			 "its attempt %" PRIu64 " is said to be its end, but attempt %" PRIu32 " is on record too",
+			 final, x->last);
+	if (js_row_u64(row, 8) > 0)
+		js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
+			 "an attempt that was not done is said to be its end");
+}
+
+static void take_dead(void *ctx, const struct js_row *row)
+{
+	struct checking *k = ctx;
+	struct number *x;
+
+	if (row == NULL)
+		return;
+	x = at(k, js_row_u64(row, 0));
+	x->dead = (uint32_t)js_row_u64(row, 1);
+	x->flags |= IS_DEAD;
+	k->c.report.dead++;
+}
+
+static void take_names(void *ctx, const struct js_row *row)
+{
+	struct checking *k = ctx;
+
+	if (row == NULL)
+		return;
+	k->nameless = js_row_u64(row, 0);
+	k->owners += js_row_u64(row, 1);
+}
+
+static void take_nameless(void *ctx, const struct js_row *row)
+{
+	if (row != NULL)
+		js_found(&((struct checking *)ctx)->c.findings, JOBSTACK_FAULT_NAME, js_row_u64(row, 0),
+			 "its datapath has no row that keeps it unique");
+}
+
+#define NAMES_OF                                                                                                       \
+	"FROM entry e LEFT JOIN name n ON n.stack_id=e.stack_id AND n.hash=UNHEX(SHA2(e.datapath,256)) WHERE "         \
+	"e.stack_id=%u "                                                                                               \
+	"AND e.entry_id BETWEEN %u AND %u"
+
+/* Of a stack with unique names: each entry's datapath has its row.  That no row is without its entry is told by their
+ * number. */
+static int read_names(struct checking *k, uint64_t low, uint64_t high, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	if (!k->c.has_names)
+		return 0;
+	js_sql_stmt(&sql,
+		    "SELECT COALESCE(SUM(n.hash IS NULL AND "
+		    "e.entry_id<=%u),0),COALESCE(SUM(n.entry_id=e.entry_id),0) " NAMES_OF,
+		    k->c.named, k->c.id, low, high);
+	status = js_db_look(k->c.handle->db, &sql, take_names, k, error);
+	js_sql_reset(&sql);
+	if (status == 0 && k->nameless > 0) {
+		js_sql_stmt(&sql, "SELECT e.entry_id " NAMES_OF " AND e.entry_id<=%u AND n.hash IS NULL", k->c.id, low,
+			    high, k->c.named);
+		status = js_db_look(k->c.handle->db, &sql, take_nameless, k, error);
+	}
+	js_sql_free(&sql);
+	return status;
+}
+
+static int read_page(struct checking *k, uint64_t low, uint64_t high, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status = read_entries(k, low, high, error);
+
+	js_sql_stmt(&sql,
+		    "SELECT entry_id,COUNT(*),MIN(attempt),MAX(attempt),SUM(outcome=1),SUM(outcome=2),SUM(final<>0),"
+		    "MAX(IF(final<>0,attempt,0)),SUM(final<>0 AND outcome<>0) FROM attempt WHERE stack_id=%u AND "
+		    "entry_id BETWEEN %u AND "
+		    "%u GROUP BY entry_id",
+		    k->c.id, low, high);
+	if (status == 0)
+		status = js_db_look(k->c.handle->db, &sql, take_attempts, k, error);
+	js_sql_reset(&sql);
+	js_sql_stmt(&sql, "SELECT entry_id,attempt FROM dead WHERE stack_id=%u AND entry_id BETWEEN %u AND %u", k->c.id,
+		    low, high);
+	if (status == 0)
+		status = js_db_look(k->c.handle->db, &sql, take_dead, k, error);
+	js_sql_free(&sql);
+	return status == 0 ? read_names(k, low, high, error) : status;
+}
+
+/* -------------------------------------------------------------------------------------------------------- judgement */
+
+/* Tells all the places of an entry that has not just one. */
+static void judge_places(struct checking *k, uint64_t entry, const struct number *x)
+{
+	char span[120], claim[120], done[60];
+	const char *place[4];
+	unsigned n = 0;
+
+	if (x->span != 0)
+		place[n++] = name_of(&k->spans.list[x->span - 1], span);
+	if (x->claim != 0)
+		place[n++] = name_of(&k->claims.list[x->claim - 1], claim);
+	if ((x->flags & IS_DONE) != 0) {
+		(void)snprintf(done, sizeof(done), "what is done (by attempt %" PRIu32 ")", x->last);
+		place[n++] = done;
+	}
+	if ((x->flags & IS_DEAD) != 0)
+		place[n++] = "what is dead";
+	if ((x->flags & IS_THERE) == 0) {
+		if (n > 0 || x->last > 0)
+			js_found(&k->c.findings, JOBSTACK_FAULT_STRAY, entry,
+				 "there is no such entry, but its number is in %s", n > 0 ? place[0] : "the attempts");
+	} else if (n == 0)
+		js_found(&k->c.findings, JOBSTACK_FAULT_LOST, entry,
+			 "it is nowhere: not in line, not claimed, not done, not dead (attempts on record: %" PRIu32
+			 ")",
+			 x->last);
+	for (unsigned i = 1; i < n; i++)
+		js_found(&k->c.findings, JOBSTACK_FAULT_DOUBLED, entry, "it is in %s, and in %s too", place[0],
+			 place[i]);
+}
+
+/* The place says what comes next, or what came last; the attempts on record must lead there. */
+static void judge_attempts(struct checking *k, uint64_t entry, const struct number *x)
+{
+	const struct js_holder *h[2] = {x->span != 0 ? &k->spans.list[x->span - 1] : NULL,
+					x->claim != 0 ? &k->claims.list[x->claim - 1] : NULL};
+	char text[120];
+
+	for (int i = 0; i < 2; i++) {
+		if (h[i] == NULL)
+			continue;
+		if (h[i]->attempt != (uint64_t)x->last + 1)
+			js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
+				 "%s goes on with attempt %" PRIu32 ", but the last one on record is %" PRIu32,
+				 name_of(h[i], text), h[i]->attempt, x->last);
+		if (h[i]->fails > x->failed || h[i]->losses > x->lost)
+			js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
+				 "%s charges it with %" PRIu32 " failures and %" PRIu32 " losses, but %" PRIu32
+				 " and %" PRIu32 " are on record",
+				 name_of(h[i], text), h[i]->fails, h[i]->losses, x->failed, x->lost);
+	}
+	if ((x->flags & IS_DEAD) != 0 && x->dead != x->last)
+		js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
+			 "it is said to be dead after attempt %" PRIu32 ", but the last one on record is %" PRIu32,
+			 x->dead, x->last);
+}
+
+static int check_window(struct checking *k, struct jobstack_error *error)
+{
+	int status = 0;
+
+	memset(k->number, 0, (k->high - k->low + 1) * sizeof(*k->number));
+	for (uint64_t low = k->low; status == 0 && low <= k->high; low += PAGE)
+		status = read_page(k, low, low + PAGE - 1 < k->high ? low + PAGE - 1 : k->high, error);
+	if (status == 0)
+		status = js_check_spans_of(&k->c, k->low, k->high, &k->spans, in_span, k, error);
+	if (status == 0)
+		status = js_check_claims_of(&k->c, k->low, k->high, &k->claims, in_claim, k, error);
+	for (uint64_t e = k->low; status == 0 && e <= k->high; e++) {
+		const struct number *x = at(k, e);
+
+		judge_places(k, e, x);
+		if ((x->flags & IS_THERE) != 0)
+			judge_attempts(k, e, x);
+	}
+	return status;
+}
+
+/* --------------------------------------------------------------------------------------------- the stack as a whole */
+
+static void take_stack(void *ctx, const struct js_row *row)
+{
+	struct checking *k = ctx;
+
+	if (row == NULL)
+		return;
+	k->exists = 1;
+	k->c.id = js_row_u64(row, 0);
+	k->c.report.state = (enum jobstack_stack_state)js_row_u64(row, 1);
+	k->c.lifo = js_row_u64(row, 2) != 0;
+	k->c.tail = js_row_u64(row, 3);
+	k->c.pushed = js_row_u64(row, 4);
+	k->c.has_names = row->col[5] != NULL;
+	k->c.named = js_row_u64(row, 5);
+	k->c.done = js_row_i64(row, 6);
+	k->c.dead = js_row_i64(row, 7);
+	k->worker_done = js_row_i64(row, 8);
+	k->worker_dead = js_row_i64(row, 9);
+	k->gate = js_row_opt(row, 10);
+	k->names = js_row_u64(row, 11);
+	k->c.last = js_row_u64(row, 12) < k->c.tail ? js_row_u64(row, 12) : k->c.tail;
+}
+
+static int read_stack(struct checking *k, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	js_sql_stmt(&sql,
+		    "SELECT s.stack_id,s.state,s.lifo,s.tail,s.pushed,s.named,s.done,s.dead,"
+		    "(SELECT SUM(done) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
+		    "(SELECT SUM(dead) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
+		    "(SELECT running FROM gate g WHERE g.stack_id=s.stack_id),"
+		    "(SELECT COUNT(*) FROM name n WHERE n.stack_id=s.stack_id),"
+		    "(SELECT MAX(entry_id) FROM entry e WHERE e.stack_id=s.stack_id) FROM stack s WHERE name=%s",
+		    k->stack);
+	status = js_db_look(k->c.handle->db, &sql, take_stack, k, error);
+	js_sql_free(&sql);
+	if (status == 0 && !k->exists)
+		return js_error_set(error, JOBSTACK_EMISSING, "there is no stack \"%s\"", k->stack);
+	return status;
+}
+
+static void take_stray(void *ctx, const struct js_row *row)
+{
+	struct checking *k = ctx;
+
+	if (row == NULL)
+		return;
+	k->c.report.entries += *k->table == 'e';
+	k->c.report.dead += *k->table == 'd';
+	k->c.report.attempts += *k->table == 'a' ? js_row_u64(row, 1) : 0;
+	k->c.report.done += *k->table == 'a' ? js_row_u64(row, 2) : 0;
+	js_found(&k->c.findings, JOBSTACK_FAULT_STRAY, js_row_u64(row, 0),
+		 *k->table == 'e'   ? "its number is above the last one that the stack gave out, %" PRIu64
+		 : *k->table == 'a' ? "attempts are on record for a number above that of the last entry, %" PRIu64
+				    : "a number above that of the last entry, %" PRIu64 ", is said to be dead",
+		 k->c.last);
+}
+
+/* What lies above the windows. */
+static int read_strays(struct checking *k, struct jobstack_error *error)
+{
+	static const char *const query[] = {
+	    "SELECT entry_id FROM entry WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id",
+	    "SELECT entry_id,COUNT(*),SUM(final<>0) FROM attempt WHERE stack_id=%u AND entry_id>%u GROUP BY entry_id",
+	    "SELECT entry_id FROM dead WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id"};
+	static const char *const table[] = {"entry", "attempt", "dead"};
+	int status = 0;
+
+	for (size_t i = 0; status == 0 && i < 3; i++) {
+		struct js_sql sql = {0};
+
+		k->table = table[i];
+		js_sql_stmt(&sql, query[i], k->c.id, k->c.last);
+		status = js_db_look(k->c.handle->db, &sql, take_stray, k, error);
+		js_sql_free(&sql);
+	}
+	return status;
+}
+
+static void take_stray_name(void *ctx, const struct js_row *row)
+{
+	if (row != NULL)
+		js_found(&((struct checking *)ctx)->c.findings, JOBSTACK_FAULT_NAME, js_row_u64(row, 0),
+			 js_row_u64(row, 1) != 0
+			     ? "a row that keeps names unique is for this entry, which does not exist"
+			     : "the row that keeps its name unique is not by its datapath");
+}
+
+/* Rows in name whose entry is not there, or has another name; looked for only when the numbers say that there are some.
+ */
+static int read_stray_names(struct checking *k, struct jobstack_error *error)
+{
+	int status = 0;
+
+	for (unsigned i = 0; status == 0 && k->names != k->owners && i < 256; i++) {
+		unsigned char first = (unsigned char)i, last[32];
+		struct js_sql sql = {0};
+
+		memset(last, 0xff, sizeof(last));
+		last[0] = first;
+		js_sql_stmt(
+		    &sql,
+		    "SELECT n.entry_id,e.entry_id IS NULL FROM name n LEFT JOIN entry e ON e.stack_id=n.stack_id AND "
+		    "e.entry_id=n.entry_id WHERE n.stack_id=%u AND n.hash BETWEEN %x AND %x AND (e.entry_id IS NULL OR "
+		    "n.hash<>UNHEX(SHA2(e.datapath,256)))",
+		    k->c.id, (const void *)&first, (size_t)1, (const void *)last, sizeof(last));
+		status = js_db_look(k->c.handle->db, &sql, take_stray_name, k, error);
+		js_sql_free(&sql);
+	}
+	return status;
+}
+
+/* One counter against the rows. */
+static void compare(struct checking *k, const char *what, int64_t said, uint64_t counted)
+{
+	if (said != (int64_t)counted)
+		js_found(&k->c.findings, JOBSTACK_FAULT_COUNTER, 0,
+			 "%s: %" PRId64 " by the counters, %" PRIu64 " by the rows", what, said, counted);
+}
+
+static void judge_counters(struct checking *k)
+{
+	const struct jobstack_check_report *r = &k->c.report;
+	char text[120];
+
+	compare(k, "pushed", (int64_t)k->c.pushed, r->entries);
+	compare(k, "done", k->c.done + k->worker_done, r->done);
+	compare(k, "dead", k->c.dead + k->worker_dead, r->dead);
+	if (k->gate >= 0)
+		compare(k, "running (of the gate)", k->gate, r->running);
+	if (k->c.named > k->c.tail)
+		compare(k, "numbers given out, and named", (int64_t)k->c.named, k->c.tail);
+	for (size_t i = 0; i < k->claims.n; i++) {
+		const struct js_holder *h = &k->claims.list[i];
+
+		if (h->open != h->seen)
+			js_found(&k->c.findings, JOBSTACK_FAULT_CLAIM, h->first,
+				 "%s, which begins with this entry, says that %" PRIu64
+				 " of its entries are open, but %" PRIu64 " are",
+				 name_of(h, text), h->open, h->seen);
+		if (h->keeper != JS_ALIVE && h->seen == 0)
+			js_found(&k->c.findings, JOBSTACK_FAULT_CLAIM, h->first,
+				 "%s, which begins with this entry, is nobody's", name_of(h, text));
+	}
+}
+
+/* The whole check of one stack, in the view. */
+static int check_stack(void *ctx, struct jobstack_error *error)
+{
+	struct checking *k = ctx;
+	int status;
+
+	/* a view that was lost may have left some */
+	js_findings_free(&k->c.findings);
+	memset(&k->c.findings, 0, sizeof(k->c.findings));
+	memset(&k->c.report, 0, sizeof(k->c.report));
+	k->exists = 0;
+	k->owners = 0;
+	status = read_stack(k, error);
+	if (status == 0)
+		status = js_check_spans(&k->c, error);
+	if (status == 0)
+		status = js_check_claims(&k->c, &k->claims, error);
+	free(k->number);
+	k->number = calloc(k->c.last < WINDOW ? k->c.last + 1 : WINDOW, sizeof(*k->number));
+	if (status == 0 && k->number == NULL)
+		status = js_error_memory(error);
+	for (k->low = 1; status == 0 && k->low <= k->c.last; k->low += WINDOW) {
+		k->high = k->c.last - k->low < WINDOW ? k->c.last : k->low + WINDOW - 1;
+		status = check_window(k, error);
+	}
+	if (status == 0)
+		status = read_strays(k, error);
+	if (status == 0)
+		status = read_stray_names(k, error);
+	if (status != 0)
+		return status;
+	judge_counters(k);
+	return js_findings_paths(&k->c.findings, k->c.handle, k->c.id, error);
+}
+
+/* ------------------------------------------------------------------------------------------------- rows of no stack */
+
+static void take_orphans(void *ctx, const struct js_row *row)
+{
+	struct checking *k = ctx;
+
+	if (row != NULL)
+		js_found(&k->c.findings, JOBSTACK_FAULT_STRAY, 0,
+			 "the table %s has rows of the stack with the number %" PRIu64 ", which does not exist",
+			 row->col[0], js_row_u64(row, 1));
+}
+
+static int check_orphans(void *ctx, struct jobstack_error *error)
+{
+	struct checking *k = ctx;
+	struct js_sql sql = {0};
+	int status;
+
+	js_findings_free(&k->c.findings);
+	memset(&k->c.findings, 0, sizeof(k->c.findings));
+	/* DISTINCT hops along each key from stack to stack */
+#define ORPHANS(TABLE)                                                                                                 \
+	"SELECT '" TABLE "',t.stack_id FROM (SELECT DISTINCT stack_id FROM " TABLE                                     \
+	") t LEFT JOIN stack s ON s.stack_id=t.stack_id WHERE s.stack_id IS NULL"
+	js_sql_stmt(&sql, ORPHANS("entry"));
+	js_sql_stmt(&sql, ORPHANS("span"));
+	js_sql_stmt(&sql, ORPHANS("claim"));
+	js_sql_stmt(&sql, ORPHANS("attempt"));
+	js_sql_stmt(&sql, ORPHANS("dead"));
+	js_sql_stmt(&sql, ORPHANS("name"));
+	js_sql_stmt(&sql, ORPHANS("worker"));
+	js_sql_stmt(&sql, ORPHANS("push"));
+	js_sql_stmt(&sql, ORPHANS("gate"));
+	status = js_db_look(k->c.handle->db, &sql, take_orphans, k, error);
+	js_sql_free(&sql);
+	return status == 0 && k->c.findings.failed ? js_error_memory(error) : status;
+}
+
+int jobstack_check(struct jobstack *handle, const char *stack, jobstack_finding_fn *fn, void *ctx,
+		   struct jobstack_check_report *report, struct jobstack_error *error)
+{
+	struct checking k = {.c = {.handle = handle}, .stack = stack};
+	uint64_t found = 0;
+	int status = stack == NULL ? 0 : js_stack_check_name(stack, error);
+
+	if (status == 0)
+		status = js_schema_check(handle, error);
+	if (status == 0)
+		status = js_db_view(handle->db, stack == NULL ? check_orphans : check_stack, &k, error);
+	memcpy(k.c.report.found, k.c.findings.found, sizeof(k.c.report.found));
+	for (size_t i = 0; i < JOBSTACK_FAULTS; i++)
+		found += k.c.report.found[i];
+	if (report != NULL)
+		*report = k.c.report;
+	if (status == 0)
+		status = js_findings_tell(&k.c.findings, fn, ctx);
+	js_findings_free(&k.c.findings);
+	free(k.number);
+	free(k.spans.list);
+	free(k.claims.list);
+	return status == 0 && found > 0 ? JOBSTACK_NOTHING : status;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Replay: delivers outcomes of a worker that is gone, and ends its row.  Promises: only what is in that worker's hands is closed,
+ * behind the same fence as its own steps; what was given up meanwhile is told and changes nothing; again is harmless.
+ */
+#define _GNU_SOURCE
+#include "base/error.h"
+#include "core/worker.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RACES_MAX 50
+#define FINISH_MAX 2000 /* outcomes in the transaction that ends the row; no worker has more in its hands */
+#define RECORDS_MAX 500 /* entries whose attempts are read at once */
+
+void jobstack_worker_token(const struct jobstack_worker *worker, unsigned char token[16])
+{
+	memcpy(token, worker->token, sizeof(worker->token));
+}
+
+/* One call. */
+struct replay {
+	struct jobstack *handle;
+	struct js_stack stack;
+	uint64_t worker;
+	const unsigned char *token;
+	const struct jobstack_outcome *outcomes;
+	size_t n;
+	const char *lost;
+	unsigned char *closed;	       /* one an outcome: closed by this call */
+	struct jobstack_outcome *held; /* those in the worker's hands, and which they are */
+	size_t *which, held_n;
+	enum jobstack_replayed *results;
+};
+
+static void take_there(void *ctx, const struct js_row *row)
+{
+	*(int *)ctx = row != NULL;
+}
+
+static int refused(const struct replay *r, const char *why, struct jobstack_error *error)
+{
+	return js_error_set(error, JOBSTACK_ECONFLICT,
+			    "the outcomes of worker %" PRIu64
+			    " of the stack \"%s\" can't be delivered: %s (has the database lost its "
+			    "last transactions?): nothing was changed",
+			    r->worker, r->stack.name, why);
+}
+
+/* The row has ended, or is not there: 0 or JOBSTACK_ECONFLICT. */
+static int check_ended(const struct replay *r, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int there = 0, status;
+
+	js_sql_stmt(&sql, "SELECT 1 FROM worker WHERE worker_id=%u AND stack_id=%u", r->worker, r->stack.id);
+	status = js_db_query(r->handle->db, &sql, take_there, &there, error);
+	js_sql_free(&sql);
+	if (status != 0 || there)
+		return status;
+	return refused(r, "the database does not know that worker", error);
+}
+
+/* Gathers what is still in the worker's hands. */
+static void gather(struct replay *r, struct jobstack_worker *w)
+{
+	r->held_n = 0;
+	for (size_t i = 0; i < r->n; i++) {
+		size_t place;
+		struct js_claim *claim = js_claim_find(w->claims, r->outcomes[i].entry, r->outcomes[i].attempt, &place);
+
+		if (claim == NULL || claim->mark[place] != JS_OPEN || r->outcomes[i].verdict == JOBSTACK_LOST)
+			continue;
+		claim->mark[place] = JS_CLOSING; /* the same one again is not in its hands any more */
+		r->which[r->held_n] = i;
+		r->held[r->held_n++] = r->outcomes[i];
+	}
+	js_claim_settle(&w->claims, 0);
+}
+
+/* Closes what W holds and ends it.  JOBSTACK_NOTHING: somebody was there before; look again. */
+static int deliver(struct replay *r, struct jobstack_worker *w, struct jobstack_error *error)
+{
+	struct js_worker_end end = {.reason = r->lost != NULL ? r->lost : "its outcomes were delivered later",
+				    .lost = r->lost};
+	size_t at = 0;
+	int status = 0;
+
+	gather(r, w);
+	while (status == 0 && r->held_n - at > FINISH_MAX) {
+		status = jobstack_step(w, r->held + at, FINISH_MAX, 0, NULL, 0, NULL, NULL, error);
+		for (size_t i = 0; status == 0 && i < FINISH_MAX; i++)
+			r->closed[r->which[at++]] = 1;
+	}
+	end.outcomes = r->held + at;
+	end.n = r->held_n - at;
+	if (status == 0)
+		status = js_worker_finish(w, &end, error);
+	for (; status == 0 && at < r->held_n; at++)
+		r->closed[r->which[at]] = 1;
+	return status;
+}
+
+/* Delivers what can be, if the row has not ended. */
+static int deliver_held(struct replay *r, struct jobstack_error *error)
+{
+	struct jobstack_worker *w;
+	int status = JOBSTACK_NOTHING;
+
+	for (unsigned race = 0; status == JOBSTACK_NOTHING && race < RACES_MAX; race++) {
+		status = js_worker_load(r->handle, &r->stack, r->worker, &w, error);
+		if (status == JOBSTACK_NOTHING)
+			return check_ended(r, error);
+		if (status != 0)
+			return status;
+		status = memcmp(w->token, r->token, sizeof(w->token)) == 0
+				 ? deliver(r, w, error)
+				 : refused(r, "its number belongs to another worker now", error);
+		jobstack_worker_free(w);
+	}
+	return status == JOBSTACK_NOTHING
+		       ? js_error_set(error, JOBSTACK_ECONFLICT, "worker %" PRIu64 " is still at work", r->worker)
+		       : status;
+}
+
+/* The records of some entries, against the outcomes AT and following. */
+struct records {
+	struct replay *r;
+	size_t at, n;
+};
+
+/* Is this attempt's record the very outcome?  By what it used, too: after a failover the number may be another
+ * worker's. */
+static int same(const struct jobstack_outcome *o, const struct js_row *row)
+{
+	return js_row_i64(row, 3) == (int64_t)o->verdict && js_row_opt(row, 4) == o->exit_code &&
+	       js_row_opt(row, 5) == (o->signal > 0 ? o->signal : -1) && js_row_opt(row, 6) == o->user_us &&
+	       js_row_opt(row, 7) == o->system_us && js_row_opt(row, 8) == o->maxrss_kib &&
+	       js_row_opt(row, 9) == o->log_at;
+}
+
+static void take_record(void *ctx, const struct js_row *row)
+{
+	const struct records *records = ctx;
+	struct replay *r = records->r;
+
+	for (size_t i = records->at; i < records->at + records->n; i++) {
+		const struct jobstack_outcome *o = &r->outcomes[i];
+
+		if (row == NULL) { /* what never ran leaves no record */
+			r->results[i] = o->verdict == JOBSTACK_UNSTARTED ? JOBSTACK_REPLAYED_BEFORE : JOBSTACK_TOO_LATE;
+			continue;
+		}
+		if (js_row_u64(row, 0) != o->entry || js_row_u64(row, 1) != o->attempt ||
+		    js_row_u64(row, 2) != r->worker)
+			continue;
+		if (o->verdict == JOBSTACK_UNSTARTED)
+			r->results[i] =
+				js_row_i64(row, 3) == JOBSTACK_LOST ? JOBSTACK_TOO_LATE : JOBSTACK_REPLAYED_BEFORE;
+		else
+			r->results[i] = same(o, row) ? JOBSTACK_REPLAYED_BEFORE : JOBSTACK_TOO_LATE;
+	}
+}
+
+/* Judges by the records what was not closed now. */
+static int judge(struct replay *r, struct jobstack_error *error)
+{
+	int status = 0;
+
+	for (size_t at = 0; status == 0 && at < r->n; at += RECORDS_MAX) {
+		struct records records = {r, at, r->n - at < RECORDS_MAX ? r->n - at : RECORDS_MAX};
+		struct js_sql sql = {0};
+
+		js_sql_add(
+			&sql,
+			"SELECT entry_id,attempt,worker_id,outcome,exit_code,signo,user_us,system_us,maxrss_kib,log_at "
+			"FROM attempt "
+			"WHERE stack_id=%u AND entry_id IN(",
+			r->stack.id);
+		for (size_t i = at; i < at + records.n; i++)
+			js_sql_add(&sql, i == at ? "%u" : ",%u", r->outcomes[i].entry);
+		js_sql_stmt(&sql, ")");
+		status = js_db_query(r->handle->db, &sql, take_record, &records, error);
+		js_sql_free(&sql);
+	}
+	for (size_t i = 0; status == 0 && i < r->n; i++)
+		if (r->closed[i])
+			r->results[i] = JOBSTACK_REPLAYED;
+	return status;
+}
+
+int jobstack_replay(struct jobstack *handle, const char *stack, uint64_t worker, const unsigned char token[16],
+		    const struct jobstack_outcome *outcomes, size_t n, const char *lost,
+		    enum jobstack_replayed *results, struct jobstack_error *error)
+{
+	struct replay r = {
+		.handle = handle, .worker = worker, .token = token, .outcomes = outcomes, .n = n, .lost = lost};
+	int status = js_stack_find(handle, stack, &r.stack, error), late = 0;
+
+	if (status != 0)
+		return status;
+	r.closed = calloc(n + 1, 1);
+	r.held = calloc(n + 1, sizeof(*r.held));
+	r.which = calloc(n + 1, sizeof(*r.which));
+	r.results = calloc(n + 1, sizeof(*r.results));
+	if (r.closed == NULL || r.held == NULL || r.which == NULL || r.results == NULL)
+		status = js_error_memory(error);
+	if (status == 0)
+		status = deliver_held(&r, error);
+	if (status == 0)
+		status = judge(&r, error);
+	for (size_t i = 0; status == 0 && i < n; i++) {
+		late |= r.results[i] == JOBSTACK_TOO_LATE;
+		if (results != NULL)
+			results[i] = r.results[i];
+	}
+	free(r.results);
+	free(r.which);
+	free(r.held);
+	free(r.closed);
+	return status == 0 && late ? JOBSTACK_NOTHING : status;
+}

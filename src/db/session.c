@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What is said to a server first, and what it tells: its clock, whether it takes writes, whether its connections are short.
+ * Promises: one round trip; no right is needed that the grants do not give.
+ */
+#define _GNU_SOURCE
+#include "base/clock.h"
+#include "db/connect.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define LOOK_US (5 * JS_SECOND_US) /* how often a connection that stays looks whether others wait */
+
+/* What every session is set to.  READ COMMITTED: no gap locks, and no conflict with MariaDB's snapshot isolation.  The
+ * group length serves lists of entries.  TIME_ZONE so that nothing depends on the server's.  MariaDB passes over the
+ * comment, MySQL does not.  Whether a server is read-only is asked of the server, not of our rights: who may write to a
+ * replica all the same would write where nobody looks. */
+static const char set_up[] =
+	"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
+	"SET SESSION autocommit=1,completion_type=0,innodb_lock_wait_timeout=3,wait_timeout=600,time_zone='+00:00',"
+	"group_concat_max_len=1000000,sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';"
+	"SELECT UTC_TIMESTAMP(6),@@global.max_connections,@@global.read_only,@@global.innodb_read_only"
+	"/*!80000 ,@@global.super_read_only */;"
+	"SHOW GLOBAL STATUS LIKE 'Threads_connected'";
+static const char look[] =
+	"SELECT UTC_TIMESTAMP(6),@@global.max_connections;SHOW GLOBAL STATUS LIKE 'Threads_connected'";
+
+/* What the two packets bring. */
+struct answer {
+	int64_t wall_us;
+	uint64_t connections, most;
+	int read_only;
+};
+
+/* 0 or 1, or a word: OFF and ON, and in newer MariaDB NO_LOCK and the like, which are kinds of ON. */
+static int is_on(const char *value)
+{
+	return value != NULL && strcmp(value, "0") != 0 && strcasecmp(value, "OFF") != 0;
+}
+
+static void take_row(struct answer *a, MYSQL_RES *result)
+{
+	unsigned n = mysql_num_fields(result);
+	MYSQL_ROW row = mysql_fetch_row(result);
+
+	if (row == NULL || n < 2 || row[0] == NULL || row[1] == NULL)
+		return;
+	if (strcasecmp(row[0], "Threads_connected") == 0) {
+		a->connections = strtoull(row[1], NULL, 10);
+		return;
+	}
+	a->wall_us = js_clock_parse(row[0]);
+	a->most = strtoull(row[1], NULL, 10);
+	for (unsigned i = 2; i < n; i++)
+		a->read_only |= is_on(row[i]);
+}
+
+/* Sends TEXT and reads the answers.  Returns the error number. */
+static unsigned ask(MYSQL *my, const char *text, size_t len, struct answer *a)
+{
+	MYSQL_RES *result;
+	int more;
+
+	if (mysql_real_query(my, text, (unsigned long)len) != 0)
+		return mysql_errno(my);
+	do {
+		result = mysql_store_result(my);
+		if (result == NULL) {
+			if (mysql_errno(my) != 0)
+				return mysql_errno(my);
+			continue;
+		}
+		take_row(a, result);
+		mysql_free_result(result);
+	} while ((more = mysql_next_result(my)) == 0);
+	return more > 0 ? mysql_errno(my) : 0;
+}
+
+/* Nine in ten are taken: whoever can wait without a connection should. */
+static void note_crowd(struct js_db *db, const struct answer *a)
+{
+	int64_t now = js_clock_mono_us();
+
+	db->looked_us = now;
+	if (a->most > 0 && 10 * a->connections >= 9 * a->most)
+		db->crowded_us = now + JS_DB_CROWDED_US;
+}
+
+unsigned js_db_session(struct js_db *db, MYSQL *my)
+{
+	struct answer a = {.wall_us = -1};
+	int64_t sent = js_clock_mono_us();
+	unsigned number = ask(my, set_up, sizeof(set_up) - 1, &a);
+
+	if (number != 0) {
+		(void)snprintf(db->last_error, sizeof(db->last_error), "%s", mysql_error(my));
+		return number;
+	}
+	if (a.read_only) {
+		(void)snprintf(db->last_error, sizeof(db->last_error),
+			       "it is read-only: a replica, or a primary that was demoted");
+		return JS_DB_READ_ONLY;
+	}
+	db->wall_us = a.wall_us;
+	db->mono_us = sent + (js_clock_mono_us() - sent) / 2;
+	note_crowd(db, &a);
+	return 0;
+}
+
+void js_db_yield(struct js_db *db)
+{
+	struct answer a = {.wall_us = -1};
+	int64_t now = js_clock_mono_us();
+
+	if (db->my == NULL)
+		return;
+	if (now >= db->crowded_us && now - db->looked_us >= LOOK_US) {
+		if (ask(db->my, look, sizeof(look) - 1, &a) != 0) {
+			js_db_rest(db); /* whoever needs it next connects again */
+			return;
+		}
+		note_crowd(db, &a);
+	}
+	if (now < db->crowded_us)
+		js_db_rest(db);
+}

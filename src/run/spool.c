@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The spool.  Promises: what an append reported as written is on the disk, whole and in order; a reader takes no line whose
+ * checksum does not fit it and everything before it, so that a lost, doubled, swapped or changed line is noticed; only the
+ * last line may be cut short.
+ */
+#define _GNU_SOURCE
+#include "run/spool.h"
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define MAGIC "jobstack-spool "
+#define VERSION 1
+#define CRC_WIDTH 8
+#define LAST_US INT64_C(253402300799999999) /* the end of the year 9999 */
+#define OUTCOME_MIN 50 /* no line with an outcome is shorter */
+
+static uint32_t sum(uint32_t before, const void *data, size_t len)
+{
+	uLong crc = before;
+
+	for (const Bytef *p = data; len > 0;) {
+		uInt part = len > 1u << 20 ? 1u << 20 : (uInt)len;
+
+		crc = crc32(crc, p, part);
+		p += part;
+		len -= part;
+	}
+	return (uint32_t)crc;
+}
+
+/* ------------------------------------------------------------ reading */
+
+/* The text between two places, and how far it was read. */
+struct cursor {
+	const char *at, *end;
+	char *text;  /* where the next text goes */
+	size_t room; /* for outcomes */
+};
+
+/* A decimal number as we write it: no sign but '-', no zeros before it. */
+static int number(struct cursor *c, int64_t low, uint64_t high, uint64_t *value)
+{
+	int minus = c->at < c->end && *c->at == '-' && low < 0;
+	const char *first = c->at + minus, *p = first;
+	uint64_t v = 0;
+
+	for (; p < c->end && *p >= '0' && *p <= '9'; p++) {
+		if (v > (UINT64_MAX - (uint64_t)(*p - '0')) / 10)
+			return -1;
+		v = v * 10 + (uint64_t)(*p - '0');
+	}
+	if (p == first || (*first == '0' && (p - first > 1 || minus)))
+		return -1;
+	if (minus ? v > (uint64_t)-(low + 1) + 1 : v > high || (low > 0 && v < (uint64_t)low))
+		return -1;
+	*value = minus ? 0 - v : v;
+	c->at = p;
+	return 0;
+}
+
+static int field(struct cursor *c, int64_t low, uint64_t high, uint64_t *value)
+{
+	if (c->at == c->end || *c->at != ' ')
+		return -1;
+	c->at++;
+	return number(c, low, high, value);
+}
+
+static int field_i64(struct cursor *c, int64_t low, int64_t high, int64_t *value)
+{
+	uint64_t v;
+
+	if (field(c, low, (uint64_t)high, &v) != 0)
+		return -1;
+	memcpy(value, &v, sizeof(v)); /* two's complement, as both are */
+	return 0;
+}
+
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Decodes hexadecimal bytes up to a blank or the end into TO, at most MOST of them; gives how many, or -1. */
+static int bytes(struct cursor *c, void *to, size_t most)
+{
+	unsigned char *out = to;
+	size_t n = 0;
+
+	for (; c->at < c->end && *c->at != ' '; c->at += 2) {
+		int high = hex_digit(c->at[0]), low = c->end - c->at < 2 ? -1 : hex_digit(c->at[1]);
+
+		if (n == most || high < 0 || low < 0)
+			return -1;
+		out[n++] = (unsigned char)(high << 4 | low);
+	}
+	return (int)n;
+}
+
+/* A text field: NULL, or at the cursor's text with a NUL behind it. */
+static int text_field(struct cursor *c, const char **text)
+{
+	int n;
+
+	if (c->end - c->at < 2 || c->at[0] != ' ' || (c->at[1] != '-' && c->at[1] != '='))
+		return -1;
+	c->at += 2;
+	*text = NULL;
+	if (c->at[-1] == '-')
+		return 0;
+	n = bytes(c, c->text, (size_t)(c->end - c->at));
+	if (n < 0 || memchr(c->text, '\0', (size_t)n) != NULL)
+		return -1;
+	*text = c->text;
+	c->text[n] = '\0';
+	c->text += n + 1;
+	return 0;
+}
+
+static int read_outcome(struct cursor *c, struct jobstack_outcome *o)
+{
+	uint64_t attempt, verdict, fatal, later, loss;
+	int64_t exit_code, signal;
+
+	*o = (struct jobstack_outcome)JOBSTACK_OUTCOME_INIT;
+	if (field(c, 1, UINT64_MAX, &o->entry) != 0 || field(c, 1, UINT32_MAX, &attempt) != 0 ||
+	    field(c, 0, JOBSTACK_UNSTARTED, &verdict) != 0 || verdict == JOBSTACK_LOST || field(c, 0, 1, &fatal) != 0 ||
+	    field(c, 0, 1, &later) != 0 || field(c, 0, 1, &loss) != 0 ||
+	    field_i64(c, INT32_MIN, INT32_MAX, &exit_code) != 0 || field_i64(c, INT32_MIN, INT32_MAX, &signal) != 0 ||
+	    field_i64(c, 0, LAST_US, &o->started_us) != 0 || field_i64(c, 0, LAST_US, &o->ended_us) != 0 ||
+	    field_i64(c, -1, INT64_MAX, &o->user_us) != 0 || field_i64(c, -1, INT64_MAX, &o->system_us) != 0 ||
+	    field_i64(c, -1, INT64_MAX, &o->maxrss_kib) != 0 || field_i64(c, -1, INT64_MAX, &o->read_bytes) != 0 ||
+	    field_i64(c, -1, INT64_MAX, &o->write_bytes) != 0 || field_i64(c, -1, INT64_MAX, &o->log_at) != 0 ||
+	    field_i64(c, -1, INT64_MAX, &o->log_out) != 0 || field_i64(c, -1, INT64_MAX, &o->log_err) != 0 ||
+	    text_field(c, &o->reason) != 0 || text_field(c, &o->log) != 0)
+		return -1;
+	o->attempt = (uint32_t)attempt;
+	o->verdict = (enum jobstack_verdict)verdict;
+	o->fatal = (int)fatal;
+	o->later = (int)later;
+	o->loss = (int)loss;
+	o->exit_code = (int32_t)exit_code;
+	o->signal = (int32_t)signal;
+	return 0;
+}
+
+/* What a line says, behind its length. */
+static int read_line(struct js_spool *s, struct cursor *c)
+{
+	char letter = c->at < c->end ? *c->at++ : '\0';
+	uint64_t n;
+
+	if (s->left) /* nothing follows that */
+		return -1;
+	if (letter == 'o') {
+		if (s->n == c->room || read_outcome(c, &s->outcomes[s->n]) != 0)
+			return -1;
+		s->n++;
+	} else if (letter == 'd') {
+		if (field(c, 0, s->n, &n) != 0 || n < s->delivered)
+			return -1;
+		s->delivered = (size_t)n;
+	} else if (letter == 'l') {
+		if (field(c, 0, 0, &n) != 0)
+			return -1;
+		s->left = 1;
+	} else
+		return -1;
+	return c->at == c->end ? 0 : -1;
+}
+
+/* The checksum and the length that a line begins with; *CRC goes on over the line, whose newline is at C->end. */
+static int check_line(struct cursor *c, uint32_t *crc)
+{
+	uint32_t said = 0;
+	uint64_t len;
+
+	if (c->end - c->at < CRC_WIDTH + 1 || c->at[CRC_WIDTH] != ' ')
+		return -1;
+	for (const char *p = c->at; p < c->at + CRC_WIDTH; p++) {
+		int digit = hex_digit(*p);
+
+		if (digit < 0)
+			return -1;
+		said = said << 4 | (uint32_t)digit;
+	}
+	c->at += CRC_WIDTH;
+	*crc = sum(*crc, c->at, (size_t)(c->end - c->at));
+	if (said != *crc || field(c, 0, UINT32_MAX, &len) != 0 || c->at == c->end || *c->at != ' ')
+		return -1;
+	c->at++;
+	return len == (uint64_t)(c->end - c->at) ? 0 : -1;
+}
+
+/* The first line. */
+static int read_head(struct js_spool *s, struct cursor *c, const char *name, uint32_t *crc,
+		     struct jobstack_error *error)
+{
+	struct js_spool_head *h = &s->head;
+	uint64_t version;
+	int n;
+
+	if ((size_t)(c->end - c->at) < strlen(MAGIC) || memcmp(c->at, MAGIC, strlen(MAGIC)) != 0)
+		return js_error_set(error, JOBSTACK_EFILE, "%s is no spool of a jobstack-worker", name);
+	c->at += strlen(MAGIC);
+	*crc = sum(0, c->at - strlen(MAGIC), strlen(MAGIC));
+	if (number(c, 0, UINT32_MAX, &version) != 0 || c->at == c->end || *c->at++ != ' ')
+		goto damaged;
+	if (version != VERSION)
+		return js_error_set(error, JOBSTACK_EFILE,
+				    "%s is a spool of version %" PRIu64 ", and this program reads version %d", name,
+				    version, VERSION);
+	if (check_line(c, crc) != 0)
+		goto damaged;
+	n = bytes(c, h->stack, JOBSTACK_STACK_MAX);
+	if (n <= 0 || memchr(h->stack, '\0', (size_t)n) != NULL || field(c, 1, UINT64_MAX, &h->worker) != 0 ||
+	    c->at == c->end || *c->at++ != ' ' || bytes(c, h->token, sizeof(h->token)) != (int)sizeof(h->token) ||
+	    field_i64(c, 1, INT64_MAX, &h->lease_us) != 0 || c->at != c->end)
+		goto damaged;
+	h->stack[n] = '\0';
+	return 0;
+
+damaged:
+	return js_error_set(error, JOBSTACK_EFILE, "the spool %s is damaged in line 1", name);
+}
+
+int js_spool_read(const void *data, size_t len, const char *name, struct js_spool *spool, struct jobstack_error *error)
+{
+	const char *at = data, *end = at + len, *newline;
+	struct cursor c = {.room = len / OUTCOME_MIN + 1};
+	size_t lines = 0;
+	uint32_t crc = 0;
+	int status = 0;
+
+	memset(spool, 0, sizeof(*spool));
+	for (const char *p = at; len > 0 && (p = memchr(p, '\n', (size_t)(end - p))) != NULL; p++)
+		lines++;
+	if (lines == 0)
+		return js_error_set(error, JOBSTACK_EFILE,
+				    "%s is no spool of a jobstack-worker, or was cut short in its first line", name);
+	spool->outcomes = calloc(c.room, sizeof(*spool->outcomes));
+	c.text = spool->text = malloc(len); /* hexadecimal is twice as long */
+	if (spool->outcomes == NULL || spool->text == NULL)
+		status = js_error_memory(error);
+	for (size_t line = 1; status == 0 && line <= lines; line++, at = newline + 1) {
+		newline = memchr(at, '\n', (size_t)(end - at));
+		c.at = at;
+		c.end = newline;
+		if (line == 1)
+			status = read_head(spool, &c, name, &crc, error);
+		else if (check_line(&c, &crc) != 0 || read_line(spool, &c) != 0)
+			status = js_error_set(error, JOBSTACK_EFILE, "the spool %s is damaged in line %zu", name, line);
+	}
+	spool->torn = status == 0 && at < end;
+	if (status != 0)
+		js_spool_free(spool);
+	return status;
+}
+
+void js_spool_free(struct js_spool *spool)
+{
+	int saved = errno;
+
+	free(spool->outcomes);
+	free(spool->text);
+	memset(spool, 0, sizeof(*spool));
+	errno = saved;
+}
+
+/* A time of 0 is none, in a moment as in a spool; no other becomes 0 by chance. */
+static int64_t moment_of(int64_t us, int64_t wall_us)
+{
+	return us == 0 ? 0 : us == wall_us ? 1 : us - wall_us;
+}
+
+static int64_t wall_of(int64_t us, int64_t wall_us)
+{
+	int64_t wall;
+
+	if (us == 0 || __builtin_add_overflow(us, wall_us, &wall) || wall < 1)
+		return 0;
+	return wall > LAST_US ? LAST_US : wall;
+}
+
+void js_spool_moments(struct js_spool *spool, int64_t wall_us)
+{
+	for (size_t i = 0; i < spool->n; i++) {
+		spool->outcomes[i].started_us = moment_of(spool->outcomes[i].started_us, wall_us);
+		spool->outcomes[i].ended_us = moment_of(spool->outcomes[i].ended_us, wall_us);
+	}
+}
+
+/* ------------------------------------------------------------ writing */
+
+struct js_spool_file {
+	struct js_buf path, text, line;
+	int fd;
+	uint32_t crc; /* of all that counts */
+	int64_t end;  /* where that ends */
+};
+
+static void add_hex(struct js_buf *buf, const void *data, size_t len)
+{
+	for (const unsigned char *p = data; len > 0; len--, p++)
+		js_buf_printf(buf, "%02x", *p);
+}
+
+static void add_text(struct js_buf *buf, const char *text)
+{
+	js_buf_str(buf, text == NULL ? " -" : " =");
+	if (text != NULL)
+		add_hex(buf, text, strlen(text));
+}
+
+/* Moves file->line behind file->text, as a whole line. */
+static void add_line(struct js_spool_file *file, uint32_t *crc)
+{
+	struct js_buf behind = {0};
+
+	js_buf_printf(&behind, " %zu ", file->line.len);
+	js_buf_add(&behind, file->line.data, file->line.len);
+	if (!behind.failed)
+		*crc = sum(*crc, behind.data, behind.len);
+	js_buf_printf(&file->text, "%08" PRIx32, *crc);
+	js_buf_add(&file->text, behind.data, behind.len);
+	js_buf_char(&file->text, '\n');
+	file->text.failed |= behind.failed | file->line.failed;
+	js_buf_free(&behind);
+	js_buf_reset(&file->line);
+}
+
+/* Appends file->text, with CRC behind it; SYNC: and waits until it is on the disk.  What can't be written whole is cut
+ * off. */
+static int put(struct js_spool_file *file, uint32_t crc, int sync, struct jobstack_error *error)
+{
+	int failed = file->text.failed, status = 0;
+
+	if (failed)
+		status = js_error_memory(error);
+	else if (js_file_write_all(file->fd, file->text.data, file->text.len) != 0 || (sync && fsync(file->fd) != 0))
+		status = js_error_set(error, JOBSTACK_EFILE, "can't write the spool %s: %s", file->path.data,
+				      strerror(errno));
+	if (status != 0 && ftruncate(file->fd, (off_t)file->end) != 0) { /* nothing may follow what is half there */
+		(void)close(file->fd);
+		file->fd = -1;
+	} else if (status == 0) {
+		file->end += (int64_t)file->text.len;
+		file->crc = crc;
+	}
+	if (failed) { /* a buffer does not get over it */
+		js_buf_free(&file->text);
+		js_buf_free(&file->line);
+	}
+	js_buf_reset(&file->text);
+	return status;
+}
+
+/* Makes the file's name last: the directory goes to the disk, and the two above it, which may be as new
+ * (jobstack-logs/STACK). What can't be opened or synced (a file system that does it by itself) is left. */
+static int sync_dirs(char *dir)
+{
+	for (int level = 0; level < 3 && *dir != '\0'; level++) {
+		int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		char *slash = strrchr(dir, '/');
+
+		if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL && errno != EROFS) {
+			(void)close(fd);
+			return -1;
+		}
+		if (fd >= 0)
+			(void)close(fd);
+		*(slash == NULL ? dir : slash) = '\0';
+	}
+	return 0;
+}
+
+static int make(struct js_spool_file *file, const struct js_spool_head *head, struct jobstack_error *error)
+{
+	char *dir = strdup(file->path.data), *slash = dir == NULL ? NULL : strrchr(dir, '/');
+	uint32_t crc;
+	int status;
+
+	if (dir == NULL)
+		return js_error_memory(error);
+	if (slash != NULL)
+		*(slash == dir ? slash + 1 : slash) = '\0';
+	if (slash == NULL || js_file_mkdirs(dir, 0777) == 0)
+		file->fd = open(file->path.data, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (file->fd < 0) {
+		status = js_error_set(error, JOBSTACK_EFILE, "can't make the spool %s: %s", file->path.data,
+				      strerror(errno));
+		goto out;
+	}
+	js_buf_printf(&file->text, MAGIC "%d ", VERSION);
+	crc = sum(0, MAGIC, strlen(MAGIC));
+	add_hex(&file->line, head->stack, strlen(head->stack));
+	js_buf_printf(&file->line, " %" PRIu64 " ", head->worker);
+	add_hex(&file->line, head->token, sizeof(head->token));
+	js_buf_printf(&file->line, " %" PRId64, head->lease_us);
+	add_line(file, &crc);
+	status = put(file, crc, 1, error);
+	if (status == 0 && sync_dirs(dir) != 0)
+		status = js_error_set(error, JOBSTACK_EFILE, "can't write the spool %s: %s", file->path.data,
+				      strerror(errno));
+out:
+	free(dir);
+	return status;
+}
+
+int js_spool_create(struct js_spool_file **made, const char *path, const struct js_spool_head *head,
+		    struct jobstack_error *error)
+{
+	struct js_spool_file *file = calloc(1, sizeof(*file));
+	int status;
+
+	*made = NULL;
+	if (file == NULL)
+		return js_error_memory(error);
+	file->fd = -1;
+	js_buf_str(&file->path, path);
+	status = file->path.failed ? js_error_memory(error) : make(file, head, error);
+	if (status != 0) {
+		js_spool_close(file, file->fd >= 0);
+		return status;
+	}
+	*made = file;
+	return 0;
+}
+
+int js_spool_append(struct js_spool_file *file, const struct jobstack_outcome *outcomes, size_t n, int64_t wall_us,
+		    struct jobstack_error *error)
+{
+	uint32_t crc = file->crc;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct jobstack_outcome *o = &outcomes[i];
+
+		js_buf_printf(&file->line,
+			      "o %" PRIu64 " %" PRIu32 " %d %d %d %d %" PRId32 " %" PRId32 " %" PRId64 " %" PRId64,
+			      o->entry, o->attempt, (int)o->verdict, o->fatal != 0, o->later != 0, o->loss != 0,
+			      o->exit_code, o->signal, wall_of(o->started_us, wall_us), wall_of(o->ended_us, wall_us));
+		js_buf_printf(&file->line,
+			      " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
+			      " %" PRId64,
+			      o->user_us, o->system_us, o->maxrss_kib, o->read_bytes, o->write_bytes, o->log_at,
+			      o->log_out, o->log_err);
+		add_text(&file->line, o->reason);
+		add_text(&file->line, o->log);
+		add_line(file, &crc);
+	}
+	return n == 0 ? 0 : put(file, crc, 1, error);
+}
+
+static int note(struct js_spool_file *file, char letter, uint64_t n, int sync, struct jobstack_error *error)
+{
+	uint32_t crc = file->crc;
+
+	js_buf_printf(&file->line, "%c %" PRIu64, letter, n);
+	add_line(file, &crc);
+	return put(file, crc, sync, error);
+}
+
+int js_spool_note_delivered(struct js_spool_file *file, uint64_t n, struct jobstack_error *error)
+{
+	return note(file, 'd', n, 0, error);
+}
+
+int js_spool_note_left(struct js_spool_file *file, struct jobstack_error *error)
+{
+	return note(file, 'l', 0, 1, error);
+}
+
+const char *js_spool_path(const struct js_spool_file *file)
+{
+	return file->path.data;
+}
+
+void js_spool_close(struct js_spool_file *file, int remove)
+{
+	int saved = errno;
+
+	if (file == NULL)
+		return;
+	if (file->fd >= 0)
+		(void)close(file->fd);
+	if (remove)
+		(void)unlink(file->path.data);
+	js_buf_free(&file->path);
+	js_buf_free(&file->text);
+	js_buf_free(&file->line);
+	free(file);
+	errno = saved;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The spool: outcomes in a local file while the database is away, in the order in which they have to be delivered.
+ *
+ * One worker's, text, a line each.  A line is a checksum (CRC-32, over this line and all before it), the length of what
+ * follows, and what follows:
+ *
+ *   jobstack-spool 1 2aed4622 62 6169727332303132 17 00112233445566778899aabbccddeeff 300000000
+ *       version, checksum, length; stack (hexadecimal), worker, token, lease in microseconds
+ *   9d197201 95 o 42 1 1 0 0 0 3 0 1795242011123456 1795242012000000 1200 300 2048 -1 -1 0 17 0 =657869742033 -
+ *       an outcome: entry, attempt, verdict, fatal, later, loss, and the rest as in struct jobstack_outcome, with the texts last:
+ *       '-' for none, or '=' and hexadecimal
+ *   ebcddd25 3 d 1
+ *       so many of the first outcomes have been delivered
+ *   05d9c940 3 l 0
+ *       the worker has left, and its commands with it; nothing follows
+ *
+ * Times are microseconds since 1970 by the clock of the host that wrote them: a moment means nothing after a boot. */
+#ifndef JS_RUN_SPOOL_H
+#define JS_RUN_SPOOL_H
+
+#include "jobstack/jobstack.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Whose outcomes they are. */
+struct js_spool_head {
+	char stack[JOBSTACK_STACK_MAX + 1];
+	uint64_t worker;
+	unsigned char token[16];
+	int64_t lease_us;
+};
+
+/* ------------------------------------------------------------ reading */
+
+/* A spool that was read.  Free with js_spool_free. */
+struct js_spool {
+	struct js_spool_head head;
+	struct jobstack_outcome *outcomes; /* all of them, in order; times since 1970 until js_spool_moments */
+	size_t n, delivered;		   /* how many; how many of the first ones have been delivered */
+	int left;			   /* the worker has left */
+	int torn; /* the last line is not whole (a writer that was killed): it does not count */
+	char *text;			   /* where their texts lie */
+};
+
+/* Reads the LEN bytes DATA of the file NAME (for messages).  Touches nothing else.  Returns 0; or JOBSTACK_EFILE: it is
+ * no spool, of another version, or damaged, and which line; or JOBSTACK_EBUG: no memory. */
+int js_spool_read(const void *data, size_t len, const char *name, struct js_spool *spool, struct jobstack_error *error);
+void js_spool_free(struct js_spool *spool);
+
+/* Makes its times moments of this host, by WALL_US, the wall clock less the monotonic one. */
+void js_spool_moments(struct js_spool *spool, int64_t wall_us);
+
+/* ------------------------------------------------------------ writing */
+
+struct js_spool_file;
+
+/* Makes the file PATH, which must be new, with mode 600, and the directories above it; its first line is on the disk
+ * when this returns.  Close with js_spool_close.  Returns 0; JOBSTACK_EFILE, and then no file is left; or
+ * JOBSTACK_EBUG: no memory. */
+int js_spool_create(struct js_spool_file **made, const char *path, const struct js_spool_head *head,
+		    struct jobstack_error *error);
+
+/* Appends N outcomes, whose times are moments; WALL_US as in js_spool_moments.  They are on the disk when this returns.
+ * Returns 0, or a negative code, and then none of them counts. */
+int js_spool_append(struct js_spool_file *file, const struct jobstack_outcome *outcomes, size_t n, int64_t wall_us,
+		    struct jobstack_error *error);
+
+/* Notes that the first N outcomes of the file have been delivered.  This need not reach the disk: delivered again is
+ * harmless. */
+int js_spool_note_delivered(struct js_spool_file *file, uint64_t n, struct jobstack_error *error);
+
+/* Notes that the worker has left.  It is on the disk when this returns. */
+int js_spool_note_left(struct js_spool_file *file, struct jobstack_error *error);
+
+const char *js_spool_path(const struct js_spool_file *file);
+
+/* Closes it, and frees the memory; REMOVE: the file goes too. */
+void js_spool_close(struct js_spool_file *file, int remove);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Processes by their parents, from /proc.  Promise: only descendants are ever signalled, each within microseconds of having
+ * been seen as one.
+ */
+#define _GNU_SOURCE
+#include "run/tree.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+struct process {
+	pid_t pid, parent;
+	int below; /* of the root that is asked about */
+};
+
+struct processes {
+	struct process *at;
+	size_t n, room;
+};
+
+int js_tree_adopt(void)
+{
+	return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
+
+static void children_path(char *path, size_t size)
+{
+	(void)snprintf(path, size, "/proc/self/task/%ld/children", (long)getpid());
+}
+
+int js_tree_is_cheap(void)
+{
+	char path[64];
+
+	children_path(path, sizeof(path));
+	return access(path, R_OK) == 0;
+}
+
+/* The parent and the state of a process, from its stat file.  0, or -1 if it is gone. */
+static int read_stat(const char *pid, pid_t *parent, char *state)
+{
+	char path[300], text[512], *after;
+	long number;
+	ssize_t n;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%.200s/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof(text) - 1);
+	(void)close(fd);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	after = strrchr(text, ')'); /* the name may hold anything */
+	if (after == NULL || sscanf(after + 1, " %c %ld", state, &number) != 2)
+		return -1;
+	*parent = (pid_t)number;
+	return 0;
+}
+
+/* All processes that have not ended. */
+static void read_all(struct processes *all)
+{
+	DIR *proc = opendir("/proc");
+	const struct dirent *d;
+
+	while (proc != NULL && (d = readdir(proc)) != NULL) {
+		pid_t parent;
+		char state;
+
+		if (!isdigit((unsigned char)d->d_name[0]) || read_stat(d->d_name, &parent, &state) != 0 || state == 'Z' ||
+		    state == 'X')
+			continue;
+		if (all->n == all->room) {
+			size_t room = all->room == 0 ? 256 : 2 * all->room;
+			struct process *grown = realloc(all->at, room * sizeof(*grown));
+
+			if (grown == NULL)
+				break;
+			all->at = grown;
+			all->room = room;
+		}
+		all->at[all->n++] = (struct process){(pid_t)strtol(d->d_name, NULL, 10), parent, 0};
+	}
+	if (proc != NULL)
+		(void)closedir(proc);
+}
+
+size_t js_tree_children(pid_t *pids, size_t max)
+{
+	struct processes all = {NULL, 0, 0};
+	struct js_buf text = {0};
+	char path[64], *p, *end;
+	pid_t me = getpid();
+	size_t n = 0;
+
+	children_path(path, sizeof(path));
+	if (js_file_read(path, &text) == 0) {
+		for (p = text.data; p != NULL && n < max; p = end) {
+			long pid = strtol(p, &end, 10);
+
+			if (end == p)
+				break;
+			pids[n++] = (pid_t)pid;
+		}
+		js_buf_free(&text);
+		return n;
+	}
+	read_all(&all);
+	for (size_t i = 0; i < all.n && n < max; i++)
+		if (all.at[i].parent == me)
+			pids[n++] = all.at[i].pid;
+	free(all.at);
+	return n;
+}
+
+/* Marks what is below ROOT.  Numbers wrap around, so that a child may come before its parent: again until nothing changes. */
+static void mark(struct processes *all, pid_t root)
+{
+	for (int changed = 1; changed;) {
+		changed = 0;
+		for (size_t i = 0; i < all->n; i++) {
+			struct process *p = &all->at[i];
+			int below = p->parent == root;
+
+			for (size_t j = 0; !below && !p->below && j < all->n; j++)
+				below = all->at[j].below && all->at[j].pid == p->parent;
+			if (below && !p->below)
+				changed = p->below = 1;
+		}
+	}
+}
+
+size_t js_tree_kill(pid_t root, js_tree_still_fn *still, const void *ctx)
+{
+	struct processes all = {NULL, 0, 0};
+	size_t n = 0;
+
+	read_all(&all);
+	mark(&all, root);
+	for (size_t i = 0; i < all.n && (still == NULL || still(ctx)); i++)
+		if (all.at[i].below && all.at[i].pid != root) {
+			n++;
+			(void)kill(all.at[i].pid, SIGKILL);
+		}
+	free(all.at);
+	return n;
+}
+
+/* The number behind NAME in VARIABLE; 1 if it is that variable. */
+static int take_number(const char *variable, const char *name, uint64_t *number)
+{
+	size_t len = strlen(name);
+
+	if (strncmp(variable, name, len) != 0)
+		return 0;
+	*number = strtoull(variable + len, NULL, 10);
+	return 1;
+}
+
+int js_tree_entry(pid_t pid, uint64_t *worker, uint64_t *entry, uint32_t *attempt)
+{
+	struct js_buf env = {0};
+	uint64_t number = 0;
+	char path[64];
+	int found = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
+	if (js_file_read(path, &env) == 0)
+		for (const char *p = env.data; p != NULL && p < env.data + env.len; p += strlen(p) + 1)
+			found |= take_number(p, "JOBSTACK_WORKER=", worker) | take_number(p, "JOBSTACK_ENTRY=", entry) << 1 |
+				 take_number(p, "JOBSTACK_ATTEMPT=", &number) << 2;
+	js_buf_free(&env);
+	*attempt = (uint32_t)number;
+	return found == 7 ? 0 : -1;
+}

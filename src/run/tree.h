@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Processes by their parents: what a command started and left behind.  A process that left its command's group (setsid, a
+ * daemon) is still a descendant; once its parent has ended it becomes a child of the nearest subreaper above
+ * (js_tree_adopt), which is how it is found.
+ */
+#ifndef JS_RUN_TREE_H
+#define JS_RUN_TREE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Makes this process the one that orphans below it go to.  Returns 0, or -1 with errno. */
+int js_tree_adopt(void);
+
+/* Whether the kernel lists a process's children by themselves; if not, each look costs a walk through all of /proc. */
+int js_tree_is_cheap(void);
+
+/* The children of this process, at most MAX, in PIDS; dead ones that nobody has collected may be among them.  Returns how
+ * many.  Children of threads other than the first are only found where a look is not cheap. */
+size_t js_tree_children(pid_t *pids, size_t max);
+
+/* Sends KILL to every descendant of ROOT (not to ROOT) that has not ended.  Returns how many there were: call again until it
+ * is 0, since what they start meanwhile is not seen.  STILL (may be NULL) is asked before each, with CTX: 0 spares the
+ * rest. */
+typedef int js_tree_still_fn(const void *ctx);
+size_t js_tree_kill(pid_t root, js_tree_still_fn *still, const void *ctx);
+
+/* Whose command the process PID is part of, by the environment that it was started with: 0, and the numbers of worker, entry
+ * and attempt; or -1 if that can't be seen (it is gone, somebody else's, or has no such environment). */
+int js_tree_entry(pid_t pid, uint64_t *worker, uint64_t *entry, uint32_t *attempt);
+
+#endif

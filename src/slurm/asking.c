@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * One question to Slurm, in a child.  Promise: whatever the module and libslurm do there (wait, exit, crash), this process
+ * goes on; nothing of it but memory is the child's, and no child is left.
+ */
+#define _GNU_SOURCE
+#include "slurm/asking.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------ the child */
+
+static void leave(void)
+{
+	_exit(1);
+}
+
+/* In the child: whatever libslurm does to end the process must not run this program's exit handlers, nor flush its
+ * stdio, nor talk over its connections. */
+static void cut_off(int answers, int said)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (int s = 1; s < NSIG; s++)
+		(void)signal(s, SIG_DFL);
+	(void)dup2(null, 0);
+	(void)dup2(null, 1);
+	(void)dup2(said, 2);
+	(void)dup2(answers, 3);
+#ifdef CLOSE_RANGE_UNSHARE
+	if (close_range(4, ~0u, 0) != 0)
+#endif
+		for (int fd = 4; fd < 65536; fd++)
+			(void)close(fd);
+	(void)atexit(leave);
+}
+
+static void tell(const struct js_slurm_answer *answer)
+{
+	const char *p = (const char *)answer;
+	size_t len = sizeof(*answer);
+
+	while (len > 0) {
+		ssize_t n = write(3, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			_exit(1);
+		p += n;
+		len -= (size_t)n;
+	}
+}
+
+static _Noreturn void refuse(struct js_slurm_answer *answer, int code, const char *what, const char *why)
+{
+	answer->code = code;
+	(void)snprintf(answer->text, sizeof(answer->text), "%s: %s", what, why);
+	tell(answer);
+	_exit(1);
+}
+
+/* Asks about jobs: with one question if they are one user's. */
+static void ask_jobs(const struct js_slurm_ops *ops, const struct js_slurm_question *q, struct js_slurm_answer *answer)
+{
+	int rc = 0;
+
+	if (q->uid != JS_SLURM_ANYBODY && q->n > 1)
+		rc = ops->user_jobs(q->uid, q->job_ids, q->n, q->jobs, answer->text, sizeof(answer->text));
+	for (size_t i = 0; i < q->n && rc == 0; i++) {
+		answer->text[0] = '\0';
+		if (q->uid != JS_SLURM_ANYBODY && q->n > 1)
+			answer->job = q->jobs[i];
+		else
+			rc = ops->job(q->job_ids[i], &answer->job, answer->text, sizeof(answer->text));
+		if (rc == 0)
+			tell(answer);
+	}
+	answer->code = JOBSTACK_EFILE;
+	if (rc != 0) /* the next would wait for as long */
+		tell(answer);
+}
+
+static void ask_steps(const struct js_slurm_ops *ops, const struct js_slurm_question *q, struct js_slurm_answer *answer)
+{
+	if (ops->steps(q->steps, q->n, answer->text, sizeof(answer->text)) != 0) {
+		answer->code = JOBSTACK_EFILE;
+		tell(answer);
+		return;
+	}
+	for (int nodes = 0; nodes < 2; nodes++) /* first what is known already: the nodes may take long */
+		for (size_t i = 0; i < q->n; i++) {
+			if (nodes && (q->steps[i].listed != 0 || q->steps[i].down != 0))
+				continue;
+			if (nodes)
+				(void)ops->at_node(&q->steps[i], answer->text, sizeof(answer->text));
+			answer->text[0] = '\0';
+			answer->step = q->steps[i];
+			answer->i = i;
+			tell(answer);
+		}
+}
+
+/* The child's life.  What it writes to is memory that was there before the fork. */
+static _Noreturn void child(const struct js_slurm_question *q, struct js_slurm_answer *answer)
+{
+	const struct js_slurm_ops *ops;
+	void *module;
+
+	/* RTLD_GLOBAL: libslurm's plugins look for its symbols in the program */
+	module = dlopen(q->module, RTLD_NOW | RTLD_GLOBAL);
+	if (module == NULL)
+		refuse(answer, JOBSTACK_ECONFLICT, "the Slurm module can't be opened", dlerror());
+	ops = dlsym(module, JS_SLURM_SYMBOL);
+	if (ops == NULL || ops->abi != JS_SLURM_ABI || ops->job_size != sizeof(struct js_slurm_job) ||
+	    ops->step_size != sizeof(struct js_slurm_step) || ops->conf_size != sizeof(struct js_slurm_conf))
+		refuse(answer, JOBSTACK_ECONFLICT, "the Slurm module is of another version of jobstack", q->module);
+	if (q->jobs != NULL)
+		ask_jobs(ops, q, answer);
+	else if (q->steps != NULL)
+		ask_steps(ops, q, answer);
+	else {
+		if (ops->conf(&answer->conf, answer->text, sizeof(answer->text)) != 0)
+			answer->code = JOBSTACK_EFILE;
+		tell(answer);
+	}
+	_exit(0);
+}
+
+/* ------------------------------------------------------------ the parent */
+
+int js_slurm_asking_begin(struct js_slurm_asking *a, const struct js_slurm_question *question, struct js_slurm_answer *answer,
+			  struct jobstack_error *error)
+{
+	int answers[2], said[2], saved;
+
+	if (pipe2(answers, O_CLOEXEC) != 0)
+		goto err0;
+	if (pipe2(said, O_CLOEXEC) != 0)
+		goto err1;
+	a->pid = fork();
+	if (a->pid < 0)
+		goto err2;
+	if (a->pid == 0) {
+		/* above the numbers that cut_off gives out anew */
+		cut_off(fcntl(answers[1], F_DUPFD, 10), fcntl(said[1], F_DUPFD, 10));
+		child(question, answer);
+	}
+	(void)close(answers[1]);
+	(void)close(said[1]);
+	a->answers = answers[0];
+	a->said = said[0];
+	return 0;
+
+err2:
+	saved = errno;
+	(void)close(said[0]);
+	(void)close(said[1]);
+	errno = saved;
+err1:
+	saved = errno;
+	(void)close(answers[0]);
+	(void)close(answers[1]);
+	errno = saved;
+err0:
+	return js_error_set(error, JOBSTACK_EFILE, "can't start a process to ask Slurm: %s", strerror(errno));
+}
+
+/* Keeps the last line that is not empty. */
+static void listen_to(struct js_slurm_asking *a)
+{
+	char text[512];
+	ssize_t n = read(a->said, text, sizeof(text));
+
+	if (n < 0 && errno == EINTR)
+		return;
+	if (n <= 0) {
+		(void)close(a->said);
+		a->said = -1;
+		return;
+	}
+	for (ssize_t i = 0; i < n; i++) {
+		if (text[i] == '\n') {
+			a->line_ended = 1;
+			continue;
+		}
+		if (a->line_ended)
+			a->last_len = 0;
+		a->line_ended = 0;
+		if (a->last_len + 1 < sizeof(a->last))
+			a->last[a->last_len++] = text[i];
+	}
+	a->last[a->last_len] = '\0';
+}
+
+int js_slurm_asking_next(struct js_slurm_asking *a, int64_t until, struct js_slurm_answer *answer)
+{
+	size_t have = 0;
+
+	while (have < sizeof(*answer)) {
+		struct pollfd p[2] = {{a->answers, POLLIN, 0}, {a->said, POLLIN, 0}};
+		int64_t left = until - js_clock_mono_us();
+		ssize_t n;
+
+		if (left <= 0)
+			return -1;
+		if (poll(p, 2, (int)(left / 1000) + 1) <= 0)
+			continue;
+		if (p[1].revents != 0)
+			listen_to(a);
+		if (p[0].revents == 0)
+			continue;
+		n = read(a->answers, (char *)answer + have, sizeof(*answer) - have);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return 0;
+		have += (size_t)n;
+	}
+	return 1;
+}
+
+int js_slurm_asking_end(struct js_slurm_asking *a, int gone)
+{
+	int status = -1;
+	pid_t pid;
+
+	if (!gone)
+		(void)kill(a->pid, SIGKILL);
+	while (gone && a->said >= 0) /* what it had to say in the end */
+		listen_to(a);
+	do
+		pid = waitpid(a->pid, &status, 0);
+	while (pid < 0 && errno == EINTR);
+	(void)close(a->answers);
+	if (a->said >= 0)
+		(void)close(a->said);
+	return pid == a->pid ? status : -1;
+}

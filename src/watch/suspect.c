@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The workers of one round, as the ledger has them.
+ */
+#define _GNU_SOURCE
+#include "watch/suspect.h"
+
+#include "base/error.h"
+#include "base/num.h"
+#include "slurm/query.h"
+
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void js_round_log(const struct js_round *round, enum jobstack_level level, const char *format, ...)
+{
+	char text[600];
+	va_list args;
+
+	if (round->options->log == NULL)
+		return;
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	round->options->log(round->options->log_ctx, level, text);
+}
+
+static void keep(char *to, size_t size, const char *from)
+{
+	(void)snprintf(to, size, "%s", from == NULL ? "" : from);
+}
+
+/* Numbers as the environment had them: what is none counts as not there. */
+static uint32_t number(const char *text, uint32_t none)
+{
+	uint64_t n;
+
+	return text != NULL && js_num_u64(text, 0, UINT32_MAX, &n) == 0 ? (uint32_t)n : none;
+}
+
+static void fill(const struct js_suspects *s, struct js_suspect *to, const struct jobstack_worker_row *w)
+{
+	memset(to, 0, sizeof(*to));
+	to->worker = w->worker;
+	to->seq = w->seq;
+	to->running = w->running;
+	to->pid = w->pid;
+	to->pid_start = w->pid_start;
+	to->job_start_us = w->job_start_us;
+	to->silent_us = w->silent_us;
+	to->lease_us = w->lease_us;
+	to->age_us = w->age_us;
+	to->by_script = w->by_script;
+	to->ours = w->user != NULL && strcmp(w->user, s->user) == 0;
+	to->job = number(w->job, 0);
+	to->step = number(w->step, JS_SLURM_BATCH);
+	keep(to->host, sizeof(to->host), w->host);
+	keep(to->boot, sizeof(to->boot), w->boot);
+	keep(to->node, sizeof(to->node), w->node != NULL ? w->node : w->host != NULL ? w->host : "?");
+	keep(to->cluster, sizeof(to->cluster), w->cluster);
+	keep(to->noted, sizeof(to->noted), w->suspicion);
+}
+
+static int take_worker(void *ctx, const struct jobstack_worker_row *w)
+{
+	struct js_suspects *s = ctx;
+
+	if (w->worker == s->self)
+		return 0;
+	if (s->n == s->room) {
+		size_t room = s->room == 0 ? 64 : 2 * s->room;
+		struct js_suspect *grown = realloc(s->at, room * sizeof(*grown));
+
+		if (grown == NULL) {
+			s->memory = 1;
+			return 1;
+		}
+		s->at = grown;
+		s->room = room;
+	}
+	fill(s, &s->at[s->n++], w);
+	return 0;
+}
+
+int js_suspects_read(const struct js_round *round, struct js_suspects *s)
+{
+	const struct passwd *me = getpwuid(geteuid());
+	int status;
+
+	memset(s, 0, sizeof(*s));
+	s->self = round->options->self;
+	keep(s->user, sizeof(s->user), me != NULL ? me->pw_name : "?");
+	status = jobstack_workers(round->handle, round->stack, take_worker, s, round->error);
+	if (s->memory) {
+		js_error_clear(round->error);
+		status = js_error_memory(round->error);
+	}
+	if (status != 0)
+		js_suspects_free(s);
+	return status;
+}
+
+void js_suspects_free(struct js_suspects *s)
+{
+	free(s->at);
+	s->at = NULL;
+	s->n = s->room = 0;
+}
+
+int js_suspect_is(const struct js_suspect *s)
+{
+	/* one that lives beats its heart within a third of its lease; a script's pop has none */
+	return s->silent_us > (s->by_script ? s->lease_us : s->lease_us / 2);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The workers of one round, copied from the ledger, and what was found out about each.
+ */
+#ifndef JS_WATCH_SUSPECT_H
+#define JS_WATCH_SUSPECT_H
+
+#include "watch/watch.h"
+
+#define JS_WATCH_REASON 256 /* what the ledger keeps of a reason, with the NUL */
+
+struct js_suspect {
+	uint64_t worker, seq, running, pid;
+	int64_t pid_start, job_start_us, silent_us, lease_us, age_us;
+	uint32_t job, step; /* 0: none; JS_SLURM_BATCH if it is in no step */
+	int by_script;
+	int ours;  /* the worker's user is ours */
+	int lives; /* its process is here: no proof is looked for */
+	uint64_t command; /* a process of its that has outlived it, 0: none */
+	char host[256], boot[64], node[256], cluster[128];
+	char noted[JS_WATCH_REASON];  /* what an earlier round left in the ledger */
+	char reason[JS_WATCH_REASON]; /* why it is known to be dead; "": it is not */
+	char hint[JS_WATCH_REASON];   /* what else is known */
+};
+
+struct js_suspects {
+	struct js_suspect *at; /* by ascending number */
+	size_t n, room;
+	uint64_t self; /* left out */
+	int memory;    /* ran out */
+	char user[64]; /* ours */
+};
+
+/* One round, and whom it is for. */
+struct js_round {
+	struct jobstack *handle;
+	const char *stack;
+	const struct js_watch_options *options;
+	struct js_watch_result *result;
+	struct jobstack_error *error;
+};
+
+/* Reads all workers of the stack that have not ended.  Free them with js_suspects_free. */
+int js_suspects_read(const struct js_round *round, struct js_suspects *suspects);
+void js_suspects_free(struct js_suspects *suspects);
+
+/* Is it silent for longer than one that lives would be? */
+int js_suspect_is(const struct js_suspect *suspect);
+
+/* Logs a hindrance. */
+void js_round_log(const struct js_round *round, enum jobstack_level level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Fills in REASON and LIVES by what /proc tells (proof a). */
+void js_watch_by_process(const char *stack, struct js_suspects *suspects);
+
+/* Fills in REASON, or HINT, by what Slurm tells (proof b). */
+int js_watch_by_slurm(const struct js_round *round, struct js_suspects *suspects);
+
+#endif

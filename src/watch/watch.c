@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The observer: who has been silent for how long by our own clock, and the taking back.  Promises: a silence begins
+ * when the answer with a seq has come, and lasts until the next question is sent, never longer; every taking back is a
+ * compare-and-set on the seq that was read before the proof was sought.
+ */
+#include "watch/suspect.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/num.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCRIPT_WATCH_US (2 * JS_SECOND_US + JS_SECOND_US / 10)
+#define SOONEST_US (JS_SECOND_US / 5) /* between two looks */
+#define CONFIRM_EVERY_US (3 * JS_SECOND_US)
+#define FRESH_US (10 * JS_SECOND_US) /* who has nothing to do beats more often than that */
+#define CONFIRM_AT_LEAST_US (300 * JS_SECOND_US)
+
+/* One worker as we remember it. */
+struct memory {
+	uint64_t worker, seq;
+	int64_t lease_us, since_us; /* the moment from which on the seq is known to have stood still */
+};
+
+struct js_watch {
+	struct jobstack *handle;
+	char stack[JOBSTACK_STACK_MAX + 1];
+	struct js_watch_options options;
+	struct memory *seen; /* by ascending number */
+	size_t n;
+	int64_t looked_us;  /* when the last answer came; 0: none */
+	int busy;
+	int64_t confirm_us; /* when our next confirming round was planned; 0: not yet */
+	uint32_t dice;
+};
+
+int js_watch_new(struct js_watch **out, struct jobstack *handle, const char *stack,
+		 const struct js_watch_options *options, struct jobstack_error *error)
+{
+	struct js_watch *w = calloc(1, sizeof(*w));
+
+	*out = w;
+	if (w == NULL)
+		return js_error_memory(error);
+	w->handle = handle;
+	(void)snprintf(w->stack, sizeof(w->stack), "%s", stack);
+	w->options = *options;
+	js_file_random(&w->dice, sizeof(w->dice));
+	return 0;
+}
+
+void js_watch_gap(struct js_watch *w)
+{
+	free(w->seen);
+	w->seen = NULL;
+	w->n = 0;
+	w->looked_us = 0;
+}
+
+void js_watch_busy(struct js_watch *w, int busy)
+{
+	w->busy = busy;
+}
+
+void js_watch_free(struct js_watch *w)
+{
+	if (w != NULL)
+		free(w->seen);
+	free(w);
+}
+
+/* -------------------------------------------------------------------------------------------------------- in words */
+
+static const char *entries_word(uint64_t n)
+{
+	return n == 1 ? "entry" : "entries";
+}
+
+void js_watch_words(const struct js_watch_case *c, char *text, size_t size)
+{
+	char silent[64], lease[64], held[64] = "";
+
+	js_num_duration_text(c->silent_us, silent, sizeof(silent));
+	js_num_duration_text(c->lease_us, lease, sizeof(lease));
+	if (c->verdict == JS_WATCH_SUSPECT) {
+		if (c->entries > 0)
+			(void)snprintf(held, sizeof(held), "; it holds %" PRIu64 " %s", c->entries,
+				       entries_word(c->entries));
+		(void)snprintf(text, size, "worker %" PRIu64 " on %s has been silent for %s of its %s lease%s%s%s%s",
+			       c->worker, c->node, silent, lease, c->by_script ? " (a script's pop)" : "",
+			       c->hint != NULL ? ": " : "", c->hint != NULL ? c->hint : "", held);
+		return;
+	}
+	(void)snprintf(text, size, "worker %" PRIu64 " on %s: %s: %" PRIu64 " %s %s back", c->worker, c->node,
+		       c->reason, c->entries, entries_word(c->entries),
+		       c->verdict == JS_WATCH_WOULD ? "would be taken" : "taken");
+}
+
+static void tell(const struct js_round *round, const struct js_suspect *s, enum js_watch_verdict verdict,
+		 uint64_t entries)
+{
+	const struct js_watch_case found = {verdict,
+					    s->worker,
+					    entries,
+					    s->silent_us,
+					    s->lease_us,
+					    s->by_script,
+					    s->node,
+					    s->reason[0] != '\0' ? s->reason : NULL,
+					    s->hint[0] != '\0' ? s->hint : NULL};
+
+	if (round->options->tell != NULL)
+		round->options->tell(round->options->tell_ctx, &found);
+}
+
+/* ------------------------------------------------------------------------------------------------- the taking back */
+
+static int stopped(const struct js_round *round)
+{
+	if (round->options->stop == NULL || *round->options->stop == 0)
+		return 0;
+	return js_error_set(round->error, JOBSTACK_ESTOPPED, "stopped");
+}
+
+/* Takes back from one that is proven dead.  Returns 0 also if it moved, or somebody else was quicker. */
+static int take_back(const struct js_round *round, const struct js_suspect *s)
+{
+	uint64_t taken = s->running;
+	int dry = round->options->dry_run, status = stopped(round);
+
+	if (status == 0 && !dry)
+		status = jobstack_recover(round->handle, round->stack, s->worker, s->seq, s->reason, &taken,
+					  round->error);
+	if (status == JOBSTACK_NOTHING)
+		return 0;
+	if (status != 0)
+		return status;
+	round->result->entries += taken;
+	round->result->workers++;
+	round->result->others--;
+	tell(round, s, dry ? JS_WATCH_WOULD : JS_WATCH_TAKEN, taken);
+	return 0;
+}
+
+/* One that is not proven dead: tells of it, and leaves in the ledger what is known. */
+static int leave(const struct js_round *round, const struct js_suspect *s)
+{
+	int status;
+
+	if (js_suspect_is(s) || s->command != 0) {
+		round->result->suspects++;
+		tell(round, s, JS_WATCH_SUSPECT, s->running);
+	}
+	if (s->hint[0] == '\0' || s->command != 0 || round->options->dry_run || strcmp(s->hint, s->noted) == 0)
+		return 0;
+	status = jobstack_suspect(round->handle, round->stack, s->worker, s->seq, s->hint, round->error);
+	return status == JOBSTACK_NOTHING ? 0 : status;
+}
+
+int js_watch_confirm(struct jobstack *handle, const char *stack, const struct js_watch_options *options,
+		     struct js_watch_result *result, struct jobstack_error *error)
+{
+	struct js_watch_result unused;
+	struct js_round round = {handle, stack, options, result != NULL ? result : &unused, error};
+	struct js_suspects all;
+	int status;
+
+	memset(round.result, 0, sizeof(*round.result));
+	status = js_suspects_read(&round, &all);
+	if (status != 0)
+		return status;
+	round.result->others = all.n;
+	js_watch_by_process(stack, &all);
+	status = js_watch_by_slurm(&round, &all);
+	for (size_t i = 0; status == 0 && i < all.n; i++)
+		status = all.at[i].reason[0] != '\0' ? take_back(&round, &all.at[i]) : leave(&round, &all.at[i]);
+	js_suspects_free(&all);
+	return status;
+}
+
+/* --------------------------------------------------------------------------------------------------------- silence */
+
+/* Enters one in the new memory: watched on, or afresh since NOW, if it is new, moved, or there was a gap. */
+static void remember(const struct js_watch *w, const struct js_suspect *s, size_t *at, int64_t now_us,
+		     struct memory *to)
+{
+	const struct memory *old;
+
+	*to = (struct memory){s->worker, s->seq, s->lease_us, now_us};
+	while (*at < w->n && w->seen[*at].worker < s->worker)
+		(*at)++;
+	old = *at < w->n && w->seen[*at].worker == s->worker ? &w->seen[*at] : NULL;
+	if (old == NULL || old->seq != s->seq || old->lease_us != s->lease_us)
+		return;
+	if (s->by_script || now_us - w->looked_us <= s->lease_us / 3)
+		to->since_us = old->since_us;
+}
+
+/* Was it silent for long enough?  If so, the reason in words. */
+static int prove(const struct memory *m, struct js_suspect *s, int64_t sent_us)
+{
+	int64_t watched = sent_us - m->since_us, silent = s->silent_us > watched ? s->silent_us : watched;
+
+	if (s->by_script ? watched < SCRIPT_WATCH_US || s->silent_us <= s->lease_us : watched < s->lease_us)
+		return 0;
+	if (s->noted[0] != '\0')
+		(void)snprintf(s->reason, sizeof(s->reason), "%.200s: silent for %" PRId64 " s", s->noted,
+			       silent / JS_SECOND_US);
+	else
+		(void)snprintf(s->reason, sizeof(s->reason), "silent for %" PRId64 " s, longer than its lease",
+			       silent / JS_SECOND_US);
+	return 1;
+}
+
+/* The next moment at which M is to be looked at: not to break its watch, and when it is over. */
+static int64_t next_look(const struct memory *m, const struct js_suspect *s, int64_t now_us)
+{
+	int64_t over = m->since_us + (s->by_script ? SCRIPT_WATCH_US : s->lease_us), next = now_us + s->lease_us / 4;
+
+	if (s->by_script) /* it may be renewed, and isn't over before its lease is */
+		next = now_us + (s->silent_us > s->lease_us ? SCRIPT_WATCH_US : s->lease_us - s->silent_us);
+	else if (over > now_us && over < next)
+		next = over;
+	return next > now_us + SOONEST_US ? next : now_us + SOONEST_US;
+}
+
+static uint32_t roll(struct js_watch *w)
+{
+	w->dice = w->dice * 1664525u + 1013904223u;
+	return w->dice >> 8 & 0xffff;
+}
+
+/* WANTED: somebody else is silent. */
+static void plan_confirm(struct js_watch *w, uint64_t fresh, int64_t now_us, int wanted, struct js_watch_result *result)
+{
+	int64_t every = CONFIRM_EVERY_US * (int64_t)(fresh < 100 ? fresh : 100);
+
+	if (w->busy || every > CONFIRM_AT_LEAST_US)
+		every = CONFIRM_AT_LEAST_US;
+	result->confirm = wanted && w->confirm_us != 0 && now_us >= w->confirm_us;
+	if (now_us >= w->confirm_us)
+		w->confirm_us = 0;
+	/* sooner than planned if others have left */
+	if (w->confirm_us == 0 || w->confirm_us > now_us + every * 3 / 2)
+		w->confirm_us = now_us + every / 2 + every * (int64_t)roll(w) / 0x10000;
+	if (result->others > 0 && w->confirm_us < result->next_us)
+		result->next_us = w->confirm_us;
+}
+
+/* The watching itself, with ALL as they are now. */
+static int judge(struct js_watch *w, const struct js_round *round, struct js_suspects *all, int64_t sent_us,
+		 int64_t now_us)
+{
+	struct memory *seen = calloc(all->n + 1, sizeof(*seen));
+	uint64_t fresh = 1;
+	int status = 0, wanted = 0;
+	size_t at = 0;
+
+	if (seen == NULL)
+		return js_error_memory(round->error);
+	round->result->others = all->n;
+	for (size_t i = 0; i < all->n; i++)
+		remember(w, &all->at[i], &at, now_us, &seen[i]);
+	free(w->seen);
+	w->seen = seen;
+	w->n = all->n;
+	w->looked_us = now_us;
+	for (size_t i = 0; status == 0 && i < all->n; i++) {
+		struct js_suspect *s = &all->at[i];
+		int64_t next = next_look(&seen[i], s, now_us);
+
+		if (prove(&seen[i], s, sent_us)) {
+			status = take_back(round, s);
+			continue;
+		}
+		if (js_suspect_is(s)) {
+			round->result->suspects++;
+			memcpy(s->hint, s->noted, sizeof(s->hint));
+			tell(round, s, JS_WATCH_SUSPECT, s->running);
+		}
+		if (next < round->result->next_us)
+			round->result->next_us = next;
+		if (!s->by_script && now_us + s->lease_us / 3 < round->result->latest_us)
+			round->result->latest_us = now_us + s->lease_us / 3;
+		if (!s->by_script && s->running > 0 && seen[i].since_us < round->result->still_us)
+			round->result->still_us = seen[i].since_us;
+		fresh += !s->by_script && s->silent_us <= FRESH_US;
+		wanted |= !s->by_script && s->silent_us > 2 * JS_SECOND_US;
+	}
+	plan_confirm(w, fresh, now_us, wanted, round->result);
+	return status;
+}
+
+int js_watch_look(struct js_watch *w, struct js_watch_result *result, struct jobstack_error *error)
+{
+	struct js_watch_result unused;
+	struct js_round round = {w->handle, w->stack, &w->options, result != NULL ? result : &unused, error};
+	struct js_suspects all;
+	int64_t sent = jobstack_now_us();
+	int status;
+
+	memset(round.result, 0, sizeof(*round.result));
+	round.result->next_us = sent + CONFIRM_AT_LEAST_US;
+	round.result->latest_us = round.result->still_us = INT64_MAX;
+	status = js_suspects_read(&round, &all);
+	if (status == 0) {
+		status = judge(w, &round, &all, sent, jobstack_now_us());
+		js_suspects_free(&all);
+	}
+	if (status != 0)
+		js_watch_gap(w);
+	return status;
+}

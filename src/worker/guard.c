@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The time guard.  Promise: without an end of the job it costs nothing and forbids nothing.
+ */
+#include "worker/guard.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NEAR_US (5 * JS_SECOND_US) /* Slurm's signal may come a little before the end as we know it */
+
+void guard_learn(struct guard *g, int64_t us)
+{
+	int64_t old = g->sample[g->next];
+
+	g->sample[g->next] = us;
+	g->next = (g->next + 1) % GUARD_SAMPLE;
+	if (g->n < GUARD_SAMPLE)
+		g->n++;
+	else if (old == g->longest_us) { /* it may have been the only one */
+		g->longest_us = 0;
+		for (size_t i = 0; i < g->n; i++)
+			if (g->sample[i] > g->longest_us)
+				g->longest_us = g->sample[i];
+	}
+	if (us > g->longest_us)
+		g->longest_us = us;
+}
+
+static int compare(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+int64_t guard_need_us(const struct guard *g)
+{
+	int64_t sorted[GUARD_SAMPLE], need;
+
+	if (g->n == 0)
+		return 0;
+	memcpy(sorted, g->sample, g->n * sizeof(sorted[0]));
+	qsort(sorted, g->n, sizeof(sorted[0]), compare);
+	need = sorted[(g->n * 95 + 99) / 100 - 1];
+	return g->timeout_us > 0 && g->timeout_us < need ? g->timeout_us : need;
+}
+
+int64_t guard_closes_us(const struct guard *g)
+{
+	int64_t now = js_clock_mono_us();
+
+	if (g->end_us == 0)
+		return INT64_MAX;
+	/* far from the end the longest one will do: no need to sort at each start */
+	if (now + g->longest_us + g->margin_us + JS_SECOND_US < g->end_us)
+		return g->end_us - g->margin_us - g->longest_us;
+	return g->end_us - g->margin_us - guard_need_us(g);
+}
+
+int guard_is_over(const struct guard *g, int64_t now_us)
+{
+	return g->end_us != 0 && now_us >= g->end_us - NEAR_US;
+}
+
+int guard_never_fits(const struct guard *g, int64_t started_us, int64_t now_us)
+{
+	return guard_is_over(g, now_us) && g->begin_us != 0 && started_us - g->begin_us <= (g->end_us - g->begin_us) / 10;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The keeper.  Promises: when keeper_watch returns, no process that the worker started runs any more, or it says how many
+ * do; a command outlives its worker's lease by no more than a look takes.
+ */
+#define _GNU_SOURCE
+#include "worker/keeper.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "run/reap.h"
+#include "run/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define UNBORN_US JS_SECOND_US		/* so often it is looked whether there is a lease by now */
+#define LATEST_US (10 * JS_SECOND_US)
+#define AGAIN_US (JS_SECOND_US / 10)	/* between two rounds of killing what hangs */
+#define ENDING_US (10 * JS_SECOND_US)	/* for the killed to go; what sits in the kernel may take longer */
+#define LOOK_US (60 * JS_SECOND_US)	/* the longest look */
+
+void keeper_signals(void *signals)
+{
+	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+	sigset_t *set = signals;
+	struct sigaction now;
+
+	(void)sigemptyset(set);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		/* nohup: a blocked signal would reach us although it is ignored */
+		if (numbers[i] != SIGHUP || sigaction(SIGHUP, NULL, &now) != 0 || now.sa_handler != SIG_IGN)
+			(void)sigaddset(set, numbers[i]);
+}
+
+static sigset_t normal; /* the signal mask as it was */
+
+/* Signals that are passed on, and the one of children. */
+static void ours(sigset_t *set)
+{
+	keeper_signals(set);
+	(void)sigaddset(set, SIGCHLD);
+}
+
+int keeper_split(struct keeper *k, struct jobstack_error *error)
+{
+	void *page = mmap(NULL, sizeof(*k->page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int life[2] = {-1, -1};
+	sigset_t set;
+
+	k->pid = 0;
+	if (page == MAP_FAILED || pipe2(life, O_CLOEXEC | O_NONBLOCK) != 0 ||
+	    (k->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
+		return js_error_set(error, JOBSTACK_EBUG, "the keeper can't be prepared: %s", strerror(errno));
+	k->page = page;
+	k->page->deadline_us = INT64_MAX;
+	k->life = life[0];
+	/* not one signal may be lost between the two; a child that is collected by the kernel could not be waited for */
+	ours(&set);
+	(void)signal(SIGCHLD, SIG_DFL);
+	(void)sigprocmask(SIG_BLOCK, &set, &normal);
+	k->pid = fork();
+	if (k->pid < 0)
+		return js_error_set(error, JOBSTACK_EBUG, "the worker can't be started beside its keeper: %s", strerror(errno));
+	if (k->pid == 0) {
+		(void)close(life[1]);
+		(void)setsid();
+		(void)sigprocmask(SIG_SETMASK, &normal, NULL);
+		return 0;
+	}
+	(void)close(life[0]);
+	k->life = life[1]; /* held open, for as long as we live */
+	(void)js_tree_adopt();
+	(void)prctl(PR_SET_NAME, "jobstack-keeper", 0, 0, 0);
+	return 0;
+}
+
+void keeper_ask(const struct keeper *k)
+{
+	uint64_t one = 1;
+
+	if (write(k->event, &one, sizeof(one)) < 0)
+		return; /* it is full: it was asked for often enough */
+}
+
+/* A look that is under way. */
+struct look {
+	pid_t pid; /* 0: none */
+	int64_t until_us;
+};
+
+/* Runs the look in a process of its own: it may wait for Slurm or the database for long. */
+static void begin_look(const struct keeper *k, struct look *look)
+{
+	uint64_t count;
+
+	if (look->pid != 0 || read(k->event, &count, sizeof(count)) < 0)
+		return;
+	look->pid = fork();
+	look->until_us = js_clock_mono_us() + LOOK_US;
+	if (look->pid < 0)
+		look->pid = 0;
+	if (look->pid != 0)
+		return;
+	(void)close(k->life); /* or we would look like a living keeper */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)sigprocmask(SIG_SETMASK, &normal, NULL);
+	_exit(k->look());
+}
+
+/* Collects what has ended; 1 if the worker is among it. */
+static int collect(const struct keeper *k, struct look *look, struct keeper_end *end)
+{
+	int status, ended = 0;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid == look->pid)
+			look->pid = 0;
+		if (pid != k->pid)
+			continue;
+		ended = 1;
+		end->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+		end->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	}
+	return ended;
+}
+
+/* Reads signals, and passes on what is the worker's. */
+static void pass_on(const struct keeper *k, int signals)
+{
+	struct signalfd_siginfo info;
+
+	while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		if (info.ssi_signo != SIGCHLD)
+			(void)kill(k->pid, (int)info.ssi_signo);
+}
+
+static int is_over(const void *ctx)
+{
+	const struct keeper_page *page = ctx;
+
+	return page->deadline_us <= js_clock_mono_us();
+}
+
+/* The lease: kills the commands of a worker that let it pass.  Gives the moment of the next look. */
+static int64_t keep_lease(const struct keeper *k, int64_t now)
+{
+	int64_t deadline = k->page->deadline_us;
+	size_t killed;
+
+	if (deadline == INT64_MAX)
+		return now + (k->page->worker == 0 ? UNBORN_US : LATEST_US);
+	if (deadline > now) /* it only ever grows */
+		return deadline < now + LATEST_US ? deadline : now + LATEST_US;
+	k->page->killing = 1; /* a worker that wakes now must be able to tell whose kill it was */
+	killed = js_tree_kill(k->pid, is_over, k->page);
+	if (killed > 0)
+		k->page->killed_us = js_clock_mono_us();
+	k->page->killing = 0;
+	return now + (killed > 0 ? AGAIN_US : UNBORN_US);
+}
+
+/* The worker is gone: so must be everything below us. */
+static void end_all(struct keeper_end *end)
+{
+	int64_t until = js_clock_mono_us() + ENDING_US;
+	int collected;
+
+	/* the usual end: nobody is below us, for whoever was left without a parent would be our child */
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD)
+		return;
+	do {
+		end->left = js_tree_kill(getpid(), NULL, NULL);
+		collected = 0;
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			collected = 1;
+		if (end->left > 0 && !collected)
+			js_clock_nap(JS_SECOND_US / 500, NULL);
+	} while (end->left > 0 && js_clock_mono_us() < until);
+}
+
+void keeper_watch(struct keeper *k, struct keeper_end *end)
+{
+	struct look look = {0, 0};
+	struct js_reap_oom oom;
+	struct pollfd polls[2];
+	sigset_t set;
+
+	*end = (struct keeper_end){-1, 0, 0, 0};
+	js_reap_oom_begin(&oom, "/proc/self");
+	ours(&set);
+	polls[0] = (struct pollfd){.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .events = POLLIN};
+	for (;;) {
+		int64_t now = js_clock_mono_us(), next = keep_lease(k, now);
+
+		if (look.pid != 0 && now > look.until_us)
+			(void)kill(look.pid, SIGKILL);
+		polls[1] = (struct pollfd){.fd = look.pid == 0 ? k->event : -1, .events = POLLIN};
+		(void)poll(polls, 2, (int)((next - now + 999) / 1000));
+		pass_on(k, polls[0].fd);
+		if (collect(k, &look, end))
+			break;
+		if (k->look != NULL)
+			begin_look(k, &look);
+		js_reap_oom_look(&oom); /* what was killed before is not ours */
+	}
+	end_all(end);
+	if (end->signal != 0) {
+		struct js_reaped reaped = {.signal = end->signal, .exit_code = -1, .ended_us = js_clock_mono_us()};
+
+		end->oom = js_reap_was_oom(&oom, &reaped);
+	}
+	js_reap_oom_end(&oom);
+	(void)close(polls[0].fd);
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The outbox.  Promises: an outcome that the database has not taken for two seconds is on the disk, in the order in
+ * which it will be delivered; the file goes when everything in it has been taken; no thread waits for the disk while it
+ * holds the mailbox.
+ */
+#define _GNU_SOURCE
+#include "worker/outbox.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE_US (2 * JS_SECOND_US) /* an answer that takes longer is waited for with the outcomes on the disk */
+#define LOOK_US (JS_SECOND_US / 4)     /* then the mailbox is looked into so often */
+#define RETRY_US (10 * JS_SECOND_US)   /* no place could be written to */
+
+static void say(struct outbox *o, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct outbox *o, const char *format, ...)
+{
+	char text[6000];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (o->log != NULL)
+		o->log(NULL, JOBSTACK_LOG_WARNING, text);
+}
+
+void outbox_places(struct outbox *o, const char *dir, const char *name, const char *tmp)
+{
+	size_t len = strlen(name);
+	int stem = (int)(len > 4 && strcmp(name + len - 4, ".log") == 0 ? len - 4 : len);
+
+	(void)snprintf(o->path[0], sizeof(o->path[0]), "%.4200s/%.*s.spool", dir, stem, name);
+	o->path[1][0] = '\0';
+	if (tmp != NULL && *tmp != '\0')
+		(void)snprintf(o->path[1], sizeof(o->path[1]), "%.4200s/jobstack-%.*s.spool", tmp, stem, name);
+	(void)snprintf(o->path[2], sizeof(o->path[2]), "/tmp/jobstack-%.*s.spool", stem, name);
+}
+
+/* What waits, in order, with memory of its own.  The texts of the results stay where they are while the lock is held:
+ * only the ledger frees them, when it has been answered. */
+struct waiting {
+	struct result *results;
+	struct jobstack_outcome *outcomes;
+	size_t n;
+};
+
+static void waiting_free(struct waiting *w)
+{
+	free(w->results);
+	free(w->outcomes);
+}
+
+static int gather(struct outbox *o, struct waiting *w)
+{
+	size_t n;
+
+	*w = (struct waiting){NULL, NULL, 0};
+	(void)pthread_mutex_lock(&o->box->lock);
+	n = o->box->results_n;
+	w->results = malloc((n + 1) * sizeof(*w->results));
+	if (w->results != NULL && n > 0)
+		memcpy(w->results, o->box->results, n * sizeof(*w->results));
+	(void)pthread_mutex_unlock(&o->box->lock);
+	w->outcomes = malloc((o->asked_n + n + 1) * sizeof(*w->outcomes));
+	if (w->results == NULL || w->outcomes == NULL) {
+		waiting_free(w);
+		return -1;
+	}
+	if (o->asked_n > 0)
+		memcpy(w->outcomes, o->asked, o->asked_n * sizeof(*w->outcomes));
+	w->n = o->asked_n + n;
+	for (size_t i = 0; i < n; i++)
+		w->outcomes[o->asked_n + i] = result_outcome(&w->results[i]);
+	return 0;
+}
+
+/* Tells the keeper where the spool is, or, with NULL, that there is none. */
+static void note_path(struct outbox *o, const char *path)
+{
+	o->page->spools = 0;
+	if (path == NULL)
+		return;
+	(void)snprintf(o->page->spool, sizeof(o->page->spool), "%s", path);
+	o->page->spools = 1;
+}
+
+/* Puts all of it into a new file, in the first place that takes it. */
+static int move(struct outbox *o, const struct waiting *w, int64_t wall_us, struct jobstack_error *error)
+{
+	for (size_t place = 0; place < OUTBOX_PLACES; place++) {
+		struct js_spool_file *file;
+
+		if (o->path[place][0] == '\0' ||
+		    (o->file != NULL && strcmp(o->path[place], js_spool_path(o->file)) == 0) ||
+		    js_spool_create(&file, o->path[place], &o->head, error) != 0)
+			continue;
+		note_path(o, o->path[place]);
+		if (js_spool_append(file, w->outcomes, w->n, wall_us, error) != 0) {
+			js_spool_close(file, 1);
+			note_path(o, o->file == NULL ? NULL : js_spool_path(o->file));
+			continue;
+		}
+		js_spool_close(o->file, 1);
+		o->file = file;
+		o->written = w->n;
+		o->delivered = 0;
+		if (place > 0)
+			say(o, "%s: outcomes wait in %s instead, which may not outlive the job", error->text,
+			    o->path[place]);
+		else
+			say(o, "the database does not answer: outcomes wait in %s too", o->path[place]);
+		return 0;
+	}
+	if (!o->told)
+		say(o, "%s: outcomes wait in memory only until the database answers", error->text);
+	o->told = 1;
+	return -1;
+}
+
+/* Brings what waits to the disk, with the lock held. */
+static void save(struct outbox *o)
+{
+	int64_t wall_us = js_clock_wall_us() - js_clock_mono_us();
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct waiting w;
+	size_t n;
+
+	(void)pthread_mutex_lock(&o->box->lock);
+	n = o->asked_n + o->box->results_n;
+	(void)pthread_mutex_unlock(&o->box->lock);
+	if (n <= o->spooled || jobstack_now_us() < o->retry_us || gather(o, &w) != 0)
+		return;
+	if (o->file != NULL &&
+	    js_spool_append(o->file, w.outcomes + o->spooled, w.n - o->spooled, wall_us, &error) == 0) {
+		o->written += w.n - o->spooled;
+		o->spooled = w.n;
+	} else if (move(o, &w, wall_us, &error) == 0)
+		o->spooled = w.n;
+	else
+		o->retry_us = jobstack_now_us() + RETRY_US;
+	waiting_free(&w);
+}
+
+/* Everything in the file has been taken, or is void. */
+static void discard(struct outbox *o)
+{
+	note_path(o, NULL);
+	js_spool_close(o->file, 1);
+	o->file = NULL;
+	o->spooled = 0;
+	o->written = o->delivered = 0;
+}
+
+static void doze(struct outbox *o, int64_t until_us)
+{
+	struct timespec t = {.tv_sec = until_us / JS_SECOND_US, .tv_nsec = until_us % JS_SECOND_US * 1000};
+
+	o->dozing = until_us == 0;
+	if (o->dozing)
+		(void)pthread_cond_wait(&o->wake, &o->lock);
+	else
+		(void)pthread_cond_timedwait(&o->wake, &o->lock, &t);
+	o->dozing = 0;
+}
+
+static void *outbox_main(void *arg)
+{
+	struct outbox *o = arg;
+
+	(void)pthread_mutex_lock(&o->lock);
+	while (!o->stop) {
+		int64_t now = jobstack_now_us();
+
+		if (o->since_us == 0)
+			doze(o, 0);
+		else if (now - o->since_us < PATIENCE_US && o->spooled == 0)
+			doze(o, o->since_us + PATIENCE_US);
+		else {
+			save(o);
+			doze(o, jobstack_now_us() + LOOK_US);
+		}
+	}
+	(void)pthread_mutex_unlock(&o->lock);
+	return NULL;
+}
+
+int outbox_begin(struct outbox *o, struct jobstack_error *error)
+{
+	pthread_condattr_t attr;
+
+	if (pthread_mutex_init(&o->lock, NULL) != 0 || pthread_condattr_init(&attr) != 0)
+		return js_error_memory(error);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	if (pthread_cond_init(&o->wake, &attr) != 0)
+		return js_error_memory(error);
+	(void)pthread_condattr_destroy(&attr);
+	if (pthread_create(&o->thread, NULL, outbox_main, o) != 0)
+		return js_error_set(error, JOBSTACK_EBUG, "no thread can be started");
+	o->begun = 1;
+	return 0;
+}
+
+void outbox_ask(struct outbox *o, const struct jobstack_outcome *outcomes, size_t n)
+{
+	(void)pthread_mutex_lock(&o->lock);
+	o->asked = outcomes;
+	o->asked_n = n;
+	o->since_us = jobstack_now_us();
+	if (o->dozing) /* else it looks by itself when the answer takes too long */
+		(void)pthread_cond_signal(&o->wake);
+	(void)pthread_mutex_unlock(&o->lock);
+}
+
+void outbox_answered(struct outbox *o, size_t n)
+{
+	size_t known;
+
+	(void)pthread_mutex_lock(&o->lock);
+	known = n < o->spooled ? n : o->spooled;
+	o->asked = NULL;
+	o->asked_n = 0;
+	o->since_us = 0;
+	o->spooled -= known;
+	o->delivered += known;
+	if (o->file != NULL && o->spooled == 0 && o->delivered == o->written) {
+		say(o, "what waited in %s has been delivered", js_spool_path(o->file));
+		discard(o);
+	} else if (o->file != NULL && known > 0)
+		(void)js_spool_note_delivered(o->file, o->delivered, NULL); /* if not: delivered again is harmless */
+	(void)pthread_mutex_unlock(&o->lock);
+}
+
+void outbox_gave_up(struct outbox *o)
+{
+	(void)pthread_mutex_lock(&o->lock);
+	o->asked = NULL;
+	o->asked_n = 0;
+	o->since_us = 1; /* for ever */
+	(void)pthread_cond_signal(&o->wake);
+	(void)pthread_mutex_unlock(&o->lock);
+}
+
+size_t outbox_end(struct outbox *o)
+{
+	size_t waiting;
+
+	if (!o->begun)
+		return 0;
+	(void)pthread_mutex_lock(&o->lock);
+	o->stop = 1;
+	(void)pthread_cond_signal(&o->wake);
+	(void)pthread_mutex_unlock(&o->lock);
+	(void)pthread_join(o->thread, NULL);
+	o->begun = 0;
+	waiting = o->box->results_n;
+	o->retry_us = 0;
+	if (waiting > 0)
+		save(o);
+	if (o->file != NULL && waiting == 0)
+		discard(o);
+	else if (o->file != NULL && o->box->leaving != LEAVE_KEEPER) /* what was lost then is not among the outcomes */
+		(void)js_spool_note_left(o->file, NULL); /* if not: it is delivered when the process is gone */
+	return waiting;
+}
+
+const char *outbox_path(const struct outbox *o)
+{
+	return o->file == NULL ? NULL : js_spool_path(o->file);
+}
+
+int outbox_settle(struct outbox *o, struct jobstack *handle, size_t *late, struct jobstack_error *error)
+{
+	enum jobstack_replayed *results;
+	struct waiting w;
+	int status;
+
+	*late = 0;
+	if (gather(o, &w) != 0)
+		return js_error_memory(error);
+	results = calloc(w.n + 1, sizeof(*results));
+	status = results == NULL ? js_error_memory(error)
+				 : jobstack_replay(handle, o->head.stack, o->head.worker, o->head.token, w.outcomes,
+						   w.n, NULL, results, error);
+	for (size_t i = 0; status >= 0 && i < w.n; i++)
+		*late += results[i] == JOBSTACK_TOO_LATE;
+	if (status == JOBSTACK_ECONFLICT) { /* the database has forgotten this worker: nothing of it is ever taken */
+		*late = w.n;
+		status = 0;
+	}
+	if (status >= 0 && o->file != NULL)
+		discard(o);
+	free(results);
+	waiting_free(&w);
+	return status < 0 ? status : 0;
+}
+
+void outbox_free(struct outbox *o)
+{
+	js_spool_close(o->file, 0);
+	o->file = NULL;
+}
+
+int outbox_deliver(struct jobstack *handle, const char *path, const char *reason, uint64_t *n,
+		   struct jobstack_error *error)
+{
+	enum jobstack_replayed *results = NULL;
+	struct js_buf text = {0};
+	struct js_spool spool = {.n = 0};
+	int status = js_file_read(path, &text) != 0
+			     ? js_error_set(error, JOBSTACK_EFILE, "the spool %s can't be read", path)
+			     : js_spool_read(text.data, text.len, path, &spool, error);
+
+	if (status == 0 && (results = calloc(spool.n + 1, sizeof(*results))) == NULL)
+		status = js_error_memory(error);
+	if (status == 0) {
+		js_spool_moments(&spool, js_clock_wall_us() - js_clock_mono_us());
+		status = jobstack_replay(handle, spool.head.stack, spool.head.worker, spool.head.token, spool.outcomes,
+					 spool.n, reason, results, error);
+	}
+	for (size_t i = 0; status >= 0 && n != NULL && i < spool.n; i++)
+		*n += results[i] == JOBSTACK_REPLAYED;
+	if (status >= 0)
+		(void)unlink(path);
+	free(results);
+	js_spool_free(&spool);
+	js_buf_free(&text);
+	return status;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What the tests of the public API share: a handle, the last error, looking at a stack.  Each test program has its own.
+ */
+#ifndef TESTS_INTEGRATION_API_H
+#define TESTS_INTEGRATION_API_H
+
+#include "jobstack/jobstack.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct jobstack *h;
+static struct jobstack_error e;
+static struct jobstack_status st;
+static char st_cwd[300];
+static struct jobstack_item items[64];
+static char item_path[64][300];
+static size_t items_n;
+
+#define OK(call)                                                                                                       \
+	do {                                                                                                           \
+		int ok_status;                                                                                         \
+		memset(&e, 0, sizeof(e));                                                                              \
+		ok_status = (call);                                                                                    \
+		if (ok_status != 0)                                                                                    \
+			fail_msg("%s: %d: %s", #call, ok_status, e.text);                                              \
+	} while (0)
+#define GIVES(code, call)                                                                                              \
+	do {                                                                                                           \
+		int gives_status;                                                                                      \
+		memset(&e, 0, sizeof(e));                                                                              \
+		gives_status = (call);                                                                                 \
+		if (gives_status != (code))                                                                            \
+			fail_msg("%s: %d, not %d: %s", #call, gives_status, (int)(code), e.text);                      \
+	} while (0)
+
+static inline struct jobstack *open_one(void)
+{
+	struct jobstack_options o = JOBSTACK_OPTIONS_INIT;
+	struct jobstack *one = NULL;
+
+	o.defaults_file = getenv("JOBSTACK_TEST_CNF");
+	o.patience_us = 10000000;
+	OK(jobstack_open(&one, &o, &e));
+	return one;
+}
+
+static inline const char *schema(void)
+{
+	static char dir[4096];
+
+	(void)snprintf(dir, sizeof(dir), "%s/schema", getenv("JOBSTACK_SOURCE"));
+	return dir;
+}
+
+static inline int take_status(void *ctx, const struct jobstack_status *s)
+{
+	(void)ctx;
+	st = *s;
+	(void)snprintf(st_cwd, sizeof(st_cwd), "%s", s->cwd == NULL ? "" : s->cwd);
+	return 0;
+}
+
+/* The ledger balances, whatever was done before. */
+static inline void look(const char *stack)
+{
+	OK(jobstack_status(h, stack, take_status, NULL, &e));
+	assert_true(st.pushed == st.ready + st.waiting + st.held + st.running + st.done + st.dead + st.cancelled);
+}
+
+static inline int take_item(void *ctx, const struct jobstack_item *item)
+{
+	(void)ctx;
+	if (items_n == 64)
+		return 1;
+	(void)snprintf(item_path[items_n], sizeof(item_path[0]), "%.*s", (int)item->datapath.len,
+		       (const char *)item->datapath.data);
+	items[items_n++] = *item;
+	return 0;
+}
+
+static inline void list(const char *stack, unsigned states)
+{
+	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
+
+	f.states = states;
+	items_n = 0;
+	OK(jobstack_list(h, stack, &f, take_item, NULL, &e));
+}
+
+static inline void push_numbered(const char *stack, const struct jobstack_push_options *o, size_t n)
+{
+	struct jobstack_bytes *v = calloc(n, sizeof(*v));
+	struct jobstack_push_result r;
+
+	for (size_t i = 0; i < n; i++) {
+		char *name;
+
+		assert_true(asprintf(&name, "/d/%zu", i + 1) > 0);
+		v[i] = (struct jobstack_bytes){name, strlen(name)};
+	}
+	OK(jobstack_push_many(h, stack, o, v, n, &r, &e));
+	assert_true(r.pushed + r.skipped == n);
+	for (size_t i = 0; i < n; i++)
+		free((void *)(uintptr_t)v[i].data);
+	free(v);
+}
+
+static inline struct jobstack_outcome outcome(uint64_t entry, uint32_t attempt, enum jobstack_verdict verdict,
+					      int exit_code)
+{
+	struct jobstack_outcome o = JOBSTACK_OUTCOME_INIT;
+
+	o.entry = entry;
+	o.attempt = attempt;
+	o.verdict = verdict;
+	o.exit_code = exit_code;
+	return o;
+}
+
+static uint64_t seen_worker, seen_seq;
+
+static inline int take_worker(void *ctx, const struct jobstack_worker_row *w)
+{
+	(void)ctx;
+	seen_worker = w->worker;
+	seen_seq = w->seq;
+	return 0;
+}
+
+static inline int open_fixture(void **state)
+{
+	(void)state;
+	h = open_one();
+	return 0;
+}
+
+/* The same, with the schema. */
+static inline int init_fixture(void **state)
+{
+	(void)open_fixture(state);
+	OK(jobstack_init(h, schema(), NULL, &e));
+	return 0;
+}
+
+static inline int close_fixture(void **state)
+{
+	(void)state;
+	jobstack_free(h);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The time guard: what would not finish before the job's end is not started; what the wall time interrupts is charged to
+# nobody, but an entry that had all of the time, again and again, is set aside.  The job's end is what Slurm (23.02 and later)
+# says in the environment; tests/e2e/death.sh has a real job.
+set -u
+. "$JOBSTACK_SOURCE/tests/lib/tap.sh"
+. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
+jobstack init -q
+export SLURM_CONF=$PWD/there-is-none SLURM_JOB_ID=77
+job() { # SECONDS: a job that begins now, with the second
+	wait_for 2 sh -c 'test "$(date +%s)" -gt '"$(date +%s)"
+	export SLURM_JOB_START_TIME SLURM_JOB_END_TIME
+	SLURM_JOB_START_TIME=$(date +%s)
+	SLURM_JOB_END_TIME=$((SLURM_JOB_START_TIME + $1))
+}
+count() { ledger "$1" | cut -d' ' -f"$2"; }
+
+numbered 1 20 | jobstack push -q -s learned >/dev/null
+job 8
+text=$(timeout 60 jobstack-worker -s learned --margin 1 --slots 1 -- sh -c 'sleep 1' 2>&1 >/dev/null) && status=0 || status=$?
+is 'the job ends: the worker leaves before' "$status" 0
+like '... and says why' "$text" 'the job ends in [0-9.]+ s, and entries take up to 1'
+check '... some are done' test "$(count learned 1)" -ge 3
+is '... the rest is in line' "$(count learned 3)" "$((20 - $(count learned 1)))"
+is '... nothing was interrupted' "$(sql "SELECT COUNT(*) FROM attempt WHERE outcome<>0")" 0
+check '... in time' test "$(date +%s)" -le "$SLURM_JOB_END_TIME"
+check 'its audit' audit learned
+
+before=$(ledger learned)
+job 2
+check 'what others learned counts from the first entry on' worker -s learned --margin 1.5 -- sh -c 'sleep 1'
+is '... none is started' "$(ledger learned)" "$before"
+job 3600
+check 'a job with time enough' worker -s learned --slots 20 -- true
+is '... does all' "$(ledger learned)" '20 0 0 0 0 0'
+
+numbered 1 3 | jobstack push -q -s long --max-attempts 1 >/dev/null
+sql "UPDATE stack SET max_losses=2 WHERE name='long'"
+for try in first second; do
+	job 12
+	jobstack-worker -q -s long --margin 0 --grace 0.2 -- sh -c 'test $JOBSTACK_ENTRY = 1 || exit 0; touch ran; exec sleep 1000' &
+	pid=$!
+	check "$try: one runs" wait_for 20 test -e ran
+	rm -f ran
+	check '... until the wall time' wait_for 20 sh -c '[ "$(date +%s)" -ge '"$SLURM_JOB_END_TIME"' ]'
+	kill -TERM $pid
+	wait $pid
+done
+is 'an entry that had all of the wall time twice is set aside' "$(sql "SELECT CONCAT(entry_id,' ',reason) FROM dead JOIN stack USING(stack_id) WHERE name='long'")" '1 it does not finish within the wall time'
+is '... by two interruptions' "$(sql "SELECT DISTINCT CONCAT(outcome,' ',reason) FROM attempt JOIN stack USING(stack_id) WHERE name='long' AND entry_id=1")" '3 wall time: all of it was not enough'
+job 3600
+check '... the others are done' worker -s long -- true
+is '... all' "$(ledger long)" '2 1 0 0 0 0'
+check 'its audit' audit long
+check '--margin takes a duration' fails_with 2 worker -s long --margin much -- true
+finish

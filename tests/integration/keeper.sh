@@ -1,0 +1,110 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The keeper and the lease: whoever of the two processes is killed or frozen, no command runs on behind it, what it held comes
+# back at once, nobody is charged; and a command leaves nothing behind that could still write.
+set -u
+. "$JOBSTACK_SOURCE/tests/lib/tap.sh"
+. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
+jobstack init -q
+begin() { # STACK WORKER-OPTIONS...: two commands that hang, each with a child that left its group
+	local stack=$1
+	shift
+	numbered 1 10 | jobstack push -q -s "$stack" >/dev/null
+	jobstack-worker -s "$stack" --slots 2 "$@" -- sh -c 'echo $$ >>pids; setsid sh -c "echo \$\$ >>pids; while sleep 0.02; do date >>alive; done" & sleep 1000' 2>said &
+	keeper=$!
+	check "$stack: two run" wait_for 20 ledger_is "$stack" '0 0 8 0 0 2'
+	check '... and what they started' wait_for 20 sh -c '[ "$(wc -l <pids)" = 4 ]'
+	child=$(pgrep -P "$keeper" -x jobstack-worker)
+}
+none_alive() { ! xargs kill -0 <pids 2>/dev/null && ! pgrep -s "$child" >/dev/null; }
+commands_gone() { ! { xargs ps -o stat= -p <pids | grep -v Z; }; }
+ended_as() { sql "SELECT CONCAT(outcome,' ',COALESCE(reason,'-'),' ',COUNT(*)) FROM attempt JOIN stack USING(stack_id) WHERE name='$1' GROUP BY outcome,reason"; }
+again() { rm -f pids alive; }
+
+begin killed
+kill -KILL "$child"
+check 'the worker is killed: its commands end' wait_for 5 commands_gone
+check '... its entries are back' wait_for 5 ledger_is killed '0 0 10 0 0 0'
+wait "$keeper"
+is '... the keeper ends as it did' $? 137
+like '... and says so' "$(cat said)" 'killed by signal 9 \(Killed\): its commands were ended, 2 entries were taken back'
+is '... two were lost' "$(ended_as killed)" '2 the worker was killed by signal 9 (Killed) 2'
+check '... its audit' audit killed
+again
+
+begin keeper
+kill -KILL "$keeper"
+check 'the keeper is killed: the commands end' wait_for 5 commands_gone
+check '... the entries are back' wait_for 5 ledger_is keeper '0 0 10 0 0 0'
+check '... the worker ends' wait_for 5 none_alive
+wait "$keeper"
+is '... two were lost' "$(ended_as keeper)" '2 the worker was killed (its keeper is gone) 2'
+check '... its audit' audit keeper
+again
+
+begin frozen --lease 3 --grace 0.5
+kill -STOP "$child"
+check 'a frozen worker: its commands end with the lease' wait_for 10 commands_gone
+is '... its claims are still in its hands' "$(ledger frozen)" '0 0 8 0 0 2'
+check '... others take them, and finish' worker -s frozen --lease 3 -- true
+is '... everything' "$(ledger frozen)" '10 0 0 0 0 0'
+kill -CONT "$child"
+check '... it wakes and learns it' wait_for 20 none_alive
+wait "$keeper"
+is '... and ends with 1' $? 1
+like '... and says so' "$(cat said)" 'the lease was lost'
+like '... the loss has a reason' "$(ended_as frozen)" '2 silent for [0-9]+ s.* 2'
+check '... its audit' audit frozen
+again
+
+begin asleep --lease 3 --grace 0.5
+kill -STOP "$child"
+check 'a frozen worker that nobody missed: its commands end' wait_for 10 commands_gone
+kill -CONT "$child"
+check '... it wakes, and goes on with new ones' wait_for 20 sh -c '[ "$(wc -l <pids)" = 8 ]'
+like '... what was ended is charged to nobody' "$(ended_as asleep)" '^3 the lease could not be kept 2$'
+kill -TERM "$keeper"
+wait "$keeper"
+is '... TERM to the keeper drains the worker' $? 0
+is '... and all goes back' "$(ledger asleep)" '0 0 10 0 0 0'
+check '... nothing is left of the commands' commands_gone
+check '... its audit' audit asleep
+again
+
+# nohup
+numbered 1 2 | jobstack push -q -s nohup >/dev/null
+nohup jobstack-worker -q -s nohup -- sh -c 'touch began; while ! test -e go; do sleep 0.05; done' >/dev/null 2>&1 &
+keeper=$!
+check 'under nohup: one runs' wait_for 20 test -e began
+kill -HUP "$keeper" "$(pgrep -P "$keeper")"
+touch go
+wait "$keeper"
+is '... a hangup is not heard' "$? $(ledger nohup)" '0 2 0 0 0 0 0'
+
+# --on-lease-loss finish
+begin finish --lease 2 --on-lease-loss finish
+like 'finish says what it waives' "$(cat said)" 'an entry may run twice'
+kill -STOP "$child"
+check '... others take its entries' worker -s finish --lease 2 -- true
+check '... while its commands run on' sh -c 'kill -0 $(head -1 pids)'
+kill -KILL "$child"
+wait "$keeper"
+check '... until it is killed' commands_gone
+is '... all is done, once' "$(ledger finish)" '10 0 0 0 0 0'
+check '... its audit' audit finish
+again
+
+# what a command leaves behind
+numbered 1 6 | jobstack push -q -s orphans >/dev/null
+check 'commands that leave processes behind' worker -s orphans --slots 2 -- sh -c 'setsid sh -c "echo \$\$ >>pids; while sleep 0.01; do echo late; done" & sleep 0.2; echo mine $JOBSTACK_ENTRY'
+check '... nothing is left of them' commands_gone
+is '... nobody has written into the output of another' "$(for i in 1 2 3 4 5 6; do jobstack logs -s orphans $i | grep -c "mine $i\$"; done | tr -d '\n')" 111111
+again
+
+# an entry whose workers were lost twice runs with the other slots empty
+numbered 1 8 | jobstack push -q -s alone >/dev/null
+sql "UPDATE span SET losses=2 WHERE stack_id=(SELECT stack_id FROM stack WHERE name='alone')"
+check 'lost twice before: one at a time' worker -s alone --slots 4 -- sh -c 'mkdir only && sleep 0.05 && rmdir only'
+is '... all well' "$(ledger alone)" '8 0 0 0 0 0'
+finish

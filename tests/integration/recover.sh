@@ -1,0 +1,212 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# jobstack recover: what dead workers hold is taken back, at once where the end is certain, after a whole lease of watching where
+# only silence is known; never from one that lives.  (What Slurm proves: tests/e2e/lost.sh.)
+set -u
+. "$JOBSTACK_SOURCE/tests/lib/tap.sh"
+. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
+jobstack init -q
+export JOBSTACK_MODULE_DIR=$PWD/none # no Slurm, unless a test says otherwise
+unset "${!SLURM_@}"
+
+push() { numbered 1 "$2" | jobstack push -q -s "$1" >/dev/null; }
+# hang STACK OPTION...: a worker whose commands hang; waits until RUNNING of them do
+hang() {
+	local stack=$1 n=$2
+	shift 2
+	(exec timeout 100 jobstack-worker -q -s "$stack" --slots "${SLOTS-$n}" "$@" -- sh -c 'exec sleep 1000') &
+	wait_for 20 runs "$stack" "$n" || fail "$stack: $n run" "$(ledger "$stack")"
+}
+runs() { [[ $(ledger "$1") == *" $2" ]]; }
+no_process() { local p; for p in "${FROZEN[@]}"; do ! kill -0 "$p" 2>/dev/null || return 1; done; }
+die() { # STACK: kill -9 of its workers with all that belongs to them
+	freeze "$1"
+	kill_frozen
+	wait_for 10 no_process
+}
+reasons() { sql "SELECT DISTINCT reason FROM attempt JOIN stack USING(stack_id) WHERE name='$1' AND outcome=2"; }
+tables() { sql 'CHECKSUM TABLE stack,worker,claim,span,attempt,dead,entry' | cksum; }
+# silent_for STACK SECONDS: the workers' last sign of life lies as far back
+silent_for() { sql "UPDATE worker JOIN stack USING(stack_id) SET beat=UTC_TIMESTAMP(6)-INTERVAL $2 SECOND WHERE name='$1' AND ended IS NULL"; }
+lease_is() { sql "UPDATE worker JOIN stack USING(stack_id) SET lease_us=$2*1000000 WHERE name='$1' AND ended IS NULL"; }
+at_end 'kill -KILL $(worker_tree %) 2>/dev/null'
+
+# ---- usage
+check 'no such stack' says 2 'there is no stack "nosuch"' jobstack recover -s nosuch
+check 'a word too many' says 2 'recover takes no arguments' jobstack recover -s a b
+push default 1
+check 'without -s: the stack default' prints 0 'nothing to take back: no worker is suspect' jobstack recover
+
+# ---- its process is gone
+push dead 5
+hang dead 2
+check 'one that lives is not taken from' prints 0 'nothing to take back: no worker is suspect' jobstack recover -s dead
+silent_for dead 200
+lease_is dead 7200
+check '... however long it was silent' prints 0 'nothing to take back: no worker is suspect' jobstack recover -s dead
+die dead
+is 'kill -9 of all of it: nobody has noticed' "$(ledger dead)" '0 0 3 0 0 2'
+before=$(tables)
+check '--dry-run says what would be' says 0 'worker [0-9]+ on .*: its process on .* is gone: 2 entries would be taken back' \
+	jobstack recover -s dead --dry-run
+check '... and again' prints 0 '2 would be taken back from 1 dead worker' jobstack recover -s dead --dry-run
+is '... and changes nothing' "$(tables)" "$before"
+check 'requeue --dry-run, too' prints 0 '0 would be requeued, 2 would be taken back from dead workers' jobstack requeue -s dead --dry-run
+is '... changes nothing' "$(tables)" "$before"
+like 'recover takes back' "$(jobstack recover -s dead --json)" \
+	'^\{"stack":"dead","taken_back":2,"dead_workers":1,"suspects":0,"dry_run":false,"workers":\[\{"worker":[0-9]+,"node":"[^"]+","verdict":"taken","reason":"its process on .* is gone","entries":2,"script":false,'
+is '... all of it' "$(ledger dead)" '0 0 5 0 0 0'
+like '... the reason is on record' "$(jobstack show -s dead 1)" 'lost: its process on .* is gone'
+check '... and nothing twice' prints 0 'nothing to take back: no worker is suspect' jobstack recover -s dead
+check '... it runs' worker -s dead --slots 2 -- true
+is '... to the end' "$(ledger dead)" '5 0 0 0 0 0'
+
+# idle ones end as well, else they would count as alive for ever
+push idle 1
+(exec timeout 100 jobstack-worker -q -s idle --idle-timeout 100 --slots 1 -- false) &
+is_waiting() { [[ $(ledger idle) == '0 0 0 1 0 0' ]]; }
+check 'an idle worker' wait_for 20 is_waiting
+die idle
+check '... dead, without an entry' prints 0 '0 taken back from 1 dead worker' jobstack recover -s idle
+is '... is alive no more' "$(jobstack status -s idle --json | grep -o '"workers":[0-9]*' | head -1)" '"workers":0'
+
+# a command that outlives its worker
+push orphan 1
+(exec timeout 100 jobstack-worker -q -s orphan -- sh -c 'sleep 1000; :') &
+check 'a command with a child' wait_for 20 runs orphan 1
+wait_for 10 pgrep -f 'sleep 1000' >/dev/null
+freeze orphan
+child=$(pgrep -P "${FROZEN[-1]}" || echo "${FROZEN[-1]}")
+like '... which is the last of the tree' "$(ps -o args= -p "$child")" '^sleep 1000'
+mapfile -t FROZEN < <(printf '%s\n' "${FROZEN[@]}" | grep -vx "$child")
+kill -CONT "$child" # the kernel hangs up on what is stopped when its group loses its session
+kill_frozen
+wait_for 10 no_process
+check 'it lives on: nothing is taken' says 1 "a command of its runs on here \(process $child\): kill that; it holds 1 entry" jobstack recover -s orphan
+is '... ' "$(ledger orphan)" '0 0 0 0 0 1'
+kill -KILL "$child"
+wait_for 10 sh -c "! kill -0 $child 2>/dev/null"
+check '... until it ends' prints 0 '1 taken back from 1 dead worker' jobstack recover -s orphan
+
+# another user's command can't be seen in the process table: no proof, for whoever is not root
+if ((EUID == 0)); then
+	push other 1
+	hang other 1
+	die other
+	sql "UPDATE worker JOIN stack USING(stack_id) SET user='somebody' WHERE name='other' AND ended IS NULL"
+	install -o nobody -m 600 "$JOBSTACK_DEFAULTS_FILE" nobody.cnf
+	check "of another user's worker the process proves nothing" prints 0 'nothing to take back: no worker is suspect' \
+		setpriv --reuid=nobody --regid=nogroup --clear-groups "$JOBSTACK_BIN/jobstack" recover -s other --defaults-file "$PWD/nobody.cnf"
+	check '... but to root' prints 0 '1 taken back from 1 dead worker' jobstack recover -s other
+fi
+
+# a process table that is not ours, a boot that is over: the pid proves nothing
+push boot 1
+hang boot 1
+sql "UPDATE worker JOIN stack USING(stack_id) SET boot=CONCAT(boot,'/1') WHERE name='boot' AND ended IS NULL"
+die boot
+check 'in another process table the pid proves nothing' prints 0 'nothing to take back: no worker is suspect' jobstack recover -s boot
+
+# ---- silence
+push silent 3
+(exec timeout 100 jobstack-worker -q -s silent --slots 2 --batch 1 --lease 6 --grace 1 -- sh -c 'echo $$ >>silent; exec sleep 1000') &
+zombie=$!
+check 'a lease of 6 s: two run' wait_for 20 runs silent 2
+freeze silent
+silent_for silent 4
+check 'frozen, and silent for more than half of its lease: watched for a whole one' \
+	says 0 'watching 1 worker that has been silent for long, for up to 6.0 s.*silent for [0-9]+ s, longer than its lease: 2 entries taken back' \
+	jobstack recover -s silent
+like '... the reason is on record' "$(reasons silent)" '^silent for ([6-9]|1[0-9]) s, longer than its lease$'
+check '... others do the work' worker -s silent --slots 2 -- true
+is '... all of it' "$(ledger silent)" '3 0 0 0 0 0'
+kill -CONT "${FROZEN[@]}" 2>/dev/null
+wait_for 20 no_process || fail 'the zombie ends' "$(ps -o pid,stat,args -p "$(IFS=,; echo "${FROZEN[*]}")")"
+wait $zombie
+check 'the zombie, awake again, ends and changes nothing' ledger_is silent '3 0 0 0 0 0'
+check '... and none of its commands runs on' sh -c '! kill -0 $(cat silent) 2>/dev/null'
+
+# one that beats while it is watched is not taken from
+push beat 1
+hang beat 1 --lease 6 --grace 1
+silent_for beat 5
+check 'a heart that beats wins' prints 0 'nothing to take back: no worker is suspect' jobstack recover -s beat
+is '... ' "$(ledger beat)" '0 0 0 0 0 1'
+die beat
+
+# a lease of hours: told, not taken
+push hours 2
+hang hours 1 --lease 2h
+freeze hours
+silent_for hours 10800
+lease_is hours 7200
+sql "UPDATE worker JOIN stack USING(stack_id) SET host='elsewhere',node='n3' WHERE name='hours' AND ended IS NULL"
+kill_frozen
+check 'a lease of hours: told' says 1 'worker [0-9]+ on n3 has been silent for 3 h 0 min of its 2 h 0 min lease; it holds 1 entry: .*watched it for 2 h 0 min.*recover --wait' \
+	jobstack recover -s hours
+is '... not taken' "$(ledger hours)" '0 0 1 0 0 1'
+check '... in one line' prints 1 'nothing taken back: 1 worker may be dead' jobstack recover -s hours
+like '... and in JSON' "$(jobstack recover -s hours --json 2>/dev/null)" '"taken_back":0,"dead_workers":0,"suspects":1,.*"verdict":"suspect","reason":null,"entries":1,.*"lease_seconds":7200\.0'
+check '--wait watches, until it is told to stop' says 130 'for up to 2 h 0 min' sh -c 'timeout -s INT 3 jobstack recover -s hours --wait; exit 130'
+is '... nothing is taken before its time' "$(ledger hours)" '0 0 1 0 0 1'
+lease_is hours 5
+check 'when it is over, it is' says 0 "silent for 10[89][0-9][0-9] s, longer than its lease: 1 entry taken back" jobstack recover -s hours --wait
+
+# ---- many at once
+push many 40
+for i in 1 2 3 4; do
+	(exec timeout 100 jobstack-worker -q -s many --slots 5 -- sh -c 'exec sleep 1000') &
+done
+check 'four workers with five each' wait_for 30 runs many 20
+die many
+for i in 1 2 3 4 5; do jobstack recover -s many --json >many.$i 2>/dev/null & done
+wait_for 60 sh -c '[ $(cat many.? | grep -c .) = 5 ]'
+is 'five recoveries at once take each worker once' \
+	"$(cat many.? | sed -E 's/.*"taken_back":([0-9]+),"dead_workers":([0-9]+),.*/\1 \2/' | awk '{ t += $1; d += $2 } END { print t, d }')" '20 4'
+is '... ' "$(ledger many)" '0 0 40 0 0 0'
+
+# ---- scripts' pops
+push script 3
+jobstack pop -q -s script --lease 2 >/dev/null
+jobstack pop -q -s script --lease 2h >/dev/null
+check 'a pop within its lease is no suspect' prints 0 'nothing to take back: no worker is suspect' \
+	sh -c 'jobstack renew -q -s script 1 --lease 100 && jobstack recover -s script'
+jobstack renew -s script 1 --lease 1
+check 'one whose lease is over is watched for a moment' wait_for 20 \
+	says 0 'watching 1 worker .* for up to 3.0 s.*silent for [0-9]+ s, longer than its lease: 1 entry taken back' jobstack recover -s script
+is '... and nobody else' "$(ledger script)" '0 0 2 0 0 1'
+check 'its close comes too late' says 1 'is gone' jobstack close -s script 1 --attempt 1
+
+# ---- a Slurm that does not answer
+push noslurm 4
+hang noslurm 1 --lease 2h
+sql "UPDATE worker JOIN stack USING(stack_id) SET host='elsewhere',slurm_job=5,slurm_step=0,slurm_cluster='lab',node='n1' WHERE name='noslurm' AND ended IS NULL"
+SLOTS=1 hang noslurm 2
+silent_for noslurm 100
+die noslurm
+check 'no module: said, and the rest is done' says 0 'Slurm could not be asked about 1 worker: the Slurm module is not there.*: 1 entry taken back' \
+	jobstack recover -s noslurm
+is '... ' "$(ledger noslurm)" '0 0 3 0 0 1'
+cat >slurm.conf <<-END
+	ClusterName=lab
+	SlurmctldHost=$(uname -n)(127.0.0.1)
+	SlurmctldPort=1
+	AuthType=auth/munge
+	AuthInfo=socket=$PWD/no-munge
+	MessageTimeout=10
+	NodeName=n1 NodeAddr=127.0.0.1
+	PartitionName=p Nodes=ALL
+END
+unset JOBSTACK_MODULE_DIR
+export SLURM_CONF=$PWD/slurm.conf
+silent_for noslurm 8000
+read -r from _ </proc/uptime
+check 'a controller that is not there: said, and what is known without it' \
+	says 1 'Slurm could not be asked about 1 worker: (Slurm: |Slurm did not answer|libslurm).*worker [0-9]+ on n1 has been silent for 2 h 13 min' \
+	jobstack recover -s noslurm
+read -r to _ </proc/uptime
+check '... within the time limit' test $((10#${to/./} - 10#${from/./})) -lt 2500
+is '... and nothing is taken' "$(ledger noslurm)" '0 0 3 0 0 1'
+for s in dead idle orphan boot silent beat hours many script noslurm; do check "audit of $s" audit $s; done
+finish

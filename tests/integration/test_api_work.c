@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The public API against a real server: what leaves a stack, and comes back: scripts, workers, recovery, requeues.  A fresh
+ * database a run, with the rights of docs/grants.sql.
+ */
+#define _GNU_SOURCE
+#include "integration/api.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void scripts(void **state)
+{
+	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_outcome o, many[2];
+	struct jobstack_worker *w;
+	struct jobstack_batch b, c;
+	int results[2];
+
+	(void)state;
+	push.max_attempts = 2;
+	push.retry_delay_us = 0;
+	push_numbered("script", &push, 4);
+	OK(jobstack_pop(h, "script", NULL, 1, &b, &e));
+	assert_true(b.entries[0].entry == 1 && b.entries[0].attempt == 1);
+	OK(jobstack_renew(h, "script", 1, 1, 1000000, &e));
+	o = outcome(1, 1, JOBSTACK_DONE, 0);
+	OK(jobstack_close(h, "script", &o, 1, NULL, &e));
+	OK(jobstack_close(h, "script", &o, 1, NULL, &e)); /* again is harmless */
+	o = outcome(1, 1, JOBSTACK_FAILED, 3);
+	GIVES(JOBSTACK_NOTHING, jobstack_close(h, "script", &o, 1, NULL, &e));
+	assert_non_null(strstr(e.text, "done"));
+	GIVES(JOBSTACK_NOTHING, jobstack_renew(h, "script", 1, 1, 0, &e));
+	o = outcome(2, 1, JOBSTACK_DONE, 0);
+	GIVES(JOBSTACK_EMISSING, jobstack_close(h, "script", &o, 1, NULL, &e));
+	assert_non_null(strstr(e.text, "never popped"));
+	o = outcome(99, 1, JOBSTACK_DONE, 0);
+	GIVES(JOBSTACK_EMISSING, jobstack_close(h, "script", &o, 1, NULL, &e));
+	jobstack_batch_free(&b);
+	/* two at once, closed in one call; one fails twice and is dead */
+	OK(jobstack_pop(h, "script", NULL, 2, &b, &e));
+	assert_true(b.count == 2 && b.entries[0].entry == 2);
+	many[0] = outcome(2, 1, JOBSTACK_FAILED, 5);
+	many[1] = outcome(3, 1, JOBSTACK_DONE, 0);
+	OK(jobstack_close(h, "script", many, 2, results, &e));
+	assert_true(results[0] == 0 && results[1] == 0);
+	jobstack_batch_free(&b);
+	OK(jobstack_pop(h, "script", NULL, 1, &b, &e));
+	OK(jobstack_pop(h, "script", NULL, 1, &c, &e));
+	assert_true(b.entries[0].entry + c.entries[0].entry == 6);
+	o = outcome(2, 2, JOBSTACK_FAILED, 6);
+	OK(jobstack_close(h, "script", &o, 1, NULL, &e));
+	look("script");
+	assert_true(st.dead == 1 && st.done == 2 && st.running == 1);
+	list("script", JOBSTACK_IS_DEAD);
+	assert_true(items_n == 1 && items[0].exit_code == 6 && items[0].attempt == 2);
+	jobstack_batch_free(&b);
+	jobstack_batch_free(&c);
+	/* one that a worker holds is the worker's to close */
+	OK(jobstack_push(h, "script", NULL, "/held", &e));
+	OK(jobstack_worker_begin(h, "script", NULL, &w, &e));
+	OK(jobstack_step(w, NULL, 0, 1, NULL, 0, &b, NULL, &e));
+	assert_int_equal(b.count, 1);
+	o = outcome(b.entries[0].entry, 1, JOBSTACK_DONE, 0);
+	GIVES(JOBSTACK_ECONFLICT, jobstack_close(h, "script", &o, 1, NULL, &e));
+	OK(jobstack_worker_end(w, &o, 1, "over", &e));
+	jobstack_worker_free(w);
+	jobstack_batch_free(&b);
+	look("script");
+	assert_true(st.done == 3);
+}
+
+static void worker_steps(void **state)
+{
+	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_step_report report;
+	struct jobstack_outcome o[4];
+	struct jobstack_worker *w;
+	struct jobstack_batch b;
+	struct jobstack_idle idle;
+
+	(void)state;
+	push.retry_delay_us = 0;
+	push_numbered("steps", &push, 10);
+	OK(jobstack_worker_begin(h, "steps", NULL, &w, &e));
+	OK(jobstack_step(w, NULL, 0, 6, NULL, 0, &b, &report, &e));
+	assert_true(b.count == 6 && report.state == JOBSTACK_OPEN && report.cwd == NULL);
+	o[0] = outcome(1, 1, JOBSTACK_DONE, 0);
+	o[1] = outcome(3, 1, JOBSTACK_FAILED, 1);
+	o[2] = outcome(5, 1, JOBSTACK_UNSTARTED, -1);
+	o[3] = outcome(6, 1, JOBSTACK_INTERRUPTED, -1);
+	OK(jobstack_step(w, o, 4, 0, NULL, 0, NULL, &report, &e));
+	GIVES(JOBSTACK_EUSAGE, jobstack_step(w, o, 1, 0, NULL, 0, NULL, NULL, &e)); /* not in its hands any more */
+	look("steps");
+	assert_true(st.done == 1 && st.waiting == 1 && st.ready == 6 && st.running == 2);
+	OK(jobstack_worker_idle(w, &idle, &e));
+	assert_true(idle.ready == 6 && idle.running == 0 && idle.eldest && idle.workers == 1 && idle.waiting == 1);
+	OK(jobstack_promote(w, &e));
+	look("steps");
+	assert_true(st.waiting == 0 && st.ready == 7);
+	/* a fatal failure is dead at once; what is open at the end goes back */
+	o[0] = outcome(2, 1, JOBSTACK_FAILED, 9);
+	o[0].fatal = 1;
+	OK(jobstack_worker_end(w, o, 1, "enough", &e));
+	jobstack_worker_free(w);
+	jobstack_batch_free(&b);
+	look("steps");
+	assert_true(st.dead == 1 && st.done == 1 && st.ready == 8 && st.running == 0 && st.workers == 0);
+	list("steps", JOBSTACK_IS_READY);
+	assert_int_equal(items_n, 8);
+	for (size_t i = 0; i < items_n; i++)
+		if (items[i].entry == 3)
+			assert_true(items[i].attempt == 1 && items[i].outcome == JOBSTACK_FAILED);
+}
+
+static void fence_and_recovery(void **state)
+{
+	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_outcome o = outcome(1, 1, JOBSTACK_DONE, 0);
+	struct jobstack_worker *w, *other;
+	struct jobstack_batch b, c;
+	uint64_t taken;
+
+	(void)state;
+	push.max_losses = 2;
+	push_numbered("fence", &push, 3);
+	OK(jobstack_worker_begin(h, "fence", NULL, &w, &e));
+	OK(jobstack_step(w, NULL, 0, 2, NULL, 0, &b, NULL, &e));
+	OK(jobstack_workers(h, "fence", take_worker, NULL, &e));
+	assert_true(seen_worker == jobstack_worker_id(w) && seen_seq == 1);
+	GIVES(JOBSTACK_NOTHING, jobstack_recover(h, "fence", seen_worker, seen_seq + 1, "guess", &taken, &e)); /* it moved */
+	OK(jobstack_step(w, &o, 1, 0, NULL, 0, NULL, NULL, &e));
+	GIVES(JOBSTACK_NOTHING, jobstack_recover(h, "fence", seen_worker, seen_seq, "too late", &taken, &e));
+	OK(jobstack_recover(h, "fence", seen_worker, seen_seq + 1, "silent", &taken, &e));
+	assert_true(taken == 1);
+	GIVES(JOBSTACK_NOTHING, jobstack_recover(h, "fence", seen_worker, seen_seq + 1, "twice", &taken, &e));
+	/* the zombie: nothing it does counts */
+	o = outcome(2, 1, JOBSTACK_DONE, 0);
+	GIVES(JOBSTACK_NOTHING, jobstack_step(w, &o, 1, 1, NULL, 0, &c, NULL, &e));
+	GIVES(JOBSTACK_NOTHING, jobstack_step(w, NULL, 0, 0, NULL, 0, NULL, NULL, &e));
+	GIVES(JOBSTACK_NOTHING, jobstack_worker_end(w, &o, 1, "zombie", &e));
+	jobstack_worker_free(w);
+	jobstack_batch_free(&b);
+	look("fence");
+	assert_true(st.done == 1 && st.ready == 2 && st.running == 0);
+	/* what was lost before comes alone, and is set aside after its second loss */
+	OK(jobstack_worker_begin(h, "fence", NULL, &other, &e));
+	OK(jobstack_step(other, NULL, 0, 10, NULL, 0, &b, NULL, &e));
+	assert_true(b.count == 1 && b.entries[0].entry == 2 && b.entries[0].attempt == 2 && b.entries[0].losses == 1);
+	OK(jobstack_recover(h, "fence", jobstack_worker_id(other), 1, "again", &taken, &e));
+	jobstack_worker_free(other);
+	jobstack_batch_free(&b);
+	look("fence");
+	assert_true(st.dead == 1 && st.ready == 1);
+	list("fence", JOBSTACK_IS_LOST);
+	assert_true(items_n == 1 && items[0].entry == 2 && items[0].attempt == 2);
+}
+
+/* What went back unstarted is not the worker's any more, whoever recovers it. */
+static void partly_given_back(void **state)
+{
+	struct jobstack_outcome back[2] = {outcome(3, 1, JOBSTACK_UNSTARTED, -1), outcome(2, 1, JOBSTACK_UNSTARTED, -1)};
+	struct jobstack_worker *w, *other;
+	struct jobstack_batch b, c;
+	uint64_t taken;
+
+	(void)state;
+	push_numbered("part", NULL, 4);
+	OK(jobstack_worker_begin(h, "part", NULL, &w, &e));
+	OK(jobstack_step(w, NULL, 0, 4, NULL, 0, &b, NULL, &e));
+	OK(jobstack_step(w, back, 2, 0, NULL, 0, NULL, NULL, &e));
+	list("part", JOBSTACK_IS_RUNNING);
+	assert_true(items_n == 2 && items[0].entry == 1 && items[1].entry == 4);
+	OK(jobstack_worker_begin(h, "part", NULL, &other, &e));
+	OK(jobstack_step(other, NULL, 0, 4, NULL, 0, &c, NULL, &e));
+	assert_true(c.count == 2);
+	OK(jobstack_recover(h, "part", jobstack_worker_id(w), 2, "dead", &taken, &e));
+	assert_true(taken == 2);
+	look("part");
+	assert_true(st.ready == 2 && st.running == 2);
+	OK(jobstack_worker_end(other, NULL, 0, NULL, &e));
+	look("part");
+	assert_true(st.ready == 4 && st.running == 0);
+	jobstack_worker_free(w);
+	jobstack_worker_free(other);
+	jobstack_batch_free(&b);
+	jobstack_batch_free(&c);
+}
+
+/* The dead with different numbers of attempts all come back. */
+static void requeue_mixed(void **state)
+{
+	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_filter none = JOBSTACK_FILTER_INIT;
+	struct jobstack_requeue_result r;
+	uint64_t nothing = 0;
+
+	(void)state;
+	push.max_attempts = 1;
+	push_numbered("mixed", &push, 7);
+	for (int round = 0; round < 2; round++) {
+		struct jobstack_batch b;
+
+		while (jobstack_pop(h, "mixed", NULL, 1, &b, NULL) == 0) {
+			struct jobstack_outcome o = outcome(b.entries[0].entry, b.entries[0].attempt, JOBSTACK_FAILED, 1);
+
+			OK(jobstack_close(h, "mixed", &o, 1, NULL, &e));
+			jobstack_batch_free(&b);
+		}
+		if (round == 0) { /* every other one gets a second attempt */
+			uint64_t odd[] = {1, 3, 5};
+			struct jobstack_filter f = {sizeof(f), JOBSTACK_IS_DEAD, odd, 3, 0};
+
+			OK(jobstack_requeue(h, "mixed", &f, 0, &r, &e));
+			assert_true(r.requeued == 3);
+		}
+	}
+	look("mixed");
+	assert_true(st.dead == 7);
+	none.entries = &nothing;
+	OK(jobstack_requeue(h, "mixed", &none, 0, &r, &e)); /* an empty list is nobody, not everybody */
+	assert_true(r.requeued == 0);
+	OK(jobstack_requeue(h, "mixed", NULL, 0, &r, &e));
+	assert_true(r.requeued == 7);
+	look("mixed");
+	assert_true(st.dead == 0 && st.ready == 7);
+}
+
+static void requeues(void **state)
+{
+	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
+	struct jobstack_requeue_result r;
+	struct jobstack_outcome o[9];
+	struct jobstack_batch b;
+	uint64_t some[] = {2, 9, 77};
+
+	(void)state;
+	push.max_attempts = 1;
+	push_numbered("req", &push, 9);
+	OK(jobstack_pop(h, "req", NULL, 8, &b, &e));
+	for (uint64_t i = 0; i < 8; i++)
+		o[i] = outcome(i + 1, 1, i % 2 == 0 ? JOBSTACK_FAILED : JOBSTACK_DONE, i % 2 == 0);
+	OK(jobstack_close(h, "req", o, 8, NULL, &e));
+	jobstack_batch_free(&b);
+	look("req");
+	assert_true(st.dead == 4 && st.done == 4 && st.ready == 1);
+	OK(jobstack_requeue(h, "req", NULL, 1, &r, &e)); /* a dry run */
+	assert_true(r.requeued == 4);
+	look("req");
+	assert_true(st.dead == 4);
+	OK(jobstack_requeue(h, "req", NULL, 0, &r, &e));
+	assert_true(r.requeued == 4);
+	OK(jobstack_requeue(h, "req", NULL, 0, &r, &e));
+	assert_true(r.requeued == 0);
+	f.entries = some;
+	f.entries_n = 3;
+	OK(jobstack_requeue(h, "req", &f, 0, &r, &e)); /* a done one, one in line, one that is not there */
+	assert_true(r.requeued == 1 && r.refused == 1 && r.missing == 1);
+	look("req");
+	assert_true(st.dead == 0 && st.done == 3 && st.ready == 6);
+	OK(jobstack_pop(h, "req", NULL, 9, &b, &e)); /* the lists that came back: 1,3,5,7 at rank and pos of their own */
+	assert_true(b.entries[0].attempt == 2 || b.entries[0].entry == 9);
+	jobstack_batch_free(&b);
+	GIVES(JOBSTACK_EMISSING, jobstack_attempts(h, "req", 77, take_item, NULL, &e));
+	items_n = 0;
+	OK(jobstack_attempts(h, "req", 1, take_item, NULL, &e));
+	assert_true(items_n >= 1 && items[0].outcome == JOBSTACK_FAILED);
+}
+
+/* What a worker that still lives has done or given up is requeued: the stack's own counts are below zero then.  Whoever closes
+ * or ends is not to be taken for one that was given up. */
+static void requeue_below_zero(void **state)
+{
+	static const enum jobstack_verdict verdicts[] = {JOBSTACK_DONE, JOBSTACK_FAILED};
+	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_requeue_result r;
+	struct jobstack_outcome o[6];
+	struct jobstack_batch b, c;
+	struct jobstack_worker *w, *victim;
+
+	(void)state;
+	push.max_attempts = 1;
+	for (int i = 0; i < 2; i++) {
+		const char *stack = i == 0 ? "below-done" : "below-dead";
+		struct jobstack_filter f = JOBSTACK_FILTER_INIT;
+
+		push_numbered(stack, &push, 8);
+		OK(jobstack_worker_begin(h, stack, NULL, &w, &e));
+		OK(jobstack_worker_begin(h, stack, NULL, &victim, &e));
+		OK(jobstack_step(w, NULL, 0, 6, NULL, 0, &b, NULL, &e));
+		for (size_t j = 0; j < 6; j++)
+			o[j] = outcome(b.entries[j].entry, 1, verdicts[i], i);
+		jobstack_batch_free(&b);
+		OK(jobstack_step(w, o, 6, 0, NULL, 0, NULL, NULL, &e));
+		f.states = i == 0 ? JOBSTACK_IS_DONE : JOBSTACK_IS_DEAD;
+		OK(jobstack_requeue(h, stack, &f, 0, &r, &e));
+		assert_true(r.requeued == 6);
+		OK(jobstack_step(victim, NULL, 0, 1, NULL, 0, &c, NULL, &e));
+		jobstack_batch_free(&c);
+		OK(jobstack_pop(h, stack, NULL, 1, &b, &e));
+		o[0] = outcome(b.entries[0].entry, b.entries[0].attempt, JOBSTACK_DONE, 0);
+		OK(jobstack_close(h, stack, o, 1, NULL, &e));
+		jobstack_batch_free(&b);
+		OK(jobstack_recover(h, stack, jobstack_worker_id(victim), 1, "gone", NULL, &e));
+		OK(jobstack_worker_end(w, NULL, 0, "over", &e));
+		look(stack);
+		assert_true(st.done == 1 && st.dead == 0 && st.ready == 7 && st.workers == 0);
+		jobstack_worker_free(victim);
+		jobstack_worker_free(w);
+	}
+}
+
+/* Eight requeue the same dead at once: each entry goes back once. */
+static void requeue_races(void **state)
+{
+	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_outcome o[300];
+	struct jobstack_batch b;
+
+	(void)state;
+	push.max_attempts = 1;
+	push_numbered("rr", &push, 300);
+	OK(jobstack_pop(h, "rr", NULL, 300, &b, &e));
+	for (uint64_t i = 0; i < 300; i++)
+		o[i] = outcome(i + 1, 1, JOBSTACK_FAILED, 1);
+	OK(jobstack_close(h, "rr", o, 300, NULL, &e));
+	jobstack_batch_free(&b);
+	for (int i = 0; i < 8; i++)
+		if (fork() == 0) {
+			struct jobstack *mine = open_one();
+			int status = jobstack_requeue(mine, "rr", NULL, 0, NULL, NULL);
+
+			jobstack_free(mine);
+			_exit(status == 0 ? 0 : 1);
+		}
+	for (int i = 0; i < 8; i++) {
+		int status;
+
+		assert_true(wait(&status) > 0);
+		assert_int_equal(status, 0);
+	}
+	look("rr");
+	assert_true(st.ready == 300 && st.dead == 0);
+}
+
+/* Twenty processes drain one stack, each entry by one of them. */
+static void many_poppers(void **state)
+{
+	enum { N = 3000, P = 20 };
+
+	(void)state;
+	push_numbered("many", NULL, N);
+	for (int i = 0; i < P; i++)
+		if (fork() == 0) {
+			struct jobstack_outcome o[37];
+			struct jobstack_worker *w;
+			struct jobstack_batch b;
+			size_t n = 0;
+
+			h = open_one();
+			OK(jobstack_worker_begin(h, "many", NULL, &w, &e));
+			do {
+				OK(jobstack_step(w, o, n, 37, NULL, 0, &b, NULL, &e));
+				n = b.count;
+				for (size_t k = 0; k < n; k++)
+					o[k] = outcome(b.entries[k].entry, b.entries[k].attempt, JOBSTACK_DONE, 0);
+				jobstack_batch_free(&b);
+			} while (n > 0);
+			OK(jobstack_worker_end(w, NULL, 0, NULL, &e));
+			jobstack_worker_free(w);
+			jobstack_free(h);
+			_exit(0);
+		}
+	for (int i = 0; i < P; i++) {
+		int status;
+
+		assert_true(wait(&status) > 0);
+		assert_int_equal(status, 0);
+	}
+	look("many");
+	assert_true(st.done == N && st.ready == 0 && st.running == 0 && st.workers == 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(scripts), cmocka_unit_test(worker_steps), cmocka_unit_test(fence_and_recovery),
+		cmocka_unit_test(partly_given_back), cmocka_unit_test(requeue_mixed), cmocka_unit_test(requeues),
+		cmocka_unit_test(requeue_below_zero), cmocka_unit_test(requeue_races),
+		cmocka_unit_test(many_poppers)};
+
+	return cmocka_run_group_tests(tests, init_fixture, close_fixture);
+}
