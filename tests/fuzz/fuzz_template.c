@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Templates.  The input: a byte of choices, then texts with a NUL between them: the word of -I (if
+ * chosen), a datapath, and the words of the command, the script or the one string.
+ *
+ * Strings and commands are expanded a second time here, in the simplest way, and must come out the
+ * same.  A script is the same for every name: what the shell parses holds no byte of one.  All
+ * expansions are bounded.
+ */
+#define _GNU_SOURCE
+#include "fuzz/fuzz.h"
+#include "run/template.h"
+
+#include <inttypes.h>
+
+#define WORDS_MAX 16
+
+struct input {
+	const char *repl, *datapath;
+	char *words[WORDS_MAX];
+	size_t n;
+};
+
+static void add(struct js_buf *out, const char *text, size_t len)
+{
+	js_buf_add(out, text, len);
+}
+
+/* What a placeholder gives, by the words of run/template.h. */
+static void place(struct js_buf *out, const char *what, const struct js_template_values *v)
+{
+	const char *name = v->datapath;
+	size_t len = v->datapath_len, end = len, start, dir, dot;
+
+	while (end > 1 && name[end - 1] == '/')
+		end--;
+	for (start = end; start > 0 && name[start - 1] != '/';)
+		start--;
+	if (end == 1 && name[0] == '/') /* the root is its own base name and directory */
+		start = 0;
+	for (dir = start; dir > 1 && name[dir - 1] == '/';)
+		dir--;
+	for (dot = start; dot < end && name[dot] == '.';)
+		dot++;
+	for (size_t first = dot, i = dot = end; i > first; i--)
+		if (name[i - 1] == '.') {
+			dot = i - 1;
+			break;
+		}
+	if (strcmp(what, "{}") == 0)
+		add(out, name, len);
+	else if (strcmp(what, "{/}") == 0)
+		add(out, name + start, end - start);
+	else if (strcmp(what, "{//}") == 0 && end == 1 && name[0] == '/')
+		add(out, "/", 1);
+	else if (strcmp(what, "{//}") == 0)
+		add(out, dir == 0 ? "." : name, dir == 0 ? 1 : dir);
+	else if (strcmp(what, "{.}") == 0)
+		add(out, name, end < len ? len : dot);
+	else if (strcmp(what, "{/.}") == 0)
+		add(out, name + start, dot - start);
+	else
+		js_buf_printf(out, "%" PRIu64, strcmp(what, "{#}") == 0 ? v->entry : (uint64_t)v->slot);
+}
+
+/* TEXT expanded; gives whether a placeholder for the name stood in it. */
+static int expand(struct js_buf *out, const char *text, const char *repl, const struct js_template_values *v)
+{
+	static const char *const all[] = {"{}", "{/}", "{//}", "{.}", "{/.}", "{#}", "{%}"};
+	int named = 0;
+
+	while (*text != '\0') {
+		const char *found = NULL;
+		size_t longest = 0;
+
+		for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+			const char *word = i == 0 && repl != NULL ? repl : all[i];
+
+			if (strncmp(text, word, strlen(word)) == 0 && strlen(word) > longest) {
+				longest = strlen(word);
+				found = all[i];
+			}
+		}
+		if (found == NULL) {
+			add(out, text++, 1);
+			continue;
+		}
+		place(out, found, v);
+		named |= found[1] != '#' && found[1] != '%';
+		text += longest;
+	}
+	return named;
+}
+
+static void a_string(const struct input *in, const struct js_template_values *v)
+{
+	struct js_buf out = {0}, there = {0};
+	struct js_template *t;
+
+	if (js_template_string(&t, in->words[0], in->repl, NULL) != 0) {
+		need(t == NULL && (in->words[0][0] == '\0' || (in->repl != NULL && in->repl[0] == '\0')));
+		return;
+	}
+	need(js_template_text(t, v, &out) == 0);
+	js_buf_str(&there, "");
+	(void)expand(&there, in->words[0], in->repl, v);
+	need(out.len == there.len && (out.len == 0 || memcmp(out.data, there.data, out.len) == 0));
+	js_template_free(t);
+	js_buf_free(&out);
+	js_buf_free(&there);
+}
+
+static void a_command(const struct input *in, const struct js_template_values *v)
+{
+	struct js_buf there = {0};
+	struct js_template *t;
+	char *const *argv;
+	int named = 0;
+
+	if (js_template_command(&t, in->words, in->n, in->repl, NULL) != 0) {
+		need(t == NULL && (in->words[0][0] == '\0' || (in->repl != NULL && in->repl[0] == '\0')));
+		return;
+	}
+	argv = js_template_argv(t, v);
+	need(argv != NULL);
+	for (size_t i = 0; i < in->n; i++) {
+		js_buf_reset(&there);
+		js_buf_str(&there, "");
+		named |= expand(&there, in->words[i], in->repl, v);
+		need(argv[i] != NULL && strcmp(argv[i], there.data) == 0);
+	}
+	if (!named)
+		need(argv[in->n] != NULL && strcmp(argv[in->n], v->datapath) == 0);
+	need(argv[in->n + !named] == NULL);
+	need(js_template_program(t) == NULL || strcmp(js_template_program(t), argv[0]) == 0);
+	js_template_free(t);
+	js_buf_free(&there);
+}
+
+static void a_script(const struct input *in, const struct js_template_values *v)
+{
+	struct js_template_values other = *v;
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_template *t;
+	char *const *argv;
+	size_t source = 0;
+	char *script;
+
+	other.datapath = "x"; /* nothing of the other name */
+	other.datapath_len = 1;
+	if (js_template_shell(&t, in->words, in->n, in->repl, &error) != 0) {
+		need(t == NULL && error.code == JOBSTACK_EUSAGE && error.text[0] != '\0');
+		return;
+	}
+	for (size_t i = 0; i < in->n; i++)
+		source += strlen(in->words[i]) + 1;
+	argv = js_template_argv(t, v);
+	need(argv != NULL && strcmp(argv[0], "/bin/sh") == 0 && strcmp(argv[1], "-c") == 0);
+	need(strcmp(argv[3], "jobstack") == 0 && strcmp(argv[4], v->datapath) == 0);
+	need(strlen(argv[2]) <= 8 * source + 8); /* a placeholder has one byte at least, and becomes '"${1}"' */
+	need(strstr(argv[2], "${") != NULL);
+	script = fuzz_text((const uint8_t *)argv[2], strlen(argv[2]));
+	argv = js_template_argv(t, &other);
+	need(argv != NULL && strcmp(argv[2], script) == 0 && strcmp(argv[4], "x") == 0);
+	free(script);
+	js_template_free(t);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct js_template_values v = {.entry = UINT64_MAX, .attempt = 1, .slot = 12, .stack = "s", .worker = 7};
+	struct input in = {.n = 0};
+	char *text, *p;
+
+	if (size < 2)
+		return 0;
+	text = fuzz_text(data + 1, size - 1);
+	p = text;
+	if (*data & 4) {
+		in.repl = p;
+		p += strlen(p) + 1;
+	}
+	if (p >= text + size)
+		goto out;
+	in.datapath = p;
+	for (p += strlen(p) + 1; p < text + size && in.n < WORDS_MAX; p += strlen(p) + 1)
+		in.words[in.n++] = p;
+	if (in.n == 0 || strlen(in.datapath) > JOBSTACK_DATAPATH_MAX || in.datapath[0] == '\0')
+		goto out;
+	v.datapath = in.datapath;
+	v.datapath_len = strlen(in.datapath);
+	if ((*data & 3) == 0)
+		a_string(&in, &v);
+	else if ((*data & 3) == 1)
+		a_command(&in, &v);
+	else
+		a_script(&in, &v);
+out:
+	free(text);
+	return 0;
+}
