@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Kinds of faults that strike processes of ours: workers, keepers, pushers, scripts; and people who act at once."""
+import json
+import signal
+import subprocess
+import threading
+import time
+
+import place
+from faults import kind
+
+
+@kind("worker-kill")
+def worker_kill(field, rng):
+	victim = field.choose(rng)
+	return [victim["row"]] if victim and place.kill(victim["pid"]) else None
+
+
+@kind("keeper-kill")
+def keeper_kill(field, rng):
+	victim = field.choose(rng, lambda v: v["keeper"])
+	return [victim["row"]] if victim and place.kill(victim["keeper"]) else None
+
+
+@kind("both-kill")
+def both_kill(field, rng):
+	"""Worker and keeper in one breath, in either order."""
+	victim = field.choose(rng, lambda v: v["keeper"])
+	if not victim:
+		return None
+	pids = [victim["pid"], victim["keeper"]]
+	rng.shuffle(pids)
+	for pid in pids:
+		place.kill(pid, signal.SIGSTOP)  # so that neither sees the other go
+	for pid in pids:
+		place.kill(pid)
+	return [victim["row"]]
+
+
+@kind("worker-stop")
+def worker_stop(field, rng):
+	"""Frozen, mostly beyond its lease; then it wakes."""
+	victim = field.choose(rng)
+	if not victim:
+		return None
+	field.freeze(victim["pid"], victim["row"]["lease"] * rng.choice((0.5, 1.5, 1.5, 2)) + rng.random())
+	return [victim["row"]]
+
+
+@kind("keeper-stop")
+def keeper_stop(field, rng):
+	victim = field.choose(rng, lambda v: v["keeper"])
+	if not victim:
+		return None
+	field.freeze(victim["keeper"], victim["row"]["lease"] * rng.choice((0.5, 1.5)) + rng.random())
+	return [victim["row"]]
+
+
+@kind("worker-term")
+def worker_term(field, rng):
+	"""As preemption does: TERM, and sometimes at once again."""
+	victim = field.choose(rng)
+	if not victim or not place.kill(victim["keeper"] or victim["pid"], signal.SIGTERM):
+		return None
+	if rng.random() < 0.3:
+		place.kill(victim["pid"], signal.SIGTERM)
+	return [victim["row"]]
+
+
+@kind("pusher-kill")
+def pusher_kill(field, rng):
+	"""In the middle of a push, which is then repeated with --unique."""
+	pushers = [p for p in field.load.processes if getattr(p, "role", "") == "push" and p.poll() is None]
+	if not pushers:
+		return None
+	time.sleep(rng.random() * 0.3)
+	return [] if place.kill(rng.choice(pushers).pid) else None
+
+
+@kind("script-freeze")
+def script_freeze(field, rng):
+	"""The next script that pops freezes beyond its lease, and closes late."""
+	hit = threading.Event()
+	field.load.freeze = hit.set
+	end = time.monotonic() + 4
+	while not hit.is_set() and time.monotonic() < end:
+		time.sleep(0.05)
+	field.load.freeze = None
+	return field.sample.of(lambda r: r["script"])[-1:] if hit.is_set() else None
+
+
+@kind("requeue-twice")
+def requeue_twice(field, rng):
+	"""Two people requeue the same entries, at the same time, done or dead."""
+	rows = field.campaign.db.query("SELECT s.name,a.entry_id FROM attempt a JOIN stack s USING(stack_id) WHERE final=1 "
+				       "UNION ALL SELECT s.name,d.entry_id FROM dead d JOIN stack s USING(stack_id)",
+				       field.load.name, timeout=3)
+	if not rows:
+		return None
+	stack = rng.choice(rows)[0]
+	entries = [r[1] for r in rows if r[0] == stack]
+	entries = rng.sample(entries, min(4, len(entries)))
+	command = ["jobstack", "requeue", "--json", "-t", "done,dead", "-s", stack] + entries
+	both = [subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+				 env=field.load.environment, cwd=field.load.dir) for _ in range(2)]
+	got = 0
+	for process in both:
+		out = process.communicate()[0]
+		got += json.loads(out)["requeued"] if process.returncode in (0, 1) and out else 0
+	field.load.record(what="requeue", stack=stack, entries=[int(e) for e in entries], got=got,
+			  sure=all(p.returncode in (0, 1) for p in both))
+	return [dict(worker=0, open=len(entries))] if got else None
