@@ -313,8 +313,13 @@ gives 0 server k stop
 chmod 755 "$T"
 
 # ---- in the foreground
-begin a run >"$T/run.out" 2>&1 &
-runner=$!
+# What an earlier run said is gone before this one is there: nobody takes it for this one's word.
+in_foreground() {
+	: >"$T/run.out"
+	begin a run >"$T/run.out" 2>&1 &
+	runner=$!
+}
+in_foreground
 check "run says where" wait_for grep -q '^running:' "$T/run.out"
 pid=$(owner a pid)
 check "clients get in" gives 0 sql "$CNF" "SELECT k FROM kept"
@@ -325,15 +330,13 @@ check "SIGTERM ends it with 0" test "$status" = 0
 check "and the server" gone "$pid"
 check "without a trace of a crash" both 1 "stopped" server a status
 check "for good" not test -e "$T/a/owner"
-begin a run >"$T/run.out" 2>&1 &
-runner=$!
+in_foreground
 wait_for grep -q '^running:' "$T/run.out"
 check "stop from elsewhere" gives 0 server a stop
 status=0
 wait "$runner" || status=$?
 check "ends run with 0" test "$status" = 0
-begin a run >"$T/run.out" 2>&1 &
-runner=$!
+in_foreground
 wait_for grep -q '^running:' "$T/run.out"
 kill -9 "$(owner a pid)"
 status=0
@@ -342,8 +345,7 @@ cp "$T/run.out" "$T/out"
 check "a server that is killed ends run with 128 + 9" test "$status" = 137
 check "with its log's last lines" says "| "
 check "and the log's path" says "$T/a/error.log"
-begin a run >"$T/run.out" 2>&1 &
-runner=$!
+in_foreground
 wait_for grep -q '^running:' "$T/run.out"
 pid=$(owner a pid)
 kill -9 "$runner"
