@@ -257,19 +257,16 @@ static int is_orphan(const struct supervisor *s, pid_t pid, int idle)
 	return 1;
 }
 
-/* Ends what commands that have ended left behind, outside of their process groups; SLOT: the one that ended just now, still
- * in its place. */
-static void end_orphans(struct supervisor *s, struct slot *slot)
+/* Ends what commands that have ended left behind, outside of their process groups. */
+static void end_orphans(struct supervisor *s)
 {
 	int64_t now = jobstack_now_us(), until = now + JS_SECOND_US;
-	pid_t pids[SLOTS_MAX * 4], saved = slot->pid;
+	pid_t pids[SLOTS_MAX * 4];
 	size_t n, found;
 	int idle = 1;
 
-	if (!js_tree_is_cheap() && now - slot->started_us < ORPHANS_LONG_US && now - s->orphans_us < ORPHANS_US)
-		return;
 	s->orphans_us = now;
-	slot->pid = 0;
+	s->orphans_at_us = 0;
 	for (size_t i = 0; i < s->box->slots_n; i++)
 		idle &= s->slots[i].pid == 0;
 	do { /* what they started becomes our child when they are gone: until there is none */
@@ -283,6 +280,21 @@ static void end_orphans(struct supervisor *s, struct slot *slot)
 				js_clock_nap(JS_SECOND_US / 2000, NULL);
 		}
 	} while (found > 0 && jobstack_now_us() < until);
+}
+
+/* The same behind the command of SLOT, which has ended and is still in its place: at once, or soon where that would cost a walk
+ * through /proc for each of many short commands. */
+static void end_orphans_of(struct supervisor *s, struct slot *slot)
+{
+	pid_t saved = slot->pid;
+	int64_t now = jobstack_now_us();
+
+	if (!js_tree_is_cheap() && now - slot->started_us < ORPHANS_LONG_US && now - s->orphans_us < ORPHANS_US) {
+		s->orphans_at_us = s->orphans_us + ORPHANS_US;
+		return;
+	}
+	slot->pid = 0;
+	end_orphans(s);
 	slot->pid = saved;
 }
 
@@ -314,7 +326,7 @@ static void finish(struct supervisor *s, struct slot *slot, const struct js_reap
 	int status;
 
 	await_signal(s, slot, reaped);
-	end_orphans(s, slot);
+	end_orphans_of(s, slot);
 	if (slot->ending == ENDING_NOT && reaped->exit_code != 0 && keeper_killed(s->keeper, slot->started_us))
 		slot->ending = ENDING_LEASE; /* we slept past our lease, and the keeper did what we should have done */
 	status = slot_finish(&s->all, slot, reaped, s->draining, &outcome, reason, &log, &error);
@@ -397,6 +409,10 @@ static int64_t keep_times(struct supervisor *s)
 			next = keep_time(s, &s->slots[i], now, stop, why, next);
 	if (s->later_us > now && s->later_us < next)
 		next = s->later_us;
+	if (s->orphans_at_us != 0 && s->orphans_at_us <= now)
+		end_orphans(s);
+	else if (s->orphans_at_us != 0 && s->orphans_at_us < next)
+		next = s->orphans_at_us;
 	return next;
 }
 
@@ -460,8 +476,11 @@ int supervisor_run(struct supervisor *s, struct jobstack_error *error)
 		watch_keeper(s);
 		read_signals(s);
 		collect(s);
-		if (over(s)) /* looked at after the last command was taken in: nothing would wake us any more */
+		if (over(s)) { /* looked at after the last command was taken in: nothing would wake us any more */
+			if (s->orphans_at_us != 0) /* the keeper may be gone */
+				end_orphans(s);
 			return 0;
+		}
 		closes = watch_time(s);
 		start_all(s);
 		next = keep_times(s);

@@ -23,6 +23,7 @@ struct supervisor {
 	int64_t kill_wait_us; /* between Slurm's TERM and its KILL; 0: we are not under Slurm */
 	int64_t lease_end_us; /* the last moment at which a command may run */
 	int64_t orphans_us;   /* when orphans were last looked for */
+	int64_t orphans_at_us; /* when they are to be looked for, whatever happens; 0: there is no need */
 	int64_t hinted_us;   /* when a signal was last waited for after a command fell to one */
 	int64_t later_us;    /* the machine was short of something: no start before */
 	unsigned failures_first; /* of the first outcomes, until one is not a failure */

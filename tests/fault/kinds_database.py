@@ -2,7 +2,6 @@
 """Kinds of faults that strike the server, its clock, its disk, and the way there."""
 import signal
 import threading
-import time
 
 import place
 from faults import kind
@@ -80,9 +79,7 @@ def around_commit(mode):
 		for proxy, process in clients[:4]:
 			rows = [v["row"] for v in field.workers(lambda v: v["process"] is process)]
 			proxy.arm(mode, rng.choice((0.5, 2, 4, 8)), hit.set)
-			end = time.monotonic() + 1.5
-			while not hit.is_set() and time.monotonic() < end:
-				time.sleep(0.02)
+			hit.wait(1.5)
 			proxy.disarm()
 			if hit.is_set():
 				return rows

@@ -82,9 +82,7 @@ def script_freeze(field, rng):
 	"""The next script that pops freezes beyond its lease, and closes late."""
 	hit = threading.Event()
 	field.load.freeze = hit.set
-	end = time.monotonic() + 4
-	while not hit.is_set() and time.monotonic() < end:
-		time.sleep(0.05)
+	hit.wait(4)
 	field.load.freeze = None
 	return field.sample.of(lambda r: r["script"])[-1:] if hit.is_set() else None
 

@@ -102,6 +102,28 @@ check '... nothing is left of them' commands_gone
 is '... nobody has written into the output of another' "$(for i in 1 2 3 4 5 6; do jobstack logs -s orphans $i | grep -c "mine $i\$"; done | tr -d '\n')" 111111
 again
 
+# ... also behind the last of many short ones, while a long one goes on
+numbered 1 31 | jobstack push -q -s short >/dev/null
+cat >leave <<'END'
+case $JOBSTACK_ENTRY in
+31) while ! test -e go2; do sleep 0.02; done ;;
+2 | 9 | 16 | 23 | 30)
+	setsid sh -c 'echo $$ >>pids; exec sleep 1000' &
+	while ! grep -q . pids; do sleep 0.01; done
+	;;
+esac
+END
+: >pids
+jobstack-worker -q -s short --slots 2 -- sh leave &
+keeper=$!
+check 'short commands that leave processes behind' wait_for 20 ledger_is short '30 0 0 0 0 1'
+check '... nothing is left of them' wait_for 5 commands_gone
+is '... while a long one goes on' "$(ledger short)" '30 0 0 0 0 1'
+touch go2
+wait "$keeper"
+is '... and ends well' "$? $(ledger short)" '0 31 0 0 0 0 0'
+again
+
 # an entry whose workers were lost twice runs with the other slots empty
 numbered 1 8 | jobstack push -q -s alone >/dev/null
 sql "UPDATE span SET losses=2 WHERE stack_id=(SELECT stack_id FROM stack WHERE name='alone')"

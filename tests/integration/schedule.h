@@ -86,22 +86,31 @@ static inline const char *database(void)
 	return name;
 }
 
-/* Waits until N sessions of the test's database wait for a lock.  (The server makes that table anew only when nobody
- * has read it for a tenth of a second.) */
-static inline void until_waiting(uint64_t n)
+/* Waits until N transactions of the test's database are as CONDITION says (WHAT, in words).  The server
+ * makes that table anew only when nobody has read it for a tenth of a second: hence the nap before each look, and hence
+ * no two programs look at a time (the resource lock in CMakeLists.txt). */
+static inline void until_transactions(uint64_t n, const char *condition, const char *what)
 {
 	int64_t until = jobstack_now_us() + BOUND_US;
 	uint64_t seen;
 
-	while (
-	    (seen = sql(observer,
-			"SELECT COUNT(*) FROM information_schema.innodb_trx t JOIN information_schema.processlist p ON "
-			"p.id=t.trx_mysql_thread_id WHERE t.trx_state='LOCK WAIT' AND p.db='%s'",
-			database())) != n) {
-		if (jobstack_now_us() > until)
-			fail_msg("%" PRIu64 " sessions wait for a lock, not %" PRIu64, seen, n);
+	for (;;) {
 		nap(110);
+		seen = sql(observer,
+			   "SELECT COUNT(*) FROM information_schema.innodb_trx t JOIN information_schema.processlist p ON "
+			   "p.id=t.trx_mysql_thread_id WHERE p.db='%s' AND %s",
+			   database(), condition);
+		if (seen == n)
+			return;
+		if (jobstack_now_us() > until)
+			fail_msg("%" PRIu64 " transactions %s, not %" PRIu64, seen, what, n);
 	}
+}
+
+/* Waits until N sessions of the test's database wait for a lock. */
+static inline void until_waiting(uint64_t n)
+{
+	until_transactions(n, "t.trx_state='LOCK WAIT'", "wait for a lock");
 }
 
 /* Waits until a statement gives the number N. */
