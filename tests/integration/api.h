@@ -1,63 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What the tests of the public API share: a handle, the last error, looking at a stack.  Each test program has its own.
+ * What the tests of the public API share: a handle, looking at a stack.  Each test program has its own.
  */
 #ifndef TESTS_INTEGRATION_API_H
 #define TESTS_INTEGRATION_API_H
 
-#include "jobstack/jobstack.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "integration/says.h"
 
 static struct jobstack *h;
-static struct jobstack_error e;
 static struct jobstack_status st;
 static char st_cwd[300];
 static struct jobstack_item items[64];
 static char item_path[64][300];
 static size_t items_n;
-
-#define OK(call)                                                                                                       \
-	do {                                                                                                           \
-		int ok_status;                                                                                         \
-		memset(&e, 0, sizeof(e));                                                                              \
-		ok_status = (call);                                                                                    \
-		if (ok_status != 0)                                                                                    \
-			fail_msg("%s: %d: %s", #call, ok_status, e.text);                                              \
-	} while (0)
-#define GIVES(code, call)                                                                                              \
-	do {                                                                                                           \
-		int gives_status;                                                                                      \
-		memset(&e, 0, sizeof(e));                                                                              \
-		gives_status = (call);                                                                                 \
-		if (gives_status != (code))                                                                            \
-			fail_msg("%s: %d, not %d: %s", #call, gives_status, (int)(code), e.text);                      \
-	} while (0)
-
-static inline struct jobstack *open_one(void)
-{
-	struct jobstack_options o = JOBSTACK_OPTIONS_INIT;
-	struct jobstack *one = NULL;
-
-	o.defaults_file = getenv("JOBSTACK_TEST_CNF");
-	o.patience_us = 10000000;
-	OK(jobstack_open(&one, &o, &e));
-	return one;
-}
-
-static inline const char *schema(void)
-{
-	static char dir[4096];
-
-	(void)snprintf(dir, sizeof(dir), "%s/schema", getenv("JOBSTACK_SOURCE"));
-	return dir;
-}
 
 static inline int take_status(void *ctx, const struct jobstack_status *s)
 {

@@ -11,15 +11,11 @@ if [[ ${FULL_INSIDE-} == '' ]]; then
 	exit
 fi
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
-. "$JOBSTACK_SOURCE/scripts/lib/mariadb-lab.sh"
-lab=$JOBSTACK_TEST_DIR/small/db
+. "$JOBSTACK_SOURCE/tests/lib/own-server.sh"
 mkdir small
-chmod 711 "$JOBSTACK_TEST_DIR" small
 check 'a small disk' mount -t tmpfs -o size=2g,mode=711 none small
-at_end 'db_lab_down "$lab"; umount small'
-check 'a server on it' db_lab_up "$lab"
-check 'a database' db_lab_database "$lab" full
-export JOBSTACK_TEST_CNF=$lab/full.cnf JOBSTACK_DEFAULTS_FILE=$lab/full.cnf
+at_end 'umount small'
+own_server full "$JOBSTACK_TEST_DIR/small"
 jobstack init -q
 check 'with 100 MB left' mount -o remount,size=$(($(du -sk small | cut -f1) + 102400))k small
 # 60,000 names of 4,000 bytes: more than there is room for

@@ -8,12 +8,7 @@ set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 . "$JOBSTACK_SOURCE/tests/lib/own-server.sh"
-lab=$JOBSTACK_TEST_DIR/db
-chmod 711 "$JOBSTACK_TEST_DIR"
-at_end 'db_lab_down "$lab"'
-check 'a server' db_lab_up "$lab"
-check 'a database' db_lab_database "$lab" out
-export JOBSTACK_TEST_CNF=$lab/out.cnf JOBSTACK_DEFAULTS_FILE=$lab/out.cnf
+own_server out
 
 # option files
 check 'one that is not there' says 2 "option file .*/nosuch.cnf can't be read" jobstack status --defaults-file "$PWD/nosuch.cnf"

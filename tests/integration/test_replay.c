@@ -3,80 +3,17 @@
  * jobstack_replay against a real server: outcomes of a worker that is gone.
  */
 #define _GNU_SOURCE
-#include "jobstack/jobstack.h"
+#include "integration/api.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define MANY 5000
 
-static struct jobstack *h;
-static struct jobstack_error e;
-static struct jobstack_status st;
 static enum jobstack_replayed results[MANY];
-
-#define OK(call)                                                                                                       \
-	do {                                                                                                           \
-		int ok_status;                                                                                         \
-		memset(&e, 0, sizeof(e));                                                                              \
-		ok_status = (call);                                                                                    \
-		if (ok_status != 0)                                                                                    \
-			fail_msg("%s: %d: %s", #call, ok_status, e.text);                                              \
-	} while (0)
-#define GIVES(code, call)                                                                                              \
-	do {                                                                                                           \
-		int gives_status;                                                                                      \
-		memset(&e, 0, sizeof(e));                                                                              \
-		gives_status = (call);                                                                                 \
-		if (gives_status != (code))                                                                            \
-			fail_msg("%s: %d, not %d: %s", #call, gives_status, (int)(code), e.text);                      \
-	} while (0)
-
-static struct jobstack *open_one(void)
-{
-	struct jobstack_options o = JOBSTACK_OPTIONS_INIT;
-	struct jobstack *one = NULL;
-	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-
-	o.defaults_file = getenv("JOBSTACK_TEST_CNF");
-	o.patience_us = 10000000;
-	return jobstack_open(&one, &o, &error) == 0 ? one : NULL;
-}
-
-static int begin(void **state)
-{
-	char dir[4096];
-
-	(void)state;
-	(void)snprintf(dir, sizeof(dir), "%s/schema", getenv("JOBSTACK_SOURCE"));
-	h = open_one();
-	return h == NULL ? -1 : jobstack_init(h, dir, NULL, &e);
-}
-
-static int end(void **state)
-{
-	(void)state;
-	jobstack_free(h);
-	return 0;
-}
-
-static int take_status(void *ctx, const struct jobstack_status *s)
-{
-	(void)ctx;
-	st = *s;
-	return 0;
-}
 
 static void balance(const char *stack, uint64_t done, uint64_t dead, uint64_t ready, uint64_t waiting, uint64_t running)
 {
-	OK(jobstack_status(h, stack, take_status, NULL, &e));
-	assert_true(st.pushed == st.ready + st.waiting + st.held + st.running + st.done + st.dead + st.cancelled);
+	look(stack);
 	if (st.done != done || st.dead != dead || st.ready != ready || st.waiting != waiting || st.running != running)
 		fail_msg("%s: done %d, dead %d, ready %d, waiting %d, running %d", stack, (int)st.done, (int)st.dead,
 			 (int)st.ready, (int)st.waiting, (int)st.running);
@@ -166,7 +103,7 @@ static void each_verdict(void **state)
 	forget(g);
 }
 
-static int take_item(void *ctx, const struct jobstack_item *item)
+static int take_last(void *ctx, const struct jobstack_item *item)
 {
 	*(struct jobstack_item *)ctx = *item;
 	return 0;
@@ -183,9 +120,9 @@ static void rest_is_lost(void **state)
 	g->o[0].ended_us = -4000000;
 	OK(REPLAY(g, 0, 1, "it was killed"));
 	balance("rest", 1, 0, 1, 0, 0);
-	OK(jobstack_attempts(h, "rest", g->o[1].entry, take_item, &item, &e));
+	OK(jobstack_attempts(h, "rest", g->o[1].entry, take_last, &item, &e));
 	assert_int_equal(item.outcome, JOBSTACK_LOST);
-	OK(jobstack_attempts(h, "rest", g->o[0].entry, take_item, &item, &e));
+	OK(jobstack_attempts(h, "rest", g->o[0].entry, take_last, &item, &e));
 	assert_true(item.ended_us - item.started_us == 1000000);
 	GIVES(1, REPLAY(g, 0, 2, "it was killed"));
 	assert_int_equal(results[0], JOBSTACK_REPLAYED_BEFORE);
@@ -290,10 +227,11 @@ static void *replay_all(void *arg)
 	struct gone *g = arg;
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	enum jobstack_replayed *mine = calloc(MANY, sizeof(*mine));
-	struct jobstack *one = open_one();
+	struct jobstack_options options = test_options();
+	struct jobstack *one = NULL;
 	size_t *closed = calloc(1, sizeof(*closed));
 
-	if (one == NULL || mine == NULL || closed == NULL ||
+	if (mine == NULL || closed == NULL || jobstack_open(&one, &options, &error) != 0 ||
 	    jobstack_replay(one, g->stack, g->id, g->token, g->o, g->n, NULL, mine, &error) != 0) {
 		(void)fprintf(stderr, "a replay: %s\n", error.text);
 		free(closed);
@@ -335,5 +273,5 @@ int main(void)
 		cmocka_unit_test(too_late),     cmocka_unit_test(refused),      cmocka_unit_test(odd_ones),
 		cmocka_unit_test(many_at_once)};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, init_fixture, close_fixture);
 }

@@ -2,9 +2,19 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154
 #
-# A server of the test's own, in $lab, that can be killed and started again.  Source it after jobstack.sh.
+# A server of the test's own, in $lab, that can be killed and started again.  Source it after tap.sh and jobstack.sh.
 . "$JOBSTACK_SOURCE/scripts/lib/mariadb-lab.sh"
 
+# own_server DATABASE [DIRECTORY]: below DIRECTORY, with an empty DATABASE that the tools use from now on
+own_server() {
+	local dir=${2-$JOBSTACK_TEST_DIR}
+	lab=$dir/db
+	chmod 711 "$JOBSTACK_TEST_DIR" "$dir"
+	at_end 'db_lab_down "$lab"'
+	check 'a server' db_lab_up "$lab"
+	check 'a database' db_lab_database "$lab" "$1"
+	export JOBSTACK_TEST_CNF=$lab/$1.cnf JOBSTACK_DEFAULTS_FILE=$lab/$1.cnf
+}
 server_kill() { kill -KILL "$(<"$lab/pid")" && poll 20 server_gone; }
 server_gone() { ! proc_alive "$(cat "$lab/pid" 2>/dev/null || echo 999999999)"; }
 server_start() { # as it was, on the same port and data
