@@ -321,7 +321,7 @@ int jobstack_workers(struct jobstack *handle, const char *stack, jobstack_worker
 		    "w.slurm_array_task,w.slurm_step,w.log,w.pid,w.pid_start,w.slurm_start,w.seq,w.slots,w.done,w.dead,"
 		    "w.lease_us,TIMESTAMPDIFF(MICROSECOND,w.beat,UTC_TIMESTAMP(6)),"
 		    "TIMESTAMPDIFF(MICROSECOND,w.started,UTC_TIMESTAMP(6)),w.kind,"
-		    "(SELECT COALESCE(SUM(c.open),0) FROM claim c WHERE c.stack_id=w.stack_id AND c.worker_id=w.worker_id),"
+		    "(SELECT COALESCE(SUM(c.open),0) FROM claim c FORCE INDEX(PRIMARY) WHERE c.stack_id=w.stack_id AND c.worker_id=w.worker_id),"
 		    "w.reason FROM worker w WHERE w.stack_id=%u AND w.ended IS NULL ORDER BY w.worker_id",
 		    s.id);
 	status = js_db_query(handle->db, &sql, take_worker_row, &call, error);

@@ -100,7 +100,8 @@ void js_span_due_sql(struct js_sql *sql, const struct js_stack *stack)
 
 void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack)
 {
-	js_sql_add(sql, "UPDATE span SET class=0,due=NULL WHERE stack_id=%u AND class=1 AND ", stack->id);
+	/* by what is due: the other index would lock all that waits */
+	js_sql_add(sql, "UPDATE span FORCE INDEX(span_due) SET class=0,due=NULL WHERE stack_id=%u AND class=1 AND ", stack->id);
 	js_span_due_sql(sql, stack);
 	js_sql_stmt(sql, " ORDER BY due LIMIT 100");
 }

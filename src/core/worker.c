@@ -321,8 +321,8 @@ static int step_sql(struct jobstack_worker *w, const struct js_closing *closing,
 	reply->taken_stmt = k > 0 ? sql->statements + 1 : 0;
 	reply->entry_stmt = sql->statements + 2;
 	js_sql_add(tail,
-		   "SELECT state,max_attempts,max_losses,retry_delay_us,cwd,EXISTS(SELECT 1 FROM span WHERE stack_id=%u AND "
-		   "class=1 AND ",
+		   "SELECT state,max_attempts,max_losses,retry_delay_us,cwd,EXISTS(SELECT 1 FROM span FORCE INDEX(span_due) WHERE "
+		   "stack_id=%u AND class=1 AND ",
 		   w->stack.id);
 	js_span_due_sql(tail, &w->stack);
 	js_sql_stmt(tail, ") FROM stack WHERE stack_id=%u", w->stack.id);

@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# needs: nothing
+#
+# What the server does for a statement does not grow with the stack: every statement that workers, scripts, pushers and
+# onlookers send is taken from the server's own log, and its plan is looked at, with nothing else there, on an empty stack
+# beside a deep one, and on the deep one: no table is walked through, nothing is sorted, and the rows that were really examined
+# are few.
+set -u
+. "$JOBSTACK_SOURCE/tests/lib/tap.sh"
+. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
+. "$JOBSTACK_SOURCE/tests/lib/own-server.sh"
+own_server plans
+jobstack init -q
+admin() { "$SQL_CLIENT" --defaults-file="$lab/admin.cnf" -N -B plans -e "$1"; }
+admin "SET GLOBAL log_output='TABLE',GLOBAL long_query_time=0,GLOBAL slow_query_log=1"
+[[ $(admin 'SELECT VERSION()') != *MariaDB* ]] || admin "SET GLOBAL log_slow_filter=''"
+plans() { "$JOBSTACK_SOURCE/tests/support/plans" "$lab/admin.cnf" plans plans 100 "$(admin 'SELECT COUNT(*) FROM span')"; }
+forget() { admin 'TRUNCATE mysql.slow_log'; }
+
+# all_that_is_done STACK: a push, a worker whose entries end well and ill, a script, those who look.  Ten entries a step.
+all_that_is_done() {
+	numbered 1 60 | jobstack push -q -s "$1" --max-attempts 2 --retry-delay 0
+	worker -s "$1" --slots 2 --batch 10 --max-entries 40 -- sh -c 'exit $((JOBSTACK_ENTRY % 2))'
+	for _ in 1 2 3; do
+		(eval "$(jobstack pop -s "$1")" && jobstack renew && jobstack close --exit 0) || return 1
+	done
+	jobstack status -s "$1" && jobstack recover -q -s "$1"
+}
+check 'all that is done' all_that_is_done alone
+check '... finds its rows, with nothing else there' plans
+
+# A deep stack: thousands of scattered entries that were requeued after they had failed, a million in a row, two thousand that wait
+# for their time, each by itself; and the workers of years.
+seq -f '/d/%.0f' 10000 | jobstack push -q -s deep --max-attempts 1
+check 'entries that fail' worker -s deep --slots 2 --max-entries 10000 --shell -- ': {}; [ $((JOBSTACK_ENTRY % 2)) = 1 ]'
+check '... are requeued' jobstack requeue -q -s deep -t dead
+check 'a million more' sh -c 'seq -f /m/%.0f 1000000 | jobstack push -q -s deep'
+sql "SELECT stack_id,lo,hi INTO @s,@lo,@hi FROM span JOIN stack USING(stack_id) WHERE name='deep' ORDER BY hi DESC LIMIT 1;
+	DELETE FROM span WHERE stack_id=@s AND lo=@lo;
+	INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,attempt,fails,losses,due) SELECT @s,1,0,entry_id,entry_id,entry_id,1,0,0,
+		UTC_TIMESTAMP(6)+INTERVAL 1 HOUR FROM entry WHERE stack_id=@s AND entry_id BETWEEN @lo AND @hi;
+	INSERT INTO worker(token,stack_id,seq,kind,started,beat,lease_us,ended,slots,host) SELECT LPAD(entry_id,16,'w'),@s,9,0,
+		UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),1000000,UTC_TIMESTAMP(6),1,'h' FROM entry WHERE stack_id=@s AND entry_id<=20000"
+check 'its ledger' jobstack check -q -s deep
+sql "SELECT CONCAT('# class ',class,': ',SUM(hi-lo+1),' entries in ',COUNT(*),' spans, ',SUM(ids IS NOT NULL),' of them lists') FROM span GROUP BY class"
+forget
+check 'all that is done beside it' all_that_is_done beside
+check '... finds its rows' plans
+check 'all that is done on it' all_that_is_done deep
+check '... finds its rows' plans
+check 'what was scattered is done' worker -s deep --slots 2 --max-entries 8000 -- true
+is '... all of it' "$(sql "SELECT COUNT(*) FROM span JOIN stack USING(stack_id) WHERE name='deep' AND ids IS NOT NULL")" 0
+forget
+check 'all that is done in a row' all_that_is_done deep
+check '... finds its rows' plans
+finish
