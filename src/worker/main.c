@@ -278,7 +278,7 @@ static int prepare(struct run *r, int argc, char **argv, struct jobstack_error *
 	if (status == 0)
 		status = js_packlog_new(&r->supervisor.all.log, r->log_dir, r->log_name, error);
 	for (unsigned i = 0; status == 0 && i < r->slots_n; i++)
-		status = slot_begin(&r->slots[i], i + 1, tmp != NULL && *tmp != '\0' ? tmp : "/tmp", error);
+		status = slot_begin(&r->slots[i], i + 1, tmp != NULL && *tmp != '\0' ? tmp : "/tmp", config.persistent, error);
 	for (int i = 0; i < argc; i++)
 		js_buf_add(&r->argv, argv[i], strlen(argv[i]) + 1);
 	r->options.lease_us = config.lease_us;
@@ -355,6 +355,7 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	r->supervisor.config = &config;
 	r->supervisor.box = &r->box;
 	r->supervisor.slots = r->slots;
+	r->supervisor.log = print_log;
 	r->supervisor.all.config = &config;
 	r->supervisor.all.worker = jobstack_worker_id(r->ledger.worker);
 	r->supervisor.all.wall_us = js_clock_wall_us() - js_clock_mono_us();
