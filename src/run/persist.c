@@ -237,6 +237,7 @@ int js_persist_ask(struct js_persist *p, uint64_t entry, uint32_t attempt, const
 {
 	p->request_len = js_persist_encode(p->request, entry, attempt, datapath, len);
 	p->sent = 0;
+	p->asked = 0;
 	if (p->request_len == 0) {
 		errno = E2BIG;
 		return -1;

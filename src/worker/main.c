@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/home.h"
 #include "base/num.h"
+#include "run/persist.h"
 #include "run/tree.h"
 #include "slurm/identity.h"
 #include "slurm/query.h"
@@ -156,9 +157,16 @@ static int look_at_others(void)
 static int print_command(void *ctx, const struct jobstack_item *item)
 {
 	struct js_template_values v = {item->datapath.data, item->datapath.len, item->entry, item->attempt + 1, 1, config.stack, 0};
-	char *const *argv = js_template_argv(config.template, &v);
+	char request[JS_PERSIST_REQUEST];
+	char *const *argv;
 
 	(void)ctx;
+	if (config.persistent) { /* what the command would read */
+		size_t len = js_persist_encode(request, v.entry, v.attempt, v.datapath, v.datapath_len);
+
+		return fwrite(request, 1, len, stdout) == len ? 0 : -1;
+	}
+	argv = js_template_argv(config.template, &v);
 	for (size_t i = 0; argv != NULL && argv[i] != NULL; i++) {
 		if (i > 0)
 			(void)putchar(' ');
