@@ -167,8 +167,11 @@ int converse(struct supervisor *s, int64_t until, struct jobstack_error *error)
 
 			if (what == OURS)
 				around = 1;
-			else if ((what & PERSISTENT_WRITE) != 0)
-				persistent_send(&s->all, &s->slots[what & ~PERSISTENT_WRITE]);
+			else if ((what & PERSISTENT_INPUT) != 0 && (events[i].events & EPOLLERR) != 0) {
+				persistent_deaf(&s->all, &s->slots[what & ~PERSISTENT_INPUT]);
+				around = 1; /* there is a time to be kept */
+			} else if ((what & PERSISTENT_INPUT) != 0)
+				persistent_send(&s->all, &s->slots[what & ~PERSISTENT_INPUT]);
 			else
 				around |= talk(s, &s->slots[what]);
 		}

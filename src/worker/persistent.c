@@ -38,11 +38,12 @@ void persistent_free(struct persistent *p)
 }
 
 /* Has the loop look at one of the pipes. */
-static int watch(struct slots *all, const struct slot *slot, int fd, uint32_t what)
+static int watch(struct slots *all, const struct slot *slot, int how, int fd, uint32_t what)
 {
-	struct epoll_event event = {.events = what, .data.u32 = (slot->number - 1) | (what == EPOLLOUT ? PERSISTENT_WRITE : 0)};
+	const uint32_t input = fd == slot->persistent->process->in ? PERSISTENT_INPUT : 0;
+	struct epoll_event event = {.events = what, .data.u32 = (slot->number - 1) | input};
 
-	return epoll_ctl(all->epoll, EPOLL_CTL_ADD, fd, &event);
+	return epoll_ctl(all->epoll, how, fd, &event);
 }
 
 /* Starts the process. */
@@ -66,11 +67,11 @@ static enum slot_start begin(struct slots *all, struct slot *slot, struct jobsta
 	}
 	if (pid < 0)
 		return SLOT_LATER;
-	p->leaving = p->watched = 0;
+	p->leaving = p->waits = 0;
 	p->term_at_us = p->kill_at_us = p->mute_at_us = 0;
 	p->user_us = p->system_us = p->since_us = 0;
-	if (watch(all, slot, p->process->out, EPOLLIN) == 0)
-		return SLOT_RUNS;
+	if (watch(all, slot, EPOLL_CTL_ADD, p->process->out, EPOLLIN) == 0 && watch(all, slot, EPOLL_CTL_ADD, p->process->in, 0) == 0)
+		return SLOT_RUNS; /* of its input only that it is closed (EPOLLERR) */
 	persistent_leave(p, 0); /* nobody would hear it */
 	return SLOT_LATER;
 }
@@ -83,15 +84,25 @@ int64_t persistent_patience_us(const struct config *config)
 void persistent_send(struct slots *all, struct slot *slot)
 {
 	struct persistent *p = slot->persistent;
-	int status = js_persist_send(p->process);
+	int waits;
 
-	if (status == 0 && p->process->in >= 0 && p->process->sent < p->process->request_len) {
-		if (!p->watched)
-			p->watched = watch(all, slot, p->process->in, EPOLLOUT) == 0;
-	} else if (p->watched) { /* all is sent; or nobody reads any more, which its end will tell */
-		(void)epoll_ctl(all->epoll, EPOLL_CTL_DEL, p->process->in, NULL);
-		p->watched = 0;
-	}
+	if (js_persist_send(p->process) != 0 || p->process->in < 0)
+		return; /* nobody reads any more: that is told by itself */
+	waits = p->process->sent < p->process->request_len;
+	if (waits != p->waits && watch(all, slot, EPOLL_CTL_MOD, p->process->in, waits ? EPOLLOUT : 0) == 0)
+		p->waits = waits;
+}
+
+void persistent_deaf(struct slots *all, struct slot *slot)
+{
+	int64_t until = jobstack_now_us() + persistent_patience_us(all->config);
+	struct persistent *p = slot->persistent;
+
+	(void)epoll_ctl(all->epoll, EPOLL_CTL_DEL, p->process->in, NULL);
+	if (slot->pid == 0 && !p->leaving)
+		persistent_leave(p, until);
+	else if (slot->pid != 0 && (!p->process->asked || js_persist_is_unread(p->process, 0)))
+		p->mute_at_us = until;
 }
 
 enum slot_start persistent_ask(struct slots *all, struct slot *slot, const struct js_template_values *values, const int own[2],
@@ -109,9 +120,7 @@ enum slot_start persistent_ask(struct slots *all, struct slot *slot, const struc
 		persistent_leave(p, jobstack_now_us() + all->config->grace_us);
 		return SLOT_GONE;
 	}
-	if (!p->process->asked) /* a new one that does not read at all: its end will tell why, if it comes */
-		p->mute_at_us = jobstack_now_us() + persistent_patience_us(all->config);
-	else if (p->process->sent < p->process->request_len)
+	if (p->process->sent < p->process->request_len) /* or a new one that does not read at all: persistent_deaf sees to it */
 		persistent_send(all, slot);
 	p->own[0] = own[0];
 	p->own[1] = own[1];
@@ -146,7 +155,6 @@ int persistent_keep_own(struct slot *slot, struct jobstack_error *error)
 void persistent_leave(struct persistent *p, int64_t term_at_us)
 {
 	js_persist_hush(p->process);
-	p->watched = 0;
 	p->leaving = 1;
 	p->term_at_us = term_at_us;
 }
@@ -187,6 +195,6 @@ void persistent_usage_of_end(const struct slot *slot, struct js_reaped *r)
 void persistent_ended(struct persistent *p)
 {
 	js_persist_ended(p->process);
-	p->leaving = p->watched = 0;
+	p->leaving = p->waits = 0;
 	p->term_at_us = p->kill_at_us = p->mute_at_us = 0;
 }

@@ -8,14 +8,14 @@
 #include "run/persist.h"
 #include "worker/slot.h"
 
-/* In the events of their pipes: the slot's number less one, and whether it is the standard input that can be written to. */
-#define PERSISTENT_WRITE 0x10000u
+/* In the events of their pipes: the slot's number less one, and whether it is the standard input. */
+#define PERSISTENT_INPUT 0x10000u
 
 struct persistent {
 	struct js_persist *process;
 	const struct js_persist_answer *answer; /* to the entry whose outcome is being made; NULL: it ended without one */
 	int own[2];	    /* the entry's own files for stdout and stderr; -1: none */
-	int watched;	    /* its standard input is watched, too: part of a request waits */
+	int waits;	    /* part of a request waits until its standard input takes it */
 	int leaving;	    /* it is to end: no more entries */
 	int64_t term_at_us; /* leaving: TERM is sent then */
 	int64_t kill_at_us; /* TERM was sent, and KILL follows then; 0: it was not */
@@ -37,6 +37,9 @@ int64_t persistent_patience_us(const struct config *config);
 
 /* What of a request could not be sent at once is sent as far as possible, and watched for. */
 void persistent_send(struct slots *all, struct slot *slot);
+
+/* Its standard input is closed there: it gets no more entries, and if it has not read the last one, it may not take for ever to end. */
+void persistent_deaf(struct slots *all, struct slot *slot);
 
 /* Puts what was printed for the entry into its own files, and closes them.  0, or negative: it could not be kept. */
 int persistent_keep_own(struct slot *slot, struct jobstack_error *error);

@@ -18,12 +18,12 @@ persistent() { worker --persistent "$@"; }
 cat >by-name.sh <<'S'
 echo $$ >>"$JOBSTACK_STACK.pids"
 while IFS=' ' read -r entry attempt path; do
-	eval "$(cat "do/${path##*/}")"
+	eval "$(cat "acts/${path##*/}")"
 done
 echo eof >>"$JOBSTACK_STACK.eof"
 S
-mkdir do
-action() { printf '%s\n' "$2" >"do/$1"; } # NAME COMMANDS
+mkdir acts
+action() { printf '%s\n' "$2" >"acts/$1"; } # NAME COMMANDS
 action ok 'echo done'
 by_name() { persistent "$@" -- bash by-name.sh; }
 # push_names STACK NAME...: once each, in this order
@@ -171,7 +171,7 @@ printf '/d/first\n/d/first\n' | jobstack push -q -s idle >/dev/null
 check '... killed, charges nobody' wait_for 20 ledger_is idle '4 0 0 0 0 1'
 echo go >gate
 check '... it ends' wait $pid
-is '... all done' "$(ledger idle) $(outcomes idle | grep -vc done)" '5 0 0 0 0 0 0'
+is '... all done' "$(ledger idle) $(outcomes idle | grep -vc "done")" '5 0 0 0 0 0 0'
 check '... its audit' audit idle
 
 # --timeout
@@ -194,7 +194,7 @@ is '... and all is done' "$(ledger recycle)" '7 0 0 0 0 0'
 action twice 'printf "done\ndone\n"'
 push_names unasked ok twice ok ok
 check 'a second answer is told' says 0 'nothing had been asked for.*(docs/PERSISTENT.md)' by_name -s unasked
-is '... and charges nobody' "$(ledger unasked) $(outcomes unasked | grep -vc done)" '4 0 0 0 0 0 0'
+is '... and charges nobody' "$(ledger unasked) $(outcomes unasked | grep -vc "done")" '4 0 0 0 0 0 0'
 is '... a new process' "$(wc -l <unasked.pids)" 2
 push_names early ok ok
 check 'an answer to what was not read' says 0 'before it had read a request' persistent -s early --shell -- 'echo $$ >>early.pids; yes done'
