@@ -22,7 +22,7 @@ jobstack_persistent() {
 		JOBSTACK_STATUS=0
 		"$1" "$JOBSTACK_PATH" || JOBSTACK_STATUS=$?
 		if ((JOBSTACK_STATUS == 0)); then
-			echo done >&"$JOBSTACK_OUT"
+			echo "done" >&"$JOBSTACK_OUT"
 		else
 			echo "failed $JOBSTACK_STATUS" >&"$JOBSTACK_OUT"
 		fi

@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define LEASE_SLURM_US INT64_C(900000000)
@@ -256,6 +257,18 @@ static void ask_slurm(struct run *r)
 		say("Slurm does not say when this job ends (%s): nothing guards against starting what will not finish", error.text);
 }
 
+/* A persistent command takes two pipes, two files and an eye on its usage for each slot: the usual 1024 are not enough for 256. */
+static void raise_files(unsigned slots)
+{
+	const rlim_t need = 5 * (rlim_t)slots + 64;
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY || files.rlim_cur >= need)
+		return;
+	files.rlim_cur = files.rlim_max == RLIM_INFINITY || files.rlim_max > need ? need : files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files); /* else some slots wait for others */
+}
+
 static int prepare(struct run *r, int argc, char **argv, struct jobstack_error *error)
 {
 	const char *tmp = getenv("TMPDIR"), *program;
@@ -275,6 +288,8 @@ static int prepare(struct run *r, int argc, char **argv, struct jobstack_error *
 		(void)snprintf(r->slots_why, sizeof(r->slots_why), "%u slots", r->slots_n);
 	if (r->slots_n > SLOTS_MAX)
 		r->slots_n = SLOTS_MAX;
+	if (config.persistent)
+		raise_files(r->slots_n);
 	if (config.lease_us == 0)
 		config.lease_us = r->identity.env.in_slurm ? LEASE_SLURM_US : LEASE_US;
 	ask_slurm(r);
