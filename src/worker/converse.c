@@ -187,7 +187,7 @@ void converse_died(struct supervisor *s, struct slot *slot, struct js_reaped *re
 {
 	const struct js_log log = {s->log, NULL};
 	struct persistent *p = slot->persistent;
-	int unread, answers_before, was_leaving = p->leaving;
+	int unread, answers_before, was_killed = p->kill_at_us != 0;
 	enum js_persist_event event;
 
 	/* what it said before it ended; a process that it left behind may print on for ever */
@@ -209,7 +209,7 @@ void converse_died(struct supervisor *s, struct slot *slot, struct js_reaped *re
 		supervisor_finish(s, slot, reaped);
 	else {
 		supervisor_end_orphans(s);
-		if (!was_leaving && (reaped->signal != 0 || reaped->exit_code != 0))
+		if (!was_killed && (reaped->signal != 0 || reaped->exit_code != 0))
 			js_log(&log, JOBSTACK_LOG_INFO, "slot %u: the command ended %s (%s %d): it is started anew for the next one",
 			       slot->number, answers_before ? "between two entries" : "before its first entry",
 			       reaped->signal != 0 ? "signal" : "exit", reaped->signal != 0 ? reaped->signal : reaped->exit_code);

@@ -9,12 +9,12 @@
 #include "base/file.h"
 #include "base/home.h"
 #include "base/num.h"
-#include "run/persist.h"
 #include "run/tree.h"
 #include "slurm/identity.h"
 #include "slurm/query.h"
 #include "worker/keeper.h"
 #include "worker/ledger.h"
+#include "worker/persistent.h"
 #include "worker/supervisor.h"
 
 #include <errno.h>
@@ -25,7 +25,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define LEASE_SLURM_US INT64_C(900000000)
@@ -257,18 +256,6 @@ static void ask_slurm(struct run *r)
 		say("Slurm does not say when this job ends (%s): nothing guards against starting what will not finish", error.text);
 }
 
-/* A persistent command takes two pipes, two files and an eye on its usage for each slot: the usual 1024 are not enough for 256. */
-static void raise_files(unsigned slots)
-{
-	const rlim_t need = 5 * (rlim_t)slots + 64;
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY || files.rlim_cur >= need)
-		return;
-	files.rlim_cur = files.rlim_max == RLIM_INFINITY || files.rlim_max > need ? need : files.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &files); /* else some slots wait for others */
-}
-
 static int prepare(struct run *r, int argc, char **argv, struct jobstack_error *error)
 {
 	const char *tmp = getenv("TMPDIR"), *program;
@@ -289,7 +276,7 @@ static int prepare(struct run *r, int argc, char **argv, struct jobstack_error *
 	if (r->slots_n > SLOTS_MAX)
 		r->slots_n = SLOTS_MAX;
 	if (config.persistent)
-		raise_files(r->slots_n);
+		persistent_raise_files(r->slots_n);
 	if (config.lease_us == 0)
 		config.lease_us = r->identity.env.in_slurm ? LEASE_SLURM_US : LEASE_US;
 	ask_slurm(r);

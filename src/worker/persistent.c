@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define LONG_US (JS_SECOND_US / 20) /* from so long an entry on, what it used is looked up */
@@ -37,6 +38,17 @@ void persistent_free(struct persistent *p)
 	free(p);
 }
 
+void persistent_raise_files(unsigned slots)
+{
+	const rlim_t need = 5 * (rlim_t)slots + 64;
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY || files.rlim_cur >= need)
+		return;
+	files.rlim_cur = files.rlim_max == RLIM_INFINITY || files.rlim_max > need ? need : files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
 /* Has the loop look at one of the pipes. */
 static int watch(struct slots *all, const struct slot *slot, int how, int fd, uint32_t what)
 {
@@ -58,7 +70,7 @@ static enum slot_start begin(struct slots *all, struct slot *slot, struct jobsta
 	if (argv == NULL || envp == NULL)
 		return SLOT_LATER;
 	js_capture_files(slot->capture, &out, &err); /* of an earlier one: its last words go with the next entry */
-	if (out < 0 && js_capture_begin(slot->capture, &out, &err, error) != 0)
+	if ((out < 0 || err < 0) && js_capture_begin(slot->capture, &out, &err, error) != 0)
 		return SLOT_BROKEN;
 	pid = js_persist_start(p->process, all->spawn, all->program.len > 0 ? all->program.data : NULL, argv, envp, out, err);
 	if (pid < 0 && (js_spawn_is_command(-pid) || pid == -E2BIG)) {

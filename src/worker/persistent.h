@@ -24,6 +24,10 @@ struct persistent {
 	int64_t since_us;   /* how long the entries took that came after that look: at most so much of what follows was theirs */
 };
 
+/* A process takes two pipes, two files and an eye on its usage: raises the limit of open files as far as the slots need it, and as
+ * may be.  Beyond it some slots wait for others. */
+void persistent_raise_files(unsigned slots);
+
 int persistent_new(struct persistent **made, struct jobstack_error *error);
 void persistent_free(struct persistent *p);
 
