@@ -54,6 +54,9 @@ deps_table() {
 		tests; have spin; spin
 		tests; have ss; iproute2
 		tests; have hostname; hostname
+		tests; have perl; perl
+		tests; have Rscript; r-base-core
+		tests; have octave-cli; octave
 	END
 }
 

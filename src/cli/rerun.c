@@ -7,6 +7,7 @@
 #include "cli/rerun.h"
 
 #include "cli/text.h"
+#include "run/persist.h"
 #include "run/template.h"
 #include "run/worker_options.h"
 
@@ -41,8 +42,8 @@ static char **split(const struct jobstack_bytes *list, int *n)
 	return words;
 }
 
-/* The template of the command that the worker was started with; NULL if it can't be known. */
-static struct js_template *template_of(int n, char *words[])
+/* The template of the command that the worker was started with, and whether it was persistent; NULL if it can't be known. */
+static struct js_template *template_of(int n, char *words[], int *persistent)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct js_template *template = NULL;
@@ -56,12 +57,25 @@ static struct js_template *template_of(int n, char *words[])
 		if (key == 'I')
 			replace = arg;
 		shell |= key == JS_WORKER_SHELL;
+		*persistent |= key == JS_WORKER_PERSISTENT;
 	}
 	if (optind >= n)
 		return NULL;
-	status = shell ? js_template_shell(&template, words + optind, (size_t)(n - optind), replace, &error)
-		       : js_template_command(&template, words + optind, (size_t)(n - optind), replace, &error);
+	status = *persistent ? js_template_persistent(&template, words + optind, (size_t)(n - optind), shell, replace, &error)
+		 : shell     ? js_template_shell(&template, words + optind, (size_t)(n - optind), replace, &error)
+			     : js_template_command(&template, words + optind, (size_t)(n - optind), replace, &error);
 	return status == 0 ? template : NULL;
+}
+
+/* The entry as a persistent command reads it, piped to what follows. */
+static void add_request(struct js_buf *line, const struct js_template_values *values)
+{
+	char request[JS_PERSIST_REQUEST];
+	size_t len = js_persist_encode(request, values->entry, values->attempt, values->datapath, values->datapath_len);
+
+	js_buf_str(line, "printf '%s\\n' ");
+	cli_quote_line(line, request, len > 0 ? len - 1 : 0);
+	js_buf_str(line, " | ");
 }
 
 void cli_rerun(const char *stack, const struct jobstack_item *item, struct js_buf *line)
@@ -71,13 +85,13 @@ void cli_rerun(const char *stack, const struct jobstack_item *item, struct js_bu
 	struct js_template *template = NULL;
 	char *const *argv = NULL;
 	char **words = NULL;
-	int n = 0;
+	int n = 0, persistent = 0;
 
 	js_buf_reset(line);
 	if (item->argv.len > 0 && item->argv.len < ARGV_CUT)
 		words = split(&item->argv, &n);
 	if (words != NULL && !(n > 1 && strcmp(words[0], "jobstack") == 0 && strcmp(words[1], "pop") == 0))
-		template = template_of(n, words);
+		template = template_of(n, words, &persistent);
 	if (template != NULL)
 		argv = js_template_argv(template, &values);
 	if (argv != NULL) {
@@ -86,10 +100,15 @@ void cli_rerun(const char *stack, const struct jobstack_item *item, struct js_bu
 			cli_quote_line(line, item->cwd, strlen(item->cwd));
 			js_buf_str(line, " && ");
 		}
-		js_buf_printf(line, "JOBSTACK_STACK=%s JOBSTACK_ENTRY=%" PRIu64 " JOBSTACK_ATTEMPT=%" PRIu32 " JOBSTACK_SLOT=1"
-			      " JOBSTACK_WORKER=%" PRIu64 " JOBSTACK_DATAPATH=",
-			      stack, item->entry, item->attempt, item->worker);
-		cli_quote_line(line, item->datapath.data, item->datapath.len);
+		if (persistent)
+			add_request(line, &values);
+		js_buf_printf(line, "JOBSTACK_STACK=%s ", stack);
+		if (!persistent)
+			js_buf_printf(line, "JOBSTACK_ENTRY=%" PRIu64 " JOBSTACK_ATTEMPT=%" PRIu32 " ", item->entry, item->attempt);
+		js_buf_printf(line, "JOBSTACK_SLOT=1 JOBSTACK_WORKER=%" PRIu64 " %s", item->worker,
+			      persistent ? "JOBSTACK_PERSISTENT=1" : "JOBSTACK_DATAPATH=");
+		if (!persistent)
+			cli_quote_line(line, item->datapath.data, item->datapath.len);
 		for (; *argv != NULL; argv++) {
 			js_buf_char(line, ' ');
 			cli_quote_line(line, *argv, strlen(*argv));

@@ -4,37 +4,15 @@
  */
 #include "cli/text.h"
 
+#include "base/utf8.h"
+
 #include <string.h>
-
-size_t cli_utf8(const char *data, size_t len)
-{
-	const unsigned char *p = (const unsigned char *)data;
-	unsigned long code;
-	size_t n;
-
-	if (len == 0)
-		return 0;
-	if (p[0] < 0x80)
-		return 1;
-	n = p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : 0;
-	if (n == 0 || n > len)
-		return 0;
-	code = p[0] & (0xffu >> (n + 1));
-	for (size_t i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (p[i] & 0x3fu);
-	}
-	if ((n == 3 && code < 0x800) || (n == 4 && code < 0x10000) || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-		return 0;
-	return n;
-}
 
 /* The length of the character at DATA if a terminal shows it, else 0. */
 static size_t shown(const char *data, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)data;
-	size_t n = cli_utf8(data, len);
+	size_t n = js_utf8_len(data, len);
 
 	if ((n == 1 && (p[0] < 0x20 || p[0] == 0x7f)) || (n == 2 && p[0] == 0xc2 && p[1] < 0xa0))
 		return 0; /* C0 and C1 controls */

@@ -9,9 +9,6 @@
 
 #include <stddef.h>
 
-/* The length of the well-formed UTF-8 character at DATA, with LEN bytes there; 0 if there is none. */
-size_t cli_utf8(const char *data, size_t len);
-
 /* Appends DATA for people: control characters, the backslash and what is not UTF-8 become \xHH, so that it is one line
  * which no terminal takes for a command. */
 void cli_safe(struct js_buf *out, const void *data, size_t len);

@@ -17,9 +17,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define HOLE (INT64_C(1) << 20) /* kept output of so many bytes is worth a call */
+
 struct js_capture {
 	char *dir;
-	int fd[2]; /* stdout, stderr */
+	int fd[2];	 /* stdout, stderr */
+	int64_t from[2]; /* what stands before has been kept */
+	int64_t seen[2]; /* how long they were at the last look */
+	int64_t holes[2]; /* what stands before takes no room any more */
 };
 
 int js_capture_new(struct js_capture **made, const char *dir, struct jobstack_error *error)
@@ -90,6 +95,7 @@ int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobs
 		if (capture->fd[i] >= 0)
 			(void)close(capture->fd[i]);
 		capture->fd[i] = open_unnamed(capture->dir);
+		capture->from[i] = capture->seen[i] = capture->holes[i] = 0;
 		if (capture->fd[i] < 0)
 			return js_error_set(error, JOBSTACK_EFILE, "can't make a temporary file in %s: %s",
 					    capture->dir, strerror(errno));
@@ -105,18 +111,63 @@ void js_capture_files(const struct js_capture *capture, int *out, int *err)
 	*err = capture->fd[1];
 }
 
-int js_capture_copy(struct js_capture *capture, int out, int err, struct jobstack_error *error)
+int js_capture_look(struct js_capture *capture, int64_t from[2], int64_t *out, int64_t *err)
 {
-	const int to[2] = {out, err};
+	int64_t *const len[2] = {out, err};
 	struct stat st;
 
 	for (int i = 0; i < 2; i++) {
+		from[i] = capture->from[i];
+		*len[i] = 0;
 		if (capture->fd[i] < 0)
 			continue;
-		if (fstat(capture->fd[i], &st) != 0 || js_copy(capture->fd[i], (int64_t)st.st_size, to[i], NULL) < 0)
-			return js_error_set(error, JOBSTACK_EFILE, "can't write to standard %s: %s",
-					    i == 0 ? "output" : "error", strerror(errno));
+		if (fstat(capture->fd[i], &st) != 0)
+			return -1;
+		capture->seen[i] = (int64_t)st.st_size;
+		*len[i] = capture->seen[i] > from[i] ? capture->seen[i] - from[i] : 0; /* shorter: its command has cut it */
 	}
+	return 0;
+}
+
+void js_capture_next(struct js_capture *capture)
+{
+	for (int i = 0; i < 2; i++) {
+		capture->from[i] = capture->seen[i];
+		if (capture->holes[i] > capture->from[i])
+			capture->holes[i] = 0;
+		if (capture->from[i] - capture->holes[i] < HOLE)
+			continue;
+		(void)fallocate(capture->fd[i], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)capture->holes[i],
+				(off_t)(capture->from[i] - capture->holes[i]));
+		capture->holes[i] = capture->from[i];
+	}
+}
+
+static int cant_copy(int which, struct jobstack_error *error)
+{
+	return js_error_set(error, JOBSTACK_EFILE, "can't write to standard %s: %s", which == 0 ? "output" : "error", strerror(errno));
+}
+
+int js_capture_move(struct js_capture *capture, int which, int to, struct jobstack_error *error)
+{
+	int64_t from[2], len[2];
+
+	if (js_capture_look(capture, from, &len[0], &len[1]) != 0 || js_copy(capture->fd[which], from[which], len[which], to, NULL) < 0)
+		return js_error_set(error, JOBSTACK_EFILE, "can't write the entry's own file: %s", strerror(errno));
+	capture->from[which] = capture->seen[which];
+	return 0;
+}
+
+int js_capture_copy(struct js_capture *capture, int out, int err, struct jobstack_error *error)
+{
+	const int to[2] = {out, err};
+	int64_t from[2], len[2];
+
+	if (js_capture_look(capture, from, &len[0], &len[1]) != 0)
+		return cant_copy(0, error);
+	for (int i = 0; i < 2; i++)
+		if (len[i] > 0 && js_copy(capture->fd[i], from[i], len[i], to[i], NULL) < 0)
+			return cant_copy(i, error);
 	return 0;
 }
 

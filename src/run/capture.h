@@ -32,6 +32,19 @@ int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobs
 /* The two descriptors, -1 before the first js_capture_begin. */
 void js_capture_files(const struct js_capture *capture, int *out, int *err);
 
+/* For a command that lives on from entry to entry, and goes on writing into the same files: what was there when the capture was
+ * last looked at (js_capture_copy, js_capture_move, js_packlog_append) has been kept, and belongs to no later entry.  Its room on
+ * the disk is given back now and then, where the file system can do that. */
+void js_capture_next(struct js_capture *capture);
+
+/* Copies what was caught of stdout (WHICH 0) or stderr (1) to the file TO, and counts it as kept.  Returns 0, or
+ * JOBSTACK_EFILE. */
+int js_capture_move(struct js_capture *capture, int which, int to, struct jobstack_error *error);
+
+/* How much was caught by now and not kept, from which byte of the files on: OUT and ERR as lengths, FROM[0] and FROM[1].
+ * Returns 0, or -1 with errno. */
+int js_capture_look(struct js_capture *capture, int64_t from[2], int64_t *out, int64_t *err);
+
 /* Copies what was caught to the descriptors OUT and ERR (the worker's 1 and 2), stdout first.  Waits if they are
  * pipes that nobody reads.  Returns 0, or JOBSTACK_EFILE; part of it may be written then. */
 int js_capture_copy(struct js_capture *capture, int out, int err, struct jobstack_error *error);

@@ -63,15 +63,15 @@ static void wait_writable(int out)
 	(void)poll(&p, 1, -1);
 }
 
-int64_t js_copy(int in, int64_t len, int out, int64_t *at)
+int64_t js_copy(int in, int64_t from, int64_t len, int out, int64_t *at)
 {
 	static way_fn *const ways[] = {way_copy_range, way_sendfile, way_read_write};
 	const size_t last = sizeof(ways) / sizeof(ways[0]) - 1;
-	off_t from = 0;
+	off_t next = (off_t)from;
 	size_t way = 0;
 
-	while ((int64_t)from < len) {
-		ssize_t n = ways[way](in, &from, out, at, (size_t)(len - (int64_t)from));
+	while ((int64_t)next < from + len) {
+		ssize_t n = ways[way](in, &next, out, at, (size_t)(from + len - (int64_t)next));
 
 		if (n > 0 || (n < 0 && errno == EINTR))
 			continue;
@@ -85,7 +85,7 @@ int64_t js_copy(int in, int64_t len, int out, int64_t *at)
 			break;
 		way++; /* also when it copied nothing: some file systems say so of what they can't do */
 	}
-	return (int64_t)from;
+	return (int64_t)next - from;
 }
 
 int js_copy_bytes(const void *data, size_t len, int out, int64_t *at)
@@ -111,13 +111,13 @@ int js_copy_bytes(const void *data, size_t len, int out, int64_t *at)
 	return 0;
 }
 
-int64_t js_copy_read(int in, void *data, size_t len)
+int64_t js_copy_read(int in, int64_t from, void *data, size_t len)
 {
 	char *p = data;
 	size_t done = 0;
 
 	while (done < len) {
-		ssize_t n = pread(in, p + done, len - done, (off_t)done);
+		ssize_t n = pread(in, p + done, len - done, (off_t)(from + (int64_t)done));
 
 		if (n < 0 && errno == EINTR)
 			continue;

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OURS 6
+#define OURS 7 /* names that are ours; a command has at most one fewer */
+#define PROTOCOL 1 /* of persistent commands: docs/PERSISTENT.md */
 
 struct js_env {
 	char **list;	    /* the inherited variables, then ours, then NULL */
@@ -21,7 +22,8 @@ struct js_env {
 static int is_ours(const char *variable)
 {
 	static const char *const names[OURS] = {"JOBSTACK_STACK=",	  "JOBSTACK_ENTRY=", "JOBSTACK_ATTEMPT=",
-						"JOBSTACK_DATAPATH=", "JOBSTACK_SLOT=",	 "JOBSTACK_WORKER="};
+						"JOBSTACK_DATAPATH=", "JOBSTACK_SLOT=",	 "JOBSTACK_WORKER=",
+						"JOBSTACK_PERSISTENT="};
 
 	for (int i = 0; i < OURS; i++)
 		if (strncmp(variable, names[i], strlen(names[i])) == 0)
@@ -62,21 +64,25 @@ void js_env_free(struct js_env *env)
 char *const *js_env_for(struct js_env *env, const struct js_template_values *values)
 {
 	struct js_buf *text = &env->text;
-	char *variable;
+	char *variable, *end;
+	size_t n = env->kept;
 
 	js_buf_reset(text);
-	js_buf_printf(text, "JOBSTACK_STACK=%s%cJOBSTACK_ENTRY=%" PRIu64 "%cJOBSTACK_ATTEMPT=%" PRIu32 "%c",
-		      values->stack, 0, values->entry, 0, values->attempt, 0);
-	js_buf_printf(text, "JOBSTACK_SLOT=%" PRIu32 "%cJOBSTACK_WORKER=%" PRIu64 "%cJOBSTACK_DATAPATH=",
-		      values->slot, 0, values->worker, 0);
-	js_buf_add(text, values->datapath, values->datapath_len);
+	js_buf_printf(text, "JOBSTACK_STACK=%s%c", values->stack, 0);
+	if (values->datapath != NULL)
+		js_buf_printf(text, "JOBSTACK_ENTRY=%" PRIu64 "%cJOBSTACK_ATTEMPT=%" PRIu32 "%c", values->entry, 0, values->attempt, 0);
+	js_buf_printf(text, "JOBSTACK_SLOT=%" PRIu32 "%cJOBSTACK_WORKER=%" PRIu64 "%c", values->slot, 0, values->worker, 0);
+	if (values->datapath != NULL) {
+		js_buf_str(text, "JOBSTACK_DATAPATH=");
+		js_buf_add(text, values->datapath, values->datapath_len);
+	} else
+		js_buf_printf(text, "JOBSTACK_PERSISTENT=%d", PROTOCOL);
+	js_buf_char(text, '\0');
 	if (text->failed)
 		return NULL;
-	variable = text->data;
-	for (size_t i = 0; i < OURS; i++) {
-		env->list[env->kept + i] = variable;
-		variable += strlen(variable) + 1;
-	}
-	env->list[env->kept + OURS] = NULL;
+	end = text->data + text->len;
+	for (variable = text->data; variable < end; variable += strlen(variable) + 1)
+		env->list[n++] = variable;
+	env->list[n] = NULL;
 	return env->list;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * The environment of a command: what was inherited, with this entry's JOBSTACK_STACK, JOBSTACK_ENTRY, JOBSTACK_ATTEMPT,
- * JOBSTACK_DATAPATH, JOBSTACK_SLOT and JOBSTACK_WORKER in place of inherited variables of these names.
+ * JOBSTACK_DATAPATH, JOBSTACK_SLOT and JOBSTACK_WORKER in place of inherited variables of these names.  A persistent command
+ * (values without a datapath) has no entry's variables, but JOBSTACK_PERSISTENT, which says what protocol it is to speak.
  */
 #ifndef JS_RUN_ENV_H
 #define JS_RUN_ENV_H

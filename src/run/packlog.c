@@ -14,7 +14,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Up to so much output is gathered and written in one go; more is copied within the kernel. */
@@ -116,7 +115,8 @@ static void add_header(struct js_buf *text, const struct js_template_values *val
 
 /* Writes the header, that stands in log->text, and the output behind it, from log->end on.  Returns 0 and the new
  * end in *AT; 1 if a file became shorter meanwhile; -1 with errno. */
-static int write_small(struct js_packlog *log, const int fd[2], const struct js_packlog_place *place, int64_t *at)
+static int write_small(struct js_packlog *log, const int fd[2], const int64_t from[2], const struct js_packlog_place *place,
+		       int64_t *at)
 {
 	const int64_t len[2] = {place->out, place->err};
 
@@ -128,7 +128,7 @@ static int write_small(struct js_packlog *log, const int fd[2], const struct js_
 			errno = ENOMEM;
 			return -1;
 		}
-		n = js_copy_read(fd[i], to, (size_t)len[i]);
+		n = js_copy_read(fd[i], from[i], to, (size_t)len[i]);
 		if (n != len[i])
 			return n < 0 ? -1 : 1;
 		log->text.len += (size_t)n;
@@ -142,7 +142,8 @@ static int write_small(struct js_packlog *log, const int fd[2], const struct js_
 	return js_copy_bytes(log->text.data, log->text.len, log->fd, at);
 }
 
-static int write_large(struct js_packlog *log, const int fd[2], const struct js_packlog_place *place, int64_t *at)
+static int write_large(struct js_packlog *log, const int fd[2], const int64_t from[2], const struct js_packlog_place *place,
+		       int64_t *at)
 {
 	const int64_t len[2] = {place->out, place->err};
 	const int final = place->err > 0;
@@ -152,12 +153,12 @@ static int write_large(struct js_packlog *log, const int fd[2], const struct js_
 	if (js_copy_bytes(log->text.data, log->text.len, log->fd, at) != 0)
 		return -1;
 	for (int i = 0; i < 2; i++) {
-		n = js_copy(fd[i], len[i], log->fd, at);
+		n = js_copy(fd[i], from[i], len[i], log->fd, at);
 		if (n != len[i])
 			return n < 0 ? -1 : 1;
 	}
 	do
-		n = pread(fd[final], &last, 1, (off_t)(len[final] - 1));
+		n = pread(fd[final], &last, 1, (off_t)(from[final] + len[final] - 1));
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
 		return n < 0 ? -1 : 1;
@@ -165,7 +166,7 @@ static int write_large(struct js_packlog *log, const int fd[2], const struct js_
 }
 
 /* One try.  Results as of write_small; in any case nothing but whole entries is left. */
-static int try_append(struct js_packlog *log, const int fd[2], const struct js_template_values *values,
+static int try_append(struct js_packlog *log, const int fd[2], const int64_t from[2], const struct js_template_values *values,
 		      const struct js_reaped *reaped, int64_t ended_wall_us, struct js_packlog_place *place)
 {
 	int64_t at = log->end;
@@ -178,7 +179,8 @@ static int try_append(struct js_packlog *log, const int fd[2], const struct js_t
 		return -1;
 	}
 	place->at = log->end + (int64_t)log->text.len;
-	rc = place->out + place->err <= SMALL ? write_small(log, fd, place, &at) : write_large(log, fd, place, &at);
+	rc = place->out + place->err <= SMALL ? write_small(log, fd, from, place, &at)
+					      : write_large(log, fd, from, place, &at);
 	if (rc == 0) {
 		log->end = at;
 		return 0;
@@ -195,7 +197,7 @@ int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const 
 		      struct jobstack_error *error)
 {
 	int fd[2], rc = 1;
-	struct stat st[2];
+	int64_t from[2], out, err;
 
 	js_capture_files(capture, &fd[0], &fd[1]);
 	/* a process that is being killed may still cut its file: look at the lengths again, but not for ever */
@@ -203,16 +205,16 @@ int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const 
 		*place = (struct js_packlog_place){-1, 0, 0};
 		if (fd[0] < 0 || fd[1] < 0)
 			return 0;
-		if (fstat(fd[0], &st[0]) != 0 || fstat(fd[1], &st[1]) != 0)
+		if (js_capture_look(capture, from, &out, &err) != 0)
 			return js_error_set(error, JOBSTACK_EFILE, "can't read captured output: %s", strerror(errno));
-		if (st[0].st_size == 0 && st[1].st_size == 0)
+		if (out == 0 && err == 0)
 			return 0;
 		rc = open_log(log, error);
 		if (rc != 0)
 			return rc;
-		place->out = (int64_t)st[0].st_size;
-		place->err = (int64_t)st[1].st_size;
-		rc = try_append(log, fd, values, reaped, ended_wall_us, place);
+		place->out = out;
+		place->err = err;
+		rc = try_append(log, fd, from, values, reaped, ended_wall_us, place);
 	}
 	if (rc == 0)
 		return 0;

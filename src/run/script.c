@@ -31,7 +31,7 @@ struct reader {
 	int parens;	   /* open in the innermost ARITH */
 	int word_start;	   /* a comment or a keyword may begin here */
 	int comment;	   /* the last thing read was a comment */
-	int named;	   /* a placeholder for the name was there */
+	int named;	   /* a placeholder for the name was there, or none is needed */
 	const char *lost;  /* from here on the shell's reading is not known: why */
 };
 
@@ -383,9 +383,10 @@ static int append_name(struct reader *r)
 	return 0;
 }
 
-int js_script_make(const char *source, const char *repl, struct js_buf *script, struct jobstack_error *error)
+int js_script_make(const char *source, const char *repl, int bare, struct js_buf *script, struct jobstack_error *error)
 {
-	struct reader r = {.p = source, .repl = repl, .out = script, .error = error, .stack = {PLAIN}, .word_start = 1};
+	struct reader r = {.p = source, .repl = repl, .out = script, .error = error, .stack = {PLAIN}, .word_start = 1,
+			   .named = bare};
 	int rc = 0;
 
 	while (rc == 0 && r.lost == NULL && *r.p != '\0')

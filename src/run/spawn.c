@@ -207,7 +207,13 @@ static int start_script(const char *path, char *const argv[], char *const envp[]
 
 pid_t js_spawn_start(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int out, int err)
 {
-	int given[3] = {spawn->null, out, err}, fd[3] = {-1, -1, -1}, failed = 0;
+	return js_spawn_start_fed(spawn, path, argv, envp, spawn->null, out, err);
+}
+
+pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int in, int out,
+			 int err)
+{
+	int given[3] = {in, out, err}, fd[3] = {-1, -1, -1}, failed = 0;
 	pid_t pid = -1;
 
 	if (path == NULL) {

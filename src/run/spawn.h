@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Starts commands, cheaply: without copying this process (vfork).  A command has /dev/null as its standard input, a
- * process group of its own whose number is its pid, all signals at their defaults and none blocked, and no descriptor
+ * Starts commands, cheaply: without copying this process (vfork).  A command has /dev/null as its standard input (or what
+ * it is given as such), a process group of its own whose number is its pid, all signals at their defaults and none blocked, and no descriptor
  * of ours that is close-on-exec (open all of them so).  Should this process be killed, the kernel kills the command
  * (not what that has started itself).
  *
@@ -36,6 +36,10 @@ void js_spawn_free(struct js_spawn *spawn);
  * status of its own (a command that exits with 127 by itself is told apart).  js_spawn_is_command sorts them. */
 pid_t js_spawn_start(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int out,
 		     int err);
+
+/* The same with the descriptor IN as its standard input. */
+pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int in, int out,
+			 int err);
 
 /* Whether the errno ERR (positive) of a failed start lies in the command (not found, not executable, not a
  * program), as opposed to this machine being short of something (EAGAIN, ENOMEM, EMFILE...) or the arguments being

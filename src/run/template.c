@@ -116,7 +116,8 @@ static int finish(struct js_template **made, int rc, struct jobstack_error *erro
 	return 0;
 }
 
-int js_template_command(struct js_template **made, char *const words[], size_t n, const char *repl,
+/* A command; BARE: nothing is appended. */
+static int make_command(struct js_template **made, char *const words[], size_t n, const char *repl, int bare,
 			struct jobstack_error *error)
 {
 	int rc;
@@ -132,14 +133,21 @@ int js_template_command(struct js_template **made, char *const words[], size_t n
 		parse(*made, words[i]);
 		end_word(*made);
 	}
-	if (!(*made)->named) {
+	if (!bare && !(*made)->named) {
 		add_place(*made, JS_PLACE_DATAPATH);
 		end_word(*made);
 	}
 	return finish(made, 0, error);
 }
 
-int js_template_shell(struct js_template **made, char *const words[], size_t n, const char *repl,
+int js_template_command(struct js_template **made, char *const words[], size_t n, const char *repl,
+			struct jobstack_error *error)
+{
+	return make_command(made, words, n, repl, 0, error);
+}
+
+/* As a shell script; BARE: nothing is appended, and the parameters for the name stay empty. */
+static int make_shell(struct js_template **made, char *const words[], size_t n, const char *repl, int bare,
 		      struct jobstack_error *error)
 {
 	static const char *const before[] = {"/bin/sh", "-c", NULL, "jobstack"};
@@ -156,7 +164,7 @@ int js_template_shell(struct js_template **made, char *const words[], size_t n, 
 		js_buf_str(&source, i > 0 ? " " : "");
 		js_buf_str(&source, words[i]);
 	}
-	rc = source.failed ? js_error_memory(error) : js_script_make(source.data, repl, &script, error);
+	rc = source.failed ? js_error_memory(error) : js_script_make(source.data, repl, bare, &script, error);
 	for (size_t i = 0; rc == 0 && i < sizeof(before) / sizeof(before[0]); i++) {
 		const char *word = before[i] != NULL ? before[i] : script.data;
 
@@ -164,12 +172,51 @@ int js_template_shell(struct js_template **made, char *const words[], size_t n, 
 		end_word(*made);
 	}
 	for (int i = JS_PLACE_DATAPATH; rc == 0 && i < JS_PLACE_COUNT; i++) {
-		add_place(*made, (enum js_place)i);
+		if (!bare || i == JS_PLACE_SLOT)
+			add_place(*made, (enum js_place)i);
 		end_word(*made);
 	}
 	js_buf_free(&source);
 	js_buf_free(&script);
 	return finish(made, rc, error);
+}
+
+int js_template_shell(struct js_template **made, char *const words[], size_t n, const char *repl,
+		      struct jobstack_error *error)
+{
+	return make_shell(made, words, n, repl, 0, error);
+}
+
+/* Refuses placeholders that differ from entry to entry. */
+static int refuse_varying(char *const words[], size_t n, const char *repl, struct jobstack_error *error)
+{
+	enum js_place place;
+	size_t len;
+
+	for (size_t i = 0; i < n; i++)
+		for (const char *p = words[i]; *p != '\0'; p += len > 0 ? len : 1) {
+			len = js_place_match(p, repl, &place);
+			if (len > 0 && place != JS_PLACE_SLOT)
+				return js_error_set(error, JOBSTACK_EUSAGE,
+						    "%.*s can't stand in a persistent command, which is started once a slot and reads its "
+						    "entries from its standard input: only {%%} can (-I gives {} another name)",
+						    (int)len, p);
+		}
+	return 0;
+}
+
+int js_template_persistent(struct js_template **made, char *const words[], size_t n, int shell, const char *repl,
+			   struct jobstack_error *error)
+{
+	int rc;
+
+	*made = NULL;
+	if (repl != NULL && repl[0] == '\0')
+		return js_template_command(made, words, n, repl, error); /* which says so */
+	rc = refuse_varying(words, n, repl, error);
+	if (rc != 0)
+		return rc;
+	return shell ? make_shell(made, words, n, repl, 1, error) : make_command(made, words, n, repl, 1, error);
 }
 
 int js_template_string(struct js_template **made, const char *text, const char *repl, struct jobstack_error *error)

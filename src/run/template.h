@@ -28,9 +28,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a template, and the environment (run/env.h), is filled with. */
+/* What a template, and the environment (run/env.h), is filled with.  A command without an entry of its own, which gets many of
+ * them on its standard input, has a datapath of NULL. */
 struct js_template_values {
-	const char *datapath; /* any bytes but NUL; need not be terminated */
+	const char *datapath; /* any bytes but NUL; need not be terminated; NULL: there is no entry */
 	size_t datapath_len;
 	uint64_t entry;
 	uint32_t attempt;
@@ -52,6 +53,11 @@ int js_template_command(struct js_template **made, char *const words[], size_t n
  * says which. */
 int js_template_shell(struct js_template **made, char *const words[], size_t n, const char *repl,
 		      struct jobstack_error *error);
+
+/* A command that is started once and gets its entries on its standard input (run/persist.h): nothing is appended, and
+ * no placeholder but {%} may stand in it; SHELL: the words are a shell script.  JOBSTACK_EUSAGE also for another placeholder. */
+int js_template_persistent(struct js_template **made, char *const words[], size_t n, int shell, const char *repl,
+			   struct jobstack_error *error);
 
 /* The same for one string (--output, --error, --creates), which gets nothing appended.  Expand with
  * js_template_text. */

@@ -187,3 +187,19 @@ int js_tree_entry(pid_t pid, uint64_t *worker, uint64_t *entry, uint32_t *attemp
 	*attempt = (uint32_t)number;
 	return found == 7 ? 0 : -1;
 }
+
+int js_tree_slot(pid_t pid, uint64_t *worker, uint64_t *slot)
+{
+	struct js_buf env = {0};
+	uint64_t protocol = 0;
+	char path[64];
+	int found = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
+	if (js_file_read(path, &env) == 0)
+		for (const char *p = env.data; p != NULL && p < env.data + env.len; p += strlen(p) + 1)
+			found |= take_number(p, "JOBSTACK_WORKER=", worker) | take_number(p, "JOBSTACK_SLOT=", slot) << 1 |
+				 take_number(p, "JOBSTACK_PERSISTENT=", &protocol) << 2;
+	js_buf_free(&env);
+	return found == 7 ? 0 : -1;
+}

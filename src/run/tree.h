@@ -31,4 +31,7 @@ size_t js_tree_kill(pid_t root, js_tree_still_fn *still, const void *ctx);
  * and attempt; or -1 if that can't be seen (it is gone, somebody else's, or has no such environment). */
 int js_tree_entry(pid_t pid, uint64_t *worker, uint64_t *entry, uint32_t *attempt);
 
+/* The same of a persistent command, which has no entry of its own: the numbers of worker and slot. */
+int js_tree_slot(pid_t pid, uint64_t *worker, uint64_t *slot);
+
 #endif

@@ -11,7 +11,7 @@ enum {
 	JS_WORKER_DEFAULTS_FILE = 300, JS_WORKER_SLOTS, JS_WORKER_LEASE, JS_WORKER_TIMEOUT, JS_WORKER_GRACE, JS_WORKER_BATCH,
 	JS_WORKER_MAX_ENTRIES, JS_WORKER_IDLE_TIMEOUT, JS_WORKER_CHDIR, JS_WORKER_OUTPUT, JS_WORKER_ERROR, JS_WORKER_CREATES,
 	JS_WORKER_FATAL_EXIT, JS_WORKER_ON_LEASE_LOSS, JS_WORKER_SHELL, JS_WORKER_DRY_RUN, JS_WORKER_STRICT, JS_WORKER_LOG_DIR,
-	JS_WORKER_MARGIN, JS_WORKER_HELP, JS_WORKER_VERSION
+	JS_WORKER_MARGIN, JS_WORKER_PERSISTENT, JS_WORKER_RECYCLE, JS_WORKER_HELP, JS_WORKER_VERSION
 };
 
 /* The options of how commands are run, which `jobstack run` takes as well (no -s, --help and the like). */
@@ -34,6 +34,9 @@ enum {
 		 "what to do with running commands when the lease can't be kept:\nstop (default) or let them finish, perhaps "           \
 		 "while others run\nthe same entry"},                                                                    \
 		{JS_WORKER_SHELL, "shell", NULL, "CMD is a script for /bin/sh; placeholders are safe in it"},            \
+		{JS_WORKER_PERSISTENT, "persistent", NULL,                                                               \
+		 "start CMD once a slot; it reads a line for each entry, and\nanswers `done` or `failed CODE MESSAGE`: see docs/PERSISTENT.md"}, \
+		{JS_WORKER_RECYCLE, "recycle", "N", "start a persistent CMD anew after N entries"},                      \
 		{'I', "replace", "WORD", "WORD stands for {}"},                                                          \
 		{JS_WORKER_LOG_DIR, "log-dir", "DIR", "where the packed output goes (default jobstack-logs)"}
 

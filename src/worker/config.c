@@ -112,6 +112,8 @@ static int take(struct config *c, struct later *later, int key, const char *arg,
 		c->finish_on_loss = strcmp(arg, "finish") == 0;
 		break;
 	case JS_WORKER_SHELL: c->shell = 1; break;
+	case JS_WORKER_PERSISTENT: c->persistent = 1; break;
+	case JS_WORKER_RECYCLE: status = set_number("recycle", arg, INT64_MAX, &c->recycle, error); break;
 	case JS_WORKER_DRY_RUN: c->dry_run = 1; break;
 	case JS_WORKER_STRICT: c->strict = 1; break;
 	default: status = js_error_set(error, JOBSTACK_EBUG, "an option without a meaning");
@@ -125,8 +127,11 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 
 	if (c->words == 0)
 		return js_error_set(error, JOBSTACK_EUSAGE, "there is no command to run: jobstack-worker [OPTIONS] -- CMD {}: see --help");
-	status = c->shell ? js_template_shell(&c->template, c->command, c->words, c->replace, error)
-			  : js_template_command(&c->template, c->command, c->words, c->replace, error);
+	if (c->recycle != 0 && !c->persistent)
+		return js_error_set(error, JOBSTACK_EUSAGE, "--recycle is for --persistent commands: others are started for each entry");
+	status = c->persistent ? js_template_persistent(&c->template, c->command, c->words, c->shell, c->replace, error)
+		 : c->shell ? js_template_shell(&c->template, c->command, c->words, c->replace, error)
+			    : js_template_command(&c->template, c->command, c->words, c->replace, error);
 	c->output_dash = later->output != NULL && strcmp(later->output, "-") == 0;
 	if (status == 0 && later->output != NULL && !c->output_dash)
 		status = set_template(c, &c->output, later->output, error);

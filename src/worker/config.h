@@ -21,7 +21,8 @@ struct config {
 	int64_t margin_us; /* -1: the default */
 	uint64_t batch, max_entries; /* 0: not limited */
 	unsigned char fatal[32];     /* a bit an exit code */
-	int finish_on_loss, shell, dry_run, strict, quiet, verbose;
+	uint64_t recycle;	     /* entries after which a persistent command is started anew; 0: never */
+	int finish_on_loss, shell, persistent, dry_run, strict, quiet, verbose;
 	const char *replace;
 };
 

@@ -14,6 +14,7 @@
 #include "slurm/query.h"
 #include "worker/keeper.h"
 #include "worker/ledger.h"
+#include "worker/persistent.h"
 #include "worker/supervisor.h"
 
 #include <errno.h>
@@ -156,9 +157,16 @@ static int look_at_others(void)
 static int print_command(void *ctx, const struct jobstack_item *item)
 {
 	struct js_template_values v = {item->datapath.data, item->datapath.len, item->entry, item->attempt + 1, 1, config.stack, 0};
-	char *const *argv = js_template_argv(config.template, &v);
+	char request[JS_PERSIST_REQUEST];
+	char *const *argv;
 
 	(void)ctx;
+	if (config.persistent) { /* what the command would read */
+		size_t len = js_persist_encode(request, v.entry, v.attempt, v.datapath, v.datapath_len);
+
+		return fwrite(request, 1, len, stdout) == len ? 0 : -1;
+	}
+	argv = js_template_argv(config.template, &v);
 	for (size_t i = 0; argv != NULL && argv[i] != NULL; i++) {
 		if (i > 0)
 			(void)putchar(' ');
@@ -267,6 +275,8 @@ static int prepare(struct run *r, int argc, char **argv, struct jobstack_error *
 		(void)snprintf(r->slots_why, sizeof(r->slots_why), "%u slots", r->slots_n);
 	if (r->slots_n > SLOTS_MAX)
 		r->slots_n = SLOTS_MAX;
+	if (config.persistent)
+		persistent_raise_files(r->slots_n);
 	if (config.lease_us == 0)
 		config.lease_us = r->identity.env.in_slurm ? LEASE_SLURM_US : LEASE_US;
 	ask_slurm(r);
@@ -278,7 +288,7 @@ static int prepare(struct run *r, int argc, char **argv, struct jobstack_error *
 	if (status == 0)
 		status = js_packlog_new(&r->supervisor.all.log, r->log_dir, r->log_name, error);
 	for (unsigned i = 0; status == 0 && i < r->slots_n; i++)
-		status = slot_begin(&r->slots[i], i + 1, tmp != NULL && *tmp != '\0' ? tmp : "/tmp", error);
+		status = slot_begin(&r->slots[i], i + 1, tmp != NULL && *tmp != '\0' ? tmp : "/tmp", config.persistent, error);
 	for (int i = 0; i < argc; i++)
 		js_buf_add(&r->argv, argv[i], strlen(argv[i]) + 1);
 	r->options.lease_us = config.lease_us;
@@ -355,6 +365,7 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	r->supervisor.config = &config;
 	r->supervisor.box = &r->box;
 	r->supervisor.slots = r->slots;
+	r->supervisor.log = print_log;
 	r->supervisor.all.config = &config;
 	r->supervisor.all.worker = jobstack_worker_id(r->ledger.worker);
 	r->supervisor.all.wall_us = js_clock_wall_us() - js_clock_mono_us();

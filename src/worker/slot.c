@@ -7,6 +7,7 @@
 #include "worker/slot.h"
 
 #include "base/error.h"
+#include "worker/persistent.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int slot_begin(struct slot *slot, uint32_t number, const char *dir, struct jobstack_error *error)
+int slot_begin(struct slot *slot, uint32_t number, const char *dir, int persistent, struct jobstack_error *error)
 {
 	extern char **environ;
 	int status;
@@ -27,7 +28,19 @@ int slot_begin(struct slot *slot, uint32_t number, const char *dir, struct jobst
 	status = js_capture_new(&slot->capture, dir, error);
 	if (status == 0)
 		status = js_env_new(&slot->env, environ, error);
+	if (status == 0 && persistent)
+		status = persistent_new(&slot->persistent, error);
 	return status;
+}
+
+int slot_is_free(const struct slot *slot)
+{
+	return slot->pid == 0 && (slot->persistent == NULL || !slot->persistent->leaving);
+}
+
+pid_t slot_process(const struct slot *slot)
+{
+	return slot->persistent != NULL ? slot->persistent->process->pid : slot->pid;
 }
 
 void slot_end(struct slot *slot)
@@ -36,6 +49,7 @@ void slot_end(struct slot *slot)
 	js_env_free(slot->env);
 	js_buf_free(&slot->out_path);
 	js_buf_free(&slot->err_path);
+	persistent_free(slot->persistent);
 }
 
 static struct js_template_values values_of(const struct slots *all, const struct slot *slot, const struct jobstack_entry *e)
@@ -51,21 +65,19 @@ static void begin_outcome(struct jobstack_outcome *o, const struct jobstack_entr
 	o->attempt = e->attempt;
 }
 
-/* Opens the file that a template names, or leaves the captured descriptor. */
+/* Opens the file that a template names; *FD is -1 without one. */
 static int open_own(const struct js_template *template, const struct js_template_values *values, struct js_buf *path, int *fd,
-		    int *own, struct jobstack_error *error)
+		    struct jobstack_error *error)
 {
 	int status;
 
 	js_buf_reset(path);
-	*own = -1;
+	*fd = -1;
 	if (template == NULL)
 		return 0;
 	status = js_template_text(template, values, path);
 	if (status == 0)
-		status = js_capture_open(path->data, own, error);
-	if (status == 0)
-		*fd = *own;
+		status = js_capture_open(path->data, fd, error);
 	return status;
 }
 
@@ -81,40 +93,23 @@ static int created(const struct slots *all, const struct js_template_values *val
 	return there;
 }
 
-enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack_entry *entry, struct jobstack_outcome *outcome,
-			   char reason[REASON_MAX], struct jobstack_error *error)
+/* Runs a command of the entry's own, its output going to its own files, or captured where there are none. */
+static enum slot_start run(struct slots *all, struct slot *slot, const struct js_template_values *values, const int own[2],
+			   struct jobstack_outcome *outcome, struct jobstack_error *error)
 {
-	struct js_template_values values = values_of(all, slot, entry);
-	int out = -1, err = -1, own_out = -1, own_err = -1;
-	char *const *argv, *const *envp;
+	char *const *argv = js_template_argv(all->config->template, values), *const *envp = js_env_for(slot->env, values);
+	int out, err;
 	pid_t pid;
 
-	begin_outcome(outcome, entry);
-	outcome->started_us = jobstack_now_us();
-	if (all->config->creates != NULL && created(all, &values) > 0) {
-		outcome->reason = "it was there already";
-		return SLOT_OUTCOME;
-	}
-	argv = js_template_argv(all->config->template, &values);
-	envp = js_env_for(slot->env, &values);
 	if (argv == NULL || envp == NULL)
 		return SLOT_LATER;
-	if (js_capture_begin(slot->capture, &out, &err, error) != 0 ||
-	    open_own(all->config->output, &values, &slot->out_path, &out, &own_out, error) != 0 ||
-	    open_own(all->config->error, &values, &slot->err_path, &err, &own_err, error) != 0) {
-		if (own_out >= 0)
-			(void)close(own_out);
+	if (js_capture_begin(slot->capture, &out, &err, error) != 0)
 		return SLOT_BROKEN;
-	}
-	pid = js_spawn_start(all->spawn, all->program.len > 0 ? all->program.data : NULL, argv, envp, out, err);
-	if (own_out >= 0)
-		(void)close(own_out);
-	if (own_err >= 0)
-		(void)close(own_err);
+	pid = js_spawn_start(all->spawn, all->program.len > 0 ? all->program.data : NULL, argv, envp, own[0] >= 0 ? own[0] : out,
+			     own[1] >= 0 ? own[1] : err);
 	if (pid == -E2BIG) {
 		outcome->verdict = JOBSTACK_FAILED;
-		(void)snprintf(reason, REASON_MAX, "not run: its arguments are too long");
-		outcome->reason = reason;
+		outcome->reason = "not run: its arguments are too long";
 		return SLOT_OUTCOME;
 	}
 	if (pid < 0 && js_spawn_is_command(-pid)) {
@@ -124,6 +119,33 @@ enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack
 	if (pid < 0)
 		return SLOT_LATER;
 	slot->pid = pid;
+	return SLOT_RUNS;
+}
+
+enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack_entry *entry, struct jobstack_outcome *outcome,
+			   struct jobstack_error *error)
+{
+	struct js_template_values values = values_of(all, slot, entry);
+	int own[2] = {-1, -1};
+	enum slot_start how;
+
+	begin_outcome(outcome, entry);
+	outcome->started_us = jobstack_now_us();
+	if (all->config->creates != NULL && created(all, &values) > 0) {
+		outcome->reason = "it was there already";
+		return SLOT_OUTCOME;
+	}
+	if (open_own(all->config->output, &values, &slot->out_path, &own[0], error) != 0 ||
+	    open_own(all->config->error, &values, &slot->err_path, &own[1], error) != 0)
+		how = SLOT_BROKEN;
+	else
+		how = slot->persistent != NULL ? persistent_ask(all, slot, &values, own, error)
+					       : run(all, slot, &values, own, outcome, error);
+	for (int i = 0; i < 2; i++) /* a persistent command's are filled, and closed, when it has answered */
+		if (own[i] >= 0 && (how != SLOT_RUNS || slot->persistent == NULL))
+			(void)close(own[i]);
+	if (how != SLOT_RUNS)
+		return how;
 	slot->entry = entry;
 	slot->started_us = outcome->started_us;
 	slot->kill_at_us = 0;
@@ -135,6 +157,7 @@ enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack
 static void judge(struct slots *all, const struct slot *slot, const struct js_reaped *r, int draining,
 		  struct jobstack_outcome *o, char reason[REASON_MAX])
 {
+	const struct js_persist_answer *answer = slot->persistent != NULL ? slot->persistent->answer : NULL;
 	const struct config *c = all->config;
 
 	o->exit_code = r->exit_code;
@@ -143,7 +166,11 @@ static void judge(struct slots *all, const struct slot *slot, const struct js_re
 	if (slot->ending == ENDING_TIMEOUT) {
 		o->verdict = JOBSTACK_FAILED;
 		(void)snprintf(reason, REASON_MAX, "timeout after %.6g s", (double)(r->ended_us - slot->started_us) / 1e6);
-	} else if (r->exit_code == 0) {
+	} else if (slot->ending == ENDING_MUTE || slot->ending == ENDING_UNASKED) {
+		o->verdict = JOBSTACK_FAILED;
+		(void)snprintf(reason, REASON_MAX, "%s", slot->ending == ENDING_MUTE ? "it closed its standard input or output without an answer, and did not end"
+											  : "it answered before it had read the request");
+	} else if (r->exit_code == 0 && (slot->persistent == NULL || answer != NULL)) {
 		o->verdict = JOBSTACK_DONE;
 	} else if (slot->ending == ENDING_KEEPER) {
 		o->verdict = JOBSTACK_LOST;
@@ -157,7 +184,14 @@ static void judge(struct slots *all, const struct slot *slot, const struct js_re
 	} else if (r->exit_code == 75) {
 		o->verdict = JOBSTACK_INTERRUPTED;
 		o->later = 1;
-		(void)snprintf(reason, REASON_MAX, "exit 75: try again later");
+		(void)snprintf(reason, REASON_MAX, "%s", answer != NULL && answer->message[0] != '\0' ? answer->message : "exit 75: try again later");
+	} else if (answer != NULL) {
+		o->verdict = JOBSTACK_FAILED;
+		o->fatal = config_is_fatal(c, r->exit_code);
+		if (answer->message[0] != '\0')
+			(void)snprintf(reason, REASON_MAX, "%s", answer->message);
+		else
+			(void)snprintf(reason, REASON_MAX, "failed %d", answer->code);
 	} else {
 		o->verdict = JOBSTACK_FAILED;
 		o->fatal = config_is_fatal(c, r->exit_code);
@@ -166,7 +200,7 @@ static void judge(struct slots *all, const struct slot *slot, const struct js_re
 		else if (r->signal != 0)
 			(void)snprintf(reason, REASON_MAX, "killed by signal %d (%s)", r->signal, strsignal(r->signal));
 		else
-			(void)snprintf(reason, REASON_MAX, "exit %d", r->exit_code);
+			(void)snprintf(reason, REASON_MAX, "exit %d%s", r->exit_code, slot->persistent != NULL ? " without an answer" : "");
 	}
 }
 
@@ -180,6 +214,9 @@ static int keep(struct slots *all, struct slot *slot, const struct js_reaped *r,
 	int status;
 
 	*log = NULL;
+	status = slot->persistent != NULL ? persistent_keep_own(slot, error) : 0;
+	if (status != 0)
+		return status;
 	if (all->config->output_dash)
 		return js_capture_copy(slot->capture, STDOUT_FILENO, STDERR_FILENO, error);
 	status = js_packlog_append(all->log, slot->capture, &values, r, r->ended_us + all->wall_us, &place, error);
@@ -217,6 +254,8 @@ int slot_finish(struct slots *all, struct slot *slot, const struct js_reaped *r,
 		(void)snprintf(reason, REASON_MAX, "exit 0, but what --creates names is not there");
 	}
 	status = keep(all, slot, r, o, log, error);
+	if (slot->persistent != NULL)
+		js_capture_next(slot->capture);
 	if (status != 0) {
 		o->verdict = JOBSTACK_INTERRUPTED;
 		o->log_at = o->log_out = o->log_err = -1;

@@ -21,15 +21,20 @@ struct slots {
 	struct js_buf program; /* where the command's program lies; empty: looked for each time */
 	const struct guard *guard;
 	uint64_t worker;
+	int epoll;	 /* persistent commands: where their pipes are watched */
 	int64_t wall_us; /* the wall clock less the monotonic one, at the start */
 };
 
 /* Why a running command is being ended by us. */
-enum ending { ENDING_NOT, ENDING_TIMEOUT, ENDING_DRAIN, ENDING_LEASE, ENDING_KEEPER };
+enum ending { ENDING_NOT, ENDING_TIMEOUT, ENDING_DRAIN, ENDING_LEASE, ENDING_KEEPER,
+	      ENDING_MUTE,    /* a persistent one that closed its standard output */
+	      ENDING_UNASKED  /* one that answered before it had read the request */ };
+
+struct persistent;
 
 struct slot {
 	uint32_t number; /* from 1 */
-	pid_t pid;	 /* 0: free */
+	pid_t pid;	 /* of what runs the entry; 0: no entry runs */
 	struct parcel *parcel;
 	struct jobstack_entry *entry;
 	int64_t started_us, kill_at_us; /* KILL follows the TERM then; 0: no TERM was sent */
@@ -37,21 +42,28 @@ struct slot {
 	struct js_capture *capture;
 	struct js_env *env;
 	struct js_buf out_path, err_path; /* of this entry's own files; empty: captured */
+	struct persistent *persistent;	  /* NULL: an ordinary command */
 };
 
 /* How a start ended. */
-enum slot_start { SLOT_RUNS, SLOT_OUTCOME, SLOT_LATER, SLOT_BROKEN };
+enum slot_start { SLOT_RUNS, SLOT_OUTCOME, SLOT_LATER, SLOT_BROKEN, SLOT_GONE };
 
-int slot_begin(struct slot *slot, uint32_t number, const char *dir, struct jobstack_error *error);
+int slot_begin(struct slot *slot, uint32_t number, const char *dir, int persistent, struct jobstack_error *error);
 void slot_end(struct slot *slot);
+
+/* Whether an entry can be started in it: none runs, and no process that is to end is still there. */
+int slot_is_free(const struct slot *slot);
+
+/* The process that it has, whether an entry runs or not; 0: none. */
+pid_t slot_process(const struct slot *slot);
 
 /* Starts the command on ENTRY.  SLOT_RUNS: it runs.  SLOT_OUTCOME: there is an outcome already.  SLOT_LATER: the machine is
  * short of something, try again.  SLOT_BROKEN: the command, or the place for its output, is at fault; ERROR says how, and the
- * entry has not run. */
+ * entry has not run.  SLOT_GONE: the persistent command that was to do it has just ended, and has not seen it: put it back. */
 enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack_entry *entry, struct jobstack_outcome *outcome,
-			   char reason[REASON_MAX], struct jobstack_error *error);
+			   struct jobstack_error *error);
 
-/* Makes the outcome of a command that was collected; DRAINING: a signal asks us to go.  LOG becomes the path of the entry's
+/* Makes the outcome of a command that was collected, or of a persistent one that has answered (slot->persistent->answer); DRAINING: a signal asks us to go.  LOG becomes the path of the entry's
  * own file, or NULL, valid until the next start.  Negative: its output could not be kept (ERROR), and the outcome is
  * JOBSTACK_INTERRUPTED. */
 int slot_finish(struct slots *all, struct slot *slot, const struct js_reaped *reaped, int draining,

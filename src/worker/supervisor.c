@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "base/num.h"
 #include "run/tree.h"
+#include "worker/converse.h"
+#include "worker/persistent.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -18,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -182,7 +185,6 @@ static void start(struct supervisor *s, struct slot *slot)
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct mailbox *box = s->box;
 	struct jobstack_outcome outcome;
-	char reason[REASON_MAX] = "";
 	struct jobstack_entry *entry;
 	enum slot_start how;
 
@@ -192,11 +194,11 @@ static void start(struct supervisor *s, struct slot *slot)
 	(void)pthread_mutex_unlock(&box->lock);
 	if (entry == NULL)
 		return;
-	how = slot_start(&s->all, slot, entry, &outcome, reason, &error);
+	how = slot_start(&s->all, slot, entry, &outcome, &error);
 	(void)pthread_mutex_lock(&box->lock);
 	if (how == SLOT_RUNS)
 		box->slots[slot->number - 1] = (struct jobstack_running){entry->entry, entry->attempt, slot->started_us};
-	else if (how == SLOT_LATER)
+	else if (how == SLOT_LATER || how == SLOT_GONE)
 		mailbox_untake(box, slot->parcel, entry);
 	else {
 		box->running--;
@@ -215,19 +217,26 @@ static void start(struct supervisor *s, struct slot *slot)
 		watch_breaker(s, &outcome);
 }
 
+int supervisor_fill(struct supervisor *s, struct slot *slot)
+{
+	while (slot_is_free(slot)) {
+		int may;
+
+		(void)pthread_mutex_lock(&s->box->lock);
+		may = mailbox_may_start(s->box);
+		(void)pthread_mutex_unlock(&s->box->lock);
+		if (!may || !lease_is_ours(s) || jobstack_now_us() < s->later_us)
+			return 0;
+		start(s, slot);
+	}
+	return 1;
+}
+
 static void start_all(struct supervisor *s)
 {
 	for (size_t i = 0; i < s->box->slots_n && jobstack_now_us() >= s->later_us; i++)
-		while (s->slots[i].pid == 0) {
-			int may;
-
-			(void)pthread_mutex_lock(&s->box->lock);
-			may = mailbox_may_start(s->box);
-			(void)pthread_mutex_unlock(&s->box->lock);
-			if (!may || !lease_is_ours(s) || jobstack_now_us() < s->later_us)
-				return;
-			start(s, &s->slots[i]);
-		}
+		if (!supervisor_fill(s, &s->slots[i]))
+			return;
 }
 
 /* Has the keeper killed commands since STARTED? */
@@ -240,15 +249,19 @@ static int keeper_killed(const struct keeper *keeper, int64_t started_us)
 	return keeper->page->killed_us > started_us;
 }
 
-/* Does the process PID, a child of ours that we did not start, belong to a command that has ended? */
+/* Does the process PID, a child of ours that we did not start, belong to a command that has ended?  IDLE: none runs. */
 static int is_orphan(const struct supervisor *s, pid_t pid, int idle)
 {
-	uint64_t worker, entry;
+	uint64_t worker, entry, slot;
 	uint32_t attempt;
 
 	for (size_t i = 0; i < s->box->slots_n; i++)
-		if (s->slots[i].pid == pid)
+		if (slot_process(&s->slots[i]) == pid)
 			return 0;
+	if (s->config->persistent)
+		return js_tree_slot(pid, &worker, &slot) != 0 || worker != s->all.worker || slot < 1 || slot > s->box->slots_n
+			       ? idle
+			       : slot_process(&s->slots[slot - 1]) == 0;
 	if (js_tree_entry(pid, &worker, &entry, &attempt) != 0 || worker != s->all.worker)
 		return idle; /* it can't be told whose it is; nobody's who runs, if nobody runs */
 	for (size_t i = 0; i < s->box->slots_n; i++)
@@ -258,7 +271,7 @@ static int is_orphan(const struct supervisor *s, pid_t pid, int idle)
 }
 
 /* Ends what commands that have ended left behind, outside of their process groups. */
-static void end_orphans(struct supervisor *s)
+void supervisor_end_orphans(struct supervisor *s)
 {
 	int64_t now = jobstack_now_us(), until = now + JS_SECOND_US;
 	pid_t pids[SLOTS_MAX * 4];
@@ -268,7 +281,7 @@ static void end_orphans(struct supervisor *s)
 	s->orphans_us = now;
 	s->orphans_at_us = 0;
 	for (size_t i = 0; i < s->box->slots_n; i++)
-		idle &= s->slots[i].pid == 0;
+		idle &= slot_process(&s->slots[i]) == 0;
 	do { /* what they started becomes our child when they are gone: until there is none */
 		found = 0;
 		n = js_tree_children(pids, sizeof(pids) / sizeof(pids[0]));
@@ -289,12 +302,12 @@ static void end_orphans_of(struct supervisor *s, struct slot *slot)
 	pid_t saved = slot->pid;
 	int64_t now = jobstack_now_us();
 
-	if (!js_tree_is_cheap() && now - slot->started_us < ORPHANS_LONG_US && now - s->orphans_us < ORPHANS_US) {
+	if (slot->persistent == NULL && !js_tree_is_cheap() && now - slot->started_us < ORPHANS_LONG_US && now - s->orphans_us < ORPHANS_US) {
 		s->orphans_at_us = s->orphans_us + ORPHANS_US;
 		return;
 	}
 	slot->pid = 0;
-	end_orphans(s);
+	supervisor_end_orphans(s);
 	slot->pid = saved;
 }
 
@@ -316,8 +329,7 @@ static void await_signal(struct supervisor *s, const struct slot *slot, const st
 	s->hinted_us = jobstack_now_us(); /* for those that fell with it, too */
 }
 
-/* One command has ended. */
-static void finish(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped)
+void supervisor_conclude(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct jobstack_outcome outcome;
@@ -325,10 +337,6 @@ static void finish(struct supervisor *s, struct slot *slot, const struct js_reap
 	const char *log;
 	int status;
 
-	await_signal(s, slot, reaped);
-	end_orphans_of(s, slot);
-	if (slot->ending == ENDING_NOT && reaped->exit_code != 0 && keeper_killed(s->keeper, slot->started_us))
-		slot->ending = ENDING_LEASE; /* we slept past our lease, and the keeper did what we should have done */
 	status = slot_finish(&s->all, slot, reaped, s->draining, &outcome, reason, &log, &error);
 	(void)pthread_mutex_lock(&s->box->lock);
 	s->box->slots[slot->number - 1].entry = 0;
@@ -340,14 +348,27 @@ static void finish(struct supervisor *s, struct slot *slot, const struct js_reap
 	watch_breaker(s, &outcome);
 }
 
+/* One command has ended. */
+void supervisor_finish(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped)
+{
+	await_signal(s, slot, reaped);
+	end_orphans_of(s, slot);
+	if (slot->ending == ENDING_NOT && reaped->exit_code != 0 && keeper_killed(s->keeper, slot->started_us))
+		slot->ending = ENDING_LEASE; /* we slept past our lease, and the keeper did what we should have done */
+	supervisor_conclude(s, slot, reaped);
+}
+
 static void collect(struct supervisor *s)
 {
 	struct js_reaped reaped;
 
 	while (js_reap_next(&reaped) == 0)
 		for (size_t i = 0; i < s->box->slots_n; i++)
-			if (s->slots[i].pid == reaped.pid) {
-				finish(s, &s->slots[i], &reaped);
+			if (slot_process(&s->slots[i]) == reaped.pid) {
+				if (s->slots[i].persistent != NULL)
+					converse_died(s, &s->slots[i], &reaped);
+				else
+					supervisor_finish(s, &s->slots[i], &reaped);
 				break;
 			}
 }
@@ -373,6 +394,10 @@ static int64_t keep_time(struct supervisor *s, struct slot *slot, int64_t now, i
 		term_at = slot->started_us + s->config->timeout_us;
 		why = ENDING_TIMEOUT;
 	}
+	if (slot->persistent != NULL && slot->persistent->mute_at_us != 0 && slot->persistent->mute_at_us < term_at) {
+		term_at = slot->persistent->mute_at_us;
+		why = ENDING_MUTE;
+	}
 	if (stop_us < term_at) {
 		term_at = stop_us;
 		why = stop_why;
@@ -394,7 +419,11 @@ static int64_t keep_times(struct supervisor *s)
 {
 	int64_t now = jobstack_now_us(), next = now + 10 * JS_SECOND_US, stop = INT64_MAX, last;
 	enum ending why = ENDING_DRAIN, lease_why;
+	int going;
 
+	(void)pthread_mutex_lock(&s->box->lock);
+	going = s->box->leaving != STAY;
+	(void)pthread_mutex_unlock(&s->box->lock);
 	if (s->draining)
 		stop = s->drain_at_us;
 	last = keep_lease(s, now, &lease_why);
@@ -407,10 +436,12 @@ static int64_t keep_times(struct supervisor *s)
 	for (size_t i = 0; i < s->box->slots_n; i++)
 		if (s->slots[i].pid != 0)
 			next = keep_time(s, &s->slots[i], now, stop, why, next);
+		else if (s->slots[i].persistent != NULL)
+			next = converse_keep_time(s, &s->slots[i], going, now, next);
 	if (s->later_us > now && s->later_us < next)
 		next = s->later_us;
 	if (s->orphans_at_us != 0 && s->orphans_at_us <= now)
-		end_orphans(s);
+		supervisor_end_orphans(s);
 	else if (s->orphans_at_us != 0 && s->orphans_at_us < next)
 		next = s->orphans_at_us;
 	return next;
@@ -448,6 +479,8 @@ static void watch_keeper(struct supervisor *s)
 
 	if (s->life < 0 || read(s->life, &byte, 1) != 0)
 		return;
+	if (s->all.epoll >= 0) /* it would tell so for ever */
+		(void)epoll_ctl(s->all.epoll, EPOLL_CTL_DEL, s->life, NULL);
 	s->life = -1;
 	stop_for(s, LEAVE_KEEPER, "the worker was killed (its keeper is gone)");
 }
@@ -460,36 +493,59 @@ static int over(struct supervisor *s)
 	ended = s->box->ended;
 	(void)pthread_mutex_unlock(&s->box->lock);
 	for (size_t i = 0; ended && i < s->box->slots_n; i++)
-		ended = s->slots[i].pid == 0;
+		ended = slot_process(&s->slots[i]) == 0;
 	return ended;
 }
 
-int supervisor_run(struct supervisor *s, struct jobstack_error *error)
+/* Waits for whatever comes, until NEXT. */
+static int wait_for_any(struct supervisor *s, int64_t next, struct jobstack_error *error)
 {
 	struct pollfd polls[3] = {{.fd = s->signals, .events = POLLIN}, {.fd = s->box->event, .events = POLLIN},
-				  {.events = POLLIN}};
+				  {.fd = s->life, .events = POLLIN}};
+	int64_t wait = (next - jobstack_now_us() + 999) / 1000;
 	uint64_t count;
 
+	if (s->config->persistent) {
+		if (converse(s, next, error) != 0)
+			return JOBSTACK_EBUG;
+	} else if (poll(polls, 3, wait < 0 ? 0 : wait > 10000 ? 10000 : (int)wait) < 0 && errno != EINTR)
+		return js_error_set(error, JOBSTACK_EBUG, "poll: %s", strerror(errno));
+	while (read(s->box->event, &count, sizeof(count)) > 0)
+		;
+	return 0;
+}
+
+static int run(struct supervisor *s, struct jobstack_error *error)
+{
 	for (;;) {
-		int64_t next, wait, closes;
+		int64_t next, closes;
+		int status;
 
 		watch_keeper(s);
 		read_signals(s);
 		collect(s);
 		if (over(s)) { /* looked at after the last command was taken in: nothing would wake us any more */
 			if (s->orphans_at_us != 0) /* the keeper may be gone */
-				end_orphans(s);
+				supervisor_end_orphans(s);
 			return 0;
 		}
 		closes = watch_time(s);
 		start_all(s);
 		next = keep_times(s);
-		next = closes < next ? closes : next;
-		wait = (next - jobstack_now_us() + 999) / 1000;
-		polls[2].fd = s->life;
-		if (poll(polls, 3, wait < 0 ? 0 : wait > 10000 ? 10000 : (int)wait) < 0 && errno != EINTR)
-			return js_error_set(error, JOBSTACK_EBUG, "poll: %s", strerror(errno));
-		while (read(s->box->event, &count, sizeof(count)) > 0)
-			;
+		status = wait_for_any(s, closes < next ? closes : next, error);
+		if (status != 0)
+			return status;
 	}
+}
+
+int supervisor_run(struct supervisor *s, struct jobstack_error *error)
+{
+	int status;
+
+	s->all.epoll = -1;
+	status = s->config->persistent ? converse_begin(s, error) : 0;
+	if (status == 0)
+		status = run(s, error);
+	converse_end(s);
+	return status;
 }

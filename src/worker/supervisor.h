@@ -29,6 +29,8 @@ struct supervisor {
 	unsigned failures_first; /* of the first outcomes, until one is not a failure */
 	int breaker_off;
 	int trip; /* the breaker: the stack is to be paused */
+	jobstack_log_fn *log;
+	int told_unasked; /* that a persistent command answers what nobody asked */
 };
 
 /* Blocks the signals that the supervisor reads by a descriptor; before any thread is started. */
@@ -36,6 +38,14 @@ int supervisor_signals(void);
 
 /* For how long, from the last word of the database on, commands go on without it: the lease less what is needed to end them. */
 int64_t supervisor_outage_us(const struct config *config);
+
+/* For worker/converse.h.  Starts entries in SLOT while it is free (one, as a rule); 0: none may be started now.  Makes the outcome
+ * of the entry in SLOT and posts it; the same after looking at what an end of its process may mean.  Ends what commands that have
+ * ended left behind. */
+int supervisor_fill(struct supervisor *s, struct slot *slot);
+void supervisor_conclude(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped);
+void supervisor_finish(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped);
+void supervisor_end_orphans(struct supervisor *s);
 
 /* Runs until the ledger has ended and no command is left.  Returns 0, or a negative code with ERROR. */
 int supervisor_run(struct supervisor *s, struct jobstack_error *error);

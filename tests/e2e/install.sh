@@ -60,6 +60,10 @@ check 'the Slurm module is there' test -n "$module"
 numbered 1 10 | jobstack push -q -s moved >/dev/null
 check 'the worker runs' worker -s moved -- true
 is '... and does it' "$(ledger moved)" '10 0 0 0 0 0'
+numbered 1 10 | jobstack push -q -s shim >/dev/null
+check 'a shim for persistent commands is there' worker -s shim --persistent -- bash -c \
+	'. moved/share/jobstack/shims/jobstack-persistent.sh; process() { [[ $1 == /d/* ]]; }; jobstack_persistent process'
+is '... and does it' "$(ledger shim)" '10 0 0 0 0 0'
 # without the module everything works but the question whether a job is over, and that is a plain message
 rm "$module"
 jobstack push -q -s without /x >/dev/null

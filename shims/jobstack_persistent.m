@@ -1,0 +1,75 @@
+% SPDX-License-Identifier: BSD-2-Clause
+%
+% Entries for a function of Octave or MATLAB:
+%
+%     jobstack-worker -s STACK --persistent -- octave-cli -qf --path DIR --eval 'jobstack_persistent(@process)'
+%     jobstack-worker -s STACK --persistent -- matlab -batch "addpath DIR; jobstack_persistent(@process)"
+%
+% PROCESS is called with the datapath.  Its error fails the entry, with the message as its reason; an identifier such as
+% jobstack:75 chooses the code (75: again later, uncharged).  What it prints is the entry's output: a line "done" would be
+% taken for the answer, so print none.  See PERSISTENT.md.
+function jobstack_persistent(process)
+  octave = exist('OCTAVE_VERSION', 'builtin') ~= 0;
+  if octave
+    more('off');
+    requests = 0;
+  else
+    requests = fopen('/dev/stdin', 'r');
+  end
+  while true
+    line = read_line(requests);
+    if isempty(line)
+      break
+    end
+    blanks = find(line == ' ', 2);
+    path = line(blanks(2) + 1:end);
+    backslash = [];
+    at = 1;
+    while at <= numel(path)          % a backslash, and what stands behind it
+      if path(at) == '\'
+        backslash(end + 1) = at; %#ok<AGROW>
+        if path(at + 1) == 'n'
+          path(at + 1) = char(10);
+        elseif path(at + 1) == 'r'
+          path(at + 1) = char(13);
+        end
+        at = at + 1;
+      end
+      at = at + 1;
+    end
+    path(backslash) = [];
+    if ~octave
+      path = native2unicode(uint8(path), 'UTF-8'); % what MATLAB opens files by
+    end
+    try
+      process(path);
+      answer = 'done';
+    catch e
+      code = regexp(e.identifier, '^jobstack:(\d+)$', 'tokens', 'once');
+      if isempty(code)
+        code = {'1'};
+      end
+      answer = ['failed ' code{1} ' ' strrep(strrep(e.message, char(10), ' '), char(13), ' ')];
+    end
+    fprintf(1, '%s\n', answer);
+    if octave
+      fflush(stdout);
+    end
+  end
+end
+
+% A line without its newline; [] at the end.  By bytes, since Octave's fgetl waits for the first byte of the next line.
+function line = read_line(file)
+  line = '';
+  while true
+    c = fread(file, 1, 'uint8=>char');
+    if isempty(c)
+      line = [];
+      return
+    end
+    if c == char(10)
+      return
+    end
+    line(end + 1) = c; %#ok<AGROW>
+  end
+end

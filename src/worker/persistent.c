@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The process of a slot whose command is persistent.  Promises: it gets one entry at a time; a process that is to end gets no
+ * more; short entries cost no look at /proc.
+ */
+#define _GNU_SOURCE
+#include "worker/persistent.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define LONG_US (JS_SECOND_US / 20) /* from so long an entry on, what it used is looked up */
+
+int persistent_new(struct persistent **made, struct jobstack_error *error)
+{
+	struct persistent *p = calloc(1, sizeof(*p));
+
+	*made = p;
+	if (p == NULL || (p->process = js_persist_new()) == NULL)
+		return js_error_memory(error);
+	p->own[0] = p->own[1] = -1;
+	return 0;
+}
+
+void persistent_free(struct persistent *p)
+{
+	if (p == NULL)
+		return;
+	js_persist_free(p->process);
+	free(p);
+}
+
+void persistent_raise_files(unsigned slots)
+{
+	const rlim_t need = 5 * (rlim_t)slots + 64;
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY || files.rlim_cur >= need)
+		return;
+	files.rlim_cur = files.rlim_max == RLIM_INFINITY || files.rlim_max > need ? need : files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
+/* Has the loop look at one of the pipes. */
+static int watch(struct slots *all, const struct slot *slot, int how, int fd, uint32_t what)
+{
+	const uint32_t input = fd == slot->persistent->process->in ? PERSISTENT_INPUT : 0;
+	struct epoll_event event = {.events = what, .data.u32 = (slot->number - 1) | input};
+
+	return epoll_ctl(all->epoll, how, fd, &event);
+}
+
+/* Starts the process. */
+static enum slot_start begin(struct slots *all, struct slot *slot, struct jobstack_error *error)
+{
+	struct js_template_values none = {NULL, 0, 0, 0, slot->number, all->config->stack, all->worker};
+	char *const *argv = js_template_argv(all->config->template, &none), *const *envp = js_env_for(slot->env, &none);
+	struct persistent *p = slot->persistent;
+	int out, err;
+	pid_t pid;
+
+	if (argv == NULL || envp == NULL)
+		return SLOT_LATER;
+	js_capture_files(slot->capture, &out, &err); /* of an earlier one: its last words go with the next entry */
+	if ((out < 0 || err < 0) && js_capture_begin(slot->capture, &out, &err, error) != 0)
+		return SLOT_BROKEN;
+	pid = js_persist_start(p->process, all->spawn, all->program.len > 0 ? all->program.data : NULL, argv, envp, out, err);
+	if (pid < 0 && (js_spawn_is_command(-pid) || pid == -E2BIG)) {
+		js_spawn_error(argv[0], -pid, error);
+		return SLOT_BROKEN;
+	}
+	if (pid < 0)
+		return SLOT_LATER;
+	p->leaving = p->waits = 0;
+	p->term_at_us = p->kill_at_us = p->mute_at_us = 0;
+	p->user_us = p->system_us = p->since_us = 0;
+	if (watch(all, slot, EPOLL_CTL_ADD, p->process->out, EPOLLIN) == 0 && watch(all, slot, EPOLL_CTL_ADD, p->process->in, 0) == 0)
+		return SLOT_RUNS; /* of its input only that it is closed (EPOLLERR) */
+	persistent_leave(p, 0); /* nobody would hear it */
+	return SLOT_LATER;
+}
+
+int64_t persistent_patience_us(const struct config *config)
+{
+	return config->grace_us > JS_SECOND_US ? config->grace_us : JS_SECOND_US;
+}
+
+void persistent_send(struct slots *all, struct slot *slot)
+{
+	struct persistent *p = slot->persistent;
+	int waits;
+
+	if (js_persist_send(p->process) != 0 || p->process->in < 0)
+		return; /* nobody reads any more: that is told by itself */
+	waits = p->process->sent < p->process->request_len;
+	if (waits != p->waits && watch(all, slot, EPOLL_CTL_MOD, p->process->in, waits ? EPOLLOUT : 0) == 0)
+		p->waits = waits;
+}
+
+void persistent_deaf(struct slots *all, struct slot *slot)
+{
+	int64_t until = jobstack_now_us() + persistent_patience_us(all->config);
+	struct persistent *p = slot->persistent;
+
+	(void)epoll_ctl(all->epoll, EPOLL_CTL_DEL, p->process->in, NULL);
+	if (slot->pid == 0 && !p->leaving)
+		persistent_leave(p, until);
+	else if (slot->pid != 0 && (!p->process->asked || js_persist_is_unread(p->process, 0)))
+		p->mute_at_us = until;
+}
+
+enum slot_start persistent_ask(struct slots *all, struct slot *slot, const struct js_template_values *values, const int own[2],
+			       struct jobstack_error *error)
+{
+	struct persistent *p = slot->persistent;
+	enum slot_start how = SLOT_RUNS;
+
+	if (p->process->pid == 0)
+		how = begin(all, slot, error);
+	if (how != SLOT_RUNS)
+		return how;
+	if (js_persist_ask(p->process, values->entry, values->attempt, values->datapath, values->datapath_len) != 0 &&
+	    p->process->answers > 0) {
+		persistent_leave(p, jobstack_now_us() + all->config->grace_us);
+		return SLOT_GONE;
+	}
+	if (p->process->sent < p->process->request_len) /* or a new one that does not read at all: persistent_deaf sees to it */
+		persistent_send(all, slot);
+	p->own[0] = own[0];
+	p->own[1] = own[1];
+	slot->pid = p->process->pid;
+	return SLOT_RUNS;
+}
+
+void persistent_drop_own(struct slot *slot)
+{
+	for (int i = 0; i < 2; i++) {
+		if (slot->persistent->own[i] >= 0)
+			(void)close(slot->persistent->own[i]);
+		slot->persistent->own[i] = -1;
+	}
+}
+
+int persistent_keep_own(struct slot *slot, struct jobstack_error *error)
+{
+	struct persistent *p = slot->persistent;
+	int status = 0;
+
+	for (int i = 0; i < 2 && status == 0; i++)
+		if (p->own[i] >= 0)
+			status = js_capture_move(slot->capture, i, p->own[i], error);
+	persistent_drop_own(slot);
+	if (status == 0 && p->process->failed != 0)
+		status = js_error_set(error, JOBSTACK_EFILE, "can't write to a temporary file: %s", strerror(p->process->failed));
+	p->process->failed = 0;
+	return status;
+}
+
+void persistent_leave(struct persistent *p, int64_t term_at_us)
+{
+	js_persist_hush(p->process);
+	p->leaving = 1;
+	p->term_at_us = term_at_us;
+}
+
+void persistent_usage(struct slot *slot, struct js_reaped *r)
+{
+	struct persistent *p = slot->persistent;
+	int64_t took = r->ended_us - slot->started_us, user, system, before;
+
+	r->maxrss_kib = r->read_bytes = r->write_bytes = -1;
+	r->user_us = r->system_us = 0;
+	if (took < LONG_US || js_persist_usage(r->pid, &user, &system) != 0) {
+		p->since_us += took;
+		return;
+	}
+	r->user_us = user > p->user_us ? user - p->user_us : 0;
+	r->system_us = system > p->system_us ? system - p->system_us : 0;
+	before = p->since_us < r->user_us ? p->since_us : r->user_us; /* of short entries before this one */
+	r->user_us -= before;
+	before = p->since_us - before < r->system_us ? p->since_us - before : r->system_us;
+	r->system_us -= before;
+	p->user_us = user;
+	p->system_us = system;
+	p->since_us = 0;
+}
+
+void persistent_usage_of_end(const struct slot *slot, struct js_reaped *r)
+{
+	const struct persistent *p = slot->persistent;
+
+	if (p->process->answers == 0) /* its whole life was this entry */
+		return;
+	r->user_us = r->user_us > p->user_us + p->since_us ? r->user_us - p->user_us - p->since_us : 0;
+	r->system_us = r->system_us > p->system_us ? r->system_us - p->system_us : 0;
+	r->read_bytes = r->write_bytes = -1;
+}
+
+void persistent_ended(struct persistent *p)
+{
+	js_persist_ended(p->process);
+	p->leaving = p->waits = 0;
+	p->term_at_us = p->kill_at_us = p->mute_at_us = 0;
+}
