@@ -339,10 +339,11 @@ uint64_t jobstack_worker_id(const struct jobstack_worker *worker);
 int64_t jobstack_worker_lease_us(const struct jobstack_worker *worker);
 int64_t jobstack_worker_deadline_us(const struct jobstack_worker *worker);
 
-/* What a step tells beside its entries. */
+/* What a step tells beside its entries: as of this step or, when steps follow each other quickly, of one at most half a second
+ * before it (only a heartbeat always looks). */
 struct jobstack_step_report {
 	enum jobstack_stack_state state;
-	int due;	/* waiting entries are due: jobstack_promote makes them ready */
+	int due;	/* waiting entries were seen to be due: jobstack_promote makes them ready */
 	const char *cwd; /* where relative names belong, or NULL; valid until the next step */
 };
 

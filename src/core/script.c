@@ -79,7 +79,7 @@ int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobsta
 	js_sql_reset(&sql);
 	if (status == 0) {
 		js_worker_insert_sql(&sql, &s, token, 1, &o);
-		js_sql_stmt(&sql, "SET @js_w=LAST_INSERT_ID()");
+		js_sql_stmt(&sql, "SET @js_w=LAST_INSERT_ID()," JS_SPAN_RESET);
 		js_span_pop(&sql, &s, k, 0, 1);
 		js_sql_stmt(&sql, "UPDATE worker SET seq=1 WHERE worker_id=@js_w");
 		js_sql_stmt(&sql, "DELETE FROM worker WHERE worker_id=@js_w AND @js_pos IS NULL");

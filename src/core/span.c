@@ -108,17 +108,18 @@ void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack)
 
 void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uint64_t worker_id, uint64_t claim_no)
 {
-	js_sql_stmt(sql, "SET @js_state=NULL,@js_rank=NULL,@js_pos=NULL,@js_lo=NULL,@js_hi=NULL,@js_ids=NULL,@js_att=NULL,"
-			 "@js_fails=NULL,@js_losses=NULL,@js_n=NULL,@js_from=NULL");
 	js_sql_stmt(sql, "SELECT state INTO @js_state FROM stack WHERE stack_id=%u", stack->id);
 	js_sql_stmt(sql,
 		    "SELECT `rank`,pos,lo,hi,ids,attempt,fails,losses INTO @js_rank,@js_pos,@js_lo,@js_hi,@js_ids,@js_att,"
 		    "@js_fails,@js_losses FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND @js_state=0 "
-		    "ORDER BY stack_id,class,`rank`,pos LIMIT 1 FOR UPDATE",
+		    "ORDER BY `rank`,pos LIMIT 1 FOR UPDATE",
 		    stack->id);
 	/* what was lost before goes alone, so that its neighbours are not lost with it */
 	js_sql_stmt(sql, "SET @js_n=LEAST(%u,@js_hi-@js_lo+1,IF(@js_losses>0,1,%u))", (uint64_t)k, (uint64_t)k);
-	js_sql_stmt(sql, stack->lifo ? "SET @js_from=@js_hi-@js_n+1" : "SET @js_from=@js_lo");
+	/* (a SET sees none of its own assignments); of a list no entries are to be read: that is done by its numbers */
+	js_sql_add(sql, stack->lifo ? "SET @js_from=@js_hi-@js_n+1,@js_to=IF(" : "SET @js_from=@js_lo,@js_to=IF(");
+	js_sql_stmt(sql, stack->lifo ? "@js_pos IS NULL OR @js_ids IS NOT NULL,0,@js_hi)"
+				     : "@js_pos IS NULL OR @js_ids IS NOT NULL,0,@js_lo+@js_n-1)");
 	js_sql_stmt(sql,
 		    "DELETE FROM span WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos AND "
 		    "hi-lo+1<=@js_n",
@@ -135,7 +136,7 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uin
 	else
 		js_sql_add(sql, "@js_w");
 	js_sql_stmt(sql,
-		    ",%u,IF(@js_ids IS NULL,@js_from,0),IF(@js_ids IS NULL,@js_from+@js_n-1,@js_n-1),"
+		    ",%u,IF(@js_ids IS NULL,@js_from,0),IF(@js_ids IS NULL,@js_to,@js_n-1),"
 		    "SUBSTR(@js_ids,@js_from*11+1,@js_n*11),@js_n,@js_att,@js_fails,@js_losses,@js_rank,UTC_TIMESTAMP(6) "
 		    "FROM DUAL WHERE @js_pos IS NOT NULL",
 		    claim_no);
@@ -145,8 +146,5 @@ void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack)
 {
 	js_sql_stmt(tail, "SELECT @js_pos IS NOT NULL,@js_from,@js_n,@js_att,@js_fails,@js_losses,@js_rank,"
 			  "SUBSTR(@js_ids,@js_from*11+1,@js_n*11)");
-	js_sql_stmt(tail,
-		    "SELECT entry_id,datapath FROM entry WHERE stack_id=%u AND entry_id BETWEEN "
-		    "IF(@js_ids IS NULL,@js_from,1) AND IF(@js_ids IS NULL,@js_from+@js_n-1,0)",
-		    stack->id);
+	js_sql_stmt(tail, "SELECT entry_id,datapath FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_from AND @js_to", stack->id);
 }

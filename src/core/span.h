@@ -39,7 +39,9 @@ void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack);
 
 /* Adds the statements of a pop: lock the first ready span of an open stack, cut up to K entries off it in place (one, if
  * they were lost before), insert the claim CLAIM_NO of WORKER_ID (0: of @js_w).  The variables that js_span_taken_sql
- * reads are set. */
+ * reads are set.  A SET statement before it has to carry JS_SPAN_RESET: a SELECT INTO that finds nothing leaves what an
+ * earlier packet left. */
+#define JS_SPAN_RESET "@js_pos=NULL,@js_state=NULL"
 void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uint64_t worker_id, uint64_t claim_no);
 
 /* Adds, for the tail, one statement that tells what the pop took, and one that reads the datapaths of an interval.  The

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "core/worker.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 
@@ -116,9 +117,11 @@ int64_t jobstack_worker_deadline_us(const struct jobstack_worker *w)
 	return w->deadline_us;
 }
 
+#define POLICY_US (JS_SECOND_US / 2) /* read so often by a worker whose steps are quick: it costs as much as a fifth of one */
+
 /* What the tail of a step brings. */
 struct step_reply {
-	unsigned taken_stmt, entry_stmt, stack_stmt; /* numbers of the statements; taken_stmt 0: no pop */
+	unsigned taken_stmt, entry_stmt, stack_stmt; /* numbers of the statements; 0: it is not there */
 	struct jobstack_worker *w;
 	struct jobstack_step_report *report;
 	struct js_claim *claim;
@@ -214,6 +217,7 @@ static void take_stack_row(struct step_reply *r, const struct js_row *row)
 {
 	struct js_stack *s = &r->w->stack;
 
+	r->w->policy_us = jobstack_now_us();
 	s->state = (enum jobstack_stack_state)js_row_u64(row, 0);
 	s->max_attempts = (uint32_t)js_row_u64(row, 1);
 	s->max_losses = (uint32_t)js_row_u64(row, 2);
@@ -235,7 +239,7 @@ static void take_step(void *ctx, const struct js_row *row)
 		r->claim = NULL;
 		if (r->batch != NULL)
 			jobstack_batch_free(r->batch);
-	} else if (row->stmt == r->stack_stmt)
+	} else if (r->stack_stmt != 0 && row->stmt == r->stack_stmt)
 		take_stack_row(r, row);
 	else if (r->taken_stmt != 0 && row->stmt == r->taken_stmt)
 		take_taken(r, row);
@@ -245,7 +249,7 @@ static void take_step(void *ctx, const struct js_row *row)
 
 /* The fence: statement 1 and 2 of every step. */
 static void fence_sql(struct js_sql *sql, const struct jobstack_worker *w, const struct js_claim_sums *sums,
-		      const struct js_buf *running)
+		      const struct js_buf *running, const char *assignments)
 {
 	js_sql_add(sql, "UPDATE worker SET seq=seq+1,beat=UTC_TIMESTAMP(6),done=done+%u,dead=dead+%u", sums->done,
 		   sums->dead);
@@ -255,7 +259,7 @@ static void fence_sql(struct js_sql *sql, const struct jobstack_worker *w, const
 		js_sql_add(sql, ",token=%x", (const void *)w->next, (size_t)16);
 	js_sql_stmt(sql, " WHERE worker_id=%u AND token=%x AND seq=%u AND ended IS NULL", w->id, (const void *)w->token,
 		    (size_t)16, w->seq);
-	js_sql_guard(sql, 1);
+	js_sql_guard_set(sql, 1, assignments);
 }
 
 struct fate {
@@ -306,12 +310,12 @@ static void running_text(const struct js_db *db, const struct jobstack_running *
 
 /* Writes the step's packet and tail. */
 static int step_sql(struct jobstack_worker *w, const struct js_closing *closing, size_t k, const struct js_buf *running,
-		    const struct js_claim_sums *sums, struct js_sql *sql, struct js_sql *tail, struct step_reply *reply,
-		    struct jobstack_error *error)
+		    const struct js_claim_sums *sums, int policy, struct js_sql *sql, struct js_sql *tail,
+		    struct step_reply *reply, struct jobstack_error *error)
 {
 	int status;
 
-	fence_sql(sql, w, sums, running);
+	fence_sql(sql, w, sums, running, k > 0 ? JS_SPAN_RESET : NULL);
 	js_claim_close_sql(closing, sql);
 	if (k > 0)
 		js_span_pop(sql, &w->stack, k, w->id, w->seq + 1);
@@ -320,6 +324,8 @@ static int step_sql(struct jobstack_worker *w, const struct js_closing *closing,
 		js_span_taken_sql(tail, &w->stack);
 	reply->taken_stmt = k > 0 ? sql->statements + 1 : 0;
 	reply->entry_stmt = sql->statements + 2;
+	if (!policy)
+		return status;
 	js_sql_add(tail,
 		   "SELECT state,max_attempts,max_losses,retry_delay_us,cwd,EXISTS(SELECT 1 FROM span FORCE INDEX(span_due) WHERE "
 		   "stack_id=%u AND class=1 AND ",
@@ -369,10 +375,12 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outc
 	struct js_buf text = {0};
 	struct js_claim_sums sums;
 	int64_t sent = jobstack_now_us(), first = w->unsettled ? w->unsettled_us : sent;
-	int status, lost = 0, committed = 0;
+	int status, lost = 0, committed = 0, policy = n + k == 0 || sent - w->policy_us >= POLICY_US;
 
 	if (batch != NULL)
 		*batch = (struct jobstack_batch){w->id, 0, NULL, NULL};
+	if (report != NULL)
+		*report = (struct jobstack_step_report){w->stack.state, 0, w->stack.cwd[0] == '\0' ? NULL : w->stack.cwd};
 	if (k > JOBSTACK_POP_MAX || (k > 0 && batch == NULL) || (w->unsettled && (n != w->unsettled_n || k != w->unsettled_k)))
 		return js_error_set(error, JOBSTACK_EUSAGE,
 				    w->unsettled ? "the step before this one is not settled: repeat it as it was"
@@ -383,7 +391,7 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outc
 		return status;
 	if (running != NULL)
 		running_text(w->handle->db, running, running_n, &text);
-	status = step_sql(w, &closing, k, running != NULL ? &text : NULL, &sums, &sql, &tail, &reply, error);
+	status = step_sql(w, &closing, k, running != NULL ? &text : NULL, &sums, policy, &sql, &tail, &reply, error);
 	if (status == 0)
 		status = js_db_transaction(w->handle->db, &sql, &tail, take_step, &reply, &lost, error);
 	committed = status == 0;

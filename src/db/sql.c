@@ -130,14 +130,23 @@ unsigned js_sql_stmt(struct js_sql *sql, const char *format, ...)
 	return sql->statements++;
 }
 
-void js_sql_guard(struct js_sql *sql, uint64_t n)
+void js_sql_guard_set(struct js_sql *sql, uint64_t n, const char *assignments)
 {
-	/* ROW_COUNT() is -1 where the server could not send the answer before, because the client has gone: as an unsigned number
-	 * that would be plenty, and a fenced step that comes late would go through */
-	unsigned number = js_sql_stmt(sql, "SELECT CAST(ROW_COUNT()>=%u AS UNSIGNED)-1", n);
+	unsigned number = sql->statements;
 
+	/* ROW_COUNT() is -1 where the server could not send the answer before, because the client has gone: as an unsigned number
+	 * that would be plenty, and a fenced step that comes late would go through.  A SET, since it has no rows to send. */
+	js_sql_add(sql, "SET @js_guard=CAST(ROW_COUNT()>=%u AS UNSIGNED)-1", n);
+	if (assignments != NULL)
+		js_sql_add(sql, ",");
+	js_sql_stmt(sql, assignments != NULL ? assignments : "");
 	if (sql->guards_n < sizeof(sql->guards) / sizeof(sql->guards[0]))
 		sql->guards[sql->guards_n++] = number;
+}
+
+void js_sql_guard(struct js_sql *sql, uint64_t n)
+{
+	js_sql_guard_set(sql, n, NULL);
 }
 
 int js_sql_is_guard(const struct js_sql *sql, unsigned number)

@@ -33,6 +33,9 @@ unsigned js_sql_stmt(struct js_sql *sql, const char *format, ...);
  * most four in a packet. */
 void js_sql_guard(struct js_sql *sql, uint64_t n);
 
+/* The same, in one statement with other assignments to user variables. */
+void js_sql_guard_set(struct js_sql *sql, uint64_t n, const char *assignments);
+
 /* Is statement NUMBER of the packet a guard?  A 1690 of any other is a fault of ours, not an answer. */
 int js_sql_is_guard(const struct js_sql *sql, unsigned number);
 
