@@ -339,8 +339,8 @@ uint64_t jobstack_worker_id(const struct jobstack_worker *worker);
 int64_t jobstack_worker_lease_us(const struct jobstack_worker *worker);
 int64_t jobstack_worker_deadline_us(const struct jobstack_worker *worker);
 
-/* What a step tells beside its entries: as of this step or, when steps follow each other quickly, of one at most half a second
- * before it (only a heartbeat always looks). */
+/* What a step tells beside its entries: as of this step; when steps follow each other quickly, all but the state (which a step
+ * that claims always sees) may be of one at most half a second before it. */
 struct jobstack_step_report {
 	enum jobstack_stack_state state;
 	int due;	/* waiting entries were seen to be due: jobstack_promote makes them ready */

@@ -145,6 +145,6 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uin
 void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack)
 {
 	js_sql_stmt(tail, "SELECT @js_pos IS NOT NULL,@js_from,@js_n,@js_att,@js_fails,@js_losses,@js_rank,"
-			  "SUBSTR(@js_ids,@js_from*11+1,@js_n*11)");
+			  "SUBSTR(@js_ids,@js_from*11+1,@js_n*11),@js_state");
 	js_sql_stmt(tail, "SELECT entry_id,datapath FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_from AND @js_to", stack->id);
 }

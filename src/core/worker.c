@@ -195,6 +195,10 @@ static void take_taken(struct step_reply *r, const struct js_row *row)
 	size_t n = (size_t)js_row_u64(row, 2);
 	int list = row->col[7] != NULL;
 
+	if (row->col[8] != NULL)
+		r->w->stack.state = (enum jobstack_stack_state)js_row_u64(row, 8);
+	if (r->report != NULL)
+		r->report->state = r->w->stack.state;
 	if (js_row_u64(row, 0) == 0)
 		return;
 	if (list && (n > JS_IDS_MAX || js_span_read_ids(row->col[7], row->len[7], 0, n, ids) != 0)) {
