@@ -8,20 +8,22 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define STACK_BYTES ((size_t)512 * 1024) /* a thousand of them shall not need a gigabyte */
+#define LONGER 3			 /* times the seconds, if rounds are so slow */
+#define LOOK_NS 100000000
 #define AT_THE_DOOR 8			 /* so many connect at once: a storm of logins is not what is measured */
 
 struct crew {
 	const struct crew_trade *trade;
 	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	unsigned ready, failed;
+	pthread_cond_t changed; /* for who counts: a member is ready, has failed, or found nothing */
+	pthread_cond_t gone_off; /* for the members: go is set (not the same, or each arrival would wake all) */
+	unsigned ready, unbegun, failed;
 	int go, dry;
 	atomic_int stop;
 	sem_t door;
@@ -43,12 +45,20 @@ static int64_t now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+void crew_complain(const char *who, const char *words)
+{
+	static atomic_flag told = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&told))
+		fprintf(stderr, "%s: %s\n", who, words);
+}
+
 static void tell(struct crew *crew, int dry, int failed)
 {
 	pthread_mutex_lock(&crew->lock);
 	crew->dry |= dry;
 	crew->failed += (unsigned)failed;
-	pthread_cond_broadcast(&crew->changed);
+	pthread_cond_signal(&crew->changed);
 	pthread_mutex_unlock(&crew->lock);
 }
 
@@ -56,7 +66,6 @@ static void *member_main(void *arg)
 {
 	struct member *me = arg;
 	struct crew *crew = me->crew;
-	unsigned closed = 0;
 	int status = 0;
 	void *state;
 
@@ -65,19 +74,17 @@ static void *member_main(void *arg)
 	sem_post(&crew->door);
 	pthread_mutex_lock(&crew->lock);
 	if (state == NULL)
-		crew->failed++;
+		crew->unbegun++;
 	crew->ready++;
-	pthread_cond_broadcast(&crew->changed);
+	pthread_cond_signal(&crew->changed);
 	while (!crew->go)
-		pthread_cond_wait(&crew->changed, &crew->lock);
+		pthread_cond_wait(&crew->gone_off, &crew->lock);
 	pthread_mutex_unlock(&crew->lock);
 	if (state == NULL)
 		return NULL;
 	while (status == 0 && !atomic_load_explicit(&crew->stop, memory_order_relaxed)) {
-		closed = 0;
-		status = crew->trade->round(state, &closed);
-		atomic_fetch_add_explicit(&me->closed, closed, memory_order_relaxed);
-		atomic_fetch_add_explicit(&me->rounds, 1, memory_order_relaxed);
+		status = crew->trade->round(state, &me->closed);
+		crew_add(&me->rounds, 1);
 	}
 	if (status != 0)
 		tell(crew, status > 0, status < 0);
@@ -101,24 +108,29 @@ static void watch(struct crew *crew, struct member *members, unsigned n, double 
 {
 	uint64_t closed, rounds;
 	struct timespec until;
-	int64_t began, end;
+	int64_t began, end, last;
 
 	pthread_mutex_lock(&crew->lock);
 	while (crew->ready < n)
 		pthread_cond_wait(&crew->changed, &crew->lock);
 	crew->go = 1;
-	pthread_cond_broadcast(&crew->changed);
+	pthread_cond_broadcast(&crew->gone_off);
 	began = now_ns();
-	end = began + (int64_t)(seconds * 1e9);
-	until = (struct timespec){end / 1000000000, end % 1000000000};
-	while (!crew->dry && crew->failed == 0)
-		if (pthread_cond_timedwait(&crew->changed, &crew->lock, &until) == ETIMEDOUT)
+	last = began + (int64_t)(seconds * LONGER * 1e9);
+	for (end = began + (int64_t)(seconds * 1e9); !crew->dry && crew->unbegun == 0 && crew->failed < n; end += LOOK_NS) {
+		until = (struct timespec){end / 1000000000, end % 1000000000};
+		while (!crew->dry && crew->failed < n && pthread_cond_timedwait(&crew->changed, &crew->lock, &until) != ETIMEDOUT)
+			;
+		count(members, n, &closed, &rounds);
+		if (rounds >= n || end >= last)
 			break;
+	}
 	count(members, n, &closed, &rounds);
 	r->seconds = (double)(now_ns() - began) / 1e9;
 	r->closed = closed;
 	r->rounds = rounds;
 	r->dry = crew->dry;
+	r->failed = crew->failed;
 	pthread_mutex_unlock(&crew->lock);
 	atomic_store(&crew->stop, 1);
 }
@@ -136,6 +148,7 @@ int crew_run(const struct crew_trade *trade, unsigned threads, double seconds, s
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
 	pthread_cond_init(&crew.changed, &clock);
+	pthread_cond_init(&crew.gone_off, NULL);
 	sem_init(&crew.door, 0, AT_THE_DOOR);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
@@ -151,12 +164,12 @@ int crew_run(const struct crew_trade *trade, unsigned threads, double seconds, s
 	for (unsigned i = 0; i < threads; i++)
 		pthread_join(members[i].thread, NULL);
 	free(members);
-	return crew.failed == 0 ? 0 : -1;
+	return crew.unbegun == 0 ? 0 : -1;
 }
 
 void crew_print(const struct crew_result *r)
 {
-	printf("{\"seconds\": %.6f, \"closed\": %llu, \"rounds\": %llu, \"dry\": %s, \"rate\": %.3f}\n", r->seconds,
-	       (unsigned long long)r->closed, (unsigned long long)r->rounds, r->dry ? "true" : "false",
+	printf("{\"seconds\": %.6f, \"closed\": %llu, \"rounds\": %llu, \"failed\": %u, \"dry\": %s, \"rate\": %.3f}\n", r->seconds,
+	       (unsigned long long)r->closed, (unsigned long long)r->rounds, r->failed, r->dry ? "true" : "false",
 	       r->seconds > 0 ? (double)r->closed / r->seconds : 0);
 }

@@ -9,14 +9,16 @@
 #ifndef BENCH_CREW_H
 #define BENCH_CREW_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 struct crew_trade {
 	/* Begins thread INDEX: connects and claims.  NULL after a failure, which it has told on stderr. */
 	void *(*begin)(unsigned index);
-	/* One round: closes what is held and claims the next.  *CLOSED: entries closed and committed.  0; 1: nothing is left;
-	 * negative after a failure, which it has told. */
-	int (*round)(void *state, unsigned *closed);
+	/* One round: closes what is held and claims the next.  To *CLOSED it adds what it closed, once that is committed (only
+	 * this thread writes there, others read: use crew_add).  0; 1: nothing is left;
+	 * negative after a failure, which it has told (crew_complain). */
+	int (*round)(void *state, _Atomic uint64_t *closed);
 	/* Ends the thread, whatever it holds. */
 	void (*end)(void *state);
 };
@@ -24,10 +26,20 @@ struct crew_trade {
 struct crew_result {
 	double seconds;
 	uint64_t closed, rounds;
+	unsigned failed; /* threads that gave up; the others went on, and what they closed counts */
 	int dry; /* it was stopped by somebody finding nothing, before the time was over */
 };
 
-/* Runs THREADS of TRADE for SECONDS, or until nothing is left.  0, or -1 after a failure. */
+static inline void crew_add(_Atomic uint64_t *counter, uint64_t n)
+{
+	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+/* Tells on stderr what has failed, but only the first time: of a thousand threads the others say the same. */
+void crew_complain(const char *who, const char *words);
+
+/* Runs THREADS of TRADE for SECONDS, or until nothing is left, or until the last has failed.  If there have been fewer rounds than
+ * threads by then, it goes on until there are, for at most three times as long.  0; -1: not all could begin. */
 int crew_run(const struct crew_trade *trade, unsigned threads, double seconds, struct crew_result *result);
 
 /* Prints RESULT as one line of JSON. */

@@ -30,9 +30,9 @@ struct hand {
 	unsigned empty;
 };
 
-static int complain(const struct jobstack_error *error, int status)
+static int complain(const struct jobstack_error *error)
 {
-	fprintf(stderr, "bench-ledger: %s (%d)\n", error->text[0] != 0 ? error->text : "the worker was given up", status);
+	crew_complain("bench-ledger", error->text[0] != 0 ? error->text : "the worker was given up");
 	return -1;
 }
 
@@ -73,7 +73,7 @@ static int step(struct hand *h, size_t take)
 	int status = jobstack_step(h->worker, h->outcomes, n, take, NULL, 0, &next, &report, &error);
 
 	if (status != 0)
-		return complain(&error, status);
+		return complain(&error);
 	jobstack_batch_free(&h->batch);
 	h->batch = next;
 	return 0;
@@ -110,7 +110,7 @@ static void *begin(unsigned index)
 	who.log = "/dev/null";
 	if (jobstack_open(&h->handle, &options, &error) != 0 ||
 	    jobstack_worker_begin(h->handle, stack, &who, &h->worker, &error) != 0) {
-		complain(&error, error.code);
+		complain(&error);
 		end(h);
 		return NULL;
 	}
@@ -121,14 +121,14 @@ static void *begin(unsigned index)
 	return h;
 }
 
-static int work(void *state, unsigned *closed)
+static int work(void *state, _Atomic uint64_t *closed)
 {
 	struct hand *h = state;
 	unsigned n = (unsigned)h->batch.count;
 
 	if (step(h, k) != 0)
 		return -1;
-	*closed = n;
+	crew_add(closed, n);
 	h->empty = h->batch.count == 0 ? h->empty + 1 : 0;
 	return h->empty >= EMPTY_MAX;
 }

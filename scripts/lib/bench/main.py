@@ -85,11 +85,12 @@ def main():
 	parser = argparse.ArgumentParser()
 	for name in ("--top", "--work", "--only", "--json"):
 		parser.add_argument(name)
+	parser.add_argument("--match", default="")
 	parser.add_argument("--runs", type=int)
 	parser.add_argument("--quick", action="store_true")
 	options = parser.parse_args()
 	signal.signal(signal.SIGALRM, hangs)
-	here = place.Place(options.top, options.work, options.runs, options.quick)
+	here = place.Place(options.top, options.work, options.runs, options.quick, options.match)
 	if here.variable("innodb_flush_log_at_trx_commit") != "1":
 		raise SystemExit("the server does not flush every commit")
 	facts, figures, failed = machine(here), table.Table(), False

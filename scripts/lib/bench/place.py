@@ -20,16 +20,16 @@ class Trouble(Exception):
 class Ran:
 	"""A command that has ended well: seconds by the wall, and what the kernel says of it and of the children it reaped."""
 
-	def __init__(self, seconds, usage, out):
-		self.seconds, self.usage, self.out = seconds, usage, out
+	def __init__(self, seconds, usage, out, err):
+		self.seconds, self.usage, self.out, self.err = seconds, usage, out, err
 
 	def json(self):
 		return json.loads(self.out)
 
 
 class Place:
-	def __init__(self, top, work, runs, quick):
-		self.top, self.lab, self.runs, self.quick = top, work + "/db", runs, quick
+	def __init__(self, top, work, runs, quick, match):
+		self.top, self.lab, self.runs, self.quick, self.match = top, work + "/db", runs, quick, match
 		self.dir = work + "/run"
 		self.slurm = work + "/slurm"
 		self.admin = self.lab + "/admin.cnf"
@@ -47,6 +47,10 @@ class Place:
 
 	def say(self, words):
 		os.write(2, (words + "\n").encode())
+
+	def chosen(self, cases):
+		"""Those that this run is to measure: of each case the name and whether it is for a quick look."""
+		return [c for c in cases if (c.quick or not self.quick) and self.match in c.name()]
 
 	def note(self, words):
 		"""Said under the table, once."""
@@ -75,12 +79,12 @@ class Place:
 				signal.alarm(0)
 			seconds = time.monotonic() - began
 			process.returncode = os.waitstatus_to_exitcode(status)
+		with open(err, errors="replace") as f:
+			words = f.read(600).strip()
 		if process.returncode != 0:
-			with open(err, errors="replace") as f:
-				words = f.read()[-600:].strip()
 			raise Trouble("%s ended with %d: %s" % (" ".join(argv)[:120], process.returncode, words))
 		with open(out if keep else "/dev/null", errors="replace") as f:
-			return Ran(seconds, usage, f.read())
+			return Ran(seconds, usage, f.read(), words)
 
 	def wait_for(self, what, condition, seconds=60):
 		end = time.monotonic() + seconds

@@ -50,7 +50,7 @@ static int query(struct hand *h, const char *sql, size_t len)
 		mysql_rollback(h->db);
 		return 1;
 	}
-	fprintf(stderr, "bench-rows: %s\n", mysql_error(h->db));
+	crew_complain("bench-rows", mysql_error(h->db));
 	return -1;
 }
 
@@ -90,7 +90,7 @@ static int claim(struct hand *h)
 {
 	char sql[160], set[160];
 	int len = snprintf(sql, sizeof(sql),
-			   "SELECT id,datapath FROM queue WHERE state=0 ORDER BY id LIMIT %u FOR UPDATE SKIP LOCKED", k);
+			   "SELECT id,datapath FROM queue FORCE INDEX (state_id) WHERE state=0 ORDER BY id LIMIT %u FOR UPDATE SKIP LOCKED", k);
 	int status;
 
 	snprintf(set, sizeof(set), "state=1,attempt=attempt+1,worker=%u,claimed=NOW(6)", h->index);
@@ -140,7 +140,7 @@ static void *begin(unsigned index)
 	h->index = index;
 	mysql_options(h->db, MYSQL_READ_DEFAULT_FILE, cnf);
 	if (mysql_real_connect(h->db, NULL, NULL, NULL, database, port, NULL, 0) == NULL) {
-		fprintf(stderr, "bench-rows: %s\n", mysql_error(h->db));
+		crew_complain("bench-rows", mysql_error(h->db));
 		end(h);
 		return NULL;
 	}
@@ -152,14 +152,14 @@ static void *begin(unsigned index)
 	return h;
 }
 
-static int work(void *state, unsigned *closed)
+static int work(void *state, _Atomic uint64_t *closed)
 {
 	struct hand *h = state;
 	unsigned n = h->n;
 
 	if (close_held(h) != 0)
 		return -1;
-	*closed = n;
+	crew_add(closed, n);
 	if (claim(h) != 0)
 		return -1;
 	h->empty = h->n == 0 ? h->empty + 1 : 0;

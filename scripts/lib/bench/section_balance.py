@@ -76,9 +76,7 @@ def split(here, case):
 
 def measure(here, table):
 	cnf = here.database("balance")
-	for number, case in enumerate(CASES):
-		if here.quick and not case.quick:
-			continue
+	for number, case in enumerate(here.chosen(CASES)):
 		name = case.name()
 		bound = table.row("balance", name, "s", "the bound", [Wanted("ratio", 1.05, most=True)] if case.is_even else [])
 		old = None if case.is_even else table.row("balance", "the same: how much faster", "s", "contiguous blocks", inverse=True)

@@ -44,6 +44,11 @@ CASES = (
 )
 
 
+def crew(ran):
+	"""What a crew tells (crew.h), with the words of the first that failed."""
+	return dict(ran.json(), words=ran.err)
+
+
 @contextlib.contextmanager
 def proxy(here):
 	"""The port of a server that is a bit further away."""
@@ -79,8 +84,8 @@ class Rows:
 			self.sql("UPDATE queue SET state=3 WHERE id%2=0")
 
 	def run(self, case, port, seconds):
-		return self.here.run(["bench-rows", "-f", self.cnf, "-P", str(port), "-D", "rowqueue", "-t", str(case.threads), "-k", str(case.k),
-				      "-d", str(seconds)]).json()
+		return crew(self.here.run(["bench-rows", "-f", self.cnf, "-P", str(port), "-D", "rowqueue", "-t", str(case.threads),
+					   "-k", str(case.k), "-d", str(seconds)]))
 
 
 class Ours:
@@ -88,8 +93,8 @@ class Ours:
 		self.here, self.cnf = here, here.database("ledger")
 
 	def worker(self, stack, threads, k, seconds, port, *more):
-		return self.here.run(["bench-ledger", "-f", self.cnf, "-P", str(port), "-s", stack, "-t", str(threads), "-k", str(k),
-				      "-d", str(seconds), *more]).json()
+		return crew(self.here.run(["bench-ledger", "-f", self.cnf, "-P", str(port), "-s", stack, "-t", str(threads), "-k", str(k),
+					   "-d", str(seconds), *more]))
 
 	def scatter(self, lump):
 		"""LUMP entries in spans that are lists: of twice as many, the odd ones failed for good and are requeued."""
@@ -134,16 +139,17 @@ def measure_case(here, table, case, ours, rows, seconds, lump):
 			theirs = rows.run(case, port, seconds)
 			row.ours.append(mine["rate"])
 			row.theirs.append(theirs["rate"])
-			if mine["rounds"] < case.threads or theirs["rounds"] < case.threads:
-				here.note("ledger: %s: not every thread came round once" % row.name)
+			for who, result in (("ours", mine), ("row queue", theirs)):
+				if result["failed"]:
+					here.note("ledger: %s: %s: %d threads failed, the first with: %s" % (row.name, who, result["failed"], result["words"]))
+				elif result["rounds"] < case.threads:
+					here.note("ledger: %s: %s: %d rounds in all, so not every thread came round" % (row.name, who, result["rounds"]))
 	here.say("   %s: %.0f/s, row queue %.0f/s" % (row.name, row.median(row.ours), row.median(row.theirs)))
 
 
 def measure(here, table):
 	ours, rows = Ours(here), Rows(here)
-	for case in CASES:
-		if here.quick and not case.quick:
-			continue
+	for case in here.chosen(CASES):
 		seconds = 1.5 if here.quick else 2 if case.scattered else 5 if case.threads >= 1000 else 3
 		measure_case(here, table, case, ours, rows, seconds, 300000 if here.quick and case.scattered else LUMP)
 	here.drop("ledger")
