@@ -58,8 +58,8 @@ def together(here, commands, cnf=None):
 	"""Starts all COMMANDS, (argv, input) each; the seconds until the last has ended."""
 	began, processes = time.monotonic(), []
 	for argv, path in commands:
-		with open(path, "rb") as f, open(os.devnull, "wb") as null:
-			processes.append(here.start(argv, cnf, f, null, None))
+		with open(path, "rb") as f, open(here.dir + "/together", "ab") as said:
+			processes.append(here.start(argv, cnf, f, said, said))
 	for p in processes:
 		if p.wait() != 0:
 			raise Trouble("%s ended with %d" % (p.args[0], p.returncode))

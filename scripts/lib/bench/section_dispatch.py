@@ -86,6 +86,7 @@ def measure(here, table):
 		check_done(here, cnf, stack, n)
 		for row in (xargs, spawn, sqlworker, array):
 			row.ours.append(ours)
+		here.settle()
 		xargs.theirs.append(n / here.run(["xargs", "-P2", "-n1", TRUE], stdin=names, keep=False).seconds)
 		spawn.theirs.append(n / here.run(["bench-spawn", "2", TRUE], stdin=names, keep=False).seconds)
 		if parallel:

@@ -4,6 +4,7 @@ The table of figures: what was measured on both sides, in runs that took turns, 
 the medians; what is wanted of it; and whether that was reached.
 """
 import json
+import math
 import statistics
 
 OK, SHORT, CONTEXT, MISSING = "ok", "SHORT", "context", "NOT MEASURED"
@@ -13,6 +14,8 @@ def number(x):
 	"""Three digits that matter."""
 	if x is None:
 		return "-"
+	if x == math.inf:
+		return "inf"
 	if abs(x) >= 1000:
 		return "{:,.0f}".format(x)
 	return ("%.0f" if abs(x) >= 100 else "%.1f" if abs(x) >= 10 else "%.2f" if abs(x) >= 0.1 or x == 0 else "%.4f") % x
@@ -55,7 +58,7 @@ class Row:
 		a, b = self.median(self.ours), self.median(self.theirs)
 		if self.inverse:
 			a, b = b, a
-		return None if a is None or not b else a / b
+		return None if a is None or b is None or (a == 0 and b == 0) else math.inf if b == 0 else a / b
 
 	def verdict(self):
 		if self.missing:
@@ -68,7 +71,7 @@ class Row:
 	def as_json(self):
 		return {"section": self.section, "figure": self.name, "unit": self.unit, "rival": self.rival, "ours": self.ours,
 			"theirs": self.theirs, "ours_median": self.median(self.ours), "theirs_median": self.median(self.theirs),
-			"ratio": self.ratio(), "ratio_is": "theirs/ours" if self.inverse else "ours/theirs",
+			"ratio": None if self.ratio() == math.inf else self.ratio(), "ratio_is": "theirs/ours" if self.inverse else "ours/theirs",
 			"wanted": [w.text() for w in self.wanted], "verdict": self.verdict(), "missing": self.missing}
 
 
