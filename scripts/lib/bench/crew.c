@@ -12,9 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define STACK_BYTES ((size_t)512 * 1024) /* a thousand of them shall not need a gigabyte */
-#define LONGER 3			 /* times the seconds, if rounds are so slow */
+#define GO_HOME_S 10
+#define LONGER 2			 /* times the seconds, if rounds are so slow */
 #define LOOK_NS 100000000
 #define AT_THE_DOOR 8			 /* so many connect at once: a storm of logins is not what is measured */
 
@@ -137,13 +139,15 @@ static void watch(struct crew *crew, struct member *members, unsigned n, double 
 
 int crew_run(const struct crew_trade *trade, unsigned threads, double seconds, struct crew_result *result)
 {
-	struct crew crew = {.trade = trade, .lock = PTHREAD_MUTEX_INITIALIZER};
+	static struct crew crew = {.lock = PTHREAD_MUTEX_INITIALIZER}; /* threads that are left may still look at it */
 	struct member *members = aligned_alloc(64, threads * sizeof(*members));
+	struct timespec until;
 	pthread_condattr_t clock;
 	pthread_attr_t attr;
 
 	if (members == NULL)
 		return -1;
+	crew.trade = trade;
 	memset(members, 0, threads * sizeof(*members));
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
@@ -161,15 +165,18 @@ int crew_run(const struct crew_trade *trade, unsigned threads, double seconds, s
 		}
 	}
 	watch(&crew, members, threads, seconds, result);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += GO_HOME_S;
 	for (unsigned i = 0; i < threads; i++)
-		pthread_join(members[i].thread, NULL);
-	free(members);
+		result->left += pthread_timedjoin_np(members[i].thread, NULL, &until) != 0;
 	return crew.unbegun == 0 ? 0 : -1;
 }
 
-void crew_print(const struct crew_result *r)
+_Noreturn void crew_end(const struct crew_result *r)
 {
-	printf("{\"seconds\": %.6f, \"closed\": %llu, \"rounds\": %llu, \"failed\": %u, \"dry\": %s, \"rate\": %.3f}\n", r->seconds,
-	       (unsigned long long)r->closed, (unsigned long long)r->rounds, r->failed, r->dry ? "true" : "false",
+	printf("{\"seconds\": %.6f, \"closed\": %llu, \"rounds\": %llu, \"failed\": %u, \"left\": %u, \"dry\": %s, \"rate\": %.3f}\n", r->seconds,
+	       (unsigned long long)r->closed, (unsigned long long)r->rounds, r->failed, r->left, r->dry ? "true" : "false",
 	       r->seconds > 0 ? (double)r->closed / r->seconds : 0);
+	fflush(stdout);
+	_exit(0);
 }

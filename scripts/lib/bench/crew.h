@@ -27,6 +27,7 @@ struct crew_result {
 	double seconds;
 	uint64_t closed, rounds;
 	unsigned failed; /* threads that gave up; the others went on, and what they closed counts */
+	unsigned left;	 /* threads that had not ended ten seconds after they were told to */
 	int dry; /* it was stopped by somebody finding nothing, before the time was over */
 };
 
@@ -39,10 +40,11 @@ static inline void crew_add(_Atomic uint64_t *counter, uint64_t n)
 void crew_complain(const char *who, const char *words);
 
 /* Runs THREADS of TRADE for SECONDS, or until nothing is left, or until the last has failed.  If there have been fewer rounds than
- * threads by then, it goes on until there are, for at most three times as long.  0; -1: not all could begin. */
+ * threads by then, it goes on until there are, for at most twice as long.  0; -1: not all could begin. */
 int crew_run(const struct crew_trade *trade, unsigned threads, double seconds, struct crew_result *result);
 
-/* Prints RESULT as one line of JSON. */
-void crew_print(const struct crew_result *result);
+/* Prints RESULT as one line of JSON and ends the process, and with it what has not ended: a server that is swamped may take
+ * minutes for what a thousand clients have already asked of it, and the clock has stopped. */
+_Noreturn void crew_end(const struct crew_result *result);
 
 #endif

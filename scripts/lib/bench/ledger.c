@@ -158,6 +158,5 @@ int main(int argc, char **argv)
 	}
 	if (crew_run(&trade, threads, seconds, &result) != 0)
 		return 1;
-	crew_print(&result);
-	return 0;
+	crew_end(&result);
 }

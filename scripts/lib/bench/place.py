@@ -124,13 +124,14 @@ class Place:
 	def drop(self, name):
 		self.lab_call("mariadb", "db_lab_drop", self.lab, name)
 
-	def settle(self, history=True):
+	def settle(self, history=True, others=0):
 		"""Every timed run starts from rest: what earlier ones left to be written is written, and (HISTORY) what they left
-		to be purged is purged, so that nobody pays for who came before."""
+		to be purged is purged, so that nobody pays for who came before.  OTHERS: sessions that are to stay."""
 		self.sql("SET GLOBAL innodb_io_capacity_max=40000; SET GLOBAL innodb_io_capacity=20000;"
 			 "SET GLOBAL innodb_max_dirty_pages_pct_lwm=0; SET GLOBAL innodb_max_dirty_pages_pct=0")
 		try:
 			self.wait_for("the server has written its pages", lambda: self.status("Innodb_buffer_pool_pages_dirty") < 200, 180)
+			self.wait_for("earlier clients have gone", lambda: self.status("Threads_connected") <= others + 1, 180)
 			if history:
 				self.wait_for("the server has purged its history", lambda: self.history() < 2000, 180)
 		finally:

@@ -190,6 +190,5 @@ int main(int argc, char **argv)
 	}
 	if (mysql_library_init(0, NULL, NULL) != 0 || crew_run(&trade, threads, seconds, &result) != 0)
 		return 1;
-	crew_print(&result);
-	return 0;
+	crew_end(&result);
 }

@@ -12,6 +12,7 @@ and to reap here, measured with bench-spawn in the same turn, with as many at on
 """
 import math
 import os
+import statistics
 import time
 
 from place import Trouble
@@ -37,8 +38,8 @@ class Case:
 
 
 CASES = (
-	Case(1, 2, 0.05, 240), Case(2, 8, 0.05, 2000, quick=True), Case(4, 16, 0.2, 2200, quick=True),
-	Case(1, 2, 0.05, 120, 5, 3), Case(2, 8, 0.05, 1280, 5, 6, quick=True), Case(4, 16, 0.1, 2560, 10, 8),
+	Case(1, 2, 0.05, 400), Case(2, 8, 0.05, 3200, quick=True), Case(4, 16, 0.2, 3200, quick=True),
+	Case(2, 8, 0.05, 1280, 5, 4, quick=True), Case(4, 16, 0.1, 2560, 10, 3),
 )
 
 
@@ -66,6 +67,12 @@ def together(here, commands, cnf=None):
 	return time.monotonic() - began
 
 
+def between_first_and_last(here, stack):
+	"""Seconds from the first command's start to the last one's end, by the ledger."""
+	return int(here.sql("SELECT TIMESTAMPDIFF(MICROSECOND, MIN(a.started), MAX(a.ended)) FROM attempt a JOIN stack s ON s.stack_id=a.stack_id "
+			    "WHERE s.name='%s'" % stack, "balance")[0][0]) / 1e6
+
+
 def split(here, case):
 	"""The list in contiguous blocks, one process each."""
 	size = math.ceil(len(case.durations) / case.slots)
@@ -80,6 +87,7 @@ def measure(here, table):
 		name = case.name()
 		bound = table.row("balance", name, "s", "the bound", [Wanted("ratio", 1.05, most=True)] if case.is_even else [])
 		old = None if case.is_even else table.row("balance", "the same: how much faster", "s", "contiguous blocks", inverse=True)
+		commands = []
 		for i in range(here.runs):
 			stack = "b%d.%d" % (number, i)
 			here.run(["jobstack", "push", "-q", "-s", stack], cnf, write_names(here.dir + "/durations", case.durations))
@@ -88,10 +96,13 @@ def measure(here, table):
 			took = together(here, [(argv, os.devnull)] * case.workers, cnf)
 			if here.counts(cnf, stack)["done"] != len(case.durations):
 				raise Trouble("%s: not all are done" % stack)
+			commands.append(between_first_and_last(here, stack))
 			bound.ours.append(took)
 			bound.theirs.append(least)
 			if old:
 				old.ours.append(took)
 				old.theirs.append(split(here, case))
+		here.note("balance: %s: from the first command's start to the last one's end %.2f s; the rest of the %.2f s is the workers' coming "
+			  "and going" % (name, statistics.median(commands), bound.median(bound.ours)))
 		here.say("   %s: %.3f of the bound" % (name, bound.ratio()))
 	here.drop("balance")

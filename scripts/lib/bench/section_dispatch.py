@@ -65,7 +65,7 @@ def slurm_array(here, row, n):
 
 
 def measure(here, table):
-	n, few, elements = (5000, 200, 20) if here.quick else (20000, 1000, 60)
+	n, few, elements = (5000, 200, 20) if here.quick else (20000, 1000, 30)
 	cnf = here.database("dispatch")
 	names = here.names(n, "\n")
 	what = "%s x true, 2 at a time" % "{:,}".format(n)

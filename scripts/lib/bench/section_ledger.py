@@ -132,17 +132,19 @@ def measure_case(here, table, case, ours, rows, seconds, lump):
 			stack_of_things.callback(view.close)
 		for _ in range(here.runs):
 			ours.ensure_ready(stack, lump * (0.2 if case.scattered else 0.8), lump)
-			here.settle(history=not case.snapshot)
+			here.settle(history=not case.snapshot, others=int(case.snapshot))
 			mine = ours.worker(stack, case.threads, case.k, seconds, port)
 			rows.ensure_ready(lump * 0.3, lump, case.scattered)
-			here.settle(history=not case.snapshot)
+			here.settle(history=not case.snapshot, others=int(case.snapshot))
 			theirs = rows.run(case, port, seconds)
 			row.ours.append(mine["rate"])
 			row.theirs.append(theirs["rate"])
 			for who, result in (("ours", mine), ("row queue", theirs)):
 				if result["failed"]:
 					here.note("ledger: %s: %s: %d threads failed, the first with: %s" % (row.name, who, result["failed"], result["words"]))
-				elif result["rounds"] < case.threads:
+				if result["left"]:
+					here.note("ledger: %s: %s: %d threads had no answer ten seconds after the end" % (row.name, who, result["left"]))
+				if not result["failed"] and result["rounds"] < case.threads:
 					here.note("ledger: %s: %s: %d rounds in all, so not every thread came round" % (row.name, who, result["rounds"]))
 	here.say("   %s: %.0f/s, row queue %.0f/s" % (row.name, row.median(row.ours), row.median(row.theirs)))
 
@@ -150,7 +152,7 @@ def measure_case(here, table, case, ours, rows, seconds, lump):
 def measure(here, table):
 	ours, rows = Ours(here), Rows(here)
 	for case in here.chosen(CASES):
-		seconds = 1.5 if here.quick else 2 if case.scattered else 5 if case.threads >= 1000 else 3
+		seconds = 1.5 if here.quick else 2 if case.scattered or case.threads < 200 else 5 if case.threads >= 1000 else 3
 		measure_case(here, table, case, ours, rows, seconds, 300000 if here.quick and case.scattered else LUMP)
 	here.drop("ledger")
 	here.drop("rowqueue")
