@@ -69,12 +69,17 @@ def head(facts, here):
 		"%d x %s, %.1f GiB, %s, Linux %s; load before: %.2f; 4 KiB made durable in %d us" % (facts["cores"], facts["cpu"],
 			facts["memory_gib"], facts["system"], facts["kernel"], facts["load"], facts["flush_us"]),
 		"%s %s, on this machine: %s" % (s.get("version"), s.get("version_comment", ""), ", ".join("%s=%s" % kv for kv in s.items() if not kv[0].startswith("version"))),
-		"A quick look with small runs, %s: not to be quoted." % times(here.runs) if here.quick else
-		"Medians of %s (min-max), both sides taking turns." % times(here.runs), ""])
+		"Medians of %s (least-most), both sides taking turns.%s" % (times(here.runs), doubts(here)), ""])
 
 
 def times(runs):
-	return "one run each" if runs == 1 else "%d runs" % runs
+	return "one run" if runs == 1 else "%d runs" % runs
+
+
+def doubts(here):
+	if here.quick:
+		return "  A quick look with small runs: not to be quoted."
+	return "" if here.runs >= 5 else "  Fewer than the five that a result takes."
 
 
 def hangs(*_):
