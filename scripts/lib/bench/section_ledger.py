@@ -101,7 +101,8 @@ class Ours:
 		self.here.push(self.cnf, "scattered", lump * 2)
 		self.worker("scattered", 8, 500, 600, self.here.port, "-x")
 		self.here.run(["jobstack", "requeue", "-q", "-s", "scattered", "-t", "dead"], self.cnf)
-		lists, all_spans = map(int, self.here.sql("SELECT COUNT(ids), COUNT(*) FROM span", "ledger")[0])
+		lists, all_spans = map(int, self.here.sql("SELECT COUNT(p.ids), COUNT(*) FROM span p JOIN stack s ON s.stack_id=p.stack_id "
+						      "WHERE s.name='scattered'", "ledger")[0])
 		self.here.say("   scattered: %d spans, %d of them lists" % (all_spans, lists))
 		if self.here.counts(self.cnf, "scattered")["ready"] < lump * 0.99 or lists < lump / 500 * 0.9:
 			raise Trouble("the scattered stack is not what it was to be")
