@@ -133,10 +133,10 @@ def measure_case(here, table, case, ours, rows, seconds, lump):
 			stack_of_things.callback(view.close)
 		for _ in range(here.runs):
 			ours.ensure_ready(stack, lump * (0.2 if case.scattered else 0.8), lump)
-			here.settle(history=not case.snapshot, others=int(case.snapshot))
+			here.settle(history=not case.snapshot)
 			mine = ours.worker(stack, case.threads, case.k, seconds, port)
 			rows.ensure_ready(lump * 0.3, lump, case.scattered)
-			here.settle(history=not case.snapshot, others=int(case.snapshot))
+			here.settle(history=not case.snapshot)
 			theirs = rows.run(case, port, seconds)
 			row.ours.append(mine["rate"])
 			row.theirs.append(theirs["rate"])
