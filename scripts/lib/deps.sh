@@ -18,6 +18,8 @@ has_client() { have mariadb || have mysql; }
 has_mysql_header() { has_header mysql.h -I/usr/include/mariadb -I/usr/include/mysql; }
 has_cmocka() { has_header cmocka.h -include setjmp.h -include stdarg.h -include stdint.h; }
 has_ninja_or_make() { have ninja || have make; }
+has_gnu_parallel() { [[ $(parallel --version 2>/dev/null </dev/null) == *'GNU parallel'* ]]; }
+has_dbd_mysql() { perl -MDBD::mysql -e 1 2>/dev/null; }
 has_clang_rt() { have clang && [[ -d $(clang -print-runtime-dir 2>/dev/null) || -d $(clang -print-resource-dir)/lib/linux ]]; }
 
 # GROUP; how to see that it is there; the packages that give it, alternatives separated by /
@@ -57,6 +59,10 @@ deps_table() {
 		tests; have perl; perl
 		tests; have Rscript; r-base-core
 		tests; have octave-cli; octave
+		bench; have python3; python3
+		bench; have xargs; findutils
+		rivals; has_gnu_parallel; parallel
+		rivals; has_dbd_mysql; libdbd-mysql-perl
 	END
 }
 

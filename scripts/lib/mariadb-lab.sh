@@ -12,6 +12,7 @@
 #
 # DIR belongs to the lab: should its owner ($LAB_OWNER, by default this shell) vanish, the lab is taken down and DIR is
 # removed.  When root starts it, the server runs as the user mysql, or else nobody, who must be able to get to DIR.
+# $LAB_SETTINGS, if it is set, are lines for the end of the server's option file.
 # JOBSTACK_LAB_DB=mysqld or =mariadbd (or a path) says which server, where there are several.
 
 # shellcheck source=scripts/lib/common.sh
@@ -62,6 +63,7 @@ db_lab_write() {
 		printf '%s\n' 'mysqlx=OFF' 'skip-log-bin' 'innodb-redo-log-capacity=96M' >>"$dir/server.cnf"
 	fi
 	[[ -z $user ]] || echo "user=$user" >>"$dir/server.cnf"
+	[[ -z ${LAB_SETTINGS-} ]] || printf '%s\n' "$LAB_SETTINGS" >>"$dir/server.cnf"
 	(
 		umask 077
 		cat >"$dir/init.sql" <<-END
