@@ -30,6 +30,7 @@ struct js_db {
 	int64_t wait_us;    /* before the next try to connect; 0: the last one succeeded */
 	int64_t crowded_us; /* until this moment the server's connections are taken to be short */
 	int64_t looked_us;  /* when that was looked at */
+	int blocks;	    /* the server takes compound statements outside of stored programs: MariaDB does */
 	int64_t wall_us, mono_us; /* the server's clock and ours, read together */
 };
 

@@ -104,6 +104,7 @@ unsigned js_db_session(struct js_db *db, MYSQL *my)
 			       "it is read-only: a replica, or a primary that was demoted");
 		return JS_DB_READ_ONLY;
 	}
+	db->blocks = strstr(mysql_get_server_info(my), "MariaDB") != NULL;
 	db->wall_us = a.wall_us;
 	db->mono_us = sent + (js_clock_mono_us() - sent) / 2;
 	note_crowd(db, &a);

@@ -68,6 +68,20 @@ static void add_time(struct js_buf *buf, int64_t wall_us)
 	js_buf_char(buf, '\'');
 }
 
+/* The last statement is whole: counts it, and notes whether it answers with rows. */
+static void complete(struct js_sql *sql)
+{
+	const char *text = sql->text.failed ? "" : sql->text.data + sql->begin;
+
+	if (strncmp(text, "SELECT ", 7) == 0 && strstr(text, " INTO @js_") == NULL) {
+		if (sql->rows_n < JS_SQL_ROWS)
+			sql->rows[sql->rows_n] = sql->statements;
+		sql->rows_n++;
+	}
+	sql->statements++;
+	sql->begin = sql->text.len;
+}
+
 static void add(struct js_sql *sql, const char *format, va_list args)
 {
 	const char *p, *text;
@@ -107,7 +121,7 @@ static void add(struct js_sql *sql, const char *format, va_list args)
 	}
 	js_buf_str(&sql->text, format);
 	if (sql->text.len > 0 && sql->text.data[sql->text.len - 1] == ';')
-		sql->statements++;
+		complete(sql);
 }
 
 void js_sql_add(struct js_sql *sql, const char *format, ...)
@@ -127,7 +141,8 @@ unsigned js_sql_stmt(struct js_sql *sql, const char *format, ...)
 	add(sql, format, args);
 	va_end(args);
 	js_buf_char(&sql->text, ';');
-	return sql->statements++;
+	complete(sql);
+	return sql->statements - 1;
 }
 
 void js_sql_guard_set(struct js_sql *sql, uint64_t n, const char *assignments)
@@ -160,11 +175,13 @@ int js_sql_is_guard(const struct js_sql *sql, unsigned number)
 void js_sql_reset(struct js_sql *sql)
 {
 	js_buf_reset(&sql->text);
-	sql->statements = sql->guards_n = 0;
+	sql->statements = sql->guards_n = sql->rows_n = 0;
+	sql->begin = 0;
 }
 
 void js_sql_free(struct js_sql *sql)
 {
 	js_buf_free(&sql->text);
-	sql->statements = sql->guards_n = 0;
+	sql->statements = sql->guards_n = sql->rows_n = 0;
+	sql->begin = 0;
 }

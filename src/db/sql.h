@@ -11,11 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define JS_SQL_ROWS 8
+
 /* A packet: statements that go to the server together. */
 struct js_sql {
 	struct js_buf text;
 	unsigned statements; /* complete ones */
 	unsigned guards[4], guards_n; /* the numbers of those that are guards */
+	unsigned rows[JS_SQL_ROWS], rows_n; /* the numbers of those that answer with rows; rows_n may count more than are here */
+	size_t begin; /* where the last statement begins */
 };
 
 /* Appends to the packet's last statement.  FORMAT is text of the program with:
