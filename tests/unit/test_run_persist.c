@@ -86,7 +86,7 @@ static void test_parse(void **state)
 	assert_int_equal(strlen(a.message), JS_PERSIST_MESSAGE - 2);
 	memcpy(line, "failed 0 ", 9);
 	assert_int_equal(js_persist_parse(line, 1501, &a), 1);
-	assert_in_range(strlen(a.message), JS_PERSIST_MESSAGE - 2, JS_PERSIST_MESSAGE - 1);
+	assert_true(strlen(a.message) >= JS_PERSIST_MESSAGE - 2 && strlen(a.message) < JS_PERSIST_MESSAGE); /* (newer cmocka has no one range for all) */
 }
 
 /* Feeds TEXT in pieces of STEP bytes, and writes what comes out: output as it is, answers as <CODE:MESSAGE>. */
@@ -305,7 +305,7 @@ static void test_usage(void **state)
 	(void)state;
 	assert_int_equal(next_event(p), JS_PERSIST_UNASKED);
 	assert_int_equal(js_persist_usage(p->pid, &user, &system), 0);
-	assert_in_range(user + system, 1, BOUND_US);
+	assert_true(user + system >= 1 && user + system <= BOUND_US);
 	(void)js_spawn_kill(p->pid, SIGKILL);
 	end(p);
 	assert_int_equal(js_persist_usage(-1, &user, &system), -1);
