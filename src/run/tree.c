@@ -171,35 +171,36 @@ static int take_number(const char *variable, const char *name, uint64_t *number)
 	return 1;
 }
 
-int js_tree_entry(pid_t pid, uint64_t *worker, uint64_t *entry, uint32_t *attempt)
+/* Whether the environment that PID was started with has all three variables of NAMES ("NAME="); their NUMBERS. */
+static int read_numbers(pid_t pid, const char *const names[3], uint64_t *const numbers[3])
 {
 	struct js_buf env = {0};
-	uint64_t number = 0;
 	char path[64];
 	int found = 0;
 
 	(void)snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
 	if (js_file_read(path, &env) == 0)
 		for (const char *p = env.data; p != NULL && p < env.data + env.len; p += strlen(p) + 1)
-			found |= take_number(p, "JOBSTACK_WORKER=", worker) | take_number(p, "JOBSTACK_ENTRY=", entry) << 1 |
-				 take_number(p, "JOBSTACK_ATTEMPT=", &number) << 2;
+			for (int i = 0; i < 3; i++)
+				found |= take_number(p, names[i], numbers[i]) << i;
 	js_buf_free(&env);
+	return found == 7;
+}
+
+int js_tree_entry(pid_t pid, uint64_t *worker, uint64_t *entry, uint32_t *attempt)
+{
+	static const char *const names[3] = {"JOBSTACK_WORKER=", "JOBSTACK_ENTRY=", "JOBSTACK_ATTEMPT="};
+	uint64_t number = 0;
+	int found = read_numbers(pid, names, (uint64_t *const[3]){worker, entry, &number});
+
 	*attempt = (uint32_t)number;
-	return found == 7 ? 0 : -1;
+	return found ? 0 : -1;
 }
 
 int js_tree_slot(pid_t pid, uint64_t *worker, uint64_t *slot)
 {
-	struct js_buf env = {0};
-	uint64_t protocol = 0;
-	char path[64];
-	int found = 0;
+	static const char *const names[3] = {"JOBSTACK_WORKER=", "JOBSTACK_SLOT=", "JOBSTACK_PERSISTENT="};
+	uint64_t protocol;
 
-	(void)snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
-	if (js_file_read(path, &env) == 0)
-		for (const char *p = env.data; p != NULL && p < env.data + env.len; p += strlen(p) + 1)
-			found |= take_number(p, "JOBSTACK_WORKER=", worker) | take_number(p, "JOBSTACK_SLOT=", slot) << 1 |
-				 take_number(p, "JOBSTACK_PERSISTENT=", &protocol) << 2;
-	js_buf_free(&env);
-	return found == 7 ? 0 : -1;
+	return read_numbers(pid, names, (uint64_t *const[3]){worker, slot, &protocol}) ? 0 : -1;
 }

@@ -116,14 +116,14 @@ def strike_all(field, seed, number, names, seconds):
 	began, again = time.monotonic(), []
 	for i, name in enumerate(names):
 		rng = random.Random("%s/%d/%d/%s" % (seed, number, i, name))
-		# the strike's own moment, out of the seed: nothing is waited for
-		time.sleep(max(0, began + seconds * (i + rng.random() * 0.8) / len(names) - time.monotonic()))
+		# the strike's own moment, out of the seed; or the round is over before
+		field.load.over.wait(max(0, began + seconds * (i + rng.random() * 0.8) / len(names) - time.monotonic()))
 		if not strike(field, name, rng):
 			again.append((name, rng))
 	field.missed = [name for name, rng in again if not place.wait_for(6, lambda: strike(field, name, rng), 0.5)]
 	if not place.wait_for(40, lambda: all(condition() for condition in field.awaited), 0.5):
 		field.load.note("not every fault came to its effect")
-	time.sleep(2)  # the last one has its time to hurt, as the others had
+	field.load.over.wait(2)  # the last one has its time to hurt, as the others had
 
 
 def strike(field, name, rng):

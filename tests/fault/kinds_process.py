@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import threading
-import time
 
 import place
 from faults import kind
@@ -73,7 +72,7 @@ def pusher_kill(field, rng):
 	pushers = [p for p in field.load.processes if getattr(p, "role", "") == "push" and p.poll() is None]
 	if not pushers:
 		return None
-	time.sleep(rng.random() * 0.3)
+	field.load.over.wait(rng.random() * 0.3)
 	return [] if place.kill(rng.choice(pushers).pid) else None
 
 
