@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "db/connect.h"
+#include "db/errand.h"
 
 #include <mysql.h>
 #include <stdio.h>
@@ -19,7 +20,6 @@
 #define CONFLICT_WAIT_US (JS_SECOND_US / 5) /* between two tries at most: the one who had the lock is through by then */
 #define GONE_WAIT_US (2 * JS_SECOND_US)
 #define COLUMNS_MAX 64
-#define BLOCK_MAX 4096 /* a block's statements are copied in the server: for a hundred outcomes that costs more than it saves */
 #define VIEWS_MAX 20	   /* times that a long reading is begun anew */
 #define VIEW_OUTDATED 1412 /* a table was changed behind the view */
 
@@ -130,30 +130,23 @@ static unsigned take_rows(MYSQL *my, unsigned stmt, js_row_fn *fn, void *ctx)
 	return 0;
 }
 
-/* The answers that have rows, of a packet that is sent as a block. */
-struct numbers {
-	unsigned at[2 * JS_SQL_ROWS], n; /* their statements' numbers for the caller */
-};
-
-/* Sends TEXT and reads all its answers.  Answer SKIP has the number 0 for FN; or, of a block, they have NUMBERS.  Returns the
- * error number; the error's text stays in MY. */
-static unsigned exchange(MYSQL *my, const struct js_buf *text, unsigned skip, const struct numbers *numbers, js_row_fn *fn,
-			 void *ctx, unsigned *answered)
+/* Sends E and reads all its answers; FN has the rows of the packet's statements.  Returns the error number; the error's text stays
+ * in MY. */
+static unsigned exchange(MYSQL *my, const struct js_errand *e, js_row_fn *fn, void *ctx, unsigned *answered)
 {
-	unsigned stmt = 0, number;
+	unsigned number;
 	int more;
 
 	*answered = 0;
-	if (mysql_real_query(my, text->data, (unsigned long)text->len) != 0)
+	if (mysql_real_query(my, e->text.data, (unsigned long)e->text.len) != 0)
 		return mysql_errno(my);
 	do {
-		if (numbers != NULL)
-			number = take_rows(my, stmt < numbers->n ? numbers->at[stmt] : 0, stmt < numbers->n ? fn : NULL, ctx);
-		else
-			number = take_rows(my, stmt - skip, stmt >= skip ? fn : NULL, ctx);
+		const struct js_answer *a = *answered < e->n ? js_errand_answer(e, *answered) : NULL;
+
+		number = take_rows(my, a != NULL ? a->stmt : 0, a != NULL && a->kind == JS_ANSWER_STMT ? fn : NULL, ctx);
 		if (number != 0)
 			return number;
-		*answered = ++stmt;
+		(*answered)++;
 		more = mysql_next_result(my);
 		if (more > 0)
 			return mysql_errno(my) != 0 ? mysql_errno(my) : 2013;
@@ -162,9 +155,9 @@ static unsigned exchange(MYSQL *my, const struct js_buf *text, unsigned skip, co
 }
 
 /* Leaves the connection without a transaction, or without a connection. */
-static void roll_back(struct js_db *db)
+static void roll_back(struct js_db *db, const struct js_errand *after)
 {
-	struct js_buf text = {0};
+	struct js_errand e = {0};
 	unsigned answered;
 
 	while (db->my != NULL && mysql_more_results(db->my)) {
@@ -176,10 +169,14 @@ static void roll_back(struct js_db *db)
 		if (result != NULL)
 			mysql_free_result(result);
 	}
-	js_buf_str(&text, "ROLLBACK");
-	if (db->my != NULL && (text.failed || exchange(db->my, &text, 0, NULL, NULL, NULL, &answered) != 0))
+	js_buf_str(&e.text, "ROLLBACK");
+	if (after->end.len > 0) {
+		js_buf_char(&e.text, ';');
+		js_buf_add(&e.text, after->end.data, after->end.len - 1);
+	}
+	if (db->my != NULL && (e.text.failed || after->end.failed || exchange(db->my, &e, NULL, NULL, &answered) != 0))
 		js_db_rest(db);
-	js_buf_free(&text);
+	js_errand_free(&e);
 }
 
 /* Waits before try number TRIES, longer each time and never twice the same, so that many clients spread out. */
@@ -192,80 +189,66 @@ static void back_off(struct js_db *db, unsigned tries, int64_t longest_us)
 	js_clock_nap(us / 2 + (int64_t)(js_db_jitter(db) % (uint64_t)(us / 2 + 1)), db->stop);
 }
 
-/* What is sent, and what is known of it. */
-struct errand {
-	struct js_buf text;
-	const struct js_sql *packet; /* the caller's part; NULL: its guards are not known, there are none */
-	unsigned skip;		     /* statements at its start that the caller did not write */
-	unsigned commit;	     /* so many answers, and the COMMIT's is among them; 0: there is none */
-	unsigned expected;	     /* answers in all; 0: not known */
-	int may_block;		     /* where the server takes blocks, it is sent as one */
-	struct numbers numbers;	     /* then: of the answers that there are */
+/* What is to be sent: PACKET, and whether as a transaction.  PACKET NULL: the text stands in the errand already. */
+struct task {
+	const struct js_sql *packet, *tail;
+	int transaction;
+	struct js_errand e;
 };
 
-/* As a block, the statements are run without an answer to each, only those with rows have one, and then the block: with less to
- * send, and to wake for, a step costs the server a third less (docs/PERFORMANCE.md). */
-static unsigned send_block(struct js_db *db, const struct errand *e, js_row_fn *fn, void *ctx, unsigned *answered)
+/* It is written once for each kind of server, of which one may follow another. */
+static void write_errand(const struct js_db *db, struct task *t)
 {
-	struct js_buf text = {0};
-	unsigned number = 2008;
-
-	js_buf_str(&text, "BEGIN NOT ATOMIC ");
-	js_buf_add(&text, e->text.data, e->text.len);
-	js_buf_str(&text, ";END");
-	*answered = 0;
-	if (!text.failed)
-		number = exchange(db->my, &text, 0, &e->numbers, fn, ctx, answered);
-	js_buf_free(&text);
-	return number;
-}
-
-static int is_block(const struct js_db *db, const struct errand *e)
-{
-	return db->blocks && e->may_block;
+	if (t->packet == NULL || (t->e.text.len > 0 && (!t->transaction || t->e.blocks == db->blocks)))
+		return;
+	if (t->transaction)
+		js_errand_transaction(&t->e, t->packet, t->tail, db->blocks, db->turns ? db->name : NULL);
+	else
+		js_errand_plain(&t->e, t->packet);
 }
 
 /* Sends it once.  An answer that ends early, with no error in it, is no answer: the COMMIT may not have been reached. */
-static unsigned send_once(struct js_db *db, const struct errand *e, js_row_fn *fn, void *ctx, unsigned *answered)
+static unsigned send_once(struct js_db *db, const struct js_errand *e, js_row_fn *fn, void *ctx, unsigned *answered)
 {
-	unsigned number = is_block(db, e) ? send_block(db, e, fn, ctx, answered)
-					  : exchange(db->my, &e->text, e->skip, NULL, fn, ctx, answered);
-	unsigned expected = is_block(db, e) ? e->numbers.n + 1 : e->expected;
+	unsigned number = exchange(db->my, e, fn, ctx, answered);
 
 	(void)strncpy(db->last_error, mysql_error(db->my), sizeof(db->last_error) - 1);
-	if (number == 0 && expected != 0 && *answered != expected) {
+	if (number == 0 && e->n != 0 && *answered != e->n) {
 		number = 2013;
-		(void)snprintf(db->last_error, sizeof(db->last_error), "it gave %u of %u answers", *answered, expected);
+		(void)snprintf(db->last_error, sizeof(db->last_error), "it gave %u of %u answers", *answered, e->n);
 	}
 	db->last_errno = number;
 	return number;
 }
 
-/* A 1690 is a guard's no only where a guard stands: known by its place or, of a block, by its words. */
-static enum fault fault_of(const struct js_db *db, const struct errand *e, unsigned number, unsigned answered)
+/* A 1690 is a guard's no only where a guard stands: known by its place or, in a block, by its words. */
+static enum fault fault_of(const struct js_db *db, const struct js_errand *e, unsigned number, unsigned answered)
 {
 	enum fault fault = classify(number);
+	const struct js_answer *a = answered < e->n ? js_errand_answer(e, answered) : NULL;
 
-	if (is_block(db, e))
-		return fault == FAULT_GUARD && strstr(db->last_error, "row_count()") == NULL ? FAULT_OTHER : fault;
-	if (fault == FAULT_GUARD && (e->packet == NULL || answered < e->skip || !js_sql_is_guard(e->packet, answered - e->skip)))
-		return FAULT_OTHER;
-	return fault;
+	if (fault != FAULT_GUARD)
+		return fault;
+	if (e->blocks && a != NULL && !(a->kind == JS_ANSWER_STMT && a->guard))
+		return strstr(db->last_error, "row_count()") == NULL ? FAULT_OTHER : fault;
+	return a != NULL && a->kind == JS_ANSWER_STMT && a->guard ? fault : FAULT_OTHER;
 }
 
 /* May a transaction that ended with this error have been committed all the same?  By an error behind the COMMIT, or one of the
  * connector's own. */
-static int may_be_in(const struct js_db *db, const struct errand *e, unsigned number, enum fault fault, unsigned answered)
+static int may_be_in(const struct js_errand *e, unsigned number, enum fault fault, unsigned answered)
 {
 	if (number >= 2000 && number < 3000)
 		return 1;
-	if (is_block(db, e)) /* which statement it was is not told; behind the COMMIT are only plain reads */
+	if (answered < e->commit_from || e->commit_from == e->n)
+		return 0;
+	if (e->blocks && answered <= e->commit_to) /* which of the block's it was is not told; behind the COMMIT are only plain reads */
 		return fault != FAULT_GUARD && fault != FAULT_DUPLICATE && fault != FAULT_AGAIN;
-	return e->commit > 0 && answered >= e->commit;
+	return answered > e->commit_to;
 }
 
 /* One try after another until it went through. */
-static int run(struct js_db *db, const struct errand *e, js_row_fn *fn, void *ctx, int *lost, struct jobstack_error *error)
+static int run(struct js_db *db, struct task *t, js_row_fn *fn, void *ctx, int *lost, struct jobstack_error *error)
 {
 	int64_t start = js_clock_mono_us(), until = start + db->patience_us;
 	int64_t conflict_until = start + (db->patience_us > CONFLICT_US ? db->patience_us : CONFLICT_US);
@@ -274,8 +257,6 @@ static int run(struct js_db *db, const struct errand *e, js_row_fn *fn, void *ct
 
 	if (lost != NULL)
 		*lost = 0;
-	if (e->text.failed)
-		return js_error_memory(error);
 	for (unsigned tries = 0;; tries++) {
 		if (db->stop != NULL && *db->stop != 0 && tries > 0)
 			return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while the database %s did not answer",
@@ -286,13 +267,16 @@ static int run(struct js_db *db, const struct errand *e, js_row_fn *fn, void *ct
 			if (status != 0)
 				return status;
 		}
+		write_errand(db, t);
+		if (t->e.text.failed)
+			return js_error_memory(error);
 		if (fn != NULL)
 			fn(ctx, NULL);
-		number = send_once(db, e, fn, ctx, &answered);
-		fault = fault_of(db, e, number, answered);
+		number = send_once(db, &t->e, fn, ctx, &answered);
+		fault = fault_of(db, &t->e, number, answered);
 		if (fault == FAULT_NONE)
 			return 0;
-		if (lost != NULL && may_be_in(db, e, number, fault, answered))
+		if (lost != NULL && may_be_in(&t->e, number, fault, answered))
 			*lost = 1;
 		if (js_db_is_gone(number)) {
 			if (lost != NULL)
@@ -303,7 +287,7 @@ static int run(struct js_db *db, const struct errand *e, js_row_fn *fn, void *ct
 			if (js_clock_mono_us() > until)
 				break;
 		} else {
-			roll_back(db);
+			roll_back(db, &t->e);
 			if (fault != FAULT_AGAIN || js_clock_mono_us() >= conflict_until)
 				break;
 			js_log(&db->log, JOBSTACK_LOG_DEBUG, "transaction again: %s (%u)", db->last_error, number);
@@ -320,71 +304,50 @@ static int run(struct js_db *db, const struct errand *e, js_row_fn *fn, void *ct
 int js_db_transaction(struct js_db *db, const struct js_sql *packet, const struct js_sql *tail, js_row_fn *fn, void *ctx,
 		      int *lost, struct jobstack_error *error)
 {
-	struct errand e = {.packet = packet, .skip = 1, .commit = packet->statements + 2};
-	struct js_buf *text = &e.text;
-	int status;
+	struct task t = {.packet = packet, .tail = tail, .transaction = 1};
+	int status = run(db, &t, fn, ctx, lost, error);
 
-	e.expected = e.commit + (tail != NULL ? tail->statements : 0);
-	e.may_block = packet->text.len <= BLOCK_MAX && packet->rows_n <= JS_SQL_ROWS && (tail == NULL || tail->rows_n <= JS_SQL_ROWS);
-	for (unsigned i = 0; e.may_block && i < packet->rows_n; i++)
-		e.numbers.at[e.numbers.n++] = packet->rows[i];
-	for (unsigned i = 0; e.may_block && tail != NULL && i < tail->rows_n; i++)
-		e.numbers.at[e.numbers.n++] = packet->statements + 1 + tail->rows[i];
-	js_buf_str(text, "START TRANSACTION;");
-	js_buf_add(text, packet->text.data, packet->text.len);
-	js_buf_str(text, "COMMIT;");
-	if (tail != NULL)
-		js_buf_add(text, tail->text.data, tail->text.len);
-	text->failed |= packet->text.failed | (tail != NULL && tail->text.failed);
-	if (text->len > 0 && text->data[text->len - 1] == ';') /* an empty last statement would be an error */
-		text->len--;
-	status = run(db, &e, fn, ctx, lost, error);
-	js_buf_free(text);
+	js_errand_free(&t.e);
 	return status;
 }
 
 int js_db_query(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error)
 {
-	struct errand e = {.text = packet->text, .packet = packet, .expected = packet->statements};
-	int status;
+	struct task t = {.packet = packet};
+	int status = run(db, &t, fn, ctx, NULL, error);
 
-	if (e.text.len > 0 && e.text.data[e.text.len - 1] == ';')
-		e.text.len--;
-	status = run(db, &e, fn, ctx, NULL, error);
+	js_errand_free(&t.e);
 	return status > 0 ? js_db_failure(db->last_errno, db->last_error, db->where, error) : status;
 }
 
 int js_db_look(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error)
 {
-	struct js_buf text = packet->text;
+	struct js_errand e = {0};
 	unsigned answered;
 	enum fault fault;
+	int status;
 
-	if (text.failed)
-		return js_error_memory(error);
 	if (db->stop != NULL && *db->stop != 0)
 		return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while reading from the database %s", db->where);
 	if (db->my == NULL)
 		return JS_DB_LOST;
-	if (text.len > 0 && text.data[text.len - 1] == ';')
-		text.len--;
+	js_errand_plain(&e, packet);
+	if (e.text.failed) {
+		js_errand_free(&e);
+		return js_error_memory(error);
+	}
 	if (fn != NULL)
 		fn(ctx, NULL);
-	db->last_errno = exchange(db->my, &text, 0, NULL, fn, ctx, &answered);
-	if (db->last_errno == 0 && answered == packet->statements)
-		return 0;
-	if (db->last_errno == 0) { /* an answer that ends early is none */
+	fault = classify(send_once(db, &e, fn, ctx, &answered));
+	status = fault == FAULT_NONE ? 0 : JS_DB_LOST;
+	if (fault == FAULT_GONE || fault == FAULT_AGAIN || db->last_errno == VIEW_OUTDATED)
 		js_db_rest(db);
-		return JS_DB_LOST;
+	else if (fault != FAULT_NONE) {
+		roll_back(db, &e);
+		status = js_db_failure(db->last_errno, db->last_error, db->where, error);
 	}
-	(void)strncpy(db->last_error, mysql_error(db->my), sizeof(db->last_error) - 1);
-	fault = classify(db->last_errno);
-	if (fault == FAULT_GONE || fault == FAULT_AGAIN || db->last_errno == VIEW_OUTDATED) {
-		js_db_rest(db);
-		return JS_DB_LOST;
-	}
-	roll_back(db);
-	return js_db_failure(db->last_errno, db->last_error, db->where, error);
+	js_errand_free(&e);
+	return status;
 }
 
 /* One try at a view, from its beginning to its end. */
@@ -429,12 +392,12 @@ int js_db_view(struct js_db *db, js_db_view_fn *body, void *ctx, struct jobstack
 
 int js_db_schema(struct js_db *db, const char *statement, size_t len, struct jobstack_error *error)
 {
-	struct errand e = {.packet = NULL};
+	struct task t = {.packet = NULL};
 	int status;
 
-	js_buf_add(&e.text, statement, len);
-	status = run(db, &e, NULL, NULL, NULL, error);
-	js_buf_free(&e.text);
+	js_buf_add(&t.e.text, statement, len);
+	status = run(db, &t, NULL, NULL, NULL, error);
+	js_errand_free(&t.e);
 	return status;
 }
 

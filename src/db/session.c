@@ -24,7 +24,7 @@ static const char set_up[] =
 	"group_concat_max_len=1000000,sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';"
 	"SELECT UTC_TIMESTAMP(6),@@global.max_connections,@@global.read_only,@@global.innodb_read_only"
 	"/*!80000 ,@@global.super_read_only */;"
-	"SHOW GLOBAL STATUS LIKE 'Threads_connected'";
+	"SHOW GLOBAL STATUS LIKE 'Threads_connected';SHOW GLOBAL VARIABLES LIKE 'wsrep_on'";
 static const char look[] =
 	"SELECT UTC_TIMESTAMP(6),@@global.max_connections;SHOW GLOBAL STATUS LIKE 'Threads_connected'";
 
@@ -32,7 +32,7 @@ static const char look[] =
 struct answer {
 	int64_t wall_us;
 	uint64_t connections, most;
-	int read_only;
+	int read_only, cluster;
 };
 
 /* 0 or 1, or a word: OFF and ON, and in newer MariaDB NO_LOCK and the like, which are kinds of ON. */
@@ -50,6 +50,10 @@ static void take_row(struct answer *a, MYSQL_RES *result)
 		return;
 	if (strcasecmp(row[0], "Threads_connected") == 0) {
 		a->connections = strtoull(row[1], NULL, 10);
+		return;
+	}
+	if (strcasecmp(row[0], "wsrep_on") == 0) {
+		a->cluster = is_on(row[1]);
 		return;
 	}
 	a->wall_us = js_clock_parse(row[0]);
@@ -105,6 +109,7 @@ unsigned js_db_session(struct js_db *db, MYSQL *my)
 		return JS_DB_READ_ONLY;
 	}
 	db->blocks = strstr(mysql_get_server_info(my), "MariaDB") != NULL;
+	db->turns = !a.cluster;
 	db->wall_us = a.wall_us;
 	db->mono_us = sent + (js_clock_mono_us() - sent) / 2;
 	note_crowd(db, &a);

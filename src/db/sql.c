@@ -2,6 +2,7 @@
  *
  * The packet builder.  Promise: a byte from outside leaves here only as two hexadecimal digits.
  */
+#define _GNU_SOURCE
 #include "db/sql.h"
 
 #include "base/clock.h"
@@ -10,6 +11,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static void add_hex(struct js_buf *buf, const void *data, size_t len)
 {
@@ -52,34 +54,57 @@ static void add_i64(struct js_buf *buf, int64_t value)
 	add_u64(buf, value < 0 ? (uint64_t)0 - (uint64_t)value : (uint64_t)value);
 }
 
-/* As '2026-11-21 06:20:11.123456': of our own making, so it may stand as text. */
+static char *digits(char *to, unsigned value, int n)
+{
+	for (int i = n - 1; i >= 0; i--, value /= 10)
+		to[i] = (char)('0' + value % 10);
+	return to + n;
+}
+
+/* As 20261121062011.123456: a number is less for the server to read than a text. */
 static void add_time(struct js_buf *buf, int64_t wall_us)
 {
-	char iso[JS_CLOCK_ISO];
+	time_t seconds = (time_t)(wall_us / JS_SECOND_US);
+	char text[24], *p = text;
+	struct tm tm;
 
-	js_clock_iso(wall_us, iso);
-	if (iso[0] == '\0') {
+	if (wall_us < 0 || gmtime_r(&seconds, &tm) == NULL || tm.tm_year > 9999 - 1900) {
 		js_buf_str(buf, "NULL");
 		return;
 	}
-	iso[10] = ' ';
-	js_buf_char(buf, '\'');
-	js_buf_add(buf, iso, strlen(iso) - 1);
-	js_buf_char(buf, '\'');
+	p = digits(p, (unsigned)tm.tm_year + 1900, 4);
+	p = digits(p, (unsigned)tm.tm_mon + 1, 2);
+	p = digits(p, (unsigned)tm.tm_mday, 2);
+	p = digits(p, (unsigned)tm.tm_hour, 2);
+	p = digits(p, (unsigned)tm.tm_min, 2);
+	p = digits(p, (unsigned)tm.tm_sec, 2);
+	*p++ = '.';
+	p = digits(p, (unsigned)(wall_us % JS_SECOND_US), 6);
+	js_buf_add(buf, text, (size_t)(p - text));
 }
 
-/* The last statement is whole: counts it, and notes whether it answers with rows. */
-static void complete(struct js_sql *sql)
+const struct js_sql_mark *js_sql_mark(const struct js_sql *sql, unsigned number)
 {
-	const char *text = sql->text.failed ? "" : sql->text.data + sql->begin;
+	return (const struct js_sql_mark *)(const void *)sql->marks.data + number;
+}
 
-	if (strncmp(text, "SELECT ", 7) == 0 && strstr(text, " INTO @js_") == NULL) {
-		if (sql->rows_n < JS_SQL_ROWS)
-			sql->rows[sql->rows_n] = sql->statements;
-		sql->rows_n++;
-	}
+static size_t begin_of(const struct js_sql *sql)
+{
+	return sql->statements == 0 || sql->marks.failed ? 0 : js_sql_mark(sql, sql->statements - 1)->end;
+}
+
+/* The last statement is whole. */
+static void complete(struct js_sql *sql, unsigned flags)
+{
+	struct js_sql_mark mark = {sql->text.len, flags | sql->only};
+	const char *text = sql->text.failed ? "" : sql->text.data + begin_of(sql);
+
+	if (strncmp(text, "SELECT ", 7) == 0 && strstr(text, " INTO @js_") == NULL)
+		mark.flags |= JS_SQL_ROWS;
+	js_buf_add(&sql->marks, &mark, sizeof(mark));
+	sql->text.failed |= sql->marks.failed;
 	sql->statements++;
-	sql->begin = sql->text.len;
+	sql->only = 0;
 }
 
 static void add(struct js_sql *sql, const char *format, va_list args)
@@ -121,7 +146,7 @@ static void add(struct js_sql *sql, const char *format, va_list args)
 	}
 	js_buf_str(&sql->text, format);
 	if (sql->text.len > 0 && sql->text.data[sql->text.len - 1] == ';')
-		complete(sql);
+		complete(sql, 0);
 }
 
 void js_sql_add(struct js_sql *sql, const char *format, ...)
@@ -141,22 +166,21 @@ unsigned js_sql_stmt(struct js_sql *sql, const char *format, ...)
 	add(sql, format, args);
 	va_end(args);
 	js_buf_char(&sql->text, ';');
-	complete(sql);
+	complete(sql, 0);
 	return sql->statements - 1;
 }
 
 void js_sql_guard_set(struct js_sql *sql, uint64_t n, const char *assignments)
 {
-	unsigned number = sql->statements;
-
 	/* ROW_COUNT() is -1 where the server could not send the answer before, because the client has gone: as an unsigned number
 	 * that would be plenty, and a fenced step that comes late would go through.  A SET, since it has no rows to send. */
 	js_sql_add(sql, "SET @js_guard=CAST(ROW_COUNT()>=%u AS UNSIGNED)-1", n);
-	if (assignments != NULL)
-		js_sql_add(sql, ",");
-	js_sql_stmt(sql, assignments != NULL ? assignments : "");
-	if (sql->guards_n < sizeof(sql->guards) / sizeof(sql->guards[0]))
-		sql->guards[sql->guards_n++] = number;
+	if (assignments != NULL) {
+		js_buf_char(&sql->text, ',');
+		js_buf_str(&sql->text, assignments);
+	}
+	js_buf_char(&sql->text, ';');
+	complete(sql, JS_SQL_GUARD);
 }
 
 void js_sql_guard(struct js_sql *sql, uint64_t n)
@@ -164,24 +188,34 @@ void js_sql_guard(struct js_sql *sql, uint64_t n)
 	js_sql_guard_set(sql, n, NULL);
 }
 
-int js_sql_is_guard(const struct js_sql *sql, unsigned number)
+void js_sql_only(struct js_sql *sql, unsigned flag)
 {
-	for (unsigned i = 0; i < sql->guards_n; i++)
-		if (sql->guards[i] == number)
-			return 1;
-	return 0;
+	sql->only = flag;
+}
+
+void js_sql_piece(struct js_sql *sql, const char *text)
+{
+	js_buf_str(&sql->text, text);
+	complete(sql, JS_SQL_BLOCKS);
+}
+
+void js_sql_turn(struct js_sql *sql, uint64_t of, uint64_t n)
+{
+	sql->turn_of = of;
+	sql->turn = n;
 }
 
 void js_sql_reset(struct js_sql *sql)
 {
 	js_buf_reset(&sql->text);
-	sql->statements = sql->guards_n = sql->rows_n = 0;
-	sql->begin = 0;
+	js_buf_reset(&sql->marks);
+	sql->statements = sql->only = 0;
+	sql->turn_of = sql->turn = 0;
 }
 
 void js_sql_free(struct js_sql *sql)
 {
 	js_buf_free(&sql->text);
-	sql->statements = sql->guards_n = sql->rows_n = 0;
-	sql->begin = 0;
+	js_buf_free(&sql->marks);
+	*sql = (struct js_sql){0};
 }

@@ -11,15 +11,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JS_SQL_ROWS 8
+/* What a statement is. */
+enum { JS_SQL_ROWS = 1,	   /* it answers with rows */
+       JS_SQL_GUARD = 2,   /* it may stop the packet */
+       JS_SQL_BLOCKS = 4,  /* it is sent only to a server that takes blocks (see errand.h), in one */
+       JS_SQL_SINGLE = 8 }; /* it is sent only to one that does not */
+
+struct js_sql_mark {
+	size_t end; /* where the statement ends in the text */
+	unsigned flags;
+};
 
 /* A packet: statements that go to the server together. */
 struct js_sql {
-	struct js_buf text;
-	unsigned statements; /* complete ones */
-	unsigned guards[4], guards_n; /* the numbers of those that are guards */
-	unsigned rows[JS_SQL_ROWS], rows_n; /* the numbers of those that answer with rows; rows_n may count more than are here */
-	size_t begin; /* where the last statement begins */
+	struct js_buf text, marks; /* marks: a struct js_sql_mark a statement */
+	unsigned statements;	   /* complete ones */
+	unsigned only;		   /* of the next one */
+	uint64_t turn_of, turn;	   /* see js_sql_turn; 0: none */
 };
 
 /* Appends to the packet's last statement.  FORMAT is text of the program with:
@@ -40,8 +48,18 @@ void js_sql_guard(struct js_sql *sql, uint64_t n);
 /* The same, in one statement with other assignments to user variables. */
 void js_sql_guard_set(struct js_sql *sql, uint64_t n, const char *assignments);
 
-/* Is statement NUMBER of the packet a guard?  A 1690 of any other is a fault of ours, not an answer. */
-int js_sql_is_guard(const struct js_sql *sql, unsigned number);
+/* The next statement is JS_SQL_BLOCKS or JS_SQL_SINGLE. */
+void js_sql_only(struct js_sql *sql, unsigned flag);
+
+/* A piece of a statement that holds others, such as "IF ... THEN "; JS_SQL_BLOCKS.  It is numbered as they are. */
+void js_sql_piece(struct js_sql *sql, const char *text);
+
+/* The transaction waits, before it locks anything, for its turn among those of the same OF and N (from 1): a user lock of the
+ * server, held until the COMMIT; who has waited a second goes without.  It is advice to the server's scheduler, and nothing that
+ * is right or wrong hangs on it. */
+void js_sql_turn(struct js_sql *sql, uint64_t of, uint64_t n);
+
+const struct js_sql_mark *js_sql_mark(const struct js_sql *sql, unsigned number);
 
 void js_sql_reset(struct js_sql *sql);
 void js_sql_free(struct js_sql *sql);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Packets against a real server: a guard's no is an answer, the same error from anything else is a fault; an answer that ends
- * early is no answer, and may be behind a commit.
+ * early is no answer, and may be behind a commit; a turn ends with its transaction.
  */
 #define _GNU_SOURCE
 #include "integration/says.h"
@@ -88,6 +88,88 @@ static void nobody_asked(void **state)
 	assert_int_equal(marks(), before);
 }
 
+static void take_number(void *ctx, const struct js_row *row)
+{
+	*(int *)ctx = row == NULL ? -1 : (int)js_row_i64(row, 0);
+}
+
+static void take_hash(void *ctx, const struct js_row *row)
+{
+	uint32_t *h = ctx;
+
+	*h = 2166136261U; /* FNV-1a, as errand.c has it */
+	for (const char *p = row == NULL ? "" : row->col[0]; *p != '\0'; p++)
+		*h = (*h ^ (unsigned char)*p) * 16777619U;
+}
+
+/* Adds a statement that tells whether somebody has turn 3 of 7. */
+static void ask_turn(struct js_sql *sql)
+{
+	static uint32_t hash;
+	struct js_sql name = {0};
+	char text[64];
+
+	if (hash == 0) {
+		(void)js_sql_stmt(&name, "SELECT DATABASE()");
+		OK(js_db_query(db, &name, take_hash, &hash, &e));
+		js_sql_free(&name);
+	}
+	(void)snprintf(text, sizeof(text), "jobstack.%x.7.3", (unsigned)hash);
+	(void)js_sql_stmt(sql, "SELECT IS_USED_LOCK(%s) IS NOT NULL", text);
+}
+
+static void nobody_has_it(void)
+{
+	struct js_sql sql = {0};
+	int taken;
+
+	ask_turn(&sql);
+	OK(js_db_query(db, &sql, take_number, &taken, &e));
+	assert_int_equal(taken, 0);
+	js_sql_free(&sql);
+}
+
+/* A turn lasts as long as the transaction, however that ends. */
+static void turns(void **state)
+{
+	static char name[4000];
+	struct js_sql sql = {0};
+	uint64_t rows = 0;
+	int taken = -1, lost;
+
+	(void)state;
+	ask_turn(&sql);
+	js_sql_turn(&sql, 7, 3);
+	OK(js_db_transaction(db, &sql, NULL, take_number, &taken, NULL, &e));
+	assert_int_equal(taken, 1);
+	js_sql_free(&sql);
+	nobody_has_it();
+	sql = packet("INSERT INTO mark VALUES(5)", 2, "SELECT 1"); /* a guard's no */
+	js_sql_turn(&sql, 7, 3);
+	GIVES(JS_DB_GUARD, transact(sql, &lost, &rows));
+	nobody_has_it();
+	sql = packet("INSERT INTO mark VALUES(5)", 1, "INSERT INTO mark_key VALUES(1)"); /* a key's no */
+	js_sql_turn(&sql, 7, 3);
+	GIVES(JS_DB_DUPLICATE, transact(sql, &lost, &rows));
+	nobody_has_it();
+	sql = (struct js_sql){0};
+	memset(name, 'n', sizeof(name) - 1); /* between two blocks, where there are blocks */
+	(void)js_sql_stmt(&sql, "INSERT INTO mark_key SELECT 1 FROM DUAL WHERE %s IS NOT NULL", name);
+	js_sql_turn(&sql, 7, 3);
+	GIVES(JS_DB_DUPLICATE, js_db_transaction(db, &sql, NULL, NULL, NULL, &lost, &e));
+	js_sql_free(&sql);
+	nobody_has_it();
+}
+
+/* One answer more is expected than there will be. */
+static void promise_more(struct js_sql *sql)
+{
+	struct js_sql_mark mark = {sql->text.len, JS_SQL_ROWS};
+
+	js_buf_add(&sql->marks, &mark, sizeof(mark));
+	sql->statements++;
+}
+
 /* An answer of fewer statements than were sent: it may have been committed, so it was lost; and it is tried again until patience
  * ends. */
 static void short_answers(void **state)
@@ -97,15 +179,14 @@ static void short_answers(void **state)
 	int lost = -1;
 
 	(void)state;
-	sql.statements++;
-	sql.rows[sql.rows_n++] = 3;
+	promise_more(&sql);
 	GIVES(JOBSTACK_ENODB, transact(sql, &lost, &rows));
 	assert_int_equal(lost, 1);
 	assert_int_equal(js_db_errno(db), 2013);
 	assert_non_null(strstr(e.text, "it gave "));
 	assert_true(marks() > before + 1);
 	sql = packet(NULL, 0, "SELECT 1");
-	sql.statements++;
+	promise_more(&sql);
 	GIVES(JOBSTACK_ENODB, ask(sql));
 	assert_non_null(strstr(e.text, "it gave 1 of 2 answers"));
 }
@@ -117,7 +198,8 @@ static int short_view(void *ctx, struct jobstack_error *error)
 	uint64_t rows = 0;
 	int status;
 
-	sql.statements += (*tries)++ == 0;
+	if ((*tries)++ == 0)
+		promise_more(&sql);
 	status = js_db_look(db, &sql, count_rows, &rows, error);
 	js_sql_free(&sql);
 	return status;
@@ -141,6 +223,8 @@ static int begin(void **state)
 	options.patience_us = JS_SECOND_US;
 	OK(js_db_open(&db, &options, &e));
 	OK(ask(packet(NULL, 0, "CREATE TABLE mark(n INT) ENGINE=InnoDB")));
+	OK(ask(packet(NULL, 0, "CREATE TABLE mark_key(n INT PRIMARY KEY) ENGINE=InnoDB")));
+	OK(ask(packet(NULL, 0, "INSERT INTO mark_key VALUES(1)")));
 	return 0;
 }
 
@@ -154,7 +238,7 @@ static int end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(guards), cmocka_unit_test(nobody_asked), cmocka_unit_test(short_answers),
-					   cmocka_unit_test(views)};
+					   cmocka_unit_test(views), cmocka_unit_test(turns)};
 
 	return cmocka_run_group_tests(tests, begin, end);
 }

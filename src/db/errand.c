@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * From packets to what is sent.  Promise: each statement of a packet is sent once, in its order, or not at all if it is not
+ * for this server; what is expected as answers is what was written.
+ */
+#include "db/errand.h"
+
+#include <inttypes.h>
+
+#define LARGE 2048 /* bytes of a statement that stands by itself */
+#define TURN_WAIT_S "5"
+
+/* Where the writing stands. */
+struct pen {
+	struct js_errand *e;
+	const struct js_sql *turn; /* NULL: no turn is taken */
+	uint32_t database;	   /* a hash of its name */
+	int open, commits;	   /* in a block; in the one with the COMMIT */
+	unsigned first;		   /* the block's first answer */
+};
+
+const struct js_answer *js_errand_answer(const struct js_errand *e, unsigned number)
+{
+	return (const struct js_answer *)(const void *)e->list.data + number;
+}
+
+static void answer(struct js_errand *e, struct js_answer a)
+{
+	js_buf_add(&e->list, &a, sizeof(a));
+	e->n++;
+}
+
+/* A user lock's name is the server's, not the database's, and short: hence a hash (FNV-1a) of the database's in it. */
+static uint32_t hash(const char *name)
+{
+	uint32_t h = 2166136261U;
+
+	for (; *name != '\0'; name++)
+		h = (h ^ (unsigned char)*name) * 16777619U;
+	return h;
+}
+
+static void turn(const struct pen *p, struct js_buf *text, const char *function, const char *more)
+{
+	js_buf_printf(text, "DO %s('jobstack.%" PRIx32 ".%" PRIu64 ".%" PRIu64 "'%s);", function, p->database, p->turn->turn_of,
+		      p->turn->turn, more);
+}
+
+static void open_block(struct pen *p)
+{
+	if (p->open)
+		return;
+	p->open = 1;
+	p->first = p->e->n;
+	js_buf_str(&p->e->text, "BEGIN NOT ATOMIC ");
+	if (p->turn == NULL)
+		return;
+	/* a client that froze can't say ROLLBACK: others would wait for what it holds */
+	js_buf_str(&p->e->text, "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;");
+	turn(p, &p->e->text, "RELEASE_LOCK", "");
+	js_buf_str(&p->e->text, "RESIGNAL;END;");
+}
+
+static void close_block(struct pen *p)
+{
+	if (!p->open)
+		return;
+	if (p->commits)
+		p->e->commit_to = p->e->n;
+	p->open = p->commits = 0;
+	js_buf_str(&p->e->text, "END;");
+	answer(p->e, (struct js_answer){JS_ANSWER_BLOCK, 0, 0});
+}
+
+/* Statement I of SQL, whose first is number FIRST for the caller. */
+static void statement(struct pen *p, const struct js_sql *sql, unsigned i, unsigned first)
+{
+	size_t begin = i == 0 ? 0 : js_sql_mark(sql, i - 1)->end, len = js_sql_mark(sql, i)->end - begin;
+	unsigned flags = js_sql_mark(sql, i)->flags;
+	int single = !p->e->blocks || len > LARGE;
+
+	if (flags & (p->e->blocks ? JS_SQL_SINGLE : JS_SQL_BLOCKS))
+		return;
+	if (single)
+		close_block(p);
+	else
+		open_block(p);
+	js_buf_add(&p->e->text, sql->text.data + begin, len);
+	if (single || (flags & JS_SQL_ROWS))
+		answer(p->e, (struct js_answer){JS_ANSWER_STMT, first + i, (flags & JS_SQL_GUARD) != 0});
+}
+
+/* What comes next is a statement of our own. */
+static void own(struct pen *p)
+{
+	if (p->e->blocks)
+		open_block(p);
+	else
+		answer(p->e, (struct js_answer){JS_ANSWER_QUIET, 0, 0});
+}
+
+static void begin_turn(struct pen *p)
+{
+	if (p->turn == NULL)
+		return;
+	own(p);
+	turn(p, &p->e->text, "GET_LOCK", "," TURN_WAIT_S);
+}
+
+static void end_turn(struct pen *p)
+{
+	if (p->turn == NULL)
+		return;
+	own(p);
+	turn(p, &p->e->text, "RELEASE_LOCK", "");
+	turn(p, &p->e->end, "RELEASE_LOCK", "");
+}
+
+static void anew(struct js_errand *e)
+{
+	js_buf_reset(&e->text);
+	js_buf_reset(&e->list);
+	js_buf_reset(&e->end);
+	e->n = 0;
+	e->blocks = 0;
+}
+
+/* The last statement needs no semicolon, and an empty one behind it would be an error. */
+static void finish(struct js_errand *e, int failed)
+{
+	e->text.failed |= e->list.failed | e->end.failed | failed;
+	if (!e->text.failed && e->text.len > 0 && e->text.data[e->text.len - 1] == ';')
+		e->text.len--;
+}
+
+void js_errand_transaction(struct js_errand *e, const struct js_sql *packet, const struct js_sql *tail, int blocks,
+			   const char *database)
+{
+	int failed = packet->text.failed || (tail != NULL && tail->text.failed);
+	struct pen p = {.e = e, .turn = database != NULL && packet->turn != 0 ? packet : NULL};
+
+	anew(e);
+	e->blocks = blocks;
+	p.database = p.turn != NULL ? hash(database) : 0;
+	begin_turn(&p);
+	own(&p);
+	js_buf_str(&e->text, "START TRANSACTION;");
+	for (unsigned i = 0; i < packet->statements && !failed; i++)
+		statement(&p, packet, i, 0);
+	own(&p);
+	p.commits = blocks;
+	e->commit_from = e->commit_to = blocks ? p.first : e->n - 1;
+	js_buf_str(&e->text, "COMMIT;");
+	end_turn(&p);
+	for (unsigned i = 0; tail != NULL && i < tail->statements && !failed; i++)
+		statement(&p, tail, i, packet->statements + 1);
+	close_block(&p);
+	finish(e, failed);
+}
+
+void js_errand_plain(struct js_errand *e, const struct js_sql *packet)
+{
+	struct pen p = {.e = e};
+
+	anew(e);
+	for (unsigned i = 0; i < packet->statements && !packet->text.failed; i++)
+		statement(&p, packet, i, 0);
+	e->commit_from = e->commit_to = e->n;
+	finish(e, packet->text.failed);
+}
+
+void js_errand_free(struct js_errand *e)
+{
+	js_buf_free(&e->text);
+	js_buf_free(&e->list);
+	js_buf_free(&e->end);
+	*e = (struct js_errand){0};
+}

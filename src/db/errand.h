@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What goes over the wire for a packet, and what answers it has: for this room's files only.
+ *
+ * MariaDB takes compound statements outside of stored programs.  There small statements go as one block: they are run without
+ * an answer to each, only those with rows have one, and then the block; with less to send, and to wake for, a step costs the
+ * server a third less (docs/PERFORMANCE.md).  A large statement goes by itself, between two blocks, since a block's statements
+ * are copied in the server.
+ */
+#ifndef JS_DB_ERRAND_H
+#define JS_DB_ERRAND_H
+
+#include "db/sql.h"
+
+/* One answer of the server. */
+struct js_answer {
+	enum { JS_ANSWER_QUIET, JS_ANSWER_STMT, JS_ANSWER_BLOCK } kind;
+	unsigned stmt; /* STMT: the statement's number for the caller */
+	int guard;     /* STMT: it is a guard */
+};
+
+struct js_errand {
+	struct js_buf text, list; /* list: a struct js_answer an answer; none: they are not known beforehand */
+	struct js_buf end;	  /* what is sent after an error and the ROLLBACK, so that nothing is held */
+	unsigned n;
+	unsigned commit_from, commit_to; /* the answers among which the COMMIT's is; both n: there is none */
+	int blocks;			 /* it was written for a server that takes blocks */
+};
+
+/* Writes PACKET with a transaction around it, and TAIL (may be NULL) behind.  DATABASE is its name, for the names of turns, or
+ * NULL where the server lets nobody take turns.  The former content is forgotten.  If memory ran out, text.failed is set. */
+void js_errand_transaction(struct js_errand *e, const struct js_sql *packet, const struct js_sql *tail, int blocks,
+			   const char *database);
+
+/* Writes PACKET as it is. */
+void js_errand_plain(struct js_errand *e, const struct js_sql *packet);
+
+const struct js_answer *js_errand_answer(const struct js_errand *e, unsigned number);
+
+void js_errand_free(struct js_errand *e);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What goes over the wire for a packet, and which answer belongs to which statement: as single statements, and as blocks.
+ */
+#include "db/errand.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TURN "'jobstack.571cc6c3.7.3'"
+
+static struct js_errand e;
+static struct js_sql packet, tail;
+
+static int begin(void **state)
+{
+	(void)state;
+	(void)js_sql_stmt(&packet, "UPDATE a");
+	js_sql_guard(&packet, 1);
+	js_sql_piece(&packet, "IF @x THEN ");
+	(void)js_sql_stmt(&packet, "DELETE b");
+	js_sql_piece(&packet, "END IF;");
+	js_sql_only(&packet, JS_SQL_BLOCKS);
+	(void)js_sql_stmt(&packet, "INSERT c");
+	js_sql_only(&packet, JS_SQL_SINGLE);
+	(void)js_sql_stmt(&packet, "INSERT d");
+	(void)js_sql_stmt(&packet, "SELECT e");
+	(void)js_sql_stmt(&tail, "SELECT f");
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	js_errand_free(&e);
+	js_sql_free(&packet);
+	js_sql_free(&tail);
+	return 0;
+}
+
+static void answer_is(unsigned number, int kind, unsigned stmt, int guard)
+{
+	assert_true(number < e.n);
+	assert_int_equal(js_errand_answer(&e, number)->kind, kind);
+	assert_int_equal(js_errand_answer(&e, number)->stmt, stmt);
+	assert_int_equal(js_errand_answer(&e, number)->guard, guard);
+}
+
+static void single(void **state)
+{
+	(void)state;
+	js_errand_transaction(&e, &packet, &tail, 0, "db");
+	assert_string_equal(e.text.data, "START TRANSACTION;UPDATE a;SET @js_guard=CAST(ROW_COUNT()>=1 AS UNSIGNED)-1;DELETE b;INSERT d;"
+					 "SELECT e;COMMIT;SELECT f;");
+	assert_int_equal(e.text.len, strlen(e.text.data) - 1); /* the last semicolon is not sent */
+	assert_int_equal(e.n, 8);
+	answer_is(0, JS_ANSWER_QUIET, 0, 0);
+	answer_is(1, JS_ANSWER_STMT, 0, 0);
+	answer_is(2, JS_ANSWER_STMT, 1, 1);
+	answer_is(3, JS_ANSWER_STMT, 3, 0);
+	answer_is(4, JS_ANSWER_STMT, 6, 0);
+	answer_is(5, JS_ANSWER_STMT, 7, 0);
+	answer_is(6, JS_ANSWER_QUIET, 0, 0);
+	answer_is(7, JS_ANSWER_STMT, 9, 0);
+	assert_int_equal(e.commit_from, 6);
+	assert_int_equal(e.commit_to, 6);
+	assert_int_equal(e.end.len, 0);
+}
+
+static void block(void **state)
+{
+	(void)state;
+	js_errand_transaction(&e, &packet, &tail, 1, "db");
+	assert_string_equal(e.text.data, "BEGIN NOT ATOMIC START TRANSACTION;UPDATE a;SET @js_guard=CAST(ROW_COUNT()>=1 AS UNSIGNED)-1;"
+					 "IF @x THEN DELETE b;END IF;INSERT c;SELECT e;COMMIT;SELECT f;END;");
+	assert_int_equal(e.n, 3);
+	answer_is(0, JS_ANSWER_STMT, 7, 0);
+	answer_is(1, JS_ANSWER_STMT, 9, 0);
+	answer_is(2, JS_ANSWER_BLOCK, 0, 0);
+	assert_int_equal(e.commit_from, 0);
+	assert_int_equal(e.commit_to, 2);
+}
+
+/* A large statement stands between two blocks; the COMMIT is in the second. */
+static void large(void **state)
+{
+	static const char first[] = "BEGIN NOT ATOMIC START TRANSACTION;UPDATE a;END;INSERT x'";
+	static const char last[] = "';BEGIN NOT ATOMIC UPDATE b;COMMIT;END;";
+	static char name[3000];
+	struct js_sql sql = {0};
+
+	(void)state;
+	memset(name, 'n', sizeof(name) - 1);
+	(void)js_sql_stmt(&sql, "UPDATE a");
+	(void)js_sql_stmt(&sql, "INSERT %s", name);
+	(void)js_sql_stmt(&sql, "UPDATE b");
+	js_errand_transaction(&e, &sql, NULL, 1, NULL);
+	assert_memory_equal(e.text.data, first, strlen(first));
+	assert_string_equal(strrchr(e.text.data, '\''), last);
+	assert_int_equal(e.n, 3);
+	answer_is(0, JS_ANSWER_BLOCK, 0, 0);
+	answer_is(1, JS_ANSWER_STMT, 1, 0);
+	answer_is(2, JS_ANSWER_BLOCK, 0, 0);
+	assert_int_equal(e.commit_from, 2);
+	assert_int_equal(e.commit_to, 2);
+	js_sql_free(&sql);
+}
+
+/* The turn is taken before anything is locked and given away behind the COMMIT, or after an error. */
+static void turns(void **state)
+{
+	struct js_sql sql = {0};
+
+	(void)state;
+	(void)js_sql_stmt(&sql, "UPDATE a");
+	js_sql_turn(&sql, 7, 3);
+	js_errand_transaction(&e, &sql, &tail, 0, "db");
+	assert_string_equal(e.text.data, "DO GET_LOCK(" TURN ",5);START TRANSACTION;UPDATE a;COMMIT;DO RELEASE_LOCK(" TURN ");SELECT f;");
+	assert_int_equal(e.n, 6);
+	answer_is(2, JS_ANSWER_STMT, 0, 0);
+	assert_int_equal(e.commit_to, 3);
+	answer_is(5, JS_ANSWER_STMT, 2, 0);
+	assert_string_equal(e.end.data, "DO RELEASE_LOCK(" TURN ");");
+	js_errand_transaction(&e, &sql, NULL, 1, "db");
+	assert_string_equal(e.text.data, "BEGIN NOT ATOMIC DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;DO RELEASE_LOCK(" TURN ");"
+					 "RESIGNAL;END;DO GET_LOCK(" TURN ",5);START TRANSACTION;UPDATE a;COMMIT;DO RELEASE_LOCK(" TURN ");END;");
+	assert_int_equal(e.n, 1);
+	js_errand_transaction(&e, &sql, NULL, 0, NULL); /* a server that has none */
+	assert_string_equal(e.text.data, "START TRANSACTION;UPDATE a;COMMIT;");
+	assert_int_equal(e.end.len, 0);
+	js_sql_free(&sql);
+}
+
+static void queries(void **state)
+{
+	(void)state;
+	js_errand_plain(&e, &tail);
+	assert_string_equal(e.text.data, "SELECT f;");
+	assert_int_equal(e.n, 1);
+	answer_is(0, JS_ANSWER_STMT, 0, 0);
+	assert_int_equal(e.commit_from, e.n);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(single), cmocka_unit_test(block), cmocka_unit_test(large),
+					   cmocka_unit_test(turns), cmocka_unit_test(queries)};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
