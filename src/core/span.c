@@ -106,40 +106,63 @@ void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack)
 	js_sql_stmt(sql, " ORDER BY due LIMIT 100");
 }
 
+/* Cuts @js_n entries off the span that is locked. */
+static void cut(struct js_sql *sql, const struct js_stack *stack)
+{
+	js_sql_piece(sql, "IF @js_n>@js_hi-@js_lo THEN ");
+	js_sql_stmt(sql,
+		    "DELETE FROM span WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos AND "
+		    "hi-lo+1<=@js_n",
+		    stack->id);
+	js_sql_piece(sql, "ELSE ");
+	js_sql_stmt(sql,
+		    stack->lifo ? "UPDATE span SET hi=hi-@js_n WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos"
+				: "UPDATE span SET lo=lo+@js_n WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos",
+		    stack->id);
+	js_sql_piece(sql, "END IF;");
+}
+
+/* The claim's row; in plain packets, where there is no IF, also of a pop that took nothing. */
+static void insert_claim(struct js_sql *sql, const struct js_stack *stack, uint64_t worker_id, uint64_t claim_no, unsigned only)
+{
+	int blocks = only == JS_SQL_BLOCKS;
+
+	js_sql_only(sql, only);
+	js_sql_add(sql,
+		   blocks ? "INSERT INTO claim(stack_id,worker_id,claim_no,lo,hi,ids,open,attempt,fails,losses,`rank`,claimed) VALUES(%u,"
+			  : "INSERT INTO claim(stack_id,worker_id,claim_no,lo,hi,ids,open,attempt,fails,losses,`rank`,claimed) SELECT %u,",
+		   stack->id);
+	if (worker_id != 0)
+		js_sql_add(sql, "%u", worker_id);
+	else
+		js_sql_add(sql, "@js_w");
+	js_sql_add(sql,
+		   ",%u,IF(@js_ids IS NULL,@js_from,0),IF(@js_ids IS NULL,@js_to,@js_n-1),"
+		   "SUBSTR(@js_ids,@js_from*11+1,@js_n*11),@js_n,@js_att,@js_fails,@js_losses,@js_rank,UTC_TIMESTAMP(6)",
+		   claim_no);
+	js_sql_stmt(sql, blocks ? ")" : " FROM DUAL WHERE @js_pos IS NOT NULL");
+}
+
 void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uint64_t worker_id, uint64_t claim_no)
 {
-	js_sql_stmt(sql, "SELECT state INTO @js_state FROM stack WHERE stack_id=%u", stack->id);
 	js_sql_stmt(sql,
 		    "SELECT `rank`,pos,lo,hi,ids,attempt,fails,losses INTO @js_rank,@js_pos,@js_lo,@js_hi,@js_ids,@js_att,"
-		    "@js_fails,@js_losses FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND @js_state=0 "
-		    "ORDER BY `rank`,pos LIMIT 1 FOR UPDATE",
-		    stack->id);
+		    "@js_fails,@js_losses FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND "
+		    "(SELECT state FROM stack WHERE stack_id=%u)=0 ORDER BY `rank`,pos LIMIT 1 FOR UPDATE",
+		    stack->id, stack->id);
+	js_sql_piece(sql, "IF @js_pos IS NOT NULL THEN ");
 	/* what was lost before goes alone, so that its neighbours are not lost with it */
 	js_sql_stmt(sql, "SET @js_n=LEAST(%u,@js_hi-@js_lo+1,IF(@js_losses>0,1,%u))", (uint64_t)k, (uint64_t)k);
 	/* (a SET sees none of its own assignments); of a list no entries are to be read: that is done by its numbers */
 	js_sql_add(sql, stack->lifo ? "SET @js_from=@js_hi-@js_n+1,@js_to=IF(" : "SET @js_from=@js_lo,@js_to=IF(");
 	js_sql_stmt(sql, stack->lifo ? "@js_pos IS NULL OR @js_ids IS NOT NULL,0,@js_hi)"
 				     : "@js_pos IS NULL OR @js_ids IS NOT NULL,0,@js_lo+@js_n-1)");
-	js_sql_stmt(sql,
-		    "DELETE FROM span WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos AND "
-		    "hi-lo+1<=@js_n",
-		    stack->id);
-	js_sql_stmt(sql,
-		    stack->lifo ? "UPDATE span SET hi=hi-@js_n WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos"
-				: "UPDATE span SET lo=lo+@js_n WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos",
-		    stack->id);
-	js_sql_add(sql, "INSERT INTO claim(stack_id,worker_id,claim_no,lo,hi,ids,open,attempt,fails,losses,`rank`,claimed) "
-			"SELECT %u,",
-		   stack->id);
-	if (worker_id != 0)
-		js_sql_add(sql, "%u", worker_id);
-	else
-		js_sql_add(sql, "@js_w");
-	js_sql_stmt(sql,
-		    ",%u,IF(@js_ids IS NULL,@js_from,0),IF(@js_ids IS NULL,@js_to,@js_n-1),"
-		    "SUBSTR(@js_ids,@js_from*11+1,@js_n*11),@js_n,@js_att,@js_fails,@js_losses,@js_rank,UTC_TIMESTAMP(6) "
-		    "FROM DUAL WHERE @js_pos IS NOT NULL",
-		    claim_no);
+	cut(sql, stack);
+	insert_claim(sql, stack, worker_id, claim_no, JS_SQL_BLOCKS);
+	insert_claim(sql, stack, worker_id, claim_no, JS_SQL_SINGLE);
+	js_sql_piece(sql, "ELSE ");
+	js_sql_stmt(sql, "SELECT state INTO @js_state FROM stack WHERE stack_id=%u AND @js_pos IS NULL", stack->id);
+	js_sql_piece(sql, "END IF;");
 }
 
 void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack)

@@ -117,6 +117,8 @@ int64_t jobstack_worker_deadline_us(const struct jobstack_worker *w)
 	return w->deadline_us;
 }
 
+#define CROWD 32 /* more workers than these take turns at the pop, as many at once as there are TURNS: enough for one flush */
+#define TURNS 16
 #define POLICY_US (JS_SECOND_US / 2) /* read so often by a worker whose steps are quick: it costs as much as a fifth of one */
 
 /* What the tail of a step brings. */
@@ -195,8 +197,7 @@ static void take_taken(struct step_reply *r, const struct js_row *row)
 	size_t n = (size_t)js_row_u64(row, 2);
 	int list = row->col[7] != NULL;
 
-	if (row->col[8] != NULL)
-		r->w->stack.state = (enum jobstack_stack_state)js_row_u64(row, 8);
+	r->w->stack.state = (enum jobstack_stack_state)js_row_u64(row, 8);
 	if (r->report != NULL)
 		r->report->state = r->w->stack.state;
 	if (js_row_u64(row, 0) == 0)
@@ -227,6 +228,7 @@ static void take_stack_row(struct step_reply *r, const struct js_row *row)
 	s->max_losses = (uint32_t)js_row_u64(row, 2);
 	s->retry_delay_us = js_row_i64(row, 3);
 	(void)snprintf(s->cwd, sizeof(s->cwd), "%s", row->col[4] == NULL ? "" : row->col[4]);
+	r->w->crowd = js_row_u64(row, 6) != 0;
 	if (r->report != NULL) {
 		r->report->state = s->state;
 		r->report->cwd = s->cwd[0] == '\0' ? NULL : s->cwd;
@@ -321,8 +323,10 @@ static int step_sql(struct jobstack_worker *w, const struct js_closing *closing,
 
 	fence_sql(sql, w, sums, running, k > 0 ? JS_SPAN_RESET : NULL);
 	js_claim_close_sql(closing, sql);
-	if (k > 0)
+	if (k > 0) {
 		js_span_pop(sql, &w->stack, k, w->id, w->seq + 1);
+		js_sql_turn(sql, w->stack.id, w->crowd ? 1 + w->id % TURNS : 0);
+	}
 	status = js_claim_spans_sql(closing, sql, error);
 	if (k > 0)
 		js_span_taken_sql(tail, &w->stack);
@@ -335,7 +339,10 @@ static int step_sql(struct jobstack_worker *w, const struct js_closing *closing,
 		   "stack_id=%u AND class=1 AND ",
 		   w->stack.id);
 	js_span_due_sql(tail, &w->stack);
-	js_sql_stmt(tail, ") FROM stack WHERE stack_id=%u", w->stack.id);
+	js_sql_stmt(tail,
+		    "),(SELECT worker_id FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND ended IS NULL LIMIT 1 OFFSET %u) "
+		    "IS NOT NULL FROM stack WHERE stack_id=%u",
+		    w->stack.id, (uint64_t)CROWD, w->stack.id);
 	reply->stack_stmt = sql->statements + tail->statements;
 	return status;
 }

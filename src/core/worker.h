@@ -18,6 +18,7 @@ struct jobstack_worker {
 	int64_t lease_us, deadline_us;
 	struct js_claim *claims;
 	int64_t policy_us;   /* when the stack's policy was last read */
+	int crowd;	     /* the stack then had many workers */
 	int unsettled;	     /* the last step's fate is not known: only the same step may follow */
 	int64_t unsettled_us; /* when its first try was sent */
 	size_t unsettled_n, unsettled_k;
