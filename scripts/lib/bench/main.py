@@ -16,7 +16,7 @@ import place
 import table
 
 SETTINGS = ("version", "version_comment", "innodb_flush_log_at_trx_commit", "innodb_buffer_pool_size", "innodb_log_file_size",
-	    "innodb_redo_log_capacity", "innodb_doublewrite", "innodb_flush_method", "log_bin", "max_connections", "thread_handling",
+	    "innodb_redo_log_capacity", "innodb_doublewrite", "innodb_flush_method", "log_bin", "sync_binlog", "max_connections", "thread_handling",
 	    "transaction_isolation", "tx_isolation", "innodb_purge_threads")
 
 

@@ -50,7 +50,11 @@ class Place:
 
 	def chosen(self, cases):
 		"""Those that this run is to measure: of each case the name and whether it is for a quick look."""
-		return [c for c in cases if (c.quick or not self.quick) and self.match in c.name()]
+		found = [c for c in cases if (c.quick or not self.quick) and self.match in c.name()]
+		if not found:
+			raise Trouble("no case%s has \"%s\" in its name: there are %s" % (" of a quick look" if self.quick else "", self.match,
+				      "; ".join(c.name() for c in cases if c.quick or not self.quick)))
+		return found
 
 	def note(self, words):
 		"""Said under the table, once."""
