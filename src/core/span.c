@@ -123,7 +123,7 @@ static void cut(struct js_sql *sql, const struct js_stack *stack)
 }
 
 /* The claim's row; in plain packets, where there is no IF, also of a pop that took nothing. */
-static void insert_claim(struct js_sql *sql, const struct js_stack *stack, uint64_t worker_id, uint64_t claim_no, unsigned only)
+static void insert_claim(struct js_sql *sql, const struct js_stack *stack, size_t k, uint64_t worker_id, uint64_t claim_no, unsigned only)
 {
 	int blocks = only == JS_SQL_BLOCKS;
 
@@ -137,10 +137,32 @@ static void insert_claim(struct js_sql *sql, const struct js_stack *stack, uint6
 	else
 		js_sql_add(sql, "@js_w");
 	js_sql_add(sql,
-		   ",%u,IF(@js_ids IS NULL,@js_from,0),IF(@js_ids IS NULL,@js_to,@js_n-1),"
-		   "SUBSTR(@js_ids,@js_from*11+1,@js_n*11),@js_n,@js_att,@js_fails,@js_losses,@js_rank,UTC_TIMESTAMP(6)",
+		   k == 1 ? ",%u,@js_from,@js_from,NULL,1,@js_att,@js_fails,@js_losses,@js_rank,UTC_TIMESTAMP(6)"
+			  : ",%u,IF(@js_ids IS NULL,@js_from,0),IF(@js_ids IS NULL,@js_to,@js_n-1),"
+			    "SUBSTR(@js_ids,@js_from*11+1,@js_n*11),@js_n,@js_att,@js_fails,@js_losses,@js_rank,UTC_TIMESTAMP(6)",
 		   claim_no);
 	js_sql_stmt(sql, blocks ? ")" : " FROM DUAL WHERE @js_pos IS NOT NULL");
+}
+
+/* What is taken: @js_n entries from @js_from, a number or, of a list, a place; to @js_to, 0 if there are no numbers to read.  (A
+ * SET sees none of its own assignments.) */
+static void choose(struct js_sql *sql, const struct js_stack *stack, size_t k)
+{
+	const char *end = stack->lifo ? "@js_hi" : "@js_lo";
+
+	if (k == 1) { /* one has a number, also in a list */
+		js_sql_add(sql, "SET @js_n=1,@js_from=IF(@js_pos IS NULL,NULL,IF(@js_ids IS NULL,");
+		js_sql_add(sql, end);
+		js_sql_add(sql, ",CAST(CONV(SUBSTR(@js_ids,");
+		js_sql_add(sql, end);
+		js_sql_stmt(sql, "*11+1,10),16,10) AS UNSIGNED)))");
+		return;
+	}
+	/* what was lost before goes alone, so that its neighbours are not lost with it */
+	js_sql_stmt(sql, "SET @js_n=LEAST(%u,@js_hi-@js_lo+1,IF(@js_losses>0,1,%u))", (uint64_t)k, (uint64_t)k);
+	js_sql_add(sql, stack->lifo ? "SET @js_from=@js_hi-@js_n+1,@js_to=IF(" : "SET @js_from=@js_lo,@js_to=IF(");
+	js_sql_stmt(sql, stack->lifo ? "@js_pos IS NULL OR @js_ids IS NOT NULL,0,@js_hi)"
+				     : "@js_pos IS NULL OR @js_ids IS NOT NULL,0,@js_lo+@js_n-1)");
 }
 
 void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uint64_t worker_id, uint64_t claim_no)
@@ -151,23 +173,24 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uin
 		    "(SELECT state FROM stack WHERE stack_id=%u)=0 ORDER BY `rank`,pos LIMIT 1 FOR UPDATE",
 		    stack->id, stack->id);
 	js_sql_piece(sql, "IF @js_pos IS NOT NULL THEN ");
-	/* what was lost before goes alone, so that its neighbours are not lost with it */
-	js_sql_stmt(sql, "SET @js_n=LEAST(%u,@js_hi-@js_lo+1,IF(@js_losses>0,1,%u))", (uint64_t)k, (uint64_t)k);
-	/* (a SET sees none of its own assignments); of a list no entries are to be read: that is done by its numbers */
-	js_sql_add(sql, stack->lifo ? "SET @js_from=@js_hi-@js_n+1,@js_to=IF(" : "SET @js_from=@js_lo,@js_to=IF(");
-	js_sql_stmt(sql, stack->lifo ? "@js_pos IS NULL OR @js_ids IS NOT NULL,0,@js_hi)"
-				     : "@js_pos IS NULL OR @js_ids IS NOT NULL,0,@js_lo+@js_n-1)");
+	choose(sql, stack, k);
 	cut(sql, stack);
-	insert_claim(sql, stack, worker_id, claim_no, JS_SQL_BLOCKS);
-	insert_claim(sql, stack, worker_id, claim_no, JS_SQL_SINGLE);
-	js_sql_piece(sql, "ELSE ");
-	js_sql_stmt(sql, "SELECT state INTO @js_state FROM stack WHERE stack_id=%u AND @js_pos IS NULL", stack->id);
+	insert_claim(sql, stack, k, worker_id, claim_no, JS_SQL_BLOCKS);
+	insert_claim(sql, stack, k, worker_id, claim_no, JS_SQL_SINGLE);
 	js_sql_piece(sql, "END IF;");
 }
 
-void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack)
+void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, size_t k)
 {
-	js_sql_stmt(tail, "SELECT @js_pos IS NOT NULL,@js_from,@js_n,@js_att,@js_fails,@js_losses,@js_rank,"
-			  "SUBSTR(@js_ids,@js_from*11+1,@js_n*11),@js_state");
-	js_sql_stmt(tail, "SELECT entry_id,datapath FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_from AND @js_to", stack->id);
+	js_sql_add(tail, "SELECT @js_pos IS NOT NULL,@js_from,@js_n,@js_att,@js_fails,@js_losses,@js_rank,s.state,");
+	if (k == 1)
+		js_sql_stmt(tail,
+			    "NULL,e.entry_id,e.datapath FROM stack s LEFT JOIN entry e ON e.stack_id=%u AND e.entry_id=@js_from WHERE "
+			    "s.stack_id=%u",
+			    stack->id, stack->id);
+	else {
+		js_sql_stmt(tail, "SUBSTR(@js_ids,@js_from*11+1,@js_n*11) FROM stack s WHERE s.stack_id=%u", stack->id);
+		js_sql_stmt(tail, "SELECT entry_id,datapath FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_from AND @js_to",
+			    stack->id);
+	}
 }

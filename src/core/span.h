@@ -41,12 +41,13 @@ void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack);
  * they were lost before), insert the claim CLAIM_NO of WORKER_ID (0: of @js_w).  The variables that js_span_taken_sql
  * reads are set.  A SET statement before it has to carry JS_SPAN_RESET: a SELECT INTO that finds nothing leaves what an
  * earlier packet left. */
-#define JS_SPAN_RESET "@js_pos=NULL,@js_state=0,@js_to=0"
+#define JS_SPAN_RESET "@js_pos=NULL,@js_from=NULL,@js_to=0"
 void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uint64_t worker_id, uint64_t claim_no);
 
-/* Adds, for the tail, one statement that tells what the pop took, and one that reads the datapaths of an interval.  The
- * row: found, first, count, attempt, fails, losses, rank, ids, and, if nothing was found, the stack's state. */
-void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack);
+/* Adds, for the tail, the statement that tells what the pop of K took: found, first, count, attempt, fails, losses, rank, the
+ * stack's state, ids (NULL: an interval); and the datapaths: for one entry in the same row, as its number and its datapath, else
+ * of an interval in a statement of their own, as such rows. */
+void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, size_t k);
 
 /* Writes the N entries IDS as a list of n * JS_IDS_WIDTH bytes. */
 void js_span_write_ids(char *text, const uint64_t *ids, size_t n);

@@ -166,7 +166,7 @@ static int batch_begin(struct jobstack_batch *batch, uint64_t worker, size_t n)
 	return m->entries == NULL ? -1 : 0;
 }
 
-static void batch_add(struct jobstack_batch *batch, const struct js_claim *claim, const struct js_row *row)
+static void batch_add(struct jobstack_batch *batch, const struct js_claim *claim, const char *entry, const char *datapath, size_t len)
 {
 	struct batch_memory *m = batch->memory;
 	struct jobstack_entry *e;
@@ -174,8 +174,8 @@ static void batch_add(struct jobstack_batch *batch, const struct js_claim *claim
 	if (batch->count >= claim->n)
 		return;
 	e = &m->entries[batch->count++];
-	*e = (struct jobstack_entry){js_row_u64(row, 0), claim->attempt, claim->fails, claim->losses, NULL, row->len[1]};
-	js_buf_add(&m->bytes, row->col[1], row->len[1]);
+	*e = (struct jobstack_entry){strtoull(entry, NULL, 10), claim->attempt, claim->fails, claim->losses, NULL, len};
+	js_buf_add(&m->bytes, datapath, len);
 	js_buf_char(&m->bytes, '\0');
 }
 
@@ -195,14 +195,14 @@ static void take_taken(struct step_reply *r, const struct js_row *row)
 {
 	uint64_t ids[JS_IDS_MAX], first = js_row_u64(row, 1);
 	size_t n = (size_t)js_row_u64(row, 2);
-	int list = row->col[7] != NULL;
+	int list = row->col[8] != NULL;
 
-	r->w->stack.state = (enum jobstack_stack_state)js_row_u64(row, 8);
+	r->w->stack.state = (enum jobstack_stack_state)js_row_u64(row, 7);
 	if (r->report != NULL)
 		r->report->state = r->w->stack.state;
 	if (js_row_u64(row, 0) == 0)
 		return;
-	if (list && (n > JS_IDS_MAX || js_span_read_ids(row->col[7], row->len[7], 0, n, ids) != 0)) {
+	if (list && (n > JS_IDS_MAX || js_span_read_ids(row->col[8], row->len[8], 0, n, ids) != 0)) {
 		r->memory = 1;
 		return;
 	}
@@ -216,6 +216,8 @@ static void take_taken(struct step_reply *r, const struct js_row *row)
 	r->claim->losses = (uint32_t)js_row_u64(row, 5);
 	r->claim->rank = js_row_i64(row, 6);
 	r->claim->claimed_us = js_db_wall_us(r->w->handle->db, jobstack_now_us());
+	if (row->n > 9 && row->col[9] != NULL)
+		batch_add(r->batch, r->claim, row->col[9], row->col[10], row->len[10]);
 }
 
 static void take_stack_row(struct step_reply *r, const struct js_row *row)
@@ -250,7 +252,7 @@ static void take_step(void *ctx, const struct js_row *row)
 	else if (r->taken_stmt != 0 && row->stmt == r->taken_stmt)
 		take_taken(r, row);
 	else if (r->taken_stmt != 0 && row->stmt == r->entry_stmt && r->claim != NULL && !r->memory)
-		batch_add(r->batch, r->claim, row);
+		batch_add(r->batch, r->claim, row->col[0], row->col[1], row->len[1]);
 }
 
 /* The fence: statement 1 and 2 of every step. */
@@ -329,9 +331,9 @@ static int step_sql(struct jobstack_worker *w, const struct js_closing *closing,
 	}
 	status = js_claim_spans_sql(closing, sql, error);
 	if (k > 0)
-		js_span_taken_sql(tail, &w->stack);
+		js_span_taken_sql(tail, &w->stack, k);
 	reply->taken_stmt = k > 0 ? sql->statements + 1 : 0;
-	reply->entry_stmt = sql->statements + 2;
+	reply->entry_stmt = k > 1 ? sql->statements + 2 : 0;
 	if (!policy)
 		return status;
 	js_sql_add(tail,
@@ -441,7 +443,7 @@ static void take_entries(void *ctx, const struct js_row *row)
 		jobstack_batch_free(r->batch);
 		r->memory = batch_begin(r->batch, r->rows, r->claim->n) != 0;
 	} else if (!r->memory)
-		batch_add(r->batch, r->claim, row);
+		batch_add(r->batch, r->claim, row->col[0], row->col[1], row->len[1]);
 }
 
 int js_worker_read_batch(struct jobstack *handle, const struct js_stack *stack, uint64_t worker,

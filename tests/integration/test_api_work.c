@@ -226,6 +226,61 @@ static void requeue_mixed(void **state)
 	assert_true(st.dead == 0 && st.ready == 7);
 }
 
+/* Entries 1, 3, 5, 7 and 9 of STACK, scattered, K at a time through a worker: they come in the stack's order, with their names. */
+static void scattered(const char *stack, int lifo, size_t k)
+{
+	static const uint64_t order[2][3][5] = {{{1, 3, 5, 7, 9}, {1, 3, 5, 7, 9}, {1, 3, 5, 7, 9}},
+						{{9, 7, 5, 3, 1}, {7, 9, 3, 5, 1}, {5, 7, 9, 1, 3}}};
+	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_outcome o[9];
+	struct jobstack_batch b = {0};
+	struct jobstack_worker *w;
+	size_t seen = 0, n = 0;
+
+	push.max_attempts = 1;
+	push.lifo = lifo;
+	push_numbered(stack, &push, 9);
+	OK(jobstack_pop(h, stack, NULL, 9, &b, &e));
+	for (uint64_t i = 0; i < 9; i++)
+		o[i] = outcome(i + 1, 1, i % 2 == 0 ? JOBSTACK_FAILED : JOBSTACK_DONE, i % 2 == 0);
+	OK(jobstack_close(h, stack, o, 9, NULL, &e));
+	jobstack_batch_free(&b);
+	OK(jobstack_requeue(h, stack, NULL, 0, NULL, &e));
+	OK(jobstack_worker_begin(h, stack, NULL, &w, &e));
+	do {
+		OK(jobstack_step(w, o, n, k, NULL, 0, &b, NULL, &e));
+		n = b.count;
+		for (size_t i = 0; i < n; i++, seen++) {
+			char name[16];
+
+			assert_true(seen < 5);
+			assert_int_equal(b.entries[i].entry, order[lifo][k - 1][seen]);
+			assert_int_equal(b.entries[i].attempt, 2);
+			(void)snprintf(name, sizeof(name), "/d/%u", (unsigned)b.entries[i].entry);
+			assert_string_equal(b.entries[i].datapath, name);
+			o[i] = outcome(b.entries[i].entry, 2, JOBSTACK_DONE, 0);
+		}
+		jobstack_batch_free(&b);
+	} while (n > 0);
+	assert_int_equal(seen, 5);
+	OK(jobstack_worker_end(w, NULL, 0, NULL, &e));
+	jobstack_worker_free(w);
+	look(stack);
+	assert_true(st.done == 9);
+}
+
+static void lists(void **state)
+{
+	(void)state;
+	for (int lifo = 0; lifo < 2; lifo++)
+		for (size_t k = 1; k <= 3; k++) {
+			char stack[16];
+
+			(void)snprintf(stack, sizeof(stack), "list-%d-%zu", lifo, k);
+			scattered(stack, lifo, k);
+		}
+}
+
 static void requeues(void **state)
 {
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
@@ -386,7 +441,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scripts), cmocka_unit_test(worker_steps), cmocka_unit_test(fence_and_recovery),
-		cmocka_unit_test(partly_given_back), cmocka_unit_test(requeue_mixed), cmocka_unit_test(requeues),
+		cmocka_unit_test(partly_given_back), cmocka_unit_test(requeue_mixed), cmocka_unit_test(lists),
+		cmocka_unit_test(requeues),
 		cmocka_unit_test(requeue_below_zero), cmocka_unit_test(requeue_races),
 		cmocka_unit_test(many_poppers)};
 
