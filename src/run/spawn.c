@@ -25,6 +25,16 @@ struct js_spawn {
 	int null;	     /* /dev/null */
 	char *search;	     /* where programs are looked for, or NULL */
 	struct js_buf found; /* reused: where one was found */
+	unsigned char changed[NSIG]; /* the signals that are not at their defaults here */
+	size_t changed_n;
+};
+
+/* A command that is to be started. */
+struct start {
+	const struct js_spawn *spawn;
+	const char *path;
+	char *const *argv, *const *envp;
+	int fd[3]; /* each above 2, so that none is overwritten before it is copied */
 };
 
 /* 0 if PATH can be executed, else the errno that says why not. */
@@ -107,6 +117,7 @@ int js_spawn_new(struct js_spawn **made, const char *search, struct jobstack_err
 		rc = js_error_set(error, JOBSTACK_EFILE, "can't open /dev/null: %s", strerror(errno));
 		goto err1;
 	}
+	js_spawn_look_signals(s);
 	*made = s;
 	return 0;
 
@@ -130,9 +141,19 @@ void js_spawn_free(struct js_spawn *spawn)
 	errno = saved;
 }
 
+void js_spawn_look_signals(struct js_spawn *spawn)
+{
+	struct sigaction now;
+
+	spawn->changed_n = 0;
+	for (int number = 1; number < NSIG; number++)
+		if (sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_DFL)
+			spawn->changed[spawn->changed_n++] = (unsigned char)number;
+}
+
 /* All between vfork and exec.  It runs in our memory, and with our stack: nothing but system calls.  Gives the errno of what
  * failed. */
-static int become(const char *path, char *const argv[], char *const envp[], const int fd[3], pid_t parent)
+static int become(const struct start *s, pid_t parent)
 {
 	struct sigaction standard;
 	sigset_t none;
@@ -142,21 +163,21 @@ static int become(const char *path, char *const argv[], char *const envp[], cons
 		_exit(128 + SIGKILL);
 	memset(&standard, 0, sizeof(standard));
 	standard.sa_handler = SIG_DFL;
-	for (int number = 1; number < NSIG; number++)
-		(void)sigaction(number, &standard, NULL); /* fails for KILL, STOP and the C library's own */
+	for (size_t i = 0; i < s->spawn->changed_n; i++)
+		(void)sigaction(s->spawn->changed[i], &standard, NULL);
 	for (int i = 0; i < 3; i++)
-		if (dup2(fd[i], i) < 0)
+		if (dup2(s->fd[i], i) < 0)
 			return errno;
 	if (setpgid(0, 0) != 0)
 		return errno;
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)execve(path, argv, envp);
+	(void)execve(s->path, s->argv, s->envp);
 	return errno;
 }
 
-/* Starts with these three descriptors, each above 2, so that none is overwritten before it is copied.  0, or an errno. */
-static int start(const char *path, char *const argv[], char *const envp[], const int fd[3], pid_t *pid)
+/* 0, or an errno. */
+static int start(const struct start *s, pid_t *pid)
 {
 	pid_t parent = getpid(), child;
 	volatile int failed = 0;
@@ -167,7 +188,7 @@ static int start(const char *path, char *const argv[], char *const envp[], const
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
 	child = vfork();
 	if (child == 0) {
-		failed = become(path, argv, envp, fd, parent);
+		failed = become(s, parent);
 		_exit(127);
 	}
 	if (child < 0)
@@ -181,24 +202,26 @@ static int start(const char *path, char *const argv[], char *const envp[], const
 }
 
 /* A script without #!: the shell reads it, as execvp has it. */
-static int start_script(const char *path, char *const argv[], char *const envp[],
-			const int fd[3], pid_t *pid)
+static int start_script(const struct start *s, pid_t *pid)
 {
 	static char shell[] = "/bin/sh";
+	struct start by_shell = *s;
 	size_t n = 0;
 	char **with_shell, *file;
 	int err = ENOMEM;
 
-	while (argv[n] != NULL)
+	while (s->argv[n] != NULL)
 		n++;
 	with_shell = calloc(n + 2, sizeof(*with_shell));
-	file = strdup(path);
+	file = strdup(s->path);
 	if (with_shell != NULL && file != NULL) {
 		with_shell[0] = shell;
 		with_shell[1] = file;
 		for (size_t i = 1; i < n; i++)
-			with_shell[i + 1] = argv[i];
-		err = start(shell, with_shell, envp, fd, pid);
+			with_shell[i + 1] = s->argv[i];
+		by_shell.path = shell;
+		by_shell.argv = with_shell;
+		err = start(&by_shell, pid);
 	}
 	free(with_shell);
 	free(file);
@@ -213,24 +236,26 @@ pid_t js_spawn_start(struct js_spawn *spawn, const char *path, char *const argv[
 pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int in, int out,
 			 int err)
 {
-	int given[3] = {in, out, err}, fd[3] = {-1, -1, -1}, failed = 0;
+	struct start s = {spawn, path, argv, envp, {-1, -1, -1}};
+	const int given[3] = {in, out, err};
+	int failed = 0;
 	pid_t pid = -1;
 
 	if (path == NULL) {
 		failed = resolve(argv[0], spawn->search, &spawn->found);
-		path = spawn->found.data;
+		s.path = spawn->found.data;
 	}
 	for (int i = 0; i < 3 && failed == 0; i++) {
-		fd[i] = given[i] > 2 ? given[i] : fcntl(given[i], F_DUPFD_CLOEXEC, 3);
-		failed = fd[i] < 0 ? errno : 0;
+		s.fd[i] = given[i] > 2 ? given[i] : fcntl(given[i], F_DUPFD_CLOEXEC, 3);
+		failed = s.fd[i] < 0 ? errno : 0;
 	}
 	if (failed == 0)
-		failed = start(path, argv, envp, fd, &pid);
+		failed = start(&s, &pid);
 	if (failed == ENOEXEC)
-		failed = start_script(path, argv, envp, fd, &pid);
+		failed = start_script(&s, &pid);
 	for (int i = 0; i < 3; i++)
-		if (fd[i] >= 0 && fd[i] != given[i])
-			(void)close(fd[i]);
+		if (s.fd[i] >= 0 && s.fd[i] != given[i])
+			(void)close(s.fd[i]);
 	if (failed != 0)
 		return -failed;
 	js_reap_watch(pid);

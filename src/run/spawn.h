@@ -27,6 +27,10 @@ struct js_spawn;
 int js_spawn_new(struct js_spawn **made, const char *search, struct jobstack_error *error);
 void js_spawn_free(struct js_spawn *spawn);
 
+/* Looks which signals this process ignores or handles: those are what a command gets back at their defaults.  js_spawn_new does so
+ * too; to be called again when this process has changed one. */
+void js_spawn_look_signals(struct js_spawn *spawn);
+
 /* Starts ARGV with the environment ENVP, its standard output and error going to the descriptors OUT and ERR (which
  * may be the same, and stay open here).  PATH is the program's file as js_spawn_resolve gave it; NULL: argv[0] is
  * looked for now. A file that is executable but neither a binary nor begins with #! is run by /bin/sh, as execvp

@@ -456,6 +456,7 @@ static int work(struct run *r, struct jobstack_error *error)
 	r->supervisor.signals = supervisor_signals();
 	if (r->supervisor.signals < 0)
 		return js_error_set(error, JOBSTACK_EBUG, "signalfd: %s", strerror(errno));
+	js_spawn_look_signals(r->supervisor.all.spawn);
 	status = mailbox_begin(&r->box, r->slots_n, error);
 	r->box.guard = r->guard;
 	r->supervisor.all.guard = &r->box.guard;

@@ -154,11 +154,13 @@ static void test_surroundings(void **state)
 	(void)sigfillset(&mask);
 	(void)sigprocmask(SIG_SETMASK, &mask, &old);
 	(void)signal(SIGUSR1, SIG_IGN);
+	js_spawn_look_signals(spawn);
 	assert_int_equal(js_env_new(&env, environ, NULL), 0);
 	assert_int_equal(js_capture_begin(capture, &out, &err, NULL), 0);
 	pid = js_spawn_start(spawn, "/bin/sh", argv, js_env_for(env, &values), out, err);
 	(void)sigprocmask(SIG_SETMASK, &old, NULL);
 	(void)signal(SIGUSR1, SIG_DFL);
+	js_spawn_look_signals(spawn);
 	assert_true(pid > 0);
 	assert_int_equal(collect(pid).exit_code, 0);
 	js_buf_printf(&expected, "%ld %ld\n", (long)pid, (long)pid);
