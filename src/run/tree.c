@@ -11,6 +11,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -34,17 +35,12 @@ int js_tree_adopt(void)
 	return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
-static void children_path(char *path, size_t size)
-{
-	(void)snprintf(path, size, "/proc/self/task/%ld/children", (long)getpid());
-}
-
-int js_tree_is_cheap(void)
+int js_tree_open(void)
 {
 	char path[64];
 
-	children_path(path, sizeof(path));
-	return access(path, R_OK) == 0;
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%ld/children", (long)getpid());
+	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 /* The parent and the state of a process, from its stat file.  0, or -1 if it is gone. */
@@ -99,26 +95,40 @@ static void read_all(struct processes *all)
 		(void)closedir(proc);
 }
 
-size_t js_tree_children(pid_t *pids, size_t max)
+/* The numbers in the kernel's list, each with a space behind it; a read may end inside of one. */
+static size_t read_list(int list, pid_t *pids, size_t max)
+{
+	char text[1024];
+	size_t n = 0, kept = 0;
+	off_t at = 0;
+	ssize_t got;
+
+	while ((got = pread(list, text + kept, sizeof(text) - kept, at)) > 0 || (got < 0 && errno == EINTR)) {
+		char *p = text, *space;
+
+		if (got < 0)
+			continue;
+		at += (off_t)got;
+		kept += (size_t)got;
+		for (; n < max && (space = memchr(p, ' ', kept)) != NULL; p = space + 1) {
+			pids[n++] = (pid_t)strtol(p, NULL, 10);
+			kept -= (size_t)(space + 1 - p);
+		}
+		if (n == max)
+			break;
+		memmove(text, p, kept);
+	}
+	return n;
+}
+
+size_t js_tree_children(int list, pid_t *pids, size_t max)
 {
 	struct processes all = {NULL, 0, 0};
-	struct js_buf text = {0};
-	char path[64], *p, *end;
 	pid_t me = getpid();
 	size_t n = 0;
 
-	children_path(path, sizeof(path));
-	if (js_file_read(path, &text) == 0) {
-		for (p = text.data; p != NULL && n < max; p = end) {
-			long pid = strtol(p, &end, 10);
-
-			if (end == p)
-				break;
-			pids[n++] = (pid_t)pid;
-		}
-		js_buf_free(&text);
-		return n;
-	}
+	if (list >= 0)
+		return read_list(list, pids, max);
 	read_all(&all);
 	for (size_t i = 0; i < all.n && n < max; i++)
 		if (all.at[i].parent == me)

@@ -14,12 +14,14 @@
 /* Makes this process the one that orphans below it go to.  Returns 0, or -1 with errno. */
 int js_tree_adopt(void);
 
-/* Whether the kernel lists a process's children by themselves; if not, each look costs a walk through all of /proc. */
-int js_tree_is_cheap(void);
+/* Opens the kernel's own list of the first thread's children, to be read again and again; -1: it keeps none (or /proc is hidden),
+ * and each look costs a walk through all of /proc.  The caller closes it. */
+int js_tree_open(void);
 
 /* The children of this process, at most MAX, in PIDS; dead ones that nobody has collected may be among them.  Returns how
- * many.  Children of threads other than the first are only found where a look is not cheap. */
-size_t js_tree_children(pid_t *pids, size_t max);
+ * many.  LIST is what js_tree_open gave.  Orphans become children of the first thread; what other threads have started is only
+ * found where LIST is -1. */
+size_t js_tree_children(int list, pid_t *pids, size_t max);
 
 /* Sends KILL to every descendant of ROOT (not to ROOT) that has not ended.  Returns how many there were: call again until it
  * is 0, since what they start meanwhile is not seen.  STILL (may be NULL) is asked before each, with CTX: 0 spares the

@@ -284,7 +284,7 @@ void supervisor_end_orphans(struct supervisor *s)
 		idle &= slot_process(&s->slots[i]) == 0;
 	do { /* what they started becomes our child when they are gone: until there is none */
 		found = 0;
-		n = js_tree_children(pids, sizeof(pids) / sizeof(pids[0]));
+		n = js_tree_children(s->children, pids, sizeof(pids) / sizeof(pids[0]));
 		for (size_t i = 0; i < n; i++) {
 			if (!is_orphan(s, pids[i], idle) || kill(pids[i], SIGKILL) != 0)
 				continue;
@@ -302,7 +302,7 @@ static void end_orphans_of(struct supervisor *s, struct slot *slot)
 	pid_t saved = slot->pid;
 	int64_t now = jobstack_now_us();
 
-	if (slot->persistent == NULL && !js_tree_is_cheap() && now - slot->started_us < ORPHANS_LONG_US && now - s->orphans_us < ORPHANS_US) {
+	if (slot->persistent == NULL && s->children < 0 && now - slot->started_us < ORPHANS_LONG_US && now - s->orphans_us < ORPHANS_US) {
 		s->orphans_at_us = s->orphans_us + ORPHANS_US;
 		return;
 	}
@@ -543,9 +543,12 @@ int supervisor_run(struct supervisor *s, struct jobstack_error *error)
 	int status;
 
 	s->all.epoll = -1;
+	s->children = js_tree_open();
 	status = s->config->persistent ? converse_begin(s, error) : 0;
 	if (status == 0)
 		status = run(s, error);
 	converse_end(s);
+	if (s->children >= 0)
+		(void)close(s->children);
 	return status;
 }

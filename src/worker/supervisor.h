@@ -16,6 +16,7 @@ struct supervisor {
 	int signals; /* signalfd */
 	const struct keeper *keeper;
 	int life;    /* reads as closed when the keeper is gone; -1: known */
+	int children; /* the kernel's list of ours (run/tree.h), or -1 */
 	int draining;	     /* a signal asked us to go */
 	int64_t interrupted_us; /* the first SIGINT */
 	int64_t drain_at_us; /* running commands get TERM then */

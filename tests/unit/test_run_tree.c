@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #define PATIENCE_US (20 * JS_SECOND_US)
+#define MANY 400
 
 /* Starts a child that waits for ever; with DEEP, one that does so below a middle process that has ended, in a session of its
  * own.  Gives the pid of what waits. */
@@ -53,10 +54,12 @@ static pid_t start_waiting(int deep)
 	return pid;
 }
 
+static int list; /* the kernel's, or -1: as where it keeps none */
+
 static int has_child(pid_t pid)
 {
 	pid_t pids[64];
-	size_t n = js_tree_children(pids, 64);
+	size_t n = js_tree_children(list, pids, 64);
 
 	for (size_t i = 0; i < n; i++)
 		if (pids[i] == pid)
@@ -73,12 +76,11 @@ static void await_child(pid_t pid)
 	assert_true(has_child(pid));
 }
 
-static void test_orphans_come_to_the_subreaper(void **state)
+static void orphans_come_to_the_subreaper(void)
 {
 	pid_t orphan;
 	int status;
 
-	(void)state;
 	assert_int_equal(js_tree_adopt(), 0);
 	orphan = start_waiting(1);
 	await_child(orphan);
@@ -86,6 +88,44 @@ static void test_orphans_come_to_the_subreaper(void **state)
 	assert_int_equal(waitpid(orphan, &status, 0), orphan);
 	assert_true(WIFSIGNALED(status));
 	assert_false(has_child(orphan));
+}
+
+static void test_orphans_come_to_the_subreaper(void **state)
+{
+	(void)state;
+	list = js_tree_open();
+	orphans_come_to_the_subreaper();
+	if (list >= 0)
+		(void)close(list);
+	list = -1;
+	orphans_come_to_the_subreaper();
+}
+
+/* More children than one read of the list takes; and no more are given than there is room for. */
+static void test_many_children(void **state)
+{
+	pid_t pids[MANY + 64], started[MANY];
+	size_t n, found = 0;
+
+	(void)state;
+	list = js_tree_open();
+	for (size_t i = 0; i < MANY; i++)
+		started[i] = start_waiting(0);
+	n = js_tree_children(list, pids, MANY + 64);
+	for (size_t i = 0; i < MANY; i++)
+		for (size_t j = 0; j < n; j++)
+			found += pids[j] == started[i];
+	assert_int_equal(found, MANY);
+	assert_int_equal(js_tree_children(list, pids, 3), 3);
+	assert_int_equal(js_tree_children(list, pids, 0), 0);
+	for (size_t i = 0; i < MANY; i++) {
+		assert_int_equal(kill(started[i], SIGKILL), 0);
+		assert_int_equal(waitpid(started[i], NULL, 0), started[i]);
+	}
+	assert_int_equal(js_tree_children(list, pids, MANY), n - MANY);
+	if (list >= 0)
+		(void)close(list);
+	list = -1;
 }
 
 static int no(const void *ctx)
@@ -203,6 +243,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_orphans_come_to_the_subreaper),
+		cmocka_unit_test(test_many_children),
 		cmocka_unit_test(test_kill_takes_all_below),
 		cmocka_unit_test(test_whose_command),
 		cmocka_unit_test(test_a_command_dies_with_its_starter),
