@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Making a connection.  Promises: the option file is read anew each time, so a server that moved is found again; no
- * auto-reconnect; TLS whenever the server offers it, and no connection without it, or with a wrong certificate, when the
+ * auto-reconnect; no file of the user's for a server that asks for one; TLS whenever the server offers it, and no connection without it, or with a wrong certificate, when the
  * file asks for that; several hosts are tried in turn, and one that is read-only is left; the first connection is tried
  * once (but a crowd is waited for), a later one with jittered back-off.
  */
@@ -169,6 +169,7 @@ static MYSQL *attempt(struct js_db *db, const struct js_option *o, const struct 
 	(void)mysql_options(my, MYSQL_OPT_READ_TIMEOUT, &read_timeout);
 	(void)mysql_options(my, MYSQL_OPT_WRITE_TIMEOUT, &read_timeout);
 	(void)mysql_options(my, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+	js_infile_attach(my, &db->infile, db->loads);
 	set_tls(my, o, tls);
 	/* the connector takes the file system socket for "localhost"; a port asks for TCP */
 	if (host->port != 0)

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "db/db.h"
 #include "db/hosts.h"
+#include "db/infile.h"
 
 #include <mysql.h>
 
@@ -33,6 +34,9 @@ struct js_db {
 	int blocks;	    /* the server takes compound statements outside of stored programs: MariaDB does */
 	int turns;	    /* it has user locks (a Galera cluster has none) */
 	int64_t wall_us, mono_us; /* the server's clock and ours, read together */
+	int loads;		  /* connections are made such that they can serve a load */
+	int loaded;		  /* a load went through */
+	struct js_infile infile;  /* what it is served */
 };
 
 /* Connects, trying until the moment UNTIL.  If it was never connected before, only a crowd is waited for. */

@@ -25,7 +25,7 @@
 
 /* What an error number of the server or connector means to a transaction. */
 enum fault { FAULT_NONE, FAULT_GUARD, FAULT_DUPLICATE, FAULT_AGAIN, FAULT_GONE, FAULT_CROWD, FAULT_READ_ONLY, FAULT_PERMISSION,
-	     FAULT_SCHEMA, FAULT_FULL, FAULT_OTHER };
+	     FAULT_SCHEMA, FAULT_FULL, FAULT_NO_LOAD, FAULT_OTHER };
 
 static enum fault classify(unsigned number)
 {
@@ -58,6 +58,9 @@ static enum fault classify(unsigned number)
 		{1227, FAULT_PERMISSION}, {1370, FAULT_PERMISSION}, {1698, FAULT_PERMISSION}, {1820, FAULT_PERMISSION},
 		{3159, FAULT_PERMISSION}, {4151, FAULT_PERMISSION}, {1130, FAULT_PERMISSION},
 		{1146, FAULT_SCHEMA},	  {1054, FAULT_SCHEMA}, {1049, FAULT_SCHEMA}, {1046, FAULT_SCHEMA},
+		{1148, FAULT_NO_LOAD},	  /* older servers' word for it */
+		{3948, FAULT_NO_LOAD},	  {3950, FAULT_NO_LOAD}, {4166, FAULT_NO_LOAD}, /* switched off, or a client without */
+		{JS_INFILE_REFUSED, FAULT_NO_LOAD}, /* we refuse */
 		{1114, FAULT_FULL},	  {1021, FAULT_FULL}, {3, FAULT_FULL}, {1026, FAULT_FULL}, {1030, FAULT_FULL},
 	};
 
@@ -83,6 +86,7 @@ int js_db_failure(unsigned number, const char *text, const char *where, struct j
 		[FAULT_PERMISSION] = {JOBSTACK_EPERM, "does not permit it"},
 		[FAULT_SCHEMA] = {JOBSTACK_ESCHEMA, "has no schema of ours, or another one"},
 		[FAULT_FULL] = {JOBSTACK_ENODB, "has no room left on its disk, or can't write it"},
+		[FAULT_NO_LOAD] = {JOBSTACK_EBUG, "was not given a load it asked for, or did not take it"},
 		[FAULT_OTHER] = {JOBSTACK_EBUG, "answered with an error we did not expect"},
 	};
 	enum fault fault = classify(number);
@@ -151,7 +155,7 @@ static unsigned exchange(MYSQL *my, const struct js_errand *e, js_row_fn *fn, vo
 		if (more > 0)
 			return mysql_errno(my) != 0 ? mysql_errno(my) : 2013;
 	} while (more == 0);
-	return 0;
+	return mysql_errno(my); /* "no more" is also said of a load that was refused */
 }
 
 /* Leaves the connection without a transaction, or without a connection. */
@@ -193,31 +197,41 @@ static void back_off(struct js_db *db, unsigned tries, int64_t longest_us)
 struct task {
 	const struct js_sql *packet, *tail;
 	int transaction;
+	const char *load; /* what the packet's LOAD gets; NULL: it has none */
+	size_t load_len;
 	struct js_errand e;
 };
 
 /* It is written once for each kind of server, of which one may follow another. */
 static void write_errand(const struct js_db *db, struct task *t)
 {
-	if (t->packet == NULL || (t->e.text.len > 0 && (!t->transaction || t->e.blocks == db->blocks)))
+	int blocks = db->blocks && t->load == NULL; /* a block may not hold a LOAD */
+
+	if (t->packet == NULL || (t->e.text.len > 0 && (!t->transaction || t->e.blocks == blocks)))
 		return;
 	if (t->transaction)
-		js_errand_transaction(&t->e, t->packet, t->tail, db->blocks, db->turns ? db->name : NULL);
+		js_errand_transaction(&t->e, t->packet, t->tail, blocks, db->turns ? db->name : NULL);
 	else
 		js_errand_plain(&t->e, t->packet);
 }
 
-/* Sends it once.  An answer that ends early, with no error in it, is no answer: the COMMIT may not have been reached. */
-static unsigned send_once(struct js_db *db, const struct js_errand *e, js_row_fn *fn, void *ctx, unsigned *answered)
+/* Sends it once.  An answer that ends early, with no error in it, is no answer: the COMMIT may not have been reached.  After an
+ * error of the connector's own it may not know where in the answers it stands. */
+static unsigned send_once(struct js_db *db, const struct task *t, js_row_fn *fn, void *ctx, unsigned *answered)
 {
-	unsigned number = exchange(db->my, e, fn, ctx, answered);
+	unsigned number;
 
+	js_infile_offer(&db->infile, t->load, t->load_len);
+	number = exchange(db->my, &t->e, fn, ctx, answered);
+	js_infile_offer(&db->infile, NULL, 0);
 	(void)strncpy(db->last_error, mysql_error(db->my), sizeof(db->last_error) - 1);
-	if (number == 0 && e->n != 0 && *answered != e->n) {
+	if (number == 0 && t->e.n != 0 && *answered != t->e.n) {
 		number = 2013;
-		(void)snprintf(db->last_error, sizeof(db->last_error), "it gave %u of %u answers", *answered, e->n);
+		(void)snprintf(db->last_error, sizeof(db->last_error), "it gave %u of %u answers", *answered, t->e.n);
 	}
 	db->last_errno = number;
+	if (number >= 2000 && number < 3000)
+		js_db_rest(db);
 	return number;
 }
 
@@ -247,6 +261,14 @@ static int may_be_in(const struct js_errand *e, unsigned number, enum fault faul
 	return answered > e->commit_to;
 }
 
+/* Is it the LOAD in it that does not go through?  Until one did, whatever goes wrong may be because of it. */
+static int is_no_load(const struct js_db *db, const struct task *t, enum fault fault)
+{
+	if (t->load == NULL)
+		return 0;
+	return fault == FAULT_NO_LOAD || (!db->loaded && fault != FAULT_AGAIN && fault != FAULT_GUARD);
+}
+
 /* One try after another until it went through. */
 static int run(struct js_db *db, struct task *t, js_row_fn *fn, void *ctx, int *lost, struct jobstack_error *error)
 {
@@ -272,10 +294,12 @@ static int run(struct js_db *db, struct task *t, js_row_fn *fn, void *ctx, int *
 			return js_error_memory(error);
 		if (fn != NULL)
 			fn(ctx, NULL);
-		number = send_once(db, &t->e, fn, ctx, &answered);
+		number = send_once(db, t, fn, ctx, &answered);
 		fault = fault_of(db, &t->e, number, answered);
-		if (fault == FAULT_NONE)
+		if (fault == FAULT_NONE) {
+			db->loaded |= t->load != NULL;
 			return 0;
+		}
 		if (lost != NULL && may_be_in(&t->e, number, fault, answered))
 			*lost = 1;
 		if (js_db_is_gone(number)) {
@@ -284,7 +308,7 @@ static int run(struct js_db *db, struct task *t, js_row_fn *fn, void *ctx, int *
 			js_log(&db->log, JOBSTACK_LOG_INFO, "the connection to %s was lost: %s", db->where,
 			       db->last_error);
 			js_db_rest(db);
-			if (js_clock_mono_us() > until)
+			if (js_clock_mono_us() > until || is_no_load(db, t, fault))
 				break;
 		} else {
 			roll_back(db, &t->e);
@@ -293,6 +317,10 @@ static int run(struct js_db *db, struct task *t, js_row_fn *fn, void *ctx, int *
 			js_log(&db->log, JOBSTACK_LOG_DEBUG, "transaction again: %s (%u)", db->last_error, number);
 		}
 		back_off(db, tries, fault == FAULT_AGAIN ? CONFLICT_WAIT_US : GONE_WAIT_US);
+	}
+	if (is_no_load(db, t, fault)) {
+		js_log(&db->log, JOBSTACK_LOG_INFO, "%s takes no LOAD DATA LOCAL: %s (%u)", db->where, db->last_error, number);
+		return JS_DB_NO_LOAD;
 	}
 	if (fault == FAULT_GUARD)
 		return JS_DB_GUARD;
@@ -311,6 +339,47 @@ int js_db_transaction(struct js_db *db, const struct js_sql *packet, const struc
 	return status;
 }
 
+int js_db_load(struct js_db *db, const struct js_sql *packet, const char *data, size_t len, int *lost,
+	       struct jobstack_error *error)
+{
+	struct task t = {.packet = packet, .transaction = 1, .load = data, .load_len = len};
+	int status = run(db, &t, NULL, NULL, lost, error);
+
+	js_errand_free(&t.e);
+	return status;
+}
+
+static void take_switch(void *ctx, const struct js_row *row)
+{
+	*(int *)ctx = row != NULL && js_row_u64(row, 0) != 0;
+}
+
+int js_db_loads_begin(struct js_db *db, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int takes = 0, status;
+
+	js_sql_stmt(&sql, "SELECT @@global.local_infile");
+	status = js_db_query(db, &sql, take_switch, &takes, error);
+	js_sql_free(&sql);
+	if (status != 0)
+		return status;
+	if (!takes)
+		return JOBSTACK_NOTHING;
+	db->loads = 1;
+	db->loaded = 0;
+	js_db_rest(db);
+	return 0;
+}
+
+void js_db_loads_end(struct js_db *db)
+{
+	if (!db->loads)
+		return;
+	db->loads = 0;
+	js_db_rest(db);
+}
+
 int js_db_query(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error)
 {
 	struct task t = {.packet = packet};
@@ -322,7 +391,7 @@ int js_db_query(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, vo
 
 int js_db_look(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error)
 {
-	struct js_errand e = {0};
+	struct task t = {.packet = packet};
 	unsigned answered;
 	enum fault fault;
 	int status;
@@ -331,22 +400,22 @@ int js_db_look(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, voi
 		return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while reading from the database %s", db->where);
 	if (db->my == NULL)
 		return JS_DB_LOST;
-	js_errand_plain(&e, packet);
-	if (e.text.failed) {
-		js_errand_free(&e);
+	write_errand(db, &t);
+	if (t.e.text.failed) {
+		js_errand_free(&t.e);
 		return js_error_memory(error);
 	}
 	if (fn != NULL)
 		fn(ctx, NULL);
-	fault = classify(send_once(db, &e, fn, ctx, &answered));
+	fault = classify(send_once(db, &t, fn, ctx, &answered));
 	status = fault == FAULT_NONE ? 0 : JS_DB_LOST;
 	if (fault == FAULT_GONE || fault == FAULT_AGAIN || db->last_errno == VIEW_OUTDATED)
 		js_db_rest(db);
 	else if (fault != FAULT_NONE) {
-		roll_back(db, &e);
+		roll_back(db, &t.e);
 		status = js_db_failure(db->last_errno, db->last_error, db->where, error);
 	}
-	js_errand_free(&e);
+	js_errand_free(&t.e);
 	return status;
 }
 

@@ -52,7 +52,7 @@ int64_t js_row_opt(const struct js_row *row, unsigned col);
 int64_t js_row_time(const struct js_row *row, unsigned col);
 
 /* How a packet ended, beside 0 and negative codes. */
-enum { JS_DB_GUARD = 2, JS_DB_DUPLICATE = 3, JS_DB_LOST = 4 };
+enum { JS_DB_GUARD = 2, JS_DB_DUPLICATE = 3, JS_DB_LOST = 4, JS_DB_NO_LOAD = 5 };
 
 /* Runs the packet as one transaction: START TRANSACTION and COMMIT are put around it.  TAIL (may be NULL) is run after the
  * COMMIT, in the same packet; its statements are numbered on.  Deadlocks, lock timeouts and snapshot conflicts start it
@@ -64,6 +64,18 @@ enum { JS_DB_GUARD = 2, JS_DB_DUPLICATE = 3, JS_DB_LOST = 4 };
  * the packet was sent: then that try may have been committed, and a guard or duplicate must be settled by who asked. */
 int js_db_transaction(struct js_db *db, const struct js_sql *packet, const struct js_sql *tail, js_row_fn *fn, void *ctx,
 		      int *lost, struct jobstack_error *error);
+
+/* Loads: LOAD DATA LOCAL INFILE of bytes in our memory, the fastest way to bring many rows.  js_db_loads_begin asks the server
+ * whether it takes them: 0, JOBSTACK_NOTHING if not, or a negative code.  If it does, the next packet connects anew, with the
+ * capability that the protocol wants for it; js_db_loads_end lets that connection go, and harms nothing where nothing was begun. */
+int js_db_loads_begin(struct js_db *db, struct jobstack_error *error);
+void js_db_loads_end(struct js_db *db);
+
+/* The same as js_db_transaction, with one LOAD DATA LOCAL INFILE in the packet, whatever file it names: it gets the LEN bytes of
+ * DATA.  JS_DB_NO_LOAD: the server, or something on the way to it, does not take the load; this try has changed nothing, and
+ * *LOST is as above.  While no load has gone through yet, every fault but a conflict of locks counts as that. */
+int js_db_load(struct js_db *db, const struct js_sql *packet, const char *data, size_t len, int *lost,
+	       struct jobstack_error *error);
 
 /* How long a call can take: its patience (or the ten seconds) is over, the try that is under way then ends (a server that
  * froze is given up after 30 s of silence), and there is one last round over the hosts.  A round takes at most 10 s with one
