@@ -9,7 +9,7 @@
 static int discard_one(struct jobstack *handle, uint64_t stack, uint64_t id, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
-	uint64_t pos;
+	uint64_t pos, n;
 	int status;
 
 	js_sql_stmt(&sql, "SELECT MIN(CAST(pos AS SIGNED)+9000000000000000000) FROM span WHERE stack_id=%u AND class=2 AND push_id=%u",
@@ -17,16 +17,27 @@ static int discard_one(struct jobstack *handle, uint64_t stack, uint64_t id, str
 	status = js_handle_number(handle, &sql, &pos, error);
 	if (status != 0 || pos == UINT64_MAX || pos == 0)
 		return status != 0 ? status : JOBSTACK_NOTHING;
+	pos -= UINT64_C(9000000000000000000);
+	sql = (struct js_sql){0};
+	js_sql_stmt(&sql, "SELECT COALESCE(SUM(hi-lo+1),0) FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND pos=%d", stack, id,
+		    (int64_t)pos);
+	status = js_handle_number(handle, &sql, &n, error);
+	if (status != 0)
+		return status;
 	sql = (struct js_sql){0};
 	js_sql_stmt(&sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", stack);
 	js_sql_stmt(&sql, "SET @js_lo=NULL,@js_hi=NULL");
 	js_sql_stmt(&sql, "SELECT lo,hi INTO @js_lo,@js_hi FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND pos=%d FOR UPDATE",
-		    stack, id, (int64_t)(pos - UINT64_C(9000000000000000000)));
+		    stack, id, (int64_t)pos);
+	/* a held span is one interval that nobody cuts, so N rows are all of it: who stops there does not look at the next row, which
+	 * may be of a load whose client is frozen, and locked */
 	js_sql_stmt(&sql,
-		    "DELETE n FROM name n JOIN entry e ON n.stack_id=e.stack_id AND n.hash=UNHEX(SHA2(e.datapath,256)) AND "
-		    "n.entry_id=e.entry_id WHERE e.stack_id=%u AND e.entry_id BETWEEN @js_lo AND @js_hi",
-		    stack);
-	js_sql_stmt(&sql, "DELETE FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_lo AND @js_hi", stack);
+		    "DELETE n FROM name n JOIN (SELECT UNHEX(SHA2(datapath,256)) hash,entry_id FROM entry WHERE stack_id=%u AND entry_id "
+		    "BETWEEN @js_lo AND @js_hi ORDER BY entry_id LIMIT %u) e ON n.hash=e.hash AND n.entry_id=e.entry_id WHERE "
+		    "n.stack_id=%u",
+		    stack, n, stack);
+	js_sql_stmt(&sql, "DELETE FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_lo AND @js_hi ORDER BY entry_id LIMIT %u", stack,
+		    n);
 	/* a name that goes may have been pushed again meanwhile, by a push that is not unique and left the row to these entries: the
 	 * next unique push names what came after them anew */
 	js_sql_stmt(&sql,
