@@ -77,8 +77,34 @@ static void ready_push(struct rival *r)
 	for (size_t i = 0; i < 2500; i++)
 		pushed_names[i] =
 		    (struct jobstack_bytes){text[i], (size_t)snprintf(text[i], sizeof(text[i]), "/p/%zu", i)};
-	r->names = pushed_names;
-	r->names_n = 2500;
+	(void)r;
+}
+
+/* Two chunks: the writer pauses when the first is full, or both would be one load, which has tests of its own. */
+struct pausing {
+	size_t at;
+	int paused;
+};
+
+static int next_pausing(void *ctx, struct jobstack_bytes *datapath)
+{
+	struct pausing *p = ctx;
+
+	if (p->at == 2000 && !p->paused) {
+		p->paused = 1;
+		return 2;
+	}
+	if (p->at == 2500)
+		return 1;
+	*datapath = pushed_names[p->at++];
+	return 0;
+}
+
+static int do_push_twice(struct rival *r)
+{
+	struct pausing p = {0, 0};
+
+	return jobstack_push_from(r->handle, r->stack, &r->push, next_pausing, &p, &r->pushed, &r->error);
 }
 
 static void ready_push_unique(struct rival *r)
@@ -115,12 +141,12 @@ static const struct call {
     {"close", do_close, ready_close, 0, 2, 2, 1, 1, NULL},
     {"promote", do_promote, ready_promote, 0, 5, 0, 0, 1, "span WHERE class=1 AND stack_id="},
     {"begin", do_begin, ready_nothing, 0, 5, 0, 0, 1, NULL},
-    {"push", do_push, ready_push, 1, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
-    {"push2", do_push, ready_push, 2, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
-    {"pushed", do_push, ready_push, 3, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
-    {"unique", do_push, ready_push_unique, 3, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
-    {"atomic", do_push, ready_push_atomic, 2, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
-    {"publish", do_push, ready_push_atomic, 3, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
+    {"push", do_push_twice, ready_push, 1, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
+    {"push2", do_push_twice, ready_push, 2, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
+    {"pushed", do_push_twice, ready_push, 3, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
+    {"unique", do_push_twice, ready_push_unique, 3, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
+    {"atomic", do_push_twice, ready_push_atomic, 2, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
+    {"publish", do_push_twice, ready_push_atomic, 3, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
 };
 #define CALLS (sizeof(calls) / sizeof(calls[0]))
 
@@ -150,7 +176,7 @@ static void end_call(const struct call *c, struct rival *r)
 		assert_true(r->taken == 3);
 	if (c->call == do_requeue)
 		assert_true(r->requeued.requeued == 1);
-	if (c->call == do_push)
+	if (c->call == do_push_twice)
 		assert_true(r->pushed.pushed == 2500 && r->pushed.skipped == 0);
 	audit(r->stack, c->line, c->running, c->done, c->dead);
 }

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The chunk of a push.  Promises: it is there wholly or not at all, once, whatever happens to the reply (a compare-and-set on the
+ * pusher's own row settles it); a client that freezes holds no lock that others wait for.
+ *
+ * A small chunk is an INSERT in one packet, which the server can do without us.  For a large one it has to fetch the names from us in
+ * the middle of the transaction, so there nothing is locked before they have come: the numbers are taken in a transaction of their
+ * own before, and if it comes to nothing they are left out.
+ */
+#include "base/error.h"
+#include "core/discard.h"
+#include "core/pushing.h"
+#include "core/span.h"
+
+#include <string.h>
+
+#define RACES_MAX 50
+
+/* The pusher's fence, which also tells whether a try whose reply was lost has arrived. */
+static void fence_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n)
+{
+	js_sql_stmt(sql,
+		    "UPDATE push SET seq=seq+1,pushed=pushed+%u,beat=UTC_TIMESTAMP(6) WHERE push_id=%u AND token=%x AND seq=%u AND "
+		    "ended IS NULL",
+		    n, p->push_id, (const void *)p->token, (size_t)16, p->seq);
+	js_sql_guard(sql, 1);
+}
+
+/* What a chunk does to the stack row: N more entries, whose numbers are taken now, or were before. */
+static void stack_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n, int taken)
+{
+	const struct jobstack_push_options *o = p->options;
+
+	js_sql_add(sql, "UPDATE stack SET ");
+	if (p->relative)
+		js_sql_add(sql, "cwd=%s,", o->cwd);
+	if (!taken && p->stack.named)
+		js_sql_add(sql, "named=IF(named=tail,tail+%u,named),", n);
+	if (!taken)
+		js_sql_add(sql, "tail=tail+%u,", n);
+	js_sql_add(sql, "pushed=pushed+%u WHERE stack_id=%u AND state IN(0,1)", n, p->stack.id);
+	if (taken)
+		js_sql_add(sql, " AND named IS NULL");
+	else
+		js_sql_add(sql, " AND tail<=%u", (uint64_t)(JS_ENTRY_MAX - n));
+	if (o->unique)
+		js_sql_add(sql, " AND named=tail");
+	if (p->relative)
+		js_sql_add(sql, " AND (cwd IS NULL OR cwd=%s)", o->cwd);
+	js_sql_add(sql, ";");
+	js_sql_guard(sql, 1);
+}
+
+/* One span for the N entries behind @js_t. */
+static void span_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n)
+{
+	const struct jobstack_push_options *o = p->options;
+
+	js_sql_add(sql,
+		   "INSERT INTO span(stack_id,class,`rank`,pos,lo,hi,attempt,fails,losses,push_id) VALUES(%u,%u,%d,",
+		   p->stack.id, (uint64_t)(o->atomic ? JS_HELD : JS_READY), -(int64_t)o->priority);
+	js_sql_add(sql, p->stack.lifo ? "-CAST(@js_t+%u AS SIGNED)" : "@js_t+%u", p->stack.lifo ? (uint64_t)1 : n);
+	js_sql_stmt(sql, ",@js_t+1,@js_t+%u,1,0,0,%n)", n, o->atomic ? (int64_t)p->push_id : -1);
+}
+
+/* A part by INSERT: the stack row first (it gives the numbers out), the pusher's fence, then the rows. */
+static void part_sql(const struct js_pushing *p, struct js_sql *sql)
+{
+	uint64_t n = p->to - p->from - p->dropped, i = 0;
+
+	stack_sql(p, sql, n, 0);
+	fence_sql(p, sql, n);
+	js_sql_stmt(sql, "SELECT tail-%u INTO @js_t FROM stack WHERE stack_id=%u", n, p->stack.id);
+	js_sql_add(sql, "INSERT INTO entry(stack_id,entry_id,datapath) VALUES");
+	for (size_t at = p->from; at < p->to; at++)
+		if (!p->names[at].drop) {
+			i++;
+			js_sql_add(sql, i == 1 ? "(%u,@js_t+%u,%x)" : ",(%u,@js_t+%u,%x)", p->stack.id, i,
+				   (const void *)(p->bytes.data + p->names[at].at), (size_t)p->names[at].len);
+		}
+	js_sql_add(sql, ";");
+	if (p->stack.named)
+		js_sql_stmt(sql,
+			    p->options->unique ? "INSERT INTO name(stack_id,hash,entry_id) SELECT stack_id,UNHEX(SHA2(datapath,256)),"
+						 "entry_id FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_t+1 AND @js_t+%u"
+					       : "INSERT IGNORE INTO name(stack_id,hash,entry_id) SELECT stack_id,"
+						 "UNHEX(SHA2(datapath,256)),entry_id FROM entry WHERE stack_id=%u AND entry_id "
+						 "BETWEEN @js_t+1 AND @js_t+%u",
+			    p->stack.id, n);
+	span_sql(p, sql, n);
+}
+
+/* The chunk by LOAD.  The numbers first, so that no name has to wait with the stack locked; then the rows, while which nothing is
+ * locked that others want; then what is quick.  A field and a line both end with NUL, the one byte that no name holds, and nothing
+ * escapes or encloses.  A LOAD from a client makes warnings of its errors: the guard counts the rows.  Should the stack have become
+ * one of unique names, these would be missing theirs. */
+static void load_sql(const struct js_pushing *p, struct js_sql *sql)
+{
+	uint64_t n = p->n;
+
+	js_sql_stmt(sql, "UPDATE stack SET tail=tail+%u WHERE stack_id=%u AND state IN(0,1) AND tail<=%u AND named IS NULL", n,
+		    p->stack.id, (uint64_t)(JS_ENTRY_MAX - n));
+	js_sql_guard(sql, 1);
+	js_sql_stmt(sql, "SELECT tail-%u,tail-%u INTO @js_t,@js_e FROM stack WHERE stack_id=%u", n, n, p->stack.id);
+	js_sql_stmt(sql, "COMMIT");
+	js_sql_stmt(sql, "START TRANSACTION");
+	js_sql_stmt(sql,
+		    "LOAD DATA LOCAL INFILE 'chunk' INTO TABLE entry CHARACTER SET binary FIELDS TERMINATED BY x'00' ESCAPED BY '' "
+		    "LINES TERMINATED BY x'00' (datapath) SET stack_id=%u,entry_id=(@js_e:=@js_e+1)",
+		    p->stack.id);
+	js_sql_guard(sql, n);
+	stack_sql(p, sql, n, 1);
+	fence_sql(p, sql, n);
+	span_sql(p, sql, n);
+}
+
+/* A guard or a key stopped the chunk.  0: our try whose reply was lost had arrived; 2: try again; else the error. */
+static int settle(struct js_pushing *p, int lost, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	uint64_t seq;
+	int status;
+
+	js_sql_stmt(&sql, "SELECT seq FROM push WHERE push_id=%u AND token=%x AND ended IS NULL", p->push_id,
+		    (const void *)p->token, (size_t)16);
+	status = js_handle_number(p->handle, &sql, &seq, error);
+	if (status != 0)
+		return status;
+	if (seq == p->seq + 1 && lost)
+		return 0;
+	if (seq != p->seq)
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "this push was silent for over %d minutes and was ended by another one", JS_DISCARD_MINUTES);
+	status = js_stack_find(p->handle, p->stack_name, &p->stack, error);
+	if (status != 0)
+		return status;
+	if (p->stack.state != JOBSTACK_OPEN && p->stack.state != JOBSTACK_PAUSED)
+		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is cancelled: nothing can be pushed to it",
+				    p->stack_name);
+	if (p->relative && p->stack.cwd[0] != '\0' && strcmp(p->stack.cwd, p->options->cwd) != 0)
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "the relative names in the stack \"%s\" belong to %.300s, these to %.300s", p->stack_name,
+				    p->stack.cwd, p->options->cwd);
+	if (p->stack.tail > JS_ENTRY_MAX - (p->to - p->from))
+		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" has had as many entries as it can number",
+				    p->stack_name);
+	if (p->options->unique)
+		status = js_unique_complete(p, error);
+	return status == 0 ? 2 : status;
+}
+
+static void count(struct js_pushing *p)
+{
+	p->seq++;
+	p->beat_us = jobstack_now_us();
+	p->result.pushed += p->to - p->from - p->dropped;
+	p->result.skipped += p->dropped;
+}
+
+/* Puts the part onto the stack by INSERT. */
+static int put_part(struct js_pushing *p, struct jobstack_error *error)
+{
+	int status, lost = 0, now;
+
+	for (unsigned race = 0; race < RACES_MAX; race++) {
+		struct js_sql sql = {0};
+
+		status = p->options->unique ? js_unique_drop(p, error) : 0;
+		if (status != 0)
+			return status;
+		if (p->to - p->from == p->dropped) {
+			p->result.skipped += p->dropped;
+			return 0;
+		}
+		part_sql(p, &sql);
+		status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, &now, error);
+		js_sql_free(&sql);
+		lost |= now; /* an earlier try of this part may still arrive */
+		if (status == JS_DB_GUARD || status == JS_DB_DUPLICATE)
+			status = settle(p, lost, error);
+		if (status == 0)
+			count(p);
+		if (status != 2)
+			return status;
+	}
+	return js_error_set(error, JOBSTACK_EBUG, "a chunk kept meeting others that pushed the same names");
+}
+
+/* The reply to a LOAD was lost, and what comes next will be something else, so that the fence alone would not tell which of the two
+ * arrived.  Moves the fence on, without names.  0: the LOAD had arrived; 2: it never will. */
+static int make_void(struct js_pushing *p, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	uint64_t pushed;
+	int status;
+
+	fence_sql(p, &sql, 0);
+	status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, NULL, error);
+	js_sql_free(&sql);
+	if (status < 0)
+		return status;
+	js_sql_stmt(&sql, "SELECT pushed FROM push WHERE push_id=%u AND token=%x AND seq=%u AND ended IS NULL", p->push_id,
+		    (const void *)p->token, (size_t)16, p->seq + 1);
+	status = js_handle_number(p->handle, &sql, &pushed, error);
+	if (status != 0)
+		return status;
+	if (pushed == UINT64_MAX)
+		return settle(p, 0, error); /* which says why */
+	if (pushed > p->result.pushed)
+		return 0;
+	p->seq++;
+	return 2;
+}
+
+/* Puts the chunk onto the stack by LOAD.  JOBSTACK_NOTHING: it has to go another way, and so has all that follows. */
+static int put_load(struct js_pushing *p, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status, lost;
+
+	p->from = p->dropped = 0;
+	p->to = p->n;
+	load_sql(p, &sql);
+	status = js_db_load(p->handle->db, &sql, p->bytes.data, p->bytes.len, &lost, error);
+	js_sql_free(&sql);
+	if (status == JS_DB_GUARD || status == JS_DB_DUPLICATE)
+		status = settle(p, lost, error);
+	else if (status == JS_DB_NO_LOAD)
+		status = 2;
+	if (status == 2 && lost)
+		status = make_void(p, error);
+	if (status == 0)
+		count(p);
+	if (status != 2)
+		return status;
+	p->loads = JS_LOADS_NO;
+	js_db_loads_end(p->handle->db);
+	return JOBSTACK_NOTHING;
+}
+
+/* The next part: as much as one INSERT takes. */
+static void next_part(struct js_pushing *p)
+{
+	size_t end;
+
+	p->from = p->to;
+	p->dropped = 0;
+	end = p->names[p->from].at + JS_PART_BYTES;
+	while (p->to < p->n && p->to - p->from < JS_PART_NAMES && p->names[p->to].at < end)
+		p->to++;
+}
+
+int js_chunk_put(struct js_pushing *p, struct jobstack_error *error)
+{
+	int status = JOBSTACK_NOTHING;
+
+	if (p->loads == JS_LOADS_YES && (p->n > JS_PART_NAMES || p->bytes.len > JS_PART_BYTES + JOBSTACK_DATAPATH_MAX))
+		status = put_load(p, error);
+	if (status != JOBSTACK_NOTHING)
+		return status;
+	status = 0;
+	for (p->to = 0; status == 0 && p->to < p->n;) {
+		next_part(p);
+		status = put_part(p, error);
+	}
+	return status;
+}
