@@ -111,6 +111,7 @@ static size_t read_list(int list, pid_t *pids, size_t max)
 		at += (off_t)got;
 		kept += (size_t)got;
 		for (; n < max && (space = memchr(p, ' ', kept)) != NULL; p = space + 1) {
+			*space = '\0';
 			pids[n++] = (pid_t)strtol(p, NULL, 10);
 			kept -= (size_t)(space + 1 - p);
 		}
