@@ -40,6 +40,7 @@ static enum fault classify(unsigned number)
 		{1205, FAULT_AGAIN},	  /* lock wait timeout: only the statement is gone, hence the ROLLBACK */
 		{1020, FAULT_AGAIN},	  /* MariaDB's snapshot isolation */
 		{1637, FAULT_AGAIN},	  /* too many active transactions */
+		{3058, FAULT_AGAIN},	  /* a deadlock of user locks */
 		{3100, FAULT_AGAIN},	  {3101, FAULT_AGAIN}, /* Group Replication, at COMMIT */
 		{JS_DB_READ_ONLY, FAULT_READ_ONLY}, {1836, FAULT_READ_ONLY}, {1792, FAULT_READ_ONLY}, /* a failover */
 		{3032, FAULT_GONE},	  /* offline mode */
