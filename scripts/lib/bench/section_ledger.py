@@ -27,6 +27,7 @@ def per_second(value):
 class Case:
 	def __init__(self, threads, k, wanted=(), quick=False, scattered=False, delay=False, snapshot=False):
 		self.threads, self.k, self.wanted, self.quick = threads, k, wanted, quick
+		self.alone = threads >= 1000 # the row queue then stands still, and its server with it, for minutes
 		self.scattered, self.delay, self.snapshot = scattered, delay, snapshot
 
 	def name(self):
@@ -121,7 +122,7 @@ class Ours:
 
 
 def measure_case(here, table, case, ours, rows, seconds, lump):
-	row = table.row("ledger", case.name(), "/s", "row queue", case.wanted)
+	row = table.row("ledger", case.name(), "/s", "" if case.alone else "row queue", case.wanted)
 	stack = "scattered" if case.scattered else "even"
 	ours.ensure_ready(stack, lump * 0.8, lump)
 	rows.ensure_ready(lump * 0.3, lump, case.scattered)
@@ -135,19 +136,21 @@ def measure_case(here, table, case, ours, rows, seconds, lump):
 			ours.ensure_ready(stack, lump * (0.2 if case.scattered else 0.8), lump)
 			here.settle(history=not case.snapshot)
 			mine = ours.worker(stack, case.threads, case.k, seconds, port)
-			rows.ensure_ready(lump * 0.3, lump, case.scattered)
-			here.settle(history=not case.snapshot)
-			theirs = rows.run(case, port, seconds)
+			results = [("ours", mine)]
 			row.ours.append(mine["rate"])
-			row.theirs.append(theirs["rate"])
-			for who, result in (("ours", mine), ("row queue", theirs)):
+			if not case.alone:
+				rows.ensure_ready(lump * 0.3, lump, case.scattered)
+				here.settle(history=not case.snapshot)
+				results.append(("row queue", rows.run(case, port, seconds)))
+				row.theirs.append(results[1][1]["rate"])
+			for who, result in results:
 				if result["failed"]:
 					here.note("ledger: %s: %s: %d threads failed, the first with: %s" % (row.name, who, result["failed"], result["words"]))
 				if result["left"]:
 					here.note("ledger: %s: %s: %d threads had no answer ten seconds after the end" % (row.name, who, result["left"]))
 				if not result["failed"] and result["rounds"] < case.threads:
 					here.note("ledger: %s: %s: %d rounds in all, so not every thread came round" % (row.name, who, result["rounds"]))
-	here.say("   %s: %.0f/s, row queue %.0f/s" % (row.name, row.median(row.ours), row.median(row.theirs)))
+	here.say("   %s: %.0f/s%s" % (row.name, row.median(row.ours), "" if case.alone else ", row queue %.0f/s" % row.median(row.theirs)))
 
 
 def measure(here, table):
