@@ -157,6 +157,6 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (crew_run(&trade, threads, seconds, &result) != 0)
-		return 1;
+		_exit(1); /* not exit: threads may be on their way, in a client library that is then taken down */
 	crew_end(&result);
 }
