@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define BEAT_US INT64_C(20000000)
+#define AGE_US INT64_C(1000000) /* no name waits longer for others: workers do, for it */
 
 /* Writes the policy that the options give. */
 static int set_policy(struct js_pushing *p, struct jobstack_error *error)
@@ -99,6 +100,12 @@ static int is_full(const struct js_pushing *p)
 	return p->n >= JS_PART_NAMES || p->bytes.len >= JS_PART_BYTES;
 }
 
+/* Do the names come so slowly that those who wait for them should not wait for the chunk to be full? */
+static int is_old(const struct js_pushing *p)
+{
+	return p->n > 0 && jobstack_now_us() - p->first_us >= AGE_US;
+}
+
 /* There are more names than an INSERT takes.  The rows of a unique stack in name cost more than a LOAD saves, and would be
  * written while the stack is locked: there chunks stay small. */
 static int ask_for_loads(struct js_pushing *p, struct jobstack_error *error)
@@ -149,6 +156,8 @@ static int take_name(struct js_pushing *p, const struct jobstack_bytes *name, st
 	to = js_buf_room(&p->bytes, name->len + 1);
 	if (to == NULL)
 		return js_error_memory(error);
+	if (p->n == 0)
+		p->first_us = jobstack_now_us();
 	p->names[p->n++] = (struct js_pushed_name){p->bytes.len, (uint32_t)name->len, 0};
 	memcpy(to, name->data, name->len);
 	memset(to + name->len, 0, 2);
@@ -182,7 +191,7 @@ static int push_all(struct js_pushing *p, jobstack_next_fn *next, void *ctx, str
 		}
 		if (status == 0 && p->loads == JS_LOADS_UNASKED && is_full(p))
 			status = ask_for_loads(p, error);
-		if (status == 0 && (got == 1 || (got == 2 && p->n > 0) || is_full(p)))
+		if (status == 0 && (got == 1 || (got == 2 && p->n > 0) || is_full(p) || is_old(p)))
 			status = flush(p, error);
 		if (got == 1)
 			break;

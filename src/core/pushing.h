@@ -37,6 +37,7 @@ struct js_pushing {
 	struct js_buf bytes; /* the chunk's names, each with a NUL behind it */
 	struct js_pushed_name names[JS_CHUNK_NAMES];
 	size_t n;
+	int64_t first_us;    /* when its first name came */
 	size_t from, to, dropped; /* the part of it that is on its way, and how many of that are dropped */
 	int relative;		  /* the chunk has a relative name */
 	struct jobstack_push_result result;

@@ -61,6 +61,14 @@ check '... belong where they were pushed' says 1 'belong to' sh -c 'cd / && seq 
 is '... all of those' "$(ledger relative)" '0 0 5000 0 0 0'
 check '... the ledger balances' jobstack check -q -s relative
 
+# a writer that is slow, and never pauses for as long as a push takes for a pause
+slowly() { for ((i = 1; ; i++)); do [[ ! -e seen ]] && echo "/slow/$i" && sleep 0.02 || return 0; done; }
+some_ready() { (($(sql "SELECT COALESCE(SUM(hi-lo+1),0) FROM span JOIN stack USING(stack_id) WHERE name='slow'") > 0)); }
+slowly | jobstack push -q -s slow &
+check 'names that come slowly can be popped while others come' wait_for 20 some_ready
+touch seen
+check '... and the push ends well' wait $!
+
 allow 0
 before=$(loads)
 is 'odd names, where loads are not taken' "$(jobstack push -0 -s insert -a odd)" "$n pushed"
