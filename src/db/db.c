@@ -350,37 +350,6 @@ int js_db_load(struct js_db *db, const struct js_sql *packet, const char *data, 
 	return status;
 }
 
-static void take_switch(void *ctx, const struct js_row *row)
-{
-	*(int *)ctx = row != NULL && js_row_u64(row, 0) != 0;
-}
-
-int js_db_loads_begin(struct js_db *db, struct jobstack_error *error)
-{
-	struct js_sql sql = {0};
-	int takes = 0, status;
-
-	js_sql_stmt(&sql, "SELECT @@global.local_infile");
-	status = js_db_query(db, &sql, take_switch, &takes, error);
-	js_sql_free(&sql);
-	if (status != 0)
-		return status;
-	if (!takes)
-		return JOBSTACK_NOTHING;
-	db->loads = 1;
-	db->loaded = 0;
-	js_db_rest(db);
-	return 0;
-}
-
-void js_db_loads_end(struct js_db *db)
-{
-	if (!db->loads)
-		return;
-	db->loads = 0;
-	js_db_rest(db);
-}
-
 int js_db_query(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error)
 {
 	struct task t = {.packet = packet};

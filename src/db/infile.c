@@ -3,7 +3,7 @@
  * Serving LOAD DATA LOCAL INFILE.  Promises: no file is opened, whatever name the server asks for; what is offered is given once, and
  * only while the packet that it belongs to is under way; every other request is refused.
  */
-#include "db/infile.h"
+#include "db/connect.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -53,4 +53,35 @@ void js_infile_attach(MYSQL *my, struct js_infile *infile, int allowed)
 void js_infile_offer(struct js_infile *infile, const char *data, size_t len)
 {
 	*infile = (struct js_infile){.data = len > 0 ? data : NULL, .len = len};
+}
+
+static void take_switch(void *ctx, const struct js_row *row)
+{
+	*(int *)ctx = row != NULL && js_row_u64(row, 0) != 0;
+}
+
+int js_db_loads_begin(struct js_db *db, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int takes = 0, status;
+
+	js_sql_stmt(&sql, "SELECT @@global.local_infile");
+	status = js_db_query(db, &sql, take_switch, &takes, error);
+	js_sql_free(&sql);
+	if (status != 0)
+		return status;
+	if (!takes)
+		return JOBSTACK_NOTHING;
+	db->loads = 1;
+	db->loaded = 0;
+	js_db_rest(db);
+	return 0;
+}
+
+void js_db_loads_end(struct js_db *db)
+{
+	if (!db->loads)
+		return;
+	db->loads = 0;
+	js_db_rest(db);
 }
