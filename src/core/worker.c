@@ -119,6 +119,7 @@ int64_t jobstack_worker_deadline_us(const struct jobstack_worker *w)
 
 #define CROWD 32 /* more workers than these take turns at the pop, as many at once as there are TURNS: enough for one flush */
 #define TURNS 16
+#define TURN_WAIT_S 5 /* and go without after so long, or a quarter of their lease */
 #define POLICY_US (JS_SECOND_US / 2) /* read so often by a worker whose steps are quick: it costs as much as a fifth of one */
 
 /* What the tail of a step brings. */
@@ -316,6 +317,14 @@ static void running_text(const struct js_db *db, const struct jobstack_running *
 			      running[i].attempt, js_db_wall_us(db, running[i].started_us));
 }
 
+static void take_turn(const struct jobstack_worker *w, struct js_sql *sql)
+{
+	int64_t quarter = w->lease_us / (4 * JS_SECOND_US);
+
+	if (w->crowd)
+		js_sql_turn(sql, w->stack.id, 1 + w->id % TURNS, quarter < 1 ? 1 : quarter < TURN_WAIT_S ? (unsigned)quarter : TURN_WAIT_S);
+}
+
 /* Writes the step's packet and tail. */
 static int step_sql(struct jobstack_worker *w, const struct js_closing *closing, size_t k, const struct js_buf *running,
 		    const struct js_claim_sums *sums, int policy, struct js_sql *sql, struct js_sql *tail,
@@ -327,7 +336,7 @@ static int step_sql(struct jobstack_worker *w, const struct js_closing *closing,
 	js_claim_close_sql(closing, sql);
 	if (k > 0) {
 		js_span_pop(sql, &w->stack, k, w->id, w->seq + 1);
-		js_sql_turn(sql, w->stack.id, w->crowd ? 1 + w->id % TURNS : 0);
+		take_turn(w, sql);
 	}
 	status = js_claim_spans_sql(closing, sql, error);
 	if (k > 0)

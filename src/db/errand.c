@@ -8,7 +8,6 @@
 #include <inttypes.h>
 
 #define LARGE 2048 /* bytes of a statement that stands by itself */
-#define TURN_WAIT_S "5"
 
 /* Where the writing stands. */
 struct pen {
@@ -40,10 +39,16 @@ static uint32_t hash(const char *name)
 	return h;
 }
 
-static void turn(const struct pen *p, struct js_buf *text, const char *function, const char *more)
+static void name_turn(const struct pen *p, struct js_buf *text)
 {
-	js_buf_printf(text, "DO %s('jobstack.%" PRIx32 ".%" PRIu64 ".%" PRIu64 "'%s);", function, p->database, p->turn->turn_of,
-		      p->turn->turn, more);
+	js_buf_printf(text, "'jobstack.%" PRIx32 ".%" PRIu64 ".%" PRIu64 "'", p->database, p->turn->turn_of, p->turn->turn);
+}
+
+static void release(const struct pen *p, struct js_buf *text)
+{
+	js_buf_str(text, "DO RELEASE_LOCK(");
+	name_turn(p, text);
+	js_buf_str(text, ");");
 }
 
 static void open_block(struct pen *p)
@@ -57,7 +62,7 @@ static void open_block(struct pen *p)
 		return;
 	/* a client that froze can't say ROLLBACK: others would wait for what it holds */
 	js_buf_str(&p->e->text, "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;");
-	turn(p, &p->e->text, "RELEASE_LOCK", "");
+	release(p, &p->e->text);
 	js_buf_str(&p->e->text, "RESIGNAL;END;");
 }
 
@@ -104,7 +109,9 @@ static void begin_turn(struct pen *p)
 	if (p->turn == NULL)
 		return;
 	own(p);
-	turn(p, &p->e->text, "GET_LOCK", "," TURN_WAIT_S);
+	js_buf_str(&p->e->text, "DO GET_LOCK(");
+	name_turn(p, &p->e->text);
+	js_buf_printf(&p->e->text, ",%u);", p->turn->turn_wait);
 }
 
 static void end_turn(struct pen *p)
@@ -112,8 +119,8 @@ static void end_turn(struct pen *p)
 	if (p->turn == NULL)
 		return;
 	own(p);
-	turn(p, &p->e->text, "RELEASE_LOCK", "");
-	turn(p, &p->e->end, "RELEASE_LOCK", "");
+	release(p, &p->e->text);
+	release(p, &p->e->end);
 }
 
 static void anew(struct js_errand *e)

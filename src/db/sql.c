@@ -199,10 +199,11 @@ void js_sql_piece(struct js_sql *sql, const char *text)
 	complete(sql, JS_SQL_BLOCKS);
 }
 
-void js_sql_turn(struct js_sql *sql, uint64_t of, uint64_t n)
+void js_sql_turn(struct js_sql *sql, uint64_t of, uint64_t n, unsigned seconds)
 {
 	sql->turn_of = of;
 	sql->turn = n;
+	sql->turn_wait = seconds;
 }
 
 void js_sql_reset(struct js_sql *sql)

@@ -28,6 +28,7 @@ struct js_sql {
 	unsigned statements;	   /* complete ones */
 	unsigned only;		   /* of the next one */
 	uint64_t turn_of, turn;	   /* see js_sql_turn; 0: none */
+	unsigned turn_wait;
 };
 
 /* Appends to the packet's last statement.  FORMAT is text of the program with:
@@ -55,9 +56,9 @@ void js_sql_only(struct js_sql *sql, unsigned flag);
 void js_sql_piece(struct js_sql *sql, const char *text);
 
 /* The transaction waits, before it locks anything, for its turn among those of the same OF and N (from 1): a user lock of the
- * server, held until the COMMIT; who has waited a second goes without.  It is advice to the server's scheduler, and nothing that
+ * server, held until the COMMIT; who has waited SECONDS goes without.  It is advice to the server's scheduler, and nothing that
  * is right or wrong hangs on it. */
-void js_sql_turn(struct js_sql *sql, uint64_t of, uint64_t n);
+void js_sql_turn(struct js_sql *sql, uint64_t of, uint64_t n, unsigned seconds);
 
 const struct js_sql_mark *js_sql_mark(const struct js_sql *sql, unsigned number);
 

@@ -139,23 +139,23 @@ static void turns(void **state)
 
 	(void)state;
 	ask_turn(&sql);
-	js_sql_turn(&sql, 7, 3);
+	js_sql_turn(&sql, 7, 3, 5);
 	OK(js_db_transaction(db, &sql, NULL, take_number, &taken, NULL, &e));
 	assert_int_equal(taken, 1);
 	js_sql_free(&sql);
 	nobody_has_it();
 	sql = packet("INSERT INTO mark VALUES(5)", 2, "SELECT 1"); /* a guard's no */
-	js_sql_turn(&sql, 7, 3);
+	js_sql_turn(&sql, 7, 3, 5);
 	GIVES(JS_DB_GUARD, transact(sql, &lost, &rows));
 	nobody_has_it();
 	sql = packet("INSERT INTO mark VALUES(5)", 1, "INSERT INTO mark_key VALUES(1)"); /* a key's no */
-	js_sql_turn(&sql, 7, 3);
+	js_sql_turn(&sql, 7, 3, 5);
 	GIVES(JS_DB_DUPLICATE, transact(sql, &lost, &rows));
 	nobody_has_it();
 	sql = (struct js_sql){0};
 	memset(name, 'n', sizeof(name) - 1); /* between two blocks, where there are blocks */
 	(void)js_sql_stmt(&sql, "INSERT INTO mark_key SELECT 1 FROM DUAL WHERE %s IS NOT NULL", name);
-	js_sql_turn(&sql, 7, 3);
+	js_sql_turn(&sql, 7, 3, 5);
 	GIVES(JS_DB_DUPLICATE, js_db_transaction(db, &sql, NULL, NULL, NULL, &lost, &e));
 	js_sql_free(&sql);
 	nobody_has_it();

@@ -117,7 +117,7 @@ static void turns(void **state)
 
 	(void)state;
 	(void)js_sql_stmt(&sql, "UPDATE a");
-	js_sql_turn(&sql, 7, 3);
+	js_sql_turn(&sql, 7, 3, 5);
 	js_errand_transaction(&e, &sql, &tail, 0, "db");
 	assert_string_equal(e.text.data, "DO GET_LOCK(" TURN ",5);START TRANSACTION;UPDATE a;COMMIT;DO RELEASE_LOCK(" TURN ");SELECT f;");
 	assert_int_equal(e.n, 6);
