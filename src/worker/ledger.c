@@ -333,8 +333,11 @@ static void consider_leaving(struct ledger *l)
 	const struct jobstack_idle *i = &l->idle;
 	int64_t now = jobstack_now_us();
 
-	if (l->idle_since_us == 0)
+	if (l->idle_since_us == 0) { /* what others hold ends soon after ours, as a rule: look often at first */
 		l->idle_since_us = now;
+		l->dry_wait_us = 0;
+		note_dry(l, 1);
+	}
 	if (i->state == JOBSTACK_CANCELLED || i->state == JOBSTACK_DROPPING)
 		leave(l, LEAVE_FINISHED, "the stack is cancelled");
 	else if (i->ready + i->waiting + i->held + i->running + i->pushers == 0)
