@@ -16,6 +16,7 @@
 #include "worker/ledger.h"
 #include "worker/persistent.h"
 #include "worker/supervisor.h"
+#include "worker/tidy.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -499,74 +500,41 @@ static int be_worker(int argc, char **argv, struct jobstack_error *error)
 
 /* ---------------------------------------------------------------------------------------------------------- the keeper */
 
-/* One try to take back what the dead worker held; the outcomes that waited in its spool are delivered before. */
-static int take_back_once(uint64_t worker, const char *reason, uint64_t *taken, uint64_t *delivered,
-			  struct jobstack_error *error)
-{
-	struct jobstack *handle = NULL;
-	int status = open_handle(&handle, error), spooled = status == 0 && keeper.page->spools;
-
-	if (spooled)
-		status = outbox_deliver(handle, keeper.page->spool, reason, delivered, error);
-	if (status == 0 || (spooled && status < 0 && status != JOBSTACK_ENODB)) { /* the rest; or a spool that can't be used */
-		memset(error, 0, sizeof(*error));
-		status = jobstack_recover_own(handle, config.stack, worker, keeper.page->token, reason, taken, error);
-	}
-	jobstack_free(handle);
-	return status;
-}
-
-/* Tries as long as the lease ran: from then on others do it. */
-static int take_back(uint64_t worker, const char *reason, uint64_t *taken, uint64_t *delivered, struct jobstack_error *error)
-{
-	int64_t until = js_clock_mono_us() + (config.lease_us != 0 ? config.lease_us : LEASE_US);
-	int status;
-
-	for (;;) {
-		memset(error, 0, sizeof(*error));
-		status = take_back_once(worker, reason, taken, delivered, error);
-		if (status != JOBSTACK_ENODB || js_clock_mono_us() >= until)
-			return status;
-		js_clock_nap(JS_SECOND_US / 2, NULL);
-	}
-}
-
 /* Says what became of the worker's entries. */
-static void tell_tidied(const char *reason, int status, uint64_t taken, uint64_t delivered, const struct jobstack_error *error)
+static void tell_tidied(const struct tidying *t, int status, const struct jobstack_error *error)
 {
+	const char *reason = t->reason;
+
 	if (status < 0 && keeper.page->spools)
 		say("%s; its commands were ended, but its outcomes in %s could not be delivered: %s: `jobstack close --replay %s` does it when "
 		    "the database is back",
 		    reason, keeper.page->spool, error->text, keeper.page->spool);
 	else if (status < 0)
 		say("%s; its commands were ended, but its entries could not be taken back: %s: its lease will do it", reason, error->text);
-	else if (delivered > 0)
+	else if (t->delivered > 0)
 		say("%s: its commands were ended, %llu outcomes that waited were delivered, the rest of its entries was taken back", reason,
-		    (unsigned long long)delivered);
+		    (unsigned long long)t->delivered);
 	else
-		say("%s: its commands were ended, %llu %s taken back", reason, (unsigned long long)taken,
-		    taken == 1 ? "entry was" : "entries were");
+		say("%s: its commands were ended, %llu %s taken back", reason, (unsigned long long)t->taken,
+		    t->taken == 1 ? "entry was" : "entries were");
 }
 
 /* The worker was killed: says so, and takes back. */
-static int tidy(const struct keeper_end *end)
+static int conclude_killed(const struct keeper_end *end)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	uint64_t worker = keeper.page->worker, taken = 0, delivered = 0;
 	char reason[128];
-	int status;
+	struct tidying t = {keeper.page, config.stack, reason, config.lease_us != 0 ? config.lease_us : LEASE_US, open_handle, 0, 0};
 
 	(void)snprintf(reason, sizeof(reason), "the worker was killed by signal %d (%s)%s", end->signal, strsignal(end->signal),
 		       end->oom ? ", out of memory" : "");
-	if (worker == 0)
+	if (keeper.page->worker == 0)
 		say("%s before it had begun", reason);
 	else if (end->left > 0)
 		say("%s, and %zu processes of its commands can't be killed: its entries stay with it until its lease ends", reason,
 		    end->left);
-	else {
-		status = take_back(worker, reason, &taken, &delivered, &error);
-		tell_tidied(reason, status, taken, delivered, &error);
-	}
+	else
+		tell_tidied(&t, tidy(&t, &error), &error);
 	return 128 + end->signal;
 }
 
@@ -589,7 +557,7 @@ int main(int argc, char **argv)
 		status = keeper_split(&keeper, &error);
 	if (status == 0 && keeper.pid != 0) {
 		keeper_watch(&keeper, &end);
-		status = end.signal != 0 ? tidy(&end) : end.exit_code;
+		status = end.signal != 0 ? conclude_killed(&end) : end.exit_code;
 	} else if (status == 0)
 		status = be_worker(argc, argv, &error);
 	else

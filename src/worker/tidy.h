@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What the keeper does in the ledger for a worker that was killed: delivers the outcomes that waited in its spool, and takes back
+ * what else it held.
+ */
+#ifndef JS_WORKER_TIDY_H
+#define JS_WORKER_TIDY_H
+
+#include "worker/keeper.h"
+
+#include <stdint.h>
+
+/* Whose, and how. */
+struct tidying {
+	const struct keeper_page *page;
+	const char *stack, *reason;
+	int64_t lease_us; /* it is tried as long as that: from then on others do it */
+	int (*open)(struct jobstack **handle, struct jobstack_error *error);
+	uint64_t taken, delivered; /* how many */
+};
+
+/* 0; or negative with ERROR. */
+int tidy(struct tidying *t, struct jobstack_error *error);
+
+#endif
