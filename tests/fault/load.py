@@ -130,7 +130,7 @@ class Load:
 			if process.wait() == 0:
 				stack.unpushed -= 1
 				return
-			time.sleep(0.2)
+			time.sleep(0.2) # it was struck: it is begun again, not in a hurry, and the tries are counted
 		raise RuntimeError("200 pushes to %s failed" % stack.name)
 
 	# ----------------------------------------------------------------------------------------------------------- workers
@@ -224,7 +224,7 @@ class Load:
 		mine = dict(env, **self.entry_environment(e))
 		if freeze:
 			freeze()
-			time.sleep(rng.uniform(4, 7))
+			time.sleep(rng.uniform(4, 7)) # the fault itself: longer than some of the leases, shorter than others
 		self.close(e, self.witness_of(e, mine), mine, late=bool(freeze))
 
 	def close(self, e, code, env, late=False, **first):
@@ -235,7 +235,7 @@ class Load:
 			if status in (0, 1) or time.monotonic() > end:
 				break
 			first = {}
-			time.sleep(0.3)
+			time.sleep(0.3) # between two tries; what is waited for is the answer, a minute at most
 		self.record(what="close", stack=e["stack"], entry=e["entry"], attempt=e["attempt"], worker=e["worker"], code=code,
 			    status=status, late=late)
 
