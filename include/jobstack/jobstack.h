@@ -157,7 +157,7 @@ int jobstack_init(struct jobstack *handle, const char *schema_dir, struct jobsta
 
 enum jobstack_stack_state { JOBSTACK_OPEN, JOBSTACK_PAUSED, JOBSTACK_CANCELLED, JOBSTACK_DROPPING };
 
-/* One stack's ledger.  At every commit pushed = ready + waiting + held + running + done + dead + cancelled. */
+/* One stack's ledger.  At every commit pushed = ready + waiting + held + running + done + dead + cancelled + moved + pruned. */
 struct jobstack_status {
 	uint64_t stack_id;
 	const char *stack; /* valid during the callback, or as long as the caller's own copy */
@@ -170,6 +170,9 @@ struct jobstack_status {
 	const char *cwd;	 /* where relative names belong, or NULL */
 	uint32_t max_attempts, max_losses;
 	int64_t retry_delay_us;
+	int64_t max_running, max_failures; /* 0: no limit */
+	uint64_t moved, pruned;		   /* entries that are not here any more: pushed counts them */
+	const char *note;		   /* why it is paused or cancelled, in words, or NULL */
 };
 
 /* Return 0 to go on; anything else ends the listing, which then returns JOBSTACK_ESTOPPED. */
@@ -180,9 +183,37 @@ typedef int jobstack_status_fn(void *ctx, const struct jobstack_status *status);
 int jobstack_status(struct jobstack *handle, const char *stack, jobstack_status_fn *fn, void *ctx,
 		    struct jobstack_error *error);
 
-/* Pauses (PAUSED nonzero) or resumes a stack: a paused stack hands nothing out; what runs goes on.  Returns 0, and 0 as
- * well if it was so already.  Errors: EMISSING; ECONFLICT if it is cancelled or being dropped. */
-int jobstack_pause(struct jobstack *handle, const char *stack, int paused, struct jobstack_error *error);
+/* Sets a stack's STATE: OPEN; PAUSED, when it hands nothing out, and what runs goes on; or CANCELLED, when in addition nothing can
+ * be pushed, its workers leave, and all that has not started counts as cancelled, until it is opened again.  NOTE (may be NULL;
+ * at most 255 bytes are kept) says why.  Returns 0, and 0 as well if it was so already.  Errors: EMISSING; ECONFLICT if it is
+ * being dropped, or is to be opened with as many dead entries as its max_failures. */
+int jobstack_set_state(struct jobstack *handle, const char *stack, enum jobstack_stack_state state, const char *note,
+		       struct jobstack_error *error);
+
+/* A stack's policy.  -1 leaves what is. */
+struct jobstack_policy {
+	size_t size;		/* sizeof(struct jobstack_policy) */
+	int32_t max_attempts;	/* failures before an entry is dead; 3 */
+	int32_t max_losses;	/* lost workers before an entry is dead; 5 */
+	int64_t retry_delay_us; /* before the first retry; doubled each time; 5 s */
+	int64_t max_running;	/* so many entries are in workers' hands at most; 0: no limit */
+	int64_t max_failures;	/* with so many dead entries the stack is paused; 0: never */
+	int32_t priority;	/* of all that is in line now; or JOBSTACK_PRIORITY_AS_IT_IS */
+};
+#define JOBSTACK_PRIORITY_AS_IT_IS INT32_MIN
+#define JOBSTACK_POLICY_INIT {sizeof(struct jobstack_policy), -1, -1, -1, -1, -1, JOBSTACK_PRIORITY_AS_IT_IS}
+
+/* Changes the policy of STACK; each pop and each failure from then on goes by it.  With max_running, workers claim only what they
+ * can start at once.  Errors: EMISSING, EUSAGE, ECONFLICT (it is being dropped). */
+int jobstack_set(struct jobstack *handle, const char *stack, const struct jobstack_policy *policy, struct jobstack_error *error);
+
+/* Called now and then while something long goes on: DONE of TOTAL, both rough.  Not 0 stops it, with JOBSTACK_ESTOPPED. */
+typedef int jobstack_progress_fn(void *ctx, uint64_t done, uint64_t total);
+
+/* Removes STACK with all its history, in chunks; FN (may be NULL) is called between them.  Cut short, nothing of the stack can be
+ * used any more, and the same call goes on.  Errors: EMISSING; ECONFLICT, and nothing has changed, while entries run or somebody
+ * pushes. */
+int jobstack_drop(struct jobstack *handle, const char *stack, jobstack_progress_fn *fn, void *ctx, struct jobstack_error *error);
 
 /* One worker that is alive by the ledger. */
 struct jobstack_worker_row {
@@ -213,11 +244,9 @@ struct jobstack_push_options {
 	int32_t priority;   /* larger goes first; 0 */
 	int lifo;	    /* a new stack is popped last in, first out */
 	const char *cwd;    /* where relative datapaths belong; NULL: they are refused with JOBSTACK_EINPUT */
-	/* The stack's policy, for a new stack or to change: -1 leaves it (a new stack: 3 attempts, 5 losses, 5 s). */
-	int32_t max_attempts, max_losses;
-	int64_t retry_delay_us;
+	struct jobstack_policy policy; /* the stack's, for a new one or to change; its priority is left alone */
 };
-#define JOBSTACK_PUSH_OPTIONS_INIT {sizeof(struct jobstack_push_options), 0, 0, 0, 0, NULL, -1, -1, -1}
+#define JOBSTACK_PUSH_OPTIONS_INIT {sizeof(struct jobstack_push_options), 0, 0, 0, 0, NULL, JOBSTACK_POLICY_INIT}
 
 struct jobstack_push_result {
 	uint64_t pushed;  /* committed */
@@ -345,6 +374,7 @@ struct jobstack_step_report {
 	enum jobstack_stack_state state;
 	int due;	/* waiting entries were seen to be due: jobstack_promote makes them ready */
 	const char *cwd; /* where relative names belong, or NULL; valid until the next step */
+	int limited;	 /* the stack has max_running: claim no further ahead than can be started */
 };
 
 /* One step, one transaction: closes N outcomes of entries that this worker holds, and claims up to K new ones (0: none)
@@ -519,9 +549,9 @@ typedef int jobstack_finding_fn(void *ctx, const struct jobstack_finding *findin
 
 /* What was counted, from the rows themselves: no counter of the ledger is believed. */
 struct jobstack_check_report {
-	enum jobstack_stack_state state;
+	enum jobstack_stack_state state; /* DROPPING: nothing was read */
 	uint64_t entries, attempts;
-	uint64_t ready, waiting, held, running, done, dead; /* (of a cancelled stack the first three are cancelled) */
+	uint64_t ready, waiting, held, running, done, dead, moved; /* (of a cancelled stack the first three are cancelled) */
 	uint64_t found[JOBSTACK_FAULTS]; /* how many findings of each kind, told or not */
 };
 

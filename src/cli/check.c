@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cli/json.h"
+#include "cli/stacks.h"
 #include "cli/text.h"
 
 #include <getopt.h>
@@ -137,10 +138,6 @@ static void print_end(const struct proof *p)
 
 static int print_json(struct proof *p)
 {
-	static const char *const word[] = {[JOBSTACK_OPEN] = "open",
-					   [JOBSTACK_PAUSED] = "paused",
-					   [JOBSTACK_CANCELLED] = "cancelled",
-					   [JOBSTACK_DROPPING] = "dropping"};
 	const struct jobstack_check_report *r = &p->report;
 	int cancelled = r->state == JOBSTACK_CANCELLED, bad = p->failed;
 	json_t *o = json_object(), *found = json_object();
@@ -148,8 +145,7 @@ static int print_json(struct proof *p)
 	bad |= cli_json_text(o, "stack", p->stack);
 	bad |= json_object_set_new(o, "balances", json_boolean(total(r) == 0));
 	if (p->stack != NULL) {
-		bad |=
-		    cli_json_text(o, "state", (size_t)r->state < sizeof(word) / sizeof(word[0]) ? word[r->state] : "?");
+		bad |= cli_json_text(o, "state", cli_stack_state(r->state));
 		bad |= cli_json_count(o, "entries", r->entries);
 		bad |= cli_json_count(o, "attempts", r->attempts);
 		bad |= cli_json_count(o, "ready", cancelled ? 0 : r->ready);
@@ -158,6 +154,7 @@ static int print_json(struct proof *p)
 		bad |= cli_json_count(o, "running", r->running);
 		bad |= cli_json_count(o, "done", r->done);
 		bad |= cli_json_count(o, "dead", r->dead);
+		bad |= cli_json_count(o, "moved", r->moved);
 		bad |= cli_json_count(o, "cancelled", cancelled ? r->ready + r->waiting + r->held : 0);
 	}
 	for (size_t i = 0; i < JOBSTACK_FAULTS; i++)

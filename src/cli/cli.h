@@ -31,6 +31,7 @@ struct cli {
 	const struct js_opts *opts;
 	const char *stack; /* given or default; never NULL */
 	int stack_given;   /* by -s or $JOBSTACK_STACK */
+	int stack_typed;   /* by -s */
 	const char *defaults_file;
 	int json, quiet, verbose;
 	struct jobstack *handle;
@@ -89,6 +90,9 @@ int cli_requeue_main(int argc, char **argv);
 int cli_recover_main(int argc, char **argv);
 int cli_pause_main(int argc, char **argv);
 int cli_resume_main(int argc, char **argv);
+int cli_cancel_main(int argc, char **argv);
+int cli_set_main(int argc, char **argv);
+int cli_drop_main(int argc, char **argv);
 int cli_run_main(int argc, char **argv);
 int cli_check_main(int argc, char **argv);
 

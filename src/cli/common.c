@@ -59,7 +59,7 @@ int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, in
 			break;
 		case 's':
 			cli->stack = *arg;
-			cli->stack_given = 1;
+			cli->stack_given = cli->stack_typed = 1;
 			break;
 		case 'q':
 			cli->quiet = 1;

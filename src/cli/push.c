@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "cli/input.h"
+#include "cli/policy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@
 
 #define PATIENCE_US (60 * JS_SECOND_US)
 
-enum { UNIQUE = CLI_OWN, ATOMIC, PRIORITY, MAX_ATTEMPTS, MAX_LOSSES, RETRY_DELAY, LIFO };
+enum { UNIQUE = CLI_OWN, ATOMIC, PRIORITY, MAX_ATTEMPTS, MAX_LOSSES, RETRY_DELAY, MAX_RUNNING, MAX_FAILURES, LIFO };
 
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
@@ -33,6 +34,8 @@ static const struct js_opt table[] = {
 	{MAX_ATTEMPTS, "max-attempts", "N", "the stack's: attempts before an entry that fails is dead (3)"},
 	{MAX_LOSSES, "max-losses", "N", "the stack's: lost workers before an entry is dead (5)"},
 	{RETRY_DELAY, "retry-delay", "D", "the stack's: wait before a retry, doubled each time (5s)"},
+	{MAX_RUNNING, "max-running", "N", "the stack's: run at most N at once (none)"},
+	{MAX_FAILURES, "max-failures", "N", "the stack's: pause it when N entries are dead (none)"},
 	CLI_OPTS_JSON,
 	CLI_OPTS_DATABASE,
 	CLI_OPTS_ALWAYS,
@@ -58,16 +61,6 @@ static int next_word(void *ctx, struct jobstack_bytes *datapath)
 	return 0;
 }
 
-static int set_number(struct cli *cli, const char *name, const char *arg, int64_t low, int32_t *to)
-{
-	int64_t n;
-
-	if (js_num_i64(arg, low, 1000000, &n) != 0)
-		return cli_usage(cli, "--%s takes a whole number from %" PRId64 " to 1000000, not \"%s\"", name, low, arg);
-	*to = (int32_t)n;
-	return 0;
-}
-
 struct request {
 	struct jobstack_push_options options;
 	struct cli_input input;
@@ -76,6 +69,7 @@ struct request {
 
 static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 {
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
 	const char *arg;
 	int key, status = 0;
 
@@ -97,17 +91,23 @@ static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 			r->options.lifo = 1;
 			break;
 		case PRIORITY:
-			status = set_number(cli, "priority", arg, -1000000, &r->options.priority);
+			status = cli_policy(cli, "--priority", arg, &policy);
+			r->options.priority = policy.priority;
 			break;
 		case MAX_ATTEMPTS:
-			status = set_number(cli, "max-attempts", arg, 1, &r->options.max_attempts);
+			status = cli_policy(cli, "--max-attempts", arg, &r->options.policy);
 			break;
 		case MAX_LOSSES:
-			status = set_number(cli, "max-losses", arg, 1, &r->options.max_losses);
+			status = cli_policy(cli, "--max-losses", arg, &r->options.policy);
+			break;
+		case MAX_RUNNING:
+			status = cli_policy(cli, "--max-running", arg, &r->options.policy);
+			break;
+		case MAX_FAILURES:
+			status = cli_policy(cli, "--max-failures", arg, &r->options.policy);
 			break;
 		default:
-			if (js_num_duration(arg, &r->options.retry_delay_us) != 0)
-				status = cli_usage(cli, "--retry-delay takes a duration up to 366 d, such as 90, 15m or 1:30:00, not \"%s\"", arg);
+			status = cli_policy(cli, "--retry-delay", arg, &r->options.policy);
 		}
 	}
 	if (key == -2)

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/num.h"
 #include "cli/json.h"
+#include "cli/stacks.h"
 #include "cli/text.h"
 
 #include <getopt.h>
@@ -38,16 +39,10 @@ static const struct js_opts opts = {
 	"that has not ended; dead: has used up its attempts, see `jobstack list -t dead`.",
 	0};
 
-struct stack {
-	struct jobstack_status s; /* its texts are not kept */
-	char name[JOBSTACK_STACK_MAX + 1];
-	struct js_buf cwd;
-};
-
 /* One round. */
 struct look {
 	struct cli *cli;
-	struct stack *stack;
+	struct cli_stack *stack;
 	size_t n, room;
 	json_t *workers; /* of one stack in JSON */
 	struct js_buf text;
@@ -61,7 +56,7 @@ static int take_stack(void *ctx, const struct jobstack_status *s)
 
 	if (l->n == l->room) {
 		size_t room = l->room == 0 ? 16 : 2 * l->room;
-		struct stack *grown = realloc(l->stack, room * sizeof(*grown));
+		struct cli_stack *grown = realloc(l->stack, room * sizeof(*grown));
 
 		if (grown == NULL) {
 			l->memory = 1;
@@ -70,11 +65,8 @@ static int take_stack(void *ctx, const struct jobstack_status *s)
 		l->stack = grown;
 		l->room = room;
 	}
-	l->stack[l->n] = (struct stack){.s = *s};
-	(void)snprintf(l->stack[l->n].name, sizeof(l->stack[l->n].name), "%s", s->stack);
-	if (s->cwd != NULL)
-		cli_safe(&l->stack[l->n].cwd, s->cwd, strlen(s->cwd));
-	l->alarming |= s->dead > 0 || s->ready + s->waiting + s->held + s->running > 0;
+	l->memory |= cli_stack_take(&l->stack[l->n], s) != 0;
+	l->alarming |= s->dead > 0 || cli_stack_left(s) > 0;
 	l->n++;
 	return 0;
 }
@@ -82,41 +74,26 @@ static int take_stack(void *ctx, const struct jobstack_status *s)
 static void look_end(struct look *l)
 {
 	for (size_t i = 0; i < l->n; i++)
-		js_buf_free(&l->stack[i].cwd);
+		cli_stack_end(&l->stack[i]);
 	free(l->stack);
 	json_decref(l->workers);
 	js_buf_free(&l->text);
 }
 
-static uint64_t left(const struct jobstack_status *s)
-{
-	return s->ready + s->waiting + s->held + s->running;
-}
-
 /* Until the end at the present rate, in microseconds; -1: not known. */
 static int64_t eta(const struct jobstack_status *s)
 {
-	if (left(s) == 0)
+	if (cli_stack_left(s) == 0)
 		return 0;
-	if (s->rate <= 0 || s->state != JOBSTACK_OPEN || (double)left(s) / s->rate > 1e10)
+	if (s->rate <= 0 || s->state != JOBSTACK_OPEN || (double)cli_stack_left(s) / s->rate > 1e10)
 		return -1;
-	return (int64_t)((double)left(s) / s->rate * 1e6);
+	return (int64_t)((double)cli_stack_left(s) / s->rate * 1e6);
 }
 
-static const char *state_word(const struct jobstack_status *s)
-{
-	static const char *const word[] = {[JOBSTACK_OPEN] = "open",
-					   [JOBSTACK_PAUSED] = "paused",
-					   [JOBSTACK_CANCELLED] = "cancelled",
-					   [JOBSTACK_DROPPING] = "dropping"};
-
-	return (size_t)s->state < sizeof(word) / sizeof(word[0]) ? word[s->state] : "?";
-}
-
-/* The same for people, to whom a stack with nothing left is finished. */
+/* The state for people, to whom a stack with nothing left is finished. */
 static const char *shown_state(const struct jobstack_status *s)
 {
-	return s->state == JOBSTACK_OPEN && left(s) == 0 && s->pushers == 0 ? "finished" : state_word(s);
+	return s->state == JOBSTACK_OPEN && cli_stack_left(s) == 0 && s->pushers == 0 ? "finished" : cli_stack_state(s->state);
 }
 
 static void rate_text(double rate, char text[32])
@@ -149,7 +126,7 @@ struct row {
 	char cell[COLUMNS][JOBSTACK_STACK_MAX + 1];
 };
 
-static void fill_row(const struct stack *stack, struct row *row)
+static void fill_row(const struct cli_stack *stack, struct row *row)
 {
 	const struct jobstack_status *s = &stack->s;
 	const uint64_t count[COLUMNS] = {[PUSHED] = s->pushed,	 [READY] = s->ready, [WAITING] = s->waiting,
@@ -195,7 +172,7 @@ static void add_table(struct look *l)
 
 static void add_detail(struct look *l)
 {
-	const struct stack *stack = &l->stack[0];
+	const struct cli_stack *stack = &l->stack[0];
 	const struct jobstack_status *s = &stack->s;
 	char text[64], rate[32];
 
@@ -228,8 +205,11 @@ static void add_detail(struct look *l)
 	js_num_duration_text(s->retry_delay_us, text, sizeof(text));
 	js_buf_printf(&l->text, "policy    %" PRIu32 " attempts, %" PRIu32 " losses, a retry after %s\n", s->max_attempts,
 		      s->max_losses, text);
-	if (stack->cwd.len > 0)
-		js_buf_printf(&l->text, "names     relative ones belong to %s\n", stack->cwd.data);
+	if (stack->cwd.len > 0) {
+		js_buf_str(&l->text, "names     relative ones belong to ");
+		cli_safe(&l->text, stack->cwd.data, stack->cwd.len);
+		js_buf_char(&l->text, '\n');
+	}
 }
 
 /* The Slurm job of a worker for people: "120_3.0", "-" outside of Slurm. */
@@ -298,14 +278,14 @@ static int take_worker(void *ctx, const struct jobstack_worker_row *w)
 	return l->memory;
 }
 
-static int print_json(struct look *l, const struct stack *stack)
+static int print_json(struct look *l, const struct cli_stack *stack)
 {
 	const struct jobstack_status *s = &stack->s;
 	json_t *o = json_object();
 	int bad = 0;
 
 	bad |= cli_json_text(o, "stack", stack->name);
-	bad |= cli_json_text(o, "state", state_word(s));
+	bad |= cli_json_text(o, "state", cli_stack_state(s->state));
 	bad |= cli_json_count(o, "pushed", s->pushed);
 	bad |= cli_json_count(o, "ready", s->ready);
 	bad |= cli_json_count(o, "waiting", s->waiting);

@@ -21,7 +21,7 @@
 /* numbers in one query: its answer is kept in memory, and must come within the read timeout */
 #define PAGE (UINT64_C(1) << 15)
 
-enum { IS_THERE = 1, IS_DONE = 2, IS_DEAD = 4 };
+enum { IS_THERE = 1, IS_DONE = 2, IS_DEAD = 4, IS_MOVED = 8 };
 
 struct number {
 	uint32_t span, claim;  /* places in their lists, plus 1; 0: none */
@@ -39,7 +39,9 @@ struct checking {
 	uint64_t low, high; /* the window */
 	struct js_holders spans, claims;
 	int64_t worker_done, worker_dead; /* of those that have not ended */
-	int64_t gate;			  /* -1: none */
+	uint64_t moved, pruned;
+	int limited, gated;		  /* it has a limit; it has the row for that */
+	uint64_t homeless;		  /* rows in name for entries that are not there */
 	uint64_t names, owners;		  /* rows in name; entries to whom one belongs */
 	uint64_t page_n, nameless;
 	const char *table; /* whose stray rows are being read */
@@ -192,8 +194,9 @@ static void take_dead(void *ctx, const struct js_row *row)
 		return;
 	x = at(k, js_row_u64(row, 0));
 	x->dead = (uint32_t)js_row_u64(row, 1);
-	x->flags |= IS_DEAD;
-	k->c.report.dead++;
+	x->flags |= row->col[2] != NULL ? IS_MOVED : IS_DEAD;
+	k->c.report.moved += row->col[2] != NULL;
+	k->c.report.dead += row->col[2] == NULL;
 }
 
 static void take_names(void *ctx, const struct js_row *row)
@@ -256,7 +259,7 @@ static int read_page(struct checking *k, uint64_t low, uint64_t high, struct job
 	if (status == 0)
 		status = js_db_look(k->c.handle->db, &sql, take_attempts, k, error);
 	js_sql_reset(&sql);
-	js_sql_stmt(&sql, "SELECT entry_id,attempt FROM dead WHERE stack_id=%u AND entry_id BETWEEN %u AND %u", k->c.id,
+	js_sql_stmt(&sql, "SELECT entry_id,attempt,to_stack FROM dead WHERE stack_id=%u AND entry_id BETWEEN %u AND %u", k->c.id,
 		    low, high);
 	if (status == 0)
 		status = js_db_look(k->c.handle->db, &sql, take_dead, k, error);
@@ -270,7 +273,7 @@ static int read_page(struct checking *k, uint64_t low, uint64_t high, struct job
 static void judge_places(struct checking *k, uint64_t entry, const struct number *x)
 {
 	char span[120], claim[120], done[60];
-	const char *place[4];
+	const char *place[5];
 	unsigned n = 0;
 
 	if (x->span != 0)
@@ -283,6 +286,8 @@ static void judge_places(struct checking *k, uint64_t entry, const struct number
 	}
 	if ((x->flags & IS_DEAD) != 0)
 		place[n++] = "what is dead";
+	if ((x->flags & IS_MOVED) != 0)
+		place[n++] = "what was moved to another stack";
 	if ((x->flags & IS_THERE) == 0) {
 		if (n > 0 || x->last > 0)
 			js_found(&k->c.findings, JOBSTACK_FAULT_STRAY, entry,
@@ -317,7 +322,7 @@ static void judge_attempts(struct checking *k, uint64_t entry, const struct numb
 				 " and %" PRIu32 " are on record",
 				 name_of(h[i], text), h[i]->fails, h[i]->losses, x->failed, x->lost);
 	}
-	if ((x->flags & IS_DEAD) != 0 && x->dead != x->last)
+	if ((x->flags & (IS_DEAD | IS_MOVED)) != 0 && x->dead != x->last)
 		js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
 			 "it is said to be dead after attempt %" PRIu32 ", but the last one on record is %" PRIu32,
 			 x->dead, x->last);
@@ -364,9 +369,12 @@ static void take_stack(void *ctx, const struct js_row *row)
 	k->c.dead = js_row_i64(row, 7);
 	k->worker_done = js_row_i64(row, 8);
 	k->worker_dead = js_row_i64(row, 9);
-	k->gate = js_row_opt(row, 10);
-	k->names = js_row_u64(row, 11);
-	k->c.last = js_row_u64(row, 12) < k->c.tail ? js_row_u64(row, 12) : k->c.tail;
+	k->names = js_row_u64(row, 10);
+	k->c.last = js_row_u64(row, 11) < k->c.tail ? js_row_u64(row, 11) : k->c.tail;
+	k->moved = js_row_u64(row, 12);
+	k->pruned = js_row_u64(row, 13);
+	k->limited = js_row_u64(row, 14) != 0;
+	k->gated = js_row_u64(row, 15) != 0;
 }
 
 static int read_stack(struct checking *k, struct jobstack_error *error)
@@ -378,9 +386,9 @@ static int read_stack(struct checking *k, struct jobstack_error *error)
 		    "SELECT s.stack_id,s.state,s.lifo,s.tail,s.pushed,s.named,s.done,s.dead,"
 		    "(SELECT SUM(done) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
 		    "(SELECT SUM(dead) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
-		    "(SELECT running FROM gate g WHERE g.stack_id=s.stack_id),"
 		    "(SELECT COUNT(*) FROM name n WHERE n.stack_id=s.stack_id),"
-		    "(SELECT MAX(entry_id) FROM entry e WHERE e.stack_id=s.stack_id) FROM stack s WHERE name=%s",
+		    "(SELECT MAX(entry_id) FROM entry e WHERE e.stack_id=s.stack_id),s.moved,s.pruned,s.max_running IS NOT NULL,"
+		    "EXISTS(SELECT 1 FROM gate g WHERE g.stack_id=s.stack_id) FROM stack s WHERE name=%s",
 		    k->stack);
 	status = js_db_look(k->c.handle->db, &sql, take_stack, k, error);
 	js_sql_free(&sql);
@@ -427,13 +435,18 @@ static int read_strays(struct checking *k, struct jobstack_error *error)
 	return status;
 }
 
+/* An entry that was pruned leaves its name, so that it is not pushed again: as many may be without an entry. */
 static void take_stray_name(void *ctx, const struct js_row *row)
 {
-	if (row != NULL)
-		js_found(&((struct checking *)ctx)->c.findings, JOBSTACK_FAULT_NAME, js_row_u64(row, 0),
-			 js_row_u64(row, 1) != 0
-			     ? "a row that keeps names unique is for this entry, which does not exist"
-			     : "the row that keeps its name unique is not by its datapath");
+	struct checking *k = ctx;
+
+	if (row == NULL)
+		return;
+	if (js_row_u64(row, 1) == 0)
+		js_found(&k->c.findings, JOBSTACK_FAULT_NAME, js_row_u64(row, 0), "the row that keeps its name unique is not by its datapath");
+	else if (++k->homeless > k->pruned)
+		js_found(&k->c.findings, JOBSTACK_FAULT_NAME, js_row_u64(row, 0),
+			 "a row that keeps names unique is for this entry, which does not exist");
 }
 
 /* Rows in name whose entry is not there, or has another name; looked for only when the numbers say that there are some.
@@ -473,11 +486,12 @@ static void judge_counters(struct checking *k)
 	const struct jobstack_check_report *r = &k->c.report;
 	char text[120];
 
-	compare(k, "pushed", (int64_t)k->c.pushed, r->entries);
+	compare(k, "pushed", (int64_t)k->c.pushed, r->entries + k->pruned);
 	compare(k, "done", k->c.done + k->worker_done, r->done);
 	compare(k, "dead", k->c.dead + k->worker_dead, r->dead);
-	if (k->gate >= 0)
-		compare(k, "running (of the gate)", k->gate, r->running);
+	compare(k, "moved", (int64_t)k->moved, r->moved);
+	if (k->limited && !k->gated)
+		js_found(&k->c.findings, JOBSTACK_FAULT_COUNTER, 0, "it has a limit of running entries, but no row in gate: nothing keeps it");
 	if (k->c.named > k->c.tail)
 		compare(k, "numbers given out, and named", (int64_t)k->c.named, k->c.tail);
 	for (size_t i = 0; i < k->claims.n; i++) {
@@ -505,10 +519,11 @@ static int check_stack(void *ctx, struct jobstack_error *error)
 	memset(&k->c.findings, 0, sizeof(k->c.findings));
 	memset(&k->c.report, 0, sizeof(k->c.report));
 	k->exists = 0;
-	k->owners = 0;
+	k->owners = k->homeless = 0;
 	status = read_stack(k, error);
-	if (status == 0)
-		status = js_check_spans(&k->c, error);
+	if (status != 0 || k->c.report.state == JOBSTACK_DROPPING) /* what is half gone proves nothing */
+		return status;
+	status = js_check_spans(&k->c, error);
 	if (status == 0)
 		status = js_check_claims(&k->c, &k->claims, error);
 	free(k->number);

@@ -21,19 +21,17 @@ static int set_policy(struct js_pushing *p, struct jobstack_error *error)
 {
 	const struct jobstack_push_options *o = p->options;
 	struct js_sql sql = {0};
+	struct jobstack_policy policy = o->policy;
 	int status;
 
-	if (o->max_attempts < 0 && o->max_losses < 0 && o->retry_delay_us < 0)
+	policy.priority = JOBSTACK_PRIORITY_AS_IT_IS; /* the names that come have their own */
+	if (policy.max_attempts < 0 && policy.max_losses < 0 && policy.retry_delay_us < 0 && policy.max_running < 0 && policy.max_failures < 0)
 		return 0;
-	js_sql_add(&sql, "UPDATE stack SET name=name");
-	if (o->max_attempts >= 0)
-		js_sql_add(&sql, ",max_attempts=%d", (int64_t)o->max_attempts);
-	if (o->max_losses >= 0)
-		js_sql_add(&sql, ",max_losses=%d", (int64_t)o->max_losses);
-	if (o->retry_delay_us >= 0)
-		js_sql_add(&sql, ",retry_delay_us=%d", o->retry_delay_us);
-	js_sql_stmt(&sql, " WHERE stack_id=%u", p->stack.id);
-	status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, NULL, error);
+	status = js_stack_policy_sql(&sql, p->stack.id, &policy, error);
+	if (status == 0)
+		status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, NULL, error);
+	if (status == JS_DB_GUARD) /* it is being dropped: the first chunk tells */
+		status = 0;
 	js_sql_free(&sql);
 	return status;
 }

@@ -83,8 +83,11 @@ static int requeue_group(struct jobstack *handle, const struct js_stack *s, cons
 	int lost, status;
 
 	js_sql_stmt(&sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", s->id);
-	js_sql_stmt(&sql, done ? "UPDATE stack SET done=done-%u WHERE stack_id=%u" : "UPDATE stack SET dead=dead-%u WHERE stack_id=%u",
+	js_sql_stmt(&sql,
+		    done ? "UPDATE stack SET done=done-%u WHERE stack_id=%u AND state IN(0,1)"
+			 : "UPDATE stack SET dead=dead-%u WHERE stack_id=%u AND state IN(0,1)",
 		    (uint64_t)g->n, s->id);
+	js_sql_guard(&sql, 1);
 	if (done)
 		js_sql_add(&sql, "UPDATE attempt SET final=0 WHERE stack_id=%u AND attempt=%u AND final=1", s->id, g->attempt);
 	else
@@ -101,7 +104,18 @@ static int requeue_group(struct jobstack *handle, const struct js_stack *s, cons
 					 : status;
 }
 
-static int requeue_class(struct jobstack *handle, const struct js_stack *s, const struct jobstack_filter *f, int done,
+/* Finds a stack to which something can go back. */
+static int find_open(struct jobstack *handle, const char *name, struct js_stack *s, struct jobstack_error *error)
+{
+	int status = js_stack_find(handle, name, s, error);
+
+	if (status == 0 && (s->state == JOBSTACK_CANCELLED || s->state == JOBSTACK_DROPPING))
+		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is %s", name,
+				    s->state == JOBSTACK_CANCELLED ? "cancelled" : "being dropped");
+	return status;
+}
+
+static int requeue_class(struct jobstack *handle, struct js_stack *s, const struct jobstack_filter *f, int done,
 			 int dry_run, struct jobstack_requeue_result *result, struct jobstack_error *error)
 {
 	struct group *g = calloc(1, sizeof(*g));
@@ -117,8 +131,9 @@ static int requeue_class(struct jobstack *handle, const struct js_stack *s, cons
 		if (!dry_run)
 			status = requeue_group(handle, s, g, done, error);
 		if (status == JOBSTACK_NOTHING && ++races < RACES_MAX) {
-			status = 0;
-			continue; /* somebody else took some: look again */
+			status = find_open(handle, s->name, s, error);
+			if (status == 0)
+				continue; /* somebody else took some: look again */
 		}
 		if (status != 0 && status != 2)
 			break;
@@ -145,14 +160,12 @@ int jobstack_requeue(struct jobstack *handle, const char *stack, const struct jo
 	struct js_sql sql = {0};
 	uint64_t there = 0;
 	struct js_stack s;
-	int status = js_stack_find(handle, stack, &s, error);
+	int status = find_open(handle, stack, &s, error);
 
 	if (filter != NULL)
 		f = *filter;
 	if (f.states == 0)
 		f.states = f.entries != NULL ? JOBSTACK_IS_DEAD | JOBSTACK_IS_DONE : JOBSTACK_IS_DEAD;
-	if (status == 0 && (s.state == JOBSTACK_CANCELLED || s.state == JOBSTACK_DROPPING))
-		status = js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is cancelled or being dropped", stack);
 	if (f.entries != NULL && f.entries_n == 0)
 		f.states = 0; /* only these, and these are none */
 	if (status == 0 && (f.states & (JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) != 0)

@@ -53,34 +53,25 @@ int js_worker_bar(struct jobstack *handle, const struct js_stack *stack, uint64_
 	return status == JS_DB_DUPLICATE ? 0 : status;
 }
 
-int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobstack_worker_options *options, size_t k,
-		 struct jobstack_batch *batch, struct jobstack_error *error)
+static int pop(struct jobstack *handle, const struct js_stack *s, const struct jobstack_worker_options *o, size_t k,
+	       struct jobstack_batch *batch, struct jobstack_error *error)
 {
-	static const struct jobstack_worker_options none = JOBSTACK_WORKER_OPTIONS_INIT;
-	struct jobstack_worker_options o = options == NULL ? none : *options;
 	struct jobstack_worker *w = NULL;
 	unsigned char token[16];
 	struct js_sql sql = {0};
-	struct js_stack s;
 	uint64_t id = 0;
 	int lost = 0, status;
 
-	*batch = (struct jobstack_batch){0, 0, NULL, NULL};
-	if (k < 1 || k > JOBSTACK_POP_MAX || o.size != sizeof(o))
-		return js_error_set(error, JOBSTACK_EUSAGE, "a pop claims 1 to %d entries", JOBSTACK_POP_MAX);
-	status = js_stack_find(handle, stack, &s, error);
-	if (status != 0)
-		return status;
-	if (o.lease_us <= 0)
-		o.lease_us = SCRIPT_LEASE_US;
 	js_file_random(token, sizeof(token));
-	js_span_promote_sql(&sql, &s); /* due retries first: there may be no worker to do it */
+	js_span_promote_sql(&sql, s); /* due retries first: there may be no worker to do it */
 	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
 	js_sql_reset(&sql);
 	if (status == 0) {
-		js_worker_insert_sql(&sql, &s, token, 1, &o);
+		js_worker_insert_sql(&sql, s, token, 1, o);
 		js_sql_stmt(&sql, "SET @js_w=LAST_INSERT_ID()," JS_SPAN_RESET);
-		js_span_pop(&sql, &s, k, 0, 1);
+		if (s->limited)
+			js_span_gate(&sql, s);
+		js_span_pop(&sql, s, k, 0, 1);
 		js_sql_stmt(&sql, "UPDATE worker SET seq=1 WHERE worker_id=@js_w");
 		js_sql_stmt(&sql, "DELETE FROM worker WHERE worker_id=@js_w AND @js_pos IS NULL");
 		status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, &lost, error);
@@ -93,19 +84,44 @@ int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobsta
 	if (status == 0)
 		status = find_token(handle, token, &id, error);
 	if (status == 0 && lost) {
-		status = js_worker_bar(handle, &s, id, token, 1, &o, error);
+		status = js_worker_bar(handle, s, id, token, 1, o, error);
 		if (status == 0 && id == 0)
 			status = find_token(handle, token, &id, error);
 	}
 	if (status != 0 || id == 0)
 		return status != 0 ? status : JOBSTACK_NOTHING;
-	status = js_worker_load(handle, &s, id, &w, error);
+	status = js_worker_load(handle, s, id, &w, error);
 	if (status == 0 && w->claims != NULL)
-		status = js_worker_read_batch(handle, &s, id, w->claims, batch, error);
+		status = js_worker_read_batch(handle, s, id, w->claims, batch, error);
 	else if (status == 0)
 		status = JOBSTACK_NOTHING;
 	jobstack_worker_free(w);
 	return status;
+}
+
+int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobstack_worker_options *options, size_t k,
+		 struct jobstack_batch *batch, struct jobstack_error *error)
+{
+	static const struct jobstack_worker_options none = JOBSTACK_WORKER_OPTIONS_INIT;
+	struct jobstack_worker_options o = options == NULL ? none : *options;
+	struct js_stack s;
+	int status, limited;
+
+	*batch = (struct jobstack_batch){0, 0, NULL, NULL};
+	if (k < 1 || k > JOBSTACK_POP_MAX || o.size != sizeof(o))
+		return js_error_set(error, JOBSTACK_EUSAGE, "a pop claims 1 to %d entries", JOBSTACK_POP_MAX);
+	if (o.lease_us <= 0)
+		o.lease_us = SCRIPT_LEASE_US;
+	status = js_stack_find(handle, stack, &s, error);
+	do { /* again, if a limit was set or lifted just between the two: such a pop takes nothing */
+		limited = s.limited;
+		if (status == 0)
+			status = pop(handle, &s, &o, k, batch, error);
+		if (status != JOBSTACK_NOTHING)
+			return status;
+		status = js_stack_find(handle, stack, &s, error);
+	} while (status == 0 && s.limited && !limited);
+	return status == 0 ? JOBSTACK_NOTHING : status;
 }
 
 /* Who holds an entry, and what its attempts say. */
@@ -230,7 +246,7 @@ int jobstack_close(struct jobstack *handle, const char *stack, const struct jobs
 		   int *results, struct jobstack_error *error)
 {
 	struct js_stack s;
-	int status = js_stack_find(handle, stack, &s, error), first = 0;
+	int status = js_stack_find(handle, stack, &s, error), first = 0, failed = 0;
 
 	for (size_t i = 0; status == 0 && i < n; i++) {
 		struct holder h;
@@ -258,6 +274,12 @@ int jobstack_close(struct jobstack *handle, const char *stack, const struct jobs
 			results[i] = result;
 		if (first == 0)
 			first = result;
+		failed |= outcomes[i].verdict == JOBSTACK_FAILED;
+	}
+	if (status == 0 && failed) { /* what is not done now, a next close does */
+		struct jobstack_error none = JOBSTACK_ERROR_INIT;
+
+		(void)js_stack_halt(handle, &s, &none);
 	}
 	return status != 0 ? status : first;
 }

@@ -159,19 +159,42 @@ static void choose(struct js_sql *sql, const struct js_stack *stack, size_t k)
 		return;
 	}
 	/* what was lost before goes alone, so that its neighbours are not lost with it */
-	js_sql_stmt(sql, "SET @js_n=LEAST(%u,@js_hi-@js_lo+1,IF(@js_losses>0,1,%u))", (uint64_t)k, (uint64_t)k);
+	js_sql_stmt(sql,
+		    stack->limited ? "SET @js_n=LEAST(%u,@js_hi-@js_lo+1,IF(@js_losses>0,1,%u),@js_room)"
+				   : "SET @js_n=LEAST(%u,@js_hi-@js_lo+1,IF(@js_losses>0,1,%u))",
+		    (uint64_t)k, (uint64_t)k);
 	js_sql_add(sql, stack->lifo ? "SET @js_from=@js_hi-@js_n+1,@js_to=IF(" : "SET @js_from=@js_lo,@js_to=IF(");
 	js_sql_stmt(sql, stack->lifo ? "@js_pos IS NULL OR @js_ids IS NOT NULL,0,@js_hi)"
 				     : "@js_pos IS NULL OR @js_ids IS NOT NULL,0,@js_lo+@js_n-1)");
 }
 
-void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uint64_t worker_id, uint64_t claim_no)
+void js_span_gate(struct js_sql *sql, const struct js_stack *stack)
+{
+	js_sql_stmt(sql, "SELECT stack_id INTO @js_state FROM gate WHERE stack_id=%u FOR UPDATE", stack->id);
+}
+
+/* How many more may run: @js_room.  With the gate locked, nobody adds to what is counted here. */
+static void measure_room(struct js_sql *sql, const struct js_stack *stack, size_t k)
 {
 	js_sql_stmt(sql,
-		    "SELECT `rank`,pos,lo,hi,ids,attempt,fails,losses INTO @js_rank,@js_pos,@js_lo,@js_hi,@js_ids,@js_att,"
-		    "@js_fails,@js_losses FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND "
-		    "(SELECT state FROM stack WHERE stack_id=%u)=0 ORDER BY `rank`,pos LIMIT 1 FOR UPDATE",
-		    stack->id, stack->id);
+		    "SET @js_room=(SELECT COALESCE(CAST(max_running AS SIGNED)-(SELECT CAST(COALESCE(SUM(open),0) AS SIGNED) FROM claim "
+		    "WHERE stack_id=%u),%u) FROM stack WHERE stack_id=%u)",
+		    stack->id, (uint64_t)k, stack->id);
+}
+
+void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uint64_t worker_id, uint64_t claim_no)
+{
+	if (stack->limited)
+		measure_room(sql, stack, k);
+	js_sql_add(sql,
+		   "SELECT `rank`,pos,lo,hi,ids,attempt,fails,losses INTO @js_rank,@js_pos,@js_lo,@js_hi,@js_ids,@js_att,"
+		   "@js_fails,@js_losses FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND ",
+		   stack->id);
+	js_sql_stmt(sql,
+		    stack->limited ? "(SELECT state FROM stack WHERE stack_id=%u AND @js_room>0)=0 ORDER BY `rank`,pos LIMIT 1 FOR UPDATE"
+				   : "(SELECT state FROM stack WHERE stack_id=%u AND max_running IS NULL)=0 ORDER BY `rank`,pos LIMIT 1 "
+				     "FOR UPDATE",
+		    stack->id);
 	js_sql_piece(sql, "IF @js_pos IS NOT NULL THEN ");
 	choose(sql, stack, k);
 	cut(sql, stack);
@@ -182,7 +205,7 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uin
 
 void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, size_t k)
 {
-	js_sql_add(tail, "SELECT @js_pos IS NOT NULL,@js_from,@js_n,@js_att,@js_fails,@js_losses,@js_rank,s.state,");
+	js_sql_add(tail, "SELECT @js_pos IS NOT NULL,@js_from,@js_n,@js_att,@js_fails,@js_losses,@js_rank,s.state,s.max_running IS NOT NULL,");
 	if (k == 1)
 		js_sql_stmt(tail,
 			    "NULL,e.entry_id,e.datapath FROM stack s LEFT JOIN entry e ON e.stack_id=%u AND e.entry_id=@js_from WHERE "

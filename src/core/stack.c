@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Stacks: finding and making them, their ledger, pausing.  Promise: status is one SELECT, exact at any depth.
+ * Stacks: finding and making them, their ledger.  Promise: status is one SELECT, exact at any depth.
  */
 #define _GNU_SOURCE
 #include "base/error.h"
@@ -44,7 +44,8 @@ static void take_stack(void *ctx, const struct js_row *row)
 	s->max_losses = (uint32_t)js_row_u64(row, 5);
 	s->retry_delay_us = js_row_i64(row, 6);
 	s->named = row->col[7] != NULL;
-	(void)snprintf(s->cwd, sizeof(s->cwd), "%s", row->col[8] == NULL ? "" : row->col[8]);
+	s->limited = js_row_u64(row, 8) != 0;
+	(void)snprintf(s->cwd, sizeof(s->cwd), "%s", row->col[9] == NULL ? "" : row->col[9]);
 }
 
 int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *stack, struct jobstack_error *error)
@@ -58,7 +59,7 @@ int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *st
 		return status;
 	(void)snprintf(stack->name, sizeof(stack->name), "%s", name);
 	js_sql_stmt(&sql,
-		    "SELECT stack_id,tail,state,lifo,max_attempts,max_losses,retry_delay_us,named,cwd FROM stack "
+		    "SELECT stack_id,tail,state,lifo,max_attempts,max_losses,retry_delay_us,named,max_running IS NOT NULL,cwd FROM stack "
 		    "WHERE name=%s",
 		    name);
 	status = js_db_query(handle->db, &sql, take_stack, stack, error);
@@ -124,7 +125,15 @@ static void take_status(void *ctx, const struct js_row *row)
 	s.slots = js_row_u64(row, c++);
 	s.rate = (double)js_row_u64(row, c++) / 1e6;
 	s.pushers = js_row_u64(row, c++);
-	if (s.state == JOBSTACK_CANCELLED) {
+	s.max_running = js_row_i64(row, c++);
+	s.max_failures = js_row_i64(row, c++);
+	s.moved = js_row_u64(row, c++);
+	s.pruned = js_row_u64(row, c++);
+	s.note = row->col[c++];
+	if (s.state == JOBSTACK_DROPPING) { /* what was in line is gone already */
+		s.cancelled = s.pushed - s.done - s.dead - s.moved - s.pruned;
+		s.ready = s.waiting = s.held = 0;
+	} else if (s.state == JOBSTACK_CANCELLED) {
 		s.cancelled = s.ready + s.waiting + s.held;
 		s.ready = s.waiting = s.held = 0;
 	}
@@ -157,7 +166,7 @@ int jobstack_status(struct jobstack *handle, const char *stack, jobstack_status_
 		   "s.done+COALESCE(w.done,0),s.dead+COALESCE(w.dead,0),COALESCE(w.workers,0),COALESCE(w.slots,0),"
 		   "COALESCE(w.rate,0),"
 		   "(SELECT COUNT(*) FROM push u WHERE u.stack_id=s.stack_id AND u.ended IS NULL AND "
-		   "u.beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND) "
+		   "u.beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND),s.max_running,s.max_failures,s.moved,s.pruned,s.note "
 		   "FROM stack s "
 		   "LEFT JOIN (SELECT stack_id,SUM(IF(class=0,hi-lo+1,0)) ready,SUM(IF(class=1,hi-lo+1,0)) waiting,"
 		   "SUM(IF(class=2,hi-lo+1,0)) held,"
@@ -185,22 +194,4 @@ int jobstack_status(struct jobstack *handle, const char *stack, jobstack_status_
 	if (stack != NULL && !call.found)
 		return js_error_set(error, JOBSTACK_EMISSING, "there is no stack \"%s\"", stack);
 	return call.stopped ? JOBSTACK_ESTOPPED : 0;
-}
-
-int jobstack_pause(struct jobstack *handle, const char *stack, int paused, struct jobstack_error *error)
-{
-	struct js_stack s;
-	struct js_sql sql = {0};
-	int status = js_stack_find(handle, stack, &s, error);
-
-	if (status != 0)
-		return status;
-	js_sql_stmt(&sql, "UPDATE stack SET state=%u WHERE stack_id=%u AND state IN(0,1)", (uint64_t)(paused != 0),
-		    s.id);
-	js_sql_guard(&sql, 1);
-	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
-	js_sql_free(&sql);
-	if (status == JS_DB_GUARD)
-		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is cancelled or being dropped", stack);
-	return status;
 }

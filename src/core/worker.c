@@ -196,14 +196,17 @@ static void take_taken(struct step_reply *r, const struct js_row *row)
 {
 	uint64_t ids[JS_IDS_MAX], first = js_row_u64(row, 1);
 	size_t n = (size_t)js_row_u64(row, 2);
-	int list = row->col[8] != NULL;
+	int list = row->col[9] != NULL;
 
 	r->w->stack.state = (enum jobstack_stack_state)js_row_u64(row, 7);
-	if (r->report != NULL)
+	r->w->stack.limited = js_row_u64(row, 8) != 0;
+	if (r->report != NULL) {
 		r->report->state = r->w->stack.state;
+		r->report->limited = r->w->stack.limited;
+	}
 	if (js_row_u64(row, 0) == 0)
 		return;
-	if (list && (n > JS_IDS_MAX || js_span_read_ids(row->col[8], row->len[8], 0, n, ids) != 0)) {
+	if (list && (n > JS_IDS_MAX || js_span_read_ids(row->col[9], row->len[9], 0, n, ids) != 0)) {
 		r->memory = 1;
 		return;
 	}
@@ -217,8 +220,8 @@ static void take_taken(struct step_reply *r, const struct js_row *row)
 	r->claim->losses = (uint32_t)js_row_u64(row, 5);
 	r->claim->rank = js_row_i64(row, 6);
 	r->claim->claimed_us = js_db_wall_us(r->w->handle->db, jobstack_now_us());
-	if (row->n > 9 && row->col[9] != NULL)
-		batch_add(r->batch, r->claim, row->col[9], row->col[10], row->len[10]);
+	if (row->n > 10 && row->col[10] != NULL)
+		batch_add(r->batch, r->claim, row->col[10], row->col[11], row->len[11]);
 }
 
 static void take_stack_row(struct step_reply *r, const struct js_row *row)
@@ -232,10 +235,13 @@ static void take_stack_row(struct step_reply *r, const struct js_row *row)
 	s->retry_delay_us = js_row_i64(row, 3);
 	(void)snprintf(s->cwd, sizeof(s->cwd), "%s", row->col[4] == NULL ? "" : row->col[4]);
 	r->w->crowd = js_row_u64(row, 6) != 0;
+	s->limited = js_row_u64(row, 7) != 0;
+	r->w->failing = js_row_u64(row, 8) != 0;
 	if (r->report != NULL) {
 		r->report->state = s->state;
 		r->report->cwd = s->cwd[0] == '\0' ? NULL : s->cwd;
 		r->report->due = js_row_u64(row, 5) != 0;
+		r->report->limited = s->limited;
 	}
 }
 
@@ -333,6 +339,8 @@ static int step_sql(struct jobstack_worker *w, const struct js_closing *closing,
 	int status;
 
 	fence_sql(sql, w, sums, running, k > 0 ? JS_SPAN_RESET : NULL);
+	if (k > 0 && w->stack.limited)
+		js_span_gate(sql, &w->stack);
 	js_claim_close_sql(closing, sql);
 	if (k > 0) {
 		js_span_pop(sql, &w->stack, k, w->id, w->seq + 1);
@@ -352,7 +360,7 @@ static int step_sql(struct jobstack_worker *w, const struct js_closing *closing,
 	js_span_due_sql(tail, &w->stack);
 	js_sql_stmt(tail,
 		    "),(SELECT worker_id FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND ended IS NULL LIMIT 1 OFFSET %u) "
-		    "IS NOT NULL FROM stack WHERE stack_id=%u",
+		    "IS NOT NULL,max_running IS NOT NULL,max_failures IS NOT NULL AND " JS_STACK_FAILING " FROM stack s WHERE stack_id=%u",
 		    w->stack.id, (uint64_t)CROWD, w->stack.id);
 	reply->stack_stmt = sql->statements + tail->statements;
 	return status;
@@ -387,6 +395,16 @@ static int deliver(struct jobstack_worker *w, struct step_reply *reply, size_t k
 	return status;
 }
 
+/* So many are dead that the stack is to be paused.  Should it not come to that now, it does at a later step. */
+static void halt(struct jobstack_worker *w)
+{
+	struct jobstack_error none = JOBSTACK_ERROR_INIT;
+
+	if (js_stack_halt(w->handle, &w->stack, &none) == 0)
+		w->stack.state = JOBSTACK_PAUSED;
+	w->failing = 0;
+}
+
 int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outcomes, size_t n, size_t k,
 		  const struct jobstack_running *running, size_t running_n, struct jobstack_batch *batch,
 		  struct jobstack_step_report *report, struct jobstack_error *error)
@@ -402,7 +420,7 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outc
 	if (batch != NULL)
 		*batch = (struct jobstack_batch){w->id, 0, NULL, NULL};
 	if (report != NULL)
-		*report = (struct jobstack_step_report){w->stack.state, 0, w->stack.cwd[0] == '\0' ? NULL : w->stack.cwd};
+		*report = (struct jobstack_step_report){w->stack.state, 0, w->stack.cwd[0] == '\0' ? NULL : w->stack.cwd, w->stack.limited};
 	if (k > JOBSTACK_POP_MAX || (k > 0 && batch == NULL) || (w->unsettled && (n != w->unsettled_n || k != w->unsettled_k)))
 		return js_error_set(error, JOBSTACK_EUSAGE,
 				    w->unsettled ? "the step before this one is not settled: repeat it as it was"
@@ -437,6 +455,11 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outc
 		}
 	} else if (batch != NULL)
 		jobstack_batch_free(batch);
+	if (status == 0 && w->failing && w->stack.state == JOBSTACK_OPEN) {
+		halt(w);
+		if (report != NULL)
+			report->state = w->stack.state;
+	}
 	js_claim_free(reply.claim);
 	js_buf_free(&text);
 	js_sql_free(&tail);

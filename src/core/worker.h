@@ -19,6 +19,7 @@ struct jobstack_worker {
 	struct js_claim *claims;
 	int64_t policy_us;   /* when the stack's policy was last read */
 	int crowd;	     /* the stack then had many workers */
+	int failing;	     /* and so many dead entries that it is to be paused */
 	int unsettled;	     /* the last step's fate is not known: only the same step may follow */
 	int64_t unsettled_us; /* when its first try was sent */
 	size_t unsettled_n, unsettled_k;

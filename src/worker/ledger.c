@@ -65,7 +65,7 @@ static size_t wanted(struct ledger *l, int64_t now)
 		most = share < 1 ? 1 : share < most ? share : most;
 	}
 	want = ahead < 1 ? 1 : ahead > 4 * JOBSTACK_POP_MAX ? 4 * JOBSTACK_POP_MAX : (uint64_t)ahead;
-	if (box->mean_us >= AHEAD_US || box->finished == 0) /* long ones: only what can start now */
+	if (box->mean_us >= AHEAD_US || box->finished == 0 || l->limited) /* long ones, or of a limit: only what can start now */
 		want = free_slots;
 	else if (want < free_slots)
 		want = free_slots;
@@ -271,6 +271,7 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	(void)pthread_mutex_unlock(&l->box->lock);
 	for (size_t i = 0; i < s->n; i++)
 		l->claimed -= s->outcomes[i].verdict == JOBSTACK_UNSTARTED;
+	l->limited = report->limited;
 	if (s->k > 0)
 		note_dry(l, batch.count == 0);
 	(void)elsewhere(l, report->cwd); /* before anything is handed over: then deliver gives it back */
@@ -354,7 +355,7 @@ static void consider_leaving(struct ledger *l)
 /* One round: a step and, now and then or with nothing to do, a look at the whole stack. */
 static int round_of(struct ledger *l, struct step *s)
 {
-	struct jobstack_step_report report = {JOBSTACK_OPEN, 0, NULL};
+	struct jobstack_step_report report = {JOBSTACK_OPEN, 0, NULL, 0};
 	int64_t now = jobstack_now_us();
 	int status = do_step(l, s, &report), idle;
 

@@ -404,7 +404,7 @@ static void trip(struct run *r)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 
-	if (jobstack_pause(r->handle, config.stack, 1, &error) == 0)
+	if (jobstack_set_state(r->handle, config.stack, JOBSTACK_PAUSED, "the first 20 entries of a worker all failed", &error) == 0)
 		say("the first 20 entries of this worker all failed, so the stack \"%s\" is paused now: see `jobstack list -s %s -t failed` "
 		    "and `jobstack logs`, mend what is wrong, then `jobstack resume -s %s`",
 		    config.stack, config.stack, config.stack);

@@ -67,7 +67,7 @@ class Plant:
 		if what == "an entry without an end":
 			self.sql("UPDATE attempt SET final=0 WHERE " + self.where)
 		elif what == "an entry with two ends":
-			self.sql("INSERT INTO dead VALUES(%d,%d,1,0,'planted')" % (self.stack_id, self.entry))
+			self.sql("INSERT INTO dead(stack_id,entry_id,attempt,`rank`,reason) VALUES(%d,%d,1,0,'planted')" % (self.stack_id, self.entry))
 		elif what == "an attempt with a wrong number":
 			self.sql("UPDATE attempt SET attempt=2 WHERE " + self.where)
 		elif what == "a failure that is not its own":

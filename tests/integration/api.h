@@ -9,7 +9,7 @@
 
 static struct jobstack *h;
 static struct jobstack_status st;
-static char st_cwd[300];
+static char st_cwd[300], st_note[300];
 static struct jobstack_item items[64];
 static char item_path[64][300];
 static size_t items_n;
@@ -19,6 +19,7 @@ static inline int take_status(void *ctx, const struct jobstack_status *s)
 	(void)ctx;
 	st = *s;
 	(void)snprintf(st_cwd, sizeof(st_cwd), "%s", s->cwd == NULL ? "" : s->cwd);
+	(void)snprintf(st_note, sizeof(st_note), "%s", s->note == NULL ? "" : s->note);
 	return 0;
 }
 
@@ -26,7 +27,7 @@ static inline int take_status(void *ctx, const struct jobstack_status *s)
 static inline void look(const char *stack)
 {
 	OK(jobstack_status(h, stack, take_status, NULL, &e));
-	assert_true(st.pushed == st.ready + st.waiting + st.held + st.running + st.done + st.dead + st.cancelled);
+	assert_true(st.pushed == st.ready + st.waiting + st.held + st.running + st.done + st.dead + st.cancelled + st.moved + st.pruned);
 }
 
 static inline int take_item(void *ctx, const struct jobstack_item *item)

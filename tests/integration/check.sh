@@ -93,7 +93,7 @@ make() {
 		INSERT INTO worker(worker_id,token,stack_id,seq,kind,started,beat,lease_us,slots,done,dead,ended)
 			VALUES(4,REPEAT('v',16),7,9,0,NOW(),NOW(),300000000,1,5,1,NOW());
 		INSERT INTO claim VALUES(7,5,9,6,9,NULL,3,1,0,0,0,NOW());
-		INSERT INTO dead VALUES(7,4,1,0,'fatal exit');
+		INSERT INTO dead VALUES(7,4,1,0,'fatal exit',NULL,NULL);
 		INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended)
 			VALUES(7,1,1,4,0,1,NOW()),(7,2,1,4,1,0,NOW()),(7,2,2,4,0,1,NOW()),(7,3,1,5,0,1,NOW()),(7,4,1,4,1,0,NOW()),
 			(7,5,1,5,1,0,NOW()),(7,6,1,5,0,1,NOW()),(7,20,1,5,0,0,NOW()),(7,22,1,5,0,0,NOW()),(7,24,1,5,0,0,NOW());
@@ -138,9 +138,9 @@ hurt 'a span over what runs' doubled 7 'ready span.*and in claim 9 of worker 5' 
 	"INSERT INTO span VALUES(7,0,1,7,7,7,NULL,1,0,0,NULL,NULL)"
 hurt 'a span over what is done' doubled 2 'ready span.*what is done \(by attempt 2\)' \
 	"INSERT INTO span VALUES(7,0,1,2,2,2,NULL,3,0,0,NULL,NULL)"
-hurt 'dead and in line' doubled 11 'ready span.*what is dead' "INSERT INTO dead VALUES(7,11,0,0,NULL)"
-hurt 'dead and done' doubled 3 'done.*dead' "INSERT INTO dead VALUES(7,3,1,0,NULL)"
-hurt 'dead and it runs' doubled 9 'claim 9 of worker 5.*dead' "INSERT INTO dead VALUES(7,9,0,0,NULL)"
+hurt 'dead and in line' doubled 11 'ready span.*what is dead' "INSERT INTO dead VALUES(7,11,0,0,NULL,NULL,NULL)"
+hurt 'dead and done' doubled 3 'done.*dead' "INSERT INTO dead VALUES(7,3,1,0,NULL,NULL,NULL)"
+hurt 'dead and it runs' doubled 9 'claim 9 of worker 5.*dead' "INSERT INTO dead VALUES(7,9,0,0,NULL,NULL,NULL)"
 hurt 'two claims' doubled 8 'claim 3 of worker 5, and in claim 9 of worker 5' \
 	"INSERT INTO claim VALUES(7,5,3,8,8,NULL,1,1,0,0,0,NOW())"
 hurt 'two claims of one attempt, open miscounted' claim 6 'says that 2 .* but 3 are' 'UPDATE claim SET open=2'
@@ -180,7 +180,10 @@ hurt 'pushed is wrong' counter 0 'pushed: 35 by the counters, 34 by the rows' 'U
 hurt 'done is wrong' counter 0 'done: 12 by the counters, 11 by the rows' 'UPDATE stack SET done=done+1'
 hurt "a worker's done is wrong" counter 0 'done: 10 by the counters, 11 by the rows' 'UPDATE worker SET done=done-1 WHERE worker_id=5'
 hurt 'dead is wrong' counter 0 'dead: -1 by the counters, 1 by the rows' 'UPDATE stack SET dead=-1'
-hurt 'the gate is wrong' counter 0 'running \(of the gate\): 4 by the counters, 3 by the rows' 'INSERT INTO gate VALUES(7,10,4)'
+hurt 'the gate is missing' counter 0 'no row in gate' 'UPDATE stack SET max_running=10'
+hurt 'moved is wrong' counter 0 'moved: 1 by the counters, 0 by the rows' 'UPDATE stack SET moved=1,pushed=35'
+hurt 'moved and done' doubled 3 'done.*moved to another stack' "INSERT INTO dead VALUES(7,3,1,0,NULL,1,1); UPDATE stack SET moved=1"
+hurt 'pruned is wrong' counter 0 'pushed: 34 by the counters, 35 by the rows' 'UPDATE stack SET pruned=1'
 hurt 'the tail is wrong' stray 34 'above the last one that the stack gave out, 30' 'UPDATE stack SET tail=30'
 hurt 'a name is gone' name 17 'no row that keeps it unique' "DELETE FROM name WHERE hash=UNHEX(SHA2('/d/17',256))"
 hurt 'a name is wrong' name 18 'not by its datapath' "UPDATE name SET entry_id=18 WHERE hash=UNHEX(SHA2('/d/17',256))"
@@ -192,7 +195,7 @@ like 'the last entries are gone' "$(jobstack check -s hurt)" 'stray: entry 33: t
 make 0
 sql "DELETE FROM entry WHERE entry_id IN(12,3,4); UPDATE stack SET pushed=31; DELETE FROM name WHERE entry_id IN(12,3,4);
 	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(7,99,1,5,1,0,NOW());
-	INSERT INTO dead VALUES(7,98,1,0,NULL);
+	INSERT INTO dead VALUES(7,98,1,0,NULL,NULL,NULL);
 	INSERT INTO span VALUES(7,0,0,1099511627775,1000,1099511627775,NULL,1,0,0,NULL,NULL),
 		(7,0,0,2000,0,1,'00000007CF,00000007D0,',1,0,0,NULL,NULL)"
 said=$(timeout 20 jobstack check -s hurt)
@@ -203,7 +206,7 @@ for line in 'entry 12: there is no such entry, but its number is in the ready sp
 done
 # rows of stacks that are not there
 make 0
-sql 'UPDATE stack SET stack_id=8; INSERT INTO gate VALUES(9,1,0)'
+sql 'UPDATE stack SET stack_id=8; INSERT INTO gate VALUES(9)'
 said=$(jobstack check 2>&1) && fail 'rows of no stack: status 1'
 for table in entry span claim attempt dead name worker push; do
 	like "rows of no stack: $table" "$said" "the table $table has rows of the stack with the number 7, which does not exist"

@@ -340,7 +340,7 @@ static inline void six(const char *stack)
 	struct jobstack_worker *w;
 	struct jobstack_batch b;
 
-	push.retry_delay_us = 0;
+	push.policy.retry_delay_us = 0;
 	push_numbered(stack, &push, 6);
 	OK(jobstack_worker_begin(h, stack, NULL, &w, &e));
 	OK(jobstack_step(w, NULL, 0, 2, NULL, 0, &b, NULL, &e));

@@ -264,29 +264,13 @@ static void unique_races(void **state)
 	assert_true(st.pushed == 5000 && st.ready == 5000);
 }
 
-static void pauses(void **state)
-{
-	struct jobstack_batch b;
-
-	(void)state;
-	push_numbered("pause", NULL, 1);
-	OK(jobstack_pause(h, "pause", 1, &e));
-	OK(jobstack_pause(h, "pause", 1, &e));
-	GIVES(JOBSTACK_NOTHING, jobstack_pop(h, "pause", NULL, 1, &b, &e));
-	look("pause");
-	assert_true(st.state == JOBSTACK_PAUSED && st.ready == 1);
-	OK(jobstack_pause(h, "pause", 0, &e));
-	OK(jobstack_pop(h, "pause", NULL, 1, &b, &e));
-	jobstack_batch_free(&b);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_schema_yet), cmocka_unit_test(twenty_inits), cmocka_unit_test(empty_and_missing),
 		cmocka_unit_test(any_bytes), cmocka_unit_test(bad_names), cmocka_unit_test(relative_names), cmocka_unit_test(orders),
 		cmocka_unit_test(unique_names), cmocka_unit_test(unique_beside_a_failed_push),
-		cmocka_unit_test(unique_races), cmocka_unit_test(pauses)};
+		cmocka_unit_test(unique_races)};
 
 	return cmocka_run_group_tests(tests, open_fixture, close_fixture);
 }

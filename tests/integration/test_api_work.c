@@ -18,8 +18,8 @@ static void scripts(void **state)
 	int results[2];
 
 	(void)state;
-	push.max_attempts = 2;
-	push.retry_delay_us = 0;
+	push.policy.max_attempts = 2;
+	push.policy.retry_delay_us = 0;
 	push_numbered("script", &push, 4);
 	OK(jobstack_pop(h, "script", NULL, 1, &b, &e));
 	assert_true(b.entries[0].entry == 1 && b.entries[0].attempt == 1);
@@ -80,7 +80,7 @@ static void worker_steps(void **state)
 	struct jobstack_idle idle;
 
 	(void)state;
-	push.retry_delay_us = 0;
+	push.policy.retry_delay_us = 0;
 	push_numbered("steps", &push, 10);
 	OK(jobstack_worker_begin(h, "steps", NULL, &w, &e));
 	OK(jobstack_step(w, NULL, 0, 6, NULL, 0, &b, &report, &e));
@@ -122,7 +122,7 @@ static void fence_and_recovery(void **state)
 	uint64_t taken;
 
 	(void)state;
-	push.max_losses = 2;
+	push.policy.max_losses = 2;
 	push_numbered("fence", &push, 3);
 	OK(jobstack_worker_begin(h, "fence", NULL, &w, &e));
 	OK(jobstack_step(w, NULL, 0, 2, NULL, 0, &b, NULL, &e));
@@ -196,7 +196,7 @@ static void requeue_mixed(void **state)
 	uint64_t nothing = 0;
 
 	(void)state;
-	push.max_attempts = 1;
+	push.policy.max_attempts = 1;
 	push_numbered("mixed", &push, 7);
 	for (int round = 0; round < 2; round++) {
 		struct jobstack_batch b;
@@ -237,7 +237,7 @@ static void scattered(const char *stack, int lifo, size_t k)
 	struct jobstack_worker *w;
 	size_t seen = 0, n = 0;
 
-	push.max_attempts = 1;
+	push.policy.max_attempts = 1;
 	push.lifo = lifo;
 	push_numbered(stack, &push, 9);
 	OK(jobstack_pop(h, stack, NULL, 9, &b, &e));
@@ -291,7 +291,7 @@ static void requeues(void **state)
 	uint64_t some[] = {2, 9, 77};
 
 	(void)state;
-	push.max_attempts = 1;
+	push.policy.max_attempts = 1;
 	push_numbered("req", &push, 9);
 	OK(jobstack_pop(h, "req", NULL, 8, &b, &e));
 	for (uint64_t i = 0; i < 8; i++)
@@ -335,7 +335,7 @@ static void requeue_below_zero(void **state)
 	struct jobstack_worker *w, *victim;
 
 	(void)state;
-	push.max_attempts = 1;
+	push.policy.max_attempts = 1;
 	for (int i = 0; i < 2; i++) {
 		const char *stack = i == 0 ? "below-done" : "below-dead";
 		struct jobstack_filter f = JOBSTACK_FILTER_INIT;
@@ -374,7 +374,7 @@ static void requeue_races(void **state)
 	struct jobstack_batch b;
 
 	(void)state;
-	push.max_attempts = 1;
+	push.policy.max_attempts = 1;
 	push_numbered("rr", &push, 300);
 	OK(jobstack_pop(h, "rr", NULL, 300, &b, &e));
 	for (uint64_t i = 0; i < 300; i++)

@@ -244,7 +244,7 @@ static void make_dead(const char *stack, size_t n)
 	struct jobstack_outcome *o = calloc(n, sizeof(*o));
 	struct jobstack_batch b;
 
-	push.max_attempts = 1;
+	push.policy.max_attempts = 1;
 	push_numbered(stack, &push, n);
 	OK(jobstack_pop(h, stack, NULL, n, &b, &e));
 	for (size_t i = 0; i < n; i++)
@@ -354,7 +354,7 @@ static void promote_and_pop(void **state)
 	struct rival w, v, s;
 
 	(void)state;
-	push.retry_delay_us = 0;
+	push.policy.retry_delay_us = 0;
 	push_numbered("due", &push, 6);
 	w = rival_worker("due", 6);
 	v = rival_worker("due", 0);
@@ -397,7 +397,7 @@ static void promote_under_a_pop(void **state)
 	struct rival w, v;
 
 	(void)state;
-	push.retry_delay_us = 0;
+	push.policy.retry_delay_us = 0;
 	push_numbered("under", &push, 4);
 	w = rival_worker("under", 2);
 	v = rival_worker("under", 0);
@@ -435,7 +435,7 @@ static void states_under_work(void **state)
 		struct rival w, v, p;
 		int pushes = s == JOBSTACK_PAUSED ? 0 : JOBSTACK_ECONFLICT;
 
-		push.retry_delay_us = 0;
+		push.policy.retry_delay_us = 0;
 		push_numbered(name[s], &push, 20);
 		w = rival_worker(name[s], 6);
 		v = rival_worker(name[s], 2);
@@ -537,7 +537,7 @@ static void long_snapshot(void **state)
 	uint64_t seen;
 
 	(void)state;
-	push.max_attempts = 1;
+	push.policy.max_attempts = 1;
 	push_numbered("short", &push, N);
 	push_numbered("long", &push, N);
 	without = drain("short", N);

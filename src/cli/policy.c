@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * A stack's policy as people write it.
+ */
+#include "cli/policy.h"
+
+#include "base/num.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define LIMIT_MAX INT64_C(1000000000000)
+#define PRIORITY_MAX 1000000
+
+enum kind { COUNT, LIMIT, DURATION, PRIORITY };
+
+/* A key, and where its value goes. */
+static const struct {
+	const char *name;
+	enum kind kind;
+	size_t at;
+} key[] = {
+	{"max-attempts", COUNT, offsetof(struct jobstack_policy, max_attempts)},
+	{"max-losses", COUNT, offsetof(struct jobstack_policy, max_losses)},
+	{"retry-delay", DURATION, offsetof(struct jobstack_policy, retry_delay_us)},
+	{"max-running", LIMIT, offsetof(struct jobstack_policy, max_running)},
+	{"max-failures", LIMIT, offsetof(struct jobstack_policy, max_failures)},
+	{"priority", PRIORITY, offsetof(struct jobstack_policy, priority)},
+};
+
+static int number(struct cli *cli, const char *name, const char *value, int64_t low, int64_t high, int64_t *to)
+{
+	if (js_num_i64(value, low, high, to) == 0)
+		return 0;
+	return cli_usage(cli, "%s takes a whole number from %" PRId64 " to %" PRId64 ", not \"%s\"", name, low, high, value);
+}
+
+int cli_policy(struct cli *cli, const char *name, const char *value, struct jobstack_policy *policy)
+{
+	const char *bare = strncmp(name, "--", 2) == 0 ? name + 2 : name;
+	size_t i = 0;
+	int64_t n = 0;
+	char *to;
+	int status;
+
+	while (i < sizeof(key) / sizeof(key[0]) && strcmp(key[i].name, bare) != 0)
+		i++;
+	if (i == sizeof(key) / sizeof(key[0]))
+		return cli_usage(cli, "there is no policy \"%s\"", name);
+	to = (char *)policy + key[i].at;
+	switch (key[i].kind) {
+	case DURATION:
+		if (js_num_duration(value, &n) != 0)
+			return cli_usage(cli, "%s takes a duration up to 366 d, such as 90, 15m or 1:30:00, not \"%s\"", name, value);
+		memcpy(to, &n, sizeof(n));
+		return 0;
+	case LIMIT:
+		if (strcmp(value, "none") == 0)
+			status = 0;
+		else
+			status = number(cli, name, value, 1, LIMIT_MAX, &n);
+		memcpy(to, &n, sizeof(n));
+		return status;
+	default:
+		status = number(cli, name, value, key[i].kind == COUNT ? 1 : -PRIORITY_MAX,
+				key[i].kind == COUNT ? INT32_MAX : PRIORITY_MAX, &n);
+		memcpy(to, &(int32_t){(int32_t)n}, sizeof(int32_t));
+		return status;
+	}
+}

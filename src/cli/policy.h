@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * A stack's policy as people write it: for set, and as options of what pushes.
+ */
+#ifndef JS_CLI_POLICY_H
+#define JS_CLI_POLICY_H
+
+#include "cli/cli.h"
+
+/* Reads VALUE into what NAME says: "max-running", or "--max-running" as an option.  0, or CLI_USAGE, having told why. */
+int cli_policy(struct cli *cli, const char *name, const char *value, struct jobstack_policy *policy);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack set: a stack's policy afterwards.  Promise: all of what is asked for is changed, or nothing.
+ */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "cli/json.h"
+#include "cli/policy.h"
+#include "cli/stacks.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END};
+static const struct js_opts opts = {
+	"jobstack set", "[OPTIONS] KEY=VALUE...",
+	"Changes the policy of a stack, also while it runs, and prints it; without KEY=VALUE it only prints it.", table,
+	"  max-attempts=N   failures before an entry is dead\n"
+	"  max-losses=N     lost workers before an entry is dead\n"
+	"  retry-delay=D    before the first retry; doubled each time\n"
+	"  max-running=N    so many entries in workers' hands at most, to go easy on a file\n"
+	"                   system or a licence server; none: no limit\n"
+	"  max-failures=N   pause the stack when N entries are dead; none: never\n"
+	"  priority=N       of all that is in line now; larger goes first\n\n"
+	"  jobstack set -s mystack max-running=16 max-attempts=5",
+	0};
+
+static int parse_word(struct cli *cli, const char *word, struct jobstack_policy *p)
+{
+	const char *equals = strchr(word, '=');
+	char name[32];
+
+	if (equals == NULL)
+		return cli_usage(cli, "\"%s\" is no KEY=VALUE", word);
+	(void)snprintf(name, sizeof(name), "%.*s", (int)(equals - word), word);
+	return cli_policy(cli, strncmp(name, "--", 2) == 0 ? "?" : name, equals + 1, p);
+}
+
+static void print_limit(const char *key, int64_t value)
+{
+	if (value > 0)
+		(void)printf("%s=%" PRId64 "\n", key, value);
+	else
+		(void)printf("%s=none\n", key);
+}
+
+static int print(const struct cli *cli, const struct jobstack_status *s)
+{
+	char delay[64];
+	json_t *o;
+	int bad = 0;
+
+	if (cli->json) {
+		o = json_object();
+		bad |= cli_json_text(o, "stack", cli->stack);
+		bad |= cli_json_count(o, "max_attempts", s->max_attempts);
+		bad |= cli_json_count(o, "max_losses", s->max_losses);
+		bad |= cli_json_seconds(o, "retry_delay_seconds", s->retry_delay_us);
+		bad |= cli_json_int(o, "max_running", s->max_running, s->max_running > 0);
+		bad |= cli_json_int(o, "max_failures", s->max_failures, s->max_failures > 0);
+		return cli_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
+	}
+	if (cli->quiet)
+		return CLI_YES;
+	js_num_duration_text(s->retry_delay_us, delay, sizeof(delay));
+	(void)printf("max-attempts=%" PRIu32 "\nmax-losses=%" PRIu32 "\nretry-delay=%s\n", s->max_attempts, s->max_losses, delay);
+	print_limit("max-running", s->max_running);
+	print_limit("max-failures", s->max_failures);
+	return CLI_YES;
+}
+
+int cli_set_main(int argc, char **argv)
+{
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
+	struct cli_stack stack = {.cwd = {0}};
+	const char *arg;
+	struct cli cli;
+	int status = 0;
+
+	cli_begin(&cli, &opts);
+	if (cli_next(&cli, argc, argv, &arg, &status) == -2)
+		return status;
+	for (int i = optind; i < argc && status == 0; i++)
+		status = parse_word(&cli, argv[i], &policy);
+	if (status == 0)
+		status = cli_connect(&cli, 10 * JS_SECOND_US);
+	if (status != 0)
+		return status;
+	if ((optind < argc && jobstack_set(cli.handle, cli.stack, &policy, &cli.error) != 0) || cli_stack(&cli, &stack) != 0)
+		status = cli_fail(&cli);
+	else
+		status = print(&cli, &stack.s);
+	cli_stack_end(&stack);
+	return cli_end(&cli, status);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack pause, resume and cancel: stop handing out; go on; give up what has not started.
+ */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include "base/clock.h"
+#include "cli/json.h"
+#include "cli/stacks.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NOTE "note", "TEXT", "why, for whoever asks `jobstack status`"
+
+static const struct js_opt stop_table[] = {CLI_OPTS_STACK, {'m', NOTE}, CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END};
+static const struct js_opt go_table[] = {CLI_OPTS_STACK, CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END};
+
+struct change {
+	struct js_opts opts;
+	enum jobstack_stack_state to;
+	const char *now, *already; /* in words */
+};
+static const struct change pausing = {{"jobstack pause", "[OPTIONS]",
+				       "Pauses a stack: nothing is handed out any more; what runs goes on, and can be closed.", stop_table,
+				       "Workers that find nothing to do leave after their --idle-timeout.", 0},
+				      JOBSTACK_PAUSED, "is paused now", "was paused already"};
+static const struct change resuming = {{"jobstack resume", "[OPTIONS]", "Goes on after a pause, or takes a cancel back.", go_table, NULL, 0},
+				       JOBSTACK_OPEN, "is open again", "was open already"};
+static const struct change cancelling = {{"jobstack cancel", "-s NAME [OPTIONS]",
+					  "Gives up all of a stack that has not started: nothing is handed out or pushed any more, and its\n"
+					  "workers leave when what runs has ended.", stop_table,
+					  "What was done stays. `jobstack resume` takes it back, `jobstack drop` removes the stack.", 0},
+					 JOBSTACK_CANCELLED, "is cancelled now", "was cancelled already"};
+
+static int tell(struct cli *cli, const struct change *c, int changed, const struct jobstack_status *s)
+{
+	json_t *o;
+	int bad = 0;
+
+	if (cli->json) {
+		o = json_object();
+		bad |= cli_json_text(o, "stack", cli->stack);
+		bad |= cli_json_text(o, "state", cli_stack_state(c->to));
+		bad |= json_object_set_new(o, "changed", json_boolean(changed));
+		return cli_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
+	}
+	if (cli->quiet)
+		return CLI_YES;
+	(void)printf("the stack \"%s\" %s: ", cli->stack, changed ? c->now : c->already);
+	if (c->to == JOBSTACK_CANCELLED)
+		(void)printf("%" PRIu64 " cancelled, %" PRIu64 " running\n", s->cancelled, s->running);
+	else
+		(void)printf("%" PRIu64 " ready, %" PRIu64 " waiting, %" PRIu64 " running\n", s->ready, s->waiting, s->running);
+	return CLI_YES;
+}
+
+static int set_state(const struct change *c, int argc, char **argv)
+{
+	struct cli_stack before = {.cwd = {0}}, after = {.cwd = {0}};
+	const char *arg, *note = NULL;
+	struct cli cli;
+	int status, key;
+
+	cli_begin(&cli, &c->opts);
+	while ((key = cli_next(&cli, argc, argv, &arg, &status)) >= 0)
+		note = arg;
+	if (key == -2)
+		return status;
+	if (optind < argc)
+		return cli_usage(&cli, "\"%s\" is one word too many: the stack is named with -s", argv[optind]);
+	if (c->to == JOBSTACK_CANCELLED && !cli.stack_typed)
+		return cli_usage(&cli, "the stack to cancel has to be named with -s");
+	status = cli_connect(&cli, 10 * JS_SECOND_US);
+	if (status != 0)
+		return status;
+	if (cli_stack(&cli, &before) != 0 || jobstack_set_state(cli.handle, cli.stack, c->to, note, &cli.error) != 0 ||
+	    cli_stack(&cli, &after) != 0)
+		status = cli_fail(&cli);
+	else
+		status = tell(&cli, c, before.s.state != c->to, &after.s);
+	cli_stack_end(&before);
+	cli_stack_end(&after);
+	return cli_end(&cli, status);
+}
+
+int cli_pause_main(int argc, char **argv)
+{
+	return set_state(&pausing, argc, argv);
+}
+
+int cli_resume_main(int argc, char **argv)
+{
+	return set_state(&resuming, argc, argv);
+}
+
+int cli_cancel_main(int argc, char **argv)
+{
+	return set_state(&cancelling, argc, argv);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Terminals.  Promise: what is no terminal gets no control character from here.
+ */
+#define _GNU_SOURCE
+#include "cli/term.h"
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/utf8.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define COLUMNS_MAX 1000
+#define FIRST_US (JS_SECOND_US / 2)
+#define EVERY_US (JS_SECOND_US / 8)
+
+static int is_dumb(void)
+{
+	const char *term = getenv("TERM");
+
+	return term == NULL || *term == '\0' || strcmp(term, "dumb") == 0;
+}
+
+unsigned cli_columns(FILE *to)
+{
+	const char *given = getenv("COLUMNS");
+	struct winsize size = {0};
+	uint64_t n;
+
+	if (!isatty(fileno(to)))
+		return 0;
+	if (given != NULL && js_num_u64(given, 1, COLUMNS_MAX, &n) == 0)
+		return (unsigned)n;
+	if (ioctl(fileno(to), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		return size.ws_col;
+	return 80;
+}
+
+int cli_colours(FILE *to)
+{
+	const char *no = getenv("NO_COLOR");
+
+	return isatty(fileno(to)) && !is_dumb() && (no == NULL || *no == '\0');
+}
+
+void cli_paint(struct js_buf *out, int on, enum cli_colour colour, const char *text)
+{
+	static const char *const code[] = {[CLI_PLAIN] = "0",   [CLI_BOLD] = "1",    [CLI_RED] = "31",
+					   [CLI_GREEN] = "32",  [CLI_YELLOW] = "33", [CLI_FAINT] = "2"};
+
+	if (on && colour != CLI_PLAIN)
+		js_buf_printf(out, "\033[%sm%s\033[0m", code[colour], text);
+	else
+		js_buf_str(out, text);
+}
+
+void cli_cut(struct js_buf *out, const char *text, unsigned columns)
+{
+	size_t len = strlen(text), at = 0, last = 0;
+	unsigned n = 0;
+
+	while (at < len && (columns == 0 || n < columns)) {
+		size_t step = js_utf8_len(text + at, len - at);
+
+		last = at;
+		at += step > 0 ? step : 1;
+		n++;
+	}
+	if (at < len && n > 0)
+		at = last;
+	js_buf_add(out, text, at);
+	if (at < len)
+		js_buf_char(out, '~');
+}
+
+void cli_bar(struct js_buf *out, unsigned width, double share)
+{
+	unsigned inside = width > 2 ? width - 2 : 1;
+	unsigned full = share <= 0 ? 0 : share >= 1 ? inside : (unsigned)(share * inside);
+
+	js_buf_char(out, '[');
+	for (unsigned i = 0; i < inside; i++)
+		js_buf_char(out, i < full ? '#' : '.');
+	js_buf_char(out, ']');
+}
+
+int cli_progress_due(struct cli_progress *p)
+{
+	int64_t now = jobstack_now_us();
+
+	if (!p->begun) {
+		p->begun = 1;
+		p->on = !p->cli->quiet && isatty(STDERR_FILENO) && !is_dumb();
+		p->next_us = now + FIRST_US;
+	}
+	return p->on && now >= p->next_us;
+}
+
+void cli_progress(struct cli_progress *p, const char *format, ...)
+{
+	struct js_buf line = {0}, text = {0};
+	char words[400];
+	va_list args;
+
+	if (!cli_progress_due(p))
+		return;
+	va_start(args, format);
+	(void)vsnprintf(words, sizeof(words), format, args);
+	va_end(args);
+	cli_cut(&text, words, cli_columns(stderr));
+	js_buf_printf(&line, "\r%s\033[K", text.data != NULL ? text.data : "");
+	if (line.data != NULL && !line.failed)
+		(void)fputs(line.data, stderr);
+	js_buf_free(&line);
+	js_buf_free(&text);
+	p->shown = 1;
+	p->next_us = jobstack_now_us() + EVERY_US;
+}
+
+void cli_progress_end(struct cli_progress *p)
+{
+	if (p->shown)
+		(void)fputs("\r\033[K", stderr);
+	p->shown = 0;
+}

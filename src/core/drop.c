@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Dropping a stack with all its history.  Promises: refused while anything of it runs or is pushed; from the first transaction on
+ * nothing of it can be popped; killed anywhere, the next drop goes on; the stack's own row goes last, so that what is left is
+ * always found by its name.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "core/core.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define CHUNK 5000
+#define LEAVING_US (15 * JS_SECOND_US) /* how long idle workers have to see it and go */
+
+struct dropping {
+	struct jobstack *handle;
+	struct js_stack stack;
+	jobstack_progress_fn *fn;
+	void *ctx;
+	uint64_t gone, total;
+};
+
+static int count(struct dropping *d, const char *query, uint64_t *n, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+
+	js_sql_stmt(&sql, query, d->stack.id);
+	return js_handle_number(d->handle, &sql, n, error);
+}
+
+/* Who is in the way?  Only to say it in words: what counts is looked at in the transaction. */
+static int refuse(struct dropping *d, struct jobstack_error *error)
+{
+	uint64_t running = 0, pushers = 0;
+	int status = count(d, "SELECT COALESCE(SUM(open),0) FROM claim WHERE stack_id=%u", &running, error);
+
+	if (status == 0)
+		status = count(d,
+			       "SELECT COUNT(*) FROM push WHERE stack_id=%u AND ended IS NULL AND beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND", &pushers, error);
+	if (status != 0)
+		return status;
+	if (running > 0)
+		return js_error_set(error, JOBSTACK_ECONFLICT, "%" PRIu64 " entries of the stack \"%s\" are running", running, d->stack.name);
+	if (pushers > 0)
+		return js_error_set(error, JOBSTACK_ECONFLICT, "somebody is pushing onto the stack \"%s\"", d->stack.name);
+	return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was taken up again while it was to be dropped", d->stack.name);
+}
+
+/* Nobody gets anything of it any more.  A pop that is under way holds a span, so that the DELETE waits for it, and its claim is
+ * seen; a pop that comes later, even one that has read the state before, finds no span. */
+static int close_stack(struct dropping *d, struct jobstack_error *error)
+{
+	uint64_t id = d->stack.id;
+	struct js_sql sql = {0};
+	int status;
+
+	js_sql_stmt(&sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", id);
+	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u", id);
+	js_sql_stmt(&sql,
+		    "UPDATE stack SET state=3,note=NULL WHERE stack_id=%u AND NOT EXISTS(SELECT 1 FROM claim c WHERE c.stack_id=%u) AND NOT "
+		    "EXISTS(SELECT 1 FROM push u WHERE u.stack_id=%u AND u.ended IS NULL AND u.beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND)",
+		    id, id, id);
+	js_sql_guard(&sql, 1);
+	status = js_db_transaction(d->handle->db, &sql, NULL, NULL, NULL, NULL, error);
+	js_sql_free(&sql);
+	return status == JS_DB_GUARD ? refuse(d, error) : status;
+}
+
+/* Deletes what STATEMENT names, a chunk at a time. */
+static int clear(struct dropping *d, const char *statement, const char *left, struct jobstack_error *error)
+{
+	uint64_t some = 1;
+	int status = 0;
+
+	while (status == 0 && some != UINT64_MAX) {
+		struct js_sql sql = {0};
+
+		js_sql_stmt(&sql, statement, d->stack.id, (uint64_t)CHUNK);
+		status = js_db_transaction(d->handle->db, &sql, NULL, NULL, NULL, NULL, error);
+		js_sql_free(&sql);
+		if (status == 0)
+			status = count(d, left, &some, error);
+		d->gone += status == 0 ? CHUNK : 0;
+		if (status == 0 && d->fn != NULL && d->fn(d->ctx, d->gone < d->total ? d->gone : d->total, d->total) != 0)
+			return js_error_set(error, JOBSTACK_ESTOPPED, "stopped: the stack \"%s\" is half gone, and drop again goes on", d->stack.name);
+	}
+	return status;
+}
+
+/* Idle workers see it at their next look, and end their rows themselves. */
+static int await_workers(struct dropping *d, struct jobstack_error *error)
+{
+	int64_t until = jobstack_now_us() + LEAVING_US;
+	uint64_t alive = 0;
+	int status;
+
+	for (;;) {
+		status = count(d,
+			       "SELECT COUNT(*) FROM worker WHERE stack_id=%u AND ended IS NULL AND beat>UTC_TIMESTAMP(6)-INTERVAL lease_us "
+			       "MICROSECOND",
+			       &alive, error);
+		if (status != 0 || alive == 0 || jobstack_now_us() >= until)
+			return status;
+		js_clock_nap(JS_SECOND_US / 5, NULL);
+	}
+}
+
+int jobstack_drop(struct jobstack *handle, const char *stack, jobstack_progress_fn *fn, void *ctx, struct jobstack_error *error)
+{
+	struct dropping d = {.handle = handle, .fn = fn, .ctx = ctx};
+	uint64_t attempts = 0;
+	int status = js_stack_find(handle, stack, &d.stack, error);
+
+	if (status == 0)
+		status = close_stack(&d, error);
+	if (status == 0)
+		status = count(&d, "SELECT COUNT(*) FROM entry WHERE stack_id=%u", &d.total, error);
+	if (status == 0)
+		status = count(&d, "SELECT COUNT(*) FROM attempt WHERE stack_id=%u", &attempts, error);
+	d.total += attempts;
+	if (status == 0)
+		status = clear(&d, "DELETE FROM attempt WHERE stack_id=%u ORDER BY entry_id,attempt LIMIT %u",
+			       "SELECT 1 FROM attempt WHERE stack_id=%u LIMIT 1", error);
+	if (status == 0)
+		status = clear(&d, "DELETE FROM dead WHERE stack_id=%u ORDER BY entry_id LIMIT %u",
+			       "SELECT 1 FROM dead WHERE stack_id=%u LIMIT 1", error);
+	if (status == 0)
+		status = clear(&d, "DELETE FROM name WHERE stack_id=%u ORDER BY hash LIMIT %u", "SELECT 1 FROM name WHERE stack_id=%u LIMIT 1",
+			       error);
+	if (status == 0)
+		status = clear(&d, "DELETE FROM entry WHERE stack_id=%u ORDER BY entry_id LIMIT %u",
+			       "SELECT 1 FROM entry WHERE stack_id=%u LIMIT 1", error);
+	if (status == 0)
+		status = await_workers(&d, error);
+	if (status == 0)
+		status = clear(&d, "DELETE FROM worker WHERE stack_id=%u ORDER BY worker_id LIMIT %u",
+			       "SELECT 1 FROM worker WHERE stack_id=%u LIMIT 1", error);
+	if (status == 0)
+		status = clear(&d, "DELETE FROM push WHERE stack_id=%u ORDER BY push_id LIMIT %u", "SELECT 1 FROM push WHERE stack_id=%u LIMIT 1",
+			       error);
+	if (status == 0)
+		status = clear(&d, "DELETE FROM gate WHERE stack_id=%u LIMIT %u", "SELECT 1 FROM gate WHERE stack_id=%u LIMIT 1", error);
+	return status == 0 ? clear(&d, "DELETE FROM stack WHERE stack_id=%u LIMIT %u", "SELECT 1 FROM stack WHERE stack_id=%u LIMIT 1", error)
+			   : status;
+}

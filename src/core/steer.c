@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Steering a stack: its state and its policy.  Promises: each change is one transaction on the stack's own row, so that two people
+ * who steer at once get one change after the other; a pop that begins after a change goes by it.
+ */
+#include "base/error.h"
+#include "core/core.h"
+#include "core/span.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define NOTE_MAX 255
+
+static int refuse_dropped(const char *stack, struct jobstack_error *error)
+{
+	return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is being dropped", stack);
+}
+
+/* Would the next step pause it again? */
+static int check_failures(struct jobstack *handle, const struct js_stack *s, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	uint64_t limit;
+	int status;
+
+	js_sql_stmt(&sql, "SELECT max_failures FROM stack s WHERE stack_id=%u AND " JS_STACK_FAILING, s->id);
+	status = js_handle_number(handle, &sql, &limit, error);
+	if (status == 0 && limit != UINT64_MAX)
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "the stack \"%s\" has as many dead entries as its max-failures (%" PRIu64 "), at which it pauses", s->name,
+				    limit);
+	return status;
+}
+
+int jobstack_set_state(struct jobstack *handle, const char *stack, enum jobstack_stack_state state, const char *note,
+		       struct jobstack_error *error)
+{
+	struct js_stack s;
+	struct js_sql sql = {0};
+	size_t len = note == NULL || state == JOBSTACK_OPEN ? 0 : strlen(note);
+	int status;
+
+	if (state != JOBSTACK_OPEN && state != JOBSTACK_PAUSED && state != JOBSTACK_CANCELLED)
+		return js_error_set(error, JOBSTACK_EUSAGE, "a stack can be set open, paused or cancelled; jobstack_drop drops it");
+	status = js_stack_find(handle, stack, &s, error);
+	if (status == 0 && state == JOBSTACK_OPEN)
+		status = check_failures(handle, &s, error);
+	if (status != 0)
+		return status;
+	js_sql_stmt(&sql, "UPDATE stack SET state=%u,note=%x WHERE stack_id=%u AND state<3", (uint64_t)state,
+		    len == 0 ? NULL : (const void *)note, len > NOTE_MAX ? NOTE_MAX : len, s.id);
+	js_sql_guard(&sql, 1);
+	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
+	js_sql_free(&sql);
+	return status == JS_DB_GUARD ? refuse_dropped(stack, error) : status;
+}
+
+int js_stack_halt(struct jobstack *handle, const struct js_stack *stack, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	js_sql_stmt(&sql,
+		    "UPDATE stack s SET state=1,note=CONCAT('max-failures: ',max_failures,' entries are dead') WHERE stack_id=%u AND state=0 "
+		    "AND max_failures IS NOT NULL AND " JS_STACK_FAILING,
+		    stack->id);
+	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
+	js_sql_free(&sql);
+	return status;
+}
+
+static void set_number(struct js_sql *sql, const char *assignment, int64_t value)
+{
+	if (value >= 0)
+		js_sql_add(sql, assignment, value);
+}
+
+int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobstack_policy *p, struct jobstack_error *error)
+{
+	if (p->max_attempts == 0 || p->max_losses == 0 || p->max_running < -1 || p->max_failures < -1 || p->retry_delay_us < -1)
+		return js_error_set(error, JOBSTACK_EUSAGE, "max-attempts and max-losses are at least 1, and no limit is below 0");
+	/* the row to lock comes first, and stays: whoever sees the limit finds it */
+	if (p->max_running > 0)
+		js_sql_stmt(sql, "INSERT IGNORE INTO gate(stack_id) VALUES(%u)", stack_id);
+	js_sql_add(sql, "UPDATE stack SET stack_id=stack_id");
+	set_number(sql, ",max_attempts=%d", p->max_attempts);
+	set_number(sql, ",max_losses=%d", p->max_losses);
+	set_number(sql, ",retry_delay_us=%d", p->retry_delay_us);
+	set_number(sql, ",max_running=NULLIF(%d,0)", p->max_running);
+	set_number(sql, ",max_failures=NULLIF(%d,0)", p->max_failures);
+	js_sql_stmt(sql, " WHERE stack_id=%u AND state<3", stack_id);
+	js_sql_guard(sql, 1);
+	if (p->priority != JOBSTACK_PRIORITY_AS_IT_IS) {
+		int64_t rank = -(int64_t)p->priority;
+
+		js_sql_stmt(sql, "UPDATE span SET `rank`=%d WHERE stack_id=%u AND `rank`<>%d", rank, stack_id, rank);
+	}
+	return 0;
+}
+
+int jobstack_set(struct jobstack *handle, const char *stack, const struct jobstack_policy *policy, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	struct js_stack s;
+	int status;
+
+	if (policy->size != sizeof(*policy))
+		return js_error_set(error, JOBSTACK_EUSAGE, "the policy was not initialised for this version of the library");
+	status = js_stack_find(handle, stack, &s, error);
+	if (status == 0)
+		status = js_stack_policy_sql(&sql, s.id, policy, error);
+	if (status == 0)
+		status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
+	js_sql_free(&sql);
+	return status == JS_DB_GUARD ? refuse_dropped(stack, error) : status;
+}
