@@ -294,6 +294,8 @@ static int print_json(struct look *l, const struct cli_stack *stack)
 	bad |= cli_json_count(o, "done", s->done);
 	bad |= cli_json_count(o, "dead", s->dead);
 	bad |= cli_json_count(o, "cancelled", s->cancelled);
+	bad |= cli_json_count(o, "moved", s->moved);
+	bad |= cli_json_count(o, "pruned", s->pruned);
 	bad |= cli_json_count(o, "workers", s->workers);
 	bad |= cli_json_count(o, "slots", s->slots);
 	bad |= cli_json_count(o, "pushers", s->pushers);
