@@ -244,16 +244,16 @@ static void claim_head(struct js_sql *sql, const struct listing *l, const void *
 
 	js_sql_add(sql,
 		   "SELECT STRAIGHT_JOIN e.entry_id,e.datapath,%u,NULL," NO_ATTEMPT_COLUMNS WORKER_COLUMNS
-		   " FROM entry e JOIN worker w ON w.worker_id=%u WHERE e.stack_id=%u AND NOT EXISTS(SELECT 1 FROM attempt "
-		   "a WHERE a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND a.attempt=%u)",
+		   " FROM entry e JOIN worker w ON w.worker_id=%u WHERE e.stack_id=%u AND (SELECT COUNT(*) FROM attempt a WHERE "
+		   "a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND a.attempt=%u)=0",
 		   set->attempt, set->worker, l->stack.id, set->attempt);
 	if (ends(l) != 0) {
 		js_sql_add(sql,
-			   " AND NOT EXISTS(SELECT 1 FROM attempt b WHERE b.stack_id=e.stack_id AND b.entry_id=e.entry_id AND "
+			   " AND (SELECT COUNT(*) FROM attempt b WHERE b.stack_id=e.stack_id AND b.entry_id=e.entry_id AND "
 			   "b.attempt=%u AND b.outcome",
 			   set->attempt - 1);
 		js_sql_add(sql, outcomes(ends(l)));
-		js_sql_add(sql, ")");
+		js_sql_add(sql, ")=0");
 	}
 }
 
@@ -317,12 +317,13 @@ static int list_sets(struct listing *l, int class, struct jobstack_error *error)
 	return status;
 }
 
-/* The tables that have a row an entry: attempt by its primary key, dead by its own. */
+/* The tables that have a row an entry: attempt by its primary key, dead by its own.  Whether there is another row besides is asked
+ * with a COUNT: for an EXISTS MariaDB may make a table of all that there are, however few come into question. */
 #define ITEM "SELECT STRAIGHT_JOIN e.entry_id,e.datapath," ATTEMPT_COLUMNS WORKER_COLUMNS
 #define FROM_LAST                                                                                                      \
 	" FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id LEFT JOIN worker w ON "       \
-	"w.worker_id=a.worker_id WHERE a.stack_id=%u AND NOT EXISTS(SELECT 1 FROM attempt b WHERE b.stack_id=a.stack_id AND " \
-	"b.entry_id=a.entry_id AND b.attempt>a.attempt)"
+	"w.worker_id=a.worker_id WHERE a.stack_id=%u AND (SELECT COUNT(*) FROM attempt b WHERE b.stack_id=a.stack_id AND "      \
+	"b.entry_id=a.entry_id AND b.attempt>a.attempt)=0"
 static const struct table {
 	unsigned bit;
 	const char *head, *column, *next;
@@ -344,8 +345,8 @@ static void table_head(struct js_sql *sql, const struct listing *l, const void *
 	js_sql_add(sql, t->head, l->stack.id);
 	if ((t->bit & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) == 0)
 		return;
-	js_sql_add(sql, " AND NOT EXISTS(SELECT 1 FROM dead d WHERE d.stack_id=a.stack_id AND d.entry_id=a.entry_id");
-	js_sql_add(sql, (l->states & JOBSTACK_IS_DEAD) != 0 ? ")" /* told already */ : " AND d.to_stack IS NOT NULL)");
+	js_sql_add(sql, " AND (SELECT COUNT(*) FROM dead d WHERE d.stack_id=a.stack_id AND d.entry_id=a.entry_id");
+	js_sql_add(sql, (l->states & JOBSTACK_IS_DEAD) != 0 ? ")=0" /* told already */ : " AND d.to_stack IS NOT NULL)=0");
 }
 
 static int list_table(struct listing *l, const struct table *table, struct jobstack_error *error)

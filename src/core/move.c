@@ -94,6 +94,18 @@ static void stacks_sql(const struct moving *m, struct js_sql *sql, uint64_t n)
 	js_sql_stmt(sql, "SELECT tail-%u INTO @js_t FROM stack WHERE stack_id=%u", n, to->id);
 }
 
+/* Those of the group, as they were when they were chosen: not one that came back and is dead again for another reason. */
+static void chosen_sql(const struct js_group *g, struct js_sql *sql)
+{
+	if (g->mixed) {
+		js_filter_list_sql(sql, " AND attempt=ELT(FIELD(entry_id,", g->ids, g->n);
+		js_filter_list_sql(sql, ",", g->attempts, g->n);
+	} else
+		js_sql_add(sql, " AND attempt=%u", g->attempts[0]);
+	js_filter_list_sql(sql, " AND entry_id IN(", g->ids, g->n);
+	js_sql_add(sql, ";");
+}
+
 /* A guard stopped it after a try whose reply was lost: was it that try?  2 or JOBSTACK_NOTHING, or an error. */
 static int settle(const struct moving *m, struct jobstack_error *error)
 {
@@ -102,9 +114,8 @@ static int settle(const struct moving *m, struct jobstack_error *error)
 	uint64_t there;
 	int status;
 
-	js_sql_add(&sql, "SELECT COUNT(*) FROM dead WHERE stack_id=%u AND attempt=%u AND to_stack=%u", m->r.from.id, g->attempt, m->to.id);
-	js_filter_list_sql(&sql, " AND entry_id IN(", g->ids, g->n);
-	js_sql_add(&sql, ";");
+	js_sql_add(&sql, "SELECT COUNT(*) FROM dead WHERE stack_id=%u AND to_stack=%u", m->r.from.id, m->to.id);
+	chosen_sql(g, &sql);
 	status = js_handle_number(m->r.handle, &sql, &there, error);
 	if (status != 0)
 		return status;
@@ -127,9 +138,8 @@ static int put_there(struct js_requeue *r, struct jobstack_error *error)
 		return status;
 	stacks_sql(m, &sql, n);
 	js_filter_list_sql(&sql, "UPDATE dead SET to_entry=@js_t+FIELD(entry_id,", g->ids, g->n);
-	js_sql_add(&sql, ",to_stack=%u WHERE stack_id=%u AND attempt=%u AND to_stack IS NULL", m->to.id, r->from.id, g->attempt);
-	js_filter_list_sql(&sql, " AND entry_id IN(", g->ids, g->n);
-	js_sql_add(&sql, ";");
+	js_sql_add(&sql, ",to_stack=%u WHERE stack_id=%u AND to_stack IS NULL", m->to.id, r->from.id);
+	chosen_sql(g, &sql);
 	js_sql_guard(&sql, n);
 	js_sql_add(&sql,
 		   "INSERT INTO entry(stack_id,entry_id,datapath) SELECT STRAIGHT_JOIN %u,d.to_entry,e.datapath FROM dead d JOIN entry e ON "
@@ -211,6 +221,7 @@ int jobstack_move(struct jobstack *handle, const char *stack, const struct jobst
 	if (status == 0)
 		status = check_to(m, error);
 	m->r.names = m->r.from.cwd[0] != '\0';
+	m->r.mixes = 1;
 	if (f->states == 0)
 		f->states = JOBSTACK_IS_DEAD;
 	if (status == 0 && (f->entries == NULL || f->entries_n > 0))

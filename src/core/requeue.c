@@ -18,6 +18,7 @@ static void take_candidate(void *ctx, const struct js_row *row)
 {
 	struct js_requeue *r = ctx;
 	struct js_group *g = &r->group;
+	int other;
 
 	if (row == NULL) {
 		g->n = g->base;
@@ -29,12 +30,14 @@ static void take_candidate(void *ctx, const struct js_row *row)
 	if (g->full)
 		return; /* from here on they are the next round's, which begins behind the last one seen */
 	if (r->filter.match == NULL || js_filter_fits(&r->filter, row->col[3], row->len[3])) {
-		g->full = g->n == g->want || (g->n > 0 && (js_row_u64(row, 1) != g->attempt || js_row_i64(row, 2) != g->rank));
+		other = g->n > 0 && js_row_u64(row, 1) != g->attempts[0];
+		g->full = g->n == g->want || (g->n > 0 && js_row_i64(row, 2) != g->rank) || (other && !r->mixes);
 		if (g->full)
 			return;
-		g->attempt = js_row_u64(row, 1);
+		g->mixed |= other;
 		g->rank = js_row_i64(row, 2);
 		g->relative |= row->len[3] > 0 && *row->col[3] != '/';
+		g->attempts[g->n] = js_row_u64(row, 1);
 		g->ids[g->n++] = js_row_u64(row, 0);
 	}
 	g->seen = js_row_u64(row, 0);
@@ -70,7 +73,7 @@ static int next_group(struct js_requeue *r, struct jobstack_error *error)
 	int status = 0;
 
 	g->n = 0;
-	g->relative = g->full = 0;
+	g->relative = g->mixed = g->full = 0;
 	g->want = left < JS_GROUP_MAX ? (size_t)left : JS_GROUP_MAX;
 	js_window_begin(&w, &r->filter, g->last + 1, r->from.tail);
 	for (int pieces = 0; status == 0 && g->n < g->want && pieces < PIECES && js_window_next(&w); pieces += g->n > 0) {
@@ -150,7 +153,7 @@ int js_requeue_count(struct js_requeue *r, struct jobstack_error *error)
 static int put_back(struct js_requeue *r, struct jobstack_error *error)
 {
 	const struct js_group *g = &r->group;
-	struct js_span span = {JS_READY, g->rank, (uint32_t)g->attempt + 1, 0, 0, 0};
+	struct js_span span = {JS_READY, g->rank, (uint32_t)g->attempts[0] + 1, 0, 0, 0};
 	struct js_sql sql = {0};
 	int lost, status;
 
@@ -165,7 +168,7 @@ static int put_back(struct js_requeue *r, struct jobstack_error *error)
 	js_sql_add(&sql,
 		   r->done ? "UPDATE attempt SET final=0 WHERE stack_id=%u AND attempt=%u AND final=1"
 			   : "DELETE FROM dead WHERE stack_id=%u AND attempt=%u AND to_stack IS NULL",
-		   r->from.id, g->attempt);
+		   r->from.id, g->attempts[0]);
 	js_filter_list_sql(&sql, " AND entry_id IN(", g->ids, g->n);
 	js_sql_add(&sql, ";");
 	js_sql_guard(&sql, g->n);

@@ -10,11 +10,11 @@
 
 #define JS_GROUP_MAX JS_IDS_MAX
 
-/* Entries with the same last attempt and priority, ascending. */
+/* Entries with the same priority, ascending, and their last attempts. */
 struct js_group {
-	uint64_t ids[JS_GROUP_MAX];
+	uint64_t ids[JS_GROUP_MAX], attempts[JS_GROUP_MAX];
 	size_t n;
-	uint64_t attempt;
+	int mixed; /* the attempts are not all the same (only if that is no matter) */
 	int64_t rank;
 	int relative; /* one has a relative name (only looked at if names are wanted) */
 	/* of the search: all up to last is done with, all up to next when this group is */
@@ -35,6 +35,7 @@ struct js_requeue {
 	struct jobstack_filter filter;
 	int dry_run, done; /* done: among what is done, else among the dead */
 	int names;	   /* their names are wanted */
+	int mixes;	   /* a group's attempts need not be the same */
 	js_group_fn *put;
 	js_group_fn *look; /* after JOBSTACK_NOTHING: the stacks, as they are now; an error if it can't be done any more */
 	struct jobstack_requeue_result result;
