@@ -96,8 +96,8 @@ is '... where they belong' "$(count absolute cwd)" "$PWD/one"
 check 'both balance' balances r absolute
 
 # ---- many at once: two to one stack, two to another, one back into its own line, and from the other side, too
-check 'two stacks' all_dead x 6000
-check '... with dead entries' all_dead y 3000 /y
+check 'two stacks' all_dead x 4000
+check '... with dead entries' all_dead y 2000 /y
 for i in 1 2; do
 	jobstack requeue -s x --to y --json >race.y$i &
 	jobstack requeue -s x --to z --json >race.z$i &
@@ -106,19 +106,19 @@ done
 jobstack requeue -s x --match '/d/*' --json >race.back &
 wait
 sum() { cat "$@" | sed 's/.*\(moved\|requeued\)":\([0-9]*\).*/\2/' | paste -sd+ | bc; }
-is 'each went once' "$(sum race.y? race.z? race.back) $(sum race.x?)" '6000 3000'
-is '... as the stacks say' "$(count x moved) $(count y moved)" "$(sum race.y? race.z?) 3000"
+is 'each went once' "$(sum race.y? race.z? race.back) $(sum race.x?)" '4000 2000'
+is '... as the stacks say' "$(count x moved) $(count y moved)" "$(sum race.y? race.z?) 2000"
 is '... and the names' "$(sql "SELECT COUNT(DISTINCT datapath),COUNT(*) FROM entry e WHERE (stack_id,entry_id) NOT IN
-	(SELECT stack_id,entry_id FROM dead WHERE to_stack IS NOT NULL) AND stack_id IN(SELECT stack_id FROM stack WHERE name IN('x','y','z'))")" $'9000\t9000'
+	(SELECT stack_id,entry_id FROM dead WHERE to_stack IS NOT NULL) AND stack_id IN(SELECT stack_id FROM stack WHERE name IN('x','y','z'))")" $'6000\t6000'
 check 'all balance' balances x y z
 
 # ---- killed in the middle, again and again
-check 'a stack' all_dead k 8000
+check 'a stack' all_dead k 5000
 tries=0
 past() { (($(count k moved) > $1)) || ! kill -0 "$mover" 2>/dev/null; }
 while (($(count k dead) > 0 && tries < 200)); do
 	before=$(count k moved)
-	jobstack requeue -q -s k --to k2 -n 4000 &
+	jobstack requeue -q -s k --to k2 -n 2500 &
 	mover=$!
 	wait_for 20 past "$before"
 	kill -KILL $mover 2>/dev/null
@@ -126,6 +126,6 @@ while (($(count k dead) > 0 && tries < 200)); do
 	tries=$((tries + 1))
 	check "killed: both balance" balances k k2
 done
-is 'in the end all have moved' "$(count k moved) $(names k2 | md5sum)" "8000 $(names k | md5sum)"
+is 'in the end all have moved' "$(count k moved) $(names k2 | md5sum)" "5000 $(names k | md5sum)"
 is '... not in one go' "$((tries > 2))" 1
 finish
