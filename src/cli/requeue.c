@@ -125,7 +125,7 @@ static unsigned default_states(const struct request *r, int named)
 		return JOBSTACK_IS_DEAD;
 	if (named)
 		return REQUEUABLE;
-	return r->filter.given ? JOBSTACK_IS_DEAD : JOBSTACK_IS_DEAD | JOBSTACK_IS_LOST;
+	return r->filter.given || r->filter.f.limit > 0 ? JOBSTACK_IS_DEAD : JOBSTACK_IS_DEAD | JOBSTACK_IS_LOST;
 }
 
 static int count_item(void *ctx, const struct jobstack_item *item)
