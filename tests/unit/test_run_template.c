@@ -37,13 +37,14 @@ static size_t count(char *const words[])
 /* Expands a command and compares it, word by word. */
 static void expect_argv(const char *repl, char *const words[], const char *name, const char *const expected[])
 {
+	const struct js_template_syntax syntax = {.repl = repl};
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct js_template_values v = values_of(name, strlen(name));
 	struct js_template *t;
 	char *const *argv;
 	size_t i;
 
-	assert_int_equal(js_template_command(&t, words, count(words), repl, &error), 0);
+	assert_int_equal(js_template_command(&t, words, count(words), &syntax, &error), 0);
 	for (int again = 0; again < 2; again++) {
 		argv = js_template_argv(t, &v);
 		assert_non_null(argv);
@@ -162,7 +163,7 @@ static void test_errors(void **state)
 	assert_null(t);
 	assert_string_equal(error.text, "there is no command");
 	assert_int_equal(js_template_command(&t, (char *[]){"", "{}"}, 2, NULL, NULL), JOBSTACK_EUSAGE);
-	assert_int_equal(js_template_command(&t, (char *[]){"x"}, 1, "", NULL), JOBSTACK_EUSAGE);
+	assert_int_equal(js_template_command(&t, (char *[]){"x"}, 1, &(struct js_template_syntax){.repl = ""}, NULL), JOBSTACK_EUSAGE);
 	assert_int_equal(js_template_shell(&t, NULL, 0, NULL, NULL), JOBSTACK_EUSAGE);
 	assert_int_equal(js_template_shell(&t, (char *[]){" ", "\n"}, 2, NULL, NULL), JOBSTACK_EUSAGE);
 	assert_int_equal(js_template_string(&t, "", NULL, NULL), JOBSTACK_EUSAGE);
@@ -382,7 +383,7 @@ static void test_shell_words(void **state)
 	char *const words[] = {"printf", "'[%s]'", "@", "'{}'", "\"@\"", "{/}"};
 
 	(void)state;
-	assert_int_equal(js_template_shell(&t, words, 6, "@", NULL), 0);
+	assert_int_equal(js_template_shell(&t, words, 6, &(struct js_template_syntax){.repl = "@"}, NULL), 0);
 	run("/bin/sh", js_template_argv(t, &v), &out);
 	assert_string_equal(out.data, "[a b][{}][a b][a b]");
 	js_template_free(t);
