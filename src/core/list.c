@@ -356,7 +356,7 @@ int jobstack_list(struct jobstack *handle, const char *stack, const struct jobst
 int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry, jobstack_item_fn *fn, void *ctx,
 		      struct jobstack_error *error)
 {
-	struct jobstack_filter one = {sizeof(one), JOBSTACK_IS_RUNNING, &entry, 1, 0, 1};
+	struct jobstack_filter one = {.size = sizeof(one), .states = JOBSTACK_IS_RUNNING, .entries = &entry, .entries_n = 1, .tails = 1};
 	struct listing l = {.handle = handle, .filter = &one, .fn = fn, .ctx = ctx, .state = JOBSTACK_IS_DONE};
 	struct js_sql sql = {0};
 	int status = js_stack_find(handle, stack, &l.stack, error);

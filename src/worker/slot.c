@@ -234,10 +234,12 @@ static int64_t size_of(const char *path)
 /* Says where the output is: PLACE is that of what is in the packed log. */
 static void locate(const struct slots *all, const struct slot *slot, const struct js_packlog_place *place, struct jobstack_outcome *o)
 {
-	o->log = js_packlog_later_path(all->log);
-	o->log_at = place->at;
-	o->log_out = place->out;
-	o->log_err = place->err;
+	if (!all->config->output_dash) { /* else it is not known where it went */
+		o->log = js_packlog_later_path(all->log);
+		o->log_at = place->at;
+		o->log_out = place->out;
+		o->log_err = place->err;
+	}
 	if (slot->out_path.len > 0) { /* stdout has a file of its own, and nothing stands before stderr in the log */
 		o->err_log = o->log;
 		o->err_at = place->at;
