@@ -73,12 +73,8 @@ static void add_line(struct js_buf *out, const char *name)
 	js_buf_printf(out, "  %-9s ", name);
 }
 
-/* Where so many bytes of one stream are. */
-static void add_place(struct js_buf *out, int64_t bytes, const char *stream, const char *log, int64_t at)
+static void add_place(struct js_buf *out, const char *log, int64_t at)
 {
-	js_buf_printf(out, "%" PRId64 " bytes of %s", bytes, stream);
-	if (log == NULL)
-		return;
 	js_buf_str(out, ", in ");
 	cli_safe(out, log, strlen(log));
 	js_buf_printf(out, " at %" PRId64 "\n", at);
@@ -173,16 +169,17 @@ static void add_output(struct js_buf *out, const struct jobstack_item *i)
 	add_line(out, "output");
 	if (i->err_log != NULL && i->err_at >= 0) {
 		if (i->log != NULL && i->log_at >= 0) {
-			add_place(out, n_out, "stdout", i->log, i->log_at);
+			js_buf_printf(out, "%" PRId64 " bytes of stdout", n_out);
+			add_place(out, i->log, i->log_at);
 			add_line(out, "");
 		}
-		add_place(out, n_err, "stderr", i->err_log, i->err_at);
+		js_buf_printf(out, "%" PRId64 " bytes of stderr", n_err);
+		add_place(out, i->err_log, i->err_at);
 	} else if (i->log == NULL || i->log_at < 0)
 		js_buf_str(out, i->log_out == 0 ? "none was printed\n" : "none was kept\n");
 	else {
-		add_place(out, n_out, "stdout", NULL, 0);
-		js_buf_str(out, ", ");
-		add_place(out, n_err, "stderr", i->log, i->log_at);
+		js_buf_printf(out, "%" PRId64 " bytes of stdout, %" PRId64 " of stderr", n_out, n_err);
+		add_place(out, i->log, i->log_at);
 	}
 }
 

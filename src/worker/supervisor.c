@@ -31,7 +31,7 @@
 #define IMPATIENT_US (JS_SECOND_US / 4) /* two signals closer together are one */
 #define ORPHANS_US (JS_SECOND_US / 2)   /* where looking for orphans costs a walk through /proc: at most so often... */
 #define ORPHANS_LONG_US (JS_SECOND_US / 10) /* ... or behind commands that took so long */
-#define TRIM_US (JS_SECOND_US / 4)      /* output is looked at so often... */
+#define TRIM_US (JS_SECOND_US / 10)     /* output is looked at so often... */
 #define TRIM_SOON_US (JS_SECOND_US / 40) /* ... and so often while a command prints much */
 #define HINT_KILL_US (3 * JS_SECOND_US / 10)
 #define HINT_US (JS_SECOND_US / 10) /* how long after a command the signal that felled it may reach us too */
