@@ -424,7 +424,7 @@ static int64_t trim_output(struct supervisor *s, int64_t now, int64_t next)
 		return next;
 	if (now >= s->trim_at_us) {
 		for (size_t i = 0; i < s->box->slots_n; i++)
-			if (s->slots[i].pid != 0 && now - s->slots[i].started_us >= TRIM_SOON_US)
+			if (s->slots[i].pid != 0 && now - s->slots[i].started_us >= TRIM_US)
 				busy |= js_capture_trim(s->slots[i].capture);
 		s->trim_at_us = now + (busy ? TRIM_SOON_US : TRIM_US);
 	}
