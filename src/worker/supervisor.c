@@ -420,7 +420,7 @@ static int64_t trim_output(struct supervisor *s, int64_t now, int64_t next)
 {
 	int busy = 0, running = 0;
 
-	if (s->config->output_limit == 0)
+	if (s->config->output_limit == 0 || (s->config->output != NULL && s->config->error != NULL))
 		return next;
 	if (now >= s->trim_at_us) {
 		for (size_t i = 0; i < s->box->slots_n; i++)
