@@ -90,6 +90,16 @@ static void text(char *to, size_t size, const char *from, size_t len)
 	to[len] = '\0';
 }
 
+/* Does a reason only repeat the exit code or the signal, as the worker writes it where it knows no more? */
+static int repeats(const char *reason)
+{
+	static const char killed[] = "killed by signal ";
+
+	if (strncmp(reason, "exit ", 5) == 0)
+		return reason[5 + strspn(reason + 5, "0123456789")] == '\0';
+	return strncmp(reason, killed, sizeof(killed) - 1) == 0 && strchr(reason, ':') == NULL;
+}
+
 /* Columns: entry, attempt, outcome, exit code, signal, reason, node, tail, datapath. */
 static void take_failure(struct grouping *g, const struct js_row *row)
 {
@@ -100,7 +110,7 @@ static void take_failure(struct grouping *g, const struct js_row *row)
 	one.f = (struct jobstack_failure){.count = 1, .outcome = (int)js_row_i64(row, 2), .exit_code = (int32_t)js_row_opt(row, 3),
 					  .signal = (int32_t)js_row_i64(row, 4), .entry = js_row_u64(row, 0),
 					  .attempt = (uint32_t)js_row_u64(row, 1)};
-	if (row->col[5] != NULL)
+	if (row->col[5] != NULL && !repeats(row->col[5]))
 		js_similar(row->col[5], row->len[5], NULL, 0, one.reason, sizeof(one.reason));
 	text(one.node, sizeof(one.node), row->col[6], row->len[6]);
 	text(one.example, sizeof(one.example), line, len);
