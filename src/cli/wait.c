@@ -27,6 +27,9 @@
 #define SHOWN_US (2 * JS_SECOND_US) /* somebody looks at it */
 #define RIDE_US (3600 * JS_SECOND_US) /* a database that is away is waited for that long */
 
+#define BAR 22
+#define WIDE 70 /* a narrower terminal gets no bar */
+
 enum { TIMEOUT = CLI_OWN };
 
 static const struct js_opt table[] = {CLI_OPTS_STACK,
@@ -102,13 +105,14 @@ static void show(struct waiting *w)
 	w->told_paused = s->state == JOBSTACK_PAUSED;
 	if (!cli_progress_due(&w->progress))
 		return;
-	cli_bar(&bar, 22, cli_pace_share(s));
+	if (cli_columns(stderr) >= WIDE)
+		cli_bar(&bar, BAR, cli_pace_share(s));
 	cli_pace_percent(cli_pace_share(s), percent);
 	cli_pace_rate(w->pace.rate, rate);
 	cli_pace_eta(&w->pace, eta);
-	cli_progress(&w->progress, "%s %s, %" PRIu64 " left, %" PRIu64 " running%s%s%s%s", bar.data != NULL ? bar.data : "", percent,
-		     cli_stack_left(s), s->running, w->pace.rate > 0 ? ", " : "", w->pace.rate > 0 ? rate : "",
-		     w->pace.eta_us > 0 ? ", ends in about " : "", w->pace.eta_us > 0 ? eta : "");
+	cli_progress(&w->progress, "%s%s%s, %" PRIu64 " left, %" PRIu64 " running%s%s%s%s", bar.data != NULL ? bar.data : "",
+		     bar.data != NULL ? " " : "", percent, cli_stack_left(s), s->running, w->pace.rate > 0 ? ", " : "",
+		     w->pace.rate > 0 ? rate : "", w->pace.eta_us > 0 ? ", ends in about " : "", w->pace.eta_us > 0 ? eta : "");
 	js_buf_free(&bar);
 }
 

@@ -97,9 +97,9 @@ fleet lifo 1000 500
 sql "UPDATE stack SET lifo=1 WHERE name='lifo'; UPDATE span JOIN stack USING(stack_id) SET pos=-CAST(lo AS SIGNED) WHERE name='lifo'"
 check 'last in, first out: by the workers' about lifo 8 12
 like 'in words' "$(jobstack status -s pace)" $'\nrate      [0-9.]+/s \(.* an entry and slot\)\nends      in about ([0-9]+ (s|min)( to )?)+\n'
-like 'what has run longest' "$(jobstack status -s pace)" $'RUNNING FOR +ENTRY +ON +DATAPATH\n +1 min (29|3[0-9]) s +2001 +n1 +/d/2001\n'
+like 'what has run longest' "$(jobstack status -s pace)" $'RUNNING FOR +ENTRY +ON +DATAPATH\n +[1-3] min [0-9]+ s +2001 +n1 +/d/2001\n'
 is '... in JSON' "$(jobstack status -s pace --json | python3 -c 'import json, sys
-o = json.load(sys.stdin)["longest"][0]; print(o["entry"], o["datapath"], 80 < o["seconds"] < 100)')" '2001 /d/2001 True'
+o = json.load(sys.stdin)["longest"][0]; print(o["entry"], o["datapath"], 80 < o["seconds"] < 180)')" '2001 /d/2001 True'
 
 # ---- what fails, and where
 numbered 1 300 | jobstack push -q -s fail --max-attempts 1 >/dev/null
@@ -120,12 +120,17 @@ sql "SELECT stack_id INTO @s FROM stack WHERE name='fail'; SELECT MAX(worker_id)
 	UTC_TIMESTAMP(6),1,'n3'); UPDATE attempt SET worker_id=LAST_INSERT_ID() WHERE stack_id=@s AND outcome=1 AND entry_id>100;
 	UPDATE worker SET node='n1' WHERE worker_id=@w"
 is 'a node where they fail that succeed elsewhere' "$(failures | tail -n1)" 'n3 133 133 67 167'
-like '... is named' "$(jobstack status -s fail)" $'\nnode n3: 133 of 133 attempts failed, elsewhere 67 of 167\n'
+like '... is named' "$(jobstack status -s fail)" $'\nnode n3: 133 of 133 attempts failed, elsewhere 67 of 167'
 sql "UPDATE attempt JOIN stack USING(stack_id) SET outcome=1 WHERE name='fail'"
 is '... and not when they fail everywhere' "$(failures | grep -c '^n')" 0
-sql "UPDATE attempt JOIN stack USING(stack_id) SET err_tail=CONCAT('it is ',SHA2(entry_id,256),' ',REPEAT(CHAR(97+entry_id%26),entry_id)) WHERE name='fail' AND exit_code IS NOT NULL"
-is 'however many kinds there are, the sum is exact' "$(jobstack status -s fail --json | python3 -c 'import json, sys
-o = json.load(sys.stdin); print(sum(f["count"] for f in o["failures"] if f["various"]) > 100, o["failures_looked_at"])')" $'True 200'
+numbered 1 450 | jobstack push -q -s kinds >/dev/null
+sql "SELECT stack_id INTO @s FROM stack WHERE name='kinds'; INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT stack_id,entry_id,1,0 FROM entry
+	WHERE stack_id=@s; INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended,err_tail) SELECT stack_id,entry_id,1,0,1,0,1,
+	UTC_TIMESTAMP(6),IF(entry_id%9=0,'often',CONCAT('x',CHAR(97+entry_id DIV 25),'y',CHAR(97+entry_id%25))) FROM entry WHERE stack_id=@s;
+	UPDATE stack SET dead=450,done=-450 WHERE stack_id=@s"
+is 'however many kinds there are, the sum is exact' "$(jobstack status -s kinds --json | python3 -c 'import json, sys
+o = json.load(sys.stdin); v = [f["count"] for f in o["failures"] if f["various"]]; s = {f["says"]: f["count"] for f in o["failures"]}
+print(len(v), 200 < v[0] < 450, 10 <= s["often"] <= 50, o["failures_looked_at"])')" '1 True True 450'
 push again --max-attempts 3 --retry-delay 1h /1 /2
 worker -s again --max-entries 2 --idle-timeout 1 -- sh -c 'exit 4' &
 check 'what is tried again' wait_for 20 ledger_is again '0 0 0 2 0 0'
@@ -134,7 +139,7 @@ wait
 like '... is told, too' "$(jobstack status -s again)" $'\nwhat fails, to be tried again:\n.*\n +2  exit 4'
 
 # ---- terminals
-for c in 20 33 40 80 132; do
+for c in 20 44 80; do
 	check "$c columns: all stacks" in_pty --size ${c}x24 --out all.$c -- jobstack status
 	check '... fit' fits $c <all.$c
 	check '... one' in_pty --size ${c}x24 --out one.$c -- jobstack status -s fail
@@ -163,7 +168,7 @@ check 'a closed pipe is no message' says 70 '^$' closed jobstack status
 check '... for a watch, too' says 70 '^$' closed timeout 20 jobstack status -w0.1 -s fail
 
 # ---- watched
-check 'watch: in place, and q leaves' in_pty --out w expect='fail, every 0.1 s, q leaves' expect='n1' raw expect='H[^J]*every' send=q cooked -- jobstack status -s fail -w0.1
+check 'watch: in place, and q leaves' in_pty --out w expect='fail, every 0.1 s, q leaves' expect='dead      ' raw expect='H[^J]*every' send=q cooked -- jobstack status -s fail -w0.1
 check '... it was never cleared' fails_with 1 grep -qF "$(printf '\033[2J')" w
 check '... the picture stays' sh -c 'sed "s/.*1049l//" w | tail -n 30 | grep -q "pushed    300"'
 check 'Ctrl-C leaves' fails_with 130 in_pty --out w expect='all stacks' $'send=\003' cooked -- jobstack status -w0.1

@@ -63,7 +63,7 @@ waiter=$!
 jobstack drop -q -y -s gone
 check 'a stack that is dropped meanwhile' fails_with 2 wait $waiter
 push t /1 /2
-check 'progress on a terminal, in one line' fails_with 130 in_pty --size 20x5 --out w expect='\[\.+\] 0' $'send=\003' -- jobstack wait -s t
+check 'progress on a terminal, in one line' fails_with 130 in_pty --size 20x5 --out w expect='0\.0 %, 2 left' signal=INT -- jobstack wait -s t
 check '... of the terminal'\''s width' python3 -c '
 import re
 for line in re.split(r"[\r\n]", re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", open("w", "rb").read().decode())):
