@@ -97,7 +97,7 @@ fleet lifo 1000 500
 sql "UPDATE stack SET lifo=1 WHERE name='lifo'; UPDATE span JOIN stack USING(stack_id) SET pos=-CAST(lo AS SIGNED) WHERE name='lifo'"
 check 'last in, first out: by the workers' about lifo 8 12
 like 'in words' "$(jobstack status -s pace)" $'\nrate      [0-9.]+/s \(.* an entry and slot\)\nends      in about ([0-9]+ (s|min)( to )?)+\n'
-like 'what has run longest' "$(jobstack status -s pace)" $'RUNNING FOR +ENTRY +ON +DATAPATH\n +[1-3] min [0-9]+ s +2001 +n1 +/d/2001\n'
+like 'what has run longest' "$(jobstack status -s pace)" $'RUNNING FOR +ENTRY +ON +DATAPATH\n +[1-9][0-9 smin]+ +2001 +n1 +/d/2001\n'
 is '... in JSON' "$(jobstack status -s pace --json | python3 -c 'import json, sys
 o = json.load(sys.stdin)["longest"][0]; print(o["entry"], o["datapath"], 80 < o["seconds"] < 180)')" '2001 /d/2001 True'
 
