@@ -15,7 +15,7 @@
 #define CLI_LOOK_FAILURES 10
 #define CLI_LOOK_BAD 3
 #define CLI_LOOK_LONGEST 5
-#define CLI_LOOK_ROWS 500 /* so much of the history is looked at for what fails */
+#define CLI_LOOK_ROWS 300 /* so much of the history is looked at for what fails: a millisecond or two */
 
 /* A stack with its pace. */
 struct cli_seen {

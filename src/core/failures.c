@@ -107,7 +107,7 @@ static void take_failure(struct grouping *g, const struct js_row *row)
 	const char *line = NULL;
 	size_t len = row->col[7] == NULL ? 0 : js_similar_last(row->col[7], row->len[7], &line);
 
-	one.f = (struct jobstack_failure){.count = 1, .outcome = (int)js_row_i64(row, 2), .exit_code = (int32_t)js_row_opt(row, 3),
+	one.f = (struct jobstack_failure){.count = 1, .outcome = (int)js_row_opt(row, 2), .exit_code = (int32_t)js_row_opt(row, 3),
 					  .signal = (int32_t)js_row_i64(row, 4), .entry = js_row_u64(row, 0),
 					  .attempt = (uint32_t)js_row_u64(row, 1)};
 	if (row->col[5] != NULL && !repeats(row->col[5]))
@@ -144,7 +144,6 @@ static int read_page(struct grouping *g, uint64_t limit, struct jobstack_error *
 	struct js_sql sql = {0};
 	int status;
 
-	g->rows = 0;
 	if (g->options.all) /* the primary key of attempt, backwards */
 		js_sql_stmt(&sql,
 			    "SELECT a.entry_id,a.attempt,a.outcome,a.exit_code,a.signo,a.reason,COALESCE(w.node,w.host),"
@@ -155,7 +154,7 @@ static int read_page(struct grouping *g, uint64_t limit, struct jobstack_error *
 			    g->stack.id, g->entry, g->entry, g->attempt, limit);
 	else /* the primary keys of dead, backwards, and of attempt */
 		js_sql_stmt(&sql,
-			    "SELECT d.entry_id,d.attempt,a.outcome,a.exit_code,a.signo,COALESCE(a.reason,d.reason),COALESCE(w.node,w.host),"
+			    "SELECT d.entry_id,d.attempt,a.outcome,a.exit_code,a.signo,IF(a.entry_id IS NULL,d.reason,a.reason),COALESCE(w.node,w.host),"
 			    "RIGHT(a.err_tail," TAIL "),e.datapath FROM dead d LEFT JOIN attempt a ON a.stack_id=d.stack_id AND "
 			    "a.entry_id=d.entry_id AND a.attempt=d.attempt LEFT JOIN worker w ON w.worker_id=a.worker_id "
 			    "LEFT JOIN entry e ON e.stack_id=d.stack_id AND e.entry_id=d.entry_id WHERE d.stack_id=%u AND d.entry_id<%u AND "
@@ -214,6 +213,7 @@ int jobstack_failures(struct jobstack *handle, const char *stack, const struct j
 	g.entry = g.stack.tail + 1;
 	do {
 		limit = g.options.look_at == 0 || g.options.look_at - g.report.looked > PAGE ? PAGE : g.options.look_at - g.report.looked;
+		g.rows = 0;
 		status = limit == 0 ? 0 : read_page(&g, limit, error);
 		g.report.looked += g.rows;
 	} while (status == 0 && limit > 0 && g.rows == limit);
