@@ -339,8 +339,16 @@ struct jobstack_outcome {
 	const char *log; /* the file with its output, or NULL: the worker's own log */
 	int64_t log_at, log_out, log_err; /* where in it, and the bytes of stdout and of stderr; -1: no output kept */
 	int loss; /* INTERRUPTED: it counts as a loss: after the stack's max_losses the entry is dead */
+	/* Where stderr is, if not behind stdout: the file (NULL: the worker's own log), and where in it; -1: behind stdout. */
+	const char *err_log;
+	int64_t err_at;
+	/* FAILED: the end of what it wrote to stderr, at most JOBSTACK_ERR_TAIL_MAX bytes, kept in the database.  Where many in one
+	 * step have one, less of each may be kept. */
+	struct jobstack_bytes err_tail;
 };
-#define JOBSTACK_OUTCOME_INIT {0, 0, JOBSTACK_DONE, 0, 0, -1, 0, NULL, 0, 0, -1, -1, -1, -1, -1, NULL, -1, -1, -1, 0}
+#define JOBSTACK_ERR_TAIL_MAX 4096
+#define JOBSTACK_OUTCOME_INIT                                                                                          \
+	{0, 0, JOBSTACK_DONE, 0, 0, -1, 0, NULL, 0, 0, -1, -1, -1, -1, -1, NULL, -1, -1, -1, 0, NULL, -1, {NULL, 0}}
 
 /* Who a worker is; every text may be NULL, every number -1 where it is not known.  What is not NULL is stored as it is. */
 struct jobstack_worker_options {
@@ -492,8 +500,9 @@ struct jobstack_filter {
 	const uint64_t *entries; /* only these, ascending; NULL: all */
 	size_t entries_n;
 	uint64_t limit;	  /* at most so many; 0: all */
+	int tails;	  /* jobstack_list gives err_tail too; jobstack_attempts always does */
 };
-#define JOBSTACK_FILTER_INIT {sizeof(struct jobstack_filter), 0, NULL, 0, 0}
+#define JOBSTACK_FILTER_INIT {sizeof(struct jobstack_filter), 0, NULL, 0, 0, 0}
 
 /* One entry, or one attempt of it.  Everything is valid during the callback.  Times are microseconds since 1970 UTC by the
  * server's clock, -1 where there is none. */
@@ -512,6 +521,9 @@ struct jobstack_item {
 	int64_t log_at, log_out, log_err;
 	const char *host, *cluster, *job, *array_job, *array_task, *step, *account, *qos, *partition, *user, *cwd;
 	struct jobstack_bytes argv; /* the worker's arguments, NUL-separated */
+	const char *err_log; /* where stderr is, if not behind stdout in LOG: the file, or NULL; and where in it, or -1 */
+	int64_t err_at;
+	struct jobstack_bytes err_tail; /* of a failed attempt, as in struct jobstack_outcome; no data: none, or not asked for */
 };
 typedef int jobstack_item_fn(void *ctx, const struct jobstack_item *item);
 
