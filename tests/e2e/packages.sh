@@ -6,7 +6,6 @@
 # place they are installed to.  That the packages install and work on a clean system is shown by scripts/package-test.
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
-. "$JOBSTACK_SOURCE/scripts/lib/common.sh"
 
 check 'cpack -G DEB' cpack -G DEB --config "$JOBSTACK_BIN/CPackConfig.cmake" -B "$PWD/deb"
 version=$(jobstack --version | cut -d' ' -f2)
