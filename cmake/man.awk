@@ -46,6 +46,8 @@ function options_of(p,    i, out, text) {
 	for (i = 1; i <= options[p]; i++) {
 		text = help[p, i]
 		gsub(/\n/, " ", text)
+		if (text == "this text") # which it is in --help
+			text = "print a short help"
 		out = out ".TP\n" option_head(p, i) "\n" inline(toupper(substr(text, 1, 1)) substr(text, 2) ".") "\n"
 	}
 	return out
