@@ -58,7 +58,7 @@ module_bash() { # KIND WORD...: what `module` would have the shell do
 		MODULEPATH=$PWD/prefix/share/jobstack/modulefiles/lmod "$LMOD" bash "$@"
 		return
 	fi
-	for modulecmd in /usr/lib/*/modulecmd.tcl /usr/share/modules/libexec/modulecmd.tcl /usr/share/Modules/libexec/modulecmd.tcl; do
+	for modulecmd in /usr/lib/*/modulecmd.tcl /usr/lib/modulecmd.tcl /usr/share/[Mm]odules/libexec/modulecmd.tcl; do
 		[[ ! -f $modulecmd ]] || break
 	done
 	MODULEPATH=$PWD/prefix/share/jobstack/modulefiles/tcl tclsh "$modulecmd" bash "$@"
