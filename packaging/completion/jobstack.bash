@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # Completion of jobstack and jobstack-worker for bash 4 and later, with or without the package bash-completion.  Names of stacks come
-# from the database, within two seconds or not at all.
+# from the database, within two seconds ($JOBSTACK_COMPLETION_LIMIT) or not at all.
 
 @TABLES@
 
@@ -10,7 +10,7 @@
 _jobstack_stacks() {
 	local program=$1 file=${2-}
 	case $program in *-worker) program=${program%-worker} ;; esac
-	timeout -s KILL 2 "$program" status --json ${file:+"--defaults-file=$file"} 2>/dev/null </dev/null |
+	timeout -s KILL "${JOBSTACK_COMPLETION_LIMIT:-2}" "$program" status --json ${file:+"--defaults-file=$file"} 2>/dev/null </dev/null |
 		grep -o '"stack": *"[^"]*"' | cut -d'"' -f4 | sort -u
 }
 
