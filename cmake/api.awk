@@ -36,7 +36,7 @@ function flush_block(    text, code_text, i, s, body, in_comment, n) {
 	}
 	for (; i <= n; i++) {
 		s = block[i]
-		if (s ~ /^#(if|endif|pragma|include)/ || s ~ /^(extern "C"|}$)/ || s ~ /^#define JOBSTACK_JOBSTACK_H/)
+		if (s ~ /^#(if|endif|pragma|include)/ || s ~ /^extern "C"/ || s == "}" || s ~ /^#define JOBSTACK_JOBSTACK_H/)
 			continue
 		gsub(/\t/, "    ", s)
 		body = body guard(code(s)) "\n"
@@ -82,8 +82,8 @@ function flush_block(    text, code_text, i, s, body, in_comment, n) {
 	gsub(/\/\*.*\*\//, "", s)
 	gsub(/\/\*.*/, "", s)
 	if (s !~ /^#/ && s !~ /extern "C"/) {
-		depth += gsub(/{/, "{", s)
-		depth -= gsub(/}/, "}", s)
+		depth += gsub(/[{]/, "{", s)
+		depth -= gsub(/[}]/, "}", s)
 		if (depth < 0)
 			depth = 0
 	}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # What the makers of manual pages share: text, as it stands in --help and in docs/man, becomes roff in the man macros.
-# Plain awk (mawk, gawk, busybox).  Promises: no byte of the text is taken for a request or an escape; `code` is bold.
+# Plain awk (mawk, gawk, busybox 1.35).  Promises: no byte of the text is taken for a request or an escape; `code` is bold.
 #
 # A text is lines: a blank line ends a paragraph; one that begins with two blanks or a tab stands as it is; "- " begins an item
 # of a list; ": " explains the line above it; "# " is a section's title, "## " one below it.
