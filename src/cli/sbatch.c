@@ -206,6 +206,15 @@ int cli_sbatch_keep(struct cli *cli, const char *path, const struct js_buf *scri
 	return cli_fail(cli);
 }
 
+void cli_sbatch_file(struct js_buf *out, const char *path)
+{
+	for (; *path != '\0'; path++) {
+		if (*path == '%')
+			js_buf_char(out, '%');
+		js_buf_char(out, *path);
+	}
+}
+
 int cli_absolute(const char *path, char *out)
 {
 	char cwd[PATH_MAX];

@@ -39,6 +39,9 @@ int cli_sbatch_keep(struct cli *cli, const char *path, const struct js_buf *scri
 /* The environment for sbatch: inside of a job, without what Slurm told this job about itself.  Free the array alone. */
 char **cli_sbatch_env(void);
 
+/* Appends PATH as sbatch's --output takes it: a % is doubled. */
+void cli_sbatch_file(struct js_buf *out, const char *path);
+
 /* PATH as an absolute one, in OUT of PATH_MAX bytes.  0, or -1. */
 int cli_absolute(const char *path, char *out);
 

@@ -40,11 +40,7 @@ static void add_output(const struct submit *s, const char *name, struct cli_word
 {
 	struct js_buf path = {0};
 
-	for (const char *p = s->logs; *p != '\0'; p++) {
-		if (*p == '%')
-			js_buf_char(&path, '%');
-		js_buf_char(&path, *p);
-	}
+	cli_sbatch_file(&path, s->logs);
 	cli_words_format(words, "--output=%s/%s", path.failed ? "" : path.data, name);
 	words->failed |= path.failed;
 	js_buf_free(&path);
