@@ -49,7 +49,8 @@ static int is_loopback(const struct addrinfo *a)
 	return a->ai_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a->ai_addr)->sin6_addr);
 }
 
-static void resolve(struct doctor *d, const char *host)
+/* Is HOST this host alone? */
+static int resolve(struct doctor *d, const char *host)
 {
 	static const char remedy[] = "compute nodes would look for the database on themselves: start it with --bind and this host's name "
 				     "(`jobstack server start --bind HOST`), or in a job (`jobstack server submit`)";
@@ -60,7 +61,7 @@ static void resolve(struct doctor *d, const char *host)
 
 	if (rc != 0) {
 		doctor_say(d, DOCTOR_WARN, "name", "ask whoever runs the name server, or give the address", "%s: %s", host, gai_strerror(rc));
-		return;
+		return 0;
 	}
 	raw = all->ai_family == AF_INET6 ? (const void *)&((const struct sockaddr_in6 *)(const void *)all->ai_addr)->sin6_addr
 					 : (const void *)&((const struct sockaddr_in *)(const void *)all->ai_addr)->sin_addr;
@@ -69,6 +70,7 @@ static void resolve(struct doctor *d, const char *host)
 	freeaddrinfo(all);
 	doctor_say(d, loopback && d->slurm ? DOCTOR_WARN : DOCTOR_OK, "name", remedy, "%s is %s%s", host, address,
 		   loopback ? ", this host alone" : "");
+	return loopback;
 }
 
 /* The host in "user@host:port/database, ...", or "" (a socket). */
@@ -98,7 +100,8 @@ static int connect_to_it(struct doctor *d)
 	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
 	int64_t began = js_clock_mono_us();
 	char where[600], host[256];
-	int status;
+	int status, local;
+	int64_t took;
 
 	options.defaults_file = cli_option_file(&d->cli);
 	options.patience_us = PATIENCE_US;
@@ -119,11 +122,11 @@ static int connect_to_it(struct doctor *d)
 	}
 	jobstack_describe(d->cli.handle, where, sizeof(where));
 	host_of(where, host);
-	doctor_say(d, strstr(where, ", no TLS") != NULL && host[0] != '\0' ? DOCTOR_WARN : DOCTOR_OK, "connection",
+	took = js_clock_mono_us() - began;
+	local = host[0] == '\0' || resolve(d, host);
+	doctor_say(d, strstr(where, ", no TLS") != NULL && !local ? DOCTOR_WARN : DOCTOR_OK, "connection",
 		   "the password is scrambled, but names and outcomes are not: switch TLS on at the server", "%s, after %.0f ms", where,
-		   (double)(js_clock_mono_us() - began) / 1e3);
-	if (host[0] != '\0')
-		resolve(d, host);
+		   (double)took / 1e3);
 	return 0;
 }
 
@@ -333,7 +336,7 @@ static void clocks(struct doctor *d)
 					     : "mend the clocks (chrony, ntp): leases do not mind, but times that are shown are wrong",
 		   "the server's is %s %s of this host's", text, ahead < 0 ? "behind" : "ahead");
 	doctor_say(d, trip > SLOW_US ? DOCTOR_WARN : DOCTOR_OK, "round trip", "the database is far away, or busy: short commands will wait for it",
-		   "%.1f ms", trip / 1e3);
+		   "%.2f ms", trip / 1e3);
 }
 
 static void disk(struct doctor *d)

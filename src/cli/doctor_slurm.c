@@ -57,11 +57,13 @@ static int module(struct doctor *d)
 	if (status == 0)
 		doctor_say(d, DOCTOR_OK, "controller", NULL, "the controller of cluster \"%s\" answers the Slurm module after %.0f ms",
 			   conf.cluster, (double)(js_clock_mono_us() - began) / 1e3);
-	else
-		doctor_say(d, DOCTOR_WARN, "Slurm module",
-			   status == JOBSTACK_EFILE ? "is slurmctld up (scontrol ping)? while it is not, nothing proves that a worker has died"
-						    : without,
+	else if (status == JOBSTACK_EFILE)
+		doctor_say(d, DOCTOR_FAIL, "controller",
+			   "is slurmctld up (scontrol ping)? ask the admin: without it no job can be submitted, and nothing proves that a worker "
+			   "has died",
 			   "%s", error.text);
+	else
+		doctor_say(d, DOCTOR_WARN, "Slurm module", without, "%s", error.text);
 	return status;
 }
 
@@ -119,15 +121,8 @@ void doctor_slurm(struct doctor *d)
 	}
 	if (!cli_command_there("sbatch"))
 		doctor_say(d, DOCTOR_WARN, "Slurm", "`jobstack submit` needs it: submit from a login node", "there is no sbatch in $PATH");
-	if (module(d) == JOBSTACK_EFILE) {
-		text = ask("scontrol ping", &error);
-		if (text != NULL)
-			text[strcspn(text, "\n")] = '\0';
-		doctor_say(d, DOCTOR_FAIL, "controller", "ask the admin: without it no job can be submitted", "%s",
-			   text != NULL ? text : error.text);
-		free(text);
+	if (module(d) == JOBSTACK_EFILE)
 		return; /* each further question would take as long */
-	}
 	text = ask("scontrol show config", &error);
 	if (text == NULL)
 		doctor_say(d, DOCTOR_FAIL, "controller", "is slurmctld up? ask the admin", "scontrol: %s", error.text);
