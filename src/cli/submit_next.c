@@ -211,7 +211,7 @@ static int finish(struct submit *s, int status, int *out, const char *format, ..
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	*out = status;
-	cli_say(&s->cli, "round %" PRIu64 ": %s", s->chain.round, text);
+	(void)fprintf(stderr, "%s: round %" PRIu64 ": %s\n", s->cli.opts->command, s->chain.round, text); /* however quiet */
 	submit_mail(s, text);
 	return -1;
 }

@@ -8,7 +8,7 @@
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 export HOME=$PWD/home JOBSTACK_TEST_CNF=$PWD/home/.config/jobstack/client.cnf
-mkdir home
+
 chmod 711 "$JOBSTACK_TEST_DIR" home
 unset XDG_CONFIG_HOME XDG_DATA_HOME JOBSTACK_DEFAULTS_FILE
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
@@ -47,7 +47,7 @@ like '... told' "$(server status)" "job: $first"$'\n.*'"waiting: job $second"
 check 'a second chain is refused' says 1 "runs already, or may run, on .* in Slurm job $first" server submit
 check 'clients get in' jobstack init -q
 numbered 1 12 | jobstack push -q -s s >/dev/null
-timeout 200 jobstack-worker -q -s s --batch 1 -- sleep 0.3 &
+timeout 200 jobstack-worker -q -s s --batch 1 -- sh -c 'sleep 0.3' &
 worker=$!
 closed() { (($(sql 'SELECT COUNT(*) FROM attempt' 2>/dev/null || echo 0) >= $1)); }
 check 'a worker works' wait_for 30 closed 2
