@@ -28,7 +28,8 @@
 #define PATIENCE_US (10 * JS_SECOND_US)
 #define SLURM_LIMIT_US (30 * JS_SECOND_US)
 #define WORKERS_MAX 1000000
-#define ARRAY_MAX 1001 /* Slurm's own default of MaxArraySize */
+#define ARRAY_MAX 1001 /* Slurm's own defaults: MaxArraySize */
+#define KILL_WAIT_S 30 /* ... and KillWait */
 
 enum { WORKERS = CLI_OWN, SBATCH, UNTIL_DONE, NOTIFY, FOLLOW, DRY_RUN, PARSABLE, CHAIN };
 
@@ -295,21 +296,25 @@ static int look(struct submit *s)
 	return 0;
 }
 
-/* MaxArraySize, which is one more than the largest index. */
-static void ask_array_size(struct submit *s)
+/* MaxArraySize, which is one more than the largest index, and KillWait. */
+static void ask_site(struct submit *s)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct cli_words words = {0};
 	struct js_buf out = {0}, said = {0};
 	const struct cli_command command = {.words = &words, .out = &out, .err = &said, .limit_us = SLURM_LIMIT_US};
-	char *value = NULL;
+	char *value = NULL, *kill_wait = NULL;
 	uint64_t size = ARRAY_MAX;
 
 	cli_words_add(&words, "scontrol");
 	cli_words_add(&words, "show");
 	cli_words_add(&words, "config");
-	if (cli_command(&command, &error) == 0)
+	if (cli_command(&command, &error) == 0) {
 		value = cli_slurm_config(out.data, "MaxArraySize");
+		kill_wait = cli_slurm_config(out.data, "KillWait"); /* "30 sec" */
+	}
+	s->kill_wait_s = kill_wait != NULL && strtol(kill_wait, NULL, 10) > 0 ? strtol(kill_wait, NULL, 10) : KILL_WAIT_S;
+	free(kill_wait);
 	if (value == NULL || js_num_u64(value, 0, UINT32_MAX, &size) != 0) {
 		size = ARRAY_MAX;
 		if (s->cli.verbose)
@@ -333,7 +338,7 @@ static void size(struct submit *s)
 		s->starts = (uint64_t)t->max_running;
 	if (t->pushers == 0 && enough > 0 && s->starts > enough)
 		s->starts = enough;
-	ask_array_size(s);
+	ask_site(s);
 	s->elements = (s->starts + s->tasks - 1) / s->tasks;
 	most = s->most * SUBMIT_JOBS_MAX;
 	if (s->elements > most) {

@@ -47,6 +47,7 @@ struct submit {
 	uint64_t starts;      /* workers that are started */
 	uint64_t elements;    /* jobs or array elements that takes */
 	uint64_t most;	      /* elements of one array; 1: no arrays here */
+	int64_t kill_wait_s;  /* between Slurm's TERM and its KILL */
 	char answered[1000];  /* the jobs that sbatch made, separated by colons */
 	uint64_t next;	      /* the job that comes after; 0: none */
 	char script[PATH_MAX + JOBSTACK_STACK_MAX + 300], next_script[PATH_MAX + JOBSTACK_STACK_MAX + 300];

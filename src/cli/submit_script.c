@@ -15,7 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SIGNAL_S 35 /* before the wall time: the default grace, and half a minute for what must be written */
+#define GRACE_S 5  /* a worker's default */
+#define SETTLE_S 5 /* for what it must write behind that */
 
 /* sbatch's options that say who pays and where, and so hold for what comes after as well. */
 static const struct {
@@ -24,15 +25,17 @@ static const struct {
 } inherited[] = {{"account", 'A'}, {"partition", 'p'}, {"qos", 'q'}, {"reservation", 0}, {"clusters", 'M'},
 		 {"wckey", 0},	   {"export", 0},      {"nice", 0}};
 
-/* The seconds before the wall time at which workers are told: so that --grace fits. */
+/* The seconds before the wall time at which workers must be told, for --grace to fit; 0: none.  Each of them starts nothing that
+ * would run over the wall time, and Slurm's own TERM at that time ends what does: an earlier signal would only take from entries
+ * that can still be done, so it is wanted just where the site's KillWait is too short. */
 static int64_t signal_seconds(const struct submit *s)
 {
 	const char *grace = cli_sbatch_value(&s->worker, "grace", 0);
-	int64_t us;
+	int64_t us, seconds = GRACE_S;
 
-	if (grace == NULL || js_num_duration(grace, &us) != 0)
-		return SIGNAL_S;
-	return us / JS_SECOND_US + 30;
+	if (grace != NULL && js_num_duration(grace, &us) == 0)
+		seconds = us / JS_SECOND_US;
+	return seconds + SETTLE_S > s->kill_wait_s ? seconds + 2 * SETTLE_S : 0;
 }
 
 /* A file name for sbatch, which takes % for its own. */
@@ -54,7 +57,7 @@ void submit_array_words(const struct submit *s, uint64_t n, struct cli_words *wo
 		cli_words_format(words, "--job-name=jobstack-%s", s->cli.stack);
 	if (cli_sbatch_value(p, "cpus-per-task", 'c') == NULL && s->slots > 0)
 		cli_words_format(words, "--cpus-per-task=%" PRIu64, s->slots);
-	if (cli_sbatch_value(p, "signal", 0) == NULL)
+	if (cli_sbatch_value(p, "signal", 0) == NULL && signal_seconds(s) > 0)
 		cli_words_format(words, "--signal=USR1@%" PRId64, signal_seconds(s));
 	if (cli_sbatch_value(p, "output", 'o') == NULL)
 		add_output(s, n > 1 ? "slurm-%A_%a.out" : "slurm-%j.out", words);

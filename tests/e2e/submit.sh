@@ -62,7 +62,7 @@ check '... all are done' wait_for 60 ledger_is wide '20 0 0 0 0 0'
 check '... by workers with two slots' test "$(sql "SELECT MIN(slots)+MAX(slots) FROM worker JOIN stack USING(stack_id) WHERE name='wide' AND slurm_array_job IS NOT NULL")" = 4
 like '... the script is there' "$(cat "$(jq -r .script json)")" $'^#!/bin/bash\n.*exec srun --kill-on-bad-exit=0 --wait=0 --cpus-per-task=2 /.*/jobstack-worker -s wide '
 unlike '... without the password' "$(cat "$(jq -r .script json)")" "$(sed -n 's/^password=//p' "$JOBSTACK_TEST_CNF")"
-check '... the array as well' grep -q -- '--array=1-4 --time=5' "$(jq -r .script json)"
+check '... the array as well, and a signal, as KillWait is short here' grep -q -- '--signal=USR1@15 .*--array=1-4 --time=5' "$(jq -r .script json)"
 
 # ---- any bytes
 odd=$'a\nb\r\n#SBATCH --time=0\n"$(x)\'\\ \xff{#}%a `'
@@ -99,7 +99,7 @@ check '... the end is told' said rounds 'round 3: nothing is left but the dead: 
 check '... and mailed' grep -qx 'Subject: jobstack rounds: 2 done, 1 dead, 0 left' mail
 check '... to whom it was asked for' grep -qx 'To: me@example.org' mail
 check '... with what is known of the stack' grep -q '^nothing is left but the dead' mail
-check 'nothing closed in two rounds: the end' said idle 'round 3: it ends here: in 2 rounds nothing was closed, and 1 are left'
+check 'nothing closed in two rounds: the end' said idle 'round 2: it ends here: in 2 rounds nothing was closed, and 1 are left'
 check '... mailed by Slurm, as sendmail did not take it' grep -q 'jobstack idle: 0 done, 0 dead, 1 left Ended' slurm-mail
 check 'scancel: the end' said cancelled 'round 1: it ends here, as the last jobs were cancelled'
 check '--notify alone: the mail' grep -qx 'Subject: jobstack once: 1 done, 0 dead, 0 left' mail
