@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,7 +187,7 @@ char *cli_slurm_config(const char *text, const char *key)
 
 int cli_sbatch_keep(struct cli *cli, const char *path, const struct js_buf *script)
 {
-	char dir[PATH_MAX];
+	char dir[CLI_PATH];
 	char *slash;
 
 	(void)snprintf(dir, sizeof(dir), "%s", path);
@@ -217,11 +216,11 @@ void cli_sbatch_file(struct js_buf *out, const char *path)
 
 int cli_absolute(const char *path, char *out)
 {
-	char cwd[PATH_MAX];
+	char cwd[CLI_PATH];
 
 	if (path[0] == '/')
-		return snprintf(out, PATH_MAX, "%s", path) < PATH_MAX ? 0 : -1;
+		return snprintf(out, CLI_PATH, "%s", path) < CLI_PATH ? 0 : -1;
 	if (getcwd(cwd, sizeof(cwd)) == NULL)
 		return -1;
-	return snprintf(out, PATH_MAX, "%s/%s", cwd, path) < PATH_MAX ? 0 : -1;
+	return snprintf(out, CLI_PATH, "%s/%s", cwd, path) < CLI_PATH ? 0 : -1;
 }

@@ -9,6 +9,8 @@
 #include "cli/cli.h"
 #include "cli/command.h"
 
+#define CLI_PATH 4096
+
 /* Sorts ARGV up to "--" or, if FIRST_WORD_ENDS in the table, its first word: what stands in our table goes to MINE, with its
  * value; every other --OPT or --OPT=VALUE to PASSED.  *REST is the index behind, or argc.  Options are not shortened: --time is
  * sbatch's, not a short --timeout.  Returns 0, or the exit status of a wrong one, which has been told. */
@@ -42,7 +44,7 @@ char **cli_sbatch_env(void);
 /* Appends PATH as sbatch's --output takes it: a % is doubled. */
 void cli_sbatch_file(struct js_buf *out, const char *path);
 
-/* PATH as an absolute one, in OUT of PATH_MAX bytes.  0, or -1. */
+/* PATH as an absolute one, in OUT of CLI_PATH bytes.  0, or -1. */
 int cli_absolute(const char *path, char *out);
 
 #endif

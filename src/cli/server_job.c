@@ -14,7 +14,6 @@
 #include "slurm/query.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +28,7 @@
 
 const char *cli_server_beside(const char *data, const char *suffix)
 {
-	static char path[PATH_MAX + 32];
+	static char path[CLI_PATH + 32];
 	size_t len = strlen(data);
 
 	while (len > 1 && data[len - 1] == '/')

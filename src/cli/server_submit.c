@@ -14,7 +14,6 @@
 
 #include <getopt.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +52,7 @@ struct request {
 	struct cli cli;
 	struct js_server_options o;
 	struct cli_words passed, run; /* sbatch's options; those of `server run` */
-	char data[PATH_MAX], client_file[PATH_MAX], script[PATH_MAX + 32];
+	char data[CLI_PATH], client_file[CLI_PATH], script[CLI_PATH + 32];
 	int dry_run, parsable;
 	int64_t wait_us;
 };

@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "cli/json.h"
-#include "cli/sbatch.h"
 #include "cli/text.h"
 #include "run/worker_options.h"
 
@@ -207,7 +206,7 @@ static int places(struct submit *s)
 {
 	const char *file = cli_option_file(&s->cli), *dir = s->log_dir != NULL ? s->log_dir : "jobstack-logs";
 	const char *given = cli_sbatch_value(&s->passed, "chdir", 'D');
-	char logs[PATH_MAX];
+	char logs[CLI_PATH];
 	unsigned char dice[3];
 	struct tm tm;
 	time_t now = time(NULL);

@@ -11,9 +11,9 @@
 
 #include "cli/cli.h"
 #include "cli/command.h"
+#include "cli/sbatch.h"
 #include "cli/stacks.h"
 
-#include <limits.h>
 #include <stdint.h>
 
 #define SUBMIT_JOBS_MAX 100 /* calls of sbatch in one go */
@@ -41,7 +41,7 @@ struct submit {
 	int until_done, dry_run, parsable, slots_said;
 	const char *follow; /* sbatch's options for what comes after, or NULL */
 	const char *chdir, *log_dir;
-	char cwd[PATH_MAX], logs[PATH_MAX + JOBSTACK_STACK_MAX + 8], option_file[PATH_MAX];
+	char cwd[CLI_PATH], logs[CLI_PATH + JOBSTACK_STACK_MAX + 8], option_file[CLI_PATH];
 	char stamp[64];	      /* tells this call's files apart */
 	uint64_t tasks;	      /* workers in one job, by sbatch's options */
 	uint64_t starts;      /* workers that are started */
@@ -50,7 +50,7 @@ struct submit {
 	int64_t kill_wait_s;  /* between Slurm's TERM and its KILL */
 	char answered[1000];  /* the jobs that sbatch made, separated by colons */
 	uint64_t next;	      /* the job that comes after; 0: none */
-	char script[PATH_MAX + JOBSTACK_STACK_MAX + 300], next_script[PATH_MAX + JOBSTACK_STACK_MAX + 300];
+	char script[CLI_PATH + JOBSTACK_STACK_MAX + 300], next_script[CLI_PATH + JOBSTACK_STACK_MAX + 300];
 };
 
 /* The number of the first job and of all, in words for sbatch: the options of an array of N elements. */

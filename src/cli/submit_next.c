@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/sbatch.h"
 #include "cli/text.h"
 
 #include <inttypes.h>

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/num.h"
-#include "cli/sbatch.h"
 #include "cli/text.h"
 
 #include <inttypes.h>
