@@ -12,9 +12,11 @@
 #include "cli/sbatch.h"
 #include "slurm/query.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LIMIT_US (12 * JS_SECOND_US)
 #define PARTITIONS_MAX 20
@@ -113,6 +115,7 @@ static void partitions(struct doctor *d, char *text)
 void doctor_slurm(struct doctor *d)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	const char *conf = getenv("SLURM_CONF");
 	char *text;
 
 	if (!d->slurm) {
@@ -121,6 +124,10 @@ void doctor_slurm(struct doctor *d)
 	}
 	if (!cli_command_there("sbatch"))
 		doctor_say(d, DOCTOR_WARN, "Slurm", "`jobstack submit` needs it: submit from a login node", "there is no sbatch in $PATH");
+	if (conf != NULL && *conf != '\0' && access(conf, R_OK) != 0) { /* Slurm's commands would look for it for a minute */
+		doctor_say(d, DOCTOR_FAIL, "controller", "unset it, or name Slurm's configuration", "$SLURM_CONF, %s: %s", conf, strerror(errno));
+		return;
+	}
 	if (module(d) == JOBSTACK_EFILE)
 		return; /* each further question would take as long */
 	text = ask("scontrol show config", &error);

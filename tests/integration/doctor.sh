@@ -36,7 +36,7 @@ check 'the disk, as it is local' told ok disk 'MB are free'
 check 'commits' told ok durability 'each commit is flushed'
 check 'the place to write' told ok logs "can be kept in $PWD"
 check '... is as it was' test -z "$(find . -name '.jobstack-doctor-*')"
-check 'a Slurm that does not answer' told FAIL controller . 'ask the admin'
+check 'a Slurm that does not answer' told FAIL controller 'SLURM_CONF, .*none.conf: No such file'
 is '... which is a status of 1' "$(timeout 60 jobstack doctor -q >/dev/null; echo $?)" 1
 is 'without Slurm: 0' "$(PATH=$(dirname "$(command -v jobstack)") jobstack doctor | sed -n 's/^ok *Slurm *//p'; echo "${PIPESTATUS[0]}")" \
 	'none on this host: `jobstack run` and jobstack-worker work without
