@@ -151,7 +151,7 @@ void cli_server_job_next(struct cli *cli, const struct js_server_options *option
 	status = cli_sbatch(cli, &call, &next);
 	cli_words_free(&call);
 	if (status != 0) {
-		cli_say(cli, "no job comes after this one: sbatch refused it%s%s: `jobstack server submit` again before its end",
+		cli_say(cli, "no job comes after this one: sbatch did not take it%s%s: `jobstack server submit` again before its end",
 			cli->error.code != 0 ? ": " : "", cli->error.text);
 		js_error_clear(&cli->error);
 		return;

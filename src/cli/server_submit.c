@@ -249,7 +249,7 @@ static int submit(struct request *r, const struct cli_words *call, const struct 
 	if (status < 0)
 		return cli_fail(&r->cli);
 	if (status == 1) {
-		cli_say(&r->cli, "sbatch refused it, for what it said above: nothing was submitted");
+		cli_say(&r->cli, "sbatch did not take it, for what it said above: nothing was submitted");
 		return CLI_NO;
 	}
 	(void)snprintf(number, sizeof(number), "%" PRIu64, job);

@@ -375,7 +375,7 @@ static int hand_over(struct submit *s, uint64_t n, int first)
 		if (status < 0)
 			status = cli_fail(&s->cli);
 		else if (status == 1)
-			cli_say(&s->cli, "sbatch refused it, for what it said above: %s", first ? "nothing was submitted" : "no more was submitted");
+			cli_say(&s->cli, "sbatch did not take it, for what it said above: %s", first ? "nothing was submitted" : "no more was submitted");
 	}
 	if (job != 0)
 		(void)snprintf(s->answered + strlen(s->answered), sizeof(s->answered) - strlen(s->answered), "%s%" PRIu64,

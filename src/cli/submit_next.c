@@ -158,7 +158,7 @@ int submit_next(struct submit *s, const char *after, const char *begin)
 	if (status == 0 && !s->dry_run) {
 		status = cli_sbatch(&s->cli, &call, &s->next);
 		if (status == 1)
-			cli_say(&s->cli, "sbatch refused the job that was to come after");
+			cli_say(&s->cli, "sbatch did not take the job that was to come after");
 		else if (status < 0)
 			status = cli_fail(&s->cli);
 	}
