@@ -46,7 +46,7 @@ second=$NEXT
 like '... told' "$(server status)" "job: $first"$'\n.*'"waiting: job $second"
 check 'a second chain is refused' says 1 "runs already, or may run, on .* in Slurm job $first" server submit
 check 'clients get in' jobstack init -q
-numbered 1 12 | jobstack push -q -s s >/dev/null
+numbered 1 8 | jobstack push -q -s s >/dev/null
 timeout 200 jobstack-worker -q -s s --batch 1 -- sh -c 'sleep 0.3' &
 worker=$!
 closed() { (($(sql 'SELECT COUNT(*) FROM attempt' 2>/dev/null || echo 0) >= $1)); }
@@ -60,7 +60,7 @@ unlike '... nothing to recover' "$(cat "data.job-$second.log")" 'recovered|witho
 check '... and has one after it' wait_for 20 has_next "$second"
 third=$NEXT
 check 'the worker ends well' wait "$worker"
-is '... having done it all' "$(ledger s)" '12 0 0 0 0 0'
+is '... having done it all' "$(ledger s)" '8 0 0 0 0 0'
 check '... once each' audit s
 
 # ---- the node dies, as far as can be seen; the record is of another host, in a job that still runs
@@ -87,4 +87,12 @@ check 'stop' server stop -q
 check '... ends the chain' wait_for 30 chain_is 0
 is '... and the server, cleanly' "$(json '"\(.state) \(.jobs)"')" 'stopped null'
 check '... its job too' state_is "$third" COMPLETED
+
+# ---- scancel by a person does the same
+fourth=$(server submit --bind 127.0.0.1 --memory 32M --time=30 --wait 60 --parsable)
+check 'another chain' wait_for 20 has_next "$fourth"
+scancel "$fourth"
+check 'scancel' wait_for 30 chain_is 0
+check '... is told' log_says "$fourth" 'stopped: no other job takes over'
+is '... nothing is left of it' "$(json '"\(.state) \(.jobs)"')" 'stopped null'
 finish

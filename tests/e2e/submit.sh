@@ -103,5 +103,13 @@ check 'nothing closed in two rounds: the end' said idle 'round 2: it ends here: 
 check '... mailed by Slurm, as sendmail did not take it' grep -q 'jobstack idle: 0 done, 0 dead, 1 left Ended' slurm-mail
 check 'scancel: the end' said cancelled 'round 1: it ends here, as the last jobs were cancelled'
 check '--notify alone: the mail' grep -qx 'Subject: jobstack once: 1 done, 0 dead, 0 left' mail
-for s in wide odd rounds idle cancelled once; do check "audit of $s" audit $s; done
+
+# ---- what is left is in the hands of others: another look later
+jobstack push -q -s popped /x >/dev/null
+jobstack pop -q -s popped >/dev/null
+check 'all that is left runs elsewhere' says 0 'another look in a quarter of an hour' submit --chain=1,0,0,0,0,1 -s popped --workers 1 --until-done -- true
+like '... by a job that waits' "$(squeue -h -n jobstack-popped -o %T)" '^PENDING$'
+like '... and remembers' "$(cat jobstack-logs/popped/submit-*-next.sh)" 'submit --chain=1,0,0,0,1,1 --workers 1 --until-done --stack=popped '
+scancel -n jobstack-popped
+for s in wide odd rounds idle cancelled once popped; do check "audit of $s" audit $s; done
 finish
