@@ -115,7 +115,7 @@ char **cli_sbatch_env(void)
 		n++;
 	env = calloc(n + 1, sizeof(*env));
 	for (size_t i = 0; env != NULL && i < n; i++) {
-		int mine = !in_job || strncmp(environ[i], "SLURM", 5) != 0;
+		int mine = !in_job || (strncmp(environ[i], "SLURM", 5) != 0 && strncmp(environ[i], "SRUN_CPUS_PER_TASK=", 19) != 0);
 
 		for (size_t k = 0; k < sizeof(keep) / sizeof(keep[0]); k++)
 			mine |= strncmp(environ[i], keep[k], strlen(keep[k])) == 0;

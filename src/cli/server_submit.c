@@ -51,7 +51,7 @@ static const struct js_opts opts = {
 struct request {
 	struct cli cli;
 	struct js_server_options o;
-	struct cli_words passed, run; /* sbatch's options; those of `server run` */
+	struct cli_words mine, passed, run; /* our options as they were typed; sbatch's; those of `server run` */
 	char data[CLI_PATH], client_file[CLI_PATH], script[CLI_PATH + 32];
 	int dry_run, parsable;
 	int64_t wait_us;
@@ -91,16 +91,15 @@ static int take(struct request *r, int key, const char *arg)
 
 static int parse(struct request *r, int argc, char **argv)
 {
-	struct cli_words mine = {0};
 	const char *arg;
 	int key = -1, status, rest;
 
 	cli_begin(&r->cli, &opts);
-	cli_words_add(&mine, argv[0]);
-	status = cli_sbatch_sort(&r->cli, argc, argv, &mine, &r->passed, &rest);
+	cli_words_add(&r->mine, argv[0]);
+	status = cli_sbatch_sort(&r->cli, argc, argv, &r->mine, &r->passed, &rest);
 	optind = 0;
-	while (status == 0 && (key = cli_next(&r->cli, (int)mine.n, mine.at, &arg, &status)) >= 0)
-		status = take(r, key, arg); /* the words stay: their texts are used */
+	while (status == 0 && (key = cli_next(&r->cli, (int)r->mine.n, r->mine.at, &arg, &status)) >= 0)
+		status = take(r, key, arg);
 	if (status != 0)
 		return status;
 	if (key == -2)

@@ -143,8 +143,9 @@ static void remember(struct submit *s, const struct cli_words *mine)
 	}
 }
 
-static int parse(struct submit *s, int argc, char **argv, struct cli_words *mine)
+static int parse(struct submit *s, int argc, char **argv)
 {
+	struct cli_words *mine = &s->mine;
 	const char *arg;
 	int key = -1, status, rest;
 
@@ -500,10 +501,9 @@ static int first_round(struct submit *s)
 int cli_submit_main(int argc, char **argv)
 {
 	static struct submit s;
-	struct cli_words mine = {0};
 	int status, ended = 0;
 
-	status = parse(&s, argc, argv, &mine);
+	status = parse(&s, argc, argv);
 	if (status == 0)
 		status = resources(&s);
 	if (status == 0)
@@ -527,6 +527,5 @@ int cli_submit_main(int argc, char **argv)
 		status = submit(&s);
 	}
 	cli_stack_end(&s.stack);
-	cli_words_free(&mine);
 	return cli_end(&s.cli, status);
 }
