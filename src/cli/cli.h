@@ -100,5 +100,6 @@ int cli_run_main(int argc, char **argv);
 int cli_check_main(int argc, char **argv);
 int cli_submit_main(int argc, char **argv);
 int cli_doctor_main(int argc, char **argv);
+int cli_wait_main(int argc, char **argv);
 
 #endif
