@@ -24,6 +24,7 @@
 #define SEEN_US (30 * JS_SECOND_US)
 #define SLURM_LIMIT_US (15 * JS_SECOND_US)
 #define STOP_US (180 * JS_SECOND_US)
+#define GONE_US (10 * JS_SECOND_US) /* between a server's end and the removal of its record */
 #define SHORT_US (60 * JS_SECOND_US) /* who dies sooner would die again */
 
 const char *cli_server_beside(const char *data, const char *suffix)
@@ -228,7 +229,7 @@ static int tell_to_stop(struct cli *cli, const char *job)
 int cli_server_job_stop(struct cli *cli, const struct js_server_options *options)
 {
 	static struct js_server_info info;
-	int64_t began = js_clock_mono_us();
+	int64_t began = js_clock_mono_us(), gone = 0;
 	struct js_server_options mine = *options;
 	char jobs[64], job[32];
 	int status;
@@ -250,7 +251,8 @@ int cli_server_job_stop(struct cli *cli, const struct js_server_options *options
 		status = js_server_status(options, &info, &cli->error);
 		if (status != 0 || info.state == JS_SERVER_STOPPED)
 			return status != 0 ? status : 1;
-		if (info.state == JS_SERVER_CRASHED)
+		gone = info.state != JS_SERVER_CRASHED ? 0 : gone != 0 ? gone : js_clock_mono_us();
+		if (gone != 0 && js_clock_mono_us() - gone > GONE_US)
 			return js_error_set(&cli->error, JOBSTACK_ENODB, "the server in the Slurm job %s did not end cleanly: the next "
 									 "start recovers", job);
 		if (js_clock_mono_us() - began > STOP_US)

@@ -54,6 +54,8 @@ void submit_array_words(const struct submit *s, uint64_t n, struct cli_words *wo
 
 	if (cli_sbatch_value(p, "job-name", 'J') == NULL)
 		cli_words_format(words, "--job-name=jobstack-%s", s->cli.stack);
+	else if (cli_sbatch_value(p, "comment", 0) == NULL) /* by one of the two `status --why` knows them */
+		cli_words_format(words, "--comment=jobstack:%s", s->cli.stack);
 	if (cli_sbatch_value(p, "cpus-per-task", 'c') == NULL && s->slots > 0)
 		cli_words_format(words, "--cpus-per-task=%" PRIu64, s->slots);
 	if (cli_sbatch_value(p, "signal", 0) == NULL && signal_seconds(s) > 0)

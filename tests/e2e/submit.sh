@@ -86,6 +86,7 @@ check 'rounds that close nothing' env PATH="$here/failing:$PATH" bash -c 'mkdir 
 	timeout 60 jobstack submit -s idle --workers 1 --max-entries 1 --until-done --notify me@example.org -q -- sh -c "exit 75"'
 # ---- cancelled by a person
 jobstack push -q -s cancelled /x >/dev/null
+is 'a name of its own leaves a comment for status --why' "$(submit -s cancelled --workers 1 --job-name=mine --dry-run -- true | tail -n1 | grep -o -- '--comment=[^ ]*')" --comment=jobstack:cancelled
 submit -s cancelled --workers 1 --until-done --json -- sh -c 'touch runs; sleep 1000' >json
 check 'one that hangs' wait_for 30 test -e runs
 scancel "$(jq .job json)"
