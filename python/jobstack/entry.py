@@ -4,6 +4,7 @@ import ctypes
 import os
 import pwd
 import socket
+import subprocess
 import sys
 import time
 from ctypes import byref, c_char_p, c_void_p
@@ -14,6 +15,24 @@ from .header import (JOBSTACK_DONE, JOBSTACK_EUSAGE, JOBSTACK_FAILED, JOBSTACK_I
 from .library import SECOND, lib, log, to_bytes, to_us
 
 _LEASE = 12 * 3600
+_ends = {}  # job: when it ends
+
+
+def _job_end(job):
+    """When the Slurm job ends, in seconds since 1970; None: there is none, or it is not known.  Asked once."""
+    end = os.environ.get("SLURM_JOB_END_TIME", "")  # Slurm 23.02 and later
+    if job is None:
+        return None
+    if job not in _ends:
+        try:
+            if not end.isdigit():
+                said = subprocess.check_output(["squeue", "-h", "-o", "%e", "-j", job], stderr=subprocess.DEVNULL, timeout=30)
+                end = time.mktime(time.strptime(said.decode().split()[0], "%Y-%m-%dT%H:%M:%S"))
+            _ends[job] = float(end)
+        except (OSError, ValueError, IndexError, OverflowError, subprocess.SubprocessError):
+            _ends[job] = None
+            log.warning("the lease is 12 hours: when the Slurm job %s ends is not known", job)
+    return _ends[job]
 
 
 def identity(lease):
@@ -33,9 +52,8 @@ def identity(lease):
         cwd = None
     argv = b"\0".join([b"python", os.fsencode((sys.argv or [""])[0]), b""])
     if lease is None:
-        end = os.environ.get("SLURM_JOB_END_TIME", "")  # Slurm 23.02 and later
-        left = int(end) - time.time() if env["SLURM_JOB_ID"] and end.isdigit() else _LEASE
-        options.lease_us = int(max(left, 60) * SECOND)
+        end = _job_end(env["SLURM_JOB_ID"])
+        options.lease_us = int(max(60, _LEASE if end is None else end - time.time()) * SECOND)
     else:
         options.lease_us = to_us(lease, "lease")
         if options.lease_us < SECOND:
