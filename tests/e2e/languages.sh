@@ -71,6 +71,19 @@ function process(path)
   fclose(f);
 end
 S
+cat >process.c <<'S'
+#include <stdio.h>
+#include <string.h>
+int process(const char *path);
+int process(const char *path)
+{
+	FILE *f = strcmp(path, "names/fail") == 0 ? NULL : fopen(path, "r+");
+
+	if (f == NULL || fseek(f, 0, SEEK_END) != 0 || fprintf(f, "%zu", strlen(path)) < 0)
+		return 1;
+	return fclose(f) == 0 ? 0 : 1;
+}
+S
 
 # try EXAMPLE COMMAND...: the example with a stack of its own
 try() {
@@ -90,6 +103,9 @@ for n in open('names.0', 'rb').read().split(b'\0')[:-1]:
 		WHERE name='$name' AND outcome=1")" 'names/fail 1'
 	check '... its audit' audit "$name"
 }
+sed 's/airs-2012/loop.c/g' "$JOBSTACK_SOURCE/docs/examples/pop-loop.c" >pop-loop.c
+cc -Wall -Wextra -Werror -I "$JOBSTACK_SOURCE/include" -o pop-loop pop-loop.c process.c -L "$JOBSTACK_BIN" -ljobstack
+try pop-loop.c env LD_LIBRARY_PATH="$JOBSTACK_BIN" ./pop-loop "$JOBSTACK_DEFAULTS_FILE"
 try pop-loop.sh bash pop-loop.sh
 try pop-loop.py python3 pop-loop.py
 try pop-loop.pl perl pop-loop.pl

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """page.py FILE: runs a page of the documentation as it stands: each block ```sh in order, in one bash, in this directory; a
-block ```text says what the block before it prints.  Says "ok" or "not ok" for each.
+block ```text says what the block before it prints; a block ```bash is only shown.  Says "ok" or "not ok" for each.
 
 What is printed is compared line by line: "..." is anything, in a line or as a line of its own; so are numbers with a point,
 times, durations, process ids and ports; blanks count as one.  /home/me is this directory.  What the page shows must come in
@@ -23,7 +23,7 @@ def blocks(page):
             found.append([heading, text, None])
         elif kind == "text":
             found[-1][2] = text
-        else:
+        elif kind != "bash":
             sys.exit("a block of the kind " + kind)
     return found
 
@@ -57,13 +57,12 @@ def agrees(got, wanted):
 def main():
     with open(sys.argv[1]) as f:
         found = blocks(f.read())
-    script = "".join("( : ) ; { %s\n} 2>&1 </dev/null; echo; echo '%s'$?\n" % (text.rstrip("\n"), MARK) for _, text, _ in found)
-    shell = subprocess.run(["bash"], input=script.encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    script = "".join("{ %s\n} 2>&1 </dev/null\necho; echo '%s'$?\n" % (text.rstrip("\n"), MARK) for _, text, _ in found)
+    shell = subprocess.run(["bash", "-e"], input=script.encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     parts = re.split(r"\n?" + MARK + r"(\d+)\n", shell.stdout.decode("utf-8", "replace"))
     failed = 0
     for number, (heading, text, wanted) in enumerate(found):
         said, status = (parts[2 * number], parts[2 * number + 1]) if 2 * number + 1 < len(parts) else (parts[-1], "no end")
-        said = said[:-1] if said.endswith("\n\n") else said
         bad = None if status == "0" else "status %s" % status
         if bad is None and wanted is not None:
             lines = plain(said)
