@@ -21,7 +21,7 @@ for words in (line.split() for line in lines):
     name, _, member = words[0].partition(".")
     what = getattr(header, name)
     if member == "init":
-        got = ["init", bytes(what.init()).hex()]
+        got = ["init", bytes(getattr(what, "init", what)()).hex()]
         words = ["init"] + words[1:]
     elif member:
         got = [words[0], str(getattr(what, member).offset), str(getattr(what, member).size)]

@@ -16,7 +16,7 @@ MARK = "@@ block ends with "
 
 def blocks(page):
     found, heading = [], "?"
-    for kind, text, title in re.findall(r"^```(\w+)\n(.*?)^```$|^#+ (.*)$", page, re.S | re.M):
+    for kind, text, title in re.findall(r"^```(\w+)\n(.*?)^```$|^#+ ([^\n]*)$", page, re.S | re.M):
         if title:
             heading = title
         elif kind == "sh":
