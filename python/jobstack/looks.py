@@ -3,15 +3,12 @@
 import os
 from ctypes import c_char_p, c_double, c_uint32, c_uint64
 
-from .header import (JOBSTACK_CANCELLED, JOBSTACK_DONE, JOBSTACK_DROPPING, JOBSTACK_FAILED, JOBSTACK_INTERRUPTED,
-                     JOBSTACK_IS_CANCELLED, JOBSTACK_IS_DEAD, JOBSTACK_IS_DONE, JOBSTACK_IS_FAILED, JOBSTACK_IS_HELD,
-                     JOBSTACK_IS_LOST, JOBSTACK_IS_READY, JOBSTACK_IS_RUNNING, JOBSTACK_IS_WAITING, JOBSTACK_LOST, JOBSTACK_OPEN,
-                     JOBSTACK_PAUSED, jobstack_bytes, jobstack_item, jobstack_status)
+from . import header
+from .header import (JOBSTACK_CANCELLED, JOBSTACK_DONE, JOBSTACK_DROPPING, JOBSTACK_FAILED, JOBSTACK_INTERRUPTED, JOBSTACK_LOST,
+                     JOBSTACK_OPEN, JOBSTACK_PAUSED, jobstack_bytes, jobstack_item, jobstack_status)
 from .library import to_data, to_seconds, to_text
 
-STATES = {"ready": JOBSTACK_IS_READY, "waiting": JOBSTACK_IS_WAITING, "held": JOBSTACK_IS_HELD,
-          "running": JOBSTACK_IS_RUNNING, "done": JOBSTACK_IS_DONE, "dead": JOBSTACK_IS_DEAD,
-          "failed": JOBSTACK_IS_FAILED, "lost": JOBSTACK_IS_LOST, "cancelled": JOBSTACK_IS_CANCELLED}
+STATES = {name[len("JOBSTACK_IS_"):].lower(): bit for name, bit in vars(header).items() if name.startswith("JOBSTACK_IS_")}
 _STATE_WORDS = {bit: word for word, bit in STATES.items()}
 _OUTCOMES = {JOBSTACK_DONE: "done", JOBSTACK_FAILED: "failed", JOBSTACK_LOST: "lost", JOBSTACK_INTERRUPTED: "interrupted"}
 _STACK_WORDS = {JOBSTACK_OPEN: "open", JOBSTACK_PAUSED: "paused", JOBSTACK_CANCELLED: "cancelled", JOBSTACK_DROPPING: "dropping"}

@@ -19,7 +19,8 @@ printf '#!/bin/sh\ncat "$1" && [ -n "$(cat "$1")" ]\n' >retrieve.sh
 printf '#!/bin/sh\ncp "$1" "$1.out"\n' >convert.sh
 printf '#!/bin/sh\nwc -c <"$JOBSTACK_DATAPATH" >"$JOBSTACK_DATAPATH.result"\n' >bin/matlab
 printf '#!/bin/sh\n#SBATCH --array=1-2 --ntasks=1\nsrun -Q jobstack-worker -q -s nightly -- ./retrieve.sh {}\n' >nightly.sbatch
-chmod +x retrieve.sh convert.sh bin/matlab
+printf '#!/bin/sh\ncat "$1" "$2"\n' >merge.sh
+chmod +x retrieve.sh convert.sh merge.sh bin/matlab
 cp "$JOBSTACK_SOURCE"/docs/examples/matlab.sbatch "$JOBSTACK_SOURCE"/shims/jobstack_persistent.py .
 export PATH=$PWD/bin:$PATH PYTHONDONTWRITEBYTECODE=1
 
