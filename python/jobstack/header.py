@@ -27,6 +27,7 @@ JOBSTACK_IS_DEAD = 32
 JOBSTACK_IS_FAILED = 64
 JOBSTACK_IS_LOST = 128
 JOBSTACK_IS_CANCELLED = 256
+JOBSTACK_IS_MOVED = 512
 JOBSTACK_LOG_ERROR = 0
 JOBSTACK_LOG_WARNING = 1
 JOBSTACK_LOG_INFO = 2
@@ -108,6 +109,9 @@ class jobstack_status(ctypes.Structure):
         ("moved", c_uint64),
         ("pruned", c_uint64),
         ("note", c_char_p),
+        ("busy", c_uint64),
+        ("silent", c_uint64),
+        ("ended", c_uint64),
     ]
 
 
@@ -205,6 +209,9 @@ class jobstack_outcome(ctypes.Structure):
         ("log_out", c_int64),
         ("log_err", c_int64),
         ("loss", c_int),
+        ("err_log", c_char_p),
+        ("err_at", c_int64),
+        ("err_tail", jobstack_bytes),
     ]
 
     @classmethod
@@ -219,6 +226,7 @@ class jobstack_outcome(ctypes.Structure):
         new.log_at = -1
         new.log_out = -1
         new.log_err = -1
+        new.err_at = -1
         return new
 
 
@@ -264,6 +272,17 @@ class jobstack_filter(ctypes.Structure):
         ("entries", POINTER(c_uint64)),
         ("entries_n", c_size_t),
         ("limit", c_uint64),
+        ("match", c_char_p),
+        ("exit_codes", c_void_p),
+        ("exit_codes_n", c_size_t),
+        ("signals", POINTER(c_int32)),
+        ("signals_n", c_size_t),
+        ("nodes", c_void_p),
+        ("nodes_n", c_size_t),
+        ("reason", c_char_p),
+        ("older_us", c_int64),
+        ("newer_us", c_int64),
+        ("tails", c_int),
     ]
 
     @classmethod
@@ -308,6 +327,11 @@ class jobstack_item(ctypes.Structure):
         ("user", c_char_p),
         ("cwd", c_char_p),
         ("argv", jobstack_bytes),
+        ("err_log", c_char_p),
+        ("err_at", c_int64),
+        ("err_tail", jobstack_bytes),
+        ("to_stack", c_char_p),
+        ("to_entry", c_uint64),
     ]
 
 

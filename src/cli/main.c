@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 
 #include "base/file.h"
+#include "cli/spec.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@ static const struct {
 	{"push", cli_push_main, "put datapaths onto a stack"},
 	{"run", cli_run_main, "push, work and summary in one, on this machine"},
 	{"status", cli_status_main, "what is ready, running, done and dead"},
+	{"wait", cli_wait_main, "wait until nothing is left to do"},
 	{"list", cli_list_main, "the entries in given states"},
 	{"show", cli_show_main, "one entry with all its attempts"},
 	{"logs", cli_logs_main, "what an entry's command printed"},
@@ -46,6 +48,17 @@ static void help(FILE *to)
 	(void)fputs("\n`jobstack COMMAND --help` tells more; workers are started with jobstack-worker.\n", to);
 }
 
+/* For the build: see spec.c. */
+static int spec(void)
+{
+	int status = CLI_YES;
+
+	(void)printf("version\t%s\n", jobstack_version());
+	for (size_t i = 0; i < COMMANDS && status == CLI_YES; i++)
+		status = cli_spec_command(command[i].name, command[i].does, command[i].run);
+	return status == CLI_YES ? cli_spec_worker() : status;
+}
+
 int main(int argc, char **argv)
 {
 	js_file_hold_streams();
@@ -63,6 +76,8 @@ int main(int argc, char **argv)
 		(void)printf("jobstack %s (schema %u)\n", jobstack_version(), jobstack_schema_version());
 		return fflush(stdout) == 0 ? CLI_YES : CLI_BUG;
 	}
+	if (strcmp(argv[1], "--spec") == 0)
+		return spec();
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (strcmp(argv[1], command[i].name) == 0)
 			return command[i].run(argc - 1, argv + 1);

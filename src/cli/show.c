@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TAIL_LINES 10 /* of stderr */
+
 static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END};
 static const struct js_opts opts = {
 	"jobstack show", "ENTRY [OPTIONS]",
@@ -29,7 +31,9 @@ static const struct js_opts opts = {
 /* What is gathered before it is printed. */
 struct showing {
 	struct cli *cli;
-	unsigned state;	       /* of the entry; 0: it moved while we looked */
+	unsigned state;	       /* of the entry; 0: it changed while we looked */
+	struct js_buf to_stack; /* where it went, with the NUL; of length 0: nowhere, or to what is not there any more */
+	uint64_t to_entry;	/* 0: nowhere */
 	struct js_buf head, text, rerun;
 	struct cli_fields all, attempts_own; /* fields: the latter without those of the entry */
 	json_t *attempts, *object;
@@ -38,21 +42,26 @@ struct showing {
 
 static int take_state(void *ctx, const struct jobstack_item *item)
 {
-	*(unsigned *)ctx = item->state;
+	struct showing *s = ctx;
+
+	s->state = item->state;
+	s->to_entry = item->to_entry;
+	if (item->to_stack != NULL)
+		js_buf_add(&s->to_stack, item->to_stack, strlen(item->to_stack) + 1);
 	return 0;
 }
 
-/* The entry's state.  It may move from one table to the next while they are read: then look again. */
-static int find_state(struct cli *cli, uint64_t entry, unsigned *state)
+/* The entry's state.  It may go from one table to the next while they are read: then look again. */
+static int find_state(struct showing *s, uint64_t entry)
 {
 	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
 	int status = 0;
 
 	f.entries = &entry;
 	f.entries_n = 1;
-	*state = 0;
-	for (int look = 0; look < 5 && *state == 0 && status == 0; look++)
-		status = jobstack_list(cli->handle, cli->stack, &f, take_state, state, &cli->error);
+	f.limit = 1;
+	for (int look = 0; look < 5 && s->state == 0 && status == 0; look++)
+		status = jobstack_list(s->cli->handle, s->cli->stack, &f, take_state, s, &s->cli->error);
 	return status;
 }
 
@@ -69,6 +78,13 @@ static void add_word(struct js_buf *out, const char *before, const char *word)
 static void add_line(struct js_buf *out, const char *name)
 {
 	js_buf_printf(out, "  %-9s ", name);
+}
+
+static void add_place(struct js_buf *out, const char *log, int64_t at)
+{
+	js_buf_str(out, ", in ");
+	cli_safe(out, log, strlen(log));
+	js_buf_printf(out, " at %" PRId64 "\n", at);
 }
 
 static void add_size(struct js_buf *out, int64_t bytes)
@@ -158,12 +174,42 @@ static void add_output(struct js_buf *out, const struct jobstack_item *i)
 	if (i->outcome < 0)
 		return;
 	add_line(out, "output");
-	if (i->log == NULL || i->log_at < 0)
+	if (i->err_log != NULL && i->err_at >= 0) {
+		if (i->log != NULL && i->log_at >= 0) {
+			js_buf_printf(out, "%" PRId64 " bytes of stdout", n_out);
+			add_place(out, i->log, i->log_at);
+			add_line(out, "");
+		}
+		js_buf_printf(out, "%" PRId64 " bytes of stderr", n_err);
+		add_place(out, i->err_log, i->err_at);
+	} else if (i->log == NULL || i->log_at < 0)
 		js_buf_str(out, i->log_out == 0 ? "none was printed\n" : "none was kept\n");
 	else {
-		js_buf_printf(out, "%" PRId64 " bytes of stdout, %" PRId64 " of stderr, in ", n_out, n_err);
-		cli_safe(out, i->log, strlen(i->log));
-		js_buf_printf(out, " at %" PRId64 "\n", i->log_at);
+		js_buf_printf(out, "%" PRId64 " bytes of stdout, %" PRId64 " of stderr", n_out, n_err);
+		add_place(out, i->log, i->log_at);
+	}
+}
+
+/* The last lines of what a failed attempt wrote to stderr. */
+static void add_tail(struct js_buf *out, const struct jobstack_item *i)
+{
+	const char *from = i->err_tail.data, *end = from + i->err_tail.len, *p = end;
+	size_t len;
+
+	if (i->err_tail.len == 0)
+		return;
+	for (int lines = 0; p > from; p--)
+		if (p[-1] == '\n' && p < end && ++lines == TAIL_LINES)
+			break;
+	add_line(out, "stderr");
+	js_buf_str(out, p > from ? "its last lines:\n" : "it ended with:\n");
+	for (; p < end; p += len + (p + len < end)) {
+		const char *newline = memchr(p, '\n', (size_t)(end - p));
+
+		len = (size_t)((newline != NULL ? newline : end) - p);
+		js_buf_str(out, "    | ");
+		cli_safe(out, p, len);
+		js_buf_char(out, '\n');
 	}
 }
 
@@ -209,6 +255,7 @@ static void add_attempt(struct js_buf *out, const struct jobstack_item *i)
 	add_where(out, i);
 	add_usage(out, i);
 	add_output(out, i);
+	add_tail(out, i);
 	add_command(out, i);
 }
 
@@ -247,7 +294,7 @@ static void own_fields(struct showing *s)
 	for (size_t i = 0; i < s->all.n; i++) {
 		const char *name = s->all.field[i]->name;
 
-		if (strcmp(name, "entry") != 0 && strcmp(name, "datapath") != 0 && strcmp(name, "state") != 0)
+		if (strcmp(name, "entry") != 0 && strcmp(name, "datapath") != 0 && strcmp(name, "state") != 0 && strncmp(name, "to_", 3) != 0)
 			s->attempts_own.field[s->attempts_own.n++] = s->all.field[i];
 	}
 }
@@ -260,7 +307,11 @@ static int take_attempt(void *ctx, const struct jobstack_item *i)
 	if (s->head.len == 0) {
 		js_buf_printf(&s->head, "entry     %" PRIu64 "\ndatapath  ", i->entry);
 		cli_safe(&s->head, i->datapath.data, i->datapath.len);
-		js_buf_printf(&s->head, "\nstate     %s\n", s->state == 0 ? "it just moved: look again" : cli_state_word(s->state));
+		js_buf_printf(&s->head, "\nstate     %s", s->state == 0 ? "it just changed: look again" : cli_state_word(s->state));
+		if (s->to_entry > 0)
+			js_buf_printf(&s->head, " to %s as entry %" PRIu64, s->to_stack.len > 0 ? s->to_stack.data : "a stack that is gone",
+				      s->to_entry);
+		js_buf_char(&s->head, '\n');
 		s->bad |= cli_json_count(s->object, "entry", i->entry);
 		s->bad |= cli_json_bytes(s->object, "datapath", i->datapath.data, i->datapath.len);
 		s->bad |= cli_json_text(s->object, "state", s->state == 0 ? NULL : cli_state_word(s->state));
@@ -286,6 +337,8 @@ static int take_last(void *ctx, const struct jobstack_item *i)
 	struct jobstack_item last = *i;
 
 	last.state = s->state;
+	last.to_stack = s->to_stack.len > 0 ? s->to_stack.data : NULL;
+	last.to_entry = s->to_entry;
 	s->bad |= cli_fields_json(&s->all, &last, s->object);
 	if (s->state == 0)
 		s->bad |= json_object_set_new(s->object, "state", json_null());
@@ -302,7 +355,7 @@ static int print(struct showing *s)
 		s->object = NULL;
 		return s->bad == 0 ? CLI_YES : CLI_BUG;
 	}
-	if (s->head.failed || s->text.failed || s->rerun.failed) {
+	if (s->to_stack.failed || s->head.failed || s->text.failed || s->rerun.failed) {
 		(void)js_error_memory(&s->cli->error);
 		return cli_fail(s->cli);
 	}
@@ -316,7 +369,7 @@ static int print(struct showing *s)
 static int show(struct showing *s, uint64_t entry)
 {
 	struct cli *cli = s->cli;
-	int status = find_state(cli, entry, &s->state);
+	int status = find_state(s, entry);
 
 	if (status == 0)
 		status = jobstack_attempts(cli->handle, cli->stack, entry, take_attempt, s, &cli->error);
@@ -351,6 +404,7 @@ int cli_show_main(int argc, char **argv)
 		status = show(&s, entry);
 	json_decref(s.object);
 	json_decref(s.attempts);
+	js_buf_free(&s.to_stack);
 	js_buf_free(&s.head);
 	js_buf_free(&s.text);
 	js_buf_free(&s.rerun);
