@@ -117,3 +117,27 @@ int64_t js_clock_parse(const char *text)
 			fraction += (*text - '0') * unit;
 	return (midnight(year, month, day) + hour * 3600 + minute * 60 + second) * JS_SECOND_US + fraction;
 }
+
+int64_t js_clock_read(const char *text)
+{
+	static const char pattern[] = "dddd-dd-ddTdd:dd:dd";
+	char full[] = "0000-00-00 00:00:00.000000";
+	size_t n = 0;
+	int64_t us;
+
+	while (pattern[n] != '\0' && (pattern[n] == 'd'   ? text[n] >= '0' && text[n] <= '9'
+				      : pattern[n] == 'T' ? text[n] == 'T' || text[n] == ' '
+							  : text[n] == pattern[n])) {
+		full[n] = pattern[n] == 'T' ? ' ' : text[n];
+		n++;
+	}
+	if (n != 10 && n != 16 && n != 19)
+		return -1;
+	text += n;
+	if (n == 19 && *text == '.')
+		for (text++, n++; *text >= '0' && *text <= '9' && n < sizeof(full) - 1; text++, n++)
+			full[n] = *text;
+	text += *text == 'Z';
+	us = js_clock_parse(full);
+	return *text == '\0' && us >= 0 ? us : -1;
+}

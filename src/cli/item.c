@@ -184,7 +184,7 @@ static const struct {
 	unsigned state;
 } states[] = {{"ready", JOBSTACK_IS_READY}, {"waiting", JOBSTACK_IS_WAITING},	{"held", JOBSTACK_IS_HELD},
 	      {"running", JOBSTACK_IS_RUNNING}, {"done", JOBSTACK_IS_DONE},		{"dead", JOBSTACK_IS_DEAD},
-	      {"failed", JOBSTACK_IS_FAILED}, {"lost", JOBSTACK_IS_LOST},	{"cancelled", JOBSTACK_IS_CANCELLED}};
+	      {"failed", JOBSTACK_IS_FAILED}, {"lost", JOBSTACK_IS_LOST},	{"cancelled", JOBSTACK_IS_CANCELLED}, {"moved", JOBSTACK_IS_MOVED}};
 #define STATES (sizeof(states) / sizeof(states[0]))
 
 const char *cli_state_word(unsigned state)
