@@ -80,9 +80,6 @@ int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobs
 {
 	if (p->max_attempts == 0 || p->max_losses == 0 || p->max_running < -1 || p->max_failures < -1 || p->retry_delay_us < -1)
 		return js_error_set(error, JOBSTACK_EUSAGE, "max-attempts and max-losses are at least 1, and no limit is below 0");
-	/* the row to lock comes first, and stays: whoever sees the limit finds it */
-	if (p->max_running > 0)
-		js_sql_stmt(sql, "INSERT IGNORE INTO gate(stack_id) VALUES(%u)", stack_id);
 	js_sql_add(sql, "UPDATE stack SET stack_id=stack_id");
 	set_number(sql, ",max_attempts=%d", p->max_attempts);
 	set_number(sql, ",max_losses=%d", p->max_losses);
@@ -91,6 +88,8 @@ int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobs
 	set_number(sql, ",max_failures=NULLIF(%d,0)", p->max_failures);
 	js_sql_stmt(sql, " WHERE stack_id=%u AND state<3", stack_id);
 	js_sql_guard(sql, 1);
+	if (p->max_running > 0) /* the row to lock is there when the limit can be seen, and stays when it is lifted */
+		js_sql_stmt(sql, "INSERT IGNORE INTO gate(stack_id) VALUES(%u)", stack_id);
 	if (p->priority != JOBSTACK_PRIORITY_AS_IT_IS) {
 		int64_t rank = -(int64_t)p->priority;
 
