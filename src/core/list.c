@@ -322,6 +322,44 @@ int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry
 	return status == 0 && l.stopped ? JOBSTACK_ESTOPPED : status;
 }
 
+struct pathing {
+	jobstack_item_fn *fn;
+	void *ctx;
+	int stopped;
+};
+
+static void take_path(void *ctx, const struct js_row *row)
+{
+	struct pathing *p = ctx;
+	struct jobstack_item i = {.outcome = -1, .exit_code = -1, .started_us = -1, .ended_us = -1, .log_at = -1};
+
+	if (row == NULL || p->stopped)
+		return;
+	i.entry = js_row_u64(row, 0);
+	i.datapath = (struct jobstack_bytes){row->col[1], row->len[1]};
+	p->stopped = p->fn(p->ctx, &i) != 0;
+}
+
+int jobstack_datapaths(struct jobstack *handle, const char *stack, const uint64_t *entries, size_t n, jobstack_item_fn *fn,
+		       void *ctx, struct jobstack_error *error)
+{
+	struct pathing p = {fn, ctx, 0};
+	struct js_stack s;
+	int status = js_stack_find(handle, stack, &s, error);
+
+	for (size_t at = 0; status == 0 && at < n && !p.stopped; at += PAGE) {
+		struct js_sql sql = {0};
+
+		js_sql_add(&sql, "SELECT entry_id,datapath FROM entry WHERE stack_id=%u AND entry_id IN(NULL", s.id);
+		for (size_t i = at; i < n && i < at + PAGE; i++)
+			js_sql_add(&sql, ",%u", entries[i]);
+		js_sql_stmt(&sql, ") ORDER BY entry_id"); /* the primary key */
+		status = js_db_query(handle->db, &sql, take_path, &p, error);
+		js_sql_free(&sql);
+	}
+	return status == 0 && p.stopped ? JOBSTACK_ESTOPPED : status;
+}
+
 static void take_found(void *ctx, const struct js_row *row)
 {
 	*(uint64_t *)ctx = row == NULL ? 0 : js_row_u64(row, 0);
