@@ -571,6 +571,7 @@ struct jobstack_export_options {
  * transaction lasts longer than a page's reading, and none is open while FN runs.  Returns ESTOPPED if FN asked for it. */
 int jobstack_export(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,
 		    jobstack_item_fn *fn, void *ctx, struct jobstack_error *error);
+
 /* -------------------------------------------------------------------------------------------------------- what fails */
 
 struct jobstack_failures_options {

@@ -9,9 +9,9 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/num.h"
 #include "cli/item.h"
 #include "cli/record.h"
+#include "cli/since.h"
 #include "cli/term.h"
 
 #include <errno.h>
@@ -34,8 +34,7 @@ static const struct js_opt table[] = {
 	{'t', "state", "STATES",
 	 "attempts: done, failed, lost, interrupted (how they ended);\nentries: ready, waiting, held, running, done, failed, lost, dead,\n"
 	 "cancelled, moved (default: all)"},
-	{SINCE, "since", "WHEN",
-	 "leave out what ended before: 2h or 7d ago, or 2026-11-21 or\n2026-11-21T06:20:00 (UTC)"},
+	{SINCE, "since", "WHEN", "leave out what ended before: " CLI_SINCE_HELP},
 	{CLI_JSON, "json", NULL, "the same as --format jsonl"},
 	CLI_OPTS_DATABASE,
 	CLI_OPTS_ALWAYS,
@@ -85,16 +84,6 @@ static int parse_outcomes(struct cli *cli, const char *list, unsigned *bits)
 	return 0;
 }
 
-/* A duration is so long ago, by the server's clock. */
-static int parse_since(struct cli *cli, const char *arg, struct jobstack_export_options *o)
-{
-	o->since_us = js_clock_read(arg);
-	if (o->since_us >= 0 || js_num_duration(arg, &o->within_us) == 0)
-		return 0;
-	return cli_usage(cli, "--since takes a duration such as 2h or 7d, or a time in UTC such as 2026-11-21 or 2026-11-21T06:20:00, not "
-			      "\"%s\"", arg);
-}
-
 static int parse_one(struct exporting *x, int key, const char *arg)
 {
 	switch (key) {
@@ -113,7 +102,7 @@ static int parse_one(struct exporting *x, int key, const char *arg)
 		x->states = arg;
 		return 0;
 	default:
-		return parse_since(x->cli, arg, &x->o);
+		return cli_since(x->cli, arg, &x->o.since_us, &x->o.within_us);
 	}
 }
 
