@@ -557,7 +557,7 @@ struct jobstack_export_options {
 	unsigned outcomes; /* by attempt: bits 1u << enum jobstack_verdict; 0: any */
 	int64_t since_us;  /* leave out what ended before (microseconds since 1970 UTC) and what never ran; -1: leave out nothing */
 	int64_t within_us; /* the same, so long before now by the server's clock; -1: nothing */
-	int no_datapath;   /* by attempt: it is not wanted, which is faster */
+	int no_datapath;   /* it is not wanted, which is faster */
 };
 #define JOBSTACK_EXPORT_OPTIONS_INIT {sizeof(struct jobstack_export_options), 0, 0, 0, -1, -1, 0}
 
