@@ -42,6 +42,13 @@ int report_so_far(const struct report *r)
 	return cli_stack_left(&r->stack.s) > 0 && r->stack.s.state != JOBSTACK_CANCELLED;
 }
 
+const char *report_state(const struct report *r)
+{
+	const struct jobstack_status *s = &r->stack.s;
+
+	return s->state == JOBSTACK_OPEN && cli_stack_left(s) == 0 && s->pushers == 0 ? "finished" : cli_stack_state(s->state);
+}
+
 /* -------------------------------------------------------------------------------------------------------- gathering */
 
 struct gathering {
@@ -125,13 +132,17 @@ static void failure_row(struct report *r, const struct jobstack_failure *f)
 	cli_table_printf(&r->failing, CLI_PLAIN, "%" PRIu64, f->count);
 	cli_table_cell(&r->failing, CLI_PLAIN, words);
 	cli_table_printf(&r->failing, CLI_PLAIN, "%" PRIu64, f->entry);
-	if (f->reason != NULL && (f->outcome == JOBSTACK_LOST || strcmp(f->reason, words) != 0))
+	if (f->reason != NULL && strcmp(f->reason, "exit #") != 0) /* that is said already */
 		cli_safe(&text, f->reason, strlen(f->reason));
 	if (says != NULL) {
 		js_buf_str(&text, text.len > 0 ? ": " : "");
 		cli_safe(&text, says, strlen(says));
 	}
-	cli_table_cell(&r->failing, CLI_PLAIN, text.len > 0 ? text.data : f->various ? "(various)" : "");
+	if (text.len == 0 && f->various)
+		js_buf_str(&text, "(various)");
+	if (text.len > 0)
+		r->failing.hidden = 0; /* the column has something to say */
+	cli_table_cell(&r->failing, CLI_PLAIN, text.len > 0 ? text.data : "");
 	js_buf_free(&text);
 }
 
@@ -214,7 +225,8 @@ static int print_json(struct report *r)
 
 static int print_text(struct report *r, int slurm)
 {
-	struct js_buf out = {0};
+	struct js_buf out = {0}, fit = {0};
+	unsigned columns = cli_columns(stdout);
 	int status = CLI_YES;
 
 	if (slurm && (!r->advice.known || (r->wanted_us >= 0 && advice_workers(&r->advice, r->wanted_us) == 0))) {
@@ -225,13 +237,16 @@ static int print_text(struct report *r, int slurm)
 	if (slurm)
 		report_slurm(r, &out);
 	else
-		report_text(r, cli_columns(stdout), cli_colours(stdout), &out);
-	if (out.failed) {
+		report_text(r, columns, cli_colours(stdout), &out);
+	if (!slurm && columns > 0 && !out.failed)
+		cli_fit(&fit, out.data, columns);
+	if (out.failed || fit.failed) {
 		(void)js_error_memory(&r->cli->error);
 		status = cli_fail(r->cli);
 	} else
-		(void)fwrite(out.data, 1, out.len, stdout);
+		(void)fputs(fit.len > 0 ? fit.data : out.data, stdout);
 	js_buf_free(&out);
+	js_buf_free(&fit);
 	return status;
 }
 
@@ -255,7 +270,7 @@ static const struct cli_column failing[] = {{"DEAD", 1, 0, 0}, {"HOW", 0, 0, 0},
 
 int cli_report_main(int argc, char **argv)
 {
-	struct report r = {.since_us = -1, .within_us = -1, .wanted_us = -1, .failing = {.column = failing, .n = 4}};
+	struct report r = {.since_us = -1, .within_us = -1, .wanted_us = -1, .failing = {.column = failing, .n = 4, .hidden = 1u << 3}};
 	int status, slurm = 0;
 	struct cli cli;
 

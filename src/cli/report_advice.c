@@ -45,7 +45,7 @@ static void time_words(const struct report *r, struct js_buf *out)
 	option(out, "--time", text);
 	js_buf_str(out, "the longest took ");
 	report_took(out, (double)a->longest_us);
-	js_buf_str(out, ", 99 of 100 at most ");
+	js_buf_str(out, ", p99 ");
 	report_took(out, (double)a->p99_us);
 	js_buf_char(out, '\n');
 	advice_duration_text(a->timeout_us, text);
@@ -62,11 +62,11 @@ static size_t workers_for(const struct advice *a, struct js_buf *out)
 		int64_t us;
 		const char *words;
 	} span[] = {{3600 * JS_SECOND_US, "an hour"}, {8 * 3600 * JS_SECOND_US, "8 h"}, {24 * 3600 * JS_SECOND_US, "a day"}};
+	uint64_t n = 0;
 	size_t told = 0;
 
-	for (size_t i = 0; i < 3; i++) {
-		uint64_t n = advice_workers(a, span[i].us);
-
+	for (size_t i = 0; i < 3 && n != 1; i++) { /* one is enough for what is longer, too */
+		n = advice_workers(a, span[i].us);
 		if (n > 0)
 			js_buf_printf(out, "%s%" PRIu64 " for %s", told++ > 0 ? ", " : "", n, span[i].words);
 	}

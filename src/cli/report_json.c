@@ -163,7 +163,7 @@ static json_t *slowest(const struct report *r, int *bad)
 	return list;
 }
 
-static json_t *in_vain(const struct tally *t, int *bad)
+static json_t *wasted(const struct tally *t, int *bad)
 {
 	double all = tally_time(t);
 	json_t *o = json_object(), *list = json_array(), *one;
@@ -229,7 +229,7 @@ int report_json(struct report *r, json_t *o)
 	struct tally *t = r->tally;
 	int bad = cli_json_text(o, "stack", r->stack.name);
 
-	bad |= cli_json_text(o, "state", cli_stack_state(r->stack.s.state));
+	bad |= cli_json_text(o, "state", report_state(r));
 	bad |= put(o, "so_far", json_boolean(report_so_far(r)));
 	bad |= put(o, "entries", counts(r, &bad));
 	bad |= put(o, "attempts", attempts(t, &bad));
@@ -239,7 +239,7 @@ int report_json(struct report *r, json_t *o)
 	bad |= put(o, "throughput", throughput(&t->timeline, &bad));
 	bad |= put(o, "nodes", nodes(t, &bad));
 	bad |= put(o, "slowest", slowest(r, &bad));
-	bad |= put(o, "in_vain", in_vain(t, &bad));
+	bad |= put(o, "wasted", wasted(t, &bad));
 	bad |= put(o, "failures", r->failures);
 	r->failures = NULL;
 	bad |= put(o, "used", used(t, &bad));

@@ -21,7 +21,7 @@ struct page {
 	struct report *r;
 	const struct tally *t;
 	struct js_buf *out;
-	unsigned columns;
+	unsigned columns, table; /* of bars; of tables, 0: names are whole */
 	int colours;
 };
 
@@ -60,7 +60,7 @@ static void safe_cell(struct cli_table *table, const char *name, size_t len)
 
 static void write_table(const struct page *p, struct cli_table *table)
 {
-	cli_table_write(table, p->out, 2, p->columns, p->colours);
+	cli_table_write(table, p->out, 2, p->table, p->colours);
 	cli_table_free(table);
 }
 
@@ -95,43 +95,47 @@ static double percent(double part, double whole)
 
 /* --------------------------------------------------------------------------------------------------- who, when, what */
 
-static void add_count(const struct page *p, uint64_t n, const char *what, enum cli_colour colour)
+/* One of several counts, if it is not 0; *BEFORE stands before it. */
+static void add_count(const struct page *p, const char **before, uint64_t n, const char *what, enum cli_colour colour)
 {
 	char text[64];
 
 	if (n == 0)
 		return;
 	(void)snprintf(text, sizeof(text), "%" PRIu64 " %s", n, what);
-	js_buf_str(p->out, ", ");
+	js_buf_str(p->out, *before);
+	*before = ", ";
 	cli_paint(p->out, p->colours, colour, text);
 }
 
 static void entries_line(const struct page *p)
 {
 	const struct jobstack_status *s = &p->r->stack.s;
+	const char *before = ": ";
 
 	line(p, "entries");
 	js_buf_printf(p->out, "%" PRIu64, s->pushed);
-	add_count(p, s->done, "done", CLI_GREEN);
-	add_count(p, s->dead, "dead", CLI_RED);
-	add_count(p, s->running, "running", CLI_PLAIN);
-	add_count(p, s->ready, "ready", CLI_PLAIN);
-	add_count(p, s->waiting, "waiting", CLI_PLAIN);
-	add_count(p, s->held, "held", CLI_PLAIN);
-	add_count(p, s->cancelled, "cancelled", CLI_YELLOW);
-	add_count(p, s->moved, "moved", CLI_PLAIN);
-	add_count(p, s->pruned, "pruned", CLI_PLAIN);
+	add_count(p, &before, s->done, "done", CLI_GREEN);
+	add_count(p, &before, s->dead, "dead", CLI_RED);
+	add_count(p, &before, s->running, "running", CLI_PLAIN);
+	add_count(p, &before, s->ready, "ready", CLI_PLAIN);
+	add_count(p, &before, s->waiting, "waiting", CLI_PLAIN);
+	add_count(p, &before, s->held, "held", CLI_PLAIN);
+	add_count(p, &before, s->cancelled, "cancelled", CLI_YELLOW);
+	add_count(p, &before, s->moved, "moved", CLI_PLAIN);
+	add_count(p, &before, s->pruned, "pruned", CLI_PLAIN);
 	js_buf_char(p->out, '\n');
 }
 
 static void attempts_line(const struct page *p)
 {
 	const struct tally *t = p->t;
+	const char *before = ": ";
 
 	line(p, "attempts");
 	js_buf_printf(p->out, "%" PRIu64, tally_attempts(t));
 	for (int v = 0; v < TALLY_OUTCOMES; v++)
-		add_count(p, t->n[v], cli_outcome_word(v), CLI_PLAIN);
+		add_count(p, &before, t->n[v], cli_outcome_word(v), CLI_PLAIN);
 	js_buf_printf(p->out, "; of %" PRIu64 " entr%s\n", t->entries, t->entries == 1 ? "y" : "ies");
 }
 
@@ -161,8 +165,7 @@ static void top(const struct page *p)
 	struct report *r = p->r;
 	char title[JOBSTACK_STACK_MAX + 80];
 
-	(void)snprintf(title, sizeof(title), "%s (%s)%s", r->stack.name, cli_stack_state(r->stack.s.state),
-		       report_so_far(r) ? ", so far" : "");
+	(void)snprintf(title, sizeof(title), "%s (%s)%s", r->stack.name, report_state(r), report_so_far(r) ? ", so far" : "");
 	cli_paint(p->out, p->colours, CLI_BOLD, title);
 	js_buf_char(p->out, '\n');
 	entries_line(p);
@@ -216,7 +219,7 @@ static void histogram(const struct page *p)
 				continue;
 			js_buf_str(p->out, "  from ");
 			report_took(p->out, (double)low);
-			js_buf_printf(p->out, "%*s%9" PRIu64 "  ", (int)(begin + 19 - p->out->len), "", n);
+			js_buf_printf(p->out, "%*s%9" PRIu64 "%s", (int)(begin + 19 - p->out->len), "", n, n > 0 ? "  " : "");
 			add_bar(p->out, width, n, most);
 			js_buf_char(p->out, '\n');
 		}
@@ -227,7 +230,7 @@ static void durations(const struct page *p)
 	static const struct {
 		const char *name;
 		double q;
-	} told[] = {{"half", 0.5}, {"9 of 10", 0.9}, {"99 of 100", 0.99}, {"all", 1}};
+	} told[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"longest", 1}};
 	const struct js_sketch *s = &p->t->done_us;
 	const char *before = "  ";
 
@@ -236,11 +239,11 @@ static void durations(const struct page *p)
 	heading(p, "how long an entry took");
 	js_buf_printf(p->out, " (%" PRIu64 " done)\n", s->n);
 	for (size_t i = 0; i < 4 && s->n > 1; i++) {
-		js_buf_printf(p->out, "%s%s in ", before, told[i].name);
+		js_buf_printf(p->out, "%s%s ", before, told[i].name);
 		report_took(p->out, (double)js_sketch_quantile(s, told[i].q));
 		before = ", ";
 	}
-	js_buf_str(p->out, s->n > 1 ? "; mean " : "  ");
+	js_buf_str(p->out, s->n > 1 ? ", mean " : "  ");
 	report_took(p->out, js_sketch_mean(s));
 	js_buf_char(p->out, '\n');
 	if (s->n > 1)
@@ -268,10 +271,11 @@ static void throughput(const struct page *p)
 	for (size_t i = from; i <= to; i++) {
 		js_buf_str(p->out, "  ");
 		add_moment(p->out, (l->first + (int64_t)i) * l->step_us);
-		js_buf_printf(p->out, "%9" PRIu64 "  ", l->count[i][0]);
+		js_buf_printf(p->out, "%9" PRIu64, l->count[i][0]);
+		js_buf_str(p->out, l->count[i][0] > 0 ? "  " : "");
 		add_bar(p->out, width, l->count[i][0], most);
 		if (l->count[i][1] > 0)
-			js_buf_printf(p->out, "%s(%" PRIu64 " not)", l->count[i][0] > 0 ? " " : "", l->count[i][1]);
+			js_buf_printf(p->out, "%s(%" PRIu64 " not)", l->count[i][0] > 0 ? " " : "  ", l->count[i][1]);
 		js_buf_char(p->out, '\n');
 	}
 }
@@ -360,15 +364,15 @@ static void waste(const struct page *p)
 	static const struct cli_column column[] = {{"CAUSE", 0, 0, 10}, {"ATTEMPTS", 1, 0, 0}, {"TIME", 1, 0, 0}, {"SHARE", 1, 1, 0}};
 	struct cli_table table = {.column = column, .n = 4};
 	const struct tally *t = p->t;
-	double all = tally_time(t), in_vain = all - t->us[JOBSTACK_DONE];
+	double all = tally_time(t), wasted = all - t->us[JOBSTACK_DONE];
 
 	if (t->cause_n == 0)
 		return;
-	heading(p, "in vain: ");
-	report_took(p->out, in_vain);
+	heading(p, "wasted: ");
+	report_took(p->out, wasted);
 	js_buf_str(p->out, " of ");
 	report_took(p->out, all);
-	js_buf_printf(p->out, " (%.1f %%)\n", percent(in_vain, all));
+	js_buf_printf(p->out, " (%.1f %%)\n", percent(wasted, all));
 	for (size_t i = 0; i < t->cause_n; i++) {
 		const struct tally_cause *c = &t->cause[i];
 
@@ -389,7 +393,7 @@ static void failures(const struct page *p)
 		return;
 	heading(p, "what is dead");
 	js_buf_printf(p->out, " (`jobstack requeue -s %s` gives it another try)\n", p->r->stack.name);
-	cli_table_write(&p->r->failing, p->out, 2, p->columns, p->colours);
+	cli_table_write(&p->r->failing, p->out, 2, p->table, p->colours);
 }
 
 static void usage(const struct page *p)
@@ -407,11 +411,11 @@ static void usage(const struct page *p)
 	}
 	if (m->n > 0) {
 		line(p, "memory");
-		js_buf_str(p->out, "half within ");
+		js_buf_str(p->out, "p50 ");
 		cli_size(p->out, 1024 * (double)js_sketch_quantile(m, 0.5));
-		js_buf_str(p->out, ", 99 of 100 within ");
+		js_buf_str(p->out, ", p99 ");
 		cli_size(p->out, 1024 * (double)js_sketch_quantile(m, 0.99));
-		js_buf_str(p->out, ", at most ");
+		js_buf_str(p->out, ", largest ");
 		cli_size(p->out, 1024 * (double)m->max);
 		js_buf_char(p->out, '\n');
 	}
@@ -427,7 +431,7 @@ static void usage(const struct page *p)
 
 void report_text(struct report *r, unsigned columns, int colours, struct js_buf *out)
 {
-	struct page p = {r, r->tally, out, columns == 0 ? COLUMNS : columns, colours};
+	struct page p = {r, r->tally, out, columns == 0 ? COLUMNS : columns, columns, colours};
 
 	top(&p);
 	if (tally_attempts(r->tally) == 0) {
