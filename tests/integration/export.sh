@@ -84,7 +84,7 @@ is 'lines end as RFC 4180 says' "$(jobstack export -s odd -o entry -t interrupte
 push states --retry-delay 1h /1 /2 /3 /4 /5 /6
 for n in 1 2 3 4; do jobstack pop -q -s states >/dev/null; done
 jobstack close -s states 1 && jobstack close -s states 2 --exit 1 && jobstack close -s states 3
-jobstack requeue -q -s states -t done 3 >/dev/null
+jobstack requeue -q -s states -t 'done' 3 >/dev/null
 is 'done, waiting, ready again, running, ready' "$(entries states -o entry,state,attempt,outcome | tr -d '\r')" \
 	$'entry,state,attempt,outcome\n1,done,1,done\n2,waiting,1,failed\n3,ready,1,done\n4,running,1,\n5,ready,0,\n6,ready,0,'
 like 'what runs has a start and no end' "$(entries states -t running -o entry,started,ended,worker --json)" '^\{"entry":4,"started":"20[^"]*Z","ended":null,"worker":[0-9]+\}$'

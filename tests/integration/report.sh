@@ -161,12 +161,12 @@ like 'nodes in their order' "$(jobstack report -s many)" $'\n  n1  .*\n  n2  .*\
 widest=$(jobstack report -s many | awk '{ if (length > n) n = length } END { print n + 0 }')
 check "it fits a mail: $widest columns" test "$widest" -le 80
 narrow() { script -qec "env -u NO_COLOR TERM=xterm COLUMNS=$1 jobstack report -s many -q" /dev/null; }
-narrow 50 >narrow
+narrow 50 >narrow.txt
 check 'a terminal of 50 columns gets lines of 50' python3 -c '
 import re, sys
-lines = [re.sub("\033\\[[0-9;]*[mK]", "", l.rstrip("\r\n")) for l in open("narrow", errors="replace", newline="\n")]
+lines = [re.sub("\033\\[[0-9;]*[mK]", "", l.rstrip("\r\n")) for l in open("narrow.txt", errors="replace", newline="\n")]
 assert len(lines) > 20 and max(map(len, lines)) <= 50, max(lines, key=len)'
-check '... with colour' grep -q $'\033' narrow
+check '... with colour' grep -q $'\033' narrow.txt
 slurm=$(jobstack report -s many --slurm --within 8h)
 like 'lines for a batch script' "$slurm" '^#!/bin/bash
 #SBATCH --job-name=many
