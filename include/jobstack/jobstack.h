@@ -585,7 +585,7 @@ struct jobstack_failures_options {
 /* Failures that look alike.  Texts are valid during the callback, and may hold any bytes but NUL. */
 struct jobstack_failure {
 	uint64_t count;
-	int outcome;		   /* enum jobstack_verdict */
+	int outcome;		   /* enum jobstack_verdict; -1: its attempt is not on record any more */
 	int32_t exit_code, signal; /* -1; 0: none */
 	const char *reason;	   /* with # for numbers, or NULL */
 	const char *says;	   /* the last line on standard error, made alike: # for numbers, {} for the entry's name; or NULL */

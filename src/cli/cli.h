@@ -97,5 +97,6 @@ int cli_run_main(int argc, char **argv);
 int cli_export_main(int argc, char **argv);
 int cli_report_main(int argc, char **argv);
 int cli_check_main(int argc, char **argv);
+int cli_wait_main(int argc, char **argv);
 
 #endif

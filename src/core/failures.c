@@ -90,6 +90,16 @@ static void text(char *to, size_t size, const char *from, size_t len)
 	to[len] = '\0';
 }
 
+/* Does a reason only repeat the exit code or the signal, as the worker writes it where it knows no more? */
+static int repeats(const char *reason)
+{
+	static const char killed[] = "killed by signal ";
+
+	if (strncmp(reason, "exit ", 5) == 0)
+		return reason[5 + strspn(reason + 5, "0123456789")] == '\0';
+	return strncmp(reason, killed, sizeof(killed) - 1) == 0 && strchr(reason, ':') == NULL;
+}
+
 /* Columns: entry, attempt, outcome, exit code, signal, reason, node, tail, datapath. */
 static void take_failure(struct grouping *g, const struct js_row *row)
 {
@@ -97,10 +107,10 @@ static void take_failure(struct grouping *g, const struct js_row *row)
 	const char *line = NULL;
 	size_t len = row->col[7] == NULL ? 0 : js_similar_last(row->col[7], row->len[7], &line);
 
-	one.f = (struct jobstack_failure){.count = 1, .outcome = (int)js_row_i64(row, 2), .exit_code = (int32_t)js_row_opt(row, 3),
+	one.f = (struct jobstack_failure){.count = 1, .outcome = (int)js_row_opt(row, 2), .exit_code = (int32_t)js_row_opt(row, 3),
 					  .signal = (int32_t)js_row_i64(row, 4), .entry = js_row_u64(row, 0),
 					  .attempt = (uint32_t)js_row_u64(row, 1)};
-	if (row->col[5] != NULL)
+	if (row->col[5] != NULL && !repeats(row->col[5]))
 		js_similar(row->col[5], row->len[5], NULL, 0, one.reason, sizeof(one.reason));
 	text(one.node, sizeof(one.node), row->col[6], row->len[6]);
 	text(one.example, sizeof(one.example), line, len);
@@ -134,7 +144,6 @@ static int read_page(struct grouping *g, uint64_t limit, struct jobstack_error *
 	struct js_sql sql = {0};
 	int status;
 
-	g->rows = 0;
 	if (g->options.all) /* the primary key of attempt, backwards */
 		js_sql_stmt(&sql,
 			    "SELECT a.entry_id,a.attempt,a.outcome,a.exit_code,a.signo,a.reason,COALESCE(w.node,w.host),"
@@ -145,7 +154,7 @@ static int read_page(struct grouping *g, uint64_t limit, struct jobstack_error *
 			    g->stack.id, g->entry, g->entry, g->attempt, limit);
 	else /* the primary keys of dead, backwards, and of attempt */
 		js_sql_stmt(&sql,
-			    "SELECT d.entry_id,d.attempt,a.outcome,a.exit_code,a.signo,COALESCE(a.reason,d.reason),COALESCE(w.node,w.host),"
+			    "SELECT d.entry_id,d.attempt,a.outcome,a.exit_code,a.signo,IF(a.entry_id IS NULL,d.reason,a.reason),COALESCE(w.node,w.host),"
 			    "RIGHT(a.err_tail," TAIL "),e.datapath FROM dead d LEFT JOIN attempt a ON a.stack_id=d.stack_id AND "
 			    "a.entry_id=d.entry_id AND a.attempt=d.attempt LEFT JOIN worker w ON w.worker_id=a.worker_id "
 			    "LEFT JOIN entry e ON e.stack_id=d.stack_id AND e.entry_id=d.entry_id WHERE d.stack_id=%u AND d.entry_id<%u AND "
@@ -204,6 +213,7 @@ int jobstack_failures(struct jobstack *handle, const char *stack, const struct j
 	g.entry = g.stack.tail + 1;
 	do {
 		limit = g.options.look_at == 0 || g.options.look_at - g.report.looked > PAGE ? PAGE : g.options.look_at - g.report.looked;
+		g.rows = 0;
 		status = limit == 0 ? 0 : read_page(&g, limit, error);
 		g.report.looked += g.rows;
 	} while (status == 0 && limit > 0 && g.rows == limit);

@@ -190,8 +190,8 @@ import json, sys
 for l in sys.stdin:
     o = json.loads(l)
     if o["pushed"] != sum(o[k] for k in "ready waiting held running done dead cancelled".split()): print(l)')" ''
-like 'the table' "$(jobstack status)" $'STACK +STATE +PUSHED.*\nst +open +6 +3 +1 +1 +1 +0 +1'
-like 'one in detail' "$(jobstack status -s st)" $'pushed +6\ndone +1 \(16.7 %\)\nrunning +1 .*waiting +1 \(the next is due .*WORKER NODE.*of 12 h'
+like 'the table' "$(jobstack status)" $'STACK +STATE +PROGRESS +% +PUSHED.*\nst +open +\\[[#.]+\\] +16.7 % +6 +3 +1 +1 +1 +0 +1 '
+like 'one in detail' "$(jobstack status -s st)" $'pushed +6\ndone +1 \(16.7 %\)\nrunning +1 .*waiting +1 \(the next is due .*WORKER +NODE.*of 12 h'
 is 'JOBSTACK_STACK' "$(JOBSTACK_STACK=st jobstack status --json | json stack)" st
 check 'no such stack' says 2 'there is no stack' jobstack status -s nosuch
 check '--exit-code: unfinished' fails_with 1 jobstack status -s st --exit-code
