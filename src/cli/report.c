@@ -10,6 +10,7 @@
 #include "base/num.h"
 #include "cli/item.h"
 #include "cli/json.h"
+#include "cli/look.h"
 #include "cli/since.h"
 #include "cli/term.h"
 #include "cli/text.h"
@@ -40,13 +41,6 @@ static const struct js_opts opts = {
 int report_so_far(const struct report *r)
 {
 	return cli_stack_left(&r->stack.s) > 0 && r->stack.s.state != JOBSTACK_CANCELLED;
-}
-
-const char *report_state(const struct report *r)
-{
-	const struct jobstack_status *s = &r->stack.s;
-
-	return s->state == JOBSTACK_OPEN && cli_stack_left(s) == 0 && s->pushers == 0 ? "finished" : cli_stack_state(s->state);
 }
 
 /* -------------------------------------------------------------------------------------------------------- gathering */
@@ -114,21 +108,13 @@ static int name_slowest(struct report *r)
 
 /* --------------------------------------------------------------------------------------------------------- failures */
 
-/* How a group ended, in words. */
-static void how(const struct jobstack_failure *f, char text[32])
-{
-	struct jobstack_item item = {.outcome = f->outcome, .exit_code = f->exit_code, .signal = f->signal};
-
-	cli_item_how(&item, text);
-}
-
 static void failure_row(struct report *r, const struct jobstack_failure *f)
 {
 	const char *says = f->various ? NULL : f->count == 1 && f->example != NULL ? f->example : f->says;
 	struct js_buf text = {0};
 	char words[32];
 
-	how(f, words);
+	cli_look_how(f, words);
 	cli_table_printf(&r->failing, CLI_PLAIN, "%" PRIu64, f->count);
 	cli_table_cell(&r->failing, CLI_PLAIN, words);
 	cli_table_printf(&r->failing, CLI_PLAIN, "%" PRIu64, f->entry);

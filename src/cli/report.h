@@ -37,9 +37,6 @@ int64_t report_edge(int64_t edge_us);
 /* Does the stack still work?  Then the report says "so far". */
 int report_so_far(const struct report *report);
 
-/* The state in a word; with nothing left to do it is "finished". */
-const char *report_state(const struct report *report);
-
 /* Appends it for people: at most COLUMNS wide (0: 80), with colour if COLOURS. */
 void report_text(struct report *report, unsigned columns, int colours, struct js_buf *out);
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "cli/item.h"
 #include "cli/json.h"
+#include "cli/look.h"
 
 #include <string.h>
 
@@ -229,7 +230,7 @@ int report_json(struct report *r, json_t *o)
 	struct tally *t = r->tally;
 	int bad = cli_json_text(o, "stack", r->stack.name);
 
-	bad |= cli_json_text(o, "state", report_state(r));
+	bad |= cli_json_text(o, "state", cli_look_state(&r->stack.s));
 	bad |= put(o, "so_far", json_boolean(report_so_far(r)));
 	bad |= put(o, "entries", counts(r, &bad));
 	bad |= put(o, "attempts", attempts(t, &bad));

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "cli/item.h"
+#include "cli/look.h"
 #include "cli/term.h"
 #include "cli/text.h"
 
@@ -165,7 +166,7 @@ static void top(const struct page *p)
 	struct report *r = p->r;
 	char title[JOBSTACK_STACK_MAX + 80];
 
-	(void)snprintf(title, sizeof(title), "%s (%s)%s", r->stack.name, report_state(r), report_so_far(r) ? ", so far" : "");
+	(void)snprintf(title, sizeof(title), "%s (%s)%s", r->stack.name, cli_look_state(&r->stack.s), report_so_far(r) ? ", so far" : "");
 	cli_paint(p->out, p->colours, CLI_BOLD, title);
 	js_buf_char(p->out, '\n');
 	entries_line(p);
