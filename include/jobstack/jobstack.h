@@ -485,16 +485,34 @@ int jobstack_replay(struct jobstack *handle, const char *stack, uint64_t worker,
 #define JOBSTACK_IS_FAILED 64u
 #define JOBSTACK_IS_LOST 128u
 #define JOBSTACK_IS_CANCELLED 256u
-#define JOBSTACK_IS_MOVED 512u /* it went to another stack */
+#define JOBSTACK_IS_MOVED 512u /* to another stack, by jobstack_move */
 
+/* Whole numbers from LOW to HIGH. */
+struct jobstack_range {
+	int32_t low, high;
+};
+
+/* Which entries: those that are all of it.  "Its last attempt" is the last that has ended: what runs, and what has not run yet,
+ * fits nothing that is said of how that ended. */
 struct jobstack_filter {
 	size_t size;	  /* sizeof(struct jobstack_filter) */
-	unsigned states;  /* JOBSTACK_IS_... bits; 0: any */
+	unsigned states;  /* JOBSTACK_IS_... bits; 0: any but FAILED and LOST, which are such in another state */
 	const uint64_t *entries; /* only these, ascending; NULL: all */
 	size_t entries_n;
 	uint64_t limit;	  /* at most so many; 0: all */
+	/* A glob that the whole datapath must match, byte by byte: * any bytes, a slash as well; ? one byte; [a-z] one of these,
+	 * [!a-z] one of the others; a backslash takes the next byte as it is.  NULL: any. */
+	const char *match;
+	const struct jobstack_range *exit_codes; /* its last attempt ended with one of these; n 0: any */
+	size_t exit_codes_n;
+	const int32_t *signals; /* ... was ended by one of these */
+	size_t signals_n;
+	const char *const *nodes; /* ... was on one of these, by Slurm's name or the host's; or it runs there now */
+	size_t nodes_n;
+	const char *reason;	   /* ... ended for a reason with these bytes in it; NULL: any */
+	int64_t older_us, newer_us; /* ... ended longer ago than this, not so long ago as this, by the server's clock; 0: any */
 };
-#define JOBSTACK_FILTER_INIT {sizeof(struct jobstack_filter), 0, NULL, 0, 0}
+#define JOBSTACK_FILTER_INIT {sizeof(struct jobstack_filter), 0, NULL, 0, 0, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0}
 
 /* One entry, or one attempt of it.  Everything is valid during the callback.  Times are microseconds since 1970 UTC by the
  * server's clock, -1 where there is none. */
@@ -514,12 +532,15 @@ struct jobstack_item {
 	const char *host, *cluster, *job, *array_job, *array_task, *step, *account, *qos, *partition, *user, *cwd;
 	struct jobstack_bytes argv; /* the worker's arguments, NUL-separated */
 	uint32_t slots;		    /* the worker's; 0: not known */
+	const char *to_stack; /* state MOVED: where it went, NULL if that stack is not there any more */
+	uint64_t to_entry;    /* ... and its number there; else 0 */
 };
 typedef int jobstack_item_fn(void *ctx, const struct jobstack_item *item);
 
 /* Calls FN for each entry of STACK that fits FILTER (NULL: all), state by state in the order of the bits; in each by
- * number, but what is in line in the order in which it would be popped.  Reads page by page: flat memory, and no long transaction; entries that change state meanwhile may be missed or
- * told twice. */
+ * number, but what is in line in the order in which it would be popped.  An entry that is in several of the states is told once.
+ * Reads page by page: flat memory, and no long transaction; entries that change state meanwhile may be missed or told twice.
+ * Errors: EMISSING; EUSAGE (the filter has a glob that is none, or an empty range). */
 int jobstack_list(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter,
 		  jobstack_item_fn *fn, void *ctx, struct jobstack_error *error);
 
@@ -537,8 +558,8 @@ int jobstack_datapaths(struct jobstack *handle, const char *stack, const uint64_
 		       void *ctx, struct jobstack_error *error);
 
 struct jobstack_requeue_result {
-	uint64_t requeued; /* or would be, in a dry run */
-	uint64_t refused;  /* named, but running or in line already */
+	uint64_t requeued; /* or moved; or would be, in a dry run */
+	uint64_t refused;  /* named, but running, in line already, moved, or not as the filter says */
 	uint64_t missing;  /* named, but not in the stack */
 };
 
@@ -547,6 +568,23 @@ struct jobstack_requeue_result {
  * once, however many do it at once.  A running entry is refused: see jobstack_recover. */
 int jobstack_requeue(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter, int dry_run,
 		     struct jobstack_requeue_result *result, struct jobstack_error *error);
+
+struct jobstack_move_options {
+	size_t size;	/* sizeof(struct jobstack_move_options) */
+	const char *to; /* the other stack.  If it is not there it is made, with the order and the policy of retries of this one */
+	int dry_run;
+};
+#define JOBSTACK_MOVE_OPTIONS_INIT {sizeof(struct jobstack_move_options), NULL, 0}
+
+/* Pushes what FILTER names among the dead entries of STACK (states: DEAD; FAILED and LOST as for jobstack_requeue) to another
+ * stack, where they get new numbers and no attempts yet, and keep their priority.  Here they are MOVED from then on, with their
+ * history; neither dead nor to be requeued.  Each is moved once, however many do it at once and whatever reply is lost: some
+ * hundred in a transaction over both stacks, so that a call that is cut short has moved whole ones, which *RESULT counts.  Errors:
+ * EMISSING; EUSAGE (the same stack, a name that is none, another state); ECONFLICT (the other stack is cancelled or being
+ * dropped; an entry with a relative name, and those of the other stack belong to another directory; one of the two is dropped). */
+int jobstack_move(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter,
+		  const struct jobstack_move_options *options, struct jobstack_requeue_result *result,
+		  struct jobstack_error *error);
 
 /* ------------------------------------------------------------------------------------------------------ reading it all */
 

@@ -16,7 +16,7 @@
 enum kind {
 	U64,	 /* uint64_t */
 	U32,	 /* uint32_t */
-	WORKER,	 /* uint64_t, 0 if there is none */
+	WORKER,	 /* uint64_t, a number of something; 0 if there is none */
 	CODE,	 /* int32_t, -1 if there is none */
 	SIGNAL,	 /* int32_t, 0 if there is none */
 	COUNT,	 /* int64_t, -1 if it is not known */
@@ -62,6 +62,8 @@ const struct cli_field cli_field[] = {
 	{"log_at", COUNT, AT(log_at)},
 	{"log_out", COUNT, AT(log_out)},
 	{"log_err", COUNT, AT(log_err)},
+	{"to_stack", TEXT, AT(to_stack)},
+	{"to_entry", WORKER, AT(to_entry)},
 	{NULL, 0, 0}};
 _Static_assert(sizeof(cli_field) / sizeof(cli_field[0]) <= CLI_FIELDS_MAX, "a choice has room for all");
 

@@ -184,7 +184,8 @@ static const struct {
 	unsigned state;
 } states[] = {{"ready", JOBSTACK_IS_READY}, {"waiting", JOBSTACK_IS_WAITING},	{"held", JOBSTACK_IS_HELD},
 	      {"running", JOBSTACK_IS_RUNNING}, {"done", JOBSTACK_IS_DONE},		{"dead", JOBSTACK_IS_DEAD},
-	      {"failed", JOBSTACK_IS_FAILED}, {"lost", JOBSTACK_IS_LOST},	{"cancelled", JOBSTACK_IS_CANCELLED}, {"moved", JOBSTACK_IS_MOVED}};
+	      {"failed", JOBSTACK_IS_FAILED}, {"lost", JOBSTACK_IS_LOST},	{"cancelled", JOBSTACK_IS_CANCELLED},
+	      {"moved", JOBSTACK_IS_MOVED}};
 #define STATES (sizeof(states) / sizeof(states[0]))
 
 const char *cli_state_word(unsigned state)
@@ -207,8 +208,8 @@ int cli_states(struct cli *cli, const char *list, unsigned *bits)
 			i++;
 		if (i == STATES)
 			return cli_usage(cli,
-					 "\"%.*s\" is no state: ready, waiting, held, running, done, failed, lost, dead, cancelled "
-					 "or all are",
+					 "\"%.*s\" is no state: ready, waiting, held, running, done, failed, lost, dead, cancelled, "
+					 "moved or all are",
 					 (int)len, list);
 		*bits |= states[i].state;
 		list += len + (list[len] == ',');

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
+#include "cli/filter.h"
 #include "cli/item.h"
 #include "cli/json.h"
 #include "cli/text.h"
@@ -22,12 +23,13 @@
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
 	{'t', "state", "STATES",
-	 "ready, waiting, held, running, done, failed, lost, dead, cancelled,\nor all (default: running,dead; all if entries are "
-				 "named); failed\nand lost: the last attempt ended so, whatever the entry waits for now"},
+	 "ready, waiting, held, running, done, failed, lost, dead, cancelled,\nmoved, or all (default: running,dead; all if entries are "
+				 "named);\nfailed and lost: the last attempt ended so, whatever the entry\nwaits for now"},
+	CLI_OPTS_FILTER,
 	{'o', "fields", "FIELDS",
 	 "just these, with tabs between and - for what is not known: entry\ndatapath state attempt outcome exit_code signal "
 				  "reason node worker\nstarted ended seconds host cluster job array_job array_task step\naccount qos partition "
-				  "user cwd user_seconds system_seconds\nmaxrss_kib read_bytes write_bytes log log_at log_out log_err"},
+				  "user cwd user_seconds system_seconds\nmaxrss_kib read_bytes write_bytes log log_at log_out log_err\nto_stack to_entry"},
 	{'n', "limit", "N", "at most N"},
 	{'0', "null", NULL, "records end with NUL, and names are bytes as they are (default\nfield: datapath)"},
 	CLI_OPTS_JSON,
@@ -36,13 +38,14 @@ static const struct js_opt table[] = {
 	CLI_OPTS_END};
 static const struct js_opts opts = {
 	"jobstack list", "[OPTIONS] [ENTRY...]",
-	"Lists the entries of a stack that are in the given states, or those that are named by number or datapath. Without -0,\n"
-	"control characters, backslashes and what is not UTF-8 are shown as \\xHH. Ends with 1 if there are none.",
+	"Lists the entries of a stack that are in the given states, or those that are named by number or datapath; with several\n"
+	"of the other options, those that fit all of them. Without -0, control characters, backslashes and what is not UTF-8 are\n"
+	"shown as \\xHH. Ends with 1 if there are none.",
 	table, "  jobstack list -s mystack -t dead -0 | xargs -0 ls -l", 0};
 
 struct listing {
 	const struct cli *cli;
-	struct jobstack_filter filter;
+	struct cli_filter filter;
 	struct cli_fields fields;
 	int states_given, fields_given, nul;
 	uint64_t told;
@@ -56,9 +59,13 @@ static int parse(struct cli *cli, struct listing *l, int argc, char **argv)
 	int key = -1, status = 0;
 
 	while (status == 0 && (key = cli_next(cli, argc, argv, &arg, &status)) >= 0) {
+		if (cli_filter_has(key)) {
+			status = cli_filter_take(cli, &l->filter, key, arg);
+			continue;
+		}
 		switch (key) {
 		case 't':
-			status = cli_states(cli, arg, &l->filter.states);
+			status = cli_states(cli, arg, &l->filter.f.states);
 			l->states_given = 1;
 			break;
 		case 'o':
@@ -66,7 +73,7 @@ static int parse(struct cli *cli, struct listing *l, int argc, char **argv)
 			l->fields_given = 1;
 			break;
 		case 'n':
-			if (js_num_u64(arg, 1, UINT64_MAX, &l->filter.limit) != 0)
+			if (js_num_u64(arg, 1, UINT64_MAX, &l->filter.f.limit) != 0)
 				status = cli_usage(cli, "-n takes a whole number from 1 on, not \"%s\"", arg);
 			break;
 		default:
@@ -80,7 +87,10 @@ static int parse(struct cli *cli, struct listing *l, int argc, char **argv)
 	if (l->nul && cli->json)
 		return cli_usage(cli, "--json prints lines of JSON, not -0");
 	if (!l->states_given && optind == argc)
-		l->filter.states = JOBSTACK_IS_RUNNING | JOBSTACK_IS_DEAD;
+		l->filter.f.states = JOBSTACK_IS_RUNNING | JOBSTACK_IS_DEAD;
+	status = cli_filter_end(cli, &l->filter);
+	if (status != 0)
+		return status;
 	if (l->nul && !l->fields_given)
 		return cli_fields_parse(cli, "datapath", &l->fields);
 	if (cli->json && !l->fields_given)
@@ -145,44 +155,57 @@ static int take_item(void *ctx, const struct jobstack_item *item)
 /* Nothing is listed: which states were meant? */
 static void tell_none(const struct cli *cli, const struct listing *l)
 {
-	if (l->states_given || l->filter.entries != NULL)
-		cli_say(cli, "no entry of the stack \"%s\" is in these states", cli->stack);
+	const char *fits = l->filter.given ? " and as the other options say" : "";
+
+	if (l->states_given || l->filter.f.entries != NULL)
+		cli_say(cli, "no entry of the stack \"%s\" is in these states%s", cli->stack, fits);
+	else if (l->filter.given)
+		cli_say(cli, "no entry of the stack \"%s\" is running or dead%s: -t says other states, -t all all", cli->stack, fits);
 	else
 		cli_say(cli, "no entry of the stack \"%s\" is running or dead: -t says other states, -t all all", cli->stack);
 }
 
+static int list(struct cli *cli, struct listing *l, int argc, char **argv)
+{
+	uint64_t *entries = NULL;
+	int status = cli_connect(cli, 60 * JS_SECOND_US);
+
+	if (status != 0)
+		return status;
+	if (optind < argc) {
+		status = cli_entries(cli, argv + optind, (size_t)(argc - optind), &entries, &l->filter.f.entries_n, NULL);
+		l->filter.f.entries = entries;
+	}
+	if (status == 0)
+		status = jobstack_list(cli->handle, cli->stack, &l->filter.f, take_item, l, &cli->error);
+	if (l->memory)
+		(void)js_error_memory(&cli->error);
+	if (status == JOBSTACK_ESTOPPED && !l->memory)
+		status = CLI_YES; /* the output is closed: cli_end tells */
+	else if (status != 0)
+		status = cli_fail(cli);
+	else if (l->told == 0) {
+		tell_none(cli, l);
+		status = CLI_NO;
+	}
+	free(entries);
+	return status;
+}
+
 int cli_list_main(int argc, char **argv)
 {
-	struct listing l = {.filter = JOBSTACK_FILTER_INIT};
-	uint64_t *entries = NULL;
+	struct listing l = {.filter = CLI_FILTER_INIT};
 	struct cli cli;
 	int status;
 
 	cli_begin(&cli, &opts);
 	l.cli = &cli;
 	status = parse(&cli, &l, argc, argv);
-	if (status != 0)
-		return status < 0 ? CLI_YES : status;
-	status = cli_connect(&cli, 60 * JS_SECOND_US);
-	if (status != 0)
-		return status;
-	if (optind < argc) {
-		status = cli_entries(&cli, argv + optind, (size_t)(argc - optind), &entries, &l.filter.entries_n, NULL);
-		l.filter.entries = entries;
-	}
 	if (status == 0)
-		status = jobstack_list(cli.handle, cli.stack, &l.filter, take_item, &l, &cli.error);
-	if (l.memory)
-		(void)js_error_memory(&cli.error);
-	if (status == JOBSTACK_ESTOPPED && !l.memory)
-		status = CLI_YES; /* the output is closed: cli_end tells */
-	else if (status != 0)
-		status = cli_fail(&cli);
-	else if (l.told == 0) {
-		tell_none(&cli, &l);
-		status = CLI_NO;
-	}
-	free(entries);
+		status = list(&cli, &l, argc, argv);
+	else if (status < 0)
+		status = CLI_YES;
+	cli_filter_free(&l.filter);
 	js_buf_free(&l.line);
 	return cli_end(&cli, status);
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack requeue: pushes entries back.  First it takes back what dead workers hold, since that is what "lost" means to
- * whoever asks.  Promise: each entry is requeued once, however many do it at once.
+ * jobstack requeue: pushes entries back, or dead ones to another stack.  If nothing is chosen, or lost ones are, it first takes back
+ * what dead workers hold, since that is what "lost" means to whoever asks.  Promise: each entry is requeued once, however many do
+ * it at once.
  */
 #define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/num.h"
+#include "cli/filter.h"
 #include "cli/item.h"
 #include "cli/json.h"
 #include "cli/recover.h"
@@ -16,15 +19,22 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define REQUEUABLE (JOBSTACK_IS_DEAD | JOBSTACK_IS_DONE | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)
 
-enum { DRY_RUN = CLI_OWN };
+#define MOVABLE (JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)
+
+enum { DRY_RUN = CLI_OWN, TO };
 
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
 	{'t', "state", "STATES",
-	 "dead, lost, failed (dead, by a failure), done (default: dead,lost;\nany of these if entries are named)"},
+	 "dead, lost, failed (dead, by a failure), done (default: dead,lost;\nany of these if entries are named; dead with other options "
+	 "below)"},
+	CLI_OPTS_FILTER,
+	{'n', "limit", "N", "at most N"},
+	{TO, "to", "STACK", "dead ones go to that stack instead, which is made if need be: as new\nentries, with no attempts yet"},
 	{DRY_RUN, "dry-run", NULL, "only say what would be"},
 	CLI_OPTS_JSON,
 	CLI_OPTS_DATABASE,
@@ -32,38 +42,90 @@ static const struct js_opt table[] = {
 	CLI_OPTS_END};
 static const struct js_opts opts = {
 	"jobstack requeue", "[OPTIONS] [ENTRY...]",
-	"Pushes entries back: those in the given states, or of these just those that are named by number or datapath. Their\n"
-	"history is kept. With lost, it first takes back what dead workers hold, as `jobstack recover` does.",
-	table, "  jobstack requeue -s mystack -t dead", 0};
+	"Pushes entries back: those in the given states, or of these just those that are named by number or datapath; with several\n"
+	"of the other options, those that fit all of them. Their history is kept. With lost, it first takes back what dead workers\n"
+	"hold, as `jobstack recover` does.",
+	table,
+	"  jobstack requeue -s mystack --exit 3 --dry-run\n"
+	"  jobstack requeue -s mystack --reason 'out of memory' --to bignodes",
+	0};
 
 struct request {
-	unsigned states;
+	struct cli_filter filter;
+	const char *to;
 	int states_given, dry_run;
-	uint64_t *entries;
-	size_t n;
+	uint64_t *entries; /* the filter's */
 	uint64_t missing;
 };
 
+static int check_states(struct cli *cli, const struct request *r, const char *arg)
+{
+	unsigned states = r->filter.f.states;
+
+	if (states == JOBSTACK_IS_RUNNING)
+		return cli_usage(cli, "a running entry is not requeued; if its worker is dead, -t lost takes it back");
+	if (states == JOBSTACK_IS_MOVED)
+		return cli_usage(cli, "what has moved to another stack is requeued there");
+	if (states == 0 || (states & ~REQUEUABLE) != 0)
+		return cli_usage(cli, "only dead, lost, failed and done entries can be requeued, not -t %s", arg);
+	return 0;
+}
+
+/* What contradicts itself. */
+static int check_to(struct cli *cli, const struct request *r)
+{
+	if (r->to == NULL)
+		return 0;
+	if (strcmp(r->to, cli->stack) == 0)
+		return cli_usage(cli, "--to %s: that is the stack they are in; without --to they go back into its line", r->to);
+	if (r->states_given && (r->filter.f.states & ~MOVABLE) != 0)
+		return cli_usage(cli, "--to takes dead entries only: what is done there stays done; push it to %s anew", r->to);
+	return 0;
+}
+
 static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 {
-	const char *arg;
+	const char *arg, *states = "";
 	int key = -1, status = 0;
 
 	while (status == 0 && (key = cli_next(cli, argc, argv, &arg, &status)) >= 0) {
-		if (key == DRY_RUN) {
+		switch (key) {
+		case DRY_RUN:
 			r->dry_run = 1;
-			continue;
+			break;
+		case TO:
+			r->to = arg;
+			break;
+		case 'n':
+			if (js_num_u64(arg, 1, UINT64_MAX, &r->filter.f.limit) != 0)
+				status = cli_usage(cli, "-n takes a whole number from 1 on, not \"%s\"", arg);
+			break;
+		case 't':
+			states = arg;
+			status = cli_states(cli, arg, &r->filter.f.states);
+			r->states_given = 1;
+			break;
+		default:
+			status = cli_filter_take(cli, &r->filter, key, arg);
 		}
-		status = cli_states(cli, arg, &r->states);
-		r->states_given = 1;
-		if (status == 0 && r->states == JOBSTACK_IS_RUNNING)
-			status = cli_usage(cli, "a running entry is not requeued; if its worker is dead, -t lost takes it back");
-		else if (status == 0 && (r->states == 0 || (r->states & ~REQUEUABLE) != 0))
-			status = cli_usage(cli, "only dead, lost, failed and done entries can be requeued, not -t %s", arg);
 	}
-	if (status != 0)
-		return status;
-	return key == -2 ? -1 : 0;
+	if (status == 0 && key == -2)
+		return -1;
+	if (status == 0 && r->states_given)
+		status = check_states(cli, r, states);
+	if (status == 0)
+		status = check_to(cli, r);
+	return status == 0 ? cli_filter_end(cli, &r->filter) : status;
+}
+
+/* Without -t.  Lost ones are taken back only if nothing says which entries are meant, or they are named. */
+static unsigned default_states(const struct request *r, int named)
+{
+	if (r->to != NULL)
+		return JOBSTACK_IS_DEAD;
+	if (named)
+		return REQUEUABLE;
+	return r->filter.given || r->filter.f.limit > 0 ? JOBSTACK_IS_DEAD : JOBSTACK_IS_DEAD | JOBSTACK_IS_LOST;
 }
 
 static int count_item(void *ctx, const struct jobstack_item *item)
@@ -81,20 +143,22 @@ static int count(struct cli *cli, const struct request *r, unsigned state, uint6
 	*n = 0;
 	f.states = state;
 	f.entries = r->entries;
-	f.entries_n = r->n;
-	return r->n == 0 ? 0 : jobstack_list(cli->handle, cli->stack, &f, count_item, n, &cli->error);
+	f.entries_n = r->filter.f.entries_n;
+	return f.entries_n == 0 ? 0 : jobstack_list(cli->handle, cli->stack, &f, count_item, n, &cli->error);
 }
 
 /* Takes back what is lost, where that is wanted.  *BACK: of the named entries, those that are in line now thanks to it. */
 static int take_back(struct cli *cli, const struct request *r, struct cli_recovery *lost, uint64_t *back)
 {
 	uint64_t before, after = 0, dead_before = 0, dead_after = 0;
-	int status = count(cli, r, JOBSTACK_IS_RUNNING, &before);
+	int status = 0;
 
-	*back = 0;
+	*back = before = 0;
+	if (r->to == NULL) /* what runs can't go elsewhere */
+		status = count(cli, r, JOBSTACK_IS_RUNNING, &before);
 	if (status == 0 && before > 0)
 		status = count(cli, r, JOBSTACK_IS_DEAD, &dead_before);
-	if (status == 0 && ((r->states & JOBSTACK_IS_LOST) != 0 || before > 0))
+	if (status == 0 && ((r->filter.f.states & JOBSTACK_IS_LOST) != 0 || before > 0))
 		status = cli_recover(cli, lost);
 	if (status != 0 || before == 0 || lost->taken == 0 || r->dry_run)
 		return status;
@@ -106,85 +170,104 @@ static int take_back(struct cli *cli, const struct request *r, struct cli_recove
 	return status;
 }
 
-static int tell(const struct cli *cli, const struct request *r, const struct jobstack_requeue_result *result,
-		const struct cli_recovery *lost)
+static int tell_json(const struct cli *cli, const struct request *r, const struct jobstack_requeue_result *result,
+		     const struct cli_recovery *lost)
 {
-	json_t *o;
-	int bad = 0;
+	json_t *o = json_object();
+	int bad = cli_json_text(o, "stack", cli->stack);
 
-	if (cli->json) {
-		o = json_object();
-		bad |= cli_json_text(o, "stack", cli->stack);
-		bad |= cli_json_count(o, "requeued", result->requeued);
-		bad |= cli_json_count(o, "taken_back", lost->taken);
-		bad |= cli_json_count(o, "refused", result->refused);
-		bad |= cli_json_count(o, "missing", result->missing);
-		bad |= json_object_set_new(o, "dry_run", json_boolean(r->dry_run));
-		return cli_json_print(o, bad);
-	}
-	(void)printf("%" PRIu64 " %srequeued, %" PRIu64 " %staken back from dead workers", result->requeued,
-		     r->dry_run ? "would be " : "", lost->taken, r->dry_run ? "would be " : "");
+	if (r->to != NULL)
+		bad |= cli_json_text(o, "to", r->to);
+	bad |= cli_json_count(o, r->to == NULL ? "requeued" : "moved", result->requeued);
+	bad |= cli_json_count(o, "taken_back", lost->taken);
+	bad |= cli_json_count(o, "refused", result->refused);
+	bad |= cli_json_count(o, "missing", result->missing);
+	bad |= json_object_set_new(o, "dry_run", json_boolean(r->dry_run));
+	return cli_json_print(o, bad);
+}
+
+static void tell(const struct request *r, const struct jobstack_requeue_result *result, const struct cli_recovery *lost)
+{
+	(void)printf("%" PRIu64 " %s", result->requeued, r->dry_run ? "would be " : "");
+	if (r->to == NULL)
+		(void)printf("requeued");
+	else
+		(void)printf("moved to %s", r->to);
+	if (r->to == NULL || lost->taken > 0)
+		(void)printf(", %" PRIu64 " %staken back from dead workers", lost->taken, r->dry_run ? "would be " : "");
 	if (result->refused > 0)
-		(void)printf(" (%" PRIu64 " refused: running, in line already, or in another state%s", result->refused,
-			     result->missing > 0 ? "; " : ")");
+		(void)printf(" (%" PRIu64 " refused: running, in line already, or in another state%s%s", result->refused,
+			     r->filter.given ? ", or not as the options say" : "", result->missing > 0 ? "; " : ")");
 	if (result->missing > 0)
 		(void)printf("%s%" PRIu64 " missing)", result->refused > 0 ? "" : " (", result->missing);
 	(void)putchar('\n');
-	return 0;
+}
+
+/* Does it, or tries it. */
+static int run(struct cli *cli, const struct request *r, struct jobstack_requeue_result *result)
+{
+	struct jobstack_move_options move = JOBSTACK_MOVE_OPTIONS_INIT;
+
+	if (r->to == NULL)
+		return jobstack_requeue(cli->handle, cli->stack, &r->filter.f, r->dry_run, result, &cli->error);
+	move.to = r->to;
+	move.dry_run = r->dry_run;
+	return jobstack_move(cli->handle, cli->stack, &r->filter.f, &move, result, &cli->error);
 }
 
 static int requeue(struct cli *cli, struct request *r)
 {
 	struct jobstack_requeue_result result = {0, 0, 0};
-	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
 	struct cli_recovery lost = {.dry_run = r->dry_run};
+	size_t n = r->filter.f.entries_n;
+	int named = n > 0 || r->missing > 0, status;
 	uint64_t back = 0;
-	int named = r->n > 0 || r->missing > 0, status;
 
 	if (!r->states_given)
-		r->states = named ? REQUEUABLE : JOBSTACK_IS_DEAD | JOBSTACK_IS_LOST;
+		r->filter.f.states = default_states(r, named);
 	status = take_back(cli, r, &lost, &back);
-	f.states = r->states;
-	f.entries = r->entries;
-	f.entries_n = r->n;
-	if (status == 0 && (!named || r->n > 0))
-		status = jobstack_requeue(cli->handle, cli->stack, &f, r->dry_run, &result, &cli->error);
+	if (status == 0 && (!named || n > 0))
+		status = run(cli, r, &result);
 	if (status != 0 && (result.requeued > 0 || lost.taken > 0))
-		cli_say(cli, "%" PRIu64 " had been requeued and %" PRIu64 " taken back when this happened:", result.requeued, lost.taken);
+		cli_say(cli, "%" PRIu64 " had been %s and %" PRIu64 " taken back when this happened:", result.requeued,
+			r->to == NULL ? "requeued" : "moved", lost.taken);
 	if (status != 0)
 		return cli_fail(cli);
 	result.missing += r->missing;
 	result.refused -= back < result.refused ? back : result.refused;
-	if (!cli->quiet || cli->json)
-		status = tell(cli, r, &result, &lost);
-	if (status != 0)
-		return CLI_BUG;
+	if (cli->json) {
+		if (tell_json(cli, r, &result, &lost) != 0)
+			return CLI_BUG;
+	} else if (!cli->quiet)
+		tell(r, &result, &lost);
 	if (result.missing > 0)
 		return CLI_USAGE;
+	if (r->filter.given && !named && result.requeued == 0)
+		cli_say(cli, "no entry of the stack \"%s\" that could be requeued is as the options say: `jobstack list` takes the same", cli->stack);
 	return result.requeued + lost.taken > 0 ? CLI_YES : CLI_NO;
 }
 
 int cli_requeue_main(int argc, char **argv)
 {
-	struct request r = {.entries = NULL};
+	struct request r = {.filter = CLI_FILTER_INIT};
 	struct cli cli;
 	int status;
 
 	cli_begin(&cli, &opts);
 	status = parse(&cli, &r, argc, argv);
-	if (status != 0)
-		return status < 0 ? CLI_YES : status;
-	cli_catch_signals();
-	status = cli_connect(&cli, 60 * JS_SECOND_US);
-	if (status != 0)
-		return status;
-	if (optind < argc && cli_entries(&cli, argv + optind, (size_t)(argc - optind), &r.entries, &r.n, &r.missing) != 0)
-		return cli_end(&cli, cli_fail(&cli));
-	if (r.n == 0) {
-		free(r.entries);
-		r.entries = NULL;
-	}
-	status = requeue(&cli, &r);
+	if (status == 0) {
+		cli_catch_signals();
+		status = cli_connect(&cli, 60 * JS_SECOND_US);
+		if (status == 0 && optind < argc &&
+		    cli_entries(&cli, argv + optind, (size_t)(argc - optind), &r.entries, &r.filter.f.entries_n, &r.missing) != 0)
+			status = cli_fail(&cli);
+		if (r.filter.f.entries_n > 0)
+			r.filter.f.entries = r.entries;
+		if (status == 0)
+			status = requeue(&cli, &r);
+	} else if (status < 0)
+		status = CLI_YES;
 	free(r.entries);
+	cli_filter_free(&r.filter);
 	return cli_end(&cli, status);
 }

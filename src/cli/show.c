@@ -29,7 +29,9 @@ static const struct js_opts opts = {
 /* What is gathered before it is printed. */
 struct showing {
 	struct cli *cli;
-	unsigned state;	       /* of the entry; 0: it moved while we looked */
+	unsigned state;	       /* of the entry; 0: it changed while we looked */
+	struct js_buf to_stack; /* where it went, with the NUL; of length 0: nowhere, or to what is not there any more */
+	uint64_t to_entry;	/* 0: nowhere */
 	struct js_buf head, text, rerun;
 	struct cli_fields all, attempts_own; /* fields: the latter without those of the entry */
 	json_t *attempts, *object;
@@ -38,21 +40,26 @@ struct showing {
 
 static int take_state(void *ctx, const struct jobstack_item *item)
 {
-	*(unsigned *)ctx = item->state;
+	struct showing *s = ctx;
+
+	s->state = item->state;
+	s->to_entry = item->to_entry;
+	if (item->to_stack != NULL)
+		js_buf_add(&s->to_stack, item->to_stack, strlen(item->to_stack) + 1);
 	return 0;
 }
 
-/* The entry's state.  It may move from one table to the next while they are read: then look again. */
-static int find_state(struct cli *cli, uint64_t entry, unsigned *state)
+/* The entry's state.  It may go from one table to the next while they are read: then look again. */
+static int find_state(struct showing *s, uint64_t entry)
 {
 	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
 	int status = 0;
 
 	f.entries = &entry;
 	f.entries_n = 1;
-	*state = 0;
-	for (int look = 0; look < 5 && *state == 0 && status == 0; look++)
-		status = jobstack_list(cli->handle, cli->stack, &f, take_state, state, &cli->error);
+	f.limit = 1;
+	for (int look = 0; look < 5 && s->state == 0 && status == 0; look++)
+		status = jobstack_list(s->cli->handle, s->cli->stack, &f, take_state, s, &s->cli->error);
 	return status;
 }
 
@@ -236,7 +243,7 @@ static void own_fields(struct showing *s)
 	for (size_t i = 0; i < s->all.n; i++) {
 		const char *name = s->all.field[i]->name;
 
-		if (strcmp(name, "entry") != 0 && strcmp(name, "datapath") != 0 && strcmp(name, "state") != 0)
+		if (strcmp(name, "entry") != 0 && strcmp(name, "datapath") != 0 && strcmp(name, "state") != 0 && strncmp(name, "to_", 3) != 0)
 			s->attempts_own.field[s->attempts_own.n++] = s->all.field[i];
 	}
 }
@@ -249,7 +256,11 @@ static int take_attempt(void *ctx, const struct jobstack_item *i)
 	if (s->head.len == 0) {
 		js_buf_printf(&s->head, "entry     %" PRIu64 "\ndatapath  ", i->entry);
 		cli_safe(&s->head, i->datapath.data, i->datapath.len);
-		js_buf_printf(&s->head, "\nstate     %s\n", s->state == 0 ? "it just moved: look again" : cli_state_word(s->state));
+		js_buf_printf(&s->head, "\nstate     %s", s->state == 0 ? "it just changed: look again" : cli_state_word(s->state));
+		if (s->to_entry > 0)
+			js_buf_printf(&s->head, " to %s as entry %" PRIu64, s->to_stack.len > 0 ? s->to_stack.data : "a stack that is gone",
+				      s->to_entry);
+		js_buf_char(&s->head, '\n');
 		s->bad |= cli_json_count(s->object, "entry", i->entry);
 		s->bad |= cli_json_bytes(s->object, "datapath", i->datapath.data, i->datapath.len);
 		s->bad |= cli_json_text(s->object, "state", s->state == 0 ? NULL : cli_state_word(s->state));
@@ -275,6 +286,8 @@ static int take_last(void *ctx, const struct jobstack_item *i)
 	struct jobstack_item last = *i;
 
 	last.state = s->state;
+	last.to_stack = s->to_stack.len > 0 ? s->to_stack.data : NULL;
+	last.to_entry = s->to_entry;
 	s->bad |= cli_fields_json(&s->all, &last, s->object);
 	if (s->state == 0)
 		s->bad |= json_object_set_new(s->object, "state", json_null());
@@ -291,7 +304,7 @@ static int print(struct showing *s)
 		s->object = NULL;
 		return s->bad == 0 ? CLI_YES : CLI_BUG;
 	}
-	if (s->head.failed || s->text.failed || s->rerun.failed) {
+	if (s->to_stack.failed || s->head.failed || s->text.failed || s->rerun.failed) {
 		(void)js_error_memory(&s->cli->error);
 		return cli_fail(s->cli);
 	}
@@ -305,7 +318,7 @@ static int print(struct showing *s)
 static int show(struct showing *s, uint64_t entry)
 {
 	struct cli *cli = s->cli;
-	int status = find_state(cli, entry, &s->state);
+	int status = find_state(s, entry);
 
 	if (status == 0)
 		status = jobstack_attempts(cli->handle, cli->stack, entry, take_attempt, s, &cli->error);
@@ -340,6 +353,7 @@ int cli_show_main(int argc, char **argv)
 		status = show(&s, entry);
 	json_decref(s.object);
 	json_decref(s.attempts);
+	js_buf_free(&s.to_stack);
 	js_buf_free(&s.head);
 	js_buf_free(&s.text);
 	js_buf_free(&s.rerun);

@@ -56,11 +56,7 @@ static void span_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n)
 {
 	const struct jobstack_push_options *o = p->options;
 
-	js_sql_add(sql,
-		   "INSERT INTO span(stack_id,class,`rank`,pos,lo,hi,attempt,fails,losses,push_id) VALUES(%u,%u,%d,",
-		   p->stack.id, (uint64_t)(o->atomic ? JS_HELD : JS_READY), -(int64_t)o->priority);
-	js_sql_add(sql, p->stack.lifo ? "-CAST(@js_t+%u AS SIGNED)" : "@js_t+%u", p->stack.lifo ? (uint64_t)1 : n);
-	js_sql_stmt(sql, ",@js_t+1,@js_t+%u,1,0,0,%n)", n, o->atomic ? (int64_t)p->push_id : -1);
+	js_span_fresh(sql, &p->stack, o->atomic ? JS_HELD : JS_READY, -(int64_t)o->priority, n, o->atomic ? (int64_t)p->push_id : -1);
 }
 
 /* A part by INSERT: the stack row first (it gives the numbers out), the pusher's fence, then the rows. */

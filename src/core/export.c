@@ -28,7 +28,7 @@ _Static_assert(JS_WHERE_WINDOW % PAGE == 0, "a window is of whole pages");
 
 struct line {
 	struct jobstack_item item;
-	size_t datapath, reason, log; /* where they lie in the page's bytes */
+	size_t datapath, reason, log, to_stack; /* where they lie in the page's bytes */
 	int final, dead, moved;
 };
 
@@ -83,6 +83,7 @@ static struct line *new_line(struct exporting *x, const struct js_row *row)
 	to->item.entry = js_row_u64(row, 0);
 	to->item.datapath.len = row->len[1];
 	to->datapath = keep(&x->bytes, row->col[1], row->len[1]);
+	to->to_stack = NOTHING;
 	return to;
 }
 
@@ -204,6 +205,8 @@ static void take_dead(void *ctx, const struct js_row *row)
 		return;
 	to->dead = 1;
 	to->moved = js_row_u64(row, 1) != 0;
+	to->item.to_entry = js_row_u64(row, 2);
+	to->to_stack = keep(&x->bytes, row->col[3], row->len[3]);
 }
 
 static int look(struct exporting *x, struct js_sql *sql, js_row_fn *fn, struct jobstack_error *error)
@@ -337,6 +340,7 @@ static int tell(struct exporting *x, struct jobstack_error *error)
 		l->item.datapath.data = text(x, l->datapath);
 		l->item.reason = text(x, l->reason);
 		l->item.log = text(x, l->log);
+		l->item.to_stack = text(x, l->to_stack);
 		js_crew_fill(x->crew, &l->item);
 		if (x->fn(x->ctx, &l->item) != 0)
 			status = JOBSTACK_ESTOPPED;

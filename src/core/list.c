@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "core/core.h"
+#include "core/filter.h"
 #include "core/item.h"
 #include "core/span.h"
 
@@ -14,7 +15,9 @@
 #include <string.h>
 
 #define PAGE 2000
-#define ANY (JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD | JOBSTACK_IS_RUNNING | JOBSTACK_IS_DONE | JOBSTACK_IS_DEAD)
+#define ANY                                                                                                            \
+	(JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD | JOBSTACK_IS_RUNNING | JOBSTACK_IS_DONE |          \
+	 JOBSTACK_IS_DEAD | JOBSTACK_IS_MOVED)
 
 #define ATTEMPT_COLUMNS JS_ITEM_ATTEMPT("IF(a.log_at IS NULL,NULL,COALESCE(a.log,w.log))") ","
 #define NO_ATTEMPT_COLUMNS "NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,"
@@ -25,7 +28,8 @@ struct listing {
 	const struct jobstack_filter *filter;
 	jobstack_item_fn *fn;
 	void *ctx;
-	unsigned state; /* of the items that come; 0: by outcome */
+	unsigned states; /* that are asked for */
+	unsigned state;	 /* of the items that come; 0: by outcome */
 	uint64_t told, last;
 	size_t rows;
 	const char *running; /* of the worker whose claim is listed */
@@ -53,52 +57,52 @@ static void take_item(void *ctx, const struct js_row *row)
 	c++;
 	js_item_attempt(&i, row, &c);
 	js_item_worker(&i, row, &c);
+	if (l->state == JOBSTACK_IS_MOVED && c + 1 < row->n) {
+		i.to_stack = row->col[c];
+		i.to_entry = js_row_u64(row, c + 1);
+	}
 	i.state = l->state;
 	if (l->running != NULL) {
 		i.started_us = js_item_since(l->running, i.entry);
 		if (i.started_us < 0)
 			i.started_us = l->claimed_us;
 	}
-	if (limit_left(l) == 0)
+	if (limit_left(l) == 0 || !js_filter_fits(l->filter, i.datapath.data, i.datapath.len))
 		return;
 	l->told++;
 	l->stopped = l->fn(l->ctx, &i) != 0;
 }
 
-static void only_entries(struct js_sql *sql, const struct jobstack_filter *filter, const char *column)
-{
-	if (filter->entries == NULL)
-		return;
-	/* COLUMN is one of this file's own words */
-	js_sql_add(sql, " AND ");
-	js_sql_add(sql, column);
-	js_sql_add(sql, " IN(NULL");
-	for (size_t i = 0; i < filter->entries_n; i++)
-		js_sql_add(sql, ",%u", filter->entries[i]);
-	js_sql_add(sql, ")");
-}
+/* What is read in pages: the SELECT up to its conditions, and the column with the entries' numbers. */
+struct source {
+	void (*head)(struct js_sql *sql, const struct listing *l, const void *of);
+	const void *of;
+	const char *column;
+	const char *next; /* JS_NEXT_OF its table; NULL: there are no gaps to jump over */
+};
 
-/* Tells pages of a query whose text HEAD has one %u for the stack, sorted by TABLE's entry_id, until it is empty. */
-static int list_pages(struct listing *l, const char *head, const char *column, struct jobstack_error *error)
+/* Tells what the pieces of W have, page by page. */
+static int list_pages(struct listing *l, const struct source *from, struct js_window *w, struct jobstack_error *error)
 {
 	int status = 0;
 
-	l->last = 0;
-	do {
+	while (status == 0 && !l->stopped && limit_left(l) > 0 && js_window_next(w)) {
+		uint64_t page = l->filter->match != NULL || limit_left(l) > PAGE ? PAGE : limit_left(l);
 		struct js_sql sql = {0};
 
 		l->rows = 0;
-		js_sql_add(&sql, head, l->stack.id);
-		js_sql_add(&sql, " AND ");
-		js_sql_add(&sql, column);
-		js_sql_add(&sql, ">%u", l->last);
-		only_entries(&sql, l->filter, column);
+		from->head(&sql, l, from->of);
+		js_window_sql(&sql, w, from->column);
+		js_filter_sql(&sql, l->filter);
 		js_sql_add(&sql, " ORDER BY ");
-		js_sql_add(&sql, column);
-		js_sql_stmt(&sql, " LIMIT %u", limit_left(l) < PAGE ? limit_left(l) : PAGE);
+		js_sql_add(&sql, from->column);
+		js_sql_stmt(&sql, " LIMIT %u", page);
 		status = js_db_query(l->handle->db, &sql, take_item, l, error);
 		js_sql_free(&sql);
-	} while (status == 0 && l->rows == PAGE && !l->stopped && limit_left(l) > 0);
+		js_window_done(w, l->rows == page, l->last);
+		if (status == 0 && l->rows == 0 && from->next != NULL)
+			status = js_window_jump(w, l->handle, from->next, l->stack.id, error);
+	}
 	return status;
 }
 
@@ -159,53 +163,72 @@ static void take_set(void *ctx, const struct js_row *row)
 	to->running = copy(row->col[8], row->len[8]);
 }
 
-static void add_set(struct js_sql *sql, const struct set *set)
+/* An entry whose last attempt ended so is told as failed, or lost, if these are asked for. */
+static unsigned ends(const struct listing *l)
 {
-	uint64_t ids[JS_IDS_MAX];
-	size_t n = (size_t)(set->hi - set->lo + 1);
+	return l->states & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST);
+}
 
-	if (set->ids == NULL) {
-		js_sql_add(sql, " AND e.entry_id BETWEEN %u AND %u", set->lo, set->hi);
-		return;
+static const char *outcomes(unsigned bits)
+{
+	return bits == JOBSTACK_IS_FAILED ? " IN(1)" : bits == JOBSTACK_IS_LOST ? " IN(2)" : " IN(1,2)";
+}
+
+static void span_head(struct js_sql *sql, const struct listing *l, const void *of)
+{
+	const struct set *set = of;
+
+	js_sql_add(sql,
+		   "SELECT STRAIGHT_JOIN e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
+		   " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND "
+		   "a.attempt=%u LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u",
+		   set->attempt - 1, l->stack.id);
+	if (ends(l) != 0) {
+		js_sql_add(sql, " AND (a.outcome IS NULL OR NOT a.outcome");
+		js_sql_add(sql, outcomes(ends(l)));
+		js_sql_add(sql, ")");
 	}
-	js_sql_add(sql, " AND e.entry_id IN(NULL");
-	if (n <= JS_IDS_MAX && js_span_read_ids(set->ids, set->ids_len, (size_t)set->lo, n, ids) == 0)
-		for (size_t i = 0; i < n; i++)
-			js_sql_add(sql, ",%u", ids[i]);
-	js_sql_add(sql, ")");
+}
+
+static void claim_head(struct js_sql *sql, const struct listing *l, const void *of)
+{
+	const struct set *set = of;
+
+	js_sql_add(sql,
+		   "SELECT STRAIGHT_JOIN e.entry_id,e.datapath,%u,NULL," NO_ATTEMPT_COLUMNS JS_ITEM_WORKER
+		   " FROM entry e JOIN worker w ON w.worker_id=%u WHERE e.stack_id=%u AND (SELECT COUNT(*) FROM attempt a WHERE "
+		   "a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND a.attempt=%u)=0",
+		   set->attempt, set->worker, l->stack.id, set->attempt);
+	if (ends(l) != 0) {
+		js_sql_add(sql,
+			   " AND (SELECT COUNT(*) FROM attempt b WHERE b.stack_id=e.stack_id AND b.entry_id=e.entry_id AND "
+			   "b.attempt=%u AND b.outcome",
+			   set->attempt - 1);
+		js_sql_add(sql, outcomes(ends(l)));
+		js_sql_add(sql, ")=0");
+	}
 }
 
 /* Tells the entries of one set. */
 static int list_set(struct listing *l, const struct set *set, int claim, struct jobstack_error *error)
 {
-	int status = 0;
+	struct source from = {claim ? claim_head : span_head, set, "e.entry_id", NULL};
+	size_t n = (size_t)(set->hi - set->lo + 1);
+	uint64_t ids[JS_IDS_MAX];
+	struct js_window w;
+	int status;
 
-	l->last = 0;
+	if (!claim && set->attempt <= 1 && (js_filter_of_end(l->filter) || l->filter->nodes_n > 0))
+		return 0; /* they have not run */
+	if (set->ids == NULL)
+		js_window_begin(&w, l->filter, set->lo, set->hi);
+	else if (n <= JS_IDS_MAX && js_span_read_ids(set->ids, set->ids_len, (size_t)set->lo, n, ids) == 0)
+		js_window_begin_ids(&w, l->filter, ids, n);
+	else
+		return 0;
 	l->running = claim ? (set->running == NULL ? "" : set->running) : NULL;
 	l->claimed_us = set->claimed_us;
-	do {
-		struct js_sql sql = {0};
-
-		l->rows = 0;
-		if (claim)
-			js_sql_add(&sql,
-				   "SELECT e.entry_id,e.datapath,%u,NULL," NO_ATTEMPT_COLUMNS JS_ITEM_WORKER
-				   " FROM entry e JOIN worker w ON w.worker_id=%u WHERE e.stack_id=%u AND NOT EXISTS(SELECT 1 FROM attempt "
-				   "a WHERE a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND a.attempt=%u)",
-				   set->attempt, set->worker, l->stack.id, set->attempt);
-		else
-			js_sql_add(&sql,
-				   "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
-				   " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND "
-				   "a.attempt=%u LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u",
-				   set->attempt - 1, l->stack.id);
-		add_set(&sql, set);
-		only_entries(&sql, l->filter, "e.entry_id");
-		js_sql_stmt(&sql, " AND e.entry_id>%u ORDER BY e.entry_id LIMIT %u", l->last,
-			    limit_left(l) < PAGE ? limit_left(l) : (uint64_t)PAGE);
-		status = js_db_query(l->handle->db, &sql, take_item, l, error);
-		js_sql_free(&sql);
-	} while (status == 0 && l->rows == PAGE && !l->stopped && limit_left(l) > 0);
+	status = list_pages(l, &from, &w, error);
 	l->running = NULL;
 	return status;
 }
@@ -221,16 +244,19 @@ static int list_sets(struct listing *l, int class, struct jobstack_error *error)
 		struct js_sql sql = {0};
 
 		if (class >= 0) /* the primary key of span */
-			js_sql_stmt(&sql,
-				    "SELECT lo,hi,ids,attempt,`rank`,pos,0,0,NULL,NULL FROM span WHERE stack_id=%u AND class=%u AND "
-				    "(`rank`>%d OR (`rank`=%d AND pos>%d)) ORDER BY `rank`,pos LIMIT %u",
-				    l->stack.id, (uint64_t)class, last.rank, last.rank, last.pos, (uint64_t)SETS);
+			js_sql_add(&sql,
+				   "SELECT lo,hi,ids,attempt,`rank`,pos,0,0,NULL,NULL FROM span WHERE stack_id=%u AND class=%u AND "
+				   "(`rank`>%d OR (`rank`=%d AND pos>%d))",
+				   l->stack.id, (uint64_t)class, last.rank, last.rank, last.pos);
 		else /* the primary key of claim */
-			js_sql_stmt(&sql,
-				    "SELECT c.lo,c.hi,c.ids,c.attempt,0,0,c.worker_id,c.claim_no,w.running,"
-				    "IF(w.kind=1,c.claimed,NULL) FROM claim c JOIN worker w USING(worker_id) WHERE c.stack_id=%u AND "
-				    "(c.worker_id>%u OR (c.worker_id=%u AND c.claim_no>%u)) ORDER BY c.worker_id,c.claim_no LIMIT %u",
-				    l->stack.id, last.worker, last.worker, last.claim_no, (uint64_t)SETS);
+			js_sql_add(&sql,
+				   "SELECT c.lo,c.hi,c.ids,c.attempt,0,0,c.worker_id,c.claim_no,w.running,"
+				   "IF(w.kind=1,c.claimed,NULL) FROM claim c JOIN worker w USING(worker_id) WHERE c.stack_id=%u AND "
+				   "(c.worker_id>%u OR (c.worker_id=%u AND c.claim_no>%u))",
+				   l->stack.id, last.worker, last.worker, last.claim_no);
+		js_filter_sets_sql(&sql, l->filter);
+		js_sql_stmt(&sql, class >= 0 ? " ORDER BY `rank`,pos LIMIT %u" : " ORDER BY c.worker_id,c.claim_no LIMIT %u",
+			    (uint64_t)SETS);
 		status = js_db_query(l->handle->db, &sql, take_set, &sets, error);
 		js_sql_free(&sql);
 		n = sets.n;
@@ -243,31 +269,46 @@ static int list_sets(struct listing *l, int class, struct jobstack_error *error)
 	return status;
 }
 
-/* The tables that have a row an entry: attempt by its primary key, dead by its own. */
-static const struct {
+/* The tables that have a row an entry: attempt by its primary key, dead by its own.  Whether there is another row besides is asked
+ * with a COUNT: for an EXISTS MariaDB may make a table of all that there are, however few come into question. */
+#define ITEM "SELECT STRAIGHT_JOIN e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
+#define FROM_LAST                                                                                                      \
+	" FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id LEFT JOIN worker w ON "       \
+	"w.worker_id=a.worker_id WHERE a.stack_id=%u AND (SELECT COUNT(*) FROM attempt b WHERE b.stack_id=a.stack_id AND "      \
+	"b.entry_id=a.entry_id AND b.attempt>a.attempt)=0"
+static const struct table {
 	unsigned bit;
-	const char *head, *column;
+	const char *head, *column, *next;
 } by_table[] = {
-	{JOBSTACK_IS_DONE,
-	 "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER " FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND "
-	 "e.entry_id=a.entry_id LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE a.stack_id=%u AND a.final=1",
-	 "a.entry_id"},
-	{JOBSTACK_IS_DEAD,
-	 "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER " FROM dead d JOIN entry e ON e.stack_id=d.stack_id AND "
-	 "e.entry_id=d.entry_id LEFT JOIN attempt a ON a.stack_id=d.stack_id AND a.entry_id=d.entry_id AND a.attempt=d.attempt "
-	 "LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE d.stack_id=%u",
-	 "d.entry_id"},
-	{JOBSTACK_IS_FAILED,
-	 "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER " FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND "
-	 "e.entry_id=a.entry_id LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE a.stack_id=%u AND a.outcome=1 AND NOT EXISTS "
-	 "(SELECT 1 FROM attempt b WHERE b.stack_id=a.stack_id AND b.entry_id=a.entry_id AND b.attempt>a.attempt)",
-	 "a.entry_id"},
-	{JOBSTACK_IS_LOST,
-	 "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER " FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND "
-	 "e.entry_id=a.entry_id LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE a.stack_id=%u AND a.outcome=2 AND NOT EXISTS "
-	 "(SELECT 1 FROM attempt b WHERE b.stack_id=a.stack_id AND b.entry_id=a.entry_id AND b.attempt>a.attempt)",
-	 "a.entry_id"},
+	{JOBSTACK_IS_DONE, ITEM JS_FROM_DONE, "a.entry_id", JS_NEXT_OF("attempt")},
+	{JOBSTACK_IS_DEAD, ITEM JS_FROM_DEAD, "d.entry_id", JS_NEXT_OF("dead")},
+	{JOBSTACK_IS_FAILED, ITEM FROM_LAST " AND a.outcome=1", "a.entry_id", JS_NEXT_OF("attempt")},
+	{JOBSTACK_IS_LOST, ITEM FROM_LAST " AND a.outcome=2", "a.entry_id", JS_NEXT_OF("attempt")},
+	{JOBSTACK_IS_MOVED,
+	 ITEM ",t.name,d.to_entry" JS_FROM_DEAD_ROWS
+	      " LEFT JOIN stack t ON t.stack_id=d.to_stack WHERE d.stack_id=%u AND d.to_stack IS NOT NULL",
+	 "d.entry_id", JS_NEXT_OF("dead")},
 };
+
+static void table_head(struct js_sql *sql, const struct listing *l, const void *of)
+{
+	const struct table *t = of;
+
+	js_sql_add(sql, t->head, l->stack.id);
+	if ((t->bit & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) == 0)
+		return;
+	js_sql_add(sql, " AND (SELECT COUNT(*) FROM dead d WHERE d.stack_id=a.stack_id AND d.entry_id=a.entry_id");
+	js_sql_add(sql, (l->states & JOBSTACK_IS_DEAD) != 0 ? ")=0" /* told already */ : " AND d.to_stack IS NOT NULL)=0");
+}
+
+static int list_table(struct listing *l, const struct table *table, struct jobstack_error *error)
+{
+	struct source from = {table_head, table, table->column, table->next};
+	struct js_window w;
+
+	js_window_begin(&w, l->filter, 1, l->stack.tail);
+	return list_pages(l, &from, &w, error);
+}
 
 int jobstack_list(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter, jobstack_item_fn *fn,
 		  void *ctx, struct jobstack_error *error)
@@ -275,22 +316,26 @@ int jobstack_list(struct jobstack *handle, const char *stack, const struct jobst
 	static const struct jobstack_filter none = JOBSTACK_FILTER_INIT;
 	struct listing l = {.handle = handle, .filter = filter == NULL ? &none : filter, .fn = fn, .ctx = ctx};
 	unsigned states = l.filter->states == 0 ? ANY : l.filter->states;
-	int status = js_stack_find(handle, stack, &l.stack, error), cancelled = l.stack.state == JOBSTACK_CANCELLED;
+	int status = js_filter_check(l.filter, error), cancelled;
 
+	if (status == 0)
+		status = js_stack_find(handle, stack, &l.stack, error);
+	cancelled = l.stack.state == JOBSTACK_CANCELLED;
 	if (cancelled && (states & JOBSTACK_IS_CANCELLED) != 0)
 		states |= JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD;
+	l.states = states;
 	for (int class = 0; class < 3 && status == 0 && !l.stopped; class++) {
 		l.state = cancelled ? JOBSTACK_IS_CANCELLED : 1u << class;
 		if ((states & 1u << class) != 0)
 			status = list_sets(&l, class, error);
 	}
 	l.state = JOBSTACK_IS_RUNNING;
-	if (status == 0 && !l.stopped && (states & JOBSTACK_IS_RUNNING) != 0)
+	if (status == 0 && !l.stopped && (states & JOBSTACK_IS_RUNNING) != 0 && !js_filter_of_end(l.filter))
 		status = list_sets(&l, -1, error);
 	for (size_t i = 0; i < sizeof(by_table) / sizeof(by_table[0]) && status == 0 && !l.stopped; i++) {
 		l.state = by_table[i].bit;
 		if ((states & by_table[i].bit) != 0)
-			status = list_pages(&l, by_table[i].head, by_table[i].column, error);
+			status = list_table(&l, &by_table[i], error);
 	}
 	return status == 0 && l.stopped ? JOBSTACK_ESTOPPED : status;
 }
@@ -298,11 +343,13 @@ int jobstack_list(struct jobstack *handle, const char *stack, const struct jobst
 int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry, jobstack_item_fn *fn, void *ctx,
 		      struct jobstack_error *error)
 {
-	struct jobstack_filter one = {sizeof(one), JOBSTACK_IS_RUNNING, &entry, 1, 0};
+	struct jobstack_filter one = JOBSTACK_FILTER_INIT;
 	struct listing l = {.handle = handle, .filter = &one, .fn = fn, .ctx = ctx, .state = JOBSTACK_IS_DONE};
 	struct js_sql sql = {0};
 	int status = js_stack_find(handle, stack, &l.stack, error);
 
+	one.entries = &entry;
+	one.entries_n = 1;
 	if (status != 0)
 		return status;
 	js_sql_stmt(&sql,

@@ -3,100 +3,177 @@
  * Requeue.  Promise: the right to requeue an entry is a row change that succeeds once (final 1 to 0 for a done entry, the
  * DELETE of its dead row for a dead one), in the transaction that puts it in line; so two at once requeue it once.
  */
+#include "core/requeue.h"
+
 #include "base/error.h"
-#include "core/core.h"
-#include "core/span.h"
+#include "core/filter.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define GROUP_MAX JS_IDS_MAX
-#define RACES_MAX 50
-
-/* Entries with the same last attempt, on their way back. */
-struct group {
-	uint64_t ids[GROUP_MAX];
-	size_t n;
-	uint64_t attempt, last;
-	int64_t rank;
-	int full;
-};
+#define RACES_MAX 1000 /* each is won by somebody else, so there is an end to them */
+#define PIECES 16      /* of numbers that a group is gathered from, once it has some */
 
 static void take_candidate(void *ctx, const struct js_row *row)
 {
-	struct group *g = ctx;
+	struct js_requeue *r = ctx;
+	struct js_group *g = &r->group;
+	int other;
 
 	if (row == NULL) {
-		g->n = 0;
+		g->n = g->base;
+		g->rows = 0;
 		g->full = 0;
 		return;
 	}
-	if (g->n == GROUP_MAX || (g->n > 0 && (js_row_u64(row, 1) != g->attempt || js_row_i64(row, 2) != g->rank)))
-		g->full = 1;
+	g->rows++;
 	if (g->full)
-		return; /* from here on they are the next round's, which begins behind the last one taken */
-	g->attempt = js_row_u64(row, 1);
-	g->rank = js_row_i64(row, 2);
-	g->ids[g->n++] = js_row_u64(row, 0);
+		return; /* from here on they are the next round's, which begins behind the last one seen */
+	if (r->filter.match == NULL || js_filter_fits(&r->filter, row->col[3], row->len[3])) {
+		other = g->n > 0 && js_row_u64(row, 1) != g->attempts[0];
+		g->full = g->n == g->want || (g->n > 0 && js_row_i64(row, 2) != g->rank) || (other && !r->mixes);
+		if (g->full)
+			return;
+		g->mixed |= other;
+		g->rank = js_row_i64(row, 2);
+		g->relative |= row->len[3] > 0 && *row->col[3] != '/';
+		g->attempts[g->n] = js_row_u64(row, 1);
+		g->ids[g->n++] = js_row_u64(row, 0);
+	}
+	g->seen = js_row_u64(row, 0);
 }
 
-static void add_list(struct js_sql *sql, const char *words, const uint64_t *ids, size_t n)
+/* The dead, or the done, that fit, in one piece of the numbers. */
+static int read_piece(struct js_requeue *r, const struct js_window *w, struct jobstack_error *error)
 {
-	js_sql_add(sql, words);
-	for (size_t i = 0; i < n; i++)
-		js_sql_add(sql, i == 0 ? "%u" : ",%u", ids[i]);
-	js_sql_add(sql, ")");
-}
-
-/* Finds the next group behind g->last among the dead or the done; one attempt number, one rank. */
-static int next_group(struct jobstack *handle, const struct js_stack *s, const struct jobstack_filter *f, int done,
-		      uint64_t limit, struct group *g, struct jobstack_error *error)
-{
-	unsigned outcome = (f->states & JOBSTACK_IS_DEAD) != 0 ? 0 : f->states & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST);
+	unsigned outcome = (r->filter.states & JOBSTACK_IS_DEAD) != 0 ? 0 : r->filter.states & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST);
 	struct js_sql sql = {0};
 	int status;
 
-	if (done)
-		js_sql_add(&sql, "SELECT t.entry_id,t.attempt,0 FROM attempt t WHERE t.stack_id=%u AND t.final=1", s->id);
-	else if (outcome == 0 || outcome == (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST))
-		js_sql_add(&sql, "SELECT t.entry_id,t.attempt,t.`rank` FROM dead t WHERE t.stack_id=%u", s->id);
-	else
-		js_sql_add(&sql,
-			   "SELECT t.entry_id,t.attempt,t.`rank` FROM dead t JOIN attempt a ON a.stack_id=t.stack_id AND "
-			   "a.entry_id=t.entry_id AND a.attempt=t.attempt AND a.outcome=%u WHERE t.stack_id=%u",
-			   (uint64_t)(outcome == JOBSTACK_IS_FAILED ? 1 : 2), s->id);
-	js_sql_add(&sql, " AND t.entry_id>%u", g->last);
-	if (f->entries != NULL && f->entries_n > 0)
-		add_list(&sql, " AND t.entry_id IN(", f->entries, f->entries_n);
-	js_sql_stmt(&sql, " ORDER BY t.entry_id LIMIT %u", limit < GROUP_MAX ? limit : (uint64_t)GROUP_MAX);
-	status = js_db_query(handle->db, &sql, take_candidate, g, error);
+	js_sql_add(&sql, r->done ? "SELECT STRAIGHT_JOIN a.entry_id,a.attempt,0," : "SELECT STRAIGHT_JOIN d.entry_id,d.attempt,d.`rank`,");
+	js_sql_add(&sql, r->names ? "e.datapath" : "NULL");
+	js_sql_add(&sql, r->done ? JS_FROM_DONE : JS_FROM_DEAD, r->from.id);
+	if (!r->done && outcome != 0 && outcome != (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST))
+		js_sql_add(&sql, " AND a.outcome=%u", (uint64_t)(outcome == JOBSTACK_IS_FAILED ? 1 : 2));
+	js_window_sql(&sql, w, r->done ? "a.entry_id" : "d.entry_id");
+	js_filter_sql(&sql, &r->filter);
+	js_sql_stmt(&sql, r->done ? " ORDER BY a.entry_id LIMIT %u" : " ORDER BY d.entry_id LIMIT %u", (uint64_t)JS_GROUP_MAX);
+	r->group.base = r->group.n;
+	status = js_db_query(r->handle->db, &sql, take_candidate, r, error);
 	js_sql_free(&sql);
 	return status;
 }
 
-/* Requeues one group.  0; 1 if some of it was requeued, or ran, meanwhile; 2 if by a try of ours whose reply was lost. */
-static int requeue_group(struct jobstack *handle, const struct js_stack *s, const struct group *g, int done,
-			 struct jobstack_error *error)
+/* Gathers the next group behind g->last. */
+static int next_group(struct js_requeue *r, struct jobstack_error *error)
 {
-	struct js_span span = {JS_READY, g->rank, (uint32_t)g->attempt + 1, 0, 0, 0};
+	uint64_t left = r->filter.limit == 0 ? UINT64_MAX : r->filter.limit - r->result.requeued;
+	struct js_group *g = &r->group;
+	struct js_window w;
+	int status = 0;
+
+	g->n = 0;
+	g->relative = g->mixed = g->full = 0;
+	g->want = left < JS_GROUP_MAX ? (size_t)left : JS_GROUP_MAX;
+	js_window_begin(&w, &r->filter, g->last + 1, r->from.tail);
+	for (int pieces = 0; status == 0 && g->n < g->want && pieces < PIECES && js_window_next(&w); pieces += g->n > 0) {
+		status = read_piece(r, &w, error);
+		if (g->full)
+			break;
+		js_window_done(&w, g->rows == JS_GROUP_MAX, g->seen);
+		if (status == 0 && g->rows == 0)
+			status = js_window_jump(&w, r->handle, r->done ? JS_NEXT_OF("attempt") : JS_NEXT_OF("dead"), r->from.id, error);
+	}
+	g->next = g->full ? g->seen : w.last;
+	return status;
+}
+
+int js_requeue_all(struct js_requeue *r, struct jobstack_error *error)
+{
+	struct js_group *g = &r->group;
+	unsigned races = 0;
+	int status = 0;
+
+	r->names = r->filter.match != NULL || r->names;
+	g->last = 0;
+	while (r->filter.limit == 0 || r->result.requeued < r->filter.limit) {
+		status = next_group(r, error);
+		if (status != 0 || g->n == 0)
+			break;
+		status = r->put(r, error);
+		if (status == JOBSTACK_NOTHING && ++races < RACES_MAX) {
+			status = r->look(r, error);
+			if (status == 0)
+				continue; /* somebody else took some: look again */
+		}
+		if (status != 0 && status != 2)
+			break;
+		r->result.requeued += g->n;
+		races = 0;
+		if (status == 0)
+			g->last = g->next;
+		status = 0; /* after a lost reply the same place is looked at again: was it all of them? */
+	}
+	return status == JOBSTACK_NOTHING ? js_error_set(error, JOBSTACK_ECONFLICT, "others kept requeueing the same entries")
+					  : status;
+}
+
+static void take_count(void *ctx, const struct js_row *row)
+{
+	if (row != NULL)
+		*(uint64_t *)ctx += js_row_u64(row, 0);
+}
+
+int js_requeue_count(struct js_requeue *r, struct jobstack_error *error)
+{
+	uint64_t there = 0;
+	struct js_window w;
+	int status = 0;
+
+	if (r->filter.entries == NULL || r->filter.entries_n == 0)
+		return 0;
+	js_window_begin(&w, &r->filter, 1, UINT64_MAX - 1);
+	while (status == 0 && js_window_next(&w)) {
+		struct js_sql sql = {0};
+
+		js_sql_add(&sql, "SELECT COUNT(*) FROM entry WHERE stack_id=%u", r->from.id);
+		js_window_sql(&sql, &w, "entry_id");
+		js_sql_add(&sql, ";");
+		status = js_db_query(r->handle->db, &sql, take_count, &there, error);
+		js_sql_free(&sql);
+		js_window_done(&w, 0, 0);
+	}
+	r->result.missing = r->filter.entries_n - there;
+	r->result.refused = there > r->result.requeued ? there - r->result.requeued : 0;
+	return status;
+}
+
+/* ------------------------------------------------------------------------------------------- back into their own line */
+
+static int put_back(struct js_requeue *r, struct jobstack_error *error)
+{
+	const struct js_group *g = &r->group;
+	struct js_span span = {JS_READY, g->rank, (uint32_t)g->attempts[0] + 1, 0, 0, 0};
 	struct js_sql sql = {0};
 	int lost, status;
 
-	js_sql_stmt(&sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", s->id);
+	if (r->dry_run)
+		return 0;
+	js_sql_stmt(&sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", r->from.id);
 	js_sql_stmt(&sql,
-		    done ? "UPDATE stack SET done=done-%u WHERE stack_id=%u AND state IN(0,1)"
-			 : "UPDATE stack SET dead=dead-%u WHERE stack_id=%u AND state IN(0,1)",
-		    (uint64_t)g->n, s->id);
+		    r->done ? "UPDATE stack SET done=done-%u WHERE stack_id=%u AND state IN(0,1)"
+			    : "UPDATE stack SET dead=dead-%u WHERE stack_id=%u AND state IN(0,1)",
+		    (uint64_t)g->n, r->from.id);
 	js_sql_guard(&sql, 1);
-	if (done)
-		js_sql_add(&sql, "UPDATE attempt SET final=0 WHERE stack_id=%u AND attempt=%u AND final=1", s->id, g->attempt);
-	else
-		js_sql_add(&sql, "DELETE FROM dead WHERE stack_id=%u AND attempt=%u", s->id, g->attempt);
-	add_list(&sql, " AND entry_id IN(", g->ids, g->n);
+	js_sql_add(&sql,
+		   r->done ? "UPDATE attempt SET final=0 WHERE stack_id=%u AND attempt=%u AND final=1"
+			   : "DELETE FROM dead WHERE stack_id=%u AND attempt=%u AND to_stack IS NULL",
+		   r->from.id, g->attempts[0]);
+	js_filter_list_sql(&sql, " AND entry_id IN(", g->ids, g->n);
 	js_sql_add(&sql, ";");
 	js_sql_guard(&sql, g->n);
-	js_span_insert(&sql, s, &span, g->ids, g->n);
-	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, &lost, error);
+	js_span_insert(&sql, &r->from, &span, g->ids, g->n);
+	status = js_db_transaction(r->handle->db, &sql, NULL, NULL, NULL, &lost, error);
 	js_sql_free(&sql);
 	if (status == JS_DB_GUARD)
 		return lost ? 2 : JOBSTACK_NOTHING;
@@ -104,84 +181,56 @@ static int requeue_group(struct jobstack *handle, const struct js_stack *s, cons
 					 : status;
 }
 
-/* Finds a stack to which something can go back. */
-static int find_open(struct jobstack *handle, const char *name, struct js_stack *s, struct jobstack_error *error)
+/* The stack, to which something can go back. */
+static int find_open(struct js_requeue *r, const char *name, struct jobstack_error *error)
 {
-	int status = js_stack_find(handle, name, s, error);
+	int status = js_stack_find(r->handle, name, &r->from, error);
 
-	if (status == 0 && (s->state == JOBSTACK_CANCELLED || s->state == JOBSTACK_DROPPING))
+	if (status == 0 && (r->from.state == JOBSTACK_CANCELLED || r->from.state == JOBSTACK_DROPPING))
 		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is %s", name,
-				    s->state == JOBSTACK_CANCELLED ? "cancelled" : "being dropped");
+				    r->from.state == JOBSTACK_CANCELLED ? "cancelled" : "being dropped");
 	return status;
 }
 
-static int requeue_class(struct jobstack *handle, struct js_stack *s, const struct jobstack_filter *f, int done,
-			 int dry_run, struct jobstack_requeue_result *result, struct jobstack_error *error)
+static int look_again(struct js_requeue *r, struct jobstack_error *error)
 {
-	struct group *g = calloc(1, sizeof(*g));
-	unsigned races = 0;
-	int status = 0;
+	char name[sizeof(r->from.name)];
 
-	if (g == NULL)
-		return js_error_memory(error);
-	while (f->limit == 0 || result->requeued < f->limit) {
-		status = next_group(handle, s, f, done, f->limit == 0 ? UINT64_MAX : f->limit - result->requeued, g, error);
-		if (status != 0 || g->n == 0)
-			break;
-		if (!dry_run)
-			status = requeue_group(handle, s, g, done, error);
-		if (status == JOBSTACK_NOTHING && ++races < RACES_MAX) {
-			status = find_open(handle, s->name, s, error);
-			if (status == 0)
-				continue; /* somebody else took some: look again */
-		}
-		if (status != 0 && status != 2)
-			break;
-		result->requeued += g->n;
-		if (status == 0)
-			g->last = g->ids[g->n - 1];
-		status = 0; /* after a lost reply the same place is looked at again: was it all of them? */
-	}
-	free(g);
-	return status == JOBSTACK_NOTHING ? js_error_set(error, JOBSTACK_ECONFLICT, "others kept requeueing the same entries")
-					  : status;
-}
-
-static void take_count(void *ctx, const struct js_row *row)
-{
-	*(uint64_t *)ctx = row == NULL ? 0 : js_row_u64(row, 0);
+	memcpy(name, r->from.name, sizeof(name));
+	return find_open(r, name, error);
 }
 
 int jobstack_requeue(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter, int dry_run,
 		     struct jobstack_requeue_result *result, struct jobstack_error *error)
 {
-	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
-	struct jobstack_requeue_result r = {0, 0, 0};
-	struct js_sql sql = {0};
-	uint64_t there = 0;
-	struct js_stack s;
-	int status = find_open(handle, stack, &s, error);
+	struct js_requeue *r = calloc(1, sizeof(*r));
+	struct jobstack_filter *f;
+	int status;
 
-	if (filter != NULL)
-		f = *filter;
-	if (f.states == 0)
-		f.states = f.entries != NULL ? JOBSTACK_IS_DEAD | JOBSTACK_IS_DONE : JOBSTACK_IS_DEAD;
-	if (f.entries != NULL && f.entries_n == 0)
-		f.states = 0; /* only these, and these are none */
-	if (status == 0 && (f.states & (JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) != 0)
-		status = requeue_class(handle, &s, &f, 0, dry_run, &r, error);
-	if (status == 0 && (f.states & JOBSTACK_IS_DONE) != 0)
-		status = requeue_class(handle, &s, &f, 1, dry_run, &r, error);
-	if (status == 0 && f.entries != NULL && f.entries_n > 0) {
-		js_sql_add(&sql, "SELECT COUNT(*) FROM entry WHERE stack_id=%u", s.id);
-		add_list(&sql, " AND entry_id IN(", f.entries, f.entries_n);
-		js_sql_add(&sql, ";");
-		status = js_db_query(handle->db, &sql, take_count, &there, error);
-		js_sql_free(&sql);
-		r.missing = f.entries_n - there;
-		r.refused = there > r.requeued ? there - r.requeued : 0;
-	}
+	if (r == NULL)
+		return js_error_memory(error);
+	f = &r->filter;
+	*f = filter != NULL ? *filter : (struct jobstack_filter)JOBSTACK_FILTER_INIT;
+	r->handle = handle;
+	r->dry_run = dry_run;
+	r->put = put_back;
+	r->look = look_again;
+	status = js_filter_check(f, error);
+	if (status == 0)
+		status = find_open(r, stack, error);
+	if (f->states == 0)
+		f->states = f->entries != NULL ? JOBSTACK_IS_DEAD | JOBSTACK_IS_DONE : JOBSTACK_IS_DEAD;
+	if (f->entries != NULL && f->entries_n == 0)
+		f->states = 0; /* only these, and these are none */
+	if (status == 0 && (f->states & (JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) != 0)
+		status = js_requeue_all(r, error);
+	r->done = 1;
+	if (status == 0 && (f->states & JOBSTACK_IS_DONE) != 0)
+		status = js_requeue_all(r, error);
+	if (status == 0)
+		status = js_requeue_count(r, error);
 	if (result != NULL)
-		*result = r;
+		*result = r->result;
+	free(r);
 	return status;
 }

@@ -78,6 +78,15 @@ void js_span_insert(struct js_sql *sql, const struct js_stack *stack, const stru
 	}
 }
 
+void js_span_fresh(struct js_sql *sql, const struct js_stack *stack, enum js_class class, int64_t rank, uint64_t n, int64_t push_id)
+{
+	js_sql_add(sql,
+		   "INSERT INTO span(stack_id,class,`rank`,pos,lo,hi,attempt,fails,losses,push_id) VALUES(%u,%u,%d,",
+		   stack->id, (uint64_t)class, rank);
+	js_sql_add(sql, stack->lifo ? "-CAST(@js_t+%u AS SIGNED)" : "@js_t+%u", stack->lifo ? (uint64_t)1 : n);
+	js_sql_stmt(sql, ",@js_t+1,@js_t+%u,1,0,0,%n)", n, push_id);
+}
+
 static int64_t longest_delay(const struct js_stack *stack)
 {
 	return stack->retry_delay_us > DELAY_MOST_US ? stack->retry_delay_us : DELAY_MOST_US;

@@ -26,6 +26,10 @@ struct js_span {
 void js_span_insert(struct js_sql *sql, const struct js_stack *stack, const struct js_span *span, const uint64_t *ids,
 		    size_t n);
 
+/* Adds the statement that puts N entries which are new to the stack, those behind @js_t, in line: ready, or held by PUSH_ID (-1: by
+ * none). */
+void js_span_fresh(struct js_sql *sql, const struct js_stack *stack, enum js_class class, int64_t rank, uint64_t n, int64_t push_id);
+
 /* The delay before the next try of what failed FAILS times before: the stack's, doubled with each failure, at most an hour (or
  * the stack's own, if that is longer), and up to a quarter more or less, so that retries spread out. */
 int64_t js_span_delay(const struct js_stack *stack, uint32_t fails);

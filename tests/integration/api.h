@@ -80,6 +80,23 @@ static inline struct jobstack_outcome outcome(uint64_t entry, uint32_t attempt, 
 	return o;
 }
 
+/* N entries (at most as many as one pop takes), dead by one attempt with exit 1. */
+static inline void make_dead(const char *stack, size_t n)
+{
+	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_outcome *o = calloc(n, sizeof(*o));
+	struct jobstack_batch b;
+
+	push.policy.max_attempts = 1;
+	push_numbered(stack, &push, n);
+	OK(jobstack_pop(h, stack, NULL, n, &b, &e));
+	for (size_t i = 0; i < n; i++)
+		o[i] = outcome(i + 1, 1, JOBSTACK_FAILED, 1);
+	OK(jobstack_close(h, stack, o, n, NULL, &e));
+	jobstack_batch_free(&b);
+	free(o);
+}
+
 static uint64_t seen_worker, seen_seq;
 
 static inline int take_worker(void *ctx, const struct jobstack_worker_row *w)

@@ -15,7 +15,7 @@ jobstack init -q
 admin() { "$SQL_CLIENT" --defaults-file="$lab/admin.cnf" -N -B plans -e "$1"; }
 admin "SET GLOBAL log_output='TABLE',GLOBAL long_query_time=0,GLOBAL slow_query_log=1"
 [[ $(admin 'SELECT VERSION()') != *MariaDB* ]] || admin "SET GLOBAL log_slow_filter=''"
-plans() { "$JOBSTACK_SOURCE/tests/support/plans" "$lab/admin.cnf" plans plans 100 "$(admin 'SELECT COUNT(*) FROM span')"; }
+plans() { "$JOBSTACK_SOURCE/tests/support/plans" "$lab/admin.cnf" plans plans "${1-100}" "$(admin 'SELECT COUNT(*) FROM span')"; }
 forget() { admin 'TRUNCATE mysql.slow_log'; }
 
 # all_that_is_done STACK: a push, a worker whose entries end well and ill, a script, those who look.  Ten entries a step.
@@ -54,4 +54,31 @@ is '... all of it' "$(sql "SELECT COUNT(*) FROM span JOIN stack USING(stack_id) 
 forget
 check 'all that is done in a row' all_that_is_done deep
 check '... finds its rows' plans
+
+# Entries are chosen among as many: no query looks at more than a piece of them, whether few fit or none.
+sql "SELECT stack_id,lo,hi INTO @s,@lo,@hi FROM span JOIN stack USING(stack_id) WHERE name='deep' AND ids IS NULL AND class=0 AND hi-lo>50000 LIMIT 1;
+	DELETE FROM span WHERE stack_id=@s AND lo=@lo;
+	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended) SELECT @s,entry_id,1,1,1,0,entry_id%100,
+		UTC_TIMESTAMP(6) FROM entry WHERE stack_id=@s AND entry_id BETWEEN @lo AND @hi;
+	INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT @s,entry_id,1,0 FROM entry WHERE stack_id=@s AND entry_id BETWEEN @lo AND @hi;
+	UPDATE stack SET dead=dead+@hi-@lo+1 WHERE stack_id=@s;
+	ANALYZE TABLE attempt,dead" >/dev/null
+check 'many are dead' jobstack check -q -s deep
+chosen() { # COUNT ARGS...: so many are listed
+	[[ $(jobstack list -q -s deep -o entry "${@:2}" | wc -l) == "$1" ]]
+}
+all_that_is_chosen() {
+	local of
+	chosen 0 -t ready,running,failed,lost,moved --match '/nothing*[0-9]' && chosen 0 -t all --reason nothing || return 1
+	for of in --match=/nothing --exit=101 --node=nothing; do
+		chosen 0 -t 'done',dead "$of" && fails_with 1 jobstack requeue -q -s deep "$of" || return 1
+	done
+	fails_with 1 jobstack requeue -q -s deep -t 'done' --older-than 1h && fails_with 1 jobstack requeue -q -s deep --to elsewhere --reason nothing &&
+		chosen 3 -t all 7 70007 700007 && jobstack show -s deep 700007 && jobstack requeue -q -s deep --exit 42 -n 300 &&
+		jobstack requeue -q -s deep --to elsewhere --exit 43 && jobstack requeue -q -s deep --to elsewhere --exit 44
+}
+forget
+check 'all that is chosen' all_that_is_chosen
+check '... is looked for in pieces' plans 90000
+check 'the ledger' jobstack check -q -s deep
 finish

@@ -176,7 +176,7 @@ static inline void release(void)
 
 struct rival {
 	struct jobstack *handle;
-	const char *stack;
+	const char *stack, *to;
 	struct jobstack_worker *worker;
 	struct jobstack_outcome outcome[8];
 	size_t n, k;
@@ -224,6 +224,15 @@ static inline int do_close(struct rival *r)
 static inline int do_requeue(struct rival *r)
 {
 	return jobstack_requeue(r->handle, r->stack, &r->filter, 0, &r->requeued, &r->error);
+}
+
+/* To the stack r->to. */
+static inline int do_move(struct rival *r)
+{
+	struct jobstack_move_options o = JOBSTACK_MOVE_OPTIONS_INIT;
+
+	o.to = r->to;
+	return jobstack_move(r->handle, r->stack, &r->filter, &o, &r->requeued, &r->error);
 }
 
 static inline int do_promote(struct rival *r)

@@ -209,8 +209,11 @@ static void requeue_mixed(void **state)
 		}
 		if (round == 0) { /* every other one gets a second attempt */
 			uint64_t odd[] = {1, 3, 5};
-			struct jobstack_filter f = {sizeof(f), JOBSTACK_IS_DEAD, odd, 3, 0};
+			struct jobstack_filter f = JOBSTACK_FILTER_INIT;
 
+			f.states = JOBSTACK_IS_DEAD;
+			f.entries = odd;
+			f.entries_n = 3;
 			OK(jobstack_requeue(h, "mixed", &f, 0, &r, &e));
 			assert_true(r.requeued == 3);
 		}

@@ -237,23 +237,6 @@ static void end_and_recovery(void **state)
 
 /* --------------------------------------------------------------------------------------------------------- requeues */
 
-/* Makes N entries of a new stack dead, all in one attempt. */
-static void make_dead(const char *stack, size_t n)
-{
-	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
-	struct jobstack_outcome *o = calloc(n, sizeof(*o));
-	struct jobstack_batch b;
-
-	push.policy.max_attempts = 1;
-	push_numbered(stack, &push, n);
-	OK(jobstack_pop(h, stack, NULL, n, &b, &e));
-	for (size_t i = 0; i < n; i++)
-		o[i] = outcome(i + 1, 1, JOBSTACK_FAILED, 1);
-	OK(jobstack_close(h, stack, o, n, NULL, &e));
-	jobstack_batch_free(&b);
-	free(o);
-}
-
 /* Two requeue one entry: a dead one, then a done one. */
 static void two_requeues(void **state)
 {

@@ -46,6 +46,14 @@ static void ready_requeue(struct rival *r)
 	r->filter.states = JOBSTACK_IS_DEAD;
 }
 
+static void ready_move(struct rival *r)
+{
+	static char to[120];
+
+	(void)snprintf(to, sizeof(to), "%s.to", r->stack);
+	r->to = to;
+}
+
 static void ready_pop(struct rival *r)
 {
 	r->k = 2;
@@ -137,6 +145,7 @@ static const struct call {
     {"end", do_end, ready_end, 0, 4, 0, 1, 1, NULL},
     {"recover", do_recover, ready_recover, 0, 5, 0, 0, 1, NULL},
     {"requeue", do_requeue, ready_requeue, 0, 6, 0, 0, 0, "dead WHERE entry_id=1 AND stack_id="},
+    {"move", do_move, ready_move, 0, 5, 0, 0, 0, "dead WHERE entry_id=1 AND stack_id="},
     {"pop", do_pop, ready_pop, 1, 4, 1, 0, 1, "span WHERE class=0 AND stack_id="},
     {"close", do_close, ready_close, 0, 2, 2, 1, 1, NULL},
     {"promote", do_promote, ready_promote, 0, 5, 0, 0, 1, "span WHERE class=1 AND stack_id="},
@@ -174,8 +183,10 @@ static void end_call(const struct call *c, struct rival *r)
 		assert_true(r->batch.count == 1 && r->batch.entries[0].entry == 2);
 	if (c->call == do_recover)
 		assert_true(r->taken == 3);
-	if (c->call == do_requeue)
+	if (c->call == do_requeue || c->call == do_move)
 		assert_true(r->requeued.requeued == 1);
+	if (c->call == do_move)
+		audit(r->to, 1, 0, 0, 0);
 	if (c->call == do_push_twice)
 		assert_true(r->pushed.pushed == 2500 && r->pushed.skipped == 0);
 	audit(r->stack, c->line, c->running, c->done, c->dead);

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Moving dead entries to another stack.  Promises: the right to move an entry is its dead row's to_stack, from nothing to something,
+ * in the transaction that makes the other stack's entry; so it is moved once, and stands in one of the two at every moment.  Both
+ * stacks' rows are locked first, in the order of their numbers: two who move in opposite directions do not wait for each other in a
+ * circle.
+ */
+#define _GNU_SOURCE
+#include "base/error.h"
+#include "core/filter.h"
+#include "core/requeue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct moving {
+	struct js_requeue r; /* the first member: the functions get this */
+	struct js_stack to;  /* id 0: it is not there yet */
+	const char *to_name;
+};
+
+/* What both stacks' rows say about it. */
+static int check_to(const struct moving *m, struct jobstack_error *error)
+{
+	const struct js_stack *from = &m->r.from, *to = &m->to;
+
+	if (from->state == JOBSTACK_DROPPING)
+		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is being dropped", from->name);
+	if (to->id == 0)
+		return 0;
+	if (to->state == JOBSTACK_CANCELLED || to->state == JOBSTACK_DROPPING)
+		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is %s: nothing can be pushed to it", to->name,
+				    to->state == JOBSTACK_CANCELLED ? "cancelled" : "being dropped");
+	if (to->tail > JS_ENTRY_MAX - JS_GROUP_MAX)
+		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" has had as many entries as it can number", to->name);
+	if (m->r.group.relative && to->cwd[0] != '\0' && strcmp(from->cwd, to->cwd) != 0)
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "the relative names in the stack \"%s\" belong to %.300s, those in \"%s\" to %.300s", to->name,
+				    to->cwd, from->name, from->cwd);
+	return 0;
+}
+
+/* Finds the other stack, if it is there. */
+static int find_to(struct moving *m, struct jobstack_error *error)
+{
+	struct jobstack_error none = JOBSTACK_ERROR_INIT;
+	int status = js_stack_find(m->r.handle, m->to_name, &m->to, &none);
+
+	if (status == JOBSTACK_EMISSING) {
+		m->to.id = 0;
+		return 0;
+	}
+	if (status != 0 && error != NULL && error->code == 0)
+		*error = none;
+	return status;
+}
+
+/* Makes the other stack: with this one's order and policy of retries, but none of its limits, which are about a place. */
+static int make_to(struct moving *m, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	/* IGNORE: somebody else may make it at the same moment, which is just as well */
+	js_sql_stmt(&sql,
+		    "INSERT IGNORE INTO stack(name,lifo,created,max_attempts,max_losses,retry_delay_us) SELECT "
+		    "%s,lifo,UTC_TIMESTAMP(6),max_attempts,max_losses,retry_delay_us FROM stack WHERE stack_id=%u",
+		    m->to_name, m->r.from.id);
+	status = js_db_query(m->r.handle->db, &sql, NULL, NULL, error);
+	js_sql_free(&sql);
+	return status == 0 ? js_stack_find(m->r.handle, m->to_name, &m->to, error) : status;
+}
+
+/* The two stack rows: N less dead here, N more entries there, whose numbers begin behind @js_t. */
+static void stacks_sql(const struct moving *m, struct js_sql *sql, uint64_t n)
+{
+	const struct js_stack *from = &m->r.from, *to = &m->to;
+	int up = from->id < to->id, relative = m->r.group.relative;
+
+	js_sql_stmt(sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", up ? from->id : to->id);
+	js_sql_stmt(sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", up ? to->id : from->id);
+	js_sql_stmt(sql, "UPDATE stack SET dead=dead-%u,moved=moved+%u WHERE stack_id=%u AND state<3", n, n, from->id);
+	js_sql_guard(sql, 1);
+	js_sql_add(sql, "UPDATE stack SET ");
+	if (relative)
+		js_sql_add(sql, "cwd=%s,", from->cwd);
+	js_sql_add(sql,
+		   "named=IF(named=tail,tail+%u,named),tail=tail+%u,pushed=pushed+%u WHERE stack_id=%u AND state IN(0,1) AND tail<=%u", n,
+		   n, n, to->id, (uint64_t)(JS_ENTRY_MAX - n));
+	if (relative)
+		js_sql_add(sql, " AND (cwd IS NULL OR cwd=%s)", from->cwd);
+	js_sql_add(sql, ";");
+	js_sql_guard(sql, 1);
+	js_sql_stmt(sql, "SELECT tail-%u INTO @js_t FROM stack WHERE stack_id=%u", n, to->id);
+}
+
+/* Those of the group, as they were when they were chosen: not one that came back and is dead again for another reason. */
+static void chosen_sql(const struct js_group *g, struct js_sql *sql)
+{
+	if (g->mixed) {
+		js_filter_list_sql(sql, " AND attempt=ELT(FIELD(entry_id,", g->ids, g->n);
+		js_filter_list_sql(sql, ",", g->attempts, g->n);
+	} else
+		js_sql_add(sql, " AND attempt=%u", g->attempts[0]);
+	js_filter_list_sql(sql, " AND entry_id IN(", g->ids, g->n);
+	js_sql_add(sql, ";");
+}
+
+/* A guard stopped it after a try whose reply was lost: was it that try?  2 or JOBSTACK_NOTHING, or an error. */
+static int settle(const struct moving *m, struct jobstack_error *error)
+{
+	const struct js_group *g = &m->r.group;
+	struct js_sql sql = {0};
+	uint64_t there;
+	int status;
+
+	js_sql_add(&sql, "SELECT COUNT(*) FROM dead WHERE stack_id=%u AND to_stack=%u", m->r.from.id, m->to.id);
+	chosen_sql(g, &sql);
+	status = js_handle_number(m->r.handle, &sql, &there, error);
+	if (status != 0)
+		return status;
+	return there == g->n ? 2 : JOBSTACK_NOTHING;
+}
+
+static int put_there(struct js_requeue *r, struct jobstack_error *error)
+{
+	struct moving *m = (struct moving *)r;
+	const struct js_group *g = &r->group;
+	uint64_t n = g->n;
+	struct js_sql sql = {0};
+	int lost, status = check_to(m, error);
+
+	if (status != 0 || r->dry_run)
+		return status;
+	if (m->to.id == 0)
+		status = make_to(m, error);
+	if (status != 0)
+		return status;
+	stacks_sql(m, &sql, n);
+	js_filter_list_sql(&sql, "UPDATE dead SET to_entry=@js_t+FIELD(entry_id,", g->ids, g->n);
+	js_sql_add(&sql, ",to_stack=%u WHERE stack_id=%u AND to_stack IS NULL", m->to.id, r->from.id);
+	chosen_sql(g, &sql);
+	js_sql_guard(&sql, n);
+	js_sql_add(&sql,
+		   "INSERT INTO entry(stack_id,entry_id,datapath) SELECT STRAIGHT_JOIN %u,d.to_entry,e.datapath FROM dead d JOIN entry e ON "
+		   "e.stack_id=d.stack_id AND e.entry_id=d.entry_id WHERE d.stack_id=%u AND d.to_stack=%u",
+		   m->to.id, r->from.id, m->to.id);
+	js_filter_list_sql(&sql, " AND d.entry_id IN(", g->ids, g->n);
+	js_sql_add(&sql, ";");
+	js_sql_guard(&sql, n);
+	/* as for any push that is not unique: a name that is there stays that of the entry which brought it */
+	js_sql_stmt(&sql,
+		    "INSERT IGNORE INTO name(stack_id,hash,entry_id) SELECT STRAIGHT_JOIN e.stack_id,UNHEX(SHA2(e.datapath,256)),e.entry_id "
+		    "FROM stack s JOIN entry e ON e.stack_id=s.stack_id WHERE s.stack_id=%u AND s.named IS NOT NULL AND e.entry_id BETWEEN "
+		    "@js_t+1 AND @js_t+%u",
+		    m->to.id, n);
+	js_span_fresh(&sql, &m->to, JS_READY, g->rank, n, -1);
+	status = js_db_transaction(r->handle->db, &sql, NULL, NULL, NULL, &lost, error);
+	js_sql_free(&sql);
+	if (status == JS_DB_GUARD)
+		return lost ? settle(m, error) : JOBSTACK_NOTHING;
+	return status == JS_DB_DUPLICATE ? js_error_set(error, JOBSTACK_EBUG, "the stack \"%s\" has given a number out twice", m->to.name)
+					 : status;
+}
+
+static int look_again(struct js_requeue *r, struct jobstack_error *error)
+{
+	struct moving *m = (struct moving *)r;
+	char name[sizeof(r->from.name)];
+	int status;
+
+	memcpy(name, r->from.name, sizeof(name));
+	status = js_stack_find(r->handle, name, &r->from, error);
+	if (status == 0)
+		status = find_to(m, error);
+	return status == 0 ? check_to(m, error) : status;
+}
+
+/* What was asked for: can it be done at all? */
+static int check_asked(const char *stack, const struct jobstack_filter *f, const struct jobstack_move_options *o,
+		       struct jobstack_error *error)
+{
+	int status = js_filter_check(f, error);
+
+	if (status != 0)
+		return status;
+	if (o->size != sizeof(*o))
+		return js_error_set(error, JOBSTACK_EUSAGE, "jobstack_move_options.size is not that of this library");
+	status = js_stack_check_name(o->to, error);
+	if (status == 0 && strcmp(o->to, stack) == 0)
+		return js_error_set(error, JOBSTACK_EUSAGE, "the entries are in the stack \"%s\" already", stack);
+	if ((f->states & ~(JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) != 0)
+		return js_error_set(error, JOBSTACK_EUSAGE, "only dead entries can go to another stack");
+	return status;
+}
+
+int jobstack_move(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter,
+		  const struct jobstack_move_options *options, struct jobstack_requeue_result *result,
+		  struct jobstack_error *error)
+{
+	struct moving *m = calloc(1, sizeof(*m));
+	struct jobstack_filter *f;
+	int status;
+
+	if (m == NULL)
+		return js_error_memory(error);
+	f = &m->r.filter;
+	*f = filter != NULL ? *filter : (struct jobstack_filter)JOBSTACK_FILTER_INIT;
+	m->r.handle = handle;
+	m->r.dry_run = options->dry_run;
+	m->r.put = put_there;
+	m->r.look = look_again;
+	m->to_name = options->to;
+	status = js_stack_check_name(stack, error);
+	if (status == 0)
+		status = check_asked(stack, f, options, error);
+	if (status == 0)
+		status = js_stack_find(handle, stack, &m->r.from, error);
+	if (status == 0)
+		status = find_to(m, error);
+	if (status == 0)
+		status = check_to(m, error);
+	m->r.names = m->r.from.cwd[0] != '\0';
+	m->r.mixes = 1;
+	if (f->states == 0)
+		f->states = JOBSTACK_IS_DEAD;
+	if (status == 0 && (f->entries == NULL || f->entries_n > 0))
+		status = js_requeue_all(&m->r, error);
+	if (status == 0)
+		status = js_requeue_count(&m->r, error);
+	if (result != NULL)
+		*result = m->r.result;
+	free(m);
+	return status;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Choosing dead or done entries and doing something with them, group by group: requeue.c puts them back, move.c elsewhere.
+ */
+#ifndef JS_CORE_REQUEUE_H
+#define JS_CORE_REQUEUE_H
+
+#include "core/core.h"
+#include "core/span.h"
+
+#define JS_GROUP_MAX JS_IDS_MAX
+
+/* Entries with the same priority, ascending, and their last attempts. */
+struct js_group {
+	uint64_t ids[JS_GROUP_MAX], attempts[JS_GROUP_MAX];
+	size_t n;
+	int mixed; /* the attempts are not all the same (only if that is no matter) */
+	int64_t rank;
+	int relative; /* one has a relative name (only looked at if names are wanted) */
+	/* of the search: all up to last is done with, all up to next when this group is */
+	uint64_t last, next, seen;
+	size_t rows, want, base;
+	int full;
+};
+
+struct js_requeue;
+
+/* Does with r->group what is to be done, in one transaction.  0; JOBSTACK_NOTHING if some of it was done by somebody else
+ * meanwhile; 2 if by a try of ours whose reply was lost; or an error. */
+typedef int js_group_fn(struct js_requeue *r, struct jobstack_error *error);
+
+struct js_requeue {
+	struct jobstack *handle;
+	struct js_stack from;
+	struct jobstack_filter filter;
+	int dry_run, done; /* done: among what is done, else among the dead */
+	int names;	   /* their names are wanted */
+	int mixes;	   /* a group's attempts need not be the same */
+	js_group_fn *put;
+	js_group_fn *look; /* after JOBSTACK_NOTHING: the stacks, as they are now; an error if it can't be done any more */
+	struct jobstack_requeue_result result;
+	struct js_group group;
+};
+
+/* Puts all that the filter chooses, and counts it. */
+int js_requeue_all(struct js_requeue *r, struct jobstack_error *error);
+
+/* Counts what was named in vain. */
+int js_requeue_count(struct js_requeue *r, struct jobstack_error *error);
+
+#endif
