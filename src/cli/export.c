@@ -106,7 +106,12 @@ static int parse_one(struct exporting *x, int key, const char *arg)
 	}
 }
 
-/* An attempt does not know where its entry stands: its state is no field of it. */
+/* An attempt does not know where its entry stands, or went. */
+static int is_of_entry(const struct cli_field *f)
+{
+	return strcmp(f->name, "state") == 0 || strcmp(f->name, "to_stack") == 0 || strcmp(f->name, "to_entry") == 0;
+}
+
 static int settle_fields(struct exporting *x)
 {
 	size_t n = 0;
@@ -118,10 +123,10 @@ static int settle_fields(struct exporting *x)
 		const struct cli_field *f = x->fields.field[i];
 
 		datapath |= strcmp(f->name, "datapath") == 0;
-		if (x->o.by_entry || strcmp(f->name, "state") != 0)
+		if (x->o.by_entry || !is_of_entry(f))
 			x->fields.field[n++] = f;
 		else if (x->fields_given)
-			return cli_usage(x->cli, "an attempt has an outcome, an entry has a state: use --what entries, or the field outcome");
+			return cli_usage(x->cli, "%s is told of entries, not of attempts: use --what entries", f->name);
 	}
 	x->fields.n = n;
 	x->o.no_datapath = !datapath;

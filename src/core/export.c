@@ -255,7 +255,8 @@ static int look_at_page(void *ctx, struct jobstack_error *error)
 	if (status != 0 || x->n == 0)
 		return status;
 	x->at = 0;
-	js_sql_stmt(&dead, "SELECT entry_id,to_stack IS NOT NULL FROM dead WHERE stack_id=%u AND entry_id BETWEEN %u AND %u ORDER BY entry_id",
+	js_sql_stmt(&dead, "SELECT d.entry_id,d.to_stack IS NOT NULL,d.to_entry,s.name FROM dead d LEFT JOIN stack s ON s.stack_id=d.to_stack "
+		    "WHERE d.stack_id=%u AND d.entry_id BETWEEN %u AND %u ORDER BY d.entry_id",
 		    x->stack.id, x->low, x->high);
 	return look(x, &dead, take_dead, error);
 }

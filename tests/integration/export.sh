@@ -16,7 +16,7 @@ check '--nosuch' says 2 'jobstack export: there is no option --nosuch' jobstack 
 check 'a format that is none' says 2 'csv or jsonl, not "xml"' jobstack export --format xml
 check 'what is not there' says 2 'attempts or entries, not "workers"' jobstack export --what workers
 check 'a field that is none' says 2 '"odd" is no field' jobstack export -o entry,odd
-check 'the state of an attempt' says 2 'an attempt has an outcome' jobstack export -o entry,state
+check 'the state of an attempt' says 2 'state is told of entries' jobstack export -o entry,state
 check 'an outcome that is none' says 2 '"dead" is not how an attempt ends' jobstack export -t done,dead
 check 'a state that is none' says 2 '"interrupted" is no state' jobstack export --what entries -t interrupted
 check 'no time' says 2 'takes a duration' jobstack export --since yesterday
@@ -94,6 +94,11 @@ is 'cancelled' "$(entries states -o entry,state -t cancelled | tr -d '\r' | tr '
 is '--since: what ended long ago, and what never ran, is left out' "$(sql "UPDATE attempt JOIN stack USING(stack_id) SET ended=ended-INTERVAL 1 DAY WHERE name='states' AND entry_id=1"
 	entries states -o entry --since 2h | tr -d '\r' | tr '\n' ' ')" 'entry 2 3 4 '
 is '... attempts' "$(jobstack export -s states -o entry --since "$(date -u -d '-3 hours' +%FT%T)Z" | tr -d '\r' | tr '\n' ' ')" 'entry 2 3 '
+push from --max-attempts 1 /1 /2
+check 'both fail' worker -s from -- false
+check 'one goes to another stack' jobstack requeue -q -s from --to other 2
+is '... where it went is told' "$(entries from -o entry,state,outcome,to_stack,to_entry | tr -d '\r')" \
+	$'entry,state,outcome,to_stack,to_entry\n1,dead,failed,,\n2,moved,failed,other,1'
 push none /1
 is 'nothing has run: only the head' "$(jobstack export -s none -o entry,outcome)" $'entry,outcome\r'
 
