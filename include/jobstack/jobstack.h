@@ -339,8 +339,16 @@ struct jobstack_outcome {
 	const char *log; /* the file with its output, or NULL: the worker's own log */
 	int64_t log_at, log_out, log_err; /* where in it, and the bytes of stdout and of stderr; -1: no output kept */
 	int loss; /* INTERRUPTED: it counts as a loss: after the stack's max_losses the entry is dead */
+	/* Where stderr is, if not behind stdout: the file (NULL: the worker's own log), and where in it; -1: behind stdout. */
+	const char *err_log;
+	int64_t err_at;
+	/* FAILED: the end of what it wrote to stderr, at most JOBSTACK_ERR_TAIL_MAX bytes, kept in the database.  Where many in one
+	 * step have one, less of each may be kept. */
+	struct jobstack_bytes err_tail;
 };
-#define JOBSTACK_OUTCOME_INIT {0, 0, JOBSTACK_DONE, 0, 0, -1, 0, NULL, 0, 0, -1, -1, -1, -1, -1, NULL, -1, -1, -1, 0}
+#define JOBSTACK_ERR_TAIL_MAX 4096
+#define JOBSTACK_OUTCOME_INIT                                                                                          \
+	{0, 0, JOBSTACK_DONE, 0, 0, -1, 0, NULL, 0, 0, -1, -1, -1, -1, -1, NULL, -1, -1, -1, 0, NULL, -1, {NULL, 0}}
 
 /* Who a worker is; every text may be NULL, every number -1 where it is not known.  What is not NULL is stored as it is. */
 struct jobstack_worker_options {
@@ -511,8 +519,9 @@ struct jobstack_filter {
 	size_t nodes_n;
 	const char *reason;	   /* ... ended for a reason with these bytes in it; NULL: any */
 	int64_t older_us, newer_us; /* ... ended longer ago than this, not so long ago as this, by the server's clock; 0: any */
+	int tails; /* jobstack_list gives err_tail too; jobstack_attempts always does */
 };
-#define JOBSTACK_FILTER_INIT {sizeof(struct jobstack_filter), 0, NULL, 0, 0, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0}
+#define JOBSTACK_FILTER_INIT {sizeof(struct jobstack_filter), 0, NULL, 0, 0, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0}
 
 /* One entry, or one attempt of it.  Everything is valid during the callback.  Times are microseconds since 1970 UTC by the
  * server's clock, -1 where there is none. */
@@ -532,6 +541,9 @@ struct jobstack_item {
 	const char *host, *cluster, *job, *array_job, *array_task, *step, *account, *qos, *partition, *user, *cwd;
 	struct jobstack_bytes argv; /* the worker's arguments, NUL-separated */
 	uint32_t slots;		    /* the worker's; 0: not known */
+	const char *err_log; /* where stderr is, if not behind stdout in LOG: the file, or NULL; and where in it, or -1 */
+	int64_t err_at;
+	struct jobstack_bytes err_tail; /* of a failed attempt, as in struct jobstack_outcome; no data: none, or not asked for */
 	const char *to_stack; /* state MOVED: where it went, NULL if that stack is not there any more */
 	uint64_t to_entry;    /* ... and its number there; else 0 */
 };
@@ -596,8 +608,9 @@ struct jobstack_export_options {
 	int64_t since_us;  /* leave out what ended before (microseconds since 1970 UTC) and what never ran; -1: leave out nothing */
 	int64_t within_us; /* the same, so long before now by the server's clock; -1: nothing */
 	int no_datapath;   /* it is not wanted, which is faster */
+	int tails;	   /* err_tail is wanted */
 };
-#define JOBSTACK_EXPORT_OPTIONS_INIT {sizeof(struct jobstack_export_options), 0, 0, 0, -1, -1, 0}
+#define JOBSTACK_EXPORT_OPTIONS_INIT {sizeof(struct jobstack_export_options), 0, 0, 0, -1, -1, 0, 0}
 
 /* Calls FN for all of STACK that OPTIONS (NULL: defaults) name, in the order of the entries' numbers, and of an entry's attempts.
  *

@@ -20,6 +20,9 @@ has_cmocka() { has_header cmocka.h -include setjmp.h -include stdarg.h -include 
 has_ninja_or_make() { have ninja || have make; }
 has_gnu_parallel() { [[ $(parallel --version 2>/dev/null </dev/null) == *'GNU parallel'* ]]; }
 has_dbd_mysql() { perl -MDBD::mysql -e 1 2>/dev/null; }
+has_modules() {
+	compgen -G '/usr/lib/*/modulecmd.tcl' >/dev/null || [[ -f /usr/lib/modulecmd.tcl || -x /usr/share/lmod/lmod/libexec/lmod ]]
+}
 has_clang_rt() { have clang && [[ -d $(clang -print-runtime-dir 2>/dev/null) || -d $(clang -print-resource-dir)/lib/linux ]]; }
 
 # GROUP; how to see that it is there; the packages that give it, alternatives separated by /
@@ -59,6 +62,14 @@ deps_table() {
 		tests; have perl; perl
 		tests; have Rscript; r-base-core
 		tests; have octave-cli; octave
+		tests; have man; man-db
+		tests; have groff; groff-base
+		tests; have mandoc; mandoc
+		tests; have col; bsdextrautils
+		tests; have zsh; zsh
+		tests; has_modules; environment-modules / lmod
+		tests; have systemd-analyze; systemd
+		tests; have dpkg-shlibdeps; dpkg-dev
 		bench; have python3; python3
 		bench; have xargs; findutils
 		rivals; has_gnu_parallel; parallel

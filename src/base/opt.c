@@ -93,3 +93,42 @@ void js_opt_help(const struct js_opts *opts, struct js_buf *text)
 	if (opts->notes != NULL)
 		js_buf_printf(text, "\n%s\n", opts->notes);
 }
+
+static void field(struct js_buf *buf, const char *text)
+{
+	js_buf_char(buf, '\t');
+	for (; text != NULL && *text != '\0'; text++) {
+		if (*text == '\n' || *text == '\t' || *text == '\\')
+			js_buf_printf(buf, "\\%c", *text == '\n' ? 'n' : *text == '\t' ? 't' : '\\');
+		else
+			js_buf_char(buf, *text);
+	}
+}
+
+static void record(struct js_buf *buf, const char *kind, const char *text)
+{
+	js_buf_str(buf, kind);
+	field(buf, text);
+	js_buf_char(buf, '\n');
+}
+
+void js_opt_spec(const struct js_opts *opts, struct js_buf *text)
+{
+	record(text, "title", opts->command);
+	record(text, "usage", opts->usage);
+	record(text, "about", opts->about);
+	for (const struct js_opt *o = opts->table; o->name != NULL; o++) {
+		const char letter[2] = {(char)(o->key < 256 ? o->key : '\0'), '\0'};
+
+		if (o->help == NULL)
+			continue;
+		js_buf_str(text, "option");
+		field(text, letter);
+		field(text, o->name);
+		field(text, o->arg);
+		field(text, o->help);
+		js_buf_char(text, '\n');
+	}
+	if (opts->notes != NULL)
+		record(text, "notes", opts->notes);
+}

@@ -33,4 +33,9 @@ int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const 
 /* Appends the help. */
 void js_opt_help(const struct js_opts *opts, struct js_buf *text);
 
+/* Appends the same for a program to read, of which the build makes manual pages and completions: lines of fields between
+ * tabs, in which \n, \t and \\ stand for these three.  "title COMMAND", "usage TEXT", "about TEXT", for each option that
+ * is in the help "option LETTER NAME ARG HELP" (LETTER and ARG may be empty), "notes TEXT" if there are any. */
+void js_opt_spec(const struct js_opts *opts, struct js_buf *text);
+
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/home.h"
+#include "cli/spec.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -36,6 +37,10 @@ int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, in
 	struct js_buf help = {0};
 	int key;
 
+	if (cli_spec_on()) {
+		*status = cli_end(cli, cli_spec_tell(cli->opts));
+		return -2;
+	}
 	while ((key = js_opt_next(cli->opts, argc, argv, arg, &cli->error)) != -1) {
 		switch (key) {
 		case '?':

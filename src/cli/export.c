@@ -130,6 +130,7 @@ static int settle_fields(struct exporting *x)
 	}
 	x->fields.n = n;
 	x->o.no_datapath = !datapath;
+	x->o.tails = cli_fields_want_tails(&x->fields);
 	return 0;
 }
 

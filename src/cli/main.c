@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 
 #include "base/file.h"
+#include "cli/spec.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -49,6 +50,17 @@ static void help(FILE *to)
 	(void)fputs("\n`jobstack COMMAND --help` tells more; workers are started with jobstack-worker.\n", to);
 }
 
+/* For the build: see spec.c. */
+static int spec(void)
+{
+	int status = CLI_YES;
+
+	(void)printf("version\t%s\n", jobstack_version());
+	for (size_t i = 0; i < COMMANDS && status == CLI_YES; i++)
+		status = cli_spec_command(command[i].name, command[i].does, command[i].run);
+	return status == CLI_YES ? cli_spec_worker() : status;
+}
+
 int main(int argc, char **argv)
 {
 	js_file_hold_streams();
@@ -66,6 +78,8 @@ int main(int argc, char **argv)
 		(void)printf("jobstack %s (schema %u)\n", jobstack_version(), jobstack_schema_version());
 		return fflush(stdout) == 0 ? CLI_YES : CLI_BUG;
 	}
+	if (strcmp(argv[1], "--spec") == 0)
+		return spec();
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (strcmp(argv[1], command[i].name) == 0)
 			return command[i].run(argc - 1, argv + 1);

@@ -125,7 +125,9 @@ static int look(struct waiting *w)
 	if (status == 0) {
 		w->last = stack.s;
 		w->away_us = 0;
-		if (!over(&w->last) && (w->progress.on || !w->progress.begun))
+		if (w->last.state == JOBSTACK_DROPPING) /* it is as good as gone */
+			status = js_error_set(&w->cli.error, JOBSTACK_EMISSING, "the stack \"%s\" is being dropped", w->cli.stack);
+		else if (!over(&w->last) && (w->progress.on || !w->progress.begun))
 			status = jobstack_pace(w->cli.handle, &w->last, &w->pace, &w->cli.error);
 	}
 	cli_stack_end(&stack);

@@ -67,6 +67,11 @@ static const char *many(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
+static const char *are(uint64_t n)
+{
+	return n == 1 ? "is" : "are";
+}
+
 /* Paused, cancelled, being dropped.  Not 0: nothing can run for that. */
 static int state_reasons(struct reasons *r)
 {
@@ -87,7 +92,7 @@ static int state_reasons(struct reasons *r)
 	else if (s->state == JOBSTACK_PAUSED && s->max_failures > 0 && s->dead >= (uint64_t)s->max_failures)
 		reason(r, "max_failures",
 		       "`jobstack requeue -s %s` pushes the dead back, or `jobstack set -s %s max-failures=none`; then `jobstack resume -s %s`",
-		       "it is paused, since %" PRIu64 " are dead and max-failures is %" PRId64 "%s", s->dead, s->max_failures, why);
+		       "it is paused, since %" PRIu64 " %s dead and max-failures is %" PRId64 "%s", s->dead, are(s->dead), s->max_failures, why);
 	else if (s->state == JOBSTACK_PAUSED)
 		reason(r, "paused", "whoever may use this database can go on with `jobstack resume -s %s`", "it is paused%s", why);
 	return s->state != JOBSTACK_OPEN;
@@ -100,21 +105,23 @@ static void line_reasons(struct reasons *r)
 	char text[64], when[JS_CLOCK_ISO];
 
 	if (s->held > 0 && s->pushers > 0)
-		reason(r, "held", NULL, "%" PRIu64 " are held until the push --atomic that brings them is complete", s->held);
+		reason(r, "held", NULL, "%" PRIu64 " %s held until the push --atomic is complete", s->held, are(s->held));
 	else if (s->held > 0)
 		reason(r, "held", "push them again; the next push takes the old ones away when they are an hour old",
-		       "%" PRIu64 " are held by a push --atomic that has not ended, and of which there is no sign of life", s->held);
+		       "%" PRIu64 " %s held by a push --atomic that has not ended, and of which there is no sign of life", s->held, are(s->held));
 	if (s->waiting > 0 && s->next_due_us > 0) {
 		js_num_duration_text(s->next_due_us, text, sizeof(text));
 		js_clock_iso(js_clock_wall_us() + s->next_due_us, when);
 		when[19] = '\0';
-		reason(r, "waiting", NULL, "%" PRIu64 " wait after a failure, the next until %sZ (for %s)", s->waiting, when, text);
+		reason(r, "waiting", NULL, "%" PRIu64 " wait%s after a failure, the next until %sZ (for %s)", s->waiting,
+		       s->waiting == 1 ? "s" : "", when, text);
 	} else if (s->waiting > 0)
-		reason(r, "waiting", s->workers > 0 ? NULL : "a worker does that", "%" PRIu64 " have waited after a failure, and are due", s->waiting);
+		reason(r, "waiting", s->workers > 0 ? NULL : "a worker does that", "%" PRIu64 " waited after a failure, and %s due", s->waiting,
+		       are(s->waiting));
 	if (s->ready > 0)
 		return;
 	if (s->running > 0)
-		reason(r, "last", NULL, "nothing else is in line: the last %" PRIu64 " are running", s->running);
+		reason(r, "last", NULL, "nothing else is in line: the last %" PRIu64 " %s running", s->running, are(s->running));
 	else if (s->waiting + s->held == 0)
 		reason(r, s->dead > 0 ? "only_dead" : "finished", NULL, "nothing is in line: %" PRIu64 " of %" PRIu64 " are done", s->done,
 		       s->pushed);
@@ -135,13 +142,13 @@ static void worker_reasons(struct reasons *r, const struct cli_look *l)
 		return;
 	if (s->max_running > 0 && s->running >= (uint64_t)s->max_running)
 		reason(r, "max_running", "`jobstack set -s %s max-running=N` changes that, none takes it away",
-		       "%" PRIu64 " are running, and max-running is %" PRId64, s->running, s->max_running);
+		       "%" PRIu64 " %s running, and max-running is %" PRId64, s->running, are(s->running), s->max_running);
 	else if (alive == 0)
 		reason(r, "no_workers", "`jobstack-worker -s %s -- COMMAND {}` is one, and `sbatch` or `jobstack submit -s %s` start many",
-		       "%" PRIu64 " are ready, and there is no%s worker", s->ready, s->workers > 0 ? " other" : "");
+		       "%" PRIu64 " %s ready, and there is no%s worker", s->ready, are(s->ready), s->workers > 0 ? " other" : "");
 	else if (s->busy >= s->slots)
 		reason(r, "busy", "start more workers, or workers with more --slots",
-		       "all %" PRIu64 " slot%s of %" PRIu64 " worker%s are busy", s->slots, many(s->slots), s->workers, many(s->workers));
+		       "all %" PRIu64 " slot%s of %" PRIu64 " worker%s %s busy", s->slots, many(s->slots), s->workers, many(s->workers), are(s->slots));
 	else
 		reason(r, "idle_slots", NULL,
 		       "%" PRIu64 " of %" PRIu64 " slots are free: their workers are about to take something, or to leave (by a signal, or since "
@@ -206,11 +213,11 @@ static void collect(struct reasons *r, const struct cli_look *l, json_t *o)
 	if (!closed)
 		line_reasons(r);
 	else if (s->running > 0)
-		reason(r, "running", NULL, "what has started goes on: %" PRIu64 " are running", s->running);
+		reason(r, "running", NULL, "what has started goes on: %" PRIu64 " %s running", s->running, are(s->running));
 	worker_reasons(r, l);
 	if (s->dead > 0)
 		reason(r, "dead", "`jobstack list -s %s -t dead` shows them, `jobstack requeue -s %s` pushes them back",
-		       "%" PRIu64 " %s dead", s->dead, s->dead == 1 ? "is" : "are");
+		       "%" PRIu64 " %s dead", s->dead, are(s->dead));
 	if (cli_stack_left(s) + s->cancelled > 0)
 		slurm_reasons(r, o);
 }

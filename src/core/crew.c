@@ -155,4 +155,6 @@ void js_crew_fill(const struct js_crew *c, struct jobstack_item *item)
 	item->slots = m->item.slots;
 	if (item->log == NULL && item->log_at >= 0)
 		item->log = m->log;
+	if (item->err_log == NULL && item->err_at >= 0)
+		item->err_log = m->log;
 }

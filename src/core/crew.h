@@ -19,7 +19,7 @@ void js_crew_free(struct js_crew *crew);
  * the next call, all of them can be asked for. */
 int js_crew_read(struct js_crew *crew, struct jobstack *handle, const uint64_t *workers, size_t n, struct jobstack_error *error);
 
-/* Sets the worker's fields of ITEM by item->worker, and its log where the attempt has a place in it but no file of its own.  What
+/* Sets the worker's fields of ITEM by item->worker, and its log where the attempt has a place in it (or its stderr) but no file of its own.  What
  * it points to stays until the next js_crew_read. */
 void js_crew_fill(const struct js_crew *crew, struct jobstack_item *item);
 

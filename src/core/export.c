@@ -28,7 +28,7 @@ _Static_assert(JS_WHERE_WINDOW % PAGE == 0, "a window is of whole pages");
 
 struct line {
 	struct jobstack_item item;
-	size_t datapath, reason, log, to_stack; /* where they lie in the page's bytes */
+	size_t datapath, reason, log, err_log, tail, to_stack; /* where they lie in the page's bytes */
 	int final, dead, moved;
 };
 
@@ -68,6 +68,8 @@ static void read_attempt(struct exporting *x, struct line *to, const struct js_r
 	js_item_attempt(&to->item, row, c);
 	to->reason = keep(&x->bytes, to->item.reason, to->item.reason == NULL ? 0 : strlen(to->item.reason));
 	to->log = keep(&x->bytes, to->item.log, to->item.log == NULL ? 0 : strlen(to->item.log));
+	to->err_log = keep(&x->bytes, to->item.err_log, to->item.err_log == NULL ? 0 : strlen(to->item.err_log));
+	to->tail = keep(&x->bytes, to->item.err_tail.data, to->item.err_tail.len);
 	to->item.worker = js_row_u64(row, (*c)++);
 }
 
@@ -135,7 +137,7 @@ static int page_of_attempts(struct exporting *x, struct jobstack_error *error)
 	int status;
 
 	js_sql_add(&sql, x->o.no_datapath ? "SELECT a.entry_id,NULL," : "SELECT a.entry_id,e.datapath,");
-	js_sql_add(&sql, JS_ITEM_ATTEMPT("a.log") ",a.worker_id FROM attempt a");
+	js_sql_add(&sql, JS_ITEM_ATTEMPT("a.log", "a.err_log", "IF(%u,a.err_tail,NULL)") ",a.worker_id FROM attempt a", (uint64_t)(x->o.tails != 0));
 	if (!x->o.no_datapath)
 		js_sql_add(&sql, " LEFT JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id");
 	js_sql_add(&sql, " WHERE a.stack_id=%u" BEHIND, x->stack.id, x->last, x->high, x->last, (uint64_t)x->last_attempt);
@@ -153,7 +155,7 @@ static void take_entry(void *ctx, const struct js_row *row)
 {
 	static const struct jobstack_item none = {.outcome = -1, .exit_code = -1, .started_us = -1, .ended_us = -1, .user_us = -1,
 						  .system_us = -1, .maxrss_kib = -1, .read_bytes = -1, .write_bytes = -1,
-						  .log_at = -1, .log_out = -1, .log_err = -1};
+						  .log_at = -1, .log_out = -1, .log_err = -1, .err_at = -1};
 	struct exporting *x = ctx;
 	struct jobstack_item item;
 	struct line *to;
@@ -164,7 +166,7 @@ static void take_entry(void *ctx, const struct js_row *row)
 	to->item = none;
 	to->item.entry = item.entry;
 	to->item.datapath = item.datapath;
-	to->reason = to->log = NOTHING;
+	to->reason = to->log = to->err_log = to->tail = NOTHING;
 }
 
 /* The line of the entry that this row is about; rows come as lines do, by entry.  NULL: there is none. */
@@ -230,9 +232,9 @@ static int look_at_attempts(struct exporting *x, struct jobstack_error *error)
 
 		x->rows = 0;
 		js_sql_stmt(&sql,
-			    "SELECT a.entry_id,NULL," JS_ITEM_ATTEMPT("a.log") ",a.worker_id,a.final FROM attempt a WHERE a.stack_id=%u" BEHIND
+			    "SELECT a.entry_id,NULL," JS_ITEM_ATTEMPT("a.log", "a.err_log", "IF(%u,a.err_tail,NULL)") ",a.worker_id,a.final FROM attempt a WHERE a.stack_id=%u" BEHIND
 			    " ORDER BY a.entry_id,a.attempt LIMIT %u",
-			    x->stack.id, x->last, x->high, x->last, (uint64_t)x->last_attempt, (uint64_t)ATTEMPTS);
+			    (uint64_t)(x->o.tails != 0), x->stack.id, x->last, x->high, x->last, (uint64_t)x->last_attempt, (uint64_t)ATTEMPTS);
 		status = look(x, &sql, take_attempt, error);
 	} while (status == 0 && x->rows == ATTEMPTS);
 	return status;
@@ -272,9 +274,9 @@ static void set_running(const struct exporting *x, struct line *l, uint32_t atte
 	i->attempt = attempt;
 	i->outcome = i->exit_code = -1;
 	i->signal = 0;
-	l->reason = l->log = NOTHING;
+	l->reason = l->log = l->err_log = l->tail = NOTHING;
 	i->ended_us = i->user_us = i->system_us = i->maxrss_kib = i->read_bytes = i->write_bytes = -1;
-	i->log_at = i->log_out = i->log_err = -1;
+	i->log_at = i->log_out = i->log_err = i->err_at = -1;
 	i->started_us = in_hand == NULL ? -1 : in_hand->started_us;
 	i->worker = in_hand == NULL ? 0 : in_hand->worker;
 }
@@ -341,6 +343,8 @@ static int tell(struct exporting *x, struct jobstack_error *error)
 		l->item.datapath.data = text(x, l->datapath);
 		l->item.reason = text(x, l->reason);
 		l->item.log = text(x, l->log);
+		l->item.err_log = text(x, l->err_log);
+		l->item.err_tail.data = text(x, l->tail);
 		l->item.to_stack = text(x, l->to_stack);
 		js_crew_fill(x->crew, &l->item);
 		if (x->fn(x->ctx, &l->item) != 0)

@@ -19,8 +19,11 @@
 	(JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD | JOBSTACK_IS_RUNNING | JOBSTACK_IS_DONE |          \
 	 JOBSTACK_IS_DEAD | JOBSTACK_IS_MOVED)
 
-#define ATTEMPT_COLUMNS JS_ITEM_ATTEMPT("IF(a.log_at IS NULL,NULL,COALESCE(a.log,w.log))") ","
-#define NO_ATTEMPT_COLUMNS "NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,"
+/* The %u is whether the end of stderr is asked for. */
+#define ATTEMPT_COLUMNS                                                                                                \
+	JS_ITEM_ATTEMPT("IF(a.log_at IS NULL,NULL,COALESCE(a.log,w.log))", "IF(a.err_at IS NULL,NULL,COALESCE(a.err_log,w.log))", \
+			"IF(%u,a.err_tail,NULL)") ","
+#define NO_ATTEMPT_COLUMNS "NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,"
 
 struct listing {
 	struct jobstack *handle;
@@ -40,6 +43,11 @@ struct listing {
 static uint64_t limit_left(const struct listing *l)
 {
 	return l->filter->limit == 0 ? UINT64_MAX : l->filter->limit - l->told;
+}
+
+static uint64_t tails(const struct listing *l)
+{
+	return l->filter->tails != 0;
 }
 
 static void take_item(void *ctx, const struct js_row *row)
@@ -182,7 +190,7 @@ static void span_head(struct js_sql *sql, const struct listing *l, const void *o
 		   "SELECT STRAIGHT_JOIN e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
 		   " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND "
 		   "a.attempt=%u LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u",
-		   set->attempt - 1, l->stack.id);
+		   tails(l), set->attempt - 1, l->stack.id);
 	if (ends(l) != 0) {
 		js_sql_add(sql, " AND (a.outcome IS NULL OR NOT a.outcome");
 		js_sql_add(sql, outcomes(ends(l)));
@@ -294,7 +302,7 @@ static void table_head(struct js_sql *sql, const struct listing *l, const void *
 {
 	const struct table *t = of;
 
-	js_sql_add(sql, t->head, l->stack.id);
+	js_sql_add(sql, t->head, tails(l), l->stack.id);
 	if ((t->bit & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) == 0)
 		return;
 	js_sql_add(sql, " AND (SELECT COUNT(*) FROM dead d WHERE d.stack_id=a.stack_id AND d.entry_id=a.entry_id");
@@ -350,13 +358,14 @@ int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry
 
 	one.entries = &entry;
 	one.entries_n = 1;
+	one.tails = 1;
 	if (status != 0)
 		return status;
 	js_sql_stmt(&sql,
 		    "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
 		    " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id "
 		    "LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u AND e.entry_id=%u ORDER BY a.attempt",
-		    l.stack.id, entry);
+		    tails(&l), l.stack.id, entry);
 	status = js_db_query(handle->db, &sql, take_item, &l, error);
 	js_sql_free(&sql);
 	if (status == 0 && l.rows == 0)

@@ -259,7 +259,8 @@ like 'show: one that has not run' "$(jobstack show -s st 6)" $'state +ready\n\ni
 like 'show: one that runs' "$(jobstack show -s st /3)" $'state +running\n\nattempt 1: running\n  when .*, for .* now'
 check 'show: no such entry' says 2 'there is no entry' jobstack show -s log 99
 rm -rf w/jobstack-logs
-check 'logs: the file is gone: where it was' says 2 "is in [^ ]*/w/jobstack-logs/log/[^ ]*, written on .*No such file" jobstack logs -s log 1
+check 'logs: the file is gone: where it was' says 2 "is in [^ ]*/w/jobstack-logs/log/[^ ]*, written on .*No such file" jobstack logs -s log 1 --stdout
+check '... and the end of what the database has' says 1 "is in [^ ]*/w/jobstack-logs/log/[^ ]*, written on .*No such file.*from the database:.err 2" jobstack logs -s log 1
 
 # ---- requeue
 numbered 1 400 | jobstack push -q -s re --max-attempts 1 >/dev/null

@@ -126,6 +126,9 @@ is 'a node where they fail that succeed elsewhere' "$(failures | tail -n1)" 'n3 
 like '... is named' "$(jobstack status -s fail)" $'\nnode n3: 133 of 133 attempts failed, elsewhere 67 of 167'
 sql "UPDATE attempt JOIN stack USING(stack_id) SET outcome=1 WHERE name='fail'"
 is '... and not when they fail everywhere' "$(failures | grep -c '^n')" 0
+push said --max-attempts 1 /data/one.nc /data/two.nc
+worker -s said --shell -- 'echo "record 17 of {/} is bad" >&2; exit 3'
+like 'what commands really said' "$(jobstack status -s said)" $'\n +2  exit 3  record # of \\{\\} is bad '
 numbered 1 340 | jobstack push -q -s kinds >/dev/null
 sql "SELECT stack_id INTO @s FROM stack WHERE name='kinds'; INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT stack_id,entry_id,1,0 FROM entry
 	WHERE stack_id=@s AND entry_id<=290; INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended,err_tail) SELECT stack_id,entry_id,1,0,1,0,1,

@@ -157,6 +157,20 @@ static void options(void **state)
 	js_buf_free(&help);
 }
 
+static void option_spec(void **state)
+{
+	static const struct js_opt table[] = {{'n', "number", "N", "one\nor\ttwo \\"}, {300, "flag", NULL, "a flag"},
+					      {301, "secret", NULL, NULL}, {0, NULL, NULL, NULL}};
+	static const struct js_opts o = {"prog", "WORD", "About.", table, NULL, 0};
+	struct js_buf text = {0};
+
+	(void)state;
+	js_opt_spec(&o, &text);
+	assert_string_equal(text.data, "title\tprog\nusage\tWORD\nabout\tAbout.\n"
+				       "option\tn\tnumber\tN\tone\\nor\\ttwo \\\\\noption\t\tflag\t\ta flag\n");
+	js_buf_free(&text);
+}
+
 static void files(void **state)
 {
 	char boot[40], table[64];
@@ -200,7 +214,7 @@ static void files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(durations), cmocka_unit_test(numbers), cmocka_unit_test(clock_texts),
-					   cmocka_unit_test(first_error_wins), cmocka_unit_test(buffers), cmocka_unit_test(options),
+					   cmocka_unit_test(first_error_wins), cmocka_unit_test(buffers), cmocka_unit_test(options), cmocka_unit_test(option_spec),
 					   cmocka_unit_test(files)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

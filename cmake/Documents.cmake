@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Manual pages and completions for bash and zsh.  They are made at build time, by the built `jobstack --spec`: so a new command or
+# option has them without further work.  The makers are awk, which every system has, and run only here; nothing of them
+# is in the tools.
+if(CMAKE_CROSSCOMPILING)
+	message(STATUS "cross-compiling: no manual pages and completions, as the built jobstack can't be run")
+	return()
+endif()
+find_program(AWK_PROGRAM NAMES awk gawk mawk)
+if(NOT AWK_PROGRAM)
+	message(STATUS "no awk: no manual pages and completions")
+	return()
+endif()
+string(TIMESTAMP today "%Y-%m-%d" UTC) # of $SOURCE_DATE_EPOCH, if that is set
+set(documents ${PROJECT_BINARY_DIR}/documents)
+file(GLOB prose CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/man/*.md)
+file(GLOB makers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/*.awk ${PROJECT_SOURCE_DIR}/packaging/completion/*)
+add_custom_command(OUTPUT ${documents}/stamp
+	COMMAND ${CMAKE_COMMAND} -E make_directory ${documents}
+	COMMAND ${CMAKE_COMMAND} -E env AWK=${AWK_PROGRAM} ${PROJECT_SOURCE_DIR}/cmake/make-documents
+		$<TARGET_FILE:jobstack> ${PROJECT_SOURCE_DIR} ${documents} ${PROJECT_VERSION} ${today}
+	COMMAND ${CMAKE_COMMAND} -E touch ${documents}/stamp
+	DEPENDS jobstack ${prose} ${makers} ${PROJECT_SOURCE_DIR}/cmake/make-documents
+		${PROJECT_SOURCE_DIR}/include/jobstack/jobstack.h
+	COMMENT "Making manual pages and completions" VERBATIM)
+add_custom_target(documents ALL DEPENDS ${documents}/stamp)
+
+install(DIRECTORY ${documents}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools FILES_MATCHING PATTERN "*.1")
+install(DIRECTORY ${documents}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man7 COMPONENT tools FILES_MATCHING PATTERN "*.7")
+install(DIRECTORY ${documents}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 COMPONENT devel FILES_MATCHING PATTERN "*.3")
+install(FILES ${documents}/completion/jobstack ${documents}/completion/jobstack-worker
+	DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT tools)
+install(FILES ${documents}/completion/_jobstack DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT tools)

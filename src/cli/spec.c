@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack --spec: all option tables for a program to read.  The build makes the manual pages and the completions of it
+ * (cmake/Documents.cmake), so that these say what --help says.  Not in the help itself: it is nothing for users.
+ *
+ * For each command "command NAME DOES" and what js_opt_spec tells; jobstack-worker is the last one.  The tables are the
+ * commands' own, so each command is called, and cli_next ends the call after telling its table.
+ */
+#include "cli/spec.h"
+
+#include "cli/cli.h"
+#include "run/worker_options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define VERB_LETTERS "abcdefghijklmnopqrstuvwxyz-"
+
+static int on;
+static const struct js_opts *first, *told; /* of the command that is being told */
+
+int cli_spec_on(void)
+{
+	return on;
+}
+
+static int tell(const struct js_opts *opts)
+{
+	struct js_buf text = {0};
+	int status;
+
+	js_opt_spec(opts, &text);
+	status = text.data != NULL && fputs(text.data, stdout) >= 0 ? CLI_YES : CLI_BUG;
+	js_buf_free(&text);
+	return status;
+}
+
+int cli_spec_tell(const struct js_opts *opts)
+{
+	if (opts == told || opts == first)
+		return CLI_YES; /* the verbs of a command may share a table */
+	told = opts;
+	if (first == NULL)
+		first = opts;
+	return tell(opts);
+}
+
+int cli_spec_command(const char *name, const char *does, int (*run)(int argc, char **argv))
+{
+	char command[32], verb[32], *argv[] = {command, NULL, NULL};
+	const char *at;
+	int status;
+
+	on = 1;
+	(void)snprintf(command, sizeof(command), "%s", name);
+	(void)printf("command\t%s\t%s\n", name, does);
+	first = told = NULL;
+	status = run(1, argv);
+	/* verbs, as in "start|stop|status [OPTION...]", may have tables of their own */
+	at = first != NULL ? first->usage : "";
+	if (at[strspn(at, VERB_LETTERS)] != '|')
+		return status;
+	for (size_t n; status == CLI_YES && (n = strspn(at, VERB_LETTERS)) > 0; at += n + (at[n] == '|')) {
+		(void)snprintf(verb, sizeof(verb), "%.*s", (int)n, at);
+		argv[1] = verb;
+		status = run(2, argv);
+	}
+	return status;
+}
+
+int cli_spec_worker(void)
+{
+	(void)printf("command\tjobstack-worker\trun a command on each entry of a stack\n");
+	return tell(&js_worker_opts) == CLI_YES && fflush(stdout) == 0 ? CLI_YES : CLI_BUG;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack --spec, see spec.c: the command table calls, cli_next asks and tells.
+ */
+#ifndef JS_CLI_SPEC_H
+#define JS_CLI_SPEC_H
+
+#include "base/opt.h"
+
+/* Whether commands are called only for their tables. */
+int cli_spec_on(void);
+
+/* Prints OPTS, unless it is the table that was printed last.  An exit status. */
+int cli_spec_tell(const struct js_opts *opts);
+
+/* Prints the command NAME, which DOES something, with its table and those of its verbs.  An exit status. */
+int cli_spec_command(const char *name, const char *does, int (*run)(int argc, char **argv));
+
+/* Prints jobstack-worker's.  An exit status. */
+int cli_spec_worker(void);
+
+#endif
