@@ -719,6 +719,19 @@ struct jobstack_check_report {
 int jobstack_check(struct jobstack *handle, const char *stack, jobstack_finding_fn *fn, void *ctx,
 		   struct jobstack_check_report *report, struct jobstack_error *error);
 
+/* ------------------------------------------------------------------------------------------------------- diagnosis */
+
+/* One thing that the server tells of itself, as text, valid during the callback.  Return 0 to go on; anything else ends it with
+ * ESTOPPED. */
+typedef int jobstack_fact_fn(void *ctx, const char *name, const char *value);
+
+/* Calls FN with what can be learnt of the server without special rights; names that it does not show are left out, which is no
+ * error.  "version", "database" (the one in use), "user"; "grant", once for each line of SHOW GRANTS; "variable.NAME" and
+ * "status.NAME", in small letters, for settings and counters that matter to a queue; "schema.version", if there is a schema;
+ * "purge.history" (old row versions) and "transaction.oldest_seconds", if our rights go so far; "roundtrip_us"; "clock.ahead_us":
+ * how far the server's clock is ahead of this host's, as of the connection.  Names may be added.  Errors: ENODB, ESTOPPED. */
+int jobstack_server_facts(struct jobstack *handle, jobstack_fact_fn *fn, void *ctx, struct jobstack_error *error);
+
 #if defined(__GNUC__)
 #pragma GCC visibility pop
 #endif

@@ -60,6 +60,7 @@ deps_table() {
 		tests; have ss; iproute2
 		tests; have hostname; hostname
 		tests; have perl; perl
+		tests; have jq; jq
 		tests; have Rscript; r-base-core
 		tests; have octave-cli; octave
 		tests; have man; man-db

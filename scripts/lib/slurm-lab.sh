@@ -7,6 +7,8 @@
 #   slurm_lab_up DIR NODES CPUS     nodes n1, n2, ...; writes DIR/slurm.conf and DIR/env.sh, which is to be sourced
 #   slurm_lab_down DIR              whatever state it is in; nothing that belongs to it runs on; DIR stays, with the logs
 #
+# If the caller has a function slurm_lab_tune, it is called with DIR when slurm.conf is written, to change it.
+#
 # DIR belongs to the lab: should its owner ($LAB_OWNER, by default this shell) vanish, the lab is taken down and DIR is
 # removed.  The nodes share one host name: tell them apart by SLURMD_NODENAME.
 
@@ -112,6 +114,7 @@ slurm_lab_up() {
 	for try in 1 2 3 4 5; do
 		free_ports $((nodes + 1)) || return 1
 		slurm_lab_write "$dir" "$nodes" "$cpus" "$PORT" || return 1
+		if declare -F slurm_lab_tune >/dev/null; then slurm_lab_tune "$dir"; fi
 		: >"$dir/stay"
 		watch_owner "$dir/stay" "${LAB_OWNER:-$$}" bash "$LIB_DIR/slurm-lab.sh" --orphaned "$dir"
 		slurm_lab_start "$dir" "$nodes" && return 0

@@ -56,6 +56,9 @@ const char *cli_server_file(void);
 /* Tells "jobstack CMD: WHAT: REMEDY" on standard error and gives the exit status of the error in cli->error. */
 int cli_fail(struct cli *cli);
 
+/* What to do about the error in cli->error, or NULL. */
+const char *cli_remedy(const struct cli *cli);
+
 /* Tells a usage error in the same form, and gives CLI_USAGE. */
 int cli_usage(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -97,6 +100,8 @@ int cli_run_main(int argc, char **argv);
 int cli_export_main(int argc, char **argv);
 int cli_report_main(int argc, char **argv);
 int cli_check_main(int argc, char **argv);
+int cli_submit_main(int argc, char **argv);
+int cli_doctor_main(int argc, char **argv);
 int cli_wait_main(int argc, char **argv);
 
 #endif

@@ -126,8 +126,8 @@ int cli_connect(struct cli *cli, int64_t patience_us)
 	return 0;
 }
 
-/* What to do about an error: the one place that knows. */
-static const char *remedy(const struct cli *cli)
+/* The one place that knows. */
+const char *cli_remedy(const struct cli *cli)
 {
 	const struct jobstack_error *e = &cli->error;
 	const char *file = cli_option_file(cli);
@@ -189,7 +189,7 @@ static int exit_status(int code)
 
 int cli_fail(struct cli *cli)
 {
-	const char *what = remedy(cli);
+	const char *what = cli_remedy(cli);
 
 	if (cli->error.code == JOBSTACK_ESTOPPED)
 		cli_die_by_signal();

@@ -37,6 +37,8 @@ static const struct {
 	{"renew", cli_renew_main, "more time for what pop gave"},
 	{"export", cli_export_main, "a stack's history as CSV or JSON"},
 	{"report", cli_report_main, "what happened, and what the next run needs"},
+	{"submit", cli_submit_main, "hand workers for a stack to Slurm"},
+	{"doctor", cli_doctor_main, "try everything a run needs, and say what to mend"},
 	{"check", cli_check_main, "prove that the ledger balances"},
 };
 #define COMMANDS (sizeof(command) / sizeof(command[0]))

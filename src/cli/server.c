@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/num.h"
+#include "cli/server_job.h"
 #include "server/server.h"
 
 #include <inttypes.h>
@@ -21,7 +22,7 @@
 
 #define ROOT_DATA "/var/lib/jobstack/server"
 
-enum { DATA = CLI_OWN, BIND, PORT, PROGRAM, CLIENT_FILE, USER, MEMORY, TAKEOVER };
+enum { DATA = CLI_OWN, BIND, PORT, PROGRAM, CLIENT_FILE, USER, MEMORY, TAKEOVER, AGAIN };
 
 static const struct js_opt table[] = {
 	{DATA, "data", "DIR",
@@ -40,19 +41,21 @@ static const struct js_opt table[] = {
 	{TAKEOVER, "takeover", NULL,
 	 "start although the record says that another host has the\n"
 	 "directory: only when that host, or its server, is gone for good"},
+	{AGAIN, "again", "WORD", NULL}, /* of the call that submits the next job: written by `submit` */
 	CLI_OPTS_JSON,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
 
 static const struct js_opts opts = {
 	.command = "jobstack server",
-	.usage = "start|stop|status|run [OPTION...]",
+	.usage = "start|stop|status|run|submit [OPTION...]",
 	.about = "Runs a MariaDB or MySQL server of your own: its data in one directory, a generated password,\n"
 		 "TLS with a CA of its own, every commit flushed to disk.\n\n"
 		 "  start   starts it in the background; harmless when it runs already\n"
 		 "  run     starts it and stays, for a service manager or a batch script; SIGTERM and SIGINT stop it\n"
 		 "  stop    stops it and waits until it is gone\n"
-		 "  status  what there is; exit status 1 if it does not run",
+		 "  status  what there is; exit status 1 if it does not run\n"
+		 "  submit  runs it as a Slurm job, which another one follows: see jobstack server submit --help",
 	.table = table,
 	.notes = "The directory may lie on a shared file system, but one host at a time serves it: its name is in the\n"
 		 "record `owner` there, and a start or stop from elsewhere is refused.  If two servers ever worked on\n"
@@ -76,8 +79,7 @@ static void tell(void *ctx, enum jobstack_level level, const char *text)
 		cli_say(cli, "%s", text);
 }
 
-/* The default directory; NULL if there is no home. */
-static const char *default_data(void)
+const char *cli_server_data(void)
 {
 	static struct js_buf path;
 	const char *base = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
@@ -113,7 +115,7 @@ static json_t *text(const char *string)
 
 static int print_json(const struct js_server_info *i)
 {
-	char began[JS_CLOCK_ISO];
+	char began[JS_CLOCK_ISO], jobs[64];
 	json_t *o = json_object();
 	int bad = 0;
 
@@ -133,6 +135,9 @@ static int print_json(const struct js_server_info *i)
 	bad |= json_object_set_new(o, "started", text(began));
 	bad |= json_object_set_new(o, "uptime_seconds",
 				   i->uptime_us >= 0 ? json_real((double)i->uptime_us / 1e6) : json_null());
+	cli_server_jobs(i->data, jobs);
+	bad |= json_object_set_new(o, "job", text(i->job));
+	bad |= json_object_set_new(o, "jobs", text(jobs));
 	bad |= json_object_set_new(o, "bytes", json_integer((json_int_t)i->bytes));
 	if (bad == 0 && (json_dumpf(o, stdout, JSON_COMPACT) != 0 || putchar('\n') == EOF))
 		bad = 1;
@@ -145,6 +150,19 @@ static void print_where(const char *what, const struct js_server_info *i)
 	(void)printf("%s: %s:%u (pid %ld on %s, version %s)\n", what, i->bind, i->port, (long)i->pid, i->host,
 		     i->version);
 	(void)printf("data: %s\nclients: %s\n", i->data, i->client_file);
+	if (i->job[0] != '\0')
+		(void)printf("job: %s\n", i->job);
+}
+
+/* The jobs of `server submit` that are there, but that which serves. */
+static void print_jobs(const struct js_server_info *i)
+{
+	char jobs[64], *rest = jobs, *job;
+
+	cli_server_jobs(i->data, jobs);
+	while ((job = strsep(&rest, " ")) != NULL)
+		if (*job != '\0' && strcmp(job, i->job) != 0)
+			(void)printf("waiting: job %s\n", job);
 }
 
 static void print_status(const struct js_server_info *i)
@@ -167,6 +185,7 @@ static void print_status(const struct js_server_info *i)
 		js_clock_iso(i->began_us, began);
 		(void)printf("up: %s, since %s\n", up, began);
 	}
+	print_jobs(i);
 	if (i->bytes > 0)
 		(void)printf("on disk: %.1f MB\nlog: %s\n", (double)i->bytes / 1048576.0, i->log);
 }
@@ -218,16 +237,21 @@ static int do_start(struct cli *cli, const struct js_server_options *options)
 	return status;
 }
 
-static int do_run(struct cli *cli, struct js_server_options *options)
+static int do_run(struct cli *cli, struct js_server_options *options, const struct cli_words *again)
 {
+	int64_t began = js_clock_mono_us();
 	struct js_server_info info;
 	int status, end = 0, lost;
 
 	cli_catch_signals();
 	options->foreground = 1;
+	if (again->n > 0 && cli_server_job_begin(cli, options) != 0)
+		return CLI_YES;
 	status = js_server_start(options, &info, &cli->error);
 	if (status < 0) {
 		status = fail(cli);
+		if (again->n > 0)
+			cli_server_job_end(cli, options, 0, 0);
 		cli_die_by_signal();
 		return status;
 	}
@@ -240,24 +264,31 @@ static int do_run(struct cli *cli, struct js_server_options *options)
 		options->stop = &now;
 		cli->error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
 		(void)js_server_wait(options, &info, &end, &cli->error);
+		if (again->n > 0)
+			cli_server_job_end(cli, options, 0, 0);
 		return status;
 	}
 	cli->error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
 	if (!lost)
 		(void)tell_start(cli, &info, "running");
+	if (again->n > 0 && cli_stop == 0)
+		cli_server_job_next(cli, options, again);
 	status = js_server_wait(options, &info, &end, &cli->error);
 	if (status != 0)
 		(void)fail(cli);
+	if (again->n > 0)
+		cli_server_job_end(cli, options, status == 0, js_clock_mono_us() - began);
 	return status == 0 ? CLI_YES : end != 0 ? end : CLI_NODB;
 }
 
 static int do_stop(struct cli *cli, const struct js_server_options *options)
 {
 	struct js_server_info info;
-	int status;
+	int status, chain;
 
 	cli_catch_signals();
-	status = js_server_stop(options, &info, &cli->error);
+	chain = cli_server_job_stop(cli, options);
+	status = chain < 0 ? chain : js_server_stop(options, &info, &cli->error);
 	if (status < 0) {
 		status = fail(cli);
 		cli_die_by_signal();
@@ -266,7 +297,7 @@ static int do_stop(struct cli *cli, const struct js_server_options *options)
 	if (cli->json)
 		return print_json(&info) == 0 ? CLI_YES : CLI_BUG;
 	if (!cli->quiet)
-		(void)printf(status == 1 ? "not running: %s\n" : "stopped: %s\n", info.data);
+		(void)printf(status == 1 && chain == 0 ? "not running: %s\n" : "stopped: %s\n", info.data);
 	return CLI_YES;
 }
 
@@ -309,17 +340,34 @@ static int take(struct cli *cli, int key, const char *arg, struct js_server_opti
 	return 0;
 }
 
+/* %h becomes the host's name: which node a job gets is not known before. */
+static int fill_host(const char *bind, char *out, size_t size)
+{
+	const char *h = strstr(bind, "%h");
+	char host[256] = "";
+
+	if (h == NULL || gethostname(host, sizeof(host) - 1) != 0)
+		return -1;
+	return snprintf(out, size, "%.*s%s%s", (int)(h - bind), bind, host, h + 2) < (int)size ? 0 : -1;
+}
+
 int cli_server_main(int argc, char **argv)
 {
 	extern char **environ;
 	struct cli cli;
 	struct js_server_options o = {.search_path = getenv("PATH"), .environment = environ, .stop = &cli_stop};
+	struct cli_words again = {0};
 	const char *arg, *verb;
+	char bind[300];
 	int key, status = CLI_YES;
 
+	if (argc > 1 && strcmp(argv[1], "submit") == 0)
+		return cli_server_submit_main(argc - 1, argv + 1);
 	cli_begin(&cli, &opts);
 	o.log = (struct js_log){.fn = tell, .ctx = &cli};
 	while ((key = cli_next(&cli, argc, argv, &arg, &status)) >= 0) {
+		if (key == AGAIN)
+			cli_words_add(&again, arg);
 		status = take(&cli, key, arg, &o);
 		if (status != 0)
 			return status;
@@ -328,26 +376,31 @@ int cli_server_main(int argc, char **argv)
 		return cli_end(&cli, status);
 	if (optind + 1 != argc)
 		return cli_usage(&cli,
-				 optind == argc ? "one of start, stop, status, run is wanted"
-						: "%s is one word too many: one of start, stop, status, run is wanted",
+				 optind == argc ? "one of start, stop, status, run, submit is wanted"
+						: "%s is one word too many: one of start, stop, status, run, submit is wanted",
 				 argv[argc - 1]);
 	verb = argv[optind];
 	if (o.data == NULL)
-		o.data = default_data();
+		o.data = cli_server_data();
 	if (o.client_file == NULL)
 		o.client_file = cli_server_file();
 	if (o.data == NULL || o.client_file == NULL)
 		return cli_usage(&cli, "there is no $HOME: give --data and --client-file");
+	if (again.n > 0 && o.bind != NULL && fill_host(o.bind, bind, sizeof(bind)) == 0)
+		o.bind = bind;
 	(void)signal(SIGCHLD, SIG_DFL); /* whoever called may have it ignored; then no child's end could be known */
 	if (strcmp(verb, "start") == 0)
 		status = do_start(&cli, &o);
 	else if (strcmp(verb, "run") == 0)
-		status = do_run(&cli, &o);
+		status = do_run(&cli, &o, &again);
 	else if (strcmp(verb, "stop") == 0)
 		status = do_stop(&cli, &o);
 	else if (strcmp(verb, "status") == 0)
 		status = do_status(&cli, &o);
 	else
-		return cli_usage(&cli, "there is no verb %s: one of start, stop, status, run is wanted", verb);
+		return cli_usage(&cli,
+				 strcmp(verb, "submit") == 0 ? "%s stands before its options: jobstack server submit [OPTION...]"
+							     : "there is no verb %s: one of start, stop, status, run, submit is wanted",
+				 verb);
 	return cli_end(&cli, status);
 }

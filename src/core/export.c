@@ -127,6 +127,9 @@ static void add_filter(const struct exporting *x, struct js_sql *sql)
 	js_sql_add(sql, ")");
 }
 
+/* The %u is whether the end of stderr is wanted. */
+#define OF_ATTEMPT JS_ITEM_ATTEMPT("a.log", "a.err_log", "IF(%u,a.err_tail,NULL)") ",a.worker_id"
+
 /* From an entry on, without the attempts of it that were read, to another. */
 #define BEHIND " AND a.entry_id BETWEEN %u AND %u AND (a.entry_id>%u OR a.attempt>%u)"
 
@@ -137,7 +140,7 @@ static int page_of_attempts(struct exporting *x, struct jobstack_error *error)
 	int status;
 
 	js_sql_add(&sql, x->o.no_datapath ? "SELECT a.entry_id,NULL," : "SELECT a.entry_id,e.datapath,");
-	js_sql_add(&sql, JS_ITEM_ATTEMPT("a.log", "a.err_log", "IF(%u,a.err_tail,NULL)") ",a.worker_id FROM attempt a", (uint64_t)(x->o.tails != 0));
+	js_sql_add(&sql, OF_ATTEMPT " FROM attempt a", (uint64_t)(x->o.tails != 0));
 	if (!x->o.no_datapath)
 		js_sql_add(&sql, " LEFT JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id");
 	js_sql_add(&sql, " WHERE a.stack_id=%u" BEHIND, x->stack.id, x->last, x->high, x->last, (uint64_t)x->last_attempt);
@@ -232,8 +235,7 @@ static int look_at_attempts(struct exporting *x, struct jobstack_error *error)
 
 		x->rows = 0;
 		js_sql_stmt(&sql,
-			    "SELECT a.entry_id,NULL," JS_ITEM_ATTEMPT("a.log", "a.err_log", "IF(%u,a.err_tail,NULL)") ",a.worker_id,a.final FROM attempt a WHERE a.stack_id=%u" BEHIND
-			    " ORDER BY a.entry_id,a.attempt LIMIT %u",
+			    "SELECT a.entry_id,NULL," OF_ATTEMPT ",a.final FROM attempt a WHERE a.stack_id=%u" BEHIND " ORDER BY a.entry_id,a.attempt LIMIT %u",
 			    (uint64_t)(x->o.tails != 0), x->stack.id, x->last, x->high, x->last, (uint64_t)x->last_attempt, (uint64_t)ATTEMPTS);
 		status = look(x, &sql, take_attempt, error);
 	} while (status == 0 && x->rows == ATTEMPTS);

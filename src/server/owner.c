@@ -101,6 +101,8 @@ static int parse(const char *text, struct js_owner *o)
 	bad |= take_text(text, "program", o->program, sizeof(o->program));
 	bad |= take_text(text, "version", o->version, sizeof(o->version));
 	bad |= take_number(text, "log_offset", INT64_MAX, &o->log_offset);
+	if (take_text(text, "job", o->job, sizeof(o->job)) != 0)
+		o->job[0] = '\0'; /* it is in none */
 	o->pid = (pid_t)pid;
 	o->port = (unsigned)port;
 	return bad == 0 && pid > 0 && o->host[0] != '\0' ? 0 : -1;
@@ -144,6 +146,8 @@ int js_owner_write(const struct js_layout *layout, struct js_owner *owner, struc
 		      owner->port, owner->socket, owner->socket_dir);
 	js_buf_printf(&t, "client_file=%s\nprogram=%s\nversion=%s\nlog_offset=%" PRId64 "\n", owner->client_file,
 		      owner->program, owner->version, owner->log_offset);
+	if (owner->job[0] != '\0')
+		js_buf_printf(&t, "job=%s\n", owner->job);
 	if (t.failed)
 		status = js_error_memory(error);
 	else if (js_file_replace(layout->owner, 0600, t.data, t.len) != 0)

@@ -26,6 +26,7 @@ struct js_owner {
 	char socket_dir[64]; /* a directory under /tmp that goes with it, or "" */
 	char client_file[JS_LAYOUT_PATH], program[JS_LAYOUT_PATH], version[128];
 	int64_t log_offset; /* where its part of the error log begins */
+	char job[32];	    /* the Slurm job that it runs in, or "" */
 };
 
 enum js_owner_state {

@@ -33,9 +33,9 @@ int js_server_elsewhere(const struct js_layout *layout, const struct js_owner *o
 {
 	return js_error_set(
 		error, JOBSTACK_ECONFLICT,
-		"%s belongs to the server on the host %s (pid %ld); whether that one lives can't be told from "
+		"%s belongs to the server on the host %s (pid %ld%s%s); whether that one lives can't be told from "
 		"here",
-		layout->dir, owner->host, (long)owner->pid);
+		layout->dir, owner->host, (long)owner->pid, owner->job[0] != '\0' ? ", Slurm job " : "", owner->job);
 }
 
 static int64_t uptime(const struct js_owner *owner)
@@ -59,6 +59,7 @@ void js_server_fill(const struct js_layout *layout, const struct js_owner *owner
 	memcpy(info->data, layout->dir, sizeof(info->data));
 	memcpy(info->log, layout->log, sizeof(info->log));
 	memcpy(info->host, owner->host, sizeof(info->host));
+	memcpy(info->job, owner->job, sizeof(info->job));
 	memcpy(info->bind, owner->bind, sizeof(info->bind));
 	memcpy(info->client_file, owner->client_file, sizeof(info->client_file));
 	memcpy(info->program, owner->program, sizeof(info->program));

@@ -361,6 +361,8 @@ static int begin(struct start *s)
 	memcpy(s->owner.client_file, s->client_file, sizeof(s->owner.client_file));
 	memcpy(s->owner.program, s->program.path, sizeof(s->owner.program));
 	memcpy(s->owner.version, s->program.text, sizeof(s->owner.version));
+	if (s->options->job != NULL)
+		(void)snprintf(s->owner.job, sizeof(s->owner.job), "%s", s->options->job);
 	for (int i = 0; i < 3; i++) {
 		status = choose_port(s, avoid);
 		if (status == 0)
@@ -405,13 +407,14 @@ static int look(struct start *s)
 	const struct js_server_options *o = s->options;
 	struct js_net_greeting hello;
 	enum js_owner_state state;
-	int status = js_owner_read(&s->work.layout, &s->owner, &state, s->error);
+	int status = js_owner_read(&s->work.layout, &s->owner, &state, s->error), ended;
 
 	if (status != 0)
 		return status;
 	if (state == JS_OWNER_ALIVE)
 		return 1;
-	if (state == JS_OWNER_ELSEWHERE && !o->takeover)
+	ended = o->ended_job != NULL && s->owner.job[0] != '\0' && strcmp(s->owner.job, o->ended_job) == 0;
+	if (state == JS_OWNER_ELSEWHERE && !o->takeover && !ended)
 		return js_server_elsewhere(&s->work.layout, &s->owner, s->error);
 	if (state == JS_OWNER_ELSEWHERE) {
 		if (!js_net_loopback(s->owner.bind) &&

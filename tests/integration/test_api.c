@@ -43,6 +43,36 @@ static void twenty_inits(void **state)
 	assert_true(r.before == r.after && r.after == jobstack_schema_version());
 }
 
+struct seen {
+	int version, schema, clock, grants, settings;
+	int stop_at, n;
+};
+
+static int take_fact(void *ctx, const char *name, const char *value)
+{
+	struct seen *s = ctx;
+
+	assert_non_null(value);
+	s->version += strcmp(name, "version") == 0;
+	s->grants += strcmp(name, "grant") == 0;
+	s->clock += strcmp(name, "clock.ahead_us") == 0 && labs(strtol(value, NULL, 10)) < 60000000;
+	s->schema += strcmp(name, "schema.version") == 0 && strtoul(value, NULL, 10) == jobstack_schema_version();
+	s->settings += strcmp(name, "variable.max_connections") == 0 && strtol(value, NULL, 10) > 0;
+	return ++s->n == s->stop_at;
+}
+
+/* With the rights of docs/grants.sql, which hide some: no error. */
+static void facts(void **state)
+{
+	struct seen s = {.stop_at = -1}, first = {.stop_at = 1};
+
+	(void)state;
+	OK(jobstack_server_facts(h, take_fact, &s, &e));
+	assert_true(s.version == 1 && s.schema == 1 && s.clock == 1 && s.settings == 1 && s.grants >= 1);
+	GIVES(JOBSTACK_ESTOPPED, jobstack_server_facts(h, take_fact, &first, &e));
+	assert_int_equal(first.n, 1);
+}
+
 static void empty_and_missing(void **state)
 {
 	struct jobstack_batch b;
@@ -267,7 +297,8 @@ static void unique_races(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_schema_yet), cmocka_unit_test(twenty_inits), cmocka_unit_test(empty_and_missing),
+		cmocka_unit_test(no_schema_yet), cmocka_unit_test(twenty_inits), cmocka_unit_test(facts),
+		cmocka_unit_test(empty_and_missing),
 		cmocka_unit_test(any_bytes), cmocka_unit_test(bad_names), cmocka_unit_test(relative_names), cmocka_unit_test(orders),
 		cmocka_unit_test(unique_names), cmocka_unit_test(unique_beside_a_failed_push),
 		cmocka_unit_test(unique_races)};

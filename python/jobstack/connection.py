@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Connections, and the calls that go over them."""
+import ctypes
+import logging
+import os
+import threading
+from ctypes import byref, c_void_p
+
+from .errors import Error, UsageError, judge
+from .header import JOBSTACK_EUSAGE, JOBSTACK_LOG_ERROR, JOBSTACK_LOG_INFO, JOBSTACK_LOG_WARNING, jobstack_error, jobstack_options
+from .library import LOG, STATUS, lib, log, option_file, to_bytes, to_text, to_us
+from .looks import Status
+
+_LEVELS = {JOBSTACK_LOG_ERROR: logging.ERROR, JOBSTACK_LOG_WARNING: logging.WARNING, JOBSTACK_LOG_INFO: logging.INFO}
+
+
+class Connection:
+    """A connection to the database.  DEFAULTS_FILE as for the command; the others win over the file.  PATIENCE: the seconds
+    that an unreachable database is ridden out, once it has been reached."""
+
+    def __init__(self, defaults_file=None, host=None, port=0, socket=None, user=None, password=None, database=None,
+                 patience=60):
+        options = jobstack_options.init()
+        options.defaults_file = to_bytes(option_file(defaults_file))
+        options.host, options.socket, options.user = to_bytes(host), to_bytes(socket), to_bytes(user)
+        options.password, options.database, options.port = to_bytes(password), to_bytes(database), port
+        options.patience_us = to_us(patience, "patience")
+        self._log = LOG(self._say)  # must live as long as the handle
+        options.log = ctypes.cast(self._log, c_void_p)
+        self._handle = c_void_p()
+        self._pid = os.getpid()
+        self._busy = threading.Lock()
+        error = jobstack_error()
+        judge(lib.jobstack_open(byref(self._handle), byref(options), byref(error)), error)
+
+    @staticmethod
+    def _say(_ctx, level, text):
+        log.log(_LEVELS.get(level, logging.DEBUG), "%s", to_text(text))
+
+    def call(self, function, *args):
+        """Calls FUNCTION with the handle, ARGS and an error; returns 0 or 1, and the error."""
+        if not self._handle:
+            raise UsageError("the connection is closed", JOBSTACK_EUSAGE)
+        if self._pid != os.getpid():
+            raise UsageError("the connection was made in another process: connect in this one", JOBSTACK_EUSAGE)
+        if not self._busy.acquire(False):
+            raise UsageError("the connection is in use: each thread needs its own", JOBSTACK_EUSAGE)
+        error = jobstack_error()
+        try:
+            status = function(self._handle, *(args + (byref(error),)))
+        finally:
+            self._busy.release()
+        if status < 0:
+            judge(status, error)
+        return status, error
+
+    def visit(self, function, prototype, take, *args):
+        """Calls FUNCTION with a callback that gives each of its objects to TAKE; what TAKE raises ends it, and is raised here."""
+        raised = []
+
+        def each(_ctx, what):
+            try:
+                take(what.contents)
+                return 0
+            except BaseException as e:  # noqa: B902  it must not go through C
+                raised.append(e)
+                return 1
+
+        try:
+            self.call(function, *(args + (prototype(each), None)))
+        except Error:
+            if not raised:
+                raise
+        if raised:
+            raise raised[0]
+
+    def stack(self, name=None):
+        from .stack import Stack  # which needs this module
+
+        return Stack(name, self)
+
+    def stacks(self):
+        """The status of all stacks, by name."""
+        found = []
+        self.visit(lib.jobstack_status, STATUS, lambda s: found.append(Status(s)), None)
+        return found
+
+    def describe(self):
+        """Where it is connected, in words."""
+        text = ctypes.create_string_buffer(600)
+        if self._handle:
+            lib.jobstack_describe(self._handle, text, len(text))
+        return to_text(text.value)
+
+    def close(self):
+        """Closes it.  Entries that were popped stay popped until they are closed, or their lease ends."""
+        handle, self._handle = self._handle, c_void_p()
+        if handle and self._pid == os.getpid():
+            lib.jobstack_free(handle)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_handle", None) and lib is not None:
+            self.close()
+
+
+def connect(defaults_file=None, **options):
+    """A Connection: `jobstack.connect()` finds the database as the command `jobstack` does."""
+    return Connection(defaults_file, **options)

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * sbatch, as `submit` and `server submit` use it.  Promises: no shell reads what users gave; what a site's filters say to sbatch is
+ * shown as it is; nothing that Slurm told the job we are in reaches the job that is submitted.
+ */
+#define _GNU_SOURCE
+#include "cli/sbatch.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/num.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIMIT_US (120 * JS_SECOND_US) /* sbatch itself waits for a busy controller */
+
+/* --------------------------------------------------------------------------------------------------- sorting options */
+
+static const struct js_opt *find(const struct js_opts *opts, const char *name, size_t len, int letter)
+{
+	for (const struct js_opt *o = opts->table; o->name != NULL; o++)
+		if (letter != 0 ? o->key == letter : strlen(o->name) == len && strncmp(o->name, name, len) == 0)
+			return o;
+	return NULL;
+}
+
+static int not_ours(struct cli *cli, const char *word)
+{
+	if (word[0] == '-')
+		return cli_usage(cli, "there is no option %s: sbatch's options are written out, as --partition=NAME, or given in --sbatch=\"...\"",
+				 word);
+	return cli_usage(cli, "\"%s\" is one word too many: sbatch's options are written --OPT=VALUE, and a command stands behind --",
+			 word);
+}
+
+int cli_sbatch_sort(struct cli *cli, int argc, char **argv, struct cli_words *mine, struct cli_words *passed, int *rest)
+{
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		const char *word = argv[i];
+		int is_long = strncmp(word, "--", 2) == 0;
+		const char *name = word + (is_long ? 2 : 1);
+		size_t len = strcspn(name, "=");
+		const struct js_opt *o;
+
+		if (strcmp(word, "--") == 0 || word[0] != '-' || word[1] == '\0')
+			break;
+		o = find(cli->opts, name, len, is_long ? 0 : (unsigned char)name[0]);
+		if (o == NULL && !is_long)
+			return not_ours(cli, word);
+		cli_words_add(o != NULL ? mine : passed, word);
+		/* a value that stands by itself */
+		if (o != NULL && o->arg != NULL && o->arg[0] != '[' && name[is_long ? len : 1] == '\0' && i + 1 < argc)
+			cli_words_add(mine, argv[++i]);
+	}
+	*rest = i;
+	if (i < argc && strcmp(argv[i], "--") != 0 && !cli->opts->first_word_ends)
+		return not_ours(cli, argv[i]);
+	return 0;
+}
+
+const char *cli_sbatch_value(const struct cli_words *words, const char *name, char letter)
+{
+	const char *found = NULL;
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < words->n; i++) {
+		const char *word = words->at[i];
+
+		if (strncmp(word, "--", 2) == 0 && strncmp(word + 2, name, len) == 0 && (word[len + 2] == '=' || word[len + 2] == '\0'))
+			found = word[len + 2] == '=' ? word + len + 3 : i + 1 < words->n && words->at[i + 1][0] != '-' ? words->at[i + 1] : "";
+		else if (letter != 0 && word[0] == '-' && word[1] == letter)
+			found = word[2] != '\0' ? word + 2 : i + 1 < words->n ? words->at[i + 1] : "";
+	}
+	return found;
+}
+
+int cli_sbatch_refuse(struct cli *cli, const struct cli_words *words)
+{
+	static const struct {
+		const char *name;
+		char letter;
+		const char *instead;
+	} no[] = {{"array", 'a', "the number of array elements is given by --workers"},
+		  {"wrap", 0, "the command stands behind --"},
+		  {"wait", 'W', "`jobstack wait` waits for a stack"},
+		  {"test-only", 0, "--dry-run shows what would be submitted"},
+		  {"help", 'h', NULL}};
+
+	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+		if (cli_sbatch_value(words, no[i].name, no[i].letter) != NULL)
+			return cli_usage(cli, "sbatch's --%s can't be used here%s%s", no[i].name, no[i].instead != NULL ? ": " : "",
+					 no[i].instead != NULL ? no[i].instead : "");
+	return 0;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- the call */
+
+char **cli_sbatch_env(void)
+{
+	extern char **environ;
+	static const char *const keep[] = {"SLURM_CONF=", "SLURM_CONF_SERVER=", "SLURM_JWT=", "SLURM_CLUSTERS=", "SLURM_TIME_FORMAT="};
+	int in_job = getenv("SLURM_JOB_ID") != NULL;
+	size_t n = 0, kept = 0;
+	char **env;
+
+	while (environ[n] != NULL)
+		n++;
+	env = calloc(n + 1, sizeof(*env));
+	for (size_t i = 0; env != NULL && i < n; i++) {
+		int mine = !in_job || (strncmp(environ[i], "SLURM", 5) != 0 && strncmp(environ[i], "SRUN_CPUS_PER_TASK=", 19) != 0);
+
+		for (size_t k = 0; k < sizeof(keep) / sizeof(keep[0]); k++)
+			mine |= strncmp(environ[i], keep[k], strlen(keep[k])) == 0;
+		if (mine)
+			env[kept++] = environ[i];
+	}
+	return env;
+}
+
+void cli_sbatch_words(struct cli_words *call, const struct cli_words *words, const char *script)
+{
+	cli_words_add(call, "sbatch");
+	cli_words_add(call, "--parsable");
+	cli_words_all(call, words);
+	cli_words_add(call, script);
+}
+
+int cli_sbatch(struct cli *cli, const struct cli_words *call, uint64_t *job)
+{
+	char **env = cli_sbatch_env();
+	struct js_buf out = {0};
+	const struct cli_command command = {.words = call, .env = env, .out = &out, .limit_us = LIMIT_US};
+	int status = env == NULL ? js_error_memory(&cli->error) : cli_command(&command, &cli->error);
+
+	free(env);
+	*job = 0;
+	if (status == 0) {
+		out.len = out.data == NULL ? 0 : strcspn(out.data, ";\n"); /* JOB;CLUSTER */
+		if (out.data != NULL)
+			out.data[out.len] = '\0';
+		if (out.data == NULL || js_num_u64(out.data, 1, UINT32_MAX, job) != 0)
+			status = js_error_set(&cli->error, JOBSTACK_EFILE, "sbatch answered \"%s\", which is no job's number",
+					      out.data == NULL ? "" : out.data);
+	}
+	js_buf_free(&out);
+	return status > 0 ? 1 : status;
+}
+
+int cli_scancel(struct cli *cli, const char *numbers)
+{
+	struct cli_words words = {0};
+	const struct cli_command command = {.words = &words, .limit_us = LIMIT_US / 4};
+	int status;
+
+	cli_words_add(&words, "scancel");
+	(void)cli_words_split(&words, numbers);
+	status = cli_command(&command, &cli->error);
+	cli_words_free(&words);
+	return status;
+}
+
+char *cli_slurm_config(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+
+	while (text != NULL && *text != '\0') {
+		size_t line = strcspn(text, "\n");
+
+		if (strncmp(text, key, len) == 0 && strspn(text + len, " ") > 0 && text[len + strspn(text + len, " ")] == '=') {
+			const char *value = strchr(text, '=') + 1;
+
+			value += strspn(value, " ");
+			return strndup(value, (size_t)(text + line - value));
+		}
+		text += line + (text[line] == '\n');
+	}
+	return NULL;
+}
+
+int cli_sbatch_keep(struct cli *cli, const char *path, const struct js_buf *script)
+{
+	char dir[CLI_PATH];
+	char *slash;
+
+	(void)snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
+	if (slash != NULL && slash != dir)
+		*slash = '\0';
+	if (script->failed)
+		(void)js_error_memory(&cli->error);
+	else if (js_file_mkdirs(dir, 0777) != 0)
+		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "the directory %s can't be made: %s", dir, strerror(errno));
+	else if (js_file_replace(path, 0644, script->data, script->len) != 0)
+		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "the script %s can't be written: %s", path, strerror(errno));
+	else
+		return 0;
+	return cli_fail(cli);
+}
+
+void cli_sbatch_file(struct js_buf *out, const char *path)
+{
+	for (; *path != '\0'; path++) {
+		if (*path == '%')
+			js_buf_char(out, '%');
+		js_buf_char(out, *path);
+	}
+}
+
+int cli_absolute(const char *path, char *out)
+{
+	char cwd[CLI_PATH];
+
+	if (path[0] == '/')
+		return snprintf(out, CLI_PATH, "%s", path) < CLI_PATH ? 0 : -1;
+	if (getcwd(cwd, sizeof(cwd)) == NULL)
+		return -1;
+	return snprintf(out, CLI_PATH, "%s/%s", cwd, path) < CLI_PATH ? 0 : -1;
+}

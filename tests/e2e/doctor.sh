@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# jobstack doctor with a Slurm: its limits, its partitions, and how the database looks from a compute node.
+set -u
+. "$JOBSTACK_SOURCE/tests/lib/tap.sh"
+. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
+jobstack init -q
+timeout 100 jobstack doctor --json --srun=--nodelist=n2 >out
+is 'nothing fails' "$?" 0
+row() { jq -r --arg c "$1" --arg w "$2" 'select(.check==$c and (.where|test($w)))|"\(.level): \(.text)"' out; }
+like 'the controller' "$(row controller .)" '^ok: the controller of cluster "lab" answers the Slurm module after [0-9]+ ms$'
+like 'arrays' "$(row arrays .)" '^ok: MaxArraySize=20001, MaxJobCount=50000$'
+like 'KillWait' "$(row KillWait .)" '^warn: 5 sec$'
+like 'processes' "$(row processes .)" '^warn: ProctrackType=proctrack/linuxproc$'
+like 'the partition' "$(row partition .)" '^ok: p is up, jobs run for infinite at most, nodes [0-9/]+ \(busy'
+like 'an address of this host alone' "$(row name .)" '^warn: 127.0.0.1 is 127.0.0.1, this host alone'
+like 'from a node: the place' "$(row place '^n2$')" '^ok: in Slurm job [0-9]+ on node n2, partition p$'
+like '... the connection' "$(row connection '^n2$')" '^ok: .*@127.0.0.1:'
+like '... the worker' "$(row worker '^n2$')" '^ok: '
+like 'as text it says where' "$(timeout 100 jobstack doctor --srun=--nodelist=n2)" 'ok   connection    n2: '
+timeout 100 jobstack doctor --json --srun=--partition=nowhere >out
+is 'srun refuses: status 1' "$?" 1
+like '... in its words' "$(row srun .)" '^FAIL: nothing came from a compute node: .*invalid partition'
+finish

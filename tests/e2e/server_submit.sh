@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# needs: slurm
+# shellcheck disable=SC2016
+#
+# jobstack server submit: a private server in a Slurm job, its successors, and a worker that runs through the change.  The end of the
+# wall time is the signal that Slurm would send; another node is a record that names one.
+set -u
+. "$JOBSTACK_SOURCE/tests/lib/tap.sh"
+export HOME=$PWD/home JOBSTACK_TEST_CNF=$PWD/home/.config/jobstack/client.cnf
+
+chmod 711 "$JOBSTACK_TEST_DIR" home
+unset XDG_CONFIG_HOME XDG_DATA_HOME JOBSTACK_DEFAULTS_FILE
+. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
+data=$PWD/data
+server() { local verb=$1; shift; timeout 100 jobstack server "$verb" --data "$data" "$@"; }
+at_end 'server stop -q'
+json() { server status --json | jq -r "$1"; }
+runs_in() { [[ $(json '"\(.state) \(.job)"') == "running $1" ]]; }
+has_next() { [[ $(json .jobs) =~ ^$1\ ([0-9]+)$ ]] && NEXT=${BASH_REMATCH[1]}; }
+state_is() { [[ $(scontrol show job "$1" | sed -n 's/.*JobState=\([A-Z_]*\).*/\1/p') == "$2" ]]; }
+log_says() { grep -qE "$2" "data.job-$1.log" || { cat "data.job-$1.log" && return 1; }; }
+chain_is() { [[ $(squeue -h -n jobstack-server -o '%A' -A "$SBATCH_ACCOUNT" | wc -l) == "$1" ]]; }
+logged_in() { jobstack status -q 2>/dev/null; }
+
+check 'the verb stands first' says 2 'submit stands before its options' jobstack server --data x submit
+check 'no command' says 2 'no command is wanted' server submit -- true
+check 'no sbatch' says 2 'there is no sbatch' env PATH=/none "$(command -v jobstack)" server submit
+check "what sbatch refuses" says 1 'nothing was submitted' bash -c "timeout 60 jobstack server submit --data $data --partition=nowhere 2>&1 | tr '\n' ' ' >&2; exit \${PIPESTATUS[0]}"
+is '... leaves no chain' "$(json .jobs)" null
+
+# ---- one that waits is taken away
+check 'a job that waits' server submit -q --begin=now+1hour
+check '... is seen' fails_with 1 bash -c "jobstack server status --data $data | grep -q '^waiting: job' && exit 1"
+check '... a second is refused' says 1 'there is a job for it already' server submit
+check '... stop' server stop -q
+check '... takes it away' wait_for 20 chain_is 0
+is '... all of it' "$(json '"\(.state) \(.jobs)"')" 'stopped null'
+
+# ---- up
+first=$(server submit --bind 127.0.0.1 --memory 32M --time=30 --wait 60 --parsable)
+like 'submitted' "$first" '^[0-9]+$'
+check 'it runs in its job' runs_in "$first"
+check '... and the next one waits for its end' wait_for 20 has_next "$first"
+second=$NEXT
+like '... told' "$(server status)" "job: $first"$'\n.*'"waiting: job $second"
+check 'a second chain is refused' says 1 "runs already, or may run, on .* in Slurm job $first" server submit
+check 'clients get in' jobstack init -q
+numbered 1 8 | jobstack push -q -s s >/dev/null
+timeout 200 jobstack-worker -q -s s --batch 1 -- sh -c 'sleep 0.3' &
+worker=$!
+closed() { (($(sql 'SELECT COUNT(*) FROM attempt' 2>/dev/null || echo 0) >= $1)); }
+check 'a worker works' wait_for 30 closed 2
+
+# ---- the end of the wall time: what --signal=B:TERM@120 does
+scancel --signal=TERM --batch "$first"
+check 'the next job takes over' wait_for 60 runs_in "$second"
+check '... after a clean end' state_is "$first" COMPLETED
+unlike '... nothing to recover' "$(cat "data.job-$second.log")" 'recovered|without a stop'
+check '... and has one after it' wait_for 20 has_next "$second"
+third=$NEXT
+check 'the worker ends well' wait "$worker"
+is '... having done it all' "$(ledger s)" '8 0 0 0 0 0'
+check '... once each' audit s
+
+# ---- the node dies, as far as can be seen; the record is of another host, in a job that still runs
+jobstack push -q -s t /y >/dev/null
+sleeper=$(sbatch --parsable --job-name=sleeper --output=/dev/null --wrap='sleep 1000')
+check 'another job' wait_for 30 state_is "$sleeper" RUNNING
+scontrol hold "$third"
+pid=$(json .pid)
+kill -KILL "$(ps -o ppid= -p "$pid" | tr -d ' ')" "$pid"
+check 'a server that is killed' wait_for 30 state_is "$second" FAILED
+sed -i "s/^host=.*/host=elsewhere/;s/^job=.*/job=$sleeper/;s/^bind=.*/bind=192.0.2.1/" data/owner
+check '... may still live on another node' says 1 'belongs to the server on the host elsewhere' server start
+scontrol release "$third"
+check 'the next job waits for a proof' wait_for 60 log_says "$third" "waiting for the end of the server in the Slurm job $sleeper on elsewhere"
+check '... and takes nothing over' grep -qx host=elsewhere data/owner
+scancel "$sleeper"
+check 'that job has ended: it takes over' wait_for 60 runs_in "$third"
+check '... by the proof' log_says "$third" "the Slurm job $sleeper, which served .* on elsewhere, has ended"
+check '... what was committed is there' wait_for 20 logged_in
+is '... all of it' "$(ledger t)" '0 0 1 0 0 0'
+
+# ---- stop
+check 'stop' server stop -q
+check '... ends the chain' wait_for 30 chain_is 0
+is '... and the server, cleanly' "$(json '"\(.state) \(.jobs)"')" 'stopped null'
+check '... its job too' state_is "$third" COMPLETED
+
+# ---- scancel by a person does the same
+fourth=$(server submit --bind 127.0.0.1 --memory 32M --time=30 --wait 60 --parsable)
+check 'another chain' wait_for 20 has_next "$fourth"
+scancel "$fourth"
+check 'scancel' wait_for 30 chain_is 0
+check '... is told' log_says "$fourth" 'stopped: no other job takes over'
+is '... nothing is left of it' "$(json '"\(.state) \(.jobs)"')" 'stopped null'
+finish

@@ -1,0 +1,116 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# needs: db
+# shellcheck disable=SC2016
+#
+# jobstack submit, with a Slurm of its own whose arrays are small: what is refused, sizing, the script and its quoting, rounds until
+# nothing is left, those that end for another reason, and the mail at the end.
+set -u
+. "$JOBSTACK_SOURCE/tests/lib/tap.sh"
+. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
+. "$JOBSTACK_SOURCE/scripts/lib/slurm-lab.sh"
+set +e
+lab=$JOBSTACK_TEST_DIR/slurm
+chmod 711 "$JOBSTACK_TEST_DIR"
+here=$PWD
+mkdir bin none
+printf '#!/bin/sh\ncat >>%q\n' "$here/mail" >bin/sendmail
+printf '#!/bin/sh\necho "$@" >>%q\n' "$here/slurm-mail" >bin/mailprog
+chmod +x bin/*
+slurm_lab_tune() { sed -i "s,^MaxArraySize=.*,MaxArraySize=5,;s,^MailProg=.*,MailProg=$here/bin/mailprog," "$1/slurm.conf"; }
+jobstack init -q
+submit() { timeout 60 jobstack submit "$@"; }
+idle() { [[ -z $(squeue -h -o %i) ]]; }
+said() { grep -qsE "$2" "jobstack-logs/$1"/slurm-*.out || { cat "jobstack-logs/$1"/slurm-*.out && return 1; }; }
+
+# ---- wrong from the start: no Slurm is asked
+numbered 1 20 | jobstack push -q -s wide >/dev/null
+check 'no CMD' says 2 'there is no command to run' submit -s wide --workers 3
+check 'no --workers' says 2 '--workers N is wanted' submit -s wide -- true
+check '--workers 0' says 2 '--workers takes a whole number from 1 to 1000000, not "0"' submit -s wide --workers 0 -- true
+check '--array is ours' says 2 "sbatch's --array can't be used" submit -s wide --workers 3 --array=1-9 -- true
+check '... in --sbatch too' says 2 "sbatch's --array can't be used" submit -s wide --workers 3 --sbatch='-a 1-9' -- true
+check 'more slots than CPUs' says 2 'contradict each other' submit -s wide --workers 3 --slots 4 --cpus-per-task=2 -- true
+check 'a value by itself' says 2 '"2:00:00" is one word too many: sbatch.s options are written --OPT=VALUE' submit -s wide --workers 3 --time 2:00:00 -- true
+check "one of sbatch's short options" says 2 'there is no option -p: .*--partition=NAME' submit -s wide --workers 3 -p p -- true
+check 'an open quote' says 2 'a quote is open' submit -s wide --workers 3 --sbatch="--comment='x" -- true
+check '--notify without an address' says 2 '--notify takes an address' submit -s wide --workers 3 --notify= -- true
+check '--follow without what would follow' says 2 '--follow is for' submit -s wide --workers 3 --follow=--mem=1G -- true
+check "a worker's option with a wrong value: in its own words" says 2 '--lease takes a duration' submit -s wide --workers 3 --lease soon -- true
+check 'a stack that is not there' says 2 'there is no stack "nowhere"' submit -s nowhere --workers 3 -- true
+check 'no sbatch in $PATH' says 2 'there is no sbatch in \$PATH' env PATH="$here/none" "$(command -v jobstack)" submit -s wide --workers 3 -- true
+jobstack push -q -s rest /x >/dev/null
+jobstack pause -s rest -q
+check 'a paused stack' says 1 'is paused.*jobstack resume' submit -s rest --workers 3 -- true
+jobstack resume -s rest -q
+worker -s rest -- true
+check 'a finished stack' says 1 'has nothing for workers \(1 done, 0 dead, 0 running\)' submit -s rest --workers 3 -- true
+(mkdir elsewhere && cd elsewhere && jobstack push -q -s rel x) >/dev/null
+check 'names of another directory' says 2 'belong to the directory .*/elsewhere: submit from there, or give --chdir' submit -s rel --workers 1 -- true
+check '... --chdir' submit -s rel --workers 1 --chdir elsewhere --dry-run -- true
+
+check 'a Slurm of its own' slurm_lab_up "$lab" 2 4
+. "$lab/env.sh"
+export PATH=$here/bin:$PATH
+
+# ---- one that runs
+check "sbatch's word for a wrong option" says 1 'invalid partition specified: nowhere.*nothing was submitted' \
+	bash -c 'timeout 60 jobstack submit -s wide --workers 3 --partition=nowhere -- true 2>&1 | tr "\n" " " >&2; exit "${PIPESTATUS[0]}"'
+is 'twenty entries, two slots a worker: ten workers; four elements an array: three arrays' \
+	"$(submit -s wide --workers 100 --slots 2 --time=5 --json -- true >json; jq -c '[.workers,.slots,.left,(.jobs|length),.next]' json)" '[10,2,20,3,null]'
+check '... all are done' wait_for 60 ledger_is wide '20 0 0 0 0 0'
+check '... by workers with two slots' test "$(sql "SELECT MIN(slots)+MAX(slots) FROM worker JOIN stack USING(stack_id) WHERE name='wide' AND slurm_array_job IS NOT NULL")" = 4
+like '... the script is there' "$(cat "$(jq -r .script json)")" $'^#!/bin/bash\n.*exec srun --kill-on-bad-exit=0 --wait=0 --cpus-per-task=2 /.*/jobstack-worker -s wide '
+unlike '... without the password' "$(cat "$(jq -r .script json)")" "$(sed -n 's/^password=//p' "$JOBSTACK_TEST_CNF")"
+check '... the array as well, and a signal, as KillWait is short here' grep -q -- '--signal=USR1@15 .*--array=1-4 --time=5' "$(jq -r .script json)"
+
+# ---- any bytes
+odd=$'a\nb\r\n#SBATCH --time=0\n"$(x)\'\\ \xff{#}%a `'
+jobstack push -q -s odd /x >/dev/null
+submit -s odd --workers 1 --dry-run -- sh -c 'printf "%s\0" "$@" >got' "$odd" "$odd" '' '*' {} >dry
+is '... sbatch is shown' "$(tail -n1 dry | cut -d' ' -f1-3)" 'sbatch --parsable --job-name=jobstack-odd'
+is '... and nothing submitted' "$(squeue -h -n jobstack-odd -o %i)$(ls -d jobstack-logs/odd 2>/dev/null)" ''
+number=$(submit -s odd --workers 1 --parsable -- sh -c 'printf "%s\0" "$@" >got' "$odd" "$odd" '' '*' {})
+like '--parsable' "$number" '^[0-9]+$'
+check 'CMD of any bytes' wait_for 30 ledger_is odd '1 0 0 0 0 0'
+printf '%s\0' "${odd/'{#}'/1}" '' '*' /x >expected
+check '... comes as it was typed' cmp expected got
+is '... and the dry run had told it' "$(sed '$d' dry | tail -n1)" "$(tail -n1 jobstack-logs/odd/submit-*.sh)"
+
+# ---- rounds.  Each worker leaves after an entry, so three entries are three rounds
+numbered 1 3 | jobstack push -q -s rounds --max-attempts 1 >/dev/null
+check '--until-done' submit -s rounds --workers 1 --max-entries 1 --time=5 --until-done --notify me@example.org -q -- sh -c 'test "$1" != /d/2' - {}
+# ---- exit 75 charges nobody, and closes nothing
+jobstack push -q -s idle --retry-delay 0 /x >/dev/null
+check 'rounds that close nothing' env PATH="$here/failing:$PATH" bash -c 'mkdir failing && printf "#!/bin/sh\nexit 1\n" >failing/sendmail && chmod +x failing/sendmail &&
+	timeout 60 jobstack submit -s idle --workers 1 --max-entries 1 --until-done --notify me@example.org -q -- sh -c "exit 75"'
+# ---- cancelled by a person
+jobstack push -q -s cancelled /x >/dev/null
+is 'a name of its own leaves a comment for status --why' "$(submit -s cancelled --workers 1 --job-name=mine --dry-run -- true | tail -n1 | grep -o -- '--comment=[^ ]*')" --comment=jobstack:cancelled
+submit -s cancelled --workers 1 --until-done --json -- sh -c 'touch runs; sleep 1000' >json
+check 'one that hangs' wait_for 30 test -e runs
+scancel "$(jq .job json)"
+# ---- no more than a mail
+jobstack push -q -s once /x >/dev/null
+check '--notify alone' submit -s once --workers 1 --notify me@example.org -q -- true
+check 'all of them end' wait_for 90 idle
+is '--until-done: two are done, one is dead' "$(ledger rounds)" '2 1 0 0 0 0'
+is '... in three jobs' "$(sql "SELECT COUNT(DISTINCT slurm_job) FROM worker JOIN stack USING(stack_id) WHERE name='rounds'")" 3
+check '... the end is told' said rounds 'round 3: nothing is left but the dead: 2 done, 1 dead'
+check '... and mailed' grep -qx 'Subject: jobstack rounds: 2 done, 1 dead, 0 left' mail
+check '... to whom it was asked for' grep -qx 'To: me@example.org' mail
+check '... with what is known of the stack' grep -q '^nothing is left but the dead' mail
+check 'nothing closed in two rounds: the end' said idle 'round 2: it ends here: in 2 rounds nothing was closed, and 1 are left'
+check '... mailed by Slurm, as sendmail did not take it' grep -q 'jobstack idle: 0 done, 0 dead, 1 left Ended' slurm-mail
+check 'scancel: the end' said cancelled 'round 1: it ends here, as the last jobs were cancelled'
+check '--notify alone: the mail' grep -qx 'Subject: jobstack once: 1 done, 0 dead, 0 left' mail
+
+# ---- what is left is in the hands of others: another look later
+jobstack push -q -s popped /x >/dev/null
+jobstack pop -q -s popped >/dev/null
+check 'all that is left runs elsewhere' says 0 'another look in a quarter of an hour' submit --chain=1,0,0,0,0,1 -s popped --workers 1 --until-done -- true
+like '... by a job that waits' "$(squeue -h -n jobstack-popped -o %T)" '^PENDING$'
+like '... and remembers' "$(cat jobstack-logs/popped/submit-*-next.sh)" 'submit --chain=1,0,0,0,1,1 --workers 1 --until-done --stack=popped '
+scancel -n jobstack-popped
+for s in wide odd rounds idle cancelled once popped; do check "audit of $s" audit $s; done
+finish

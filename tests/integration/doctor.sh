@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# needs: nothing
+# shellcheck disable=SC2016
+#
+# jobstack doctor, with a server of its own that is set wrong in one way after the other: each is told, with what to do.
+set -u
+. "$JOBSTACK_SOURCE/tests/lib/tap.sh"
+. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
+. "$JOBSTACK_SOURCE/tests/lib/own-server.sh"
+set +e
+own_server doctor
+export SLURM_CONF=$PWD/none.conf # no Slurm is asked here
+admin() { db_lab_admin "$lab" <<<"$1"; }
+doctor() { timeout 60 jobstack doctor --json "$@" >out 2>err; }
+# told LEVEL CHECK REGEX [REMEDY-REGEX]: in the last doctor's words
+told() {
+	local got
+	got=$(jq -r --arg l "$1" --arg c "$2" 'select(.level==$l and .check==$c)|"\(.text) -> \(.remedy)"' out)
+	[[ $got =~ $3 && ( -z ${4-} || $got =~ '-> '.*$4 ) ]] || { echo "got: $got"; cat out err; return 1; }
+}
+nothing_wrong() { [[ -z $(jq -r 'select(.level=="FAIL" and .check!="controller")|.text' out) ]] || { cat out && return 1; }; }
+
+doctor
+check 'no schema yet' told FAIL schema 'there is none yet in `doctor`' 'jobstack init$'
+jobstack init -q
+doctor
+check 'nothing is wrong' nothing_wrong
+check 'the option file' told ok 'option file' ', mode 600'
+check 'the connection' told ok connection '@127\.0\.0\.1:[0-9]+/doctor, .* after [0-9]+ ms'
+check 'the rights' told ok rights 'has what is needed in `doctor`'
+check 'the schema' told ok schema 'version [0-9]'
+check 'the worker' told ok worker '/jobstack-worker: version '
+check 'the clock' told ok clock 'of this host'
+check 'the disk, as it is local' told ok disk 'MB are free'
+check 'commits' told ok durability 'each commit is flushed'
+check 'the place to write' told ok logs "can be kept in $PWD"
+check '... is as it was' test -z "$(find . -name '.jobstack-doctor-*')"
+check 'a Slurm that does not answer' told FAIL controller 'SLURM_CONF, .*none.conf: No such file'
+is '... which is a status of 1' "$(timeout 60 jobstack doctor -q >/dev/null; echo $?)" 1
+is 'without Slurm: 0' "$(PATH=$(dirname "$(command -v jobstack)") jobstack doctor | sed -n 's/^ok *Slurm *//p'; echo "${PIPESTATUS[0]}")" \
+	'none on this host: `jobstack run` and jobstack-worker work without
+0'
+like 'as text' "$(timeout 60 jobstack doctor)" $'ok   option file   /.*\n.*[0-9]+ ok, [0-9]+ warn, [0-9]+ FAIL$'
+
+admin 'SET GLOBAL innodb_flush_log_at_trx_commit=2; SET GLOBAL max_connections=40; SET GLOBAL max_allowed_packet=1048576; SET GLOBAL local_infile=0'
+doctor
+check 'commits that are not flushed' told warn durability innodb_flush_log_at_trx_commit=2 'set it to 1'
+check 'few connections' told warn connections '^40 at most' 'raise max_connections'
+check 'small packets' told warn packets '1 MB' max_allowed_packet
+check 'no loads' told ok loads 'local_infile is off'
+admin 'SET GLOBAL read_only=1'
+doctor
+check 'a server that is read-only' told FAIL connection 'read-only'
+admin 'SET GLOBAL read_only=0'
+
+jobstack push -q -s mine /x >/dev/null
+doctor -s mine
+check 'a stack' told ok stack '"mine" has 1 left'
+jobstack pause -q -s mine
+doctor -s mine
+check 'a paused stack' told warn stack '"mine" is paused' 'jobstack resume'
+doctor -s nowhere
+check 'no such stack' told FAIL stack 'there is no stack'
+
+# a user who may only read, by a pattern
+admin "CREATE USER 'low'@'%' IDENTIFIED BY 'low'; GRANT SELECT, INSERT ON \`doct_r\`.* TO 'low'@'%'; GRANT ALL ON \`doctor\\\\_x\`.* TO 'low'@'%'"
+sed 's/^user=.*/user=low/;s/^password=.*/password=low/' "$JOBSTACK_TEST_CNF" >low.cnf
+chmod 600 low.cnf
+doctor --defaults-file low.cnf
+check 'rights that are missing' told FAIL rights '^low@.* lacks in `doctor`: UPDATE, DELETE, CREATE, ALTER, DROP, INDEX, CREATE VIEW' GRANTs
+check '... what low rights hide is no failure' told ok purge .
+
+chmod 644 low.cnf
+doctor --defaults-file low.cnf
+check 'an option file that others may read' told warn 'option file' 'mode 644' 'chmod 600'
+check '... is refused with its password' told FAIL connection low.cnf
+doctor --defaults-file none.cnf
+check 'an option file that is not there' told FAIL 'option file' 'No such file'
+sed 's/^port=.*/port=1/' "$JOBSTACK_TEST_CNF" >port.cnf
+chmod 600 port.cnf
+doctor --defaults-file port.cnf
+check 'nobody there' told FAIL connection "can't be reached" 'see whether it runs'
+is '... status' "$(timeout 60 jobstack doctor -q --defaults-file port.cnf >/dev/null; echo $?)" 1
+
+mkdir fake && cp "$(command -v jobstack)" fake/
+printf '#!/bin/sh\necho "jobstack-worker 0.0.9 (schema 1)"\n' >fake/jobstack-worker && chmod +x fake/jobstack-worker
+timeout 60 fake/jobstack doctor --json >out 2>err
+check 'a worker of another version' told FAIL worker 'is of another version' 'install jobstack and jobstack-worker together'
+check 'a wrong word' says 2 'one word too many' jobstack doctor now
+check 'an open quote' says 2 'a quote is open' jobstack doctor "--srun=-p 'x"
+finish
