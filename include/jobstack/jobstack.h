@@ -540,6 +540,7 @@ struct jobstack_item {
 	int64_t log_at, log_out, log_err;
 	const char *host, *cluster, *job, *array_job, *array_task, *step, *account, *qos, *partition, *user, *cwd;
 	struct jobstack_bytes argv; /* the worker's arguments, NUL-separated */
+	uint32_t slots;		    /* the worker's; 0: not known */
 	const char *err_log; /* where stderr is, if not behind stdout in LOG: the file, or NULL; and where in it, or -1 */
 	int64_t err_at;
 	struct jobstack_bytes err_tail; /* of a failed attempt, as in struct jobstack_outcome; no data: none, or not asked for */
@@ -596,6 +597,32 @@ struct jobstack_move_options {
 int jobstack_move(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter,
 		  const struct jobstack_move_options *options, struct jobstack_requeue_result *result,
 		  struct jobstack_error *error);
+
+/* ------------------------------------------------------------------------------------------------------ reading it all */
+
+struct jobstack_export_options {
+	size_t size;	   /* sizeof(struct jobstack_export_options) */
+	int by_entry;	   /* an item an entry, with its last attempt; 0: an item a finished attempt */
+	unsigned states;   /* by entry: JOBSTACK_IS_... bits, as of jobstack_list; 0: any */
+	unsigned outcomes; /* by attempt: bits 1u << enum jobstack_verdict; 0: any */
+	int64_t since_us;  /* leave out what ended before (microseconds since 1970 UTC) and what never ran; -1: leave out nothing */
+	int64_t within_us; /* the same, so long before now by the server's clock; -1: nothing */
+	int no_datapath;   /* it is not wanted, which is faster */
+	int tails;	   /* err_tail is wanted */
+};
+#define JOBSTACK_EXPORT_OPTIONS_INIT {sizeof(struct jobstack_export_options), 0, 0, 0, -1, -1, 0, 0}
+
+/* Calls FN for all of STACK that OPTIONS (NULL: defaults) name, in the order of the entries' numbers, and of an entry's attempts.
+ *
+ * By attempt: what has ended; such an item never changes, and its state is 0, for it tells nothing of where its entry is now.
+ * By entry: each entry just once, those that were pushed up to the call; its state and last attempt are as they were at one moment
+ * during the call, not the same moment for all.  One that runs comes with the attempt that runs.
+ *
+ * Reads page by page on primary keys: memory is flat (some 10 MB, with more than 100,000 entries in workers' hands some more), no
+ * transaction lasts longer than a page's reading, and none is open while FN runs.  Returns ESTOPPED if FN asked for it. */
+int jobstack_export(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,
+		    jobstack_item_fn *fn, void *ctx, struct jobstack_error *error);
+
 /* -------------------------------------------------------------------------------------------------------- what fails */
 
 struct jobstack_failures_options {

@@ -24,4 +24,8 @@ void js_clock_iso(int64_t wall_us, char text[JS_CLOCK_ISO]);
 /* Reads the server's "2026-11-21 06:20:11.123456" (the fraction may be missing); -1 if it is not one. */
 int64_t js_clock_parse(const char *text);
 
+/* Reads a time as people write it, in UTC: 2026-11-21, 2026-11-21T06:20, 2026-11-21 06:20:11.5, with or without a Z at its end; -1
+ * if it is not one. */
+int64_t js_clock_read(const char *text);
+
 #endif

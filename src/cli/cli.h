@@ -97,6 +97,8 @@ int cli_cancel_main(int argc, char **argv);
 int cli_set_main(int argc, char **argv);
 int cli_drop_main(int argc, char **argv);
 int cli_run_main(int argc, char **argv);
+int cli_export_main(int argc, char **argv);
+int cli_report_main(int argc, char **argv);
 int cli_check_main(int argc, char **argv);
 int cli_submit_main(int argc, char **argv);
 int cli_doctor_main(int argc, char **argv);

@@ -188,6 +188,30 @@ void cli_field_text(const struct cli_field *f, const struct jobstack_item *item,
 		js_buf_printf(out, "%" PRId64, n);
 }
 
+void cli_field_value(const struct cli_field *f, const struct jobstack_item *item, struct cli_value *v)
+{
+	switch ((enum kind)f->kind) {
+	case TEXT:
+	case BYTES:
+	case STATE:
+	case OUTCOME:
+		v->text = words(f, item);
+		v->is = v->text.data == NULL ? CLI_UNKNOWN : CLI_TEXT;
+		return;
+	case MOMENT:
+		v->is = CLI_MOMENT;
+		break;
+	case CPU:
+	case TOOK:
+		v->is = CLI_SECONDS;
+		break;
+	default:
+		v->is = CLI_NUMBER;
+	}
+	if (!number(f, item, &v->n))
+		v->is = CLI_UNKNOWN;
+}
+
 int cli_fields_json(const struct cli_fields *fields, const struct jobstack_item *item, json_t *object)
 {
 	struct jobstack_bytes text;

@@ -63,6 +63,15 @@ int cli_fields_want_tails(const struct cli_fields *fields);
 /* Appends one field as text, "-" if it is not known; RAW: names byte for byte, else as cli_safe. */
 void cli_field_text(const struct cli_field *field, const struct jobstack_item *item, int raw, struct js_buf *out);
 
+/* One field's value. */
+enum cli_value_is { CLI_UNKNOWN, CLI_NUMBER, CLI_SECONDS, CLI_MOMENT, CLI_TEXT };
+struct cli_value {
+	enum cli_value_is is;
+	int64_t n;		    /* a number; microseconds; microseconds since 1970 UTC */
+	struct jobstack_bytes text;
+};
+void cli_field_value(const struct cli_field *field, const struct jobstack_item *item, struct cli_value *value);
+
 /* Sets the fields in OBJECT; not 0 without memory. */
 int cli_fields_json(const struct cli_fields *fields, const struct jobstack_item *item, json_t *object);
 

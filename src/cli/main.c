@@ -35,6 +35,8 @@ static const struct {
 	{"pop", cli_pop_main, "claim one entry, for a script"},
 	{"close", cli_close_main, "close what pop gave"},
 	{"renew", cli_renew_main, "more time for what pop gave"},
+	{"export", cli_export_main, "a stack's history as CSV or JSON"},
+	{"report", cli_report_main, "what happened, and what the next run needs"},
 	{"submit", cli_submit_main, "hand workers for a stack to Slurm"},
 	{"doctor", cli_doctor_main, "try everything a run needs, and say what to mend"},
 	{"check", cli_check_main, "prove that the ledger balances"},

@@ -87,17 +87,6 @@ static void add_place(struct js_buf *out, const char *log, int64_t at)
 	js_buf_printf(out, " at %" PRId64 "\n", at);
 }
 
-static void add_size(struct js_buf *out, int64_t bytes)
-{
-	static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-	double n = (double)bytes;
-	size_t u = 0;
-
-	for (; n >= 1024 && u < 4; u++)
-		n /= 1024;
-	js_buf_printf(out, u == 0 ? "%.0f %s" : "%.1f %s", n, unit[u]);
-}
-
 static void add_when(struct js_buf *out, const struct jobstack_item *i)
 {
 	char started[JS_CLOCK_ISO], ended[JS_CLOCK_ISO], took[64];
@@ -155,14 +144,14 @@ static void add_usage(struct js_buf *out, const struct jobstack_item *i)
 	}
 	if (i->maxrss_kib >= 0) {
 		js_buf_printf(out, "%smemory ", before);
-		add_size(out, i->maxrss_kib * 1024);
+		cli_size(out, (double)i->maxrss_kib * 1024);
 		before = "; ";
 	}
 	if (i->read_bytes >= 0 && i->write_bytes >= 0) {
 		js_buf_printf(out, "%sread ", before);
-		add_size(out, i->read_bytes);
+		cli_size(out, (double)i->read_bytes);
 		js_buf_str(out, ", wrote ");
-		add_size(out, i->write_bytes);
+		cli_size(out, (double)i->write_bytes);
 	}
 	js_buf_char(out, '\n');
 }

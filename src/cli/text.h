@@ -20,4 +20,7 @@ void cli_quote(struct js_buf *out, const void *data, size_t len);
  * can't show. */
 void cli_quote_line(struct js_buf *out, const void *data, size_t len);
 
+/* Appends a number of bytes: "512 bytes", "1.5 GiB". */
+void cli_size(struct js_buf *out, double bytes);
+
 #endif

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "core/core.h"
 #include "core/filter.h"
+#include "core/item.h"
 #include "core/span.h"
 
 #include <stdlib.h>
@@ -18,16 +19,11 @@
 	(JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD | JOBSTACK_IS_RUNNING | JOBSTACK_IS_DONE |          \
 	 JOBSTACK_IS_DEAD | JOBSTACK_IS_MOVED)
 
-/* The columns of an item; e is the entry, a its attempt or nothing, w the attempt's worker or nothing.  The %u is whether the end
- * of stderr is asked for. */
+/* The %u is whether the end of stderr is asked for. */
 #define ATTEMPT_COLUMNS                                                                                                \
-	"a.attempt,a.outcome,a.exit_code,a.signo,a.reason,a.started,a.ended,a.user_us,a.system_us,a.maxrss_kib,"      \
-	"a.read_bytes,a.write_bytes,IF(a.log_at IS NULL,NULL,COALESCE(a.log,w.log)),a.log_at,a.log_out,a.log_err,"      \
-	"IF(a.err_at IS NULL,NULL,COALESCE(a.err_log,w.log)),a.err_at,IF(%u,a.err_tail,NULL),"
+	JS_ITEM_ATTEMPT("IF(a.log_at IS NULL,NULL,COALESCE(a.log,w.log))", "IF(a.err_at IS NULL,NULL,COALESCE(a.err_log,w.log))", \
+			"IF(%u,a.err_tail,NULL)") ","
 #define NO_ATTEMPT_COLUMNS "NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,"
-#define WORKER_COLUMNS                                                                                                 \
-	"w.worker_id,COALESCE(w.node,w.host),w.host,w.slurm_cluster,w.slurm_job,w.slurm_array_job,w.slurm_array_task," \
-	"w.slurm_step,w.slurm_account,w.slurm_qos,w.slurm_partition,w.user,w.cwd,w.argv"
 
 struct listing {
 	struct jobstack *handle;
@@ -54,20 +50,6 @@ static uint64_t tails(const struct listing *l)
 	return l->filter->tails != 0;
 }
 
-static int64_t running_since(const char *running, uint64_t entry)
-{
-	while (running != NULL && *running != '\0') {
-		char *end;
-		uint64_t id = strtoull(running, &end, 10);
-
-		if (id == entry && *end == ':' && (end = strchr(end + 1, ':')) != NULL)
-			return strtoll(end + 1, NULL, 10);
-		running = strchr(running, ',');
-		running = running == NULL ? NULL : running + 1;
-	}
-	return -1;
-}
-
 static void take_item(void *ctx, const struct js_row *row)
 {
 	struct listing *l = ctx;
@@ -81,48 +63,15 @@ static void take_item(void *ctx, const struct js_row *row)
 	l->last = i.entry = js_row_u64(row, c++);
 	i.datapath = (struct jobstack_bytes){row->col[c], row->len[c]};
 	c++;
-	i.attempt = (uint32_t)js_row_u64(row, c++);
-	i.outcome = (int)js_row_opt(row, c++);
-	i.exit_code = (int32_t)js_row_opt(row, c++);
-	i.signal = (int32_t)js_row_i64(row, c++);
-	i.reason = row->col[c++];
-	i.started_us = js_row_time(row, c++);
-	i.ended_us = js_row_time(row, c++);
-	i.user_us = js_row_opt(row, c++);
-	i.system_us = js_row_opt(row, c++);
-	i.maxrss_kib = js_row_opt(row, c++);
-	i.read_bytes = js_row_opt(row, c++);
-	i.write_bytes = js_row_opt(row, c++);
-	i.log = row->col[c++];
-	i.log_at = js_row_opt(row, c++);
-	i.log_out = js_row_opt(row, c++);
-	i.log_err = js_row_opt(row, c++);
-	i.err_log = row->col[c++];
-	i.err_at = js_row_opt(row, c++);
-	i.err_tail = (struct jobstack_bytes){row->col[c], row->len[c]};
-	c++;
-	i.worker = js_row_u64(row, c++);
-	i.node = row->col[c++];
-	i.host = row->col[c++];
-	i.cluster = row->col[c++];
-	i.job = row->col[c++];
-	i.array_job = row->col[c++];
-	i.array_task = row->col[c++];
-	i.step = row->col[c++];
-	i.account = row->col[c++];
-	i.qos = row->col[c++];
-	i.partition = row->col[c++];
-	i.user = row->col[c++];
-	i.cwd = row->col[c++];
-	i.argv = (struct jobstack_bytes){row->col[c], row->len[c]};
-	c++;
+	js_item_attempt(&i, row, &c);
+	js_item_worker(&i, row, &c);
 	if (l->state == JOBSTACK_IS_MOVED && c + 1 < row->n) {
 		i.to_stack = row->col[c];
 		i.to_entry = js_row_u64(row, c + 1);
 	}
 	i.state = l->state;
 	if (l->running != NULL) {
-		i.started_us = running_since(l->running, i.entry);
+		i.started_us = js_item_since(l->running, i.entry);
 		if (i.started_us < 0)
 			i.started_us = l->claimed_us;
 	}
@@ -238,7 +187,7 @@ static void span_head(struct js_sql *sql, const struct listing *l, const void *o
 	const struct set *set = of;
 
 	js_sql_add(sql,
-		   "SELECT STRAIGHT_JOIN e.entry_id,e.datapath," ATTEMPT_COLUMNS WORKER_COLUMNS
+		   "SELECT STRAIGHT_JOIN e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
 		   " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND "
 		   "a.attempt=%u LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u",
 		   tails(l), set->attempt - 1, l->stack.id);
@@ -254,7 +203,7 @@ static void claim_head(struct js_sql *sql, const struct listing *l, const void *
 	const struct set *set = of;
 
 	js_sql_add(sql,
-		   "SELECT STRAIGHT_JOIN e.entry_id,e.datapath,%u,NULL," NO_ATTEMPT_COLUMNS WORKER_COLUMNS
+		   "SELECT STRAIGHT_JOIN e.entry_id,e.datapath,%u,NULL," NO_ATTEMPT_COLUMNS JS_ITEM_WORKER
 		   " FROM entry e JOIN worker w ON w.worker_id=%u WHERE e.stack_id=%u AND (SELECT COUNT(*) FROM attempt a WHERE "
 		   "a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND a.attempt=%u)=0",
 		   set->attempt, set->worker, l->stack.id, set->attempt);
@@ -330,7 +279,7 @@ static int list_sets(struct listing *l, int class, struct jobstack_error *error)
 
 /* The tables that have a row an entry: attempt by its primary key, dead by its own.  Whether there is another row besides is asked
  * with a COUNT: for an EXISTS MariaDB may make a table of all that there are, however few come into question. */
-#define ITEM "SELECT STRAIGHT_JOIN e.entry_id,e.datapath," ATTEMPT_COLUMNS WORKER_COLUMNS
+#define ITEM "SELECT STRAIGHT_JOIN e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
 #define FROM_LAST                                                                                                      \
 	" FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id LEFT JOIN worker w ON "       \
 	"w.worker_id=a.worker_id WHERE a.stack_id=%u AND (SELECT COUNT(*) FROM attempt b WHERE b.stack_id=a.stack_id AND "      \
@@ -413,7 +362,7 @@ int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry
 	if (status != 0)
 		return status;
 	js_sql_stmt(&sql,
-		    "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS WORKER_COLUMNS
+		    "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
 		    " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id "
 		    "LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u AND e.entry_id=%u ORDER BY a.attempt",
 		    tails(&l), l.stack.id, entry);

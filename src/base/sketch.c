@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Quantiles in flat memory.
+ */
+#include "base/sketch.h"
+
+/* The exponent of the highest bit of a value of at least 1. */
+static unsigned high_bit(uint64_t value)
+{
+	unsigned bit = 0;
+
+	for (unsigned step = 32; step > 0; step /= 2)
+		if (value >> step != 0) {
+			value >>= step;
+			bit += step;
+		}
+	return bit;
+}
+
+/* Below 128 the value itself; else 128 buckets an exponent, by the seven bits behind the highest. */
+static size_t bucket(uint64_t value)
+{
+	unsigned bit;
+
+	if (value < 128)
+		return (size_t)value;
+	bit = high_bit(value);
+	return 128 * (size_t)(bit - 6) + (size_t)(value >> (bit - 7) & 127);
+}
+
+static uint64_t middle(size_t at)
+{
+	unsigned shift = at < 128 ? 0 : (unsigned)(at / 128 - 1);
+
+	if (at < 128)
+		return at;
+	return ((uint64_t)(128 + at % 128) << shift) + ((UINT64_C(1) << shift) - 1) / 2;
+}
+
+void js_sketch_add(struct js_sketch *s, int64_t value)
+{
+	uint64_t v = value < 0 ? 0 : (uint64_t)value;
+
+	if (s->n == 0 || v < s->min)
+		s->min = v;
+	if (v > s->max)
+		s->max = v;
+	s->n++;
+	s->sum += (double)v;
+	s->count[bucket(v)]++;
+}
+
+void js_sketch_merge(struct js_sketch *into, const struct js_sketch *from)
+{
+	if (from->n == 0)
+		return;
+	if (into->n == 0 || from->min < into->min)
+		into->min = from->min;
+	if (from->max > into->max)
+		into->max = from->max;
+	into->n += from->n;
+	into->sum += from->sum;
+	for (size_t i = 0; i < JS_SKETCH_BUCKETS; i++)
+		into->count[i] += from->count[i];
+}
+
+uint64_t js_sketch_quantile(const struct js_sketch *s, double q)
+{
+	double place = q * (double)s->n;
+	uint64_t before = 0, value;
+	size_t at = 0;
+
+	if (s->n == 0 || q >= 1)
+		return s->max;
+	if (q <= 0)
+		return s->min;
+	while (at < JS_SKETCH_BUCKETS - 1 && (double)(before + s->count[at]) < place)
+		before += s->count[at++];
+	value = middle(at);
+	return value < s->min ? s->min : value > s->max ? s->max : value;
+}
+
+uint64_t js_sketch_between(const struct js_sketch *s, uint64_t low, uint64_t high)
+{
+	uint64_t n = 0;
+
+	if (low > high)
+		return 0;
+	for (size_t at = bucket(low), last = bucket(high); at <= last; at++)
+		if (middle(at) >= low && middle(at) <= high)
+			n += s->count[at];
+	return n;
+}
+
+double js_sketch_mean(const struct js_sketch *s)
+{
+	return s->n == 0 ? 0 : s->sum / (double)s->n;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Events over time in flat memory.  Each length of a step is a multiple of the one before, so that no count is ever divided.
+ */
+#include "base/timeline.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+/* 1 s, 5 s, 10 s, 30 s, 1 min, 5, 10, 30 min, 1 h, 2, 6, 12 h, a day, a week; then twice as long again and again. */
+static const int64_t longer[] = {5, 2, 3, 2, 5, 2, 3, 2, 2, 3, 2, 2, 7};
+
+static int is_empty(const struct js_timeline *t, size_t i)
+{
+	for (size_t kind = 0; kind < JS_TIMELINE_KINDS; kind++)
+		if (t->count[i][kind] != 0)
+			return 0;
+	return 1;
+}
+
+int js_timeline_range(const struct js_timeline *t, size_t *from, size_t *to)
+{
+	*from = 0;
+	*to = JS_TIMELINE_STEPS - 1;
+	while (*from < JS_TIMELINE_STEPS && is_empty(t, *from))
+		++*from;
+	if (*from == JS_TIMELINE_STEPS)
+		return -1;
+	while (is_empty(t, *to))
+		--*to;
+	return 0;
+}
+
+static void widen(struct js_timeline *t)
+{
+	int64_t factor = t->level < sizeof(longer) / sizeof(longer[0]) ? longer[t->level] : 2, first = t->first / factor;
+	uint64_t old[JS_TIMELINE_STEPS][JS_TIMELINE_KINDS];
+
+	memcpy(old, t->count, sizeof(old));
+	memset(t->count, 0, sizeof(t->count));
+	for (int64_t i = 0; i < JS_TIMELINE_STEPS; i++)
+		for (size_t kind = 0; kind < JS_TIMELINE_KINDS; kind++)
+			t->count[(t->first + i) / factor - first][kind] += old[i][kind];
+	t->first = first;
+	t->step_us *= factor;
+	t->level++;
+}
+
+/* Lets count[0] be the step FIRST; what is counted has room there. */
+static void move(struct js_timeline *t, int64_t first)
+{
+	size_t n = (size_t)(first < t->first ? t->first - first : first - t->first), rest = JS_TIMELINE_STEPS - n;
+
+	if (first < t->first) {
+		memmove(t->count[n], t->count[0], rest * sizeof(t->count[0]));
+		memset(t->count[0], 0, n * sizeof(t->count[0]));
+	} else if (first > t->first) {
+		memmove(t->count[0], t->count[n], rest * sizeof(t->count[0]));
+		memset(t->count[rest], 0, n * sizeof(t->count[0]));
+	}
+	t->first = first;
+}
+
+/* Makes the timeline reach to AT_US. */
+static void reach(struct js_timeline *t, int64_t at_us)
+{
+	size_t from, to;
+
+	while (at_us / t->step_us < t->first || at_us / t->step_us >= t->first + JS_TIMELINE_STEPS) {
+		int64_t at = at_us / t->step_us, low = at, high = at;
+
+		if (js_timeline_range(t, &from, &to) == 0) {
+			low = t->first + (int64_t)from < at ? t->first + (int64_t)from : at;
+			high = t->first + (int64_t)to > at ? t->first + (int64_t)to : at;
+		}
+		if (high - low < JS_TIMELINE_STEPS)
+			move(t, low);
+		else
+			widen(t);
+	}
+}
+
+void js_timeline_add(struct js_timeline *t, int64_t at_us, unsigned kind)
+{
+	if (t->step_us == 0) {
+		t->step_us = JS_SECOND_US;
+		t->first = at_us / t->step_us;
+	}
+	reach(t, at_us);
+	t->count[at_us / t->step_us - t->first][kind % JS_TIMELINE_KINDS]++;
+}
+
+void js_timeline_fit(struct js_timeline *t, size_t steps)
+{
+	size_t from, to;
+
+	while (js_timeline_range(t, &from, &to) == 0 && to - from + 1 > (steps < 2 ? 2 : steps))
+		widen(t);
+}

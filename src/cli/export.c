@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack export: a stack's attempts or entries as CSV or lines of JSON, for other programs.  Promises: flat memory, whatever the
+ * number of rows; output that could not be written is told and is never a success.
+ */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/item.h"
+#include "cli/record.h"
+#include "cli/since.h"
+#include "cli/term.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WRITE_AT 65536 /* bytes */
+
+enum { FORMAT = CLI_OWN, WHAT, SINCE };
+
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK,
+	{FORMAT, "format", "csv|jsonl", "CSV with a header (default), or a JSON object a line"},
+	{WHAT, "what", "attempts|entries",
+	 "a row for each attempt that has ended (default), or one for each\nentry, with its last attempt and its state"},
+	{'o', "fields", "FIELDS", "just these, with commas between, as of `jobstack list -o` (default:\nall)"},
+	{'t', "state", "STATES",
+	 "attempts: done, failed, lost, interrupted (how they ended);\nentries: ready, waiting, held, running, done, failed, lost, dead,\n"
+	 "cancelled, moved (default: all)"},
+	{SINCE, "since", "WHEN", "leave out what ended before: " CLI_SINCE_HELP},
+	{CLI_JSON, "json", NULL, "the same as --format jsonl"},
+	CLI_OPTS_DATABASE,
+	CLI_OPTS_ALWAYS,
+	CLI_OPTS_END};
+static const struct js_opts opts = {
+	"jobstack export", "[OPTIONS]",
+	"Prints a stack's history for other programs: by number of entry, with times in UTC. What is not known is an empty field, or\n"
+	"null. Workers may go on meanwhile.",
+	table,
+	"  jobstack export -s mystack >mystack.csv\n"
+	"  jobstack export -s mystack --what entries --format jsonl -o entry,datapath,state\n\n"
+	"docs/DATA.md tells of each column, and how to read it with pandas, R and sqlite.",
+	0};
+
+struct exporting {
+	struct cli *cli;
+	struct jobstack_export_options o;
+	struct cli_fields fields;
+	const char *states;
+	int fields_given, jsonl;
+	struct js_buf out;
+	struct cli_progress progress;
+	uint64_t rows;
+	int write_errno; /* why the output could not be written; 0: it could */
+};
+
+/* ---------------------------------------------------------------------------------------------------------- options */
+
+/* "done,lost" as bits of outcomes. */
+static int parse_outcomes(struct cli *cli, const char *list, unsigned *bits)
+{
+	do {
+		size_t len = strcspn(list, ",");
+		int v = JOBSTACK_DONE;
+
+		while (v <= JOBSTACK_INTERRUPTED &&
+		       (strlen(cli_outcome_word(v)) != len || strncmp(cli_outcome_word(v), list, len) != 0))
+			v++;
+		if (v > JOBSTACK_INTERRUPTED)
+			return cli_usage(cli,
+					 "\"%.*s\" is not how an attempt ends: done, failed, lost and interrupted are; where an entry stands "
+					 "is asked with --what entries",
+					 (int)len, list);
+		*bits |= 1u << v;
+		list += len;
+	} while (*list++ == ',');
+	return 0;
+}
+
+static int parse_one(struct exporting *x, int key, const char *arg)
+{
+	switch (key) {
+	case FORMAT:
+		x->jsonl = strcmp(arg, "jsonl") == 0;
+		return x->jsonl || strcmp(arg, "csv") == 0 ? 0 : cli_usage(x->cli, "--format takes csv or jsonl, not \"%s\"", arg);
+	case WHAT:
+		x->o.by_entry = strcmp(arg, "entries") == 0;
+		return x->o.by_entry || strcmp(arg, "attempts") == 0
+			   ? 0
+			   : cli_usage(x->cli, "--what takes attempts or entries, not \"%s\"", arg);
+	case 'o':
+		x->fields_given = 1;
+		return cli_fields_parse(x->cli, arg, &x->fields);
+	case 't':
+		x->states = arg;
+		return 0;
+	default:
+		return cli_since(x->cli, arg, &x->o.since_us, &x->o.within_us);
+	}
+}
+
+/* An attempt does not know where its entry stands, or went. */
+static int is_of_entry(const struct cli_field *f)
+{
+	return strcmp(f->name, "state") == 0 || strcmp(f->name, "to_stack") == 0 || strcmp(f->name, "to_entry") == 0;
+}
+
+static int settle_fields(struct exporting *x)
+{
+	size_t n = 0;
+	int datapath = 0;
+
+	if (!x->fields_given)
+		cli_fields_all(&x->fields);
+	for (size_t i = 0; i < x->fields.n; i++) {
+		const struct cli_field *f = x->fields.field[i];
+
+		datapath |= strcmp(f->name, "datapath") == 0;
+		if (x->o.by_entry || !is_of_entry(f))
+			x->fields.field[n++] = f;
+		else if (x->fields_given)
+			return cli_usage(x->cli, "%s is told of entries, not of attempts: use --what entries", f->name);
+	}
+	x->fields.n = n;
+	x->o.no_datapath = !datapath;
+	x->o.tails = cli_fields_want_tails(&x->fields);
+	return 0;
+}
+
+static int parse(struct exporting *x, int argc, char **argv)
+{
+	struct cli *cli = x->cli;
+	const char *arg;
+	int key = -1, status = 0;
+
+	while (status == 0 && (key = cli_next(cli, argc, argv, &arg, &status)) >= 0)
+		status = parse_one(x, key, arg);
+	if (status != 0)
+		return status;
+	if (key == -2)
+		return -1;
+	if (optind < argc)
+		return cli_usage(cli, "\"%s\" is one word too many: `jobstack list` takes entries", argv[optind]);
+	x->jsonl |= cli->json;
+	if (x->states != NULL && x->o.by_entry)
+		status = cli_states(cli, x->states, &x->o.states);
+	else if (x->states != NULL && strcmp(x->states, "all") != 0)
+		status = parse_outcomes(cli, x->states, &x->o.outcomes);
+	return status != 0 ? status : settle_fields(x);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- output */
+
+/* Writes what has been gathered; -1: that failed, once and for all. */
+static int write_out(struct exporting *x)
+{
+	if (x->write_errno == 0 && x->out.len > 0 && fwrite(x->out.data, 1, x->out.len, stdout) != x->out.len)
+		x->write_errno = errno != 0 ? errno : EIO;
+	js_buf_reset(&x->out);
+	return x->write_errno == 0 ? 0 : -1;
+}
+
+static int take_item(void *ctx, const struct jobstack_item *item)
+{
+	struct exporting *x = ctx;
+
+	if (x->jsonl)
+		cli_jsonl_record(&x->fields, item, &x->out);
+	else
+		cli_csv_record(&x->fields, item, &x->out);
+	x->rows++;
+	if (x->out.failed)
+		return 1;
+	if (x->out.len < WRITE_AT)
+		return cli_stop;
+	cli_progress(&x->progress, "%" PRIu64 " rows, entry %" PRIu64, x->rows, item->entry);
+	return write_out(x) != 0 || cli_stop;
+}
+
+/* The first error counts, not what errno is by the time that the connection has been closed. */
+static int end(struct exporting *x, int status)
+{
+	cli_progress_end(&x->progress);
+	js_buf_free(&x->out);
+	jobstack_free(x->cli->handle);
+	x->cli->handle = NULL;
+	errno = x->write_errno;
+	return cli_end(x->cli, status);
+}
+
+int cli_export_main(int argc, char **argv)
+{
+	struct exporting x = {.o = JOBSTACK_EXPORT_OPTIONS_INIT};
+	struct cli cli;
+	int status;
+
+	cli_begin(&cli, &opts);
+	x.cli = &cli;
+	status = parse(&x, argc, argv);
+	if (status != 0)
+		return status < 0 ? CLI_YES : status;
+	x.progress.cli = &cli;
+	x.progress.begun = isatty(STDOUT_FILENO); /* and not on: among rows on the same terminal it would only be in the way */
+	cli_catch_signals();
+	status = cli_connect(&cli, 60 * JS_SECOND_US);
+	if (status != 0)
+		return status;
+	if (!x.jsonl)
+		cli_csv_head(&x.fields, &x.out);
+	status = jobstack_export(cli.handle, cli.stack, &x.o, take_item, &x, &cli.error);
+	if (x.out.failed)
+		status = js_error_memory(&cli.error);
+	else
+		(void)write_out(&x); /* before an error, too: whole rows */
+	if (x.write_errno != 0)
+		return end(&x, CLI_YES); /* cli_end tells, and makes it what it is */
+	if (status == JOBSTACK_ESTOPPED && cli_stop != 0)
+		cli_die_by_signal();
+	return end(&x, status == 0 ? CLI_YES : cli_fail(&cli));
+}

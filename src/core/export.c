@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Reading all attempts, or all entries with their last.  Promises: flat memory; no transaction while the caller's function runs;
+ * each query walks a primary key and ends after a bounded number of rows, whatever its filter; each entry is told once.
+ *
+ * Workers and states are not joined: the rows of workers are read once (core/crew.h), and where an entry stands in line is read for
+ * a whole window of numbers beforehand (core/where.h).  Entries, attempts and dead rows are read beside each other and put together
+ * here: a join of the server's takes three times as long.
+ */
+#include "base/buf.h"
+#include "base/error.h"
+#include "core/core.h"
+#include "core/crew.h"
+#include "core/item.h"
+#include "core/where.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE 2048	   /* rows, or numbers of entries */
+#define ATTEMPTS 8000	   /* of a page of entries, at a time */
+#define FILTER_WINDOW 65536 /* numbers that a query with a filter looks at */
+_Static_assert(PAGE <= JS_CREW_MAX, "the workers of a page can be known at once");
+_Static_assert(JS_WHERE_WINDOW % PAGE == 0, "a window is of whole pages");
+
+/* A text of an item while its page grows: behind NOTHING bytes there is none. */
+#define NOTHING SIZE_MAX
+
+struct line {
+	struct jobstack_item item;
+	size_t datapath, reason, log, err_log, tail, to_stack; /* where they lie in the page's bytes */
+	int final, dead, moved;
+};
+
+struct exporting {
+	struct jobstack *handle;
+	struct js_stack stack;
+	struct jobstack_export_options o;
+	jobstack_item_fn *fn;
+	void *ctx;
+	struct js_crew *crew;
+	struct js_where where;
+	uint64_t low, high;    /* entries of the page, or of the window of attempts */
+	uint64_t last;	       /* attempts are read up to this entry, */
+	uint32_t last_attempt; /* and this attempt of it */
+	size_t n, at;	       /* lines; the one that the last row belongs to */
+	size_t rows;
+	struct js_buf bytes;
+	uint64_t workers[PAGE];
+	struct line line[PAGE];
+};
+
+/* --------------------------------------------------------------------------------------------------------- the page */
+
+static size_t keep(struct js_buf *bytes, const char *data, size_t len)
+{
+	size_t at = bytes->len;
+
+	if (data == NULL)
+		return NOTHING;
+	js_buf_add(bytes, data, len + 1);
+	return at;
+}
+
+/* Reads the columns of an attempt, its worker's number behind them. */
+static void read_attempt(struct exporting *x, struct line *to, const struct js_row *row, unsigned *c)
+{
+	js_item_attempt(&to->item, row, c);
+	to->reason = keep(&x->bytes, to->item.reason, to->item.reason == NULL ? 0 : strlen(to->item.reason));
+	to->log = keep(&x->bytes, to->item.log, to->item.log == NULL ? 0 : strlen(to->item.log));
+	to->err_log = keep(&x->bytes, to->item.err_log, to->item.err_log == NULL ? 0 : strlen(to->item.err_log));
+	to->tail = keep(&x->bytes, to->item.err_tail.data, to->item.err_tail.len);
+	to->item.worker = js_row_u64(row, (*c)++);
+}
+
+/* The next line of the page, with the first two columns in it; NULL: it is full, and the next page begins there. */
+static struct line *new_line(struct exporting *x, const struct js_row *row)
+{
+	struct line *to = &x->line[x->n];
+
+	if (x->n == PAGE)
+		return NULL;
+	x->n++;
+	memset(to, 0, sizeof(*to));
+	to->item.entry = js_row_u64(row, 0);
+	to->item.datapath.len = row->len[1];
+	to->datapath = keep(&x->bytes, row->col[1], row->len[1]);
+	to->to_stack = NOTHING;
+	return to;
+}
+
+static void begin_page(struct exporting *x)
+{
+	x->n = x->at = 0;
+	js_buf_reset(&x->bytes);
+}
+
+static void take_line(void *ctx, const struct js_row *row)
+{
+	struct exporting *x = ctx;
+	struct line *to;
+	unsigned c = 2;
+
+	if (row == NULL)
+		begin_page(x);
+	else if ((to = new_line(x, row)) != NULL)
+		read_attempt(x, to, row, &c);
+}
+
+static const char *text(const struct exporting *x, size_t at)
+{
+	return at == NOTHING ? NULL : x->bytes.data + at;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- queries */
+
+static void add_filter(const struct exporting *x, struct js_sql *sql)
+{
+	if (x->o.since_us >= 0)
+		js_sql_add(sql, " AND a.ended>=%t", x->o.since_us);
+	if (x->o.outcomes == 0)
+		return;
+	js_sql_add(sql, " AND a.outcome IN(NULL");
+	for (uint64_t v = 0; v < 32; v++)
+		if ((x->o.outcomes & 1u << v) != 0)
+			js_sql_add(sql, ",%u", v);
+	js_sql_add(sql, ")");
+}
+
+/* The %u is whether the end of stderr is wanted. */
+#define OF_ATTEMPT JS_ITEM_ATTEMPT("a.log", "a.err_log", "IF(%u,a.err_tail,NULL)") ",a.worker_id"
+
+/* From an entry on, without the attempts of it that were read, to another. */
+#define BEHIND " AND a.entry_id BETWEEN %u AND %u AND (a.entry_id>%u OR a.attempt>%u)"
+
+/* The attempts behind the last that was read: a walk along the primary key of attempt. */
+static int page_of_attempts(struct exporting *x, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	js_sql_add(&sql, x->o.no_datapath ? "SELECT a.entry_id,NULL," : "SELECT a.entry_id,e.datapath,");
+	js_sql_add(&sql, OF_ATTEMPT " FROM attempt a", (uint64_t)(x->o.tails != 0));
+	if (!x->o.no_datapath)
+		js_sql_add(&sql, " LEFT JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id");
+	js_sql_add(&sql, " WHERE a.stack_id=%u" BEHIND, x->stack.id, x->last, x->high, x->last, (uint64_t)x->last_attempt);
+	add_filter(x, &sql);
+	js_sql_stmt(&sql, " ORDER BY a.entry_id,a.attempt LIMIT %u", (uint64_t)PAGE);
+	status = js_db_query(x->handle->db, &sql, take_line, x, error);
+	js_sql_free(&sql);
+	return status;
+}
+
+/* ------------------------------------------------------------------------------------------------- a page of entries */
+
+/* An entry, which no attempt of is known yet. */
+static void take_entry(void *ctx, const struct js_row *row)
+{
+	static const struct jobstack_item none = {.outcome = -1, .exit_code = -1, .started_us = -1, .ended_us = -1, .user_us = -1,
+						  .system_us = -1, .maxrss_kib = -1, .read_bytes = -1, .write_bytes = -1,
+						  .log_at = -1, .log_out = -1, .log_err = -1, .err_at = -1};
+	struct exporting *x = ctx;
+	struct jobstack_item item;
+	struct line *to;
+
+	if (row == NULL || (to = new_line(x, row)) == NULL)
+		return;
+	item = to->item;
+	to->item = none;
+	to->item.entry = item.entry;
+	to->item.datapath = item.datapath;
+	to->reason = to->log = to->err_log = to->tail = NOTHING;
+}
+
+/* The line of the entry that this row is about; rows come as lines do, by entry.  NULL: there is none. */
+static struct line *line_of(struct exporting *x, const struct js_row *row)
+{
+	uint64_t entry = js_row_u64(row, 0);
+
+	while (x->at < x->n && x->line[x->at].item.entry < entry)
+		x->at++;
+	return x->at < x->n && x->line[x->at].item.entry == entry ? &x->line[x->at] : NULL;
+}
+
+/* An attempt takes the place of the one before. */
+static void take_attempt(void *ctx, const struct js_row *row)
+{
+	struct exporting *x = ctx;
+	struct line *to;
+	unsigned c = 2;
+
+	if (row == NULL)
+		return;
+	x->rows++;
+	x->last = js_row_u64(row, 0);
+	x->last_attempt = (uint32_t)js_row_u64(row, 2);
+	to = line_of(x, row);
+	if (to == NULL)
+		return;
+	read_attempt(x, to, row, &c);
+	to->final = js_row_u64(row, c) != 0;
+}
+
+static void take_dead(void *ctx, const struct js_row *row)
+{
+	struct exporting *x = ctx;
+	struct line *to = row == NULL ? NULL : line_of(x, row);
+
+	if (to == NULL)
+		return;
+	to->dead = 1;
+	to->moved = js_row_u64(row, 1) != 0;
+	to->item.to_entry = js_row_u64(row, 2);
+	to->to_stack = keep(&x->bytes, row->col[3], row->len[3]);
+}
+
+static int look(struct exporting *x, struct js_sql *sql, js_row_fn *fn, struct jobstack_error *error)
+{
+	int status = js_db_look(x->handle->db, sql, fn, x, error);
+
+	js_sql_free(sql);
+	return status;
+}
+
+/* All attempts of the page, along their primary key, some at a time. */
+static int look_at_attempts(struct exporting *x, struct jobstack_error *error)
+{
+	int status;
+
+	x->at = 0;
+	x->last = x->low;
+	x->last_attempt = 0;
+	do {
+		struct js_sql sql = {0};
+
+		x->rows = 0;
+		js_sql_stmt(&sql,
+			    "SELECT a.entry_id,NULL," OF_ATTEMPT ",a.final FROM attempt a WHERE a.stack_id=%u" BEHIND " ORDER BY a.entry_id,a.attempt LIMIT %u",
+			    (uint64_t)(x->o.tails != 0), x->stack.id, x->last, x->high, x->last, (uint64_t)x->last_attempt, (uint64_t)ATTEMPTS);
+		status = look(x, &sql, take_attempt, error);
+	} while (status == 0 && x->rows == ATTEMPTS);
+	return status;
+}
+
+/* Entries, their attempts and dead rows as they are at one moment, each by its primary key: three walks take a third of
+ * the time of one that looks up the other two. */
+static int look_at_page(void *ctx, struct jobstack_error *error)
+{
+	struct exporting *x = ctx;
+	struct js_sql entries = {0}, dead = {0};
+	int status;
+
+	begin_page(x);
+	js_sql_add(&entries, x->o.no_datapath ? "SELECT entry_id,NULL" : "SELECT entry_id,datapath");
+	js_sql_stmt(&entries, " FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u ORDER BY entry_id", x->stack.id, x->low, x->high);
+	status = look(x, &entries, take_entry, error);
+	if (status == 0 && x->n > 0)
+		status = look_at_attempts(x, error);
+	if (status != 0 || x->n == 0)
+		return status;
+	x->at = 0;
+	js_sql_stmt(&dead, "SELECT d.entry_id,d.to_stack IS NOT NULL,d.to_entry,s.name FROM dead d LEFT JOIN stack s ON s.stack_id=d.to_stack "
+		    "WHERE d.stack_id=%u AND d.entry_id BETWEEN %u AND %u ORDER BY d.entry_id",
+		    x->stack.id, x->low, x->high);
+	return look(x, &dead, take_dead, error);
+}
+
+/* ------------------------------------------------------------------------------------------------- states of entries */
+
+/* The item becomes that of the attempt that runs now. */
+static void set_running(const struct exporting *x, struct line *l, uint32_t attempt)
+{
+	const struct js_in_hand *in_hand = js_where_in_hand(&x->where, l->item.entry);
+	struct jobstack_item *i = &l->item;
+
+	i->attempt = attempt;
+	i->outcome = i->exit_code = -1;
+	i->signal = 0;
+	l->reason = l->log = l->err_log = l->tail = NOTHING;
+	i->ended_us = i->user_us = i->system_us = i->maxrss_kib = i->read_bytes = i->write_bytes = -1;
+	i->log_at = i->log_out = i->log_err = i->err_at = -1;
+	i->started_us = in_hand == NULL ? -1 : in_hand->started_us;
+	i->worker = in_hand == NULL ? 0 : in_hand->worker;
+}
+
+/* Where the entry stood.  What the window says was read before the page.  Where the two don't fit, the entry has gone on in between:
+ * then its state is the one that its last attempt brought it to, in which it was in between as well. */
+static unsigned state_of(const struct exporting *x, struct line *l)
+{
+	const struct jobstack_item *i = &l->item;
+	size_t at = (size_t)(i->entry - x->where.low);
+	unsigned state = x->where.state[at];
+	uint32_t attempt = x->where.attempt[at];
+
+	if (l->final)
+		return JOBSTACK_IS_DONE;
+	if (l->dead)
+		return l->moved ? JOBSTACK_IS_MOVED : JOBSTACK_IS_DEAD;
+	if (state == JOBSTACK_IS_RUNNING && attempt > i->attempt) {
+		set_running(x, l, attempt);
+		return state;
+	}
+	if (state == 0 || state == JOBSTACK_IS_RUNNING || attempt != i->attempt + 1)
+		state = i->attempt > 0 && (i->outcome == JOBSTACK_FAILED || (i->outcome == JOBSTACK_INTERRUPTED && i->exit_code == 75))
+			    ? JOBSTACK_IS_WAITING
+			    : JOBSTACK_IS_READY;
+	return x->stack.state == JOBSTACK_CANCELLED ? JOBSTACK_IS_CANCELLED : state;
+}
+
+static int is_wanted(const struct exporting *x, const struct jobstack_item *i)
+{
+	unsigned states = x->o.states, is = i->state;
+
+	if (i->attempt > 0 && i->outcome == JOBSTACK_FAILED)
+		is |= JOBSTACK_IS_FAILED;
+	if (i->attempt > 0 && i->outcome == JOBSTACK_LOST)
+		is |= JOBSTACK_IS_LOST;
+	if (states != 0 && (states & is) == 0)
+		return 0;
+	if (x->o.since_us < 0)
+		return 1;
+	return i->state == JOBSTACK_IS_RUNNING || (i->attempt > 0 && i->ended_us >= x->o.since_us);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- telling */
+
+/* Tells the page.  0; JOBSTACK_ESTOPPED; or an error. */
+static int tell(struct exporting *x, struct jobstack_error *error)
+{
+	int status;
+
+	if (x->bytes.failed)
+		return js_error_memory(error);
+	for (size_t i = 0; i < x->n; i++) {
+		if (x->o.by_entry)
+			x->line[i].item.state = state_of(x, &x->line[i]);
+		x->workers[i] = x->line[i].item.worker;
+	}
+	status = js_crew_read(x->crew, x->handle, x->workers, x->n, error);
+	for (size_t i = 0; i < x->n && status == 0; i++) {
+		struct line *l = &x->line[i];
+
+		if (x->o.by_entry && !is_wanted(x, &l->item))
+			continue;
+		l->item.datapath.data = text(x, l->datapath);
+		l->item.reason = text(x, l->reason);
+		l->item.log = text(x, l->log);
+		l->item.err_log = text(x, l->err_log);
+		l->item.err_tail.data = text(x, l->tail);
+		l->item.to_stack = text(x, l->to_stack);
+		js_crew_fill(x->crew, &l->item);
+		if (x->fn(x->ctx, &l->item) != 0)
+			status = JOBSTACK_ESTOPPED;
+	}
+	return status;
+}
+
+static int tell_attempts(struct exporting *x, struct jobstack_error *error)
+{
+	uint64_t tail = x->stack.tail, step = x->o.outcomes != 0 || x->o.since_us >= 0 ? FILTER_WINDOW : tail;
+	int status = 0;
+
+	while (status == 0 && (x->last < tail || x->last_attempt != UINT32_MAX)) {
+		if (x->last == x->high) /* the window has been read */
+			x->high = tail - x->last > step ? x->last + step : tail;
+		status = page_of_attempts(x, error);
+		if (status == 0)
+			status = tell(x, error);
+		if (x->n < PAGE) {
+			x->last = x->high;
+			x->last_attempt = UINT32_MAX;
+		} else {
+			x->last = x->line[PAGE - 1].item.entry;
+			x->last_attempt = x->line[PAGE - 1].item.attempt;
+		}
+	}
+	return status;
+}
+
+static int tell_entries(struct exporting *x, struct jobstack_error *error)
+{
+	uint64_t tail = x->stack.tail, window;
+	int status = 0;
+
+	for (x->low = 1; status == 0 && x->low <= tail; x->low += PAGE) {
+		x->high = tail - x->low >= PAGE ? x->low + PAGE - 1 : tail;
+		window = tail - x->low >= JS_WHERE_WINDOW ? x->low + JS_WHERE_WINDOW - 1 : tail;
+		if (x->low > x->where.high)
+			status = js_where_read(&x->where, x->handle, x->stack.id, x->low, window, error);
+		if (status == 0)
+			status = js_db_view(x->handle->db, look_at_page, x, error);
+		if (status == 0)
+			status = tell(x, error);
+	}
+	return status;
+}
+
+int jobstack_export(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,
+		    jobstack_item_fn *fn, void *ctx, struct jobstack_error *error)
+{
+	static const struct jobstack_export_options defaults = JOBSTACK_EXPORT_OPTIONS_INIT;
+	struct exporting *x = calloc(1, sizeof(*x));
+	int64_t from;
+	int status;
+
+	if (x == NULL || (x->crew = js_crew_new()) == NULL) {
+		free(x);
+		return js_error_memory(error);
+	}
+	x->handle = handle;
+	x->o = options == NULL ? defaults : *options;
+	x->fn = fn;
+	x->ctx = ctx;
+	status = js_stack_find(handle, stack, &x->stack, error);
+	if (status == 0 && x->o.within_us >= 0) {
+		from = js_db_wall_us(handle->db, jobstack_now_us()) - x->o.within_us;
+		if (from > x->o.since_us)
+			x->o.since_us = from;
+	}
+	if (status == 0)
+		status = x->o.by_entry ? tell_entries(x, error) : tell_attempts(x, error);
+	js_crew_free(x->crew);
+	js_where_free(&x->where);
+	js_buf_free(&x->bytes);
+	free(x);
+	return status;
+}
