@@ -37,7 +37,8 @@ is '... with the names from the environment' "$(cat data/6.hdf.result)" 2
 is 'staged, renamed into their place' "$(ledger staged) $(cat results/0/*.out | sort | tr -d '\n')" '6 0 0 0 0 0 123456'
 is 'persistent' "$(ledger short)" '20 0 0 0 0 0'
 is 'the checkpoint: nobody was charged' "$(sql "SELECT GROUP_CONCAT(outcome ORDER BY attempt) FROM attempt JOIN stack USING(stack_id) WHERE name='long'")" 3,0
-is 'fields' "$(ledger pairs-2)" '6 0 0 0 0 0'
+is 'fields' "$(ledger pairs) $(ledger pairs-2)" '6 0 0 0 0 0 6 0 0 0 0 0'
+is '... the right ones' "$(jobstack logs -s pairs 4 | tr '\n' ' ')" '4 4 '
 check 'the nightly script' wait_for 60 ledger_is nightly '6 0 0 0 0 0'
 check '... which is submitted in vain the next night' ./nightly.sh
 is 'too many failures: paused in time, pushed back, going on' "$(ledger fragile) $(sql "SELECT state FROM stack WHERE name='fragile'")" '1 0 50 0 0 0 0'
