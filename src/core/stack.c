@@ -69,6 +69,14 @@ int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *st
 	return status;
 }
 
+int js_stack_refuse(struct jobstack *handle, const char *name, struct jobstack_error *error)
+{
+	struct js_stack s;
+	int status = js_stack_find(handle, name, &s, error);
+
+	return status != 0 ? status : js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is being dropped", name);
+}
+
 int js_stack_make(struct jobstack *handle, const char *name, int lifo, struct js_stack *stack,
 		  struct jobstack_error *error)
 {
