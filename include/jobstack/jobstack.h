@@ -465,6 +465,7 @@ int jobstack_replay(struct jobstack *handle, const char *stack, uint64_t worker,
 #define JOBSTACK_IS_FAILED 64u
 #define JOBSTACK_IS_LOST 128u
 #define JOBSTACK_IS_CANCELLED 256u
+#define JOBSTACK_IS_MOVED 512u /* it went to another stack */
 
 struct jobstack_filter {
 	size_t size;	  /* sizeof(struct jobstack_filter) */
@@ -492,6 +493,7 @@ struct jobstack_item {
 	int64_t log_at, log_out, log_err;
 	const char *host, *cluster, *job, *array_job, *array_task, *step, *account, *qos, *partition, *user, *cwd;
 	struct jobstack_bytes argv; /* the worker's arguments, NUL-separated */
+	uint32_t slots;		    /* the worker's; 0: not known */
 };
 typedef int jobstack_item_fn(void *ctx, const struct jobstack_item *item);
 
@@ -521,6 +523,30 @@ struct jobstack_requeue_result {
  * once, however many do it at once.  A running entry is refused: see jobstack_recover. */
 int jobstack_requeue(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter, int dry_run,
 		     struct jobstack_requeue_result *result, struct jobstack_error *error);
+
+/* ------------------------------------------------------------------------------------------------------ reading it all */
+
+struct jobstack_export_options {
+	size_t size;	   /* sizeof(struct jobstack_export_options) */
+	int by_entry;	   /* an item an entry, with its last attempt; 0: an item a finished attempt */
+	unsigned states;   /* by entry: JOBSTACK_IS_... bits, as of jobstack_list; 0: any */
+	unsigned outcomes; /* by attempt: bits 1u << enum jobstack_verdict; 0: any */
+	int64_t since_us;  /* leave out what ended before (microseconds since 1970 UTC) and what never ran; -1: leave out nothing */
+	int64_t within_us; /* the same, so long before now by the server's clock; -1: nothing */
+	int no_datapath;   /* by attempt: it is not wanted, which is faster */
+};
+#define JOBSTACK_EXPORT_OPTIONS_INIT {sizeof(struct jobstack_export_options), 0, 0, 0, -1, -1, 0}
+
+/* Calls FN for all of STACK that OPTIONS (NULL: defaults) name, in the order of the entries' numbers, and of an entry's attempts.
+ *
+ * By attempt: what has ended; such an item never changes, and its state is 0, for it tells nothing of where its entry is now.
+ * By entry: each entry just once, those that were pushed up to the call; its state and last attempt are as they were at one moment
+ * during the call, not the same moment for all.  One that runs comes with the attempt that runs.
+ *
+ * Reads page by page on primary keys: memory is flat (some 10 MB, with more than 100,000 entries in workers' hands some more), no
+ * transaction lasts longer than a page's reading, and none is open while FN runs.  Returns ESTOPPED if FN asked for it. */
+int jobstack_export(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,
+		    jobstack_item_fn *fn, void *ctx, struct jobstack_error *error);
 
 /* ----------------------------------------------------------------------------------------------- proving the ledger */
 

@@ -5,9 +5,6 @@
 #define _GNU_SOURCE
 #include "base/clock.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 static int64_t read_clock(clockid_t id)
@@ -37,33 +34,86 @@ void js_clock_nap(int64_t us, const volatile int *stop)
 		(void)nanosleep(&t, NULL);
 }
 
+/* Writes N as WIDTH digits. */
+static char *digits(char *to, int64_t n, int width)
+{
+	for (int i = width - 1; i >= 0; i--, n /= 10)
+		to[i] = (char)('0' + n % 10);
+	return to + width;
+}
+
+/* By hand, with the civil calendar from March on, since an export writes two of these a row: gmtime_r and snprintf take ten times
+ * as long. */
 void js_clock_iso(int64_t wall_us, char text[JS_CLOCK_ISO])
 {
-	time_t seconds = (time_t)(wall_us / JS_SECOND_US);
-	struct tm tm;
+	int64_t seconds = wall_us / JS_SECOND_US, day = seconds / 86400 + 719468, era, year, in_era, in_year, month;
+	char *p = text;
 
-	if (wall_us < 0 || gmtime_r(&seconds, &tm) == NULL || tm.tm_year > 8099) {
+	if (wall_us < 0 || day >= 3652365) { /* from the year 10000 on */
 		text[0] = '\0';
 		return;
 	}
-	(void)snprintf(text, JS_CLOCK_ISO, "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ", (tm.tm_year + 1900) % 10000, tm.tm_mon + 1,
-		       tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(wall_us % JS_SECOND_US));
+	seconds %= 86400;
+	era = day / 146097;
+	in_era = day % 146097;
+	year = (in_era - in_era / 1460 + in_era / 36524 - in_era / 146096) / 365;
+	in_year = in_era - (365 * year + year / 4 - year / 100);
+	month = (5 * in_year + 2) / 153;
+	day = in_year - (153 * month + 2) / 5 + 1;
+	month += month < 10 ? 3 : -9;
+	year += era * 400 + (month <= 2);
+	p = digits(p, year, 4);
+	*p++ = '-';
+	p = digits(p, month, 2);
+	*p++ = '-';
+	p = digits(p, day, 2);
+	*p++ = 'T';
+	p = digits(p, seconds / 3600, 2);
+	*p++ = ':';
+	p = digits(p, seconds / 60 % 60, 2);
+	*p++ = ':';
+	p = digits(p, seconds % 60, 2);
+	*p++ = '.';
+	p = digits(p, wall_us % JS_SECOND_US, 6);
+	*p++ = 'Z';
+	*p = '\0';
+}
+
+/* The number of the WIDTH digits at TEXT; -1 if they are not all digits. */
+static int number(const char *text, int width)
+{
+	int n = 0;
+
+	for (int i = 0; i < width; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return -1;
+		n = 10 * n + (text[i] - '0');
+	}
+	return n;
+}
+
+/* Seconds since 1970 of a day of the civil calendar at midnight. */
+static int64_t midnight(int64_t year, int month, int day)
+{
+	int64_t y = year - (month <= 2), era = y / 400, in_era = y % 400;
+	int64_t in_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+
+	return (era * 146097 + in_era * 365 + in_era / 4 - in_era / 100 + in_year - 719468) * 86400;
 }
 
 int64_t js_clock_parse(const char *text)
 {
-	struct tm tm;
-	const char *rest;
 	int64_t fraction = 0, unit = 100000;
+	int year, month, day, hour, minute, second;
 
-	if (text == NULL)
+	if (text == NULL || (year = number(text, 4)) < 1 || text[4] != '-' || (month = number(text + 5, 2)) < 1 || month > 12 ||
+	    text[7] != '-' || (day = number(text + 8, 2)) < 1 || day > 31 || text[10] != ' ' || (hour = number(text + 11, 2)) < 0 ||
+	    hour > 23 || text[13] != ':' || (minute = number(text + 14, 2)) < 0 || minute > 59 || text[16] != ':' ||
+	    (second = number(text + 17, 2)) < 0 || second > 60)
 		return -1;
-	memset(&tm, 0, sizeof(tm));
-	rest = strptime(text, "%Y-%m-%d %H:%M:%S", &tm);
-	if (rest == NULL)
-		return -1;
-	if (*rest == '.')
-		for (rest++; *rest >= '0' && *rest <= '9' && unit > 0; rest++, unit /= 10)
-			fraction += (*rest - '0') * unit;
-	return (int64_t)timegm(&tm) * JS_SECOND_US + fraction;
+	text += 19;
+	if (*text == '.')
+		for (text++; *text >= '0' && *text <= '9' && unit > 0; text++, unit /= 10)
+			fraction += (*text - '0') * unit;
+	return (midnight(year, month, day) + hour * 3600 + minute * 60 + second) * JS_SECOND_US + fraction;
 }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "core/core.h"
+#include "core/item.h"
 #include "core/span.h"
 
 #include <stdlib.h>
@@ -15,14 +16,8 @@
 #define PAGE 2000
 #define ANY (JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD | JOBSTACK_IS_RUNNING | JOBSTACK_IS_DONE | JOBSTACK_IS_DEAD)
 
-/* The columns of an item; e is the entry, a its attempt or nothing, w the attempt's worker or nothing. */
-#define ATTEMPT_COLUMNS                                                                                                \
-	"a.attempt,a.outcome,a.exit_code,a.signo,a.reason,a.started,a.ended,a.user_us,a.system_us,a.maxrss_kib,"      \
-	"a.read_bytes,a.write_bytes,IF(a.log_at IS NULL,NULL,COALESCE(a.log,w.log)),a.log_at,a.log_out,a.log_err,"
+#define ATTEMPT_COLUMNS JS_ITEM_ATTEMPT("IF(a.log_at IS NULL,NULL,COALESCE(a.log,w.log))") ","
 #define NO_ATTEMPT_COLUMNS "NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,"
-#define WORKER_COLUMNS                                                                                                 \
-	"w.worker_id,COALESCE(w.node,w.host),w.host,w.slurm_cluster,w.slurm_job,w.slurm_array_job,w.slurm_array_task," \
-	"w.slurm_step,w.slurm_account,w.slurm_qos,w.slurm_partition,w.user,w.cwd,w.argv"
 
 struct listing {
 	struct jobstack *handle;
@@ -43,20 +38,6 @@ static uint64_t limit_left(const struct listing *l)
 	return l->filter->limit == 0 ? UINT64_MAX : l->filter->limit - l->told;
 }
 
-static int64_t running_since(const char *running, uint64_t entry)
-{
-	while (running != NULL && *running != '\0') {
-		char *end;
-		uint64_t id = strtoull(running, &end, 10);
-
-		if (id == entry && *end == ':' && (end = strchr(end + 1, ':')) != NULL)
-			return strtoll(end + 1, NULL, 10);
-		running = strchr(running, ',');
-		running = running == NULL ? NULL : running + 1;
-	}
-	return -1;
-}
-
 static void take_item(void *ctx, const struct js_row *row)
 {
 	struct listing *l = ctx;
@@ -70,39 +51,11 @@ static void take_item(void *ctx, const struct js_row *row)
 	l->last = i.entry = js_row_u64(row, c++);
 	i.datapath = (struct jobstack_bytes){row->col[c], row->len[c]};
 	c++;
-	i.attempt = (uint32_t)js_row_u64(row, c++);
-	i.outcome = (int)js_row_opt(row, c++);
-	i.exit_code = (int32_t)js_row_opt(row, c++);
-	i.signal = (int32_t)js_row_i64(row, c++);
-	i.reason = row->col[c++];
-	i.started_us = js_row_time(row, c++);
-	i.ended_us = js_row_time(row, c++);
-	i.user_us = js_row_opt(row, c++);
-	i.system_us = js_row_opt(row, c++);
-	i.maxrss_kib = js_row_opt(row, c++);
-	i.read_bytes = js_row_opt(row, c++);
-	i.write_bytes = js_row_opt(row, c++);
-	i.log = row->col[c++];
-	i.log_at = js_row_opt(row, c++);
-	i.log_out = js_row_opt(row, c++);
-	i.log_err = js_row_opt(row, c++);
-	i.worker = js_row_u64(row, c++);
-	i.node = row->col[c++];
-	i.host = row->col[c++];
-	i.cluster = row->col[c++];
-	i.job = row->col[c++];
-	i.array_job = row->col[c++];
-	i.array_task = row->col[c++];
-	i.step = row->col[c++];
-	i.account = row->col[c++];
-	i.qos = row->col[c++];
-	i.partition = row->col[c++];
-	i.user = row->col[c++];
-	i.cwd = row->col[c++];
-	i.argv = (struct jobstack_bytes){row->col[c], row->len[c]};
+	js_item_attempt(&i, row, &c);
+	js_item_worker(&i, row, &c);
 	i.state = l->state;
 	if (l->running != NULL) {
-		i.started_us = running_since(l->running, i.entry);
+		i.started_us = js_item_since(l->running, i.entry);
 		if (i.started_us < 0)
 			i.started_us = l->claimed_us;
 	}
@@ -236,13 +189,13 @@ static int list_set(struct listing *l, const struct set *set, int claim, struct 
 		l->rows = 0;
 		if (claim)
 			js_sql_add(&sql,
-				   "SELECT e.entry_id,e.datapath,%u,NULL," NO_ATTEMPT_COLUMNS WORKER_COLUMNS
+				   "SELECT e.entry_id,e.datapath,%u,NULL," NO_ATTEMPT_COLUMNS JS_ITEM_WORKER
 				   " FROM entry e JOIN worker w ON w.worker_id=%u WHERE e.stack_id=%u AND NOT EXISTS(SELECT 1 FROM attempt "
 				   "a WHERE a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND a.attempt=%u)",
 				   set->attempt, set->worker, l->stack.id, set->attempt);
 		else
 			js_sql_add(&sql,
-				   "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS WORKER_COLUMNS
+				   "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
 				   " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND "
 				   "a.attempt=%u LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u",
 				   set->attempt - 1, l->stack.id);
@@ -296,21 +249,21 @@ static const struct {
 	const char *head, *column;
 } by_table[] = {
 	{JOBSTACK_IS_DONE,
-	 "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS WORKER_COLUMNS " FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND "
+	 "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER " FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND "
 	 "e.entry_id=a.entry_id LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE a.stack_id=%u AND a.final=1",
 	 "a.entry_id"},
 	{JOBSTACK_IS_DEAD,
-	 "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS WORKER_COLUMNS " FROM dead d JOIN entry e ON e.stack_id=d.stack_id AND "
+	 "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER " FROM dead d JOIN entry e ON e.stack_id=d.stack_id AND "
 	 "e.entry_id=d.entry_id LEFT JOIN attempt a ON a.stack_id=d.stack_id AND a.entry_id=d.entry_id AND a.attempt=d.attempt "
 	 "LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE d.stack_id=%u",
 	 "d.entry_id"},
 	{JOBSTACK_IS_FAILED,
-	 "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS WORKER_COLUMNS " FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND "
+	 "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER " FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND "
 	 "e.entry_id=a.entry_id LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE a.stack_id=%u AND a.outcome=1 AND NOT EXISTS "
 	 "(SELECT 1 FROM attempt b WHERE b.stack_id=a.stack_id AND b.entry_id=a.entry_id AND b.attempt>a.attempt)",
 	 "a.entry_id"},
 	{JOBSTACK_IS_LOST,
-	 "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS WORKER_COLUMNS " FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND "
+	 "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER " FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND "
 	 "e.entry_id=a.entry_id LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE a.stack_id=%u AND a.outcome=2 AND NOT EXISTS "
 	 "(SELECT 1 FROM attempt b WHERE b.stack_id=a.stack_id AND b.entry_id=a.entry_id AND b.attempt>a.attempt)",
 	 "a.entry_id"},
@@ -353,7 +306,7 @@ int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry
 	if (status != 0)
 		return status;
 	js_sql_stmt(&sql,
-		    "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS WORKER_COLUMNS
+		    "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
 		    " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id "
 		    "LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u AND e.entry_id=%u ORDER BY a.attempt",
 		    l.stack.id, entry);

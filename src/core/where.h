@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Where entries stood at one moment: in line, or in somebody's hands; for a window of entry numbers at a time.
+ */
+#ifndef JS_CORE_WHERE_H
+#define JS_CORE_WHERE_H
+
+#include "core/core.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define JS_WHERE_WINDOW 262144 /* numbers in a window */
+
+/* An entry of an open claim.  Those of it that have been closed are here too: their attempt is on record. */
+struct js_in_hand {
+	uint64_t entry, worker;
+	int64_t started_us; /* -1: not yet, it is next in the worker's line */
+};
+
+struct js_where {
+	uint64_t low, high;
+	unsigned char *state; /* JOBSTACK_IS_READY, WAITING, HELD, RUNNING; 0: none of these */
+	uint32_t *attempt;    /* which it has now, or would have next */
+	struct js_in_hand *in_hand;
+	size_t n, room;
+};
+
+/* Reads where the entries from LOW to HIGH, at most JS_WHERE_WINDOW, stand, all as of one moment.  WHERE starts as {0}; free it
+ * with js_where_free. */
+int js_where_read(struct js_where *where, struct jobstack *handle, uint64_t stack, uint64_t low, uint64_t high,
+		  struct jobstack_error *error);
+void js_where_free(struct js_where *where);
+
+/* In whose hands ENTRY is; NULL: in nobody's. */
+const struct js_in_hand *js_where_in_hand(const struct js_where *where, uint64_t entry);
+
+#endif
