@@ -77,7 +77,7 @@ int cli_json_seconds(json_t *object, const char *key, int64_t us)
 	return cli_json_real(object, key, (double)us / 1e6, us >= 0);
 }
 
-int cli_json_print(json_t *object, int bad)
+int cli_json_line(json_t *object, int bad, struct js_buf *out)
 {
 	/* 15 digits: 0.1 is 0.1, and microseconds of a year are whole */
 	char *text = object == NULL || bad ? NULL
@@ -86,8 +86,19 @@ int cli_json_print(json_t *object, int bad)
 	json_decref(object);
 	if (text == NULL)
 		return -1;
-	(void)fputs(text, stdout);
-	(void)putchar('\n');
+	js_buf_str(out, text);
+	js_buf_char(out, '\n');
 	free(text);
-	return 0;
+	return out->failed ? -1 : 0;
+}
+
+int cli_json_print(json_t *object, int bad)
+{
+	struct js_buf line = {0};
+	int status = cli_json_line(object, bad, &line);
+
+	if (status == 0)
+		(void)fwrite(line.data, 1, line.len, stdout);
+	js_buf_free(&line);
+	return status;
 }

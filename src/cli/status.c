@@ -197,6 +197,10 @@ static void add_detail(struct look *l)
 		      s->dead > 0 ? stack->name : "", s->dead > 0 ? " -t dead` shows them)" : "");
 	if (s->cancelled > 0)
 		js_buf_printf(&l->text, "cancelled %" PRIu64 "\n", s->cancelled);
+	if (s->moved > 0)
+		js_buf_printf(&l->text, "moved     %" PRIu64 " (to another stack, by `jobstack requeue --to`)\n", s->moved);
+	if (s->pruned > 0)
+		js_buf_printf(&l->text, "pruned    %" PRIu64 " (were done, and taken away by `jobstack prune`)\n", s->pruned);
 	if (s->rate > 0) {
 		rate_text(s->rate, rate);
 		eta_text(s, text);
@@ -294,6 +298,8 @@ static int print_json(struct look *l, const struct cli_stack *stack)
 	bad |= cli_json_count(o, "done", s->done);
 	bad |= cli_json_count(o, "dead", s->dead);
 	bad |= cli_json_count(o, "cancelled", s->cancelled);
+	bad |= cli_json_count(o, "moved", s->moved);
+	bad |= cli_json_count(o, "pruned", s->pruned);
 	bad |= cli_json_count(o, "workers", s->workers);
 	bad |= cli_json_count(o, "slots", s->slots);
 	bad |= cli_json_count(o, "pushers", s->pushers);
