@@ -57,7 +57,8 @@ int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *st
 		status = js_schema_check(handle, error);
 	if (status != 0)
 		return status;
-	(void)snprintf(stack->name, sizeof(stack->name), "%s", name);
+	if (name != stack->name) /* it may be read anew */
+		(void)snprintf(stack->name, sizeof(stack->name), "%s", name);
 	js_sql_stmt(&sql,
 		    "SELECT stack_id,tail,state,lifo,max_attempts,max_losses,retry_delay_us,named,max_running IS NOT NULL,cwd FROM stack "
 		    "WHERE name=%s",
