@@ -206,6 +206,11 @@ static void add_detail(struct look *l)
 		eta_text(s, text);
 		js_buf_printf(&l->text, "rate      %s%s%s\n", rate, eta(s) > 0 ? ", about to end in " : "", eta(s) > 0 ? text : "");
 	}
+	if (stack->note.len > 0) {
+		js_buf_str(&l->text, "because   ");
+		cli_safe(&l->text, stack->note.data, stack->note.len);
+		js_buf_char(&l->text, '\n');
+	}
 	js_num_duration_text(s->retry_delay_us, text, sizeof(text));
 	js_buf_printf(&l->text, "policy    %" PRIu32 " attempts, %" PRIu32 " losses, a retry after %s\n", s->max_attempts,
 		      s->max_losses, text);

@@ -437,6 +437,7 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outc
 	status = js_claim_mark_closing(w->claims, &w->stack, outcomes, n, &sums, error);
 	if (status != 0)
 		return status;
+	policy |= sums.dead > 0; /* are those too many? */
 	if (running != NULL)
 		running_text(w->handle->db, running, running_n, &text);
 	status = step_sql(w, &closing, k, running != NULL ? &text : NULL, &sums, policy, &sql, &tail, &reply, error);

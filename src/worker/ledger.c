@@ -279,6 +279,12 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 		deliver(l, &batch);
 	else
 		jobstack_batch_free(&batch);
+	if (report->state != JOBSTACK_OPEN) { /* what has not started does not start any more */
+		(void)pthread_mutex_lock(&l->box->lock);
+		if (l->box->queued > 0)
+			mailbox_give_back(l->box);
+		(void)pthread_mutex_unlock(&l->box->lock);
+	}
 	return 0;
 }
 
