@@ -4,11 +4,15 @@
  * its final attempt, in the transaction that removes the rest of it and counts it as pruned; so a requeue, or another prune, at the
  * same moment loses nothing and doubles nothing; what the caller has not kept is not removed; each query walks a bounded part of a
  * primary key.
+ *
+ * An entry whose claim is not closed yet (because of others in it) stays: that it is closed is known by its attempt alone.  Claims
+ * are looked at behind the entries: one that is done comes into a claim only by a requeue, with another attempt.
  */
 #include "base/error.h"
 #include "core/core.h"
 #include "core/item.h"
 #include "core/leftover.h"
+#include "core/span.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,7 +23,8 @@
 #define RACES_MAX 50
 
 struct done {
-	uint64_t entry, attempts;
+	uint64_t entry, attempts; /* the number of the last one is how many there are */
+	int claimed;
 };
 
 struct pruning {
@@ -50,7 +55,69 @@ static void take_done(void *ctx, const struct js_row *row)
 	if (row == NULL)
 		p->n = 0;
 	else if (p->n < PAGE)
-		p->list[p->n++] = (struct done){js_row_u64(row, 0), js_row_u64(row, 1)};
+		p->list[p->n++] = (struct done){js_row_u64(row, 0), js_row_u64(row, 1), 0};
+}
+
+/* The place of ENTRY, or of the next one behind it. */
+static size_t find(const struct done *list, size_t n, uint64_t entry)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (list[middle].entry < entry)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* A claim: marks what of the page is in it. */
+static void take_claim(void *ctx, const struct js_row *row)
+{
+	struct pruning *p = ctx;
+	uint64_t ids[JS_IDS_MAX], lo, hi, attempt;
+
+	if (row == NULL)
+		return;
+	lo = js_row_u64(row, 0);
+	hi = js_row_u64(row, 1);
+	attempt = js_row_u64(row, 3);
+	if (row->col[2] == NULL) {
+		for (size_t i = find(p->list, p->n, lo); i < p->n && p->list[i].entry <= hi; i++)
+			p->list[i].claimed |= p->list[i].attempts == attempt;
+		return;
+	}
+	if (hi < lo || hi - lo >= JS_IDS_MAX || js_span_read_ids(row->col[2], row->len[2], lo, hi - lo + 1, ids) != 0)
+		return; /* no list: `jobstack check` tells */
+	for (size_t k = 0; k <= hi - lo; k++) {
+		size_t i = find(p->list, p->n, ids[k]);
+
+		if (i < p->n && p->list[i].entry == ids[k])
+			p->list[i].claimed |= p->list[i].attempts == attempt;
+	}
+}
+
+/* Leaves out of the page what stands in claims. */
+static int leave_claimed(struct pruning *p, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	size_t n = 0;
+	int status;
+
+	if (p->n == 0)
+		return 0;
+	js_sql_stmt(&sql, "SELECT lo,hi,ids,attempt FROM claim WHERE stack_id=%u AND (ids IS NOT NULL OR (hi>=%u AND lo<=%u))", p->stack.id,
+		    p->list[0].entry, p->list[p->n - 1].entry);
+	status = js_db_query(p->handle->db, &sql, take_claim, p, error);
+	js_sql_free(&sql);
+	for (size_t i = 0; i < p->n; i++)
+		if (!p->list[i].claimed)
+			p->list[n++] = p->list[i];
+	p->n = n;
+	return status;
 }
 
 static void add_entries(struct js_sql *sql, const struct done *list, size_t n)
@@ -75,14 +142,13 @@ static int read_page(struct pruning *p, struct jobstack_error *error)
 		return status;
 	if (p->high > p->end)
 		p->high = p->end;
-	/* attempts are numbered from 1: the last one's number is how many there are */
 	js_sql_stmt(&sql,
 		    "SELECT entry_id,attempt FROM attempt WHERE stack_id=%u AND entry_id>%u AND entry_id<=%u AND final=1 AND ended<%t ORDER BY "
 		    "entry_id",
 		    p->stack.id, p->low, p->high, p->before_us);
 	status = js_db_query(p->handle->db, &sql, take_done, p, error);
 	js_sql_free(&sql);
-	return status;
+	return status == 0 ? leave_claimed(p, error) : status;
 }
 
 /* ------------------------------------------------------------------------------------------------------- the archive */
@@ -147,9 +213,11 @@ static int remove_chunk(struct pruning *p, const struct done *list, size_t n, in
 
 	js_sql_stmt(&sql, "UPDATE stack SET done=done-%u,pruned=pruned+%u WHERE stack_id=%u AND state<3", (uint64_t)n, (uint64_t)n, id);
 	js_sql_guard(&sql, 1);
-	js_sql_add(&sql, "DELETE FROM attempt WHERE stack_id=%u AND final=1 AND ended<%t", id, p->before_us);
+	js_sql_add(&sql, "DELETE FROM attempt WHERE stack_id=%u AND final=1", id);
 	add_entries(&sql, list, n);
-	js_sql_stmt(&sql, " ORDER BY entry_id,attempt LIMIT %u", (uint64_t)n);
+	for (size_t i = 0; i < n; i++)
+		js_sql_add(&sql, i == 0 ? " AND (entry_id,attempt) IN((%u,%u)" : ",(%u,%u)", list[i].entry, list[i].attempts);
+	js_sql_stmt(&sql, ") ORDER BY entry_id,attempt LIMIT %u", (uint64_t)n);
 	js_sql_guard(&sql, n);
 	if (earlier > 0) {
 		js_sql_add(&sql, "DELETE FROM attempt WHERE stack_id=%u", id);
@@ -178,24 +246,32 @@ static void take_remaining(void *ctx, const struct js_row *row)
 	if (row == NULL)
 		r->n = 0;
 	else if (r->n < CHUNK)
-		r->list[r->n++] = (struct done){js_row_u64(row, 0), js_row_u64(row, 1)};
+		r->list[r->n++] = (struct done){js_row_u64(row, 0), js_row_u64(row, 1), 0};
 }
 
-/* A guard said no: what of the chunk is still to go?  (Nothing, too, if an earlier try of ours had arrived.) */
-static int look_again(struct pruning *p, struct remaining *r, struct jobstack_error *error)
+/* A guard said no: what of the chunk is still to go, at the same attempt?  (Nothing, too, if an earlier try of ours had arrived.) */
+static int look_again(struct pruning *p, const struct remaining *tried, struct remaining *r, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
+	size_t n = 0;
 	int status = js_stack_find(p->handle, p->stack.name, &p->stack, error);
 
 	if (status == 0 && p->stack.state == JOBSTACK_DROPPING)
 		status = js_stack_refuse(p->handle, p->stack.name, error);
 	if (status != 0)
 		return status;
-	js_sql_add(&sql, "SELECT entry_id,attempt FROM attempt WHERE stack_id=%u AND final=1 AND ended<%t", p->stack.id, p->before_us);
+	js_sql_add(&sql, "SELECT entry_id,attempt FROM attempt WHERE stack_id=%u AND final=1", p->stack.id);
 	add_entries(&sql, r->list, r->n);
 	js_sql_stmt(&sql, " ORDER BY entry_id");
 	status = js_db_query(p->handle->db, &sql, take_remaining, r, error);
 	js_sql_free(&sql);
+	for (size_t i = 0; status == 0 && i < r->n; i++) {
+		size_t at = find(tried->list, tried->n, r->list[i].entry);
+
+		if (at < tried->n && tried->list[at].entry == r->list[i].entry && tried->list[at].attempts == r->list[i].attempts)
+			r->list[n++] = r->list[i];
+	}
+	r->n = n;
 	return status;
 }
 
@@ -234,7 +310,7 @@ static int prune_chunk(struct pruning *p, const struct done *list, size_t n, str
 			return 0;
 		}
 		if (status == JS_DB_GUARD)
-			status = look_again(p, &r, error);
+			status = look_again(p, &tried, &r, error);
 		if (status == 0 && p->stack.id != id)
 			return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was dropped meanwhile", p->stack.name);
 		if (status == 0 && lost && r.n == 0)
