@@ -5,8 +5,9 @@
  * same moment loses nothing and doubles nothing; what the caller has not kept is not removed; each query walks a bounded part of a
  * primary key.
  *
- * An entry whose claim is not closed yet (because of others in it) stays: that it is closed is known by its attempt alone.  Claims
- * are looked at behind the entries: one that is done comes into a claim only by a requeue, with another attempt.
+ * An entry that is in a claim, which is there because of others in it, stays, at whatever attempt it was claimed: that it is closed
+ * there is known by that attempt's row alone.  Claims are looked at behind the entries: one that is done comes into a claim only by a
+ * requeue, and then its last attempt is another one.
  */
 #include "base/error.h"
 #include "core/core.h"
@@ -78,16 +79,15 @@ static size_t find(const struct done *list, size_t n, uint64_t entry)
 static void take_claim(void *ctx, const struct js_row *row)
 {
 	struct pruning *p = ctx;
-	uint64_t ids[JS_IDS_MAX], lo, hi, attempt;
+	uint64_t ids[JS_IDS_MAX], lo, hi;
 
 	if (row == NULL)
 		return;
 	lo = js_row_u64(row, 0);
 	hi = js_row_u64(row, 1);
-	attempt = js_row_u64(row, 3);
 	if (row->col[2] == NULL) {
 		for (size_t i = find(p->list, p->n, lo); i < p->n && p->list[i].entry <= hi; i++)
-			p->list[i].claimed |= p->list[i].attempts == attempt;
+			p->list[i].claimed = 1;
 		return;
 	}
 	if (hi < lo || hi - lo >= JS_IDS_MAX || js_span_read_ids(row->col[2], row->len[2], lo, hi - lo + 1, ids) != 0)
@@ -96,7 +96,7 @@ static void take_claim(void *ctx, const struct js_row *row)
 		size_t i = find(p->list, p->n, ids[k]);
 
 		if (i < p->n && p->list[i].entry == ids[k])
-			p->list[i].claimed |= p->list[i].attempts == attempt;
+			p->list[i].claimed = 1;
 	}
 }
 
@@ -109,7 +109,7 @@ static int leave_claimed(struct pruning *p, struct jobstack_error *error)
 
 	if (p->n == 0)
 		return 0;
-	js_sql_stmt(&sql, "SELECT lo,hi,ids,attempt FROM claim WHERE stack_id=%u AND (ids IS NOT NULL OR (hi>=%u AND lo<=%u))", p->stack.id,
+	js_sql_stmt(&sql, "SELECT lo,hi,ids FROM claim WHERE stack_id=%u AND (ids IS NOT NULL OR (hi>=%u AND lo<=%u))", p->stack.id,
 		    p->list[0].entry, p->list[p->n - 1].entry);
 	status = js_db_query(p->handle->db, &sql, take_claim, p, error);
 	js_sql_free(&sql);

@@ -127,17 +127,17 @@ P
 is '... all went' "$(ledger full) $(rows full attempt) $(rows full entry)" '0 0 0 0 0 0 0 0'
 
 # beside workers, requeues, pushes, and another prune
-numbered 1 900 | jobstack push -q -s beside --unique --max-attempts 2 --retry-delay 0 >/dev/null
+numbered 1 300 | jobstack push -q -s beside --unique --max-attempts 2 --retry-delay 0 >/dev/null
 for i in 1 2; do
 	worker -s beside --slots 2 --idle-timeout 30 --shell -- ': {}; [ $(((JOBSTACK_ENTRY + JOBSTACK_ATTEMPT) % 9)) != 0 ]' &
 	pids[i]=$!
 done
 for i in 3 4; do
 	(
-		for ((n = 0; n < 12; n++)); do
+		for ((n = 0; n < 6; n++)); do
 			jobstack requeue -q -s beside -t done >/dev/null || (($? == 1)) || exit 1 # 1: there was none
 			jobstack prune -q -s beside --older-than 0 --archive "beside$i.jsonl" &&
-				jobstack push -q -s beside --unique /d/$n /d/$((900 + n)) >/dev/null || exit 1
+				jobstack push -q -s beside --unique /d/$n /d/$((300 + n)) >/dev/null || exit 1
 		done
 	) &
 	pids[i]=$!
@@ -158,7 +158,7 @@ is '... each once' "$(ledger beside) $(sql "SELECT CONCAT(pushed,' ',pruned) FRO
 check '... and none without having been kept' python3 - <<'P'
 import json
 kept = {json.loads(l)["datapath"] for f in ("beside3.jsonl", "beside4.jsonl") for l in open(f)}
-assert all("/d/%d" % i in kept for i in range(0, 912)), len(kept)
+assert all("/d/%d" % i in kept for i in range(0, 306)), len(kept)
 P
 check 'the ledgers balance' jobstack check
 finish

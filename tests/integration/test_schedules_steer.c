@@ -498,6 +498,43 @@ static void prune_and_requeue(void **state)
 	over(&p);
 }
 
+/* What is in a claim stays while the claim is open, for it is by its attempt's row that it is known as closed: also an earlier attempt
+ * of what was requeued, and was done in other hands. */
+static void prune_and_claims(void **state)
+{
+	struct rival v, w, p = rival("claims"), a;
+
+	(void)state;
+	push_numbered("claims", NULL, 3);
+	w = rival_worker("claims", 3);
+	w.outcome[0] = outcome(2, 1, JOBSTACK_DONE, 0);
+	w.outcome[1] = outcome(3, 1, JOBSTACK_DONE, 0);
+	w.n = 2;
+	OK(do_step(&w));
+	OK(do_prune(&p));
+	assert_int_equal(p.taken, 0);
+	p.filter.states = JOBSTACK_IS_DONE;
+	p.filter.limit = 1;
+	OK(do_requeue(&p)); /* 2 */
+	v = rival_worker("claims", 1);
+	v.outcome[0] = outcome(2, 2, JOBSTACK_DONE, 0);
+	v.n = 1;
+	OK(do_end(&v));
+	OK(do_prune(&p));
+	assert_int_equal(p.taken, 0);
+	audit("claims", 0, 1, 2, 0);
+	a = rival_recover(&w);
+	OK(do_recover(&a));
+	assert_int_equal(a.taken, 1); /* what was done does not come back */
+	OK(do_prune(&p));
+	assert_int_equal(p.taken, 2);
+	audit("claims", 1, 0, 0, 0);
+	over(&a);
+	over(&p);
+	over(&v);
+	over(&w);
+}
+
 /* It and a drop: it stops, and says why. */
 static void prune_and_drop(void **state)
 {
@@ -523,7 +560,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {SCHEDULE(packet_late),	 SCHEDULE(reply_lost),	      SCHEDULE(ghost),
 					   SCHEDULE(drop_and_promotion), SCHEDULE(drop_and_step),     SCHEDULE(drop_and_begin),
 					   SCHEDULE(drop_and_pop),	 SCHEDULE(drop_and_pushes),   SCHEDULE(pop_and_priority),
-					   SCHEDULE(pops_at_the_limit),	 SCHEDULE(prune_and_requeue), SCHEDULE(prune_and_drop)};
+					   SCHEDULE(pops_at_the_limit),	 SCHEDULE(prune_and_requeue), SCHEDULE(prune_and_claims),
+					   SCHEDULE(prune_and_drop)};
 
 	return cmocka_run_group_tests(tests, lost_setup, lost_teardown);
 }
