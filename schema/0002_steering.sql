@@ -20,10 +20,14 @@ PREPARE ddl FROM @ddl;
 EXECUTE ddl;
 DEALLOCATE PREPARE ddl;
 
--- The last 4 KiB of what a failed command wrote to its standard error.
+-- The last 4 KiB of what a failed command wrote to its standard error; and where all of it is, if it is not behind stdout in the
+-- file `log`: at err_at in err_log (NULL: the worker's log).
 SET @ddl = IF((SELECT COUNT(*) FROM information_schema.columns
     WHERE table_schema = DATABASE() AND table_name = 'attempt' AND column_name = 'err_tail') > 0, 'DO 0',
-    'ALTER TABLE attempt ADD COLUMN err_tail VARBINARY(4096) NULL');
+    'ALTER TABLE attempt
+        ADD COLUMN err_tail VARBINARY(4096) NULL,
+        ADD COLUMN err_log VARBINARY(4096) NULL,
+        ADD COLUMN err_at BIGINT NULL');
 PREPARE ddl FROM @ddl;
 EXECUTE ddl;
 DEALLOCATE PREPARE ddl;

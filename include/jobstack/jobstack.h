@@ -165,7 +165,8 @@ struct jobstack_status {
 	uint64_t pushed, ready, waiting, held, running, done, dead, cancelled;
 	uint64_t workers, slots; /* alive by the ledger: not ended */
 	uint64_t pushers;	 /* pushes that showed a sign of life in the last minute */
-	double rate;		 /* entries done a second by the workers that are alive; 0: not known */
+	double rate;		 /* entries ended a second, by the lives of the workers that hold entries; 0: not known; see
+				  * jobstack_pace for a better one */
 	int64_t next_due_us;	 /* until the next waiting entry is due, 0 if one is; -1: none waits */
 	const char *cwd;	 /* where relative names belong, or NULL */
 	uint32_t max_attempts, max_losses;
@@ -173,6 +174,9 @@ struct jobstack_status {
 	int64_t max_running, max_failures; /* 0: no limit */
 	uint64_t moved, pruned;		   /* entries that are not here any more: pushed counts them */
 	const char *note;		   /* why it is paused or cancelled, in words, or NULL */
+	uint64_t busy;	 /* slots that have an entry */
+	uint64_t silent; /* of the workers: no sign of life for longer than their lease */
+	uint64_t ended;	 /* how many entries `rate` was learnt from */
 };
 
 /* Return 0 to go on; anything else ends the listing, which then returns JOBSTACK_ESTOPPED. */
@@ -182,6 +186,20 @@ typedef int jobstack_status_fn(void *ctx, const struct jobstack_status *status);
  * Errors: EMISSING if STACK does not exist. */
 int jobstack_status(struct jobstack *handle, const char *stack, jobstack_status_fn *fn, void *ctx,
 		    struct jobstack_error *error);
+
+/* How a stack gets on.  Times are -1, and the rate 0, where they are not known: nothing has ended yet, nothing runs, the stack
+ * hands nothing out. */
+struct jobstack_pace {
+	double rate;		/* entries that leave the line a second */
+	int64_t eta_us;		/* until nothing is left, at that rate; 0: nothing is */
+	int64_t low_us, high_us; /* between these it will be, should nothing change */
+	int64_t each_us;	/* how long an entry has a slot */
+};
+
+/* Estimates the pace of a stack from its STATUS (as jobstack_status gave it; a copy without its texts will do) and some sixty rows
+ * of its history: flat at any depth.  Errors: ENODB. */
+int jobstack_pace(struct jobstack *handle, const struct jobstack_status *status, struct jobstack_pace *pace,
+		  struct jobstack_error *error);
 
 /* Sets a stack's STATE: OPEN; PAUSED, when it hands nothing out, and what runs goes on; or CANCELLED, when in addition nothing can
  * be pushed, its workers leave, and all that has not started counts as cancelled, until it is opened again.  NOTE (may be NULL;
@@ -228,6 +246,8 @@ struct jobstack_worker_row {
 	int64_t age_us;	      /* since it began */
 	int by_script;	      /* 1: a pop by a script, not a jobstack-worker */
 	const char *suspicion; /* what jobstack_suspect said at this seq, or NULL */
+	uint64_t longest;	  /* the entry that has run longest in its hands as of its last step; 0: none is known */
+	int64_t longest_us;	  /* for so long */
 };
 typedef int jobstack_worker_fn(void *ctx, const struct jobstack_worker_row *worker);
 
@@ -319,8 +339,16 @@ struct jobstack_outcome {
 	const char *log; /* the file with its output, or NULL: the worker's own log */
 	int64_t log_at, log_out, log_err; /* where in it, and the bytes of stdout and of stderr; -1: no output kept */
 	int loss; /* INTERRUPTED: it counts as a loss: after the stack's max_losses the entry is dead */
+	/* Where stderr is, if not behind stdout: the file (NULL: the worker's own log), and where in it; -1: behind stdout. */
+	const char *err_log;
+	int64_t err_at;
+	/* FAILED: the end of what it wrote to stderr, at most JOBSTACK_ERR_TAIL_MAX bytes, kept in the database.  Where many in one
+	 * step have one, less of each may be kept. */
+	struct jobstack_bytes err_tail;
 };
-#define JOBSTACK_OUTCOME_INIT {0, 0, JOBSTACK_DONE, 0, 0, -1, 0, NULL, 0, 0, -1, -1, -1, -1, -1, NULL, -1, -1, -1, 0}
+#define JOBSTACK_ERR_TAIL_MAX 4096
+#define JOBSTACK_OUTCOME_INIT                                                                                          \
+	{0, 0, JOBSTACK_DONE, 0, 0, -1, 0, NULL, 0, 0, -1, -1, -1, -1, -1, NULL, -1, -1, -1, 0, NULL, -1, {NULL, 0}}
 
 /* Who a worker is; every text may be NULL, every number -1 where it is not known.  What is not NULL is stored as it is. */
 struct jobstack_worker_options {
@@ -473,8 +501,9 @@ struct jobstack_filter {
 	const uint64_t *entries; /* only these, ascending; NULL: all */
 	size_t entries_n;
 	uint64_t limit;	  /* at most so many; 0: all */
+	int tails;	  /* jobstack_list gives err_tail too; jobstack_attempts always does */
 };
-#define JOBSTACK_FILTER_INIT {sizeof(struct jobstack_filter), 0, NULL, 0, 0}
+#define JOBSTACK_FILTER_INIT {sizeof(struct jobstack_filter), 0, NULL, 0, 0, 0}
 
 /* One entry, or one attempt of it.  Everything is valid during the callback.  Times are microseconds since 1970 UTC by the
  * server's clock, -1 where there is none. */
@@ -493,6 +522,9 @@ struct jobstack_item {
 	int64_t log_at, log_out, log_err;
 	const char *host, *cluster, *job, *array_job, *array_task, *step, *account, *qos, *partition, *user, *cwd;
 	struct jobstack_bytes argv; /* the worker's arguments, NUL-separated */
+	const char *err_log; /* where stderr is, if not behind stdout in LOG: the file, or NULL; and where in it, or -1 */
+	int64_t err_at;
+	struct jobstack_bytes err_tail; /* of a failed attempt, as in struct jobstack_outcome; no data: none, or not asked for */
 	uint32_t slots;		    /* the worker's; 0: not known */
 };
 typedef int jobstack_item_fn(void *ctx, const struct jobstack_item *item);
@@ -512,6 +544,10 @@ int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry
 int jobstack_find(struct jobstack *handle, const char *stack, struct jobstack_bytes datapath, uint64_t *entry,
 		  struct jobstack_error *error);
 
+/* Calls FN for each of N entries (ascending) that are there, with its datapath; nothing else of the item is filled in. */
+int jobstack_datapaths(struct jobstack *handle, const char *stack, const uint64_t *entries, size_t n, jobstack_item_fn *fn,
+		       void *ctx, struct jobstack_error *error);
+
 struct jobstack_requeue_result {
 	uint64_t requeued; /* or would be, in a dry run */
 	uint64_t refused;  /* named, but running or in line already */
@@ -524,6 +560,57 @@ struct jobstack_requeue_result {
 int jobstack_requeue(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter, int dry_run,
 		     struct jobstack_requeue_result *result, struct jobstack_error *error);
 
+/* -------------------------------------------------------------------------------------------------------- what fails */
+
+struct jobstack_failures_options {
+	size_t size;	  /* sizeof(struct jobstack_failures_options) */
+	int all;	  /* 0: the dead entries; 1: all whose last attempt failed or was lost, whatever became of them */
+	int by_node;	  /* a group for each node */
+	uint64_t look_at; /* rows to look at, from the highest entry down (with `all` attempts, else dead entries); 0: every one */
+};
+#define JOBSTACK_FAILURES_OPTIONS_INIT {sizeof(struct jobstack_failures_options), 0, 0, 0}
+
+/* Failures that look alike.  Texts are valid during the callback, and may hold any bytes but NUL. */
+struct jobstack_failure {
+	uint64_t count;
+	int outcome;		   /* enum jobstack_verdict; -1: its attempt is not on record any more */
+	int32_t exit_code, signal; /* -1; 0: none */
+	const char *reason;	   /* with # for numbers, or NULL */
+	const char *says;	   /* the last line on standard error, made alike: # for numbers, {} for the entry's name; or NULL */
+	const char *example;	   /* that line as one of them wrote it, or NULL */
+	const char *node;	   /* where they ran, if all ran there; else NULL */
+	uint64_t entry;		   /* one of them, and its attempt */
+	uint32_t attempt;
+	int various; /* 1: what is left of groups too small to keep: of various reasons, lines or nodes */
+};
+typedef int jobstack_failure_fn(void *ctx, const struct jobstack_failure *failure);
+
+struct jobstack_failures_report {
+	uint64_t looked;   /* rows looked at */
+	uint64_t failures; /* the sum of all counts */
+	uint64_t groups;
+	int whole; /* every row was looked at */
+};
+
+/* Groups the failures of STACK by outcome, exit code, signal, reason and similar last lines on standard error, and calls FN for the
+ * groups, largest first; not 0 ends that with ESTOPPED.  In flat memory, page by page: where there are more than some two hundred
+ * groups, small ones are added up by exit code and signal (`various`), and the sum of all counts stays exact.  REPORT may be NULL.
+ * OPTIONS NULL: defaults. */
+int jobstack_failures(struct jobstack *handle, const char *stack, const struct jobstack_failures_options *options,
+		      jobstack_failure_fn *fn, void *ctx, struct jobstack_failures_report *report, struct jobstack_error *error);
+
+/* A node where attempts fail that succeed elsewhere. */
+struct jobstack_bad_node {
+	const char *node; /* valid during the callback */
+	uint64_t failed, attempts;		       /* there */
+	uint64_t failed_elsewhere, attempts_elsewhere; /* on all nodes that are not bad */
+};
+typedef int jobstack_bad_node_fn(void *ctx, const struct jobstack_bad_node *node);
+
+/* Looks at the LOOK_AT attempts (0: 5,000) with the highest entry numbers, and calls FN for each node where so many more failed or
+ * were lost than elsewhere that chance can be left out, worst first.  *LOOKED (may be NULL): attempts looked at. */
+int jobstack_bad_nodes(struct jobstack *handle, const char *stack, uint64_t look_at, jobstack_bad_node_fn *fn, void *ctx,
+		       uint64_t *looked, struct jobstack_error *error);
 /* ------------------------------------------------------------------------------------------------------ reading it all */
 
 struct jobstack_export_options {

@@ -53,6 +53,7 @@ db_lab_write() {
 		skip-name-resolve
 		performance-schema=OFF
 		max-connections=400
+		local-infile=1
 		innodb-flush-log-at-trx-commit=1
 		innodb-buffer-pool-size=64M
 		character-set-server=utf8mb4

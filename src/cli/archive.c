@@ -126,7 +126,7 @@ int cli_archive_begin(struct cli_archive *a, const struct cli *cli, const char *
 static int finish_line(struct cli_archive *a)
 {
 	json_t *o = a->entry == 0 ? NULL : cli_whole_take(&a->whole), *line;
-	int bad;
+	char *text;
 
 	if (a->entry == 0)
 		return 0;
@@ -134,9 +134,18 @@ static int finish_line(struct cli_archive *a)
 	if (o == NULL)
 		return -1;
 	line = json_object();
-	bad = cli_json_text(line, "stack", a->cli->stack) | json_object_update(line, o);
+	if ((cli_json_text(line, "stack", a->cli->stack) | json_object_update(line, o)) != 0) {
+		json_decref(line);
+		line = NULL;
+	}
 	json_decref(o);
-	return cli_json_line(line, bad, &a->lines);
+	text = cli_json_line(line);
+	if (text == NULL)
+		return -1;
+	js_buf_str(&a->lines, text);
+	js_buf_char(&a->lines, '\n');
+	free(text);
+	return a->lines.failed ? -1 : 0;
 }
 
 int cli_archive_add(struct cli_archive *a, const struct jobstack_item *item)

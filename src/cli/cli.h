@@ -96,5 +96,6 @@ int cli_drop_main(int argc, char **argv);
 int cli_prune_main(int argc, char **argv);
 int cli_run_main(int argc, char **argv);
 int cli_check_main(int argc, char **argv);
+int cli_wait_main(int argc, char **argv);
 
 #endif

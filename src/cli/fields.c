@@ -62,6 +62,9 @@ const struct cli_field cli_field[] = {
 	{"log_at", COUNT, AT(log_at)},
 	{"log_out", COUNT, AT(log_out)},
 	{"log_err", COUNT, AT(log_err)},
+	{"err_log", TEXT, AT(err_log)},
+	{"err_at", COUNT, AT(err_at)},
+	{"err_tail", BYTES, AT(err_tail)},
 	{NULL, 0, 0}};
 _Static_assert(sizeof(cli_field) / sizeof(cli_field[0]) <= CLI_FIELDS_MAX, "a choice has room for all");
 
@@ -89,6 +92,14 @@ int cli_fields_parse(struct cli *cli, const char *list, struct cli_fields *field
 		fields->field[fields->n++] = f;
 		list += len;
 	} while (*list++ == ',');
+	return 0;
+}
+
+int cli_fields_want_tails(const struct cli_fields *fields)
+{
+	for (size_t i = 0; i < fields->n; i++)
+		if (strcmp(fields->field[i]->name, "err_tail") == 0)
+			return 1;
 	return 0;
 }
 

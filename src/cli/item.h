@@ -57,6 +57,9 @@ struct cli_fields {
 int cli_fields_parse(struct cli *cli, const char *list, struct cli_fields *fields);
 void cli_fields_all(struct cli_fields *fields);
 
+/* Whether err_tail is among them, for the filter's `tails`. */
+int cli_fields_want_tails(const struct cli_fields *fields);
+
 /* Appends one field as text, "-" if it is not known; RAW: names byte for byte, else as cli_safe. */
 void cli_field_text(const struct cli_field *field, const struct jobstack_item *item, int raw, struct js_buf *out);
 

@@ -77,28 +77,27 @@ int cli_json_seconds(json_t *object, const char *key, int64_t us)
 	return cli_json_real(object, key, (double)us / 1e6, us >= 0);
 }
 
-int cli_json_line(json_t *object, int bad, struct js_buf *out)
+char *cli_json_line(json_t *object)
 {
 	/* 15 digits: 0.1 is 0.1, and microseconds of a year are whole */
-	char *text = object == NULL || bad ? NULL
-					   : json_dumps(object, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(15));
+	char *text = object == NULL ? NULL : json_dumps(object, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(15));
 
 	json_decref(object);
-	if (text == NULL)
-		return -1;
-	js_buf_str(out, text);
-	js_buf_char(out, '\n');
-	free(text);
-	return out->failed ? -1 : 0;
+	return text;
 }
 
 int cli_json_print(json_t *object, int bad)
 {
-	struct js_buf line = {0};
-	int status = cli_json_line(object, bad, &line);
+	char *text = NULL;
 
-	if (status == 0)
-		(void)fwrite(line.data, 1, line.len, stdout);
-	js_buf_free(&line);
-	return status;
+	if (bad)
+		json_decref(object);
+	else
+		text = cli_json_line(object);
+	if (text == NULL)
+		return -1;
+	(void)fputs(text, stdout);
+	(void)putchar('\n');
+	free(text);
+	return 0;
 }

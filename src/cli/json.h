@@ -31,8 +31,8 @@ int cli_json_seconds(json_t *object, const char *key, int64_t us);
  * without memory; a failed write is standard output's own error. */
 int cli_json_print(json_t *object, int bad);
 
-/* The same, appended to OUT. */
-int cli_json_line(json_t *object, int bad, struct js_buf *out);
+/* OBJECT (NULL: there is none) as a line without its end, to be freed; frees OBJECT.  NULL without memory. */
+char *cli_json_line(json_t *object);
 
 /* Appends DATA in base64 (RFC 4648, padded). */
 void cli_base64(struct js_buf *out, const void *data, size_t len);

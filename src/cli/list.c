@@ -27,7 +27,7 @@ static const struct js_opt table[] = {
 	{'o', "fields", "FIELDS",
 	 "just these, with tabs between and - for what is not known: entry\ndatapath state attempt outcome exit_code signal "
 				  "reason node worker\nstarted ended seconds host cluster job array_job array_task step\naccount qos partition "
-				  "user cwd user_seconds system_seconds\nmaxrss_kib read_bytes write_bytes log log_at log_out log_err"},
+				  "user cwd user_seconds system_seconds\nmaxrss_kib read_bytes write_bytes log log_at log_out log_err\nerr_log err_at err_tail"},
 	{'n', "limit", "N", "at most N"},
 	{'0', "null", NULL, "records end with NUL, and names are bytes as they are (default\nfield: datapath)"},
 	CLI_OPTS_JSON,
@@ -170,6 +170,7 @@ int cli_list_main(int argc, char **argv)
 		status = cli_entries(&cli, argv + optind, (size_t)(argc - optind), &entries, &l.filter.entries_n, NULL);
 		l.filter.entries = entries;
 	}
+	l.filter.tails = cli_fields_want_tails(&l.fields);
 	if (status == 0)
 		status = jobstack_list(cli.handle, cli.stack, &l.filter, take_item, &l, &cli.error);
 	if (l.memory)

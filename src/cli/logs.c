@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack logs: what an entry's command printed, from the file where its worker kept it.  Promise: the bytes as they came,
- * and no more than the attempt's own.
+ * jobstack logs: what an entry's command printed, from the files where its worker kept it; of a failed attempt whose files can't be
+ * read from here, the end of stderr that the database has.  Promise: the bytes as they came, and no more than the attempt's own.
  */
 #define _GNU_SOURCE
 #include "cli/cli.h"
@@ -33,7 +33,8 @@ static const struct js_opt table[] = {
 static const struct js_opts opts = {
 	"jobstack logs", "ENTRY [OPTIONS]",
 	"Prints what the command of an entry (its number or datapath) printed: its standard output to standard output, then its\n"
-	"standard error to standard error.",
+	"standard error to standard error. Where the files can't be read from here, the end of a failed attempt's standard error\n"
+	"comes from the database, and the status is 1.",
 	table, NULL, 0};
 
 /* What is looked for, and what was found. */
@@ -42,13 +43,30 @@ struct search {
 	uint32_t last;	    /* attempt that there is; 0: none */
 	uint32_t chosen;    /* 0: none */
 	int running, silent; /* one runs; the wanted one (or the last) printed nothing */
-	struct js_buf path, node;
-	int64_t at, out, err;
+	struct stream {
+		struct js_buf path;
+		int64_t at, len;
+	} out, err;
+	struct js_buf node, tail;
 };
+
+/* Notes where a stream is. */
+static void place(struct stream *to, const struct jobstack_item *i, const char *log, int64_t at, int64_t len)
+{
+	js_buf_reset(&to->path);
+	to->at = at;
+	to->len = log != NULL && at >= 0 && len > 0 ? len : 0;
+	if (to->len == 0)
+		return;
+	if (log[0] != '/' && i->cwd != NULL)
+		js_buf_printf(&to->path, "%s/", i->cwd);
+	js_buf_str(&to->path, log);
+}
 
 static int take_item(void *ctx, const struct jobstack_item *i)
 {
 	struct search *s = ctx;
+	int64_t n_out = i->log_out > 0 ? i->log_out : 0, n_err = i->log_err > 0 ? i->log_err : 0;
 	int wanted = s->attempt == 0 || i->attempt == s->attempt;
 
 	if (i->attempt == 0)
@@ -58,18 +76,21 @@ static int take_item(void *ctx, const struct jobstack_item *i)
 	if (!wanted || i->outcome < 0)
 		return 0;
 	s->silent = i->log_out == 0 && i->log_err <= 0;
-	if (i->log == NULL || i->log_at < 0 || (i->log_out <= 0 && i->log_err <= 0))
-		return 0;
+	if (((i->log == NULL || i->log_at < 0) && (i->err_log == NULL || i->err_at < 0)) || n_out + n_err == 0) {
+		if (i->err_tail.len == 0)
+			return 0;
+		n_out = n_err = 0; /* it was printed elsewhere (--output -): this is all that is left of it */
+	}
 	s->chosen = i->attempt;
-	s->at = i->log_at;
-	s->out = i->log_out > 0 ? i->log_out : 0;
-	s->err = i->log_err > 0 ? i->log_err : 0;
-	js_buf_reset(&s->path);
+	place(&s->out, i, i->log, i->log_at, n_out);
+	if (i->err_at >= 0)
+		place(&s->err, i, i->err_log, i->err_at, n_err);
+	else
+		place(&s->err, i, i->log, i->log_at + n_out, n_err);
 	js_buf_reset(&s->node);
-	if (i->log[0] != '/' && i->cwd != NULL)
-		js_buf_printf(&s->path, "%s/", i->cwd);
-	js_buf_str(&s->path, i->log);
 	js_buf_str(&s->node, i->node != NULL ? i->node : "?");
+	js_buf_reset(&s->tail);
+	js_buf_add(&s->tail, i->err_tail.data, i->err_tail.len);
 	return 0;
 }
 
@@ -93,24 +114,49 @@ static int copy(int from, int64_t at, int64_t len, int to)
 	return 0;
 }
 
-static int print(struct cli *cli, const struct search *s, int only)
+/* Prints one stream.  0, 1 with cli->error, or 2: the output could not be written. */
+static int print_stream(struct cli *cli, const struct search *s, const struct stream *from, int to)
 {
-	int fd = open(s->path.data, O_RDONLY | O_CLOEXEC), got = fd < 0 ? -1 : 0;
+	int fd, got;
 
-	if (got == 0 && only != ONLY_ERR)
-		got = copy(fd, s->at, s->out, STDOUT_FILENO);
-	if (got == 0 && only != ONLY_OUT)
-		got = copy(fd, s->at + s->out, s->err, only == ONLY_ERR ? STDOUT_FILENO : STDERR_FILENO);
+	if (from->len == 0)
+		return 0;
+	fd = open(from->path.data, O_RDONLY | O_CLOEXEC);
+	got = fd < 0 ? -1 : copy(fd, from->at, from->len, to);
 	if (got < 0)
 		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "the output of attempt %" PRIu32 " is in %s, written on %s: %s", s->chosen,
-				   s->path.data, s->node.data, strerror(errno));
+				   from->path.data, s->node.data, strerror(errno));
 	else if (got == 1)
 		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "%s, written on %s, is shorter than it was when attempt %" PRIu32 " ended",
-				   s->path.data, s->node.data, s->chosen);
+				   from->path.data, s->node.data, s->chosen);
 	else if (got == 2 && errno != EPIPE)
 		(void)fprintf(stderr, "%s: the output could not be written: %s\n", cli->opts->command, strerror(errno));
 	if (fd >= 0)
 		(void)close(fd);
+	return got == 0 ? 0 : got == 2 ? 2 : 1;
+}
+
+/* What the database has of it. */
+static int print_tail(struct cli *cli, const struct search *s, int to)
+{
+	if (cli->error.code != 0)
+		(void)fprintf(stderr, "%s: %s: the end of its standard error, from the database:\n", cli->opts->command, cli->error.text);
+	else
+		cli_say(cli, "no output was kept but the end of its standard error:");
+	js_error_clear(&cli->error);
+	return js_file_write_all(to, s->tail.data, s->tail.len) == 0 || errno == EPIPE ? CLI_NO : CLI_BUG;
+}
+
+static int print(struct cli *cli, const struct search *s, int only)
+{
+	int err = only == ONLY_ERR ? STDOUT_FILENO : STDERR_FILENO, got = 0;
+
+	if (only != ONLY_ERR)
+		got = print_stream(cli, s, &s->out, STDOUT_FILENO);
+	if (got == 0 && only != ONLY_OUT)
+		got = print_stream(cli, s, &s->err, err);
+	if (s->tail.len > 0 && only != ONLY_OUT && (got == 1 || s->out.len + s->err.len == 0))
+		return print_tail(cli, s, err);
 	return got == 0 ? CLI_YES : got == 2 ? CLI_BUG : cli_fail(cli);
 }
 
@@ -134,7 +180,7 @@ static int none(struct cli *cli, const struct search *s, uint64_t entry)
 
 int cli_logs_main(int argc, char **argv)
 {
-	struct search s = {.at = -1};
+	struct search s = {.attempt = 0};
 	int key, status, only = 0;
 	const char *arg;
 	struct cli cli;
@@ -158,7 +204,7 @@ int cli_logs_main(int argc, char **argv)
 	status = cli_entry(&cli, argv[optind], &entry);
 	if (status == 0)
 		status = jobstack_attempts(cli.handle, cli.stack, entry, take_item, &s, &cli.error);
-	if (status == 0 && (s.path.failed || s.node.failed))
+	if (status == 0 && (s.out.path.failed || s.err.path.failed || s.node.failed || s.tail.failed))
 		status = js_error_memory(&cli.error);
 	if (status != 0)
 		status = cli_fail(&cli);
@@ -169,7 +215,9 @@ int cli_logs_main(int argc, char **argv)
 			cli_say(&cli, "this is attempt %" PRIu32 " of %" PRIu32, s.chosen, s.last);
 		status = print(&cli, &s, only);
 	}
-	js_buf_free(&s.path);
+	js_buf_free(&s.out.path);
+	js_buf_free(&s.err.path);
 	js_buf_free(&s.node);
+	js_buf_free(&s.tail);
 	return cli_end(&cli, status);
 }

@@ -20,6 +20,7 @@ static const struct {
 	{"push", cli_push_main, "put datapaths onto a stack"},
 	{"run", cli_run_main, "push, work and summary in one, on this machine"},
 	{"status", cli_status_main, "what is ready, running, done and dead"},
+	{"wait", cli_wait_main, "wait until nothing is left to do"},
 	{"list", cli_list_main, "the entries in given states"},
 	{"show", cli_show_main, "one entry with all its attempts"},
 	{"logs", cli_logs_main, "what an entry's command printed"},

@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "cli/input.h"
 #include "cli/policy.h"
+#include "cli/term.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -59,6 +60,29 @@ static int next_word(void *ctx, struct jobstack_bytes *datapath)
 	*datapath = (struct jobstack_bytes){*w->at, strlen(*w->at)};
 	w->at++;
 	return 0;
+}
+
+#define LOOK_EVERY 256 /* names between two looks at the clock */
+
+/* The names on their way, counted for whoever sits in front of it. */
+struct counted {
+	jobstack_next_fn *next;
+	void *ctx;
+	uint64_t n;
+	int64_t began_us;
+	struct cli_progress progress;
+};
+
+static int next_counted(void *ctx, struct jobstack_bytes *datapath)
+{
+	struct counted *c = ctx;
+	int got = c->next(c->ctx, datapath);
+
+	c->n += got == 0;
+	if ((c->n % LOOK_EVERY == 0 || got == 2) && cli_progress_due(&c->progress))
+		cli_progress(&c->progress, "%" PRIu64 " names, %.0f a second", c->n,
+			     (double)c->n * 1e6 / (double)(jobstack_now_us() - c->began_us));
+	return got;
 }
 
 struct request {
@@ -161,6 +185,7 @@ int cli_push_main(int argc, char **argv)
 	static struct request r = {.options = JOBSTACK_PUSH_OPTIONS_INIT};
 	struct jobstack_push_result result;
 	char cwd[PATH_MAX];
+	struct counted counted = {.next = cli_input_next, .ctx = &r.input};
 	struct words words;
 	struct cli cli;
 	int status, from_words, pushed;
@@ -185,8 +210,14 @@ int cli_push_main(int argc, char **argv)
 	status = cli_connect(&cli, PATIENCE_US);
 	if (status != 0)
 		return status;
-	pushed = jobstack_push_from(cli.handle, cli.stack, &r.options, from_words ? next_word : cli_input_next,
-				    from_words ? (void *)&words : (void *)&r.input, &result, &cli.error);
+	if (from_words) {
+		counted.next = next_word;
+		counted.ctx = &words;
+	}
+	counted.progress.cli = &cli;
+	counted.began_us = jobstack_now_us();
+	pushed = jobstack_push_from(cli.handle, cli.stack, &r.options, next_counted, &counted, &result, &cli.error);
+	cli_progress_end(&counted.progress);
 	if (r.input.empty > 0)
 		cli_say(&cli, "%" PRIu64 " empty lines were passed over", r.input.empty);
 	if (pushed == JOBSTACK_NOTHING) {

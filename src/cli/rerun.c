@@ -46,24 +46,33 @@ static char **split(const struct jobstack_bytes *list, int *n)
 static struct js_template *template_of(int n, char *words[], int *persistent)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_template_syntax syntax = {NULL, NULL};
 	struct js_template *template = NULL;
-	const char *arg, *replace = NULL;
-	int key, shell = 0, status;
+	struct js_buf colsep = {0};
+	int key, shell = 0, status = 0;
+	const char *arg;
 
 	optind = 0;
 	while ((key = js_opt_next(&js_worker_opts, n, words, &arg, &error)) != -1) {
-		if (key == '?')
-			return NULL;
+		if (key == '?' || status != 0)
+			break;
 		if (key == 'I')
-			replace = arg;
+			syntax.repl = arg;
+		if (key == JS_WORKER_COLSEP) {
+			js_buf_reset(&colsep);
+			status = js_template_colsep(arg, &colsep, &error);
+			syntax.colsep = colsep.data;
+		}
 		shell |= key == JS_WORKER_SHELL;
 		*persistent |= key == JS_WORKER_PERSISTENT;
 	}
-	if (optind >= n)
-		return NULL;
-	status = *persistent ? js_template_persistent(&template, words + optind, (size_t)(n - optind), shell, replace, &error)
-		 : shell     ? js_template_shell(&template, words + optind, (size_t)(n - optind), replace, &error)
-			     : js_template_command(&template, words + optind, (size_t)(n - optind), replace, &error);
+	if (key != -1 || status != 0 || optind >= n)
+		status = -1;
+	else
+		status = *persistent ? js_template_persistent(&template, words + optind, (size_t)(n - optind), shell, &syntax, &error)
+			 : shell     ? js_template_shell(&template, words + optind, (size_t)(n - optind), &syntax, &error)
+				     : js_template_command(&template, words + optind, (size_t)(n - optind), &syntax, &error);
+	js_buf_free(&colsep);
 	return status == 0 ? template : NULL;
 }
 
@@ -92,7 +101,7 @@ void cli_rerun(const char *stack, const struct jobstack_item *item, struct js_bu
 		words = split(&item->argv, &n);
 	if (words != NULL && !(n > 1 && strcmp(words[0], "jobstack") == 0 && strcmp(words[1], "pop") == 0))
 		template = template_of(n, words, &persistent);
-	if (template != NULL)
+	if (template != NULL && js_template_fits(template, &values))
 		argv = js_template_argv(template, &values);
 	if (argv != NULL) {
 		if (item->cwd != NULL) {

@@ -51,7 +51,8 @@ static const struct js_opts opts = {
 	"waits. Run again, it goes on where it stopped. Ends with 0 if all is done, with 1 if anything is dead or left.",
 	table,
 	"In CMD and TEMPLATE: {} the datapath, {/} its base name, {//} its directory, {.} without extension, {/.} both,\n"
-	"{#} the entry's number, {%} the slot. No placeholder: the datapath is the last argument.\n\n"
+	"{#} the entry's number, {%} the slot. No placeholder: the datapath is the last argument. With --colsep {1} {2} ... are\n"
+	"the fields, {1/} {1//} {1.} {1/.} their parts.\n\n"
 	"  find . -name '*.nc' -print0 | jobstack run -0 --slots 8 -- ./convert.sh {}",
 	1};
 

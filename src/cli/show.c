@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TAIL_LINES 10 /* of stderr */
+
 static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END};
 static const struct js_opts opts = {
 	"jobstack show", "ENTRY [OPTIONS]",
@@ -68,6 +70,13 @@ static void add_word(struct js_buf *out, const char *before, const char *word)
 static void add_line(struct js_buf *out, const char *name)
 {
 	js_buf_printf(out, "  %-9s ", name);
+}
+
+static void add_place(struct js_buf *out, const char *log, int64_t at)
+{
+	js_buf_str(out, ", in ");
+	cli_safe(out, log, strlen(log));
+	js_buf_printf(out, " at %" PRId64 "\n", at);
 }
 
 static void add_size(struct js_buf *out, int64_t bytes)
@@ -157,12 +166,42 @@ static void add_output(struct js_buf *out, const struct jobstack_item *i)
 	if (i->outcome < 0)
 		return;
 	add_line(out, "output");
-	if (i->log == NULL || i->log_at < 0)
+	if (i->err_log != NULL && i->err_at >= 0) {
+		if (i->log != NULL && i->log_at >= 0) {
+			js_buf_printf(out, "%" PRId64 " bytes of stdout", n_out);
+			add_place(out, i->log, i->log_at);
+			add_line(out, "");
+		}
+		js_buf_printf(out, "%" PRId64 " bytes of stderr", n_err);
+		add_place(out, i->err_log, i->err_at);
+	} else if (i->log == NULL || i->log_at < 0)
 		js_buf_str(out, i->log_out == 0 ? "none was printed\n" : "none was kept\n");
 	else {
-		js_buf_printf(out, "%" PRId64 " bytes of stdout, %" PRId64 " of stderr, in ", n_out, n_err);
-		cli_safe(out, i->log, strlen(i->log));
-		js_buf_printf(out, " at %" PRId64 "\n", i->log_at);
+		js_buf_printf(out, "%" PRId64 " bytes of stdout, %" PRId64 " of stderr", n_out, n_err);
+		add_place(out, i->log, i->log_at);
+	}
+}
+
+/* The last lines of what a failed attempt wrote to stderr. */
+static void add_tail(struct js_buf *out, const struct jobstack_item *i)
+{
+	const char *from = i->err_tail.data, *end = from + i->err_tail.len, *p = end;
+	size_t len;
+
+	if (i->err_tail.len == 0)
+		return;
+	for (int lines = 0; p > from; p--)
+		if (p[-1] == '\n' && p < end && ++lines == TAIL_LINES)
+			break;
+	add_line(out, "stderr");
+	js_buf_str(out, p > from ? "its last lines:\n" : "it ended with:\n");
+	for (; p < end; p += len + (p + len < end)) {
+		const char *newline = memchr(p, '\n', (size_t)(end - p));
+
+		len = (size_t)((newline != NULL ? newline : end) - p);
+		js_buf_str(out, "    | ");
+		cli_safe(out, p, len);
+		js_buf_char(out, '\n');
 	}
 }
 
@@ -208,6 +247,7 @@ static void add_attempt(struct js_buf *out, const struct jobstack_item *i)
 	add_where(out, i);
 	add_usage(out, i);
 	add_output(out, i);
+	add_tail(out, i);
 	add_command(out, i);
 }
 

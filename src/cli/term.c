@@ -59,23 +59,70 @@ void cli_paint(struct js_buf *out, int on, enum cli_colour colour, const char *t
 		js_buf_str(out, text);
 }
 
-void cli_cut(struct js_buf *out, const char *text, unsigned columns)
+/* The length of the colour at TEXT, as cli_paint writes it; 0 if there is none. */
+static size_t paint_at(const char *text, size_t len)
 {
-	size_t len = strlen(text), at = 0, last = 0;
+	size_t n = 2;
+
+	if (len < 3 || text[0] != '\033' || text[1] != '[')
+		return 0;
+	while (n < len && ((text[n] >= '0' && text[n] <= '9') || text[n] == ';'))
+		n++;
+	return n < len && text[n] == 'm' ? n + 1 : 0;
+}
+
+/* The length of what takes one column (or none, a colour) at TEXT. */
+static size_t step_at(const char *text, size_t len, unsigned *columns)
+{
+	size_t step = paint_at(text, len);
+
+	if (step > 0)
+		return step;
+	++*columns;
+	step = js_utf8_len(text, len);
+	return step > 0 ? step : 1;
+}
+
+unsigned cli_width(const char *text, size_t len)
+{
 	unsigned n = 0;
 
-	while (at < len && (columns == 0 || n < columns)) {
-		size_t step = js_utf8_len(text + at, len - at);
+	for (size_t at = 0; at < len;)
+		at += step_at(text + at, len - at, &n);
+	return n;
+}
 
-		last = at;
-		at += step > 0 ? step : 1;
-		n++;
+void cli_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned columns)
+{
+	unsigned n = 0;
+	size_t at = 0;
+
+	if (columns == 0 || cli_width(text, len) <= columns) {
+		js_buf_add(out, text, len);
+		return;
 	}
-	if (at < len && n > 0)
-		at = last;
+	while (n + 1 < columns)
+		at += step_at(text + at, len - at, &n);
 	js_buf_add(out, text, at);
-	if (at < len)
-		js_buf_char(out, '~');
+	js_buf_char(out, '~');
+	if (memchr(text, '\033', at) != NULL)
+		js_buf_str(out, "\033[0m");
+}
+
+void cli_cut(struct js_buf *out, const char *text, unsigned columns)
+{
+	cli_cut_bytes(out, text, strlen(text), columns);
+}
+
+void cli_fit(struct js_buf *out, const char *text, unsigned columns)
+{
+	while (*text != '\0') {
+		size_t len = strcspn(text, "\n");
+
+		cli_cut_bytes(out, text, len, columns);
+		js_buf_char(out, '\n');
+		text += len + (text[len] == '\n');
+	}
 }
 
 void cli_bar(struct js_buf *out, unsigned width, double share)

@@ -121,18 +121,43 @@ static size_t count(const struct js_claim *claim, enum js_claim_mark mark)
 }
 
 /* Columns that are NULL in all of most steps' rows: then they are not named, which is a fifth less to read for the server. */
-enum { WITH_SIGNAL = 1, WITH_REASON = 2, WITH_BYTES = 4, WITH_LOG = 8 };
+enum { WITH_SIGNAL = 1, WITH_REASON = 2, WITH_BYTES = 4, WITH_LOG = 8, WITH_ERR = 16, WITH_TAIL = 32 };
+
+#define TAILS_MAX (512 * 1024) /* bytes of stderr in one step: its packet has to pass servers with small limits, too */
 
 static unsigned with(const struct jobstack_outcome *o)
 {
 	return (o->signal > 0 ? WITH_SIGNAL : 0U) | (o->reason != NULL ? WITH_REASON : 0U) |
-	       (o->read_bytes >= 0 || o->write_bytes >= 0 ? WITH_BYTES : 0U) | (o->log != NULL ? WITH_LOG : 0U);
+	       (o->read_bytes >= 0 || o->write_bytes >= 0 ? WITH_BYTES : 0U) | (o->log != NULL ? WITH_LOG : 0U) |
+	       (o->err_at >= 0 ? WITH_ERR : 0U) | (o->err_tail.len > 0 ? WITH_TAIL : 0U);
+}
+
+/* The end of a tail that is no longer than MOST. */
+static struct jobstack_bytes end_of(struct jobstack_bytes tail, size_t most)
+{
+	const char *data = tail.data;
+
+	if (tail.len == 0)
+		return (struct jobstack_bytes){NULL, 0};
+	return tail.len <= most ? tail : (struct jobstack_bytes){data + (tail.len - most), most};
+}
+
+/* So much of each tail goes in. */
+static size_t tail_most(const struct js_closing *c)
+{
+	size_t tails = 0, each;
+
+	for (size_t i = 0; i < c->n; i++)
+		tails += c->outcomes[i].err_tail.len > 0;
+	each = tails == 0 ? JOBSTACK_ERR_TAIL_MAX : TAILS_MAX / tails;
+	return each < JOBSTACK_ERR_TAIL_MAX ? each : JOBSTACK_ERR_TAIL_MAX;
 }
 
 /* One row: whose it is, how it ended, started, ended, usage, where the log lies. */
 static void add_attempt(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o,
-			unsigned columns, struct js_sql *sql)
+			unsigned columns, size_t most, struct js_sql *sql)
 {
+	struct jobstack_bytes tail = end_of(o->err_tail, most);
 	int64_t started = o->started_us != 0 ? js_db_wall_us(c->db, o->started_us) : claim->claimed_us;
 	int64_t ended = js_db_wall_us(c->db, o->ended_us != 0 ? o->ended_us : jobstack_now_us());
 	size_t reason = o->reason == NULL ? 0 : strlen(o->reason);
@@ -148,6 +173,10 @@ static void add_attempt(const struct js_closing *c, const struct js_claim *claim
 		js_sql_add(sql, ",%n,%n", o->read_bytes, o->write_bytes);
 	if (columns & WITH_LOG)
 		js_sql_add(sql, ",%s", o->log);
+	if (columns & WITH_ERR)
+		js_sql_add(sql, ",%s,%n", o->err_log, o->err_at);
+	if (columns & WITH_TAIL)
+		js_sql_add(sql, ",%x", tail.data, tail.len);
 	js_sql_add(sql, ")");
 }
 
@@ -158,7 +187,9 @@ static void add_columns(unsigned columns, struct js_sql *sql)
 	js_sql_add(sql, columns & WITH_SIGNAL ? ",signo" : "");
 	js_sql_add(sql, columns & WITH_REASON ? ",reason" : "");
 	js_sql_add(sql, columns & WITH_BYTES ? ",read_bytes,write_bytes" : "");
-	js_sql_add(sql, columns & WITH_LOG ? ",log) VALUES" : ") VALUES");
+	js_sql_add(sql, columns & WITH_LOG ? ",log" : "");
+	js_sql_add(sql, columns & WITH_ERR ? ",err_log,err_at" : "");
+	js_sql_add(sql, columns & WITH_TAIL ? ",err_tail) VALUES" : ") VALUES");
 }
 
 static struct jobstack_outcome outcome_of_lost(const struct js_closing *c, const struct js_claim *claim, size_t i)
@@ -175,6 +206,7 @@ static struct jobstack_outcome outcome_of_lost(const struct js_closing *c, const
 static void add_attempts(const struct js_closing *c, struct js_sql *sql)
 {
 	unsigned columns = c->lost != NULL ? WITH_REASON : 0;
+	size_t most = tail_most(c);
 	int rows = 0;
 
 	for (size_t i = 0; i < c->n; i++)
@@ -189,7 +221,7 @@ static void add_attempts(const struct js_closing *c, struct js_sql *sql)
 			add_columns(columns, sql);
 		else
 			js_sql_add(sql, ",");
-		add_attempt(c, claim, &c->outcomes[i], columns, sql);
+		add_attempt(c, claim, &c->outcomes[i], columns, most, sql);
 	}
 	for (const struct js_claim *claim = c->lost == NULL ? NULL : c->list; claim != NULL; claim = claim->next)
 		for (size_t i = 0; i < claim->n; i++) {
@@ -201,7 +233,7 @@ static void add_attempts(const struct js_closing *c, struct js_sql *sql)
 				add_columns(columns, sql);
 			else
 				js_sql_add(sql, ",");
-			add_attempt(c, claim, &o, columns, sql);
+			add_attempt(c, claim, &o, columns, most, sql);
 		}
 	if (rows > 0)
 		js_sql_add(sql, ";");

@@ -27,7 +27,18 @@ void js_item_attempt(struct jobstack_item *i, const struct js_row *row, unsigned
 	i->log_at = js_row_opt(row, c++);
 	i->log_out = js_row_opt(row, c++);
 	i->log_err = js_row_opt(row, c++);
+	i->err_at = -1; /* unless js_item_stderr tells */
 	*column = c;
+}
+
+void js_item_stderr(struct jobstack_item *i, const struct js_row *row, unsigned *column)
+{
+	unsigned c = *column;
+
+	i->err_log = row->col[c++];
+	i->err_at = js_row_opt(row, c++);
+	i->err_tail = (struct jobstack_bytes){row->col[c], row->len[c]};
+	*column = c + 1;
 }
 
 void js_item_worker(struct jobstack_item *i, const struct js_row *row, unsigned *column)

@@ -12,6 +12,9 @@
 	"a.attempt,a.outcome,a.exit_code,a.signo,a.reason,a.started,a.ended,a.user_us,a.system_us,a.maxrss_kib,"      \
 	"a.read_bytes,a.write_bytes," LOG ",a.log_at,a.log_out,a.log_err"
 
+/* Where its stderr is, if that is not behind its stdout, and with TAIL its end; w as below. */
+#define JS_ITEM_STDERR(TAIL) "IF(a.err_at IS NULL,NULL,COALESCE(a.err_log,w.log)),a.err_at," TAIL
+
 /* The columns of the worker who made it, where w is its row, or is none. */
 #define JS_ITEM_WORKER                                                                                                 \
 	"w.worker_id,COALESCE(w.node,w.host),w.host,w.slurm_cluster,w.slurm_job,w.slurm_array_job,w.slurm_array_task," \
@@ -19,6 +22,7 @@
 
 /* Reads these columns from column *C on, which is moved behind them.  Texts stay in the row. */
 void js_item_attempt(struct jobstack_item *item, const struct js_row *row, unsigned *c);
+void js_item_stderr(struct jobstack_item *item, const struct js_row *row, unsigned *c);
 void js_item_worker(struct jobstack_item *item, const struct js_row *row, unsigned *c);
 
 /* When ENTRY began, by the worker's column RUNNING (may be NULL): microseconds since 1970, or -1. */

@@ -16,8 +16,11 @@
 #define PAGE 2000
 #define ANY (JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD | JOBSTACK_IS_RUNNING | JOBSTACK_IS_DONE | JOBSTACK_IS_DEAD)
 
-#define ATTEMPT_COLUMNS JS_ITEM_ATTEMPT("IF(a.log_at IS NULL,NULL,COALESCE(a.log,w.log))") ","
-#define NO_ATTEMPT_COLUMNS "NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,"
+/* The columns of an item; e is the entry, a its attempt or nothing, w the attempt's worker or nothing.  The %u is whether the end
+ * of stderr is asked for. */
+#define ATTEMPT_COLUMNS                                                                                                \
+	JS_ITEM_ATTEMPT("IF(a.log_at IS NULL,NULL,COALESCE(a.log,w.log))") "," JS_ITEM_STDERR("IF(%u,a.err_tail,NULL)") ","
+#define NO_ATTEMPT_COLUMNS "NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,"
 
 struct listing {
 	struct jobstack *handle;
@@ -38,6 +41,11 @@ static uint64_t limit_left(const struct listing *l)
 	return l->filter->limit == 0 ? UINT64_MAX : l->filter->limit - l->told;
 }
 
+static uint64_t tails(const struct listing *l)
+{
+	return l->filter->tails != 0;
+}
+
 static void take_item(void *ctx, const struct js_row *row)
 {
 	struct listing *l = ctx;
@@ -52,6 +60,7 @@ static void take_item(void *ctx, const struct js_row *row)
 	i.datapath = (struct jobstack_bytes){row->col[c], row->len[c]};
 	c++;
 	js_item_attempt(&i, row, &c);
+	js_item_stderr(&i, row, &c);
 	js_item_worker(&i, row, &c);
 	i.state = l->state;
 	if (l->running != NULL) {
@@ -78,7 +87,7 @@ static void only_entries(struct js_sql *sql, const struct jobstack_filter *filte
 	js_sql_add(sql, ")");
 }
 
-/* Tells pages of a query whose text HEAD has one %u for the stack, sorted by TABLE's entry_id, until it is empty. */
+/* Tells pages of a query whose text HEAD has that %u and one for the stack, sorted by TABLE's entry_id, until it is empty. */
 static int list_pages(struct listing *l, const char *head, const char *column, struct jobstack_error *error)
 {
 	int status = 0;
@@ -88,7 +97,7 @@ static int list_pages(struct listing *l, const char *head, const char *column, s
 		struct js_sql sql = {0};
 
 		l->rows = 0;
-		js_sql_add(&sql, head, l->stack.id);
+		js_sql_add(&sql, head, tails(l), l->stack.id);
 		js_sql_add(&sql, " AND ");
 		js_sql_add(&sql, column);
 		js_sql_add(&sql, ">%u", l->last);
@@ -198,7 +207,7 @@ static int list_set(struct listing *l, const struct set *set, int claim, struct 
 				   "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
 				   " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND "
 				   "a.attempt=%u LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u",
-				   set->attempt - 1, l->stack.id);
+				   tails(l), set->attempt - 1, l->stack.id);
 		add_set(&sql, set);
 		only_entries(&sql, l->filter, "e.entry_id");
 		js_sql_stmt(&sql, " AND e.entry_id>%u ORDER BY e.entry_id LIMIT %u", l->last,
@@ -298,7 +307,7 @@ int jobstack_list(struct jobstack *handle, const char *stack, const struct jobst
 int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry, jobstack_item_fn *fn, void *ctx,
 		      struct jobstack_error *error)
 {
-	struct jobstack_filter one = {sizeof(one), JOBSTACK_IS_RUNNING, &entry, 1, 0};
+	struct jobstack_filter one = {.size = sizeof(one), .states = JOBSTACK_IS_RUNNING, .entries = &entry, .entries_n = 1, .tails = 1};
 	struct listing l = {.handle = handle, .filter = &one, .fn = fn, .ctx = ctx, .state = JOBSTACK_IS_DONE};
 	struct js_sql sql = {0};
 	int status = js_stack_find(handle, stack, &l.stack, error);
@@ -309,7 +318,7 @@ int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry
 		    "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
 		    " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id "
 		    "LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u AND e.entry_id=%u ORDER BY a.attempt",
-		    l.stack.id, entry);
+		    tails(&l), l.stack.id, entry);
 	status = js_db_query(handle->db, &sql, take_item, &l, error);
 	js_sql_free(&sql);
 	if (status == 0 && l.rows == 0)
@@ -320,6 +329,44 @@ int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry
 		status = list_sets(&l, -1, error);
 	}
 	return status == 0 && l.stopped ? JOBSTACK_ESTOPPED : status;
+}
+
+struct pathing {
+	jobstack_item_fn *fn;
+	void *ctx;
+	int stopped;
+};
+
+static void take_path(void *ctx, const struct js_row *row)
+{
+	struct pathing *p = ctx;
+	struct jobstack_item i = {.outcome = -1, .exit_code = -1, .started_us = -1, .ended_us = -1, .log_at = -1};
+
+	if (row == NULL || p->stopped)
+		return;
+	i.entry = js_row_u64(row, 0);
+	i.datapath = (struct jobstack_bytes){row->col[1], row->len[1]};
+	p->stopped = p->fn(p->ctx, &i) != 0;
+}
+
+int jobstack_datapaths(struct jobstack *handle, const char *stack, const uint64_t *entries, size_t n, jobstack_item_fn *fn,
+		       void *ctx, struct jobstack_error *error)
+{
+	struct pathing p = {fn, ctx, 0};
+	struct js_stack s;
+	int status = js_stack_find(handle, stack, &s, error);
+
+	for (size_t at = 0; status == 0 && at < n && !p.stopped; at += PAGE) {
+		struct js_sql sql = {0};
+
+		js_sql_add(&sql, "SELECT entry_id,datapath FROM entry WHERE stack_id=%u AND entry_id IN(NULL", s.id);
+		for (size_t i = at; i < n && i < at + PAGE; i++)
+			js_sql_add(&sql, ",%u", entries[i]);
+		js_sql_stmt(&sql, ") ORDER BY entry_id"); /* the primary key */
+		status = js_db_query(handle->db, &sql, take_path, &p, error);
+		js_sql_free(&sql);
+	}
+	return status == 0 && p.stopped ? JOBSTACK_ESTOPPED : status;
 }
 
 static void take_found(void *ctx, const struct js_row *row)

@@ -264,6 +264,24 @@ static const char *suspicion(const char *text, uint64_t seq)
 	return end + 1;
 }
 
+/* Which of "entry:attempt:start,..." began first, and how long ago. */
+static void oldest(const char *running, int64_t now_us, struct jobstack_worker_row *w)
+{
+	w->longest_us = -1;
+	while (running != NULL && *running != '\0') {
+		char *end;
+		uint64_t entry = strtoull(running, &end, 10);
+		int64_t start = *end == ':' && (end = strchr(end + 1, ':')) != NULL ? strtoll(end + 1, NULL, 10) : -1;
+
+		if (start > 0 && now_us - start > w->longest_us) {
+			w->longest = entry;
+			w->longest_us = now_us - start;
+		}
+		running = strchr(running, ',');
+		running = running == NULL ? NULL : running + 1;
+	}
+}
+
 struct workers_call {
 	jobstack_worker_fn *fn;
 	void *ctx;
@@ -303,6 +321,12 @@ static void take_worker_row(void *ctx, const struct js_row *row)
 	w.by_script = js_row_u64(row, c++) != 0;
 	w.running = js_row_u64(row, c++);
 	w.suspicion = suspicion(row->col[c++], w.seq);
+	oldest(row->col[c], js_row_time(row, c + 1), &w);
+	c += 2;
+	if (w.by_script && row->col[c] != NULL) { /* one pop, one entry: it has run since */
+		w.longest = js_row_u64(row, c);
+		w.longest_us = w.age_us;
+	}
 	call->stopped = call->fn(call->ctx, &w) != 0;
 }
 
@@ -322,7 +346,9 @@ int jobstack_workers(struct jobstack *handle, const char *stack, jobstack_worker
 		    "w.lease_us,TIMESTAMPDIFF(MICROSECOND,w.beat,UTC_TIMESTAMP(6)),"
 		    "TIMESTAMPDIFF(MICROSECOND,w.started,UTC_TIMESTAMP(6)),w.kind,"
 		    "(SELECT COALESCE(SUM(c.open),0) FROM claim c FORCE INDEX(PRIMARY) WHERE c.stack_id=w.stack_id AND c.worker_id=w.worker_id),"
-		    "w.reason FROM worker w WHERE w.stack_id=%u AND w.ended IS NULL ORDER BY w.worker_id",
+		    "w.reason,w.running,UTC_TIMESTAMP(6),IF(w.kind=1,(SELECT IF(d.ids IS NULL,d.lo,CONV(LEFT(d.ids,10),16,10)) "
+		    "FROM claim d FORCE INDEX(PRIMARY) WHERE d.stack_id=w.stack_id AND d.worker_id=w.worker_id AND d.lo=d.hi LIMIT 1),NULL) "
+		    "FROM worker w WHERE w.stack_id=%u AND w.ended IS NULL ORDER BY w.worker_id",
 		    s.id);
 	status = js_db_query(handle->db, &sql, take_worker_row, &call, error);
 	js_sql_free(&sql);

@@ -164,6 +164,7 @@ static void take_attempt(void *ctx, const struct js_row *row)
 	i.entry = js_row_u64(row, 0);
 	i.datapath = (struct jobstack_bytes){row->col[1], row->len[1]};
 	js_item_attempt(&i, row, &c);
+	js_item_stderr(&i, row, &c);
 	js_item_worker(&i, row, &c);
 	p->stopped = p->o->item(p->o->ctx, &i) != 0;
 }
@@ -177,7 +178,8 @@ static int tell(struct pruning *p, const struct done *list, size_t n, struct job
 		struct js_sql sql = {0};
 
 		js_sql_add(&sql,
-			   "SELECT e.entry_id,e.datapath," JS_ITEM_ATTEMPT("IF(a.log_at IS NULL,NULL,COALESCE(a.log,w.log))") "," JS_ITEM_WORKER
+			   "SELECT e.entry_id,e.datapath," JS_ITEM_ATTEMPT("IF(a.log_at IS NULL,NULL,COALESCE(a.log,w.log))") ","
+			   JS_ITEM_STDERR("a.err_tail") "," JS_ITEM_WORKER
 			   " FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id LEFT JOIN worker w ON "
 			   "w.worker_id=a.worker_id WHERE a.stack_id=%u AND a.entry_id IN(",
 			   p->stack.id);

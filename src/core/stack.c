@@ -108,6 +108,7 @@ static void take_status(void *ctx, const struct js_row *row)
 {
 	struct status_call *call = ctx;
 	struct jobstack_status s;
+	uint64_t slot_us;
 	unsigned c = 0;
 
 	if (row == NULL) {
@@ -132,7 +133,11 @@ static void take_status(void *ctx, const struct js_row *row)
 	s.dead = js_row_u64(row, c++);
 	s.workers = js_row_u64(row, c++);
 	s.slots = js_row_u64(row, c++);
-	s.rate = (double)js_row_u64(row, c++) / 1e6;
+	s.busy = js_row_u64(row, c++);
+	s.silent = js_row_u64(row, c++);
+	s.ended = js_row_u64(row, c++);
+	slot_us = js_row_u64(row, c++);
+	s.rate = slot_us == 0 ? 0 : (double)s.ended * 1e6 / (double)slot_us * (double)s.busy;
 	s.pushers = js_row_u64(row, c++);
 	s.max_running = js_row_i64(row, c++);
 	s.max_failures = js_row_i64(row, c++);
@@ -173,7 +178,7 @@ int jobstack_status(struct jobstack *handle, const char *stack, jobstack_status_
 		   "SELECT s.stack_id,s.name,s.state,s.pushed,s.cwd,s.max_attempts,s.max_losses,s.retry_delay_us,"
 		   "COALESCE(p.ready,0),COALESCE(p.waiting,0),COALESCE(p.held,0),p.due,COALESCE(c.running,0),"
 		   "s.done+COALESCE(w.done,0),s.dead+COALESCE(w.dead,0),COALESCE(w.workers,0),COALESCE(w.slots,0),"
-		   "COALESCE(w.rate,0),"
+		   "COALESCE(w.busy,0),COALESCE(w.silent,0),COALESCE(w.ended,0),COALESCE(w.slot_us,0),"
 		   "(SELECT COUNT(*) FROM push u WHERE u.stack_id=s.stack_id AND u.ended IS NULL AND "
 		   "u.beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND),s.max_running,s.max_failures,s.moved,s.pruned,s.note "
 		   "FROM stack s "
@@ -187,12 +192,16 @@ int jobstack_status(struct jobstack *handle, const char *stack, jobstack_status_
 	only(&sql, stack);
 	js_sql_add(&sql,
 		   " GROUP BY stack_id) c ON c.stack_id=s.stack_id "
-		   "LEFT JOIN (SELECT stack_id,COUNT(*) workers,SUM(slots) slots,SUM(done) done,SUM(dead) dead,"
-		   "CAST(SUM(IF(kind=0,done*1e12/GREATEST(1000,TIMESTAMPDIFF(MICROSECOND,started,"
-		   "UTC_TIMESTAMP(6))),0)) AS UNSIGNED) rate "
-		   "FROM worker WHERE ended IS NULL");
+		   "LEFT JOIN (SELECT w.stack_id,COUNT(*) workers,SUM(w.slots) slots,SUM(w.done) done,SUM(w.dead) dead,"
+		   "SUM(LEAST(w.slots,COALESCE(h.open,0))) busy,SUM(w.beat<UTC_TIMESTAMP(6)-INTERVAL w.lease_us MICROSECOND) silent,"
+		   "SUM(IF(w.kind=0 AND h.open>0,w.done+w.dead,0)) ended,"
+		   "SUM(IF(w.kind=0 AND h.open>0,w.slots*GREATEST(1000,TIMESTAMPDIFF(MICROSECOND,w.started,UTC_TIMESTAMP(6))),0)) slot_us "
+		   "FROM worker w LEFT JOIN (SELECT worker_id,SUM(open) open FROM claim WHERE 1=1");
 	only(&sql, stack);
-	js_sql_add(&sql, " GROUP BY stack_id) w ON w.stack_id=s.stack_id");
+	/* rate and busy: the workers that hold entries only, since one that lingers says nothing of the pace */
+	js_sql_add(&sql, " GROUP BY stack_id,worker_id) h ON h.worker_id=w.worker_id WHERE w.ended IS NULL");
+	only(&sql, stack);
+	js_sql_add(&sql, " GROUP BY w.stack_id) w ON w.stack_id=s.stack_id");
 	if (stack != NULL)
 		js_sql_add(&sql, " WHERE s.name=%s", stack);
 	js_sql_stmt(&sql, " ORDER BY s.name");

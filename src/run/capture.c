@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "run/copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HOLE (INT64_C(1) << 20) /* kept output of so many bytes is worth a call */
+#define HOLE (INT64_C(1) << 20) /* output of so many bytes is worth a call, or a look soon */
 
 struct js_capture {
 	char *dir;
@@ -25,6 +24,10 @@ struct js_capture {
 	int64_t from[2]; /* what stands before has been kept */
 	int64_t seen[2]; /* how long they were at the last look */
 	int64_t holes[2]; /* what stands before takes no room any more */
+	int64_t limit[2]; /* 0: none */
+	int64_t gone[2];  /* between the first half of the limit and here nothing can be read any more */
+	int64_t trimmed[2]; /* how long they were when they were last trimmed */
+	int solid;	  /* the file system makes no holes */
 };
 
 int js_capture_new(struct js_capture **made, const char *dir, struct jobstack_error *error)
@@ -95,7 +98,7 @@ int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobs
 		if (capture->fd[i] >= 0)
 			(void)close(capture->fd[i]);
 		capture->fd[i] = open_unnamed(capture->dir);
-		capture->from[i] = capture->seen[i] = capture->holes[i] = 0;
+		capture->from[i] = capture->seen[i] = capture->holes[i] = capture->gone[i] = capture->trimmed[i] = 0;
 		if (capture->fd[i] < 0)
 			return js_error_set(error, JOBSTACK_EFILE, "can't make a temporary file in %s: %s",
 					    capture->dir, strerror(errno));
@@ -111,28 +114,79 @@ void js_capture_files(const struct js_capture *capture, int *out, int *err)
 	*err = capture->fd[1];
 }
 
-int js_capture_look(struct js_capture *capture, int64_t from[2], int64_t *out, int64_t *err)
+void js_capture_limit(struct js_capture *capture, int64_t out, int64_t err)
 {
-	int64_t *const len[2] = {out, err};
+	capture->limit[0] = out;
+	capture->limit[1] = err;
+}
+
+int js_capture_trim(struct js_capture *c)
+{
 	struct stat st;
+	int busy = 0;
 
 	for (int i = 0; i < 2; i++) {
-		from[i] = capture->from[i];
-		*len[i] = 0;
-		if (capture->fd[i] < 0)
+		int64_t first = c->from[i] + c->limit[i] / 2, last;
+
+		if (c->limit[i] == 0 || c->solid || c->fd[i] < 0 || fstat(c->fd[i], &st) != 0)
 			continue;
-		if (fstat(capture->fd[i], &st) != 0)
-			return -1;
-		capture->seen[i] = (int64_t)st.st_size;
-		*len[i] = capture->seen[i] > from[i] ? capture->seen[i] - from[i] : 0; /* shorter: its command has cut it */
+		busy |= (int64_t)st.st_size - c->trimmed[i] >= HOLE;
+		c->trimmed[i] = (int64_t)st.st_size;
+		if (c->gone[i] > c->trimmed[i]) /* its command has cut it */
+			c->gone[i] = c->trimmed[i];
+		first = c->gone[i] > first ? c->gone[i] : first;
+		last = c->trimmed[i] - (c->limit[i] - c->limit[i] / 2);
+		if (last - first < HOLE)
+			continue;
+		if (fallocate(c->fd[i], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)first, (off_t)(last - first)) == 0)
+			c->gone[i] = last;
+		else
+			c->solid = errno == EOPNOTSUPP || errno == ENOSYS;
 	}
+	return busy;
+}
+
+static int look(struct js_capture *c, int i)
+{
+	struct stat st;
+
+	if (c->fd[i] < 0)
+		return 0;
+	if (fstat(c->fd[i], &st) != 0)
+		return -1;
+	c->seen[i] = (int64_t)st.st_size;
+	if (c->gone[i] > c->seen[i])
+		c->gone[i] = c->seen[i];
 	return 0;
+}
+
+static int choose(const struct js_capture *c, int i, struct js_kept *kept)
+{
+	int64_t len = c->seen[i] > c->from[i] ? c->seen[i] - c->from[i] : 0; /* shorter: its command has cut it */
+
+	return js_kept_choose(kept, c->fd[i], c->from[i], c->fd[i] < 0 ? 0 : len, c->limit[i], c->gone[i]);
+}
+
+int js_capture_look(struct js_capture *capture, struct js_kept kept[2])
+{
+	for (int i = 0; i < 2; i++)
+		if (look(capture, i) != 0 || choose(capture, i, &kept[i]) != 0)
+			return -1;
+	return 0;
+}
+
+size_t js_capture_tail(const struct js_capture *capture, char to[JS_KEPT_TAIL])
+{
+	struct js_kept kept;
+
+	return choose(capture, 1, &kept) == 0 ? js_kept_tail(&kept, to) : 0;
 }
 
 void js_capture_next(struct js_capture *capture)
 {
 	for (int i = 0; i < 2; i++) {
 		capture->from[i] = capture->seen[i];
+		capture->gone[i] = 0;
 		if (capture->holes[i] > capture->from[i])
 			capture->holes[i] = 0;
 		if (capture->from[i] - capture->holes[i] < HOLE)
@@ -150,9 +204,9 @@ static int cant_copy(int which, struct jobstack_error *error)
 
 int js_capture_move(struct js_capture *capture, int which, int to, struct jobstack_error *error)
 {
-	int64_t from[2], len[2];
+	struct js_kept kept[2];
 
-	if (js_capture_look(capture, from, &len[0], &len[1]) != 0 || js_copy(capture->fd[which], from[which], len[which], to, NULL) < 0)
+	if (js_capture_look(capture, kept) != 0 || js_kept_copy(&kept[which], to, NULL) < 0)
 		return js_error_set(error, JOBSTACK_EFILE, "can't write the entry's own file: %s", strerror(errno));
 	capture->from[which] = capture->seen[which];
 	return 0;
@@ -161,12 +215,12 @@ int js_capture_move(struct js_capture *capture, int which, int to, struct jobsta
 int js_capture_copy(struct js_capture *capture, int out, int err, struct jobstack_error *error)
 {
 	const int to[2] = {out, err};
-	int64_t from[2], len[2];
+	struct js_kept kept[2];
 
-	if (js_capture_look(capture, from, &len[0], &len[1]) != 0)
+	if (js_capture_look(capture, kept) != 0)
 		return cant_copy(0, error);
 	for (int i = 0; i < 2; i++)
-		if (len[i] > 0 && js_copy(capture->fd[i], from[i], len[i], to[i], NULL) < 0)
+		if (js_kept_copy(&kept[i], to[i], NULL) < 0)
 			return cant_copy(i, error);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #define JS_RUN_CAPTURE_H
 
 #include "jobstack/jobstack.h"
+#include "run/kept.h"
 #include "run/reap.h"
 #include "run/template.h"
 
@@ -22,6 +23,13 @@ struct js_capture;
  * user.  They are opened by js_capture_begin.  Free with js_capture_free.  Returns 0, or JOBSTACK_EBUG: no memory. */
 int js_capture_new(struct js_capture **made, const char *dir, struct jobstack_error *error);
 void js_capture_free(struct js_capture *capture);
+
+/* Limits what is kept of stdout to OUT bytes and of stderr to ERR (0: all; as in run/kept.h), from the next js_capture_begin on. */
+void js_capture_limit(struct js_capture *capture, int64_t out, int64_t err);
+
+/* To be called now and then while a command runs: gives back the room on the disk of what will not be kept, where the file system
+ * can do that (ext4, xfs, btrfs, tmpfs and NFS 4.2 can).  Returns 1 if it should soon be called again: much is being printed. */
+int js_capture_trim(struct js_capture *capture);
 
 /* Gets two empty files ready for the next command and gives their descriptors, which stay the capture's.  A file
  * that was written to is replaced, not emptied: a process that outlived its command and still holds it can't write
@@ -41,9 +49,11 @@ void js_capture_next(struct js_capture *capture);
  * JOBSTACK_EFILE. */
 int js_capture_move(struct js_capture *capture, int which, int to, struct jobstack_error *error);
 
-/* How much was caught by now and not kept, from which byte of the files on: OUT and ERR as lengths, FROM[0] and FROM[1].
- * Returns 0, or -1 with errno. */
-int js_capture_look(struct js_capture *capture, int64_t from[2], int64_t *out, int64_t *err);
+/* What is to be kept of what was caught by now and has not been kept before.  Returns 0, or -1 with errno. */
+int js_capture_look(struct js_capture *capture, struct js_kept kept[2]);
+
+/* The end of stderr, as js_kept_tail gives it, of what the last look saw. */
+size_t js_capture_tail(const struct js_capture *capture, char to[JS_KEPT_TAIL]);
 
 /* Copies what was caught to the descriptors OUT and ERR (the worker's 1 and 2), stdout first.  Waits if they are
  * pipes that nobody reads.  Returns 0, or JOBSTACK_EFILE; part of it may be written then. */
@@ -51,12 +61,12 @@ int js_capture_copy(struct js_capture *capture, int out, int err, struct jobstac
 
 /* ------------------------------------------------------------ the packed log */
 
-/* One file a worker.  For each entry that printed something:
+/* One file a worker, or more, when it grows.  For each entry that printed something:
  *
  *   ==> entry 17 attempt 1 exit 3 2026-11-21T06:20:11.123456Z out 123 err 45 path data/a\x0ab.nc\n
  *   123 bytes of stdout, then 45 bytes of stderr, then a newline if there was none at the end
  *
- * "exit 3" may be "signal 9".  In the path, control characters and the backslash are written as \xHH. */
+ * Of long output that is its beginning, a line "[jobstack: 12345678 bytes left out]", and its end.  "exit 3" may be "signal 9".  In the path, control characters and the backslash are written as \xHH. */
 struct js_packlog;
 
 /* Where an entry's output lies: stdout at AT, stderr at AT + OUT.  AT is -1, the others 0, if it printed nothing. */
@@ -64,10 +74,11 @@ struct js_packlog_place {
 	int64_t at, out, err;
 };
 
-/* Makes a log that will be DIR/NAME; directory and file are made by the first append that has something to write.
- * NAME must be new: a file that is there is never written to.  Free with js_packlog_free.  Returns 0, or
+/* Makes a log that will be DIR/NAME.log; directory and file are made by the first append that has something to write.
+ * NAME must be new: a file that is there is never written to.  When an entry would make it longer than SIZE (0: any length is
+ * fine), it goes on as DIR/NAME.2.log, and so on; no entry is in two files.  Free with js_packlog_free.  Returns 0, or
  * JOBSTACK_EBUG. */
-int js_packlog_new(struct js_packlog **made, const char *dir, const char *name, struct jobstack_error *error);
+int js_packlog_new(struct js_packlog **made, const char *dir, const char *name, int64_t size, struct jobstack_error *error);
 void js_packlog_free(struct js_packlog *log);
 
 /* Appends what CAPTURE holds, whole or not at all.  ENDED_WALL_US is the time of the header, since 1970.  Returns
@@ -81,8 +92,10 @@ int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const 
  * JOBSTACK_EFILE and then what was appended since the last call may be gone.  A log that has not begun is fine. */
 int js_packlog_sync(struct js_packlog *log, struct jobstack_error *error);
 
-/* DIR/NAME, whether the file exists or not. */
+/* The file where the last entry went, whether it exists or not; the same, but NULL while that is the first one.  Valid until the
+ * next append. */
 const char *js_packlog_path(const struct js_packlog *log);
+const char *js_packlog_later_path(const struct js_packlog *log);
 
 /* ------------------------------------------------------------ a file an entry */
 

@@ -20,21 +20,36 @@
 #define SMALL (64 * 1024)
 
 struct js_packlog {
-	struct js_buf path, text;
+	struct js_buf stem, path, text;
 	size_t dir_len;
 	int fd;
-	int64_t end; /* of the last whole entry */
+	unsigned number; /* of the file, from 1 */
+	int64_t size;	 /* 0: not limited */
+	int64_t end;	 /* of the last whole entry */
 };
 
-int js_packlog_new(struct js_packlog **made, const char *dir, const char *name, struct jobstack_error *error)
+/* Makes the path by the number.  0, or -1 without memory. */
+static int name_file(struct js_packlog *log)
+{
+	js_buf_reset(&log->path);
+	js_buf_str(&log->path, log->stem.data);
+	if (log->number > 1)
+		js_buf_printf(&log->path, ".%u", log->number);
+	js_buf_str(&log->path, ".log");
+	return log->path.failed ? -1 : 0;
+}
+
+int js_packlog_new(struct js_packlog **made, const char *dir, const char *name, int64_t size, struct jobstack_error *error)
 {
 	*made = calloc(1, sizeof(**made));
 	if (*made == NULL)
 		return js_error_memory(error);
 	(*made)->fd = -1;
+	(*made)->number = 1;
+	(*made)->size = size;
 	(*made)->dir_len = strlen(dir);
-	js_buf_printf(&(*made)->path, "%s/%s", dir, name);
-	if ((*made)->path.failed) {
+	js_buf_printf(&(*made)->stem, "%s/%s", dir, name);
+	if ((*made)->stem.failed || name_file(*made) != 0) {
 		js_packlog_free(*made);
 		*made = NULL;
 		return js_error_memory(error);
@@ -50,6 +65,7 @@ void js_packlog_free(struct js_packlog *log)
 		return;
 	if (log->fd >= 0)
 		(void)close(log->fd);
+	js_buf_free(&log->stem);
 	js_buf_free(&log->path);
 	js_buf_free(&log->text);
 	free(log);
@@ -59,6 +75,11 @@ void js_packlog_free(struct js_packlog *log)
 const char *js_packlog_path(const struct js_packlog *log)
 {
 	return log->path.data;
+}
+
+const char *js_packlog_later_path(const struct js_packlog *log)
+{
+	return log->number > 1 ? log->path.data : NULL;
 }
 
 static int open_log(struct js_packlog *log, struct jobstack_error *error)
@@ -115,23 +136,20 @@ static void add_header(struct js_buf *text, const struct js_template_values *val
 
 /* Writes the header, that stands in log->text, and the output behind it, from log->end on.  Returns 0 and the new
  * end in *AT; 1 if a file became shorter meanwhile; -1 with errno. */
-static int write_small(struct js_packlog *log, const int fd[2], const int64_t from[2], const struct js_packlog_place *place,
-		       int64_t *at)
+static int write_small(struct js_packlog *log, const struct js_kept kept[2], int64_t *at)
 {
-	const int64_t len[2] = {place->out, place->err};
-
 	for (int i = 0; i < 2; i++) {
-		char *to = js_buf_room(&log->text, (size_t)len[i]);
-		int64_t n;
+		char *to = js_buf_room(&log->text, (size_t)js_kept_len(&kept[i]));
+		int rc;
 
 		if (to == NULL) {
 			errno = ENOMEM;
 			return -1;
 		}
-		n = js_copy_read(fd[i], from[i], to, (size_t)len[i]);
-		if (n != len[i])
-			return n < 0 ? -1 : 1;
-		log->text.len += (size_t)n;
+		rc = js_kept_read(&kept[i], to);
+		if (rc != 0)
+			return rc;
+		log->text.len += (size_t)js_kept_len(&kept[i]);
 	}
 	if (log->text.data[log->text.len - 1] != '\n')
 		js_buf_char(&log->text, '\n');
@@ -142,45 +160,26 @@ static int write_small(struct js_packlog *log, const int fd[2], const int64_t fr
 	return js_copy_bytes(log->text.data, log->text.len, log->fd, at);
 }
 
-static int write_large(struct js_packlog *log, const int fd[2], const int64_t from[2], const struct js_packlog_place *place,
-		       int64_t *at)
+static int write_large(struct js_packlog *log, const struct js_kept kept[2], int64_t *at)
 {
-	const int64_t len[2] = {place->out, place->err};
-	const int final = place->err > 0;
-	int64_t n;
 	char last;
+	int rc = js_copy_bytes(log->text.data, log->text.len, log->fd, at);
 
-	if (js_copy_bytes(log->text.data, log->text.len, log->fd, at) != 0)
-		return -1;
-	for (int i = 0; i < 2; i++) {
-		n = js_copy(fd[i], from[i], len[i], log->fd, at);
-		if (n != len[i])
-			return n < 0 ? -1 : 1;
-	}
-	do
-		n = pread(fd[final], &last, 1, (off_t)(from[final] + len[final] - 1));
-	while (n < 0 && errno == EINTR);
-	if (n != 1)
-		return n < 0 ? -1 : 1;
-	return last == '\n' ? 0 : js_copy_bytes("\n", 1, log->fd, at);
+	for (int i = 0; i < 2 && rc == 0; i++)
+		rc = js_kept_copy(&kept[i], log->fd, at);
+	if (rc == 0)
+		rc = js_kept_last(&kept[js_kept_len(&kept[1]) > 0], &last);
+	return rc != 0 || last == '\n' ? rc : js_copy_bytes("\n", 1, log->fd, at);
 }
 
 /* One try.  Results as of write_small; in any case nothing but whole entries is left. */
-static int try_append(struct js_packlog *log, const int fd[2], const int64_t from[2], const struct js_template_values *values,
-		      const struct js_reaped *reaped, int64_t ended_wall_us, struct js_packlog_place *place)
+static int try_append(struct js_packlog *log, const struct js_kept kept[2], struct js_packlog_place *place)
 {
 	int64_t at = log->end;
 	int rc, saved;
 
-	js_buf_reset(&log->text);
-	add_header(&log->text, values, reaped, ended_wall_us, place);
-	if (log->text.failed) {
-		errno = ENOMEM;
-		return -1;
-	}
 	place->at = log->end + (int64_t)log->text.len;
-	rc = place->out + place->err <= SMALL ? write_small(log, fd, from, place, &at)
-					      : write_large(log, fd, from, place, &at);
+	rc = place->out + place->err <= SMALL ? write_small(log, kept, &at) : write_large(log, kept, &at);
 	if (rc == 0) {
 		log->end = at;
 		return 0;
@@ -192,33 +191,48 @@ static int try_append(struct js_packlog *log, const int fd[2], const int64_t fro
 	return rc;
 }
 
+/* The next file, if this one is long enough. */
+static int rotate(struct js_packlog *log, const struct js_packlog_place *place, struct jobstack_error *error)
+{
+	if (log->size == 0 || log->end == 0 || log->end + (int64_t)log->text.len + place->out + place->err + 1 <= log->size)
+		return 0;
+	(void)close(log->fd);
+	log->fd = -1;
+	log->end = 0;
+	log->number++;
+	return name_file(log) == 0 ? 0 : js_error_memory(error);
+}
+
 int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const struct js_template_values *values,
 		      const struct js_reaped *reaped, int64_t ended_wall_us, struct js_packlog_place *place,
 		      struct jobstack_error *error)
 {
-	int fd[2], rc = 1;
-	int64_t from[2], out, err;
+	struct js_kept kept[2];
+	int rc = 1;
 
-	js_capture_files(capture, &fd[0], &fd[1]);
 	/* a process that is being killed may still cut its file: look at the lengths again, but not for ever */
 	for (int tries = 0; rc == 1 && tries < 3; tries++) {
 		*place = (struct js_packlog_place){-1, 0, 0};
-		if (fd[0] < 0 || fd[1] < 0)
-			return 0;
-		if (js_capture_look(capture, from, &out, &err) != 0)
+		if (js_capture_look(capture, kept) != 0)
 			return js_error_set(error, JOBSTACK_EFILE, "can't read captured output: %s", strerror(errno));
-		if (out == 0 && err == 0)
+		place->out = js_kept_len(&kept[0]);
+		place->err = js_kept_len(&kept[1]);
+		if (place->out == 0 && place->err == 0)
 			return 0;
-		rc = open_log(log, error);
+		js_buf_reset(&log->text);
+		add_header(&log->text, values, reaped, ended_wall_us, place);
+		rc = log->text.failed ? js_error_memory(error) : rotate(log, place, error);
+		if (rc == 0)
+			rc = open_log(log, error);
 		if (rc != 0)
-			return rc;
-		place->out = out;
-		place->err = err;
-		rc = try_append(log, fd, from, values, reaped, ended_wall_us, place);
+			break;
+		rc = try_append(log, kept, place);
 	}
 	if (rc == 0)
 		return 0;
 	*place = (struct js_packlog_place){-1, 0, 0};
+	if (rc < -1)
+		return rc;
 	return js_error_set(error, JOBSTACK_EFILE, "can't write the log %s: %s", log->path.data,
 			    rc > 0 ? "the captured output keeps shrinking" : strerror(errno));
 }

@@ -5,29 +5,76 @@
 #define _GNU_SOURCE
 #include "run/place.h"
 
+#include "base/error.h"
+
 #include <string.h>
+
+#define FIELD_DIGITS 3 /* more is no placeholder */
 
 int js_place_is_name(enum js_place place)
 {
 	return place >= JS_PLACE_DATAPATH && place <= JS_PLACE_BASENOEXT;
 }
 
-size_t js_place_match(const char *text, const char *repl, enum js_place *place)
+static const char *const word[JS_PLACE_COUNT] = {NULL, "{}", "{/}", "{//}", "{.}", "{/.}", "{#}", "{%}"};
+
+/* A placeholder of a field: {1}, {1/}, {1//}, {1.}, {1/.}. */
+static size_t match_field(const char *text, struct js_spot *spot)
 {
-	static const char *const word[JS_PLACE_COUNT] = {NULL, "{}", "{/}", "{//}", "{.}", "{/.}", "{#}", "{%}"};
-	size_t best = 0;
+	size_t digits = 0;
+	unsigned n = 0;
 
-	*place = JS_PLACE_NONE;
-	for (int i = JS_PLACE_DATAPATH; i < JS_PLACE_COUNT; i++) {
-		const char *w = i == JS_PLACE_DATAPATH && repl != NULL ? repl : word[i];
-		size_t len = strlen(w);
+	if (text[0] != '{' || text[1] == '0')
+		return 0;
+	for (; digits < FIELD_DIGITS && text[1 + digits] >= '0' && text[1 + digits] <= '9'; digits++)
+		n = 10 * n + (unsigned)(text[1 + digits] - '0');
+	for (int i = JS_PLACE_DATAPATH; digits > 0 && js_place_is_name((enum js_place)i); i++) {
+		size_t rest = strlen(word[i]) - 1;
 
-		if (len > best && strncmp(text, w, len) == 0) {
-			best = len;
-			*place = (enum js_place)i;
+		if (strncmp(text + 1 + digits, word[i] + 1, rest) == 0) {
+			*spot = (struct js_spot){(enum js_place)i, n};
+			return 1 + digits + rest;
 		}
 	}
-	return best;
+	return 0;
+}
+
+size_t js_place_match(const char *text, const char *at, const struct js_template_syntax *syntax, struct js_spot *spot)
+{
+	const char *repl = syntax != NULL ? syntax->repl : NULL, *colsep = syntax != NULL ? syntax->colsep : NULL;
+	struct js_spot field;
+	size_t best = 0, len;
+
+	*spot = (struct js_spot){JS_PLACE_NONE, 0};
+	for (int i = JS_PLACE_DATAPATH; i < JS_PLACE_COUNT; i++) {
+		const char *w = i == JS_PLACE_DATAPATH && repl != NULL ? repl : word[i];
+
+		len = strlen(w);
+		if (len > best && strncmp(at, w, len) == 0) {
+			best = len;
+			spot->place = (enum js_place)i;
+		}
+	}
+	if ((repl != NULL && colsep == NULL) || (at > text && at[-1] == '$')) /* who renames {} wants braces as they are */
+		return best;
+	len = match_field(at, &field);
+	if (len <= best)
+		return best;
+	*spot = field;
+	if (colsep == NULL && field.field == 1)
+		spot->field = 0;
+	return len;
+}
+
+int js_place_check(const char *text, size_t len, const struct js_spot *spot, const struct js_template_syntax *syntax,
+		   struct jobstack_error *error)
+{
+	if (spot->field == 0 || (syntax != NULL && syntax->colsep != NULL))
+		return 0;
+	return js_error_set(error, JOBSTACK_EUSAGE,
+			    "%.*s stands for a field of an entry, and there are no fields without --colsep (if it is to stay as it is: -I "
+			    "WORD, and WORD in place of {})",
+			    (int)len, text);
 }
 
 /* A name taken apart: [start, end) is the base name without slashes at the end, DIR the length of its directory. */
@@ -73,14 +120,51 @@ static void add_number(struct js_buf *out, uint64_t number)
 	js_buf_add(out, digits + at, sizeof(digits) - at);
 }
 
-void js_place_add(struct js_buf *out, enum js_place place, const struct js_template_values *values)
+/* The bytes from FROM to the next separator, or to the end. */
+static size_t field_len(const char *from, const char *end, const char *colsep, size_t sep)
+{
+	const char *next = memmem(from, (size_t)(end - from), colsep, sep);
+
+	return (size_t)((next != NULL ? next : end) - from);
+}
+
+unsigned js_template_fields(const char *datapath, size_t len, const char *colsep)
+{
+	const char *end = datapath + len, *next;
+	size_t sep = strlen(colsep);
+	unsigned n = 1;
+
+	while ((next = memmem(datapath, (size_t)(end - datapath), colsep, sep)) != NULL) {
+		datapath = next + sep;
+		n++;
+	}
+	return n;
+}
+
+/* Makes *NAME and *LEN those of the field. */
+static void take_field(const char **name, size_t *len, unsigned field, const char *colsep)
+{
+	const char *at = *name, *end = at + *len;
+	size_t sep = strlen(colsep), n = field_len(at, end, colsep, sep);
+
+	for (; field > 1 && at + n < end; field--) {
+		at += n + sep;
+		n = field_len(at, end, colsep, sep);
+	}
+	*name = at;
+	*len = field > 1 ? 0 : n;
+}
+
+void js_place_add(struct js_buf *out, const struct js_spot *spot, const struct js_template_values *values, const char *colsep)
 {
 	const char *name = values->datapath;
 	size_t len = values->datapath_len;
 	struct parts parts;
 
+	if (spot->field > 0 && colsep != NULL)
+		take_field(&name, &len, spot->field, colsep);
 	take_apart(name, len, &parts);
-	switch (place) {
+	switch (spot->place) {
 	case JS_PLACE_DATAPATH:
 		js_buf_add(out, name, len);
 		break;

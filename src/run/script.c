@@ -23,7 +23,9 @@ static const char *const frame_words[] = {"", "(", "double quotes", "$(", "`", "
 _Static_assert(sizeof(frame_words) / sizeof(frame_words[0]) == FRAMES, "a word for each frame");
 
 struct reader {
-	const char *p, *repl;
+	const char *p, *source;
+	const struct js_template_syntax *syntax;
+	struct js_script *script;
 	struct js_buf *out;
 	struct jobstack_error *error;
 	enum frame stack[DEPTH_MAX];
@@ -89,26 +91,49 @@ static int push(struct reader *r, enum frame frame)
 	return 0;
 }
 
+/* The number of the parameter that SPOT becomes; 0: there are too many. */
+static int parameter(struct js_script *script, const struct js_spot *spot)
+{
+	size_t i = 0;
+
+	if (spot->field == 0)
+		return (int)spot->place;
+	while (i < script->fields_n && (script->fields[i].place != spot->place || script->fields[i].field != spot->field))
+		i++;
+	if (i == JS_SCRIPT_FIELDS)
+		return 0;
+	script->fields[i] = *spot;
+	if (i == script->fields_n)
+		script->fields_n++;
+	return JS_PLACE_COUNT + (int)i;
+}
+
 /* Puts a placeholder of LEN bytes, with the quotes that suit the innermost frame. */
-static int put_place(struct reader *r, enum js_place place, size_t len, int in_single)
+static int put_place(struct reader *r, const struct js_spot *spot, size_t len, int in_single)
 {
 	const char *quote = in_single ? "'\"" : top(r) == QUOTED || top(r) == ARITH ? "" : "\"";
+	int number;
 
-	if (in_arithmetic(r) && js_place_is_name(place)) /* arithmetic runs what it finds in a[$(...)] */
+	if (js_place_check(r->p, len, spot, r->syntax, r->error) != 0)
+		return JOBSTACK_EUSAGE;
+	if (in_arithmetic(r) && js_place_is_name(spot->place)) /* arithmetic runs what it finds in a[$(...)] */
 		return refuse(r, "for a name in $((...)) or ((...)) (for a subshell put a space between them)");
 	if (brace_in_quotes(r))
 		return refuse(r, "in ${...} within double quotes");
-	js_buf_printf(r->out, "%s${%d}%s", quote, (int)place, in_single ? "\"'" : quote);
+	number = parameter(r->script, spot);
+	if (number == 0)
+		return js_error_set(r->error, JOBSTACK_EUSAGE, "the script has more than %d different fields", JS_SCRIPT_FIELDS);
+	js_buf_printf(r->out, "%s${%d}%s", quote, number, in_single ? "\"'" : quote);
 	r->p += len;
 	r->word_start = 0;
-	r->named |= js_place_is_name(place);
+	r->named |= js_place_is_name(spot->place);
 	return 0;
 }
 
 /* '...', or with ANSI $'...', from the quote on. */
 static int read_single(struct reader *r, int ansi)
 {
-	enum js_place place;
+	struct js_spot spot;
 	size_t len;
 	int rc;
 
@@ -116,7 +141,7 @@ static int read_single(struct reader *r, int ansi)
 	while (*r->p != '\'') {
 		if (*r->p == '\0')
 			return js_error_set(r->error, JOBSTACK_EUSAGE, "the script ends inside single quotes");
-		len = js_place_match(r->p, r->repl, &place);
+		len = js_place_match(r->source, r->p, r->syntax, &spot);
 		if (len > 0 && ansi)
 			return refuse(r, "inside $'...'");
 		if ((*r->p == '`' || *r->p == '\\') && within(r, BACKTICK))
@@ -129,7 +154,7 @@ static int read_single(struct reader *r, int ansi)
 			copy(r, 1);
 			continue;
 		}
-		rc = put_place(r, place, len, 1);
+		rc = put_place(r, &spot, len, 1);
 		if (rc != 0)
 			return rc;
 	}
@@ -140,7 +165,7 @@ static int read_single(struct reader *r, int ansi)
 
 static int read_backslash(struct reader *r)
 {
-	enum js_place place;
+	struct js_spot spot;
 	char next = r->p[1];
 
 	if (top(r) == ARITH || (next != '\0' && strchr("`\\$\"", next) != NULL && within(r, BACKTICK))) {
@@ -161,7 +186,7 @@ static int read_backslash(struct reader *r)
 		return 0;
 	}
 	/* inside double quotes it stands for itself here, and must not take our $ from us */
-	if (js_place_match(r->p + 1, r->repl, &place) > 0)
+	if (js_place_match(r->source, r->p + 1, r->syntax, &spot) > 0)
 		js_buf_char(r->out, '\\');
 	copy(r, 1);
 	return 0;
@@ -169,15 +194,15 @@ static int read_backslash(struct reader *r)
 
 static int read_dollar(struct reader *r)
 {
-	enum js_place place;
+	struct js_spot spot;
 	char next = r->p[1];
 
-	if (strncmp(r->p, "${#}", 4) == 0 && js_place_match(r->p + 1, r->repl, &place) == 3) {
+	if (strncmp(r->p, "${#}", 4) == 0 && js_place_match(r->source, r->p + 1, r->syntax, &spot) == 3) {
 		copy(r, 4); /* the shell's own count of parameters */
 		r->word_start = 0;
 		return 0;
 	}
-	if (js_place_match(r->p + 1, r->repl, &place) > 0)
+	if (js_place_match(r->source, r->p + 1, r->syntax, &spot) > 0)
 		return refuse(r, "directly behind $ (write \\$ for a dollar sign)");
 	if (next == '\'' && top(r) != QUOTED) {
 		copy(r, 1);
@@ -303,12 +328,12 @@ static void read_plain(struct reader *r)
 /* Reads on by one token. */
 static int read_token(struct reader *r)
 {
-	enum js_place place;
-	size_t len = js_place_match(r->p, r->repl, &place);
+	struct js_spot spot;
+	size_t len = js_place_match(r->source, r->p, r->syntax, &spot);
 
 	r->comment = 0;
 	if (len > 0)
-		return put_place(r, place, len, 0);
+		return put_place(r, &spot, len, 0);
 	switch (*r->p) {
 	case '\\':
 		return read_backslash(r);
@@ -340,11 +365,11 @@ static int read_token(struct reader *r)
 /* Copies the rest, in which no placeholder may stand. */
 static int read_lost(struct reader *r)
 {
-	enum js_place place;
+	struct js_spot spot;
 	char why[128];
 
 	for (const char *p = r->p; *p != '\0'; p++)
-		if (js_place_match(p, r->repl, &place) > 0)
+		if (js_place_match(r->source, p, r->syntax, &spot) > 0)
 			return refuse(r, r->lost);
 	if (!r->named) {
 		(void)snprintf(why, sizeof(why), "put at its end, %s (say where the datapath goes)", r->lost);
@@ -383,10 +408,10 @@ static int append_name(struct reader *r)
 	return 0;
 }
 
-int js_script_make(const char *source, const char *repl, int bare, struct js_buf *script, struct jobstack_error *error)
+int js_script_make(const char *source, struct js_script *script, struct jobstack_error *error)
 {
-	struct reader r = {.p = source, .repl = repl, .out = script, .error = error, .stack = {PLAIN}, .word_start = 1,
-			   .named = bare};
+	struct reader r = {.p = source, .source = source, .syntax = script->syntax, .script = script, .out = &script->text, .error = error,
+			   .stack = {PLAIN}, .word_start = 1, .named = script->bare};
 	int rc = 0;
 
 	while (rc == 0 && r.lost == NULL && *r.p != '\0')
@@ -401,7 +426,7 @@ int js_script_make(const char *source, const char *repl, int bare, struct js_buf
 		else if (!r.named)
 			rc = append_name(&r);
 	}
-	if (rc == 0 && script->failed)
+	if (rc == 0 && script->text.failed)
 		rc = js_error_memory(error);
 	return rc;
 }

@@ -21,7 +21,8 @@
 #include <zlib.h>
 
 #define MAGIC "jobstack-spool "
-#define VERSION 1
+#define VERSION 2
+#define VERSION_MIN 1
 #define CRC_WIDTH 8
 #define LAST_US INT64_C(253402300799999999) /* the end of the year 9999 */
 #define OUTCOME_MIN 50 /* no line with an outcome is shorter */
@@ -47,6 +48,7 @@ struct cursor {
 	const char *at, *end;
 	char *text;  /* where the next text goes */
 	size_t room; /* for outcomes */
+	uint64_t version;
 };
 
 /* A decimal number as we write it: no sign but '-', no zeros before it. */
@@ -109,24 +111,44 @@ static int bytes(struct cursor *c, void *to, size_t most)
 	return (int)n;
 }
 
-/* A text field: NULL, or at the cursor's text with a NUL behind it. */
-static int text_field(struct cursor *c, const char **text)
+/* A field of any bytes: NULL, or at the cursor's text with a NUL behind it. */
+static int bytes_field(struct cursor *c, struct jobstack_bytes *field)
 {
 	int n;
 
 	if (c->end - c->at < 2 || c->at[0] != ' ' || (c->at[1] != '-' && c->at[1] != '='))
 		return -1;
 	c->at += 2;
-	*text = NULL;
+	*field = (struct jobstack_bytes){NULL, 0};
 	if (c->at[-1] == '-')
 		return 0;
 	n = bytes(c, c->text, (size_t)(c->end - c->at));
-	if (n < 0 || memchr(c->text, '\0', (size_t)n) != NULL)
+	if (n < 0)
 		return -1;
-	*text = c->text;
+	*field = (struct jobstack_bytes){c->text, (size_t)n};
 	c->text[n] = '\0';
 	c->text += n + 1;
 	return 0;
+}
+
+/* A text: the same without a NUL in it. */
+static int text_field(struct cursor *c, const char **text)
+{
+	struct jobstack_bytes field;
+
+	if (bytes_field(c, &field) != 0 || (field.len > 0 && memchr(field.data, '\0', field.len) != NULL))
+		return -1;
+	*text = field.data;
+	return 0;
+}
+
+/* What version 2 has behind an outcome of version 1. */
+static int read_err(struct cursor *c, struct jobstack_outcome *o)
+{
+	return field_i64(c, -1, INT64_MAX, &o->err_at) != 0 || text_field(c, &o->err_log) != 0 || bytes_field(c, &o->err_tail) != 0 ||
+			       o->err_tail.len > JOBSTACK_ERR_TAIL_MAX
+		       ? -1
+		       : 0;
 }
 
 static int read_outcome(struct cursor *c, struct jobstack_outcome *o)
@@ -144,7 +166,7 @@ static int read_outcome(struct cursor *c, struct jobstack_outcome *o)
 	    field_i64(c, -1, INT64_MAX, &o->maxrss_kib) != 0 || field_i64(c, -1, INT64_MAX, &o->read_bytes) != 0 ||
 	    field_i64(c, -1, INT64_MAX, &o->write_bytes) != 0 || field_i64(c, -1, INT64_MAX, &o->log_at) != 0 ||
 	    field_i64(c, -1, INT64_MAX, &o->log_out) != 0 || field_i64(c, -1, INT64_MAX, &o->log_err) != 0 ||
-	    text_field(c, &o->reason) != 0 || text_field(c, &o->log) != 0)
+	    text_field(c, &o->reason) != 0 || text_field(c, &o->log) != 0 || (c->version > 1 && read_err(c, o) != 0))
 		return -1;
 	o->attempt = (uint32_t)attempt;
 	o->verdict = (enum jobstack_verdict)verdict;
@@ -209,19 +231,20 @@ static int read_head(struct js_spool *s, struct cursor *c, const char *name, uin
 		     struct jobstack_error *error)
 {
 	struct js_spool_head *h = &s->head;
-	uint64_t version;
 	int n;
 
 	if ((size_t)(c->end - c->at) < strlen(MAGIC) || memcmp(c->at, MAGIC, strlen(MAGIC)) != 0)
 		return js_error_set(error, JOBSTACK_EFILE, "%s is no spool of a jobstack-worker", name);
 	c->at += strlen(MAGIC);
 	*crc = sum(0, c->at - strlen(MAGIC), strlen(MAGIC));
-	if (number(c, 0, UINT32_MAX, &version) != 0 || c->at == c->end || *c->at++ != ' ')
+	if (number(c, 0, UINT32_MAX, &c->version) != 0 || c->at == c->end || *c->at++ != ' ')
 		goto damaged;
-	if (version != VERSION)
+	if (c->version < VERSION_MIN || c->version > VERSION)
 		return js_error_set(error, JOBSTACK_EFILE,
-				    "%s is a spool of version %" PRIu64 ", and this program reads version %d", name,
-				    version, VERSION);
+				    "%s is a spool of version %" PRIu64 ", and this program reads %d and %d", name,
+				    c->version, VERSION_MIN, VERSION);
+	if (c->version > 1) /* else it could be taken for the other by a change of one byte */
+		*crc = sum(*crc, c->at - 2, 1);
 	if (check_line(c, crc) != 0)
 		goto damaged;
 	n = bytes(c, h->stack, JOBSTACK_STACK_MAX);
@@ -404,7 +427,7 @@ static int make(struct js_spool_file *file, const struct js_spool_head *head, st
 		goto out;
 	}
 	js_buf_printf(&file->text, MAGIC "%d ", VERSION);
-	crc = sum(0, MAGIC, strlen(MAGIC));
+	crc = sum(0, file->text.data, file->text.failed ? 0 : file->text.len - 1);
 	add_hex(&file->line, head->stack, strlen(head->stack));
 	js_buf_printf(&file->line, " %" PRIu64 " ", head->worker);
 	add_hex(&file->line, head->token, sizeof(head->token));
@@ -458,6 +481,10 @@ int js_spool_append(struct js_spool_file *file, const struct jobstack_outcome *o
 			      o->log_out, o->log_err);
 		add_text(&file->line, o->reason);
 		add_text(&file->line, o->log);
+		js_buf_printf(&file->line, " %" PRId64, o->err_at);
+		add_text(&file->line, o->err_log);
+		js_buf_str(&file->line, o->err_tail.len == 0 ? " -" : " =");
+		add_hex(&file->line, o->err_tail.data, o->err_tail.len);
 		add_line(file, &crc);
 	}
 	return n == 0 ? 0 : put(file, crc, 1, error);

@@ -5,14 +5,15 @@
  * One worker's, text, a line each.  A line is a checksum (CRC-32, over this line and all before it), the length of what
  * follows, and what follows:
  *
- *   jobstack-spool 1 2aed4622 62 6169727332303132 17 00112233445566778899aabbccddeeff 300000000
+ *   jobstack-spool 2 c26563bc 62 6169727332303132 17 00112233445566778899aabbccddeeff 300000000
  *       version, checksum, length; stack (hexadecimal), worker, token, lease in microseconds
- *   9d197201 95 o 42 1 1 0 0 0 3 0 1795242011123456 1795242012000000 1200 300 2048 -1 -1 0 17 0 =657869742033 -
- *       an outcome: entry, attempt, verdict, fatal, later, loss, and the rest as in struct jobstack_outcome, with the texts last:
- *       '-' for none, or '=' and hexadecimal
- *   ebcddd25 3 d 1
+ *   00cee89a 112 o 42 1 1 0 0 0 3 0 1795242011123456 1795242012000000 1200 300 2048 -1 -1 0 17 5 =657869742033 - -1 - =6f6f70730a
+ *       an outcome: entry, attempt, verdict, fatal, later, loss, and the rest as in struct jobstack_outcome, with reason, log,
+ *       err_at, err_log and err_tail last; a text is '-' for none, or '=' and hexadecimal.  (In version 1, which is read too,
+ *       the last three are not there.)
+ *   4992ae97 3 d 1
  *       so many of the first outcomes have been delivered
- *   05d9c940 3 l 0
+ *   a53b77db 3 l 0
  *       the worker has left, and its commands with it; nothing follows
  *
  * Times are microseconds since 1970 by the clock of the host that wrote them: a moment means nothing after a boot. */

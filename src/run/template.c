@@ -3,6 +3,7 @@
  * Command templates.  Promise: an expansion holds the bytes of a name exactly as they are, and the words of the command
  * are never split or joined by them.
  */
+#define _GNU_SOURCE
 #include "run/template.h"
 
 #include "base/error.h"
@@ -14,7 +15,7 @@
 
 /* A template is a list of pieces: text, placeholders, and word ends (text that is one NUL). */
 struct piece {
-	enum js_place place; /* JS_PLACE_NONE: text */
+	struct js_spot spot; /* JS_PLACE_NONE: text */
 	size_t at, len;	     /* where in the literals */
 };
 
@@ -24,18 +25,20 @@ struct js_template {
 	size_t pieces_n, pieces_room;
 	size_t words;
 	int program_varies, varies, named; /* a placeholder in word 0; any but {%}; one for the name */
-	const char *repl;		   /* only while it is made */
+	unsigned last_field;
+	char *colsep;			   /* or NULL */
+	const struct js_template_syntax *syntax; /* only while it is made */
 	struct js_buf out;
 	char **argv;
 };
 
-static void add_piece(struct js_template *t, enum js_place place, const void *text, size_t len)
+static void add_piece(struct js_template *t, const struct js_spot *spot, const void *text, size_t len)
 {
 	struct piece *last = t->pieces_n > 0 ? &t->pieces[t->pieces_n - 1] : NULL, *grown;
 	size_t at = t->literals.len, room;
 
 	js_buf_add(&t->literals, text, len);
-	if (place == JS_PLACE_NONE && last != NULL && last->place == JS_PLACE_NONE) {
+	if (spot->place == JS_PLACE_NONE && last != NULL && last->spot.place == JS_PLACE_NONE) {
 		last->len += len; /* literals stand in the order of the pieces */
 		return;
 	}
@@ -49,52 +52,80 @@ static void add_piece(struct js_template *t, enum js_place place, const void *te
 		t->pieces = grown;
 		t->pieces_room = room;
 	}
-	t->pieces[t->pieces_n++] = (struct piece){place, at, len};
+	t->pieces[t->pieces_n++] = (struct piece){*spot, at, len};
+}
+
+static void add_text(struct js_template *t, const void *text, size_t len)
+{
+	static const struct js_spot none = {JS_PLACE_NONE, 0};
+
+	add_piece(t, &none, text, len);
+}
+
+static void add_spot(struct js_template *t, const struct js_spot *spot)
+{
+	add_piece(t, spot, NULL, 0);
+	t->named |= js_place_is_name(spot->place);
+	t->varies |= spot->place != JS_PLACE_SLOT;
+	t->program_varies |= t->words == 0;
+	if (spot->field > t->last_field)
+		t->last_field = spot->field;
 }
 
 static void add_place(struct js_template *t, enum js_place place)
 {
-	add_piece(t, place, NULL, 0);
-	t->named |= js_place_is_name(place);
-	t->varies |= place != JS_PLACE_SLOT;
-	t->program_varies |= t->words == 0;
+	const struct js_spot spot = {place, 0};
+
+	add_spot(t, &spot);
 }
 
-static void parse(struct js_template *t, const char *text)
+static int parse(struct js_template *t, const char *text, struct jobstack_error *error)
 {
 	const char *from = text, *p = text;
-	enum js_place place;
+	struct js_spot spot;
 	size_t len;
 
 	while (*p != '\0') {
-		len = js_place_match(p, t->repl, &place);
+		len = js_place_match(text, p, t->syntax, &spot);
 		if (len == 0) {
 			p++;
 			continue;
 		}
-		add_piece(t, JS_PLACE_NONE, from, (size_t)(p - from));
-		add_place(t, place);
+		if (js_place_check(p, len, &spot, t->syntax, error) != 0)
+			return JOBSTACK_EUSAGE;
+		add_text(t, from, (size_t)(p - from));
+		add_spot(t, &spot);
 		p += len;
 		from = p;
 	}
-	add_piece(t, JS_PLACE_NONE, from, (size_t)(p - from));
+	add_text(t, from, (size_t)(p - from));
+	return 0;
 }
 
 static void end_word(struct js_template *t)
 {
-	add_piece(t, JS_PLACE_NONE, "", 1);
+	add_text(t, "", 1);
 	t->words++;
 }
 
-static int begin(struct js_template **made, const char *repl, struct jobstack_error *error)
+static int is_repl_empty(const struct js_template_syntax *syntax)
+{
+	return syntax != NULL && syntax->repl != NULL && syntax->repl[0] == '\0';
+}
+
+static int begin(struct js_template **made, const struct js_template_syntax *syntax, struct jobstack_error *error)
 {
 	*made = NULL;
-	if (repl != NULL && repl[0] == '\0')
+	if (is_repl_empty(syntax))
 		return js_error_set(error, JOBSTACK_EUSAGE, "the word that stands for the datapath (-I) is empty");
+	if (syntax != NULL && syntax->colsep != NULL && syntax->colsep[0] == '\0')
+		return js_error_set(error, JOBSTACK_EUSAGE, "the separator of fields (--colsep) is empty");
 	*made = calloc(1, sizeof(**made));
 	if (*made == NULL)
 		return js_error_memory(error);
-	(*made)->repl = repl;
+	(*made)->syntax = syntax;
+	if (syntax != NULL && syntax->colsep != NULL && ((*made)->colsep = strdup(syntax->colsep)) == NULL)
+		(*made)->literals.failed = 1;
 	return 0;
 }
 
@@ -112,13 +143,13 @@ static int finish(struct js_template **made, int rc, struct jobstack_error *erro
 		*made = NULL;
 		return rc;
 	}
-	t->repl = NULL;
+	t->syntax = NULL;
 	return 0;
 }
 
 /* A command; BARE: nothing is appended. */
-static int make_command(struct js_template **made, char *const words[], size_t n, const char *repl, int bare,
-			struct jobstack_error *error)
+static int make_command(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax,
+			int bare, struct jobstack_error *error)
 {
 	int rc;
 
@@ -126,49 +157,50 @@ static int make_command(struct js_template **made, char *const words[], size_t n
 	if (n == 0 || words[0][0] == '\0')
 		return js_error_set(error, JOBSTACK_EUSAGE, "%s",
 				    n == 0 ? "there is no command" : "the command's name is empty");
-	rc = begin(made, repl, error);
+	rc = begin(made, syntax, error);
 	if (rc != 0)
 		return rc;
-	for (size_t i = 0; i < n; i++) {
-		parse(*made, words[i]);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		rc = parse(*made, words[i], error);
 		end_word(*made);
 	}
 	if (!bare && !(*made)->named) {
 		add_place(*made, JS_PLACE_DATAPATH);
 		end_word(*made);
 	}
-	return finish(made, 0, error);
+	return finish(made, rc, error);
 }
 
-int js_template_command(struct js_template **made, char *const words[], size_t n, const char *repl,
+int js_template_command(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax,
 			struct jobstack_error *error)
 {
-	return make_command(made, words, n, repl, 0, error);
+	return make_command(made, words, n, syntax, 0, error);
 }
 
 /* As a shell script; BARE: nothing is appended, and the parameters for the name stay empty. */
-static int make_shell(struct js_template **made, char *const words[], size_t n, const char *repl, int bare,
+static int make_shell(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax, int bare,
 		      struct jobstack_error *error)
 {
 	static const char *const before[] = {"/bin/sh", "-c", NULL, "jobstack"};
-	struct js_buf source = {0}, script = {0};
+	struct js_script script = {.syntax = syntax, .bare = bare};
+	struct js_buf source = {0};
 	int rc;
 
 	*made = NULL;
 	if (n == 0)
 		return js_error_set(error, JOBSTACK_EUSAGE, "there is no command");
-	rc = begin(made, repl, error);
+	rc = begin(made, syntax, error);
 	if (rc != 0)
 		return rc;
 	for (size_t i = 0; i < n; i++) {
 		js_buf_str(&source, i > 0 ? " " : "");
 		js_buf_str(&source, words[i]);
 	}
-	rc = source.failed ? js_error_memory(error) : js_script_make(source.data, repl, bare, &script, error);
+	rc = source.failed ? js_error_memory(error) : js_script_make(source.data, &script, error);
 	for (size_t i = 0; rc == 0 && i < sizeof(before) / sizeof(before[0]); i++) {
-		const char *word = before[i] != NULL ? before[i] : script.data;
+		const char *word = before[i] != NULL ? before[i] : script.text.data;
 
-		add_piece(*made, JS_PLACE_NONE, word, strlen(word));
+		add_text(*made, word, strlen(word));
 		end_word(*made);
 	}
 	for (int i = JS_PLACE_DATAPATH; rc == 0 && i < JS_PLACE_COUNT; i++) {
@@ -176,27 +208,31 @@ static int make_shell(struct js_template **made, char *const words[], size_t n, 
 			add_place(*made, (enum js_place)i);
 		end_word(*made);
 	}
+	for (size_t i = 0; rc == 0 && i < script.fields_n; i++) {
+		add_spot(*made, &script.fields[i]);
+		end_word(*made);
+	}
 	js_buf_free(&source);
-	js_buf_free(&script);
+	js_buf_free(&script.text);
 	return finish(made, rc, error);
 }
 
-int js_template_shell(struct js_template **made, char *const words[], size_t n, const char *repl,
+int js_template_shell(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax,
 		      struct jobstack_error *error)
 {
-	return make_shell(made, words, n, repl, 0, error);
+	return make_shell(made, words, n, syntax, 0, error);
 }
 
 /* Refuses placeholders that differ from entry to entry. */
-static int refuse_varying(char *const words[], size_t n, const char *repl, struct jobstack_error *error)
+static int refuse_varying(char *const words[], size_t n, const struct js_template_syntax *syntax, struct jobstack_error *error)
 {
-	enum js_place place;
+	struct js_spot spot;
 	size_t len;
 
 	for (size_t i = 0; i < n; i++)
 		for (const char *p = words[i]; *p != '\0'; p += len > 0 ? len : 1) {
-			len = js_place_match(p, repl, &place);
-			if (len > 0 && place != JS_PLACE_SLOT)
+			len = js_place_match(words[i], p, syntax, &spot);
+			if (len > 0 && spot.place != JS_PLACE_SLOT)
 				return js_error_set(error, JOBSTACK_EUSAGE,
 						    "%.*s can't stand in a persistent command, which is started once a slot and reads its "
 						    "entries from its standard input: only {%%} can (-I gives {} another name)",
@@ -205,32 +241,30 @@ static int refuse_varying(char *const words[], size_t n, const char *repl, struc
 	return 0;
 }
 
-int js_template_persistent(struct js_template **made, char *const words[], size_t n, int shell, const char *repl,
-			   struct jobstack_error *error)
+int js_template_persistent(struct js_template **made, char *const words[], size_t n, int shell,
+			   const struct js_template_syntax *syntax, struct jobstack_error *error)
 {
 	int rc;
 
 	*made = NULL;
-	if (repl != NULL && repl[0] == '\0')
-		return js_template_command(made, words, n, repl, error); /* which says so */
-	rc = refuse_varying(words, n, repl, error);
+	if (is_repl_empty(syntax))
+		return js_template_command(made, words, n, syntax, error); /* which says so */
+	rc = refuse_varying(words, n, syntax, error);
 	if (rc != 0)
 		return rc;
-	return shell ? make_shell(made, words, n, repl, 1, error) : make_command(made, words, n, repl, 1, error);
+	return shell ? make_shell(made, words, n, syntax, 1, error) : make_command(made, words, n, syntax, 1, error);
 }
 
-int js_template_string(struct js_template **made, const char *text, const char *repl, struct jobstack_error *error)
+int js_template_string(struct js_template **made, const char *text, const struct js_template_syntax *syntax,
+		       struct jobstack_error *error)
 {
 	int rc;
 
 	*made = NULL;
 	if (text[0] == '\0')
 		return js_error_set(error, JOBSTACK_EUSAGE, "the name of a file is empty");
-	rc = begin(made, repl, error);
-	if (rc != 0)
-		return rc;
-	parse(*made, text);
-	return finish(made, 0, error);
+	rc = begin(made, syntax, error);
+	return rc == 0 ? finish(made, parse(*made, text, error), error) : rc;
 }
 
 void js_template_free(struct js_template *made)
@@ -239,6 +273,7 @@ void js_template_free(struct js_template *made)
 		return;
 	js_buf_free(&made->literals);
 	js_buf_free(&made->out);
+	free(made->colsep);
 	free(made->pieces);
 	free(made->argv);
 	free(made);
@@ -249,10 +284,10 @@ int js_template_text(const struct js_template *made, const struct js_template_va
 	for (size_t i = 0; i < made->pieces_n; i++) {
 		const struct piece *piece = &made->pieces[i];
 
-		if (piece->place == JS_PLACE_NONE)
+		if (piece->spot.place == JS_PLACE_NONE)
 			js_buf_add(out, made->literals.data + piece->at, piece->len);
 		else
-			js_place_add(out, piece->place, values);
+			js_place_add(out, &piece->spot, values, made->colsep);
 	}
 	return out->failed ? JOBSTACK_EBUG : 0;
 }
@@ -281,4 +316,44 @@ const char *js_template_program(const struct js_template *made)
 int js_template_varies(const struct js_template *made)
 {
 	return made->varies;
+}
+
+unsigned js_template_last_field(const struct js_template *made)
+{
+	return made->last_field;
+}
+
+int js_template_fits(const struct js_template *made, const struct js_template_values *values)
+{
+	return made->last_field <= 1 || js_template_fields(values->datapath, values->datapath_len, made->colsep) >= made->last_field;
+}
+
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+int js_template_colsep(const char *text, struct js_buf *colsep, struct jobstack_error *error)
+{
+	static const char letters[] = "tnr\\", meant[] = "\t\n\r\\";
+
+	for (const char *p = text; *p != '\0'; p++) {
+		const char *letter = p[0] == '\\' && p[1] != '\0' ? strchr(letters, p[1]) : NULL;
+		int high = p[0] == '\\' && p[1] == 'x' ? hex_digit(p[2]) : -1, low = high < 0 ? -1 : hex_digit(p[3]);
+
+		if (p[0] != '\\')
+			js_buf_char(colsep, *p);
+		else if (letter != NULL)
+			js_buf_char(colsep, meant[letter - letters]);
+		else if (low >= 0 && high + low > 0)
+			js_buf_char(colsep, (char)(high << 4 | low));
+		else
+			return js_error_set(error, JOBSTACK_EUSAGE,
+					    "--colsep takes a string, in which \\t, \\n, \\r, \\\\ and \\xHH (not \\x00) may stand, not \"%s\"",
+					    text);
+		p += letter != NULL ? 1 : low >= 0 ? 3 : 0;
+	}
+	if (colsep->failed)
+		return js_error_memory(error);
+	return colsep->len > 0 ? 0 : js_error_set(error, JOBSTACK_EUSAGE, "--colsep takes a string of one byte or more: it separates the fields");
 }

@@ -6,7 +6,11 @@
  *   {/}   its base name                               {/.}  the base name without extension
  *   {//}  its directory: "." if it has none           {#}   the entry's number      {%}   the slot
  *
- * They may stand inside a word, and several times.  A command in which none of the first five stands gets the
+ * Where a separator is given (--colsep, a string of one byte or more) a datapath has fields: {1} is the first, {1/}, {1//},
+ * {1.} and {1/.} what these are of {}, {2} the second and so on, up to {999}; {} stays the whole.  A field may be empty.
+ * Without a separator {1} is {}, and {2} is refused; but with -I alone both are text.
+ *
+ * They may stand inside a word, and several times.  A command in which none for the name or a field stands gets the
  * datapath as its last argument.  Names are passed byte for byte: one that begins with '-' stays so (a command
  * that would take it for an option is given ./{} or -- {}).
  *
@@ -15,7 +19,7 @@
  * name b in a.
  *
  * As a shell script (js_template_shell) the words are joined with spaces and run as /bin/sh -c SCRIPT jobstack
- * DATAPATH BASE DIR NOEXT BASENOEXT NUMBER SLOT where each placeholder in SCRIPT has become a quoted positional
+ * DATAPATH BASE DIR NOEXT BASENOEXT NUMBER SLOT FIELD... (those that stand in it) where each placeholder in SCRIPT has become a quoted positional
  * parameter: the shell never parses a byte of a name.  What the script itself hands to an interpreter (eval, a
  * second sh -c) is beyond this.
  */
@@ -40,28 +44,41 @@ struct js_template_values {
 	uint64_t worker;
 };
 
+/* How a template is read: what stands for {}, and what separates the fields; each may be NULL.  NULL for the whole struct: both
+ * are. */
+struct js_template_syntax {
+	const char *repl, *colsep;
+};
+
+/* Makes a separator of what a person typed: \t, \n, \r, \\ and \xHH are understood; appended to the empty COLSEP.  Returns 0,
+ * or JOBSTACK_EUSAGE: nothing, a NUL, or a backslash before something else. */
+int js_template_colsep(const char *text, struct js_buf *colsep, struct jobstack_error *error);
+
+/* How many fields the datapath has between the separators: one at least. */
+unsigned js_template_fields(const char *datapath, size_t len, const char *colsep);
+
 struct js_template;
 
-/* Parses the command WORDS (N of them) into *TEMPLATE, to be freed with js_template_free.  REPL stands for {} if
- * it is not NULL.  Nothing of the arguments is kept.  Returns 0, or JOBSTACK_EUSAGE: no command, an empty program,
- * an empty REPL. */
-int js_template_command(struct js_template **made, char *const words[], size_t n, const char *repl,
+/* Parses the command WORDS (N of them) into *TEMPLATE, to be freed with js_template_free.  Nothing of the arguments is kept.
+ * Returns 0, or JOBSTACK_EUSAGE: no command, an empty program, an empty word for {}, a field without a separator. */
+int js_template_command(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax,
 			struct jobstack_error *error);
 
 /* The same as a shell script.  JOBSTACK_EUSAGE also for quotes that do not end, and for a placeholder where no
  * quoting can keep the shell from reading the name: in $((...)), after <<, inside $'...' and the like; the text
  * says which. */
-int js_template_shell(struct js_template **made, char *const words[], size_t n, const char *repl,
+int js_template_shell(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax,
 		      struct jobstack_error *error);
 
 /* A command that is started once and gets its entries on its standard input (run/persist.h): nothing is appended, and
  * no placeholder but {%} may stand in it; SHELL: the words are a shell script.  JOBSTACK_EUSAGE also for another placeholder. */
-int js_template_persistent(struct js_template **made, char *const words[], size_t n, int shell, const char *repl,
-			   struct jobstack_error *error);
+int js_template_persistent(struct js_template **made, char *const words[], size_t n, int shell,
+			   const struct js_template_syntax *syntax, struct jobstack_error *error);
 
 /* The same for one string (--output, --error, --creates), which gets nothing appended.  Expand with
  * js_template_text. */
-int js_template_string(struct js_template **made, const char *text, const char *repl, struct jobstack_error *error);
+int js_template_string(struct js_template **made, const char *text, const struct js_template_syntax *syntax,
+		       struct jobstack_error *error);
 
 /* Frees it; NULL is harmless. */
 void js_template_free(struct js_template *made);
@@ -78,5 +95,10 @@ const char *js_template_program(const struct js_template *made);
 
 /* Whether expansions differ from entry to entry: a placeholder other than {%} stands in it. */
 int js_template_varies(const struct js_template *made);
+
+/* The last field that stands in it; 0: none.  And whether the values have that many: what is missing is expanded to nothing, so
+ * others are not for this template. */
+unsigned js_template_last_field(const struct js_template *made);
+int js_template_fits(const struct js_template *made, const struct js_template_values *values);
 
 #endif

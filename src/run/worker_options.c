@@ -25,7 +25,9 @@ const struct js_opts js_worker_opts = {
 	"jobstack-worker", "[OPTIONS] -- CMD ARG...",
 	"Claims entries of a stack, runs CMD on each, closes each with what happened, until nothing is left.", table,
 	"In CMD and TEMPLATE: {} the datapath, {/} its base name, {//} its directory, {.} without extension, {/.} both,\n"
-	"{#} the entry's number, {%} the slot. No placeholder: the datapath is the last argument. CMD finds\n"
+	"{#} the entry's number, {%} the slot. No placeholder: the datapath is the last argument. With --colsep {1} {2} ... are\n"
+	"the fields, {1/} {1//} {1.} {1/.} their parts; an entry with too few fails and is not run; {1} behind $ is the shell's own.\n"
+	"A line that does not begin with / is a relative name, whichever of its fields is a path. CMD finds\n"
 	"JOBSTACK_DATAPATH, _ENTRY, _ATTEMPT, _SLOT, _STACK and _WORKER in its environment. With --persistent only {%} may\n"
 	"stand in CMD, nothing is appended, and _SLOT, _STACK, _WORKER and _PERSISTENT are there.\n\n"
 	"  srun jobstack-worker -s mystack -- ./convert.sh {}",

@@ -115,6 +115,14 @@ static void ask_steps(const struct js_slurm_ops *ops, const struct js_slurm_ques
 		}
 }
 
+static void tell_queued(void *ctx, const struct js_slurm_queued *job)
+{
+	struct js_slurm_answer *answer = ctx;
+
+	answer->queued = *job;
+	tell(answer);
+}
+
 /* The child's life.  What it writes to is memory that was there before the fork. */
 static _Noreturn void child(const struct js_slurm_question *q, struct js_slurm_answer *answer)
 {
@@ -127,13 +135,19 @@ static _Noreturn void child(const struct js_slurm_question *q, struct js_slurm_a
 		refuse(answer, JOBSTACK_ECONFLICT, "the Slurm module can't be opened", dlerror());
 	ops = dlsym(module, JS_SLURM_SYMBOL);
 	if (ops == NULL || ops->abi != JS_SLURM_ABI || ops->job_size != sizeof(struct js_slurm_job) ||
-	    ops->step_size != sizeof(struct js_slurm_step) || ops->conf_size != sizeof(struct js_slurm_conf))
+	    ops->step_size != sizeof(struct js_slurm_step) || ops->conf_size != sizeof(struct js_slurm_conf) ||
+	    ops->queued_size != sizeof(struct js_slurm_queued))
 		refuse(answer, JOBSTACK_ECONFLICT, "the Slurm module is of another version of jobstack", q->module);
 	if (q->jobs != NULL)
 		ask_jobs(ops, q, answer);
 	else if (q->steps != NULL)
 		ask_steps(ops, q, answer);
-	else {
+	else if (q->stack != NULL) {
+		if (ops->queued(q->uid, q->stack, tell_queued, answer, answer->text, sizeof(answer->text)) != 0)
+			answer->code = JOBSTACK_EFILE;
+		answer->queued.job = 0;
+		tell(answer);
+	} else {
 		if (ops->conf(&answer->conf, answer->text, sizeof(answer->text)) != 0)
 			answer->code = JOBSTACK_EFILE;
 		tell(answer);

@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-/* What is asked: JOBS or STEPS, else the configuration.  The child writes into its copy of them. */
+/* What is asked: JOBS, STEPS or STACK's, else the configuration.  The child writes into its copy of them. */
 struct js_slurm_question {
 	const char *module; /* its file */
 	uint32_t uid;
@@ -17,6 +17,7 @@ struct js_slurm_question {
 	struct js_slurm_job *jobs;
 	struct js_slurm_step *steps;
 	size_t n;
+	const char *stack; /* its jobs, of which the last answer has job 0 */
 };
 
 /* What the child tells of one, through a pipe. */
@@ -28,6 +29,7 @@ struct js_slurm_answer {
 		struct js_slurm_job job;
 		struct js_slurm_step step;
 		struct js_slurm_conf conf;
+		struct js_slurm_queued queued;
 	};
 };
 

@@ -3,8 +3,10 @@
  * The Slurm module: the only file that sees libslurm.  It is built against the site's own Slurm (22.05 to 26.05), and
  * opened at run time by query.c, in a child process.  Promise: only the table at the end is exported.
  */
+#define _GNU_SOURCE
 #include "slurm/query.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
@@ -301,7 +303,67 @@ static int ask_conf(struct js_slurm_conf *out, char *error, size_t error_size)
 	return 0;
 }
 
+/* Slurm's word for why a job waits.  libslurm has it, but not in its headers, and under names that changed. */
+static void fill_reason(struct js_slurm_queued *out, const slurm_job_info_t *record)
+{
+	static const char *const names[] = {"slurm_job_state_reason_string", "slurm_job_reason_string"};
+	const char *(*word)(unsigned reason) = NULL;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && word == NULL; i++) {
+		void *found = dlsym(RTLD_DEFAULT, names[i]);
+
+		memcpy(&word, &found, sizeof(word));
+	}
+	if (record->state_desc != NULL && record->state_desc[0] != '\0')
+		(void)snprintf(out->reason, sizeof(out->reason), "%s", record->state_desc);
+	else if (word != NULL)
+		(void)snprintf(out->reason, sizeof(out->reason), "%s", word(record->state_reason));
+	else
+		(void)snprintf(out->reason, sizeof(out->reason), "reason %u", (unsigned)record->state_reason);
+}
+
+static int is_of(const slurm_job_info_t *record, const char *stack)
+{
+	static const char in_name[] = "jobstack-", in_comment[] = "jobstack:";
+	const size_t n = sizeof(in_name) - 1;
+
+	if (record->name != NULL && strncmp(record->name, in_name, n) == 0 && strcmp(record->name + n, stack) == 0)
+		return 1;
+	return record->comment != NULL && strncmp(record->comment, in_comment, n) == 0 && strcmp(record->comment + n, stack) == 0;
+}
+
+static int ask_queued(uint32_t uid, const char *stack, void (*tell)(void *ctx, const struct js_slurm_queued *job), void *ctx,
+		      char *error, size_t error_size)
+{
+	job_info_msg_t *answer = NULL;
+
+	init();
+	if (slurm_load_job_user(&answer, uid, SHOW_ALL) != 0)
+		return errno == ESLURM_INVALID_JOB_ID ? 0 : refuse(error, error_size);
+	for (uint32_t i = 0; i < answer->record_count; i++) {
+		const slurm_job_info_t *record = &answer->job_array[i];
+		uint32_t base = record->job_state & JOB_STATE_BASE;
+		struct js_slurm_queued out = {.job = JOB_ID_OF(record), .array_job = record->array_job_id, .pending = base == JOB_PENDING,
+					      .start_us = moment(record->start_time)};
+		struct js_slurm_job job = {.found = 1};
+
+		if (!is_of(record, stack) || (base != JOB_PENDING && base != JOB_RUNNING && base != JOB_SUSPENDED))
+			continue;
+		fill_state(&job, record->job_state);
+		(void)snprintf(out.state, sizeof(out.state), "%s", job.state);
+		(void)snprintf(out.partition, sizeof(out.partition), "%s", record->partition != NULL ? record->partition : "");
+		fill_reason(&out, record);
+		if (record->array_task_str != NULL)
+			(void)snprintf(out.tasks, sizeof(out.tasks), "%s", record->array_task_str);
+		else if (record->array_job_id != 0 && record->array_task_id != NO_VAL)
+			(void)snprintf(out.tasks, sizeof(out.tasks), "%u", (unsigned)record->array_task_id);
+		tell(ctx, &out);
+	}
+	slurm_free_job_info_msg(answer);
+	return 0;
+}
+
 extern const struct js_slurm_ops jobstack_slurm_ops;
 __attribute__((visibility("default"))) const struct js_slurm_ops jobstack_slurm_ops = {
 	JS_SLURM_ABI, sizeof(struct js_slurm_job), sizeof(struct js_slurm_step), sizeof(struct js_slurm_conf),
-	SLURM_VERSION_NUMBER, ask, ask_user, ask_steps, ask_node, ask_conf};
+	sizeof(struct js_slurm_queued), SLURM_VERSION_NUMBER, ask, ask_user, ask_steps, ask_node, ask_conf, ask_queued};

@@ -162,7 +162,7 @@ int js_slurm_jobs(const struct js_slurm_where *where, uint32_t uid, const uint32
 	memset(out, 0, n * sizeof(*out));
 	rc = prepare(where, &path, &answer, error);
 	if (rc == 0 && n > 0) {
-		const struct js_slurm_question question = {path.data, uid, job_ids, out, NULL, n};
+		const struct js_slurm_question question = {path.data, uid, job_ids, out, NULL, n, NULL};
 
 		rc = js_slurm_asking_begin(&a, &question, answer, error);
 	}
@@ -207,7 +207,7 @@ int js_slurm_steps(const struct js_slurm_where *where, struct js_slurm_step *ste
 		steps[i].listed = steps[i].at_node = steps[i].down = -1;
 	rc = prepare(where, &path, &answer, error);
 	if (rc == 0 && n > 0) {
-		const struct js_slurm_question question = {path.data, 0, NULL, NULL, steps, n};
+		const struct js_slurm_question question = {path.data, 0, NULL, NULL, steps, n, NULL};
 
 		rc = js_slurm_asking_begin(&a, &question, answer, error);
 	}
@@ -234,6 +234,57 @@ done:
 	return rc;
 }
 
+int js_slurm_queued(const struct js_slurm_where *where, uint32_t uid, const char *stack, struct js_slurm_queued *out, size_t max,
+		    size_t *n, struct jobstack_error *error)
+{
+	struct js_slurm_asking a = {.pid = -1};
+	struct js_slurm_answer *answer = NULL;
+	struct js_buf path = {0};
+	int64_t until = js_clock_mono_us() + limit_of(where);
+	int rc, got = 1, status, more = 1;
+
+	*n = 0;
+	rc = prepare(where, &path, &answer, error);
+	if (rc == 0) {
+		const struct js_slurm_question question = {path.data, uid, NULL, NULL, NULL, 0, stack};
+
+		rc = js_slurm_asking_begin(&a, &question, answer, error);
+	}
+	if (rc != 0)
+		goto done;
+	while (rc == 0 && more) {
+		got = js_slurm_asking_next(&a, until, answer);
+		if (got <= 0)
+			break;
+		rc = refused(answer, error);
+		more = answer->queued.job != 0;
+		if (rc == 0 && more && *n < max)
+			out[*n] = answer->queued;
+		*n += (size_t)(rc == 0 && more);
+	}
+	status = js_slurm_asking_end(&a, got == 0);
+	if (got <= 0)
+		rc = explain(limit_of(where), &a, got, status, error);
+done:
+	free(answer);
+	js_buf_free(&path);
+	return rc;
+}
+
+int js_slurm_is_here(void)
+{
+	static const char *const usual[] = {"/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf", "/run/slurm/conf/slurm.conf",
+					    "/var/run/slurm/conf/slurm.conf", "/usr/local/etc/slurm.conf"};
+	const char *conf = getenv("SLURM_CONF");
+
+	if (conf != NULL && *conf != '\0')
+		return access(conf, R_OK) == 0;
+	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+		if (access(usual[i], R_OK) == 0)
+			return 1;
+	return 0;
+}
+
 int js_slurm_conf(const struct js_slurm_where *where, struct js_slurm_conf *out, struct jobstack_error *error)
 {
 	struct js_slurm_asking a = {.pid = -1};
@@ -244,7 +295,7 @@ int js_slurm_conf(const struct js_slurm_where *where, struct js_slurm_conf *out,
 	memset(out, 0, sizeof(*out));
 	rc = prepare(where, &path, &answer, error);
 	if (rc == 0) {
-		const struct js_slurm_question question = {path.data, 0, NULL, NULL, NULL, 0};
+		const struct js_slurm_question question = {path.data, 0, NULL, NULL, NULL, 0, NULL};
 
 		rc = js_slurm_asking_begin(&a, &question, answer, error);
 	}

@@ -42,6 +42,16 @@ struct js_slurm_step {
 };
 #define JS_SLURM_BATCH 0xfffffffbu
 
+/* A job (of an array: what is left of it, or one that runs) that is a stack's, by its name or comment. */
+struct js_slurm_queued {
+	uint32_t job, array_job; /* array_job: 0 if it is of no array */
+	int32_t pending;
+	int64_t start_us; /* since 1970; of one that waits the scheduler's guess, -1 if it has none */
+	char tasks[128];  /* of an array: which of it, "5" or "7-20%4", cut at this length; else "" */
+	char state[64], reason[128]; /* "PENDING"; "Priority", or a number that this Slurm has no word for */
+	char partition[128];
+};
+
 /* How the cluster is set up. */
 struct js_slurm_conf {
 	int64_t kill_wait_us;	   /* between TERM and KILL */
@@ -51,11 +61,11 @@ struct js_slurm_conf {
 
 /* The module's table, its one exported symbol.  Each asks libslurm, and returns 0, or -1 with ERROR filled; 0 as well
  * for a job that is not known.  A table of another ABI number is not used. */
-#define JS_SLURM_ABI 2u
+#define JS_SLURM_ABI 3u
 #define JS_SLURM_SYMBOL "jobstack_slurm_ops"
 struct js_slurm_ops {
 	unsigned abi;
-	unsigned job_size, step_size, conf_size; /* sizeof the structs above */
+	unsigned job_size, step_size, conf_size, queued_size; /* sizeof the structs above */
 	uint32_t slurm_version; /* SLURM_VERSION_NUMBER of what it was built with: 0x180b05 is 24.11.5 */
 	int (*job)(uint32_t job_id, struct js_slurm_job *out, char *error, size_t error_size);
 	/* those of N jobs that are the user's, in one question */
@@ -66,6 +76,9 @@ struct js_slurm_ops {
 	/* what the node says: AT_NODE */
 	int (*at_node)(struct js_slurm_step *step, char *error, size_t error_size);
 	int (*conf)(struct js_slurm_conf *out, char *error, size_t error_size);
+	/* the user's jobs called "jobstack-STACK", or with the comment "jobstack:STACK", that have not ended: calls TELL for each */
+	int (*queued)(uint32_t uid, const char *stack, void (*tell)(void *ctx, const struct js_slurm_queued *job), void *ctx,
+		      char *error, size_t error_size);
 };
 
 /* Where the module is looked for, and how long an answer may take. */
@@ -99,6 +112,14 @@ int js_slurm_jobs(const struct js_slurm_where *where, uint32_t uid, const uint32
  * answered is -1. All nodes together may take twice the limit: what they have not said by then is -1, and no error. */
 int js_slurm_steps(const struct js_slurm_where *where, struct js_slurm_step *steps, size_t n,
 		   struct jobstack_error *error);
+
+/* Finds the jobs of user UID that are of STACK and have not ended: the first MAX of them in OUT, and how many there are in *N. */
+int js_slurm_queued(const struct js_slurm_where *where, uint32_t uid, const char *stack, struct js_slurm_queued *out, size_t max,
+		    size_t *n, struct jobstack_error *error);
+
+/* Is Slurm set up on this host, as far as a look at the usual places for its configuration can tell?  libslurm waits for long where
+ * it is not. */
+int js_slurm_is_here(void);
 
 /* Asks how the cluster is set up. */
 int js_slurm_conf(const struct js_slurm_where *where, struct js_slurm_conf *out, struct jobstack_error *error);

@@ -17,6 +17,9 @@
 
 #define DEFAULT_GRACE_US INT64_C(5000000)
 #define DEFAULT_IDLE_US INT64_C(60000000)
+#define DEFAULT_OUTPUT_LIMIT (INT64_C(16) << 20)
+#define DEFAULT_LOG_SIZE (INT64_C(1) << 30)
+#define UNSET (-1)
 
 static int bad(struct jobstack_error *error, const char *option, const char *what, const char *arg)
 {
@@ -64,11 +67,37 @@ static int set_number(const char *option, const char *arg, uint64_t high, uint64
 	return js_num_u64(arg, 1, high, to) == 0 ? 0 : bad(error, option, what, arg);
 }
 
+/* A size from LEAST on, or 0 for the word none. */
+static int set_size(const char *option, const char *arg, uint64_t least, int64_t *to, struct jobstack_error *error)
+{
+	uint64_t bytes = 0;
+	char what[80];
+
+	(void)snprintf(what, sizeof(what), "a size from %llu bytes on, such as 512K, 16M or 2G, or none", (unsigned long long)least);
+	if (strcmp(arg, "none") != 0 && (js_num_size(arg, &bytes) != 0 || bytes < least || bytes > INT64_MAX))
+		return bad(error, option, what, arg);
+	*to = (int64_t)bytes;
+	return 0;
+}
+
+static int set_colsep(struct config *c, const char *arg, struct jobstack_error *error)
+{
+	js_buf_reset(&c->colsep);
+	return js_template_colsep(arg, &c->colsep, error);
+}
+
+static struct js_template_syntax syntax_of(const struct config *c)
+{
+	return (struct js_template_syntax){c->replace, c->colsep.len > 0 ? c->colsep.data : NULL};
+}
+
 static int set_template(struct config *c, struct js_template **to, const char *arg, struct jobstack_error *error)
 {
+	const struct js_template_syntax syntax = syntax_of(c);
+
 	js_template_free(*to);
 	*to = NULL;
-	return js_template_string(to, arg, c->replace, error);
+	return js_template_string(to, arg, &syntax, error);
 }
 
 struct later {
@@ -99,6 +128,9 @@ static int take(struct config *c, struct later *later, int key, const char *arg,
 	case JS_WORKER_MAX_ENTRIES: status = set_number("max-entries", arg, INT64_MAX, &c->max_entries, error); break;
 	case JS_WORKER_CHDIR: c->chdir = arg; break;
 	case JS_WORKER_LOG_DIR: c->log_dir = arg; break;
+	case JS_WORKER_LOG_SIZE: status = set_size("log-size", arg, 65536, &c->log_size, error); break;
+	case JS_WORKER_OUTPUT_LIMIT: status = set_size("output-limit", arg, 1024, &c->output_limit, error); break;
+	case JS_WORKER_COLSEP: status = set_colsep(c, arg, error); break;
 	case JS_WORKER_OUTPUT: later->output = arg; break;
 	case JS_WORKER_ERROR: later->error = arg; break;
 	case JS_WORKER_CREATES: later->creates = arg; break;
@@ -121,18 +153,30 @@ static int take(struct config *c, struct later *later, int key, const char *arg,
 	return status;
 }
 
+static void note_last_field(struct config *c)
+{
+	const struct js_template *const all[] = {c->template, c->output, c->error, c->creates};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i] != NULL && js_template_last_field(all[i]) > c->last_field)
+			c->last_field = js_template_last_field(all[i]);
+}
+
 static int parse_templates(struct config *c, const struct later *later, struct jobstack_error *error)
 {
+	const struct js_template_syntax syntax = syntax_of(c);
 	int status;
 
 	if (c->words == 0)
 		return js_error_set(error, JOBSTACK_EUSAGE, "there is no command to run: jobstack-worker [OPTIONS] -- CMD {}: see --help");
 	if (c->recycle != 0 && !c->persistent)
 		return js_error_set(error, JOBSTACK_EUSAGE, "--recycle is for --persistent commands: others are started for each entry");
-	status = c->persistent ? js_template_persistent(&c->template, c->command, c->words, c->shell, c->replace, error)
-		 : c->shell ? js_template_shell(&c->template, c->command, c->words, c->replace, error)
-			    : js_template_command(&c->template, c->command, c->words, c->replace, error);
+	status = c->persistent ? js_template_persistent(&c->template, c->command, c->words, c->shell, &syntax, error)
+		 : c->shell ? js_template_shell(&c->template, c->command, c->words, &syntax, error)
+			    : js_template_command(&c->template, c->command, c->words, &syntax, error);
 	c->output_dash = later->output != NULL && strcmp(later->output, "-") == 0;
+	if (c->output_limit == UNSET) /* what goes on to another program is data, which nothing may be missing from */
+		c->output_limit = c->output_dash ? 0 : DEFAULT_OUTPUT_LIMIT;
 	if (status == 0 && later->output != NULL && !c->output_dash)
 		status = set_template(c, &c->output, later->output, error);
 	if (status == 0 && later->error != NULL)
@@ -143,6 +187,8 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 			    (c->error != NULL && !js_template_varies(c->error))))
 		status = js_error_set(error, JOBSTACK_EUSAGE,
 				      "--output and --error need a placeholder such as {#}: all entries would write to one file");
+	if (status == 0)
+		note_last_field(c);
 	return status;
 }
 
@@ -159,7 +205,9 @@ int config_parse(struct config *c, int argc, char **argv, char **text, struct jo
 	c->log_dir = "jobstack-logs";
 	c->grace_us = DEFAULT_GRACE_US;
 	c->idle_us = DEFAULT_IDLE_US;
-	c->margin_us = -1;
+	c->margin_us = UNSET;
+	c->output_limit = UNSET;
+	c->log_size = DEFAULT_LOG_SIZE;
 	optind = 0;
 	while (status == 0 && (key = js_opt_next(&js_worker_opts, argc, argv, &arg, error)) != -1) {
 		if (key == '?')
@@ -186,4 +234,5 @@ void config_free(struct config *c)
 	js_template_free(c->output);
 	js_template_free(c->error);
 	js_template_free(c->creates);
+	js_buf_free(&c->colsep);
 }

@@ -24,6 +24,9 @@ struct config {
 	uint64_t recycle;	     /* entries after which a persistent command is started anew; 0: never */
 	int finish_on_loss, shell, persistent, dry_run, strict, quiet, verbose;
 	const char *replace;
+	struct js_buf colsep; /* empty: entries have no fields */
+	unsigned last_field;  /* the last one that a template asks for; 0: none */
+	int64_t output_limit, log_size; /* in bytes; 0: not limited */
 };
 
 /* Parses the arguments.  0: go on; 1: nothing to do, *TEXT (to be freed) is to be printed; negative: ERROR.  Free with

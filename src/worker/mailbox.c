@@ -36,7 +36,7 @@ int mailbox_begin(struct mailbox *box, size_t slots, struct jobstack_error *erro
 void result_free(struct result *results, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		free(results[i].log);
+		free(results[i].texts);
 	free(results);
 }
 
@@ -45,7 +45,6 @@ struct jobstack_outcome result_outcome(const struct result *result)
 	struct jobstack_outcome outcome = result->outcome;
 
 	outcome.reason = result->reason[0] == '\0' ? NULL : result->reason;
-	outcome.log = result->log;
 	return outcome;
 }
 
@@ -152,7 +151,35 @@ static void drop_parcel(struct mailbox *box, struct parcel *parcel)
 	parcel_free(parcel);
 }
 
-int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobstack_outcome *outcome, const char *log)
+/* Puts LEN bytes behind *TO, with a NUL, and moves it on. */
+static const void *put_text(char **to, const void *text, size_t len)
+{
+	char *at = *to;
+
+	memcpy(at, text, len);
+	at[len] = '\0';
+	*to += len + 1;
+	return at;
+}
+
+/* Gives a result memory of its own for what its outcome points to.  Without memory it goes on without. */
+static void copy_texts(struct result *r)
+{
+	struct jobstack_outcome *o = &r->outcome;
+	size_t log = o->log == NULL ? 0 : strlen(o->log), err_log = o->err_log == NULL ? 0 : strlen(o->err_log);
+	char *to = NULL;
+
+	if (o->log != NULL || o->err_log != NULL || o->err_tail.len > 0)
+		to = malloc(log + err_log + o->err_tail.len + 3);
+	r->texts = to;
+	o->log = to == NULL || o->log == NULL ? NULL : put_text(&to, o->log, log);
+	o->err_log = to == NULL || o->err_log == NULL ? NULL : put_text(&to, o->err_log, err_log);
+	o->err_tail.data = to == NULL || o->err_tail.len == 0 ? NULL : put_text(&to, o->err_tail.data, o->err_tail.len);
+	if (to == NULL)
+		o->err_tail.len = 0;
+}
+
+int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobstack_outcome *outcome)
 {
 	struct result *r;
 
@@ -170,7 +197,7 @@ int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobsta
 	r = &box->results[box->results_n++];
 	r->outcome = *outcome;
 	(void)snprintf(r->reason, sizeof(r->reason), "%s", outcome->reason == NULL ? "" : outcome->reason);
-	r->log = log == NULL ? NULL : strdup(log);
+	copy_texts(r);
 	if (--parcel->left == 0)
 		drop_parcel(box, parcel);
 	return 0;
@@ -189,7 +216,7 @@ void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct job
 	back.verdict = JOBSTACK_UNSTARTED;
 	back.entry = entry->entry;
 	back.attempt = entry->attempt;
-	(void)mailbox_post(box, parcel, &back, NULL); /* without memory: the worker's end gives it back */
+	(void)mailbox_post(box, parcel, &back); /* without memory: the worker's end gives it back */
 	mailbox_wake_ledger(box);
 }
 
@@ -204,7 +231,7 @@ void mailbox_give_back(struct mailbox *box)
 		back.entry = entry->entry;
 		back.attempt = entry->attempt;
 		box->running--;
-		if (mailbox_post(box, parcel, &back, NULL) != 0)
+		if (mailbox_post(box, parcel, &back) != 0)
 			break; /* the worker's end gives it back */
 	}
 	mailbox_wake_ledger(box);

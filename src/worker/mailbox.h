@@ -26,7 +26,7 @@ struct parcel {
 struct result {
 	struct jobstack_outcome outcome;
 	char reason[REASON_MAX];
-	char *log; /* or NULL */
+	char *texts; /* where its other texts lie, or NULL */
 };
 
 /* Why the worker goes; the first reason stays. */
@@ -71,8 +71,8 @@ struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **parcel)
 /* Puts an entry back at the head of the line or, if those behind it were given back meanwhile, or the worker is going, gives
  * it back too. */
 void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct jobstack_entry *entry);
-/* Posts the outcome of an entry of PARCEL, which may be freed by it.  LOG is copied.  -1 without memory. */
-int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobstack_outcome *outcome, const char *log);
+/* Posts the outcome of an entry of PARCEL, which may be freed by it.  Its texts are copied.  -1 without memory. */
+int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobstack_outcome *outcome);
 /* Posts everything that has not been started as JOBSTACK_UNSTARTED. */
 void mailbox_give_back(struct mailbox *box);
 

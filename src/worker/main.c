@@ -162,6 +162,10 @@ static int print_command(void *ctx, const struct jobstack_item *item)
 	char *const *argv;
 
 	(void)ctx;
+	if (config.last_field > 1 && js_template_fields(v.datapath, v.datapath_len, config.colsep.data) < config.last_field) {
+		say("entry %llu would fail: it has no field {%u}", (unsigned long long)v.entry, config.last_field);
+		return 0;
+	}
 	if (config.persistent) { /* what the command would read */
 		size_t len = js_persist_encode(request, v.entry, v.attempt, v.datapath, v.datapath_len);
 
@@ -224,7 +228,7 @@ static void name_log(struct run *r)
 		(void)snprintf(r->log_dir, sizeof(r->log_dir), "%.4000s/%s", config.log_dir, config.stack);
 	else
 		(void)snprintf(r->log_dir, sizeof(r->log_dir), "%.3000s/%.1000s/%s", r->identity.cwd, config.log_dir, config.stack);
-	(void)snprintf(r->log_name, sizeof(r->log_name), "%s%.64s%s%.200s-%ld-%08x.log", env->job != NULL ? "job" : "",
+	(void)snprintf(r->log_name, sizeof(r->log_name), "%s%.64s%s%.200s-%ld-%08x", env->job != NULL ? "job" : "",
 		       env->job != NULL ? env->job : "", env->job != NULL ? "-" : "", env->node, (long)getpid(), dice);
 }
 
@@ -287,9 +291,9 @@ static int prepare(struct run *r, int argc, char **argv, struct jobstack_error *
 	if (status == 0)
 		status = js_spawn_new(&r->supervisor.all.spawn, getenv("PATH"), error);
 	if (status == 0)
-		status = js_packlog_new(&r->supervisor.all.log, r->log_dir, r->log_name, error);
+		status = js_packlog_new(&r->supervisor.all.log, r->log_dir, r->log_name, config.log_size, error);
 	for (unsigned i = 0; status == 0 && i < r->slots_n; i++)
-		status = slot_begin(&r->slots[i], i + 1, tmp != NULL && *tmp != '\0' ? tmp : "/tmp", config.persistent, error);
+		status = slot_begin(&r->slots[i], i + 1, tmp != NULL && *tmp != '\0' ? tmp : "/tmp", &config, error);
 	for (int i = 0; i < argc; i++)
 		js_buf_add(&r->argv, argv[i], strlen(argv[i]) + 1);
 	r->options.lease_us = config.lease_us;

@@ -37,14 +37,11 @@ static void say(struct outbox *o, const char *format, ...)
 
 void outbox_places(struct outbox *o, const char *dir, const char *name, const char *tmp)
 {
-	size_t len = strlen(name);
-	int stem = (int)(len > 4 && strcmp(name + len - 4, ".log") == 0 ? len - 4 : len);
-
-	(void)snprintf(o->path[0], sizeof(o->path[0]), "%.4200s/%.*s.spool", dir, stem, name);
+	(void)snprintf(o->path[0], sizeof(o->path[0]), "%.4200s/%s.spool", dir, name);
 	o->path[1][0] = '\0';
 	if (tmp != NULL && *tmp != '\0')
-		(void)snprintf(o->path[1], sizeof(o->path[1]), "%.4200s/jobstack-%.*s.spool", tmp, stem, name);
-	(void)snprintf(o->path[2], sizeof(o->path[2]), "/tmp/jobstack-%.*s.spool", stem, name);
+		(void)snprintf(o->path[1], sizeof(o->path[1]), "%.4200s/jobstack-%s.spool", tmp, name);
+	(void)snprintf(o->path[2], sizeof(o->path[2]), "/tmp/jobstack-%s.spool", name);
 }
 
 /* What waits, in order, with memory of its own.  The texts of the results stay where they are while the lock is held:

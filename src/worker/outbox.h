@@ -35,7 +35,7 @@ struct outbox {
 	int told;
 };
 
-/* Fills the paths: NAME in DIR, with .log become .spool; then in TMP (may be NULL) and in /tmp. */
+/* Fills the paths: NAME.spool in DIR; then in TMP (may be NULL) and in /tmp. */
 void outbox_places(struct outbox *outbox, const char *dir, const char *name, const char *tmp);
 
 /* Starts the thread; after the signals were blocked. */

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int slot_begin(struct slot *slot, uint32_t number, const char *dir, int persistent, struct jobstack_error *error)
+int slot_begin(struct slot *slot, uint32_t number, const char *dir, const struct config *config, struct jobstack_error *error)
 {
 	extern char **environ;
 	int status;
@@ -26,9 +26,12 @@ int slot_begin(struct slot *slot, uint32_t number, const char *dir, int persiste
 	memset(slot, 0, sizeof(*slot));
 	slot->number = number;
 	status = js_capture_new(&slot->capture, dir, error);
+	if (status == 0) /* what goes on to a file of the entry's own is whole */
+		js_capture_limit(slot->capture, config->output != NULL ? 0 : config->output_limit,
+				 config->error != NULL ? 0 : config->output_limit);
 	if (status == 0)
 		status = js_env_new(&slot->env, environ, error);
-	if (status == 0 && persistent)
+	if (status == 0 && config->persistent)
 		status = persistent_new(&slot->persistent, error);
 	return status;
 }
@@ -122,6 +125,21 @@ static enum slot_start run(struct slots *all, struct slot *slot, const struct js
 	return SLOT_RUNS;
 }
 
+/* Has the entry the fields that the templates ask for?  If not, there is an outcome. */
+static int has_fields(const struct config *config, struct slot *slot, const struct jobstack_entry *entry,
+		      struct jobstack_outcome *outcome)
+{
+	unsigned n = config->last_field <= 1 ? 1 : js_template_fields(entry->datapath, entry->datapath_len, config->colsep.data);
+
+	if (n >= config->last_field)
+		return 1;
+	(void)snprintf(slot->err_tail, sizeof(slot->err_tail), "not run: it has %u %s, and {%u} is asked for", n,
+		       n == 1 ? "field" : "fields", config->last_field);
+	outcome->verdict = JOBSTACK_FAILED;
+	outcome->reason = slot->err_tail;
+	return 0;
+}
+
 enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack_entry *entry, struct jobstack_outcome *outcome,
 			   struct jobstack_error *error)
 {
@@ -131,6 +149,8 @@ enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack
 
 	begin_outcome(outcome, entry);
 	outcome->started_us = jobstack_now_us();
+	if (!has_fields(all->config, slot, entry, outcome))
+		return SLOT_OUTCOME;
 	if (all->config->creates != NULL && created(all, &values) > 0) {
 		outcome->reason = "it was there already";
 		return SLOT_OUTCOME;
@@ -204,38 +224,62 @@ static void judge(struct slots *all, const struct slot *slot, const struct js_re
 	}
 }
 
+static int64_t size_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
+/* Says where the output is: PLACE is that of what is in the packed log. */
+static void locate(const struct slots *all, const struct slot *slot, const struct js_packlog_place *place, struct jobstack_outcome *o)
+{
+	if (!all->config->output_dash) { /* else it is not known where it went */
+		o->log = js_packlog_later_path(all->log);
+		o->log_at = place->at;
+		o->log_out = place->out;
+		o->log_err = place->err;
+	}
+	if (slot->out_path.len > 0) { /* stdout has a file of its own, and nothing stands before stderr in the log */
+		o->err_log = o->log;
+		o->err_at = place->at;
+		o->log = slot->out_path.data;
+		o->log_at = 0;
+		o->log_out = size_of(slot->out_path.data);
+	}
+	if (slot->err_path.len > 0) {
+		o->err_log = slot->err_path.data;
+		o->err_at = 0;
+		o->log_err = size_of(slot->err_path.data);
+	}
+}
+
 /* Keeps the output and says where.  Negative: it could not be kept. */
-static int keep(struct slots *all, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o, const char **log,
+static int keep(struct slots *all, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
 		struct jobstack_error *error)
 {
 	struct js_template_values values = values_of(all, slot, slot->entry);
 	struct js_packlog_place place = {-1, 0, 0};
-	struct stat st;
 	int status;
 
-	*log = NULL;
 	status = slot->persistent != NULL ? persistent_keep_own(slot, error) : 0;
+	if (status == 0 && all->config->output_dash)
+		status = js_capture_copy(slot->capture, STDOUT_FILENO, STDERR_FILENO, error);
+	else if (status == 0)
+		status = js_packlog_append(all->log, slot->capture, &values, r, r->ended_us + all->wall_us, &place, error);
 	if (status != 0)
 		return status;
-	if (all->config->output_dash)
-		return js_capture_copy(slot->capture, STDOUT_FILENO, STDERR_FILENO, error);
-	status = js_packlog_append(all->log, slot->capture, &values, r, r->ended_us + all->wall_us, &place, error);
-	if (status != 0)
-		return status;
-	o->log_at = place.at;
-	o->log_out = place.out;
-	o->log_err = place.err;
-	if (slot->out_path.len > 0) { /* stdout has a file of its own: that is what the ledger keeps */
-		*log = slot->out_path.data;
-		o->log_at = 0;
-		o->log_out = stat(slot->out_path.data, &st) == 0 ? (int64_t)st.st_size : 0;
-		o->log_err = 0;
+	locate(all, slot, &place, o);
+	if (o->verdict == JOBSTACK_FAILED) {
+		o->err_tail.len = slot->err_path.len > 0 ? js_kept_tail_of(slot->err_path.data, slot->err_tail)
+							 : js_capture_tail(slot->capture, slot->err_tail);
+		o->err_tail.data = slot->err_tail;
 	}
 	return 0;
 }
 
 int slot_finish(struct slots *all, struct slot *slot, const struct js_reaped *r, int draining, struct jobstack_outcome *o,
-		char reason[REASON_MAX], const char **log, struct jobstack_error *error)
+		char reason[REASON_MAX], struct jobstack_error *error)
 {
 	struct js_template_values values = values_of(all, slot, slot->entry);
 	int status;
@@ -253,12 +297,12 @@ int slot_finish(struct slots *all, struct slot *slot, const struct js_reaped *r,
 		o->verdict = JOBSTACK_FAILED;
 		(void)snprintf(reason, REASON_MAX, "exit 0, but what --creates names is not there");
 	}
-	status = keep(all, slot, r, o, log, error);
+	status = keep(all, slot, r, o, error);
 	if (slot->persistent != NULL)
 		js_capture_next(slot->capture);
 	if (status != 0) {
 		o->verdict = JOBSTACK_INTERRUPTED;
-		o->log_at = o->log_out = o->log_err = -1;
+		o->log_at = o->log_out = o->log_err = o->err_at = -1;
 		(void)snprintf(reason, REASON_MAX, "its output could not be kept");
 	}
 	o->reason = reason[0] == '\0' ? NULL : reason;

@@ -43,12 +43,13 @@ struct slot {
 	struct js_env *env;
 	struct js_buf out_path, err_path; /* of this entry's own files; empty: captured */
 	struct persistent *persistent;	  /* NULL: an ordinary command */
+	char err_tail[JS_KEPT_TAIL];	  /* of the last outcome */
 };
 
 /* How a start ended. */
 enum slot_start { SLOT_RUNS, SLOT_OUTCOME, SLOT_LATER, SLOT_BROKEN, SLOT_GONE };
 
-int slot_begin(struct slot *slot, uint32_t number, const char *dir, int persistent, struct jobstack_error *error);
+int slot_begin(struct slot *slot, uint32_t number, const char *dir, const struct config *config, struct jobstack_error *error);
 void slot_end(struct slot *slot);
 
 /* Whether an entry can be started in it: none runs, and no process that is to end is still there. */
@@ -63,10 +64,10 @@ pid_t slot_process(const struct slot *slot);
 enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack_entry *entry, struct jobstack_outcome *outcome,
 			   struct jobstack_error *error);
 
-/* Makes the outcome of a command that was collected, or of a persistent one that has answered (slot->persistent->answer); DRAINING: a signal asks us to go.  LOG becomes the path of the entry's
- * own file, or NULL, valid until the next start.  Negative: its output could not be kept (ERROR), and the outcome is
+/* Makes the outcome of a command that was collected, or of a persistent one that has answered (slot->persistent->answer); DRAINING: a signal asks us to go.  Its texts are
+ * valid until the next start.  Negative: its output could not be kept (ERROR), and the outcome is
  * JOBSTACK_INTERRUPTED. */
 int slot_finish(struct slots *all, struct slot *slot, const struct js_reaped *reaped, int draining,
-		struct jobstack_outcome *outcome, char reason[REASON_MAX], const char **log, struct jobstack_error *error);
+		struct jobstack_outcome *outcome, char reason[REASON_MAX], struct jobstack_error *error);
 
 #endif

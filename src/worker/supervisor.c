@@ -31,6 +31,8 @@
 #define IMPATIENT_US (JS_SECOND_US / 4) /* two signals closer together are one */
 #define ORPHANS_US (JS_SECOND_US / 2)   /* where looking for orphans costs a walk through /proc: at most so often... */
 #define ORPHANS_LONG_US (JS_SECOND_US / 10) /* ... or behind commands that took so long */
+#define TRIM_US (JS_SECOND_US / 10)     /* output is looked at so often... */
+#define TRIM_SOON_US (JS_SECOND_US / 40) /* ... and so often while a command prints much */
 #define HINT_KILL_US (3 * JS_SECOND_US / 10)
 #define HINT_US (JS_SECOND_US / 10) /* how long after a command the signal that felled it may reach us too */
 
@@ -117,7 +119,7 @@ static void watch_breaker(struct supervisor *s, const struct jobstack_outcome *o
 }
 
 /* Counts an outcome and posts it, with the lock held. */
-static void post(struct supervisor *s, struct parcel *parcel, const struct jobstack_outcome *o, const char *log)
+static void post(struct supervisor *s, struct parcel *parcel, const struct jobstack_outcome *o)
 {
 	struct mailbox *box = s->box;
 
@@ -134,7 +136,7 @@ static void post(struct supervisor *s, struct parcel *parcel, const struct jobst
 		box->progress_us = jobstack_now_us();
 	}
 	if (o->verdict != JOBSTACK_LOST) /* what is lost stays with the worker, whose end tells so */
-		(void)mailbox_post(box, parcel, o, log); /* without memory: the row's end gives the entry back */
+		(void)mailbox_post(box, parcel, o); /* without memory: the row's end gives the entry back */
 	if (box->results_n == 1 || box->results_n >= JOBSTACK_POP_MAX || (box->queued == 0 && box->running == 0) ||
 	    box->leaving != STAY)
 		mailbox_wake_ledger(box);
@@ -204,7 +206,7 @@ static void start(struct supervisor *s, struct slot *slot)
 		box->running--;
 		if (how == SLOT_BROKEN)
 			outcome.verdict = JOBSTACK_UNSTARTED;
-		post(s, slot->parcel, &outcome, NULL);
+		post(s, slot->parcel, &outcome);
 	}
 	if (box->queued == 0 || box->queued == box->slots_n)
 		mailbox_wake_ledger(box);
@@ -334,14 +336,13 @@ void supervisor_conclude(struct supervisor *s, struct slot *slot, const struct j
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct jobstack_outcome outcome;
 	char reason[REASON_MAX];
-	const char *log;
 	int status;
 
-	status = slot_finish(&s->all, slot, reaped, s->draining, &outcome, reason, &log, &error);
+	status = slot_finish(&s->all, slot, reaped, s->draining, &outcome, reason, &error);
 	(void)pthread_mutex_lock(&s->box->lock);
 	s->box->slots[slot->number - 1].entry = 0;
 	s->box->running--;
-	post(s, slot->parcel, &outcome, log);
+	post(s, slot->parcel, &outcome);
 	(void)pthread_mutex_unlock(&s->box->lock);
 	if (status != 0)
 		stop_for(s, LEAVE_OUTPUT, error.text);
@@ -414,6 +415,24 @@ static int64_t keep_time(struct supervisor *s, struct slot *slot, int64_t now, i
 	return term_at < next ? term_at : next;
 }
 
+/* Output that will not be kept gives its room back, of commands that have run for a while; soon again while there is much. */
+static int64_t trim_output(struct supervisor *s, int64_t now, int64_t next)
+{
+	int busy = 0, running = 0;
+
+	if (s->config->output_limit == 0 || (s->config->output != NULL && s->config->error != NULL))
+		return next;
+	if (now >= s->trim_at_us) {
+		for (size_t i = 0; i < s->box->slots_n; i++)
+			if (s->slots[i].pid != 0 && now - s->slots[i].started_us >= TRIM_US)
+				busy |= js_capture_trim(s->slots[i].capture);
+		s->trim_at_us = now + (busy ? TRIM_SOON_US : TRIM_US);
+	}
+	for (size_t i = 0; i < s->box->slots_n && !running; i++)
+		running = s->slots[i].pid != 0;
+	return running && s->trim_at_us < next ? s->trim_at_us : next;
+}
+
 /* All timers; gives the moment to wake at. */
 static int64_t keep_times(struct supervisor *s)
 {
@@ -438,6 +457,7 @@ static int64_t keep_times(struct supervisor *s)
 			next = keep_time(s, &s->slots[i], now, stop, why, next);
 		else if (s->slots[i].persistent != NULL)
 			next = converse_keep_time(s, &s->slots[i], going, now, next);
+	next = trim_output(s, now, next);
 	if (s->later_us > now && s->later_us < next)
 		next = s->later_us;
 	if (s->orphans_at_us != 0 && s->orphans_at_us <= now)

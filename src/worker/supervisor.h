@@ -27,6 +27,7 @@ struct supervisor {
 	int64_t orphans_at_us; /* when they are to be looked for, whatever happens; 0: there is no need */
 	int64_t hinted_us;   /* when a signal was last waited for after a command fell to one */
 	int64_t later_us;    /* the machine was short of something: no start before */
+	int64_t trim_at_us;  /* the output of running commands is looked at then */
 	unsigned failures_first; /* of the first outcomes, until one is not a failure */
 	int breaker_off;
 	int trip; /* the breaker: the stack is to be paused */

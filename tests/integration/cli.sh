@@ -190,8 +190,8 @@ import json, sys
 for l in sys.stdin:
     o = json.loads(l)
     if o["pushed"] != sum(o[k] for k in "ready waiting held running done dead cancelled".split()): print(l)')" ''
-like 'the table' "$(jobstack status)" $'STACK +STATE +PUSHED.*\nst +open +6 +3 +1 +1 +1 +0 +1'
-like 'one in detail' "$(jobstack status -s st)" $'pushed +6\ndone +1 \(16.7 %\)\nrunning +1 .*waiting +1 \(the next is due .*WORKER NODE.*of 12 h'
+like 'the table' "$(jobstack status)" $'STACK +STATE +PROGRESS +% +PUSHED.*\nst +open +\\[[#.]+\\] +16.7 % +6 +3 +1 +1 +1 +0 +1 '
+like 'one in detail' "$(jobstack status -s st)" $'pushed +6\ndone +1 \(16.7 %\)\nrunning +1 .*waiting +1 \(the next is due .*WORKER +NODE.*of 12 h'
 is 'JOBSTACK_STACK' "$(JOBSTACK_STACK=st jobstack status --json | json stack)" st
 check 'no such stack' says 2 'there is no stack' jobstack status -s nosuch
 check '--exit-code: unfinished' fails_with 1 jobstack status -s st --exit-code
@@ -259,7 +259,8 @@ like 'show: one that has not run' "$(jobstack show -s st 6)" $'state +ready\n\ni
 like 'show: one that runs' "$(jobstack show -s st /3)" $'state +running\n\nattempt 1: running\n  when .*, for .* now'
 check 'show: no such entry' says 2 'there is no entry' jobstack show -s log 99
 rm -rf w/jobstack-logs
-check 'logs: the file is gone: where it was' says 2 "is in [^ ]*/w/jobstack-logs/log/[^ ]*, written on .*No such file" jobstack logs -s log 1
+check 'logs: the file is gone: where it was' says 2 "is in [^ ]*/w/jobstack-logs/log/[^ ]*, written on .*No such file" jobstack logs -s log 1 --stdout
+check '... and the end of what the database has' says 1 "is in [^ ]*/w/jobstack-logs/log/[^ ]*, written on .*No such file.*from the database:.err 2" jobstack logs -s log 1
 
 # ---- requeue
 numbered 1 400 | jobstack push -q -s re --max-attempts 1 >/dev/null

@@ -111,15 +111,31 @@ is '... no entry twice, none left over but in hands whose pop was cut' "$(sql "S
 # down: each command says so
 numbered 1 3 | jobstack push -q -s down >/dev/null
 eval "$(jobstack pop -s down)"
+until_there() { printf 'touch %s; until [ -e %s ]; do sleep 0.1; done' "$1" "$2"; }
+TERM=xterm "$JOBSTACK_SOURCE/tests/support/in-pty" --size 200x24 --out watched expect='down, every.*pushed' run="$(until_there is-up is-down)" \
+	expect='q leaves: .*running   1' run="$(until_there is-away is-back)" expect='q leaves[^:]*running   0' send=q cooked -- jobstack status -s down -w0.1 2>watched.err &
+watcher=$!
+timeout 100 jobstack wait -s down 2>wait.err &
+waiter=$!
+check 'a watch has begun' wait_for 20 test -e is-up
 server_kill
 check 'down: status' says 69 "can't be reached" jobstack status
 check 'down: push' says 69 "can't be reached" jobstack push -s down /x
 check 'down: pop' says 69 "can't be reached" jobstack pop -s down
 check 'down: close' says 69 "can't be reached" jobstack close
 check 'down: a worker' says 69 "can't be reached" jobstack-worker -s down -- true
+touch is-down
+check 'down: a watch waits, with its picture, and says so there' wait_for 20 test -e is-away
+check 'down: wait says that it goes on' wait_for 30 grep -q 'still trying' wait.err
 check 'back' server_start
 check 'a close goes through afterwards' jobstack close
 is '... and counts once' "$(ledger down)" '1 0 2 0 0 0'
+touch is-back
+check '... and the watch shows it' wait $watcher
+kill $waiter
+status=0
+wait $waiter || status=$?
+is '... and wait is still there' "$status" 143
 
 # a lease that can't be kept: the command is stopped before it is over
 numbered 1 1 | jobstack push -q -s lease >/dev/null

@@ -209,7 +209,7 @@ static void requeue_mixed(void **state)
 		}
 		if (round == 0) { /* every other one gets a second attempt */
 			uint64_t odd[] = {1, 3, 5};
-			struct jobstack_filter f = {sizeof(f), JOBSTACK_IS_DEAD, odd, 3, 0};
+			struct jobstack_filter f = {.size = sizeof(f), .states = JOBSTACK_IS_DEAD, .entries = odd, .entries_n = 3};
 
 			OK(jobstack_requeue(h, "mixed", &f, 0, &r, &e));
 			assert_true(r.requeued == 3);
@@ -227,6 +227,84 @@ static void requeue_mixed(void **state)
 }
 
 /* Entries 1, 3, 5, 7 and 9 of STACK, scattered, K at a time through a worker: they come in the stack's order, with their names. */
+/* What the attempts of a listing have of their stderr. */
+struct tails {
+	size_t n, with, bytes, longest;
+	int bad;
+	int64_t err_at;
+	char err_log[64];
+};
+
+static int take_tail(void *ctx, const struct jobstack_item *i)
+{
+	struct tails *t = ctx;
+	const char *tail = i->err_tail.data;
+
+	t->n++;
+	t->with += tail != NULL;
+	t->bytes += i->err_tail.len;
+	t->longest = i->err_tail.len > t->longest ? i->err_tail.len : t->longest;
+	t->bad |= tail != NULL && (i->err_tail.len == 0 || tail[i->err_tail.len - 1] != 'z');
+	t->err_at = i->err_at;
+	(void)snprintf(t->err_log, sizeof(t->err_log), "%s", i->err_log == NULL ? "-" : i->err_log);
+	return 0;
+}
+
+/* The ends of stderr: a whole one, none, and so many in one step that each is shortened. */
+static void err_tails(void **state)
+{
+	static struct jobstack_outcome o[JOBSTACK_POP_MAX];
+	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_filter f = {.size = sizeof(f), .states = JOBSTACK_IS_DEAD};
+	struct jobstack_worker *w;
+	struct jobstack_batch b;
+	struct tails t = {.n = 0};
+	char tail[5000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(tail); i++)
+		tail[i] = (char)i; /* any bytes */
+	tail[sizeof(tail) - 1] = 'z';
+	push.policy.max_attempts = 1;
+	push_numbered("tails", &push, 3 + JOBSTACK_POP_MAX);
+	OK(jobstack_worker_begin(h, "tails", NULL, &w, &e));
+	OK(jobstack_step(w, NULL, 0, 3, NULL, 0, &b, NULL, &e));
+	jobstack_batch_free(&b);
+	for (size_t i = 0; i < 3; i++)
+		o[i] = outcome(i + 1, 1, i == 2 ? JOBSTACK_DONE : JOBSTACK_FAILED, 1);
+	o[0].err_tail = (struct jobstack_bytes){tail, sizeof(tail)};
+	o[1].log_at = 5;
+	o[1].err_log = "/own/err";
+	o[1].err_at = 7;
+	OK(jobstack_step(w, o, 3, 0, NULL, 0, NULL, NULL, &e));
+	OK(jobstack_list(h, "tails", &f, take_tail, &t, &e));
+	assert_true(t.n == 2 && t.with == 0); /* not asked for */
+	assert_string_equal(t.err_log, "/own/err");
+	assert_int_equal(t.err_at, 7);
+	f.tails = 1;
+	t = (struct tails){.n = 0};
+	OK(jobstack_list(h, "tails", &f, take_tail, &t, &e));
+	assert_true(t.n == 2 && t.with == 1 && t.bytes == JOBSTACK_ERR_TAIL_MAX && !t.bad);
+	t = (struct tails){.n = 0};
+	OK(jobstack_attempts(h, "tails", 1, take_tail, &t, &e));
+	assert_true(t.with == 1 && t.bytes == JOBSTACK_ERR_TAIL_MAX && t.err_at == -1);
+	OK(jobstack_step(w, NULL, 0, JOBSTACK_POP_MAX, NULL, 0, &b, NULL, &e));
+	assert_int_equal(b.count, JOBSTACK_POP_MAX);
+	for (size_t i = 0; i < b.count; i++) {
+		o[i] = outcome(b.entries[i].entry, 1, JOBSTACK_FAILED, 1);
+		o[i].err_tail = (struct jobstack_bytes){tail, sizeof(tail)};
+	}
+	OK(jobstack_step(w, o, b.count, 0, NULL, 0, NULL, NULL, &e));
+	jobstack_batch_free(&b);
+	t = (struct tails){.n = 0};
+	OK(jobstack_list(h, "tails", &f, take_tail, &t, &e));
+	assert_true(t.n == 2 + JOBSTACK_POP_MAX && t.with == 1 + JOBSTACK_POP_MAX && !t.bad);
+	assert_true(t.bytes <= 512 * 1024 + JOBSTACK_ERR_TAIL_MAX && t.bytes >= 500 * 1024);
+	OK(jobstack_worker_end(w, NULL, 0, "enough", &e));
+	jobstack_worker_free(w);
+	look("tails");
+}
+
 static void scattered(const char *stack, int lifo, size_t k)
 {
 	static const uint64_t order[2][3][5] = {{{1, 3, 5, 7, 9}, {1, 3, 5, 7, 9}, {1, 3, 5, 7, 9}},
@@ -441,7 +519,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scripts), cmocka_unit_test(worker_steps), cmocka_unit_test(fence_and_recovery),
-		cmocka_unit_test(partly_given_back), cmocka_unit_test(requeue_mixed), cmocka_unit_test(lists),
+		cmocka_unit_test(partly_given_back), cmocka_unit_test(err_tails), cmocka_unit_test(requeue_mixed), cmocka_unit_test(lists),
 		cmocka_unit_test(requeues),
 		cmocka_unit_test(requeue_below_zero), cmocka_unit_test(requeue_races),
 		cmocka_unit_test(many_poppers)};

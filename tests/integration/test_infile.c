@@ -214,7 +214,7 @@ static void ask_for_file(int fd, unsigned char *seq)
 
 static void serve(int fd)
 {
-	static const char greeting[] = "\12" "8.0.0-ill\0" "\1\0\0\0" "abcdefgh\0" "\xff\xf7\x21\2\0\xff\x81\x15\0\0\0\0\0\0\0\0\0\0" "ijklmnopqrst\0"
+	static const char greeting[] = "\12" "8.0.0-ill\0" "\1\0\0\0" "abcdefgh\0" "\xff\xf7\x21\2\0\xff\x80\x15\0\0\0\0\0\0\0\0\0\0" "ijklmnopqrst\0"
 				       "mysql_native_password";
 	static char text[65536];
 	unsigned char seq = 0;

@@ -183,7 +183,7 @@ static void test_packlog(void **state)
 	struct js_reaped r;
 
 	(void)state;
-	assert_int_equal(js_packlog_new(&log, "logs/st", "w.log", NULL), 0);
+	assert_int_equal(js_packlog_new(&log, "logs/st", "w", 0, NULL), 0);
 	assert_string_equal(js_packlog_path(log), "logs/st/w.log");
 	r = run("true");
 	assert_int_equal(append(log, &r, &place, NULL), 0);
@@ -213,7 +213,7 @@ static void test_packlog(void **state)
 	js_packlog_free(log);
 
 	/* another log never takes a file that is there */
-	assert_int_equal(js_packlog_new(&log, "logs/st", "w.log", NULL), 0);
+	assert_int_equal(js_packlog_new(&log, "logs/st", "w", 0, NULL), 0);
 	assert_int_equal(append(log, &r, &place, NULL), JOBSTACK_EFILE);
 	js_packlog_free(log);
 	js_buf_free(&text);
@@ -231,7 +231,7 @@ static void test_packlog_large(void **state)
 	int fd[2];
 
 	(void)state;
-	assert_int_equal(js_packlog_new(&log, "logs", "large.log", NULL), 0);
+	assert_int_equal(js_packlog_new(&log, "logs", "large", 0, NULL), 0);
 	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
 		r = run(scripts[i]);
 		assert_int_equal(append(log, &r, &place, NULL), 0);
@@ -265,7 +265,7 @@ static void fill_up(const char *log_dir, const char *script, void (*relieve)(voi
 	struct stat st;
 	off_t whole;
 
-	assert_int_equal(js_packlog_new(&log, log_dir, "full.log", NULL), 0);
+	assert_int_equal(js_packlog_new(&log, log_dir, "full", 0, NULL), 0);
 	r = run("echo first");
 	assert_int_equal(append(log, &r, &place, NULL), 0);
 	assert_int_equal(stat(js_packlog_path(log), &st), 0);
@@ -352,10 +352,207 @@ static void test_packlog_no_dir(void **state)
 
 	(void)state;
 	write_file("afile", "", 0644);
-	assert_int_equal(js_packlog_new(&log, "afile/logs", "w.log", NULL), 0);
+	assert_int_equal(js_packlog_new(&log, "afile/logs", "w", 0, NULL), 0);
 	assert_int_equal(append(log, &r, &place, &error), JOBSTACK_EFILE);
 	assert_non_null(strstr(error.text, "afile/logs"));
 	js_packlog_free(log);
+}
+
+/* ------------------------------------------------------------ limits */
+
+/* What the log holds at PLACE, as a string. */
+static void text_at(const char *path, const struct js_packlog_place *place, struct js_buf *text)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *to;
+
+	assert_true(fd >= 0);
+	js_buf_reset(text);
+	to = js_buf_room(text, (size_t)(place->out + place->err));
+	assert_non_null(to);
+	assert_int_equal(pread(fd, to, (size_t)(place->out + place->err), place->at), place->out + place->err);
+	text->len = (size_t)(place->out + place->err);
+	to[text->len] = '\0';
+	(void)close(fd);
+}
+
+static void test_limit(void **state)
+{
+	struct js_packlog_place place;
+	struct js_packlog *log;
+	struct js_buf text = {0}, expected = {0};
+	struct js_reaped r;
+	char tail[JS_KEPT_TAIL];
+
+	(void)state;
+	assert_int_equal(js_packlog_new(&log, "logs", "limit", 0, NULL), 0);
+	js_capture_limit(capture, 1024, 2000);
+	/* lines: the first and the last part are whole lines */
+	r = run("seq 1000 9999 | sed 's/^/12345/'; echo short >&2");
+	assert_int_equal(append(log, &r, &place, NULL), 0);
+	text_at(js_packlog_path(log), &place, &text);
+	for (int i = 1000; i < 1051; i++)
+		js_buf_printf(&expected, "12345%d\n", i);
+	js_buf_printf(&expected, "[jobstack: %d bytes left out]\n", 10 * (9000 - 51 - 51));
+	for (int i = 9949; i < 10000; i++)
+		js_buf_printf(&expected, "12345%d\n", i);
+	js_buf_str(&expected, "short\n");
+	assert_string_equal(text.data, expected.data);
+	assert_int_equal(place.err, 6);
+	/* no lines: just as many bytes, and the line in between stands by itself */
+	r = run("head -c 5000 /dev/zero | tr '\\0' x >&2");
+	assert_int_equal(append(log, &r, &place, NULL), 0);
+	text_at(js_packlog_path(log), &place, &text);
+	assert_int_equal(place.out, 0);
+	assert_int_equal(text.len, 1000 + strlen("\n[jobstack: 3000 bytes left out]\n") + 1000);
+	assert_memory_equal(text.data + 999, "x\n[jobstack: 3000 bytes left out]\nx", 34);
+	assert_int_equal(js_capture_tail(capture, tail), 1000);
+	/* just as much as may be is whole */
+	r = run("head -c 1024 /dev/zero; head -c 2000 /dev/zero >&2");
+	assert_int_equal(append(log, &r, &place, NULL), 0);
+	assert_int_equal(place.out, 1024);
+	assert_int_equal(place.err, 2000);
+	js_capture_limit(capture, 0, 0);
+	js_packlog_free(log);
+	js_buf_free(&text);
+	js_buf_free(&expected);
+}
+
+/* A command that prints for ever takes no more room than its limit and what it prints between two looks; what is kept is its
+ * beginning and its end. */
+static void test_trim(void **state)
+{
+	struct js_packlog_place place;
+	struct js_packlog *log;
+	struct js_buf text = {0};
+	struct js_reaped r;
+	struct stat st;
+	int64_t most = 0;
+	int out, err;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(js_packlog_new(&log, "logs", "trim", 0, NULL), 0);
+	js_capture_limit(capture, 1 << 20, 1 << 20);
+	pid = start("echo begin; while [ ! -e enough ]; do head -c 4000000 /dev/zero; done; echo; echo end");
+	js_capture_files(capture, &out, &err);
+	do { /* it goes on and on */
+		js_capture_trim(capture);
+		assert_int_equal(fstat(out, &st), 0);
+		most = st.st_blocks * 512 > most ? st.st_blocks * 512 : most;
+	} while (st.st_size < 200 << 20);
+	write_file("enough", "", 0644);
+	r = collect(pid);
+	js_capture_trim(capture);
+	assert_int_equal(fstat(out, &st), 0);
+	assert_true(st.st_blocks * 512 < 4 << 20);
+	assert_true(most < 150 << 20); /* as a rule two megabytes: a busy machine may let it run far between two looks */
+	assert_int_equal(append(log, &r, &place, NULL), 0);
+	assert_true(place.out > 1 << 19 && place.out < (1 << 20) + 100);
+	text_at(js_packlog_path(log), &place, &text);
+	assert_memory_equal(text.data, "begin\n", 6);
+	assert_memory_equal(text.data + text.len - 5, "\nend\n", 5);
+	assert_non_null(memmem(text.data, text.len, " bytes left out]\n", 17));
+	js_capture_limit(capture, 0, 0);
+	js_packlog_free(log);
+	js_buf_free(&text);
+}
+
+/* The command cuts its own file while it is being trimmed: no zeros for what is not there any more. */
+static void test_trim_cut(void **state)
+{
+	struct js_packlog_place place;
+	struct js_packlog *log;
+	struct js_buf text = {0};
+	struct js_reaped r;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(js_packlog_new(&log, "logs", "cut", 0, NULL), 0);
+	js_capture_limit(capture, 2000, 2000);
+	pid = start("head -c 9000000 /dev/zero | tr '\\0' a; echo x >half; while [ ! -e go ]; do sleep 0.01; done; truncate -s 5000000 /dev/fd/1; echo; echo end");
+	wait_for(access("half", F_OK) == 0);
+	js_capture_trim(capture);
+	write_file("go", "", 0644);
+	r = collect(pid);
+	assert_int_equal(append(log, &r, &place, NULL), 0);
+	text_at(js_packlog_path(log), &place, &text);
+	assert_null(memchr(text.data, '\0', text.len));
+	assert_true(text.len < 2100); /* where it wrote on from can't be told, so that does not count as kept */
+	assert_memory_equal(text.data + text.len - 17, " bytes left out]\n", 17);
+	js_capture_limit(capture, 0, 0);
+	js_packlog_free(log);
+	js_buf_free(&text);
+}
+
+static void test_tail(void **state)
+{
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	char tail[JS_KEPT_TAIL];
+	size_t n;
+
+	(void)state;
+	(void)run("echo out; echo one >&2; printf two >&2");
+	assert_int_equal(js_capture_copy(capture, null, null, NULL), 0);
+	n = js_capture_tail(capture, tail);
+	assert_int_equal(n, 7);
+	assert_memory_equal(tail, "one\ntwo", 7);
+	(void)run("seq 10000 19999 >&2"); /* from the beginning of a line */
+	assert_int_equal(js_capture_copy(capture, null, null, NULL), 0);
+	n = js_capture_tail(capture, tail);
+	assert_int_equal(n, 682 * 6);
+	assert_memory_equal(tail, "19318\n", 6);
+	assert_memory_equal(tail + n - 6, "19999\n", 6);
+	(void)run("head -c 9000 /dev/zero | tr '\\0' x >&2"); /* there is none */
+	assert_int_equal(js_capture_copy(capture, null, null, NULL), 0);
+	assert_int_equal(js_capture_tail(capture, tail), JS_KEPT_TAIL);
+	write_file("own", "a\nb\n", 0644);
+	assert_int_equal(js_kept_tail_of("own", tail), 4);
+	assert_int_equal(js_kept_tail_of("nosuch", tail), 0);
+	assert_int_equal(js_kept_tail_of("/dev/zero", tail), 0);
+	assert_int_equal(js_kept_tail_of(".", tail), 0);
+	assert_int_equal(mkfifo("pipe", 0600), 0);
+	assert_int_equal(js_kept_tail_of("pipe", tail), 0);
+	(void)close(null);
+}
+
+/* A new file when the old one is long enough; each entry is in one, and none is written over. */
+static void test_rotate(void **state)
+{
+	struct js_packlog_place place;
+	struct js_packlog *log;
+	struct js_buf text = {0};
+	struct js_reaped r = run("head -c 30000 /dev/zero | tr '\\0' y");
+	static const char *const files[] = {"logs/r.log", "logs/r.log", "logs/r.log", "logs/r.2.log", "logs/r.2.log", "logs/r.2.log", "logs/r.3.log"};
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(js_packlog_new(&log, "logs", "r", 100000, NULL), 0);
+	assert_null(js_packlog_later_path(log));
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		assert_int_equal(append(log, &r, &place, NULL), 0);
+		assert_string_equal(js_packlog_path(log), files[i]);
+		assert_true((js_packlog_later_path(log) == NULL) == (i < 3));
+		text_at(files[i], &place, &text);
+		assert_int_equal(strspn(text.data, "y"), 30000);
+		assert_int_equal(stat(files[i], &st), 0);
+		assert_true(st.st_size <= 100000 && place.at + 30001 == st.st_size);
+	}
+	/* one that is longer has a file of its own; nothing printed begins none */
+	r = run("head -c 300000 /dev/zero");
+	assert_int_equal(append(log, &r, &place, NULL), 0);
+	assert_string_equal(js_packlog_path(log), "logs/r.4.log");
+	r = run("true");
+	assert_int_equal(append(log, &r, &place, NULL), 0);
+	assert_string_equal(js_packlog_path(log), "logs/r.4.log");
+	write_file("logs/r.5.log", "somebody's", 0644);
+	r = run("echo x");
+	assert_int_equal(append(log, &r, &place, NULL), JOBSTACK_EFILE);
+	assert_int_equal(unlink("logs/r.5.log"), 0);
+	assert_int_equal(append(log, &r, &place, NULL), 0);
+	assert_string_equal(js_packlog_later_path(log), "logs/r.5.log");
+	js_packlog_free(log);
+	js_buf_free(&text);
 }
 
 static void test_no_leaks(void **state)
@@ -366,7 +563,7 @@ static void test_no_leaks(void **state)
 	struct js_reaped r;
 
 	(void)state;
-	assert_int_equal(js_packlog_new(&log, "logs", "leak.log", NULL), 0);
+	assert_int_equal(js_packlog_new(&log, "logs", "leak", 0, NULL), 0);
 	for (int i = 0; i < 50; i++) {
 		r = run(i % 2 ? "echo x; echo y >&2" : "true");
 		assert_int_equal(append(log, &r, &place, NULL), 0);
@@ -389,6 +586,11 @@ int main(void)
 		cmocka_unit_test(test_packlog_full),
 		cmocka_unit_test_teardown(test_packlog_disk_full, unmount),
 		cmocka_unit_test(test_packlog_no_dir),
+		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_trim),
+		cmocka_unit_test(test_trim_cut),
+		cmocka_unit_test(test_tail),
+		cmocka_unit_test(test_rotate),
 		cmocka_unit_test(test_no_leaks),
 	};
 

@@ -322,7 +322,7 @@ static void test_capture_next(void **state)
 	int out, err, file;
 
 	(void)state;
-	assert_int_equal(js_packlog_new(&log, dir, "next.log", NULL), 0);
+	assert_int_equal(js_packlog_new(&log, dir, "next", 0, NULL), 0);
 	assert_int_equal(js_capture_begin(capture, &out, &err, NULL), 0);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(write(out, "out\n", 4), 4);

@@ -52,19 +52,21 @@ static int take_down(void **state)
 /* Some outcomes with every field in use, and texts of all bytes. */
 static size_t samples(struct jobstack_outcome *o)
 {
-	static char odd[256], long_log[PATH_MAX];
+	static char odd[256], long_log[PATH_MAX], tail[256];
 
 	for (int i = 0; i < 255; i++)
 		odd[i] = (char)(i + 1);
+	for (int i = 0; i < 256; i++)
+		tail[i] = (char)i;
 	memset(long_log, '/', sizeof(long_log) - 1);
 	for (size_t i = 0; i < 6; i++)
 		o[i] = (struct jobstack_outcome)JOBSTACK_OUTCOME_INIT;
 	o[0].entry = 1;
 	o[0].attempt = 1;
 	o[1] = (struct jobstack_outcome){UINT64_MAX, UINT32_MAX, JOBSTACK_FAILED, 1, 0, 255, 9, odd, 1, 2, 3, 4, 5,
-					 6,          7,          long_log,        8, 9, 10,  0};
+					 6,          7,          long_log,        8, 9, 10,  0, odd, INT64_MAX, {tail, sizeof(tail)}};
 	o[2] = (struct jobstack_outcome){
-		7, 2, JOBSTACK_INTERRUPTED, 0, 1, -1, 15, "", 5000000, 6000000, INT64_MAX, 0, 0, 0, 0, "", 0, 0, 0, 1};
+		7, 2, JOBSTACK_INTERRUPTED, 0, 1, -1, 15, "", 5000000, 6000000, INT64_MAX, 0, 0, 0, 0, "", 0, 0, 0, 1, "", 0, {"\n", 1}};
 	o[3].verdict = JOBSTACK_UNSTARTED;
 	o[3].entry = 8;
 	o[3].attempt = 3;
@@ -94,6 +96,9 @@ static void same(const struct jobstack_outcome *a, const struct jobstack_outcome
 
 	same_text(x.reason, y.reason);
 	same_text(x.log, y.log);
+	same_text(x.err_log, y.err_log);
+	assert_true(x.err_at == y.err_at && x.err_tail.len == y.err_tail.len);
+	assert_true(x.err_tail.len == 0 || memcmp(x.err_tail.data, y.err_tail.data, x.err_tail.len) == 0);
 	x.reason = x.log = y.reason = y.log = NULL;
 	assert_true(x.entry == y.entry && x.attempt == y.attempt && x.verdict == y.verdict && x.fatal == y.fatal &&
 		    x.later == y.later && x.loss == y.loss);
@@ -309,8 +314,39 @@ static void others(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(read_it(bad[i], strlen(bad[i]), &s), JOBSTACK_EFILE);
-	assert_int_equal(read_it("jobstack-spool 2 whatever it has\n", 33, &s), JOBSTACK_EFILE);
-	assert_string_equal(e.text, "FILE is a spool of version 2, and this program reads version 1");
+	assert_int_equal(read_it("jobstack-spool 3 whatever it has\n", 33, &s), JOBSTACK_EFILE);
+	assert_string_equal(e.text, "FILE is a spool of version 3, and this program reads 1 and 2");
+	assert_int_equal(read_it("jobstack-spool 0 whatever it has\n", 33, &s), JOBSTACK_EFILE);
+}
+
+/* What the first version wrote is read; and taken for the second, or the other way round, it is damaged. */
+static void first_version(void **state)
+{
+	char text[] = "jobstack-spool 1 2aed4622 62 6169727332303132 17 00112233445566778899aabbccddeeff 300000000\n"
+		      "9d197201 95 o 42 1 1 0 0 0 3 0 1795242011123456 1795242012000000 1200 300 2048 -1 -1 0 17 0 =657869742033 -\n"
+		      "ebcddd25 3 d 1\n"
+		      "05d9c940 3 l 0\n";
+	struct js_spool_file *f;
+	struct js_buf now = {0};
+	struct js_spool s;
+
+	(void)state;
+	assert_int_equal(read_it(text, strlen(text), &s), 0);
+	assert_true(s.n == 1 && s.delivered == 1 && s.left == 1 && s.outcomes[0].entry == 42 && s.outcomes[0].err_at == -1);
+	assert_string_equal(s.outcomes[0].reason, "exit 3");
+	assert_null(s.outcomes[0].err_log);
+	assert_int_equal(s.outcomes[0].err_tail.len, 0);
+	js_spool_free(&s);
+	text[15] = '2';
+	assert_int_equal(read_it(text, (size_t)(strchr(text, '\n') + 1 - text), &s), JOBSTACK_EFILE);
+	memset(&e, 0, sizeof(e));
+	assert_int_equal(js_spool_create(&f, path, &head, &e), 0);
+	slurp(&now);
+	assert_int_equal(now.data[15], '2');
+	now.data[15] = '1';
+	assert_int_equal(read_it(now.data, now.len, &s), JOBSTACK_EFILE);
+	js_spool_close(f, 1);
+	js_buf_free(&now);
 }
 
 /* What can't be written whole does not count, and leaves the file as it was. */
@@ -394,7 +430,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(round_trip),    cmocka_unit_test(truncated),
 					   cmocka_unit_test(flipped),       cmocka_unit_test(shuffled),
 					   cmocka_unit_test(after_the_end), cmocka_unit_test(others),
-					   cmocka_unit_test(no_room),       cmocka_unit_test(noise)};
+					   cmocka_unit_test(no_room),       cmocka_unit_test(noise),
+					   cmocka_unit_test(first_version)};
 
 	return cmocka_run_group_tests(tests, set_up, take_down);
 }

@@ -37,13 +37,14 @@ static size_t count(char *const words[])
 /* Expands a command and compares it, word by word. */
 static void expect_argv(const char *repl, char *const words[], const char *name, const char *const expected[])
 {
+	const struct js_template_syntax syntax = {.repl = repl};
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct js_template_values v = values_of(name, strlen(name));
 	struct js_template *t;
 	char *const *argv;
 	size_t i;
 
-	assert_int_equal(js_template_command(&t, words, count(words), repl, &error), 0);
+	assert_int_equal(js_template_command(&t, words, count(words), &syntax, &error), 0);
 	for (int again = 0; again < 2; again++) {
 		argv = js_template_argv(t, &v);
 		assert_non_null(argv);
@@ -162,7 +163,7 @@ static void test_errors(void **state)
 	assert_null(t);
 	assert_string_equal(error.text, "there is no command");
 	assert_int_equal(js_template_command(&t, (char *[]){"", "{}"}, 2, NULL, NULL), JOBSTACK_EUSAGE);
-	assert_int_equal(js_template_command(&t, (char *[]){"x"}, 1, "", NULL), JOBSTACK_EUSAGE);
+	assert_int_equal(js_template_command(&t, (char *[]){"x"}, 1, &(struct js_template_syntax){.repl = ""}, NULL), JOBSTACK_EUSAGE);
 	assert_int_equal(js_template_shell(&t, NULL, 0, NULL, NULL), JOBSTACK_EUSAGE);
 	assert_int_equal(js_template_shell(&t, (char *[]){" ", "\n"}, 2, NULL, NULL), JOBSTACK_EUSAGE);
 	assert_int_equal(js_template_string(&t, "", NULL, NULL), JOBSTACK_EUSAGE);
@@ -382,7 +383,7 @@ static void test_shell_words(void **state)
 	char *const words[] = {"printf", "'[%s]'", "@", "'{}'", "\"@\"", "{/}"};
 
 	(void)state;
-	assert_int_equal(js_template_shell(&t, words, 6, "@", NULL), 0);
+	assert_int_equal(js_template_shell(&t, words, 6, &(struct js_template_syntax){.repl = "@"}, NULL), 0);
 	run("/bin/sh", js_template_argv(t, &v), &out);
 	assert_string_equal(out.data, "[a b][{}][a b][a b]");
 	js_template_free(t);
@@ -445,6 +446,127 @@ static void test_refused(void **state)
 	}
 }
 
+/* ------------------------------------------------------------------------------------------------------------ fields */
+
+static void expect_fields(const char *colsep, const char *template, const char *name, const char *expected)
+{
+	const struct js_template_syntax syntax = {NULL, colsep};
+	struct js_template_values v = values_of(name, strlen(name));
+	struct js_buf out = {0};
+	struct js_template *t;
+
+	assert_int_equal(js_template_string(&t, template, &syntax, NULL), 0);
+	js_buf_str(&out, "");
+	assert_int_equal(js_template_text(t, &v, &out), 0);
+	assert_string_equal(out.data, expected);
+	js_buf_free(&out);
+	js_template_free(t);
+}
+
+static void test_fields(void **state)
+{
+	(void)state;
+	expect_fields("\t", "{1}|{2}|{3}", "a b\tc\td", "a b|c|d");
+	expect_fields(",", "{1}|{2}|{3}|{4}|{}", ",b,", "|b|||,b,");
+	expect_fields(", ", "{2},{1}", "a,b, c", "c,a,b");
+	expect_fields("aa", "[{1}][{2}][{3}]", "xaaaaay", "[x][][ay]");
+	expect_fields(" ", "{1/} {1//} {1.} {1/.} {2/}", "d/e.f /x/y", "e.f d d/e e y");
+	expect_fields(" ", "{1//}{1/}", " x", "."); /* an empty field is a name without a directory */
+	expect_fields(",", "{12} {1}{2} {0} {01} {1 } {1234} {-1} {#}", "a,b,c,d,e,f,g,h,i,j,k,l", "l ab {0} {01} {1 } {1234} {-1} 18446744073709551615");
+	expect_fields(",", "${1} $${1} $ {1} ${}", "a,b", "${1} $${1} $ a $a,b"); /* a shell's own number stays */
+	expect_fields("\xff", "{1}{2}", "a\xff" "b", "ab");
+	expect_text("{1} {1/} {1//} {1.} {1/.}", "d/f.x", "d/f.x f.x d d/f f"); /* without a separator the first is the whole */
+	expect_text("${2} {0} {1", "f", "${2} {0} {1");
+	expect_argv("@", (char *[]){"cmd", "{1}{2}", "@", NULL}, "f", (const char *[]){"cmd", "{1}{2}", "f", NULL});
+}
+
+static void test_fields_of_commands(void **state)
+{
+	const struct js_template_syntax syntax = {NULL, ","}, both = {"@", ","};
+	struct js_template_values v = values_of("a b,c", 5), less = values_of("x", 1);
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_template *t;
+	char *const *argv;
+
+	(void)state;
+	assert_int_equal(js_template_command(&t, (char *[]){"cmd", "{2}x{1}"}, 2, &syntax, NULL), 0);
+	argv = js_template_argv(t, &v);
+	assert_string_equal(argv[1], "cxa b");
+	assert_null(argv[2]); /* a field is a name: nothing is appended */
+	assert_int_equal(js_template_last_field(t), 2);
+	assert_true(js_template_fits(t, &v) && !js_template_fits(t, &less));
+	assert_int_equal(js_template_varies(t), 1);
+	js_template_free(t);
+	assert_int_equal(js_template_command(&t, (char *[]){"cmd"}, 1, &syntax, NULL), 0);
+	assert_string_equal(js_template_argv(t, &v)[1], "a b,c");
+	assert_int_equal(js_template_last_field(t), 0);
+	assert_true(js_template_fits(t, &less));
+	js_template_free(t);
+	assert_int_equal(js_template_command(&t, (char *[]){"cmd", "{2}", "@"}, 3, &both, NULL), 0);
+	argv = js_template_argv(t, &v);
+	assert_string_equal(argv[1], "c");
+	assert_string_equal(argv[2], "a b,c");
+	js_template_free(t);
+	assert_int_equal(js_template_command(&t, (char *[]){"grep", "x{2}"}, 2, NULL, &error), JOBSTACK_EUSAGE);
+	assert_null(t);
+	assert_non_null(strstr(error.text, "{2} stands for a field"));
+	assert_non_null(strstr(error.text, "--colsep"));
+	assert_int_equal(js_template_string(&t, "{3/.}", NULL, NULL), JOBSTACK_EUSAGE);
+	assert_int_equal(js_template_shell(&t, (char *[]){"echo {} '{2}'"}, 1, NULL, NULL), JOBSTACK_EUSAGE);
+	assert_int_equal(js_template_persistent(&t, (char *[]){"cmd", "{1}"}, 2, 0, &syntax, NULL), JOBSTACK_EUSAGE);
+	assert_int_equal(js_template_string(&t, "{1}", &(struct js_template_syntax){NULL, ""}, NULL), JOBSTACK_EUSAGE);
+}
+
+static void test_fields_of_scripts(void **state)
+{
+	static const char script[] = "f() { printf '[%s]' \"${1}\" \"$2\"; }; f {2} \"{1}\"; printf '[%s]' '{3} {1/.}' {} \"${#}\" \"$(printf %s {2})\"";
+	const struct js_template_syntax syntax = {NULL, "\t"};
+	static const char name[] = "d/it's $(touch PWNED).x\t`touch PWNED`\"\t;touch PWNED #";
+	struct js_template_values v = values_of(name, strlen(name));
+	struct js_buf out = {0}, many = {0};
+	struct js_template *t;
+
+	(void)state;
+	assert_int_equal(js_template_shell(&t, (char *[]){(char *)(uintptr_t)script}, 1, &syntax, NULL), 0);
+	assert_int_equal(js_template_last_field(t), 3);
+	run("/bin/sh", js_template_argv(t, &v), &out);
+	assert_string_equal(out.data, "[`touch PWNED`\"][d/it's $(touch PWNED).x][;touch PWNED # it's $(touch PWNED)]"
+				      "[d/it's $(touch PWNED).x\t`touch PWNED`\"\t;touch PWNED #][11][`touch PWNED`\"]");
+	assert_int_not_equal(access("PWNED", F_OK), 0);
+	js_template_free(t);
+	js_buf_str(&many, "echo");
+	for (int i = 1; i <= 65; i++)
+		js_buf_printf(&many, " {%d}", i);
+	assert_int_equal(js_template_shell(&t, (char *[]){many.data}, 1, &syntax, NULL), JOBSTACK_EUSAGE);
+	many.data[many.len - 5] = '\0';
+	assert_int_equal(js_template_shell(&t, (char *[]){many.data}, 1, &syntax, NULL), 0);
+	js_template_free(t);
+	js_buf_free(&many);
+	js_buf_free(&out);
+}
+
+static void test_colsep(void **state)
+{
+	static const char *const good[][2] = {{",", ","}, {"\\t", "\t"}, {"a\\n\\r\\\\b", "a\n\r\\b"}, {"\\x1F\\xff;", "\x1f\xff;"}, {" | ", " | "}};
+	static const char *const bad[] = {"", "\\", "\\s+", "\\x0", "\\x00", "\\xg0", "a\\"};
+	struct js_buf sep = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		js_buf_reset(&sep);
+		assert_int_equal(js_template_colsep(good[i][0], &sep, NULL), 0);
+		assert_string_equal(sep.data, good[i][1]);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		js_buf_reset(&sep);
+		assert_int_equal(js_template_colsep(bad[i], &sep, NULL), JOBSTACK_EUSAGE);
+	}
+	assert_int_equal(js_template_fields("", 0, ","), 1);
+	assert_int_equal(js_template_fields("a,b,,", 5, ","), 4);
+	assert_int_equal(js_template_fields("a,b,,", 3, ","), 2);
+	js_buf_free(&sep);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -452,7 +574,9 @@ int main(void)
 		cmocka_unit_test(test_program),	    cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_any_bytes),   cmocka_unit_test(test_env),
 		cmocka_unit_test(test_shell),	    cmocka_unit_test(test_shell_words),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_refused),	    cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_fields_of_commands), cmocka_unit_test(test_fields_of_scripts),
+		cmocka_unit_test(test_colsep),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

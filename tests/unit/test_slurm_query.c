@@ -79,12 +79,17 @@ static void compile_actor(unsigned abi, size_t size)
 		      "static int at_node(struct step *s, char *error, size_t n) {\n"
 		      "if (s->step == 7) for (;;) pause();\n if (s->step == 6) abort();\n s->at_node = s->step == 4; return 0; }\n"
 		      "static int conf(long long *c, char *error, size_t n) { c[0] = 5; c[1] = 7; strcpy((char *)(c + 2), \"lab\"); return 0; }\n"
-		      "struct { unsigned abi, job, step, conf, version; int (*a)(unsigned, void *, char *, size_t);\n"
+		      "static int queued(unsigned uid, const char *stack, void (*tell)(void *, const void *), void *ctx, char *error, size_t n) {\n"
+		      "static char q[%zu];\n if (uid == 3) { snprintf(error, n, \"no user\"); return -1; }\n if (uid == 6) abort();\n"
+		      "for (unsigned i = 1; i <= uid; i++) { *(unsigned *)q = i; strcpy(q + %zu, stack); tell(ctx, q); }\n return 0; }\n"
+		      "struct { unsigned abi, job, step, conf, queued, version; int (*a)(unsigned, void *, char *, size_t);\n"
 		      "int (*b)(unsigned, const unsigned *, size_t, char *, char *, size_t); int (*c)(struct step *, size_t, char *, size_t);\n"
-		      "int (*d)(struct step *, char *, size_t); int (*e)(long long *, char *, size_t); }\n"
-		      "jobstack_slurm_ops = {%u, %zu, sizeof(struct step), %zu, 0, job, user, steps, at_node, conf};\n",
+		      "int (*d)(struct step *, char *, size_t); int (*e)(long long *, char *, size_t);\n"
+		      "int (*f)(unsigned, const char *, void (*)(void *, const void *), void *, char *, size_t); }\n"
+		      "jobstack_slurm_ops = {%u, %zu, sizeof(struct step), %zu, %zu, 0, job, user, steps, at_node, conf, queued};\n",
 		      sizeof(struct js_slurm_job), offsetof(struct js_slurm_job, state), sizeof(struct js_slurm_job),
-		      sizeof(struct js_slurm_job), sizeof(struct js_slurm_job), abi, size, sizeof(struct js_slurm_conf));
+		      sizeof(struct js_slurm_job), sizeof(struct js_slurm_job), sizeof(struct js_slurm_queued),
+		      offsetof(struct js_slurm_queued, reason), abi, size, sizeof(struct js_slurm_conf), sizeof(struct js_slurm_queued));
 	compile(source.data);
 	js_buf_free(&source);
 }
@@ -298,10 +303,33 @@ static void test_no_side_effects(void **state)
 	js_buf_free(&text);
 }
 
+/* The jobs of a stack: as many as there are, of which only so many are kept. */
+static void test_queued(void **state)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_slurm_queued job[2];
+	size_t n = 9;
+
+	(void)state;
+	compile_actor(JS_SLURM_ABI, sizeof(struct js_slurm_job));
+	assert_int_equal(js_slurm_queued(&where, 0, "s", job, 2, &n, &error), 0);
+	assert_int_equal(n, 0);
+	assert_int_equal(js_slurm_queued(&where, 5, "mystack", job, 2, &n, &error), 0);
+	assert_int_equal(n, 5);
+	assert_int_equal(job[1].job, 2);
+	assert_string_equal(job[1].reason, "mystack");
+	assert_int_equal(js_slurm_queued(&where, 3, "s", job, 2, &n, &error), JOBSTACK_EFILE);
+	assert_string_equal(error.text, "Slurm: no user");
+	error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
+	assert_int_equal(js_slurm_queued(&where, 6, "s", job, 2, &n, &error), JOBSTACK_EFILE);
+	assert_non_null(strstr(error.text, "ended by signal 6"));
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_module), cmocka_unit_test(test_wrong_version),
+		cmocka_unit_test(test_no_module), cmocka_unit_test(test_wrong_version), cmocka_unit_test(test_queued),
 		cmocka_unit_test(test_answers),	  cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_flood),	  cmocka_unit_test(test_several),
 		cmocka_unit_test(test_user),	  cmocka_unit_test(test_steps),

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack wait: returns when nothing is left to do.  Promise: it is kind to the database: it asks seldom while little changes,
+ * apart from others who wait, and holds no connection in between.
+ */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/num.h"
+#include "cli/json.h"
+#include "cli/pace.h"
+#include "cli/stacks.h"
+#include "cli/term.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FIRST_US (JS_SECOND_US / 4)
+#define LONGEST_US (20 * JS_SECOND_US)
+#define LAST_US (5 * JS_SECOND_US)  /* the last ones are running */
+#define SHOWN_US (2 * JS_SECOND_US) /* somebody looks at it */
+#define RIDE_US (3600 * JS_SECOND_US) /* a database that is away is waited for that long */
+
+#define BAR 22
+#define WIDE 70 /* a narrower terminal gets no bar */
+
+enum { TIMEOUT = CLI_OWN };
+
+static const struct js_opt table[] = {CLI_OPTS_STACK,
+				      {TIMEOUT, "timeout", "D", "wait no longer than D (90, 15m, 2h); ends with 124 then"},
+				      CLI_OPTS_JSON,
+				      CLI_OPTS_DATABASE,
+				      CLI_OPTS_ALWAYS,
+				      CLI_OPTS_END};
+static const struct js_opts opts = {
+	"jobstack wait", "[OPTIONS]",
+	"Waits until nothing of a stack is left to do, and nobody pushes to it. Ends with 0 if all is done, 1 if something is\n"
+	"dead or cancelled, 124 if that takes longer than --timeout.",
+	table, "  jobstack wait -s mystack --timeout 12h && ./collect.sh", 0};
+
+struct waiting {
+	struct cli cli;
+	int64_t began_us, until_us; /* until: INT64_MAX without a timeout */
+	int64_t away_us; /* since when the database is away; 0: it is not */
+	struct jobstack_status last;
+	struct jobstack_pace pace;
+	struct cli_progress progress;
+	int told_paused, timed_out;
+};
+
+static int over(const struct jobstack_status *s)
+{
+	return cli_stack_left(s) == 0 && s->pushers == 0;
+}
+
+static int good(const struct jobstack_status *s)
+{
+	return over(s) && s->dead == 0 && s->cancelled == 0;
+}
+
+/* The end was reached, or the time is over. */
+static int tell(struct waiting *w, int status)
+{
+	const struct jobstack_status *s = &w->last;
+	json_t *o;
+	int bad = 0;
+
+	if (w->cli.json) {
+		o = json_object();
+		bad |= cli_json_text(o, "stack", w->cli.stack) | cli_json_text(o, "state", cli_stack_state(s->state));
+		bad |= cli_json_count(o, "pushed", s->pushed) | cli_json_count(o, "done", s->done) | cli_json_count(o, "dead", s->dead);
+		bad |= cli_json_count(o, "cancelled", s->cancelled) | cli_json_count(o, "left", cli_stack_left(s));
+		bad |= cli_json_seconds(o, "seconds", jobstack_now_us() - w->began_us);
+		bad |= json_object_set_new(o, "timed_out", json_boolean(w->timed_out));
+		return cli_json_print(o, bad) == 0 ? status : CLI_BUG;
+	}
+	if (!w->cli.quiet)
+		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left%s\n", s->done, s->dead, cli_stack_left(s),
+			     s->cancelled > 0 ? ", the rest cancelled" : "");
+	(void)fflush(stdout);
+	if (w->timed_out)
+		cli_say(&w->cli, "the time is over: `jobstack status -s %s --why` says what it waits for", w->cli.stack);
+	else if (s->dead > 0)
+		cli_say(&w->cli, "`jobstack list -s %s -t dead` shows what is dead, `jobstack requeue -s %s` pushes it back", w->cli.stack,
+			w->cli.stack);
+	return status;
+}
+
+static void show(struct waiting *w)
+{
+	const struct jobstack_status *s = &w->last;
+	char percent[CLI_PACE_TEXT], rate[CLI_PACE_TEXT], eta[CLI_PACE_TEXT];
+	struct js_buf bar = {0};
+
+	if (s->state == JOBSTACK_PAUSED && !w->told_paused) {
+		cli_progress_end(&w->progress);
+		cli_say(&w->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` goes on", w->cli.stack, w->cli.stack);
+	}
+	w->told_paused = s->state == JOBSTACK_PAUSED;
+	if (!cli_progress_due(&w->progress))
+		return;
+	if (cli_columns(stderr) >= WIDE)
+		cli_bar(&bar, BAR, cli_pace_share(s));
+	cli_pace_percent(cli_pace_share(s), percent);
+	cli_pace_rate(w->pace.rate, rate);
+	cli_pace_eta(&w->pace, eta);
+	cli_progress(&w->progress, "%s%s%s, %" PRIu64 " left, %" PRIu64 " running%s%s%s%s", bar.data != NULL ? bar.data : "",
+		     bar.data != NULL ? " " : "", percent, cli_stack_left(s), s->running, w->pace.rate > 0 ? ", " : "",
+		     w->pace.rate > 0 ? rate : "", w->pace.eta_us > 0 ? ", ends in about " : "", w->pace.eta_us > 0 ? eta : "");
+	js_buf_free(&bar);
+}
+
+/* One look.  A database that is away is no error for an hour. */
+static int look(struct waiting *w)
+{
+	struct cli_stack stack = {.cwd = {0}};
+	int status = cli_stack(&w->cli, &stack);
+
+	if (status == 0) {
+		w->last = stack.s;
+		w->away_us = 0;
+		if (!over(&w->last) && (w->progress.on || !w->progress.begun))
+			status = jobstack_pace(w->cli.handle, &w->last, &w->pace, &w->cli.error);
+	}
+	cli_stack_end(&stack);
+	if (status != JOBSTACK_ENODB || cli_stop != 0)
+		return status;
+	if (w->away_us == 0) {
+		w->away_us = jobstack_now_us();
+		cli_progress_end(&w->progress);
+		cli_say(&w->cli, "%s: still trying", w->cli.error.text);
+	} else if (jobstack_now_us() - w->away_us > RIDE_US)
+		return status;
+	js_error_clear(&w->cli.error);
+	return 0;
+}
+
+/* How long to the next look: half as long again each time, so that the wait is at most half as long again as the work, and never as
+ * long for all who wait. */
+static int64_t next_pause(const struct waiting *w, int64_t pause)
+{
+	int64_t longest = w->progress.on ? SHOWN_US : w->last.ready + w->last.waiting + w->last.held == 0 ? LAST_US : LONGEST_US;
+
+	pause += pause / 2;
+	return pause > longest ? longest : pause;
+}
+
+static int wait_for_end(struct waiting *w)
+{
+	int64_t pause = FIRST_US;
+	int status = 0;
+
+	srandom((unsigned)(jobstack_now_us() ^ getpid()));
+	for (;;) {
+		status = look(w);
+		if (status != 0)
+			break;
+		if (w->away_us == 0 && over(&w->last)) {
+			cli_progress_end(&w->progress);
+			return tell(w, good(&w->last) ? CLI_YES : CLI_NO);
+		}
+		if (jobstack_now_us() >= w->until_us) {
+			w->timed_out = 1;
+			cli_progress_end(&w->progress);
+			return tell(w, CLI_TIMEOUT);
+		}
+		show(w);
+		pause = next_pause(w, pause);
+		if (pause >= JS_SECOND_US)
+			jobstack_rest(w->cli.handle);
+		for (int64_t until = jobstack_now_us() + pause * 3 / 4 + random() % (pause / 2); cli_stop == 0;) {
+			int64_t now = jobstack_now_us(), end = until < w->until_us ? until : w->until_us;
+
+			if (now >= end)
+				break;
+			js_clock_nap(end - now, &cli_stop);
+		}
+		if (cli_stop != 0)
+			break;
+	}
+	cli_progress_end(&w->progress);
+	return cli_stop != 0 ? CLI_NO : cli_fail(&w->cli);
+}
+
+int cli_wait_main(int argc, char **argv)
+{
+	struct waiting w = {.began_us = jobstack_now_us(), .until_us = INT64_MAX};
+	int64_t timeout = 0;
+	const char *arg;
+	int key, status;
+
+	cli_begin(&w.cli, &opts);
+	w.progress.cli = &w.cli;
+	while ((key = cli_next(&w.cli, argc, argv, &arg, &status)) >= 0) {
+		if (js_num_duration(arg, &timeout) != 0)
+			return cli_usage(&w.cli, "--timeout takes a duration such as 90, 15m or 2h, not \"%s\"", arg);
+		w.until_us = w.began_us + timeout;
+	}
+	if (key == -2)
+		return status;
+	if (optind < argc)
+		return cli_usage(&w.cli, "\"%s\" is one word too many: a stack is named with -s", argv[optind]);
+	cli_catch_signals();
+	status = cli_connect(&w.cli, 0);
+	if (status != 0)
+		return status;
+	status = wait_for_end(&w);
+	if (cli_stop != 0) {
+		(void)cli_end(&w.cli, status);
+		cli_die_by_signal();
+	}
+	return cli_end(&w.cli, status);
+}

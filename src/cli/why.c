@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Why nothing, or not more, of a stack runs.  Promises: each reason is one that is seen, not guessed; each has its remedy, where
+ * there is one; Slurm is asked only where it seems to be.
+ */
+#define _GNU_SOURCE
+#include "cli/look.h"
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "cli/json.h"
+#include "cli/pace.h"
+#include "cli/text.h"
+#include "slurm/query.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SLURM_LIMIT_US (5 * JS_SECOND_US)
+#define JOBS 20
+
+/* Where the reasons go: lines, or an array. */
+struct reasons {
+	const struct cli_seen *seen;
+	const struct jobstack_status *s;
+	struct js_buf *out;
+	json_t *list;
+	const char *prefix; /* of each line */
+	int bad;
+};
+
+/* One reason: a word for programs, the remedy (or NULL; a %s in it is the stack), and the words. */
+static void reason(struct reasons *r, const char *code, const char *remedy, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+static void reason(struct reasons *r, const char *code, const char *remedy, const char *format, ...)
+{
+	char words[700];
+	struct js_buf what = {0};
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(words, sizeof(words), format, args);
+	va_end(args);
+	for (const char *p = remedy, *at; p != NULL; p = at == NULL ? NULL : at + 2) {
+		at = strstr(p, "%s");
+		js_buf_add(&what, p, at == NULL ? strlen(p) : (size_t)(at - p));
+		if (at != NULL)
+			js_buf_str(&what, r->seen->stack.name);
+	}
+	if (r->list != NULL) {
+		json_t *o = json_object();
+
+		r->bad |= cli_json_text(o, "why", code) | cli_json_text(o, "text", words) | cli_json_text(o, "remedy", what.data);
+		r->bad |= json_array_append_new(r->list, o);
+	} else
+		js_buf_printf(r->out, "%s%s%s%s\n", r->prefix, words, remedy == NULL ? "" : ": ", what.data == NULL ? "" : what.data);
+	r->bad |= what.failed;
+	js_buf_free(&what);
+}
+
+static const char *many(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* Paused, cancelled, being dropped.  Not 0: nothing can run for that. */
+static int state_reasons(struct reasons *r)
+{
+	const struct jobstack_status *s = r->s;
+	struct js_buf note = {0};
+	char why[600] = "";
+
+	if (r->seen->stack.note.len > 0) {
+		cli_safe(&note, r->seen->stack.note.data, r->seen->stack.note.len);
+		(void)snprintf(why, sizeof(why), " (%s)", note.data != NULL ? note.data : "");
+		js_buf_free(&note);
+	}
+	if (s->state == JOBSTACK_DROPPING)
+		reason(r, "dropping", "`jobstack drop -s %s --yes` goes on", "it is being dropped");
+	else if (s->state == JOBSTACK_CANCELLED)
+		reason(r, "cancelled", "`jobstack resume -s %s` takes that back", "it is cancelled, with %" PRIu64 " that had not started%s",
+		       s->cancelled, why);
+	else if (s->state == JOBSTACK_PAUSED && s->max_failures > 0 && s->dead >= (uint64_t)s->max_failures)
+		reason(r, "max_failures",
+		       "`jobstack requeue -s %s` pushes the dead back, or `jobstack set -s %s max-failures=none`; then `jobstack resume -s %s`",
+		       "it is paused, since %" PRIu64 " are dead and max-failures is %" PRId64 "%s", s->dead, s->max_failures, why);
+	else if (s->state == JOBSTACK_PAUSED)
+		reason(r, "paused", "whoever may use this database can go on with `jobstack resume -s %s`", "it is paused%s", why);
+	return s->state != JOBSTACK_OPEN;
+}
+
+/* What is not in line. */
+static void line_reasons(struct reasons *r)
+{
+	const struct jobstack_status *s = r->s;
+	char text[64], when[JS_CLOCK_ISO];
+
+	if (s->held > 0 && s->pushers > 0)
+		reason(r, "held", NULL, "%" PRIu64 " are held until the push --atomic that brings them is complete", s->held);
+	else if (s->held > 0)
+		reason(r, "held", "push them again; the next push takes the old ones away when they are an hour old",
+		       "%" PRIu64 " are held by a push --atomic that has not ended, and of which there is no sign of life", s->held);
+	if (s->waiting > 0 && s->next_due_us > 0) {
+		js_num_duration_text(s->next_due_us, text, sizeof(text));
+		js_clock_iso(js_clock_wall_us() + s->next_due_us, when);
+		when[19] = '\0';
+		reason(r, "waiting", NULL, "%" PRIu64 " wait after a failure, the next until %sZ (for %s)", s->waiting, when, text);
+	} else if (s->waiting > 0)
+		reason(r, "waiting", s->workers > 0 ? NULL : "a worker does that", "%" PRIu64 " have waited after a failure, and are due", s->waiting);
+	if (s->ready > 0)
+		return;
+	if (s->running > 0)
+		reason(r, "last", NULL, "nothing else is in line: the last %" PRIu64 " are running", s->running);
+	else if (s->waiting + s->held == 0)
+		reason(r, s->dead > 0 ? "only_dead" : "finished", NULL, "nothing is in line: %" PRIu64 " of %" PRIu64 " are done", s->done,
+		       s->pushed);
+}
+
+static void worker_reasons(struct reasons *r, const struct cli_look *l)
+{
+	const struct jobstack_status *s = r->s;
+	uint64_t alive = s->workers - s->silent;
+
+	if (s->silent > 0)
+		reason(r, "silent", "`jobstack recover -s %s` takes back what they hold, if they are dead",
+		       "%" PRIu64 " of %" PRIu64 " worker%s %s shown no life for longer than the lease", s->silent, s->workers, many(s->workers),
+		       s->silent == 1 ? "has" : "have");
+	if (l->suspicion[0] != '\0')
+		reason(r, "suspect", "`jobstack recover -s %s` tells more", "%s", l->suspicion);
+	if (s->ready == 0 || s->state != JOBSTACK_OPEN)
+		return;
+	if (s->max_running > 0 && s->running >= (uint64_t)s->max_running)
+		reason(r, "max_running", "`jobstack set -s %s max-running=N` changes that, none takes it away",
+		       "%" PRIu64 " are running, and max-running is %" PRId64, s->running, s->max_running);
+	else if (alive == 0)
+		reason(r, "no_workers", "`jobstack-worker -s %s -- COMMAND {}` is one, and `sbatch` or `jobstack submit -s %s` start many",
+		       "%" PRIu64 " are ready, and there is no%s worker", s->ready, s->workers > 0 ? " other" : "");
+	else if (s->busy >= s->slots)
+		reason(r, "busy", "start more workers, or workers with more --slots",
+		       "all %" PRIu64 " slot%s of %" PRIu64 " worker%s are busy", s->slots, many(s->slots), s->workers, many(s->workers));
+	else
+		reason(r, "idle_slots", NULL,
+		       "%" PRIu64 " of %" PRIu64 " slots are free: their workers are about to take something, or to leave (by a signal, or since "
+		       "the wall time is near)",
+		       s->slots - s->busy, s->slots);
+}
+
+/* A job in words: "job 120_[7-20] in the partition long is PENDING: Priority, expected at 2026-11-22T03:00:00Z". */
+static void job_reason(struct reasons *r, const struct js_slurm_queued *job)
+{
+	char when[JS_CLOCK_ISO] = "", name[200];
+
+	if (job->array_job != 0 && job->tasks[0] != '\0')
+		(void)snprintf(name, sizeof(name), strspn(job->tasks, "0123456789") == strlen(job->tasks) ? "%u_%s" : "%u_[%s]", job->array_job,
+			       job->tasks);
+	else
+		(void)snprintf(name, sizeof(name), "%u", job->job);
+	if (job->pending && job->start_us > 0) {
+		js_clock_iso(job->start_us, when);
+		memcpy(when + 19, "Z", 2);
+	}
+	if (!job->pending)
+		reason(r, "slurm_running", NULL, "its Slurm job %s is %s", name, job->state);
+	else
+		reason(r, "slurm_pending", NULL, "its Slurm job %s in the partition %s is %s: %s%s%s", name, job->partition, job->state, job->reason,
+		       when[0] != '\0' ? ", expected to start at " : "", when);
+}
+
+/* What Slurm says of the stack's jobs: those that wait, and those that run without a worker. */
+static void slurm_reasons(struct reasons *r, json_t *o)
+{
+	struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), SLURM_LIMIT_US};
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_slurm_queued job[JOBS];
+	uint64_t more = 0;
+	size_t n = 0;
+
+	if (!js_slurm_is_here())
+		return;
+	if (js_slurm_queued(&where, (uint32_t)geteuid(), r->seen->stack.name, job, JOBS, &n, &error) != 0) {
+		if (error.code != JOBSTACK_EMISSING) /* without the module there is nothing to tell */
+			reason(r, "slurm_silent", NULL, "Slurm could not be asked: %s", error.text);
+		return;
+	}
+	for (size_t i = 0; i < n && i < JOBS; i++)
+		if (job[i].pending || r->s->workers == 0)
+			job_reason(r, &job[i]);
+	more = n > JOBS ? n - JOBS : 0;
+	if (more > 0)
+		reason(r, "slurm_more", NULL, "and %" PRIu64 " more Slurm jobs of it: squeue --me", more);
+	if (o != NULL)
+		r->bad |= cli_json_count(o, "slurm_jobs", n);
+}
+
+static void collect(struct reasons *r, const struct cli_look *l, json_t *o)
+{
+	const struct jobstack_status *s = r->s;
+	int closed = state_reasons(r);
+
+	if (s->pushers > 0)
+		reason(r, "pushing", NULL, "somebody is still pushing: more will come");
+	if (!closed)
+		line_reasons(r);
+	else if (s->running > 0)
+		reason(r, "running", NULL, "what has started goes on: %" PRIu64 " are running", s->running);
+	worker_reasons(r, l);
+	if (s->dead > 0)
+		reason(r, "dead", "`jobstack list -s %s -t dead` shows them, `jobstack requeue -s %s` pushes them back",
+		       "%" PRIu64 " %s dead", s->dead, s->dead == 1 ? "is" : "are");
+	if (cli_stack_left(s) + s->cancelled > 0)
+		slurm_reasons(r, o);
+}
+
+void cli_why_text(const struct cli_look *l, const struct cli_seen *seen, struct js_buf *out)
+{
+	char prefix[JOBSTACK_STACK_MAX + 3];
+	struct reasons r = {.seen = seen, .s = &seen->stack.s, .out = out, .prefix = prefix};
+
+	(void)snprintf(prefix, sizeof(prefix), "%s: ", seen->stack.name);
+	collect(&r, l, NULL);
+	out->failed |= r.bad;
+}
+
+json_t *cli_why_json(const struct cli_look *l, const struct cli_seen *seen)
+{
+	struct reasons r = {.seen = seen, .s = &seen->stack.s, .list = json_array()};
+	json_t *o = json_object();
+
+	if (r.list != NULL && o != NULL) {
+		r.bad |= cli_json_text(o, "stack", seen->stack.name) | cli_json_text(o, "state", cli_stack_state(seen->stack.s.state));
+		collect(&r, l, o);
+		r.bad |= json_object_set(o, "why", r.list);
+	}
+	json_decref(r.list);
+	if (r.list == NULL || r.bad) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
+}

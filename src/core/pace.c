@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * How fast a stack gets on, and when it will end.  Promise: two questions by primary keys, the same at any depth.
+ *
+ * The numbers of the entries are the clock.  Fresh entries leave the line in the order of their numbers, so when number X begins
+ * now, and number X - D began T ago, D entries have left the line in T.  That is robust where other estimates are not:
+ *
+ *   - it counts entries, not durations: a heavy tail, which biases every sample of finished durations (the long ones still run),
+ *     changes nothing, and what passes between two commands is in it;
+ *   - it looks at the last minutes only, so an hour's pause, a worker that lingers, or a fleet that has grown don't weigh on it;
+ *   - its error is known: of the D at most as many have not ended as are in hand now, which is the range that is told.
+ *
+ * Where the numbers are no clock (retries and requeued entries in lists, last in first out) or there is too little to read (the
+ * beginning), it is the entries ended by the workers that hold entries now, through the time that their slots have had: that
+ * counts the time of those that have not ended, too, so the first ones to end don't make it look fast. */
+#define _GNU_SOURCE
+#include "base/clock.h"
+#include "core/core.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LEVELS 20
+#define NEAR 3 /* numbers looked at a level: one of them may have run long, or be gone */
+#define FIRST UINT64_C(8)
+#define RECENT_US (300 * JS_SECOND_US)
+#define OLD_US (7200 * JS_SECOND_US) /* commands may take long: then this */
+#define SHORT_US (JS_SECOND_US / 2)  /* what began so short a time ago says nothing */
+
+/* When entries at some distances from the head of the line began. */
+struct probe {
+	uint64_t head;
+	int64_t ago_us[LEVELS]; /* the entry FIRST * 2^i before the head; -1: not known */
+};
+
+static void take_head(void *ctx, const struct js_row *row)
+{
+	struct probe *p = ctx;
+
+	p->head = row == NULL ? 0 : js_row_u64(row, 0);
+}
+
+static uint64_t distance(unsigned level)
+{
+	return FIRST << level;
+}
+
+static void take_start(void *ctx, const struct js_row *row)
+{
+	struct probe *p = ctx;
+	uint64_t back;
+
+	if (row == NULL) {
+		for (unsigned i = 0; i < LEVELS; i++)
+			p->ago_us[i] = -1;
+		return;
+	}
+	back = p->head - js_row_u64(row, 0);
+	for (unsigned i = 0; i < LEVELS; i++)
+		if (back >= distance(i) && back < distance(i) + NEAR && js_row_i64(row, 1) > p->ago_us[i])
+			p->ago_us[i] = js_row_i64(row, 1);
+}
+
+/* The highest number that was popped fresh and is still in hand, and when those before it began. */
+static int look(struct jobstack *handle, uint64_t stack, struct probe *p, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	take_start(p, NULL);
+	/* the primary key of claim, of which there are a few rows a worker */
+	js_sql_stmt(&sql,
+		    "SELECT MAX(c.hi) FROM claim c JOIN stack s USING(stack_id) WHERE c.stack_id=%u AND c.ids IS NULL AND c.attempt=1 "
+		    "AND s.lifo=0",
+		    stack);
+	status = js_db_query(handle->db, &sql, take_head, p, error);
+	js_sql_reset(&sql);
+	if (status == 0 && p->head > FIRST) { /* the primary key of attempt, so many rows at most */
+		js_sql_add(&sql,
+			   "SELECT entry_id,TIMESTAMPDIFF(MICROSECOND,started,UTC_TIMESTAMP(6)) FROM attempt WHERE stack_id=%u AND attempt=1 "
+			   "AND started IS NOT NULL AND entry_id IN(0",
+			   stack);
+		for (unsigned i = 0; i < LEVELS && distance(i) + NEAR < p->head; i++)
+			for (unsigned k = 0; k < NEAR; k++)
+				js_sql_add(&sql, ",%u", p->head - distance(i) - k);
+		js_sql_stmt(&sql, ")");
+		status = js_db_query(handle->db, &sql, take_start, p, error);
+	}
+	js_sql_free(&sql);
+	return status;
+}
+
+/* Entries a second: between these. */
+struct range {
+	double low, middle, high;
+};
+
+/* By the clock of the numbers: over the longest time within the last minutes or, for long commands, the shortest that is long
+ * enough to count more than are in hand. */
+static int by_numbers(const struct probe *p, const struct jobstack_status *s, struct range *r)
+{
+	int best = -1;
+
+	for (int i = 0; i < LEVELS; i++) {
+		if (p->ago_us[i] < SHORT_US || p->ago_us[i] > OLD_US || distance((unsigned)i) < 3 * s->running)
+			continue;
+		if (p->ago_us[i] <= RECENT_US || best < 0)
+			best = i;
+	}
+	if (best < 0)
+		return -1;
+	r->high = (double)distance((unsigned)best) * 1e6 / (double)p->ago_us[best];
+	r->low = r->high * (1 - (double)s->running / (double)distance((unsigned)best));
+	r->middle = (r->low + r->high) / 2;
+	return 0;
+}
+
+/* By the lives of the workers: as many as have ended say how sure it is. */
+static int by_workers(const struct jobstack_status *s, struct range *r)
+{
+	double n = (double)s->ended;
+
+	if (s->rate <= 0 || s->ended == 0)
+		return -1;
+	r->middle = s->rate;
+	r->low = s->rate * n / (n + 2 * sqrt(n));
+	r->high = s->rate * (1 + 2 / sqrt(n));
+	return 0;
+}
+
+static int64_t microseconds(double seconds)
+{
+	return seconds > 1e10 ? -1 : (int64_t)(seconds * 1e6);
+}
+
+int jobstack_pace(struct jobstack *handle, const struct jobstack_status *s, struct jobstack_pace *pace, struct jobstack_error *error)
+{
+	uint64_t left = s->ready + s->waiting + s->held + s->running;
+	struct probe p = {0};
+	struct range r;
+	int status = 0;
+
+	*pace = (struct jobstack_pace){0, left == 0 ? 0 : -1, left == 0 ? 0 : -1, left == 0 ? 0 : -1, -1};
+	if (left == 0 || s->workers == 0 || s->busy == 0)
+		return 0;
+	status = look(handle, s->stack_id, &p, error);
+	if (status != 0 || (by_numbers(&p, s, &r) != 0 && by_workers(s, &r) != 0))
+		return status;
+	pace->rate = r.middle;
+	pace->each_us = microseconds((double)s->busy / r.middle);
+	if (s->state != JOBSTACK_OPEN)
+		return 0;
+	/* the last ones have begun when the line is empty: they take as long as one takes */
+	pace->eta_us = microseconds((double)left / r.middle);
+	pace->low_us = microseconds((double)left / r.high);
+	pace->high_us = microseconds((double)left / r.low + (double)s->busy / r.middle);
+	if (s->waiting > 0 && s->next_due_us > pace->eta_us && pace->eta_us >= 0) {
+		pace->eta_us = s->next_due_us;
+		pace->high_us = pace->high_us < s->next_due_us ? s->next_due_us : pace->high_us;
+	}
+	return 0;
+}

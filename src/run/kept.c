@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What is kept of a stream.  Promise: the line in between stands by itself, and says just how many bytes are not there.
+ */
+#define _GNU_SOURCE
+#include "run/kept.h"
+
+#include "run/copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINE 4096 /* a line's end is looked for so far */
+
+/* Moves the end of the first part back to behind a newline, if one is near.  1: it ends a line now; 0: it does not; -1. */
+static int end_head(struct js_kept *k)
+{
+	char text[LINE];
+	int64_t n = k->head < LINE ? k->head : LINE, got;
+	const char *newline;
+
+	got = js_copy_read(k->fd, k->head_at + k->head - n, text, (size_t)n);
+	if (got < 0)
+		return -1;
+	newline = memrchr(text, '\n', (size_t)got);
+	if (newline == NULL || got < n)
+		return k->head == 0;
+	k->head -= text + n - (newline + 1);
+	return 1;
+}
+
+/* Moves the beginning of the last part on to behind a newline, if one is near and not the last byte. */
+static int begin_tail(struct js_kept *k)
+{
+	char text[LINE];
+	int64_t n = k->tail < LINE ? k->tail : LINE, got;
+	const char *newline;
+
+	got = js_copy_read(k->fd, k->tail_at, text, (size_t)n);
+	if (got < 0)
+		return -1;
+	newline = memchr(text, '\n', (size_t)got);
+	if (newline != NULL && newline + 1 - text < k->tail) {
+		k->tail -= newline + 1 - text;
+		k->tail_at += newline + 1 - text;
+	}
+	return 0;
+}
+
+int js_kept_choose(struct js_kept *k, int fd, int64_t from, int64_t len, int64_t limit, int64_t gone)
+{
+	const int64_t end = from + len, half = limit / 2;
+	int whole_line;
+
+	*k = (struct js_kept){.fd = fd, .head_at = from, .head = len, .tail_at = end};
+	if (limit == 0 || (len <= limit && gone <= from + half))
+		return 0;
+	k->head = half < len ? half : len;
+	k->tail_at = end - (limit - half) > gone ? end - (limit - half) : gone < end ? gone : end;
+	k->tail = end - k->tail_at;
+	whole_line = end_head(k);
+	if (whole_line < 0 || begin_tail(k) != 0)
+		return -1;
+	k->mark_len = (size_t)snprintf(k->mark, sizeof(k->mark), "%s[jobstack: %" PRId64 " bytes left out]\n", whole_line ? "" : "\n",
+				       len - k->head - k->tail);
+	return 0;
+}
+
+int64_t js_kept_len(const struct js_kept *k)
+{
+	return k->head + (int64_t)k->mark_len + k->tail;
+}
+
+static int read_part(const struct js_kept *k, int64_t at, int64_t len, char **to)
+{
+	int64_t n = js_copy_read(k->fd, at, *to, (size_t)len);
+
+	*to += n > 0 ? n : 0;
+	return n == len ? 0 : n < 0 ? -1 : 1;
+}
+
+int js_kept_read(const struct js_kept *k, char *to)
+{
+	int rc = k->head > 0 ? read_part(k, k->head_at, k->head, &to) : 0;
+
+	if (rc == 0 && k->mark_len > 0) {
+		memcpy(to, k->mark, k->mark_len);
+		to += k->mark_len;
+	}
+	return rc == 0 && k->tail > 0 ? read_part(k, k->tail_at, k->tail, &to) : rc;
+}
+
+static int copy_part(const struct js_kept *k, int64_t from, int64_t len, int out, int64_t *at)
+{
+	int64_t n = len > 0 ? js_copy(k->fd, from, len, out, at) : 0;
+
+	return n == len ? 0 : n < 0 ? -1 : 1;
+}
+
+int js_kept_copy(const struct js_kept *k, int out, int64_t *at)
+{
+	int rc = copy_part(k, k->head_at, k->head, out, at);
+
+	if (rc == 0 && k->mark_len > 0)
+		rc = js_copy_bytes(k->mark, k->mark_len, out, at);
+	return rc == 0 ? copy_part(k, k->tail_at, k->tail, out, at) : rc;
+}
+
+int js_kept_last(const struct js_kept *k, char *last)
+{
+	int64_t n;
+
+	if (k->tail == 0 && k->mark_len > 0) {
+		*last = '\n';
+		return 0;
+	}
+	n = js_copy_read(k->fd, k->tail > 0 ? k->tail_at + k->tail - 1 : k->head_at + k->head - 1, last, 1);
+	return n == 1 ? 0 : n < 0 ? -1 : 1;
+}
+
+/* The end of the LEN bytes of FD from FROM on. */
+static size_t tail_of(int fd, int64_t from, int64_t len, char to[JS_KEPT_TAIL])
+{
+	int64_t n = len < JS_KEPT_TAIL ? len : JS_KEPT_TAIL, got;
+	const char *newline;
+	char before;
+
+	got = n > 0 ? js_copy_read(fd, from + len - n, to, (size_t)n) : 0;
+	if (got <= 0 || n == len || js_copy_read(fd, from + len - n - 1, &before, 1) != 1 || before == '\n')
+		return got > 0 ? (size_t)got : 0;
+	newline = memchr(to, '\n', (size_t)got);
+	if (newline == NULL || newline + 1 == to + got)
+		return (size_t)got;
+	got -= newline + 1 - to;
+	memmove(to, newline + 1, (size_t)got);
+	return (size_t)got;
+}
+
+size_t js_kept_tail(const struct js_kept *k, char to[JS_KEPT_TAIL])
+{
+	int cut = k->mark_len > 0 && k->tail > 0;
+
+	return tail_of(k->fd, cut ? k->tail_at : k->head_at, cut ? k->tail : k->head, to);
+}
+
+size_t js_kept_tail_of(const char *path, char to[JS_KEPT_TAIL])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	size_t n = 0;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		n = tail_of(fd, 0, (int64_t)st.st_size, to);
+	if (fd >= 0)
+		(void)close(fd);
+	return n;
+}

@@ -1,0 +1,202 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# jobstack status: the counts, the pace, what fails and where, why nothing runs, on terminals of any width, watched in place, and
+# into pipes.
+set -u
+. "$JOBSTACK_SOURCE/tests/lib/tap.sh"
+. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
+export TERM=xterm SLURM_CONF=/nonexistent
+unset NO_COLOR COLUMNS
+in_pty() { "$JOBSTACK_SOURCE/tests/support/in-pty" "$@"; }
+jobstack init -q
+
+push() { local stack=$1; shift; jobstack push -q -s "$stack" "$@" >/dev/null; }
+json() { python3 -c 'import json, sys
+for line in sys.stdin:
+    o = json.loads(line)
+    print("\t".join(json.dumps(o[k]) if not isinstance(o[k], str) else o[k] for k in sys.argv[1:]))' "$@"; }
+whys() { jobstack status --why --json -s "$1" | python3 -c 'import json, sys; print(*[w["why"] for w in json.load(sys.stdin)["why"]])'; }
+# fits COLUMNS: no line of standard input is wider, whatever colours are in it
+fits() { python3 -c 'import re, sys
+for l in sys.stdin.buffer.read().decode().replace("\r", "").split("\n"):
+    n = len(re.sub("\033\\[[0-9;?]*[a-zA-Z]", "", l))
+    if n > int(sys.argv[1]): sys.exit("%d columns: %s" % (n, l))' "$1"; }
+
+# ---- why nothing runs
+check '--exit-code and -w' says 2 'about one look' jobstack status --exit-code -w
+push idle /1 /2 /3
+is 'why: no workers' "$(whys idle)" no_workers
+like '... in words, with the remedy' "$(jobstack status --why -s idle)" '^idle: 3 are ready, and there is no worker: .jobstack-worker -s idle -- COMMAND'
+jobstack pause -q -s idle --note $'the disk\033[31m is full'
+is 'why: paused' "$(whys idle)" paused
+like '... with the note, as a terminal may see it' "$(jobstack status --why -s idle)" 'paused \(the disk.x1b\[31m is full\): .*jobstack resume -s idle'
+like 'the note is in the detail' "$(jobstack status -s idle)" $'\nbecause   the disk.x1b'
+is '... and in JSON as it is' "$(jobstack status -s idle --json | json state note)" $'paused\tthe disk\033[31m is full'
+jobstack resume -q -s idle
+(eval "$(jobstack pop -s idle)" && jobstack close --exit 1)
+is 'why: one waits for its retry' "$(whys idle)" 'waiting no_workers'
+jobstack set -q -s idle max-running=1
+jobstack pop -q -s idle >/dev/null
+is 'why: max-running' "$(whys idle)" 'waiting max_running'
+is 'the limits are in JSON' "$(jobstack status -s idle --json | json max_running max_failures moved pruned slots busy)" $'1\tnull\t0\t0\t1\t1'
+jobstack set -q -s idle max-running=none
+is 'why: all slots are busy' "$(whys idle)" 'waiting busy'
+sql "UPDATE worker JOIN stack USING(stack_id) SET beat=beat-INTERVAL 3 DAY WHERE name='idle'"
+is 'why: a silent worker' "$(whys idle)" 'waiting silent no_workers'
+jobstack cancel -q -s idle
+is 'why: cancelled' "$(whys idle)" 'cancelled running silent'
+push over /1
+worker -s over -- true
+is 'why: finished' "$(whys over)" finished
+push dying --max-attempts 1 --max-failures 1 /1 /2
+worker -s dying -- false
+jobstack pause -q -s dying
+is 'why: too many are dead' "$(whys dying)" 'max_failures dead'
+like 'of all stacks: each line says whose' "$(jobstack status --why)" $'^dying: .*\nidle: .*\nover: '
+sql "INSERT INTO push(token,stack_id,started,beat) SELECT REPEAT('p',16),stack_id,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6) FROM stack WHERE name='over'"
+is 'why: somebody pushes' "$(whys over)" 'pushing finished'
+sql "DELETE FROM push WHERE ended IS NULL"
+# ---- the pace, by rows as workers leave them: an entry a second, eight in hand
+# fleet STACK ENTRIES ENDED: each entry began a second after the one before, the last one just now; a worker has eight slots.
+fleet() {
+	numbered 1 "$2" | jobstack push -q -s "$1" >/dev/null
+	sql "SELECT stack_id INTO @s FROM stack WHERE name='$1';
+		INSERT INTO worker(token,stack_id,seq,kind,started,beat,lease_us,slots,host,node,done,running) SELECT LEFT(SHA2('$1',256),16),@s,1,0,
+			UTC_TIMESTAMP(6)-INTERVAL $3 SECOND,UTC_TIMESTAMP(6),3000000000,8,'h','n1',$3,
+			CONCAT($3+1,':1:',CAST(UNIX_TIMESTAMP()*1000000-90000000 AS UNSIGNED));
+		SET @w=LAST_INSERT_ID();
+		INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,started,ended) SELECT @s,entry_id,1,@w,0,1,
+			UTC_TIMESTAMP(6)-INTERVAL $3-entry_id+8 SECOND,UTC_TIMESTAMP(6)-INTERVAL $3-entry_id SECOND
+			FROM entry WHERE stack_id=@s AND entry_id<=$3;
+		INSERT INTO claim(stack_id,worker_id,claim_no,lo,hi,open,attempt,fails,losses,\`rank\`,claimed) VALUES(@s,@w,1,$3+1,$3+8,8,1,0,0,0,UTC_TIMESTAMP(6));
+		UPDATE span SET lo=$3+9 WHERE stack_id=@s"
+}
+# about STACK LOW HIGH: its rate is between these, were it now that the last entry ended
+now() { sql "SELECT s.stack_id,TIMESTAMPDIFF(MICROSECOND,MAX(a.ended),UTC_TIMESTAMP(6)) INTO @s,@late FROM stack s JOIN attempt a USING(stack_id) WHERE name='$1'
+	GROUP BY s.stack_id; UPDATE attempt SET started=started+INTERVAL @late MICROSECOND,ended=ended+INTERVAL @late MICROSECOND WHERE stack_id=@s;
+	UPDATE worker SET started=started+INTERVAL @late MICROSECOND,beat=UTC_TIMESTAMP(6) WHERE stack_id=@s"; }
+about() { now "$1"; python3 -c 'import json, subprocess, sys
+o = json.loads(subprocess.run(["jobstack", "status", "-s", sys.argv[1], "--json"], stdout=subprocess.PIPE, check=True).stdout)
+left = o["ready"] + o["running"] + o["waiting"]
+assert float(sys.argv[2]) <= o["rate"] <= float(sys.argv[3]), o
+assert abs(o["eta_seconds"] - left / o["rate"]) < 1, o
+assert o["eta_low_seconds"] <= o["eta_seconds"] <= o["eta_high_seconds"], o' "$@"; }
+fleet pace 3000 2000
+check 'its ledger' jobstack check -q -s pace
+check 'the rate is that of the numbers' about pace 0.85 1.1
+sql "INSERT INTO worker(token,stack_id,seq,kind,started,beat,lease_us,slots,host,done) SELECT REPEAT('o',16),stack_id,1,0,UTC_TIMESTAMP(6)-INTERVAL 9 DAY,
+	UTC_TIMESTAMP(6),1000000000,64,'h',0 FROM stack WHERE name='pace'"
+check '... whatever lingers' about pace 0.85 1.1
+sql "UPDATE attempt JOIN stack USING(stack_id) SET started=started-INTERVAL 5 HOUR,ended=ended-INTERVAL 5 HOUR WHERE name='pace' AND entry_id<=1700"
+check '... after a pause' about pace 0.85 1.1
+sql "UPDATE attempt JOIN stack USING(stack_id) SET started=started-INTERVAL 3 HOUR WHERE name='pace' AND entry_id%7=3"
+check '... with a heavy tail' about pace 0.85 1.1
+fleet young 1000 1
+check 'at the beginning it is by what has ended, through the time of all slots' about young 0.02 2
+sql "DELETE attempt FROM attempt JOIN stack USING(stack_id) WHERE name='young'; UPDATE worker JOIN stack USING(stack_id) SET worker.done=0 WHERE name='young'"
+is '... and before anything has ended it is not known' "$(jobstack status -s young --json | json rate eta_seconds eta_low_seconds)" $'0.0\tnull\tnull'
+fleet lifo 1000 500
+sql "UPDATE stack SET lifo=1 WHERE name='lifo'; UPDATE span JOIN stack USING(stack_id) SET pos=-CAST(lo AS SIGNED) WHERE name='lifo'"
+check 'last in, first out: by the workers' about lifo 0.85 1.1
+like 'in words' "$(jobstack status -s pace)" $'\nrate      [0-9.]+/(s|min) \(.* an entry and slot\)\nends      in about ([0-9]+ (s|min)( to )?)+\n'
+like 'what has run longest' "$(jobstack status -s pace)" $'RUNNING FOR +ENTRY +ON +DATAPATH\n +[1-9][0-9 smin]+ +2001 +n1 +/d/2001\n'
+is '... in JSON' "$(jobstack status -s pace --json | python3 -c 'import json, sys
+o = json.load(sys.stdin)["longest"][0]; print(o["entry"], o["datapath"], 80 < o["seconds"] < 180)')" '2001 /d/2001 True'
+
+# ---- what fails, and where
+numbered 1 300 | jobstack push -q -s fail --max-attempts 1 >/dev/null
+worker -s fail --slots 2 --max-entries 300 --shell -- ': {}; [ $((JOBSTACK_ENTRY % 3)) = 0 ] || exit $((JOBSTACK_ENTRY % 3))'
+sql "UPDATE attempt a JOIN stack s USING(stack_id) JOIN entry e USING(stack_id,entry_id) SET err_tail=CONCAT('starting\n\nTraceback: ',entry_id,
+	'\n  can\\'t open ',datapath,': no such file (line ',entry_id*7,')\n\n') WHERE name='fail' AND exit_code=2;
+	UPDATE attempt a JOIN stack s USING(stack_id) SET exit_code=NULL,signo=9,reason='out of memory' WHERE name='fail' AND entry_id=1"
+failures() { jobstack status -s fail --json | python3 -c 'import json, sys
+o = json.load(sys.stdin)
+for f in o["failures"]: print(f["count"], f["outcome"], f["exit_code"], f["signal"], f["reason"], f["says"], f["example"], f["entry"], sep="|")
+for n in o["bad_nodes"]: print(n["node"], n["failed"], n["attempts"], n["failed_elsewhere"], n["attempts_elsewhere"])'; }
+is 'groups, largest first' "$(failures)" "100|failed|2|None|None|can't open {}: no such file (line #)|can't open /d/299: no such file (line 2093)|299
+99|failed|1|None|None|None|None|298
+1|failed|None|9|out of memory|None|None|1"
+like '... in words' "$(jobstack status -s fail)" $'\nwhat fails:\n +TIMES.*\n +100  exit 2 +can.t open \{\}: no such file \(line #\) .* 299\n +99 +exit 1 .*\n +1 +signal 9 +out of memory'
+sql "SELECT stack_id INTO @s FROM stack WHERE name='fail'; SELECT MAX(worker_id) INTO @w FROM attempt WHERE stack_id=@s;
+	INSERT INTO worker(token,stack_id,seq,kind,started,beat,lease_us,ended,slots,node) VALUES(REPEAT('n',16),@s,1,0,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),1,
+	UTC_TIMESTAMP(6),1,'n3'); UPDATE attempt SET worker_id=LAST_INSERT_ID() WHERE stack_id=@s AND outcome=1 AND entry_id>100;
+	UPDATE worker SET node='n1' WHERE worker_id=@w"
+is 'a node where they fail that succeed elsewhere' "$(failures | tail -n1)" 'n3 133 133 67 167'
+like '... is named' "$(jobstack status -s fail)" $'\nnode n3: 133 of 133 attempts failed, elsewhere 67 of 167'
+sql "UPDATE attempt JOIN stack USING(stack_id) SET outcome=1 WHERE name='fail'"
+is '... and not when they fail everywhere' "$(failures | grep -c '^n')" 0
+numbered 1 340 | jobstack push -q -s kinds >/dev/null
+sql "SELECT stack_id INTO @s FROM stack WHERE name='kinds'; INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT stack_id,entry_id,1,0 FROM entry
+	WHERE stack_id=@s AND entry_id<=290; INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended,err_tail) SELECT stack_id,entry_id,1,0,1,0,1,
+	UTC_TIMESTAMP(6),IF(entry_id%9=0,'often',CONCAT('x',CHAR(97+entry_id DIV 25),'y',CHAR(97+entry_id%25))) FROM entry WHERE stack_id=@s;
+	UPDATE stack SET dead=290,pushed=290 WHERE stack_id=@s"
+is 'however many kinds there are, the sum is exact' "$(jobstack status -s kinds --json | python3 -c 'import json, sys
+o = json.load(sys.stdin); v = [f["count"] for f in o["failures"] if f["various"]]; s = {f["says"]: f["count"] for f in o["failures"]}
+print(len(v), 50 < v[0] < 290, 10 <= s["often"] <= 50, o["failures_looked_at"])')" '1 True True 290'
+sql "INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT stack_id,entry_id+290,1,0 FROM dead JOIN stack USING(stack_id) WHERE name='kinds' AND entry_id<=50"
+like 'only the last ones are looked at, and it is said' "$(jobstack status -s kinds)" 'what fails, of the last 300 dead:'
+push again --max-attempts 3 --retry-delay 1h /1 /2
+worker -s again --max-entries 2 --idle-timeout 1 -- sh -c 'exit 4' &
+check 'what is tried again' wait_for 20 ledger_is again '0 0 0 2 0 0'
+kill $! 2>/dev/null
+wait
+like '... is told, too' "$(jobstack status -s again)" $'\nwhat fails, to be tried again:\n.*\n +2  exit 4'
+
+# ---- terminals
+for c in 20 44 80; do
+	check "$c columns: all stacks" in_pty --size ${c}x24 --out all.$c -- jobstack status
+	check '... fit' fits $c <all.$c
+	check '... one' in_pty --size ${c}x24 --out one.$c -- jobstack status -s fail
+	check '... fits' fits $c <one.$c
+	check "... and is there" grep -q 'fail' one.$c
+done
+check '20 columns: every stack has its share' test "$(grep -c '%' all.20)" -eq "$(sql 'SELECT COUNT(*)+1 FROM stack')"
+check 'a long name is cut there' sh -c 'jobstack push -q -s a-name-that-is-longer-than-the-terminal /1 >/dev/null'
+check '...' in_pty --size 20x24 --out long -- jobstack status
+check '... and the share is not' grep -qE '^a-name[^ ]*~ +0\.0 %' long
+coloured() { grep -q "$(printf '\033')\\[" "$1"; }
+check 'colour on a terminal' coloured one.80
+for no in NO_COLOR=1 TERM=dumb TERM=; do
+	check "... not with $no" env "$no" "$JOBSTACK_SOURCE/tests/support/in-pty" --out plain -- jobstack status -s fail
+	check '...' fails_with 1 coloured plain
+done
+check '... nor into a pipe' sh -c '! jobstack status -s fail | grep -q "$(printf "\033")"'
+for l in C C.UTF-8; do
+	is "locale $l: the same" "$(LC_ALL=$l jobstack status -s fail | grep -v AGO | md5sum)" "$(jobstack status -s fail | md5sum)"
+done
+closed() { python3 -c '
+import os, subprocess, sys
+r, w = os.pipe(); os.close(r)
+sys.exit(subprocess.run(sys.argv[1:], stdout=w).returncode)' "$@"; }
+check 'a closed pipe is no message' says 70 '^$' closed jobstack status
+check '... for a watch, too' says 70 '^$' closed timeout 20 jobstack status -w0.1 -s fail
+
+# ---- watched
+check 'watch: in place, and q leaves' in_pty --out w expect='fail, every 0.1 s, q leaves' expect='dead      ' raw expect='H[^J]*every' send=q cooked -- jobstack status -s fail -w0.1
+check '... it was never cleared' fails_with 1 grep -qF "$(printf '\033[2J')" w
+check '... the picture stays' sh -c 'sed "s/.*1049l//" w | tail -n 30 | grep -q "pushed    300"'
+check 'Ctrl-C leaves' fails_with 130 in_pty --out w expect='all stacks' $'send=\003' cooked -- jobstack status -w0.1
+check 'SIGTERM leaves' fails_with 143 in_pty --out w expect='all stacks' raw signal=TERM cooked -- jobstack status -w0.1
+check 'a crash gives the terminal back' fails_with 134 in_pty --out w expect='all stacks' raw signal=ABRT cooked -- jobstack status -w5
+check 'Ctrl-Z and fg' in_pty --out w expect='all stacks' $'send=\032' stopped cooked signal=CONT raw expect='all stacks' send=q -- jobstack status -w0.1
+check 'another size is drawn anew' in_pty --out w expect='all stacks' size=20x5 expect='all~|a~' send=q -- jobstack status -w60
+push gone /1
+check 'a stack that is dropped meanwhile' fails_with 1 in_pty --out w expect='gone, every' run='jobstack drop -q -y -s gone' expect='there is no stack "gone"' cooked -- \
+	jobstack status -s gone -w0.1
+check 'no such stack' fails_with 2 in_pty --out w expect='there is no stack' -- jobstack status -s nosuch -w0.1
+push gone /1
+timeout 20 jobstack status -s gone -w0.1 >lines 2>lines.err &
+watcher=$!
+check 'into a file: rounds' wait_for 20 sh -c 'test $(grep -c ^pushed lines) -ge 2'
+jobstack drop -q -y -s gone
+check '... until it is dropped' fails_with 1 wait $watcher
+like '... which is said' "$(cat lines.err)" 'there is no stack "gone"'
+check '... plain' sh -c '! grep -q "$(printf "\033")" lines'
+(timeout 20 jobstack status --json -w0.1 -s fail | head -n 2 >rounds)
+is '... in JSON: a line a round' "$(json stack <rounds)" $'fail\nfail'
+
+# ---- push
+check 'push: progress on a terminal' in_pty --out w expect='[0-9]+ names, [0-9]+ a second' expect='pushed' -- sh -c '(seq -f /p/%.0f 2000; sleep 0.7; seq -f /q/%.0f 300000) | jobstack push -s pushed'
+check '... not into a file' sh -c '(seq -f /r/%.0f 2000; sleep 0.7; seq -f /s/%.0f 2000) | jobstack push -s pushed 2>err && test ! -s err'
+finish
