@@ -141,7 +141,7 @@ static int prune(struct pruning *p)
 	cli_progress_end(&p->progress);
 	if (status == 0)
 		return tell(p, &result);
-	if (result.entries > 0 || status == JOBSTACK_ESTOPPED)
+	if (!p->options.dry_run && (result.entries > 0 || status == JOBSTACK_ESTOPPED))
 		cli_say(cli, "%" PRIu64 " entries were pruned before that, the others are as they were", result.entries);
 	return p->archive.failed ? CLI_USAGE : cli_fail(cli);
 }
