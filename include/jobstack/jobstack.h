@@ -675,6 +675,36 @@ typedef int jobstack_bad_node_fn(void *ctx, const struct jobstack_bad_node *node
 int jobstack_bad_nodes(struct jobstack *handle, const char *stack, uint64_t look_at, jobstack_bad_node_fn *fn, void *ctx,
 		       uint64_t *looked, struct jobstack_error *error);
 
+/* ---------------------------------------------------------------------------------------------------------- pruning */
+
+struct jobstack_prune_options {
+	size_t size;	  /* sizeof(struct jobstack_prune_options) */
+	int64_t older_us; /* what ended longer ago than this goes; 0: all that has ended */
+	int dry_run;	  /* nothing goes, it is only counted */
+	/* The archive: ITEM (NULL: none) is called with each attempt of each entry that is about to go, by number, an entry's last
+	 * attempt last; KEEP once behind some hundreds of entries: only when it has returned 0 may they go.  Not 0 from either ends
+	 * the call with ESTOPPED, and these entries stay.  What was told and then stays, or was meanwhile requeued, is told again when
+	 * it goes. */
+	jobstack_item_fn *item;
+	int (*keep)(void *ctx);
+	jobstack_progress_fn *progress; /* NULL: none; counts entry numbers that were looked at */
+	void *ctx;			/* of all three */
+};
+#define JOBSTACK_PRUNE_OPTIONS_INIT {sizeof(struct jobstack_prune_options), 0, 0, NULL, NULL, NULL, NULL}
+
+struct jobstack_prune_result { /* what went, or in a dry run would go */
+	uint64_t entries, attempts; /* of these entries */
+	uint64_t workers, pushes;   /* ended ones of which nothing is left; never those of the last hour */
+};
+
+/* Removes from STACK the entries that are done and ended longer ago than that, with all their attempts; then what is left over of
+ * workers and pushes.  Dead entries stay, and so do the names of a stack with unique ones, so that none of these is pushed again.
+ * In chunks, each a transaction: also while workers work.  An entry that is requeued in the same moment is either requeued or
+ * pruned.  Cut short anywhere, the ledger balances.  Memory is flat (some 10 MB).  RESULT (may be NULL) is filled on errors too.
+ * Errors: EMISSING; ECONFLICT if it is being dropped; ESTOPPED. */
+int jobstack_prune(struct jobstack *handle, const char *stack, const struct jobstack_prune_options *options,
+		   struct jobstack_prune_result *result, struct jobstack_error *error);
+
 /* ----------------------------------------------------------------------------------------------- proving the ledger */
 
 /* What can be wrong.  An entry stands in just one place: a span (ready, waiting, held), an open claim, done, dead. */

@@ -327,6 +327,7 @@ class jobstack_item(ctypes.Structure):
         ("user", c_char_p),
         ("cwd", c_char_p),
         ("argv", jobstack_bytes),
+        ("slots", c_uint32),
         ("err_log", c_char_p),
         ("err_at", c_int64),
         ("err_tail", jobstack_bytes),

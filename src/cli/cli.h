@@ -96,6 +96,7 @@ int cli_resume_main(int argc, char **argv);
 int cli_cancel_main(int argc, char **argv);
 int cli_set_main(int argc, char **argv);
 int cli_drop_main(int argc, char **argv);
+int cli_prune_main(int argc, char **argv);
 int cli_run_main(int argc, char **argv);
 int cli_export_main(int argc, char **argv);
 int cli_report_main(int argc, char **argv);

@@ -153,6 +153,14 @@ const char *cli_remedy(const struct cli *cli)
 		if (strstr(e->text, "there is no stack") != NULL)
 			return "`jobstack status` lists the stacks, `jobstack push` makes one";
 		return strstr(e->text, "there is no entry") != NULL ? "`jobstack list` shows the entries" : NULL;
+	case JOBSTACK_ECONFLICT:
+		if (strstr(e->text, "being dropped") != NULL)
+			return "wait until it is gone; if nobody is at it, `jobstack drop` goes on";
+		if (strstr(e->text, "are running") != NULL)
+			return "`jobstack cancel` lets no more begin, `jobstack recover` takes back what dead workers hold";
+		if (strstr(e->text, "max-failures") != NULL)
+			return "`jobstack requeue` takes them back into line, `jobstack set max-failures=N` allows more";
+		return NULL;
 	case JOBSTACK_EUSAGE:
 		return strstr(e->text, "option") != NULL && strstr(e->text, "file") == NULL ? "see --help" : NULL;
 	case JOBSTACK_EBUG:

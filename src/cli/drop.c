@@ -75,6 +75,8 @@ static int drop(struct cli *cli, int yes)
 	} else {
 		status = jobstack_drop(cli->handle, cli->stack, tell_progress, &progress, &cli->error);
 		cli_progress_end(&progress);
+		if (status == JOBSTACK_ESTOPPED)
+			cli_say(cli, "%s", cli->error.text);
 		status = status == 0 ? tell(cli, stack.s.pushed) : cli_fail(cli);
 	}
 	cli_stack_end(&stack);

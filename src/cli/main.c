@@ -32,6 +32,7 @@ static const struct {
 	{"cancel", cli_cancel_main, "give up what has not started"},
 	{"set", cli_set_main, "a stack's policy: attempts, limits, priority"},
 	{"drop", cli_drop_main, "remove a stack with its history"},
+	{"prune", cli_prune_main, "take away what was done long ago, into an archive"},
 	{"pop", cli_pop_main, "claim one entry, for a script"},
 	{"close", cli_close_main, "close what pop gave"},
 	{"renew", cli_renew_main, "more time for what pop gave"},

@@ -32,7 +32,8 @@ static int number(struct cli *cli, const char *name, const char *value, int64_t 
 {
 	if (js_num_i64(value, low, high, to) == 0)
 		return 0;
-	return cli_usage(cli, "%s takes a whole number from %" PRId64 " to %" PRId64 ", not \"%s\"", name, low, high, value);
+	return cli_usage(cli, "%s takes a whole number from %" PRId64 " to %" PRId64 "%s, not \"%s\"", name, low, high,
+			 high == LIMIT_MAX ? ", or none" : "", value);
 }
 
 int cli_policy(struct cli *cli, const char *name, const char *value, struct jobstack_policy *policy)

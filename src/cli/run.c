@@ -12,6 +12,7 @@
 #include "base/num.h"
 #include "cli/input.h"
 #include "cli/json.h"
+#include "cli/policy.h"
 #include "run/worker_options.h"
 
 #include <errno.h>
@@ -31,10 +32,14 @@
 #define LOOK_US (JS_SECOND_US / 4)
 #define PASSED_MAX 64
 
+enum { MAX_RUNNING = CLI_OWN, MAX_FAILURES };
+
 static const struct js_opt table[] = {
 	{'s', "stack", "NAME", "the stack (default: one of its own for this CMD in this directory)"},
 	{'0', "null", NULL, "names end with NUL, as find -print0 writes them (else: lines)"},
 	{'a', "arg-file", "FILE", "read names from FILE, not from standard input"},
+	{MAX_RUNNING, "max-running", "N", "the stack's: run at most N at once, on whatever machines (none)"},
+	{MAX_FAILURES, "max-failures", "N", "the stack's: pause it when N entries are dead (none)"},
 	JS_WORKER_OPTIONS_OF_RUN,
 	CLI_OPTS_JSON,
 	CLI_OPTS_DATABASE,
@@ -55,6 +60,7 @@ static const struct js_opts opts = {
 struct run {
 	struct cli cli;
 	struct cli_input input;
+	struct jobstack_policy policy;	   /* for the push */
 	const char *file, *chdir_arg, *log_dir, *output;
 	int64_t began_us, looked_us;
 	char name[32];			   /* the stack's, if it was not given */
@@ -100,6 +106,12 @@ static int parse(struct run *r, int argc, char **argv)
 			continue;
 		case 'a':
 			r->file = arg;
+			continue;
+		case MAX_RUNNING:
+			status = cli_policy(&r->cli, "--max-running", arg, &r->policy);
+			continue;
+		case MAX_FAILURES:
+			status = cli_policy(&r->cli, "--max-failures", arg, &r->policy);
 			continue;
 		case JS_WORKER_LOG_DIR:
 			r->log_dir = arg;
@@ -400,6 +412,7 @@ static int push_and_work(struct run *r, const char *cwd, struct jobstack_push_re
 	int status;
 
 	options.unique = 1;
+	options.policy = r->policy;
 	options.cwd = cwd;
 	status = jobstack_push_from(r->cli.handle, r->cli.stack, &options, next_name, r, result, &r->cli.error);
 	status = judge_push(r, status, result);
@@ -433,7 +446,7 @@ static int conclude(struct run *r, int pushed, int stack)
 
 int cli_run_main(int argc, char **argv)
 {
-	static struct run r;
+	static struct run r = {.policy = JOBSTACK_POLICY_INIT};
 	struct jobstack_push_result result = {0, 0, 0, 0};
 	char cwd[PATH_MAX];
 	int status, stack;

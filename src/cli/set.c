@@ -6,7 +6,6 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "base/num.h"
 #include "cli/json.h"
 #include "cli/policy.h"
 #include "cli/stacks.h"
@@ -51,7 +50,6 @@ static void print_limit(const char *key, int64_t value)
 
 static int print(const struct cli *cli, const struct jobstack_status *s)
 {
-	char delay[64];
 	json_t *o;
 	int bad = 0;
 
@@ -67,8 +65,9 @@ static int print(const struct cli *cli, const struct jobstack_status *s)
 	}
 	if (cli->quiet)
 		return CLI_YES;
-	js_num_duration_text(s->retry_delay_us, delay, sizeof(delay));
-	(void)printf("max-attempts=%" PRIu32 "\nmax-losses=%" PRIu32 "\nretry-delay=%s\n", s->max_attempts, s->max_losses, delay);
+	/* as it can be given again */
+	(void)printf("max-attempts=%" PRIu32 "\nmax-losses=%" PRIu32 "\nretry-delay=%.15gs\n", s->max_attempts, s->max_losses,
+		     (double)s->retry_delay_us / 1e6);
 	print_limit("max-running", s->max_running);
 	print_limit("max-failures", s->max_failures);
 	return CLI_YES;

@@ -12,6 +12,7 @@
 #include "cli/json.h"
 #include "cli/rerun.h"
 #include "cli/text.h"
+#include "cli/whole.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -35,9 +36,7 @@ struct showing {
 	struct js_buf to_stack; /* where it went, with the NUL; of length 0: nowhere, or to what is not there any more */
 	uint64_t to_entry;	/* 0: nowhere */
 	struct js_buf head, text, rerun;
-	struct cli_fields all, attempts_own; /* fields: the latter without those of the entry */
-	json_t *attempts, *object;
-	int bad;
+	struct cli_whole whole; /* in JSON */
 };
 
 static int take_state(void *ctx, const struct jobstack_item *item)
@@ -248,51 +247,21 @@ static void add_attempt(struct js_buf *out, const struct jobstack_item *i)
 	add_command(out, i);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- as JSON */
-
-/* The worker's arguments: an array of texts or, if one is not UTF-8, all of them with their NULs in base64. */
-static int add_argv(json_t *o, const struct jobstack_item *i)
-{
-	const char *p = i->argv.data, *end = p + i->argv.len;
-	json_t *list = json_array(), *word = NULL;
-	struct js_buf coded = {0};
-	int bad;
-
-	while (p < end) {
-		size_t len = strnlen(p, (size_t)(end - p));
-
-		word = json_stringn(p, len);
-		if (word == NULL || json_array_append_new(list, word) != 0)
-			break;
-		p += len + 1;
-	}
-	if (p >= end)
-		return json_object_set_new(o, "argv", list);
-	json_decref(list);
-	cli_base64(&coded, i->argv.data, i->argv.len);
-	bad = coded.failed || json_object_set_new(o, "argv_base64", json_string(coded.data)) != 0;
-	js_buf_free(&coded);
-	return bad;
-}
-
-/* What differs from attempt to attempt. */
-static void own_fields(struct showing *s)
-{
-	cli_fields_all(&s->all);
-	s->attempts_own.n = 0;
-	for (size_t i = 0; i < s->all.n; i++) {
-		const char *name = s->all.field[i]->name;
-
-		if (strcmp(name, "entry") != 0 && strcmp(name, "datapath") != 0 && strcmp(name, "state") != 0 && strncmp(name, "to_", 3) != 0)
-			s->attempts_own.field[s->attempts_own.n++] = s->all.field[i];
-	}
-}
+/* --------------------------------------------------------------------------------------------------------- both ways */
 
 static int take_attempt(void *ctx, const struct jobstack_item *i)
 {
 	struct showing *s = ctx;
-	json_t *o;
 
+	if (s->cli->json) {
+		struct jobstack_item with_state = *i;
+
+		with_state.state = s->state;
+		with_state.to_stack = s->to_stack.len > 0 ? s->to_stack.data : NULL;
+		with_state.to_entry = s->to_entry;
+		cli_whole_add(&s->whole, s->cli->stack, &with_state);
+		return 0;
+	}
 	if (s->head.len == 0) {
 		js_buf_printf(&s->head, "entry     %" PRIu64 "\ndatapath  ", i->entry);
 		cli_safe(&s->head, i->datapath.data, i->datapath.len);
@@ -301,49 +270,18 @@ static int take_attempt(void *ctx, const struct jobstack_item *i)
 			js_buf_printf(&s->head, " to %s as entry %" PRIu64, s->to_stack.len > 0 ? s->to_stack.data : "a stack that is gone",
 				      s->to_entry);
 		js_buf_char(&s->head, '\n');
-		s->bad |= cli_json_count(s->object, "entry", i->entry);
-		s->bad |= cli_json_bytes(s->object, "datapath", i->datapath.data, i->datapath.len);
-		s->bad |= cli_json_text(s->object, "state", s->state == 0 ? NULL : cli_state_word(s->state));
 	}
 	if (i->attempt == 0)
 		return 0;
 	cli_rerun(s->cli->stack, i, &s->rerun);
-	if (!s->cli->json) {
-		add_attempt(&s->text, i);
-		return 0;
-	}
-	o = json_object();
-	s->bad |= cli_fields_json(&s->attempts_own, i, o);
-	s->bad |= add_argv(o, i);
-	s->bad |= json_array_append_new(s->attempts, o);
-	return 0;
-}
-
-/* The last attempt's keys stand on the entry itself too, as `list` tells them. */
-static int take_last(void *ctx, const struct jobstack_item *i)
-{
-	struct showing *s = ctx;
-	struct jobstack_item last = *i;
-
-	last.state = s->state;
-	last.to_stack = s->to_stack.len > 0 ? s->to_stack.data : NULL;
-	last.to_entry = s->to_entry;
-	s->bad |= cli_fields_json(&s->all, &last, s->object);
-	if (s->state == 0)
-		s->bad |= json_object_set_new(s->object, "state", json_null());
+	add_attempt(&s->text, i);
 	return 0;
 }
 
 static int print(struct showing *s)
 {
-	if (s->cli->json) {
-		s->bad |= cli_json_bytes(s->object, "rerun", s->rerun.data, s->rerun.len);
-		s->bad |= json_object_set_new(s->object, "attempts", s->attempts);
-		s->attempts = NULL;
-		s->bad = cli_json_print(s->object, s->bad);
-		s->object = NULL;
-		return s->bad == 0 ? CLI_YES : CLI_BUG;
-	}
+	if (s->cli->json)
+		return cli_json_print(cli_whole_take(&s->whole), 0) == 0 ? CLI_YES : CLI_BUG;
 	if (s->to_stack.failed || s->head.failed || s->text.failed || s->rerun.failed) {
 		(void)js_error_memory(&s->cli->error);
 		return cli_fail(s->cli);
@@ -362,8 +300,6 @@ static int show(struct showing *s, uint64_t entry)
 
 	if (status == 0)
 		status = jobstack_attempts(cli->handle, cli->stack, entry, take_attempt, s, &cli->error);
-	if (status == 0 && cli->json)
-		status = jobstack_attempts(cli->handle, cli->stack, entry, take_last, s, &cli->error);
 	return status == 0 ? print(s) : cli_fail(cli);
 }
 
@@ -384,16 +320,12 @@ int cli_show_main(int argc, char **argv)
 	if (status != 0)
 		return status;
 	s.cli = &cli;
-	own_fields(&s);
-	s.object = json_object();
-	s.attempts = json_array();
 	if (cli_entry(&cli, argv[optind], &entry) != 0)
 		status = cli_fail(&cli);
 	else
 		status = show(&s, entry);
-	json_decref(s.object);
-	json_decref(s.attempts);
 	js_buf_free(&s.to_stack);
+	cli_whole_end(&s.whole);
 	js_buf_free(&s.head);
 	js_buf_free(&s.text);
 	js_buf_free(&s.rerun);

@@ -113,8 +113,9 @@ static void load_sql(const struct js_pushing *p, struct js_sql *sql)
 /* A guard or a key stopped the chunk.  0: our try whose reply was lost had arrived; 2: try again; else the error. */
 static int settle(struct js_pushing *p, int lost, struct jobstack_error *error)
 {
+	struct jobstack_error none = JOBSTACK_ERROR_INIT;
 	struct js_sql sql = {0};
-	uint64_t seq;
+	uint64_t seq, id;
 	int status;
 
 	js_sql_stmt(&sql, "SELECT seq FROM push WHERE push_id=%u AND token=%x AND ended IS NULL", p->push_id,
@@ -124,12 +125,17 @@ static int settle(struct js_pushing *p, int lost, struct jobstack_error *error)
 		return status;
 	if (seq == p->seq + 1 && lost)
 		return 0;
+	id = p->stack.id;
+	status = js_stack_find(p->handle, p->stack_name, &p->stack, &none);
+	if (status == JOBSTACK_EMISSING || (status == 0 && p->stack.id != id))
+		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was dropped during this push", p->stack_name);
+	if (status != 0)
+		return js_error_set(error, status, "%s", none.text);
+	if (p->stack.state == JOBSTACK_DROPPING)
+		return js_stack_refuse(p->handle, p->stack_name, error);
 	if (seq != p->seq)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
 				    "this push was silent for over %d minutes and was ended by another one", JS_DISCARD_MINUTES);
-	status = js_stack_find(p->handle, p->stack_name, &p->stack, error);
-	if (status != 0)
-		return status;
 	if (p->stack.state != JOBSTACK_OPEN && p->stack.state != JOBSTACK_PAUSED)
 		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is cancelled: nothing can be pushed to it",
 				    p->stack_name);

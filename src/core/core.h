@@ -46,6 +46,12 @@ int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *st
 int js_stack_make(struct jobstack *handle, const char *name, int lifo, struct js_stack *stack,
 		  struct jobstack_error *error);
 
+/* Tells why a guard found the stack NAME not to be had: it is being dropped (ECONFLICT), or is gone (EMISSING). */
+int js_stack_refuse(struct jobstack *handle, const char *name, struct jobstack_error *error);
+
+/* What an INSERT of a row of stack %u selects from: nothing once the stack is being dropped, which waits for who was before it. */
+#define JS_STACK_KEPT " FROM stack WHERE stack_id=%u AND state<3 LOCK IN SHARE MODE"
+
 /* Adds the statements that change the stack's policy, for a transaction.  0, or JOBSTACK_EUSAGE. */
 int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobstack_policy *policy, struct jobstack_error *error);
 

@@ -48,8 +48,10 @@ static int refuse(struct dropping *d, struct jobstack_error *error)
 	return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was taken up again while it was to be dropped", d->stack.name);
 }
 
-/* Nobody gets anything of it any more.  A pop that is under way holds a span, so that the DELETE waits for it, and its claim is
- * seen; a pop that comes later, even one that has read the state before, finds no span. */
+/* Nobody gets anything of it any more.  With the stack's row and those of its workers locked, no step, no end, no push and no requeue
+ * puts a span back.  What can still be on its way are pops of scripts, whose rows are not there yet, and promotions: a pop holds a
+ * span, so that a DELETE waits for it, and its claim is seen; a promotion may take a span past the first DELETE, from waiting to
+ * ready, but not past the second.  A pop that comes later, even one that has read the state before, finds no span. */
 static int close_stack(struct dropping *d, struct jobstack_error *error)
 {
 	uint64_t id = d->stack.id;
@@ -57,6 +59,8 @@ static int close_stack(struct dropping *d, struct jobstack_error *error)
 	int status;
 
 	js_sql_stmt(&sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", id);
+	js_sql_stmt(&sql, "SELECT COUNT(*) INTO @js_state FROM worker WHERE stack_id=%u AND ended IS NULL FOR UPDATE", id);
+	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u", id);
 	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u", id);
 	js_sql_stmt(&sql,
 		    "UPDATE stack SET state=3,note=NULL WHERE stack_id=%u AND NOT EXISTS(SELECT 1 FROM claim c WHERE c.stack_id=%u) AND NOT "

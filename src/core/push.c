@@ -42,6 +42,8 @@ static int begin(struct js_pushing *p, struct jobstack_error *error)
 	struct js_sql sql = {0};
 	int lost, status = js_stack_make(p->handle, p->stack_name, p->options->lifo, &p->stack, error);
 
+	if (status == 0 && p->stack.state == JOBSTACK_DROPPING)
+		status = js_stack_refuse(p->handle, p->stack_name, error);
 	if (status == 0)
 		status = js_discard_abandoned(p->handle, p->stack.id, error);
 	if (status == 0)
@@ -52,10 +54,14 @@ static int begin(struct js_pushing *p, struct jobstack_error *error)
 		return status;
 	js_file_random(p->token, sizeof(p->token));
 	js_sql_stmt(&sql,
-		    "INSERT INTO push(token,stack_id,atomic,started,beat) VALUES(%x,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6))",
-		    (const void *)p->token, (size_t)16, p->stack.id, (uint64_t)(p->options->atomic != 0));
+		    "INSERT INTO push(token,stack_id,atomic,started,beat) SELECT %x,stack_id,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6)"
+		    JS_STACK_KEPT,
+		    (const void *)p->token, (size_t)16, (uint64_t)(p->options->atomic != 0), p->stack.id);
+	js_sql_guard(&sql, 1);
 	status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, &lost, error);
 	js_sql_reset(&sql);
+	if (status == JS_DB_GUARD)
+		status = js_stack_refuse(p->handle, p->stack_name, error);
 	if (status == JS_DB_DUPLICATE && lost)
 		status = 0;
 	if (status != 0) {

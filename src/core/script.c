@@ -14,6 +14,7 @@
 
 #define SCRIPT_LEASE_US INT64_C(43200000000) /* 12 hours */
 #define RACES_MAX 50
+#define POPS_MAX 5 /* empty ones, while there is something */
 
 static void take_popped(void *ctx, const struct js_row *row)
 {
@@ -43,7 +44,7 @@ int js_worker_bar(struct jobstack *handle, const struct js_stack *stack, uint64_
 	if (id != 0)
 		js_sql_stmt(&sql, "UPDATE worker SET token=%x WHERE worker_id=%u AND token=%x", (const void *)fresh, sizeof(fresh), id,
 			    (const void *)token, (size_t)16);
-	js_worker_insert_sql(&sql, stack, token, script, o);
+	js_worker_insert_sql(&sql, stack, token, script, 1, o);
 	js_sql_stmt(&sql, "UPDATE worker SET ended=UTC_TIMESTAMP(6),reason=%s WHERE token=%x",
 		    id != 0 ? "so that a lost first try comes to nothing" : "popped nothing", (const void *)token, (size_t)16);
 	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
@@ -67,7 +68,7 @@ static int pop(struct jobstack *handle, const struct js_stack *s, const struct j
 	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
 	js_sql_reset(&sql);
 	if (status == 0) {
-		js_worker_insert_sql(&sql, s, token, 1, o);
+		js_worker_insert_sql(&sql, s, token, 1, 0, o);
 		js_sql_stmt(&sql, "SET @js_w=LAST_INSERT_ID()," JS_SPAN_RESET);
 		if (s->limited)
 			js_span_gate(&sql, s);
@@ -99,13 +100,30 @@ static int pop(struct jobstack *handle, const struct js_stack *s, const struct j
 	return status;
 }
 
+/* Was there something to pop after all?  A pop that knew of no limit takes nothing where there is one; and one that waited for a
+ * span whose priority was being changed finds it gone from where it looks. */
+static int is_more(struct jobstack *handle, const struct js_stack *s, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	uint64_t more = 0;
+	int status;
+
+	js_sql_stmt(&sql,
+		    "SELECT COUNT(*) FROM stack s WHERE stack_id=%u AND state=0 AND EXISTS(SELECT 1 FROM span p WHERE p.stack_id=s.stack_id "
+		    "AND class=0) AND (max_running IS NULL OR (SELECT COALESCE(SUM(open),0) FROM claim c WHERE c.stack_id=s.stack_id)<"
+		    "max_running)",
+		    s->id);
+	status = js_handle_number(handle, &sql, &more, error);
+	return status != 0 ? status : more == 0 ? JOBSTACK_NOTHING : 0;
+}
+
 int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobstack_worker_options *options, size_t k,
 		 struct jobstack_batch *batch, struct jobstack_error *error)
 {
 	static const struct jobstack_worker_options none = JOBSTACK_WORKER_OPTIONS_INIT;
 	struct jobstack_worker_options o = options == NULL ? none : *options;
 	struct js_stack s;
-	int status, limited;
+	int status;
 
 	*batch = (struct jobstack_batch){0, 0, NULL, NULL};
 	if (k < 1 || k > JOBSTACK_POP_MAX || o.size != sizeof(o))
@@ -113,15 +131,15 @@ int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobsta
 	if (o.lease_us <= 0)
 		o.lease_us = SCRIPT_LEASE_US;
 	status = js_stack_find(handle, stack, &s, error);
-	do { /* again, if a limit was set or lifted just between the two: such a pop takes nothing */
-		limited = s.limited;
+	for (int tries = 0; status == 0; tries++) {
+		status = pop(handle, &s, &o, k, batch, error);
+		if (status != JOBSTACK_NOTHING || tries == POPS_MAX)
+			break;
+		status = is_more(handle, &s, error);
 		if (status == 0)
-			status = pop(handle, &s, &o, k, batch, error);
-		if (status != JOBSTACK_NOTHING)
-			return status;
-		status = js_stack_find(handle, stack, &s, error);
-	} while (status == 0 && s.limited && !limited);
-	return status == 0 ? JOBSTACK_NOTHING : status;
+			status = js_stack_find(handle, stack, &s, error);
+	}
+	return status;
 }
 
 /* Who holds an entry, and what its attempts say. */

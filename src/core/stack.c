@@ -57,7 +57,8 @@ int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *st
 		status = js_schema_check(handle, error);
 	if (status != 0)
 		return status;
-	(void)snprintf(stack->name, sizeof(stack->name), "%s", name);
+	if (name != stack->name) /* it may be read anew */
+		(void)snprintf(stack->name, sizeof(stack->name), "%s", name);
 	js_sql_stmt(&sql,
 		    "SELECT stack_id,tail,state,lifo,max_attempts,max_losses,retry_delay_us,named,max_running IS NOT NULL,cwd FROM stack "
 		    "WHERE name=%s",
@@ -67,6 +68,14 @@ int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *st
 	if (status == 0 && stack->id == 0)
 		return js_error_set(error, JOBSTACK_EMISSING, "there is no stack \"%s\"", name);
 	return status;
+}
+
+int js_stack_refuse(struct jobstack *handle, const char *name, struct jobstack_error *error)
+{
+	struct js_stack s;
+	int status = js_stack_find(handle, name, &s, error);
+
+	return status != 0 ? status : js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is being dropped", name);
 }
 
 int js_stack_make(struct jobstack *handle, const char *name, int lifo, struct js_stack *stack,

@@ -12,11 +12,6 @@
 
 #define NOTE_MAX 255
 
-static int refuse_dropped(const char *stack, struct jobstack_error *error)
-{
-	return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is being dropped", stack);
-}
-
 /* Would the next step pause it again? */
 static int check_failures(struct jobstack *handle, const struct js_stack *s, struct jobstack_error *error)
 {
@@ -53,7 +48,7 @@ int jobstack_set_state(struct jobstack *handle, const char *stack, enum jobstack
 	js_sql_guard(&sql, 1);
 	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
 	js_sql_free(&sql);
-	return status == JS_DB_GUARD ? refuse_dropped(stack, error) : status;
+	return status == JS_DB_GUARD ? js_stack_refuse(handle, stack, error) : status;
 }
 
 int js_stack_halt(struct jobstack *handle, const struct js_stack *stack, struct jobstack_error *error)
@@ -112,5 +107,5 @@ int jobstack_set(struct jobstack *handle, const char *stack, const struct jobsta
 	if (status == 0)
 		status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
 	js_sql_free(&sql);
-	return status == JS_DB_GUARD ? refuse_dropped(stack, error) : status;
+	return status == JS_DB_GUARD ? js_stack_refuse(handle, stack, error) : status;
 }

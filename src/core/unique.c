@@ -2,8 +2,8 @@
  *
  * What --unique needs: a row in name for each entry of the stack, and which names of a chunk are there already.
  */
-#define _GNU_SOURCE
 #include "base/error.h"
+#include "base/sha256.h"
 #include "core/pushing.h"
 
 #include <stdlib.h>
@@ -20,15 +20,18 @@ int js_unique_complete(struct js_pushing *p, struct jobstack_error *error)
 		struct js_sql sql = {0};
 
 		js_sql_stmt(&sql, "SET @js_lo=NULL");
-		js_sql_stmt(&sql, "SELECT COALESCE(named,0) INTO @js_lo FROM stack WHERE stack_id=%u FOR UPDATE", p->stack.id);
+		js_sql_stmt(&sql, "SELECT COALESCE(named,0) INTO @js_lo FROM stack WHERE stack_id=%u AND state<3 FOR UPDATE", p->stack.id);
 		js_sql_stmt(&sql,
 			    "INSERT IGNORE INTO name(stack_id,hash,entry_id) SELECT stack_id,UNHEX(SHA2(datapath,256)),entry_id FROM "
 			    "entry WHERE stack_id=%u AND entry_id BETWEEN @js_lo+1 AND @js_lo+%u",
 			    p->stack.id, (uint64_t)NAMING_STEP);
-		js_sql_stmt(&sql, "UPDATE stack SET named=LEAST(tail,@js_lo+%u) WHERE stack_id=%u", (uint64_t)NAMING_STEP,
-			    p->stack.id);
+		js_sql_stmt(&sql, "UPDATE stack SET named=LEAST(tail,@js_lo+%u) WHERE stack_id=%u AND state<3",
+			    (uint64_t)NAMING_STEP, p->stack.id);
+		js_sql_guard(&sql, 1);
 		status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, NULL, error);
 		js_sql_free(&sql);
+		if (status == JS_DB_GUARD)
+			status = js_stack_refuse(p->handle, p->stack_name, error);
 		if (status != 0)
 			break;
 		js_sql_stmt(&sql, "SELECT tail-named FROM stack WHERE stack_id=%u", p->stack.id);
@@ -39,27 +42,25 @@ int js_unique_complete(struct js_pushing *p, struct jobstack_error *error)
 	return status;
 }
 
-static int compare_bytes(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-	int c = memcmp(a, b, a_len < b_len ? a_len : b_len);
-
-	return c != 0 ? c : (a_len > b_len) - (a_len < b_len);
-}
-
-static int compare_names(const void *a, const void *b, void *ctx)
-{
-	const struct js_pushing *p = ctx;
-	size_t i = *(const size_t *)a, j = *(const size_t *)b;
-	int c = compare_bytes(p->bytes.data + p->names[i].at, p->names[i].len, p->bytes.data + p->names[j].at, p->names[j].len);
-
-	return c != 0 ? c : (i > j) - (i < j);
-}
-
-/* The part's names in order of their bytes. */
-struct sorted {
-	struct js_pushing *p;
-	size_t *order, n;
+/* A name of the part, by its hash, as the server's SHA2 makes it too. */
+struct hashed {
+	unsigned char hash[JS_SHA256];
+	size_t i;
 };
+
+struct hashes {
+	struct js_pushing *p;
+	struct hashed *list; /* in order of the hashes, and of the names where they are the same */
+	size_t n;
+};
+
+static int compare_hashed(const void *a, const void *b)
+{
+	const struct hashed *x = a, *y = b;
+	int c = memcmp(x->hash, y->hash, sizeof(x->hash));
+
+	return c != 0 ? c : (x->i > y->i) - (x->i < y->i);
+}
 
 static void drop(struct js_pushing *p, size_t i)
 {
@@ -67,58 +68,57 @@ static void drop(struct js_pushing *p, size_t i)
 	p->names[i].drop = 1;
 }
 
-/* A datapath that the stack has: drops it from the part, wherever it stands. */
+/* A name that the stack has, or had before its entry was pruned: drops it from the part. */
 static void take_known(void *ctx, const struct js_row *row)
 {
-	struct sorted *s = ctx;
-	size_t low = 0, high = s->n;
+	struct hashes *h = ctx;
+	size_t low = 0, high = h->n;
 
-	if (row == NULL)
+	if (row == NULL || row->len[0] != JS_SHA256)
 		return;
 	while (low < high) {
-		size_t middle = low + (high - low) / 2, i = s->order[middle];
+		size_t middle = low + (high - low) / 2;
 
-		if (compare_bytes(s->p->bytes.data + s->p->names[i].at, s->p->names[i].len, row->col[0], row->len[0]) < 0)
+		if (memcmp(h->list[middle].hash, row->col[0], JS_SHA256) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (; low < s->n; low++) {
-		const struct js_pushed_name *m = &s->p->names[s->order[low]];
+	if (low < h->n && memcmp(h->list[low].hash, row->col[0], JS_SHA256) == 0)
+		drop(h->p, h->list[low].i);
+}
 
-		if (compare_bytes(s->p->bytes.data + m->at, m->len, row->col[0], row->len[0]) != 0)
-			break;
-		drop(s->p, s->order[low]);
-	}
+/* Drops what is twice in the part; the first stays. */
+static void drop_doubled(struct hashes *h)
+{
+	for (size_t i = 1; i < h->n; i++)
+		if (memcmp(h->list[i].hash, h->list[i - 1].hash, JS_SHA256) == 0)
+			drop(h->p, h->list[i].i);
 }
 
 int js_unique_drop(struct js_pushing *p, struct jobstack_error *error)
 {
-	struct sorted s = {p, calloc(p->to - p->from, sizeof(size_t)), p->to - p->from};
+	struct hashes h = {p, calloc(p->to - p->from, sizeof(*h.list)), p->to - p->from};
 	struct js_sql sql = {0};
 	int status, any = 0;
 
-	if (s.order == NULL)
+	if (h.list == NULL)
 		return js_error_memory(error);
-	for (size_t i = 0; i < s.n; i++)
-		s.order[i] = p->from + i;
-	qsort_r(s.order, s.n, sizeof(*s.order), compare_names, p);
-	for (size_t i = 1; i < s.n; i++) {
-		const struct js_pushed_name *a = &p->names[s.order[i - 1]], *b = &p->names[s.order[i]];
+	for (size_t i = 0; i < h.n; i++) {
+		const struct js_pushed_name *name = &p->names[p->from + i];
 
-		if (compare_bytes(p->bytes.data + a->at, a->len, p->bytes.data + b->at, b->len) == 0)
-			drop(p, s.order[i]);
+		js_sha256(p->bytes.data + name->at, name->len, h.list[i].hash);
+		h.list[i].i = p->from + i;
 	}
-	js_sql_add(&sql, "SELECT e.datapath FROM name n JOIN entry e ON e.stack_id=n.stack_id AND e.entry_id=n.entry_id "
-			 "WHERE n.stack_id=%u AND n.hash IN(",
-		   p->stack.id);
-	for (size_t i = p->from; i < p->to; i++)
-		if (!p->names[i].drop)
-			js_sql_add(&sql, any++ ? ",UNHEX(SHA2(%x,256))" : "UNHEX(SHA2(%x,256))",
-				   (const void *)(p->bytes.data + p->names[i].at), (size_t)p->names[i].len);
+	qsort(h.list, h.n, sizeof(*h.list), compare_hashed);
+	drop_doubled(&h);
+	js_sql_add(&sql, "SELECT hash FROM name WHERE stack_id=%u AND hash IN(", p->stack.id); /* the primary key */
+	for (size_t i = 0; i < h.n; i++)
+		if (!p->names[h.list[i].i].drop)
+			js_sql_add(&sql, any++ ? ",%x" : "%x", (const void *)h.list[i].hash, sizeof(h.list[i].hash));
 	js_sql_stmt(&sql, ")");
-	status = any ? js_db_query(p->handle->db, &sql, take_known, &s, error) : 0;
+	status = any ? js_db_query(p->handle->db, &sql, take_known, &h, error) : 0;
 	js_sql_free(&sql);
-	free(s.order);
+	free(h.list);
 	return status;
 }

@@ -19,18 +19,23 @@
 
 #define LEASE_US INT64_C(300000000)
 
-void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, const unsigned char token[16], int script,
+void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, const unsigned char token[16], int script, int kept,
 			  const struct jobstack_worker_options *o)
 {
-	js_sql_add(sql,
-		   "INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,slots,host,boot,node,pid,pid_start,"
-		   "slurm_cluster,slurm_job,slurm_array_job,slurm_array_task,slurm_step,slurm_start,slurm_account,slurm_qos,"
-		   "slurm_partition,user,cwd,argv,log) VALUES(%x,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%d,%u,",
+	js_sql_add(sql, "INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,slots,host,boot,node,pid,pid_start,"
+			"slurm_cluster,slurm_job,slurm_array_job,slurm_array_task,slurm_step,slurm_start,slurm_account,slurm_qos,"
+			"slurm_partition,user,cwd,argv,log) ");
+	js_sql_add(sql, kept ? "SELECT %x,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%d,%u,"
+			     : "VALUES(%x,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%d,%u,",
 		   (const void *)token, (size_t)16, stack->id, (uint64_t)(script != 0),
 		   o->lease_us > 0 ? o->lease_us : LEASE_US, (uint64_t)(o->slots > 0 ? o->slots : 1));
-	js_sql_stmt(sql, "%s,%s,%s,%n,%n,%s,%s,%s,%s,%s,%t,%s,%s,%s,%s,%s,%x,%s)", o->host, o->boot, o->node, o->pid,
-		    o->pid_start, o->cluster, o->job, o->array_job, o->array_task, o->step, o->job_start_us, o->account,
-		    o->qos, o->partition, o->user, o->cwd, o->argv.data, o->argv.len, o->log);
+	js_sql_add(sql, "%s,%s,%s,%n,%n,%s,%s,%s,%s,%s,%t,%s,%s,%s,%s,%s,%x,%s", o->host, o->boot, o->node, o->pid,
+		   o->pid_start, o->cluster, o->job, o->array_job, o->array_task, o->step, o->job_start_us, o->account,
+		   o->qos, o->partition, o->user, o->cwd, o->argv.data, o->argv.len, o->log);
+	if (kept)
+		js_sql_stmt(sql, JS_STACK_KEPT, stack->id);
+	else
+		js_sql_stmt(sql, ")");
 }
 
 static void take_number(void *ctx, const struct js_row *row)
@@ -61,8 +66,11 @@ int jobstack_worker_begin(struct jobstack *handle, const char *stack, const stru
 			 : js_error_set(error, JOBSTACK_EUSAGE, "jobstack_worker_options.size is not that of this library");
 	if (status != 0)
 		goto fail;
-	js_worker_insert_sql(&sql, &w->stack, w->token, 0, options);
+	js_worker_insert_sql(&sql, &w->stack, w->token, 0, 1, options);
+	js_sql_guard(&sql, 1);
 	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, &lost, error);
+	if (status == JS_DB_GUARD)
+		status = js_stack_refuse(handle, stack, error);
 	if (status == JS_DB_DUPLICATE && lost) /* the try whose reply was lost had arrived */
 		status = 0;
 	js_sql_reset(&sql);
@@ -429,6 +437,7 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outc
 	status = js_claim_mark_closing(w->claims, &w->stack, outcomes, n, &sums, error);
 	if (status != 0)
 		return status;
+	policy |= sums.dead > 0; /* are those too many? */
 	if (running != NULL)
 		running_text(w->handle->db, running, running_n, &text);
 	status = step_sql(w, &closing, k, running != NULL ? &text : NULL, &sums, policy, &sql, &tail, &reply, error);

@@ -25,8 +25,9 @@ struct jobstack_worker {
 	size_t unsettled_n, unsettled_k;
 };
 
-/* Adds the INSERT of a worker row. */
-void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, const unsigned char token[16], int script,
+/* Adds the INSERT of a worker row.  KEPT: of none, if the stack is being dropped or gone; a pop, whose row goes with the span that it
+ * does not find, needs no such look, which would have it wait for pushes. */
+void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, const unsigned char token[16], int script, int kept,
 			  const struct jobstack_worker_options *options);
 
 /* The first try of an INSERT of worker ID lost its reply, and a later one went through: the first may still be on its way.  While

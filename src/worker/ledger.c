@@ -55,7 +55,7 @@ static size_t wanted(struct ledger *l, int64_t now)
 	double ahead = box->mean_us > 0 ? AHEAD_US * (double)box->slots_n / box->mean_us : (double)box->slots_n;
 	uint64_t free_slots = box->slots_n - box->running, most = JOBSTACK_POP_MAX, want;
 
-	if (box->leaving != STAY || now < l->dry_until_us)
+	if (box->leaving != STAY || (now < l->dry_until_us && !(l->limited && box->results_n > 0))) /* what ends makes room below a limit */
 		return 0;
 	if (l->config->batch != 0 && most > l->config->batch)
 		most = l->config->batch;
@@ -279,6 +279,12 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 		deliver(l, &batch);
 	else
 		jobstack_batch_free(&batch);
+	if (report->state != JOBSTACK_OPEN) { /* what has not started does not start any more */
+		(void)pthread_mutex_lock(&l->box->lock);
+		if (l->box->queued > 0)
+			mailbox_give_back(l->box);
+		(void)pthread_mutex_unlock(&l->box->lock);
+	}
 	return 0;
 }
 
@@ -340,7 +346,7 @@ static void consider_leaving(struct ledger *l)
 		note_dry(l, 1);
 	}
 	if (i->state == JOBSTACK_CANCELLED || i->state == JOBSTACK_DROPPING)
-		leave(l, LEAVE_FINISHED, "the stack is cancelled");
+		leave(l, LEAVE_FINISHED, i->state == JOBSTACK_CANCELLED ? "the stack is cancelled" : "the stack is being dropped");
 	else if (i->ready + i->waiting + i->held + i->running + i->pushers == 0)
 		leave(l, LEAVE_FINISHED, "nothing is left");
 	else if (i->waiting > 0 && i->eldest && i->state == JOBSTACK_OPEN)

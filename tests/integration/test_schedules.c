@@ -405,14 +405,14 @@ static void promote_under_a_pop(void **state)
 
 /* ------------------------------------------------------------------------------------------------ states of a stack */
 
-/* Paused, cancelled or being dropped under a running worker: what it holds can be closed in every way, nothing new is
- * handed out, to nobody, and what goes back stays. */
+/* Paused or cancelled under a running worker: what it holds can be closed in every way, nothing new is handed out, to nobody, and what
+ * goes back stays.  (Nothing is dropped while something runs.) */
 static void states_under_work(void **state)
 {
-	static const char *const name[] = {NULL, "paused", "cancelled", "dropping"};
+	static const char *const name[] = {NULL, "paused", "cancelled"};
 
 	(void)state;
-	for (unsigned s = JOBSTACK_PAUSED; s <= JOBSTACK_DROPPING; s++) {
+	for (unsigned s = JOBSTACK_PAUSED; s <= JOBSTACK_CANCELLED; s++) {
 		struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
 		struct jobstack_step_report report;
 		struct rival w, v, p;

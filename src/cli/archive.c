@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The archive of what was pruned.  Promises: a chunk is on the disk, or the file is as long as before it; two never write at once;
+ * a file that is something else is not touched.
+ */
+#define _GNU_SOURCE
+#include "cli/archive.h"
+
+#include "base/file.h"
+#include "cli/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BEGINS "{\"stack\":" /* each line */
+#define BLOCK 65536
+
+static int fail(struct cli_archive *a, int status, const char *what)
+{
+	(void)fprintf(stderr, "%s: the archive %s %s\n", a->cli->opts->command, a->path, what);
+	a->failed = 1;
+	return status;
+}
+
+static int fail_errno(struct cli_archive *a, const char *what)
+{
+	char text[300];
+
+	(void)snprintf(text, sizeof(text), "%s: %s", what, strerror(errno));
+	return fail(a, CLI_USAGE, text);
+}
+
+/* Does a line of ours begin at AT? */
+static int is_ours(const struct cli_archive *a, off_t at)
+{
+	char text[sizeof(BEGINS) - 1];
+	ssize_t n = pread(a->fd, text, sizeof(text), at);
+
+	return n > 0 && memcmp(text, BEGINS, (size_t)n) == 0;
+}
+
+/* Where the last line begins; -1 with errno. */
+static off_t last_line(const struct cli_archive *a)
+{
+	static char block[BLOCK];
+	off_t at = a->size;
+
+	while (at > 0) {
+		off_t from = at > BLOCK ? at - BLOCK : 0;
+		ssize_t n = pread(a->fd, block, (size_t)(at - from), from);
+		const char *newline;
+
+		if (n != at - from)
+			return -1;
+		newline = memrchr(block, '\n', (size_t)n);
+		if (newline != NULL)
+			return from + (newline - block) + 1;
+		at = from;
+	}
+	return 0;
+}
+
+/* Looks at what is there. */
+static int look(struct cli_archive *a)
+{
+	off_t line;
+
+	if (a->size == 0)
+		return 0;
+	if (!is_ours(a, 0))
+		return fail(a, CLI_USAGE, "is something else already: nothing was written to it, and nothing pruned");
+	line = last_line(a);
+	if (line < 0)
+		return fail_errno(a, "can't be read");
+	if (line == a->size)
+		return 0;
+	if (!is_ours(a, line))
+		return fail(a, CLI_USAGE, "ends with something else: nothing was written to it, and nothing pruned");
+	cli_say(a->cli, "the last line of %s had been cut short, and was taken away: its entry is still there", a->path);
+	a->size = line;
+	return ftruncate(a->fd, line) == 0 ? 0 : fail_errno(a, "can't be written");
+}
+
+/* A file that was just made is on the disk when its directory is. */
+static int keep_directory(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *dir = slash == NULL ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+	int fd = dir == NULL ? -1 : open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), status = -1;
+
+	if (fd >= 0) {
+		status = fsync(fd) == 0 || errno == EINVAL || errno == EROFS ? 0 : -1;
+		(void)close(fd);
+	}
+	free(dir);
+	return status;
+}
+
+int cli_archive_begin(struct cli_archive *a, const struct cli *cli, const char *path)
+{
+	struct stat st;
+
+	*a = (struct cli_archive){.cli = cli, .path = path};
+	a->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	if (a->fd < 0 || fstat(a->fd, &st) != 0)
+		return fail_errno(a, "can't be written");
+	if (!S_ISREG(st.st_mode))
+		return fail(a, CLI_USAGE, "is no file: only of a file can it be known that what was written is on the disk");
+	if (flock(a->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+		return fail(a, CLI_NO, "is being written by another prune: wait for it, or take another file");
+	if (fstat(a->fd, &st) != 0) /* as it is now that it is ours */
+		return fail_errno(a, "can't be read");
+	a->size = st.st_size;
+	if (a->size == 0 && keep_directory(path) != 0)
+		return fail_errno(a, "can't be kept");
+	return look(a);
+}
+
+/* The entry is complete: its line. */
+static int finish_line(struct cli_archive *a)
+{
+	json_t *o = a->entry == 0 ? NULL : cli_whole_take(&a->whole), *line;
+	char *text;
+
+	if (a->entry == 0)
+		return 0;
+	a->entry = 0;
+	if (o == NULL)
+		return -1;
+	line = json_object();
+	if ((cli_json_text(line, "stack", a->cli->stack) | json_object_update(line, o)) != 0) {
+		json_decref(line);
+		line = NULL;
+	}
+	json_decref(o);
+	text = cli_json_line(line);
+	if (text == NULL)
+		return -1;
+	js_buf_str(&a->lines, text);
+	js_buf_char(&a->lines, '\n');
+	free(text);
+	return a->lines.failed ? -1 : 0;
+}
+
+int cli_archive_add(struct cli_archive *a, const struct jobstack_item *item)
+{
+	if (item->entry == a->entry && item->attempt <= a->attempt) { /* it comes again from its beginning: the connection was lost */
+		json_decref(cli_whole_take(&a->whole));
+		a->entry = 0;
+	}
+	if (item->entry != a->entry && finish_line(a) != 0)
+		return fail(a, CLI_BUG, "can't be written: there is no memory");
+	a->entry = item->entry;
+	a->attempt = item->attempt;
+	cli_whole_add(&a->whole, a->cli->stack, item);
+	return 0;
+}
+
+int cli_archive_keep(struct cli_archive *a)
+{
+	if (finish_line(a) != 0 || a->lines.failed)
+		return fail(a, CLI_BUG, "can't be written: there is no memory");
+	if (a->lines.len == 0)
+		return 0;
+	if (js_file_write_all(a->fd, a->lines.data, a->lines.len) != 0 || fsync(a->fd) != 0) {
+		(void)fail_errno(a, "can't be written");
+		if (ftruncate(a->fd, a->size) != 0)
+			(void)fail_errno(a, "could not be cut back to whole lines");
+		return -1;
+	}
+	a->size += (off_t)a->lines.len;
+	js_buf_reset(&a->lines);
+	return 0;
+}
+
+void cli_archive_end(struct cli_archive *a)
+{
+	cli_whole_end(&a->whole);
+	js_buf_free(&a->lines);
+	if (a->fd >= 0)
+		(void)close(a->fd);
+}

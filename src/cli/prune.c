@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack prune: takes away what was done long ago.  Promises: nothing goes unless the stack was typed; with an archive, nothing goes
+ * that is not in it and on the disk; stopped or killed anywhere, the ledger balances and the same command goes on.
+ */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "cli/archive.h"
+#include "cli/json.h"
+#include "cli/term.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#define PATIENCE_US (60 * JS_SECOND_US)
+
+enum { OLDER_THAN = CLI_OWN, ARCHIVE, DRY_RUN };
+
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK,
+	{OLDER_THAN, "older-than", "D", "what ended longer ago than this: 30d, 12h; 0: all that has"},
+	{ARCHIVE, "archive", "FILE", "first append each entry, with all its attempts, to FILE: a line of\nJSON each, as `jobstack show --json` prints it"},
+	{DRY_RUN, "dry-run", NULL, "only say how many"},
+	CLI_OPTS_JSON,
+	CLI_OPTS_DATABASE,
+	CLI_OPTS_ALWAYS,
+	CLI_OPTS_END};
+static const struct js_opts opts = {
+	"jobstack prune", "-s NAME --older-than D [OPTIONS]",
+	"Takes the entries that are done, and ended longer than D ago, with their attempts out of the database, and what is left\n"
+	"over of workers and pushes. Workers may go on meanwhile. What is dead, in line or running stays; so do the names of a\n"
+	"stack that had a `push --unique`: none of them is pushed again.",
+	table,
+	"  jobstack prune -s mystack --older-than 30d --archive mystack.jsonl\n\n"
+	"Some hundreds of entries at a time are archived and, once they are on the disk, removed. Killed in between, the next\n"
+	"prune archives these again: what reads the archive takes the last line of an entry. So it does with an entry that was\n"
+	"requeued in that moment: it is archived again when it goes.",
+	0};
+
+struct pruning {
+	struct cli cli;
+	struct jobstack_prune_options options;
+	const char *path; /* of the archive, or NULL */
+	struct cli_archive archive;
+	struct cli_progress progress;
+};
+
+static int add(void *ctx, const struct jobstack_item *item)
+{
+	return cli_archive_add(&((struct pruning *)ctx)->archive, item);
+}
+
+static int keep(void *ctx)
+{
+	return cli_archive_keep(&((struct pruning *)ctx)->archive);
+}
+
+static int tell_progress(void *ctx, uint64_t done, uint64_t total)
+{
+	struct pruning *p = ctx;
+
+	cli_progress(&p->progress, "looked at %" PRIu64 " of %" PRIu64 " entries", done, total);
+	return cli_stop;
+}
+
+static int tell(const struct pruning *p, const struct jobstack_prune_result *r)
+{
+	const struct cli *cli = &p->cli;
+	char older[64];
+	json_t *o;
+	int bad = 0;
+
+	if (cli->json) {
+		o = json_object();
+		bad |= cli_json_text(o, "stack", cli->stack);
+		bad |= cli_json_seconds(o, "older_than_seconds", p->options.older_us);
+		bad |= json_object_set_new(o, "dry_run", json_boolean(p->options.dry_run));
+		bad |= cli_json_count(o, "entries", r->entries);
+		bad |= cli_json_count(o, "attempts", r->attempts);
+		bad |= cli_json_count(o, "workers", r->workers);
+		bad |= cli_json_count(o, "pushes", r->pushes);
+		bad |= cli_json_text(o, "archive", p->options.dry_run ? NULL : p->path);
+		return cli_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
+	}
+	if (cli->quiet)
+		return CLI_YES;
+	js_num_duration_text(p->options.older_us, older, sizeof(older));
+	(void)printf("%" PRIu64 " entries with %" PRIu64 " attempts, older than %s, %s\"%s\"; of ended workers and pushes %" PRIu64 " and %" PRIu64
+		     "\n",
+		     r->entries, r->attempts, older, p->options.dry_run ? "would go from " : "were pruned from ", cli->stack, r->workers,
+		     r->pushes);
+	return CLI_YES;
+}
+
+static int parse(struct pruning *p, int argc, char **argv)
+{
+	int key = -1, status = 0, given = 0;
+	const char *arg;
+
+	cli_begin(&p->cli, &opts);
+	while (status == 0 && (key = cli_next(&p->cli, argc, argv, &arg, &status)) >= 0) {
+		if (key == DRY_RUN)
+			p->options.dry_run = 1;
+		else if (key == ARCHIVE)
+			p->path = arg;
+		else if (js_num_duration(arg, &p->options.older_us) != 0)
+			status = cli_usage(&p->cli, "--older-than takes a duration up to 366 d, such as 30d, 12h or 0, not \"%s\"", arg);
+		else
+			given = 1;
+	}
+	if (status != 0)
+		return status;
+	if (key == -2)
+		return -1;
+	if (optind < argc)
+		return cli_usage(&p->cli, "\"%s\" is one word too many: the stack is named with -s", argv[optind]);
+	if (!p->cli.stack_typed)
+		return cli_usage(&p->cli, "the stack to prune has to be named with -s");
+	if (!given)
+		return cli_usage(&p->cli, "--older-than says what may go, and has to be given");
+	return 0;
+}
+
+static int prune(struct pruning *p)
+{
+	struct jobstack_prune_result result;
+	struct cli *cli = &p->cli;
+	int status;
+
+	p->options.ctx = p;
+	p->options.progress = tell_progress;
+	if (p->path != NULL && !p->options.dry_run) {
+		p->options.item = add;
+		p->options.keep = keep;
+	}
+	status = jobstack_prune(cli->handle, cli->stack, &p->options, &result, &cli->error);
+	cli_progress_end(&p->progress);
+	if (status == 0)
+		return tell(p, &result);
+	if (!p->options.dry_run && (result.entries > 0 || status == JOBSTACK_ESTOPPED))
+		cli_say(cli, "%" PRIu64 " entries were pruned before that, the others are as they were", result.entries);
+	return p->archive.failed ? CLI_USAGE : cli_fail(cli);
+}
+
+int cli_prune_main(int argc, char **argv)
+{
+	static struct pruning p = {.options = JOBSTACK_PRUNE_OPTIONS_INIT, .archive = {.fd = -1}};
+	int status = parse(&p, argc, argv);
+
+	if (status != 0)
+		return status < 0 ? CLI_YES : status;
+	p.progress.cli = &p.cli;
+	cli_catch_signals();
+	status = cli_connect(&p.cli, PATIENCE_US);
+	if (status != 0)
+		return status;
+	if (p.path != NULL && !p.options.dry_run)
+		status = cli_archive_begin(&p.archive, &p.cli, p.path);
+	if (status == 0)
+		status = prune(&p);
+	cli_archive_end(&p.archive);
+	return cli_end(&p.cli, status);
+}

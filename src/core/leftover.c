@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What is left over of workers and pushes.  Promises: a row goes only if it was noted as ended before all attempts were looked at, for
+ * then nobody adds one that refers to it; a bit a worker in memory, of 8 MiB at most.
+ *
+ * Rows of the last hour stay whatever is asked for: somebody whose reply was lost, or a spool that is to be delivered, may still
+ * look them up, and the row that bars the token of a lost first try has to outlast that try.
+ */
+#include "core/leftover.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+
+#define HOUR_US INT64_C(3600000000)
+#define WINDOW (UINT64_C(1) << 26) /* worker numbers; what is beyond them goes another time */
+#define PAGE 20000
+#define CHUNK 1000
+
+struct js_leftover {
+	struct jobstack *handle;
+	uint64_t stack_id, first, window; /* numbers from first, so many */
+	int64_t before_us;
+	unsigned char *bits;
+	uint64_t noted;
+	/* the page, or the chunk */
+	uint64_t last, rows;
+	int64_t last_us;
+	uint64_t list[CHUNK];
+	size_t n;
+};
+
+static void mark(struct js_leftover *l, uint64_t worker, int on)
+{
+	uint64_t at = worker - l->first;
+	unsigned char bit = (unsigned char)(1u << at % 8);
+
+	if (worker < l->first || at >= l->window || ((l->bits[at / 8] & bit) != 0) == on)
+		return;
+	l->bits[at / 8] ^= bit;
+	if (on)
+		l->noted++;
+	else
+		l->noted--;
+}
+
+/* ----------------------------------------------------------------------------------------------------- who has ended */
+
+static void take_range(void *ctx, const struct js_row *row)
+{
+	struct js_leftover *l = ctx;
+
+	l->window = 0;
+	if (row == NULL || row->col[0] == NULL)
+		return;
+	l->first = js_row_u64(row, 0);
+	l->window = js_row_u64(row, 1) - l->first + 1;
+	if (l->window > WINDOW)
+		l->window = WINDOW;
+}
+
+static void take_ended(void *ctx, const struct js_row *row)
+{
+	struct js_leftover *l = ctx;
+
+	if (row == NULL) {
+		l->rows = 0;
+		return;
+	}
+	l->rows++;
+	l->last = js_row_u64(row, 0);
+	l->last_us = js_row_time(row, 1);
+	mark(l, l->last, 1);
+}
+
+/* By the index worker_of_stack, whose records end with the primary key. */
+static int note(struct js_leftover *l, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	js_sql_stmt(&sql, "SELECT MIN(worker_id),MAX(worker_id) FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND ended<%t",
+		    l->stack_id, l->before_us);
+	status = js_db_query(l->handle->db, &sql, take_range, l, error);
+	if (status == 0 && l->window > 0 && (l->bits = calloc(l->window / 8 + 1, 1)) == NULL)
+		status = js_error_memory(error);
+	for (l->rows = PAGE; status == 0 && l->window > 0 && l->rows == PAGE;) {
+		js_sql_reset(&sql);
+		js_sql_stmt(&sql,
+			    "SELECT worker_id,ended FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND ended>=%t AND ended<%t AND "
+			    "(ended>%t OR worker_id>%u) ORDER BY ended,worker_id LIMIT %u",
+			    l->stack_id, l->last_us, l->before_us, l->last_us, l->last, (uint64_t)PAGE);
+		status = js_db_query(l->handle->db, &sql, take_ended, l, error);
+	}
+	js_sql_free(&sql);
+	return status;
+}
+
+int js_leftover_new(struct js_leftover **left, struct jobstack *handle, uint64_t stack_id, int64_t before_us, int64_t now_us,
+		    struct jobstack_error *error)
+{
+	struct js_leftover *l = calloc(1, sizeof(*l));
+	int status;
+
+	*left = l;
+	if (l == NULL)
+		return js_error_memory(error);
+	l->handle = handle;
+	l->stack_id = stack_id;
+	l->before_us = before_us < now_us - HOUR_US ? before_us : now_us - HOUR_US;
+	status = note(l, error);
+	if (status != 0) {
+		js_leftover_free(l);
+		*left = NULL;
+	}
+	return status;
+}
+
+void js_leftover_free(struct js_leftover *l)
+{
+	if (l != NULL)
+		free(l->bits);
+	free(l);
+}
+
+/* -------------------------------------------------------------------------------------------------- who is referred to */
+
+static void take_reference(void *ctx, const struct js_row *row)
+{
+	if (row != NULL)
+		mark(ctx, js_row_u64(row, 0), 0);
+}
+
+int js_leftover_look(struct js_leftover *l, uint64_t low, uint64_t high, int64_t pruned_us, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	if (l->noted == 0)
+		return 0;
+	js_sql_add(&sql, "SELECT DISTINCT worker_id FROM attempt a WHERE stack_id=%u AND entry_id>%u AND entry_id<=%u", l->stack_id, low, high);
+	if (pruned_us >= 0)
+		js_sql_add(&sql,
+			   " AND NOT EXISTS(SELECT 1 FROM attempt f WHERE f.stack_id=a.stack_id AND f.entry_id=a.entry_id AND f.final=1 AND "
+			   "f.ended<%t)",
+			   pruned_us);
+	js_sql_add(&sql, ";");
+	status = js_db_query(l->handle->db, &sql, take_reference, l, error);
+	js_sql_free(&sql);
+	return status;
+}
+
+/* --------------------------------------------------------------------------------------------------------- what goes */
+
+/* Deletes the rows of the list: by their primary key, and no other could be taken. */
+static int remove_list(struct js_leftover *l, const char *statement, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	js_sql_add(&sql, statement);
+	for (size_t i = 0; i < l->n; i++)
+		js_sql_add(&sql, i == 0 ? "%u" : ",%u", l->list[i]);
+	js_sql_stmt(&sql, ")");
+	status = js_db_transaction(l->handle->db, &sql, NULL, NULL, NULL, NULL, error);
+	js_sql_free(&sql);
+	return status;
+}
+
+static int remove_workers(struct js_leftover *l, struct jobstack_error *error)
+{
+	int status = 0;
+
+	l->n = 0;
+	for (uint64_t at = 0; status == 0 && at < l->window; at++) {
+		if (l->bits[at / 8] == 0)
+			at |= 7; /* none of these eight */
+		else if ((l->bits[at / 8] >> at % 8 & 1) != 0)
+			l->list[l->n++] = l->first + at;
+		if (l->n < CHUNK && (l->n == 0 || at + 1 < l->window))
+			continue;
+		status = remove_list(l, "DELETE FROM worker WHERE ended IS NOT NULL AND worker_id IN(", error);
+		l->n = 0;
+	}
+	return status;
+}
+
+static void take_push(void *ctx, const struct js_row *row)
+{
+	struct js_leftover *l = ctx;
+
+	if (row == NULL)
+		l->n = 0;
+	else if (l->n < CHUNK)
+		l->list[l->n++] = js_row_u64(row, 0);
+}
+
+/* By the index push_of_stack.  An atomic push that failed keeps its row until what it holds was taken away. */
+static int remove_pushes(struct js_leftover *l, int dry_run, uint64_t *pushes, struct jobstack_error *error)
+{
+	uint64_t last = 0;
+	int status = 0;
+
+	do {
+		struct js_sql sql = {0};
+
+		js_sql_stmt(&sql,
+			    "SELECT push_id FROM push p WHERE stack_id=%u AND ended<%t AND push_id>%u AND (atomic=0 OR NOT EXISTS(SELECT 1 FROM "
+			    "span s WHERE s.stack_id=%u AND s.class=2 AND s.push_id=p.push_id)) ORDER BY push_id LIMIT %u",
+			    l->stack_id, l->before_us, last, l->stack_id, (uint64_t)CHUNK);
+		status = js_db_query(l->handle->db, &sql, take_push, l, error);
+		js_sql_free(&sql);
+		if (status != 0 || l->n == 0)
+			break;
+		last = l->list[l->n - 1];
+		if (!dry_run)
+			status = remove_list(l, "DELETE FROM push WHERE ended IS NOT NULL AND push_id IN(", error);
+		*pushes += status == 0 ? l->n : 0;
+	} while (status == 0 && l->n == CHUNK);
+	return status;
+}
+
+int js_leftover_remove(struct js_leftover *l, int dry_run, struct jobstack_prune_result *result, struct jobstack_error *error)
+{
+	int status = l->noted == 0 || dry_run ? 0 : remove_workers(l, error);
+
+	if (status == 0)
+		result->workers += l->noted;
+	return status == 0 ? remove_pushes(l, dry_run, &result->pushes, error) : status;
+}

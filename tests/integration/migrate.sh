@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# A database of an earlier version: what its schema holds is there after `jobstack init`, which may be killed before each table, and
+# be called twenty times at once; until then every command says what to do.
+set -u
+. "$JOBSTACK_SOURCE/tests/lib/tap.sh"
+. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
+name=$(sed -n 's/^database=//p' "$JOBSTACK_TEST_CNF")
+client() { "$SQL_CLIENT" --defaults-file="$JOBSTACK_TEST_CNF" -N -B -n "$name"; }
+version() { sql 'SELECT MAX(version) FROM jobstack_version'; }
+tables=(stack push name entry span worker gate claim attempt dead)
+
+# The first version as it was, with something in each table: 1 done at the second attempt, 2 dead, 3 in a worker's hands (by now
+# silent), 4 waits, 5 to 9 ready, 10 held by an atomic push.
+first_version() {
+	local table
+	sql 'DROP VIEW IF EXISTS JobManagement'
+	for table in "${tables[@]}" jobstack_version; do sql "DROP TABLE IF EXISTS $table"; done
+	client <"$JOBSTACK_SOURCE/schema/0001_initial.sql"
+	sql "INSERT INTO jobstack_version VALUES(1,UTC_TIMESTAMP(6),'0.1.0');
+		INSERT INTO stack(stack_id,name,lifo,tail,pushed,named,done,dead,cwd,created,note) VALUES(7,'old',0,10,10,10,1,1,'/work dir',UTC_TIMESTAMP(6),x'6675C39F');
+		INSERT INTO entry VALUES(7,1,'/d/1'),(7,2,x'2FFF0A'),(7,3,'/d/3'),(7,4,'/d/4'),(7,5,'/d/5'),(7,6,'/d/6'),(7,7,'/d/7'),(7,8,'/d/8'),(7,9,'/d/9'),(7,10,'/d/10');
+		INSERT INTO name SELECT stack_id,UNHEX(SHA2(datapath,256)),entry_id FROM entry;
+		INSERT INTO push(push_id,token,stack_id,pushed,atomic,started,beat) VALUES(3,REPEAT('p',16),7,1,1,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6));
+		INSERT INTO worker(worker_id,token,stack_id,seq,kind,started,beat,lease_us,slots,done,dead,host,argv) VALUES
+			(4,REPEAT('v',16),7,9,0,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),1000000,1,0,0,'h',x'61006200');
+		INSERT INTO claim VALUES(7,4,9,3,3,NULL,1,1,0,0,0,UTC_TIMESTAMP(6));
+		INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended,log_at,log_out) VALUES
+			(7,1,1,4,1,0,3,UTC_TIMESTAMP(6),10,20),(7,1,2,4,0,1,0,UTC_TIMESTAMP(6),30,40),(7,2,1,4,1,0,1,UTC_TIMESTAMP(6),NULL,NULL),(7,4,1,4,1,0,1,UTC_TIMESTAMP(6),NULL,NULL);
+		INSERT INTO dead VALUES(7,2,1,-4,'fatal exit');
+		INSERT INTO span VALUES(7,1,0,4,4,4,NULL,2,1,0,UTC_TIMESTAMP(6),NULL),(7,0,0,9,5,9,NULL,1,0,0,NULL,NULL),(7,2,-3,10,10,10,NULL,1,0,0,NULL,3)"
+}
+# The columns of the first version, and what stands in them.
+columns() { sql "SELECT CONCAT(table_name,' ',GROUP_CONCAT('\`',column_name,'\`' ORDER BY ordinal_position)) FROM information_schema.columns
+	WHERE table_schema=DATABASE() AND table_name IN($(printf "'%s'," "${tables[@]}")'') AND table_name<>'gate' GROUP BY table_name"; }
+content() {
+	local table list
+	while read -r table list; do
+		echo "$table"
+		sql "SELECT $list FROM $table ORDER BY 1,2,3" | od -c
+	done <first.columns
+}
+
+first_version
+columns >first.columns
+is 'the columns of nine tables' "$(wc -l <first.columns)" 9
+content >before
+for command in status 'push -s old /more' 'pop -s old' 'list -s old' 'show 1' 'requeue -s old' 'set -s old' 'pause -s old' 'drop -s old --yes' \
+	'prune -s old --older-than 1d' check 'recover -s old' 'run -- true'; do
+	# shellcheck disable=SC2086 # they are words
+	check "an old schema: $command" says 69 'schema version 1, older than the version 2 of this program.*run .jobstack init' \
+		jobstack $command </dev/null
+done
+check 'an old schema: a worker' says 69 'older than the version 2' worker -s old -- true
+content >after
+check '... and nothing was changed' cmp before after
+
+# killed before each of the tables: a session of ours has it in use, so that its ALTER has to wait
+waits() { [[ $(sql "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for table metadata lock%'") == 1 ]]; }
+for table in stack attempt dead gate; do
+	first_version
+	content >before
+	coproc HOLD { client; }
+	echo "START TRANSACTION; SELECT COUNT(*) FROM $table;" >&"${HOLD[1]}"
+	read -r -u "${HOLD[0]}" _
+	jobstack init -q &
+	init=$!
+	check "init comes to the table $table" wait_for 20 waits
+	kill -KILL $init
+	wait $init 2>/dev/null
+	is '... is killed there: the version is as it was' "$(version)" 1
+	check '... and so is the rest, for the commands' says 69 'run .jobstack init' jobstack status
+	exec {HOLD[1]}>&-
+	wait "$HOLD_PID" 2>/dev/null
+	check '... again' jobstack init -q
+	content >after
+	is '... it is whole' "$(version) $(cmp before after && echo same)" '2 same'
+done
+
+# twenty at once
+first_version
+content >before
+inits=()
+for _ in {1..20}; do
+	jobstack init >>said 2>&1 &
+	inits+=($!)
+done
+bad=0
+for init in "${inits[@]}"; do wait "$init" || bad=$((bad + 1)); done
+is 'twenty at once: all end well' "$bad" 0
+is '... one did it' "$(grep -c '1.*2' said) $(wc -l <said)" '1 20'
+content >after
+is '... it is whole' "$(version) $(cmp before after && echo same)" '2 same'
+check '... balanced' jobstack check -s old
+check 'the limits are there' prints 0 $'max-attempts=3\nmax-losses=5\nretry-delay=5s\nmax-running=2\nmax-failures=none' jobstack set -s old max-running=2
+taken_back() { jobstack recover -q -s old && [[ $(sql 'SELECT COUNT(*) FROM claim') == 0 ]]; }
+check 'what the old worker held is taken back' wait_for 30 taken_back
+check 'and it is worked on' sh -c 'mkdir d && cd d && exec timeout 60 jobstack-worker -q -s old --idle-timeout 0.1s --chdir . -- true'
+is '... to where the push is' "$(ledger old)" '8 1 0 0 1 0'
+check '... balanced' jobstack check -s old
+finish

@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The schedules of steering: limits, drop, prune and policy against what comes at the same moment, and with packets and replies that
+ * get lost.  After each the ledger is proven.
+ */
+#define _GNU_SOURCE
+#include "integration/proxy.h"
+
+static int do_drop(struct rival *r)
+{
+	return jobstack_drop(r->handle, r->stack, NULL, NULL, &r->error);
+}
+
+/* All that is done goes, however lately. */
+static int do_prune(struct rival *r)
+{
+	struct jobstack_prune_result result;
+	int status = jobstack_prune(r->handle, r->stack, NULL, &result, &r->error);
+
+	r->taken = result.entries;
+	return status;
+}
+
+static int do_set(struct rival *r)
+{
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
+
+	policy.max_running = 5;
+	policy.priority = 9;
+	return jobstack_set(r->handle, r->stack, &policy, &r->error);
+}
+
+static void limit(const char *stack, int64_t n)
+{
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
+
+	policy.max_running = n;
+	OK(jobstack_set(h, stack, &policy, &e));
+}
+
+/* -------------------------------------------------------------------------------- each call, with a packet lost or late */
+
+static void ready_step(struct rival *r)
+{
+	limit(r->stack, 3);
+	OK(do_begin(r));
+	r->id = jobstack_worker_id(r->worker);
+	OK(jobstack_step(r->worker, NULL, 0, 5, NULL, 0, &r->batch, NULL, &e));
+	assert_int_equal(r->batch.count, 3);
+	jobstack_batch_free(&r->batch);
+	r->outcome[0] = outcome(3, 1, JOBSTACK_DONE, 0);
+	r->n = 1;
+	r->k = 3;
+}
+
+static void ready_pop(struct rival *r)
+{
+	limit(r->stack, 1);
+	r->k = 2;
+}
+
+/* 3 and 4 are done; 4 at its second attempt. */
+static void ready_prune(struct rival *r)
+{
+	struct jobstack_outcome o[2] = {outcome(3, 1, JOBSTACK_DONE, 0), outcome(4, 1, JOBSTACK_INTERRUPTED, -1)};
+	struct jobstack_worker *w;
+	struct jobstack_batch b;
+
+	OK(jobstack_worker_begin(h, r->stack, NULL, &w, &e));
+	OK(jobstack_step(w, NULL, 0, 2, NULL, 0, &b, NULL, &e));
+	assert_true(b.count == 2 && b.entries[0].entry == 3);
+	jobstack_batch_free(&b);
+	OK(jobstack_step(w, o, 2, 1, NULL, 0, &b, NULL, &e));
+	jobstack_batch_free(&b);
+	OK(jobstack_worker_end(w, NULL, 0, NULL, &e));
+	jobstack_worker_free(w);
+	(void)sql(holder, "DELETE FROM span WHERE attempt=2 AND lo=4 AND stack_id=%" PRIu64, id_of(r->stack));
+	(void)sql(holder,
+		  "INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(%" PRIu64 ",4,2,1,0,1,UTC_TIMESTAMP(6))",
+		  id_of(r->stack));
+	(void)sql(holder, "UPDATE stack SET done=done+1 WHERE name='%s'", r->stack);
+}
+
+static void ready_nothing(struct rival *r)
+{
+	(void)r;
+}
+
+static const struct call {
+	const char *name;
+	int (*call)(struct rival *);
+	void (*ready)(struct rival *);
+	unsigned skip;			    /* transactions of it that pass before */
+	uint64_t line, running, done, dead; /* afterwards */
+	const char *hold;		    /* rows that stop it in the middle; NULL: the claim that it writes */
+} calls[] = {
+    {"step", do_step, ready_step, 0, 1, 3, 1, 1, NULL},
+    {"pop", do_pop, ready_pop, 1, 4, 1, 0, 1, "gate WHERE stack_id="},
+    {"set", do_set, ready_nothing, 0, 5, 0, 0, 1, "span WHERE stack_id="},
+    {"prune", do_prune, ready_prune, 0, 3, 0, 0, 1, "attempt WHERE final=1 AND stack_id="},
+};
+#define CALLS (sizeof(calls) / sizeof(calls[0]))
+
+static struct rival begin_call(const struct call *c, const char *kind, enum proxy_catch what)
+{
+	static char name[100];
+	struct rival r;
+
+	(void)snprintf(name, sizeof(name), "%s.%s", kind, c->name);
+	six(name);
+	r = distant(&between, name);
+	c->ready(&r);
+	proxy_arm(&between, what, c->skip);
+	return r;
+}
+
+static void end_call(const struct call *c, struct rival *r)
+{
+	ENDS(r, 0);
+	if (c->call == do_step)
+		assert_true(r->batch.count == 1 && r->batch.entries[0].entry == 6);
+	if (c->call == do_pop)
+		assert_true(r->batch.count == 1 && r->batch.entries[0].entry == 2);
+	if (c->call == do_prune)
+		assert_int_equal(r->taken, 2);
+	if (c->call == do_set)
+		assert_true(sql(holder, "SELECT COUNT(*) FROM stack JOIN gate USING(stack_id) WHERE max_running=5 AND name='%s'", r->stack) == 1);
+	audit(r->stack, c->line, c->running, c->done, c->dead);
+}
+
+static void packet_late(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < CALLS; i++) {
+		struct rival r = begin_call(&calls[i], "late", PROXY_KEEP);
+		uint64_t before;
+
+		start(&r, calls[i].call);
+		proxy_caught(&between);
+		proxy_drop_client(&between);
+		end_call(&calls[i], &r);
+		before = digest();
+		proxy_deliver(&between);
+		if (digest() != before)
+			fail_msg("%s: a packet that came late has changed something", r.stack);
+		audit(r.stack, calls[i].line, calls[i].running, calls[i].done, calls[i].dead);
+		over(&r);
+	}
+}
+
+static void reply_lost(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < CALLS; i++) {
+		struct rival r = begin_call(&calls[i], "reply", PROXY_SWALLOW);
+
+		start(&r, calls[i].call);
+		proxy_caught(&between);
+		proxy_settle(&between);
+		proxy_drop_client(&between);
+		end_call(&calls[i], &r);
+		proxy_finish(&between);
+		over(&r);
+	}
+}
+
+/* The second try meets the first, which is still under way in the server. */
+static void ghost(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < CALLS; i++) {
+		const struct call *c = &calls[i];
+		struct rival r = begin_call(c, "ghost", PROXY_KEEP);
+
+		start(&r, c->call);
+		proxy_caught(&between);
+		if (c->hold != NULL)
+			hold("%s%" PRIu64, c->hold, id_of(r.stack));
+		else
+			hold_claim(r.stack, r.id, 2);
+		proxy_forward(&between);
+		until_waiting(1);
+		proxy_drop_client(&between);
+		until_waiting(2);
+		release();
+		end_call(c, &r);
+		proxy_finish(&between);
+		audit(r.stack, c->line, c->running, c->done, c->dead);
+		over(&r);
+	}
+}
+
+/* ------------------------------------------------------------------------------------------------------------- drop */
+
+/* Whatever it met, nothing of a dropped stack is left. */
+static void dropped(const char *stack)
+{
+	assert_int_equal(id_of(stack), 0);
+	OK(jobstack_check(h, NULL, print_finding, (void *)(uintptr_t)stack, NULL, &e));
+}
+
+/* A promotion takes a span past the DELETE, from waiting to ready. */
+static void drop_and_promotion(void **state)
+{
+	struct rival d, w;
+
+	(void)state;
+	six("past");
+	w = rival_worker("past", 0);
+	d = rival("past");
+	hold("span WHERE class=0 AND stack_id=%" PRIu64, id_of("past")); /* 3 to 6 */
+	start(&d, do_drop);
+	until_waiting(1);
+	OK(do_promote(&w)); /* 2, which stands before them then */
+	release();
+	until_number(1, "SELECT COUNT(*) FROM stack WHERE name='past' AND state=3");
+	OK(do_end(&w));
+	ENDS(&d, 0);
+	dropped("past");
+	over(&d);
+	over(&w);
+}
+
+/* A step gives entries back while the drop is about to look: it is refused, and they are there. */
+static void drop_and_step(void **state)
+{
+	struct rival d, w;
+
+	(void)state;
+	push_numbered("back", NULL, 4);
+	w = rival_worker("back", 3);
+	d = rival("back");
+	hold_claim("back", w.id, 2);
+	w.outcome[0] = outcome(1, 1, JOBSTACK_UNSTARTED, -1);
+	w.outcome[1] = outcome(2, 1, JOBSTACK_FAILED, 1);
+	w.n = 2;
+	w.k = 1;
+	start(&w, do_step);
+	until_waiting(1);
+	start(&d, do_drop);
+	until_waiting(2);
+	release();
+	ENDS(&w, 0);
+	ENDS(&d, JOBSTACK_ECONFLICT);
+	audit("back", 2, 2, 0, 0);
+	/* and with a worker's end, which waits for it, or for which it waits */
+	w.n = 0;
+	hold("worker WHERE worker_id=%" PRIu64, w.id);
+	start(&w, do_end);
+	until_waiting(1);
+	start(&d, do_drop);
+	until_waiting(2);
+	release();
+	ENDS(&w, 0);
+	ENDS(&d, 0);
+	dropped("back");
+	over(&d);
+	over(&w);
+}
+
+/* A worker, and a push, that begin: before it, then it waits for the one and is refused by the other; or behind it, then they are. */
+static void drop_and_begin(void **state)
+{
+	struct jobstack_bytes name = {"/new", 4};
+	struct rival d, w, p;
+
+	(void)state;
+	push_numbered("begin", NULL, 4);
+	d = rival("begin");
+	w = rival("begin");
+	p = rival("begin");
+	p.names = &name;
+	p.names_n = 1;
+	hold("stack WHERE name='begin'");
+	start(&p, do_push);
+	until_waiting(1);
+	start(&d, do_drop);
+	until_waiting(2);
+	release();
+	ENDS(&d, JOBSTACK_ECONFLICT);
+	ENDS(&p, 0);
+	audit("begin", 5, 0, 0, 0);
+
+	hold("stack WHERE name='begin'");
+	start(&w, do_begin);
+	until_waiting(1);
+	start(&d, do_drop);
+	until_waiting(2);
+	release();
+	ENDS(&w, 0);
+	until_number(1, "SELECT COUNT(*) FROM stack WHERE name='begin' AND state=3");
+	OK(do_end(&w));
+	jobstack_worker_free(w.worker);
+	w.worker = NULL;
+	ENDS(&d, 0);
+	dropped("begin");
+
+	push_numbered("begin", NULL, 4);
+	hold("stack WHERE name='begin'");
+	start(&d, do_drop);
+	until_waiting(1);
+	start(&w, do_begin);
+	start(&p, do_push);
+	until_waiting(3);
+	release();
+	ENDS(&d, 0);
+	ENDS(&w, w.status);
+	ENDS(&p, p.status);
+	assert_true((w.status == JOBSTACK_ECONFLICT || w.status == JOBSTACK_EMISSING) && w.worker == NULL);
+	assert_true(p.status == JOBSTACK_ECONFLICT || p.status == JOBSTACK_EMISSING);
+	dropped("begin");
+	over(&d);
+	over(&w);
+	over(&p);
+}
+
+/* A script's pop comes first: the drop waits for it, and is refused.  It comes behind: it finds nothing. */
+static void drop_and_pop(void **state)
+{
+	struct rival d, s;
+
+	(void)state;
+	push_numbered("popped", NULL, 4);
+	d = rival("popped");
+	s = rival("popped");
+	s.k = 1;
+	hold("span WHERE stack_id=%" PRIu64, id_of("popped"));
+	start(&s, do_pop);
+	until_waiting(1);
+	start(&d, do_drop);
+	until_waiting(2);
+	release();
+	ENDS(&s, 0);
+	ENDS(&d, JOBSTACK_ECONFLICT);
+	assert_non_null(strstr(d.error.text, "1 entries"));
+	audit("popped", 3, 1, 0, 0);
+	s.n = 1;
+	s.outcome[0] = outcome(s.batch.entries[0].entry, 1, JOBSTACK_DONE, 0);
+	OK(do_close(&s));
+	jobstack_batch_free(&s.batch);
+	hold("span WHERE stack_id=%" PRIu64, id_of("popped"));
+	start(&d, do_drop);
+	until_waiting(1);
+	start(&s, do_pop);
+	until_waiting(2);
+	release();
+	ENDS(&d, 0);
+	ENDS(&s, s.status);
+	assert_true(s.status == JOBSTACK_NOTHING || s.status == JOBSTACK_EMISSING);
+	dropped("popped");
+	over(&d);
+	over(&s);
+}
+
+/* What a cut short drop has left of an abandoned --atomic push, and a push --unique that comes then: no name is left behind. */
+static void drop_and_pushes(void **state)
+{
+	struct jobstack_push_options unique = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct rival d = rival("pushed");
+
+	(void)state;
+	unique.unique = 1;
+	push_numbered("pushed", &unique, 4);
+	(void)sql(holder, "INSERT INTO push(token,stack_id,atomic,started,beat) SELECT REPEAT('a',16),stack_id,1,UTC_TIMESTAMP(6)-INTERVAL 2 "
+			  "HOUR,UTC_TIMESTAMP(6)-INTERVAL 2 HOUR FROM stack WHERE name='pushed'");
+	(void)sql(holder, "UPDATE span SET class=2,push_id=(SELECT MAX(push_id) FROM push) WHERE stack_id=%" PRIu64, id_of("pushed"));
+	(void)sql(holder, "DELETE FROM name WHERE stack_id=%" PRIu64, id_of("pushed"));
+	(void)sql(holder, "UPDATE stack SET state=3,named=NULL WHERE name='pushed'");
+	GIVES(JOBSTACK_ECONFLICT, jobstack_push(h, "pushed", &unique, "/more", &e));
+	assert_non_null(strstr(e.text, "being dropped"));
+	GIVES(JOBSTACK_ECONFLICT, jobstack_worker_begin(h, "pushed", NULL, &d.worker, &e));
+	assert_int_equal(sql(holder, "SELECT COUNT(*) FROM name WHERE stack_id=%" PRIu64, id_of("pushed")), 0);
+	OK(do_drop(&d));
+	dropped("pushed");
+	over(&d);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ policy */
+
+/* A script's pop waits for a span whose priority is being raised: it finds it all the same. */
+static void pop_and_priority(void **state)
+{
+	struct rival s, p;
+
+	(void)state;
+	push_numbered("raised", NULL, 3);
+	s = rival("raised");
+	p = rival("raised");
+	p.k = 1;
+	hold("span WHERE stack_id=%" PRIu64, id_of("raised"));
+	start(&s, do_set);
+	until_waiting(1);
+	start(&p, do_pop);
+	until_waiting(2);
+	release();
+	ENDS(&s, 0);
+	ENDS(&p, 0);
+	assert_int_equal(p.batch.count, 1);
+	audit("raised", 2, 1, 0, 0);
+	over(&s);
+	over(&p);
+}
+
+/* Two that pop at once where there is room for one. */
+static void pops_at_the_limit(void **state)
+{
+	struct rival a, b;
+
+	(void)state;
+	push_numbered("room", NULL, 3);
+	limit("room", 1);
+	a = rival("room");
+	b = rival_worker("room", 0);
+	a.k = b.k = 2;
+	hold("gate WHERE stack_id=%" PRIu64, id_of("room"));
+	start(&a, do_pop);
+	until_waiting(1);
+	start(&b, do_step);
+	until_waiting(2);
+	release();
+	ENDS(&a, 0);
+	ENDS(&b, 0);
+	assert_true(a.batch.count == 1 && b.batch.count == 0);
+	audit("room", 2, 1, 0, 0);
+	over(&a);
+	over(&b);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- prune */
+
+static struct rival done_stack(const char *stack)
+{
+	struct rival r = rival(stack);
+	struct rival w;
+
+	push_numbered(stack, NULL, 5);
+	w = rival_worker(stack, 4);
+	for (unsigned i = 0; i < 4; i++)
+		w.outcome[i] = outcome(i + 1, 1, JOBSTACK_DONE, 0);
+	w.n = 4;
+	OK(do_end(&w));
+	over(&w);
+	return r;
+}
+
+/* It and a requeue, in both orders; and it and another one. */
+static void prune_and_requeue(void **state)
+{
+	struct rival p = done_stack("prune"), q = rival("prune");
+	static const uint64_t two[] = {2};
+
+	(void)state;
+	q.filter.states = JOBSTACK_IS_DONE;
+	q.filter.entries = two;
+	q.filter.entries_n = 1;
+	hold("attempt WHERE entry_id=2 AND stack_id=%" PRIu64, id_of("prune"));
+	start(&q, do_requeue);
+	until_waiting(1);
+	start(&p, do_prune);
+	until_waiting(2);
+	release();
+	ENDS(&q, 0);
+	ENDS(&p, 0);
+	assert_true(q.requeued.requeued == 1 && p.taken == 3); /* 1, 3, 4 */
+	audit("prune", 2, 0, 0, 0);
+	over(&q);
+	over(&p);
+
+	p = done_stack("prune2");
+	q = rival("prune2");
+	q.filter.states = JOBSTACK_IS_DONE;
+	hold("attempt WHERE entry_id=2 AND stack_id=%" PRIu64, id_of("prune2"));
+	start(&p, do_prune);
+	until_waiting(1);
+	start(&q, do_requeue);
+	until_waiting(2);
+	release();
+	ENDS(&p, 0);
+	ENDS(&q, 0);
+	assert_true(q.requeued.requeued == 0 && p.taken == 4);
+	audit("prune2", 1, 0, 0, 0);
+	over(&q);
+	over(&p);
+
+	p = done_stack("prune3");
+	q = rival("prune3");
+	hold("attempt WHERE entry_id=2 AND stack_id=%" PRIu64, id_of("prune3"));
+	start(&p, do_prune);
+	until_waiting(1);
+	start(&q, do_prune);
+	until_waiting(2);
+	release();
+	ENDS(&p, 0);
+	ENDS(&q, 0);
+	assert_true(p.taken + q.taken == 4);
+	audit("prune3", 1, 0, 0, 0);
+	over(&q);
+	over(&p);
+}
+
+/* What is in a claim stays while the claim is open, for it is by its attempt's row that it is known as closed: also an earlier attempt
+ * of what was requeued, and was done in other hands. */
+static void prune_and_claims(void **state)
+{
+	struct rival v, w, p = rival("claims"), a;
+
+	(void)state;
+	push_numbered("claims", NULL, 3);
+	w = rival_worker("claims", 3);
+	w.outcome[0] = outcome(2, 1, JOBSTACK_DONE, 0);
+	w.outcome[1] = outcome(3, 1, JOBSTACK_DONE, 0);
+	w.n = 2;
+	OK(do_step(&w));
+	OK(do_prune(&p));
+	assert_int_equal(p.taken, 0);
+	p.filter.states = JOBSTACK_IS_DONE;
+	p.filter.limit = 1;
+	OK(do_requeue(&p)); /* 2 */
+	v = rival_worker("claims", 1);
+	v.outcome[0] = outcome(2, 2, JOBSTACK_DONE, 0);
+	v.n = 1;
+	OK(do_end(&v));
+	OK(do_prune(&p));
+	assert_int_equal(p.taken, 0);
+	audit("claims", 0, 1, 2, 0);
+	a = rival_recover(&w);
+	OK(do_recover(&a));
+	assert_int_equal(a.taken, 1); /* what was done does not come back */
+	OK(do_prune(&p));
+	assert_int_equal(p.taken, 2);
+	audit("claims", 1, 0, 0, 0);
+	over(&a);
+	over(&p);
+	over(&v);
+	over(&w);
+}
+
+/* It and a drop: it stops, and says why. */
+static void prune_and_drop(void **state)
+{
+	struct rival p = done_stack("prune4"), d = rival("prune4");
+
+	(void)state;
+	hold("stack WHERE name='prune4'");
+	start(&d, do_drop);
+	until_waiting(1);
+	start(&p, do_prune);
+	until_waiting(2);
+	release();
+	ENDS(&d, 0);
+	ENDS(&p, p.status);
+	assert_true(p.status == JOBSTACK_ECONFLICT || p.status == JOBSTACK_EMISSING);
+	dropped("prune4");
+	over(&d);
+	over(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {SCHEDULE(packet_late),	 SCHEDULE(reply_lost),	      SCHEDULE(ghost),
+					   SCHEDULE(drop_and_promotion), SCHEDULE(drop_and_step),     SCHEDULE(drop_and_begin),
+					   SCHEDULE(drop_and_pop),	 SCHEDULE(drop_and_pushes),   SCHEDULE(pop_and_priority),
+					   SCHEDULE(pops_at_the_limit),	 SCHEDULE(prune_and_requeue), SCHEDULE(prune_and_claims),
+					   SCHEDULE(prune_and_drop)};
+
+	return cmocka_run_group_tests(tests, lost_setup, lost_teardown);
+}
