@@ -421,6 +421,22 @@ static void take_found(void *ctx, const struct js_row *row)
 	*(uint64_t *)ctx = row == NULL ? 0 : js_row_u64(row, 0);
 }
 
+/* By the name's row.  1: there is none; 2: the entry that it was for is pruned. */
+static int find_name(struct jobstack *handle, const struct js_stack *s, struct jobstack_bytes datapath, uint64_t *entry,
+		     struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	js_sql_stmt(&sql,
+		    "SELECT IF(e.entry_id IS NULL,%u,n.entry_id) FROM name n LEFT JOIN entry e ON e.stack_id=n.stack_id AND "
+		    "e.entry_id=n.entry_id WHERE n.stack_id=%u AND n.hash=UNHEX(SHA2(%x,256))",
+		    UINT64_MAX, s->id, datapath.data, datapath.len);
+	status = js_db_query(handle->db, &sql, take_found, entry, error);
+	js_sql_free(&sql);
+	return status != 0 ? status : *entry == 0 ? JOBSTACK_NOTHING : *entry == UINT64_MAX ? 2 : 0;
+}
+
 int jobstack_find(struct jobstack *handle, const char *stack, struct jobstack_bytes datapath, uint64_t *entry,
 		  struct jobstack_error *error)
 {
@@ -431,12 +447,13 @@ int jobstack_find(struct jobstack *handle, const char *stack, struct jobstack_by
 	*entry = 0;
 	if (status != 0)
 		return status;
-	if (s.named) /* the primary key of name; then without an index, for what came before the stack had names */
-		js_sql_stmt(&sql, "SELECT entry_id FROM name WHERE stack_id=%u AND hash=UNHEX(SHA2(%x,256))", s.id, datapath.data,
-			    datapath.len);
-	else
-		js_sql_stmt(&sql, "SELECT MAX(entry_id) FROM entry WHERE stack_id=%u AND datapath=%x", s.id, datapath.data,
-			    datapath.len);
+	if (s.named) { /* the primary key of name */
+		status = find_name(handle, &s, datapath, entry, error);
+		if (status != 2)
+			return status;
+	}
+	/* no index; of a name whose entry was pruned, only what a push that was not unique brought again is left */
+	js_sql_stmt(&sql, "SELECT MAX(entry_id) FROM entry WHERE stack_id=%u AND datapath=%x", s.id, datapath.data, datapath.len);
 	status = js_db_query(handle->db, &sql, take_found, entry, error);
 	js_sql_free(&sql);
 	return status == 0 && *entry == 0 ? JOBSTACK_NOTHING : status;
