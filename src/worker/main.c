@@ -31,6 +31,7 @@
 #define LEASE_SLURM_US INT64_C(900000000)
 #define LEASE_US INT64_C(300000000)
 #define PATIENCE_US (10 * JS_SECOND_US)
+#define BEGIN_US (120 * JS_SECOND_US) /* so long a stack whose row somebody holds is waited for */
 #define SLURM_LIMIT_US (5 * JS_SECOND_US)
 #define KILL_WAIT_US (30 * JS_SECOND_US) /* Slurm's own default */
 #define MARGIN_US (5 * JS_SECOND_US)
@@ -416,6 +417,21 @@ static void trip(struct run *r)
 		say("the first 20 entries of this worker all failed, but the stack could not be paused: %s", error.text);
 }
 
+/* Somebody's session may hold the stack's row, which the birth of a worker looks at, for long: then it is waited for, as any other
+ * step would. */
+static int begin_worker(struct run *r, struct jobstack_error *error)
+{
+	int64_t until = js_clock_mono_us() + BEGIN_US;
+	int status;
+
+	for (;;) {
+		status = jobstack_worker_begin(r->handle, config.stack, &r->options, &r->ledger.worker, error);
+		if (status != JOBSTACK_ENODB || (error->server_errno != 1205 && error->server_errno != 1213) || js_clock_mono_us() >= until)
+			return status;
+		memset(error, 0, sizeof(*error));
+	}
+}
+
 /* The summary and the exit status. */
 static int conclude(struct run *r, int64_t took_us)
 {
@@ -466,7 +482,7 @@ static int work(struct run *r, struct jobstack_error *error)
 	r->box.guard = r->guard;
 	r->supervisor.all.guard = &r->box.guard;
 	if (status == 0)
-		status = jobstack_worker_begin(r->handle, config.stack, &r->options, &r->ledger.worker, error);
+		status = begin_worker(r, error);
 	if (status != 0)
 		return status;
 	announce(r);
