@@ -470,10 +470,10 @@ static void test_trim_cut(void **state)
 	(void)state;
 	assert_int_equal(js_packlog_new(&log, "logs", "cut", 0, NULL), 0);
 	js_capture_limit(capture, 2000, 2000);
-	pid = start("head -c 9000000 /dev/zero | tr '\\0' a; echo x >half; while [ ! -e go ]; do sleep 0.01; done; truncate -s 5000000 /dev/fd/1; echo; echo end");
+	pid = start("head -c 9000000 /dev/zero | tr '\\0' a; echo x >half; while [ ! -e cut-it ]; do sleep 0.01; done; truncate -s 5000000 /dev/fd/1; echo; echo end");
 	wait_for(access("half", F_OK) == 0);
 	js_capture_trim(capture);
-	write_file("go", "", 0644);
+	write_file("cut-it", "", 0644);
 	r = collect(pid);
 	assert_int_equal(append(log, &r, &place, NULL), 0);
 	text_at(js_packlog_path(log), &place, &text);
