@@ -50,7 +50,7 @@ push over /1
 worker -s over -- true
 is 'why: finished' "$(whys over)" finished
 push dying --max-attempts 1 --max-failures 1 /1 /2
-worker -s dying -- false
+worker -s dying --idle-timeout 1 -- false
 jobstack pause -q -s dying
 is 'why: too many are dead' "$(whys dying)" 'max_failures dead'
 like 'of all stacks: each line says whose' "$(jobstack status --why)" $'^dying: .*\nidle: .*\nover: '
