@@ -3,7 +3,6 @@
  * What --unique needs: a row in name for each entry of the stack, and which names of a chunk are there already.
  */
 #include "base/error.h"
-#include "base/sha256.h"
 #include "core/pushing.h"
 
 #include <stdlib.h>
@@ -42,9 +41,11 @@ int js_unique_complete(struct js_pushing *p, struct jobstack_error *error)
 	return status;
 }
 
-/* A name of the part, by its hash, as the server's SHA2 makes it too. */
+#define HASH 32 /* bytes of a SHA-256 */
+
+/* A name of the part, by its hash. */
 struct hashed {
-	unsigned char hash[JS_SHA256];
+	unsigned char hash[HASH];
 	size_t i;
 };
 
@@ -52,6 +53,7 @@ struct hashes {
 	struct js_pushing *p;
 	struct hashed *list; /* in order of the hashes, and of the names where they are the same */
 	size_t n;
+	int whole; /* the server has told all of them */
 };
 
 static int compare_hashed(const void *a, const void *b)
@@ -74,17 +76,17 @@ static void take_known(void *ctx, const struct js_row *row)
 	struct hashes *h = ctx;
 	size_t low = 0, high = h->n;
 
-	if (row == NULL || row->len[0] != JS_SHA256)
+	if (row == NULL || row->len[0] != HASH)
 		return;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (memcmp(h->list[middle].hash, row->col[0], JS_SHA256) < 0)
+		if (memcmp(h->list[middle].hash, row->col[0], HASH) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low < h->n && memcmp(h->list[low].hash, row->col[0], JS_SHA256) == 0)
+	if (low < h->n && memcmp(h->list[low].hash, row->col[0], HASH) == 0)
 		drop(h->p, h->list[low].i);
 }
 
@@ -92,32 +94,58 @@ static void take_known(void *ctx, const struct js_row *row)
 static void drop_doubled(struct hashes *h)
 {
 	for (size_t i = 1; i < h->n; i++)
-		if (memcmp(h->list[i].hash, h->list[i - 1].hash, JS_SHA256) == 0)
+		if (memcmp(h->list[i].hash, h->list[i - 1].hash, HASH) == 0)
 			drop(h->p, h->list[i].i);
+}
+
+static void take_hashes(void *ctx, const struct js_row *row)
+{
+	struct hashes *h = ctx;
+
+	h->whole = row != NULL && row->col[0] != NULL && row->len[0] == h->n * HASH;
+	for (size_t i = 0; h->whole && i < h->n; i++) {
+		memcpy(h->list[i].hash, row->col[0] + i * HASH, HASH);
+		h->list[i].i = h->p->from + i;
+	}
+}
+
+/* Has the server hash the names: all of them in one row. */
+static int hash_names(struct hashes *h, struct jobstack_error *error)
+{
+	const struct js_pushing *p = h->p;
+	struct js_sql sql = {0};
+	int status;
+
+	js_sql_add(&sql, "SELECT CONCAT(''");
+	for (size_t i = p->from; i < p->to; i++)
+		js_sql_add(&sql, ",UNHEX(SHA2(%x,256))", (const void *)(p->bytes.data + p->names[i].at), (size_t)p->names[i].len);
+	js_sql_stmt(&sql, ")");
+	status = js_db_query(p->handle->db, &sql, take_hashes, h, error);
+	js_sql_free(&sql);
+	if (status == 0 && !h->whole)
+		return js_error_set(error, JOBSTACK_EBUG, "the server did not hash the %zu names that it was given", h->n);
+	return status;
 }
 
 int js_unique_drop(struct js_pushing *p, struct jobstack_error *error)
 {
-	struct hashes h = {p, calloc(p->to - p->from, sizeof(*h.list)), p->to - p->from};
+	struct hashes h = {p, calloc(p->to - p->from, sizeof(*h.list)), p->to - p->from, 0};
 	struct js_sql sql = {0};
 	int status, any = 0;
 
 	if (h.list == NULL)
 		return js_error_memory(error);
-	for (size_t i = 0; i < h.n; i++) {
-		const struct js_pushed_name *name = &p->names[p->from + i];
-
-		js_sha256(p->bytes.data + name->at, name->len, h.list[i].hash);
-		h.list[i].i = p->from + i;
+	status = hash_names(&h, error);
+	if (status == 0) {
+		qsort(h.list, h.n, sizeof(*h.list), compare_hashed);
+		drop_doubled(&h);
+		js_sql_add(&sql, "SELECT hash FROM name WHERE stack_id=%u AND hash IN(", p->stack.id); /* the primary key */
+		for (size_t i = 0; i < h.n; i++)
+			if (!p->names[h.list[i].i].drop)
+				js_sql_add(&sql, any++ ? ",%x" : "%x", (const void *)h.list[i].hash, sizeof(h.list[i].hash));
+		js_sql_stmt(&sql, ")");
+		status = any ? js_db_query(p->handle->db, &sql, take_known, &h, error) : 0;
 	}
-	qsort(h.list, h.n, sizeof(*h.list), compare_hashed);
-	drop_doubled(&h);
-	js_sql_add(&sql, "SELECT hash FROM name WHERE stack_id=%u AND hash IN(", p->stack.id); /* the primary key */
-	for (size_t i = 0; i < h.n; i++)
-		if (!p->names[h.list[i].i].drop)
-			js_sql_add(&sql, any++ ? ",%x" : "%x", (const void *)h.list[i].hash, sizeof(h.list[i].hash));
-	js_sql_stmt(&sql, ")");
-	status = any ? js_db_query(p->handle->db, &sql, take_known, &h, error) : 0;
 	js_sql_free(&sql);
 	free(h.list);
 	return status;
