@@ -59,6 +59,9 @@ static int module(struct doctor *d)
 	if (status == 0)
 		doctor_say(d, DOCTOR_OK, "controller", NULL, "the controller of cluster \"%s\" answers the Slurm module after %.0f ms",
 			   conf.cluster, (double)(js_clock_mono_us() - began) / 1e3);
+	else if (status == JOBSTACK_EFILE && strstr(error.text, "configuration source") != NULL)
+		doctor_say(d, DOCTOR_WARN, "Slurm", "on a cluster, name its slurm.conf in $SLURM_CONF",
+			   "its programs are here, but not its configuration: `jobstack run` and jobstack-worker work without");
 	else if (status == JOBSTACK_EFILE)
 		doctor_say(d, DOCTOR_FAIL, "controller",
 			   "is slurmctld up (scontrol ping)? ask the admin: without it no job can be submitted, and nothing proves that a worker "
