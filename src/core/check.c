@@ -544,42 +544,9 @@ static int check_stack(void *ctx, struct jobstack_error *error)
 	return js_findings_paths(&k->c.findings, k->c.handle, k->c.id, error);
 }
 
-/* ------------------------------------------------------------------------------------------------- rows of no stack */
-
-static void take_orphans(void *ctx, const struct js_row *row)
-{
-	struct checking *k = ctx;
-
-	if (row != NULL)
-		js_found(&k->c.findings, JOBSTACK_FAULT_STRAY, 0,
-			 "the table %s has rows of the stack with the number %" PRIu64 ", which does not exist",
-			 row->col[0], js_row_u64(row, 1));
-}
-
 static int check_orphans(void *ctx, struct jobstack_error *error)
 {
-	struct checking *k = ctx;
-	struct js_sql sql = {0};
-	int status;
-
-	js_findings_free(&k->c.findings);
-	memset(&k->c.findings, 0, sizeof(k->c.findings));
-	/* DISTINCT hops along each key from stack to stack */
-#define ORPHANS(TABLE)                                                                                                 \
-	"SELECT '" TABLE "',t.stack_id FROM (SELECT DISTINCT stack_id FROM " TABLE                                     \
-	") t LEFT JOIN stack s ON s.stack_id=t.stack_id WHERE s.stack_id IS NULL"
-	js_sql_stmt(&sql, ORPHANS("entry"));
-	js_sql_stmt(&sql, ORPHANS("span"));
-	js_sql_stmt(&sql, ORPHANS("claim"));
-	js_sql_stmt(&sql, ORPHANS("attempt"));
-	js_sql_stmt(&sql, ORPHANS("dead"));
-	js_sql_stmt(&sql, ORPHANS("name"));
-	js_sql_stmt(&sql, ORPHANS("worker"));
-	js_sql_stmt(&sql, ORPHANS("push"));
-	js_sql_stmt(&sql, ORPHANS("gate"));
-	status = js_db_look(k->c.handle->db, &sql, take_orphans, k, error);
-	js_sql_free(&sql);
-	return status == 0 && k->c.findings.failed ? js_error_memory(error) : status;
+	return js_check_orphans(&((struct checking *)ctx)->c, error);
 }
 
 int jobstack_check(struct jobstack *handle, const char *stack, jobstack_finding_fn *fn, void *ctx,

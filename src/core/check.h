@@ -72,6 +72,9 @@ struct js_checked {
 	struct jobstack_check_report report;
 };
 
+/* Tells which tables have rows of stacks that are not there, in the view. */
+int js_check_orphans(struct js_checked *c, struct jobstack_error *error);
+
 /* Called for each entry of a span or a claim that lies in the window; INDEX is the holder's place in the list. */
 typedef void js_held_fn(void *ctx, size_t index, uint64_t entry);
 

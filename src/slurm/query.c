@@ -121,6 +121,14 @@ static int explain(int64_t limit_us, const struct js_slurm_asking *a, int got, i
 	return js_error_set(error, JOBSTACK_EFILE, "libslurm gave up%s%s", colon, a->last);
 }
 
+/* Ends the asking, after the last answer (GOT > 0) or with why there is none.  RC: what the answers came to. */
+static int finish(const struct js_slurm_where *where, struct js_slurm_asking *a, int got, int rc, struct jobstack_error *error)
+{
+	int status = js_slurm_asking_end(a, got == 0);
+
+	return got > 0 ? rc : explain(limit_of(where), a, got, status, error);
+}
+
 static int refused(const struct js_slurm_answer *answer, struct jobstack_error *error)
 {
 	if (answer->code == 0)
@@ -157,7 +165,7 @@ int js_slurm_jobs(const struct js_slurm_where *where, uint32_t uid, const uint32
 	struct js_slurm_asking a = {.pid = -1};
 	struct js_slurm_answer *answer = NULL;
 	struct js_buf path = {0};
-	int rc, got = 1, status;
+	int rc, got = 1;
 
 	memset(out, 0, n * sizeof(*out));
 	rc = prepare(where, &path, &answer, error);
@@ -176,9 +184,7 @@ int js_slurm_jobs(const struct js_slurm_where *where, uint32_t uid, const uint32
 		if (rc == 0)
 			out[i] = answer->job;
 	}
-	status = js_slurm_asking_end(&a, got == 0);
-	if (got <= 0)
-		rc = explain(limit_of(where), &a, got, status, error);
+	rc = finish(where, &a, got, rc, error);
 done:
 	free(answer);
 	js_buf_free(&path);
@@ -241,7 +247,7 @@ int js_slurm_queued(const struct js_slurm_where *where, uint32_t uid, const char
 	struct js_slurm_answer *answer = NULL;
 	struct js_buf path = {0};
 	int64_t until = js_clock_mono_us() + limit_of(where);
-	int rc, got = 1, status, more = 1;
+	int rc, got = 1, more = 1;
 
 	*n = 0;
 	rc = prepare(where, &path, &answer, error);
@@ -262,9 +268,7 @@ int js_slurm_queued(const struct js_slurm_where *where, uint32_t uid, const char
 			out[*n] = answer->queued;
 		*n += (size_t)(rc == 0 && more);
 	}
-	status = js_slurm_asking_end(&a, got == 0);
-	if (got <= 0)
-		rc = explain(limit_of(where), &a, got, status, error);
+	rc = finish(where, &a, got, rc, error);
 done:
 	free(answer);
 	js_buf_free(&path);

@@ -20,6 +20,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -421,12 +422,14 @@ static void trip(struct run *r)
  * step would. */
 static int begin_worker(struct run *r, struct jobstack_error *error)
 {
+	struct pollfd told = {.fd = r->supervisor.signals, .events = POLLIN};
 	int64_t until = js_clock_mono_us() + BEGIN_US;
 	int status;
 
 	for (;;) {
 		status = jobstack_worker_begin(r->handle, config.stack, &r->options, &r->ledger.worker, error);
-		if (status != JOBSTACK_ENODB || (error->server_errno != 1205 && error->server_errno != 1213) || js_clock_mono_us() >= until)
+		if (status != JOBSTACK_ENODB || (error->server_errno != 1205 && error->server_errno != 1213) || js_clock_mono_us() >= until ||
+		    poll(&told, 1, 0) > 0) /* it is told to go */
 			return status;
 		memset(error, 0, sizeof(*error));
 	}
