@@ -15,7 +15,7 @@ endif()
 string(TIMESTAMP today "%Y-%m-%d" UTC) # of $SOURCE_DATE_EPOCH, if that is set
 set(documents ${PROJECT_BINARY_DIR}/documents)
 file(GLOB prose CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/man/*.md)
-file(GLOB makers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/*.awk ${PROJECT_SOURCE_DIR}/packaging/completion/*)
+file(GLOB makers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/*.awk ${PROJECT_SOURCE_DIR}/cmake/packaging/completion/*)
 add_custom_command(OUTPUT ${documents}/stamp
 	COMMAND ${CMAKE_COMMAND} -E make_directory ${documents}
 	COMMAND ${CMAKE_COMMAND} -E env AWK=${AWK_PROGRAM} ${PROJECT_SOURCE_DIR}/cmake/make-documents

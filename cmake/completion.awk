@@ -2,7 +2,7 @@
 #
 # awk -f completion.awk -v shell=bash|zsh SPEC TEMPLATE
 #
-# The completion of a shell: TEMPLATE (packaging/completion), with the tables that `jobstack --spec` told (SPEC) in the place of
+# The completion of a shell: TEMPLATE (cmake/packaging/completion), with the tables that `jobstack --spec` told (SPEC) in the place of
 # its line @TABLES@.  What a value is completed with is decided here, by its name in --help: see kind().
 
 function unescape(s) {

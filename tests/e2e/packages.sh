@@ -78,7 +78,7 @@ where=$(
 is "the modulefile ($kind) loads, and unloads" "$where" "$PWD/prefix/bin/jobstack
 $PWD/prefix/share/man/man1/jobstack.1
 gone"
-for recipe in "$JOBSTACK_SOURCE"/packaging/spack/package.py "$JOBSTACK_SOURCE"/packaging/easybuild/*.eb; do
+for recipe in "$JOBSTACK_SOURCE"/cmake/packaging/spack/package.py "$JOBSTACK_SOURCE"/cmake/packaging/easybuild/*.eb; do
 	check "${recipe##*/} is Python" python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$recipe"
 	like '... and says that it is untested' "$(head -n 4 "$recipe")" 'UNTESTED'
 done

@@ -7,7 +7,7 @@ set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 jobstack init -q
-export PYTHONDONTWRITEBYTECODE=1 JOBSTACK_LIBRARY=$JOBSTACK_BIN/libjobstack.so.0 PYTHONPATH=$JOBSTACK_SOURCE/python
+export PYTHONDONTWRITEBYTECODE=1 JOBSTACK_LIBRARY=$JOBSTACK_BIN/libjobstack.so.0 PYTHONPATH=$JOBSTACK_SOURCE/src/python
 
 check 'header.py is what the header says' "$JOBSTACK_SOURCE/scripts/python-structs" --check
 "$JOBSTACK_SOURCE/scripts/python-structs" --probe >probe.c

@@ -21,7 +21,7 @@ printf '#!/bin/sh\nwc -c <"$JOBSTACK_DATAPATH" >"$JOBSTACK_DATAPATH.result"\n' >
 printf '#!/bin/sh\n#SBATCH --array=1-2 --ntasks=1\nsrun -Q jobstack-worker -q -s nightly -- ./retrieve.sh {}\n' >nightly.sbatch
 printf '#!/bin/sh\ncat "$1" "$2"\n' >merge.sh
 chmod +x retrieve.sh convert.sh merge.sh bin/matlab
-cp "$JOBSTACK_SOURCE"/docs/examples/matlab.sbatch "$JOBSTACK_SOURCE"/shims/jobstack_persistent.py .
+cp "$JOBSTACK_SOURCE"/docs/examples/matlab.sbatch "$JOBSTACK_SOURCE"/src/shims/jobstack_persistent.py .
 export PATH=$PWD/bin:$PATH PYTHONDONTWRITEBYTECODE=1
 
 status=0

@@ -7,7 +7,7 @@ set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 jobstack init -q
-shims=$JOBSTACK_SOURCE/shims
+shims=$JOBSTACK_SOURCE/src/shims
 
 mkdir names
 python3 - <<'P'

@@ -5,7 +5,7 @@
 # There is no release to fetch yet, so it builds a source that is here:
 #
 #   spack repo create jobstack-repo && mkdir -p jobstack-repo/packages/jobstack
-#   cp packaging/spack/package.py jobstack-repo/packages/jobstack/ && spack repo add jobstack-repo
+#   cp cmake/packaging/spack/package.py jobstack-repo/packages/jobstack/ && spack repo add jobstack-repo
 #   cd THE-SOURCE && spack dev-build jobstack@0.1.0
 #
 # From Spack 1.0 on the line `from spack_repo.builtin.build_systems.cmake import CMakePackage` is needed below the other import.
