@@ -41,7 +41,7 @@ check 'status: no stacks yet' says 0 'no stacks yet' jobstack status
 check 'a database that is not there' says 69 "can't be reached" jobstack status --defaults-file <(printf '[client]\nhost=127.0.0.1\nport=1\nuser=u\n')
 
 # ---- pop and close
-push a /1 /2 /3 /4 /5
+push a --retry-delay 1h /1 /2 /3 /4 /5
 is 'pop prints a line for eval' "$(jobstack pop -s a | sed 's/WORKER=.*/WORKER=/')" \
 	"export JOBSTACK_STACK='a' JOBSTACK_ENTRY=1 JOBSTACK_ATTEMPT=1 JOBSTACK_DATAPATH='/1' JOBSTACK_WORKER="
 is 'as JSON' "$(jobstack pop -s a --format json | json stack entry attempt datapath lease_seconds)" $'a\t2\t1\t/2\t43200.0'

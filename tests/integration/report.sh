@@ -14,7 +14,7 @@ made_up() { # STACK: an empty stack for attempts made up by SQL; sets ID
 	ID=$(sql "SELECT stack_id FROM stack WHERE name='$1'")
 	sql "DELETE FROM span WHERE stack_id=$ID; DELETE FROM entry WHERE stack_id=$ID"
 	for node in n1 n2 n10; do
-		sql "INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,ended,slots,node,user) VALUES(UNHEX(MD5('$1$node')),$ID,0,
+		sql "INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,ended,slots,node,user) VALUES(UNHEX(LEFT(SHA2('$1$node',224),32)),$ID,0,
 			'2026-11-01','2026-11-01',1,'2026-11-02',4,'$node','anna')"
 	done
 	WORKER=$(sql "SELECT MIN(worker_id) FROM worker WHERE stack_id=$ID")
