@@ -174,7 +174,7 @@ like 'lines for a batch script' "$slurm" '^#!/bin/bash
 #SBATCH --cpus-per-task=4
 #SBATCH --mem=256M
 #SBATCH --array=1-[0-9]+
-srun jobstack-worker -s many --slots 4 --timeout [0-9]+[smh] -- COMMAND \{\}$'
+srun --cpus-per-task=4 jobstack-worker -s many --slots 4 --timeout [0-9]+[smh] -- COMMAND \{\}$'
 check '... that bash reads' bash -n <<<"$slurm"
 check 'too short a wall time' says 1 'no number of workers' jobstack report -s many --slurm --within 10s
 like '... in the report' "$(jobstack report -s many --within 10s)" 'no number of them does it in 10 s'
