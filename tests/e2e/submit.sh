@@ -91,6 +91,11 @@ chmod +x moment/sbatch good/sbatch
 jobstack push -q -s refused /x >/dev/null
 PATH=$here/good:$PATH timeout 200 jobstack submit --chain=1,0,0,0,0,999999 -s refused --workers 1 --until-done --notify refused@example.org -- true >refused 2>&1 &
 refused=$!
+mkdir greets && printf '#!/bin/sh\necho "Welcome to 3 nodes"\necho\necho $ANSWER\n' >greets/sbatch && chmod +x greets/sbatch
+greets() { env PATH="$here/greets:$PATH" ANSWER="$1" timeout 60 jobstack submit -s refused --workers 1 --parsable -- true; }
+check "a site's greeting before the number" prints 0 77 greets '77;here'
+check '... is shown' grep -qx 'Welcome to 3 nodes' said
+check 'no number' says 2 'told no job.s number: `squeue --me` tells' greets Bye
 jobstack push -q -s again /x >/dev/null
 check 'refused for a moment: the round comes' env PATH="$here/moment:$PATH" timeout 60 jobstack submit --chain=1,0,0,0,0,999999 -s again --workers 1 --until-done -q -- true
 
