@@ -75,7 +75,7 @@ static int parse_outcomes(struct cli *cli, const char *list, unsigned *bits)
 			v++;
 		if (v > JOBSTACK_INTERRUPTED)
 			return cli_usage(cli,
-					 "\"%.*s\" is not how an attempt ends: done, failed, lost and interrupted are; where an entry stands "
+					 "-t: \"%.*s\" is not how an attempt ends: done, failed, lost and interrupted are; where an entry stands "
 					 "is asked with --what entries",
 					 (int)len, list);
 		*bits |= 1u << v;

@@ -74,7 +74,7 @@ int cli_entries(struct cli *cli, char *const words[], size_t n, uint64_t **entri
 		if (status == 0)
 			found++;
 		else if (status == JOBSTACK_EMISSING && missing != NULL && strstr(cli->error.text, "there is no entry") != NULL) {
-			(void)fprintf(stderr, "%s: %s\n", cli->opts->command, cli->error.text);
+			cli_tell(cli, "%s", cli->error.text);
 			js_error_clear(&cli->error);
 			++*missing;
 			status = 0;
@@ -201,19 +201,19 @@ int cli_states(struct cli *cli, const char *list, unsigned *bits)
 	*bits = 0;
 	if (strcmp(list, "all") == 0)
 		return 0;
-	while (*list != '\0' || *bits == 0) {
+	do {
 		size_t len = strcspn(list, ","), i = 0;
 
 		while (i < STATES && (strlen(states[i].word) != len || strncmp(states[i].word, list, len) != 0))
 			i++;
 		if (i == STATES)
 			return cli_usage(cli,
-					 "\"%.*s\" is no state: ready, waiting, held, running, done, failed, lost, dead, cancelled, "
+					 "-t: \"%.*s\" is no state: ready, waiting, held, running, done, failed, lost, dead, cancelled, "
 					 "moved or all are",
 					 (int)len, list);
 		*bits |= states[i].state;
-		list += len + (list[len] == ',');
-	}
+		list += len;
+	} while (*list++ == ',');
 	return 0;
 }
 

@@ -178,11 +178,11 @@ static int hand_back(struct cli *cli, const struct jobstack_entry *e, const char
 	o.attempt = e->attempt;
 	o.verdict = JOBSTACK_UNSTARTED;
 	if (jobstack_close(cli->handle, cli->stack, &o, 1, NULL, &error) == 0)
-		(void)fprintf(stderr, "%s: %s: entry %" PRIu64 " was handed back\n", cli->opts->command, why, e->entry);
+		cli_tell(cli, "%s: entry %" PRIu64 " was handed back", why, e->entry);
 	else
-		(void)fprintf(stderr, "%s: %s, and entry %" PRIu64 " (attempt %" PRIu32 ") could not be handed back: %s: close it, or "
-			      "it comes back when its lease ends\n",
-			      cli->opts->command, why, e->entry, e->attempt, error.text);
+		cli_tell(cli, "%s, and entry %" PRIu64 " (attempt %" PRIu32 ") could not be handed back: %s: close it, or "
+			 "it comes back when its lease ends",
+			 why, e->entry, e->attempt, error.text);
 	return CLI_BUG;
 }
 
@@ -250,7 +250,7 @@ int cli_pop_main(int argc, char **argv)
 	if (status != 0)
 		return status < 0 ? CLI_YES : status;
 	if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) { /* it is closed (js_file_hold_streams) */
-		(void)fprintf(stderr, "%s: the standard output is closed: nothing was popped\n", opts.command);
+		cli_tell(&cli, "the standard output is closed: nothing was popped");
 		return CLI_BUG;
 	}
 	js_slurm_identify(&r.identity, &r.options);

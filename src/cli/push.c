@@ -11,8 +11,6 @@
 #include "cli/policy.h"
 #include "cli/term.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -95,9 +93,9 @@ static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 {
 	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
 	const char *arg;
-	int key, status = 0;
+	int key = -1, status = 0;
 
-	while ((key = cli_next(cli, argc, argv, &arg, &status)) >= 0 && status == 0) {
+	while (status == 0 && (key = cli_next(cli, argc, argv, &arg, &status)) >= 0) {
 		switch (key) {
 		case '0':
 			r->input.nul = 1;
@@ -134,9 +132,7 @@ static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 			status = cli_policy(cli, "--retry-delay", arg, &r->options.policy);
 		}
 	}
-	if (key == -2)
-		return status == 0 ? -1 : status; /* help was asked for */
-	return status;
+	return status == 0 && key == -2 ? -1 : status; /* -1: help was asked for */
 }
 
 static void tell(struct cli *cli, const struct jobstack_push_result *result)
@@ -158,22 +154,19 @@ static int fail(struct cli *cli, const struct request *r, const struct jobstack_
 
 	(void)fflush(stdout);
 	if (cli->error.code == JOBSTACK_EINPUT && result->bad > 0)
-		(void)fprintf(stderr, "%s: %s %" PRIu64 " was refused: %s%s: %" PRIu64 " names before it were pushed; mend it, and %s\n",
-			      cli->opts->command, from_words ? "argument" : in->nul ? "name" : "line",
-			      from_words || in->nul ? result->bad : in->lines, cli->error.text,
+		cli_tell(cli, "%s %" PRIu64 " was refused: %s%s: %" PRIu64 " names before it were pushed; mend it, and %s",
+			 from_words ? "argument" : in->nul ? "name" : "line", from_words || in->nul ? result->bad : in->lines, cli->error.text,
 			      in->nul_line > 0 ? " (was -0 meant?)" : "", result->pushed, again);
 	else if (cli->error.code == JOBSTACK_ESTOPPED && in->read_errno != 0) {
-		(void)fprintf(stderr, "%s: the input can't be read: %s: %" PRIu64 " names were pushed; %s\n", cli->opts->command,
-			      strerror(in->read_errno), result->pushed, again);
+		cli_tell(cli, "the input can't be read: %s: %" PRIu64 " names were pushed; %s", strerror(in->read_errno), result->pushed, again);
 		return CLI_USAGE;
 	} else if (cli->error.code == JOBSTACK_ESTOPPED)
-		(void)fprintf(stderr, "%s: interrupted after %" PRIu64 " names were pushed: %s\n", cli->opts->command,
-			      result->pushed, again);
+		cli_tell(cli, "interrupted after %" PRIu64 " names were pushed: %s", result->pushed, again);
 	else {
 		int status = cli_fail(cli);
 
 		if (result->pushed > 0)
-			(void)fprintf(stderr, "%s: %" PRIu64 " names had been pushed: %s\n", cli->opts->command, result->pushed, again);
+			cli_tell(cli, "%" PRIu64 " names had been pushed: %s", result->pushed, again);
 		return status;
 	}
 	cli_die_by_signal();
@@ -198,13 +191,9 @@ int cli_push_main(int argc, char **argv)
 	from_words = optind < argc;
 	if (from_words && (r.file != NULL || r.input.nul))
 		return cli_usage(&cli, "names come from the arguments, or from a stream (-0, -a), not from both");
-	if (r.file != NULL && strcmp(r.file, "-") != 0) {
-		r.input.fd = open(r.file, O_RDONLY | O_CLOEXEC);
-		if (r.input.fd < 0) {
-			(void)fprintf(stderr, "jobstack push: %s can't be read: %s\n", r.file, strerror(errno));
-			return CLI_USAGE;
-		}
-	}
+	status = cli_input_open(&cli, &r.input, r.file);
+	if (status != 0)
+		return status;
 	r.options.cwd = getcwd(cwd, sizeof(cwd));
 	cli_catch_signals();
 	status = cli_connect(&cli, PATIENCE_US);
@@ -221,7 +210,7 @@ int cli_push_main(int argc, char **argv)
 	if (r.input.empty > 0)
 		cli_say(&cli, "%" PRIu64 " empty lines were passed over", r.input.empty);
 	if (pushed == JOBSTACK_NOTHING) {
-		(void)fprintf(stderr, "jobstack push: there was nothing to push: the input was empty\n");
+		cli_tell(&cli, "there was nothing to push: the input was empty");
 		return cli_end(&cli, CLI_NO);
 	}
 	if (pushed != 0)

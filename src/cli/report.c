@@ -34,7 +34,7 @@ static const struct js_opt table[] = {
 	CLI_OPTS_END};
 static const struct js_opts opts = {
 	"jobstack report", "[OPTIONS]",
-	"Tells how a stack's run went: how long entries took, how many were done when and where, what was in vain and why, what was\n"
+	"Tells how a stack's run went: how long entries took, how many were done when and where, what was wasted and why, what was\n"
 	"used; and what the next run should ask for. While workers go on, it is how things are so far.",
 	table, "docs/DATA.md tells how the recommendations are made.", 0};
 
