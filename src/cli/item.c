@@ -198,22 +198,26 @@ const char *cli_state_word(unsigned state)
 
 int cli_states(struct cli *cli, const char *list, unsigned *bits)
 {
+	int all = 0;
+
 	*bits = 0;
-	if (strcmp(list, "all") == 0)
-		return 0;
 	do {
 		size_t len = strcspn(list, ","), i = 0;
+		const int is_all = len == 3 && strncmp(list, "all", 3) == 0;
 
 		while (i < STATES && (strlen(states[i].word) != len || strncmp(states[i].word, list, len) != 0))
 			i++;
-		if (i == STATES)
+		if (i == STATES && !is_all)
 			return cli_usage(cli,
 					 "-t: \"%.*s\" is no state: ready, waiting, held, running, done, failed, lost, dead, cancelled, "
 					 "moved or all are",
 					 (int)len, list);
-		*bits |= states[i].state;
+		all |= is_all;
+		*bits |= is_all ? 0 : states[i].state;
 		list += len;
 	} while (*list++ == ',');
+	if (all)
+		*bits = 0;
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PATIENCE_US (60 * JS_SECOND_US)
@@ -43,7 +44,11 @@ static const struct js_opts opts = {
 	"jobstack push", "[OPTIONS] [DATAPATH...]",
 	"Pushes its arguments or, without any, the lines of standard input onto a stack, and prints how many.\n"
 	"Entries can be popped while the push goes on.",
-	table, "  find /data -name '*.nc' -print0 | jobstack push -0 -s mystack", 0};
+	table,
+	"  find /data -name '*.nc' -print0 | jobstack push -0 -s mystack\n\n"
+	"An argument with a * or a ? in it that is no file's name was meant as a pattern, and matched nothing: then nothing is pushed,\n"
+	"and the status is 1. From standard input any name is taken.",
+	0};
 
 struct words {
 	char **at;
@@ -81,6 +86,23 @@ static int next_counted(void *ctx, struct jobstack_bytes *datapath)
 		cli_progress(&c->progress, "%" PRIu64 " names, %.0f a second", c->n,
 			     (double)c->n * 1e6 / (double)(jobstack_now_us() - c->began_us));
 	return got;
+}
+
+/* Refuses a word that the shell has left as it is, since it matched no file.  0, or the exit status. */
+static int look_at_words(const struct cli *cli, char *const words[])
+{
+	struct stat st;
+
+	for (size_t i = 0; words[i] != NULL; i++) {
+		/* what has a ? may well be a URL */
+		if ((strchr(words[i], '*') == NULL && (strchr(words[i], '?') == NULL || strstr(words[i], "://") != NULL)) ||
+		    lstat(words[i], &st) == 0)
+			continue;
+		cli_tell(cli, "\"%s\" matches no file, so nothing was pushed: if it is a name as it stands, push it by standard input",
+			 words[i]);
+		return CLI_NO;
+	}
+	return 0;
 }
 
 struct request {
@@ -139,7 +161,7 @@ static void tell(struct cli *cli, const struct jobstack_push_result *result)
 {
 	if (cli->json)
 		(void)printf("{\"stack\":\"%s\",\"pushed\":%" PRIu64 ",\"skipped\":%" PRIu64 "}\n", cli->stack, result->pushed,
-			     result->skipped);
+			     result->skipped); /* of a stack's name nothing has to be escaped */
 	else if (result->skipped > 0)
 		(void)printf("%" PRIu64 " pushed, %" PRIu64 " skipped (known already)\n", result->pushed, result->skipped);
 	else
@@ -191,7 +213,7 @@ int cli_push_main(int argc, char **argv)
 	from_words = optind < argc;
 	if (from_words && (r.file != NULL || r.input.nul))
 		return cli_usage(&cli, "names come from the arguments, or from a stream (-0, -a), not from both");
-	status = cli_input_open(&cli, &r.input, r.file);
+	status = from_words ? look_at_words(&cli, words.at) : cli_input_open(&cli, &r.input, r.file);
 	if (status != 0)
 		return status;
 	r.options.cwd = getcwd(cwd, sizeof(cwd));

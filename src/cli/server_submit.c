@@ -110,6 +110,8 @@ static int parse(struct request *r, int argc, char **argv)
 		return cli_usage(&r->cli, "no command is wanted behind --");
 	if (r->cli.json && r->parsable)
 		return cli_usage(&r->cli, "--json and --parsable contradict each other");
+	if (r->dry_run && (r->cli.json || r->parsable))
+		return cli_usage(&r->cli, "--dry-run shows the script, and there is no job whose number --%s could print", r->cli.json ? "json" : "parsable");
 	if (r->o.data == NULL)
 		r->o.data = cli_server_data();
 	if (r->o.client_file == NULL)
