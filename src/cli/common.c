@@ -171,6 +171,10 @@ const char *cli_remedy(const struct cli *cli)
 	case JOBSTACK_ECONFLICT:
 		if (strstr(e->text, "being dropped") != NULL)
 			return "wait until it is gone; if nobody is at it, `jobstack drop` goes on";
+		if (strstr(e->text, "is cancelled") != NULL)
+			return "`jobstack resume` takes that back";
+		if (strstr(e->text, "somebody is pushing") != NULL)
+			return "wait for its end; a push that died counts no more after a minute";
 		if (strstr(e->text, "are running") != NULL)
 			return "`jobstack cancel` lets no more begin, `jobstack recover` takes back what dead workers hold";
 		if (strstr(e->text, "max-failures") != NULL)

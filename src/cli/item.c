@@ -53,13 +53,6 @@ int cli_entry(struct cli *cli, const char *word, uint64_t *entry)
 	return status;
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 int cli_entries(struct cli *cli, char *const words[], size_t n, uint64_t **entries, size_t *entries_n, uint64_t *missing)
 {
 	size_t found = 0, once = 0;
@@ -85,7 +78,7 @@ int cli_entries(struct cli *cli, char *const words[], size_t n, uint64_t **entri
 		*entries = NULL;
 		return status;
 	}
-	qsort(*entries, found, sizeof(**entries), compare);
+	qsort(*entries, found, sizeof(**entries), js_num_order);
 	for (size_t i = 0; i < found; i++)
 		if (once == 0 || (*entries)[once - 1] != (*entries)[i])
 			(*entries)[once++] = (*entries)[i];
