@@ -239,6 +239,9 @@ int cli_push_main(int argc, char **argv)
 		return cli_end(&cli, fail(&cli, &r, &result, from_words));
 	if (!cli.stack_given && result.before > 0)
 		cli_say(&cli, "the stack \"default\" had %" PRIu64 " entries already; -s NAME keeps lists apart", result.before);
+	if (r.options.lifo && result.before > 0)
+		cli_say(&cli, "--lifo is for a new stack: \"%s\" had %" PRIu64 " entries already, and its order stays as it was", cli.stack,
+			result.before);
 	tell(&cli, &result);
 	return cli_end(&cli, CLI_YES);
 }

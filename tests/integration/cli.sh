@@ -60,6 +60,7 @@ for w in '/nosuch/*.nc' 'nosuch?.nc'; do
 	check "push: $w, which the shell leaves as it is" says 1 'matches no file, so nothing was pushed' jobstack push -s pattern /0 "$w"
 done
 check '... nothing was' says 2 'there is no stack' jobstack status -s pattern
+check 'push: --lifo to a stack that is there' says 0 '--lifo is for a new stack: "p0" had 1 entries already' jobstack push -s p0 --lifo /2
 touch 'a*b'
 is '... but a file that is there, a URL, and from a stream any name' \
 	"$(jobstack push -s pattern 'a*b' 'http://x/y?z'; echo 'nosuch*' | jobstack push -s pattern)" $'2 pushed\n1 pushed'
