@@ -227,6 +227,7 @@ int cli_fail(struct cli *cli)
 }
 
 /* One line on standard error: the command, the words, and END. */
+static void tell(const struct cli *cli, const char *format, va_list args, const char *end) __attribute__((format(printf, 2, 0)));
 static void tell(const struct cli *cli, const char *format, va_list args, const char *end)
 {
 	struct js_buf line = {0};

@@ -177,10 +177,11 @@ static int fail(struct cli *cli, const struct request *r, const struct jobstack_
 	(void)fflush(stdout);
 	if (cli->error.code == JOBSTACK_EINPUT && result->bad > 0)
 		cli_tell(cli, "%s %" PRIu64 " was refused: %s%s: %" PRIu64 " names before it were pushed; mend it, and %s",
-			 from_words ? "argument" : in->nul ? "name" : "line", from_words || in->nul ? result->bad : in->lines, cli->error.text,
-			      in->nul_line > 0 ? " (was -0 meant?)" : "", result->pushed, again);
+			 from_words ? "argument" : in->nul ? "name" : "line", from_words || in->nul ? result->bad : in->lines,
+			 cli->error.text, in->nul_line > 0 ? " (was -0 meant?)" : "", result->pushed, again);
 	else if (cli->error.code == JOBSTACK_ESTOPPED && in->read_errno != 0) {
-		cli_tell(cli, "the input can't be read: %s: %" PRIu64 " names were pushed; %s", strerror(in->read_errno), result->pushed, again);
+		cli_tell(cli, "the input can't be read: %s: %" PRIu64 " names were pushed; %s", strerror(in->read_errno),
+			 result->pushed, again);
 		return CLI_USAGE;
 	} else if (cli->error.code == JOBSTACK_ESTOPPED)
 		cli_tell(cli, "interrupted after %" PRIu64 " names were pushed: %s", result->pushed, again);

@@ -391,7 +391,8 @@ static int judge_push(struct run *r, int status, const struct jobstack_push_resu
 		cli_tell(&r->cli, "the input can't be read: %s", strerror(in->read_errno));
 	else if (status == JOBSTACK_EINPUT && result->bad > 0)
 		cli_tell(&r->cli, "%s %" PRIu64 " was refused: %s%s: what came before it is run; mend it, and run again",
-			 in->nul ? "name" : "line", in->nul ? result->bad : in->lines, r->cli.error.text, in->nul_line > 0 ? " (was -0 meant?)" : "");
+			 in->nul ? "name" : "line", in->nul ? result->bad : in->lines, r->cli.error.text,
+			 in->nul_line > 0 ? " (was -0 meant?)" : "");
 	else
 		return cli_fail(&r->cli);
 	return CLI_USAGE;

@@ -111,7 +111,8 @@ static int parse(struct request *r, int argc, char **argv)
 	if (r->cli.json && r->parsable)
 		return cli_usage(&r->cli, "--json and --parsable contradict each other");
 	if (r->dry_run && (r->cli.json || r->parsable))
-		return cli_usage(&r->cli, "--dry-run shows the script, and there is no job whose number --%s could print", r->cli.json ? "json" : "parsable");
+		return cli_usage(&r->cli, "--dry-run shows the script, and there is no job whose number --%s could print",
+				 r->cli.json ? "json" : "parsable");
 	if (r->o.data == NULL)
 		r->o.data = cli_server_data();
 	if (r->o.client_file == NULL)

@@ -182,7 +182,8 @@ static int parse(struct submit *s, int argc, char **argv)
 	if (s->cli.json && s->parsable)
 		return cli_usage(&s->cli, "--json and --parsable contradict each other");
 	if (s->dry_run && (s->cli.json || s->parsable))
-		return cli_usage(&s->cli, "--dry-run shows the script, and there is no job whose number --%s could print", s->cli.json ? "json" : "parsable");
+		return cli_usage(&s->cli, "--dry-run shows the script, and there is no job whose number --%s could print",
+				 s->cli.json ? "json" : "parsable");
 	return cli_sbatch_refuse(&s->cli, &s->passed);
 }
 
