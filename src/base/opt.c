@@ -45,13 +45,13 @@ int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const 
 	if (optind > word)
 		word = optind - 1;
 	if (key == ':')
-		js_error_set(error, JOBSTACK_EUSAGE, "the option %s needs a value", argv[word]);
+		js_error_set(error, JOBSTACK_EUSAGE, "the option %.100s needs a value", argv[word]);
 	else if (optopt > 0 && optopt < 256 && strncmp(argv[word], "--", 2) != 0)
 		js_error_set(error, JOBSTACK_EUSAGE, "there is no option -%c", optopt);
 	else if (optopt != 0)
-		js_error_set(error, JOBSTACK_EUSAGE, "the option %s takes no value", argv[word]);
+		js_error_set(error, JOBSTACK_EUSAGE, "the option %.100s takes no value", argv[word]);
 	else
-		js_error_set(error, JOBSTACK_EUSAGE, "there is no option %s, or it is short for several", argv[word]);
+		js_error_set(error, JOBSTACK_EUSAGE, "there is no option %.100s, or it is short for several", argv[word]);
 	return '?';
 }
 

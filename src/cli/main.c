@@ -66,6 +66,9 @@ static int spec(void)
 
 int main(int argc, char **argv)
 {
+	static const struct js_opts opts = {.command = "jobstack"};
+	struct cli cli = {.opts = &opts};
+
 	js_file_hold_streams();
 	/* a closed pipe is an error of write, told like any other */
 	(void)signal(SIGPIPE, SIG_IGN);
@@ -75,17 +78,16 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "-h") == 0) {
 		help(stdout);
-		return fflush(stdout) == 0 ? CLI_YES : CLI_BUG;
+		return cli_end(&cli, CLI_YES);
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		(void)printf("jobstack %s (schema %u)\n", jobstack_version(), jobstack_schema_version());
-		return fflush(stdout) == 0 ? CLI_YES : CLI_BUG;
+		return cli_end(&cli, CLI_YES);
 	}
 	if (strcmp(argv[1], "--spec") == 0)
 		return spec();
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (strcmp(argv[1], command[i].name) == 0)
 			return command[i].run(argc - 1, argv + 1);
-	(void)fprintf(stderr, "jobstack: there is no command \"%s\": see jobstack --help\n", argv[1]);
-	return CLI_USAGE;
+	return cli_usage(&cli, "there is no command \"%s\"", argv[1]);
 }

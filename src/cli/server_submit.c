@@ -61,6 +61,8 @@ static int take(struct request *r, int key, const char *arg)
 {
 	uint64_t n;
 
+	if (key != SBATCH && cli_not_empty(&r->cli, key, arg) != 0)
+		return CLI_USAGE;
 	switch (key) {
 	case DATA: r->o.data = arg; break;
 	case CLIENT_FILE: r->o.client_file = arg; break;
@@ -74,16 +76,16 @@ static int take(struct request *r, int key, const char *arg)
 		break;
 	case SBATCH:
 		if (cli_words_split(&r->passed, arg) != 0)
-			return cli_usage(&r->cli, "--sbatch: a quote is open in %s", arg);
+			return cli_usage(&r->cli, "--sbatch: a quote is open in \"%s\"", arg);
 		break;
 	case PORT:
 		if (js_num_u64(arg, 1, 65535, &n) != 0)
-			return cli_usage(&r->cli, "--port %s: a number from 1 to 65535 is wanted", arg);
+			return cli_usage(&r->cli, "--port takes a number from 1 to 65535, not \"%s\"", arg);
 		cli_words_format(&r->run, "--port=%s", arg);
 		break;
 	default:
 		if (js_num_size(arg, &n) != 0 || n < JS_SERVER_MEMORY_MIN)
-			return cli_usage(&r->cli, "--memory %s: a size of at least 16M is wanted, such as 512M or 2G", arg);
+			return cli_usage(&r->cli, "--memory takes a size of at least 16M, such as 512M or 2G, not \"%s\"", arg);
 		cli_words_format(&r->run, "--memory=%s", arg);
 	}
 	return 0;
@@ -136,6 +138,9 @@ static int parse(struct request *r, int argc, char **argv)
 		return cli_usage(&r->cli, "no command is wanted behind --");
 	if (r->cli.json && r->parsable)
 		return cli_usage(&r->cli, "--json and --parsable contradict each other");
+	if (r->dry_run && (r->cli.json || r->parsable))
+		return cli_usage(&r->cli, "--dry-run shows the script, and there is no job whose number --%s could print",
+				 r->cli.json ? "json" : "parsable");
 	if (r->o.data == NULL)
 		r->o.data = cli_server_data();
 	if (r->o.client_file == NULL)
@@ -143,7 +148,7 @@ static int parse(struct request *r, int argc, char **argv)
 	if (r->o.data == NULL || r->o.client_file == NULL || *r->o.client_file == '\0')
 		return cli_usage(&r->cli, "there is no $HOME: give --data and --client-file");
 	if (cli_absolute(r->o.data, r->data) != 0 || cli_absolute(r->o.client_file, r->client_file) != 0)
-		return cli_usage(&r->cli, "these paths are too long");
+		return cli_usage(&r->cli, "the path of --data or of --client-file is too long");
 	r->o.data = r->data;
 	r->o.client_file = r->client_file;
 	status = cli_sbatch_refuse(&r->cli, &r->passed);

@@ -81,6 +81,16 @@ static void pass_on(struct submit *s, int key, const char *arg)
 	cli_words_format(&s->worker, o->arg == NULL ? "--%s" : "--%s=%s", o->name, arg);
 }
 
+/* Not what a mailer would take for several, or for an option. */
+static int is_address(const char *text)
+{
+	const char *p = text;
+
+	while ((unsigned char)*p > ' ' && *p != 0x7f)
+		p++;
+	return *p == '\0' && p != text && *text != '-';
+}
+
 static int take(struct submit *s, int key, const char *arg)
 {
 	struct cli *cli = &s->cli;
@@ -92,13 +102,13 @@ static int take(struct submit *s, int key, const char *arg)
 	case DRY_RUN: s->dry_run = 1; break;
 	case PARSABLE: s->parsable = 1; break;
 	case NOTIFY:
-		if (*arg == '\0' || *arg == '-' || strpbrk(arg, " \t\r\n") != NULL)
+		if (!is_address(arg))
 			return cli_usage(cli, "--notify takes an address, not \"%s\"", arg);
 		s->notify = arg;
 		break;
 	case SBATCH:
 		if (cli_words_split(&s->passed, arg) != 0)
-			return cli_usage(cli, "--sbatch: a quote is open in %s", arg);
+			return cli_usage(cli, "--sbatch: a quote is open in \"%s\"", arg);
 		break;
 	case FOLLOW: {
 		struct cli_words words = {0};
@@ -106,7 +116,7 @@ static int take(struct submit *s, int key, const char *arg)
 
 		cli_words_free(&words);
 		if (bad != 0)
-			return cli_usage(cli, "--follow: a quote is open in %s", arg);
+			return cli_usage(cli, "--follow: a quote is open in \"%s\"", arg);
 		s->follow = arg;
 		break;
 	}
@@ -171,6 +181,9 @@ static int parse(struct submit *s, int argc, char **argv)
 		return cli_usage(&s->cli, "--follow is for the job that --until-done or --notify adds");
 	if (s->cli.json && s->parsable)
 		return cli_usage(&s->cli, "--json and --parsable contradict each other");
+	if (s->dry_run && (s->cli.json || s->parsable))
+		return cli_usage(&s->cli, "--dry-run shows the script, and there is no job whose number --%s could print",
+				 s->cli.json ? "json" : "parsable");
 	return cli_sbatch_refuse(&s->cli, &s->passed);
 }
 
@@ -223,7 +236,8 @@ static int places(struct submit *s)
 	if (given != NULL && *given != '\0' && cli_absolute(given, s->cwd) != 0)
 		s->cwd[0] = '\0';
 	if (s->cwd[0] == '\0' || cli_absolute(dir, logs) != 0 || (file != NULL && cli_absolute(file, s->option_file) != 0)) {
-		(void)js_error_set(&s->cli.error, JOBSTACK_EFILE, "the working directory is not known, or its name is too long");
+		(void)js_error_set(&s->cli.error, JOBSTACK_EFILE,
+				   "the working directory is not known, or the path of it, of --log-dir or of the option file is too long");
 		return cli_fail(&s->cli);
 	}
 	if (given != NULL && dir[0] != '/')
