@@ -98,10 +98,11 @@ static void help(FILE *to)
 	for (size_t i = 0; i < COMMANDS; i++)
 		(void)fprintf(to, "  %-10s %s\n", command[i].name, command[i].does);
 	(void)fputs("\n`jobstack COMMAND --help` tells more; workers are started with jobstack-worker.\n\n"
-		    "  jobstack server start && jobstack init          once, if there is no database yet\n"
-		    "  find . -name '*.nc' -print0 | jobstack run -0 --slots 8 -- ./convert.sh {}\n\n"
-		    "  find . -name '*.nc' -print0 | jobstack push -0 -s mystack     or on a cluster\n"
-		    "  srun jobstack-worker -s mystack -- ./convert.sh {}            in a batch script\n",
+		    "    jobstack server start && jobstack init                      once, if you have no database\n"
+		    "    find . -name '*.nc' -print0 |                               on this machine\n"
+		    "        jobstack run -0 --slots 8 -- ./convert.sh {}\n"
+		    "    find . -name '*.nc' -print0 | jobstack push -0 -s mystack   or on a cluster, with\n"
+		    "    srun jobstack-worker -s mystack -- ./convert.sh {}          in a batch script\n",
 		    to);
 }
 
