@@ -53,6 +53,8 @@ int cli_sbatch_sort(struct cli *cli, int argc, char **argv, struct cli_words *mi
 		if (strcmp(word, "--") == 0 || word[0] != '-' || word[1] == '\0')
 			break;
 		o = find(cli->opts, name, len, is_long ? 0 : (unsigned char)name[0]);
+		if (o == NULL && strcmp(word, "-h") == 0)
+			o = find(cli->opts, "help", 4, 0);
 		if (o == NULL && !is_long)
 			return not_ours(cli, word);
 		cli_words_add(o != NULL ? mine : passed, word);

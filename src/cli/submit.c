@@ -300,10 +300,10 @@ static int look(struct submit *s)
 	}
 	if (t->ready + t->waiting + t->held == 0 && t->pushers == 0) {
 		(void)fprintf(stderr, "%s: the stack \"%s\" has nothing for workers (%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64
-			      " running): nothing was submitted: %s\n",
+			      " running): nothing was submitted: `jobstack %s -s %s` %s\n",
 			      opts.command, s->cli.stack, t->done, t->dead, t->running,
-			      t->running > 0 ? "`jobstack status` shows who runs it" : t->dead > 0 ? "`jobstack requeue` pushes the dead back"
-											      : "`jobstack push` gives it more");
+			      t->running > 0 ? "status" : t->dead > 0 ? "requeue" : "push", s->cli.stack,
+			      t->running > 0 ? "shows who runs it" : t->dead > 0 ? "pushes the dead back" : "gives it more");
 		return CLI_NO;
 	}
 	if (t->cwd == NULL && s->stack.cwd.len > 0 && s->chdir == NULL && strcmp(s->stack.cwd.data, s->cwd) != 0) {
