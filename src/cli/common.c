@@ -177,6 +177,8 @@ static const char *remedy_missing(const struct cli *cli)
 {
 	const char *text = cli->error.text;
 
+	if (strstr(text, "there is no stack") != NULL && !cli->stack_given)
+		return "name one with -s; `jobstack status` lists the stacks, `jobstack push` makes one";
 	if (strstr(text, "there is no stack") != NULL)
 		return "`jobstack status` lists the stacks, `jobstack push` makes one";
 	if (strstr(text, "there is no entry") == NULL)

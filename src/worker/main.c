@@ -388,10 +388,10 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	r->ledger.box = &r->box;
 	r->ledger.handle = r->handle;
 	r->ledger.cwd = r->run_cwd;
-	r->ledger.keeper = &keeper;
+	r->ledger.say = config.quiet ? NULL : say;
 	look_options(&r->ledger.watch_options);
 	r->ledger.watch_options.self = jobstack_worker_id(r->ledger.worker);
-	r->supervisor.keeper = &keeper;
+	r->ledger.keeper = r->supervisor.keeper = &keeper;
 	r->supervisor.life = keeper.life;
 	r->box.deadline_us = jobstack_worker_deadline_us(r->ledger.worker);
 	if (!config.finish_on_loss)

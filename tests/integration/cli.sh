@@ -340,7 +340,7 @@ check 'audit' audit re
 check 'nothing is left to requeue' prints 1 '0 requeued, 0 taken back from dead workers' jobstack requeue -s re
 like '... what to do is said' "$(cat said)" 'in these states: .jobstack status -s re. shows'
 check 'a state for an entry' says 2 'no entry "dead" in the stack "re": .jobstack list -s re -t all. .*-t, not a word' jobstack requeue -s re dead
-check 'a stack for an entry' says 2 'its stack is named with -s' jobstack show re
+check 'a stack for an entry' says 2 'no stack "default": name one with -s' jobstack show re
 check 'in line already: refused' prints 1 '0 requeued, 0 taken back from dead workers (1 refused: running, in line already, or in another state)' \
 	jobstack requeue -s re 400
 check 'named ones that are not there' says 2 'there is no entry "nosuch"' jobstack requeue -s re nosuch 1
