@@ -23,6 +23,7 @@ enum { CLI_DEFAULTS_FILE = 256, CLI_JSON, CLI_HELP, CLI_VERSION, CLI_OWN };
 		{CLI_HELP, "help", NULL, "this text"}, {CLI_VERSION, "version", NULL, "the version"}
 #define CLI_OPTS_DATABASE {CLI_DEFAULTS_FILE, "defaults-file", "FILE", "the option file with the database's address"}
 #define CLI_OPTS_STACK {'s', "stack", "NAME", "the stack (default: $JOBSTACK_STACK, else \"default\")"}
+#define CLI_OPTS_STACK_TYPED {'s', "stack", "NAME", "the stack; it has to be given"} /* for what destroys */
 #define CLI_OPTS_JSON {CLI_JSON, "json", NULL, "print JSON"}
 #define CLI_OPTS_END {0, NULL, NULL, NULL}
 
@@ -45,8 +46,15 @@ void cli_begin(struct cli *cli, const struct js_opts *opts);
  * command must end now with *STATUS (help was printed, or the usage was wrong and has been told). */
 int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, int *status);
 
+/* For an option whose value can't be empty, though what an unset variable leaves of "$DIR" is: 0 if ARG, the value of the option
+ * KEY of the command's own table, is not, or if it takes none; else tells so, and gives CLI_USAGE. */
+int cli_not_empty(struct cli *cli, int key, const char *arg);
+
 /* Connects.  Returns 0, or the exit status, having told why.  PATIENCE_US as in jobstack_options. */
 int cli_connect(struct cli *cli, int64_t patience_us);
+
+/* getenv, as base/home.h asks for it. */
+const char *cli_get(const char *name);
 
 /* The option file to use, as CLI.md orders it, in a static buffer; NULL if there is none.  cli_server_file is where
  * `jobstack server` writes it. */
@@ -62,7 +70,8 @@ const char *cli_remedy(const struct cli *cli);
 /* Tells a usage error in the same form, and gives CLI_USAGE. */
 int cli_usage(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Tells something on standard error, unless quiet. */
+/* Tells something on standard error in one line, as cli_safe_words makes it; cli_say not if quiet. */
+void cli_tell(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_say(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Closes the connection and flushes standard output; STATUS, or CLI_BUG if the output could not be written. */

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/home.h"
 #include "cli/spec.h"
+#include "cli/text.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -58,6 +59,9 @@ int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, in
 			return -2;
 		case CLI_DEFAULTS_FILE:
 			cli->defaults_file = *arg;
+			*status = cli_not_empty(cli, key, *arg);
+			if (*status != 0)
+				return -2;
 			break;
 		case CLI_JSON:
 			cli->json = 1;
@@ -79,7 +83,18 @@ int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, in
 	return -1;
 }
 
-static const char *get(const char *name)
+int cli_not_empty(struct cli *cli, int key, const char *arg)
+{
+	const struct js_opt *o = cli->opts->table;
+
+	while (o->key != key)
+		o++;
+	if (*arg != '\0' || o->arg == NULL)
+		return 0;
+	return cli_usage(cli, "--%s takes a %s, not an empty text", o->name, o->arg);
+}
+
+const char *cli_get(const char *name)
 {
 	return getenv(name);
 }
@@ -88,7 +103,7 @@ const char *cli_server_file(void)
 {
 	static char path[PATH_MAX];
 
-	js_home_server_file(get, path, sizeof(path));
+	js_home_server_file(cli_get, path, sizeof(path));
 	return path;
 }
 
@@ -96,7 +111,7 @@ const char *cli_option_file(const struct cli *cli)
 {
 	static char path[PATH_MAX];
 
-	return js_home_option_file(cli->defaults_file, get, path, sizeof(path));
+	return js_home_option_file(cli->defaults_file, cli_get, path, sizeof(path));
 }
 
 static void print_log(void *ctx, enum jobstack_level level, const char *text)
@@ -126,6 +141,53 @@ int cli_connect(struct cli *cli, int64_t patience_us)
 	return 0;
 }
 
+/* A remedy with a name in it, in a static buffer. */
+static const char *with(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static const char *with(const char *format, ...)
+{
+	static char text[PATH_MAX + 300];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	return text;
+}
+
+static int has_tls(const char *text)
+{
+	return strstr(text, "TLS") != NULL || strstr(text, "SSL") != NULL || strstr(text, "certificate") != NULL;
+}
+
+static const char *remedy_nodb(const char *text, const char *file)
+{
+	if (strstr(text, "no room left") != NULL)
+		return "free space on the server's disk, then do it again: nothing was half done";
+	if (file == NULL)
+		return "start a private one with `jobstack server start`, or put the address of your centre's into ~/.my.cnf";
+	if (has_tls(text))
+		return with("look at ssl-ca and the other ssl- lines in %s", file);
+	if (strcmp(file, cli_server_file()) == 0)
+		return "is it running? `jobstack server status` tells, `jobstack server start` starts it (--data DIR, if it is not in the "
+		       "usual place)";
+	return with("see whether it runs, and that %s names the right host and port", file);
+}
+
+static const char *remedy_missing(const struct cli *cli)
+{
+	const char *text = cli->error.text;
+
+	if (strstr(text, "there is no stack") != NULL && !cli->stack_given)
+		return "name one with -s; `jobstack status` lists the stacks, `jobstack push` makes one";
+	if (strstr(text, "there is no stack") != NULL)
+		return "`jobstack status` lists the stacks, `jobstack push` makes one";
+	if (strstr(text, "there is no entry") == NULL)
+		return NULL;
+	if (!cli->stack_given)
+		return "its stack is named with -s; `jobstack status` lists them";
+	return with("`jobstack list -s %s -t all` shows the entries, and -t, not a word by itself, says which states", cli->stack);
+}
+
 /* The one place that knows. */
 const char *cli_remedy(const struct cli *cli)
 {
@@ -134,28 +196,24 @@ const char *cli_remedy(const struct cli *cli)
 
 	switch (e->code) {
 	case JOBSTACK_ENODB:
-		if (strstr(e->text, "no room left") != NULL)
-			return "free space on the server's disk, then do it again: nothing was half done";
-		if (file == NULL)
-			return "start a private one with `jobstack server start`, or put the address of your centre's into "
-			       "~/.my.cnf";
-		if (strcmp(file, cli_server_file()) == 0)
-			return "is it running? `jobstack server status` tells, `jobstack server start` starts it";
-		return "see whether it runs, and that the option file names the right host and port";
+		return remedy_nodb(e->text, file);
 	case JOBSTACK_EPERM:
 		if (e->server_errno == 1045 || e->server_errno == 1698)
-			return file == NULL ? "put user and password into ~/.my.cnf (mode 600)"
-					    : "look at user and password in the option file";
+			return file == NULL ? "put user and password into ~/.my.cnf (mode 600), or start a database of your own with "
+					      "`jobstack server start`"
+					    : with("look at user and password in %s", file);
 		return e->server_errno != 0 ? "ask the database's admin for the GRANTs in docs/ADMIN.md" : NULL;
 	case JOBSTACK_ESCHEMA:
 		return strstr(e->text, "newer") != NULL ? "update jobstack here" : "run `jobstack init`";
 	case JOBSTACK_EMISSING:
-		if (strstr(e->text, "there is no stack") != NULL)
-			return "`jobstack status` lists the stacks, `jobstack push` makes one";
-		return strstr(e->text, "there is no entry") != NULL ? "`jobstack list` shows the entries" : NULL;
+		return remedy_missing(cli);
 	case JOBSTACK_ECONFLICT:
 		if (strstr(e->text, "being dropped") != NULL)
 			return "wait until it is gone; if nobody is at it, `jobstack drop` goes on";
+		if (strstr(e->text, "is cancelled") != NULL)
+			return "`jobstack resume` takes that back";
+		if (strstr(e->text, "somebody is pushing") != NULL)
+			return "wait for its end; a push that died counts no more after a minute";
 		if (strstr(e->text, "are running") != NULL)
 			return "`jobstack cancel` lets no more begin, `jobstack recover` takes back what dead workers hold";
 		if (strstr(e->text, "max-failures") != NULL)
@@ -207,16 +265,39 @@ int cli_fail(struct cli *cli)
 	return cli->error.code == 0 ? CLI_BUG : exit_status(cli->error.code); /* what failed is never a yes */
 }
 
+/* One line on standard error: the command, the words, and END. */
+static void tell(const struct cli *cli, const char *format, va_list args, const char *end) __attribute__((format(printf, 2, 0)));
+static void tell(const struct cli *cli, const char *format, va_list args, const char *end)
+{
+	struct js_buf line = {0};
+	char *words = NULL;
+
+	if (vasprintf(&words, format, args) < 0)
+		words = NULL;
+	js_buf_printf(&line, "%s: ", cli->opts->command);
+	cli_safe_words(&line, words != NULL ? words : format);
+	(void)fprintf(stderr, "%s%s\n", line.data != NULL ? line.data : format, end);
+	js_buf_free(&line);
+	free(words);
+}
+
 int cli_usage(struct cli *cli, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	(void)fprintf(stderr, "%s: ", cli->opts->command);
-	(void)vfprintf(stderr, format, args);
-	(void)fputs(": see --help\n", stderr);
+	tell(cli, format, args, ": see --help");
 	va_end(args);
 	return CLI_USAGE;
+}
+
+void cli_tell(const struct cli *cli, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	tell(cli, format, args, "");
+	va_end(args);
 }
 
 void cli_say(const struct cli *cli, const char *format, ...)
@@ -226,19 +307,20 @@ void cli_say(const struct cli *cli, const char *format, ...)
 	if (cli->quiet)
 		return;
 	va_start(args, format);
-	(void)fprintf(stderr, "%s: ", cli->opts->command);
-	(void)vfprintf(stderr, format, args);
-	(void)fputc('\n', stderr);
+	tell(cli, format, args, "");
 	va_end(args);
 }
 
 int cli_end(struct cli *cli, int status)
 {
+	static int told;
+
 	jobstack_free(cli->handle);
 	cli->handle = NULL;
 	if (fflush(stdout) != 0 || ferror(stdout)) {
-		if (errno != EPIPE)
-			(void)fprintf(stderr, "%s: the output could not be written: %s\n", cli->opts->command, strerror(errno));
+		if (errno != EPIPE && !told)
+			cli_tell(cli, "the output could not be written: %s", strerror(errno));
+		told = 1;
 		return status == CLI_YES ? CLI_BUG : status;
 	}
 	return status;

@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Names from a stream.  Promises: flat memory; when the writer pauses, what is complete is given out; a line that is too
- * long is given as it is as far as it fits, so that the push refuses it with its number.
+ * long is given as it is as far as it fits, so that the push refuses it with its number; lines are not taken for one name
+ * that ends with NUL.
  */
 #define _GNU_SOURCE
 #include "cli/input.h"
 
-#include "cli/cli.h"
-
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 #define PAUSE_MS 100
+
+int cli_input_open(struct cli *cli, struct cli_input *in, const char *file)
+{
+	if (file == NULL || strcmp(file, "-") == 0)
+		return 0;
+	in->fd = open(file, O_RDONLY | O_CLOEXEC);
+	if (in->fd >= 0)
+		return 0;
+	cli_tell(cli, "--arg-file \"%s\" can't be read: %s", file, strerror(errno));
+	return CLI_USAGE;
+}
 
 /* Reads some more: 0, 1 at the end, 2 when nothing came for a while, -1 to stop. */
 static int fill(struct cli_input *in)
@@ -56,6 +67,10 @@ int cli_input_next(void *ctx, struct jobstack_bytes *datapath)
 
 		if (stop == NULL && in->at_end && len == 0)
 			return 1;
+		if (stop == NULL && in->at_end && in->nul && start[len - 1] == '\n') {
+			in->no_nul = 1;
+			return -1;
+		}
 		if (stop == NULL && (in->at_end || len > JOBSTACK_DATAPATH_MAX))
 			stop = start + len; /* the last, without its end; or one that is too long already */
 		if (stop != NULL) {

@@ -5,7 +5,7 @@
 #ifndef JS_CLI_INPUT_H
 #define JS_CLI_INPUT_H
 
-#include "jobstack/jobstack.h"
+#include "cli/cli.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,11 +20,15 @@ struct cli_input {
 	uint64_t empty;	   /* empty lines passed over */
 	uint64_t nul_line; /* the first line with a NUL byte in it, or 0 */
 	uint64_t long_line;
+	int no_nul;	   /* names were to end with NUL, but what came last ends with a newline: nothing of it was given */
 	int read_errno;
 	size_t begin, end;
 	int at_end;
 	char room[CLI_INPUT_ROOM];
 };
+
+/* Opens FILE, the value of --arg-file: NULL or "-" is standard input.  0, or the exit status, having told why. */
+int cli_input_open(struct cli *cli, struct cli_input *input, const char *file);
 
 /* A jobstack_next_fn over a struct cli_input.  Stops (negative) at cli_stop, and at a read error. */
 int cli_input_next(void *ctx, struct jobstack_bytes *datapath);

@@ -35,7 +35,7 @@ static const struct js_opts opts = {
 	"Prints what the command of an entry (its number or datapath) printed: its standard output to standard output, then its\n"
 	"standard error to standard error. Where the files can't be read from here, the end of a failed attempt's standard error\n"
 	"comes from the database, and the status is 1.",
-	table, NULL, 0};
+	table, "  jobstack logs -s mystack 17\n  jobstack logs -s mystack '/data/day 1.nc' --attempt 1 --stderr", 0};
 
 /* What is looked for, and what was found. */
 struct search {
@@ -130,7 +130,7 @@ static int print_stream(struct cli *cli, const struct search *s, const struct st
 		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "%s, written on %s, is shorter than it was when attempt %" PRIu32 " ended",
 				   from->path.data, s->node.data, s->chosen);
 	else if (got == 2 && errno != EPIPE)
-		(void)fprintf(stderr, "%s: the output could not be written: %s\n", cli->opts->command, strerror(errno));
+		cli_tell(cli, "the output could not be written: %s", strerror(errno));
 	if (fd >= 0)
 		(void)close(fd);
 	return got == 0 ? 0 : got == 2 ? 2 : 1;
@@ -140,7 +140,7 @@ static int print_stream(struct cli *cli, const struct search *s, const struct st
 static int print_tail(struct cli *cli, const struct search *s, int to)
 {
 	if (cli->error.code != 0)
-		(void)fprintf(stderr, "%s: %s: the end of its standard error, from the database:\n", cli->opts->command, cli->error.text);
+		cli_tell(cli, "%s: the end of its standard error, from the database:", cli->error.text);
 	else
 		cli_say(cli, "no output was kept but the end of its standard error:");
 	js_error_clear(&cli->error);
@@ -197,7 +197,7 @@ int cli_logs_main(int argc, char **argv)
 	if (key == -2)
 		return status;
 	if (argc - optind != 1)
-		return cli_usage(&cli, optind == argc ? "which entry?" : "one entry at a time");
+		return cli_usage(&cli, optind == argc ? "which entry? Its number or its datapath is wanted" : "one entry at a time; a stack is named with -s");
 	status = cli_connect(&cli, 10 * JS_SECOND_US);
 	if (status != 0)
 		return status;

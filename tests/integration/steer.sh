@@ -130,9 +130,10 @@ check 'and nothing of it is left' jobstack check
 for end in cancel drop; do
 	numbered 1 3 | jobstack push -q -s idle >/dev/null
 	jobstack pause -q -s idle
-	worker -s idle --idle-timeout 60 -- true 2>idle.err &
+	timeout 60 jobstack-worker -s idle --idle-timeout 60 -- true 2>idle.err &
 	pid=$!
 	check "a worker idles ($end)" wait_for 20 alive idle 1
+	check '... and says what it waits for' wait_for 20 grep -q 'the stack is paused: `jobstack resume -s idle` goes on' idle.err
 	check "... the stack goes" jobstack $end -q -s idle $([[ $end == cancel ]] || echo --yes)
 	status=0
 	wait $pid || status=$?

@@ -7,8 +7,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/near.h"
 #include "base/num.h"
 #include "base/opt.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -143,7 +145,17 @@ static void options(void **state)
 	assert_int_equal(optind, 6);
 	optind = 0;
 	assert_int_equal(js_opt_next(&o, 2, wrong, &arg, &e), '?');
-	assert_non_null(strstr(e.text, "--nosuch"));
+	assert_string_equal(e.text, "there is no option --nosuch");
+	js_error_clear(&e);
+	optind = 0;
+	wrong[1] = "--nubmer=7";
+	assert_int_equal(js_opt_next(&o, 2, wrong, &arg, &e), '?');
+	assert_string_equal(e.text, "there is no option --nubmer (is --number meant?)");
+	js_error_clear(&e);
+	optind = 0;
+	wrong[1] = "-h";
+	assert_int_equal(js_opt_next(&o, 2, wrong, &arg, &e), '?');
+	assert_string_equal(e.text, "there is no option -h");
 	js_error_clear(&e);
 	optind = 0;
 	assert_int_equal(js_opt_next(&o, 2, missing, &arg, &e), '?');
@@ -155,6 +167,32 @@ static void options(void **state)
 	js_opt_help(&o, &help);
 	assert_non_null(strstr(help.data, "--watch[=SEC]"));
 	js_buf_free(&help);
+}
+
+static const char *meant(const char *word)
+{
+	static const char *const words[] = {"push", "pop", "prune", "status", "submit", "set", "list", "logs"};
+	struct js_near near = JS_NEAR_INIT(word);
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		js_near_try(&near, words[i]);
+	return near.best == NULL ? "" : near.best;
+}
+
+static void near_words(void **state)
+{
+	(void)state;
+	assert_string_equal(meant("stauts"), "status");
+	assert_string_equal(meant("STATUS"), "status");
+	assert_string_equal(meant("stat"), "status");
+	assert_string_equal(meant("log"), "logs");
+	assert_string_equal(meant("psuh"), "push");
+	assert_string_equal(meant("sumbit"), "submit");
+	assert_string_equal(meant("lsit"), "list");
+	assert_string_equal(meant("x"), "");
+	assert_string_equal(meant(""), "");
+	assert_string_equal(meant("tree"), "");
+	assert_string_equal(meant("a word that is longer than any command is"), "");
 }
 
 static void option_spec(void **state)
@@ -193,6 +231,22 @@ static void files(void **state)
 	assert_int_equal(js_file_mkdirs(deep, 0700), 0);
 	assert_int_equal(js_file_mkdirs(path, 0700), -1);
 	assert_int_equal(errno, ENOTDIR);
+	if (geteuid() != 0) { /* the directory's own reason, and not that the one below it is missing */
+		assert_int_equal(chmod(dir, 0500), 0);
+		(void)snprintf(deep, sizeof(deep), "%s/no/b", dir);
+		assert_int_equal(js_file_can_make(deep), -1);
+		assert_int_equal(errno, EACCES);
+		assert_int_equal(js_file_mkdirs(deep, 0700), -1);
+		assert_int_equal(errno, EACCES);
+		assert_int_equal(chmod(dir, 0700), 0);
+	}
+	(void)snprintf(deep, sizeof(deep), "%s/new/b", dir);
+	assert_int_equal(js_file_can_make(deep), 0);
+	assert_int_equal(js_file_can_make("/"), access("/", W_OK | X_OK));
+	(void)snprintf(deep, sizeof(deep), "%s/f/b", dir);
+	assert_int_equal(js_file_can_make(deep), -1);
+	assert_int_equal(errno, ENOTDIR);
+	(void)snprintf(deep, sizeof(deep), "%s/a/b/c", dir);
 	assert_int_equal(js_file_replace("/nosuch/dir/f", 0600, "x", 1), -1);
 	assert_true(js_file_pid_start(getpid()) > 0);
 	assert_true(js_file_pid_start(999999999) == -1);
@@ -211,11 +265,48 @@ static void files(void **state)
 	assert_int_equal(rmdir(dir), 0);
 }
 
+/* What a terminal shows, and how wide. */
+static void characters(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t len, shown;
+		unsigned columns;
+	} row[] = {{"a", 1, 1, 1},
+		   {"\n", 1, 0, 1},
+		   {"\x7f", 1, 0, 1},
+		   {"\xff", 0, 0, 1},
+		   {"\xc2\x9b", 2, 0, 1},	     /* a C1 control: CSI */
+		   {"\xc3\xa4", 2, 2, 1},	     /* a with dots */
+		   {"\xcc\x88", 2, 2, 0},	     /* just the dots */
+		   {"\xe2\x80\xae", 3, 0, 1},     /* what follows runs from right to left */
+		   {"\xe2\x80\xa8", 3, 0, 1},     /* a line ends */
+		   {"\xe2\x80\xa7", 3, 3, 1},     /* its neighbour, a dot */
+		   {"\xe2\x80\x8d", 3, 3, 0},     /* joins */
+		   {"\xef\xbb\xbf", 3, 0, 1},     /* a byte order mark */
+		   {"\xe6\x97\xa5", 3, 3, 2},     /* a Chinese sun */
+		   {"\xf0\x9f\x98\x80", 4, 4, 2}}; /* a face */
+	char text[] = "a\xe2\x80\xae\xc3\xa4\x1b[0m\xc3";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		size_t size = strlen(row[i].text);
+
+		assert_int_equal(js_utf8_len(row[i].text, size), row[i].len);
+		assert_int_equal(js_utf8_shown(row[i].text, size), row[i].shown);
+		if (row[i].shown > 0)
+			assert_int_equal(js_utf8_columns(row[i].text, size), row[i].columns);
+		assert_int_equal(js_utf8_len(row[i].text, size - 1), 0);
+	}
+	js_utf8_clean(text);
+	assert_string_equal(text, "a???\xc3\xa4?[0m?");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(durations), cmocka_unit_test(numbers), cmocka_unit_test(clock_texts),
-					   cmocka_unit_test(first_error_wins), cmocka_unit_test(buffers), cmocka_unit_test(options), cmocka_unit_test(option_spec),
-					   cmocka_unit_test(files)};
+					   cmocka_unit_test(first_error_wins), cmocka_unit_test(buffers), cmocka_unit_test(options), cmocka_unit_test(near_words), cmocka_unit_test(option_spec),
+					   cmocka_unit_test(files), cmocka_unit_test(characters)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
