@@ -96,11 +96,14 @@ int js_file_mkdirs(const char *path, mode_t mode)
 {
 	struct js_buf part = {0};
 	struct stat st;
-	int failed = 0;
+	int failed = 0, why;
 
 	for (const char *p = path; !failed; p++) {
-		if ((*p == '/' || *p == '\0') && part.len > 0 && mkdir(part.data, mode) != 0 && errno != EEXIST)
+		if ((*p == '/' || *p == '\0') && part.len > 0 && mkdir(part.data, mode) != 0 && errno != EEXIST) {
+			why = errno; /* and not what stat says: that there is none */
 			failed = stat(part.data, &st) != 0 || !S_ISDIR(st.st_mode);
+			errno = why;
+		}
 		if (*p == '\0')
 			break;
 		js_buf_char(&part, *p);
@@ -112,6 +115,18 @@ int js_file_mkdirs(const char *path, mode_t mode)
 	}
 	js_buf_free(&part);
 	return failed ? -1 : 0;
+}
+
+int js_file_can_make(const char *path)
+{
+	char *at = strdup(path), *slash;
+	int status = -1;
+
+	/* what is there of it, from below */
+	while (at != NULL && (status = access(at, W_OK | X_OK)) != 0 && errno == ENOENT && (slash = strrchr(at, '/')) != NULL)
+		slash[slash == at && slash[1] != '\0'] = '\0';
+	free(at);
+	return status;
 }
 
 void js_file_hold_streams(void)

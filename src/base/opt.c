@@ -6,6 +6,7 @@
 #include "base/opt.h"
 
 #include "base/error.h"
+#include "base/near.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -14,13 +15,63 @@
 #define OPTIONS_MAX 64
 #define HELP_COLUMN 28
 
+/* Options of other programs that do the same, and what they are called here. */
+static const char *const foreign[][2] = {{"j", "slots"},	      {"jobs", "slots"},	  {"max-procs", "slots"},
+					 {"workers", "slots"},	      {"threads", "slots"},	  {"cpus-per-task", "slots"},
+					 {"retries", "max-attempts"}, {"wd", "chdir"},		  {"workdir", "chdir"},
+					 {"format", "json"},	      {"name", "stack"},	  {"queue", "stack"},
+					 {"states", "state"},	      {"arg-separator", "colsep"}, {"print0", "null"}};
+
+static const struct js_opt *find(const struct js_opts *opts, const char *name)
+{
+	for (const struct js_opt *o = opts->table; o->name != NULL; o++)
+		if (strcmp(o->name, name) == 0)
+			return o;
+	return NULL;
+}
+
+/* What an option that is none was meant to be, or NULL. */
+static const char *meant(const struct js_opts *opts, const char *name)
+{
+	struct js_near near = JS_NEAR_INIT(name);
+
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+		if (strcmp(foreign[i][0], name) == 0 && find(opts, foreign[i][1]) != NULL)
+			return foreign[i][1];
+	for (const struct js_opt *o = opts->table; o->name != NULL && name[1] != '\0'; o++)
+		if (o->help != NULL)
+			js_near_try(&near, o->name);
+	return near.best;
+}
+
+static void tell_unknown(const struct js_opts *opts, const char *word, int letter, struct jobstack_error *error)
+{
+	char name[40], typed[44];
+	const char *best;
+	int several = 0;
+
+	if (letter != 0)
+		(void)snprintf(name, sizeof(name), "%c", letter);
+	else
+		(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	(void)snprintf(typed, sizeof(typed), letter != 0 ? "-%s" : "--%s", name);
+	for (const struct js_opt *o = opts->table; letter == 0 && o->name != NULL; o++)
+		several += strncmp(o->name, name, strlen(name)) == 0;
+	best = several == 0 ? meant(opts, name) : NULL;
+	if (several > 0)
+		js_error_set(error, JOBSTACK_EUSAGE, "the option %s is short for several", typed);
+	else
+		js_error_set(error, JOBSTACK_EUSAGE, "there is no option %s%s%s%s", typed, best == NULL ? "" : " (is --",
+			     best == NULL ? "" : best, best == NULL ? "" : " meant?)");
+}
+
 int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const char **arg,
 		struct jobstack_error *error)
 {
 	struct option longs[OPTIONS_MAX + 1];
 	char shorts[3 * OPTIONS_MAX + 4];
 	size_t n = 0, s = 0;
-	int key, word = optind > 0 ? optind : 1;
+	int key, help = 0, word = optind > 0 ? optind : 1;
 
 	if (opts->first_word_ends)
 		shorts[s++] = '+';
@@ -36,10 +87,16 @@ int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const 
 			shorts[s++] = ':';
 	}
 	longs[n] = (struct option){NULL, 0, NULL, 0};
+	if (memchr(shorts, 'h', s) == NULL && find(opts, "help") != NULL) {
+		help = find(opts, "help")->key;
+		shorts[s++] = 'h';
+	}
 	shorts[s] = '\0';
 	opterr = 0;
 	key = getopt_long(argc, argv, shorts, longs, NULL);
 	*arg = key == -1 || key == '?' || key == ':' || optarg != NULL ? optarg : "";
+	if (key == 'h' && help != 0)
+		return help;
 	if (key != '?' && key != ':')
 		return key;
 	if (optind > word)
@@ -47,11 +104,11 @@ int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const 
 	if (key == ':')
 		js_error_set(error, JOBSTACK_EUSAGE, "the option %.100s needs a value", argv[word]);
 	else if (optopt > 0 && optopt < 256 && strncmp(argv[word], "--", 2) != 0)
-		js_error_set(error, JOBSTACK_EUSAGE, "there is no option -%c", optopt);
+		tell_unknown(opts, argv[word], optopt, error);
 	else if (optopt != 0)
 		js_error_set(error, JOBSTACK_EUSAGE, "the option %.100s takes no value", argv[word]);
 	else
-		js_error_set(error, JOBSTACK_EUSAGE, "there is no option %.100s, or it is short for several", argv[word]);
+		tell_unknown(opts, argv[word], 0, error);
 	return '?';
 }
 

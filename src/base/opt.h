@@ -26,7 +26,7 @@ struct js_opts {
 };
 
 /* Parses the next option of ARGV: gives its key, with its argument in *ARG; -1 at the end, and optind is the first word;
- * '?' with ERROR filled (JOBSTACK_EUSAGE).  Set optind to 0 before the first call. */
+ * '?' with ERROR filled (JOBSTACK_EUSAGE).  -h is --help where it is nothing else.  Set optind to 0 before the first call. */
 int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const char **arg,
 		struct jobstack_error *error);
 

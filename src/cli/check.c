@@ -33,7 +33,7 @@ static const struct js_opts opts = {"jobstack check",
 				    "stop or wait for it, and it changes\n"
 				    "nothing. Ends with 0 if all is well; with 1 after naming what is not.",
 				    table,
-				    NULL,
+				    "  jobstack check -s mystack",
 				    0};
 
 static const char *const kind[JOBSTACK_FAULTS] = {

@@ -23,6 +23,7 @@ enum { CLI_DEFAULTS_FILE = 256, CLI_JSON, CLI_HELP, CLI_VERSION, CLI_OWN };
 		{CLI_HELP, "help", NULL, "this text"}, {CLI_VERSION, "version", NULL, "the version"}
 #define CLI_OPTS_DATABASE {CLI_DEFAULTS_FILE, "defaults-file", "FILE", "the option file with the database's address"}
 #define CLI_OPTS_STACK {'s', "stack", "NAME", "the stack (default: $JOBSTACK_STACK, else \"default\")"}
+#define CLI_OPTS_STACK_TYPED {'s', "stack", "NAME", "the stack; it has to be given"} /* for what destroys */
 #define CLI_OPTS_JSON {CLI_JSON, "json", NULL, "print JSON"}
 #define CLI_OPTS_END {0, NULL, NULL, NULL}
 
@@ -51,6 +52,9 @@ int cli_not_empty(struct cli *cli, int key, const char *arg);
 
 /* Connects.  Returns 0, or the exit status, having told why.  PATIENCE_US as in jobstack_options. */
 int cli_connect(struct cli *cli, int64_t patience_us);
+
+/* getenv, as base/home.h asks for it. */
+const char *cli_get(const char *name);
 
 /* The option file to use, as CLI.md orders it, in a static buffer; NULL if there is none.  cli_server_file is where
  * `jobstack server` writes it. */

@@ -94,7 +94,7 @@ int cli_not_empty(struct cli *cli, int key, const char *arg)
 	return cli_usage(cli, "--%s takes a %s, not an empty text", o->name, o->arg);
 }
 
-static const char *get(const char *name)
+const char *cli_get(const char *name)
 {
 	return getenv(name);
 }
@@ -103,7 +103,7 @@ const char *cli_server_file(void)
 {
 	static char path[PATH_MAX];
 
-	js_home_server_file(get, path, sizeof(path));
+	js_home_server_file(cli_get, path, sizeof(path));
 	return path;
 }
 
@@ -111,7 +111,7 @@ const char *cli_option_file(const struct cli *cli)
 {
 	static char path[PATH_MAX];
 
-	return js_home_option_file(cli->defaults_file, get, path, sizeof(path));
+	return js_home_option_file(cli->defaults_file, cli_get, path, sizeof(path));
 }
 
 static void print_log(void *ctx, enum jobstack_level level, const char *text)
@@ -141,6 +141,53 @@ int cli_connect(struct cli *cli, int64_t patience_us)
 	return 0;
 }
 
+/* A remedy with a name in it, in a static buffer. */
+static const char *with(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static const char *with(const char *format, ...)
+{
+	static char text[PATH_MAX + 300];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	return text;
+}
+
+static int has_tls(const char *text)
+{
+	return strstr(text, "TLS") != NULL || strstr(text, "SSL") != NULL || strstr(text, "certificate") != NULL;
+}
+
+static const char *remedy_nodb(const char *text, const char *file)
+{
+	if (strstr(text, "no room left") != NULL)
+		return "free space on the server's disk, then do it again: nothing was half done";
+	if (file == NULL)
+		return "start a private one with `jobstack server start`, or put the address of your centre's into ~/.my.cnf";
+	if (has_tls(text))
+		return with("look at ssl-ca and the other ssl- lines in %s", file);
+	if (strcmp(file, cli_server_file()) == 0)
+		return "is it running? `jobstack server status` tells, `jobstack server start` starts it (--data DIR, if it is not in the "
+		       "usual place)";
+	return with("see whether it runs, and that %s names the right host and port", file);
+}
+
+static const char *remedy_missing(const struct cli *cli)
+{
+	const char *text = cli->error.text;
+
+	if (strstr(text, "there is no stack") != NULL && !cli->stack_given)
+		return "name one with -s; `jobstack status` lists the stacks, `jobstack push` makes one";
+	if (strstr(text, "there is no stack") != NULL)
+		return "`jobstack status` lists the stacks, `jobstack push` makes one";
+	if (strstr(text, "there is no entry") == NULL)
+		return NULL;
+	if (!cli->stack_given)
+		return "its stack is named with -s; `jobstack status` lists them";
+	return with("`jobstack list -s %s -t all` shows the entries, and -t, not a word by itself, says which states", cli->stack);
+}
+
 /* The one place that knows. */
 const char *cli_remedy(const struct cli *cli)
 {
@@ -149,25 +196,17 @@ const char *cli_remedy(const struct cli *cli)
 
 	switch (e->code) {
 	case JOBSTACK_ENODB:
-		if (strstr(e->text, "no room left") != NULL)
-			return "free space on the server's disk, then do it again: nothing was half done";
-		if (file == NULL)
-			return "start a private one with `jobstack server start`, or put the address of your centre's into "
-			       "~/.my.cnf";
-		if (strcmp(file, cli_server_file()) == 0)
-			return "is it running? `jobstack server status` tells, `jobstack server start` starts it";
-		return "see whether it runs, and that the option file names the right host and port";
+		return remedy_nodb(e->text, file);
 	case JOBSTACK_EPERM:
 		if (e->server_errno == 1045 || e->server_errno == 1698)
-			return file == NULL ? "put user and password into ~/.my.cnf (mode 600)"
-					    : "look at user and password in the option file";
+			return file == NULL ? "put user and password into ~/.my.cnf (mode 600), or start a database of your own with "
+					      "`jobstack server start`"
+					    : with("look at user and password in %s", file);
 		return e->server_errno != 0 ? "ask the database's admin for the GRANTs in docs/ADMIN.md" : NULL;
 	case JOBSTACK_ESCHEMA:
 		return strstr(e->text, "newer") != NULL ? "update jobstack here" : "run `jobstack init`";
 	case JOBSTACK_EMISSING:
-		if (strstr(e->text, "there is no stack") != NULL)
-			return "`jobstack status` lists the stacks, `jobstack push` makes one";
-		return strstr(e->text, "there is no entry") != NULL ? "`jobstack list` shows the entries" : NULL;
+		return remedy_missing(cli);
 	case JOBSTACK_ECONFLICT:
 		if (strstr(e->text, "being dropped") != NULL)
 			return "wait until it is gone; if nobody is at it, `jobstack drop` goes on";

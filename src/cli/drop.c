@@ -19,13 +19,16 @@
 
 enum { YES = CLI_OWN };
 
-static const struct js_opt table[] = {CLI_OPTS_STACK,	 {'y', "yes", NULL, "do not ask"}, CLI_OPTS_JSON,
+static const struct js_opt table[] = {CLI_OPTS_STACK_TYPED,	 {'y', "yes", NULL, "do not ask"}, CLI_OPTS_JSON,
 				      CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS,			CLI_OPTS_END};
 static const struct js_opts opts = {
 	"jobstack drop", "-s NAME [OPTIONS]",
 	"Removes a stack with all its entries and all its history, for good. The files that the entries name, and what the\n"
 	"commands wrote, are not touched. Refused while entries run or somebody pushes.",
-	table, "Cut short, the stack is \"dropping\": nothing of it can be used, and the same command goes on.", 0};
+	table, "Cut short, the stack is \"dropping\": nothing of it can be used, and the same command goes on. Where the database was\n"
+	"lost in that moment, `jobstack status` tells whether it has begun.\n\n"
+	"  jobstack drop -s mystack",
+	0};
 
 static int ask(const struct cli *cli, const struct cli_stack *stack)
 {

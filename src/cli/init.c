@@ -14,7 +14,7 @@ static const struct js_opt table[] = {CLI_OPTS_DATABASE, {CLI_OWN, "schema-dir",
 				      CLI_OPTS_ALWAYS, CLI_OPTS_END};
 static const struct js_opts opts = {"jobstack init", "[OPTIONS]",
 				    "Creates the schema in the database, or upgrades it. Safe to repeat, and to run many times at once.", table,
-				    NULL, 0};
+				    "  jobstack server start && jobstack init", 0};
 
 /* The schema installed beside this program (../share/jobstack/schema), else where it was to be installed, else the source's. */
 static const char *schema_dir(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Names from a stream.  Promises: flat memory; when the writer pauses, what is complete is given out; a line that is too
- * long is given as it is as far as it fits, so that the push refuses it with its number.
+ * long is given as it is as far as it fits, so that the push refuses it with its number; lines are not taken for one name
+ * that ends with NUL.
  */
 #define _GNU_SOURCE
 #include "cli/input.h"
@@ -66,6 +67,10 @@ int cli_input_next(void *ctx, struct jobstack_bytes *datapath)
 
 		if (stop == NULL && in->at_end && len == 0)
 			return 1;
+		if (stop == NULL && in->at_end && in->nul && start[len - 1] == '\n') {
+			in->no_nul = 1;
+			return -1;
+		}
 		if (stop == NULL && (in->at_end || len > JOBSTACK_DATAPATH_MAX))
 			stop = start + len; /* the last, without its end; or one that is too long already */
 		if (stop != NULL) {

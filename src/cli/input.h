@@ -20,6 +20,7 @@ struct cli_input {
 	uint64_t empty;	   /* empty lines passed over */
 	uint64_t nul_line; /* the first line with a NUL byte in it, or 0 */
 	uint64_t long_line;
+	int no_nul;	   /* names were to end with NUL, but what came last ends with a newline: nothing of it was given */
 	int read_errno;
 	size_t begin, end;
 	int at_end;

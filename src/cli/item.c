@@ -67,7 +67,9 @@ int cli_entries(struct cli *cli, char *const words[], size_t n, uint64_t **entri
 		if (status == 0)
 			found++;
 		else if (status == JOBSTACK_EMISSING && missing != NULL && strstr(cli->error.text, "there is no entry") != NULL) {
-			cli_tell(cli, "%s", cli->error.text);
+			const char *what = cli_remedy(cli);
+
+			cli_tell(cli, "%s%s%s", cli->error.text, what == NULL ? "" : ": ", what == NULL ? "" : what);
 			js_error_clear(&cli->error);
 			++*missing;
 			status = 0;

@@ -35,7 +35,7 @@ static const struct js_opts opts = {
 	"Prints what the command of an entry (its number or datapath) printed: its standard output to standard output, then its\n"
 	"standard error to standard error. Where the files can't be read from here, the end of a failed attempt's standard error\n"
 	"comes from the database, and the status is 1.",
-	table, NULL, 0};
+	table, "  jobstack logs -s mystack 17\n  jobstack logs -s mystack '/data/day 1.nc' --attempt 1 --stderr", 0};
 
 /* What is looked for, and what was found. */
 struct search {
@@ -197,7 +197,7 @@ int cli_logs_main(int argc, char **argv)
 	if (key == -2)
 		return status;
 	if (argc - optind != 1)
-		return cli_usage(&cli, optind == argc ? "which entry?" : "one entry at a time");
+		return cli_usage(&cli, optind == argc ? "which entry? Its number or its datapath is wanted" : "one entry at a time; a stack is named with -s");
 	status = cli_connect(&cli, 10 * JS_SECOND_US);
 	if (status != 0)
 		return status;

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 
 #include "base/file.h"
+#include "base/near.h"
 #include "cli/spec.h"
 
 #include <signal.h>
@@ -44,13 +45,60 @@ static const struct {
 };
 #define COMMANDS (sizeof(command) / sizeof(command[0]))
 
+/* What other programs call it. */
+static const char *const foreign[][2] = {
+	{"add", "jobstack push"},	   {"enqueue", "jobstack push"},   {"ls", "jobstack list"},
+	{"queue", "jobstack status"},	   {"stat", "jobstack status"},	   {"squeue", "jobstack status"},
+	{"top", "jobstack status -w"},	   {"watch", "jobstack status -w"}, {"info", "jobstack show"},
+	{"cat", "jobstack logs"},	   {"output", "jobstack logs"},	   {"retry", "jobstack requeue"},
+	{"rerun", "jobstack requeue"},	   {"hold", "jobstack pause"},	   {"stop", "jobstack pause"},
+	{"suspend", "jobstack pause"},	   {"start", "jobstack submit"},   {"continue", "jobstack resume"},
+	{"release", "jobstack resume"},	   {"kill", "jobstack cancel"},	   {"abort", "jobstack cancel"},
+	{"rm", "jobstack drop"},	   {"remove", "jobstack drop"},	   {"delete", "jobstack drop"},
+	{"sbatch", "jobstack submit"},	   {"test", "jobstack doctor"},	   {"config", "jobstack set"},
+	{"version", "jobstack --version"}, {"worker", "jobstack-worker"},
+};
+
+static int unknown(struct cli *cli, const char *word)
+{
+	struct js_near near = JS_NEAR_INIT(word);
+	const char *best = NULL;
+
+	if (word[0] == '-')
+		return cli_usage(cli, "there is no option %s before the command: write jobstack COMMAND %s ...", word, word);
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]) && best == NULL; i++)
+		if (strcmp(foreign[i][0], word) == 0)
+			best = foreign[i][1];
+	for (size_t i = 0; i < COMMANDS; i++)
+		js_near_try(&near, command[i].name);
+	if (best != NULL)
+		return cli_usage(cli, "there is no command \"%s\" (is `%s` meant?)", word, best);
+	if (near.best != NULL)
+		return cli_usage(cli, "there is no command \"%s\" (is `jobstack %s` meant?)", word, near.best);
+	return cli_usage(cli, "there is no command \"%s\"", word);
+}
+
+static int run(struct cli *cli, const char *name, int argc, char **argv)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strcmp(name, command[i].name) == 0)
+			return command[i].run(argc, argv);
+	return unknown(cli, name);
+}
+
 static void help(FILE *to)
 {
 	(void)fputs("usage: jobstack COMMAND [OPTIONS]\n\nSpreads a list of files over workers; the list lives in MySQL or MariaDB.\n\n",
 		    to);
 	for (size_t i = 0; i < COMMANDS; i++)
 		(void)fprintf(to, "  %-10s %s\n", command[i].name, command[i].does);
-	(void)fputs("\n`jobstack COMMAND --help` tells more; workers are started with jobstack-worker.\n", to);
+	(void)fputs("\n`jobstack COMMAND --help` tells more; workers are started with jobstack-worker.\n\n"
+		    "    jobstack server start && jobstack init                      once, if you have no database\n"
+		    "    find . -name '*.nc' -print0 |                               on this machine\n"
+		    "        jobstack run -0 --slots 8 -- ./convert.sh {}\n"
+		    "    find . -name '*.nc' -print0 | jobstack push -0 -s mystack   or on a cluster, with\n"
+		    "    srun jobstack-worker -s mystack -- ./convert.sh {}          in a batch script\n",
+		    to);
 }
 
 /* For the build: see spec.c. */
@@ -76,6 +124,11 @@ int main(int argc, char **argv)
 		help(stderr);
 		return CLI_USAGE;
 	}
+	if (strcmp(argv[1], "help") == 0 && argc > 2) {
+		char *words[] = {argv[2], (char[]){"--help"}, NULL};
+
+		return run(&cli, argv[2], 2, words);
+	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "-h") == 0) {
 		help(stdout);
 		return cli_end(&cli, CLI_YES);
@@ -86,8 +139,5 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--spec") == 0)
 		return spec();
-	for (size_t i = 0; i < COMMANDS; i++)
-		if (strcmp(argv[1], command[i].name) == 0)
-			return command[i].run(argc - 1, argv + 1);
-	return cli_usage(&cli, "there is no command \"%s\"", argv[1]);
+	return run(&cli, argv[1], argc - 1, argv + 1);
 }

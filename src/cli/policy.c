@@ -47,7 +47,8 @@ int cli_policy(struct cli *cli, const char *name, const char *value, struct jobs
 	while (i < sizeof(key) / sizeof(key[0]) && strcmp(key[i].name, bare) != 0)
 		i++;
 	if (i == sizeof(key) / sizeof(key[0]))
-		return cli_usage(cli, "there is no policy \"%s\"", name);
+		return cli_usage(cli, "there is no policy \"%s\": max-attempts, max-losses, retry-delay, max-running, max-failures and priority are",
+				 name);
 	to = (char *)policy + key[i].at;
 	switch (key[i].kind) {
 	case DURATION:

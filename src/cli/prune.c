@@ -21,7 +21,7 @@
 enum { OLDER_THAN = CLI_OWN, ARCHIVE, DRY_RUN };
 
 static const struct js_opt table[] = {
-	CLI_OPTS_STACK,
+	CLI_OPTS_STACK_TYPED,
 	{OLDER_THAN, "older-than", "D", "what ended longer ago than this: 30d, 12h; 0: all that has"},
 	{ARCHIVE, "archive", "FILE", "first append each entry, with all its attempts, to FILE: a line of\nJSON each, as `jobstack show --json` prints it"},
 	{DRY_RUN, "dry-run", NULL, "only say how many"},

@@ -65,6 +65,26 @@ static int next_word(void *ctx, struct jobstack_bytes *datapath)
 	return 0;
 }
 
+/* Arguments that may have been meant otherwise.  They are pushed all the same: a datapath may be anything. */
+static void doubt_words(const struct cli *cli, char *const *words)
+{
+	const char *missing = NULL;
+	int files = 0, n = 0;
+	struct stat st;
+
+	for (; words[n] != NULL; n++) {
+		if (lstat(words[n], &st) == 0)
+			files++;
+		else if (missing == NULL)
+			missing = words[n];
+	}
+	if (n == 1 && files == 1 && stat(words[0], &st) == 0 && S_ISDIR(st.st_mode))
+		cli_say(cli, "%s is a directory, and is pushed as one entry; its files: find %s -type f -print0 | jobstack push -0", words[0],
+			words[0]);
+	else if (files > 0 && missing != NULL)
+		cli_say(cli, "%s is the name of no file (a stack is named with -s); it is pushed like the others", missing);
+}
+
 #define LOOK_EVERY 256 /* names between two looks at the clock */
 
 /* The names on their way, counted for whoever sits in front of it. */
@@ -183,6 +203,10 @@ static int fail(struct cli *cli, const struct request *r, const struct jobstack_
 		cli_tell(cli, "the input can't be read: %s: %" PRIu64 " names were pushed; %s", strerror(in->read_errno),
 			 result->pushed, again);
 		return CLI_USAGE;
+	} else if (cli->error.code == JOBSTACK_ESTOPPED && in->no_nul) {
+		(void)fprintf(stderr, "%s: the input ends with a newline, and not with NUL as find -print0 writes it: leave out -0 (%" PRIu64
+			      " names were pushed)\n", cli->opts->command, result->pushed);
+		return CLI_USAGE;
 	} else if (cli->error.code == JOBSTACK_ESTOPPED)
 		cli_tell(cli, "interrupted after %" PRIu64 " names were pushed: %s", result->pushed, again);
 	else {
@@ -225,7 +249,9 @@ int cli_push_main(int argc, char **argv)
 	if (from_words) {
 		counted.next = next_word;
 		counted.ctx = &words;
-	}
+		doubt_words(&cli, words.at);
+	} else if (isatty(r.input.fd))
+		cli_say(&cli, "type names, one a line; Ctrl-D ends");
 	counted.progress.cli = &cli;
 	counted.began_us = jobstack_now_us();
 	pushed = jobstack_push_from(cli.handle, cli.stack, &r.options, next_counted, &counted, &result, &cli.error);

@@ -38,7 +38,7 @@ static const struct js_opts opts = {
 	"Slurm job or step has ended, or who is silent for a whole lease while this command watches. Running workers\n"
 	"do the same in passing.",
 	table,
-	"Exit status: 0 if something was taken back or nobody is suspect, 1 if workers are left that may be dead.",
+	"Exit status: 0 if something was taken back or nobody is suspect, 1 if workers are left that may be dead.\n\n  jobstack recover -s mystack --dry-run",
 	0};
 
 /* One that may be dead, and a copy of its texts. */

@@ -25,7 +25,7 @@ static const struct js_opts opts = {
 	"jobstack renew", "[ENTRY] [OPTIONS]",
 	"Starts the lease of an entry that `jobstack pop` gave anew: of $JOBSTACK_ENTRY, or of ENTRY by its number or datapath.\n"
 	"Ends with 1 if it is gone: stop the work then, somebody else may have the entry.",
-	table, NULL, 0};
+	table, "  jobstack renew --lease 2h || exit 1", 0};
 
 int cli_renew_main(int argc, char **argv)
 {

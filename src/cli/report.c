@@ -36,7 +36,9 @@ static const struct js_opts opts = {
 	"jobstack report", "[OPTIONS]",
 	"Tells how a stack's run went: how long entries took, how many were done when and where, what was wasted and why, what was\n"
 	"used; and what the next run should ask for. While workers go on, it is how things are so far.",
-	table, "docs/DATA.md tells how the recommendations are made.", 0};
+	table, "  jobstack report -s mystack\n  jobstack report -s mystack --slurm --within 8h\n\n"
+	"docs/DATA.md tells how the recommendations are made.",
+	0};
 
 int report_so_far(const struct report *r)
 {

@@ -244,6 +244,9 @@ static int requeue(struct cli *cli, struct request *r)
 		return CLI_USAGE;
 	if (r->filter.given && !named && result.requeued == 0)
 		cli_say(cli, "no entry of the stack \"%s\" that could be requeued is as the options say: `jobstack list` takes the same", cli->stack);
+	else if (!named && result.requeued + lost.taken == 0)
+		cli_say(cli, "nothing of the stack \"%s\" is in these states: `jobstack status -s %s` shows what there is, -t done runs again what is done",
+			cli->stack, cli->stack);
 	return result.requeued + lost.taken > 0 ? CLI_YES : CLI_NO;
 }
 

@@ -383,6 +383,11 @@ static int judge_push(struct run *r, int status, const struct jobstack_push_resu
 {
 	const struct cli_input *in = &r->input;
 
+	if (status == JOBSTACK_ESTOPPED && in->no_nul) {
+		(void)fprintf(stderr, "%s: the input ends with a newline, and not with NUL as find -print0 writes it: leave out -0\n",
+			      opts.command);
+		return CLI_USAGE;
+	}
 	if (status == JOBSTACK_ESTOPPED && in->read_errno == 0 && !r->failed && cli_stop == 0)
 		cli_say(&r->cli, "the worker has left, so names that had not been read were not pushed: run again for those");
 	if (status == 0 || status == JOBSTACK_NOTHING || r->failed || (status == JOBSTACK_ESTOPPED && in->read_errno == 0))
@@ -460,6 +465,8 @@ int cli_run_main(int argc, char **argv)
 	if (look(&r, &r.before) != 0)
 		return cli_end(&r.cli, cli_fail(&r.cli));
 	cli_say(&r.cli, "stack \"%s\"%s", r.cli.stack, left(&r.before) > 0 ? ": it goes on" : "");
+	if (isatty(r.input.fd))
+		cli_say(&r.cli, "type names, one a line; Ctrl-D ends");
 	r.began_us = jobstack_now_us();
 	status = push_and_work(&r, cwd, &result);
 	if (r.started == 0 && status == 0 && !r.failed && cli_stop == 0 && r.before.pushed + result.pushed == 0) {

@@ -8,12 +8,14 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/home.h"
 #include "base/num.h"
 #include "cli/server_job.h"
 #include "server/server.h"
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +61,9 @@ static const struct js_opts opts = {
 	.table = table,
 	.notes = "The directory may lie on a shared file system, but one host at a time serves it: its name is in the\n"
 		 "record `owner` there, and a start or stop from elsewhere is refused.  If two servers ever worked on\n"
-		 "one directory, it would be lost: give --takeover only if you know that the other is gone."};
+		 "one directory, it would be lost: give --takeover only if you know that the other is gone.\n\n"
+		 "  jobstack server start --bind \"$(hostname)\"\n"
+		 "  jobstack server stop"};
 
 static const char *const state_word[] = {[JS_SERVER_STOPPED] = "stopped",
 					 [JS_SERVER_CRASHED] = "crashed",
@@ -82,15 +86,18 @@ static void tell(void *ctx, enum jobstack_level level, const char *text)
 const char *cli_server_data(void)
 {
 	static struct js_buf path;
-	const char *base = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+	const char *base = getenv("XDG_DATA_HOME");
+	char home[PATH_MAX];
 
 	if (geteuid() == 0)
 		return ROOT_DATA;
 	js_buf_reset(&path);
 	if (base != NULL && *base == '/')
 		js_buf_printf(&path, "%s/jobstack/server", base);
-	else if (home != NULL && *home == '/')
-		js_buf_printf(&path, "%s/.local/share/jobstack/server", home);
+	else {
+		js_home_file(cli_get, ".local/share/jobstack/server", home, sizeof(home));
+		js_buf_str(&path, home[0] == '/' ? home : "");
+	}
 	return path.failed || path.len == 0 ? NULL : path.data;
 }
 
@@ -387,7 +394,7 @@ int cli_server_main(int argc, char **argv)
 	if (o.client_file == NULL)
 		o.client_file = cli_server_file();
 	if (o.data == NULL || o.client_file == NULL)
-		return cli_usage(&cli, "there is no $HOME: give --data and --client-file");
+		return cli_usage(&cli, "there is no home directory: give --data and --client-file");
 	if (again.n > 0 && o.bind != NULL && fill_host(o.bind, bind, sizeof(bind)) == 0)
 		o.bind = bind;
 	(void)signal(SIGCHLD, SIG_DFL); /* whoever called may have it ignored; then no child's end could be known */

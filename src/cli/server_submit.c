@@ -91,6 +91,34 @@ static int take(struct request *r, int key, const char *arg)
 	return 0;
 }
 
+/* The minutes of sbatch's --time if it says less than a day: "30", "30:00", "1:30:00"; else -1. */
+static int64_t minutes(const char *time)
+{
+	unsigned first, second, third;
+	char end;
+
+	switch (sscanf(time, "%9u:%9u:%9u%c", &first, &second, &third, &end)) {
+	case 1: return time[strspn(time, "0123456789")] == '\0' ? (int64_t)first : -1;
+	case 2: return time[strspn(time, "0123456789:")] == '\0' ? (int64_t)first : -1;
+	case 3: return 60 * (int64_t)first + second;
+	default: return -1;
+	}
+}
+
+/* A wall time that is over before the server is of use. */
+static int refuse_short(struct request *r)
+{
+	const char *time = cli_sbatch_value(&r->passed, "time", 't');
+	int64_t least = CLI_SERVER_WALL_US / (60 * JS_SECOND_US), given = time != NULL && *time != '\0' ? minutes(time) : -1;
+
+	if (given <= 0 || given >= least || cli_sbatch_value(&r->passed, "signal", 0) != NULL)
+		return 0; /* 0: no limit */
+	return cli_usage(&r->cli,
+			 "--time=%s: the server is stopped two or three minutes before its job's end, so that less than %" PRId64
+			 " minutes leave it no time",
+			 time, least);
+}
+
 static int parse(struct request *r, int argc, char **argv)
 {
 	const char *arg;
@@ -123,7 +151,8 @@ static int parse(struct request *r, int argc, char **argv)
 		return cli_usage(&r->cli, "the path of --data or of --client-file is too long");
 	r->o.data = r->data;
 	r->o.client_file = r->client_file;
-	return cli_sbatch_refuse(&r->cli, &r->passed);
+	status = cli_sbatch_refuse(&r->cli, &r->passed);
+	return status != 0 ? status : refuse_short(r);
 }
 
 /* sbatch's options: the user's, and what is needed besides. */

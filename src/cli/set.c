@@ -35,7 +35,7 @@ static int parse_word(struct cli *cli, const char *word, struct jobstack_policy 
 	char name[32];
 
 	if (equals == NULL)
-		return cli_usage(cli, "\"%s\" is no KEY=VALUE", word);
+		return cli_usage(cli, "\"%s\" is no KEY=VALUE, such as max-running=16", word);
 	(void)snprintf(name, sizeof(name), "%.*s", (int)(equals - word), word);
 	return cli_policy(cli, strncmp(name, "--", 2) == 0 ? "?" : name, equals + 1, p);
 }

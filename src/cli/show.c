@@ -27,7 +27,7 @@ static const struct js_opts opts = {
 	"jobstack show", "ENTRY [OPTIONS]",
 	"Shows one entry (its number or datapath) with all its attempts: when, where, how long, how it ended, what it used, where\n"
 	"its output lies; and a line that reruns it by hand.",
-	table, NULL, 0};
+	table, "  jobstack show -s mystack 17\n  jobstack show -s mystack '/data/day 1.nc'", 0};
 
 /* What is gathered before it is printed. */
 struct showing {
@@ -315,7 +315,7 @@ int cli_show_main(int argc, char **argv)
 	if (cli_next(&cli, argc, argv, &arg, &status) == -2)
 		return status;
 	if (argc - optind != 1)
-		return cli_usage(&cli, optind == argc ? "which entry?" : "one entry at a time");
+		return cli_usage(&cli, optind == argc ? "which entry? Its number or its datapath is wanted" : "one entry at a time; a stack is named with -s");
 	status = cli_connect(&cli, 10 * JS_SECOND_US);
 	if (status != 0)
 		return status;

@@ -41,7 +41,9 @@ static const struct js_opts opts = {
 	"pushed = ready + waiting + held + running + done + dead + cancelled + moved + pruned. waiting: for a retry; held: by a\n"
 	"push --atomic that has not ended; dead: has used up its attempts, see `jobstack list -t dead`; moved: by `requeue --to`;\n"
 	"pruned: done, and their history is gone. The rate is that of the last minutes, and the end is told as exactly as it is\n"
-	"known. Colours only on a terminal, and not with NO_COLOR in the environment.",
+	"known. Colours only on a terminal, and not with NO_COLOR in the environment.\n\n"
+	"  jobstack status -s mystack -w5\n"
+	"  jobstack status -s mystack --why",
 	0};
 
 struct request {
@@ -262,6 +264,8 @@ int cli_status_main(int argc, char **argv)
 	}
 	if (key == -2)
 		return status;
+	if (optind < argc && r.every_us > 0 && js_num_duration(argv[optind], &r.every_us) == 0)
+		return cli_usage(&cli, "%s goes with -w in one word: -w%s", argv[optind], argv[optind]);
 	if (optind < argc)
 		return cli_usage(&cli, "\"%s\" is one word too many: a stack is named with -s", argv[optind]);
 	if (r.every_us > 0 && r.exit_code)

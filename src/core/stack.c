@@ -11,7 +11,7 @@
 
 int js_stack_check_name(const char *name, struct jobstack_error *error)
 {
-	static const char more[] = "._-+=@:,";
+	static const char more[] = ".,_-+=@:";
 	size_t len = name == NULL ? 0 : strlen(name);
 	int good = len > 0 && len <= JOBSTACK_STACK_MAX && name[0] != '-' && name[0] != '.';
 
@@ -24,8 +24,8 @@ int js_stack_check_name(const char *name, struct jobstack_error *error)
 	if (good)
 		return 0;
 	return js_error_set(error, JOBSTACK_EUSAGE,
-			    "\"%.150s\" can't be a stack's name: up to %d letters, digits and %s, not first - or .",
-			    name == NULL ? "" : name, JOBSTACK_STACK_MAX, more);
+			    "\"%.150s\" can't be a stack's name: letters, digits and %s are wanted, at most %d of them, and no - or . first",
+			    name == NULL ? "" : name, more, JOBSTACK_STACK_MAX);
 }
 
 static void take_stack(void *ctx, const struct js_row *row)
@@ -75,6 +75,8 @@ int js_stack_refuse(struct jobstack *handle, const char *name, struct jobstack_e
 	struct js_stack s;
 	int status = js_stack_find(handle, name, &s, error);
 
+	if (status == 0 && s.state != JOBSTACK_DROPPING)
+		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was dropped in that moment, and made anew: try again", name);
 	return status != 0 ? status : js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is being dropped", name);
 }
 

@@ -27,7 +27,7 @@
 struct reading {
 	struct js_option *option;
 	struct jobstack_error *error;
-	int group; /* the present group: 0 not ours, 1 [client]..., 2 [jobstack] */
+	int group; /* the present group: -1 none yet, 0 not ours, 1 [client]..., 2 [jobstack] */
 	int pass;  /* the group that this pass takes */
 	int depth;
 	int secret; /* the present file itself has a password in it */
@@ -102,7 +102,7 @@ static void set_switch(struct js_option *o, int verify, int on)
 }
 
 /* Takes one KEY (dashes as underscores; with its value, or NULL).  Returns 0, 1 for a value that makes no sense (*WHY
- * may say more), -1 without memory. */
+ * may say more), 2 for a key that is none of ours, -1 without memory. */
 static int take(struct js_option *o, const char *key, const char *value, const char **why)
 {
 	struct {
@@ -138,6 +138,8 @@ static int take(struct js_option *o, const char *key, const char *value, const c
 		set_switch(o, 1, is_true(value));
 	else if (strcmp(key, "disable_ssl_verify_server_cert") == 0 || strcmp(key, "skip_ssl_verify_server_cert") == 0)
 		set_switch(o, 1, 0);
+	else
+		return 2;
 	return 0;
 }
 
@@ -203,7 +205,7 @@ static int read_line(struct reading *r, const char *path, unsigned number, char 
 {
 	const char *why = NULL;
 	char *value, *end;
-	int status;
+	int status, loose;
 
 	line = trim(line);
 	if (*line == '\0' || *line == '#' || *line == ';')
@@ -221,6 +223,9 @@ static int read_line(struct reading *r, const char *path, unsigned number, char 
 		r->group = group_of(trim(line + 1));
 		return 0;
 	}
+	if (r->group < 0)
+		return js_error_set(r->error, JOBSTACK_EUSAGE, "%s, line %u: it stands in no group: [client] has to come before it", path,
+				    number);
 	if (r->group != r->pass)
 		return 0;
 	value = strchr(line, '=');
@@ -231,7 +236,8 @@ static int read_line(struct reading *r, const char *path, unsigned number, char 
 		unquote(value);
 	}
 	line = trim(line);
-	if (strncmp(line, "loose", 5) == 0 && strchr("-_", line[5]) != NULL)
+	loose = strncmp(line, "loose", 5) == 0 && strchr("-_", line[5]) != NULL;
+	if (loose)
 		line += 6;
 	for (char *p = line; *p != '\0'; p++)
 		if (*p == '-')
@@ -242,7 +248,12 @@ static int read_line(struct reading *r, const char *path, unsigned number, char 
 	if (status == 1)
 		js_error_set(r->error, JOBSTACK_EUSAGE, "%s, line %u: the value of %s makes no sense%s%s", path, number, line,
 			     why != NULL ? ": " : "", why != NULL ? why : "");
-	return status == 0 ? 0 : status == 1 ? JOBSTACK_EUSAGE : js_error_memory(r->error);
+	if (status == 2 && r->group == 2 && !loose) /* its words are not repeated: they may be a password */
+		return js_error_set(r->error, JOBSTACK_EUSAGE,
+				    "%s, line %u: [jobstack] takes host, port, socket, user, password, database, connect-timeout and the ssl-... "
+				    "keys alone",
+				    path, number);
+	return status == 1 ? JOBSTACK_EUSAGE : status < 0 ? js_error_memory(r->error) : 0;
 }
 
 /* A file with a password is for its owner alone (and root, who may keep one for a group of root's). */
@@ -279,7 +290,8 @@ static int read_file(struct reading *r, const char *path)
 		status = js_error_set(r->error, JOBSTACK_EUSAGE, "%s is not an option file: it has NUL bytes", path);
 		goto out;
 	}
-	r->group = r->secret = 0;
+	r->group = -1;
+	r->secret = 0;
 	for (line = text.data; status == 0 && line != NULL && *line != '\0'; line = next) {
 		next = strchr(line, '\n');
 		if (next != NULL)

@@ -220,6 +220,34 @@ int js_config_client_check(const char *path, struct jobstack_error *error)
 	return status;
 }
 
+/* The value of KEY in an option file that we have written, as far as it fits. */
+static void value_of(const char *text, const char *key, char *out, size_t size)
+{
+	const char *at = strstr(text, key);
+
+	at = at == NULL ? "" : at + strlen(key);
+	(void)snprintf(out, size, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
+int js_config_client_other(const char *path, const char *password, char *where, size_t size)
+{
+	char had[JS_CONFIG_PASSWORD] = "", host[256], port[16];
+	struct js_buf t = {0};
+	int other = 0;
+
+	if (js_file_read(path, &t) == 0 && t.len > 0) {
+		value_of(t.data, "\npassword=", had, sizeof(had));
+		value_of(t.data, "\nhost=", host, sizeof(host));
+		value_of(t.data, "\nport=", port, sizeof(port));
+		other = had[0] != '\0' && strcmp(had, password) != 0;
+		(void)snprintf(where, size, "%s:%s", host, port);
+		explicit_bzero(t.data, t.len);
+	}
+	explicit_bzero(had, sizeof(had));
+	js_buf_free(&t);
+	return other;
+}
+
 /* Replaces PATH unless it is so already: a reader on another host then never sees it move.  Takes TEXT. */
 static int refresh(const char *path, mode_t mode, struct js_buf *text, struct jobstack_error *error)
 {

@@ -137,8 +137,9 @@ int js_net_resolve(const char *host, struct js_net *net, struct jobstack_error *
 	net->is_address = inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1;
 	status = getaddrinfo(host, NULL, &hints, &list);
 	if (status != 0)
-		return js_error_set(error, JOBSTACK_EUSAGE, "the host %s can't be looked up: %s", host,
-				    gai_strerror(status));
+		return js_error_set(error, JOBSTACK_EUSAGE, "the host %s can't be looked up: %s: the name is wanted by which others reach this machine, such as what "
+				    "`hostname` prints",
+				    host, gai_strerror(status));
 	status = choose_address(list, net, error);
 	freeaddrinfo(list);
 	return status;

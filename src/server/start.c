@@ -304,7 +304,14 @@ static int finish(struct start *s)
 {
 	struct js_config_address address = {s->owner.bind, s->owner.port, s->password, s->program.mysql};
 
+	char other[300];
+
 	(void)unlink(s->work.layout.init);
+	if (js_config_client_other(s->client_file, s->password, other, sizeof(other)))
+		js_log(s->work.log, JOBSTACK_LOG_WARNING,
+		       "%s named another server until now, %s: commands go to this one from here on (a start of the other one turns that "
+		       "back; --client-file keeps two apart)",
+		       s->client_file, other);
 	return js_config_client(s->client_file, &s->work.layout, &address, s->error);
 }
 

@@ -344,6 +344,8 @@ static void consider_leaving(struct ledger *l)
 		l->idle_since_us = now;
 		l->dry_wait_us = 0;
 		note_dry(l, 1);
+		if (i->state == JOBSTACK_PAUSED && l->say != NULL)
+			l->say("the stack is paused: `jobstack resume -s %s` goes on", l->config->stack);
 	}
 	if (i->state == JOBSTACK_CANCELLED || i->state == JOBSTACK_DROPPING)
 		leave(l, LEAVE_FINISHED, i->state == JOBSTACK_CANCELLED ? "the stack is cancelled" : "the stack is being dropped");

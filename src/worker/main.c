@@ -12,6 +12,7 @@
 #include "run/tree.h"
 #include "slurm/identity.h"
 #include "slurm/query.h"
+#include "worker/advice.h"
 #include "worker/keeper.h"
 #include "worker/ledger.h"
 #include "worker/persistent.h"
@@ -87,15 +88,7 @@ static int status_of(int code)
 
 static int fail(const struct jobstack_error *error)
 {
-	const char *remedy = "";
-
-	if (error->code == JOBSTACK_ESCHEMA)
-		remedy = strstr(error->text, "newer") != NULL ? ": update jobstack here" : ": run `jobstack init`";
-	else if (error->code == JOBSTACK_EMISSING && strstr(error->text, "stack") != NULL)
-		remedy = ": push to it first, or name another with -s";
-	else if (error->code == JOBSTACK_ENODB)
-		remedy = ": is it reachable from this node? `jobstack server status` tells of a private one";
-	say("%s%s", error->text, remedy);
+	say("%s%s", error->text, advice_remedy(&config, error));
 	return status_of(error->code);
 }
 
@@ -263,9 +256,18 @@ static void ask_slurm(struct run *r)
 		say("Slurm does not say when this job ends (%s): nothing guards against starting what will not finish", error.text);
 }
 
+/* Whether the output can be kept, before anything is claimed. */
+static int check_log_dir(const struct run *r, struct jobstack_error *error)
+{
+	if (config.output_dash || config.dry_run || (config.output != NULL && config.error != NULL) || js_file_can_make(r->log_dir) == 0)
+		return 0;
+	return js_error_set(error, JOBSTACK_EFILE, "the output can't be kept in %s: %s: --log-dir names another directory, --output another place",
+			    r->log_dir, strerror(errno));
+}
+
 static int prepare(struct run *r, int argc, char **argv, struct jobstack_error *error)
 {
-	const char *tmp = getenv("TMPDIR"), *program;
+	const char *tmp = getenv("TMPDIR"), *program, *doubt;
 	int status;
 
 	r->options = (struct jobstack_worker_options)JOBSTACK_WORKER_OPTIONS_INIT;
@@ -290,6 +292,11 @@ static int prepare(struct run *r, int argc, char **argv, struct jobstack_error *
 	/* a command that can't be executed is told before anything is claimed */
 	program = js_template_program(config.template);
 	status = program == NULL ? 0 : js_spawn_resolve(program, getenv("PATH"), &r->supervisor.all.program, error);
+	if (status == 0)
+		status = check_log_dir(r, error);
+	doubt = status == 0 && !config.quiet ? advice_doubt(&config) : NULL;
+	if (doubt != NULL)
+		say("%s", doubt);
 	if (status == 0)
 		status = js_spawn_new(&r->supervisor.all.spawn, getenv("PATH"), error);
 	if (status == 0)
@@ -381,10 +388,10 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	r->ledger.box = &r->box;
 	r->ledger.handle = r->handle;
 	r->ledger.cwd = r->run_cwd;
-	r->ledger.keeper = &keeper;
+	r->ledger.say = config.quiet ? NULL : say;
 	look_options(&r->ledger.watch_options);
 	r->ledger.watch_options.self = jobstack_worker_id(r->ledger.worker);
-	r->supervisor.keeper = &keeper;
+	r->ledger.keeper = r->supervisor.keeper = &keeper;
 	r->supervisor.life = keeper.life;
 	r->box.deadline_us = jobstack_worker_deadline_us(r->ledger.worker);
 	if (!config.finish_on_loss)
@@ -447,7 +454,7 @@ static int conclude(struct run *r, int64_t took_us)
 	if (conclude_outbox(r)) {
 		/* it has been told */
 	} else if (b->leaving == LEAVE_COMMAND || b->leaving == LEAVE_OUTPUT || b->leaving == LEAVE_ELSEWHERE)
-		say("%s: the entries went back, nobody was charged", b->why);
+		say("%s%s: the entries went back, nobody was charged", b->why, advice_command(&config, b->why));
 	else if (b->leaving == LEAVE_KEEPER)
 		say("%s", b->why);
 	else if (b->leaving == LEAVE_FENCED || b->leaving == LEAVE_DATABASE)

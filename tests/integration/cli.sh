@@ -92,8 +92,19 @@ answers() {
 }
 check 'cruel values' answers
 
+check 'no command, but near one' says 2 'no command "stauts" .is .jobstack status. meant' jobstack stauts
+check 'no command, but what others call it' says 2 'is .jobstack drop. meant' jobstack rm
+check 'no command, and near none' says 2 'no command "frobnicate": see' jobstack frobnicate
+check 'an option before the command' says 2 'write jobstack COMMAND -s' jobstack -s a status
+like 'help COMMAND' "$(jobstack help wait)" '^usage: jobstack wait '
+like '-h' "$(jobstack wait -h)" '^usage: jobstack wait '
+check 'no option, but near one' says 2 'no option --unqiue .is --unique meant' jobstack push --unqiue /x
+check 'an option that is short for several' says 2 'the option --max is short for several' jobstack push --max 3 /x
+check 'an option of others' says 2 'no option -j .is --slots meant' jobstack run -j 4 -- true
+check 'status: -w and its seconds apart' says 2 'in one word: -w5' jobstack status -w 5
+
 # ---- pop and close
-push a /1 /2 /3 /4 /5
+push a --retry-delay 1h /1 /2 /3 /4 /5
 is 'pop prints a line for eval' "$(jobstack pop -s a | sed 's/WORKER=.*/WORKER=/')" \
 	"export JOBSTACK_STACK='a' JOBSTACK_ENTRY=1 JOBSTACK_ATTEMPT=1 JOBSTACK_DATAPATH='/1' JOBSTACK_WORKER="
 is 'as JSON' "$(jobstack pop -s a --format json | json stack entry attempt datapath lease_seconds)" $'a\t2\t1\t/2\t43200.0'
@@ -326,6 +337,9 @@ wait
 is 'three at once' "$(ledger re)" '1 0 399 0 0 0'
 check 'audit' audit re
 check 'nothing is left to requeue' prints 1 '0 requeued, 0 taken back from dead workers' jobstack requeue -s re
+like '... what to do is said' "$(cat said)" 'in these states: .jobstack status -s re. shows'
+check 'a state for an entry' says 2 'no entry "dead" in the stack "re": .jobstack list -s re -t all. .*-t, not a word' jobstack requeue -s re dead
+check 'a stack for an entry' says 2 'no stack "default": name one with -s' jobstack show re
 check 'in line already: refused' prints 1 '0 requeued, 0 taken back from dead workers (1 refused: running, in line already, or in another state)' \
 	jobstack requeue -s re 400
 check 'named ones that are not there' says 2 'there is no entry "nosuch"' jobstack requeue -s re nosuch 1

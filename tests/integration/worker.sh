@@ -75,6 +75,17 @@ numbered 1 3 | jobstack push -q -s fault >/dev/null
 check 'a command that is not there' fails_with 2 worker -s fault -- nosuchcommand {}
 printf 'x' >plain
 check 'one that is not executable' fails_with 2 worker -s fault -- ./plain {}
+check '... says how it becomes so' says 2 'not executable.*chmod \+x' worker -s fault -- ./plain {}
+check 'one without its ./' says 2 'here is one: write ./plain' worker -s fault -- plain {}
+check 'one of several words in one' says 2 'leave out the quotes' worker -s fault -- 'cat {}'
+check 'a stack before --' says 2 'a stack is named with -s' worker fault -- cat {}
+check 'a directory for the output that can not be made, before anything runs' says 2 "can't be kept in $PWD/plain/no/fault: Not a directory: --log-dir" \
+	worker -s fault --log-dir plain/no -- touch ran
+check '... indeed' test ! -e ran
+check 'a name in code is doubted' says 0 'the code of sh .*JOBSTACK_DATAPATH' jobstack-worker -s fault --dry-run -- sh -c 'cat {}'
+check 'so is a pipe without a shell' says 0 'goes to cat as an argument; --shell' jobstack-worker -s fault --dry-run -- cat {} '|' wc
+check '... and not what is right' says 0 '^$' jobstack-worker -s fault --dry-run -- sh -c 'cat "$1" | wc' sh {}
+check '... nor a script' says 0 '^$' jobstack-worker -s fault --dry-run --shell -- 'cat {} | wc'
 check 'a stack that is not there' fails_with 2 worker -s nosuch -- true
 check 'no command' fails_with 2 worker -s fault
 check 'an option that is not one' fails_with 2 worker -s fault --slots many -- true

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/near.h"
 #include "base/num.h"
 #include "base/opt.h"
 #include "base/utf8.h"
@@ -144,7 +145,17 @@ static void options(void **state)
 	assert_int_equal(optind, 6);
 	optind = 0;
 	assert_int_equal(js_opt_next(&o, 2, wrong, &arg, &e), '?');
-	assert_non_null(strstr(e.text, "--nosuch"));
+	assert_string_equal(e.text, "there is no option --nosuch");
+	js_error_clear(&e);
+	optind = 0;
+	wrong[1] = "--nubmer=7";
+	assert_int_equal(js_opt_next(&o, 2, wrong, &arg, &e), '?');
+	assert_string_equal(e.text, "there is no option --nubmer (is --number meant?)");
+	js_error_clear(&e);
+	optind = 0;
+	wrong[1] = "-h";
+	assert_int_equal(js_opt_next(&o, 2, wrong, &arg, &e), '?');
+	assert_string_equal(e.text, "there is no option -h");
 	js_error_clear(&e);
 	optind = 0;
 	assert_int_equal(js_opt_next(&o, 2, missing, &arg, &e), '?');
@@ -156,6 +167,32 @@ static void options(void **state)
 	js_opt_help(&o, &help);
 	assert_non_null(strstr(help.data, "--watch[=SEC]"));
 	js_buf_free(&help);
+}
+
+static const char *meant(const char *word)
+{
+	static const char *const words[] = {"push", "pop", "prune", "status", "submit", "set", "list", "logs"};
+	struct js_near near = JS_NEAR_INIT(word);
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		js_near_try(&near, words[i]);
+	return near.best == NULL ? "" : near.best;
+}
+
+static void near_words(void **state)
+{
+	(void)state;
+	assert_string_equal(meant("stauts"), "status");
+	assert_string_equal(meant("STATUS"), "status");
+	assert_string_equal(meant("stat"), "status");
+	assert_string_equal(meant("log"), "logs");
+	assert_string_equal(meant("psuh"), "push");
+	assert_string_equal(meant("sumbit"), "submit");
+	assert_string_equal(meant("lsit"), "list");
+	assert_string_equal(meant("x"), "");
+	assert_string_equal(meant(""), "");
+	assert_string_equal(meant("tree"), "");
+	assert_string_equal(meant("a word that is longer than any command is"), "");
 }
 
 static void option_spec(void **state)
@@ -194,6 +231,22 @@ static void files(void **state)
 	assert_int_equal(js_file_mkdirs(deep, 0700), 0);
 	assert_int_equal(js_file_mkdirs(path, 0700), -1);
 	assert_int_equal(errno, ENOTDIR);
+	if (geteuid() != 0) { /* the directory's own reason, and not that the one below it is missing */
+		assert_int_equal(chmod(dir, 0500), 0);
+		(void)snprintf(deep, sizeof(deep), "%s/no/b", dir);
+		assert_int_equal(js_file_can_make(deep), -1);
+		assert_int_equal(errno, EACCES);
+		assert_int_equal(js_file_mkdirs(deep, 0700), -1);
+		assert_int_equal(errno, EACCES);
+		assert_int_equal(chmod(dir, 0700), 0);
+	}
+	(void)snprintf(deep, sizeof(deep), "%s/new/b", dir);
+	assert_int_equal(js_file_can_make(deep), 0);
+	assert_int_equal(js_file_can_make("/"), access("/", W_OK | X_OK));
+	(void)snprintf(deep, sizeof(deep), "%s/f/b", dir);
+	assert_int_equal(js_file_can_make(deep), -1);
+	assert_int_equal(errno, ENOTDIR);
+	(void)snprintf(deep, sizeof(deep), "%s/a/b/c", dir);
 	assert_int_equal(js_file_replace("/nosuch/dir/f", 0600, "x", 1), -1);
 	assert_true(js_file_pid_start(getpid()) > 0);
 	assert_true(js_file_pid_start(999999999) == -1);
@@ -252,7 +305,7 @@ static void characters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(durations), cmocka_unit_test(numbers), cmocka_unit_test(clock_texts),
-					   cmocka_unit_test(first_error_wins), cmocka_unit_test(buffers), cmocka_unit_test(options), cmocka_unit_test(option_spec),
+					   cmocka_unit_test(first_error_wins), cmocka_unit_test(buffers), cmocka_unit_test(options), cmocka_unit_test(near_words), cmocka_unit_test(option_spec),
 					   cmocka_unit_test(files), cmocka_unit_test(characters)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

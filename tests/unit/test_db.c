@@ -119,6 +119,13 @@ static void option_files_refused(void **state)
 	js_option_free(&o);
 	assert_int_equal(read_text("[client]\nssl-mode=MAYBE\n", 0600, &o, &e), JOBSTACK_EUSAGE);
 	js_option_free(&o);
+	assert_int_equal(read_text("# no group\nhost=db\n[client]\n", 0600, &o, &e), JOBSTACK_EUSAGE);
+	assert_non_null(strstr(e.text, "line 2: it stands in no group"));
+	js_option_free(&o);
+	assert_int_equal(read_text("[client]\nhots=a\n[jobstack]\nloose-hots=a\nhots=hunter2\n", 0600, &o, &e), JOBSTACK_EUSAGE);
+	assert_non_null(strstr(e.text, "line 5: [jobstack] takes host"));
+	assert_null(strstr(e.text, "hunter2"));
+	js_option_free(&o);
 	assert_int_equal(read_text("!include /nosuch/file.cnf\n", 0600, &o, &e), JOBSTACK_EFILE);
 	js_option_free(&o);
 	o = (struct js_option){0};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The worker's remedies.  Promise: advice alone; what is asked for is done as it stands.
+ */
+#define _GNU_SOURCE
+#include "worker/advice.h"
+
+#include "run/place.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int has_name(const struct config *c, const char *text)
+{
+	const struct js_template_syntax syntax = {c->replace, c->colsep.len > 0 ? c->colsep.data : NULL};
+	struct js_spot spot;
+
+	for (const char *p = text; *p != '\0'; p++)
+		if (js_place_match(text, p, &syntax, &spot) > 0 && js_place_is_name(spot.place))
+			return 1;
+	return 0;
+}
+
+static int one_of(const char *word, const char *const *list)
+{
+	for (; *list != NULL; list++)
+		if (strcmp(word, *list) == 0)
+			return 1;
+	return 0;
+}
+
+const char *advice_command(const struct config *c, const char *why)
+{
+	const char *program = c->words > 0 ? c->command[0] : "";
+	static char text[400];
+
+	if (strstr(why, "can't run") == NULL || c->shell)
+		return "";
+	if (strstr(why, "not executable") != NULL)
+		return ": chmod +x makes a script executable; else its interpreter goes before it";
+	if (strstr(why, "not found") == NULL)
+		return "";
+	if (c->words == 1 && strchr(program, ' ') != NULL)
+		return ": a command and its arguments are words of their own: leave out the quotes around them all, or say --shell";
+	if (strchr(program, '/') == NULL && access(program, F_OK) == 0) {
+		(void)snprintf(text, sizeof(text), ": here is one: write ./%.300s", program);
+		return text;
+	}
+	for (size_t i = 1; i < c->words; i++)
+		if (strcmp(c->command[i], "--") == 0)
+			return ": what stands before -- are options; a stack is named with -s";
+	return strchr(program, '/') == NULL ? ": is a module to be loaded, or its path to be written out?" : "";
+}
+
+const char *advice_remedy(const struct config *c, const struct jobstack_error *error)
+{
+	switch (error->code) {
+	case JOBSTACK_ESCHEMA:
+		return strstr(error->text, "newer") != NULL ? ": update jobstack here" : ": run `jobstack init`";
+	case JOBSTACK_EMISSING:
+		return strstr(error->text, "stack") != NULL
+			       ? ": push to it first, or name another with -s; `jobstack status` lists them" : "";
+	case JOBSTACK_ENODB:
+		return ": is it reachable from this node? `jobstack server status` tells of a private one, `jobstack doctor` of all";
+	case JOBSTACK_EPERM:
+		return error->server_errno == 1045 || error->server_errno == 1698 ? ": look at user and password in the option file" : "";
+	case JOBSTACK_EUSAGE:
+		return strstr(error->text, "option") != NULL && strstr(error->text, "file") == NULL ? ": see --help" : "";
+	case JOBSTACK_EFILE:
+		return advice_command(c, error->text);
+	default:
+		return "";
+	}
+}
+
+/* A name in the code that an interpreter is given: NULL if there is none. */
+static const char *name_in_code(const struct config *c)
+{
+	static const char *const interpreters[] = {"sh", "bash", "dash", "ksh", "zsh", "python", "python3", "perl", "ruby",
+						   "Rscript", "R", "julia", "octave", "octave-cli", "matlab", NULL};
+	static const char *const begins[] = {"-c", "-lc", "-ec", "-ic", "-e", "-E", "-r", "-batch", "--eval", NULL};
+	const char *program = "";
+
+	for (size_t i = 0; i + 1 < c->words; i++) {
+		const char *slash = strrchr(c->command[i], '/'), *name = slash == NULL ? c->command[i] : slash + 1;
+
+		if (one_of(name, interpreters))
+			program = name;
+		else if (program[0] != '\0' && one_of(c->command[i], begins) && has_name(c, c->command[i + 1]))
+			return program;
+	}
+	return NULL;
+}
+
+const char *advice_doubt(const struct config *c)
+{
+	static const char *const of_shells[] = {"|", "||", "&&", "&", ";", ">", ">>", "<", "2>", "2>&1", NULL};
+	const char *program = c->shell ? NULL : name_in_code(c);
+	static char text[400];
+
+	if (program != NULL) {
+		(void)snprintf(text, sizeof(text),
+			       "a name is put into the code of %s as it is, and one with blanks or quotes breaks it: let the code take it "
+			       "from the environment (JOBSTACK_DATAPATH)%s",
+			       program, strcmp(program, "sh") == 0 || strcmp(program, "bash") == 0 ? ", or use --shell, where {} is safe" : "");
+		return text;
+	}
+	for (size_t i = 1; i < c->words && !c->shell; i++)
+		if (one_of(c->command[i], of_shells)) {
+			(void)snprintf(text, sizeof(text), "there is no shell: %s goes to %.200s as an argument; --shell makes CMD a script",
+				       c->command[i], c->command[0]);
+			return text;
+		}
+	return NULL;
+}

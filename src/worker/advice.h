@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What to do about what went wrong, and about a command line that will not do what was meant.  Nothing here prints.
+ */
+#ifndef JS_WORKER_ADVICE_H
+#define JS_WORKER_ADVICE_H
+
+#include "worker/config.h"
+
+/* What to do about ERROR, to be put behind it: ": ..." or "". */
+const char *advice_remedy(const struct config *config, const struct jobstack_error *error);
+
+/* The same, if the command could not be run for the reason WHY. */
+const char *advice_command(const struct config *config, const char *why);
+
+/* What of the command line is probably not as it was meant, or NULL: in a static buffer, until the next call. */
+const char *advice_doubt(const struct config *config);
+
+#endif
