@@ -71,6 +71,7 @@ deps_table() {
 		tests; has_modules; environment-modules / lmod
 		tests; have systemd-analyze; systemd
 		tests; have dpkg-shlibdeps; dpkg-dev
+		tests; have file; file
 		bench; have python3; python3
 		bench; have xargs; findutils
 		rivals; has_gnu_parallel; parallel

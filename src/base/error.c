@@ -4,9 +4,10 @@
  */
 #include "base/error.h"
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 int js_error_set(struct jobstack_error *error, int code, const char *format, ...)
 {
@@ -18,9 +19,7 @@ int js_error_set(struct jobstack_error *error, int code, const char *format, ...
 	va_start(args, format);
 	(void)vsnprintf(error->text, sizeof(error->text), format, args);
 	va_end(args);
-	for (char *p = error->text; *p != '\0'; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = '?';
+	js_utf8_clean(error->text);
 	return code;
 }
 

@@ -4,6 +4,8 @@
  */
 #include "base/log.h"
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -17,8 +19,6 @@ void js_log(const struct js_log *log, enum jobstack_level level, const char *for
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	for (char *p = text; *p != '\0'; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			*p = '?';
+	js_utf8_clean(text);
 	log->fn(log->ctx, level, text);
 }

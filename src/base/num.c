@@ -12,6 +12,13 @@
 
 #define DURATION_MAX_US (INT64_C(366) * 86400 * JS_SECOND_US)
 
+int js_num_order(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
 /* Reads digits at *P and moves it behind them.  Returns 0, or -1 if there are none or too many. */
 static int digits(const char **p, uint64_t *value)
 {

@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The order of two uint64_t, for qsort and bsearch. */
+int js_num_order(const void *a, const void *b);
+
 /* Reads a whole decimal number from LOW to HIGH: digits only, no sign, no blanks.  Returns 0, or -1. */
 int js_num_u64(const char *text, uint64_t low, uint64_t high, uint64_t *value);
 

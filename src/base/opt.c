@@ -102,11 +102,11 @@ int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const 
 	if (optind > word)
 		word = optind - 1;
 	if (key == ':')
-		js_error_set(error, JOBSTACK_EUSAGE, "the option %s needs a value", argv[word]);
+		js_error_set(error, JOBSTACK_EUSAGE, "the option %.100s needs a value", argv[word]);
 	else if (optopt > 0 && optopt < 256 && strncmp(argv[word], "--", 2) != 0)
 		tell_unknown(opts, argv[word], optopt, error);
 	else if (optopt != 0)
-		js_error_set(error, JOBSTACK_EUSAGE, "the option %s takes no value", argv[word]);
+		js_error_set(error, JOBSTACK_EUSAGE, "the option %.100s takes no value", argv[word]);
 	else
 		tell_unknown(opts, argv[word], 0, error);
 	return '?';

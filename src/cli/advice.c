@@ -12,6 +12,7 @@
 
 #define MINUTE (60 * JS_SECOND_US)
 #define HOUR (60 * MINUTE)
+#define DAY (24 * HOUR)
 #define MIB UINT64_C(1024) /* in KiB */
 
 /* Up to the next multiple of the step that suits the size. */
@@ -48,13 +49,14 @@ static void make_memory(struct advice *a, const struct tally *t)
 }
 
 /* Wall time: the longest entry and a quarter; twice what 99 of 100 took; and ten times the mean, so that what a job interrupts or
- * leaves idle at its end (half an entry a slot, on average) is a twentieth of it at most.  With a wanted wall time a job has to last
- * for that and a fifth. */
+ * leaves idle at its end (half an entry a slot, on average) is a twentieth of it at most, but for that alone no more than a day,
+ * which few sites refuse.  With a wanted wall time a job has to last for that and a fifth. */
 static void make_time(struct advice *a, const struct tally *t, int64_t within_us)
 {
 	uint64_t us = larger(1.25 * (double)a->longest_us, 2 * (double)a->p99_us);
+	double mean = 10 * js_sketch_mean(&t->done_us);
 
-	us = larger((double)us, 10 * js_sketch_mean(&t->done_us));
+	us = larger((double)us, mean < (double)DAY ? mean : (double)DAY);
 	if (within_us > 0)
 		us = larger((double)us, 1.2 * (double)within_us);
 	a->time_us = (int64_t)round_up(us, wall);
@@ -89,8 +91,8 @@ uint64_t advice_workers(const struct advice *a, int64_t within_us)
 	if (!a->known || within_us <= a->longest_us || usable <= 0)
 		return 0;
 	n = a->work_us / ((double)a->slots * usable);
-	if (n > (double)a->entries / a->slots + 1)
-		n = (double)a->entries / a->slots + 1; /* no more slots than entries */
+	if (n > (double)a->entries / a->slots)
+		n = (double)a->entries / a->slots; /* no more slots than entries */
 	return (uint64_t)n + ((double)(uint64_t)n < n || n < 1);
 }
 

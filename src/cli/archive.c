@@ -23,7 +23,7 @@
 
 static int fail(struct cli_archive *a, int status, const char *what)
 {
-	(void)fprintf(stderr, "%s: the archive %s %s\n", a->cli->opts->command, a->path, what);
+	cli_tell(a->cli, "the archive \"%s\" %s", a->path, what);
 	a->failed = 1;
 	return status;
 }

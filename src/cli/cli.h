@@ -46,6 +46,10 @@ void cli_begin(struct cli *cli, const struct js_opts *opts);
  * command must end now with *STATUS (help was printed, or the usage was wrong and has been told). */
 int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, int *status);
 
+/* For an option whose value can't be empty, though what an unset variable leaves of "$DIR" is: 0 if ARG, the value of the option
+ * KEY of the command's own table, is not, or if it takes none; else tells so, and gives CLI_USAGE. */
+int cli_not_empty(struct cli *cli, int key, const char *arg);
+
 /* Connects.  Returns 0, or the exit status, having told why.  PATIENCE_US as in jobstack_options. */
 int cli_connect(struct cli *cli, int64_t patience_us);
 
@@ -66,7 +70,8 @@ const char *cli_remedy(const struct cli *cli);
 /* Tells a usage error in the same form, and gives CLI_USAGE. */
 int cli_usage(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Tells something on standard error, unless quiet. */
+/* Tells something on standard error in one line, as cli_safe_words makes it; cli_say not if quiet. */
+void cli_tell(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_say(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Closes the connection and flushes standard output; STATUS, or CLI_BUG if the output could not be written. */

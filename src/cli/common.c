@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/home.h"
 #include "cli/spec.h"
+#include "cli/text.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -58,6 +59,9 @@ int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, in
 			return -2;
 		case CLI_DEFAULTS_FILE:
 			cli->defaults_file = *arg;
+			*status = cli_not_empty(cli, key, *arg);
+			if (*status != 0)
+				return -2;
 			break;
 		case CLI_JSON:
 			cli->json = 1;
@@ -77,6 +81,17 @@ int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, in
 		}
 	}
 	return -1;
+}
+
+int cli_not_empty(struct cli *cli, int key, const char *arg)
+{
+	const struct js_opt *o = cli->opts->table;
+
+	while (o->key != key)
+		o++;
+	if (*arg != '\0' || o->arg == NULL)
+		return 0;
+	return cli_usage(cli, "--%s takes a %s, not an empty text", o->name, o->arg);
 }
 
 const char *cli_get(const char *name)
@@ -195,6 +210,10 @@ const char *cli_remedy(const struct cli *cli)
 	case JOBSTACK_ECONFLICT:
 		if (strstr(e->text, "being dropped") != NULL)
 			return "wait until it is gone; if nobody is at it, `jobstack drop` goes on";
+		if (strstr(e->text, "is cancelled") != NULL)
+			return "`jobstack resume` takes that back";
+		if (strstr(e->text, "somebody is pushing") != NULL)
+			return "wait for its end; a push that died counts no more after a minute";
 		if (strstr(e->text, "are running") != NULL)
 			return "`jobstack cancel` lets no more begin, `jobstack recover` takes back what dead workers hold";
 		if (strstr(e->text, "max-failures") != NULL)
@@ -246,16 +265,39 @@ int cli_fail(struct cli *cli)
 	return cli->error.code == 0 ? CLI_BUG : exit_status(cli->error.code); /* what failed is never a yes */
 }
 
+/* One line on standard error: the command, the words, and END. */
+static void tell(const struct cli *cli, const char *format, va_list args, const char *end) __attribute__((format(printf, 2, 0)));
+static void tell(const struct cli *cli, const char *format, va_list args, const char *end)
+{
+	struct js_buf line = {0};
+	char *words = NULL;
+
+	if (vasprintf(&words, format, args) < 0)
+		words = NULL;
+	js_buf_printf(&line, "%s: ", cli->opts->command);
+	cli_safe_words(&line, words != NULL ? words : format);
+	(void)fprintf(stderr, "%s%s\n", line.data != NULL ? line.data : format, end);
+	js_buf_free(&line);
+	free(words);
+}
+
 int cli_usage(struct cli *cli, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	(void)fprintf(stderr, "%s: ", cli->opts->command);
-	(void)vfprintf(stderr, format, args);
-	(void)fputs(": see --help\n", stderr);
+	tell(cli, format, args, ": see --help");
 	va_end(args);
 	return CLI_USAGE;
+}
+
+void cli_tell(const struct cli *cli, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	tell(cli, format, args, "");
+	va_end(args);
 }
 
 void cli_say(const struct cli *cli, const char *format, ...)
@@ -265,19 +307,20 @@ void cli_say(const struct cli *cli, const char *format, ...)
 	if (cli->quiet)
 		return;
 	va_start(args, format);
-	(void)fprintf(stderr, "%s: ", cli->opts->command);
-	(void)vfprintf(stderr, format, args);
-	(void)fputc('\n', stderr);
+	tell(cli, format, args, "");
 	va_end(args);
 }
 
 int cli_end(struct cli *cli, int status)
 {
+	static int told;
+
 	jobstack_free(cli->handle);
 	cli->handle = NULL;
 	if (fflush(stdout) != 0 || ferror(stdout)) {
-		if (errno != EPIPE)
-			(void)fprintf(stderr, "%s: the output could not be written: %s\n", cli->opts->command, strerror(errno));
+		if (errno != EPIPE && !told)
+			cli_tell(cli, "the output could not be written: %s", strerror(errno));
+		told = 1;
 		return status == CLI_YES ? CLI_BUG : status;
 	}
 	return status;

@@ -264,7 +264,8 @@ static void connections(struct doctor *d)
 		(void)jobstack_status(d->cli.handle, NULL, add_workers, &workers, &error);
 	doctor_say(d, (double)workers + 50 > most || used >= 0.9 * most ? DOCTOR_WARN : DOCTOR_OK, "connections",
 		   "it works, but workers take turns and log in anew for each step: raise max_connections to the workers at once and 50 more",
-		   "%.0f at most, %.0f now, %.0f at the busiest; %" PRIu64 " workers are alive", most, now, used, workers);
+		   "%.0f at most, %.0f now, %.0f at the busiest; %" PRIu64 " worker%s alive", most, now, used, workers,
+		   workers == 1 ? " is" : "s are");
 }
 
 static void durability(struct doctor *d)

@@ -25,7 +25,8 @@ static const struct js_opts opts = {
 	"jobstack drop", "-s NAME [OPTIONS]",
 	"Removes a stack with all its entries and all its history, for good. The files that the entries name, and what the\n"
 	"commands wrote, are not touched. Refused while entries run or somebody pushes.",
-	table, "Cut short, the stack is \"dropping\": nothing of it can be used, and the same command goes on.\n\n"
+	table, "Cut short, the stack is \"dropping\": nothing of it can be used, and the same command goes on. Where the database was\n"
+	"lost in that moment, `jobstack status` tells whether it has begun.\n\n"
 	"  jobstack drop -s mystack",
 	0};
 

@@ -54,7 +54,7 @@ struct exporting {
 	struct jobstack_export_options o;
 	struct cli_fields fields;
 	const char *states;
-	int fields_given, jsonl;
+	int fields_given, format_given, jsonl;
 	struct js_buf out;
 	struct cli_progress progress;
 	uint64_t rows;
@@ -75,7 +75,7 @@ static int parse_outcomes(struct cli *cli, const char *list, unsigned *bits)
 			v++;
 		if (v > JOBSTACK_INTERRUPTED)
 			return cli_usage(cli,
-					 "\"%.*s\" is not how an attempt ends: done, failed, lost and interrupted are; where an entry stands "
+					 "-t: \"%.*s\" is not how an attempt ends: done, failed, lost and interrupted are; where an entry stands "
 					 "is asked with --what entries",
 					 (int)len, list);
 		*bits |= 1u << v;
@@ -88,6 +88,7 @@ static int parse_one(struct exporting *x, int key, const char *arg)
 {
 	switch (key) {
 	case FORMAT:
+		x->format_given = 1;
 		x->jsonl = strcmp(arg, "jsonl") == 0;
 		return x->jsonl || strcmp(arg, "csv") == 0 ? 0 : cli_usage(x->cli, "--format takes csv or jsonl, not \"%s\"", arg);
 	case WHAT:
@@ -148,6 +149,8 @@ static int parse(struct exporting *x, int argc, char **argv)
 		return -1;
 	if (optind < argc)
 		return cli_usage(cli, "\"%s\" is one word too many: `jobstack list` takes entries", argv[optind]);
+	if (cli->json && x->format_given && !x->jsonl)
+		return cli_usage(cli, "--format csv and --json contradict each other");
 	x->jsonl |= cli->json;
 	if (x->states != NULL && x->o.by_entry)
 		status = cli_states(cli, x->states, &x->o.states);

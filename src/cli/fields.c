@@ -85,12 +85,12 @@ int cli_fields_parse(struct cli *cli, const char *list, struct cli_fields *field
 
 			for (f = cli_field; f->name != NULL; f++)
 				js_buf_printf(&names, " %s", f->name);
-			status = cli_usage(cli, "\"%.*s\" is no field; there are%s", (int)len, list, names.failed ? "" : names.data);
+			status = cli_usage(cli, "-o: \"%.*s\" is no field: there are%s", (int)len, list, names.failed ? "" : names.data);
 			js_buf_free(&names);
 			return status;
 		}
 		if (fields->n == CLI_FIELDS_MAX)
-			return cli_usage(cli, "these are too many fields");
+			return cli_usage(cli, "-o takes at most %d fields", CLI_FIELDS_MAX);
 		fields->field[fields->n++] = f;
 		list += len;
 	} while (*list++ == ',');

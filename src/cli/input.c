@@ -7,14 +7,24 @@
 #define _GNU_SOURCE
 #include "cli/input.h"
 
-#include "cli/cli.h"
-
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 #define PAUSE_MS 100
+
+int cli_input_open(struct cli *cli, struct cli_input *in, const char *file)
+{
+	if (file == NULL || strcmp(file, "-") == 0)
+		return 0;
+	in->fd = open(file, O_RDONLY | O_CLOEXEC);
+	if (in->fd >= 0)
+		return 0;
+	cli_tell(cli, "--arg-file \"%s\" can't be read: %s", file, strerror(errno));
+	return CLI_USAGE;
+}
 
 /* Reads some more: 0, 1 at the end, 2 when nothing came for a while, -1 to stop. */
 static int fill(struct cli_input *in)

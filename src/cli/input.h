@@ -5,7 +5,7 @@
 #ifndef JS_CLI_INPUT_H
 #define JS_CLI_INPUT_H
 
-#include "jobstack/jobstack.h"
+#include "cli/cli.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +26,9 @@ struct cli_input {
 	int at_end;
 	char room[CLI_INPUT_ROOM];
 };
+
+/* Opens FILE, the value of --arg-file: NULL or "-" is standard input.  0, or the exit status, having told why. */
+int cli_input_open(struct cli *cli, struct cli_input *input, const char *file);
 
 /* A jobstack_next_fn over a struct cli_input.  Stops (negative) at cli_stop, and at a read error. */
 int cli_input_next(void *ctx, struct jobstack_bytes *datapath);

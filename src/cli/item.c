@@ -53,13 +53,6 @@ int cli_entry(struct cli *cli, const char *word, uint64_t *entry)
 	return status;
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 int cli_entries(struct cli *cli, char *const words[], size_t n, uint64_t **entries, size_t *entries_n, uint64_t *missing)
 {
 	size_t found = 0, once = 0;
@@ -76,8 +69,7 @@ int cli_entries(struct cli *cli, char *const words[], size_t n, uint64_t **entri
 		else if (status == JOBSTACK_EMISSING && missing != NULL && strstr(cli->error.text, "there is no entry") != NULL) {
 			const char *what = cli_remedy(cli);
 
-			(void)fprintf(stderr, "%s: %s%s%s\n", cli->opts->command, cli->error.text, what == NULL ? "" : ": ",
-				      what == NULL ? "" : what);
+			cli_tell(cli, "%s%s%s", cli->error.text, what == NULL ? "" : ": ", what == NULL ? "" : what);
 			js_error_clear(&cli->error);
 			++*missing;
 			status = 0;
@@ -88,7 +80,7 @@ int cli_entries(struct cli *cli, char *const words[], size_t n, uint64_t **entri
 		*entries = NULL;
 		return status;
 	}
-	qsort(*entries, found, sizeof(**entries), compare);
+	qsort(*entries, found, sizeof(**entries), js_num_order);
 	for (size_t i = 0; i < found; i++)
 		if (once == 0 || (*entries)[once - 1] != (*entries)[i])
 			(*entries)[once++] = (*entries)[i];
@@ -201,22 +193,26 @@ const char *cli_state_word(unsigned state)
 
 int cli_states(struct cli *cli, const char *list, unsigned *bits)
 {
+	int all = 0;
+
 	*bits = 0;
-	if (strcmp(list, "all") == 0)
-		return 0;
-	while (*list != '\0' || *bits == 0) {
+	do {
 		size_t len = strcspn(list, ","), i = 0;
+		const int is_all = len == 3 && strncmp(list, "all", 3) == 0;
 
 		while (i < STATES && (strlen(states[i].word) != len || strncmp(states[i].word, list, len) != 0))
 			i++;
-		if (i == STATES)
+		if (i == STATES && !is_all)
 			return cli_usage(cli,
-					 "\"%.*s\" is no state: ready, waiting, held, running, done, failed, lost, dead, cancelled, "
+					 "-t: \"%.*s\" is no state: ready, waiting, held, running, done, failed, lost, dead, cancelled, "
 					 "moved or all are",
 					 (int)len, list);
-		*bits |= states[i].state;
-		list += len + (list[len] == ',');
-	}
+		all |= is_all;
+		*bits |= is_all ? 0 : states[i].state;
+		list += len;
+	} while (*list++ == ',');
+	if (all)
+		*bits = 0;
 	return 0;
 }
 

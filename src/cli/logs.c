@@ -130,7 +130,7 @@ static int print_stream(struct cli *cli, const struct search *s, const struct st
 		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "%s, written on %s, is shorter than it was when attempt %" PRIu32 " ended",
 				   from->path.data, s->node.data, s->chosen);
 	else if (got == 2 && errno != EPIPE)
-		(void)fprintf(stderr, "%s: the output could not be written: %s\n", cli->opts->command, strerror(errno));
+		cli_tell(cli, "the output could not be written: %s", strerror(errno));
 	if (fd >= 0)
 		(void)close(fd);
 	return got == 0 ? 0 : got == 2 ? 2 : 1;
@@ -140,7 +140,7 @@ static int print_stream(struct cli *cli, const struct search *s, const struct st
 static int print_tail(struct cli *cli, const struct search *s, int to)
 {
 	if (cli->error.code != 0)
-		(void)fprintf(stderr, "%s: %s: the end of its standard error, from the database:\n", cli->opts->command, cli->error.text);
+		cli_tell(cli, "%s: the end of its standard error, from the database:", cli->error.text);
 	else
 		cli_say(cli, "no output was kept but the end of its standard error:");
 	js_error_clear(&cli->error);

@@ -188,13 +188,6 @@ static int take_path(void *ctx, const struct jobstack_item *item)
 	return l->memory;
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int look_at_workers(struct cli_look *l)
 {
 	struct cli *cli = l->cli;
@@ -208,7 +201,7 @@ static int look_at_workers(struct cli_look *l)
 	status = jobstack_workers(cli->handle, cli->stack, take_worker, l, &cli->error);
 	for (size_t i = 0; i < l->longest_n; i++)
 		entries[i] = l->longest[i].entry;
-	qsort(entries, l->longest_n, sizeof(entries[0]), compare);
+	qsort(entries, l->longest_n, sizeof(entries[0]), js_num_order);
 	if (status == 0 && l->longest_n > 0)
 		status = jobstack_datapaths(cli->handle, cli->stack, entries, l->longest_n, take_path, l, &cli->error);
 	return status;

@@ -30,22 +30,24 @@ static enum cli_colour state_colour(const struct jobstack_status *s)
 
 /* ------------------------------------------------------------------------------------------------------- all stacks */
 
-enum { NAME, STATE, PROGRESS, PERCENT, PUSHED, READY, WAITING, HELD, RUNNING, DONE, DEAD, CANCELLED, WORKERS, BUSY, RATE, ETA, COLUMNS };
+enum { NAME, STATE, PROGRESS, PERCENT, PUSHED, READY, WAITING, HELD, RUNNING, DONE, PRUNED, DEAD, CANCELLED, MOVED, WORKERS, BUSY,
+       RATE, ETA, COLUMNS };
 
 static const struct cli_column columns_of_all[COLUMNS] = {
 	[NAME] = {"STACK", 0, 0, 12},	[STATE] = {"STATE", 0, 9, 0},	  [PROGRESS] = {"PROGRESS", 0, 5, 0},
 	[PERCENT] = {"%", 1, 0, 0},	[PUSHED] = {"PUSHED", 1, 4, 0},	  [READY] = {"READY", 1, 8, 0},
 	[WAITING] = {"WAITING", 1, 3, 0}, [HELD] = {"HELD", 1, 1, 0},	  [RUNNING] = {"RUNNING", 1, 11, 0},
-	[DONE] = {"DONE", 1, 10, 0},	[DEAD] = {"DEAD", 1, 13, 0},	  [CANCELLED] = {"CANCELLED", 1, 2, 0},
-	[WORKERS] = {"WORKERS", 1, 7, 0}, [BUSY] = {"BUSY", 1, 6, 0},	  [RATE] = {"RATE", 1, 12, 0},
-	[ETA] = {"ETA", 0, 14, 0}};
+	[DONE] = {"DONE", 1, 10, 0},	[PRUNED] = {"PRUNED", 1, 2, 0},	  [DEAD] = {"DEAD", 1, 13, 0},
+	[CANCELLED] = {"CANCELLED", 1, 2, 0}, [MOVED] = {"MOVED", 1, 2, 0}, [WORKERS] = {"WORKERS", 1, 7, 0}, [BUSY] = {"BUSY", 1, 6, 0},
+	[RATE] = {"RATE", 1, 12, 0},	[ETA] = {"ETA", 0, 14, 0}};
 
 static void add_row(struct cli_table *t, const struct cli_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
 	const uint64_t count[COLUMNS] = {[PUSHED] = s->pushed, [READY] = s->ready,	 [WAITING] = s->waiting,
 					 [HELD] = s->held,     [RUNNING] = s->running,	 [DONE] = s->done,
-					 [DEAD] = s->dead,     [CANCELLED] = s->cancelled, [WORKERS] = s->workers};
+					 [PRUNED] = s->pruned, [DEAD] = s->dead,	 [CANCELLED] = s->cancelled,
+					 [MOVED] = s->moved,   [WORKERS] = s->workers};
 	char text[CLI_PACE_TEXT];
 	struct js_buf bar = {0};
 
@@ -67,11 +69,14 @@ static void add_row(struct cli_table *t, const struct cli_seen *seen)
 
 void cli_look_table(const struct cli_look *l, struct js_buf *out, unsigned columns, int colours)
 {
-	struct cli_table t = {.column = columns_of_all, .n = COLUMNS, .hidden = 1u << HELD | 1u << CANCELLED};
+	struct cli_table t = {.column = columns_of_all, .n = COLUMNS, .hidden = 1u << HELD | 1u << PRUNED | 1u << CANCELLED | 1u << MOVED};
 
 	for (size_t i = 0; i < l->n; i++) {
+		const struct jobstack_status *s = &l->seen[i].stack.s;
+
 		add_row(&t, &l->seen[i]);
-		t.hidden &= ~((l->seen[i].stack.s.held > 0 ? 1u << HELD : 0) | (l->seen[i].stack.s.cancelled > 0 ? 1u << CANCELLED : 0));
+		t.hidden &= ~((s->held > 0 ? 1u << HELD : 0) | (s->pruned > 0 ? 1u << PRUNED : 0) | (s->cancelled > 0 ? 1u << CANCELLED : 0) |
+			      (s->moved > 0 ? 1u << MOVED : 0));
 	}
 	cli_table_write(&t, out, 0, columns, colours);
 	cli_table_free(&t);
@@ -114,6 +119,8 @@ static void count_lines(const struct detail *d, const struct cli_seen *seen)
 	js_buf_printf(d->out, "pushed    %" PRIu64 "%s\n", s->pushed, s->pushers > 0 ? ", and somebody is still pushing" : "");
 	cli_pace_percent(cli_pace_share(s), text);
 	js_buf_printf(d->out, "done      %" PRIu64, s->done);
+	if (s->pruned > 0)
+		js_buf_printf(d->out, ", and %" PRIu64 " pruned", s->pruned);
 	if (s->pushed > 0)
 		js_buf_printf(d->out, " (%s)", text);
 	js_buf_printf(d->out, "\nrunning   %" PRIu64, s->running);
@@ -139,7 +146,7 @@ static void count_lines(const struct detail *d, const struct cli_seen *seen)
 	if (s->moved > 0)
 		js_buf_printf(d->out, "moved     %" PRIu64 " (to other stacks)\n", s->moved);
 	if (s->pruned > 0)
-		js_buf_printf(d->out, "pruned    %" PRIu64 " (done, and their history is gone)\n", s->pruned);
+		js_buf_printf(d->out, "pruned    %" PRIu64 " (were done, and their history is gone)\n", s->pruned);
 }
 
 static void pace_line(const struct detail *d, const struct jobstack_pace *p)

@@ -59,36 +59,31 @@ static const char *const foreign[][2] = {
 	{"version", "jobstack --version"}, {"worker", "jobstack-worker"},
 };
 
-static int unknown(const char *word)
+static int unknown(struct cli *cli, const char *word)
 {
 	struct js_near near = JS_NEAR_INIT(word);
 	const char *best = NULL;
 
-	if (word[0] == '-') {
-		(void)fprintf(stderr, "jobstack: there is no option %s before the command: write jobstack COMMAND %s ...; see jobstack --help\n",
-			      word, word);
-		return CLI_USAGE;
-	}
+	if (word[0] == '-')
+		return cli_usage(cli, "there is no option %s before the command: write jobstack COMMAND %s ...", word, word);
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]) && best == NULL; i++)
 		if (strcmp(foreign[i][0], word) == 0)
 			best = foreign[i][1];
 	for (size_t i = 0; i < COMMANDS; i++)
 		js_near_try(&near, command[i].name);
-	(void)fprintf(stderr, "jobstack: there is no command \"%s\"", word);
 	if (best != NULL)
-		(void)fprintf(stderr, " (is `%s` meant?)", best);
-	else if (near.best != NULL)
-		(void)fprintf(stderr, " (is `jobstack %s` meant?)", near.best);
-	(void)fputs(": see jobstack --help\n", stderr);
-	return CLI_USAGE;
+		return cli_usage(cli, "there is no command \"%s\" (is `%s` meant?)", word, best);
+	if (near.best != NULL)
+		return cli_usage(cli, "there is no command \"%s\" (is `jobstack %s` meant?)", word, near.best);
+	return cli_usage(cli, "there is no command \"%s\"", word);
 }
 
-static int run(const char *name, int argc, char **argv)
+static int run(struct cli *cli, const char *name, int argc, char **argv)
 {
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (strcmp(name, command[i].name) == 0)
 			return command[i].run(argc, argv);
-	return unknown(name);
+	return unknown(cli, name);
 }
 
 static void help(FILE *to)
@@ -119,6 +114,9 @@ static int spec(void)
 
 int main(int argc, char **argv)
 {
+	static const struct js_opts opts = {.command = "jobstack"};
+	struct cli cli = {.opts = &opts};
+
 	js_file_hold_streams();
 	/* a closed pipe is an error of write, told like any other */
 	(void)signal(SIGPIPE, SIG_IGN);
@@ -129,17 +127,17 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "help") == 0 && argc > 2) {
 		char *words[] = {argv[2], (char[]){"--help"}, NULL};
 
-		return run(argv[2], 2, words);
+		return run(&cli, argv[2], 2, words);
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "-h") == 0) {
 		help(stdout);
-		return fflush(stdout) == 0 ? CLI_YES : CLI_BUG;
+		return cli_end(&cli, CLI_YES);
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		(void)printf("jobstack %s (schema %u)\n", jobstack_version(), jobstack_schema_version());
-		return fflush(stdout) == 0 ? CLI_YES : CLI_BUG;
+		return cli_end(&cli, CLI_YES);
 	}
 	if (strcmp(argv[1], "--spec") == 0)
 		return spec();
-	return run(argv[1], argc - 1, argv + 1);
+	return run(&cli, argv[1], argc - 1, argv + 1);
 }

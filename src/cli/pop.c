@@ -65,7 +65,7 @@ static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 {
 	static const char *const word[] = {[SHELL] = "shell", [JSON] = "json", [PATH0] = "path0"};
 	const char *arg;
-	int key, status = 0;
+	int key = -1, status = 0, format_given = 0;
 
 	while (status == 0 && (key = cli_next(cli, argc, argv, &arg, &status)) >= 0) {
 		if (key == LEASE) {
@@ -73,6 +73,7 @@ static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 				status = cli_usage(cli, "--lease takes a duration of at least 1 s and at most 366 d, such as 90, 15m or 1:30:00, not \"%s\"", arg);
 			continue;
 		}
+		format_given = 1;
 		r->format = SHELL;
 		while (r->format <= PATH0 && strcmp(arg, word[r->format]) != 0)
 			r->format++;
@@ -85,6 +86,8 @@ static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 		return -1; /* help was asked for */
 	if (optind < argc)
 		return cli_usage(cli, "\"%s\" is one word too many", argv[optind]);
+	if (cli->json && format_given && r->format != JSON)
+		return cli_usage(cli, "--format %s and --json contradict each other", word[r->format]);
 	if (cli->json)
 		r->format = JSON;
 	js_buf_str(&r->argv, "jobstack");
@@ -146,8 +149,7 @@ static int render(const struct cli *cli, const struct request *r, const struct j
 		bad |= cli_json_bytes(o, "datapath", e->datapath, e->datapath_len);
 		bad |= cli_json_count(o, "worker", batch->worker);
 		bad |= cli_json_seconds(o, "lease_seconds", r->options.lease_us);
-		text = bad ? NULL : json_dumps(o, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(15));
-		json_decref(o);
+		text = cli_json_line(o);
 		bad |= text == NULL;
 		js_buf_str(out, text == NULL ? "" : text);
 		js_buf_char(out, '\n');
@@ -178,11 +180,11 @@ static int hand_back(struct cli *cli, const struct jobstack_entry *e, const char
 	o.attempt = e->attempt;
 	o.verdict = JOBSTACK_UNSTARTED;
 	if (jobstack_close(cli->handle, cli->stack, &o, 1, NULL, &error) == 0)
-		(void)fprintf(stderr, "%s: %s: entry %" PRIu64 " was handed back\n", cli->opts->command, why, e->entry);
+		cli_tell(cli, "%s: entry %" PRIu64 " was handed back", why, e->entry);
 	else
-		(void)fprintf(stderr, "%s: %s, and entry %" PRIu64 " (attempt %" PRIu32 ") could not be handed back: %s: close it, or "
-			      "it comes back when its lease ends\n",
-			      cli->opts->command, why, e->entry, e->attempt, error.text);
+		cli_tell(cli, "%s, and entry %" PRIu64 " (attempt %" PRIu32 ") could not be handed back: %s: close it, or "
+			 "it comes back when its lease ends",
+			 why, e->entry, e->attempt, error.text);
 	return CLI_BUG;
 }
 
@@ -250,7 +252,7 @@ int cli_pop_main(int argc, char **argv)
 	if (status != 0)
 		return status < 0 ? CLI_YES : status;
 	if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) { /* it is closed (js_file_hold_streams) */
-		(void)fprintf(stderr, "%s: the standard output is closed: nothing was popped\n", opts.command);
+		cli_tell(&cli, "the standard output is closed: nothing was popped");
 		return CLI_BUG;
 	}
 	js_slurm_identify(&r.identity, &r.options);

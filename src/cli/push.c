@@ -11,8 +11,6 @@
 #include "cli/policy.h"
 #include "cli/term.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -46,7 +44,11 @@ static const struct js_opts opts = {
 	"jobstack push", "[OPTIONS] [DATAPATH...]",
 	"Pushes its arguments or, without any, the lines of standard input onto a stack, and prints how many.\n"
 	"Entries can be popped while the push goes on.",
-	table, "  find /data -name '*.nc' -print0 | jobstack push -0 -s mystack", 0};
+	table,
+	"  find /data -name '*.nc' -print0 | jobstack push -0 -s mystack\n\n"
+	"An argument with a * or a ? in it that is no file's name was meant as a pattern, and matched nothing: then nothing is pushed,\n"
+	"and the status is 1. From standard input any name is taken.",
+	0};
 
 struct words {
 	char **at;
@@ -63,7 +65,7 @@ static int next_word(void *ctx, struct jobstack_bytes *datapath)
 	return 0;
 }
 
-/* Arguments that were probably meant otherwise.  They are pushed all the same: a datapath may be anything. */
+/* Arguments that may have been meant otherwise.  They are pushed all the same: a datapath may be anything. */
 static void doubt_words(const struct cli *cli, char *const *words)
 {
 	const char *missing = NULL;
@@ -73,10 +75,7 @@ static void doubt_words(const struct cli *cli, char *const *words)
 	for (; words[n] != NULL; n++) {
 		if (lstat(words[n], &st) == 0)
 			files++;
-		else if (strchr(words[n], '*') != NULL) {
-			cli_say(cli, "%s is the name of no file: did the pattern fit none? It is pushed as it stands", words[n]);
-			return;
-		} else if (missing == NULL)
+		else if (missing == NULL)
 			missing = words[n];
 	}
 	if (n == 1 && files == 1 && stat(words[0], &st) == 0 && S_ISDIR(st.st_mode))
@@ -109,6 +108,23 @@ static int next_counted(void *ctx, struct jobstack_bytes *datapath)
 	return got;
 }
 
+/* Refuses a word that the shell has left as it is, since it matched no file.  0, or the exit status. */
+static int look_at_words(const struct cli *cli, char *const words[])
+{
+	struct stat st;
+
+	for (size_t i = 0; words[i] != NULL; i++) {
+		/* what has a ? may well be a URL */
+		if ((strchr(words[i], '*') == NULL && (strchr(words[i], '?') == NULL || strstr(words[i], "://") != NULL)) ||
+		    lstat(words[i], &st) == 0)
+			continue;
+		cli_tell(cli, "\"%s\" matches no file, so nothing was pushed: if it is a name as it stands, push it by standard input",
+			 words[i]);
+		return CLI_NO;
+	}
+	return 0;
+}
+
 struct request {
 	struct jobstack_push_options options;
 	struct cli_input input;
@@ -119,9 +135,9 @@ static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 {
 	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
 	const char *arg;
-	int key, status = 0;
+	int key = -1, status = 0;
 
-	while ((key = cli_next(cli, argc, argv, &arg, &status)) >= 0 && status == 0) {
+	while (status == 0 && (key = cli_next(cli, argc, argv, &arg, &status)) >= 0) {
 		switch (key) {
 		case '0':
 			r->input.nul = 1;
@@ -158,16 +174,14 @@ static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 			status = cli_policy(cli, "--retry-delay", arg, &r->options.policy);
 		}
 	}
-	if (key == -2)
-		return status == 0 ? -1 : status; /* help was asked for */
-	return status;
+	return status == 0 && key == -2 ? -1 : status; /* -1: help was asked for */
 }
 
 static void tell(struct cli *cli, const struct jobstack_push_result *result)
 {
 	if (cli->json)
 		(void)printf("{\"stack\":\"%s\",\"pushed\":%" PRIu64 ",\"skipped\":%" PRIu64 "}\n", cli->stack, result->pushed,
-			     result->skipped);
+			     result->skipped); /* of a stack's name nothing has to be escaped */
 	else if (result->skipped > 0)
 		(void)printf("%" PRIu64 " pushed, %" PRIu64 " skipped (known already)\n", result->pushed, result->skipped);
 	else
@@ -182,26 +196,24 @@ static int fail(struct cli *cli, const struct request *r, const struct jobstack_
 
 	(void)fflush(stdout);
 	if (cli->error.code == JOBSTACK_EINPUT && result->bad > 0)
-		(void)fprintf(stderr, "%s: %s %" PRIu64 " was refused: %s%s: %" PRIu64 " names before it were pushed; mend it, and %s\n",
-			      cli->opts->command, from_words ? "argument" : in->nul ? "name" : "line",
-			      from_words || in->nul ? result->bad : in->lines, cli->error.text,
-			      in->nul_line > 0 ? " (was -0 meant?)" : "", result->pushed, again);
+		cli_tell(cli, "%s %" PRIu64 " was refused: %s%s: %" PRIu64 " names before it were pushed; mend it, and %s",
+			 from_words ? "argument" : in->nul ? "name" : "line", from_words || in->nul ? result->bad : in->lines,
+			 cli->error.text, in->nul_line > 0 ? " (was -0 meant?)" : "", result->pushed, again);
 	else if (cli->error.code == JOBSTACK_ESTOPPED && in->read_errno != 0) {
-		(void)fprintf(stderr, "%s: the input can't be read: %s: %" PRIu64 " names were pushed; %s\n", cli->opts->command,
-			      strerror(in->read_errno), result->pushed, again);
+		cli_tell(cli, "the input can't be read: %s: %" PRIu64 " names were pushed; %s", strerror(in->read_errno),
+			 result->pushed, again);
 		return CLI_USAGE;
 	} else if (cli->error.code == JOBSTACK_ESTOPPED && in->no_nul) {
 		(void)fprintf(stderr, "%s: the input ends with a newline, and not with NUL as find -print0 writes it: leave out -0 (%" PRIu64
 			      " names were pushed)\n", cli->opts->command, result->pushed);
 		return CLI_USAGE;
 	} else if (cli->error.code == JOBSTACK_ESTOPPED)
-		(void)fprintf(stderr, "%s: interrupted after %" PRIu64 " names were pushed: %s\n", cli->opts->command,
-			      result->pushed, again);
+		cli_tell(cli, "interrupted after %" PRIu64 " names were pushed: %s", result->pushed, again);
 	else {
 		int status = cli_fail(cli);
 
 		if (result->pushed > 0)
-			(void)fprintf(stderr, "%s: %" PRIu64 " names had been pushed: %s\n", cli->opts->command, result->pushed, again);
+			cli_tell(cli, "%" PRIu64 " names had been pushed: %s", result->pushed, again);
 		return status;
 	}
 	cli_die_by_signal();
@@ -226,13 +238,9 @@ int cli_push_main(int argc, char **argv)
 	from_words = optind < argc;
 	if (from_words && (r.file != NULL || r.input.nul))
 		return cli_usage(&cli, "names come from the arguments, or from a stream (-0, -a), not from both");
-	if (r.file != NULL && strcmp(r.file, "-") != 0) {
-		r.input.fd = open(r.file, O_RDONLY | O_CLOEXEC);
-		if (r.input.fd < 0) {
-			(void)fprintf(stderr, "jobstack push: %s can't be read: %s\n", r.file, strerror(errno));
-			return CLI_USAGE;
-		}
-	}
+	status = from_words ? look_at_words(&cli, words.at) : cli_input_open(&cli, &r.input, r.file);
+	if (status != 0)
+		return status;
 	r.options.cwd = getcwd(cwd, sizeof(cwd));
 	cli_catch_signals();
 	status = cli_connect(&cli, PATIENCE_US);
@@ -251,13 +259,16 @@ int cli_push_main(int argc, char **argv)
 	if (r.input.empty > 0)
 		cli_say(&cli, "%" PRIu64 " empty lines were passed over", r.input.empty);
 	if (pushed == JOBSTACK_NOTHING) {
-		(void)fprintf(stderr, "jobstack push: there was nothing to push: the input was empty\n");
+		cli_tell(&cli, "there was nothing to push: the input was empty");
 		return cli_end(&cli, CLI_NO);
 	}
 	if (pushed != 0)
 		return cli_end(&cli, fail(&cli, &r, &result, from_words));
 	if (!cli.stack_given && result.before > 0)
 		cli_say(&cli, "the stack \"default\" had %" PRIu64 " entries already; -s NAME keeps lists apart", result.before);
+	if (r.options.lifo && result.before > 0)
+		cli_say(&cli, "--lifo is for a new stack: \"%s\" had %" PRIu64 " entries already, and its order stays as it was", cli.stack,
+			result.before);
 	tell(&cli, &result);
 	return cli_end(&cli, CLI_YES);
 }

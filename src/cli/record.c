@@ -30,9 +30,9 @@ static void add_number(struct js_buf *out, int64_t n)
 /* Microseconds as seconds, without more zeros at the end than the one that says "not a whole number" to a reader of types. */
 static void add_seconds(struct js_buf *out, int64_t us)
 {
-	char text[7] = ".000000";
+	char text[] = ".000000";
 	int64_t rest = us % JS_SECOND_US;
-	size_t len = 7;
+	size_t len = sizeof(text) - 1;
 
 	for (int i = 6; i > 0; i--, rest /= 10)
 		text[i] = (char)('0' + rest % 10);

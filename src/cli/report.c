@@ -34,7 +34,7 @@ static const struct js_opt table[] = {
 	CLI_OPTS_END};
 static const struct js_opts opts = {
 	"jobstack report", "[OPTIONS]",
-	"Tells how a stack's run went: how long entries took, how many were done when and where, what was in vain and why, what was\n"
+	"Tells how a stack's run went: how long entries took, how many were done when and where, what was wasted and why, what was\n"
 	"used; and what the next run should ask for. While workers go on, it is how things are so far.",
 	table, "  jobstack report -s mystack\n  jobstack report -s mystack --slurm --within 8h\n\n"
 	"docs/DATA.md tells how the recommendations are made.",
@@ -90,13 +90,6 @@ static int take_path(void *ctx, const struct jobstack_item *item)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The names of the slowest: nothing else of the report needs a name, and so the pass reads none. */
 static int name_slowest(struct report *r)
 {
@@ -104,7 +97,7 @@ static int name_slowest(struct report *r)
 
 	for (size_t i = 0; i < r->tally->slow_n; i++)
 		entry[i] = r->tally->slow[i].entry;
-	qsort(entry, r->tally->slow_n, sizeof(entry[0]), compare);
+	qsort(entry, r->tally->slow_n, sizeof(entry[0]), js_num_order);
 	return jobstack_datapaths(r->cli->handle, r->cli->stack, entry, r->tally->slow_n, take_path, r, &r->cli->error);
 }
 

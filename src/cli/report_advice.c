@@ -130,5 +130,7 @@ void report_slurm(const struct report *r, struct js_buf *out)
 	if (n > 0)
 		js_buf_printf(out, "#SBATCH --array=1-%" PRIu64 "\n", n);
 	advice_duration_text(a->timeout_us, text);
-	js_buf_printf(out, "srun jobstack-worker -s %s --slots %" PRIu32 " --timeout %s -- COMMAND {}\n", r->stack.name, a->slots, text);
+	/* the number once more, since a step does not take it over from its job (Slurm 22.05 and later) */
+	js_buf_printf(out, "srun --cpus-per-task=%" PRIu32 " jobstack-worker -s %s --slots %" PRIu32 " --timeout %s -- COMMAND {}\n",
+		      a->slots * a->cpus, r->stack.name, a->slots, text);
 }

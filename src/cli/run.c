@@ -134,14 +134,7 @@ static int parse(struct run *r, int argc, char **argv)
 	r->command = argv + optind;
 	if (optind == argc || argv[optind][0] == '\0')
 		return cli_usage(&r->cli, "there is no command to run: jobstack run [OPTIONS] -- CMD {}");
-	if (r->file != NULL && strcmp(r->file, "-") != 0) {
-		r->input.fd = open(r->file, O_RDONLY | O_CLOEXEC);
-		if (r->input.fd < 0) {
-			(void)fprintf(stderr, "%s: %s can't be read: %s\n", opts.command, r->file, strerror(errno));
-			return CLI_USAGE;
-		}
-	}
-	return 0;
+	return cli_input_open(&r->cli, &r->input, r->file);
 }
 
 static uint64_t fnv(uint64_t hash, const char *text)
@@ -400,11 +393,11 @@ static int judge_push(struct run *r, int status, const struct jobstack_push_resu
 	if (status == 0 || status == JOBSTACK_NOTHING || r->failed || (status == JOBSTACK_ESTOPPED && in->read_errno == 0))
 		return 0;
 	if (status == JOBSTACK_ESTOPPED)
-		(void)fprintf(stderr, "%s: the input can't be read: %s\n", opts.command, strerror(in->read_errno));
+		cli_tell(&r->cli, "the input can't be read: %s", strerror(in->read_errno));
 	else if (status == JOBSTACK_EINPUT && result->bad > 0)
-		(void)fprintf(stderr, "%s: %s %" PRIu64 " was refused: %s%s: what came before it is run; mend it, and run again\n",
-			      opts.command, in->nul ? "name" : "line", in->nul ? result->bad : in->lines, r->cli.error.text,
-			      in->nul_line > 0 ? " (was -0 meant?)" : "");
+		cli_tell(&r->cli, "%s %" PRIu64 " was refused: %s%s: what came before it is run; mend it, and run again",
+			 in->nul ? "name" : "line", in->nul ? result->bad : in->lines, r->cli.error.text,
+			 in->nul_line > 0 ? " (was -0 meant?)" : "");
 	else
 		return cli_fail(&r->cli);
 	return CLI_USAGE;
@@ -444,8 +437,7 @@ static int conclude(struct run *r, int pushed, int stack)
 	if (r->started > 0 && WIFEXITED(r->wait_status) && WEXITSTATUS(r->wait_status) > CLI_NO)
 		return WEXITSTATUS(r->wait_status);
 	if (r->started > 0 && WIFSIGNALED(r->wait_status))
-		(void)fprintf(stderr, "%s: the worker was killed by signal %d: run again to go on\n", opts.command,
-			      WTERMSIG(r->wait_status));
+		cli_tell(&r->cli, "the worker was killed by signal %d: run again to go on", WTERMSIG(r->wait_status));
 	return stack;
 }
 
@@ -460,7 +452,7 @@ int cli_run_main(int argc, char **argv)
 	if (status != 0)
 		return status < 0 ? CLI_YES : status;
 	if (getcwd(cwd, sizeof(cwd)) == NULL) {
-		(void)fprintf(stderr, "%s: the working directory is not known: %s\n", opts.command, strerror(errno));
+		cli_tell(&r.cli, "the working directory is not known: %s", strerror(errno));
 		return CLI_USAGE;
 	}
 	if (!r.cli.stack_given)
@@ -478,7 +470,7 @@ int cli_run_main(int argc, char **argv)
 	r.began_us = jobstack_now_us();
 	status = push_and_work(&r, cwd, &result);
 	if (r.started == 0 && status == 0 && !r.failed && cli_stop == 0 && r.before.pushed + result.pushed == 0) {
-		(void)fprintf(stderr, "%s: nothing to do: the input was empty\n", opts.command);
+		cli_tell(&r.cli, "nothing to do: the input was empty");
 		return cli_end(&r.cli, CLI_NO);
 	}
 	stack = summarize(&r, &result);

@@ -135,6 +135,24 @@ void cli_sbatch_words(struct cli_words *call, const struct cli_words *words, con
 	cli_words_add(call, script);
 }
 
+/* The job's number: the last line that is JOB or JOB;CLUSTER.  Other lines, a site's greeting, are shown.  0, or -1. */
+static int take_answer(char *text, uint64_t *job)
+{
+	char *line;
+
+	while ((line = strsep(&text, "\n")) != NULL) {
+		char number[24];
+		uint64_t n;
+
+		(void)snprintf(number, sizeof(number), "%.*s", (int)strcspn(line, ";"), line);
+		if (js_num_u64(number, 1, UINT32_MAX, &n) == 0)
+			*job = n;
+		else if (*line != '\0')
+			(void)fprintf(stderr, "%s\n", line);
+	}
+	return *job != 0 ? 0 : -1;
+}
+
 int cli_sbatch(struct cli *cli, const struct cli_words *call, uint64_t *job)
 {
 	char **env = cli_sbatch_env();
@@ -142,16 +160,16 @@ int cli_sbatch(struct cli *cli, const struct cli_words *call, uint64_t *job)
 	const struct cli_command command = {.words = call, .env = env, .out = &out, .limit_us = LIMIT_US};
 	int status = env == NULL ? js_error_memory(&cli->error) : cli_command(&command, &cli->error);
 
+	char text[300];
+
 	free(env);
 	*job = 0;
-	if (status == 0) {
-		out.len = out.data == NULL ? 0 : strcspn(out.data, ";\n"); /* JOB;CLUSTER */
-		if (out.data != NULL)
-			out.data[out.len] = '\0';
-		if (out.data == NULL || js_num_u64(out.data, 1, UINT32_MAX, job) != 0)
-			status = js_error_set(&cli->error, JOBSTACK_EFILE, "sbatch answered \"%s\", which is no job's number",
-					      out.data == NULL ? "" : out.data);
+	if (status == JOBSTACK_EFILE && strstr(cli->error.text, "did not end") != NULL) { /* what had it done by then? */
+		(void)snprintf(text, sizeof(text), "%.299s", cli->error.text);
+		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "%s: `squeue --me` tells whether there is a job all the same", text);
 	}
+	if (status == 0 && take_answer(out.data, job) != 0)
+		status = js_error_set(&cli->error, JOBSTACK_EFILE, "sbatch told no job's number: `squeue --me` tells whether there is a job");
 	js_buf_free(&out);
 	return status > 0 ? 1 : status;
 }

@@ -119,24 +119,29 @@ void cli_screen_end(void)
 	give_back();
 }
 
-static unsigned lines_of_terminal(void)
+/* The window as it is, whatever $COLUMNS says: a line that is wider would push the others out of their places. */
+static struct winsize window(void)
 {
 	struct winsize size = {0};
 
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0)
+		size.ws_row = 24;
+	return size;
 }
 
 void cli_screen_draw(const char *text)
 {
-	unsigned room = lines_of_terminal();
+	const struct winsize size = window();
+	unsigned room = size.ws_row;
 	struct js_buf out = {0};
 
 	js_buf_str(&out, "\033[H");
 	while (*text != '\0' && room > 0) {
 		size_t len = strcspn(text, "\n");
 
-		js_buf_add(&out, text, len);
-		js_buf_str(&out, "\033[K");
+		cli_cut_bytes(&out, text, len, size.ws_col);
+		if (size.ws_col == 0 || cli_width(text, len) < size.ws_col) /* else its last character would be erased */
+			js_buf_str(&out, "\033[K");
 		text += len + (text[len] == '\n');
 		room--;
 		if (*text != '\0' && room > 0)

@@ -12,7 +12,7 @@
  * a signal; SIGKILL aside.  Catches SIGINT, SIGTERM and SIGHUP as cli_catch_signals does. */
 void cli_screen_begin(void);
 
-/* Draws TEXT from the top, as many lines as fit, over what is there, and takes away what was beyond it. */
+/* Draws TEXT from the top, as many lines as fit, each as far as it fits, over what is there, and takes away what was beyond it. */
 void cli_screen_draw(const char *text);
 
 enum cli_screen_event {

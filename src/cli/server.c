@@ -326,6 +326,8 @@ static int take(struct cli *cli, int key, const char *arg, struct js_server_opti
 {
 	uint64_t port;
 
+	if (cli_not_empty(cli, key, arg) != 0)
+		return CLI_USAGE;
 	if (key == DATA)
 		o->data = arg;
 	else if (key == BIND)
@@ -340,10 +342,10 @@ static int take(struct cli *cli, int key, const char *arg, struct js_server_opti
 		o->takeover = 1;
 	else if (key == PORT) {
 		if (js_num_u64(arg, 1, 65535, &port) != 0)
-			return cli_usage(cli, "--port %s: a number from 1 to 65535 is wanted", arg);
+			return cli_usage(cli, "--port takes a number from 1 to 65535, not \"%s\"", arg);
 		o->port = (unsigned)port;
 	} else if (key == MEMORY && (js_num_size(arg, &o->memory) != 0 || o->memory < JS_SERVER_MEMORY_MIN))
-		return cli_usage(cli, "--memory %s: a size of at least 16M is wanted, such as 512M or 2G", arg);
+		return cli_usage(cli, "--memory takes a size of at least 16M, such as 512M or 2G, not \"%s\"", arg);
 	return 0;
 }
 

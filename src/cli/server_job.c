@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "cli/sbatch.h"
+#include "slurm/env.h"
 #include "slurm/query.h"
 
 #include <inttypes.h>
@@ -185,29 +186,45 @@ static void end_chain(struct cli *cli, const struct js_server_options *options)
 	js_error_clear(&cli->error);
 }
 
-/* Is this job being cancelled by a person? */
-static int is_cancelled(const struct js_server_options *options)
+static const char *get(const char *name)
+{
+	return getenv(name);
+}
+
+/* Is this job being cancelled by a person?  *WALL_US: how long it may run at most; 0: not known. */
+static int is_cancelled(const struct js_server_options *options, int64_t *wall_us)
 {
 	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), LOOK_US};
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	static struct js_slurm_job job;
+	static struct js_slurm_env env;
 	uint64_t number;
 
-	return js_num_u64(options->job, 1, UINT32_MAX, &number) == 0 && js_slurm_job(&where, (uint32_t)number, &job, &error) == 0 &&
-	       strncmp(job.state, "CANCELLED", 9) == 0;
+	js_slurm_env_read(&env, get);
+	*wall_us = env.start_us > 0 && env.end_us > env.start_us ? env.end_us - env.start_us : 0;
+	if (js_num_u64(options->job, 1, UINT32_MAX, &number) != 0 || js_slurm_job(&where, (uint32_t)number, &job, &error) != 0)
+		return 0;
+	if (job.start_us > 0 && job.end_us > job.start_us)
+		*wall_us = job.end_us - job.start_us;
+	return strncmp(job.state, "CANCELLED", 9) == 0;
 }
 
 void cli_server_job_end(struct cli *cli, const struct js_server_options *options, int well, int64_t lived_us)
 {
 	int told = cli_stop;
+	int64_t wall_us = 0;
 	char jobs[64];
 
 	cli_stop = 0; /* what is to be run now is not to be stopped */
-	if (told != 0 ? is_cancelled(options) : well) {
+	if (told != 0 ? is_cancelled(options, &wall_us) : well) {
 		cli_say(cli, "stopped: no other job takes over");
 		end_chain(cli, options);
 	} else if (told == 0 && lived_us < SHORT_US) {
 		cli_say(cli, "it ended so soon that it would end again: no other job takes over");
+		end_chain(cli, options);
+	} else if (told != 0 && lived_us < SHORT_US && wall_us < CLI_SERVER_WALL_US) {
+		cli_say(cli, "its job's wall time leaves a server no time, nor would the next one's: no other job takes over: `jobstack server "
+			     "submit` with a longer --time");
 		end_chain(cli, options);
 	} else {
 		cli_server_jobs(options->data, jobs);

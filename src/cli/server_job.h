@@ -12,9 +12,12 @@
 #ifndef JS_CLI_SERVER_JOB_H
 #define JS_CLI_SERVER_JOB_H
 
+#include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "server/server.h"
+
+#define CLI_SERVER_WALL_US (240 * JS_SECOND_US) /* the shortest wall time that leaves a server time between its start and its stop */
 
 /* The subcommand's own parsing: argv[0] is "submit". */
 int cli_server_submit_main(int argc, char **argv);

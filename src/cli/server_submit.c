@@ -61,6 +61,8 @@ static int take(struct request *r, int key, const char *arg)
 {
 	uint64_t n;
 
+	if (key != SBATCH && cli_not_empty(&r->cli, key, arg) != 0)
+		return CLI_USAGE;
 	switch (key) {
 	case DATA: r->o.data = arg; break;
 	case CLIENT_FILE: r->o.client_file = arg; break;
@@ -74,19 +76,47 @@ static int take(struct request *r, int key, const char *arg)
 		break;
 	case SBATCH:
 		if (cli_words_split(&r->passed, arg) != 0)
-			return cli_usage(&r->cli, "--sbatch: a quote is open in %s", arg);
+			return cli_usage(&r->cli, "--sbatch: a quote is open in \"%s\"", arg);
 		break;
 	case PORT:
 		if (js_num_u64(arg, 1, 65535, &n) != 0)
-			return cli_usage(&r->cli, "--port %s: a number from 1 to 65535 is wanted", arg);
+			return cli_usage(&r->cli, "--port takes a number from 1 to 65535, not \"%s\"", arg);
 		cli_words_format(&r->run, "--port=%s", arg);
 		break;
 	default:
 		if (js_num_size(arg, &n) != 0 || n < JS_SERVER_MEMORY_MIN)
-			return cli_usage(&r->cli, "--memory %s: a size of at least 16M is wanted, such as 512M or 2G", arg);
+			return cli_usage(&r->cli, "--memory takes a size of at least 16M, such as 512M or 2G, not \"%s\"", arg);
 		cli_words_format(&r->run, "--memory=%s", arg);
 	}
 	return 0;
+}
+
+/* The minutes of sbatch's --time if it says less than a day: "30", "30:00", "1:30:00"; else -1. */
+static int64_t minutes(const char *time)
+{
+	unsigned first, second, third;
+	char end;
+
+	switch (sscanf(time, "%9u:%9u:%9u%c", &first, &second, &third, &end)) {
+	case 1: return time[strspn(time, "0123456789")] == '\0' ? (int64_t)first : -1;
+	case 2: return time[strspn(time, "0123456789:")] == '\0' ? (int64_t)first : -1;
+	case 3: return 60 * (int64_t)first + second;
+	default: return -1;
+	}
+}
+
+/* A wall time that is over before the server is of use. */
+static int refuse_short(struct request *r)
+{
+	const char *time = cli_sbatch_value(&r->passed, "time", 't');
+	int64_t least = CLI_SERVER_WALL_US / (60 * JS_SECOND_US), given = time != NULL && *time != '\0' ? minutes(time) : -1;
+
+	if (given <= 0 || given >= least || cli_sbatch_value(&r->passed, "signal", 0) != NULL)
+		return 0; /* 0: no limit */
+	return cli_usage(&r->cli,
+			 "--time=%s: the server is stopped two or three minutes before its job's end, so that less than %" PRId64
+			 " minutes leave it no time",
+			 time, least);
 }
 
 static int parse(struct request *r, int argc, char **argv)
@@ -108,6 +138,9 @@ static int parse(struct request *r, int argc, char **argv)
 		return cli_usage(&r->cli, "no command is wanted behind --");
 	if (r->cli.json && r->parsable)
 		return cli_usage(&r->cli, "--json and --parsable contradict each other");
+	if (r->dry_run && (r->cli.json || r->parsable))
+		return cli_usage(&r->cli, "--dry-run shows the script, and there is no job whose number --%s could print",
+				 r->cli.json ? "json" : "parsable");
 	if (r->o.data == NULL)
 		r->o.data = cli_server_data();
 	if (r->o.client_file == NULL)
@@ -115,10 +148,11 @@ static int parse(struct request *r, int argc, char **argv)
 	if (r->o.data == NULL || r->o.client_file == NULL || *r->o.client_file == '\0')
 		return cli_usage(&r->cli, "there is no $HOME: give --data and --client-file");
 	if (cli_absolute(r->o.data, r->data) != 0 || cli_absolute(r->o.client_file, r->client_file) != 0)
-		return cli_usage(&r->cli, "these paths are too long");
+		return cli_usage(&r->cli, "the path of --data or of --client-file is too long");
 	r->o.data = r->data;
 	r->o.client_file = r->client_file;
-	return cli_sbatch_refuse(&r->cli, &r->passed);
+	status = cli_sbatch_refuse(&r->cli, &r->passed);
+	return status != 0 ? status : refuse_short(r);
 }
 
 /* sbatch's options: the user's, and what is needed besides. */

@@ -166,16 +166,19 @@ static void head_line(const struct cli *cli, const struct request *r, const char
 /* Draws the last look, with what is wrong meanwhile. */
 static int draw(struct cli_look *l, const struct request *r, const char *trouble)
 {
-	struct js_buf out = {0};
+	struct js_buf out = {0}, text = {0};
 	unsigned columns = cli_columns(stdout);
 	int bad;
 
 	head_line(l->cli, r, trouble, &out);
-	bad = l->n > 0 ? show(l, r, &out, columns, cli_colours(stdout)) : 0;
+	bad = l->n > 0 ? show(l, r, &text, columns, cli_colours(stdout)) : 0;
+	if (text.data != NULL)
+		cli_wrap(&out, text.data, r->why ? columns : 0);
 	if (l->n == 0 && trouble[0] == '\0')
 		js_buf_str(&out, "there are no stacks yet\n");
 	if (bad == 0 && !out.failed)
 		cli_screen_draw(out.data);
+	js_buf_free(&text);
 	js_buf_free(&out);
 	return bad;
 }
@@ -226,7 +229,7 @@ static int watch_screen(struct cli *cli, const struct request *r)
 
 static int on_screen(const struct cli *cli)
 {
-	return isatty(STDOUT_FILENO) && !cli->json;
+	return isatty(STDOUT_FILENO) && !cli_is_dumb() && !cli->json;
 }
 
 /* Watching begins with a stack that is there: else it is a mistake in its name.  One that goes later is an answer. */

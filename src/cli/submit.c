@@ -81,6 +81,16 @@ static void pass_on(struct submit *s, int key, const char *arg)
 	cli_words_format(&s->worker, o->arg == NULL ? "--%s" : "--%s=%s", o->name, arg);
 }
 
+/* Not what a mailer would take for several, or for an option. */
+static int is_address(const char *text)
+{
+	const char *p = text;
+
+	while ((unsigned char)*p > ' ' && *p != 0x7f)
+		p++;
+	return *p == '\0' && p != text && *text != '-';
+}
+
 static int take(struct submit *s, int key, const char *arg)
 {
 	struct cli *cli = &s->cli;
@@ -92,13 +102,13 @@ static int take(struct submit *s, int key, const char *arg)
 	case DRY_RUN: s->dry_run = 1; break;
 	case PARSABLE: s->parsable = 1; break;
 	case NOTIFY:
-		if (*arg == '\0' || *arg == '-' || strpbrk(arg, " \t\r\n") != NULL)
+		if (!is_address(arg))
 			return cli_usage(cli, "--notify takes an address, not \"%s\"", arg);
 		s->notify = arg;
 		break;
 	case SBATCH:
 		if (cli_words_split(&s->passed, arg) != 0)
-			return cli_usage(cli, "--sbatch: a quote is open in %s", arg);
+			return cli_usage(cli, "--sbatch: a quote is open in \"%s\"", arg);
 		break;
 	case FOLLOW: {
 		struct cli_words words = {0};
@@ -106,7 +116,7 @@ static int take(struct submit *s, int key, const char *arg)
 
 		cli_words_free(&words);
 		if (bad != 0)
-			return cli_usage(cli, "--follow: a quote is open in %s", arg);
+			return cli_usage(cli, "--follow: a quote is open in \"%s\"", arg);
 		s->follow = arg;
 		break;
 	}
@@ -124,21 +134,21 @@ static int take(struct submit *s, int key, const char *arg)
 	return 0;
 }
 
-/* Our own options as they were typed, for the next round, but those that it is given anew. */
+/* Our own options as they were typed, for the next round, but those that it is given anew, or that are of this call alone. */
 static void remember(struct submit *s, const struct cli_words *mine)
 {
-	static const char *const anew[] = {"--chain", "--stack", "--defaults-file"};
+	static const char *const anew[] = {"--chain", "--stack", "--defaults-file", "--dry-run"};
 
 	for (size_t i = 1; i < mine->n; i++) {
 		const char *word = mine->at[i];
 		int skip = strncmp(word, "-s", 2) == 0 && word[1] == 's';
 		size_t len = strcspn(word, "=");
 
-		for (size_t k = 0; k < 3; k++)
+		for (size_t k = 0; k < sizeof(anew) / sizeof(anew[0]); k++)
 			skip |= strlen(anew[k]) == len && strncmp(word, anew[k], len) == 0;
 		if (!skip)
 			cli_words_add(&s->again, word);
-		else if (strcmp(word, "-s") == 0 || (strncmp(word, "--", 2) == 0 && word[len] == '\0'))
+		else if (strcmp(word, "-s") == 0 || (strncmp(word, "--", 2) == 0 && word[len] == '\0' && strcmp(word, "--dry-run") != 0))
 			i++;
 	}
 }
@@ -171,6 +181,9 @@ static int parse(struct submit *s, int argc, char **argv)
 		return cli_usage(&s->cli, "--follow is for the job that --until-done or --notify adds");
 	if (s->cli.json && s->parsable)
 		return cli_usage(&s->cli, "--json and --parsable contradict each other");
+	if (s->dry_run && (s->cli.json || s->parsable))
+		return cli_usage(&s->cli, "--dry-run shows the script, and there is no job whose number --%s could print",
+				 s->cli.json ? "json" : "parsable");
 	return cli_sbatch_refuse(&s->cli, &s->passed);
 }
 
@@ -192,12 +205,18 @@ static int resources(struct submit *s)
 	if (cpus == NULL)
 		s->cpus = s->slots;
 	if (tasks == NULL) { /* a task a node, which is srun's rule too; a range of nodes is as good as its lower end */
-		if (nodes != NULL && js_num_u64(nodes, 1, WORKERS_MAX, &n) != 0)
+		char *low = nodes != NULL ? strndup(nodes, strcspn(nodes, "-")) : NULL;
+
+		if (low != NULL && js_num_u64(low, 1, WORKERS_MAX, &n) != 0)
 			n = 1;
+		free(low);
 		if (each != NULL && js_num_u64(each, 1, WORKERS_MAX, &per) != 0)
 			per = 1;
 		s->tasks = n * per;
 	}
+	if (s->workers < s->tasks)
+		return cli_usage(&s->cli, "--workers %" PRIu64 " is less than the %" PRIu64 " that each job has by --ntasks or --nodes", s->workers,
+				 s->tasks);
 	return 0;
 }
 
@@ -214,10 +233,11 @@ static int places(struct submit *s)
 
 	if (getcwd(s->cwd, sizeof(s->cwd)) == NULL)
 		s->cwd[0] = '\0';
-	if (given != NULL && given[0] == '/')
-		(void)snprintf(s->cwd, sizeof(s->cwd), "%s", given);
+	if (given != NULL && *given != '\0' && cli_absolute(given, s->cwd) != 0)
+		s->cwd[0] = '\0';
 	if (s->cwd[0] == '\0' || cli_absolute(dir, logs) != 0 || (file != NULL && cli_absolute(file, s->option_file) != 0)) {
-		(void)js_error_set(&s->cli.error, JOBSTACK_EFILE, "the working directory is not known, or its name is too long");
+		(void)js_error_set(&s->cli.error, JOBSTACK_EFILE,
+				   "the working directory is not known, or the path of it, of --log-dir or of the option file is too long");
 		return cli_fail(&s->cli);
 	}
 	if (given != NULL && dir[0] != '/')
@@ -249,9 +269,10 @@ static int try_worker(struct submit *s)
 	cli_words_add(&line, "--");
 	cli_words_all(&line, &s->command);
 	status = cli_command(&command, &s->cli.error);
-	if (status == CLI_USAGE) /* in its own words */
+	if (status == CLI_USAGE) { /* in its own words */
 		(void)fprintf(stderr, "%s", said.data != NULL ? said.data : "");
-	else if (status < 0) {
+		cli_say(&s->cli, "workers would end with what jobstack-worker says above: nothing was submitted");
+	} else if (status < 0) {
 		status = cli_fail(&s->cli);
 	} else
 		status = 0; /* what else it may say is not about how it was called */
@@ -340,6 +361,8 @@ static void size(struct submit *s)
 		s->starts = enough;
 	ask_site(s);
 	s->elements = (s->starts + s->tasks - 1) / s->tasks;
+	if (s->elements * s->tasks > s->workers) /* never more than was said; at least one job, by resources() */
+		s->elements = s->workers / s->tasks;
 	most = s->most * SUBMIT_JOBS_MAX;
 	if (s->elements > most) {
 		s->elements = most;
@@ -347,8 +370,7 @@ static void size(struct submit *s)
 		cli_say(&s->cli, "only %" PRIu64 " workers: arrays may have %" PRIu64 " elements here (MaxArraySize), and %d arrays are the most",
 			s->starts, s->most, SUBMIT_JOBS_MAX);
 	}
-	if (s->elements * s->tasks > s->starts)
-		s->starts = s->elements * s->tasks;
+	s->starts = s->elements * s->tasks;
 }
 
 /* -------------------------------------------------------------------------------------------------------- handing over */
@@ -372,7 +394,7 @@ static int hand_over(struct submit *s, uint64_t n, int first)
 	} else {
 		status = first ? cli_sbatch_keep(&s->cli, s->script, &script) : 0;
 		if (status == 0)
-			status = cli_sbatch(&s->cli, &call, &job);
+			status = submit_sbatch(s, &call, &job);
 		if (status < 0)
 			status = cli_fail(&s->cli);
 		else if (status == 1)
@@ -483,6 +505,8 @@ static int later_round(struct submit *s, int *status)
 	cli_say(&s->cli, "it can't be judged yet: another look in a quarter of an hour");
 	js_error_clear(&s->cli.error);
 	*status = submit_next(s, "", "now+15minutes");
+	if (*status != CLI_YES)
+		submit_broke(s);
 	return -1;
 }
 
@@ -525,6 +549,8 @@ int cli_submit_main(int argc, char **argv)
 		size(&s);
 		jobstack_rest(s.cli.handle);
 		status = submit(&s);
+		if (status != CLI_YES && s.chain.round > 0)
+			submit_broke(&s);
 	}
 	cli_stack_end(&s.stack);
 	return cli_end(&s.cli, status);

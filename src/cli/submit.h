@@ -16,7 +16,8 @@
 
 #include <stdint.h>
 
-#define SUBMIT_JOBS_MAX 100 /* calls of sbatch in one go */
+#define SUBMIT_JOBS_MAX 100			 /* calls of sbatch in one go */
+#define SUBMIT_JOBS_TEXT (SUBMIT_JOBS_MAX * 11 + 1) /* their numbers, of up to ten digits each */
 
 /* What a round knows of those before it: what --chain carries. */
 struct submit_chain {
@@ -24,7 +25,7 @@ struct submit_chain {
 	uint64_t done, dead; /* as the last round saw them */
 	uint64_t idle;	     /* rounds in a row that changed nothing */
 	uint64_t later;	     /* looks in a row that had to wait for something else */
-	char jobs[1000];     /* of the last round, separated by colons */
+	char jobs[SUBMIT_JOBS_TEXT]; /* of the last round, separated by colons */
 };
 
 struct submit {
@@ -49,7 +50,7 @@ struct submit {
 	uint64_t elements;    /* jobs or array elements that takes */
 	uint64_t most;	      /* elements of one array; 1: no arrays here */
 	int64_t kill_wait_s;  /* between Slurm's TERM and its KILL */
-	char answered[1000];  /* the jobs that sbatch made, separated by colons */
+	char answered[SUBMIT_JOBS_TEXT]; /* the jobs that sbatch made, separated by colons */
 	uint64_t next;	      /* the job that comes after; 0: none */
 	char script[CLI_PATH + JOBSTACK_STACK_MAX + 300], next_script[CLI_PATH + JOBSTACK_STACK_MAX + 300];
 };
@@ -79,6 +80,12 @@ int submit_reach(struct submit *s, int *status);
 /* Submits the job that comes after.  BEGIN (may be NULL) is when it may start at the earliest, as sbatch says it; AFTER the jobs it
  * waits for, or "".  0, or the exit status. */
 int submit_next(struct submit *s, const char *after, const char *begin);
+
+/* cli_sbatch; in a round after the first nobody is there to try again, so it does, for a minute. */
+int submit_sbatch(struct submit *s, const struct cli_words *call, uint64_t *job);
+
+/* The chain ends since sbatch did not take what was to come: mails that. */
+void submit_broke(struct submit *s);
 
 /* Mails TEXT as the end of the chain. */
 void submit_mail(struct submit *s, const char *text);

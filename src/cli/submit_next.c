@@ -2,7 +2,7 @@
  *
  * What comes after a submitted job: a job that waits for its end, looks at the stack, and submits another round, or ends the chain.
  * Promises: a chain ends when nothing is left, when only the dead are, when a person has said so (scancel, pause, cancel, drop), and
- * when two rounds in a row have changed nothing; it says why; a database that is away for a while ends nothing.
+ * when two rounds in a row have changed nothing; it says why; a database that is away for a while, or a controller, ends nothing.
  */
 #define _GNU_SOURCE
 #include "cli/submit.h"
@@ -22,6 +22,8 @@
 #define REACH_NAP_US (5 * JS_SECOND_US)
 #define SLURM_LIMIT_US (30 * JS_SECOND_US)
 #define MAIL_LIMIT_US (60 * JS_SECOND_US)
+#define AGAIN_US (2 * JS_SECOND_US) /* between calls of sbatch: 2 s, 4 s, ... */
+#define AGAIN_LAST_US (32 * JS_SECOND_US)
 
 /* ----------------------------------------------------------------------------------------------------------------- mail */
 
@@ -130,6 +132,18 @@ void submit_mail(struct submit *s, const char *text)
 
 /* ------------------------------------------------------------------------------------------------------ the next round */
 
+int submit_sbatch(struct submit *s, const struct cli_words *call, uint64_t *job)
+{
+	int status = cli_sbatch(&s->cli, call, job);
+
+	for (int64_t nap = AGAIN_US; status == 1 && s->chain.round > 0 && nap <= AGAIN_LAST_US && cli_stop == 0; nap *= 2) {
+		js_clock_nap(nap, &cli_stop);
+		if (cli_stop == 0)
+			status = cli_sbatch(&s->cli, call, job);
+	}
+	return status;
+}
+
 int submit_next(struct submit *s, const char *after, const char *begin)
 {
 	struct submit_chain next = s->chain;
@@ -156,7 +170,7 @@ int submit_next(struct submit *s, const char *after, const char *begin)
 	} else
 		status = cli_sbatch_keep(&s->cli, s->next_script, &script);
 	if (status == 0 && !s->dry_run) {
-		status = cli_sbatch(&s->cli, &call, &s->next);
+		status = submit_sbatch(s, &call, &s->next);
 		if (status == 1)
 			cli_say(&s->cli, "sbatch did not take the job that was to come after");
 		else if (status < 0)
@@ -199,11 +213,36 @@ static void count_cancelled(struct submit *s, unsigned *known, unsigned *cancell
 	}
 }
 
+/* The same by the cluster's accounts, where it keeps some. */
+static void count_in_accounts(struct submit *s, unsigned *known, unsigned *cancelled)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_buf out = {0}, said = {0};
+	struct cli_words words = {0};
+	const struct cli_command command = {.words = &words, .out = &out, .err = &said, .limit_us = SLURM_LIMIT_US};
+	char jobs[sizeof(s->chain.jobs)], *rest, *line;
+
+	(void)snprintf(jobs, sizeof(jobs), "%s", s->chain.jobs);
+	for (char *p = jobs; *p != '\0'; p++)
+		if (*p == ':')
+			*p = ',';
+	(void)cli_words_split(&words, "sacct --noheader --parsable2 --allocations --format=State");
+	cli_words_format(&words, "--jobs=%s", jobs);
+	if (jobs[0] != '\0' && cli_command_there("sacct") && cli_command(&command, &error) == 0)
+		for (rest = out.data; rest != NULL && (line = strsep(&rest, "\n")) != NULL;) {
+			*known += *line != '\0';
+			*cancelled += strncmp(line, "CANCELLED", 9) == 0;
+		}
+	cli_words_free(&words);
+	js_buf_free(&out);
+	js_buf_free(&said);
+}
+
 /* The end of the chain. */
 static int finish(struct submit *s, int status, int *out, const char *format, ...) __attribute__((format(printf, 4, 5)));
 static int finish(struct submit *s, int status, int *out, const char *format, ...)
 {
-	char text[1200];
+	char text[CLI_PATH + SUBMIT_JOBS_TEXT + 600];
 	va_list args;
 
 	va_start(args, format);
@@ -213,6 +252,16 @@ static int finish(struct submit *s, int status, int *out, const char *format, ..
 	(void)fprintf(stderr, "%s: round %" PRIu64 ": %s\n", s->cli.opts->command, s->chain.round, text); /* however quiet */
 	submit_mail(s, text);
 	return -1;
+}
+
+void submit_broke(struct submit *s)
+{
+	int status;
+
+	(void)finish(s, CLI_NO, &status,
+		     "it ends here, as sbatch did not take %s%s: what it said stands in %s: submit again to go on with %" PRIu64 " left",
+		     s->answered[0] == '\0' ? "another round" : "what was to come after job ", s->answered, s->logs,
+		     cli_stack_left(&s->stack.s));
 }
 
 static int wait_for_others(struct submit *s, int *status, const char *what)
@@ -254,13 +303,14 @@ int submit_judge(struct submit *s, int *status)
 		return -1;
 	}
 	count_cancelled(s, &known, &cancelled);
+	if (known == 0) /* the controller forgets a job some minutes after its end */
+		count_in_accounts(s, &known, &cancelled);
 	if (cancelled > 0 && 2 * cancelled >= known)
 		return finish(s, CLI_NO, status, "it ends here, as the last jobs were cancelled: submit again to go on with %" PRIu64 " left",
 			      cli_stack_left(t));
 	if (t->ready + t->waiting + t->held == 0)
 		return wait_for_others(s, status, "all that is left has been in the hands of other workers");
-	if (c->later == 0)
-		c->idle = t->done == c->done && t->dead == c->dead ? c->idle + 1 : 0;
+	c->idle = t->done == c->done && t->dead == c->dead ? c->idle + 1 : 0;
 	if (c->idle >= IDLE_ROUNDS)
 		return finish(s, CLI_NO, status,
 			      "it ends here: in %d rounds nothing was closed, and %" PRIu64

@@ -73,7 +73,7 @@ static int is_timeout(const struct jobstack_item *i)
 	return i->outcome == JOBSTACK_FAILED && i->reason != NULL && strncmp(i->reason, "timeout", 7) == 0;
 }
 
-/* Why an attempt was in vain, in words that many have in common. */
+/* Why an attempt was wasted, in words that many have in common. */
 static void cause_words(const struct jobstack_item *i, char words[TALLY_WORDS])
 {
 	static const char *const known[] = {"out of memory", "wall time", "node failed", "preempted", "cancelled", "the worker was told to go",

@@ -19,7 +19,7 @@
 #define FIRST_US (JS_SECOND_US / 2)
 #define EVERY_US (JS_SECOND_US / 8)
 
-static int is_dumb(void)
+int cli_is_dumb(void)
 {
 	const char *term = getenv("TERM");
 
@@ -45,7 +45,7 @@ int cli_colours(FILE *to)
 {
 	const char *no = getenv("NO_COLOR");
 
-	return isatty(fileno(to)) && !is_dumb() && (no == NULL || *no == '\0');
+	return isatty(fileno(to)) && !cli_is_dumb() && (no == NULL || *no == '\0');
 }
 
 void cli_paint(struct js_buf *out, int on, enum cli_colour colour, const char *text)
@@ -71,15 +71,15 @@ static size_t paint_at(const char *text, size_t len)
 	return n < len && text[n] == 'm' ? n + 1 : 0;
 }
 
-/* The length of what takes one column (or none, a colour) at TEXT. */
+/* The length of a character, or of a colour, at TEXT; its columns are added to *COLUMNS. */
 static size_t step_at(const char *text, size_t len, unsigned *columns)
 {
 	size_t step = paint_at(text, len);
 
 	if (step > 0)
 		return step;
-	++*columns;
 	step = js_utf8_len(text, len);
+	*columns += step > 0 ? js_utf8_columns(text, step) : 1;
 	return step > 0 ? step : 1;
 }
 
@@ -101,8 +101,8 @@ void cli_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned co
 		js_buf_add(out, text, len);
 		return;
 	}
-	while (n + 1 < columns)
-		at += step_at(text + at, len - at, &n);
+	for (size_t step = 0; at + step <= len && n < columns; step = step_at(text + at, len - at, &n))
+		at += step;
 	js_buf_add(out, text, at);
 	js_buf_char(out, '~');
 	if (memchr(text, '\033', at) != NULL)
@@ -125,6 +125,31 @@ void cli_fit(struct js_buf *out, const char *text, unsigned columns)
 	}
 }
 
+void cli_wrap(struct js_buf *out, const char *text, unsigned columns)
+{
+	unsigned used = 0, width;
+
+	for (size_t len, blanks; *text != '\0'; text += len) {
+		if (*text == '\n') {
+			js_buf_char(out, '\n');
+			used = 0;
+			len = 1;
+			continue;
+		}
+		blanks = strspn(text, " ");
+		len = blanks + strcspn(text + blanks, " \n");
+		width = cli_width(text, len);
+		if (used > 0 && columns > 0 && used + width > columns) {
+			js_buf_str(out, "\n  ");
+			used = 2 + width - (unsigned)blanks;
+			js_buf_add(out, text + blanks, len - blanks);
+		} else {
+			js_buf_add(out, text, len);
+			used += width;
+		}
+	}
+}
+
 void cli_bar(struct js_buf *out, unsigned width, double share)
 {
 	unsigned inside = width > 2 ? width - 2 : 1;
@@ -142,7 +167,7 @@ int cli_progress_due(struct cli_progress *p)
 
 	if (!p->begun) {
 		p->begun = 1;
-		p->on = !p->cli->quiet && isatty(STDERR_FILENO) && !is_dumb();
+		p->on = !p->cli->quiet && isatty(STDERR_FILENO) && !cli_is_dumb();
 		p->next_us = now + FIRST_US;
 	}
 	return p->on && now >= p->next_us;
@@ -151,6 +176,7 @@ int cli_progress_due(struct cli_progress *p)
 void cli_progress(struct cli_progress *p, const char *format, ...)
 {
 	struct js_buf line = {0}, text = {0};
+	unsigned columns = cli_columns(stderr);
 	char words[400];
 	va_list args;
 
@@ -159,7 +185,7 @@ void cli_progress(struct cli_progress *p, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(words, sizeof(words), format, args);
 	va_end(args);
-	cli_cut(&text, words, cli_columns(stderr));
+	cli_cut(&text, words, columns > 1 ? columns - 1 : 1); /* what stands in the last column is erased with the rest of the line */
 	js_buf_printf(&line, "\r%s\033[K", text.data != NULL ? text.data : "");
 	if (line.data != NULL && !line.failed)
 		(void)fputs(line.data, stderr);

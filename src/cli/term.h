@@ -22,13 +22,19 @@ enum cli_colour { CLI_PLAIN, CLI_BOLD, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_FAINT
 /* Appends TEXT in a colour, if ON. */
 void cli_paint(struct js_buf *out, int on, enum cli_colour colour, const char *text);
 
-/* The columns that TEXT takes: a character one, a colour of cli_paint none. */
+/* Is $TERM one that can't go back over what it has written? */
+int cli_is_dumb(void);
+
+/* The columns that TEXT takes; a colour of cli_paint takes none. */
 unsigned cli_width(const char *text, size_t len);
 
 /* Appends TEXT cut to COLUMNS (0: not cut), with a ~ for what is missing; so each line of TEXT, which all end with a newline then. */
 void cli_cut(struct js_buf *out, const char *text, unsigned columns);
 void cli_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned columns);
 void cli_fit(struct js_buf *out, const char *text, unsigned columns);
+
+/* Appends TEXT with its lines broken at blanks, where they are wider than COLUMNS (0: as they are). */
+void cli_wrap(struct js_buf *out, const char *text, unsigned columns);
 
 /* Appends a bar of WIDTH columns, brackets included, filled by SHARE (0 to 1). */
 void cli_bar(struct js_buf *out, unsigned width, double share);

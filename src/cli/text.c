@@ -2,29 +2,25 @@
  *
  * Names as text.  Promise: what cli_quote and cli_quote_line write is read by the shell as exactly the bytes that went in.
  */
+#define _GNU_SOURCE
 #include "cli/text.h"
 
 #include "base/utf8.h"
 
 #include <string.h>
 
-/* The length of the character at DATA if a terminal shows it, else 0. */
-static size_t shown(const char *data, size_t len)
-{
-	const unsigned char *p = (const unsigned char *)data;
-	size_t n = js_utf8_len(data, len);
+#define VALUE_MAX 160 /* bytes of a value in a message; of a longer one its ends are told */
+#define VALUE_HEAD 100
+#define VALUE_TAIL 40
+#define WORDS_MAX 1200 /* the same of a whole message */
+#define WORDS_HEAD 400
 
-	if ((n == 1 && (p[0] < 0x20 || p[0] == 0x7f)) || (n == 2 && p[0] == 0xc2 && p[1] < 0xa0))
-		return 0; /* C0 and C1 controls */
-	return n;
-}
-
-void cli_safe(struct js_buf *out, const void *data, size_t len)
+static void add_safe(struct js_buf *out, const char *p, size_t len, int backslash)
 {
-	const char *p = data, *end = p + len;
+	const char *end = p + len;
 
 	while (p < end) {
-		size_t n = *p == '\\' ? 0 : shown(p, (size_t)(end - p));
+		size_t n = backslash && *p == '\\' ? 0 : js_utf8_shown(p, (size_t)(end - p));
 
 		if (n > 0)
 			js_buf_add(out, p, n);
@@ -32,6 +28,42 @@ void cli_safe(struct js_buf *out, const void *data, size_t len)
 			js_buf_printf(out, "\\x%02x", (unsigned)(unsigned char)*p);
 		p += n > 0 ? n : 1;
 	}
+}
+
+void cli_safe(struct js_buf *out, const void *data, size_t len)
+{
+	add_safe(out, data, len, 1);
+}
+
+/* Appends TEXT, of which what is between FROM and TO, at characters that begin there, is left out. */
+static void add_ends(struct js_buf *out, const char *text, size_t len, size_t from, size_t to)
+{
+	while (from > 0 && (text[from] & 0xc0) == 0x80)
+		from--;
+	while (to < len && (text[to] & 0xc0) == 0x80)
+		to++;
+	js_buf_add(out, text, from);
+	js_buf_str(out, "...");
+	js_buf_add(out, text + to, len - to);
+}
+
+void cli_safe_words(struct js_buf *out, const char *words)
+{
+	struct js_buf safe = {0};
+	const char *text, *quote, *last;
+
+	add_safe(&safe, words, strlen(words), 0);
+	text = safe.data != NULL ? safe.data : "";
+	quote = memchr(text, '"', safe.len);
+	last = quote != NULL ? memrchr(text, '"', safe.len) : NULL;
+	if (last != NULL && last - quote > VALUE_MAX)
+		add_ends(out, text, safe.len, (size_t)(quote - text) + VALUE_HEAD, (size_t)(last - text) - VALUE_TAIL);
+	else if (safe.len > WORDS_MAX)
+		add_ends(out, text, safe.len, WORDS_HEAD, safe.len - WORDS_HEAD);
+	else
+		js_buf_add(out, text, safe.len);
+	out->failed |= safe.failed;
+	js_buf_free(&safe);
 }
 
 void cli_quote(struct js_buf *out, const void *data, size_t len)
@@ -58,7 +90,7 @@ void cli_quote_line(struct js_buf *out, const void *data, size_t len)
 	int bare = len > 0, safe = 1;
 
 	for (size_t i = 0, n; i < len; i += n > 0 ? n : 1) {
-		n = shown(text + i, len - i);
+		n = js_utf8_shown(text + i, len - i);
 		safe &= n > 0;
 		bare &= text[i] != '\0' && strchr(plain, text[i]) != NULL;
 	}
@@ -72,7 +104,7 @@ void cli_quote_line(struct js_buf *out, const void *data, size_t len)
 	}
 	js_buf_str(out, "$'");
 	for (size_t i = 0, n; i < len; i += n > 0 ? n : 1) {
-		n = shown(text + i, len - i);
+		n = js_utf8_shown(text + i, len - i);
 		if (n == 0)
 			js_buf_printf(out, "\\%03o", (unsigned)(unsigned char)text[i]);
 		else if (text[i] == '\'' || text[i] == '\\')

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Names as text: for people, for a terminal, for a shell.  A name may be any bytes but NUL.
+ * Names and messages as text: for people, for a terminal, for a shell.  A name may be any bytes but NUL.
  */
 #ifndef JS_CLI_TEXT_H
 #define JS_CLI_TEXT_H
@@ -12,6 +12,10 @@
 /* Appends DATA for people: control characters, the backslash and what is not UTF-8 become \xHH, so that it is one line
  * which no terminal takes for a command. */
 void cli_safe(struct js_buf *out, const void *data, size_t len);
+
+/* Appends WORDS of a message, in which there may be what a user gave: it is one line, the same way (but a backslash stays), and of a
+ * very long value, in double quotes or not, only the ends are left. */
+void cli_safe_words(struct js_buf *out, const char *words);
 
 /* Appends DATA as one word of any POSIX shell, in single quotes. */
 void cli_quote(struct js_buf *out, const void *data, size_t len);

@@ -76,12 +76,13 @@ static int tell(struct waiting *w, int status)
 		bad |= cli_json_text(o, "stack", w->cli.stack) | cli_json_text(o, "state", cli_stack_state(s->state));
 		bad |= cli_json_count(o, "pushed", s->pushed) | cli_json_count(o, "done", s->done) | cli_json_count(o, "dead", s->dead);
 		bad |= cli_json_count(o, "cancelled", s->cancelled) | cli_json_count(o, "left", cli_stack_left(s));
+		bad |= cli_json_count(o, "pruned", s->pruned);
 		bad |= cli_json_seconds(o, "seconds", jobstack_now_us() - w->began_us);
 		bad |= json_object_set_new(o, "timed_out", json_boolean(w->timed_out));
 		return cli_json_print(o, bad) == 0 ? status : CLI_BUG;
 	}
 	if (!w->cli.quiet)
-		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left%s\n", s->done, s->dead, cli_stack_left(s),
+		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left%s\n", s->done + s->pruned, s->dead, cli_stack_left(s),
 			     s->cancelled > 0 ? ", the rest cancelled" : "");
 	(void)fflush(stdout);
 	if (w->timed_out)

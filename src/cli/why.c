@@ -30,6 +30,9 @@ struct reasons {
 	struct js_buf *out;
 	json_t *list;
 	const char *prefix; /* of each line */
+	struct js_slurm_queued job[JOBS];
+	size_t jobs; /* of Slurm; the first JOBS are in JOB */
+	struct jobstack_error slurm; /* why Slurm did not tell them */
 	int bad;
 };
 
@@ -143,6 +146,9 @@ static void worker_reasons(struct reasons *r, const struct cli_look *l)
 	if (s->max_running > 0 && s->running >= (uint64_t)s->max_running)
 		reason(r, "max_running", "`jobstack set -s %s max-running=N` changes that, none takes it away",
 		       "%" PRIu64 " %s running, and max-running is %" PRId64, s->running, are(s->running), s->max_running);
+	else if (alive == 0 && r->jobs > 0)
+		reason(r, "no_workers", NULL, "%" PRIu64 " %s ready, and there is no%s worker yet, but Slurm has jobs for it", s->ready, are(s->ready),
+		       s->workers > 0 ? " other" : "");
 	else if (alive == 0)
 		reason(r, "no_workers", "`jobstack-worker -s %s -- COMMAND {}` is one, and `sbatch` or `jobstack submit -s %s` start many",
 		       "%" PRIu64 " %s ready, and there is no%s worker", s->ready, are(s->ready), s->workers > 0 ? " other" : "");
@@ -177,37 +183,41 @@ static void job_reason(struct reasons *r, const struct js_slurm_queued *job)
 		       when[0] != '\0' ? ", expected to start at " : "", when);
 }
 
+/* Has Slurm jobs for the stack? */
+static void ask_slurm(struct reasons *r)
+{
+	struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), SLURM_LIMIT_US};
+
+	if (js_slurm_queued(&where, (uint32_t)geteuid(), r->seen->stack.name, r->job, JOBS, &r->jobs, &r->slurm) != 0)
+		r->jobs = 0;
+}
+
 /* What Slurm says of the stack's jobs: those that wait, and those that run without a worker. */
 static void slurm_reasons(struct reasons *r, json_t *o)
 {
-	struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), SLURM_LIMIT_US};
-	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	struct js_slurm_queued job[JOBS];
-	uint64_t more = 0;
-	size_t n = 0;
+	uint64_t more = r->jobs > JOBS ? r->jobs - JOBS : 0;
 
-	if (!js_slurm_is_here())
-		return;
-	if (js_slurm_queued(&where, (uint32_t)geteuid(), r->seen->stack.name, job, JOBS, &n, &error) != 0) {
-		if (error.code != JOBSTACK_EMISSING) /* without the module there is nothing to tell */
-			reason(r, "slurm_silent", NULL, "Slurm could not be asked: %s", error.text);
+	if (r->slurm.code != 0) {
+		if (r->slurm.code != JOBSTACK_EMISSING) /* without the module there is nothing to tell */
+			reason(r, "slurm_silent", NULL, "Slurm could not be asked: %s", r->slurm.text);
 		return;
 	}
-	for (size_t i = 0; i < n && i < JOBS; i++)
-		if (job[i].pending || r->s->workers == 0)
-			job_reason(r, &job[i]);
-	more = n > JOBS ? n - JOBS : 0;
+	for (size_t i = 0; i < r->jobs && i < JOBS; i++)
+		if (r->job[i].pending || r->s->workers == 0)
+			job_reason(r, &r->job[i]);
 	if (more > 0)
 		reason(r, "slurm_more", NULL, "and %" PRIu64 " more Slurm jobs of it: squeue --me", more);
 	if (o != NULL)
-		r->bad |= cli_json_count(o, "slurm_jobs", n);
+		r->bad |= cli_json_count(o, "slurm_jobs", r->jobs);
 }
 
 static void collect(struct reasons *r, const struct cli_look *l, json_t *o)
 {
 	const struct jobstack_status *s = r->s;
-	int closed = state_reasons(r);
+	int closed = state_reasons(r), slurm = cli_stack_left(s) + s->cancelled > 0 && js_slurm_is_here();
 
+	if (slurm)
+		ask_slurm(r);
 	if (s->pushers > 0)
 		reason(r, "pushing", NULL, "somebody is still pushing: more will come");
 	if (!closed)
@@ -218,7 +228,7 @@ static void collect(struct reasons *r, const struct cli_look *l, json_t *o)
 	if (s->dead > 0)
 		reason(r, "dead", "`jobstack list -s %s -t dead` shows them, `jobstack requeue -s %s` pushes them back",
 		       "%" PRIu64 " %s dead", s->dead, are(s->dead));
-	if (cli_stack_left(s) + s->cancelled > 0)
+	if (slurm)
 		slurm_reasons(r, o);
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Dropping a stack with all its history.  Promises: refused while anything of it runs or is pushed; from the first transaction on
- * nothing of it can be popped; killed anywhere, the next drop goes on; the stack's own row goes last, so that what is left is
- * always found by its name.
+ * nothing of it can be popped; who was told that it is refused can rely on it, however late a packet arrives; killed anywhere, the
+ * next drop goes on; the stack's own row goes last, so that what is left is always found by its name.
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "core/core.h"
 
 #include <inttypes.h>
@@ -17,6 +18,7 @@
 struct dropping {
 	struct jobstack *handle;
 	struct js_stack stack;
+	unsigned char token[16]; /* of a row in push: it can be there once */
 	jobstack_progress_fn *fn;
 	void *ctx;
 	uint64_t gone, total;
@@ -33,7 +35,7 @@ static int count(struct dropping *d, const char *query, uint64_t *n, struct jobs
 /* Who is in the way?  Only to say it in words: what counts is looked at in the transaction. */
 static int refuse(struct dropping *d, struct jobstack_error *error)
 {
-	uint64_t running = 0, pushers = 0;
+	uint64_t running = 0, pushers = 0, id;
 	int status = count(d, "SELECT COALESCE(SUM(open),0) FROM claim WHERE stack_id=%u", &running, error);
 
 	if (status == 0)
@@ -45,31 +47,70 @@ static int refuse(struct dropping *d, struct jobstack_error *error)
 		return js_error_set(error, JOBSTACK_ECONFLICT, "%" PRIu64 " entries of the stack \"%s\" are running", running, d->stack.name);
 	if (pushers > 0)
 		return js_error_set(error, JOBSTACK_ECONFLICT, "somebody is pushing onto the stack \"%s\"", d->stack.name);
-	return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was taken up again while it was to be dropped", d->stack.name);
+	id = d->stack.id;
+	status = js_stack_find(d->handle, d->stack.name, &d->stack, error); /* JOBSTACK_EMISSING: somebody else was faster */
+	if (status == 0 && d->stack.id != id)
+		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was dropped in that moment, and made anew", d->stack.name);
+	return status != 0 ? status
+			   : js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was taken up again while it was to be dropped", d->stack.name);
+}
+
+/* Nobody has anything of it in hand, and nobody pushes; or it is half gone already. */
+#define UNUSED                                                                                                         \
+	" WHERE stack_id=%u AND (state=3 OR (NOT EXISTS(SELECT 1 FROM claim c WHERE c.stack_id=%u) AND NOT EXISTS(SELECT 1 FROM push u " \
+	"WHERE u.stack_id=%u AND u.ended IS NULL AND u.beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND)))"
+
+/* Our token, unless the stack is being dropped already: then nothing of it is left behind the stack's own row. */
+static void token_sql(const struct dropping *d, struct js_sql *sql)
+{
+	js_sql_stmt(sql,
+		    "INSERT INTO push(token,stack_id,started,beat,ended) SELECT %x,stack_id,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),UTC_TIMESTAMP(6)"
+		    JS_STACK_KEPT,
+		    (const void *)d->token, sizeof(d->token), d->stack.id);
+}
+
+/* It was refused, after a try whose reply was lost, and which may arrive yet: then it meets our token, and comes to nothing.  0: it
+ * was before us, and the stack is being dropped. */
+static int make_void(struct dropping *d, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	token_sql(d, &sql);
+	js_sql_guard(&sql, 1);
+	status = js_db_transaction(d->handle->db, &sql, NULL, NULL, NULL, NULL, error);
+	js_sql_free(&sql);
+	if (status == 0 || status == JS_DB_DUPLICATE) /* a key that is there, in a stack that is not dropping, is this call's own */
+		return refuse(d, error);
+	return status == JS_DB_GUARD ? 0 : status;
 }
 
 /* Nobody gets anything of it any more.  With the stack's row and those of its workers locked, no step, no end, no push and no requeue
  * puts a span back.  What can still be on its way are pops of scripts, whose rows are not there yet, and promotions: a pop holds a
  * span, so that a DELETE waits for it, and its claim is seen; a promotion may take a span past the first DELETE, from waiting to
- * ready, but not past the second.  A pop that comes later, even one that has read the state before, finds no span. */
+ * ready, but not past the second.  A pop that comes later, even one that has read the state before, finds no span.  The first look is
+ * for the sake of who works there: a drop that is refused has touched no span. */
 static int close_stack(struct dropping *d, struct jobstack_error *error)
 {
 	uint64_t id = d->stack.id;
 	struct js_sql sql = {0};
-	int status;
+	int status, lost;
 
+	js_file_random(d->token, sizeof(d->token));
 	js_sql_stmt(&sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", id);
+	token_sql(d, &sql);
 	js_sql_stmt(&sql, "SELECT COUNT(*) INTO @js_state FROM worker WHERE stack_id=%u AND ended IS NULL FOR UPDATE", id);
-	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u", id);
-	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u", id);
-	js_sql_stmt(&sql,
-		    "UPDATE stack SET state=3,note=NULL WHERE stack_id=%u AND NOT EXISTS(SELECT 1 FROM claim c WHERE c.stack_id=%u) AND NOT "
-		    "EXISTS(SELECT 1 FROM push u WHERE u.stack_id=%u AND u.ended IS NULL AND u.beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND)",
-		    id, id, id);
+	js_sql_stmt(&sql, "UPDATE stack SET stack_id=stack_id" UNUSED, id, id, id);
 	js_sql_guard(&sql, 1);
-	status = js_db_transaction(d->handle->db, &sql, NULL, NULL, NULL, NULL, error);
+	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u", id);
+	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u", id);
+	js_sql_stmt(&sql, "UPDATE stack SET state=3,note=NULL" UNUSED, id, id, id);
+	js_sql_guard(&sql, 1);
+	status = js_db_transaction(d->handle->db, &sql, NULL, NULL, NULL, &lost, error);
 	js_sql_free(&sql);
-	return status == JS_DB_GUARD ? refuse(d, error) : status;
+	if (status == JS_DB_GUARD)
+		return lost ? make_void(d, error) : refuse(d, error);
+	return status == JS_DB_DUPLICATE ? js_error_set(error, JOBSTACK_EBUG, "a drop met a key that was taken") : status;
 }
 
 /* Deletes what STATEMENT names, a chunk at a time. */

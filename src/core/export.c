@@ -285,17 +285,13 @@ static void set_running(const struct exporting *x, struct line *l, uint32_t atte
 
 /* Where the entry stood.  What the window says was read before the page.  Where the two don't fit, the entry has gone on in between:
  * then its state is the one that its last attempt brought it to, in which it was in between as well. */
-static unsigned state_of(const struct exporting *x, struct line *l)
+static unsigned in_line(const struct exporting *x, struct line *l)
 {
 	const struct jobstack_item *i = &l->item;
 	size_t at = (size_t)(i->entry - x->where.low);
 	unsigned state = x->where.state[at];
 	uint32_t attempt = x->where.attempt[at];
 
-	if (l->final)
-		return JOBSTACK_IS_DONE;
-	if (l->dead)
-		return l->moved ? JOBSTACK_IS_MOVED : JOBSTACK_IS_DEAD;
 	if (state == JOBSTACK_IS_RUNNING && attempt > i->attempt) {
 		set_running(x, l, attempt);
 		return state;
@@ -305,6 +301,21 @@ static unsigned state_of(const struct exporting *x, struct line *l)
 			    ? JOBSTACK_IS_WAITING
 			    : JOBSTACK_IS_READY;
 	return x->stack.state == JOBSTACK_CANCELLED ? JOBSTACK_IS_CANCELLED : state;
+}
+
+/* Are only the dead, or what was dead and has moved, asked for?  Then nothing else is looked at closely. */
+static int only_dead(const struct exporting *x)
+{
+	return x->o.states != 0 && (x->o.states & ~(JOBSTACK_IS_DEAD | JOBSTACK_IS_MOVED)) == 0;
+}
+
+static unsigned state_of(const struct exporting *x, struct line *l)
+{
+	if (l->final)
+		return JOBSTACK_IS_DONE;
+	if (l->dead)
+		return l->moved ? JOBSTACK_IS_MOVED : JOBSTACK_IS_DEAD;
+	return only_dead(x) ? 0 : in_line(x, l);
 }
 
 static int is_wanted(const struct exporting *x, const struct jobstack_item *i)
@@ -377,22 +388,35 @@ static int tell_attempts(struct exporting *x, struct jobstack_error *error)
 	return status;
 }
 
+/* The next page begins where there is something that is asked for: 0, JOBSTACK_NOTHING if nowhere, or an error. */
+static int next_dead(struct exporting *x, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	js_sql_stmt(&sql, "SELECT entry_id FROM dead WHERE stack_id=%u AND entry_id>=%u ORDER BY entry_id LIMIT 1", x->stack.id, x->low);
+	status = js_handle_number(x->handle, &sql, &x->low, error);
+	return status == 0 && x->low > x->stack.tail ? JOBSTACK_NOTHING : status;
+}
+
 static int tell_entries(struct exporting *x, struct jobstack_error *error)
 {
 	uint64_t tail = x->stack.tail, window;
 	int status = 0;
 
 	for (x->low = 1; status == 0 && x->low <= tail; x->low += PAGE) {
+		if (only_dead(x) && (status = next_dead(x, error)) != 0)
+			break;
 		x->high = tail - x->low >= PAGE ? x->low + PAGE - 1 : tail;
 		window = tail - x->low >= JS_WHERE_WINDOW ? x->low + JS_WHERE_WINDOW - 1 : tail;
-		if (x->low > x->where.high)
+		if (!only_dead(x) && x->low > x->where.high)
 			status = js_where_read(&x->where, x->handle, x->stack.id, x->low, window, error);
 		if (status == 0)
 			status = js_db_view(x->handle->db, look_at_page, x, error);
 		if (status == 0)
 			status = tell(x, error);
 	}
-	return status;
+	return status == JOBSTACK_NOTHING ? 0 : status;
 }
 
 int jobstack_export(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,

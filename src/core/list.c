@@ -125,6 +125,7 @@ struct set {
 };
 
 #define SETS 100
+_Static_assert(SETS <= JS_IDS_MAX, "spans of one entry each are told together");
 
 struct sets {
 	struct set set[SETS];
@@ -217,18 +218,49 @@ static void claim_head(struct js_sql *sql, const struct listing *l, const void *
 	}
 }
 
-/* Tells the entries of one set. */
-static int list_set(struct listing *l, const struct set *set, int claim, struct jobstack_error *error)
+static int compare_ids(const void *a, const void *b)
 {
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The entries of spans of one each, as many as follow on each other from the Ith on and differ in nothing else: a query for each of them
+ * would take long where all that waits stands so. */
+static size_t singles(const struct sets *sets, size_t i, uint64_t ids[SETS])
+{
+	const struct set *first = &sets->set[i];
+	size_t n = 0;
+
+	for (; i < sets->n; i++) {
+		const struct set *set = &sets->set[i];
+
+		if (set->ids != NULL || set->lo != set->hi || set->attempt != first->attempt || set->rank != first->rank)
+			break;
+		ids[n++] = set->lo;
+	}
+	if (n > 1)
+		qsort(ids, n, sizeof(*ids), compare_ids); /* of a last-in-first-out stack they come backwards */
+	return n;
+}
+
+/* Tells the entries of the Ith set, and of those behind it that can be told with it.  *NEXT: the first that was not. */
+static int list_set(struct listing *l, const struct sets *sets, size_t i, int claim, size_t *next, struct jobstack_error *error)
+{
+	const struct set *set = &sets->set[i];
 	struct source from = {claim ? claim_head : span_head, set, "e.entry_id", NULL};
-	size_t n = (size_t)(set->hi - set->lo + 1);
+	size_t n = (size_t)(set->hi - set->lo + 1), alone;
 	uint64_t ids[JS_IDS_MAX];
 	struct js_window w;
 	int status;
 
+	alone = claim ? 0 : singles(sets, i, ids);
+	*next = i + (alone > 1 ? alone : 1);
 	if (!claim && set->attempt <= 1 && (js_filter_of_end(l->filter) || l->filter->nodes_n > 0))
 		return 0; /* they have not run */
-	if (set->ids == NULL)
+	if (alone > 1)
+		js_window_begin_ids(&w, l->filter, ids, alone);
+	else if (set->ids == NULL)
 		js_window_begin(&w, l->filter, set->lo, set->hi);
 	else if (n <= JS_IDS_MAX && js_span_read_ids(set->ids, set->ids_len, (size_t)set->lo, n, ids) == 0)
 		js_window_begin_ids(&w, l->filter, ids, n);
@@ -268,8 +300,8 @@ static int list_sets(struct listing *l, int class, struct jobstack_error *error)
 		status = js_db_query(l->handle->db, &sql, take_set, &sets, error);
 		js_sql_free(&sql);
 		n = sets.n;
-		for (size_t i = 0; status == 0 && i < n && !l->stopped && limit_left(l) > 0; i++)
-			status = list_set(l, &sets.set[i], class < 0, error);
+		for (size_t i = 0; status == 0 && i < n && !l->stopped && limit_left(l) > 0;)
+			status = list_set(l, &sets, i, class < 0, &i, error);
 		if (n > 0)
 			last = sets.set[n - 1];
 		sets_free(&sets);

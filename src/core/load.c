@@ -345,11 +345,13 @@ int jobstack_workers(struct jobstack *handle, const char *stack, jobstack_worker
 		    "w.slurm_array_task,w.slurm_step,w.log,w.pid,w.pid_start,w.slurm_start,w.seq,w.slots,w.done,w.dead,"
 		    "w.lease_us,TIMESTAMPDIFF(MICROSECOND,w.beat,UTC_TIMESTAMP(6)),"
 		    "TIMESTAMPDIFF(MICROSECOND,w.started,UTC_TIMESTAMP(6)),w.kind,"
-		    "(SELECT COALESCE(SUM(c.open),0) FROM claim c FORCE INDEX(PRIMARY) WHERE c.stack_id=w.stack_id AND c.worker_id=w.worker_id),"
+		    "COALESCE(c.n,0),"
 		    "w.reason,w.running,UTC_TIMESTAMP(6),IF(w.kind=1,(SELECT IF(d.ids IS NULL,d.lo,CONV(LEFT(d.ids,10),16,10)) "
 		    "FROM claim d FORCE INDEX(PRIMARY) WHERE d.stack_id=w.stack_id AND d.worker_id=w.worker_id AND d.lo=d.hi LIMIT 1),NULL) "
-		    "FROM worker w WHERE w.stack_id=%u AND w.ended IS NULL ORDER BY w.worker_id",
-		    s.id);
+		    /* the claims in one go along the key: to ask for each of a thousand workers' takes thrice as long */
+		    "FROM worker w LEFT JOIN (SELECT worker_id,SUM(open) n FROM claim FORCE INDEX(PRIMARY) WHERE stack_id=%u "
+		    "GROUP BY worker_id) c ON c.worker_id=w.worker_id WHERE w.stack_id=%u AND w.ended IS NULL ORDER BY w.worker_id",
+		    s.id, s.id);
 	status = js_db_query(handle->db, &sql, take_worker_row, &call, error);
 	js_sql_free(&sql);
 	return status == 0 && call.stopped ? JOBSTACK_ESTOPPED : status;

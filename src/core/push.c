@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define BEAT_US INT64_C(20000000)
+#define DROPS_MAX 20
 #define AGE_US INT64_C(1000000) /* no name waits longer for others: workers do, for it */
 
 /* Writes the policy that the options give. */
@@ -36,8 +37,7 @@ static int set_policy(struct js_pushing *p, struct jobstack_error *error)
 	return status;
 }
 
-/* The stack is needed: the first name has come. */
-static int begin(struct js_pushing *p, struct jobstack_error *error)
+static int begin_once(struct js_pushing *p, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	int lost, status = js_stack_make(p->handle, p->stack_name, p->options->lifo, &p->stack, error);
@@ -76,6 +76,18 @@ static int begin(struct js_pushing *p, struct jobstack_error *error)
 	js_sql_free(&sql);
 	p->beat_us = jobstack_now_us();
 	p->begun = status == 0;
+	return status;
+}
+
+/* The stack is needed: the first name has come.  One that was dropped before we had a row in it is made anew. */
+static int begin(struct js_pushing *p, struct jobstack_error *error)
+{
+	int status = begin_once(p, error);
+
+	for (unsigned drops = 0; status == JOBSTACK_EMISSING && drops < DROPS_MAX; drops++) {
+		js_error_clear(error);
+		status = begin_once(p, error);
+	}
 	return status;
 }
 

@@ -148,7 +148,37 @@ int js_requeue_count(struct js_requeue *r, struct jobstack_error *error)
 	return status;
 }
 
+int js_requeue_same(const struct js_requeue *r, uint64_t id, struct jobstack_error *error)
+{
+	return r->from.id == id ? 0 : js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was dropped meanwhile", r->from.name);
+}
+
 /* ------------------------------------------------------------------------------------------- back into their own line */
+
+/* The group, as it was when it was chosen. */
+static void chosen_sql(const struct js_requeue *r, struct js_sql *sql, const char *done, const char *dead)
+{
+	const struct js_group *g = &r->group;
+
+	js_sql_add(sql, r->done ? done : dead, r->from.id, g->attempts[0]);
+	js_filter_list_sql(sql, " AND entry_id IN(", g->ids, g->n);
+	js_sql_add(sql, ";");
+}
+
+/* A guard stopped it after a try whose reply was lost.  That one would have taken all; so if some are there, it was somebody else, who
+ * took the others.  Of a stack that was dropped it can't be told. */
+static int settle(struct js_requeue *r, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	uint64_t there;
+	int status;
+
+	js_sql_add(&sql, "SELECT (SELECT COUNT(*)=0 FROM stack WHERE stack_id=%u AND state<3)+COUNT(*)", r->from.id);
+	chosen_sql(r, &sql, " FROM attempt WHERE stack_id=%u AND attempt=%u AND final=1",
+		   " FROM dead WHERE stack_id=%u AND attempt=%u AND to_stack IS NULL");
+	status = js_handle_number(r->handle, &sql, &there, error);
+	return status != 0 ? status : there == 0 ? 2 : JOBSTACK_NOTHING;
+}
 
 static int put_back(struct js_requeue *r, struct jobstack_error *error)
 {
@@ -165,18 +195,14 @@ static int put_back(struct js_requeue *r, struct jobstack_error *error)
 			    : "UPDATE stack SET dead=dead-%u WHERE stack_id=%u AND state IN(0,1)",
 		    (uint64_t)g->n, r->from.id);
 	js_sql_guard(&sql, 1);
-	js_sql_add(&sql,
-		   r->done ? "UPDATE attempt SET final=0 WHERE stack_id=%u AND attempt=%u AND final=1"
-			   : "DELETE FROM dead WHERE stack_id=%u AND attempt=%u AND to_stack IS NULL",
-		   r->from.id, g->attempts[0]);
-	js_filter_list_sql(&sql, " AND entry_id IN(", g->ids, g->n);
-	js_sql_add(&sql, ";");
+	chosen_sql(r, &sql, "UPDATE attempt SET final=0 WHERE stack_id=%u AND attempt=%u AND final=1",
+		   "DELETE FROM dead WHERE stack_id=%u AND attempt=%u AND to_stack IS NULL");
 	js_sql_guard(&sql, g->n);
 	js_span_insert(&sql, &r->from, &span, g->ids, g->n);
 	status = js_db_transaction(r->handle->db, &sql, NULL, NULL, NULL, &lost, error);
 	js_sql_free(&sql);
 	if (status == JS_DB_GUARD)
-		return lost ? 2 : JOBSTACK_NOTHING;
+		return lost ? settle(r, error) : JOBSTACK_NOTHING;
 	return status == JS_DB_DUPLICATE ? js_error_set(error, JOBSTACK_EBUG, "an entry that is dead or done stands in line too")
 					 : status;
 }
@@ -194,10 +220,13 @@ static int find_open(struct js_requeue *r, const char *name, struct jobstack_err
 
 static int look_again(struct js_requeue *r, struct jobstack_error *error)
 {
+	uint64_t id = r->from.id;
 	char name[sizeof(r->from.name)];
+	int status;
 
 	memcpy(name, r->from.name, sizeof(name));
-	return find_open(r, name, error);
+	status = find_open(r, name, error);
+	return status == 0 ? js_requeue_same(r, id, error) : status;
 }
 
 int jobstack_requeue(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter, int dry_run,

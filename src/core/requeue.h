@@ -45,6 +45,9 @@ struct js_requeue {
 /* Puts all that the filter chooses, and counts it. */
 int js_requeue_all(struct js_requeue *r, struct jobstack_error *error);
 
+/* Looked at again, the stack must be the one with this ID still, and no other that has its name by now: 0, or JOBSTACK_ECONFLICT. */
+int js_requeue_same(const struct js_requeue *r, uint64_t id, struct jobstack_error *error);
+
 /* Counts what was named in vain. */
 int js_requeue_count(struct js_requeue *r, struct jobstack_error *error);
 

@@ -75,6 +75,8 @@ int js_stack_refuse(struct jobstack *handle, const char *name, struct jobstack_e
 	struct js_stack s;
 	int status = js_stack_find(handle, name, &s, error);
 
+	if (status == 0 && s.state != JOBSTACK_DROPPING)
+		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was dropped in that moment, and made anew: try again", name);
 	return status != 0 ? status : js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is being dropped", name);
 }
 

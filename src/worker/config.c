@@ -23,7 +23,8 @@
 
 static int bad(struct jobstack_error *error, const char *option, const char *what, const char *arg)
 {
-	return js_error_set(error, JOBSTACK_EUSAGE, "--%s takes %s, not \"%s\": see --help", option, what, arg);
+	return js_error_set(error, JOBSTACK_EUSAGE, "--%s takes %s, not \"%.100s%s\": see --help", option, what, arg,
+			    strlen(arg) > 100 ? "..." : "");
 }
 
 /* 1,5-7 into bits. */
@@ -67,6 +68,13 @@ static int set_number(const char *option, const char *arg, uint64_t high, uint64
 	return js_num_u64(arg, 1, high, to) == 0 ? 0 : bad(error, option, what, arg);
 }
 
+/* A text that may be anything but empty: what an unset variable leaves of "$DIR" is not meant. */
+static int set_text(const char *option, const char *what, const char *arg, const char **to, struct jobstack_error *error)
+{
+	*to = arg;
+	return *arg != '\0' ? 0 : bad(error, option, what, arg);
+}
+
 /* A size from LEAST on, or 0 for the word none. */
 static int set_size(const char *option, const char *arg, uint64_t least, int64_t *to, struct jobstack_error *error)
 {
@@ -106,6 +114,7 @@ struct later {
 
 static int take(struct config *c, struct later *later, int key, const char *arg, struct jobstack_error *error)
 {
+	static const char a_file[] = "the name of a file, such as out/{#}";
 	uint64_t n;
 	int status = 0;
 
@@ -113,8 +122,8 @@ static int take(struct config *c, struct later *later, int key, const char *arg,
 	case 's': c->stack = arg; break;
 	case 'q': c->quiet = 1; break;
 	case 'v': c->verbose = 1; break;
-	case 'I': c->replace = arg; break;
-	case JS_WORKER_DEFAULTS_FILE: c->defaults_file = arg; break;
+	case 'I': status = set_text("replace", "a word that stands for the datapath", arg, &c->replace, error); break;
+	case JS_WORKER_DEFAULTS_FILE: status = set_text("defaults-file", "a file", arg, &c->defaults_file, error); break;
 	case JS_WORKER_SLOTS:
 		status = set_number("slots", arg, SLOTS_MAX, &n, error);
 		c->slots = status == 0 ? (unsigned)n : 0;
@@ -126,14 +135,14 @@ static int take(struct config *c, struct later *later, int key, const char *arg,
 	case JS_WORKER_IDLE_TIMEOUT: status = set_duration("idle-timeout", arg, 0, &c->idle_us, error); break;
 	case JS_WORKER_BATCH: status = set_number("batch", arg, JOBSTACK_POP_MAX, &c->batch, error); break;
 	case JS_WORKER_MAX_ENTRIES: status = set_number("max-entries", arg, INT64_MAX, &c->max_entries, error); break;
-	case JS_WORKER_CHDIR: c->chdir = arg; break;
-	case JS_WORKER_LOG_DIR: c->log_dir = arg; break;
+	case JS_WORKER_CHDIR: status = set_text("chdir", "a directory", arg, &c->chdir, error); break;
+	case JS_WORKER_LOG_DIR: status = set_text("log-dir", "a directory", arg, &c->log_dir, error); break;
 	case JS_WORKER_LOG_SIZE: status = set_size("log-size", arg, 65536, &c->log_size, error); break;
 	case JS_WORKER_OUTPUT_LIMIT: status = set_size("output-limit", arg, 1024, &c->output_limit, error); break;
 	case JS_WORKER_COLSEP: status = set_colsep(c, arg, error); break;
-	case JS_WORKER_OUTPUT: later->output = arg; break;
-	case JS_WORKER_ERROR: later->error = arg; break;
-	case JS_WORKER_CREATES: later->creates = arg; break;
+	case JS_WORKER_OUTPUT: status = set_text("output", a_file, arg, &later->output, error); break;
+	case JS_WORKER_ERROR: status = set_text("error", a_file, arg, &later->error, error); break;
+	case JS_WORKER_CREATES: status = set_text("creates", a_file, arg, &later->creates, error); break;
 	case JS_WORKER_FATAL_EXIT:
 		if (parse_codes(c->fatal, arg) != 0)
 			status = bad(error, "fatal-exit", "exit codes from 1 to 255 such as 1,5-7", arg);

@@ -52,7 +52,7 @@ die() {
 takes() { # STACK REASON: recover takes one entry back, and says why
 	local text
 	text=$(jobstack recover -s "$1" 2>&1)
-	[[ $text =~ $2:\ 1\ entry\ taken\ back ]] || { echo "$text; $(squeue; squeue -s; sinfo -N)"; return 1; }
+	[[ $text =~ ($2):\ 1\ entry\ taken\ back ]] || { echo "$text; $(squeue; squeue -s; sinfo -N)"; return 1; }
 }
 no_proof() { # STACK: recover takes nothing, as often as it is asked
 	local i text
@@ -177,7 +177,8 @@ check '... no proof' no_proof down
 kill_frozen
 check '... dead or not' no_proof down
 over down
-check '... but the reason, when its lease is over' takes down 'node failed \(n3\): silent for 6[0-9][0-9] s'
+# slurmctld may have taken the node back, by what slurmd said just before it froze: then it is the job that tells
+check '... but the reason, when its lease is over' takes down "node failed \(n3\): silent for 6[0-9][0-9] s|node failed \(Slurm job $JOB NODE_FAIL\), node n3 does not answer: silent for 6[0-9][0-9] s"
 kill -CONT "$(slurmd_of n3)"
 
 # ---- a job that was requeued is another one

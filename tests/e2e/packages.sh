@@ -61,7 +61,7 @@ module_bash() { # KIND WORD...: what `module` would have the shell do
 	for modulecmd in /usr/lib/*/modulecmd.tcl /usr/lib/modulecmd.tcl /usr/share/[Mm]odules/libexec/modulecmd.tcl; do
 		[[ ! -f $modulecmd ]] || break
 	done
-	MODULEPATH=$PWD/prefix/share/jobstack/modulefiles/tcl tclsh "$modulecmd" bash "$@"
+	MODULEPATH=$PWD/prefix/share/jobstack/modulefiles/tcl "$modulecmd" bash "$@" # by its own first line: there may be a tclsh8.6 and no tclsh
 }
 LMOD=/usr/share/lmod/lmod/libexec/lmod
 kind=tcl

@@ -25,6 +25,7 @@ logged_in() { jobstack status -q 2>/dev/null; }
 
 check 'the verb stands first' says 2 'submit stands before its options' jobstack server --data x submit
 check 'no command' says 2 'no command is wanted' server submit -- true
+check 'too short a wall time' says 2 'less than 4 minutes leave it no time' server submit --time=3:30
 check 'no sbatch' says 2 'there is no sbatch' env PATH=/none "$(command -v jobstack)" server submit
 check "what sbatch refuses" says 1 'nothing was submitted' bash -c "timeout 60 jobstack server submit --data $data --partition=nowhere 2>&1 | tr '\n' ' ' >&2; exit \${PIPESTATUS[0]}"
 is '... leaves no chain' "$(json .jobs)" null
@@ -95,4 +96,12 @@ scancel "$fourth"
 check 'scancel' wait_for 30 chain_is 0
 check '... is told' log_says "$fourth" 'stopped: no other job takes over'
 is '... nothing is left of it' "$(json '"\(.state) \(.jobs)"')" 'stopped null'
+
+# ---- a wall time that is over as soon as the server is up (the partition's, say): jobs would follow each other for ever
+fifth=$(server submit --bind 127.0.0.1 --memory 32M --time=30 --wait 60 --parsable)
+check 'one more chain' wait_for 20 has_next "$fifth"
+scontrol update "JobId=$fifth" TimeLimit=2
+scancel --signal=TERM --batch "$fifth"
+check 'a wall time that leaves no time ends the chain' wait_for 30 chain_is 0
+check '... is told' log_says "$fifth" "its job's wall time leaves a server no time"
 finish

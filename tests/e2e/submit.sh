@@ -38,6 +38,8 @@ check '--notify without an address' says 2 '--notify takes an address' submit -s
 check '--follow without what would follow' says 2 '--follow is for' submit -s wide --workers 3 --follow=--mem=1G -- true
 check "a worker's option with a wrong value: in its own words" says 2 '--lease takes a duration' submit -s wide --workers 3 --lease soon -- true
 check 'a stack that is not there' says 2 'there is no stack "nowhere"' submit -s nowhere --workers 3 -- true
+check 'fewer workers than each job has' says 2 '--workers 2 is less than the 4 that each job has' submit -s wide --workers 2 --ntasks=4 -- true
+check 'a command that is not there' says 2 "can't run ./nothing.*nothing was submitted" bash -c 'timeout 60 jobstack submit -s wide --workers 2 -- ./nothing 2>&1 | tr "\n" " " >&2; exit "${PIPESTATUS[0]}"'
 check 'no sbatch in $PATH' says 2 'there is no sbatch in \$PATH' env PATH="$here/none" "$(command -v jobstack)" submit -s wide --workers 3 -- true
 jobstack push -q -s rest /x >/dev/null
 jobstack pause -s rest -q
@@ -56,6 +58,10 @@ export PATH=$here/bin:$PATH
 # ---- one that runs
 check "sbatch's word for a wrong option" says 1 'invalid partition specified: nowhere.*nothing was submitted' \
 	bash -c 'timeout 60 jobstack submit -s wide --workers 3 --partition=nowhere -- true 2>&1 | tr "\n" " " >&2; exit "${PIPESTATUS[0]}"'
+dry() { submit -s wide --dry-run "$@" -- true; }
+like 'never more workers than asked for: ten by fours are two jobs' "$(dry --workers 10 --ntasks=4)" ' --array=1-2 --ntasks=4 '
+like 'a range of nodes counts by its lower end' "$(dry --workers 4 --nodes=2-3)" ' --no-kill --array=1-2 --nodes=2-3 '
+unlike 'what comes after a round is no dry run' "$(dry --workers 1 --until-done)" 'chain=[^ ]* .*--dry-run'
 is 'twenty entries, two slots a worker: ten workers; four elements an array: three arrays' \
 	"$(submit -s wide --workers 100 --slots 2 --time=5 --json -- true >json; jq -c '[.workers,.slots,.left,(.jobs|length),.next]' json)" '[10,2,20,3,null]'
 check '... all are done' wait_for 60 ledger_is wide '20 0 0 0 0 0'
@@ -76,6 +82,22 @@ check 'CMD of any bytes' wait_for 30 ledger_is odd '1 0 0 0 0 0'
 printf '%s\0' "${odd/'{#}'/1}" '' '*' /x >expected
 check '... comes as it was typed' cmp expected got
 is '... and the dry run had told it' "$(sed '$d' dry | tail -n1)" "$(tail -n1 jobstack-logs/odd/submit-*.sh)"
+
+# ---- a later round, in which nobody is there to try again: sbatch refuses for a moment, or can't be used
+mkdir moment
+printf '#!/bin/sh\n[ -e again ] || { echo "the site says no" >&2; touch again; exit 1; }\nexec %q "$@"\n' "$(command -v sbatch)" >moment/sbatch
+chmod +x moment/sbatch
+jobstack push -q -s refused /x >/dev/null
+mkdir greets && printf '#!/bin/sh\necho "Welcome to 3 nodes"\necho\necho $ANSWER\n' >greets/sbatch && chmod +x greets/sbatch
+greets() { env PATH="$here/greets:$PATH" ANSWER="$1" timeout 60 jobstack submit -s refused --workers 1 --parsable -- true; }
+check "a site's greeting before the number" prints 0 77 greets '77;here'
+check '... is shown' grep -qx 'Welcome to 3 nodes' said
+check 'no number' says 2 'told no job.s number: `squeue --me` tells' greets Bye
+check 'in a later round: the end is told' says 2 'round 1: it ends here, as sbatch did not take another round: .* with 1 left' \
+	env PATH="$here/greets:$PATH" timeout 60 jobstack submit --chain=1,0,0,0,0,999999 -s refused --workers 1 --until-done --notify refused@example.org -- true
+check '... and mailed' grep -qx 'To: refused@example.org' mail
+jobstack push -q -s again /x >/dev/null
+check 'refused for a moment: the round comes' env PATH="$here/moment:$PATH" timeout 60 jobstack submit --chain=1,0,0,0,0,999999 -s again --workers 1 --until-done -q -- true
 
 # ---- rounds.  Each worker leaves after an entry, so three entries are three rounds
 numbered 1 3 | jobstack push -q -s rounds --max-attempts 1 >/dev/null
@@ -105,6 +127,16 @@ check '... mailed by Slurm, as sendmail did not take it' grep -q 'jobstack idle:
 check 'scancel: the end' said cancelled 'round 1: it ends here, as the last jobs were cancelled'
 check '--notify alone: the mail' grep -qx 'Subject: jobstack once: 1 done, 0 dead, 0 left' mail
 
+# ---- and by the time that it is judged the controller may have forgotten the jobs
+jobstack push -q -s accounts /x >/dev/null
+mkdir accounts
+printf '#!/bin/sh\necho "$@" >asked\necho "CANCELLED by 1000"\necho COMPLETED\n' >accounts/sacct
+chmod +x accounts/sacct
+check 'scancel by the accounts: the end' says 1 'it ends here, as the last jobs were cancelled' \
+	env PATH="$here/accounts:$PATH" timeout 60 jobstack submit --chain=1,0,0,0,0,999998:999999 -s accounts --workers 1 --until-done -- true
+check '... they were asked for' grep -q -- '--jobs=999998,999999$' asked
+check 'a wait for others hides no round that closed nothing' says 1 'in 2 rounds nothing was closed' submit --chain=2,0,0,1,1,1 -s accounts --workers 1 --until-done -- true
+
 # ---- what is left is in the hands of others: another look later
 jobstack push -q -s popped /x >/dev/null
 jobstack pop -q -s popped >/dev/null
@@ -112,5 +144,5 @@ check 'all that is left runs elsewhere' says 0 'another look in a quarter of an 
 like '... by a job that waits' "$(squeue -h -n jobstack-popped -o %T)" '^PENDING$'
 like '... and remembers' "$(cat jobstack-logs/popped/submit-*-next.sh)" 'submit --chain=1,0,0,0,1,1 --workers 1 --until-done --stack=popped '
 scancel -n jobstack-popped
-for s in wide odd rounds idle cancelled once popped; do check "audit of $s" audit $s; done
+for s in wide odd rounds idle cancelled once popped again; do check "audit of $s" audit $s; done
 finish

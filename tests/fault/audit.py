@@ -21,7 +21,7 @@ class Audit:
 		self.load, self.sample, self.found = load, sample, []
 		self.frozen = {w for s in strikes if s.kind in ("worker-stop", "keeper-stop") for w in s.workers}
 		self.nobody_left = {w for s in strikes if s.kind == "both-kill" for w in s.workers}
-		self.counts = collections.Counter()
+		self.counts, self.pruned = collections.Counter(), set()
 		self.workers_of = collections.defaultdict(set)  # (stack, entry): the workers that had it
 
 	def violation(self, what, stack, entry, words):
@@ -41,6 +41,10 @@ class Audit:
 		self.entries = {(stacks[int(r[0])], int(r[1])): r[2] for r in entries}
 		self.in_slurm = {int(r[0]) for r in self.rows("SELECT worker_id FROM worker WHERE slurm_job IS NOT NULL")}
 		self.kinds = {int(r[0]): r[1] for r in self.rows("SELECT worker_id,kind FROM worker")}
+		for worker, (script, in_slurm) in self.sample.kinds.items():  # a prune by a clock that had jumped took its row
+			if worker not in self.kinds:
+				self.kinds[worker] = "1" if script else "0"
+				self.in_slurm |= {worker} if in_slurm else set()
 		self.dead = {(stacks[int(r[0])], int(r[1])) for r in self.rows("SELECT stack_id,entry_id FROM dead")}
 		self.attempts = {}
 		for r in self.rows("SELECT stack_id,entry_id,attempt,worker_id,outcome,final,COALESCE(exit_code,-1),"
@@ -51,7 +55,30 @@ class Audit:
 			self.workers_of[key[:2]].add(int(r[3]))
 		self.lost_seen = {(stacks[s], e, a) for s, e, a in self.sample.lost}
 		self.records = [json.loads(line) for line in open(self.load.records)]
+		for r in self.records:
+			if r["what"] == "close":
+				self.kinds.setdefault(r["worker"], "1")
+		for stack in stacks.values():
+			self.read_archive(stack)
 		self.read_witness()
+
+	def read_archive(self, stack):
+		"""What was pruned, from the archive: of an entry the last line counts, if the entry is not there any more."""
+		path, last = self.load.dir / ("archive." + stack), {}
+		for line in open(path) if path.exists() else []:
+			item = json.loads(line)
+			last[stack, item["entry"]] = item
+		for key, item in last.items():
+			if key in self.entries:
+				continue  # it was requeued in that moment, or the prune was killed
+			self.pruned.add(key)
+			self.entries[key] = item["datapath"]
+			for a in item["attempts"]:
+				self.attempts[key + (a["attempt"],)] = dict(
+					worker=a["worker"], outcome=("done", "failed", "lost", "interrupted").index(a["outcome"]),
+					final=int(a["attempt"] == item["attempt"]), code=-1 if a["exit_code"] is None else a["exit_code"],
+					signal=a["signal"], reason=a["reason"] or "")
+				self.workers_of[key].add(a["worker"])
 
 	def read_witness(self):
 		"""The runs, from the lines; and the lines that tell of trouble."""
@@ -94,12 +121,14 @@ class Audit:
 	# ------------------------------------------------------------------------------------------------------- the questions
 
 	def pushed(self):
-		"""Every name is there, once."""
-		for stack in self.load.stacks:
+		"""Every name is there, once; and what was moved is where it went."""
+		elsewhere = self.load.elsewhere
+		elsewhere.names = [r[0] for r in self.rows("SELECT datapath FROM dead JOIN entry USING(stack_id,entry_id) WHERE to_stack IS NOT NULL")]
+		for stack in self.load.stacks + [elsewhere]:
 			there = collections.Counter(name for (s, _), name in self.entries.items() if s == stack.name)
 			wanted = set(stack.names) | set(stack.extra)
 			for name in wanted - set(there):
-				self.violation("lost", stack.name, 0, "was pushed and is not there: " + name)
+				self.violation("lost", stack.name, 0, "was %s and is not there: %s" % ("moved" if stack is elsewhere else "pushed", name))
 			for name, n in there.items():
 				if n > 1:
 					self.violation("doubled", stack.name, 0, "is there %d times: %s" % (n, name))
@@ -201,6 +230,8 @@ class Audit:
 				self.violation("lost", r["stack"], r["entry"], "a close was accepted, but: %s, %s" % (r, row))
 			if r["status"] == 1 and not (row and row["outcome"] == LOST):
 				self.violation("other", r["stack"], r["entry"], "a close was refused, but: %s, %s" % (r, row))
+			if r["status"] == 2 and (r["stack"], r["entry"]) in self.pruned:
+				continue
 			if r["status"] not in (0, 1):
 				self.violation("other", r["stack"], r["entry"], "a close never came to an end: %s" % r)
 
@@ -222,22 +253,33 @@ class Audit:
 		for r in self.rows("SELECT s.name,s.pushed,"
 				   "s.done+(SELECT COALESCE(SUM(done),0) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
 				   "s.dead+(SELECT COALESCE(SUM(dead),0) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
-				   "(SELECT COUNT(*) FROM entry e WHERE e.stack_id=s.stack_id),"
+				   "s.moved,s.pruned,(SELECT COUNT(*) FROM entry e WHERE e.stack_id=s.stack_id),"
 				   "(SELECT COUNT(*) FROM attempt a WHERE a.stack_id=s.stack_id AND final=1),"
-				   "(SELECT COUNT(*) FROM dead d WHERE d.stack_id=s.stack_id),"
+				   "(SELECT COUNT(*) FROM dead d WHERE d.stack_id=s.stack_id AND to_stack IS NULL),"
+				   "(SELECT COUNT(*) FROM dead d WHERE d.stack_id=s.stack_id AND to_stack IS NOT NULL),"
 				   "(SELECT COALESCE(SUM(hi-lo+1),0) FROM span p WHERE p.stack_id=s.stack_id),"
 				   "(SELECT COALESCE(SUM(open),0) FROM claim c WHERE c.stack_id=s.stack_id) FROM stack s"):
-			name, pushed, done, dead, entries, finals, deads, spans, claims = r[0], *map(int, r[1:])
-			if not (pushed == entries == done + dead and done == finals and dead == deads and spans == claims == 0):
-				self.violation("lost" if pushed > done + dead else "other", name, 0,
-					       "the ledger: pushed %d, entries %d, done %d (%d), dead %d (%d), in spans %d, claimed %d" % (pushed, entries, done, finals, dead, deads, spans, claims))
+			name, pushed, done, dead, moved, pruned, entries, finals, deads, gone, spans, claims = r[0], *map(int, r[1:])
+			archived = sum(1 for key in self.pruned if key[0] == name)
+			if not (pushed == entries + pruned == done + dead + moved + pruned and (done, dead, moved) == (finals, deads, gone) and
+				pruned == archived and spans == claims == 0):
+				self.violation("lost" if pushed > done + dead + moved + pruned else "other", name, 0,
+					       "the ledger: pushed %d, entries %d, done %d (%d), dead %d (%d), moved %d (%d), pruned %d (%d), in spans %d, "
+					       "claimed %d" % (pushed, entries, done, finals, dead, deads, moved, gone, pruned, archived, spans, claims))
+			self.counts["moved"] += moved
+			self.counts["pruned"] += pruned
 
 	def check(self):
 		"""What the tool itself says."""
-		for stack in self.load.stacks:
-			status, out = self.load.tool("check", "-s", stack.name)
-			if status != 0:
-				self.violation("other", stack.name, 0, "jobstack check: status %d: %s" % (status, out.strip()))
+		status, out = self.load.tool("check")
+		if status != 0:
+			self.violation("other", self.load.name, 0, "jobstack check: status %d: %s" % (status, out.strip()))
+
+	def people(self):
+		"""What people who steered were told was right."""
+		for r in self.records:
+			if r["what"] == "wrong":
+				self.violation("other", r["stack"], 0, r["words"])
 
 	def run(self, drained):
 		if not drained:
@@ -245,7 +287,7 @@ class Audit:
 				self.load.left(), [p.args for p in self.load.processes if p.poll() is None]))
 		self.read()
 		for question in (self.pushed, self.outcomes, self.evidence, self.two_hands, self.zombies, self.requeues, self.ledger,
-				 self.check):
+				 self.people, self.check):
 			question()
 		self.counts["runs"] = len(self.runs)
 		return self.found

@@ -28,15 +28,17 @@ def a_name(rng, number):
 class Stack:
 	"""One list, with a policy of its own, and what it has to hold in the end."""
 
-	def __init__(self, name, rng):
-		self.name, self.rng, self.names, self.extra = name, rng, [], []
+	def __init__(self, name, rng, base=0):
+		self.name, self.rng, self.base, self.names, self.extra = name, rng, base, [], []
+		if rng is None:
+			return
 		self.policy = ["--retry-delay", "%.1f" % rng.choice((0, 0.2, 0.5)), "--max-attempts", str(rng.choice((2, 3))),
 			       "--max-losses", str(rng.choice((3, 50, 50)))]
 		self.unpushed = 1  # pushes that have not ended well
 
 	def more(self, n):
 		"""N names more."""
-		new = [a_name(self.rng, len(self.names) + i + 1) for i in range(n)]
+		new = [a_name(self.rng, self.base + len(self.names) + i + 1) for i in range(n)]
 		self.names += new
 		return new
 
@@ -60,7 +62,8 @@ class Load:
 		self.environment = dict(os.environ, JOBSTACK_DEFAULTS_FILE=str(self.cnf), FAULT_WITNESS=str(self.witness),
 					FAULT_LOCKS=str(self.dir / "locks"), TMPDIR=str(self.dir), FAULT_ROUND=self.name)
 		place.run("jobstack", "init", "-q", env=self.environment)
-		self.stacks = [Stack("%s.%d" % (self.name, i), random.Random(rng.random())) for i in range(3)]
+		self.stacks = [Stack("%s.%d" % (self.name, i), random.Random(rng.random()), 100000 * i) for i in range(3)]
+		self.elsewhere = Stack(self.name + ".elsewhere", None)  # where dead ones are moved to, if they are
 		self.proxies = []
 
 	# ------------------------------------------------------------------------------------------------------ small things
@@ -232,7 +235,7 @@ class Load:
 		end = time.monotonic() + 60
 		while True:
 			status, _ = self.tool("close", "--exit", str(code), **dict(env, **first))
-			if status in (0, 1) or time.monotonic() > end:
+			if status in (0, 1, 2) or time.monotonic() > end:  # 2: it was closed, or lost, and pruned
 				break
 			first = {}
 			time.sleep(0.3) # between two tries; what is waited for is the answer, a minute at most
@@ -257,7 +260,7 @@ class Load:
 		"""What is not at its end yet, as the tables tell: [(stack, pushed, ended, waiting far ahead, paused)]."""
 		return self.campaign.db.query(
 			"SELECT s.name, s.pushed, (SELECT COUNT(*) FROM attempt a WHERE a.stack_id=s.stack_id AND final=1)+"
-			"(SELECT COUNT(*) FROM dead d WHERE d.stack_id=s.stack_id), (SELECT COUNT(*) FROM span p WHERE "
+			"(SELECT COUNT(*) FROM dead d WHERE d.stack_id=s.stack_id)+s.pruned, (SELECT COUNT(*) FROM span p WHERE "
 			"p.stack_id=s.stack_id AND class=1 AND due>UTC_TIMESTAMP(6)+INTERVAL 5 SECOND), state FROM stack s", self.name) or []
 
 	def holders(self):
@@ -277,14 +280,14 @@ class Load:
 			for name, pushed, ended, far, state in rows:
 				if int(far):
 					self.forward()
-				if int(state) == 1:  # the breaker: only failures were left
+				if int(state) in (1, 2):  # the breaker: only failures were left; or a cancel that came late
 					self.tool("resume", "-q", "-s", name)
 				if int(ended) < int(pushed) and (name not in pool or pool[name].poll() is not None):
 					number += 1
 					pool[name] = self.popen(["jobstack-worker", "-q", "-s", name, "--slots", "8", "--lease", "6",
 								 "--idle-timeout", "5", "--log-dir", str(self.dir / "logs"), "--",
 								 str(self.campaign.root / "witness"), "{}"], "drain-%d" % number)
-			if len(rows) == len(self.stacks) and all(r[1] == r[2] for r in rows) and not any(s.unpushed for s in self.stacks):
+			if {r[0] for r in rows} >= {s.name for s in self.stacks} and all(r[1] == r[2] for r in rows) and not any(s.unpushed for s in self.stacks):
 				if twice:
 					self.note("all was done %.1f s after the faults" % (time.monotonic() - end + seconds))
 					return self.all_gone()
@@ -331,18 +334,20 @@ class Sample:
 	"""Who holds what, as of a moment ago: asked for twice a second, so that a strike needs not wait for an answer."""
 
 	def __init__(self, load):
-		self.load, self.rows, self.lost = load, [], set()
+		self.load, self.rows, self.lost, self.kinds = load, [], set(), {}
 
 	def ask(self, sql):
 		return self.load.campaign.db.query(sql, self.load.name, timeout=2)
 
 	def look(self):
 		rows = self.ask("SELECT w.worker_id,COALESCE(w.pid,0),COALESCE(w.host,''),COALESCE(w.node,''),COALESCE(w.slurm_job,''),"
-				"w.lease_us,w.kind,COALESCE(SUM(c.open),0) FROM worker w LEFT JOIN claim c ON c.stack_id=w.stack_id AND "
-				"c.worker_id=w.worker_id WHERE w.ended IS NULL GROUP BY w.worker_id")
+				"w.lease_us,w.kind,COALESCE(SUM(c.open),0),s.name FROM worker w JOIN stack s ON s.stack_id=w.stack_id LEFT JOIN "
+				"claim c ON c.stack_id=w.stack_id AND c.worker_id=w.worker_id WHERE w.ended IS NULL GROUP BY w.worker_id")
 		if rows is not None:
 			self.rows = [dict(worker=int(r[0]), pid=int(r[1]), host=r[2], node=r[3], job=r[4], lease=int(r[5]) / 1e6,
-					  script=r[6] == "1", open=int(r[7])) for r in rows]
+					  script=r[6] == "1", open=int(r[7]), stack=r[8]) for r in rows]
+			for r in self.rows:
+				self.kinds[r["worker"]] = (r["script"], bool(r["job"]))
 		ready = self.ask("SELECT s.name,SUM(hi-lo+1) FROM span p JOIN stack s USING(stack_id) WHERE class=0 GROUP BY s.name")
 		if ready is not None:
 			self.load.backlog = {r[0]: int(r[1]) for r in ready}

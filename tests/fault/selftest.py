@@ -31,6 +31,9 @@ OF_ALL = {
 	"a name that is not there": ("lost", "was pushed and is not there"),
 	"a name that is there twice": ("doubled", "is there 2 times"),
 	"a ledger that does not balance": ("other", "the ledger"),
+	"moved to nowhere": ("lost", "was moved and is not there"),
+	"pruned, and in no archive": ("other", "pruned 1 (0)"),
+	"a drop that left something": ("other", "planted words"),
 	"a round that does not end": ("lost", "did not come to its end"),
 }
 
@@ -114,6 +117,13 @@ def plant_for_all(plants, what):
 		p.sql("INSERT INTO entry SELECT stack_id,999999,datapath FROM entry WHERE " + p.where)
 	elif what == "a ledger that does not balance":
 		p.sql("UPDATE stack SET done=done+1")
+	elif what == "moved to nowhere":
+		p.sql("INSERT INTO dead(stack_id,entry_id,attempt,`rank`,reason,to_stack,to_entry) VALUES(%d,%d,1,0,'planted',999999,1)" %
+		      (p.stack_id, p.entry))
+	elif what == "pruned, and in no archive":
+		p.sql("UPDATE stack SET pruned=pruned+1")
+	elif what == "a drop that left something":
+		p.load.record(what="wrong", stack="planted", words="planted words")
 
 
 def run(load, sample):

@@ -29,6 +29,19 @@ check 'close: an attempt that is none' says 2 'from 1 on' jobstack close 1 --att
 check 'list: a state that is none' says 2 '"odd" is no state' jobstack list -t ready,odd
 check 'list: an empty state' says 2 'is no state' jobstack list -t ''
 check 'list: a field that is none' says 2 '"odd" is no field' jobstack list -o entry,odd
+check 'list: a comma too many' says 2 '"" is no state' jobstack list -t ready,
+check 'list: an empty glob' says 2 '--match takes a GLOB, not an empty text' jobstack list --match ''
+check 'an empty option file' says 2 '--defaults-file takes a FILE, not an empty text' jobstack list --defaults-file ''
+check 'push: a file of names that is not there' says 2 '--arg-file "nosuch" can.t be read: No such file' jobstack push -a nosuch
+check 'push: two mistakes are one message' prints 2 '' jobstack push --priority x --help
+check '...' test "$(wc -l <said)" -eq 1
+for option in output error creates chdir log-dir replace defaults-file; do
+	check "worker: an empty --$option" says 2 "--$option takes .*, not \"\"" jobstack-worker --$option '' -- true
+done
+check 'a command that is none' says 2 'there is no command "\\x1b\[31m": see --help' jobstack $'\e[31m'
+for w in --help --version 'list --help'; do
+	check "a full disk: $w" says 70 '^jobstack[a-z ]*: the output could not be written: [^:]*$' sh -c "jobstack $w >/dev/full"
+done
 check 'list: -n 0' says 2 'from 1 on' jobstack list -n 0
 check 'status: a word too many' says 2 'one word too many' jobstack status x
 check 'status: -w x' says 2 'at least 0.1' jobstack status -wx
@@ -39,6 +52,46 @@ check 'requeue: not what is in line' says 2 'only dead, lost, failed and done' j
 check 'run: no command' says 2 'no command' jobstack run
 check 'status: no stacks yet' says 0 'no stacks yet' jobstack status
 check 'a database that is not there' says 69 "can't be reached" jobstack status --defaults-file <(printf '[client]\nhost=127.0.0.1\nport=1\nuser=u\n')
+check 'list: all, and others' says 1 'no entry of the stack' sh -c 'jobstack push -q -s p0 /1 >/dev/null; jobstack list -s p0 -t dead,all 999999 2>/dev/null && exit 9; jobstack list -s p0 -t dead,all --match "/2*"'
+for c in 'export --format csv' 'pop --format shell' 'pop --format path0'; do
+	check "$c --json" says 2 'contradict each other' jobstack $c --json
+done
+for w in '/nosuch/*.nc' 'nosuch?.nc'; do
+	check "push: $w, which the shell leaves as it is" says 1 'matches no file, so nothing was pushed' jobstack push -s pattern /0 "$w"
+done
+check '... nothing was' says 2 'there is no stack' jobstack status -s pattern
+check 'push: --lifo to a stack that is there' says 0 '--lifo is for a new stack: "p0" had 1 entries already' jobstack push -s p0 --lifo /2
+touch 'a*b'
+is '... but a file that is there, a URL, and from a stream any name' \
+	"$(jobstack push -s pattern 'a*b' 'http://x/y?z'; echo 'nosuch*' | jobstack push -s pattern)" $'2 pushed\n1 pushed'
+
+# ---- whatever the value of an option is: what it is answered with is one line, not a long one, that no terminal obeys
+cruel=$'x\n\t\e[31m\xff\u202e'$(head -c 5000 /dev/zero | tr '\0' y)
+answer() { # COMMAND OPTION
+	local status=0 call=(jobstack "$1")
+	case $1 in
+	jobstack-worker) call=(jobstack-worker --dry-run "--$2=$cruel" -- true) ;;
+	server) call+=(status "--$2=$cruel") ;;
+	submit) call+=(--dry-run --workers 1 "--$2=$cruel" -- true) ;;
+	close | renew | show | logs) call+=(1 "--$2=$cruel") ;;
+	prune) call+=(-s none --older-than 1d --dry-run "--$2=$cruel") ;;
+	*) call+=("--$2=$cruel") ;;
+	esac
+	timeout 20 "${call[@]}" >/dev/null 2>said </dev/null || status=$?
+	((status < 3)) || { echo "status $status"; return 1; }
+	((status != 2 || $(wc -l <said) == 1)) || { echo 'not one line'; return 1; }
+	(($(wc -c <said) < 1500)) || { echo 'too long'; return 1; }
+	! LC_ALL=C grep -qP '[\x00-\x09\x0b-\x1f\x7f\xff]|\xe2\x80\xae' said || { echo 'not safe to show'; return 1; }
+}
+answers() {
+	local command option n=0 bad=0
+	while read -r command option; do
+		n=$((n + 1))
+		answer "$command" "$option" || { bad=1; echo "^ $command --$option: $(head -c 300 said | cat -v)"; }
+	done < <(jobstack --spec | awk -F'\t' '$1 == "command" { c = $2 } $1 == "option" && $4 != "" && c !~ /^(run|init|doctor)$/ { print c, $3 }' | sort -u)
+	((n > 100 && bad == 0))
+}
+check 'cruel values' answers
 
 check 'no command, but near one' says 2 'no command "stauts" .is .jobstack status. meant' jobstack stauts
 check 'no command, but what others call it' says 2 'is .jobstack drop. meant' jobstack rm
@@ -52,7 +105,7 @@ check 'an option of others' says 2 'no option -j .is --slots meant' jobstack run
 check 'status: -w and its seconds apart' says 2 'in one word: -w5' jobstack status -w 5
 
 # ---- pop and close
-push a /1 /2 /3 /4 /5
+push a --retry-delay 1h /1 /2 /3 /4 /5
 is 'pop prints a line for eval' "$(jobstack pop -s a | sed 's/WORKER=.*/WORKER=/')" \
 	"export JOBSTACK_STACK='a' JOBSTACK_ENTRY=1 JOBSTACK_ATTEMPT=1 JOBSTACK_DATAPATH='/1' JOBSTACK_WORKER="
 is 'as JSON' "$(jobstack pop -s a --format json | json stack entry attempt datapath lease_seconds)" $'a\t2\t1\t/2\t43200.0'

@@ -127,7 +127,21 @@ check 'requeue: few in each piece' prints 0 '45 requeued, 0 taken back from dead
 is '... in one span: a list' "$(sql "SELECT COUNT(*) FROM span JOIN stack USING(stack_id) WHERE name='long'")" 1
 for i in 1 2 3; do jobstack requeue -s long --match '*[0-4]' --json >re.$i & done
 wait
-is 'three at once: each entry once' "$(cat re.? | sed 's/.*"requeued":\([0-9]*\).*/\1/' | paste -sd+ | bc)" 22500
+is 'three at once: each entry once' "$(cat re.? | sed 's/.*"requeued":\([0-9]*\).*/\1/' | awk '{ n += $1 } END { print n }')" 22500
 is '... it was these' "$(jobstack list -s long -t ready -o datapath | sort | md5sum)" "$(grep -E '[0-4]$|999$' long | sort | md5sum)"
 check 'the ledger balances' jobstack check -q -s long
+
+# ---- spans of one entry each, which are told together: in line by priority, and backwards on a last-in-first-out stack
+for order in '' --lifo; do
+	numbered 1 250 | jobstack push -q -s "alone$order" $order >/dev/null
+	sql "SET @s=(SELECT stack_id FROM stack WHERE name='alone$order'); DELETE FROM span WHERE stack_id=@s;
+		INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,attempt,fails,losses,due) SELECT @s,1,entry_id<=5,IF('$order'='',1,-1)*CAST(entry_id AS SIGNED),
+			entry_id,entry_id,1+(entry_id=8),0,0,UTC_TIMESTAMP(6)+INTERVAL 1 HOUR FROM entry WHERE stack_id=@s;
+		INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(@s,8,1,0,1,0,UTC_TIMESTAMP(6))"
+	is "each that waits is told once, with its attempt $order" "$(jobstack list -q -s "alone$order" -t waiting -o entry,attempt | sort -n | md5sum)" \
+		"$(seq 250 | awk '{ print $1 "\t" ($1 == 8) }' | md5sum)"
+	is "... by name $order" "$(entries -s "alone$order" -t waiting --match '/d/?' | tr ' ' '\n' | sed '/./!d' | sort | tr '\n' ' ')" '1 2 3 4 5 6 7 8 9 '
+	is "... what comes last $order" "$(entries -s "alone$order" -t waiting | tr ' ' '\n' | sed '/./!d' | tail -n 5 | tr '\n' ' ')" '1 2 3 4 5 '
+	is "... some of them $order" "$(entries -s "alone$order" -t waiting 3 9 77 | tr ' ' '\n' | sed '/./!d' | sort -n | tr '\n' ' ')" '3 9 77 '
+done
 finish

@@ -69,7 +69,7 @@ chosen() { # COUNT ARGS...: so many are listed
 }
 all_that_is_chosen() {
 	local of
-	chosen 0 -t ready,running,failed,lost,moved --match '/nothing*[0-9]' && chosen 0 -t all --reason nothing || return 1
+	chosen 0 -t ready,waiting,running,failed,lost,moved --match '/nothing*[0-9]' && chosen 0 -t all --reason nothing || return 1
 	for of in --match=/nothing --exit=101 --node=nothing; do
 		chosen 0 -t 'done',dead "$of" && fails_with 1 jobstack requeue -q -s deep "$of" || return 1
 	done

@@ -14,7 +14,7 @@ made_up() { # STACK: an empty stack for attempts made up by SQL; sets ID
 	ID=$(sql "SELECT stack_id FROM stack WHERE name='$1'")
 	sql "DELETE FROM span WHERE stack_id=$ID; DELETE FROM entry WHERE stack_id=$ID"
 	for node in n1 n2 n10; do
-		sql "INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,ended,slots,node,user) VALUES(UNHEX(MD5('$1$node')),$ID,0,
+		sql "INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,ended,slots,node,user) VALUES(UNHEX(LEFT(SHA2('$1$node',224),32)),$ID,0,
 			'2026-11-01','2026-11-01',1,'2026-11-02',4,'$node','anna')"
 	done
 	WORKER=$(sql "SELECT MIN(worker_id) FROM worker WHERE stack_id=$ID")
@@ -174,8 +174,14 @@ like 'lines for a batch script' "$slurm" '^#!/bin/bash
 #SBATCH --cpus-per-task=4
 #SBATCH --mem=256M
 #SBATCH --array=1-[0-9]+
-srun jobstack-worker -s many --slots 4 --timeout [0-9]+[smh] -- COMMAND \{\}$'
+srun --cpus-per-task=4 jobstack-worker -s many --slots 4 --timeout [0-9]+[smh] -- COMMAND \{\}$'
 check '... that bash reads' bash -n <<<"$slurm"
+# ---- entries of weeks, and fewer of them than the workers that their work would take
+jobstack push -q -s weeks /d/1 /d/2 >/dev/null
+worker -s weeks --slots 1 -- true
+sql "UPDATE attempt JOIN stack USING(stack_id) SET started=ended-INTERVAL 21 DAY WHERE name='weeks'"
+is 'entries of three weeks: a job for two of them, no more workers than entries' \
+	"$(jobstack report -s weeks --slurm --within 30d | grep -oE '(time|array|timeout)[= ][^ ]*' | tr '\n' ' ')" 'time=42-00:00:00 array=1-2 timeout 1512h '
 check 'too short a wall time' says 1 'no number of workers' jobstack report -s many --slurm --within 10s
 like '... in the report' "$(jobstack report -s many --within 10s)" 'no number of them does it in 10 s'
 

@@ -105,7 +105,7 @@ for i in 1 2; do
 done
 jobstack requeue -s x --match '/d/*' --json >race.back &
 wait
-sum() { cat "$@" | sed 's/.*\(moved\|requeued\)":\([0-9]*\).*/\2/' | paste -sd+ | bc; }
+sum() { cat "$@" | sed 's/.*\(moved\|requeued\)":\([0-9]*\).*/\2/' | awk '{ n += $1 } END { print n }'; }
 is 'each went once' "$(sum race.y? race.z? race.back) $(sum race.x?)" '4000 2000'
 is '... as the stacks say' "$(count x moved) $(count y moved)" "$(sum race.y? race.z?) 2000"
 is '... and the names' "$(sql "SELECT COUNT(DISTINCT datapath),COUNT(*) FROM entry e WHERE (stack_id,entry_id) NOT IN

@@ -18,9 +18,9 @@ for line in sys.stdin:
     print("\t".join(json.dumps(o[k]) if not isinstance(o[k], str) else o[k] for k in sys.argv[1:]))' "$@"; }
 whys() { jobstack status --why --json -s "$1" | python3 -c 'import json, sys; print(*[w["why"] for w in json.load(sys.stdin)["why"]])'; }
 # fits COLUMNS: no line of standard input is wider, whatever colours are in it
-fits() { python3 -c 'import re, sys
+fits() { python3 -c 'import re, sys, unicodedata
 for l in sys.stdin.buffer.read().decode().replace("\r", "").split("\n"):
-    n = len(re.sub("\033\\[[0-9;?]*[a-zA-Z]", "", l))
+    n = sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in re.sub("\033\\[[0-9;?]*[a-zA-Z]", "", l))
     if n > int(sys.argv[1]): sys.exit("%d columns: %s" % (n, l))' "$1"; }
 
 # ---- why nothing runs
@@ -184,6 +184,16 @@ check 'SIGTERM leaves' fails_with 143 in_pty --out w expect='all stacks' raw sig
 check 'a crash gives the terminal back' fails_with 134 in_pty --out w expect='all stacks' raw signal=ABRT cooked -- jobstack status -w5
 check 'Ctrl-Z and fg' in_pty --out w expect='all stacks' $'send=\032' stopped cooked signal=CONT raw expect='all stacks' send=q -- jobstack status -w0.1
 check 'another size is drawn anew' in_pty --out w expect='all stacks' size=20x5 expect='all~|a~' send=q -- jobstack status -w60
+check 'watch, 20 columns: why, too' in_pty --size 20x24 --out w expect='fail, ' send=q -- jobstack status -s fail --why -w60
+check '... fits, and no word is missing' sh -c 'sed "s/.*1049h//; /1049l/,\$d" w >picture; tr -s "\r\n" " " <picture | grep -q "jobstack requeue.*-s.*fail.*pushes.*them.*back"'
+check '...' fits 20 <picture
+push wide "/日本語日本語日本語日本語日本語日本語日本語日本語"
+jobstack pop -s wide >/dev/null
+check 'wide characters take two columns' in_pty --size 60x24 --out w -- jobstack status -s wide
+check '...' fits 60 <w
+check '...' grep -q "[日本語]~" w
+check 'a terminal that is dumb is watched in lines' fails_with 130 env TERM=dumb "$JOBSTACK_SOURCE/tests/support/in-pty" --out w expect='stack     fail' expect='stack     fail' signal=INT -- jobstack status -s fail -w0.1
+check '... without a control character' sh -c '! grep -q "$(printf "\033")" w'
 push gone /1
 check 'a stack that is dropped meanwhile' fails_with 1 in_pty --out w expect='gone, every' run='jobstack drop -q -y -s gone' expect='there is no stack "gone"' cooked -- \
 	jobstack status -s gone -w0.1

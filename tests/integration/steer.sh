@@ -209,8 +209,9 @@ check '... and no other values' says 2 'max-running takes a whole number from 1'
 check '... either' says 2 'max-failures takes a whole number from 1' jobstack run -s run --max-failures=x -- true
 
 # ---------------------------------------------------------------------------------------------------------------- together
+# few fail: retries come first, and a worker whose first twenty all fail would pause the stack
 numbered 1 400 | jobstack push -q -s both --max-attempts 2 --retry-delay 0 >/dev/null
-worker -s both --slots 2 --idle-timeout 30 --shell -- ': {}; [ $((JOBSTACK_ENTRY % 5)) != 0 ]' &
+worker -s both --slots 2 --idle-timeout 30 --shell -- ': {}; [ $((JOBSTACK_ENTRY % 25)) != 0 ]' &
 pid=$!
 steer() {
 	local i
@@ -230,8 +231,8 @@ jobstack resume -q -s both
 # their last cancel may have sent the worker off
 check 'the stack is whole' jobstack check -q -s both
 wait $pid
-check '... and worked off' worker -s both --slots 2 --shell -- ': {}; [ $((JOBSTACK_ENTRY % 5)) != 0 ]'
-check '... to the end' ledger_is both '320 80 0 0 0 0'
+check '... and worked off' worker -s both --slots 2 --shell -- ': {}; [ $((JOBSTACK_ENTRY % 25)) != 0 ]'
+check '... to the end' ledger_is both '384 16 0 0 0 0'
 jobstack drop -q -s both --yes 2>one.err &
 one=$!
 two=0

@@ -143,7 +143,7 @@ static void limit_races(void **state)
 	}
 	look("crowd");
 	assert_true(st.done == 400 && st.running == 0);
-	assert_in_range(most, 1, 3);
+	assert_true(most >= 1 && most <= 3);
 }
 
 /* With so many dead the stack pauses by itself, whoever's failure it was; it is not opened as long as that is so. */

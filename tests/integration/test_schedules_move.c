@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * The schedules of moving dead entries to another stack: beside requeues, other moves (the other way, too), a cancel, a push of
- * unique names.  After each the ledgers of both stacks are proven.
+ * unique names; and what a requeue and a move make of a stack that was dropped and made anew, and of tries that nobody heard of.
+ * After each the ledgers of both stacks are proven.
  */
 #define _GNU_SOURCE
-#include "integration/schedule.h"
+#include "integration/proxy.h"
 
 static struct rival mover(const char *stack, const char *to)
 {
@@ -160,10 +161,73 @@ static void move_and_unique_push(void **state)
 	over(&p);
 }
 
+/* A packet is lost, and before it is sent again somebody else has taken one of the three: only those count that were taken, at the
+ * limit, too. */
+static void lost_and_another(void **state)
+{
+	static const uint64_t two[] = {2};
+
+	(void)state;
+	for (int move = 0; move < 2; move++) {
+		const char *from = move ? "other.m" : "other.r", *to = move ? "other.to" : NULL;
+		struct rival a, b;
+		uint64_t before;
+
+		make_dead(from, 3);
+		a = distant(&between, from);
+		a.to = to;
+		a.filter.limit = 3;
+		b = rival(from);
+		b.filter.states = JOBSTACK_IS_DEAD;
+		b.filter.entries = two;
+		b.filter.entries_n = 1;
+		proxy_arm(&between, PROXY_KEEP, 0);
+		start(&a, move ? do_move : do_requeue);
+		proxy_caught(&between);
+		OK(do_requeue(&b));
+		proxy_drop_client(&between);
+		ENDS(&a, 0);
+		assert_true(a.requeued.requeued == 2 && b.requeued.requeued == 1);
+		before = digest();
+		proxy_deliver(&between);
+		assert_true(digest() == before);
+		audit(from, move ? 1 : 3, 0, 0, 0);
+		over(&a);
+		over(&b);
+	}
+}
+
+/* The stack is dropped, and made anew, between two looks: what is dead in that one was not meant. */
+static void another_of_the_name(void **state)
+{
+	(void)state;
+	for (int move = 0; move < 2; move++) {
+		const char *from = move ? "anew.m" : "anew.r";
+		struct rival a;
+
+		make_dead(from, 3);
+		a = distant(&between, from);
+		a.to = move ? "anew.to" : NULL;
+		proxy_arm(&between, PROXY_KEEP, 0);
+		start(&a, move ? do_move : do_requeue);
+		proxy_caught(&between);
+		OK(jobstack_drop(h, from, NULL, NULL, &e));
+		make_dead(from, 2);
+		proxy_drop_client(&between);
+		ENDS(&a, JOBSTACK_ECONFLICT);
+		assert_non_null(strstr(a.error.text, "was dropped meanwhile"));
+		assert_true(a.requeued.requeued == 0);
+		proxy_deliver(&between);
+		audit(from, 0, 0, 0, 2);
+		over(&a);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {SCHEDULE(two_moves), SCHEDULE(move_and_requeue), SCHEDULE(crosswise),
-					   SCHEDULE(to_a_cancelled_one), SCHEDULE(move_and_unique_push)};
+					   SCHEDULE(to_a_cancelled_one), SCHEDULE(move_and_unique_push),
+					   SCHEDULE(lost_and_another), SCHEDULE(another_of_the_name)};
 
-	return cmocka_run_group_tests(tests, schedule_setup, schedule_teardown);
+	return cmocka_run_group_tests(tests, lost_setup, lost_teardown);
 }

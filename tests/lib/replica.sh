@@ -91,7 +91,7 @@ replica_halt() {
 replica_applied() {
 	local state
 	if server_is_mariadb; then state='SHOW SLAVE STATUS'; else state='SHOW REPLICA STATUS'; fi
-	"$(db_lab_client)" --defaults-file="$1/admin.cnf" --batch -e "$state\\G" 2>/dev/null |
+	"$(db_lab_client)" --defaults-file="$1/admin.cnf" --batch --vertical -e "$state" 2>/dev/null |
 		grep -qE '(Slave|Replica)_SQL_Running_State: .*has read all relay log'
 }
 promote() { poll 30 replica_applied "$1" && replica_halt "$1" && read_only "$1" 0; }

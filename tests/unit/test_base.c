@@ -10,6 +10,7 @@
 #include "base/near.h"
 #include "base/num.h"
 #include "base/opt.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -264,11 +265,48 @@ static void files(void **state)
 	assert_int_equal(rmdir(dir), 0);
 }
 
+/* What a terminal shows, and how wide. */
+static void characters(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t len, shown;
+		unsigned columns;
+	} row[] = {{"a", 1, 1, 1},
+		   {"\n", 1, 0, 1},
+		   {"\x7f", 1, 0, 1},
+		   {"\xff", 0, 0, 1},
+		   {"\xc2\x9b", 2, 0, 1},	     /* a C1 control: CSI */
+		   {"\xc3\xa4", 2, 2, 1},	     /* a with dots */
+		   {"\xcc\x88", 2, 2, 0},	     /* just the dots */
+		   {"\xe2\x80\xae", 3, 0, 1},     /* what follows runs from right to left */
+		   {"\xe2\x80\xa8", 3, 0, 1},     /* a line ends */
+		   {"\xe2\x80\xa7", 3, 3, 1},     /* its neighbour, a dot */
+		   {"\xe2\x80\x8d", 3, 3, 0},     /* joins */
+		   {"\xef\xbb\xbf", 3, 0, 1},     /* a byte order mark */
+		   {"\xe6\x97\xa5", 3, 3, 2},     /* a Chinese sun */
+		   {"\xf0\x9f\x98\x80", 4, 4, 2}}; /* a face */
+	char text[] = "a\xe2\x80\xae\xc3\xa4\x1b[0m\xc3";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		size_t size = strlen(row[i].text);
+
+		assert_int_equal(js_utf8_len(row[i].text, size), row[i].len);
+		assert_int_equal(js_utf8_shown(row[i].text, size), row[i].shown);
+		if (row[i].shown > 0)
+			assert_int_equal(js_utf8_columns(row[i].text, size), row[i].columns);
+		assert_int_equal(js_utf8_len(row[i].text, size - 1), 0);
+	}
+	js_utf8_clean(text);
+	assert_string_equal(text, "a???\xc3\xa4?[0m?");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(durations), cmocka_unit_test(numbers), cmocka_unit_test(clock_texts),
 					   cmocka_unit_test(first_error_wins), cmocka_unit_test(buffers), cmocka_unit_test(options), cmocka_unit_test(near_words), cmocka_unit_test(option_spec),
-					   cmocka_unit_test(files)};
+					   cmocka_unit_test(files), cmocka_unit_test(characters)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

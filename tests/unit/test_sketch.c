@@ -74,7 +74,7 @@ static int64_t few(size_t i)
 
 static void quantiles(int64_t (*next)(size_t))
 {
-	double sum = 0;
+	double sum = 0, agreement;
 
 	memset(&whole, 0, sizeof(whole));
 	memset(part, 0, sizeof(part));
@@ -88,7 +88,8 @@ static void quantiles(int64_t (*next)(size_t))
 	assert_int_equal(part[0].n, N);
 	assert_memory_equal(part[0].count, whole.count, sizeof(whole.count));
 	assert_true(part[0].min == whole.min && part[0].max == whole.max);
-	assert_in_range((uint64_t)(js_sketch_mean(&whole) * N / sum * 1e6 + 0.5), 999999, 1000001);
+	agreement = js_sketch_mean(&whole) * N / sum;
+	assert_true(agreement > 0.999999 && agreement < 1.000001);
 	compare_quantiles(&whole);
 	compare_quantiles(&part[0]);
 	assert_int_equal(js_sketch_between(&whole, 0, UINT64_MAX), N);
@@ -169,7 +170,7 @@ static void test_timeline(void **test_state)
 	assert_true((t.first + (int64_t)to) * t.step_us <= base + 200 * hour);
 	js_timeline_fit(&t, 20);
 	assert_int_equal(js_timeline_range(&t, &from, &to), 0);
-	assert_in_range(to - from, 1, 19);
+	assert_true(to > from && to - from <= 19);
 	assert_int_equal(sum_of(&t, 1), 5003);
 }
 
