@@ -108,7 +108,16 @@ def memory_worker(field, rng):
 	env = dict(load.environment, FAULT_SLOT="m", **memory.environment())
 	process = load.popen(command, "memory-%d" % len(load.processes), env=env)
 	process.role, process.proxy, process.clock = "worker", None, None
+
+	def row():
+		return [r for r in field.sample.rows if r["pid"] in [process.pid] + place.children(process.pid)]
+
+	def unless_born():
+		"""It may never get beyond OpenSSL (Load.tool)."""
+		if process.poll() is None and not row():
+			place.kill(process.pid)
+
+	field.later(15, unless_born)
 	if not place.wait_for(4, memory.fired):
 		return None
-	row = [r for r in field.sample.rows if r["pid"] in [process.pid] + place.children(process.pid)]
-	return row or [dict(worker=0, open=0)]
+	return row() or [dict(worker=0, open=0)]

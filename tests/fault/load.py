@@ -191,12 +191,17 @@ class Load:
 	# ----------------------------------------------------------------------------------------------------------- scripts
 
 	def tool(self, *command, **more):
-		"""One run of jobstack; its status and output.  A signal's status is negative."""
+		"""One run of jobstack; its status and output.  A signal's status is negative.  One without memory is given some seconds:
+		OpenSSL 3.5 waits for itself for ever if there is none when it begins (`openssl rand` does, too)."""
 		log = open(self.dir / "workers" / "tools", "ab")
 		process = subprocess.Popen(["jobstack"] + list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log,
 					   env=dict(self.environment, **more), cwd=self.dir, start_new_session=True)
 		log.close()
-		out = process.communicate()[0]
+		try:
+			out = process.communicate(timeout=10 if "FAULT_MALLOC" in more else None)[0]
+		except subprocess.TimeoutExpired:
+			process.kill()
+			out = process.communicate()[0]
 		return process.returncode, out.decode()
 
 	def script(self, rng):
