@@ -116,8 +116,6 @@ int cli_filter_take(struct cli *cli, struct cli_filter *f, int key, const char *
 	f->given = 1;
 	switch (key) {
 	case CLI_MATCH:
-		if (cli_not_empty(cli, key, arg) != 0)
-			return CLI_USAGE;
 		why = js_glob_fault(arg, strlen(arg));
 		if (why != NULL)
 			return cli_usage(cli, "--match takes a glob, and \"%s\" is none: %s", arg, why);

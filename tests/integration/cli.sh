@@ -30,7 +30,6 @@ check 'list: a state that is none' says 2 '"odd" is no state' jobstack list -t r
 check 'list: an empty state' says 2 'is no state' jobstack list -t ''
 check 'list: a field that is none' says 2 '"odd" is no field' jobstack list -o entry,odd
 check 'list: a comma too many' says 2 '"" is no state' jobstack list -t ready,
-check 'list: an empty glob' says 2 '--match takes a GLOB, not an empty text' jobstack list --match ''
 check 'an empty option file' says 2 '--defaults-file takes a FILE, not an empty text' jobstack list --defaults-file ''
 check 'push: a file of names that is not there' says 2 '--arg-file "nosuch" can.t be read: No such file' jobstack push -a nosuch
 check 'push: two mistakes are one message' prints 2 '' jobstack push --priority x --help
