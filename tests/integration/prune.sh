@@ -22,7 +22,7 @@ check '--older-than has to be given' says 2 'older-than' jobstack prune -s some
 for bad in soon -1 1w 400d ''; do
 	check "no duration: $bad" says 2 "older-than takes a duration .*not \"$bad\"" jobstack prune -s some --older-than "$bad"
 done
-check 'an archive that can not be made' says 2 'nosuch/a .*No such file' jobstack prune -s some --older-than 0 --archive nosuch/a
+check 'an archive that can not be made' says 2 '"nosuch/a" .*No such file' jobstack prune -s some --older-than 0 --archive nosuch/a
 check '... that is a directory' says 2 'Is a directory' jobstack prune -s some --older-than 0 --archive .
 check '... that is no file' says 2 'is no file' jobstack prune -s some --older-than 0 --archive /dev/null
 echo 'results of a year' >precious
@@ -97,7 +97,7 @@ mkdir small
 check 'a full disk' own_mounts bash -c 'mount -t tmpfs -o size=16k none small && jobstack prune -s full --older-than 0 --archive small/a 2>said
 	echo "$? $(wc -c <small/a)" >answer'
 is '... is an error, and leaves no half line' "$(cat answer)" '2 0'
-like '... says why' "$(cat said)" 'archive small/a .*No space left'
+like '... says why' "$(cat said)" 'archive "small/a" .*No space left'
 is '... and nothing went' "$(ledger full) $(rows full attempt)" '40 0 0 0 0 0 40'
 check 'two at one archive' fails_with 1 flock -x a.jsonl jobstack prune -s full --older-than 0 --archive a.jsonl
 is '... nothing went' "$(rows full entry)" 40
