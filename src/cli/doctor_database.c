@@ -335,7 +335,8 @@ static void clocks(struct doctor *d)
 		   apart > (double)CLOCKS_US ? "mend the clocks (chrony, ntp): times that are shown are wrong, and what Slurm says of dead "
 					       "workers is not believed"
 					     : "mend the clocks (chrony, ntp): leases do not mind, but times that are shown are wrong",
-		   "the server's is %s %s of this host's", text, ahead < 0 ? "behind" : "ahead");
+		   apart < JS_SECOND_US / 10 ? "the server's and that of this host agree" : "the server's is %s %s that of this host", text,
+		   ahead < 0 ? "behind" : "ahead of");
 	doctor_say(d, trip > SLOW_US ? DOCTOR_WARN : DOCTOR_OK, "round trip", "the database is far away, or busy: short commands will wait for it",
 		   "%.2f ms", trip / 1e3);
 }

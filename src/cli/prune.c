@@ -89,8 +89,8 @@ static int tell(const struct pruning *p, const struct jobstack_prune_result *r)
 	if (cli->quiet)
 		return CLI_YES;
 	js_num_duration_text(p->options.older_us, older, sizeof(older));
-	(void)printf("%" PRIu64 " entries with %" PRIu64 " attempts, older than %s, %s\"%s\"; of ended workers and pushes %" PRIu64 " and %" PRIu64
-		     "\n",
+	(void)printf("%" PRIu64 " entries with %" PRIu64 " attempts, older than %s, %s\"%s\", and the records of %" PRIu64
+		     " ended workers and %" PRIu64 " pushes\n",
 		     r->entries, r->attempts, older, p->options.dry_run ? "would go from " : "were pruned from ", cli->stack, r->workers,
 		     r->pushes);
 	return CLI_YES;

@@ -35,7 +35,7 @@ is 'a dry run' "$(pruned some --older-than 1d --dry-run --archive dry)" '14 16 0
 check '... writes nothing' test ! -e dry
 is '... and takes nothing away' "$(ledger some) $(rows some attempt)" '27 3 0 0 0 0 37'
 for i in {1..30}; do jobstack show -s some --json "$i"; done >shown
-check 'prune' prints 0 '14 entries with 16 attempts, older than 24 h 0 min, were pruned from "some"; of ended workers and pushes 0 and 0' \
+check 'prune' prints 0 '14 entries with 16 attempts, older than 24 h 0 min, were pruned from "some", and the records of 0 ended workers and 0 pushes' \
 	jobstack prune -s some --older-than 1d --archive a.jsonl
 is '... of the rest' "$(ledger some) $(rows some attempt) $(rows some entry)" '13 3 0 0 0 0 21 16'
 check '... the ledger balances' jobstack check
