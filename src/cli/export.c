@@ -220,7 +220,7 @@ int cli_export_main(int argc, char **argv)
 	status = jobstack_export(cli.handle, cli.stack, &x.o, take_item, &x, &cli.error);
 	if (x.out.failed)
 		status = js_error_memory(&cli.error);
-	else
+	else if (status != JOBSTACK_EMISSING) /* where there is no stack there is no head either */
 		(void)write_out(&x); /* before an error, too: whole rows */
 	if (x.write_errno != 0)
 		return end(&x, CLI_YES); /* cli_end tells, and makes it what it is */

@@ -13,6 +13,7 @@
 #include "cli/input.h"
 #include "cli/json.h"
 #include "cli/policy.h"
+#include "cli/worker.h"
 #include "run/worker_options.h"
 
 #include <errno.h>
@@ -30,7 +31,6 @@
 
 #define PATIENCE_US (60 * JS_SECOND_US)
 #define LOOK_US (JS_SECOND_US / 4)
-#define PASSED_MAX 64
 
 enum { MAX_RUNNING = CLI_OWN, MAX_FAILURES };
 
@@ -64,8 +64,7 @@ struct run {
 	const char *file, *chdir_arg, *log_dir, *output;
 	int64_t began_us, looked_us;
 	char name[32];			   /* the stack's, if it was not given */
-	char *passed[PASSED_MAX];	   /* --name=value for the worker */
-	size_t passed_n;
+	struct cli_words passed;	   /* --name=value for the worker */
 	char **command;
 	int names, paused_once, limited;   /* the first was given; the 2 behind it too; --max-entries was */
 	pid_t worker;			   /* 0: none runs */
@@ -84,11 +83,7 @@ static int pass(struct run *r, int key, const char *arg)
 
 	while (o->key != key)
 		o++;
-	if (r->passed_n == PASSED_MAX)
-		return cli_usage(&r->cli, "these are too many options");
-	if (asprintf(&r->passed[r->passed_n], o->arg == NULL ? "--%s" : "--%s=%s", o->name, arg) < 0)
-		return cli_usage(&r->cli, "there is no memory for the options");
-	r->passed_n++;
+	cli_words_format(&r->passed, o->arg == NULL ? "--%s" : "--%s=%s", o->name, arg);
 	return 0;
 }
 
@@ -131,6 +126,10 @@ static int parse(struct run *r, int argc, char **argv)
 		return status;
 	if (key == -2)
 		return -1;
+	if (r->cli.quiet)
+		cli_words_add(&r->passed, "--quiet");
+	if (r->cli.verbose)
+		cli_words_add(&r->passed, "--verbose");
 	r->command = argv + optind;
 	if (optind == argc || argv[optind][0] == '\0')
 		return cli_usage(&r->cli, "there is no command to run: jobstack run [OPTIONS] -- CMD {}");
@@ -159,37 +158,6 @@ static void name_stack(struct run *r, const char *cwd)
 
 /* ------------------------------------------------------------------------------------------------------- the worker */
 
-/* The worker's arguments; to be freed, with the first, its path. */
-static char **worker_argv(const struct run *r)
-{
-	size_t words = 0, n = 0;
-	char **argv;
-
-	while (r->command[words] != NULL)
-		words++;
-	argv = calloc(r->passed_n + words + 10, sizeof(*argv));
-	if (argv == NULL || asprintf(&argv[n++], "%s/jobstack-worker", cli_program_dir()) < 0) {
-		free(argv);
-		return NULL;
-	}
-	argv[n++] = (char *)"-s";
-	argv[n++] = (char *)(uintptr_t)r->cli.stack;
-	if (r->cli.defaults_file != NULL) {
-		argv[n++] = (char *)"--defaults-file";
-		argv[n++] = (char *)(uintptr_t)r->cli.defaults_file;
-	}
-	if (r->cli.quiet)
-		argv[n++] = (char *)"-q";
-	if (r->cli.verbose)
-		argv[n++] = (char *)"-v";
-	for (size_t i = 0; i < r->passed_n; i++)
-		argv[n++] = r->passed[i];
-	argv[n++] = (char *)"--";
-	for (size_t i = 0; i < words; i++)
-		argv[n++] = r->command[i];
-	return argv;
-}
-
 /* Starts the worker, in our process group, so that Ctrl-C reaches it too.  Our input is not its input, and its output is not
  * mixed into JSON. */
 static void start_worker(struct run *r)
@@ -197,32 +165,31 @@ static void start_worker(struct run *r)
 	extern char **environ;
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
-	char **argv = worker_argv(r);
+	struct cli_words line = {0};
 	sigset_t defaults;
 	int failure = ENOMEM;
 
+	cli_worker_line(&line, &r->cli, NULL, r->cli.defaults_file, &r->passed, r->command);
 	(void)sigemptyset(&defaults);
 	(void)sigaddset(&defaults, SIGPIPE);
 	(void)posix_spawn_file_actions_init(&actions);
 	(void)posix_spawnattr_init(&attributes);
-	if (argv != NULL && posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0) == 0 &&
+	if (!line.failed && posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0) == 0 &&
 	    (!r->cli.json || posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO) == 0) &&
 	    posix_spawnattr_setsigdefault(&attributes, &defaults) == 0 &&
 	    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF) == 0)
-		failure = posix_spawn(&r->worker, argv[0], &actions, &attributes, argv, environ);
+		failure = posix_spawn(&r->worker, line.at[0], &actions, &attributes, line.at, environ);
 	if (failure != 0) {
 		r->worker = 0;
 		r->failed = 1;
-		(void)js_error_set(&r->cli.error, JOBSTACK_EFILE, "%s can't be started: %s", argv == NULL ? "jobstack-worker" : argv[0],
+		(void)js_error_set(&r->cli.error, JOBSTACK_EFILE, "%s can't be started: %s", line.failed ? "jobstack-worker" : line.at[0],
 				   strerror(failure));
 	}
 	r->started++;
 	r->ended = 0;
 	(void)posix_spawnattr_destroy(&attributes);
 	(void)posix_spawn_file_actions_destroy(&actions);
-	if (argv != NULL)
-		free(argv[0]);
-	free(argv);
+	cli_words_free(&line);
 }
 
 /* Has the worker ended (or was there none)? */
@@ -462,6 +429,9 @@ int cli_run_main(int argc, char **argv)
 	status = cli_connect(&r.cli, PATIENCE_US);
 	if (status != 0)
 		return status;
+	status = cli_worker_try(&r.cli, r.cli.defaults_file, &r.passed, r.command, "nothing was pushed");
+	if (status != 0)
+		return cli_end(&r.cli, status);
 	if (look(&r, &r.before) != 0)
 		return cli_end(&r.cli, cli_fail(&r.cli));
 	cli_say(&r.cli, "stack \"%s\"%s", r.cli.stack, left(&r.before) > 0 ? ": it goes on" : "");
@@ -475,8 +445,7 @@ int cli_run_main(int argc, char **argv)
 	}
 	stack = summarize(&r, &result);
 	status = conclude(&r, status, stack);
-	for (size_t i = 0; i < r.passed_n; i++)
-		free(r.passed[i]);
+	cli_words_free(&r.passed);
 	if (cli_stop != 0) {
 		(void)cli_end(&r.cli, status);
 		cli_die_by_signal();

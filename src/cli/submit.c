@@ -13,6 +13,7 @@
 #include "base/num.h"
 #include "cli/json.h"
 #include "cli/text.h"
+#include "cli/worker.h"
 #include "run/worker_options.h"
 
 #include <getopt.h>
@@ -252,36 +253,6 @@ static int places(struct submit *s)
 	return 0;
 }
 
-/* The worker's own word for its options and the command: it shows what it would run, and claims nothing. */
-static int try_worker(struct submit *s)
-{
-	struct cli_words line = {0};
-	struct js_buf out = {0}, said = {0};
-	const struct cli_command command = {.words = &line, .out = &out, .err = &said, .limit_us = SLURM_LIMIT_US};
-	int status;
-
-	cli_words_format(&line, "%s/jobstack-worker", cli_program_dir());
-	cli_words_add(&line, "--dry-run");
-	cli_words_format(&line, "--stack=%s", s->cli.stack);
-	if (s->option_file[0] != '\0')
-		cli_words_format(&line, "--defaults-file=%s", s->option_file);
-	cli_words_all(&line, &s->worker);
-	cli_words_add(&line, "--");
-	cli_words_all(&line, &s->command);
-	status = cli_command(&command, &s->cli.error);
-	if (status == CLI_USAGE) { /* in its own words */
-		(void)fprintf(stderr, "%s", said.data != NULL ? said.data : "");
-		cli_say(&s->cli, "workers would end with what jobstack-worker says above: nothing was submitted");
-	} else if (status < 0) {
-		status = cli_fail(&s->cli);
-	} else
-		status = 0; /* what else it may say is not about how it was called */
-	cli_words_free(&line);
-	js_buf_free(&out);
-	js_buf_free(&said);
-	return status;
-}
-
 /* ------------------------------------------------------------------------------------------------------------- sizing */
 
 /* Is there anything for workers to do?  0, or the exit status, having told. */
@@ -519,7 +490,7 @@ static int first_round(struct submit *s)
 	if (cli_stack(&s->cli, &s->stack) != 0)
 		return cli_fail(&s->cli);
 	status = look(s);
-	return status != 0 ? status : try_worker(s);
+	return status != 0 ? status : cli_worker_try(&s->cli, s->option_file, &s->worker, s->command.at, "nothing was submitted");
 }
 
 int cli_submit_main(int argc, char **argv)

@@ -27,6 +27,8 @@
 #define SHOWN_US (2 * JS_SECOND_US) /* somebody looks at it */
 #define RIDE_US (3600 * JS_SECOND_US) /* a database that is away is waited for that long */
 
+#define ALONE_US (8 * JS_SECOND_US) /* without any worker: that is told */
+
 #define BAR 22
 #define WIDE 70 /* a narrower terminal gets no bar */
 
@@ -48,10 +50,11 @@ struct waiting {
 	struct cli cli;
 	int64_t began_us, until_us; /* until: INT64_MAX without a timeout */
 	int64_t away_us; /* since when the database is away; 0: it is not */
+	int64_t alone_us; /* since when nobody works there */
 	struct jobstack_status last;
 	struct jobstack_pace pace;
 	struct cli_progress progress;
-	int told_paused, timed_out;
+	int told_paused, told_alone, timed_out;
 };
 
 static int over(const struct jobstack_status *s)
@@ -93,12 +96,28 @@ static int tell(struct waiting *w, int status)
 	return status;
 }
 
+/* Says once that nobody works there: it may be what one forgot, and a script would wait for ever. */
+static void tell_alone(struct waiting *w)
+{
+	const struct jobstack_status *s = &w->last;
+	int64_t now = jobstack_now_us();
+
+	if (s->state != JOBSTACK_OPEN || s->ready == 0 || s->workers > 0)
+		w->alone_us = now;
+	if (now - w->alone_us < ALONE_US || w->told_alone)
+		return;
+	cli_progress_end(&w->progress);
+	cli_say(&w->cli, "%" PRIu64 " are ready, and there is no worker yet: `jobstack status -s %s --why` tells more", s->ready, w->cli.stack);
+	w->told_alone = 1;
+}
+
 static void show(struct waiting *w)
 {
 	const struct jobstack_status *s = &w->last;
 	char percent[CLI_PACE_TEXT], rate[CLI_PACE_TEXT], eta[CLI_PACE_TEXT];
 	struct js_buf bar = {0};
 
+	tell_alone(w);
 	if (s->state == JOBSTACK_PAUSED && !w->told_paused) {
 		cli_progress_end(&w->progress);
 		cli_say(&w->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` goes on", w->cli.stack, w->cli.stack);
@@ -198,6 +217,7 @@ int cli_wait_main(int argc, char **argv)
 	const char *arg;
 	int key, status;
 
+	w.alone_us = w.began_us;
 	cli_begin(&w.cli, &opts);
 	w.progress.cli = &w.cli;
 	while ((key = cli_next(&w.cli, argc, argv, &arg, &status)) >= 0) {

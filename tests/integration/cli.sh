@@ -383,7 +383,7 @@ check 'mended: it goes on' timeout 60 jobstack run -q -s dead --fatal-exit 1 -0 
 is 'as JSON' "$(timeout 60 jobstack run --json -s js -a names -- ./cmd 2>/dev/null | json stack pushed 'done' dead left)" $'js\t30\t30\t0\t0'
 check 'a command that is not there: as the worker says' says 2 "can't run nosuchcommand" timeout 60 jobstack run -s nocmd -a names -- nosuchcommand
 check 'a value that is not one' says 2 'slots takes' timeout 60 jobstack run -s nocmd --slots many -a names -- ./cmd
-is '... nobody was charged' "$(ledger nocmd | cut -d' ' -f1,2,4,6)" '0 0 0 0'
+check '... before anything is pushed' says 2 'there is no stack' jobstack status -s nocmd
 check '... and it goes on' timeout 60 jobstack run -q -s nocmd -a names -- ./cmd
 check 'a bad name: what came before it is run' says 2 'line 2 was refused: it is 4097 bytes' timeout 60 jobstack run -s bad -- ./cmd \
 	<<<"/1"$'\n'"/$(printf '%04096d' 0)"$'\n'"/3"

@@ -23,6 +23,7 @@ check 'no time' says 2 'takes a duration' jobstack export --since yesterday
 check 'an impossible time' says 2 'takes a duration' jobstack export --since 2026-13-01
 check 'an entry' says 2 'one word too many' jobstack export 5
 check 'no such stack' says 2 'there is no stack "nosuch"' jobstack export -s nosuch
+is '... and no head of a table' "$(jobstack export -s nosuch 2>/dev/null)" ''
 like '--help' "$(jobstack export --help)" '^usage: jobstack export '
 
 # ---- names of any bytes, and every end

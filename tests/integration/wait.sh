@@ -16,6 +16,9 @@ like '--help' "$(jobstack wait --help)" '^usage: jobstack wait '
 check 'a word too many' says 2 'one word too many' jobstack wait x
 check 'a time that is none' says 2 'takes a duration' jobstack wait --timeout soon
 check 'no such stack' says 2 'there is no stack "nosuch"' jobstack wait -s nosuch
+push alone /1
+timeout 100 jobstack wait -s alone 2>alone.err &
+alone=$!
 push a /1 /2
 check 'the time runs out' says 124 'the time is over: .jobstack status -s a --why' jobstack wait -s a --timeout 0.3
 like '... in JSON' "$(jobstack wait -s a --timeout 0 --json)" '"stack":"a".*"pushed":2,"done":0,"dead":0,"cancelled":0,"left":2,.*"timed_out":true'
@@ -69,6 +72,12 @@ import re
 for line in re.split(r"[\r\n]", re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", open("w", "rb").read().decode())):
     assert len(line) <= 20, line'
 check 'SIGTERM ends it' fails_with 143 in_pty --out w expect='left' signal=TERM -- jobstack wait -s t
+# nobody works there: that is told once
+check 'no worker: said' wait_for 60 grep -q '1 are ready, and there is no worker yet: .jobstack status -s alone --why. tells more' alone.err
+pop_and_close alone 0
+check '... and waited for' wait $alone
+is '... once' "$(wc -l <alone.err)" 1
+
 # kindly: no connection is held by those who wait for long
 for _ in 1 2 3; do timeout 60 jobstack wait -q -s t & done
 connections() { sql "SELECT COUNT(*) FROM information_schema.processlist WHERE user=SUBSTRING_INDEX(CURRENT_USER(),'@',1)"; }

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack-worker as a program that a command starts.  Promise: what it refuses is refused before a name is pushed for it, or a job
+ * submitted; only the worker knows its options and templates.
+ */
+#include "cli/worker.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TRY_LIMIT_US (30 * JS_SECOND_US)
+
+void cli_worker_line(struct cli_words *line, const struct cli *cli, const char *first, const char *option_file,
+		     const struct cli_words *options, char *const command[])
+{
+	cli_words_format(line, "%s/jobstack-worker", cli_program_dir());
+	if (first != NULL)
+		cli_words_add(line, first);
+	cli_words_format(line, "--stack=%s", cli->stack);
+	if (option_file != NULL && *option_file != '\0')
+		cli_words_format(line, "--defaults-file=%s", option_file);
+	cli_words_all(line, options);
+	cli_words_add(line, "--");
+	for (; *command != NULL; command++)
+		cli_words_add(line, *command);
+}
+
+int cli_worker_try(struct cli *cli, const char *option_file, const struct cli_words *options, char *const command[], const char *undone)
+{
+	struct cli_words line = {0};
+	struct js_buf out = {0}, said = {0};
+	const struct cli_command try = {.words = &line, .out = &out, .err = &said, .limit_us = TRY_LIMIT_US};
+	int status;
+
+	cli_worker_line(&line, cli, "--dry-run", option_file, options, command);
+	status = cli_command(&try, &cli->error);
+	if (status == CLI_USAGE && said.data != NULL && strstr(said.data, "there is no stack") != NULL)
+		status = 0; /* not yet: a push will make it, and all that was typed has been looked at before */
+	else if (status == CLI_USAGE) { /* in its own words */
+		(void)fprintf(stderr, "%s", said.data != NULL ? said.data : "");
+		cli_say(cli, "workers would end with what jobstack-worker says above: %s", undone);
+	} else if (status < 0)
+		status = cli_fail(cli);
+	else
+		status = 0; /* what else it may say is not about how it was called */
+	cli_words_free(&line);
+	js_buf_free(&out);
+	js_buf_free(&said);
+	return status;
+}
