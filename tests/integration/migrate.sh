@@ -62,6 +62,7 @@ for table in stack attempt dead gate; do
 	first_version
 	content >before
 	coproc HOLD { client; }
+	holder=$HOLD_PID # bash forgets it when it ends
 	echo "START TRANSACTION; SELECT COUNT(*) FROM $table;" >&"${HOLD[1]}"
 	read -r -u "${HOLD[0]}" _
 	jobstack init -q &
@@ -72,7 +73,7 @@ for table in stack attempt dead gate; do
 	is '... is killed there: the version is as it was' "$(version)" 1
 	check '... and so is the rest, for the commands' says 69 'run .jobstack init' jobstack status
 	exec {HOLD[1]}>&-
-	wait "$HOLD_PID" 2>/dev/null
+	wait "$holder" 2>/dev/null
 	check '... again' jobstack init -q
 	content >after
 	is '... it is whole' "$(version) $(cmp before after && echo same)" '2 same'

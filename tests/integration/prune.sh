@@ -107,6 +107,7 @@ lines() { [[ $(wc -l <"$1") == "$2" ]]; }
 waiting() { sql "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%pruned=pruned+%' AND id<>CONNECTION_ID()"; }
 nobody_waits() { [[ $(waiting) == 0 ]]; }
 coproc HOLD { exec "$SQL_CLIENT" --defaults-file="$JOBSTACK_TEST_CNF" -N -B -n "$(sed -n 's/^database=//p' "$JOBSTACK_TEST_CNF")"; }
+holder=$HOLD_PID # bash forgets it when it ends
 echo "START TRANSACTION; SELECT 1 FROM stack WHERE name='full' FOR UPDATE;" >&"${HOLD[1]}"
 read -r -u "${HOLD[0]}" _
 jobstack prune -q -s full --older-than 0 --archive b.jsonl &
@@ -117,7 +118,7 @@ wait $pid 2>/dev/null
 check 'the prune is killed' wait_for 20 nobody_waits
 echo "ROLLBACK;" >&"${HOLD[1]}"
 exec {HOLD[1]}>&-
-wait "$HOLD_PID" 2>/dev/null
+wait "$holder" 2>/dev/null
 is '... nothing went' "$(ledger full)" '40 0 0 0 0 0'
 truncate -s -20 b.jsonl
 check 'the next one goes on, behind the last whole line' says 0 'last line .*cut short' jobstack prune -s full --older-than 0 --archive b.jsonl
