@@ -63,14 +63,14 @@ SECONDS_AT_KILL=$(date +%s)
 check 'what ended waits on the disk' wait_for 20 spools busy
 spool=$(spools busy)
 is '... for nobody else to read' "$(stat -c %a "$spool")" 600
-like '... which it says' "$(cat busy.err)" "the database does not answer: outcomes wait in .*${spool##*/}"
+check '... which it says' wait_for 20 grep -q "the database does not answer: outcomes wait in .*${spool##*/}" busy.err
 check 'the outage outlasts one call of the library, by far' wait_for 40 sh -c "[ \$(date +%s) -ge $((SECONDS_AT_KILL + 12)) ]"
 is '... it is told of once' "$(grep -c 'trying again' busy.err)" 1
 cp "$spool" copy.spool
 check 'the server comes back' server_start
 check 'everything is delivered' wait_for 60 ledger_is busy '200 0 0 0 0 1'
 check '... and the spool goes' wait_for 20 no_spool busy
-like '... which it says' "$(cat busy.err)" "what waited in .*${spool##*/} has been delivered"
+check '... which it says' wait_for 20 grep -q "what waited in .*${spool##*/} has been delivered" busy.err
 check 'a worker that lives delivers its own' answers 1 'still has its lease' jobstack close --replay copy.spool
 touch go.busy
 check 'the worker ends well' wait $worker
