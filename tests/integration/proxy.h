@@ -364,11 +364,11 @@ static inline void proxy_forward_half(struct proxy *x)
 	(void)pthread_mutex_unlock(&x->lock);
 }
 
-/* It arrives after all, and so will the reply: it was only slow. */
+/* It arrives after all, and so will the reply: it was only slow.  In one go, or the reply might come while it is still kept back. */
 static inline void proxy_resume(struct proxy *x)
 {
-	proxy_forward(x);
 	(void)pthread_mutex_lock(&x->lock);
+	assert_int_equal(proxy_send(x->caught->server, x->caught->in, x->caught->in_n), 0);
 	x->caught->in_n = 0;
 	x->caught->caught = PROXY_PASS;
 	x->caught = NULL;
