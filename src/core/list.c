@@ -218,15 +218,8 @@ static void claim_head(struct js_sql *sql, const struct listing *l, const void *
 	}
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The entries of spans of one each, as many as follow on each other from the Ith on and differ in nothing else: a query for each of them
- * would take long where all that waits stands so. */
+/* The entries of spans of one each, as many as follow on each other from the Ith on, up or (where the last goes first) down, and differ
+ * in nothing else: a query for each of them would take long where all that waits stands so. */
 static size_t singles(const struct sets *sets, size_t i, uint64_t ids[SETS])
 {
 	const struct set *first = &sets->set[i];
@@ -235,13 +228,35 @@ static size_t singles(const struct sets *sets, size_t i, uint64_t ids[SETS])
 	for (; i < sets->n; i++) {
 		const struct set *set = &sets->set[i];
 
-		if (set->ids != NULL || set->lo != set->hi || set->attempt != first->attempt || set->rank != first->rank)
+		if (set->ids != NULL || set->lo != set->hi || set->attempt != first->attempt || set->rank != first->rank ||
+		    (n > 1 && (set->lo > ids[n - 1]) != (ids[1] > ids[0])))
 			break;
 		ids[n++] = set->lo;
 	}
-	if (n > 1)
-		qsort(ids, n, sizeof(*ids), compare_ids); /* of a last-in-first-out stack they come backwards */
 	return n;
+}
+
+/* Tells the N entries of such spans, which are few, in just this order, which is that in which they would be popped. */
+static int list_alone(struct listing *l, const struct source *from, uint64_t *ids, size_t n, struct jobstack_error *error)
+{
+	const int down = ids[1] < ids[0];
+	struct js_sql sql = {0};
+	struct js_window w;
+	int status;
+
+	js_window_begin_ids(&w, l->filter, ids, n);
+	if (w.n == 0)
+		return 0;
+	w.take = w.n;
+	from->head(&sql, l, from->of);
+	js_window_sql(&sql, &w, from->column);
+	js_filter_sql(&sql, l->filter);
+	js_sql_add(&sql, " ORDER BY ");
+	js_sql_add(&sql, from->column);
+	js_sql_add(&sql, down ? " DESC;" : ";");
+	status = js_db_query(l->handle->db, &sql, take_item, l, error);
+	js_sql_free(&sql);
+	return status;
 }
 
 /* Tells the entries of the Ith set, and of those behind it that can be told with it.  *NEXT: the first that was not. */
@@ -258,9 +273,10 @@ static int list_set(struct listing *l, const struct sets *sets, size_t i, int cl
 	*next = i + (alone > 1 ? alone : 1);
 	if (!claim && set->attempt <= 1 && (js_filter_of_end(l->filter) || l->filter->nodes_n > 0))
 		return 0; /* they have not run */
+	l->running = NULL;
 	if (alone > 1)
-		js_window_begin_ids(&w, l->filter, ids, alone);
-	else if (set->ids == NULL)
+		return list_alone(l, &from, ids, alone, error);
+	if (set->ids == NULL)
 		js_window_begin(&w, l->filter, set->lo, set->hi);
 	else if (n <= JS_IDS_MAX && js_span_read_ids(set->ids, set->ids_len, (size_t)set->lo, n, ids) == 0)
 		js_window_begin_ids(&w, l->filter, ids, n);

@@ -135,13 +135,18 @@ check 'the ledger balances' jobstack check -q -s long
 for order in '' --lifo; do
 	numbered 1 250 | jobstack push -q -s "alone$order" $order >/dev/null
 	sql "SET @s=(SELECT stack_id FROM stack WHERE name='alone$order'); DELETE FROM span WHERE stack_id=@s;
-		INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,attempt,fails,losses,due) SELECT @s,1,entry_id<=5,IF('$order'='',1,-1)*CAST(entry_id AS SIGNED),
+		INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,attempt,fails,losses,due) SELECT @s,1,entry_id<=5,IF('$order'='',1,-1)*IF(entry_id=20,305,10*CAST(entry_id AS SIGNED)),
 			entry_id,entry_id,1+(entry_id=8),0,0,UTC_TIMESTAMP(6)+INTERVAL 1 HOUR FROM entry WHERE stack_id=@s;
 		INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(@s,8,1,0,1,0,UTC_TIMESTAMP(6))"
 	is "each that waits is told once, with its attempt $order" "$(jobstack list -q -s "alone$order" -t waiting -o entry,attempt | sort -n | md5sum)" \
 		"$(seq 250 | awk '{ print $1 "\t" ($1 == 8) }' | md5sum)"
-	is "... by name $order" "$(entries -s "alone$order" -t waiting --match '/d/?' | tr ' ' '\n' | sed '/./!d' | sort | tr '\n' ' ')" '1 2 3 4 5 6 7 8 9 '
-	is "... what comes last $order" "$(entries -s "alone$order" -t waiting | tr ' ' '\n' | sed '/./!d' | tail -n 5 | tr '\n' ' ')" '1 2 3 4 5 '
-	is "... some of them $order" "$(entries -s "alone$order" -t waiting 3 9 77 | tr ' ' '\n' | sed '/./!d' | sort -n | tr '\n' ' ')" '3 9 77 '
+	# told in the order in which they would be popped, also where that goes neither up nor down
+	first=$(seq 6 19 && seq 21 30 && echo 20 && seq 31 250) last=$(seq 5)
+	[[ $order == '' ]] || { first=$(tac <<<"$first") last=$(tac <<<"$last"); }
+	in_line=$(printf '%s\n' "$first" "$last")
+	is "... in their order $order" "$(jobstack list -q -s "alone$order" -t waiting -o entry)" "$in_line"
+	is "... the first of them $order" "$(jobstack list -q -s "alone$order" -t waiting -o entry -n 7)" "$(head -n 7 <<<"$in_line")"
+	is "... by name $order" "$(jobstack list -q -s "alone$order" -t waiting --match '/d/?' -o entry)" "$(grep -x '.' <<<"$in_line")"
+	is "... some of them $order" "$(jobstack list -q -s "alone$order" -t waiting 3 9 77 -o entry)" "$(grep -xE '3|9|77' <<<"$in_line")"
 done
 finish
