@@ -236,7 +236,7 @@ static int read_line(struct reading *r, const char *path, unsigned number, char 
 		unquote(value);
 	}
 	line = trim(line);
-	loose = strncmp(line, "loose", 5) == 0 && strchr("-_", line[5]) != NULL;
+	loose = strncmp(line, "loose", 5) == 0 && (line[5] == '-' || line[5] == '_');
 	if (loose)
 		line += 6;
 	for (char *p = line; *p != '\0'; p++)

@@ -126,6 +126,10 @@ static void option_files_refused(void **state)
 	assert_non_null(strstr(e.text, "line 5: [jobstack] takes host"));
 	assert_null(strstr(e.text, "hunter2"));
 	js_option_free(&o);
+	/* nothing behind it: the next line is not its key */
+	assert_int_equal(read_text("[jobstack]\nloose\nhost=db\n", 0600, &o, &e), JOBSTACK_EUSAGE);
+	assert_non_null(strstr(e.text, "line 2: [jobstack] takes host"));
+	js_option_free(&o);
 	assert_int_equal(read_text("!include /nosuch/file.cnf\n", 0600, &o, &e), JOBSTACK_EFILE);
 	js_option_free(&o);
 	o = (struct js_option){0};
