@@ -243,6 +243,7 @@ static void files(void **state)
 	(void)snprintf(deep, sizeof(deep), "%s/new/b", dir);
 	assert_int_equal(js_file_can_make(deep), 0);
 	assert_int_equal(js_file_can_make("/"), access("/", W_OK | X_OK));
+	assert_int_equal(js_file_can_make("nosuch-dir/b"), access(".", W_OK | X_OK));
 	(void)snprintf(deep, sizeof(deep), "%s/f/b", dir);
 	assert_int_equal(js_file_can_make(deep), -1);
 	assert_int_equal(errno, ENOTDIR);
