@@ -20,12 +20,15 @@ struct cli_input {
 	uint64_t empty;	   /* empty lines passed over */
 	uint64_t nul_line; /* the first line with a NUL byte in it, or 0 */
 	uint64_t long_line;
-	int no_nul;	   /* names were to end with NUL, but what came last ends with a newline: nothing of it was given */
+	int no_nul;	   /* names were to end with NUL, but what came last ends with a newline: nothing of it was given (CLI_INPUT_NO_NUL) */
 	int read_errno;
 	size_t begin, end;
 	int at_end;
 	char room[CLI_INPUT_ROOM];
 };
+
+/* What to say of that. */
+#define CLI_INPUT_NO_NUL "the input ends with a newline, and not with NUL as find -print0 writes it: leave out -0"
 
 /* Opens FILE, the value of --arg-file: NULL or "-" is standard input.  0, or the exit status, having told why. */
 int cli_input_open(struct cli *cli, struct cli_input *input, const char *file);

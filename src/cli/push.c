@@ -65,6 +65,8 @@ static int next_word(void *ctx, struct jobstack_bytes *datapath)
 	return 0;
 }
 
+#define DOUBT_WORDS 8 /* each costs a question to a file system that may be slow; who errs mostly does so at the beginning */
+
 /* Arguments that may have been meant otherwise.  They are pushed all the same: a datapath may be anything. */
 static void doubt_words(const struct cli *cli, char *const *words)
 {
@@ -72,7 +74,7 @@ static void doubt_words(const struct cli *cli, char *const *words)
 	int files = 0, n = 0;
 	struct stat st;
 
-	for (; words[n] != NULL; n++) {
+	for (; n < DOUBT_WORDS && words[n] != NULL; n++) {
 		if (lstat(words[n], &st) == 0)
 			files++;
 		else if (missing == NULL)
@@ -204,8 +206,7 @@ static int fail(struct cli *cli, const struct request *r, const struct jobstack_
 			 result->pushed, again);
 		return CLI_USAGE;
 	} else if (cli->error.code == JOBSTACK_ESTOPPED && in->no_nul) {
-		(void)fprintf(stderr, "%s: the input ends with a newline, and not with NUL as find -print0 writes it: leave out -0 (%" PRIu64
-			      " names were pushed)\n", cli->opts->command, result->pushed);
+		cli_tell(cli, CLI_INPUT_NO_NUL " (%" PRIu64 " names were pushed)", result->pushed);
 		return CLI_USAGE;
 	} else if (cli->error.code == JOBSTACK_ESTOPPED)
 		cli_tell(cli, "interrupted after %" PRIu64 " names were pushed: %s", result->pushed, again);

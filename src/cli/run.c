@@ -351,8 +351,7 @@ static int judge_push(struct run *r, int status, const struct jobstack_push_resu
 	const struct cli_input *in = &r->input;
 
 	if (status == JOBSTACK_ESTOPPED && in->no_nul) {
-		(void)fprintf(stderr, "%s: the input ends with a newline, and not with NUL as find -print0 writes it: leave out -0\n",
-			      opts.command);
+		cli_tell(&r->cli, CLI_INPUT_NO_NUL);
 		return CLI_USAGE;
 	}
 	if (status == JOBSTACK_ESTOPPED && in->read_errno == 0 && !r->failed && cli_stop == 0)
