@@ -159,7 +159,6 @@ int cli_sbatch(struct cli *cli, const struct cli_words *call, uint64_t *job)
 	struct js_buf out = {0};
 	const struct cli_command command = {.words = call, .env = env, .out = &out, .limit_us = LIMIT_US};
 	int status = env == NULL ? js_error_memory(&cli->error) : cli_command(&command, &cli->error);
-
 	char text[300];
 
 	free(env);

@@ -186,11 +186,6 @@ static void end_chain(struct cli *cli, const struct js_server_options *options)
 	js_error_clear(&cli->error);
 }
 
-static const char *get(const char *name)
-{
-	return getenv(name);
-}
-
 /* Is this job being cancelled by a person?  *WALL_US: how long it may run at most; 0: not known. */
 static int is_cancelled(const struct js_server_options *options, int64_t *wall_us)
 {
@@ -200,7 +195,7 @@ static int is_cancelled(const struct js_server_options *options, int64_t *wall_u
 	static struct js_slurm_env env;
 	uint64_t number;
 
-	js_slurm_env_read(&env, get);
+	js_slurm_env_read(&env, cli_get);
 	*wall_us = env.start_us > 0 && env.end_us > env.start_us ? env.end_us - env.start_us : 0;
 	if (js_num_u64(options->job, 1, UINT32_MAX, &number) != 0 || js_slurm_job(&where, (uint32_t)number, &job, &error) != 0)
 		return 0;

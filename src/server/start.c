@@ -303,7 +303,6 @@ static void clean_up(struct start *s)
 static int finish(struct start *s)
 {
 	struct js_config_address address = {s->owner.bind, s->owner.port, s->password, s->program.mysql};
-
 	char other[300];
 
 	(void)unlink(s->work.layout.init);

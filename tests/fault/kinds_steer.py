@@ -19,12 +19,14 @@ def cut_short(field, rng, *command):
 
 def insist(field, *command, good=(0,)):
 	"""The same command until it is said yes or no: half a minute at most, for the server may be away.  Its status."""
-	end = time.monotonic() + 30
-	while True:
-		status, _ = field.load.tool(*command)
-		if status in good or time.monotonic() > end:
-			return status
-		time.sleep(0.3)  # between two tries, which are bounded
+	tries = []
+
+	def said():
+		tries.append(field.load.tool(*command)[0])
+		return tries[-1] in good
+
+	place.wait_for(30, said, nap=0.3)
+	return tries[-1]
 
 
 @kind("cancel-resume")
