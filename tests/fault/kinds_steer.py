@@ -3,7 +3,6 @@
 import json
 import random
 import signal
-import time
 
 import place
 from faults import kind
