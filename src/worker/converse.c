@@ -208,7 +208,7 @@ void converse_died(struct supervisor *s, struct slot *slot, struct js_reaped *re
 	if (slot->pid != 0)
 		supervisor_finish(s, slot, reaped);
 	else {
-		supervisor_end_orphans(s);
+		orphans_kill(&s->orphans);
 		if (!was_killed && (reaped->signal != 0 || reaped->exit_code != 0))
 			js_log(&log, JOBSTACK_LOG_INFO, "slot %u: the command ended %s (%s %d): it is started anew for the next one",
 			       slot->number, answers_before ? "between two entries" : "before its first entry",

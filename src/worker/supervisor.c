@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
-#include "run/tree.h"
 #include "worker/converse.h"
 #include "worker/persistent.h"
 
@@ -22,15 +21,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define BREAKER 20
 #define LATER_US (JS_SECOND_US / 5)
 #define SETTLE_US JS_SECOND_US /* what the ledger and we need at the end */
 #define IMPATIENT_US (JS_SECOND_US / 4) /* two signals closer together are one */
-#define ORPHANS_US (JS_SECOND_US / 2)   /* where looking for orphans costs a walk through /proc: at most so often... */
-#define ORPHANS_LONG_US (JS_SECOND_US / 10) /* ... or behind commands that took so long */
 #define TRIM_US (JS_SECOND_US / 10)     /* output is looked at so often... */
 #define TRIM_SOON_US (JS_SECOND_US / 40) /* ... and so often while a command prints much */
 #define HINT_KILL_US (3 * JS_SECOND_US / 10)
@@ -251,68 +247,6 @@ static int keeper_killed(const struct keeper *keeper, int64_t started_us)
 	return keeper->page->killed_us > started_us;
 }
 
-/* Does the process PID, a child of ours that we did not start, belong to a command that has ended?  IDLE: none runs. */
-static int is_orphan(const struct supervisor *s, pid_t pid, int idle)
-{
-	uint64_t worker, entry, slot;
-	uint32_t attempt;
-
-	for (size_t i = 0; i < s->box->slots_n; i++)
-		if (slot_process(&s->slots[i]) == pid)
-			return 0;
-	if (s->config->persistent)
-		return js_tree_slot(pid, &worker, &slot) != 0 || worker != s->all.worker || slot < 1 || slot > s->box->slots_n
-			       ? idle
-			       : slot_process(&s->slots[slot - 1]) == 0;
-	if (js_tree_entry(pid, &worker, &entry, &attempt) != 0 || worker != s->all.worker)
-		return idle; /* it can't be told whose it is; nobody's who runs, if nobody runs */
-	for (size_t i = 0; i < s->box->slots_n; i++)
-		if (s->slots[i].pid != 0 && s->slots[i].entry->entry == entry && s->slots[i].entry->attempt == attempt)
-			return 0;
-	return 1;
-}
-
-/* Ends what commands that have ended left behind, outside of their process groups. */
-void supervisor_end_orphans(struct supervisor *s)
-{
-	int64_t now = jobstack_now_us(), until = now + JS_SECOND_US;
-	pid_t pids[SLOTS_MAX * 4];
-	size_t n, found;
-	int idle = 1;
-
-	s->orphans_us = now;
-	s->orphans_at_us = 0;
-	for (size_t i = 0; i < s->box->slots_n; i++)
-		idle &= slot_process(&s->slots[i]) == 0;
-	do { /* what they started becomes our child when they are gone: until there is none */
-		found = 0;
-		n = js_tree_children(s->children, pids, sizeof(pids) / sizeof(pids[0]));
-		for (size_t i = 0; i < n; i++) {
-			if (!is_orphan(s, pids[i], idle) || kill(pids[i], SIGKILL) != 0)
-				continue;
-			found++;
-			while (waitpid(pids[i], NULL, WNOHANG) == 0 && jobstack_now_us() < until)
-				js_clock_nap(JS_SECOND_US / 2000, NULL);
-		}
-	} while (found > 0 && jobstack_now_us() < until);
-}
-
-/* The same behind the command of SLOT, which has ended and is still in its place: at once, or soon where that would cost a walk
- * through /proc for each of many short commands. */
-static void end_orphans_of(struct supervisor *s, struct slot *slot)
-{
-	pid_t saved = slot->pid;
-	int64_t now = jobstack_now_us();
-
-	if (slot->persistent == NULL && s->children < 0 && now - slot->started_us < ORPHANS_LONG_US && now - s->orphans_us < ORPHANS_US) {
-		s->orphans_at_us = s->orphans_us + ORPHANS_US;
-		return;
-	}
-	slot->pid = 0;
-	supervisor_end_orphans(s);
-	slot->pid = saved;
-}
-
 /* Slurm sends its signals to every process of a step, and the command may be quicker than we: before a command that fell to TERM
  * is blamed for it, we look whether the signal is for us as well.  Behind a KILL by Slurm there is nothing to be looked at any
  * more, if it is for us: not to be quick is enough. */
@@ -353,7 +287,7 @@ void supervisor_conclude(struct supervisor *s, struct slot *slot, const struct j
 void supervisor_finish(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped)
 {
 	await_signal(s, slot, reaped);
-	end_orphans_of(s, slot);
+	orphans_kill_of(&s->orphans, slot);
 	if (slot->ending == ENDING_NOT && reaped->exit_code != 0 && keeper_killed(s->keeper, slot->started_us))
 		slot->ending = ENDING_LEASE; /* we slept past our lease, and the keeper did what we should have done */
 	supervisor_conclude(s, slot, reaped);
@@ -460,10 +394,10 @@ static int64_t keep_times(struct supervisor *s)
 	next = trim_output(s, now, next);
 	if (s->later_us > now && s->later_us < next)
 		next = s->later_us;
-	if (s->orphans_at_us != 0 && s->orphans_at_us <= now)
-		supervisor_end_orphans(s);
-	else if (s->orphans_at_us != 0 && s->orphans_at_us < next)
-		next = s->orphans_at_us;
+	if (s->orphans.at_us != 0 && s->orphans.at_us <= now)
+		orphans_kill(&s->orphans);
+	else if (s->orphans.at_us != 0 && s->orphans.at_us < next)
+		next = s->orphans.at_us;
 	return next;
 }
 
@@ -545,8 +479,8 @@ static int run(struct supervisor *s, struct jobstack_error *error)
 		read_signals(s);
 		collect(s);
 		if (over(s)) { /* looked at after the last command was taken in: nothing would wake us any more */
-			if (s->orphans_at_us != 0) /* the keeper may be gone */
-				supervisor_end_orphans(s);
+			if (s->orphans.at_us != 0) /* the keeper may be gone */
+				orphans_kill(&s->orphans);
 			return 0;
 		}
 		closes = watch_time(s);
@@ -563,12 +497,11 @@ int supervisor_run(struct supervisor *s, struct jobstack_error *error)
 	int status;
 
 	s->all.epoll = -1;
-	s->children = js_tree_open();
+	orphans_begin(&s->orphans, &s->all, s->slots, s->box->slots_n);
 	status = s->config->persistent ? converse_begin(s, error) : 0;
 	if (status == 0)
 		status = run(s, error);
 	converse_end(s);
-	if (s->children >= 0)
-		(void)close(s->children);
+	orphans_end(&s->orphans);
 	return status;
 }

@@ -6,25 +6,23 @@
 #define JS_WORKER_SUPERVISOR_H
 
 #include "worker/keeper.h"
-#include "worker/slot.h"
+#include "worker/orphans.h"
 
 struct supervisor {
 	const struct config *config;
 	struct mailbox *box;
 	struct slots all;
 	struct slot *slots;
+	struct orphans orphans;
 	int signals; /* signalfd */
 	const struct keeper *keeper;
 	int life;    /* reads as closed when the keeper is gone; -1: known */
-	int children; /* the kernel's list of ours (run/tree.h), or -1 */
 	int draining;	     /* a signal asked us to go */
 	int64_t interrupted_us; /* the first SIGINT */
 	int64_t drain_at_us; /* running commands get TERM then */
 	int64_t kill_by_us;  /* and KILL then at the latest, because Slurm will kill us; 0: no such moment */
 	int64_t kill_wait_us; /* between Slurm's TERM and its KILL; 0: we are not under Slurm */
 	int64_t lease_end_us; /* the last moment at which a command may run */
-	int64_t orphans_us;   /* when orphans were last looked for */
-	int64_t orphans_at_us; /* when they are to be looked for, whatever happens; 0: there is no need */
 	int64_t hinted_us;   /* when a signal was last waited for after a command fell to one */
 	int64_t later_us;    /* the machine was short of something: no start before */
 	int64_t trim_at_us;  /* the output of running commands is looked at then */
@@ -42,12 +40,10 @@ int supervisor_signals(void);
 int64_t supervisor_outage_us(const struct config *config);
 
 /* For worker/converse.h.  Starts entries in SLOT while it is free (one, as a rule); 0: none may be started now.  Makes the outcome
- * of the entry in SLOT and posts it; the same after looking at what an end of its process may mean.  Ends what commands that have
- * ended left behind. */
+ * of the entry in SLOT and posts it; the same after looking at what an end of its process may mean. */
 int supervisor_fill(struct supervisor *s, struct slot *slot);
 void supervisor_conclude(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped);
 void supervisor_finish(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped);
-void supervisor_end_orphans(struct supervisor *s);
 
 /* Runs until the ledger has ended and no command is left.  Returns 0, or a negative code with ERROR. */
 int supervisor_run(struct supervisor *s, struct jobstack_error *error);
