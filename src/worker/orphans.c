@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What commands left behind.  Promises: nothing of a command that runs is ended; where none runs nothing is left.
+ * What commands left behind.  Promises: nothing of a command that runs is ended; what shows by its environment that its command has
+ * ended is ended soon; where no command runs nothing is left.
  */
 #define _GNU_SOURCE
 #include "worker/orphans.h"
@@ -14,6 +15,8 @@
 
 #define WALK_US (JS_SECOND_US / 2)  /* where looking costs a walk through /proc: at most so often... */
 #define LONG_US (JS_SECOND_US / 10) /* ... or behind commands that took so long */
+#define UNTOLD_SOON_US (JS_SECOND_US / 50)
+#define UNTOLD_LATE_US (10 * JS_SECOND_US)
 
 void orphans_begin(struct orphans *o, const struct slots *all, const struct slot *slots, size_t slots_n)
 {
@@ -27,32 +30,58 @@ void orphans_end(struct orphans *o)
 	o->children = -1;
 }
 
-/* Does the process PID, a child of ours that we did not start, belong to a command that has ended?  IDLE: none runs. */
-static int is_orphan(const struct orphans *o, pid_t pid, int idle)
+/* Is a command running that PID, a child of ours that we did not start, comes from?  -1: it can't be told whose it is. */
+static int is_of_running(const struct orphans *o, pid_t pid)
 {
 	uint64_t worker, entry, slot;
 	uint32_t attempt;
 
 	for (size_t i = 0; i < o->slots_n; i++)
 		if (slot_process(&o->slots[i]) == pid)
-			return 0;
+			return 1;
 	if (o->all->config->persistent)
 		return js_tree_slot(pid, &worker, &slot) != 0 || worker != o->all->worker || slot < 1 || slot > o->slots_n
-			       ? idle
-			       : slot_process(&o->slots[slot - 1]) == 0;
+			       ? -1
+			       : slot_process(&o->slots[slot - 1]) != 0;
 	if (js_tree_entry(pid, &worker, &entry, &attempt) != 0 || worker != o->all->worker)
-		return idle; /* it can't be told whose it is; nobody's who runs, if nobody runs */
+		return -1;
 	for (size_t i = 0; i < o->slots_n; i++)
 		if (o->slots[i].pid != 0 && o->slots[i].entry->entry == entry && o->slots[i].entry->attempt == attempt)
-			return 0;
+			return 1;
+	return 0;
+}
+
+/* Ends PID.  Returns 0 if it had ended already. */
+static int end(pid_t pid, int64_t until_us)
+{
+	if (kill(pid, SIGKILL) != 0)
+		return 0;
+	while (waitpid(pid, NULL, WNOHANG) == 0 && jobstack_now_us() < until_us)
+		js_clock_nap(JS_SECOND_US / 2000, NULL);
 	return 1;
+}
+
+/* A process that is just becoming another program has no environment for a moment: soon again, and ever more seldom while there is
+ * one that never shows whose it is. */
+static void look_again(struct orphans *o, size_t untold, int64_t now)
+{
+	int64_t soon = o->children < 0 ? WALK_US : UNTOLD_SOON_US, wait = now - o->untold_us;
+
+	if (untold == 0)
+		o->untold_us = 0;
+	else if (o->untold_us == 0) {
+		o->untold_us = now;
+		wait = soon;
+	}
+	if (untold > 0)
+		o->at_us = now + (wait < soon ? soon : wait > UNTOLD_LATE_US ? UNTOLD_LATE_US : wait);
 }
 
 void orphans_kill(struct orphans *o)
 {
 	int64_t now = jobstack_now_us(), until = now + JS_SECOND_US;
 	pid_t pids[SLOTS_MAX * 4];
-	size_t n, found;
+	size_t n, found, untold;
 	int idle = 1;
 
 	o->looked_us = now;
@@ -60,16 +89,18 @@ void orphans_kill(struct orphans *o)
 	for (size_t i = 0; i < o->slots_n; i++)
 		idle &= slot_process(&o->slots[i]) == 0;
 	do { /* what they started becomes our child when they are gone: until there is none */
-		found = 0;
+		found = untold = 0;
 		n = js_tree_children(o->children, pids, sizeof(pids) / sizeof(pids[0]));
 		for (size_t i = 0; i < n; i++) {
-			if (!is_orphan(o, pids[i], idle) || kill(pids[i], SIGKILL) != 0)
-				continue;
-			found++;
-			while (waitpid(pids[i], NULL, WNOHANG) == 0 && jobstack_now_us() < until)
-				js_clock_nap(JS_SECOND_US / 2000, NULL);
+			int running = is_of_running(o, pids[i]);
+
+			if (running < 0 && !idle) /* if nobody runs, it is nobody's who runs */
+				untold += waitpid(pids[i], NULL, WNOHANG) == 0;
+			else if (running <= 0)
+				found += (size_t)end(pids[i], until);
 		}
 	} while (found > 0 && jobstack_now_us() < until);
+	look_again(o, untold, now);
 }
 
 void orphans_kill_of(struct orphans *o, struct slot *slot)

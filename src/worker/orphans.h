@@ -15,6 +15,7 @@ struct orphans {
 	int children;	   /* the kernel's list of ours (run/tree.h), or -1 */
 	int64_t looked_us; /* when they were last looked for */
 	int64_t at_us;	   /* when they are to be looked for, whatever happens; 0: there is no need */
+	int64_t untold_us; /* since when there has been one of which it can't be told whose it is; 0: there is none */
 };
 
 /* By the thread that starts the commands in the SLOTS, which stay the caller's. */

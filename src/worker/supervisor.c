@@ -396,7 +396,7 @@ static int64_t keep_times(struct supervisor *s)
 		next = s->later_us;
 	if (s->orphans.at_us != 0 && s->orphans.at_us <= now)
 		orphans_kill(&s->orphans);
-	else if (s->orphans.at_us != 0 && s->orphans.at_us < next)
+	if (s->orphans.at_us != 0 && s->orphans.at_us < next)
 		next = s->orphans.at_us;
 	return next;
 }

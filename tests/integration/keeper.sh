@@ -124,6 +124,30 @@ wait "$keeper"
 is '... and ends well' "$? $(ledger short)" '0 31 0 0 0 0 0'
 again
 
+# ... and what does not show at first whose it is, as a process that is just becoming another program
+numbered 1 2 | jobstack push -q -s untold >/dev/null
+cat >leave <<'END'
+mine="JOBSTACK_WORKER=$JOBSTACK_WORKER JOBSTACK_ENTRY=$JOBSTACK_ENTRY JOBSTACK_ATTEMPT=$JOBSTACK_ATTEMPT"
+case $JOBSTACK_ENTRY in
+1) setsid env -i PATH="$PATH" sh -c 'echo $$ >>pids; while ! test -e shows; do sleep 0.02; done; exec env '"$mine"' sleep 1000' &
+	while ! grep -q . pids; do sleep 0.01; done
+	;;
+2) while ! test -e go3; do sleep 0.02; done ;;
+esac
+END
+: >pids
+jobstack-worker -q -s untold --slots 2 -- sh leave &
+keeper=$!
+check 'left behind, and it can not be told by whom' wait_for 20 ledger_is untold '1 0 0 0 0 1'
+check '... is left alone while a command runs' kill -0 "$(<pids)"
+touch shows
+check '... until it can be told' wait_for 15 commands_gone
+is '... while the other goes on' "$(ledger untold)" '1 0 0 0 0 1'
+touch go3
+wait "$keeper"
+is '... and ends well' "$? $(ledger untold)" '0 2 0 0 0 0 0'
+again
+
 # an entry whose workers were lost twice runs with the other slots empty
 numbered 1 8 | jobstack push -q -s alone >/dev/null
 sql "UPDATE span SET losses=2 WHERE stack_id=(SELECT stack_id FROM stack WHERE name='alone')"
