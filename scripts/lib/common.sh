@@ -47,12 +47,13 @@ slurp() {
 	{ read -rd '' TEXT <"$1" || [[ $TEXT ]]; } 2>/dev/null
 }
 
-# proc_alive PID: there is such a process, and it is no zombie (kill -0 takes those for living).
+# proc_alive PID: there is such a process, and it is no zombie (kill -0 takes those for living).  One of which other threads still
+# run looks like a zombie, but has its files and ports until they have ended, too.
 proc_alive() {
-	local TEXT
+	local TEXT fields
 	slurp "/proc/$1/stat" || return 1
-	TEXT=${TEXT##*) }
-	[[ ${TEXT%% *} != [ZX] ]]
+	read -ra fields <<<"${TEXT##*) }"
+	[[ ${fields[0]} != [ZX] ]] || ((fields[17] > 1))
 }
 
 # The process's start in clock ticks since boot: with its pid, it is unmistakable.  Nothing if there is no such process.

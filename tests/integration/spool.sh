@@ -80,7 +80,7 @@ check 'the audit' audit busy
 check 'what it had delivered was delivered before' answers 0 '^0 delivered, [1-9][0-9]* delivered before, 0 too late' jobstack close --replay copy.spool
 check '... and changes nothing' ledger_is busy '201 0 0 0 0 0'
 
-# One outage for workers with different fates; three entries each, of which two end meanwhile, one after the other
+# One outage for workers with different fates; three entries each, of which two end meanwhile, one after the other where there is time
 declare -A pid
 run() { # STACK OPTIONS...
 	local stack=$1
@@ -114,13 +114,14 @@ check 'nowhere: its commands run' wait_for 30 ledger_is nowhere '0 0 0 0 0 2'
 head -c 100000 /dev/zero >jobstack-logs/full/zero 2>/dev/null
 server_kill
 away=$(cut -d. -f1 /proc/uptime)
-touch go.late go.taken go.killed go.told go.lost go.kept go.behind go.full go.nowhere
+# those whose lease ends soon can't wait for the disks of all
+touch go.late two.late go.taken two.taken go.killed go.told go.lost go.kept go.behind go.full go.nowhere
 for n in 1 2; do
 	for stack in late taken killed told lost kept behind; do
 		check "$stack: outcome $n waits on the disk" wait_for 20 has "jobstack-logs/$stack/*.spool" $n
 	done
 	check "full: outcome $n waits elsewhere" wait_for 20 has "$TMPDIR/jobstack-*.spool" $n
-	touch two.late two.taken two.killed two.told two.lost two.kept two.behind two.full
+	touch two.killed two.told two.lost two.kept two.behind two.full
 done
 like 'full: it says so, and why' "$(cat full.err)" 'No space left on device: outcomes wait in .* instead, which may not outlive the job'
 is '... once' "$(grep -c instead full.err)" 1
