@@ -396,17 +396,18 @@ fi
 if [ "$(id -u)" = 0 ]; then
 	mkdir "$T/u"
 	chown nobody "$T/u"
+	cp "$JOBSTACK" "$T/jobstack" # the tree may lie in root's home, where nobody else gets to
 	as_nobody() { setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups env HOME="$T/u" "$@"; }
-	check "an ordinary user can start, by defaults alone" gives 0 as_nobody "$JOBSTACK" server start
+	check "an ordinary user can start, by defaults alone" gives 0 as_nobody "$T/jobstack" server start
 	check "in the home directory" test -d "$T/u/.local/share/jobstack/server/data"
 	check "and get in" gives 0 as_nobody "$CLIENT" --defaults-file="$T/u/.config/jobstack/client.cnf" -e "SELECT 1"
 	check "and administer" gives 0 as_nobody "$CLIENT" \
 		--defaults-file="$T/u/.local/share/jobstack/server/root.cnf" -e "SELECT * FROM mysql.user"
-	check "but not as somebody else" both 77 "only root" as_nobody "$JOBSTACK" server start --user daemon
-	check "and stop" both 0 stopped as_nobody "$JOBSTACK" server stop
+	check "but not as somebody else" both 77 "only root" as_nobody "$T/jobstack" server start --user daemon
+	check "and stop" both 0 stopped as_nobody "$T/jobstack" server stop
 	check "not even root starts it as another" both 77 "belongs to another user" \
 		"$JOBSTACK" server start --data "$T/u/.local/share/jobstack/server" --client-file "$T/x.cnf"
-	check "root's directory is not theirs to stop" both 77 "ermission denied" as_nobody "$JOBSTACK" server stop --data "$T/a"
+	check "root's directory is not theirs to stop" both 77 "ermission denied" as_nobody "$T/jobstack" server stop --data "$T/a"
 	mkdir -m 700 "$T/closed"
 	check "a directory the server's user can't reach is told" both 77 "can't reach" \
 		"$JOBSTACK" server start --data "$T/closed/s" --client-file "$T/x.cnf"
