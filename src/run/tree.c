@@ -13,12 +13,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+#define SKIP_17 " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s " /* proc(5): from pgrp to itrealvalue */
 
 struct process {
 	pid_t pid, parent;
@@ -43,8 +46,8 @@ int js_tree_open(void)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* The parent and the state of a process, from its stat file.  0, or -1 if it is gone. */
-static int read_stat(const char *pid, pid_t *parent, char *state)
+/* The parent, the state and the start of a process, from its stat file.  0, or -1 if it is gone. */
+static int read_stat(const char *pid, pid_t *parent, char *state, uint64_t *started)
 {
 	char path[300], text[512], *after;
 	long number;
@@ -61,7 +64,7 @@ static int read_stat(const char *pid, pid_t *parent, char *state)
 		return -1;
 	text[n] = '\0';
 	after = strrchr(text, ')'); /* the name may hold anything */
-	if (after == NULL || sscanf(after + 1, " %c %ld", state, &number) != 2)
+	if (after == NULL || sscanf(after + 1, " %c %ld" SKIP_17 "%" SCNu64, state, &number, started) != 3)
 		return -1;
 	*parent = (pid_t)number;
 	return 0;
@@ -74,10 +77,11 @@ static void read_all(struct processes *all)
 	const struct dirent *d;
 
 	while (proc != NULL && (d = readdir(proc)) != NULL) {
+		uint64_t started;
 		pid_t parent;
 		char state;
 
-		if (!isdigit((unsigned char)d->d_name[0]) || read_stat(d->d_name, &parent, &state) != 0 || state == 'Z' ||
+		if (!isdigit((unsigned char)d->d_name[0]) || read_stat(d->d_name, &parent, &state, &started) != 0 || state == 'Z' ||
 		    state == 'X')
 			continue;
 		if (all->n == all->room) {
@@ -169,6 +173,17 @@ size_t js_tree_kill(pid_t root, js_tree_still_fn *still, const void *ctx)
 		}
 	free(all.at);
 	return n;
+}
+
+uint64_t js_tree_started(pid_t pid)
+{
+	uint64_t started;
+	char name[32];
+	pid_t parent;
+	char state;
+
+	(void)snprintf(name, sizeof(name), "%ld", (long)pid);
+	return read_stat(name, &parent, &state, &started) == 0 ? started : 0;
 }
 
 /* The number behind NAME in VARIABLE; 1 if it is that variable. */

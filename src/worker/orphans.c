@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * What commands left behind.  Promises: nothing of a command that runs is ended; what shows by its environment that its command has
- * ended is ended soon; where no command runs nothing is left.
+ * ended is ended soon, what shows nothing when all commands that run are younger than it.
  */
 #define _GNU_SOURCE
 #include "worker/orphans.h"
@@ -51,6 +51,20 @@ static int is_of_running(const struct orphans *o, pid_t pid)
 	return 0;
 }
 
+/* Is PID older than each command that runs?  Then it comes from none of them. */
+static int is_older(const struct orphans *o, pid_t pid)
+{
+	uint64_t started = js_tree_started(pid);
+
+	for (size_t i = 0; i < o->slots_n; i++) {
+		pid_t command = slot_process(&o->slots[i]);
+
+		if (command != 0 && (started == 0 || js_tree_started(command) <= started))
+			return 0;
+	}
+	return 1;
+}
+
 /* Ends PID.  Returns 0 if it had ended already. */
 static int end(pid_t pid, int64_t until_us)
 {
@@ -82,22 +96,19 @@ void orphans_kill(struct orphans *o)
 	int64_t now = jobstack_now_us(), until = now + JS_SECOND_US;
 	pid_t pids[SLOTS_MAX * 4];
 	size_t n, found, untold;
-	int idle = 1;
 
 	o->looked_us = now;
 	o->at_us = 0;
-	for (size_t i = 0; i < o->slots_n; i++)
-		idle &= slot_process(&o->slots[i]) == 0;
 	do { /* what they started becomes our child when they are gone: until there is none */
 		found = untold = 0;
 		n = js_tree_children(o->children, pids, sizeof(pids) / sizeof(pids[0]));
 		for (size_t i = 0; i < n; i++) {
 			int running = is_of_running(o, pids[i]);
 
-			if (running < 0 && !idle) /* if nobody runs, it is nobody's who runs */
-				untold += waitpid(pids[i], NULL, WNOHANG) == 0;
-			else if (running <= 0)
+			if (running == 0 || (running < 0 && is_older(o, pids[i])))
 				found += (size_t)end(pids[i], until);
+			else if (running < 0)
+				untold += waitpid(pids[i], NULL, WNOHANG) == 0;
 		}
 	} while (found > 0 && jobstack_now_us() < until);
 	look_again(o, untold, now);

@@ -148,6 +148,35 @@ wait "$keeper"
 is '... and ends well' "$? $(ledger untold)" '0 2 0 0 0 0 0'
 again
 
+# ... and what never shows it: when all that runs is younger
+numbered 1 3 | jobstack push -q -s silent >/dev/null
+cat >leave <<'END'
+case $JOBSTACK_ENTRY in
+1)
+	while ! test -e began2; do sleep 0.02; done
+	setsid env -i PATH="$PATH" sh -c 'echo $$ >>pids; sleep 1000' &
+	while ! grep -q . pids; do sleep 0.01; done
+	sleep 0.05 # the kernel tells ages in hundredths of a second
+	;;
+2 | 3)
+	: >"began$JOBSTACK_ENTRY"
+	while ! test -e "end$JOBSTACK_ENTRY"; do sleep 0.02; done
+	;;
+esac
+END
+: >pids
+jobstack-worker -q -s silent --slots 2 -- sh leave &
+keeper=$!
+check 'left behind in silence: one younger runs, and one older' wait_for 20 test -e began3
+check '... it is left alone' kill -0 "$(<pids)"
+touch end2
+check '... until the older one has ended' wait_for 15 commands_gone
+is '... while the younger goes on' "$(ledger silent)" '2 0 0 0 0 1'
+touch end3
+wait "$keeper"
+is '... and ends well' "$? $(ledger silent)" '0 3 0 0 0 0 0'
+again
+
 # an entry whose workers were lost twice runs with the other slots empty
 numbered 1 8 | jobstack push -q -s alone >/dev/null
 sql "UPDATE span SET losses=2 WHERE stack_id=(SELECT stack_id FROM stack WHERE name='alone')"

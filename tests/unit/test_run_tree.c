@@ -211,6 +211,30 @@ static void test_whose_command(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+/* Who is younger was started at a later tick, or at the same; who is dead keeps its age until it is collected. */
+static void test_age(void **state)
+{
+	pid_t first = start_waiting(0), later;
+	uint64_t age = js_tree_started(first), other;
+	int64_t until = js_clock_mono_us() + PATIENCE_US;
+
+	(void)state;
+	assert_true(age > 0 && js_tree_started(getpid()) > 0 && js_tree_started(getpid()) <= age);
+	do {
+		later = start_waiting(0);
+		other = js_tree_started(later);
+		assert_true(other >= age);
+		assert_int_equal(kill(later, SIGKILL), 0);
+		assert_int_equal(waitpid(later, NULL, 0), later);
+	} while (other == age && js_clock_mono_us() < until);
+	assert_true(other > age);
+	assert_int_equal(kill(first, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)first, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+	assert_int_equal(js_tree_started(first), age);
+	assert_int_equal(waitpid(first, NULL, 0), first);
+	assert_int_equal(js_tree_started(first), 0);
+}
+
 /* Who starts a command and is killed takes it along. */
 static void test_a_command_dies_with_its_starter(void **state)
 {
@@ -246,6 +270,7 @@ int main(void)
 		cmocka_unit_test(test_many_children),
 		cmocka_unit_test(test_kill_takes_all_below),
 		cmocka_unit_test(test_whose_command),
+		cmocka_unit_test(test_age),
 		cmocka_unit_test(test_a_command_dies_with_its_starter),
 	};
 
