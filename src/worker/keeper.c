@@ -160,7 +160,7 @@ static int64_t keep_lease(const struct keeper *k, int64_t now)
 
 	if (deadline == INT64_MAX)
 		return now + (k->page->worker == 0 ? UNBORN_US : LATEST_US);
-	if (deadline > now) /* it only ever grows */
+	if (deadline > now) /* it grows, and at last there is none */
 		return deadline < now + LATEST_US ? deadline : now + LATEST_US;
 	k->page->killing = 1; /* a worker that wakes now must be able to tell whose kill it was */
 	killed = js_tree_kill(k->pid, is_over, k->page);

@@ -407,6 +407,8 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	}
 	status = supervisor_run(&r->supervisor, error);
 	(void)pthread_join(thread, NULL);
+	if (status == 0)
+		keeper.page->deadline_us = INT64_MAX; /* no command is left */
 	r->waiting = outbox_end(&r->outbox);
 	js_reap_oom_end(&r->supervisor.all.oom);
 	return status;
