@@ -12,7 +12,6 @@
 #include "base/num.h"
 #include "cli/sbatch.h"
 #include "slurm/env.h"
-#include "slurm/query.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,6 +56,14 @@ int cli_server_jobs_write(const char *data, const char *text)
 	return js_file_replace(cli_server_beside(data, ".jobs"), 0644, line, strlen(line));
 }
 
+int cli_server_job_ask(const char *job, int64_t limit_us, struct js_slurm_job *out, struct jobstack_error *error)
+{
+	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), limit_us};
+	uint64_t number;
+
+	return js_num_u64(job, 1, UINT32_MAX, &number) != 0 ? 1 : js_slurm_job(&where, (uint32_t)number, out, error);
+}
+
 /* Is JOB one of the numbers in TEXT? */
 static int is_among(const char *text, const char *job)
 {
@@ -74,15 +81,15 @@ static int is_among(const char *text, const char *job)
 static int has_ended(const struct js_server_info *info, char why[1100])
 {
 	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), SLURM_LIMIT_US};
+	struct js_slurm_step step = {.step = JS_SLURM_BATCH, .look = 1};
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	static struct js_slurm_job job;
-	struct js_slurm_step step = {.step = JS_SLURM_BATCH, .look = 1};
 	uint64_t number;
 	int status;
 
 	if (js_num_u64(info->job, 1, UINT32_MAX, &number) != 0)
 		return 0;
-	status = js_slurm_job(&where, (uint32_t)number, &job, &error);
+	status = cli_server_job_ask(info->job, SLURM_LIMIT_US, &job, &error);
 	if (status < 0) {
 		(void)snprintf(why, 1100, "%s", error.text);
 		return 0;
@@ -189,15 +196,13 @@ static void end_chain(struct cli *cli, const struct js_server_options *options)
 /* Is this job being cancelled by a person?  *WALL_US: how long it may run at most; 0: not known. */
 static int is_cancelled(const struct js_server_options *options, int64_t *wall_us)
 {
-	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), LOOK_US};
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	static struct js_slurm_job job;
 	static struct js_slurm_env env;
-	uint64_t number;
 
 	js_slurm_env_read(&env, cli_get);
 	*wall_us = env.start_us > 0 && env.end_us > env.start_us ? env.end_us - env.start_us : 0;
-	if (js_num_u64(options->job, 1, UINT32_MAX, &number) != 0 || js_slurm_job(&where, (uint32_t)number, &job, &error) != 0)
+	if (cli_server_job_ask(options->job, LOOK_US, &job, &error) != 0)
 		return 0;
 	if (job.start_us > 0 && job.end_us > job.start_us)
 		*wall_us = job.end_us - job.start_us;

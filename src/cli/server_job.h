@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "cli/command.h"
 #include "server/server.h"
+#include "slurm/query.h"
 
 #define CLI_SERVER_WALL_US (240 * JS_SECOND_US) /* the shortest wall time that leaves a server time between its start and its stop */
 
@@ -31,6 +32,9 @@ const char *cli_server_beside(const char *data, const char *suffix);
 /* The numbers of the chain's jobs, separated by blanks, into TEXT; "" if there is no chain. */
 void cli_server_jobs(const char *data, char text[64]);
 int cli_server_jobs_write(const char *data, const char *text);
+
+/* What Slurm says of the chain's job JOB, within LIMIT: as js_slurm_job; 1 also if JOB is no number. */
+int cli_server_job_ask(const char *job, int64_t limit_us, struct js_slurm_job *out, struct jobstack_error *error);
 
 /* Inside of a job, before the start: waits until the server of the job before has proven to be gone.  Returns 0 to start, with
  * options->ended_job set if that is what allows it; or 1 if the chain was ended. */

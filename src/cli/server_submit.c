@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define ASK_US (3 * JS_SECOND_US) /* so often the controller is asked what has become of the job */
 #define STOP_S 120 /* before the wall time: as long as a server may take to stop, which Slurm may lengthen by a minute */
 
 enum { DATA = CLI_OWN, BIND, PORT, PROGRAM, CLIENT_FILE, MEMORY, WAIT, SBATCH, DRY_RUN, PARSABLE };
@@ -31,7 +32,7 @@ static const struct js_opt table[] = {
 	{PROGRAM, "program", "FILE", "the server program (default: mariadbd or mysqld, looked for)"},
 	{CLIENT_FILE, "client-file", "FILE", "where the option file for clients goes"},
 	{MEMORY, "memory", "SIZE", "the server's cache (default: 256M)"},
-	{WAIT, "wait", "D", "wait until it is up, D at most; status 124 if it is not by then"},
+	{WAIT, "wait", "D", "wait until it is up, D at most; status 124 if it is not by then,\n1 if its job has ended"},
 	{SBATCH, "sbatch", "OPTIONS", "further options for sbatch: short ones, or of the names above"},
 	{DRY_RUN, "dry-run", NULL, "show what would be handed to sbatch, and do nothing"},
 	{PARSABLE, "parsable", NULL, "print just the job's number"},
@@ -219,13 +220,30 @@ static int look(struct request *r)
 	return CLI_NO;
 }
 
+/* JOB has no server yet.  1: nor will it have one.  Else HOW says what Slurm makes of it, if that can be seen. */
+static int has_failed(const struct request *r, const char *job, char how[100])
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	static struct js_slurm_job slurm;
+
+	how[0] = '\0';
+	if (cli_server_job_ask(job, 0, &slurm, &error) != 0)
+		return 0;
+	(void)snprintf(how, 100, " (%s)", slurm.state);
+	if (!slurm.terminal)
+		return 0;
+	cli_tell(&r->cli, "job %s has ended (%s), and its server is not up: %s.job-%s.log tells why", job, slurm.state, r->data, job);
+	return 1;
+}
+
 /* Until the server of JOB answers. */
 static int wait_for_it(struct request *r, const char *job)
 {
 	static struct js_server_info info;
-	int64_t until = js_clock_mono_us() + r->wait_us;
+	int64_t until = js_clock_mono_us() + r->wait_us, ask_at = js_clock_mono_us() + ASK_US;
 	struct jobstack_options login = JOBSTACK_OPTIONS_INIT;
 	struct jobstack_error error;
+	char how[100] = "";
 
 	login.defaults_file = r->client_file;
 	for (;;) {
@@ -237,9 +255,14 @@ static int wait_for_it(struct request *r, const char *job)
 		if (cli_stop != 0)
 			return CLI_NO;
 		if (js_clock_mono_us() > until) {
-			(void)fprintf(stderr, "%s: job %s is submitted, but its server is not up yet: `squeue -j %s` and %s.job-%s.log tell why\n",
-				      opts.command, job, job, r->data, job);
+			cli_tell(&r->cli, "job %s is submitted%s, but its server is not up yet: `squeue -j %s` and %s.job-%s.log tell why", job,
+				how, job, r->data, job);
 			return CLI_TIMEOUT;
+		}
+		if (js_clock_mono_us() > ask_at) {
+			if (has_failed(r, job, how))
+				return CLI_NO;
+			ask_at = js_clock_mono_us() + ASK_US;
 		}
 		js_clock_nap(JS_SECOND_US / 5, &cli_stop);
 	}

@@ -17,6 +17,7 @@ server() { local verb=$1; shift; timeout 100 jobstack server "$verb" --data "$da
 at_end 'server stop -q'
 json() { server status --json | jq -r "$1"; }
 runs_in() { [[ $(json '"\(.state) \(.job)"') == "running $1" ]]; }
+up_in() { runs_in "$1" || { server status; scontrol show job "$1"; cat "data.job-$1.log"; return 1; }; }
 has_next() { [[ $(json .jobs) =~ ^$1\ ([0-9]+)$ ]] && NEXT=${BASH_REMATCH[1]}; }
 state_is() { [[ $(scontrol show job "$1" | sed -n 's/.*JobState=\([A-Z_]*\).*/\1/p') == "$2" ]]; }
 log_says() { grep -qE "$2" "data.job-$1.log" || { cat "data.job-$1.log" && return 1; }; }
@@ -38,10 +39,15 @@ check '... stop' server stop -q
 check '... takes it away' wait_for 20 chain_is 0
 is '... all of it' "$(json '"\(.state) \(.jobs)"')" 'stopped null'
 
+# ---- one that can't be up
+check 'a job that fails' says 1 'job [0-9]+ has ended \(FAILED\), and its server is not up: .*/data.job-[0-9]+.log tells why' \
+	server submit -q --bind 127.0.0.1 --time=30 --program "$(command -v false)" --wait 80
+is '... leaves no chain' "$(json .jobs)" null
+
 # ---- up
-first=$(server submit --bind 127.0.0.1 --memory 32M --time=30 --wait 60 --parsable)
+first=$(server submit --bind 127.0.0.1 --memory 32M --time=30 --wait 90 --parsable)
 like 'submitted' "$first" '^[0-9]+$'
-check 'it runs in its job' runs_in "$first"
+check 'it runs in its job' up_in "$first"
 check '... and the next one waits for its end' wait_for 20 has_next "$first"
 second=$NEXT
 like '... told' "$(server status)" "job: $first"$'\n.*'"waiting: job $second"
@@ -90,7 +96,7 @@ is '... and the server, cleanly' "$(json '"\(.state) \(.jobs)"')" 'stopped null'
 check '... its job too' state_is "$third" COMPLETED
 
 # ---- scancel by a person does the same
-fourth=$(server submit --bind 127.0.0.1 --memory 32M --time=30 --wait 60 --parsable)
+fourth=$(server submit --bind 127.0.0.1 --memory 32M --time=30 --wait 90 --parsable)
 check 'another chain' wait_for 20 has_next "$fourth"
 scancel "$fourth"
 check 'scancel' wait_for 30 chain_is 0
@@ -98,7 +104,7 @@ check '... is told' log_says "$fourth" 'stopped: no other job takes over'
 is '... nothing is left of it' "$(json '"\(.state) \(.jobs)"')" 'stopped null'
 
 # ---- a wall time that is over as soon as the server is up (the partition's, say): jobs would follow each other for ever
-fifth=$(server submit --bind 127.0.0.1 --memory 32M --time=30 --wait 60 --parsable)
+fifth=$(server submit --bind 127.0.0.1 --memory 32M --time=30 --wait 90 --parsable)
 check 'one more chain' wait_for 20 has_next "$fifth"
 scontrol update "JobId=$fifth" TimeLimit=2
 scancel --signal=TERM --batch "$fifth"
