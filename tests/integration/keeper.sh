@@ -129,10 +129,12 @@ numbered 1 2 | jobstack push -q -s untold >/dev/null
 cat >leave <<'END'
 mine="JOBSTACK_WORKER=$JOBSTACK_WORKER JOBSTACK_ENTRY=$JOBSTACK_ENTRY JOBSTACK_ATTEMPT=$JOBSTACK_ATTEMPT"
 case $JOBSTACK_ENTRY in
-1) setsid env -i PATH="$PATH" sh -c 'echo $$ >>pids; while ! test -e shows; do sleep 0.02; done; exec env '"$mine"' sleep 1000' &
+1)
+	while ! test -e elder; do sleep 0.02; done # what runs then may have started it, by age
+	setsid env -i PATH="$PATH" sh -c 'echo $$ >>pids; while ! test -e shows; do sleep 0.02; done; exec env '"$mine"' sleep 1000' &
 	while ! grep -q . pids; do sleep 0.01; done
 	;;
-2) while ! test -e go3; do sleep 0.02; done ;;
+2) : >elder && while ! test -e go3; do sleep 0.02; done ;;
 esac
 END
 : >pids
