@@ -173,7 +173,7 @@ check 'left behind in silence: one younger runs, and one older' wait_for 20 test
 check '... it is left alone' kill -0 "$(<pids)"
 touch end2
 check '... until the older one has ended' wait_for 15 commands_gone
-is '... while the younger goes on' "$(ledger silent)" '2 0 0 0 0 1'
+check '... while the younger goes on' wait_for 20 ledger_is silent '2 0 0 0 0 1'
 touch end3
 wait "$keeper"
 is '... and ends well' "$? $(ledger silent)" '0 3 0 0 0 0 0'
