@@ -532,30 +532,11 @@ static int be_worker(int argc, char **argv, struct jobstack_error *error)
 
 /* ---------------------------------------------------------------------------------------------------------- the keeper */
 
-/* Says what became of the worker's entries. */
-static void tell_tidied(const struct tidying *t, int status, const struct jobstack_error *error)
-{
-	const char *reason = t->reason;
-
-	if (status < 0 && keeper.page->spools)
-		say("%s; its commands were ended, but its outcomes in %s could not be delivered: %s: `jobstack close --replay %s` does it when "
-		    "the database is back",
-		    reason, keeper.page->spool, error->text, keeper.page->spool);
-	else if (status < 0)
-		say("%s; its commands were ended, but its entries could not be taken back: %s: its lease will do it", reason, error->text);
-	else if (t->delivered > 0)
-		say("%s: its commands were ended, %llu outcomes that waited were delivered, the rest of its entries was taken back", reason,
-		    (unsigned long long)t->delivered);
-	else
-		say("%s: its commands were ended, %llu %s taken back", reason, (unsigned long long)t->taken,
-		    t->taken == 1 ? "entry was" : "entries were");
-}
-
 /* The worker was killed: says so, and takes back. */
 static int conclude_killed(const struct keeper_end *end)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	char reason[128];
+	char reason[128], text[TIDY_WORDS];
 	struct tidying t = {keeper.page, config.stack, reason, config.lease_us != 0 ? config.lease_us : LEASE_US, open_handle, 0, 0};
 
 	(void)snprintf(reason, sizeof(reason), "the worker was killed by signal %d (%s)%s", end->signal, strsignal(end->signal),
@@ -565,8 +546,10 @@ static int conclude_killed(const struct keeper_end *end)
 	else if (end->left > 0)
 		say("%s, and %zu processes of its commands can't be killed: its entries stay with it until its lease ends", reason,
 		    end->left);
-	else
-		tell_tidied(&t, tidy(&t, &error), &error);
+	else {
+		tidy_words(&t, tidy(&t, &error), &error, text);
+		say("%s", text);
+	}
 	return 128 + end->signal;
 }
 

@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "worker/outbox.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static int once(struct tidying *t, struct jobstack_error *error)
@@ -37,4 +39,25 @@ int tidy(struct tidying *t, struct jobstack_error *error)
 			return status;
 		js_clock_nap(JS_SECOND_US / 2, NULL);
 	}
+}
+
+void tidy_words(const struct tidying *t, int status, const struct jobstack_error *error, char text[TIDY_WORDS])
+{
+	if (status < 0 && t->page->spools)
+		(void)snprintf(text, TIDY_WORDS,
+			       "%s; its commands were ended, but its outcomes in %s could not be delivered: %s: `jobstack close --replay %s` "
+			       "does it when the database is back",
+			       t->reason, t->page->spool, error->text, t->page->spool);
+	else if (status < 0)
+		(void)snprintf(text, TIDY_WORDS,
+			       "%s; its commands were ended, but its entries could not be taken back: %s: its lease will do it", t->reason,
+			       error->text);
+	else if (t->delivered > 0)
+		(void)snprintf(text, TIDY_WORDS,
+			       "%s: its commands were ended, %" PRIu64 " outcomes that waited were delivered, the rest of its entries was "
+			       "taken back",
+			       t->reason, t->delivered);
+	else
+		(void)snprintf(text, TIDY_WORDS, "%s: its commands were ended, %" PRIu64 " %s taken back", t->reason, t->taken,
+			       t->taken == 1 ? "entry was" : "entries were");
 }

@@ -22,4 +22,9 @@ struct tidying {
 /* 0; or negative with ERROR. */
 int tidy(struct tidying *t, struct jobstack_error *error);
 
+#define TIDY_WORDS 11000 /* a path twice */
+
+/* What became of the worker's entries, for a person, into TEXT: STATUS and ERROR are those of tidy. */
+void tidy_words(const struct tidying *t, int status, const struct jobstack_error *error, char text[TIDY_WORDS]);
+
 #endif
