@@ -6,7 +6,7 @@ set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 jobstack init -q
-timeout 100 jobstack doctor --json --srun >out # on whichever node has room: others use this Slurm, too
+timeout 300 jobstack doctor --json --srun >out # on whichever node has room: others use this Slurm, too
 is 'nothing fails' "$?" 0
 row() { jq -r --arg c "$1" --arg w "$2" 'select(.check==$c and (.where|test($w)))|"\(.level): \(.text)"' out; }
 like 'the controller' "$(row controller .)" '^ok: the controller of cluster "lab" answers the Slurm module after [0-9]+ ms$'
@@ -18,8 +18,8 @@ like 'an address of this host alone' "$(row name .)" '^warn: 127.0.0.1 is 127.0.
 like 'from a node: the place' "$(row place '^n[1-4]$')" '^ok: in Slurm job [0-9]+ on node n[1-4], partition p$'
 like '... the connection' "$(row connection '^n[1-4]$')" '^ok: .*@127.0.0.1:'
 like '... the worker' "$(row worker '^n[1-4]$')" '^ok: '
-like 'as text it says where' "$(timeout 100 jobstack doctor --srun=--partition=p)" 'ok   connection    n[1-4]: '
-timeout 100 jobstack doctor --json --srun=--partition=nowhere >out
+like 'as text it says where' "$(timeout 300 jobstack doctor --srun=--partition=p)" 'ok   connection    n[1-4]: '
+timeout 300 jobstack doctor --json --srun=--partition=nowhere >out
 is 'srun refuses: status 1' "$?" 1
 like '... in its words' "$(row srun .)" '^FAIL: nothing came from a compute node: .*invalid partition'
 finish

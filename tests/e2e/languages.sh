@@ -92,8 +92,8 @@ try() {
 	find names -type f -exec truncate -s 0 {} +
 	jobstack push -q -0 -s "$name" -a names.0 --max-attempts 1 >/dev/null
 	shift
-	timeout 60 "$@" >"$name.1" 2>&1 &
-	check "$name: it ends" timeout 60 "$@"
+	timeout 300 "$@" >"$name.1" 2>&1 &
+	check "$name: it ends" timeout 300 "$@"
 	check '... and another beside it' wait $!
 	is '... all but one are done' "$(ledger "$name")" "$((n - 1)) 1 0 0 0 0"
 	check '... once, with the right names' python3 -c "
@@ -117,6 +117,6 @@ is 'in Python what was raised is the reason' "$(jobstack show -s loop.py $n --js
 printf '[client]\nhost=127.0.0.1\nport=1\n' >none.cnf
 for one in 'bash pop-loop.sh' 'python3 pop-loop.py' 'perl pop-loop.pl' 'Rscript --vanilla pop-loop.R' 'octave-cli -qf pop_loop.m'; do
 	# shellcheck disable=SC2086
-	check "without a database: $one" fails_with 1 env JOBSTACK_DEFAULTS_FILE=none.cnf timeout 60 $one
+	check "without a database: $one" fails_with 1 env JOBSTACK_DEFAULTS_FILE=none.cnf timeout 300 $one
 done
 finish

@@ -128,7 +128,7 @@ check '... until it is over' wait_for 40 takes batch "job cancelled \(Slurm job 
 numbered 1 3 | jobstack push -q -s shell >/dev/null
 salloc -Q -w n4 --no-shell
 JOB=$(squeue -h -w n4 -o %i)
-SLURM_JOB_ID=$JOB SLURMD_NODENAME=n4 SLURM_CLUSTER_NAME=lab timeout 100 jobstack-worker -q -s shell --batch 1 --lease 2h -- \
+SLURM_JOB_ID=$JOB SLURMD_NODENAME=n4 SLURM_CLUSTER_NAME=lab timeout 300 jobstack-worker -q -s shell --batch 1 --lease 2h -- \
 	sh -c 'echo "$JOBSTACK_ENTRY $$" >>runs.shell; exec sleep 1000' &
 check "a worker in salloc's shell" wait_for 30 runs shell
 elsewhere shell
@@ -146,7 +146,7 @@ check 'slurmd killed with -9: no proof' no_proof slurmd
 check '... until Slurm says the node is down' wait_for 60 node_is n2 down
 check '... and when it does: no proof' no_proof slurmd
 check '... the task runs on' alive "$task"
-check '... while others finish the rest' timeout 60 srun -Q -w n1 jobstack-worker -q -s slurmd --idle-timeout 0 -- sh -c 'echo "$JOBSTACK_ENTRY $$" >>runs.slurmd'
+check '... while others finish the rest' timeout 300 srun -Q -w n1 jobstack-worker -q -s slurmd --idle-timeout 0 -- sh -c 'echo "$JOBSTACK_ENTRY $$" >>runs.slurmd'
 is '... but not that entry' "$(sort runs.slurmd | cut -d' ' -f1 | uniq -c | tr -s ' ')" $' 1 1\n 1 2\n 1 3'
 is '... which is in its hands' "$(ledger slurmd)" '2 0 0 0 0 1'
 die slurmd

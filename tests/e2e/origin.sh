@@ -52,7 +52,7 @@ is '... does it all' "$(ledger mystack) $(sort -u processed | wc -l)" '30 0 0 0 
 rm processed
 example pop-loop.sh loop
 seq -f "$PWD/x%.0f" 1 20 | jobstack push -s loop >/dev/null
-for i in 1 2 3; do timeout 60 bash loop.sh >"loop.$i" 2>&1 & done
+for i in 1 2 3; do timeout 300 bash loop.sh >"loop.$i" 2>&1 & done
 wait
 is 'the loop: pop, process, close, three at once' "$(sort processed | wc -l) $(sort -u processed | wc -l)" '19 19'
 like '... what failed waits for its retry' "$(ledger loop)" '^19 (0 0 1|0 1 0) 0 0$'
@@ -60,10 +60,10 @@ for s in airs-2012 mystack loop; do check "audit of $s" audit $s; done
 
 # a pop inside a job has a lease to the job's end
 jobstack push -s lease -q /x >/dev/null
-timeout 60 srun -Q -t 10 -n1 jobstack pop -s lease >/dev/null 2>&1
+timeout 300 srun -Q -t 10 -n1 jobstack pop -s lease >/dev/null 2>&1
 like 'the lease of a pop lasts to the end of its job' "$(sql "SELECT lease_us/60e6 FROM worker JOIN stack USING(stack_id) WHERE name='lease'")" '^(9|10)\.'
 jobstack push -s lease3 -q /x >/dev/null
-PYTHONDONTWRITEBYTECODE=1 JOBSTACK_LIBRARY=$JOBSTACK_BIN/libjobstack.so.0 PYTHONPATH=$JOBSTACK_SOURCE/src/python timeout 60 \
+PYTHONDONTWRITEBYTECODE=1 JOBSTACK_LIBRARY=$JOBSTACK_BIN/libjobstack.so.0 PYTHONPATH=$JOBSTACK_SOURCE/src/python timeout 300 \
 	srun -Q -t 10 -n1 python3 -c 'import jobstack; jobstack.Stack("lease3").pop()' >/dev/null 2>&1
 like '... and one in Python' "$(sql "SELECT lease_us/60e6 FROM worker JOIN stack USING(stack_id) WHERE name='lease3'")" '^(9|10)\.'
 jobstack push -s lease2 -q /x >/dev/null

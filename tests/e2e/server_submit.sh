@@ -13,7 +13,7 @@ chmod 711 "$JOBSTACK_TEST_DIR" home
 unset XDG_CONFIG_HOME XDG_DATA_HOME JOBSTACK_DEFAULTS_FILE
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 data=$PWD/data
-server() { local verb=$1; shift; timeout 100 jobstack server "$verb" --data "$data" "$@"; }
+server() { local verb=$1; shift; timeout 300 jobstack server "$verb" --data "$data" "$@"; }
 at_end 'server stop -q'
 json() { server status --json | jq -r "$1"; }
 runs_in() { [[ $(json '"\(.state) \(.job)"') == "running $1" ]]; }
@@ -28,7 +28,7 @@ check 'the verb stands first' says 2 'submit stands before its options' jobstack
 check 'no command' says 2 'no command is wanted' server submit -- true
 check 'too short a wall time' says 2 'less than 4 minutes leave it no time' server submit --time=3:30
 check 'no sbatch' says 2 'there is no sbatch' env PATH=/none "$(command -v jobstack)" server submit
-check "what sbatch refuses" says 1 'nothing was submitted' bash -c "timeout 60 jobstack server submit --data $data --partition=nowhere 2>&1 | tr '\n' ' ' >&2; exit \${PIPESTATUS[0]}"
+check "what sbatch refuses" says 1 'nothing was submitted' bash -c "timeout 300 jobstack server submit --data $data --partition=nowhere 2>&1 | tr '\n' ' ' >&2; exit \${PIPESTATUS[0]}"
 is '... leaves no chain' "$(json .jobs)" null
 
 # ---- one that waits is taken away

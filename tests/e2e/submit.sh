@@ -19,7 +19,7 @@ printf '#!/bin/sh\necho "$@" >>%q\n' "$here/slurm-mail" >bin/mailprog
 chmod +x bin/*
 slurm_lab_tune() { sed -i "s,^MaxArraySize=.*,MaxArraySize=5,;s,^MailProg=.*,MailProg=$here/bin/mailprog," "$1/slurm.conf"; }
 jobstack init -q
-submit() { timeout 60 jobstack submit "$@"; }
+submit() { timeout 300 jobstack submit "$@"; }
 idle() { [[ -z $(squeue -h -o %i) ]]; }
 said() { grep -qsE "$2" "jobstack-logs/$1"/slurm-*.out || { cat "jobstack-logs/$1"/slurm-*.out && return 1; }; }
 
@@ -39,7 +39,7 @@ check '--follow without what would follow' says 2 '--follow is for' submit -s wi
 check "a worker's option with a wrong value: in its own words" says 2 '--lease takes a duration' submit -s wide --workers 3 --lease soon -- true
 check 'a stack that is not there' says 2 'there is no stack "nowhere"' submit -s nowhere --workers 3 -- true
 check 'fewer workers than each job has' says 2 '--workers 2 is less than the 4 that each job has' submit -s wide --workers 2 --ntasks=4 -- true
-check 'a command that is not there' says 2 "can't run ./nothing.*nothing was submitted" bash -c 'timeout 60 jobstack submit -s wide --workers 2 -- ./nothing 2>&1 | tr "\n" " " >&2; exit "${PIPESTATUS[0]}"'
+check 'a command that is not there' says 2 "can't run ./nothing.*nothing was submitted" bash -c 'timeout 300 jobstack submit -s wide --workers 2 -- ./nothing 2>&1 | tr "\n" " " >&2; exit "${PIPESTATUS[0]}"'
 check 'no sbatch in $PATH' says 2 'there is no sbatch in \$PATH' env PATH="$here/none" "$(command -v jobstack)" submit -s wide --workers 3 -- true
 jobstack push -q -s rest /x >/dev/null
 jobstack pause -s rest -q
@@ -57,7 +57,7 @@ export PATH=$here/bin:$PATH
 
 # ---- one that runs
 check "sbatch's word for a wrong option" says 1 'invalid partition specified: nowhere.*nothing was submitted' \
-	bash -c 'timeout 60 jobstack submit -s wide --workers 3 --partition=nowhere -- true 2>&1 | tr "\n" " " >&2; exit "${PIPESTATUS[0]}"'
+	bash -c 'timeout 300 jobstack submit -s wide --workers 3 --partition=nowhere -- true 2>&1 | tr "\n" " " >&2; exit "${PIPESTATUS[0]}"'
 dry() { submit -s wide --dry-run "$@" -- true; }
 like 'never more workers than asked for: ten by fours are two jobs' "$(dry --workers 10 --ntasks=4)" ' --array=1-2 --ntasks=4 '
 like 'a range of nodes counts by its lower end' "$(dry --workers 4 --nodes=2-3)" ' --no-kill --array=1-2 --nodes=2-3 '
@@ -89,15 +89,15 @@ printf '#!/bin/sh\n[ -e again ] || { echo "the site says no" >&2; touch again; e
 chmod +x moment/sbatch
 jobstack push -q -s refused /x >/dev/null
 mkdir greets && printf '#!/bin/sh\necho "Welcome to 3 nodes"\necho\necho $ANSWER\n' >greets/sbatch && chmod +x greets/sbatch
-greets() { env PATH="$here/greets:$PATH" ANSWER="$1" timeout 60 jobstack submit -s refused --workers 1 --parsable -- true; }
+greets() { env PATH="$here/greets:$PATH" ANSWER="$1" timeout 300 jobstack submit -s refused --workers 1 --parsable -- true; }
 check "a site's greeting before the number" prints 0 77 greets '77;here'
 check '... is shown' grep -qx 'Welcome to 3 nodes' said
 check 'no number' says 2 'told no job.s number: `squeue --me` tells' greets Bye
 check 'in a later round: the end is told' says 2 'round 1: it ends here, as sbatch did not take another round: .* with 1 left' \
-	env PATH="$here/greets:$PATH" timeout 60 jobstack submit --chain=1,0,0,0,0,999999 -s refused --workers 1 --until-done --notify refused@example.org -- true
+	env PATH="$here/greets:$PATH" timeout 300 jobstack submit --chain=1,0,0,0,0,999999 -s refused --workers 1 --until-done --notify refused@example.org -- true
 check '... and mailed' grep -qx 'To: refused@example.org' mail
 jobstack push -q -s again /x >/dev/null
-check 'refused for a moment: the round comes' env PATH="$here/moment:$PATH" timeout 60 jobstack submit --chain=1,0,0,0,0,999999 -s again --workers 1 --until-done -q -- true
+check 'refused for a moment: the round comes' env PATH="$here/moment:$PATH" timeout 300 jobstack submit --chain=1,0,0,0,0,999999 -s again --workers 1 --until-done -q -- true
 
 # ---- rounds.  Each worker leaves after an entry, so three entries are three rounds
 numbered 1 3 | jobstack push -q -s rounds --max-attempts 1 >/dev/null
@@ -105,7 +105,7 @@ check '--until-done' submit -s rounds --workers 1 --max-entries 1 --time=5 --unt
 # ---- exit 75 charges nobody, and closes nothing
 jobstack push -q -s idle --retry-delay 0 /x >/dev/null
 check 'rounds that close nothing' env PATH="$here/failing:$PATH" bash -c 'mkdir failing && printf "#!/bin/sh\nexit 1\n" >failing/sendmail && chmod +x failing/sendmail &&
-	timeout 60 jobstack submit -s idle --workers 1 --max-entries 1 --until-done --notify me@example.org -q -- sh -c "exit 75"'
+	timeout 300 jobstack submit -s idle --workers 1 --max-entries 1 --until-done --notify me@example.org -q -- sh -c "exit 75"'
 # ---- cancelled by a person
 jobstack push -q -s cancelled /x >/dev/null
 is 'a name of its own leaves a comment for status --why' "$(submit -s cancelled --workers 1 --job-name=mine --dry-run -- true | tail -n1 | grep -o -- '--comment=[^ ]*')" --comment=jobstack:cancelled
@@ -133,7 +133,7 @@ mkdir accounts
 printf '#!/bin/sh\necho "$@" >asked\necho "CANCELLED by 1000"\necho COMPLETED\n' >accounts/sacct
 chmod +x accounts/sacct
 check 'scancel by the accounts: the end' says 1 'it ends here, as the last jobs were cancelled' \
-	env PATH="$here/accounts:$PATH" timeout 60 jobstack submit --chain=1,0,0,0,0,999998:999999 -s accounts --workers 1 --until-done -- true
+	env PATH="$here/accounts:$PATH" timeout 300 jobstack submit --chain=1,0,0,0,0,999998:999999 -s accounts --workers 1 --until-done -- true
 check '... they were asked for' grep -q -- '--jobs=999998,999999$' asked
 check 'a wait for others hides no round that closed nothing' says 1 'in 2 rounds nothing was closed' submit --chain=2,0,0,1,1,1 -s accounts --workers 1 --until-done -- true
 

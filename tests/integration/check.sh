@@ -198,7 +198,7 @@ sql "DELETE FROM entry WHERE entry_id IN(12,3,4); UPDATE stack SET pushed=31; DE
 	INSERT INTO dead VALUES(7,98,1,0,NULL,NULL,NULL);
 	INSERT INTO span VALUES(7,0,0,1099511627775,1000,1099511627775,NULL,1,0,0,NULL,NULL),
 		(7,0,0,2000,0,1,'00000007CF,00000007D0,',1,0,0,NULL,NULL)"
-said=$(timeout 20 jobstack check -s hurt)
+said=$(timeout 300 jobstack check -s hurt)
 for line in 'entry 12: there is no such entry, but its number is in the ready span' 'entry 3: .*is in what is done' \
 	'entry 4: .*is in what is dead' 'entry 99: attempts are on record' 'entry 98: a number above' \
 	'entry 1000: .*reaches to the number 1099511627775' 'entry 1999: .*reaches to the number 2000'; do

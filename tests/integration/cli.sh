@@ -76,7 +76,7 @@ answer() { # COMMAND OPTION
 	prune) call+=(-s none --older-than 1d --dry-run "--$2=$cruel") ;;
 	*) call+=("--$2=$cruel") ;;
 	esac
-	timeout 20 "${call[@]}" >/dev/null 2>said </dev/null || status=$?
+	timeout 300 "${call[@]}" >/dev/null 2>said </dev/null || status=$?
 	((status < 3)) || { echo "status $status"; return 1; }
 	((status != 2 || $(wc -l <said) == 1)) || { echo 'not one line'; return 1; }
 	(($(wc -c <said) < 1500)) || { echo 'too long'; return 1; }
@@ -207,7 +207,7 @@ while job=$(jobstack pop -q -s "$1"); do
 	jobstack close || exit
 done
 S
-	check "$shell: the loop of pop, eval and close" timeout 60 $shell loop "odd-$shell"
+	check "$shell: the loop of pop, eval and close" timeout 300 $shell loop "odd-$shell"
 	check '... each name byte for byte' cmp odd "odd-$shell.out"
 	is '... all closed' "$(ledger "odd-$shell")" "$count 0 0 0 0 0"
 done
@@ -362,36 +362,36 @@ cat >cmd <<'S'
 echo "did $1" && test ! -e fail."${1##*/}"
 S
 chmod +x cmd
-like 'run' "$(timeout 60 jobstack run --slots 2 -- ./cmd <names 2>err)" '^20 done, 0 dead, 0 left in '
+like 'run' "$(timeout 300 jobstack run --slots 2 -- ./cmd <names 2>err)" '^20 done, 0 dead, 0 left in '
 stack=$(sed -n 's/.*run: stack "\(run-[0-9a-f]*\)".*/\1/p' err)
 is '... says its stack' "$(ledger "$stack")" '20 0 0 0 0 0'
 like '... and where the output lies' "$(cat err)" "output in jobstack-logs/$stack"
 is '... indeed' "$(cat "jobstack-logs/$stack"/*.log | grep -c '^did /d/')" 20
 numbered 1 30 >names
-like 'again, with more names: only those' "$(timeout 60 jobstack run --slots 2 -- ./cmd <names 2>err)" '^10 done, 0 dead, 0 left in '
+like 'again, with more names: only those' "$(timeout 300 jobstack run --slots 2 -- ./cmd <names 2>err)" '^10 done, 0 dead, 0 left in '
 like '... the others are counted' "$(cat err)" "20 were done before; .jobstack requeue -s $stack -t done. runs them again"
-check 'nothing new' timeout 60 jobstack run -q --slots 2 -- ./cmd <names
-check 'empty input: what there is' timeout 60 jobstack run -q -- ./cmd </dev/null
+check 'nothing new' timeout 300 jobstack run -q --slots 2 -- ./cmd <names
+check 'empty input: what there is' timeout 300 jobstack run -q -- ./cmd </dev/null
 check 'empty input and no stack' says 1 'nothing to do' jobstack run -- ./cmd other </dev/null
 touch fail.3
 tr '\n' '\0' <names >names0
-check 'something is dead: status 1' fails_with 1 timeout 60 jobstack run -q -s dead --fatal-exit 1 -0 -a names0 -- ./cmd
+check 'something is dead: status 1' fails_with 1 timeout 300 jobstack run -q -s dead --fatal-exit 1 -0 -a names0 -- ./cmd
 is '... the rest is done' "$(ledger dead)" '29 1 0 0 0 0'
 rm fail.3
 jobstack requeue -q -s dead
-check 'mended: it goes on' timeout 60 jobstack run -q -s dead --fatal-exit 1 -0 -a names0 -- ./cmd
-is 'as JSON' "$(timeout 60 jobstack run --json -s js -a names -- ./cmd 2>/dev/null | json stack pushed 'done' dead left)" $'js\t30\t30\t0\t0'
-check 'a command that is not there: as the worker says' says 2 "can't run nosuchcommand" timeout 60 jobstack run -s nocmd -a names -- nosuchcommand
-check 'a value that is not one' says 2 'slots takes' timeout 60 jobstack run -s nocmd --slots many -a names -- ./cmd
+check 'mended: it goes on' timeout 300 jobstack run -q -s dead --fatal-exit 1 -0 -a names0 -- ./cmd
+is 'as JSON' "$(timeout 300 jobstack run --json -s js -a names -- ./cmd 2>/dev/null | json stack pushed 'done' dead left)" $'js\t30\t30\t0\t0'
+check 'a command that is not there: as the worker says' says 2 "can't run nosuchcommand" timeout 300 jobstack run -s nocmd -a names -- nosuchcommand
+check 'a value that is not one' says 2 'slots takes' timeout 300 jobstack run -s nocmd --slots many -a names -- ./cmd
 check '... before anything is pushed' says 2 'there is no stack' jobstack status -s nocmd
-check '... and it goes on' timeout 60 jobstack run -q -s nocmd -a names -- ./cmd
-check 'a bad name: what came before it is run' says 2 'line 2 was refused: it is 4097 bytes' timeout 60 jobstack run -s bad -- ./cmd \
+check '... and it goes on' timeout 300 jobstack run -q -s nocmd -a names -- ./cmd
+check 'a bad name: what came before it is run' says 2 'line 2 was refused: it is 4097 bytes' timeout 300 jobstack run -s bad -- ./cmd \
 	<<<"/1"$'\n'"/$(printf '%04096d' 0)"$'\n'"/3"
 is '... ' "$(ledger bad)" '1 0 0 0 0 0'
 is '$JOBSTACK_STACK is not asked' "$(JOBSTACK_STACK=own jobstack run -a names -- ./cmd 2>&1 >/dev/null | sed -n '1s/.*"\(run-\).*/\1/p')" run-
 # it works while names still come
 mkfifo pipe
-timeout 60 jobstack run -q -s slow -- ./cmd <pipe >slow.out 2>slow.err &
+timeout 300 jobstack run -q -s slow -- ./cmd <pipe >slow.out 2>slow.err &
 runner=$!
 exec 7>pipe
 echo /first >&7

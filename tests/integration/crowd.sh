@@ -40,7 +40,7 @@ crowd() {
 			exec 8>&- 9>&- 2>>"$2.err"
 			flock -s gate true
 			status=0
-			timeout "$patience" jobstack-worker -q -s "$2" --slots 1 --idle-timeout 30 --shell -- "$3" || status=$?
+			timeout "$patience" jobstack-worker -q -s "$2" --slots 1 --idle-timeout 300 --shell -- "$3" || status=$?
 			echo $status >>"$2.status"
 		) &
 	done

@@ -12,7 +12,7 @@ set +e
 own_server doctor
 export SLURM_CONF=$PWD/none.conf # no Slurm is asked here
 admin() { db_lab_admin "$lab" <<<"$1"; }
-doctor() { timeout 60 jobstack doctor --json "$@" >out 2>err; }
+doctor() { timeout 300 jobstack doctor --json "$@" >out 2>err; }
 # told LEVEL CHECK REGEX [REMEDY-REGEX]: in the last doctor's words
 told() {
 	local got
@@ -37,11 +37,11 @@ check 'commits' told ok durability 'each commit is flushed'
 check 'the place to write' told ok logs "can be kept in $PWD"
 check '... is as it was' test -z "$(find . -name '.jobstack-doctor-*')"
 check 'a Slurm that does not answer' told FAIL controller 'SLURM_CONF, .*none.conf: No such file'
-is '... which is a status of 1' "$(timeout 60 jobstack doctor -q >/dev/null; echo $?)" 1
+is '... which is a status of 1' "$(timeout 300 jobstack doctor -q >/dev/null; echo $?)" 1
 is 'without Slurm: 0' "$(PATH=$(dirname "$(command -v jobstack)") jobstack doctor | sed -n 's/^ok *Slurm *//p'; echo "${PIPESTATUS[0]}")" \
 	'none on this host: `jobstack run` and jobstack-worker work without
 0'
-like 'as text' "$(timeout 60 jobstack doctor)" $'ok   option file   /.*\n.*[0-9]+ ok, [0-9]+ warn, [0-9]+ FAIL$'
+like 'as text' "$(timeout 300 jobstack doctor)" $'ok   option file   /.*\n.*[0-9]+ ok, [0-9]+ warn, [0-9]+ FAIL$'
 
 admin 'SET GLOBAL innodb_flush_log_at_trx_commit=2; SET GLOBAL max_connections=40; SET GLOBAL max_allowed_packet=1048576; SET GLOBAL local_infile=0'
 doctor
@@ -81,11 +81,11 @@ sed 's/^port=.*/port=1/' "$JOBSTACK_TEST_CNF" >port.cnf
 chmod 600 port.cnf
 doctor --defaults-file port.cnf
 check 'nobody there' told FAIL connection "can't be reached" 'see whether it runs'
-is '... status' "$(timeout 60 jobstack doctor -q --defaults-file port.cnf >/dev/null; echo $?)" 1
+is '... status' "$(timeout 300 jobstack doctor -q --defaults-file port.cnf >/dev/null; echo $?)" 1
 
 mkdir fake && cp "$(command -v jobstack)" fake/
 printf '#!/bin/sh\necho "jobstack-worker 0.0.9 (schema 1)"\n' >fake/jobstack-worker && chmod +x fake/jobstack-worker
-timeout 60 fake/jobstack doctor --json >out 2>err
+timeout 300 fake/jobstack doctor --json >out 2>err
 check 'a worker of another version' told FAIL worker 'is of another version' 'install jobstack and jobstack-worker together'
 check 'a wrong word' says 2 'one word too many' jobstack doctor now
 check 'an open quote' says 2 'a quote is open' jobstack doctor "--srun=-p 'x"

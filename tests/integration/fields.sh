@@ -61,7 +61,7 @@ done
 # relative names: what does not begin with a slash belongs to the directory it was pushed from, whichever field is a path
 mkdir here there
 (cd here && echo content >file && echo '7 file' | jobstack push -q -s rel >/dev/null)
-check 'a line with a relative name belongs to its directory' fails_with 2 sh -c 'cd there && timeout 60 jobstack-worker -q -s rel --colsep " " -- cat "{2}"'
+check 'a line with a relative name belongs to its directory' fails_with 2 sh -c 'cd there && timeout 300 jobstack-worker -q -s rel --colsep " " -- cat "{2}"'
 check '... --chdir says where' worker -s rel --colsep ' ' --chdir here -- cat '{2}'
 is '...' "$(jobstack logs -s rel 1)" content
 

@@ -46,10 +46,13 @@ for kind in push script worker; do
 		kill -STOP -- -$victim
 		if caught $victim; then
 			frozen=$((frozen + 1))
-			for _ in 1 2; do
+			# a lock that the frozen client holds stalls them again and again; a busy machine does not
+			least=1000000
+			for ((try = 0; try < 2 || (try < 6 && least >= 200); try++)); do
 				others || bad=$((bad + 1))
-				((TOOK > worst)) && worst=$TOOK
+				((TOOK < least)) && least=$TOOK
 			done
+			((least > worst)) && worst=$least
 		fi
 		kill -CONT -- -$victim
 	done

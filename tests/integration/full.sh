@@ -21,18 +21,18 @@ check 'with 100 MB left' mount -o remount,size=$(($(du -sk small | cut -f1) + 10
 # 60,000 names of 4,000 bytes: more than there is room for
 awk 'BEGIN { pad = sprintf("%03990d", 0); for (i = 1; i <= 60000; i++) printf "/%s/%07d\n", pad, i }' >names
 status=0
-timeout 100 jobstack push -s full -a names >push.out 2>push.err || status=$?
+timeout 300 jobstack push -s full -a names >push.out 2>push.err || status=$?
 is 'the push ends with 69' "$status" 69
 like '... and says why, and what to do' "$(cat push.err)" 'no room left on its disk.*free space.*names had been pushed'
 pushed=$(sed -n 's/.*: \([0-9]*\) names had been pushed.*/\1/p' push.err)
 is '... what it says is pushed is there, and no more' "$(ledger full)" "0 0 $pushed 0 0 0"
 check '... whole' audit full
 status=0
-timeout 100 jobstack push -s full -a names --atomic >/dev/null 2>atomic.err || status=$?
+timeout 300 jobstack push -s full -a names --atomic >/dev/null 2>atomic.err || status=$?
 is 'an atomic push ends with 69' "$status" 69
 check 'there is room again' mount -o remount,size=2g small
 is 'a worker goes on' "$(worker -s full --slots 2 --max-entries 500 -- true; ledger full | cut -d' ' -f1,2)" '500 0'
-check 'the push goes on without doubling' timeout 100 jobstack push -q -s full --unique -a names
+check 'the push goes on without doubling' timeout 300 jobstack push -q -s full --unique -a names
 is '... to the last name' "$(sql 'SELECT COUNT(*), COUNT(DISTINCT datapath) FROM entry') $(ledger full | cut -d' ' -f5)" $'60000\t60000 0'
 check 'the audit' audit full
 finish

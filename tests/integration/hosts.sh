@@ -69,7 +69,7 @@ each_once() { # STACK SERVER N: each of N entries has one outcome, of its one at
 
 # a single host turns read-only for a while: that is an outage, and no more
 numbered 1 600 | jobstack push -q -s alone >/dev/null
-timeout 100 jobstack-worker --defaults-file one.cnf -q -s alone --slots 2 --shell -- \
+timeout 300 jobstack-worker --defaults-file one.cnf -q -s alone --slots 2 --shell -- \
 	"$(record alone "sleep 0.01;")" 2>alone.err &
 worker=$!
 check 'a worker is at work' wait_for 30 more_than alone a 20
@@ -84,7 +84,7 @@ check 'the audit' on_a audit alone
 
 # a planned switch: the primary becomes read-only, the replica takes over
 numbered 1 2000 | jobstack push -q -s switch >/dev/null
-timeout 100 jobstack-worker -q -s switch --slots 2 --shell -- "$(record switch "sleep 0.004;")" 2>switch.err &
+timeout 300 jobstack-worker -q -s switch --slots 2 --shell -- "$(record switch "sleep 0.004;")" 2>switch.err &
 worker=$!
 check 'a worker is in the middle' wait_for 30 in_the_middle switch a
 switch() { read_only "$a" 1 && caught_up "$b" "$a" && promote "$b"; }
@@ -99,7 +99,7 @@ check 'the old one is a replica now' replica_of "$a" "$b"
 # the primary dies in the middle; what it has answered, the replica has (semi-synchronous)
 numbered 1 2000 | jobstack push -q -s dies >/dev/null
 check 'no commit without the replica' semi_sync "$b" "$a" 1
-timeout 100 jobstack-worker -q -s dies --slots 2 --shell -- "$(record dies "sleep 0.004;")" 2>dies.err &
+timeout 300 jobstack-worker -q -s dies --slots 2 --shell -- "$(record dies "sleep 0.004;")" 2>dies.err &
 worker=$!
 check 'a worker is in the middle' wait_for 30 in_the_middle dies b
 server_kill "$b"
@@ -120,13 +120,13 @@ sed "s/^port=.*/port=$pb/" "$a/hosts.cnf" >on-b.cnf
 
 # a failover that lost the last commits: who was ahead is fenced, and stops; nothing is closed that was not
 numbered 1 2000 | jobstack push -q -s lost >/dev/null
-timeout 100 jobstack-worker -q -s lost --slots 2 --shell -- "$(record lost "sleep 0.02;")" 2>ahead.err &
+timeout 300 jobstack-worker -q -s lost --slots 2 --shell -- "$(record lost "sleep 0.02;")" 2>ahead.err &
 worker=$!
 check 'a worker is in the middle' wait_for 30 in_the_middle lost a
 check 'the replica falls behind' replica_halt "$b"
 read -r closed _ < <(on_b ledger lost)
 check '... while the worker goes on' wait_for 30 more_than lost a $((closed + 100))
-timeout 100 jobstack-worker -q -s lost --lease 15 --grace 1 --slots 1 --shell -- \
+timeout 300 jobstack-worker -q -s lost --lease 15 --grace 1 --slots 1 --shell -- \
 	"$(record lost); echo \$\$ >$PWD/late; exec sleep 1000" 2>late.err &
 late=$!
 check '... and another one comes, whom the replica will not know' wait_for 30 test -s late

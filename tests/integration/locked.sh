@@ -16,10 +16,10 @@ exec 7>orders
 echo 'START TRANSACTION; SELECT 1 FROM stack FOR UPDATE; SELECT 1 FROM span FOR UPDATE;' >&7
 rows_are_held() { [[ $(<answers) == $'1\n1' ]]; }
 check 'a session holds the rows' wait_for 20 rows_are_held
-timeout 100 jobstack-worker -q -s held -- true 2>worker.err 7>&- &
+timeout 300 jobstack-worker -q -s held -- true 2>worker.err 7>&- &
 worker=$!
 status=0
-said=$(timeout 60 jobstack pause -s held 2>&1) || status=$?
+said=$(timeout 300 jobstack pause -s held 2>&1) || status=$?
 like 'a command that needs them gives up, and says why' "$status $said" \
 	'^69 .*again and again: Lock wait timeout.*\(1205\)'
 is '... nothing has happened' "$(ledger held) $(sql "SELECT state FROM stack")" '0 0 50 0 0 0 0'

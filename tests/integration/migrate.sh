@@ -97,7 +97,7 @@ check '... balanced' jobstack check -s old
 check 'the limits are there' prints 0 $'max-attempts=3\nmax-losses=5\nretry-delay=5s\nmax-running=2\nmax-failures=none' jobstack set -s old max-running=2
 taken_back() { jobstack recover -q -s old && [[ $(sql 'SELECT COUNT(*) FROM claim') == 0 ]]; }
 check 'what the old worker held is taken back' wait_for 30 taken_back
-check 'and it is worked on' sh -c 'mkdir d && cd d && exec timeout 60 jobstack-worker -q -s old --idle-timeout 0.1s --chdir . -- true'
+check 'and it is worked on' sh -c 'mkdir d && cd d && exec timeout 300 jobstack-worker -q -s old --idle-timeout 0.1s --chdir . -- true'
 is '... to where the push is' "$(ledger old)" '8 1 0 0 1 0'
 check '... balanced' jobstack check -s old
 finish

@@ -45,7 +45,7 @@ is '...' "$(wc -c <of/1)" 22888896
 mkdir small
 cat >small.sh <<'X'
 mount -t tmpfs -o size=400m none small
-TMPDIR=$PWD/small exec timeout 60 jobstack-worker -q -s flood --output-limit 1M -- sh -c 'i=0; while [ $i -lt 40 ]; do head -c 20000000 /dev/zero || exit 1; sleep 0.05; i=$((i+1)); done; echo; echo end'
+TMPDIR=$PWD/small exec timeout 300 jobstack-worker -q -s flood --output-limit 1M -- sh -c 'i=0; while [ $i -lt 40 ]; do head -c 20000000 /dev/zero || exit 1; sleep 0.05; i=$((i+1)); done; echo; echo end'
 X
 names flood /1
 check 'a command that prints twice the disk' own_mounts bash small.sh

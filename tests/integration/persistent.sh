@@ -63,12 +63,12 @@ for line in sys.stdin.buffer:
     os.write(1, b"done\n")
 P
 jobstack push -q -0 -s odd -a odd >/dev/null
-check 'odd names' env JOBSTACK_ENTRY=9 JOBSTACK_ATTEMPT=9 JOBSTACK_DATAPATH=x timeout 60 jobstack-worker -q -s odd --slots 2 --persistent -- python3 odd.py '{%}'
+check 'odd names' env JOBSTACK_ENTRY=9 JOBSTACK_ATTEMPT=9 JOBSTACK_DATAPATH=x timeout 300 jobstack-worker -q -s odd --slots 2 --persistent -- python3 odd.py '{%}'
 check '... byte for byte' python3 -c "
 names = open('odd','rb').read().split(b'\0')[:-1]
 for i, n in enumerate(names): assert open('got.%d' % (i + 1),'rb').read() == n, n"
 jobstack push -q -s seen /x >/dev/null
-check 'an ordinary command has no JOBSTACK_PERSISTENT' env JOBSTACK_PERSISTENT=1 timeout 60 jobstack-worker -q -s seen -- sh -c 'test -z "${JOBSTACK_PERSISTENT+x}"'
+check 'an ordinary command has no JOBSTACK_PERSISTENT' env JOBSTACK_PERSISTENT=1 timeout 300 jobstack-worker -q -s seen -- sh -c 'test -z "${JOBSTACK_PERSISTENT+x}"'
 
 # answers
 action 3 'echo failed 3 bad: thing'
@@ -161,7 +161,7 @@ mkfifo gate
 action first 'echo done'
 action gate 'echo $$ >gated; read -r go <gate; echo done'
 push_names idle first gate first
-timeout 60 jobstack-worker -q -s idle --persistent --slots 2 -- bash by-name.sh &
+timeout 300 jobstack-worker -q -s idle --persistent --slots 2 -- bash by-name.sh &
 pid=$!
 check 'an idle process' wait_for 20 ledger_is idle '2 0 0 0 0 1'
 check '... two of them' wait_for 20 sh -c 'test $(wc -l <idle.pids) = 2'
@@ -233,7 +233,7 @@ is 'the line that reruns it by hand' "$(cat again.got)" $'1 1 /d/with blank 1\n1
 # drain: the running entry has its grace, idle processes are told by the end of their input
 action wait 'echo $$ >>drain.running; sleep 1000 & wait'
 push_names drain ok ok wait
-timeout 60 jobstack-worker -q -s drain --persistent --slots 2 --grace 0.3 -- bash by-name.sh &
+timeout 300 jobstack-worker -q -s drain --persistent --slots 2 --grace 0.3 -- bash by-name.sh &
 pid=$!
 check 'TERM: one runs' wait_for 20 test -s drain.running
 check '... the others are done' wait_for 20 ledger_is drain '2 0 0 0 0 1'
@@ -244,7 +244,7 @@ is '... the idle one saw the end of its input' "$(wc -l <drain.pids) $(wc -l <dr
 check '... its audit' audit drain
 action slow 'sleep 1; echo done'
 push_names grace slow
-timeout 60 jobstack-worker -q -s grace --persistent --grace 20 -- bash by-name.sh &
+timeout 300 jobstack-worker -q -s grace --persistent --grace 20 -- bash by-name.sh &
 pid=$!
 check 'TERM: it runs' wait_for 20 ledger_is grace '0 0 0 0 0 1'
 check '... and has begun' wait_for 20 test -s grace.pids
@@ -255,7 +255,7 @@ is '... within its grace it is done' "$(ledger grace)" '1 0 0 0 0 0'
 # kill -9 of the worker: its keeper ends the commands, and the entries are back
 action waitmany 'echo $$ >>killed.running; setsid sleep 1000 & sleep 1000'
 push_names killed waitmany waitmany ok
-timeout 60 jobstack-worker -q -s killed --persistent --slots 2 -- bash by-name.sh &
+timeout 300 jobstack-worker -q -s killed --persistent --slots 2 -- bash by-name.sh &
 pid=$!
 check 'kill -9: two run' wait_for 20 sh -c 'test $(wc -l <killed.running) = 2'
 kill -KILL "$(pgrep -P "$(pgrep -P $pid)" -x jobstack-worker)"
@@ -271,7 +271,7 @@ check '... its audit' audit killed
 for who in keeper both; do
 	action "wait$who" "echo \$\$ >>$who.running; sleep 1000"
 	push_names $who "wait$who"
-	timeout 60 jobstack-worker -q -s $who --persistent -- bash by-name.sh 2>/dev/null &
+	timeout 300 jobstack-worker -q -s $who --persistent -- bash by-name.sh 2>/dev/null &
 	pid=$!
 	check "kill -9 of $who: it runs" wait_for 20 test -s $who.running
 	keeper=$(pgrep -P $pid)

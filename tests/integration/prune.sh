@@ -132,7 +132,7 @@ is '... all went' "$(ledger full) $(rows full attempt) $(rows full entry)" '0 0 
 # beside workers, requeues, pushes, and another prune
 numbered 1 300 | jobstack push -q -s beside --unique --max-attempts 2 --retry-delay 0 >/dev/null
 for i in 1 2; do
-	worker -s beside --slots 2 --idle-timeout 30 --shell -- ': {}; [ $(((JOBSTACK_ENTRY + JOBSTACK_ATTEMPT) % 9)) != 0 ]' &
+	worker -s beside --slots 2 --idle-timeout 300 --shell -- ': {}; [ $(((JOBSTACK_ENTRY + JOBSTACK_ATTEMPT) % 9)) != 0 ]' &
 	pids[i]=$!
 done
 for i in 3 4; do

@@ -99,10 +99,10 @@ printf '%s\n' /go/1 /hold/2 | jobstack push -q -s nowhere >/dev/null
 	echo $? >nowhere.status
 ) | cat >nowhere.err &
 nowhere=$!
-run late --lease 8    # its lease ends
-run taken --lease 8   # the same, and its entries are given to others
+run late --lease 12   # its lease ends
+run taken --lease 12  # the same, and its entries are given to others
 run killed --lease 60 # it is killed
-run told --lease 60   # it is told to go
+run told --lease 300  # it is told to go
 run lost --lease 60   # the same, and the database forgets its last transactions
 run kept --lease 60   # it is killed, but not its keeper
 run behind --lease 60 # the database forgets its last step, but not its claims
@@ -132,7 +132,7 @@ kill -STOP "$(child behind)"
 kill -TERM "${pid[told]}" "${pid[lost]}"
 for stack in late taken; do
 	check "$stack: the command is stopped" wait_for 20 ended "$stack /hold/2 stopped"
-	check '... before the lease is over' test $(($(<stopped.$stack) - away)) -le 8
+	check '... before the lease is over' test $(($(<stopped.$stack) - away)) -le 12
 done
 for stack in late taken told lost; do
 	status=0
@@ -141,7 +141,7 @@ for stack in late taken told lost; do
 	spool=$(spools "$stack")
 	like '... and says what to do' "$(cat "$stack.err")" "3 outcomes could not be delivered: they are in [^ ]*/$spool: \`jobstack close --replay [^ ]*/$spool\` delivers them"
 done
-check 'told: well before its lease is over' test $(($(cut -d. -f1 /proc/uptime) - away)) -lt 50
+check 'told: well before its lease is over' test $(($(cut -d. -f1 /proc/uptime) - away)) -lt 250
 check 'nothing can be delivered now' answers 69 "can't be reached" jobstack close --replay "$(spools late)"
 check 'the server comes back' server_start
 sql "UPDATE worker JOIN stack USING(stack_id) SET seq=seq-1 WHERE name='behind'"

@@ -173,7 +173,7 @@ import os, subprocess, sys
 r, w = os.pipe(); os.close(r)
 sys.exit(subprocess.run(sys.argv[1:], stdout=w).returncode)' "$@"; }
 check 'a closed pipe is no message' says 70 '^$' closed jobstack status
-check '... for a watch, too' says 70 '^$' closed timeout 20 jobstack status -w0.1 -s fail
+check '... for a watch, too' says 70 '^$' closed timeout 300 jobstack status -w0.1 -s fail
 
 # ---- watched
 check 'watch: in place, and q leaves' in_pty --out w expect='fail, every 0.1 s, q leaves' expect='dead      ' raw expect='H[^J]*every' send=q cooked -- jobstack status -s fail -w0.1
@@ -199,14 +199,14 @@ check 'a stack that is dropped meanwhile' fails_with 1 in_pty --out w expect='go
 	jobstack status -s gone -w0.1
 check 'no such stack' fails_with 2 in_pty --out w expect='there is no stack' -- jobstack status -s nosuch -w0.1
 push gone /1
-timeout 20 jobstack status -s gone -w0.1 >lines 2>lines.err &
+timeout 300 jobstack status -s gone -w0.1 >lines 2>lines.err &
 watcher=$!
 check 'into a file: rounds' wait_for 20 sh -c 'test $(grep -c ^pushed lines) -ge 2'
 jobstack drop -q -y -s gone
 check '... until it is dropped' fails_with 1 wait $watcher
 like '... which is said' "$(cat lines.err)" 'there is no stack "gone"'
 check '... plain' sh -c '! grep -q "$(printf "\033")" lines'
-(timeout 20 jobstack status --json -w0.1 -s fail | head -n 2 >rounds)
+(timeout 300 jobstack status --json -w0.1 -s fail | head -n 2 >rounds)
 is '... in JSON: a line a round' "$(json stack <rounds)" $'fail\nfail'
 
 # ---- push

@@ -130,7 +130,7 @@ check 'and nothing of it is left' jobstack check
 for end in cancel drop; do
 	numbered 1 3 | jobstack push -q -s idle >/dev/null
 	jobstack pause -q -s idle
-	timeout 60 jobstack-worker -s idle --idle-timeout 60 -- true 2>idle.err &
+	timeout 300 jobstack-worker -s idle --idle-timeout 300 -- true 2>idle.err &
 	pid=$!
 	check "a worker idles ($end)" wait_for 20 alive idle 1
 	check '... and says what it waits for' wait_for 20 grep -q 'the stack is paused: `jobstack resume -s idle` goes on' idle.err
@@ -188,7 +188,10 @@ check '... all is done' ledger_is limit '60 0 0 0 0 0'
 check '... once' audit limit
 # below a limit, what ends is followed at once: with a wait of a second or two between them, twenty would take far longer
 numbered 1 20 | jobstack push -q -s brisk --max-running 1 >/dev/null
-check 'one at a time, one after the other' timeout 15 jobstack-worker -q -s brisk --slots 8 -- true
+check 'one at a time, one after the other' worker -s brisk --slots 8 -- true
+pauses=$(sql "SELECT COUNT(*) FROM attempt a JOIN attempt b ON b.stack_id=a.stack_id AND b.entry_id=a.entry_id+1 JOIN stack s ON
+	s.stack_id=a.stack_id WHERE name='brisk' AND b.started>a.ended+INTERVAL 900000 MICROSECOND")
+check "... at once, as a rule ($pauses paused)" test "$pauses" -lt 10
 check 'a script and a worker share it' ledger_is brisk '20 0 0 0 0 0'
 
 numbered 1 2000 | jobstack push -q -s fails --max-attempts 1 --max-failures 3 >/dev/null
@@ -211,7 +214,7 @@ check '... either' says 2 'max-failures takes a whole number from 1' jobstack ru
 # ---------------------------------------------------------------------------------------------------------------- together
 # few fail: retries come first, and a worker whose first twenty all fail would pause the stack
 numbered 1 400 | jobstack push -q -s both --max-attempts 2 --retry-delay 0 >/dev/null
-worker -s both --slots 2 --idle-timeout 30 --shell -- ': {}; [ $((JOBSTACK_ENTRY % 25)) != 0 ]' &
+worker -s both --slots 2 --idle-timeout 300 --shell -- ': {}; [ $((JOBSTACK_ENTRY % 25)) != 0 ]' &
 pid=$!
 steer() {
 	local i

@@ -17,12 +17,12 @@ check 'a word too many' says 2 'one word too many' jobstack wait x
 check 'a time that is none' says 2 'takes a duration' jobstack wait --timeout soon
 check 'no such stack' says 2 'there is no stack "nosuch"' jobstack wait -s nosuch
 push alone /1
-timeout 100 jobstack wait -s alone 2>alone.err &
+timeout 300 jobstack wait -s alone 2>alone.err &
 alone=$!
 push a /1 /2
 check 'the time runs out' says 124 'the time is over: .jobstack status -s a --why' jobstack wait -s a --timeout 0.3
 like '... in JSON' "$(jobstack wait -s a --timeout 0 --json)" '"stack":"a".*"pushed":2,"done":0,"dead":0,"cancelled":0,"left":2,.*"timed_out":true'
-timeout 30 jobstack wait -s a >waited &
+timeout 300 jobstack wait -s a >waited &
 waiter=$!
 pop_and_close a 0
 pop_and_close a 0
@@ -40,7 +40,7 @@ check 'something is cancelled' prints 1 '1 done, 0 dead, 0 left, the rest cancel
 # a pause is told once, and is no end
 push paused /1
 jobstack pause -q -s paused
-timeout 30 jobstack wait -s paused >waited 2>said.err &
+timeout 300 jobstack wait -s paused >waited 2>said.err &
 waiter=$!
 check 'a pause is told' wait_for 20 grep -q 'is paused: .jobstack resume -s paused' said.err
 jobstack resume -q -s paused
@@ -61,7 +61,7 @@ wait $pusher
 check '... and then it is' jobstack wait -q -s slow
 # dropped, interrupted, on a terminal
 push gone /1
-timeout 30 jobstack wait -s gone 2>said.err &
+timeout 300 jobstack wait -s gone 2>said.err &
 waiter=$!
 jobstack drop -q -y -s gone
 check 'a stack that is dropped meanwhile' fails_with 2 wait $waiter
@@ -79,7 +79,7 @@ check '... and waited for' wait $alone
 is '... once' "$(wc -l <alone.err)" 1
 
 # kindly: no connection is held by those who wait for long
-for _ in 1 2 3; do timeout 60 jobstack wait -q -s t & done
+for _ in 1 2 3; do timeout 300 jobstack wait -q -s t & done
 connections() { sql "SELECT COUNT(*) FROM information_schema.processlist WHERE user=SUBSTRING_INDEX(CURRENT_USER(),'@',1)"; }
 seldom() { [[ $(connections) == 1 ]]; }
 check 'no connection is held in between' wait_for 20 seldom

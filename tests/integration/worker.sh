@@ -102,7 +102,7 @@ is '... then all is done' "$(ledger breaker)" '30 0 0 0 0 0'
 # relative names
 mkdir here there
 (cd here && echo content >file && jobstack push -q -s rel file >/dev/null)
-check 'relative names: not from elsewhere' fails_with 2 sh -c 'cd there && timeout 60 jobstack-worker -q -s rel -- cat'
+check 'relative names: not from elsewhere' fails_with 2 sh -c 'cd there && timeout 300 jobstack-worker -q -s rel -- cat'
 check '... but with --chdir' worker -s rel --chdir here -- cat
 like '... there' "$(printed rel)" content
 
@@ -132,7 +132,7 @@ is '... is on record' "$(sql "SELECT user_us+system_us>1000 AND maxrss_kib>500 A
 # signals: drain
 for signal in TERM USR1; do
 	numbered 1 20 | jobstack push -q -s $signal >/dev/null
-	timeout 60 jobstack-worker -q -s $signal --slots 2 --grace 0.3 -- sh -c 'echo $$ >>pids; exec sleep 1000' &
+	timeout 300 jobstack-worker -q -s $signal --slots 2 --grace 0.3 -- sh -c 'echo $$ >>pids; exec sleep 1000' &
 	pid=$!
 	check "$signal: two run" wait_for 20 ledger_is $signal '0 0 18 0 0 2'
 	kill -$signal "$(pgrep -P $pid)" # of timeout
@@ -144,7 +144,7 @@ check '... no command is left' sh -c '! kill -0 $(cat pids) 2>/dev/null'
 
 # kill -9 of a worker and its keeper at once: only its entries; the rest is finished by others; requeue takes them back
 numbered 1 40 | jobstack push -q -s kill >/dev/null
-timeout 60 jobstack-worker -q -s kill --slots 2 --batch 2 -- sh -c 'echo $$ >>killed; exec sleep 1000' &
+timeout 300 jobstack-worker -q -s kill --slots 2 --batch 2 -- sh -c 'echo $$ >>killed; exec sleep 1000' &
 pid=$!
 check 'kill -9: two run' wait_for 20 ledger_is kill '0 0 38 0 0 2'
 keeper=$(pgrep -P $pid)
@@ -165,7 +165,7 @@ check '... its audit' audit kill
 mkdir full
 cat >full.sh <<'S'
 mount -t tmpfs -o size=64k none full
-exec timeout 60 jobstack-worker -q -s full --log-dir full -- sh -c 'head -c 30000 /dev/zero'
+exec timeout 300 jobstack-worker -q -s full --log-dir full -- sh -c 'head -c 30000 /dev/zero'
 S
 numbered 1 10 | jobstack push -q -s full >/dev/null
 text=$(own_mounts bash full.sh 2>&1) && status=0 || status=$?

@@ -39,8 +39,8 @@ audit() {
 	[[ -z $bad ]] || { echo "the audit of $1 found: $bad"; return 1; }
 }
 
-# worker ARGS...: a quiet worker that may take a minute at most.
-worker() { timeout 60 jobstack-worker -q "$@"; }
+# worker ARGS...: a quiet worker, which is ended if it hangs.
+worker() { timeout 300 jobstack-worker -q "$@"; }
 
 numbered() { seq -f '/d/%.0f' "$1" "$2"; } # names /d/FROM to /d/TO, one a line
 

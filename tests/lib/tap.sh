@@ -8,7 +8,8 @@
 #   like NAME GOT REGEX            passes if GOT matches the extended regular expression
 #   unlike NAME GOT REGEX          passes if it does not
 #   fails_with STATUS COMMAND...   a condition for check: COMMAND ends with just this status
-#   wait_for SECONDS COMMAND...    a condition for check, and a way to wait: polls until COMMAND succeeds
+#   wait_for SECONDS COMMAND...    a condition for check, and a way to wait: polls until COMMAND succeeds.  SECONDS is what an idle
+#                                  machine needs at most; a busy one gets five times as long, for the bound is there to end a hang
 #   pass NAME, fail NAME           for what is decided in another way
 #   at_end COMMAND                 runs when the test ends, however it does; the last one given runs first
 #   plan N                         there must be just N checks
@@ -80,7 +81,7 @@ fails_with() {
 wait_for() {
 	local end up
 	read -r up _ </proc/uptime
-	end=$((10#${up/./} + $1 * 100))
+	end=$((10#${up/./} + $1 * 500))
 	shift
 	until "$@"; do
 		read -r up _ </proc/uptime
