@@ -408,8 +408,9 @@ struct jobstack_step_report {
 /* One step, one transaction: closes N outcomes of entries that this worker holds, and claims up to K new ones (0: none)
  * into BATCH; both or neither.  With N = K = 0 it is a heartbeat.  RUNNING (may be NULL) is stored as what runs now, by
  * entry, attempt and start; RUNNING_N of them.  Returns 0 also when the batch came back empty; 1 if the worker was given up
- * (fenced): it must kill its commands and claims nothing any more.  After an error the same step may be tried again: an
- * outcome is never counted twice. */
+ * (fenced): it must kill its commands and claims nothing any more.  JOBSTACK_ECONFLICT: the database was set back to an earlier
+ * state (a restored backup, a failover that lost commits) and has forgotten this worker or its last steps, or the stack was
+ * dropped: the same holds.  After another error the same step may be tried again: an outcome is never counted twice. */
 struct jobstack_running {
 	uint64_t entry;
 	uint32_t attempt;
@@ -437,7 +438,7 @@ int jobstack_worker_durations(struct jobstack_worker *worker, int64_t *us, size_
 			      struct jobstack_error *error);
 
 /* Ends the worker, for REASON (NULL: none): closes N outcomes as jobstack_step does, hands back whatever it still holds as
- * JOBSTACK_UNSTARTED, folds its counts into the stack.  Returns 1 if it had been given up. */
+ * JOBSTACK_UNSTARTED, folds its counts into the stack.  Returns 1 if it had been given up, JOBSTACK_ECONFLICT as jobstack_step. */
 int jobstack_worker_end(struct jobstack_worker *worker, const struct jobstack_outcome *outcomes, size_t n,
 			const char *reason, struct jobstack_error *error);
 

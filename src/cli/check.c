@@ -4,7 +4,7 @@
  * was looked at balances.
  */
 #define _GNU_SOURCE
-#include "cli/cli.h"
+#include "cli/check_logs.h"
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -20,7 +20,10 @@
 
 #define PATIENCE_US (60 * JS_SECOND_US)
 
+enum { LOGS = CLI_OWN };
+
 static const struct js_opt table[] = {{'s', "stack", "NAME", "this stack (default: $JOBSTACK_STACK, else all stacks)"},
+				      {LOGS, "logs", "DIR", "instead, compare the packed logs and spools below DIR, which workers\nwrote (--log-dir), with the database, and list what it does not have:\na restored backup, or a failover that lost commits, has forgotten it"},
 				      CLI_OPTS_JSON,
 				      CLI_OPTS_DATABASE,
 				      CLI_OPTS_ALWAYS,
@@ -33,7 +36,7 @@ static const struct js_opts opts = {"jobstack check",
 				    "stop or wait for it, and it changes\n"
 				    "nothing. Ends with 0 if all is well; with 1 after naming what is not.",
 				    table,
-				    "  jobstack check -s mystack",
+				    "  jobstack check -s mystack\n  jobstack check -s mystack --logs jobstack-logs",
 				    0};
 
 static const char *const kind[JOBSTACK_FAULTS] = {
@@ -214,12 +217,18 @@ static int prove_all(struct cli *cli)
 
 int cli_check_main(int argc, char **argv)
 {
-	const char *arg;
+	const char *arg, *logs = NULL;
 	struct cli cli;
-	int status;
+	int key, status;
 
 	cli_begin(&cli, &opts);
-	if (cli_next(&cli, argc, argv, &arg, &status) == -2)
+	while ((key = cli_next(&cli, argc, argv, &arg, &status)) >= 0) {
+		status = cli_not_empty(&cli, key, arg);
+		if (status != 0)
+			return status;
+		logs = arg;
+	}
+	if (key == -2)
 		return status;
 	if (optind < argc)
 		return cli_usage(&cli, "\"%s\" is one word too many: a stack is named with -s", argv[optind]);
@@ -227,6 +236,8 @@ int cli_check_main(int argc, char **argv)
 	status = cli_connect(&cli, PATIENCE_US);
 	if (status != 0)
 		return status;
-	status = cli.stack_given ? prove(&cli, cli.stack) : prove_all(&cli);
+	status = logs != NULL	   ? cli_check_logs(&cli, logs)
+		 : cli.stack_given ? prove(&cli, cli.stack)
+				   : prove_all(&cli);
 	return cli_end(&cli, status < 0 ? cli_fail(&cli) : status);
 }

@@ -7,6 +7,7 @@
  * the middle of the transaction, so there nothing is locked before they have come: the numbers are taken in a transaction of their
  * own before, and if it comes to nothing they are left out.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "core/discard.h"
 #include "core/pushing.h"
@@ -110,6 +111,26 @@ static void load_sql(const struct js_pushing *p, struct js_sql *sql)
 	span_sql(p, sql, n);
 }
 
+int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error)
+{
+	int silent = jobstack_now_us() - p->beat_us >= JS_DISCARD_MINUTES * 60 * JS_SECOND_US;
+	struct js_sql sql = {0};
+	uint64_t seq;
+	int status;
+
+	js_sql_stmt(&sql, "SELECT seq FROM push WHERE push_id=%u AND token=%x", p->push_id, (const void *)p->token, (size_t)16);
+	status = js_handle_number(p->handle, &sql, &seq, error);
+	if (status != 0)
+		return status;
+	if (seq == UINT64_MAX ? silent : seq >= p->seq)
+		return js_error_set(error, JOBSTACK_ECONFLICT, "this push was silent for over %d minutes and was ended by another one",
+				    JS_DISCARD_MINUTES);
+	return js_error_set(error, JOBSTACK_ECONFLICT,
+			    "the database was set back to an earlier state (a restored backup, or a failover that lost commits): it has "
+			    "forgotten %s of this push",
+			    seq == UINT64_MAX ? "all" : "the last names");
+}
+
 /* A guard or a key stopped the chunk.  0: our try whose reply was lost had arrived; 2: try again; else the error. */
 static int settle(struct js_pushing *p, int lost, struct jobstack_error *error)
 {
@@ -128,14 +149,14 @@ static int settle(struct js_pushing *p, int lost, struct jobstack_error *error)
 	id = p->stack.id;
 	status = js_stack_find(p->handle, p->stack_name, &p->stack, &none);
 	if (status == JOBSTACK_EMISSING || (status == 0 && p->stack.id != id))
-		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was dropped during this push", p->stack_name);
+		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is gone: it was dropped, or the database was set back to "
+				    "before it was made", p->stack_name);
 	if (status != 0)
 		return js_error_set(error, status, "%s", none.text);
 	if (p->stack.state == JOBSTACK_DROPPING)
 		return js_stack_refuse(p->handle, p->stack_name, error);
 	if (seq != p->seq)
-		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "this push was silent for over %d minutes and was ended by another one", JS_DISCARD_MINUTES);
+		return js_chunk_refuse(p, error);
 	if (p->stack.state != JOBSTACK_OPEN && p->stack.state != JOBSTACK_PAUSED)
 		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is cancelled: nothing can be pushed to it",
 				    p->stack_name);

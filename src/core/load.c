@@ -147,6 +147,7 @@ int js_worker_load(struct jobstack *handle, const struct js_stack *stack, uint64
 		return js_error_memory(error);
 	w->handle = handle;
 	w->stack = *stack;
+	w->born_us = -1; /* what is loaded remembers nothing to compare with */
 	/* the seq first: if anything moves behind it, the compare-and-set on it will not match */
 	js_sql_stmt(&sql,
 		    "SELECT worker_id,token,seq,kind,lease_us FROM worker WHERE worker_id=%u AND stack_id=%u AND ended IS NULL",

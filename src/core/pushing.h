@@ -47,6 +47,10 @@ struct js_pushing {
  * there wholly or not at all, once.  Counts in p->result what was pushed and skipped. */
 int js_chunk_put(struct js_pushing *p, struct jobstack_error *error);
 
+/* The fence stopped the push: another one has ended it, or the database was set back and has forgotten what it had confirmed.  Gives
+ * JOBSTACK_ECONFLICT and says which, or another error. */
+int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error);
+
 /* Gives every entry of the stack its row in name, step by step, until none is left out. */
 int js_unique_complete(struct js_pushing *p, struct jobstack_error *error);
 

@@ -12,6 +12,7 @@ struct jobstack_worker {
 	struct jobstack *handle;
 	struct js_stack stack;
 	uint64_t id, seq;
+	int64_t born_us; /* the row's `started`; -1: not known */
 	unsigned char token[16];
 	unsigned char next[16]; /* the token behind the end, or behind a script's step: tells whose it was */
 	int script;	     /* it is a script's pop */

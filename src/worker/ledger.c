@@ -532,10 +532,12 @@ void *ledger_main(void *arg)
 		status = work(l);
 	if (status == 0)
 		status = finish(l);
-	if (status >= 0)
+	if (status >= 0 || status == JOBSTACK_ECONFLICT)
 		l->keeper->page->worker = 0; /* nothing is left to be taken back */
 	if (status == JOBSTACK_NOTHING)
 		leave(l, LEAVE_FENCED, "the lease was lost: others have this worker's entries now");
+	else if (status == JOBSTACK_ECONFLICT) /* the database was set back: others may have its entries */
+		leave(l, LEAVE_FENCED, l->error.text);
 	else if (status != 0)
 		leave(l, LEAVE_DATABASE, l->error.text);
 	if (status != 0)

@@ -352,18 +352,20 @@ static int begin_outbox(struct run *r, struct jobstack_error *error)
 static int conclude_outbox(struct run *r)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	const char *path;
-	size_t late;
+	size_t late = 0;
+	int status = r->box.leaving == LEAVE_FENCED ? outbox_settle(&r->outbox, r->handle, &late, &error) : JOBSTACK_NOTHING;
+	const char *path = outbox_path(&r->outbox);
 
-	if (r->box.leaving == LEAVE_FENCED && outbox_settle(&r->outbox, r->handle, &late, &error) == 0) {
-		if (late > 0)
-			say("%zu outcomes came too late, and don't count", late);
-		r->waiting = 0;
-	}
-	path = outbox_path(&r->outbox);
+	if (status == 0 && late > 0)
+		say("%zu outcomes came too late, and don't count", late);
+	if (status == JOBSTACK_ECONFLICT && late > 0)
+		say("%zu outcomes of this worker can't be delivered%s%s: `jobstack check -s %s --logs %s` lists what the database has forgotten",
+		    late, path == NULL ? "" : ", and are kept in ", path == NULL ? "" : path, config.stack, config.log_dir);
+	if (status == 0 || status == JOBSTACK_ECONFLICT)
+		return 0;
 	if (r->waiting == 0 || path == NULL)
 		return 0;
-	if (r->box.why[0] != '\0')
+	if (r->box.why[0] != '\0' && r->box.leaving != LEAVE_FENCED)
 		say("%s", r->box.why);
 	say("%zu outcomes could not be delivered: they are in %s: `jobstack close --replay %s` delivers them when the database is back",
 	    r->waiting, path, path);
@@ -453,14 +455,16 @@ static int conclude(struct run *r, int64_t took_us)
 	js_num_duration_text(took_us, took, sizeof(took));
 	if (r->supervisor.trip)
 		trip(r);
+	if (b->leaving == LEAVE_FENCED)
+		say("%s", b->why);
 	if (conclude_outbox(r)) {
 		/* it has been told */
 	} else if (b->leaving == LEAVE_COMMAND || b->leaving == LEAVE_OUTPUT || b->leaving == LEAVE_ELSEWHERE)
 		say("%s%s: the entries went back, nobody was charged", b->why, advice_command(&config, b->why));
 	else if (b->leaving == LEAVE_KEEPER)
 		say("%s", b->why);
-	else if (b->leaving == LEAVE_FENCED || b->leaving == LEAVE_DATABASE)
-		say("%s%s", b->why, b->leaving == LEAVE_DATABASE ? ": what ran is left to its lease and will be run again" : "");
+	else if (b->leaving == LEAVE_DATABASE)
+		say("%s: what ran is left to its lease and will be run again", b->why);
 	if (!config.quiet)
 		say("%llu done, %llu failed, %llu interrupted in %s%s%s", (unsigned long long)b->done, (unsigned long long)b->failed,
 		    (unsigned long long)b->interrupted, took, b->leaving < LEAVE_COMMAND && b->why[0] != '\0' ? ": " : "",

@@ -291,10 +291,8 @@ int outbox_settle(struct outbox *o, struct jobstack *handle, size_t *late, struc
 						   w.n, NULL, results, error);
 	for (size_t i = 0; status >= 0 && i < w.n; i++)
 		*late += results[i] == JOBSTACK_TOO_LATE;
-	if (status == JOBSTACK_ECONFLICT) { /* the database has forgotten this worker: nothing of it is ever taken */
+	if (status == JOBSTACK_ECONFLICT) /* the database has forgotten this worker: the spool is the only trace of them */
 		*late = w.n;
-		status = 0;
-	}
 	if (status >= 0 && o->file != NULL)
 		discard(o);
 	free(results);

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack check --logs.  A database that was set back (a restored backup, a failover that lost commits) has forgotten outcomes that it
+ * had confirmed; the packed logs and the spools of the workers still tell of them.  Promises: files and database are only read; 24
+ * bytes of memory for each attempt in the logs of a stack.
+ */
+#define _GNU_SOURCE
+#include "cli/check_logs.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "cli/json.h"
+#include "cli/text.h"
+#include "run/logread.h"
+#include "run/spool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* What the database has of an attempt that is in a log. */
+enum known { KNOWN_NOT, KNOWN_OTHERWISE, KNOWN_NO_ENTRY, KNOWN_RUNNING, KNOWN };
+
+struct record {
+	uint64_t entry;
+	int64_t at;
+	uint32_t attempt;
+	unsigned file : 28, known : 4;
+};
+
+/* One stack's files. */
+struct logs {
+	struct cli *cli;
+	const char *stack;
+	char **file; /* the logs, then the spools */
+	size_t files, logs;
+	struct record *record;
+	size_t n, room;
+	size_t next;	 /* the first record that the export has not passed */
+	unsigned reading; /* the file that is being read */
+	uint64_t forgotten, running;
+	json_t *found; /* NULL: lines are printed */
+	int failed;
+};
+
+static int compare_records(const void *a, const void *b)
+{
+	const struct record *x = a, *y = b;
+
+	if (x->entry != y->entry)
+		return x->entry < y->entry ? -1 : 1;
+	return (x->attempt > y->attempt) - (x->attempt < y->attempt);
+}
+
+static int take_record(void *ctx, const struct js_logged *logged)
+{
+	struct logs *l = ctx;
+
+	if (l->n == l->room) {
+		size_t room = l->room == 0 ? 4096 : 2 * l->room;
+		struct record *grown = realloc(l->record, room * sizeof(*grown));
+
+		if (grown == NULL)
+			return l->failed = 1;
+		l->record = grown;
+		l->room = room;
+	}
+	l->record[l->n++] = (struct record){logged->entry, logged->at, logged->attempt, l->reading & 0xfffffff, KNOWN_NOT};
+	return 0;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? path : slash + 1;
+}
+
+/* Is RECORD what ITEM, an attempt in the database, has as its output?  Directories may have other names where we are. */
+static int is_same(const struct logs *l, const struct record *r, const struct jobstack_item *item)
+{
+	const char *name = base_name(l->file[r->file]);
+
+	return (item->log != NULL && item->log_at == r->at && strcmp(base_name(item->log), name) == 0) ||
+	       (item->err_log != NULL && item->err_at == r->at && strcmp(base_name(item->err_log), name) == 0);
+}
+
+static int match_finished(void *ctx, const struct jobstack_item *item)
+{
+	const struct record key = {.entry = item->entry, .attempt = item->attempt};
+	struct logs *l = ctx;
+
+	while (l->next < l->n && compare_records(&l->record[l->next], &key) < 0)
+		l->next++;
+	for (size_t i = l->next; i < l->n && compare_records(&l->record[i], &key) == 0; i++)
+		l->record[i].known = is_same(l, &l->record[i], item) ? KNOWN : KNOWN_OTHERWISE;
+	return 0;
+}
+
+/* One record, looked at by itself. */
+struct second_look {
+	const struct logs *logs;
+	struct record *record;
+};
+
+static int match_one(void *ctx, const struct jobstack_item *item)
+{
+	struct second_look *s = ctx;
+
+	if (item->attempt != s->record->attempt)
+		return 0;
+	s->record->known = item->outcome < 0			  ? KNOWN_RUNNING
+			   : is_same(s->logs, s->record, item) ? KNOWN
+							       : KNOWN_OTHERWISE;
+	return 0;
+}
+
+/* What was not found may have ended meanwhile, or be in its worker's hands. */
+static int look_again(struct logs *l)
+{
+	int status = 0;
+
+	for (size_t i = 0; status == 0 && i < l->n; i++) {
+		struct second_look s = {l, &l->record[i]};
+
+		if (s.record->known != KNOWN_NOT)
+			continue;
+		status = jobstack_attempts(l->cli->handle, l->stack, s.record->entry, match_one, &s, &l->cli->error);
+		if (status == JOBSTACK_EMISSING) {
+			js_error_clear(&l->cli->error);
+			s.record->known = KNOWN_NO_ENTRY;
+			status = 0;
+		}
+	}
+	return status;
+}
+
+/* Tells of one attempt that the database does not have so: HOW it ended, where that stands, and what the database has. */
+static void print_forgotten(struct logs *l, const struct record *r, const char *path, const char *how, const char *text, size_t len)
+{
+	static const char *const has[] = {[KNOWN_NOT] = "the database has no such attempt",
+					  [KNOWN_OTHERWISE] = "the database has another run as this attempt",
+					  [KNOWN_NO_ENTRY] = "the database has no such entry"};
+	struct js_buf name = {0};
+	json_t *o;
+
+	l->forgotten++;
+	if (l->found != NULL) {
+		o = json_object();
+		l->failed |= cli_json_count(o, "entry", r->entry) | cli_json_count(o, "attempt", r->attempt) |
+			     cli_json_bytes(o, "datapath", text, len) | cli_json_text(o, "ended", how) | cli_json_text(o, "file", path) |
+			     cli_json_text(o, "why", has[r->known]) | json_array_append_new(l->found, o);
+		return;
+	}
+	cli_safe(&name, text == NULL ? "" : text, len);
+	(void)printf("%s: entry %" PRIu64 "%s%s%s, attempt %" PRIu32 ": %s, in %s: %s\n", l->stack, r->entry, name.len > 0 ? " (" : "",
+		     name.len > 0 ? name.data : "", name.len > 0 ? ")" : "", r->attempt, how, path, has[r->known]);
+	js_buf_free(&name);
+}
+
+/* Names in a log have control bytes and backslashes written \xNN: as they were. */
+static size_t unescape(char *to, const char *from)
+{
+	size_t n = 0;
+	unsigned code;
+
+	for (; *from != '\0'; n++) {
+		if (from[0] == '\\' && sscanf(from, "\\x%2x", &code) == 1) {
+			to[n] = (char)code;
+			from += 4;
+		} else
+			to[n] = *from++;
+	}
+	return n;
+}
+
+static int print_logged(void *ctx, const struct js_logged *logged)
+{
+	struct record key = {.entry = logged->entry, .attempt = logged->attempt};
+	struct logs *l = ctx;
+	struct record *r = bsearch(&key, l->record, l->n, sizeof(key), compare_records);
+	char path[JOBSTACK_DATAPATH_MAX + 1], how[100];
+
+	if (r == NULL || strlen(logged->datapath) > 4 * JOBSTACK_DATAPATH_MAX)
+		return 0;
+	while (r > l->record && compare_records(r - 1, &key) == 0)
+		r--;
+	while (r < l->record + l->n && compare_records(r, &key) == 0 && (r->file != l->reading || r->at != logged->at))
+		r++;
+	if (r == l->record + l->n || compare_records(r, &key) != 0 || r->known == KNOWN)
+		return 0;
+	if (r->known == KNOWN_RUNNING) {
+		l->running++;
+		return 0;
+	}
+	(void)snprintf(how, sizeof(how), "%s %d at %s", logged->signal != 0 ? "signal" : "exit",
+		       logged->signal != 0 ? logged->signal : logged->exit_code, logged->ended);
+	print_forgotten(l, r, l->file[l->reading], how, path, unescape(path, logged->datapath));
+	return ferror(stdout) || l->failed;
+}
+
+/* One outcome of a spool. */
+struct spooled {
+	const struct js_spool_head *head;
+	const struct jobstack_outcome *outcome;
+	int there;
+};
+
+static int match_spooled(void *ctx, const struct jobstack_item *item)
+{
+	struct spooled *s = ctx;
+
+	s->there |= item->attempt == s->outcome->attempt && item->outcome >= 0 && item->worker == s->head->worker;
+	return 0;
+}
+
+static int check_spool(struct logs *l, const char *path)
+{
+	struct js_spool spool = {.n = 0};
+	struct js_buf text = {0};
+	int status = js_file_read(path, &text) != 0 ? js_error_set(&l->cli->error, JOBSTACK_EFILE, "can't read %s: %s", path, strerror(errno))
+						    : js_spool_read(text.data, text.len, path, &spool, &l->cli->error);
+
+	for (size_t i = 0; status == 0 && i < spool.n; i++) {
+		struct spooled s = {&spool.head, &spool.outcomes[i], 0};
+		struct record r = {.entry = s.outcome->entry, .attempt = s.outcome->attempt, .known = KNOWN_NOT};
+
+		if (s.outcome->verdict != JOBSTACK_DONE && s.outcome->verdict != JOBSTACK_FAILED) /* it runs again in any case */
+			continue;
+		status = jobstack_attempts(l->cli->handle, l->stack, r.entry, match_spooled, &s, &l->cli->error);
+		if (status == JOBSTACK_EMISSING) {
+			js_error_clear(&l->cli->error);
+			r.known = KNOWN_NO_ENTRY;
+			status = 0;
+		}
+		if (status == 0 && !s.there)
+			print_forgotten(l, &r, path,
+					s.outcome->verdict == JOBSTACK_DONE ? "done, not delivered" : "failed, not delivered", NULL, 0);
+	}
+	js_spool_free(&spool);
+	js_buf_free(&text);
+	return status;
+}
+
+static int compare_files(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Gathers the names in DIR that end with SUFFIX, in order. */
+static int gather_files(struct logs *l, const char *dir, const char *suffix)
+{
+	size_t first = l->files;
+	const struct dirent *d;
+	DIR *open_dir = opendir(dir);
+
+	if (open_dir == NULL)
+		return js_error_set(&l->cli->error, JOBSTACK_EFILE, "can't read %s: %s", dir, strerror(errno));
+	while (!l->failed && (d = readdir(open_dir)) != NULL) {
+		size_t len = strlen(d->d_name), tail = strlen(suffix);
+		char **grown;
+
+		if (len <= tail || strcmp(d->d_name + len - tail, suffix) != 0)
+			continue;
+		grown = realloc(l->file, (l->files + 1) * sizeof(*grown));
+		l->file = grown != NULL ? grown : l->file;
+		l->failed |= grown == NULL || asprintf(&l->file[l->files], "%s/%s", dir, d->d_name) < 0;
+		l->files += !l->failed;
+	}
+	(void)closedir(open_dir);
+	qsort(l->file + first, l->files - first, sizeof(*l->file), compare_files);
+	return l->failed ? js_error_memory(&l->cli->error) : 0;
+}
+
+static int read_logs(struct logs *l, js_logged_fn *fn)
+{
+	int status = 0;
+
+	for (l->reading = 0; status == 0 && l->reading < l->logs; l->reading++)
+		status = js_log_read(l->file[l->reading], fn, l, &l->cli->error);
+	return l->failed ? js_error_memory(&l->cli->error) : status;
+}
+
+/* The comparison itself. */
+static int compare(struct logs *l, const char *dir)
+{
+	struct jobstack_export_options all = JOBSTACK_EXPORT_OPTIONS_INIT;
+	int status = gather_files(l, dir, ".log");
+
+	l->logs = l->files;
+	if (status == 0)
+		status = gather_files(l, dir, ".spool");
+	if (status == 0)
+		status = read_logs(l, take_record);
+	if (status == 0 && l->n > 0)
+		qsort(l->record, l->n, sizeof(*l->record), compare_records);
+	all.no_datapath = 1;
+	if (status == 0)
+		status = jobstack_export(l->cli->handle, l->stack, &all, match_finished, l, &l->cli->error);
+	if (status == JOBSTACK_EMISSING) { /* the stack is forgotten, with all its entries */
+		js_error_clear(&l->cli->error);
+		status = 0;
+	}
+	if (status == 0)
+		status = look_again(l);
+	if (status == 0)
+		status = read_logs(l, print_logged);
+	for (size_t i = l->logs; status == 0 && i < l->files; i++)
+		status = check_spool(l, l->file[i]);
+	return status;
+}
+
+/* One stack, whose files are in DIR/STACK. */
+static int check_stack(struct cli *cli, const char *dir, const char *stack)
+{
+	struct logs l = {.cli = cli, .stack = stack, .found = cli->json ? json_array() : NULL};
+	struct js_buf path = {0};
+	json_t *o;
+	int status;
+
+	js_buf_printf(&path, "%s/%s", dir, stack);
+	status = path.failed || (cli->json && l.found == NULL) ? js_error_memory(&cli->error) : compare(&l, path.data);
+	if (status == 0 && cli->json) {
+		o = json_object();
+		l.failed |= cli_json_text(o, "stack", stack) | cli_json_count(o, "logs", l.logs) | cli_json_count(o, "attempts", l.n) |
+			    cli_json_count(o, "running", l.running) | cli_json_count(o, "forgotten", l.forgotten) |
+			    json_object_set(o, "found", l.found);
+		if (cli_json_print(o, l.failed) != 0)
+			status = js_error_memory(&cli->error);
+	} else if (status == 0 && l.forgotten > 0)
+		(void)printf("%s: %" PRIu64 " outcome%s in the files below %s %s not in the database\n", stack, l.forgotten,
+			     l.forgotten == 1 ? "" : "s", path.data, l.forgotten == 1 ? "is" : "are");
+	else if (status == 0 && !cli->quiet)
+		(void)printf("%s: the database has all %zu outcomes that the files below %s tell of\n", stack, l.n, path.data);
+	json_decref(l.found);
+	for (size_t i = 0; i < l.files; i++)
+		free(l.file[i]);
+	free(l.file);
+	free(l.record);
+	js_buf_free(&path);
+	return status != 0 ? status : l.forgotten > 0;
+}
+
+int cli_check_logs(struct cli *cli, const char *dir)
+{
+	int status = 0, bad = 0, n, stacks = 0;
+	struct dirent **names;
+	struct stat st;
+
+	if (cli->stack_given)
+		return check_stack(cli, dir, cli->stack);
+	n = scandir(dir, &names, NULL, alphasort);
+	if (n < 0)
+		return js_error_set(&cli->error, JOBSTACK_EFILE, "can't read %s: %s", dir, strerror(errno));
+	for (int i = 0; i < n; i++) {
+		struct js_buf path = {0};
+
+		js_buf_printf(&path, "%s/%s", dir, names[i]->d_name);
+		if (status >= 0 && names[i]->d_name[0] != '.' && !path.failed && stat(path.data, &st) == 0 && S_ISDIR(st.st_mode)) {
+			stacks++;
+			status = check_stack(cli, dir, names[i]->d_name);
+			bad |= status == 1;
+		}
+		js_buf_free(&path);
+		free(names[i]);
+	}
+	free(names);
+	if (status >= 0 && stacks == 0)
+		return js_error_set(&cli->error, JOBSTACK_EUSAGE, "%s has no logs of workers: --logs takes what their --log-dir named", dir);
+	return status < 0 ? status : bad;
+}
