@@ -163,11 +163,17 @@ static void count(struct js_pushing *p)
 static int put_part(struct js_pushing *p, struct jobstack_error *error)
 {
 	int status, lost = 0, now;
+	uint64_t holder = 0, held = 0;
 
 	for (unsigned race = 0; race < RACES_MAX; race++) {
 		struct js_sql sql = {0};
 
-		status = p->options->unique ? js_unique_drop(p, error) : 0;
+		status = p->options->unique ? js_unique_drop(p, &holder, &held, error) : 0;
+		if (status == 0 && holder != 0) {
+			status = js_holder_wait(p, holder, held, error);
+			if (status == 0)
+				continue;
+		}
 		if (status != 0)
 			return status;
 		if (p->to - p->from == p->dropped) {
@@ -254,8 +260,11 @@ static void next_part(struct js_pushing *p)
 
 int js_chunk_put(struct js_pushing *p, struct jobstack_error *error)
 {
-	int status = JOBSTACK_NOTHING;
+	int status = js_holder_show(p, error);
 
+	if (status != 0)
+		return status;
+	status = JOBSTACK_NOTHING;
 	if (p->loads == JS_LOADS_YES && (p->n > JS_PART_NAMES || p->bytes.len > JS_PART_BYTES + JOBSTACK_DATAPATH_MAX))
 		status = put_load(p, error);
 	if (status != JOBSTACK_NOTHING)

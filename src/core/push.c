@@ -136,14 +136,16 @@ static int ask_for_loads(struct js_pushing *p, struct jobstack_error *error)
 	return status < 0 ? status : 0;
 }
 
-/* A sign of life while no names come. */
-static int beat(struct js_pushing *p, struct jobstack_error *error)
+int js_push_beat(struct js_pushing *p, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	int status;
 
 	if (!p->begun || jobstack_now_us() - p->beat_us < BEAT_US)
 		return 0;
+	status = js_holder_show(p, error);
+	if (status != 0)
+		return status;
 	p->beat_us = jobstack_now_us();
 	js_sql_stmt(&sql, "UPDATE push SET beat=UTC_TIMESTAMP(6) WHERE push_id=%u", p->push_id);
 	status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, NULL, error);
@@ -212,7 +214,7 @@ static int push_all(struct js_pushing *p, jobstack_next_fn *next, void *ctx, str
 		if (got == 1)
 			break;
 		if (got == 2 && status == 0)
-			status = beat(p, error);
+			status = js_push_beat(p, error);
 	}
 	return status;
 }
@@ -273,6 +275,7 @@ int jobstack_push_from(struct jobstack *handle, const char *stack, const struct 
 			p->result.pushed = 0;
 	} else if (p->begun)
 		(void)publish(p, NULL);
+	js_holder_hide(p);
 	js_db_loads_end(handle->db);
 	if (status == 0 && !p->begun)
 		status = JOBSTACK_NOTHING;

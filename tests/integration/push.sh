@@ -104,5 +104,50 @@ jobstack push -q -s dead --unique /d/7 >/dev/null
 is '... that died: the next push takes it away, and its names count for nothing' "$(ledger dead)" '0 0 1 0 0 0'
 check 'its audit' audit dead
 
+# What another push --atomic holds is not known yet.  hold STACK ARGS...: one that has pushed /d/1 to /d/2000, and goes on until 7 is closed
+hold() {
+	local stack=$1
+	shift
+	jobstack push --atomic "$@" -s "$stack" <pipe >"$stack.out" 2>"$stack.err" &
+	holder=$!
+	exec 7>pipe
+	numbered 1 2000 >&7
+	check "an atomic push to $stack" wait_for 20 ledger_is "$stack" '0 0 0 0 2000 0'
+}
+let_go() { # STACK STATUS: the holder ends
+	local status=0
+	exec 7>&-
+	wait $holder 2>/dev/null || status=$?
+	is "the holder of $1 ends" "$status" "$2"
+}
+for how in '--unique --atomic' --unique; do
+	stack=again${how//[ -]/}
+	hold "$stack" --unique
+	kill -KILL $holder
+	# shellcheck disable=SC2086 # words
+	is "killed and repeated at once, $how: all are pushed" "$(numbered 1 2500 | timeout 60 jobstack push $how -s "$stack" 2>"$stack.again")" '2500 pushed'
+	let_go "$stack" 137
+	like '... and it was said why' "$(cat "$stack.again")" 'push was dead: its 2000 entries'
+	is '... each once' "$(ledger "$stack")" '0 0 2500 0 0 0'
+	check '... its audit' audit "$stack"
+	check '... it balances' jobstack check -q -s "$stack"
+done
+hold alive
+check 'a holder that lives: refused' says 1 'another push --atomic .*[0-9]+ s ago, 2000 entries.* holds 1 of these names' \
+	timeout 60 jobstack push --unique -s alive /d/2001 /d/7
+jobstack push --unique -s alive /d/2002 /d/8 >waits.out 2>waits.err 7>&- &
+waits=$!
+check '... one that ends soon is waited for' wait_for 20 grep -q 'waiting for its end' waits.err
+let_go alive 0
+check '... with success' wait $waits
+is '... then its names are known' "$(cat waits.out)" '1 pushed, 1 skipped (known already)'
+is '... and nothing is lost or doubled' "$(ledger alive)" '0 0 2001 0 0 0'
+hold cutoff --unique
+sql "KILL $(sql "SELECT IS_USED_LOCK(CONCAT('jobstack.push.',HEX(token))) FROM push WHERE ended IS NULL AND pushed=2000")"
+is 'one that lost its connection for good' "$(timeout 60 jobstack push --unique -s cutoff /d/7 2>/dev/null)" '1 pushed'
+let_go cutoff 1
+like '... is told so' "$(cat cutoff.err)" 'ended by another one.*nothing was pushed'
+is '... and has left nothing' "$(ledger cutoff)" '0 0 1 0 0 0'
+
 check 'default is named when it had something' says 0 'had 1 entries already' sh -c 'jobstack push /1 >/dev/null && jobstack push /2'
 finish
