@@ -135,7 +135,7 @@ static int settle(struct js_pushing *p, int lost, struct jobstack_error *error)
 		return js_stack_refuse(p->handle, p->stack_name, error);
 	if (seq != p->seq)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "this push was silent for over %d minutes and was ended by another one", JS_DISCARD_MINUTES);
+				    "this push was ended by another one, which took it for dead: it had lost its connection, or was silent");
 	if (p->stack.state != JOBSTACK_OPEN && p->stack.state != JOBSTACK_PAUSED)
 		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is cancelled: nothing can be pushed to it",
 				    p->stack_name);

@@ -53,13 +53,13 @@ void js_holder_hide(struct js_pushing *p)
 
 /* The other push. */
 struct holder {
-	uint64_t id, held;
+	uint64_t id;
 	int found, ended;
 	uint64_t seq, pushed, connection; /* connection: the one that has its lock, or 0 */
 	int64_t beat_us, age_us;
-	char host[256];
+	char from[270];		    /* "from HOST, ", if that can be seen */
 	int64_t began_us, alive_us; /* of our clock: when we began to wait, and when it last was seen alive */
-	int moved;		    /* it was seen alive */
+	int moved;		    /* the last look saw it alive */
 };
 
 static void take_holder(void *ctx, const struct js_row *row)
@@ -101,22 +101,21 @@ static void take_process(void *ctx, const struct js_row *row)
 
 	if (row == NULL || row->n < 3 || row->col[2] == NULL || js_row_u64(row, 0) != h->connection)
 		return;
-	(void)snprintf(h->host, sizeof(h->host), "%.*s", (int)strcspn(row->col[2], ":"), row->col[2]);
+	(void)snprintf(h->from, sizeof(h->from), "from %.*s, ", (int)strcspn(row->col[2], ":"), row->col[2]);
 }
 
 /* "from n3, begun 2 min ago, 5000 entries so far". */
 static const char *describe_holder(struct js_pushing *p, struct holder *h, char *text, size_t size)
 {
+	int64_t seconds = h->age_us / JS_SECOND_US;
 	struct js_sql sql = {0};
-	int minutes = h->age_us >= 120 * JS_SECOND_US;
 
 	js_sql_stmt(&sql, "SHOW PROCESSLIST"); /* without further rights, those of the same user */
 	if (h->connection != 0)
 		(void)js_db_query(p->handle->db, &sql, take_process, h, NULL);
 	js_sql_free(&sql);
-	(void)snprintf(text, size, "%s%sbegun %" PRId64 " %s ago, %" PRIu64 " entries so far", h->host[0] != '\0' ? "from " : "",
-		       h->host[0] != '\0' ? strcat(h->host, ", ") : "", h->age_us / JS_SECOND_US / (minutes ? 60 : 1),
-		       minutes ? "min" : "s", h->pushed);
+	(void)snprintf(text, size, "%sbegun %" PRId64 " %s ago, %" PRIu64 " entries so far", h->from,
+		       seconds < 120 ? seconds : seconds / 60, seconds < 120 ? "s" : "min", h->pushed);
 	return text;
 }
 
@@ -133,7 +132,7 @@ static int end_holder(struct js_pushing *p, const struct holder *h, struct jobst
 
 int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct jobstack_error *error)
 {
-	struct holder h = {.id = holder, .held = held};
+	struct holder h = {.id = holder};
 	int64_t dead_us = js_db_has_user_locks(p->handle->db) ? DEAD_US : SILENT_US, now;
 	char text[400];
 	int status;

@@ -243,7 +243,7 @@ static int publish(struct js_pushing *p, struct jobstack_error *error)
 			status = JS_DB_GUARD;
 	}
 	if (status == JS_DB_GUARD)
-		return js_error_set(error, JOBSTACK_ECONFLICT, "this push was ended by another one before it was done");
+		return js_error_set(error, JOBSTACK_ECONFLICT, "this push was ended by another one, which took it for dead: it had lost its connection, or was silent");
 	return status;
 }
 
