@@ -38,6 +38,19 @@ check 'an unknown option' says 2 'no option --nosuch' jobstack push --nosuch
 check 'a value that is not one' says 2 'retry-delay' jobstack push --retry-delay soon /x
 check '-0, but lines' says 2 'leave out -0' jobstack push -0 -s lines < <(printf '/1\n/2\n')
 check '... makes no stack' says 2 'no stack "lines"' jobstack status -s lines
+printf '/1\r\n/2\r\n/3' >crlf
+check 'a list from Windows is refused' says 2 'every line .* carriage return.* nothing was pushed: --crlf strips it' jobstack push -s crlf -a crlf
+check '... a single line' says 2 'carriage return' jobstack push -s crlf <<<$'/1\r'
+check '... without its end' says 2 'carriage return' sh -c 'printf "/1\r" | jobstack push -s crlf'
+check '... by run, too' says 2 'carriage return.*--crlf' jobstack run -s crlf -a crlf -- true
+check '... makes no stack' says 2 'no stack "crlf"' jobstack status -s crlf
+printf '/1\r\n\r\n/%04095d\r\n/x\r\r\n/5\n' 0 >crlf2
+check '--crlf strips one at each end' says 0 '1 empty line' jobstack push -s crlf --crlf -a crlf2
+is '... and no more' "$(sql "SELECT GROUP_CONCAT(LENGTH(datapath) ORDER BY entry_id) FROM entry JOIN stack USING(stack_id) WHERE name='crlf'")" 2,4096,3,2
+check '... run' sh -c 'jobstack run -q -s crlfrun --crlf -a crlf --shell -- "test -n {}" && jobstack list -s crlfrun -t done -o datapath | grep -qx /2'
+is 'lines of which some end so are names' "$(printf '/1\r\n/2\n' | jobstack push -s cr)" '2 pushed'
+is '... and with -0 all may' "$(printf '/1\r\0' | jobstack push -s cr -0)" '1 pushed'
+check '-0 and --crlf' says 2 'is for lines' jobstack push --crlf -0 -a crlf
 mkdir adir && touch afile
 check 'a directory: said' says 0 'find adir -type f' jobstack push -s doubt adir
 check 'a word among files: said' says 0 'a stack is named with -s' jobstack push -s doubt mystack afile
