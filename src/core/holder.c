@@ -23,6 +23,7 @@
 #define SILENT_US (180 * JS_SECOND_US) /* the same where its connection can't be seen: nine beats */
 #define WAIT_US (15 * JS_SECOND_US)    /* for one that is alive */
 #define LOOK_US (JS_SECOND_US / 5)
+#define GAP_US (2 * JS_SECOND_US) /* between two looks, after which nothing is known */
 
 #define LOCK_NAME "CONCAT('jobstack.push.',HEX(token))"
 
@@ -31,6 +32,7 @@ int js_holder_show(struct js_pushing *p, struct jobstack_error *error)
 	struct js_sql sql = {0};
 	uint64_t got;
 
+	p->shown_us = js_clock_mono_us();
 	if (!p->begun || !p->options->atomic || !js_db_has_user_locks(p->handle->db))
 		return 0;
 	/* a lock that is asked for twice would have to be given back twice; one that our own last connection still has is as good */
@@ -58,7 +60,8 @@ struct holder {
 	uint64_t seq, pushed, connection; /* connection: the one that has its lock, or 0 */
 	int64_t beat_us, age_us;
 	char from[270];		    /* "from HOST, ", if that can be seen */
-	int64_t began_us, alive_us; /* of our clock: when we began to wait, and when it last was seen alive */
+	int64_t began_us, alive_us; /* of our clock: when we began to wait, and when it last was seen, or may have been, alive */
+	int64_t looked_us;
 	int moved;		    /* the last look saw it alive */
 };
 
@@ -90,8 +93,10 @@ static int look_at_holder(struct js_pushing *p, struct holder *h, struct jobstac
 	status = js_db_query(p->handle->db, &sql, take_holder, h, error);
 	js_sql_free(&sql);
 	h->moved |= h->connection != 0;
-	if (h->moved)
+	/* after an outage of the server, or of ourselves, it has to have the time to come back */
+	if (h->moved || js_clock_mono_us() - h->looked_us > GAP_US)
 		h->alive_us = js_clock_mono_us();
+	h->looked_us = js_clock_mono_us();
 	return status;
 }
 
@@ -137,7 +142,7 @@ int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct 
 	char text[400];
 	int status;
 
-	h.began_us = h.alive_us = js_clock_mono_us();
+	h.began_us = h.alive_us = h.looked_us = js_clock_mono_us();
 	for (unsigned looks = 0;; looks++) {
 		status = look_at_holder(p, &h, error);
 		if (status != 0)

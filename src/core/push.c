@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define BEAT_US INT64_C(20000000)
+#define SHOW_US INT64_C(2000000)
 #define DROPS_MAX 20
 #define AGE_US INT64_C(1000000) /* no name waits longer for others: workers do, for it */
 
@@ -141,11 +142,13 @@ int js_push_beat(struct js_pushing *p, struct jobstack_error *error)
 	struct js_sql sql = {0};
 	int status;
 
+	if (p->begun && jobstack_now_us() - p->shown_us >= SHOW_US) {
+		status = js_holder_show(p, error);
+		if (status != 0)
+			return status;
+	}
 	if (!p->begun || jobstack_now_us() - p->beat_us < BEAT_US)
 		return 0;
-	status = js_holder_show(p, error);
-	if (status != 0)
-		return status;
 	p->beat_us = jobstack_now_us();
 	js_sql_stmt(&sql, "UPDATE push SET beat=UTC_TIMESTAMP(6) WHERE push_id=%u", p->push_id);
 	status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, NULL, error);
@@ -268,14 +271,17 @@ int jobstack_push_from(struct jobstack *handle, const char *stack, const struct 
 		status = js_schema_check(handle, error);
 	if (status == 0)
 		status = push_all(p, next, ctx, error);
-	if (status == 0 && p->begun)
+	if (status == 0 && p->begun) {
 		status = publish(p, error);
-	else if (p->begun && p->options->atomic) {
-		if (js_discard(p->handle, p->stack.id, p->push_id, 0, NULL) == 0)
+		if (status == 0)
+			js_holder_hide(p);
+	} else if (p->begun && p->options->atomic) {
+		if (js_discard(p->handle, p->stack.id, p->push_id, 0, NULL) == 0) {
 			p->result.pushed = 0;
+			js_holder_hide(p);
+		}
 	} else if (p->begun)
 		(void)publish(p, NULL);
-	js_holder_hide(p);
 	js_db_loads_end(handle->db);
 	if (status == 0 && !p->begun)
 		status = JOBSTACK_NOTHING;

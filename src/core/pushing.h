@@ -32,7 +32,7 @@ struct js_pushing {
 	int begun;
 	uint64_t push_id, seq;
 	unsigned char token[16];
-	int64_t beat_us;
+	int64_t beat_us, shown_us; /* the last beat, and the last js_holder_show */
 	enum js_loads loads;
 	struct js_buf bytes; /* the chunk's names, each with a NUL behind it */
 	struct js_pushed_name names[JS_CHUNK_NAMES];
@@ -54,7 +54,7 @@ int js_unique_complete(struct js_pushing *p, struct jobstack_error *error);
  * the push_id of one that holds names of the part, or 0, and *HELD how many names are so held. */
 int js_unique_drop(struct js_pushing *p, uint64_t *holder, uint64_t *held, struct jobstack_error *error);
 
-/* Updates the beat of the pusher's row, if it is time to. */
+/* Shows that this push is alive, if it is time to: by its row's beat, and by js_holder_show. */
 int js_push_beat(struct js_pushing *p, struct jobstack_error *error);
 
 /* Shows to others, by a user lock of the server that ends with our connection, that this push --atomic is alive. */

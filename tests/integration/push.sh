@@ -145,8 +145,10 @@ for how in '--unique --atomic' --unique; do
 	check '... its audit' audit "$stack"
 	check '... it balances' jobstack check -q -s "$stack"
 done
+cut() { sql "KILL $(sql "SELECT IS_USED_LOCK(CONCAT('jobstack.push.',HEX(token))) FROM push WHERE ended IS NULL AND pushed=2000")"; }
 hold alive
-check 'a holder that lives: refused' says 1 'another push --atomic .*[0-9]+ s ago, 2000 entries.* holds 1 of these names' \
+cut
+check 'a holder that lives, though it lost its connection for a moment: refused' says 1 'another push --atomic .*[0-9]+ s ago, 2000 entries.* holds 1 of these names' \
 	timeout 60 jobstack push --unique -s alive /d/2001 /d/7
 jobstack push --unique -s alive /d/2002 /d/8 >waits.out 2>waits.err 7>&- &
 waits=$!
@@ -156,8 +158,10 @@ check '... with success' wait $waits
 is '... then its names are known' "$(cat waits.out)" '1 pushed, 1 skipped (known already)'
 is '... and nothing is lost or doubled' "$(ledger alive)" '0 0 2001 0 0 0'
 hold cutoff --unique
-sql "KILL $(sql "SELECT IS_USED_LOCK(CONCAT('jobstack.push.',HEX(token))) FROM push WHERE ended IS NULL AND pushed=2000")"
+kill -STOP $holder
+cut
 is 'one that lost its connection for good' "$(timeout 60 jobstack push --unique -s cutoff /d/7 2>/dev/null)" '1 pushed'
+kill -CONT $holder
 let_go cutoff 1
 like '... is told so' "$(cat cutoff.err)" 'ended by another one.*nothing was pushed'
 is '... and has left nothing' "$(ledger cutoff)" '0 0 1 0 0 0'
