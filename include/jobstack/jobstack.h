@@ -639,9 +639,10 @@ struct jobstack_failure {
 	uint64_t count;
 	int outcome;		   /* enum jobstack_verdict; -1: its attempt is not on record any more */
 	int32_t exit_code, signal; /* -1; 0: none */
-	const char *reason;	   /* with # for numbers, or NULL */
-	const char *says;	   /* the last line on standard error, made alike: # for numbers, {} for the entry's name; or NULL */
-	const char *example;	   /* that line as one of them wrote it, or NULL */
+	const char *reason;	   /* of the one named below, as it is on record, or NULL; the others' differ in numbers at most */
+	const char *pattern;	   /* what their last lines on standard error have in common, with # for numbers and {} for the entry's
+				    * name, or NULL: by it they were grouped, and nobody printed it */
+	const char *example;	   /* that line as the one named below printed it, or NULL */
 	const char *node;	   /* where they ran, if all ran there; else NULL */
 	uint64_t entry;		   /* one of them, and its attempt */
 	uint32_t attempt;

@@ -112,6 +112,13 @@ int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const 
 	return '?';
 }
 
+int js_opt_once(const char *option, const char *before, const char *arg, struct jobstack_error *error)
+{
+	if (before == NULL || strcmp(before, arg) == 0)
+		return 0;
+	return js_error_set(error, JOBSTACK_EUSAGE, "%s is given twice, with \"%.200s\" and \"%.200s\": it takes one", option, before, arg);
+}
+
 /* Appends TEXT, each of its lines after the first indented to the help column. */
 static void indented(struct js_buf *buf, const char *text)
 {

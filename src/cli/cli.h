@@ -50,6 +50,9 @@ int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, in
  * KEY of the command's own table, is not, or if it takes none; else tells so, and gives CLI_USAGE. */
 int cli_not_empty(struct cli *cli, int key, const char *arg);
 
+/* js_opt_once: 0, or the exit status, having told. */
+int cli_once(struct cli *cli, const char *option, const char *before, const char *arg);
+
 /* Connects.  Returns 0, or the exit status, having told why.  PATIENCE_US as in jobstack_options. */
 int cli_connect(struct cli *cli, int64_t patience_us);
 

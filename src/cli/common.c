@@ -58,8 +58,10 @@ int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, in
 			*status = cli_end(cli, CLI_YES);
 			return -2;
 		case CLI_DEFAULTS_FILE:
+			*status = cli_once(cli, "--defaults-file", cli->defaults_file, *arg);
+			if (*status == 0)
+				*status = cli_not_empty(cli, key, *arg);
 			cli->defaults_file = *arg;
-			*status = cli_not_empty(cli, key, *arg);
 			if (*status != 0)
 				return -2;
 			break;
@@ -67,6 +69,9 @@ int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, in
 			cli->json = 1;
 			break;
 		case 's':
+			*status = cli_once(cli, "-s", cli->stack_typed ? cli->stack : NULL, *arg);
+			if (*status != 0)
+				return -2;
 			cli->stack = *arg;
 			cli->stack_given = cli->stack_typed = 1;
 			break;
@@ -81,6 +86,11 @@ int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, in
 		}
 	}
 	return -1;
+}
+
+int cli_once(struct cli *cli, const char *option, const char *before, const char *arg)
+{
+	return js_opt_once(option, before, arg, &cli->error) == 0 ? 0 : cli_fail(cli);
 }
 
 int cli_not_empty(struct cli *cli, int key, const char *arg)

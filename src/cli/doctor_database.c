@@ -9,16 +9,15 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
+#include "cli/host.h"
 #include "cli/stacks.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define MB 1048576.0
@@ -41,65 +40,28 @@ static int is_on(const struct doctor *d, const char *name)
 
 /* -------------------------------------------------------------------------------------------------------- connection */
 
-/* Is it an address of the host itself alone? */
-static int is_loopback(const struct addrinfo *a)
-{
-	if (a->ai_family == AF_INET)
-		return ntohl(((const struct sockaddr_in *)(const void *)a->ai_addr)->sin_addr.s_addr) >> 24 == 127;
-	return a->ai_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a->ai_addr)->sin6_addr);
-}
-
 /* Is HOST this host alone? */
 static int resolve(struct doctor *d, const char *host)
 {
 	static const char remedy[] = "compute nodes would look for the database on themselves: start it with --bind and this host's name "
 				     "(`jobstack server start --bind HOST`), or in a job (`jobstack server submit`)";
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *all = NULL;
-	char address[INET6_ADDRSTRLEN] = "?";
-	const void *raw;
-	int rc = getaddrinfo(host, NULL, &hints, &all), loopback;
+	char address[INET6_ADDRSTRLEN];
+	int loopback, rc = cli_host_resolve(host, address, &loopback);
 
 	if (rc != 0) {
 		doctor_say(d, DOCTOR_WARN, "name", "ask whoever runs the name server, or give the address", "%s: %s", host, gai_strerror(rc));
 		return 0;
 	}
-	raw = all->ai_family == AF_INET6 ? (const void *)&((const struct sockaddr_in6 *)(const void *)all->ai_addr)->sin6_addr
-					 : (const void *)&((const struct sockaddr_in *)(const void *)all->ai_addr)->sin_addr;
-	(void)inet_ntop(all->ai_family, raw, address, sizeof(address));
-	loopback = is_loopback(all);
-	freeaddrinfo(all);
 	doctor_say(d, loopback && d->slurm ? DOCTOR_WARN : DOCTOR_OK, "name", remedy, "%s is %s%s", host, address,
 		   loopback ? ", this host alone" : "");
 	return loopback;
-}
-
-/* The host in "user@host:port/database, ...", or "" (a socket). */
-static void host_of(const char *where, char host[256])
-{
-	const char *begin, *end = strstr(where, ", "), *colon = NULL;
-	size_t len;
-
-	host[0] = '\0';
-	len = end == NULL ? strlen(where) : (size_t)(end - where);
-	begin = memrchr(where, '@', len);
-	begin = begin == NULL ? where : begin + 1;
-	for (const char *p = begin; p < where + len && *p != '/'; p++)
-		if (*p == ':')
-			colon = p;
-	if (colon == NULL || *begin == '/')
-		return;
-	if (*begin == '[' && colon > begin + 1) {
-		begin++;
-		colon--;
-	}
-	(void)snprintf(host, 256, "%.*s", (int)(colon - begin), begin);
 }
 
 static int connect_to_it(struct doctor *d)
 {
 	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
 	int64_t began = js_clock_mono_us();
-	char where[600], host[256];
+	char where[600], host[CLI_HOST];
 	int status, local;
 	int64_t took;
 
@@ -121,7 +83,7 @@ static int connect_to_it(struct doctor *d)
 		return -1;
 	}
 	jobstack_describe(d->cli.handle, where, sizeof(where));
-	host_of(where, host);
+	cli_host_of(where, host);
 	took = js_clock_mono_us() - began;
 	local = host[0] == '\0' || resolve(d, host);
 	doctor_say(d, strstr(where, ", no TLS") != NULL && !local ? DOCTOR_WARN : DOCTOR_OK, "connection",

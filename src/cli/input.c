@@ -2,13 +2,14 @@
  *
  * Names from a stream.  Promises: flat memory; when the writer pauses, what is complete is given out; a line that is too
  * long is given as it is as far as it fits, so that the push refuses it with its number; lines are not taken for one name
- * that ends with NUL.
+ * that ends with NUL; what looks like a list from Windows is refused before the first of it is given.
  */
 #define _GNU_SOURCE
 #include "cli/input.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,6 +56,27 @@ static int fill(struct cli_input *in)
 	return 0;
 }
 
+/* Do all whole lines that have come end with a carriage return?  A last one that has no end counts if it is the only one. */
+static int is_all_cr(const struct cli_input *in)
+{
+	const char *line = in->room + in->begin, *end = in->room + in->end, *stop;
+	int lines = 0;
+
+	for (; (stop = memchr(line, '\n', (size_t)(end - line))) != NULL; line = stop + 1, lines++)
+		if (stop == line || stop[-1] != '\r')
+			return 0;
+	return lines > 0 || (in->at_end && line < end && end[-1] == '\r');
+}
+
+int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint64_t pushed)
+{
+	if (input->no_nul)
+		cli_tell(cli, CLI_INPUT_NO_NUL " (%" PRIu64 " names were pushed)", pushed);
+	else if (input->all_cr)
+		cli_tell(cli, CLI_INPUT_ALL_CR);
+	return input->no_nul || input->all_cr;
+}
+
 int cli_input_next(void *ctx, struct jobstack_bytes *datapath)
 {
 	struct cli_input *in = ctx;
@@ -71,11 +93,16 @@ int cli_input_next(void *ctx, struct jobstack_bytes *datapath)
 			in->no_nul = 1;
 			return -1;
 		}
-		if (stop == NULL && (in->at_end || len > JOBSTACK_DATAPATH_MAX))
+		if (stop == NULL && (in->at_end || len > JOBSTACK_DATAPATH_MAX + (size_t)in->crlf))
 			stop = start + len; /* the last, without its end; or one that is too long already */
+		if (stop != NULL && in->lines == 0 && !in->nul && !in->crlf && is_all_cr(in)) {
+			in->all_cr = 1;
+			return -1;
+		}
 		if (stop != NULL) {
 			*datapath = (struct jobstack_bytes){start, (size_t)(stop - start)};
 			in->begin += datapath->len + (size_t)(stop < start + len);
+			datapath->len -= (size_t)(in->crlf && datapath->len > 0 && stop[-1] == '\r');
 			in->lines++;
 			if (datapath->len == 0 && !in->nul) {
 				in->empty++;

@@ -15,12 +15,14 @@
 struct cli_input {
 	int fd;
 	int nul;	   /* names end with NUL; else with a newline */
+	int crlf;	   /* a carriage return before the newline is not of the name */
 	uint64_t names;	   /* given so far */
 	uint64_t lines;	   /* lines (or names) read so far */
 	uint64_t empty;	   /* empty lines passed over */
 	uint64_t nul_line; /* the first line with a NUL byte in it, or 0 */
 	uint64_t long_line;
 	int no_nul;	   /* names were to end with NUL, but what came last ends with a newline: nothing of it was given (CLI_INPUT_NO_NUL) */
+	int all_cr;	   /* every line ends with a carriage return, and not by crlf: nothing of it was given (CLI_INPUT_ALL_CR) */
 	int read_errno;
 	size_t begin, end;
 	int at_end;
@@ -30,8 +32,20 @@ struct cli_input {
 /* What to say of that. */
 #define CLI_INPUT_NO_NUL "the input ends with a newline, and not with NUL as find -print0 writes it: leave out -0"
 
+#define CLI_INPUT_ALL_CR                                                                                              \
+	"every line of the input ends with a carriage return, as Windows writes it, and nothing was pushed: --crlf strips it; names " \
+	"that really end so can be pushed with -0"
+
+#define CLI_INPUT_BOTH "--crlf is for lines, and with -0 there are none"
+
+/* The row for it in a command's table. */
+#define CLI_INPUT_OPT_CRLF(KEY) {KEY, "crlf", NULL, "strip a carriage return at each line's end: for lists from Windows"}
+
 /* Opens FILE, the value of --arg-file: NULL or "-" is standard input.  0, or the exit status, having told why. */
 int cli_input_open(struct cli *cli, struct cli_input *input, const char *file);
+
+/* Tells, if the names stopped (JOBSTACK_ESTOPPED) for what the input is: 1 if it did. */
+int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint64_t pushed);
 
 /* A jobstack_next_fn over a struct cli_input.  Stops (negative) at cli_stop, and at a read error. */
 int cli_input_next(void *ctx, struct jobstack_bytes *datapath);

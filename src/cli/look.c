@@ -223,7 +223,7 @@ static int take_failure(void *ctx, const struct jobstack_failure *f)
 
 	to->f = *f;
 	(void)snprintf(to->reason, sizeof(to->reason), "%s", f->reason != NULL ? f->reason : "");
-	(void)snprintf(to->says, sizeof(to->says), "%s", f->says != NULL ? f->says : "");
+	(void)snprintf(to->pattern, sizeof(to->pattern), "%s", f->pattern != NULL ? f->pattern : "");
 	(void)snprintf(to->example, sizeof(to->example), "%s", f->example != NULL ? f->example : "");
 	(void)snprintf(to->node, sizeof(to->node), "%s", f->node != NULL ? f->node : "");
 	return l->failing_n == CLI_LOOK_FAILURES;
@@ -298,7 +298,7 @@ static int failures_json(const struct cli_look *l, json_t *o)
 		bad |= cli_json_int(f, "exit_code", one->f.exit_code, one->f.exit_code >= 0);
 		bad |= cli_json_int(f, "signal", one->f.signal, one->f.signal > 0);
 		bad |= cli_json_text(f, "reason", one->f.reason == NULL ? NULL : one->reason);
-		bad |= cli_json_text(f, "says", one->f.says == NULL ? NULL : one->says);
+		bad |= cli_json_text(f, "pattern", one->f.pattern == NULL ? NULL : one->pattern);
 		bad |= cli_json_text(f, "example", one->f.example == NULL ? NULL : one->example);
 		bad |= cli_json_text(f, "node", one->f.node == NULL ? NULL : one->node);
 		bad |= cli_json_count(f, "entry", one->f.entry);

@@ -26,7 +26,7 @@ struct cli_seen {
 /* A group of failures; its texts are its own. */
 struct cli_failing {
 	struct jobstack_failure f;
-	char reason[128], says[160], example[256], node[128];
+	char reason[256], pattern[160], example[256], node[128];
 };
 
 struct cli_bad {

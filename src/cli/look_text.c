@@ -199,14 +199,12 @@ static void add_safe(struct cli_table *t, const char *text, size_t len)
 /* How, and why or what it said. */
 static void add_failure(struct cli_table *t, const struct cli_failing *one)
 {
-	const char *says = one->f.various ? "(various)"
-			   : one->f.says != NULL ? (one->f.count == 1 ? one->example : one->says)
-						 : "";
-	char how[32], text[400];
+	const char *example = one->f.various ? "(various)" : one->example;
+	char how[32], text[sizeof(one->reason) + sizeof(one->example) + 2];
 
 	cli_look_how(&one->f, how);
 	(void)snprintf(text, sizeof(text), "%s%s%s", one->f.reason != NULL ? one->reason : "",
-		       one->f.reason != NULL && says[0] != '\0' ? ": " : "", says);
+		       one->f.reason != NULL && example[0] != '\0' ? ": " : "", example);
 	cli_table_printf(t, CLI_PLAIN, "%" PRIu64, one->f.count);
 	cli_table_cell(t, CLI_PLAIN, how);
 	add_safe(t, text, strlen(text));

@@ -53,11 +53,14 @@ static const char *const foreign[][2] = {
 	{"cat", "jobstack logs"},	   {"output", "jobstack logs"},	   {"retry", "jobstack requeue"},
 	{"rerun", "jobstack requeue"},	   {"hold", "jobstack pause"},	   {"stop", "jobstack pause"},
 	{"suspend", "jobstack pause"},	   {"start", "jobstack submit"},   {"continue", "jobstack resume"},
-	{"release", "jobstack resume"},	   {"kill", "jobstack cancel"},	   {"abort", "jobstack cancel"},
+	{"release", "jobstack resume"},
 	{"rm", "jobstack drop"},	   {"remove", "jobstack drop"},	   {"delete", "jobstack drop"},
 	{"sbatch", "jobstack submit"},	   {"test", "jobstack doctor"},	   {"config", "jobstack set"},
 	{"version", "jobstack --version"}, {"worker", "jobstack-worker"},
 };
+
+/* What may mean to end some workers, or to give up a whole stack. */
+static const char *const ends[] = {"kill", "abort", "terminate", "scancel"};
 
 static int unknown(struct cli *cli, const char *word)
 {
@@ -66,6 +69,12 @@ static int unknown(struct cli *cli, const char *word)
 
 	if (word[0] == '-')
 		return cli_usage(cli, "there is no option %s before the command: write jobstack COMMAND %s ...", word, word);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (strcmp(ends[i], word) == 0)
+			return cli_usage(cli,
+					 "there is no command \"%s\": end workers with Slurm's scancel or with kill, and their entries go back into "
+					 "the queue; `jobstack pause -s NAME` starts no more entries; `jobstack cancel -s NAME` gives up all entries of "
+					 "a stack that have not started", word);
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]) && best == NULL; i++)
 		if (strcmp(foreign[i][0], word) == 0)
 			best = foreign[i][1];

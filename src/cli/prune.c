@@ -105,9 +105,10 @@ static int parse(struct pruning *p, int argc, char **argv)
 	while (status == 0 && (key = cli_next(&p->cli, argc, argv, &arg, &status)) >= 0) {
 		if (key == DRY_RUN)
 			p->options.dry_run = 1;
-		else if (key == ARCHIVE)
+		else if (key == ARCHIVE) {
+			status = cli_once(&p->cli, "--archive", p->path, arg);
 			p->path = arg;
-		else if (js_num_duration(arg, &p->options.older_us) != 0)
+		} else if (js_num_duration(arg, &p->options.older_us) != 0)
 			status = cli_usage(&p->cli, "--older-than takes a duration up to 366 d, such as 30d, 12h or 0, not \"%s\"", arg);
 		else
 			given = 1;

@@ -21,11 +21,12 @@
 
 #define PATIENCE_US (60 * JS_SECOND_US)
 
-enum { UNIQUE = CLI_OWN, ATOMIC, PRIORITY, MAX_ATTEMPTS, MAX_LOSSES, RETRY_DELAY, MAX_RUNNING, MAX_FAILURES, LIFO };
+enum { CRLF = CLI_OWN, UNIQUE, ATOMIC, PRIORITY, MAX_ATTEMPTS, MAX_LOSSES, RETRY_DELAY, MAX_RUNNING, MAX_FAILURES, LIFO };
 
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
 	{'0', "null", NULL, "names end with NUL, as find -print0 writes them (else: lines)"},
+	CLI_INPUT_OPT_CRLF(CRLF),
 	{'a', "arg-file", "FILE", "read names from FILE, not from standard input"},
 	{UNIQUE, "unique", NULL, "skip names that the stack has already, so that a push that was\ncut short can be repeated"},
 	{ATOMIC, "atomic", NULL, "all or nothing: nothing can be popped before the push is complete"},
@@ -145,7 +146,11 @@ static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 			r->input.nul = 1;
 			break;
 		case 'a':
+			status = cli_once(cli, "--arg-file", r->file, arg);
 			r->file = arg;
+			break;
+		case CRLF:
+			r->input.crlf = 1;
 			break;
 		case UNIQUE:
 			r->options.unique = 1;
@@ -205,10 +210,9 @@ static int fail(struct cli *cli, const struct request *r, const struct jobstack_
 		cli_tell(cli, "the input can't be read: %s: %" PRIu64 " names were pushed; %s", strerror(in->read_errno),
 			 result->pushed, again);
 		return CLI_USAGE;
-	} else if (cli->error.code == JOBSTACK_ESTOPPED && in->no_nul) {
-		cli_tell(cli, CLI_INPUT_NO_NUL " (%" PRIu64 " names were pushed)", result->pushed);
+	} else if (cli->error.code == JOBSTACK_ESTOPPED && cli_input_refused(cli, in, result->pushed))
 		return CLI_USAGE;
-	} else if (cli->error.code == JOBSTACK_ESTOPPED)
+	else if (cli->error.code == JOBSTACK_ESTOPPED)
 		cli_tell(cli, "interrupted after %" PRIu64 " names were pushed: %s", result->pushed, again);
 	else {
 		int status = cli_fail(cli);
@@ -237,8 +241,10 @@ int cli_push_main(int argc, char **argv)
 		return status < 0 ? CLI_YES : status;
 	words.at = argv + optind;
 	from_words = optind < argc;
-	if (from_words && (r.file != NULL || r.input.nul))
-		return cli_usage(&cli, "names come from the arguments, or from a stream (-0, -a), not from both");
+	if (from_words && (r.file != NULL || r.input.nul || r.input.crlf))
+		return cli_usage(&cli, "names come from the arguments, or from a stream (-0, -a, --crlf), not from both");
+	if (r.input.nul && r.input.crlf)
+		return cli_usage(&cli, CLI_INPUT_BOTH);
 	status = from_words ? look_at_words(&cli, words.at) : cli_input_open(&cli, &r.input, r.file);
 	if (status != 0)
 		return status;

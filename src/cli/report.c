@@ -105,7 +105,7 @@ static int name_slowest(struct report *r)
 
 static void failure_row(struct report *r, const struct jobstack_failure *f)
 {
-	const char *says = f->various ? NULL : f->count == 1 && f->example != NULL ? f->example : f->says;
+	const char *example = f->various ? NULL : f->example;
 	struct js_buf text = {0};
 	char words[32];
 
@@ -113,11 +113,11 @@ static void failure_row(struct report *r, const struct jobstack_failure *f)
 	cli_table_printf(&r->failing, CLI_PLAIN, "%" PRIu64, f->count);
 	cli_table_cell(&r->failing, CLI_PLAIN, words);
 	cli_table_printf(&r->failing, CLI_PLAIN, "%" PRIu64, f->entry);
-	if (f->reason != NULL && strcmp(f->reason, "exit #") != 0) /* that is said already */
+	if (f->reason != NULL)
 		cli_safe(&text, f->reason, strlen(f->reason));
-	if (says != NULL) {
+	if (example != NULL) {
 		js_buf_str(&text, text.len > 0 ? ": " : "");
-		cli_safe(&text, says, strlen(says));
+		cli_safe(&text, example, strlen(example));
 	}
 	if (text.len == 0 && f->various)
 		js_buf_str(&text, "(various)");
@@ -136,7 +136,7 @@ static int failure_json(struct report *r, const struct jobstack_failure *f)
 	bad |= cli_json_int(o, "exit_code", f->exit_code, f->exit_code >= 0);
 	bad |= cli_json_int(o, "signal", f->signal, f->signal > 0);
 	bad |= cli_json_text(o, "reason", f->reason);
-	bad |= cli_json_text(o, "says", f->says);
+	bad |= cli_json_text(o, "pattern", f->pattern);
 	bad |= cli_json_text(o, "example", f->example);
 	bad |= cli_json_count(o, "entry", f->entry);
 	bad |= cli_json_count(o, "attempt", f->attempt);

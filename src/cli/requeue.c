@@ -94,6 +94,7 @@ static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 			r->dry_run = 1;
 			break;
 		case TO:
+			status = cli_once(cli, "--to", r->to, arg);
 			r->to = arg;
 			break;
 		case 'n':

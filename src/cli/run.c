@@ -32,11 +32,12 @@
 #define PATIENCE_US (60 * JS_SECOND_US)
 #define LOOK_US (JS_SECOND_US / 4)
 
-enum { MAX_RUNNING = CLI_OWN, MAX_FAILURES };
+enum { CRLF = CLI_OWN, MAX_RUNNING, MAX_FAILURES };
 
 static const struct js_opt table[] = {
 	{'s', "stack", "NAME", "the stack (default: one of its own for this CMD in this directory)"},
 	{'0', "null", NULL, "names end with NUL, as find -print0 writes them (else: lines)"},
+	CLI_INPUT_OPT_CRLF(CRLF),
 	{'a', "arg-file", "FILE", "read names from FILE, not from standard input"},
 	{MAX_RUNNING, "max-running", "N", "the stack's: run at most N at once, on whatever machines (none)"},
 	{MAX_FAILURES, "max-failures", "N", "the stack's: pause it when N entries are dead (none)"},
@@ -100,7 +101,11 @@ static int parse(struct run *r, int argc, char **argv)
 			r->input.nul = 1;
 			continue;
 		case 'a':
+			status = cli_once(&r->cli, "--arg-file", r->file, arg);
 			r->file = arg;
+			continue;
+		case CRLF:
+			r->input.crlf = 1;
 			continue;
 		case MAX_RUNNING:
 			status = cli_policy(&r->cli, "--max-running", arg, &r->policy);
@@ -133,6 +138,8 @@ static int parse(struct run *r, int argc, char **argv)
 	r->command = argv + optind;
 	if (optind == argc || argv[optind][0] == '\0')
 		return cli_usage(&r->cli, "there is no command to run: jobstack run [OPTIONS] -- CMD {}");
+	if (r->input.nul && r->input.crlf)
+		return cli_usage(&r->cli, CLI_INPUT_BOTH);
 	return cli_input_open(&r->cli, &r->input, r->file);
 }
 
@@ -350,10 +357,8 @@ static int judge_push(struct run *r, int status, const struct jobstack_push_resu
 {
 	const struct cli_input *in = &r->input;
 
-	if (status == JOBSTACK_ESTOPPED && in->no_nul) {
-		cli_tell(&r->cli, CLI_INPUT_NO_NUL);
+	if (status == JOBSTACK_ESTOPPED && cli_input_refused(&r->cli, in, result->pushed))
 		return CLI_USAGE;
-	}
 	if (status == JOBSTACK_ESTOPPED && in->read_errno == 0 && !r->failed && cli_stop == 0)
 		cli_say(&r->cli, "the worker has left, so names that had not been read were not pushed: run again for those");
 	if (status == 0 || status == JOBSTACK_NOTHING || r->failed || (status == JOBSTACK_ESTOPPED && in->read_errno == 0))

@@ -490,6 +490,8 @@ static int first_round(struct submit *s)
 	if (cli_stack(&s->cli, &s->stack) != 0)
 		return cli_fail(&s->cli);
 	status = look(s);
+	if (status == 0)
+		submit_doubt_database(s);
 	return status != 0 ? status : cli_worker_try(&s->cli, s->option_file, &s->worker, s->command.at, "nothing was submitted");
 }
 

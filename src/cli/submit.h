@@ -3,6 +3,7 @@
  * What the files of `jobstack submit` share.
  *
  *     submit.c         what was asked for; sizing; handing over
+ *     submit_local.c   a database that nodes can't reach
  *     submit_script.c  the words for sbatch and the scripts
  *     submit_next.c    what comes after: another round, or the end and its mail
  */
@@ -54,6 +55,9 @@ struct submit {
 	uint64_t next;	      /* the job that comes after; 0: none */
 	char script[CLI_PATH + JOBSTACK_STACK_MAX + 300], next_script[CLI_PATH + JOBSTACK_STACK_MAX + 300];
 };
+
+/* Warns if only this host can reach the database that we are connected to, and nodes are elsewhere. */
+void submit_doubt_database(struct submit *s);
 
 /* The number of the first job and of all, in words for sbatch: the options of an array of N elements. */
 void submit_array_words(const struct submit *s, uint64_t n, struct cli_words *words);

@@ -123,8 +123,8 @@ int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error)
 	if (status != 0)
 		return status;
 	if (seq == UINT64_MAX ? silent : seq >= p->seq)
-		return js_error_set(error, JOBSTACK_ECONFLICT, "this push was silent for over %d minutes and was ended by another one",
-				    JS_DISCARD_MINUTES);
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "another push ended this one, because it had lost its connection or had been silent for too long");
 	return js_error_set(error, JOBSTACK_ECONFLICT,
 			    "the database was set back to an earlier state (a restored backup, or a failover that lost commits): it has "
 			    "forgotten %s of this push",
@@ -184,11 +184,17 @@ static void count(struct js_pushing *p)
 static int put_part(struct js_pushing *p, struct jobstack_error *error)
 {
 	int status, lost = 0, now;
+	uint64_t holder = 0, held = 0;
 
 	for (unsigned race = 0; race < RACES_MAX; race++) {
 		struct js_sql sql = {0};
 
-		status = p->options->unique ? js_unique_drop(p, error) : 0;
+		status = p->options->unique ? js_unique_drop(p, &holder, &held, error) : 0;
+		if (status == 0 && holder != 0) {
+			status = js_holder_wait(p, holder, held, error);
+			if (status == 0)
+				continue;
+		}
 		if (status != 0)
 			return status;
 		if (p->to - p->from == p->dropped) {
@@ -275,8 +281,11 @@ static void next_part(struct js_pushing *p)
 
 int js_chunk_put(struct js_pushing *p, struct jobstack_error *error)
 {
-	int status = JOBSTACK_NOTHING;
+	int status = js_holder_show(p, error);
 
+	if (status != 0)
+		return status;
+	status = JOBSTACK_NOTHING;
 	if (p->loads == JS_LOADS_YES && (p->n > JS_PART_NAMES || p->bytes.len > JS_PART_BYTES + JOBSTACK_DATAPATH_MAX))
 		status = put_load(p, error);
 	if (status != JOBSTACK_NOTHING)

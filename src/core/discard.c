@@ -51,6 +51,30 @@ static int discard_one(struct jobstack *handle, uint64_t stack, uint64_t id, str
 	return status;
 }
 
+int js_discard_held(struct jobstack *handle, uint64_t stack, uint64_t id, struct jobstack_error *error)
+{
+	int status = 0;
+
+	while (status == 0)
+		status = discard_one(handle, stack, id, error);
+	return status == JOBSTACK_NOTHING ? 0 : status;
+}
+
+int js_discard_dead(struct jobstack *handle, uint64_t stack, uint64_t id, uint64_t seq, int64_t beat_us, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	js_sql_stmt(&sql, "UPDATE push SET ended=UTC_TIMESTAMP(6) WHERE push_id=%u AND seq=%u AND beat=%t AND ended IS NULL", id, seq,
+		    beat_us);
+	js_sql_guard(&sql, 1);
+	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
+	js_sql_free(&sql);
+	if (status != 0)
+		return status == JS_DB_GUARD ? JOBSTACK_NOTHING : status;
+	return js_discard_held(handle, stack, id, error);
+}
+
 int js_discard(struct jobstack *handle, uint64_t stack, uint64_t id, int only_silent, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -65,9 +89,7 @@ int js_discard(struct jobstack *handle, uint64_t stack, uint64_t id, int only_si
 	js_sql_free(&sql);
 	if (status == JS_DB_GUARD)
 		return 0;
-	while (status == 0)
-		status = discard_one(handle, stack, id, error);
-	return status == JOBSTACK_NOTHING ? 0 : status;
+	return status == 0 ? js_discard_held(handle, stack, id, error) : status;
 }
 
 /* Finds an atomic push that died: one silent for long (not yet ENDED), or one whose taking away was cut short. */

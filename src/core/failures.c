@@ -19,10 +19,11 @@
 #define NODES 512
 #define LOOK_AT 5000
 
-/* A group.  FOLDED: 0 all is told apart; 1 not what it says; 2 nor why and where; 3 nor how. */
+/* A group.  FOLDED: 0 all is told apart; 1 not what was printed; 2 nor why and where; 3 nor how. */
 struct group {
 	struct jobstack_failure f; /* its texts are these: */
-	char reason[128], says[160], example[256], node[256];
+	char reason[256], example[256], node[256];
+	char reason_pattern[128], pattern[160]; /* the same for comparing */
 	int folded, many_nodes;
 };
 
@@ -42,9 +43,9 @@ static int same(const struct grouping *g, const struct group *a, const struct gr
 		return 0;
 	if (a->folded < 3 && (a->f.outcome != b->f.outcome || a->f.exit_code != b->f.exit_code || a->f.signal != b->f.signal))
 		return 0;
-	if (a->folded < 2 && (strcmp(a->reason, b->reason) != 0 || (g->options.by_node && strcmp(a->node, b->node) != 0)))
+	if (a->folded < 2 && (strcmp(a->reason_pattern, b->reason_pattern) != 0 || (g->options.by_node && strcmp(a->node, b->node) != 0)))
 		return 0;
-	return a->folded > 0 || strcmp(a->says, b->says) == 0;
+	return a->folded > 0 || strcmp(a->pattern, b->pattern) == 0;
 }
 
 static void join(struct group *to, const struct group *more)
@@ -110,12 +111,14 @@ static void take_failure(struct grouping *g, const struct js_row *row)
 	one.f = (struct jobstack_failure){.count = 1, .outcome = (int)js_row_opt(row, 2), .exit_code = (int32_t)js_row_opt(row, 3),
 					  .signal = (int32_t)js_row_i64(row, 4), .entry = js_row_u64(row, 0),
 					  .attempt = (uint32_t)js_row_u64(row, 1)};
-	if (row->col[5] != NULL && !repeats(row->col[5]))
-		js_similar(row->col[5], row->len[5], NULL, 0, one.reason, sizeof(one.reason));
+	if (row->col[5] != NULL && !repeats(row->col[5])) {
+		text(one.reason, sizeof(one.reason), row->col[5], row->len[5]);
+		js_similar(row->col[5], row->len[5], NULL, 0, one.reason_pattern, sizeof(one.reason_pattern));
+	}
 	text(one.node, sizeof(one.node), row->col[6], row->len[6]);
 	text(one.example, sizeof(one.example), line, len);
 	if (len > 0)
-		js_similar(line, len, row->col[8], row->len[8], one.says, sizeof(one.says));
+		js_similar(line, len, row->col[8], row->len[8], one.pattern, sizeof(one.pattern));
 	if (g->n == GROUPS)
 		fold(g);
 	g->n = add(g, g->n, &one);
@@ -182,7 +185,7 @@ static int tell(struct grouping *g, jobstack_failure_fn *fn, void *ctx)
 
 		one->f.various = one->folded > 0;
 		one->f.reason = one->folded < 2 && one->reason[0] != '\0' ? one->reason : NULL;
-		one->f.says = one->folded < 1 && one->says[0] != '\0' ? one->says : NULL;
+		one->f.pattern = one->folded < 1 && one->pattern[0] != '\0' ? one->pattern : NULL;
 		one->f.example = one->example[0] != '\0' ? one->example : NULL;
 		one->f.node = !one->many_nodes && one->node[0] != '\0' ? one->node : NULL;
 		if (one->folded == 3) {

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define BEAT_US INT64_C(20000000)
+#define SHOW_US INT64_C(2000000)
 #define DROPS_MAX 20
 #define AGE_US INT64_C(1000000) /* no name waits longer for others: workers do, for it */
 
@@ -136,12 +137,16 @@ static int ask_for_loads(struct js_pushing *p, struct jobstack_error *error)
 	return status < 0 ? status : 0;
 }
 
-/* A sign of life while no names come. */
-static int beat(struct js_pushing *p, struct jobstack_error *error)
+int js_push_beat(struct js_pushing *p, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	int status;
 
+	if (p->begun && jobstack_now_us() - p->shown_us >= SHOW_US) {
+		status = js_holder_show(p, error);
+		if (status != 0)
+			return status;
+	}
 	if (!p->begun || jobstack_now_us() - p->beat_us < BEAT_US)
 		return 0;
 	p->beat_us = jobstack_now_us();
@@ -212,7 +217,7 @@ static int push_all(struct js_pushing *p, jobstack_next_fn *next, void *ctx, str
 		if (got == 1)
 			break;
 		if (got == 2 && status == 0)
-			status = beat(p, error);
+			status = js_push_beat(p, error);
 	}
 	return status;
 }
@@ -266,11 +271,15 @@ int jobstack_push_from(struct jobstack *handle, const char *stack, const struct 
 		status = js_schema_check(handle, error);
 	if (status == 0)
 		status = push_all(p, next, ctx, error);
-	if (status == 0 && p->begun)
+	if (status == 0 && p->begun) {
 		status = publish(p, error);
-	else if (p->begun && p->options->atomic) {
-		if (js_discard(p->handle, p->stack.id, p->push_id, 0, NULL) == 0)
+		if (status == 0)
+			js_holder_hide(p);
+	} else if (p->begun && p->options->atomic) {
+		if (js_discard(p->handle, p->stack.id, p->push_id, 0, NULL) == 0) {
 			p->result.pushed = 0;
+			js_holder_hide(p);
+		}
 	} else if (p->begun)
 		(void)publish(p, NULL);
 	js_db_loads_end(handle->db);

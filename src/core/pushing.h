@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * A push under way, for the files that make it: push.c takes the names in, chunk.c brings them to the stack, unique.c knows which
- * names are there already.
+ * names are there already, holder.c deals with another push that holds them.
  */
 #ifndef JS_CORE_PUSHING_H
 #define JS_CORE_PUSHING_H
@@ -32,7 +32,7 @@ struct js_pushing {
 	int begun;
 	uint64_t push_id, seq;
 	unsigned char token[16];
-	int64_t beat_us;
+	int64_t beat_us, shown_us; /* the last beat, and the last js_holder_show */
 	enum js_loads loads;
 	struct js_buf bytes; /* the chunk's names, each with a NUL behind it */
 	struct js_pushed_name names[JS_CHUNK_NAMES];
@@ -54,7 +54,21 @@ int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error);
 /* Gives every entry of the stack its row in name, step by step, until none is left out. */
 int js_unique_complete(struct js_pushing *p, struct jobstack_error *error);
 
-/* Drops from the part what the stack has, and second times. */
-int js_unique_drop(struct js_pushing *p, struct jobstack_error *error);
+/* Drops from the part what the stack has, and second times.  A name that another push --atomic holds counts as neither: *HOLDER is
+ * the push_id of one that holds names of the part, or 0, and *HELD how many names are so held. */
+int js_unique_drop(struct js_pushing *p, uint64_t *holder, uint64_t *held, struct jobstack_error *error);
+
+/* Shows that this push is alive, if it is time to: by its row's beat, and by js_holder_show. */
+int js_push_beat(struct js_pushing *p, struct jobstack_error *error);
+
+/* Shows to others, by a user lock of the server that ends with our connection, that this push --atomic is alive. */
+int js_holder_show(struct js_pushing *p, struct jobstack_error *error);
+
+/* The same push has ended: gives the lock back. */
+void js_holder_hide(struct js_pushing *p);
+
+/* Push HOLDER holds HELD names that we push, too.  Waits until it has ended, and ends it if it is dead.  0: the names are to be
+ * looked at again; JOBSTACK_ECONFLICT: it is alive, and goes on. */
+int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct jobstack_error *error);
 
 #endif

@@ -54,6 +54,7 @@ struct hashes {
 	struct hashed *list; /* in order of the hashes, and of the names where they are the same */
 	size_t n;
 	int whole; /* the server has told all of them */
+	uint64_t holder, held;
 };
 
 static int compare_hashed(const void *a, const void *b)
@@ -70,14 +71,22 @@ static void drop(struct js_pushing *p, size_t i)
 	p->names[i].drop = 1;
 }
 
-/* A name that the stack has, or had before its entry was pruned: drops it from the part. */
+/* A name that the stack has, or had before its entry was pruned: drops it from the part.  One that another push holds is not the
+ * stack's yet, and may never be. */
 static void take_known(void *ctx, const struct js_row *row)
 {
 	struct hashes *h = ctx;
 	size_t low = 0, high = h->n;
 
+	if (row == NULL)
+		h->holder = h->held = 0;
 	if (row == NULL || row->len[0] != HASH)
 		return;
+	if (row->col[1] != NULL) {
+		h->holder = js_row_u64(row, 1);
+		h->held++;
+		return;
+	}
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -127,9 +136,9 @@ static int hash_names(struct hashes *h, struct jobstack_error *error)
 	return status;
 }
 
-int js_unique_drop(struct js_pushing *p, struct jobstack_error *error)
+int js_unique_drop(struct js_pushing *p, uint64_t *holder, uint64_t *held, struct jobstack_error *error)
 {
-	struct hashes h = {p, calloc(p->to - p->from, sizeof(*h.list)), p->to - p->from, 0};
+	struct hashes h = {p, calloc(p->to - p->from, sizeof(*h.list)), p->to - p->from, 0, 0, 0};
 	struct js_sql sql = {0};
 	int status, any = 0;
 
@@ -139,13 +148,20 @@ int js_unique_drop(struct js_pushing *p, struct jobstack_error *error)
 	if (status == 0) {
 		qsort(h.list, h.n, sizeof(*h.list), compare_hashed);
 		drop_doubled(&h);
-		js_sql_add(&sql, "SELECT hash FROM name WHERE stack_id=%u AND hash IN(", p->stack.id); /* the primary key */
+		/* the primary keys.  Both tables in one statement, that is, as they are at one moment: between two, a push could take its
+		 * entries away, and its name would be known though there is no entry */
+		js_sql_add(&sql,
+			   "SELECT n.hash,(SELECT s.push_id FROM span s FORCE INDEX(PRIMARY) WHERE s.stack_id=%u AND s.class=2 AND "
+			   "s.push_id<>%u AND s.lo<=n.entry_id AND s.hi>=n.entry_id LIMIT 1) FROM name n WHERE n.stack_id=%u AND n.hash IN(",
+			   p->stack.id, p->push_id, p->stack.id);
 		for (size_t i = 0; i < h.n; i++)
 			if (!p->names[h.list[i].i].drop)
 				js_sql_add(&sql, any++ ? ",%x" : "%x", (const void *)h.list[i].hash, sizeof(h.list[i].hash));
 		js_sql_stmt(&sql, ")");
 		status = any ? js_db_query(p->handle->db, &sql, take_known, &h, error) : 0;
 	}
+	*holder = h.holder;
+	*held = h.held;
 	js_sql_free(&sql);
 	free(h.list);
 	return status;

@@ -360,6 +360,17 @@ int js_db_query(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, vo
 	return status > 0 ? js_db_failure(db->last_errno, db->last_error, db->where, error) : status;
 }
 
+int js_db_has_user_locks(const struct js_db *db)
+{
+	return db->turns;
+}
+
+int js_db_nap(struct js_db *db, int64_t us, struct jobstack_error *error)
+{
+	js_clock_nap(us, db->stop);
+	return db->stop != NULL && *db->stop != 0 ? js_error_set(error, JOBSTACK_ESTOPPED, "stopped") : 0;
+}
+
 int js_db_look(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error)
 {
 	struct task t = {.packet = packet};

@@ -110,6 +110,7 @@ static int set_template(struct config *c, struct js_template **to, const char *a
 
 struct later {
 	const char *output, *error, *creates; /* templates: parsed when -I is known */
+	const char *stack;		      /* as it was typed */
 };
 
 static int take(struct config *c, struct later *later, int key, const char *arg, struct jobstack_error *error)
@@ -119,11 +120,18 @@ static int take(struct config *c, struct later *later, int key, const char *arg,
 	int status = 0;
 
 	switch (key) {
-	case 's': c->stack = arg; break;
+	case 's':
+		status = js_opt_once("-s", later->stack, arg, error);
+		c->stack = later->stack = arg;
+		break;
 	case 'q': c->quiet = 1; break;
 	case 'v': c->verbose = 1; break;
 	case 'I': status = set_text("replace", "a word that stands for the datapath", arg, &c->replace, error); break;
-	case JS_WORKER_DEFAULTS_FILE: status = set_text("defaults-file", "a file", arg, &c->defaults_file, error); break;
+	case JS_WORKER_DEFAULTS_FILE:
+		status = js_opt_once("--defaults-file", c->defaults_file, arg, error);
+		if (status == 0)
+			status = set_text("defaults-file", "a file", arg, &c->defaults_file, error);
+		break;
 	case JS_WORKER_SLOTS:
 		status = set_number("slots", arg, SLOTS_MAX, &n, error);
 		c->slots = status == 0 ? (unsigned)n : 0;
@@ -204,7 +212,7 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 int config_parse(struct config *c, int argc, char **argv, char **text, struct jobstack_error *error)
 {
 	const char *stack = getenv("JOBSTACK_STACK"), *arg;
-	struct later later = {NULL, NULL, NULL};
+	struct later later = {NULL, NULL, NULL, NULL};
 	struct js_buf help = {0};
 	int key, status = 0;
 

@@ -59,6 +59,11 @@ export PATH=$here/bin:$PATH
 check "sbatch's word for a wrong option" says 1 'invalid partition specified: nowhere.*nothing was submitted' \
 	bash -c 'timeout 300 jobstack submit -s wide --workers 3 --partition=nowhere -- true 2>&1 | tr "\n" " " >&2; exit "${PIPESTATUS[0]}"'
 dry() { submit -s wide --dry-run "$@" -- true; }
+unlike 'a database on a loopback address, and all nodes are this host: nothing to say' "$(dry --workers 1 2>&1 >/dev/null)" 'warning'
+scontrol update NodeName=n2 NodeAddr=192.0.2.7
+like '... with a node elsewhere: a warning, and what to do' "$(dry --workers 1 2>&1 >/dev/null)" \
+	'warning: only this host can reach the database at .*jobstack server submit.*--bind HOST.*host= in '
+scontrol update NodeName=n2 NodeAddr=127.0.0.1
 like 'never more workers than asked for: ten by fours are two jobs' "$(dry --workers 10 --ntasks=4)" ' --array=1-2 --ntasks=4 '
 like 'a range of nodes counts by its lower end' "$(dry --workers 4 --nodes=2-3)" ' --no-kill --array=1-2 --nodes=2-3 '
 unlike 'what comes after a round is no dry run' "$(dry --workers 1 --until-done)" 'chain=[^ ]* .*--dry-run'

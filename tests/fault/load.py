@@ -30,6 +30,7 @@ class Stack:
 
 	def __init__(self, name, rng, base=0):
 		self.name, self.rng, self.base, self.names, self.extra = name, rng, base, [], []
+		self.lock = threading.Lock()
 		if rng is None:
 			return
 		self.policy = ["--retry-delay", "%.1f" % rng.choice((0, 0.2, 0.5)), "--max-attempts", str(rng.choice((2, 3))),
@@ -38,9 +39,10 @@ class Stack:
 
 	def more(self, n):
 		"""N names more."""
-		new = [a_name(self.rng, self.base + len(self.names) + i + 1) for i in range(n)]
-		self.names += new
-		return new
+		with self.lock:
+			new = [a_name(self.rng, self.base + len(self.names) + i + 1) for i in range(n)]
+			self.names += new
+			return new
 
 
 class Load:
@@ -107,16 +109,47 @@ class Load:
 
 	# ----------------------------------------------------------------------------------------------------------- pushers
 
+	def pushing(self, stack, env, proxy, *options):
+		"""A push that reads names from its standard input."""
+		process = self.popen(["jobstack", "push", "-q", "--unique", "-s", stack.name, *options] + stack.policy,
+				     "push-%s" % stack.name, stdin=subprocess.PIPE, env=env)
+		process.proxy = proxy
+		process.role = "push"
+		return process
+
+	def atomic_pusher(self, stack, rng):
+		"""Pushes names in lists, each --atomic; a list whose push is cut short is pushed again, with --unique.  The other pusher of
+		the stack pushes some of them, too, when it begins again."""
+		while not self.over.is_set():
+			if self.backlog.get(stack.name, 0) >= self.campaign.backlog:
+				self.over.wait(0.2)
+				continue
+			names = stack.more(rng.randint(4, 16))
+			for _ in range(200):
+				cnf, proxy = self.by_proxy() if rng.random() < 0.3 else (self.cnf, None)
+				process = self.pushing(stack, dict(self.environment, JOBSTACK_DEFAULTS_FILE=str(cnf)), proxy, "--atomic")
+				try:
+					process.stdin.write("".join(n + "\n" for n in names[2:]).encode())
+					process.stdin.flush()
+					self.over.wait(rng.uniform(0.2, 1.5)) # meanwhile they are held
+					process.stdin.write("".join(n + "\n" for n in names[:2]).encode())
+					process.stdin.close()
+				except OSError:
+					pass
+				if process.wait() == 0:
+					break
+				time.sleep(0.2)
+			else:
+				raise RuntimeError("200 pushes --atomic to %s failed" % stack.name)
+		stack.unpushed -= 1
+
 	def pusher(self, stack, rng):
 		"""Pushes names in a trickle, so that there is something to do until the faults are over; when that is cut short,
 		again from the first name, with --unique."""
 		for _ in range(200):
 			cnf, proxy = self.by_proxy() if rng.random() < 0.6 else (self.cnf, None)
 			env = dict(self.environment, JOBSTACK_DEFAULTS_FILE=str(cnf))
-			process = self.popen(["jobstack", "push", "-q", "--unique", "-s", stack.name] + stack.policy,
-					     "push-%s" % stack.name, stdin=subprocess.PIPE, env=env)
-			process.proxy = proxy
-			process.role = "push"
+			process = self.pushing(stack, env, proxy)
 			try:
 				todo = list(stack.names)
 				while True:
@@ -254,6 +287,8 @@ class Load:
 		(self.campaign.small.path / self.name).mkdir()
 		for stack in self.stacks:
 			self.thread(self.pusher, stack, random.Random(rng.random()))
+		self.stacks[0].unpushed += 1
+		self.thread(self.atomic_pusher, self.stacks[0], random.Random(rng.random()))
 		for slot in range(self.campaign.workers):
 			self.thread(self.plain, slot, random.Random(rng.random()))
 		for _ in range(2):

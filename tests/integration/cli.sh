@@ -94,6 +94,19 @@ check 'cruel values' answers
 
 check 'no command, but near one' says 2 'no command "stauts" .is .jobstack status. meant' jobstack stauts
 check 'no command, but what others call it' says 2 'is .jobstack drop. meant' jobstack rm
+check 'a command that may mean two things' says 2 'no command "kill": .*scancel.*jobstack cancel -s NAME. gives up all' jobstack kill
+jobstack push -q -s one /x
+jobstack push -q -s two /x
+check 'drop of two at once' says 2 '-s is given twice, with "one" and "two": it takes one' jobstack drop -s one --stack two --yes
+check '... drops none' jobstack status -q -s one -s one
+check '... and not the other' jobstack status -q -s two
+for command in 'status' 'list' 'set max-running=1' 'requeue' 'prune --older-than 0' 'wait' 'push /y' 'run -- true' 'submit --workers 1 -- true'; do
+	# shellcheck disable=SC2086 # words
+	check "-s twice: ${command%% *}" says 2 '-s is given twice' jobstack ${command%% *} -s one -s two ${command#"${command%% *}"}
+done
+check '... jobstack-worker' says 2 '-s is given twice, with "one" and "two"' jobstack-worker -s one -s two -- true
+check 'two lists' says 2 '--arg-file is given twice' jobstack push -s one -a /dev/null -a /dev/zero
+check 'two option files' says 2 '--defaults-file is given twice' jobstack status --defaults-file=a --defaults-file=b
 check 'no command, and near none' says 2 'no command "frobnicate": see' jobstack frobnicate
 check 'an option before the command' says 2 'write jobstack COMMAND -s' jobstack -s a status
 like 'help COMMAND' "$(jobstack help wait)" '^usage: jobstack wait '

@@ -38,6 +38,19 @@ check 'an unknown option' says 2 'no option --nosuch' jobstack push --nosuch
 check 'a value that is not one' says 2 'retry-delay' jobstack push --retry-delay soon /x
 check '-0, but lines' says 2 'leave out -0' jobstack push -0 -s lines < <(printf '/1\n/2\n')
 check '... makes no stack' says 2 'no stack "lines"' jobstack status -s lines
+printf '/1\r\n/2\r\n/3' >crlf
+check 'a list from Windows is refused' says 2 'every line .* carriage return.* nothing was pushed: --crlf strips it' jobstack push -s crlf -a crlf
+check '... a single line' says 2 'carriage return' jobstack push -s crlf <<<$'/1\r'
+check '... without its end' says 2 'carriage return' sh -c 'printf "/1\r" | jobstack push -s crlf'
+check '... by run, too' says 2 'carriage return.*--crlf' jobstack run -s crlf -a crlf -- true
+check '... makes no stack' says 2 'no stack "crlf"' jobstack status -s crlf
+printf '/1\r\n\r\n/%04095d\r\n/x\r\r\n/5\n' 0 >crlf2
+check '--crlf strips one at each end' says 0 '1 empty line' jobstack push -s crlf --crlf -a crlf2
+is '... and no more' "$(sql "SELECT GROUP_CONCAT(LENGTH(datapath) ORDER BY entry_id) FROM entry JOIN stack USING(stack_id) WHERE name='crlf'")" 2,4096,3,2
+check '... run' sh -c 'jobstack run -q -s crlfrun --crlf -a crlf --shell -- "test -n {}" && jobstack list -s crlfrun -t done -o datapath | grep -qx /2'
+is 'lines of which some end so are names' "$(printf '/1\r\n/2\n' | jobstack push -s cr)" '2 pushed'
+is '... and with -0 all may' "$(printf '/1\r\0' | jobstack push -s cr -0)" '1 pushed'
+check '-0 and --crlf' says 2 'is for lines' jobstack push --crlf -0 -a crlf
 mkdir adir && touch afile
 check 'a directory: said' says 0 'find adir -type f' jobstack push -s doubt adir
 check 'a word among files: said' says 0 'a stack is named with -s' jobstack push -s doubt mystack afile
@@ -103,6 +116,55 @@ sql 'UPDATE push SET beat=beat-INTERVAL 2 HOUR WHERE ended IS NULL'
 jobstack push -q -s dead --unique /d/7 >/dev/null
 is '... that died: the next push takes it away, and its names count for nothing' "$(ledger dead)" '0 0 1 0 0 0'
 check 'its audit' audit dead
+
+# What another push --atomic holds is not known yet.  hold STACK ARGS...: one that has pushed /d/1 to /d/2000, and goes on until 7 is closed
+hold() {
+	local stack=$1
+	shift
+	jobstack push --atomic "$@" -s "$stack" <pipe >"$stack.out" 2>"$stack.err" &
+	holder=$!
+	exec 7>pipe
+	numbered 1 2000 >&7
+	check "an atomic push to $stack" wait_for 20 ledger_is "$stack" '0 0 0 0 2000 0'
+}
+let_go() { # STACK STATUS: the holder ends
+	local status=0
+	exec 7>&-
+	wait $holder 2>/dev/null || status=$?
+	is "the holder of $1 ends" "$status" "$2"
+}
+for how in '--unique --atomic' --unique; do
+	stack=again${how//[ -]/}
+	hold "$stack" --unique
+	kill -KILL $holder
+	# shellcheck disable=SC2086 # words
+	is "killed and repeated at once, $how: all are pushed" "$(numbered 1 2500 | timeout 60 jobstack push $how -s "$stack" 2>"$stack.again")" '2500 pushed'
+	let_go "$stack" 137
+	like '... and it was said why' "$(cat "$stack.again")" 'push was dead: its 2000 entries'
+	is '... each once' "$(ledger "$stack")" '0 0 2500 0 0 0'
+	check '... its audit' audit "$stack"
+	check '... it balances' jobstack check -q -s "$stack"
+done
+cut() { sql "KILL $(sql "SELECT IS_USED_LOCK(CONCAT('jobstack.push.',HEX(token))) FROM push WHERE ended IS NULL AND pushed=2000")"; }
+hold alive
+cut
+check 'a holder that lives, though it lost its connection for a moment: refused' says 1 'another push --atomic .*[0-9]+ s ago, 2000 entries.* holds 1 of these names' \
+	timeout 60 jobstack push --unique -s alive /d/2001 /d/7
+jobstack push --unique -s alive /d/2002 /d/8 >waits.out 2>waits.err 7>&- &
+waits=$!
+check '... one that ends soon is waited for' wait_for 20 grep -q 'waiting for its end' waits.err
+let_go alive 0
+check '... with success' wait $waits
+is '... then its names are known' "$(cat waits.out)" '1 pushed, 1 skipped (known already)'
+is '... and nothing is lost or doubled' "$(ledger alive)" '0 0 2001 0 0 0'
+hold cutoff --unique
+kill -STOP $holder
+cut
+is 'one that lost its connection for good' "$(timeout 60 jobstack push --unique -s cutoff /d/7 2>/dev/null)" '1 pushed'
+kill -CONT $holder
+let_go cutoff 1
+like '... is told so' "$(cat cutoff.err)" 'ended by another one.*nothing was pushed'
+is '... and has left nothing' "$(ledger cutoff)" '0 0 1 0 0 0'
 
 check 'default is named when it had something' says 0 'had 1 entries already' sh -c 'jobstack push /1 >/dev/null && jobstack push /2'
 finish

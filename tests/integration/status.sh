@@ -112,12 +112,12 @@ sql "UPDATE attempt a JOIN stack s USING(stack_id) JOIN entry e USING(stack_id,e
 	UPDATE attempt a JOIN stack s USING(stack_id) SET exit_code=NULL,signo=9,reason='out of memory' WHERE name='fail' AND entry_id=1"
 failures() { jobstack status -s fail --json | python3 -c 'import json, sys
 o = json.load(sys.stdin)
-for f in o["failures"]: print(f["count"], f["outcome"], f["exit_code"], f["signal"], f["reason"], f["says"], f["example"], f["entry"], sep="|")
+for f in o["failures"]: print(f["count"], f["outcome"], f["exit_code"], f["signal"], f["reason"], f["pattern"], f["example"], f["entry"], sep="|")
 for n in o["bad_nodes"]: print(n["node"], n["failed"], n["attempts"], n["failed_elsewhere"], n["attempts_elsewhere"])'; }
 is 'groups, largest first' "$(failures)" "100|failed|2|None|None|can't open {}: no such file (line #)|can't open /d/299: no such file (line 2093)|299
 99|failed|1|None|None|None|None|298
 1|failed|None|9|out of memory|None|None|1"
-like '... in words' "$(jobstack status -s fail)" $'\nwhat fails:\n +TIMES.*\n +100  exit 2 +can.t open \{\}: no such file \(line #\) .* 299\n +99 +exit 1 .*\n +1 +signal 9 +out of memory'
+like '... in words' "$(jobstack status -s fail)" $'\nwhat fails:\n +TIMES.*\n +100  exit 2 +can.t open /d/299: no such file \(line 2093\) .* 299\n +99 +exit 1 .*\n +1 +signal 9 +out of memory'
 sql "SELECT stack_id INTO @s FROM stack WHERE name='fail'; SELECT MAX(worker_id) INTO @w FROM attempt WHERE stack_id=@s;
 	INSERT INTO worker(token,stack_id,seq,kind,started,beat,lease_us,ended,slots,node) VALUES(REPEAT('n',16),@s,1,0,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),1,
 	UTC_TIMESTAMP(6),1,'n3'); UPDATE attempt SET worker_id=LAST_INSERT_ID() WHERE stack_id=@s AND outcome=1 AND entry_id>100;
@@ -128,14 +128,18 @@ sql "UPDATE attempt JOIN stack USING(stack_id) SET outcome=1 WHERE name='fail'"
 is '... and not when they fail everywhere' "$(failures | grep -c '^n')" 0
 push said --max-attempts 1 /data/one.nc /data/two.nc
 worker -s said --shell -- 'echo "record 17 of {/} is bad" >&2; exit 3'
-like 'what commands really said' "$(jobstack status -s said)" $'\n +2  exit 3  record # of \\{\\} is bad '
+like 'what commands really said' "$(jobstack status -s said)" $'\n +2  exit 3  record 17 of two.nc is bad '
+sql "UPDATE attempt JOIN stack USING(stack_id) SET reason=CONCAT('took ',entry_id,' s'),err_tail=NULL WHERE name='said'"
+is '... and reasons: of several, one as it is on record, of the entry that is named' \
+	"$(jobstack status -s said --json | python3 -c 'import json, sys; f, = json.load(sys.stdin)["failures"]; print(f["count"], f["reason"], f["entry"])')" '2 took 2 s 2'
+like '... in the report, too' "$(jobstack report -s said)" $'\n +2 .* 2 +took 2 s'
 numbered 1 340 | jobstack push -q -s kinds >/dev/null
 sql "SELECT stack_id INTO @s FROM stack WHERE name='kinds'; INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT stack_id,entry_id,1,0 FROM entry
 	WHERE stack_id=@s AND entry_id<=290; INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended,err_tail) SELECT stack_id,entry_id,1,0,1,0,1,
 	UTC_TIMESTAMP(6),IF(entry_id%9=0,'often',CONCAT('x',CHAR(97+entry_id DIV 25),'y',CHAR(97+entry_id%25))) FROM entry WHERE stack_id=@s;
 	UPDATE stack SET dead=290,pushed=290 WHERE stack_id=@s"
 is 'however many kinds there are, the sum is exact' "$(jobstack status -s kinds --json | python3 -c 'import json, sys
-o = json.load(sys.stdin); v = [f["count"] for f in o["failures"] if f["various"]]; s = {f["says"]: f["count"] for f in o["failures"]}
+o = json.load(sys.stdin); v = [f["count"] for f in o["failures"] if f["various"]]; s = {f["pattern"]: f["count"] for f in o["failures"]}
 print(len(v), 50 < v[0] < 290, 10 <= s["often"] <= 50, o["failures_looked_at"])')" '1 True True 290'
 sql "INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT stack_id,entry_id+290,1,0 FROM dead JOIN stack USING(stack_id) WHERE name='kinds' AND entry_id<=50"
 like 'only the last ones are looked at, and it is said' "$(jobstack status -s kinds)" 'what fails, of the last 300 dead:'

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Another push --atomic holds names that a --unique push brings.  Such a name is not known yet: if the holder dies or fails, nobody
+ * pushes it, and if it ends well, it must not be there twice.  So who comes later waits a while for the holder to end, takes its
+ * entries away if it is dead, and else gives up with an error.  Promises: no name is skipped that is only held; no entries are taken
+ * from a push that has shown life since it was looked at; no wait is without an end.
+ *
+ * A push --atomic shows that it is alive by a user lock of the server: the server gives it back when the connection ends, which it
+ * notices at once when the process dies, wherever that ran.  A live push may lose its connection for a moment, hence DEAD_US.  Without
+ * user locks, only silence tells.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "core/discard.h"
+#include "core/pushing.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEAD_US (5 * JS_SECOND_US)     /* so long without its connection, it is dead */
+#define SILENT_US (180 * JS_SECOND_US) /* the same where its connection can't be seen: nine beats */
+#define WAIT_US (15 * JS_SECOND_US)    /* for one that is alive */
+#define LOOK_US (JS_SECOND_US / 5)
+#define GAP_US (2 * JS_SECOND_US) /* between two looks, after which nothing is known */
+
+#define LOCK_NAME "CONCAT('jobstack.push.',HEX(token))"
+
+int js_holder_show(struct js_pushing *p, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	uint64_t got;
+
+	p->shown_us = js_clock_mono_us();
+	if (!p->begun || !p->options->atomic || !js_db_has_user_locks(p->handle->db))
+		return 0;
+	/* a lock that is asked for twice would have to be given back twice; one that our own last connection still has is as good */
+	js_sql_stmt(&sql,
+		    "SELECT IF(IS_USED_LOCK(" LOCK_NAME ")=CONNECTION_ID(),1,GET_LOCK(" LOCK_NAME ",0)) FROM push WHERE push_id=%u",
+		    p->push_id);
+	return js_handle_number(p->handle, &sql, &got, error);
+}
+
+void js_holder_hide(struct js_pushing *p)
+{
+	struct js_sql sql = {0};
+	uint64_t got;
+
+	if (!p->begun || !p->options->atomic || !js_db_has_user_locks(p->handle->db))
+		return;
+	js_sql_stmt(&sql, "SELECT RELEASE_LOCK(" LOCK_NAME ") FROM push WHERE push_id=%u", p->push_id);
+	(void)js_handle_number(p->handle, &sql, &got, NULL);
+}
+
+/* The other push. */
+struct holder {
+	uint64_t id;
+	int found, ended;
+	uint64_t seq, pushed, connection; /* connection: the one that has its lock, or 0 */
+	int64_t beat_us, age_us;
+	char from[270];		    /* "from HOST, ", if that can be seen */
+	int64_t began_us, alive_us; /* of our clock: when we began to wait, and when it last was seen, or may have been, alive */
+	int64_t looked_us;
+	int moved;		    /* the last look saw it alive */
+};
+
+static void take_holder(void *ctx, const struct js_row *row)
+{
+	struct holder *h = ctx;
+
+	h->found = row != NULL;
+	if (row == NULL)
+		return;
+	h->moved |= h->beat_us != 0 && (h->seq != js_row_u64(row, 0) || h->beat_us != js_row_time(row, 1));
+	h->seq = js_row_u64(row, 0);
+	h->beat_us = js_row_time(row, 1);
+	h->ended = js_row_u64(row, 2) != 0;
+	h->pushed = js_row_u64(row, 3);
+	h->age_us = js_row_i64(row, 4);
+	h->connection = js_row_u64(row, 5);
+}
+
+static int look_at_holder(struct js_pushing *p, struct holder *h, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	h->moved = 0;
+	js_sql_add(&sql, "SELECT seq,beat,ended IS NOT NULL,pushed,TIMESTAMPDIFF(MICROSECOND,started,UTC_TIMESTAMP(6)),");
+	js_sql_add(&sql, js_db_has_user_locks(p->handle->db) ? "IS_USED_LOCK(" LOCK_NAME ")" : "NULL");
+	js_sql_stmt(&sql, " FROM push WHERE push_id=%u", h->id);
+	status = js_db_query(p->handle->db, &sql, take_holder, h, error);
+	js_sql_free(&sql);
+	h->moved |= h->connection != 0;
+	/* after an outage of the server, or of ourselves, it has to have the time to come back */
+	if (h->moved || js_clock_mono_us() - h->looked_us > GAP_US)
+		h->alive_us = js_clock_mono_us();
+	h->looked_us = js_clock_mono_us();
+	return status;
+}
+
+static void take_process(void *ctx, const struct js_row *row)
+{
+	struct holder *h = ctx;
+
+	if (row == NULL || row->n < 3 || row->col[2] == NULL || js_row_u64(row, 0) != h->connection)
+		return;
+	(void)snprintf(h->from, sizeof(h->from), "from %.*s, ", (int)strcspn(row->col[2], ":"), row->col[2]);
+}
+
+/* "from n3, begun 2 min ago, 5000 entries so far". */
+static const char *describe_holder(struct js_pushing *p, struct holder *h, char *text, size_t size)
+{
+	int64_t seconds = h->age_us / JS_SECOND_US;
+	struct js_sql sql = {0};
+
+	js_sql_stmt(&sql, "SHOW PROCESSLIST"); /* without further rights, those of the same user */
+	if (h->connection != 0)
+		(void)js_db_query(p->handle->db, &sql, take_process, h, NULL);
+	js_sql_free(&sql);
+	(void)snprintf(text, size, "%sbegun %" PRId64 " %s ago, %" PRIu64 " entries so far", h->from,
+		       seconds < 120 ? seconds : seconds / 60, seconds < 120 ? "s" : "min", h->pushed);
+	return text;
+}
+
+/* It has not shown life for long enough. */
+static int end_holder(struct js_pushing *p, const struct holder *h, struct jobstack_error *error)
+{
+	int status = js_discard_dead(p->handle, p->stack.id, h->id, h->seq, h->beat_us, error);
+
+	if (status == 0)
+		js_log(js_db_log(p->handle->db), JOBSTACK_LOG_WARNING,
+		       "the other push was dead: its %" PRIu64 " entries, which could never be popped, were removed", h->pushed);
+	return status == JOBSTACK_NOTHING ? 0 : status;
+}
+
+int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct jobstack_error *error)
+{
+	struct holder h = {.id = holder};
+	int64_t dead_us = js_db_has_user_locks(p->handle->db) ? DEAD_US : SILENT_US, now;
+	char text[400];
+	int status;
+
+	h.began_us = h.alive_us = h.looked_us = js_clock_mono_us();
+	for (unsigned looks = 0;; looks++) {
+		status = look_at_holder(p, &h, error);
+		if (status != 0)
+			return status;
+		if (!h.found || h.ended)
+			return js_discard_held(p->handle, p->stack.id, holder, error);
+		now = js_clock_mono_us();
+		if (now - h.alive_us >= dead_us)
+			return end_holder(p, &h, error);
+		if (h.moved && now - h.began_us >= WAIT_US)
+			return js_error_set(error, JOBSTACK_ECONFLICT,
+					    "another push --atomic to the stack \"%s\" (%s) holds %" PRIu64 " of these names and goes on: push "
+					    "again when it has ended", p->stack_name, describe_holder(p, &h, text, sizeof(text)), held);
+		if (looks == 0)
+			js_log(js_db_log(p->handle->db), JOBSTACK_LOG_WARNING,
+			       "another push --atomic (%s) holds %" PRIu64 " of these names: waiting for its end",
+			       describe_holder(p, &h, text, sizeof(text)), held);
+		status = js_db_nap(p->handle->db, LOOK_US, error);
+		if (status == 0)
+			status = js_push_beat(p, error);
+		if (status != 0)
+			return status;
+	}
+}
