@@ -31,6 +31,11 @@ void js_spawn_free(struct js_spawn *spawn);
  * too; to be called again when this process has changed one. */
 void js_spawn_look_signals(struct js_spawn *spawn);
 
+/* From now on a command starts only while BOUND holds, as read by the child directly before its exec; else js_spawn_start gives
+ * -ETIME.  BOUND stays the caller's, who may change it between two starts. */
+struct js_clock_bound;
+void js_spawn_bind(struct js_spawn *spawn, const struct js_clock_bound *bound);
+
 /* Starts ARGV with the environment ENVP, its standard output and error going to the descriptors OUT and ERR (which
  * may be the same, and stay open here).  PATH is the program's file as js_spawn_resolve gave it; NULL: argv[0] is
  * looked for now. A file that is executable but neither a binary nor begins with #! is run by /bin/sh, as execvp
