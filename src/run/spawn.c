@@ -8,7 +8,6 @@
 #define _GNU_SOURCE
 #include "run/spawn.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "run/reap.h"
 

@@ -11,6 +11,7 @@
 #define JS_RUN_SPAWN_H
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "jobstack/jobstack.h"
 
 #include <sys/types.h>
@@ -31,9 +32,8 @@ void js_spawn_free(struct js_spawn *spawn);
  * too; to be called again when this process has changed one. */
 void js_spawn_look_signals(struct js_spawn *spawn);
 
-/* From now on a command starts only while BOUND holds, as read by the child directly before its exec; else js_spawn_start gives
- * -ETIME.  BOUND stays the caller's, who may change it between two starts. */
-struct js_clock_bound;
+/* From now on a command starts only while BOUND holds, as read by the child directly before its exec; else
+ * js_spawn_start gives -ETIME.  BOUND stays the caller's, who may change it between two starts.  NULL: no bound. */
 void js_spawn_bind(struct js_spawn *spawn, const struct js_clock_bound *bound);
 
 /* Starts ARGV with the environment ENVP, its standard output and error going to the descriptors OUT and ERR (which

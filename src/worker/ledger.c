@@ -250,7 +250,7 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	int64_t since = jobstack_now_us();
 	int status;
 
-	if (s->after_leap) /* a connection from before a pause may be dead, and its reading of the server's clock is wrong */
+	if (s->after_leap) /* the connection may be dead, and what it knows of the server's clock is wrong */
 		jobstack_rest(l->handle);
 	outbox_ask(l->outbox, s->outcomes, s->n);
 	for (;;) {

@@ -168,8 +168,8 @@ static int64_t keep_lease(struct supervisor *s, int64_t now, enum ending *why)
 	return leaving >= LEAVE_FENCED ? now : lease - s->config->lease_us + supervisor_outage_us(s->config);
 }
 
-/* Reads the clocks and gives the moment.  A leap of the wall clock against the monotonic one may mean that this machine stood still,
- * as a paused virtual machine does, and the lease is over: nothing starts until a step has told. */
+/* Reads the clocks and gives the moment.  A leap of the wall clock against the monotonic one may mean that this machine
+ * stood still, as a paused virtual machine does, and the lease is over: nothing starts until a step has told. */
 static int64_t watch_clocks(struct supervisor *s)
 {
 	int64_t now = jobstack_now_us(), wall = js_clock_wall_us() - now, leap = wall - s->all.bound.wall_us;

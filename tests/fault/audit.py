@@ -124,14 +124,15 @@ class Audit:
 			(r.worker in self.nobody_left or r.worker in self.in_slurm) and r.last < ns for r in before)
 
 	def stood_still(self, run, ns):
-		"""Is this a run on a machine that stood still for longer than its lease, and the moment NS one at which the entry may have been
-		given to others while the run has not been ended?  docs/RELIABILITY.md says when: if the machine was suspended, until
-		somebody there gets a processor; if a virtual machine was paused, and its clock set right, until the database has answered,
-		or the lease is over by the clock that stood still.  In both cases nothing begins after the pause.  If no clock
-		tells of it: the same, but what the worker had claimed may begin."""
+		"""Is this a run on a machine that stood still for longer than its lease, and may another run have begun at NS?
+		docs/RELIABILITY.md says so: if the machine was suspended, until somebody there gets a processor; if a virtual
+		machine was paused, and its clock set right, until the database has answered, or the lease is over by the clock that
+		stood still.  In both cases nothing of the worker's begins after the pause.  If no clock tells of it, that may
+		happen, too."""
 		for p in self.pauses[run.worker]:
 			until = p["go_on"] + AWAKE_NS + (0 if p["how"] == "suspended" else p["lease"] * 1e9)
-			if p["stop"] < ns <= until and run.last <= until and (run.pid in p["pids"] or (p["how"] == "unnoticed" and run.start > p["stop"])):
+			known = run.pid in p["pids"] or (p["how"] == "unnoticed" and run.start > p["stop"])
+			if known and p["stop"] < ns <= until and run.last <= until:
 				return True
 		return False
 
@@ -227,7 +228,8 @@ class Audit:
 		for key, times in self.children.items():
 			run = ends.get(key)
 			later = [r.start for r in self.by_entry[key[:2]] if run and r.start > run.start]
-			if later and max(times) > min(later) and (self.left_behind(*key[:2], min(later)) or self.stood_still(self.left[key], min(later))):
+			if later and max(times) > min(later) and (self.left_behind(*key[:2], min(later)) or
+								  self.stood_still(self.left[key], min(later))):
 				continue
 			if later and max(times) > min(later):
 				self.violation("overlap", *key[:2], "attempt %d: what it left behind was alive in the next run" % key[2])

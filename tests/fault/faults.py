@@ -95,7 +95,8 @@ class Field:
 		return rng.choice(busy) if busy else None
 
 	def is_stopped(self, victim):
-		return victim["pid"] in self.paused or any((place.stat_of(victim[who]) or "T")[0] == "T" for who in ("pid", "keeper") if victim[who])
+		both = [pid for pid in (victim["pid"], victim["keeper"]) if pid]
+		return victim["pid"] in self.paused or any((place.stat_of(pid) or "T")[0] == "T" for pid in both)
 
 	def freeze(self, pid, seconds):
 		place.kill(pid, signal.SIGSTOP)

@@ -18,27 +18,32 @@ def stop_all(pids):
 	return stopped
 
 
+def clock_of(victim):
+	return victim["process"].clock if victim["process"] else None
+
+
 @kind("clock-pause")
 def clock_pause(field, rng):
-	"""Worker, keeper and commands stop together for longer than the lease.  Where no clock of theirs is ours, the clocks run on, as
-	those of a machine that was suspended; else they stand still, and the wall clock is set right before they go on, or is not."""
+	"""Worker, keeper and commands stop together for longer than the lease.  Their clocks run on, as those of a machine that
+	was suspended; or they stand still, and the wall clock is set right before they go on, or is not."""
 	ours = rng.random() < 0.7  # one under clocks that can stand still
-	victim = field.choose(rng, lambda v: v["keeper"] and not field.is_stopped(v) and (not ours or (v["process"] and v["process"].clock)))
+	victim = field.choose(rng, lambda v: v["keeper"] and not field.is_stopped(v) and (not ours or clock_of(v)))
 	if not victim:
 		return None
-	clock = victim["process"].clock if victim["process"] else None
+	clock = clock_of(victim)
 	how = "suspended" if clock is None else rng.choice(("suspended", "paused", "unnoticed"))
 	field.paused.add(victim["pid"])
-	pids, stop = stop_all([victim["keeper"], victim["pid"]]), time.monotonic_ns()
+	pids, row = stop_all([victim["keeper"], victim["pid"]]), victim["row"]
+	stop = time.monotonic_ns()
 
 	def go_on():
 		if how != "suspended":
 			clock.stood_still((time.monotonic_ns() - stop) / 1e9, how == "paused")
-		field.load.record(what="pause", worker=victim["row"]["worker"], lease=victim["row"]["lease"], how=how, pids=pids, stop=stop,
+		field.load.record(what="pause", worker=row["worker"], lease=row["lease"], how=how, pids=pids, stop=stop,
 				  go_on=time.monotonic_ns())
 		for pid in reversed(pids):  # the commands first: they have the longest time to do harm
 			place.kill(pid, signal.SIGCONT)
 		field.paused.discard(victim["pid"])
 
-	field.later(victim["row"]["lease"] * rng.choice((1.5, 2, 2.5)) + rng.random(), go_on)
-	return [victim["row"]]
+	field.later(row["lease"] * rng.choice((1.5, 2, 2.5)) + rng.random(), go_on)
+	return [row]
