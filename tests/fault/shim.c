@@ -6,9 +6,12 @@
  * from the moment that the file says so (it is mapped).  CLOCK_MONOTONIC is left alone.  So a jump of the wall clock is a change
  * of the first number; a machine that was suspended, of both; a virtual machine that was paused (the process itself must be
  * stopped meanwhile), of the second by as much less; and if its host then sets no clock, of both by as much less.  Whoever
- * waits for such leaps (TFD_TIMER_CANCEL_ON_SET) is woken as the kernel would do it.  -DCLOCK_ONLY leaves the memory out.
+ * waits for such leaps (TFD_TIMER_CANCEL_ON_SET) is woken as the kernel would do it.
  * $FAULT_MALLOC=N: the Nth allocation of each process fails; N+: that one and all after it.  Each that fails adds a
  * byte to the file $FAULT_FIRED, so that one knows.
+ *
+ * -DCLOCK_ONLY leaves out what gets in the way of a sanitizer's library: the memory, and a condition variable's deadlines by
+ * the wall clock, which only servers have.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -116,23 +119,6 @@ time_t time(time_t *to)
 	return now.tv_sec;
 }
 
-/* A deadline that was computed from the shifted clock would else be hours away, or long past. */
-int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
-			   const struct timespec *restrict until)
-{
-	static atomic_uintptr_t next;
-	struct timespec real = *until;
-	uintptr_t f = atomic_load(&next);
-
-	if (f == 0) { /* the version without a name is an older kind of condition */
-		f = (uintptr_t)dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2");
-		atomic_store(&next, f = f != 0 ? f : (uintptr_t)dlsym(RTLD_NEXT, "pthread_cond_timedwait"));
-	}
-	if (real.tv_sec > EPOCH_S)
-		shift(&real, -off(0));
-	return ((int (*)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *))f)(cond, mutex, &real);
-}
-
 static int settime(int fd, int flags, const struct itimerspec *new, struct itimerspec *old)
 {
 	static atomic_uintptr_t next;
@@ -180,6 +166,23 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itim
 }
 
 #ifndef CLOCK_ONLY
+/* A deadline that was computed from the shifted clock would else be hours away, or long past. */
+int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
+			   const struct timespec *restrict until)
+{
+	static atomic_uintptr_t next;
+	struct timespec real = *until;
+	uintptr_t f = atomic_load(&next);
+
+	if (f == 0) { /* the version without a name is an older kind of condition */
+		f = (uintptr_t)dlvsym(RTLD_NEXT, "pthread_cond_timedwait", "GLIBC_2.3.2");
+		atomic_store(&next, f = f != 0 ? f : (uintptr_t)dlsym(RTLD_NEXT, "pthread_cond_timedwait"));
+	}
+	if (real.tv_sec > EPOCH_S)
+		shift(&real, -off(0));
+	return ((int (*)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *))f)(cond, mutex, &real);
+}
+
 /* ------------------------------------------------------------------------------------------------------- the memory */
 
 static int fails(void)
