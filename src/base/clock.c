@@ -70,8 +70,8 @@ void js_clock_nap(int64_t us, const volatile int *stop)
 {
 	struct timespec t = {.tv_sec = us / JS_SECOND_US, .tv_nsec = us % JS_SECOND_US * 1000};
 
-	if (us > 0 && (stop == NULL || *stop == 0))
-		(void)clock_nanosleep(CLOCK_BOOTTIME, 0, &t, NULL);
+	if (us > 0 && (stop == NULL || *stop == 0) && clock_nanosleep(CLOCK_BOOTTIME, 0, &t, NULL) == EINVAL)
+		(void)nanosleep(&t, NULL); /* not every kernel below us is Linux */
 }
 
 /* Writes N as WIDTH digits. */
