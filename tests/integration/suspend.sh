@@ -27,6 +27,8 @@ first_gone() { gone "$(head -n1 pids)"; }
 steps() { sql "SELECT seq FROM worker JOIN stack USING(stack_id) WHERE name='$stack'"; }
 steps_again() { (($(steps) > before)); }
 ended() { sql "SELECT CONCAT(outcome,' ',COALESCE(reason,'-')) FROM attempt JOIN stack USING(stack_id) WHERE name='$stack' ORDER BY entry_id,attempt"; }
+# nothing is due before the next beat: the connection was let go
+rests() { [[ $(sql 'SELECT COUNT(*) FROM information_schema.processlist WHERE id<>CONNECTION_ID()') == 0 ]]; }
 stop() {
 	kill -TERM $worker
 	wait $worker
@@ -54,6 +56,7 @@ for how in '' --persistent; do
 	# shellcheck disable=SC2086
 	begin "shorter$how" --lease 300 --grace 0.2 $how -- sh -c "$hang"
 	check "a command runs ${how:-by itself}" wait_for 30 runs 1
+	check '... and the worker waits for its next beat' wait_for 30 rests
 	before=$(steps)
 	leap 150 150
 	check 'suspended for less than the lease, but for more than there is between two beats: the worker beats at once' wait_for 30 steps_again
