@@ -18,7 +18,7 @@
  * Ownership.  Pointers that go in are only read during the call.  What a function allocates is freed by the function
  * named at its prototype; those take NULL, and keep errno.
  *
- * Units.  Times named ..._us are microseconds.  A MOMENT is a CLOCK_MONOTONIC time of this host in microseconds
+ * Units.  Times named ..._us are microseconds.  A MOMENT is a CLOCK_BOOTTIME time of this host in microseconds
  * (jobstack_now_us); the library turns it into the server's time, so that a wrong clock on a node harms nothing.
  *
  * The idea of popping with SELECT ... FOR UPDATE is as old as queues in databases; storing what nobody has claimed as
@@ -93,7 +93,7 @@ const char *jobstack_version(void);
 /* The schema version that this library works with. */
 unsigned jobstack_schema_version(void);
 
-/* A moment: CLOCK_MONOTONIC in microseconds. */
+/* A moment: CLOCK_BOOTTIME in microseconds, which goes on while the host is suspended. */
 int64_t jobstack_now_us(void);
 
 /* ---------------------------------------------------------------------------------------------------------- handles */

@@ -5,7 +5,12 @@
 #define _GNU_SOURCE
 #include "base/clock.h"
 
+#include <errno.h>
+#include <sys/timerfd.h>
 #include <time.h>
+#include <unistd.h>
+
+#define NEVER_S INT64_C(9000000000) /* in the year 2255 */
 
 static int64_t read_clock(clockid_t id)
 {
@@ -18,7 +23,7 @@ static int64_t read_clock(clockid_t id)
 
 int64_t js_clock_mono_us(void)
 {
-	return read_clock(CLOCK_MONOTONIC);
+	return read_clock(CLOCK_BOOTTIME);
 }
 
 int64_t js_clock_wall_us(void)
@@ -26,12 +31,47 @@ int64_t js_clock_wall_us(void)
 	return read_clock(CLOCK_REALTIME);
 }
 
+struct timespec js_clock_deadline(int64_t until_us)
+{
+	int64_t us = until_us - js_clock_mono_us() + read_clock(CLOCK_MONOTONIC);
+
+	us = us > 0 ? us : 0;
+	return (struct timespec){.tv_sec = us / JS_SECOND_US, .tv_nsec = us % JS_SECOND_US * 1000};
+}
+
+int js_clock_leap_open(void)
+{
+	const struct itimerspec never = {.it_value = {.tv_sec = NEVER_S}};
+	int fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	/* the kernel cancels such a timer when the distance of the two clocks changes */
+	if (fd >= 0 && timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL) != 0) {
+		(void)close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+int js_clock_leap_read(int fd)
+{
+	uint64_t count;
+
+	return fd >= 0 && (read(fd, &count, sizeof(count)) > 0 || errno == ECANCELED);
+}
+
+int js_clock_holds(const struct js_clock_bound *bound)
+{
+	int64_t now = js_clock_mono_us(), leap = js_clock_wall_us() - now - bound->wall_us;
+
+	return now < bound->until_us && leap < JS_CLOCK_LEAP_US && leap > -JS_CLOCK_LEAP_US;
+}
+
 void js_clock_nap(int64_t us, const volatile int *stop)
 {
 	struct timespec t = {.tv_sec = us / JS_SECOND_US, .tv_nsec = us % JS_SECOND_US * 1000};
 
-	if (us > 0 && (stop == NULL || *stop == 0))
-		(void)nanosleep(&t, NULL);
+	if (us > 0 && (stop == NULL || *stop == 0) && clock_nanosleep(CLOCK_BOOTTIME, 0, &t, NULL) == EINVAL)
+		(void)nanosleep(&t, NULL); /* not every kernel below us is Linux */
 }
 
 /* Writes N as WIDTH digits. */

@@ -1,19 +1,44 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Time.  Whatever is measured or waited for goes by the monotonic clock; the wall clock is only for telling people.
+ * Time.  Whatever is measured or waited for goes by the monotonic clock that also counts the time for which a machine is
+ * suspended.  The wall clock is for telling people, and its leaps tell that this machine may have been paused.
  */
 #ifndef JS_BASE_CLOCK_H
 #define JS_BASE_CLOCK_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #define JS_SECOND_US INT64_C(1000000)
 #define JS_CLOCK_ISO 96 /* room for what js_clock_iso writes, as the compiler counts it */
 
-/* CLOCK_MONOTONIC and CLOCK_REALTIME (since 1970), in microseconds. */
+/* CLOCK_BOOTTIME (a moment) and CLOCK_REALTIME (since 1970), in microseconds. */
 int64_t js_clock_mono_us(void);
 int64_t js_clock_wall_us(void);
+
+/* The moment UNTIL_US for a condition variable that counts by CLOCK_MONOTONIC, since they refuse CLOCK_BOOTTIME.  Such a
+ * wait lasts too long when the machine is suspended meanwhile: whoever waits long must be woken at a leap. */
+struct timespec js_clock_deadline(int64_t until_us);
+
+/* A descriptor for poll, which can be read whenever the wall clock has leapt against CLOCK_MONOTONIC: it was set, by a
+ * person, a time daemon or the host of a virtual machine; or this machine was suspended.  -1 if there can be none.  The
+ * caller closes it. */
+int js_clock_leap_open(void);
+
+/* Whether there was such a leap since the last call. */
+int js_clock_leap_read(int fd);
+
+#define JS_CLOCK_LEAP_US (JS_SECOND_US / 10) /* what two readings, one after the other, may differ by without a leap */
+
+/* Until when something may be begun: before a moment, and while the wall clock less js_clock_mono_us is what it was.  If
+ * a virtual machine was paused, a leap of its wall clock is the only sign. */
+struct js_clock_bound {
+	int64_t until_us, wall_us;
+};
+
+/* Whether it may.  Safe in a child of vfork. */
+int js_clock_holds(const struct js_clock_bound *bound);
 
 /* Sleeps for US microseconds, but returns at a signal, and at once if *STOP (may be NULL) is not 0. */
 void js_clock_nap(int64_t us, const volatile int *stop);

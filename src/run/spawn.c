@@ -27,6 +27,7 @@ struct js_spawn {
 	struct js_buf found; /* reused: where one was found */
 	unsigned char changed[NSIG]; /* the signals that are not at their defaults here */
 	size_t changed_n;
+	const struct js_clock_bound *bound; /* NULL: none */
 };
 
 /* A command that is to be started. */
@@ -151,6 +152,11 @@ void js_spawn_look_signals(struct js_spawn *spawn)
 			spawn->changed[spawn->changed_n++] = (unsigned char)number;
 }
 
+void js_spawn_bind(struct js_spawn *spawn, const struct js_clock_bound *bound)
+{
+	spawn->bound = bound;
+}
+
 /* All between vfork and exec.  It runs in our memory, and with our stack: nothing but system calls.  Gives the errno of what
  * failed. */
 static int become(const struct start *s, pid_t parent)
@@ -172,6 +178,8 @@ static int become(const struct start *s, pid_t parent)
 		return errno;
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	if (s->spawn->bound != NULL && !js_clock_holds(s->spawn->bound))
+		return ETIME;
 	(void)execve(s->path, s->argv, s->envp);
 	return errno;
 }

@@ -11,6 +11,7 @@
 #define JS_RUN_SPAWN_H
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "jobstack/jobstack.h"
 
 #include <sys/types.h>
@@ -30,6 +31,10 @@ void js_spawn_free(struct js_spawn *spawn);
 /* Looks which signals this process ignores or handles: those are what a command gets back at their defaults.  js_spawn_new does so
  * too; to be called again when this process has changed one. */
 void js_spawn_look_signals(struct js_spawn *spawn);
+
+/* From now on a command starts only while BOUND holds, as read by the child directly before its exec; else
+ * js_spawn_start gives -ETIME.  BOUND stays the caller's, who may change it between two starts.  NULL: no bound. */
+void js_spawn_bind(struct js_spawn *spawn, const struct js_clock_bound *bound);
 
 /* Starts ARGV with the environment ENVP, its standard output and error going to the descriptors OUT and ERR (which
  * may be the same, and stay open here).  PATH is the program's file as js_spawn_resolve gave it; NULL: argv[0] is

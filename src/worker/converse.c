@@ -33,7 +33,7 @@ int converse_begin(struct supervisor *s, struct jobstack_error *error)
 {
 	s->all.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->all.epoll < 0 || watch(s->all.epoll, s->signals) != 0 || watch(s->all.epoll, s->box->event) != 0 ||
-	    watch(s->all.epoll, s->life) != 0)
+	    watch(s->all.epoll, s->life) != 0 || watch(s->all.epoll, s->leap) != 0)
 		return js_error_set(error, JOBSTACK_EBUG, "epoll: %s", strerror(errno));
 	return 0;
 }

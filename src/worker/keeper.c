@@ -195,20 +195,22 @@ void keeper_watch(struct keeper *k, struct keeper_end *end)
 {
 	struct look look = {0, 0};
 	struct js_reap_oom oom;
-	struct pollfd polls[2];
+	struct pollfd polls[3];
 	sigset_t set;
 
 	*end = (struct keeper_end){-1, 0, 0, 0};
 	js_reap_oom_begin(&oom, "/proc/self");
 	ours(&set);
 	polls[0] = (struct pollfd){.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .events = POLLIN};
+	polls[2] = (struct pollfd){.fd = js_clock_leap_open(), .events = POLLIN};
 	for (;;) {
 		int64_t now = js_clock_mono_us(), next = keep_lease(k, now);
 
 		if (look.pid != 0 && now > look.until_us)
 			(void)kill(look.pid, SIGKILL);
 		polls[1] = (struct pollfd){.fd = look.pid == 0 ? k->event : -1, .events = POLLIN};
-		(void)poll(polls, 2, (int)((next - now + 999) / 1000));
+		(void)poll(polls, 3, (int)((next - now + 999) / 1000));
+		(void)js_clock_leap_read(polls[2].fd); /* suspended, perhaps: then the lease is looked at now */
 		pass_on(k, polls[0].fd);
 		if (collect(k, &look, end))
 			break;
@@ -224,4 +226,6 @@ void keeper_watch(struct keeper *k, struct keeper_end *end)
 	}
 	js_reap_oom_end(&oom);
 	(void)close(polls[0].fd);
+	if (polls[2].fd >= 0)
+		(void)close(polls[2].fd);
 }

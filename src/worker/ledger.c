@@ -45,6 +45,8 @@ struct step {
 	struct jobstack_running running[SLOTS_MAX];
 	size_t running_n;
 	int beat;
+	uint64_t leaps; /* those of the wall clock that it follows */
+	int after_leap; /* it is the first behind one */
 };
 
 /* How many entries to claim now: about a second of slot time in line, what is left shared among the workers, and no more
@@ -92,7 +94,9 @@ static int due(struct ledger *l, struct step *s, int64_t *until)
 	int64_t now = jobstack_now_us(), flush_at;
 
 	s->k = wanted(l, now);
-	s->beat = now >= beat_at(l) || now >= l->watch_us;
+	s->leaps = box->leaps;
+	s->after_leap = s->leaps != box->leaps_settled;
+	s->beat = now >= beat_at(l) || now >= l->watch_us || s->after_leap;
 	*until = beat_at(l) < l->watch_us ? beat_at(l) : l->watch_us;
 	if (s->k > 0 || s->beat)
 		return 1;
@@ -246,6 +250,8 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	int64_t since = jobstack_now_us();
 	int status;
 
+	if (s->after_leap) /* the connection may be dead, and what it knows of the server's clock is wrong */
+		jobstack_rest(l->handle);
 	outbox_ask(l->outbox, s->outcomes, s->n);
 	for (;;) {
 		memset(&l->error, 0, sizeof(l->error));
@@ -266,6 +272,9 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	l->rested = l->yielded = 0;
 	(void)pthread_mutex_lock(&l->box->lock);
 	l->box->deadline_us = jobstack_worker_deadline_us(l->worker);
+	if (s->after_leap)
+		mailbox_wake_supervisor(l->box); /* what waited for it may start */
+	l->box->leaps_settled = s->leaps;
 	if (!l->config->finish_on_loss)
 		l->keeper->page->deadline_us = l->box->deadline_us;
 	(void)pthread_mutex_unlock(&l->box->lock);
@@ -397,7 +406,7 @@ static int64_t rest_us(const struct ledger *l)
 static void wait_until(struct ledger *l, int64_t until)
 {
 	int64_t rest_at = l->last_us + rest_us(l), at = l->rested || rest_at > until ? until : rest_at;
-	struct timespec t = {.tv_sec = at / JS_SECOND_US, .tv_nsec = at % JS_SECOND_US * 1000};
+	struct timespec t = js_clock_deadline(at);
 
 	if (at == rest_at && rest_at <= jobstack_now_us() && !l->rested) { /* quiet for so long; not with the lock held */
 		l->rested = 1;

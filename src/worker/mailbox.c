@@ -126,7 +126,8 @@ struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **out)
 
 int mailbox_may_start(const struct mailbox *box)
 {
-	if (box->leaving != STAY || box->queued == 0 || (box->alone && box->running > 0) ||
+	if (box->leaving != STAY || box->queued == 0 || box->leaps != box->leaps_settled ||
+	    (box->alone && box->running > 0) ||
 	    (box->guard.end_us != 0 && jobstack_now_us() >= guard_closes_us(&box->guard)))
 		return 0;
 	for (const struct parcel *p = box->first; p != NULL; p = p->next)

@@ -49,6 +49,7 @@ struct mailbox {
 	char why[1000];
 	int64_t deadline_us; /* the lease's end */
 	int64_t progress_us; /* the last start or end of a command */
+	uint64_t leaps, leaps_settled; /* of the wall clock; those that a step has followed: no start in between */
 	int ended;	     /* the ledger has no more to say */
 	/* for the batch size and the summary */
 	uint64_t finished, done, failed, interrupted;

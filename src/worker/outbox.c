@@ -161,7 +161,7 @@ static void discard(struct outbox *o)
 
 static void doze(struct outbox *o, int64_t until_us)
 {
-	struct timespec t = {.tv_sec = until_us / JS_SECOND_US, .tv_nsec = until_us % JS_SECOND_US * 1000};
+	struct timespec t = js_clock_deadline(until_us);
 
 	o->dozing = until_us == 0;
 	if (o->dozing)

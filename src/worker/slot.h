@@ -5,6 +5,7 @@
 #ifndef JS_WORKER_SLOT_H
 #define JS_WORKER_SLOT_H
 
+#include "base/clock.h"
 #include "run/capture.h"
 #include "run/env.h"
 #include "run/reap.h"
@@ -23,6 +24,7 @@ struct slots {
 	uint64_t worker;
 	int epoll;	 /* persistent commands: where their pipes are watched */
 	int64_t wall_us; /* the wall clock less the monotonic one, at the start */
+	struct js_clock_bound bound; /* while it holds, commands may start */
 };
 
 /* Why a running command is being ended by us. */
@@ -59,8 +61,8 @@ int slot_is_free(const struct slot *slot);
 pid_t slot_process(const struct slot *slot);
 
 /* Starts the command on ENTRY.  SLOT_RUNS: it runs.  SLOT_OUTCOME: there is an outcome already.  SLOT_LATER: the machine is
- * short of something, try again.  SLOT_BROKEN: the command, or the place for its output, is at fault; ERROR says how, and the
- * entry has not run.  SLOT_GONE: the persistent command that was to do it has just ended, and has not seen it: put it back. */
+ * short of something, or the lease may be over: try again.  SLOT_BROKEN: the command, or the place for its output, is at
+ * fault; ERROR says how, and the entry has not run.  SLOT_GONE: the persistent command that was to do it has just ended, and has not seen it: put it back. */
 enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack_entry *entry, struct jobstack_outcome *outcome,
 			   struct jobstack_error *error);
 

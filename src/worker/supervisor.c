@@ -168,13 +168,29 @@ static int64_t keep_lease(struct supervisor *s, int64_t now, enum ending *why)
 	return leaving >= LEAVE_FENCED ? now : lease - s->config->lease_us + supervisor_outage_us(s->config);
 }
 
-/* Whether a command may be started now: also after a sleep of ours that nobody told us of, the lease must be ours. */
-static int lease_is_ours(struct supervisor *s)
+/* Reads the clocks and gives the moment.  A leap of the wall clock against the monotonic one may mean that this machine
+ * stood still, as a paused virtual machine does, and the lease is over: nothing starts until a step has told. */
+static int64_t watch_clocks(struct supervisor *s)
 {
-	int64_t now = jobstack_now_us();
+	int64_t now = jobstack_now_us(), wall = js_clock_wall_us() - now, leap = wall - s->all.bound.wall_us;
+
+	if (leap >= JS_CLOCK_LEAP_US || leap <= -JS_CLOCK_LEAP_US) {
+		s->all.bound.wall_us = wall;
+		(void)pthread_mutex_lock(&s->box->lock);
+		s->box->leaps++;
+		mailbox_wake_ledger(s->box);
+		(void)pthread_mutex_unlock(&s->box->lock);
+	}
+	return now;
+}
+
+/* Whether a command may be started now: also after a sleep of ours that nobody told us of, the lease must be ours. */
+static int lease_is_ours(struct supervisor *s, int64_t now)
+{
 	enum ending why;
 
-	return now < keep_lease(s, now, &why);
+	s->all.bound.until_us = keep_lease(s, now, &why);
+	return now < s->all.bound.until_us;
 }
 
 /* Starts what can be started. */
@@ -218,12 +234,13 @@ static void start(struct supervisor *s, struct slot *slot)
 int supervisor_fill(struct supervisor *s, struct slot *slot)
 {
 	while (slot_is_free(slot)) {
+		int64_t now = watch_clocks(s);
 		int may;
 
 		(void)pthread_mutex_lock(&s->box->lock);
 		may = mailbox_may_start(s->box);
 		(void)pthread_mutex_unlock(&s->box->lock);
-		if (!may || !lease_is_ours(s) || jobstack_now_us() < s->later_us)
+		if (!may || !lease_is_ours(s, now) || now < s->later_us)
 			return 0;
 		start(s, slot);
 	}
@@ -454,18 +471,23 @@ static int over(struct supervisor *s)
 /* Waits for whatever comes, until NEXT. */
 static int wait_for_any(struct supervisor *s, int64_t next, struct jobstack_error *error)
 {
-	struct pollfd polls[3] = {{.fd = s->signals, .events = POLLIN}, {.fd = s->box->event, .events = POLLIN},
-				  {.fd = s->life, .events = POLLIN}};
+	struct pollfd polls[4] = {{.fd = s->signals, .events = POLLIN}, {.fd = s->box->event, .events = POLLIN},
+				  {.fd = s->life, .events = POLLIN}, {.fd = s->leap, .events = POLLIN}};
 	int64_t wait = (next - jobstack_now_us() + 999) / 1000;
 	uint64_t count;
 
 	if (s->config->persistent) {
 		if (converse(s, next, error) != 0)
 			return JOBSTACK_EBUG;
-	} else if (poll(polls, 3, wait < 0 ? 0 : wait > 10000 ? 10000 : (int)wait) < 0 && errno != EINTR)
+	} else if (poll(polls, 4, wait < 0 ? 0 : wait > 10000 ? 10000 : (int)wait) < 0 && errno != EINTR)
 		return js_error_set(error, JOBSTACK_EBUG, "poll: %s", strerror(errno));
 	while (read(s->box->event, &count, sizeof(count)) > 0)
 		;
+	if (js_clock_leap_read(s->leap)) { /* suspended, perhaps: a wait by CLOCK_MONOTONIC does not know */
+		(void)pthread_mutex_lock(&s->box->lock);
+		mailbox_wake_ledger(s->box);
+		(void)pthread_mutex_unlock(&s->box->lock);
+	}
 	return 0;
 }
 
@@ -475,6 +497,7 @@ static int run(struct supervisor *s, struct jobstack_error *error)
 		int64_t next, closes;
 		int status;
 
+		(void)watch_clocks(s);
 		watch_keeper(s);
 		read_signals(s);
 		collect(s);
@@ -497,11 +520,17 @@ int supervisor_run(struct supervisor *s, struct jobstack_error *error)
 	int status;
 
 	s->all.epoll = -1;
+	s->leap = js_clock_leap_open();
+	s->all.bound = (struct js_clock_bound){0, s->all.wall_us};
+	js_spawn_bind(s->all.spawn, &s->all.bound);
 	orphans_begin(&s->orphans, &s->all, s->slots, s->box->slots_n);
 	status = s->config->persistent ? converse_begin(s, error) : 0;
 	if (status == 0)
 		status = run(s, error);
 	converse_end(s);
 	orphans_end(&s->orphans);
+	js_spawn_bind(s->all.spawn, NULL);
+	if (s->leap >= 0)
+		(void)close(s->leap);
 	return status;
 }

@@ -17,6 +17,7 @@ struct supervisor {
 	int signals; /* signalfd */
 	const struct keeper *keeper;
 	int life;    /* reads as closed when the keeper is gone; -1: known */
+	int leap;    /* js_clock_leap_open */
 	int draining;	     /* a signal asked us to go */
 	int64_t interrupted_us; /* the first SIGINT */
 	int64_t drain_at_us; /* running commands get TERM then */

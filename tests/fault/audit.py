@@ -9,6 +9,7 @@ import json
 
 DONE, FAILED, LOST, INTERRUPTED = range(4)
 ORPHAN_NS = 2_000_000_000  # what a command left behind may go on for so long after the command's end
+AWAKE_NS = 2_000_000_000  # a machine that goes on after a suspend has its commands ended within so long, on a busy host
 FROZEN_NS = 14_000_000_000  # and for so much longer where the worker was frozen: it must have ended before the next run
 
 Run = collections.namedtuple("Run", "stack entry attempt worker pid start last end code")
@@ -19,7 +20,7 @@ class Audit:
 
 	def __init__(self, load, sample, strikes=()):
 		self.load, self.sample, self.found = load, sample, []
-		self.frozen = {w for s in strikes if s.kind in ("worker-stop", "keeper-stop") for w in s.workers}
+		self.frozen = {w for s in strikes if s.kind in ("worker-stop", "keeper-stop", "clock-pause") for w in s.workers}
 		self.nobody_left = {w for s in strikes if s.kind == "both-kill" for w in s.workers}
 		self.counts, self.pruned = collections.Counter(), set()
 		self.workers_of = collections.defaultdict(set)  # (stack, entry): the workers that had it
@@ -55,7 +56,10 @@ class Audit:
 			self.workers_of[key[:2]].add(int(r[3]))
 		self.lost_seen = {(stacks[s], e, a) for s, e, a in self.sample.lost}
 		self.records = [json.loads(line) for line in open(self.load.records)]
+		self.pauses = collections.defaultdict(list)
 		for r in self.records:
+			if r["what"] == "pause":
+				self.pauses[r["worker"]].append(r)
 			if r["what"] == "close":
 				self.kinds.setdefault(r["worker"], "1")
 		for stack in stacks.values():
@@ -82,7 +86,7 @@ class Audit:
 
 	def read_witness(self):
 		"""The runs, from the lines; and the lines that tell of trouble."""
-		open_runs, self.runs, self.overlaps, self.children = {}, [], [], collections.defaultdict(list)
+		open_runs, self.runs, self.overlaps, self.children, self.left = {}, [], [], collections.defaultdict(list), {}
 		for line in open(self.load.witness):
 			stack, entry, attempt, worker, pid, ns, what, code = line.split()
 			key, ns = (stack, int(entry), int(attempt), int(worker), int(pid)), int(ns)
@@ -94,6 +98,7 @@ class Audit:
 				self.overlaps.append((key, ns))
 			elif what == "child":
 				self.children[key[:4]].append(ns)
+				self.left[key[:4]] = Run(*key, start=self.children[key[:4]][0], last=ns, end=None, code=None)
 			elif key in open_runs:
 				open_runs[key][1] = ns
 				if what == "end":
@@ -117,6 +122,19 @@ class Audit:
 		before = [r for r in self.by_entry[stack, entry] if r.start < ns]
 		return bool(before) and self.entries.get((stack, entry), "").split("/")[3:4] == ["leave"] and all(
 			(r.worker in self.nobody_left or r.worker in self.in_slurm) and r.last < ns for r in before)
+
+	def stood_still(self, run, ns):
+		"""Is this a run on a machine that stood still for longer than its lease, and may another run have begun at NS?
+		docs/RELIABILITY.md says so: if the machine was suspended, until somebody there gets a processor; if a virtual
+		machine was paused, and its clock set right, until the database has answered, or the lease is over by the clock that
+		stood still.  In both cases nothing of the worker's begins after the pause.  If no clock tells of it, that may
+		happen, too."""
+		for p in self.pauses[run.worker]:
+			until = p["go_on"] + AWAKE_NS + (0 if p["how"] == "suspended" else p["lease"] * 1e9)
+			known = run.pid in p["pids"] or (p["how"] == "unnoticed" and run.start > p["stop"])
+			if known and p["stop"] < ns <= until and run.last <= until:
+				return True
+		return False
 
 	# ------------------------------------------------------------------------------------------------------- the questions
 
@@ -188,6 +206,12 @@ class Audit:
 			if self.left_behind(stack, entry, ns):
 				self.counts["left behind where nobody was left"] += 1
 				continue
+			runs = self.by_entry[stack, entry]
+			held = [r for r in runs if (r.worker, r.pid) == (worker, pid) or (r.start < ns and (r.end is None or r.end > ns))]
+			held += [self.left[r[:4]] for r in runs if r[:4] in self.left and r.start < ns]
+			if any(self.stood_still(r, ns) for r in held):
+				self.counts["overlaps of paused machines"] += 1
+				continue
 			self.violation("overlap", stack, entry, "attempt %d, worker %d, process %d began at %d while another run held "
 				       "the entry: %s" % (attempt, worker, pid, ns, self.by_entry[stack, entry]))
 		for key, runs in self.by_entry.items():
@@ -196,13 +220,16 @@ class Audit:
 					continue
 				if self.by_script(one.worker) or self.by_script(two.worker):
 					self.counts["overlaps of scripts"] += 1
+				elif self.stood_still(one, two.start) or self.stood_still(two, two.start):
+					self.counts["overlaps of paused machines"] += key not in seen
 				elif key not in seen:
 					self.violation("overlap", *key, "by the times: %s and %s" % (one, two))
 		ends = {r[:4]: r for r in self.runs if r.end}
 		for key, times in self.children.items():
 			run = ends.get(key)
 			later = [r.start for r in self.by_entry[key[:2]] if run and r.start > run.start]
-			if later and max(times) > min(later) and self.left_behind(*key[:2], min(later)):
+			if later and max(times) > min(later) and (self.left_behind(*key[:2], min(later)) or
+								  self.stood_still(self.left[key], min(later))):
 				continue
 			if later and max(times) > min(later):
 				self.violation("overlap", *key[:2], "attempt %d: what it left behind was alive in the next run" % key[2])

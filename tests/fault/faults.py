@@ -42,6 +42,7 @@ class Field:
 		self.campaign, self.load, self.sample = campaign, load, sample
 		self.heals, self.order, self.strikes, self.missed = [], itertools.count(), [], []
 		self.awaited = []  # what takes its time to strike: true when it has
+		self.paused = set()  # workers that nobody else may let go on
 		self.lock, self.healing = threading.Lock(), threading.Lock()
 
 	def later(self, seconds, heal):
@@ -92,6 +93,10 @@ class Field:
 		all_of_them = self.workers(condition)
 		busy = [v for v in all_of_them if v["row"]["open"] > 0] or all_of_them
 		return rng.choice(busy) if busy else None
+
+	def is_stopped(self, victim):
+		both = [pid for pid in (victim["pid"], victim["keeper"]) if pid]
+		return victim["pid"] in self.paused or any((place.stat_of(pid) or "T")[0] == "T" for pid in both)
 
 	def freeze(self, pid, seconds):
 		place.kill(pid, signal.SIGSTOP)

@@ -39,7 +39,7 @@ def both_kill(field, rng):
 @kind("worker-stop")
 def worker_stop(field, rng):
 	"""Frozen, mostly beyond its lease; then it wakes."""
-	victim = field.choose(rng)
+	victim = field.choose(rng, lambda v: not field.is_stopped(v))
 	if not victim:
 		return None
 	field.freeze(victim["pid"], victim["row"]["lease"] * rng.choice((0.5, 1.5, 1.5, 2)) + rng.random())
@@ -48,7 +48,7 @@ def worker_stop(field, rng):
 
 @kind("keeper-stop")
 def keeper_stop(field, rng):
-	victim = field.choose(rng, lambda v: v["keeper"])
+	victim = field.choose(rng, lambda v: v["keeper"] and not field.is_stopped(v))
 	if not victim:
 		return None
 	field.freeze(victim["keeper"], victim["row"]["lease"] * rng.choice((0.5, 1.5)) + rng.random())

@@ -33,15 +33,27 @@ def compile_tools(directory):
 
 
 class Clock:
-	"""A wall clock that can be set, for who runs under the shim."""
+	"""A wall clock that can be set, for who runs under the shim; and the clocks of a virtual machine that can be paused."""
 
 	def __init__(self, path, shim):
-		self.path, self.shim = path, shim
+		self.path, self.shim, self.behind, self.lock = path, shim, 0, threading.Lock()
 		self.set(0)
 
 	def set(self, seconds):
+		with self.lock:
+			self.wall = seconds
+			self.write()
+
+	def stood_still(self, seconds, noticed):
+		"""For so long all clocks stood still.  NOTICED: then the wall clock was set right."""
+		with self.lock:
+			self.behind += seconds
+			self.wall -= 0 if noticed else seconds
+			self.write()
+
+	def write(self):
 		with open(self.path, "r+b" if os.path.exists(self.path) else "wb") as file:
-			file.write(struct.pack("q", int(seconds * 1e9)))
+			file.write(struct.pack("qq", int(self.wall * 1e9), int(-self.behind * 1e9)))
 
 	def environment(self):
 		return {"LD_PRELOAD": str(self.shim), "FAULT_CLOCK": str(self.path)}

@@ -20,6 +20,8 @@ EXPECTED = {
 	"a run without an outcome": ("other", "left no outcome"),
 	"a lock that was held": ("overlap", "while another run held"),
 	"two runs at a time": ("overlap", "by the times"),
+	"a paused machine that goes on for too long": ("overlap", "by the times"),
+	"a start on a machine that was suspended": ("overlap", "by the times"),
 	"a child that goes on": ("other", "went on for"),
 	"a child in the next run": ("overlap", "alive in the next run"),
 	"lost, and then done": ("doubled", "was lost, and is now"),
@@ -88,6 +90,12 @@ class Plant:
 		elif what == "a lock that was held":
 			self.witness("overlap", last)
 		elif what == "two runs at a time":
+			self.witness("start", self.began + (self.ended - self.began) // 2, attempt=2)
+			self.witness("end", last, attempt=2)
+		elif what in ("a paused machine that goes on for too long", "a start on a machine that was suspended"):
+			late = what.endswith("long")
+			self.load.record(what="pause", worker=self.worker, lease=0, how="paused" if late else "suspended", stop=self.began,
+					 pids=[int(self.run[0][4])] if late else [], go_on=self.ended - audit.AWAKE_NS - 1 if late else last)
 			self.witness("start", self.began + (self.ended - self.began) // 2, attempt=2)
 			self.witness("end", last, attempt=2)
 		elif what == "a child that goes on":

@@ -2,16 +2,23 @@
  *
  * A library to preload: a clock that jumps, and memory that runs out.
  *
- * $FAULT_CLOCK names a file with one int64_t, nanoseconds: so far off is the wall clock of this process, from the
- * moment that the file says so (it is mapped).  The monotonic clock is left alone, as a real jump leaves it.
+ * $FAULT_CLOCK names a file with two int64_t, nanoseconds: so far off are CLOCK_REALTIME and CLOCK_BOOTTIME of this process,
+ * from the moment that the file says so (it is mapped).  CLOCK_MONOTONIC is left alone.  So a jump of the wall clock is a change
+ * of the first number; a machine that was suspended, of both; a virtual machine that was paused (the process itself must be
+ * stopped meanwhile), of the second by as much less; and if its host then sets no clock, of both by as much less.  Whoever
+ * waits for such leaps (TFD_TIMER_CANCEL_ON_SET) is woken as the kernel would do it.
  * $FAULT_MALLOC=N: the Nth allocation of each process fails; N+: that one and all after it.  Each that fails adds a
  * byte to the file $FAULT_FIRED, so that one knows.
+ *
+ * -DCLOCK_ONLY leaves out what gets in the way of a sanitizer's library: the memory, and a condition variable's deadlines by
+ * the wall clock, which only servers have.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,17 +26,21 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #define NS INT64_C(1000000000)
 #define EPOCH_S 500000000 /* a deadline beyond is by the wall clock; no host has been up for so long */
 
+#define LOOK_NS (NS / 100)
+
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t size);
 
-static _Atomic(const volatile int64_t *) offset;
+static _Atomic(const volatile int64_t *) offsets; /* of the wall clock, and of CLOCK_BOOTTIME */
+static atomic_int leap_fd = -1;
 static atomic_long calls, fail_at, fail_on;
 static int fired = -1;
 
@@ -37,12 +48,12 @@ __attribute__((constructor)) static void begin(void)
 {
 	const char *clock_file = getenv("FAULT_CLOCK"), *n = getenv("FAULT_MALLOC");
 	int fd = clock_file == NULL ? -1 : open(clock_file, O_RDONLY | O_CLOEXEC);
-	void *map = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0);
+	void *map = fd < 0 ? MAP_FAILED : mmap(NULL, 2 * sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0);
 
 	if (fd >= 0)
 		(void)close(fd);
 	if (map != MAP_FAILED)
-		atomic_store(&offset, (const volatile int64_t *)map);
+		atomic_store(&offsets, (const volatile int64_t *)map);
 	atomic_store(&calls, 0);
 	if (n != NULL) {
 		const char *file = getenv("FAULT_FIRED");
@@ -55,11 +66,11 @@ __attribute__((constructor)) static void begin(void)
 
 /* -------------------------------------------------------------------------------------------------------- the clock */
 
-static int64_t off(void)
+static int64_t off(int which)
 {
-	const volatile int64_t *p = atomic_load(&offset);
+	const volatile int64_t *p = atomic_load(&offsets);
 
-	return p == NULL ? 0 : *p;
+	return p == NULL ? 0 : p[which];
 }
 
 static void shift(struct timespec *t, int64_t by)
@@ -80,7 +91,9 @@ int clock_gettime(clockid_t id, struct timespec *t)
 		atomic_store(&next, f = (uintptr_t)dlsym(RTLD_NEXT, "clock_gettime"));
 	status = f == 0 ? (int)syscall(SYS_clock_gettime, id, t) : ((int (*)(clockid_t, struct timespec *))f)(id, t);
 	if (status == 0 && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE))
-		shift(t, off());
+		shift(t, off(0));
+	else if (status == 0 && id == CLOCK_BOOTTIME)
+		shift(t, off(1));
 	return status;
 }
 
@@ -106,6 +119,53 @@ time_t time(time_t *to)
 	return now.tv_sec;
 }
 
+static int settime(int fd, int flags, const struct itimerspec *new, struct itimerspec *old)
+{
+	static atomic_uintptr_t next;
+	uintptr_t f = atomic_load(&next);
+
+	if (f == 0)
+		atomic_store(&next, f = (uintptr_t)dlsym(RTLD_NEXT, "timerfd_settime"));
+	return ((int (*)(int, int, const struct itimerspec *, struct itimerspec *))f)(fd, flags, new, old);
+}
+
+/* Makes the timer expire whenever the file has changed. */
+static void *tell_leaps(void *unused)
+{
+	const struct itimerspec past = {.it_value = {.tv_nsec = 1}};
+	const struct timespec nap = {.tv_nsec = LOOK_NS};
+	int64_t seen[2] = {off(0), off(1)};
+
+	(void)unused;
+	for (;;) {
+		(void)nanosleep(&nap, NULL);
+		if (off(0) == seen[0] && off(1) == seen[1])
+			continue;
+		seen[0] = off(0);
+		seen[1] = off(1);
+		(void)settime(atomic_load(&leap_fd), TFD_TIMER_ABSTIME, &past, NULL);
+	}
+	return NULL;
+}
+
+/* A process has one such timer.  A child of fork has no thread of ours: it must ask for one of its own. */
+int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itimerspec *old)
+{
+	pthread_t thread;
+	sigset_t all, before;
+
+	if ((flags & TFD_TIMER_CANCEL_ON_SET) != 0 && atomic_load(&offsets) != NULL) {
+		atomic_store(&leap_fd, fd);
+		(void)sigfillset(&all);
+		(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+		if (pthread_create(&thread, NULL, tell_leaps, NULL) != 0)
+			abort();
+		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	return settime(fd, flags, new, old);
+}
+
+#ifndef CLOCK_ONLY
 /* A deadline that was computed from the shifted clock would else be hours away, or long past. */
 int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
 			   const struct timespec *restrict until)
@@ -119,7 +179,7 @@ int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restr
 		atomic_store(&next, f = f != 0 ? f : (uintptr_t)dlsym(RTLD_NEXT, "pthread_cond_timedwait"));
 	}
 	if (real.tv_sec > EPOCH_S)
-		shift(&real, -off());
+		shift(&real, -off(0));
 	return ((int (*)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *))f)(cond, mutex, &real);
 }
 
@@ -154,3 +214,4 @@ void *realloc(void *p, size_t size)
 {
 	return fails() ? NULL : __libc_realloc(p, size);
 }
+#endif

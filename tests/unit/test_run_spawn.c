@@ -103,6 +103,29 @@ static void test_too_long(void **state)
 	free(word);
 }
 
+/* A pause between the decision to start a command and its start: the child reads the clocks again. */
+static void test_bound(void **state)
+{
+	char *argv[] = {(char *)(uintptr_t) "touch", (char *)(uintptr_t) "ran-too-late", NULL};
+	int64_t wall_us = js_clock_wall_us() - js_clock_mono_us();
+	struct js_clock_bound bound = {js_clock_mono_us(), wall_us}; /* the lease is over */
+	struct js_reaped r;
+
+	(void)state;
+	js_spawn_bind(spawn, &bound);
+	assert_int_equal(js_spawn_start(spawn, NULL, argv, environ, 1, 2), -ETIME);
+	assert_false(js_spawn_is_command(ETIME));
+	bound.until_us = INT64_MAX;
+	for (int sign = -1; sign <= 1; sign += 2) { /* the wall clock has leapt */
+		bound.wall_us = wall_us + sign * 60 * JS_SECOND_US;
+		assert_int_equal(js_spawn_start(spawn, NULL, argv, environ, 1, 2), -ETIME);
+	}
+	assert_int_equal(js_reap_next(&r), 1); /* no child is left */
+	assert_int_equal(access("ran-too-late", F_OK), -1);
+	js_spawn_bind(spawn, NULL);
+	assert_int_equal(run("exit 5").exit_code, 5);
+}
+
 static void test_exit_and_signal(void **state)
 {
 	struct js_reaped r;
@@ -363,6 +386,7 @@ int main(void)
 		cmocka_unit_test(test_resolve),
 		cmocka_unit_test(test_exec_failures),
 		cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_exit_and_signal),
 		cmocka_unit_test(test_surroundings),
 		cmocka_unit_test(test_low_descriptors),
