@@ -45,6 +45,7 @@ typedef struct {
 #endif
 #else
 #define ANSWERS_CHALLENGES 1
+typedef struct MYSQL_PLUGIN_VIO_INFO MYSQL_PLUGIN_VIO_INFO;
 typedef struct auth_plugin_t auth_plugin;
 #endif
 
