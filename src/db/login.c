@@ -43,8 +43,10 @@ typedef struct {
 #else
 #define ANSWERS_CHALLENGES 0
 #endif
+#define ORACLES 0
 #else
 #define ANSWERS_CHALLENGES 1
+#define ORACLES 1
 typedef struct MYSQL_PLUGIN_VIO_INFO MYSQL_PLUGIN_VIO_INFO;
 typedef struct auth_plugin_t auth_plugin;
 #endif
@@ -56,8 +58,7 @@ typedef struct auth_plugin_t auth_plugin;
 
 #define CHALLENGE_LIST PLUGIN_NAME ",mysql_native_password,client_ed25519,parsec,auth_gssapi_client"
 
-/* The plugins that answer a challenge and never send the password.  caching_sha2_password is not among them: it answers one first,
- * but sends the password when the server says that it does not remember it. */
+/* The plugins that answer a challenge and never send the password. */
 static const char *const challenge_plugins[] = {"mysql_native_password", "client_ed25519", "parsec", "auth_gssapi_client"};
 
 /* The login that this thread is at; a plugin gets no context. */
@@ -121,8 +122,12 @@ static int is_trusted(MYSQL_PLUGIN_VIO *vio, MYSQL *my)
 	return info.protocol == MYSQL_VIO_SOCKET;
 }
 
-static int is_challenge(const char *name)
+/* caching_sha2_password answers a challenge first, but sends the password when the server says that it does not remember it:
+ * through any TLS, and with MariaDB's connector also without, encrypted with a key that the server sends. */
+static int is_challenge(MYSQL *my, const char *name)
 {
+	if (ORACLES && strcmp(name, "caching_sha2_password") == 0)
+		return mysql_get_ssl_cipher(my) == NULL;
 	for (size_t i = 0; ANSWERS_CHALLENGES && i < sizeof(challenge_plugins) / sizeof(challenge_plugins[0]); i++)
 		if (strcmp(name, challenge_plugins[i]) == 0)
 			return 1;
@@ -154,7 +159,7 @@ static int authenticate_first(MYSQL_PLUGIN_VIO *vio, MYSQL *my)
 	name = (const char *)my->net.read_pos + 1; /* the connectors put a NUL behind each packet */
 	if (is_trusted(vio, my)) {
 		restrict_plugins(my, NULL);
-	} else if (is_challenge(name)) {
+	} else if (is_challenge(my, name)) {
 		restrict_plugins(my, CHALLENGE_LIST);
 	} else {
 		my->net.read_pos[0] = 0xff; /* else the connector would go on with the plugin that is named */
@@ -216,6 +221,8 @@ unsigned js_login(MYSQL *my, const struct js_login *login)
 	free(stand_in);
 	if (done != NULL && present.passed)
 		return 0;
+	if (done == NULL && mysql_errno(my) == JS_LOGIN_REFUSED && present.passed)
+		(void)refuse_plugin(my, "caching_sha2_password"); /* its own words are of a "secure connection" */
 	if (done == NULL && mysql_errno(my) != CLIENT_ERROR_NOT_ALLOWED)
 		return mysql_errno(my) != 0 ? mysql_errno(my) : JS_LOGIN_REFUSED;
 	if (lacks_tls(login, my)) /* and our plugin was not reached: the server knows no plugins */

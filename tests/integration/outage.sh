@@ -168,6 +168,7 @@ if [[ $(jobstack status -v 2>&1 >/dev/null) == *'no TLS'* ]]; then # MySQL makes
 	check 'no TLS here: refused when it is required' says 69 'TLS' jobstack status --defaults-file must.cnf
 fi
 ((EUID != 0)) || chown "$(db_lab_user)" tls.key tls.pem
+cp tls.pem "$lab/ca.pem" # MySQL's clients have one already
 mv tls.key tls.pem "$lab/"
 cat >>"$lab/server.cnf" <<END
 ssl-cert=$lab/tls.pem

@@ -9,6 +9,7 @@ lets both tools log in to it, in each of the CASES below, in DIRECTORY, and prin
 """
 import concurrent.futures
 import hashlib
+import itertools
 import os
 import socket
 import ssl
@@ -20,6 +21,7 @@ import threading
 PASSWORD = "Tr0ub4dor-and-3-horses"
 USER = "rogue-user"
 NONCE = bytes(range(65, 85))
+COUNTER = itertools.count()
 CLIENT_SSL, PLUGIN_AUTH = 0x800, 0x80000
 CAPABILITIES = 0x1 | 0x4 | 0x8 | 0x200 | 0x2000 | 0x8000 | 0x10000 | 0x20000 | PLUGIN_AUTH
 NATIVE, SHA2, CLEAR, DIALOG, SHA256 = (
@@ -35,6 +37,8 @@ PLAYS = [(SHA2, [MORE]), (CLEAR, []), (DIALOG, []), (SHA256, [MORE]), (NATIVE, [
 	(SHA2, [FINE])]
 # What the option file says about TLS.
 FILES = {"PREFERRED": "", "REQUIRED": "ssl-mode=REQUIRED\n", "ssl=1": "ssl=1\n", "ssl-ca": "ssl-ca=%s/other-ca.pem\n"}
+# Where the server may have the password, and gets it: else the rogue might just be clumsy.
+TRUSTED = {"its own ssl-ca": "ssl-ca=%s/rogue.pem\n", "a socket": ""}
 
 
 def openssl(*words, data=None):
@@ -44,11 +48,16 @@ def openssl(*words, data=None):
 class Rogue:
 	"""One listening port, and one play for each connection to it."""
 
-	def __init__(self, here, tls, play):
+	def __init__(self, here, tls, play, path=None):
 		self.here, self.tls, self.play = here, tls, play
 		self.plain, self.packets, self.begun = b"", [], 0
-		self.listener = socket.create_server(("127.0.0.1", 0))
-		self.port = self.listener.getsockname()[1]
+		self.listener = socket.create_server(("127.0.0.1", 0)) if path is None else socket.socket(socket.AF_UNIX)
+		if path is None:
+			self.address = f"host=127.0.0.1\nport={self.listener.getsockname()[1]}\n"
+		else:
+			self.listener.bind(path)
+			self.listener.listen()
+			self.address = f"host=localhost\nsocket={path}\n"
 		self.thread = threading.Thread(target=self.serve)
 		self.thread.start()
 
@@ -168,6 +177,10 @@ def make_keys(here):
 	assert rogue.has(PASSWORD), "the rogue can't read its own key's ciphertext"
 
 
+def report(word, tool, ended):
+	return f"{word}\n#   {tool} ended with {ended.returncode}, said: {ended.stderr.strip()}"
+
+
 def faults(rogue, tool, mode, ended):
 	"""What is wrong with how it ended; nothing: []."""
 	greeting, steps = rogue.play
@@ -175,6 +188,10 @@ def faults(rogue, tool, mode, ended):
 	wrong = []
 	if rogue.begun == 0:
 		wrong.append("the tool did not come")
+	if mode in TRUSTED:
+		if not rogue.has(PASSWORD) or ended.returncode != 77 or "Access denied" not in said:
+			wrong.append("it should have logged in")
+		return [report(word, tool, ended) for word in wrong]
 	if rogue.has(PASSWORD):
 		wrong.append("THE ROGUE HAS THE PASSWORD")
 	if PASSWORD in said or ended.stdout:
@@ -195,17 +212,18 @@ def faults(rogue, tool, mode, ended):
 			wrong.append("the refusal must be 77, and name the plugin and ssl-ca")
 	if open_door and asked == NATIVE and not rogue.answered() and "cannot be loaded" not in said:
 		wrong.append("the challenge was not answered")
-	return [f"{word}\n#   {tool} ended with {ended.returncode}, said: {said.strip()}" for word in wrong]
+	return [report(word, tool, ended) for word in wrong]
 
 
 def run_case(here, tools, tls, play, mode):
 	found = []
 	for tool, words in tools.items():
-		rogue = Rogue(here, tls, play)
-		path = f"{here}/{tool}-{rogue.port}.cnf"
+		path = f"{here}/{tool}-{next(COUNTER)}"
+		rogue = Rogue(here, tls, play, path + ".sock" if mode == "a socket" else None)
+		path += ".cnf"
 		with open(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as file:
-			text = FILES[mode]
-			file.write(f"[client]\nhost=127.0.0.1\nport={rogue.port}\nuser={USER}\npassword={PASSWORD}\n{text % here if '%' in text else text}")
+			file.write(f"[client]\n{rogue.address}user={USER}\npassword={PASSWORD}\n")
+			file.write({**FILES, **TRUSTED}[mode].replace("%s", here))
 		try:
 			ended = subprocess.run(words, env=dict(os.environ, JOBSTACK_DEFAULTS_FILE=path), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
 				stderr=subprocess.PIPE, timeout=60, text=True, errors="replace", check=False)
@@ -221,6 +239,7 @@ def main():
 	make_keys(here)
 	tools = {"jobstack": [jobstack, "status"], "jobstack-worker": [worker, "-q", "-s", "none", "--", "true"]}
 	cases = [(tls, play, mode) for tls in (False, True) for play in PLAYS for mode in FILES]
+	cases += [(mode != "a socket", (NATIVE, [SHA2]), mode) for mode in TRUSTED]
 	failed = 0
 	with concurrent.futures.ThreadPoolExecutor(4) as pool:
 		for case, found in zip(cases, pool.map(lambda c: run_case(here, tools, *c), cases)):
