@@ -5,7 +5,7 @@ protocol has, and keeps all that it is sent, decrypted where it can.
 
 	rogue.py DIRECTORY JOBSTACK WORKER
 
-lets both tools log in to it, in each of the CASES below, in DIRECTORY, and prints a line of TAP for each case.
+lets both tools log in to it, for each of the PLAYS and FILES below, with its files in DIRECTORY, and prints a line for each case.
 """
 import concurrent.futures
 import hashlib
