@@ -37,8 +37,8 @@ db_lab_user() {
 
 db_lab_password() { od -An -N16 -tx1 /dev/urandom | tr -d ' \n'; }
 
-# db_lab_tls DIR USER: a certificate, which is its own CA.  MySQL needs one that names the host: its passwords go to servers alone
-# that prove who they are.
+# db_lab_tls DIR USER: a certificate, which is its own CA.  MySQL needs one that names the host: clients send it their
+# passwords only if they can verify it.
 db_lab_tls() {
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$1/key.pem" -out "$1/ca.pem" -days 3650 \
 		-subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 >>"$1/install.log" 2>&1 || return 1

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Making a connection.  Promises: the option file is read anew each time, so a server that moved is found again; no
- * auto-reconnect; no file of the user's for a server that asks for one; TLS whenever the server offers it, and nothing without
- * it when it fails, or when the file asks for it (who gets the password: login.c); several hosts are tried in turn, and one that
- * is read-only is left; the first connection is tried once (but a crowd is waited for), a later one with jittered back-off.
+ * auto-reconnect; no file of the user's for a server that asks for one; TLS whenever the server offers it, and no
+ * connection without it when it has failed, or when the file asks for it (login.c decides who gets the password);
+ * several hosts are tried in turn, and one that is read-only is left; the first connection is tried once (but a crowd
+ * is waited for), a later one with jittered back-off.
  */
 #define _GNU_SOURCE
 #include "db/connect.h"
@@ -140,8 +141,9 @@ static unsigned connect_seconds(const struct js_option *o)
 	return o->hosts.n <= 1 ? share : share > 5 ? 5 : share < 3 ? 3 : share;
 }
 
-/* The number of the error that kept MY from connecting, BY_CONNECTOR as it has it.  A server that is full says so before TLS begins, and MariaDB's
- * connector makes a 2002 of what was said in the clear, with the number in its text.  We believe it so far as to wait. */
+/* The number of the error that kept MY from connecting, BY_CONNECTOR as it has it.  A server that is full says so
+ * before TLS begins, and MariaDB's connector makes a 2002 of what was said in the clear, with the number in its text.
+ * We believe it so far as to wait. */
 static unsigned said(MYSQL *my, unsigned by_connector)
 {
 	static const char mark[] = "cannot be verified: ";

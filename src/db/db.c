@@ -25,8 +25,8 @@
 #define VIEW_OUTDATED 1412 /* a table was changed behind the view */
 
 /* What an error number of the server or connector means to a transaction. */
-enum fault { FAULT_NONE, FAULT_GUARD, FAULT_DUPLICATE, FAULT_AGAIN, FAULT_GONE, FAULT_CROWD, FAULT_READ_ONLY, FAULT_PERMISSION, FAULT_UNTRUSTED,
-	     FAULT_SCHEMA, FAULT_FULL, FAULT_NO_LOAD, FAULT_OTHER };
+enum fault { FAULT_NONE, FAULT_GUARD, FAULT_DUPLICATE, FAULT_AGAIN, FAULT_GONE, FAULT_CROWD, FAULT_READ_ONLY,
+	     FAULT_PERMISSION, FAULT_UNTRUSTED, FAULT_SCHEMA, FAULT_FULL, FAULT_NO_LOAD, FAULT_OTHER };
 
 static enum fault classify(unsigned number)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Logging in.  Promises: the connector does not have the password before the server has said how it wants it, TLS is up if it is
- * required, and the server may have it in that way; the same with both connectors.
+ * Logging in.  Promises: the connector does not have the password before the server has said how it wants it, TLS is
+ * up if it is required, and the server may have it in that way; the same with both connectors.
  *
- * Neither connector has options for this.  MariaDB's takes "required" for "if it is offered", and can restrict the authentication
- * plugins, but not say whether TLS was verified; Oracle's can't restrict them at all.  Both let us register a plugin of our own.  The
- * connector is given a stand-in for the password and begins every login with our plugin, which sends nothing but the user's name,
- * sees in the answer which plugin the server wants next, and only then puts the password in place.
+ * Neither connector has options for this.  MariaDB's takes "required" for "if it is offered", and can restrict the
+ * authentication plugins, but not say whether TLS was verified; Oracle's can't restrict them at all.  Both let us
+ * register a plugin of our own.  The connector is given a stand-in for the password and begins every login with our
+ * plugin, which sends nothing but the user's name, sees in the answer which plugin the server wants next, and only
+ * then puts the password in place.
  */
 #define _GNU_SOURCE
 #include "db/login.h"
@@ -19,7 +20,7 @@
 
 #if defined(MARIADB_BASE_VERSION) || defined(MARIADB_PACKAGE_VERSION)
 #include <mysql/plugin_auth.h>
-/* As in <mysql/client_plugin.h>, which can't be included where the package leaves out what that includes (Debian 12). */
+/* As in <mysql/client_plugin.h>, which can't be included where the package lacks what that includes (Debian 12). */
 #define MYSQL_CLIENT_AUTHENTICATION_PLUGIN 2
 #define MYSQL_CLIENT_AUTHENTICATION_PLUGIN_INTERFACE_VERSION 0x0100
 struct st_mysql_client_plugin;
@@ -56,19 +57,19 @@ typedef struct auth_plugin_t auth_plugin;
 #define SWITCH_PACKET 0xfe	 /* the server names a plugin */
 #define CLIENT_ERROR_NOT_ALLOWED 5010 /* MariaDB's connector: a plugin that the restriction does not name */
 
-#define CHALLENGE_LIST PLUGIN_NAME ",mysql_native_password,client_ed25519,parsec,auth_gssapi_client"
-
 /* The plugins that answer a challenge and never send the password. */
-static const char *const challenge_plugins[] = {"mysql_native_password", "client_ed25519", "parsec", "auth_gssapi_client"};
+static const char challenge_plugins[] = ",mysql_native_password,client_ed25519,parsec,auth_gssapi_client,";
 
 /* The login that this thread is at; a plugin gets no context. */
 static _Thread_local struct {
 	const struct js_login *login;
-	int passed; /* the plugin has run and let it through */
+	int passed;  /* our plugin has run and let it through */
+	int trusted; /* because the server may have all */
 } present;
 
-/* Restricts the plugins to LIST; NULL: all.  Oracle's connector needs none: it follows one switch, which our plugin looks at.
- * MariaDB's follows any number; before 3.3 nothing holds it back, and so no challenge is answered with it (is_challenge). */
+/* Restricts the plugins to LIST; NULL: all.  Oracle's connector needs none: it follows one switch, which our plugin
+ * looks at. MariaDB's follows any number; before 3.3 nothing holds it back, and so no challenge is answered with it
+ * (is_challenge). */
 static void restrict_plugins(MYSQL *my, const char *list)
 {
 #ifdef CAN_RESTRICT
@@ -122,16 +123,17 @@ static int is_trusted(MYSQL_PLUGIN_VIO *vio, MYSQL *my)
 	return info.protocol == MYSQL_VIO_SOCKET;
 }
 
-/* caching_sha2_password answers a challenge first, but sends the password when the server says that it does not remember it:
- * through any TLS, and with MariaDB's connector also without, encrypted with a key that the server sends. */
+/* caching_sha2_password answers a challenge first, but sends the password when the server says that it does not
+ * remember it: through any TLS, and with MariaDB's connector also without, encrypted with a key that the server
+ * sends. */
 static int is_challenge(MYSQL *my, const char *name)
 {
+	char word[80];
+
 	if (ORACLES && strcmp(name, "caching_sha2_password") == 0)
 		return mysql_get_ssl_cipher(my) == NULL;
-	for (size_t i = 0; ANSWERS_CHALLENGES && i < sizeof(challenge_plugins) / sizeof(challenge_plugins[0]); i++)
-		if (strcmp(name, challenge_plugins[i]) == 0)
-			return 1;
-	return 0;
+	(void)snprintf(word, sizeof(word), ",%.70s,", name);
+	return ANSWERS_CHALLENGES && strchr(name, ',') == NULL && strstr(challenge_plugins, word) != NULL;
 }
 
 /* Our plugin.  Nothing was sent yet when it is called. */
@@ -146,21 +148,23 @@ static int authenticate_first(MYSQL_PLUGIN_VIO *vio, MYSQL *my)
 	if (lacks_tls(present.login, my))
 		return refuse_plain(my);
 	length = vio->read_packet(vio, &packet); /* this begins TLS, sends the user's name, and an empty answer */
-	if (my->net.last_errno != 0)
-		return CR_ERROR;
+	if (my->net.buff == NULL || (length < 0 && my->net.read_pos[0] != SWITCH_PACKET))
+		return CR_ERROR; /* the connector has said why */
 	if (present.login->required && mysql_get_ssl_cipher(my) == NULL)
 		return refuse_plain(my);
 	if (length > 0 && packet == my->net.read_pos && *packet == 0) { /* it wants no password */
 		present.passed = 1;
 		return CR_OK_HANDSHAKE_COMPLETE;
 	}
-	if (length >= 0 || my->net.read_pos[0] != SWITCH_PACKET)
+	if (length >= 0)
 		return CR_SERVER_HANDSHAKE_ERR;
+	my->net.last_errno = 0; /* MariaDB's 3.4 leaves one there for a certificate that it was told not to verify */
 	name = (const char *)my->net.read_pos + 1; /* the connectors put a NUL behind each packet */
-	if (is_trusted(vio, my)) {
+	present.trusted = is_trusted(vio, my);
+	if (present.trusted) {
 		restrict_plugins(my, NULL);
 	} else if (is_challenge(my, name)) {
-		restrict_plugins(my, CHALLENGE_LIST);
+		restrict_plugins(my, challenge_plugins);
 	} else {
 		my->net.read_pos[0] = 0xff; /* else the connector would go on with the plugin that is named */
 		return refuse_plugin(my, name);
@@ -215,13 +219,14 @@ unsigned js_login(MYSQL *my, const struct js_login *login)
 	(void)mysql_options(my, MYSQL_DEFAULT_AUTH, PLUGIN_NAME);
 	restrict_plugins(my, PLUGIN_NAME);
 	present.login = login;
-	present.passed = 0;
-	done = mysql_real_connect(my, login->host, login->user, stand_in, login->database, login->port, login->socket, login->flags);
+	present.passed = present.trusted = 0;
+	done = mysql_real_connect(my, login->host, login->user, stand_in, login->database, login->port, login->socket,
+				  login->flags);
 	present.login = NULL;
 	free(stand_in);
 	if (done != NULL && present.passed)
 		return 0;
-	if (done == NULL && mysql_errno(my) == JS_LOGIN_REFUSED && present.passed)
+	if (done == NULL && mysql_errno(my) == JS_LOGIN_REFUSED && present.passed && !present.trusted)
 		(void)refuse_plugin(my, "caching_sha2_password"); /* its own words are of a "secure connection" */
 	if (done == NULL && mysql_errno(my) != CLIENT_ERROR_NOT_ALLOWED)
 		return mysql_errno(my) != 0 ? mysql_errno(my) : JS_LOGIN_REFUSED;

@@ -2,15 +2,15 @@
  *
  * Logging in, for this layer's files only: which server may get the password, and when.
  *
- * In MySQL's protocol it is the server that chooses how the client shows its password, after it has heard the user's name; some
- * ways send the password itself.  An impostor would choose one of them.
+ * In MySQL's protocol it is the server that chooses how the client shows its password, after it has heard the user's
+ * name; some ways send the password itself.  An impostor would choose one of them.
  */
 #ifndef JS_DB_LOGIN_H
 #define JS_DB_LOGIN_H
 
 #include <mysql.h>
 
-#define JS_LOGIN_REFUSED 2061 /* the error's number for the caller: the connectors' own for a failed login of the client */
+#define JS_LOGIN_REFUSED 2061 /* error numbers: the connectors' own for a failed plugin, and for TLS */
 #define JS_LOGIN_NO_TLS 2026
 
 struct js_login {
@@ -24,10 +24,10 @@ struct js_login {
 /* Once in a process, before the first login.  Not safe in two threads at once. */
 void js_login_start(void);
 
-/* Connects MY, whose other options are set, and logs in.  The password itself goes only through a local socket, or through TLS that
- * has verified the server; any other server gets answers to its challenges, and one that wants more is refused
- * (JS_LOGIN_REFUSED).  If TLS is required, not one byte of the login goes to a server that does not offer it
- * (JS_LOGIN_NO_TLS).  Returns 0, or the error's number, which mysql_errno(MY) and mysql_error(MY) tell as well. */
+/* Connects MY, whose other options are set, and logs in.  The password itself goes only through a local socket, or
+ * through TLS that has verified the server; any other server gets answers to its challenges, and one that wants more
+ * is refused (JS_LOGIN_REFUSED).  If TLS is required, not one byte of the login goes to a server that does not offer
+ * it (JS_LOGIN_NO_TLS).  Returns 0, or the error's number, which mysql_errno(MY) and mysql_error(MY) tell as well. */
 unsigned js_login(MYSQL *my, const struct js_login *login);
 
 #endif

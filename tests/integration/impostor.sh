@@ -6,5 +6,6 @@
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 check 'no way of asking gives a rogue server the password' \
-	python3 "$JOBSTACK_SOURCE/tests/lib/rogue.py" "$JOBSTACK_TEST_DIR" "$(command -v jobstack)" "$(command -v jobstack-worker)"
+	python3 "$JOBSTACK_SOURCE/tests/lib/rogue.py" "$JOBSTACK_TEST_DIR" "$(command -v jobstack)" \
+	"$(command -v jobstack-worker)"
 finish

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-A server that is after the password: it speaks MySQL's protocol as far as the login, asks for the password in every way that the
-protocol has, and keeps all that it is sent, decrypted where it can.
+A server that is after the password: it speaks MySQL's protocol as far as the login, asks for the password in every way
+that the protocol has, and keeps all that it is sent, decrypted where it can.
 
 	rogue.py DIRECTORY JOBSTACK WORKER
 
-lets both tools log in to it, for each of the PLAYS and FILES below, with its files in DIRECTORY, and prints a line for each case.
+lets both tools log in to it, for each of the PLAYS and FILES below, with its files in DIRECTORY, and prints a line for
+each case.
 """
 import concurrent.futures
 import hashlib
@@ -32,7 +33,8 @@ FINE = "fine"  # no plugin: "you are in"
 
 # What the rogue does: the plugin in its greeting ("": the greeting knows no plugins), and what it says then.
 PLAYS = [(SHA2, [MORE]), (CLEAR, []), (DIALOG, []), (SHA256, [MORE]), (NATIVE, [MORE]), ("", [MORE]), (OURS, [MORE]),
-	(OURS, [CLEAR]), (NATIVE, [SHA2]), (NATIVE, [CLEAR]), (NATIVE, [DIALOG]), (NATIVE, [SHA256]), (SHA2, [SHA2]), ("", [CLEAR]),
+	(OURS, [CLEAR]), (NATIVE, [SHA2]), (NATIVE, [CLEAR]), (NATIVE, [DIALOG]), (NATIVE, [SHA256]), (SHA2, [SHA2]),
+	("", [CLEAR]),
 	(SHA2, [NATIVE, CLEAR]), (SHA2, [NATIVE, SHA2]), (NATIVE, [NATIVE, DIALOG]), (NATIVE, [NATIVE, SHA256]), (SHA2, [""]),
 	(SHA2, [FINE])]
 # What the option file says about TLS.
@@ -106,8 +108,8 @@ class Rogue:
 		if plugin == "":
 			capabilities &= ~PLUGIN_AUTH
 		self.number = 0
-		self.say(link, b"\x0a8.0.99-rogue\0" + struct.pack("<I", 7) + NONCE[:8] + b"\0" + struct.pack("<H", capabilities & 0xffff)
-			+ b"\x21" + struct.pack("<H", 2) + struct.pack("<H", capabilities >> 16) + b"\x15" + bytes(10)
+		self.say(link, b"\x0a8.0.99-rogue\0" + struct.pack("<I", 7) + NONCE[:8] + b"\0"
+			+ struct.pack("<H", capabilities & 0xffff) + b"\x21" + struct.pack("<HH", 2, capabilities >> 16) + b"\x15" + bytes(10)
 			+ NONCE[8:] + b"\0" + plugin.encode() + b"\0")
 
 	def converse(self, link):
@@ -163,13 +165,15 @@ class Rogue:
 
 def make_keys(here):
 	for name in ("rogue", "other-ca"):
-		made = openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
-			"-days", "2", "-keyout", f"{here}/{name}-key.pem", "-out", f"{here}/{name}.pem")
+		made = openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1",
+			"-addext", "subjectAltName=IP:127.0.0.1", "-days", "2",
+			"-keyout", f"{here}/{name}-key.pem", "-out", f"{here}/{name}.pem")
 		assert made.returncode == 0, "openssl req failed"
 	openssl("genrsa", "-out", here + "/rogue-rsa.pem", "2048")
 	openssl("rsa", "-in", here + "/rogue-rsa.pem", "-pubout", "-out", here + "/rogue-rsa.pub")
 	assert os.path.getsize(here + "/rogue-rsa.pub") > 0
-	sample = openssl("pkeyutl", "-encrypt", "-pubin", "-inkey", here + "/rogue-rsa.pub", "-pkeyopt", "rsa_padding_mode:oaep",
+	sample = openssl("pkeyutl", "-encrypt", "-pubin", "-inkey", here + "/rogue-rsa.pub",
+		"-pkeyopt", "rsa_padding_mode:oaep",
 		data=bytes(c ^ NONCE[i % 20] for i, c in enumerate(PASSWORD.encode() + b"\0"))).stdout
 	rogue = Rogue(here, False, (NATIVE, []))
 	rogue.packets.append(sample)
@@ -208,7 +212,7 @@ def faults(rogue, tool, mode, ended):
 	open_door = not plain_refused and mode != "ssl-ca"
 	asked = steps[0] if steps else greeting
 	if open_door and asked in (SHA2, CLEAR, DIALOG, SHA256) and greeting not in ("", OURS):
-		if ended.returncode != 77 or "does not get the password" not in said or "ssl-ca=FILE" not in said or asked not in said:
+		if ended.returncode != 77 or any(w not in said for w in ("does not get the password", "ssl-ca=FILE", asked)):
 			wrong.append("the refusal must be 77, and name the plugin and ssl-ca")
 	if open_door and asked == NATIVE and not rogue.answered() and "cannot be loaded" not in said:
 		wrong.append("the challenge was not answered")
@@ -225,8 +229,9 @@ def run_case(here, tools, tls, play, mode):
 			file.write(f"[client]\n{rogue.address}user={USER}\npassword={PASSWORD}\n")
 			file.write({**FILES, **TRUSTED}[mode].replace("%s", here))
 		try:
-			ended = subprocess.run(words, env=dict(os.environ, JOBSTACK_DEFAULTS_FILE=path), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-				stderr=subprocess.PIPE, timeout=60, text=True, errors="replace", check=False)
+			ended = subprocess.run(words, env=dict(os.environ, JOBSTACK_DEFAULTS_FILE=path),
+				stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
+				text=True, errors="replace", check=False)
 		finally:
 			rogue.close()
 		found += faults(rogue, tool, mode, ended)
@@ -244,8 +249,9 @@ def main():
 	with concurrent.futures.ThreadPoolExecutor(4) as pool:
 		for case, found in zip(cases, pool.map(lambda c: run_case(here, tools, *c), cases)):
 			tls, (greeting, steps), mode = case
-			name = f"{'TLS' if tls else 'no TLS'}, greets with {greeting or 'no plugin'}, then {', '.join(s or 'the old way' for s in steps) or 'as greeted'}; {mode}"
-			print(("not ok - " if found else "ok - ") + name)
+			then = ", ".join(s or "the old way" for s in steps) or "as greeted"
+			print("not ok -" if found else "ok -", "TLS," if tls else "no TLS,", "greets with", greeting or "no plugin",
+				f"and then {then}; {mode}")
 			for text in found:
 				print("#   " + text)
 			failed += bool(found)
