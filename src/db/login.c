@@ -55,6 +55,7 @@ typedef struct auth_plugin_t auth_plugin;
 #define PLUGIN_NAME "jobstack_login"
 #define STAND_IN 64		 /* its length is a multiple of this, so that it does not tell the password's */
 #define SWITCH_PACKET 0xfe	 /* the server names a plugin */
+#define ERROR_PACKET 0xff
 #define CLIENT_ERROR_NOT_ALLOWED 5010 /* MariaDB's connector: a plugin that the restriction does not name */
 
 /* The plugins that answer a challenge and never send the password. */
@@ -150,8 +151,10 @@ static int authenticate_first(MYSQL_PLUGIN_VIO *vio, MYSQL *my)
 	length = vio->read_packet(vio, &packet); /* this begins TLS, sends the user's name, and an empty answer */
 	if (my->net.buff == NULL || (length < 0 && my->net.read_pos[0] != SWITCH_PACKET))
 		return CR_ERROR; /* the connector has said why */
-	if (present.login->required && mysql_get_ssl_cipher(my) == NULL)
+	if (present.login->required && mysql_get_ssl_cipher(my) == NULL) {
+		my->net.read_pos[0] = ERROR_PACKET;
 		return refuse_plain(my);
+	}
 	if (length > 0 && packet == my->net.read_pos && *packet == 0) { /* it wants no password */
 		present.passed = 1;
 		return CR_OK_HANDSHAKE_COMPLETE;
@@ -166,7 +169,7 @@ static int authenticate_first(MYSQL_PLUGIN_VIO *vio, MYSQL *my)
 	} else if (is_challenge(my, name)) {
 		restrict_plugins(my, challenge_plugins);
 	} else {
-		my->net.read_pos[0] = 0xff; /* else the connector would go on with the plugin that is named */
+		my->net.read_pos[0] = ERROR_PACKET; /* else the connector would go on with the plugin that is named */
 		return refuse_plugin(my, name);
 	}
 	if (present.login->password != NULL)
