@@ -37,6 +37,15 @@ db_lab_user() {
 
 db_lab_password() { od -An -N16 -tx1 /dev/urandom | tr -d ' \n'; }
 
+# db_lab_tls DIR USER: a certificate, which is its own CA.  MySQL needs one that names the host: clients send it their
+# passwords only if they can verify it.
+db_lab_tls() {
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$1/key.pem" -out "$1/ca.pem" -days 3650 \
+		-subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 >>"$1/install.log" 2>&1 || return 1
+	[[ -z $2 ]] || chown "$2" "$1/key.pem"
+	printf '%s\n' "ssl-ca=$1/ca.pem" "ssl-cert=$1/ca.pem" "ssl-key=$1/key.pem" >>"$1/server.cnf"
+}
+
 # db_lab_write DIR PORT PROGRAM USER: the server's option file and its first commands.
 db_lab_write() {
 	local dir=$1 port=$2 program=$3 user=$4 password
@@ -62,6 +71,7 @@ db_lab_write() {
 		echo 'innodb-log-file-size=48M' >>"$dir/server.cnf"
 	else
 		printf '%s\n' 'mysqlx=OFF' 'skip-log-bin' 'innodb-redo-log-capacity=96M' >>"$dir/server.cnf"
+		db_lab_tls "$dir" "$user" || return 1
 	fi
 	[[ -z $user ]] || echo "user=$user" >>"$dir/server.cnf"
 	[[ -z ${LAB_SETTINGS-} ]] || printf '%s\n' "$LAB_SETTINGS" >>"$dir/server.cnf"
@@ -74,6 +84,7 @@ db_lab_write() {
 			GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;
 		END
 		printf '[client]\nhost=127.0.0.1\nport=%s\nuser=root\npassword=%s\n' "$port" "$password" >"$dir/admin.cnf"
+		[[ ! -e $dir/ca.pem ]] || echo "ssl-ca=$dir/ca.pem" >>"$dir/admin.cnf"
 	)
 }
 
@@ -184,6 +195,7 @@ db_lab_database() {
 		umask 077
 		printf '[client]\nhost=127.0.0.1\nport=%s\nuser=%s\npassword=%s\n[jobstack]\ndatabase=%s\n' \
 			"$port" "$name" "$password" "$name" >"$dir/$name.cnf"
+		[[ ! -e $dir/ca.pem ]] || sed -i "s|^\[jobstack\]|ssl-ca=$dir/ca.pem\n&|" "$dir/$name.cnf"
 	)
 }
 

@@ -212,6 +212,10 @@ const char *cli_remedy(const struct cli *cli)
 			return file == NULL ? "put user and password into ~/.my.cnf (mode 600), or start a database of your own with "
 					      "`jobstack server start`"
 					    : with("look at user and password in %s", file);
+		if (strstr(e->text, "ssl-ca") != NULL)
+			return with("name the certificate authority of the server with ssl-ca=FILE in %s, with no ssl=1 and no "
+				    "ssl-mode below VERIFY_CA beside it",
+				    file != NULL ? file : "the option file");
 		return e->server_errno != 0 ? "ask the database's admin for the GRANTs in docs/ADMIN.md" : NULL;
 	case JOBSTACK_ESCHEMA:
 		return strstr(e->text, "newer") != NULL ? "update jobstack here" : "run `jobstack init`";

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Making a connection.  Promises: the option file is read anew each time, so a server that moved is found again; no
- * auto-reconnect; no file of the user's for a server that asks for one; TLS whenever the server offers it, and no connection without it, or with a wrong certificate, when the
- * file asks for that; several hosts are tried in turn, and one that is read-only is left; the first connection is tried
- * once (but a crowd is waited for), a later one with jittered back-off.
+ * auto-reconnect; no file of the user's for a server that asks for one; TLS whenever the server offers it, and no
+ * connection without it when it has failed, or when the file asks for it (login.c decides who gets the password);
+ * several hosts are tried in turn, and one that is read-only is left; the first connection is tried once (but a crowd
+ * is waited for), a later one with jittered back-off.
  */
 #define _GNU_SOURCE
 #include "db/connect.h"
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "db/login.h"
 #include "db/option.h"
 
 #include <errno.h>
@@ -39,22 +41,22 @@ uint64_t js_db_jitter(struct js_db *db)
 }
 
 /* The two connectors ask for TLS in different words. */
-static void set_tls(MYSQL *my, const struct js_option *o, enum js_tls tls)
+static void set_tls(MYSQL *my, const struct js_option *o)
 {
-	int verify = tls >= JS_TLS_VERIFY_CA;
+	int verify = o->tls >= JS_TLS_VERIFY_CA;
 
 #if defined(MARIADB_BASE_VERSION) || defined(MARIADB_PACKAGE_VERSION)
-	my_bool use = tls != JS_TLS_OFF, check = (my_bool)verify;
+	my_bool use = o->tls != JS_TLS_OFF, check = (my_bool)verify;
 
 	if (use)
 		(void)mysql_ssl_set(my, o->ssl_key, o->ssl_cert, o->ssl_ca, o->ssl_capath, NULL);
-	/* "enforce" it is called, but without a certificate to verify it only means "if the server offers it" */
+	/* "enforce" it is called, but without a certificate to verify it only means "if the server offers it": login.c asks */
 	(void)mysql_optionsv(my, MYSQL_OPT_SSL_ENFORCE, &use);
 	(void)mysql_optionsv(my, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &check);
 #else
 	static const enum mysql_ssl_mode mode[] = {SSL_MODE_PREFERRED, SSL_MODE_DISABLED, SSL_MODE_REQUIRED,
 						   SSL_MODE_VERIFY_CA, SSL_MODE_VERIFY_IDENTITY};
-	unsigned m = (unsigned)mode[tls];
+	unsigned m = (unsigned)mode[o->tls];
 
 	(void)verify;
 	(void)mysql_options(my, MYSQL_OPT_SSL_KEY, o->ssl_key);
@@ -139,52 +141,54 @@ static unsigned connect_seconds(const struct js_option *o)
 	return o->hosts.n <= 1 ? share : share > 5 ? 5 : share < 3 ? 3 : share;
 }
 
-/* The number of the error that kept MY from connecting.  A server that is full says so before TLS begins, and MariaDB's
- * connector makes a 2002 of what was said in the clear, with the number in its text.  We believe it so far as to wait. */
-static unsigned said(MYSQL *my)
+/* The number of the error that kept MY from connecting, BY_CONNECTOR as it has it.  A server that is full says so
+ * before TLS begins, and MariaDB's connector makes a 2002 of what was said in the clear, with the number in its text.
+ * We believe it so far as to wait. */
+static unsigned said(MYSQL *my, unsigned by_connector)
 {
 	static const char mark[] = "cannot be verified: ";
 	const char *text = strstr(mysql_error(my), mark);
 	unsigned long number = text != NULL ? strtoul(text + sizeof(mark) - 1, NULL, 10) : 0;
 
-	return number > 0 && number < 10000 && js_db_is_gone((unsigned)number) ? (unsigned)number : mysql_errno(my);
+	return number > 0 && number < 10000 && js_db_is_gone((unsigned)number) ? (unsigned)number : by_connector;
 }
 
 /* One try.  *NUMBER is the error's number. */
-static MYSQL *attempt(struct js_db *db, const struct js_option *o, const struct js_host *host, enum js_tls tls,
-		      unsigned *number)
+static MYSQL *attempt(struct js_db *db, const struct js_option *o, const struct js_host *host, unsigned *number)
 {
 	unsigned connect_timeout = connect_seconds(o), read_timeout = READ_TIMEOUT_S, tcp = MYSQL_PROTOCOL_TCP;
-	unsigned port = host->port != 0 ? host->port : o->port;
-	unsigned long flags = CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS;
-	const char *name = host->name[0] != '\0' ? host->name : o->port != 0 ? "127.0.0.1" : NULL;
+	const struct js_login login = {.host = host->name[0] != '\0' ? host->name : o->port != 0 ? "127.0.0.1" : NULL,
+				       .user = o->user,
+				       .password = o->password,
+				       .database = db->no_database ? NULL : db->name,
+				       .socket = o->socket,
+				       .port = host->port != 0 ? host->port : o->port,
+				       .flags = CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS,
+				       .required = o->tls >= JS_TLS_REQUIRED,
+				       .verifies = o->tls >= JS_TLS_VERIFY_CA &&
+						   (o->ssl_ca != NULL || o->ssl_capath != NULL)};
 	MYSQL *my = mysql_init(NULL);
 
 	*number = 2008; /* no memory */
 	(void)snprintf(db->last_error, sizeof(db->last_error), "no memory for a connection");
 	if (my == NULL)
 		return NULL;
-	*number = 0;
 	(void)mysql_options(my, MYSQL_OPT_CONNECT_TIMEOUT, &connect_timeout);
 	(void)mysql_options(my, MYSQL_OPT_READ_TIMEOUT, &read_timeout);
 	(void)mysql_options(my, MYSQL_OPT_WRITE_TIMEOUT, &read_timeout);
 	(void)mysql_options(my, MYSQL_SET_CHARSET_NAME, "utf8mb4");
 	js_infile_attach(my, &db->infile, db->loads);
-	set_tls(my, o, tls);
+	set_tls(my, o);
 	/* the connector takes the file system socket for "localhost"; a port asks for TCP */
 	if (host->port != 0)
 		(void)mysql_options(my, MYSQL_OPT_PROTOCOL, &tcp);
-	if (mysql_real_connect(my, name, o->user, o->password, db->no_database ? NULL : db->name, port, o->socket,
-			       flags) != NULL) {
+	*number = js_login(my, &login);
+	if (*number == 0) {
 		(void)fcntl(socket_of(my), F_SETFD, FD_CLOEXEC); /* no command may inherit it */
-		if (tls < JS_TLS_REQUIRED || mysql_get_ssl_cipher(my) != NULL)
-			return my;
-		*number = 2026;
-		(void)snprintf(db->last_error, sizeof(db->last_error), "TLS is required, but the server does not offer it");
-	} else {
-		*number = said(my);
-		(void)snprintf(db->last_error, sizeof(db->last_error), "%s", mysql_error(my));
+		return my;
 	}
+	*number = said(my, *number);
+	(void)snprintf(db->last_error, sizeof(db->last_error), "%s", mysql_error(my));
 	mysql_close(my);
 	return NULL;
 }
@@ -192,10 +196,8 @@ static MYSQL *attempt(struct js_db *db, const struct js_option *o, const struct 
 /* One try with one host; empty: none was named.  NULL, and *NUMBER and db->last_error, if it will not do. */
 static MYSQL *connect_to(struct js_db *db, const struct js_option *o, const struct js_host *host, unsigned *number)
 {
-	MYSQL *my = attempt(db, o, host, o->tls, number);
+	MYSQL *my = attempt(db, o, host, number);
 
-	if (my == NULL && o->tls == JS_TLS_PREFERRED && *number == 2026) /* the server offers none */
-		my = attempt(db, o, host, JS_TLS_OFF, number);
 	if (my != NULL && (*number = js_db_session(db, my)) != 0) {
 		mysql_close(my);
 		my = NULL;
@@ -336,6 +338,7 @@ static int copy_text(char **to, const char *from)
 static void start_connector(void)
 {
 	(void)mysql_library_init(0, NULL, NULL);
+	js_login_start();
 }
 
 int js_db_open(struct js_db **out, const struct jobstack_options *options, struct jobstack_error *error)

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "db/connect.h"
 #include "db/errand.h"
+#include "db/login.h"
 
 #include <mysql.h>
 #include <stdio.h>
@@ -24,8 +25,8 @@
 #define VIEW_OUTDATED 1412 /* a table was changed behind the view */
 
 /* What an error number of the server or connector means to a transaction. */
-enum fault { FAULT_NONE, FAULT_GUARD, FAULT_DUPLICATE, FAULT_AGAIN, FAULT_GONE, FAULT_CROWD, FAULT_READ_ONLY, FAULT_PERMISSION,
-	     FAULT_SCHEMA, FAULT_FULL, FAULT_NO_LOAD, FAULT_OTHER };
+enum fault { FAULT_NONE, FAULT_GUARD, FAULT_DUPLICATE, FAULT_AGAIN, FAULT_GONE, FAULT_CROWD, FAULT_READ_ONLY,
+	     FAULT_PERMISSION, FAULT_UNTRUSTED, FAULT_SCHEMA, FAULT_FULL, FAULT_NO_LOAD, FAULT_OTHER };
 
 static enum fault classify(unsigned number)
 {
@@ -59,6 +60,7 @@ static enum fault classify(unsigned number)
 		{1044, FAULT_PERMISSION}, {1045, FAULT_PERMISSION}, {1142, FAULT_PERMISSION}, {1143, FAULT_PERMISSION},
 		{1227, FAULT_PERMISSION}, {1370, FAULT_PERMISSION}, {1698, FAULT_PERMISSION}, {1820, FAULT_PERMISSION},
 		{3159, FAULT_PERMISSION}, {4151, FAULT_PERMISSION}, {1130, FAULT_PERMISSION},
+		{JS_LOGIN_REFUSED, FAULT_UNTRUSTED},
 		{1146, FAULT_SCHEMA},	  {1054, FAULT_SCHEMA}, {1049, FAULT_SCHEMA}, {1046, FAULT_SCHEMA},
 		{1148, FAULT_NO_LOAD},	  /* older servers' word for it */
 		{3948, FAULT_NO_LOAD},	  {3950, FAULT_NO_LOAD}, {4166, FAULT_NO_LOAD}, /* switched off, or a client without */
@@ -86,6 +88,7 @@ int js_db_failure(unsigned number, const char *text, const char *where, struct j
 		[FAULT_CROWD] = {JOBSTACK_ENODB, "has no connection to spare"},
 		[FAULT_READ_ONLY] = {JOBSTACK_ENODB, "can't be written"},
 		[FAULT_PERMISSION] = {JOBSTACK_EPERM, "does not permit it"},
+		[FAULT_UNTRUSTED] = {JOBSTACK_EPERM, "does not get the password"},
 		[FAULT_SCHEMA] = {JOBSTACK_ESCHEMA, "has no schema of ours, or another one"},
 		[FAULT_FULL] = {JOBSTACK_ENODB, "has no room left on its disk, or can't write it"},
 		[FAULT_NO_LOAD] = {JOBSTACK_EBUG, "was not given a load it asked for, or did not take it"},

@@ -64,6 +64,9 @@ const char *advice_remedy(const struct config *c, const struct jobstack_error *e
 	case JOBSTACK_ENODB:
 		return ": is it reachable from this node? `jobstack server status` tells of a private one, `jobstack doctor` of all";
 	case JOBSTACK_EPERM:
+		if (strstr(error->text, "ssl-ca") != NULL)
+			return ": name the certificate authority of the server with ssl-ca=FILE in the option file, with no ssl=1 "
+			       "and no ssl-mode below VERIFY_CA beside it";
 		if (error->server_errno != 1045 && error->server_errno != 1698)
 			return "";
 		return ": look at user and password in the option file; where this node has none, --defaults-file names it";
