@@ -9,6 +9,7 @@
 #include "run/spawn.h"
 
 #include "base/error.h"
+#include "base/signal.h"
 #include "run/reap.h"
 
 #include <errno.h>
@@ -25,8 +26,9 @@ struct js_spawn {
 	int null;	     /* /dev/null */
 	char *search;	     /* where programs are looked for, or NULL */
 	struct js_buf found; /* reused: where one was found */
-	unsigned char changed[NSIG]; /* the signals that are not at their defaults here */
+	unsigned char changed[NSIG]; /* the signals that this process has changed */
 	size_t changed_n;
+	unsigned char inherited[NSIG]; /* 1: was ignored when this was made, by the will of whoever started us */
 };
 
 /* A command that is to be started. */
@@ -117,6 +119,9 @@ int js_spawn_new(struct js_spawn **made, const char *search, struct jobstack_err
 		rc = js_error_set(error, JOBSTACK_EFILE, "can't open /dev/null: %s", strerror(errno));
 		goto err1;
 	}
+	for (int number = 1; number < NSIG; number++)
+		/* TERM aside: it is how a worker asks a command to end, and a shell can't trap what it inherits as ignored */
+		s->inherited[number] = number != SIGTERM && js_signal_is_ignored(number);
 	js_spawn_look_signals(s);
 	*made = s;
 	return 0;
@@ -147,7 +152,7 @@ void js_spawn_look_signals(struct js_spawn *spawn)
 
 	spawn->changed_n = 0;
 	for (int number = 1; number < NSIG; number++)
-		if (sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_DFL)
+		if (!spawn->inherited[number] && sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_DFL)
 			spawn->changed[spawn->changed_n++] = (unsigned char)number;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/signal.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -36,7 +37,8 @@ static void cut_off(int answers, int said)
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (int s = 1; s < NSIG; s++)
-		(void)signal(s, SIG_DFL);
+		if ((s != SIGHUP && s != SIGINT) || !js_signal_is_ignored(s)) /* nohup is for this process too */
+			(void)signal(s, SIG_DFL);
 	(void)dup2(null, 0);
 	(void)dup2(null, 1);
 	(void)dup2(said, 2);

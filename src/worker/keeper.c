@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/signal.h"
 #include "run/reap.h"
 #include "run/tree.h"
 
@@ -33,12 +34,12 @@ void keeper_signals(void *signals)
 {
 	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 	sigset_t *set = signals;
-	struct sigaction now;
 
 	(void)sigemptyset(set);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		/* nohup: a blocked signal would reach us although it is ignored */
-		if (numbers[i] != SIGHUP || sigaction(SIGHUP, NULL, &now) != 0 || now.sa_handler != SIG_IGN)
+		/* nohup, a shell's `&`: a blocked signal would reach us although it is ignored.  TERM and USR1 are for workers in any
+		 * case: behind them comes Slurm's KILL */
+		if ((numbers[i] != SIGHUP && numbers[i] != SIGINT) || !js_signal_is_ignored(numbers[i]))
 			(void)sigaddset(set, numbers[i]);
 }
 
