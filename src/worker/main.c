@@ -397,6 +397,7 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	if (!config.finish_on_loss)
 		keeper.page->deadline_us = r->box.deadline_us;
 	jobstack_worker_token(r->ledger.worker, keeper.page->token);
+	keeper.page->lease_us = config.lease_us;
 	keeper.page->worker = jobstack_worker_id(r->ledger.worker);
 	status = begin_outbox(r, error);
 	if (status != 0)
@@ -537,7 +538,7 @@ static int conclude_killed(const struct keeper_end *end)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	char reason[128], text[TIDY_WORDS];
-	struct tidying t = {keeper.page, config.stack, reason, config.lease_us != 0 ? config.lease_us : LEASE_US, open_handle, 0, 0};
+	struct tidying t = {keeper.page, config.stack, reason, open_handle, say, 0, 0};
 
 	(void)snprintf(reason, sizeof(reason), "the worker was killed by signal %d (%s)%s", end->signal, strsignal(end->signal),
 		       end->oom ? ", out of memory" : "");
