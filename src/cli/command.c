@@ -290,8 +290,8 @@ int cli_command(const struct cli_command *command, struct jobstack_error *error)
 	close_one(&r.out[0]);
 	close_one(&r.err[0]);
 	if (rc != 0)
-		return js_error_set(error, rc == ENOENT ? JOBSTACK_EMISSING : JOBSTACK_EFILE, "%s can't be run: %s", name,
-				    rc == ENOENT && strchr(name, '/') == NULL ? "it is not in $PATH" : strerror(rc));
+		return js_error_set(error, rc == ENOENT ? JOBSTACK_EMISSING : js_error_process_code(rc), "%s can't be run: %s", name,
+				    rc == ENOENT && strchr(name, '/') == NULL ? "it is not in $PATH" : js_error_process_words(rc));
 	if (late && cli_stop != 0)
 		return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while %s ran", name);
 	js_num_duration_text(command->limit_us, limit, sizeof(limit));

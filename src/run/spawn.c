@@ -292,6 +292,8 @@ int js_spawn_error(const char *program, int err, struct jobstack_error *error)
 		why = "it is a directory";
 	else if (err == ENOEXEC)
 		why = "neither a program for this machine nor a script (Exec format error)";
+	else if (err == EAGAIN)
+		why = js_error_process_words(err);
 	else if (err == E2BIG)
 		why = "its arguments and environment are too long (Argument list too long)";
 	return js_error_set(error, JOBSTACK_EFILE, "can't run %s: %s", program, why);

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #define UNBORN_US JS_SECOND_US		/* so often it is looked whether there is a lease by now */
+#define REFUSED_US JS_SECOND_US		/* after a look that the machine gave no process for */
 #define LATEST_US (10 * JS_SECOND_US)
 #define AGAIN_US (JS_SECOND_US / 10)	/* between two rounds of killing what hangs */
 #define ENDING_US (10 * JS_SECOND_US)	/* for the killed to go; what sits in the kernel may take longer */
@@ -71,7 +72,7 @@ int keeper_split(struct keeper *k, struct jobstack_error *error)
 	(void)sigprocmask(SIG_BLOCK, &set, &normal);
 	k->pid = fork();
 	if (k->pid < 0)
-		return js_error_set(error, JOBSTACK_EBUG, "the worker can't be started beside its keeper: %s", strerror(errno));
+		return js_error_set(error, JOBSTACK_EBUG, "the worker can't be started beside its keeper: %s", js_error_process_words(errno));
 	if (k->pid == 0) {
 		(void)close(life[1]);
 		(void)setsid();
@@ -96,21 +97,25 @@ void keeper_ask(const struct keeper *k)
 /* A look that is under way. */
 struct look {
 	pid_t pid; /* 0: none */
-	int64_t until_us;
+	int64_t until_us; /* it is ended then; without one: none is begun before */
 };
 
 /* Runs the look in a process of its own: it may wait for Slurm or the database for long. */
 static void begin_look(const struct keeper *k, struct look *look)
 {
 	uint64_t count;
+	pid_t pid;
 
-	if (look->pid != 0 || read(k->event, &count, sizeof(count)) < 0)
+	if (look->pid != 0 || js_clock_mono_us() < look->until_us || read(k->event, &count, sizeof(count)) < 0)
 		return;
-	look->pid = fork();
-	look->until_us = js_clock_mono_us() + LOOK_US;
-	if (look->pid < 0)
-		look->pid = 0;
-	if (look->pid != 0)
+	pid = fork();
+	if (pid > 0)
+		*look = (struct look){pid, js_clock_mono_us() + LOOK_US};
+	else if (pid < 0) { /* the machine gives no process now: the wish stays */
+		look->until_us = js_clock_mono_us() + REFUSED_US;
+		keeper_ask(k);
+	}
+	if (pid != 0)
 		return;
 	(void)close(k->life); /* or we would look like a living keeper */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -126,7 +131,7 @@ static int collect(const struct keeper *k, struct look *look, struct keeper_end 
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (pid == look->pid)
-			look->pid = 0;
+			*look = (struct look){0, 0};
 		if (pid != k->pid)
 			continue;
 		ended = 1;
@@ -208,7 +213,9 @@ void keeper_watch(struct keeper *k, struct keeper_end *end)
 
 		if (look.pid != 0 && now > look.until_us)
 			(void)kill(look.pid, SIGKILL);
-		polls[1] = (struct pollfd){.fd = look.pid == 0 ? k->event : -1, .events = POLLIN};
+		if (look.until_us > now && look.until_us < next)
+			next = look.until_us;
+		polls[1] = (struct pollfd){.fd = look.pid == 0 && now >= look.until_us ? k->event : -1, .events = POLLIN};
 		(void)poll(polls, 2, (int)((next - now + 999) / 1000));
 		pass_on(k, polls[0].fd);
 		if (collect(k, &look, end))
