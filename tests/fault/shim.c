@@ -1,27 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * A library to preload: a clock that jumps, memory that runs out, a machine that gives no process.
+ * A library to preload: a clock that jumps, and memory that runs out.
  *
  * $FAULT_CLOCK names a file with one int64_t, nanoseconds: so far off is the wall clock of this process, from the
  * moment that the file says so (it is mapped).  The monotonic clock is left alone, as a real jump leaves it.
- * $FAULT_MALLOC=N: the Nth allocation of each process fails; N+: that one and all after it.  $FAULT_FORK=N, N+ or N-M: the
- * same for processes and threads that are started (fork, vfork, posix_spawn, pthread_create), with $FAULT_FORK_ERRNO (11:
- * EAGAIN, 12: ENOMEM); where $FAULT_FORK_IN is set, only in processes of that name.  What a fork made goes on counting where its
- * parent was.  Each that fails adds a byte to the file $FAULT_FIRED, so that one knows.
+ * $FAULT_MALLOC=N: the Nth allocation of each process fails; N+: that one and all after it.  Each that fails adds a
+ * byte to the file $FAULT_FIRED, so that one knows.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
@@ -35,13 +30,12 @@ void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t size);
 
 static _Atomic(const volatile int64_t *) offset;
-static atomic_long calls, fail_at, fail_on, forks, fork_at, fork_to;
-static int fired = -1, fork_errno;
-static const char *fork_in;
+static atomic_long calls, fail_at, fail_on;
+static int fired = -1;
 
 __attribute__((constructor)) static void begin(void)
 {
-	const char *clock_file = getenv("FAULT_CLOCK"), *n = getenv("FAULT_MALLOC"), *fork_n = getenv("FAULT_FORK");
+	const char *clock_file = getenv("FAULT_CLOCK"), *n = getenv("FAULT_MALLOC");
 	int fd = clock_file == NULL ? -1 : open(clock_file, O_RDONLY | O_CLOEXEC);
 	void *map = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0);
 
@@ -50,22 +44,12 @@ __attribute__((constructor)) static void begin(void)
 	if (map != MAP_FAILED)
 		atomic_store(&offset, (const volatile int64_t *)map);
 	atomic_store(&calls, 0);
-	if (n != NULL || fork_n != NULL) {
+	if (n != NULL) {
 		const char *file = getenv("FAULT_FIRED");
 
 		fired = file == NULL ? -1 : open(file, O_WRONLY | O_APPEND | O_CLOEXEC);
-	}
-	if (n != NULL) {
 		atomic_store(&fail_on, strchr(n, '+') != NULL);
 		atomic_store(&fail_at, atol(n));
-	}
-	if (fork_n != NULL) {
-		const char *to = strchr(fork_n, '-'), *number = getenv("FAULT_FORK_ERRNO");
-
-		fork_in = getenv("FAULT_FORK_IN");
-		fork_errno = number == NULL ? EAGAIN : atoi(number);
-		atomic_store(&fork_to, strchr(fork_n, '+') != NULL ? LONG_MAX : atol(to == NULL ? fork_n : to + 1));
-		atomic_store(&fork_at, atol(fork_n));
 	}
 }
 
@@ -141,12 +125,6 @@ int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restr
 
 /* ------------------------------------------------------------------------------------------------------- the memory */
 
-static void note_fired(void)
-{
-	if (write(fired, "x", 1) != 1)
-		fired = -1;
-}
-
 static int fails(void)
 {
 	long at = atomic_load(&fail_at), n;
@@ -156,7 +134,8 @@ static int fails(void)
 	n = atomic_fetch_add(&calls, 1) + 1;
 	if (n != at && !(n > at && atomic_load(&fail_on)))
 		return 0;
-	note_fired();
+	if (write(fired, "x", 1) != 1)
+		fired = -1;
 	errno = ENOMEM;
 	return 1;
 }
@@ -174,64 +153,4 @@ void *calloc(size_t n, size_t size)
 void *realloc(void *p, size_t size)
 {
 	return fails() ? NULL : __libc_realloc(p, size);
-}
-
-/* ---------------------------------------------------------------------------------------------------- the processes */
-
-static int fork_fails(void)
-{
-	long at = atomic_load(&fork_at), n;
-	char name[16] = "";
-
-	if (at == 0 || (fork_in != NULL && (prctl(PR_GET_NAME, name) != 0 || strcmp(name, fork_in) != 0)))
-		return 0;
-	n = atomic_fetch_add(&forks, 1) + 1;
-	if (n < at || n > atomic_load(&fork_to))
-		return 0;
-	note_fired();
-	errno = fork_errno;
-	return 1;
-}
-
-static uintptr_t next_of(const char *name)
-{
-	return (uintptr_t)dlsym(RTLD_NEXT, name);
-}
-
-pid_t fork(void)
-{
-	return fork_fails() ? -1 : ((pid_t(*)(void))next_of("fork"))();
-}
-
-/* The child of a vfork must not return through a frame of ours, which its parent still needs: this call has to be a jump, as gcc and
- * clang make it from -O1 on. */
-pid_t vfork(void)
-{
-	pid_t (*next)(void) = (pid_t(*)(void))next_of("vfork");
-
-	if (fork_fails())
-		return -1;
-	return next();
-}
-
-typedef int spawn_fn(pid_t *restrict, const char *restrict, const posix_spawn_file_actions_t *restrict,
-		     const posix_spawnattr_t *restrict, char *const *restrict, char *const *restrict);
-
-int posix_spawn(pid_t *restrict pid, const char *restrict path, const posix_spawn_file_actions_t *restrict actions,
-		const posix_spawnattr_t *restrict attributes, char *const *restrict argv, char *const *restrict envp)
-{
-	return fork_fails() ? fork_errno : ((spawn_fn *)next_of("posix_spawn"))(pid, path, actions, attributes, argv, envp);
-}
-
-int posix_spawnp(pid_t *restrict pid, const char *restrict file, const posix_spawn_file_actions_t *restrict actions,
-		 const posix_spawnattr_t *restrict attributes, char *const *restrict argv, char *const *restrict envp)
-{
-	return fork_fails() ? fork_errno : ((spawn_fn *)next_of("posix_spawnp"))(pid, file, actions, attributes, argv, envp);
-}
-
-int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*start)(void *), void *restrict arg)
-{
-	typedef int create_fn(pthread_t *restrict, const pthread_attr_t *restrict, void *(*)(void *), void *restrict);
-
-	return fork_fails() ? fork_errno : ((create_fn *)next_of("pthread_create"))(thread, attributes, start, arg);
 }

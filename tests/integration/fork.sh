@@ -7,7 +7,7 @@ set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 jobstack init -q
-cc -std=c17 -O2 -shared -fPIC -o shim.so "$JOBSTACK_SOURCE/tests/fault/shim.c" -ldl -pthread || exit 1
+cc -std=c17 -O2 -shared -fPIC -o forks.so "$JOBSTACK_SOURCE/tests/fault/forks.c" -ldl -pthread || exit 1
 charged() { sql "SELECT CONCAT_WS(' ',COUNT(*),SUM(outcome<>0),MAX(attempt)) FROM attempt JOIN stack USING(stack_id) WHERE name='$1'"; }
 workers() { sql "SELECT COUNT(*) FROM worker JOIN stack USING(stack_id) WHERE name='$1' AND ended IS NULL"; }
 shortage='Resource temporarily unavailable|Cannot allocate memory'
@@ -59,7 +59,7 @@ freeze look
 kill_frozen
 wait $!
 : >fired
-LD_PRELOAD=$PWD/shim.so FAULT_FIRED=fired FAULT_FORK=1-2 FAULT_FORK_IN=jobstack-keeper jobstack-worker -q -s look --slots 3 -- sh hold &
+LD_PRELOAD=$PWD/forks.so FAULT_FIRED=fired FAULT_FORK=1-2 FAULT_FORK_IN=jobstack-keeper jobstack-worker -q -s look --slots 3 -- sh hold &
 look=$!
 twice_refused() { (($(stat -c %s fired) == 2)); }
 check 'the keeper gets no process for a look, twice' wait_for 60 twice_refused
@@ -74,7 +74,7 @@ rm -f go
 sweep() { # STACK OPTION...: status 0; or what is missing is told, and another worker does the rest
 	local stack=$1 status=0
 	shift
-	timeout 60 env LD_PRELOAD="$PWD/shim.so" jobstack-worker -q -s "$stack" "$@" -- true 2>said.sweep || status=$?
+	timeout 60 env LD_PRELOAD="$PWD/forks.so" jobstack-worker -q -s "$stack" "$@" -- true 2>said.sweep || status=$?
 	if ((status != 0)); then
 		((status == 70)) && grep -qE "$shortage" said.sweep || { echo "status $status, said: $(<said.sweep)"; return 1; }
 		[[ $(workers "$stack") == 0 ]] || { echo 'its worker has not ended'; return 1; }
@@ -98,7 +98,7 @@ rm -f fired
 # jobstack run
 for n in 1 2 3 4 5; do
 	status=0
-	numbered 1 4 | LD_PRELOAD=$PWD/shim.so FAULT_FORK=$n jobstack run -q -s "run$n" -- true >said.run 2>&1 || status=$?
+	numbered 1 4 | LD_PRELOAD=$PWD/forks.so FAULT_FORK=$n jobstack run -q -s "run$n" -- true >said.run 2>&1 || status=$?
 	like "run: process $n is refused" "$status $(<said.run)" "^(0|70 .*($shortage))"
 	check '... again, and all is done' sh -c "seq -f /d/%.0f 1 4 | jobstack run -q -s run$n -- true >said.run2 2>&1 || { cat said.run2; false; }"
 	is '... once, and nobody was charged' "$(ledger run$n) $(charged run$n)" '4 0 0 0 0 0 4 0 1'
