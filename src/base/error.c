@@ -41,8 +41,9 @@ int js_error_memory(struct jobstack_error *error)
 
 const char *js_error_process_words(int err)
 {
-	return err == EAGAIN ? "Resource temporarily unavailable (no more processes are allowed: `ulimit -u`, or pids.max of the cgroup)"
-			     : strerror(err);
+	if (err == EAGAIN)
+		return "Resource temporarily unavailable (no more processes are allowed: `ulimit -u`, or pids.max of the cgroup)";
+	return strerror(err);
 }
 
 int js_error_process_code(int err)

@@ -120,7 +120,7 @@ int js_spawn_new(struct js_spawn **made, const char *search, struct jobstack_err
 		goto err1;
 	}
 	for (int number = 1; number < NSIG; number++)
-		/* TERM aside: it is how a worker asks a command to end, and a shell can't trap what it inherits as ignored */
+		/* TERM aside: it asks a command to end, and a shell can't trap what it inherits as ignored */
 		s->inherited[number] = number != SIGTERM && js_signal_is_ignored(number);
 	js_spawn_look_signals(s);
 	*made = s;

@@ -193,7 +193,8 @@ err1:
 	(void)close(answers[1]);
 	errno = saved;
 err0:
-	return js_error_set(error, JOBSTACK_EFILE, "can't start a process to ask Slurm: %s", js_error_process_words(errno));
+	return js_error_set(error, JOBSTACK_EFILE, "can't start a process to ask Slurm: %s",
+			    js_error_process_words(errno));
 }
 
 /* Keeps the last line that is not empty. */

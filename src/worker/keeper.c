@@ -38,8 +38,8 @@ void keeper_signals(void *signals)
 
 	(void)sigemptyset(set);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		/* nohup, a shell's `&`: a blocked signal would reach us although it is ignored.  TERM and USR1 are for workers in any
-		 * case: behind them comes Slurm's KILL */
+		/* nohup, a shell's `&`: a blocked signal would reach us although it is ignored.  TERM and USR1 are for
+		 * workers in any case: behind them comes Slurm's KILL */
 		if ((numbers[i] != SIGHUP && numbers[i] != SIGINT) || !js_signal_is_ignored(numbers[i]))
 			(void)sigaddset(set, numbers[i]);
 }
@@ -72,7 +72,8 @@ int keeper_split(struct keeper *k, struct jobstack_error *error)
 	(void)sigprocmask(SIG_BLOCK, &set, &normal);
 	k->pid = fork();
 	if (k->pid < 0)
-		return js_error_set(error, JOBSTACK_EBUG, "the worker can't be started beside its keeper: %s", js_error_process_words(errno));
+		return js_error_set(error, JOBSTACK_EBUG, "the worker can't be started beside its keeper: %s",
+				    js_error_process_words(errno));
 	if (k->pid == 0) {
 		(void)close(life[1]);
 		(void)setsid();
@@ -208,6 +209,7 @@ void keeper_watch(struct keeper *k, struct keeper_end *end)
 	js_reap_oom_begin(&oom, "/proc/self");
 	ours(&set);
 	polls[0] = (struct pollfd){.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .events = POLLIN};
+	polls[1] = (struct pollfd){.events = POLLIN};
 	for (;;) {
 		int64_t now = js_clock_mono_us(), next = keep_lease(k, now);
 
@@ -215,8 +217,9 @@ void keeper_watch(struct keeper *k, struct keeper_end *end)
 			(void)kill(look.pid, SIGKILL);
 		if (look.until_us > now && look.until_us < next)
 			next = look.until_us;
-		polls[1] = (struct pollfd){.fd = look.pid == 0 && now >= look.until_us ? k->event : -1, .events = POLLIN};
-		(void)poll(polls, 2, (int)((next - now + 999) / 1000));
+		polls[1].fd = look.pid == 0 && now >= look.until_us ? k->event : -1;
+		if (poll(polls, 2, (int)((next - now + 999) / 1000)) < 0 && errno != EINTR)
+			js_clock_nap(AGAIN_US, NULL); /* it still looks around, by the clock */
 		pass_on(k, polls[0].fd);
 		if (collect(k, &look, end))
 			break;

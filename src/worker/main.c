@@ -405,7 +405,8 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	failed = pthread_create(&thread, NULL, ledger_main, &r->ledger);
 	if (failed != 0) {
 		(void)outbox_end(&r->outbox);
-		return js_error_set(error, JOBSTACK_EBUG, "no thread can be started: %s", js_error_process_words(failed));
+		return js_error_set(error, JOBSTACK_EBUG, "no thread can be started: %s",
+				    js_error_process_words(failed));
 	}
 	supervisor_run(&r->supervisor);
 	(void)pthread_join(thread, NULL);

@@ -205,7 +205,8 @@ int outbox_begin(struct outbox *o, struct jobstack_error *error)
 	(void)pthread_condattr_destroy(&attr);
 	failed = pthread_create(&o->thread, NULL, outbox_main, o);
 	if (failed != 0)
-		return js_error_set(error, JOBSTACK_EBUG, "no thread can be started: %s", js_error_process_words(failed));
+		return js_error_set(error, JOBSTACK_EBUG, "no thread can be started: %s",
+				    js_error_process_words(failed));
 	o->begun = 1;
 	return 0;
 }

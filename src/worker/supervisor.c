@@ -180,8 +180,8 @@ static int lease_is_ours(struct supervisor *s)
 	return now < keep_lease(s, now, &why);
 }
 
-/* The machine gave no process for a command.  While others run, one will end and make room; with nothing running, somebody else may
- * have room.  A while without a try begins anew. */
+/* The machine gave no process for a command.  While others run, one will end and make room; with nothing running, somebody
+ * else may have room.  A while without a try begins anew. */
 static void note_starved(struct supervisor *s, size_t running, const char *why)
 {
 	const struct js_log log = {s->log, NULL};
@@ -192,12 +192,13 @@ static void note_starved(struct supervisor *s, size_t running, const char *why)
 		s->starved_us = now;
 	s->later_us = now + LATER_US;
 	if (!s->told_starved)
-		js_log(&log, JOBSTACK_LOG_WARNING, "%s: %zu of %zu slots are busy, and the worker keeps trying", why, running,
-		       s->box->slots_n);
+		js_log(&log, JOBSTACK_LOG_WARNING, "%s: %zu of %zu slots are busy, and the worker keeps trying", why,
+		       running, s->box->slots_n);
 	s->told_starved = 1;
 	if (now - s->starved_us < STARVED_US)
 		return;
-	(void)snprintf(text, sizeof(text), "no command could be started for %d s: %.800s", (int)(STARVED_US / JS_SECOND_US), why);
+	(void)snprintf(text, sizeof(text), "no command could be started for %d s: %.800s",
+		       (int)(STARVED_US / JS_SECOND_US), why);
 	stop_for(s, LEAVE_MACHINE, text);
 }
 
@@ -480,8 +481,8 @@ static int over(struct supervisor *s)
 	return ended;
 }
 
-/* The worker can't wait for its commands any more: it leaves as if it had been told to, and looks around by the clock until all has
- * ended. */
+/* The worker can't wait for its commands any more: it leaves as if it had been told to, and looks around by the clock until
+ * all has ended. */
 static void leave_blind(struct supervisor *s, const struct jobstack_error *error)
 {
 	if (!s->draining)

@@ -41,7 +41,8 @@ int tidy(struct tidying *t, struct jobstack_error *error)
 			return status;
 		js_num_duration_text(t->page->lease_us, lease, sizeof(lease));
 		if (!told)
-			t->say("%s, and the database does not answer: for up to %s it is tried to give its entries back", t->reason, lease);
+			t->say("%s, and the database does not answer: the keeper tries for up to %s to give its entries back",
+			       t->reason, lease);
 		js_clock_nap(JS_SECOND_US / 2, NULL);
 	}
 }

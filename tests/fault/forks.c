@@ -2,9 +2,10 @@
  *
  * A library to preload: a machine that gives no process, and no thread.
  *
- * $FAULT_FORK=N: the Nth of fork, vfork, posix_spawn and pthread_create fails, in each process; N+: that one and all after it; N-M:
- * those.  $FAULT_FORK_ERRNO says how (11: EAGAIN, 12: ENOMEM).  Where $FAULT_FORK_IN is set, processes of other names are
- * passed over.  What a fork made goes on counting where its parent was.  Each that fails adds a byte to the file $FAULT_FIRED.
+ * $FAULT_FORK=N: the Nth of fork, vfork, posix_spawn and pthread_create fails, in each process; N+: that one and all after
+ * it; N-M: those.  $FAULT_FORK_ERRNO says how (11: EAGAIN, 12: ENOMEM).  Where $FAULT_FORK_IN is set, processes of other
+ * names are passed over.  What a fork made goes on counting where its parent was.  Each that fails adds a byte to the file
+ * $FAULT_FIRED.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -66,8 +67,8 @@ pid_t fork(void)
 	return fails() ? -1 : ((pid_t(*)(void))next_of("fork"))();
 }
 
-/* The child of a vfork must not return through a frame of ours, which its parent still needs: this call has to be a jump, as gcc and
- * clang make it with -O2. */
+/* The child of a vfork must not return through a frame of ours, which its parent still needs: this call has to be a jump, as
+ * gcc and clang make it with -O2. */
 pid_t vfork(void)
 {
 	pid_t (*next)(void) = (pid_t(*)(void))next_of("vfork");
