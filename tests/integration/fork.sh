@@ -8,6 +8,7 @@ set -u
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 jobstack init -q
 cc -std=c17 -O2 -shared -fPIC -o forks.so "$JOBSTACK_SOURCE/tests/fault/forks.c" -ldl -pthread || exit 1
+export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0 # of a build with it: forks.so comes before
 charged() { sql "SELECT CONCAT_WS(' ',COUNT(*),SUM(outcome<>0),MAX(attempt)) FROM attempt JOIN stack USING(stack_id) WHERE name='$1'"; }
 workers() { sql "SELECT COUNT(*) FROM worker JOIN stack USING(stack_id) WHERE name='$1' AND ended IS NULL"; }
 shortage='Resource temporarily unavailable|Cannot allocate memory'
