@@ -22,6 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define TRIES 8 /* for a process, four a second */
+
 /* ------------------------------------------------------------ the child */
 
 static void leave(void)
@@ -169,6 +171,10 @@ int js_slurm_asking_begin(struct js_slurm_asking *a, const struct js_slurm_quest
 	if (pipe2(said, O_CLOEXEC) != 0)
 		goto err1;
 	a->pid = fork();
+	for (int i = 0; i < TRIES && a->pid < 0; i++) { /* a worker that is refused one now would be without its time guard */
+		js_clock_nap(JS_SECOND_US / 4, NULL);
+		a->pid = fork();
+	}
 	if (a->pid < 0)
 		goto err2;
 	if (a->pid == 0) {
