@@ -6,8 +6,10 @@
 
 #include "base/utf8.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 int js_error_set(struct jobstack_error *error, int code, const char *format, ...)
 {
@@ -35,4 +37,16 @@ void js_error_clear(struct jobstack_error *error)
 int js_error_memory(struct jobstack_error *error)
 {
 	return js_error_set(error, JOBSTACK_EBUG, "out of memory");
+}
+
+const char *js_error_process_words(int err)
+{
+	if (err == EAGAIN)
+		return "Resource temporarily unavailable (no more processes are allowed: `ulimit -u`, or pids.max of the cgroup)";
+	return strerror(err);
+}
+
+int js_error_process_code(int err)
+{
+	return err == EAGAIN || err == ENOMEM ? JOBSTACK_EBUG : JOBSTACK_EFILE;
 }

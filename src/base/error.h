@@ -17,4 +17,10 @@ void js_error_clear(struct jobstack_error *error);
 /* The one error that has no other words: no memory. */
 int js_error_memory(struct jobstack_error *error);
 
+/* Why no process, or no thread, could be started, by its errno ERR: with what to look at where that is a limit. */
+const char *js_error_process_words(int err);
+
+/* The code for it: JOBSTACK_EBUG if the machine gave no process (EAGAIN, ENOMEM), else JOBSTACK_EFILE. */
+int js_error_process_code(int err);
+
 #endif

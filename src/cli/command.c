@@ -28,6 +28,8 @@
 
 #define LOOK_MS 20
 #define KILL_US (2 * JS_SECOND_US)
+#define START_US (5 * JS_SECOND_US) /* so long a process is asked for */
+#define START_NAP_US (JS_SECOND_US / 4)
 #define KEPT_MAX (UINT64_C(4) << 20) /* what a program prints beyond is passed over */
 
 /* ------------------------------------------------------------------------------------------------------------ words */
@@ -196,6 +198,20 @@ static int start(struct running *r)
 	return rc;
 }
 
+/* The same; a machine that gives no process may give one in a moment, and a chain of jobs is not to end for that. */
+static int start_patiently(struct running *r)
+{
+	int64_t until = js_clock_mono_us() + START_US;
+	int rc;
+
+	for (;;) {
+		rc = start(r);
+		if ((rc != EAGAIN && rc != ENOMEM) || js_clock_mono_us() >= until || cli_stop != 0)
+			return rc;
+		js_clock_nap(START_NAP_US, &cli_stop);
+	}
+}
+
 /* Reads what is there; closes at the end. */
 static void drain(int *fd, struct js_buf *to)
 {
@@ -281,7 +297,7 @@ int cli_command(const struct cli_command *command, struct jobstack_error *error)
 	    (command->err != NULL && pipe2(r.err, O_CLOEXEC) != 0))
 		rc = errno;
 	else
-		rc = start(&r);
+		rc = start_patiently(&r);
 	close_one(&r.input);
 	close_one(&r.out[1]);
 	close_one(&r.err[1]);
@@ -289,9 +305,11 @@ int cli_command(const struct cli_command *command, struct jobstack_error *error)
 		status = await(&r, &late);
 	close_one(&r.out[0]);
 	close_one(&r.err[0]);
+	if (rc == ENOENT)
+		return js_error_set(error, JOBSTACK_EMISSING, "%s can't be run: %s", name,
+				    strchr(name, '/') == NULL ? "it is not in $PATH" : strerror(rc));
 	if (rc != 0)
-		return js_error_set(error, rc == ENOENT ? JOBSTACK_EMISSING : JOBSTACK_EFILE, "%s can't be run: %s", name,
-				    rc == ENOENT && strchr(name, '/') == NULL ? "it is not in $PATH" : strerror(rc));
+		return js_error_set(error, js_error_process_code(rc), "%s can't be run: %s", name, js_error_process_words(rc));
 	if (late && cli_stop != 0)
 		return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while %s ran", name);
 	js_num_duration_text(command->limit_us, limit, sizeof(limit));

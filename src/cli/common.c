@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/home.h"
+#include "base/signal.h"
 #include "cli/spec.h"
 #include "cli/text.h"
 
@@ -347,11 +348,9 @@ static void on_signal(int number)
 
 void cli_catch_signals(void)
 {
-	struct sigaction act = {.sa_handler = on_signal};
-
-	(void)sigaction(SIGINT, &act, NULL);
-	(void)sigaction(SIGTERM, &act, NULL);
-	(void)sigaction(SIGHUP, &act, NULL);
+	js_signal_catch(SIGINT, on_signal);
+	js_signal_catch(SIGTERM, on_signal);
+	js_signal_catch(SIGHUP, on_signal);
 }
 
 void cli_die_by_signal(void)

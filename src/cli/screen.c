@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include "cli/screen.h"
 
+#include "base/signal.h"
 #include "cli/cli.h"
 #include "cli/term.h"
 
@@ -92,22 +93,15 @@ static void on_flag(int number)
 		resized = 1;
 }
 
-static void catch(int number, void (*handler)(int))
-{
-	struct sigaction act = {.sa_handler = handler};
-
-	(void)sigaction(number, &act, NULL);
-}
-
 void cli_screen_begin(void)
 {
 	static int begun;
 
 	cli_catch_signals();
 	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
-		catch(deadly[i], on_deadly);
-	catch(SIGTSTP, on_flag);
-	catch(SIGWINCH, on_flag);
+		js_signal_catch(deadly[i], on_deadly);
+	js_signal_catch(SIGTSTP, on_flag);
+	js_signal_catch(SIGWINCH, on_flag);
 	if (!begun)
 		(void)atexit(give_back);
 	begun = 1;
@@ -159,9 +153,9 @@ static void stop_here(void)
 {
 	stopped = 0;
 	give_back();
-	catch(SIGTSTP, SIG_DFL);
+	js_signal_catch(SIGTSTP, SIG_DFL);
 	(void)raise(SIGTSTP);
-	catch(SIGTSTP, on_flag);
+	js_signal_catch(SIGTSTP, on_flag);
 	take();
 }
 

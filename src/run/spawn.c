@@ -9,6 +9,7 @@
 #include "run/spawn.h"
 
 #include "base/error.h"
+#include "base/signal.h"
 #include "run/reap.h"
 
 #include <errno.h>
@@ -25,9 +26,10 @@ struct js_spawn {
 	int null;	     /* /dev/null */
 	char *search;	     /* where programs are looked for, or NULL */
 	struct js_buf found; /* reused: where one was found */
-	unsigned char changed[NSIG]; /* the signals that are not at their defaults here */
+	unsigned char changed[NSIG]; /* the signals that this process has changed */
 	size_t changed_n;
 	const struct js_clock_bound *bound; /* NULL: none */
+	unsigned char inherited[NSIG]; /* 1: was ignored when this was made, by the will of whoever started us */
 };
 
 /* A command that is to be started. */
@@ -118,6 +120,9 @@ int js_spawn_new(struct js_spawn **made, const char *search, struct jobstack_err
 		rc = js_error_set(error, JOBSTACK_EFILE, "can't open /dev/null: %s", strerror(errno));
 		goto err1;
 	}
+	for (int number = 1; number < NSIG; number++)
+		/* TERM aside: it asks a command to end, and a shell can't trap what it inherits as ignored */
+		s->inherited[number] = number != SIGTERM && js_signal_is_ignored(number);
 	js_spawn_look_signals(s);
 	*made = s;
 	return 0;
@@ -148,7 +153,7 @@ void js_spawn_look_signals(struct js_spawn *spawn)
 
 	spawn->changed_n = 0;
 	for (int number = 1; number < NSIG; number++)
-		if (sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_DFL)
+		if (!spawn->inherited[number] && sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_DFL)
 			spawn->changed[spawn->changed_n++] = (unsigned char)number;
 }
 
@@ -295,6 +300,8 @@ int js_spawn_error(const char *program, int err, struct jobstack_error *error)
 		why = "it is a directory";
 	else if (err == ENOEXEC)
 		why = "neither a program for this machine nor a script (Exec format error)";
+	else if (err == EAGAIN)
+		why = js_error_process_words(err);
 	else if (err == E2BIG)
 		why = "its arguments and environment are too long (Argument list too long)";
 	return js_error_set(error, JOBSTACK_EFILE, "can't run %s: %s", program, why);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Starts commands, cheaply: without copying this process (vfork).  A command has /dev/null as its standard input (or what
- * it is given as such), a process group of its own whose number is its pid, all signals at their defaults and none blocked, and no descriptor
+ * it is given as such), a process group of its own whose number is its pid, no signal blocked, those that were ignored when
+ * js_spawn_new was called (nohup; not TERM) ignored and all others at their defaults, and no descriptor
  * of ours that is close-on-exec (open all of them so).  Should this process be killed, the kernel kills the command
  * (not what that has started itself).
  *
@@ -28,8 +29,8 @@ struct js_spawn;
 int js_spawn_new(struct js_spawn **made, const char *search, struct jobstack_error *error);
 void js_spawn_free(struct js_spawn *spawn);
 
-/* Looks which signals this process ignores or handles: those are what a command gets back at their defaults.  js_spawn_new does so
- * too; to be called again when this process has changed one. */
+/* Looks which signals this process has come to ignore or handle: those are what a command gets at their defaults.
+ * js_spawn_new does so too; to be called again when this process has changed one. */
 void js_spawn_look_signals(struct js_spawn *spawn);
 
 /* From now on a command starts only while BOUND holds, as read by the child directly before its exec; else

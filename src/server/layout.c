@@ -182,7 +182,7 @@ static int check_data(const struct js_layout *layout, const struct js_who *who, 
 int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error)
 {
 	struct js_who us;
-	int status, fd;
+	int status, fd, reach;
 
 	js_child_self(&us);
 	status = own_dir(layout, who, error);
@@ -198,7 +198,11 @@ int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, 
 		status = check_data(layout, who, error);
 	if (status == 0)
 		status = room(layout->run, who, 0700, error);
-	if (status == 0 && who->change && js_child_access(who, layout->run) != 0)
+	reach = status == 0 && who->change ? js_child_access(who, layout->run) : 0;
+	if (reach < 0)
+		status = js_error_set(error, js_error_process_code(errno), "no process to try whether the user %s can reach %s: %s",
+				      who->name, layout->run, js_error_process_words(errno));
+	else if (reach != 0)
 		status = js_error_set(error, JOBSTACK_EPERM,
 				      "the user %s can't reach %s: every directory above it must let others pass (mode "
 				      "o+x); or choose another --data",

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/signal.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,6 +21,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define TRIES 8 /* for a process, four a second */
 
 /* ------------------------------------------------------------ the child */
 
@@ -36,7 +39,8 @@ static void cut_off(int answers, int said)
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (int s = 1; s < NSIG; s++)
-		(void)signal(s, SIG_DFL);
+		if ((s != SIGHUP && s != SIGINT) || !js_signal_is_ignored(s)) /* nohup is for this process too */
+			(void)signal(s, SIG_DFL);
 	(void)dup2(null, 0);
 	(void)dup2(null, 1);
 	(void)dup2(said, 2);
@@ -167,6 +171,10 @@ int js_slurm_asking_begin(struct js_slurm_asking *a, const struct js_slurm_quest
 	if (pipe2(said, O_CLOEXEC) != 0)
 		goto err1;
 	a->pid = fork();
+	for (int i = 0; i < TRIES && a->pid < 0; i++) { /* a worker that is refused one now would be without its time guard */
+		js_clock_nap(JS_SECOND_US / 4, NULL);
+		a->pid = fork();
+	}
 	if (a->pid < 0)
 		goto err2;
 	if (a->pid == 0) {
@@ -191,7 +199,8 @@ err1:
 	(void)close(answers[1]);
 	errno = saved;
 err0:
-	return js_error_set(error, JOBSTACK_EFILE, "can't start a process to ask Slurm: %s", strerror(errno));
+	return js_error_set(error, JOBSTACK_EFILE, "can't start a process to ask Slurm: %s",
+			    js_error_process_words(errno));
 }
 
 /* Keeps the last line that is not empty. */

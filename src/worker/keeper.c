@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/signal.h"
 #include "run/reap.h"
 #include "run/tree.h"
 
@@ -24,6 +25,7 @@
 #include <unistd.h>
 
 #define UNBORN_US JS_SECOND_US		/* so often it is looked whether there is a lease by now */
+#define REFUSED_US JS_SECOND_US		/* after a look that the machine gave no process for */
 #define LATEST_US (10 * JS_SECOND_US)
 #define AGAIN_US (JS_SECOND_US / 10)	/* between two rounds of killing what hangs */
 #define ENDING_US (10 * JS_SECOND_US)	/* for the killed to go; what sits in the kernel may take longer */
@@ -33,12 +35,12 @@ void keeper_signals(void *signals)
 {
 	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 	sigset_t *set = signals;
-	struct sigaction now;
 
 	(void)sigemptyset(set);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		/* nohup: a blocked signal would reach us although it is ignored */
-		if (numbers[i] != SIGHUP || sigaction(SIGHUP, NULL, &now) != 0 || now.sa_handler != SIG_IGN)
+		/* nohup, a shell's `&`: a blocked signal would reach us although it is ignored.  TERM and USR1 are for
+		 * workers in any case: behind them comes Slurm's KILL */
+		if ((numbers[i] != SIGHUP && numbers[i] != SIGINT) || !js_signal_is_ignored(numbers[i]))
 			(void)sigaddset(set, numbers[i]);
 }
 
@@ -70,7 +72,8 @@ int keeper_split(struct keeper *k, struct jobstack_error *error)
 	(void)sigprocmask(SIG_BLOCK, &set, &normal);
 	k->pid = fork();
 	if (k->pid < 0)
-		return js_error_set(error, JOBSTACK_EBUG, "the worker can't be started beside its keeper: %s", strerror(errno));
+		return js_error_set(error, JOBSTACK_EBUG, "the worker can't be started beside its keeper: %s",
+				    js_error_process_words(errno));
 	if (k->pid == 0) {
 		(void)close(life[1]);
 		(void)setsid();
@@ -95,21 +98,25 @@ void keeper_ask(const struct keeper *k)
 /* A look that is under way. */
 struct look {
 	pid_t pid; /* 0: none */
-	int64_t until_us;
+	int64_t until_us; /* it is ended then; without one: none is begun before */
 };
 
 /* Runs the look in a process of its own: it may wait for Slurm or the database for long. */
 static void begin_look(const struct keeper *k, struct look *look)
 {
 	uint64_t count;
+	pid_t pid;
 
-	if (look->pid != 0 || read(k->event, &count, sizeof(count)) < 0)
+	if (look->pid != 0 || js_clock_mono_us() < look->until_us || read(k->event, &count, sizeof(count)) < 0)
 		return;
-	look->pid = fork();
-	look->until_us = js_clock_mono_us() + LOOK_US;
-	if (look->pid < 0)
-		look->pid = 0;
-	if (look->pid != 0)
+	pid = fork();
+	if (pid > 0)
+		*look = (struct look){pid, js_clock_mono_us() + LOOK_US};
+	else if (pid < 0) { /* the machine gives no process now: the wish stays */
+		look->until_us = js_clock_mono_us() + REFUSED_US;
+		keeper_ask(k);
+	}
+	if (pid != 0)
 		return;
 	(void)close(k->life); /* or we would look like a living keeper */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -125,7 +132,7 @@ static int collect(const struct keeper *k, struct look *look, struct keeper_end 
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (pid == look->pid)
-			look->pid = 0;
+			*look = (struct look){0, 0};
 		if (pid != k->pid)
 			continue;
 		ended = 1;
@@ -203,13 +210,17 @@ void keeper_watch(struct keeper *k, struct keeper_end *end)
 	ours(&set);
 	polls[0] = (struct pollfd){.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .events = POLLIN};
 	polls[2] = (struct pollfd){.fd = js_clock_leap_open(), .events = POLLIN};
+	polls[1] = (struct pollfd){.events = POLLIN};
 	for (;;) {
 		int64_t now = js_clock_mono_us(), next = keep_lease(k, now);
 
 		if (look.pid != 0 && now > look.until_us)
 			(void)kill(look.pid, SIGKILL);
-		polls[1] = (struct pollfd){.fd = look.pid == 0 ? k->event : -1, .events = POLLIN};
-		(void)poll(polls, 3, (int)((next - now + 999) / 1000));
+		if (look.until_us > now && look.until_us < next)
+			next = look.until_us;
+		polls[1].fd = look.pid == 0 && now >= look.until_us ? k->event : -1;
+		if (poll(polls, 3, (int)((next - now + 999) / 1000)) < 0 && errno != EINTR)
+			js_clock_nap(AGAIN_US, NULL); /* it still looks around, by the clock */
 		(void)js_clock_leap_read(polls[2].fd); /* suspended, perhaps: then the lease is looked at now */
 		pass_on(k, polls[0].fd);
 		if (collect(k, &look, end))

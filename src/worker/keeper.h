@@ -25,6 +25,7 @@
 struct keeper_page {
 	_Atomic uint64_t worker;      /* its number in the ledger; 0: it holds nothing there (yet, or any more) */
 	unsigned char token[16];      /* beside the number; written before it */
+	_Atomic int64_t lease_us;     /* its length; written before the number */
 	_Atomic int64_t deadline_us;  /* the moment after which no command of it may run; INT64_MAX: no such moment */
 	_Atomic int killing;	      /* the keeper is about to kill commands for that, or at it */
 	_Atomic int64_t killed_us;    /* the moment when it last had done so; 0: never */

@@ -59,6 +59,10 @@ static size_t wanted(struct ledger *l, int64_t now)
 
 	if (box->leaving != STAY || (now < l->dry_until_us && !(l->limited && box->results_n > 0))) /* what ends makes room below a limit */
 		return 0;
+	if (box->starved && box->queued > 0) /* one to try with; the others are for who can start them */
+		return 0;
+	if (box->starved)
+		most = 1;
 	if (l->config->batch != 0 && most > l->config->batch)
 		most = l->config->batch;
 	if (l->looked_us != 0 && l->idle.workers > 1) { /* guided self-scheduling: the less is left, the less at once */

@@ -31,7 +31,7 @@ struct result {
 
 /* Why the worker goes; the first reason stays. */
 enum leaving { STAY, LEAVE_FINISHED, LEAVE_IDLE, LEAVE_ENOUGH, LEAVE_TIME, LEAVE_SIGNAL, LEAVE_COMMAND, LEAVE_OUTPUT, LEAVE_BREAKER,
-	       LEAVE_ELSEWHERE, LEAVE_KEEPER, LEAVE_FENCED, LEAVE_DATABASE };
+	       LEAVE_ELSEWHERE, LEAVE_MACHINE, LEAVE_KEEPER, LEAVE_FENCED, LEAVE_DATABASE };
 
 struct mailbox {
 	pthread_mutex_t lock;
@@ -39,6 +39,7 @@ struct mailbox {
 	int event;	     /* the supervisor's eventfd */
 	struct parcel *first, *last; /* entries to start; a parcel stays until its last outcome */
 	size_t queued, running;
+	int starved;		     /* the machine gave no process for the last start */
 	int alone;		     /* what runs is to be the only one */
 	struct result *results; /* outcomes to be written */
 	size_t results_n, results_room;

@@ -376,7 +376,7 @@ static int conclude_outbox(struct run *r)
 static int run_threads(struct run *r, struct jobstack_error *error)
 {
 	pthread_t thread;
-	int status;
+	int status, failed;
 
 	r->supervisor.config = &config;
 	r->supervisor.box = &r->box;
@@ -399,21 +399,23 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	if (!config.finish_on_loss)
 		keeper.page->deadline_us = r->box.deadline_us;
 	jobstack_worker_token(r->ledger.worker, keeper.page->token);
+	keeper.page->lease_us = config.lease_us;
 	keeper.page->worker = jobstack_worker_id(r->ledger.worker);
 	status = begin_outbox(r, error);
 	if (status != 0)
 		return status;
-	if (pthread_create(&thread, NULL, ledger_main, &r->ledger) != 0) {
+	failed = pthread_create(&thread, NULL, ledger_main, &r->ledger);
+	if (failed != 0) {
 		(void)outbox_end(&r->outbox);
-		return js_error_set(error, JOBSTACK_EBUG, "no thread can be started");
+		return js_error_set(error, JOBSTACK_EBUG, "no thread can be started: %s",
+				    js_error_process_words(failed));
 	}
-	status = supervisor_run(&r->supervisor, error);
+	supervisor_run(&r->supervisor);
 	(void)pthread_join(thread, NULL);
-	if (status == 0)
-		keeper.page->deadline_us = INT64_MAX; /* no command is left */
+	keeper.page->deadline_us = INT64_MAX; /* no command is left */
 	r->waiting = outbox_end(&r->outbox);
 	js_reap_oom_end(&r->supervisor.all.oom);
-	return status;
+	return 0;
 }
 
 /* The breaker has tripped: nobody else should run into it either. */
@@ -461,6 +463,8 @@ static int conclude(struct run *r, int64_t took_us)
 		/* it has been told */
 	} else if (b->leaving == LEAVE_COMMAND || b->leaving == LEAVE_OUTPUT || b->leaving == LEAVE_ELSEWHERE)
 		say("%s%s: the entries went back, nobody was charged", b->why, advice_command(&config, b->why));
+	else if (b->leaving == LEAVE_MACHINE)
+		say("%s: the entries are back in the queue; this does not count as a failed attempt", b->why);
 	else if (b->leaving == LEAVE_KEEPER)
 		say("%s", b->why);
 	else if (b->leaving == LEAVE_DATABASE)
@@ -474,6 +478,8 @@ static int conclude(struct run *r, int64_t took_us)
 	case LEAVE_OUTPUT:
 	case LEAVE_ELSEWHERE:
 		return USAGE;
+	case LEAVE_MACHINE:
+		return BUG;
 	case LEAVE_BREAKER:
 	case LEAVE_KEEPER:
 	case LEAVE_FENCED:
@@ -487,6 +493,7 @@ static int conclude(struct run *r, int64_t took_us)
 
 static int work(struct run *r, struct jobstack_error *error)
 {
+	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	int64_t began = js_clock_mono_us();
 	int status;
 
@@ -505,6 +512,8 @@ static int work(struct run *r, struct jobstack_error *error)
 	status = run_threads(r, error);
 	if (status == 0)
 		status = conclude(r, js_clock_mono_us() - began);
+	else if (jobstack_worker_end(r->ledger.worker, NULL, 0, error->text, &ignored) == 0)
+		keeper.page->worker = 0; /* it was born, and has claimed nothing */
 	outbox_free(&r->outbox);
 	jobstack_worker_free(r->ledger.worker);
 	mailbox_end(&r->box);
@@ -541,7 +550,7 @@ static int conclude_killed(const struct keeper_end *end)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	char reason[128], text[TIDY_WORDS];
-	struct tidying t = {keeper.page, config.stack, reason, config.lease_us != 0 ? config.lease_us : LEASE_US, open_handle, 0, 0};
+	struct tidying t = {keeper.page, config.stack, reason, open_handle, say, 0, 0};
 
 	(void)snprintf(reason, sizeof(reason), "the worker was killed by signal %d (%s)%s", end->signal, strsignal(end->signal),
 		       end->oom ? ", out of memory" : "");

@@ -195,6 +195,7 @@ static void *outbox_main(void *arg)
 int outbox_begin(struct outbox *o, struct jobstack_error *error)
 {
 	pthread_condattr_t attr;
+	int failed;
 
 	if (pthread_mutex_init(&o->lock, NULL) != 0 || pthread_condattr_init(&attr) != 0)
 		return js_error_memory(error);
@@ -202,8 +203,10 @@ int outbox_begin(struct outbox *o, struct jobstack_error *error)
 	if (pthread_cond_init(&o->wake, &attr) != 0)
 		return js_error_memory(error);
 	(void)pthread_condattr_destroy(&attr);
-	if (pthread_create(&o->thread, NULL, outbox_main, o) != 0)
-		return js_error_set(error, JOBSTACK_EBUG, "no thread can be started");
+	failed = pthread_create(&o->thread, NULL, outbox_main, o);
+	if (failed != 0)
+		return js_error_set(error, JOBSTACK_EBUG, "no thread can be started: %s",
+				    js_error_process_words(failed));
 	o->begun = 1;
 	return 0;
 }

@@ -67,23 +67,26 @@ static enum slot_start begin(struct slots *all, struct slot *slot, struct jobsta
 	int out, err;
 	pid_t pid;
 
-	if (argv == NULL || envp == NULL)
+	if (argv == NULL || envp == NULL) {
+		(void)js_error_memory(error);
 		return SLOT_LATER;
+	}
 	js_capture_files(slot->capture, &out, &err); /* of an earlier one: its last words go with the next entry */
 	if ((out < 0 || err < 0) && js_capture_begin(slot->capture, &out, &err, error) != 0)
 		return SLOT_BROKEN;
 	pid = js_persist_start(p->process, all->spawn, all->program.len > 0 ? all->program.data : NULL, argv, envp, out, err);
-	if (pid < 0 && (js_spawn_is_command(-pid) || pid == -E2BIG)) {
+	if (pid == -ETIME)
+		return SLOT_GONE;
+	if (pid < 0) {
 		js_spawn_error(argv[0], -pid, error);
-		return SLOT_BROKEN;
+		return js_spawn_is_command(-pid) || pid == -E2BIG ? SLOT_BROKEN : SLOT_LATER;
 	}
-	if (pid < 0)
-		return SLOT_LATER;
 	p->leaving = p->waits = 0;
 	p->term_at_us = p->kill_at_us = p->mute_at_us = 0;
 	p->user_us = p->system_us = p->since_us = 0;
 	if (watch(all, slot, EPOLL_CTL_ADD, p->process->out, EPOLLIN) == 0 && watch(all, slot, EPOLL_CTL_ADD, p->process->in, 0) == 0)
 		return SLOT_RUNS; /* of its input only that it is closed (EPOLLERR) */
+	(void)js_error_set(error, JOBSTACK_EBUG, "epoll: %s", strerror(errno));
 	persistent_leave(p, 0); /* nobody would hear it */
 	return SLOT_LATER;
 }
@@ -128,7 +131,7 @@ enum slot_start persistent_ask(struct slots *all, struct slot *slot, const struc
 	if (how != SLOT_RUNS)
 		return how;
 	if (!js_clock_holds(&all->bound)) /* as before an exec */
-		return SLOT_LATER;
+		return SLOT_GONE;
 	if (js_persist_ask(p->process, values->entry, values->attempt, values->datapath, values->datapath_len) != 0 &&
 	    p->process->answers > 0) {
 		persistent_leave(p, jobstack_now_us() + all->config->grace_us);

@@ -104,8 +104,10 @@ static enum slot_start run(struct slots *all, struct slot *slot, const struct js
 	int out, err;
 	pid_t pid;
 
-	if (argv == NULL || envp == NULL)
+	if (argv == NULL || envp == NULL) {
+		(void)js_error_memory(error);
 		return SLOT_LATER;
+	}
 	if (js_capture_begin(slot->capture, &out, &err, error) != 0)
 		return SLOT_BROKEN;
 	pid = js_spawn_start(all->spawn, all->program.len > 0 ? all->program.data : NULL, argv, envp, own[0] >= 0 ? own[0] : out,
@@ -115,12 +117,12 @@ static enum slot_start run(struct slots *all, struct slot *slot, const struct js
 		outcome->reason = "not run: its arguments are too long";
 		return SLOT_OUTCOME;
 	}
-	if (pid < 0 && js_spawn_is_command(-pid)) {
+	if (pid == -ETIME) /* the clocks leapt, or the lease is over: the supervisor looks again */
+		return SLOT_GONE;
+	if (pid < 0) {
 		js_spawn_error(argv[0], -pid, error);
-		return SLOT_BROKEN;
+		return js_spawn_is_command(-pid) ? SLOT_BROKEN : SLOT_LATER;
 	}
-	if (pid < 0)
-		return SLOT_LATER;
 	slot->pid = pid;
 	return SLOT_RUNS;
 }

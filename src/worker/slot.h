@@ -61,8 +61,9 @@ int slot_is_free(const struct slot *slot);
 pid_t slot_process(const struct slot *slot);
 
 /* Starts the command on ENTRY.  SLOT_RUNS: it runs.  SLOT_OUTCOME: there is an outcome already.  SLOT_LATER: the machine is
- * short of something, or the lease may be over: try again.  SLOT_BROKEN: the command, or the place for its output, is at
- * fault; ERROR says how, and the entry has not run.  SLOT_GONE: the persistent command that was to do it has just ended, and has not seen it: put it back. */
+ * short of something (ERROR says of what), try again.  SLOT_BROKEN: the command, or the place for its output, is at fault;
+ * ERROR says how, and the entry has not run.  SLOT_GONE: put the entry back, and look at the clocks again: the lease may be
+ * over, or the persistent command that was to do it has just ended, and has not seen it. */
 enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack_entry *entry, struct jobstack_outcome *outcome,
 			   struct jobstack_error *error);
 

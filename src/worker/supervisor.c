@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/num.h"
 #include "worker/converse.h"
 #include "worker/persistent.h"
@@ -25,6 +26,8 @@
 
 #define BREAKER 20
 #define LATER_US (JS_SECOND_US / 5)
+#define STARVED_US (30 * JS_SECOND_US) /* so long a worker with nothing running waits for a process */
+#define BLIND_US (JS_SECOND_US / 50) /* so often it is looked around when waiting has failed */
 #define SETTLE_US JS_SECOND_US /* what the ledger and we need at the end */
 #define IMPATIENT_US (JS_SECOND_US / 4) /* two signals closer together are one */
 #define TRIM_US (JS_SECOND_US / 10)     /* output is looked at so often... */
@@ -193,6 +196,28 @@ static int lease_is_ours(struct supervisor *s, int64_t now)
 	return now < s->all.bound.until_us;
 }
 
+/* The machine gave no process for a command.  While others run, one will end and make room; with nothing running, somebody
+ * else may have room.  A while without a try begins anew. */
+static void note_starved(struct supervisor *s, size_t running, const char *why)
+{
+	const struct js_log log = {s->log, NULL};
+	int64_t now = jobstack_now_us();
+	char text[1000];
+
+	if (s->starved_us == 0 || running > 0 || now - s->later_us > STARVED_US / 3)
+		s->starved_us = now;
+	s->later_us = now + LATER_US;
+	if (!s->told_starved)
+		js_log(&log, JOBSTACK_LOG_WARNING, "%s: %zu of %zu slots are busy, and the worker keeps trying", why,
+		       running, s->box->slots_n);
+	s->told_starved = 1;
+	if (now - s->starved_us < STARVED_US)
+		return;
+	(void)snprintf(text, sizeof(text), "no command could be started for %d s: %.800s",
+		       (int)(STARVED_US / JS_SECOND_US), why);
+	stop_for(s, LEAVE_MACHINE, text);
+}
+
 /* Starts what can be started. */
 static void start(struct supervisor *s, struct slot *slot)
 {
@@ -201,6 +226,7 @@ static void start(struct supervisor *s, struct slot *slot)
 	struct jobstack_outcome outcome;
 	struct jobstack_entry *entry;
 	enum slot_start how;
+	size_t running;
 
 	(void)pthread_mutex_lock(&box->lock);
 	entry = mailbox_may_start(box) ? mailbox_take(box, &slot->parcel) : NULL;
@@ -222,9 +248,13 @@ static void start(struct supervisor *s, struct slot *slot)
 	}
 	if (box->queued == 0 || box->queued == box->slots_n)
 		mailbox_wake_ledger(box);
+	box->starved = how == SLOT_LATER;
+	running = box->running;
 	(void)pthread_mutex_unlock(&box->lock);
+	if (how == SLOT_RUNS)
+		s->starved_us = 0;
 	if (how == SLOT_LATER)
-		s->later_us = jobstack_now_us() + LATER_US;
+		note_starved(s, running, error.text);
 	else if (how == SLOT_BROKEN)
 		stop_for(s, LEAVE_COMMAND, error.text);
 	else if (how == SLOT_OUTCOME)
@@ -468,19 +498,32 @@ static int over(struct supervisor *s)
 	return ended;
 }
 
-/* Waits for whatever comes, until NEXT. */
-static int wait_for_any(struct supervisor *s, int64_t next, struct jobstack_error *error)
+/* The worker can't wait for its commands any more: it leaves as if it had been told to, and looks around by the clock until
+ * all has ended. */
+static void leave_blind(struct supervisor *s, const struct jobstack_error *error)
 {
+	if (!s->draining)
+		plan_drain(s, 0, jobstack_now_us());
+	s->draining = 1;
+	stop_for(s, LEAVE_MACHINE, error->text);
+	js_clock_nap(BLIND_US, NULL);
+}
+
+/* Waits for whatever comes, until NEXT. */
+static void wait_for_any(struct supervisor *s, int64_t next)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct pollfd polls[4] = {{.fd = s->signals, .events = POLLIN}, {.fd = s->box->event, .events = POLLIN},
 				  {.fd = s->life, .events = POLLIN}, {.fd = s->leap, .events = POLLIN}};
 	int64_t wait = (next - jobstack_now_us() + 999) / 1000;
 	uint64_t count;
 
-	if (s->config->persistent) {
-		if (converse(s, next, error) != 0)
-			return JOBSTACK_EBUG;
-	} else if (poll(polls, 4, wait < 0 ? 0 : wait > 10000 ? 10000 : (int)wait) < 0 && errno != EINTR)
-		return js_error_set(error, JOBSTACK_EBUG, "poll: %s", strerror(errno));
+	if (s->config->persistent)
+		(void)converse(s, next, &error);
+	else if (poll(polls, 4, wait < 0 ? 0 : wait > 10000 ? 10000 : (int)wait) < 0 && errno != EINTR)
+		(void)js_error_set(&error, JOBSTACK_EBUG, "poll: %s", strerror(errno));
+	if (error.code != 0)
+		leave_blind(s, &error);
 	while (read(s->box->event, &count, sizeof(count)) > 0)
 		;
 	if (js_clock_leap_read(s->leap)) { /* suspended, perhaps: a wait by CLOCK_MONOTONIC does not know */
@@ -488,14 +531,12 @@ static int wait_for_any(struct supervisor *s, int64_t next, struct jobstack_erro
 		mailbox_wake_ledger(s->box);
 		(void)pthread_mutex_unlock(&s->box->lock);
 	}
-	return 0;
 }
 
-static int run(struct supervisor *s, struct jobstack_error *error)
+static void run(struct supervisor *s)
 {
 	for (;;) {
 		int64_t next, closes;
-		int status;
 
 		(void)watch_clocks(s);
 		watch_keeper(s);
@@ -504,33 +545,30 @@ static int run(struct supervisor *s, struct jobstack_error *error)
 		if (over(s)) { /* looked at after the last command was taken in: nothing would wake us any more */
 			if (s->orphans.at_us != 0) /* the keeper may be gone */
 				orphans_kill(&s->orphans);
-			return 0;
+			return;
 		}
 		closes = watch_time(s);
 		start_all(s);
 		next = keep_times(s);
-		status = wait_for_any(s, closes < next ? closes : next, error);
-		if (status != 0)
-			return status;
+		wait_for_any(s, closes < next ? closes : next);
 	}
 }
 
-int supervisor_run(struct supervisor *s, struct jobstack_error *error)
+void supervisor_run(struct supervisor *s)
 {
-	int status;
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 
 	s->all.epoll = -1;
 	s->leap = js_clock_leap_open();
 	s->all.bound = (struct js_clock_bound){0, s->all.wall_us};
 	js_spawn_bind(s->all.spawn, &s->all.bound);
 	orphans_begin(&s->orphans, &s->all, s->slots, s->box->slots_n);
-	status = s->config->persistent ? converse_begin(s, error) : 0;
-	if (status == 0)
-		status = run(s, error);
+	if (s->config->persistent && converse_begin(s, &error) != 0)
+		leave_blind(s, &error);
+	run(s);
 	converse_end(s);
 	orphans_end(&s->orphans);
 	js_spawn_bind(s->all.spawn, NULL);
 	if (s->leap >= 0)
 		(void)close(s->leap);
-	return status;
 }

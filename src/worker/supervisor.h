@@ -26,6 +26,8 @@ struct supervisor {
 	int64_t lease_end_us; /* the last moment at which a command may run */
 	int64_t hinted_us;   /* when a signal was last waited for after a command fell to one */
 	int64_t later_us;    /* the machine was short of something: no start before */
+	int64_t starved_us;  /* since then it was, with nothing running; 0: it is not */
+	int told_starved;
 	int64_t trim_at_us;  /* the output of running commands is looked at then */
 	unsigned failures_first; /* of the first outcomes, until one is not a failure */
 	int breaker_off;
@@ -46,7 +48,7 @@ int supervisor_fill(struct supervisor *s, struct slot *slot);
 void supervisor_conclude(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped);
 void supervisor_finish(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped);
 
-/* Runs until the ledger has ended and no command is left.  Returns 0, or a negative code with ERROR. */
-int supervisor_run(struct supervisor *s, struct jobstack_error *error);
+/* Runs until the ledger has ended and no command is left. */
+void supervisor_run(struct supervisor *s);
 
 #endif

@@ -6,6 +6,7 @@
 #include "worker/tidy.h"
 
 #include "base/clock.h"
+#include "base/num.h"
 #include "worker/outbox.h"
 
 #include <inttypes.h>
@@ -29,14 +30,19 @@ static int once(struct tidying *t, struct jobstack_error *error)
 
 int tidy(struct tidying *t, struct jobstack_error *error)
 {
-	int64_t until = js_clock_mono_us() + t->lease_us;
+	int64_t until = js_clock_mono_us() + t->page->lease_us;
+	char lease[64];
 	int status;
 
-	for (;;) {
+	for (int told = 0;; told = 1) {
 		memset(error, 0, sizeof(*error));
 		status = once(t, error);
 		if (status != JOBSTACK_ENODB || js_clock_mono_us() >= until)
 			return status;
+		js_num_duration_text(t->page->lease_us, lease, sizeof(lease));
+		if (!told)
+			t->say("%s, and the database does not answer: the keeper tries for up to %s to give its entries back",
+			       t->reason, lease);
 		js_clock_nap(JS_SECOND_US / 2, NULL);
 	}
 }

@@ -14,12 +14,13 @@
 struct tidying {
 	const struct keeper_page *page;
 	const char *stack, *reason;
-	int64_t lease_us; /* it is tried as long as that: from then on others do it */
 	int (*open)(struct jobstack **handle, struct jobstack_error *error);
+	void (*say)(const char *format, ...) __attribute__((format(printf, 1, 2)));
 	uint64_t taken, delivered; /* how many */
 };
 
-/* 0; or negative with ERROR. */
+/* 0; or negative with ERROR.  A database that is away is waited for as long as the worker's lease: from then on others do
+ * it. */
 int tidy(struct tidying *t, struct jobstack_error *error);
 
 #define TIDY_WORDS 11000 /* a path twice */

@@ -25,11 +25,12 @@ def bash(*arguments, timeout=120):
 
 
 def compile_tools(directory):
-	"""The witness and the shim, into DIRECTORY."""
+	"""The witness and the libraries to preload, into DIRECTORY."""
 	cc = shutil.which(os.environ.get("CC", "cc")) or "cc"
 	flags = [cc, "-std=c17", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 	place.run(*flags, "-static", "-o", str(directory / "witness"), str(HERE / "witness.c"))
-	place.run(*flags, "-shared", "-fPIC", "-o", str(directory / "shim.so"), str(HERE / "shim.c"), "-ldl", "-pthread")
+	for name in ("shim", "forks"):
+		place.run(*flags, "-shared", "-fPIC", "-o", str(directory / (name + ".so")), str(HERE / (name + ".c")), "-ldl", "-pthread")
 
 
 class Clock:

@@ -79,8 +79,10 @@ numbered 1 5000 >five
 is 'unique, first' "$(head -3000 five | jobstack push --unique -s u)" '3000 pushed'
 is 'unique, again and more' "$(jobstack push --unique -s u -a five)" '2000 pushed, 3000 skipped (known already)'
 mkfifo pipe
+set -m # or what runs in the background would ignore Ctrl-C
 jobstack push --unique -s cut <pipe >cut.out 2>cut.err &
 pusher=$!
+set +m
 exec 7>pipe
 numbered 1 2500 >&7
 check 'entries can be popped while the input is still open' wait_for 20 ledger_is cut '0 0 2500 0 0 0'

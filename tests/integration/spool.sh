@@ -104,7 +104,7 @@ run taken --lease 12  # the same, and its entries are given to others
 run killed --lease 60 # it is killed
 run told --lease 300  # it is told to go
 run lost --lease 60   # the same, and the database forgets its last transactions
-run kept --lease 60   # it is killed, but not its keeper
+SLURM_CONF=$PWD/there-is-none SLURM_JOB_ID=77 run kept # it is killed, but not its keeper, in a job: its lease is longer there
 run behind --lease 60 # the database forgets its last step, but not its claims
 run full --lease 60   # the disk is full
 for stack in late taken killed told lost kept behind full; do
@@ -209,6 +209,7 @@ check 'lost: the audit' audit lost
 
 # kept: its keeper has delivered what waited
 check 'kept: its keeper ends as it did' fails_with 137 wait "${pid[kept]}"
+like '... which waited for the database for its whole lease' "$(cat kept.err)" 'the keeper tries for up to 15 min 0 s to give its entries back'
 like '... having delivered what waited' "$(cat kept.err)" 'killed by signal 9 .*: its commands were ended, 2 outcomes that waited were delivered'
 is '... two done, one lost' "$(ledger kept) $(sql "SELECT GROUP_CONCAT(outcome ORDER BY entry_id) FROM attempt JOIN stack USING(stack_id) WHERE name='kept'")" '2 0 1 0 0 0 0,2,0'
 check '... and the spool goes' no_spool kept

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Signals that are ignored from the beginning.  Promise: no handler takes the place of an inherited SIG_IGN.
+ */
+#define _GNU_SOURCE
+#include "base/signal.h"
+
+#include <signal.h>
+
+int js_signal_is_ignored(int number)
+{
+	struct sigaction now;
+
+	return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+void js_signal_catch(int number, void (*handler)(int number))
+{
+	struct sigaction act = {.sa_handler = handler};
+
+	if (!js_signal_is_ignored(number))
+		(void)sigaction(number, &act, NULL);
+}
