@@ -209,10 +209,10 @@ static void write_errand(const struct js_db *db, struct task *t)
 {
 	int blocks = db->blocks && t->load == NULL; /* a block may not hold a LOAD */
 
-	if (t->packet == NULL || (t->e.text.len > 0 && (!t->transaction || t->e.blocks == blocks)))
+	if (t->packet == NULL || (t->e.text.len > 0 && (!t->transaction || (t->e.blocks == blocks && t->e.cluster == db->cluster))))
 		return;
 	if (t->transaction)
-		js_errand_transaction(&t->e, t->packet, t->tail, blocks, db->turns ? db->name : NULL);
+		js_errand_transaction(&t->e, t->packet, t->tail, blocks, db->cluster ? NULL : db->name);
 	else
 		js_errand_plain(&t->e, t->packet);
 }

@@ -84,7 +84,7 @@ static void statement(struct pen *p, const struct js_sql *sql, unsigned i, unsig
 	unsigned flags = js_sql_mark(sql, i)->flags;
 	int single = !p->e->blocks || len > LARGE;
 
-	if (flags & (p->e->blocks ? JS_SQL_SINGLE : JS_SQL_BLOCKS))
+	if (flags & (p->e->blocks ? JS_SQL_SINGLE : JS_SQL_BLOCKS) || (flags & JS_SQL_CLUSTER && !p->e->cluster))
 		return;
 	if (single)
 		close_block(p);
@@ -129,7 +129,7 @@ static void anew(struct js_errand *e)
 	js_buf_reset(&e->list);
 	js_buf_reset(&e->end);
 	e->n = 0;
-	e->blocks = 0;
+	e->blocks = e->cluster = 0;
 }
 
 /* The last statement needs no semicolon, and an empty one behind it would be an error. */
@@ -148,6 +148,7 @@ void js_errand_transaction(struct js_errand *e, const struct js_sql *packet, con
 
 	anew(e);
 	e->blocks = blocks;
+	e->cluster = database == NULL;
 	p.database = p.turn != NULL ? hash(database) : 0;
 	begin_turn(&p);
 	own(&p);

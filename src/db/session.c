@@ -24,15 +24,22 @@ static const char set_up[] =
 	"group_concat_max_len=1000000,sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';"
 	"SELECT UTC_TIMESTAMP(6),@@global.max_connections,@@global.read_only,@@global.innodb_read_only"
 	"/*!80000 ,@@global.super_read_only */;"
-	"SHOW GLOBAL STATUS LIKE 'Threads_connected';SHOW GLOBAL VARIABLES LIKE 'wsrep_on'";
+	"SHOW GLOBAL STATUS LIKE 'Threads_connected';"
+	"SHOW GLOBAL VARIABLES WHERE Variable_name IN('wsrep_on','group_replication_single_primary_mode','group_replication_group_name')";
 static const char look[] =
 	"SELECT UTC_TIMESTAMP(6),@@global.max_connections;SHOW GLOBAL STATUS LIKE 'Threads_connected'";
+
+/* On a cluster whose servers all take writes, one may be behind another.  With this a transaction, and a read outside of one, waits
+ * first until its server has all that was committed anywhere before: what is decided by a read (nothing is left, there is no such
+ * stack) is not decided by the past.  A wait that is too long is error 1205. */
+static const char causal_galera[] = "SET SESSION wsrep_sync_wait=1";
+static const char causal_group[] = "SET SESSION group_replication_consistency='BEFORE'";
 
 /* What the two packets bring. */
 struct answer {
 	int64_t wall_us;
 	uint64_t connections, most;
-	int read_only, cluster;
+	int read_only, galera, group, primaries;
 };
 
 /* 0 or 1, or a word: OFF and ON, and in newer MariaDB NO_LOCK and the like, which are kinds of ON. */
@@ -53,7 +60,15 @@ static void take_row(struct answer *a, MYSQL_RES *result)
 		return;
 	}
 	if (strcasecmp(row[0], "wsrep_on") == 0) {
-		a->cluster = is_on(row[1]);
+		a->galera = is_on(row[1]);
+		return;
+	}
+	if (strcasecmp(row[0], "group_replication_group_name") == 0) {
+		a->group = row[1][0] != '\0';
+		return;
+	}
+	if (strcasecmp(row[0], "group_replication_single_primary_mode") == 0) {
+		a->primaries = !is_on(row[1]);
 		return;
 	}
 	a->wall_us = js_clock_parse(row[0]);
@@ -99,6 +114,9 @@ unsigned js_db_session(struct js_db *db, MYSQL *my)
 	int64_t sent = js_clock_mono_us();
 	unsigned number = ask(my, set_up, sizeof(set_up) - 1, &a);
 
+	db->cluster = a.galera || (a.group && a.primaries);
+	if (number == 0 && db->cluster)
+		number = ask(my, a.galera ? causal_galera : causal_group, strlen(a.galera ? causal_galera : causal_group), &a);
 	if (number != 0) {
 		(void)snprintf(db->last_error, sizeof(db->last_error), "%s", mysql_error(my));
 		return number;
@@ -109,7 +127,6 @@ unsigned js_db_session(struct js_db *db, MYSQL *my)
 		return JS_DB_READ_ONLY;
 	}
 	db->blocks = strstr(mysql_get_server_info(my), "MariaDB") != NULL;
-	db->turns = !a.cluster;
 	db->wall_us = a.wall_us;
 	db->mono_us = sent + (js_clock_mono_us() - sent) / 2;
 	note_crowd(db, &a);
