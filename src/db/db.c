@@ -38,6 +38,7 @@ static enum fault classify(unsigned number)
 		{1062, FAULT_DUPLICATE},
 		{1213, FAULT_AGAIN},	  /* deadlock; Galera says it at COMMIT */
 		{1205, FAULT_AGAIN},	  /* lock wait timeout: only the statement is gone, hence the ROLLBACK */
+		{3797, FAULT_AGAIN}, {3798, FAULT_AGAIN}, /* Group Replication: what is before a read did not come in time */
 		{1020, FAULT_AGAIN},	  /* MariaDB's snapshot isolation */
 		{1637, FAULT_AGAIN},	  /* too many active transactions */
 		{3058, FAULT_AGAIN},	  /* a deadlock of user locks */

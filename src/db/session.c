@@ -48,39 +48,31 @@ static int is_on(const char *value)
 	return value != NULL && strcmp(value, "0") != 0 && strcasecmp(value, "OFF") != 0;
 }
 
-static void take_row(struct answer *a, MYSQL_RES *result)
+static void take_row(struct answer *a, unsigned n, MYSQL_ROW row)
 {
-	unsigned n = mysql_num_fields(result);
-	MYSQL_ROW row = mysql_fetch_row(result);
-
-	if (row == NULL || n < 2 || row[0] == NULL || row[1] == NULL)
+	if (n < 2 || row[0] == NULL || row[1] == NULL)
 		return;
-	if (strcasecmp(row[0], "Threads_connected") == 0) {
+	if (strcasecmp(row[0], "Threads_connected") == 0)
 		a->connections = strtoull(row[1], NULL, 10);
-		return;
-	}
-	if (strcasecmp(row[0], "wsrep_on") == 0) {
+	else if (strcasecmp(row[0], "wsrep_on") == 0)
 		a->galera = is_on(row[1]);
-		return;
-	}
-	if (strcasecmp(row[0], "group_replication_group_name") == 0) {
+	else if (strcasecmp(row[0], "group_replication_group_name") == 0)
 		a->group = row[1][0] != '\0';
-		return;
-	}
-	if (strcasecmp(row[0], "group_replication_single_primary_mode") == 0) {
+	else if (strcasecmp(row[0], "group_replication_single_primary_mode") == 0)
 		a->primaries = !is_on(row[1]);
-		return;
+	else {
+		a->wall_us = js_clock_parse(row[0]);
+		a->most = strtoull(row[1], NULL, 10);
+		for (unsigned i = 2; i < n; i++)
+			a->read_only |= is_on(row[i]);
 	}
-	a->wall_us = js_clock_parse(row[0]);
-	a->most = strtoull(row[1], NULL, 10);
-	for (unsigned i = 2; i < n; i++)
-		a->read_only |= is_on(row[i]);
 }
 
 /* Sends TEXT and reads the answers.  Returns the error number. */
 static unsigned ask(MYSQL *my, const char *text, size_t len, struct answer *a)
 {
 	MYSQL_RES *result;
+	MYSQL_ROW row;
 	int more;
 
 	if (mysql_real_query(my, text, (unsigned long)len) != 0)
@@ -92,7 +84,8 @@ static unsigned ask(MYSQL *my, const char *text, size_t len, struct answer *a)
 				return mysql_errno(my);
 			continue;
 		}
-		take_row(a, result);
+		while ((row = mysql_fetch_row(result)) != NULL)
+			take_row(a, mysql_num_fields(result), row);
 		mysql_free_result(result);
 	} while ((more = mysql_next_result(my)) == 0);
 	return more > 0 ? mysql_errno(my) : 0;

@@ -90,7 +90,7 @@ done
 bad=0
 for init in "${inits[@]}"; do wait "$init" || bad=$((bad + 1)); done
 is 'twenty at once: all end well' "$bad" 0
-is '... one did it' "$(grep -c '1.*2' said) $(wc -l <said)" '1 20'
+is '... one did it' "$(grep -c '1.*3' said) $(wc -l <said)" '1 20'
 content >after
 is '... it is whole' "$(version) $(cmp before after && echo same)" '3 same'
 check '... balanced' jobstack check -s old

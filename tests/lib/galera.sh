@@ -11,7 +11,6 @@
 #   galera_synced DIR     a condition: DIR, one of them, takes statements and has all that the group had at its start
 #   galera_write DIR ...  what the option file gets (a hook: the fault campaign has servers that are reached from elsewhere)
 
-JOBSTACK_LAB_DB=mariadbd # MySQL has no Galera
 GALERA_UUID=6a6f6273-7461-636b-0000-00000000000
 galera_provider() { compgen -G '/usr/lib*/galera*/libgalera_smm.so' | head -n 1 | grep . || { say 'no libgalera_smm.so here'; return 1; }; }
 galera_synced() { [[ $(db_lab_admin "$1" 2>/dev/null <<<"SHOW STATUS LIKE 'wsrep_local_state'") == *4 ]]; }
@@ -40,6 +39,8 @@ galera_write() { # DIR NODE N PORT PROVIDER: its part of the option file, and wh
 
 galera_start() { # each comes up only with the others
 	local dir=$1 node pids=() pid status=0 user
+	# shellcheck disable=SC2034
+	local JOBSTACK_LAB_DB=mariadbd # MySQL has no Galera
 	shift
 	user=$(db_lab_user)
 	for node in "$@"; do
@@ -58,6 +59,8 @@ galera_start() { # each comes up only with the others
 
 galera_up() {
 	local dir=$1 n=$2 port node provider user
+	# shellcheck disable=SC2034 # for the lab
+	local JOBSTACK_LAB_DB=mariadbd
 	provider=$(galera_provider) || return 1
 	mkdir -p "$dir"
 	chmod 711 "$dir"

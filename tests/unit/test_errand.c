@@ -126,6 +126,9 @@ static void cluster(void **state)
 	js_errand_transaction(&e, &sql, NULL, 0, NULL);
 	assert_string_equal(e.text.data, "START TRANSACTION;SELECT a INTO @js_a;UPDATE a;SELECT b;COMMIT;");
 	answer_is(3, JS_ANSWER_STMT, 2, 0);
+	js_errand_transaction(&e, &sql, &tail, 1, NULL); /* what comes behind the COMMIT waits for nobody */
+	assert_string_equal(e.text.data, "BEGIN NOT ATOMIC START TRANSACTION;SELECT a INTO @js_a;UPDATE a;SELECT b;COMMIT;"
+					 "SET STATEMENT wsrep_sync_wait=0 FOR SELECT f;END;");
 	js_sql_free(&sql);
 }
 
