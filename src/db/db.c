@@ -209,8 +209,9 @@ struct task {
 static void write_errand(const struct js_db *db, struct task *t)
 {
 	int blocks = db->blocks && t->load == NULL; /* a block may not hold a LOAD */
+	int same = !t->transaction || (t->e.blocks == blocks && t->e.cluster == db->cluster);
 
-	if (t->packet == NULL || (t->e.text.len > 0 && (!t->transaction || (t->e.blocks == blocks && t->e.cluster == db->cluster))))
+	if (t->packet == NULL || (t->e.text.len > 0 && same))
 		return;
 	if (t->transaction)
 		js_errand_transaction(&t->e, t->packet, t->tail, blocks, db->cluster ? NULL : db->name);

@@ -91,8 +91,8 @@ static void statement(struct pen *p, const struct js_sql *sql, unsigned i, unsig
 		close_block(p);
 	else
 		open_block(p);
-	/* what this transaction saw is there: a wait for what others committed meanwhile could fail, and then the block would look as
-	 * if it had before the COMMIT */
+	/* what this transaction saw is there: a wait for what others committed meanwhile could fail, and then the block
+	 * would look as if it had failed before the COMMIT */
 	if (p->behind && p->e->cluster && p->e->blocks)
 		js_buf_str(&p->e->text, "SET STATEMENT wsrep_sync_wait=0 FOR ");
 	js_buf_add(&p->e->text, sql->text.data + begin, len);

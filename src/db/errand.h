@@ -29,7 +29,8 @@ struct js_errand {
 };
 
 /* Writes PACKET with a transaction around it, and TAIL (may be NULL) behind.  DATABASE is its name, for the names of turns, or
- * NULL for a server of a cluster, where nobody takes turns.  The former content is forgotten.  If memory ran out, text.failed is set. */
+ * NULL for a server of a cluster, where nobody takes turns.  The former content is forgotten.  If memory ran out,
+ * text.failed is set. */
 void js_errand_transaction(struct js_errand *e, const struct js_sql *packet, const struct js_sql *tail, int blocks,
 			   const char *database);
 

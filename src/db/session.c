@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * What is said to a server first, and what it tells: its clock, whether it takes writes, whether its connections are short.
- * Promises: one round trip; no right is needed that the grants do not give.
+ * Promises: one round trip, two at a cluster; no right is needed that the grants do not give.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
@@ -25,13 +25,14 @@ static const char set_up[] =
 	"SELECT UTC_TIMESTAMP(6),@@global.max_connections,@@global.read_only,@@global.innodb_read_only"
 	"/*!80000 ,@@global.super_read_only */;"
 	"SHOW GLOBAL STATUS LIKE 'Threads_connected';"
-	"SHOW GLOBAL VARIABLES WHERE Variable_name IN('wsrep_on','group_replication_single_primary_mode','group_replication_group_name')";
+	"SHOW GLOBAL VARIABLES WHERE Variable_name IN('wsrep_on','group_replication_group_name',"
+	"'group_replication_single_primary_mode')";
 static const char look[] =
 	"SELECT UTC_TIMESTAMP(6),@@global.max_connections;SHOW GLOBAL STATUS LIKE 'Threads_connected'";
 
-/* On a cluster whose servers all take writes, one may be behind another.  With this a transaction, and a read outside of one, waits
- * first until its server has all that was committed anywhere before: what is decided by a read (nothing is left, there is no such
- * stack) is not decided by the past.  A wait that is too long is error 1205. */
+/* On a cluster whose servers all take writes, one may be behind another.  With this a transaction, and a read outside of
+ * one, waits first until its server has all that was committed anywhere before: what is decided by a read (nothing is left,
+ * there is no such stack) is not decided by the past.  A wait that is too long is error 1205, or 3797. */
 static const char causal_galera[] = "SET SESSION wsrep_sync_wait=1";
 static const char causal_group[] = "SET SESSION group_replication_consistency='BEFORE'";
 
@@ -108,8 +109,11 @@ unsigned js_db_session(struct js_db *db, MYSQL *my)
 	unsigned number = ask(my, set_up, sizeof(set_up) - 1, &a);
 
 	db->cluster = a.galera || (a.group && a.primaries);
-	if (number == 0 && db->cluster)
-		number = ask(my, a.galera ? causal_galera : causal_group, strlen(a.galera ? causal_galera : causal_group), &a);
+	if (number == 0 && db->cluster) {
+		const char *causal = a.galera ? causal_galera : causal_group;
+
+		number = ask(my, causal, strlen(causal), &a);
+	}
 	if (number != 0) {
 		(void)snprintf(db->last_error, sizeof(db->last_error), "%s", mysql_error(my));
 		return number;

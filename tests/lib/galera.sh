@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2153
 #
 # A Galera cluster of MariaDB servers on the loopback: each is a lab (scripts/lib/mariadb-lab.sh, to be sourced before), all take
 # writes.  They begin with copies of one data directory and the saved state of a group that all of them were in, as after a power
@@ -58,7 +58,7 @@ galera_start() { # each comes up only with the others
 }
 
 galera_up() {
-	local dir=$1 n=$2 port node provider user
+	local dir=$1 n=$2 node provider user
 	# shellcheck disable=SC2034 # for the lab
 	local JOBSTACK_LAB_DB=mariadbd
 	provider=$(galera_provider) || return 1
@@ -66,21 +66,23 @@ galera_up() {
 	chmod 711 "$dir"
 	db_lab_up "$dir/1" && db_lab_stop "$dir/1" || return 1
 	user=$(db_lab_user)
-	free_ports $((3 * n + 3)) || return 1
-	port=$PORT
-	for ((node = 1; node <= n; node++)); do
-		if ((node > 1)); then
-			cp -a "$dir/1" "$dir/$node" || return 1
-			watch_owner "$dir/$node/stay" "${LAB_OWNER:-$$}" bash "$LIB_DIR/mariadb-lab.sh" --orphaned "$dir/$node"
-		fi
+	for ((node = 2; node <= n; node++)); do
+		cp -a "$dir/1" "$dir/$node" || return 1
+		watch_owner "$dir/$node/stay" "${LAB_OWNER:-$$}" bash "$LIB_DIR/mariadb-lab.sh" --orphaned "$dir/$node"
 	done
-	for ((node = 1; node <= n; node++)); do
-		sed -i -e "s:$dir/1/:$dir/$node/:" -e "s/^port=.*/port=$((port + 3 * node))/" "$dir/$node"/{server,admin}.cnf
-		galera_write "$dir" "$node" "$n" "$port" "$provider"
-		[[ -z $user ]] || chown "$user" "$dir/$node"/data/{gvw,gra}state.dat
+	for _ in 1 2 3; do
+		free_ports $((3 * n + 3)) || return 1
+		for ((node = 1; node <= n; node++)); do
+			sed -i -e "s:$dir/1/:$dir/$node/:" -e "s/^port=.*/port=$((PORT + 3 * node))/" "$dir/$node"/{server,admin}.cnf
+			galera_write "$dir" "$node" "$n" "$PORT" "$provider"
+			[[ -z $user ]] || chown "$user" "$dir/$node"/data/{gvw,gra}state.dat
+		done
+		# shellcheck disable=SC2046
+		galera_start "$dir" $(seq "$n") && return 0
+		grep -qsiE 'address already in use' "$dir"/[1-9]/server.log || return 1 # else somebody was faster: other ports
+		for ((node = 1; node <= n; node++)); do db_lab_stop "$dir/$node" || return 1; done
 	done
-	# shellcheck disable=SC2046
-	galera_start "$dir" $(seq "$n")
+	return 1
 }
 
 galera_down() {
