@@ -17,6 +17,7 @@ has_server() { have mariadbd || have mysqld; }
 has_client() { have mariadb || have mysql; }
 has_mysql_header() { has_header mysql.h -I/usr/include/mariadb -I/usr/include/mysql; }
 has_cmocka() { has_header cmocka.h -include setjmp.h -include stdarg.h -include stdint.h; }
+has_galera() { compgen -G '/usr/lib*/galera*/libgalera_smm.so' >/dev/null || ! have mariadbd; } # MySQL has none
 has_ninja_or_make() { have ninja || have make; }
 has_gnu_parallel() { [[ $(parallel --version 2>/dev/null </dev/null) == *'GNU parallel'* ]]; }
 has_dbd_mysql() { perl -MDBD::mysql -e 1 2>/dev/null; }
@@ -66,6 +67,7 @@ deps_table() {
 		tests; have man; man-db
 		tests; have groff; groff-base
 		tests; have mandoc; mandoc
+		tests; has_galera; galera-4
 		tests; have col; bsdextrautils
 		tests; have zsh; zsh
 		tests; has_modules; environment-modules / lmod

@@ -49,7 +49,15 @@ int js_stack_make(struct jobstack *handle, const char *name, int lifo, struct js
 /* Tells why a guard found the stack NAME not to be had: it is being dropped (ECONFLICT), or is gone (EMISSING). */
 int js_stack_refuse(struct jobstack *handle, const char *name, struct jobstack_error *error);
 
-/* What an INSERT of a row of stack %u selects from: nothing once the stack is being dropped, which waits for who was before it. */
+/* Locks the stack's row, for a transaction.  On a cluster whose servers all take writes a lock is known to its own server
+ * only.  What two of them settle is who changes a row, so there the row is changed as well. */
+void js_stack_lock_sql(struct js_sql *sql, uint64_t id);
+
+/* The second half of that, before a statement that locks the row itself.  Nothing is sent to a single server. */
+void js_stack_mark_sql(struct js_sql *sql, uint64_t id);
+
+/* What an INSERT of a row of stack %u selects from: nothing once the stack is being dropped, which waits for who was before
+ * it.  js_stack_mark_sql comes first. */
 #define JS_STACK_KEPT " FROM stack WHERE stack_id=%u AND state<3 LOCK IN SHARE MODE"
 
 /* Adds the statements that change the stack's policy, for a transaction.  0, or JOBSTACK_EUSAGE. */

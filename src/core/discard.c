@@ -25,7 +25,7 @@ static int discard_one(struct jobstack *handle, uint64_t stack, uint64_t id, str
 	if (status != 0)
 		return status;
 	sql = (struct js_sql){0};
-	js_sql_stmt(&sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", stack);
+	js_stack_lock_sql(&sql, stack);
 	js_sql_stmt(&sql, "SET @js_lo=NULL,@js_hi=NULL");
 	js_sql_stmt(&sql, "SELECT lo,hi INTO @js_lo,@js_hi FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND pos=%d FOR UPDATE",
 		    stack, id, (int64_t)pos);

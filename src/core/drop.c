@@ -97,7 +97,7 @@ static int close_stack(struct dropping *d, struct jobstack_error *error)
 	int status, lost;
 
 	js_file_random(d->token, sizeof(d->token));
-	js_sql_stmt(&sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", id);
+	js_stack_lock_sql(&sql, id);
 	token_sql(d, &sql);
 	js_sql_stmt(&sql, "SELECT COUNT(*) INTO @js_state FROM worker WHERE stack_id=%u AND ended IS NULL FOR UPDATE", id);
 	js_sql_stmt(&sql, "UPDATE stack SET stack_id=stack_id" UNUSED, id, id, id);

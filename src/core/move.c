@@ -77,8 +77,8 @@ static void stacks_sql(const struct moving *m, struct js_sql *sql, uint64_t n)
 	const struct js_stack *from = &m->r.from, *to = &m->to;
 	int up = from->id < to->id, relative = m->r.group.relative;
 
-	js_sql_stmt(sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", up ? from->id : to->id);
-	js_sql_stmt(sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", up ? to->id : from->id);
+	js_stack_lock_sql(sql, up ? from->id : to->id);
+	js_stack_lock_sql(sql, up ? to->id : from->id);
 	js_sql_stmt(sql, "UPDATE stack SET dead=dead-%u,moved=moved+%u WHERE stack_id=%u AND state<3", n, n, from->id);
 	js_sql_guard(sql, 1);
 	js_sql_add(sql, "UPDATE stack SET ");

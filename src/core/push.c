@@ -54,6 +54,7 @@ static int begin_once(struct js_pushing *p, struct jobstack_error *error)
 	if (status != 0)
 		return status;
 	js_file_random(p->token, sizeof(p->token));
+	js_stack_mark_sql(&sql, p->stack.id);
 	js_sql_stmt(&sql,
 		    "INSERT INTO push(token,stack_id,atomic,started,beat) SELECT %x,stack_id,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6)"
 		    JS_STACK_KEPT,

@@ -189,7 +189,7 @@ static int put_back(struct js_requeue *r, struct jobstack_error *error)
 
 	if (r->dry_run)
 		return 0;
-	js_sql_stmt(&sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", r->from.id);
+	js_stack_lock_sql(&sql, r->from.id);
 	js_sql_stmt(&sql,
 		    r->done ? "UPDATE stack SET done=done-%u WHERE stack_id=%u AND state IN(0,1)"
 			    : "UPDATE stack SET dead=dead-%u WHERE stack_id=%u AND state IN(0,1)",

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCHEMA_VERSION 2
+#define SCHEMA_VERSION 3
 #define LOCK_SECONDS 20 /* a try; shorter than the connection waits for an answer */
 #define LOCK_TRIES 9
 

@@ -180,6 +180,8 @@ static void choose(struct js_sql *sql, const struct js_stack *stack, size_t k)
 void js_span_gate(struct js_sql *sql, const struct js_stack *stack)
 {
 	js_sql_stmt(sql, "SELECT stack_id INTO @js_state FROM gate WHERE stack_id=%u FOR UPDATE", stack->id);
+	js_sql_only(sql, JS_SQL_CLUSTER);
+	js_sql_stmt(sql, "UPDATE gate SET locked=locked+1 WHERE stack_id=%u", stack->id);
 }
 
 /* How many more may run: @js_room.  With the gate locked, nobody adds to what is counted here. */

@@ -70,6 +70,18 @@ int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *st
 	return status;
 }
 
+void js_stack_mark_sql(struct js_sql *sql, uint64_t id)
+{
+	js_sql_only(sql, JS_SQL_CLUSTER);
+	js_sql_stmt(sql, "UPDATE stack SET locked=locked+1 WHERE stack_id=%u AND state<3", id);
+}
+
+void js_stack_lock_sql(struct js_sql *sql, uint64_t id)
+{
+	js_sql_stmt(sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", id);
+	js_stack_mark_sql(sql, id);
+}
+
 int js_stack_refuse(struct jobstack *handle, const char *name, struct jobstack_error *error)
 {
 	struct js_stack s;

@@ -20,6 +20,7 @@ int js_unique_complete(struct js_pushing *p, struct jobstack_error *error)
 
 		js_sql_stmt(&sql, "SET @js_lo=NULL");
 		js_sql_stmt(&sql, "SELECT COALESCE(named,0) INTO @js_lo FROM stack WHERE stack_id=%u AND state<3 FOR UPDATE", p->stack.id);
+		js_stack_mark_sql(&sql, p->stack.id);
 		js_sql_stmt(&sql,
 			    "INSERT IGNORE INTO name(stack_id,hash,entry_id) SELECT stack_id,UNHEX(SHA2(datapath,256)),entry_id FROM "
 			    "entry WHERE stack_id=%u AND entry_id BETWEEN @js_lo+1 AND @js_lo+%u",

@@ -22,6 +22,8 @@
 void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, const unsigned char token[16], int script, int kept,
 			  const struct jobstack_worker_options *o)
 {
+	if (kept)
+		js_stack_mark_sql(sql, stack->id);
 	js_sql_add(sql, "INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,slots,host,boot,node,pid,pid_start,"
 			"slurm_cluster,slurm_job,slurm_array_job,slurm_array_task,slurm_step,slurm_start,slurm_account,slurm_qos,"
 			"slurm_partition,user,cwd,argv,log) ");
@@ -581,7 +583,7 @@ static int finish_sql(struct jobstack_worker *w, const struct js_worker_end *end
 	for (const struct js_claim *c = end->lost == NULL ? NULL : w->claims; c != NULL; c = c->next)
 		if (c->losses + 1 >= w->stack.max_losses)
 			dead += c->open;
-	js_sql_stmt(sql, "SELECT stack_id INTO @js_state FROM stack WHERE stack_id=%u FOR UPDATE", w->stack.id);
+	js_stack_lock_sql(sql, w->stack.id);
 	js_sql_stmt(sql,
 		    "UPDATE worker SET seq=seq+1,ended=UTC_TIMESTAMP(6),reason=%x,done=done+%u,dead=dead+%u,running=NULL,token=%x "
 		    "WHERE worker_id=%u AND token=%x AND seq=%u AND ended IS NULL",

@@ -32,7 +32,7 @@ struct js_db {
 	int64_t crowded_us; /* until this moment the server's connections are taken to be short */
 	int64_t looked_us;  /* when that was looked at */
 	int blocks;	    /* the server takes compound statements outside of stored programs: MariaDB does */
-	int turns;	    /* it has user locks (a Galera cluster has none) */
+	int cluster;	    /* it is one of a cluster whose servers all take writes */
 	int64_t wall_us, mono_us; /* the server's clock and ours, read together */
 	int loads;		  /* connections are made such that they can serve a load */
 	int loaded;		  /* a load went through */

@@ -39,6 +39,7 @@ static enum fault classify(unsigned number)
 		{1062, FAULT_DUPLICATE},
 		{1213, FAULT_AGAIN},	  /* deadlock; Galera says it at COMMIT */
 		{1205, FAULT_AGAIN},	  /* lock wait timeout: only the statement is gone, hence the ROLLBACK */
+		{3797, FAULT_AGAIN}, {3798, FAULT_AGAIN}, /* Group Replication: what is before a read did not come in time */
 		{1020, FAULT_AGAIN},	  /* MariaDB's snapshot isolation */
 		{1637, FAULT_AGAIN},	  /* too many active transactions */
 		{3058, FAULT_AGAIN},	  /* a deadlock of user locks */
@@ -211,11 +212,12 @@ struct task {
 static void write_errand(const struct js_db *db, struct task *t)
 {
 	int blocks = db->blocks && t->load == NULL; /* a block may not hold a LOAD */
+	int same = !t->transaction || (t->e.blocks == blocks && t->e.cluster == db->cluster);
 
-	if (t->packet == NULL || (t->e.text.len > 0 && (!t->transaction || t->e.blocks == blocks)))
+	if (t->packet == NULL || (t->e.text.len > 0 && same))
 		return;
 	if (t->transaction)
-		js_errand_transaction(&t->e, t->packet, t->tail, blocks, db->turns ? db->name : NULL);
+		js_errand_transaction(&t->e, t->packet, t->tail, blocks, db->cluster ? NULL : db->name);
 	else
 		js_errand_plain(&t->e, t->packet);
 }

@@ -16,6 +16,7 @@ struct pen {
 	uint32_t database;	   /* a hash of its name */
 	int open, commits;	   /* in a block; in the one with the COMMIT */
 	unsigned first;		   /* the block's first answer */
+	int behind;		   /* the COMMIT is written */
 };
 
 const struct js_answer *js_errand_answer(const struct js_errand *e, unsigned number)
@@ -84,12 +85,16 @@ static void statement(struct pen *p, const struct js_sql *sql, unsigned i, unsig
 	unsigned flags = js_sql_mark(sql, i)->flags;
 	int single = !p->e->blocks || len > LARGE;
 
-	if (flags & (p->e->blocks ? JS_SQL_SINGLE : JS_SQL_BLOCKS))
+	if (flags & (p->e->blocks ? JS_SQL_SINGLE : JS_SQL_BLOCKS) || (flags & JS_SQL_CLUSTER && !p->e->cluster))
 		return;
 	if (single)
 		close_block(p);
 	else
 		open_block(p);
+	/* what this transaction saw is there: a wait for what others committed meanwhile could fail, and then the block
+	 * would look as if it had failed before the COMMIT */
+	if (p->behind && p->e->cluster && p->e->blocks)
+		js_buf_str(&p->e->text, "SET STATEMENT wsrep_sync_wait=0 FOR ");
 	js_buf_add(&p->e->text, sql->text.data + begin, len);
 	if (single || (flags & JS_SQL_ROWS))
 		answer(p->e, (struct js_answer){JS_ANSWER_STMT, first + i, (flags & JS_SQL_GUARD) != 0});
@@ -129,7 +134,7 @@ static void anew(struct js_errand *e)
 	js_buf_reset(&e->list);
 	js_buf_reset(&e->end);
 	e->n = 0;
-	e->blocks = 0;
+	e->blocks = e->cluster = 0;
 }
 
 /* The last statement needs no semicolon, and an empty one behind it would be an error. */
@@ -148,6 +153,7 @@ void js_errand_transaction(struct js_errand *e, const struct js_sql *packet, con
 
 	anew(e);
 	e->blocks = blocks;
+	e->cluster = database == NULL;
 	p.database = p.turn != NULL ? hash(database) : 0;
 	begin_turn(&p);
 	own(&p);
@@ -159,6 +165,7 @@ void js_errand_transaction(struct js_errand *e, const struct js_sql *packet, con
 	e->commit_from = e->commit_to = blocks ? p.first : e->n - 1;
 	js_buf_str(&e->text, "COMMIT;");
 	end_turn(&p);
+	p.behind = 1;
 	for (unsigned i = 0; tail != NULL && i < tail->statements && !failed; i++)
 		statement(&p, tail, i, packet->statements + 1);
 	close_block(&p);

@@ -25,10 +25,12 @@ struct js_errand {
 	unsigned n;
 	unsigned commit_from, commit_to; /* the answers among which the COMMIT's is; both n: there is none */
 	int blocks;			 /* it was written for a server that takes blocks */
+	int cluster;			 /* ... for one of a cluster whose servers all take writes */
 };
 
 /* Writes PACKET with a transaction around it, and TAIL (may be NULL) behind.  DATABASE is its name, for the names of turns, or
- * NULL where the server lets nobody take turns.  The former content is forgotten.  If memory ran out, text.failed is set. */
+ * NULL for a server of a cluster, where nobody takes turns.  The former content is forgotten.  If memory ran out,
+ * text.failed is set. */
 void js_errand_transaction(struct js_errand *e, const struct js_sql *packet, const struct js_sql *tail, int blocks,
 			   const char *database);
 

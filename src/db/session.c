@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * What is said to a server first, and what it tells: its clock, whether it takes writes, whether its connections are short.
- * Promises: one round trip; no right is needed that the grants do not give.
+ * Promises: one round trip, two at a cluster; no right is needed that the grants do not give.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
@@ -24,15 +24,23 @@ static const char set_up[] =
 	"group_concat_max_len=1000000,sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';"
 	"SELECT UTC_TIMESTAMP(6),@@global.max_connections,@@global.read_only,@@global.innodb_read_only"
 	"/*!80000 ,@@global.super_read_only */;"
-	"SHOW GLOBAL STATUS LIKE 'Threads_connected';SHOW GLOBAL VARIABLES LIKE 'wsrep_on'";
+	"SHOW GLOBAL STATUS LIKE 'Threads_connected';"
+	"SHOW GLOBAL VARIABLES WHERE Variable_name IN('wsrep_on','group_replication_group_name',"
+	"'group_replication_single_primary_mode')";
 static const char look[] =
 	"SELECT UTC_TIMESTAMP(6),@@global.max_connections;SHOW GLOBAL STATUS LIKE 'Threads_connected'";
+
+/* On a cluster whose servers all take writes, one may be behind another.  With this a transaction, and a read outside of
+ * one, waits first until its server has all that was committed anywhere before: what is decided by a read (nothing is left,
+ * there is no such stack) is not decided by the past.  A wait that is too long is error 1205, or 3797. */
+static const char causal_galera[] = "SET SESSION wsrep_sync_wait=1";
+static const char causal_group[] = "SET SESSION group_replication_consistency='BEFORE'";
 
 /* What the two packets bring. */
 struct answer {
 	int64_t wall_us;
 	uint64_t connections, most;
-	int read_only, cluster;
+	int read_only, galera, group, primaries;
 };
 
 /* 0 or 1, or a word: OFF and ON, and in newer MariaDB NO_LOCK and the like, which are kinds of ON. */
@@ -41,31 +49,31 @@ static int is_on(const char *value)
 	return value != NULL && strcmp(value, "0") != 0 && strcasecmp(value, "OFF") != 0;
 }
 
-static void take_row(struct answer *a, MYSQL_RES *result)
+static void take_row(struct answer *a, unsigned n, MYSQL_ROW row)
 {
-	unsigned n = mysql_num_fields(result);
-	MYSQL_ROW row = mysql_fetch_row(result);
-
-	if (row == NULL || n < 2 || row[0] == NULL || row[1] == NULL)
+	if (n < 2 || row[0] == NULL || row[1] == NULL)
 		return;
-	if (strcasecmp(row[0], "Threads_connected") == 0) {
+	if (strcasecmp(row[0], "Threads_connected") == 0)
 		a->connections = strtoull(row[1], NULL, 10);
-		return;
+	else if (strcasecmp(row[0], "wsrep_on") == 0)
+		a->galera = is_on(row[1]);
+	else if (strcasecmp(row[0], "group_replication_group_name") == 0)
+		a->group = row[1][0] != '\0';
+	else if (strcasecmp(row[0], "group_replication_single_primary_mode") == 0)
+		a->primaries = !is_on(row[1]);
+	else {
+		a->wall_us = js_clock_parse(row[0]);
+		a->most = strtoull(row[1], NULL, 10);
+		for (unsigned i = 2; i < n; i++)
+			a->read_only |= is_on(row[i]);
 	}
-	if (strcasecmp(row[0], "wsrep_on") == 0) {
-		a->cluster = is_on(row[1]);
-		return;
-	}
-	a->wall_us = js_clock_parse(row[0]);
-	a->most = strtoull(row[1], NULL, 10);
-	for (unsigned i = 2; i < n; i++)
-		a->read_only |= is_on(row[i]);
 }
 
 /* Sends TEXT and reads the answers.  Returns the error number. */
 static unsigned ask(MYSQL *my, const char *text, size_t len, struct answer *a)
 {
 	MYSQL_RES *result;
+	MYSQL_ROW row;
 	int more;
 
 	if (mysql_real_query(my, text, (unsigned long)len) != 0)
@@ -77,7 +85,8 @@ static unsigned ask(MYSQL *my, const char *text, size_t len, struct answer *a)
 				return mysql_errno(my);
 			continue;
 		}
-		take_row(a, result);
+		while ((row = mysql_fetch_row(result)) != NULL)
+			take_row(a, mysql_num_fields(result), row);
 		mysql_free_result(result);
 	} while ((more = mysql_next_result(my)) == 0);
 	return more > 0 ? mysql_errno(my) : 0;
@@ -99,6 +108,12 @@ unsigned js_db_session(struct js_db *db, MYSQL *my)
 	int64_t sent = js_clock_mono_us();
 	unsigned number = ask(my, set_up, sizeof(set_up) - 1, &a);
 
+	db->cluster = a.galera || (a.group && a.primaries);
+	if (number == 0 && db->cluster) {
+		const char *causal = a.galera ? causal_galera : causal_group;
+
+		number = ask(my, causal, strlen(causal), &a);
+	}
 	if (number != 0) {
 		(void)snprintf(db->last_error, sizeof(db->last_error), "%s", mysql_error(my));
 		return number;
@@ -109,7 +124,6 @@ unsigned js_db_session(struct js_db *db, MYSQL *my)
 		return JS_DB_READ_ONLY;
 	}
 	db->blocks = strstr(mysql_get_server_info(my), "MariaDB") != NULL;
-	db->turns = !a.cluster;
 	db->wall_us = a.wall_us;
 	db->mono_us = sent + (js_clock_mono_us() - sent) / 2;
 	note_crowd(db, &a);

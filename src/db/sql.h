@@ -15,7 +15,8 @@
 enum { JS_SQL_ROWS = 1,	   /* it answers with rows */
        JS_SQL_GUARD = 2,   /* it may stop the packet */
        JS_SQL_BLOCKS = 4,  /* it is sent only to a server that takes blocks (see errand.h), in one */
-       JS_SQL_SINGLE = 8 }; /* it is sent only to one that does not */
+       JS_SQL_SINGLE = 8,  /* it is sent only to one that does not */
+       JS_SQL_CLUSTER = 16 }; /* it is sent only to a cluster whose servers all take writes */
 
 struct js_sql_mark {
 	size_t end; /* where the statement ends in the text */
@@ -49,7 +50,7 @@ void js_sql_guard(struct js_sql *sql, uint64_t n);
 /* The same, in one statement with other assignments to user variables. */
 void js_sql_guard_set(struct js_sql *sql, uint64_t n, const char *assignments);
 
-/* The next statement is JS_SQL_BLOCKS or JS_SQL_SINGLE. */
+/* The next statement is JS_SQL_BLOCKS, JS_SQL_SINGLE or JS_SQL_CLUSTER. */
 void js_sql_only(struct js_sql *sql, unsigned flag);
 
 /* A piece of a statement that holds others, such as "IF ... THEN "; JS_SQL_BLOCKS.  It is numbered as they are. */

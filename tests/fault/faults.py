@@ -17,7 +17,7 @@ KINDS = {}  # name: function, in the order of the table
 
 
 def kind(name, early=0, needs=()):
-	"""Enters a kind.  EARLY: the longer it takes, the earlier it comes in a round.  NEEDS: slurm, or nothing."""
+	"""Enters a kind.  EARLY: the longer it takes, the earlier it comes in a round.  NEEDS: slurm, server (a single one), cluster, or nothing."""
 	def enter(function):
 		function.kind, function.early, function.needs = name, early, needs
 		KINDS[name] = function

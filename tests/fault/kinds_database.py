@@ -6,8 +6,10 @@ import threading
 import place
 from faults import kind
 
+SERVER = ("server",)
 
-@kind("mysqld-kill")
+
+@kind("mysqld-kill", needs=SERVER)
 def mysqld_kill(field, rng):
 	db = field.campaign.db
 	rows = field.all_rows()
@@ -17,7 +19,7 @@ def mysqld_kill(field, rng):
 	return rows
 
 
-@kind("mysqld-stop")
+@kind("mysqld-stop", needs=SERVER)
 def mysqld_stop(field, rng):
 	db = field.campaign.db
 	rows = field.all_rows()
@@ -92,7 +94,7 @@ for each in ("drop", "noreply", "ghost", "orphan", "half", "stall"):
 	around_commit(each)
 
 
-@kind("clock-server")
+@kind("clock-server", needs=SERVER)
 def clock_server(field, rng):
 	"""Hours forward or back, and after a while right again."""
 	clock, rows = field.campaign.clock, field.all_rows()
@@ -111,7 +113,7 @@ def clock_worker(field, rng):
 	return [victim["row"]]
 
 
-@kind("disk-server")
+@kind("disk-server", needs=SERVER)
 def disk_server(field, rng):
 	"""No room where the server's data lie."""
 	db, rows = field.campaign.db, field.all_rows()
@@ -144,3 +146,14 @@ def node_cut(field, rng):
 	node.cut()
 	field.later(rng.choice((1, 3, 8)), node.mend)
 	return rows
+
+
+@kind("galera-lag", needs=("cluster",))
+def galera_lag(field, rng):
+	"""One server of the cluster falls behind the others, for longer than a read there is willing to wait, too."""
+	db = field.campaign.db
+	server = rng.randrange(1, len(db.ports))
+	if not db.lag(server):
+		return None
+	field.later(rng.choice((0.5, 2, 4, 7)), lambda: db.catch_up(server))
+	return field.all_rows()

@@ -86,18 +86,26 @@ class Disk:
 class Database:
 	"""The server.  Its data lie on DISK; its clock is CLOCK's."""
 
+	setting = ""  # what a session of ours is set to
+
 	def __init__(self, root, clock):
 		self.disk = Disk(root / "disk", 700)
-		self.dir, self.clock, self.lock = self.disk.path / "db", clock, threading.Lock()
+		self.clock, self.lock = clock, threading.Lock()
+		bash("db", self.disk.path / "db")
+		self.begin(self.disk.path / "db")
+		self.ports = [self.port]
+		place.kill(self.pid(), signal.SIGTERM)  # and again, with the clock that can jump
+		place.wait_for(20, lambda: not self.alive())
+		self.start()
+
+	def begin(self, directory):
+		"""What is to be known of the server that runs in DIRECTORY."""
+		self.dir = directory
 		self.starts, self.process, self.struck, self.deaths = 0, None, False, []
-		bash("db", self.dir)
 		self.client = shutil.which("mariadb") or shutil.which("mysql")
 		self.program = os.readlink("/proc/%d/exe" % self.pid())
 		self.port = int(re.search(r"port=(\d+)", (self.dir / "admin.cnf").read_text()).group(1))
 		self.version = place.run(self.program, "--no-defaults", "--version").strip().split("Ver ")[-1]
-		place.kill(self.pid(), signal.SIGTERM)  # and again, with the clock that can jump
-		place.wait_for(20, lambda: not self.alive())
-		self.start()
 
 	def pid(self):
 		if self.process:
@@ -142,7 +150,7 @@ class Database:
 		if "mariadb" in self.client:  # from 11.4 on it refuses the certificate of a server whose clock was ahead when it began
 			words.append("--skip-ssl")
 		try:
-			done = subprocess.run(words + ([name] if name else []), input=sql, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+			done = subprocess.run(words + ([name] if name else []), input=self.setting + sql, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
 					      text=True, errors="surrogateescape", timeout=timeout)
 		except subprocess.TimeoutExpired:
 			return None

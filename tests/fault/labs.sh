@@ -3,6 +3,7 @@
 # shellcheck disable=SC2317
 #
 # labs.sh db DIR ADDRESS             brings up a database lab that can be reached at ADDRESS, beyond the loopback
+# labs.sh cluster DIR N              N servers of a Galera cluster, in DIR/1 and so on
 # labs.sh database DIR NAME ADDRESS  a database in it, with its option file
 # labs.sh slurm DIR ADDRESS HOLDER:NODE:ADDRESS...   a Slurm lab; its nodes live in name spaces that the processes HOLDER hold
 # labs.sh slurmd DIR HOLDER:NODE:ADDRESS, labs.sh slurmctld DIR     a daemon that had died
@@ -12,6 +13,7 @@ set -euo pipefail
 lib=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib" && pwd)
 . "$lib/mariadb-lab.sh"
 . "$lib/slurm-lab.sh"
+. "$lib/../../tests/lib/galera.sh"
 
 # renamed OLD NEW: the function OLD under another name
 renamed() { eval "$(declare -f "$1" | sed "1s/^$1 /$2 /")"; }
@@ -52,6 +54,7 @@ exec_bare() {
 
 case $1 in
 db) db_lab_up "$2" ;;
+cluster) galera_up "$2" "$3" ;;
 database)
 	db_lab_database "$2" "$3"
 	sed -i "s/^host=.*/host=$4/" "$2/$3.cnf"

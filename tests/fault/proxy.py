@@ -104,14 +104,14 @@ class Proxy:
 class Proxies:
 	"""The thread, and all the ports."""
 
-	def __init__(self, host, server):
-		self.host, self.server, self.port = host, server, 20000
+	def __init__(self, host, servers):
+		self.host, self.servers, self.port = host, servers, 20000
 		self.loop = asyncio.new_event_loop()
 		threading.Thread(target=self.loop.run_forever, daemon=True).start()
 
 	def open(self):
 		self.port = 20000 + (self.port - 20000 + 1) % 9000
-		proxy = Proxy(self.host, self.port, self.server)
+		proxy = Proxy(self.host, self.port, self.servers[self.port % len(self.servers)])
 
 		async def listen():
 			proxy.listener = await asyncio.start_server(proxy.serve, self.host, proxy.port)

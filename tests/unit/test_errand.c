@@ -110,6 +110,28 @@ static void large(void **state)
 	js_sql_free(&sql);
 }
 
+/* What is for a cluster alone. */
+static void cluster(void **state)
+{
+	struct js_sql sql = {0};
+
+	(void)state;
+	(void)js_sql_stmt(&sql, "SELECT a INTO @js_a");
+	js_sql_only(&sql, JS_SQL_CLUSTER);
+	(void)js_sql_stmt(&sql, "UPDATE a");
+	(void)js_sql_stmt(&sql, "SELECT b");
+	js_errand_transaction(&e, &sql, NULL, 0, "db");
+	assert_string_equal(e.text.data, "START TRANSACTION;SELECT a INTO @js_a;SELECT b;COMMIT;");
+	answer_is(2, JS_ANSWER_STMT, 2, 0);
+	js_errand_transaction(&e, &sql, NULL, 0, NULL);
+	assert_string_equal(e.text.data, "START TRANSACTION;SELECT a INTO @js_a;UPDATE a;SELECT b;COMMIT;");
+	answer_is(3, JS_ANSWER_STMT, 2, 0);
+	js_errand_transaction(&e, &sql, &tail, 1, NULL); /* what comes behind the COMMIT waits for nobody */
+	assert_string_equal(e.text.data, "BEGIN NOT ATOMIC START TRANSACTION;SELECT a INTO @js_a;UPDATE a;SELECT b;COMMIT;"
+					 "SET STATEMENT wsrep_sync_wait=0 FOR SELECT f;END;");
+	js_sql_free(&sql);
+}
+
 /* The turn is taken before anything is locked and given away behind the COMMIT, or after an error. */
 static void turns(void **state)
 {
@@ -148,7 +170,7 @@ static void queries(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(single), cmocka_unit_test(block), cmocka_unit_test(large),
-					   cmocka_unit_test(turns), cmocka_unit_test(queries)};
+					   cmocka_unit_test(turns), cmocka_unit_test(cluster), cmocka_unit_test(queries)};
 
 	return cmocka_run_group_tests(tests, begin, end);
 }
