@@ -367,7 +367,7 @@ int js_db_query(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, vo
 
 int js_db_has_user_locks(const struct js_db *db)
 {
-	return db->turns;
+	return !db->cluster;
 }
 
 int js_db_nap(struct js_db *db, int64_t us, struct jobstack_error *error)

@@ -96,7 +96,7 @@ int js_db_view(struct js_db *db, js_db_view_fn *body, void *ctx, struct jobstack
 /* Runs statements that read, in the view that BODY was called in.  Returns 0; JS_DB_LOST; or a negative code. */
 int js_db_look(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error);
 
-/* Does the server have user locks (GET_LOCK)?  A Galera cluster has none. */
+/* Does the server have user locks (GET_LOCK) that all clients see?  A cluster has none. */
 int js_db_has_user_locks(const struct js_db *db);
 
 /* Sleeps; JOBSTACK_ESTOPPED if the stop of the options is set. */
