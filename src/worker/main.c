@@ -118,7 +118,7 @@ static void tell_taken(void *ctx, const struct js_watch_case *found)
 	char text[700];
 
 	(void)ctx;
-	if (config.quiet || found->verdict != JS_WATCH_TAKEN)
+	if (config.quiet || (found->verdict != JS_WATCH_TAKEN && !(config.verbose && found->runs_here)))
 		return;
 	js_watch_words(found, text, sizeof(text));
 	say("%s", text);

@@ -125,6 +125,12 @@ if ((EUID == 0)); then
 		as_nobody "$JOBSTACK_BIN/jobstack" recover -s setuid
 	is '... it runs' "$(ledger setuid)" '0 0 0 0 0 1'
 	sql "UPDATE worker JOIN stack USING(stack_id) SET user='somebody' WHERE name='setuid' AND ended IS NULL"
+	recover_hidden() { # where /proc shows nobody but one's own processes
+		own_mounts sh -c 'mount -t proc -o hidepid=2 proc /proc && exec "$@"' - setpriv --reuid=nobody --regid=nogroup --clear-groups \
+			"$JOBSTACK_BIN/jobstack" recover -s setuid --defaults-file "$PWD/nobody/cnf"
+	}
+	check '... also where /proc hides it' says 1 "runs on here \(process ${LEFT[0]}, \?\): kill that; it holds 1 entry" recover_hidden
+	is '... it runs' "$(ledger setuid)" '0 0 0 0 0 1'
 	silent_for setuid 100
 	check "... so does anybody, however long it was silent" \
 		says 1 "runs on here \(process ${LEFT[0]}, sleep\): kill that" as_nobody "$JOBSTACK_BIN/jobstack" recover -s setuid --wait
