@@ -80,26 +80,26 @@ static pid_t next_number(struct numbers *n, pid_t *session)
 static int read_process(pid_t pid, pid_t *parent, char name[32])
 {
 	struct js_buf stat = {0};
-	char path[64], *open, *close, state = 'X';
+	char path[64], *name_at, *name_end, state = 'X';
 	long number = 0, threads = 0;
 	int runs;
 
 	*parent = 0;
 	(void)snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
 	(void)snprintf(name, 32, "?");
-	if (js_file_read(path, &stat) != 0 || stat.data == NULL || (close = strrchr(stat.data, ')')) == NULL) {
+	if (js_file_read(path, &stat) != 0 || stat.data == NULL || (name_end = strrchr(stat.data, ')')) == NULL) {
 		js_buf_free(&stat);
 		return kill(pid, 0) == 0 || errno == EPERM ? -1 : 0;
 	}
-	*close = '\0';
-	open = strchr(stat.data, '(');
-	if (open != NULL)
-		(void)snprintf(name, 32, "%s", open + 1);
+	*name_end = '\0';
+	name_at = strchr(stat.data, '(');
+	if (name_at != NULL)
+		(void)snprintf(name, 32, "%s", name_at + 1);
 	for (char *p = name; *p != '\0'; p++)
 		if ((unsigned char)*p < ' ' || (unsigned char)*p > '~')
 			*p = '?';
 	/* proc(5): from pgrp to nice; one whose first thread has ended may have others */
-	(void)sscanf(close + 1, " %c %ld %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld", &state, &number, &threads);
+	(void)sscanf(name_end + 1, " %c %ld %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld", &state, &number, &threads);
 	*parent = (pid_t)number;
 	runs = (state != 'Z' && state != 'X') || threads > 1;
 	js_buf_free(&stat);
