@@ -112,7 +112,7 @@ if ((EUID == 0)); then
 	install -m 4755 "$(command -v setpriv)" nobody/rootpriv
 	install -o nobody -m 600 "$JOBSTACK_DEFAULTS_FILE" nobody/cnf
 	as_nobody() { setpriv --reuid=nobody --regid=nogroup --clear-groups "$@" --defaults-file "$PWD/nobody/cnf"; }
-	cd nobody
+	cd nobody || exit
 	(exec timeout 100 setpriv --reuid=nobody --regid=nogroup --clear-groups env TMPDIR="$PWD" "$JOBSTACK_BIN/jobstack-worker" -q -s setuid --lease 3 \
 		--grace 0.5 --defaults-file "$PWD/cnf" --log-dir "$PWD" -- sh -c 'exec ./rootpriv --reuid=0 --clear-groups sleep 1000') &
 	cd ..
@@ -160,7 +160,7 @@ check 'a command with daemons' wait_for 20 daemons_run
 wait_for 20 runs orphan 1
 freeze orphan
 mapfile -t FROZEN < <(printf '%s\n' "${FROZEN[@]}" | grep -vxf same | grep -vxf job | grep -vxf other)
-kill -CONT $(cat same job other)
+cat same job other | xargs kill -CONT
 kill_frozen
 wait_for 10 no_process
 check 'they live on: nothing is taken' says 1 "a command of its runs on here \(process $(<other), sleep\): kill that; it holds 1 entry" jobstack recover -s orphan
@@ -205,7 +205,8 @@ check 'frozen, and silent for more than half of its lease: its commands, frozen 
 	says 1 'watching 1 worker that has been silent for long, for up to 6.0 s.*runs on here \(process [0-9]+, sleep\): kill that; it holds 2 entries: on this host' \
 	jobstack recover -s silent
 xargs kill -KILL <silent
-wait_for 10 none_lives $(<silent)
+mapfile -t gone <silent
+wait_for 10 none_lives "${gone[@]}"
 silent_for silent 4
 check 'when they have ended it is watched for a whole one' \
 	says 0 'watching 1 worker that has been silent for long, for up to 6.0 s.*silent for [0-9]+ s, longer than its lease: 2 entries taken back' \
