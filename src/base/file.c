@@ -182,6 +182,21 @@ pid_t js_file_pid_parent(pid_t pid)
 	return (pid_t)stat_field(pid, 4);
 }
 
+uint64_t js_file_cgroup(pid_t pid)
+{
+	uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+	struct js_buf text = {0};
+	char path[64];
+	int status;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/cgroup", (long)pid);
+	status = js_file_read(path, &text);
+	for (size_t i = 0; i < text.len; i++)
+		hash = (hash ^ (unsigned char)text.data[i]) * UINT64_C(1099511628211);
+	js_buf_free(&text);
+	return status == 0 ? hash : 0;
+}
+
 void js_file_boot_id(char text[40])
 {
 	struct js_buf id = {0};

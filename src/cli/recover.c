@@ -35,8 +35,8 @@ static const struct js_opts opts = {
 	"jobstack recover",
 	"[OPTIONS]",
 	"Takes back what dead workers hold, now. Dead is whose process on this host is gone with its commands, whose\n"
-	"Slurm job or step has ended, or who is silent for a whole lease while this command watches. Running workers\n"
-	"do the same in passing.",
+	"Slurm job or step has ended, or who is silent for a whole lease while this command watches. Commands that a\n"
+	"dead worker has left running on this host are ended first. Running workers do the same in passing.",
 	table,
 	"Exit status: 0 if something was taken back or nobody is suspect, 1 if workers are left that may be dead.\n\n  jobstack recover -s mystack --dry-run",
 	0};
@@ -123,7 +123,7 @@ static void take_case(void *ctx, const struct js_watch_case *c)
 		return;
 	}
 	keep_suspect(r, c);
-	if ((watch_us(c) <= WATCH_MAX_US || r->wait) && watch_us(c) > r->longest_us)
+	if (!c->runs_here && (watch_us(c) <= WATCH_MAX_US || r->wait) && watch_us(c) > r->longest_us)
 		r->longest_us = watch_us(c);
 }
 
@@ -137,6 +137,10 @@ static void tell_suspect(struct cli_recovery *r, struct cli_suspect *s)
 	js_num_duration_text(s->c.lease_us, lease, sizeof(lease));
 	if (s->c.by_script)
 		cli_say(r->cli, "%s", text);
+	else if (s->c.runs_here)
+		cli_say(r->cli, "%s: on this host nothing is taken back while that runs; a worker on another host can't see it, and takes "
+				"back once it has watched worker %" PRIu64 " for %s",
+			text, s->c.worker, lease);
 	else
 		cli_say(r->cli,
 			"%s: whatever worker of the stack runs takes back once it has watched it for %s; so does "

@@ -5,25 +5,29 @@
 #include "run/env.h"
 
 #include "base/error.h"
+#include "base/file.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define OURS 7 /* names that are ours; a command has at most one fewer */
+#define OURS 8 /* names that are ours; a command has at most one fewer */
 #define PROTOCOL 1 /* of persistent commands: docs/PERSISTENT.md */
 
 struct js_env {
 	char **list;	    /* the inherited variables, then ours, then NULL */
 	size_t kept;	    /* of the inherited */
 	struct js_buf text; /* ours, NUL-separated */
+	char process[80];   /* the last of ours */
 };
 
 static int is_ours(const char *variable)
 {
 	static const char *const names[OURS] = {"JOBSTACK_STACK=",	  "JOBSTACK_ENTRY=", "JOBSTACK_ATTEMPT=",
 						"JOBSTACK_DATAPATH=", "JOBSTACK_SLOT=",	 "JOBSTACK_WORKER=",
-						"JOBSTACK_PERSISTENT="};
+						"JOBSTACK_PERSISTENT=", "JOBSTACK_PROCESS="};
 
 	for (int i = 0; i < OURS; i++)
 		if (strncmp(variable, names[i], strlen(names[i])) == 0)
@@ -46,6 +50,8 @@ int js_env_new(struct js_env **made, char *const base[], struct jobstack_error *
 		*made = NULL;
 		return js_error_memory(error);
 	}
+	(void)snprintf((*made)->process, sizeof((*made)->process), "JOBSTACK_PROCESS=%ld %" PRId64 " %" PRIx64, (long)getpid(),
+		       js_file_pid_start(getpid()), js_file_cgroup(getpid()));
 	for (size_t i = 0; i < n; i++)
 		if (!is_ours(base[i]))
 			(*made)->list[(*made)->kept++] = base[i];
@@ -83,6 +89,7 @@ char *const *js_env_for(struct js_env *env, const struct js_template_values *val
 	end = text->data + text->len;
 	for (variable = text->data; variable < end; variable += strlen(variable) + 1)
 		env->list[n++] = variable;
+	env->list[n++] = env->process;
 	env->list[n] = NULL;
 	return env->list;
 }

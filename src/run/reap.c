@@ -22,26 +22,26 @@
 #define SPARE_US (2 * JS_SECOND_US)
 #define WATCHED_MAX 1024
 
-/* The commands that run, and the files that count their input and output.  They are this process's as children
- * are: there is one such table.  Commands beyond its length are counted for root only. */
+/* The commands that run, and the files that count their input and output (-1: it could not be opened).  They are this
+ * process's as children are: there is one such table.  It has room for more commands than a worker has slots. */
 static struct watched {
 	pid_t pid;
 	int fd;
 } watched[WATCHED_MAX];
 static size_t watched_n;
 
-/* Takes PID out of the table.  Returns its descriptor, or -1. */
-static int take_watched(pid_t pid)
+/* Takes PID out of the table.  Returns whether it is a command, and its descriptor or -1. */
+static int take_watched(pid_t pid, int *fd)
 {
+	*fd = -1;
 	for (size_t i = 0; i < watched_n; i++) {
-		int fd = watched[i].fd;
-
 		if (watched[i].pid != pid)
 			continue;
+		*fd = watched[i].fd;
 		watched[i] = watched[--watched_n];
-		return fd;
+		return 1;
 	}
-	return -1;
+	return 0;
 }
 
 static int open_io(pid_t pid)
@@ -83,29 +83,29 @@ static int64_t number_after(const char *text, const char *key)
 
 void js_reap_watch(pid_t pid)
 {
-	int fd = open_io(pid), old = take_watched(pid);
+	int fd = open_io(pid), old;
 
-	if (old >= 0) /* of an earlier child with this number, that somebody else has collected */
+	if (take_watched(pid, &old) && old >= 0) /* of an earlier child with this number, that somebody else has collected */
 		(void)close(old);
-	if (fd < 0)
-		return;
 	if (watched_n < WATCHED_MAX)
 		watched[watched_n++] = (struct watched){pid, fd};
-	else
+	else if (fd >= 0)
 		(void)close(fd);
 }
 
-/* The counters lie in /proc as long as the zombie does, and hold those of the children it waited for. */
-static void read_io(struct js_reaped *reaped)
+/* The counters lie in /proc as long as the zombie does, and hold those of the children it waited for.  Returns whether it is
+ * a command. */
+static int read_io(struct js_reaped *reaped)
 {
 	char text[512];
-	int fd = take_watched(reaped->pid);
+	int fd, is_command = take_watched(reaped->pid, &fd);
 
 	if (fd < 0)
 		fd = open_io(reaped->pid);
 	(void)read_small(fd, text, sizeof(text));
 	reaped->read_bytes = number_after(text, "rchar: ");
 	reaped->write_bytes = number_after(text, "wchar: ");
+	return is_command;
 }
 
 int js_reap_next(struct js_reaped *reaped)
@@ -123,8 +123,9 @@ int js_reap_next(struct js_reaped *reaped)
 		if (info.si_pid == 0)
 			return 1;
 		*reaped = (struct js_reaped){.pid = info.si_pid, .exit_code = -1, .ended_us = js_clock_mono_us()};
-		read_io(reaped);
-		(void)kill(-reaped->pid, SIGKILL); /* before wait4: the zombie holds the group's number */
+		/* before wait4: the zombie holds the group's number.  The group of an orphan may be a daemon of a command that runs */
+		if (read_io(reaped))
+			(void)kill(-reaped->pid, SIGKILL);
 		do
 			pid = wait4(reaped->pid, &status, WNOHANG, &usage);
 		while (pid < 0 && errno == EINTR);

@@ -23,12 +23,12 @@ struct js_reaped {
 };
 
 /* Collects one child of this process that has ended, whichever it is: the caller looks up the pid, and ignores one
- * that it does not know.  What is left of the child's process group gets KILL first, while the number can't belong
- * to others yet. Never waits.  Returns 0 with *REAPED filled; 1 if no child has ended, or there is none. */
+ * that it does not know.  What is left of a command's process group gets KILL first, while the number can't belong
+ * to others yet; the group of an orphan that came to this process is left alone. Never waits.  Returns 0 with *REAPED filled; 1 if no child has ended, or there is none. */
 int js_reap_next(struct js_reaped *reaped);
 
-/* Opens what counts the bytes that the command PID reads and writes, to be read when it has ended: a user who is
- * not root can't open it any more then.  js_spawn_start calls this. */
+/* Notes that the child PID is a command, and opens what counts the bytes that it reads and writes, to be read when it has ended:
+ * a user who is not root can't open it any more then.  js_spawn_start calls this. */
 void js_reap_watch(pid_t pid);
 
 /* Out of memory.  The kernel's counter of processes it has killed in this process's cgroup (v2 or v1) is looked at when

@@ -16,7 +16,13 @@ struct js_suspect {
 	int by_script;
 	int ours;  /* the worker's user is ours */
 	int lives; /* its process is here: no proof is looked for */
-	uint64_t command; /* a process of its that has outlived it, 0: none */
+	int gone;	  /* its process was in the process table that we see, and is not there any more */
+	int session;	  /* and its number is not another's: what is in its session are its commands */
+	uint64_t command; /* a process of a command of its that runs on here, 0: none */
+	char name[32];	  /* of that process */
+	int sure;	  /* that may be ended */
+	int ended;	  /* what its commands had left was ended */
+	int runs_here;	  /* whatever proves its death, nothing is taken back here now */
 	char host[256], boot[64], node[256], cluster[128];
 	char noted[JS_WATCH_REASON];  /* what an earlier round left in the ledger */
 	char reason[JS_WATCH_REASON]; /* why it is known to be dead; "": it is not */
@@ -51,8 +57,13 @@ int js_suspect_is(const struct js_suspect *suspect);
 void js_round_log(const struct js_round *round, enum jobstack_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Fills in REASON and LIVES by what /proc tells (proof a). */
-void js_watch_by_process(const char *stack, struct js_suspects *suspects);
+/* Fills in REASON and LIVES by what /proc tells (proof a), and ends what commands of the dead have left. */
+void js_watch_by_process(const struct js_round *round, struct js_suspects *suspects);
+
+/* Whether a command of the silent SUSPECT still runs in the process table that we see: 1, and RUNS_HERE and HINT say so; 0 none
+ * does, or we can't tell.  1 as well where its process is gone and js_watch_by_process can tell more.  It takes a look at each
+ * process, and waits for nothing. */
+int js_watch_runs_here(struct js_suspect *suspect);
 
 /* Fills in REASON, or HINT, by what Slurm tells (proof b). */
 int js_watch_by_slurm(const struct js_round *round, struct js_suspects *suspects);

@@ -111,6 +111,7 @@ static void tell(const struct js_round *round, const struct js_suspect *s, enum 
 					    s->silent_us,
 					    s->lease_us,
 					    s->by_script,
+					    s->runs_here,
 					    s->node,
 					    s->reason[0] != '\0' ? s->reason : NULL,
 					    s->hint[0] != '\0' ? s->hint : NULL};
@@ -176,7 +177,7 @@ int js_watch_confirm(struct jobstack *handle, const char *stack, const struct js
 	if (status != 0)
 		return status;
 	round.result->others = all.n;
-	js_watch_by_process(stack, &all);
+	js_watch_by_process(&round, &all);
 	status = js_watch_by_slurm(&round, &all);
 	for (size_t i = 0; status == 0 && i < all.n; i++)
 		status = all.at[i].reason[0] != '\0' ? take_back(&round, &all.at[i]) : leave(&round, &all.at[i]);
@@ -236,12 +237,12 @@ static uint32_t roll(struct js_watch *w)
 	return w->dice >> 8 & 0xffff;
 }
 
-/* WANTED: somebody else is silent. */
+/* WANTED: 1 somebody else is silent; 2 for a whole lease, and only a confirming round can tell whether its command runs on. */
 static void plan_confirm(struct js_watch *w, uint64_t fresh, int64_t now_us, int wanted, struct js_watch_result *result)
 {
 	int64_t every = CONFIRM_EVERY_US * (int64_t)(fresh < 100 ? fresh : 100);
 
-	if (w->busy || every > CONFIRM_AT_LEAST_US)
+	if ((w->busy && wanted < 2) || every > CONFIRM_AT_LEAST_US)
 		every = CONFIRM_AT_LEAST_US;
 	result->confirm = wanted && w->confirm_us != 0 && now_us >= w->confirm_us;
 	if (now_us >= w->confirm_us)
@@ -275,13 +276,15 @@ static int judge(struct js_watch *w, const struct js_round *round, struct js_sus
 		struct js_suspect *s = &all->at[i];
 		int64_t next = next_look(&seen[i], s, now_us);
 
-		if (prove(&seen[i], s, sent_us)) {
+		if (prove(&seen[i], s, sent_us) && !js_watch_runs_here(s)) {
 			status = take_back(round, s);
 			continue;
 		}
-		if (js_suspect_is(s)) {
+		s->reason[0] = '\0';
+		if (js_suspect_is(s) || s->runs_here) {
 			round->result->suspects++;
-			memcpy(s->hint, s->noted, sizeof(s->hint));
+			if (!s->runs_here)
+				memcpy(s->hint, s->noted, sizeof(s->hint));
 			tell(round, s, JS_WATCH_SUSPECT, s->running);
 		}
 		if (next < round->result->next_us)
@@ -291,7 +294,10 @@ static int judge(struct js_watch *w, const struct js_round *round, struct js_sus
 		if (!s->by_script && s->running > 0 && seen[i].since_us < round->result->still_us)
 			round->result->still_us = seen[i].since_us;
 		fresh += !s->by_script && s->silent_us <= FRESH_US;
-		wanted |= !s->by_script && s->silent_us > 2 * JS_SECOND_US;
+		if (s->runs_here)
+			wanted = 2;
+		else if (wanted == 0)
+			wanted = !s->by_script && s->silent_us > 2 * JS_SECOND_US;
 	}
 	plan_confirm(w, fresh, now_us, wanted, round->result);
 	return status;

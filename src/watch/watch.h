@@ -3,15 +3,17 @@
  * Who is dead, and the taking back of what they hold.  Promise: nothing is taken from a worker whose death is not
  * proven.
  *
- * Proofs.  (a) Process: it ran on this host in this boot, its process is gone, and so are its commands.  (b) Slurm: its
- * job is over, or its step is, and the slurmd of its node says that it does not have it.  (c) Silence: its seq did not
- * change for a whole lease of its own while we watched, by our monotonic clock.  Whatever the proof, it is taken back
+ * Proofs.  (a) Process: it ran on this host in this boot, its process is gone, and so are its commands; what of these is
+ * left in its session is ended, if we may.  (b) Slurm: its job is over, or its step is, and the slurmd of its node says
+ * that it does not have it.  (c) Silence: its seq did not change for a whole lease of its own while we watched, by our
+ * monotonic clock, and none of its commands runs in the process table that we see.  Whatever the proof, it is taken back
  * by a compare-and-set on the seq that was read before the proof was sought: a heart that beats meanwhile wins.
  *
  * What may be called where:
  *
  *   js_watch_look     one query, and the taking back of those that were silent for long enough.  Never forks, never
- *                     asks Slurm, never reads /proc, never waits but for the database: for the heart's thread.
+ *                     asks Slurm, never waits but for the database: for the heart's thread.  A look at all
+ *                     processes precedes each taking back.
  *   js_watch_confirm  one round with the proofs (a) and (b).  Reads all of /proc, forks, and waits for Slurm: up to a
  *                     minute where Slurm does not answer.  For a process of its own, or a command.
  *
@@ -38,6 +40,7 @@ struct js_watch_case {
 	uint64_t entries; /* that were taken back, or that it holds */
 	int64_t silent_us, lease_us; /* by the server's clock */
 	int by_script;
+	int runs_here;	    /* of a suspect: its command still runs on this host, where nothing is taken back until that has ended */
 	const char *node;   /* or host, or "?" */
 	const char *reason; /* the proof in words, as it is on record; NULL if there is none */
 	const char *hint;   /* of a suspect: what is known beside its silence ("its node n3 is DOWN"); or NULL */

@@ -13,6 +13,7 @@
 #include "slurm/identity.h"
 #include "slurm/query.h"
 #include "worker/advice.h"
+#include "worker/inherited.h"
 #include "worker/keeper.h"
 #include "worker/ledger.h"
 #include "worker/persistent.h"
@@ -117,7 +118,7 @@ static void tell_taken(void *ctx, const struct js_watch_case *found)
 	char text[700];
 
 	(void)ctx;
-	if (config.quiet || found->verdict != JS_WATCH_TAKEN)
+	if (config.quiet || (found->verdict != JS_WATCH_TAKEN && !(config.verbose && found->runs_here)))
 		return;
 	js_watch_words(found, text, sizeof(text));
 	say("%s", text);
@@ -566,10 +567,27 @@ static int conclude_killed(const struct keeper_end *end)
 	return 128 + end->signal;
 }
 
+/* The worker with its keeper, and with a process before both if this one has children already.  Gives the exit status of each. */
+static int be_kept(int argc, char **argv, struct jobstack_error *error)
+{
+	struct keeper_end end;
+	int status, split = inherited_part(&status, error);
+
+	if (split > 0)
+		return status;
+	if (split == 0)
+		split = keeper_split(&keeper, error);
+	if (split < 0)
+		return fail(error);
+	if (keeper.pid == 0)
+		return be_worker(argc, argv, error);
+	keeper_watch(&keeper, &end);
+	return end.signal != 0 ? conclude_killed(&end) : end.exit_code;
+}
+
 int main(int argc, char **argv)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	struct keeper_end end;
 	char *text;
 	int status;
 
@@ -581,15 +599,10 @@ int main(int argc, char **argv)
 		return fflush(stdout) == 0 ? 0 : BUG;
 	}
 	keeper.look = look_at_others;
-	if (status == 0 && !config.dry_run)
-		status = keeper_split(&keeper, &error);
-	if (status == 0 && keeper.pid != 0) {
-		keeper_watch(&keeper, &end);
-		status = end.signal != 0 ? conclude_killed(&end) : end.exit_code;
-	} else if (status == 0)
-		status = be_worker(argc, argv, &error);
-	else
+	if (status != 0)
 		status = fail(&error);
+	else
+		status = config.dry_run ? be_worker(argc, argv, &error) : be_kept(argc, argv, &error);
 	config_free(&config);
 	if (fflush(stdout) != 0 && status == 0)
 		status = BUG;

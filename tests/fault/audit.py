@@ -21,7 +21,7 @@ class Audit:
 	def __init__(self, load, sample, strikes=()):
 		self.load, self.sample, self.found = load, sample, []
 		self.frozen = {w for s in strikes if s.kind in ("worker-stop", "keeper-stop", "clock-pause") for w in s.workers}
-		self.nobody_left = {w for s in strikes if s.kind == "both-kill" for w in s.workers}
+		self.nobody_left = {w for s in strikes if s.kind in ("both-kill", "both-kill-su") for w in s.workers}
 		self.counts, self.pruned = collections.Counter(), set()
 		self.workers_of = collections.defaultdict(set)  # (stack, entry): the workers that had it
 
@@ -118,7 +118,10 @@ class Audit:
 	def left_behind(self, stack, entry, ns):
 		"""Was the entry in no other hands at NS than those of a process that a command left behind in a session of its own,
 		whose worker and keeper were killed together (as KILL to all of a Slurm step does)?  Nobody is left then to find it,
-		and another host can't: docs/RELIABILITY.md says so."""
+		and another host can't: docs/RELIABILITY.md says so.  Of the stack whose workers are all on this host, an observer has to
+		see it, and this is no excuse."""
+		if stack == self.load.near.name:
+			return False
 		before = [r for r in self.by_entry[stack, entry] if r.start < ns]
 		return bool(before) and self.entries.get((stack, entry), "").split("/")[3:4] == ["leave"] and all(
 			(r.worker in self.nobody_left or r.worker in self.in_slurm) and r.last < ns for r in before)

@@ -24,7 +24,17 @@ def keeper_kill(field, rng):
 @kind("both-kill")
 def both_kill(field, rng):
 	"""Worker and keeper in one breath, in either order."""
-	victim = field.choose(rng, lambda v: v["keeper"])
+	return kill_both(rng, field.choose(rng, lambda v: v["keeper"]))
+
+
+@kind("both-kill-su")
+def both_kill_su(field, rng):
+	"""The same under commands that the kernel spares: no other worker of the stack is on another host."""
+	near = field.load.near.name
+	return kill_both(rng, field.choose(rng, lambda v: v["keeper"] and v["row"]["stack"] == near and "FAULT_WRAP" in v["env"]))
+
+
+def kill_both(rng, victim):
 	if not victim:
 		return None
 	pids = [victim["pid"], victim["keeper"]]

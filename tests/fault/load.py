@@ -17,20 +17,27 @@ import place
 
 TAGGED = "FAULT_ROUND"
 
+# Ways to run the command so that the kernel does not end it with its worker: below a shell or timeout it is no child of the worker,
+# and who becomes another user is spared.
+WRAPS = [["sh", "-c", '"$0" "$1"; exit $?'], ["timeout", "1000"]]
+if os.geteuid() == 0:
+	WRAPS += [["setpriv", "--reuid=65534", "--clear-groups"], ["su", "-s", "/bin/sh", "-c", 'exec "$0" "$1"', "nobody"]]
 
-def a_name(rng, number):
+
+def a_name(rng, number, often_long):
 	"""A datapath: what its command does, and for how long."""
 	what = rng.choices(("ok", "fail", "fail1", "temp1", "deaf", "leave"), (76, 2, 5, 5, 6, 6))[0]
-	long = rng.random() < 0.05 and what in ("ok", "deaf", "leave")
+	long = rng.random() < (0.25 if often_long else 0.05) and what in ("ok", "deaf", "leave")
 	return "/e/%d/%s/%d" % (number, what, rng.choice((1000, 2000, 4000, 6000)) if long else rng.randint(1, 300))
 
 
 class Stack:
 	"""One list, with a policy of its own, and what it has to hold in the end."""
 
-	def __init__(self, name, rng, base=0):
+	def __init__(self, name, rng, base=0, often_long=False):
 		self.name, self.rng, self.base, self.names, self.extra = name, rng, base, [], []
 		self.lock = threading.Lock()
+		self.often_long = often_long
 		if rng is None:
 			return
 		self.policy = ["--retry-delay", "%.1f" % rng.choice((0, 0.2, 0.5)), "--max-attempts", str(rng.choice((2, 3))),
@@ -40,7 +47,7 @@ class Stack:
 	def more(self, n):
 		"""N names more."""
 		with self.lock:
-			new = [a_name(self.rng, self.base + len(self.names) + i + 1) for i in range(n)]
+			new = [a_name(self.rng, self.base + len(self.names) + i + 1, self.often_long) for i in range(n)]
 			self.names += new
 			return new
 
@@ -55,6 +62,8 @@ class Load:
 			(self.dir / part).mkdir(parents=True)
 		self.witness, self.records = self.dir / "witness", self.dir / "records"
 		self.witness.touch()
+		self.witness.chmod(0o666)  # some commands become nobody
+		(self.dir / "locks").chmod(0o777)
 		self.records.touch()
 		self.over, self.settled = threading.Event(), threading.Event()
 		self.lock = threading.Lock()
@@ -64,7 +73,8 @@ class Load:
 		self.environment = dict(os.environ, JOBSTACK_DEFAULTS_FILE=str(self.cnf), FAULT_WITNESS=str(self.witness),
 					FAULT_LOCKS=str(self.dir / "locks"), TMPDIR=str(self.dir), FAULT_ROUND=self.name)
 		place.run("jobstack", "init", "-q", env=self.environment)
-		self.stacks = [Stack("%s.%d" % (self.name, i), random.Random(rng.random()), 100000 * i) for i in range(3)]
+		self.stacks = [Stack("%s.%d" % (self.name, i), random.Random(rng.random()), 100000 * i, i == 2) for i in range(3)]
+		self.near = self.stacks[2]  # its workers are all on this host, some of its commands are wrapped, and many are long
 		self.elsewhere = Stack(self.name + ".elsewhere", None)  # where dead ones are moved to, if they are
 		self.proxies = []
 
@@ -171,24 +181,29 @@ class Load:
 
 	# ----------------------------------------------------------------------------------------------------------- workers
 
-	def worker_command(self, rng, stack, log_dir=None):
+	def worker_command(self, rng, stack, log_dir=None, wrap=()):
 		lease = rng.choice((2, 2, 3, 4, 6))
 		return ["jobstack-worker", "-s", stack.name, "--slots", str(rng.randint(1, 3)), "--lease", str(lease),
 			"--grace", rng.choice(("0.2", "0.5", "1")), "--idle-timeout", "3", "--log-dir", str(log_dir or self.dir / "logs"),
-			"--", str(self.campaign.root / "witness"), "{}"]
+			"--", *wrap, str(self.campaign.root / "witness"), "{}"]
 
 	def plain(self, slot, rng):
 		"""Keeps one worker at work on this host or on a node: when it ends, the next one."""
 		number = 0
 		while not self.over.is_set():
 			number += 1
-			stack, proxy, wrap, clock = rng.choice(self.stacks), None, [], None
+			away = slot % 4 == 0 and self.campaign.plain_nodes
+			of = [self.near] if slot % 4 == 3 else self.stacks[:2] if away else self.stacks
+			stack, proxy, wrap, clock = rng.choice(of), None, [], None
 			env = dict(self.environment, FAULT_SLOT=str(slot))
+			commands = rng.choice(WRAPS) if slot % 4 == 3 else ()
+			if commands:
+				env["FAULT_WRAP"] = commands[0]
 			log_dir = self.campaign.small.path / self.name if slot % 4 == 2 else None
 			if rng.random() < 0.5:
 				cnf, proxy = self.by_proxy()
 				env["JOBSTACK_DEFAULTS_FILE"] = str(cnf)
-			if slot % 4 == 0 and self.campaign.plain_nodes:
+			if away:
 				node = self.campaign.plain_nodes[slot // 4 % len(self.campaign.plain_nodes)]
 				wrap = node.within()
 				env["FAULT_NODE"] = node.name
@@ -196,7 +211,7 @@ class Load:
 				clock = labs.Clock(self.dir / ("clock-%d-%d" % (slot, number)), self.campaign.root / "shim.so")
 				env.update(clock.environment())
 			name = "worker-%d-%d" % (slot, number)
-			process = self.popen(wrap + self.worker_command(rng, stack, log_dir), name, env=env)
+			process = self.popen(wrap + self.worker_command(rng, stack, log_dir, commands), name, env=env)
 			process.proxy, process.clock, process.role, process.name = proxy, clock, "worker", name
 			self.count(process.wait())
 			self.over.wait(0.2)
@@ -214,7 +229,7 @@ class Load:
 		while not self.over.is_set():
 			jobs = slurm.ask("squeue", "-h", "-o", "%A")
 			if jobs is not None and len(jobs.split()) < len(slurm.nodes):
-				stack = rng.choice(self.stacks)
+				stack = rng.choice(self.stacks[:2])
 				words = ["sbatch", "-Q", "-N1", "-n1", "-c2", "--time=30", "--output=%s/workers/slurm-%%j" % self.dir,
 					 "--open-mode=append", rng.choice(("--requeue", "--no-requeue")), "--export=ALL"]
 				slurm.ask(*words, str(script), *self.worker_command(rng, stack), timeout=5, cwd=self.dir,

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,6 +71,7 @@ static void take_lock(void)
 	char name[4096];
 	int fd;
 
+	(void)umask(0); /* the next run may be another user's */
 	(void)snprintf(name, sizeof(name), "%s/%s.%s", get("FAULT_LOCKS"), get("JOBSTACK_STACK"), get("JOBSTACK_ENTRY"));
 	fd = open(name, O_RDWR | O_CREAT, 0666); /* stays open to the end, and in a child that is left behind */
 	if (fd < 0)

@@ -86,7 +86,10 @@ is '... a hangup is not heard' "$? $(ledger nohup)" '0 2 0 0 0 0 0'
 begin finish --lease 2 --on-lease-loss finish
 like 'finish says what it waives' "$(cat said)" 'an entry may run twice'
 kill -STOP "$child"
-check '... others take its entries' worker -s finish --lease 2 -- true
+sql "UPDATE worker JOIN stack USING(stack_id) SET beat=UTC_TIMESTAMP(6)-INTERVAL 9 SECOND WHERE name='finish' AND ended IS NULL"
+check '... on this host nothing is taken while they run' says 1 'runs on here \(process [0-9]+, s[a-z]+\): kill that' jobstack recover -s finish
+sql "UPDATE worker JOIN stack USING(stack_id) SET host='elsewhere' WHERE name='finish' AND ended IS NULL"
+check '... those on another take its entries' worker -s finish --lease 2 -- true
 check '... while its commands run on' sh -c 'kill -0 $(head -1 pids)'
 kill -KILL "$child"
 wait "$keeper"
@@ -177,6 +180,79 @@ check '... while the younger goes on' wait_for 20 ledger_is silent '2 0 0 0 0 1'
 touch end3
 wait "$keeper"
 is '... and ends well' "$? $(ledger silent)" '0 3 0 0 0 0 0'
+again
+
+# ... but a daemon that a running command started lives as long as the entry does, though what was between them has ended
+numbered 1 1 | jobstack push -q -s daemon >/dev/null
+cat >leave <<'END'
+(setsid sh -c 'echo $$ >between; sh -c "echo \$\$ >pids; while sleep 0.02; do echo tick >>ticks; done" & exit' &)
+while ! grep -q . between pids; do sleep 0.02; done
+while kill -0 "$(cat between)"; do sleep 0.02; done 2>/dev/null # it has ended, and was collected
+: >ticks
+while [ "$(wc -l <ticks)" -lt 3 ]; do kill -0 "$(cat pids)" || exit; sleep 0.02; done
+END
+check 'a daemon of a command that runs' worker -s daemon -- sh leave
+is '... lives while it does' "$(ledger daemon)" '1 0 0 0 0 0'
+check '... and is ended with the entry' wait_for 5 commands_gone
+again
+
+# children from before the worker was started are not ours, nor is what those start, whatever becomes of the worker
+cat >before <<'END'
+sh -c 'echo $$ >>pids; while ! test -e fork; do sleep 0.02; done; sh -c "setsid sh -c \"echo \\\$\\\$ >>pids; exec sleep 1000\" & wait \$!" & exec sleep 1000' &
+exec "$@"
+END
+with_before() { # STACK COMMAND...: the worker of COMMAND, when an entry of STACK runs and the helper has forked
+	local stack=$1
+	shift
+	numbered 1 3 | jobstack push -q -s "$stack" >/dev/null
+	rm -f fork go4 && : >pids
+	"$@" -s "$stack" -- sh -c 'while ! test -e go4; do sleep 0.02; done' 2>said &
+	front=$!
+	check "$stack: one runs" wait_for 20 ledger_is "$stack" '0 0 2 0 0 1'
+	: >fork
+	check '... and what was there before starts something' wait_for 20 sh -c '[ "$(wc -l <pids)" = 2 ]'
+	kill -KILL "$(ps -o ppid= -p "$(tail -1 pids)")" # which becomes an orphan
+	keeper=$(ps -o ppid= -p "$(worker_pids "$stack")" | tr -d ' ')
+}
+helpers_live() { xargs ps -o stat= -p <pids | grep -vc Z | grep -qx 2; }
+with_before helper sh before jobstack-worker -q
+: >go4
+wait "$front"
+is 'a worker beside a helper ends when all is done' "$? $(ledger helper)" '0 3 0 0 0 0 0'
+check '... and leaves the helper alone' helpers_live
+xargs kill <pids
+
+with_before helperkill sh before jobstack-worker -q
+kill -KILL "$(pgrep -P "$keeper" -x jobstack-worker)"
+wait "$front"
+is 'the worker beside a helper is killed' "$? $(ledger helperkill)" '137 0 0 3 0 0 0'
+check '... and the helper is left alone' helpers_live
+xargs kill <pids
+
+with_before helperterm sh before jobstack-worker -q --grace 0.1
+kill -TERM "$front"
+wait "$front"
+is 'TERM drains a worker beside a helper' "$? $(ledger helperterm)" '0 0 0 3 0 0 0'
+check '... and the helper is left alone' helpers_live
+xargs kill <pids
+
+with_before helperfront sh before jobstack-worker -q
+kill -KILL "$front"
+wait "$front"
+check 'what was started beside a helper is killed: the worker ends' wait_for 20 ledger_is helperfront '0 0 3 0 0 0'
+check '... and leaves the helper alone' helpers_live
+xargs kill <pids
+
+# ... and orphans that come to us because this process had asked for them before it became a worker
+with_before subreaper python3 -c 'import ctypes, os, sys
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) # PR_SET_CHILD_SUBREAPER
+os.execvp(sys.argv[1], sys.argv[1:])' sh before jobstack-worker -q
+kill -KILL "$(head -1 pids)"
+: >go4
+wait "$front"
+is 'a worker that gets orphans ends when all is done' "$? $(ledger subreaper)" '0 3 0 0 0 0 0'
+check '... and leaves them alone' kill -0 "$(tail -1 pids)"
+xargs kill <pids 2>/dev/null
 again
 
 # an entry whose workers were lost twice runs with the other slots empty

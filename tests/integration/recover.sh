@@ -71,23 +71,109 @@ die idle
 check '... dead, without an entry' prints 0 '0 taken back from 1 dead worker' jobstack recover -s idle
 is '... is alive no more' "$(jobstack status -s idle --json | grep -o '"workers":[0-9]*' | head -1)" '"workers":0'
 
-# a command that outlives its worker
+# commands that outlive worker and keeper, killed together: the kernel spares what has changed its user, or is no child of ours
+alive() { ps -o stat= -p "$(IFS=,; echo "$*")" | grep -qv Z; }
+none_lives() { ! alive "$@"; }
+outlive() { # STACK: of the frozen, keeper and worker are killed; LEFT are the others, of whom somebody goes on
+	freeze "$1"
+	LEFT=("${FROZEN[@]:2}")
+	FROZEN=("${FROZEN[@]:0:2}")
+	kill -CONT "${LEFT[@]}" # the kernel hangs up on what is stopped when its group loses its session
+	kill_frozen
+	wait_for 10 no_process
+	check "$1: a command outlives worker and keeper" alive "${LEFT[@]}"
+}
+lefts=("sh -c 'sleep 1000; :'" 'timeout 1000 sleep 1000')
+if ((EUID == 0)); then
+	lefts+=("su -s /bin/sh nobody -c 'sleep 1000; :'" 'setpriv --reuid=nobody --regid=nogroup --clear-groups sleep 1000')
+fi
+for i in "${!lefts[@]}"; do
+	push "left$i" 1
+	(exec timeout 300 jobstack-worker -q -s "left$i" -- sh -c "exec ${lefts[i]}") &
+	check "${lefts[i]}" wait_for 20 runs "left$i" 1
+	worker_sleeps() { worker_tree "left$i" | xargs ps -o comm= -p | grep -qx sleep; }
+	wait_for 10 worker_sleeps
+	outlive "left$i"
+	before=$(tables)
+	check '... --dry-run tells, and leaves it alone' says 1 "a command of its runs on here \(process [0-9]+, [a-z]+\): .jobstack recover. ends that; it holds 1 entry" \
+		jobstack recover -s "left$i" --dry-run
+	check '... ' alive "${LEFT[@]}"
+	is '... nothing is changed' "$(tables)" "$before"
+	check 'recover ends it, and takes back' says 0 'its process on .* is gone \(what its commands had left was ended\): 1 entry taken back' \
+		jobstack recover -s "left$i"
+	check '... nothing of it is left' none_lives "${LEFT[@]}"
+	check '... its audit' audit "left$i"
+done
+
+# ... and what we may neither see into nor kill: what a set-uid program (sudo, for one) has started as root
+if ((EUID == 0)); then
+	push setuid 1
+	install -d -o nobody nobody
+	install -m 4755 "$(command -v setpriv)" nobody/rootpriv
+	install -o nobody -m 600 "$JOBSTACK_DEFAULTS_FILE" nobody/cnf
+	as_nobody() { setpriv --reuid=nobody --regid=nogroup --clear-groups "$@" --defaults-file "$PWD/nobody/cnf"; }
+	cd nobody || exit
+	(exec timeout 300 setpriv --reuid=nobody --regid=nogroup --clear-groups env TMPDIR="$PWD" "$JOBSTACK_BIN/jobstack-worker" -q -s setuid --lease 3 \
+		--grace 0.5 --defaults-file "$PWD/cnf" --log-dir "$PWD" -- sh -c 'exec ./rootpriv --reuid=0 --clear-groups sleep 1000') &
+	cd ..
+	check 'a set-uid command' wait_for 20 runs setuid 1
+	root_sleeps() { worker_tree setuid | xargs ps -o euser=,ruser=,comm= -p | grep -qx 'root *root *sleep'; }
+	wait_for 10 root_sleeps
+	outlive setuid
+	check 'recover as its user leaves it alone, and says so' \
+		says 1 "runs on here \(process ${LEFT[0]}, sleep\): kill that; it holds 1 entry: on this host nothing is taken back while that runs" \
+		as_nobody "$JOBSTACK_BIN/jobstack" recover -s setuid
+	is '... it runs' "$(ledger setuid)" '0 0 0 0 0 1'
+	sql "UPDATE worker JOIN stack USING(stack_id) SET user='somebody' WHERE name='setuid' AND ended IS NULL"
+	recover_hidden() { # where /proc shows nobody but one's own processes
+		own_mounts sh -c 'mount -t proc -o hidepid=2 proc /proc && exec "$@"' - setpriv --reuid=nobody --regid=nogroup --clear-groups \
+			"$JOBSTACK_BIN/jobstack" recover -s setuid --defaults-file "$PWD/nobody/cnf"
+	}
+	check '... also where /proc hides it' says 1 "runs on here \(process ${LEFT[0]}, \?\): kill that; it holds 1 entry" recover_hidden
+	is '... it runs' "$(ledger setuid)" '0 0 0 0 0 1'
+	silent_for setuid 100
+	check "... so does anybody, however long it was silent" \
+		says 1 "runs on here \(process ${LEFT[0]}, sleep\): kill that" as_nobody "$JOBSTACK_BIN/jobstack" recover -s setuid --wait
+	is '... it runs' "$(ledger setuid)" '0 0 0 0 0 1'
+	kill -KILL "${LEFT[0]}"
+	wait_for 10 none_lives "${LEFT[0]}"
+	check '... until it ends' says 0 'silent for [0-9]+ s, longer than its lease: 1 entry taken back' as_nobody "$JOBSTACK_BIN/jobstack" recover -s setuid
+	check '... its audit' audit setuid
+fi
+
+# what left the session is known by its environment, and ended unless it is in another cgroup, or in another Slurm job
 push orphan 1
-(exec timeout 300 jobstack-worker -q -s orphan -- sh -c 'sleep 1000; :') &
-check 'a command with a child' wait_for 20 runs orphan 1
-wait_for 10 pgrep -f 'sleep 1000' >/dev/null
+cat >daemons <<'END'
+for how in same job other; do
+	case $how in
+	same) set -- ;;
+	job) set -- SLURM_JOB_ID=77 ;;
+	other) set -- "JOBSTACK_PROCESS=${JOBSTACK_PROCESS% *} 1234" ;; # as if the worker had been in another cgroup
+	esac
+	setsid env "$@" sh -c "echo \$\$ >$how; exec sleep 1000" &
+done
+exec sleep 1000
+END
+daemons_run() { cat same job other 2>/dev/null | wc -l | grep -qx 3; }
+(exec timeout 300 jobstack-worker -q -s orphan --lease 3 --grace 0.5 -- sh daemons) &
+check 'a command with daemons' wait_for 20 daemons_run
+wait_for 20 runs orphan 1
 freeze orphan
-child=$(pgrep -P "${FROZEN[-1]}" || echo "${FROZEN[-1]}")
-like '... which is the last of the tree' "$(ps -o args= -p "$child")" '^sleep 1000'
-mapfile -t FROZEN < <(printf '%s\n' "${FROZEN[@]}" | grep -vx "$child")
-kill -CONT "$child" # the kernel hangs up on what is stopped when its group loses its session
+mapfile -t FROZEN < <(printf '%s\n' "${FROZEN[@]}" | grep -vxf same | grep -vxf job | grep -vxf other)
+cat same job other | xargs kill -CONT
 kill_frozen
 wait_for 10 no_process
-check 'it lives on: nothing is taken' says 1 "a command of its runs on here \(process $child\): kill that; it holds 1 entry" jobstack recover -s orphan
+check 'they live on: nothing is taken' says 1 "a command of its runs on here \(process $(<other), sleep\): kill that; it holds 1 entry" jobstack recover -s orphan
 is '... ' "$(ledger orphan)" '0 0 0 0 0 1'
-kill -KILL "$child"
-wait_for 10 sh -c "! kill -0 $child 2>/dev/null"
+check '... what was surely its own is ended' none_lives "$(<same)"
+check '... and what is not is not' alive "$(<other)"
+silent_for orphan 100
+check '... nor is it taken after its lease' says 1 "process $(<other), sleep\): kill that; it holds 1 entry" jobstack recover -s orphan --wait
+kill -KILL "$(<other)"
+wait_for 10 none_lives "$(<other)"
 check '... until it ends' prints 0 '1 taken back from 1 dead worker' jobstack recover -s orphan
+check '... a job that it has submitted goes on' alive "$(<job)"
+kill -KILL "$(<job)"
 
 # another user's command can't be seen in the process table: no proof, for whoever is not root
 if ((EUID == 0)); then
@@ -115,7 +201,14 @@ zombie=$!
 check 'a lease of 6 s: two run' wait_for 20 runs silent 2
 freeze silent
 silent_for silent 4
-check 'frozen, and silent for more than half of its lease: watched for a whole one' \
+check 'frozen, and silent for more than half of its lease: its commands, frozen too, are in the way' \
+	says 1 'watching 1 worker that has been silent for long, for up to 6.0 s.*runs on here \(process [0-9]+, sleep\): kill that; it holds 2 entries: on this host' \
+	jobstack recover -s silent
+xargs kill -KILL <silent
+mapfile -t gone <silent
+wait_for 10 none_lives "${gone[@]}"
+silent_for silent 4
+check 'when they have ended it is watched for a whole one' \
 	says 0 'watching 1 worker that has been silent for long, for up to 6.0 s.*silent for [0-9]+ s, longer than its lease: 2 entries taken back' \
 	jobstack recover -s silent
 like '... the reason is on record' "$(reasons silent)" '^silent for ([6-9]|1[0-9]) s, longer than its lease$'

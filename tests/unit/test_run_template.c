@@ -3,9 +3,11 @@
  * Command templates: what each placeholder gives, names of any bytes, and scripts that real shells run.
  */
 #define _GNU_SOURCE
+#include "base/file.h"
 #include "run/env.h"
 #include "run/template.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -195,7 +197,8 @@ static void test_any_bytes(void **state)
 static void test_env(void **state)
 {
 	char *const base[] = {"A=1", "JOBSTACK_ENTRY=9", "JOBSTACK_ENTRYX=9", "JOBSTACK_DATAPATH=old",
-			      "JOBSTACK_STACK=old", "B", NULL};
+			      "JOBSTACK_STACK=old", "JOBSTACK_PROCESS=old", "B", NULL};
+	char process[80];
 	static const char *const expected[] = {"A=1",
 					       "JOBSTACK_ENTRYX=9",
 					       "B",
@@ -211,12 +214,15 @@ static void test_env(void **state)
 	size_t i;
 
 	(void)state;
+	(void)snprintf(process, sizeof(process), "JOBSTACK_PROCESS=%ld %" PRId64 " %" PRIx64, (long)getpid(), js_file_pid_start(getpid()),
+		       js_file_cgroup(getpid()));
 	assert_int_equal(js_env_new(&env, base, NULL), 0);
 	for (int again = 0; again < 3; again++) {
 		list = js_env_for(env, &v);
 		for (i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
 			assert_string_equal(list[i], expected[i]);
-		assert_null(list[i]);
+		assert_string_equal(list[i], process);
+		assert_null(list[i + 1]);
 	}
 	js_env_free(env);
 	assert_int_equal(js_env_new(&env, NULL, NULL), 0);
