@@ -17,4 +17,7 @@ void js_error_clear(struct jobstack_error *error);
 /* The one error that has no other words: no memory. */
 int js_error_memory(struct jobstack_error *error);
 
+/* What to do about a server's error (its number) that comes from one of its settings; NULL for any other. */
+const char *js_error_setting(unsigned server_errno);
+
 #endif
