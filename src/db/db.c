@@ -19,12 +19,12 @@
 #define CONFLICT_US (10 * JS_SECOND_US)	   /* lock conflicts are retried so long at least: three lock waits */
 #define CONFLICT_WAIT_US (JS_SECOND_US / 5) /* between two tries at most: the one who had the lock is through by then */
 #define GONE_WAIT_US (2 * JS_SECOND_US)
-#define MALFORMED 2027 /* the connectors' own number for such an answer */
+#define MALFORMED 2999 /* our number for an answer of another shape than was asked for; like the connectors', it ends the connection */
 #define VIEWS_MAX 20	   /* times that a long reading is begun anew */
 #define VIEW_OUTDATED 1412 /* a table was changed behind the view */
 
 /* What an error number of the server or connector means to a transaction. */
-enum fault { FAULT_NONE, FAULT_GUARD, FAULT_DUPLICATE, FAULT_AGAIN, FAULT_KILLED, FAULT_SETTING, FAULT_GONE, FAULT_CROWD, FAULT_READ_ONLY, FAULT_PERMISSION,
+enum fault { FAULT_NONE, FAULT_GUARD, FAULT_DUPLICATE, FAULT_AGAIN, FAULT_KILLED, FAULT_SETTING, FAULT_MALFORMED, FAULT_GONE, FAULT_CROWD, FAULT_READ_ONLY, FAULT_PERMISSION,
 	     FAULT_SCHEMA, FAULT_FULL, FAULT_NO_LOAD, FAULT_OTHER };
 
 static enum fault classify(unsigned number)
@@ -42,6 +42,7 @@ static enum fault classify(unsigned number)
 		{1637, FAULT_AGAIN},	  /* too many active transactions */
 		{3058, FAULT_AGAIN},	  /* a deadlock of user locks */
 		{3100, FAULT_AGAIN},	  {3101, FAULT_AGAIN}, /* Group Replication, at COMMIT */
+		{MALFORMED, FAULT_MALFORMED},
 		{1317, FAULT_KILLED},	  /* KILL QUERY, by a person or a watchdog */
 		{1969, FAULT_KILLED},	  {3024, FAULT_KILLED}, /* max_statement_time; max_execution_time */
 		{1028, FAULT_KILLED},	  /* the same, while it sorted */
@@ -89,6 +90,7 @@ int js_db_failure(unsigned number, const char *text, const char *where, struct j
 		[FAULT_AGAIN] = {JOBSTACK_ENODB, "kept the transaction from going through, again and again"},
 		[FAULT_KILLED] = {JOBSTACK_ENODB, "ended our statement (KILL QUERY, or a time limit), again and again"},
 		[FAULT_SETTING] = {JOBSTACK_ENODB, "has a setting that keeps jobstack from working"},
+		[FAULT_MALFORMED] = {JOBSTACK_ENODB, "gave an answer that is malformed"},
 		[FAULT_GONE] = {JOBSTACK_ENODB, "can't be reached"},
 		[FAULT_CROWD] = {JOBSTACK_ENODB, "has no connection to spare"},
 		[FAULT_READ_ONLY] = {JOBSTACK_ENODB, "can't be written"},
@@ -138,7 +140,7 @@ static unsigned take_rows(struct js_db *db, const struct js_answer *a, js_row_fn
 	row.n = mysql_num_fields(result);
 	if (a != NULL && a->kind == JS_ANSWER_STMT && row.n != a->columns) {
 		(void)snprintf(db->last_error, sizeof(db->last_error),
-			       "its answer is malformed: %u columns where %u were asked for", row.n, a->columns);
+			       "%u columns where %u were asked for", row.n, a->columns);
 		mysql_free_result(result);
 		return MALFORMED;
 	}

@@ -28,7 +28,7 @@ static const char set_up[] =
 	"SET NAMES utf8mb4;"
 	"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED,READ WRITE;"
 	"SET SESSION autocommit=1,completion_type=0,innodb_lock_wait_timeout=3,lock_wait_timeout=20,wait_timeout=600,"
-	"net_read_timeout=30,net_write_timeout=60,time_zone='+00:00',timestamp=DEFAULT,"
+	"net_read_timeout=30,net_write_timeout=60,time_zone='+00:00',"
 	"sql_select_limit=18446744073709551615,sql_big_selects=1,sql_safe_updates=0,sql_auto_is_null=0,unique_checks=1,"
 	"max_error_count=64,max_sort_length=1024,sort_buffer_size=GREATEST(@@sort_buffer_size,2097152),"
 	"group_concat_max_len=1000000,sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'"

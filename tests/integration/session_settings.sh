@@ -7,12 +7,12 @@
 # workload with failures must then print what it prints under the server's defaults.  No variable is named here: the
 # server lists them, and says which values it takes.  If a round differs, halving finds the variable.
 #
-# With another server: JOBSTACK_LAB_DB=/path/to/mysqld.  $SWEEP_ROUNDS: how many rounds (default 6).
+# With another server: JOBSTACK_LAB_DB=/path/to/mysqld.  $SWEEP_ROUNDS: how many rounds (default 5).
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 . "$JOBSTACK_SOURCE/tests/lib/own-server.sh"
-rounds=${SWEEP_ROUNDS:-6}
+rounds=${SWEEP_ROUNDS:-5}
 own_server sweep
 user_cnf=$JOBSTACK_TEST_CNF
 admin() { db_lab_admin "$lab" <<<"$1"; }
@@ -34,8 +34,8 @@ variables() {
 }
 
 # Which values does the server take from our user?  Three lines a trial: the value, another statement, and the default again.  A value
-# that keeps others from being set (the second line fails) is tried alone.  Not a setting is insert_id, which is an order to the
-# next INSERT, whatever it inserts.
+# that keeps others from being set (the second line fails) is tried alone.  Two are left out: insert_id is an order to the next
+# INSERT and no setting; and a session's clock (timestamp) can't be set right, since a server may let nobody set it (secure_timestamp).
 candidates() {
 	local name min max value v values flags
 	variables >variables
@@ -56,7 +56,7 @@ candidates() {
 	done <trials >trials.sql
 	"$SQL_CLIENT" --defaults-file="$user_cnf" --force sweep <trials.sql 2>&1 >/dev/null | sed -nE 's/^ERROR .* at line ([0-9]+).*/\1/p' >refused
 	awk 'FILENAME == "refused" { refused[$1] = 1; next }
-		!((3 * FNR - 2) in refused) && $1 != "insert_id" { print > ((3 * FNR - 1) in refused ? "alone" : "taken") }' refused trials
+		!((3 * FNR - 2) in refused) && $1 !~ /^(insert_id|timestamp)$/ { print > ((3 * FNR - 1) in refused ? "alone" : "taken") }' refused trials
 	touch alone
 }
 
@@ -89,7 +89,7 @@ workload() {
 for line in sys.stdin: print({k: v for k, v in json.loads(line).items() if k in ("stack", "state", "pushed", "ready", "waiting", "held", "running", "done", "dead", "moved", "pruned", "workers")})'
 	done
 	jobstack list -s one -t dead -o datapath,err_tail 2>&1 | sort
-	jobstack show -s one /n/17 --json | tr , '\n' | grep -E 'entry|state|outcome|exit'
+	jobstack show -s one /n/17 --json | tr , '\n' | grep -E '"(entry|state|outcome|exit_code)"'
 	jobstack show -s many /u/2305 --json | tr , '\n' | grep -E 'entry|state'
 	unset JOBSTACK_STACK JOBSTACK_ENTRY JOBSTACK_ATTEMPT JOBSTACK_WORKER
 	jobstack report -s one --json | tr ', ' '\n\n' | grep -c . | awk '{ print "report", ($1 > 50) }'
@@ -101,34 +101,47 @@ for line in sys.stdin: print({k: v for k, v in json.loads(line).items() if k in 
 }
 
 n=0
-# with_settings FILE: the workload under these settings (NAME VALUE a line) prints what it should
-with_settings() {
+# init_connect FILE: its settings (NAME VALUE a line) are those of each session from now on
+init_connect() {
 	local text
 	text=$(sed -E 's/^([^ ]+) (.*)$/SET SESSION \1=\2;/' "$1" | tr -d '\n')
+	admin "SET GLOBAL init_connect=x'$(printf '%s' "$text" | od -An -v -tx1 | tr -d ' \n')'"
+}
+# can_be FILE: can a session have all of them?  Some keep the next from being set; the server refuses the connection then.
+can_be() { init_connect "$1" && "$SQL_CLIENT" --defaults-file="$user_cnf" sweep -e 'DO 1' >/dev/null 2>&1; }
+# with_settings FILE: the workload under these settings prints what it should
+with_settings() {
 	n=$((n + 1))
-	admin "SET GLOBAL init_connect=x'$(printf '%s' "$text" | od -An -v -tx1 | tr -d ' \n')'" || return 2
+	init_connect "$1" || return 2
 	(workload "run$n") >"out.$n" 2>&1
 	admin "SET GLOBAL init_connect=''"
 	db_lab_drop "$lab" "run$n"
+	[[ -e defaults ]] || cp "out.$n" defaults
 	cmp -s defaults "out.$n" || { diff defaults "out.$n" | grep '^>' | head -n 3; return 1; }
+}
+halve() { # FILE: into FILE.a and FILE.b
+	head -n $(($(wc -l <"$1") / 2)) "$1" >"$1.a"
+	tail -n +$(($(wc -l <"$1") / 2 + 1)) "$1" >"$1.b"
 }
 # culprits FILE: which of its settings make a difference by themselves, by halving
 culprits() {
-	local lines
-	lines=$(wc -l <"$1")
 	with_settings "$1" >"$1.said" && return
-	if ((lines <= 1)); then
+	if (($(wc -l <"$1") <= 1)); then
 		cat "$1" "$1.said"
 		return
 	fi
-	head -n $((lines / 2)) "$1" >"$1.a"
-	tail -n +$((lines / 2 + 1)) "$1" >"$1.b"
+	halve "$1"
 	culprits "$1.a"
 	culprits "$1.b"
 }
 
 changes_nothing() { # FILE NAME
-	if with_settings "$1" >said 2>&1; then
+	if ! can_be "$1"; then
+		(($(wc -l <"$1") > 1)) || { echo "# $(cat "$1"): no session can have it" && return; }
+		halve "$1"
+		changes_nothing "$1.a" "$2, a half"
+		changes_nothing "$1.b" "$2, the other half"
+	elif with_settings "$1" >said 2>&1; then
 		pass "$2: nothing changes"
 	else
 		culprits "$1" >guilty
@@ -137,8 +150,7 @@ changes_nothing() { # FILE NAME
 }
 
 : >none
-with_settings none >/dev/null
-cp out.1 defaults
+with_settings none >/dev/null 2>&1
 unlike 'the workload is as it should be under the defaults' "$(<defaults)" '(^|'$'\n'')(init|push[a-z -]*|worker|close|renew|requeue[ a-z-]*|check|prune|drop): [0-9]+'
 like '... and does something' "$(<defaults)" 'done'
 ((TAP_FAILED == 0)) || finish
