@@ -516,7 +516,7 @@ static int find_by_scan(struct jobstack *handle, const struct js_stack *s, struc
 			size *= 2;
 		else if (now - from > FIND_US && size > FIND_LEAST)
 			size /= 2;
-		if (now - told < FIND_TELL_US)
+		if (now - told < FIND_TELL_US || *entry != 0 || low == 1)
 			continue;
 		told = now;
 		js_log(js_db_log(handle->db), JOBSTACK_LOG_PROGRESS,

@@ -47,5 +47,4 @@ for command in status 'list -t all' 'show /d/9' check report 'export --what entr
 	# shellcheck disable=SC2086 # they are words
 	check "a column too few: jobstack $command" cut jobstack $command
 done
-check 'a column too few: a worker' cut jobstack-worker -q --max-entries 1 --idle-timeout 0 -- true
 finish
