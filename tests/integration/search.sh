@@ -18,7 +18,7 @@ check 'one that is not there' says 2 'no entry' jobstack show /nosuch
 
 # somebody has the table, so the first piece takes long
 name=$(sed -n 's/^database=//p' "$JOBSTACK_TEST_CNF")
-waits() { [[ $(sql "SELECT COUNT(*) FROM information_schema.processlist WHERE db='$name' AND state LIKE 'Waiting for table%' AND time>=3") == "$1" ]]; }
+waits() { [[ $(sql 'SHOW FULL PROCESSLIST' | awk -F'\t' '/Waiting for table/ && $6 >= 3' | wc -l) == "$1" ]]; }
 coproc HOLD { "$SQL_CLIENT" --defaults-file="$JOBSTACK_TEST_ADMIN_CNF" -N -B -n "$name"; }
 holder=$HOLD_PID
 echo 'LOCK TABLES entry WRITE; SELECT 1;' >&"${HOLD[1]}"
