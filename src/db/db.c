@@ -19,13 +19,14 @@
 #define CONFLICT_US (10 * JS_SECOND_US)	   /* lock conflicts are retried so long at least: three lock waits */
 #define CONFLICT_WAIT_US (JS_SECOND_US / 5) /* between two tries at most: the one who had the lock is through by then */
 #define GONE_WAIT_US (2 * JS_SECOND_US)
-#define MALFORMED 2999 /* our number for an answer of another shape than was asked for; like the connectors', it ends the connection */
+/* Our number for an answer of another shape than was asked for; like the connectors' own, it ends the connection. */
+#define MALFORMED 2999
 #define VIEWS_MAX 20	   /* times that a long reading is begun anew */
 #define VIEW_OUTDATED 1412 /* a table was changed behind the view */
 
 /* What an error number of the server or connector means to a transaction. */
-enum fault { FAULT_NONE, FAULT_GUARD, FAULT_DUPLICATE, FAULT_AGAIN, FAULT_KILLED, FAULT_SETTING, FAULT_MALFORMED, FAULT_GONE, FAULT_CROWD, FAULT_READ_ONLY, FAULT_PERMISSION,
-	     FAULT_SCHEMA, FAULT_FULL, FAULT_NO_LOAD, FAULT_OTHER };
+enum fault { FAULT_NONE, FAULT_GUARD, FAULT_DUPLICATE, FAULT_AGAIN, FAULT_KILLED, FAULT_SETTING, FAULT_MALFORMED, FAULT_GONE,
+	     FAULT_CROWD, FAULT_READ_ONLY, FAULT_PERMISSION, FAULT_SCHEMA, FAULT_FULL, FAULT_NO_LOAD, FAULT_OTHER };
 
 static enum fault classify(unsigned number)
 {
@@ -47,7 +48,8 @@ static enum fault classify(unsigned number)
 		{1969, FAULT_KILLED},	  {3024, FAULT_KILLED}, /* max_statement_time; max_execution_time */
 		{1028, FAULT_KILLED},	  /* the same, while it sorted */
 		{1665, FAULT_SETTING},	  /* STATEMENT format with READ COMMITTED */
-		{JS_DB_PACKET, FAULT_SETTING}, {1162, FAULT_SETTING}, {1301, FAULT_SETTING}, {2020, FAULT_SETTING}, /* max_allowed_packet */
+		/* max_allowed_packet */
+		{JS_DB_PACKET, FAULT_SETTING}, {1162, FAULT_SETTING}, {1301, FAULT_SETTING}, {2020, FAULT_SETTING},
 		{JS_DB_READ_ONLY, FAULT_READ_ONLY}, {1836, FAULT_READ_ONLY}, {1792, FAULT_READ_ONLY}, /* a failover */
 		{3032, FAULT_GONE},	  /* offline mode */
 		{1047, FAULT_GONE},	  /* Galera: this node is not, or not yet, one of the cluster */
@@ -100,7 +102,8 @@ int js_db_failure(unsigned number, const char *text, const char *where, struct j
 		[FAULT_NO_LOAD] = {JOBSTACK_EBUG, "was not given a load it asked for, or did not take it"},
 		[FAULT_OTHER] = {JOBSTACK_EBUG, "answered with an error we did not expect"},
 	};
-	int other = number == JS_DB_READ_ONLY && strstr(text, "read") == NULL; /* "running with the --... option" is said of more */
+	/* "running with the --... option" is said of others, too */
+	int other = number == JS_DB_READ_ONLY && strstr(text, "read") == NULL;
 	enum fault fault = other ? FAULT_SETTING : classify(number);
 	int fresh = error != NULL && error->code == 0;
 
