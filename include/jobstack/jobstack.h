@@ -80,7 +80,8 @@ struct jobstack_bytes {
 	size_t len;
 };
 
-enum jobstack_level { JOBSTACK_LOG_ERROR, JOBSTACK_LOG_WARNING, JOBSTACK_LOG_INFO, JOBSTACK_LOG_DEBUG };
+enum jobstack_level { JOBSTACK_LOG_ERROR, JOBSTACK_LOG_WARNING, JOBSTACK_LOG_INFO, JOBSTACK_LOG_DEBUG,
+		      JOBSTACK_LOG_PROGRESS /* how far something long has come: for a person who waits */ };
 
 /* Called with each message of the library.  TEXT has no newline and no secret, and is only valid during the call. */
 typedef void jobstack_log_fn(void *ctx, enum jobstack_level level, const char *text);

@@ -50,3 +50,22 @@ int js_error_process_code(int err)
 {
 	return err == EAGAIN || err == ENOMEM ? JOBSTACK_EBUG : JOBSTACK_EFILE;
 }
+
+const char *js_error_setting(unsigned server_errno)
+{
+	switch (server_errno) {
+	case 1153: /* a packet too large, for the server, in its answer, in a function; for the connector */
+	case 1162:
+	case 1301:
+	case 2020:
+		return "have the server's administrator set max_allowed_packet=64M, in its option file or by SET GLOBAL max_allowed_packet=67108864";
+	case 1665:
+		return "have the server's administrator set binlog_format=ROW, in its option file or by SET GLOBAL binlog_format=ROW";
+	case 1317:
+	case 1969:
+	case 3024:
+		return "do it again later; if it stays so, ask the server's administrator who ends statements there";
+	default:
+		return NULL;
+	}
+}

@@ -23,4 +23,7 @@ const char *js_error_process_words(int err);
 /* The code for it: JOBSTACK_EBUG if the machine gave no process (EAGAIN, ENOMEM), else JOBSTACK_EFILE. */
 int js_error_process_code(int err);
 
+/* What to do about a server's error (its number) that comes from one of its settings; NULL for any other. */
+const char *js_error_setting(unsigned server_errno);
+
 #endif

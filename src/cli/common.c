@@ -129,7 +129,7 @@ static void print_log(void *ctx, enum jobstack_level level, const char *text)
 {
 	const struct cli *cli = ctx;
 
-	if (level <= JOBSTACK_LOG_WARNING || cli->verbose)
+	if (level == JOBSTACK_LOG_PROGRESS ? isatty(STDERR_FILENO) : level <= JOBSTACK_LOG_WARNING || cli->verbose)
 		(void)fprintf(stderr, "%s: %s\n", cli->opts->command, text);
 }
 
@@ -207,7 +207,7 @@ const char *cli_remedy(const struct cli *cli)
 
 	switch (e->code) {
 	case JOBSTACK_ENODB:
-		return remedy_nodb(e->text, file);
+		return js_error_setting(e->server_errno) != NULL ? js_error_setting(e->server_errno) : remedy_nodb(e->text, file);
 	case JOBSTACK_EPERM:
 		if (e->server_errno == 1045 || e->server_errno == 1698)
 			return file == NULL ? "put user and password into ~/.my.cnf (mode 600), or start a database of your own with "

@@ -260,7 +260,7 @@ static void sizes(struct doctor *d)
 
 	if (packet > 0)
 		doctor_say(d, packet < 4 * MB ? DOCTOR_WARN : DOCTOR_OK, "packets", "raise max_allowed_packet to 4M at least",
-			   "max_allowed_packet is %.0f MB", packet / MB);
+			   "max_allowed_packet is %.4g MB", packet / MB);
 	doctor_say(d, DOCTOR_OK, "loads", NULL, "%s",
 		   is_on(d, "variable.local_infile") ? "local_infile is on: large pushes go the fast way"
 						     : "local_infile is off: large pushes take half as long again");

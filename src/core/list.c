@@ -11,10 +11,18 @@
 #include "core/item.h"
 #include "core/span.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PAGE 2000
+
+/* A search through all entries: numbers in a query at first, at least and at most; how long one should take; how often it is told. */
+#define FIND_FIRST 131072
+#define FIND_LEAST 8192
+#define FIND_MOST 524288
+#define FIND_US JS_SECOND_US
+#define FIND_TELL_US (2 * JS_SECOND_US)
 #define ANY                                                                                                            \
 	(JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD | JOBSTACK_IS_RUNNING | JOBSTACK_IS_DONE |          \
 	 JOBSTACK_IS_DEAD | JOBSTACK_IS_MOVED)
@@ -485,10 +493,43 @@ static int find_name(struct jobstack *handle, const struct js_stack *s, struct j
 	return status != 0 ? status : *entry == 0 ? JOBSTACK_NOTHING : *entry == UINT64_MAX ? 2 : 0;
 }
 
+/* No index serves it: entries are looked through in windows of numbers, the last ones first, so that none of the queries takes long,
+ * however long all of it does.  Who waits is told. */
+static int find_by_scan(struct jobstack *handle, const struct js_stack *s, struct jobstack_bytes datapath, uint64_t *entry,
+			struct jobstack_error *error)
+{
+	int64_t begin = js_clock_mono_us(), told = begin, from, now = begin;
+	uint64_t high = s->tail, size = FIND_FIRST, low;
+	int status = 0;
+
+	for (; status == 0 && *entry == 0 && high > 0; high = low - 1) {
+		struct js_sql sql = {0};
+
+		low = high > size ? high - size + 1 : 1;
+		from = now;
+		js_sql_stmt(&sql, "SELECT MAX(entry_id) FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u AND datapath=%x",
+			    s->id, low, high, datapath.data, datapath.len);
+		status = js_db_query(handle->db, &sql, take_found, entry, error);
+		js_sql_free(&sql);
+		now = js_clock_mono_us();
+		if (now - from < FIND_US / 2 && size < FIND_MOST)
+			size *= 2;
+		else if (now - from > FIND_US && size > FIND_LEAST)
+			size /= 2;
+		if (now - told < FIND_TELL_US || *entry != 0 || low == 1)
+			continue;
+		told = now;
+		js_log(js_db_log(handle->db), JOBSTACK_LOG_PROGRESS,
+		       "looking for this name: %" PRIu64 " of %" PRIu64 " entries read in %" PRId64
+		       " s (an entry's number is found at once)",
+		       s->tail - low + 1, s->tail, (now - begin) / JS_SECOND_US);
+	}
+	return status;
+}
+
 int jobstack_find(struct jobstack *handle, const char *stack, struct jobstack_bytes datapath, uint64_t *entry,
 		  struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
 	struct js_stack s;
 	int status = js_stack_find(handle, stack, &s, error);
 
@@ -500,9 +541,8 @@ int jobstack_find(struct jobstack *handle, const char *stack, struct jobstack_by
 		if (status != 2)
 			return status;
 	}
-	/* no index; of a name whose entry was pruned, only what a push that was not unique brought again is left */
-	js_sql_stmt(&sql, "SELECT MAX(entry_id) FROM entry WHERE stack_id=%u AND datapath=%x", s.id, datapath.data, datapath.len);
-	status = js_db_query(handle->db, &sql, take_found, entry, error);
-	js_sql_free(&sql);
+	/* of a name whose entry was pruned, only what a push that was not unique brought again is left */
+	*entry = 0;
+	status = find_by_scan(handle, &s, datapath, entry, error);
 	return status == 0 && *entry == 0 ? JOBSTACK_NOTHING : status;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * The schema: which version is there, and making it the one this library works with.  Promises: twenty at once are safe (one
- * migrates under a named lock of the server, the others find it done); cut short anywhere, the next call goes on.
+ * migrates under a named lock of the server, the others find it done), and so are several nodes of a cluster, which share no such
+ * lock; cut short anywhere, the next call goes on.
  */
 #define _GNU_SOURCE
 #include "base/buf.h"
@@ -18,6 +19,8 @@
 #define SCHEMA_VERSION 3
 #define LOCK_SECONDS 20 /* a try; shorter than the connection waits for an answer */
 #define LOCK_TRIES 9
+#define UPGRADE_TRIES 20 /* times that a migration is begun anew */
+#define NO_USER_LOCKS 1235 /* what a Galera cluster answers to GET_LOCK */
 
 unsigned jobstack_schema_version(void)
 {
@@ -155,6 +158,7 @@ static int lock(struct js_db *db, int take, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	struct found found = {0};
+	struct jobstack_error now = JOBSTACK_ERROR_INIT;
 	int status = 0;
 
 	if (take)
@@ -163,11 +167,67 @@ static int lock(struct js_db *db, int take, struct jobstack_error *error)
 	else
 		js_sql_stmt(&sql, "SELECT RELEASE_LOCK(LEFT(CONCAT('jobstack:',SHA2(DATABASE(),224)),64))");
 	for (int tries = 0; status == 0 && found.number != 1 && tries < (take ? LOCK_TRIES : 1); tries++)
-		status = js_db_query(db, &sql, take_version, &found, error);
+		status = js_db_query(db, &sql, take_version, &found, &now);
 	js_sql_free(&sql);
+	if (status != 0 && js_db_errno(db) == NO_USER_LOCKS)
+		return 0;
+	if (status != 0 && error != NULL && error->code == 0)
+		*error = now;
 	if (status == 0 && take && found.number != 1)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
 				    "another init has been at work on this database for over %d s", LOCK_SECONDS * LOCK_TRIES);
+	return status;
+}
+
+/* The error says that somebody else made just this change a moment ago: there is such a table, column or key, or no such one. */
+static int is_done_by_another(unsigned number)
+{
+	return number == 1050 || number == 1060 || number == 1061 || number == 1091;
+}
+
+/* From the version that is there to ours, under the lock, on one connection: with it go the lock, and the variables of a migration that
+ * is under way.  JS_DB_LOST: it went. */
+static int upgrade_once(struct js_db *db, const char *dir, unsigned *version, struct jobstack_error *error)
+{
+	int status;
+
+	js_db_pin(db, 1);
+	status = version_now(db, version, error);
+	while (status == 0 && *version < SCHEMA_VERSION) {
+		status = migrate(db, dir, *version + 1, error);
+		if (status == 0)
+			(*version)++;
+	}
+	js_db_pin(db, 0);
+	return status;
+}
+
+/* The same, until it went through: each statement can be run again, and each time the version is read anew.  *BEFORE: the version
+ * that was there. */
+static int upgrade(struct js_db *db, const char *dir, unsigned *before, unsigned *version, struct jobstack_error *error)
+{
+	struct jobstack_error now;
+	unsigned number;
+	int status;
+
+	for (unsigned tries = 1;; tries++) {
+		js_error_clear(&now);
+		status = lock(db, 1, &now);
+		if (status != 0)
+			break;
+		if (tries == 1 && (status = version_now(db, before, &now)) != 0)
+			break;
+		status = upgrade_once(db, dir, version, &now);
+		number = js_db_errno(db);
+		if (status != JS_DB_LOST)
+			(void)lock(db, 0, NULL);
+		if (status == 0 || tries == UPGRADE_TRIES || (status != JS_DB_LOST && !is_done_by_another(number)))
+			break;
+	}
+	if (status == JS_DB_LOST)
+		status = js_error_set(&now, JOBSTACK_ENODB, "the connection was lost again and again while the schema was being changed");
+	if (status != 0 && error != NULL && error->code == 0)
+		*error = now;
 	return status;
 }
 
@@ -185,19 +245,8 @@ int jobstack_init(struct jobstack *handle, const char *schema_dir, struct jobsta
 	if (status != 0)
 		return status;
 	version = before;
-	if (before < SCHEMA_VERSION) {
-		status = lock(handle->db, 1, error);
-		if (status != 0)
-			return status;
-		status = version_now(handle->db, &version, error);
-		before = version;
-		while (status == 0 && version < SCHEMA_VERSION) {
-			status = migrate(handle->db, schema_dir, version + 1, error);
-			if (status == 0)
-				version++;
-		}
-		(void)lock(handle->db, 0, NULL);
-	}
+	if (before < SCHEMA_VERSION)
+		status = upgrade(handle->db, schema_dir, &before, &version, error);
 	if (status == 0 && version > SCHEMA_VERSION)
 		return js_schema_check(handle, error);
 	if (report != NULL)

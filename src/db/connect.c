@@ -30,7 +30,7 @@
 #define CROWD_FIRST_US (JS_SECOND_US / 5) /* all connections are taken */
 #define CROWD_MOST_US (4 * JS_SECOND_US)
 #define SWAMPED_US (30 * JS_SECOND_US)
-#define READ_TIMEOUT_S 30 /* no statement of ours takes so long; a host that lost power is noticed */
+#define READ_TIMEOUT_S 30 /* no statement of ours takes so long (searches go in pieces); a host that lost power is noticed */
 
 uint64_t js_db_jitter(struct js_db *db)
 {

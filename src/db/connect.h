@@ -31,6 +31,8 @@ struct js_db {
 	int64_t wait_us;    /* before the next try to connect; 0: the last one succeeded */
 	int64_t crowded_us; /* until this moment the server's connections are taken to be short */
 	int64_t looked_us;  /* when that was looked at */
+	int pinned;	    /* a connection that is lost is not made anew */
+	size_t packet_most; /* what is sent must be shorter */
 	int blocks;	    /* the server takes compound statements outside of stored programs: MariaDB does */
 	int cluster;	    /* it is one of a cluster whose servers all take writes */
 	int64_t wall_us, mono_us; /* the server's clock and ours, read together */
@@ -48,10 +50,14 @@ int js_db_failure(unsigned number, const char *text, const char *where, struct j
 /* The error says that the server can't be reached, or can't be written, just now: another one may, or this one later. */
 int js_db_is_gone(unsigned number);
 
+/* The error says that a statement was ended by somebody, or by a time limit: again, it may go through. */
+int js_db_is_killed(unsigned number);
+
 /* The error says that all connections are taken, the server's or this user's. */
 int js_db_is_crowd(unsigned number);
 
 #define JS_DB_CROWDED_US (60 * INT64_C(1000000)) /* so long a crowd that was seen is believed to last */
+#define JS_DB_PACKET 1153 /* the error number of a packet larger than the server takes */
 #define JS_DB_READ_ONLY 1290 /* the error number of a server that is read-only */
 
 /* Sets the new connection MY up, reads the server's clock, and how many of its connections are taken.  Returns 0, or an

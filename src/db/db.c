@@ -20,13 +20,14 @@
 #define CONFLICT_US (10 * JS_SECOND_US)	   /* lock conflicts are retried so long at least: three lock waits */
 #define CONFLICT_WAIT_US (JS_SECOND_US / 5) /* between two tries at most: the one who had the lock is through by then */
 #define GONE_WAIT_US (2 * JS_SECOND_US)
-#define COLUMNS_MAX 64
+/* Our number for an answer of another shape than was asked for; like the connectors' own, it ends the connection. */
+#define MALFORMED 2999
 #define VIEWS_MAX 20	   /* times that a long reading is begun anew */
 #define VIEW_OUTDATED 1412 /* a table was changed behind the view */
 
 /* What an error number of the server or connector means to a transaction. */
-enum fault { FAULT_NONE, FAULT_GUARD, FAULT_DUPLICATE, FAULT_AGAIN, FAULT_GONE, FAULT_CROWD, FAULT_READ_ONLY,
-	     FAULT_PERMISSION, FAULT_UNTRUSTED, FAULT_SCHEMA, FAULT_FULL, FAULT_NO_LOAD, FAULT_OTHER };
+enum fault { FAULT_NONE, FAULT_GUARD, FAULT_DUPLICATE, FAULT_AGAIN, FAULT_KILLED, FAULT_SETTING, FAULT_MALFORMED, FAULT_GONE,
+	     FAULT_CROWD, FAULT_READ_ONLY, FAULT_PERMISSION, FAULT_UNTRUSTED, FAULT_SCHEMA, FAULT_FULL, FAULT_NO_LOAD, FAULT_OTHER };
 
 static enum fault classify(unsigned number)
 {
@@ -44,6 +45,13 @@ static enum fault classify(unsigned number)
 		{1637, FAULT_AGAIN},	  /* too many active transactions */
 		{3058, FAULT_AGAIN},	  /* a deadlock of user locks */
 		{3100, FAULT_AGAIN},	  {3101, FAULT_AGAIN}, /* Group Replication, at COMMIT */
+		{MALFORMED, FAULT_MALFORMED},
+		{1317, FAULT_KILLED},	  /* KILL QUERY, by a person or a watchdog */
+		{1969, FAULT_KILLED},	  {3024, FAULT_KILLED}, /* max_statement_time; max_execution_time */
+		{1028, FAULT_KILLED},	  /* the same, while it sorted */
+		{1665, FAULT_SETTING},	  /* STATEMENT format with READ COMMITTED */
+		/* max_allowed_packet */
+		{JS_DB_PACKET, FAULT_SETTING}, {1162, FAULT_SETTING}, {1301, FAULT_SETTING}, {2020, FAULT_SETTING},
 		{JS_DB_READ_ONLY, FAULT_READ_ONLY}, {1836, FAULT_READ_ONLY}, {1792, FAULT_READ_ONLY}, /* a failover */
 		{3032, FAULT_GONE},	  /* offline mode */
 		{1047, FAULT_GONE},	  /* Galera: this node is not, or not yet, one of the cluster */
@@ -55,12 +63,13 @@ static enum fault classify(unsigned number)
 		{1040, FAULT_CROWD},	  /* too many connections */
 		{1203, FAULT_CROWD},	  {1226, FAULT_CROWD}, /* the user's connections are used up */
 		{1129, FAULT_GONE},	  /* host blocked */
-		{1927, FAULT_GONE},	  {1317, FAULT_GONE}, {4031, FAULT_GONE}, {1158, FAULT_GONE}, {1159, FAULT_GONE},
+		{1927, FAULT_GONE},	  {4031, FAULT_GONE}, {1158, FAULT_GONE}, {1159, FAULT_GONE},
 		{1160, FAULT_GONE},	  {1161, FAULT_GONE},
 		{1156, FAULT_GONE},	  /* out of step: what a server's last word looks like that gave up while we sent (MySQL 9) */
 		{1044, FAULT_PERMISSION}, {1045, FAULT_PERMISSION}, {1142, FAULT_PERMISSION}, {1143, FAULT_PERMISSION},
 		{1227, FAULT_PERMISSION}, {1370, FAULT_PERMISSION}, {1698, FAULT_PERMISSION}, {1820, FAULT_PERMISSION},
 		{3159, FAULT_PERMISSION}, {4151, FAULT_PERMISSION}, {1130, FAULT_PERMISSION},
+		{2059, FAULT_PERMISSION}, /* a login plugin that this connector does not have */
 		{JS_LOGIN_REFUSED, FAULT_UNTRUSTED},
 		{1146, FAULT_SCHEMA},	  {1054, FAULT_SCHEMA}, {1049, FAULT_SCHEMA}, {1046, FAULT_SCHEMA},
 		{1148, FAULT_NO_LOAD},	  /* older servers' word for it */
@@ -85,6 +94,9 @@ int js_db_failure(unsigned number, const char *text, const char *where, struct j
 		[FAULT_GUARD] = {JOBSTACK_EBUG, "stopped by a guard nobody asked about"},
 		[FAULT_DUPLICATE] = {JOBSTACK_EBUG, "stopped by a key nobody asked about"},
 		[FAULT_AGAIN] = {JOBSTACK_ENODB, "kept the transaction from going through, again and again"},
+		[FAULT_KILLED] = {JOBSTACK_ENODB, "ended our statement (KILL QUERY, or a time limit), again and again"},
+		[FAULT_SETTING] = {JOBSTACK_ENODB, "has a setting that keeps jobstack from working"},
+		[FAULT_MALFORMED] = {JOBSTACK_ENODB, "gave an answer that is malformed"},
 		[FAULT_GONE] = {JOBSTACK_ENODB, "can't be reached"},
 		[FAULT_CROWD] = {JOBSTACK_ENODB, "has no connection to spare"},
 		[FAULT_READ_ONLY] = {JOBSTACK_ENODB, "can't be written"},
@@ -95,7 +107,9 @@ int js_db_failure(unsigned number, const char *text, const char *where, struct j
 		[FAULT_NO_LOAD] = {JOBSTACK_EBUG, "was not given a load it asked for, or did not take it"},
 		[FAULT_OTHER] = {JOBSTACK_EBUG, "answered with an error we did not expect"},
 	};
-	enum fault fault = classify(number);
+	/* "running with the --... option" is said of others, too */
+	int other = number == JS_DB_READ_ONLY && strstr(text, "read") == NULL;
+	enum fault fault = other ? FAULT_SETTING : classify(number);
 	int fresh = error != NULL && error->code == 0;
 
 	js_error_set(error, word[fault].code, "the database %s %s: %s (%u)", where, word[fault].what, text, number);
@@ -111,39 +125,47 @@ int js_db_is_gone(unsigned number)
 	return fault == FAULT_GONE || fault == FAULT_CROWD || fault == FAULT_READ_ONLY;
 }
 
+int js_db_is_killed(unsigned number)
+{
+	return classify(number) == FAULT_KILLED;
+}
+
 int js_db_is_crowd(unsigned number)
 {
 	return classify(number) == FAULT_CROWD;
 }
 
-/* Hands the rows of one result to FN.  Returns the error number, 0 for none. */
-static unsigned take_rows(MYSQL *my, unsigned stmt, js_row_fn *fn, void *ctx)
+/* Hands the rows of the answer A (NULL: not known which) to FN, each with as many columns as were asked for: those who take rows read
+ * them without a look at their number.  Returns the error number, 0 for none. */
+static unsigned take_rows(struct js_db *db, const struct js_answer *a, js_row_fn *fn, void *ctx)
 {
-	MYSQL_RES *result = mysql_store_result(my);
-	struct js_row row = {.stmt = stmt};
+	MYSQL_RES *result = mysql_store_result(db->my);
+	struct js_row row = {.stmt = a != NULL ? a->stmt : 0};
 	MYSQL_ROW columns;
 
 	if (result == NULL) /* 1690 in a guard shows here, while mysql_next_result just says "no more" */
-		return mysql_errno(my);
+		return mysql_errno(db->my);
 	row.n = mysql_num_fields(result);
-	while ((columns = mysql_fetch_row(result)) != NULL) {
-		const char *col[COLUMNS_MAX];
-
-		for (unsigned i = 0; i < row.n && i < COLUMNS_MAX; i++)
-			col[i] = columns[i];
-		row.col = col;
+	if (a != NULL && a->kind == JS_ANSWER_STMT && row.n != a->columns) {
+		(void)snprintf(db->last_error, sizeof(db->last_error),
+			       "%u columns where %u were asked for", row.n, a->columns);
+		mysql_free_result(result);
+		return MALFORMED;
+	}
+	while (fn != NULL && a != NULL && a->kind == JS_ANSWER_STMT && (columns = mysql_fetch_row(result)) != NULL) {
+		row.col = (const char *const *)columns;
 		row.len = mysql_fetch_lengths(result);
-		if (fn != NULL && row.n <= COLUMNS_MAX)
-			fn(ctx, &row);
+		fn(ctx, &row);
 	}
 	mysql_free_result(result);
 	return 0;
 }
 
 /* Sends E and reads all its answers; FN has the rows of the packet's statements.  Returns the error number; the error's text stays
- * in MY. */
-static unsigned exchange(MYSQL *my, const struct js_errand *e, js_row_fn *fn, void *ctx, unsigned *answered)
+ * in db->my, or is in db->last_error if it is MALFORMED. */
+static unsigned exchange(struct js_db *db, const struct js_errand *e, js_row_fn *fn, void *ctx, unsigned *answered)
 {
+	MYSQL *my = db->my;
 	unsigned number;
 	int more;
 
@@ -153,7 +175,7 @@ static unsigned exchange(MYSQL *my, const struct js_errand *e, js_row_fn *fn, vo
 	do {
 		const struct js_answer *a = *answered < e->n ? js_errand_answer(e, *answered) : NULL;
 
-		number = take_rows(my, a != NULL ? a->stmt : 0, a != NULL && a->kind == JS_ANSWER_STMT ? fn : NULL, ctx);
+		number = take_rows(db, a, fn, ctx);
 		if (number != 0)
 			return number;
 		(*answered)++;
@@ -184,7 +206,7 @@ static void roll_back(struct js_db *db, const struct js_errand *after)
 		js_buf_char(&e.text, ';');
 		js_buf_add(&e.text, after->end.data, after->end.len - 1);
 	}
-	if (db->my != NULL && (e.text.failed || after->end.failed || exchange(db->my, &e, NULL, NULL, &answered) != 0))
+	if (db->my != NULL && (e.text.failed || after->end.failed || exchange(db, &e, NULL, NULL, &answered) != 0))
 		js_db_rest(db);
 	js_errand_free(&e);
 }
@@ -229,9 +251,10 @@ static unsigned send_once(struct js_db *db, const struct task *t, js_row_fn *fn,
 	unsigned number;
 
 	js_infile_offer(&db->infile, t->load, t->load_len);
-	number = exchange(db->my, &t->e, fn, ctx, answered);
+	number = exchange(db, &t->e, fn, ctx, answered);
 	js_infile_offer(&db->infile, NULL, 0);
-	(void)strncpy(db->last_error, mysql_error(db->my), sizeof(db->last_error) - 1);
+	if (number != MALFORMED || mysql_errno(db->my) != 0)
+		(void)strncpy(db->last_error, mysql_error(db->my), sizeof(db->last_error) - 1);
 	if (number == 0 && t->e.n != 0 && *answered != t->e.n) {
 		number = 2013;
 		(void)snprintf(db->last_error, sizeof(db->last_error), "it gave %u of %u answers", *answered, t->e.n);
@@ -263,6 +286,8 @@ static int may_be_in(const struct js_errand *e, unsigned number, enum fault faul
 		return 1;
 	if (answered < e->commit_from || e->commit_from == e->n)
 		return 0;
+	if (fault == FAULT_KILLED) /* the kill may have come just behind what the COMMIT did */
+		return 1;
 	if (e->blocks && answered <= e->commit_to) /* which of the block's it was is not told; behind the COMMIT are only plain reads */
 		return fault != FAULT_GUARD && fault != FAULT_DUPLICATE && fault != FAULT_AGAIN;
 	return answered > e->commit_to;
@@ -273,7 +298,17 @@ static int is_no_load(const struct js_db *db, const struct task *t, enum fault f
 {
 	if (t->load == NULL)
 		return 0;
-	return fault == FAULT_NO_LOAD || (!db->loaded && fault != FAULT_AGAIN && fault != FAULT_GUARD);
+	return fault == FAULT_NO_LOAD || (!db->loaded && fault != FAULT_AGAIN && fault != FAULT_KILLED && fault != FAULT_GUARD);
+}
+
+/* The server would answer it by ending the connection, which says nothing. */
+static int too_large(struct js_db *db, size_t len, struct jobstack_error *error)
+{
+	char text[120];
+
+	db->last_errno = JS_DB_PACKET;
+	(void)snprintf(text, sizeof(text), "max_allowed_packet=%zu, and what is to be sent has %zu bytes", db->packet_most, len + 1);
+	return js_db_failure(JS_DB_PACKET, text, db->where, error);
 }
 
 /* One try after another until it went through. */
@@ -290,6 +325,8 @@ static int run(struct js_db *db, struct task *t, js_row_fn *fn, void *ctx, int *
 		if (db->stop != NULL && *db->stop != 0 && tries > 0)
 			return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while the database %s did not answer",
 					    db->where);
+		if (db->my == NULL && db->pinned)
+			return JS_DB_LOST;
 		if (db->my == NULL) {
 			int status = js_db_connect(db, until, error);
 
@@ -299,6 +336,8 @@ static int run(struct js_db *db, struct task *t, js_row_fn *fn, void *ctx, int *
 		write_errand(db, t);
 		if (t->e.text.failed)
 			return js_error_memory(error);
+		if (t->e.text.len >= db->packet_most)
+			return too_large(db, t->e.text.len, error);
 		if (fn != NULL)
 			fn(ctx, NULL);
 		number = send_once(db, t, fn, ctx, &answered);
@@ -315,15 +354,17 @@ static int run(struct js_db *db, struct task *t, js_row_fn *fn, void *ctx, int *
 			js_log(&db->log, JOBSTACK_LOG_INFO, "the connection to %s was lost: %s", db->where,
 			       db->last_error);
 			js_db_rest(db);
+			if (db->pinned)
+				return JS_DB_LOST;
 			if (js_clock_mono_us() > until || is_no_load(db, t, fault))
 				break;
 		} else {
 			roll_back(db, &t->e);
-			if (fault != FAULT_AGAIN || js_clock_mono_us() >= conflict_until)
+			if ((fault != FAULT_AGAIN && fault != FAULT_KILLED) || js_clock_mono_us() >= conflict_until)
 				break;
 			js_log(&db->log, JOBSTACK_LOG_DEBUG, "transaction again: %s (%u)", db->last_error, number);
 		}
-		back_off(db, tries, fault == FAULT_AGAIN ? CONFLICT_WAIT_US : GONE_WAIT_US);
+		back_off(db, tries, js_db_is_gone(number) ? GONE_WAIT_US : CONFLICT_WAIT_US);
 	}
 	if (is_no_load(db, t, fault)) {
 		js_log(&db->log, JOBSTACK_LOG_INFO, "%s takes no LOAD DATA LOCAL: %s (%u)", db->where, db->last_error, number);
@@ -362,7 +403,12 @@ int js_db_query(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, vo
 	int status = run(db, &t, fn, ctx, NULL, error);
 
 	js_errand_free(&t.e);
-	return status > 0 ? js_db_failure(db->last_errno, db->last_error, db->where, error) : status;
+	return status > 0 && status != JS_DB_LOST ? js_db_failure(db->last_errno, db->last_error, db->where, error) : status;
+}
+
+void js_db_pin(struct js_db *db, int on)
+{
+	db->pinned = on;
 }
 
 int js_db_has_user_locks(const struct js_db *db)
@@ -396,7 +442,7 @@ int js_db_look(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, voi
 		fn(ctx, NULL);
 	fault = classify(send_once(db, &t, fn, ctx, &answered));
 	status = fault == FAULT_NONE ? 0 : JS_DB_LOST;
-	if (fault == FAULT_GONE || fault == FAULT_AGAIN || db->last_errno == VIEW_OUTDATED)
+	if (fault == FAULT_GONE || fault == FAULT_AGAIN || fault == FAULT_KILLED || db->last_errno == VIEW_OUTDATED)
 		js_db_rest(db);
 	else if (fault != FAULT_NONE) {
 		roll_back(db, &t.e);
@@ -454,7 +500,7 @@ int js_db_schema(struct js_db *db, const char *statement, size_t len, struct job
 	js_buf_add(&t.e.text, statement, len);
 	status = run(db, &t, NULL, NULL, NULL, error);
 	js_errand_free(&t.e);
-	return status;
+	return status > 0 && status != JS_DB_LOST ? js_db_failure(db->last_errno, db->last_error, db->where, error) : status;
 }
 
 unsigned js_db_errno(const struct js_db *db)

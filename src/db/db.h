@@ -36,7 +36,7 @@ int64_t js_db_wall_us(const struct js_db *db, int64_t mono_us);
 /* One row of an answer; columns are NULL for SQL NULL, else NUL-terminated.  Valid during the callback. */
 struct js_row {
 	unsigned stmt; /* the statement's number in the packet */
-	unsigned n;
+	unsigned n;    /* as many as the statement asks for, whatever the server sends */
 	const char *const *col;
 	const unsigned long *len;
 };
@@ -50,6 +50,10 @@ int64_t js_row_i64(const struct js_row *row, unsigned col);
 /* -1 for NULL; and a DATETIME as microseconds since 1970. */
 int64_t js_row_opt(const struct js_row *row, unsigned col);
 int64_t js_row_time(const struct js_row *row, unsigned col);
+
+/* While ON, a connection that was lost is not made anew: js_db_query and js_db_schema give JS_DB_LOST then.  For what hangs on the
+ * connection itself: a user lock, user variables. */
+void js_db_pin(struct js_db *db, int on);
 
 /* How a packet ended, beside 0 and negative codes. */
 enum { JS_DB_GUARD = 2, JS_DB_DUPLICATE = 3, JS_DB_LOST = 4, JS_DB_NO_LOAD = 5 };

@@ -6,6 +6,7 @@
 #include "db/errand.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define LARGE 2048 /* bytes of a statement that stands by itself */
 
@@ -75,7 +76,43 @@ static void close_block(struct pen *p)
 		p->e->commit_to = p->e->n;
 	p->open = p->commits = 0;
 	js_buf_str(&p->e->text, "END;");
-	answer(p->e, (struct js_answer){JS_ANSWER_BLOCK, 0, 0});
+	answer(p->e, (struct js_answer){JS_ANSWER_BLOCK, 0, 0, 0});
+}
+
+/* Where a literal or a quoted name that begins at P ends: behind its last quote. */
+static const char *skip_quoted(const char *p, const char *end)
+{
+	const char quote = *p++;
+
+	while (p < end && *p != quote)
+		p++;
+	return p < end ? p + 1 : end;
+}
+
+/* How many columns the rows of a statement of ours have: the commas between SELECT and what follows its list, outside of brackets and
+ * quotes.  0: it is neither a SELECT nor a SHOW.  (There is no * in ours, and no quote in a literal: what comes from outside is hexadecimal.) */
+static unsigned count_columns(const char *p, size_t len)
+{
+	const char *end = p + len;
+	unsigned columns = 1, depth = 0;
+
+	if (len > 5 && memcmp(p, "SHOW ", 5) == 0)
+		return len > 11 && memcmp(p, "SHOW GRANTS", 11) == 0 ? 1 : 2;
+	if (len < 7 || memcmp(p, "SELECT ", 7) != 0)
+		return 0;
+	for (p += 7; p < end;) {
+		if (*p == '\'' || *p == '`') {
+			p = skip_quoted(p, end);
+			continue;
+		}
+		if (depth == 0 && end - p >= 6 && (memcmp(p, " FROM ", 6) == 0 || memcmp(p, " UNION", 6) == 0))
+			break;
+		depth += *p == '(';
+		depth -= *p == ')' && depth > 0;
+		columns += *p == ',' && depth == 0;
+		p++;
+	}
+	return columns;
 }
 
 /* Statement I of SQL, whose first is number FIRST for the caller. */
@@ -97,7 +134,8 @@ static void statement(struct pen *p, const struct js_sql *sql, unsigned i, unsig
 		js_buf_str(&p->e->text, "SET STATEMENT wsrep_sync_wait=0 FOR ");
 	js_buf_add(&p->e->text, sql->text.data + begin, len);
 	if (single || (flags & JS_SQL_ROWS))
-		answer(p->e, (struct js_answer){JS_ANSWER_STMT, first + i, (flags & JS_SQL_GUARD) != 0});
+		answer(p->e, (struct js_answer){JS_ANSWER_STMT, first + i, (flags & JS_SQL_GUARD) != 0,
+						count_columns(sql->text.data + begin, len)});
 }
 
 /* What comes next is a statement of our own. */
@@ -106,7 +144,7 @@ static void own(struct pen *p)
 	if (p->e->blocks)
 		open_block(p);
 	else
-		answer(p->e, (struct js_answer){JS_ANSWER_QUIET, 0, 0});
+		answer(p->e, (struct js_answer){JS_ANSWER_QUIET, 0, 0, 0});
 }
 
 static void begin_turn(struct pen *p)

@@ -17,6 +17,7 @@ struct js_answer {
 	enum { JS_ANSWER_QUIET, JS_ANSWER_STMT, JS_ANSWER_BLOCK } kind;
 	unsigned stmt; /* STMT: the statement's number for the caller */
 	int guard;     /* STMT: it is a guard */
+	unsigned columns; /* STMT: so many each row must have */
 };
 
 struct js_errand {

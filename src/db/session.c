@@ -7,22 +7,35 @@
 #include "base/clock.h"
 #include "db/connect.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#define SET_UP_TRIES 5
 #define LOOK_US (5 * JS_SECOND_US) /* how often a connection that stays looks whether others wait */
 
-/* What every session is set to.  READ COMMITTED: no gap locks, and no conflict with MariaDB's snapshot isolation.  The
- * group length serves lists of entries.  TIME_ZONE so that nothing depends on the server's.  MariaDB passes over the
- * comment, MySQL does not.  Whether a server is read-only is asked of the server, not of our rights: who may write to a
- * replica all the same would write where nobody looks. */
+/* What every session is set to: whatever changes what a statement of ours means or brings, since an administrator can set all of it
+ * for everybody (init_connect, the server's option file).  Constants, not DEFAULT, which is the administrator's value.  What may end
+ * a statement, or make one unreadable, comes first.  READ COMMITTED: no gap locks, and no conflict with MariaDB's snapshot isolation.
+ * The group length serves lists of entries.  TIME_ZONE so that nothing depends on the server's.  lock_wait_timeout, for the tables'
+ * own locks, is shorter than the connection waits for an answer.  MariaDB passes over the comments with !8, MySQL over those with
+ * M!.  Whether a server is read-only is asked of the server, not of our rights: who may write to a replica all the same would write
+ * where nobody looks.  tests/integration/session_settings.sh sets each variable that there is to its extremes. */
 static const char set_up[] =
-	"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
-	"SET SESSION autocommit=1,completion_type=0,innodb_lock_wait_timeout=3,wait_timeout=600,time_zone='+00:00',"
-	"group_concat_max_len=1000000,sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';"
-	"SELECT UTC_TIMESTAMP(6),@@global.max_connections,@@global.read_only,@@global.innodb_read_only"
+	"SET SESSION /*!80000 max_execution_time=0 *//*M!100500 max_statement_time=0 */;"
+	"SET NAMES utf8mb4;"
+	"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED,READ WRITE;"
+	"SET SESSION autocommit=1,completion_type=0,innodb_lock_wait_timeout=3,lock_wait_timeout=20,wait_timeout=600,"
+	"net_read_timeout=30,net_write_timeout=60,time_zone='+00:00',"
+	"sql_select_limit=18446744073709551615,sql_big_selects=1,sql_safe_updates=0,sql_auto_is_null=0,unique_checks=1,"
+	"max_sort_length=1024,sort_buffer_size=GREATEST(@@sort_buffer_size,CAST(2097152 AS UNSIGNED)),"
+	"group_concat_max_len=1000000,sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'"
+	"/*!80000 ,range_optimizer_max_mem_size=8388608 */"
+	"/*M!100500 ,max_error_count=64,tmp_disk_table_size=18446744073709551615,max_session_mem_used=9223372036854775807,"
+	"idle_transaction_timeout=600,idle_readonly_transaction_timeout=600 */;"
+	"SELECT UTC_TIMESTAMP(6),@@global.max_connections,@@max_allowed_packet,@@global.read_only,@@global.innodb_read_only"
 	"/*!80000 ,@@global.super_read_only */;"
 	"SHOW GLOBAL STATUS LIKE 'Threads_connected';"
 	"SHOW GLOBAL VARIABLES WHERE Variable_name IN('wsrep_on','group_replication_group_name',"
@@ -39,7 +52,7 @@ static const char causal_group[] = "SET SESSION group_replication_consistency='B
 /* What the two packets bring. */
 struct answer {
 	int64_t wall_us;
-	uint64_t connections, most;
+	uint64_t connections, most, packet;
 	int read_only, galera, group, primaries;
 };
 
@@ -64,7 +77,8 @@ static void take_row(struct answer *a, unsigned n, MYSQL_ROW row)
 	else {
 		a->wall_us = js_clock_parse(row[0]);
 		a->most = strtoull(row[1], NULL, 10);
-		for (unsigned i = 2; i < n; i++)
+		a->packet = n > 2 && row[2] != NULL ? strtoull(row[2], NULL, 10) : a->packet;
+		for (unsigned i = 3; i < n; i++)
 			a->read_only |= is_on(row[i]);
 	}
 }
@@ -106,8 +120,11 @@ unsigned js_db_session(struct js_db *db, MYSQL *my)
 {
 	struct answer a = {.wall_us = -1};
 	int64_t sent = js_clock_mono_us();
-	unsigned number = ask(my, set_up, sizeof(set_up) - 1, &a);
+	unsigned number, tries = 0;
 
+	do /* a time limit that holds until it is lifted may hit this itself */
+		number = ask(my, set_up, sizeof(set_up) - 1, &a);
+	while (js_db_is_killed(number) && ++tries < SET_UP_TRIES);
 	db->cluster = a.galera || (a.group && a.primaries);
 	if (number == 0 && db->cluster) {
 		const char *causal = a.galera ? causal_galera : causal_group;
@@ -124,6 +141,7 @@ unsigned js_db_session(struct js_db *db, MYSQL *my)
 		return JS_DB_READ_ONLY;
 	}
 	db->blocks = strstr(mysql_get_server_info(my), "MariaDB") != NULL;
+	db->packet_most = a.packet > 0 ? (size_t)a.packet : SIZE_MAX;
 	db->wall_us = a.wall_us;
 	db->mono_us = sent + (js_clock_mono_us() - sent) / 2;
 	note_crowd(db, &a);

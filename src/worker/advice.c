@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "worker/advice.h"
 
+#include "base/error.h"
 #include "run/place.h"
 
 #include <stdio.h>
@@ -55,6 +56,8 @@ const char *advice_command(const struct config *c, const char *why)
 
 const char *advice_remedy(const struct config *c, const struct jobstack_error *error)
 {
+	static char text[300];
+
 	switch (error->code) {
 	case JOBSTACK_ESCHEMA:
 		return strstr(error->text, "newer") != NULL ? ": update jobstack here" : ": run `jobstack init`";
@@ -62,6 +65,10 @@ const char *advice_remedy(const struct config *c, const struct jobstack_error *e
 		return strstr(error->text, "stack") != NULL
 			       ? ": push to it first, or name another with -s; `jobstack status` lists them" : "";
 	case JOBSTACK_ENODB:
+		if (js_error_setting(error->server_errno) != NULL) {
+			(void)snprintf(text, sizeof(text), ": %s", js_error_setting(error->server_errno));
+			return text;
+		}
 		return ": is it reachable from this node? `jobstack server status` tells of a private one, `jobstack doctor` of all";
 	case JOBSTACK_EPERM:
 		if (strstr(error->text, "ssl-ca") != NULL)
