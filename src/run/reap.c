@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ static struct watched {
 	int fd;
 } watched[WATCHED_MAX];
 static size_t watched_n;
+static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER; /* commands may be started by one thread and collected by another */
 
 /* Takes PID out of the table.  Returns its descriptor, or -1. */
 static int take_watched(pid_t pid)
@@ -83,15 +85,18 @@ static int64_t number_after(const char *text, const char *key)
 
 void js_reap_watch(pid_t pid)
 {
-	int fd = open_io(pid), old = take_watched(pid);
+	int fd = open_io(pid), old;
 
+	(void)pthread_mutex_lock(&watched_lock);
+	old = take_watched(pid);
+	if (fd >= 0 && watched_n < WATCHED_MAX) {
+		watched[watched_n++] = (struct watched){pid, fd};
+		fd = -1;
+	}
+	(void)pthread_mutex_unlock(&watched_lock);
 	if (old >= 0) /* of an earlier child with this number, that somebody else has collected */
 		(void)close(old);
-	if (fd < 0)
-		return;
-	if (watched_n < WATCHED_MAX)
-		watched[watched_n++] = (struct watched){pid, fd};
-	else
+	if (fd >= 0)
 		(void)close(fd);
 }
 
@@ -99,8 +104,11 @@ void js_reap_watch(pid_t pid)
 static void read_io(struct js_reaped *reaped)
 {
 	char text[512];
-	int fd = take_watched(reaped->pid);
+	int fd;
 
+	(void)pthread_mutex_lock(&watched_lock);
+	fd = take_watched(reaped->pid);
+	(void)pthread_mutex_unlock(&watched_lock);
 	if (fd < 0)
 		fd = open_io(reaped->pid);
 	(void)read_small(fd, text, sizeof(text));
@@ -108,7 +116,8 @@ static void read_io(struct js_reaped *reaped)
 	reaped->write_bytes = number_after(text, "wchar: ");
 }
 
-int js_reap_next(struct js_reaped *reaped)
+/* Collects what WHICH and ID stand for, as of waitid. */
+static int collect_child(idtype_t which, id_t id, struct js_reaped *reaped)
 {
 	struct rusage usage;
 	siginfo_t info;
@@ -117,7 +126,7 @@ int js_reap_next(struct js_reaped *reaped)
 
 	for (;;) {
 		memset(&info, 0, sizeof(info));
-		while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+		while (waitid(which, id, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
 			if (errno != EINTR)
 				return 1;
 		if (info.si_pid == 0)
@@ -140,6 +149,16 @@ int js_reap_next(struct js_reaped *reaped)
 	reaped->system_us = (int64_t)usage.ru_stime.tv_sec * JS_SECOND_US + usage.ru_stime.tv_usec;
 	reaped->maxrss_kib = usage.ru_maxrss;
 	return 0;
+}
+
+int js_reap_next(struct js_reaped *reaped)
+{
+	return collect_child(P_ALL, 0, reaped);
+}
+
+int js_reap_one(pid_t pid, struct js_reaped *reaped)
+{
+	return collect_child(P_PID, (id_t)pid, reaped);
 }
 
 /* ---------------------------------------------------------------------------------------------------- out of memory */

@@ -7,6 +7,7 @@
 
 #include "worker/keeper.h"
 #include "worker/orphans.h"
+#include "worker/relay.h"
 
 struct supervisor {
 	const struct config *config;
@@ -30,6 +31,10 @@ struct supervisor {
 	int breaker_off;
 	int trip; /* the breaker: the stack is to be paused */
 	jobstack_log_fn *log;
+	struct relay relay;	/* the loop's threads */
+	const char *log_dir;	/* of the packed log, for people */
+	int told_hang;		/* that a call hangs */
+	struct jobstack_error *failure; /* of the loop */
 	int told_unasked; /* that a persistent command answers what nobody asked */
 };
 
@@ -45,7 +50,12 @@ int supervisor_fill(struct supervisor *s, struct slot *slot);
 void supervisor_conclude(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped);
 void supervisor_finish(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped);
 
-/* Runs until the ledger has ended and no command is left.  Returns 0, or a negative code with ERROR. */
+/* For worker/aside.h: the entry in SLOT has this outcome, and runs no more. */
+void supervisor_post(struct supervisor *s, struct slot *slot, const struct jobstack_outcome *outcome);
+
+/* Runs until the ledger has ended and no command is left.  A call that hangs is not waited for for ever: then supervisor_hangs, and
+ * nothing that the supervisor knows may be freed, as a thread is still at it.  Returns 0, or a negative code with ERROR. */
 int supervisor_run(struct supervisor *s, struct jobstack_error *error);
+int supervisor_hangs(const struct supervisor *s);
 
 #endif
