@@ -69,9 +69,11 @@ int js_capture_copy(struct js_capture *capture, int out, int err, struct jobstac
  * Of long output that is its beginning, a line "[jobstack: 12345678 bytes left out]", and its end.  "exit 3" may be "signal 9".  In the path, control characters and the backslash are written as \xHH. */
 struct js_packlog;
 
-/* Where an entry's output lies: stdout at AT, stderr at AT + OUT.  AT is -1, the others 0, if it printed nothing. */
+/* Where an entry's output lies: stdout at AT, stderr at AT + OUT, in the file of that NUMBER (from 1).  AT is -1, OUT and ERR are 0,
+ * if it printed nothing. */
 struct js_packlog_place {
 	int64_t at, out, err;
+	unsigned number;
 };
 
 /* Makes a log that will be DIR/NAME.log; directory and file are made by the first append that has something to write.
@@ -81,7 +83,7 @@ struct js_packlog_place {
 int js_packlog_new(struct js_packlog **made, const char *dir, const char *name, int64_t size, struct jobstack_error *error);
 void js_packlog_free(struct js_packlog *log);
 
-/* Appends what CAPTURE holds, whole or not at all.  ENDED_WALL_US is the time of the header, since 1970.  Returns
+/* Appends what CAPTURE holds, whole or not at all.  Threads may do so at the same time, each with a capture of its own.  ENDED_WALL_US is the time of the header, since 1970.  Returns
  * 0 with *PLACE filled; or JOBSTACK_EFILE (no space, for example), and then the log is as long as it was: the
  * caller can hand the entry back, or try again when there is space. */
 int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const struct js_template_values *values,
@@ -92,10 +94,11 @@ int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const 
  * JOBSTACK_EFILE and then what was appended since the last call may be gone.  A log that has not begun is fine. */
 int js_packlog_sync(struct js_packlog *log, struct jobstack_error *error);
 
-/* The file where the last entry went, whether it exists or not; the same, but NULL while that is the first one.  Valid until the
- * next append. */
+/* The file where the last entry went, whether it exists or not.  Valid until the next append. */
 const char *js_packlog_path(const struct js_packlog *log);
-const char *js_packlog_later_path(const struct js_packlog *log);
+
+/* Makes PATH that of the file of that number.  0, or -1 without memory. */
+int js_packlog_path_of(const struct js_packlog *log, unsigned number, struct js_buf *path);
 
 /* ------------------------------------------------------------ a file an entry */
 

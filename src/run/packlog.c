@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,20 +24,26 @@ struct js_packlog {
 	struct js_buf stem, path, text;
 	size_t dir_len;
 	int fd;
-	unsigned number; /* of the file, from 1 */
+	pthread_mutex_t lock;	 /* one append at a time; it may be held for long, by a write that hangs */
+	_Atomic unsigned number; /* of the file, from 1 */
 	int64_t size;	 /* 0: not limited */
 	int64_t end;	 /* of the last whole entry */
 };
 
+int js_packlog_path_of(const struct js_packlog *log, unsigned number, struct js_buf *path)
+{
+	js_buf_reset(path);
+	js_buf_str(path, log->stem.data);
+	if (number > 1)
+		js_buf_printf(path, ".%u", number);
+	js_buf_str(path, ".log");
+	return path->failed ? -1 : 0;
+}
+
 /* Makes the path by the number.  0, or -1 without memory. */
 static int name_file(struct js_packlog *log)
 {
-	js_buf_reset(&log->path);
-	js_buf_str(&log->path, log->stem.data);
-	if (log->number > 1)
-		js_buf_printf(&log->path, ".%u", log->number);
-	js_buf_str(&log->path, ".log");
-	return log->path.failed ? -1 : 0;
+	return js_packlog_path_of(log, log->number, &log->path);
 }
 
 int js_packlog_new(struct js_packlog **made, const char *dir, const char *name, int64_t size, struct jobstack_error *error)
@@ -44,6 +51,7 @@ int js_packlog_new(struct js_packlog **made, const char *dir, const char *name, 
 	*made = calloc(1, sizeof(**made));
 	if (*made == NULL)
 		return js_error_memory(error);
+	(void)pthread_mutex_init(&(*made)->lock, NULL);
 	(*made)->fd = -1;
 	(*made)->number = 1;
 	(*made)->size = size;
@@ -65,6 +73,7 @@ void js_packlog_free(struct js_packlog *log)
 		return;
 	if (log->fd >= 0)
 		(void)close(log->fd);
+	(void)pthread_mutex_destroy(&log->lock);
 	js_buf_free(&log->stem);
 	js_buf_free(&log->path);
 	js_buf_free(&log->text);
@@ -75,11 +84,6 @@ void js_packlog_free(struct js_packlog *log)
 const char *js_packlog_path(const struct js_packlog *log)
 {
 	return log->path.data;
-}
-
-const char *js_packlog_later_path(const struct js_packlog *log)
-{
-	return log->number > 1 ? log->path.data : NULL;
 }
 
 static int open_log(struct js_packlog *log, struct jobstack_error *error)
@@ -203,22 +207,32 @@ static int rotate(struct js_packlog *log, const struct js_packlog_place *place, 
 	return name_file(log) == 0 ? 0 : js_error_memory(error);
 }
 
-int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const struct js_template_values *values,
-		      const struct js_reaped *reaped, int64_t ended_wall_us, struct js_packlog_place *place,
-		      struct jobstack_error *error)
+/* What was caught now; PLACE gets its lengths.  1: something, 0: nothing, or negative. */
+static int look(struct js_packlog *log, struct js_capture *capture, struct js_kept kept[2], struct js_packlog_place *place,
+		struct jobstack_error *error)
+{
+	*place = (struct js_packlog_place){-1, 0, 0, log->number};
+	if (js_capture_look(capture, kept) != 0)
+		return js_error_set(error, JOBSTACK_EFILE, "can't read captured output: %s", strerror(errno));
+	place->out = js_kept_len(&kept[0]);
+	place->err = js_kept_len(&kept[1]);
+	return place->out > 0 || place->err > 0;
+}
+
+/* js_packlog_append, with the lock held. */
+static int append(struct js_packlog *log, struct js_capture *capture, const struct js_template_values *values,
+		  const struct js_reaped *reaped, int64_t ended_wall_us, struct js_packlog_place *place,
+		  struct jobstack_error *error)
 {
 	struct js_kept kept[2];
 	int rc = 1;
 
 	/* a process that is being killed may still cut its file: look at the lengths again, but not for ever */
 	for (int tries = 0; rc == 1 && tries < 3; tries++) {
-		*place = (struct js_packlog_place){-1, 0, 0};
-		if (js_capture_look(capture, kept) != 0)
-			return js_error_set(error, JOBSTACK_EFILE, "can't read captured output: %s", strerror(errno));
-		place->out = js_kept_len(&kept[0]);
-		place->err = js_kept_len(&kept[1]);
-		if (place->out == 0 && place->err == 0)
-			return 0;
+		int found = look(log, capture, kept, place, error);
+
+		if (found <= 0)
+			return found;
 		js_buf_reset(&log->text);
 		add_header(&log->text, values, reaped, ended_wall_us, place);
 		rc = log->text.failed ? js_error_memory(error) : rotate(log, place, error);
@@ -226,15 +240,31 @@ int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const 
 			rc = open_log(log, error);
 		if (rc != 0)
 			break;
+		place->number = log->number;
 		rc = try_append(log, kept, place);
 	}
 	if (rc == 0)
 		return 0;
-	*place = (struct js_packlog_place){-1, 0, 0};
+	*place = (struct js_packlog_place){-1, 0, 0, log->number};
 	if (rc < -1)
 		return rc;
 	return js_error_set(error, JOBSTACK_EFILE, "can't write the log %s: %s", log->path.data,
 			    rc > 0 ? "the captured output keeps shrinking" : strerror(errno));
+}
+
+int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const struct js_template_values *values,
+		      const struct js_reaped *reaped, int64_t ended_wall_us, struct js_packlog_place *place,
+		      struct jobstack_error *error)
+{
+	struct js_kept kept[2];
+	int rc = look(log, capture, kept, place, error);
+
+	if (rc <= 0) /* a command that printed nothing has nothing to do with a log that hangs */
+		return rc;
+	(void)pthread_mutex_lock(&log->lock);
+	rc = append(log, capture, values, reaped, ended_wall_us, place, error);
+	(void)pthread_mutex_unlock(&log->lock);
+	return rc;
 }
 
 int js_packlog_sync(struct js_packlog *log, struct jobstack_error *error)

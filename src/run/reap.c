@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ static struct watched {
 	int fd;
 } watched[WATCHED_MAX];
 static size_t watched_n;
+static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER; /* commands may be started by one thread and collected by another */
 
 /* Takes PID out of the table.  Returns whether it is a command, and its descriptor or -1. */
 static int take_watched(pid_t pid, int *fd)
@@ -85,11 +87,16 @@ void js_reap_watch(pid_t pid)
 {
 	int fd = open_io(pid), old;
 
-	if (take_watched(pid, &old) && old >= 0) /* of an earlier child with this number, that somebody else has collected */
-		(void)close(old);
-	if (watched_n < WATCHED_MAX)
+	(void)pthread_mutex_lock(&watched_lock);
+	(void)take_watched(pid, &old);
+	if (watched_n < WATCHED_MAX) {
 		watched[watched_n++] = (struct watched){pid, fd};
-	else if (fd >= 0)
+		fd = -1;
+	}
+	(void)pthread_mutex_unlock(&watched_lock);
+	if (old >= 0) /* of an earlier child with this number, that somebody else has collected */
+		(void)close(old);
+	if (fd >= 0)
 		(void)close(fd);
 }
 
@@ -98,8 +105,11 @@ void js_reap_watch(pid_t pid)
 static int read_io(struct js_reaped *reaped)
 {
 	char text[512];
-	int fd, is_command = take_watched(reaped->pid, &fd);
+	int fd, is_command;
 
+	(void)pthread_mutex_lock(&watched_lock);
+	is_command = take_watched(reaped->pid, &fd);
+	(void)pthread_mutex_unlock(&watched_lock);
 	if (fd < 0)
 		fd = open_io(reaped->pid);
 	(void)read_small(fd, text, sizeof(text));
@@ -108,7 +118,8 @@ static int read_io(struct js_reaped *reaped)
 	return is_command;
 }
 
-int js_reap_next(struct js_reaped *reaped)
+/* Collects what WHICH and ID stand for, as of waitid. */
+static int collect_child(idtype_t which, id_t id, struct js_reaped *reaped)
 {
 	struct rusage usage;
 	siginfo_t info;
@@ -117,7 +128,7 @@ int js_reap_next(struct js_reaped *reaped)
 
 	for (;;) {
 		memset(&info, 0, sizeof(info));
-		while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+		while (waitid(which, id, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
 			if (errno != EINTR)
 				return 1;
 		if (info.si_pid == 0)
@@ -141,6 +152,16 @@ int js_reap_next(struct js_reaped *reaped)
 	reaped->system_us = (int64_t)usage.ru_stime.tv_sec * JS_SECOND_US + usage.ru_stime.tv_usec;
 	reaped->maxrss_kib = usage.ru_maxrss;
 	return 0;
+}
+
+int js_reap_next(struct js_reaped *reaped)
+{
+	return collect_child(P_ALL, 0, reaped);
+}
+
+int js_reap_one(pid_t pid, struct js_reaped *reaped)
+{
+	return collect_child(P_PID, (id_t)pid, reaped);
 }
 
 /* ---------------------------------------------------------------------------------------------------- out of memory */

@@ -27,6 +27,9 @@ struct js_reaped {
  * to others yet; the group of an orphan that came to this process is left alone. Never waits.  Returns 0 with *REAPED filled; 1 if no child has ended, or there is none. */
 int js_reap_next(struct js_reaped *reaped);
 
+/* The same of the child PID: while another thread is starting one, whose number nobody knows yet. */
+int js_reap_one(pid_t pid, struct js_reaped *reaped);
+
 /* Notes that the child PID is a command, and opens what counts the bytes that it reads and writes, to be read when it has ended:
  * a user who is not root can't open it any more then.  js_spawn_start calls this. */
 void js_reap_watch(pid_t pid);

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -25,12 +26,13 @@
 struct js_spawn {
 	int null;	     /* /dev/null */
 	char *search;	     /* where programs are looked for, or NULL */
-	struct js_buf found; /* reused: where one was found */
 	unsigned char changed[NSIG]; /* the signals that this process has changed */
 	size_t changed_n;
-	const struct js_clock_bound *bound; /* NULL: none */
 	unsigned char inherited[NSIG]; /* 1: was ignored when this was made, by the will of whoever started us */
 };
+
+static _Thread_local struct js_spawn_gate *my_gate;
+static _Thread_local const struct js_clock_bound *my_bound; /* NULL: none */
 
 /* A command that is to be started. */
 struct start {
@@ -38,6 +40,8 @@ struct start {
 	const char *path;
 	char *const *argv, *const *envp;
 	int fd[3]; /* each above 2, so that none is overwritten before it is copied */
+	struct js_spawn_gate *gate;	    /* or NULL */
+	const struct js_clock_bound *bound; /* or NULL */
 };
 
 /* 0 if PATH can be executed, else the errno that says why not. */
@@ -141,7 +145,6 @@ void js_spawn_free(struct js_spawn *spawn)
 	if (spawn == NULL)
 		return;
 	(void)close(spawn->null);
-	js_buf_free(&spawn->found);
 	free(spawn->search);
 	free(spawn);
 	errno = saved;
@@ -157,9 +160,9 @@ void js_spawn_look_signals(struct js_spawn *spawn)
 			spawn->changed[spawn->changed_n++] = (unsigned char)number;
 }
 
-void js_spawn_bind(struct js_spawn *spawn, const struct js_clock_bound *bound)
+void js_spawn_bind(const struct js_clock_bound *bound)
 {
-	spawn->bound = bound;
+	my_bound = bound;
 }
 
 /* All between vfork and exec.  It runs in our memory, and with our stack: nothing but system calls.  Gives the errno of what
@@ -169,6 +172,11 @@ static int become(const struct start *s, pid_t parent)
 	struct sigaction standard;
 	sigset_t none;
 
+	if (s->gate != NULL) { /* in this order, and js_spawn_shut in the other: one of the two sees the other */
+		atomic_store(&s->gate->born, getpid());
+		if (atomic_load(&s->gate->shut))
+			return ECANCELED;
+	}
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent) /* it died before it could be said */
 		_exit(128 + SIGKILL);
@@ -183,7 +191,7 @@ static int become(const struct start *s, pid_t parent)
 		return errno;
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	if (s->spawn->bound != NULL && !js_clock_holds(s->spawn->bound))
+	if (s->bound != NULL && !js_clock_holds(s->bound))
 		return ETIME;
 	(void)execve(s->path, s->argv, s->envp);
 	return errno;
@@ -207,6 +215,8 @@ static int start(const struct start *s, pid_t *pid)
 	if (child < 0)
 		failed = errno;
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (s->gate != NULL && failed != 0)
+		atomic_store(&s->gate->born, 0); /* while its number is still its own */
 	if (child > 0 && failed != 0)
 		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 			;
@@ -241,6 +251,25 @@ static int start_script(const struct start *s, pid_t *pid)
 	return err;
 }
 
+void js_spawn_use_gate(struct js_spawn_gate *gate)
+{
+	if (gate != NULL)
+		atomic_store_explicit(&gate->born, 0, memory_order_relaxed);
+	my_gate = gate;
+}
+
+void js_spawn_shut(struct js_spawn_gate *gate)
+{
+	pid_t born;
+
+	atomic_store(&gate->shut, 1);
+	born = atomic_load(&gate->born);
+	if (born <= 1)
+		return;
+	(void)kill(born, SIGKILL); /* it may not have a group of its own yet */
+	(void)js_spawn_kill(born, SIGKILL);
+}
+
 pid_t js_spawn_start(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int out, int err)
 {
 	return js_spawn_start_fed(spawn, path, argv, envp, spawn->null, out, err);
@@ -249,14 +278,15 @@ pid_t js_spawn_start(struct js_spawn *spawn, const char *path, char *const argv[
 pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int in, int out,
 			 int err)
 {
-	struct start s = {spawn, path, argv, envp, {-1, -1, -1}};
+	struct start s = {spawn, path, argv, envp, {-1, -1, -1}, my_gate, my_bound};
 	const int given[3] = {in, out, err};
+	struct js_buf found = {0}; /* more than one thread may be at it */
 	int failed = 0;
 	pid_t pid = -1;
 
 	if (path == NULL) {
-		failed = resolve(argv[0], spawn->search, &spawn->found);
-		s.path = spawn->found.data;
+		failed = resolve(argv[0], spawn->search, &found);
+		s.path = found.data;
 	}
 	for (int i = 0; i < 3 && failed == 0; i++) {
 		s.fd[i] = given[i] > 2 ? given[i] : fcntl(given[i], F_DUPFD_CLOEXEC, 3);
@@ -269,6 +299,7 @@ pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const a
 	for (int i = 0; i < 3; i++)
 		if (s.fd[i] >= 0 && s.fd[i] != given[i])
 			(void)close(s.fd[i]);
+	js_buf_free(&found);
 	if (failed != 0)
 		return -failed;
 	js_reap_watch(pid);

@@ -33,9 +33,9 @@ void js_spawn_free(struct js_spawn *spawn);
  * js_spawn_new does so too; to be called again when this process has changed one. */
 void js_spawn_look_signals(struct js_spawn *spawn);
 
-/* From now on a command starts only while BOUND holds, as read by the child directly before its exec; else
+/* What this thread starts from now on starts only while BOUND holds, as read by the child directly before its exec; else
  * js_spawn_start gives -ETIME.  BOUND stays the caller's, who may change it between two starts.  NULL: no bound. */
-void js_spawn_bind(struct js_spawn *spawn, const struct js_clock_bound *bound);
+void js_spawn_bind(const struct js_clock_bound *bound);
 
 /* Starts ARGV with the environment ENVP, its standard output and error going to the descriptors OUT and ERR (which
  * may be the same, and stay open here).  PATH is the program's file as js_spawn_resolve gave it; NULL: argv[0] is
@@ -50,6 +50,17 @@ pid_t js_spawn_start(struct js_spawn *spawn, const char *path, char *const argv[
 /* The same with the descriptor IN as its standard input. */
 pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int in, int out,
 			 int err);
+
+/* For a start that hangs (its program lies on a file system that does not answer) and must come to nothing.  What this thread
+ * starts after js_spawn_use_gate goes by GATE, which was zeroed, until another is given; js_spawn_shut, called by
+ * another thread, sees to it that no program runs that goes by it: a start that is under way is killed before its program's first
+ * instruction, a later one fails with ECANCELED.  A program that was started, and runs, is killed too. */
+struct js_spawn_gate {
+	_Atomic int shut;
+	_Atomic pid_t born; /* the process that is being started; 0: none */
+};
+void js_spawn_use_gate(struct js_spawn_gate *gate);
+void js_spawn_shut(struct js_spawn_gate *gate);
 
 /* Whether the errno ERR (positive) of a failed start lies in the command (not found, not executable, not a
  * program), as opposed to this machine being short of something (EAGAIN, ENOMEM, EMFILE...) or the arguments being

@@ -28,8 +28,7 @@ struct js_template {
 	unsigned last_field;
 	char *colsep;			   /* or NULL */
 	const struct js_template_syntax *syntax; /* only while it is made */
-	struct js_buf out;
-	char **argv;
+	struct js_template_words own;
 };
 
 static void add_piece(struct js_template *t, const struct js_spot *spot, const void *text, size_t len)
@@ -134,9 +133,7 @@ static int finish(struct js_template **made, int rc, struct jobstack_error *erro
 {
 	struct js_template *t = *made;
 
-	if (rc == 0 && !t->literals.failed)
-		t->argv = calloc(t->words + 1, sizeof(*t->argv));
-	if (rc == 0 && (t->literals.failed || t->argv == NULL))
+	if (rc == 0 && t->literals.failed)
 		rc = js_error_memory(error);
 	if (rc != 0) {
 		js_template_free(t);
@@ -272,10 +269,9 @@ void js_template_free(struct js_template *made)
 	if (made == NULL)
 		return;
 	js_buf_free(&made->literals);
-	js_buf_free(&made->out);
+	js_template_words_free(&made->own);
 	free(made->colsep);
 	free(made->pieces);
-	free(made->argv);
 	free(made);
 }
 
@@ -292,20 +288,42 @@ int js_template_text(const struct js_template *made, const struct js_template_va
 	return out->failed ? JOBSTACK_EBUG : 0;
 }
 
-char *const *js_template_argv(struct js_template *made, const struct js_template_values *values)
+char *const *js_template_argv_in(const struct js_template *made, const struct js_template_values *values,
+				 struct js_template_words *words)
 {
 	char *word;
 
-	js_buf_reset(&made->out);
-	if (js_template_text(made, values, &made->out) != 0)
+	js_buf_reset(&words->text);
+	if (js_template_text(made, values, &words->text) != 0)
 		return NULL;
+	if (words->room <= made->words) {
+		char **grown = realloc(words->argv, (made->words + 1) * sizeof(*grown));
+
+		if (grown == NULL)
+			return NULL;
+		words->argv = grown;
+		words->room = made->words + 1;
+	}
 	/* names have no NUL, so that the NULs in the text are the word ends */
-	word = made->out.data;
+	word = words->text.data;
 	for (size_t i = 0; i < made->words; i++) {
-		made->argv[i] = word;
+		words->argv[i] = word;
 		word += strlen(word) + 1;
 	}
-	return made->argv;
+	words->argv[made->words] = NULL;
+	return words->argv;
+}
+
+char *const *js_template_argv(struct js_template *made, const struct js_template_values *values)
+{
+	return js_template_argv_in(made, values, &made->own);
+}
+
+void js_template_words_free(struct js_template_words *words)
+{
+	js_buf_free(&words->text);
+	free(words->argv);
+	*words = (struct js_template_words){.argv = NULL};
 }
 
 const char *js_template_program(const struct js_template *made)

@@ -20,6 +20,7 @@
 
 #define OURS UINT32_MAX /* in an event: one of the supervisor's own descriptors */
 #define EVENTS 64
+#define NAP_US (JS_SECOND_US / 100)
 #define DRAINS 64 /* reads of what a process that has ended left in its pipe */
 
 static int watch(int epoll, int fd)
@@ -167,7 +168,10 @@ int converse(struct supervisor *s, int64_t until, struct jobstack_error *error)
 
 			if (what == OURS)
 				around = 1;
-			else if ((what & PERSISTENT_INPUT) != 0 && (events[i].events & EPOLLERR) != 0) {
+			else if (s->slots[what & ~PERSISTENT_INPUT].aside != ASIDE_NOT) { /* a thread hangs: it has to wait, but not in a hurry */
+				js_clock_nap(NAP_US, NULL);
+				around = 1;
+			} else if ((what & PERSISTENT_INPUT) != 0 && (events[i].events & EPOLLERR) != 0) {
 				persistent_deaf(&s->all, &s->slots[what & ~PERSISTENT_INPUT]);
 				around = 1; /* there is a time to be kept */
 			} else if ((what & PERSISTENT_INPUT) != 0)

@@ -29,6 +29,7 @@
 #define LATEST_US (10 * JS_SECOND_US)
 #define AGAIN_US (JS_SECOND_US / 10)	/* between two rounds of killing what hangs */
 #define ENDING_US (10 * JS_SECOND_US)	/* for the killed to go; what sits in the kernel may take longer */
+#define LEFT_US (10 * JS_SECOND_US)	/* for a worker that has done its part to end; a thread that writes may sit in the kernel */
 #define LOOK_US (60 * JS_SECOND_US)	/* the longest look */
 
 void keeper_signals(void *signals)
@@ -205,7 +206,7 @@ void keeper_watch(struct keeper *k, struct keeper_end *end)
 	struct pollfd polls[3];
 	sigset_t set;
 
-	*end = (struct keeper_end){-1, 0, 0, 0};
+	*end = (struct keeper_end){-1, 0, 0, 0, 0};
 	js_reap_oom_begin(&oom, "/proc/self");
 	ours(&set);
 	polls[0] = (struct pollfd){.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .events = POLLIN};
@@ -225,11 +226,19 @@ void keeper_watch(struct keeper *k, struct keeper_end *end)
 		pass_on(k, polls[0].fd);
 		if (collect(k, &look, end))
 			break;
+		if (k->page->left_us != 0 && js_clock_mono_us() > k->page->left_us + LEFT_US) {
+			end->exit_code = k->page->status;
+			end->hangs = 1;
+			break;
+		}
 		if (k->look != NULL)
 			begin_look(k, &look);
 		js_reap_oom_look(&oom); /* what was killed before is not ours */
 	}
-	end_all(end);
+	if (end->hangs) /* it has no commands any more, as a rule */
+		(void)js_tree_kill(k->pid, NULL, NULL);
+	else
+		end_all(end);
 	if (end->signal != 0) {
 		struct js_reaped reaped = {.signal = end->signal, .exit_code = -1, .ended_us = js_clock_mono_us()};
 

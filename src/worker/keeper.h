@@ -6,7 +6,7 @@
  *   the worker is killed        the keeper is the parent and hears of it at once; it is also the subreaper below which all
  *                               orphans end up, so it kills every process the worker has left, and then what the worker held
  *                               can be recovered, because it is known to be dead;
- *   the worker hangs            (SIGSTOP, a file system that blocks) past the end of its lease: the keeper kills its commands;
+ *   the worker hangs            (SIGSTOP) past the end of its lease: the keeper kills its commands;
  *   the keeper is killed        the worker sees the pipe close, kills its commands and gives back what it held.
  *
  * Signals that ask to go are passed on.  The worker is a session of its own, so that it does not get those of a terminal
@@ -29,6 +29,8 @@ struct keeper_page {
 	_Atomic int64_t deadline_us;  /* the moment after which no command of it may run; INT64_MAX: no such moment */
 	_Atomic int killing;	      /* the keeper is about to kill commands for that, or at it */
 	_Atomic int64_t killed_us;    /* the moment when it last had done so; 0: never */
+	_Atomic int64_t left_us;      /* the moment at which it has done its part, and only its process has to end; 0: it has not */
+	_Atomic int status;	      /* its exit status then */
 	_Atomic int spools;	      /* outcomes wait in the file SPOOL */
 	char spool[4600];
 };
@@ -46,6 +48,7 @@ struct keeper_end {
 	int exit_code;	/* -1: it was killed */
 	int signal;	/* by this; 0: it exited */
 	int oom;	/* in all likelihood for want of memory */
+	int hangs;	/* it has done its part, but its process can't end: a file system does not answer */
 	size_t left;	/* processes below it that could not be killed */
 };
 

@@ -173,10 +173,13 @@ static int elsewhere(struct ledger *l, const char *cwd)
 	struct stat a, b;
 	char why[1000];
 
-	if (cwd == NULL || l->config->chdir != NULL || strcmp(cwd, l->cwd) == 0)
+	if (cwd == NULL || l->config->chdir != NULL || strcmp(cwd, l->cwd) == 0 || strcmp(cwd, l->same_cwd) == 0)
 		return 0;
-	if (stat(cwd, &a) == 0 && stat(".", &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+	if (stat(cwd, &a) == 0 && stat(".", &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino) {
+		/* not at every step: its file system may be away later, and the heart must not wait for it */
+		(void)snprintf(l->same_cwd, sizeof(l->same_cwd), "%s", cwd);
 		return 0;
+	}
 	(void)snprintf(why, sizeof(why),
 		       "the stack \"%s\" has relative names, which belong to %.400s, but this worker is in %.300s: start it there, or "
 		       "with --chdir",
@@ -453,6 +456,10 @@ static int work(struct ledger *l)
 		give_back_stuck(l);
 		over = box->leaving != STAY && box->queued == 0 && box->running == 0 && box->results_n <= JOBSTACK_POP_MAX;
 		stepping = !over && due(l, &s, &until);
+		if (stepping && !mailbox_turns(box, jobstack_worker_lease_us(l->worker) / 3)) {
+			stepping = 0; /* a heart that beats for commands which nobody looks after would keep them from others for ever */
+			until = jobstack_now_us() + JS_SECOND_US;
+		}
 		if (!over && !stepping)
 			wait_until(l, until);
 		else if (stepping && take_results(l, &s) != 0)

@@ -33,6 +33,7 @@ struct ledger {
 	struct js_watch *watch;	/* who else is dead */
 	int64_t watch_us;	/* the next look at that */
 	int64_t still_us;	/* as the last look told */
+	char same_cwd[4096];	/* another name of that, as was found out; "" at first */
 	int limited;		/* the stack has max_running */
 	int rested;		/* the connection was let go since the last step */
 	int yielded;		/* it was seen since then whether others need it */

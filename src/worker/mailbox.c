@@ -98,6 +98,26 @@ void mailbox_wake_supervisor(struct mailbox *box)
 		return; /* the counter is full: it is awake */
 }
 
+void mailbox_turned(struct mailbox *box)
+{
+	atomic_store(&box->turned_us, jobstack_now_us());
+	if (!atomic_load(&box->turn_asked))
+		return;
+	(void)pthread_mutex_lock(&box->lock);
+	atomic_store(&box->turn_asked, 0);
+	mailbox_wake_ledger(box);
+	(void)pthread_mutex_unlock(&box->lock);
+}
+
+int mailbox_turns(struct mailbox *box, int64_t longest_us)
+{
+	if (jobstack_now_us() - atomic_load(&box->turned_us) <= longest_us)
+		return 1;
+	atomic_store(&box->turn_asked, 1);
+	mailbox_wake_supervisor(box);
+	return 0;
+}
+
 void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why)
 {
 	int stronger = leaving == LEAVE_KEEPER || leaving == LEAVE_FENCED; /* the commands are to end at once */

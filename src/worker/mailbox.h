@@ -10,6 +10,7 @@
 #include "worker/guard.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #define REASON_MAX 256
@@ -52,6 +53,9 @@ struct mailbox {
 	int64_t progress_us; /* the last start or end of a command */
 	uint64_t leaps, leaps_settled; /* of the wall clock; those that a step has followed: no start in between */
 	int ended;	     /* the ledger has no more to say */
+	/* without the lock: */
+	_Atomic int64_t turned_us; /* when the supervisor's loop last came to its top */
+	_Atomic int turn_asked;	   /* the ledger waits for that */
 	/* for the batch size and the summary */
 	uint64_t finished, done, failed, interrupted;
 	struct guard guard;
@@ -77,6 +81,12 @@ void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct job
 int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobstack_outcome *outcome);
 /* Posts everything that has not been started as JOBSTACK_UNSTARTED. */
 void mailbox_give_back(struct mailbox *box);
+
+/* Without the lock: the supervisor's loop is at its top, and whoever looks after commands is alive. */
+void mailbox_turned(struct mailbox *box);
+
+/* With the lock held: whether it was there within the last LONGEST_US; if not, it is woken, and the ledger is when it was there. */
+int mailbox_turns(struct mailbox *box, int64_t longest_us);
 
 void result_free(struct result *results, size_t n);
 

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/home.h"
 #include "base/num.h"
+#include "run/copy.h"
 #include "run/tree.h"
 #include "slurm/identity.h"
 #include "slurm/query.h"
@@ -17,6 +18,7 @@
 #include "worker/keeper.h"
 #include "worker/ledger.h"
 #include "worker/persistent.h"
+#include "worker/speaker.h"
 #include "worker/supervisor.h"
 #include "worker/tidy.h"
 
@@ -46,17 +48,26 @@ enum { DONE_ITS_PART = 0, NO = 1, USAGE = 2, NODB = 69, BUG = 70, NOPERM = 77 };
 static struct config config;
 static struct keeper keeper;
 
+/* One write a line: many workers may share the stream.  It may hang, and then nobody else may need the stream's lock. */
+static void write_line(const char *text)
+{
+	char line[2500];
+	int len = snprintf(line, sizeof(line), "jobstack-worker: %s\n", text);
+
+	(void)js_copy_bytes(line, (size_t)len, STDERR_FILENO, NULL);
+}
+
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void say(const char *format, ...)
 {
 	va_list args;
 	char text[2400];
 
-	/* one write a line: many workers may share the stream */
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	(void)fprintf(stderr, "jobstack-worker: %s\n", text);
+	if (speaker_say(text) != 0)
+		write_line(text);
 }
 
 static void print_log(void *ctx, enum jobstack_level level, const char *text)
@@ -383,6 +394,7 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	r->supervisor.box = &r->box;
 	r->supervisor.slots = r->slots;
 	r->supervisor.log = print_log;
+	r->supervisor.log_dir = r->log_dir;
 	r->supervisor.all.config = &config;
 	r->supervisor.all.worker = jobstack_worker_id(r->ledger.worker);
 	r->supervisor.all.wall_us = js_clock_wall_us() - js_clock_mono_us();
@@ -501,20 +513,28 @@ static int work(struct run *r, struct jobstack_error *error)
 	r->supervisor.signals = supervisor_signals();
 	if (r->supervisor.signals < 0)
 		return js_error_set(error, JOBSTACK_EBUG, "signalfd: %s", strerror(errno));
+	(void)speaker_begin(write_line); /* if not: who says something writes it */
 	js_spawn_look_signals(r->supervisor.all.spawn);
 	status = mailbox_begin(&r->box, r->slots_n, error);
 	r->box.guard = r->guard;
 	r->supervisor.all.guard = &r->box.guard;
 	if (status == 0)
 		status = begin_worker(r, error);
-	if (status != 0)
+	if (status != 0) {
+		(void)speaker_end();
 		return status;
+	}
 	announce(r);
 	status = run_threads(r, error);
 	if (status == 0)
 		status = conclude(r, js_clock_mono_us() - began);
 	else if (jobstack_worker_end(r->ledger.worker, NULL, 0, error->text, &ignored) == 0)
 		keeper.page->worker = 0; /* it was born, and has claimed nothing */
+	if (speaker_end() || supervisor_hangs(&r->supervisor)) { /* a thread sits in a call: nothing may be freed under it */
+		keeper.page->status = status < 0 ? status_of(status) : status;
+		keeper.page->left_us = js_clock_mono_us();
+		_exit(keeper.page->status);
+	}
 	outbox_free(&r->outbox);
 	jobstack_worker_free(r->ledger.worker);
 	mailbox_end(&r->box);
@@ -582,7 +602,13 @@ static int be_kept(int argc, char **argv, struct jobstack_error *error)
 	if (keeper.pid == 0)
 		return be_worker(argc, argv, error);
 	keeper_watch(&keeper, &end);
-	return end.signal != 0 ? conclude_killed(&end) : end.exit_code;
+	(void)speaker_begin(write_line); /* what is left of us is to end, whether anybody reads what we say or not */
+	if (end.hangs)
+		say("the worker has done its part, but its process can't end until a file system answers again");
+	status = end.signal != 0 ? conclude_killed(&end) : end.exit_code;
+	if (speaker_end())
+		_exit(status);
+	return status;
 }
 
 int main(int argc, char **argv)

@@ -37,16 +37,17 @@ static int is_of_running(const struct orphans *o, pid_t pid)
 	uint32_t attempt;
 
 	for (size_t i = 0; i < o->slots_n; i++)
-		if (slot_process(&o->slots[i]) == pid)
+		if (o->slots[i].aside != ASIDE_START && slot_process(&o->slots[i]) == pid)
 			return 1;
 	if (o->all->config->persistent)
 		return js_tree_slot(pid, &worker, &slot) != 0 || worker != o->all->worker || slot < 1 || slot > o->slots_n
 			       ? -1
-			       : slot_process(&o->slots[slot - 1]) != 0;
+			       : o->slots[slot - 1].aside == ASIDE_START || slot_process(&o->slots[slot - 1]) != 0;
 	if (js_tree_entry(pid, &worker, &entry, &attempt) != 0 || worker != o->all->worker)
 		return -1;
 	for (size_t i = 0; i < o->slots_n; i++)
-		if (o->slots[i].pid != 0 && o->slots[i].entry->entry == entry && o->slots[i].entry->attempt == attempt)
+		if ((o->slots[i].aside == ASIDE_START || o->slots[i].pid != 0) && o->slots[i].entry->entry == entry &&
+		    o->slots[i].entry->attempt == attempt)
 			return 1;
 	return 0;
 }
@@ -57,8 +58,11 @@ static int is_older(const struct orphans *o, pid_t pid)
 	uint64_t started = js_tree_started(pid);
 
 	for (size_t i = 0; i < o->slots_n; i++) {
-		pid_t command = slot_process(&o->slots[i]);
+		pid_t command;
 
+		if (o->slots[i].aside == ASIDE_START) /* it may be what is being started */
+			return 0;
+		command = slot_process(&o->slots[i]);
 		if (command != 0 && (started == 0 || js_tree_started(command) <= started))
 			return 0;
 	}

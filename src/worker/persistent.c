@@ -62,7 +62,7 @@ static int watch(struct slots *all, const struct slot *slot, int how, int fd, ui
 static enum slot_start begin(struct slots *all, struct slot *slot, struct jobstack_error *error)
 {
 	struct js_template_values none = {NULL, 0, 0, 0, slot->number, all->config->stack, all->worker};
-	char *const *argv = js_template_argv(all->config->template, &none), *const *envp = js_env_for(slot->env, &none);
+	char *const *argv = js_template_argv_in(all->config->template, &none, &slot->words), *const *envp = js_env_for(slot->env, &none);
 	struct persistent *p = slot->persistent;
 	int out, err;
 	pid_t pid;
@@ -130,7 +130,7 @@ enum slot_start persistent_ask(struct slots *all, struct slot *slot, const struc
 		how = begin(all, slot, error);
 	if (how != SLOT_RUNS)
 		return how;
-	if (!js_clock_holds(&all->bound)) /* as before an exec */
+	if (!js_clock_holds(&slot->bound)) /* as before an exec */
 		return SLOT_GONE;
 	if (js_persist_ask(p->process, values->entry, values->attempt, values->datapath, values->datapath_len) != 0 &&
 	    p->process->answers > 0) {

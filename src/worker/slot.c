@@ -38,7 +38,7 @@ int slot_begin(struct slot *slot, uint32_t number, const char *dir, const struct
 
 int slot_is_free(const struct slot *slot)
 {
-	return slot->pid == 0 && (slot->persistent == NULL || !slot->persistent->leaving);
+	return slot->aside == ASIDE_NOT && slot->pid == 0 && (slot->persistent == NULL || !slot->persistent->leaving);
 }
 
 pid_t slot_process(const struct slot *slot)
@@ -52,6 +52,8 @@ void slot_end(struct slot *slot)
 	js_env_free(slot->env);
 	js_buf_free(&slot->out_path);
 	js_buf_free(&slot->err_path);
+	js_buf_free(&slot->log_path);
+	js_template_words_free(&slot->words);
 	persistent_free(slot->persistent);
 }
 
@@ -100,7 +102,7 @@ static int created(const struct slots *all, const struct js_template_values *val
 static enum slot_start run(struct slots *all, struct slot *slot, const struct js_template_values *values, const int own[2],
 			   struct jobstack_outcome *outcome, struct jobstack_error *error)
 {
-	char *const *argv = js_template_argv(all->config->template, values), *const *envp = js_env_for(slot->env, values);
+	char *const *argv = js_template_argv_in(all->config->template, values, &slot->words), *const *envp = js_env_for(slot->env, values);
 	int out, err;
 	pid_t pid;
 
@@ -149,6 +151,8 @@ enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack
 	int own[2] = {-1, -1};
 	enum slot_start how;
 
+	js_spawn_use_gate(&slot->gate);
+	js_spawn_bind(&slot->bound);
 	begin_outcome(outcome, entry);
 	outcome->started_us = jobstack_now_us();
 	if (!has_fields(all->config, slot, entry, outcome))
@@ -168,7 +172,6 @@ enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack
 			(void)close(own[i]);
 	if (how != SLOT_RUNS)
 		return how;
-	slot->entry = entry;
 	slot->started_us = outcome->started_us;
 	slot->kill_at_us = 0;
 	slot->ending = ENDING_NOT;
@@ -234,10 +237,11 @@ static int64_t size_of(const char *path)
 }
 
 /* Says where the output is: PLACE is that of what is in the packed log. */
-static void locate(const struct slots *all, const struct slot *slot, const struct js_packlog_place *place, struct jobstack_outcome *o)
+static void locate(const struct slots *all, struct slot *slot, const struct js_packlog_place *place, struct jobstack_outcome *o)
 {
 	if (!all->config->output_dash) { /* else it is not known where it went */
-		o->log = js_packlog_later_path(all->log);
+		if (place->number > 1 && js_packlog_path_of(all->log, place->number, &slot->log_path) == 0)
+			o->log = slot->log_path.data;
 		o->log_at = place->at;
 		o->log_out = place->out;
 		o->log_err = place->err;
@@ -261,7 +265,7 @@ static int keep(struct slots *all, struct slot *slot, const struct js_reaped *r,
 		struct jobstack_error *error)
 {
 	struct js_template_values values = values_of(all, slot, slot->entry);
-	struct js_packlog_place place = {-1, 0, 0};
+	struct js_packlog_place place = {-1, 0, 0, 1};
 	int status;
 
 	status = slot->persistent != NULL ? persistent_keep_own(slot, error) : 0;
@@ -280,21 +284,33 @@ static int keep(struct slots *all, struct slot *slot, const struct js_reaped *r,
 	return 0;
 }
 
-int slot_finish(struct slots *all, struct slot *slot, const struct js_reaped *r, int draining, struct jobstack_outcome *o,
-		char reason[REASON_MAX], struct jobstack_error *error)
+void slot_begin_outcome(const struct slot *slot, struct jobstack_outcome *o)
 {
-	struct js_template_values values = values_of(all, slot, slot->entry);
-	int status;
-
 	begin_outcome(o, slot->entry);
 	o->started_us = slot->started_us;
-	o->ended_us = r->ended_us;
+	o->ended_us = slot->ended_us;
+}
+
+void slot_judge(struct slots *all, struct slot *slot, const struct js_reaped *r, int draining, struct jobstack_outcome *o,
+		char reason[REASON_MAX])
+{
+	slot->ended_us = r->ended_us;
+	slot_begin_outcome(slot, o);
 	o->user_us = r->user_us;
 	o->system_us = r->system_us;
 	o->maxrss_kib = r->maxrss_kib;
 	o->read_bytes = r->read_bytes;
 	o->write_bytes = r->write_bytes;
 	judge(all, slot, r, draining, o, reason);
+	o->reason = reason[0] == '\0' ? NULL : reason;
+}
+
+int slot_keep(struct slots *all, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o, char reason[REASON_MAX],
+	      struct jobstack_error *error)
+{
+	struct js_template_values values = values_of(all, slot, slot->entry);
+	int status;
+
 	if (o->verdict == JOBSTACK_DONE && all->config->creates != NULL && created(all, &values) == 0) {
 		o->verdict = JOBSTACK_FAILED;
 		(void)snprintf(reason, REASON_MAX, "exit 0, but what --creates names is not there");
@@ -308,6 +324,5 @@ int slot_finish(struct slots *all, struct slot *slot, const struct js_reaped *r,
 		(void)snprintf(reason, REASON_MAX, "its output could not be kept");
 	}
 	o->reason = reason[0] == '\0' ? NULL : reason;
-	slot->pid = 0;
 	return status;
 }

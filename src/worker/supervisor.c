@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The supervisor.  Promises: it polls, and waits for nothing else; signals are read before ends are judged, so that a command
+ * The supervisor.  Promises: its loop polls, and waits for nothing else, for what may hang is done aside (worker/aside.h); signals are read before ends are judged, so that a command
  * which fell to the same signal as we is not blamed for it; when the lease can't be kept the commands are stopped before it
  * is over.
  */
@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "worker/aside.h"
 #include "worker/converse.h"
 #include "worker/persistent.h"
 
@@ -234,7 +235,13 @@ static void start(struct supervisor *s, struct slot *slot)
 	(void)pthread_mutex_unlock(&box->lock);
 	if (entry == NULL)
 		return;
+	slot->entry = entry;
+	slot->bound = s->all.bound;
+	aside_begin(s, slot, ASIDE_START);
 	how = slot_start(&s->all, slot, entry, &outcome, &error);
+	aside_end(s, slot);
+	if (how == SLOT_RUNS && slot->aside_us != 0) /* the start hung: that is not the command's time */
+		slot->started_us = jobstack_now_us();
 	(void)pthread_mutex_lock(&box->lock);
 	if (how == SLOT_RUNS)
 		box->slots[slot->number - 1] = (struct jobstack_running){entry->entry, entry->attempt, slot->started_us};
@@ -312,6 +319,15 @@ static void await_signal(struct supervisor *s, const struct slot *slot, const st
 	s->hinted_us = jobstack_now_us(); /* for those that fell with it, too */
 }
 
+void supervisor_post(struct supervisor *s, struct slot *slot, const struct jobstack_outcome *outcome)
+{
+	(void)pthread_mutex_lock(&s->box->lock);
+	s->box->slots[slot->number - 1].entry = 0;
+	s->box->running--;
+	post(s, slot->parcel, outcome);
+	(void)pthread_mutex_unlock(&s->box->lock);
+}
+
 void supervisor_conclude(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -319,12 +335,12 @@ void supervisor_conclude(struct supervisor *s, struct slot *slot, const struct j
 	char reason[REASON_MAX];
 	int status;
 
-	status = slot_finish(&s->all, slot, reaped, s->draining, &outcome, reason, &error);
-	(void)pthread_mutex_lock(&s->box->lock);
-	s->box->slots[slot->number - 1].entry = 0;
-	s->box->running--;
-	post(s, slot->parcel, &outcome);
-	(void)pthread_mutex_unlock(&s->box->lock);
+	slot_judge(&s->all, slot, reaped, s->draining, &outcome, reason);
+	aside_begin(s, slot, ASIDE_KEEP);
+	status = slot_keep(&s->all, slot, reaped, &outcome, reason, &error);
+	aside_end(s, slot);
+	slot->pid = 0;
+	supervisor_post(s, slot, &outcome);
 	if (status != 0)
 		stop_for(s, LEAVE_OUTPUT, error.text);
 	watch_breaker(s, &outcome);
@@ -340,19 +356,30 @@ void supervisor_finish(struct supervisor *s, struct slot *slot, const struct js_
 	supervisor_conclude(s, slot, reaped);
 }
 
+/* The process of SLOT was collected. */
+static void conclude_process(struct supervisor *s, struct slot *slot, struct js_reaped *reaped)
+{
+	if (slot->persistent != NULL)
+		converse_died(s, slot, reaped);
+	else
+		supervisor_finish(s, slot, reaped);
+}
+
 static void collect(struct supervisor *s)
 {
 	struct js_reaped reaped;
 
-	while (js_reap_next(&reaped) == 0)
+	while (!aside_any(s) && js_reap_next(&reaped) == 0)
 		for (size_t i = 0; i < s->box->slots_n; i++)
 			if (slot_process(&s->slots[i]) == reaped.pid) {
-				if (s->slots[i].persistent != NULL)
-					converse_died(s, &s->slots[i], &reaped);
-				else
-					supervisor_finish(s, &s->slots[i], &reaped);
+				conclude_process(s, &s->slots[i], &reaped);
 				break;
 			}
+	/* a thread hangs: what it starts is collected when its number is known */
+	for (size_t i = 0; aside_any(s) && i < s->box->slots_n; i++)
+		if (s->slots[i].aside == ASIDE_NOT && slot_process(&s->slots[i]) != 0 &&
+		    js_reap_one(slot_process(&s->slots[i]), &reaped) == 0)
+			conclude_process(s, &s->slots[i], &reaped);
 }
 
 /* Sends what is due to one running command; gives the moment of the next thing. */
@@ -396,6 +423,16 @@ static int64_t keep_time(struct supervisor *s, struct slot *slot, int64_t now, i
 	return term_at < next ? term_at : next;
 }
 
+static int trim_slot(struct supervisor *s, struct slot *slot)
+{
+	int busy;
+
+	aside_begin(s, slot, ASIDE_TRIM);
+	busy = js_capture_trim(slot->capture);
+	aside_end(s, slot);
+	return busy;
+}
+
 /* Output that will not be kept gives its room back, of commands that have run for a while; soon again while there is much. */
 static int64_t trim_output(struct supervisor *s, int64_t now, int64_t next)
 {
@@ -405,12 +442,12 @@ static int64_t trim_output(struct supervisor *s, int64_t now, int64_t next)
 		return next;
 	if (now >= s->trim_at_us) {
 		for (size_t i = 0; i < s->box->slots_n; i++)
-			if (s->slots[i].pid != 0 && now - s->slots[i].started_us >= TRIM_US)
-				busy |= js_capture_trim(s->slots[i].capture);
+			if (s->slots[i].aside == ASIDE_NOT && s->slots[i].pid != 0 && now - s->slots[i].started_us >= TRIM_US)
+				busy |= trim_slot(s, &s->slots[i]);
 		s->trim_at_us = now + (busy ? TRIM_SOON_US : TRIM_US);
 	}
 	for (size_t i = 0; i < s->box->slots_n && !running; i++)
-		running = s->slots[i].pid != 0;
+		running = s->slots[i].aside == ASIDE_NOT && s->slots[i].pid != 0;
 	return running && s->trim_at_us < next ? s->trim_at_us : next;
 }
 
@@ -433,11 +470,17 @@ static int64_t keep_times(struct supervisor *s)
 		stop = last;
 		why = lease_why;
 	}
-	for (size_t i = 0; i < s->box->slots_n; i++)
-		if (s->slots[i].pid != 0)
-			next = keep_time(s, &s->slots[i], now, stop, why, next);
-		else if (s->slots[i].persistent != NULL)
-			next = converse_keep_time(s, &s->slots[i], going, now, next);
+	for (size_t i = 0; i < s->box->slots_n; i++) {
+		struct slot *slot = &s->slots[i];
+
+		if (slot->aside != ASIDE_NOT)
+			next = aside_keep_time(s, slot, now, next);
+		if (slot->aside != ASIDE_START && slot->aside != ASIDE_KEEP && slot->pid != 0)
+			next = keep_time(s, slot, now, stop, why, next);
+		else if (slot->aside == ASIDE_NOT && slot->persistent != NULL)
+			next = converse_keep_time(s, slot, going, now, next);
+	}
+	aside_told(s);
 	next = trim_output(s, now, next);
 	if (s->later_us > now && s->later_us < next)
 		next = s->later_us;
@@ -494,7 +537,7 @@ static int over(struct supervisor *s)
 	ended = s->box->ended;
 	(void)pthread_mutex_unlock(&s->box->lock);
 	for (size_t i = 0; ended && i < s->box->slots_n; i++)
-		ended = slot_process(&s->slots[i]) == 0;
+		ended = s->slots[i].abandoned || (s->slots[i].aside == ASIDE_NOT && slot_process(&s->slots[i]) == 0);
 	return ended;
 }
 
@@ -533,11 +576,16 @@ static void wait_for_any(struct supervisor *s, int64_t next)
 	}
 }
 
-static void run(struct supervisor *s)
+/* The loop.  More than one thread may be in it; one of them runs. */
+static int run(void *ctx)
 {
+	struct supervisor *s = ctx;
+
 	for (;;) {
 		int64_t next, closes;
 
+		relay_turn(&s->relay);
+		mailbox_turned(s->box);
 		(void)watch_clocks(s);
 		watch_keeper(s);
 		read_signals(s);
@@ -545,13 +593,18 @@ static void run(struct supervisor *s)
 		if (over(s)) { /* looked at after the last command was taken in: nothing would wake us any more */
 			if (s->orphans.at_us != 0) /* the keeper may be gone */
 				orphans_kill(&s->orphans);
-			return;
+			return 0;
 		}
 		closes = watch_time(s);
 		start_all(s);
 		next = keep_times(s);
 		wait_for_any(s, closes < next ? closes : next);
 	}
+}
+
+static void nudge(void *ctx)
+{
+	mailbox_wake_supervisor(((struct supervisor *)ctx)->box);
 }
 
 void supervisor_run(struct supervisor *s)
@@ -561,14 +614,26 @@ void supervisor_run(struct supervisor *s)
 	s->all.epoll = -1;
 	s->leap = js_clock_leap_open();
 	s->all.bound = (struct js_clock_bound){0, s->all.wall_us};
-	js_spawn_bind(s->all.spawn, &s->all.bound);
 	orphans_begin(&s->orphans, &s->all, s->slots, s->box->slots_n);
 	if (s->config->persistent && converse_begin(s, &error) != 0)
 		leave_blind(s, &error);
-	run(s);
+	s->relay.loop = run;
+	s->relay.nudge = nudge;
+	s->relay.ctx = s;
+	if (relay_run(&s->relay, &error) != 0) /* no thread can be started: the loop runs in this one, and a call that hangs holds it up */
+		(void)run(s);
+	if (supervisor_hangs(s))
+		return;
 	converse_end(s);
 	orphans_end(&s->orphans);
-	js_spawn_bind(s->all.spawn, NULL);
 	if (s->leap >= 0)
 		(void)close(s->leap);
+}
+
+int supervisor_hangs(const struct supervisor *s)
+{
+	for (size_t i = 0; i < s->box->slots_n; i++)
+		if (s->slots[i].abandoned)
+			return 1;
+	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "worker/keeper.h"
 #include "worker/orphans.h"
+#include "worker/relay.h"
 
 struct supervisor {
 	const struct config *config;
@@ -33,6 +34,9 @@ struct supervisor {
 	int breaker_off;
 	int trip; /* the breaker: the stack is to be paused */
 	jobstack_log_fn *log;
+	struct relay relay;	/* the loop's threads */
+	const char *log_dir;	/* of the packed log, for people */
+	int told_hang;		/* that a call hangs */
 	int told_unasked; /* that a persistent command answers what nobody asked */
 };
 
@@ -48,7 +52,12 @@ int supervisor_fill(struct supervisor *s, struct slot *slot);
 void supervisor_conclude(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped);
 void supervisor_finish(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped);
 
-/* Runs until the ledger has ended and no command is left. */
+/* For worker/aside.h: the entry in SLOT has this outcome, and runs no more. */
+void supervisor_post(struct supervisor *s, struct slot *slot, const struct jobstack_outcome *outcome);
+
+/* Runs until the ledger has ended and no command is left.  A call that hangs is not waited for for ever: then supervisor_hangs, and
+ * nothing that the supervisor knows may be freed, as a thread is still at it. */
 void supervisor_run(struct supervisor *s);
+int supervisor_hangs(const struct supervisor *s);
 
 #endif

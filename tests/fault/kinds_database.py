@@ -136,6 +136,18 @@ def disk_log(field, rng):
 	return [v["row"] for v in mine]
 
 
+@kind("log-hang")
+def log_hang(field, rng):
+	"""The directory of some workers' output does not answer: for less than a lease, or for two of the longest."""
+	mine = field.workers(lambda v: "FAULT_HANG" in v["env"])
+	flag = field.load.hanging.with_suffix(".hang")
+	if not mine or flag.exists():
+		return None
+	flag.touch()
+	field.later(rng.choice((1, 4, 12)), lambda: flag.unlink(missing_ok=True))
+	return [v["row"] for v in mine]
+
+
 @kind("node-cut")
 def node_cut(field, rng):
 	"""The cable of a node is pulled, for less or more than a lease."""

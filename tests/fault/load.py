@@ -60,6 +60,7 @@ class Load:
 		self.dir = campaign.root / self.name
 		for part in ("locks", "logs", "workers", "cnf"):
 			(self.dir / part).mkdir(parents=True)
+		self.hanging = self.dir / "hanging"  # while there is a file hanging.hang, some workers' log directory hangs
 		self.witness, self.records = self.dir / "witness", self.dir / "records"
 		self.witness.touch()
 		self.witness.chmod(0o666)  # some commands become nobody
@@ -210,6 +211,9 @@ class Load:
 			elif slot % 4 == 1:
 				clock = labs.Clock(self.dir / ("clock-%d-%d" % (slot, number)), self.campaign.root / "shim.so")
 				env.update(clock.environment())
+			elif slot % 4 == 3:
+				log_dir = self.hanging
+				env.update(LD_PRELOAD=str(self.campaign.root / "shim.so"), FAULT_HANG=str(log_dir))
 			name = "worker-%d-%d" % (slot, number)
 			process = self.popen(wrap + self.worker_command(rng, stack, log_dir, commands), name, env=env)
 			process.proxy, process.clock, process.role, process.name = proxy, clock, "worker", name

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * A library to preload: a clock that jumps, and memory that runs out.
+ * A library to preload: a clock that jumps, memory that runs out, and files that hang.
  *
  * $FAULT_CLOCK names a file with two int64_t, nanoseconds: so far off are CLOCK_REALTIME and CLOCK_BOOTTIME of this process,
  * from the moment that the file says so (it is mapped).  CLOCK_MONOTONIC is left alone.  So a jump of the wall clock is a change
@@ -9,9 +9,11 @@
  * waits for such leaps (TFD_TIMER_CANCEL_ON_SET) is woken as the kernel would do it.
  * $FAULT_MALLOC=N: the Nth allocation of each process fails; N+: that one and all after it.  Each that fails adds a
  * byte to the file $FAULT_FIRED, so that one knows.
+ * $FAULT_HANG names a directory: while a file of that name with ".hang" behind it exists, calls that open, or change, what is below
+ * the directory do not return, as with a file system whose server is away.
  *
- * -DCLOCK_ONLY leaves out what gets in the way of a sanitizer's library: the memory, and a condition variable's deadlines by
- * the wall clock, which only servers have.
+ * -DCLOCK_ONLY leaves out what gets in the way of a sanitizer's library: the memory, a condition variable's deadlines by the wall
+ * clock, which only servers have, and the files.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -19,8 +21,10 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -43,10 +47,11 @@ static _Atomic(const volatile int64_t *) offsets; /* of the wall clock, and of C
 static atomic_int leap_fd = -1;
 static atomic_long calls, fail_at, fail_on;
 static int fired = -1;
+static char hang_dir[3000], hang_flag[3010];
 
 __attribute__((constructor)) static void begin(void)
 {
-	const char *clock_file = getenv("FAULT_CLOCK"), *n = getenv("FAULT_MALLOC");
+	const char *clock_file = getenv("FAULT_CLOCK"), *n = getenv("FAULT_MALLOC"), *hang = getenv("FAULT_HANG");
 	int fd = clock_file == NULL ? -1 : open(clock_file, O_RDONLY | O_CLOEXEC);
 	void *map = fd < 0 ? MAP_FAILED : mmap(NULL, 2 * sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0);
 
@@ -55,6 +60,10 @@ __attribute__((constructor)) static void begin(void)
 	if (map != MAP_FAILED)
 		atomic_store(&offsets, (const volatile int64_t *)map);
 	atomic_store(&calls, 0);
+	if (hang != NULL && strlen(hang) < sizeof(hang_dir)) {
+		(void)strcat(strcpy(hang_dir, hang), "/");
+		(void)strcat(strcpy(hang_flag, hang), ".hang");
+	}
 	if (n != NULL) {
 		const char *file = getenv("FAULT_FIRED");
 
@@ -213,5 +222,67 @@ void *calloc(size_t n, size_t size)
 void *realloc(void *p, size_t size)
 {
 	return fails() ? NULL : __libc_realloc(p, size);
+}
+
+/* -------------------------------------------------------------------------------------------------------- the files */
+
+static void hang_path(const char *path)
+{
+	const struct timespec nap = {0, 20000000};
+
+	if (hang_dir[0] == '\0' || strncmp(path, hang_dir, strlen(hang_dir)) != 0)
+		return;
+	while (syscall(SYS_access, hang_flag, F_OK) == 0)
+		(void)syscall(SYS_nanosleep, &nap, NULL);
+}
+
+static void hang_file(int fd)
+{
+	char link[64], path[4096];
+	ssize_t n;
+
+	if (hang_dir[0] == '\0')
+		return;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = syscall(SYS_readlink, link, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = '\0';
+	hang_path(path);
+}
+
+int open(const char *path, int flags, ...)
+{
+	unsigned mode = 0;
+	va_list more;
+
+	va_start(more, flags);
+	if ((flags & (O_CREAT | O_TMPFILE)) != 0)
+		mode = va_arg(more, unsigned);
+	va_end(more);
+	hang_path(path);
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+ssize_t write(int fd, const void *data, size_t len)
+{
+	hang_file(fd);
+	return syscall(SYS_write, fd, data, len);
+}
+
+ssize_t pwrite(int fd, const void *data, size_t len, off_t at)
+{
+	hang_file(fd);
+	return syscall(SYS_pwrite64, fd, data, len, at);
+}
+
+ssize_t copy_file_range(int in, off64_t *from, int out, off64_t *to, size_t len, unsigned flags)
+{
+	hang_file(out);
+	return syscall(SYS_copy_file_range, in, from, out, to, len, flags);
+}
+
+int ftruncate(int fd, off_t len)
+{
+	hang_file(fd);
+	return (int)syscall(SYS_ftruncate, fd, len);
 }
 #endif

@@ -112,7 +112,7 @@ static void test_bound(void **state)
 	struct js_reaped r;
 
 	(void)state;
-	js_spawn_bind(spawn, &bound);
+	js_spawn_bind(&bound);
 	assert_int_equal(js_spawn_start(spawn, NULL, argv, environ, 1, 2), -ETIME);
 	assert_false(js_spawn_is_command(ETIME));
 	bound.until_us = INT64_MAX;
@@ -122,7 +122,7 @@ static void test_bound(void **state)
 	}
 	assert_int_equal(js_reap_next(&r), 1); /* no child is left */
 	assert_int_equal(access("ran-too-late", F_OK), -1);
-	js_spawn_bind(spawn, NULL);
+	js_spawn_bind(NULL);
 	assert_int_equal(run("exit 5").exit_code, 5);
 }
 
@@ -257,6 +257,33 @@ static void test_kill(void **state)
 	assert_int_equal(js_spawn_kill(1, SIGTERM), -EINVAL);
 }
 
+static void test_gate(void **state)
+{
+	char *argv[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t) "touch ran; exec sleep 1000", NULL};
+	struct js_spawn_gate gate = {0, 0};
+	struct js_reaped r = {0};
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	int64_t until = js_clock_mono_us() + BOUND_US;
+	pid_t pid;
+
+	(void)state;
+	js_spawn_use_gate(&gate);
+	js_spawn_shut(&gate);
+	assert_int_equal(js_spawn_start(spawn, argv[0], argv, environ, null, null), -ECANCELED);
+	assert_int_equal(access("ran", F_OK), -1);
+	assert_int_equal(js_reap_next(&r), 1);
+	gate = (struct js_spawn_gate){0, 0};
+	pid = js_spawn_start(spawn, argv[0], argv, environ, null, null);
+	assert_true(pid > 0 && gate.born == pid);
+	assert_int_equal(js_reap_one(pid, &r), 1);
+	js_spawn_shut(&gate);
+	while (js_reap_one(pid, &r) != 0 && js_clock_mono_us() < until)
+		js_clock_nap(JS_SECOND_US / 1000, NULL);
+	assert_int_equal(r.signal, SIGKILL);
+	js_spawn_use_gate(NULL);
+	(void)close(null);
+}
+
 static void test_stragglers(void **state)
 {
 	struct js_buf text = {0};
@@ -387,6 +414,7 @@ int main(void)
 		cmocka_unit_test(test_exec_failures),
 		cmocka_unit_test(test_too_long),
 		cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_gate),
 		cmocka_unit_test(test_exit_and_signal),
 		cmocka_unit_test(test_surroundings),
 		cmocka_unit_test(test_low_descriptors),

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The speaker.  Promises: lines are written in the order in which they were said, whole; saying one waits for no file.
+ */
+#define _GNU_SOURCE
+#include "worker/speaker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define LINES_MAX 1000 /* what is said beyond that, while nothing can be written, is left out */
+#define PATIENCE_S 5   /* for standard error to take the last lines */
+
+struct line {
+	struct line *next;
+	char text[];
+};
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t said, written;
+	pthread_t thread;
+	void (*write)(const char *text);
+	struct line *first, **last;
+	size_t lines;
+	int begun, stop, ended;
+} speaker = {.lock = PTHREAD_MUTEX_INITIALIZER, .said = PTHREAD_COND_INITIALIZER};
+
+static void *write_lines(void *unused)
+{
+	(void)pthread_mutex_lock(&speaker.lock);
+	for (;;) {
+		struct line *line = speaker.first;
+
+		if (line == NULL && speaker.stop)
+			break;
+		if (line == NULL) {
+			(void)pthread_cond_wait(&speaker.said, &speaker.lock);
+			continue;
+		}
+		(void)pthread_mutex_unlock(&speaker.lock);
+		speaker.write(line->text);
+		(void)pthread_mutex_lock(&speaker.lock);
+		speaker.first = line->next;
+		if (speaker.first == NULL)
+			speaker.last = &speaker.first;
+		speaker.lines--;
+		free(line);
+	}
+	speaker.ended = 1;
+	(void)pthread_cond_signal(&speaker.written);
+	(void)pthread_mutex_unlock(&speaker.lock);
+	return unused;
+}
+
+int speaker_begin(void (*write)(const char *text))
+{
+	pthread_condattr_t attr;
+
+	if (pthread_condattr_init(&attr) != 0)
+		return -1;
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&speaker.written, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	speaker.write = write;
+	speaker.last = &speaker.first;
+	if (pthread_create(&speaker.thread, NULL, write_lines, NULL) != 0)
+		return -1;
+	speaker.begun = 1;
+	return 0;
+}
+
+int speaker_say(const char *text)
+{
+	size_t len = strlen(text) + 1;
+	struct line *line = speaker.begun ? malloc(sizeof(*line) + len) : NULL;
+
+	if (line == NULL)
+		return -1;
+	line->next = NULL;
+	memcpy(line->text, text, len);
+	(void)pthread_mutex_lock(&speaker.lock);
+	if (speaker.lines < LINES_MAX) {
+		*speaker.last = line;
+		speaker.last = &line->next;
+		speaker.lines++;
+		line = NULL;
+		(void)pthread_cond_signal(&speaker.said);
+	}
+	(void)pthread_mutex_unlock(&speaker.lock);
+	free(line);
+	return 0;
+}
+
+int speaker_end(void)
+{
+	struct timespec until;
+	int ended;
+
+	if (!speaker.begun)
+		return 0;
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += PATIENCE_S;
+	(void)pthread_mutex_lock(&speaker.lock);
+	speaker.stop = 1;
+	(void)pthread_cond_signal(&speaker.said);
+	while (!speaker.ended && pthread_cond_timedwait(&speaker.written, &speaker.lock, &until) != ETIMEDOUT)
+		;
+	ended = speaker.ended;
+	(void)pthread_mutex_unlock(&speaker.lock);
+	if (!ended)
+		return 1;
+	(void)pthread_join(speaker.thread, NULL);
+	speaker.begun = 0; /* what is said from now on is written by who says it */
+	return 0;
+}
