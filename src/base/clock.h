@@ -34,7 +34,7 @@ int js_clock_leap_read(int fd);
 /* Until when something may be begun: before a moment, and while the wall clock less js_clock_mono_us is what it was.  If
  * a virtual machine was paused, a leap of its wall clock is the only sign. */
 struct js_clock_bound {
-	int64_t until_us, wall_us;
+	_Atomic int64_t until_us, wall_us; /* a thread that hangs in a start reads what another has written since */
 };
 
 /* Whether it may.  Safe in a child of vfork. */

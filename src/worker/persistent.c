@@ -130,7 +130,7 @@ enum slot_start persistent_ask(struct slots *all, struct slot *slot, const struc
 		how = begin(all, slot, error);
 	if (how != SLOT_RUNS)
 		return how;
-	if (!js_clock_holds(&slot->bound)) /* as before an exec */
+	if (!js_clock_holds(&all->bound)) /* as before an exec */
 		return SLOT_GONE;
 	if (js_persist_ask(p->process, values->entry, values->attempt, values->datapath, values->datapath_len) != 0 &&
 	    p->process->answers > 0) {

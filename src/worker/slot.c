@@ -152,7 +152,7 @@ enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack
 	enum slot_start how;
 
 	js_spawn_use_gate(&slot->gate);
-	js_spawn_bind(&slot->bound);
+	js_spawn_bind(&all->bound);
 	begin_outcome(outcome, entry);
 	outcome->started_us = jobstack_now_us();
 	if (!has_fields(all->config, slot, entry, outcome))

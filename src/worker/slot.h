@@ -49,7 +49,6 @@ struct slot {
 	int64_t aside_us; /* since when it is known to hang; 0: not yet */
 	int abandoned;	  /* the call does not return, the entry has its outcome, and the slot is not used any more */
 	struct js_spawn_gate gate;
-	struct js_clock_bound bound; /* of its start: a copy, since a thread that hangs in it goes by it */
 	pid_t before;	 /* aside to start: the persistent process that was there; 0: none */
 	pid_t pid;	 /* of what runs the entry; 0: no entry runs */
 	struct parcel *parcel;

@@ -152,24 +152,26 @@ int64_t supervisor_outage_us(const struct config *config)
 /* The lease: until when commands may run (lease_end_us), and when those that run are asked to end, for what reason. */
 static int64_t keep_lease(struct supervisor *s, int64_t now, enum ending *why)
 {
+	int64_t lease, until = INT64_MAX;
 	enum leaving leaving;
-	int64_t lease;
+	int leapt;
 
 	(void)pthread_mutex_lock(&s->box->lock);
 	lease = s->box->deadline_us;
 	leaving = s->box->leaving;
+	leapt = s->box->leaps != s->box->leaps_settled;
 	(void)pthread_mutex_unlock(&s->box->lock);
 	*why = leaving == LEAVE_KEEPER ? ENDING_KEEPER : ENDING_LEASE;
 	s->lease_end_us = INT64_MAX;
 	if (leaving == LEAVE_KEEPER) {
-		s->lease_end_us = now; /* we were killed, and only look alive */
-		return now;
+		s->lease_end_us = until = now; /* we were killed, and only look alive */
+	} else if (!s->config->finish_on_loss) {
+		/* fenced: others have the entries already, so there is no grace */
+		s->lease_end_us = leaving == LEAVE_FENCED ? now : lease - JS_SECOND_US / 10;
+		until = leaving >= LEAVE_FENCED ? now : lease - s->config->lease_us + supervisor_outage_us(s->config);
 	}
-	if (s->config->finish_on_loss)
-		return INT64_MAX;
-	/* fenced: others have the entries already, so there is no grace */
-	s->lease_end_us = leaving == LEAVE_FENCED ? now : lease - JS_SECOND_US / 10;
-	return leaving >= LEAVE_FENCED ? now : lease - s->config->lease_us + supervisor_outage_us(s->config);
+	s->all.bound.until_us = leapt ? 0 : until; /* also for a start that hangs, and goes on later */
+	return until;
 }
 
 /* Reads the clocks and gives the moment.  A leap of the wall clock against the monotonic one may mean that this machine
@@ -179,6 +181,7 @@ static int64_t watch_clocks(struct supervisor *s)
 	int64_t now = jobstack_now_us(), wall = js_clock_wall_us() - now, leap = wall - s->all.bound.wall_us;
 
 	if (leap >= JS_CLOCK_LEAP_US || leap <= -JS_CLOCK_LEAP_US) {
+		s->all.bound.until_us = 0; /* before the other: nothing starts until a step has told */
 		s->all.bound.wall_us = wall;
 		(void)pthread_mutex_lock(&s->box->lock);
 		s->box->leaps++;
@@ -193,8 +196,7 @@ static int lease_is_ours(struct supervisor *s, int64_t now)
 {
 	enum ending why;
 
-	s->all.bound.until_us = keep_lease(s, now, &why);
-	return now < s->all.bound.until_us;
+	return now < keep_lease(s, now, &why);
 }
 
 /* The machine gave no process for a command.  While others run, one will end and make room; with nothing running, somebody
@@ -236,7 +238,6 @@ static void start(struct supervisor *s, struct slot *slot)
 	if (entry == NULL)
 		return;
 	slot->entry = entry;
-	slot->bound = s->all.bound;
 	aside_begin(s, slot, ASIDE_START);
 	how = slot_start(&s->all, slot, entry, &outcome, &error);
 	aside_end(s, slot);
@@ -613,7 +614,7 @@ void supervisor_run(struct supervisor *s)
 
 	s->all.epoll = -1;
 	s->leap = js_clock_leap_open();
-	s->all.bound = (struct js_clock_bound){0, s->all.wall_us};
+	s->all.bound.wall_us = s->all.wall_us;
 	orphans_begin(&s->orphans, &s->all, s->slots, s->box->slots_n);
 	if (s->config->persistent && converse_begin(s, &error) != 0)
 		leave_blind(s, &error);

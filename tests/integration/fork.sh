@@ -36,12 +36,12 @@ at_end 'kill $holder 2>/dev/null'
 
 # no process for any command: it waits a while, so it begins first
 numbered 1 8 | jobstack push -q -s none >/dev/null
-limited 4 none --slots 8 -- true
+limited 6 none --slots 8 -- true
 none=$pid
 
 # room for three commands, and none for a look at other workers
 numbered 1 8 | jobstack push -q -s some >/dev/null
-limited 7 some --slots 8 -- sh -c 'echo $$ >>pids; exec tail -s 0.1 --pid="$1" -f /dev/null' sh "$holder"
+limited 9 some --slots 8 -- sh -c 'echo $$ >>pids; exec tail -s 0.1 --pid="$1" -f /dev/null' sh "$holder"
 some=$pid
 three_run() { [[ $(wc -l <some/pids) == 3 ]] && xargs kill -0 <some/pids; }
 check 'room for three commands: three run' wait_for 30 three_run
