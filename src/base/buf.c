@@ -86,3 +86,20 @@ void js_buf_free(struct js_buf *buf)
 	*buf = (struct js_buf){0};
 	errno = saved;
 }
+
+void js_buf_shell_word(struct js_buf *buf, const char *text)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+
+	if (*text != '\0' && text[strspn(text, plain)] == '\0') {
+		js_buf_str(buf, text);
+		return;
+	}
+	js_buf_char(buf, '\'');
+	for (; *text != '\0'; text++)
+		if (*text == '\'')
+			js_buf_str(buf, "'\\''");
+		else
+			js_buf_char(buf, *text);
+	js_buf_char(buf, '\'');
+}

@@ -12,10 +12,10 @@
 #include "run/copy.h"
 #include "run/tree.h"
 #include "slurm/identity.h"
-#include "slurm/query.h"
 #include "worker/advice.h"
 #include "worker/inherited.h"
 #include "worker/keeper.h"
+#include "worker/lease.h"
 #include "worker/ledger.h"
 #include "worker/persistent.h"
 #include "worker/speaker.h"
@@ -37,9 +37,6 @@
 #define LEASE_US INT64_C(300000000)
 #define PATIENCE_US (10 * JS_SECOND_US)
 #define BEGIN_US (120 * JS_SECOND_US) /* so long a stack whose row somebody holds is waited for */
-#define SLURM_LIMIT_US (5 * JS_SECOND_US)
-#define KILL_WAIT_US (30 * JS_SECOND_US) /* Slurm's own default */
-#define MARGIN_US (5 * JS_SECOND_US)
 #define CROWD_US (600 * JS_SECOND_US) /* while the server has no connection to spare */
 
 /* Exit statuses beside the command's contract. */
@@ -166,7 +163,9 @@ static int print_command(void *ctx, const struct jobstack_item *item)
 {
 	struct js_template_values v = {item->datapath.data, item->datapath.len, item->entry, item->attempt + 1, 1, config.stack, 0};
 	char request[JS_PERSIST_REQUEST];
+	struct js_buf line = {0};
 	char *const *argv;
+	int status = 0;
 
 	(void)ctx;
 	if (config.last_field > 1 && js_template_fields(v.datapath, v.datapath_len, config.colsep.data) < config.last_field) {
@@ -181,19 +180,13 @@ static int print_command(void *ctx, const struct jobstack_item *item)
 	argv = js_template_argv(config.template, &v);
 	for (size_t i = 0; argv != NULL && argv[i] != NULL; i++) {
 		if (i > 0)
-			(void)putchar(' ');
-		if (argv[i][0] != '\0' && strspn(argv[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%") ==
-						  strlen(argv[i])) {
-			(void)fputs(argv[i], stdout);
-			continue;
-		}
-		(void)putchar('\'');
-		for (const char *p = argv[i]; *p != '\0'; p++)
-			(void)(*p == '\'' ? fputs("'\\''", stdout) : putchar(*p));
-		(void)putchar('\'');
+			js_buf_char(&line, ' ');
+		js_buf_shell_word(&line, argv[i]);
 	}
-	(void)putchar('\n');
-	return 0;
+	if (line.failed || argv == NULL || puts(line.data) == EOF)
+		status = -1;
+	js_buf_free(&line);
+	return status;
 }
 
 static int dry_run(struct jobstack *handle, struct jobstack_error *error)
@@ -239,35 +232,6 @@ static void name_log(struct run *r)
 		       env->job != NULL ? env->job : "", env->job != NULL ? "-" : "", env->node, (long)getpid(), dice);
 }
 
-/* When the job ends, and how long Slurm waits between TERM and KILL.  What can't be found out is not known: then there is no
- * time guard, and Slurm's own default counts. */
-static void ask_slurm(struct run *r)
-{
-	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), SLURM_LIMIT_US};
-	const struct js_slurm_env *env = &r->identity.env;
-	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	int64_t now = js_clock_mono_us(), wall = js_clock_wall_us(), begin = env->start_us, end = env->end_us;
-	struct js_slurm_job job;
-	struct js_slurm_conf conf;
-
-	if (!env->in_slurm)
-		return;
-	r->supervisor.kill_wait_us = js_slurm_conf(&where, &conf, &error) == 0 && conf.kill_wait_us > 0 ? conf.kill_wait_us
-											   : KILL_WAIT_US;
-	js_error_clear(&error);
-	if ((end < 0 || begin < 0) && js_slurm_job(&where, (uint32_t)env->job_id, &job, &error) == 0) {
-		begin = job.start_us;
-		end = job.end_us;
-		r->options.job_start_us = job.start_us; /* with the number, what tells this job from another */
-	}
-	r->guard = (struct guard){.margin_us = config.margin_us >= 0 ? config.margin_us : config.grace_us + MARGIN_US,
-				  .timeout_us = config.timeout_us,
-				  .begin_us = begin > 0 ? now - (wall - begin) : 0,
-				  .end_us = end > 0 ? now + (end - wall) : 0};
-	if (error.code != 0 && !config.quiet)
-		say("Slurm does not say when this job ends (%s): nothing guards against starting what will not finish", error.text);
-}
-
 /* Whether the output can be kept, before anything is claimed. */
 static int check_log_dir(const struct run *r, struct jobstack_error *error)
 {
@@ -280,6 +244,7 @@ static int check_log_dir(const struct run *r, struct jobstack_error *error)
 static int prepare(struct run *r, int argc, char **argv, struct jobstack_error *error)
 {
 	const char *tmp = getenv("TMPDIR"), *program, *doubt;
+	struct jobstack_error unknown = JOBSTACK_ERROR_INIT;
 	int status;
 
 	r->options = (struct jobstack_worker_options)JOBSTACK_WORKER_OPTIONS_INIT;
@@ -300,7 +265,10 @@ static int prepare(struct run *r, int argc, char **argv, struct jobstack_error *
 		persistent_raise_files(r->slots_n);
 	if (config.lease_us == 0)
 		config.lease_us = r->identity.env.in_slurm ? LEASE_SLURM_US : LEASE_US;
-	ask_slurm(r);
+	r->supervisor.kill_wait_us = guard_ask(&r->guard, &config, &r->identity.env, getenv("JOBSTACK_MODULE_DIR"), &r->options.job_start_us,
+					       &unknown);
+	if (unknown.code != 0 && !config.quiet)
+		say("Slurm does not say when this job ends (%s): nothing guards against starting what will not finish", unknown.text);
 	/* a command that can't be executed is told before anything is claimed */
 	program = js_template_program(config.template);
 	status = program == NULL ? 0 : js_spawn_resolve(program, getenv("PATH"), &r->supervisor.all.program, error);
@@ -332,7 +300,7 @@ static void announce(const struct run *r)
 	if (config.quiet)
 		return;
 	js_num_duration_text(config.lease_us, lease, sizeof(lease));
-	js_num_duration_text(supervisor_outage_us(&config), outage, sizeof(outage));
+	js_num_duration_text(lease_outage_us(&config), outage, sizeof(outage));
 	if (r->guard.end_us != 0)
 		js_num_duration_text(r->guard.end_us - js_clock_mono_us(), end, sizeof(end));
 	say("worker %llu on %s: stack \"%s\", %s, lease %s, rides out up to %s without the database%s%s%s%s",
@@ -569,21 +537,11 @@ static int be_worker(int argc, char **argv, struct jobstack_error *error)
 /* The worker was killed: says so, and takes back. */
 static int conclude_killed(const struct keeper_end *end)
 {
-	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	char reason[128], text[TIDY_WORDS];
-	struct tidying t = {keeper.page, config.stack, reason, open_handle, say, 0, 0};
+	struct tidying t = {keeper.page, config.stack, NULL, open_handle, say, 0, 0};
+	char text[TIDY_WORDS];
 
-	(void)snprintf(reason, sizeof(reason), "the worker was killed by signal %d (%s)%s", end->signal, strsignal(end->signal),
-		       end->oom ? ", out of memory" : "");
-	if (keeper.page->worker == 0)
-		say("%s before it had begun", reason);
-	else if (end->left > 0)
-		say("%s, and %zu processes of its commands can't be killed: its entries stay with it until its lease ends", reason,
-		    end->left);
-	else {
-		tidy_words(&t, tidy(&t, &error), &error, text);
-		say("%s", text);
-	}
+	tidy_killed(&t, end, text);
+	say("%s", text);
 	return 128 + end->signal;
 }
 

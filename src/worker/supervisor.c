@@ -13,6 +13,7 @@
 #include "base/num.h"
 #include "worker/aside.h"
 #include "worker/converse.h"
+#include "worker/lease.h"
 #include "worker/persistent.h"
 
 #include <errno.h>
@@ -142,63 +143,6 @@ static void post(struct supervisor *s, struct parcel *parcel, const struct jobst
 		mailbox_wake_ledger(box);
 }
 
-int64_t supervisor_outage_us(const struct config *config)
-{
-	int64_t margin = config->grace_us + JS_SECOND_US / 2, quarter = config->lease_us / 4;
-
-	return config->lease_us - (margin < quarter ? margin : quarter);
-}
-
-/* The lease: until when commands may run (lease_end_us), and when those that run are asked to end, for what reason. */
-static int64_t keep_lease(struct supervisor *s, int64_t now, enum ending *why)
-{
-	int64_t lease, until = INT64_MAX;
-	enum leaving leaving;
-	int leapt;
-
-	(void)pthread_mutex_lock(&s->box->lock);
-	lease = s->box->deadline_us;
-	leaving = s->box->leaving;
-	leapt = s->box->leaps != s->box->leaps_settled;
-	(void)pthread_mutex_unlock(&s->box->lock);
-	*why = leaving == LEAVE_KEEPER ? ENDING_KEEPER : ENDING_LEASE;
-	s->lease_end_us = INT64_MAX;
-	if (leaving == LEAVE_KEEPER) {
-		s->lease_end_us = until = now; /* we were killed, and only look alive */
-	} else if (!s->config->finish_on_loss) {
-		/* fenced: others have the entries already, so there is no grace */
-		s->lease_end_us = leaving == LEAVE_FENCED ? now : lease - JS_SECOND_US / 10;
-		until = leaving >= LEAVE_FENCED ? now : lease - s->config->lease_us + supervisor_outage_us(s->config);
-	}
-	s->all.bound.until_us = leapt ? 0 : until; /* also for a start that hangs, and goes on later */
-	return until;
-}
-
-/* Reads the clocks and gives the moment.  A leap of the wall clock against the monotonic one may mean that this machine
- * stood still, as a paused virtual machine does, and the lease is over: nothing starts until a step has told. */
-static int64_t watch_clocks(struct supervisor *s)
-{
-	int64_t now = jobstack_now_us(), wall = js_clock_wall_us() - now, leap = wall - s->all.bound.wall_us;
-
-	if (leap >= JS_CLOCK_LEAP_US || leap <= -JS_CLOCK_LEAP_US) {
-		s->all.bound.until_us = 0; /* before the other: nothing starts until a step has told */
-		s->all.bound.wall_us = wall;
-		(void)pthread_mutex_lock(&s->box->lock);
-		s->box->leaps++;
-		mailbox_wake_ledger(s->box);
-		(void)pthread_mutex_unlock(&s->box->lock);
-	}
-	return now;
-}
-
-/* Whether a command may be started now: also after a sleep of ours that nobody told us of, the lease must be ours. */
-static int lease_is_ours(struct supervisor *s, int64_t now)
-{
-	enum ending why;
-
-	return now < keep_lease(s, now, &why);
-}
-
 /* The machine gave no process for a command.  While others run, one will end and make room; with nothing running, somebody
  * else may have room.  A while without a try begins anew. */
 static void note_starved(struct supervisor *s, size_t running, const char *why)
@@ -272,7 +216,7 @@ static void start(struct supervisor *s, struct slot *slot)
 int supervisor_fill(struct supervisor *s, struct slot *slot)
 {
 	while (slot_is_free(slot)) {
-		int64_t now = watch_clocks(s);
+		int64_t now = lease_watch_clocks(s);
 		int may;
 
 		(void)pthread_mutex_lock(&s->box->lock);
@@ -464,7 +408,7 @@ static int64_t keep_times(struct supervisor *s)
 	(void)pthread_mutex_unlock(&s->box->lock);
 	if (s->draining)
 		stop = s->drain_at_us;
-	last = keep_lease(s, now, &lease_why);
+	last = lease_keep(s, now, &lease_why);
 	if (s->lease_end_us > now && s->lease_end_us < next)
 		next = s->lease_end_us;
 	if (last < stop) {
@@ -587,7 +531,7 @@ static int run(void *ctx)
 
 		relay_turn(&s->relay);
 		mailbox_turned(s->box);
-		(void)watch_clocks(s);
+		(void)lease_watch_clocks(s);
 		watch_keeper(s);
 		read_signals(s);
 		collect(s);

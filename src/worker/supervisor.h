@@ -43,9 +43,6 @@ struct supervisor {
 /* Blocks the signals that the supervisor reads by a descriptor; before any thread is started. */
 int supervisor_signals(void);
 
-/* For how long, from the last word of the database on, commands go on without it: the lease less what is needed to end them. */
-int64_t supervisor_outage_us(const struct config *config);
-
 /* For worker/converse.h.  Starts entries in SLOT while it is free (one, as a rule); 0: none may be started now.  Makes the outcome
  * of the entry in SLOT and posts it; the same after looking at what an end of its process may mean. */
 int supervisor_fill(struct supervisor *s, struct slot *slot);

@@ -47,7 +47,8 @@ int tidy(struct tidying *t, struct jobstack_error *error)
 	}
 }
 
-void tidy_words(const struct tidying *t, int status, const struct jobstack_error *error, char text[TIDY_WORDS])
+/* What became of the worker's entries: STATUS and ERROR are those of tidy. */
+static void tidy_words(const struct tidying *t, int status, const struct jobstack_error *error, char text[TIDY_WORDS])
 {
 	if (status < 0 && t->page->spools)
 		(void)snprintf(text, TIDY_WORDS,
@@ -66,4 +67,23 @@ void tidy_words(const struct tidying *t, int status, const struct jobstack_error
 	else
 		(void)snprintf(text, TIDY_WORDS, "%s: its commands were ended, %" PRIu64 " %s taken back", t->reason, t->taken,
 			       t->taken == 1 ? "entry was" : "entries were");
+}
+
+void tidy_killed(struct tidying *t, const struct keeper_end *end, char text[TIDY_WORDS])
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	char reason[128];
+
+	(void)snprintf(reason, sizeof(reason), "the worker was killed by signal %d (%s)%s", end->signal, strsignal(end->signal),
+		       end->oom ? ", out of memory" : "");
+	t->reason = reason;
+	if (t->page->worker == 0)
+		(void)snprintf(text, TIDY_WORDS, "%s before it had begun", reason);
+	else if (end->left > 0)
+		(void)snprintf(text, TIDY_WORDS,
+			       "%s, and %zu processes of its commands can't be killed: its entries stay with it until its lease ends", reason,
+			       end->left);
+	else
+		tidy_words(t, tidy(t, &error), &error, text);
+	t->reason = NULL;
 }

@@ -25,7 +25,7 @@ int tidy(struct tidying *t, struct jobstack_error *error);
 
 #define TIDY_WORDS 11000 /* a path twice */
 
-/* What became of the worker's entries, for a person, into TEXT: STATUS and ERROR are those of tidy. */
-void tidy_words(const struct tidying *t, int status, const struct jobstack_error *error, char text[TIDY_WORDS]);
+/* Does it for a worker that was killed, as END says.  TEXT tells a person what became of its entries. */
+void tidy_killed(struct tidying *t, const struct keeper_end *end, char text[TIDY_WORDS]);
 
 #endif

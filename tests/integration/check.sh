@@ -206,7 +206,7 @@ for line in 'entry 12: there is no such entry, but its number is in the ready sp
 done
 # rows of stacks that are not there
 make 0
-sql 'UPDATE stack SET stack_id=8; INSERT INTO gate VALUES(9)'
+sql 'UPDATE stack SET stack_id=8; INSERT INTO gate(stack_id) VALUES(9)'
 said=$(jobstack check 2>&1) && fail 'rows of no stack: status 1'
 for table in entry span claim attempt dead name worker push; do
 	like "rows of no stack: $table" "$said" "the table $table has rows of the stack with the number 7, which does not exist"

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What a step was that its fence has stopped: one of ours that had arrived before, one of a worker that was given up, or one that a
+ * database has forgotten which was set back.  Promise: judged by the worker's own row, as the database has it, and never by a guess.
+ */
+#include "base/error.h"
+#include "core/worker.h"
+
+#include <inttypes.h>
+
+/* What the database has under a worker's number. */
+struct own_row {
+	uint64_t seq, newest; /* the newest worker's number */
+	int64_t born_us;
+	int found, ended, token, next; /* its token is ours, or the one behind our last step */
+	int stack;		       /* the stack is there */
+};
+
+static void take_own_row(void *ctx, const struct js_row *row)
+{
+	struct own_row *r = ctx;
+
+	*r = (struct own_row){.born_us = -1};
+	if (row == NULL)
+		return;
+	r->newest = js_row_u64(row, 0);
+	r->stack = row->col[1] != NULL;
+	r->found = row->col[2] != NULL;
+	if (!r->found)
+		return;
+	r->seq = js_row_u64(row, 2);
+	r->ended = row->col[3] != NULL;
+	r->born_us = js_row_time(row, 4);
+	r->token = js_row_u64(row, 5) != 0;
+	r->next = js_row_u64(row, 6) != 0;
+}
+
+static int read_own_row(const struct jobstack_worker *w, struct own_row *row, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	js_sql_stmt(&sql,
+		    "SELECT (SELECT MAX(worker_id) FROM worker),s.stack_id,w.seq,w.ended,w.started,w.token=%x,w.token=%x FROM (SELECT 1) one "
+		    "LEFT JOIN worker w ON worker_id=%u LEFT JOIN stack s ON s.stack_id=%u",
+		    (const void *)w->token, (size_t)16, (const void *)w->next, (size_t)16, w->id, w->stack.id);
+	status = js_db_query(w->handle->db, &sql, take_own_row, row, error);
+	js_sql_free(&sql);
+	return status;
+}
+
+/* Only a database that was set back (a restored backup, a failover that lost commits) has forgotten what it had confirmed: the row
+ * is gone though nobody could have given it up and pruned it yet, or is another worker's, or its seq is lower than it was. */
+static int was_set_back(const struct jobstack_worker *w, const struct own_row *row)
+{
+	if (!row->found)
+		return row->newest < w->id || jobstack_now_us() < w->deadline_us;
+	return row->born_us != w->born_us || row->seq < w->seq;
+}
+
+/* Why the fence stopped a worker that was born here. */
+static int refuse_step(const struct jobstack_worker *w, const struct own_row *row, struct jobstack_error *error)
+{
+	if (!row->stack)
+		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is gone: it was dropped, or the database was set back to "
+				    "before it was made", w->stack.name);
+	if (was_set_back(w, row))
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "the database was set back to an earlier state (a restored backup, or a failover that lost commits): it has "
+				    "forgotten %s of worker %" PRIu64,
+				    row->found && row->born_us == w->born_us ? "the last steps" : "all", w->id);
+	return JOBSTACK_NOTHING;
+}
+
+int js_worker_settle(struct jobstack_worker *w, int lost, int ending, struct jobstack_error *error)
+{
+	struct own_row row;
+	int status = read_own_row(w, &row, error);
+
+	if (status != 0)
+		return status;
+	if (row.found && (ending || w->script ? row.next : row.token) && row.ended == ending && row.seq == w->seq + 1 &&
+	    (ending || w->script || lost || w->unsettled))
+		return 0;
+	return w->born_us < 0 ? JOBSTACK_NOTHING : refuse_step(w, &row, error);
+}
