@@ -3,6 +3,7 @@
  * Tidying up after a worker that was killed.  Promise: outcomes that it had written down are delivered before the rest is taken
  * back, so that none of them is told to have been lost.
  */
+#define _GNU_SOURCE
 #include "worker/tidy.h"
 
 #include "base/clock.h"
