@@ -14,6 +14,7 @@
 #include "run/logread.h"
 #include "run/spool.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -162,15 +163,16 @@ static void print_forgotten(struct logs *l, const struct record *r, const char *
 	js_buf_free(&name);
 }
 
-/* Names in a log have control bytes and backslashes written \xNN: as they were. */
-static size_t unescape(char *to, const char *from)
+/* Names in a log have control bytes and backslashes written \xNN: as they were.  At most ROOM bytes: the log may be damaged. */
+static size_t unescape(char *to, size_t room, const char *from)
 {
 	size_t n = 0;
-	unsigned code;
 
-	for (; *from != '\0'; n++) {
-		if (from[0] == '\\' && sscanf(from, "\\x%2x", &code) == 1) {
-			to[n] = (char)code;
+	for (; *from != '\0' && n < room; n++) {
+		if (from[0] == '\\' && from[1] == 'x' && isxdigit((unsigned char)from[2]) && isxdigit((unsigned char)from[3])) {
+			const char code[3] = {from[2], from[3], '\0'};
+
+			to[n] = (char)strtoul(code, NULL, 16);
 			from += 4;
 		} else
 			to[n] = *from++;
@@ -183,9 +185,9 @@ static int print_logged(void *ctx, const struct js_logged *logged)
 	struct record key = {.entry = logged->entry, .attempt = logged->attempt};
 	struct logs *l = ctx;
 	struct record *r = bsearch(&key, l->record, l->n, sizeof(key), compare_records);
-	char path[JOBSTACK_DATAPATH_MAX + 1], how[100];
+	char path[JOBSTACK_DATAPATH_MAX], how[100];
 
-	if (r == NULL || strlen(logged->datapath) > 4 * JOBSTACK_DATAPATH_MAX)
+	if (r == NULL)
 		return 0;
 	while (r > l->record && compare_records(r - 1, &key) == 0)
 		r--;
@@ -199,7 +201,7 @@ static int print_logged(void *ctx, const struct js_logged *logged)
 	}
 	(void)snprintf(how, sizeof(how), "%s %d at %s", logged->signal != 0 ? "signal" : "exit",
 		       logged->signal != 0 ? logged->signal : logged->exit_code, logged->ended);
-	print_forgotten(l, r, l->file[l->reading], how, path, unescape(path, logged->datapath));
+	print_forgotten(l, r, l->file[l->reading], how, path, unescape(path, sizeof(path), logged->datapath));
 	return ferror(stdout) || l->failed;
 }
 
@@ -251,7 +253,16 @@ static int compare_files(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Gathers the names in DIR that end with SUFFIX, in order. */
+/* Neither a directory nor a FIFO is a worker's file, and to open a FIFO would wait for ever.  What can't be looked at counts as a
+ * file: to read it fails, with the reason. */
+static int may_be_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) != 0 || S_ISREG(st.st_mode);
+}
+
+/* Gathers the files in DIR whose names end with SUFFIX, in order. */
 static int gather_files(struct logs *l, const char *dir, const char *suffix)
 {
 	size_t first = l->files;
@@ -269,7 +280,12 @@ static int gather_files(struct logs *l, const char *dir, const char *suffix)
 		grown = realloc(l->file, (l->files + 1) * sizeof(*grown));
 		l->file = grown != NULL ? grown : l->file;
 		l->failed |= grown == NULL || asprintf(&l->file[l->files], "%s/%s", dir, d->d_name) < 0;
-		l->files += !l->failed;
+		if (l->failed)
+			break;
+		if (may_be_file(l->file[l->files]))
+			l->files++;
+		else
+			free(l->file[l->files]);
 	}
 	(void)closedir(open_dir);
 	qsort(l->file + first, l->files - first, sizeof(*l->file), compare_files);
@@ -335,7 +351,7 @@ static int check_stack(struct cli *cli, const char *dir, const char *stack)
 		(void)printf("%s: %" PRIu64 " outcome%s in the files below %s %s not in the database\n", stack, l.forgotten,
 			     l.forgotten == 1 ? "" : "s", path.data, l.forgotten == 1 ? "is" : "are");
 	else if (status == 0 && !cli->quiet)
-		(void)printf("%s: the database has all %zu outcomes that the files below %s tell of\n", stack, l.n, path.data);
+		(void)printf("%s: the database has every outcome that the files below %s tell of (%zu in the logs)\n", stack, path.data, l.n);
 	json_decref(l.found);
 	for (size_t i = 0; i < l.files; i++)
 		free(l.file[i]);

@@ -152,7 +152,8 @@ int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct 
 		now = js_clock_mono_us();
 		if (now - h.alive_us >= dead_us)
 			return end_holder(p, &h, error);
-		if (h.moved && now - h.began_us >= WAIT_US)
+		/* looks that are always far apart tell nothing, but the wait has an end all the same */
+		if (now - h.began_us >= WAIT_US + (h.moved ? 0 : dead_us))
 			return js_error_set(error, JOBSTACK_ECONFLICT,
 					    "another push --atomic to the stack \"%s\" (%s) holds %" PRIu64 " of these names and goes on: push "
 					    "again when it has ended", p->stack_name, describe_holder(p, &h, text, sizeof(text)), held);

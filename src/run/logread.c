@@ -23,7 +23,7 @@ static int parse_header(char *line, struct js_logged *logged, int64_t *len)
 
 	if (sscanf(line, "==> entry %" SCNu64 " attempt %" SCNu32 " %7s %d %31s out %" SCNd64 " err %" SCNd64 " path %n", &logged->entry,
 		   &logged->attempt, how, &number, ended, &out, &err, &end) != 7 ||
-	    end < 0 || out < 0 || err < 0 || (strcmp(how, "exit") != 0 && strcmp(how, "signal") != 0))
+	    end < 0 || out < 0 || err < 0 || out > INT64_MAX - err || (strcmp(how, "exit") != 0 && strcmp(how, "signal") != 0))
 		return -1;
 	logged->exit_code = how[0] == 'e' ? number : -1;
 	logged->signal = how[0] == 's' ? number : 0;

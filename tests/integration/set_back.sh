@@ -112,4 +112,23 @@ check 'other runs do not count as these' sh -c 'jobstack check -s born --logs jo
 check 'no logs' says 2 "has no logs of workers" jobstack check --logs "$JOBSTACK_TEST_DIR/jobstack-logs/steps"
 check 'no directory' says 2 "can't read nowhere" jobstack check --logs nowhere
 check 'a log that is damaged' sh -c 'echo x >jobstack-logs/steps/x.log; jobstack check --logs jobstack-logs -s steps 2>&1 | grep -q "x.log is damaged, or no log of a worker: byte 0"'
+rm jobstack-logs/steps/x.log
+mkdir jobstack-logs/steps/directory.log
+mkfifo jobstack-logs/steps/fifo.log jobstack-logs/steps/fifo.spool
+status=0
+timeout 60 jobstack check -q --logs jobstack-logs -s steps >listed 2>&1 || status=$?
+is 'what is no file is passed over' "$status $(grep -c 'no such attempt$' listed)" '1 5'
+header='==> entry 2 attempt 7 exit 0 2026-01-01T00:00:00Z out'
+mkdir -p hostile/steps
+{
+	printf '%s 0 err 0 path /%08000d\n\n' "$header" 0
+	printf '%s 0 err 0 path /a\\x1\n\n' "$header"
+	printf '%s 9223372036854775807 err 9223372036854775807 path /a\n\n' "$header"
+} >hostile/steps/x.log
+check 'a name that is too long, an escape that is cut, a sum of lengths that is none: no crash' says 2 'x.log is damaged' \
+	jobstack check --logs hostile -s steps
+sed -i '$d' hostile/steps/x.log && sed -i '$d' hostile/steps/x.log
+status=0
+jobstack check --logs hostile -s steps >listed 2>&1 || status=$?
+is '... and what can be read is listed' "$status $(grep -c 'attempt 7: exit 0' listed)" '1 2'
 finish
