@@ -44,6 +44,7 @@ struct logs {
 	size_t next;	 /* the first record that the export has not passed */
 	unsigned reading; /* the file that is being read */
 	uint64_t forgotten, running;
+	unsigned unread; /* files that can't be read */
 	json_t *found; /* NULL: lines are printed */
 	int failed;
 };
@@ -288,16 +289,32 @@ static int gather_files(struct logs *l, const char *dir, const char *suffix)
 			free(l->file[l->files]);
 	}
 	(void)closedir(open_dir);
-	qsort(l->file + first, l->files - first, sizeof(*l->file), compare_files);
+	if (l->files > first)
+		qsort(l->file + first, l->files - first, sizeof(*l->file), compare_files);
 	return l->failed ? js_error_memory(&l->cli->error) : 0;
+}
+
+/* The others are compared all the same. */
+static void note_unread(struct logs *l)
+{
+	cli_tell(l->cli, "%s", l->cli->error.text);
+	js_error_clear(&l->cli->error);
+	l->unread++;
 }
 
 static int read_logs(struct logs *l, js_logged_fn *fn)
 {
 	int status = 0;
 
-	for (l->reading = 0; status == 0 && l->reading < l->logs; l->reading++)
+	for (l->reading = 0; status == 0 && l->reading < l->logs; l->reading++) {
 		status = js_log_read(l->file[l->reading], fn, l, &l->cli->error);
+		if (status == JOBSTACK_EFILE && fn == take_record)
+			note_unread(l);
+		if (status == JOBSTACK_EFILE) {
+			js_error_clear(&l->cli->error);
+			status = 0;
+		}
+	}
 	return l->failed ? js_error_memory(&l->cli->error) : status;
 }
 
@@ -325,12 +342,19 @@ static int compare(struct logs *l, const char *dir)
 		status = look_again(l);
 	if (status == 0)
 		status = read_logs(l, print_logged);
-	for (size_t i = l->logs; status == 0 && i < l->files; i++)
+	for (size_t i = l->logs; status == 0 && i < l->files; i++) {
 		status = check_spool(l, l->file[i]);
+		if (status == JOBSTACK_EFILE) {
+			note_unread(l);
+			status = 0;
+		}
+	}
 	return status;
 }
 
-/* One stack, whose files are in DIR/STACK. */
+/* One stack, whose files are in DIR/STACK.  Returns a negative code, or what was found, as bits. */
+enum { FORGOTTEN = 1, UNREAD = 2 };
+
 static int check_stack(struct cli *cli, const char *dir, const char *stack)
 {
 	struct logs l = {.cli = cli, .stack = stack, .found = cli->json ? json_array() : NULL};
@@ -343,14 +367,14 @@ static int check_stack(struct cli *cli, const char *dir, const char *stack)
 	if (status == 0 && cli->json) {
 		o = json_object();
 		l.failed |= cli_json_text(o, "stack", stack) | cli_json_count(o, "logs", l.logs) | cli_json_count(o, "attempts", l.n) |
-			    cli_json_count(o, "running", l.running) | cli_json_count(o, "forgotten", l.forgotten) |
+			    cli_json_count(o, "running", l.running) | cli_json_count(o, "forgotten", l.forgotten) | cli_json_count(o, "unread", l.unread) |
 			    json_object_set(o, "found", l.found);
 		if (cli_json_print(o, l.failed) != 0)
 			status = js_error_memory(&cli->error);
 	} else if (status == 0 && l.forgotten > 0)
 		(void)printf("%s: %" PRIu64 " outcome%s in the files below %s %s not in the database\n", stack, l.forgotten,
 			     l.forgotten == 1 ? "" : "s", path.data, l.forgotten == 1 ? "is" : "are");
-	else if (status == 0 && !cli->quiet)
+	else if (status == 0 && !cli->quiet && l.unread == 0)
 		(void)printf("%s: the database has every outcome that the files below %s tell of (%zu in the logs)\n", stack, path.data, l.n);
 	json_decref(l.found);
 	for (size_t i = 0; i < l.files; i++)
@@ -358,7 +382,15 @@ static int check_stack(struct cli *cli, const char *dir, const char *stack)
 	free(l.file);
 	free(l.record);
 	js_buf_free(&path);
-	return status != 0 ? status : l.forgotten > 0;
+	return status != 0 ? status : (l.forgotten > 0 ? FORGOTTEN : 0) | (l.unread > 0 ? UNREAD : 0);
+}
+
+/* What check_stack returned, as a status. */
+static int conclude(struct cli *cli, int found)
+{
+	if (found > 0 && (found & UNREAD) != 0)
+		return js_error_set(&cli->error, JOBSTACK_EFILE, "files could not be read (see above): what they tell of was not compared");
+	return found;
 }
 
 int cli_check_logs(struct cli *cli, const char *dir)
@@ -368,7 +400,7 @@ int cli_check_logs(struct cli *cli, const char *dir)
 	struct stat st;
 
 	if (cli->stack_given)
-		return check_stack(cli, dir, cli->stack);
+		return conclude(cli, check_stack(cli, dir, cli->stack));
 	n = scandir(dir, &names, NULL, alphasort);
 	if (n < 0)
 		return js_error_set(&cli->error, JOBSTACK_EFILE, "can't read %s: %s", dir, strerror(errno));
@@ -379,7 +411,7 @@ int cli_check_logs(struct cli *cli, const char *dir)
 		if (status >= 0 && names[i]->d_name[0] != '.' && !path.failed && stat(path.data, &st) == 0 && S_ISDIR(st.st_mode)) {
 			stacks++;
 			status = check_stack(cli, dir, names[i]->d_name);
-			bad |= status == 1;
+			bad |= status > 0 ? status : 0;
 		}
 		js_buf_free(&path);
 		free(names[i]);
@@ -387,5 +419,5 @@ int cli_check_logs(struct cli *cli, const char *dir)
 	free(names);
 	if (status >= 0 && stacks == 0)
 		return js_error_set(&cli->error, JOBSTACK_EUSAGE, "%s has no logs of workers: --logs takes what their --log-dir named", dir);
-	return status < 0 ? status : bad;
+	return conclude(cli, status < 0 ? status : bad);
 }

@@ -159,7 +159,7 @@ int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct 
 					    "again when it has ended", p->stack_name, describe_holder(p, &h, text, sizeof(text)), held);
 		if (looks == 0)
 			js_log(js_db_log(p->handle->db), JOBSTACK_LOG_WARNING,
-			       "another push --atomic (%s) holds %" PRIu64 " of these names: waiting for its end",
+			       "another push --atomic (%s) is adding %" PRIu64 " of these names: waiting for it to finish",
 			       describe_holder(p, &h, text, sizeof(text)), held);
 		status = js_db_nap(p->handle->db, LOOK_US, error);
 		if (status == 0)

@@ -10,7 +10,7 @@
 
 /* What the database has under a worker's number. */
 struct own_row {
-	uint64_t seq, newest; /* the newest worker's number */
+	uint64_t seq;
 	int64_t born_us;
 	int found, ended, token, next; /* its token is ours, or the one behind our last step */
 	int stack;		       /* the stack is there */
@@ -23,16 +23,15 @@ static void take_own_row(void *ctx, const struct js_row *row)
 	*r = (struct own_row){.born_us = -1};
 	if (row == NULL)
 		return;
-	r->newest = js_row_u64(row, 0);
-	r->stack = row->col[1] != NULL;
-	r->found = row->col[2] != NULL;
+	r->stack = row->col[0] != NULL;
+	r->found = row->col[1] != NULL;
 	if (!r->found)
 		return;
-	r->seq = js_row_u64(row, 2);
-	r->ended = row->col[3] != NULL;
-	r->born_us = js_row_time(row, 4);
-	r->token = js_row_u64(row, 5) != 0;
-	r->next = js_row_u64(row, 6) != 0;
+	r->seq = js_row_u64(row, 1);
+	r->ended = row->col[2] != NULL;
+	r->born_us = js_row_time(row, 3);
+	r->token = js_row_u64(row, 4) != 0;
+	r->next = js_row_u64(row, 5) != 0;
 }
 
 static int read_own_row(const struct jobstack_worker *w, struct own_row *row, struct jobstack_error *error)
@@ -41,7 +40,7 @@ static int read_own_row(const struct jobstack_worker *w, struct own_row *row, st
 	int status;
 
 	js_sql_stmt(&sql,
-		    "SELECT (SELECT MAX(worker_id) FROM worker),s.stack_id,w.seq,w.ended,w.started,w.token=%x,w.token=%x FROM (SELECT 1) one "
+		    "SELECT s.stack_id,w.seq,w.ended,w.started,w.token=%x,w.token=%x FROM (SELECT 1) one "
 		    "LEFT JOIN worker w ON worker_id=%u LEFT JOIN stack s ON s.stack_id=%u",
 		    (const void *)w->token, (size_t)16, (const void *)w->next, (size_t)16, w->id, w->stack.id);
 	status = js_db_query(w->handle->db, &sql, take_own_row, row, error);
@@ -50,11 +49,11 @@ static int read_own_row(const struct jobstack_worker *w, struct own_row *row, st
 }
 
 /* Only a database that was set back (a restored backup, a failover that lost commits) has forgotten what it had confirmed: the row
- * is gone though nobody could have given it up and pruned it yet, or is another worker's, or its seq is lower than it was. */
+ * is gone within the lease, before anybody could have given it up and pruned it, or is another worker's, or its seq is lower. */
 static int was_set_back(const struct jobstack_worker *w, const struct own_row *row)
 {
 	if (!row->found)
-		return row->newest < w->id || jobstack_now_us() < w->deadline_us;
+		return jobstack_now_us() < w->deadline_us;
 	return row->born_us != w->born_us || row->seq < w->seq;
 }
 
@@ -69,6 +68,10 @@ static int refuse_step(const struct jobstack_worker *w, const struct own_row *ro
 				    "the database was set back to an earlier state (a restored backup, or a failover that lost commits): it has "
 				    "forgotten %s of worker %" PRIu64,
 				    row->found && row->born_us == w->born_us ? "the last steps" : "all", w->id);
+	if (!row->found)
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "the database no longer has worker %" PRIu64 ": its lease was lost and its row was pruned, or the database "
+				    "was set back", w->id);
 	return JOBSTACK_NOTHING;
 }
 

@@ -60,7 +60,7 @@ int js_log_read(const char *path, js_logged_fn *fn, void *ctx, struct jobstack_e
 	for (int64_t from = 0; status == 0 && (n = getline(&line, &room, file)) > 0 && line[n - 1] == '\n'; from = ftello(file)) {
 		line[n - 1] = '\0';
 		if (parse_header(line, &logged, &len) != 0) {
-			status = js_error_set(error, JOBSTACK_EFILE, "%s is damaged, or no log of a worker: byte %" PRId64 " begins no attempt",
+			status = js_error_set(error, JOBSTACK_EFILE, "%s is damaged, or is not a worker's log (byte %" PRId64 ")",
 					      path, from);
 			break;
 		}

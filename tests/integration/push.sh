@@ -154,7 +154,7 @@ check 'a holder that lives, though it lost its connection for a moment: refused'
 	timeout 60 jobstack push --unique -s alive /d/2001 /d/7
 jobstack push --unique -s alive /d/2002 /d/8 >waits.out 2>waits.err 7>&- &
 waits=$!
-check '... one that ends soon is waited for' wait_for 20 grep -q 'waiting for its end' waits.err
+check '... one that ends soon is waited for' wait_for 20 grep -q 'waiting for it to finish' waits.err
 let_go alive 0
 check '... with success' wait $waits
 is '... then its names are known' "$(cat waits.out)" '1 pushed, 1 skipped (known already)'
