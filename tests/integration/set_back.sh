@@ -106,7 +106,7 @@ is '... of each outcome that was forgotten' "$(grep -c '^steps: entry \([6-9]\|1
 like '... with the names as they were' "$(<listed)" 'born: entry 2 \(/with/a tab\\x09\), attempt 1: exit 0'
 is '... of a stack that is not there' "$(grep -c '^new: entry .*no such entry$' listed)" 11
 like '... and how many' "$(tail -n1 listed)" '^steps: 5 outcomes in the files below jobstack-logs/steps are not in the database$'
-like 'as JSON' "$(jobstack check --logs jobstack-logs -s born --json)" '"stack":"born","logs":1,"attempts":11,"running":0,"forgotten":11,"found":\[\{"entry":1,"attempt":1,"datapath":"/with/a\\\\back"'
+like 'as JSON' "$(jobstack check --logs jobstack-logs -s born --json)" '"stack":"born","logs":1,"attempts":11,"running":0,"forgotten":11,"unread":0,"found":\[\{"entry":1,"attempt":1,"datapath":"/with/a\\\\back"'
 worker -s born -- true
 check 'other runs do not count as these' sh -c 'jobstack check -s born --logs jobstack-logs | grep -q "another run as this attempt"'
 check 'no logs' says 2 "has no logs of workers" jobstack check --logs "$JOBSTACK_TEST_DIR/jobstack-logs/steps"
