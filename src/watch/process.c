@@ -169,19 +169,33 @@ static void read_origin(pid_t pid, struct origin *o)
 	js_buf_free(&env);
 }
 
+/* Whether the process PID began before the lease of the worker ended. */
+static int began_in_lease(const struct js_suspect *s, pid_t pid)
+{
+	int64_t start = js_file_pid_start(pid), ended_us = js_clock_mono_us() - s->silent_us + s->lease_us;
+
+	return start >= 0 && start / sysconf(_SC_CLK_TCK) <= ended_us / JS_SECOND_US;
+}
+
 enum tie { TIE_NONE, TIE_SEEN, TIE_SURE };
 
 /* Does the process PID come from a command of the worker, whose own process is gone?  SURE: it may be ended.  By its environment
  * alone that is so only where it is in the worker's cgroup, too: a job of at(1) has the environment as well.  What is in
- * another Slurm job was submitted. */
-static enum tie tie_of(const struct js_suspect *s, pid_t pid, pid_t session, const struct origin *o)
+ * another Slurm job was submitted.  By its session alone that is so only if one process of it is as old as the worker: an empty
+ * session's number may since have become that of another, whose first process has ended. */
+static enum tie tie_of(struct js_suspect *s, pid_t pid, pid_t session, const struct origin *o)
 {
+	enum tie in_session = TIE_NONE;
+
 	if (!s->gone || pid == getpid())
 		return TIE_NONE;
-	if (s->session && session == (pid_t)s->pid && pid != session)
-		return TIE_SURE;
+	if (s->session && session == (pid_t)s->pid && pid != session) {
+		in_session = TIE_SEEN;
+		if (s->unbroken || (s->unbroken = began_in_lease(s, pid)))
+			return TIE_SURE;
+	}
 	if (o->pid != s->pid || o->start != (uint64_t)s->pid_start || o->job != s->job)
-		return TIE_NONE;
+		return in_session;
 	return o->cgroup == js_file_cgroup(pid) ? TIE_SURE : TIE_SEEN;
 }
 

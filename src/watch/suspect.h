@@ -18,6 +18,7 @@ struct js_suspect {
 	int lives; /* its process is here: no proof is looked for */
 	int gone;	  /* its process was in the process table that we see, and is not there any more */
 	int session;	  /* and its number is not another's: what is in its session are its commands */
+	int unbroken;	  /* one process of it is from before the end of the lease: it is the worker's session */
 	uint64_t command; /* a process of a command of its that runs on here, 0: none */
 	char name[32];	  /* of that process */
 	int sure;	  /* that may be ended */

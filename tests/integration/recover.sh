@@ -175,6 +175,20 @@ check '... until it ends' prints 0 '1 taken back from 1 dead worker' jobstack re
 check '... a job that it has submitted goes on' alive "$(<job)"
 kill -KILL "$(<job)"
 
+# a number that has come again: the session that it now names is another's, whose first process has ended
+push reused 1
+hang reused 1
+die reused
+setsid sh -c 'echo $$ >leader; sleep 1000 & echo $! >later'
+at_end 'kill -KILL "$(<later)" 2>/dev/null'
+sql "UPDATE worker JOIN stack USING(stack_id) SET pid=$(<leader) WHERE name='reused' AND ended IS NULL"
+silent_for reused 10000
+check 'a session that is younger than the lease' says 1 "process $(<later), sleep\): kill that; it holds 1 entry" jobstack recover -s reused
+check '... is left alone' alive "$(<later)"
+kill -KILL "$(<later)"
+wait_for 10 none_lives "$(<later)"
+check '... and when it has ended' prints 0 '1 taken back from 1 dead worker' jobstack recover -s reused
+
 # another user's command can't be seen in the process table: no proof, for whoever is not root
 if ((EUID == 0)); then
 	push other 1
