@@ -154,6 +154,7 @@ static int talk(struct supervisor *s, struct slot *slot)
 int converse(struct supervisor *s, int64_t until, struct jobstack_error *error)
 {
 	struct epoll_event events[EVENTS];
+	unsigned round = s->rounds;
 	int around = 0, n;
 
 	while (!around) {
@@ -163,7 +164,7 @@ int converse(struct supervisor *s, int64_t until, struct jobstack_error *error)
 		if (n < 0 && errno != EINTR)
 			return js_error_set(error, JOBSTACK_EBUG, "epoll_wait: %s", strerror(errno));
 		around = n <= 0;
-		for (int i = 0; i < n; i++) {
+		for (int i = 0; i < n && s->rounds == round; i++) { /* else the rest is old news, perhaps of other processes */
 			uint32_t what = events[i].data.u32;
 
 			if (what == OURS)
@@ -182,7 +183,7 @@ int converse(struct supervisor *s, int64_t until, struct jobstack_error *error)
 		now = jobstack_now_us();
 		if (s->config->timeout_us > 0 && now + s->config->timeout_us < until)
 			until = now + s->config->timeout_us; /* of what was handed out just now */
-		around |= now >= until;
+		around |= now >= until || s->rounds != round;
 	}
 	return 0;
 }
@@ -194,6 +195,7 @@ void converse_died(struct supervisor *s, struct slot *slot, struct js_reaped *re
 	int unread, answers_before, was_killed = p->kill_at_us != 0;
 	enum js_persist_event event;
 
+	p->process->pid = 0; /* it is collected: its number may soon be another's, and what follows may hang */
 	/* what it said before it ended; a process that it left behind may print on for ever */
 	for (int i = 0; i < DRAINS; i++) {
 		event = js_persist_take(p->process, 1);

@@ -381,6 +381,7 @@ static int trim_slot(struct supervisor *s, struct slot *slot)
 /* Output that will not be kept gives its room back, of commands that have run for a while; soon again while there is much. */
 static int64_t trim_output(struct supervisor *s, int64_t now, int64_t next)
 {
+	unsigned round = s->rounds;
 	int busy = 0, running = 0;
 
 	if (s->config->output_limit == 0 || (s->config->output != NULL && s->config->error != NULL))
@@ -393,6 +394,8 @@ static int64_t trim_output(struct supervisor *s, int64_t now, int64_t next)
 	}
 	for (size_t i = 0; i < s->box->slots_n && !running; i++)
 		running = s->slots[i].aside == ASIDE_NOT && s->slots[i].pid != 0;
+	if (s->rounds != round) /* it hung: there are things to be done that NEXT does not know of */
+		return now;
 	return running && s->trim_at_us < next ? s->trim_at_us : next;
 }
 
@@ -530,6 +533,7 @@ static int run(void *ctx)
 		int64_t next, closes;
 
 		relay_turn(&s->relay);
+		s->rounds++;
 		mailbox_turned(s->box);
 		(void)lease_watch_clocks(s);
 		watch_keeper(s);

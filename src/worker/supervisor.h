@@ -37,6 +37,7 @@ struct supervisor {
 	struct relay relay;	/* the loop's threads */
 	const char *log_dir;	/* of the packed log, for people */
 	int told_hang;		/* that a call hangs */
+	unsigned rounds; /* of the loop, whichever thread ran them: tells one that hung that others went on */
 	int told_unasked; /* that a persistent command answers what nobody asked */
 };
 

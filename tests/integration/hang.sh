@@ -65,6 +65,19 @@ echo 'while read -r e a p; do touch "started$p"; case $p in /pnoisy) seq 1 20000
 full pipe3
 names persist /pnoisy /p2 /p3 /p4
 background persist persist.out pipe3 -q --persistent --slots 2 --lease 3 --output - -- sh loop.sh
+cat >stale.sh <<'X'
+[ ! -e deaf ] || until [ -e begin ]; do sleep 0.1; done
+while read -r e a p; do
+	touch "started$p"
+	[ "$p" != /sa ] || { until [ -e go ]; do sleep 0.05; done; seq 1 100; }
+	[ "$p" != /sb ] || [ -e deaf ] || { until [ -e answered ]; do sleep 0.05; done; exec <&-; touch deaf; until [ -e end ]; do sleep 0.05; done; exit 7; }
+	echo done
+	[ "$p" != /sa ] || touch answered
+done
+X
+full pipe5
+names stale /sa /sb /sc
+background stale pipe5 stale.err --persistent --lease 3 --slots 2 --output - -- sh stale.sh
 full pipe4
 names mute /long4 /f /g
 background mute mute.out pipe4 -v --slots 2 --lease 3 -- sh -c "$act" sh
@@ -115,6 +128,25 @@ check 'a persistent command' wait_for 30 outcome_is persist 4 '1 done'
 kill -TERM "${keeper[persist]}"
 check '... TERM ends the worker' ended persist 0
 check '... nothing is lost or doubled' audit persist
+
+# one answers, and its output hangs; that another was deaf came in the same moment, and is old when the first goes on
+check 'two persistent commands' wait_for 30 exists started/sa
+wait_for 30 exists started/sb
+pid=$(worker_pids stale)
+kill -STOP "$pid"
+touch go
+check '... one answers, one is deaf' wait_for 30 exists deaf
+kill -CONT "$pid"
+touch end
+check '... the deaf one ends' wait_for 30 outcome_is stale 2 '1 failed'
+is '... while the other one hangs' "$(state stale 1)" ''
+cat pipe5 >/dev/null &
+at_end "end_job $!"
+check '... which goes on' wait_for 30 outcome_is stale 1 '1 done'
+check '... the next one has time to begin' wait_for 30 beats_past stale "$(($(beats stale) + 4))"
+touch begin
+check '... and the worker ends' ended stale 0
+is '... nobody is blamed for another' "$(state stale 2) $(state stale 3)" '1 failed,2 done 1 done'
 
 # nobody reads what the worker itself says
 check 'a worker that can say nothing' ended mute 0
