@@ -339,7 +339,7 @@ void js_watch_by_process(const struct js_round *round, struct js_suspects *all)
 				       "its process is gone, but a command of its runs on here (process %" PRIu64 ", %s): %s", s->command,
 				       s->name, s->sure && dry && may_end(s) ? "`jobstack recover` ends that" : "kill that");
 		} else if (s->gone && may_end(s) && !failed) /* of others we may not see all that commands have left */
-			(void)snprintf(s->reason, sizeof(s->reason), "its process on %.200s is gone%s", here.host,
+			(void)snprintf(s->reason, sizeof(s->reason), "its process on %.190s is gone%s", here.host,
 				       s->ended ? " (what its commands had left was ended)" : "");
 	}
 }
