@@ -38,7 +38,8 @@ variables() {
 }
 
 # Which values does the server take from our user?  Three lines a trial: the value, another statement, and the default again.  A value
-# that keeps others from being set (the second line fails) is tried alone.  Two are left out: insert_id is an order to the next
+# that keeps others from being set (the second line fails) is tried alone.  One that our user can't undo (the third is denied), as MySQL's
+# require_row_format, jobstack can't undo either: it is named only.  Two are left out: insert_id is an order to the next
 # INSERT and no setting; and a session's clock (timestamp) can't be set right, since a server may let nobody set it (secure_timestamp).
 candidates() {
 	local name min max value v values
@@ -58,10 +59,13 @@ candidates() {
 	while read -r name v; do
 		printf "SET SESSION %s=%s;\nSET SESSION time_zone='+01:00';\nSET SESSION %s=DEFAULT;\n" "$name" "$v" "$name"
 	done <trials >trials.sql
-	"$SQL_CLIENT" --defaults-file="$user_cnf" --force sweep <trials.sql 2>&1 >/dev/null | sed -nE 's/^ERROR .* at line ([0-9]+).*/\1/p' >refused
-	awk 'FILENAME == "refused" { refused[$1] = 1; next }
-		!((3 * FNR - 2) in refused) && $1 !~ /^(insert_id|timestamp)$/ { print > ((3 * FNR - 1) in refused ? "alone" : "taken") }' refused trials
-	touch alone
+	"$SQL_CLIENT" --defaults-file="$user_cnf" --force sweep <trials.sql 2>&1 >/dev/null |
+		sed -nE 's/^ERROR ([0-9]+) .* at line ([0-9]+).*/\2 \1/p' >refused # 1227: he lacks the right
+	awk 'FILENAME == "refused" { refused[$1] = $2; next }
+		(3 * FNR - 2) in refused { next }
+		refused[3 * FNR] == 1227 { print > "final"; next }
+		$1 !~ /^(insert_id|timestamp)$/ { print > ((3 * FNR - 1) in refused ? "alone" : "taken") }' refused trials
+	touch alone final
 }
 
 # ---------------------------------------------------------------------------------------------------------------- workload
@@ -175,6 +179,7 @@ like '... and does something' "$(<defaults)" 'done'
 candidates
 echo "# $(wc -l <variables) variables of a session, $(cat taken alone | cut -d' ' -f1 | sort -u | wc -l) of them settable, $(cat taken alone | wc -l) values"
 echo "# alone: $(tr '\n' ' ' <alone)"
+echo "# can't be undone: $(tr '\n' ' ' <final)"
 check 'there is something to set' test "$(wc -l <taken)" -gt 150
 
 for ((round = 0; round < rounds; round++)); do
