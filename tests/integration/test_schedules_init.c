@@ -129,7 +129,7 @@ static void another_node(void **state)
 
 static int begin(void **state)
 {
-	static char text[8600];
+	static char text[13000];
 
 	(void)lost_setup(state);
 	(void)snprintf(first_only, sizeof(first_only), "%s/first", getenv("JOBSTACK_TEST_DIR"));
