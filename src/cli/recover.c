@@ -35,8 +35,8 @@ static const struct js_opts opts = {
 	"jobstack recover",
 	"[OPTIONS]",
 	"Takes back what dead workers hold, now. Dead is whose process on this host is gone with its commands, whose\n"
-	"Slurm job or step has ended, or who is silent for a whole lease while this command watches. On\n"
-	"this host it first kills the processes that a dead worker's commands left. Running workers do all this by themselves.",
+	"Slurm job or step has ended, or who is silent for a whole lease while this command watches. On this\n"
+	"host it first kills the processes that a dead worker's commands left. Running workers do all this by themselves.",
 	table,
 	"Exit status: 0 if something was taken back or nobody is suspect, 1 if workers are left that may be dead.\n\n  jobstack recover -s mystack --dry-run",
 	0};
