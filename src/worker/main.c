@@ -565,7 +565,7 @@ static int be_kept(int argc, char **argv, struct jobstack_error *error)
 	keeper_watch(&keeper, &end);
 	(void)speaker_begin(write_line); /* what is left of us is to end, whether anybody reads what we say or not */
 	if (end.hangs)
-		say("the worker has done its part, but its process can't end until a file system answers again");
+		say("the worker has finished, but its process can't end until a file system answers again");
 	status = end.signal != 0 ? conclude_killed(&end) : end.exit_code;
 	if (speaker_end())
 		_exit(status);

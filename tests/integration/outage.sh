@@ -78,8 +78,9 @@ check '... with one outcome each' audit push
 is '... and nothing in its hands' "$(ledger push | cut -d' ' -f2,6)" '0 0'
 
 # connections cut at random under a push and under workers: the compare-and-set settles each lost reply
-cut_all() { "$SQL_CLIENT" --defaults-file="$lab/admin.cnf" -N -B -e "SELECT CONCAT('KILL ',id,';') FROM information_schema.processlist WHERE user='out'" |
+kill_all() { "$SQL_CLIENT" --defaults-file="$lab/admin.cnf" -N -B -e "SELECT CONCAT('KILL $1 ',id,';') FROM information_schema.processlist WHERE user='out'" |
 	"$SQL_CLIENT" --defaults-file="$lab/admin.cnf" -f >/dev/null 2>&1; }
+cut_all() { kill_all CONNECTION; }
 jobstack push -q -s cut -a sixty >cut.out 2>cut.err &
 pusher=$!
 for _ in {1..30}; do cut_all; done
@@ -91,6 +92,23 @@ for _ in {1..30}; do cut_all; done
 wait
 check 'workers whose connections are cut again and again' audit cutw
 is '... do all, once' "$(ledger cutw) $(sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) WHERE name='cutw'")" '4000 0 0 0 0 0 4000'
+
+# the same with statements that are ended, as by a person or a watchdog of the server's
+jobstack push -q -s ended -a sixty >ended.out 2>ended.err &
+pusher=$!
+for _ in {1..40}; do kill_all QUERY; done
+check 'a push whose statements are ended again and again' wait $pusher
+is '... pushes each name once' "$(cat ended.out) $(ledger ended)" '60000 pushed 0 0 60000 0 0 0'
+numbered 1 4000 | jobstack push -q -s endedw >/dev/null
+workers=()
+for _ in 1 2; do
+	timeout 300 jobstack-worker -q -s endedw --slots 1 --idle-timeout 3 -- true &
+	workers+=($!)
+done
+for _ in {1..40}; do kill_all QUERY; done
+check 'workers whose statements are ended again and again' wait "${workers[0]}"
+check '... end well' wait "${workers[1]}"
+is '... do all, once' "$(ledger endedw) $(sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) WHERE name='endedw'")" '4000 0 0 0 0 0 4000'
 
 # scripts that pop and close while connections are cut: each entry is closed once
 numbered 1 120 | jobstack push -q -s cuts >/dev/null
