@@ -23,7 +23,7 @@
 enum { LOGS = CLI_OWN };
 
 static const struct js_opt table[] = {{'s', "stack", "NAME", "this stack (default: $JOBSTACK_STACK, else all stacks)"},
-				      {LOGS, "logs", "DIR", "instead, compare the packed logs and spools below DIR, which workers\nwrote (--log-dir), with the database, and list what it does not have:\na restored backup, or a failover that lost commits, has forgotten it"},
+				      {LOGS, "logs", "DIR", "instead, compare the logs and spools that workers wrote below DIR (their\n--log-dir) with the database, and list the outcomes that it does not have\n(after a restored backup, or a failover that lost commits)"},
 				      CLI_OPTS_JSON,
 				      CLI_OPTS_DATABASE,
 				      CLI_OPTS_ALWAYS,

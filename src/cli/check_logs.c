@@ -375,7 +375,7 @@ static int check_stack(struct cli *cli, const char *dir, const char *stack)
 		(void)printf("%s: %" PRIu64 " outcome%s in the files below %s %s not in the database\n", stack, l.forgotten,
 			     l.forgotten == 1 ? "" : "s", path.data, l.forgotten == 1 ? "is" : "are");
 	else if (status == 0 && !cli->quiet && l.unread == 0)
-		(void)printf("%s: the database has every outcome that the files below %s tell of (%zu in the logs)\n", stack, path.data, l.n);
+		(void)printf("%s: the database has every outcome in the files below %s (%zu in the logs)\n", stack, path.data, l.n);
 	json_decref(l.found);
 	for (size_t i = 0; i < l.files; i++)
 		free(l.file[i]);
@@ -389,7 +389,7 @@ static int check_stack(struct cli *cli, const char *dir, const char *stack)
 static int conclude(struct cli *cli, int found)
 {
 	if (found > 0 && (found & UNREAD) != 0)
-		return js_error_set(&cli->error, JOBSTACK_EFILE, "files could not be read (see above): what they tell of was not compared");
+		return js_error_set(&cli->error, JOBSTACK_EFILE, "some files could not be read (see above), so their outcomes were not compared");
 	return found;
 }
 
@@ -418,6 +418,6 @@ int cli_check_logs(struct cli *cli, const char *dir)
 	}
 	free(names);
 	if (status >= 0 && stacks == 0)
-		return js_error_set(&cli->error, JOBSTACK_EUSAGE, "%s has no logs of workers: --logs takes what their --log-dir named", dir);
+		return js_error_set(&cli->error, JOBSTACK_EUSAGE, "%s has no logs of workers: give --logs the directory that they had as --log-dir", dir);
 	return conclude(cli, status < 0 ? status : bad);
 }

@@ -214,8 +214,8 @@ const char *cli_remedy(const struct cli *cli)
 					      "`jobstack server start`"
 					    : with("look at user and password in %s", file);
 		if (strstr(e->text, "ssl-ca") != NULL)
-			return with("name the certificate authority of the server with ssl-ca=FILE in %s, with no ssl=1 and no "
-				    "ssl-mode below VERIFY_CA beside it",
+			return with("set ssl-ca=FILE (the certificate of the server's CA) in %s, and remove ssl=1 and any ssl-mode "
+				    "weaker than VERIFY_CA",
 				    file != NULL ? file : "the option file");
 		return e->server_errno != 0 ? "ask the database's admin for the GRANTs in docs/ADMIN.md" : NULL;
 	case JOBSTACK_ESCHEMA:

@@ -265,8 +265,8 @@ static void sizes(struct doctor *d)
 		   is_on(d, "variable.local_infile") ? "local_infile is on: large pushes go the fast way"
 						     : "local_infile is off: large pushes take half as long again");
 	if (is_on(d, "variable.wsrep_on") || (group != NULL && *group != '\0'))
-		doctor_say(d, DOCTOR_WARN, "cluster", "name the servers in one order for all clients: see docs/ADMIN.md",
-			   "several servers take writes (Galera, or Group Replication)");
+		doctor_say(d, DOCTOR_WARN, "cluster", "if several servers take writes, list them in the same order for all clients: see docs/ADMIN.md",
+			   "the server belongs to a cluster (Galera, or Group Replication)");
 }
 
 static void purge(struct doctor *d)

@@ -33,13 +33,13 @@ struct cli_input {
 #define CLI_INPUT_NO_NUL "the input ends with a newline, and not with NUL as find -print0 writes it: leave out -0"
 
 #define CLI_INPUT_ALL_CR                                                                                              \
-	"every line of the input ends with a carriage return, as Windows writes it, and nothing was pushed: --crlf strips it; names " \
-	"that really end so can be pushed with -0"
+	"every line of the input ends with a carriage return, as in files from Windows, and nothing was pushed: --crlf strips it, and -0 " \
+	"pushes names that really end with one"
 
-#define CLI_INPUT_BOTH "--crlf is for lines, and with -0 there are none"
+#define CLI_INPUT_BOTH "--crlf is for lines, and -0 reads names that end with NUL: give only one of them"
 
 /* The row for it in a command's table. */
-#define CLI_INPUT_OPT_CRLF(KEY) {KEY, "crlf", NULL, "strip a carriage return at each line's end: for lists from Windows"}
+#define CLI_INPUT_OPT_CRLF(KEY) {KEY, "crlf", NULL, "strip a carriage return at the end of each line: for lists from Windows"}
 
 /* Opens FILE, the value of --arg-file: NULL or "-" is standard input.  0, or the exit status, having told why. */
 int cli_input_open(struct cli *cli, struct cli_input *input, const char *file);

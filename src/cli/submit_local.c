@@ -59,7 +59,7 @@ void submit_doubt_database(struct submit *s)
 		return;
 	where[strcspn(where, ",")] = '\0';
 	cli_tell(&s->cli,
-		 "warning: only this host can reach the database at %s, so workers on compute nodes will not start: run it in a job "
-		 "(`jobstack server submit`), let it listen to other hosts (`jobstack server start --bind HOST`), or name a host that the "
-		 "nodes know (host= in %s)", where, s->option_file[0] != '\0' ? s->option_file : "~/.my.cnf");
+		 "warning: only this host can reach the database at %s, so workers on compute nodes will not start: run the server in a "
+		 "job (`jobstack server submit`), let other hosts connect (`jobstack server start --bind HOST`), or set a host name that "
+		 "the nodes can reach (host= in %s)", where, s->option_file[0] != '\0' ? s->option_file : "~/.my.cnf");
 }

@@ -110,7 +110,7 @@ static void line_reasons(struct reasons *r)
 	if (s->held > 0 && s->pushers > 0)
 		reason(r, "held", NULL, "%" PRIu64 " %s held until the push --atomic is complete", s->held, are(s->held));
 	else if (s->held > 0)
-		reason(r, "held", "push them again with --unique, which first removes what a dead push holds",
+		reason(r, "held", "push them again with --unique, which first removes the entries of a dead push",
 		       "%" PRIu64 " %s held by a push --atomic that has not ended, and of which there is no sign of life", s->held, are(s->held));
 	if (s->waiting > 0 && s->next_due_us > 0) {
 		js_num_duration_text(s->next_due_us, text, sizeof(text));

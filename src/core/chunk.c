@@ -127,8 +127,8 @@ int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error)
 				    "another push ended this one, because it had lost its connection or had been silent for too long");
 	return js_error_set(error, JOBSTACK_ECONFLICT,
 			    "the database was set back to an earlier state (a restored backup, or a failover that lost commits): it has "
-			    "forgotten %s of this push",
-			    seq == UINT64_MAX ? "all" : "the last names");
+			    "forgotten %sthis push, so push the names again with --unique",
+			    seq == UINT64_MAX ? "" : "the last names of ");
 }
 
 /* A guard or a key stopped the chunk.  0: our try whose reply was lost had arrived; 2: try again; else the error. */
@@ -150,7 +150,7 @@ static int settle(struct js_pushing *p, int lost, struct jobstack_error *error)
 	status = js_stack_find(p->handle, p->stack_name, &p->stack, &none);
 	if (status == JOBSTACK_EMISSING || (status == 0 && p->stack.id != id))
 		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is gone: it was dropped, or the database was set back to "
-				    "before it was made", p->stack_name);
+				    "a time before it was created", p->stack_name);
 	if (status != 0)
 		return js_error_set(error, status, "%s", none.text);
 	if (p->stack.state == JOBSTACK_DROPPING)

@@ -109,7 +109,7 @@ static void take_process(void *ctx, const struct js_row *row)
 	(void)snprintf(h->from, sizeof(h->from), "from %.*s, ", (int)strcspn(row->col[2], ":"), row->col[2]);
 }
 
-/* "from n3, begun 2 min ago, 5000 entries so far". */
+/* "from n3, started 2 min ago, 5000 entries so far". */
 static const char *describe_holder(struct js_pushing *p, struct holder *h, char *text, size_t size)
 {
 	int64_t seconds = h->age_us / JS_SECOND_US;
@@ -119,7 +119,7 @@ static const char *describe_holder(struct js_pushing *p, struct holder *h, char 
 	if (h->connection != 0)
 		(void)js_db_query(p->handle->db, &sql, take_process, h, NULL);
 	js_sql_free(&sql);
-	(void)snprintf(text, size, "%sbegun %" PRId64 " %s ago, %" PRIu64 " entries so far", h->from,
+	(void)snprintf(text, size, "%sstarted %" PRId64 " %s ago, %" PRIu64 " entries so far", h->from,
 		       seconds < 120 ? seconds : seconds / 60, seconds < 120 ? "s" : "min", h->pushed);
 	return text;
 }
@@ -155,8 +155,8 @@ int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct 
 		/* looks that are always far apart tell nothing, but the wait has an end all the same */
 		if (now - h.began_us >= WAIT_US + (h.moved ? 0 : dead_us))
 			return js_error_set(error, JOBSTACK_ECONFLICT,
-					    "another push --atomic to the stack \"%s\" (%s) holds %" PRIu64 " of these names and goes on: push "
-					    "again when it has ended", p->stack_name, describe_holder(p, &h, text, sizeof(text)), held);
+					    "another push --atomic to the stack \"%s\" (%s) holds %" PRIu64 " of these names and is still running: "
+					    "push again when it has ended", p->stack_name, describe_holder(p, &h, text, sizeof(text)), held);
 		if (looks == 0)
 			js_log(js_db_log(p->handle->db), JOBSTACK_LOG_WARNING,
 			       "another push --atomic (%s) is adding %" PRIu64 " of these names: waiting for it to finish",

@@ -62,12 +62,12 @@ static int refuse_step(const struct jobstack_worker *w, const struct own_row *ro
 {
 	if (!row->stack)
 		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is gone: it was dropped, or the database was set back to "
-				    "before it was made", w->stack.name);
+				    "a time before it was created", w->stack.name);
 	if (was_set_back(w, row))
 		return js_error_set(error, JOBSTACK_ECONFLICT,
 				    "the database was set back to an earlier state (a restored backup, or a failover that lost commits): it has "
-				    "forgotten %s of worker %" PRIu64,
-				    row->found && row->born_us == w->born_us ? "the last steps" : "all", w->id);
+				    "forgotten %sworker %" PRIu64,
+				    row->found && row->born_us == w->born_us ? "the last steps of " : "", w->id);
 	if (!row->found)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
 				    "the database no longer has worker %" PRIu64 ": its lease was lost and its row was pruned, or the database "

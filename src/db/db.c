@@ -94,7 +94,7 @@ int js_db_failure(unsigned number, const char *text, const char *where, struct j
 		[FAULT_GUARD] = {JOBSTACK_EBUG, "stopped by a guard nobody asked about"},
 		[FAULT_DUPLICATE] = {JOBSTACK_EBUG, "stopped by a key nobody asked about"},
 		[FAULT_AGAIN] = {JOBSTACK_ENODB, "kept the transaction from going through, again and again"},
-		[FAULT_KILLED] = {JOBSTACK_ENODB, "ended our statement (KILL QUERY, or a time limit), again and again"},
+		[FAULT_KILLED] = {JOBSTACK_ENODB, "ended our statement again and again (KILL QUERY, or a time limit)"},
 		[FAULT_SETTING] = {JOBSTACK_ENODB, "has a setting that keeps jobstack from working"},
 		[FAULT_MALFORMED] = {JOBSTACK_ENODB, "gave an answer that is malformed"},
 		[FAULT_GONE] = {JOBSTACK_ENODB, "can't be reached"},
@@ -148,7 +148,7 @@ static unsigned take_rows(struct js_db *db, const struct js_answer *a, js_row_fn
 	row.n = mysql_num_fields(result);
 	if (a != NULL && a->kind == JS_ANSWER_STMT && row.n != a->columns) {
 		(void)snprintf(db->last_error, sizeof(db->last_error),
-			       "%u columns where %u were asked for", row.n, a->columns);
+			       "%u columns instead of %u", row.n, a->columns);
 		mysql_free_result(result);
 		return MALFORMED;
 	}
@@ -307,7 +307,7 @@ static int too_large(struct js_db *db, size_t len, struct jobstack_error *error)
 	char text[120];
 
 	db->last_errno = JS_DB_PACKET;
-	(void)snprintf(text, sizeof(text), "max_allowed_packet=%zu, and what is to be sent has %zu bytes", db->packet_most, len + 1);
+	(void)snprintf(text, sizeof(text), "max_allowed_packet=%zu, but the statement to send has %zu bytes", db->packet_most, len + 1);
 	return js_db_failure(JS_DB_PACKET, text, db->where, error);
 }
 

@@ -17,14 +17,16 @@
 #define LOOK_US (5 * JS_SECOND_US) /* how often a connection that stays looks whether others wait */
 
 /* What every session is set to: whatever changes what a statement of ours means or brings, since an administrator can set all of it
- * for everybody (init_connect, the server's option file).  Constants, not DEFAULT, which is the administrator's value.  What may end
+ * for everybody (init_connect, the server's option file).  Constants, not DEFAULT, which is the administrator's value
+ * (parser_max_mem_size may not be more than the global one).  What may end
  * a statement, or make one unreadable, comes first.  READ COMMITTED: no gap locks, and no conflict with MariaDB's snapshot isolation.
  * The group length serves lists of entries.  TIME_ZONE so that nothing depends on the server's.  lock_wait_timeout, for the tables'
  * own locks, is shorter than the connection waits for an answer.  MariaDB passes over the comments with !8, MySQL over those with
  * M!.  Whether a server is read-only is asked of the server, not of our rights: who may write to a replica all the same would write
  * where nobody looks.  tests/integration/session_settings.sh sets each variable that there is to its extremes. */
 static const char set_up[] =
-	"SET SESSION /*!80000 max_execution_time=0 *//*M!100500 max_statement_time=0 */;"
+	"SET SESSION /*!80000 max_execution_time=0 */"
+	"/*M!100500 max_statement_time=0,max_session_mem_used=9223372036854775807 */;"
 	"SET NAMES utf8mb4;"
 	"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED,READ WRITE;"
 	"SET SESSION autocommit=1,completion_type=0,innodb_lock_wait_timeout=3,lock_wait_timeout=20,wait_timeout=600,"
@@ -32,9 +34,10 @@ static const char set_up[] =
 	"sql_select_limit=18446744073709551615,sql_big_selects=1,sql_safe_updates=0,sql_auto_is_null=0,unique_checks=1,"
 	"max_sort_length=1024,sort_buffer_size=GREATEST(@@sort_buffer_size,CAST(2097152 AS UNSIGNED)),"
 	"group_concat_max_len=1000000,sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'"
-	"/*!80000 ,range_optimizer_max_mem_size=8388608 */"
-	"/*M!100500 ,max_error_count=64,tmp_disk_table_size=18446744073709551615,max_session_mem_used=9223372036854775807,"
-	"idle_transaction_timeout=600,idle_readonly_transaction_timeout=600 */;"
+	"/*!80000 ,range_optimizer_max_mem_size=8388608,parser_max_mem_size=@@global.parser_max_mem_size */"
+	"/*!80013 ,use_secondary_engine=OFF */"
+	"/*M!100500 ,join_cache_level=2,join_buffer_size=262144,join_buffer_space_limit=2097152,max_error_count=64,"
+	"tmp_disk_table_size=18446744073709551615,idle_transaction_timeout=600,idle_readonly_transaction_timeout=600 */;"
 	"SELECT UTC_TIMESTAMP(6),@@global.max_connections,@@max_allowed_packet,@@global.read_only,@@global.innodb_read_only"
 	"/*!80000 ,@@global.super_read_only */;"
 	"SHOW GLOBAL STATUS LIKE 'Threads_connected';"

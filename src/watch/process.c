@@ -350,11 +350,11 @@ void js_watch_by_process(const struct js_round *round, struct js_suspects *all)
 		if (s->command != 0) {
 			s->lives = s->runs_here = 1;
 			(void)snprintf(s->hint, sizeof(s->hint),
-				       "its process is gone, but a command of its runs on here (process %" PRIu64 ", %s): %s", s->command,
-				       s->name, s->sure && dry && may_end(s) ? "`jobstack recover` ends that" : "kill that");
+				       "its process is gone, but one of its commands still runs here (process %" PRIu64 ", %s): %s", s->command,
+				       s->name, s->sure && dry && may_end(s) ? "`jobstack recover` kills it" : "kill it");
 		} else if (s->gone && may_end(s) && !failed) /* of others we may not see all that commands have left */
-			(void)snprintf(s->reason, sizeof(s->reason), "its process on %.200s is gone%s", here.host,
-				       s->ended ? " (what its commands had left was ended)" : "");
+			(void)snprintf(s->reason, sizeof(s->reason), "its process on %.180s is gone%s", here.host,
+				       s->ended ? " (processes that its commands left were killed)" : "");
 	}
 }
 
@@ -371,7 +371,7 @@ int js_watch_runs_here(struct js_suspect *s)
 		return 0;
 	if (is == 0 && may_end(s)) {
 		s->runs_here = 1;
-		(void)snprintf(s->hint, sizeof(s->hint), "its process is gone, but a command of its may run on here");
+		(void)snprintf(s->hint, sizeof(s->hint), "its process is gone, but one of its commands may still run here");
 		return 1;
 	}
 	if (number_is_taken(s) || begin_numbers(&numbers) != 0)
@@ -380,7 +380,7 @@ int js_watch_runs_here(struct js_suspect *s)
 		if (session == (pid_t)s->pid && pid != session && read_process(pid, &parent, s->name) != 0) {
 			s->command = (uint64_t)pid;
 			s->runs_here = 1;
-			(void)snprintf(s->hint, sizeof(s->hint), "a command of its runs on here (process %" PRIu64 ", %s): kill that",
+			(void)snprintf(s->hint, sizeof(s->hint), "one of its commands still runs here (process %" PRIu64 ", %s): kill it",
 				       s->command, s->name);
 		}
 	end_numbers(&numbers);

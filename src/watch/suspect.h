@@ -19,10 +19,10 @@ struct js_suspect {
 	int gone;	  /* its process was in the process table that we see, and is not there any more */
 	int session;	  /* and its number is not another's: what is in its session are its commands */
 	int unbroken;	  /* one process of it is from before the end of the lease: it is the worker's session */
-	uint64_t command; /* a process of a command of its that runs on here, 0: none */
+	uint64_t command; /* a process of one of its commands that still runs here, 0: none */
 	char name[32];	  /* of that process */
 	int sure;	  /* that may be ended */
-	int ended;	  /* what its commands had left was ended */
+	int ended;	  /* the processes that its commands left were killed */
 	int runs_here;	  /* whatever proves its death, nothing is taken back here now */
 	char host[256], boot[64], node[256], cluster[128];
 	char noted[JS_WATCH_REASON];  /* what an earlier round left in the ledger */

@@ -6,7 +6,7 @@
  * Proofs.  (a) Process: it ran on this host in this boot, its process is gone, and so are its commands; what of these is
  * left in its session is ended, if we may.  (b) Slurm: its job is over, or its step is, and the slurmd of its node says
  * that it does not have it.  (c) Silence: its seq did not change for a whole lease of its own while we watched, by our
- * monotonic clock, and none of its commands runs in the process table that we see.  Whatever the proof, it is taken back
+ * CLOCK_BOOTTIME, and none of its commands runs in the process table that we see.  Whatever the proof, it is taken back
  * by a compare-and-set on the seq that was read before the proof was sought: a heart that beats meanwhile wins.
  *
  * What may be called where:

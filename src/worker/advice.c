@@ -72,8 +72,8 @@ const char *advice_remedy(const struct config *c, const struct jobstack_error *e
 		return ": is it reachable from this node? `jobstack server status` tells of a private one, `jobstack doctor` of all";
 	case JOBSTACK_EPERM:
 		if (strstr(error->text, "ssl-ca") != NULL)
-			return ": name the certificate authority of the server with ssl-ca=FILE in the option file, with no ssl=1 "
-			       "and no ssl-mode below VERIFY_CA beside it";
+			return ": set ssl-ca=FILE (the certificate of the server's CA) in the option file, and remove ssl=1 and any "
+			       "ssl-mode weaker than VERIFY_CA";
 		if (error->server_errno != 1045 && error->server_errno != 1698)
 			return "";
 		return ": look at user and password in the option file; where this node has none, --defaults-file names it";

@@ -64,7 +64,7 @@ int inherited_part(int *status, struct jobstack_error *error)
 	if (keeper <= 0)
 		(void)sigprocmask(SIG_SETMASK, &normal, NULL);
 	if (keeper < 0)
-		return js_error_set(error, JOBSTACK_EBUG, "the worker can't be started beside the children that this process has: %s",
+		return js_error_set(error, JOBSTACK_EBUG, "can't start a process for the worker's keeper: %s",
 				    strerror(errno));
 	if (keeper == 0)
 		return 0;

@@ -73,7 +73,7 @@ int keeper_split(struct keeper *k, struct jobstack_error *error)
 	(void)sigprocmask(SIG_BLOCK, &set, &normal);
 	k->pid = fork();
 	if (k->pid < 0)
-		return js_error_set(error, JOBSTACK_EBUG, "the worker can't be started beside its keeper: %s",
+		return js_error_set(error, JOBSTACK_EBUG, "can't start a process for the worker: %s",
 				    js_error_process_words(errno));
 	if (k->pid == 0) {
 		(void)close(life[1]);

@@ -183,13 +183,16 @@ static const void *put_text(char **to, const void *text, size_t len)
 	return at;
 }
 
-/* Gives a result memory of its own for what its outcome points to.  Without memory it goes on without. */
-static void copy_texts(struct result *r)
+void result_copy(struct result *r, const struct jobstack_outcome *outcome)
 {
 	struct jobstack_outcome *o = &r->outcome;
-	size_t log = o->log == NULL ? 0 : strlen(o->log), err_log = o->err_log == NULL ? 0 : strlen(o->err_log);
+	size_t log, err_log;
 	char *to = NULL;
 
+	*o = *outcome;
+	(void)snprintf(r->reason, sizeof(r->reason), "%s", outcome->reason == NULL ? "" : outcome->reason);
+	log = o->log == NULL ? 0 : strlen(o->log);
+	err_log = o->err_log == NULL ? 0 : strlen(o->err_log);
 	if (o->log != NULL || o->err_log != NULL || o->err_tail.len > 0)
 		to = malloc(log + err_log + o->err_tail.len + 3);
 	r->texts = to;
@@ -216,9 +219,7 @@ int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobsta
 	if (box->results_n == 0)
 		box->oldest_us = jobstack_now_us();
 	r = &box->results[box->results_n++];
-	r->outcome = *outcome;
-	(void)snprintf(r->reason, sizeof(r->reason), "%s", outcome->reason == NULL ? "" : outcome->reason);
-	copy_texts(r);
+	result_copy(r, outcome);
 	if (--parcel->left == 0)
 		drop_parcel(box, parcel);
 	return 0;

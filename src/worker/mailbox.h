@@ -90,6 +90,9 @@ int mailbox_turns(struct mailbox *box, int64_t longest_us);
 
 void result_free(struct result *results, size_t n);
 
+/* Makes RESULT of OUTCOME, with memory of its own for what that points to.  Without memory it goes on without. */
+void result_copy(struct result *result, const struct jobstack_outcome *outcome);
+
 /* Its outcome, with its texts: valid as long as the result stays where it is. */
 struct jobstack_outcome result_outcome(const struct result *result);
 

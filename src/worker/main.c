@@ -333,7 +333,7 @@ static int conclude_outbox(struct run *r)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	size_t late = 0;
-	int status = r->box.leaving == LEAVE_FENCED ? outbox_settle(&r->outbox, r->handle, &late, &error) : JOBSTACK_NOTHING;
+	int status = r->box.leaving == LEAVE_FENCED && !r->outbox.stuck ? outbox_settle(&r->outbox, r->handle, &late, &error) : JOBSTACK_NOTHING;
 	const char *path = outbox_path(&r->outbox);
 
 	if (status == 0 && late > 0)
@@ -343,6 +343,9 @@ static int conclude_outbox(struct run *r)
 		    late, path == NULL ? "" : ", and are kept in ", path == NULL ? "" : path, config.stack, config.log_dir);
 	if (status == 0 || status == JOBSTACK_ECONFLICT)
 		return 0;
+	if (r->waiting > 0 && r->outbox.stuck)
+		say("%zu outcomes could neither be delivered nor written, because a file system does not answer: their entries will run again",
+		    r->waiting);
 	if (r->waiting == 0 || path == NULL)
 		return 0;
 	if (r->box.why[0] != '\0' && r->box.leaving != LEAVE_FENCED)
@@ -498,7 +501,7 @@ static int work(struct run *r, struct jobstack_error *error)
 		status = conclude(r, js_clock_mono_us() - began);
 	else if (jobstack_worker_end(r->ledger.worker, NULL, 0, error->text, &ignored) == 0)
 		keeper.page->worker = 0; /* it was born, and has claimed nothing */
-	if (speaker_end() || supervisor_hangs(&r->supervisor)) { /* a thread sits in a call: nothing may be freed under it */
+	if (speaker_end() || r->outbox.stuck || supervisor_hangs(&r->supervisor)) { /* a thread sits in a call: nothing may be freed under it */
 		keeper.page->status = status < 0 ? status_of(status) : status;
 		keeper.page->left_us = js_clock_mono_us();
 		_exit(keeper.page->status);
@@ -562,7 +565,7 @@ static int be_kept(int argc, char **argv, struct jobstack_error *error)
 	keeper_watch(&keeper, &end);
 	(void)speaker_begin(write_line); /* what is left of us is to end, whether anybody reads what we say or not */
 	if (end.hangs)
-		say("the worker has done its part, but its process can't end until a file system answers again");
+		say("the worker has finished, but its process can't end until a file system answers again");
 	status = end.signal != 0 ? conclude_killed(&end) : end.exit_code;
 	if (speaker_end())
 		_exit(status);

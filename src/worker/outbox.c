@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * The outbox.  Promises: an outcome that the database has not taken for two seconds is on the disk, in the order in
- * which it will be delivered; the file goes when everything in it has been taken; no thread waits for the disk while it
- * holds the mailbox.
+ * which it will be delivered; the file goes when everything in it has been taken; only the outbox's own thread waits for the
+ * disk, and it holds no lock meanwhile: the heart goes on while a file system hangs.
  */
 #define _GNU_SOURCE
 #include "worker/outbox.h"
@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #define PATIENCE_US (2 * JS_SECOND_US) /* an answer that takes longer is waited for with the outcomes on the disk */
 #define LOOK_US (JS_SECOND_US / 4)     /* then the mailbox is looked into so often */
 #define RETRY_US (10 * JS_SECOND_US)   /* no place could be written to */
+#define END_US (10 * JS_SECOND_US)     /* at the end the disk is waited for so long */
 
 static void say(struct outbox *o, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void say(struct outbox *o, const char *format, ...)
@@ -44,8 +46,7 @@ void outbox_places(struct outbox *o, const char *dir, const char *name, const ch
 	(void)snprintf(o->path[2], sizeof(o->path[2]), "/tmp/jobstack-%s.spool", name);
 }
 
-/* What waits, in order, with memory of its own.  The texts of the results stay where they are while the lock is held:
- * only the ledger frees them, when it has been answered. */
+/* What waits, in order, with memory of its own: the ledger frees its own when it has been answered, and a write may hang for longer. */
 struct waiting {
 	struct result *results;
 	struct jobstack_outcome *outcomes;
@@ -54,31 +55,31 @@ struct waiting {
 
 static void waiting_free(struct waiting *w)
 {
-	free(w->results);
+	if (w->results != NULL)
+		result_free(w->results, w->n);
 	free(w->outcomes);
 }
 
 static int gather(struct outbox *o, struct waiting *w)
 {
-	size_t n;
+	struct mailbox *box = o->box;
 
-	*w = (struct waiting){NULL, NULL, 0};
-	(void)pthread_mutex_lock(&o->box->lock);
-	n = o->box->results_n;
-	w->results = malloc((n + 1) * sizeof(*w->results));
-	if (w->results != NULL && n > 0)
-		memcpy(w->results, o->box->results, n * sizeof(*w->results));
-	(void)pthread_mutex_unlock(&o->box->lock);
-	w->outcomes = malloc((o->asked_n + n + 1) * sizeof(*w->outcomes));
+	(void)pthread_mutex_lock(&box->lock);
+	*w = (struct waiting){NULL, NULL, o->asked_n + box->results_n};
+	w->results = calloc(w->n + 1, sizeof(*w->results));
+	for (size_t i = 0; w->results != NULL && i < w->n; i++) {
+		struct jobstack_outcome waits = i < o->asked_n ? o->asked[i] : result_outcome(&box->results[i - o->asked_n]);
+
+		result_copy(&w->results[i], &waits);
+	}
+	(void)pthread_mutex_unlock(&box->lock);
+	w->outcomes = calloc(w->n + 1, sizeof(*w->outcomes));
 	if (w->results == NULL || w->outcomes == NULL) {
 		waiting_free(w);
 		return -1;
 	}
-	if (o->asked_n > 0)
-		memcpy(w->outcomes, o->asked, o->asked_n * sizeof(*w->outcomes));
-	w->n = o->asked_n + n;
-	for (size_t i = 0; i < n; i++)
-		w->outcomes[o->asked_n + i] = result_outcome(&w->results[i]);
+	for (size_t i = 0; i < w->n; i++)
+		w->outcomes[i] = result_outcome(&w->results[i]);
 	return 0;
 }
 
@@ -110,8 +111,6 @@ static int move(struct outbox *o, const struct waiting *w, int64_t wall_us, stru
 		}
 		js_spool_close(o->file, 1);
 		o->file = file;
-		o->written = w->n;
-		o->delivered = 0;
 		if (place > 0)
 			say(o, "%s: outcomes wait in %s instead, which may not outlive the job", error->text,
 			    o->path[place]);
@@ -125,27 +124,48 @@ static int move(struct outbox *o, const struct waiting *w, int64_t wall_us, stru
 	return -1;
 }
 
-/* Brings what waits to the disk, with the lock held. */
+/* The database has taken the first N of what waits. */
+static void count_taken(struct outbox *o, size_t n)
+{
+	size_t known = n < o->spooled ? n : o->spooled;
+
+	o->spooled -= known;
+	o->delivered += known;
+	o->tidy |= known > 0;
+}
+
+/* Brings what waits to the disk.  With the lock held, which is given away meanwhile. */
 static void save(struct outbox *o)
 {
 	int64_t wall_us = js_clock_wall_us() - js_clock_mono_us();
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct waiting w;
-	size_t n;
+	size_t n, from = o->spooled;
+	int added, moved;
 
 	(void)pthread_mutex_lock(&o->box->lock);
 	n = o->asked_n + o->box->results_n;
 	(void)pthread_mutex_unlock(&o->box->lock);
-	if (n <= o->spooled || jobstack_now_us() < o->retry_us || gather(o, &w) != 0)
+	if (n <= from || jobstack_now_us() < o->retry_us || gather(o, &w) != 0)
 		return;
-	if (o->file != NULL &&
-	    js_spool_append(o->file, w.outcomes + o->spooled, w.n - o->spooled, wall_us, &error) == 0) {
-		o->written += w.n - o->spooled;
-		o->spooled = w.n;
-	} else if (move(o, &w, wall_us, &error) == 0)
+	o->busy = 1;
+	(void)pthread_mutex_unlock(&o->lock);
+	added = o->file != NULL && js_spool_append(o->file, w.outcomes + from, w.n - from, wall_us, &error) == 0;
+	moved = !added && move(o, &w, wall_us, &error) == 0;
+	(void)pthread_mutex_lock(&o->lock);
+	if (added)
+		o->written += w.n - from;
+	if (moved) {
+		o->written = w.n;
+		o->delivered = 0;
+	}
+	if (added || moved)
 		o->spooled = w.n;
 	else
 		o->retry_us = jobstack_now_us() + RETRY_US;
+	o->busy = 0;
+	count_taken(o, o->taken);
+	o->taken = 0;
 	waiting_free(&w);
 }
 
@@ -155,8 +175,45 @@ static void discard(struct outbox *o)
 	note_path(o, NULL);
 	js_spool_close(o->file, 1);
 	o->file = NULL;
-	o->spooled = 0;
-	o->written = o->delivered = 0;
+}
+
+/* Notes in the file what the database has taken of it; the file goes if that is all.  With the lock held, which is given away
+ * meanwhile. */
+static void note_taken(struct outbox *o)
+{
+	int all = o->spooled == 0 && o->delivered == o->written;
+	uint64_t delivered = o->delivered;
+
+	o->tidy = 0;
+	if (o->file == NULL)
+		return;
+	if (all)
+		o->written = o->delivered = 0; /* nobody else counts up */
+	(void)pthread_mutex_unlock(&o->lock);
+	if (all) {
+		say(o, "what waited in %s has been delivered", js_spool_path(o->file));
+		discard(o);
+	} else
+		(void)js_spool_note_delivered(o->file, delivered, NULL); /* if not: delivered again is harmless */
+	(void)pthread_mutex_lock(&o->lock);
+}
+
+/* The last words: what still waits is on the disk, and the file says that the worker has left.  As note_taken. */
+static void conclude(struct outbox *o)
+{
+	size_t waiting = o->box->results_n; /* the ledger has ended */
+
+	if (o->tidy)
+		note_taken(o);
+	o->retry_us = 0;
+	if (waiting > 0)
+		save(o);
+	(void)pthread_mutex_unlock(&o->lock);
+	if (o->file != NULL && waiting == 0)
+		discard(o);
+	else if (o->file != NULL && o->box->leaving != LEAVE_KEEPER) /* what was lost then is not among the outcomes */
+		(void)js_spool_note_left(o->file, NULL); /* if not: it is delivered when the process is gone */
+	(void)pthread_mutex_lock(&o->lock);
 }
 
 static void doze(struct outbox *o, int64_t until_us)
@@ -179,15 +236,21 @@ static void *outbox_main(void *arg)
 	while (!o->stop) {
 		int64_t now = jobstack_now_us();
 
-		if (o->since_us == 0)
+		if (o->tidy)
+			note_taken(o);
+		else if (o->since_us == 0)
 			doze(o, 0);
 		else if (now - o->since_us < PATIENCE_US && o->spooled == 0)
 			doze(o, o->since_us + PATIENCE_US);
 		else {
 			save(o);
-			doze(o, jobstack_now_us() + LOOK_US);
+			if (!o->tidy && !o->stop)
+				doze(o, jobstack_now_us() + LOOK_US);
 		}
 	}
+	conclude(o);
+	o->ended = 1;
+	(void)pthread_cond_signal(&o->done);
 	(void)pthread_mutex_unlock(&o->lock);
 	return NULL;
 }
@@ -200,7 +263,7 @@ int outbox_begin(struct outbox *o, struct jobstack_error *error)
 	if (pthread_mutex_init(&o->lock, NULL) != 0 || pthread_condattr_init(&attr) != 0)
 		return js_error_memory(error);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	if (pthread_cond_init(&o->wake, &attr) != 0)
+	if (pthread_cond_init(&o->wake, &attr) != 0 || pthread_cond_init(&o->done, &attr) != 0)
 		return js_error_memory(error);
 	(void)pthread_condattr_destroy(&attr);
 	failed = pthread_create(&o->thread, NULL, outbox_main, o);
@@ -224,20 +287,16 @@ void outbox_ask(struct outbox *o, const struct jobstack_outcome *outcomes, size_
 
 void outbox_answered(struct outbox *o, size_t n)
 {
-	size_t known;
-
 	(void)pthread_mutex_lock(&o->lock);
-	known = n < o->spooled ? n : o->spooled;
 	o->asked = NULL;
 	o->asked_n = 0;
 	o->since_us = 0;
-	o->spooled -= known;
-	o->delivered += known;
-	if (o->file != NULL && o->spooled == 0 && o->delivered == o->written) {
-		say(o, "what waited in %s has been delivered", js_spool_path(o->file));
-		discard(o);
-	} else if (o->file != NULL && known > 0)
-		(void)js_spool_note_delivered(o->file, o->delivered, NULL); /* if not: delivered again is harmless */
+	if (o->busy)
+		o->taken += n;
+	else
+		count_taken(o, n);
+	if (o->tidy)
+		(void)pthread_cond_signal(&o->wake);
 	(void)pthread_mutex_unlock(&o->lock);
 }
 
@@ -253,30 +312,26 @@ void outbox_gave_up(struct outbox *o)
 
 size_t outbox_end(struct outbox *o)
 {
-	size_t waiting;
+	struct timespec until = js_clock_deadline(jobstack_now_us() + END_US);
+	size_t waiting = o->box->results_n;
 
 	if (!o->begun)
 		return 0;
 	(void)pthread_mutex_lock(&o->lock);
 	o->stop = 1;
 	(void)pthread_cond_signal(&o->wake);
+	while (!o->ended && !o->stuck)
+		o->stuck = pthread_cond_timedwait(&o->done, &o->lock, &until) == ETIMEDOUT && !o->ended;
 	(void)pthread_mutex_unlock(&o->lock);
-	(void)pthread_join(o->thread, NULL);
+	if (!o->stuck)
+		(void)pthread_join(o->thread, NULL);
 	o->begun = 0;
-	waiting = o->box->results_n;
-	o->retry_us = 0;
-	if (waiting > 0)
-		save(o);
-	if (o->file != NULL && waiting == 0)
-		discard(o);
-	else if (o->file != NULL && o->box->leaving != LEAVE_KEEPER) /* what was lost then is not among the outcomes */
-		(void)js_spool_note_left(o->file, NULL); /* if not: it is delivered when the process is gone */
 	return waiting;
 }
 
 const char *outbox_path(const struct outbox *o)
 {
-	return o->file == NULL ? NULL : js_spool_path(o->file);
+	return o->stuck || o->file == NULL ? NULL : js_spool_path(o->file);
 }
 
 int outbox_settle(struct outbox *o, struct jobstack *handle, size_t *late, struct jobstack_error *error)

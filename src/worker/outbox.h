@@ -22,13 +22,17 @@ struct outbox {
 	jobstack_log_fn *log;
 	/* its own */
 	pthread_t thread;
-	pthread_mutex_t lock; /* taken before the mailbox's */
-	pthread_cond_t wake;
-	int begun, stop, dozing;
+	pthread_mutex_t lock; /* taken before the mailbox's; never held while a file is touched, since a file system may hang */
+	pthread_cond_t wake, done;
+	int begun, stop, dozing, ended;
+	int stuck;	      /* the thread hangs in a file system: it stays, and nothing of this may be freed */
+	int busy;	      /* the thread writes what waited when it began */
+	size_t taken;	      /* meanwhile the database has taken so many of the first of these */
+	int tidy;	      /* what the file says of deliveries is to be brought up to date */
 	const struct jobstack_outcome *asked; /* under way; the ledger's */
 	size_t asked_n;
 	int64_t since_us; /* the database has been asked something; 0: it has not */
-	struct js_spool_file *file; /* or NULL */
+	struct js_spool_file *file; /* or NULL; the thread's alone until it has ended */
 	size_t spooled;		    /* so many of the first that wait are in the file */
 	uint64_t written, delivered; /* in that file */
 	int64_t retry_us;	    /* nothing could be written: not again before */
@@ -48,7 +52,8 @@ void outbox_answered(struct outbox *outbox, size_t n);
 void outbox_gave_up(struct outbox *outbox);
 
 /* Stops the thread, when no command is left and the ledger has ended.  What is still in the mailbox goes into the
- * spool, which says then that the worker has left.  Gives how many outcomes wait; without any there is no spool. */
+ * spool, which says then that the worker has left.  Gives how many outcomes wait; without any there is no spool.  If the
+ * thread hangs in a file system it is left alone (outbox->stuck). */
 size_t outbox_end(struct outbox *outbox);
 
 /* Where they wait, or NULL: there is no spool. */

@@ -82,7 +82,7 @@ void tidy_killed(struct tidying *t, const struct keeper_end *end, char text[TIDY
 		(void)snprintf(text, TIDY_WORDS, "%s before it had begun", reason);
 	else if (end->left > 0)
 		(void)snprintf(text, TIDY_WORDS,
-			       "%s, and %zu processes of its commands can't be killed: its entries stay with it until its lease ends", reason,
+			       "%s, and %zu processes of its commands can't be killed: its entries go back when these have ended (on another host: after its lease)", reason,
 			       end->left);
 	else
 		tidy_words(t, tidy(t, &error), &error, text);

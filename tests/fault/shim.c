@@ -12,8 +12,8 @@
  * $FAULT_HANG names a directory: while a file of that name with ".hang" behind it exists, calls that open, or change, what is below
  * the directory do not return, as with a file system whose server is away.
  *
- * -DCLOCK_ONLY leaves out what gets in the way of a sanitizer's library: the memory, a condition variable's deadlines by the wall
- * clock, which only servers have, and the files.
+ * -DCLOCK_ONLY leaves out what gets in the way of a sanitizer's library: the memory, and a condition variable's deadlines by the wall
+ * clock, which only servers have; and the files, but for -DWITH_FILES.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -224,6 +224,9 @@ void *realloc(void *p, size_t size)
 	return fails() ? NULL : __libc_realloc(p, size);
 }
 
+#endif
+
+#if !defined(CLOCK_ONLY) || defined(WITH_FILES)
 /* -------------------------------------------------------------------------------------------------------- the files */
 
 static void hang_path(const char *path)

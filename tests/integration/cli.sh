@@ -97,7 +97,7 @@ check 'no command, but what others call it' says 2 'is .jobstack drop. meant' jo
 check 'a command that may mean two things' says 2 'no command "kill": .*scancel.*jobstack cancel -s NAME. gives up all' jobstack kill
 jobstack push -q -s one /x
 jobstack push -q -s two /x
-check 'drop of two at once' says 2 '-s is given twice, with "one" and "two": it takes one' jobstack drop -s one --stack two --yes
+check 'drop of two at once' says 2 '-s is given twice, with "one" and "two": give it once' jobstack drop -s one --stack two --yes
 check '... drops none' jobstack status -q -s one -s one
 check '... and not the other' jobstack status -q -s two
 for command in 'status' 'list' 'set max-running=1' 'requeue' 'prune --older-than 0' 'wait' 'push /y' 'run -- true' 'submit --workers 1 -- true'; do

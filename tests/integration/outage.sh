@@ -78,8 +78,9 @@ check '... with one outcome each' audit push
 is '... and nothing in its hands' "$(ledger push | cut -d' ' -f2,6)" '0 0'
 
 # connections cut at random under a push and under workers: the compare-and-set settles each lost reply
-cut_all() { "$SQL_CLIENT" --defaults-file="$lab/admin.cnf" -N -B -e "SELECT CONCAT('KILL ',id,';') FROM information_schema.processlist WHERE user='out'" |
+kill_all() { "$SQL_CLIENT" --defaults-file="$lab/admin.cnf" -N -B -e "SELECT CONCAT('KILL $1 ',id,';') FROM information_schema.processlist WHERE user='out'" |
 	"$SQL_CLIENT" --defaults-file="$lab/admin.cnf" -f >/dev/null 2>&1; }
+cut_all() { kill_all CONNECTION; }
 jobstack push -q -s cut -a sixty >cut.out 2>cut.err &
 pusher=$!
 for _ in {1..30}; do cut_all; done
@@ -91,6 +92,23 @@ for _ in {1..30}; do cut_all; done
 wait
 check 'workers whose connections are cut again and again' audit cutw
 is '... do all, once' "$(ledger cutw) $(sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) WHERE name='cutw'")" '4000 0 0 0 0 0 4000'
+
+# the same with statements that are ended, as by a person or a watchdog of the server's
+jobstack push -q -s ended -a sixty >ended.out 2>ended.err &
+pusher=$!
+for _ in {1..40}; do kill_all QUERY; done
+check 'a push whose statements are ended again and again' wait $pusher
+is '... pushes each name once' "$(cat ended.out) $(ledger ended)" '60000 pushed 0 0 60000 0 0 0'
+numbered 1 4000 | jobstack push -q -s endedw >/dev/null
+workers=()
+for _ in 1 2; do
+	timeout 300 jobstack-worker -q -s endedw --slots 1 --idle-timeout 3 -- true &
+	workers+=($!)
+done
+for _ in {1..40}; do kill_all QUERY; done
+check 'workers whose statements are ended again and again' wait "${workers[0]}"
+check '... end well' wait "${workers[1]}"
+is '... do all, once' "$(ledger endedw) $(sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) WHERE name='endedw'")" '4000 0 0 0 0 0 4000'
 
 # scripts that pop and close while connections are cut: each entry is closed once
 numbered 1 120 | jobstack push -q -s cuts >/dev/null
@@ -157,6 +175,36 @@ is '... and the worker says so' "$status" 69
 check 'back' server_start
 check 'what it had is taken back' wait_for 20 sh -c 'jobstack requeue -s lease 2>&1 | grep -q "1 taken back"'
 check '... and done' worker -s lease -- true
+
+# the database is away, and the file system where outcomes would wait: when the first is back, the heart goes on without the second
+cc -std=c17 -O2 -DCLOCK_ONLY -DWITH_FILES -shared -fPIC -o shim.so "$JOBSTACK_SOURCE/tests/fault/shim.c" -ldl -pthread || exit 1
+printf '%s\n' /short /long | jobstack push -q -s both >/dev/null
+cat >both.sh <<'S'
+echo $$ >"runs.${1#/}"
+until [ -e "go.${1#/}" ]; do sleep 0.05; done
+S
+mkdir -p jobstack-logs/both
+env LD_PRELOAD="$PWD/shim.so" ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" FAULT_HANG="$PWD/jobstack-logs/both" \
+	timeout 300 jobstack-worker -q -s both --slots 2 --lease 10 --grace 0.3 -- sh both.sh {} 2>both.err &
+worker=$!
+check 'two commands run' wait_for 20 test -s runs.short -a -s runs.long
+long=$(<runs.long)
+touch jobstack-logs/both.hang
+server_kill
+away=$(cut -d. -f1 /proc/uptime)
+touch go.short
+check 'the outcome of one waits for a disk that does not answer' wait_for 20 sh -c "[ \$(cut -d. -f1 /proc/uptime) -ge $((away + 4)) ]"
+check 'the server comes back' server_start
+check '... and has the outcome' wait_for 20 ledger_is both '1 0 0 0 0 1'
+beats() { sql "SELECT seq FROM worker JOIN stack USING(stack_id) WHERE name='both'"; }
+beats_past() { (($(beats) >= $1)); }
+check '... the heart goes on, for longer than the lease' wait_for 30 beats_past $(($(beats) + 4))
+check '... the other command was not stopped' kill -0 "$long"
+rm jobstack-logs/both.hang
+touch go.long
+check 'when the disk answers, too, the worker ends well' wait $worker
+is '... each ran once' "$(ledger both) $(sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) WHERE name='both'")" '2 0 0 0 0 0 2'
+check '... nothing is left behind' test -z "$(find jobstack-logs/both -type f)"
 
 # TLS: on when the server offers it, required when asked for
 if openssl version >/dev/null 2>&1; then

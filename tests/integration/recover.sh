@@ -95,11 +95,11 @@ for i in "${!lefts[@]}"; do
 	wait_for 10 worker_sleeps
 	outlive "left$i"
 	before=$(tables)
-	check '... --dry-run tells, and leaves it alone' says 1 "a command of its runs on here \(process [0-9]+, [a-z]+\): .jobstack recover. ends that; it holds 1 entry" \
+	check '... --dry-run tells, and leaves it alone' says 1 "one of its commands still runs here \(process [0-9]+, [a-z]+\): .jobstack recover. kills it; it holds 1 entry" \
 		jobstack recover -s "left$i" --dry-run
 	check '... ' alive "${LEFT[@]}"
 	is '... nothing is changed' "$(tables)" "$before"
-	check 'recover ends it, and takes back' says 0 'its process on .* is gone \(what its commands had left was ended\): 1 entry taken back' \
+	check 'recover ends it, and takes back' says 0 'its process on .* is gone \(processes that its commands left were killed\): 1 entry taken back' \
 		jobstack recover -s "left$i"
 	check '... nothing of it is left' none_lives "${LEFT[@]}"
 	check '... its audit' audit "left$i"
@@ -121,7 +121,7 @@ if ((EUID == 0)); then
 	wait_for 10 root_sleeps
 	outlive setuid
 	check 'recover as its user leaves it alone, and says so' \
-		says 1 "runs on here \(process ${LEFT[0]}, sleep\): kill that; it holds 1 entry: on this host nothing is taken back while that runs" \
+		says 1 "still runs here \(process ${LEFT[0]}, sleep\): kill it; it holds 1 entry: nothing is taken back on this host while it runs" \
 		as_nobody "$JOBSTACK_BIN/jobstack" recover -s setuid
 	is '... it runs' "$(ledger setuid)" '0 0 0 0 0 1'
 	sql "UPDATE worker JOIN stack USING(stack_id) SET user='somebody' WHERE name='setuid' AND ended IS NULL"
@@ -129,11 +129,11 @@ if ((EUID == 0)); then
 		own_mounts sh -c 'mount -t proc -o hidepid=2 proc /proc && exec "$@"' - setpriv --reuid=nobody --regid=nogroup --clear-groups \
 			"$JOBSTACK_BIN/jobstack" recover -s setuid --defaults-file "$PWD/nobody/cnf"
 	}
-	check '... also where /proc hides it' says 1 "runs on here \(process ${LEFT[0]}, \?\): kill that; it holds 1 entry" recover_hidden
+	check '... also where /proc hides it' says 1 "still runs here \(process ${LEFT[0]}, \?\): kill it; it holds 1 entry" recover_hidden
 	is '... it runs' "$(ledger setuid)" '0 0 0 0 0 1'
 	silent_for setuid 100
 	check "... so does anybody, however long it was silent" \
-		says 1 "runs on here \(process ${LEFT[0]}, sleep\): kill that" as_nobody "$JOBSTACK_BIN/jobstack" recover -s setuid --wait
+		says 1 "still runs here \(process ${LEFT[0]}, sleep\): kill it" as_nobody "$JOBSTACK_BIN/jobstack" recover -s setuid --wait
 	is '... it runs' "$(ledger setuid)" '0 0 0 0 0 1'
 	kill -KILL "${LEFT[0]}"
 	wait_for 10 none_lives "${LEFT[0]}"
@@ -163,12 +163,12 @@ mapfile -t FROZEN < <(printf '%s\n' "${FROZEN[@]}" | grep -vxf same | grep -vxf 
 cat same job other | xargs kill -CONT
 kill_frozen
 wait_for 10 no_process
-check 'they live on: nothing is taken' says 1 "a command of its runs on here \(process $(<other), sleep\): kill that; it holds 1 entry" jobstack recover -s orphan
+check 'they live on: nothing is taken' says 1 "one of its commands still runs here \(process $(<other), sleep\): kill it; it holds 1 entry" jobstack recover -s orphan
 is '... ' "$(ledger orphan)" '0 0 0 0 0 1'
 check '... what was surely its own is ended' none_lives "$(<same)"
 check '... and what is not is not' alive "$(<other)"
 silent_for orphan 100
-check '... nor is it taken after its lease' says 1 "process $(<other), sleep\): kill that; it holds 1 entry" jobstack recover -s orphan --wait
+check '... nor is it taken after its lease' says 1 "process $(<other), sleep\): kill it; it holds 1 entry" jobstack recover -s orphan --wait
 kill -KILL "$(<other)"
 wait_for 10 none_lives "$(<other)"
 check '... until it ends' prints 0 '1 taken back from 1 dead worker' jobstack recover -s orphan
@@ -183,10 +183,11 @@ setsid sh -c 'echo $$ >leader; sleep 1000 & echo $! >later'
 at_end 'kill -KILL "$(<later)" 2>/dev/null'
 sql "UPDATE worker JOIN stack USING(stack_id) SET pid=$(<leader) WHERE name='reused' AND ended IS NULL"
 silent_for reused 10000
-check 'a session that is younger than the lease' says 1 "process $(<later), sleep\): kill that; it holds 1 entry" jobstack recover -s reused
+check 'a session that is younger than the lease' says 1 "process $(<later), sleep\): kill it; it holds 1 entry" jobstack recover -s reused
 check '... is left alone' alive "$(<later)"
 kill -KILL "$(<later)"
 wait_for 10 none_lives "$(<later)"
+rm later
 check '... and when it has ended' prints 0 '1 taken back from 1 dead worker' jobstack recover -s reused
 
 # another user's command can't be seen in the process table: no proof, for whoever is not root
@@ -216,7 +217,7 @@ check 'a lease of 6 s: two run' wait_for 20 runs silent 2
 freeze silent
 silent_for silent 4
 check 'frozen, and silent for more than half of its lease: its commands, frozen too, are in the way' \
-	says 1 'watching 1 worker that has been silent for long, for up to 6.0 s.*runs on here \(process [0-9]+, sleep\): kill that; it holds 2 entries: on this host' \
+	says 1 'watching 1 worker that has been silent for long, for up to 6.0 s.*still runs here \(process [0-9]+, sleep\): kill it; it holds 2 entries: nothing is taken back on this host' \
 	jobstack recover -s silent
 xargs kill -KILL <silent
 mapfile -t gone <silent

@@ -21,7 +21,7 @@ check 'STATEMENT: a worker' says 69 'setting.*binlog_format=ROW' worker -- true
 admin 'SET GLOBAL binlog_format=ROW'
 seq -f "/$(printf 'n%.0s' {1..200})/%.0f" 1 4000 >names
 admin 'SET GLOBAL local_infile=0'
-check 'a small max_allowed_packet: a large push' says 69 'max_allowed_packet=65536, and what is to be sent has [0-9]+ bytes.*max_allowed_packet=64M' \
+check 'a small max_allowed_packet: a large push' says 69 'max_allowed_packet=65536, but the statement to send has [0-9]+ bytes.*max_allowed_packet=64M' \
 	jobstack push -a names
 like 'the doctor names it' "$(jobstack doctor 2>&1)" 'max_allowed_packet is 0.0625 MB'
 admin 'SET GLOBAL max_allowed_packet=67108864'

@@ -5,14 +5,18 @@
 # Whatever an administrator sets for all sessions, what jobstack does and says is the same.  Every session variable of the server at
 # hand that our user may set is set by init_connect to each of its extreme values, all variables at once, in a few rounds; a
 # workload with failures must then print what it prints under the server's defaults.  No variable is named here: the
-# server lists them, and says which values it takes.  If a round differs, halving finds the variable.
+# server lists them, and says which values it takes.  If a round differs, the smallest set of settings that does it is shown.
 #
-# With another server: JOBSTACK_LAB_DB=/path/to/mysqld.  $SWEEP_ROUNDS: how many rounds (default 3; 5 for all of the numbers).
+# By hand, with more rounds (each has another value of each variable; a number has five, a word up to 27), or with another server:
+#     SWEEP_ROUNDS=27 JOBSTACK_LAB_DB=/path/to/mysqld ctest --test-dir build/dev -R integration.session_settings --output-on-failure
+# A server in the root of another system goes by a script of its name, first in PATH, that does
+#     exec chroot --userspec=$(id -u mysql):$(id -g mysql) /the/root /usr/sbin/mysqld "$@"
+# where /tmp and /proc are mounted in that root; MariaDB needs mariadb-install-db in the same way.
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 . "$JOBSTACK_SOURCE/tests/lib/own-server.sh"
-rounds=${SWEEP_ROUNDS:-3}
+rounds=${SWEEP_ROUNDS:-5}
 own_server sweep
 user_cnf=$JOBSTACK_TEST_CNF
 admin() { db_lab_admin "$lab" <<<"$1"; }
@@ -34,7 +38,8 @@ variables() {
 }
 
 # Which values does the server take from our user?  Three lines a trial: the value, another statement, and the default again.  A value
-# that keeps others from being set (the second line fails) is tried alone.  Two are left out: insert_id is an order to the next
+# that keeps others from being set (the second line fails) is tried alone.  One that our user can't undo (the third is denied), as MySQL's
+# require_row_format, jobstack can't undo either: it is named only.  Two are left out: insert_id is an order to the next
 # INSERT and no setting; and a session's clock (timestamp) can't be set right, since a server may let nobody set it (secure_timestamp).
 candidates() {
 	local name min max value v values
@@ -54,10 +59,13 @@ candidates() {
 	while read -r name v; do
 		printf "SET SESSION %s=%s;\nSET SESSION time_zone='+01:00';\nSET SESSION %s=DEFAULT;\n" "$name" "$v" "$name"
 	done <trials >trials.sql
-	"$SQL_CLIENT" --defaults-file="$user_cnf" --force sweep <trials.sql 2>&1 >/dev/null | sed -nE 's/^ERROR .* at line ([0-9]+).*/\1/p' >refused
-	awk 'FILENAME == "refused" { refused[$1] = 1; next }
-		!((3 * FNR - 2) in refused) && $1 !~ /^(insert_id|timestamp)$/ { print > ((3 * FNR - 1) in refused ? "alone" : "taken") }' refused trials
-	touch alone
+	"$SQL_CLIENT" --defaults-file="$user_cnf" --force sweep <trials.sql 2>&1 >/dev/null |
+		sed -nE 's/^ERROR ([0-9]+) .* at line ([0-9]+).*/\2 \1/p' >refused # 1227: he lacks the right
+	awk 'FILENAME == "refused" { refused[$1] = $2; next }
+		(3 * FNR - 2) in refused { next }
+		refused[3 * FNR] == 1227 { print > "final"; next }
+		$1 !~ /^(insert_id|timestamp)$/ { print > ((3 * FNR - 1) in refused ? "alone" : "taken") }' refused trials
+	touch alone final
 }
 
 # ---------------------------------------------------------------------------------------------------------------- workload
@@ -104,12 +112,23 @@ n=0
 # init_connect FILE: its settings (NAME VALUE a line) are those of each session from now on
 init_connect() {
 	local text
-	text=$(sed -E 's/^([^ ]+) (.*)$/SET SESSION \1=\2;/' "$1" | tr -d '\n')
+	text=$(sed -E 's/^([^ ]+) (.*)$/\1=\2/' "$1" | paste -sd ,)
+	[[ -z $text ]] || text="SET $text"
 	admin "SET GLOBAL init_connect=x'$(printf '%s' "$text" | od -An -v -tx1 | tr -d ' \n')'"
 }
-# can_be FILE: can a session have all of them?  Some keep the next from being set; the server refuses the connection then, or the text is
-# too long for it (4096 bytes).
-can_be() { init_connect "$1" 2>/dev/null && "$SQL_CLIENT" --defaults-file="$user_cnf" sweep -e 'DO 1' >/dev/null 2>&1; }
+# can_be FILE: can a session have all of them, and do a statement as long as ours?  If not, the server refuses the connection or the
+# statement; with a few KiB of memory, say.
+long=$(printf 'x%.0s' {1..3000})
+can_be() { init_connect "$1" 2>/dev/null && "$SQL_CLIENT" --defaults-file="$user_cnf" sweep -e "DO '$long'" >/dev/null 2>&1; }
+# together FILE: keeps those that one session takes one after the other; the rest goes to the end of the file left.  (With another
+# default_master_connection, MariaDB takes no max_relay_log_size.)
+together() {
+	sed -E 's/^([^ ]+) (.*)$/SET SESSION \1=\2;/' "$1" | "$SQL_CLIENT" --defaults-file="$user_cnf" --force sweep 2>&1 >/dev/null |
+		sed -nE 's/^ERROR .* at line ([0-9]+).*/\1/p' >refused
+	awk 'FILENAME == "refused" { refused[$1] = 1; next } { print > (FNR in refused ? "rest" : "kept") }' refused "$1"
+	mv kept "$1"
+	[[ ! -e rest ]] || { cat rest >>left && rm rest; }
+}
 # with_settings FILE: the workload under these settings prints what it should
 with_settings() {
 	n=$((n + 1))
@@ -124,16 +143,16 @@ halve() { # FILE: into FILE.a and FILE.b
 	head -n $(($(wc -l <"$1") / 2)) "$1" >"$1.a"
 	tail -n +$(($(wc -l <"$1") / 2 + 1)) "$1" >"$1.b"
 }
-# culprits FILE: which of its settings make a difference by themselves, by halving
-culprits() {
-	with_settings "$1" >"$1.said" && return
-	if (($(wc -l <"$1") <= 1)); then
-		cat "$1" "$1.said"
-		return
-	fi
-	halve "$1"
-	culprits "$1.a"
-	culprits "$1.b"
+# smallest FILE: leaves those of its settings that make the difference together: without any of them there is none
+smallest() {
+	local step at
+	for ((step = ($(wc -l <"$1") + 1) / 2; step > 0; step = step > 1 ? (step + 1) / 2 : 0)); do
+		at=1
+		while ((at <= $(wc -l <"$1"))); do
+			sed "$at,$((at + step - 1))d" "$1" >fewer
+			if [[ -s fewer ]] && can_be fewer && ! with_settings fewer >said; then mv fewer "$1"; else at=$((at + step)); fi
+		done
+	done
 }
 
 changes_nothing() { # FILE NAME
@@ -145,11 +164,13 @@ changes_nothing() { # FILE NAME
 	elif with_settings "$1" >said 2>&1; then
 		pass "$2: nothing changes"
 	else
-		culprits "$1" >guilty
+		cp "$1" guilty
+		smallest guilty
 		fail "$2: something changes" "$(cat said guilty)"
 	fi
 }
 
+: >left
 : >none
 with_settings none >/dev/null 2>&1
 unlike 'the workload is as it should be under the defaults' "$(<defaults)" '(^|'$'\n'')(init|push[a-z -]*|worker|close|renew|requeue[ a-z-]*|check|prune|drop): [0-9]+'
@@ -158,6 +179,7 @@ like '... and does something' "$(<defaults)" 'done'
 candidates
 echo "# $(wc -l <variables) variables of a session, $(cat taken alone | cut -d' ' -f1 | sort -u | wc -l) of them settable, $(cat taken alone | wc -l) values"
 echo "# alone: $(tr '\n' ' ' <alone)"
+echo "# can't be undone: $(tr '\n' ' ' <final)"
 check 'there is something to set' test "$(wc -l <taken)" -gt 150
 
 for ((round = 0; round < rounds; round++)); do
@@ -165,8 +187,11 @@ for ((round = 0; round < rounds; round++)); do
 	awk -v round=$round '{ n[$1]++; v[$1, n[$1]] = $0 } END { for (x in n) print v[x, round % n[x] + 1] }' taken | sort >sorted
 	# a time limit would end what follows it in init_connect
 	{ grep -v '^max_[a-z]*_time ' sorted; grep '^max_[a-z]*_time ' sorted; } >"round.$round"
+	together "round.$round"
 	changes_nothing "round.$round" "round $round"
 done
+sort -u -k1,1 left >round.left
+[[ ! -s left ]] || changes_nothing round.left "what did not go with others"
 while read -r setting; do
 	echo "$setting" >one
 	changes_nothing one "$setting"
