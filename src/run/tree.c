@@ -42,6 +42,7 @@ int js_tree_open(void)
 {
 	char path[64];
 
+	/* of the first thread: the kernel gives orphans to it, whichever thread has started what they come from */
 	(void)snprintf(path, sizeof(path), "/proc/self/task/%ld/children", (long)getpid());
 	return open(path, O_RDONLY | O_CLOEXEC);
 }

@@ -114,7 +114,12 @@ def comm(pid):
 
 
 def children(pid):
-	return [int(c) for c in slurp("/proc/%d/task/%d/children" % (pid, pid)).split()]
+	"""Those of each of its threads: a worker's commands are started by one that is not the first."""
+	try:
+		threads = os.listdir("/proc/%d/task" % pid)
+	except OSError:
+		return []
+	return [int(c) for t in threads for c in slurp("/proc/%d/task/%s/children" % (pid, t)).split()]
 
 
 def environ(pid):
