@@ -41,6 +41,7 @@ go_on() { through "$lag_in" "$lag_out" 'UNLOCK TABLES'; }
 hold() { through "$hold_in" "$hold_out" "START TRANSACTION; $1 FOR UPDATE"; }
 let_go() { through "$hold_in" "$hold_out" ROLLBACK; }
 on_b_are() { # N CONDITION: sessions of ours at b
+	sleep 0.2 # InnoDB renews its table of transactions only when nobody has read it for a tenth of a second
 	(($(db_lab_admin "$b" <<<"SELECT COUNT(*) FROM information_schema.processlist p LEFT JOIN information_schema.innodb_trx t
 		ON t.trx_mysql_thread_id=p.id WHERE p.user='galera' AND $2") == $1))
 }
