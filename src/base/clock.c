@@ -39,6 +39,20 @@ struct timespec js_clock_deadline(int64_t until_us)
 	return (struct timespec){.tv_sec = us / JS_SECOND_US, .tv_nsec = us % JS_SECOND_US * 1000};
 }
 
+int js_clock_cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+	int err = pthread_condattr_init(&attr);
+
+	if (err != 0)
+		return err;
+	err = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	if (err == 0)
+		err = pthread_cond_init(cond, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	return err;
+}
+
 int js_clock_leap_open(void)
 {
 	const struct itimerspec never = {.it_value = {.tv_sec = NEVER_S}};

@@ -6,6 +6,7 @@
 #ifndef JS_BASE_CLOCK_H
 #define JS_BASE_CLOCK_H
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
@@ -20,6 +21,9 @@ int64_t js_clock_wall_us(void);
 /* The moment UNTIL_US for a condition variable that counts by CLOCK_MONOTONIC, since they refuse CLOCK_BOOTTIME.  Such a
  * wait lasts too long when the machine is suspended meanwhile: whoever waits long must be woken at a leap. */
 struct timespec js_clock_deadline(int64_t until_us);
+
+/* Makes such a condition variable.  0, or an errno. */
+int js_clock_cond_init(pthread_cond_t *cond);
 
 /* A descriptor for poll, which can be read whenever the wall clock has leapt against CLOCK_MONOTONIC: it was set, by a
  * person, a time daemon or the host of a virtual machine; or this machine was suspended.  -1 if there can be none.  The

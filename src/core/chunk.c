@@ -126,8 +126,7 @@ int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
 				    "another push ended this one, because it had lost its connection or had been silent for too long");
 	return js_error_set(error, JOBSTACK_ECONFLICT,
-			    "the database was set back to an earlier state (a restored backup, or a failover that lost commits): it has "
-			    "forgotten %sthis push, so push the names again with --unique",
+			    JS_SET_BACK "it has forgotten %sthis push, so push the names again with --unique",
 			    seq == UINT64_MAX ? "" : "the last names of ");
 }
 

@@ -49,6 +49,9 @@ int js_stack_make(struct jobstack *handle, const char *name, int lifo, struct js
 /* Tells why a guard found the stack NAME not to be had: it is being dropped (ECONFLICT), or is gone (EMISSING). */
 int js_stack_refuse(struct jobstack *handle, const char *name, struct jobstack_error *error);
 
+/* How errors begin that say so. */
+#define JS_SET_BACK "the database was set back to an earlier state (a restored backup, or a failover that lost commits): "
+
 /* Locks the stack's row, for a transaction.  On a cluster whose servers all take writes a lock is known to its own server
  * only.  What two of them settle is who changes a row, so there the row is changed as well. */
 void js_stack_lock_sql(struct js_sql *sql, uint64_t id);

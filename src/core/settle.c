@@ -65,8 +65,7 @@ static int refuse_step(const struct jobstack_worker *w, const struct own_row *ro
 				    "a time before it was created", w->stack.name);
 	if (was_set_back(w, row))
 		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the database was set back to an earlier state (a restored backup, or a failover that lost commits): it has "
-				    "forgotten %sworker %" PRIu64,
+				    JS_SET_BACK "it has forgotten %sworker %" PRIu64,
 				    row->found && row->born_us == w->born_us ? "the last steps of " : "", w->id);
 	if (!row->found)
 		return js_error_set(error, JOBSTACK_ECONFLICT,

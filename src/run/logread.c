@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads a header, without its newline.  0, or -1: it is none. */
+/* Reads the header line LINE, which ends without its newline.  Returns 0, or -1 if it is no header. */
 static int parse_header(char *line, struct js_logged *logged, int64_t *len)
 {
 	char how[8], ended[sizeof(logged->ended)];

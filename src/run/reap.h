@@ -24,7 +24,8 @@ struct js_reaped {
 
 /* Collects one child of this process that has ended, whichever it is: the caller looks up the pid, and ignores one
  * that it does not know.  What is left of a command's process group gets KILL first, while the number can't belong
- * to others yet; the group of an orphan that came to this process is left alone. Never waits.  Returns 0 with *REAPED filled; 1 if no child has ended, or there is none. */
+ * to others yet.  The group of another child is left alone: it may be a daemon whose parent has ended.  Never waits.
+ * Returns 0 with *REAPED filled; 1 if no child has ended, or there is none. */
 int js_reap_next(struct js_reaped *reaped);
 
 /* The same of the child PID: while another thread is starting one, whose number nobody knows yet. */

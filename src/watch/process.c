@@ -61,7 +61,7 @@ static void end_numbers(struct numbers *n)
 		(void)closedir(n->proc);
 }
 
-/* The next process with its session; 0: there is none.  Threads are left out. */
+/* Returns the next process, and its session; 0 after the last one.  Threads are left out. */
 static pid_t next_number(struct numbers *n, pid_t *session)
 {
 	const struct dirent *d;

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "worker/mailbox.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 
 #include <errno.h>
@@ -17,19 +18,13 @@
 
 int mailbox_begin(struct mailbox *box, size_t slots, struct jobstack_error *error)
 {
-	pthread_condattr_t attr;
-
 	memset(box, 0, sizeof(*box));
 	box->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	box->slots = calloc(slots, sizeof(*box->slots));
 	box->slots_n = slots;
 	if (box->event < 0 || box->slots == NULL || pthread_mutex_init(&box->lock, NULL) != 0 ||
-	    pthread_condattr_init(&attr) != 0)
+	    js_clock_cond_init(&box->wake) != 0)
 		return js_error_set(error, JOBSTACK_EBUG, "the worker's threads can't be prepared: %s", strerror(errno));
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	if (pthread_cond_init(&box->wake, &attr) != 0)
-		return js_error_memory(error);
-	(void)pthread_condattr_destroy(&attr);
 	return 0;
 }
 

@@ -257,15 +257,10 @@ static void *outbox_main(void *arg)
 
 int outbox_begin(struct outbox *o, struct jobstack_error *error)
 {
-	pthread_condattr_t attr;
 	int failed;
 
-	if (pthread_mutex_init(&o->lock, NULL) != 0 || pthread_condattr_init(&attr) != 0)
+	if (pthread_mutex_init(&o->lock, NULL) != 0 || js_clock_cond_init(&o->wake) != 0 || js_clock_cond_init(&o->done) != 0)
 		return js_error_memory(error);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	if (pthread_cond_init(&o->wake, &attr) != 0 || pthread_cond_init(&o->done, &attr) != 0)
-		return js_error_memory(error);
-	(void)pthread_condattr_destroy(&attr);
 	failed = pthread_create(&o->thread, NULL, outbox_main, o);
 	if (failed != 0)
 		return js_error_set(error, JOBSTACK_EBUG, "no thread can be started: %s",

@@ -9,14 +9,14 @@
 #define _GNU_SOURCE
 #include "worker/relay.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define NS 1000000000L
-#define TICK_NS (NS / 4) /* a call that takes from one tick to the next hangs */
+#define TICK_US (JS_SECOND_US / 4) /* a call that takes from one tick to the next hangs */
 
 static _Thread_local unsigned my_number;
 
@@ -186,10 +186,7 @@ static void watch_loop(struct relay *r)
 				(void)pthread_cond_wait(&r->watch, &r->lock);
 			atomic_store(&r->dozing, 0);
 		} else {
-			(void)clock_gettime(CLOCK_MONOTONIC, &tick);
-			tick.tv_nsec += TICK_NS;
-			tick.tv_sec += tick.tv_nsec / NS;
-			tick.tv_nsec %= NS;
+			tick = js_clock_deadline(js_clock_mono_us() + TICK_US);
 			(void)pthread_cond_timedwait(&r->watch, &r->lock, &tick);
 		}
 		seen = calls;
@@ -198,15 +195,10 @@ static void watch_loop(struct relay *r)
 
 int relay_run(struct relay *r, struct jobstack_error *error)
 {
-	pthread_condattr_t attr;
 	int status = 0;
 
-	if (pthread_mutex_init(&r->lock, NULL) != 0 || pthread_condattr_init(&attr) != 0)
+	if (pthread_mutex_init(&r->lock, NULL) != 0 || js_clock_cond_init(&r->watch) != 0 || js_clock_cond_init(&r->changed) != 0)
 		return js_error_memory(error);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	if (pthread_cond_init(&r->watch, &attr) != 0 || pthread_cond_init(&r->changed, &attr) != 0)
-		return js_error_memory(error);
-	(void)pthread_condattr_destroy(&attr);
 	(void)pthread_mutex_lock(&r->lock);
 	r->wanted = 1;
 	if (add_thread(r) != 0)

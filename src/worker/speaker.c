@@ -5,6 +5,8 @@
 #define _GNU_SOURCE
 #include "worker/speaker.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,7 +14,7 @@
 #include <time.h>
 
 #define LINES_MAX 1000 /* what is said beyond that, while nothing can be written, is left out */
-#define PATIENCE_S 5   /* for standard error to take the last lines */
+#define PATIENCE_US (5 * JS_SECOND_US) /* for standard error to take the last lines */
 
 struct line {
 	struct line *next;
@@ -58,13 +60,8 @@ static void *write_lines(void *unused)
 
 int speaker_begin(void (*write)(const char *text))
 {
-	pthread_condattr_t attr;
-
-	if (pthread_condattr_init(&attr) != 0)
+	if (js_clock_cond_init(&speaker.written) != 0)
 		return -1;
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&speaker.written, &attr);
-	(void)pthread_condattr_destroy(&attr);
 	speaker.write = write;
 	speaker.last = &speaker.first;
 	if (pthread_create(&speaker.thread, NULL, write_lines, NULL) != 0)
@@ -97,13 +94,11 @@ int speaker_say(const char *text)
 
 int speaker_end(void)
 {
-	struct timespec until;
+	struct timespec until = js_clock_deadline(js_clock_mono_us() + PATIENCE_US);
 	int ended;
 
 	if (!speaker.begun)
 		return 0;
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += PATIENCE_S;
 	(void)pthread_mutex_lock(&speaker.lock);
 	speaker.stop = 1;
 	(void)pthread_cond_signal(&speaker.said);

@@ -149,7 +149,7 @@ class Load:
 					pass
 				if process.wait() == 0:
 					break
-				time.sleep(0.2)
+				time.sleep(0.2) # as in push: it was struck, and the tries are counted
 			else:
 				raise RuntimeError("200 pushes --atomic to %s failed" % stack.name)
 		stack.unpushed -= 1

@@ -206,6 +206,27 @@ check 'when the disk answers, too, the worker ends well' wait $worker
 is '... each ran once' "$(ledger both) $(sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) WHERE name='both'")" '2 0 0 0 0 0 2'
 check '... nothing is left behind' test -z "$(find jobstack-logs/both -type f)"
 
+# the lease is over while output hangs, and comes back with the server: the worker can't use that slot again, and leaves
+printf '%s\n' /one /two | jobstack push -q -s regained >/dev/null
+mkdir -p jobstack-logs/regained
+env LD_PRELOAD="$PWD/shim.so" ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" FAULT_HANG="$PWD/jobstack-logs/regained" \
+	timeout 300 jobstack-worker -q -s regained --slots 1 --lease 6 --grace 0.3 -- sh -c 'echo $$ >runs; until [ -e go.regained ]; do sleep 0.05; done; echo out' 2>regained.err &
+worker=$!
+check 'a command runs' wait_for 20 test -s runs
+touch jobstack-logs/regained.hang go.regained
+check '... and ends' wait_for 20 sh -c '! kill -0 $(cat runs) 2>/dev/null'
+kill -STOP "$(<"$lab/pid")"
+away=$(cut -d. -f1 /proc/uptime)
+check 'the server does not answer for longer than the lease' wait_for 20 sh -c "[ \$(cut -d. -f1 /proc/uptime) -ge $((away + 9)) ]"
+kill -CONT "$(<"$lab/pid")"
+status=0
+wait $worker || status=$?
+like '... the worker leaves, and says why' "$status $(<regained.err)" '^70 .*the lease was over while a file system did not answer'
+rm jobstack-logs/regained.hang
+check '... others do the rest' worker -s regained -- true
+is '... all is done' "$(ledger regained)" '2 0 0 0 0 0'
+check '... nothing is lost or doubled' audit regained
+
 # TLS: on when the server offers it, required when asked for
 if openssl version >/dev/null 2>&1; then
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout tls.key -out tls.pem -days 3650 -subj /CN=localhost \
