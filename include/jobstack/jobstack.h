@@ -408,10 +408,11 @@ struct jobstack_step_report {
 
 /* One step, one transaction: closes N outcomes of entries that this worker holds, and claims up to K new ones (0: none)
  * into BATCH; both or neither.  With N = K = 0 it is a heartbeat.  RUNNING (may be NULL) is stored as what runs now, by
- * entry, attempt and start; RUNNING_N of them.  Returns 0 also when the batch came back empty; 1 if the worker was given up
- * (fenced): it must kill its commands and claims nothing any more.  JOBSTACK_ECONFLICT: the database was set back to an earlier
- * state (a restored backup, a failover that lost commits) and has forgotten this worker or its last steps, or the stack was
- * dropped: the same holds.  After another error the same step may be tried again: an outcome is never counted twice. */
+ * entry, attempt and start; RUNNING_N of them.  Returns 0 also when the batch came back empty; 1 if the worker was
+ * given up (fenced): it must kill its commands and claims nothing any more.  JOBSTACK_ECONFLICT: the database was set
+ * back to an earlier state (a restored backup, a failover that lost commits) and has forgotten this worker or its last
+ * steps, or the stack was dropped: the same holds.  After another error the same step may be tried again: an outcome is
+ * never counted twice. */
 struct jobstack_running {
 	uint64_t entry;
 	uint32_t attempt;
@@ -438,8 +439,9 @@ int jobstack_worker_idle(struct jobstack_worker *worker, struct jobstack_idle *i
 int jobstack_worker_durations(struct jobstack_worker *worker, int64_t *us, size_t max, size_t *n,
 			      struct jobstack_error *error);
 
-/* Ends the worker, for REASON (NULL: none): closes N outcomes as jobstack_step does, hands back whatever it still holds as
- * JOBSTACK_UNSTARTED, folds its counts into the stack.  Returns 1 if it had been given up, JOBSTACK_ECONFLICT as jobstack_step. */
+/* Ends the worker, for REASON (NULL: none): closes N outcomes as jobstack_step does, hands back whatever it still holds
+ * as JOBSTACK_UNSTARTED, folds its counts into the stack.  Returns 1 if it had been given up, JOBSTACK_ECONFLICT as
+ * jobstack_step. */
 int jobstack_worker_end(struct jobstack_worker *worker, const struct jobstack_outcome *outcomes, size_t n,
 			const char *reason, struct jobstack_error *error);
 
@@ -640,9 +642,9 @@ struct jobstack_failure {
 	uint64_t count;
 	int outcome;		   /* enum jobstack_verdict; -1: its attempt is not on record any more */
 	int32_t exit_code, signal; /* -1; 0: none */
-	const char *reason;	   /* of the one named below, as it is on record, or NULL; the others' differ in numbers at most */
-	const char *pattern;	   /* what their last lines on standard error have in common, with # for numbers and {} for the entry's
-				    * name, or NULL: by it they were grouped, and nobody printed it */
+	const char *reason;	   /* of the one named below, as it is on record, or NULL */
+	const char *pattern;	   /* what they are grouped by, or NULL: their last lines on standard error with # for
+				    * numbers and {} for the entry's name; nobody printed it */
 	const char *example;	   /* that line as the one named below printed it, or NULL */
 	const char *node;	   /* where they ran, if all ran there; else NULL */
 	uint64_t entry;		   /* one of them, and its attempt */

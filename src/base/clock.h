@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Time.  Whatever is measured or waited for goes by the monotonic clock that also counts the time for which a machine is
- * suspended.  The wall clock is for telling people, and its leaps tell that this machine may have been paused.
+ * Time.  Whatever is measured or waited for goes by the monotonic clock that also counts the time for which a machine
+ * is suspended.  The wall clock is for telling people, and its leaps tell that this machine may have been paused.
  */
 #ifndef JS_BASE_CLOCK_H
 #define JS_BASE_CLOCK_H
@@ -18,8 +18,8 @@
 int64_t js_clock_mono_us(void);
 int64_t js_clock_wall_us(void);
 
-/* The moment UNTIL_US for a condition variable that counts by CLOCK_MONOTONIC, since they refuse CLOCK_BOOTTIME.  Such a
- * wait lasts too long when the machine is suspended meanwhile: whoever waits long must be woken at a leap. */
+/* The moment UNTIL_US for a condition variable that counts by CLOCK_MONOTONIC, since they refuse CLOCK_BOOTTIME.  Such
+ * a wait lasts too long when the machine is suspended meanwhile: whoever waits long must be woken at a leap. */
 struct timespec js_clock_deadline(int64_t until_us);
 
 /* Makes such a condition variable.  0, or an errno. */
@@ -35,7 +35,7 @@ int js_clock_leap_read(int fd);
 
 #define JS_CLOCK_LEAP_US (JS_SECOND_US / 10) /* what two readings, one after the other, may differ by without a leap */
 
-/* Until when something may be begun: before a moment, and while the wall clock less js_clock_mono_us is what it was.  If
+/* Until when something may be begun: before a moment, and while the wall clock less js_clock_mono_us is what it was. If
  * a virtual machine was paused, a leap of its wall clock is the only sign. */
 struct js_clock_bound {
 	_Atomic int64_t until_us, wall_us; /* a thread that hangs in a start reads what another has written since */

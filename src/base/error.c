@@ -42,7 +42,8 @@ int js_error_memory(struct jobstack_error *error)
 const char *js_error_process_words(int err)
 {
 	if (err == EAGAIN)
-		return "Resource temporarily unavailable (no more processes are allowed: `ulimit -u`, or pids.max of the cgroup)";
+		return "Resource temporarily unavailable (no more processes are allowed: `ulimit -u`, or pids.max of "
+		       "the cgroup)";
 	return strerror(err);
 }
 
@@ -58,13 +59,16 @@ const char *js_error_setting(unsigned server_errno)
 	case 1162:
 	case 1301:
 	case 2020:
-		return "ask the server's administrator to set max_allowed_packet=64M in its option file, or to run SET GLOBAL max_allowed_packet=67108864";
+		return "ask the server's administrator to set max_allowed_packet=64M in its option file, or to run SET "
+		       "GLOBAL max_allowed_packet=67108864";
 	case 1665:
-		return "ask the server's administrator to set binlog_format=ROW in its option file, or to run SET GLOBAL binlog_format=ROW";
+		return "ask the server's administrator to set binlog_format=ROW in its option file, or to run SET "
+		       "GLOBAL binlog_format=ROW";
 	case 1317:
 	case 1969:
 	case 3024:
-		return "try again later; if it happens again, ask the server's administrator what ends statements there";
+		return "try again later; if it happens again, ask the server's administrator what ends statements "
+		       "there";
 	default:
 		return NULL;
 	}

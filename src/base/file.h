@@ -39,7 +39,8 @@ int64_t js_file_pid_start(pid_t pid);
 /* The process's parent, or -1 if there is no such process. */
 pid_t js_file_pid_parent(pid_t pid);
 
-/* A number that tells in which cgroup the process PID is: processes of the same have the same; 0: it is gone, or hidden. */
+/* A number that tells in which cgroup the process PID is: processes of the same have the same; 0: it is gone, or
+ * hidden. */
 uint64_t js_file_cgroup(pid_t pid);
 
 /* This boot's id in TEXT (37 bytes with the NUL), or "" if the kernel does not tell. */

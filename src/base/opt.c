@@ -116,7 +116,8 @@ int js_opt_once(const char *option, const char *before, const char *arg, struct 
 {
 	if (before == NULL || strcmp(before, arg) == 0)
 		return 0;
-	return js_error_set(error, JOBSTACK_EUSAGE, "%s is given twice, with \"%.200s\" and \"%.200s\": give it once", option, before, arg);
+	return js_error_set(error, JOBSTACK_EUSAGE, "%s is given twice, with \"%.200s\" and \"%.200s\": give it once",
+			    option, before, arg);
 }
 
 /* Appends TEXT, each of its lines after the first indented to the help column. */

@@ -30,7 +30,8 @@ struct js_opts {
 int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const char **arg,
 		struct jobstack_error *error);
 
-/* For an option that names one thing, given with ARG: 0 if it was not given BEFORE (NULL), or alike; else JOBSTACK_EUSAGE in ERROR. */
+/* For an option that names one thing, given with ARG: 0 if it was not given BEFORE (NULL), or alike; else
+ * JOBSTACK_EUSAGE in ERROR. */
 int js_opt_once(const char *option, const char *before, const char *arg, struct jobstack_error *error);
 
 /* Appends the help. */

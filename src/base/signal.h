@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Signals that were ignored when this process was started (nohup, a shell's `&`, `trap ''`).  They stay ignored, here and in
- * what we start.
+ * Signals that were ignored when this process was started (nohup, a shell's `&`, `trap ''`).  They stay ignored, here
+ * and in what we start.
  */
 #ifndef JS_BASE_SIGNAL_H
 #define JS_BASE_SIGNAL_H

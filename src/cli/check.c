@@ -22,12 +22,15 @@
 
 enum { LOGS = CLI_OWN };
 
-static const struct js_opt table[] = {{'s', "stack", "NAME", "this stack (default: $JOBSTACK_STACK, else all stacks)"},
-				      {LOGS, "logs", "DIR", "instead, compare the logs and spools that workers wrote below DIR (their\n--log-dir) with the database, and list the outcomes that it does not have\n(after a restored backup, or a failover that lost commits)"},
-				      CLI_OPTS_JSON,
-				      CLI_OPTS_DATABASE,
-				      CLI_OPTS_ALWAYS,
-				      CLI_OPTS_END};
+static const struct js_opt table[] = {
+	{'s', "stack", "NAME", "this stack (default: $JOBSTACK_STACK, else all stacks)"},
+	{LOGS, "logs", "DIR",
+	 "instead, compare the logs and spools that workers wrote below DIR (their\n--log-dir) with the database, and "
+	 "list the outcomes that it does not have\n(after a restored backup, or a failover that lost commits)"},
+	CLI_OPTS_JSON,
+	CLI_OPTS_DATABASE,
+	CLI_OPTS_ALWAYS,
+	CLI_OPTS_END};
 static const struct js_opts opts = {"jobstack check",
 				    "[OPTIONS]",
 				    "Proves that the ledger balances: that every entry stands in just one place, with "

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack check --logs.  A database that was set back (a restored backup, a failover that lost commits) has forgotten outcomes that it
- * had confirmed; the packed logs and the spools of the workers still tell of them.  Promises: files and database are only read; 24
- * bytes of memory for each attempt in the logs of a stack.
+ * jobstack check --logs.  A database that was set back (a restored backup, a failover that lost commits) has forgotten
+ * outcomes that it had confirmed; the packed logs and the spools of the workers still tell of them.  Promises: files
+ * and database are only read; 24 bytes of memory for each attempt in the logs of a stack.
  */
 #define _GNU_SOURCE
 #include "cli/check_logs.h"
@@ -71,7 +71,8 @@ static int take_record(void *ctx, const struct js_logged *logged)
 		l->record = grown;
 		l->room = room;
 	}
-	l->record[l->n++] = (struct record){logged->entry, logged->at, logged->attempt, l->reading & 0xfffffff, KNOWN_NOT};
+	l->record[l->n++] =
+		(struct record){logged->entry, logged->at, logged->attempt, l->reading & 0xfffffff, KNOWN_NOT};
 	return 0;
 }
 
@@ -82,7 +83,8 @@ static const char *base_name(const char *path)
 	return slash == NULL ? path : slash + 1;
 }
 
-/* Is RECORD what ITEM, an attempt in the database, has as its output?  Directories may have other names where we are. */
+/* Is RECORD what ITEM, an attempt in the database, has as its output?  Directories may have other names
+ * where we are. */
 static int is_same(const struct logs *l, const struct record *r, const struct jobstack_item *item)
 {
 	const char *name = base_name(l->file[r->file]);
@@ -141,8 +143,10 @@ static int look_again(struct logs *l)
 	return status;
 }
 
-/* Tells of one attempt that the database does not have so: HOW it ended, where that stands, and what the database has. */
-static void print_forgotten(struct logs *l, const struct record *r, const char *path, const char *how, const char *text, size_t len)
+/* Tells of one attempt that the database does not have so: HOW it ended, where that stands, and what
+ * the database has. */
+static void print_forgotten(struct logs *l, const struct record *r, const char *path, const char *how, const char *text,
+			    size_t len)
 {
 	static const char *const has[] = {[KNOWN_NOT] = "the database has no such attempt",
 					  [KNOWN_OTHERWISE] = "the database has another run as this attempt",
@@ -154,23 +158,27 @@ static void print_forgotten(struct logs *l, const struct record *r, const char *
 	if (l->found != NULL) {
 		o = json_object();
 		l->failed |= cli_json_count(o, "entry", r->entry) | cli_json_count(o, "attempt", r->attempt) |
-			     cli_json_bytes(o, "datapath", text, len) | cli_json_text(o, "ended", how) | cli_json_text(o, "file", path) |
-			     cli_json_text(o, "why", has[r->known]) | json_array_append_new(l->found, o);
+			     cli_json_bytes(o, "datapath", text, len) | cli_json_text(o, "ended", how) |
+			     cli_json_text(o, "file", path) | cli_json_text(o, "why", has[r->known]) |
+			     json_array_append_new(l->found, o);
 		return;
 	}
 	cli_safe(&name, text == NULL ? "" : text, len);
-	(void)printf("%s: entry %" PRIu64 "%s%s%s, attempt %" PRIu32 ": %s, in %s: %s\n", l->stack, r->entry, name.len > 0 ? " (" : "",
-		     name.len > 0 ? name.data : "", name.len > 0 ? ")" : "", r->attempt, how, path, has[r->known]);
+	(void)printf("%s: entry %" PRIu64 "%s%s%s, attempt %" PRIu32 ": %s, in %s: %s\n", l->stack, r->entry,
+		     name.len > 0 ? " (" : "", name.len > 0 ? name.data : "", name.len > 0 ? ")" : "", r->attempt, how,
+		     path, has[r->known]);
 	js_buf_free(&name);
 }
 
-/* Names in a log have control bytes and backslashes written \xNN: as they were.  At most ROOM bytes: the log may be damaged. */
+/* Names in a log have control bytes and backslashes written \xNN: as they were.  At most ROOM bytes: the log may be
+ * damaged. */
 static size_t unescape(char *to, size_t room, const char *from)
 {
 	size_t n = 0;
 
 	for (; *from != '\0' && n < room; n++) {
-		if (from[0] == '\\' && from[1] == 'x' && isxdigit((unsigned char)from[2]) && isxdigit((unsigned char)from[3])) {
+		if (from[0] == '\\' && from[1] == 'x' && isxdigit((unsigned char)from[2]) &&
+		    isxdigit((unsigned char)from[3])) {
 			const char code[3] = {from[2], from[3], '\0'};
 
 			to[n] = (char)strtoul(code, NULL, 16);
@@ -225,14 +233,16 @@ static int check_spool(struct logs *l, const char *path)
 {
 	struct js_spool spool = {.n = 0};
 	struct js_buf text = {0};
-	int status = js_file_read(path, &text) != 0 ? js_error_set(&l->cli->error, JOBSTACK_EFILE, "can't read %s: %s", path, strerror(errno))
-						    : js_spool_read(text.data, text.len, path, &spool, &l->cli->error);
+	int status = js_file_read(path, &text) != 0
+			     ? js_error_set(&l->cli->error, JOBSTACK_EFILE, "can't read %s: %s", path, strerror(errno))
+			     : js_spool_read(text.data, text.len, path, &spool, &l->cli->error);
 
 	for (size_t i = 0; status == 0 && i < spool.n; i++) {
 		struct spooled s = {&spool.head, &spool.outcomes[i], 0};
 		struct record r = {.entry = s.outcome->entry, .attempt = s.outcome->attempt, .known = KNOWN_NOT};
 
-		if (s.outcome->verdict != JOBSTACK_DONE && s.outcome->verdict != JOBSTACK_FAILED) /* it runs again in any case */
+		if (s.outcome->verdict != JOBSTACK_DONE &&
+		    s.outcome->verdict != JOBSTACK_FAILED) /* it runs again in any case */
 			continue;
 		status = jobstack_attempts(l->cli->handle, l->stack, r.entry, match_spooled, &s, &l->cli->error);
 		if (status == JOBSTACK_EMISSING) {
@@ -242,7 +252,9 @@ static int check_spool(struct logs *l, const char *path)
 		}
 		if (status == 0 && !s.there)
 			print_forgotten(l, &r, path,
-					s.outcome->verdict == JOBSTACK_DONE ? "done, not delivered" : "failed, not delivered", NULL, 0);
+					s.outcome->verdict == JOBSTACK_DONE ? "done, not delivered"
+									    : "failed, not delivered",
+					NULL, 0);
 	}
 	js_spool_free(&spool);
 	js_buf_free(&text);
@@ -254,8 +266,8 @@ static int compare_files(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Neither a directory nor a FIFO is a worker's file, and to open a FIFO would wait for ever.  What can't be looked at counts as a
- * file: to read it fails, with the reason. */
+/* Neither a directory nor a FIFO is a worker's file, and to open a FIFO would wait for ever.  What can't be looked at
+ * counts as a file: to read it fails, with the reason. */
 static int may_be_file(const char *path)
 {
 	struct stat st;
@@ -366,16 +378,18 @@ static int check_stack(struct cli *cli, const char *dir, const char *stack)
 	status = path.failed || (cli->json && l.found == NULL) ? js_error_memory(&cli->error) : compare(&l, path.data);
 	if (status == 0 && cli->json) {
 		o = json_object();
-		l.failed |= cli_json_text(o, "stack", stack) | cli_json_count(o, "logs", l.logs) | cli_json_count(o, "attempts", l.n) |
-			    cli_json_count(o, "running", l.running) | cli_json_count(o, "forgotten", l.forgotten) | cli_json_count(o, "unread", l.unread) |
+		l.failed |= cli_json_text(o, "stack", stack) | cli_json_count(o, "logs", l.logs) |
+			    cli_json_count(o, "attempts", l.n) | cli_json_count(o, "running", l.running) |
+			    cli_json_count(o, "forgotten", l.forgotten) | cli_json_count(o, "unread", l.unread) |
 			    json_object_set(o, "found", l.found);
 		if (cli_json_print(o, l.failed) != 0)
 			status = js_error_memory(&cli->error);
 	} else if (status == 0 && l.forgotten > 0)
-		(void)printf("%s: %" PRIu64 " outcome%s in the files below %s %s not in the database\n", stack, l.forgotten,
-			     l.forgotten == 1 ? "" : "s", path.data, l.forgotten == 1 ? "is" : "are");
+		(void)printf("%s: %" PRIu64 " outcome%s in the files below %s %s not in the database\n", stack,
+			     l.forgotten, l.forgotten == 1 ? "" : "s", path.data, l.forgotten == 1 ? "is" : "are");
 	else if (status == 0 && !cli->quiet && l.unread == 0)
-		(void)printf("%s: the database has every outcome in the files below %s (%zu in the logs)\n", stack, path.data, l.n);
+		(void)printf("%s: the database has every outcome in the files below %s (%zu in the logs)\n", stack,
+			     path.data, l.n);
 	json_decref(l.found);
 	for (size_t i = 0; i < l.files; i++)
 		free(l.file[i]);
@@ -389,7 +403,8 @@ static int check_stack(struct cli *cli, const char *dir, const char *stack)
 static int conclude(struct cli *cli, int found)
 {
 	if (found > 0 && (found & UNREAD) != 0)
-		return js_error_set(&cli->error, JOBSTACK_EFILE, "some files could not be read (see above), so their outcomes were not compared");
+		return js_error_set(&cli->error, JOBSTACK_EFILE,
+				    "some files could not be read (see above), so their outcomes were not compared");
 	return found;
 }
 
@@ -408,7 +423,8 @@ int cli_check_logs(struct cli *cli, const char *dir)
 		struct js_buf path = {0};
 
 		js_buf_printf(&path, "%s/%s", dir, names[i]->d_name);
-		if (status >= 0 && names[i]->d_name[0] != '.' && !path.failed && stat(path.data, &st) == 0 && S_ISDIR(st.st_mode)) {
+		if (status >= 0 && names[i]->d_name[0] != '.' && !path.failed && stat(path.data, &st) == 0 &&
+		    S_ISDIR(st.st_mode)) {
 			stacks++;
 			status = check_stack(cli, dir, names[i]->d_name);
 			bad |= status > 0 ? status : 0;
@@ -418,6 +434,8 @@ int cli_check_logs(struct cli *cli, const char *dir)
 	}
 	free(names);
 	if (status >= 0 && stacks == 0)
-		return js_error_set(&cli->error, JOBSTACK_EUSAGE, "%s has no logs of workers: give --logs the directory that they had as --log-dir", dir);
+		return js_error_set(&cli->error, JOBSTACK_EUSAGE,
+				    "%s has no logs of workers: give --logs the directory that they had as --log-dir",
+				    dir);
 	return conclude(cli, status < 0 ? status : bad);
 }

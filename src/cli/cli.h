@@ -80,8 +80,8 @@ void cli_say(const struct cli *cli, const char *format, ...) __attribute__((form
 /* Closes the connection and flushes standard output; STATUS, or CLI_BUG if the output could not be written. */
 int cli_end(struct cli *cli, int status);
 
-/* Set by SIGINT, SIGTERM and SIGHUP after cli_catch_signals; the number of the signal.  One that was ignored when the tool
- * was started (nohup, a shell's `&`) stays ignored. */
+/* Set by SIGINT, SIGTERM and SIGHUP after cli_catch_signals; the number of the signal.  One that was ignored when the
+ * tool was started (nohup, a shell's `&`) stays ignored. */
 extern volatile int cli_stop;
 void cli_catch_signals(void);
 

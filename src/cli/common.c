@@ -207,14 +207,16 @@ const char *cli_remedy(const struct cli *cli)
 
 	switch (e->code) {
 	case JOBSTACK_ENODB:
-		return js_error_setting(e->server_errno) != NULL ? js_error_setting(e->server_errno) : remedy_nodb(e->text, file);
+		return js_error_setting(e->server_errno) != NULL ? js_error_setting(e->server_errno)
+								 : remedy_nodb(e->text, file);
 	case JOBSTACK_EPERM:
 		if (e->server_errno == 1045 || e->server_errno == 1698)
 			return file == NULL ? "put user and password into ~/.my.cnf (mode 600), or start a database of your own with "
 					      "`jobstack server start`"
 					    : with("look at user and password in %s", file);
 		if (strstr(e->text, "ssl-ca") != NULL)
-			return with("set ssl-ca=FILE (the certificate of the server's CA) in %s, and remove ssl=1 and any ssl-mode "
+			return with("set ssl-ca=FILE (the certificate of the server's CA) in %s, and remove ssl=1 and "
+				    "any ssl-mode "
 				    "weaker than VERIFY_CA",
 				    file != NULL ? file : "the option file");
 		return e->server_errno != 0 ? "ask the database's admin for the GRANTs in docs/ADMIN.md" : NULL;

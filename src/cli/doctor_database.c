@@ -265,7 +265,9 @@ static void sizes(struct doctor *d)
 		   is_on(d, "variable.local_infile") ? "local_infile is on: large pushes go the fast way"
 						     : "local_infile is off: large pushes take half as long again");
 	if (is_on(d, "variable.wsrep_on") || (group != NULL && *group != '\0'))
-		doctor_say(d, DOCTOR_WARN, "cluster", "if several servers take writes, list them in the same order for all clients: see docs/ADMIN.md",
+		doctor_say(d, DOCTOR_WARN, "cluster",
+			   "if several servers take writes, list them in the same order for all clients: see "
+			   "docs/ADMIN.md",
 			   "the server belongs to a cluster (Galera, or Group Replication)");
 }
 

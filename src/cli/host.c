@@ -37,7 +37,8 @@ static int is_loopback(const struct addrinfo *a)
 {
 	if (a->ai_family == AF_INET)
 		return ntohl(((const struct sockaddr_in *)(const void *)a->ai_addr)->sin_addr.s_addr) >> 24 == 127;
-	return a->ai_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a->ai_addr)->sin6_addr);
+	return a->ai_family == AF_INET6 &&
+	       IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a->ai_addr)->sin6_addr);
 }
 
 int cli_host_resolve(const char *host, char address[INET6_ADDRSTRLEN], int *loopback)
@@ -50,8 +51,9 @@ int cli_host_resolve(const char *host, char address[INET6_ADDRSTRLEN], int *loop
 	(void)snprintf(address, INET6_ADDRSTRLEN, "?");
 	if (rc != 0)
 		return rc;
-	raw = all->ai_family == AF_INET6 ? (const void *)&((const struct sockaddr_in6 *)(const void *)all->ai_addr)->sin6_addr
-					 : (const void *)&((const struct sockaddr_in *)(const void *)all->ai_addr)->sin_addr;
+	raw = all->ai_family == AF_INET6
+		      ? (const void *)&((const struct sockaddr_in6 *)(const void *)all->ai_addr)->sin6_addr
+		      : (const void *)&((const struct sockaddr_in *)(const void *)all->ai_addr)->sin_addr;
 	(void)inet_ntop(all->ai_family, raw, address, INET6_ADDRSTRLEN);
 	*loopback = is_loopback(all);
 	freeaddrinfo(all);

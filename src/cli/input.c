@@ -56,7 +56,8 @@ static int fill(struct cli_input *in)
 	return 0;
 }
 
-/* Do all whole lines that have come end with a carriage return?  A last one that has no end counts if it is the only one. */
+/* Do all whole lines that have come end with a carriage return?  A last one that has no end counts if it is the only
+ * one. */
 static int is_all_cr(const struct cli_input *in)
 {
 	const char *line = in->room + in->begin, *end = in->room + in->end, *stop;

@@ -22,7 +22,8 @@ struct cli_input {
 	uint64_t nul_line; /* the first line with a NUL byte in it, or 0 */
 	uint64_t long_line;
 	int no_nul;	   /* names were to end with NUL, but what came last ends with a newline: nothing of it was given (CLI_INPUT_NO_NUL) */
-	int all_cr;	   /* every line ends with a carriage return, and not by crlf: nothing of it was given (CLI_INPUT_ALL_CR) */
+	int all_cr;	   /* every line ends with a carriage return, and not by crlf: nothing of it was given
+			      (CLI_INPUT_ALL_CR) */
 	int read_errno;
 	size_t begin, end;
 	int at_end;
@@ -32,14 +33,18 @@ struct cli_input {
 /* What to say of that. */
 #define CLI_INPUT_NO_NUL "the input ends with a newline, and not with NUL as find -print0 writes it: leave out -0"
 
-#define CLI_INPUT_ALL_CR                                                                                              \
-	"every line of the input ends with a carriage return, as in files from Windows, and nothing was pushed: --crlf strips it, and -0 " \
+#define CLI_INPUT_ALL_CR                                                                                               \
+	"every line of the input ends with a carriage return, as in files from Windows, and nothing was pushed: "      \
+	"--crlf strips it, and -0 "                                                                                    \
 	"pushes names that really end with one"
 
 #define CLI_INPUT_BOTH "--crlf is for lines, and -0 reads names that end with NUL: give only one of them"
 
 /* The row for it in a command's table. */
-#define CLI_INPUT_OPT_CRLF(KEY) {KEY, "crlf", NULL, "strip a carriage return at the end of each line: for lists from Windows"}
+#define CLI_INPUT_OPT_CRLF(KEY)                                                                                        \
+	{                                                                                                              \
+		KEY, "crlf", NULL, "strip a carriage return at the end of each line: for lists from Windows"           \
+	}
 
 /* Opens FILE, the value of --arg-file: NULL or "-" is standard input.  0, or the exit status, having told why. */
 int cli_input_open(struct cli *cli, struct cli_input *input, const char *file);

@@ -72,9 +72,12 @@ static int unknown(struct cli *cli, const char *word)
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (strcmp(ends[i], word) == 0)
 			return cli_usage(cli,
-					 "there is no command \"%s\": end workers with Slurm's scancel or with kill; their entries go back to the "
-					 "queue.  `jobstack pause -s NAME` stops the stack from starting more entries, and `jobstack cancel -s NAME` "
-					 "gives up all of its entries that have not started", word);
+					 "there is no command \"%s\": end workers with Slurm's scancel or with kill; "
+					 "their entries go back to the "
+					 "queue.  `jobstack pause -s NAME` stops the stack from starting more entries, "
+					 "and `jobstack cancel -s NAME` "
+					 "gives up all of its entries that have not started",
+					 word);
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]) && best == NULL; i++)
 		if (strcmp(foreign[i][0], word) == 0)
 			best = foreign[i][1];

@@ -21,7 +21,18 @@
 
 #define PATIENCE_US (60 * JS_SECOND_US)
 
-enum { CRLF = CLI_OWN, UNIQUE, ATOMIC, PRIORITY, MAX_ATTEMPTS, MAX_LOSSES, RETRY_DELAY, MAX_RUNNING, MAX_FAILURES, LIFO };
+enum {
+	CRLF = CLI_OWN,
+	UNIQUE,
+	ATOMIC,
+	PRIORITY,
+	MAX_ATTEMPTS,
+	MAX_LOSSES,
+	RETRY_DELAY,
+	MAX_RUNNING,
+	MAX_FAILURES,
+	LIFO
+};
 
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
@@ -242,7 +253,8 @@ int cli_push_main(int argc, char **argv)
 	words.at = argv + optind;
 	from_words = optind < argc;
 	if (from_words && (r.file != NULL || r.input.nul || r.input.crlf))
-		return cli_usage(&cli, "names come from the arguments, or from a stream (-0, -a, --crlf), not from both");
+		return cli_usage(&cli,
+				 "names come from the arguments, or from a stream (-0, -a, --crlf), not from both");
 	if (r.input.nul && r.input.crlf)
 		return cli_usage(&cli, CLI_INPUT_BOTH);
 	status = from_words ? look_at_words(&cli, words.at) : cli_input_open(&cli, &r.input, r.file);

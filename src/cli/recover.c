@@ -36,9 +36,11 @@ static const struct js_opts opts = {
 	"[OPTIONS]",
 	"Takes back what dead workers hold, now. Dead is whose process on this host is gone with its commands, whose\n"
 	"Slurm job or step has ended, or who is silent for a whole lease while this command watches. On this\n"
-	"host it first kills the processes that a dead worker's commands left. Running workers do all this by themselves.",
+	"host it first kills the processes that a dead worker's commands left. Running workers do all this by "
+	"themselves.",
 	table,
-	"Exit status: 0 if something was taken back or nobody is suspect, 1 if workers are left that may be dead.\n\n  jobstack recover -s mystack --dry-run",
+	"Exit status: 0 if something was taken back or nobody is suspect, 1 if workers are left that may be dead.\n\n  "
+	"jobstack recover -s mystack --dry-run",
 	0};
 
 /* One that may be dead, and a copy of its texts. */
@@ -138,8 +140,10 @@ static void tell_suspect(struct cli_recovery *r, struct cli_suspect *s)
 	if (s->c.by_script)
 		cli_say(r->cli, "%s", text);
 	else if (s->c.runs_here)
-		cli_say(r->cli, "%s: nothing is taken back on this host while it runs.  A worker on another host can't see it, and "
-				"takes back when worker %" PRIu64 " has been silent for %s",
+		cli_say(r->cli,
+			"%s: nothing is taken back on this host while it runs.  A worker on another host can't see it, "
+			"and "
+			"takes back when worker %" PRIu64 " has been silent for %s",
 			text, s->c.worker, lease);
 	else
 		cli_say(r->cli,

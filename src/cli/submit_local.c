@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack submit: is the database somewhere that compute nodes can't reach?  Promise: it warns and never refuses, since a tunnel may
- * end at each node; where all nodes are this host, it says nothing.
+ * jobstack submit: is the database somewhere that compute nodes can't reach?  Promise: it warns and never refuses,
+ * since a tunnel may end at each node; where all nodes are this host, it says nothing.
  */
 #define _GNU_SOURCE
 #include "cli/submit.h"
@@ -59,7 +59,10 @@ void submit_doubt_database(struct submit *s)
 		return;
 	where[strcspn(where, ",")] = '\0';
 	cli_tell(&s->cli,
-		 "warning: only this host can reach the database at %s, so workers on compute nodes will not start: run the server in a "
-		 "job (`jobstack server submit`), let other hosts connect (`jobstack server start --bind HOST`), or set a host name that "
-		 "the nodes can reach (host= in %s)", where, s->option_file[0] != '\0' ? s->option_file : "~/.my.cnf");
+		 "warning: only this host can reach the database at %s, so workers on compute nodes will not start: "
+		 "run the server in a "
+		 "job (`jobstack server submit`), let other hosts connect (`jobstack server start --bind HOST`), or "
+		 "set a host name that "
+		 "the nodes can reach (host= in %s)",
+		 where, s->option_file[0] != '\0' ? s->option_file : "~/.my.cnf");
 }

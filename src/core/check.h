@@ -38,8 +38,7 @@ int js_findings_tell(struct js_findings *findings, jobstack_finding_fn *fn, void
 
 void js_findings_free(struct js_findings *findings);
 
-/* ------------------------------------------------------------------------------------------------------ spans and
- * claims */
+/* --------------------------------------------------------------------------------------------- spans and claims */
 
 /* Who has a claim. */
 enum js_keeper { JS_ALIVE, JS_ENDED, JS_MISSING, JS_FOREIGN };

@@ -118,13 +118,15 @@ int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error)
 	uint64_t seq;
 	int status;
 
-	js_sql_stmt(&sql, "SELECT seq FROM push WHERE push_id=%u AND token=%x", p->push_id, (const void *)p->token, (size_t)16);
+	js_sql_stmt(&sql, "SELECT seq FROM push WHERE push_id=%u AND token=%x", p->push_id, (const void *)p->token,
+		    (size_t)16);
 	status = js_handle_number(p->handle, &sql, &seq, error);
 	if (status != 0)
 		return status;
 	if (seq == UINT64_MAX ? silent : seq >= p->seq)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "another push ended this one, because it had lost its connection or had been silent for too long");
+				    "another push ended this one, because it had lost its connection or had been "
+				    "silent for too long");
 	return js_error_set(error, JOBSTACK_ECONFLICT,
 			    JS_SET_BACK "it has forgotten %sthis push, so push the names again with --unique",
 			    seq == UINT64_MAX ? "" : "the last names of ");
@@ -148,8 +150,10 @@ static int settle(struct js_pushing *p, int lost, struct jobstack_error *error)
 	id = p->stack.id;
 	status = js_stack_find(p->handle, p->stack_name, &p->stack, &none);
 	if (status == JOBSTACK_EMISSING || (status == 0 && p->stack.id != id))
-		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is gone: it was dropped, or the database was set back to "
-				    "a time before it was created", p->stack_name);
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "the stack \"%s\" is gone: it was dropped, or the database was set back to "
+				    "a time before it was created",
+				    p->stack_name);
 	if (status != 0)
 		return js_error_set(error, status, "%s", none.text);
 	if (p->stack.state == JOBSTACK_DROPPING)

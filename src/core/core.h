@@ -50,17 +50,18 @@ int js_stack_make(struct jobstack *handle, const char *name, int lifo, struct js
 int js_stack_refuse(struct jobstack *handle, const char *name, struct jobstack_error *error);
 
 /* How errors begin that say so. */
-#define JS_SET_BACK "the database was set back to an earlier state (a restored backup, or a failover that lost commits): "
+#define JS_SET_BACK                                                                                                    \
+	"the database was set back to an earlier state (a restored backup, or a failover that lost commits): "
 
-/* Locks the stack's row, for a transaction.  On a cluster whose servers all take writes a lock is known to its own server
- * only.  What two of them settle is who changes a row, so there the row is changed as well. */
+/* Locks the stack's row, for a transaction.  On a cluster whose servers all take writes a lock is known to its own
+ * server only.  What two of them settle is who changes a row, so there the row is changed as well. */
 void js_stack_lock_sql(struct js_sql *sql, uint64_t id);
 
 /* The second half of that, before a statement that locks the row itself.  Nothing is sent to a single server. */
 void js_stack_mark_sql(struct js_sql *sql, uint64_t id);
 
-/* What an INSERT of a row of stack %u selects from: nothing once the stack is being dropped, which waits for who was before
- * it.  js_stack_mark_sql comes first. */
+/* What an INSERT of a row of stack %u selects from: nothing once the stack is being dropped, which waits for who was
+ * before it.  js_stack_mark_sql comes first. */
 #define JS_STACK_KEPT " FROM stack WHERE stack_id=%u AND state<3 LOCK IN SHARE MODE"
 
 /* Adds the statements that change the stack's policy, for a transaction.  0, or JOBSTACK_EUSAGE. */

@@ -60,13 +60,15 @@ int js_discard_held(struct jobstack *handle, uint64_t stack, uint64_t id, struct
 	return status == JOBSTACK_NOTHING ? 0 : status;
 }
 
-int js_discard_dead(struct jobstack *handle, uint64_t stack, uint64_t id, uint64_t seq, int64_t beat_us, struct jobstack_error *error)
+int js_discard_dead(struct jobstack *handle, uint64_t stack, uint64_t id, uint64_t seq, int64_t beat_us,
+		    struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	int status;
 
-	js_sql_stmt(&sql, "UPDATE push SET ended=UTC_TIMESTAMP(6) WHERE push_id=%u AND seq=%u AND beat=%t AND ended IS NULL", id, seq,
-		    beat_us);
+	js_sql_stmt(&sql,
+		    "UPDATE push SET ended=UTC_TIMESTAMP(6) WHERE push_id=%u AND seq=%u AND beat=%t AND ended IS NULL",
+		    id, seq, beat_us);
 	js_sql_guard(&sql, 1);
 	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
 	js_sql_free(&sql);

@@ -43,7 +43,8 @@ static int same(const struct grouping *g, const struct group *a, const struct gr
 		return 0;
 	if (a->folded < 3 && (a->f.outcome != b->f.outcome || a->f.exit_code != b->f.exit_code || a->f.signal != b->f.signal))
 		return 0;
-	if (a->folded < 2 && (strcmp(a->reason_pattern, b->reason_pattern) != 0 || (g->options.by_node && strcmp(a->node, b->node) != 0)))
+	if (a->folded < 2 && (strcmp(a->reason_pattern, b->reason_pattern) != 0 ||
+			      (g->options.by_node && strcmp(a->node, b->node) != 0)))
 		return 0;
 	return a->folded > 0 || strcmp(a->pattern, b->pattern) == 0;
 }

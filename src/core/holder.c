@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Another push --atomic holds names that a --unique push brings.  Such a name is not known yet: if the holder dies or fails, nobody
- * pushes it, and if it ends well, it must not be there twice.  So who comes later waits a while for the holder to end, takes its
- * entries away if it is dead, and else gives up with an error.  Promises: no name is skipped that is only held; no entries are taken
- * from a push that has shown life since it was looked at; no wait is without an end.
+ * Another push --atomic holds names that a --unique push brings.  Such a name is not known yet: if the holder dies or
+ * fails, nobody pushes it, and if it ends well, it must not be there twice.  So who comes later waits a while for the
+ * holder to end, takes its entries away if it is dead, and else gives up with an error.  Promises: no name is skipped
+ * that is only held; no entries are taken from a push that has shown life since it was looked at; no wait is without an
+ * end.
  *
- * A push --atomic shows that it is alive by a user lock of the server: the server gives it back when the connection ends, which it
- * notices at once when the process dies, wherever that ran.  A live push may lose its connection for a moment, hence DEAD_US.  Without
- * user locks, only silence tells.
+ * A push --atomic shows that it is alive by a user lock of the server: the server gives it back when the connection
+ * ends, which it notices at once when the process dies, wherever that ran.  A live push may lose its connection for a
+ * moment, hence DEAD_US.  Without user locks, only silence tells.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -35,9 +36,11 @@ int js_holder_show(struct js_pushing *p, struct jobstack_error *error)
 	p->shown_us = js_clock_mono_us();
 	if (!p->begun || !p->options->atomic || !js_db_has_user_locks(p->handle->db))
 		return 0;
-	/* a lock that is asked for twice would have to be given back twice; one that our own last connection still has is as good */
+	/* a lock that is asked for twice would have to be given back twice; one that our own last connection still has
+	 * is as good */
 	js_sql_stmt(&sql,
-		    "SELECT IF(IS_USED_LOCK(" LOCK_NAME ")=CONNECTION_ID(),1,GET_LOCK(" LOCK_NAME ",0)) FROM push WHERE push_id=%u",
+		    "SELECT IF(IS_USED_LOCK(" LOCK_NAME ")=CONNECTION_ID(),1,GET_LOCK(" LOCK_NAME
+		    ",0)) FROM push WHERE push_id=%u",
 		    p->push_id);
 	return js_handle_number(p->handle, &sql, &got, error);
 }
@@ -60,7 +63,8 @@ struct holder {
 	uint64_t seq, pushed, connection; /* connection: the one that has its lock, or 0 */
 	int64_t beat_us, age_us;
 	char from[270];		    /* "from HOST, ", if that can be seen */
-	int64_t began_us, alive_us; /* of our clock: when we began to wait, and when it last was seen, or may have been, alive */
+	int64_t began_us; /* of our clock: when we began to wait */
+	int64_t alive_us; /* when it last was seen, or may have been, alive */
 	int64_t looked_us;
 	int moved;		    /* the last look saw it alive */
 };
@@ -87,7 +91,8 @@ static int look_at_holder(struct js_pushing *p, struct holder *h, struct jobstac
 	int status;
 
 	h->moved = 0;
-	js_sql_add(&sql, "SELECT seq,beat,ended IS NOT NULL,pushed,TIMESTAMPDIFF(MICROSECOND,started,UTC_TIMESTAMP(6)),");
+	js_sql_add(&sql,
+		   "SELECT seq,beat,ended IS NOT NULL,pushed,TIMESTAMPDIFF(MICROSECOND,started,UTC_TIMESTAMP(6)),");
 	js_sql_add(&sql, js_db_has_user_locks(p->handle->db) ? "IS_USED_LOCK(" LOCK_NAME ")" : "NULL");
 	js_sql_stmt(&sql, " FROM push WHERE push_id=%u", h->id);
 	status = js_db_query(p->handle->db, &sql, take_holder, h, error);
@@ -131,7 +136,8 @@ static int end_holder(struct js_pushing *p, const struct holder *h, struct jobst
 
 	if (status == 0)
 		js_log(js_db_log(p->handle->db), JOBSTACK_LOG_WARNING,
-		       "the other push was dead: its %" PRIu64 " entries, which could never be popped, were removed", h->pushed);
+		       "the other push was dead: its %" PRIu64 " entries, which could never be popped, were removed",
+		       h->pushed);
 	return status == JOBSTACK_NOTHING ? 0 : status;
 }
 
@@ -155,11 +161,14 @@ int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct 
 		/* looks that are always far apart tell nothing, but the wait has an end all the same */
 		if (now - h.began_us >= WAIT_US + (h.moved ? 0 : dead_us))
 			return js_error_set(error, JOBSTACK_ECONFLICT,
-					    "another push --atomic to the stack \"%s\" (%s) holds %" PRIu64 " of these names and is still running: "
-					    "push again when it has ended", p->stack_name, describe_holder(p, &h, text, sizeof(text)), held);
+					    "another push --atomic to the stack \"%s\" (%s) holds %" PRIu64
+					    " of these names and is still running: "
+					    "push again when it has ended",
+					    p->stack_name, describe_holder(p, &h, text, sizeof(text)), held);
 		if (looks == 0)
 			js_log(js_db_log(p->handle->db), JOBSTACK_LOG_WARNING,
-			       "another push --atomic (%s) is adding %" PRIu64 " of these names: waiting for it to finish",
+			       "another push --atomic (%s) is adding %" PRIu64
+			       " of these names: waiting for it to finish",
 			       describe_holder(p, &h, text, sizeof(text)), held);
 		status = js_db_nap(p->handle->db, LOOK_US, error);
 		if (status == 0)

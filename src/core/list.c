@@ -17,7 +17,8 @@
 
 #define PAGE 2000
 
-/* A search through all entries: numbers in a query at first, at least and at most; how long one should take; how often it is told. */
+/* A search through all entries: numbers in a query at first, at least and at most; how long one should take; how often
+ * it is told. */
 #define FIND_FIRST 131072
 #define FIND_LEAST 8192
 #define FIND_MOST 524288
@@ -493,10 +494,10 @@ static int find_name(struct jobstack *handle, const struct js_stack *s, struct j
 	return status != 0 ? status : *entry == 0 ? JOBSTACK_NOTHING : *entry == UINT64_MAX ? 2 : 0;
 }
 
-/* No index serves it: entries are looked through in windows of numbers, the last ones first, so that none of the queries takes long,
- * however long all of it does.  Who waits is told. */
-static int find_by_scan(struct jobstack *handle, const struct js_stack *s, struct jobstack_bytes datapath, uint64_t *entry,
-			struct jobstack_error *error)
+/* No index serves it: entries are looked through in windows of numbers, the last ones first, so that none of the
+ * queries takes long, however long all of it does.  Who waits is told. */
+static int find_by_scan(struct jobstack *handle, const struct js_stack *s, struct jobstack_bytes datapath,
+			uint64_t *entry, struct jobstack_error *error)
 {
 	int64_t begin = js_clock_mono_us(), told = begin, from, now = begin;
 	uint64_t high = s->tail, size = FIND_FIRST, low;
@@ -507,7 +508,9 @@ static int find_by_scan(struct jobstack *handle, const struct js_stack *s, struc
 
 		low = high > size ? high - size + 1 : 1;
 		from = now;
-		js_sql_stmt(&sql, "SELECT MAX(entry_id) FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u AND datapath=%x",
+		js_sql_stmt(&sql,
+			    "SELECT MAX(entry_id) FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u AND "
+			    "datapath=%x",
 			    s->id, low, high, datapath.data, datapath.len);
 		status = js_db_query(handle->db, &sql, take_found, entry, error);
 		js_sql_free(&sql);

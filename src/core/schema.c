@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The schema: which version is there, and making it the one this library works with.  Promises: twenty at once are safe (one
- * migrates under a named lock of the server, the others find it done), and so are several nodes of a cluster, which share no such
- * lock; cut short anywhere, the next call goes on.
+ * The schema: which version is there, and making it the one this library works with.  Promises: twenty at once are safe
+ * (one migrates under a named lock of the server, the others find it done), and so are several nodes of a cluster,
+ * which share no such lock; cut short anywhere, the next call goes on.
  */
 #define _GNU_SOURCE
 #include "base/buf.h"
@@ -179,14 +179,15 @@ static int lock(struct js_db *db, int take, struct jobstack_error *error)
 	return status;
 }
 
-/* The error says that somebody else made just this change a moment ago: there is such a table, column or key, or no such one. */
+/* The error says that somebody else made just this change a moment ago: there is such a table, column or key, or no
+ * such one. */
 static int is_done_by_another(unsigned number)
 {
 	return number == 1050 || number == 1060 || number == 1061 || number == 1091;
 }
 
-/* From the version that is there to ours, under the lock, on one connection: with it go the lock, and the variables of a migration that
- * is under way.  JS_DB_LOST: it went. */
+/* From the version that is there to ours, under the lock, on one connection: with it go the lock, and the variables of
+ * a migration that is under way.  JS_DB_LOST: it went. */
 static int upgrade_once(struct js_db *db, const char *dir, unsigned *version, struct jobstack_error *error)
 {
 	int status;
@@ -202,8 +203,8 @@ static int upgrade_once(struct js_db *db, const char *dir, unsigned *version, st
 	return status;
 }
 
-/* The same, until it went through: each statement can be run again, and each time the version is read anew.  *BEFORE: the version
- * that was there. */
+/* The same, until it went through: each statement can be run again, and each time the version is read anew.  *BEFORE:
+ * the version that was there. */
 static int upgrade(struct js_db *db, const char *dir, unsigned *before, unsigned *version, struct jobstack_error *error)
 {
 	struct jobstack_error now;
@@ -225,7 +226,8 @@ static int upgrade(struct js_db *db, const char *dir, unsigned *before, unsigned
 			break;
 	}
 	if (status == JS_DB_LOST)
-		status = js_error_set(&now, JOBSTACK_ENODB, "the connection was lost again and again while the schema was being changed");
+		status = js_error_set(&now, JOBSTACK_ENODB,
+				      "the connection was lost again and again while the schema was being changed");
 	if (status != 0 && error != NULL && error->code == 0)
 		*error = now;
 	return status;

@@ -231,7 +231,9 @@ static int judge(const struct holder *h, const char *stack, const struct jobstac
 	if (h->newer || (h->worker != 0 && h->attempt > o->attempt))
 		return js_error_set(error, JOBSTACK_NOTHING,
 				    "the lease of entry %" PRIu64 ", attempt %" PRIu32 ", is gone", o->entry, o->attempt);
-	return js_error_set(error, JOBSTACK_EMISSING, "entry %" PRIu64 ", attempt %" PRIu32 ", was never popped, or the database was set back to a time before that pop",
+	return js_error_set(error, JOBSTACK_EMISSING,
+			    "entry %" PRIu64 ", attempt %" PRIu32
+			    ", was never popped, or the database was set back to a time before that pop",
 			    o->entry, o->attempt);
 }
 

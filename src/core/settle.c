@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What a step was that its fence has stopped: one of ours that had arrived before, one of a worker that was given up, or one that a
- * database has forgotten which was set back.  Promise: judged by the worker's own row, as the database has it, and never by a guess.
+ * What a step was that its fence has stopped: one of ours that had arrived before, one of a worker that was given up,
+ * or one that a database has forgotten which was set back.  Promise: judged by the worker's own row, as the database
+ * has it, and never by a guess.
  */
 #include "base/error.h"
 #include "core/worker.h"
@@ -48,8 +49,9 @@ static int read_own_row(const struct jobstack_worker *w, struct own_row *row, st
 	return status;
 }
 
-/* Only a database that was set back (a restored backup, a failover that lost commits) has forgotten what it had confirmed: the row
- * is gone within the lease, before anybody could have given it up and pruned it, or is another worker's, or its seq is lower. */
+/* Only a database that was set back (a restored backup, a failover that lost commits) has forgotten what it had
+ * confirmed: the row is gone within the lease, before anybody could have given it up and pruned it, or is another
+ * worker's, or its seq is lower. */
 static int was_set_back(const struct jobstack_worker *w, const struct own_row *row)
 {
 	if (!row->found)
@@ -61,16 +63,20 @@ static int was_set_back(const struct jobstack_worker *w, const struct own_row *r
 static int refuse_step(const struct jobstack_worker *w, const struct own_row *row, struct jobstack_error *error)
 {
 	if (!row->stack)
-		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is gone: it was dropped, or the database was set back to "
-				    "a time before it was created", w->stack.name);
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "the stack \"%s\" is gone: it was dropped, or the database was set back to "
+				    "a time before it was created",
+				    w->stack.name);
 	if (was_set_back(w, row))
 		return js_error_set(error, JOBSTACK_ECONFLICT,
 				    JS_SET_BACK "it has forgotten %sworker %" PRIu64,
 				    row->found && row->born_us == w->born_us ? "the last steps of " : "", w->id);
 	if (!row->found)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the database no longer has worker %" PRIu64 ": its lease was lost and its row was pruned, or the database "
-				    "was set back", w->id);
+				    "the database no longer has worker %" PRIu64
+				    ": its lease was lost and its row was pruned, or the database "
+				    "was set back",
+				    w->id);
 	return JOBSTACK_NOTHING;
 }
 

@@ -72,8 +72,8 @@ static void drop(struct js_pushing *p, size_t i)
 	p->names[i].drop = 1;
 }
 
-/* A name that the stack has, or had before its entry was pruned: drops it from the part.  One that another push holds is not the
- * stack's yet, and may never be. */
+/* A name that the stack has, or had before its entry was pruned: drops it from the part.  One that another push holds
+ * is not the stack's yet, and may never be. */
 static void take_known(void *ctx, const struct js_row *row)
 {
 	struct hashes *h = ctx;
@@ -149,11 +149,13 @@ int js_unique_drop(struct js_pushing *p, uint64_t *holder, uint64_t *held, struc
 	if (status == 0) {
 		qsort(h.list, h.n, sizeof(*h.list), compare_hashed);
 		drop_doubled(&h);
-		/* the primary keys.  Both tables in one statement, that is, as they are at one moment: between two, a push could take its
-		 * entries away, and its name would be known though there is no entry */
+		/* the primary keys.  Both tables in one statement, that is, as they are at one moment: between two, a
+		 * push could take its entries away, and its name would be known though there is no entry */
 		js_sql_add(&sql,
-			   "SELECT n.hash,(SELECT s.push_id FROM span s FORCE INDEX(PRIMARY) WHERE s.stack_id=%u AND s.class=2 AND "
-			   "s.push_id<>%u AND s.lo<=n.entry_id AND s.hi>=n.entry_id LIMIT 1) FROM name n WHERE n.stack_id=%u AND n.hash IN(",
+			   "SELECT n.hash,(SELECT s.push_id FROM span s FORCE INDEX(PRIMARY) WHERE s.stack_id=%u AND "
+			   "s.class=2 AND "
+			   "s.push_id<>%u AND s.lo<=n.entry_id AND s.hi>=n.entry_id LIMIT 1) FROM name n WHERE "
+			   "n.stack_id=%u AND n.hash IN(",
 			   p->stack.id, p->push_id, p->stack.id);
 		for (size_t i = 0; i < h.n; i++)
 			if (!p->names[h.list[i].i].drop)

@@ -80,7 +80,8 @@ int jobstack_worker_begin(struct jobstack *handle, const char *stack, const stru
 		status = 0;
 	js_sql_reset(&sql);
 	if (status == 0) {
-		js_sql_stmt(&sql, "SELECT worker_id,started FROM worker WHERE token=%x", (const void *)w->token, (size_t)16);
+		js_sql_stmt(&sql, "SELECT worker_id,started FROM worker WHERE token=%x", (const void *)w->token,
+			    (size_t)16);
 		status = js_db_query(handle->db, &sql, take_birth, w, error);
 	}
 	js_sql_free(&sql);

@@ -38,9 +38,9 @@ void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, cons
 int js_worker_bar(struct jobstack *handle, const struct js_stack *stack, uint64_t id, unsigned char token[16], int script,
 		  const struct jobstack_worker_options *options, struct jobstack_error *error);
 
-/* A guard stopped a step, or with ENDING the end, of W; LOST: a reply to an earlier try was lost.  Was it that try, which had arrived (0), or
- * is W fenced (1)?  The guard's UPDATE has waited for it, so what is read now is final.  JOBSTACK_ECONFLICT: the database was set back, or
- * the stack is gone. */
+/* A guard stopped a step, or with ENDING the end, of W; LOST: a reply to an earlier try was lost.  Was it that try,
+ * which had arrived (0), or is W fenced (1)?  The guard's UPDATE has waited for it, so what is read now is final.
+ * JOBSTACK_ECONFLICT: the database was set back, or the stack is gone. */
 int js_worker_settle(struct jobstack_worker *w, int lost, int ending, struct jobstack_error *error);
 
 /* Reads worker ID with all its claims from the database, if it has not ended: 0; 1 if it has or is not there.  What was read

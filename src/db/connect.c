@@ -30,7 +30,8 @@
 #define CROWD_FIRST_US (JS_SECOND_US / 5) /* all connections are taken */
 #define CROWD_MOST_US (4 * JS_SECOND_US)
 #define SWAMPED_US (30 * JS_SECOND_US)
-#define READ_TIMEOUT_S 30 /* no statement of ours takes so long (searches go in pieces); a host that lost power is noticed */
+#define READ_TIMEOUT_S                                                                                                 \
+	30 /* no statement of ours takes so long (searches go in pieces); a host that lost power is noticed */
 
 uint64_t js_db_jitter(struct js_db *db)
 {
@@ -50,7 +51,8 @@ static void set_tls(MYSQL *my, const struct js_option *o)
 
 	if (use)
 		(void)mysql_ssl_set(my, o->ssl_key, o->ssl_cert, o->ssl_ca, o->ssl_capath, NULL);
-	/* "enforce" it is called, but without a certificate to verify it only means "if the server offers it": login.c asks */
+	/* "enforce" it is called, but without a certificate to verify it only means "if the server offers it": login.c
+	 * asks */
 	(void)mysql_optionsv(my, MYSQL_OPT_SSL_ENFORCE, &use);
 	(void)mysql_optionsv(my, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &check);
 #else

@@ -26,8 +26,24 @@
 #define VIEW_OUTDATED 1412 /* a table was changed behind the view */
 
 /* What an error number of the server or connector means to a transaction. */
-enum fault { FAULT_NONE, FAULT_GUARD, FAULT_DUPLICATE, FAULT_AGAIN, FAULT_KILLED, FAULT_SETTING, FAULT_MALFORMED, FAULT_GONE,
-	     FAULT_CROWD, FAULT_READ_ONLY, FAULT_PERMISSION, FAULT_UNTRUSTED, FAULT_SCHEMA, FAULT_FULL, FAULT_NO_LOAD, FAULT_OTHER };
+enum fault {
+	FAULT_NONE,
+	FAULT_GUARD,
+	FAULT_DUPLICATE,
+	FAULT_AGAIN,
+	FAULT_KILLED,
+	FAULT_SETTING,
+	FAULT_MALFORMED,
+	FAULT_GONE,
+	FAULT_CROWD,
+	FAULT_READ_ONLY,
+	FAULT_PERMISSION,
+	FAULT_UNTRUSTED,
+	FAULT_SCHEMA,
+	FAULT_FULL,
+	FAULT_NO_LOAD,
+	FAULT_OTHER
+};
 
 static enum fault classify(unsigned number)
 {
@@ -36,46 +52,85 @@ static enum fault classify(unsigned number)
 		enum fault fault;
 	} known[] = {
 		{0, FAULT_NONE},
-		{1690, FAULT_GUARD},	  /* out of range: a guard */
+		{1690, FAULT_GUARD}, /* out of range: a guard */
 		{1062, FAULT_DUPLICATE},
-		{1213, FAULT_AGAIN},	  /* deadlock; Galera says it at COMMIT */
-		{1205, FAULT_AGAIN},	  /* lock wait timeout: only the statement is gone, hence the ROLLBACK */
-		{3797, FAULT_AGAIN}, {3798, FAULT_AGAIN}, /* Group Replication: what is before a read did not come in time */
-		{1020, FAULT_AGAIN},	  /* MariaDB's snapshot isolation */
-		{1637, FAULT_AGAIN},	  /* too many active transactions */
-		{3058, FAULT_AGAIN},	  /* a deadlock of user locks */
-		{3100, FAULT_AGAIN},	  {3101, FAULT_AGAIN}, /* Group Replication, at COMMIT */
+		{1213, FAULT_AGAIN}, /* deadlock; Galera says it at COMMIT */
+		{1205, FAULT_AGAIN}, /* lock wait timeout: only the statement is gone, hence the ROLLBACK */
+		{3797, FAULT_AGAIN},
+		{3798, FAULT_AGAIN}, /* Group Replication: what is before a read did not come in time */
+		{1020, FAULT_AGAIN}, /* MariaDB's snapshot isolation */
+		{1637, FAULT_AGAIN}, /* too many active transactions */
+		{3058, FAULT_AGAIN}, /* a deadlock of user locks */
+		{3100, FAULT_AGAIN},
+		{3101, FAULT_AGAIN}, /* Group Replication, at COMMIT */
 		{MALFORMED, FAULT_MALFORMED},
-		{1317, FAULT_KILLED},	  /* KILL QUERY, by a person or a watchdog */
-		{1969, FAULT_KILLED},	  {3024, FAULT_KILLED}, /* max_statement_time; max_execution_time */
-		{1028, FAULT_KILLED},	  /* the same, while it sorted */
-		{1665, FAULT_SETTING},	  /* STATEMENT format with READ COMMITTED */
+		{1317, FAULT_KILLED}, /* KILL QUERY, by a person or a watchdog */
+		{1969, FAULT_KILLED},
+		{3024, FAULT_KILLED},  /* max_statement_time; max_execution_time */
+		{1028, FAULT_KILLED},  /* the same, while it sorted */
+		{1665, FAULT_SETTING}, /* STATEMENT format with READ COMMITTED */
 		/* max_allowed_packet */
-		{JS_DB_PACKET, FAULT_SETTING}, {1162, FAULT_SETTING}, {1301, FAULT_SETTING}, {2020, FAULT_SETTING},
-		{JS_DB_READ_ONLY, FAULT_READ_ONLY}, {1836, FAULT_READ_ONLY}, {1792, FAULT_READ_ONLY}, /* a failover */
-		{3032, FAULT_GONE},	  /* offline mode */
-		{1047, FAULT_GONE},	  /* Galera: this node is not, or not yet, one of the cluster */
-		{1152, FAULT_GONE},	  {1184, FAULT_GONE}, {2012, FAULT_GONE}, {2027, FAULT_GONE}, {1180, FAULT_GONE},
-		{2002, FAULT_GONE},	  {2003, FAULT_GONE}, {2006, FAULT_GONE}, {2013, FAULT_GONE}, {2055, FAULT_GONE},
-		{2005, FAULT_GONE},	  /* the name server may come back too */
-		{2026, FAULT_GONE},	  /* TLS error: a server that goes down in the handshake says it */
-		{1053, FAULT_GONE},	  /* shutdown in progress */
-		{1040, FAULT_CROWD},	  /* too many connections */
-		{1203, FAULT_CROWD},	  {1226, FAULT_CROWD}, /* the user's connections are used up */
-		{1129, FAULT_GONE},	  /* host blocked */
-		{1927, FAULT_GONE},	  {4031, FAULT_GONE}, {1158, FAULT_GONE}, {1159, FAULT_GONE},
-		{1160, FAULT_GONE},	  {1161, FAULT_GONE},
-		{1156, FAULT_GONE},	  /* out of step: what a server's last word looks like that gave up while we sent (MySQL 9) */
-		{1044, FAULT_PERMISSION}, {1045, FAULT_PERMISSION}, {1142, FAULT_PERMISSION}, {1143, FAULT_PERMISSION},
-		{1227, FAULT_PERMISSION}, {1370, FAULT_PERMISSION}, {1698, FAULT_PERMISSION}, {1820, FAULT_PERMISSION},
-		{3159, FAULT_PERMISSION}, {4151, FAULT_PERMISSION}, {1130, FAULT_PERMISSION},
+		{JS_DB_PACKET, FAULT_SETTING},
+		{1162, FAULT_SETTING},
+		{1301, FAULT_SETTING},
+		{2020, FAULT_SETTING},
+		{JS_DB_READ_ONLY, FAULT_READ_ONLY},
+		{1836, FAULT_READ_ONLY},
+		{1792, FAULT_READ_ONLY}, /* a failover */
+		{3032, FAULT_GONE},	 /* offline mode */
+		{1047, FAULT_GONE},	 /* Galera: this node is not, or not yet, one of the cluster */
+		{1152, FAULT_GONE},
+		{1184, FAULT_GONE},
+		{2012, FAULT_GONE},
+		{2027, FAULT_GONE},
+		{1180, FAULT_GONE},
+		{2002, FAULT_GONE},
+		{2003, FAULT_GONE},
+		{2006, FAULT_GONE},
+		{2013, FAULT_GONE},
+		{2055, FAULT_GONE},
+		{2005, FAULT_GONE},  /* the name server may come back too */
+		{2026, FAULT_GONE},  /* TLS error: a server that goes down in the handshake says it */
+		{1053, FAULT_GONE},  /* shutdown in progress */
+		{1040, FAULT_CROWD}, /* too many connections */
+		{1203, FAULT_CROWD},
+		{1226, FAULT_CROWD}, /* the user's connections are used up */
+		{1129, FAULT_GONE},  /* host blocked */
+		{1927, FAULT_GONE},
+		{4031, FAULT_GONE},
+		{1158, FAULT_GONE},
+		{1159, FAULT_GONE},
+		{1160, FAULT_GONE},
+		{1161, FAULT_GONE},
+		{1156, FAULT_GONE}, /* out of step: what a server's last word looks like that gave up while we sent
+				       (MySQL 9) */
+		{1044, FAULT_PERMISSION},
+		{1045, FAULT_PERMISSION},
+		{1142, FAULT_PERMISSION},
+		{1143, FAULT_PERMISSION},
+		{1227, FAULT_PERMISSION},
+		{1370, FAULT_PERMISSION},
+		{1698, FAULT_PERMISSION},
+		{1820, FAULT_PERMISSION},
+		{3159, FAULT_PERMISSION},
+		{4151, FAULT_PERMISSION},
+		{1130, FAULT_PERMISSION},
 		{2059, FAULT_PERMISSION}, /* a login plugin that this connector does not have */
 		{JS_LOGIN_REFUSED, FAULT_UNTRUSTED},
-		{1146, FAULT_SCHEMA},	  {1054, FAULT_SCHEMA}, {1049, FAULT_SCHEMA}, {1046, FAULT_SCHEMA},
-		{1148, FAULT_NO_LOAD},	  /* older servers' word for it */
-		{3948, FAULT_NO_LOAD},	  {3950, FAULT_NO_LOAD}, {4166, FAULT_NO_LOAD}, /* switched off, or a client without */
+		{1146, FAULT_SCHEMA},
+		{1054, FAULT_SCHEMA},
+		{1049, FAULT_SCHEMA},
+		{1046, FAULT_SCHEMA},
+		{1148, FAULT_NO_LOAD}, /* older servers' word for it */
+		{3948, FAULT_NO_LOAD},
+		{3950, FAULT_NO_LOAD},
+		{4166, FAULT_NO_LOAD},		    /* switched off, or a client without */
 		{JS_INFILE_REFUSED, FAULT_NO_LOAD}, /* we refuse */
-		{1114, FAULT_FULL},	  {1021, FAULT_FULL}, {3, FAULT_FULL}, {1026, FAULT_FULL}, {1030, FAULT_FULL},
+		{1114, FAULT_FULL},
+		{1021, FAULT_FULL},
+		{3, FAULT_FULL},
+		{1026, FAULT_FULL},
+		{1030, FAULT_FULL},
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -135,8 +190,8 @@ int js_db_is_crowd(unsigned number)
 	return classify(number) == FAULT_CROWD;
 }
 
-/* Hands the rows of the answer A (NULL: not known which) to FN, each with as many columns as were asked for: those who take rows read
- * them without a look at their number.  Returns the error number, 0 for none. */
+/* Hands the rows of the answer A (NULL: not known which) to FN, each with as many columns as were asked for: those who
+ * take rows read them without a look at their number.  Returns the error number, 0 for none. */
 static unsigned take_rows(struct js_db *db, const struct js_answer *a, js_row_fn *fn, void *ctx)
 {
 	MYSQL_RES *result = mysql_store_result(db->my);
@@ -298,7 +353,8 @@ static int is_no_load(const struct js_db *db, const struct task *t, enum fault f
 {
 	if (t->load == NULL)
 		return 0;
-	return fault == FAULT_NO_LOAD || (!db->loaded && fault != FAULT_AGAIN && fault != FAULT_KILLED && fault != FAULT_GUARD);
+	return fault == FAULT_NO_LOAD ||
+	       (!db->loaded && fault != FAULT_AGAIN && fault != FAULT_KILLED && fault != FAULT_GUARD);
 }
 
 /* The server would answer it by ending the connection, which says nothing. */
@@ -307,7 +363,8 @@ static int too_large(struct js_db *db, size_t len, struct jobstack_error *error)
 	char text[120];
 
 	db->last_errno = JS_DB_PACKET;
-	(void)snprintf(text, sizeof(text), "max_allowed_packet=%zu, but the statement to send has %zu bytes", db->packet_most, len + 1);
+	(void)snprintf(text, sizeof(text), "max_allowed_packet=%zu, but the statement to send has %zu bytes",
+		       db->packet_most, len + 1);
 	return js_db_failure(JS_DB_PACKET, text, db->where, error);
 }
 
@@ -403,7 +460,8 @@ int js_db_query(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, vo
 	int status = run(db, &t, fn, ctx, NULL, error);
 
 	js_errand_free(&t.e);
-	return status > 0 && status != JS_DB_LOST ? js_db_failure(db->last_errno, db->last_error, db->where, error) : status;
+	return status > 0 && status != JS_DB_LOST ? js_db_failure(db->last_errno, db->last_error, db->where, error)
+						  : status;
 }
 
 void js_db_pin(struct js_db *db, int on)
@@ -500,7 +558,8 @@ int js_db_schema(struct js_db *db, const char *statement, size_t len, struct job
 	js_buf_add(&t.e.text, statement, len);
 	status = run(db, &t, NULL, NULL, NULL, error);
 	js_errand_free(&t.e);
-	return status > 0 && status != JS_DB_LOST ? js_db_failure(db->last_errno, db->last_error, db->where, error) : status;
+	return status > 0 && status != JS_DB_LOST ? js_db_failure(db->last_errno, db->last_error, db->where, error)
+						  : status;
 }
 
 unsigned js_db_errno(const struct js_db *db)

@@ -51,8 +51,8 @@ int64_t js_row_i64(const struct js_row *row, unsigned col);
 int64_t js_row_opt(const struct js_row *row, unsigned col);
 int64_t js_row_time(const struct js_row *row, unsigned col);
 
-/* While ON, a connection that was lost is not made anew: js_db_query and js_db_schema give JS_DB_LOST then.  For what hangs on the
- * connection itself: a user lock, user variables. */
+/* While ON, a connection that was lost is not made anew: js_db_query and js_db_schema give JS_DB_LOST then.  For what
+ * hangs on the connection itself: a user lock, user variables. */
 void js_db_pin(struct js_db *db, int on);
 
 /* How a packet ended, beside 0 and negative codes. */

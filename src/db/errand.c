@@ -89,8 +89,9 @@ static const char *skip_quoted(const char *p, const char *end)
 	return p < end ? p + 1 : end;
 }
 
-/* How many columns the rows of a statement of ours have: the commas between SELECT and what follows its list, outside of brackets and
- * quotes.  0: it is neither a SELECT nor a SHOW.  (There is no * in ours, and no quote in a literal: what comes from outside is hexadecimal.) */
+/* How many columns the rows of a statement of ours have: the commas between SELECT and what follows its list, outside
+ * of brackets and quotes.  0: it is neither a SELECT nor a SHOW.  (There is no * in ours, and no quote in a literal:
+ * what comes from outside is hexadecimal.) */
 static unsigned count_columns(const char *p, size_t len)
 {
 	const char *end = p + len;

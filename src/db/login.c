@@ -104,7 +104,8 @@ static int refuse_plugin(MYSQL *my, const char *name)
 	char text[400];
 
 	(void)snprintf(text, sizeof(text),
-		       "it asks for the password itself (%.60s), which is sent only through a local socket, or through TLS that "
+		       "it asks for the password itself (%.60s), which is sent only through a local socket, or through "
+		       "TLS that "
 		       "ssl-ca has verified",
 		       *name == '\0' ? "an old login" : name);
 	for (char *p = text; *p != '\0'; p++) /* the name is the server's */

@@ -16,14 +16,15 @@
 #define SET_UP_TRIES 5
 #define LOOK_US (5 * JS_SECOND_US) /* how often a connection that stays looks whether others wait */
 
-/* What every session is set to: whatever changes what a statement of ours means or brings, since an administrator can set all of it
- * for everybody (init_connect, the server's option file).  Constants, not DEFAULT, which is the administrator's value
- * (parser_max_mem_size may not be more than the global one).  What may end
- * a statement, or make one unreadable, comes first.  READ COMMITTED: no gap locks, and no conflict with MariaDB's snapshot isolation.
- * The group length serves lists of entries.  TIME_ZONE so that nothing depends on the server's.  lock_wait_timeout, for the tables'
- * own locks, is shorter than the connection waits for an answer.  MariaDB passes over the comments with !8, MySQL over those with
- * M!.  Whether a server is read-only is asked of the server, not of our rights: who may write to a replica all the same would write
- * where nobody looks.  tests/integration/session_settings.sh sets each variable that there is to its extremes. */
+/* What every session is set to: whatever changes what a statement of ours means or brings, since an administrator can
+ * set all of it for everybody (init_connect, the server's option file).  Constants, not DEFAULT, which is the
+ * administrator's value (parser_max_mem_size may not be more than the global one).  What may end a statement, or make
+ * one unreadable, comes first.  READ COMMITTED: no gap locks, and no conflict with MariaDB's snapshot isolation. The
+ * group length serves lists of entries.  TIME_ZONE so that nothing depends on the server's.  lock_wait_timeout, for the
+ * tables' own locks, is shorter than the connection waits for an answer.  MariaDB passes over the comments with !8,
+ * MySQL over those with M!.  Whether a server is read-only is asked of the server, not of our rights: who may write to
+ * a replica all the same would write where nobody looks.  tests/integration/session_settings.sh sets each variable that
+ * there is to its extremes. */
 static const char set_up[] =
 	"SET SESSION /*!80000 max_execution_time=0 */"
 	"/*M!100500 max_statement_time=0,max_session_mem_used=9223372036854775807 */;"
@@ -37,8 +38,10 @@ static const char set_up[] =
 	"/*!80000 ,range_optimizer_max_mem_size=8388608,parser_max_mem_size=@@global.parser_max_mem_size */"
 	"/*!80013 ,use_secondary_engine=OFF */"
 	"/*M!100500 ,join_cache_level=2,join_buffer_size=262144,join_buffer_space_limit=2097152,max_error_count=64,"
-	"tmp_disk_table_size=18446744073709551615,idle_transaction_timeout=600,idle_readonly_transaction_timeout=600 */;"
-	"SELECT UTC_TIMESTAMP(6),@@global.max_connections,@@max_allowed_packet,@@global.read_only,@@global.innodb_read_only"
+	"tmp_disk_table_size=18446744073709551615,idle_transaction_timeout=600,idle_readonly_transaction_timeout=600 "
+	"*/;"
+	"SELECT "
+	"UTC_TIMESTAMP(6),@@global.max_connections,@@max_allowed_packet,@@global.read_only,@@global.innodb_read_only"
 	"/*!80000 ,@@global.super_read_only */;"
 	"SHOW GLOBAL STATUS LIKE 'Threads_connected';"
 	"SHOW GLOBAL VARIABLES WHERE Variable_name IN('wsrep_on','group_replication_group_name',"
@@ -46,9 +49,9 @@ static const char set_up[] =
 static const char look[] =
 	"SELECT UTC_TIMESTAMP(6),@@global.max_connections;SHOW GLOBAL STATUS LIKE 'Threads_connected'";
 
-/* On a cluster whose servers all take writes, one may be behind another.  With this a transaction, and a read outside of
- * one, waits first until its server has all that was committed anywhere before: what is decided by a read (nothing is left,
- * there is no such stack) is not decided by the past.  A wait that is too long is error 1205, or 3797. */
+/* On a cluster whose servers all take writes, one may be behind another.  With this a transaction, and a read outside
+ * of one, waits first until its server has all that was committed anywhere before: what is decided by a read (nothing
+ * is left, there is no such stack) is not decided by the past.  A wait that is too long is error 1205, or 3797. */
 static const char causal_galera[] = "SET SESSION wsrep_sync_wait=1";
 static const char causal_group[] = "SET SESSION group_replication_consistency='BEFORE'";
 

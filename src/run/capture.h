@@ -69,8 +69,8 @@ int js_capture_copy(struct js_capture *capture, int out, int err, struct jobstac
  * Of long output that is its beginning, a line "[jobstack: 12345678 bytes left out]", and its end.  "exit 3" may be "signal 9".  In the path, control characters and the backslash are written as \xHH. */
 struct js_packlog;
 
-/* Where an entry's output lies: stdout at AT, stderr at AT + OUT, in the file of that NUMBER (from 1).  AT is -1, OUT and ERR are 0,
- * if it printed nothing. */
+/* Where an entry's output lies: stdout at AT, stderr at AT + OUT, in the file of that NUMBER (from 1).  AT is -1, OUT
+ * and ERR are 0, if it printed nothing. */
 struct js_packlog_place {
 	int64_t at, out, err;
 	unsigned number;
@@ -83,9 +83,10 @@ struct js_packlog_place {
 int js_packlog_new(struct js_packlog **made, const char *dir, const char *name, int64_t size, struct jobstack_error *error);
 void js_packlog_free(struct js_packlog *log);
 
-/* Appends what CAPTURE holds, whole or not at all.  Threads may do so at the same time, each with a capture of its own.  ENDED_WALL_US is the time of the header, since 1970.  Returns
- * 0 with *PLACE filled; or JOBSTACK_EFILE (no space, for example), and then the log is as long as it was: the
- * caller can hand the entry back, or try again when there is space. */
+/* Appends what CAPTURE holds, whole or not at all.  Threads may do so at the same time, each with a capture of its own.
+ * ENDED_WALL_US is the time of the header, since 1970.  Returns 0 with *PLACE filled; or JOBSTACK_EFILE (no space, for
+ * example), and then the log is as long as it was: the caller can hand the entry back, or try again when there is
+ * space. */
 int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const struct js_template_values *values,
 		      const struct js_reaped *reaped, int64_t ended_wall_us, struct js_packlog_place *place,
 		      struct jobstack_error *error);

@@ -50,8 +50,8 @@ int js_env_new(struct js_env **made, char *const base[], struct jobstack_error *
 		*made = NULL;
 		return js_error_memory(error);
 	}
-	(void)snprintf((*made)->process, sizeof((*made)->process), "JOBSTACK_PROCESS=%ld %" PRId64 " %" PRIx64, (long)getpid(),
-		       js_file_pid_start(getpid()), js_file_cgroup(getpid()));
+	(void)snprintf((*made)->process, sizeof((*made)->process), "JOBSTACK_PROCESS=%ld %" PRId64 " %" PRIx64,
+		       (long)getpid(), js_file_pid_start(getpid()), js_file_cgroup(getpid()));
 	for (size_t i = 0; i < n; i++)
 		if (!is_ours(base[i]))
 			(*made)->list[(*made)->kept++] = base[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Reads packed logs.  Promise: output is passed over by its length and never looked at, so nothing that a command prints is taken
- * for a header.
+ * Reads packed logs.  Promise: output is passed over by its length and never looked at, so nothing that a command
+ * prints is taken for a header.
  */
 #define _GNU_SOURCE
 #include "run/logread.h"
@@ -21,9 +21,11 @@ static int parse_header(char *line, struct js_logged *logged, int64_t *len)
 	int64_t out, err;
 	int number, end = -1;
 
-	if (sscanf(line, "==> entry %" SCNu64 " attempt %" SCNu32 " %7s %d %31s out %" SCNd64 " err %" SCNd64 " path %n", &logged->entry,
-		   &logged->attempt, how, &number, ended, &out, &err, &end) != 7 ||
-	    end < 0 || out < 0 || err < 0 || out > INT64_MAX - err || (strcmp(how, "exit") != 0 && strcmp(how, "signal") != 0))
+	if (sscanf(line,
+		   "==> entry %" SCNu64 " attempt %" SCNu32 " %7s %d %31s out %" SCNd64 " err %" SCNd64 " path %n",
+		   &logged->entry, &logged->attempt, how, &number, ended, &out, &err, &end) != 7 ||
+	    end < 0 || out < 0 || err < 0 || out > INT64_MAX - err ||
+	    (strcmp(how, "exit") != 0 && strcmp(how, "signal") != 0))
 		return -1;
 	logged->exit_code = how[0] == 'e' ? number : -1;
 	logged->signal = how[0] == 's' ? number : 0;
@@ -57,11 +59,12 @@ int js_log_read(const char *path, js_logged_fn *fn, void *ctx, struct jobstack_e
 
 	if (file == NULL)
 		return js_error_set(error, JOBSTACK_EFILE, "can't read %s: %s", path, strerror(errno));
-	for (int64_t from = 0; status == 0 && (n = getline(&line, &room, file)) > 0 && line[n - 1] == '\n'; from = ftello(file)) {
+	for (int64_t from = 0; status == 0 && (n = getline(&line, &room, file)) > 0 && line[n - 1] == '\n';
+	     from = ftello(file)) {
 		line[n - 1] = '\0';
 		if (parse_header(line, &logged, &len) != 0) {
-			status = js_error_set(error, JOBSTACK_EFILE, "%s is damaged, or is not a worker's log (byte %" PRId64 ")",
-					      path, from);
+			status = js_error_set(error, JOBSTACK_EFILE,
+					      "%s is damaged, or is not a worker's log (byte %" PRId64 ")", path, from);
 			break;
 		}
 		logged.at = ftello(file);

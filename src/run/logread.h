@@ -18,8 +18,9 @@ struct js_logged {
 };
 typedef int js_logged_fn(void *ctx, const struct js_logged *logged);
 
-/* Calls FN for each attempt in the file PATH, in order; not 0 ends that with JOBSTACK_ESTOPPED.  What is cut short at the end (its
- * writer was killed, or is still writing) is passed over.  JOBSTACK_EFILE: it can't be read, or what stands at some byte is no header. */
+/* Calls FN for each attempt in the file PATH, in order; not 0 ends that with JOBSTACK_ESTOPPED.  What is cut short at
+ * the end (its writer was killed, or is still writing) is passed over.  JOBSTACK_EFILE: it can't be read, or what
+ * stands at some byte is no header. */
 int js_log_read(const char *path, js_logged_fn *fn, void *ctx, struct jobstack_error *error);
 
 #endif

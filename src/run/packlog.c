@@ -208,8 +208,8 @@ static int rotate(struct js_packlog *log, const struct js_packlog_place *place, 
 }
 
 /* What was caught now; PLACE gets its lengths.  1: something, 0: nothing, or negative. */
-static int look(struct js_packlog *log, struct js_capture *capture, struct js_kept kept[2], struct js_packlog_place *place,
-		struct jobstack_error *error)
+static int look(struct js_packlog *log, struct js_capture *capture, struct js_kept kept[2],
+		struct js_packlog_place *place, struct jobstack_error *error)
 {
 	*place = (struct js_packlog_place){-1, 0, 0, log->number};
 	if (js_capture_look(capture, kept) != 0)

@@ -30,7 +30,8 @@ static struct watched {
 	int fd;
 } watched[WATCHED_MAX];
 static size_t watched_n;
-static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER; /* commands may be started by one thread and collected by another */
+/* commands may be started by one thread and collected by another */
+static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Takes PID out of the table.  Returns whether it is a command, and its descriptor or -1. */
 static int take_watched(pid_t pid, int *fd)
@@ -100,8 +101,8 @@ void js_reap_watch(pid_t pid)
 		(void)close(fd);
 }
 
-/* The counters lie in /proc as long as the zombie does, and hold those of the children it waited for.  Returns whether it is
- * a command. */
+/* The counters lie in /proc as long as the zombie does, and hold those of the children it waited for.  Returns whether
+ * it is a command. */
 static int read_io(struct js_reaped *reaped)
 {
 	char text[512];
@@ -134,7 +135,8 @@ static int collect_child(idtype_t which, id_t id, struct js_reaped *reaped)
 		if (info.si_pid == 0)
 			return 1;
 		*reaped = (struct js_reaped){.pid = info.si_pid, .exit_code = -1, .ended_us = js_clock_mono_us()};
-		/* before wait4: the zombie holds the group's number.  The group of an orphan may be a daemon of a command that runs */
+		/* before wait4: the zombie holds the group's number.  The group of an orphan may be a daemon of a
+		 * command that runs */
 		if (read_io(reaped))
 			(void)kill(-reaped->pid, SIGKILL);
 		do

@@ -31,8 +31,8 @@ int js_reap_next(struct js_reaped *reaped);
 /* The same of the child PID: while another thread is starting one, whose number nobody knows yet. */
 int js_reap_one(pid_t pid, struct js_reaped *reaped);
 
-/* Notes that the child PID is a command, and opens what counts the bytes that it reads and writes, to be read when it has ended:
- * a user who is not root can't open it any more then.  js_spawn_start calls this. */
+/* Notes that the child PID is a command, and opens what counts the bytes that it reads and writes, to be read when it
+ * has ended: a user who is not root can't open it any more then.  js_spawn_start calls this. */
 void js_reap_watch(pid_t pid);
 
 /* Out of memory.  The kernel's counter of processes it has killed in this process's cgroup (v2 or v1) is looked at when

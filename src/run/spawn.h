@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Starts commands, cheaply: without copying this process (vfork).  A command has /dev/null as its standard input (or what
- * it is given as such), a process group of its own whose number is its pid, no signal blocked, those that were ignored when
- * js_spawn_new was called (nohup; not TERM) ignored and all others at their defaults, and no descriptor
- * of ours that is close-on-exec (open all of them so).  Should this process be killed, the kernel kills the command
- * (not what that has started itself).
+ * Starts commands, cheaply: without copying this process (vfork).  A command has /dev/null as its standard input (or
+ * what it is given as such), a process group of its own whose number is its pid, no signal blocked, those that were
+ * ignored when js_spawn_new was called (nohup; not TERM) ignored and all others at their defaults, and no descriptor of
+ * ours that is close-on-exec (open all of them so).  Should this process be killed, the kernel kills the command (not
+ * what that has started itself).
  *
  * One thread may start and collect commands (run/reap.h): the same, and it must not end before they do.
  */
@@ -33,8 +33,9 @@ void js_spawn_free(struct js_spawn *spawn);
  * js_spawn_new does so too; to be called again when this process has changed one. */
 void js_spawn_look_signals(struct js_spawn *spawn);
 
-/* What this thread starts from now on starts only while BOUND holds, as read by the child directly before its exec; else
- * js_spawn_start gives -ETIME.  BOUND stays the caller's, who may change it between two starts.  NULL: no bound. */
+/* What this thread starts from now on starts only while BOUND holds, as read by the child directly before its exec;
+ * else js_spawn_start gives -ETIME.  BOUND stays the caller's, who may change it between two starts.  NULL: no bound.
+ */
 void js_spawn_bind(const struct js_clock_bound *bound);
 
 /* Starts ARGV with the environment ENVP, its standard output and error going to the descriptors OUT and ERR (which
@@ -51,10 +52,11 @@ pid_t js_spawn_start(struct js_spawn *spawn, const char *path, char *const argv[
 pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int in, int out,
 			 int err);
 
-/* For a start that hangs (its program lies on a file system that does not answer) and must come to nothing.  What this thread
- * starts after js_spawn_use_gate goes by GATE, which was zeroed, until another is given; js_spawn_shut, called by
- * another thread, sees to it that no program runs that goes by it: a start that is under way is killed before its program's first
- * instruction, a later one fails with ECANCELED.  A program that was started, and runs, is killed too. */
+/* For a start that hangs (its program lies on a file system that does not answer) and must come to nothing.  What this
+ * thread starts after js_spawn_use_gate goes by GATE, which was zeroed, until another is given; js_spawn_shut, called
+ * by another thread, sees to it that no program runs that goes by it: a start that is under way is killed before its
+ * program's first instruction, a later one fails with ECANCELED.  A program that was started, and runs, is killed too.
+ */
 struct js_spawn_gate {
 	_Atomic int shut;
 	_Atomic pid_t born; /* the process that is being started; 0: none */

@@ -87,8 +87,8 @@ void js_template_free(struct js_template *made);
  * Allocates only while its buffer still grows.  NULL: no memory. */
 char *const *js_template_argv(struct js_template *made, const struct js_template_values *values);
 
-/* The same into WORDS (all 0 at first, freed with js_template_words_free), to which the argv belongs: threads may expand a template
- * at the same time, each into words of its own. */
+/* The same into WORDS (all 0 at first, freed with js_template_words_free), to which the argv belongs: threads may
+ * expand a template at the same time, each into words of its own. */
 struct js_template_words {
 	struct js_buf text;
 	char **argv;

@@ -171,7 +171,8 @@ int js_slurm_asking_begin(struct js_slurm_asking *a, const struct js_slurm_quest
 	if (pipe2(said, O_CLOEXEC) != 0)
 		goto err1;
 	a->pid = fork();
-	for (int i = 0; i < TRIES && a->pid < 0; i++) { /* a worker that is refused one now would be without its time guard */
+	for (int i = 0; i < TRIES && a->pid < 0;
+	     i++) { /* a worker that is refused one now would be without its time guard */
 		js_clock_nap(JS_SECOND_US / 4, NULL);
 		a->pid = fork();
 	}

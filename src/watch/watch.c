@@ -237,7 +237,8 @@ static uint32_t roll(struct js_watch *w)
 	return w->dice >> 8 & 0xffff;
 }
 
-/* WANTED: 1 somebody else is silent; 2 for a whole lease, and only a confirming round can tell whether its command runs on. */
+/* WANTED: 1 somebody else is silent; 2 for a whole lease, and only a confirming round can tell whether its command runs
+ * on. */
 static void plan_confirm(struct js_watch *w, uint64_t fresh, int64_t now_us, int wanted, struct js_watch_result *result)
 {
 	int64_t every = CONFIRM_EVERY_US * (int64_t)(fresh < 100 ? fresh : 100);

@@ -3,11 +3,11 @@
  * Who is dead, and the taking back of what they hold.  Promise: nothing is taken from a worker whose death is not
  * proven.
  *
- * Proofs.  (a) Process: it ran on this host in this boot, its process is gone, and so are its commands; what of these is
- * left in its session is ended, if we may.  (b) Slurm: its job is over, or its step is, and the slurmd of its node says
- * that it does not have it.  (c) Silence: its seq did not change for a whole lease of its own while we watched, by our
- * CLOCK_BOOTTIME, and none of its commands runs in the process table that we see.  Whatever the proof, it is taken back
- * by a compare-and-set on the seq that was read before the proof was sought: a heart that beats meanwhile wins.
+ * Proofs.  (a) Process: it ran on this host in this boot, its process is gone, and so are its commands; what of these
+ * is left in its session is ended, if we may.  (b) Slurm: its job is over, or its step is, and the slurmd of its node
+ * says that it does not have it.  (c) Silence: its seq did not change for a whole lease of its own while we watched, by
+ * our CLOCK_BOOTTIME, and none of its commands runs in the process table that we see.  Whatever the proof, it is taken
+ * back by a compare-and-set on the seq that was read before the proof was sought: a heart that beats meanwhile wins.
  *
  * What may be called where:
  *
@@ -40,7 +40,8 @@ struct js_watch_case {
 	uint64_t entries; /* that were taken back, or that it holds */
 	int64_t silent_us, lease_us; /* by the server's clock */
 	int by_script;
-	int runs_here;	    /* of a suspect: its command still runs on this host, where nothing is taken back until that has ended */
+	int runs_here; /* of a suspect: its command still runs on this host, where nothing is taken back until that has
+			  ended */
 	const char *node;   /* or host, or "?" */
 	const char *reason; /* the proof in words, as it is on record; NULL if there is none */
 	const char *hint;   /* of a suspect: what is known beside its silence ("its node n3 is DOWN"); or NULL */

@@ -72,7 +72,8 @@ const char *advice_remedy(const struct config *c, const struct jobstack_error *e
 		return ": is it reachable from this node? `jobstack server status` tells of a private one, `jobstack doctor` of all";
 	case JOBSTACK_EPERM:
 		if (strstr(error->text, "ssl-ca") != NULL)
-			return ": set ssl-ca=FILE (the certificate of the server's CA) in the option file, and remove ssl=1 and any "
+			return ": set ssl-ca=FILE (the certificate of the server's CA) in the option file, and remove "
+			       "ssl=1 and any "
 			       "ssl-mode weaker than VERIFY_CA";
 		if (error->server_errno != 1045 && error->server_errno != 1698)
 			return "";

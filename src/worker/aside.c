@@ -42,17 +42,19 @@ int aside_any(const struct supervisor *s)
 
 static void say(struct supervisor *s, const struct slot *slot, int64_t now)
 {
-	static const char *const what[] = {"", "start the command of", "keep the output of", "make room for the output of"};
+	static const char *const what[] = {"", "start the command of", "keep the output of",
+					   "make room for the output of"};
 	const struct js_log log = {s->log, NULL};
 
 	js_log(&log, JOBSTACK_LOG_WARNING,
-	       "slot %" PRIu32 " has waited for %" PRId64 " s to %s entry %" PRIu64 ": a file system does not answer (%s%s).  "
+	       "slot %" PRIu32 " has waited for %" PRId64 " s to %s entry %" PRIu64
+	       ": a file system does not answer (%s%s).  "
 	       "The slot stays busy until it does; the others go on",
 	       slot->number, (now - slot->aside_us) / JS_SECOND_US, what[slot->aside], slot->entry->entry,
-	       slot->aside != ASIDE_KEEP	   ? "look for processes in state D"
-	       : s->config->output_dash		   ? "standard output"
-	       : slot->out_path.len > 0		   ? slot->out_path.data
-						   : "the output goes to ",
+	       slot->aside != ASIDE_KEEP ? "look for processes in state D"
+	       : s->config->output_dash	 ? "standard output"
+	       : slot->out_path.len > 0	 ? slot->out_path.data
+					 : "the output goes to ",
 	       slot->aside == ASIDE_KEEP && !s->config->output_dash && slot->out_path.len == 0 ? s->log_dir : "");
 }
 
@@ -69,7 +71,8 @@ static void abandon(struct supervisor *s, struct slot *slot, int64_t now)
 	}
 	if (slot->aside == ASIDE_START) {
 		js_spawn_shut(&slot->gate);
-		(void)js_spawn_kill(slot->before, SIGKILL); /* a persistent command: it would still be handed the entry */
+		(void)js_spawn_kill(slot->before,
+				    SIGKILL); /* a persistent command: it would still be handed the entry */
 		slot->started_us = slot->aside_us;
 	}
 	if (slot->aside == ASIDE_KEEP && slot->persistent != NULL) /* it has no more entries to come */

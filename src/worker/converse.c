@@ -164,12 +164,14 @@ int converse(struct supervisor *s, int64_t until, struct jobstack_error *error)
 		if (n < 0 && errno != EINTR)
 			return js_error_set(error, JOBSTACK_EBUG, "epoll_wait: %s", strerror(errno));
 		around = n <= 0;
-		for (int i = 0; i < n && s->rounds == round; i++) { /* else the rest is old news, perhaps of other processes */
+		for (int i = 0; i < n && s->rounds == round;
+		     i++) { /* else the rest is old news, perhaps of other processes */
 			uint32_t what = events[i].data.u32;
 
 			if (what == OURS)
 				around = 1;
-			else if (s->slots[what & ~PERSISTENT_INPUT].aside != ASIDE_NOT) { /* a thread hangs: it has to wait, but not in a hurry */
+			else if (s->slots[what & ~PERSISTENT_INPUT].aside !=
+				 ASIDE_NOT) { /* a thread hangs: it has to wait, but not in a hurry */
 				js_clock_nap(NAP_US, NULL);
 				around = 1;
 			} else if ((what & PERSISTENT_INPUT) != 0 && (events[i].events & EPOLLERR) != 0) {

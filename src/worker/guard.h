@@ -23,11 +23,11 @@ struct guard {
 	int64_t longest_us; /* of the sample */
 };
 
-/* Asks when the job ends, which may take seconds; outside of Slurm there is no guard.  *JOB_START_US gets what tells this job from another
- * of its number, if it was asked for.  Returns how long Slurm waits between TERM and KILL (0: not in Slurm); by default its own default.
- * ERROR is filled if the end can't be found out: then there is no guard. */
-int64_t guard_ask(struct guard *guard, const struct config *config, const struct js_slurm_env *env, const char *module_dir,
-		  int64_t *job_start_us, struct jobstack_error *error);
+/* Asks when the job ends, which may take seconds; outside of Slurm there is no guard.  *JOB_START_US gets what tells
+ * this job from another of its number, if it was asked for.  Returns how long Slurm waits between TERM and KILL (0: not
+ * in Slurm); by default its own default. ERROR is filled if the end can't be found out: then there is no guard. */
+int64_t guard_ask(struct guard *guard, const struct config *config, const struct js_slurm_env *env,
+		  const char *module_dir, int64_t *job_start_us, struct jobstack_error *error);
 
 /* An entry was done in US microseconds. */
 void guard_learn(struct guard *guard, int64_t us);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Inherited children.  Promises: none of them is signalled, waited for, or adopted from; should this process be killed, the keeper
- * is killed too, which ends the worker in good order.
+ * Inherited children.  Promises: none of them is signalled, waited for, or adopted from; should this process be killed,
+ * the keeper is killed too, which ends the worker in good order.
  */
 #define _GNU_SOURCE
 #include "worker/inherited.h"

@@ -29,7 +29,9 @@
 #define LATEST_US (10 * JS_SECOND_US)
 #define AGAIN_US (JS_SECOND_US / 10)	/* between two rounds of killing what hangs */
 #define ENDING_US (10 * JS_SECOND_US)	/* for the killed to go; what sits in the kernel may take longer */
-#define LEFT_US (10 * JS_SECOND_US)	/* for a worker that has done its part to end; a thread that writes may sit in the kernel */
+#define LEFT_US                                                                                                        \
+	(10 * JS_SECOND_US) /* for a worker that has done its part to end; a thread that writes may sit in the kernel  \
+			     */
 #define LOOK_US (60 * JS_SECOND_US)	/* the longest look */
 
 void keeper_signals(void *signals)

@@ -29,7 +29,7 @@ struct keeper_page {
 	_Atomic int64_t deadline_us;  /* the moment after which no command of it may run; INT64_MAX: no such moment */
 	_Atomic int killing;	      /* the keeper is about to kill commands for that, or at it */
 	_Atomic int64_t killed_us;    /* the moment when it last had done so; 0: never */
-	_Atomic int64_t left_us;      /* the moment at which it has done its part, and only its process has to end; 0: it has not */
+	_Atomic int64_t left_us;      /* when it had done its part, and only its process has to end; 0: it has not */
 	_Atomic int status;	      /* its exit status then */
 	_Atomic int spools;	      /* outcomes wait in the file SPOOL */
 	char spool[4600];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The supervisor's side of the lease.  Promises: when it can't be kept, commands are stopped before it is over; nothing starts while a leap
- * of the wall clock says that this machine may have stood still, until a step has told.
+ * The supervisor's side of the lease.  Promises: when it can't be kept, commands are stopped before it is over; nothing
+ * starts while a leap of the wall clock says that this machine may have stood still, until a step has told.
  */
 #include "worker/lease.h"
 

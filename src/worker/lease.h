@@ -7,7 +7,8 @@
 
 #include "worker/supervisor.h"
 
-/* For how long, from the last word of the database on, commands go on without it: the lease less what is needed to end them. */
+/* For how long, from the last word of the database on, commands go on without it: the lease less what is needed to end
+ * them. */
 int64_t lease_outage_us(const struct config *config);
 
 /* The lease: until when commands may run (lease_end_us), and when those that run are asked to end, for what reason. */

@@ -457,7 +457,8 @@ static int work(struct ledger *l)
 		over = box->leaving != STAY && box->queued == 0 && box->running == 0 && box->results_n <= JOBSTACK_POP_MAX;
 		stepping = !over && due(l, &s, &until);
 		if (stepping && !mailbox_turns(box, jobstack_worker_lease_us(l->worker) / 3)) {
-			stepping = 0; /* a heart that beats for commands which nobody looks after would keep them from others for ever */
+			stepping = 0; /* a heart that beats for commands which nobody looks after would keep them from
+					 others for ever */
 			until = jobstack_now_us() + JS_SECOND_US;
 		}
 		if (!over && !stepping)

@@ -85,7 +85,8 @@ void mailbox_give_back(struct mailbox *box);
 /* Without the lock: the supervisor's loop is at its top, and whoever looks after commands is alive. */
 void mailbox_turned(struct mailbox *box);
 
-/* With the lock held: whether it was there within the last LONGEST_US; if not, it is woken, and the ledger is when it was there. */
+/* With the lock held: whether it was there within the last LONGEST_US; if not, it is woken, and the ledger is when it
+ * was there. */
 int mailbox_turns(struct mailbox *box, int64_t longest_us);
 
 void result_free(struct result *results, size_t n);

@@ -45,7 +45,7 @@ enum { DONE_ITS_PART = 0, NO = 1, USAGE = 2, NODB = 69, BUG = 70, NOPERM = 77 };
 static struct config config;
 static struct keeper keeper;
 
-/* One write a line: many workers may share the stream.  It may hang, and then nobody else may need the stream's lock. */
+/* One write a line: many workers may share the stream.  It may hang, and nobody else may need the stream's lock. */
 static void write_line(const char *text)
 {
 	char line[2500];
@@ -265,8 +265,8 @@ static int prepare(struct run *r, int argc, char **argv, struct jobstack_error *
 		persistent_raise_files(r->slots_n);
 	if (config.lease_us == 0)
 		config.lease_us = r->identity.env.in_slurm ? LEASE_SLURM_US : LEASE_US;
-	r->supervisor.kill_wait_us = guard_ask(&r->guard, &config, &r->identity.env, getenv("JOBSTACK_MODULE_DIR"), &r->options.job_start_us,
-					       &unknown);
+	r->supervisor.kill_wait_us = guard_ask(&r->guard, &config, &r->identity.env, getenv("JOBSTACK_MODULE_DIR"),
+					       &r->options.job_start_us, &unknown);
 	if (unknown.code != 0 && !config.quiet)
 		say("Slurm does not say when this job ends (%s): nothing guards against starting what will not finish", unknown.text);
 	/* a command that can't be executed is told before anything is claimed */
@@ -333,18 +333,21 @@ static int conclude_outbox(struct run *r)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	size_t late = 0;
-	int status = r->box.leaving == LEAVE_FENCED && !r->outbox.stuck ? outbox_settle(&r->outbox, r->handle, &late, &error) : JOBSTACK_NOTHING;
+	int may_settle = r->box.leaving == LEAVE_FENCED && !r->outbox.stuck;
+	int status = may_settle ? outbox_settle(&r->outbox, r->handle, &late, &error) : JOBSTACK_NOTHING;
 	const char *path = outbox_path(&r->outbox);
 
 	if (status == 0 && late > 0)
 		say("%zu outcomes came too late, and don't count", late);
 	if (status == JOBSTACK_ECONFLICT && late > 0)
-		say("%zu outcomes of this worker can't be delivered%s%s: `jobstack check -s %s --logs %s` lists what the database has forgotten",
+		say("%zu outcomes of this worker can't be delivered%s%s: `jobstack check -s %s --logs %s` lists what "
+		    "the database has forgotten",
 		    late, path == NULL ? "" : ", and are kept in ", path == NULL ? "" : path, config.stack, config.log_dir);
 	if (status == 0 || status == JOBSTACK_ECONFLICT)
 		return 0;
 	if (r->waiting > 0 && r->outbox.stuck)
-		say("%zu outcomes could neither be delivered nor written, because a file system does not answer: their entries will run again",
+		say("%zu outcomes could neither be delivered nor written, because a file system does not answer: their "
+		    "entries will run again",
 		    r->waiting);
 	if (r->waiting == 0 || path == NULL)
 		return 0;
@@ -415,8 +418,7 @@ static void trip(struct run *r)
 		say("the first 20 entries of this worker all failed, but the stack could not be paused: %s", error.text);
 }
 
-/* Somebody's session may hold the stack's row, which the birth of a worker looks at, for long: then it is waited for, as any other
- * step would. */
+/* Somebody's session may hold the stack's row, which a birth looks at, for long: it is waited for, as in any step. */
 static int begin_worker(struct run *r, struct jobstack_error *error)
 {
 	struct pollfd told = {.fd = r->supervisor.signals, .events = POLLIN};
@@ -501,7 +503,8 @@ static int work(struct run *r, struct jobstack_error *error)
 		status = conclude(r, js_clock_mono_us() - began);
 	else if (jobstack_worker_end(r->ledger.worker, NULL, 0, error->text, &ignored) == 0)
 		keeper.page->worker = 0; /* it was born, and has claimed nothing */
-	if (speaker_end() || r->outbox.stuck || supervisor_hangs(&r->supervisor)) { /* a thread sits in a call: nothing may be freed under it */
+	/* a thread sits in a call: nothing may be freed under it */
+	if (speaker_end() || r->outbox.stuck || supervisor_hangs(&r->supervisor)) {
 		keeper.page->status = status < 0 ? status_of(status) : status;
 		keeper.page->left_us = js_clock_mono_us();
 		_exit(keeper.page->status);
@@ -548,7 +551,7 @@ static int conclude_killed(const struct keeper_end *end)
 	return 128 + end->signal;
 }
 
-/* The worker with its keeper, and with a process before both if this one has children already.  Gives the exit status of each. */
+/* The worker with its keeper, and with a process before both if this one has children already.  Gives their exit status. */
 static int be_kept(int argc, char **argv, struct jobstack_error *error)
 {
 	struct keeper_end end;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * The outbox.  Promises: an outcome that the database has not taken for two seconds is on the disk, in the order in
- * which it will be delivered; the file goes when everything in it has been taken; only the outbox's own thread waits for the
- * disk, and it holds no lock meanwhile: the heart goes on while a file system hangs.
+ * which it will be delivered; the file goes when everything in it has been taken; only the outbox's own thread waits
+ * for the disk, and it holds no lock meanwhile: the heart goes on while a file system hangs.
  */
 #define _GNU_SOURCE
 #include "worker/outbox.h"
@@ -46,7 +46,8 @@ void outbox_places(struct outbox *o, const char *dir, const char *name, const ch
 	(void)snprintf(o->path[2], sizeof(o->path[2]), "/tmp/jobstack-%s.spool", name);
 }
 
-/* What waits, in order, with memory of its own: the ledger frees its own when it has been answered, and a write may hang for longer. */
+/* What waits, in order, with memory of its own: the ledger frees its own when it has been answered, and a write may
+ * hang for longer. */
 struct waiting {
 	struct result *results;
 	struct jobstack_outcome *outcomes;
@@ -68,7 +69,8 @@ static int gather(struct outbox *o, struct waiting *w)
 	*w = (struct waiting){NULL, NULL, o->asked_n + box->results_n};
 	w->results = calloc(w->n + 1, sizeof(*w->results));
 	for (size_t i = 0; w->results != NULL && i < w->n; i++) {
-		struct jobstack_outcome waits = i < o->asked_n ? o->asked[i] : result_outcome(&box->results[i - o->asked_n]);
+		struct jobstack_outcome waits =
+			i < o->asked_n ? o->asked[i] : result_outcome(&box->results[i - o->asked_n]);
 
 		result_copy(&w->results[i], &waits);
 	}
@@ -177,8 +179,8 @@ static void discard(struct outbox *o)
 	o->file = NULL;
 }
 
-/* Notes in the file what the database has taken of it; the file goes if that is all.  With the lock held, which is given away
- * meanwhile. */
+/* Notes in the file what the database has taken of it; the file goes if that is all.  With the lock held, which is
+ * given away meanwhile. */
 static void note_taken(struct outbox *o)
 {
 	int all = o->spooled == 0 && o->delivered == o->written;
@@ -259,7 +261,8 @@ int outbox_begin(struct outbox *o, struct jobstack_error *error)
 {
 	int failed;
 
-	if (pthread_mutex_init(&o->lock, NULL) != 0 || js_clock_cond_init(&o->wake) != 0 || js_clock_cond_init(&o->done) != 0)
+	if (pthread_mutex_init(&o->lock, NULL) != 0 || js_clock_cond_init(&o->wake) != 0 ||
+	    js_clock_cond_init(&o->done) != 0)
 		return js_error_memory(error);
 	failed = pthread_create(&o->thread, NULL, outbox_main, o);
 	if (failed != 0)
@@ -344,7 +347,8 @@ int outbox_settle(struct outbox *o, struct jobstack *handle, size_t *late, struc
 						   w.n, NULL, results, error);
 	for (size_t i = 0; status >= 0 && i < w.n; i++)
 		*late += results[i] == JOBSTACK_TOO_LATE;
-	if (status == JOBSTACK_ECONFLICT) /* the database has forgotten this worker: the spool is the only trace of them */
+	if (status ==
+	    JOBSTACK_ECONFLICT) /* the database has forgotten this worker: the spool is the only trace of them */
 		*late = w.n;
 	if (status >= 0 && o->file != NULL)
 		discard(o);

@@ -22,7 +22,8 @@ struct outbox {
 	jobstack_log_fn *log;
 	/* its own */
 	pthread_t thread;
-	pthread_mutex_t lock; /* taken before the mailbox's; never held while a file is touched, since a file system may hang */
+	/* taken before the mailbox's; never held while a file is touched, since a file system may hang */
+	pthread_mutex_t lock;
 	pthread_cond_t wake, done;
 	int begun, stop, dozing, ended;
 	int stuck;	      /* the thread hangs in a file system: it stays, and nothing of this may be freed */
@@ -52,8 +53,8 @@ void outbox_answered(struct outbox *outbox, size_t n);
 void outbox_gave_up(struct outbox *outbox);
 
 /* Stops the thread, when no command is left and the ledger has ended.  What is still in the mailbox goes into the
- * spool, which says then that the worker has left.  Gives how many outcomes wait; without any there is no spool.  If the
- * thread hangs in a file system it is left alone (outbox->stuck). */
+ * spool, which says then that the worker has left.  Gives how many outcomes wait; without any there is no spool.  If
+ * the thread hangs in a file system it is left alone (outbox->stuck). */
 size_t outbox_end(struct outbox *outbox);
 
 /* Where they wait, or NULL: there is no spool. */

@@ -62,7 +62,8 @@ static int watch(struct slots *all, const struct slot *slot, int how, int fd, ui
 static enum slot_start begin(struct slots *all, struct slot *slot, struct jobstack_error *error)
 {
 	struct js_template_values none = {NULL, 0, 0, 0, slot->number, all->config->stack, all->worker};
-	char *const *argv = js_template_argv_in(all->config->template, &none, &slot->words), *const *envp = js_env_for(slot->env, &none);
+	char *const *argv = js_template_argv_in(all->config->template, &none, &slot->words);
+	char *const *envp = js_env_for(slot->env, &none);
 	struct persistent *p = slot->persistent;
 	int out, err;
 	pid_t pid;

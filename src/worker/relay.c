@@ -101,7 +101,8 @@ void relay_turn(struct relay *r)
 void relay_leave(struct relay *r)
 {
 	/* who runs the loop is the only one that writes it */
-	atomic_store_explicit(&r->calls, atomic_load_explicit(&r->calls, memory_order_relaxed) + 1, memory_order_relaxed);
+	atomic_store_explicit(&r->calls, atomic_load_explicit(&r->calls, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
 	atomic_store(&r->owner, 0);
 	if (!atomic_load(&r->dozing))
 		return;
@@ -197,7 +198,8 @@ int relay_run(struct relay *r, struct jobstack_error *error)
 {
 	int status = 0;
 
-	if (pthread_mutex_init(&r->lock, NULL) != 0 || js_clock_cond_init(&r->watch) != 0 || js_clock_cond_init(&r->changed) != 0)
+	if (pthread_mutex_init(&r->lock, NULL) != 0 || js_clock_cond_init(&r->watch) != 0 ||
+	    js_clock_cond_init(&r->changed) != 0)
 		return js_error_memory(error);
 	(void)pthread_mutex_lock(&r->lock);
 	r->wanted = 1;

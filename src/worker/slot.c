@@ -102,7 +102,8 @@ static int created(const struct slots *all, const struct js_template_values *val
 static enum slot_start run(struct slots *all, struct slot *slot, const struct js_template_values *values, const int own[2],
 			   struct jobstack_outcome *outcome, struct jobstack_error *error)
 {
-	char *const *argv = js_template_argv_in(all->config->template, values, &slot->words), *const *envp = js_env_for(slot->env, values);
+	char *const *argv = js_template_argv_in(all->config->template, values, &slot->words);
+	char *const *envp = js_env_for(slot->env, values);
 	int out, err;
 	pid_t pid;
 
@@ -237,7 +238,8 @@ static int64_t size_of(const char *path)
 }
 
 /* Says where the output is: PLACE is that of what is in the packed log. */
-static void locate(const struct slots *all, struct slot *slot, const struct js_packlog_place *place, struct jobstack_outcome *o)
+static void locate(const struct slots *all, struct slot *slot, const struct js_packlog_place *place,
+		   struct jobstack_outcome *o)
 {
 	if (!all->config->output_dash) { /* else it is not known where it went */
 		if (place->number > 1 && js_packlog_path_of(all->log, place->number, &slot->log_path) == 0)
@@ -291,8 +293,8 @@ void slot_begin_outcome(const struct slot *slot, struct jobstack_outcome *o)
 	o->ended_us = slot->ended_us;
 }
 
-void slot_judge(struct slots *all, struct slot *slot, const struct js_reaped *r, int draining, struct jobstack_outcome *o,
-		char reason[REASON_MAX])
+void slot_judge(struct slots *all, struct slot *slot, const struct js_reaped *r, int draining,
+		struct jobstack_outcome *o, char reason[REASON_MAX])
 {
 	slot->ended_us = r->ended_us;
 	slot_begin_outcome(slot, o);
@@ -305,8 +307,8 @@ void slot_judge(struct slots *all, struct slot *slot, const struct js_reaped *r,
 	o->reason = reason[0] == '\0' ? NULL : reason;
 }
 
-int slot_keep(struct slots *all, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o, char reason[REASON_MAX],
-	      struct jobstack_error *error)
+int slot_keep(struct slots *all, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
+	      char reason[REASON_MAX], struct jobstack_error *error)
 {
 	struct js_template_values values = values_of(all, slot, slot->entry);
 	int status;

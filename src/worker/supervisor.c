@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The supervisor.  Promises: its loop polls, and waits for nothing else, for what may hang is done aside (worker/aside.h); signals are read before ends are judged, so that a command
- * which fell to the same signal as we is not blamed for it; when the lease can't be kept the commands are stopped before it
- * is over.
+ * The supervisor.  Promises: its loop polls, and waits for nothing else, for what may hang is done aside
+ * (worker/aside.h); signals are read before ends are judged, so that a command which fell to the same signal as we is
+ * not blamed for it; when the lease can't be kept the commands are stopped before it is over.
  */
 #define _GNU_SOURCE
 #include "worker/supervisor.h"
@@ -143,8 +143,8 @@ static void post(struct supervisor *s, struct parcel *parcel, const struct jobst
 		mailbox_wake_ledger(box);
 }
 
-/* The machine gave no process for a command.  While others run, one will end and make room; with nothing running, somebody
- * else may have room.  A while without a try begins anew. */
+/* The machine gave no process for a command.  While others run, one will end and make room; with nothing running,
+ * somebody else may have room.  A while without a try begins anew. */
 static void note_starved(struct supervisor *s, size_t running, const char *why)
 {
 	const struct js_log log = {s->log, NULL};
@@ -388,7 +388,8 @@ static int64_t trim_output(struct supervisor *s, int64_t now, int64_t next)
 		return next;
 	if (now >= s->trim_at_us) {
 		for (size_t i = 0; i < s->box->slots_n; i++)
-			if (s->slots[i].aside == ASIDE_NOT && s->slots[i].pid != 0 && now - s->slots[i].started_us >= TRIM_US)
+			if (s->slots[i].aside == ASIDE_NOT && s->slots[i].pid != 0 &&
+			    now - s->slots[i].started_us >= TRIM_US)
 				busy |= trim_slot(s, &s->slots[i]);
 		s->trim_at_us = now + (busy ? TRIM_SOON_US : TRIM_US);
 	}
@@ -489,8 +490,8 @@ static int over(struct supervisor *s)
 	return ended;
 }
 
-/* The worker can't wait for its commands any more: it leaves as if it had been told to, and looks around by the clock until
- * all has ended. */
+/* The worker can't wait for its commands any more: it leaves as if it had been told to, and looks around by the clock
+ * until all has ended. */
 static void leave_blind(struct supervisor *s, const struct jobstack_error *error)
 {
 	if (!s->draining)
@@ -569,7 +570,8 @@ void supervisor_run(struct supervisor *s)
 	s->relay.loop = run;
 	s->relay.nudge = nudge;
 	s->relay.ctx = s;
-	if (relay_run(&s->relay, &error) != 0) /* no thread can be started: the loop runs in this one, and a call that hangs holds it up */
+	if (relay_run(&s->relay, &error) !=
+	    0) /* no thread can be started: the loop runs in this one, and a call that hangs holds it up */
 		(void)run(s);
 	if (supervisor_hangs(s))
 		return;

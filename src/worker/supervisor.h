@@ -53,8 +53,8 @@ void supervisor_finish(struct supervisor *s, struct slot *slot, const struct js_
 /* For worker/aside.h: the entry in SLOT has this outcome, and runs no more. */
 void supervisor_post(struct supervisor *s, struct slot *slot, const struct jobstack_outcome *outcome);
 
-/* Runs until the ledger has ended and no command is left.  A call that hangs is not waited for for ever: then supervisor_hangs, and
- * nothing that the supervisor knows may be freed, as a thread is still at it. */
+/* Runs until the ledger has ended and no command is left.  A call that hangs is not waited for for ever: then
+ * supervisor_hangs, and nothing that the supervisor knows may be freed, as a thread is still at it. */
 void supervisor_run(struct supervisor *s);
 int supervisor_hangs(const struct supervisor *s);
 

@@ -42,7 +42,8 @@ int tidy(struct tidying *t, struct jobstack_error *error)
 			return status;
 		js_num_duration_text(t->page->lease_us, lease, sizeof(lease));
 		if (!told)
-			t->say("%s, and the database does not answer: the keeper tries for up to %s to give its entries back",
+			t->say("%s, and the database does not answer: the keeper tries for up to %s to give its "
+			       "entries back",
 			       t->reason, lease);
 		js_clock_nap(JS_SECOND_US / 2, NULL);
 	}
@@ -75,15 +76,16 @@ void tidy_killed(struct tidying *t, const struct keeper_end *end, char text[TIDY
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	char reason[128];
 
-	(void)snprintf(reason, sizeof(reason), "the worker was killed by signal %d (%s)%s", end->signal, strsignal(end->signal),
-		       end->oom ? ", out of memory" : "");
+	(void)snprintf(reason, sizeof(reason), "the worker was killed by signal %d (%s)%s", end->signal,
+		       strsignal(end->signal), end->oom ? ", out of memory" : "");
 	t->reason = reason;
 	if (t->page->worker == 0)
 		(void)snprintf(text, TIDY_WORDS, "%s before it had begun", reason);
 	else if (end->left > 0)
 		(void)snprintf(text, TIDY_WORDS,
-			       "%s, and %zu processes of its commands can't be killed: its entries go back when these have ended (on another host: after its lease)", reason,
-			       end->left);
+			       "%s, and %zu processes of its commands can't be killed: its entries go back when these "
+			       "have ended (on another host: after its lease)",
+			       reason, end->left);
 	else
 		tidy_words(t, tidy(t, &error), &error, text);
 	t->reason = NULL;

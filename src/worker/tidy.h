@@ -19,8 +19,8 @@ struct tidying {
 	uint64_t taken, delivered; /* how many */
 };
 
-/* 0; or negative with ERROR.  A database that is away is waited for as long as the worker's lease: from then on others do
- * it. */
+/* 0; or negative with ERROR.  A database that is away is waited for as long as the worker's lease: from then on others
+ * do it. */
 int tidy(struct tidying *t, struct jobstack_error *error);
 
 #define TIDY_WORDS 11000 /* a path twice */
