@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Who is dead by what the process table of this host tells.  Promises: what it hides from us, lives; only what a worker that is
- * gone has started is ended.
+ * Who is dead by what the process table of this host tells.  Promises: what it hides from us, lives; only what a worker
+ * that is gone has started is ended.
  *
- * A worker leads a session of its own, and its commands begin in it.  The kernel does not give the number of a session away while
- * one process of it is left, and tells everybody who is in which session.  So a command is found whatever user it runs as
- * (sudo, setpriv), and whatever became of its parents.  What has left the session (a daemon, the child of su) is known by its
- * environment, where we may read that.
+ * A worker leads a session of its own, and its commands begin in it.  The kernel does not give the number of a session
+ * away while one process of it is left, and tells everybody who is in which session.  So a command is found whatever
+ * user it runs as (sudo, setpriv), and whatever became of its parents.  What has left the session (a daemon, the child
+ * of su) is known by its environment, where we may read that.
  */
 #define _GNU_SOURCE
 #include "watch/suspect.h"
@@ -28,7 +28,7 @@
 
 #define ENDING_US (2 * JS_SECOND_US) /* for the killed to go */
 
-/* ------------------------------------------------------------------------------------------------------ the processes */
+/* ------------------------------------------------------------------------------------------------ the processes */
 
 /* All numbers of processes, one after the other. */
 struct numbers {
@@ -99,14 +99,15 @@ static int read_process(pid_t pid, pid_t *parent, char name[32])
 		if ((unsigned char)*p < ' ' || (unsigned char)*p > '~')
 			*p = '?';
 	/* proc(5): from pgrp to nice; one whose first thread has ended may have others */
-	(void)sscanf(name_end + 1, " %c %ld %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld", &state, &number, &threads);
+	(void)sscanf(name_end + 1, " %c %ld %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld", &state,
+		     &number, &threads);
 	*parent = (pid_t)number;
 	runs = (state != 'Z' && state != 'X') || threads > 1;
 	js_buf_free(&stat);
 	return runs;
 }
 
-/* ----------------------------------------------------------------------------------------------------- the workers' own */
+/* --------------------------------------------------------------------------------------------- the workers' own */
 
 /* Which process table we see. */
 struct here {
@@ -145,7 +146,7 @@ static int may_end(const struct js_suspect *s)
 	return s->ours || geteuid() == 0;
 }
 
-/* -------------------------------------------------------------------------------------------------------- the commands */
+/* ------------------------------------------------------------------------------------------------- the commands */
 
 /* What the environment that a process was started with tells of the worker that it comes from. */
 struct origin {
@@ -162,40 +163,31 @@ static void read_origin(pid_t pid, struct origin *o)
 	if (js_file_read(path, &env) == 0)
 		for (const char *p = env.data; p != NULL && p < env.data + env.len; p += strlen(p) + 1) {
 			if (strncmp(p, "JOBSTACK_PROCESS=", 17) == 0)
-				(void)sscanf(p + 17, "%" SCNu64 " %" SCNu64 " %" SCNx64, &o->pid, &o->start, &o->cgroup);
-			else if (strncmp(p, "SLURM_JOB_ID=", 13) == 0 && js_num_u64(p + 13, 1, UINT32_MAX, &o->job) != 0)
+				(void)sscanf(p + 17, "%" SCNu64 " %" SCNu64 " %" SCNx64, &o->pid, &o->start,
+					     &o->cgroup);
+			else if (strncmp(p, "SLURM_JOB_ID=", 13) == 0 &&
+				 js_num_u64(p + 13, 1, UINT32_MAX, &o->job) != 0)
 				o->job = 0;
 		}
 	js_buf_free(&env);
 }
 
-/* Whether the process PID began before the lease of the worker ended. */
-static int began_in_lease(const struct js_suspect *s, pid_t pid)
-{
-	int64_t start = js_file_pid_start(pid), ended_us = js_clock_mono_us() - s->silent_us + s->lease_us;
-
-	return start >= 0 && start / sysconf(_SC_CLK_TCK) <= ended_us / JS_SECOND_US;
-}
-
 enum tie { TIE_NONE, TIE_SEEN, TIE_SURE };
 
-/* Does the process PID come from a command of the worker, whose own process is gone?  SURE: it may be ended.  By its environment
- * alone that is so only where it is in the worker's cgroup, too: a job of at(1) has the environment as well.  What is in
- * another Slurm job was submitted.  By its session alone that is so only if one process of it is as old as the worker: an empty
- * session's number may since have become that of another, whose first process has ended. */
+/* Does the process PID come from a command of the worker, whose own process is gone?  SURE: it may be ended, and for that its
+ * environment has to say so.  The session alone is not enough: the number of an empty one may have become another's.  Nor is
+ * the environment outside of the session, unless it is in the worker's cgroup, too: a job of at(1) has the environment as
+ * well.  What is in another Slurm job was submitted. */
 static enum tie tie_of(struct js_suspect *s, pid_t pid, pid_t session, const struct origin *o)
 {
-	enum tie in_session = TIE_NONE;
+	int of_worker = o->pid == s->pid && o->start == (uint64_t)s->pid_start;
 
 	if (!s->gone || pid == getpid())
 		return TIE_NONE;
-	if (s->session && session == (pid_t)s->pid && pid != session) {
-		in_session = TIE_SEEN;
-		if (s->unbroken || (s->unbroken = began_in_lease(s, pid)))
-			return TIE_SURE;
-	}
-	if (o->pid != s->pid || o->start != (uint64_t)s->pid_start || o->job != s->job)
-		return in_session;
+	if (s->session && session == (pid_t)s->pid && pid != session)
+		return of_worker ? TIE_SURE : TIE_SEEN;
+	if (!of_worker || o->job != s->job)
+		return TIE_NONE;
 	return o->cgroup == js_file_cgroup(pid) ? TIE_SURE : TIE_SEEN;
 }
 
@@ -244,8 +236,8 @@ static void mark_below(struct found *all, size_t n)
 	}
 }
 
-/* Sends KILL to what surely comes from a command of the worker that is gone, and to all that is below.  Returns how many there
- * are, and in *SENT to how many we may. */
+/* Sends KILL to what surely comes from a command of the worker that is gone, and to all that is below.  Returns how
+ * many there are, and in *SENT to how many we may. */
 static size_t kill_commands(struct js_suspect *s, size_t *sent)
 {
 	struct found *all = NULL, *grown;
@@ -298,9 +290,10 @@ static void end_commands(struct js_suspect *s)
 	}
 }
 
-/* ---------------------------------------------------------------------------------------------------------- the verdict */
+/* -------------------------------------------------------------------------------------------------- the verdict */
 
-/* Finds what commands of the dead have left.  Twice: one that is starting a child and ending just then could be missed. */
+/* Finds what commands of the dead have left.  Twice: one that is starting a child and ending just then
+ * could be missed. */
 static int find_twice(struct js_suspects *all)
 {
 	for (size_t i = 0; i < all->n; i++) {
@@ -350,8 +343,10 @@ void js_watch_by_process(const struct js_round *round, struct js_suspects *all)
 		if (s->command != 0) {
 			s->lives = s->runs_here = 1;
 			(void)snprintf(s->hint, sizeof(s->hint),
-				       "its process is gone, but one of its commands still runs here (process %" PRIu64 ", %s): %s", s->command,
-				       s->name, s->sure && dry && may_end(s) ? "`jobstack recover` kills it" : "kill it");
+				       "its process is gone, but one of its commands still runs here (process %" PRIu64
+				       ", %s): %s",
+				       s->command, s->name,
+				       s->sure && dry && may_end(s) ? "`jobstack recover` kills it" : "kill it");
 		} else if (s->gone && may_end(s) && !failed) /* of others we may not see all that commands have left */
 			(void)snprintf(s->reason, sizeof(s->reason), "its process on %.180s is gone%s", here.host,
 				       s->ended ? " (processes that its commands left were killed)" : "");
@@ -371,7 +366,8 @@ int js_watch_runs_here(struct js_suspect *s)
 		return 0;
 	if (is == 0 && may_end(s)) {
 		s->runs_here = 1;
-		(void)snprintf(s->hint, sizeof(s->hint), "its process is gone, but one of its commands may still run here");
+		(void)snprintf(s->hint, sizeof(s->hint),
+			       "its process is gone, but one of its commands may still run here");
 		return 1;
 	}
 	if (number_is_taken(s) || begin_numbers(&numbers) != 0)
@@ -380,7 +376,8 @@ int js_watch_runs_here(struct js_suspect *s)
 		if (session == (pid_t)s->pid && pid != session && read_process(pid, &parent, s->name) != 0) {
 			s->command = (uint64_t)pid;
 			s->runs_here = 1;
-			(void)snprintf(s->hint, sizeof(s->hint), "one of its commands still runs here (process %" PRIu64 ", %s): kill it",
+			(void)snprintf(s->hint, sizeof(s->hint),
+				       "one of its commands still runs here (process %" PRIu64 ", %s): kill it",
 				       s->command, s->name);
 		}
 	end_numbers(&numbers);

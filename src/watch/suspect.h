@@ -18,7 +18,6 @@ struct js_suspect {
 	int lives; /* its process is here: no proof is looked for */
 	int gone;	  /* its process was in the process table that we see, and is not there any more */
 	int session;	  /* and its number is not another's: what is in its session are its commands */
-	int unbroken;	  /* one process of it is from before the end of the lease: it is the worker's session */
 	uint64_t command; /* a process of one of its commands that still runs here, 0: none */
 	char name[32];	  /* of that process */
 	int sure;	  /* that may be ended */
@@ -61,9 +60,9 @@ void js_round_log(const struct js_round *round, enum jobstack_level level, const
 /* Fills in REASON and LIVES by what /proc tells (proof a), and ends what commands of the dead have left. */
 void js_watch_by_process(const struct js_round *round, struct js_suspects *suspects);
 
-/* Whether a command of the silent SUSPECT still runs in the process table that we see: 1, and RUNS_HERE and HINT say so; 0 none
- * does, or we can't tell.  1 as well where its process is gone and js_watch_by_process can tell more.  It takes a look at each
- * process, and waits for nothing. */
+/* Whether a command of the silent SUSPECT still runs in the process table that we see: 1, and RUNS_HERE and HINT say
+ * so; 0 none does, or we can't tell.  1 as well where its process is gone and js_watch_by_process can tell more.  It
+ * takes a look at each process, and waits for nothing. */
 int js_watch_runs_here(struct js_suspect *suspect);
 
 /* Fills in REASON, or HINT, by what Slurm tells (proof b). */

@@ -58,6 +58,7 @@ check '200 are done' jobstack-worker -q -s long -- true
 check 'b lags' lag
 numbered 201 400 | jobstack push -q -s long >/dev/null
 jobstack push -q -s new /new >/dev/null
+jobstack push -q -s newer /newer >/dev/null
 check '... behind a dead entry' dead again
 asked=()
 ask() { # NAME COMMAND...: at b, while it lags
@@ -69,7 +70,7 @@ ask() { # NAME COMMAND...: at b, while it lags
 ask wait jobstack wait -s long
 ask status jobstack status -s new
 ask requeue jobstack requeue -s again
-ask drop jobstack drop -s new --yes
+ask drop jobstack drop -s newer --yes
 ask check jobstack check -s long
 all_there() { # each that has not answered has come to b
 	local pid alive=0
@@ -85,8 +86,8 @@ like 'wait waited for the other 200' "$(<wait.said)" '400 done.*status 0'
 like 'status knows the new stack' "$(<status.said)" 'status 0'
 like 'requeue found the dead entry' "$(<requeue.said)" 'status 0'
 is '... which is in line again' "$(ledger again)" '0 0 1 0 0 0'
-like 'drop dropped the new stack' "$(<drop.said)" 'status 0'
-is '... which is gone' "$(id_of new)" ''
+like 'drop dropped a new stack' "$(<drop.said)" 'status 0'
+is '... which is gone' "$(id_of newer)" ''
 like 'check saw all of it' "$(<check.said)" 'status 0'
 
 # --------------------------------------------------------------------------------------------------------- two who exclude each other

@@ -182,8 +182,7 @@ die reused
 setsid sh -c 'echo $$ >leader; sleep 1000 & echo $! >later'
 at_end 'kill -KILL "$(<later)" 2>/dev/null'
 sql "UPDATE worker JOIN stack USING(stack_id) SET pid=$(<leader) WHERE name='reused' AND ended IS NULL"
-silent_for reused 10000
-check 'a session that is younger than the lease' says 1 "process $(<later), sleep\): kill it; it holds 1 entry" jobstack recover -s reused
+check 'a session that has the number within the lease' says 1 "process $(<later), sleep\): kill it; it holds 1 entry" jobstack recover -s reused
 check '... is left alone' alive "$(<later)"
 kill -KILL "$(<later)"
 wait_for 10 none_lives "$(<later)"
