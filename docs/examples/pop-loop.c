@@ -5,8 +5,8 @@
  *     cc -o pop-loop pop-loop.c process.c $(pkg-config --cflags --libs jobstack)
  *     ./pop-loop ~/.config/jobstack/client.cnf
  *
- * process.c is yours.  See pop-loop.sh for what to know about such loops; a program that wants to be a worker, with a lease
- * that it renews, uses jobstack_worker_begin and jobstack_step.
+ * process.c is yours.  See pop-loop.sh for what to know about such loops; a program that wants to be a worker, with a
+ * lease that it renews, uses jobstack_worker_begin and jobstack_step.
  */
 #include <jobstack/jobstack.h>
 

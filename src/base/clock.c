@@ -96,8 +96,8 @@ static char *digits(char *to, int64_t n, int width)
 	return to + width;
 }
 
-/* By hand, with the civil calendar from March on, since an export writes two of these a row: gmtime_r and snprintf take ten times
- * as long. */
+/* By hand, with the civil calendar from March on, since an export writes two of these a row: gmtime_r and snprintf take
+ * ten times as long. */
 void js_clock_iso(int64_t wall_us, char text[JS_CLOCK_ISO])
 {
 	int64_t seconds = wall_us / JS_SECOND_US, day = seconds / 86400 + 719468, era, year, in_era, in_year, month;
@@ -160,10 +160,10 @@ int64_t js_clock_parse(const char *text)
 	int64_t fraction = 0, unit = 100000;
 	int year, month, day, hour, minute, second;
 
-	if (text == NULL || (year = number(text, 4)) < 1 || text[4] != '-' || (month = number(text + 5, 2)) < 1 || month > 12 ||
-	    text[7] != '-' || (day = number(text + 8, 2)) < 1 || day > 31 || text[10] != ' ' || (hour = number(text + 11, 2)) < 0 ||
-	    hour > 23 || text[13] != ':' || (minute = number(text + 14, 2)) < 0 || minute > 59 || text[16] != ':' ||
-	    (second = number(text + 17, 2)) < 0 || second > 60)
+	if (text == NULL || (year = number(text, 4)) < 1 || text[4] != '-' || (month = number(text + 5, 2)) < 1 ||
+	    month > 12 || text[7] != '-' || (day = number(text + 8, 2)) < 1 || day > 31 || text[10] != ' ' ||
+	    (hour = number(text + 11, 2)) < 0 || hour > 23 || text[13] != ':' || (minute = number(text + 14, 2)) < 0 ||
+	    minute > 59 || text[16] != ':' || (second = number(text + 17, 2)) < 0 || second > 60)
 		return -1;
 	text += 19;
 	if (*text == '.')
@@ -179,7 +179,7 @@ int64_t js_clock_read(const char *text)
 	size_t n = 0;
 	int64_t us;
 
-	while (pattern[n] != '\0' && (pattern[n] == 'd'   ? text[n] >= '0' && text[n] <= '9'
+	while (pattern[n] != '\0' && (pattern[n] == 'd'	  ? text[n] >= '0' && text[n] <= '9'
 				      : pattern[n] == 'T' ? text[n] == 'T' || text[n] == ' '
 							  : text[n] == pattern[n])) {
 		full[n] = pattern[n] == 'T' ? ' ' : text[n];

@@ -33,7 +33,9 @@ int js_clock_leap_open(void);
 /* Whether there was such a leap since the last call. */
 int js_clock_leap_read(int fd);
 
-#define JS_CLOCK_LEAP_US (JS_SECOND_US / 10) /* what two readings, one after the other, may differ by without a leap */
+#define JS_CLOCK_LEAP_US                                                                                               \
+	(JS_SECOND_US / 10) /* what two readings, one after the other, may differ by without a leap                    \
+			     */
 
 /* Until when something may be begun: before a moment, and while the wall clock less js_clock_mono_us is what it was. If
  * a virtual machine was paused, a leap of its wall clock is the only sign. */
@@ -53,8 +55,8 @@ void js_clock_iso(int64_t wall_us, char text[JS_CLOCK_ISO]);
 /* Reads the server's "2026-11-21 06:20:11.123456" (the fraction may be missing); -1 if it is not one. */
 int64_t js_clock_parse(const char *text);
 
-/* Reads a time as people write it, in UTC: 2026-11-21, 2026-11-21T06:20, 2026-11-21 06:20:11.5, with or without a Z at its end; -1
- * if it is not one. */
+/* Reads a time as people write it, in UTC: 2026-11-21, 2026-11-21T06:20, 2026-11-21 06:20:11.5, with or without a Z at
+ * its end; -1 if it is not one. */
 int64_t js_clock_read(const char *text);
 
 #endif

@@ -69,7 +69,6 @@ const char *js_error_setting(unsigned server_errno)
 	case 3024:
 		return "try again later; if it happens again, ask the server's administrator what ends statements "
 		       "there";
-	default:
-		return NULL;
+	default: return NULL;
 	}
 }

@@ -7,8 +7,8 @@
 
 #include "jobstack/jobstack.h"
 
-/* Fills ERROR (may be NULL), unless it is filled already, and returns CODE.  Newlines and other control characters in the
- * text become '?', so that a message stays one line whatever name it quotes. */
+/* Fills ERROR (may be NULL), unless it is filled already, and returns CODE.  Newlines and other control characters in
+ * the text become '?', so that a message stays one line whatever name it quotes. */
 int js_error_set(struct jobstack_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Empties it. */

@@ -123,7 +123,8 @@ int js_file_can_make(const char *path)
 	int status = -1;
 
 	/* what is there of it, from below */
-	while (at != NULL && (status = access(at, W_OK | X_OK)) != 0 && errno == ENOENT && (slash = strrchr(at, '/')) != NULL)
+	while (at != NULL && (status = access(at, W_OK | X_OK)) != 0 && errno == ENOENT &&
+	       (slash = strrchr(at, '/')) != NULL)
 		slash[slash == at && slash[1] != '\0'] = '\0';
 	if (at != NULL && status != 0 && errno == ENOENT && at[0] != '/') /* nothing of a relative one */
 		status = access(".", W_OK | X_OK);

@@ -13,8 +13,8 @@
 /* Appends the whole file to BUF.  Returns 0, or -1 with errno. */
 int js_file_read(const char *path, struct js_buf *buf);
 
-/* Puts a file with this content in PATH's place at once (a temporary beside it, fsync, rename): a reader sees the old one
- * or the new one.  Returns 0, or -1 with errno. */
+/* Puts a file with this content in PATH's place at once (a temporary beside it, fsync, rename): a reader sees the old
+ * one or the new one.  Returns 0, or -1 with errno. */
 int js_file_replace(const char *path, mode_t mode, const void *data, size_t len);
 
 /* Makes PATH and the directories above it.  One that is there already is fine.  Returns 0, or -1 with errno. */
@@ -26,8 +26,8 @@ int js_file_can_make(const char *path);
 /* Writes all of it, going on after a short write or EINTR.  Returns 0, or -1 with errno. */
 int js_file_write_all(int fd, const void *data, size_t len);
 
-/* Sees to it that no later open gets the number of a standard stream that is closed: a connection to a server under the number
- * of standard output would get what is printed.  Reading from or writing to such a stream fails, as before. */
+/* Sees to it that no later open gets the number of a standard stream that is closed: a connection to a server under the
+ * number of standard output would get what is printed.  Reading from or writing to such a stream fails, as before. */
 void js_file_hold_streams(void);
 
 /* Fills DATA with random bytes; there is no failure on a kernel since 3.17. */
@@ -46,7 +46,8 @@ uint64_t js_file_cgroup(pid_t pid);
 /* This boot's id in TEXT (37 bytes with the NUL), or "" if the kernel does not tell. */
 void js_file_boot_id(char text[40]);
 
-/* Which process table the pids of this process are of, in TEXT: the boot's id, and in a pid namespace of its own that as well;
+/* Which process table the pids of this process are of, in TEXT: the boot's id, and in a pid namespace of its own that
+ * as well;
  * "" if the kernel does not tell. */
 void js_file_process_table(char text[64]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Globs over bytes.  Promises: no locale has a say (fnmatch would read bytes as letters of one); the time is at most that of
- * comparing each byte of the text with each piece of the glob.
+ * Globs over bytes.  Promises: no locale has a say (fnmatch would read bytes as letters of one); the time is at most
+ * that of comparing each byte of the text with each piece of the glob.
  */
 #include "base/glob.h"
 
@@ -19,7 +19,8 @@ static int take(const unsigned char **p, const unsigned char *end, unsigned char
 }
 
 /* The bracket at G: is BYTE one of it?  Its length in *LEN.  NULL in *WHY, or what is wrong with it. */
-static int in_bracket(const unsigned char *g, const unsigned char *end, unsigned char byte, size_t *len, const char **why)
+static int in_bracket(const unsigned char *g, const unsigned char *end, unsigned char byte, size_t *len,
+		      const char **why)
 {
 	const unsigned char *p = g + 1;
 	int others = p < end && (*p == '!' || *p == '^'), in = 0;
@@ -60,15 +61,10 @@ static int fits(const unsigned char *g, const unsigned char *end, unsigned char 
 
 	*len = 1;
 	switch (*g) {
-	case '?':
-		return 1;
-	case '[':
-		return in_bracket(g, end, byte, len, &why);
-	case '\\':
-		*len = 2;
-		return g[1] == byte;
-	default:
-		return *g == byte;
+	case '?': return 1;
+	case '[': return in_bracket(g, end, byte, len, &why);
+	case '\\': *len = 2; return g[1] == byte;
+	default: return *g == byte;
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Globs over bytes: * stands for any bytes (a slash is one like others), ? for one, [a-z] for one of these, [!a-z] for one of the
- * others; a backslash takes the next byte as it is.
+ * Globs over bytes: * stands for any bytes (a slash is one like others), ? for one, [a-z] for one of these, [!a-z] for
+ * one of the others; a backslash takes the next byte as it is.
  */
 #ifndef JS_BASE_GLOB_H
 #define JS_BASE_GLOB_H
@@ -16,7 +16,8 @@ const char *js_glob_fault(const char *glob, size_t len);
 /* Does GLOB, which has no fault, match the whole TEXT? */
 int js_glob_match(const char *glob, size_t len, const char *text, size_t text_len);
 
-/* Appends a pattern for SQL's LIKE ... ESCAPE '|' that matches whatever GLOB does; more than that only where GLOB has brackets. */
+/* Appends a pattern for SQL's LIKE ... ESCAPE '|' that matches whatever GLOB does; more than that only where GLOB has
+ * brackets. */
 void js_glob_like(struct js_buf *out, const char *glob, size_t len);
 
 #endif

@@ -16,7 +16,8 @@ void js_home_file(js_home_get *get, const char *name, char *path, size_t size);
 /* Where `jobstack server` writes the clients' option file: $XDG_CONFIG_HOME/jobstack/client.cnf, else in ~/.config. */
 void js_home_server_file(js_home_get *get, char *path, size_t size);
 
-/* The option file to use: GIVEN if not NULL, else $JOBSTACK_DEFAULTS_FILE, else that of the private server if it is there, else
+/* The option file to use: GIVEN if not NULL, else $JOBSTACK_DEFAULTS_FILE, else that of the private server if it is
+ * there, else
  * ~/.my.cnf if that is there.  Returns PATH, or NULL if there is none. */
 const char *js_home_option_file(const char *given, js_home_get *get, char *path, size_t size);
 

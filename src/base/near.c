@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * How near two words are: the changes of letters that lead from one to the other, of which two neighbours swapped are one.
+ * How near two words are: the changes of letters that lead from one to the other, of which two neighbours swapped are
+ * one.
  */
 #include "base/near.h"
 
@@ -46,7 +47,9 @@ void js_near_try(struct js_near *near, const char *candidate)
 
 	if (len > LETTERS || other > LETTERS)
 		return;
-	changes = len >= 3 && strncasecmp(near->word, candidate, len) == 0 ? other > len : distance(near->word, len, candidate, other);
+	changes = len >= 3 && strncasecmp(near->word, candidate, len) == 0
+			  ? other > len
+			  : distance(near->word, len, candidate, other);
 	if (changes > (len < 5 ? 1U : 2U) || changes >= len || (near->best != NULL && changes >= near->changes))
 		return;
 	near->best = candidate;

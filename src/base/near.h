@@ -12,10 +12,13 @@ struct js_near {
 	unsigned changes; /* how far that is */
 };
 
+/* clang-format off */
 #define JS_NEAR_INIT(typed) {(typed), 0, 0}
+/* clang-format on */
 
-/* Near is what differs by case alone, goes on behind three letters or more that were typed, or needs one letter left out,
- * added, changed or two swapped (words of five letters and more: two such changes).  The first of equally near ones stays. */
+/* Near is what differs by case alone, goes on behind three letters or more that were typed, or needs one letter left
+ * out, added, changed or two swapped (words of five letters and more: two such changes).  The first of equally near
+ * ones stays. */
 void js_near_try(struct js_near *near, const char *candidate);
 
 #endif

@@ -16,11 +16,11 @@
 #define HELP_COLUMN 28
 
 /* Options of other programs that do the same, and what they are called here. */
-static const char *const foreign[][2] = {{"j", "slots"},	      {"jobs", "slots"},	  {"max-procs", "slots"},
-					 {"workers", "slots"},	      {"threads", "slots"},	  {"cpus-per-task", "slots"},
-					 {"retries", "max-attempts"}, {"wd", "chdir"},		  {"workdir", "chdir"},
-					 {"format", "json"},	      {"name", "stack"},	  {"queue", "stack"},
-					 {"states", "state"},	      {"arg-separator", "colsep"}, {"print0", "null"}};
+static const char *const foreign[][2] = {
+	{"j", "slots"},	      {"jobs", "slots"},	   {"max-procs", "slots"},	{"workers", "slots"},
+	{"threads", "slots"}, {"cpus-per-task", "slots"},  {"retries", "max-attempts"}, {"wd", "chdir"},
+	{"workdir", "chdir"}, {"format", "json"},	   {"name", "stack"},		{"queue", "stack"},
+	{"states", "state"},  {"arg-separator", "colsep"}, {"print0", "null"}};
 
 static const struct js_opt *find(const struct js_opts *opts, const char *name)
 {
@@ -61,8 +61,8 @@ static void tell_unknown(const struct js_opts *opts, const char *word, int lette
 	if (several > 0)
 		js_error_set(error, JOBSTACK_EUSAGE, "the option %s is short for several", typed);
 	else
-		js_error_set(error, JOBSTACK_EUSAGE, "there is no option %s%s%s%s", typed, best == NULL ? "" : " (is --",
-			     best == NULL ? "" : best, best == NULL ? "" : " meant?)");
+		js_error_set(error, JOBSTACK_EUSAGE, "there is no option %s%s%s%s", typed,
+			     best == NULL ? "" : " (is --", best == NULL ? "" : best, best == NULL ? "" : " meant?)");
 }
 
 int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const char **arg,

@@ -21,12 +21,14 @@ struct js_opts {
 	const char *usage;   /* behind the command: "[-0] [DATAPATH...]" */
 	const char *about;   /* a sentence or more */
 	const struct js_opt *table;
-	const char *notes; /* below the options, or NULL */
+	const char *notes;   /* below the options, or NULL */
 	int first_word_ends; /* options end at the first word that is none (a command follows) */
 };
 
-/* Parses the next option of ARGV: gives its key, with its argument in *ARG; -1 at the end, and optind is the first word;
- * '?' with ERROR filled (JOBSTACK_EUSAGE).  -h is --help where it is nothing else.  Set optind to 0 before the first call. */
+/* Parses the next option of ARGV: gives its key, with its argument in *ARG; -1 at the end, and optind is the first
+ * word;
+ * '?' with ERROR filled (JOBSTACK_EUSAGE).  -h is --help where it is nothing else.  Set optind to 0 before the first
+ * call. */
 int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const char **arg,
 		struct jobstack_error *error);
 
@@ -37,9 +39,10 @@ int js_opt_once(const char *option, const char *before, const char *arg, struct 
 /* Appends the help. */
 void js_opt_help(const struct js_opts *opts, struct js_buf *text);
 
-/* Appends the same for a program to read, of which the build makes manual pages and completions: lines of fields between
- * tabs, in which \n, \t and \\ stand for these three.  "title COMMAND", "usage TEXT", "about TEXT", for each option that
- * is in the help "option LETTER NAME ARG HELP" (LETTER and ARG may be empty), "notes TEXT" if there are any. */
+/* Appends the same for a program to read, of which the build makes manual pages and completions: lines of fields
+ * between tabs, in which \n, \t and \\ stand for these three.  "title COMMAND", "usage TEXT", "about TEXT", for each
+ * option that is in the help "option LETTER NAME ARG HELP" (LETTER and ARG may be empty), "notes TEXT" if there are
+ * any. */
 void js_opt_spec(const struct js_opts *opts, struct js_buf *text);
 
 #endif

@@ -2,9 +2,9 @@
  *
  * Quantiles of any number of values in flat memory: a histogram whose buckets grow with the values.
  *
- * Values below 128 are kept exactly.  Above, each power of two is cut into 128 buckets of one width, and a quantile is told as the
- * middle of its bucket: it differs from the true one by at most 1/256 of it (0.4 %).  The smallest and the largest value, the number
- * and the sum are exact.  Two sketches of parts, merged, are the sketch of the whole.
+ * Values below 128 are kept exactly.  Above, each power of two is cut into 128 buckets of one width, and a quantile is
+ * told as the middle of its bucket: it differs from the true one by at most 1/256 of it (0.4 %).  The smallest and the
+ * largest value, the number and the sum are exact.  Two sketches of parts, merged, are the sketch of the whole.
  */
 #ifndef JS_BASE_SKETCH_H
 #define JS_BASE_SKETCH_H
@@ -27,11 +27,12 @@ void js_sketch_add(struct js_sketch *sketch, int64_t value);
 /* Adds all of FROM to INTO. */
 void js_sketch_merge(struct js_sketch *into, const struct js_sketch *from);
 
-/* The value below or at which a share Q (0 to 1) of all values lies: of n values in order, the one at place Q * n, rounded up.  0 is
- * the smallest, 1 the largest; 0 if there are none. */
+/* The value below or at which a share Q (0 to 1) of all values lies: of n values in order, the one at place Q * n,
+ * rounded up.  0 is the smallest, 1 the largest; 0 if there are none. */
 uint64_t js_sketch_quantile(const struct js_sketch *sketch, double q);
 
-/* How many values are from LOW to HIGH, both included, as far as the buckets tell: one that is cut counts by its middle. */
+/* How many values are from LOW to HIGH, both included, as far as the buckets tell: one that is cut counts by its
+ * middle. */
 uint64_t js_sketch_between(const struct js_sketch *sketch, uint64_t low, uint64_t high);
 
 double js_sketch_mean(const struct js_sketch *sketch); /* 0 if there are none */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Events over time in flat memory.  Each length of a step is a multiple of the one before, so that no count is ever divided.
+ * Events over time in flat memory.  Each length of a step is a multiple of the one before, so that no count is ever
+ * divided.
  */
 #include "base/timeline.h"
 
@@ -34,7 +35,8 @@ int js_timeline_range(const struct js_timeline *t, size_t *from, size_t *to)
 
 static void widen(struct js_timeline *t)
 {
-	int64_t factor = t->level < sizeof(longer) / sizeof(longer[0]) ? longer[t->level] : 2, first = t->first / factor;
+	int64_t factor = t->level < sizeof(longer) / sizeof(longer[0]) ? longer[t->level] : 2,
+		first = t->first / factor;
 	uint64_t old[JS_TIMELINE_STEPS][JS_TIMELINE_KINDS];
 
 	memcpy(old, t->count, sizeof(old));

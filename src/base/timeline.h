@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Events over time in flat memory, in whatever order they come and over whatever time they spread: exact counts in steps of equal
- * length, which become longer (1 s, 5 s, 10 s, 30 s, 1 min, ... an hour, ... a day, a week) when they don't reach any more.
+ * Events over time in flat memory, in whatever order they come and over whatever time they spread: exact counts in
+ * steps of equal length, which become longer (1 s, 5 s, 10 s, 30 s, 1 min, ... an hour, ... a day, a week) when they
+ * don't reach any more.
  */
 #ifndef JS_BASE_TIMELINE_H
 #define JS_BASE_TIMELINE_H

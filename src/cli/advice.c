@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What the next run should ask for.  Promise: each number is on the safe side of what was seen, and of a size that one would type.
+ * What the next run should ask for.  Promise: each number is on the safe side of what was seen, and of a size that one
+ * would type.
  */
 #include "cli/advice.h"
 
@@ -28,7 +29,8 @@ static uint64_t round_up(uint64_t n, const struct rounding *r)
 }
 
 static const struct rounding wall[] = {{HOUR, 5 * MINUTE}, {6 * HOUR, 15 * MINUTE}, {48 * HOUR, HOUR}, {0, 6 * HOUR}};
-static const struct rounding limit[] = {{MINUTE, 10 * JS_SECOND_US}, {HOUR, MINUTE}, {10 * HOUR, 10 * MINUTE}, {0, HOUR}};
+static const struct rounding limit[] = {
+	{MINUTE, 10 * JS_SECOND_US}, {HOUR, MINUTE}, {10 * HOUR, 10 * MINUTE}, {0, HOUR}};
 static const struct rounding size[] = {{1024 * MIB, 64 * MIB}, {8192 * MIB, 256 * MIB}, {0, 1024 * MIB}};
 
 static uint64_t larger(double a, double b)
@@ -36,8 +38,8 @@ static uint64_t larger(double a, double b)
 	return (uint64_t)(a > b ? a : b);
 }
 
-/* Memory: a fifth more than what 99 of 100 took and, if the largest is of their kind, a tenth more than that one.  What took more than
- * twice as much as the 99 is for bigger nodes, not for all slots to have room for. */
+/* Memory: a fifth more than what 99 of 100 took and, if the largest is of their kind, a tenth more than that one.  What
+ * took more than twice as much as the 99 is for bigger nodes, not for all slots to have room for. */
 static void make_memory(struct advice *a, const struct tally *t)
 {
 	double p99 = (double)js_sketch_quantile(&t->rss_kib, 0.99), max = (double)t->rss_kib.max;
@@ -48,9 +50,9 @@ static void make_memory(struct advice *a, const struct tally *t)
 	a->mem_over = js_sketch_between(&t->rss_kib, a->mem_kib + 1, UINT64_MAX);
 }
 
-/* Wall time: the longest entry and a quarter; twice what 99 of 100 took; and ten times the mean, so that what a job interrupts or
- * leaves idle at its end (half an entry a slot, on average) is a twentieth of it at most, but for that alone no more than a day,
- * which few sites refuse.  With a wanted wall time a job has to last for that and a fifth. */
+/* Wall time: the longest entry and a quarter; twice what 99 of 100 took; and ten times the mean, so that what a job
+ * interrupts or leaves idle at its end (half an entry a slot, on average) is a twentieth of it at most, but for that
+ * alone no more than a day, which few sites refuse.  With a wanted wall time a job has to last for that and a fifth. */
 static void make_time(struct advice *a, const struct tally *t, int64_t within_us)
 {
 	uint64_t us = larger(1.25 * (double)a->longest_us, 2 * (double)a->p99_us);
@@ -83,7 +85,8 @@ void advice_make(struct advice *a, const struct tally *t, uint64_t left, int64_t
 	make_time(a, t, within_us);
 }
 
-/* At the end some slots have nothing left to do while others finish: for as long as 99 of 100 entries take, at worst. */
+/* At the end some slots have nothing left to do while others finish: for as long as 99 of 100 entries
+ * take, at worst. */
 uint64_t advice_workers(const struct advice *a, int64_t within_us)
 {
 	double usable = (double)(within_us - a->p99_us), n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The archive of what was pruned.  Promises: a chunk is on the disk, or the file is as long as before it; two never write at once;
- * a file that is something else is not touched.
+ * The archive of what was pruned.  Promises: a chunk is on the disk, or the file is as long as before it; two never
+ * write at once; a file that is something else is not touched.
  */
 #define _GNU_SOURCE
 #include "cli/archive.h"
@@ -82,7 +82,8 @@ static int look(struct cli_archive *a)
 		return 0;
 	if (!is_ours(a, line))
 		return fail(a, CLI_USAGE, "ends with something else: nothing was written to it, and nothing pruned");
-	cli_say(a->cli, "the last line of %s had been cut short, and was taken away: its entry is still there", a->path);
+	cli_say(a->cli, "the last line of %s had been cut short, and was taken away: its entry is still there",
+		a->path);
 	a->size = line;
 	return ftruncate(a->fd, line) == 0 ? 0 : fail_errno(a, "can't be written");
 }
@@ -111,7 +112,8 @@ int cli_archive_begin(struct cli_archive *a, const struct cli *cli, const char *
 	if (a->fd < 0 || fstat(a->fd, &st) != 0)
 		return fail_errno(a, "can't be written");
 	if (!S_ISREG(st.st_mode))
-		return fail(a, CLI_USAGE, "is no file: only of a file can it be known that what was written is on the disk");
+		return fail(a, CLI_USAGE,
+			    "is no file: only of a file can it be known that what was written is on the disk");
 	if (flock(a->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
 		return fail(a, CLI_NO, "is being written by another prune: wait for it, or take another file");
 	if (fstat(a->fd, &st) != 0) /* as it is now that it is ours */
@@ -150,7 +152,8 @@ static int finish_line(struct cli_archive *a)
 
 int cli_archive_add(struct cli_archive *a, const struct jobstack_item *item)
 {
-	if (item->entry == a->entry && item->attempt <= a->attempt) { /* it comes again from its beginning: the connection was lost */
+	if (item->entry == a->entry &&
+	    item->attempt <= a->attempt) { /* it comes again from its beginning: the connection was lost */
 		json_decref(cli_whole_take(&a->whole));
 		a->entry = 0;
 	}

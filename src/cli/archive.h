@@ -21,14 +21,16 @@ struct cli_archive {
 	struct js_buf lines;
 };
 
-/* Opens (or makes) the archive PATH, alone: 0, or the exit status, having told why.  What is no archive is not touched; a last line
- * that was cut short is taken away, since its entry was not pruned.  End it with cli_archive_end in any case. */
+/* Opens (or makes) the archive PATH, alone: 0, or the exit status, having told why.  What is no archive is not touched;
+ * a last line that was cut short is taken away, since its entry was not pruned.  End it with cli_archive_end in any
+ * case. */
 int cli_archive_begin(struct cli_archive *archive, const struct cli *cli, const char *path);
 
 /* Takes the next attempt of the entry, or of the next one; not 0 without memory. */
 int cli_archive_add(struct cli_archive *archive, const struct jobstack_item *item);
 
-/* Writes what was taken, and sees it onto the disk.  Not 0: it could not, which has been told, and the file is as it was. */
+/* Writes what was taken, and sees it onto the disk.  Not 0: it could not, which has been told, and the file is as it
+ * was. */
 int cli_archive_keep(struct cli_archive *archive);
 
 void cli_archive_end(struct cli_archive *archive);

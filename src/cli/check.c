@@ -43,9 +43,9 @@ static const struct js_opts opts = {"jobstack check",
 				    0};
 
 static const char *const kind[JOBSTACK_FAULTS] = {
-    [JOBSTACK_FAULT_LOST] = "lost", [JOBSTACK_FAULT_DOUBLED] = "doubled", [JOBSTACK_FAULT_STRAY] = "stray",
-    [JOBSTACK_FAULT_SPAN] = "span", [JOBSTACK_FAULT_CLAIM] = "claim",	  [JOBSTACK_FAULT_ATTEMPT] = "attempt",
-    [JOBSTACK_FAULT_NAME] = "name", [JOBSTACK_FAULT_COUNTER] = "counter"};
+	[JOBSTACK_FAULT_LOST] = "lost", [JOBSTACK_FAULT_DOUBLED] = "doubled", [JOBSTACK_FAULT_STRAY] = "stray",
+	[JOBSTACK_FAULT_SPAN] = "span", [JOBSTACK_FAULT_CLAIM] = "claim",     [JOBSTACK_FAULT_ATTEMPT] = "attempt",
+	[JOBSTACK_FAULT_NAME] = "name", [JOBSTACK_FAULT_COUNTER] = "counter"};
 
 /* The names of the stacks to check. */
 struct names {
@@ -176,8 +176,8 @@ static int prove(struct cli *cli, const char *stack)
 {
 	struct proof p = {.stack = stack, .findings = cli->json ? json_array() : NULL};
 	int status = cli->json && p.findings == NULL
-			 ? js_error_memory(&cli->error)
-			 : jobstack_check(cli->handle, stack, take_finding, &p, &p.report, &cli->error);
+			     ? js_error_memory(&cli->error)
+			     : jobstack_check(cli->handle, stack, take_finding, &p, &p.report, &cli->error);
 
 	if (status == JOBSTACK_ESTOPPED && p.failed)
 		status = js_error_memory(&cli->error);
@@ -239,8 +239,6 @@ int cli_check_main(int argc, char **argv)
 	status = cli_connect(&cli, PATIENCE_US);
 	if (status != 0)
 		return status;
-	status = logs != NULL	   ? cli_check_logs(&cli, logs)
-		 : cli.stack_given ? prove(&cli, cli.stack)
-				   : prove_all(&cli);
+	status = logs != NULL ? cli_check_logs(&cli, logs) : cli.stack_given ? prove(&cli, cli.stack) : prove_all(&cli);
 	return cli_end(&cli, status < 0 ? cli_fail(&cli) : status);
 }

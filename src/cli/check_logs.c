@@ -41,11 +41,11 @@ struct logs {
 	size_t files, logs;
 	struct record *record;
 	size_t n, room;
-	size_t next;	 /* the first record that the export has not passed */
+	size_t next;	  /* the first record that the export has not passed */
 	unsigned reading; /* the file that is being read */
 	uint64_t forgotten, running;
 	unsigned unread; /* files that can't be read */
-	json_t *found; /* NULL: lines are printed */
+	json_t *found;	 /* NULL: lines are printed */
 	int failed;
 };
 
@@ -117,7 +117,7 @@ static int match_one(void *ctx, const struct jobstack_item *item)
 
 	if (item->attempt != s->record->attempt)
 		return 0;
-	s->record->known = item->outcome < 0			  ? KNOWN_RUNNING
+	s->record->known = item->outcome < 0		       ? KNOWN_RUNNING
 			   : is_same(s->logs, s->record, item) ? KNOWN
 							       : KNOWN_OTHERWISE;
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What the subcommands share: how a command is called, the common options, how an error becomes words and an exit status.
- * One subcommand, one file, one option table, one row in the command table (main.c).
+ * What the subcommands share: how a command is called, the common options, how an error becomes words and an exit
+ * status. One subcommand, one file, one option table, one row in the command table (main.c).
  */
 #ifndef JS_CLI_CLI_H
 #define JS_CLI_CLI_H
@@ -18,6 +18,7 @@ enum { CLI_YES = 0, CLI_NO = 1, CLI_USAGE = 2, CLI_NODB = 69, CLI_BUG = 70, CLI_
 enum { CLI_DEFAULTS_FILE = 256, CLI_JSON, CLI_HELP, CLI_VERSION, CLI_OWN };
 
 /* The rows for a command's table: those of every command, and those of a command that talks to a stack. */
+/* clang-format off */
 #define CLI_OPTS_ALWAYS                                                                                                \
 	{'q', "quiet", NULL, "say only what went wrong"}, {'v', "verbose", NULL, "say more"},                          \
 		{CLI_HELP, "help", NULL, "this text"}, {CLI_VERSION, "version", NULL, "the version"}
@@ -26,6 +27,7 @@ enum { CLI_DEFAULTS_FILE = 256, CLI_JSON, CLI_HELP, CLI_VERSION, CLI_OWN };
 #define CLI_OPTS_STACK_TYPED {'s', "stack", "NAME", "the stack; it has to be given"} /* for what destroys */
 #define CLI_OPTS_JSON {CLI_JSON, "json", NULL, "print JSON"}
 #define CLI_OPTS_END {0, NULL, NULL, NULL}
+/* clang-format on */
 
 /* What one call of a command carries. */
 struct cli {
@@ -46,8 +48,8 @@ void cli_begin(struct cli *cli, const struct js_opts *opts);
  * command must end now with *STATUS (help was printed, or the usage was wrong and has been told). */
 int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, int *status);
 
-/* For an option whose value can't be empty, though what an unset variable leaves of "$DIR" is: 0 if ARG, the value of the option
- * KEY of the command's own table, is not, or if it takes none; else tells so, and gives CLI_USAGE. */
+/* For an option whose value can't be empty, though what an unset variable leaves of "$DIR" is: 0 if ARG, the value of
+ * the option KEY of the command's own table, is not, or if it takes none; else tells so, and gives CLI_USAGE. */
 int cli_not_empty(struct cli *cli, int key, const char *arg);
 
 /* js_opt_once: 0, or the exit status, having told. */

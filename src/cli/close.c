@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack close: closes what pop gave, with an exit code that means what it means to a worker; or delivers what workers
- * left in spools.
+ * jobstack close: closes what pop gave, with an exit code that means what it means to a worker; or delivers what
+ * workers left in spools.
  */
 #define _GNU_SOURCE
 #include "cli/cli.h"
@@ -29,11 +29,16 @@ static const struct js_opt table[] = {
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
 static const struct js_opts opts = {
-	"jobstack close", "[ENTRY] [OPTIONS] | --replay FILE...",
-	"Closes an entry that `jobstack pop` gave: $JOBSTACK_ENTRY, or ENTRY by its number or datapath. Again, with the same\n"
+	"jobstack close",
+	"[ENTRY] [OPTIONS] | --replay FILE...",
+	"Closes an entry that `jobstack pop` gave: $JOBSTACK_ENTRY, or ENTRY by its number or datapath. Again, with "
+	"the same\n"
 	"exit code, is harmless. Ends with 1 if the lease is gone, or if it was closed otherwise: that stands.\n"
 	"With --replay: ends with 1 if some outcomes came too late, because their entries were given up meanwhile.",
-	table, "  ./process \"$JOBSTACK_DATAPATH\"; jobstack close --exit $?\n  jobstack close --replay jobstack-logs/mystack/*.spool", 0};
+	table,
+	"  ./process \"$JOBSTACK_DATAPATH\"; jobstack close --exit $?\n  jobstack close --replay "
+	"jobstack-logs/mystack/*.spool",
+	0};
 
 int cli_close_main(int argc, char **argv)
 {
@@ -73,7 +78,8 @@ int cli_close_main(int argc, char **argv)
 	o.exit_code = (int32_t)code;
 	o.verdict = code == 0 ? JOBSTACK_DONE : code == TRY_AGAIN ? JOBSTACK_INTERRUPTED : JOBSTACK_FAILED;
 	o.later = code == TRY_AGAIN;
-	(void)snprintf(reason, sizeof(reason), code == TRY_AGAIN ? "exit %u: try again later" : "exit %u", (unsigned)code);
+	(void)snprintf(reason, sizeof(reason), code == TRY_AGAIN ? "exit %u: try again later" : "exit %u",
+		       (unsigned)code);
 	o.reason = code == 0 ? NULL : reason;
 	if (jobstack_close(cli.handle, cli.stack, &o, 1, NULL, &cli.error) != 0)
 		return cli_end(&cli, cli_fail(&cli));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Other programs, run to their end.  Promises: no shell is between; whatever the program does, the time limit ends it with what it
- * has started; what it prints is kept or passed on, never lost.
+ * Other programs, run to their end.  Promises: no shell is between; whatever the program does, the time limit ends it
+ * with what it has started; what it prints is kept or passed on, never lost.
  */
 #define _GNU_SOURCE
 #include "cli/command.h"
@@ -32,7 +32,7 @@
 #define START_NAP_US (JS_SECOND_US / 4)
 #define KEPT_MAX (UINT64_C(4) << 20) /* what a program prints beyond is passed over */
 
-/* ------------------------------------------------------------------------------------------------------------ words */
+/* --------------------------------------------------------------------------------------------------------- words */
 
 void cli_words_add(struct cli_words *words, const char *word)
 {
@@ -119,7 +119,7 @@ void cli_words_quote(struct js_buf *out, const struct cli_words *words)
 	}
 }
 
-/* ---------------------------------------------------------------------------------------------------------- running */
+/* ------------------------------------------------------------------------------------------------------- running */
 
 int cli_command_there(const char *name)
 {
@@ -189,7 +189,8 @@ static int start(struct running *r)
 	if (rc == 0)
 		rc = posix_spawnattr_setsigmask(&attributes, &none);
 	if (rc == 0)
-		rc = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+		rc = posix_spawnattr_setflags(&attributes,
+					      POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
 	if (rc == 0)
 		rc = posix_spawnp(&r->pid, r->c->words->at[0], &actions, &attributes, r->c->words->at,
 				  r->c->env != NULL ? r->c->env : environ);

@@ -23,7 +23,8 @@ void cli_words_format(struct cli_words *words, const char *format, ...) __attrib
 void cli_words_all(struct cli_words *words, const struct cli_words *more);
 void cli_words_free(struct cli_words *words);
 
-/* Splits TEXT as a shell would, by blanks, with '...', "..." and the backslash, but expands nothing.  -1: a quote is open. */
+/* Splits TEXT as a shell would, by blanks, with '...', "..." and the backslash, but expands nothing.  -1: a quote is
+ * open. */
 int cli_words_split(struct cli_words *words, const char *text);
 
 /* Appends them as one line that bash reads as just these words, and in which no control character stands. */
@@ -38,8 +39,8 @@ struct cli_command {
 	int64_t limit_us;	  /* then it gets TERM, and KILL two seconds later; 0: none */
 };
 
-/* Runs it.  Returns its exit status, or 128 and the signal that ended it; or a negative code with ERROR filled: EMISSING there is
- * no such program, EFILE it can't be run, or the time was up; ESTOPPED by cli_stop. */
+/* Runs it.  Returns its exit status, or 128 and the signal that ended it; or a negative code with ERROR filled:
+ * EMISSING there is no such program, EFILE it can't be run, or the time was up; ESTOPPED by cli_stop. */
 int cli_command(const struct cli_command *command, struct jobstack_error *error);
 
 /* 1 if NAME is a program in $PATH. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What the subcommands share.  Promises: errors go to standard error as "jobstack CMD: what happened: what to do"; the remedy is
- * added here and nowhere else; output that could not be written is never a success.
+ * What the subcommands share.  Promises: errors go to standard error as "jobstack CMD: what happened: what to do"; the
+ * remedy is added here and nowhere else; output that could not be written is never a success.
  */
 #define _GNU_SOURCE
 #include "cli/cli.h"
@@ -45,9 +45,7 @@ int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, in
 	}
 	while ((key = js_opt_next(cli->opts, argc, argv, arg, &cli->error)) != -1) {
 		switch (key) {
-		case '?':
-			*status = cli_fail(cli);
-			return -2;
+		case '?': *status = cli_fail(cli); return -2;
 		case CLI_HELP:
 			js_opt_help(cli->opts, &help);
 			(void)fputs(help.data != NULL ? help.data : "", stdout);
@@ -66,9 +64,7 @@ int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, in
 			if (*status != 0)
 				return -2;
 			break;
-		case CLI_JSON:
-			cli->json = 1;
-			break;
+		case CLI_JSON: cli->json = 1; break;
 		case 's':
 			*status = cli_once(cli, "-s", cli->stack_typed ? cli->stack : NULL, *arg);
 			if (*status != 0)
@@ -76,14 +72,9 @@ int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, in
 			cli->stack = *arg;
 			cli->stack_given = cli->stack_typed = 1;
 			break;
-		case 'q':
-			cli->quiet = 1;
-			break;
-		case 'v':
-			cli->verbose = 1;
-			break;
-		default:
-			return key;
+		case 'q': cli->quiet = 1; break;
+		case 'v': cli->verbose = 1; break;
+		default: return key;
 		}
 	}
 	return -1;
@@ -147,7 +138,8 @@ int cli_connect(struct cli *cli, int64_t patience_us)
 		return cli_fail(cli);
 	if (cli->verbose) {
 		jobstack_describe(cli->handle, where, sizeof(where));
-		cli_say(cli, "connected to %s, by %s", where, options.defaults_file == NULL ? "no option file" : options.defaults_file);
+		cli_say(cli, "connected to %s, by %s", where,
+			options.defaults_file == NULL ? "no option file" : options.defaults_file);
 	}
 	return 0;
 }
@@ -175,12 +167,13 @@ static const char *remedy_nodb(const char *text, const char *file)
 	if (strstr(text, "no room left") != NULL)
 		return "free space on the server's disk, then do it again: nothing was half done";
 	if (file == NULL)
-		return "start a private one with `jobstack server start`, or put the address of your centre's into ~/.my.cnf";
+		return "start a private one with `jobstack server start`, or put the address of your centre's into "
+		       "~/.my.cnf";
 	if (has_tls(text))
 		return with("look at ssl-ca and the other ssl- lines in %s", file);
 	if (strcmp(file, cli_server_file()) == 0)
-		return "is it running? `jobstack server status` tells, `jobstack server start` starts it (--data DIR, if it is not in the "
-		       "usual place)";
+		return "is it running? `jobstack server status` tells, `jobstack server start` starts it (--data DIR, "
+		       "if it is not in the usual place)";
 	return with("see whether it runs, and that %s names the right host and port", file);
 }
 
@@ -196,7 +189,8 @@ static const char *remedy_missing(const struct cli *cli)
 		return NULL;
 	if (!cli->stack_given)
 		return "its stack is named with -s; `jobstack status` lists them";
-	return with("`jobstack list -s %s -t all` shows the entries, and -t, not a word by itself, says which states", cli->stack);
+	return with("`jobstack list -s %s -t all` shows the entries, and -t, not a word by itself, says which states",
+		    cli->stack);
 }
 
 /* The one place that knows. */
@@ -211,8 +205,8 @@ const char *cli_remedy(const struct cli *cli)
 								 : remedy_nodb(e->text, file);
 	case JOBSTACK_EPERM:
 		if (e->server_errno == 1045 || e->server_errno == 1698)
-			return file == NULL ? "put user and password into ~/.my.cnf (mode 600), or start a database of your own with "
-					      "`jobstack server start`"
+			return file == NULL ? "put user and password into ~/.my.cnf (mode 600), or start a database of "
+					      "your own with `jobstack server start`"
 					    : with("look at user and password in %s", file);
 		if (strstr(e->text, "ssl-ca") != NULL)
 			return with("set ssl-ca=FILE (the certificate of the server's CA) in %s, and remove ssl=1 and "
@@ -220,10 +214,8 @@ const char *cli_remedy(const struct cli *cli)
 				    "weaker than VERIFY_CA",
 				    file != NULL ? file : "the option file");
 		return e->server_errno != 0 ? "ask the database's admin for the GRANTs in docs/ADMIN.md" : NULL;
-	case JOBSTACK_ESCHEMA:
-		return strstr(e->text, "newer") != NULL ? "update jobstack here" : "run `jobstack init`";
-	case JOBSTACK_EMISSING:
-		return remedy_missing(cli);
+	case JOBSTACK_ESCHEMA: return strstr(e->text, "newer") != NULL ? "update jobstack here" : "run `jobstack init`";
+	case JOBSTACK_EMISSING: return remedy_missing(cli);
 	case JOBSTACK_ECONFLICT:
 		if (strstr(e->text, "being dropped") != NULL)
 			return "wait until it is gone; if nobody is at it, `jobstack drop` goes on";
@@ -232,9 +224,11 @@ const char *cli_remedy(const struct cli *cli)
 		if (strstr(e->text, "somebody is pushing") != NULL)
 			return "wait for its end; a push that died counts no more after a minute";
 		if (strstr(e->text, "are running") != NULL)
-			return "`jobstack cancel` lets no more begin, `jobstack recover` takes back what dead workers hold";
+			return "`jobstack cancel` lets no more begin, `jobstack recover` takes back what dead workers "
+			       "hold";
 		if (strstr(e->text, "max-failures") != NULL)
-			return "`jobstack requeue` takes them back into line, `jobstack set max-failures=N` allows more";
+			return "`jobstack requeue` takes them back into line, `jobstack set max-failures=N` allows "
+			       "more";
 		return NULL;
 	case JOBSTACK_EUSAGE:
 		return strstr(e->text, "option") != NULL && strstr(e->text, "file") == NULL ? "see --help" : NULL;
@@ -242,31 +236,24 @@ const char *cli_remedy(const struct cli *cli)
 		if (strstr(e->text, "memory") != NULL)
 			return "this machine has none left, or a limit (ulimit -v, the job's --mem) is too small";
 		return "this is a bug of jobstack: please report it with this line";
-	default:
-		return NULL;
+	default: return NULL;
 	}
 }
 
 static int exit_status(int code)
 {
 	switch (code) {
-	case 0:
-		return CLI_YES;
+	case 0: return CLI_YES;
 	case JOBSTACK_NOTHING:
-	case JOBSTACK_ECONFLICT:
-		return CLI_NO;
+	case JOBSTACK_ECONFLICT: return CLI_NO;
 	case JOBSTACK_EUSAGE:
 	case JOBSTACK_EMISSING:
 	case JOBSTACK_EINPUT:
-	case JOBSTACK_EFILE:
-		return CLI_USAGE;
+	case JOBSTACK_EFILE: return CLI_USAGE;
 	case JOBSTACK_ESCHEMA:
-	case JOBSTACK_ENODB:
-		return CLI_NODB;
-	case JOBSTACK_EPERM:
-		return CLI_NOPERM;
-	default:
-		return CLI_BUG;
+	case JOBSTACK_ENODB: return CLI_NODB;
+	case JOBSTACK_EPERM: return CLI_NOPERM;
+	default: return CLI_BUG;
 	}
 }
 
@@ -283,7 +270,8 @@ int cli_fail(struct cli *cli)
 }
 
 /* One line on standard error: the command, the words, and END. */
-static void tell(const struct cli *cli, const char *format, va_list args, const char *end) __attribute__((format(printf, 2, 0)));
+static void tell(const struct cli *cli, const char *format, va_list args, const char *end)
+	__attribute__((format(printf, 2, 0)));
 static void tell(const struct cli *cli, const char *format, va_list args, const char *end)
 {
 	struct js_buf line = {0};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack doctor: tries everything a run needs, from here or from a compute node, and says what to mend.  Promises: it changes
- * nothing but a file that it makes and removes again; whatever does not answer is given up after a while; low rights are no failure.
+ * jobstack doctor: tries everything a run needs, from here or from a compute node, and says what to mend.  Promises: it
+ * changes nothing but a file that it makes and removes again; whatever does not answer is given up after a while; low
+ * rights are no failure.
  */
 #define _GNU_SOURCE
 #include "cli/doctor.h"
@@ -37,8 +38,11 @@ static const struct js_opt table[] = {
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
 static const struct js_opts opts = {
-	"jobstack doctor", "[OPTIONS]",
-	"Tries what a run needs (option file, database, rights, settings, Slurm, places to write) and says what to mend.", table,
+	"jobstack doctor",
+	"[OPTIONS]",
+	"Tries what a run needs (option file, database, rights, settings, Slurm, places to write) and says what to "
+	"mend.",
+	table,
 	"Each line is ok, warn (it works, or may not), or FAIL. Exit status: 0 without a FAIL, else 1.\n\n"
 	"  jobstack doctor --srun=\"--partition=short\"",
 	0};
@@ -46,11 +50,13 @@ static const struct js_opts opts = {
 static const char *const level_word[] = {[DOCTOR_OK] = "ok", [DOCTOR_WARN] = "warn", [DOCTOR_FAIL] = "FAIL"};
 _Static_assert(sizeof(level_word) / sizeof(level_word[0]) == DOCTOR_LEVELS, "a word for each level");
 
-/* ------------------------------------------------------------------------------------------------------------- lines */
+/* --------------------------------------------------------------------------------------------------------- lines */
 
-static void print(struct doctor *d, enum doctor_level level, const char *where, const char *check, const char *text, const char *remedy)
+static void print(struct doctor *d, enum doctor_level level, const char *where, const char *check, const char *text,
+		  const char *remedy)
 {
-	static const enum cli_colour colour[] = {[DOCTOR_OK] = CLI_GREEN, [DOCTOR_WARN] = CLI_YELLOW, [DOCTOR_FAIL] = CLI_RED};
+	static const enum cli_colour colour[] = {
+		[DOCTOR_OK] = CLI_GREEN, [DOCTOR_WARN] = CLI_YELLOW, [DOCTOR_FAIL] = CLI_RED};
 	struct js_buf line = {0};
 	char word[8];
 	json_t *o;
@@ -86,7 +92,8 @@ static void print(struct doctor *d, enum doctor_level level, const char *where, 
 	js_buf_free(&line);
 }
 
-void doctor_say(struct doctor *d, enum doctor_level level, const char *check, const char *remedy, const char *format, ...)
+void doctor_say(struct doctor *d, enum doctor_level level, const char *check, const char *remedy, const char *format,
+		...)
 {
 	char *text = NULL;
 	va_list args;
@@ -117,19 +124,22 @@ double doctor_number(const struct doctor *d, const char *name, double none)
 	return value != NULL && (end == value || *end != '\0') ? none : n;
 }
 
-/* -------------------------------------------------------------------------------------------------------- under srun */
+/* ---------------------------------------------------------------------------------------------------- under srun */
 
 /* One line of the other's JSON. */
 static int take_line(struct doctor *d, const char *text)
 {
 	json_t *o = json_loads(text, 0, NULL);
-	const char *level = json_string_value(json_object_get(o, "level")), *where = json_string_value(json_object_get(o, "where"));
-	const char *check = json_string_value(json_object_get(o, "check")), *what = json_string_value(json_object_get(o, "text"));
+	const char *level = json_string_value(json_object_get(o, "level")),
+		   *where = json_string_value(json_object_get(o, "where"));
+	const char *check = json_string_value(json_object_get(o, "check")),
+		   *what = json_string_value(json_object_get(o, "text"));
 	int taken = 0;
 
 	for (int l = 0; l < DOCTOR_LEVELS && level != NULL && where != NULL && check != NULL && what != NULL; l++)
 		if (strcmp(level, level_word[l]) == 0) {
-			print(d, (enum doctor_level)l, where, check, what, json_string_value(json_object_get(o, "remedy")));
+			print(d, (enum doctor_level)l, where, check, what,
+			      json_string_value(json_object_get(o, "remedy")));
 			taken = 1;
 		}
 	json_decref(o);
@@ -176,15 +186,18 @@ static void under_srun(struct doctor *d)
 	if (lines == 0)
 		doctor_say(d, DOCTOR_FAIL, "srun",
 			   status < 0 ? "is the partition busy, or down? try other options: --srun=\"--partition=NAME\""
-				      : "mend what srun says; if the node has no jobstack there, install it where all nodes see it",
+				      : "mend what srun says; if the node has no jobstack there, install it where all "
+					"nodes see it",
 			   "nothing came from a compute node: %s",
-			   status < 0 ? error.text : said.len > 0 ? said.data : "srun said nothing");
+			   status < 0	  ? error.text
+			   : said.len > 0 ? said.data
+					  : "srun said nothing");
 	cli_words_free(&words);
 	js_buf_free(&out);
 	js_buf_free(&said);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ the call */
+/* ------------------------------------------------------------------------------------------------------ the call */
 
 static const char *get(const char *name)
 {
@@ -260,6 +273,7 @@ int cli_doctor_main(int argc, char **argv)
 		cli_die_by_signal();
 	}
 	if (!d.cli.json && !d.cli.quiet)
-		(void)printf("%u ok, %u warn, %u FAIL\n", d.count[DOCTOR_OK], d.count[DOCTOR_WARN], d.count[DOCTOR_FAIL]);
+		(void)printf("%u ok, %u warn, %u FAIL\n", d.count[DOCTOR_OK], d.count[DOCTOR_WARN],
+			     d.count[DOCTOR_FAIL]);
 	return cli_end(&d.cli, d.memory ? CLI_BUG : d.count[DOCTOR_FAIL] > 0 ? CLI_NO : CLI_YES);
 }

@@ -33,14 +33,15 @@ struct doctor {
 };
 
 /* Tells one line: what was looked at (a word or two), what was found, and (NULL: nothing) what to do about it. */
-void doctor_say(struct doctor *d, enum doctor_level level, const char *check, const char *remedy, const char *format, ...)
-	__attribute__((format(printf, 5, 6)));
+void doctor_say(struct doctor *d, enum doctor_level level, const char *check, const char *remedy, const char *format,
+		...) __attribute__((format(printf, 5, 6)));
 
 void doctor_local(struct doctor *d);
 void doctor_database(struct doctor *d);
 void doctor_slurm(struct doctor *d);
 
-/* What is free below PATH, or, if we may not look there, above it: a line named CHECK.  Less than WARN or FAIL bytes is told so. */
+/* What is free below PATH, or, if we may not look there, above it: a line named CHECK.  Less than WARN or FAIL bytes is
+ * told so. */
 void doctor_room(struct doctor *d, const char *check, const char *path, double warn, double fail, const char *remedy);
 
 /* What the server told, or NULL; and as a number, or NONE. */

@@ -32,12 +32,16 @@ static void option_file(struct doctor *d)
 
 	if (file == NULL)
 		doctor_say(d, DOCTOR_WARN, "option file",
-			   "`jobstack server start` makes one, or write the address of your centre's server into ~/.my.cnf",
-			   "there is none: neither --defaults-file, $JOBSTACK_DEFAULTS_FILE, that of a private server nor ~/.my.cnf");
+			   "`jobstack server start` makes one, or write the address of your centre's server into "
+			   "~/.my.cnf",
+			   "there is none: neither --defaults-file, $JOBSTACK_DEFAULTS_FILE, that of a private server "
+			   "nor ~/.my.cnf");
 	else if (stat(file, &st) != 0)
-		doctor_say(d, DOCTOR_FAIL, "option file", "name one that is there, also on the compute nodes", "%s: %s", file, strerror(errno));
+		doctor_say(d, DOCTOR_FAIL, "option file", "name one that is there, also on the compute nodes", "%s: %s",
+			   file, strerror(errno));
 	else if (access(file, R_OK) != 0)
-		doctor_say(d, DOCTOR_FAIL, "option file", "chown and chmod 600", "%s can't be read: %s", file, strerror(errno));
+		doctor_say(d, DOCTOR_FAIL, "option file", "chown and chmod 600", "%s can't be read: %s", file,
+			   strerror(errno));
 	else if ((st.st_mode & 077) != 0)
 		doctor_say(d, DOCTOR_WARN, "option file", "chmod 600: with a password in it, it is refused",
 			   "%s: others may read it (mode %03o)", file, (unsigned)st.st_mode & 0777);
@@ -55,18 +59,23 @@ static void worker(struct doctor *d)
 	char want[128];
 	int status;
 
-	(void)snprintf(want, sizeof(want), "jobstack-worker %s (schema %u)", jobstack_version(), jobstack_schema_version());
+	(void)snprintf(want, sizeof(want), "jobstack-worker %s (schema %u)", jobstack_version(),
+		       jobstack_schema_version());
 	cli_words_format(&words, "%s/jobstack-worker", cli_program_dir());
 	cli_words_add(&words, "--version");
 	status = cli_command(&command, &error);
 	if (out.data != NULL)
 		out.data[strcspn(out.data, "\n")] = '\0';
 	if (status != 0)
-		doctor_say(d, DOCTOR_FAIL, "worker", "install jobstack and jobstack-worker together", "%s does not run: %s",
-			   words.n > 0 ? words.at[0] : "jobstack-worker", status < 0 ? error.text : out.data != NULL ? out.data : "it fails");
+		doctor_say(d, DOCTOR_FAIL, "worker", "install jobstack and jobstack-worker together",
+			   "%s does not run: %s", words.n > 0 ? words.at[0] : "jobstack-worker",
+			   status < 0	      ? error.text
+			   : out.data != NULL ? out.data
+					      : "it fails");
 	else if (out.data == NULL || strcmp(out.data, want) != 0)
 		doctor_say(d, DOCTOR_FAIL, "worker", "install jobstack and jobstack-worker together",
-			   "%s is of another version: \"%s\", not \"%s\"", words.at[0], out.data != NULL ? out.data : "", want);
+			   "%s is of another version: \"%s\", not \"%s\"", words.at[0],
+			   out.data != NULL ? out.data : "", want);
 	else
 		doctor_say(d, DOCTOR_OK, "worker", NULL, "%s: version %s", words.at[0], jobstack_version());
 	cli_words_free(&words);
@@ -89,10 +98,15 @@ void doctor_room(struct doctor *d, const char *check, const char *path, double w
 		above = 1;
 	}
 	left = (double)fs.f_bavail * (double)fs.f_frsize;
-	doctor_say(d, left < fail ? DOCTOR_FAIL : left < warn ? DOCTOR_WARN : DOCTOR_OK, check, remedy, "%.0f MB are free on the disk of %s%s",
-		   left / MB, path, above ? " (by a directory above it)" : "");
+	doctor_say(d,
+		   left < fail	 ? DOCTOR_FAIL
+		   : left < warn ? DOCTOR_WARN
+				 : DOCTOR_OK,
+		   check, remedy, "%.0f MB are free on the disk of %s%s", left / MB, path,
+		   above ? " (by a directory above it)" : "");
 	if (fs.f_files > 0 && fs.f_favail < 1000)
-		doctor_say(d, DOCTOR_WARN, check, remedy, "only %lu files more can be made on the disk of %s", (unsigned long)fs.f_favail, path);
+		doctor_say(d, DOCTOR_WARN, check, remedy, "only %lu files more can be made on the disk of %s",
+			   (unsigned long)fs.f_favail, path);
 }
 
 /* Writes and removes a file there, to the disk.  NULL, or what failed. */
@@ -120,7 +134,8 @@ static void directory(struct doctor *d)
 	struct stat st;
 
 	if (getcwd(cwd, sizeof(cwd)) == NULL) {
-		doctor_say(d, DOCTOR_FAIL, "logs", "change to a directory that is there", "the working directory: %s", strerror(errno));
+		doctor_say(d, DOCTOR_FAIL, "logs", "change to a directory that is there", "the working directory: %s",
+			   strerror(errno));
 		return;
 	}
 	(void)snprintf(dir, sizeof(dir), "%s/jobstack-logs", cwd);
@@ -137,7 +152,8 @@ static void directory(struct doctor *d)
 	tmp = tmp != NULL && *tmp == '/' ? tmp : "/tmp";
 	bad = try_write(tmp);
 	if (bad != NULL)
-		doctor_say(d, DOCTOR_WARN, "spool", "mend it, or set $TMPDIR: outcomes go there when the log directory can't be written",
+		doctor_say(d, DOCTOR_WARN, "spool",
+			   "mend it, or set $TMPDIR: outcomes go there when the log directory can't be written",
 			   "%s can't be written: %s", tmp, bad);
 }
 

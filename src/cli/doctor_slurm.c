@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack doctor: Slurm.  Promises: a controller that does not answer is given up after some seconds; libslurm is asked in a child
- * of its own, as workers ask it; what the site's limits are is read from Slurm's own commands, in any release.
+ * jobstack doctor: Slurm.  Promises: a controller that does not answer is given up after some seconds; libslurm is
+ * asked in a child of its own, as workers ask it; what the site's limits are is read from Slurm's own commands, in any
+ * release.
  */
 #define _GNU_SOURCE
 #include "cli/doctor.h"
@@ -48,8 +49,8 @@ static char *ask(const char *line, struct jobstack_error *error)
 /* The module, as recovery uses it.  0 if the controller answered through it. */
 static int module(struct doctor *d)
 {
-	static const char without[] = "it works without, but what dead workers hold comes back only when their lease is over: build jobstack "
-				      "with this Slurm's headers";
+	static const char without[] = "it works without, but what dead workers hold comes back only when their lease "
+				      "is over: build jobstack with this Slurm's headers";
 	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), LIMIT_US};
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	int64_t began = js_clock_mono_us();
@@ -57,15 +58,17 @@ static int module(struct doctor *d)
 	int status = js_slurm_conf(&where, &conf, &error);
 
 	if (status == 0)
-		doctor_say(d, DOCTOR_OK, "controller", NULL, "the controller of cluster \"%s\" answers the Slurm module after %.0f ms",
-			   conf.cluster, (double)(js_clock_mono_us() - began) / 1e3);
+		doctor_say(d, DOCTOR_OK, "controller", NULL,
+			   "the controller of cluster \"%s\" answers the Slurm module after %.0f ms", conf.cluster,
+			   (double)(js_clock_mono_us() - began) / 1e3);
 	else if (status == JOBSTACK_EFILE && strstr(error.text, "configuration source") != NULL)
 		doctor_say(d, DOCTOR_WARN, "Slurm", "on a cluster, name its slurm.conf in $SLURM_CONF",
-			   "its programs are here, but not its configuration: `jobstack run` and jobstack-worker work without");
+			   "its programs are here, but not its configuration: `jobstack run` and jobstack-worker work "
+			   "without");
 	else if (status == JOBSTACK_EFILE)
 		doctor_say(d, DOCTOR_FAIL, "controller",
-			   "is slurmctld up (scontrol ping)? ask the admin: without it no job can be submitted, and nothing proves that a worker "
-			   "has died",
+			   "is slurmctld up (scontrol ping)? ask the admin: without it no job can be submitted, and "
+			   "nothing proves that a worker has died",
 			   "%s", error.text);
 	else
 		doctor_say(d, DOCTOR_WARN, "Slurm module", without, "%s", error.text);
@@ -86,7 +89,8 @@ static void limits(struct doctor *d, const char *config)
 			   "so little is left between TERM and KILL: give workers a shorter --grace", "%s", kill_wait);
 	if (track != NULL)
 		doctor_say(d, strcmp(track, "proctrack/cgroup") == 0 ? DOCTOR_OK : DOCTOR_WARN, "processes",
-			   "with proctrack/cgroup nothing of a step can outlive it: ask the admin", "ProctrackType=%s", track);
+			   "with proctrack/cgroup nothing of a step can outlive it: ask the admin", "ProctrackType=%s",
+			   track);
 	free(array);
 	free(jobs);
 	free(kill_wait);
@@ -100,13 +104,15 @@ static void partitions(struct doctor *d, char *text)
 	char *line;
 
 	while ((line = strsep(&text, "\n")) != NULL) {
-		const char *name = strsep(&line, "|"), *state = strsep(&line, "|"), *limit = strsep(&line, "|"), *nodes = line;
+		const char *name = strsep(&line, "|"), *state = strsep(&line, "|"), *limit = strsep(&line, "|"),
+			   *nodes = line;
 
 		if (nodes == NULL)
 			continue;
 		up += strcmp(state, "up") == 0;
 		if (n++ < PARTITIONS_MAX)
-			doctor_say(d, DOCTOR_OK, "partition", NULL, "%s is %s, jobs run for %s at most, nodes %s (busy/idle/other/all)", name, state,
+			doctor_say(d, DOCTOR_OK, "partition", NULL,
+				   "%s is %s, jobs run for %s at most, nodes %s (busy/idle/other/all)", name, state,
 				   limit, nodes);
 	}
 	if (n > PARTITIONS_MAX)
@@ -122,13 +128,17 @@ void doctor_slurm(struct doctor *d)
 	char *text;
 
 	if (!d->slurm) {
-		doctor_say(d, DOCTOR_OK, "Slurm", NULL, "none on this host: `jobstack run` and jobstack-worker work without");
+		doctor_say(d, DOCTOR_OK, "Slurm", NULL,
+			   "none on this host: `jobstack run` and jobstack-worker work without");
 		return;
 	}
 	if (!cli_command_there("sbatch"))
-		doctor_say(d, DOCTOR_WARN, "Slurm", "`jobstack submit` needs it: submit from a login node", "there is no sbatch in $PATH");
-	if (conf != NULL && *conf != '\0' && access(conf, R_OK) != 0) { /* Slurm's commands would look for it for a minute */
-		doctor_say(d, DOCTOR_FAIL, "controller", "unset it, or name Slurm's configuration", "$SLURM_CONF, %s: %s", conf, strerror(errno));
+		doctor_say(d, DOCTOR_WARN, "Slurm", "`jobstack submit` needs it: submit from a login node",
+			   "there is no sbatch in $PATH");
+	if (conf != NULL && *conf != '\0' &&
+	    access(conf, R_OK) != 0) { /* Slurm's commands would look for it for a minute */
+		doctor_say(d, DOCTOR_FAIL, "controller", "unset it, or name Slurm's configuration",
+			   "$SLURM_CONF, %s: %s", conf, strerror(errno));
 		return;
 	}
 	if (module(d) == JOBSTACK_EFILE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack drop: removes a stack with its history.  Promises: nothing goes unless the stack was typed and it was said yes; cut
- * short, the same command goes on.
+ * jobstack drop: removes a stack with its history.  Promises: nothing goes unless the stack was typed and it was said
+ * yes; cut short, the same command goes on.
  */
 #define _GNU_SOURCE
 #include "cli/cli.h"
@@ -19,25 +19,32 @@
 
 enum { YES = CLI_OWN };
 
-static const struct js_opt table[] = {CLI_OPTS_STACK_TYPED,	 {'y', "yes", NULL, "do not ask"}, CLI_OPTS_JSON,
-				      CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS,			CLI_OPTS_END};
-static const struct js_opts opts = {
-	"jobstack drop", "-s NAME [OPTIONS]",
-	"Removes a stack with all its entries and all its history, for good. The files that the entries name, and what the\n"
-	"commands wrote, are not touched. Refused while entries run or somebody pushes.",
-	table, "Cut short, the stack is \"dropping\": nothing of it can be used, and the same command goes on. Where the database was\n"
-	"lost in that moment, `jobstack status` tells whether it has begun.\n\n"
-	"  jobstack drop -s mystack",
-	0};
+static const struct js_opt table[] = {CLI_OPTS_STACK_TYPED, {'y', "yes", NULL, "do not ask"},
+				      CLI_OPTS_JSON,	    CLI_OPTS_DATABASE,
+				      CLI_OPTS_ALWAYS,	    CLI_OPTS_END};
+static const struct js_opts opts = {"jobstack drop",
+				    "-s NAME [OPTIONS]",
+				    "Removes a stack with all its entries and all its history, for good. The files "
+				    "that the entries name, and what the\n"
+				    "commands wrote, are not touched. Refused while entries run or somebody pushes.",
+				    table,
+				    "Cut short, the stack is \"dropping\": nothing of it can be used, and the same "
+				    "command goes on. Where the database was\n"
+				    "lost in that moment, `jobstack status` tells whether it has begun.\n\n"
+				    "  jobstack drop -s mystack",
+				    0};
 
 static int ask(const struct cli *cli, const struct cli_stack *stack)
 {
 	const struct jobstack_status *s = &stack->s;
 	char answer[16] = "";
 
-	(void)fprintf(stderr, "drop the stack \"%s\" with its %" PRIu64 " entries (%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " not finished)? [y/N] ",
+	(void)fprintf(stderr,
+		      "drop the stack \"%s\" with its %" PRIu64 " entries (%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64
+		      " not finished)? [y/N] ",
 		      cli->stack, s->pushed, s->done, s->dead, cli_stack_left(s) + s->cancelled);
-	return fgets(answer, sizeof(answer), stdin) != NULL && (strcmp(answer, "y\n") == 0 || strcmp(answer, "yes\n") == 0);
+	return fgets(answer, sizeof(answer), stdin) != NULL &&
+	       (strcmp(answer, "y\n") == 0 || strcmp(answer, "yes\n") == 0);
 }
 
 static int tell_progress(void *ctx, uint64_t done, uint64_t total)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack export: a stack's attempts or entries as CSV or lines of JSON, for other programs.  Promises: flat memory, whatever the
- * number of rows; output that could not be written is told and is never a success.
+ * jobstack export: a stack's attempts or entries as CSV or lines of JSON, for other programs.  Promises: flat memory,
+ * whatever the number of rows; output that could not be written is told and is never a success.
  */
 #define _GNU_SOURCE
 #include "cli/cli.h"
@@ -29,10 +29,12 @@ static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
 	{FORMAT, "format", "csv|jsonl", "CSV with a header (default), or a JSON object a line"},
 	{WHAT, "what", "attempts|entries",
-	 "a row for each attempt that has ended (default), or one for each\nentry, with its last attempt and its state"},
+	 "a row for each attempt that has ended (default), or one for each\nentry, with its last attempt and its "
+	 "state"},
 	{'o', "fields", "FIELDS", "just these, with commas between, as of `jobstack list -o` (default:\nall)"},
 	{'t', "state", "STATES",
-	 "attempts: done, failed, lost, interrupted (how they ended);\nentries: ready, waiting, held, running, done, failed, lost, dead,\n"
+	 "attempts: done, failed, lost, interrupted (how they ended);\nentries: ready, waiting, held, running, done, "
+	 "failed, lost, dead,\n"
 	 "cancelled, moved (default: all)"},
 	{SINCE, "since", "WHEN", "leave out what ended before: " CLI_SINCE_HELP},
 	{CLI_JSON, "json", NULL, "the same as --format jsonl"},
@@ -40,8 +42,10 @@ static const struct js_opt table[] = {
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
 static const struct js_opts opts = {
-	"jobstack export", "[OPTIONS]",
-	"Prints a stack's history for other programs: by number of entry, with times in UTC. What is not known is an empty field, or\n"
+	"jobstack export",
+	"[OPTIONS]",
+	"Prints a stack's history for other programs: by number of entry, with times in UTC. What is not known is an "
+	"empty field, or\n"
 	"null. Workers may go on meanwhile.",
 	table,
 	"  jobstack export -s mystack >mystack.csv\n"
@@ -61,7 +65,7 @@ struct exporting {
 	int write_errno; /* why the output could not be written; 0: it could */
 };
 
-/* ---------------------------------------------------------------------------------------------------------- options */
+/* ------------------------------------------------------------------------------------------------------- options */
 
 /* "done,lost" as bits of outcomes. */
 static int parse_outcomes(struct cli *cli, const char *list, unsigned *bits)
@@ -75,8 +79,8 @@ static int parse_outcomes(struct cli *cli, const char *list, unsigned *bits)
 			v++;
 		if (v > JOBSTACK_INTERRUPTED)
 			return cli_usage(cli,
-					 "-t: \"%.*s\" is not how an attempt ends: done, failed, lost and interrupted are; where an entry stands "
-					 "is asked with --what entries",
+					 "-t: \"%.*s\" is not how an attempt ends: done, failed, lost and interrupted "
+					 "are; where an entry stands is asked with --what entries",
 					 (int)len, list);
 		*bits |= 1u << v;
 		list += len;
@@ -90,20 +94,17 @@ static int parse_one(struct exporting *x, int key, const char *arg)
 	case FORMAT:
 		x->format_given = 1;
 		x->jsonl = strcmp(arg, "jsonl") == 0;
-		return x->jsonl || strcmp(arg, "csv") == 0 ? 0 : cli_usage(x->cli, "--format takes csv or jsonl, not \"%s\"", arg);
+		return x->jsonl || strcmp(arg, "csv") == 0
+			       ? 0
+			       : cli_usage(x->cli, "--format takes csv or jsonl, not \"%s\"", arg);
 	case WHAT:
 		x->o.by_entry = strcmp(arg, "entries") == 0;
 		return x->o.by_entry || strcmp(arg, "attempts") == 0
-			   ? 0
-			   : cli_usage(x->cli, "--what takes attempts or entries, not \"%s\"", arg);
-	case 'o':
-		x->fields_given = 1;
-		return cli_fields_parse(x->cli, arg, &x->fields);
-	case 't':
-		x->states = arg;
-		return 0;
-	default:
-		return cli_since(x->cli, arg, &x->o.since_us, &x->o.within_us);
+			       ? 0
+			       : cli_usage(x->cli, "--what takes attempts or entries, not \"%s\"", arg);
+	case 'o': x->fields_given = 1; return cli_fields_parse(x->cli, arg, &x->fields);
+	case 't': x->states = arg; return 0;
+	default: return cli_since(x->cli, arg, &x->o.since_us, &x->o.within_us);
 	}
 }
 
@@ -159,7 +160,7 @@ static int parse(struct exporting *x, int argc, char **argv)
 	return status != 0 ? status : settle_fields(x);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- output */
+/* -------------------------------------------------------------------------------------------------------- output */
 
 /* Writes what has been gathered; -1: that failed, once and for all. */
 static int write_out(struct exporting *x)
@@ -210,7 +211,8 @@ int cli_export_main(int argc, char **argv)
 	if (status != 0)
 		return status < 0 ? CLI_YES : status;
 	x.progress.cli = &cli;
-	x.progress.begun = isatty(STDOUT_FILENO); /* and not on: among rows on the same terminal it would only be in the way */
+	x.progress.begun =
+		isatty(STDOUT_FILENO); /* and not on: among rows on the same terminal it would only be in the way */
 	cli_catch_signals();
 	status = cli_connect(&cli, 60 * JS_SECOND_US);
 	if (status != 0)
@@ -221,7 +223,7 @@ int cli_export_main(int argc, char **argv)
 	if (x.out.failed)
 		status = js_error_memory(&cli.error);
 	else if (status != JOBSTACK_EMISSING) /* where there is no stack there is no head either */
-		(void)write_out(&x); /* before an error, too: whole rows */
+		(void)write_out(&x);	      /* before an error, too: whole rows */
 	if (x.write_errno != 0)
 		return end(&x, CLI_YES); /* cli_end tells, and makes it what it is */
 	if (status == JOBSTACK_ESTOPPED && cli_stop != 0)

@@ -14,60 +14,61 @@
 #include <string.h>
 
 enum kind {
-	U64,	 /* uint64_t */
-	U32,	 /* uint32_t */
-	WORKER,	 /* uint64_t, a number of something; 0 if there is none */
-	CODE,	 /* int32_t, -1 if there is none */
-	SIGNAL,	 /* int32_t, 0 if there is none */
-	COUNT,	 /* int64_t, -1 if it is not known */
-	CPU,	 /* int64_t microseconds, told as seconds */
-	MOMENT,	 /* int64_t microseconds since 1970 */
-	TEXT,	 /* const char * */
-	BYTES,	 /* struct jobstack_bytes */
-	STATE, OUTCOME, TOOK
+	U64,	/* uint64_t */
+	U32,	/* uint32_t */
+	WORKER, /* uint64_t, a number of something; 0 if there is none */
+	CODE,	/* int32_t, -1 if there is none */
+	SIGNAL, /* int32_t, 0 if there is none */
+	COUNT,	/* int64_t, -1 if it is not known */
+	CPU,	/* int64_t microseconds, told as seconds */
+	MOMENT, /* int64_t microseconds since 1970 */
+	TEXT,	/* const char * */
+	BYTES,	/* struct jobstack_bytes */
+	STATE,
+	OUTCOME,
+	TOOK
 };
 
 #define AT(member) offsetof(struct jobstack_item, member)
-const struct cli_field cli_field[] = {
-	{"entry", U64, AT(entry)},
-	{"datapath", BYTES, AT(datapath)},
-	{"state", STATE, 0},
-	{"attempt", U32, AT(attempt)},
-	{"outcome", OUTCOME, 0},
-	{"exit_code", CODE, AT(exit_code)},
-	{"signal", SIGNAL, AT(signal)},
-	{"reason", TEXT, AT(reason)},
-	{"node", TEXT, AT(node)},
-	{"worker", WORKER, AT(worker)},
-	{"started", MOMENT, AT(started_us)},
-	{"ended", MOMENT, AT(ended_us)},
-	{"seconds", TOOK, 0},
-	{"host", TEXT, AT(host)},
-	{"cluster", TEXT, AT(cluster)},
-	{"job", TEXT, AT(job)},
-	{"array_job", TEXT, AT(array_job)},
-	{"array_task", TEXT, AT(array_task)},
-	{"step", TEXT, AT(step)},
-	{"account", TEXT, AT(account)},
-	{"qos", TEXT, AT(qos)},
-	{"partition", TEXT, AT(partition)},
-	{"user", TEXT, AT(user)},
-	{"cwd", TEXT, AT(cwd)},
-	{"user_seconds", CPU, AT(user_us)},
-	{"system_seconds", CPU, AT(system_us)},
-	{"maxrss_kib", COUNT, AT(maxrss_kib)},
-	{"read_bytes", COUNT, AT(read_bytes)},
-	{"write_bytes", COUNT, AT(write_bytes)},
-	{"log", TEXT, AT(log)},
-	{"log_at", COUNT, AT(log_at)},
-	{"log_out", COUNT, AT(log_out)},
-	{"log_err", COUNT, AT(log_err)},
-	{"err_log", TEXT, AT(err_log)},
-	{"err_at", COUNT, AT(err_at)},
-	{"err_tail", BYTES, AT(err_tail)},
-	{"to_stack", TEXT, AT(to_stack)},
-	{"to_entry", WORKER, AT(to_entry)},
-	{NULL, 0, 0}};
+const struct cli_field cli_field[] = {{"entry", U64, AT(entry)},
+				      {"datapath", BYTES, AT(datapath)},
+				      {"state", STATE, 0},
+				      {"attempt", U32, AT(attempt)},
+				      {"outcome", OUTCOME, 0},
+				      {"exit_code", CODE, AT(exit_code)},
+				      {"signal", SIGNAL, AT(signal)},
+				      {"reason", TEXT, AT(reason)},
+				      {"node", TEXT, AT(node)},
+				      {"worker", WORKER, AT(worker)},
+				      {"started", MOMENT, AT(started_us)},
+				      {"ended", MOMENT, AT(ended_us)},
+				      {"seconds", TOOK, 0},
+				      {"host", TEXT, AT(host)},
+				      {"cluster", TEXT, AT(cluster)},
+				      {"job", TEXT, AT(job)},
+				      {"array_job", TEXT, AT(array_job)},
+				      {"array_task", TEXT, AT(array_task)},
+				      {"step", TEXT, AT(step)},
+				      {"account", TEXT, AT(account)},
+				      {"qos", TEXT, AT(qos)},
+				      {"partition", TEXT, AT(partition)},
+				      {"user", TEXT, AT(user)},
+				      {"cwd", TEXT, AT(cwd)},
+				      {"user_seconds", CPU, AT(user_us)},
+				      {"system_seconds", CPU, AT(system_us)},
+				      {"maxrss_kib", COUNT, AT(maxrss_kib)},
+				      {"read_bytes", COUNT, AT(read_bytes)},
+				      {"write_bytes", COUNT, AT(write_bytes)},
+				      {"log", TEXT, AT(log)},
+				      {"log_at", COUNT, AT(log_at)},
+				      {"log_out", COUNT, AT(log_out)},
+				      {"log_err", COUNT, AT(log_err)},
+				      {"err_log", TEXT, AT(err_log)},
+				      {"err_at", COUNT, AT(err_at)},
+				      {"err_tail", BYTES, AT(err_tail)},
+				      {"to_stack", TEXT, AT(to_stack)},
+				      {"to_entry", WORKER, AT(to_entry)},
+				      {NULL, 0, 0}};
 _Static_assert(sizeof(cli_field) / sizeof(cli_field[0]) <= CLI_FIELDS_MAX, "a choice has room for all");
 
 int cli_fields_parse(struct cli *cli, const char *list, struct cli_fields *fields)
@@ -85,7 +86,8 @@ int cli_fields_parse(struct cli *cli, const char *list, struct cli_fields *field
 
 			for (f = cli_field; f->name != NULL; f++)
 				js_buf_printf(&names, " %s", f->name);
-			status = cli_usage(cli, "-o: \"%.*s\" is no field: there are%s", (int)len, list, names.failed ? "" : names.data);
+			status = cli_usage(cli, "-o: \"%.*s\" is no field: there are%s", (int)len, list,
+					   names.failed ? "" : names.data);
 			js_buf_free(&names);
 			return status;
 		}
@@ -117,25 +119,13 @@ static int number(const struct cli_field *f, const struct jobstack_item *item, i
 	const char *at = (const char *)item + f->at;
 
 	switch ((enum kind)f->kind) {
-	case U32:
-		*value = *(const uint32_t *)(const void *)at;
-		return 1;
+	case U32: *value = *(const uint32_t *)(const void *)at; return 1;
 	case U64:
-	case WORKER:
-		*value = (int64_t) * (const uint64_t *)(const void *)at;
-		return f->kind == U64 || *value != 0;
-	case CODE:
-		*value = *(const int32_t *)(const void *)at;
-		return *value >= 0;
-	case SIGNAL:
-		*value = *(const int32_t *)(const void *)at;
-		return *value > 0;
-	case TOOK:
-		*value = cli_item_took(item);
-		return *value >= 0;
-	default:
-		*value = *(const int64_t *)(const void *)at;
-		return *value >= 0;
+	case WORKER: *value = (int64_t) * (const uint64_t *)(const void *)at; return f->kind == U64 || *value != 0;
+	case CODE: *value = *(const int32_t *)(const void *)at; return *value >= 0;
+	case SIGNAL: *value = *(const int32_t *)(const void *)at; return *value > 0;
+	case TOOK: *value = cli_item_took(item); return *value >= 0;
+	default: *value = *(const int64_t *)(const void *)at; return *value >= 0;
 	}
 }
 
@@ -174,8 +164,7 @@ void cli_field_text(const struct cli_field *f, const struct jobstack_item *item,
 		else
 			cli_safe(out, text.data, text.len);
 		return;
-	default:
-		break;
+	default: break;
 	}
 	if (!number(f, item, &n))
 		js_buf_char(out, '-');
@@ -198,15 +187,10 @@ void cli_field_value(const struct cli_field *f, const struct jobstack_item *item
 		v->text = words(f, item);
 		v->is = v->text.data == NULL ? CLI_UNKNOWN : CLI_TEXT;
 		return;
-	case MOMENT:
-		v->is = CLI_MOMENT;
-		break;
+	case MOMENT: v->is = CLI_MOMENT; break;
 	case CPU:
-	case TOOK:
-		v->is = CLI_SECONDS;
-		break;
-	default:
-		v->is = CLI_NUMBER;
+	case TOOK: v->is = CLI_SECONDS; break;
+	default: v->is = CLI_NUMBER;
 	}
 	if (!number(f, item, &v->n))
 		v->is = CLI_UNKNOWN;
@@ -229,8 +213,7 @@ int cli_fields_json(const struct cli_fields *fields, const struct jobstack_item 
 			text = words(f, item);
 			bad |= cli_json_bytes(object, f->name, text.data, text.len);
 			continue;
-		default:
-			known = number(f, item, &n);
+		default: known = number(f, item, &n);
 		}
 		if (f->kind == MOMENT)
 			bad |= cli_json_time(object, f->name, known ? n : -1);

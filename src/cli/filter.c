@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The options that choose entries.  Promise: what no entry can be is refused here, with words, and not answered with "none".
+ * The options that choose entries.  Promise: what no entry can be is refused here, with words, and not answered with
+ * "none".
  */
 #define _GNU_SOURCE
 #include "cli/filter.h"
@@ -36,8 +37,10 @@ static int take_exit(struct cli *cli, struct cli_filter *f, const char *word)
 
 	if (dash != NULL && (size_t)(dash - word) < sizeof(first))
 		memcpy(first, word, (size_t)(dash - word));
-	if (js_num_u64(dash == NULL ? word : first, 0, 255, &low) != 0 || js_num_u64(dash == NULL ? word : dash + 1, low, 255, &high) != 0)
-		return cli_usage(cli, "--exit takes exit codes from 0 to 255 or ranges of them (1,3-7), not \"%s\"", word);
+	if (js_num_u64(dash == NULL ? word : first, 0, 255, &low) != 0 ||
+	    js_num_u64(dash == NULL ? word : dash + 1, low, 255, &high) != 0)
+		return cli_usage(cli, "--exit takes exit codes from 0 to 255 or ranges of them (1,3-7), not \"%s\"",
+				 word);
 	range = (struct jobstack_range){(int32_t)low, (int32_t)high};
 	js_buf_add(&f->exits, &range, sizeof(range));
 	return 0;
@@ -46,11 +49,12 @@ static int take_exit(struct cli *cli, struct cli_filter *f, const char *word)
 static const struct {
 	const char *name;
 	int number;
-} signals[] = {{"HUP", SIGHUP},	  {"INT", SIGINT},   {"QUIT", SIGQUIT}, {"ILL", SIGILL},     {"TRAP", SIGTRAP},	    {"ABRT", SIGABRT},
-	       {"BUS", SIGBUS},	  {"FPE", SIGFPE},   {"KILL", SIGKILL}, {"USR1", SIGUSR1},   {"SEGV", SIGSEGV},	    {"USR2", SIGUSR2},
-	       {"PIPE", SIGPIPE}, {"ALRM", SIGALRM}, {"TERM", SIGTERM}, {"CHLD", SIGCHLD},   {"CONT", SIGCONT},	    {"STOP", SIGSTOP},
-	       {"TSTP", SIGTSTP}, {"TTIN", SIGTTIN}, {"TTOU", SIGTTOU}, {"URG", SIGURG},     {"XCPU", SIGXCPU},	    {"XFSZ", SIGXFSZ},
-	       {"VTALRM", SIGVTALRM}, {"PROF", SIGPROF}, {"WINCH", SIGWINCH}, {"IO", SIGIO}, {"PWR", SIGPWR}, {"SYS", SIGSYS}};
+} signals[] = {{"HUP", SIGHUP},	  {"INT", SIGINT},     {"QUIT", SIGQUIT}, {"ILL", SIGILL},   {"TRAP", SIGTRAP},
+	       {"ABRT", SIGABRT}, {"BUS", SIGBUS},     {"FPE", SIGFPE},	  {"KILL", SIGKILL}, {"USR1", SIGUSR1},
+	       {"SEGV", SIGSEGV}, {"USR2", SIGUSR2},   {"PIPE", SIGPIPE}, {"ALRM", SIGALRM}, {"TERM", SIGTERM},
+	       {"CHLD", SIGCHLD}, {"CONT", SIGCONT},   {"STOP", SIGSTOP}, {"TSTP", SIGTSTP}, {"TTIN", SIGTTIN},
+	       {"TTOU", SIGTTOU}, {"URG", SIGURG},     {"XCPU", SIGXCPU}, {"XFSZ", SIGXFSZ}, {"VTALRM", SIGVTALRM},
+	       {"PROF", SIGPROF}, {"WINCH", SIGWINCH}, {"IO", SIGIO},	  {"PWR", SIGPWR},   {"SYS", SIGSYS}};
 
 /* "KILL", "SIGKILL", "kill" or "9". */
 static int take_signal(struct cli *cli, struct cli_filter *f, const char *word)
@@ -65,7 +69,8 @@ static int take_signal(struct cli *cli, struct cli_filter *f, const char *word)
 	if (number == 0 && js_num_u64(word, 1, 64, &n) == 0)
 		number = (int32_t)n;
 	if (number == 0)
-		return cli_usage(cli, "--signal takes names or numbers of signals (KILL, SIGSEGV, 9), not \"%s\"", word);
+		return cli_usage(cli, "--signal takes names or numbers of signals (KILL, SIGSEGV, 9), not \"%s\"",
+				 word);
 	js_buf_add(&f->signals, &number, sizeof(number));
 	return 0;
 }
@@ -84,7 +89,8 @@ static int take_node(struct cli *cli, struct cli_filter *f, const char *word)
 }
 
 /* Hands each of the words between commas to TAKE. */
-static int each(struct cli *cli, struct cli_filter *f, const char *arg, int (*take)(struct cli *, struct cli_filter *, const char *))
+static int each(struct cli *cli, struct cli_filter *f, const char *arg,
+		int (*take)(struct cli *, struct cli_filter *, const char *))
 {
 	int status = 0, last = 0;
 
@@ -121,19 +127,14 @@ int cli_filter_take(struct cli *cli, struct cli_filter *f, int key, const char *
 			return cli_usage(cli, "--match takes a glob, and \"%s\" is none: %s", arg, why);
 		f->f.match = arg;
 		return 0;
-	case CLI_EXIT:
-		return each(cli, f, arg, take_exit);
-	case CLI_SIGNAL:
-		return each(cli, f, arg, take_signal);
-	case CLI_NODE:
-		return each(cli, f, arg, take_node);
+	case CLI_EXIT: return each(cli, f, arg, take_exit);
+	case CLI_SIGNAL: return each(cli, f, arg, take_signal);
+	case CLI_NODE: return each(cli, f, arg, take_node);
 	case CLI_REASON:
 		f->f.reason = arg;
 		return *arg != '\0' ? 0 : cli_usage(cli, "--reason takes a part of a reason, not an empty text");
-	case CLI_OLDER:
-		return take_age(cli, "older-than", arg, &f->f.older_us);
-	default:
-		return take_age(cli, "newer-than", arg, &f->f.newer_us);
+	case CLI_OLDER: return take_age(cli, "older-than", arg, &f->f.older_us);
+	default: return take_age(cli, "newer-than", arg, &f->f.newer_us);
 	}
 }
 
@@ -151,8 +152,8 @@ static int point(struct cli *cli, struct cli_filter *f)
 
 int cli_filter_end(struct cli *cli, struct cli_filter *f)
 {
-	const char *ended = f->exits.len > 0	? "--exit"
-			    : f->signals.len > 0 ? "--signal"
+	const char *ended = f->exits.len > 0	  ? "--exit"
+			    : f->signals.len > 0  ? "--signal"
 			    : f->f.reason != NULL ? "--reason"
 			    : f->f.older_us > 0	  ? "--older-than"
 			    : f->f.newer_us > 0	  ? "--newer-than"
@@ -162,8 +163,8 @@ int cli_filter_end(struct cli *cli, struct cli_filter *f)
 	if (f->exits.len > 0 && f->signals.len > 0)
 		return cli_usage(cli, "--exit and --signal exclude each other: an attempt ends by one of the two");
 	if (f->f.older_us > 0 && f->f.newer_us > 0 && f->f.older_us >= f->f.newer_us)
-		return cli_usage(cli, "nothing has ended longer ago than --older-than and less long ago than --newer-than: the first is to be "
-				      "the shorter time");
+		return cli_usage(cli, "nothing has ended longer ago than --older-than and less long ago than "
+				      "--newer-than: the first is to be the shorter time");
 	if (ended != NULL && states != 0 && (states & ~(JOBSTACK_IS_RUNNING | JOBSTACK_IS_HELD)) == 0)
 		return cli_usage(cli, "%s is about how an attempt ended, and what is %s has not", ended,
 				 (states & JOBSTACK_IS_RUNNING) != 0 ? "running" : "held");

@@ -11,6 +11,7 @@
 enum { CLI_MATCH = CLI_OWN + 1000, CLI_EXIT, CLI_SIGNAL, CLI_NODE, CLI_REASON, CLI_OLDER, CLI_NEWER, CLI_FILTER_END };
 
 /* The rows for a command's table. */
+/* clang-format off */
 #define CLI_OPTS_FILTER                                                                                                \
 	{CLI_MATCH, "match", "GLOB", "whose whole datapath matches: * any bytes, / too; ? one; [a-z], [!a-z]"},        \
 		{CLI_EXIT, "exit", "N[-M],...", "whose last attempt ended with one of these exit codes"},              \
@@ -19,13 +20,16 @@ enum { CLI_MATCH = CLI_OWN + 1000, CLI_EXIT, CLI_SIGNAL, CLI_NODE, CLI_REASON, C
 		{CLI_REASON, "reason", "TEXT", "... ended for a reason with TEXT in it"},                             \
 		{CLI_OLDER, "older-than", "D", "... ended longer ago than D: 90s, 15m, 2h, 7d"},                      \
 		{CLI_NEWER, "newer-than", "D", "... ended less long ago than D"}
+/* clang-format on */
 
 struct cli_filter {
-	struct jobstack_filter f; /* states, entries and limit are the command's */
+	struct jobstack_filter f;	     /* states, entries and limit are the command's */
 	struct js_buf exits, signals, nodes; /* what its pointers point to */
 	int given;			     /* at least one of the options */
 };
+/* clang-format off */
 #define CLI_FILTER_INIT {.f = JOBSTACK_FILTER_INIT}
+/* clang-format on */
 
 /* Is KEY one of these options? */
 int cli_filter_has(int key);
@@ -33,8 +37,8 @@ int cli_filter_has(int key);
 /* Takes one of them.  Returns 0, or the exit status, having told why. */
 int cli_filter_take(struct cli *cli, struct cli_filter *filter, int key, const char *arg);
 
-/* After the last: refuses what can't be true of any entry in filter->f.states (0: not yet known).  Returns 0, or the exit status,
- * having told why. */
+/* After the last: refuses what can't be true of any entry in filter->f.states (0: not yet known).  Returns 0, or the
+ * exit status, having told why. */
 int cli_filter_end(struct cli *cli, struct cli_filter *filter);
 
 /* Frees what it holds, but for filter->f.entries. */

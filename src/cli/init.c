@@ -10,13 +10,21 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static const struct js_opt table[] = {CLI_OPTS_DATABASE, {CLI_OWN, "schema-dir", "DIR", "the .sql files, if not those installed with this program"},
-				      CLI_OPTS_ALWAYS, CLI_OPTS_END};
-static const struct js_opts opts = {"jobstack init", "[OPTIONS]",
-				    "Creates the schema in the database, or upgrades it. Safe to repeat, and to run many times at once.", table,
-				    "  jobstack server start && jobstack init", 0};
+static const struct js_opt table[] = {
+	CLI_OPTS_DATABASE,
+	{CLI_OWN, "schema-dir", "DIR", "the .sql files, if not those installed with this program"},
+	CLI_OPTS_ALWAYS,
+	CLI_OPTS_END};
+static const struct js_opts opts = {
+	"jobstack init",
+	"[OPTIONS]",
+	"Creates the schema in the database, or upgrades it. Safe to repeat, and to run many times at once.",
+	table,
+	"  jobstack server start && jobstack init",
+	0};
 
-/* The schema installed beside this program (../share/jobstack/schema), else where it was to be installed, else the source's. */
+/* The schema installed beside this program (../share/jobstack/schema), else where it was to be installed, else the
+ * source's. */
 static const char *schema_dir(void)
 {
 	static char path[PATH_MAX + 64];

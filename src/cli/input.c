@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Names from a stream.  Promises: flat memory; when the writer pauses, what is complete is given out; a line that is too
- * long is given as it is as far as it fits, so that the push refuses it with its number; lines are not taken for one name
- * that ends with NUL; what looks like a list from Windows is refused before the first of it is given.
+ * Names from a stream.  Promises: flat memory; when the writer pauses, what is complete is given out; a line that is
+ * too long is given as it is as far as it fits, so that the push refuses it with its number; lines are not taken for
+ * one name that ends with NUL; what looks like a list from Windows is refused before the first of it is given.
  */
 #define _GNU_SOURCE
 #include "cli/input.h"

@@ -21,9 +21,10 @@ struct cli_input {
 	uint64_t empty;	   /* empty lines passed over */
 	uint64_t nul_line; /* the first line with a NUL byte in it, or 0 */
 	uint64_t long_line;
-	int no_nul;	   /* names were to end with NUL, but what came last ends with a newline: nothing of it was given (CLI_INPUT_NO_NUL) */
-	int all_cr;	   /* every line ends with a carriage return, and not by crlf: nothing of it was given
-			      (CLI_INPUT_ALL_CR) */
+	int no_nul; /* names were to end with NUL, but what came last ends with a newline: nothing of it was given
+		       (CLI_INPUT_NO_NUL) */
+	int all_cr; /* every line ends with a carriage return, and not by crlf: nothing of it was given
+		       (CLI_INPUT_ALL_CR) */
 	int read_errno;
 	size_t begin, end;
 	int at_end;
@@ -41,10 +42,12 @@ struct cli_input {
 #define CLI_INPUT_BOTH "--crlf is for lines, and -0 reads names that end with NUL: give only one of them"
 
 /* The row for it in a command's table. */
+/* clang-format off */
 #define CLI_INPUT_OPT_CRLF(KEY)                                                                                        \
 	{                                                                                                              \
 		KEY, "crlf", NULL, "strip a carriage return at the end of each line: for lists from Windows"           \
 	}
+/* clang-format on */
 
 /* Opens FILE, the value of --arg-file: NULL or "-" is standard input.  0, or the exit status, having told why. */
 int cli_input_open(struct cli *cli, struct cli_input *input, const char *file);

@@ -46,14 +46,16 @@ int cli_entry(struct cli *cli, const char *word, uint64_t *entry)
 		cli->error = error;
 		return status;
 	}
-	status = jobstack_find(cli->handle, cli->stack, (struct jobstack_bytes){word, strlen(word)}, entry, &cli->error);
+	status =
+		jobstack_find(cli->handle, cli->stack, (struct jobstack_bytes){word, strlen(word)}, entry, &cli->error);
 	if (status == JOBSTACK_NOTHING)
-		return js_error_set(&cli->error, JOBSTACK_EMISSING, "there is no entry \"%.600s\" in the stack \"%s\"", word,
-				    cli->stack);
+		return js_error_set(&cli->error, JOBSTACK_EMISSING, "there is no entry \"%.600s\" in the stack \"%s\"",
+				    word, cli->stack);
 	return status;
 }
 
-int cli_entries(struct cli *cli, char *const words[], size_t n, uint64_t **entries, size_t *entries_n, uint64_t *missing)
+int cli_entries(struct cli *cli, char *const words[], size_t n, uint64_t **entries, size_t *entries_n,
+		uint64_t *missing)
 {
 	size_t found = 0, once = 0;
 	int status = 0;
@@ -66,7 +68,8 @@ int cli_entries(struct cli *cli, char *const words[], size_t n, uint64_t **entri
 		status = cli_entry(cli, words[i], &(*entries)[found]);
 		if (status == 0)
 			found++;
-		else if (status == JOBSTACK_EMISSING && missing != NULL && strstr(cli->error.text, "there is no entry") != NULL) {
+		else if (status == JOBSTACK_EMISSING && missing != NULL &&
+			 strstr(cli->error.text, "there is no entry") != NULL) {
 			const char *what = cli_remedy(cli);
 
 			cli_tell(cli, "%s%s%s", cli->error.text, what == NULL ? "" : ": ", what == NULL ? "" : what);
@@ -88,7 +91,7 @@ int cli_entries(struct cli *cli, char *const words[], size_t n, uint64_t **entri
 	return 0;
 }
 
-/* ----------------------------------------------------------------------------------- what close and renew are about */
+/* -------------------------------------------------------------------------------- what close and renew are about */
 
 struct current {
 	uint32_t running, last; /* attempts; 0: none */
@@ -155,7 +158,8 @@ int cli_which(struct cli *cli, char *const words[], int n, const char *attempt_a
 	if (status != 0)
 		return status;
 	if (n == 0 && env_entry == 0)
-		return cli_usage(cli, "which entry? None is named, and $JOBSTACK_ENTRY, which `jobstack pop` gives, is not set");
+		return cli_usage(
+			cli, "which entry? None is named, and $JOBSTACK_ENTRY, which `jobstack pop` gives, is not set");
 	status = cli_connect(cli, 60 * JS_SECOND_US);
 	if (status != 0)
 		return status;
@@ -172,14 +176,14 @@ int cli_which(struct cli *cli, char *const words[], int n, const char *attempt_a
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ words */
+/* --------------------------------------------------------------------------------------------------------- words */
 
 static const struct {
 	const char *word;
 	unsigned state;
-} states[] = {{"ready", JOBSTACK_IS_READY}, {"waiting", JOBSTACK_IS_WAITING},	{"held", JOBSTACK_IS_HELD},
-	      {"running", JOBSTACK_IS_RUNNING}, {"done", JOBSTACK_IS_DONE},		{"dead", JOBSTACK_IS_DEAD},
-	      {"failed", JOBSTACK_IS_FAILED}, {"lost", JOBSTACK_IS_LOST},	{"cancelled", JOBSTACK_IS_CANCELLED},
+} states[] = {{"ready", JOBSTACK_IS_READY},	{"waiting", JOBSTACK_IS_WAITING}, {"held", JOBSTACK_IS_HELD},
+	      {"running", JOBSTACK_IS_RUNNING}, {"done", JOBSTACK_IS_DONE},	  {"dead", JOBSTACK_IS_DEAD},
+	      {"failed", JOBSTACK_IS_FAILED},	{"lost", JOBSTACK_IS_LOST},	  {"cancelled", JOBSTACK_IS_CANCELLED},
 	      {"moved", JOBSTACK_IS_MOVED}};
 #define STATES (sizeof(states) / sizeof(states[0]))
 
@@ -204,8 +208,8 @@ int cli_states(struct cli *cli, const char *list, unsigned *bits)
 			i++;
 		if (i == STATES && !is_all)
 			return cli_usage(cli,
-					 "-t: \"%.*s\" is no state: ready, waiting, held, running, done, failed, lost, dead, cancelled, "
-					 "moved or all are",
+					 "-t: \"%.*s\" is no state: ready, waiting, held, running, done, failed, lost, "
+					 "dead, cancelled, moved or all are",
 					 (int)len, list);
 		all |= is_all;
 		*bits |= is_all ? 0 : states[i].state;

@@ -16,13 +16,14 @@
  * JOBSTACK_E code with cli->error filled (EMISSING: there is none). */
 int cli_entry(struct cli *cli, const char *word, uint64_t *entry);
 
-/* The entries that the N WORDS name, ascending, each once, in *ENTRIES (to be freed).  Those that are not there are told
- * on standard error and counted in *MISSING; if that is NULL, the first of them is the error JOBSTACK_EMISSING. */
-int cli_entries(struct cli *cli, char *const words[], size_t n, uint64_t **entries, size_t *entries_n, uint64_t *missing);
+/* The entries that the N WORDS name, ascending, each once, in *ENTRIES (to be freed).  Those that are not there are
+ * told on standard error and counted in *MISSING; if that is NULL, the first of them is the error JOBSTACK_EMISSING. */
+int cli_entries(struct cli *cli, char *const words[], size_t n, uint64_t **entries, size_t *entries_n,
+		uint64_t *missing);
 
-/* Which popped entry and attempt close and renew are about: N (0 or 1) WORDS and --attempt's argument (or NULL).  Without
- * a word $JOBSTACK_ENTRY and $JOBSTACK_ATTEMPT.  A word without --attempt means $JOBSTACK_ATTEMPT if it is the entry of
- * $JOBSTACK_ENTRY, else the attempt that runs now.  Returns 0, or the exit status, having told why. */
+/* Which popped entry and attempt close and renew are about: N (0 or 1) WORDS and --attempt's argument (or NULL).
+ * Without a word $JOBSTACK_ENTRY and $JOBSTACK_ATTEMPT.  A word without --attempt means $JOBSTACK_ATTEMPT if it is the
+ * entry of $JOBSTACK_ENTRY, else the attempt that runs now.  Returns 0, or the exit status, having told why. */
 int cli_which(struct cli *cli, char *const words[], int n, const char *attempt_arg, uint64_t *entry, uint32_t *attempt);
 
 /* Words for a state (one JOBSTACK_IS_ bit) and for an outcome (enum jobstack_verdict; NULL for -1). */
@@ -67,7 +68,7 @@ void cli_field_text(const struct cli_field *field, const struct jobstack_item *i
 enum cli_value_is { CLI_UNKNOWN, CLI_NUMBER, CLI_SECONDS, CLI_MOMENT, CLI_TEXT };
 struct cli_value {
 	enum cli_value_is is;
-	int64_t n;		    /* a number; microseconds; microseconds since 1970 UTC */
+	int64_t n; /* a number; microseconds; microseconds since 1970 UTC */
 	struct jobstack_bytes text;
 };
 void cli_field_value(const struct cli_field *field, const struct jobstack_item *item, struct cli_value *value);

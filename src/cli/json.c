@@ -80,7 +80,8 @@ int cli_json_seconds(json_t *object, const char *key, int64_t us)
 char *cli_json_line(json_t *object)
 {
 	/* 15 digits: 0.1 is 0.1, and microseconds of a year are whole */
-	char *text = object == NULL ? NULL : json_dumps(object, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(15));
+	char *text = object == NULL ? NULL
+				    : json_dumps(object, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(15));
 
 	json_decref(object);
 	return text;

@@ -27,8 +27,8 @@ int cli_json_real(json_t *object, const char *key, double value, int present);
 int cli_json_time(json_t *object, const char *key, int64_t wall_us);
 int cli_json_seconds(json_t *object, const char *key, int64_t us);
 
-/* Prints OBJECT on a line of standard output and frees it.  BAD: it is not whole.  Returns 0, or -1 with nothing printed
- * without memory; a failed write is standard output's own error. */
+/* Prints OBJECT on a line of standard output and frees it.  BAD: it is not whole.  Returns 0, or -1 with nothing
+ * printed without memory; a failed write is standard output's own error. */
 int cli_json_print(json_t *object, int bad);
 
 /* OBJECT (NULL: there is none) as a line without its end, to be freed; frees OBJECT.  NULL without memory. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack list: entries in given states, as a table, as fields between tabs, or as JSON.  Promises: flat memory, whatever
- * the number of rows; a name never breaks a line of the text, unless -0 asks for its bytes.
+ * jobstack list: entries in given states, as a table, as fields between tabs, or as JSON.  Promises: flat memory,
+ * whatever the number of rows; a name never breaks a line of the text, unless -0 asks for its bytes.
  */
 #define _GNU_SOURCE
 #include "cli/cli.h"
@@ -23,25 +23,30 @@
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
 	{'t', "state", "STATES",
-	 "ready, waiting, held, running, done, failed, lost, dead, cancelled,\nmoved, or all (default: running,dead; all if entries are "
-				 "named);\nfailed and lost: the last attempt ended so, whatever the entry\nwaits for now"},
+	 "ready, waiting, held, running, done, failed, lost, dead, cancelled,\nmoved, or all (default: running,dead; "
+	 "all if entries are named);\nfailed and lost: the last attempt ended so, whatever the entry\nwaits for now"},
 	CLI_OPTS_FILTER,
 	{'o', "fields", "FIELDS",
-	 "just these, with tabs between and - for what is not known: entry\ndatapath state attempt outcome exit_code signal "
-				  "reason node worker\nstarted ended seconds host cluster job array_job array_task step\naccount qos partition "
-				  "user cwd user_seconds system_seconds\nmaxrss_kib read_bytes write_bytes log log_at log_out log_err\nerr_log err_at err_tail to_stack to_entry"},
+	 "just these, with tabs between and - for what is not known: entry\ndatapath state attempt outcome exit_code "
+	 "signal reason node worker\nstarted ended seconds host cluster job array_job array_task step\naccount qos "
+	 "partition user cwd user_seconds system_seconds\nmaxrss_kib read_bytes write_bytes log log_at log_out "
+	 "log_err\nerr_log err_at err_tail to_stack to_entry"},
 	{'n', "limit", "N", "at most N"},
 	{'0', "null", NULL, "records end with NUL, and names are bytes as they are (default\nfield: datapath)"},
 	CLI_OPTS_JSON,
 	CLI_OPTS_DATABASE,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
-static const struct js_opts opts = {
-	"jobstack list", "[OPTIONS] [ENTRY...]",
-	"Lists the entries of a stack that are in the given states, or those that are named by number or datapath; with several\n"
-	"of the other options, those that fit all of them. Without -0, control characters, backslashes and what is not UTF-8 are\n"
-	"shown as \\xHH. Ends with 1 if there are none.",
-	table, "  jobstack list -s mystack -t dead -0 | xargs -0 ls -l", 0};
+static const struct js_opts opts = {"jobstack list",
+				    "[OPTIONS] [ENTRY...]",
+				    "Lists the entries of a stack that are in the given states, or those that are "
+				    "named by number or datapath; with several\n"
+				    "of the other options, those that fit all of them. Without -0, control characters, "
+				    "backslashes and what is not UTF-8 are\n"
+				    "shown as \\xHH. Ends with 1 if there are none.",
+				    table,
+				    "  jobstack list -s mystack -t dead -0 | xargs -0 ls -l",
+				    0};
 
 struct listing {
 	const struct cli *cli;
@@ -76,8 +81,7 @@ static int parse(struct cli *cli, struct listing *l, int argc, char **argv)
 			if (js_num_u64(arg, 1, UINT64_MAX, &l->filter.f.limit) != 0)
 				status = cli_usage(cli, "-n takes a whole number from 1 on, not \"%s\"", arg);
 			break;
-		default:
-			l->nul = 1;
+		default: l->nul = 1;
 		}
 	}
 	if (status != 0)
@@ -115,7 +119,8 @@ static void add_row(struct listing *l, const struct jobstack_item *item)
 	int64_t us = cli_item_took(item);
 
 	if (l->told == 0)
-		js_buf_str(&l->line, "   ENTRY STATE     ATTEMPT OUTCOME      NODE         STARTED                SECONDS DATAPATH\n");
+		js_buf_str(&l->line, "   ENTRY STATE     ATTEMPT OUTCOME      NODE         STARTED                "
+				     "SECONDS DATAPATH\n");
 	cli_item_how(item, how);
 	js_clock_iso(item->started_us, iso);
 	if (iso[0] != '\0')
@@ -125,7 +130,8 @@ static void add_row(struct listing *l, const struct jobstack_item *item)
 	if (item->node != NULL)
 		cli_safe(&node, item->node, strlen(item->node));
 	js_buf_printf(&l->line, "%8" PRIu64 " %-9s %7" PRIu32 " %-12s %-12s %-20s %9s ", item->entry,
-		      cli_state_word(item->state), item->attempt, how, node.len > 0 ? node.data : "-", iso[0] != '\0' ? iso : "-", took);
+		      cli_state_word(item->state), item->attempt, how, node.len > 0 ? node.data : "-",
+		      iso[0] != '\0' ? iso : "-", took);
 	cli_safe(&l->line, item->datapath.data, item->datapath.len);
 	js_buf_free(&node);
 }
@@ -160,9 +166,11 @@ static void tell_none(const struct cli *cli, const struct listing *l)
 	if (l->states_given || l->filter.f.entries != NULL)
 		cli_say(cli, "no entry of the stack \"%s\" is in these states%s", cli->stack, fits);
 	else if (l->filter.given)
-		cli_say(cli, "no entry of the stack \"%s\" is running or dead%s: -t says other states, -t all all", cli->stack, fits);
+		cli_say(cli, "no entry of the stack \"%s\" is running or dead%s: -t says other states, -t all all",
+			cli->stack, fits);
 	else
-		cli_say(cli, "no entry of the stack \"%s\" is running or dead: -t says other states, -t all all", cli->stack);
+		cli_say(cli, "no entry of the stack \"%s\" is running or dead: -t says other states, -t all all",
+			cli->stack);
 }
 
 static int list(struct cli *cli, struct listing *l, int argc, char **argv)
@@ -173,7 +181,8 @@ static int list(struct cli *cli, struct listing *l, int argc, char **argv)
 	if (status != 0)
 		return status;
 	if (optind < argc) {
-		status = cli_entries(cli, argv + optind, (size_t)(argc - optind), &entries, &l->filter.f.entries_n, NULL);
+		status = cli_entries(cli, argv + optind, (size_t)(argc - optind), &entries, &l->filter.f.entries_n,
+				     NULL);
 		l->filter.f.entries = entries;
 	}
 	l->filter.f.tails = cli_fields_want_tails(&l->fields);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack logs: what an entry's command printed, from the files where its worker kept it; of a failed attempt whose files can't be
- * read from here, the end of stderr that the database has.  Promise: the bytes as they came, and no more than the attempt's own.
+ * jobstack logs: what an entry's command printed, from the files where its worker kept it; of a failed attempt whose
+ * files can't be read from here, the end of stderr that the database has.  Promise: the bytes as they came, and no more
+ * than the attempt's own.
  */
 #define _GNU_SOURCE
 #include "cli/cli.h"
@@ -31,17 +32,22 @@ static const struct js_opt table[] = {
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
 static const struct js_opts opts = {
-	"jobstack logs", "ENTRY [OPTIONS]",
-	"Prints what the command of an entry (its number or datapath) printed: its standard output to standard output, then its\n"
-	"standard error to standard error. Where the files can't be read from here, the end of a failed attempt's standard error\n"
+	"jobstack logs",
+	"ENTRY [OPTIONS]",
+	"Prints what the command of an entry (its number or datapath) printed: its standard output to standard output, "
+	"then its\n"
+	"standard error to standard error. Where the files can't be read from here, the end of a failed attempt's "
+	"standard error\n"
 	"comes from the database, and the status is 1.",
-	table, "  jobstack logs -s mystack 17\n  jobstack logs -s mystack '/data/day 1.nc' --attempt 1 --stderr", 0};
+	table,
+	"  jobstack logs -s mystack 17\n  jobstack logs -s mystack '/data/day 1.nc' --attempt 1 --stderr",
+	0};
 
 /* What is looked for, and what was found. */
 struct search {
-	uint64_t attempt;   /* 0: the last one with output */
-	uint32_t last;	    /* attempt that there is; 0: none */
-	uint32_t chosen;    /* 0: none */
+	uint64_t attempt;    /* 0: the last one with output */
+	uint32_t last;	     /* attempt that there is; 0: none */
+	uint32_t chosen;     /* 0: none */
 	int running, silent; /* one runs; the wanted one (or the last) printed nothing */
 	struct stream {
 		struct js_buf path;
@@ -100,7 +106,8 @@ static int copy(int from, int64_t at, int64_t len, int to)
 	static char room[1 << 16];
 
 	while (len > 0) {
-		ssize_t n = pread(from, room, (size_t)(len < (int64_t)sizeof(room) ? len : (int64_t)sizeof(room)), (off_t)at);
+		ssize_t n = pread(from, room, (size_t)(len < (int64_t)sizeof(room) ? len : (int64_t)sizeof(room)),
+				  (off_t)at);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -124,10 +131,12 @@ static int print_stream(struct cli *cli, const struct search *s, const struct st
 	fd = open(from->path.data, O_RDONLY | O_CLOEXEC);
 	got = fd < 0 ? -1 : copy(fd, from->at, from->len, to);
 	if (got < 0)
-		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "the output of attempt %" PRIu32 " is in %s, written on %s: %s", s->chosen,
+		(void)js_error_set(&cli->error, JOBSTACK_EFILE,
+				   "the output of attempt %" PRIu32 " is in %s, written on %s: %s", s->chosen,
 				   from->path.data, s->node.data, strerror(errno));
 	else if (got == 1)
-		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "%s, written on %s, is shorter than it was when attempt %" PRIu32 " ended",
+		(void)js_error_set(&cli->error, JOBSTACK_EFILE,
+				   "%s, written on %s, is shorter than it was when attempt %" PRIu32 " ended",
 				   from->path.data, s->node.data, s->chosen);
 	else if (got == 2 && errno != EPIPE)
 		cli_tell(cli, "the output could not be written: %s", strerror(errno));
@@ -164,16 +173,18 @@ static int print(struct cli *cli, const struct search *s, int only)
 static int none(struct cli *cli, const struct search *s, uint64_t entry)
 {
 	if (s->attempt > s->last) {
-		(void)js_error_set(&cli->error, JOBSTACK_EMISSING, "entry %" PRIu64 " had no attempt %" PRIu64, entry, s->attempt);
+		(void)js_error_set(&cli->error, JOBSTACK_EMISSING, "entry %" PRIu64 " had no attempt %" PRIu64, entry,
+				   s->attempt);
 		return cli_fail(cli);
 	}
 	if (s->silent) {
 		cli_say(cli, "entry %" PRIu64 " printed nothing", entry);
 		return CLI_YES;
 	}
-	cli_say(cli, s->last == 0 ? "entry %" PRIu64 " has not run yet"
-		     : s->running ? "entry %" PRIu64 " is running: its output is kept when it ends"
-				  : "no output of entry %" PRIu64 " was kept",
+	cli_say(cli,
+		s->last == 0 ? "entry %" PRIu64 " has not run yet"
+		: s->running ? "entry %" PRIu64 " is running: its output is kept when it ends"
+			     : "no output of entry %" PRIu64 " was kept",
 		entry);
 	return CLI_NO;
 }
@@ -197,7 +208,8 @@ int cli_logs_main(int argc, char **argv)
 	if (key == -2)
 		return status;
 	if (argc - optind != 1)
-		return cli_usage(&cli, optind == argc ? "which entry? Its number or its datapath is wanted" : "one entry at a time; a stack is named with -s");
+		return cli_usage(&cli, optind == argc ? "which entry? Its number or its datapath is wanted"
+						      : "one entry at a time; a stack is named with -s");
 	status = cli_connect(&cli, 10 * JS_SECOND_US);
 	if (status != 0)
 		return status;

@@ -19,7 +19,8 @@
 
 const char *cli_look_state(const struct jobstack_status *s)
 {
-	return s->state == JOBSTACK_OPEN && cli_stack_left(s) == 0 && s->pushers == 0 ? "finished" : cli_stack_state(s->state);
+	return s->state == JOBSTACK_OPEN && cli_stack_left(s) == 0 && s->pushers == 0 ? "finished"
+										      : cli_stack_state(s->state);
 }
 
 static int take_stack(void *ctx, const struct jobstack_status *s)
@@ -56,11 +57,12 @@ void cli_look_end(struct cli_look *l)
 	*l = (struct cli_look){.cli = l->cli};
 }
 
-/* ------------------------------------------------------------------------------------------------------- the workers */
+/* --------------------------------------------------------------------------------------------------- the workers */
 
-static const struct cli_column worker_columns[] = {
-	{"WORKER", 1, 4, 0}, {"NODE", 0, 0, 8}, {"PID", 1, 2, 0},  {"JOB", 0, 5, 10}, {"SLOTS", 1, 6, 0}, {"BUSY", 1, 9, 0},
-	{"DONE", 1, 8, 0},   {"DEAD", 1, 7, 0}, {"AGE", 1, 3, 0}, {"SILENT", 1, 10, 0}, {"OF", 1, 1, 0}, {"", 0, 11, 0}};
+static const struct cli_column worker_columns[] = {{"WORKER", 1, 4, 0},	 {"NODE", 0, 0, 8},  {"PID", 1, 2, 0},
+						   {"JOB", 0, 5, 10},	 {"SLOTS", 1, 6, 0}, {"BUSY", 1, 9, 0},
+						   {"DONE", 1, 8, 0},	 {"DEAD", 1, 7, 0},  {"AGE", 1, 3, 0},
+						   {"SILENT", 1, 10, 0}, {"OF", 1, 1, 0},    {"", 0, 11, 0}};
 
 /* The Slurm job of a worker for people: "120_3.0", "-" outside of Slurm. */
 static void job_text(const struct jobstack_worker_row *w, char text[128])
@@ -112,7 +114,8 @@ static void add_worker(struct cli_look *l, const struct jobstack_worker_row *w)
 	cli_table_cell(t, over ? CLI_YELLOW : CLI_PLAIN, text);
 	js_num_duration_text(w->lease_us, text, sizeof(text));
 	cli_table_printf(t, CLI_PLAIN, "of %s", text);
-	cli_table_printf(t, CLI_YELLOW, "%s%s%s", over ? "over" : "", over && w->by_script ? ", " : "", w->by_script ? "a script's pop" : "");
+	cli_table_printf(t, CLI_YELLOW, "%s%s%s", over ? "over" : "", over && w->by_script ? ", " : "",
+			 w->by_script ? "a script's pop" : "");
 }
 
 static void add_live(struct cli_look *l, const struct jobstack_worker_row *w)
@@ -167,7 +170,8 @@ static int take_worker(void *ctx, const struct jobstack_worker_row *w)
 
 		safe_text(place(w), node, sizeof(node));
 		safe_text(w->suspicion, why, sizeof(why));
-		(void)snprintf(l->suspicion, sizeof(l->suspicion), "worker %" PRIu64 " on %.100s: %s", w->worker, node, why);
+		(void)snprintf(l->suspicion, sizeof(l->suspicion), "worker %" PRIu64 " on %.100s: %s", w->worker, node,
+			       why);
 	}
 	if (l->live != NULL)
 		add_live(l, w);
@@ -207,7 +211,7 @@ static int look_at_workers(struct cli_look *l)
 	return status;
 }
 
-/* -------------------------------------------------------------------------------------------------------- what fails */
+/* ---------------------------------------------------------------------------------------------------- what fails */
 
 void cli_look_how(const struct jobstack_failure *f, char text[32])
 {
@@ -260,9 +264,12 @@ static int look_at_failures(struct cli_look *l)
 		return 0; /* nothing has failed for good, nor just now */
 	options.all = l->failures_all = s->dead == 0;
 	options.look_at = CLI_LOOK_ROWS;
-	status = enough(jobstack_failures(cli->handle, cli->stack, &options, take_failure, l, &l->failures, &cli->error), l);
+	status = enough(
+		jobstack_failures(cli->handle, cli->stack, &options, take_failure, l, &l->failures, &cli->error), l);
 	if (status == 0)
-		status = enough(jobstack_bad_nodes(cli->handle, cli->stack, 2 * CLI_LOOK_ROWS, take_bad, l, NULL, &cli->error), l);
+		status = enough(
+			jobstack_bad_nodes(cli->handle, cli->stack, 2 * CLI_LOOK_ROWS, take_bad, l, NULL, &cli->error),
+			l);
 	return status;
 }
 
@@ -282,7 +289,7 @@ int cli_look(struct cli_look *l, int one)
 	return status;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- JSON */
+/* ---------------------------------------------------------------------------------------------------------- JSON */
 
 static int failures_json(const struct cli_look *l, json_t *o)
 {

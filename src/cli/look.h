@@ -51,7 +51,7 @@ struct cli_look {
 	int memory;   /* ran out */
 	/* of one stack: */
 	struct cli_table workers;
-	json_t *live; /* the same in JSON, if that is wanted */
+	json_t *live;	     /* the same in JSON, if that is wanted */
 	char suspicion[300]; /* what is known of one of the workers without being proven, in words; or "" */
 	struct cli_longest longest[CLI_LOOK_LONGEST];
 	struct cli_failing failing[CLI_LOOK_FAILURES];
@@ -61,7 +61,8 @@ struct cli_look {
 	int failures_all; /* they are not of the dead, but of all whose last attempt failed */
 };
 
-/* Reads all stacks, or (ONE) the one of the call with all that is known of it.  0, or a JOBSTACK_E code with cli->error filled. */
+/* Reads all stacks, or (ONE) the one of the call with all that is known of it.  0, or a JOBSTACK_E code with cli->error
+ * filled. */
 int cli_look(struct cli_look *look, int one);
 void cli_look_end(struct cli_look *look);
 
@@ -78,7 +79,8 @@ void cli_look_detail(const struct cli_look *look, struct js_buf *out, unsigned c
 /* A stack as JSON; with what is known beyond its row if the look was at ONE.  NULL without memory. */
 json_t *cli_look_json(const struct cli_look *look, const struct cli_seen *seen, int one);
 
-/* Why not more of a stack runs: in words, a line each with its remedy; or as JSON.  Looks at Slurm, too.  NULL without memory. */
+/* Why not more of a stack runs: in words, a line each with its remedy; or as JSON.  Looks at Slurm, too.  NULL without
+ * memory. */
 void cli_why_text(const struct cli_look *look, const struct cli_seen *seen, struct js_buf *out);
 json_t *cli_why_json(const struct cli_look *look, const struct cli_seen *seen);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * A look as people read it.  Promises: what it fits is the width it is given, down to 20 columns; no text from outside reaches the
- * terminal but through cli_safe.
+ * A look as people read it.  Promises: what it fits is the width it is given, down to 20 columns; no text from outside
+ * reaches the terminal but through cli_safe.
  */
 #include "cli/look.h"
 
@@ -19,35 +19,51 @@
 static enum cli_colour state_colour(const struct jobstack_status *s)
 {
 	switch (s->state) {
-	case JOBSTACK_OPEN:
-		return cli_stack_left(s) == 0 && s->pushers == 0 ? CLI_GREEN : CLI_PLAIN;
-	case JOBSTACK_PAUSED:
-		return CLI_YELLOW;
-	default:
-		return CLI_RED;
+	case JOBSTACK_OPEN: return cli_stack_left(s) == 0 && s->pushers == 0 ? CLI_GREEN : CLI_PLAIN;
+	case JOBSTACK_PAUSED: return CLI_YELLOW;
+	default: return CLI_RED;
 	}
 }
 
-/* ------------------------------------------------------------------------------------------------------- all stacks */
+/* ---------------------------------------------------------------------------------------------------- all stacks */
 
-enum { NAME, STATE, PROGRESS, PERCENT, PUSHED, READY, WAITING, HELD, RUNNING, DONE, PRUNED, DEAD, CANCELLED, MOVED, WORKERS, BUSY,
-       RATE, ETA, COLUMNS };
+enum {
+	NAME,
+	STATE,
+	PROGRESS,
+	PERCENT,
+	PUSHED,
+	READY,
+	WAITING,
+	HELD,
+	RUNNING,
+	DONE,
+	PRUNED,
+	DEAD,
+	CANCELLED,
+	MOVED,
+	WORKERS,
+	BUSY,
+	RATE,
+	ETA,
+	COLUMNS
+};
 
 static const struct cli_column columns_of_all[COLUMNS] = {
-	[NAME] = {"STACK", 0, 0, 12},	[STATE] = {"STATE", 0, 9, 0},	  [PROGRESS] = {"PROGRESS", 0, 5, 0},
-	[PERCENT] = {"%", 1, 0, 0},	[PUSHED] = {"PUSHED", 1, 4, 0},	  [READY] = {"READY", 1, 8, 0},
-	[WAITING] = {"WAITING", 1, 3, 0}, [HELD] = {"HELD", 1, 1, 0},	  [RUNNING] = {"RUNNING", 1, 11, 0},
-	[DONE] = {"DONE", 1, 10, 0},	[PRUNED] = {"PRUNED", 1, 2, 0},	  [DEAD] = {"DEAD", 1, 13, 0},
-	[CANCELLED] = {"CANCELLED", 1, 2, 0}, [MOVED] = {"MOVED", 1, 2, 0}, [WORKERS] = {"WORKERS", 1, 7, 0}, [BUSY] = {"BUSY", 1, 6, 0},
-	[RATE] = {"RATE", 1, 12, 0},	[ETA] = {"ETA", 0, 14, 0}};
+	[NAME] = {"STACK", 0, 0, 12},	      [STATE] = {"STATE", 0, 9, 0},   [PROGRESS] = {"PROGRESS", 0, 5, 0},
+	[PERCENT] = {"%", 1, 0, 0},	      [PUSHED] = {"PUSHED", 1, 4, 0}, [READY] = {"READY", 1, 8, 0},
+	[WAITING] = {"WAITING", 1, 3, 0},     [HELD] = {"HELD", 1, 1, 0},     [RUNNING] = {"RUNNING", 1, 11, 0},
+	[DONE] = {"DONE", 1, 10, 0},	      [PRUNED] = {"PRUNED", 1, 2, 0}, [DEAD] = {"DEAD", 1, 13, 0},
+	[CANCELLED] = {"CANCELLED", 1, 2, 0}, [MOVED] = {"MOVED", 1, 2, 0},   [WORKERS] = {"WORKERS", 1, 7, 0},
+	[BUSY] = {"BUSY", 1, 6, 0},	      [RATE] = {"RATE", 1, 12, 0},    [ETA] = {"ETA", 0, 14, 0}};
 
 static void add_row(struct cli_table *t, const struct cli_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
-	const uint64_t count[COLUMNS] = {[PUSHED] = s->pushed, [READY] = s->ready,	 [WAITING] = s->waiting,
-					 [HELD] = s->held,     [RUNNING] = s->running,	 [DONE] = s->done,
-					 [PRUNED] = s->pruned, [DEAD] = s->dead,	 [CANCELLED] = s->cancelled,
-					 [MOVED] = s->moved,   [WORKERS] = s->workers};
+	const uint64_t count[COLUMNS] = {
+		[PUSHED] = s->pushed,	    [READY] = s->ready, [WAITING] = s->waiting, [HELD] = s->held,
+		[RUNNING] = s->running,	    [DONE] = s->done,	[PRUNED] = s->pruned,	[DEAD] = s->dead,
+		[CANCELLED] = s->cancelled, [MOVED] = s->moved, [WORKERS] = s->workers};
 	char text[CLI_PACE_TEXT];
 	struct js_buf bar = {0};
 
@@ -69,20 +85,22 @@ static void add_row(struct cli_table *t, const struct cli_seen *seen)
 
 void cli_look_table(const struct cli_look *l, struct js_buf *out, unsigned columns, int colours)
 {
-	struct cli_table t = {.column = columns_of_all, .n = COLUMNS, .hidden = 1u << HELD | 1u << PRUNED | 1u << CANCELLED | 1u << MOVED};
+	struct cli_table t = {.column = columns_of_all,
+			      .n = COLUMNS,
+			      .hidden = 1u << HELD | 1u << PRUNED | 1u << CANCELLED | 1u << MOVED};
 
 	for (size_t i = 0; i < l->n; i++) {
 		const struct jobstack_status *s = &l->seen[i].stack.s;
 
 		add_row(&t, &l->seen[i]);
-		t.hidden &= ~((s->held > 0 ? 1u << HELD : 0) | (s->pruned > 0 ? 1u << PRUNED : 0) | (s->cancelled > 0 ? 1u << CANCELLED : 0) |
-			      (s->moved > 0 ? 1u << MOVED : 0));
+		t.hidden &= ~((s->held > 0 ? 1u << HELD : 0) | (s->pruned > 0 ? 1u << PRUNED : 0) |
+			      (s->cancelled > 0 ? 1u << CANCELLED : 0) | (s->moved > 0 ? 1u << MOVED : 0));
 	}
 	cli_table_write(&t, out, 0, columns, colours);
 	cli_table_free(&t);
 }
 
-/* -------------------------------------------------------------------------------------------------------- one stack */
+/* ----------------------------------------------------------------------------------------------------- one stack */
 
 struct detail {
 	struct js_buf *out;
@@ -116,7 +134,8 @@ static void count_lines(const struct detail *d, const struct cli_seen *seen)
 	const struct jobstack_status *s = &seen->stack.s;
 	char text[CLI_PACE_TEXT], dead[64];
 
-	js_buf_printf(d->out, "pushed    %" PRIu64 "%s\n", s->pushed, s->pushers > 0 ? ", and somebody is still pushing" : "");
+	js_buf_printf(d->out, "pushed    %" PRIu64 "%s\n", s->pushed,
+		      s->pushers > 0 ? ", and somebody is still pushing" : "");
 	cli_pace_percent(cli_pace_share(s), text);
 	js_buf_printf(d->out, "done      %" PRIu64, s->done);
 	if (s->pruned > 0)
@@ -130,7 +149,8 @@ static void count_lines(const struct detail *d, const struct cli_seen *seen)
 	js_buf_printf(d->out, "\nready     %" PRIu64 "\nwaiting   %" PRIu64, s->ready, s->waiting);
 	if (s->waiting > 0) {
 		js_num_duration_text(s->next_due_us, text, sizeof(text));
-		js_buf_printf(d->out, s->next_due_us <= 0 ? " (the next is due now)" : " (the next is due in %s)", text);
+		js_buf_printf(d->out, s->next_due_us <= 0 ? " (the next is due now)" : " (the next is due in %s)",
+			      text);
 	}
 	js_buf_char(d->out, '\n');
 	if (s->held > 0)
@@ -172,11 +192,13 @@ static void policy_lines(const struct detail *d, const struct cli_seen *seen)
 	char text[64];
 
 	js_num_duration_text(s->retry_delay_us, text, sizeof(text));
-	js_buf_printf(d->out, "policy    %" PRIu32 " attempts, %" PRIu32 " losses, a retry after %s\n", s->max_attempts, s->max_losses, text);
+	js_buf_printf(d->out, "policy    %" PRIu32 " attempts, %" PRIu32 " losses, a retry after %s\n", s->max_attempts,
+		      s->max_losses, text);
 	if (s->max_running > 0 || s->max_failures > 0)
 		js_buf_str(d->out, "limits    ");
 	if (s->max_running > 0)
-		js_buf_printf(d->out, "at most %" PRId64 " running%s", s->max_running, s->max_failures > 0 ? ", " : "\n");
+		js_buf_printf(d->out, "at most %" PRId64 " running%s", s->max_running,
+			      s->max_failures > 0 ? ", " : "\n");
 	if (s->max_failures > 0)
 		js_buf_printf(d->out, "paused at %" PRId64 " dead\n", s->max_failures);
 	if (seen->stack.cwd.len > 0) {
@@ -214,8 +236,11 @@ static void add_failure(struct cli_table *t, const struct cli_failing *one)
 
 static void failure_lines(const struct cli_look *l, const struct detail *d)
 {
-	static const struct cli_column columns[] = {
-		{"TIMES", 1, 0, 0}, {"HOW", 0, 0, 0}, {"WHAT IT SAID LAST", 0, 3, 12}, {"ALL ON", 0, 2, 6}, {"SUCH AS", 1, 1, 0}};
+	static const struct cli_column columns[] = {{"TIMES", 1, 0, 0},
+						    {"HOW", 0, 0, 0},
+						    {"WHAT IT SAID LAST", 0, 3, 12},
+						    {"ALL ON", 0, 2, 6},
+						    {"SUCH AS", 1, 1, 0}};
 	struct cli_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0]), .hidden = 1u << 3};
 
 	for (size_t i = 0; i < l->failing_n && i < SHOWN_FAILURES; i++) {
@@ -225,7 +250,8 @@ static void failure_lines(const struct cli_look *l, const struct detail *d)
 	if (l->failing_n > 0) {
 		js_buf_str(d->out, l->failures_all ? "\nwhat fails, to be tried again" : "\nwhat fails");
 		if (!l->failures.whole)
-			js_buf_printf(d->out, ", of the last %" PRIu64 " %s", l->failures.looked, l->failures_all ? "attempts" : "dead");
+			js_buf_printf(d->out, ", of the last %" PRIu64 " %s", l->failures.looked,
+				      l->failures_all ? "attempts" : "dead");
 		js_buf_str(d->out, ":\n");
 	}
 	cli_table_write(&t, d->out, 2, d->columns, d->colours);
@@ -236,8 +262,8 @@ static void failure_lines(const struct cli_look *l, const struct detail *d)
 
 		js_buf_str(&line, "node ");
 		cli_safe(&line, b->node, strlen(b->node));
-		js_buf_printf(&line, ": %" PRIu64 " of %" PRIu64 " attempts failed, elsewhere %" PRIu64 " of %" PRIu64, b->b.failed,
-			      b->b.attempts, b->b.failed_elsewhere, b->b.attempts_elsewhere);
+		js_buf_printf(&line, ": %" PRIu64 " of %" PRIu64 " attempts failed, elsewhere %" PRIu64 " of %" PRIu64,
+			      b->b.failed, b->b.attempts, b->b.failed_elsewhere, b->b.attempts_elsewhere);
 		cli_paint(d->out, d->colours, CLI_RED, line.data != NULL ? line.data : "");
 		js_buf_char(d->out, '\n');
 		js_buf_free(&line);
@@ -246,7 +272,8 @@ static void failure_lines(const struct cli_look *l, const struct detail *d)
 
 static void longest_lines(const struct cli_look *l, const struct detail *d)
 {
-	static const struct cli_column columns[] = {{"RUNNING FOR", 1, 0, 0}, {"ENTRY", 1, 0, 0}, {"ON", 0, 1, 6}, {"DATAPATH", 0, 2, 10}};
+	static const struct cli_column columns[] = {
+		{"RUNNING FOR", 1, 0, 0}, {"ENTRY", 1, 0, 0}, {"ON", 0, 1, 6}, {"DATAPATH", 0, 2, 10}};
 	struct cli_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0])};
 
 	for (size_t i = 0; i < l->longest_n; i++) {

@@ -47,16 +47,15 @@ static const struct {
 
 /* What other programs call it. */
 static const char *const foreign[][2] = {
-	{"add", "jobstack push"},	   {"enqueue", "jobstack push"},   {"ls", "jobstack list"},
-	{"queue", "jobstack status"},	   {"stat", "jobstack status"},	   {"squeue", "jobstack status"},
-	{"top", "jobstack status -w"},	   {"watch", "jobstack status -w"}, {"info", "jobstack show"},
-	{"cat", "jobstack logs"},	   {"output", "jobstack logs"},	   {"retry", "jobstack requeue"},
-	{"rerun", "jobstack requeue"},	   {"hold", "jobstack pause"},	   {"stop", "jobstack pause"},
-	{"suspend", "jobstack pause"},	   {"start", "jobstack submit"},   {"continue", "jobstack resume"},
-	{"release", "jobstack resume"},
-	{"rm", "jobstack drop"},	   {"remove", "jobstack drop"},	   {"delete", "jobstack drop"},
-	{"sbatch", "jobstack submit"},	   {"test", "jobstack doctor"},	   {"config", "jobstack set"},
-	{"version", "jobstack --version"}, {"worker", "jobstack-worker"},
+	{"add", "jobstack push"},	{"enqueue", "jobstack push"},	   {"ls", "jobstack list"},
+	{"queue", "jobstack status"},	{"stat", "jobstack status"},	   {"squeue", "jobstack status"},
+	{"top", "jobstack status -w"},	{"watch", "jobstack status -w"},   {"info", "jobstack show"},
+	{"cat", "jobstack logs"},	{"output", "jobstack logs"},	   {"retry", "jobstack requeue"},
+	{"rerun", "jobstack requeue"},	{"hold", "jobstack pause"},	   {"stop", "jobstack pause"},
+	{"suspend", "jobstack pause"},	{"start", "jobstack submit"},	   {"continue", "jobstack resume"},
+	{"release", "jobstack resume"}, {"rm", "jobstack drop"},	   {"remove", "jobstack drop"},
+	{"delete", "jobstack drop"},	{"sbatch", "jobstack submit"},	   {"test", "jobstack doctor"},
+	{"config", "jobstack set"},	{"version", "jobstack --version"}, {"worker", "jobstack-worker"},
 };
 
 /* What may mean to end some workers, or to give up a whole stack. */
@@ -68,7 +67,8 @@ static int unknown(struct cli *cli, const char *word)
 	const char *best = NULL;
 
 	if (word[0] == '-')
-		return cli_usage(cli, "there is no option %s before the command: write jobstack COMMAND %s ...", word, word);
+		return cli_usage(cli, "there is no option %s before the command: write jobstack COMMAND %s ...", word,
+				 word);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (strcmp(ends[i], word) == 0)
 			return cli_usage(cli,
@@ -100,7 +100,8 @@ static int run(struct cli *cli, const char *name, int argc, char **argv)
 
 static void help(FILE *to)
 {
-	(void)fputs("usage: jobstack COMMAND [OPTIONS]\n\nSpreads a list of files over workers; the list lives in MySQL or MariaDB.\n\n",
+	(void)fputs("usage: jobstack COMMAND [OPTIONS]\n\nSpreads a list of files over workers; the list lives in "
+		    "MySQL or MariaDB.\n\n",
 		    to);
 	for (size_t i = 0; i < COMMANDS; i++)
 		(void)fprintf(to, "  %-10s %s\n", command[i].name, command[i].does);

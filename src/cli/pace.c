@@ -45,7 +45,8 @@ void cli_pace_rough(int64_t us, char text[CLI_PACE_TEXT])
 
 	while (seconds > unit[i].until)
 		i++;
-	(void)snprintf(text, CLI_PACE_TEXT, "%" PRId64 " %s", rounded((seconds + unit[i].seconds / 2) / unit[i].seconds), unit[i].word);
+	(void)snprintf(text, CLI_PACE_TEXT, "%" PRId64 " %s",
+		       rounded((seconds + unit[i].seconds / 2) / unit[i].seconds), unit[i].word);
 }
 
 void cli_pace_eta(const struct jobstack_pace *p, char text[CLI_PACE_TEXT])

@@ -47,13 +47,16 @@ int cli_policy(struct cli *cli, const char *name, const char *value, struct jobs
 	while (i < sizeof(key) / sizeof(key[0]) && strcmp(key[i].name, bare) != 0)
 		i++;
 	if (i == sizeof(key) / sizeof(key[0]))
-		return cli_usage(cli, "there is no policy \"%s\": max-attempts, max-losses, retry-delay, max-running, max-failures and priority are",
+		return cli_usage(cli,
+				 "there is no policy \"%s\": max-attempts, max-losses, retry-delay, max-running, "
+				 "max-failures and priority are",
 				 name);
 	to = (char *)policy + key[i].at;
 	switch (key[i].kind) {
 	case DURATION:
 		if (js_num_duration(value, &n) != 0)
-			return cli_usage(cli, "%s takes a duration up to 366 d, such as 90, 15m or 1:30:00, not \"%s\"", name, value);
+			return cli_usage(cli, "%s takes a duration up to 366 d, such as 90, 15m or 1:30:00, not \"%s\"",
+					 name, value);
 		memcpy(to, &n, sizeof(n));
 		return 0;
 	case LIMIT:

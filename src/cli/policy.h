@@ -7,7 +7,8 @@
 
 #include "cli/cli.h"
 
-/* Reads VALUE into what NAME says: "max-running", or "--max-running" as an option.  0, or CLI_USAGE, having told why. */
+/* Reads VALUE into what NAME says: "max-running", or "--max-running" as an option.  0, or CLI_USAGE,
+ * having told why. */
 int cli_policy(struct cli *cli, const char *name, const char *value, struct jobstack_policy *policy);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack pop: claims one entry for a script.  Promise: an entry whose numbers could not be told to the script is handed
- * back, uncharged; whatever its name is, the shell sees it as one word.
+ * jobstack pop: claims one entry for a script.  Promise: an entry whose numbers could not be told to the script is
+ * handed back, uncharged; whatever its name is, the shell sees it as one word.
  */
 #define _GNU_SOURCE
 #include "cli/cli.h"
@@ -26,7 +26,7 @@
 
 #define PATIENCE_US (60 * JS_SECOND_US)
 #define LEASE_US (INT64_C(43200) * JS_SECOND_US) /* 12 hours */
-#define LEASE_MIN_US (60 * JS_SECOND_US)	  /* when the job should have ended already */
+#define LEASE_MIN_US (60 * JS_SECOND_US)	 /* when the job should have ended already */
 
 enum { FORMAT = CLI_OWN, LEASE };
 enum format { SHELL, JSON, PATH0 };
@@ -41,17 +41,19 @@ static const struct js_opt table[] = {
 	CLI_OPTS_DATABASE,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
-static const struct js_opts opts = {
-	"jobstack pop", "[OPTIONS]",
-	"Claims one entry for a script, and prints what a shell needs to go on with it. Ends with 1, and prints nothing, when\n"
-	"nothing is ready.",
-	table,
-	"  while job=$(jobstack pop -s mystack); do\n"
-	"      eval \"$job\"\n"
-	"      ./process \"$JOBSTACK_DATAPATH\"; jobstack close --exit $?\n"
-	"  done\n\n"
-	"The entry is the script's until it is closed, or its lease ends; nobody stops a script that outlives its lease.",
-	0};
+static const struct js_opts opts = {"jobstack pop",
+				    "[OPTIONS]",
+				    "Claims one entry for a script, and prints what a shell needs to go on with it. "
+				    "Ends with 1, and prints nothing, when\n"
+				    "nothing is ready.",
+				    table,
+				    "  while job=$(jobstack pop -s mystack); do\n"
+				    "      eval \"$job\"\n"
+				    "      ./process \"$JOBSTACK_DATAPATH\"; jobstack close --exit $?\n"
+				    "  done\n\n"
+				    "The entry is the script's until it is closed, or its lease ends; nobody stops a "
+				    "script that outlives its lease.",
+				    0};
 
 struct request {
 	enum format format;
@@ -70,7 +72,10 @@ static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 	while (status == 0 && (key = cli_next(cli, argc, argv, &arg, &status)) >= 0) {
 		if (key == LEASE) {
 			if (js_num_duration(arg, &r->lease_us) != 0 || r->lease_us < JS_SECOND_US)
-				status = cli_usage(cli, "--lease takes a duration of at least 1 s and at most 366 d, such as 90, 15m or 1:30:00, not \"%s\"", arg);
+				status = cli_usage(cli,
+						   "--lease takes a duration of at least 1 s and at most 366 d, such "
+						   "as 90, 15m or 1:30:00, not \"%s\"",
+						   arg);
 			continue;
 		}
 		format_given = 1;
@@ -97,7 +102,8 @@ static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 	return 0;
 }
 
-/* The lease that was not asked for: to the end of the Slurm job.  Also notes the job's start, if the environment was silent. */
+/* The lease that was not asked for: to the end of the Slurm job.  Also notes the job's start, if the environment was
+ * silent. */
 static int64_t lease_by_slurm(struct cli *cli, struct request *r)
 {
 	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), 0};
@@ -111,8 +117,8 @@ static int64_t lease_by_slurm(struct cli *cli, struct request *r)
 	if (end_us < 0) {
 		status = js_slurm_job(&where, (uint32_t)r->identity.env.job_id, &job, &error);
 		if (status != 0 || job.end_us < 0) {
-			cli_say(cli, "the lease is 12 hours: when the Slurm job %" PRId64 " ends is not known%s%s", r->identity.env.job_id,
-				error.code != 0 ? ": " : "", error.text);
+			cli_say(cli, "the lease is 12 hours: when the Slurm job %" PRId64 " ends is not known%s%s",
+				r->identity.env.job_id, error.code != 0 ? ": " : "", error.text);
 			return LEASE_US;
 		}
 		end_us = job.end_us;
@@ -124,7 +130,8 @@ static int64_t lease_by_slurm(struct cli *cli, struct request *r)
 }
 
 /* What is printed. */
-static int render(const struct cli *cli, const struct request *r, const struct jobstack_batch *batch, struct js_buf *out)
+static int render(const struct cli *cli, const struct request *r, const struct jobstack_batch *batch,
+		  struct js_buf *out)
 {
 	const struct jobstack_entry *e = &batch->entries[0];
 	char *text = NULL;
@@ -132,11 +139,11 @@ static int render(const struct cli *cli, const struct request *r, const struct j
 	int bad = 0;
 
 	switch (r->format) {
-	case PATH0:
-		js_buf_add(out, e->datapath, e->datapath_len + 1);
-		break;
+	case PATH0: js_buf_add(out, e->datapath, e->datapath_len + 1); break;
 	case SHELL:
-		js_buf_printf(out, "export JOBSTACK_STACK='%s' JOBSTACK_ENTRY=%" PRIu64 " JOBSTACK_ATTEMPT=%" PRIu32 " JOBSTACK_DATAPATH=",
+		js_buf_printf(out,
+			      "export JOBSTACK_STACK='%s' JOBSTACK_ENTRY=%" PRIu64 " JOBSTACK_ATTEMPT=%" PRIu32
+			      " JOBSTACK_DATAPATH=",
 			      cli->stack, e->entry, e->attempt);
 		cli_quote(out, e->datapath, e->datapath_len);
 		js_buf_printf(out, " JOBSTACK_WORKER=%" PRIu64 "\n", batch->worker);
@@ -182,8 +189,9 @@ static int hand_back(struct cli *cli, const struct jobstack_entry *e, const char
 	if (jobstack_close(cli->handle, cli->stack, &o, 1, NULL, &error) == 0)
 		cli_tell(cli, "%s: entry %" PRIu64 " was handed back", why, e->entry);
 	else
-		cli_tell(cli, "%s, and entry %" PRIu64 " (attempt %" PRIu32 ") could not be handed back: %s: close it, or "
-			 "it comes back when its lease ends",
+		cli_tell(cli,
+			 "%s, and entry %" PRIu64 " (attempt %" PRIu32
+			 ") could not be handed back: %s: close it, or it comes back when its lease ends",
 			 why, e->entry, e->attempt, error.text);
 	return CLI_BUG;
 }
@@ -224,7 +232,8 @@ static void tell_why(struct cli *cli)
 		return;
 	js_num_duration_text(s.next_due_us, due, sizeof(due));
 	if (s.state == JOBSTACK_PAUSED)
-		cli_say(cli, "nothing is ready: the stack \"%s\" is paused: `jobstack resume -s %s` goes on", cli->stack, cli->stack);
+		cli_say(cli, "nothing is ready: the stack \"%s\" is paused: `jobstack resume -s %s` goes on",
+			cli->stack, cli->stack);
 	else if (s.state != JOBSTACK_OPEN)
 		cli_say(cli, "nothing is ready: the stack \"%s\" is cancelled", cli->stack);
 	else if (s.waiting > 0)
@@ -236,8 +245,8 @@ static void tell_why(struct cli *cli)
 	else if (s.pushers > 0)
 		cli_say(cli, "nothing is ready, but somebody is still pushing");
 	else
-		cli_say(cli, "nothing is ready: the stack \"%s\" is finished: %" PRIu64 " done, %" PRIu64 " dead", cli->stack, s.done,
-			s.dead);
+		cli_say(cli, "nothing is ready: the stack \"%s\" is finished: %" PRIu64 " done, %" PRIu64 " dead",
+			cli->stack, s.done, s.dead);
 }
 
 int cli_pop_main(int argc, char **argv)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack prune: takes away what was done long ago.  Promises: nothing goes unless the stack was typed; with an archive, nothing goes
- * that is not in it and on the disk; stopped or killed anywhere, the ledger balances and the same command goes on.
+ * jobstack prune: takes away what was done long ago.  Promises: nothing goes unless the stack was typed; with an
+ * archive, nothing goes that is not in it and on the disk; stopped or killed anywhere, the ledger balances and the same
+ * command goes on.
  */
 #define _GNU_SOURCE
 #include "cli/cli.h"
@@ -23,23 +24,29 @@ enum { OLDER_THAN = CLI_OWN, ARCHIVE, DRY_RUN };
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK_TYPED,
 	{OLDER_THAN, "older-than", "D", "what ended longer ago than this: 30d, 12h; 0: all that has"},
-	{ARCHIVE, "archive", "FILE", "first append each entry, with all its attempts, to FILE: a line of\nJSON each, as `jobstack show --json` prints it"},
+	{ARCHIVE, "archive", "FILE",
+	 "first append each entry, with all its attempts, to FILE: a line of\nJSON each, as `jobstack show --json` "
+	 "prints it"},
 	{DRY_RUN, "dry-run", NULL, "only say how many"},
 	CLI_OPTS_JSON,
 	CLI_OPTS_DATABASE,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
-static const struct js_opts opts = {
-	"jobstack prune", "-s NAME --older-than D [OPTIONS]",
-	"Takes the entries that are done, and ended longer than D ago, with their attempts out of the database, and what is left\n"
-	"over of workers and pushes. Workers may go on meanwhile. What is dead, in line or running stays; so do the names of a\n"
-	"stack that had a `push --unique`: none of them is pushed again.",
-	table,
-	"  jobstack prune -s mystack --older-than 30d --archive mystack.jsonl\n\n"
-	"Some hundreds of entries at a time are archived and, once they are on the disk, removed. Killed in between, the next\n"
-	"prune archives these again: what reads the archive takes the last line of an entry. So it does with an entry that was\n"
-	"requeued in that moment: it is archived again when it goes.",
-	0};
+static const struct js_opts opts = {"jobstack prune",
+				    "-s NAME --older-than D [OPTIONS]",
+				    "Takes the entries that are done, and ended longer than D ago, with their attempts "
+				    "out of the database, and what is left\n"
+				    "over of workers and pushes. Workers may go on meanwhile. What is dead, in line or "
+				    "running stays; so do the names of a\n"
+				    "stack that had a `push --unique`: none of them is pushed again.",
+				    table,
+				    "  jobstack prune -s mystack --older-than 30d --archive mystack.jsonl\n\n"
+				    "Some hundreds of entries at a time are archived and, once they are on the disk, "
+				    "removed. Killed in between, the next\n"
+				    "prune archives these again: what reads the archive takes the last line of an "
+				    "entry. So it does with an entry that was\n"
+				    "requeued in that moment: it is archived again when it goes.",
+				    0};
 
 struct pruning {
 	struct cli cli;
@@ -89,10 +96,11 @@ static int tell(const struct pruning *p, const struct jobstack_prune_result *r)
 	if (cli->quiet)
 		return CLI_YES;
 	js_num_duration_text(p->options.older_us, older, sizeof(older));
-	(void)printf("%" PRIu64 " entries with %" PRIu64 " attempts, older than %s, %s\"%s\", and the records of %" PRIu64
-		     " ended workers and %" PRIu64 " pushes\n",
-		     r->entries, r->attempts, older, p->options.dry_run ? "would go from " : "were pruned from ", cli->stack, r->workers,
-		     r->pushes);
+	(void)printf("%" PRIu64 " entries with %" PRIu64
+		     " attempts, older than %s, %s\"%s\", and the records of %" PRIu64 " ended workers and %" PRIu64
+		     " pushes\n",
+		     r->entries, r->attempts, older, p->options.dry_run ? "would go from " : "were pruned from ",
+		     cli->stack, r->workers, r->pushes);
 	return CLI_YES;
 }
 
@@ -109,7 +117,9 @@ static int parse(struct pruning *p, int argc, char **argv)
 			status = cli_once(&p->cli, "--archive", p->path, arg);
 			p->path = arg;
 		} else if (js_num_duration(arg, &p->options.older_us) != 0)
-			status = cli_usage(&p->cli, "--older-than takes a duration up to 366 d, such as 30d, 12h or 0, not \"%s\"", arg);
+			status = cli_usage(
+				&p->cli, "--older-than takes a duration up to 366 d, such as 30d, 12h or 0, not \"%s\"",
+				arg);
 		else
 			given = 1;
 	}
@@ -143,7 +153,8 @@ static int prune(struct pruning *p)
 	if (status == 0)
 		return tell(p, &result);
 	if (!p->options.dry_run && (result.entries > 0 || status == JOBSTACK_ESTOPPED))
-		cli_say(cli, "%" PRIu64 " entries were pruned before that, the others are as they were", result.entries);
+		cli_say(cli, "%" PRIu64 " entries were pruned before that, the others are as they were",
+			result.entries);
 	return p->archive.failed ? CLI_USAGE : cli_fail(cli);
 }
 

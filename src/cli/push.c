@@ -39,7 +39,8 @@ static const struct js_opt table[] = {
 	{'0', "null", NULL, "names end with NUL, as find -print0 writes them (else: lines)"},
 	CLI_INPUT_OPT_CRLF(CRLF),
 	{'a', "arg-file", "FILE", "read names from FILE, not from standard input"},
-	{UNIQUE, "unique", NULL, "skip names that the stack has already, so that a push that was\ncut short can be repeated"},
+	{UNIQUE, "unique", NULL,
+	 "skip names that the stack has already, so that a push that was\ncut short can be repeated"},
 	{ATOMIC, "atomic", NULL, "all or nothing: nothing can be popped before the push is complete"},
 	{PRIORITY, "priority", "N", "larger goes first (default 0)"},
 	{LIFO, "lifo", NULL, "a new stack is popped last in, first out"},
@@ -53,12 +54,14 @@ static const struct js_opt table[] = {
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
 static const struct js_opts opts = {
-	"jobstack push", "[OPTIONS] [DATAPATH...]",
+	"jobstack push",
+	"[OPTIONS] [DATAPATH...]",
 	"Pushes its arguments or, without any, the lines of standard input onto a stack, and prints how many.\n"
 	"Entries can be popped while the push goes on.",
 	table,
 	"  find /data -name '*.nc' -print0 | jobstack push -0 -s mystack\n\n"
-	"An argument with a * or a ? in it that is no file's name was meant as a pattern, and matched nothing: then nothing is pushed,\n"
+	"An argument with a * or a ? in it that is no file's name was meant as a pattern, and matched nothing: then "
+	"nothing is pushed,\n"
 	"and the status is 1. From standard input any name is taken.",
 	0};
 
@@ -77,7 +80,8 @@ static int next_word(void *ctx, struct jobstack_bytes *datapath)
 	return 0;
 }
 
-#define DOUBT_WORDS 8 /* each costs a question to a file system that may be slow; who errs mostly does so at the beginning */
+#define DOUBT_WORDS                                                                                                    \
+	8 /* each costs a question to a file system that may be slow; who errs mostly does so at the beginning */
 
 /* Arguments that may have been meant otherwise.  They are pushed all the same: a datapath may be anything. */
 static void doubt_words(const struct cli *cli, char *const *words)
@@ -93,10 +97,13 @@ static void doubt_words(const struct cli *cli, char *const *words)
 			missing = words[n];
 	}
 	if (n == 1 && files == 1 && stat(words[0], &st) == 0 && S_ISDIR(st.st_mode))
-		cli_say(cli, "%s is a directory, and is pushed as one entry; its files: find %s -type f -print0 | jobstack push -0", words[0],
-			words[0]);
+		cli_say(cli,
+			"%s is a directory, and is pushed as one entry; its files: find %s -type f -print0 | jobstack "
+			"push -0",
+			words[0], words[0]);
 	else if (files > 0 && missing != NULL)
-		cli_say(cli, "%s is the name of no file (a stack is named with -s); it is pushed like the others", missing);
+		cli_say(cli, "%s is the name of no file (a stack is named with -s); it is pushed like the others",
+			missing);
 }
 
 #define LOOK_EVERY 256 /* names between two looks at the clock */
@@ -129,10 +136,13 @@ static int look_at_words(const struct cli *cli, char *const words[])
 
 	for (size_t i = 0; words[i] != NULL; i++) {
 		/* what has a ? may well be a URL */
-		if ((strchr(words[i], '*') == NULL && (strchr(words[i], '?') == NULL || strstr(words[i], "://") != NULL)) ||
+		if ((strchr(words[i], '*') == NULL &&
+		     (strchr(words[i], '?') == NULL || strstr(words[i], "://") != NULL)) ||
 		    lstat(words[i], &st) == 0)
 			continue;
-		cli_tell(cli, "\"%s\" matches no file, so nothing was pushed: if it is a name as it stands, push it by standard input",
+		cli_tell(cli,
+			 "\"%s\" matches no file, so nothing was pushed: if it is a name as it stands, push it by "
+			 "standard input",
 			 words[i]);
 		return CLI_NO;
 	}
@@ -153,43 +163,24 @@ static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 
 	while (status == 0 && (key = cli_next(cli, argc, argv, &arg, &status)) >= 0) {
 		switch (key) {
-		case '0':
-			r->input.nul = 1;
-			break;
+		case '0': r->input.nul = 1; break;
 		case 'a':
 			status = cli_once(cli, "--arg-file", r->file, arg);
 			r->file = arg;
 			break;
-		case CRLF:
-			r->input.crlf = 1;
-			break;
-		case UNIQUE:
-			r->options.unique = 1;
-			break;
-		case ATOMIC:
-			r->options.atomic = 1;
-			break;
-		case LIFO:
-			r->options.lifo = 1;
-			break;
+		case CRLF: r->input.crlf = 1; break;
+		case UNIQUE: r->options.unique = 1; break;
+		case ATOMIC: r->options.atomic = 1; break;
+		case LIFO: r->options.lifo = 1; break;
 		case PRIORITY:
 			status = cli_policy(cli, "--priority", arg, &policy);
 			r->options.priority = policy.priority;
 			break;
-		case MAX_ATTEMPTS:
-			status = cli_policy(cli, "--max-attempts", arg, &r->options.policy);
-			break;
-		case MAX_LOSSES:
-			status = cli_policy(cli, "--max-losses", arg, &r->options.policy);
-			break;
-		case MAX_RUNNING:
-			status = cli_policy(cli, "--max-running", arg, &r->options.policy);
-			break;
-		case MAX_FAILURES:
-			status = cli_policy(cli, "--max-failures", arg, &r->options.policy);
-			break;
-		default:
-			status = cli_policy(cli, "--retry-delay", arg, &r->options.policy);
+		case MAX_ATTEMPTS: status = cli_policy(cli, "--max-attempts", arg, &r->options.policy); break;
+		case MAX_LOSSES: status = cli_policy(cli, "--max-losses", arg, &r->options.policy); break;
+		case MAX_RUNNING: status = cli_policy(cli, "--max-running", arg, &r->options.policy); break;
+		case MAX_FAILURES: status = cli_policy(cli, "--max-failures", arg, &r->options.policy); break;
+		default: status = cli_policy(cli, "--retry-delay", arg, &r->options.policy);
 		}
 	}
 	return status == 0 && key == -2 ? -1 : status; /* -1: help was asked for */
@@ -198,10 +189,11 @@ static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 static void tell(struct cli *cli, const struct jobstack_push_result *result)
 {
 	if (cli->json)
-		(void)printf("{\"stack\":\"%s\",\"pushed\":%" PRIu64 ",\"skipped\":%" PRIu64 "}\n", cli->stack, result->pushed,
-			     result->skipped); /* of a stack's name nothing has to be escaped */
+		(void)printf("{\"stack\":\"%s\",\"pushed\":%" PRIu64 ",\"skipped\":%" PRIu64 "}\n", cli->stack,
+			     result->pushed, result->skipped); /* of a stack's name nothing has to be escaped */
 	else if (result->skipped > 0)
-		(void)printf("%" PRIu64 " pushed, %" PRIu64 " skipped (known already)\n", result->pushed, result->skipped);
+		(void)printf("%" PRIu64 " pushed, %" PRIu64 " skipped (known already)\n", result->pushed,
+			     result->skipped);
 	else
 		(void)printf("%" PRIu64 " pushed\n", result->pushed);
 }
@@ -210,16 +202,21 @@ static void tell(struct cli *cli, const struct jobstack_push_result *result)
 static int fail(struct cli *cli, const struct request *r, const struct jobstack_push_result *result, int from_words)
 {
 	const struct cli_input *in = &r->input;
-	const char *again = r->options.atomic ? "nothing was pushed" : "push again with --unique, which skips what is there";
+	const char *again =
+		r->options.atomic ? "nothing was pushed" : "push again with --unique, which skips what is there";
 
 	(void)fflush(stdout);
 	if (cli->error.code == JOBSTACK_EINPUT && result->bad > 0)
-		cli_tell(cli, "%s %" PRIu64 " was refused: %s%s: %" PRIu64 " names before it were pushed; mend it, and %s",
-			 from_words ? "argument" : in->nul ? "name" : "line", from_words || in->nul ? result->bad : in->lines,
-			 cli->error.text, in->nul_line > 0 ? " (was -0 meant?)" : "", result->pushed, again);
+		cli_tell(cli,
+			 "%s %" PRIu64 " was refused: %s%s: %" PRIu64 " names before it were pushed; mend it, and %s",
+			 from_words ? "argument"
+			 : in->nul  ? "name"
+				    : "line",
+			 from_words || in->nul ? result->bad : in->lines, cli->error.text,
+			 in->nul_line > 0 ? " (was -0 meant?)" : "", result->pushed, again);
 	else if (cli->error.code == JOBSTACK_ESTOPPED && in->read_errno != 0) {
-		cli_tell(cli, "the input can't be read: %s: %" PRIu64 " names were pushed; %s", strerror(in->read_errno),
-			 result->pushed, again);
+		cli_tell(cli, "the input can't be read: %s: %" PRIu64 " names were pushed; %s",
+			 strerror(in->read_errno), result->pushed, again);
 		return CLI_USAGE;
 	} else if (cli->error.code == JOBSTACK_ESTOPPED && cli_input_refused(cli, in, result->pushed))
 		return CLI_USAGE;
@@ -284,10 +281,13 @@ int cli_push_main(int argc, char **argv)
 	if (pushed != 0)
 		return cli_end(&cli, fail(&cli, &r, &result, from_words));
 	if (!cli.stack_given && result.before > 0)
-		cli_say(&cli, "the stack \"default\" had %" PRIu64 " entries already; -s NAME keeps lists apart", result.before);
-	if (r.options.lifo && result.before > 0)
-		cli_say(&cli, "--lifo is for a new stack: \"%s\" had %" PRIu64 " entries already, and its order stays as it was", cli.stack,
+		cli_say(&cli, "the stack \"default\" had %" PRIu64 " entries already; -s NAME keeps lists apart",
 			result.before);
+	if (r.options.lifo && result.before > 0)
+		cli_say(&cli,
+			"--lifo is for a new stack: \"%s\" had %" PRIu64
+			" entries already, and its order stays as it was",
+			cli.stack, result.before);
 	tell(&cli, &result);
 	return cli_end(&cli, CLI_YES);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Items as records.  Promise: whatever bytes a name has, a reader of CSV gets them back as they are, and a reader of JSON too (from
- * base64 if they are not UTF-8).
+ * Items as records.  Promise: whatever bytes a name has, a reader of CSV gets them back as they are, and a reader of
+ * JSON too (from base64 if they are not UTF-8).
  *
- * This is the one place that writes JSON without jansson: building an object of 33 fields, and freeing it, takes longer than the
- * database and all else together (docs/DATA.md has the figures).
+ * This is the one place that writes JSON without jansson: building an object of 33 fields, and freeing it, takes longer
+ * than the database and all else together (docs/DATA.md has the figures).
  */
 #include "cli/record.h"
 
@@ -27,7 +27,8 @@ static void add_number(struct js_buf *out, int64_t n)
 	js_buf_add(out, p, (size_t)(text + sizeof(text) - p));
 }
 
-/* Microseconds as seconds, without more zeros at the end than the one that says "not a whole number" to a reader of types. */
+/* Microseconds as seconds, without more zeros at the end than the one that says "not a whole number" to a reader of
+ * types. */
 static void add_seconds(struct js_buf *out, int64_t us)
 {
 	char text[] = ".000000";
@@ -50,11 +51,12 @@ static void add_moment(struct js_buf *out, int64_t us)
 	js_buf_str(out, iso);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- CSV */
+/* ----------------------------------------------------------------------------------------------------------- CSV */
 
 static void add_csv_text(struct js_buf *out, const char *text, size_t len)
 {
-	int plain = len > 0 && text[0] != ' ' && text[len - 1] != ' '; /* an empty text in quotes is not the same as nothing */
+	int plain = len > 0 && text[0] != ' ' &&
+		    text[len - 1] != ' '; /* an empty text in quotes is not the same as nothing */
 
 	for (size_t i = 0; i < len && plain; i++)
 		plain = text[i] != ',' && text[i] != '"' && (unsigned char)text[i] >= ' ';
@@ -104,7 +106,7 @@ void cli_csv_record(const struct cli_fields *fields, const struct jobstack_item 
 	js_buf_str(out, "\r\n");
 }
 
-/* ------------------------------------------------------------------------------------------------------------- JSON */
+/* ---------------------------------------------------------------------------------------------------------- JSON */
 
 static int is_utf8(const char *text, size_t len)
 {
@@ -142,22 +144,15 @@ static void add_json_text(struct js_buf *out, const char *text, size_t len)
 static void add_json_value(struct js_buf *out, const struct cli_value *v)
 {
 	switch (v->is) {
-	case CLI_TEXT:
-		add_json_text(out, v->text.data, v->text.len);
-		break;
-	case CLI_NUMBER:
-		add_number(out, v->n);
-		break;
-	case CLI_SECONDS:
-		add_seconds(out, v->n);
-		break;
+	case CLI_TEXT: add_json_text(out, v->text.data, v->text.len); break;
+	case CLI_NUMBER: add_number(out, v->n); break;
+	case CLI_SECONDS: add_seconds(out, v->n); break;
 	case CLI_MOMENT:
 		js_buf_char(out, '"');
 		add_moment(out, v->n);
 		js_buf_char(out, '"');
 		break;
-	default:
-		js_buf_str(out, "null");
+	default: js_buf_str(out, "null");
 	}
 }
 

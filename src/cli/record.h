@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "cli/item.h"
 
-/* Appends the names of the fields, or their values, as a line of CSV.  What is not known is an empty field; a text is its bytes as
- * they are, in quotes where it must be. */
+/* Appends the names of the fields, or their values, as a line of CSV.  What is not known is an empty field; a text is
+ * its bytes as they are, in quotes where it must be. */
 void cli_csv_head(const struct cli_fields *fields, struct js_buf *out);
 void cli_csv_record(const struct cli_fields *fields, const struct jobstack_item *item, struct js_buf *out);
 

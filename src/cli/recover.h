@@ -12,8 +12,8 @@
 
 struct cli_suspect;
 struct cli_recovery {
-	int dry_run; /* only say what would be */
-	int wait;    /* watch those who are only silent, however long their leases are */
+	int dry_run;	 /* only say what would be */
+	int wait;	 /* watch those who are only silent, however long their leases are */
 	json_t *workers; /* gets an object for each worker that was dead, or is suspect; NULL: not wanted */
 	/* the result */
 	uint64_t taken;	   /* entries taken back, or that would be */

@@ -21,11 +21,14 @@ static const struct js_opt table[] = {
 	CLI_OPTS_DATABASE,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
-static const struct js_opts opts = {
-	"jobstack renew", "[ENTRY] [OPTIONS]",
-	"Starts the lease of an entry that `jobstack pop` gave anew: of $JOBSTACK_ENTRY, or of ENTRY by its number or datapath.\n"
-	"Ends with 1 if it is gone: stop the work then, somebody else may have the entry.",
-	table, "  jobstack renew --lease 2h || exit 1", 0};
+static const struct js_opts opts = {"jobstack renew",
+				    "[ENTRY] [OPTIONS]",
+				    "Starts the lease of an entry that `jobstack pop` gave anew: of $JOBSTACK_ENTRY, "
+				    "or of ENTRY by its number or datapath.\n"
+				    "Ends with 1 if it is gone: stop the work then, somebody else may have the entry.",
+				    table,
+				    "  jobstack renew --lease 2h || exit 1",
+				    0};
 
 int cli_renew_main(int argc, char **argv)
 {
@@ -41,7 +44,10 @@ int cli_renew_main(int argc, char **argv)
 		if (key == ATTEMPT)
 			attempt_arg = arg;
 		else if (js_num_duration(arg, &lease_us) != 0 || lease_us < JS_SECOND_US)
-			return cli_usage(&cli, "--lease takes a duration of at least 1 s and at most 366 d, such as 90, 15m or 1:30:00, not \"%s\"", arg);
+			return cli_usage(&cli,
+					 "--lease takes a duration of at least 1 s and at most 366 d, such as 90, 15m "
+					 "or 1:30:00, not \"%s\"",
+					 arg);
 	}
 	if (key == -2)
 		return status;
@@ -52,6 +58,7 @@ int cli_renew_main(int argc, char **argv)
 	if (jobstack_renew(cli.handle, cli.stack, entry, attempt, lease_us, &cli.error) != 0)
 		return cli_end(&cli, cli_fail(&cli));
 	if (cli.verbose)
-		cli_say(&cli, "entry %llu, attempt %u: the lease starts anew", (unsigned long long)entry, (unsigned)attempt);
+		cli_say(&cli, "entry %llu, attempt %u: the lease starts anew", (unsigned long long)entry,
+			(unsigned)attempt);
 	return cli_end(&cli, CLI_YES);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack close --replay.  Promises: nothing is sent before every file was found whole; a worker that may live delivers its
- * outcomes itself; a file is never changed, and again is harmless.
+ * jobstack close --replay.  Promises: nothing is sent before every file was found whole; a worker that may live
+ * delivers its outcomes itself; a file is never changed, and again is harmless.
  */
 #define _GNU_SOURCE
 #include "cli/replay.h"
@@ -62,8 +62,8 @@ static int read_file(struct cli *cli, struct replay *r)
 /* What the watch is asked about one worker. */
 struct question {
 	struct replay *r;
-	int there;	   /* its row has not ended */
-	int silent;	   /* it is suspect, by the server's clock */
+	int there;  /* its row has not ended */
+	int silent; /* it is suspect, by the server's clock */
 	int64_t lease_us;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack report: how a stack's run went, and what the next one should ask for.  Promise: one pass over the attempts, in flat memory.
+ * jobstack report: how a stack's run went, and what the next one should ask for.  Promise: one pass over the attempts,
+ * in flat memory.
  */
 #define _GNU_SOURCE
 #include "cli/report.h"
@@ -33,10 +34,13 @@ static const struct js_opt table[] = {
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
 static const struct js_opts opts = {
-	"jobstack report", "[OPTIONS]",
-	"Tells how a stack's run went: how long entries took, how many were done when and where, what was wasted and why, what was\n"
+	"jobstack report",
+	"[OPTIONS]",
+	"Tells how a stack's run went: how long entries took, how many were done when and where, what was wasted and "
+	"why, what was\n"
 	"used; and what the next run should ask for. While workers go on, it is how things are so far.",
-	table, "  jobstack report -s mystack\n  jobstack report -s mystack --slurm --within 8h\n\n"
+	table,
+	"  jobstack report -s mystack\n  jobstack report -s mystack --slurm --within 8h\n\n"
 	"docs/DATA.md tells how the recommendations are made.",
 	0};
 
@@ -45,7 +49,7 @@ int report_so_far(const struct report *r)
 	return cli_stack_left(&r->stack.s) > 0 && r->stack.s.state != JOBSTACK_CANCELLED;
 }
 
-/* -------------------------------------------------------------------------------------------------------- gathering */
+/* ----------------------------------------------------------------------------------------------------- gathering */
 
 struct gathering {
 	struct report *r;
@@ -101,7 +105,7 @@ static int name_slowest(struct report *r)
 	return jobstack_datapaths(r->cli->handle, r->cli->stack, entry, r->tally->slow_n, take_path, r, &r->cli->error);
 }
 
-/* --------------------------------------------------------------------------------------------------------- failures */
+/* ------------------------------------------------------------------------------------------------------ failures */
 
 static void failure_row(struct report *r, const struct jobstack_failure *f)
 {
@@ -167,7 +171,7 @@ static int group_failures(struct report *r)
 	return status == JOBSTACK_ESTOPPED && cli_stop == 0 ? 0 : status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- main */
+/* ---------------------------------------------------------------------------------------------------------- main */
 
 static int parse(struct report *r, int *slurm, int argc, char **argv)
 {
@@ -181,7 +185,8 @@ static int parse(struct report *r, int *slurm, int argc, char **argv)
 		else if (key == SLURM)
 			*slurm = 1;
 		else if (js_num_duration(arg, &r->wanted_us) != 0 || r->wanted_us < JS_SECOND_US)
-			status = cli_usage(cli, "--within takes a duration of at least 1 s, such as 90m or 8h, not \"%s\"", arg);
+			status = cli_usage(
+				cli, "--within takes a duration of at least 1 s, such as 90m or 8h, not \"%s\"", arg);
 	}
 	if (status != 0)
 		return status;
@@ -190,7 +195,8 @@ static int parse(struct report *r, int *slurm, int argc, char **argv)
 	if (optind < argc)
 		return cli_usage(cli, "\"%s\" is one word too many: a stack is named with -s", argv[optind]);
 	if (*slurm && cli->json)
-		return cli_usage(cli, "--slurm and --json exclude each other: the object of --json has the recommendations too");
+		return cli_usage(
+			cli, "--slurm and --json exclude each other: the object of --json has the recommendations too");
 	return 0;
 }
 
@@ -211,8 +217,11 @@ static int print_text(struct report *r, int slurm)
 	int status = CLI_YES;
 
 	if (slurm && (!r->advice.known || (r->wanted_us >= 0 && advice_workers(&r->advice, r->wanted_us) == 0))) {
-		cli_say(r->cli, r->advice.known ? "no number of workers does it within that time: the longest entries take as long"
-						: "nothing was done in the stack \"%s\", so there is nothing to go by", r->cli->stack);
+		cli_say(r->cli,
+			r->advice.known
+				? "no number of workers does it within that time: the longest entries take as long"
+				: "nothing was done in the stack \"%s\", so there is nothing to go by",
+			r->cli->stack);
 		return CLI_NO;
 	}
 	if (slurm)
@@ -247,11 +256,15 @@ static int run(struct report *r, int slurm)
 	return r->cli->json ? print_json(r) : print_text(r, slurm);
 }
 
-static const struct cli_column failing[] = {{"DEAD", 1, 0, 0}, {"HOW", 0, 0, 0}, {"SUCH AS", 1, 1, 0}, {"SAYING", 0, 0, 12}};
+static const struct cli_column failing[] = {
+	{"DEAD", 1, 0, 0}, {"HOW", 0, 0, 0}, {"SUCH AS", 1, 1, 0}, {"SAYING", 0, 0, 12}};
 
 int cli_report_main(int argc, char **argv)
 {
-	struct report r = {.since_us = -1, .within_us = -1, .wanted_us = -1, .failing = {.column = failing, .n = 4, .hidden = 1u << 3}};
+	struct report r = {.since_us = -1,
+			   .within_us = -1,
+			   .wanted_us = -1,
+			   .failing = {.column = failing, .n = 4, .hidden = 1u << 3}};
 	int status, slurm = 0;
 	struct cli cli;
 

@@ -15,7 +15,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#define REPORT_ROWS 24	 /* of throughput over time */
+#define REPORT_ROWS 24	   /* of throughput over time */
 #define REPORT_FAILURES 10 /* groups */
 
 struct report {
@@ -27,11 +27,12 @@ struct report {
 	struct cli_table failing;	   /* groups of what is dead, for text */
 	json_t *failures;		   /* the same for JSON */
 	size_t failing_n;
-	int64_t since_us, within_us;	   /* options; -1: not given */
-	int64_t wanted_us;		   /* --within; -1: not given */
+	int64_t since_us, within_us; /* options; -1: not given */
+	int64_t wanted_us;	     /* --within; -1: not given */
 };
 
-/* The edges of the histogram of durations: the next above EDGE_US (0, 1 ms, 2 ms, 5 ms, ... 30 s, 1 min, ... 30 d), or INT64_MAX. */
+/* The edges of the histogram of durations: the next above EDGE_US (0, 1 ms, 2 ms, 5 ms, ... 30 s, 1 min, ... 30 d), or
+ * INT64_MAX. */
 int64_t report_edge(int64_t edge_us);
 
 /* Does the stack still work?  Then the report says "so far". */

@@ -29,10 +29,12 @@ static void memory_words(const struct report *r, struct js_buf *out)
 	option(out, "--mem", all);
 	js_buf_printf(out, "%" PRIu32 " slot%s of %s", a->slots, a->slots == 1 ? "" : "s", each);
 	if (a->mem_over > 0)
-		js_buf_printf(out, "; %" PRIu64 " attempt%s took more than that", a->mem_over, a->mem_over == 1 ? "" : "s");
+		js_buf_printf(out, "; %" PRIu64 " attempt%s took more than that", a->mem_over,
+			      a->mem_over == 1 ? "" : "s");
 	js_buf_char(out, '\n');
 	if (r->tally->no_memory > 0)
-		js_buf_printf(out, "    %" PRIu64 " ended for want of memory, and would have taken more than was seen\n",
+		js_buf_printf(out,
+			      "    %" PRIu64 " ended for want of memory, and would have taken more than was seen\n",
 			      r->tally->no_memory);
 }
 
@@ -52,7 +54,8 @@ static void time_words(const struct report *r, struct js_buf *out)
 	option(out, "--timeout", text);
 	js_buf_str(out, "ends what hangs (of jobstack-worker)\n");
 	if (r->tally->timeouts > 0)
-		js_buf_printf(out, "    %" PRIu64 " ended by a timeout: how long they would have taken was not seen\n", r->tally->timeouts);
+		js_buf_printf(out, "    %" PRIu64 " ended by a timeout: how long they would have taken was not seen\n",
+			      r->tally->timeouts);
 }
 
 /* "12 for an hour, 2 for 8 h"; gives how many were told. */
@@ -61,7 +64,9 @@ static size_t workers_for(const struct advice *a, struct js_buf *out)
 	static const struct {
 		int64_t us;
 		const char *words;
-	} span[] = {{3600 * JS_SECOND_US, "an hour"}, {8 * 3600 * JS_SECOND_US, "8 h"}, {24 * 3600 * JS_SECOND_US, "a day"}};
+	} span[] = {{3600 * JS_SECOND_US, "an hour"},
+		    {8 * 3600 * JS_SECOND_US, "8 h"},
+		    {24 * 3600 * JS_SECOND_US, "a day"}};
 	uint64_t n = 0;
 	size_t told = 0;
 
@@ -106,7 +111,8 @@ void report_advice_text(const struct report *r, struct js_buf *out)
 	time_words(r, out);
 	memory_words(r, out);
 	if (a->cpus > 1)
-		js_buf_printf(out, "  --cpus-per-task=%" PRIu32 "  a slot keeps %" PRIu32 " processors busy\n", a->cpus * a->slots, a->cpus);
+		js_buf_printf(out, "  --cpus-per-task=%" PRIu32 "  a slot keeps %" PRIu32 " processors busy\n",
+			      a->cpus * a->slots, a->cpus);
 	workers_words(r, out);
 	if (a->few)
 		js_buf_printf(out, "  (from %" PRIu64 " done entr%s only: leave more room)\n", r->tally->done_us.n,
@@ -131,6 +137,8 @@ void report_slurm(const struct report *r, struct js_buf *out)
 		js_buf_printf(out, "#SBATCH --array=1-%" PRIu64 "\n", n);
 	advice_duration_text(a->timeout_us, text);
 	/* the number once more, since a step does not take it over from its job (Slurm 22.05 and later) */
-	js_buf_printf(out, "srun --cpus-per-task=%" PRIu32 " jobstack-worker -s %s --slots %" PRIu32 " --timeout %s -- COMMAND {}\n",
+	js_buf_printf(out,
+		      "srun --cpus-per-task=%" PRIu32 " jobstack-worker -s %s --slots %" PRIu32
+		      " --timeout %s -- COMMAND {}\n",
 		      a->slots * a->cpus, r->stack.name, a->slots, text);
 }

@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-/* Sets KEY to VALUE, which may be NULL for want of memory; the value is taken over.  What makes a value sets *BAD where memory ran
- * out. */
+/* Sets KEY to VALUE, which may be NULL for want of memory; the value is taken over.  What makes a value sets *BAD where
+ * memory ran out. */
 static int put(json_t *o, const char *key, json_t *value)
 {
 	return json_object_set_new(o, key, value);
@@ -25,7 +25,8 @@ static json_t *counts(const struct report *r, int *bad)
 
 	*bad |= cli_json_count(o, "pushed", s->pushed) | cli_json_count(o, "ready", s->ready);
 	*bad |= cli_json_count(o, "waiting", s->waiting) | cli_json_count(o, "held", s->held);
-	*bad |= cli_json_count(o, "running", s->running) | cli_json_count(o, "done", s->done) | cli_json_count(o, "dead", s->dead);
+	*bad |= cli_json_count(o, "running", s->running) | cli_json_count(o, "done", s->done) |
+		cli_json_count(o, "dead", s->dead);
 	*bad |= cli_json_count(o, "cancelled", s->cancelled) | cli_json_count(o, "moved", s->moved);
 	*bad |= cli_json_count(o, "pruned", s->pruned);
 	return o;
@@ -90,7 +91,8 @@ static json_t *durations(const struct js_sketch *s, int *bad)
 
 	*bad |= cli_json_count(o, "done", s->n);
 	for (size_t i = 0; i < sizeof(quantile) / sizeof(quantile[0]); i++)
-		*bad |= cli_json_seconds(o, quantile[i].name, s->n > 0 ? (int64_t)js_sketch_quantile(s, quantile[i].q) : -1);
+		*bad |= cli_json_seconds(o, quantile[i].name,
+					 s->n > 0 ? (int64_t)js_sketch_quantile(s, quantile[i].q) : -1);
 	*bad |= cli_json_seconds(o, "mean", s->n > 0 ? (int64_t)js_sketch_mean(s) : -1);
 	*bad |= put(o, "histogram", histogram(s, bad));
 	return o;
@@ -102,7 +104,8 @@ static json_t *memory(const struct js_sketch *s, int *bad)
 
 	*bad |= cli_json_count(o, "attempts", s->n);
 	for (size_t i = 0; i < sizeof(quantile) / sizeof(quantile[0]); i++)
-		*bad |= cli_json_int(o, quantile[i].name, 1024 * (int64_t)js_sketch_quantile(s, quantile[i].q), s->n > 0);
+		*bad |= cli_json_int(o, quantile[i].name, 1024 * (int64_t)js_sketch_quantile(s, quantile[i].q),
+				     s->n > 0);
 	return o;
 }
 
@@ -139,7 +142,8 @@ static json_t *nodes(const struct tally *t, int *bad)
 		*bad |= cli_json_seconds(one, "mean_done", n->n[0] > 0 ? (int64_t)(n->us[0] / (double)n->n[0]) : -1);
 		*bad |= cli_json_seconds(one, "seconds", (int64_t)us);
 		*bad |= cli_json_count(one, "slots", n->slots);
-		*bad |= cli_json_real(one, "busy", us / (double)(n->last_us - n->first_us), n->timed > 0 && n->last_us > n->first_us);
+		*bad |= cli_json_real(one, "busy", us / (double)(n->last_us - n->first_us),
+				      n->timed > 0 && n->last_us > n->first_us);
 		*bad |= json_array_append_new(list, one);
 	}
 	return list;

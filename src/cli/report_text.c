@@ -94,7 +94,7 @@ static double percent(double part, double whole)
 	return whole > 0 ? 100 * part / whole : 0;
 }
 
-/* --------------------------------------------------------------------------------------------------- who, when, what */
+/* ----------------------------------------------------------------------------------------------- who, when, what */
 
 /* One of several counts, if it is not 0; *BEFORE stands before it. */
 static void add_count(const struct page *p, const char **before, uint64_t n, const char *what, enum cli_colour colour)
@@ -166,7 +166,8 @@ static void top(const struct page *p)
 	struct report *r = p->r;
 	char title[JOBSTACK_STACK_MAX + 80];
 
-	(void)snprintf(title, sizeof(title), "%s (%s)%s", r->stack.name, cli_look_state(&r->stack.s), report_so_far(r) ? ", so far" : "");
+	(void)snprintf(title, sizeof(title), "%s (%s)%s", r->stack.name, cli_look_state(&r->stack.s),
+		       report_so_far(r) ? ", so far" : "");
 	cli_paint(p->out, p->colours, CLI_BOLD, title);
 	js_buf_char(p->out, '\n');
 	entries_line(p);
@@ -178,7 +179,7 @@ static void top(const struct page *p)
 	who_and_when(p);
 }
 
-/* -------------------------------------------------------------------------------------------------------- durations */
+/* ----------------------------------------------------------------------------------------------------- durations */
 
 static void add_bar(struct js_buf *out, unsigned width, uint64_t n, uint64_t of)
 {
@@ -191,9 +192,10 @@ static void add_bar(struct js_buf *out, unsigned width, uint64_t n, uint64_t of)
 int64_t report_edge(int64_t edge_us)
 {
 	static const int64_t s = JS_SECOND_US;
-	const int64_t edge[] = {1000,	 2000,	  5000,	    10000,   20000,    50000,	 100000,   200000,   500000, s,
-				2 * s,	 5 * s,	  10 * s,   30 * s,  60 * s,   120 * s,	 300 * s,  600 * s,  1800 * s, 3600 * s,
-				7200 * s, 18000 * s, 43200 * s, 86400 * s, 172800 * s, 604800 * s, 2592000 * s};
+	const int64_t edge[] = {1000,	   2000,      5000,	 10000,	     20000,	 50000,	     100000,
+				200000,	   500000,    s,	 2 * s,	     5 * s,	 10 * s,     30 * s,
+				60 * s,	   120 * s,   300 * s,	 600 * s,    1800 * s,	 3600 * s,   7200 * s,
+				18000 * s, 43200 * s, 86400 * s, 172800 * s, 604800 * s, 2592000 * s};
 	size_t i = 0, n = sizeof(edge) / sizeof(edge[0]);
 
 	while (i < n && edge[i] <= edge_us)
@@ -220,7 +222,8 @@ static void histogram(const struct page *p)
 				continue;
 			js_buf_str(p->out, "  from ");
 			report_took(p->out, (double)low);
-			js_buf_printf(p->out, "%*s%9" PRIu64 "%s", (int)(begin + 19 - p->out->len), "", n, n > 0 ? "  " : "");
+			js_buf_printf(p->out, "%*s%9" PRIu64 "%s", (int)(begin + 19 - p->out->len), "", n,
+				      n > 0 ? "  " : "");
 			add_bar(p->out, width, n, most);
 			js_buf_char(p->out, '\n');
 		}
@@ -251,7 +254,7 @@ static void durations(const struct page *p)
 		histogram(p);
 }
 
-/* ------------------------------------------------------------------------------------------------------- throughput */
+/* ---------------------------------------------------------------------------------------------------- throughput */
 
 static void throughput(const struct page *p)
 {
@@ -281,7 +284,7 @@ static void throughput(const struct page *p)
 	}
 }
 
-/* ------------------------------------------------------------------------------------------------------------ nodes */
+/* --------------------------------------------------------------------------------------------------------- nodes */
 
 static void add_nodes(struct tally_node *to, const struct tally_node *n)
 {
@@ -315,8 +318,9 @@ static void node_row(struct cli_table *table, const struct tally_node *n)
 
 static void nodes(const struct page *p)
 {
-	static const struct cli_column column[] = {{"NODE", 0, 0, 8},	  {"ATTEMPTS", 1, 0, 0}, {"FAILED", 1, 5, 0}, {"LOST", 1, 3, 0},
-						   {"INTERRUPTED", 1, 1, 0}, {"MEAN", 1, 4, 0},	{"SLOTS", 1, 2, 0},  {"BUSY", 1, 2, 0}};
+	static const struct cli_column column[] = {{"NODE", 0, 0, 8},  {"ATTEMPTS", 1, 0, 0},	 {"FAILED", 1, 5, 0},
+						   {"LOST", 1, 3, 0},  {"INTERRUPTED", 1, 1, 0}, {"MEAN", 1, 4, 0},
+						   {"SLOTS", 1, 2, 0}, {"BUSY", 1, 2, 0}};
 	struct cli_table table = {.column = column, .n = 8};
 	struct tally_node rest = {.name = "", .first_us = -1, .last_us = -1};
 	const struct tally *t = p->t;
@@ -337,12 +341,12 @@ static void nodes(const struct page *p)
 	write_table(p, &table);
 }
 
-/* -------------------------------------------------------------------------------------------- slowest, waste, usage */
+/* ----------------------------------------------------------------------------------------- slowest, waste, usage */
 
 static void slowest(const struct page *p)
 {
 	static const struct cli_column column[] = {
-	    {"TOOK", 1, 0, 0}, {"ENTRY", 1, 0, 0}, {"OUTCOME", 0, 2, 0}, {"NODE", 0, 1, 8}, {"DATAPATH", 0, 0, 12}};
+		{"TOOK", 1, 0, 0}, {"ENTRY", 1, 0, 0}, {"OUTCOME", 0, 2, 0}, {"NODE", 0, 1, 8}, {"DATAPATH", 0, 0, 12}};
 	struct cli_table table = {.column = column, .n = 5};
 
 	if (p->t->slow_n < 2)
@@ -362,7 +366,8 @@ static void slowest(const struct page *p)
 
 static void waste(const struct page *p)
 {
-	static const struct cli_column column[] = {{"CAUSE", 0, 0, 10}, {"ATTEMPTS", 1, 0, 0}, {"TIME", 1, 0, 0}, {"SHARE", 1, 1, 0}};
+	static const struct cli_column column[] = {
+		{"CAUSE", 0, 0, 10}, {"ATTEMPTS", 1, 0, 0}, {"TIME", 1, 0, 0}, {"SHARE", 1, 1, 0}};
 	struct cli_table table = {.column = column, .n = 4};
 	const struct tally *t = p->t;
 	double all = tally_time(t), wasted = all - t->us[JOBSTACK_DONE];
@@ -437,8 +442,8 @@ void report_text(struct report *r, unsigned columns, int colours, struct js_buf 
 	top(&p);
 	if (tally_attempts(r->tally) == 0) {
 		js_buf_str(out, r->since_us >= 0 || r->within_us >= 0 ? "nothing has ended since the time given\n"
-				: r->stack.s.running > 0	      ? "nothing has ended yet: what runs now is the first\n"
-								      : "nothing has run yet\n");
+				: r->stack.s.running > 0 ? "nothing has ended yet: what runs now is the first\n"
+							 : "nothing has run yet\n");
 		return;
 	}
 	durations(&p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack requeue: pushes entries back, or dead ones to another stack.  If nothing is chosen, or lost ones are, it first takes back
- * what dead workers hold, since that is what "lost" means to whoever asks.  Promise: each entry is requeued once, however many do
- * it at once.
+ * jobstack requeue: pushes entries back, or dead ones to another stack.  If nothing is chosen, or lost ones are, it
+ * first takes back what dead workers hold, since that is what "lost" means to whoever asks.  Promise: each entry is
+ * requeued once, however many do it at once.
  */
 #define _GNU_SOURCE
 #include "cli/cli.h"
@@ -30,25 +30,28 @@ enum { DRY_RUN = CLI_OWN, TO };
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
 	{'t', "state", "STATES",
-	 "dead, lost, failed (dead, by a failure), done (default: dead,lost;\nany of these if entries are named; dead with other options "
-	 "below)"},
+	 "dead, lost, failed (dead, by a failure), done (default: dead,lost;\nany of these if entries are named; dead "
+	 "with other options below)"},
 	CLI_OPTS_FILTER,
 	{'n', "limit", "N", "at most N"},
-	{TO, "to", "STACK", "dead ones go to that stack instead, which is made if need be: as new\nentries, with no attempts yet"},
+	{TO, "to", "STACK",
+	 "dead ones go to that stack instead, which is made if need be: as new\nentries, with no attempts yet"},
 	{DRY_RUN, "dry-run", NULL, "only say what would be"},
 	CLI_OPTS_JSON,
 	CLI_OPTS_DATABASE,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
-static const struct js_opts opts = {
-	"jobstack requeue", "[OPTIONS] [ENTRY...]",
-	"Pushes entries back: those in the given states, or of these just those that are named by number or datapath; with several\n"
-	"of the other options, those that fit all of them. Their history is kept. With lost, it first takes back what dead workers\n"
-	"hold, as `jobstack recover` does.",
-	table,
-	"  jobstack requeue -s mystack --exit 3 --dry-run\n"
-	"  jobstack requeue -s mystack --reason 'out of memory' --to bignodes",
-	0};
+static const struct js_opts opts = {"jobstack requeue",
+				    "[OPTIONS] [ENTRY...]",
+				    "Pushes entries back: those in the given states, or of these just those that are "
+				    "named by number or datapath; with several\n"
+				    "of the other options, those that fit all of them. Their history is kept. With "
+				    "lost, it first takes back what dead workers\n"
+				    "hold, as `jobstack recover` does.",
+				    table,
+				    "  jobstack requeue -s mystack --exit 3 --dry-run\n"
+				    "  jobstack requeue -s mystack --reason 'out of memory' --to bignodes",
+				    0};
 
 struct request {
 	struct cli_filter filter;
@@ -77,9 +80,11 @@ static int check_to(struct cli *cli, const struct request *r)
 	if (r->to == NULL)
 		return 0;
 	if (strcmp(r->to, cli->stack) == 0)
-		return cli_usage(cli, "--to %s: that is the stack they are in; without --to they go back into its line", r->to);
+		return cli_usage(cli, "--to %s: that is the stack they are in; without --to they go back into its line",
+				 r->to);
 	if (r->states_given && (r->filter.f.states & ~MOVABLE) != 0)
-		return cli_usage(cli, "--to takes dead entries only: what is done there stays done; push it to %s anew", r->to);
+		return cli_usage(cli, "--to takes dead entries only: what is done there stays done; push it to %s anew",
+				 r->to);
 	return 0;
 }
 
@@ -90,9 +95,7 @@ static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 
 	while (status == 0 && (key = cli_next(cli, argc, argv, &arg, &status)) >= 0) {
 		switch (key) {
-		case DRY_RUN:
-			r->dry_run = 1;
-			break;
+		case DRY_RUN: r->dry_run = 1; break;
 		case TO:
 			status = cli_once(cli, "--to", r->to, arg);
 			r->to = arg;
@@ -106,8 +109,7 @@ static int parse(struct cli *cli, struct request *r, int argc, char **argv)
 			status = cli_states(cli, arg, &r->filter.f.states);
 			r->states_given = 1;
 			break;
-		default:
-			status = cli_filter_take(cli, &r->filter, key, arg);
+		default: status = cli_filter_take(cli, &r->filter, key, arg);
 		}
 	}
 	if (status == 0 && key == -2)
@@ -148,7 +150,8 @@ static int count(struct cli *cli, const struct request *r, unsigned state, uint6
 	return f.entries_n == 0 ? 0 : jobstack_list(cli->handle, cli->stack, &f, count_item, n, &cli->error);
 }
 
-/* Takes back what is lost, where that is wanted.  *BACK: of the named entries, those that are in line now thanks to it. */
+/* Takes back what is lost, where that is wanted.  *BACK: of the named entries, those that are in line now
+ * thanks to it. */
 static int take_back(struct cli *cli, const struct request *r, struct cli_recovery *lost, uint64_t *back)
 {
 	uint64_t before, after = 0, dead_before = 0, dead_after = 0;
@@ -195,10 +198,12 @@ static void tell(const struct request *r, const struct jobstack_requeue_result *
 	else
 		(void)printf("moved to %s", r->to);
 	if (r->to == NULL || lost->taken > 0)
-		(void)printf(", %" PRIu64 " %staken back from dead workers", lost->taken, r->dry_run ? "would be " : "");
+		(void)printf(", %" PRIu64 " %staken back from dead workers", lost->taken,
+			     r->dry_run ? "would be " : "");
 	if (result->refused > 0)
-		(void)printf(" (%" PRIu64 " refused: running, in line already, or in another state%s%s", result->refused,
-			     r->filter.given ? ", or not as the options say" : "", result->missing > 0 ? "; " : ")");
+		(void)printf(" (%" PRIu64 " refused: running, in line already, or in another state%s%s",
+			     result->refused, r->filter.given ? ", or not as the options say" : "",
+			     result->missing > 0 ? "; " : ")");
 	if (result->missing > 0)
 		(void)printf("%s%" PRIu64 " missing)", result->refused > 0 ? "" : " (", result->missing);
 	(void)putchar('\n');
@@ -244,9 +249,14 @@ static int requeue(struct cli *cli, struct request *r)
 	if (result.missing > 0)
 		return CLI_USAGE;
 	if (r->filter.given && !named && result.requeued == 0)
-		cli_say(cli, "no entry of the stack \"%s\" that could be requeued is as the options say: `jobstack list` takes the same", cli->stack);
+		cli_say(cli,
+			"no entry of the stack \"%s\" that could be requeued is as the options say: `jobstack list` "
+			"takes the same",
+			cli->stack);
 	else if (!named && result.requeued + lost.taken == 0)
-		cli_say(cli, "nothing of the stack \"%s\" is in these states: `jobstack status -s %s` shows what there is, -t done runs again what is done",
+		cli_say(cli,
+			"nothing of the stack \"%s\" is in these states: `jobstack status -s %s` shows what there is, "
+			"-t done runs again what is done",
 			cli->stack, cli->stack);
 	return result.requeued + lost.taken > 0 ? CLI_YES : CLI_NO;
 }
@@ -263,7 +273,8 @@ int cli_requeue_main(int argc, char **argv)
 		cli_catch_signals();
 		status = cli_connect(&cli, 60 * JS_SECOND_US);
 		if (status == 0 && optind < argc &&
-		    cli_entries(&cli, argv + optind, (size_t)(argc - optind), &r.entries, &r.filter.f.entries_n, &r.missing) != 0)
+		    cli_entries(&cli, argv + optind, (size_t)(argc - optind), &r.entries, &r.filter.f.entries_n,
+				&r.missing) != 0)
 			status = cli_fail(&cli);
 		if (r.filter.f.entries_n > 0)
 			r.filter.f.entries = r.entries;

@@ -42,7 +42,8 @@ static char **split(const struct jobstack_bytes *list, int *n)
 	return words;
 }
 
-/* The template of the command that the worker was started with, and whether it was persistent; NULL if it can't be known. */
+/* The template of the command that the worker was started with, and whether it was persistent; NULL if it can't be
+ * known. */
 static struct js_template *template_of(int n, char *words[], int *persistent)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -69,9 +70,11 @@ static struct js_template *template_of(int n, char *words[], int *persistent)
 	if (key != -1 || status != 0 || optind >= n)
 		status = -1;
 	else
-		status = *persistent ? js_template_persistent(&template, words + optind, (size_t)(n - optind), shell, &syntax, &error)
-			 : shell     ? js_template_shell(&template, words + optind, (size_t)(n - optind), &syntax, &error)
-				     : js_template_command(&template, words + optind, (size_t)(n - optind), &syntax, &error);
+		status =
+			*persistent ? js_template_persistent(&template, words + optind, (size_t)(n - optind), shell,
+							     &syntax, &error)
+			: shell ? js_template_shell(&template, words + optind, (size_t)(n - optind), &syntax, &error)
+				: js_template_command(&template, words + optind, (size_t)(n - optind), &syntax, &error);
 	js_buf_free(&colsep);
 	return status == 0 ? template : NULL;
 }
@@ -89,8 +92,8 @@ static void add_request(struct js_buf *line, const struct js_template_values *va
 
 void cli_rerun(const char *stack, const struct jobstack_item *item, struct js_buf *line)
 {
-	struct js_template_values values = {item->datapath.data, item->datapath.len, item->entry,
-					    item->attempt, 1, stack, item->worker};
+	struct js_template_values values = {
+		item->datapath.data, item->datapath.len, item->entry, item->attempt, 1, stack, item->worker};
 	struct js_template *template = NULL;
 	char *const *argv = NULL;
 	char **words = NULL;
@@ -113,7 +116,8 @@ void cli_rerun(const char *stack, const struct jobstack_item *item, struct js_bu
 			add_request(line, &values);
 		js_buf_printf(line, "JOBSTACK_STACK=%s ", stack);
 		if (!persistent)
-			js_buf_printf(line, "JOBSTACK_ENTRY=%" PRIu64 " JOBSTACK_ATTEMPT=%" PRIu32 " ", item->entry, item->attempt);
+			js_buf_printf(line, "JOBSTACK_ENTRY=%" PRIu64 " JOBSTACK_ATTEMPT=%" PRIu32 " ", item->entry,
+				      item->attempt);
 		js_buf_printf(line, "JOBSTACK_SLOT=1 JOBSTACK_WORKER=%" PRIu64 " %s", item->worker,
 			      persistent ? "JOBSTACK_PERSISTENT=1" : "JOBSTACK_DATAPATH=");
 		if (!persistent)

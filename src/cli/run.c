@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack run: push, work and summary in one, on this machine.  Promises: the worker starts with the first name, while the
- * others still come; the same command in the same directory goes on where it stopped; whatever ends it, what was not
- * finished is still on the stack.
+ * jobstack run: push, work and summary in one, on this machine.  Promises: the worker starts with the first name, while
+ * the others still come; the same command in the same directory goes on where it stopped; whatever ends it, what was
+ * not finished is still on the stack.
  */
 #define _GNU_SOURCE
 #include "cli/cli.h"
@@ -46,36 +46,40 @@ static const struct js_opt table[] = {
 	CLI_OPTS_DATABASE,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
-static const struct js_opts opts = {
-	"jobstack run", "[OPTIONS] -- CMD ARG...",
-	"Runs CMD on each line of standard input, on this machine: pushes the names (each once), starts a jobstack-worker, and\n"
-	"waits. Run again, it goes on where it stopped. Ends with 0 if all is done, with 1 if anything is dead or left.",
-	table,
-	"In CMD and TEMPLATE: {} the datapath, {/} its base name, {//} its directory, {.} without extension, {/.} both,\n"
-	"{#} the entry's number, {%} the slot. No placeholder: the datapath is the last argument. With --colsep {1} {2} ... are\n"
-	"the fields, {1/} {1//} {1.} {1/.} their parts.\n\n"
-	"  find . -name '*.nc' -print0 | jobstack run -0 --slots 8 -- ./convert.sh {}",
-	1};
+static const struct js_opts opts = {"jobstack run",
+				    "[OPTIONS] -- CMD ARG...",
+				    "Runs CMD on each line of standard input, on this machine: pushes the names (each "
+				    "once), starts a jobstack-worker, and\n"
+				    "waits. Run again, it goes on where it stopped. Ends with 0 if all is done, with 1 "
+				    "if anything is dead or left.",
+				    table,
+				    "In CMD and TEMPLATE: {} the datapath, {/} its base name, {//} its directory, {.} "
+				    "without extension, {/.} both,\n"
+				    "{#} the entry's number, {%} the slot. No placeholder: the datapath is the last "
+				    "argument. With --colsep {1} {2} ... are\n"
+				    "the fields, {1/} {1//} {1.} {1/.} their parts.\n\n"
+				    "  find . -name '*.nc' -print0 | jobstack run -0 --slots 8 -- ./convert.sh {}",
+				    1};
 
 /* One run. */
 struct run {
 	struct cli cli;
 	struct cli_input input;
-	struct jobstack_policy policy;	   /* for the push */
+	struct jobstack_policy policy; /* for the push */
 	const char *file, *chdir_arg, *log_dir, *output;
 	int64_t began_us, looked_us;
-	char name[32];			   /* the stack's, if it was not given */
-	struct cli_words passed;	   /* --name=value for the worker */
+	char name[32];		 /* the stack's, if it was not given */
+	struct cli_words passed; /* --name=value for the worker */
 	char **command;
-	int names, paused_once, limited;   /* the first was given; the 2 behind it too; --max-entries was */
-	pid_t worker;			   /* 0: none runs */
-	int started, ended;		   /* workers so far; one has ended: its wait status is the next */
+	int names, paused_once, limited; /* the first was given; the 2 behind it too; --max-entries was */
+	pid_t worker;			 /* 0: none runs */
+	int started, ended;		 /* workers so far; one has ended: its wait status is the next */
 	int wait_status;
-	int failed;			   /* could not be started, in cli.error */
+	int failed; /* could not be started, in cli.error */
 	struct jobstack_status before, now;
 };
 
-/* ---------------------------------------------------------------------------------------------------------- options */
+/* ------------------------------------------------------------------------------------------------------- options */
 
 /* Notes an option of the worker's, by its name in the table. */
 static int pass(struct run *r, int key, const char *arg)
@@ -97,33 +101,18 @@ static int parse(struct run *r, int argc, char **argv)
 	r->cli.stack_given = 0; /* $JOBSTACK_STACK is not asked: a command that a worker runs may well use `run` */
 	while (status == 0 && (key = cli_next(&r->cli, argc, argv, &arg, &status)) >= 0) {
 		switch (key) {
-		case '0':
-			r->input.nul = 1;
-			continue;
+		case '0': r->input.nul = 1; continue;
 		case 'a':
 			status = cli_once(&r->cli, "--arg-file", r->file, arg);
 			r->file = arg;
 			continue;
-		case CRLF:
-			r->input.crlf = 1;
-			continue;
-		case MAX_RUNNING:
-			status = cli_policy(&r->cli, "--max-running", arg, &r->policy);
-			continue;
-		case MAX_FAILURES:
-			status = cli_policy(&r->cli, "--max-failures", arg, &r->policy);
-			continue;
-		case JS_WORKER_LOG_DIR:
-			r->log_dir = arg;
-			break;
-		case JS_WORKER_OUTPUT:
-			r->output = arg;
-			break;
-		case JS_WORKER_MAX_ENTRIES:
-			r->limited = 1;
-			break;
-		default:
-			break;
+		case CRLF: r->input.crlf = 1; continue;
+		case MAX_RUNNING: status = cli_policy(&r->cli, "--max-running", arg, &r->policy); continue;
+		case MAX_FAILURES: status = cli_policy(&r->cli, "--max-failures", arg, &r->policy); continue;
+		case JS_WORKER_LOG_DIR: r->log_dir = arg; break;
+		case JS_WORKER_OUTPUT: r->output = arg; break;
+		case JS_WORKER_MAX_ENTRIES: r->limited = 1; break;
+		default: break;
 		}
 		status = pass(r, key, arg);
 	}
@@ -163,10 +152,10 @@ static void name_stack(struct run *r, const char *cwd)
 	r->cli.stack = r->name;
 }
 
-/* ------------------------------------------------------------------------------------------------------- the worker */
+/* ---------------------------------------------------------------------------------------------------- the worker */
 
-/* Starts the worker, in our process group, so that Ctrl-C reaches it too.  Our input is not its input, and its output is not
- * mixed into JSON. */
+/* Starts the worker, in our process group, so that Ctrl-C reaches it too.  Our input is not its input, and its output
+ * is not mixed into JSON. */
 static void start_worker(struct run *r)
 {
 	extern char **environ;
@@ -263,7 +252,7 @@ static int next_name(void *ctx, struct jobstack_bytes *datapath)
 	return 0;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- summary */
+/* ------------------------------------------------------------------------------------------------------- summary */
 
 static int take_status(void *ctx, const struct jobstack_status *s)
 {
@@ -314,8 +303,8 @@ static void tell_where(const struct run *r)
 	if (r->output != NULL)
 		cli_say(&r->cli, "output in %s, or by `jobstack logs -s %s ENTRY`", r->output, r->cli.stack);
 	else
-		cli_say(&r->cli, "output in %s/%s, or by `jobstack logs -s %s ENTRY`", r->log_dir != NULL ? r->log_dir : "jobstack-logs",
-			r->cli.stack, r->cli.stack);
+		cli_say(&r->cli, "output in %s/%s, or by `jobstack logs -s %s ENTRY`",
+			r->log_dir != NULL ? r->log_dir : "jobstack-logs", r->cli.stack, r->cli.stack);
 }
 
 static int summarize(struct run *r, const struct jobstack_push_result *pushed)
@@ -335,22 +324,23 @@ static int summarize(struct run *r, const struct jobstack_push_result *pushed)
 			     r->now.dead, left(&r->now), text, took > 0 ? (double)done * 1e6 / (double)took : 0.0);
 	(void)fflush(stdout);
 	if (known > 0)
-		cli_say(&r->cli, "%" PRIu64 " were done before; `jobstack requeue -s %s -t done` runs them again", known,
-			r->cli.stack);
+		cli_say(&r->cli, "%" PRIu64 " were done before; `jobstack requeue -s %s -t done` runs them again",
+			known, r->cli.stack);
 	if (r->now.dead > 0)
 		cli_say(&r->cli, "`jobstack list -s %s` shows what is dead, `jobstack requeue -s %s` pushes it back",
 			r->cli.stack, r->cli.stack);
 	if (r->now.running > 0)
-		cli_say(&r->cli, "%" PRIu64 " are running elsewhere, or lost: `jobstack status -s %s` tells", r->now.running,
-			r->cli.stack);
+		cli_say(&r->cli, "%" PRIu64 " are running elsewhere, or lost: `jobstack status -s %s` tells",
+			r->now.running, r->cli.stack);
 	if (r->now.state == JOBSTACK_PAUSED)
-		cli_say(&r->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` goes on", r->cli.stack, r->cli.stack);
+		cli_say(&r->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` goes on", r->cli.stack,
+			r->cli.stack);
 	if (done > 0 || r->now.dead > 0)
 		tell_where(r);
 	return r->now.dead > 0 || left(&r->now) > 0 ? CLI_NO : CLI_YES;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- run */
+/* ----------------------------------------------------------------------------------------------------------- run */
 
 /* What went wrong in the push; 0 if nothing did, or only that it was stopped. */
 static int judge_push(struct run *r, int status, const struct jobstack_push_result *result)
@@ -360,13 +350,16 @@ static int judge_push(struct run *r, int status, const struct jobstack_push_resu
 	if (status == JOBSTACK_ESTOPPED && cli_input_refused(&r->cli, in, result->pushed))
 		return CLI_USAGE;
 	if (status == JOBSTACK_ESTOPPED && in->read_errno == 0 && !r->failed && cli_stop == 0)
-		cli_say(&r->cli, "the worker has left, so names that had not been read were not pushed: run again for those");
-	if (status == 0 || status == JOBSTACK_NOTHING || r->failed || (status == JOBSTACK_ESTOPPED && in->read_errno == 0))
+		cli_say(&r->cli,
+			"the worker has left, so names that had not been read were not pushed: run again for those");
+	if (status == 0 || status == JOBSTACK_NOTHING || r->failed ||
+	    (status == JOBSTACK_ESTOPPED && in->read_errno == 0))
 		return 0;
 	if (status == JOBSTACK_ESTOPPED)
 		cli_tell(&r->cli, "the input can't be read: %s", strerror(in->read_errno));
 	else if (status == JOBSTACK_EINPUT && result->bad > 0)
-		cli_tell(&r->cli, "%s %" PRIu64 " was refused: %s%s: what came before it is run; mend it, and run again",
+		cli_tell(&r->cli,
+			 "%s %" PRIu64 " was refused: %s%s: what came before it is run; mend it, and run again",
 			 in->nul ? "name" : "line", in->nul ? result->bad : in->lines, r->cli.error.text,
 			 in->nul_line > 0 ? " (was -0 meant?)" : "");
 	else
@@ -429,7 +422,8 @@ int cli_run_main(int argc, char **argv)
 	if (!r.cli.stack_given)
 		name_stack(&r, cwd);
 	cli_catch_signals();
-	(void)signal(SIGCHLD, SIG_DFL); /* whoever called may have it ignored; then the worker's end could not be known */
+	(void)signal(SIGCHLD,
+		     SIG_DFL); /* whoever called may have it ignored; then the worker's end could not be known */
 	status = cli_connect(&r.cli, PATIENCE_US);
 	if (status != 0)
 		return status;

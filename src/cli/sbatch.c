@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * sbatch, as `submit` and `server submit` use it.  Promises: no shell reads what users gave; what a site's filters say to sbatch is
- * shown as it is; nothing that Slurm told the job we are in reaches the job that is submitted.
+ * sbatch, as `submit` and `server submit` use it.  Promises: no shell reads what users gave; what a site's filters say
+ * to sbatch is shown as it is; nothing that Slurm told the job we are in reaches the job that is submitted.
  */
 #define _GNU_SOURCE
 #include "cli/sbatch.h"
@@ -20,7 +20,7 @@
 
 #define LIMIT_US (120 * JS_SECOND_US) /* sbatch itself waits for a busy controller */
 
-/* --------------------------------------------------------------------------------------------------- sorting options */
+/* ----------------------------------------------------------------------------------------------- sorting options */
 
 static const struct js_opt *find(const struct js_opts *opts, const char *name, size_t len, int letter)
 {
@@ -33,10 +33,14 @@ static const struct js_opt *find(const struct js_opts *opts, const char *name, s
 static int not_ours(struct cli *cli, const char *word)
 {
 	if (word[0] == '-')
-		return cli_usage(cli, "there is no option %s: sbatch's options are written out, as --partition=NAME, or given in --sbatch=\"...\"",
+		return cli_usage(cli,
+				 "there is no option %s: sbatch's options are written out, as --partition=NAME, or "
+				 "given in --sbatch=\"...\"",
 				 word);
-	return cli_usage(cli, "\"%s\" is one word too many: sbatch's options are written --OPT=VALUE, and a command stands behind --",
-			 word);
+	return cli_usage(
+		cli,
+		"\"%s\" is one word too many: sbatch's options are written --OPT=VALUE, and a command stands behind --",
+		word);
 }
 
 int cli_sbatch_sort(struct cli *cli, int argc, char **argv, struct cli_words *mine, struct cli_words *passed, int *rest)
@@ -76,8 +80,11 @@ const char *cli_sbatch_value(const struct cli_words *words, const char *name, ch
 	for (size_t i = 0; i < words->n; i++) {
 		const char *word = words->at[i];
 
-		if (strncmp(word, "--", 2) == 0 && strncmp(word + 2, name, len) == 0 && (word[len + 2] == '=' || word[len + 2] == '\0'))
-			found = word[len + 2] == '=' ? word + len + 3 : i + 1 < words->n && words->at[i + 1][0] != '-' ? words->at[i + 1] : "";
+		if (strncmp(word, "--", 2) == 0 && strncmp(word + 2, name, len) == 0 &&
+		    (word[len + 2] == '=' || word[len + 2] == '\0'))
+			found = word[len + 2] == '='				 ? word + len + 3
+				: i + 1 < words->n && words->at[i + 1][0] != '-' ? words->at[i + 1]
+										 : "";
 		else if (letter != 0 && word[0] == '-' && word[1] == letter)
 			found = word[2] != '\0' ? word + 2 : i + 1 < words->n ? words->at[i + 1] : "";
 	}
@@ -98,17 +105,18 @@ int cli_sbatch_refuse(struct cli *cli, const struct cli_words *words)
 
 	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
 		if (cli_sbatch_value(words, no[i].name, no[i].letter) != NULL)
-			return cli_usage(cli, "sbatch's --%s can't be used here%s%s", no[i].name, no[i].instead != NULL ? ": " : "",
-					 no[i].instead != NULL ? no[i].instead : "");
+			return cli_usage(cli, "sbatch's --%s can't be used here%s%s", no[i].name,
+					 no[i].instead != NULL ? ": " : "", no[i].instead != NULL ? no[i].instead : "");
 	return 0;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- the call */
+/* ------------------------------------------------------------------------------------------------------ the call */
 
 char **cli_sbatch_env(void)
 {
 	extern char **environ;
-	static const char *const keep[] = {"SLURM_CONF=", "SLURM_CONF_SERVER=", "SLURM_JWT=", "SLURM_CLUSTERS=", "SLURM_TIME_FORMAT="};
+	static const char *const keep[] = {
+		"SLURM_CONF=", "SLURM_CONF_SERVER=", "SLURM_JWT=", "SLURM_CLUSTERS=", "SLURM_TIME_FORMAT="};
 	int in_job = getenv("SLURM_JOB_ID") != NULL;
 	size_t n = 0, kept = 0;
 	char **env;
@@ -117,7 +125,8 @@ char **cli_sbatch_env(void)
 		n++;
 	env = calloc(n + 1, sizeof(*env));
 	for (size_t i = 0; env != NULL && i < n; i++) {
-		int mine = !in_job || (strncmp(environ[i], "SLURM", 5) != 0 && strncmp(environ[i], "SRUN_CPUS_PER_TASK=", 19) != 0);
+		int mine = !in_job || (strncmp(environ[i], "SLURM", 5) != 0 &&
+				       strncmp(environ[i], "SRUN_CPUS_PER_TASK=", 19) != 0);
 
 		for (size_t k = 0; k < sizeof(keep) / sizeof(keep[0]); k++)
 			mine |= strncmp(environ[i], keep[k], strlen(keep[k])) == 0;
@@ -163,12 +172,15 @@ int cli_sbatch(struct cli *cli, const struct cli_words *call, uint64_t *job)
 
 	free(env);
 	*job = 0;
-	if (status == JOBSTACK_EFILE && strstr(cli->error.text, "did not end") != NULL) { /* what had it done by then? */
+	if (status == JOBSTACK_EFILE &&
+	    strstr(cli->error.text, "did not end") != NULL) { /* what had it done by then? */
 		(void)snprintf(text, sizeof(text), "%.299s", cli->error.text);
-		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "%s: `squeue --me` tells whether there is a job all the same", text);
+		(void)js_error_set(&cli->error, JOBSTACK_EFILE,
+				   "%s: `squeue --me` tells whether there is a job all the same", text);
 	}
 	if (status == 0 && take_answer(out.data, job) != 0)
-		status = js_error_set(&cli->error, JOBSTACK_EFILE, "sbatch told no job's number: `squeue --me` tells whether there is a job");
+		status = js_error_set(&cli->error, JOBSTACK_EFILE,
+				      "sbatch told no job's number: `squeue --me` tells whether there is a job");
 	js_buf_free(&out);
 	return status > 0 ? 1 : status;
 }
@@ -193,7 +205,8 @@ char *cli_slurm_config(const char *text, const char *key)
 	while (text != NULL && *text != '\0') {
 		size_t line = strcspn(text, "\n");
 
-		if (strncmp(text, key, len) == 0 && strspn(text + len, " ") > 0 && text[len + strspn(text + len, " ")] == '=') {
+		if (strncmp(text, key, len) == 0 && strspn(text + len, " ") > 0 &&
+		    text[len + strspn(text + len, " ")] == '=') {
 			const char *value = strchr(text, '=') + 1;
 
 			value += strspn(value, " ");
@@ -216,9 +229,11 @@ int cli_sbatch_keep(struct cli *cli, const char *path, const struct js_buf *scri
 	if (script->failed)
 		(void)js_error_memory(&cli->error);
 	else if (js_file_mkdirs(dir, 0777) != 0)
-		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "the directory %s can't be made: %s", dir, strerror(errno));
+		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "the directory %s can't be made: %s", dir,
+				   strerror(errno));
 	else if (js_file_replace(path, 0644, script->data, script->len) != 0)
-		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "the script %s can't be written: %s", path, strerror(errno));
+		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "the script %s can't be written: %s", path,
+				   strerror(errno));
 	else
 		return 0;
 	return cli_fail(cli);

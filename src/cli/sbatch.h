@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * sbatch, as `submit` and `server submit` use it: its options among ours, the call, the script that stays where users can look.
+ * sbatch, as `submit` and `server submit` use it: its options among ours, the call, the script that stays where users
+ * can look.
  */
 #ifndef JS_CLI_SBATCH_H
 #define JS_CLI_SBATCH_H
@@ -11,12 +12,15 @@
 
 #define CLI_PATH 4096
 
-/* Sorts ARGV up to "--" or, if FIRST_WORD_ENDS in the table, its first word: what stands in our table goes to MINE, with its
- * value; every other --OPT or --OPT=VALUE to PASSED.  *REST is the index behind, or argc.  Options are not shortened: --time is
- * sbatch's, not a short --timeout.  Returns 0, or the exit status of a wrong one, which has been told. */
-int cli_sbatch_sort(struct cli *cli, int argc, char **argv, struct cli_words *mine, struct cli_words *passed, int *rest);
+/* Sorts ARGV up to "--" or, if FIRST_WORD_ENDS in the table, its first word: what stands in our table goes to MINE,
+ * with its value; every other --OPT or --OPT=VALUE to PASSED.  *REST is the index behind, or argc.  Options are not
+ * shortened: --time is sbatch's, not a short --timeout.  Returns 0, or the exit status of a wrong one, which has been
+ * told. */
+int cli_sbatch_sort(struct cli *cli, int argc, char **argv, struct cli_words *mine, struct cli_words *passed,
+		    int *rest);
 
-/* The value of sbatch's option NAME (short: LETTER, or 0) in WORDS, the last one given; "" for one without; NULL: not there. */
+/* The value of sbatch's option NAME (short: LETTER, or 0) in WORDS, the last one given; "" for one without; NULL: not
+ * there. */
 const char *cli_sbatch_value(const struct cli_words *words, const char *name, char letter);
 
 /* Refuses those of sbatch's options that can't work here.  0, or CLI_USAGE. */
@@ -25,14 +29,15 @@ int cli_sbatch_refuse(struct cli *cli, const struct cli_words *words);
 /* The words of the call: sbatch --parsable WORDS SCRIPT. */
 void cli_sbatch_words(struct cli_words *call, const struct cli_words *words, const char *script);
 
-/* Makes the call.  What sbatch says on standard error is shown as it is.  Returns 0 with the job's number in *JOB; 1 if sbatch
- * refused it; or a negative code: EMISSING there is no sbatch. */
+/* Makes the call.  What sbatch says on standard error is shown as it is.  Returns 0 with the job's number in *JOB; 1 if
+ * sbatch refused it; or a negative code: EMISSING there is no sbatch. */
 int cli_sbatch(struct cli *cli, const struct cli_words *call, uint64_t *job);
 
 /* Makes job NUMBERS (separated by blanks) go.  What scancel says is shown.  Returns 0, or not. */
 int cli_scancel(struct cli *cli, const char *numbers);
 
-/* A value that `scontrol show config` tells, as text to be freed; NULL if Slurm does not answer, or does not have it. */
+/* A value that `scontrol show config` tells, as text to be freed; NULL if Slurm does not answer, or does
+ * not have it. */
 char *cli_slurm_config(const char *text, const char *key);
 
 /* Puts the script there, for users to look at and for sbatch to read.  0, or the exit status. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * A terminal that is drawn over again and again.  Promise: however the process ends, short of SIGKILL, the terminal is left as it was:
- * its lines, its cursor, its echo.
+ * A terminal that is drawn over again and again.  Promise: however the process ends, short of SIGKILL, the terminal is
+ * left as it was: its lines, its cursor, its echo.
  *
- * It is drawn without being cleared: home, each line with "erase to the end of the line", and at the end "erase below".  So
- * nothing flickers.  What undoes it all is one write and one tcsetattr, which a signal handler may do.
+ * It is drawn without being cleared: home, each line with "erase to the end of the line", and at the end "erase below".
+ * So nothing flickers.  What undoes it all is one write and one tcsetattr, which a signal handler may do.
  */
 #define _GNU_SOURCE
 #include "cli/screen.h"
@@ -61,8 +61,8 @@ static void give_back(void)
 	errno = saved;
 }
 
-/* Keys without Enter and echo; Ctrl-C and Ctrl-Z stay signals.  A process in the background leaves the terminal alone: it would be
- * stopped for touching it. */
+/* Keys without Enter and echo; Ctrl-C and Ctrl-Z stay signals.  A process in the background leaves the terminal alone:
+ * it would be stopped for touching it. */
 static void take(void)
 {
 	struct termios now;
@@ -134,7 +134,8 @@ void cli_screen_draw(const char *text)
 		size_t len = strcspn(text, "\n");
 
 		cli_cut_bytes(&out, text, len, size.ws_col);
-		if (size.ws_col == 0 || cli_width(text, len) < size.ws_col) /* else its last character would be erased */
+		if (size.ws_col == 0 ||
+		    cli_width(text, len) < size.ws_col) /* else its last character would be erased */
 			js_buf_str(&out, "\033[K");
 		text += len + (text[len] == '\n');
 		room--;

@@ -7,12 +7,14 @@
 
 #include <stdint.h>
 
-/* Takes the terminal that standard output is: a screen of its own, and keys without Enter from the terminal that standard input is
- * (if it is none, there are no keys).  It is given back by cli_screen_end, when the process exits, and when it is stopped or dies by
- * a signal; SIGKILL aside.  Catches SIGINT, SIGTERM and SIGHUP as cli_catch_signals does. */
+/* Takes the terminal that standard output is: a screen of its own, and keys without Enter from the terminal that
+ * standard input is (if it is none, there are no keys).  It is given back by cli_screen_end, when the process exits,
+ * and when it is stopped or dies by a signal; SIGKILL aside.  Catches SIGINT, SIGTERM and SIGHUP as cli_catch_signals
+ * does. */
 void cli_screen_begin(void);
 
-/* Draws TEXT from the top, as many lines as fit, each as far as it fits, over what is there, and takes away what was beyond it. */
+/* Draws TEXT from the top, as many lines as fit, each as far as it fits, over what is there, and takes away what was
+ * beyond it. */
 void cli_screen_draw(const char *text);
 
 enum cli_screen_event {

@@ -385,8 +385,9 @@ int cli_server_main(int argc, char **argv)
 		return cli_end(&cli, status);
 	if (optind + 1 != argc)
 		return cli_usage(&cli,
-				 optind == argc ? "one of start, stop, status, run, submit is wanted"
-						: "%s is one word too many: one of start, stop, status, run, submit is wanted",
+				 optind == argc
+					 ? "one of start, stop, status, run, submit is wanted"
+					 : "%s is one word too many: one of start, stop, status, run, submit is wanted",
 				 argv[argc - 1]);
 	verb = argv[optind];
 	if (o.data == NULL)
@@ -408,8 +409,9 @@ int cli_server_main(int argc, char **argv)
 		status = do_status(&cli, &o);
 	else
 		return cli_usage(&cli,
-				 strcmp(verb, "submit") == 0 ? "%s stands before its options: jobstack server submit [OPTION...]"
-							     : "there is no verb %s: one of start, stop, status, run, submit is wanted",
+				 strcmp(verb, "submit") == 0
+					 ? "%s stands before its options: jobstack server submit [OPTION...]"
+					 : "there is no verb %s: one of start, stop, status, run, submit is wanted",
 				 verb);
 	return cli_end(&cli, status);
 }

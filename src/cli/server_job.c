@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The private server inside of a Slurm job.  Promises: a directory that another node's server has left is served only when Slurm
- * has proven that server's end; a chain that was stopped does not come back; a server that can't live does not start for ever.
+ * The private server inside of a Slurm job.  Promises: a directory that another node's server has left is served only
+ * when Slurm has proven that server's end; a chain that was stopped does not come back; a server that can't live does
+ * not start for ever.
  */
 #define _GNU_SOURCE
 #include "cli/server_job.h"
@@ -24,7 +25,7 @@
 #define SEEN_US (30 * JS_SECOND_US)
 #define SLURM_LIMIT_US (15 * JS_SECOND_US)
 #define STOP_US (180 * JS_SECOND_US)
-#define GONE_US (10 * JS_SECOND_US) /* between a server's end and the removal of its record */
+#define GONE_US (10 * JS_SECOND_US)  /* between a server's end and the removal of its record */
 #define SHORT_US (60 * JS_SECOND_US) /* who dies sooner would die again */
 
 const char *cli_server_beside(const char *data, const char *suffix)
@@ -43,7 +44,8 @@ void cli_server_jobs(const char *data, char text[64])
 	struct js_buf file = {0};
 
 	text[0] = '\0';
-	if (js_file_read(cli_server_beside(data, ".jobs"), &file) == 0 && file.len > 0 && strspn(file.data, "0123456789 \n") == file.len)
+	if (js_file_read(cli_server_beside(data, ".jobs"), &file) == 0 && file.len > 0 &&
+	    strspn(file.data, "0123456789 \n") == file.len)
 		(void)snprintf(text, 64, "%.*s", (int)strcspn(file.data, "\n"), file.data);
 	js_buf_free(&file);
 }
@@ -75,7 +77,7 @@ static int is_among(const char *text, const char *job)
 	return 0;
 }
 
-/* -------------------------------------------------------------------------------------------------------- the beginning */
+/* ------------------------------------------------------------------------------------------------- the beginning */
 
 /* Has the job ended, and is nothing of it left?  NODE_FAIL is no proof, but the node's own word is. */
 static int has_ended(const struct js_server_info *info, char why[1100])
@@ -117,7 +119,8 @@ int cli_server_job_begin(struct cli *cli, struct js_server_options *options)
 	options->job = getenv("SLURM_JOB_ID");
 	for (;;) { /* who submitted it may not have written the number yet, or this node not have seen it */
 		cli_server_jobs(options->data, jobs);
-		if (options->job == NULL || is_among(jobs, options->job) || cli_stop != 0 || js_clock_mono_us() - began > SEEN_US)
+		if (options->job == NULL || is_among(jobs, options->job) || cli_stop != 0 ||
+		    js_clock_mono_us() - began > SEEN_US)
 			break;
 		js_clock_nap(JS_SECOND_US / 5, &cli_stop);
 	}
@@ -127,15 +130,17 @@ int cli_server_job_begin(struct cli *cli, struct js_server_options *options)
 	}
 	(void)gethostname(own, sizeof(own) - 1);
 	while (cli_stop == 0 && js_server_status(options, &info, &cli->error) == 0 && info.job[0] != '\0' &&
-	       strcmp(info.job, options->job) != 0 && info.state != JS_SERVER_STOPPED && info.state != JS_SERVER_CRASHED) {
+	       strcmp(info.job, options->job) != 0 && info.state != JS_SERVER_STOPPED &&
+	       info.state != JS_SERVER_CRASHED) {
 		if (strcmp(info.host, own) != 0 && has_ended(&info, why)) {
 			options->ended_job = info.job;
-			cli_say(cli, "the Slurm job %s, which served %s on %s, has ended", info.job, info.data, info.host);
+			cli_say(cli, "the Slurm job %s, which served %s on %s, has ended", info.job, info.data,
+				info.host);
 			break;
 		}
 		if (!said++)
-			cli_say(cli, "waiting for the end of the server in the Slurm job %s on %s%s%s", info.job, info.host,
-				why[0] != '\0' ? ": " : "", why);
+			cli_say(cli, "waiting for the end of the server in the Slurm job %s on %s%s%s", info.job,
+				info.host, why[0] != '\0' ? ": " : "", why);
 		if (js_clock_mono_us() - began > PROOF_US)
 			break; /* the start says whose it is */
 		js_clock_nap(LOOK_US, &cli_stop);
@@ -144,7 +149,7 @@ int cli_server_job_begin(struct cli *cli, struct js_server_options *options)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ the chain */
+/* ----------------------------------------------------------------------------------------------------- the chain */
 
 void cli_server_job_next(struct cli *cli, const struct js_server_options *options, const struct cli_words *again)
 {
@@ -160,7 +165,9 @@ void cli_server_job_next(struct cli *cli, const struct js_server_options *option
 	status = cli_sbatch(cli, &call, &next);
 	cli_words_free(&call);
 	if (status != 0) {
-		cli_say(cli, "no job comes after this one: sbatch did not take it%s%s: `jobstack server submit` again before its end",
+		cli_say(cli,
+			"no job comes after this one: sbatch did not take it%s%s: `jobstack server submit` again "
+			"before its end",
 			cli->error.code != 0 ? ": " : "", cli->error.text);
 		js_error_clear(&cli->error);
 		return;
@@ -173,7 +180,8 @@ void cli_server_job_next(struct cli *cli, const struct js_server_options *option
 			cli_say(cli, "the Slurm job %s takes over when this one ends", number);
 			return;
 		}
-		cli_say(cli, "%s can't be written: no job comes after this one", cli_server_beside(options->data, ".jobs"));
+		cli_say(cli, "%s can't be written: no job comes after this one",
+			cli_server_beside(options->data, ".jobs"));
 	}
 	(void)cli_scancel(cli, number); /* stopped meanwhile */
 	js_error_clear(&cli->error);
@@ -223,8 +231,8 @@ void cli_server_job_end(struct cli *cli, const struct js_server_options *options
 		cli_say(cli, "it ended so soon that it would end again: no other job takes over");
 		end_chain(cli, options);
 	} else if (told != 0 && lived_us < SHORT_US && wall_us < CLI_SERVER_WALL_US) {
-		cli_say(cli, "its job's wall time leaves a server no time, nor would the next one's: no other job takes over: `jobstack server "
-			     "submit` with a longer --time");
+		cli_say(cli, "its job's wall time leaves a server no time, nor would the next one's: no other job "
+			     "takes over: `jobstack server submit` with a longer --time");
 		end_chain(cli, options);
 	} else {
 		cli_server_jobs(options->data, jobs);
@@ -270,13 +278,17 @@ int cli_server_job_stop(struct cli *cli, const struct js_server_options *options
 			return status != 0 ? status : 1;
 		gone = info.state != JS_SERVER_CRASHED ? 0 : gone != 0 ? gone : js_clock_mono_us();
 		if (gone != 0 && js_clock_mono_us() - gone > GONE_US)
-			return js_error_set(&cli->error, JOBSTACK_ENODB, "the server in the Slurm job %s did not end cleanly: the next "
-									 "start recovers", job);
+			return js_error_set(
+				&cli->error, JOBSTACK_ENODB,
+				"the server in the Slurm job %s did not end cleanly: the next start recovers", job);
 		if (js_clock_mono_us() - began > STOP_US)
-			return js_error_set(&cli->error, JOBSTACK_ECONFLICT,
-					    "the server in the Slurm job %s was told to stop and is still not gone; its log is %s", job, info.log);
+			return js_error_set(
+				&cli->error, JOBSTACK_ECONFLICT,
+				"the server in the Slurm job %s was told to stop and is still not gone; its log is %s",
+				job, info.log);
 		if (cli_stop != 0)
-			return js_error_set(&cli->error, JOBSTACK_ESTOPPED, "no longer waiting; the server goes on stopping");
+			return js_error_set(&cli->error, JOBSTACK_ESTOPPED,
+					    "no longer waiting; the server goes on stopping");
 		js_clock_nap(JS_SECOND_US / 5, &cli_stop);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack server submit: the private server as a Slurm job that is followed by another before its wall time is over.  Promise:
- * nothing is submitted beside a server that runs, or a chain of jobs that is there.
+ * jobstack server submit: the private server as a Slurm job that is followed by another before its wall time is over.
+ * Promise: nothing is submitted beside a server that runs, or a chain of jobs that is there.
  */
 #define _GNU_SOURCE
 #include "cli/server_job.h"
@@ -21,7 +21,8 @@
 #include <unistd.h>
 
 #define ASK_US (3 * JS_SECOND_US) /* so often the controller is asked what has become of the job */
-#define STOP_S 120 /* before the wall time: as long as a server may take to stop, which Slurm may lengthen by a minute */
+#define STOP_S                                                                                                         \
+	120 /* before the wall time: as long as a server may take to stop, which Slurm may lengthen by a minute */
 
 enum { DATA = CLI_OWN, BIND, PORT, PROGRAM, CLIENT_FILE, MEMORY, WAIT, SBATCH, DRY_RUN, PARSABLE };
 
@@ -39,15 +40,18 @@ static const struct js_opt table[] = {
 	CLI_OPTS_JSON,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
-static const struct js_opts opts = {
-	"jobstack server submit", "[OPTIONS] [--OPT=VALUE for sbatch]",
-	"Runs the private server in a Slurm job. Once it is up, that job submits the next one, which waits for its end and\n"
-	"then serves the same data, perhaps on another node. Clients find it by the option file that each of them writes.",
-	table,
-	"  jobstack server submit --time=7-00:00:00 --mem=2G --wait 1h && jobstack init\n\n"
-	"`jobstack server stop` ends the server and the chain of jobs; `jobstack server status` tells where it is.  See\n"
-	"docs/SUBMIT.md.",
-	0};
+static const struct js_opts opts = {"jobstack server submit",
+				    "[OPTIONS] [--OPT=VALUE for sbatch]",
+				    "Runs the private server in a Slurm job. Once it is up, that job submits the next "
+				    "one, which waits for its end and\n"
+				    "then serves the same data, perhaps on another node. Clients find it by the option "
+				    "file that each of them writes.",
+				    table,
+				    "  jobstack server submit --time=7-00:00:00 --mem=2G --wait 1h && jobstack init\n\n"
+				    "`jobstack server stop` ends the server and the chain of jobs; `jobstack server "
+				    "status` tells where it is.  See\n"
+				    "docs/SUBMIT.md.",
+				    0};
 
 struct request {
 	struct cli cli;
@@ -86,7 +90,8 @@ static int take(struct request *r, int key, const char *arg)
 		break;
 	default:
 		if (js_num_size(arg, &n) != 0 || n < JS_SERVER_MEMORY_MIN)
-			return cli_usage(&r->cli, "--memory takes a size of at least 16M, such as 512M or 2G, not \"%s\"", arg);
+			return cli_usage(&r->cli,
+					 "--memory takes a size of at least 16M, such as 512M or 2G, not \"%s\"", arg);
 		cli_words_format(&r->run, "--memory=%s", arg);
 	}
 	return 0;
@@ -110,14 +115,16 @@ static int64_t minutes(const char *time)
 static int refuse_short(struct request *r)
 {
 	const char *time = cli_sbatch_value(&r->passed, "time", 't');
-	int64_t least = CLI_SERVER_WALL_US / (60 * JS_SECOND_US), given = time != NULL && *time != '\0' ? minutes(time) : -1;
+	int64_t least = CLI_SERVER_WALL_US / (60 * JS_SECOND_US),
+		given = time != NULL && *time != '\0' ? minutes(time) : -1;
 
 	if (given <= 0 || given >= least || cli_sbatch_value(&r->passed, "signal", 0) != NULL)
 		return 0; /* 0: no limit */
-	return cli_usage(&r->cli,
-			 "--time=%s: the server is stopped two or three minutes before its job's end, so that less than %" PRId64
-			 " minutes leave it no time",
-			 time, least);
+	return cli_usage(
+		&r->cli,
+		"--time=%s: the server is stopped two or three minutes before its job's end, so that less than %" PRId64
+		" minutes leave it no time",
+		time, least);
 }
 
 static int parse(struct request *r, int argc, char **argv)
@@ -140,7 +147,8 @@ static int parse(struct request *r, int argc, char **argv)
 	if (r->cli.json && r->parsable)
 		return cli_usage(&r->cli, "--json and --parsable contradict each other");
 	if (r->dry_run && (r->cli.json || r->parsable))
-		return cli_usage(&r->cli, "--dry-run shows the script, and there is no job whose number --%s could print",
+		return cli_usage(&r->cli,
+				 "--dry-run shows the script, and there is no job whose number --%s could print",
 				 r->cli.json ? "json" : "parsable");
 	if (r->o.data == NULL)
 		r->o.data = cli_server_data();
@@ -189,8 +197,9 @@ static void script(const struct request *r, const struct cli_words *call, struct
 	cli_words_all(&line, &r->run);
 	for (size_t i = 0; i < call->n; i++)
 		cli_words_format(&line, "--again=%s", call->at[i]);
-	js_buf_printf(out, "#!/bin/bash\n# Written by jobstack server submit %s: a private server for jobstack, in %s\n", jobstack_version(),
-		      strchr(r->data, '\n') == NULL ? r->data : "a directory");
+	js_buf_printf(out,
+		      "#!/bin/bash\n# Written by jobstack server submit %s: a private server for jobstack, in %s\n",
+		      jobstack_version(), strchr(r->data, '\n') == NULL ? r->data : "a directory");
 	js_buf_str(out, "exec ");
 	cli_words_quote(out, &line);
 	js_buf_char(out, '\n');
@@ -208,12 +217,14 @@ static int look(struct request *r)
 		return cli_fail(&r->cli);
 	cli_server_jobs(r->data, jobs);
 	if (info.state != JS_SERVER_STOPPED && info.state != JS_SERVER_CRASHED)
-		(void)fprintf(stderr, "%s: the server of %s runs already, or may run, on %s%s%s: `jobstack server status` tells, `jobstack "
-				      "server stop` ends it\n",
+		(void)fprintf(stderr,
+			      "%s: the server of %s runs already, or may run, on %s%s%s: `jobstack server status` "
+			      "tells, `jobstack server stop` ends it\n",
 			      opts.command, r->data, info.host, info.job[0] != '\0' ? " in Slurm job " : "", info.job);
 	else if (jobs[0] != '\0')
-		(void)fprintf(stderr, "%s: there is a job for it already: %s: `squeue -j %.*s` tells whether it waits, `jobstack server stop` "
-				      "takes it away\n",
+		(void)fprintf(stderr,
+			      "%s: there is a job for it already: %s: `squeue -j %.*s` tells whether it waits, "
+			      "`jobstack server stop` takes it away\n",
 			      opts.command, jobs, (int)strcspn(jobs, " "), jobs);
 	else
 		return 0;
@@ -232,7 +243,8 @@ static int has_failed(const struct request *r, const char *job, char how[100])
 	(void)snprintf(how, 100, " (%s)", slurm.state);
 	if (!slurm.terminal)
 		return 0;
-	cli_tell(&r->cli, "job %s has ended (%s), and its server is not up: %s.job-%s.log tells why", job, slurm.state, r->data, job);
+	cli_tell(&r->cli, "job %s has ended (%s), and its server is not up: %s.job-%s.log tells why", job, slurm.state,
+		 r->data, job);
 	return 1;
 }
 
@@ -250,13 +262,16 @@ static int wait_for_it(struct request *r, const char *job)
 		if (js_server_status(&r->o, &info, &r->cli.error) != 0)
 			return cli_fail(&r->cli);
 		js_error_clear(&error);
-		if (info.state == JS_SERVER_RUNNING && strcmp(info.job, job) == 0 && jobstack_open(&r->cli.handle, &login, &error) == 0)
+		if (info.state == JS_SERVER_RUNNING && strcmp(info.job, job) == 0 &&
+		    jobstack_open(&r->cli.handle, &login, &error) == 0)
 			break; /* it can be used from here */
 		if (cli_stop != 0)
 			return CLI_NO;
 		if (js_clock_mono_us() > until) {
-			cli_tell(&r->cli, "job %s is submitted%s, but its server is not up yet: `squeue -j %s` and %s.job-%s.log tell why", job,
-				how, job, r->data, job);
+			cli_tell(&r->cli,
+				 "job %s is submitted%s, but its server is not up yet: `squeue -j %s` and "
+				 "%s.job-%s.log tell why",
+				 job, how, job, r->data, job);
 			return CLI_TIMEOUT;
 		}
 		if (js_clock_mono_us() > ask_at) {
@@ -329,8 +344,10 @@ int cli_server_submit_main(int argc, char **argv)
 	if (status != 0)
 		return status < 0 ? CLI_YES : status;
 	if (!r.dry_run && !cli_command_there("sbatch")) {
-		(void)fprintf(stderr, "%s: there is no sbatch in $PATH: is this a host of a Slurm cluster, or is a module to be loaded? "
-				      "`jobstack server start` runs it here\n", opts.command);
+		(void)fprintf(stderr,
+			      "%s: there is no sbatch in $PATH: is this a host of a Slurm cluster, or is a module to "
+			      "be loaded? `jobstack server start` runs it here\n",
+			      opts.command);
 		return CLI_USAGE;
 	}
 	cli_catch_signals();

@@ -17,8 +17,10 @@
 
 static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END};
 static const struct js_opts opts = {
-	"jobstack set", "[OPTIONS] KEY=VALUE...",
-	"Changes the policy of a stack, also while it runs, and prints it; without KEY=VALUE it only prints it.", table,
+	"jobstack set",
+	"[OPTIONS] KEY=VALUE...",
+	"Changes the policy of a stack, also while it runs, and prints it; without KEY=VALUE it only prints it.",
+	table,
 	"  max-attempts=N   failures before an entry is dead\n"
 	"  max-losses=N     lost workers before an entry is dead\n"
 	"  retry-delay=D    before the first retry; doubled each time\n"
@@ -66,8 +68,8 @@ static int print(const struct cli *cli, const struct jobstack_status *s)
 	if (cli->quiet)
 		return CLI_YES;
 	/* as it can be given again */
-	(void)printf("max-attempts=%" PRIu32 "\nmax-losses=%" PRIu32 "\nretry-delay=%.15gs\n", s->max_attempts, s->max_losses,
-		     (double)s->retry_delay_us / 1e6);
+	(void)printf("max-attempts=%" PRIu32 "\nmax-losses=%" PRIu32 "\nretry-delay=%.15gs\n", s->max_attempts,
+		     s->max_losses, (double)s->retry_delay_us / 1e6);
 	print_limit("max-running", s->max_running);
 	print_limit("max-failures", s->max_failures);
 	return CLI_YES;
@@ -90,7 +92,8 @@ int cli_set_main(int argc, char **argv)
 		status = cli_connect(&cli, 10 * JS_SECOND_US);
 	if (status != 0)
 		return status;
-	if ((optind < argc && jobstack_set(cli.handle, cli.stack, &policy, &cli.error) != 0) || cli_stack(&cli, &stack) != 0)
+	if ((optind < argc && jobstack_set(cli.handle, cli.stack, &policy, &cli.error) != 0) ||
+	    cli_stack(&cli, &stack) != 0)
 		status = cli_fail(&cli);
 	else
 		status = print(&cli, &stack.s);

@@ -23,18 +23,22 @@
 #define TAIL_LINES 10 /* of stderr */
 
 static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END};
-static const struct js_opts opts = {
-	"jobstack show", "ENTRY [OPTIONS]",
-	"Shows one entry (its number or datapath) with all its attempts: when, where, how long, how it ended, what it used, where\n"
-	"its output lies; and a line that reruns it by hand.",
-	table, "  jobstack show -s mystack 17\n  jobstack show -s mystack '/data/day 1.nc'", 0};
+static const struct js_opts opts = {"jobstack show",
+				    "ENTRY [OPTIONS]",
+				    "Shows one entry (its number or datapath) with all its attempts: when, where, how "
+				    "long, how it ended, what it used, where\n"
+				    "its output lies; and a line that reruns it by hand.",
+				    table,
+				    "  jobstack show -s mystack 17\n  jobstack show -s mystack '/data/day 1.nc'",
+				    0};
 
 /* What is gathered before it is printed. */
 struct showing {
 	struct cli *cli;
-	unsigned state;	       /* of the entry; 0: it changed while we looked */
-	struct js_buf to_stack; /* where it went, with the NUL; of length 0: nowhere, or to what is not there any more */
-	uint64_t to_entry;	/* 0: nowhere */
+	unsigned state; /* of the entry; 0: it changed while we looked */
+	struct js_buf
+		to_stack;  /* where it went, with the NUL; of length 0: nowhere, or to what is not there any more */
+	uint64_t to_entry; /* 0: nowhere */
 	struct js_buf head, text, rerun;
 	struct cli_whole whole; /* in JSON */
 };
@@ -64,7 +68,7 @@ static int find_state(struct showing *s, uint64_t entry)
 	return status;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- as text */
+/* ------------------------------------------------------------------------------------------------------- as text */
 
 static void add_word(struct js_buf *out, const char *before, const char *word)
 {
@@ -138,7 +142,8 @@ static void add_usage(struct js_buf *out, const struct jobstack_item *i)
 		return;
 	add_line(out, "used");
 	if (i->user_us >= 0 && i->system_us >= 0) {
-		js_buf_printf(out, "CPU %.3f s user, %.3f s system", (double)i->user_us / 1e6, (double)i->system_us / 1e6);
+		js_buf_printf(out, "CPU %.3f s user, %.3f s system", (double)i->user_us / 1e6,
+			      (double)i->system_us / 1e6);
 		before = "; ";
 	}
 	if (i->maxrss_kib >= 0) {
@@ -247,7 +252,7 @@ static void add_attempt(struct js_buf *out, const struct jobstack_item *i)
 	add_command(out, i);
 }
 
-/* --------------------------------------------------------------------------------------------------------- both ways */
+/* ----------------------------------------------------------------------------------------------------- both ways */
 
 static int take_attempt(void *ctx, const struct jobstack_item *i)
 {
@@ -265,10 +270,11 @@ static int take_attempt(void *ctx, const struct jobstack_item *i)
 	if (s->head.len == 0) {
 		js_buf_printf(&s->head, "entry     %" PRIu64 "\ndatapath  ", i->entry);
 		cli_safe(&s->head, i->datapath.data, i->datapath.len);
-		js_buf_printf(&s->head, "\nstate     %s", s->state == 0 ? "it just changed: look again" : cli_state_word(s->state));
+		js_buf_printf(&s->head, "\nstate     %s",
+			      s->state == 0 ? "it just changed: look again" : cli_state_word(s->state));
 		if (s->to_entry > 0)
-			js_buf_printf(&s->head, " to %s as entry %" PRIu64, s->to_stack.len > 0 ? s->to_stack.data : "a stack that is gone",
-				      s->to_entry);
+			js_buf_printf(&s->head, " to %s as entry %" PRIu64,
+				      s->to_stack.len > 0 ? s->to_stack.data : "a stack that is gone", s->to_entry);
 		js_buf_char(&s->head, '\n');
 	}
 	if (i->attempt == 0)
@@ -315,7 +321,8 @@ int cli_show_main(int argc, char **argv)
 	if (cli_next(&cli, argc, argv, &arg, &status) == -2)
 		return status;
 	if (argc - optind != 1)
-		return cli_usage(&cli, optind == argc ? "which entry? Its number or its datapath is wanted" : "one entry at a time; a stack is named with -s");
+		return cli_usage(&cli, optind == argc ? "which entry? Its number or its datapath is wanted"
+						      : "one entry at a time; a stack is named with -s");
 	status = cli_connect(&cli, 10 * JS_SECOND_US);
 	if (status != 0)
 		return status;

@@ -13,6 +13,8 @@ int cli_since(struct cli *cli, const char *arg, int64_t *since_us, int64_t *with
 	*since_us = js_clock_read(arg);
 	if (*since_us >= 0 || js_num_duration(arg, within_us) == 0)
 		return 0;
-	return cli_usage(cli, "--since takes a duration such as 2h or 7d, or a time in UTC such as 2026-11-21 or 2026-11-21T06:20:00, not "
-			      "\"%s\"", arg);
+	return cli_usage(cli,
+			 "--since takes a duration such as 2h or 7d, or a time in UTC such as 2026-11-21 or "
+			 "2026-11-21T06:20:00, not \"%s\"",
+			 arg);
 }

@@ -16,29 +16,44 @@
 
 #define NOTE "note", "TEXT", "why, for whoever asks `jobstack status`"
 
-static const struct js_opt stop_table[] = {CLI_OPTS_STACK, {'m', NOTE}, CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END};
-static const struct js_opt cancel_table[] = {CLI_OPTS_STACK_TYPED, {'m', NOTE}, CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END};
-static const struct js_opt go_table[] = {CLI_OPTS_STACK, CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END};
+static const struct js_opt stop_table[] = {CLI_OPTS_STACK,    {'m', NOTE},     CLI_OPTS_JSON,
+					   CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END};
+static const struct js_opt cancel_table[] = {CLI_OPTS_STACK_TYPED, {'m', NOTE},	    CLI_OPTS_JSON,
+					     CLI_OPTS_DATABASE,	   CLI_OPTS_ALWAYS, CLI_OPTS_END};
+static const struct js_opt go_table[] = {CLI_OPTS_STACK, CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS,
+					 CLI_OPTS_END};
 
 struct change {
 	struct js_opts opts;
 	enum jobstack_stack_state to;
 	const char *now, *already; /* in words */
 };
-static const struct change pausing = {{"jobstack pause", "[OPTIONS]",
-				       "Pauses a stack: nothing is handed out any more; what runs goes on, and can be closed.", stop_table,
-				       "Workers that find nothing to do leave after their --idle-timeout.\n\n"
-				       "  jobstack pause -s mystack -m 'the file server is full'", 0},
-				      JOBSTACK_PAUSED, "is paused now", "was paused already"};
-static const struct change resuming = {{"jobstack resume", "[OPTIONS]", "Goes on after a pause, or takes a cancel back.", go_table,
+static const struct change pausing = {
+	{"jobstack pause", "[OPTIONS]",
+	 "Pauses a stack: nothing is handed out any more; what runs goes on, and can be closed.", stop_table,
+	 "Workers that find nothing to do leave after their --idle-timeout.\n\n"
+	 "  jobstack pause -s mystack -m 'the file server is full'",
+	 0},
+	JOBSTACK_PAUSED,
+	"is paused now",
+	"was paused already"};
+static const struct change resuming = {{"jobstack resume", "[OPTIONS]",
+					"Goes on after a pause, or takes a cancel back.", go_table,
 					"  jobstack resume -s mystack", 0},
-				       JOBSTACK_OPEN, "is open again", "was open already"};
-static const struct change cancelling = {{"jobstack cancel", "-s NAME [OPTIONS]",
-					  "Gives up all of a stack that has not started: nothing is handed out or pushed any more, and its\n"
-					  "workers leave when what runs has ended.", cancel_table,
-					  "What was done stays. `jobstack resume` takes it back, `jobstack drop` removes the stack.\n\n"
-					  "  jobstack cancel -s mystack -m 'wrong list'", 0},
-					 JOBSTACK_CANCELLED, "is cancelled now", "was cancelled already"};
+				       JOBSTACK_OPEN,
+				       "is open again",
+				       "was open already"};
+static const struct change cancelling = {
+	{"jobstack cancel", "-s NAME [OPTIONS]",
+	 "Gives up all of a stack that has not started: nothing is handed out or pushed any more, and its\n"
+	 "workers leave when what runs has ended.",
+	 cancel_table,
+	 "What was done stays. `jobstack resume` takes it back, `jobstack drop` removes the stack.\n\n"
+	 "  jobstack cancel -s mystack -m 'wrong list'",
+	 0},
+	JOBSTACK_CANCELLED,
+	"is cancelled now",
+	"was cancelled already"};
 
 static int tell(struct cli *cli, const struct change *c, int changed, const struct jobstack_status *s)
 {
@@ -58,7 +73,8 @@ static int tell(struct cli *cli, const struct change *c, int changed, const stru
 	if (c->to == JOBSTACK_CANCELLED)
 		(void)printf("%" PRIu64 " cancelled, %" PRIu64 " running\n", s->cancelled, s->running);
 	else
-		(void)printf("%" PRIu64 " ready, %" PRIu64 " waiting, %" PRIu64 " running\n", s->ready, s->waiting, s->running);
+		(void)printf("%" PRIu64 " ready, %" PRIu64 " waiting, %" PRIu64 " running\n", s->ready, s->waiting,
+			     s->running);
 	return CLI_YES;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack status: all stacks in a table, or one in detail with its live workers, what fails and what has run long; or why not more
- * runs.  The counts of a stack are one SELECT: they balance.
+ * jobstack status: all stacks in a table, or one in detail with its live workers, what fails and what has run long; or
+ * why not more runs.  The counts of a stack are one SELECT: they balance.
  */
 #define _GNU_SOURCE
 #include "cli/cli.h"
@@ -26,25 +26,30 @@ enum { EXIT_CODE = CLI_OWN, WHY };
 
 static const struct js_opt table[] = {
 	{'s', "stack", "NAME", "this stack in detail (default: $JOBSTACK_STACK, else all stacks)"},
-	{'w', "watch", "[SEC]", "again and again, every SEC seconds (default 2; -w5); on a terminal in\nplace, until q or Ctrl-C"},
+	{'w', "watch", "[SEC]",
+	 "again and again, every SEC seconds (default 2; -w5); on a terminal in\nplace, until q or Ctrl-C"},
 	{WHY, "why", NULL, "say in words why nothing, or not more, runs, and what to do about it"},
 	{EXIT_CODE, "exit-code", NULL, "end with 1 if anything is dead or unfinished"},
 	CLI_OPTS_JSON,
 	CLI_OPTS_DATABASE,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
-static const struct js_opts opts = {
-	"jobstack status", "[OPTIONS]",
-	"Shows what is ready, running, done and dead, the rate and the end, and of one stack the live workers, what fails and\n"
-	"what has run longest (`jobstack list -t running` shows all that runs).",
-	table,
-	"pushed = ready + waiting + held + running + done + dead + cancelled + moved + pruned. waiting: for a retry; held: by a\n"
-	"push --atomic that has not ended; dead: has used up its attempts, see `jobstack list -t dead`; moved: by `requeue --to`;\n"
-	"pruned: done, and their history is gone. The rate is that of the last minutes, and the end is told as exactly as it is\n"
-	"known. Colours only on a terminal, and not with NO_COLOR in the environment.\n\n"
-	"  jobstack status -s mystack -w5\n"
-	"  jobstack status -s mystack --why",
-	0};
+static const struct js_opts opts = {"jobstack status",
+				    "[OPTIONS]",
+				    "Shows what is ready, running, done and dead, the rate and the end, and of one "
+				    "stack the live workers, what fails and\n"
+				    "what has run longest (`jobstack list -t running` shows all that runs).",
+				    table,
+				    "pushed = ready + waiting + held + running + done + dead + cancelled + moved + "
+				    "pruned. waiting: for a retry; held: by a\n"
+				    "push --atomic that has not ended; dead: has used up its attempts, see `jobstack "
+				    "list -t dead`; moved: by `requeue --to`;\n"
+				    "pruned: done, and their history is gone. The rate is that of the last minutes, "
+				    "and the end is told as exactly as it is\n"
+				    "known. Colours only on a terminal, and not with NO_COLOR in the environment.\n\n"
+				    "  jobstack status -s mystack -w5\n"
+				    "  jobstack status -s mystack --why",
+				    0};
 
 struct request {
 	int64_t every_us; /* 0: once */
@@ -157,8 +162,9 @@ static void head_line(const struct cli *cli, const struct request *r, const char
 
 	if (localtime_r(&t, &tm) != NULL)
 		(void)strftime(now, sizeof(now), "%H:%M:%S", &tm);
-	(void)snprintf(line, sizeof(line), "%s  %s, every %.3g s, q leaves%s%.300s", now, cli->stack_given ? cli->stack : "all stacks",
-		       (double)r->every_us / 1e6, trouble[0] != '\0' ? ": " : "", trouble);
+	(void)snprintf(line, sizeof(line), "%s  %s, every %.3g s, q leaves%s%.300s", now,
+		       cli->stack_given ? cli->stack : "all stacks", (double)r->every_us / 1e6,
+		       trouble[0] != '\0' ? ": " : "", trouble);
 	cli_cut(out, line, cli_columns(stdout));
 	js_buf_str(out, "\n\n");
 }
@@ -260,7 +266,8 @@ int cli_status_main(int argc, char **argv)
 		else if (*arg == '\0')
 			r.every_us = 2 * JS_SECOND_US;
 		else if (js_num_duration(arg, &r.every_us) != 0 || r.every_us < JS_SECOND_US / 10)
-			return cli_usage(&cli, "-w takes seconds of at least 0.1, with no blank before them, not \"%s\"", arg);
+			return cli_usage(
+				&cli, "-w takes seconds of at least 0.1, with no blank before them, not \"%s\"", arg);
 	}
 	if (key == -2)
 		return status;
@@ -269,10 +276,12 @@ int cli_status_main(int argc, char **argv)
 	if (optind < argc)
 		return cli_usage(&cli, "\"%s\" is one word too many: a stack is named with -s", argv[optind]);
 	if (r.every_us > 0 && r.exit_code)
-		return cli_usage(&cli, "--exit-code is about one look, and -w looks until it is stopped: `jobstack wait` waits for the end");
+		return cli_usage(&cli, "--exit-code is about one look, and -w looks until it is stopped: `jobstack "
+				       "wait` waits for the end");
 	if (r.every_us > 0) {
 		cli_catch_signals();
-		cli.quiet |= on_screen(&cli); /* what the library logs would stand across the picture, which tells as much */
+		cli.quiet |=
+			on_screen(&cli); /* what the library logs would stand across the picture, which tells as much */
 	}
 	status = cli_connect(&cli, r.every_us > 0 ? 0 : PATIENCE_US);
 	if (status != 0)

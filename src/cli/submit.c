@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack submit: writes the batch script of the workers and hands it to sbatch.  Promises: sbatch itself makes the job, so that
- * a site's filters and defaults hold; what it says is shown as it is; no more workers than there is work, and no larger arrays than
- * the site takes; options that the worker would refuse are refused here, before anything waits in a queue.
+ * jobstack submit: writes the batch script of the workers and hands it to sbatch.  Promises: sbatch itself makes the
+ * job, so that a site's filters and defaults hold; what it says is shown as it is; no more workers than there is work,
+ * and no larger arrays than the site takes; options that the worker would refuse are refused here, before anything
+ * waits in a queue.
  */
 #define _GNU_SOURCE
 #include "cli/submit.h"
@@ -39,7 +40,8 @@ static const struct js_opt table[] = {
 	{UNTIL_DONE, "until-done", NULL,
 	 "when they have ended, go on with new ones until nothing is left,\nor only the dead"},
 	{NOTIFY, "notify", "ADDRESS", "mail what `jobstack report` says, at the end"},
-	{SBATCH, "sbatch", "OPTIONS", "further options for sbatch: short ones, or of names that\njobstack-worker has as well"},
+	{SBATCH, "sbatch", "OPTIONS",
+	 "further options for sbatch: short ones, or of names that\njobstack-worker has as well"},
 	{FOLLOW, "follow", "OPTIONS", "options for sbatch of the small job that --until-done and\n--notify need"},
 	{DRY_RUN, "dry-run", NULL, "show what would be handed to sbatch, and do nothing"},
 	{PARSABLE, "parsable", NULL, "print just the job's number, as sbatch does"},
@@ -53,17 +55,20 @@ static const struct js_opt table[] = {
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
 static const struct js_opts opts = {
-	"jobstack submit", "--workers N [OPTIONS] [--OPT=VALUE for sbatch] -- CMD ARG...",
-	"Hands a job array of workers for a stack to sbatch. Every --OPT or --OPT=VALUE that is not listed here goes to\n"
+	"jobstack submit",
+	"--workers N [OPTIONS] [--OPT=VALUE for sbatch] -- CMD ARG...",
+	"Hands a job array of workers for a stack to sbatch. Every --OPT or --OPT=VALUE that is not listed here goes "
+	"to\n"
 	"sbatch as it is: --time=2:00:00 --mem=4G --partition=NAME --account=NAME.",
 	table,
-	"--slots N asks Slurm for N CPUs; with --cpus-per-task=M as well, N commands share M CPUs. Options that sbatch and\n"
+	"--slots N asks Slurm for N CPUs; with --cpus-per-task=M as well, N commands share M CPUs. Options that sbatch "
+	"and\n"
 	"jobstack-worker both have (--chdir, --output, --error) are the worker's.\n\n"
 	"  jobstack submit -s mystack --workers 20 --slots 4 --time=2:00:00 --until-done -- ./convert.sh {}\n\n"
 	"To end what --until-done began: jobstack pause, or scancel -n jobstack-STACK.  See docs/SUBMIT.md.",
 	0};
 
-/* ------------------------------------------------------------------------------------------------------------ options */
+/* ------------------------------------------------------------------------------------------------------- options */
 
 static int number(struct submit *s, const char *name, const char *arg, uint64_t high, uint64_t *to)
 {
@@ -135,7 +140,8 @@ static int take(struct submit *s, int key, const char *arg)
 	return 0;
 }
 
-/* Our own options as they were typed, for the next round, but those that it is given anew, or that are of this call alone. */
+/* Our own options as they were typed, for the next round, but those that it is given anew, or that are of this call
+ * alone. */
 static void remember(struct submit *s, const struct cli_words *mine)
 {
 	static const char *const anew[] = {"--chain", "--stack", "--defaults-file", "--dry-run"};
@@ -149,7 +155,8 @@ static void remember(struct submit *s, const struct cli_words *mine)
 			skip |= strlen(anew[k]) == len && strncmp(word, anew[k], len) == 0;
 		if (!skip)
 			cli_words_add(&s->again, word);
-		else if (strcmp(word, "-s") == 0 || (strncmp(word, "--", 2) == 0 && word[len] == '\0' && strcmp(word, "--dry-run") != 0))
+		else if (strcmp(word, "-s") == 0 ||
+			 (strncmp(word, "--", 2) == 0 && word[len] == '\0' && strcmp(word, "--dry-run") != 0))
 			i++;
 	}
 }
@@ -175,7 +182,8 @@ static int parse(struct submit *s, int argc, char **argv)
 	for (int i = rest + 1; i < argc; i++)
 		cli_words_add(&s->command, argv[i]);
 	if (s->command.n == 0 || s->command.at[0][0] == '\0')
-		return cli_usage(&s->cli, "there is no command to run: jobstack submit --workers N [OPTIONS] -- CMD {}");
+		return cli_usage(&s->cli,
+				 "there is no command to run: jobstack submit --workers N [OPTIONS] -- CMD {}");
 	if (s->workers == 0)
 		return cli_usage(&s->cli, "--workers N is wanted: how many workers at most");
 	if (s->follow != NULL && !s->until_done && s->notify == NULL)
@@ -183,7 +191,8 @@ static int parse(struct submit *s, int argc, char **argv)
 	if (s->cli.json && s->parsable)
 		return cli_usage(&s->cli, "--json and --parsable contradict each other");
 	if (s->dry_run && (s->cli.json || s->parsable))
-		return cli_usage(&s->cli, "--dry-run shows the script, and there is no job whose number --%s could print",
+		return cli_usage(&s->cli,
+				 "--dry-run shows the script, and there is no job whose number --%s could print",
 				 s->cli.json ? "json" : "parsable");
 	return cli_sbatch_refuse(&s->cli, &s->passed);
 }
@@ -191,8 +200,10 @@ static int parse(struct submit *s, int argc, char **argv)
 /* What sbatch's options say about CPUs and tasks. */
 static int resources(struct submit *s)
 {
-	const char *cpus = cli_sbatch_value(&s->passed, "cpus-per-task", 'c'), *tasks = cli_sbatch_value(&s->passed, "ntasks", 'n');
-	const char *nodes = cli_sbatch_value(&s->passed, "nodes", 'N'), *each = cli_sbatch_value(&s->passed, "ntasks-per-node", 0);
+	const char *cpus = cli_sbatch_value(&s->passed, "cpus-per-task", 'c'),
+		   *tasks = cli_sbatch_value(&s->passed, "ntasks", 'n');
+	const char *nodes = cli_sbatch_value(&s->passed, "nodes", 'N'),
+		   *each = cli_sbatch_value(&s->passed, "ntasks-per-node", 0);
 	uint64_t n = 1, per = 1;
 
 	if (cpus != NULL && number(s, "cpus-per-task", cpus, INT32_MAX, &s->cpus) != 0)
@@ -201,7 +212,9 @@ static int resources(struct submit *s)
 		return CLI_USAGE;
 	s->slots_said = s->slots > 0 && cpus != NULL;
 	if (s->slots > 0 && cpus != NULL && s->slots > s->cpus)
-		return cli_usage(&s->cli, "--slots %" PRIu64 " and --cpus-per-task=%" PRIu64 " contradict each other: each slot wants a CPU",
+		return cli_usage(&s->cli,
+				 "--slots %" PRIu64 " and --cpus-per-task=%" PRIu64
+				 " contradict each other: each slot wants a CPU",
 				 s->slots, s->cpus);
 	if (cpus == NULL)
 		s->cpus = s->slots;
@@ -216,12 +229,14 @@ static int resources(struct submit *s)
 		s->tasks = n * per;
 	}
 	if (s->workers < s->tasks)
-		return cli_usage(&s->cli, "--workers %" PRIu64 " is less than the %" PRIu64 " that each job has by --ntasks or --nodes", s->workers,
-				 s->tasks);
+		return cli_usage(&s->cli,
+				 "--workers %" PRIu64 " is less than the %" PRIu64
+				 " that each job has by --ntasks or --nodes",
+				 s->workers, s->tasks);
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- places */
+/* -------------------------------------------------------------------------------------------------------- places */
 
 static int places(struct submit *s)
 {
@@ -236,9 +251,11 @@ static int places(struct submit *s)
 		s->cwd[0] = '\0';
 	if (given != NULL && *given != '\0' && cli_absolute(given, s->cwd) != 0)
 		s->cwd[0] = '\0';
-	if (s->cwd[0] == '\0' || cli_absolute(dir, logs) != 0 || (file != NULL && cli_absolute(file, s->option_file) != 0)) {
+	if (s->cwd[0] == '\0' || cli_absolute(dir, logs) != 0 ||
+	    (file != NULL && cli_absolute(file, s->option_file) != 0)) {
 		(void)js_error_set(&s->cli.error, JOBSTACK_EFILE,
-				   "the working directory is not known, or the path of it, of --log-dir or of the option file is too long");
+				   "the working directory is not known, or the path of it, of --log-dir or of the "
+				   "option file is too long");
 		return cli_fail(&s->cli);
 	}
 	if (given != NULL && dir[0] != '/')
@@ -253,7 +270,7 @@ static int places(struct submit *s)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- sizing */
+/* -------------------------------------------------------------------------------------------------------- sizing */
 
 /* Is there anything for workers to do?  0, or the exit status, having told. */
 static int look(struct submit *s)
@@ -263,25 +280,33 @@ static int look(struct submit *s)
 
 	if (t->state != JOBSTACK_OPEN) {
 		cli_safe(&note, s->stack.note.data, s->stack.note.len);
-		(void)fprintf(stderr, "%s: the stack \"%s\" is %s%s%s: nothing was submitted: `jobstack resume -s %s` first\n", opts.command,
-			      s->cli.stack, cli_stack_state(t->state), note.len > 0 ? ": " : "", note.len > 0 ? note.data : "",
-			      s->cli.stack);
+		(void)fprintf(stderr,
+			      "%s: the stack \"%s\" is %s%s%s: nothing was submitted: `jobstack resume -s %s` first\n",
+			      opts.command, s->cli.stack, cli_stack_state(t->state), note.len > 0 ? ": " : "",
+			      note.len > 0 ? note.data : "", s->cli.stack);
 		js_buf_free(&note);
 		return CLI_NO;
 	}
 	if (t->ready + t->waiting + t->held == 0 && t->pushers == 0) {
-		(void)fprintf(stderr, "%s: the stack \"%s\" has nothing for workers (%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64
-			      " running): nothing was submitted: `jobstack %s -s %s` %s\n",
+		(void)fprintf(stderr,
+			      "%s: the stack \"%s\" has nothing for workers (%" PRIu64 " done, %" PRIu64
+			      " dead, %" PRIu64 " running): nothing was submitted: `jobstack %s -s %s` %s\n",
 			      opts.command, s->cli.stack, t->done, t->dead, t->running,
-			      t->running > 0 ? "status" : t->dead > 0 ? "requeue" : "push", s->cli.stack,
-			      t->running > 0 ? "shows who runs it" : t->dead > 0 ? "pushes the dead back" : "gives it more");
+			      t->running > 0 ? "status"
+			      : t->dead > 0  ? "requeue"
+					     : "push",
+			      s->cli.stack,
+			      t->running > 0 ? "shows who runs it"
+			      : t->dead > 0  ? "pushes the dead back"
+					     : "gives it more");
 		return CLI_NO;
 	}
 	if (t->cwd == NULL && s->stack.cwd.len > 0 && s->chdir == NULL && strcmp(s->stack.cwd.data, s->cwd) != 0) {
 		note = (struct js_buf){0};
 		cli_quote_line(&note, s->stack.cwd.data, s->stack.cwd.len);
-		(void)fprintf(stderr, "%s: the stack's names belong to the directory %s: submit from there, or give --chdir\n", opts.command,
-			      note.data != NULL ? note.data : "?");
+		(void)fprintf(stderr,
+			      "%s: the stack's names belong to the directory %s: submit from there, or give --chdir\n",
+			      opts.command, note.data != NULL ? note.data : "?");
 		js_buf_free(&note);
 		return CLI_USAGE;
 	}
@@ -305,7 +330,8 @@ static void ask_site(struct submit *s)
 		value = cli_slurm_config(out.data, "MaxArraySize");
 		kill_wait = cli_slurm_config(out.data, "KillWait"); /* "30 sec" */
 	}
-	s->kill_wait_s = kill_wait != NULL && strtol(kill_wait, NULL, 10) > 0 ? strtol(kill_wait, NULL, 10) : KILL_WAIT_S;
+	s->kill_wait_s =
+		kill_wait != NULL && strtol(kill_wait, NULL, 10) > 0 ? strtol(kill_wait, NULL, 10) : KILL_WAIT_S;
 	free(kill_wait);
 	if (value == NULL || js_num_u64(value, 0, UINT32_MAX, &size) != 0) {
 		size = ARRAY_MAX;
@@ -338,13 +364,15 @@ static void size(struct submit *s)
 	if (s->elements > most) {
 		s->elements = most;
 		s->starts = most * s->tasks;
-		cli_say(&s->cli, "only %" PRIu64 " workers: arrays may have %" PRIu64 " elements here (MaxArraySize), and %d arrays are the most",
+		cli_say(&s->cli,
+			"only %" PRIu64 " workers: arrays may have %" PRIu64
+			" elements here (MaxArraySize), and %d arrays are the most",
 			s->starts, s->most, SUBMIT_JOBS_MAX);
 	}
 	s->starts = s->elements * s->tasks;
 }
 
-/* -------------------------------------------------------------------------------------------------------- handing over */
+/* -------------------------------------------------------------------------------------------------- handing over */
 
 /* One array of N elements. */
 static int hand_over(struct submit *s, uint64_t n, int first)
@@ -369,11 +397,12 @@ static int hand_over(struct submit *s, uint64_t n, int first)
 		if (status < 0)
 			status = cli_fail(&s->cli);
 		else if (status == 1)
-			cli_say(&s->cli, "sbatch did not take it, for what it said above: %s", first ? "nothing was submitted" : "no more was submitted");
+			cli_say(&s->cli, "sbatch did not take it, for what it said above: %s",
+				first ? "nothing was submitted" : "no more was submitted");
 	}
 	if (job != 0)
-		(void)snprintf(s->answered + strlen(s->answered), sizeof(s->answered) - strlen(s->answered), "%s%" PRIu64,
-			       s->answered[0] == '\0' ? "" : ":", job);
+		(void)snprintf(s->answered + strlen(s->answered), sizeof(s->answered) - strlen(s->answered),
+			       "%s%" PRIu64, s->answered[0] == '\0' ? "" : ":", job);
 	cli_words_free(&options);
 	cli_words_free(&call);
 	js_buf_free(&script);
@@ -411,8 +440,9 @@ static int print(struct submit *s)
 	}
 	if (s->cli.quiet)
 		return CLI_YES;
-	(void)printf("job%s %s: %" PRIu64 " worker%s for %" PRIu64 " entries of \"%s\"\n", strchr(copy, ':') != NULL ? "s" : "", copy,
-		     s->starts, s->starts == 1 ? "" : "s", cli_stack_left(&s->stack.s), s->cli.stack);
+	(void)printf("job%s %s: %" PRIu64 " worker%s for %" PRIu64 " entries of \"%s\"\n",
+		     strchr(copy, ':') != NULL ? "s" : "", copy, s->starts, s->starts == 1 ? "" : "s",
+		     cli_stack_left(&s->stack.s), s->cli.stack);
 	if (s->next > 0)
 		(void)printf("job %" PRIu64 " comes after: %s\n", s->next,
 			     s->until_done ? "it goes on until nothing is left" : "it mails what has become of it");
@@ -451,7 +481,7 @@ static int submit(struct submit *s)
 	return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ the call */
+/* ------------------------------------------------------------------------------------------------------ the call */
 
 /* A round after the first.  0 to go on and submit; -1 at the end, with *STATUS. */
 static int later_round(struct submit *s, int *status)
@@ -492,7 +522,9 @@ static int first_round(struct submit *s)
 	status = look(s);
 	if (status == 0)
 		submit_doubt_database(s);
-	return status != 0 ? status : cli_worker_try(&s->cli, s->option_file, &s->worker, s->command.at, "nothing was submitted");
+	return status != 0
+		       ? status
+		       : cli_worker_try(&s->cli, s->option_file, &s->worker, s->command.at, "nothing was submitted");
 }
 
 int cli_submit_main(int argc, char **argv)
@@ -508,8 +540,10 @@ int cli_submit_main(int argc, char **argv)
 	if (status != 0)
 		return status < 0 ? CLI_YES : status;
 	if (!s.dry_run && !cli_command_there("sbatch")) {
-		(void)fprintf(stderr, "%s: there is no sbatch in $PATH: is this a host of a Slurm cluster, or is a module to be loaded? "
-				      "`jobstack run` works on this machine alone\n", opts.command);
+		(void)fprintf(stderr,
+			      "%s: there is no sbatch in $PATH: is this a host of a Slurm cluster, or is a module to "
+			      "be loaded? `jobstack run` works on this machine alone\n",
+			      opts.command);
 		return CLI_USAGE;
 	}
 	cli_catch_signals();

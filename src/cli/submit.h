@@ -17,15 +17,15 @@
 
 #include <stdint.h>
 
-#define SUBMIT_JOBS_MAX 100			 /* calls of sbatch in one go */
+#define SUBMIT_JOBS_MAX 100			    /* calls of sbatch in one go */
 #define SUBMIT_JOBS_TEXT (SUBMIT_JOBS_MAX * 11 + 1) /* their numbers, of up to ten digits each */
 
 /* What a round knows of those before it: what --chain carries. */
 struct submit_chain {
-	uint64_t round;	     /* 0: a person's call */
-	uint64_t done, dead; /* as the last round saw them */
-	uint64_t idle;	     /* rounds in a row that changed nothing */
-	uint64_t later;	     /* looks in a row that had to wait for something else */
+	uint64_t round;		     /* 0: a person's call */
+	uint64_t done, dead;	     /* as the last round saw them */
+	uint64_t idle;		     /* rounds in a row that changed nothing */
+	uint64_t later;		     /* looks in a row that had to wait for something else */
 	char jobs[SUBMIT_JOBS_TEXT]; /* of the last round, separated by colons */
 };
 
@@ -45,14 +45,14 @@ struct submit {
 	const char *follow; /* sbatch's options for what comes after, or NULL */
 	const char *chdir, *log_dir;
 	char cwd[CLI_PATH], logs[CLI_PATH + JOBSTACK_STACK_MAX + 8], option_file[CLI_PATH];
-	char stamp[64];	      /* tells this call's files apart */
-	uint64_t tasks;	      /* workers in one job, by sbatch's options */
-	uint64_t starts;      /* workers that are started */
-	uint64_t elements;    /* jobs or array elements that takes */
-	uint64_t most;	      /* elements of one array; 1: no arrays here */
-	int64_t kill_wait_s;  /* between Slurm's TERM and its KILL */
+	char stamp[64];			 /* tells this call's files apart */
+	uint64_t tasks;			 /* workers in one job, by sbatch's options */
+	uint64_t starts;		 /* workers that are started */
+	uint64_t elements;		 /* jobs or array elements that takes */
+	uint64_t most;			 /* elements of one array; 1: no arrays here */
+	int64_t kill_wait_s;		 /* between Slurm's TERM and its KILL */
 	char answered[SUBMIT_JOBS_TEXT]; /* the jobs that sbatch made, separated by colons */
-	uint64_t next;	      /* the job that comes after; 0: none */
+	uint64_t next;			 /* the job that comes after; 0: none */
 	char script[CLI_PATH + JOBSTACK_STACK_MAX + 300], next_script[CLI_PATH + JOBSTACK_STACK_MAX + 300];
 };
 
@@ -74,15 +74,15 @@ void submit_next_script(const struct submit *s, const struct submit_chain *chain
 void submit_chain_text(const struct submit_chain *chain, struct js_buf *out);
 int submit_chain_parse(struct submit_chain *chain, const char *text);
 
-/* What a round after the first makes of the stack: 1 to go on with a new round, 0 to look again later, -1 at the end, with *STATUS:
- * then all has been said and mailed. */
+/* What a round after the first makes of the stack: 1 to go on with a new round, 0 to look again later, -1 at the end,
+ * with *STATUS: then all has been said and mailed. */
 int submit_judge(struct submit *s, int *status);
 
 /* Connects, in a later round; the database may be away for a while.  0; 1 to look again later; -1 with *STATUS. */
 int submit_reach(struct submit *s, int *status);
 
-/* Submits the job that comes after.  BEGIN (may be NULL) is when it may start at the earliest, as sbatch says it; AFTER the jobs it
- * waits for, or "".  0, or the exit status. */
+/* Submits the job that comes after.  BEGIN (may be NULL) is when it may start at the earliest, as sbatch says it; AFTER
+ * the jobs it waits for, or "".  0, or the exit status. */
 int submit_next(struct submit *s, const char *after, const char *begin);
 
 /* cli_sbatch; in a round after the first nobody is there to try again, so it does, for a minute. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What comes after a submitted job: a job that waits for its end, looks at the stack, and submits another round, or ends the chain.
- * Promises: a chain ends when nothing is left, when only the dead are, when a person has said so (scancel, pause, cancel, drop), and
- * when two rounds in a row have changed nothing; it says why; a database that is away for a while, or a controller, ends nothing.
+ * What comes after a submitted job: a job that waits for its end, looks at the stack, and submits another round, or
+ * ends the chain. Promises: a chain ends when nothing is left, when only the dead are, when a person has said so
+ * (scancel, pause, cancel, drop), and when two rounds in a row have changed nothing; it says why; a database that is
+ * away for a while, or a controller, ends nothing.
  */
 #define _GNU_SOURCE
 #include "cli/submit.h"
@@ -25,7 +26,7 @@
 #define AGAIN_US (2 * JS_SECOND_US) /* between calls of sbatch: 2 s, 4 s, ... */
 #define AGAIN_LAST_US (32 * JS_SECOND_US)
 
-/* ----------------------------------------------------------------------------------------------------------------- mail */
+/* ---------------------------------------------------------------------------------------------------------- mail */
 
 /* What a command of ours prints about the stack: 1 if it did. */
 static int ours(struct submit *s, const char *verb, struct js_buf *out)
@@ -67,7 +68,8 @@ static int mail_here(struct submit *s, const char *subject, const struct js_buf 
 	if (program != NULL) {
 		cli_words_add(&words, program);
 		cli_words_add(&words, "-t");
-		js_buf_printf(&text, "To: %s\nSubject: %s\nContent-Type: text/plain; charset=UTF-8\n\n", s->notify, subject);
+		js_buf_printf(&text, "To: %s\nSubject: %s\nContent-Type: text/plain; charset=UTF-8\n\n", s->notify,
+			      subject);
 	} else if (cli_command_there("mail")) {
 		cli_words_add(&words, "mail");
 		cli_words_add(&words, "-s");
@@ -78,7 +80,8 @@ static int mail_here(struct submit *s, const char *subject, const struct js_buf 
 		js_buf_add(&text, body->data, body->len);
 		status = text.failed ? -1 : cli_command(&command, &error);
 		if (status != 0)
-			cli_say(&s->cli, "%s did not take the mail: %s", words.at[0], error.code != 0 ? error.text : "it says no");
+			cli_say(&s->cli, "%s did not take the mail: %s", words.at[0],
+				error.code != 0 ? error.text : "it says no");
 	}
 	cli_words_free(&words);
 	js_buf_free(&text);
@@ -95,7 +98,9 @@ static int mail_by_slurm(struct submit *s, const char *subject)
 	int ok;
 
 	(void)snprintf(path, sizeof(path), "%s/submit-%s-mail.sh", s->logs, s->stamp);
-	js_buf_str(&script, "#!/bin/bash\n# Written by jobstack submit: Slurm mails the end of this job, and its name.\nexit 0\n");
+	js_buf_str(
+		&script,
+		"#!/bin/bash\n# Written by jobstack submit: Slurm mails the end of this job, and its name.\nexit 0\n");
 	submit_next_words(s, "", &options);
 	cli_words_format(&options, "--job-name=%s", subject);
 	cli_words_format(&options, "--mail-user=%s", s->notify);
@@ -103,7 +108,9 @@ static int mail_by_slurm(struct submit *s, const char *subject)
 	cli_sbatch_words(&call, &options, path);
 	ok = cli_sbatch_keep(&s->cli, path, &script) == 0 && cli_sbatch(&s->cli, &call, &job) == 0;
 	if (ok)
-		cli_say(&s->cli, "no mail program took it on this node: Slurm mails the end of job %" PRIu64 ", in whose name it stands",
+		cli_say(&s->cli,
+			"no mail program took it on this node: Slurm mails the end of job %" PRIu64
+			", in whose name it stands",
 			job);
 	cli_words_free(&options);
 	cli_words_free(&call);
@@ -119,8 +126,8 @@ void submit_mail(struct submit *s, const char *text)
 
 	if (s->notify == NULL)
 		return;
-	(void)snprintf(subject, sizeof(subject), "jobstack %s: %" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left", s->cli.stack, t->done,
-		       t->dead, cli_stack_left(t));
+	(void)snprintf(subject, sizeof(subject), "jobstack %s: %" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left",
+		       s->cli.stack, t->done, t->dead, cli_stack_left(t));
 	js_buf_printf(&body, "%s\n\n", text);
 	if (!ours(s, "report", &body))
 		(void)ours(s, "status", &body);
@@ -130,13 +137,14 @@ void submit_mail(struct submit *s, const char *text)
 	js_buf_free(&body);
 }
 
-/* ------------------------------------------------------------------------------------------------------ the next round */
+/* ------------------------------------------------------------------------------------------------ the next round */
 
 int submit_sbatch(struct submit *s, const struct cli_words *call, uint64_t *job)
 {
 	int status = cli_sbatch(&s->cli, call, job);
 
-	for (int64_t nap = AGAIN_US; status == 1 && s->chain.round > 0 && nap <= AGAIN_LAST_US && cli_stop == 0; nap *= 2) {
+	for (int64_t nap = AGAIN_US; status == 1 && s->chain.round > 0 && nap <= AGAIN_LAST_US && cli_stop == 0;
+	     nap *= 2) {
 		js_clock_nap(nap, &cli_stop);
 		if (cli_stop == 0)
 			status = cli_sbatch(&s->cli, call, job);
@@ -182,7 +190,7 @@ int submit_next(struct submit *s, const char *after, const char *begin)
 	return status;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- judging */
+/* ------------------------------------------------------------------------------------------------------- judging */
 
 /* How many elements of the last round Slurm still knows, and how many of them a person has cancelled. */
 static void count_cancelled(struct submit *s, unsigned *known, unsigned *cancelled)
@@ -195,7 +203,8 @@ static void count_cancelled(struct submit *s, unsigned *known, unsigned *cancell
 		struct jobstack_error error = JOBSTACK_ERROR_INIT;
 		struct js_buf out = {0}, said = {0};
 		struct cli_words words = {0};
-		const struct cli_command command = {.words = &words, .out = &out, .err = &said, .limit_us = SLURM_LIMIT_US};
+		const struct cli_command command = {
+			.words = &words, .out = &out, .err = &said, .limit_us = SLURM_LIMIT_US};
 
 		cli_words_add(&words, "scontrol");
 		cli_words_add(&words, "--oneliner");
@@ -239,7 +248,8 @@ static void count_in_accounts(struct submit *s, unsigned *known, unsigned *cance
 }
 
 /* The end of the chain. */
-static int finish(struct submit *s, int status, int *out, const char *format, ...) __attribute__((format(printf, 4, 5)));
+static int finish(struct submit *s, int status, int *out, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 static int finish(struct submit *s, int status, int *out, const char *format, ...)
 {
 	char text[CLI_PATH + SUBMIT_JOBS_TEXT + 600];
@@ -249,7 +259,8 @@ static int finish(struct submit *s, int status, int *out, const char *format, ..
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	*out = status;
-	(void)fprintf(stderr, "%s: round %" PRIu64 ": %s\n", s->cli.opts->command, s->chain.round, text); /* however quiet */
+	(void)fprintf(stderr, "%s: round %" PRIu64 ": %s\n", s->cli.opts->command, s->chain.round,
+		      text); /* however quiet */
 	submit_mail(s, text);
 	return -1;
 }
@@ -259,7 +270,8 @@ void submit_broke(struct submit *s)
 	int status;
 
 	(void)finish(s, CLI_NO, &status,
-		     "it ends here, as sbatch did not take %s%s: what it said stands in %s: submit again to go on with %" PRIu64 " left",
+		     "it ends here, as sbatch did not take %s%s: what it said stands in %s: submit again to go on with "
+		     "%" PRIu64 " left",
 		     s->answered[0] == '\0' ? "another round" : "what was to come after job ", s->answered, s->logs,
 		     cli_stack_left(&s->stack.s));
 }
@@ -268,7 +280,8 @@ static int wait_for_others(struct submit *s, int *status, const char *what)
 {
 	if (++s->chain.later <= LATER_ROUNDS)
 		return 0;
-	return finish(s, CLI_NO, status, "it ends here: for a day %s: see `jobstack status -s %s`, and submit again", what, s->cli.stack);
+	return finish(s, CLI_NO, status, "it ends here: for a day %s: see `jobstack status -s %s`, and submit again",
+		      what, s->cli.stack);
 }
 
 static int end_of_stack(struct submit *s, int *status)
@@ -293,12 +306,15 @@ int submit_judge(struct submit *s, int *status)
 	if (cli_stack_left(t) == 0 && t->state != JOBSTACK_CANCELLED)
 		return end_of_stack(s, status);
 	if (!s->until_done)
-		return finish(s, CLI_NO, status, "the jobs have ended, and %" PRIu64 " are left: %" PRIu64 " done, %" PRIu64 " dead",
+		return finish(s, CLI_NO, status,
+			      "the jobs have ended, and %" PRIu64 " are left: %" PRIu64 " done, %" PRIu64 " dead",
 			      cli_stack_left(t), t->done, t->dead);
 	if (t->state != JOBSTACK_OPEN) {
 		cli_safe(&note, s->stack.note.data, s->stack.note.len);
-		(void)finish(s, CLI_NO, status, "it ends here, as the stack is %s%s%.500s: `jobstack resume -s %s`, and submit again",
-			     cli_stack_state(t->state), note.len > 0 ? ": " : "", note.len > 0 ? note.data : "", s->cli.stack);
+		(void)finish(s, CLI_NO, status,
+			     "it ends here, as the stack is %s%s%.500s: `jobstack resume -s %s`, and submit again",
+			     cli_stack_state(t->state), note.len > 0 ? ": " : "", note.len > 0 ? note.data : "",
+			     s->cli.stack);
 		js_buf_free(&note);
 		return -1;
 	}
@@ -306,16 +322,19 @@ int submit_judge(struct submit *s, int *status)
 	if (known == 0) /* the controller forgets a job some minutes after its end */
 		count_in_accounts(s, &known, &cancelled);
 	if (cancelled > 0 && 2 * cancelled >= known)
-		return finish(s, CLI_NO, status, "it ends here, as the last jobs were cancelled: submit again to go on with %" PRIu64 " left",
+		return finish(s, CLI_NO, status,
+			      "it ends here, as the last jobs were cancelled: submit again to go on with %" PRIu64
+			      " left",
 			      cli_stack_left(t));
 	if (t->ready + t->waiting + t->held == 0)
 		return wait_for_others(s, status, "all that is left has been in the hands of other workers");
 	c->idle = t->done == c->done && t->dead == c->dead ? c->idle + 1 : 0;
 	if (c->idle >= IDLE_ROUNDS)
-		return finish(s, CLI_NO, status,
-			      "it ends here: in %d rounds nothing was closed, and %" PRIu64
-			      " are left: do they take longer than --time? `jobstack status -s %s` and the logs in %s tell",
-			      IDLE_ROUNDS, cli_stack_left(t), s->cli.stack, s->logs);
+		return finish(
+			s, CLI_NO, status,
+			"it ends here: in %d rounds nothing was closed, and %" PRIu64
+			" are left: do they take longer than --time? `jobstack status -s %s` and the logs in %s tell",
+			IDLE_ROUNDS, cli_stack_left(t), s->cli.stack, s->logs);
 	return 1;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What sbatch is given.  Promises: every word reaches its program as it was typed, whatever bytes it holds; no line of a script is
- * taken for one of sbatch's own; no secret stands in it.
+ * What sbatch is given.  Promises: every word reaches its program as it was typed, whatever bytes it holds; no line of
+ * a script is taken for one of sbatch's own; no secret stands in it.
  */
 #define _GNU_SOURCE
 #include "cli/submit.h"
@@ -21,12 +21,12 @@
 static const struct {
 	const char *name;
 	char letter;
-} inherited[] = {{"account", 'A'}, {"partition", 'p'}, {"qos", 'q'}, {"reservation", 0}, {"clusters", 'M'},
-		 {"wckey", 0},	   {"export", 0},      {"nice", 0}};
+} inherited[] = {{"account", 'A'},  {"partition", 'p'}, {"qos", 'q'},  {"reservation", 0},
+		 {"clusters", 'M'}, {"wckey", 0},	{"export", 0}, {"nice", 0}};
 
-/* The seconds before the wall time at which workers must be told, for --grace to fit; 0: none.  Each of them starts nothing that
- * would run over the wall time, and Slurm's own TERM at that time ends what does: an earlier signal would only take from entries
- * that can still be done, so it is wanted just where the site's KillWait is too short. */
+/* The seconds before the wall time at which workers must be told, for --grace to fit; 0: none.  Each of them starts
+ * nothing that would run over the wall time, and Slurm's own TERM at that time ends what does: an earlier signal would
+ * only take from entries that can still be done, so it is wanted just where the site's KillWait is too short. */
 static int64_t signal_seconds(const struct submit *s)
 {
 	const char *grace = cli_sbatch_value(&s->worker, "grace", 0);
@@ -72,8 +72,9 @@ void submit_array_words(const struct submit *s, uint64_t n, struct cli_words *wo
 /* The head of a script: what it is, and how it is handed over. */
 static void add_head(const struct submit *s, const struct cli_words *sbatch, const char *what, struct js_buf *script)
 {
-	js_buf_printf(script, "#!/bin/bash\n# Written by jobstack submit %s: %s the stack \"%s\".  Handed over by:\n#   ", jobstack_version(),
-		      what, s->cli.stack);
+	js_buf_printf(script,
+		      "#!/bin/bash\n# Written by jobstack submit %s: %s the stack \"%s\".  Handed over by:\n#   ",
+		      jobstack_version(), what, s->cli.stack);
 	cli_words_quote(script, sbatch);
 	js_buf_char(script, '\n');
 }
@@ -98,7 +99,8 @@ void submit_worker_script(const struct submit *s, const struct cli_words *sbatch
 {
 	struct cli_words line = {0};
 
-	/* a step does not take over its job's --cpus-per-task (since 22.05), and a site may end a step whose first task has left */
+	/* a step does not take over its job's --cpus-per-task (since 22.05), and a site may end a step whose first task
+	 * has left */
 	cli_words_add(&line, "srun");
 	cli_words_add(&line, "--kill-on-bad-exit=0");
 	cli_words_add(&line, "--wait=0");
@@ -115,12 +117,12 @@ void submit_worker_script(const struct submit *s, const struct cli_words *sbatch
 	cli_words_free(&line);
 }
 
-/* ----------------------------------------------------------------------------------------------------- what comes after */
+/* ---------------------------------------------------------------------------------------------- what comes after */
 
 void submit_chain_text(const struct submit_chain *c, struct js_buf *out)
 {
-	js_buf_printf(out, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s", c->round, c->done, c->dead, c->idle,
-		      c->later, c->jobs);
+	js_buf_printf(out, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s", c->round, c->done, c->dead,
+		      c->idle, c->later, c->jobs);
 }
 
 int submit_chain_parse(struct submit_chain *c, const char *text)

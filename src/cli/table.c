@@ -101,7 +101,8 @@ static void blanks(struct js_buf *out, unsigned n)
 		js_buf_char(out, ' ');
 }
 
-static void write_cell(const struct cli_table *t, struct js_buf *out, size_t c, const char *text, size_t len, unsigned wide)
+static void write_cell(const struct cli_table *t, struct js_buf *out, size_t c, const char *text, size_t len,
+		       unsigned wide)
 {
 	unsigned width = cli_width(text, len), fill = width < wide ? wide - width : 0;
 
@@ -112,14 +113,16 @@ static void write_cell(const struct cli_table *t, struct js_buf *out, size_t c, 
 		blanks(out, fill);
 }
 
-static void write_row(const struct cli_table *t, const struct shares *s, struct js_buf *out, size_t row, unsigned indent, int colours)
+static void write_row(const struct cli_table *t, const struct shares *s, struct js_buf *out, size_t row,
+		      unsigned indent, int colours)
 {
 	struct js_buf one = {0};
 	int first = 1;
 
 	blanks(out, indent);
 	for (size_t c = 0; c < t->n; c++) {
-		struct cell cell = row == 0 ? (struct cell){0, strlen(t->column[c].head), CLI_BOLD} : cell_of(t, row - 1, c);
+		struct cell cell =
+			row == 0 ? (struct cell){0, strlen(t->column[c].head), CLI_BOLD} : cell_of(t, row - 1, c);
 
 		if (s->out[c])
 			continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Tables that fit: columns as wide as what stands in them; on a narrow terminal long names are cut, and the least important columns
- * left out.
+ * Tables that fit: columns as wide as what stands in them; on a narrow terminal long names are cut, and the least
+ * important columns left out.
  */
 #ifndef JS_CLI_TABLE_H
 #define JS_CLI_TABLE_H
@@ -33,7 +33,8 @@ void cli_table_cell(struct cli_table *table, enum cli_colour colour, const char 
 void cli_table_printf(struct cli_table *table, enum cli_colour colour, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Appends head and rows, each behind INDENT blanks and at most COLUMNS wide (0: as wide as it is); nothing without rows. */
+/* Appends head and rows, each behind INDENT blanks and at most COLUMNS wide (0: as wide as it is); nothing without
+ * rows. */
 void cli_table_write(const struct cli_table *table, struct js_buf *out, unsigned indent, unsigned columns, int colours);
 
 void cli_table_free(struct cli_table *table);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * One pass over the attempts.  Promise: memory does not grow with their number: quantiles are sketches, what is listed has a limit
- * and a last line for the rest.
+ * One pass over the attempts.  Promise: memory does not grow with their number: quantiles are sketches, what is listed
+ * has a limit and a last line for the rest.
  */
 #define _GNU_SOURCE
 #include "cli/tally.h"
@@ -60,7 +60,7 @@ static void widen(int64_t *first, int64_t *last, const struct jobstack_item *i)
 		*last = i->ended_us;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- causes */
+/* -------------------------------------------------------------------------------------------------------- causes */
 
 /* Does the reason say so?  Those of losses come with a job's number and the like behind them. */
 static int says(const struct jobstack_item *i, const char *words)
@@ -76,8 +76,14 @@ static int is_timeout(const struct jobstack_item *i)
 /* Why an attempt was wasted, in words that many have in common. */
 static void cause_words(const struct jobstack_item *i, char words[TALLY_WORDS])
 {
-	static const char *const known[] = {"out of memory", "wall time", "node failed", "preempted", "cancelled", "the worker was told to go",
-					    "the lease could not be kept", "its output could not be kept"};
+	static const char *const known[] = {"out of memory",
+					    "wall time",
+					    "node failed",
+					    "preempted",
+					    "cancelled",
+					    "the worker was told to go",
+					    "the lease could not be kept",
+					    "its output could not be kept"};
 	size_t k = 0;
 
 	while (k < sizeof(known) / sizeof(known[0]) && !says(i, known[k]))
@@ -122,7 +128,7 @@ static void add_cause(struct tally *t, const struct jobstack_item *i, int64_t us
 	c->us += us > 0 ? (double)us : 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ nodes */
+/* --------------------------------------------------------------------------------------------------------- nodes */
 
 static uint64_t hash(const char *text)
 {
@@ -183,7 +189,7 @@ static void add_node(struct tally *t, const struct jobstack_item *i, int64_t us)
 	widen(&node->first_us, &node->last_us, i);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- rest */
+/* ---------------------------------------------------------------------------------------------------------- rest */
 
 static void add_user(struct tally *t, const char *user)
 {

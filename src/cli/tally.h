@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What `jobstack report` knows of a stack: gathered in one pass over all attempts, in flat memory, whatever their number.
+ * What `jobstack report` knows of a stack: gathered in one pass over all attempts, in flat memory, whatever their
+ * number.
  */
 #ifndef JS_CLI_TALLY_H
 #define JS_CLI_TALLY_H
@@ -14,18 +15,18 @@
 
 #define TALLY_OUTCOMES 4 /* of enum jobstack_verdict: done, failed, lost, interrupted */
 #define TALLY_SLOWEST 10
-#define TALLY_CAUSES 48	  /* more are told together */
-#define TALLY_NODES 4096  /* the same */
+#define TALLY_CAUSES 48	 /* more are told together */
+#define TALLY_NODES 4096 /* the same */
 #define TALLY_USERS 8
 #define TALLY_WORDS 64
 
 struct tally_node {
 	char name[TALLY_WORDS]; /* as it is; cut at that length */
 	uint64_t n[TALLY_OUTCOMES];
-	double us[TALLY_OUTCOMES];   /* time in commands */
-	uint64_t timed;		     /* attempts whose time is known */
-	int64_t first_us, last_us;   /* the earliest start and the latest end; -1: none is known */
-	uint32_t slots;		     /* of its largest worker */
+	double us[TALLY_OUTCOMES]; /* time in commands */
+	uint64_t timed;		   /* attempts whose time is known */
+	int64_t first_us, last_us; /* the earliest start and the latest end; -1: none is known */
+	uint32_t slots;		   /* of its largest worker */
 };
 
 struct tally_cause {
@@ -44,19 +45,19 @@ struct tally_slow {
 };
 
 struct tally {
-	uint64_t entries;	       /* that were tried */
-	uint64_t n[TALLY_OUTCOMES];    /* attempts */
-	double us[TALLY_OUTCOMES];     /* from their start to their end */
-	uint64_t untimed;	       /* attempts of which that is not known */
-	int64_t first_us, last_us;     /* the earliest start and the latest end; -1: none is known */
-	struct js_sketch done_us;      /* how long the done ones took */
-	struct js_sketch rss_kib;      /* the memory of those of which it is known */
-	double cpu_us, cpu_of_us;      /* processor time, and the time of the attempts of which it is known */
+	uint64_t entries;	    /* that were tried */
+	uint64_t n[TALLY_OUTCOMES]; /* attempts */
+	double us[TALLY_OUTCOMES];  /* from their start to their end */
+	uint64_t untimed;	    /* attempts of which that is not known */
+	int64_t first_us, last_us;  /* the earliest start and the latest end; -1: none is known */
+	struct js_sketch done_us;   /* how long the done ones took */
+	struct js_sketch rss_kib;   /* the memory of those of which it is known */
+	double cpu_us, cpu_of_us;   /* processor time, and the time of the attempts of which it is known */
 	double read_bytes, write_bytes;
-	uint64_t cpu_n, bytes_n;       /* how many attempts know these */
-	uint64_t timeouts, no_memory;  /* attempts that ended by --timeout; for want of memory */
-	uint32_t slots;		       /* of the largest worker */
-	struct js_timeline timeline;   /* ends: kind 0 done, 1 otherwise */
+	uint64_t cpu_n, bytes_n;	       /* how many attempts know these */
+	uint64_t timeouts, no_memory;	       /* attempts that ended by --timeout; for want of memory */
+	uint32_t slots;			       /* of the largest worker */
+	struct js_timeline timeline;	       /* ends: kind 0 done, 1 otherwise */
 	struct tally_slow slow[TALLY_SLOWEST]; /* done or failed, slowest first */
 	size_t slow_n;
 	struct tally_cause cause[TALLY_CAUSES]; /* of what is not done; the last may be all the others */

@@ -50,8 +50,8 @@ int cli_colours(FILE *to)
 
 void cli_paint(struct js_buf *out, int on, enum cli_colour colour, const char *text)
 {
-	static const char *const code[] = {[CLI_PLAIN] = "0",   [CLI_BOLD] = "1",    [CLI_RED] = "31",
-					   [CLI_GREEN] = "32",  [CLI_YELLOW] = "33", [CLI_FAINT] = "2"};
+	static const char *const code[] = {[CLI_PLAIN] = "0",  [CLI_BOLD] = "1",    [CLI_RED] = "31",
+					   [CLI_GREEN] = "32", [CLI_YELLOW] = "33", [CLI_FAINT] = "2"};
 
 	if (on && colour != CLI_PLAIN)
 		js_buf_printf(out, "\033[%sm%s\033[0m", code[colour], text);
@@ -185,7 +185,8 @@ void cli_progress(struct cli_progress *p, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(words, sizeof(words), format, args);
 	va_end(args);
-	cli_cut(&text, words, columns > 1 ? columns - 1 : 1); /* what stands in the last column is erased with the rest of the line */
+	cli_cut(&text, words,
+		columns > 1 ? columns - 1 : 1); /* what stands in the last column is erased with the rest of the line */
 	js_buf_printf(&line, "\r%s\033[K", text.data != NULL ? text.data : "");
 	if (line.data != NULL && !line.failed)
 		(void)fputs(line.data, stderr);

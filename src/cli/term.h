@@ -28,7 +28,8 @@ int cli_is_dumb(void);
 /* The columns that TEXT takes; a colour of cli_paint takes none. */
 unsigned cli_width(const char *text, size_t len);
 
-/* Appends TEXT cut to COLUMNS (0: not cut), with a ~ for what is missing; so each line of TEXT, which all end with a newline then. */
+/* Appends TEXT cut to COLUMNS (0: not cut), with a ~ for what is missing; so each line of TEXT, which all end with a
+ * newline then. */
 void cli_cut(struct js_buf *out, const char *text, unsigned columns);
 void cli_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned columns);
 void cli_fit(struct js_buf *out, const char *text, unsigned columns);
@@ -39,8 +40,8 @@ void cli_wrap(struct js_buf *out, const char *text, unsigned columns);
 /* Appends a bar of WIDTH columns, brackets included, filled by SHARE (0 to 1). */
 void cli_bar(struct js_buf *out, unsigned width, double share);
 
-/* A line on standard error that is written over again and again; nothing at all where that is no terminal, or with -q.  Start it
- * as {0} and cli. */
+/* A line on standard error that is written over again and again; nothing at all where that is no terminal, or with -q.
+ * Start it as {0} and cli. */
 struct cli_progress {
 	const struct cli *cli;
 	int64_t next_us;

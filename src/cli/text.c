@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Names as text.  Promise: what cli_quote and cli_quote_line write is read by the shell as exactly the bytes that went in.
+ * Names as text.  Promise: what cli_quote and cli_quote_line write is read by the shell as exactly the bytes that went
+ * in.
  */
 #define _GNU_SOURCE
 #include "cli/text.h"
@@ -89,7 +90,7 @@ void cli_quote_line(struct js_buf *out, const void *data, size_t len)
 	const char *text = data;
 	int bare = len > 0, safe = 1;
 
-	for (size_t i = 0, n; i < len; i += n > 0 ? n : 1) {
+	for (size_t i = 0, n; i<len; i += n> 0 ? n : 1) {
 		n = js_utf8_shown(text + i, len - i);
 		safe &= n > 0;
 		bare &= text[i] != '\0' && strchr(plain, text[i]) != NULL;
@@ -103,7 +104,7 @@ void cli_quote_line(struct js_buf *out, const void *data, size_t len)
 		return;
 	}
 	js_buf_str(out, "$'");
-	for (size_t i = 0, n; i < len; i += n > 0 ? n : 1) {
+	for (size_t i = 0, n; i<len; i += n> 0 ? n : 1) {
 		n = js_utf8_shown(text + i, len - i);
 		if (n == 0)
 			js_buf_printf(out, "\\%03o", (unsigned)(unsigned char)text[i]);

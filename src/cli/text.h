@@ -13,15 +13,15 @@
  * which no terminal takes for a command. */
 void cli_safe(struct js_buf *out, const void *data, size_t len);
 
-/* Appends WORDS of a message, in which there may be what a user gave: it is one line, the same way (but a backslash stays), and of a
- * very long value, in double quotes or not, only the ends are left. */
+/* Appends WORDS of a message, in which there may be what a user gave: it is one line, the same way (but a backslash
+ * stays), and of a very long value, in double quotes or not, only the ends are left. */
 void cli_safe_words(struct js_buf *out, const char *words);
 
 /* Appends DATA as one word of any POSIX shell, in single quotes. */
 void cli_quote(struct js_buf *out, const void *data, size_t len);
 
-/* The same to be read, and typed again: no quotes where none are needed, and $'\ooo' (bash, zsh, ksh) for what a terminal
- * can't show. */
+/* The same to be read, and typed again: no quotes where none are needed, and $'\ooo' (bash, zsh, ksh) for what a
+ * terminal can't show. */
 void cli_quote_line(struct js_buf *out, const void *data, size_t len);
 
 /* Appends a number of bytes: "512 bytes", "1.5 GiB". */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack wait: returns when nothing is left to do.  Promise: it is kind to the database: it asks seldom while little changes,
- * apart from others who wait, and holds no connection in between.
+ * jobstack wait: returns when nothing is left to do.  Promise: it is kind to the database: it asks seldom while little
+ * changes, apart from others who wait, and holds no connection in between.
  */
 #define _GNU_SOURCE
 #include "cli/cli.h"
@@ -23,8 +23,8 @@
 
 #define FIRST_US (JS_SECOND_US / 4)
 #define LONGEST_US (20 * JS_SECOND_US)
-#define LAST_US (5 * JS_SECOND_US)  /* the last ones are running */
-#define SHOWN_US (2 * JS_SECOND_US) /* somebody looks at it */
+#define LAST_US (5 * JS_SECOND_US)    /* the last ones are running */
+#define SHOWN_US (2 * JS_SECOND_US)   /* somebody looks at it */
 #define RIDE_US (3600 * JS_SECOND_US) /* a database that is away is waited for that long */
 
 #define ALONE_US (8 * JS_SECOND_US) /* without any worker: that is told */
@@ -34,23 +34,24 @@
 
 enum { TIMEOUT = CLI_OWN };
 
-static const struct js_opt table[] = {CLI_OPTS_STACK,
-				      {TIMEOUT, "timeout", "D", "wait no longer than D (90, 15m, 2h); ends with 124 then"},
-				      CLI_OPTS_JSON,
-				      CLI_OPTS_DATABASE,
-				      CLI_OPTS_ALWAYS,
-				      CLI_OPTS_END};
-static const struct js_opts opts = {
-	"jobstack wait", "[OPTIONS]",
-	"Waits until nothing of a stack is left to do, and nobody pushes to it. Ends with 0 if all is done, 1 if something is\n"
-	"dead or cancelled, 124 if that takes longer than --timeout.",
-	table, "  jobstack wait -s mystack --timeout 12h && ./collect.sh", 0};
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK,	 {TIMEOUT, "timeout", "D", "wait no longer than D (90, 15m, 2h); ends with 124 then"},
+	CLI_OPTS_JSON,	 CLI_OPTS_DATABASE,
+	CLI_OPTS_ALWAYS, CLI_OPTS_END};
+static const struct js_opts opts = {"jobstack wait",
+				    "[OPTIONS]",
+				    "Waits until nothing of a stack is left to do, and nobody pushes to it. Ends with "
+				    "0 if all is done, 1 if something is\n"
+				    "dead or cancelled, 124 if that takes longer than --timeout.",
+				    table,
+				    "  jobstack wait -s mystack --timeout 12h && ./collect.sh",
+				    0};
 
 struct waiting {
 	struct cli cli;
 	int64_t began_us, until_us; /* until: INT64_MAX without a timeout */
-	int64_t away_us; /* since when the database is away; 0: it is not */
-	int64_t alone_us; /* since when nobody works there */
+	int64_t away_us;	    /* since when the database is away; 0: it is not */
+	int64_t alone_us;	    /* since when nobody works there */
 	struct jobstack_status last;
 	struct jobstack_pace pace;
 	struct cli_progress progress;
@@ -77,7 +78,8 @@ static int tell(struct waiting *w, int status)
 	if (w->cli.json) {
 		o = json_object();
 		bad |= cli_json_text(o, "stack", w->cli.stack) | cli_json_text(o, "state", cli_stack_state(s->state));
-		bad |= cli_json_count(o, "pushed", s->pushed) | cli_json_count(o, "done", s->done) | cli_json_count(o, "dead", s->dead);
+		bad |= cli_json_count(o, "pushed", s->pushed) | cli_json_count(o, "done", s->done) |
+		       cli_json_count(o, "dead", s->dead);
 		bad |= cli_json_count(o, "cancelled", s->cancelled) | cli_json_count(o, "left", cli_stack_left(s));
 		bad |= cli_json_count(o, "pruned", s->pruned);
 		bad |= cli_json_seconds(o, "seconds", jobstack_now_us() - w->began_us);
@@ -85,14 +87,16 @@ static int tell(struct waiting *w, int status)
 		return cli_json_print(o, bad) == 0 ? status : CLI_BUG;
 	}
 	if (!w->cli.quiet)
-		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left%s\n", s->done + s->pruned, s->dead, cli_stack_left(s),
-			     s->cancelled > 0 ? ", the rest cancelled" : "");
+		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left%s\n", s->done + s->pruned, s->dead,
+			     cli_stack_left(s), s->cancelled > 0 ? ", the rest cancelled" : "");
 	(void)fflush(stdout);
 	if (w->timed_out)
-		cli_say(&w->cli, "the time is over: `jobstack status -s %s --why` says what it waits for", w->cli.stack);
-	else if (s->dead > 0)
-		cli_say(&w->cli, "`jobstack list -s %s -t dead` shows what is dead, `jobstack requeue -s %s` pushes it back", w->cli.stack,
+		cli_say(&w->cli, "the time is over: `jobstack status -s %s --why` says what it waits for",
 			w->cli.stack);
+	else if (s->dead > 0)
+		cli_say(&w->cli,
+			"`jobstack list -s %s -t dead` shows what is dead, `jobstack requeue -s %s` pushes it back",
+			w->cli.stack, w->cli.stack);
 	return status;
 }
 
@@ -107,7 +111,8 @@ static void tell_alone(struct waiting *w)
 	if (now - w->alone_us < ALONE_US || w->told_alone)
 		return;
 	cli_progress_end(&w->progress);
-	cli_say(&w->cli, "%" PRIu64 " are ready, and there is no worker yet: `jobstack status -s %s --why` tells more", s->ready, w->cli.stack);
+	cli_say(&w->cli, "%" PRIu64 " are ready, and there is no worker yet: `jobstack status -s %s --why` tells more",
+		s->ready, w->cli.stack);
 	w->told_alone = 1;
 }
 
@@ -120,7 +125,8 @@ static void show(struct waiting *w)
 	tell_alone(w);
 	if (s->state == JOBSTACK_PAUSED && !w->told_paused) {
 		cli_progress_end(&w->progress);
-		cli_say(&w->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` goes on", w->cli.stack, w->cli.stack);
+		cli_say(&w->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` goes on", w->cli.stack,
+			w->cli.stack);
 	}
 	w->told_paused = s->state == JOBSTACK_PAUSED;
 	if (!cli_progress_due(&w->progress))
@@ -130,9 +136,10 @@ static void show(struct waiting *w)
 	cli_pace_percent(cli_pace_share(s), percent);
 	cli_pace_rate(w->pace.rate, rate);
 	cli_pace_eta(&w->pace, eta);
-	cli_progress(&w->progress, "%s%s%s, %" PRIu64 " left, %" PRIu64 " running%s%s%s%s", bar.data != NULL ? bar.data : "",
-		     bar.data != NULL ? " " : "", percent, cli_stack_left(s), s->running, w->pace.rate > 0 ? ", " : "",
-		     w->pace.rate > 0 ? rate : "", w->pace.eta_us > 0 ? ", ends in about " : "", w->pace.eta_us > 0 ? eta : "");
+	cli_progress(&w->progress, "%s%s%s, %" PRIu64 " left, %" PRIu64 " running%s%s%s%s",
+		     bar.data != NULL ? bar.data : "", bar.data != NULL ? " " : "", percent, cli_stack_left(s),
+		     s->running, w->pace.rate > 0 ? ", " : "", w->pace.rate > 0 ? rate : "",
+		     w->pace.eta_us > 0 ? ", ends in about " : "", w->pace.eta_us > 0 ? eta : "");
 	js_buf_free(&bar);
 }
 
@@ -146,7 +153,8 @@ static int look(struct waiting *w)
 		w->last = stack.s;
 		w->away_us = 0;
 		if (w->last.state == JOBSTACK_DROPPING) /* it is as good as gone */
-			status = js_error_set(&w->cli.error, JOBSTACK_EMISSING, "the stack \"%s\" is being dropped", w->cli.stack);
+			status = js_error_set(&w->cli.error, JOBSTACK_EMISSING, "the stack \"%s\" is being dropped",
+					      w->cli.stack);
 		else if (!over(&w->last) && (w->progress.on || !w->progress.begun))
 			status = jobstack_pace(w->cli.handle, &w->last, &w->pace, &w->cli.error);
 	}
@@ -163,11 +171,13 @@ static int look(struct waiting *w)
 	return 0;
 }
 
-/* How long to the next look: half as long again each time, so that the wait is at most half as long again as the work, and never as
- * long for all who wait. */
+/* How long to the next look: half as long again each time, so that the wait is at most half as long again as the work,
+ * and never as long for all who wait. */
 static int64_t next_pause(const struct waiting *w, int64_t pause)
 {
-	int64_t longest = w->progress.on ? SHOWN_US : w->last.ready + w->last.waiting + w->last.held == 0 ? LAST_US : LONGEST_US;
+	int64_t longest = w->progress.on					? SHOWN_US
+			  : w->last.ready + w->last.waiting + w->last.held == 0 ? LAST_US
+										: LONGEST_US;
 
 	pause += pause / 2;
 	return pause > longest ? longest : pause;

@@ -43,7 +43,8 @@ static void begin(struct cli_whole *w)
 	for (size_t i = 0; i < w->all.n; i++) {
 		const char *name = w->all.field[i]->name;
 
-		if (strcmp(name, "entry") != 0 && strcmp(name, "datapath") != 0 && strcmp(name, "state") != 0 && strncmp(name, "to_", 3) != 0)
+		if (strcmp(name, "entry") != 0 && strcmp(name, "datapath") != 0 && strcmp(name, "state") != 0 &&
+		    strncmp(name, "to_", 3) != 0)
 			w->own.field[w->own.n++] = w->all.field[i];
 	}
 	w->object = json_object();

@@ -18,7 +18,8 @@ struct cli_whole {
 	int bad;		    /* memory ran out */
 };
 
-/* Adds ITEM, the entry itself or the next of its attempts, with the entry's state (0: it is not known) and where it went. */
+/* Adds ITEM, the entry itself or the next of its attempts, with the entry's state (0: it is not known) and where it
+ * went. */
 void cli_whole_add(struct cli_whole *whole, const char *stack, const struct jobstack_item *item);
 
 /* Gives the object, which the caller frees, and starts anew; NULL without memory. */

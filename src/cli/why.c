@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Why nothing, or not more, of a stack runs.  Promises: each reason is one that is seen, not guessed; each has its remedy, where
- * there is one; Slurm is asked only where it seems to be.
+ * Why nothing, or not more, of a stack runs.  Promises: each reason is one that is seen, not guessed; each has its
+ * remedy, where there is one; Slurm is asked only where it seems to be.
  */
 #define _GNU_SOURCE
 #include "cli/look.h"
@@ -31,7 +31,7 @@ struct reasons {
 	json_t *list;
 	const char *prefix; /* of each line */
 	struct js_slurm_queued job[JOBS];
-	size_t jobs; /* of Slurm; the first JOBS are in JOB */
+	size_t jobs;		     /* of Slurm; the first JOBS are in JOB */
 	struct jobstack_error slurm; /* why Slurm did not tell them */
 	int bad;
 };
@@ -57,10 +57,12 @@ static void reason(struct reasons *r, const char *code, const char *remedy, cons
 	if (r->list != NULL) {
 		json_t *o = json_object();
 
-		r->bad |= cli_json_text(o, "why", code) | cli_json_text(o, "text", words) | cli_json_text(o, "remedy", what.data);
+		r->bad |= cli_json_text(o, "why", code) | cli_json_text(o, "text", words) |
+			  cli_json_text(o, "remedy", what.data);
 		r->bad |= json_array_append_new(r->list, o);
 	} else
-		js_buf_printf(r->out, "%s%s%s%s\n", r->prefix, words, remedy == NULL ? "" : ": ", what.data == NULL ? "" : what.data);
+		js_buf_printf(r->out, "%s%s%s%s\n", r->prefix, words, remedy == NULL ? "" : ": ",
+			      what.data == NULL ? "" : what.data);
 	r->bad |= what.failed;
 	js_buf_free(&what);
 }
@@ -90,14 +92,17 @@ static int state_reasons(struct reasons *r)
 	if (s->state == JOBSTACK_DROPPING)
 		reason(r, "dropping", "`jobstack drop -s %s --yes` goes on", "it is being dropped");
 	else if (s->state == JOBSTACK_CANCELLED)
-		reason(r, "cancelled", "`jobstack resume -s %s` takes that back", "it is cancelled, with %" PRIu64 " that had not started%s",
-		       s->cancelled, why);
+		reason(r, "cancelled", "`jobstack resume -s %s` takes that back",
+		       "it is cancelled, with %" PRIu64 " that had not started%s", s->cancelled, why);
 	else if (s->state == JOBSTACK_PAUSED && s->max_failures > 0 && s->dead >= (uint64_t)s->max_failures)
 		reason(r, "max_failures",
-		       "`jobstack requeue -s %s` pushes the dead back, or `jobstack set -s %s max-failures=none`; then `jobstack resume -s %s`",
-		       "it is paused, since %" PRIu64 " %s dead and max-failures is %" PRId64 "%s", s->dead, are(s->dead), s->max_failures, why);
+		       "`jobstack requeue -s %s` pushes the dead back, or `jobstack set -s %s max-failures=none`; then "
+		       "`jobstack resume -s %s`",
+		       "it is paused, since %" PRIu64 " %s dead and max-failures is %" PRId64 "%s", s->dead,
+		       are(s->dead), s->max_failures, why);
 	else if (s->state == JOBSTACK_PAUSED)
-		reason(r, "paused", "whoever may use this database can go on with `jobstack resume -s %s`", "it is paused%s", why);
+		reason(r, "paused", "whoever may use this database can go on with `jobstack resume -s %s`",
+		       "it is paused%s", why);
 	return s->state != JOBSTACK_OPEN;
 }
 
@@ -108,26 +113,30 @@ static void line_reasons(struct reasons *r)
 	char text[64], when[JS_CLOCK_ISO];
 
 	if (s->held > 0 && s->pushers > 0)
-		reason(r, "held", NULL, "%" PRIu64 " %s held until the push --atomic is complete", s->held, are(s->held));
+		reason(r, "held", NULL, "%" PRIu64 " %s held until the push --atomic is complete", s->held,
+		       are(s->held));
 	else if (s->held > 0)
 		reason(r, "held", "push them again with --unique, which first removes the entries of a dead push",
-		       "%" PRIu64 " %s held by a push --atomic that has not ended, and of which there is no sign of life", s->held, are(s->held));
+		       "%" PRIu64
+		       " %s held by a push --atomic that has not ended, and of which there is no sign of life",
+		       s->held, are(s->held));
 	if (s->waiting > 0 && s->next_due_us > 0) {
 		js_num_duration_text(s->next_due_us, text, sizeof(text));
 		js_clock_iso(js_clock_wall_us() + s->next_due_us, when);
 		when[19] = '\0';
-		reason(r, "waiting", NULL, "%" PRIu64 " wait%s after a failure, the next until %sZ (for %s)", s->waiting,
-		       s->waiting == 1 ? "s" : "", when, text);
+		reason(r, "waiting", NULL, "%" PRIu64 " wait%s after a failure, the next until %sZ (for %s)",
+		       s->waiting, s->waiting == 1 ? "s" : "", when, text);
 	} else if (s->waiting > 0)
-		reason(r, "waiting", s->workers > 0 ? NULL : "a worker does that", "%" PRIu64 " waited after a failure, and %s due", s->waiting,
-		       are(s->waiting));
+		reason(r, "waiting", s->workers > 0 ? NULL : "a worker does that",
+		       "%" PRIu64 " waited after a failure, and %s due", s->waiting, are(s->waiting));
 	if (s->ready > 0)
 		return;
 	if (s->running > 0)
-		reason(r, "last", NULL, "nothing else is in line: the last %" PRIu64 " %s running", s->running, are(s->running));
+		reason(r, "last", NULL, "nothing else is in line: the last %" PRIu64 " %s running", s->running,
+		       are(s->running));
 	else if (s->waiting + s->held == 0)
-		reason(r, s->dead > 0 ? "only_dead" : "finished", NULL, "nothing is in line: %" PRIu64 " of %" PRIu64 " are done", s->done,
-		       s->pushed);
+		reason(r, s->dead > 0 ? "only_dead" : "finished", NULL,
+		       "nothing is in line: %" PRIu64 " of %" PRIu64 " are done", s->done, s->pushed);
 }
 
 static void worker_reasons(struct reasons *r, const struct cli_look *l)
@@ -137,28 +146,34 @@ static void worker_reasons(struct reasons *r, const struct cli_look *l)
 
 	if (s->silent > 0)
 		reason(r, "silent", "`jobstack recover -s %s` takes back what they hold, if they are dead",
-		       "%" PRIu64 " of %" PRIu64 " worker%s %s shown no life for longer than the lease", s->silent, s->workers, many(s->workers),
-		       s->silent == 1 ? "has" : "have");
+		       "%" PRIu64 " of %" PRIu64 " worker%s %s shown no life for longer than the lease", s->silent,
+		       s->workers, many(s->workers), s->silent == 1 ? "has" : "have");
 	if (l->suspicion[0] != '\0')
 		reason(r, "suspect", "`jobstack recover -s %s` tells more", "%s", l->suspicion);
 	if (s->ready == 0 || s->state != JOBSTACK_OPEN)
 		return;
 	if (s->max_running > 0 && s->running >= (uint64_t)s->max_running)
 		reason(r, "max_running", "`jobstack set -s %s max-running=N` changes that, none takes it away",
-		       "%" PRIu64 " %s running, and max-running is %" PRId64, s->running, are(s->running), s->max_running);
+		       "%" PRIu64 " %s running, and max-running is %" PRId64, s->running, are(s->running),
+		       s->max_running);
 	else if (alive == 0 && r->jobs > 0)
-		reason(r, "no_workers", NULL, "%" PRIu64 " %s ready, and there is no%s worker yet, but Slurm has jobs for it", s->ready, are(s->ready),
-		       s->workers > 0 ? " other" : "");
+		reason(r, "no_workers", NULL,
+		       "%" PRIu64 " %s ready, and there is no%s worker yet, but Slurm has jobs for it", s->ready,
+		       are(s->ready), s->workers > 0 ? " other" : "");
 	else if (alive == 0)
-		reason(r, "no_workers", "`jobstack-worker -s %s -- COMMAND {}` is one, and `sbatch` or `jobstack submit -s %s` start many",
-		       "%" PRIu64 " %s ready, and there is no%s worker", s->ready, are(s->ready), s->workers > 0 ? " other" : "");
+		reason(r, "no_workers",
+		       "`jobstack-worker -s %s -- COMMAND {}` is one, and `sbatch` or `jobstack submit -s %s` start "
+		       "many",
+		       "%" PRIu64 " %s ready, and there is no%s worker", s->ready, are(s->ready),
+		       s->workers > 0 ? " other" : "");
 	else if (s->busy >= s->slots)
 		reason(r, "busy", "start more workers, or workers with more --slots",
-		       "all %" PRIu64 " slot%s of %" PRIu64 " worker%s %s busy", s->slots, many(s->slots), s->workers, many(s->workers), are(s->slots));
+		       "all %" PRIu64 " slot%s of %" PRIu64 " worker%s %s busy", s->slots, many(s->slots), s->workers,
+		       many(s->workers), are(s->slots));
 	else
 		reason(r, "idle_slots", NULL,
-		       "%" PRIu64 " of %" PRIu64 " slots are free: their workers are about to take something, or to leave (by a signal, or since "
-		       "the wall time is near)",
+		       "%" PRIu64 " of %" PRIu64 " slots are free: their workers are about to take something, or to "
+		       "leave (by a signal, or since the wall time is near)",
 		       s->slots - s->busy, s->slots);
 }
 
@@ -168,8 +183,9 @@ static void job_reason(struct reasons *r, const struct js_slurm_queued *job)
 	char when[JS_CLOCK_ISO] = "", name[200];
 
 	if (job->array_job != 0 && job->tasks[0] != '\0')
-		(void)snprintf(name, sizeof(name), strspn(job->tasks, "0123456789") == strlen(job->tasks) ? "%u_%s" : "%u_[%s]", job->array_job,
-			       job->tasks);
+		(void)snprintf(name, sizeof(name),
+			       strspn(job->tasks, "0123456789") == strlen(job->tasks) ? "%u_%s" : "%u_[%s]",
+			       job->array_job, job->tasks);
 	else
 		(void)snprintf(name, sizeof(name), "%u", job->job);
 	if (job->pending && job->start_us > 0) {
@@ -179,8 +195,8 @@ static void job_reason(struct reasons *r, const struct js_slurm_queued *job)
 	if (!job->pending)
 		reason(r, "slurm_running", NULL, "its Slurm job %s is %s", name, job->state);
 	else
-		reason(r, "slurm_pending", NULL, "its Slurm job %s in the partition %s is %s: %s%s%s", name, job->partition, job->state, job->reason,
-		       when[0] != '\0' ? ", expected to start at " : "", when);
+		reason(r, "slurm_pending", NULL, "its Slurm job %s in the partition %s is %s: %s%s%s", name,
+		       job->partition, job->state, job->reason, when[0] != '\0' ? ", expected to start at " : "", when);
 }
 
 /* Has Slurm jobs for the stack? */
@@ -223,7 +239,8 @@ static void collect(struct reasons *r, const struct cli_look *l, json_t *o)
 	if (!closed)
 		line_reasons(r);
 	else if (s->running > 0)
-		reason(r, "running", NULL, "what has started goes on: %" PRIu64 " %s running", s->running, are(s->running));
+		reason(r, "running", NULL, "what has started goes on: %" PRIu64 " %s running", s->running,
+		       are(s->running));
 	worker_reasons(r, l);
 	if (s->dead > 0)
 		reason(r, "dead", "`jobstack list -s %s -t dead` shows them, `jobstack requeue -s %s` pushes them back",
@@ -248,7 +265,8 @@ json_t *cli_why_json(const struct cli_look *l, const struct cli_seen *seen)
 	json_t *o = json_object();
 
 	if (r.list != NULL && o != NULL) {
-		r.bad |= cli_json_text(o, "stack", seen->stack.name) | cli_json_text(o, "state", cli_stack_state(seen->stack.s.state));
+		r.bad |= cli_json_text(o, "stack", seen->stack.name) |
+			 cli_json_text(o, "state", cli_stack_state(seen->stack.s.state));
 		collect(&r, l, o);
 		r.bad |= json_object_set(o, "why", r.list);
 	}

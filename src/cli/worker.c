@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack-worker as a program that a command starts.  Promise: what it refuses is refused before a name is pushed for it, or a job
- * submitted; only the worker knows its options and templates.
+ * jobstack-worker as a program that a command starts.  Promise: what it refuses is refused before a name is pushed for
+ * it, or a job submitted; only the worker knows its options and templates.
  */
 #include "cli/worker.h"
 
@@ -27,7 +27,8 @@ void cli_worker_line(struct cli_words *line, const struct cli *cli, const char *
 		cli_words_add(line, *command);
 }
 
-int cli_worker_try(struct cli *cli, const char *option_file, const struct cli_words *options, char *const command[], const char *undone)
+int cli_worker_try(struct cli *cli, const char *option_file, const struct cli_words *options, char *const command[],
+		   const char *undone)
 {
 	struct cli_words line = {0};
 	struct js_buf out = {0}, said = {0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack-worker as a program that a command starts: its line, and its own word for that before anything is done for it.
+ * jobstack-worker as a program that a command starts: its line, and its own word for that before anything is done for
+ * it.
  */
 #ifndef JS_CLI_WORKER_H
 #define JS_CLI_WORKER_H
@@ -8,13 +9,14 @@
 #include "cli/cli.h"
 #include "cli/command.h"
 
-/* Appends to LINE the program beside ours, FIRST (an option, or NULL), the stack, the option file (or NULL), OPTIONS, -- and COMMAND,
- * which a NULL ends. */
+/* Appends to LINE the program beside ours, FIRST (an option, or NULL), the stack, the option file (or NULL), OPTIONS,
+ * -- and COMMAND, which a NULL ends. */
 void cli_worker_line(struct cli_words *line, const struct cli *cli, const char *first, const char *option_file,
 		     const struct cli_words *options, char *const command[]);
 
-/* Would a worker take these?  It shows what it would run, and claims nothing.  0; or the exit status, having told in its words, and
- * that therefore UNDONE ("nothing was ..."). */
-int cli_worker_try(struct cli *cli, const char *option_file, const struct cli_words *options, char *const command[], const char *undone);
+/* Would a worker take these?  It shows what it would run, and claims nothing.  0; or the exit status, having told in
+ * its words, and that therefore UNDONE ("nothing was ..."). */
+int cli_worker_try(struct cli *cli, const char *option_file, const struct cli_words *options, char *const command[],
+		   const char *undone);
 
 #endif

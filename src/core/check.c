@@ -40,9 +40,9 @@ struct checking {
 	struct js_holders spans, claims;
 	int64_t worker_done, worker_dead; /* of those that have not ended */
 	uint64_t moved, pruned;
-	int limited, gated;		  /* it has a limit; it has the row for that */
-	uint64_t homeless;		  /* rows in name for entries that are not there */
-	uint64_t names, owners;		  /* rows in name; entries to whom one belongs */
+	int limited, gated;	/* it has a limit; it has the row for that */
+	uint64_t homeless;	/* rows in name for entries that are not there */
+	uint64_t names, owners; /* rows in name; entries to whom one belongs */
 	uint64_t page_n, nameless;
 	const char *table; /* whose stray rows are being read */
 };
@@ -52,7 +52,7 @@ static struct number *at(struct checking *k, uint64_t entry)
 	return &k->number[entry - k->low];
 }
 
-/* ----------------------------------------------------------------------------------------------------------- places */
+/* -------------------------------------------------------------------------------------------------------- places */
 
 /* Names a holder: "the ready span at rank 0, pos 12". */
 static const char *name_of(const struct js_holder *h, char text[120])
@@ -110,7 +110,7 @@ static void in_claim(void *ctx, size_t index, uint64_t entry)
 		n->claim = (uint32_t)index + 1;
 }
 
-/* ------------------------------------------------------------------------------------------------------- the tables */
+/* ---------------------------------------------------------------------------------------------------- the tables */
 
 static void take_entry(void *ctx, const struct js_row *row)
 {
@@ -259,15 +259,15 @@ static int read_page(struct checking *k, uint64_t low, uint64_t high, struct job
 	if (status == 0)
 		status = js_db_look(k->c.handle->db, &sql, take_attempts, k, error);
 	js_sql_reset(&sql);
-	js_sql_stmt(&sql, "SELECT entry_id,attempt,to_stack FROM dead WHERE stack_id=%u AND entry_id BETWEEN %u AND %u", k->c.id,
-		    low, high);
+	js_sql_stmt(&sql, "SELECT entry_id,attempt,to_stack FROM dead WHERE stack_id=%u AND entry_id BETWEEN %u AND %u",
+		    k->c.id, low, high);
 	if (status == 0)
 		status = js_db_look(k->c.handle->db, &sql, take_dead, k, error);
 	js_sql_free(&sql);
 	return status == 0 ? read_names(k, low, high, error) : status;
 }
 
-/* -------------------------------------------------------------------------------------------------------- judgement */
+/* ----------------------------------------------------------------------------------------------------- judgement */
 
 /* Tells all the places of an entry that has not just one. */
 static void judge_places(struct checking *k, uint64_t entry, const struct number *x)
@@ -349,7 +349,7 @@ static int check_window(struct checking *k, struct jobstack_error *error)
 	return status;
 }
 
-/* --------------------------------------------------------------------------------------------- the stack as a whole */
+/* ------------------------------------------------------------------------------------------ the stack as a whole */
 
 static void take_stack(void *ctx, const struct js_row *row)
 {
@@ -387,8 +387,8 @@ static int read_stack(struct checking *k, struct jobstack_error *error)
 		    "(SELECT SUM(done) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
 		    "(SELECT SUM(dead) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
 		    "(SELECT COUNT(*) FROM name n WHERE n.stack_id=s.stack_id),"
-		    "(SELECT MAX(entry_id) FROM entry e WHERE e.stack_id=s.stack_id),s.moved,s.pruned,s.max_running IS NOT NULL,"
-		    "EXISTS(SELECT 1 FROM gate g WHERE g.stack_id=s.stack_id) FROM stack s WHERE name=%s",
+		    "(SELECT MAX(entry_id) FROM entry e WHERE e.stack_id=s.stack_id),s.moved,s.pruned,s.max_running IS "
+		    "NOT NULL,EXISTS(SELECT 1 FROM gate g WHERE g.stack_id=s.stack_id) FROM stack s WHERE name=%s",
 		    k->stack);
 	status = js_db_look(k->c.handle->db, &sql, take_stack, k, error);
 	js_sql_free(&sql);
@@ -418,9 +418,10 @@ static void take_stray(void *ctx, const struct js_row *row)
 static int read_strays(struct checking *k, struct jobstack_error *error)
 {
 	static const char *const query[] = {
-	    "SELECT entry_id FROM entry WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id",
-	    "SELECT entry_id,COUNT(*),SUM(final<>0) FROM attempt WHERE stack_id=%u AND entry_id>%u GROUP BY entry_id",
-	    "SELECT entry_id FROM dead WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id"};
+		"SELECT entry_id FROM entry WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id",
+		"SELECT entry_id,COUNT(*),SUM(final<>0) FROM attempt WHERE stack_id=%u AND entry_id>%u GROUP BY "
+		"entry_id",
+		"SELECT entry_id FROM dead WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id"};
 	static const char *const table[] = {"entry", "attempt", "dead"};
 	int status = 0;
 
@@ -443,14 +444,15 @@ static void take_stray_name(void *ctx, const struct js_row *row)
 	if (row == NULL)
 		return;
 	if (js_row_u64(row, 1) == 0)
-		js_found(&k->c.findings, JOBSTACK_FAULT_NAME, js_row_u64(row, 0), "the row that keeps its name unique is not by its datapath");
+		js_found(&k->c.findings, JOBSTACK_FAULT_NAME, js_row_u64(row, 0),
+			 "the row that keeps its name unique is not by its datapath");
 	else if (++k->homeless > k->pruned)
 		js_found(&k->c.findings, JOBSTACK_FAULT_NAME, js_row_u64(row, 0),
 			 "a row that keeps names unique is for this entry, which does not exist");
 }
 
-/* Rows in name whose entry is not there, or has another name; looked for only when the numbers say that there are some.
- */
+/* Rows in name whose entry is not there, or has another name; looked for only when the numbers say that
+ * there are some. */
 static int read_stray_names(struct checking *k, struct jobstack_error *error)
 {
 	int status = 0;
@@ -461,12 +463,13 @@ static int read_stray_names(struct checking *k, struct jobstack_error *error)
 
 		memset(last, 0xff, sizeof(last));
 		last[0] = first;
-		js_sql_stmt(
-		    &sql,
-		    "SELECT n.entry_id,e.entry_id IS NULL FROM name n LEFT JOIN entry e ON e.stack_id=n.stack_id AND "
-		    "e.entry_id=n.entry_id WHERE n.stack_id=%u AND n.hash BETWEEN %x AND %x AND (e.entry_id IS NULL OR "
-		    "n.hash<>UNHEX(SHA2(e.datapath,256)))",
-		    k->c.id, (const void *)&first, (size_t)1, (const void *)last, sizeof(last));
+		js_sql_stmt(&sql,
+			    "SELECT n.entry_id,e.entry_id IS NULL FROM name n LEFT JOIN entry e ON "
+			    "e.stack_id=n.stack_id AND "
+			    "e.entry_id=n.entry_id WHERE n.stack_id=%u AND n.hash BETWEEN %x AND %x AND (e.entry_id IS "
+			    "NULL OR "
+			    "n.hash<>UNHEX(SHA2(e.datapath,256)))",
+			    k->c.id, (const void *)&first, (size_t)1, (const void *)last, sizeof(last));
 		status = js_db_look(k->c.handle->db, &sql, take_stray_name, k, error);
 		js_sql_free(&sql);
 	}
@@ -491,7 +494,8 @@ static void judge_counters(struct checking *k)
 	compare(k, "dead", k->c.dead + k->worker_dead, r->dead);
 	compare(k, "moved", (int64_t)k->moved, r->moved);
 	if (k->limited && !k->gated)
-		js_found(&k->c.findings, JOBSTACK_FAULT_COUNTER, 0, "it has a limit of running entries, but no row in gate: nothing keeps it");
+		js_found(&k->c.findings, JOBSTACK_FAULT_COUNTER, 0,
+			 "it has a limit of running entries, but no row in gate: nothing keeps it");
 	if (k->c.named > k->c.tail)
 		compare(k, "numbers given out, and named", (int64_t)k->c.named, k->c.tail);
 	for (size_t i = 0; i < k->claims.n; i++) {

@@ -9,7 +9,7 @@
 #include "core/core.h"
 #include "core/span.h"
 
-/* --------------------------------------------------------------------------------------------------------- findings */
+/* ------------------------------------------------------------------------------------------------------ findings */
 
 struct js_finding {
 	enum jobstack_fault fault;
@@ -27,7 +27,7 @@ struct js_findings {
 
 /* Counts a finding, and keeps its words if it is among the first of its kind. */
 void js_found(struct js_findings *findings, enum jobstack_fault fault, uint64_t entry, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+	__attribute__((format(printf, 4, 5)));
 
 /* Reads the datapaths of what was found, in the view. */
 int js_findings_paths(struct js_findings *findings, struct jobstack *handle, uint64_t stack,
@@ -38,7 +38,7 @@ int js_findings_tell(struct js_findings *findings, jobstack_finding_fn *fn, void
 
 void js_findings_free(struct js_findings *findings);
 
-/* --------------------------------------------------------------------------------------------- spans and claims */
+/* ---------------------------------------------------------------------------------------------- spans and claims */
 
 /* Who has a claim. */
 enum js_keeper { JS_ALIVE, JS_ENDED, JS_MISSING, JS_FOREIGN };

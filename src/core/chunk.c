@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The chunk of a push.  Promises: it is there wholly or not at all, once, whatever happens to the reply (a compare-and-set on the
- * pusher's own row settles it); a client that freezes holds no lock that others wait for.
+ * The chunk of a push.  Promises: it is there wholly or not at all, once, whatever happens to the reply (a
+ * compare-and-set on the pusher's own row settles it); a client that freezes holds no lock that others wait for.
  *
- * A small chunk is an INSERT in one packet, which the server can do without us.  For a large one it has to fetch the names from us in
- * the middle of the transaction, so there nothing is locked before they have come: the numbers are taken in a transaction of their
- * own before, and if it comes to nothing they are left out.
+ * A small chunk is an INSERT in one packet, which the server can do without us.  For a large one it has to fetch the
+ * names from us in the middle of the transaction, so there nothing is locked before they have come: the numbers are
+ * taken in a transaction of their own before, and if it comes to nothing they are left out.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -21,8 +21,8 @@
 static void fence_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n)
 {
 	js_sql_stmt(sql,
-		    "UPDATE push SET seq=seq+1,pushed=pushed+%u,beat=UTC_TIMESTAMP(6) WHERE push_id=%u AND token=%x AND seq=%u AND "
-		    "ended IS NULL",
+		    "UPDATE push SET seq=seq+1,pushed=pushed+%u,beat=UTC_TIMESTAMP(6) WHERE push_id=%u AND token=%x "
+		    "AND seq=%u AND ended IS NULL",
 		    n, p->push_id, (const void *)p->token, (size_t)16, p->seq);
 	js_sql_guard(sql, 1);
 }
@@ -57,7 +57,8 @@ static void span_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n)
 {
 	const struct jobstack_push_options *o = p->options;
 
-	js_span_fresh(sql, &p->stack, o->atomic ? JS_HELD : JS_READY, -(int64_t)o->priority, n, o->atomic ? (int64_t)p->push_id : -1);
+	js_span_fresh(sql, &p->stack, o->atomic ? JS_HELD : JS_READY, -(int64_t)o->priority, n,
+		      o->atomic ? (int64_t)p->push_id : -1);
 }
 
 /* A part by INSERT: the stack row first (it gives the numbers out), the pusher's fence, then the rows. */
@@ -78,32 +79,34 @@ static void part_sql(const struct js_pushing *p, struct js_sql *sql)
 	js_sql_add(sql, ";");
 	if (p->stack.named)
 		js_sql_stmt(sql,
-			    p->options->unique ? "INSERT INTO name(stack_id,hash,entry_id) SELECT stack_id,UNHEX(SHA2(datapath,256)),"
-						 "entry_id FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_t+1 AND @js_t+%u"
+			    p->options->unique ? "INSERT INTO name(stack_id,hash,entry_id) SELECT "
+						 "stack_id,UNHEX(SHA2(datapath,256)),entry_id FROM entry WHERE "
+						 "stack_id=%u AND entry_id BETWEEN @js_t+1 AND @js_t+%u"
 					       : "INSERT IGNORE INTO name(stack_id,hash,entry_id) SELECT stack_id,"
-						 "UNHEX(SHA2(datapath,256)),entry_id FROM entry WHERE stack_id=%u AND entry_id "
-						 "BETWEEN @js_t+1 AND @js_t+%u",
+						 "UNHEX(SHA2(datapath,256)),entry_id FROM entry WHERE stack_id=%u AND "
+						 "entry_id BETWEEN @js_t+1 AND @js_t+%u",
 			    p->stack.id, n);
 	span_sql(p, sql, n);
 }
 
-/* The chunk by LOAD.  The numbers first, so that no name has to wait with the stack locked; then the rows, while which nothing is
- * locked that others want; then what is quick.  A field and a line both end with NUL, the one byte that no name holds, and nothing
- * escapes or encloses.  A LOAD from a client makes warnings of its errors: the guard counts the rows.  Should the stack have become
- * one of unique names, these would be missing theirs. */
+/* The chunk by LOAD.  The numbers first, so that no name has to wait with the stack locked; then the rows, while which
+ * nothing is locked that others want; then what is quick.  A field and a line both end with NUL, the one byte that no
+ * name holds, and nothing escapes or encloses.  A LOAD from a client makes warnings of its errors: the guard counts the
+ * rows.  Should the stack have become one of unique names, these would be missing theirs. */
 static void load_sql(const struct js_pushing *p, struct js_sql *sql)
 {
 	uint64_t n = p->n;
 
-	js_sql_stmt(sql, "UPDATE stack SET tail=tail+%u WHERE stack_id=%u AND state IN(0,1) AND tail<=%u AND named IS NULL", n,
-		    p->stack.id, (uint64_t)(JS_ENTRY_MAX - n));
+	js_sql_stmt(sql,
+		    "UPDATE stack SET tail=tail+%u WHERE stack_id=%u AND state IN(0,1) AND tail<=%u AND named IS NULL",
+		    n, p->stack.id, (uint64_t)(JS_ENTRY_MAX - n));
 	js_sql_guard(sql, 1);
 	js_sql_stmt(sql, "SELECT tail-%u,tail-%u INTO @js_t,@js_e FROM stack WHERE stack_id=%u", n, n, p->stack.id);
 	js_sql_stmt(sql, "COMMIT");
 	js_sql_stmt(sql, "START TRANSACTION");
 	js_sql_stmt(sql,
-		    "LOAD DATA LOCAL INFILE 'chunk' INTO TABLE entry CHARACTER SET binary FIELDS TERMINATED BY x'00' ESCAPED BY '' "
-		    "LINES TERMINATED BY x'00' (datapath) SET stack_id=%u,entry_id=(@js_e:=@js_e+1)",
+		    "LOAD DATA LOCAL INFILE 'chunk' INTO TABLE entry CHARACTER SET binary FIELDS TERMINATED BY x'00' "
+		    "ESCAPED BY '' LINES TERMINATED BY x'00' (datapath) SET stack_id=%u,entry_id=(@js_e:=@js_e+1)",
 		    p->stack.id);
 	js_sql_guard(sql, n);
 	stack_sql(p, sql, n, 1);
@@ -161,15 +164,15 @@ static int settle(struct js_pushing *p, int lost, struct jobstack_error *error)
 	if (seq != p->seq)
 		return js_chunk_refuse(p, error);
 	if (p->stack.state != JOBSTACK_OPEN && p->stack.state != JOBSTACK_PAUSED)
-		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is cancelled: nothing can be pushed to it",
-				    p->stack_name);
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "the stack \"%s\" is cancelled: nothing can be pushed to it", p->stack_name);
 	if (p->relative && p->stack.cwd[0] != '\0' && strcmp(p->stack.cwd, p->options->cwd) != 0)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the relative names in the stack \"%s\" belong to %.300s, these to %.300s", p->stack_name,
-				    p->stack.cwd, p->options->cwd);
+				    "the relative names in the stack \"%s\" belong to %.300s, these to %.300s",
+				    p->stack_name, p->stack.cwd, p->options->cwd);
 	if (p->stack.tail > JS_ENTRY_MAX - (p->to - p->from))
-		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" has had as many entries as it can number",
-				    p->stack_name);
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "the stack \"%s\" has had as many entries as it can number", p->stack_name);
 	if (p->options->unique)
 		status = js_unique_complete(p, error);
 	return status == 0 ? 2 : status;
@@ -218,8 +221,8 @@ static int put_part(struct js_pushing *p, struct jobstack_error *error)
 	return js_error_set(error, JOBSTACK_EBUG, "a chunk kept meeting others that pushed the same names");
 }
 
-/* The reply to a LOAD was lost, and what comes next will be something else, so that the fence alone would not tell which of the two
- * arrived.  Moves the fence on, without names.  0: the LOAD had arrived; 2: it never will. */
+/* The reply to a LOAD was lost, and what comes next will be something else, so that the fence alone would not tell
+ * which of the two arrived.  Moves the fence on, without names.  0: the LOAD had arrived; 2: it never will. */
 static int make_void(struct js_pushing *p, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -231,8 +234,8 @@ static int make_void(struct js_pushing *p, struct jobstack_error *error)
 	js_sql_free(&sql);
 	if (status < 0)
 		return status;
-	js_sql_stmt(&sql, "SELECT pushed FROM push WHERE push_id=%u AND token=%x AND seq=%u AND ended IS NULL", p->push_id,
-		    (const void *)p->token, (size_t)16, p->seq + 1);
+	js_sql_stmt(&sql, "SELECT pushed FROM push WHERE push_id=%u AND token=%x AND seq=%u AND ended IS NULL",
+		    p->push_id, (const void *)p->token, (size_t)16, p->seq + 1);
 	status = js_handle_number(p->handle, &sql, &pushed, error);
 	if (status != 0)
 		return status;

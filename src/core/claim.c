@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Claims in memory, and closing them.  Promises: an outcome changes nothing here until its COMMIT is known; the statements
- * come in the lock order claim < attempt < dead < span.
+ * Claims in memory, and closing them.  Promises: an outcome changes nothing here until its COMMIT is known; the
+ * statements come in the lock order claim < attempt < dead < span.
  */
 #include "core/claim.h"
 
@@ -120,10 +120,13 @@ static size_t count(const struct js_claim *claim, enum js_claim_mark mark)
 	return n;
 }
 
-/* Columns that are NULL in all of most steps' rows: then they are not named, which is a fifth less to read for the server. */
+/* Columns that are NULL in all of most steps' rows: then they are not named, which is a fifth less to read for the
+ * server. */
 enum { WITH_SIGNAL = 1, WITH_REASON = 2, WITH_BYTES = 4, WITH_LOG = 8, WITH_ERR = 16, WITH_TAIL = 32 };
 
-#define TAILS_MAX (512 * 1024) /* bytes of stderr in one step: its packet has to pass servers with small limits, too */
+#define TAILS_MAX                                                                                                      \
+	(512 * 1024) /* bytes of stderr in one step: its packet has to pass servers with small limits, too             \
+		      */
 
 static unsigned with(const struct jobstack_outcome *o)
 {
@@ -162,9 +165,10 @@ static void add_attempt(const struct js_closing *c, const struct js_claim *claim
 	int64_t ended = js_db_wall_us(c->db, o->ended_us != 0 ? o->ended_us : jobstack_now_us());
 	size_t reason = o->reason == NULL ? 0 : strlen(o->reason);
 
-	js_sql_add(sql, "(%u,%u,%u,%u,%u,%u,%n,%t,%t,%n,%n,%n,%n,%n,%n", c->stack->id, o->entry, (uint64_t)o->attempt, c->worker,
-		   (uint64_t)o->verdict, (uint64_t)(o->verdict == JOBSTACK_DONE), (int64_t)o->exit_code, started,
-		   ended > started ? ended : started, o->user_us, o->system_us, o->maxrss_kib, o->log_at, o->log_out, o->log_err);
+	js_sql_add(sql, "(%u,%u,%u,%u,%u,%u,%n,%t,%t,%n,%n,%n,%n,%n,%n", c->stack->id, o->entry, (uint64_t)o->attempt,
+		   c->worker, (uint64_t)o->verdict, (uint64_t)(o->verdict == JOBSTACK_DONE), (int64_t)o->exit_code,
+		   started, ended > started ? ended : started, o->user_us, o->system_us, o->maxrss_kib, o->log_at,
+		   o->log_out, o->log_err);
 	if (columns & WITH_SIGNAL)
 		js_sql_add(sql, ",%n", o->signal > 0 ? (int64_t)o->signal : -1);
 	if (columns & WITH_REASON)
@@ -182,8 +186,9 @@ static void add_attempt(const struct js_closing *c, const struct js_claim *claim
 
 static void add_columns(unsigned columns, struct js_sql *sql)
 {
-	js_sql_add(sql, "INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,started,ended,user_us,system_us,"
-			"maxrss_kib,log_at,log_out,log_err");
+	js_sql_add(sql, "INSERT INTO "
+			"attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,started,ended,user_us,"
+			"system_us,maxrss_kib,log_at,log_out,log_err");
 	js_sql_add(sql, columns & WITH_SIGNAL ? ",signo" : "");
 	js_sql_add(sql, columns & WITH_REASON ? ",reason" : "");
 	js_sql_add(sql, columns & WITH_BYTES ? ",read_bytes,write_bytes" : "");
@@ -273,7 +278,8 @@ static void add_dead(const struct js_closing *c, struct js_sql *sql)
 		js_sql_add(sql, ";");
 }
 
-/* Does some of what closes in CLAIM go back unstarted?  That leaves no attempt row, so the claim's own row must tell it. */
+/* Does some of what closes in CLAIM go back unstarted?  That leaves no attempt row, so the claim's own row must tell
+ * it. */
 static int gives_back(const struct js_closing *c, const struct js_claim *claim)
 {
 	size_t place;
@@ -299,9 +305,11 @@ static void shrink(const struct js_closing *c, const struct js_claim *claim, siz
 	interval = ids[n - 1] - ids[0] == n - 1;
 	if (!interval)
 		js_span_write_ids(text, ids, n);
-	js_sql_stmt(sql, "UPDATE claim SET open=open-%u,lo=%u,hi=%u,ids=%x WHERE stack_id=%u AND worker_id=%u AND claim_no=%u",
-		    (uint64_t)closing, interval ? ids[0] : (uint64_t)0, interval ? ids[n - 1] : (uint64_t)(n - 1),
-		    interval ? NULL : (const void *)text, n * JS_IDS_WIDTH, c->stack->id, c->worker, claim->no);
+	js_sql_stmt(
+		sql,
+		"UPDATE claim SET open=open-%u,lo=%u,hi=%u,ids=%x WHERE stack_id=%u AND worker_id=%u AND claim_no=%u",
+		(uint64_t)closing, interval ? ids[0] : (uint64_t)0, interval ? ids[n - 1] : (uint64_t)(n - 1),
+		interval ? NULL : (const void *)text, n * JS_IDS_WIDTH, c->stack->id, c->worker, claim->no);
 }
 
 void js_claim_close_sql(const struct js_closing *c, struct js_sql *sql)
@@ -317,7 +325,8 @@ void js_claim_close_sql(const struct js_closing *c, struct js_sql *sql)
 		else if (closing > 0 && gives_back(c, claim))
 			shrink(c, claim, closing, sql);
 		else if (closing > 0)
-			js_sql_stmt(sql, "UPDATE claim SET open=open-%u WHERE stack_id=%u AND worker_id=%u AND claim_no=%u",
+			js_sql_stmt(sql,
+				    "UPDATE claim SET open=open-%u WHERE stack_id=%u AND worker_id=%u AND claim_no=%u",
 				    (uint64_t)closing, c->stack->id, c->worker, claim->no);
 	}
 	add_attempts(c, sql);
@@ -330,22 +339,19 @@ enum way { WAY_NONE, WAY_RETRY, WAY_LATER, WAY_SOON, WAY_UNSTARTED, WAY_LOST, WA
 static enum way way_of(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o)
 {
 	switch (o->verdict) {
-	case JOBSTACK_FAILED:
-		return js_claim_is_dead(c->stack, claim, o) ? WAY_NONE : WAY_RETRY;
+	case JOBSTACK_FAILED: return js_claim_is_dead(c->stack, claim, o) ? WAY_NONE : WAY_RETRY;
 	case JOBSTACK_INTERRUPTED:
 		if (o->loss)
 			return js_claim_is_dead(c->stack, claim, o) ? WAY_NONE : WAY_LOST;
 		return o->later ? WAY_LATER : WAY_SOON;
-	case JOBSTACK_UNSTARTED:
-		return WAY_UNSTARTED;
-	default:
-		return WAY_NONE;
+	case JOBSTACK_UNSTARTED: return WAY_UNSTARTED;
+	default: return WAY_NONE;
 	}
 }
 
 /* Adds the spans of one claim: its entries sorted by the way they go. */
-static void claim_spans(const struct js_closing *c, const struct js_claim *claim, const unsigned char *ways, uint64_t *ids,
-			struct js_sql *sql)
+static void claim_spans(const struct js_closing *c, const struct js_claim *claim, const unsigned char *ways,
+			uint64_t *ids, struct js_sql *sql)
 {
 	for (enum way way = WAY_RETRY; way < WAYS; way++) {
 		struct js_span span = {JS_READY, claim->rank, claim->attempt + 1, claim->fails, claim->losses, 0};

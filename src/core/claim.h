@@ -33,8 +33,8 @@ struct js_claim_sums {
 	uint64_t done, dead;
 };
 
-/* Marks the outcomes' entries JS_CLOSING and counts.  Returns 0, or JOBSTACK_EUSAGE, with nothing marked, if one of them is
- * not open in LIST. */
+/* Marks the outcomes' entries JS_CLOSING and counts.  Returns 0, or JOBSTACK_EUSAGE, with nothing marked, if one of
+ * them is not open in LIST. */
 int js_claim_mark_closing(struct js_claim *list, const struct js_stack *stack, const struct jobstack_outcome *outcomes,
 			  size_t n, struct js_claim_sums *sums, struct jobstack_error *error);
 
@@ -49,16 +49,17 @@ struct js_closing {
 	struct js_claim *list;
 	const struct jobstack_outcome *outcomes;
 	size_t n;
-	int give_back;	    /* what is still open goes back unstarted, and every claim is deleted */
-	const char *lost;   /* or: what is still open is lost, for this reason, and every claim is deleted */
+	int give_back;	  /* what is still open goes back unstarted, and every claim is deleted */
+	const char *lost; /* or: what is still open is lost, for this reason, and every claim is deleted */
 };
 
-/* Adds the statements that come before the pop (claims, attempts, dead), and those after it (spans).  The second returns
- * JOBSTACK_EBUG without memory. */
+/* Adds the statements that come before the pop (claims, attempts, dead), and those after it (spans).  The second
+ * returns JOBSTACK_EBUG without memory. */
 void js_claim_close_sql(const struct js_closing *closing, struct js_sql *sql);
 int js_claim_spans_sql(const struct js_closing *closing, struct js_sql *sql, struct jobstack_error *error);
 
 /* Is this failure, or loss, an entry's last? */
-int js_claim_is_dead(const struct js_stack *stack, const struct js_claim *claim, const struct jobstack_outcome *outcome);
+int js_claim_is_dead(const struct js_stack *stack, const struct js_claim *claim,
+		     const struct jobstack_outcome *outcome);
 
 #endif

@@ -21,14 +21,15 @@ struct js_stack {
 	int limited; /* max_running is set: whoever pops passes the gate */
 	uint32_t max_attempts, max_losses;
 	int64_t retry_delay_us;
-	int named;	     /* some push was --unique */
-	char cwd[4097];	     /* "" if the stack has no relative names */
+	int named;	/* some push was --unique */
+	char cwd[4097]; /* "" if the stack has no relative names */
 	char name[JOBSTACK_STACK_MAX + 1];
 };
 
 /* Of "stack s": so many are dead that it is to be paused, if it is not NULL. */
 #define JS_STACK_FAILING                                                                                               \
-	"s.dead+(SELECT COALESCE(SUM(w.dead),0) FROM worker w WHERE w.stack_id=s.stack_id AND w.ended IS NULL)>=s.max_failures"
+	"s.dead+(SELECT COALESCE(SUM(w.dead),0) FROM worker w WHERE w.stack_id=s.stack_id AND w.ended IS "             \
+	"NULL)>=s.max_failures"
 
 /* Looks the schema up, once a handle: 0, or JOBSTACK_ESCHEMA. */
 int js_schema_check(struct jobstack *handle, struct jobstack_error *error);
@@ -65,7 +66,8 @@ void js_stack_mark_sql(struct js_sql *sql, uint64_t id);
 #define JS_STACK_KEPT " FROM stack WHERE stack_id=%u AND state<3 LOCK IN SHARE MODE"
 
 /* Adds the statements that change the stack's policy, for a transaction.  0, or JOBSTACK_EUSAGE. */
-int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobstack_policy *policy, struct jobstack_error *error);
+int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobstack_policy *policy,
+			struct jobstack_error *error);
 
 /* Pauses an open stack that has max_failures and so many dead entries. */
 int js_stack_halt(struct jobstack *handle, const struct js_stack *stack, struct jobstack_error *error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Workers by their number.  Promise: flat memory, however many workers there were: when the table is full, it starts anew.  (A
- * script's pops are a worker each: there may be millions.)
+ * Workers by their number.  Promise: flat memory, however many workers there were: when the table is full, it starts
+ * anew.  (A script's pops are a worker each: there may be millions.)
  */
 #include "core/crew.h"
 
@@ -94,7 +94,8 @@ static void take_worker(void *ctx, const struct js_row *row)
 	c->n++;
 }
 
-static int read_missing(struct js_crew *c, struct jobstack *handle, const uint64_t *workers, size_t n, struct jobstack_error *error)
+static int read_missing(struct js_crew *c, struct jobstack *handle, const uint64_t *workers, size_t n,
+			struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	uint64_t last = 0;
@@ -115,14 +116,16 @@ static int read_missing(struct js_crew *c, struct jobstack *handle, const uint64
 	return status;
 }
 
-int js_crew_read(struct js_crew *c, struct jobstack *handle, const uint64_t *workers, size_t n, struct jobstack_error *error)
+int js_crew_read(struct js_crew *c, struct jobstack *handle, const uint64_t *workers, size_t n,
+		 struct jobstack_error *error)
 {
 	size_t missing = 0;
 	int status;
 
 	c->failed = 0;
 	for (size_t i = 0; i < n; i++)
-		missing += workers[i] != 0 && (i == 0 || workers[i] != workers[i - 1]) && c->place[find(c, workers[i])] == 0;
+		missing += workers[i] != 0 && (i == 0 || workers[i] != workers[i - 1]) &&
+			   c->place[find(c, workers[i])] == 0;
 	if (missing == 0)
 		return 0;
 	if (c->n + missing > JS_CREW_MAX)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Taking away what an atomic push wrote and nobody will publish.  Promise: span by span, each with its entries and names and the
- * stack's count in one transaction; cut short anywhere, it can go on.
+ * Taking away what an atomic push wrote and nobody will publish.  Promise: span by span, each with its entries and
+ * names and the stack's count in one transaction; cut short anywhere, it can go on.
  */
 #include "core/discard.h"
 
@@ -12,40 +12,48 @@ static int discard_one(struct jobstack *handle, uint64_t stack, uint64_t id, str
 	uint64_t pos, n;
 	int status;
 
-	js_sql_stmt(&sql, "SELECT MIN(CAST(pos AS SIGNED)+9000000000000000000) FROM span WHERE stack_id=%u AND class=2 AND push_id=%u",
+	js_sql_stmt(&sql,
+		    "SELECT MIN(CAST(pos AS SIGNED)+9000000000000000000) FROM span WHERE stack_id=%u AND class=2 AND "
+		    "push_id=%u",
 		    stack, id);
 	status = js_handle_number(handle, &sql, &pos, error);
 	if (status != 0 || pos == UINT64_MAX || pos == 0)
 		return status != 0 ? status : JOBSTACK_NOTHING;
 	pos -= UINT64_C(9000000000000000000);
 	sql = (struct js_sql){0};
-	js_sql_stmt(&sql, "SELECT COALESCE(SUM(hi-lo+1),0) FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND pos=%d", stack, id,
-		    (int64_t)pos);
+	js_sql_stmt(&sql,
+		    "SELECT COALESCE(SUM(hi-lo+1),0) FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND pos=%d",
+		    stack, id, (int64_t)pos);
 	status = js_handle_number(handle, &sql, &n, error);
 	if (status != 0)
 		return status;
 	sql = (struct js_sql){0};
 	js_stack_lock_sql(&sql, stack);
 	js_sql_stmt(&sql, "SET @js_lo=NULL,@js_hi=NULL");
-	js_sql_stmt(&sql, "SELECT lo,hi INTO @js_lo,@js_hi FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND pos=%d FOR UPDATE",
+	js_sql_stmt(&sql,
+		    "SELECT lo,hi INTO @js_lo,@js_hi FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND pos=%d "
+		    "FOR UPDATE",
 		    stack, id, (int64_t)pos);
-	/* a held span is one interval that nobody cuts, so N rows are all of it: who stops there does not look at the next row, which
-	 * may be of a load whose client is frozen, and locked */
+	/* a held span is one interval that nobody cuts, so N rows are all of it: who stops there does not look at the
+	 * next row, which may be of a load whose client is frozen, and locked */
 	js_sql_stmt(&sql,
-		    "DELETE n FROM name n JOIN (SELECT UNHEX(SHA2(datapath,256)) hash,entry_id FROM entry WHERE stack_id=%u AND entry_id "
-		    "BETWEEN @js_lo AND @js_hi ORDER BY entry_id LIMIT %u) e ON n.hash=e.hash AND n.entry_id=e.entry_id WHERE "
-		    "n.stack_id=%u",
+		    "DELETE n FROM name n JOIN (SELECT UNHEX(SHA2(datapath,256)) hash,entry_id FROM entry WHERE "
+		    "stack_id=%u AND entry_id BETWEEN @js_lo AND @js_hi ORDER BY entry_id LIMIT %u) e ON n.hash=e.hash "
+		    "AND n.entry_id=e.entry_id WHERE n.stack_id=%u",
 		    stack, n, stack);
-	js_sql_stmt(&sql, "DELETE FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_lo AND @js_hi ORDER BY entry_id LIMIT %u", stack,
-		    n);
-	/* a name that goes may have been pushed again meanwhile, by a push that is not unique and left the row to these entries: the
-	 * next unique push names what came after them anew */
+	js_sql_stmt(
+		&sql,
+		"DELETE FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_lo AND @js_hi ORDER BY entry_id LIMIT %u",
+		stack, n);
+	/* a name that goes may have been pushed again meanwhile, by a push that is not unique and left the row to these
+	 * entries: the next unique push names what came after them anew */
 	js_sql_stmt(&sql,
-		    "UPDATE stack SET pushed=pushed-COALESCE(@js_hi-@js_lo+1,0),named=COALESCE(LEAST(named,@js_lo-1),named) WHERE "
+		    "UPDATE stack SET "
+		    "pushed=pushed-COALESCE(@js_hi-@js_lo+1,0),named=COALESCE(LEAST(named,@js_lo-1),named) WHERE "
 		    "stack_id=%u",
 		    stack);
-	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND lo=@js_lo AND hi=@js_hi", stack,
-		    id);
+	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND lo=@js_lo AND hi=@js_hi",
+		    stack, id);
 	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
 	js_sql_free(&sql);
 	return status;
@@ -84,7 +92,8 @@ int js_discard(struct jobstack *handle, uint64_t stack, uint64_t id, int only_si
 
 	js_sql_add(&sql, "UPDATE push SET ended=UTC_TIMESTAMP(6) WHERE push_id=%u", id);
 	if (only_silent)
-		js_sql_add(&sql, " AND ended IS NULL AND beat<UTC_TIMESTAMP(6)-INTERVAL %u MINUTE", (uint64_t)JS_DISCARD_MINUTES);
+		js_sql_add(&sql, " AND ended IS NULL AND beat<UTC_TIMESTAMP(6)-INTERVAL %u MINUTE",
+			   (uint64_t)JS_DISCARD_MINUTES);
 	js_sql_add(&sql, ";");
 	js_sql_guard(&sql, 1);
 	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
@@ -95,14 +104,15 @@ int js_discard(struct jobstack *handle, uint64_t stack, uint64_t id, int only_si
 }
 
 /* Finds an atomic push that died: one silent for long (not yet ENDED), or one whose taking away was cut short. */
-static int find_abandoned(struct jobstack *handle, uint64_t stack, int ended, uint64_t *id, struct jobstack_error *error)
+static int find_abandoned(struct jobstack *handle, uint64_t stack, int ended, uint64_t *id,
+			  struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 
 	if (ended)
 		js_sql_stmt(&sql,
-			    "SELECT s.push_id FROM span s JOIN push p ON p.push_id=s.push_id WHERE s.stack_id=%u AND s.class=2 AND "
-			    "p.ended IS NOT NULL LIMIT 1",
+			    "SELECT s.push_id FROM span s JOIN push p ON p.push_id=s.push_id WHERE s.stack_id=%u AND "
+			    "s.class=2 AND p.ended IS NOT NULL LIMIT 1",
 			    stack);
 	else
 		js_sql_stmt(&sql,

@@ -9,7 +9,8 @@
 
 #define JS_DISCARD_MINUTES 60 /* a push that has been silent for so long is over */
 
-/* Ends push ID of a stack (ONLY_SILENT: if it has been silent for so long and has not ended), and takes away what it holds. */
+/* Ends push ID of a stack (ONLY_SILENT: if it has been silent for so long and has not ended), and takes away what it
+ * holds. */
 int js_discard(struct jobstack *handle, uint64_t stack, uint64_t id, int only_silent, struct jobstack_error *error);
 
 /* Ends push ID, which was found dead, if it has not moved since its row had SEQ and BEAT_US (else JOBSTACK_NOTHING),

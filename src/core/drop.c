@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Dropping a stack with all its history.  Promises: refused while anything of it runs or is pushed; from the first transaction on
- * nothing of it can be popped; who was told that it is refused can rely on it, however late a packet arrives; killed anywhere, the
- * next drop goes on; the stack's own row goes last, so that what is left is always found by its name.
+ * Dropping a stack with all its history.  Promises: refused while anything of it runs or is pushed; from the first
+ * transaction on nothing of it can be popped; who was told that it is refused can rely on it, however late a packet
+ * arrives; killed anywhere, the next drop goes on; the stack's own row goes last, so that what is left is always found
+ * by its name.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -40,37 +41,46 @@ static int refuse(struct dropping *d, struct jobstack_error *error)
 
 	if (status == 0)
 		status = count(d,
-			       "SELECT COUNT(*) FROM push WHERE stack_id=%u AND ended IS NULL AND beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND", &pushers, error);
+			       "SELECT COUNT(*) FROM push WHERE stack_id=%u AND ended IS NULL AND "
+			       "beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND",
+			       &pushers, error);
 	if (status != 0)
 		return status;
 	if (running > 0)
-		return js_error_set(error, JOBSTACK_ECONFLICT, "%" PRIu64 " entries of the stack \"%s\" are running", running, d->stack.name);
+		return js_error_set(error, JOBSTACK_ECONFLICT, "%" PRIu64 " entries of the stack \"%s\" are running",
+				    running, d->stack.name);
 	if (pushers > 0)
-		return js_error_set(error, JOBSTACK_ECONFLICT, "somebody is pushing onto the stack \"%s\"", d->stack.name);
+		return js_error_set(error, JOBSTACK_ECONFLICT, "somebody is pushing onto the stack \"%s\"",
+				    d->stack.name);
 	id = d->stack.id;
-	status = js_stack_find(d->handle, d->stack.name, &d->stack, error); /* JOBSTACK_EMISSING: somebody else was faster */
+	status = js_stack_find(d->handle, d->stack.name, &d->stack,
+			       error); /* JOBSTACK_EMISSING: somebody else was faster */
 	if (status == 0 && d->stack.id != id)
-		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was dropped in that moment, and made anew", d->stack.name);
-	return status != 0 ? status
-			   : js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was taken up again while it was to be dropped", d->stack.name);
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "the stack \"%s\" was dropped in that moment, and made anew", d->stack.name);
+	return status != 0
+		       ? status
+		       : js_error_set(error, JOBSTACK_ECONFLICT,
+				      "the stack \"%s\" was taken up again while it was to be dropped", d->stack.name);
 }
 
 /* Nobody has anything of it in hand, and nobody pushes; or it is half gone already. */
 #define UNUSED                                                                                                         \
-	" WHERE stack_id=%u AND (state=3 OR (NOT EXISTS(SELECT 1 FROM claim c WHERE c.stack_id=%u) AND NOT EXISTS(SELECT 1 FROM push u " \
+	" WHERE stack_id=%u AND (state=3 OR (NOT EXISTS(SELECT 1 FROM claim c WHERE c.stack_id=%u) AND NOT "           \
+	"EXISTS(SELECT 1 FROM push u "                                                                                 \
 	"WHERE u.stack_id=%u AND u.ended IS NULL AND u.beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND)))"
 
 /* Our token, unless the stack is being dropped already: then nothing of it is left behind the stack's own row. */
 static void token_sql(const struct dropping *d, struct js_sql *sql)
 {
 	js_sql_stmt(sql,
-		    "INSERT INTO push(token,stack_id,started,beat,ended) SELECT %x,stack_id,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),UTC_TIMESTAMP(6)"
-		    JS_STACK_KEPT,
+		    "INSERT INTO push(token,stack_id,started,beat,ended) SELECT "
+		    "%x,stack_id,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),UTC_TIMESTAMP(6)" JS_STACK_KEPT,
 		    (const void *)d->token, sizeof(d->token), d->stack.id);
 }
 
-/* It was refused, after a try whose reply was lost, and which may arrive yet: then it meets our token, and comes to nothing.  0: it
- * was before us, and the stack is being dropped. */
+/* It was refused, after a try whose reply was lost, and which may arrive yet: then it meets our token, and comes to
+ * nothing.  0: it was before us, and the stack is being dropped. */
 static int make_void(struct dropping *d, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -80,16 +90,18 @@ static int make_void(struct dropping *d, struct jobstack_error *error)
 	js_sql_guard(&sql, 1);
 	status = js_db_transaction(d->handle->db, &sql, NULL, NULL, NULL, NULL, error);
 	js_sql_free(&sql);
-	if (status == 0 || status == JS_DB_DUPLICATE) /* a key that is there, in a stack that is not dropping, is this call's own */
+	if (status == 0 ||
+	    status == JS_DB_DUPLICATE) /* a key that is there, in a stack that is not dropping, is this call's own */
 		return refuse(d, error);
 	return status == JS_DB_GUARD ? 0 : status;
 }
 
-/* Nobody gets anything of it any more.  With the stack's row and those of its workers locked, no step, no end, no push and no requeue
- * puts a span back.  What can still be on its way are pops of scripts, whose rows are not there yet, and promotions: a pop holds a
- * span, so that a DELETE waits for it, and its claim is seen; a promotion may take a span past the first DELETE, from waiting to
- * ready, but not past the second.  A pop that comes later, even one that has read the state before, finds no span.  The first look is
- * for the sake of who works there: a drop that is refused has touched no span. */
+/* Nobody gets anything of it any more.  With the stack's row and those of its workers locked, no step, no end, no push
+ * and no requeue puts a span back.  What can still be on its way are pops of scripts, whose rows are not there yet, and
+ * promotions: a pop holds a span, so that a DELETE waits for it, and its claim is seen; a promotion may take a span
+ * past the first DELETE, from waiting to ready, but not past the second.  A pop that comes later, even one that has
+ * read the state before, finds no span.  The first look is for the sake of who works there: a drop that is refused has
+ * touched no span. */
 static int close_stack(struct dropping *d, struct jobstack_error *error)
 {
 	uint64_t id = d->stack.id;
@@ -99,7 +111,8 @@ static int close_stack(struct dropping *d, struct jobstack_error *error)
 	js_file_random(d->token, sizeof(d->token));
 	js_stack_lock_sql(&sql, id);
 	token_sql(d, &sql);
-	js_sql_stmt(&sql, "SELECT COUNT(*) INTO @js_state FROM worker WHERE stack_id=%u AND ended IS NULL FOR UPDATE", id);
+	js_sql_stmt(&sql, "SELECT COUNT(*) INTO @js_state FROM worker WHERE stack_id=%u AND ended IS NULL FOR UPDATE",
+		    id);
 	js_sql_stmt(&sql, "UPDATE stack SET stack_id=stack_id" UNUSED, id, id, id);
 	js_sql_guard(&sql, 1);
 	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u", id);
@@ -110,7 +123,8 @@ static int close_stack(struct dropping *d, struct jobstack_error *error)
 	js_sql_free(&sql);
 	if (status == JS_DB_GUARD)
 		return lost ? make_void(d, error) : refuse(d, error);
-	return status == JS_DB_DUPLICATE ? js_error_set(error, JOBSTACK_EBUG, "a drop met a key that was taken") : status;
+	return status == JS_DB_DUPLICATE ? js_error_set(error, JOBSTACK_EBUG, "a drop met a key that was taken")
+					 : status;
 }
 
 /* Deletes what STATEMENT names, a chunk at a time. */
@@ -128,8 +142,11 @@ static int clear(struct dropping *d, const char *statement, const char *left, st
 		if (status == 0)
 			status = count(d, left, &some, error);
 		d->gone += status == 0 ? CHUNK : 0;
-		if (status == 0 && d->fn != NULL && d->fn(d->ctx, d->gone < d->total ? d->gone : d->total, d->total) != 0)
-			return js_error_set(error, JOBSTACK_ESTOPPED, "stopped: the stack \"%s\" is half gone, and drop again goes on", d->stack.name);
+		if (status == 0 && d->fn != NULL &&
+		    d->fn(d->ctx, d->gone < d->total ? d->gone : d->total, d->total) != 0)
+			return js_error_set(error, JOBSTACK_ESTOPPED,
+					    "stopped: the stack \"%s\" is half gone, and drop again goes on",
+					    d->stack.name);
 	}
 	return status;
 }
@@ -143,8 +160,8 @@ static int await_workers(struct dropping *d, struct jobstack_error *error)
 
 	for (;;) {
 		status = count(d,
-			       "SELECT COUNT(*) FROM worker WHERE stack_id=%u AND ended IS NULL AND beat>UTC_TIMESTAMP(6)-INTERVAL lease_us "
-			       "MICROSECOND",
+			       "SELECT COUNT(*) FROM worker WHERE stack_id=%u AND ended IS NULL AND "
+			       "beat>UTC_TIMESTAMP(6)-INTERVAL lease_us MICROSECOND",
 			       &alive, error);
 		if (status != 0 || alive == 0 || jobstack_now_us() >= until)
 			return status;
@@ -152,7 +169,8 @@ static int await_workers(struct dropping *d, struct jobstack_error *error)
 	}
 }
 
-int jobstack_drop(struct jobstack *handle, const char *stack, jobstack_progress_fn *fn, void *ctx, struct jobstack_error *error)
+int jobstack_drop(struct jobstack *handle, const char *stack, jobstack_progress_fn *fn, void *ctx,
+		  struct jobstack_error *error)
 {
 	struct dropping d = {.handle = handle, .fn = fn, .ctx = ctx};
 	uint64_t attempts = 0;
@@ -172,8 +190,8 @@ int jobstack_drop(struct jobstack *handle, const char *stack, jobstack_progress_
 		status = clear(&d, "DELETE FROM dead WHERE stack_id=%u ORDER BY entry_id LIMIT %u",
 			       "SELECT 1 FROM dead WHERE stack_id=%u LIMIT 1", error);
 	if (status == 0)
-		status = clear(&d, "DELETE FROM name WHERE stack_id=%u ORDER BY hash LIMIT %u", "SELECT 1 FROM name WHERE stack_id=%u LIMIT 1",
-			       error);
+		status = clear(&d, "DELETE FROM name WHERE stack_id=%u ORDER BY hash LIMIT %u",
+			       "SELECT 1 FROM name WHERE stack_id=%u LIMIT 1", error);
 	if (status == 0)
 		status = clear(&d, "DELETE FROM entry WHERE stack_id=%u ORDER BY entry_id LIMIT %u",
 			       "SELECT 1 FROM entry WHERE stack_id=%u LIMIT 1", error);
@@ -183,10 +201,12 @@ int jobstack_drop(struct jobstack *handle, const char *stack, jobstack_progress_
 		status = clear(&d, "DELETE FROM worker WHERE stack_id=%u ORDER BY worker_id LIMIT %u",
 			       "SELECT 1 FROM worker WHERE stack_id=%u LIMIT 1", error);
 	if (status == 0)
-		status = clear(&d, "DELETE FROM push WHERE stack_id=%u ORDER BY push_id LIMIT %u", "SELECT 1 FROM push WHERE stack_id=%u LIMIT 1",
-			       error);
+		status = clear(&d, "DELETE FROM push WHERE stack_id=%u ORDER BY push_id LIMIT %u",
+			       "SELECT 1 FROM push WHERE stack_id=%u LIMIT 1", error);
 	if (status == 0)
-		status = clear(&d, "DELETE FROM gate WHERE stack_id=%u LIMIT %u", "SELECT 1 FROM gate WHERE stack_id=%u LIMIT 1", error);
-	return status == 0 ? clear(&d, "DELETE FROM stack WHERE stack_id=%u LIMIT %u", "SELECT 1 FROM stack WHERE stack_id=%u LIMIT 1", error)
+		status = clear(&d, "DELETE FROM gate WHERE stack_id=%u LIMIT %u",
+			       "SELECT 1 FROM gate WHERE stack_id=%u LIMIT 1", error);
+	return status == 0 ? clear(&d, "DELETE FROM stack WHERE stack_id=%u LIMIT %u",
+				   "SELECT 1 FROM stack WHERE stack_id=%u LIMIT 1", error)
 			   : status;
 }

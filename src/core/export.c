@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Reading all attempts, or all entries with their last.  Promises: flat memory; no transaction while the caller's function runs;
- * each query walks a primary key and ends after a bounded number of rows, whatever its filter; each entry is told once.
+ * Reading all attempts, or all entries with their last.  Promises: flat memory; no transaction while the caller's
+ * function runs; each query walks a primary key and ends after a bounded number of rows, whatever its filter; each
+ * entry is told once.
  *
- * Workers and states are not joined: the rows of workers are read once (core/crew.h), and where an entry stands in line is read for
- * a whole window of numbers beforehand (core/where.h).  Entries, attempts and dead rows are read beside each other and put together
- * here: a join of the server's takes three times as long.
+ * Workers and states are not joined: the rows of workers are read once (core/crew.h), and where an entry stands in line
+ * is read for a whole window of numbers beforehand (core/where.h).  Entries, attempts and dead rows are read beside
+ * each other and put together here: a join of the server's takes three times as long.
  */
 #include "base/buf.h"
 #include "base/error.h"
@@ -17,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE 2048	   /* rows, or numbers of entries */
-#define ATTEMPTS 8000	   /* of a page of entries, at a time */
+#define PAGE 2048	    /* rows, or numbers of entries */
+#define ATTEMPTS 8000	    /* of a page of entries, at a time */
 #define FILTER_WINDOW 65536 /* numbers that a query with a filter looks at */
 _Static_assert(PAGE <= JS_CREW_MAX, "the workers of a page can be known at once");
 _Static_assert(JS_WHERE_WINDOW % PAGE == 0, "a window is of whole pages");
@@ -50,7 +51,7 @@ struct exporting {
 	struct line line[PAGE];
 };
 
-/* --------------------------------------------------------------------------------------------------------- the page */
+/* ------------------------------------------------------------------------------------------------------ the page */
 
 static size_t keep(struct js_buf *bytes, const char *data, size_t len)
 {
@@ -112,7 +113,7 @@ static const char *text(const struct exporting *x, size_t at)
 	return at == NOTHING ? NULL : x->bytes.data + at;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- queries */
+/* ------------------------------------------------------------------------------------------------------- queries */
 
 static void add_filter(const struct exporting *x, struct js_sql *sql)
 {
@@ -143,7 +144,8 @@ static int page_of_attempts(struct exporting *x, struct jobstack_error *error)
 	js_sql_add(&sql, OF_ATTEMPT " FROM attempt a", (uint64_t)(x->o.tails != 0));
 	if (!x->o.no_datapath)
 		js_sql_add(&sql, " LEFT JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id");
-	js_sql_add(&sql, " WHERE a.stack_id=%u" BEHIND, x->stack.id, x->last, x->high, x->last, (uint64_t)x->last_attempt);
+	js_sql_add(&sql, " WHERE a.stack_id=%u" BEHIND, x->stack.id, x->last, x->high, x->last,
+		   (uint64_t)x->last_attempt);
 	add_filter(x, &sql);
 	js_sql_stmt(&sql, " ORDER BY a.entry_id,a.attempt LIMIT %u", (uint64_t)PAGE);
 	status = js_db_query(x->handle->db, &sql, take_line, x, error);
@@ -151,14 +153,24 @@ static int page_of_attempts(struct exporting *x, struct jobstack_error *error)
 	return status;
 }
 
-/* ------------------------------------------------------------------------------------------------- a page of entries */
+/* --------------------------------------------------------------------------------------------- a page of entries */
 
 /* An entry, which no attempt of is known yet. */
 static void take_entry(void *ctx, const struct js_row *row)
 {
-	static const struct jobstack_item none = {.outcome = -1, .exit_code = -1, .started_us = -1, .ended_us = -1, .user_us = -1,
-						  .system_us = -1, .maxrss_kib = -1, .read_bytes = -1, .write_bytes = -1,
-						  .log_at = -1, .log_out = -1, .log_err = -1, .err_at = -1};
+	static const struct jobstack_item none = {.outcome = -1,
+						  .exit_code = -1,
+						  .started_us = -1,
+						  .ended_us = -1,
+						  .user_us = -1,
+						  .system_us = -1,
+						  .maxrss_kib = -1,
+						  .read_bytes = -1,
+						  .write_bytes = -1,
+						  .log_at = -1,
+						  .log_out = -1,
+						  .log_err = -1,
+						  .err_at = -1};
 	struct exporting *x = ctx;
 	struct jobstack_item item;
 	struct line *to;
@@ -235,8 +247,10 @@ static int look_at_attempts(struct exporting *x, struct jobstack_error *error)
 
 		x->rows = 0;
 		js_sql_stmt(&sql,
-			    "SELECT a.entry_id,NULL," OF_ATTEMPT ",a.final FROM attempt a WHERE a.stack_id=%u" BEHIND " ORDER BY a.entry_id,a.attempt LIMIT %u",
-			    (uint64_t)(x->o.tails != 0), x->stack.id, x->last, x->high, x->last, (uint64_t)x->last_attempt, (uint64_t)ATTEMPTS);
+			    "SELECT a.entry_id,NULL," OF_ATTEMPT ",a.final FROM attempt a WHERE a.stack_id=%u" BEHIND
+			    " ORDER BY a.entry_id,a.attempt LIMIT %u",
+			    (uint64_t)(x->o.tails != 0), x->stack.id, x->last, x->high, x->last,
+			    (uint64_t)x->last_attempt, (uint64_t)ATTEMPTS);
 		status = look(x, &sql, take_attempt, error);
 	} while (status == 0 && x->rows == ATTEMPTS);
 	return status;
@@ -252,20 +266,22 @@ static int look_at_page(void *ctx, struct jobstack_error *error)
 
 	begin_page(x);
 	js_sql_add(&entries, x->o.no_datapath ? "SELECT entry_id,NULL" : "SELECT entry_id,datapath");
-	js_sql_stmt(&entries, " FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u ORDER BY entry_id", x->stack.id, x->low, x->high);
+	js_sql_stmt(&entries, " FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u ORDER BY entry_id",
+		    x->stack.id, x->low, x->high);
 	status = look(x, &entries, take_entry, error);
 	if (status == 0 && x->n > 0)
 		status = look_at_attempts(x, error);
 	if (status != 0 || x->n == 0)
 		return status;
 	x->at = 0;
-	js_sql_stmt(&dead, "SELECT d.entry_id,d.to_stack IS NOT NULL,d.to_entry,s.name FROM dead d LEFT JOIN stack s ON s.stack_id=d.to_stack "
-		    "WHERE d.stack_id=%u AND d.entry_id BETWEEN %u AND %u ORDER BY d.entry_id",
+	js_sql_stmt(&dead,
+		    "SELECT d.entry_id,d.to_stack IS NOT NULL,d.to_entry,s.name FROM dead d LEFT JOIN stack s ON "
+		    "s.stack_id=d.to_stack WHERE d.stack_id=%u AND d.entry_id BETWEEN %u AND %u ORDER BY d.entry_id",
 		    x->stack.id, x->low, x->high);
 	return look(x, &dead, take_dead, error);
 }
 
-/* ------------------------------------------------------------------------------------------------- states of entries */
+/* --------------------------------------------------------------------------------------------- states of entries */
 
 /* The item becomes that of the attempt that runs now. */
 static void set_running(const struct exporting *x, struct line *l, uint32_t attempt)
@@ -283,8 +299,8 @@ static void set_running(const struct exporting *x, struct line *l, uint32_t atte
 	i->worker = in_hand == NULL ? 0 : in_hand->worker;
 }
 
-/* Where the entry stood.  What the window says was read before the page.  Where the two don't fit, the entry has gone on in between:
- * then its state is the one that its last attempt brought it to, in which it was in between as well. */
+/* Where the entry stood.  What the window says was read before the page.  Where the two don't fit, the entry has gone
+ * on in between: then its state is the one that its last attempt brought it to, in which it was in between as well. */
 static unsigned in_line(const struct exporting *x, struct line *l)
 {
 	const struct jobstack_item *i = &l->item;
@@ -297,9 +313,10 @@ static unsigned in_line(const struct exporting *x, struct line *l)
 		return state;
 	}
 	if (state == 0 || state == JOBSTACK_IS_RUNNING || attempt != i->attempt + 1)
-		state = i->attempt > 0 && (i->outcome == JOBSTACK_FAILED || (i->outcome == JOBSTACK_INTERRUPTED && i->exit_code == 75))
-			    ? JOBSTACK_IS_WAITING
-			    : JOBSTACK_IS_READY;
+		state = i->attempt > 0 && (i->outcome == JOBSTACK_FAILED ||
+					   (i->outcome == JOBSTACK_INTERRUPTED && i->exit_code == 75))
+				? JOBSTACK_IS_WAITING
+				: JOBSTACK_IS_READY;
 	return x->stack.state == JOBSTACK_CANCELLED ? JOBSTACK_IS_CANCELLED : state;
 }
 
@@ -333,7 +350,7 @@ static int is_wanted(const struct exporting *x, const struct jobstack_item *i)
 	return i->state == JOBSTACK_IS_RUNNING || (i->attempt > 0 && i->ended_us >= x->o.since_us);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- telling */
+/* ------------------------------------------------------------------------------------------------------- telling */
 
 /* Tells the page.  0; JOBSTACK_ESTOPPED; or an error. */
 static int tell(struct exporting *x, struct jobstack_error *error)
@@ -394,7 +411,8 @@ static int next_dead(struct exporting *x, struct jobstack_error *error)
 	struct js_sql sql = {0};
 	int status;
 
-	js_sql_stmt(&sql, "SELECT entry_id FROM dead WHERE stack_id=%u AND entry_id>=%u ORDER BY entry_id LIMIT 1", x->stack.id, x->low);
+	js_sql_stmt(&sql, "SELECT entry_id FROM dead WHERE stack_id=%u AND entry_id>=%u ORDER BY entry_id LIMIT 1",
+		    x->stack.id, x->low);
 	status = js_handle_number(x->handle, &sql, &x->low, error);
 	return status == 0 && x->low > x->stack.tail ? JOBSTACK_NOTHING : status;
 }

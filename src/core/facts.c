@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What the server tells of itself, as names and values.  Promises: nothing is judged here; what our rights or this server do not
- * show is left out, and is no error; no table of the queue is read but the one row with the schema's version.
+ * What the server tells of itself, as names and values.  Promises: nothing is judged here; what our rights or this
+ * server do not show is left out, and is no error; no table of the queue is read but the one row with the schema's
+ * version.
  */
 #include "base/clock.h"
 #include "core/core.h"
@@ -45,7 +46,8 @@ static void take(void *ctx, const struct js_row *row)
 }
 
 /* Asks; only a server that is gone is an error. */
-static int ask(struct facts *f, const char *name, const char *prefix, const char *statement, struct jobstack_error *error)
+static int ask(struct facts *f, const char *name, const char *prefix, const char *statement,
+	       struct jobstack_error *error)
 {
 	struct jobstack_error own = JOBSTACK_ERROR_INIT;
 	struct js_sql sql = {0};
@@ -81,18 +83,20 @@ int jobstack_server_facts(struct jobstack *handle, jobstack_fact_fn *fn, void *c
 		{"user", NULL, "SELECT CURRENT_USER()"},
 		{"grant", NULL, "SHOW GRANTS"},
 		{NULL, "variable.",
-		 "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('max_connections','max_user_connections','max_allowed_packet',"
-		 "'wait_timeout','interactive_timeout','read_only','super_read_only','innodb_read_only','local_infile','log_bin',"
-		 "'binlog_format','sync_binlog','innodb_flush_log_at_trx_commit','innodb_buffer_pool_size','datadir','hostname','port',"
-		 "'innodb_snapshot_isolation','wsrep_on','innodb_lock_wait_timeout','innodb_doublewrite','innodb_force_recovery',"
-		 "'default_storage_engine','version_comment','gtid_mode','group_replication_group_name')"},
+		 "SHOW GLOBAL VARIABLES WHERE Variable_name IN "
+		 "('max_connections','max_user_connections','max_allowed_packet','wait_timeout','interactive_timeout','"
+		 "read_only','super_read_only','innodb_read_only','local_infile','log_bin','binlog_format','sync_"
+		 "binlog','innodb_flush_log_at_trx_commit','innodb_buffer_pool_size','datadir','hostname','port','"
+		 "innodb_snapshot_isolation','wsrep_on','innodb_lock_wait_timeout','innodb_doublewrite','innodb_force_"
+		 "recovery','default_storage_engine','version_comment','gtid_mode','group_replication_group_name')"},
 		{NULL, "status.",
 		 "SHOW GLOBAL STATUS WHERE Variable_name IN ('Threads_connected','Max_used_connections','Uptime',"
 		 "'Connection_errors_max_connections','Innodb_history_list_length','wsrep_cluster_size')"},
 		{"schema.version", NULL, "SELECT MAX(version) FROM jobstack_version"},
 		/* MySQL's word for Innodb_history_list_length: for who has the right PROCESS */
 		{"purge.history", NULL,
-		 "SELECT `COUNT` FROM information_schema.INNODB_METRICS WHERE NAME='trx_rseg_history_len' AND STATUS='enabled'"},
+		 "SELECT `COUNT` FROM information_schema.INNODB_METRICS WHERE NAME='trx_rseg_history_len' AND "
+		 "STATUS='enabled'"},
 		/* the same; its times are in the time zone of the server's host */
 		{"transaction.oldest_seconds", NULL,
 		 "SELECT TIMESTAMPDIFF(SECOND,MIN(trx_started),CONVERT_TZ(UTC_TIMESTAMP(),'+00:00','SYSTEM')) FROM "

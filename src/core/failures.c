@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What fails, and where.  Promises: page by page on a primary key, from the highest numbers down; the memory of some two hundred
- * groups, however many failures and kinds of them there are; the sum of all counts is exact.
+ * What fails, and where.  Promises: page by page on a primary key, from the highest numbers down; the memory of some
+ * two hundred groups, however many failures and kinds of them there are; the sum of all counts is exact.
  */
 #define _GNU_SOURCE
 #include "base/error.h"
@@ -41,7 +41,8 @@ static int same(const struct grouping *g, const struct group *a, const struct gr
 {
 	if (a->folded != b->folded)
 		return 0;
-	if (a->folded < 3 && (a->f.outcome != b->f.outcome || a->f.exit_code != b->f.exit_code || a->f.signal != b->f.signal))
+	if (a->folded < 3 &&
+	    (a->f.outcome != b->f.outcome || a->f.exit_code != b->f.exit_code || a->f.signal != b->f.signal))
 		return 0;
 	if (a->folded < 2 && (strcmp(a->reason_pattern, b->reason_pattern) != 0 ||
 			      (g->options.by_node && strcmp(a->node, b->node) != 0)))
@@ -67,8 +68,8 @@ static size_t add(const struct grouping *g, size_t n, const struct group *one)
 	return n + 1;
 }
 
-/* The table is full: the smallest groups are told apart less, until a quarter of it is free.  A large group is in it again soon,
- * and no failure is forgotten. */
+/* The table is full: the smallest groups are told apart less, until a quarter of it is free.  A large group is in it
+ * again soon, and no failure is forgotten. */
 static void fold(struct grouping *g)
 {
 	for (uint64_t small = 1; g->n > GROUPS * 3 / 4; small *= 2) {
@@ -109,8 +110,11 @@ static void take_failure(struct grouping *g, const struct js_row *row)
 	const char *line = NULL;
 	size_t len = row->col[7] == NULL ? 0 : js_similar_last(row->col[7], row->len[7], &line);
 
-	one.f = (struct jobstack_failure){.count = 1, .outcome = (int)js_row_opt(row, 2), .exit_code = (int32_t)js_row_opt(row, 3),
-					  .signal = (int32_t)js_row_i64(row, 4), .entry = js_row_u64(row, 0),
+	one.f = (struct jobstack_failure){.count = 1,
+					  .outcome = (int)js_row_opt(row, 2),
+					  .exit_code = (int32_t)js_row_opt(row, 3),
+					  .signal = (int32_t)js_row_i64(row, 4),
+					  .entry = js_row_u64(row, 0),
 					  .attempt = (uint32_t)js_row_u64(row, 1)};
 	if (row->col[5] != NULL && !repeats(row->col[5])) {
 		text(one.reason, sizeof(one.reason), row->col[5], row->len[5]);
@@ -142,7 +146,6 @@ static void take_row(void *ctx, const struct js_row *row)
 	g->told = g->entry; /* downwards the first of an entry's attempts is its last */
 }
 
-
 static int read_page(struct grouping *g, uint64_t limit, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -150,20 +153,24 @@ static int read_page(struct grouping *g, uint64_t limit, struct jobstack_error *
 
 	if (g->options.all) /* the primary key of attempt, backwards */
 		js_sql_stmt(&sql,
-			    "SELECT a.entry_id,a.attempt,a.outcome,a.exit_code,a.signo,a.reason,COALESCE(w.node,w.host),"
-			    "IF(a.outcome IN(1,2),RIGHT(a.err_tail," TAIL "),NULL),e.datapath "
-			    "FROM attempt a LEFT JOIN worker w ON w.worker_id=a.worker_id "
-			    "LEFT JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id WHERE a.stack_id=%u AND a.entry_id<=%u AND "
-			    "(a.entry_id<%u OR a.attempt<%u) ORDER BY a.stack_id DESC,a.entry_id DESC,a.attempt DESC LIMIT %u",
+			    "SELECT "
+			    "a.entry_id,a.attempt,a.outcome,a.exit_code,a.signo,a.reason,COALESCE(w.node,w.host),IF(a."
+			    "outcome IN(1,2),RIGHT(a.err_tail," TAIL
+			    "),NULL),e.datapath FROM attempt a LEFT JOIN worker w ON w.worker_id=a.worker_id LEFT JOIN "
+			    "entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id WHERE a.stack_id=%u AND "
+			    "a.entry_id<=%u AND (a.entry_id<%u OR a.attempt<%u) ORDER BY a.stack_id DESC,a.entry_id "
+			    "DESC,a.attempt DESC LIMIT %u",
 			    g->stack.id, g->entry, g->entry, g->attempt, limit);
 	else /* the primary keys of dead, backwards, and of attempt */
-		js_sql_stmt(&sql,
-			    "SELECT d.entry_id,d.attempt,a.outcome,a.exit_code,a.signo,IF(a.entry_id IS NULL,d.reason,a.reason),COALESCE(w.node,w.host),"
-			    "RIGHT(a.err_tail," TAIL "),e.datapath FROM dead d LEFT JOIN attempt a ON a.stack_id=d.stack_id AND "
-			    "a.entry_id=d.entry_id AND a.attempt=d.attempt LEFT JOIN worker w ON w.worker_id=a.worker_id "
-			    "LEFT JOIN entry e ON e.stack_id=d.stack_id AND e.entry_id=d.entry_id WHERE d.stack_id=%u AND d.entry_id<%u AND "
-			    "d.to_stack IS NULL ORDER BY d.stack_id DESC,d.entry_id DESC LIMIT %u",
-			    g->stack.id, g->entry, limit);
+		js_sql_stmt(
+			&sql,
+			"SELECT d.entry_id,d.attempt,a.outcome,a.exit_code,a.signo,IF(a.entry_id IS "
+			"NULL,d.reason,a.reason),COALESCE(w.node,w.host),RIGHT(a.err_tail," TAIL
+			"),e.datapath FROM dead d LEFT JOIN attempt a ON a.stack_id=d.stack_id AND "
+			"a.entry_id=d.entry_id AND a.attempt=d.attempt LEFT JOIN worker w ON w.worker_id=a.worker_id "
+			"LEFT JOIN entry e ON e.stack_id=d.stack_id AND e.entry_id=d.entry_id WHERE d.stack_id=%u AND "
+			"d.entry_id<%u AND d.to_stack IS NULL ORDER BY d.stack_id DESC,d.entry_id DESC LIMIT %u",
+			g->stack.id, g->entry, limit);
 	status = js_db_query(g->handle->db, &sql, take_row, g, error);
 	js_sql_free(&sql);
 	return status;
@@ -200,7 +207,8 @@ static int tell(struct grouping *g, jobstack_failure_fn *fn, void *ctx)
 }
 
 int jobstack_failures(struct jobstack *handle, const char *stack, const struct jobstack_failures_options *options,
-		      jobstack_failure_fn *fn, void *ctx, struct jobstack_failures_report *report, struct jobstack_error *error)
+		      jobstack_failure_fn *fn, void *ctx, struct jobstack_failures_report *report,
+		      struct jobstack_error *error)
 {
 	static const struct jobstack_failures_options defaults = JOBSTACK_FAILURES_OPTIONS_INIT;
 	struct grouping g = {.handle = handle, .options = options == NULL ? defaults : *options};
@@ -208,7 +216,8 @@ int jobstack_failures(struct jobstack *handle, const char *stack, const struct j
 	int status = js_stack_find(handle, stack, &g.stack, error);
 
 	if (status == 0 && g.options.size != sizeof(g.options))
-		status = js_error_set(error, JOBSTACK_EUSAGE, "jobstack_failures_options.size is not that of this library");
+		status = js_error_set(error, JOBSTACK_EUSAGE,
+				      "jobstack_failures_options.size is not that of this library");
 	if (status != 0)
 		return status;
 	g.group = calloc(GROUPS, sizeof(*g.group));
@@ -216,7 +225,9 @@ int jobstack_failures(struct jobstack *handle, const char *stack, const struct j
 		return js_error_memory(error);
 	g.entry = g.stack.tail + 1;
 	do {
-		limit = g.options.look_at == 0 || g.options.look_at - g.report.looked > PAGE ? PAGE : g.options.look_at - g.report.looked;
+		limit = g.options.look_at == 0 || g.options.look_at - g.report.looked > PAGE
+				? PAGE
+				: g.options.look_at - g.report.looked;
 		g.rows = 0;
 		status = limit == 0 ? 0 : read_page(&g, limit, error);
 		g.report.looked += g.rows;
@@ -231,7 +242,7 @@ int jobstack_failures(struct jobstack *handle, const char *stack, const struct j
 	return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------ by the node */
+/* --------------------------------------------------------------------------------------------------- by the node */
 
 struct node {
 	char name[256];
@@ -276,8 +287,8 @@ static double bound(uint64_t failed, uint64_t n, int above)
 	return (p + z2 / (2 * m) + (above ? wide : -wide)) / (1 + z2 / m);
 }
 
-/* The worst node that is not known to be bad, if it is beyond chance: what surely fails there is a tenth more than what can
- * fail elsewhere. */
+/* The worst node that is not known to be bad, if it is beyond chance: what surely fails there is a tenth more than what
+ * can fail elsewhere. */
 static struct node *worst(struct nodes *all, struct jobstack_bad_node *found)
 {
 	struct node *worst = NULL;
@@ -297,14 +308,15 @@ static struct node *worst(struct nodes *all, struct jobstack_bad_node *found)
 		return NULL;
 	*found = (struct jobstack_bad_node){worst->name, worst->failed, worst->attempts, failed - worst->failed,
 					    attempts - worst->attempts};
-	if (bound(found->failed, found->attempts, 0) < 0.1 + bound(found->failed_elsewhere, found->attempts_elsewhere, 1))
+	if (bound(found->failed, found->attempts, 0) <
+	    0.1 + bound(found->failed_elsewhere, found->attempts_elsewhere, 1))
 		return NULL;
 	worst->bad = 1;
 	return worst;
 }
 
-int jobstack_bad_nodes(struct jobstack *handle, const char *stack, uint64_t look_at, jobstack_bad_node_fn *fn, void *ctx,
-		       uint64_t *looked, struct jobstack_error *error)
+int jobstack_bad_nodes(struct jobstack *handle, const char *stack, uint64_t look_at, jobstack_bad_node_fn *fn,
+		       void *ctx, uint64_t *looked, struct jobstack_error *error)
 {
 	struct nodes *all = calloc(1, sizeof(*all));
 	struct jobstack_bad_node found;
@@ -312,11 +324,12 @@ int jobstack_bad_nodes(struct jobstack *handle, const char *stack, uint64_t look
 	struct js_stack s;
 	int status = all == NULL ? js_error_memory(error) : js_stack_find(handle, stack, &s, error);
 
-	if (status == 0) { /* the primary key of attempt, so many rows of it; what was interrupted says nothing of the node */
+	if (status ==
+	    0) { /* the primary key of attempt, so many rows of it; what was interrupted says nothing of the node */
 		js_sql_stmt(&sql,
-			    "SELECT COALESCE(w.node,w.host,'?'),a.outcome FROM (SELECT worker_id,outcome FROM attempt WHERE stack_id=%u "
-			    "ORDER BY stack_id DESC,entry_id DESC,attempt DESC LIMIT %u) a JOIN worker w ON w.worker_id=a.worker_id "
-			    "WHERE a.outcome<3",
+			    "SELECT COALESCE(w.node,w.host,'?'),a.outcome FROM (SELECT worker_id,outcome FROM attempt "
+			    "WHERE stack_id=%u ORDER BY stack_id DESC,entry_id DESC,attempt DESC LIMIT %u) a JOIN "
+			    "worker w ON w.worker_id=a.worker_id WHERE a.outcome<3",
 			    s.id, look_at == 0 ? (uint64_t)LOOK_AT : look_at);
 		status = js_db_query(handle->db, &sql, take_end, all, error);
 		js_sql_free(&sql);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Filters in SQL.  Promises: what goes to the server for a glob lets through all that the glob does, and what comes back is asked
- * again here; no query has more than NAMES numbers or looks at more than NUMBERS.
+ * Filters in SQL.  Promises: what goes to the server for a glob lets through all that the glob does, and what comes
+ * back is asked again here; no query has more than NAMES numbers or looks at more than NUMBERS.
  */
 #include "core/filter.h"
 
@@ -51,7 +51,8 @@ void js_filter_sql(struct js_sql *sql, const struct jobstack_filter *f)
 {
 	if (f->exit_codes_n > 0) {
 		for (size_t i = 0; i < f->exit_codes_n; i++)
-			js_sql_add(sql, i == 0 ? " AND (a.exit_code BETWEEN %d AND %d" : " OR a.exit_code BETWEEN %d AND %d",
+			js_sql_add(sql,
+				   i == 0 ? " AND (a.exit_code BETWEEN %d AND %d" : " OR a.exit_code BETWEEN %d AND %d",
 				   (int64_t)f->exit_codes[i].low, (int64_t)f->exit_codes[i].high);
 		js_sql_add(sql, ")");
 	}
@@ -98,19 +99,20 @@ void js_filter_sets_sql(struct js_sql *sql, const struct jobstack_filter *f)
 	if (f->entries == NULL || f->entries_n == 0)
 		return;
 	if (f->entries_n > FEW) {
-		js_sql_add(sql, " AND (ids IS NOT NULL OR (lo<=%u AND hi>=%u))", f->entries[f->entries_n - 1], f->entries[0]);
+		js_sql_add(sql, " AND (ids IS NOT NULL OR (lo<=%u AND hi>=%u))", f->entries[f->entries_n - 1],
+			   f->entries[0]);
 		return;
 	}
 	for (size_t i = 0; i < f->entries_n; i++) {
 		js_span_write_ids(text, &f->entries[i], 1);
 		js_sql_add(sql, i == 0 ? " AND (" : " OR ");
-		js_sql_add(sql, "IF(ids IS NULL,%u BETWEEN lo AND hi,LOCATE(%x,ids)>0)", f->entries[i], (const void *)text,
-			   sizeof(text));
+		js_sql_add(sql, "IF(ids IS NULL,%u BETWEEN lo AND hi,LOCATE(%x,ids)>0)", f->entries[i],
+			   (const void *)text, sizeof(text));
 	}
 	js_sql_add(sql, ")");
 }
 
-/* ---------------------------------------------------------------------------------------------------------- windows */
+/* ------------------------------------------------------------------------------------------------------- windows */
 
 /* How many of the N IDS come before ID. */
 static size_t before(const uint64_t *ids, size_t n, uint64_t id)
@@ -185,7 +187,8 @@ void js_window_done(struct js_window *w, int full, uint64_t last)
 	w->last = full ? last : w->end;
 }
 
-int js_window_jump(struct js_window *w, struct jobstack *handle, const char *query, uint64_t stack, struct jobstack_error *error)
+int js_window_jump(struct js_window *w, struct jobstack *handle, const char *query, uint64_t stack,
+		   struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	uint64_t next;

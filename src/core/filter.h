@@ -7,9 +7,10 @@
 
 #include "core/core.h"
 
-/* The tables with a row an entry, joined to what filters and items are about: e is the entry, a its last attempt, w its worker (a
- * and w may be missing).  Each has one %u, the stack, and goes on with " AND ".  A SELECT of these begins with STRAIGHT_JOIN: the
- * first table is read by its primary key, in the order of entry_id, and of the others one row each by theirs. */
+/* The tables with a row an entry, joined to what filters and items are about: e is the entry, a its last attempt, w its
+ * worker (a and w may be missing).  Each has one %u, the stack, and goes on with " AND ".  A SELECT of these begins
+ * with STRAIGHT_JOIN: the first table is read by its primary key, in the order of entry_id, and of the others one row
+ * each by theirs. */
 #define JS_FROM_DONE                                                                                                   \
 	" FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id LEFT JOIN worker w ON "       \
 	"w.worker_id=a.worker_id WHERE a.stack_id=%u AND a.final=1"
@@ -33,16 +34,17 @@ void js_filter_sql(struct js_sql *sql, const struct jobstack_filter *filter);
 /* The last word on a datapath that was found by that: a glob with brackets says less to the server than it means. */
 int js_filter_fits(const struct jobstack_filter *filter, const char *datapath, size_t len);
 
-/* Adds " AND ..." that keeps spans, or claims, to those that may hold what FILTER names; nothing if it names nothing. */
+/* Adds " AND ..." that keeps spans, or claims, to those that may hold what FILTER names; nothing if
+ * it names nothing. */
 void js_filter_sets_sql(struct js_sql *sql, const struct jobstack_filter *filter);
 
-/* The entry numbers from low to high, piece by piece, so that no query looks at more than some ten thousand entries, however few of
- * them fit; of a filter that names entries, only those. */
+/* The entry numbers from low to high, piece by piece, so that no query looks at more than some ten thousand entries,
+ * however few of them fit; of a filter that names entries, only those. */
 struct js_window {
-	uint64_t last, high;	       /* all up to last are done with */
-	uint64_t end;		       /* of this piece */
-	const uint64_t *ids;	       /* NULL: none are named */
-	size_t n, take;		       /* of ids that are left, and in this piece */
+	uint64_t last, high; /* all up to last are done with */
+	uint64_t end;	     /* of this piece */
+	const uint64_t *ids; /* NULL: none are named */
+	size_t n, take;	     /* of ids that are left, and in this piece */
 };
 void js_window_begin(struct js_window *window, const struct jobstack_filter *filter, uint64_t low, uint64_t high);
 
@@ -59,7 +61,8 @@ void js_window_sql(struct js_sql *sql, const struct js_window *window, const cha
 void js_window_done(struct js_window *window, int full, uint64_t last);
 
 /* The piece was empty: goes on where there is something, by a query JS_NEXT_OF. */
-int js_window_jump(struct js_window *window, struct jobstack *handle, const char *query, uint64_t stack, struct jobstack_error *error);
+int js_window_jump(struct js_window *window, struct jobstack *handle, const char *query, uint64_t stack,
+		   struct jobstack_error *error);
 
 /* Adds WORDS, the numbers and a ")". */
 void js_filter_list_sql(struct js_sql *sql, const char *words, const uint64_t *ids, size_t n);

@@ -99,14 +99,15 @@ int js_findings_paths(struct js_findings *f, struct jobstack *handle, uint64_t s
 int js_findings_tell(struct js_findings *f, jobstack_finding_fn *fn, void *ctx)
 {
 	static const char *const word[JOBSTACK_FAULTS] = {
-	    [JOBSTACK_FAULT_LOST] = "lost", [JOBSTACK_FAULT_DOUBLED] = "doubled", [JOBSTACK_FAULT_STRAY] = "stray",
-	    [JOBSTACK_FAULT_SPAN] = "span", [JOBSTACK_FAULT_CLAIM] = "claim",	  [JOBSTACK_FAULT_ATTEMPT] = "attempt",
-	    [JOBSTACK_FAULT_NAME] = "name", [JOBSTACK_FAULT_COUNTER] = "counter"};
+		[JOBSTACK_FAULT_LOST] = "lost",	  [JOBSTACK_FAULT_DOUBLED] = "doubled",
+		[JOBSTACK_FAULT_STRAY] = "stray", [JOBSTACK_FAULT_SPAN] = "span",
+		[JOBSTACK_FAULT_CLAIM] = "claim", [JOBSTACK_FAULT_ATTEMPT] = "attempt",
+		[JOBSTACK_FAULT_NAME] = "name",	  [JOBSTACK_FAULT_COUNTER] = "counter"};
 
 	for (size_t i = 0; fn != NULL && i < f->n; i++) {
 		const struct js_finding *one = &f->list[i];
 		struct jobstack_finding told = {
-		    one->fault, word[one->fault], one->entry, {NULL, 0}, f->bytes.data + one->text};
+			one->fault, word[one->fault], one->entry, {NULL, 0}, f->bytes.data + one->text};
 
 		if (one->path != 0)
 			told.datapath = (struct jobstack_bytes){f->bytes.data + one->path, one->path_len};

@@ -62,11 +62,11 @@ struct holder {
 	int found, ended;
 	uint64_t seq, pushed, connection; /* connection: the one that has its lock, or 0 */
 	int64_t beat_us, age_us;
-	char from[270];		    /* "from HOST, ", if that can be seen */
+	char from[270];	  /* "from HOST, ", if that can be seen */
 	int64_t began_us; /* of our clock: when we began to wait */
 	int64_t alive_us; /* when it last was seen, or may have been, alive */
 	int64_t looked_us;
-	int moved;		    /* the last look saw it alive */
+	int moved; /* the last look saw it alive */
 };
 
 static void take_holder(void *ctx, const struct js_row *row)

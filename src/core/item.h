@@ -7,10 +7,10 @@
 
 #include "core/core.h"
 
-/* The columns of an attempt, where a is its row; LOG and ERR_LOG are what stands for the files with its output, TAIL for the end of
- * its stderr. */
-#define JS_ITEM_ATTEMPT(LOG, ERR_LOG, TAIL)                                                                                           \
-	"a.attempt,a.outcome,a.exit_code,a.signo,a.reason,a.started,a.ended,a.user_us,a.system_us,a.maxrss_kib,"      \
+/* The columns of an attempt, where a is its row; LOG and ERR_LOG are what stands for the files with its output, TAIL
+ * for the end of its stderr. */
+#define JS_ITEM_ATTEMPT(LOG, ERR_LOG, TAIL)                                                                            \
+	"a.attempt,a.outcome,a.exit_code,a.signo,a.reason,a.started,a.ended,a.user_us,a.system_us,a.maxrss_kib,"       \
 	"a.read_bytes,a.write_bytes," LOG ",a.log_at,a.log_out,a.log_err," ERR_LOG ",a.err_at," TAIL
 
 /* The columns of the worker who made it, where w is its row, or is none. */

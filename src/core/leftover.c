@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What is left over of workers and pushes.  Promises: a row goes only if it was noted as ended before all attempts were looked at, for
- * then nobody adds one that refers to it; a bit a worker in memory, of 8 MiB at most.
+ * What is left over of workers and pushes.  Promises: a row goes only if it was noted as ended before all attempts were
+ * looked at, for then nobody adds one that refers to it; a bit a worker in memory, of 8 MiB at most.
  *
- * Rows of the last hour stay whatever is asked for: somebody whose reply was lost, or a spool that is to be delivered, may still
- * look them up, and the row that bars the token of a lost first try has to outlast that try.
+ * Rows of the last hour stay whatever is asked for: somebody whose reply was lost, or a spool that is to be delivered,
+ * may still look them up, and the row that bars the token of a lost first try has to outlast that try.
  */
 #include "core/leftover.h"
 
@@ -44,7 +44,7 @@ static void mark(struct js_leftover *l, uint64_t worker, int on)
 		l->noted--;
 }
 
-/* ----------------------------------------------------------------------------------------------------- who has ended */
+/* ------------------------------------------------------------------------------------------------- who has ended */
 
 static void take_range(void *ctx, const struct js_row *row)
 {
@@ -79,7 +79,9 @@ static int note(struct js_leftover *l, struct jobstack_error *error)
 	struct js_sql sql = {0};
 	int status;
 
-	js_sql_stmt(&sql, "SELECT MIN(worker_id),MAX(worker_id) FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND ended<%t",
+	js_sql_stmt(&sql,
+		    "SELECT MIN(worker_id),MAX(worker_id) FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u "
+		    "AND ended<%t",
 		    l->stack_id, l->before_us);
 	status = js_db_query(l->handle->db, &sql, take_range, l, error);
 	if (status == 0 && l->window > 0 && (l->bits = calloc(l->window / 8 + 1, 1)) == NULL)
@@ -87,8 +89,8 @@ static int note(struct js_leftover *l, struct jobstack_error *error)
 	for (l->rows = PAGE; status == 0 && l->window > 0 && l->rows == PAGE;) {
 		js_sql_reset(&sql);
 		js_sql_stmt(&sql,
-			    "SELECT worker_id,ended FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND ended>=%t AND ended<%t AND "
-			    "(ended>%t OR worker_id>%u) ORDER BY ended,worker_id LIMIT %u",
+			    "SELECT worker_id,ended FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND "
+			    "ended>=%t AND ended<%t AND (ended>%t OR worker_id>%u) ORDER BY ended,worker_id LIMIT %u",
 			    l->stack_id, l->last_us, l->before_us, l->last_us, l->last, (uint64_t)PAGE);
 		status = js_db_query(l->handle->db, &sql, take_ended, l, error);
 	}
@@ -96,8 +98,8 @@ static int note(struct js_leftover *l, struct jobstack_error *error)
 	return status;
 }
 
-int js_leftover_new(struct js_leftover **left, struct jobstack *handle, uint64_t stack_id, int64_t before_us, int64_t now_us,
-		    struct jobstack_error *error)
+int js_leftover_new(struct js_leftover **left, struct jobstack *handle, uint64_t stack_id, int64_t before_us,
+		    int64_t now_us, struct jobstack_error *error)
 {
 	struct js_leftover *l = calloc(1, sizeof(*l));
 	int status;
@@ -123,7 +125,7 @@ void js_leftover_free(struct js_leftover *l)
 	free(l);
 }
 
-/* -------------------------------------------------------------------------------------------------- who is referred to */
+/* -------------------------------------------------------------------------------------------- who is referred to */
 
 static void take_reference(void *ctx, const struct js_row *row)
 {
@@ -131,18 +133,20 @@ static void take_reference(void *ctx, const struct js_row *row)
 		mark(ctx, js_row_u64(row, 0), 0);
 }
 
-int js_leftover_look(struct js_leftover *l, uint64_t low, uint64_t high, int64_t pruned_us, struct jobstack_error *error)
+int js_leftover_look(struct js_leftover *l, uint64_t low, uint64_t high, int64_t pruned_us,
+		     struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	int status;
 
 	if (l->noted == 0)
 		return 0;
-	js_sql_add(&sql, "SELECT DISTINCT worker_id FROM attempt a WHERE stack_id=%u AND entry_id>%u AND entry_id<=%u", l->stack_id, low, high);
+	js_sql_add(&sql, "SELECT DISTINCT worker_id FROM attempt a WHERE stack_id=%u AND entry_id>%u AND entry_id<=%u",
+		   l->stack_id, low, high);
 	if (pruned_us >= 0) /* a count: as NOT EXISTS, MariaDB walks over the whole table for it */
 		js_sql_add(&sql,
-			   " AND (SELECT COUNT(*) FROM attempt f WHERE f.stack_id=a.stack_id AND f.entry_id=a.entry_id AND f.final=1 AND "
-			   "f.ended<%t)=0",
+			   " AND (SELECT COUNT(*) FROM attempt f WHERE f.stack_id=a.stack_id AND f.entry_id=a.entry_id "
+			   "AND f.final=1 AND f.ended<%t)=0",
 			   pruned_us);
 	js_sql_add(&sql, ";");
 	status = js_db_query(l->handle->db, &sql, take_reference, l, error);
@@ -150,7 +154,7 @@ int js_leftover_look(struct js_leftover *l, uint64_t low, uint64_t high, int64_t
 	return status;
 }
 
-/* --------------------------------------------------------------------------------------------------------- what goes */
+/* ----------------------------------------------------------------------------------------------------- what goes */
 
 /* Deletes the rows of the list: by their primary key, and no other could be taken. */
 static int remove_list(struct js_leftover *l, const char *statement, struct jobstack_error *error)
@@ -205,8 +209,9 @@ static int remove_pushes(struct js_leftover *l, int dry_run, uint64_t *pushes, s
 		struct js_sql sql = {0};
 
 		js_sql_stmt(&sql,
-			    "SELECT push_id FROM push p WHERE stack_id=%u AND ended<%t AND push_id>%u AND (atomic=0 OR NOT EXISTS(SELECT 1 FROM "
-			    "span s WHERE s.stack_id=%u AND s.class=2 AND s.push_id=p.push_id)) ORDER BY push_id LIMIT %u",
+			    "SELECT push_id FROM push p WHERE stack_id=%u AND ended<%t AND push_id>%u AND (atomic=0 OR "
+			    "NOT EXISTS(SELECT 1 FROM span s WHERE s.stack_id=%u AND s.class=2 AND "
+			    "s.push_id=p.push_id)) ORDER BY push_id LIMIT %u",
 			    l->stack_id, l->before_us, last, l->stack_id, (uint64_t)CHUNK);
 		status = js_db_query(l->handle->db, &sql, take_push, l, error);
 		js_sql_free(&sql);
@@ -220,7 +225,8 @@ static int remove_pushes(struct js_leftover *l, int dry_run, uint64_t *pushes, s
 	return status;
 }
 
-int js_leftover_remove(struct js_leftover *l, int dry_run, struct jobstack_prune_result *result, struct jobstack_error *error)
+int js_leftover_remove(struct js_leftover *l, int dry_run, struct jobstack_prune_result *result,
+		       struct jobstack_error *error)
 {
 	int status = l->noted == 0 || dry_run ? 0 : remove_workers(l, error);
 

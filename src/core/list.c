@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Looking at entries and attempts.  Promises: page by page, flat memory, no long transaction, and each query stands beside
- * the index that serves it.
+ * Looking at entries and attempts.  Promises: page by page, flat memory, no long transaction, and each query stands
+ * beside the index that serves it.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
@@ -25,13 +25,14 @@
 #define FIND_US JS_SECOND_US
 #define FIND_TELL_US (2 * JS_SECOND_US)
 #define ANY                                                                                                            \
-	(JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD | JOBSTACK_IS_RUNNING | JOBSTACK_IS_DONE |          \
+	(JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD | JOBSTACK_IS_RUNNING | JOBSTACK_IS_DONE |         \
 	 JOBSTACK_IS_DEAD | JOBSTACK_IS_MOVED)
 
 /* The %u is whether the end of stderr is asked for. */
 #define ATTEMPT_COLUMNS                                                                                                \
-	JS_ITEM_ATTEMPT("IF(a.log_at IS NULL,NULL,COALESCE(a.log,w.log))", "IF(a.err_at IS NULL,NULL,COALESCE(a.err_log,w.log))", \
-			"IF(%u,a.err_tail,NULL)") ","
+	JS_ITEM_ATTEMPT("IF(a.log_at IS NULL,NULL,COALESCE(a.log,w.log))",                                             \
+			"IF(a.err_at IS NULL,NULL,COALESCE(a.err_log,w.log))", "IF(%u,a.err_tail,NULL)")               \
+	","
 #define NO_ATTEMPT_COLUMNS "NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,"
 
 struct listing {
@@ -123,7 +124,7 @@ static int list_pages(struct listing *l, const struct source *from, struct js_wi
 	return status;
 }
 
-/* ---------------------------------------------------------------------------------- entries in spans, and in claims */
+/* ------------------------------------------------------------------------------- entries in spans, and in claims */
 
 /* A span or a claim, read whole. */
 struct set {
@@ -173,9 +174,14 @@ static void take_set(void *ctx, const struct js_row *row)
 	if (s->n == SETS)
 		return;
 	to = &s->set[s->n++];
-	*to = (struct set){.lo = js_row_u64(row, 0), .hi = js_row_u64(row, 1), .attempt = js_row_u64(row, 3),
-			   .rank = js_row_i64(row, 4), .pos = js_row_i64(row, 5), .worker = js_row_u64(row, 6),
-			   .claim_no = js_row_u64(row, 7), .claimed_us = js_row_time(row, 9)};
+	*to = (struct set){.lo = js_row_u64(row, 0),
+			   .hi = js_row_u64(row, 1),
+			   .attempt = js_row_u64(row, 3),
+			   .rank = js_row_i64(row, 4),
+			   .pos = js_row_i64(row, 5),
+			   .worker = js_row_u64(row, 6),
+			   .claim_no = js_row_u64(row, 7),
+			   .claimed_us = js_row_time(row, 9)};
 	to->ids = copy(row->col[2], row->len[2]);
 	to->ids_len = row->len[2];
 	to->running = copy(row->col[8], row->len[8]);
@@ -214,21 +220,21 @@ static void claim_head(struct js_sql *sql, const struct listing *l, const void *
 
 	js_sql_add(sql,
 		   "SELECT STRAIGHT_JOIN e.entry_id,e.datapath,%u,NULL," NO_ATTEMPT_COLUMNS JS_ITEM_WORKER
-		   " FROM entry e JOIN worker w ON w.worker_id=%u WHERE e.stack_id=%u AND (SELECT COUNT(*) FROM attempt a WHERE "
-		   "a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND a.attempt=%u)=0",
+		   " FROM entry e JOIN worker w ON w.worker_id=%u WHERE e.stack_id=%u AND (SELECT COUNT(*) FROM "
+		   "attempt a WHERE a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND a.attempt=%u)=0",
 		   set->attempt, set->worker, l->stack.id, set->attempt);
 	if (ends(l) != 0) {
 		js_sql_add(sql,
-			   " AND (SELECT COUNT(*) FROM attempt b WHERE b.stack_id=e.stack_id AND b.entry_id=e.entry_id AND "
-			   "b.attempt=%u AND b.outcome",
+			   " AND (SELECT COUNT(*) FROM attempt b WHERE b.stack_id=e.stack_id AND b.entry_id=e.entry_id "
+			   "AND b.attempt=%u AND b.outcome",
 			   set->attempt - 1);
 		js_sql_add(sql, outcomes(ends(l)));
 		js_sql_add(sql, ")=0");
 	}
 }
 
-/* The entries of spans of one each, as many as follow on each other from the Ith on, up or (where the last goes first) down, and differ
- * in nothing else: a query for each of them would take long where all that waits stands so. */
+/* The entries of spans of one each, as many as follow on each other from the Ith on, up or (where the last goes first)
+ * down, and differ in nothing else: a query for each of them would take long where all that waits stands so. */
 static size_t singles(const struct sets *sets, size_t i, uint64_t ids[SETS])
 {
 	const struct set *first = &sets->set[i];
@@ -237,8 +243,8 @@ static size_t singles(const struct sets *sets, size_t i, uint64_t ids[SETS])
 	for (; i < sets->n; i++) {
 		const struct set *set = &sets->set[i];
 
-		if (set->ids != NULL || set->lo != set->hi || set->attempt != first->attempt || set->rank != first->rank ||
-		    (n > 1 && (set->lo > ids[n - 1]) != (ids[1] > ids[0])))
+		if (set->ids != NULL || set->lo != set->hi || set->attempt != first->attempt ||
+		    set->rank != first->rank || (n > 1 && (set->lo > ids[n - 1]) != (ids[1] > ids[0])))
 			break;
 		ids[n++] = set->lo;
 	}
@@ -246,7 +252,8 @@ static size_t singles(const struct sets *sets, size_t i, uint64_t ids[SETS])
 }
 
 /* Tells the N entries of such spans, which are few, in just this order, which is that in which they would be popped. */
-static int list_alone(struct listing *l, const struct source *from, uint64_t *ids, size_t n, struct jobstack_error *error)
+static int list_alone(struct listing *l, const struct source *from, uint64_t *ids, size_t n,
+		      struct jobstack_error *error)
 {
 	const int down = ids[1] < ids[0];
 	struct js_sql sql = {0};
@@ -269,7 +276,8 @@ static int list_alone(struct listing *l, const struct source *from, uint64_t *id
 }
 
 /* Tells the entries of the Ith set, and of those behind it that can be told with it.  *NEXT: the first that was not. */
-static int list_set(struct listing *l, const struct sets *sets, size_t i, int claim, size_t *next, struct jobstack_error *error)
+static int list_set(struct listing *l, const struct sets *sets, size_t i, int claim, size_t *next,
+		    struct jobstack_error *error)
 {
 	const struct set *set = &sets->set[i];
 	struct source from = {claim ? claim_head : span_head, set, "e.entry_id", NULL};
@@ -310,17 +318,18 @@ static int list_sets(struct listing *l, int class, struct jobstack_error *error)
 
 		if (class >= 0) /* the primary key of span */
 			js_sql_add(&sql,
-				   "SELECT lo,hi,ids,attempt,`rank`,pos,0,0,NULL,NULL FROM span WHERE stack_id=%u AND class=%u AND "
-				   "(`rank`>%d OR (`rank`=%d AND pos>%d))",
-				   l->stack.id, (uint64_t)class, last.rank, last.rank, last.pos);
+				   "SELECT lo,hi,ids,attempt,`rank`,pos,0,0,NULL,NULL FROM span WHERE stack_id=%u AND "
+				   "class=%u AND (`rank`>%d OR (`rank`=%d AND pos>%d))",
+				   l->stack.id, (uint64_t) class, last.rank, last.rank, last.pos);
 		else /* the primary key of claim */
 			js_sql_add(&sql,
 				   "SELECT c.lo,c.hi,c.ids,c.attempt,0,0,c.worker_id,c.claim_no,w.running,"
-				   "IF(w.kind=1,c.claimed,NULL) FROM claim c JOIN worker w USING(worker_id) WHERE c.stack_id=%u AND "
-				   "(c.worker_id>%u OR (c.worker_id=%u AND c.claim_no>%u))",
+				   "IF(w.kind=1,c.claimed,NULL) FROM claim c JOIN worker w USING(worker_id) WHERE "
+				   "c.stack_id=%u AND (c.worker_id>%u OR (c.worker_id=%u AND c.claim_no>%u))",
 				   l->stack.id, last.worker, last.worker, last.claim_no);
 		js_filter_sets_sql(&sql, l->filter);
-		js_sql_stmt(&sql, class >= 0 ? " ORDER BY `rank`,pos LIMIT %u" : " ORDER BY c.worker_id,c.claim_no LIMIT %u",
+		js_sql_stmt(&sql,
+			    class >= 0 ? " ORDER BY `rank`,pos LIMIT %u" : " ORDER BY c.worker_id,c.claim_no LIMIT %u",
 			    (uint64_t)SETS);
 		status = js_db_query(l->handle->db, &sql, take_set, &sets, error);
 		js_sql_free(&sql);
@@ -334,12 +343,14 @@ static int list_sets(struct listing *l, int class, struct jobstack_error *error)
 	return status;
 }
 
-/* The tables that have a row an entry: attempt by its primary key, dead by its own.  Whether there is another row besides is asked
- * with a COUNT: for an EXISTS MariaDB may make a table of all that there are, however few come into question. */
+/* The tables that have a row an entry: attempt by its primary key, dead by its own.  Whether there is another row
+ * besides is asked with a COUNT: for an EXISTS MariaDB may make a table of all that there are, however few come into
+ * question. */
 #define ITEM "SELECT STRAIGHT_JOIN e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
 #define FROM_LAST                                                                                                      \
 	" FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id LEFT JOIN worker w ON "       \
-	"w.worker_id=a.worker_id WHERE a.stack_id=%u AND (SELECT COUNT(*) FROM attempt b WHERE b.stack_id=a.stack_id AND "      \
+	"w.worker_id=a.worker_id WHERE a.stack_id=%u AND (SELECT COUNT(*) FROM attempt b WHERE b.stack_id=a.stack_id " \
+	"AND "                                                                                                         \
 	"b.entry_id=a.entry_id AND b.attempt>a.attempt)=0"
 static const struct table {
 	unsigned bit;
@@ -363,7 +374,8 @@ static void table_head(struct js_sql *sql, const struct listing *l, const void *
 	if ((t->bit & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) == 0)
 		return;
 	js_sql_add(sql, " AND (SELECT COUNT(*) FROM dead d WHERE d.stack_id=a.stack_id AND d.entry_id=a.entry_id");
-	js_sql_add(sql, (l->states & JOBSTACK_IS_DEAD) != 0 ? ")=0" /* told already */ : " AND d.to_stack IS NOT NULL)=0");
+	js_sql_add(sql,
+		   (l->states & JOBSTACK_IS_DEAD) != 0 ? ")=0" /* told already */ : " AND d.to_stack IS NOT NULL)=0");
 }
 
 static int list_table(struct listing *l, const struct table *table, struct jobstack_error *error)
@@ -375,8 +387,8 @@ static int list_table(struct listing *l, const struct table *table, struct jobst
 	return list_pages(l, &from, &w, error);
 }
 
-int jobstack_list(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter, jobstack_item_fn *fn,
-		  void *ctx, struct jobstack_error *error)
+int jobstack_list(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter,
+		  jobstack_item_fn *fn, void *ctx, struct jobstack_error *error)
 {
 	static const struct jobstack_filter none = JOBSTACK_FILTER_INIT;
 	struct listing l = {.handle = handle, .filter = filter == NULL ? &none : filter, .fn = fn, .ctx = ctx};
@@ -389,7 +401,7 @@ int jobstack_list(struct jobstack *handle, const char *stack, const struct jobst
 	if (cancelled && (states & JOBSTACK_IS_CANCELLED) != 0)
 		states |= JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD;
 	l.states = states;
-	for (int class = 0; class < 3 && status == 0 && !l.stopped; class++) {
+	for (int class = 0; class < 3 && status == 0 && !l.stopped; class ++) {
 		l.state = cancelled ? JOBSTACK_IS_CANCELLED : 1u << class;
 		if ((states & 1u << class) != 0)
 			status = list_sets(&l, class, error);
@@ -421,7 +433,8 @@ int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry
 	js_sql_stmt(&sql,
 		    "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
 		    " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id "
-		    "LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u AND e.entry_id=%u ORDER BY a.attempt",
+		    "LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u AND e.entry_id=%u ORDER BY "
+		    "a.attempt",
 		    tails(&l), l.stack.id, entry);
 	status = js_db_query(handle->db, &sql, take_item, &l, error);
 	js_sql_free(&sql);
@@ -453,8 +466,8 @@ static void take_path(void *ctx, const struct js_row *row)
 	p->stopped = p->fn(p->ctx, &i) != 0;
 }
 
-int jobstack_datapaths(struct jobstack *handle, const char *stack, const uint64_t *entries, size_t n, jobstack_item_fn *fn,
-		       void *ctx, struct jobstack_error *error)
+int jobstack_datapaths(struct jobstack *handle, const char *stack, const uint64_t *entries, size_t n,
+		       jobstack_item_fn *fn, void *ctx, struct jobstack_error *error)
 {
 	struct pathing p = {fn, ctx, 0};
 	struct js_stack s;
@@ -485,10 +498,11 @@ static int find_name(struct jobstack *handle, const struct js_stack *s, struct j
 	struct js_sql sql = {0};
 	int status;
 
-	js_sql_stmt(&sql,
-		    "SELECT IF(e.entry_id IS NULL,%u,n.entry_id) FROM name n LEFT JOIN entry e ON e.stack_id=n.stack_id AND "
-		    "e.entry_id=n.entry_id WHERE n.stack_id=%u AND n.hash=UNHEX(SHA2(%x,256))",
-		    UINT64_MAX, s->id, datapath.data, datapath.len);
+	js_sql_stmt(
+		&sql,
+		"SELECT IF(e.entry_id IS NULL,%u,n.entry_id) FROM name n LEFT JOIN entry e ON e.stack_id=n.stack_id "
+		"AND e.entry_id=n.entry_id WHERE n.stack_id=%u AND n.hash=UNHEX(SHA2(%x,256))",
+		UINT64_MAX, s->id, datapath.data, datapath.len);
 	status = js_db_query(handle->db, &sql, take_found, entry, error);
 	js_sql_free(&sql);
 	return status != 0 ? status : *entry == 0 ? JOBSTACK_NOTHING : *entry == UINT64_MAX ? 2 : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Reading workers and their claims back from the ledger.  Promise: what js_worker_load gives is true for the seq it gives;
- * who acts on it does so behind a compare-and-set on that seq.
+ * Reading workers and their claims back from the ledger.  Promise: what js_worker_load gives is true for the seq it
+ * gives; who acts on it does so behind a compare-and-set on that seq.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
@@ -49,7 +49,8 @@ static void take_claim(void *ctx, const struct js_row *row)
 	hi = js_row_u64(row, 2);
 	list = row->col[3] != NULL;
 	if (hi < lo || hi - lo >= 10000000 ||
-	    (list && (hi - lo >= JS_IDS_MAX || js_span_read_ids(row->col[3], row->len[3], lo, hi - lo + 1, ids) != 0))) {
+	    (list &&
+	     (hi - lo >= JS_IDS_MAX || js_span_read_ids(row->col[3], row->len[3], lo, hi - lo + 1, ids) != 0))) {
 		r->bad = 1;
 		return;
 	}
@@ -150,14 +151,16 @@ int js_worker_load(struct jobstack *handle, const struct js_stack *stack, uint64
 	w->born_us = -1; /* what is loaded remembers nothing to compare with */
 	/* the seq first: if anything moves behind it, the compare-and-set on it will not match */
 	js_sql_stmt(&sql,
-		    "SELECT worker_id,token,seq,kind,lease_us FROM worker WHERE worker_id=%u AND stack_id=%u AND ended IS NULL",
+		    "SELECT worker_id,token,seq,kind,lease_us FROM worker WHERE worker_id=%u AND stack_id=%u AND ended "
+		    "IS NULL",
 		    id, stack->id);
 	status = js_db_query(handle->db, &sql, take_worker, w, error);
 	if (status == 0 && w->id == 0)
 		status = JOBSTACK_NOTHING;
 	js_sql_reset(&sql);
 	if (status == 0) {
-		js_sql_stmt(&sql, "SELECT " CLAIM_COLUMNS " FROM claim WHERE stack_id=%u AND worker_id=%u", stack->id, id);
+		js_sql_stmt(&sql, "SELECT " CLAIM_COLUMNS " FROM claim WHERE stack_id=%u AND worker_id=%u", stack->id,
+			    id);
 		status = js_db_query(handle->db, &sql, take_claim, &r, error);
 		w->claims = r.list;
 	}
@@ -341,18 +344,21 @@ int jobstack_workers(struct jobstack *handle, const char *stack, jobstack_worker
 
 	if (status != 0)
 		return status;
-	js_sql_stmt(&sql,
-		    "SELECT w.worker_id,w.node,w.host,w.boot,w.user,w.slurm_cluster,w.slurm_job,w.slurm_array_job,"
-		    "w.slurm_array_task,w.slurm_step,w.log,w.pid,w.pid_start,w.slurm_start,w.seq,w.slots,w.done,w.dead,"
-		    "w.lease_us,TIMESTAMPDIFF(MICROSECOND,w.beat,UTC_TIMESTAMP(6)),"
-		    "TIMESTAMPDIFF(MICROSECOND,w.started,UTC_TIMESTAMP(6)),w.kind,"
-		    "COALESCE(c.n,0),"
-		    "w.reason,w.running,UTC_TIMESTAMP(6),IF(w.kind=1,(SELECT IF(d.ids IS NULL,d.lo,CONV(LEFT(d.ids,10),16,10)) "
-		    "FROM claim d FORCE INDEX(PRIMARY) WHERE d.stack_id=w.stack_id AND d.worker_id=w.worker_id AND d.lo=d.hi LIMIT 1),NULL) "
-		    /* the claims in one go along the key: to ask for each of a thousand workers' takes thrice as long */
-		    "FROM worker w LEFT JOIN (SELECT worker_id,SUM(open) n FROM claim FORCE INDEX(PRIMARY) WHERE stack_id=%u "
-		    "GROUP BY worker_id) c ON c.worker_id=w.worker_id WHERE w.stack_id=%u AND w.ended IS NULL ORDER BY w.worker_id",
-		    s.id, s.id);
+	js_sql_stmt(
+		&sql,
+		"SELECT w.worker_id,w.node,w.host,w.boot,w.user,w.slurm_cluster,w.slurm_job,w.slurm_array_job,"
+		"w.slurm_array_task,w.slurm_step,w.log,w.pid,w.pid_start,w.slurm_start,w.seq,w.slots,w.done,w.dead,"
+		"w.lease_us,TIMESTAMPDIFF(MICROSECOND,w.beat,UTC_TIMESTAMP(6)),"
+		"TIMESTAMPDIFF(MICROSECOND,w.started,UTC_TIMESTAMP(6)),w.kind,"
+		"COALESCE(c.n,0),"
+		"w.reason,w.running,UTC_TIMESTAMP(6),IF(w.kind=1,(SELECT IF(d.ids IS "
+		"NULL,d.lo,CONV(LEFT(d.ids,10),16,10)) FROM claim d FORCE INDEX(PRIMARY) WHERE d.stack_id=w.stack_id "
+		"AND d.worker_id=w.worker_id AND d.lo=d.hi LIMIT 1),NULL) "
+		/* the claims in one go along the key: to ask for each of a thousand workers' takes thrice as long */
+		"FROM worker w LEFT JOIN (SELECT worker_id,SUM(open) n FROM claim FORCE INDEX(PRIMARY) WHERE "
+		"stack_id=%u GROUP BY worker_id) c ON c.worker_id=w.worker_id WHERE w.stack_id=%u AND w.ended IS NULL "
+		"ORDER BY w.worker_id",
+		s.id, s.id);
 	status = js_db_query(handle->db, &sql, take_worker_row, &call, error);
 	js_sql_free(&sql);
 	return status == 0 && call.stopped ? JOBSTACK_ESTOPPED : status;
@@ -384,18 +390,20 @@ int jobstack_worker_idle(struct jobstack_worker *w, struct jobstack_idle *idle, 
 	idle->next_due_us = -1;
 	js_sql_add(&sql,
 		   "SELECT s.state,COALESCE(p.ready,0),COALESCE(p.waiting,0),COALESCE(p.held,0),p.due,"
-		    "(SELECT COALESCE(SUM(open),0) FROM claim WHERE stack_id=%u AND worker_id<>%u),"
-		    "(SELECT COUNT(*) FROM worker WHERE stack_id=%u AND ended IS NULL AND kind=0),"
-		    "(SELECT MIN(worker_id) FROM worker WHERE stack_id=%u AND ended IS NULL AND kind=0 AND "
-		    "beat>UTC_TIMESTAMP(6)-INTERVAL lease_us MICROSECOND)=%u,"
-		    "(SELECT COUNT(*) FROM push WHERE stack_id=%u AND ended IS NULL AND "
-		    "beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND) "
-		    "FROM stack s LEFT JOIN (SELECT %u stack_id,SUM(IF(class=0,hi-lo+1,0)) ready,"
-		    "SUM(IF(class=1,hi-lo+1,0)) waiting,SUM(IF(class=2,hi-lo+1,0)) held,"
-		    "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,UTC_TIMESTAMP(6),MIN(IF(class<>1,NULL,IF(",
-		    w->stack.id, w->id, w->stack.id, w->stack.id, w->id, w->stack.id, w->stack.id);
+		   "(SELECT COALESCE(SUM(open),0) FROM claim WHERE stack_id=%u AND worker_id<>%u),"
+		   "(SELECT COUNT(*) FROM worker WHERE stack_id=%u AND ended IS NULL AND kind=0),"
+		   "(SELECT MIN(worker_id) FROM worker WHERE stack_id=%u AND ended IS NULL AND kind=0 AND "
+		   "beat>UTC_TIMESTAMP(6)-INTERVAL lease_us MICROSECOND)=%u,"
+		   "(SELECT COUNT(*) FROM push WHERE stack_id=%u AND ended IS NULL AND "
+		   "beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND) "
+		   "FROM stack s LEFT JOIN (SELECT %u stack_id,SUM(IF(class=0,hi-lo+1,0)) ready,"
+		   "SUM(IF(class=1,hi-lo+1,0)) waiting,SUM(IF(class=2,hi-lo+1,0)) held,"
+		   "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,UTC_TIMESTAMP(6),MIN(IF(class<>1,NULL,IF(",
+		   w->stack.id, w->id, w->stack.id, w->stack.id, w->id, w->stack.id, w->stack.id);
 	js_span_due_sql(&sql, &w->stack);
-	js_sql_stmt(&sql, ",UTC_TIMESTAMP(6),due))))) due FROM span WHERE stack_id=%u) p ON p.stack_id=s.stack_id WHERE s.stack_id=%u",
+	js_sql_stmt(&sql,
+		    ",UTC_TIMESTAMP(6),due))))) due FROM span WHERE stack_id=%u) p ON p.stack_id=s.stack_id WHERE "
+		    "s.stack_id=%u",
 		    w->stack.id, w->stack.id);
 	status = js_db_query(w->handle->db, &sql, take_idle, idle, error);
 	js_sql_free(&sql);
@@ -417,20 +425,23 @@ static void take_duration(void *ctx, const struct js_row *row)
 		d->us[d->n++] = js_row_i64(row, 0);
 }
 
-int jobstack_worker_durations(struct jobstack_worker *w, int64_t *us, size_t max, size_t *n, struct jobstack_error *error)
+int jobstack_worker_durations(struct jobstack_worker *w, int64_t *us, size_t max, size_t *n,
+			      struct jobstack_error *error)
 {
 	struct durations d = {us, 0, max};
 	struct js_sql sql = {0};
 	int status;
 
-	/* the highest numbers that have attempts are those popped last (LIFO: the lowest); of the primary key, so many rows only */
+	/* the highest numbers that have attempts are those popped last (LIFO: the lowest); of the primary key, so many
+	 * rows only */
 	js_sql_stmt(&sql,
-		    w->stack.lifo ? "SELECT TIMESTAMPDIFF(MICROSECOND,started,ended) FROM (SELECT outcome,started,ended FROM attempt "
-				    "WHERE stack_id=%u ORDER BY stack_id,entry_id,attempt LIMIT %u) a WHERE outcome=0 AND started "
-				    "IS NOT NULL"
-				  : "SELECT TIMESTAMPDIFF(MICROSECOND,started,ended) FROM (SELECT outcome,started,ended FROM attempt "
-				    "WHERE stack_id=%u ORDER BY stack_id DESC,entry_id DESC,attempt DESC LIMIT %u) a WHERE outcome=0 "
-				    "AND started IS NOT NULL",
+		    w->stack.lifo
+			    ? "SELECT TIMESTAMPDIFF(MICROSECOND,started,ended) FROM (SELECT outcome,started,ended FROM "
+			      "attempt WHERE stack_id=%u ORDER BY stack_id,entry_id,attempt LIMIT %u) a WHERE "
+			      "outcome=0 AND started IS NOT NULL"
+			    : "SELECT TIMESTAMPDIFF(MICROSECOND,started,ended) FROM (SELECT outcome,started,ended FROM "
+			      "attempt WHERE stack_id=%u ORDER BY stack_id DESC,entry_id DESC,attempt DESC LIMIT %u) a "
+			      "WHERE outcome=0 AND started IS NOT NULL",
 		    w->stack.id, (uint64_t)max);
 	status = js_db_query(w->handle->db, &sql, take_duration, &d, error);
 	js_sql_free(&sql);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Moving dead entries to another stack.  Promises: the right to move an entry is its dead row's to_stack, from nothing to something,
- * in the transaction that makes the other stack's entry; so it is moved once, and stands in one of the two at every moment.  Both
- * stacks' rows are locked first, in the order of their numbers: two who move in opposite directions do not wait for each other in a
- * circle.
+ * Moving dead entries to another stack.  Promises: the right to move an entry is its dead row's to_stack, from nothing
+ * to something, in the transaction that makes the other stack's entry; so it is moved once, and stands in one of the
+ * two at every moment.  Both stacks' rows are locked first, in the order of their numbers: two who move in opposite
+ * directions do not wait for each other in a circle.
  */
 #define _GNU_SOURCE
 #include "base/error.h"
@@ -29,14 +29,16 @@ static int check_to(const struct moving *m, struct jobstack_error *error)
 	if (to->id == 0)
 		return 0;
 	if (to->state == JOBSTACK_CANCELLED || to->state == JOBSTACK_DROPPING)
-		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is %s: nothing can be pushed to it", to->name,
-				    to->state == JOBSTACK_CANCELLED ? "cancelled" : "being dropped");
+		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is %s: nothing can be pushed to it",
+				    to->name, to->state == JOBSTACK_CANCELLED ? "cancelled" : "being dropped");
 	if (to->tail > JS_ENTRY_MAX - JS_GROUP_MAX)
-		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" has had as many entries as it can number", to->name);
-	if (m->r.group.relative && to->cwd[0] != '\0' && strcmp(from->cwd, to->cwd) != 0)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the relative names in the stack \"%s\" belong to %.300s, those in \"%s\" to %.300s", to->name,
-				    to->cwd, from->name, from->cwd);
+				    "the stack \"%s\" has had as many entries as it can number", to->name);
+	if (m->r.group.relative && to->cwd[0] != '\0' && strcmp(from->cwd, to->cwd) != 0)
+		return js_error_set(
+			error, JOBSTACK_ECONFLICT,
+			"the relative names in the stack \"%s\" belong to %.300s, those in \"%s\" to %.300s", to->name,
+			to->cwd, from->name, from->cwd);
 	return 0;
 }
 
@@ -55,7 +57,8 @@ static int find_to(struct moving *m, struct jobstack_error *error)
 	return status;
 }
 
-/* Makes the other stack: with this one's order and policy of retries, but none of its limits, which are about a place. */
+/* Makes the other stack: with this one's order and policy of retries, but none of its limits, which are
+ * about a place. */
 static int make_to(struct moving *m, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -85,8 +88,9 @@ static void stacks_sql(const struct moving *m, struct js_sql *sql, uint64_t n)
 	if (relative)
 		js_sql_add(sql, "cwd=%s,", from->cwd);
 	js_sql_add(sql,
-		   "named=IF(named=tail,tail+%u,named),tail=tail+%u,pushed=pushed+%u WHERE stack_id=%u AND state IN(0,1) AND tail<=%u", n,
-		   n, n, to->id, (uint64_t)(JS_ENTRY_MAX - n));
+		   "named=IF(named=tail,tail+%u,named),tail=tail+%u,pushed=pushed+%u WHERE stack_id=%u AND state "
+		   "IN(0,1) AND tail<=%u",
+		   n, n, n, to->id, (uint64_t)(JS_ENTRY_MAX - n));
 	if (relative)
 		js_sql_add(sql, " AND (cwd IS NULL OR cwd=%s)", from->cwd);
 	js_sql_add(sql, ";");
@@ -94,7 +98,8 @@ static void stacks_sql(const struct moving *m, struct js_sql *sql, uint64_t n)
 	js_sql_stmt(sql, "SELECT tail-%u INTO @js_t FROM stack WHERE stack_id=%u", n, to->id);
 }
 
-/* Those of the group, as they were when they were chosen: not one that came back and is dead again for another reason. */
+/* Those of the group, as they were when they were chosen: not one that came back and is dead again
+ * for another reason. */
 static void chosen_sql(const struct js_group *g, struct js_sql *sql)
 {
 	if (g->mixed) {
@@ -142,25 +147,28 @@ static int put_there(struct js_requeue *r, struct jobstack_error *error)
 	chosen_sql(g, &sql);
 	js_sql_guard(&sql, n);
 	js_sql_add(&sql,
-		   "INSERT INTO entry(stack_id,entry_id,datapath) SELECT STRAIGHT_JOIN %u,d.to_entry,e.datapath FROM dead d JOIN entry e ON "
-		   "e.stack_id=d.stack_id AND e.entry_id=d.entry_id WHERE d.stack_id=%u AND d.to_stack=%u",
+		   "INSERT INTO entry(stack_id,entry_id,datapath) SELECT STRAIGHT_JOIN %u,d.to_entry,e.datapath FROM "
+		   "dead d JOIN entry e ON e.stack_id=d.stack_id AND e.entry_id=d.entry_id WHERE d.stack_id=%u AND "
+		   "d.to_stack=%u",
 		   m->to.id, r->from.id, m->to.id);
 	js_filter_list_sql(&sql, " AND d.entry_id IN(", g->ids, g->n);
 	js_sql_add(&sql, ";");
 	js_sql_guard(&sql, n);
 	/* as for any push that is not unique: a name that is there stays that of the entry which brought it */
-	js_sql_stmt(&sql,
-		    "INSERT IGNORE INTO name(stack_id,hash,entry_id) SELECT STRAIGHT_JOIN e.stack_id,UNHEX(SHA2(e.datapath,256)),e.entry_id "
-		    "FROM stack s JOIN entry e ON e.stack_id=s.stack_id WHERE s.stack_id=%u AND s.named IS NOT NULL AND e.entry_id BETWEEN "
-		    "@js_t+1 AND @js_t+%u",
-		    m->to.id, n);
+	js_sql_stmt(
+		&sql,
+		"INSERT IGNORE INTO name(stack_id,hash,entry_id) SELECT STRAIGHT_JOIN "
+		"e.stack_id,UNHEX(SHA2(e.datapath,256)),e.entry_id FROM stack s JOIN entry e ON e.stack_id=s.stack_id "
+		"WHERE s.stack_id=%u AND s.named IS NOT NULL AND e.entry_id BETWEEN @js_t+1 AND @js_t+%u",
+		m->to.id, n);
 	js_span_fresh(&sql, &m->to, JS_READY, g->rank, n, -1);
 	status = js_db_transaction(r->handle->db, &sql, NULL, NULL, NULL, &lost, error);
 	js_sql_free(&sql);
 	if (status == JS_DB_GUARD)
 		return lost ? settle(m, error) : JOBSTACK_NOTHING;
-	return status == JS_DB_DUPLICATE ? js_error_set(error, JOBSTACK_EBUG, "the stack \"%s\" has given a number out twice", m->to.name)
-					 : status;
+	return status == JS_DB_DUPLICATE
+		       ? js_error_set(error, JOBSTACK_EBUG, "the stack \"%s\" has given a number out twice", m->to.name)
+		       : status;
 }
 
 static int look_again(struct js_requeue *r, struct jobstack_error *error)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Rows of stacks that are not there.  Promise: as many rows are read as there are stacks, whatever the size of the tables.
+ * Rows of stacks that are not there.  Promise: as many rows are read as there are stacks, whatever the size of the
+ * tables.
  */
 #include "base/error.h"
 #include "core/check.h"

@@ -2,17 +2,20 @@
  *
  * How fast a stack gets on, and when it will end.  Promise: two questions by primary keys, the same at any depth.
  *
- * The numbers of the entries are the clock.  Fresh entries leave the line in the order of their numbers, so when number X begins
- * now, and number X - D began T ago, D entries have left the line in T.  That is robust where other estimates are not:
+ * The numbers of the entries are the clock.  Fresh entries leave the line in the order of their numbers, so when number
+ * X begins now, and number X - D began T ago, D entries have left the line in T.  That is robust where other estimates
+ * are not:
  *
- *   - it counts entries, not durations: a heavy tail, which biases every sample of finished durations (the long ones still run),
- *     changes nothing, and what passes between two commands is in it;
- *   - it looks at the last minutes only, so an hour's pause, a worker that lingers, or a fleet that has grown don't weigh on it;
+ *   - it counts entries, not durations: a heavy tail, which biases every sample of finished durations (the long ones
+ * still run), changes nothing, and what passes between two commands is in it;
+ *   - it looks at the last minutes only, so an hour's pause, a worker that lingers, or a fleet that has grown don't
+ * weigh on it;
  *   - its error is known: of the D at most as many have not ended as are in hand now, which is the range that is told.
  *
- * Where the numbers are no clock (retries and requeued entries in lists, last in first out) or there is too little to read (the
- * beginning), it is the entries ended by the workers that hold entries now, through the time that their slots have had: that
- * counts the time of those that have not ended, too, so the first ones to end don't make it look fast. */
+ * Where the numbers are no clock (retries and requeued entries in lists, last in first out) or there is too little to
+ * read (the beginning), it is the entries ended by the workers that hold entries now, through the time that their slots
+ * have had: that counts the time of those that have not ended, too, so the first ones to end don't make it look fast.
+ */
 #define _GNU_SOURCE
 #include "base/clock.h"
 #include "core/core.h"
@@ -70,15 +73,15 @@ static int look(struct jobstack *handle, uint64_t stack, struct probe *p, struct
 	take_start(p, NULL);
 	/* the primary key of claim, of which there are a few rows a worker */
 	js_sql_stmt(&sql,
-		    "SELECT MAX(c.hi) FROM claim c JOIN stack s USING(stack_id) WHERE c.stack_id=%u AND c.ids IS NULL AND c.attempt=1 "
-		    "AND s.lifo=0",
+		    "SELECT MAX(c.hi) FROM claim c JOIN stack s USING(stack_id) WHERE c.stack_id=%u AND c.ids IS NULL "
+		    "AND c.attempt=1 AND s.lifo=0",
 		    stack);
 	status = js_db_query(handle->db, &sql, take_head, p, error);
 	js_sql_reset(&sql);
 	if (status == 0 && p->head > FIRST) { /* the primary key of attempt, so many rows at most */
 		js_sql_add(&sql,
-			   "SELECT entry_id,TIMESTAMPDIFF(MICROSECOND,started,UTC_TIMESTAMP(6)) FROM attempt WHERE stack_id=%u AND attempt=1 "
-			   "AND started IS NOT NULL AND entry_id IN(0",
+			   "SELECT entry_id,TIMESTAMPDIFF(MICROSECOND,started,UTC_TIMESTAMP(6)) FROM attempt WHERE "
+			   "stack_id=%u AND attempt=1 AND started IS NOT NULL AND entry_id IN(0",
 			   stack);
 		for (unsigned i = 0; i < LEVELS && distance(i) + NEAR < p->head; i++)
 			for (unsigned k = 0; k < NEAR; k++)
@@ -95,8 +98,8 @@ struct range {
 	double low, middle, high;
 };
 
-/* By the clock of the numbers: over the longest time within the last minutes or, for long commands, the shortest that is long
- * enough to count more than are in hand. */
+/* By the clock of the numbers: over the longest time within the last minutes or, for long commands, the shortest that
+ * is long enough to count more than are in hand. */
 static int by_numbers(const struct probe *p, const struct jobstack_status *s, struct range *r)
 {
 	int best = -1;
@@ -133,7 +136,8 @@ static int64_t microseconds(double seconds)
 	return seconds > 1e10 ? -1 : (int64_t)(seconds * 1e6);
 }
 
-int jobstack_pace(struct jobstack *handle, const struct jobstack_status *s, struct jobstack_pace *pace, struct jobstack_error *error)
+int jobstack_pace(struct jobstack *handle, const struct jobstack_status *s, struct jobstack_pace *pace,
+		  struct jobstack_error *error)
 {
 	uint64_t left = s->ready + s->waiting + s->held + s->running;
 	struct probe p = {0};

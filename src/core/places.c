@@ -119,7 +119,7 @@ static void only_window(const struct reading *r, struct js_sql *sql)
 		   (size_t)JS_IDS_WIDTH - 1);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ spans */
+/* --------------------------------------------------------------------------------------------------------- spans */
 
 static const char *const class_word[] = {"ready", "waiting", "held"};
 
@@ -224,7 +224,7 @@ int js_check_spans_of(struct js_checked *c, uint64_t low, uint64_t high, struct 
 	return read_spans(&r, error);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- claims */
+/* -------------------------------------------------------------------------------------------------------- claims */
 
 /* What is wrong with a claim's row by itself. */
 static void judge_claim(struct reading *r, struct js_holder *h, const char *fault)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Pruning: takes away entries that were done long ago, with their attempts.  Promises: the right to prune an entry is the DELETE of
- * its final attempt, in the transaction that removes the rest of it and counts it as pruned; so a requeue, or another prune, at the
- * same moment loses nothing and doubles nothing; what the caller has not kept is not removed; each query walks a bounded part of a
- * primary key.
+ * Pruning: takes away entries that were done long ago, with their attempts.  Promises: the right to prune an entry is
+ * the DELETE of its final attempt, in the transaction that removes the rest of it and counts it as pruned; so a
+ * requeue, or another prune, at the same moment loses nothing and doubles nothing; what the caller has not kept is not
+ * removed; each query walks a bounded part of a primary key.
  *
- * An entry that is in a claim, which is there because of others in it, stays, at whatever attempt it was claimed: that it is closed
- * there is known by that attempt's row alone.  Claims are looked at behind the entries: one that is done comes into a claim only by a
- * requeue, and then its last attempt is another one.
+ * An entry that is in a claim, which is there because of others in it, stays, at whatever attempt it was claimed: that
+ * it is closed there is known by that attempt's row alone.  Claims are looked at behind the entries: one that is done
+ * comes into a claim only by a requeue, and then its last attempt is another one.
  */
 #include "base/error.h"
 #include "core/core.h"
@@ -20,7 +20,8 @@
 
 #define PAGE 20000 /* attempts looked at by one query */
 #define CHUNK 500  /* entries in one transaction */
-#define TOLD 50	   /* entries whose attempts are read at once: each row may bring a worker's arguments and a tail of stderr */
+#define TOLD                                                                                                           \
+	50 /* entries whose attempts are read at once: each row may bring a worker's arguments and a tail of stderr */
 #define RACES_MAX 50
 
 struct done {
@@ -43,11 +44,12 @@ struct pruning {
 
 static int stopped(const struct pruning *p, struct jobstack_error *error)
 {
-	return js_error_set(error, JOBSTACK_ESTOPPED, "stopped: %" PRIu64 " entries of the stack \"%s\" have gone, the others are as they were",
+	return js_error_set(error, JOBSTACK_ESTOPPED,
+			    "stopped: %" PRIu64 " entries of the stack \"%s\" have gone, the others are as they were",
 			    p->result.entries, p->stack.name);
 }
 
-/* ------------------------------------------------------------------------------------------------------- what can go */
+/* --------------------------------------------------------------------------------------------------- what can go */
 
 static void take_done(void *ctx, const struct js_row *row)
 {
@@ -109,8 +111,8 @@ static int leave_claimed(struct pruning *p, struct jobstack_error *error)
 
 	if (p->n == 0)
 		return 0;
-	js_sql_stmt(&sql, "SELECT lo,hi,ids FROM claim WHERE stack_id=%u AND (ids IS NOT NULL OR (hi>=%u AND lo<=%u))", p->stack.id,
-		    p->list[0].entry, p->list[p->n - 1].entry);
+	js_sql_stmt(&sql, "SELECT lo,hi,ids FROM claim WHERE stack_id=%u AND (ids IS NOT NULL OR (hi>=%u AND lo<=%u))",
+		    p->stack.id, p->list[0].entry, p->list[p->n - 1].entry);
 	status = js_db_query(p->handle->db, &sql, take_claim, p, error);
 	js_sql_free(&sql);
 	for (size_t i = 0; i < p->n; i++)
@@ -135,7 +137,9 @@ static int read_page(struct pruning *p, struct jobstack_error *error)
 	struct js_sql sql = {0};
 	int status;
 
-	js_sql_stmt(&sql, "SELECT entry_id FROM attempt WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id,attempt LIMIT 1 OFFSET %u",
+	js_sql_stmt(&sql,
+		    "SELECT entry_id FROM attempt WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id,attempt LIMIT 1 "
+		    "OFFSET %u",
 		    p->stack.id, p->low, (uint64_t)PAGE - 1);
 	status = js_handle_number(p->handle, &sql, &p->high, error);
 	if (status != 0)
@@ -143,15 +147,15 @@ static int read_page(struct pruning *p, struct jobstack_error *error)
 	if (p->high > p->end)
 		p->high = p->end;
 	js_sql_stmt(&sql,
-		    "SELECT entry_id,attempt FROM attempt WHERE stack_id=%u AND entry_id>%u AND entry_id<=%u AND final=1 AND ended<%t ORDER BY "
-		    "entry_id",
+		    "SELECT entry_id,attempt FROM attempt WHERE stack_id=%u AND entry_id>%u AND entry_id<=%u AND "
+		    "final=1 AND ended<%t ORDER BY entry_id",
 		    p->stack.id, p->low, p->high, p->before_us);
 	status = js_db_query(p->handle->db, &sql, take_done, p, error);
 	js_sql_free(&sql);
 	return status == 0 ? leave_claimed(p, error) : status;
 }
 
-/* ------------------------------------------------------------------------------------------------------- the archive */
+/* --------------------------------------------------------------------------------------------------- the archive */
 
 static void take_attempt(void *ctx, const struct js_row *row)
 {
@@ -177,10 +181,13 @@ static int tell(struct pruning *p, const struct done *list, size_t n, struct job
 		struct js_sql sql = {0};
 
 		js_sql_add(&sql,
-			   "SELECT e.entry_id,e.datapath," JS_ITEM_ATTEMPT("IF(a.log_at IS NULL,NULL,COALESCE(a.log,w.log))", "IF(a.err_at IS NULL,NULL,COALESCE(a.err_log,w.log))",
-					   "a.err_tail") "," JS_ITEM_WORKER
-			   " FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id LEFT JOIN worker w ON "
-			   "w.worker_id=a.worker_id WHERE a.stack_id=%u AND a.entry_id IN(",
+			   "SELECT e.entry_id,e.datapath," JS_ITEM_ATTEMPT(
+				   "IF(a.log_at IS NULL,NULL,COALESCE(a.log,w.log))",
+				   "IF(a.err_at IS NULL,NULL,COALESCE(a.err_log,w.log))",
+				   "a.err_tail") "," JS_ITEM_WORKER
+						 " FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND "
+						 "e.entry_id=a.entry_id LEFT JOIN worker w ON w.worker_id=a.worker_id "
+						 "WHERE a.stack_id=%u AND a.entry_id IN(",
 			   p->stack.id);
 		for (size_t i = at; i < n && i < at + TOLD; i++)
 			js_sql_add(&sql, i == at ? "%u" : ",%u", list[i].entry);
@@ -193,7 +200,7 @@ static int tell(struct pruning *p, const struct done *list, size_t n, struct job
 	return status == 0 && p->stopped ? stopped(p, error) : status;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- a chunk */
+/* ------------------------------------------------------------------------------------------------------- a chunk */
 
 static uint64_t attempts_of(const struct done *list, size_t n)
 {
@@ -204,20 +211,22 @@ static uint64_t attempts_of(const struct done *list, size_t n)
 	return sum;
 }
 
-/* Each DELETE ends with the last row that it is for, and does not look at the next, which may be of a load whose client is frozen, and
- * locked. */
+/* Each DELETE ends with the last row that it is for, and does not look at the next, which may be of a load whose client
+ * is frozen, and locked. */
 static int remove_chunk(struct pruning *p, const struct done *list, size_t n, int *lost, struct jobstack_error *error)
 {
 	uint64_t id = p->stack.id, earlier = attempts_of(list, n) - n;
 	struct js_sql sql = {0};
 	int status;
 
-	js_sql_stmt(&sql, "UPDATE stack SET done=done-%u,pruned=pruned+%u WHERE stack_id=%u AND state<3", (uint64_t)n, (uint64_t)n, id);
+	js_sql_stmt(&sql, "UPDATE stack SET done=done-%u,pruned=pruned+%u WHERE stack_id=%u AND state<3", (uint64_t)n,
+		    (uint64_t)n, id);
 	js_sql_guard(&sql, 1);
 	js_sql_add(&sql, "DELETE FROM attempt WHERE stack_id=%u AND final=1", id);
 	add_entries(&sql, list, n);
 	for (size_t i = 0; i < n; i++)
-		js_sql_add(&sql, i == 0 ? " AND (entry_id,attempt) IN((%u,%u)" : ",(%u,%u)", list[i].entry, list[i].attempts);
+		js_sql_add(&sql, i == 0 ? " AND (entry_id,attempt) IN((%u,%u)" : ",(%u,%u)", list[i].entry,
+			   list[i].attempts);
 	js_sql_stmt(&sql, ") ORDER BY entry_id,attempt LIMIT %u", (uint64_t)n);
 	js_sql_guard(&sql, n);
 	if (earlier > 0) {
@@ -250,8 +259,10 @@ static void take_remaining(void *ctx, const struct js_row *row)
 		r->list[r->n++] = (struct done){js_row_u64(row, 0), js_row_u64(row, 1), 0};
 }
 
-/* A guard said no: what of the chunk is still to go, at the same attempt?  (Nothing, too, if an earlier try of ours had arrived.) */
-static int look_again(struct pruning *p, const struct remaining *tried, struct remaining *r, struct jobstack_error *error)
+/* A guard said no: what of the chunk is still to go, at the same attempt?  (Nothing, too, if an earlier try of ours had
+ * arrived.) */
+static int look_again(struct pruning *p, const struct remaining *tried, struct remaining *r,
+		      struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	size_t n = 0;
@@ -269,7 +280,8 @@ static int look_again(struct pruning *p, const struct remaining *tried, struct r
 	for (size_t i = 0; status == 0 && i < r->n; i++) {
 		size_t at = find(tried->list, tried->n, r->list[i].entry);
 
-		if (at < tried->n && tried->list[at].entry == r->list[i].entry && tried->list[at].attempts == r->list[i].attempts)
+		if (at < tried->n && tried->list[at].entry == r->list[i].entry &&
+		    tried->list[at].attempts == r->list[i].attempts)
 			r->list[n++] = r->list[i];
 	}
 	r->n = n;
@@ -298,10 +310,11 @@ static int prune_chunk(struct pruning *p, const struct done *list, size_t n, str
 		struct remaining tried = r;
 
 		if (race == RACES_MAX)
-			return js_error_set(error, JOBSTACK_EBUG,
-					    "entries of the stack \"%s\" from %" PRIu64 " on can't be removed, though they are done (what "
-					    "does `jobstack check` say?)",
-					    p->stack.name, r.list[0].entry);
+			return js_error_set(
+				error, JOBSTACK_EBUG,
+				"entries of the stack \"%s\" from %" PRIu64
+				" on can't be removed, though they are done (what does `jobstack check` say?)",
+				p->stack.name, r.list[0].entry);
 		if (p->o->item != NULL)
 			status = tell(p, r.list, r.n, error);
 		if (status == 0)
@@ -313,14 +326,15 @@ static int prune_chunk(struct pruning *p, const struct done *list, size_t n, str
 		if (status == JS_DB_GUARD)
 			status = look_again(p, &tried, &r, error);
 		if (status == 0 && p->stack.id != id)
-			return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was dropped meanwhile", p->stack.name);
+			return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was dropped meanwhile",
+					    p->stack.name);
 		if (status == 0 && lost && r.n == 0)
 			count(p, tried.list, tried.n);
 	}
 	return status;
 }
 
-/* --------------------------------------------------------------------------------------------------------- all of it */
+/* ----------------------------------------------------------------------------------------------------- all of it */
 
 static int prune_page(struct pruning *p, struct jobstack_error *error)
 {
@@ -330,7 +344,8 @@ static int prune_page(struct pruning *p, struct jobstack_error *error)
 		size_t n = p->n - at < CHUNK ? p->n - at : CHUNK;
 
 		status = prune_chunk(p, p->list + at, n, error);
-		if (status == 0 && p->o->progress != NULL && p->o->progress(p->o->ctx, p->list[at + n - 1].entry, p->end) != 0)
+		if (status == 0 && p->o->progress != NULL &&
+		    p->o->progress(p->o->ctx, p->list[at + n - 1].entry, p->end) != 0)
 			status = stopped(p, error);
 	}
 	if (status == 0)
@@ -386,7 +401,8 @@ int jobstack_prune(struct jobstack *handle, const char *stack, const struct jobs
 	if (result != NULL)
 		*result = (struct jobstack_prune_result){0, 0, 0, 0};
 	if (options != NULL && (options->size != sizeof(*options) || options->older_us < 0))
-		return js_error_set(error, JOBSTACK_EUSAGE, "the options of a prune were not initialised for this version of the library");
+		return js_error_set(error, JOBSTACK_EUSAGE,
+				    "the options of a prune were not initialised for this version of the library");
 	p = calloc(1, sizeof(*p));
 	if (p == NULL)
 		return js_error_memory(error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Pushing.  Promises: a chunk is read whole before its transaction begins; it is there wholly or not at all, once, whatever
- * happens to the reply (a compare-and-set on the pusher's own row settles it); memory is flat; what an atomic push wrote can
- * be popped only when all of it is there, and is taken away again if it fails.
+ * Pushing.  Promises: a chunk is read whole before its transaction begins; it is there wholly or not at all, once,
+ * whatever happens to the reply (a compare-and-set on the pusher's own row settles it); memory is flat; what an atomic
+ * push wrote can be popped only when all of it is there, and is taken away again if it fails.
  */
 #define _GNU_SOURCE
 #include "base/error.h"
@@ -27,7 +27,8 @@ static int set_policy(struct js_pushing *p, struct jobstack_error *error)
 	int status;
 
 	policy.priority = JOBSTACK_PRIORITY_AS_IT_IS; /* the names that come have their own */
-	if (policy.max_attempts < 0 && policy.max_losses < 0 && policy.retry_delay_us < 0 && policy.max_running < 0 && policy.max_failures < 0)
+	if (policy.max_attempts < 0 && policy.max_losses < 0 && policy.retry_delay_us < 0 && policy.max_running < 0 &&
+	    policy.max_failures < 0)
 		return 0;
 	status = js_stack_policy_sql(&sql, p->stack.id, &policy, error);
 	if (status == 0)
@@ -56,8 +57,8 @@ static int begin_once(struct js_pushing *p, struct jobstack_error *error)
 	js_file_random(p->token, sizeof(p->token));
 	js_stack_mark_sql(&sql, p->stack.id);
 	js_sql_stmt(&sql,
-		    "INSERT INTO push(token,stack_id,atomic,started,beat) SELECT %x,stack_id,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6)"
-		    JS_STACK_KEPT,
+		    "INSERT INTO push(token,stack_id,atomic,started,beat) SELECT "
+		    "%x,stack_id,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6)" JS_STACK_KEPT,
 		    (const void *)p->token, (size_t)16, (uint64_t)(p->options->atomic != 0), p->stack.id);
 	js_sql_guard(&sql, 1);
 	status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, &lost, error);
@@ -124,8 +125,8 @@ static int is_old(const struct js_pushing *p)
 	return p->n > 0 && jobstack_now_us() - p->first_us >= AGE_US;
 }
 
-/* There are more names than an INSERT takes.  The rows of a unique stack in name cost more than a LOAD saves, and would be
- * written while the stack is locked: there chunks stay small. */
+/* There are more names than an INSERT takes.  The rows of a unique stack in name cost more than a LOAD saves, and would
+ * be written while the stack is locked: there chunks stay small. */
 static int ask_for_loads(struct js_pushing *p, struct jobstack_error *error)
 {
 	int status = p->begun ? 0 : begin(p, error);
@@ -229,19 +230,22 @@ static int publish(struct js_pushing *p, struct jobstack_error *error)
 	struct js_sql sql = {0};
 	int status, lost = 0;
 
-	js_sql_stmt(&sql, "UPDATE push SET seq=seq+1,ended=UTC_TIMESTAMP(6) WHERE push_id=%u AND token=%x AND seq=%u AND ended IS NULL",
+	js_sql_stmt(&sql,
+		    "UPDATE push SET seq=seq+1,ended=UTC_TIMESTAMP(6) WHERE push_id=%u AND token=%x AND seq=%u AND "
+		    "ended IS NULL",
 		    p->push_id, (const void *)p->token, (size_t)16, p->seq);
 	js_sql_guard(&sql, 1);
 	if (p->options->atomic)
-		js_sql_stmt(&sql, "UPDATE span SET class=0,push_id=NULL WHERE stack_id=%u AND class=2 AND push_id=%u", p->stack.id,
-			    p->push_id);
+		js_sql_stmt(&sql, "UPDATE span SET class=0,push_id=NULL WHERE stack_id=%u AND class=2 AND push_id=%u",
+			    p->stack.id, p->push_id);
 	status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, &lost, error);
 	js_sql_free(&sql);
 	sql = (struct js_sql){0};
 	if (status == JS_DB_GUARD && lost) { /* was it our own try? */
 		uint64_t seq;
 
-		js_sql_stmt(&sql, "SELECT seq FROM push WHERE push_id=%u AND token=%x", p->push_id, (const void *)p->token, (size_t)16);
+		js_sql_stmt(&sql, "SELECT seq FROM push WHERE push_id=%u AND token=%x", p->push_id,
+			    (const void *)p->token, (size_t)16);
 		status = js_handle_number(p->handle, &sql, &seq, error);
 		if (status == 0 && seq != p->seq + 1)
 			status = JS_DB_GUARD;
@@ -252,7 +256,8 @@ static int publish(struct js_pushing *p, struct jobstack_error *error)
 }
 
 int jobstack_push_from(struct jobstack *handle, const char *stack, const struct jobstack_push_options *options,
-		       jobstack_next_fn *next, void *ctx, struct jobstack_push_result *result, struct jobstack_error *error)
+		       jobstack_next_fn *next, void *ctx, struct jobstack_push_result *result,
+		       struct jobstack_error *error)
 {
 	static const struct jobstack_push_options none = JOBSTACK_PUSH_OPTIONS_INIT;
 	struct js_pushing *p = calloc(1, sizeof(*p));
@@ -267,7 +272,8 @@ int jobstack_push_from(struct jobstack *handle, const char *stack, const struct 
 	p->options = options == NULL ? &none : options;
 	status = p->options->size == sizeof(*options)
 			 ? js_stack_check_name(stack, error)
-			 : js_error_set(error, JOBSTACK_EUSAGE, "jobstack_push_options.size is not that of this library");
+			 : js_error_set(error, JOBSTACK_EUSAGE,
+					"jobstack_push_options.size is not that of this library");
 	if (status == 0)
 		status = js_schema_check(handle, error);
 	if (status == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * A push under way, for the files that make it: push.c takes the names in, chunk.c brings them to the stack, unique.c knows which
- * names are there already, holder.c deals with another push that holds them.
+ * A push under way, for the files that make it: push.c takes the names in, chunk.c brings them to the stack, unique.c
+ * knows which names are there already, holder.c deals with another push that holds them.
  */
 #ifndef JS_CORE_PUSHING_H
 #define JS_CORE_PUSHING_H
@@ -9,7 +9,8 @@
 #include "base/buf.h"
 #include "core/core.h"
 
-/* What one INSERT takes; and what one LOAD takes, in names and in bytes, as far as the names before the last are counted. */
+/* What one INSERT takes; and what one LOAD takes, in names and in bytes, as far as the names before the last are
+ * counted. */
 #define JS_PART_NAMES 2000
 #define JS_PART_BYTES (512 * 1024)
 #define JS_CHUNK_NAMES 65536
@@ -37,14 +38,14 @@ struct js_pushing {
 	struct js_buf bytes; /* the chunk's names, each with a NUL behind it */
 	struct js_pushed_name names[JS_CHUNK_NAMES];
 	size_t n;
-	int64_t first_us;    /* when its first name came */
+	int64_t first_us;	  /* when its first name came */
 	size_t from, to, dropped; /* the part of it that is on its way, and how many of that are dropped */
 	int relative;		  /* the chunk has a relative name */
 	struct jobstack_push_result result;
 };
 
-/* Puts the chunk onto the stack: by a LOAD if it is too large for an INSERT, else, or if none is taken, part by part.  Each part is
- * there wholly or not at all, once.  Counts in p->result what was pushed and skipped. */
+/* Puts the chunk onto the stack: by a LOAD if it is too large for an INSERT, else, or if none is taken, part by part.
+ * Each part is there wholly or not at all, once.  Counts in p->result what was pushed and skipped. */
 int js_chunk_put(struct js_pushing *p, struct jobstack_error *error);
 
 /* The fence stopped the push: another one has ended it, or the database was set back and has forgotten what it had

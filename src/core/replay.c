@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Replay: delivers outcomes of a worker that is gone, and ends its row.  Promises: only what is in that worker's hands is closed,
- * behind the same fence as its own steps; what was given up meanwhile is told and changes nothing; again is harmless.
+ * Replay: delivers outcomes of a worker that is gone, and ends its row.  Promises: only what is in that worker's hands
+ * is closed, behind the same fence as its own steps; what was given up meanwhile is told and changes nothing; again is
+ * harmless.
  */
 #define _GNU_SOURCE
 #include "base/error.h"

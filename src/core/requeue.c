@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Requeue.  Promise: the right to requeue an entry is a row change that succeeds once (final 1 to 0 for a done entry, the
- * DELETE of its dead row for a dead one), in the transaction that puts it in line; so two at once requeue it once.
+ * Requeue.  Promise: the right to requeue an entry is a row change that succeeds once (final 1 to 0 for a done entry,
+ * the DELETE of its dead row for a dead one), in the transaction that puts it in line; so two at once requeue it once.
  */
 #include "core/requeue.h"
 
@@ -46,18 +46,22 @@ static void take_candidate(void *ctx, const struct js_row *row)
 /* The dead, or the done, that fit, in one piece of the numbers. */
 static int read_piece(struct js_requeue *r, const struct js_window *w, struct jobstack_error *error)
 {
-	unsigned outcome = (r->filter.states & JOBSTACK_IS_DEAD) != 0 ? 0 : r->filter.states & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST);
+	unsigned outcome = (r->filter.states & JOBSTACK_IS_DEAD) != 0
+				   ? 0
+				   : r->filter.states & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST);
 	struct js_sql sql = {0};
 	int status;
 
-	js_sql_add(&sql, r->done ? "SELECT STRAIGHT_JOIN a.entry_id,a.attempt,0," : "SELECT STRAIGHT_JOIN d.entry_id,d.attempt,d.`rank`,");
+	js_sql_add(&sql, r->done ? "SELECT STRAIGHT_JOIN a.entry_id,a.attempt,0,"
+				 : "SELECT STRAIGHT_JOIN d.entry_id,d.attempt,d.`rank`,");
 	js_sql_add(&sql, r->names ? "e.datapath" : "NULL");
 	js_sql_add(&sql, r->done ? JS_FROM_DONE : JS_FROM_DEAD, r->from.id);
 	if (!r->done && outcome != 0 && outcome != (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST))
 		js_sql_add(&sql, " AND a.outcome=%u", (uint64_t)(outcome == JOBSTACK_IS_FAILED ? 1 : 2));
 	js_window_sql(&sql, w, r->done ? "a.entry_id" : "d.entry_id");
 	js_filter_sql(&sql, &r->filter);
-	js_sql_stmt(&sql, r->done ? " ORDER BY a.entry_id LIMIT %u" : " ORDER BY d.entry_id LIMIT %u", (uint64_t)JS_GROUP_MAX);
+	js_sql_stmt(&sql, r->done ? " ORDER BY a.entry_id LIMIT %u" : " ORDER BY d.entry_id LIMIT %u",
+		    (uint64_t)JS_GROUP_MAX);
 	r->group.base = r->group.n;
 	status = js_db_query(r->handle->db, &sql, take_candidate, r, error);
 	js_sql_free(&sql);
@@ -76,13 +80,15 @@ static int next_group(struct js_requeue *r, struct jobstack_error *error)
 	g->relative = g->mixed = g->full = 0;
 	g->want = left < JS_GROUP_MAX ? (size_t)left : JS_GROUP_MAX;
 	js_window_begin(&w, &r->filter, g->last + 1, r->from.tail);
-	for (int pieces = 0; status == 0 && g->n < g->want && pieces < PIECES && js_window_next(&w); pieces += g->n > 0) {
+	for (int pieces = 0; status == 0 && g->n < g->want && pieces < PIECES && js_window_next(&w);
+	     pieces += g->n > 0) {
 		status = read_piece(r, &w, error);
 		if (g->full)
 			break;
 		js_window_done(&w, g->rows == JS_GROUP_MAX, g->seen);
 		if (status == 0 && g->rows == 0)
-			status = js_window_jump(&w, r->handle, r->done ? JS_NEXT_OF("attempt") : JS_NEXT_OF("dead"), r->from.id, error);
+			status = js_window_jump(&w, r->handle, r->done ? JS_NEXT_OF("attempt") : JS_NEXT_OF("dead"),
+						r->from.id, error);
 	}
 	g->next = g->full ? g->seen : w.last;
 	return status;
@@ -114,8 +120,9 @@ int js_requeue_all(struct js_requeue *r, struct jobstack_error *error)
 			g->last = g->next;
 		status = 0; /* after a lost reply the same place is looked at again: was it all of them? */
 	}
-	return status == JOBSTACK_NOTHING ? js_error_set(error, JOBSTACK_ECONFLICT, "others kept requeueing the same entries")
-					  : status;
+	return status == JOBSTACK_NOTHING
+		       ? js_error_set(error, JOBSTACK_ECONFLICT, "others kept requeueing the same entries")
+		       : status;
 }
 
 static void take_count(void *ctx, const struct js_row *row)
@@ -150,10 +157,12 @@ int js_requeue_count(struct js_requeue *r, struct jobstack_error *error)
 
 int js_requeue_same(const struct js_requeue *r, uint64_t id, struct jobstack_error *error)
 {
-	return r->from.id == id ? 0 : js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was dropped meanwhile", r->from.name);
+	return r->from.id == id ? 0
+				: js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was dropped meanwhile",
+					       r->from.name);
 }
 
-/* ------------------------------------------------------------------------------------------- back into their own line */
+/* -------------------------------------------------------------------------------------- back into their own line */
 
 /* The group, as it was when it was chosen. */
 static void chosen_sql(const struct js_requeue *r, struct js_sql *sql, const char *done, const char *dead)
@@ -165,8 +174,8 @@ static void chosen_sql(const struct js_requeue *r, struct js_sql *sql, const cha
 	js_sql_add(sql, ";");
 }
 
-/* A guard stopped it after a try whose reply was lost.  That one would have taken all; so if some are there, it was somebody else, who
- * took the others.  Of a stack that was dropped it can't be told. */
+/* A guard stopped it after a try whose reply was lost.  That one would have taken all; so if some are there, it was
+ * somebody else, who took the others.  Of a stack that was dropped it can't be told. */
 static int settle(struct js_requeue *r, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -203,8 +212,9 @@ static int put_back(struct js_requeue *r, struct jobstack_error *error)
 	js_sql_free(&sql);
 	if (status == JS_DB_GUARD)
 		return lost ? settle(r, error) : JOBSTACK_NOTHING;
-	return status == JS_DB_DUPLICATE ? js_error_set(error, JOBSTACK_EBUG, "an entry that is dead or done stands in line too")
-					 : status;
+	return status == JS_DB_DUPLICATE
+		       ? js_error_set(error, JOBSTACK_EBUG, "an entry that is dead or done stands in line too")
+		       : status;
 }
 
 /* The stack, to which something can go back. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Choosing dead or done entries and doing something with them, group by group: requeue.c puts them back, move.c elsewhere.
+ * Choosing dead or done entries and doing something with them, group by group: requeue.c puts them back, move.c
+ * elsewhere.
  */
 #ifndef JS_CORE_REQUEUE_H
 #define JS_CORE_REQUEUE_H
@@ -25,8 +26,8 @@ struct js_group {
 
 struct js_requeue;
 
-/* Does with r->group what is to be done, in one transaction.  0; JOBSTACK_NOTHING if some of it was done by somebody else
- * meanwhile; 2 if by a try of ours whose reply was lost; or an error. */
+/* Does with r->group what is to be done, in one transaction.  0; JOBSTACK_NOTHING if some of it was done by somebody
+ * else meanwhile; 2 if by a try of ours whose reply was lost; or an error. */
 typedef int js_group_fn(struct js_requeue *r, struct jobstack_error *error);
 
 struct js_requeue {
@@ -37,7 +38,8 @@ struct js_requeue {
 	int names;	   /* their names are wanted */
 	int mixes;	   /* a group's attempts need not be the same */
 	js_group_fn *put;
-	js_group_fn *look; /* after JOBSTACK_NOTHING: the stacks, as they are now; an error if it can't be done any more */
+	js_group_fn
+		*look; /* after JOBSTACK_NOTHING: the stacks, as they are now; an error if it can't be done any more */
 	struct jobstack_requeue_result result;
 	struct js_group group;
 };
@@ -45,7 +47,8 @@ struct js_requeue {
 /* Puts all that the filter chooses, and counts it. */
 int js_requeue_all(struct js_requeue *r, struct jobstack_error *error);
 
-/* Looked at again, the stack must be the one with this ID still, and no other that has its name by now: 0, or JOBSTACK_ECONFLICT. */
+/* Looked at again, the stack must be the one with this ID still, and no other that has its name by now: 0, or
+ * JOBSTACK_ECONFLICT. */
 int js_requeue_same(const struct js_requeue *r, uint64_t id, struct jobstack_error *error);
 
 /* Counts what was named in vain. */

@@ -19,7 +19,7 @@
 #define SCHEMA_VERSION 3
 #define LOCK_SECONDS 20 /* a try; shorter than the connection waits for an answer */
 #define LOCK_TRIES 9
-#define UPGRADE_TRIES 20 /* times that a migration is begun anew */
+#define UPGRADE_TRIES 20   /* times that a migration is begun anew */
 #define NO_USER_LOCKS 1235 /* what a Galera cluster answers to GET_LOCK */
 
 unsigned jobstack_schema_version(void)
@@ -114,7 +114,8 @@ static int find_file(const char *dir, unsigned version, struct js_buf *path, str
 	return 0;
 }
 
-/* Runs a migration statement by statement: each ends with a semicolon at the end of a line (comments behind it aside). */
+/* Runs a migration statement by statement: each ends with a semicolon at the end of a line (comments
+ * behind it aside). */
 static int migrate(struct js_db *db, const char *dir, unsigned version, struct jobstack_error *error)
 {
 	struct js_buf path = {0}, text = {0}, statement = {0};
@@ -175,7 +176,8 @@ static int lock(struct js_db *db, int take, struct jobstack_error *error)
 		*error = now;
 	if (status == 0 && take && found.number != 1)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "another init has been at work on this database for over %d s", LOCK_SECONDS * LOCK_TRIES);
+				    "another init has been at work on this database for over %d s",
+				    LOCK_SECONDS * LOCK_TRIES);
 	return status;
 }
 

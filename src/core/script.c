@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Pop, close and renew for scripts: the claim outlives the process that popped.  Promises: a pop whose reply was lost is
- * found again by its token, or is kept from ever happening; a close is told by (entry, attempt), and again is harmless.
+ * Pop, close and renew for scripts: the claim outlives the process that popped.  Promises: a pop whose reply was lost
+ * is found again by its token, or is kept from ever happening; a close is told by (entry, attempt), and again is
+ * harmless.
  */
 #define _GNU_SOURCE
 #include "base/error.h"
@@ -22,19 +23,21 @@ static void take_popped(void *ctx, const struct js_row *row)
 }
 
 /* The worker row with this token: its number, or 0. */
-static int find_token(struct jobstack *handle, const unsigned char token[16], uint64_t *id, struct jobstack_error *error)
+static int find_token(struct jobstack *handle, const unsigned char token[16], uint64_t *id,
+		      struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	int status;
 
-	js_sql_stmt(&sql, "SELECT worker_id FROM worker WHERE token=%x AND ended IS NULL", (const void *)token, (size_t)16);
+	js_sql_stmt(&sql, "SELECT worker_id FROM worker WHERE token=%x AND ended IS NULL", (const void *)token,
+		    (size_t)16);
 	status = js_db_query(handle->db, &sql, take_popped, id, error);
 	js_sql_free(&sql);
 	return status;
 }
 
-int js_worker_bar(struct jobstack *handle, const struct js_stack *stack, uint64_t id, unsigned char token[16], int script,
-		  const struct jobstack_worker_options *o, struct jobstack_error *error)
+int js_worker_bar(struct jobstack *handle, const struct js_stack *stack, uint64_t id, unsigned char token[16],
+		  int script, const struct jobstack_worker_options *o, struct jobstack_error *error)
 {
 	unsigned char fresh[16];
 	struct js_sql sql = {0};
@@ -42,14 +45,16 @@ int js_worker_bar(struct jobstack *handle, const struct js_stack *stack, uint64_
 
 	js_file_random(fresh, sizeof(fresh));
 	if (id != 0)
-		js_sql_stmt(&sql, "UPDATE worker SET token=%x WHERE worker_id=%u AND token=%x", (const void *)fresh, sizeof(fresh), id,
-			    (const void *)token, (size_t)16);
+		js_sql_stmt(&sql, "UPDATE worker SET token=%x WHERE worker_id=%u AND token=%x", (const void *)fresh,
+			    sizeof(fresh), id, (const void *)token, (size_t)16);
 	js_worker_insert_sql(&sql, stack, token, script, 1, o);
 	js_sql_stmt(&sql, "UPDATE worker SET ended=UTC_TIMESTAMP(6),reason=%s WHERE token=%x",
-		    id != 0 ? "so that a lost first try comes to nothing" : "popped nothing", (const void *)token, (size_t)16);
+		    id != 0 ? "so that a lost first try comes to nothing" : "popped nothing", (const void *)token,
+		    (size_t)16);
 	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
 	js_sql_free(&sql);
-	if (id != 0 && (status == 0 || status == JS_DB_DUPLICATE)) /* a key that is there is our own, by a try whose reply was lost */
+	if (id != 0 && (status == 0 ||
+			status == JS_DB_DUPLICATE)) /* a key that is there is our own, by a try whose reply was lost */
 		memcpy(token, fresh, sizeof(fresh));
 	return status == JS_DB_DUPLICATE ? 0 : status;
 }
@@ -100,8 +105,8 @@ static int pop(struct jobstack *handle, const struct js_stack *s, const struct j
 	return status;
 }
 
-/* Was there something to pop after all?  A pop that knew of no limit takes nothing where there is one; and one that waited for a
- * span whose priority was being changed finds it gone from where it looks. */
+/* Was there something to pop after all?  A pop that knew of no limit takes nothing where there is one; and one that
+ * waited for a span whose priority was being changed finds it gone from where it looks. */
 static int is_more(struct jobstack *handle, const struct js_stack *s, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -109,9 +114,9 @@ static int is_more(struct jobstack *handle, const struct js_stack *s, struct job
 	int status;
 
 	js_sql_stmt(&sql,
-		    "SELECT COUNT(*) FROM stack s WHERE stack_id=%u AND state=0 AND EXISTS(SELECT 1 FROM span p WHERE p.stack_id=s.stack_id "
-		    "AND class=0) AND (max_running IS NULL OR (SELECT COALESCE(SUM(open),0) FROM claim c WHERE c.stack_id=s.stack_id)<"
-		    "max_running)",
+		    "SELECT COUNT(*) FROM stack s WHERE stack_id=%u AND state=0 AND EXISTS(SELECT 1 FROM span p WHERE "
+		    "p.stack_id=s.stack_id AND class=0) AND (max_running IS NULL OR (SELECT COALESCE(SUM(open),0) FROM "
+		    "claim c WHERE c.stack_id=s.stack_id)<max_running)",
 		    s->id);
 	status = js_handle_number(handle, &sql, &more, error);
 	return status != 0 ? status : more == 0 ? JOBSTACK_NOTHING : 0;
@@ -144,9 +149,9 @@ int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobsta
 
 /* Who holds an entry, and what its attempts say. */
 struct holder {
-	uint64_t worker, attempt; /* of the claim; worker 0: none */
+	uint64_t worker, attempt;   /* of the claim; worker 0: none */
 	int64_t outcome, exit_code; /* of the attempt asked about; outcome -1: none */
-	int exists, newer; /* the entry is there; a later attempt than that is on record */
+	int exists, newer;	    /* the entry is there; a later attempt than that is on record */
 	unsigned claim_stmt, attempt_stmt, newer_stmt, entry_stmt;
 	int64_t signal;
 	int by_worker;
@@ -183,27 +188,31 @@ static int find_holder(struct jobstack *handle, const struct js_stack *s, uint64
 	int status;
 
 	memset(h, 0, sizeof(*h));
-	/* the attempt is read before the claim: between the two it can only be closed, which the caller's step finds out */
+	/* the attempt is read before the claim: between the two it can only be closed, which the caller's step finds
+	 * out */
 	h->attempt_stmt = js_sql_stmt(
-		&sql, "SELECT outcome,exit_code,signo FROM attempt WHERE stack_id=%u AND entry_id=%u AND attempt=%u", s->id,
+		&sql, "SELECT outcome,exit_code,signo FROM attempt WHERE stack_id=%u AND entry_id=%u AND attempt=%u",
+		s->id, entry, (uint64_t)attempt);
+	h->claim_stmt =
+		js_sql_stmt(&sql,
+			    "SELECT c.worker_id,c.attempt,w.kind,COALESCE(w.node,w.host) FROM claim c JOIN worker w "
+			    "USING(worker_id) WHERE c.stack_id=%u AND ((c.ids IS NULL AND %u BETWEEN c.lo AND c.hi) OR "
+			    "LOCATE(CONCAT(LPAD(HEX(%u),10,'0'),','),c.ids)>0) AND NOT EXISTS(SELECT 1 FROM attempt a "
+			    "WHERE a.stack_id=c.stack_id AND a.entry_id=%u AND a.attempt=c.attempt)",
+			    s->id, entry, entry, entry);
+	h->newer_stmt = js_sql_stmt(
+		&sql, "SELECT EXISTS(SELECT 1 FROM attempt WHERE stack_id=%u AND entry_id=%u AND attempt>%u)", s->id,
 		entry, (uint64_t)attempt);
-	h->claim_stmt = js_sql_stmt(
-		&sql,
-		"SELECT c.worker_id,c.attempt,w.kind,COALESCE(w.node,w.host) FROM claim c JOIN worker w USING(worker_id) "
-		"WHERE c.stack_id=%u AND ((c.ids IS NULL AND %u BETWEEN c.lo AND c.hi) OR "
-		"LOCATE(CONCAT(LPAD(HEX(%u),10,'0'),','),c.ids)>0) AND NOT EXISTS(SELECT 1 FROM attempt a WHERE "
-		"a.stack_id=c.stack_id AND a.entry_id=%u AND a.attempt=c.attempt)",
-		s->id, entry, entry, entry);
-	h->newer_stmt = js_sql_stmt(&sql, "SELECT EXISTS(SELECT 1 FROM attempt WHERE stack_id=%u AND entry_id=%u AND attempt>%u)",
-				    s->id, entry, (uint64_t)attempt);
 	h->entry_stmt = js_sql_stmt(&sql, "SELECT 1 FROM entry WHERE stack_id=%u AND entry_id=%u", s->id, entry);
 	status = js_db_query(handle->db, &sql, take_holder, h, error);
 	js_sql_free(&sql);
 	return status;
 }
 
-/* What a close of this outcome meets, by the record alone: 0 closed so before, 2 it can be closed now, else the answer. */
-static int judge(const struct holder *h, const char *stack, const struct jobstack_outcome *o, struct jobstack_error *error)
+/* What a close of this outcome meets, by the record alone: 0 closed so before, 2 it can be closed now,
+ * else the answer. */
+static int judge(const struct holder *h, const char *stack, const struct jobstack_outcome *o,
+		 struct jobstack_error *error)
 {
 	static const char *const word[] = {"done", "failed", "lost", "interrupted"};
 
@@ -212,7 +221,8 @@ static int judge(const struct holder *h, const char *stack, const struct jobstac
 			return 0;
 		if (h->outcome == JOBSTACK_LOST)
 			return js_error_set(error, JOBSTACK_NOTHING,
-					    "the lease of entry %" PRIu64 ", attempt %" PRIu32 ", is gone: it was given up as lost",
+					    "the lease of entry %" PRIu64 ", attempt %" PRIu32
+					    ", is gone: it was given up as lost",
 					    o->entry, o->attempt);
 		return js_error_set(error, JOBSTACK_NOTHING,
 				    "entry %" PRIu64 ", attempt %" PRIu32 ", was closed before as %s (exit %" PRId64
@@ -220,17 +230,19 @@ static int judge(const struct holder *h, const char *stack, const struct jobstac
 				    o->entry, o->attempt, h->outcome < 4 ? word[h->outcome] : "?", h->exit_code);
 	}
 	if (!h->exists)
-		return js_error_set(error, JOBSTACK_EMISSING, "there is no entry %" PRIu64 " in the stack \"%s\"", o->entry,
-				    stack);
+		return js_error_set(error, JOBSTACK_EMISSING, "there is no entry %" PRIu64 " in the stack \"%s\"",
+				    o->entry, stack);
 	if (h->worker != 0 && h->attempt == o->attempt && !h->by_worker)
 		return 2;
 	if (h->worker != 0 && h->attempt == o->attempt)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "entry %" PRIu64 " is in the hands of worker %" PRIu64 " on %s, which closes it itself",
+				    "entry %" PRIu64 " is in the hands of worker %" PRIu64
+				    " on %s, which closes it itself",
 				    o->entry, h->worker, h->node);
 	if (h->newer || (h->worker != 0 && h->attempt > o->attempt))
 		return js_error_set(error, JOBSTACK_NOTHING,
-				    "the lease of entry %" PRIu64 ", attempt %" PRIu32 ", is gone", o->entry, o->attempt);
+				    "the lease of entry %" PRIu64 ", attempt %" PRIu32 ", is gone", o->entry,
+				    o->attempt);
 	return js_error_set(error, JOBSTACK_EMISSING,
 			    "entry %" PRIu64 ", attempt %" PRIu32
 			    ", was never popped, or the database was set back to a time before that pop",
@@ -284,9 +296,11 @@ int jobstack_close(struct jobstack *handle, const char *stack, const struct jobs
 			else if (status == JOBSTACK_NOTHING && race < RACES_MAX)
 				status = 0; /* another close of the same pop came between */
 			else if (status == JOBSTACK_NOTHING)
-				status = js_error_set(error, JOBSTACK_EBUG,
-						      "entry %" PRIu64 ", attempt %" PRIu32 ", could not be closed: each try was "
-						      "refused, though nobody else has it", outcomes[i].entry, outcomes[i].attempt);
+				status = js_error_set(
+					error, JOBSTACK_EBUG,
+					"entry %" PRIu64 ", attempt %" PRIu32
+					", could not be closed: each try was refused, though nobody else has it",
+					outcomes[i].entry, outcomes[i].attempt);
 		}
 		if (status != 0)
 			break;
@@ -320,8 +334,8 @@ int jobstack_renew(struct jobstack *handle, const char *stack, uint64_t entry, u
 	o.entry = entry;
 	o.attempt = attempt;
 	if (h.outcome >= 0)
-		return js_error_set(error, JOBSTACK_NOTHING, "entry %" PRIu64 ", attempt %" PRIu32 ", is closed already", entry,
-				    attempt);
+		return js_error_set(error, JOBSTACK_NOTHING,
+				    "entry %" PRIu64 ", attempt %" PRIu32 ", is closed already", entry, attempt);
 	status = judge(&h, stack, &o, error);
 	if (status != 2)
 		return status;
@@ -333,7 +347,7 @@ int jobstack_renew(struct jobstack *handle, const char *stack, uint64_t entry, u
 	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
 	js_sql_free(&sql);
 	if (status == JS_DB_GUARD)
-		return js_error_set(error, JOBSTACK_NOTHING, "the lease of entry %" PRIu64 ", attempt %" PRIu32 ", is gone",
-				    entry, attempt);
+		return js_error_set(error, JOBSTACK_NOTHING,
+				    "the lease of entry %" PRIu64 ", attempt %" PRIu32 ", is gone", entry, attempt);
 	return status;
 }

@@ -68,8 +68,7 @@ static int refuse_step(const struct jobstack_worker *w, const struct own_row *ro
 				    "a time before it was created",
 				    w->stack.name);
 	if (was_set_back(w, row))
-		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    JS_SET_BACK "it has forgotten %sworker %" PRIu64,
+		return js_error_set(error, JOBSTACK_ECONFLICT, JS_SET_BACK "it has forgotten %sworker %" PRIu64,
 				    row->found && row->born_us == w->born_us ? "the last steps of " : "", w->id);
 	if (!row->found)
 		return js_error_set(error, JOBSTACK_ECONFLICT,

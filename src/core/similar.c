@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Making messages alike.  Promise: the same bytes in give the same bytes out, whatever they are, and never more than fits.
+ * Making messages alike.  Promise: the same bytes in give the same bytes out, whatever they are, and never more than
+ * fits.
  */
 #define _GNU_SOURCE
 #include "core/similar.h"
@@ -81,7 +82,8 @@ static size_t path_at(const char *p, size_t len, size_t *base)
 	return *base > 1 ? n : 0; /* /name alone may be an option, a rate or a date */
 }
 
-/* The length of a number or a hexadecimal word at P, which stands at the beginning of a word if FRESH; 0 if there is none. */
+/* The length of a number or a hexadecimal word at P, which stands at the beginning of a word if FRESH; 0 if there is
+ * none. */
 static size_t number_at(const char *p, size_t len, int fresh)
 {
 	size_t n = 0, hex = 0, digits = 0;

@@ -3,9 +3,9 @@
  * Spans.  Promise: a pop changes one row in place, never its key, and locks no other; every entry stands in one span at
  * most, which is what makes pos unique.
  *
- * The order: pos is the highest number of a FIFO span, which is cut from below, and minus the lowest of a LIFO span, which
- * is cut from above.  So one ascending query serves both, and the primary key gives the order without a sort.  (An ORDER BY
- * with a sort was seen to lock every span.)
+ * The order: pos is the highest number of a FIFO span, which is cut from below, and minus the lowest of a LIFO span,
+ * which is cut from above.  So one ascending query serves both, and the primary key gives the order without a sort. (An
+ * ORDER BY with a sort was seen to lock every span.)
  */
 #include "core/span.h"
 
@@ -78,11 +78,12 @@ void js_span_insert(struct js_sql *sql, const struct js_stack *stack, const stru
 	}
 }
 
-void js_span_fresh(struct js_sql *sql, const struct js_stack *stack, enum js_class class, int64_t rank, uint64_t n, int64_t push_id)
+void js_span_fresh(struct js_sql *sql, const struct js_stack *stack, enum js_class class, int64_t rank, uint64_t n,
+		   int64_t push_id)
 {
 	js_sql_add(sql,
 		   "INSERT INTO span(stack_id,class,`rank`,pos,lo,hi,attempt,fails,losses,push_id) VALUES(%u,%u,%d,",
-		   stack->id, (uint64_t)class, rank);
+		   stack->id, (uint64_t) class, rank);
 	js_sql_add(sql, stack->lifo ? "-CAST(@js_t+%u AS SIGNED)" : "@js_t+%u", stack->lifo ? (uint64_t)1 : n);
 	js_sql_stmt(sql, ",@js_t+1,@js_t+%u,1,0,0,%n)", n, push_id);
 }
@@ -110,7 +111,8 @@ void js_span_due_sql(struct js_sql *sql, const struct js_stack *stack)
 void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack)
 {
 	/* by what is due: the other index would lock all that waits */
-	js_sql_add(sql, "UPDATE span FORCE INDEX(span_due) SET class=0,due=NULL WHERE stack_id=%u AND class=1 AND ", stack->id);
+	js_sql_add(sql, "UPDATE span FORCE INDEX(span_due) SET class=0,due=NULL WHERE stack_id=%u AND class=1 AND ",
+		   stack->id);
 	js_span_due_sql(sql, stack);
 	js_sql_stmt(sql, " ORDER BY due LIMIT 100");
 }
@@ -125,21 +127,28 @@ static void cut(struct js_sql *sql, const struct js_stack *stack)
 		    stack->id);
 	js_sql_piece(sql, "ELSE ");
 	js_sql_stmt(sql,
-		    stack->lifo ? "UPDATE span SET hi=hi-@js_n WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos"
-				: "UPDATE span SET lo=lo+@js_n WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND pos=@js_pos",
+		    stack->lifo ? "UPDATE span SET hi=hi-@js_n WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND "
+				  "pos=@js_pos"
+				: "UPDATE span SET lo=lo+@js_n WHERE stack_id=%u AND class=0 AND `rank`=@js_rank AND "
+				  "pos=@js_pos",
 		    stack->id);
 	js_sql_piece(sql, "END IF;");
 }
 
 /* The claim's row; in plain packets, where there is no IF, also of a pop that took nothing. */
-static void insert_claim(struct js_sql *sql, const struct js_stack *stack, size_t k, uint64_t worker_id, uint64_t claim_no, unsigned only)
+static void insert_claim(struct js_sql *sql, const struct js_stack *stack, size_t k, uint64_t worker_id,
+			 uint64_t claim_no, unsigned only)
 {
 	int blocks = only == JS_SQL_BLOCKS;
 
 	js_sql_only(sql, only);
 	js_sql_add(sql,
-		   blocks ? "INSERT INTO claim(stack_id,worker_id,claim_no,lo,hi,ids,open,attempt,fails,losses,`rank`,claimed) VALUES(%u,"
-			  : "INSERT INTO claim(stack_id,worker_id,claim_no,lo,hi,ids,open,attempt,fails,losses,`rank`,claimed) SELECT %u,",
+		   blocks ? "INSERT INTO "
+			    "claim(stack_id,worker_id,claim_no,lo,hi,ids,open,attempt,fails,losses,`rank`,claimed) "
+			    "VALUES(%u,"
+			  : "INSERT INTO "
+			    "claim(stack_id,worker_id,claim_no,lo,hi,ids,open,attempt,fails,losses,`rank`,claimed) "
+			    "SELECT %u,",
 		   stack->id);
 	if (worker_id != 0)
 		js_sql_add(sql, "%u", worker_id);
@@ -148,13 +157,14 @@ static void insert_claim(struct js_sql *sql, const struct js_stack *stack, size_
 	js_sql_add(sql,
 		   k == 1 ? ",%u,@js_from,@js_from,NULL,1,@js_att,@js_fails,@js_losses,@js_rank,UTC_TIMESTAMP(6)"
 			  : ",%u,IF(@js_ids IS NULL,@js_from,0),IF(@js_ids IS NULL,@js_to,@js_n-1),"
-			    "SUBSTR(@js_ids,@js_from*11+1,@js_n*11),@js_n,@js_att,@js_fails,@js_losses,@js_rank,UTC_TIMESTAMP(6)",
+			    "SUBSTR(@js_ids,@js_from*11+1,@js_n*11),@js_n,@js_att,@js_fails,@js_losses,@js_rank,UTC_"
+			    "TIMESTAMP(6)",
 		   claim_no);
 	js_sql_stmt(sql, blocks ? ")" : " FROM DUAL WHERE @js_pos IS NOT NULL");
 }
 
-/* What is taken: @js_n entries from @js_from, a number or, of a list, a place; to @js_to, 0 if there are no numbers to read.  (A
- * SET sees none of its own assignments.) */
+/* What is taken: @js_n entries from @js_from, a number or, of a list, a place; to @js_to, 0 if there are no numbers to
+ * read.  (A SET sees none of its own assignments.) */
 static void choose(struct js_sql *sql, const struct js_stack *stack, size_t k)
 {
 	const char *end = stack->lifo ? "@js_hi" : "@js_lo";
@@ -188,8 +198,8 @@ void js_span_gate(struct js_sql *sql, const struct js_stack *stack)
 static void measure_room(struct js_sql *sql, const struct js_stack *stack, size_t k)
 {
 	js_sql_stmt(sql,
-		    "SET @js_room=(SELECT COALESCE(CAST(max_running AS SIGNED)-(SELECT CAST(COALESCE(SUM(open),0) AS SIGNED) FROM claim "
-		    "WHERE stack_id=%u),%u) FROM stack WHERE stack_id=%u)",
+		    "SET @js_room=(SELECT COALESCE(CAST(max_running AS SIGNED)-(SELECT CAST(COALESCE(SUM(open),0) AS "
+		    "SIGNED) FROM claim WHERE stack_id=%u),%u) FROM stack WHERE stack_id=%u)",
 		    stack->id, (uint64_t)k, stack->id);
 }
 
@@ -198,13 +208,15 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uin
 	if (stack->limited)
 		measure_room(sql, stack, k);
 	js_sql_add(sql,
-		   "SELECT `rank`,pos,lo,hi,ids,attempt,fails,losses INTO @js_rank,@js_pos,@js_lo,@js_hi,@js_ids,@js_att,"
-		   "@js_fails,@js_losses FROM span FORCE INDEX(PRIMARY) WHERE stack_id=%u AND class=0 AND ",
+		   "SELECT `rank`,pos,lo,hi,ids,attempt,fails,losses INTO "
+		   "@js_rank,@js_pos,@js_lo,@js_hi,@js_ids,@js_att,@js_fails,@js_losses FROM span FORCE INDEX(PRIMARY) "
+		   "WHERE stack_id=%u AND class=0 AND ",
 		   stack->id);
 	js_sql_stmt(sql,
-		    stack->limited ? "(SELECT state FROM stack WHERE stack_id=%u AND @js_room>0)=0 ORDER BY `rank`,pos LIMIT 1 FOR UPDATE"
-				   : "(SELECT state FROM stack WHERE stack_id=%u AND max_running IS NULL)=0 ORDER BY `rank`,pos LIMIT 1 "
-				     "FOR UPDATE",
+		    stack->limited ? "(SELECT state FROM stack WHERE stack_id=%u AND @js_room>0)=0 ORDER BY `rank`,pos "
+				     "LIMIT 1 FOR UPDATE"
+				   : "(SELECT state FROM stack WHERE stack_id=%u AND max_running IS NULL)=0 ORDER BY "
+				     "`rank`,pos LIMIT 1 FOR UPDATE",
 		    stack->id);
 	js_sql_piece(sql, "IF @js_pos IS NOT NULL THEN ");
 	choose(sql, stack, k);
@@ -216,15 +228,19 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uin
 
 void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, size_t k)
 {
-	js_sql_add(tail, "SELECT @js_pos IS NOT NULL,@js_from,@js_n,@js_att,@js_fails,@js_losses,@js_rank,s.state,s.max_running IS NOT NULL,");
+	js_sql_add(tail,
+		   "SELECT @js_pos IS NOT "
+		   "NULL,@js_from,@js_n,@js_att,@js_fails,@js_losses,@js_rank,s.state,s.max_running IS NOT NULL,");
 	if (k == 1)
 		js_sql_stmt(tail,
-			    "NULL,e.entry_id,e.datapath FROM stack s LEFT JOIN entry e ON e.stack_id=%u AND e.entry_id=@js_from WHERE "
-			    "s.stack_id=%u",
+			    "NULL,e.entry_id,e.datapath FROM stack s LEFT JOIN entry e ON e.stack_id=%u AND "
+			    "e.entry_id=@js_from WHERE s.stack_id=%u",
 			    stack->id, stack->id);
 	else {
 		js_sql_stmt(tail, "SUBSTR(@js_ids,@js_from*11+1,@js_n*11) FROM stack s WHERE s.stack_id=%u", stack->id);
-		js_sql_stmt(tail, "SELECT entry_id,datapath FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_from AND @js_to",
+		js_sql_stmt(tail,
+			    "SELECT entry_id,datapath FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_from AND "
+			    "@js_to",
 			    stack->id);
 	}
 }

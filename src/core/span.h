@@ -9,8 +9,8 @@
 
 enum js_class { JS_READY, JS_WAITING, JS_HELD };
 
-#define JS_IDS_WIDTH 11	 /* bytes an entry takes in an ids column: ten hexadecimal digits and a comma */
-#define JS_IDS_MAX 500	 /* entries in one list */
+#define JS_IDS_WIDTH 11 /* bytes an entry takes in an ids column: ten hexadecimal digits and a comma */
+#define JS_IDS_MAX 500	/* entries in one list */
 #define JS_ENTRY_MAX UINT64_C(0xFFFFFFFFFF)
 
 /* What all entries of a span have in common. */
@@ -26,35 +26,36 @@ struct js_span {
 void js_span_insert(struct js_sql *sql, const struct js_stack *stack, const struct js_span *span, const uint64_t *ids,
 		    size_t n);
 
-/* Adds the statement that puts N entries which are new to the stack, those behind @js_t, in line: ready, or held by PUSH_ID (-1: by
- * none). */
-void js_span_fresh(struct js_sql *sql, const struct js_stack *stack, enum js_class class, int64_t rank, uint64_t n, int64_t push_id);
+/* Adds the statement that puts N entries which are new to the stack, those behind @js_t, in line: ready, or held by
+ * PUSH_ID (-1: by none). */
+void js_span_fresh(struct js_sql *sql, const struct js_stack *stack, enum js_class class, int64_t rank, uint64_t n,
+		   int64_t push_id);
 
-/* The delay before the next try of what failed FAILS times before: the stack's, doubled with each failure, at most an hour (or
- * the stack's own, if that is longer), and up to a quarter more or less, so that retries spread out. */
+/* The delay before the next try of what failed FAILS times before: the stack's, doubled with each failure, at most an
+ * hour (or the stack's own, if that is longer), and up to a quarter more or less, so that retries spread out. */
 int64_t js_span_delay(const struct js_stack *stack, uint32_t fails);
 
-/* Adds (to the last statement) the condition that a waiting span is due.  One that is due later than any delay can be is due
- * as well: the server's clock was ahead when it was put there, and has been set back. */
+/* Adds (to the last statement) the condition that a waiting span is due.  One that is due later than any delay can be
+ * is due as well: the server's clock was ahead when it was put there, and has been set back. */
 void js_span_due_sql(struct js_sql *sql, const struct js_stack *stack);
 
 /* Adds a statement that makes due waiting spans ready, at most a hundred. */
 void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack);
 
-/* Adds the statements of a pop: lock the first ready span of an open stack, cut up to K entries off it in place (one, if
- * they were lost before), insert the claim CLAIM_NO of WORKER_ID (0: of @js_w).  The variables that js_span_taken_sql
- * reads are set.  A SET statement before it has to carry JS_SPAN_RESET: a SELECT INTO that finds nothing leaves what an
- * earlier packet left. */
+/* Adds the statements of a pop: lock the first ready span of an open stack, cut up to K entries off it in place (one,
+ * if they were lost before), insert the claim CLAIM_NO of WORKER_ID (0: of @js_w).  The variables that
+ * js_span_taken_sql reads are set.  A SET statement before it has to carry JS_SPAN_RESET: a SELECT INTO that finds
+ * nothing leaves what an earlier packet left. */
 #define JS_SPAN_RESET "@js_pos=NULL,@js_from=NULL,@js_to=0"
 void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uint64_t worker_id, uint64_t claim_no);
 
-/* Adds, before anything of claims is locked, the statement with which a pop of a limited stack begins: from here to the COMMIT nobody
- * else pops there.  (A pop that does not know of the limit takes nothing, and is told.) */
+/* Adds, before anything of claims is locked, the statement with which a pop of a limited stack begins: from here to the
+ * COMMIT nobody else pops there.  (A pop that does not know of the limit takes nothing, and is told.) */
 void js_span_gate(struct js_sql *sql, const struct js_stack *stack);
 
-/* Adds, for the tail, the statement that tells what the pop of K took: found, first, count, attempt, fails, losses, rank, the
- * stack's state, whether it is limited, ids (NULL: an interval); and the datapaths: for one entry in the same row, as its number and its datapath, else
- * of an interval in a statement of their own, as such rows. */
+/* Adds, for the tail, the statement that tells what the pop of K took: found, first, count, attempt, fails, losses,
+ * rank, the stack's state, whether it is limited, ids (NULL: an interval); and the datapaths: for one entry in the same
+ * row, as its number and its datapath, else of an interval in a statement of their own, as such rows. */
 void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, size_t k);
 
 /* Writes the N entries IDS as a list of n * JS_IDS_WIDTH bytes. */

@@ -24,7 +24,8 @@ int js_stack_check_name(const char *name, struct jobstack_error *error)
 	if (good)
 		return 0;
 	return js_error_set(error, JOBSTACK_EUSAGE,
-			    "\"%.150s\" can't be a stack's name: letters, digits and %s are wanted, at most %d of them, and no - or . first",
+			    "\"%.150s\" can't be a stack's name: letters, digits and %s are wanted, at most %d of "
+			    "them, and no - or . first",
 			    name == NULL ? "" : name, more, JOBSTACK_STACK_MAX);
 }
 
@@ -60,8 +61,8 @@ int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *st
 	if (name != stack->name) /* it may be read anew */
 		(void)snprintf(stack->name, sizeof(stack->name), "%s", name);
 	js_sql_stmt(&sql,
-		    "SELECT stack_id,tail,state,lifo,max_attempts,max_losses,retry_delay_us,named,max_running IS NOT NULL,cwd FROM stack "
-		    "WHERE name=%s",
+		    "SELECT stack_id,tail,state,lifo,max_attempts,max_losses,retry_delay_us,named,max_running IS NOT "
+		    "NULL,cwd FROM stack WHERE name=%s",
 		    name);
 	status = js_db_query(handle->db, &sql, take_stack, stack, error);
 	js_sql_free(&sql);
@@ -88,8 +89,10 @@ int js_stack_refuse(struct jobstack *handle, const char *name, struct jobstack_e
 	int status = js_stack_find(handle, name, &s, error);
 
 	if (status == 0 && s.state != JOBSTACK_DROPPING)
-		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was dropped in that moment, and made anew: try again", name);
-	return status != 0 ? status : js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is being dropped", name);
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "the stack \"%s\" was dropped in that moment, and made anew: try again", name);
+	return status != 0 ? status
+			   : js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is being dropped", name);
 }
 
 int js_stack_make(struct jobstack *handle, const char *name, int lifo, struct js_stack *stack,
@@ -207,9 +210,9 @@ int jobstack_status(struct jobstack *handle, const char *stack, jobstack_status_
 	js_sql_add(&sql,
 		   " GROUP BY stack_id) c ON c.stack_id=s.stack_id "
 		   "LEFT JOIN (SELECT w.stack_id,COUNT(*) workers,SUM(w.slots) slots,SUM(w.done) done,SUM(w.dead) dead,"
-		   "SUM(LEAST(w.slots,COALESCE(h.open,0))) busy,SUM(w.beat<UTC_TIMESTAMP(6)-INTERVAL w.lease_us MICROSECOND) silent,"
-		   "SUM(IF(w.kind=0 AND h.open>0,w.done+w.dead,0)) ended,"
-		   "SUM(IF(w.kind=0 AND h.open>0,w.slots*GREATEST(1000,TIMESTAMPDIFF(MICROSECOND,w.started,UTC_TIMESTAMP(6))),0)) slot_us "
+		   "SUM(LEAST(w.slots,COALESCE(h.open,0))) busy,SUM(w.beat<UTC_TIMESTAMP(6)-INTERVAL w.lease_us "
+		   "MICROSECOND) silent,SUM(IF(w.kind=0 AND h.open>0,w.done+w.dead,0)) ended,SUM(IF(w.kind=0 AND "
+		   "h.open>0,w.slots*GREATEST(1000,TIMESTAMPDIFF(MICROSECOND,w.started,UTC_TIMESTAMP(6))),0)) slot_us "
 		   "FROM worker w LEFT JOIN (SELECT worker_id,SUM(open) open FROM claim WHERE 1=1");
 	only(&sql, stack);
 	/* rate and busy: the workers that hold entries only, since one that lingers says nothing of the pace */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Steering a stack: its state and its policy.  Promises: each change is one transaction on the stack's own row, so that two people
- * who steer at once get one change after the other; a pop that begins after a change goes by it.
+ * Steering a stack: its state and its policy.  Promises: each change is one transaction on the stack's own row, so that
+ * two people who steer at once get one change after the other; a pop that begins after a change goes by it.
  */
 #include "base/error.h"
 #include "core/core.h"
@@ -23,8 +23,9 @@ static int check_failures(struct jobstack *handle, const struct js_stack *s, str
 	status = js_handle_number(handle, &sql, &limit, error);
 	if (status == 0 && limit != UINT64_MAX)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the stack \"%s\" has as many dead entries as its max-failures (%" PRIu64 "), at which it pauses", s->name,
-				    limit);
+				    "the stack \"%s\" has as many dead entries as its max-failures (%" PRIu64
+				    "), at which it pauses",
+				    s->name, limit);
 	return status;
 }
 
@@ -37,7 +38,8 @@ int jobstack_set_state(struct jobstack *handle, const char *stack, enum jobstack
 	int status;
 
 	if (state != JOBSTACK_OPEN && state != JOBSTACK_PAUSED && state != JOBSTACK_CANCELLED)
-		return js_error_set(error, JOBSTACK_EUSAGE, "a stack can be set open, paused or cancelled; jobstack_drop drops it");
+		return js_error_set(error, JOBSTACK_EUSAGE,
+				    "a stack can be set open, paused or cancelled; jobstack_drop drops it");
 	status = js_stack_find(handle, stack, &s, error);
 	if (status == 0 && state == JOBSTACK_OPEN)
 		status = check_failures(handle, &s, error);
@@ -57,8 +59,8 @@ int js_stack_halt(struct jobstack *handle, const struct js_stack *stack, struct 
 	int status;
 
 	js_sql_stmt(&sql,
-		    "UPDATE stack s SET state=1,note=CONCAT('max-failures: ',max_failures,' entries are dead') WHERE stack_id=%u AND state=0 "
-		    "AND max_failures IS NOT NULL AND " JS_STACK_FAILING,
+		    "UPDATE stack s SET state=1,note=CONCAT('max-failures: ',max_failures,' entries are dead') WHERE "
+		    "stack_id=%u AND state=0 AND max_failures IS NOT NULL AND " JS_STACK_FAILING,
 		    stack->id);
 	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
 	js_sql_free(&sql);
@@ -71,10 +73,13 @@ static void set_number(struct js_sql *sql, const char *assignment, int64_t value
 		js_sql_add(sql, assignment, value);
 }
 
-int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobstack_policy *p, struct jobstack_error *error)
+int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobstack_policy *p,
+			struct jobstack_error *error)
 {
-	if (p->max_attempts == 0 || p->max_losses == 0 || p->max_running < -1 || p->max_failures < -1 || p->retry_delay_us < -1)
-		return js_error_set(error, JOBSTACK_EUSAGE, "max-attempts and max-losses are at least 1, and no limit is below 0");
+	if (p->max_attempts == 0 || p->max_losses == 0 || p->max_running < -1 || p->max_failures < -1 ||
+	    p->retry_delay_us < -1)
+		return js_error_set(error, JOBSTACK_EUSAGE,
+				    "max-attempts and max-losses are at least 1, and no limit is below 0");
 	js_sql_add(sql, "UPDATE stack SET stack_id=stack_id");
 	set_number(sql, ",max_attempts=%d", p->max_attempts);
 	set_number(sql, ",max_losses=%d", p->max_losses);
@@ -93,14 +98,16 @@ int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobs
 	return 0;
 }
 
-int jobstack_set(struct jobstack *handle, const char *stack, const struct jobstack_policy *policy, struct jobstack_error *error)
+int jobstack_set(struct jobstack *handle, const char *stack, const struct jobstack_policy *policy,
+		 struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	struct js_stack s;
 	int status;
 
 	if (policy->size != sizeof(*policy))
-		return js_error_set(error, JOBSTACK_EUSAGE, "the policy was not initialised for this version of the library");
+		return js_error_set(error, JOBSTACK_EUSAGE,
+				    "the policy was not initialised for this version of the library");
 	status = js_stack_find(handle, stack, &s, error);
 	if (status == 0)
 		status = js_stack_policy_sql(&sql, s.id, policy, error);

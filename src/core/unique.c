@@ -19,11 +19,14 @@ int js_unique_complete(struct js_pushing *p, struct jobstack_error *error)
 		struct js_sql sql = {0};
 
 		js_sql_stmt(&sql, "SET @js_lo=NULL");
-		js_sql_stmt(&sql, "SELECT COALESCE(named,0) INTO @js_lo FROM stack WHERE stack_id=%u AND state<3 FOR UPDATE", p->stack.id);
+		js_sql_stmt(&sql,
+			    "SELECT COALESCE(named,0) INTO @js_lo FROM stack WHERE stack_id=%u AND state<3 FOR UPDATE",
+			    p->stack.id);
 		js_stack_mark_sql(&sql, p->stack.id);
 		js_sql_stmt(&sql,
-			    "INSERT IGNORE INTO name(stack_id,hash,entry_id) SELECT stack_id,UNHEX(SHA2(datapath,256)),entry_id FROM "
-			    "entry WHERE stack_id=%u AND entry_id BETWEEN @js_lo+1 AND @js_lo+%u",
+			    "INSERT IGNORE INTO name(stack_id,hash,entry_id) SELECT "
+			    "stack_id,UNHEX(SHA2(datapath,256)),entry_id FROM entry WHERE stack_id=%u AND entry_id "
+			    "BETWEEN @js_lo+1 AND @js_lo+%u",
 			    p->stack.id, (uint64_t)NAMING_STEP);
 		js_sql_stmt(&sql, "UPDATE stack SET named=LEAST(tail,@js_lo+%u) WHERE stack_id=%u AND state<3",
 			    (uint64_t)NAMING_STEP, p->stack.id);
@@ -128,12 +131,14 @@ static int hash_names(struct hashes *h, struct jobstack_error *error)
 
 	js_sql_add(&sql, "SELECT CONCAT(''");
 	for (size_t i = p->from; i < p->to; i++)
-		js_sql_add(&sql, ",UNHEX(SHA2(%x,256))", (const void *)(p->bytes.data + p->names[i].at), (size_t)p->names[i].len);
+		js_sql_add(&sql, ",UNHEX(SHA2(%x,256))", (const void *)(p->bytes.data + p->names[i].at),
+			   (size_t)p->names[i].len);
 	js_sql_stmt(&sql, ")");
 	status = js_db_query(p->handle->db, &sql, take_hashes, h, error);
 	js_sql_free(&sql);
 	if (status == 0 && !h->whole)
-		return js_error_set(error, JOBSTACK_EBUG, "the server did not hash the %zu names that it was given", h->n);
+		return js_error_set(error, JOBSTACK_EBUG, "the server did not hash the %zu names that it was given",
+				    h->n);
 	return status;
 }
 
@@ -159,7 +164,8 @@ int js_unique_drop(struct js_pushing *p, uint64_t *holder, uint64_t *held, struc
 			   p->stack.id, p->push_id, p->stack.id);
 		for (size_t i = 0; i < h.n; i++)
 			if (!p->names[h.list[i].i].drop)
-				js_sql_add(&sql, any++ ? ",%x" : "%x", (const void *)h.list[i].hash, sizeof(h.list[i].hash));
+				js_sql_add(&sql, any++ ? ",%x" : "%x", (const void *)h.list[i].hash,
+					   sizeof(h.list[i].hash));
 		js_sql_stmt(&sql, ")");
 		status = any ? js_db_query(p->handle->db, &sql, take_known, &h, error) : 0;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Where entries stood at one moment.  Promises: spans and claims are read in one view, so that no entry is met twice or missed; the
- * view lasts no longer than that reading; memory by the size of the window alone.
+ * Where entries stood at one moment.  Promises: spans and claims are read in one view, so that no entry is met twice or
+ * missed; the view lasts no longer than that reading; memory by the size of the window alone.
  */
 #include "core/where.h"
 
@@ -18,7 +18,7 @@ struct reading {
 	struct js_where *where;
 	struct jobstack *handle;
 	uint64_t stack;
-	unsigned class;	 /* of the spans that come; 3: they are claims */
+	unsigned class; /* of the spans that come; 3: they are claims */
 	size_t rows;
 	uint64_t worker, no; /* the last row's key: of a claim, of a span */
 	int64_t rank, pos;
@@ -76,8 +76,8 @@ static void put(struct reading *r, const struct js_row *row, uint64_t entry, uin
 	}
 }
 
-/* A span: attempt, lo, hi, the part of the list that counts, rank, pos; a claim: worker and claim_no in the last two places, then
- * what runs, and when a script popped it. */
+/* A span: attempt, lo, hi, the part of the list that counts, rank, pos; a claim: worker and claim_no in the last two
+ * places, then what runs, and when a script popped it. */
 static void take_set(void *ctx, const struct js_row *row)
 {
 	struct reading *r = ctx;
@@ -102,7 +102,8 @@ static void take_set(void *ctx, const struct js_row *row)
 			put(r, row, e, attempt);
 		return;
 	}
-	if (hi < lo || hi - lo >= JS_IDS_MAX || js_span_read_ids(row->col[3], row->len[3], 0, (size_t)(hi - lo + 1), r->ids) != 0) {
+	if (hi < lo || hi - lo >= JS_IDS_MAX ||
+	    js_span_read_ids(row->col[3], row->len[3], 0, (size_t)(hi - lo + 1), r->ids) != 0) {
 		r->bad = 1;
 		return;
 	}
@@ -110,10 +111,11 @@ static void take_set(void *ctx, const struct js_row *row)
 		put(r, row, r->ids[i], attempt);
 }
 
-/* The list from lo to hi, and the condition that the set reaches into the window: LEAST keeps a damaged place from overflowing. */
+/* The list from lo to hi, and the condition that the set reaches into the window: LEAST keeps a damaged place from
+ * overflowing. */
 #define SLICE "IF(t.ids IS NULL,NULL,SUBSTR(t.ids,LEAST(t.lo,999)*11+1,LEAST(GREATEST(t.hi,t.lo)-t.lo+1,999)*11))"
 #define OVERLAPS                                                                                                       \
-	" AND IF(t.ids IS NULL,t.lo<=%u AND t.hi>=%u,SUBSTR(t.ids,LEAST(t.lo,999)*11+1,10)<=%x AND "                 \
+	" AND IF(t.ids IS NULL,t.lo<=%u AND t.hi>=%u,SUBSTR(t.ids,LEAST(t.lo,999)*11+1,10)<=%x AND "                   \
 	"SUBSTR(t.ids,LEAST(t.hi,999)*11+1,10)>=%x)"
 
 static int read_class(struct reading *r, struct jobstack_error *error)
@@ -133,17 +135,19 @@ static int read_class(struct reading *r, struct jobstack_error *error)
 		r->rows = 0;
 		if (r->class == 3) /* the primary key of claim */
 			js_sql_add(&sql,
-				   "SELECT t.attempt,t.lo,t.hi," SLICE ",t.worker_id,t.claim_no,w.running,IF(w.kind=1,t.claimed,NULL) "
-				   "FROM claim t JOIN worker w ON w.worker_id=t.worker_id WHERE t.stack_id=%u AND (t.worker_id>%u OR "
+				   "SELECT t.attempt,t.lo,t.hi," SLICE
+				   ",t.worker_id,t.claim_no,w.running,IF(w.kind=1,t.claimed,NULL) FROM claim t JOIN "
+				   "worker w ON w.worker_id=t.worker_id WHERE t.stack_id=%u AND (t.worker_id>%u OR "
 				   "(t.worker_id=%u AND t.claim_no>%u))",
 				   r->stack, r->worker, r->worker, r->no);
 		else /* the primary key of span */
 			js_sql_add(&sql,
-				   "SELECT t.attempt,t.lo,t.hi," SLICE ",t.`rank`,t.pos FROM span t WHERE t.stack_id=%u AND t.class=%u "
-				   "AND (t.`rank`>%d OR (t.`rank`=%d AND t.pos>%d))",
+				   "SELECT t.attempt,t.lo,t.hi," SLICE
+				   ",t.`rank`,t.pos FROM span t WHERE t.stack_id=%u AND t.class=%u AND (t.`rank`>%d OR "
+				   "(t.`rank`=%d AND t.pos>%d))",
 				   r->stack, (uint64_t)r->class, r->rank, r->rank, r->pos);
-		js_sql_add(&sql, OVERLAPS, w->high, w->low, (const void *)high, (size_t)JS_IDS_WIDTH - 1, (const void *)low,
-			   (size_t)JS_IDS_WIDTH - 1);
+		js_sql_add(&sql, OVERLAPS, w->high, w->low, (const void *)high, (size_t)JS_IDS_WIDTH - 1,
+			   (const void *)low, (size_t)JS_IDS_WIDTH - 1);
 		js_sql_add(&sql, r->class == 3 ? " ORDER BY t.worker_id,t.claim_no" : " ORDER BY t.`rank`,t.pos");
 		js_sql_stmt(&sql, " LIMIT %u", (uint64_t)PAGE);
 		status = js_db_look(r->handle->db, &sql, take_set, r, error);
@@ -160,7 +164,7 @@ static int read_all(void *ctx, struct jobstack_error *error)
 	memset(r->where->state, 0, JS_WHERE_WINDOW);
 	r->where->n = 0;
 	r->bad = r->memory = 0;
-	for (r->class = 0; r->class <= 3 && status == 0; r->class++)
+	for (r->class = 0; r->class <= 3 && status == 0; r->class ++)
 		status = read_class(r, error);
 	return status;
 }
@@ -185,7 +189,8 @@ int js_where_read(struct js_where *w, struct jobstack *handle, uint64_t stack, u
 	if (r.memory)
 		return js_error_memory(error);
 	if (r.bad)
-		return js_error_set(error, JOBSTACK_EBUG, "a list of entries in line can't be read: `jobstack check` tells more");
+		return js_error_set(error, JOBSTACK_EBUG,
+				    "a list of entries in line can't be read: `jobstack check` tells more");
 	if (w->n > 0)
 		qsort(w->in_hand, w->n, sizeof(*w->in_hand), compare);
 	return 0;

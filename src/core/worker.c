@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * The worker's life in the ledger: begin, step, end.  Promises: each step is one transaction behind the fence (a
- * compare-and-set on the worker's own row); a step whose reply was lost is settled by the same compare-and-set, never by a
- * guess; a worker that was given up changes nothing any more.
+ * compare-and-set on the worker's own row); a step whose reply was lost is settled by the same compare-and-set, never
+ * by a guess; a worker that was given up changes nothing any more.
  */
 #define _GNU_SOURCE
 #include "core/worker.h"
@@ -19,16 +19,18 @@
 
 #define LEASE_US INT64_C(300000000)
 
-void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, const unsigned char token[16], int script, int kept,
-			  const struct jobstack_worker_options *o)
+void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, const unsigned char token[16], int script,
+			  int kept, const struct jobstack_worker_options *o)
 {
 	if (kept)
 		js_stack_mark_sql(sql, stack->id);
-	js_sql_add(sql, "INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,slots,host,boot,node,pid,pid_start,"
-			"slurm_cluster,slurm_job,slurm_array_job,slurm_array_task,slurm_step,slurm_start,slurm_account,slurm_qos,"
-			"slurm_partition,user,cwd,argv,log) ");
-	js_sql_add(sql, kept ? "SELECT %x,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%d,%u,"
-			     : "VALUES(%x,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%d,%u,",
+	js_sql_add(sql, "INSERT INTO "
+			"worker(token,stack_id,kind,started,beat,lease_us,slots,host,boot,node,pid,pid_start,slurm_"
+			"cluster,slurm_job,slurm_array_job,slurm_array_task,slurm_step,slurm_start,slurm_account,slurm_"
+			"qos,slurm_partition,user,cwd,argv,log) ");
+	js_sql_add(sql,
+		   kept ? "SELECT %x,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%d,%u,"
+			: "VALUES(%x,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%d,%u,",
 		   (const void *)token, (size_t)16, stack->id, (uint64_t)(script != 0),
 		   o->lease_us > 0 ? o->lease_us : LEASE_US, (uint64_t)(o->slots > 0 ? o->slots : 1));
 	js_sql_add(sql, "%s,%s,%s,%n,%n,%s,%s,%s,%s,%s,%t,%s,%s,%s,%s,%s,%x,%s", o->host, o->boot, o->node, o->pid,
@@ -68,7 +70,8 @@ int jobstack_worker_begin(struct jobstack *handle, const char *stack, const stru
 	js_file_random(w->next, sizeof(w->next));
 	status = options->size == sizeof(*options)
 			 ? js_stack_find(handle, stack, &w->stack, error)
-			 : js_error_set(error, JOBSTACK_EUSAGE, "jobstack_worker_options.size is not that of this library");
+			 : js_error_set(error, JOBSTACK_EUSAGE,
+					"jobstack_worker_options.size is not that of this library");
 	if (status != 0)
 		goto fail;
 	js_worker_insert_sql(&sql, &w->stack, w->token, 0, 1, options);
@@ -131,10 +134,13 @@ int64_t jobstack_worker_deadline_us(const struct jobstack_worker *w)
 	return w->deadline_us;
 }
 
-#define CROWD 32 /* more workers than these take turns at the pop, as many at once as there are TURNS: enough for one flush */
+#define CROWD                                                                                                          \
+	32 /* more workers than these take turns at the pop, as many at once as there are TURNS: enough for one flush  \
+	    */
 #define TURNS 16
 #define TURN_WAIT_S 5 /* and go without after so long, or a quarter of their lease */
-#define POLICY_US (JS_SECOND_US / 2) /* read so often by a worker whose steps are quick: it costs as much as a fifth of one */
+#define POLICY_US                                                                                                      \
+	(JS_SECOND_US / 2) /* read so often by a worker whose steps are quick: it costs as much as a fifth of one */
 
 /* What the tail of a step brings. */
 struct step_reply {
@@ -147,8 +153,8 @@ struct step_reply {
 	size_t rows;
 };
 
-/* Room in the batch for N entries with LEN bytes of datapaths to come is not known beforehand: one block an entry would be
- * slow, so the bytes are gathered in one buffer and the pointers set at the end. */
+/* Room in the batch for N entries with LEN bytes of datapaths to come is not known beforehand: one block an entry would
+ * be slow, so the bytes are gathered in one buffer and the pointers set at the end. */
 struct batch_memory {
 	struct js_buf bytes;
 	struct jobstack_entry *entries;
@@ -181,7 +187,8 @@ static int batch_begin(struct jobstack_batch *batch, uint64_t worker, size_t n)
 	return m->entries == NULL ? -1 : 0;
 }
 
-static void batch_add(struct jobstack_batch *batch, const struct js_claim *claim, const char *entry, const char *datapath, size_t len)
+static void batch_add(struct jobstack_batch *batch, const struct js_claim *claim, const char *entry,
+		      const char *datapath, size_t len)
 {
 	struct batch_memory *m = batch->memory;
 	struct jobstack_entry *e;
@@ -304,7 +311,10 @@ static void take_turn(const struct jobstack_worker *w, struct js_sql *sql)
 	int64_t quarter = w->lease_us / (4 * JS_SECOND_US);
 
 	if (w->crowd)
-		js_sql_turn(sql, w->stack.id, 1 + w->id % TURNS, quarter < 1 ? 1 : quarter < TURN_WAIT_S ? (unsigned)quarter : TURN_WAIT_S);
+		js_sql_turn(sql, w->stack.id, 1 + w->id % TURNS,
+			    quarter < 1		    ? 1
+			    : quarter < TURN_WAIT_S ? (unsigned)quarter
+						    : TURN_WAIT_S);
 }
 
 /* Writes the step's packet and tail. */
@@ -330,14 +340,16 @@ static int step_sql(struct jobstack_worker *w, const struct js_closing *closing,
 	if (!policy)
 		return status;
 	js_sql_add(tail,
-		   "SELECT state,max_attempts,max_losses,retry_delay_us,cwd,EXISTS(SELECT 1 FROM span FORCE INDEX(span_due) WHERE "
-		   "stack_id=%u AND class=1 AND ",
+		   "SELECT state,max_attempts,max_losses,retry_delay_us,cwd,EXISTS(SELECT 1 FROM span FORCE "
+		   "INDEX(span_due) WHERE stack_id=%u AND class=1 AND ",
 		   w->stack.id);
 	js_span_due_sql(tail, &w->stack);
-	js_sql_stmt(tail,
-		    "),(SELECT worker_id FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND ended IS NULL LIMIT 1 OFFSET %u) "
-		    "IS NOT NULL,max_running IS NOT NULL,max_failures IS NOT NULL AND " JS_STACK_FAILING " FROM stack s WHERE stack_id=%u",
-		    w->stack.id, (uint64_t)CROWD, w->stack.id);
+	js_sql_stmt(
+		tail,
+		"),(SELECT worker_id FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND ended IS NULL "
+		"LIMIT 1 OFFSET %u) IS NOT NULL,max_running IS NOT NULL,max_failures IS NOT NULL AND " JS_STACK_FAILING
+		" FROM stack s WHERE stack_id=%u",
+		w->stack.id, (uint64_t)CROWD, w->stack.id);
 	reply->stack_stmt = sql->statements + tail->statements;
 	return status;
 }
@@ -396,8 +408,10 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outc
 	if (batch != NULL)
 		*batch = (struct jobstack_batch){w->id, 0, NULL, NULL};
 	if (report != NULL)
-		*report = (struct jobstack_step_report){w->stack.state, 0, w->stack.cwd[0] == '\0' ? NULL : w->stack.cwd, w->stack.limited};
-	if (k > JOBSTACK_POP_MAX || (k > 0 && batch == NULL) || (w->unsettled && (n != w->unsettled_n || k != w->unsettled_k)))
+		*report = (struct jobstack_step_report){
+			w->stack.state, 0, w->stack.cwd[0] == '\0' ? NULL : w->stack.cwd, w->stack.limited};
+	if (k > JOBSTACK_POP_MAX || (k > 0 && batch == NULL) ||
+	    (w->unsettled && (n != w->unsettled_n || k != w->unsettled_k)))
 		return js_error_set(error, JOBSTACK_EUSAGE,
 				    w->unsettled ? "the step before this one is not settled: repeat it as it was"
 						 : "a step claims 0 to %d entries, into a batch",
@@ -415,7 +429,8 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outc
 	if (status == JS_DB_GUARD)
 		status = js_worker_settle(w, lost, 0, error);
 	else if (status == JS_DB_DUPLICATE)
-		status = js_error_set(error, JOBSTACK_EBUG, "an attempt had an outcome already: the step changed nothing");
+		status = js_error_set(error, JOBSTACK_EBUG,
+				      "an attempt had an outcome already: the step changed nothing");
 	if (status == 0)
 		status = deliver(w, &reply, k, committed, batch, error);
 	w->unsettled = status < 0 && (committed || lost || w->unsettled || status == JOBSTACK_ENODB);
@@ -425,7 +440,8 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outc
 	js_claim_settle(&w->claims, status == 0);
 	if (status == 0) {
 		w->seq++;
-		w->deadline_us = (committed ? sent : first) + w->lease_us; /* from the try that moved seq, or before it */
+		w->deadline_us =
+			(committed ? sent : first) + w->lease_us; /* from the try that moved seq, or before it */
 		if (w->script) {
 			memcpy(w->token, w->next, sizeof(w->token));
 			js_file_random(w->next, sizeof(w->next));
@@ -475,7 +491,8 @@ int js_worker_read_batch(struct jobstack *handle, const struct js_stack *stack, 
 	if (status == 0 && (r.memory || batch_end(batch) != 0))
 		status = js_error_memory(error);
 	if (status == 0 && batch->count != claim->n)
-		status = js_error_set(error, JOBSTACK_EBUG, "%zu of %zu claimed entries have no datapath in the database",
+		status = js_error_set(error, JOBSTACK_EBUG,
+				      "%zu of %zu claimed entries have no datapath in the database",
 				      claim->n - batch->count, claim->n);
 	if (status != 0)
 		jobstack_batch_free(batch);
@@ -497,8 +514,8 @@ int jobstack_promote(struct jobstack_worker *w, struct jobstack_error *error)
 static int finish_sql(struct jobstack_worker *w, const struct js_worker_end *end, const struct js_claim_sums *sums,
 		      struct js_sql *sql, struct jobstack_error *error)
 {
-	struct js_closing closing = {&w->stack,	  w->handle->db, w->id, w->claims, end->outcomes, end->n,
-				     end->lost == NULL, end->lost};
+	struct js_closing closing = {&w->stack, w->handle->db,	   w->id,    w->claims, end->outcomes,
+				     end->n,	end->lost == NULL, end->lost};
 	uint64_t dead = sums->dead;
 	size_t reason = end->reason == NULL ? 0 : strlen(end->reason);
 
@@ -507,15 +524,19 @@ static int finish_sql(struct jobstack_worker *w, const struct js_worker_end *end
 			dead += c->open;
 	js_stack_lock_sql(sql, w->stack.id);
 	js_sql_stmt(sql,
-		    "UPDATE worker SET seq=seq+1,ended=UTC_TIMESTAMP(6),reason=%x,done=done+%u,dead=dead+%u,running=NULL,token=%x "
-		    "WHERE worker_id=%u AND token=%x AND seq=%u AND ended IS NULL",
-		    (const void *)end->reason, reason > 255 ? 255 : reason, sums->done, dead, (const void *)w->next, (size_t)16, w->id,
-		    (const void *)w->token, (size_t)16, w->seq);
+		    "UPDATE worker SET "
+		    "seq=seq+1,ended=UTC_TIMESTAMP(6),reason=%x,done=done+%u,dead=dead+%u,running=NULL,token=%x WHERE "
+		    "worker_id=%u AND token=%x AND seq=%u AND ended IS NULL",
+		    (const void *)end->reason, reason > 255 ? 255 : reason, sums->done, dead, (const void *)w->next,
+		    (size_t)16, w->id, (const void *)w->token, (size_t)16, w->seq);
 	js_sql_guard(sql, 1);
 	js_claim_close_sql(&closing, sql);
-	/* signed: the stack's own counts are below zero when what living workers did was requeued, and the sum would be taken as
-	 * unsigned, out of range (1690, as if a guard had said no) */
-	js_sql_stmt(sql, "SELECT CAST(done AS SIGNED),CAST(dead AS SIGNED) INTO @js_lo,@js_hi FROM worker WHERE worker_id=%u", w->id);
+	/* signed: the stack's own counts are below zero when what living workers did was requeued, and the sum would be
+	 * taken as unsigned, out of range (1690, as if a guard had said no) */
+	js_sql_stmt(
+		sql,
+		"SELECT CAST(done AS SIGNED),CAST(dead AS SIGNED) INTO @js_lo,@js_hi FROM worker WHERE worker_id=%u",
+		w->id);
 	js_sql_stmt(sql, "UPDATE stack SET done=done+@js_lo,dead=dead+@js_hi WHERE stack_id=%u", w->stack.id);
 	return js_claim_spans_sql(&closing, sql, error);
 }

@@ -75,7 +75,9 @@ static int overlay(const struct js_db *db, struct js_option *o, struct jobstack_
 	const struct {
 		const char *from;
 		char **to;
-	} text[] = {{db->socket, &o->socket}, {db->user, &o->user}, {db->password, &o->password},
+	} text[] = {{db->socket, &o->socket},
+		    {db->user, &o->user},
+		    {db->password, &o->password},
 		    {db->database, &o->database}};
 	const char *why = db->host == NULL ? NULL : js_hosts_read(&o->hosts, db->host);
 
@@ -159,7 +161,9 @@ static unsigned said(MYSQL *my, unsigned by_connector)
 static MYSQL *attempt(struct js_db *db, const struct js_option *o, const struct js_host *host, unsigned *number)
 {
 	unsigned connect_timeout = connect_seconds(o), read_timeout = READ_TIMEOUT_S, tcp = MYSQL_PROTOCOL_TCP;
-	const struct js_login login = {.host = host->name[0] != '\0' ? host->name : o->port != 0 ? "127.0.0.1" : NULL,
+	const struct js_login login = {.host = host->name[0] != '\0' ? host->name
+					       : o->port != 0	     ? "127.0.0.1"
+								     : NULL,
 				       .user = o->user,
 				       .password = o->password,
 				       .database = db->no_database ? NULL : db->name,
@@ -299,7 +303,8 @@ int js_db_connect(struct js_db *db, int64_t until, struct jobstack_error *error)
 		if (status == 0)
 			break;
 		left = until - js_clock_mono_us();
-		/* a server that is swamped takes a connection and does not get round to a greeting; but so does what is none */
+		/* a server that is swamped takes a connection and does not get round to a greeting; but so does what is
+		 * none */
 		crowd = js_db_is_crowd(number) ||
 			(!db->ever && number == 2013 && js_clock_mono_us() - start < SWAMPED_US);
 		/* a file that is being replaced, a server that is away: only these may mend themselves */
@@ -420,7 +425,8 @@ void js_db_describe(struct js_db *db, char *text, size_t size)
 {
 	const char *cipher = db->my == NULL ? NULL : mysql_get_ssl_cipher(db->my);
 
-	(void)snprintf(text, size, "%s, %s%s", db->where, cipher != NULL ? "TLS " : "no TLS", cipher != NULL ? cipher : "");
+	(void)snprintf(text, size, "%s, %s%s", db->where, cipher != NULL ? "TLS " : "no TLS",
+		       cipher != NULL ? cipher : "");
 }
 
 int js_db_create(struct js_db *db, int *created, struct jobstack_error *error)

@@ -19,22 +19,22 @@ struct js_db {
 	unsigned port;
 	int64_t patience_us, crowd_us;
 	const volatile int *stop;
-	int away;	/* it is, and that was said */
-	int ever;	/* it was connected once: from then on an outage is ridden out */
-	int no_database; /* connect without choosing the database: it is to be created */
+	int away;	     /* it is, and that was said */
+	int ever;	     /* it was connected once: from then on an outage is ridden out */
+	int no_database;     /* connect without choosing the database: it is to be created */
 	struct js_host last; /* the host that worked last, as the option file names it */
-	char where[400]; /* user@host:port/database, for messages */
-	char name[256];	 /* the database in use */
+	char where[400];     /* user@host:port/database, for messages */
+	char name[256];	     /* the database in use */
 	char last_error[900];
 	unsigned last_errno;
 	uint64_t jitter;
-	int64_t wait_us;    /* before the next try to connect; 0: the last one succeeded */
-	int64_t crowded_us; /* until this moment the server's connections are taken to be short */
-	int64_t looked_us;  /* when that was looked at */
-	int pinned;	    /* a connection that is lost is not made anew */
-	size_t packet_most; /* what is sent must be shorter */
-	int blocks;	    /* the server takes compound statements outside of stored programs: MariaDB does */
-	int cluster;	    /* it is one of a cluster whose servers all take writes */
+	int64_t wait_us;	  /* before the next try to connect; 0: the last one succeeded */
+	int64_t crowded_us;	  /* until this moment the server's connections are taken to be short */
+	int64_t looked_us;	  /* when that was looked at */
+	int pinned;		  /* a connection that is lost is not made anew */
+	size_t packet_most;	  /* what is sent must be shorter */
+	int blocks;		  /* the server takes compound statements outside of stored programs: MariaDB does */
+	int cluster;		  /* it is one of a cluster whose servers all take writes */
 	int64_t wall_us, mono_us; /* the server's clock and ours, read together */
 	int loads;		  /* connections are made such that they can serve a load */
 	int loaded;		  /* a load went through */
@@ -47,7 +47,8 @@ int js_db_connect(struct js_db *db, int64_t until, struct jobstack_error *error)
 /* Fills ERROR for a server or connector error at WHERE, and gives the code. */
 int js_db_failure(unsigned number, const char *text, const char *where, struct jobstack_error *error);
 
-/* The error says that the server can't be reached, or can't be written, just now: another one may, or this one later. */
+/* The error says that the server can't be reached, or can't be written, just now: another one may, or
+ * this one later. */
 int js_db_is_gone(unsigned number);
 
 /* The error says that a statement was ended by somebody, or by a time limit: again, it may go through. */
@@ -57,8 +58,8 @@ int js_db_is_killed(unsigned number);
 int js_db_is_crowd(unsigned number);
 
 #define JS_DB_CROWDED_US (60 * INT64_C(1000000)) /* so long a crowd that was seen is believed to last */
-#define JS_DB_PACKET 1153 /* the error number of a packet larger than the server takes */
-#define JS_DB_READ_ONLY 1290 /* the error number of a server that is read-only */
+#define JS_DB_PACKET 1153			 /* the error number of a packet larger than the server takes */
+#define JS_DB_READ_ONLY 1290			 /* the error number of a server that is read-only */
 
 /* Sets the new connection MY up, reads the server's clock, and how many of its connections are taken.  Returns 0, or an
  * error's number, with its text in db->last_error: JS_DB_READ_ONLY for a server that does not take writes. */

@@ -17,8 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONFLICT_US (10 * JS_SECOND_US)	   /* lock conflicts are retried so long at least: three lock waits */
-#define CONFLICT_WAIT_US (JS_SECOND_US / 5) /* between two tries at most: the one who had the lock is through by then */
+#define CONFLICT_US (10 * JS_SECOND_US) /* lock conflicts are retried so long at least: three lock waits */
+#define CONFLICT_WAIT_US                                                                                               \
+	(JS_SECOND_US / 5) /* between two tries at most: the one who had the lock is through by then                   \
+			    */
 #define GONE_WAIT_US (2 * JS_SECOND_US)
 /* Our number for an answer of another shape than was asked for; like the connectors' own, it ends the connection. */
 #define MALFORMED 2999
@@ -202,8 +204,7 @@ static unsigned take_rows(struct js_db *db, const struct js_answer *a, js_row_fn
 		return mysql_errno(db->my);
 	row.n = mysql_num_fields(result);
 	if (a != NULL && a->kind == JS_ANSWER_STMT && row.n != a->columns) {
-		(void)snprintf(db->last_error, sizeof(db->last_error),
-			       "%u columns instead of %u", row.n, a->columns);
+		(void)snprintf(db->last_error, sizeof(db->last_error), "%u columns instead of %u", row.n, a->columns);
 		mysql_free_result(result);
 		return MALFORMED;
 	}
@@ -216,8 +217,8 @@ static unsigned take_rows(struct js_db *db, const struct js_answer *a, js_row_fn
 	return 0;
 }
 
-/* Sends E and reads all its answers; FN has the rows of the packet's statements.  Returns the error number; the error's text stays
- * in db->my, or is in db->last_error if it is MALFORMED. */
+/* Sends E and reads all its answers; FN has the rows of the packet's statements.  Returns the error number; the error's
+ * text stays in db->my, or is in db->last_error if it is MALFORMED. */
 static unsigned exchange(struct js_db *db, const struct js_errand *e, js_row_fn *fn, void *ctx, unsigned *answered)
 {
 	MYSQL *my = db->my;
@@ -299,8 +300,8 @@ static void write_errand(const struct js_db *db, struct task *t)
 		js_errand_plain(&t->e, t->packet);
 }
 
-/* Sends it once.  An answer that ends early, with no error in it, is no answer: the COMMIT may not have been reached.  After an
- * error of the connector's own it may not know where in the answers it stands. */
+/* Sends it once.  An answer that ends early, with no error in it, is no answer: the COMMIT may not have been reached.
+ * After an error of the connector's own it may not know where in the answers it stands. */
 static unsigned send_once(struct js_db *db, const struct task *t, js_row_fn *fn, void *ctx, unsigned *answered)
 {
 	unsigned number;
@@ -333,8 +334,8 @@ static enum fault fault_of(const struct js_db *db, const struct js_errand *e, un
 	return a != NULL && a->kind == JS_ANSWER_STMT && a->guard ? fault : FAULT_OTHER;
 }
 
-/* May a transaction that ended with this error have been committed all the same?  By an error behind the COMMIT, or one of the
- * connector's own. */
+/* May a transaction that ended with this error have been committed all the same?  By an error behind the COMMIT, or one
+ * of the connector's own. */
 static int may_be_in(const struct js_errand *e, unsigned number, enum fault fault, unsigned answered)
 {
 	if (number >= 2000 && number < 3000)
@@ -343,7 +344,9 @@ static int may_be_in(const struct js_errand *e, unsigned number, enum fault faul
 		return 0;
 	if (fault == FAULT_KILLED) /* the kill may have come just behind what the COMMIT did */
 		return 1;
-	if (e->blocks && answered <= e->commit_to) /* which of the block's it was is not told; behind the COMMIT are only plain reads */
+	if (e->blocks &&
+	    answered <=
+		    e->commit_to) /* which of the block's it was is not told; behind the COMMIT are only plain reads */
 		return fault != FAULT_GUARD && fault != FAULT_DUPLICATE && fault != FAULT_AGAIN;
 	return answered > e->commit_to;
 }
@@ -424,7 +427,8 @@ static int run(struct js_db *db, struct task *t, js_row_fn *fn, void *ctx, int *
 		back_off(db, tries, js_db_is_gone(number) ? GONE_WAIT_US : CONFLICT_WAIT_US);
 	}
 	if (is_no_load(db, t, fault)) {
-		js_log(&db->log, JOBSTACK_LOG_INFO, "%s takes no LOAD DATA LOCAL: %s (%u)", db->where, db->last_error, number);
+		js_log(&db->log, JOBSTACK_LOG_INFO, "%s takes no LOAD DATA LOCAL: %s (%u)", db->where, db->last_error,
+		       number);
 		return JS_DB_NO_LOAD;
 	}
 	if (fault == FAULT_GUARD)
@@ -434,8 +438,8 @@ static int run(struct js_db *db, struct task *t, js_row_fn *fn, void *ctx, int *
 	return js_db_failure(number, db->last_error, db->where, error);
 }
 
-int js_db_transaction(struct js_db *db, const struct js_sql *packet, const struct js_sql *tail, js_row_fn *fn, void *ctx,
-		      int *lost, struct jobstack_error *error)
+int js_db_transaction(struct js_db *db, const struct js_sql *packet, const struct js_sql *tail, js_row_fn *fn,
+		      void *ctx, int *lost, struct jobstack_error *error)
 {
 	struct task t = {.packet = packet, .tail = tail, .transaction = 1};
 	int status = run(db, &t, fn, ctx, lost, error);

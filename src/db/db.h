@@ -2,11 +2,11 @@
  *
  * A connection, and transactions on it.  The only room that knows <mysql.h>.
  *
- * A transaction is one packet: everything from START TRANSACTION to COMMIT goes to the server together, so that a client that
- * freezes holds no lock.  What is retried is the transaction, never the statement.
+ * A transaction is one packet: everything from START TRANSACTION to COMMIT goes to the server together, so that a
+ * client that freezes holds no lock.  What is retried is the transaction, never the statement.
  *
- * Assumed of the server, here and nowhere else: MySQL 8.0 and later or MariaDB 10.5 and later; user variables; an out of
- * range BIGINT UNSIGNED is error 1690; multi-statement packets stop at the first error.
+ * Assumed of the server, here and nowhere else: MySQL 8.0 and later or MariaDB 10.5 and later; user variables; an out
+ * of range BIGINT UNSIGNED is error 1690; multi-statement packets stop at the first error.
  */
 #ifndef JS_DB_DB_H
 #define JS_DB_DB_H
@@ -30,7 +30,8 @@ void js_db_yield(struct js_db *db);
 void js_db_describe(struct js_db *db, char *text, size_t size);
 const struct js_log *js_db_log(const struct js_db *db);
 
-/* The server's clock at a moment (CLOCK_MONOTONIC) of this host, in microseconds since 1970, from a reading at connect. */
+/* The server's clock at a moment (CLOCK_MONOTONIC) of this host, in microseconds since 1970, from a
+ * reading at connect. */
 int64_t js_db_wall_us(const struct js_db *db, int64_t mono_us);
 
 /* One row of an answer; columns are NULL for SQL NULL, else NUL-terminated.  Valid during the callback. */
@@ -58,36 +59,38 @@ void js_db_pin(struct js_db *db, int on);
 /* How a packet ended, beside 0 and negative codes. */
 enum { JS_DB_GUARD = 2, JS_DB_DUPLICATE = 3, JS_DB_LOST = 4, JS_DB_NO_LOAD = 5 };
 
-/* Runs the packet as one transaction: START TRANSACTION and COMMIT are put around it.  TAIL (may be NULL) is run after the
- * COMMIT, in the same packet; its statements are numbered on.  Deadlocks, lock timeouts and snapshot conflicts start it
- * again from its beginning, for as long as the patience of the options or ten seconds, whichever is longer; then it is
- * JOBSTACK_ENODB with the server's number (1205, 1213).  A lost connection, or a server that became read-only, leads to a
- * new connection, within the patience, and it is run again.
- * Returns 0; JS_DB_GUARD if a guard stopped it, JS_DB_DUPLICATE if a primary or unique key did (nothing has changed in
- * either case by this try); or a negative code.  *LOST (may be NULL) is 1 if in an earlier try the connection went after
- * the packet was sent: then that try may have been committed, and a guard or duplicate must be settled by who asked. */
-int js_db_transaction(struct js_db *db, const struct js_sql *packet, const struct js_sql *tail, js_row_fn *fn, void *ctx,
-		      int *lost, struct jobstack_error *error);
+/* Runs the packet as one transaction: START TRANSACTION and COMMIT are put around it.  TAIL (may be NULL) is run after
+ * the COMMIT, in the same packet; its statements are numbered on.  Deadlocks, lock timeouts and snapshot conflicts
+ * start it again from its beginning, for as long as the patience of the options or ten seconds, whichever is longer;
+ * then it is JOBSTACK_ENODB with the server's number (1205, 1213).  A lost connection, or a server that became
+ * read-only, leads to a new connection, within the patience, and it is run again. Returns 0; JS_DB_GUARD if a guard
+ * stopped it, JS_DB_DUPLICATE if a primary or unique key did (nothing has changed in either case by this try); or a
+ * negative code.  *LOST (may be NULL) is 1 if in an earlier try the connection went after the packet was sent: then
+ * that try may have been committed, and a guard or duplicate must be settled by who asked. */
+int js_db_transaction(struct js_db *db, const struct js_sql *packet, const struct js_sql *tail, js_row_fn *fn,
+		      void *ctx, int *lost, struct jobstack_error *error);
 
-/* Loads: LOAD DATA LOCAL INFILE of bytes in our memory, the fastest way to bring many rows.  js_db_loads_begin asks the server
- * whether it takes them: 0, JOBSTACK_NOTHING if not, or a negative code.  If it does, the next packet connects anew, with the
- * capability that the protocol wants for it; js_db_loads_end lets that connection go, and harms nothing where nothing was begun. */
+/* Loads: LOAD DATA LOCAL INFILE of bytes in our memory, the fastest way to bring many rows.  js_db_loads_begin asks the
+ * server whether it takes them: 0, JOBSTACK_NOTHING if not, or a negative code.  If it does, the next packet connects
+ * anew, with the capability that the protocol wants for it; js_db_loads_end lets that connection go, and harms nothing
+ * where nothing was begun. */
 int js_db_loads_begin(struct js_db *db, struct jobstack_error *error);
 void js_db_loads_end(struct js_db *db);
 
-/* The same as js_db_transaction, with one LOAD DATA LOCAL INFILE in the packet, whatever file it names: it gets the LEN bytes of
- * DATA.  JS_DB_NO_LOAD: the server, or something on the way to it, does not take the load; this try has changed nothing, and
- * *LOST is as above.  While no load has gone through yet, every fault but a conflict of locks counts as that. */
+/* The same as js_db_transaction, with one LOAD DATA LOCAL INFILE in the packet, whatever file it names: it gets the LEN
+ * bytes of DATA.  JS_DB_NO_LOAD: the server, or something on the way to it, does not take the load; this try has
+ * changed nothing, and *LOST is as above.  While no load has gone through yet, every fault but a conflict of locks
+ * counts as that. */
 int js_db_load(struct js_db *db, const struct js_sql *packet, const char *data, size_t len, int *lost,
 	       struct jobstack_error *error);
 
-/* How long a call can take: its patience (or the ten seconds) is over, the try that is under way then ends (a server that
- * froze is given up after 30 s of silence), and there is one last round over the hosts.  A round takes at most 10 s with one
- * host, 5 s for each of two to four, 24 s for eight, or the file's connect_timeout for each; what the name server takes, and a
- * host that freezes in the middle of the handshake (30 s), come on top. */
+/* How long a call can take: its patience (or the ten seconds) is over, the try that is under way then ends (a server
+ * that froze is given up after 30 s of silence), and there is one last round over the hosts.  A round takes at most 10
+ * s with one host, 5 s for each of two to four, 24 s for eight, or the file's connect_timeout for each; what the name
+ * server takes, and a host that freezes in the middle of the handshake (30 s), come on top. */
 
-/* Runs statements that only read, or DDL, without a transaction around them; a lost connection is made anew and all of it is
- * run again. */
+/* Runs statements that only read, or DDL, without a transaction around them; a lost connection is made anew and all of
+ * it is run again. */
 int js_db_query(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error);
 
 /* Calls BODY in one read-only transaction, with one view of the data as it is at that moment; no lock is taken.  BODY

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * From packets to what is sent.  Promise: each statement of a packet is sent once, in its order, or not at all if it is not
- * for this server; what is expected as answers is what was written.
+ * From packets to what is sent.  Promise: each statement of a packet is sent once, in its order, or not at all if it is
+ * not for this server; what is expected as answers is what was written.
  */
 #include "db/errand.h"
 
@@ -43,7 +43,8 @@ static uint32_t hash(const char *name)
 
 static void name_turn(const struct pen *p, struct js_buf *text)
 {
-	js_buf_printf(text, "'jobstack.%" PRIx32 ".%" PRIu64 ".%" PRIu64 "'", p->database, p->turn->turn_of, p->turn->turn);
+	js_buf_printf(text, "'jobstack.%" PRIx32 ".%" PRIu64 ".%" PRIu64 "'", p->database, p->turn->turn_of,
+		      p->turn->turn);
 }
 
 static void release(const struct pen *p, struct js_buf *text)

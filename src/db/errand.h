@@ -2,10 +2,10 @@
  *
  * What goes over the wire for a packet, and what answers it has: for this room's files only.
  *
- * MariaDB takes compound statements outside of stored programs.  There small statements go as one block: they are run without
- * an answer to each, only those with rows have one, and then the block; with less to send, and to wake for, a step costs the
- * server a third less (docs/PERFORMANCE.md).  A large statement goes by itself, between two blocks, since a block's statements
- * are copied in the server.
+ * MariaDB takes compound statements outside of stored programs.  There small statements go as one block: they are run
+ * without an answer to each, only those with rows have one, and then the block; with less to send, and to wake for, a
+ * step costs the server a third less (docs/PERFORMANCE.md).  A large statement goes by itself, between two blocks,
+ * since a block's statements are copied in the server.
  */
 #ifndef JS_DB_ERRAND_H
 #define JS_DB_ERRAND_H
@@ -15,8 +15,8 @@
 /* One answer of the server. */
 struct js_answer {
 	enum { JS_ANSWER_QUIET, JS_ANSWER_STMT, JS_ANSWER_BLOCK } kind;
-	unsigned stmt; /* STMT: the statement's number for the caller */
-	int guard;     /* STMT: it is a guard */
+	unsigned stmt;	  /* STMT: the statement's number for the caller */
+	int guard;	  /* STMT: it is a guard */
 	unsigned columns; /* STMT: so many each row must have */
 };
 
@@ -29,9 +29,9 @@ struct js_errand {
 	int cluster;			 /* ... for one of a cluster whose servers all take writes */
 };
 
-/* Writes PACKET with a transaction around it, and TAIL (may be NULL) behind.  DATABASE is its name, for the names of turns, or
- * NULL for a server of a cluster, where nobody takes turns.  The former content is forgotten.  If memory ran out,
- * text.failed is set. */
+/* Writes PACKET with a transaction around it, and TAIL (may be NULL) behind.  DATABASE is its name, for the names of
+ * turns, or NULL for a server of a cluster, where nobody takes turns.  The former content is forgotten.  If memory ran
+ * out, text.failed is set. */
 void js_errand_transaction(struct js_errand *e, const struct js_sql *packet, const struct js_sql *tail, int blocks,
 			   const char *database);
 

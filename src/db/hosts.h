@@ -18,9 +18,9 @@ struct js_hosts {
 	struct js_host at[JS_HOSTS_MAX];
 };
 
-/* Reads LIST: one to JS_HOSTS_MAX of `host`, `host:port`, `[address]`, `[address]:port`, with commas between them and blanks
- * around them as one likes; an empty LIST names none.  Returns NULL, or why it makes no sense, in a few constant words; then
- * HOSTS is as it was. */
+/* Reads LIST: one to JS_HOSTS_MAX of `host`, `host:port`, `[address]`, `[address]:port`, with commas between them and
+ * blanks around them as one likes; an empty LIST names none.  Returns NULL, or why it makes no sense, in a few constant
+ * words; then HOSTS is as it was. */
 const char *js_hosts_read(struct js_hosts *hosts, const char *list);
 
 /* The place of HOST in HOSTS, or 0 if it is not there. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Serving LOAD DATA LOCAL INFILE.  Promises: no file is opened, whatever name the server asks for; what is offered is given once, and
- * only while the packet that it belongs to is under way; every other request is refused.
+ * Serving LOAD DATA LOCAL INFILE.  Promises: no file is opened, whatever name the server asks for; what is offered is
+ * given once, and only while the packet that it belongs to is under way; every other request is refused.
  */
 #include "db/connect.h"
 
@@ -46,7 +46,8 @@ void js_infile_attach(MYSQL *my, struct js_infile *infile, int allowed)
 {
 	unsigned local = allowed != 0;
 
-	(void)mysql_options(my, MYSQL_OPT_LOCAL_INFILE, &local); /* said also when it is not: a connector may be built to serve */
+	(void)mysql_options(my, MYSQL_OPT_LOCAL_INFILE,
+			    &local); /* said also when it is not: a connector may be built to serve */
 	mysql_set_local_infile_handler(my, serve_begin, serve_some, serve_end, serve_error, infile);
 }
 

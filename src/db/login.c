@@ -53,8 +53,8 @@ typedef struct auth_plugin_t auth_plugin;
 #endif
 
 #define PLUGIN_NAME "jobstack_login"
-#define STAND_IN 64		 /* its length is a multiple of this, so that it does not tell the password's */
-#define SWITCH_PACKET 0xfe	 /* the server names a plugin */
+#define STAND_IN 64	   /* its length is a multiple of this, so that it does not tell the password's */
+#define SWITCH_PACKET 0xfe /* the server names a plugin */
 #define ERROR_PACKET 0xff
 #define CLIENT_ERROR_NOT_ALLOWED 5010 /* MariaDB's connector: a plugin that the restriction does not name */
 

@@ -108,9 +108,9 @@ static int take(struct js_option *o, const char *key, const char *value, const c
 	struct {
 		const char *key;
 		char **to;
-	} const texts[] = {{"socket", &o->socket},	 {"user", &o->user},	     {"password", &o->password},
-			   {"database", &o->database},	 {"ssl_ca", &o->ssl_ca},     {"ssl_capath", &o->ssl_capath},
-			   {"ssl_cert", &o->ssl_cert},	 {"ssl_key", &o->ssl_key}};
+	} const texts[] = {{"socket", &o->socket},     {"user", &o->user},	{"password", &o->password},
+			   {"database", &o->database}, {"ssl_ca", &o->ssl_ca},	{"ssl_capath", &o->ssl_capath},
+			   {"ssl_cert", &o->ssl_cert}, {"ssl_key", &o->ssl_key}};
 	uint64_t n;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -183,8 +183,8 @@ static char *trim(char *text)
 	return text;
 }
 
-/* Cuts a comment off the end of a value: a '#' outside quotes.  As in MySQL's own readers, a backslash means something to
- * this inside quotes only. */
+/* Cuts a comment off the end of a value: a '#' outside quotes.  As in MySQL's own readers, a backslash means something
+ * to this inside quotes only. */
 static void cut_comment(char *value)
 {
 	char quote = '\0';
@@ -224,8 +224,8 @@ static int read_line(struct reading *r, const char *path, unsigned number, char 
 		return 0;
 	}
 	if (r->group < 0)
-		return js_error_set(r->error, JOBSTACK_EUSAGE, "%s, line %u: it stands in no group: [client] has to come before it", path,
-				    number);
+		return js_error_set(r->error, JOBSTACK_EUSAGE,
+				    "%s, line %u: it stands in no group: [client] has to come before it", path, number);
 	if (r->group != r->pass)
 		return 0;
 	value = strchr(line, '=');
@@ -246,12 +246,12 @@ static int read_line(struct reading *r, const char *path, unsigned number, char 
 		r->secret = 1;
 	status = take(r->option, line, value, &why);
 	if (status == 1)
-		js_error_set(r->error, JOBSTACK_EUSAGE, "%s, line %u: the value of %s makes no sense%s%s", path, number, line,
-			     why != NULL ? ": " : "", why != NULL ? why : "");
+		js_error_set(r->error, JOBSTACK_EUSAGE, "%s, line %u: the value of %s makes no sense%s%s", path, number,
+			     line, why != NULL ? ": " : "", why != NULL ? why : "");
 	if (status == 2 && r->group == 2 && !loose) /* its words are not repeated: they may be a password */
 		return js_error_set(r->error, JOBSTACK_EUSAGE,
-				    "%s, line %u: [jobstack] takes host, port, socket, user, password, database, connect-timeout and the ssl-... "
-				    "keys alone",
+				    "%s, line %u: [jobstack] takes host, port, socket, user, password, database, "
+				    "connect-timeout and the ssl-... keys alone",
 				    path, number);
 	return status == 1 ? JOBSTACK_EUSAGE : status < 0 ? js_error_memory(r->error) : 0;
 }
@@ -277,8 +277,8 @@ static int read_file(struct reading *r, const char *path)
 	int status = 0, group = r->group, secret = r->secret;
 
 	if (++r->depth > DEPTH_MAX) {
-		status = js_error_set(r->error, JOBSTACK_EUSAGE, "%s: option files include each other too deeply",
-				      path);
+		status =
+			js_error_set(r->error, JOBSTACK_EUSAGE, "%s: option files include each other too deeply", path);
 		goto out;
 	}
 	if (js_file_read(path, &text) != 0) {
@@ -302,7 +302,7 @@ static int read_file(struct reading *r, const char *path)
 		status = check_mode(path, r->error);
 out:
 	r->depth--;
-	r->group = group; /* the including file goes on in its own, */
+	r->group = group;   /* the including file goes on in its own, */
 	r->secret = secret; /* and answers for its own passwords only */
 	if (text.data != NULL)
 		explicit_bzero(text.data, text.len);

@@ -15,7 +15,7 @@ struct js_option {
 	struct js_hosts hosts; /* in the order in which they are tried */
 	char *socket, *user, *password, *database;
 	char *ssl_ca, *ssl_capath, *ssl_cert, *ssl_key;
-	unsigned port;	       /* of hosts without one of their own; 0: not said */
+	unsigned port; /* of hosts without one of their own; 0: not said */
 	enum js_tls tls;
 	int tls_said;
 	unsigned connect_timeout; /* seconds; 0: not said */
@@ -23,9 +23,9 @@ struct js_option {
 
 /* Reads PATH: the groups [client], [client-server], [client-mariadb], then [jobstack], a later value
  * winning.  What concerns other programs is passed over; !include and !includedir are followed.  Refuses (EPERM) a file
- * that others can read if it holds a password, and one that can't be opened; EFILE for one that is not there, EUSAGE for
- * a value that makes no sense, for a line before any group and for what is unknown in [jobstack] (but for loose-...), with the file
- * and the line. */
+ * that others can read if it holds a password, and one that can't be opened; EFILE for one that is not there, EUSAGE
+ * for a value that makes no sense, for a line before any group and for what is unknown in [jobstack] (but for
+ * loose-...), with the file and the line. */
 int js_option_read(const char *path, struct js_option *option, struct jobstack_error *error);
 
 void js_option_free(struct js_option *option);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What is said to a server first, and what it tells: its clock, whether it takes writes, whether its connections are short.
- * Promises: one round trip, two at a cluster; no right is needed that the grants do not give.
+ * What is said to a server first, and what it tells: its clock, whether it takes writes, whether its connections are
+ * short. Promises: one round trip, two at a cluster; no right is needed that the grants do not give.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"

@@ -116,12 +116,8 @@ static void add(struct js_sql *sql, const char *format, va_list args)
 	for (p = strchr(format, '%'); p != NULL; format = p + 2, p = strchr(format, '%')) {
 		js_buf_add(&sql->text, format, (size_t)(p - format));
 		switch (p[1]) {
-		case 'u':
-			add_u64(&sql->text, va_arg(args, uint64_t));
-			break;
-		case 'd':
-			add_i64(&sql->text, va_arg(args, int64_t));
-			break;
+		case 'u': add_u64(&sql->text, va_arg(args, uint64_t)); break;
+		case 'd': add_i64(&sql->text, va_arg(args, int64_t)); break;
 		case 'n':
 			number = va_arg(args, int64_t);
 			if (number < 0)
@@ -137,11 +133,8 @@ static void add(struct js_sql *sql, const char *format, va_list args)
 			text = va_arg(args, const char *);
 			add_hex(&sql->text, text, text == NULL ? 0 : strlen(text));
 			break;
-		case 't':
-			add_time(&sql->text, va_arg(args, int64_t));
-			break;
-		default:
-			abort(); /* a format that is not one of ours: caught by any test that runs it */
+		case 't': add_time(&sql->text, va_arg(args, int64_t)); break;
+		default: abort(); /* a format that is not one of ours: caught by any test that runs it */
 		}
 	}
 	js_buf_str(&sql->text, format);
@@ -172,8 +165,9 @@ unsigned js_sql_stmt(struct js_sql *sql, const char *format, ...)
 
 void js_sql_guard_set(struct js_sql *sql, uint64_t n, const char *assignments)
 {
-	/* ROW_COUNT() is -1 where the server could not send the answer before, because the client has gone: as an unsigned number
-	 * that would be plenty, and a fenced step that comes late would go through.  A SET, since it has no rows to send. */
+	/* ROW_COUNT() is -1 where the server could not send the answer before, because the client has gone: as an
+	 * unsigned number that would be plenty, and a fenced step that comes late would go through.  A SET, since it
+	 * has no rows to send. */
 	js_sql_add(sql, "SET @js_guard=CAST(ROW_COUNT()>=%u AS UNSIGNED)-1", n);
 	if (assignments != NULL) {
 		js_buf_char(&sql->text, ',');

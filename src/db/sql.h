@@ -12,11 +12,13 @@
 #include <stdint.h>
 
 /* What a statement is. */
-enum { JS_SQL_ROWS = 1,	   /* it answers with rows */
-       JS_SQL_GUARD = 2,   /* it may stop the packet */
-       JS_SQL_BLOCKS = 4,  /* it is sent only to a server that takes blocks (see errand.h), in one */
-       JS_SQL_SINGLE = 8,  /* it is sent only to one that does not */
-       JS_SQL_CLUSTER = 16 }; /* it is sent only to a cluster whose servers all take writes */
+enum {
+	JS_SQL_ROWS = 1,   /* it answers with rows */
+	JS_SQL_GUARD = 2,  /* it may stop the packet */
+	JS_SQL_BLOCKS = 4, /* it is sent only to a server that takes blocks (see errand.h), in one */
+	JS_SQL_SINGLE = 8, /* it is sent only to one that does not */
+	JS_SQL_CLUSTER = 16
+}; /* it is sent only to a cluster whose servers all take writes */
 
 struct js_sql_mark {
 	size_t end; /* where the statement ends in the text */
@@ -43,8 +45,8 @@ void js_sql_add(struct js_sql *sql, const char *format, ...);
 /* The same, and the statement is completed; gives its number in the packet, from 0, which its rows carry. */
 unsigned js_sql_stmt(struct js_sql *sql, const char *format, ...);
 
-/* Raises the server's error 1690 and so stops the packet if the statement before changed (or matched) fewer than N rows.  At
- * most four in a packet. */
+/* Raises the server's error 1690 and so stops the packet if the statement before changed (or matched) fewer than N
+ * rows.  At most four in a packet. */
 void js_sql_guard(struct js_sql *sql, uint64_t n);
 
 /* The same, in one statement with other assignments to user variables. */
@@ -56,9 +58,9 @@ void js_sql_only(struct js_sql *sql, unsigned flag);
 /* A piece of a statement that holds others, such as "IF ... THEN "; JS_SQL_BLOCKS.  It is numbered as they are. */
 void js_sql_piece(struct js_sql *sql, const char *text);
 
-/* The transaction waits, before it locks anything, for its turn among those of the same OF and N (from 1): a user lock of the
- * server, held until the COMMIT; who has waited SECONDS goes without.  It is advice to the server's scheduler, and nothing that
- * is right or wrong hangs on it. */
+/* The transaction waits, before it locks anything, for its turn among those of the same OF and N (from 1): a user lock
+ * of the server, held until the COMMIT; who has waited SECONDS goes without.  It is advice to the server's scheduler,
+ * and nothing that is right or wrong hangs on it. */
 void js_sql_turn(struct js_sql *sql, uint64_t of, uint64_t n, unsigned seconds);
 
 const struct js_sql_mark *js_sql_mark(const struct js_sql *sql, unsigned number);

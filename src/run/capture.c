@@ -20,14 +20,14 @@
 
 struct js_capture {
 	char *dir;
-	int fd[2];	 /* stdout, stderr */
-	int64_t from[2]; /* what stands before has been kept */
-	int64_t seen[2]; /* how long they were at the last look */
-	int64_t holes[2]; /* what stands before takes no room any more */
-	int64_t limit[2]; /* 0: none */
-	int64_t gone[2];  /* between the first half of the limit and here nothing can be read any more */
+	int fd[2];	    /* stdout, stderr */
+	int64_t from[2];    /* what stands before has been kept */
+	int64_t seen[2];    /* how long they were at the last look */
+	int64_t holes[2];   /* what stands before takes no room any more */
+	int64_t limit[2];   /* 0: none */
+	int64_t gone[2];    /* between the first half of the limit and here nothing can be read any more */
 	int64_t trimmed[2]; /* how long they were when they were last trimmed */
-	int solid;	  /* the file system makes no holes */
+	int solid;	    /* the file system makes no holes */
 };
 
 int js_capture_new(struct js_capture **made, const char *dir, struct jobstack_error *error)
@@ -138,7 +138,8 @@ int js_capture_trim(struct js_capture *c)
 		last = c->trimmed[i] - (c->limit[i] - c->limit[i] / 2);
 		if (last - first < HOLE)
 			continue;
-		if (fallocate(c->fd[i], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)first, (off_t)(last - first)) == 0)
+		if (fallocate(c->fd[i], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)first,
+			      (off_t)(last - first)) == 0)
 			c->gone[i] = last;
 		else
 			c->solid = errno == EOPNOTSUPP || errno == ENOSYS;
@@ -199,7 +200,8 @@ void js_capture_next(struct js_capture *capture)
 
 static int cant_copy(int which, struct jobstack_error *error)
 {
-	return js_error_set(error, JOBSTACK_EFILE, "can't write to standard %s: %s", which == 0 ? "output" : "error", strerror(errno));
+	return js_error_set(error, JOBSTACK_EFILE, "can't write to standard %s: %s", which == 0 ? "output" : "error",
+			    strerror(errno));
 }
 
 int js_capture_move(struct js_capture *capture, int which, int to, struct jobstack_error *error)

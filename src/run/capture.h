@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-/* ------------------------------------------------------------ one slot's capture */
+/* -------------------------------------------------------------------------------------------- one slot's capture */
 
 struct js_capture;
 
@@ -24,11 +24,13 @@ struct js_capture;
 int js_capture_new(struct js_capture **made, const char *dir, struct jobstack_error *error);
 void js_capture_free(struct js_capture *capture);
 
-/* Limits what is kept of stdout to OUT bytes and of stderr to ERR (0: all; as in run/kept.h), from the next js_capture_begin on. */
+/* Limits what is kept of stdout to OUT bytes and of stderr to ERR (0: all; as in run/kept.h), from the next
+ * js_capture_begin on. */
 void js_capture_limit(struct js_capture *capture, int64_t out, int64_t err);
 
-/* To be called now and then while a command runs: gives back the room on the disk of what will not be kept, where the file system
- * can do that (ext4, xfs, btrfs, tmpfs and NFS 4.2 can).  Returns 1 if it should soon be called again: much is being printed. */
+/* To be called now and then while a command runs: gives back the room on the disk of what will not be kept, where the
+ * file system can do that (ext4, xfs, btrfs, tmpfs and NFS 4.2 can).  Returns 1 if it should soon be called again: much
+ * is being printed. */
 int js_capture_trim(struct js_capture *capture);
 
 /* Gets two empty files ready for the next command and gives their descriptors, which stay the capture's.  A file
@@ -40,9 +42,9 @@ int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobs
 /* The two descriptors, -1 before the first js_capture_begin. */
 void js_capture_files(const struct js_capture *capture, int *out, int *err);
 
-/* For a command that lives on from entry to entry, and goes on writing into the same files: what was there when the capture was
- * last looked at (js_capture_copy, js_capture_move, js_packlog_append) has been kept, and belongs to no later entry.  Its room on
- * the disk is given back now and then, where the file system can do that. */
+/* For a command that lives on from entry to entry, and goes on writing into the same files: what was there when the
+ * capture was last looked at (js_capture_copy, js_capture_move, js_packlog_append) has been kept, and belongs to no
+ * later entry.  Its room on the disk is given back now and then, where the file system can do that. */
 void js_capture_next(struct js_capture *capture);
 
 /* Copies what was caught of stdout (WHICH 0) or stderr (1) to the file TO, and counts it as kept.  Returns 0, or
@@ -59,14 +61,15 @@ size_t js_capture_tail(const struct js_capture *capture, char to[JS_KEPT_TAIL]);
  * pipes that nobody reads.  Returns 0, or JOBSTACK_EFILE; part of it may be written then. */
 int js_capture_copy(struct js_capture *capture, int out, int err, struct jobstack_error *error);
 
-/* ------------------------------------------------------------ the packed log */
+/* ------------------------------------------------------------------------------------------------ the packed log */
 
 /* One file a worker, or more, when it grows.  For each entry that printed something:
  *
  *   ==> entry 17 attempt 1 exit 3 2026-11-21T06:20:11.123456Z out 123 err 45 path data/a\x0ab.nc\n
  *   123 bytes of stdout, then 45 bytes of stderr, then a newline if there was none at the end
  *
- * Of long output that is its beginning, a line "[jobstack: 12345678 bytes left out]", and its end.  "exit 3" may be "signal 9".  In the path, control characters and the backslash are written as \xHH. */
+ * Of long output that is its beginning, a line "[jobstack: 12345678 bytes left out]", and its end.  "exit 3" may be
+ * "signal 9".  In the path, control characters and the backslash are written as \xHH. */
 struct js_packlog;
 
 /* Where an entry's output lies: stdout at AT, stderr at AT + OUT, in the file of that NUMBER (from 1).  AT is -1, OUT
@@ -77,10 +80,11 @@ struct js_packlog_place {
 };
 
 /* Makes a log that will be DIR/NAME.log; directory and file are made by the first append that has something to write.
- * NAME must be new: a file that is there is never written to.  When an entry would make it longer than SIZE (0: any length is
- * fine), it goes on as DIR/NAME.2.log, and so on; no entry is in two files.  Free with js_packlog_free.  Returns 0, or
- * JOBSTACK_EBUG. */
-int js_packlog_new(struct js_packlog **made, const char *dir, const char *name, int64_t size, struct jobstack_error *error);
+ * NAME must be new: a file that is there is never written to.  When an entry would make it longer than SIZE (0: any
+ * length is fine), it goes on as DIR/NAME.2.log, and so on; no entry is in two files.  Free with js_packlog_free.
+ * Returns 0, or JOBSTACK_EBUG. */
+int js_packlog_new(struct js_packlog **made, const char *dir, const char *name, int64_t size,
+		   struct jobstack_error *error);
 void js_packlog_free(struct js_packlog *log);
 
 /* Appends what CAPTURE holds, whole or not at all.  Threads may do so at the same time, each with a capture of its own.
@@ -101,7 +105,7 @@ const char *js_packlog_path(const struct js_packlog *log);
 /* Makes PATH that of the file of that number.  0, or -1 without memory. */
 int js_packlog_path_of(const struct js_packlog *log, unsigned number, struct js_buf *path);
 
-/* ------------------------------------------------------------ a file an entry */
+/* ----------------------------------------------------------------------------------------------- a file an entry */
 
 /* Opens (makes or empties) PATH for a command's output, with the directories above it, and gives the descriptor,
  * which the caller closes, in *FD.  Returns 0, or JOBSTACK_EFILE. */

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OURS 8 /* names that are ours; a command has at most one fewer */
+#define OURS 8	   /* names that are ours; a command has at most one fewer */
 #define PROTOCOL 1 /* of persistent commands: docs/PERSISTENT.md */
 
 struct js_env {
@@ -25,9 +25,9 @@ struct js_env {
 
 static int is_ours(const char *variable)
 {
-	static const char *const names[OURS] = {"JOBSTACK_STACK=",	  "JOBSTACK_ENTRY=", "JOBSTACK_ATTEMPT=",
-						"JOBSTACK_DATAPATH=", "JOBSTACK_SLOT=",	 "JOBSTACK_WORKER=",
-						"JOBSTACK_PERSISTENT=", "JOBSTACK_PROCESS="};
+	static const char *const names[OURS] = {
+		"JOBSTACK_STACK=", "JOBSTACK_ENTRY=",  "JOBSTACK_ATTEMPT=",    "JOBSTACK_DATAPATH=",
+		"JOBSTACK_SLOT=",  "JOBSTACK_WORKER=", "JOBSTACK_PERSISTENT=", "JOBSTACK_PROCESS="};
 
 	for (int i = 0; i < OURS; i++)
 		if (strncmp(variable, names[i], strlen(names[i])) == 0)
@@ -76,8 +76,10 @@ char *const *js_env_for(struct js_env *env, const struct js_template_values *val
 	js_buf_reset(text);
 	js_buf_printf(text, "JOBSTACK_STACK=%s%c", values->stack, 0);
 	if (values->datapath != NULL)
-		js_buf_printf(text, "JOBSTACK_ENTRY=%" PRIu64 "%cJOBSTACK_ATTEMPT=%" PRIu32 "%c", values->entry, 0, values->attempt, 0);
-	js_buf_printf(text, "JOBSTACK_SLOT=%" PRIu32 "%cJOBSTACK_WORKER=%" PRIu64 "%c", values->slot, 0, values->worker, 0);
+		js_buf_printf(text, "JOBSTACK_ENTRY=%" PRIu64 "%cJOBSTACK_ATTEMPT=%" PRIu32 "%c", values->entry, 0,
+			      values->attempt, 0);
+	js_buf_printf(text, "JOBSTACK_SLOT=%" PRIu32 "%cJOBSTACK_WORKER=%" PRIu64 "%c", values->slot, 0, values->worker,
+		      0);
 	if (values->datapath != NULL) {
 		js_buf_str(text, "JOBSTACK_DATAPATH=");
 		js_buf_add(text, values->datapath, values->datapath_len);

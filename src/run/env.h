@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * The environment of a command: what was inherited, with this entry's JOBSTACK_STACK, JOBSTACK_ENTRY, JOBSTACK_ATTEMPT,
- * JOBSTACK_DATAPATH, JOBSTACK_SLOT and JOBSTACK_WORKER in place of inherited variables of these names.  A persistent command
- * (values without a datapath) has no entry's variables, but JOBSTACK_PERSISTENT, which says what protocol it is to speak.
+ * JOBSTACK_DATAPATH, JOBSTACK_SLOT and JOBSTACK_WORKER in place of inherited variables of these names.  A persistent
+ * command (values without a datapath) has no entry's variables, but JOBSTACK_PERSISTENT, which says what protocol it is
+ * to speak.
  *
  * JOBSTACK_PROCESS is for src/watch, which looks for what commands have left: "PID START CGROUP" of this process, as
  * js_file_pid_start and js_file_cgroup give them.

@@ -17,7 +17,8 @@
 
 #define LINE 4096 /* a line's end is looked for so far */
 
-/* Moves the end of the first part back to behind a newline, if one is near.  1: it ends a line now; 0: it does not; -1. */
+/* Moves the end of the first part back to behind a newline, if one is near.  1: it ends a line now; 0: it
+ * does not; -1. */
 static int end_head(struct js_kept *k)
 {
 	char text[LINE];
@@ -66,8 +67,8 @@ int js_kept_choose(struct js_kept *k, int fd, int64_t from, int64_t len, int64_t
 	whole_line = end_head(k);
 	if (whole_line < 0 || begin_tail(k) != 0)
 		return -1;
-	k->mark_len = (size_t)snprintf(k->mark, sizeof(k->mark), "%s[jobstack: %" PRId64 " bytes left out]\n", whole_line ? "" : "\n",
-				       len - k->head - k->tail);
+	k->mark_len = (size_t)snprintf(k->mark, sizeof(k->mark), "%s[jobstack: %" PRId64 " bytes left out]\n",
+				       whole_line ? "" : "\n", len - k->head - k->tail);
 	return 0;
 }
 

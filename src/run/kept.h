@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What is kept of a stream that a command has printed: all of it or, beyond a limit, its beginning and its end, with a line in
- * between that says how much is left out.
+ * What is kept of a stream that a command has printed: all of it or, beyond a limit, its beginning and its end, with a
+ * line in between that says how much is left out.
  */
 #ifndef JS_RUN_KEPT_H
 #define JS_RUN_KEPT_H
@@ -9,10 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JS_KEPT_MARK 64 /* room for that line */
+#define JS_KEPT_MARK 64	  /* room for that line */
 #define JS_KEPT_TAIL 4096 /* as much as js_kept_tail gives */
 
-/* Pieces of the file FD.  HEAD bytes at HEAD_AT, the line, TAIL bytes at TAIL_AT; without the last two it is all there was. */
+/* Pieces of the file FD.  HEAD bytes at HEAD_AT, the line, TAIL bytes at TAIL_AT; without the last two it is all there
+ * was. */
 struct js_kept {
 	int fd;
 	int64_t head_at, head, tail_at, tail;
@@ -20,24 +21,24 @@ struct js_kept {
 	size_t mark_len;
 };
 
-/* Chooses what is kept of the LEN bytes of FD from FROM on: at most LIMIT and the line (0: all), whole lines where that costs
- * little.  What lies between the first half of LIMIT and GONE, in the file, can't be read any more (GONE 0: all can).  Returns 0,
- * or -1 with errno. */
+/* Chooses what is kept of the LEN bytes of FD from FROM on: at most LIMIT and the line (0: all), whole lines where that
+ * costs little.  What lies between the first half of LIMIT and GONE, in the file, can't be read any more (GONE 0: all
+ * can).  Returns 0, or -1 with errno. */
 int js_kept_choose(struct js_kept *kept, int fd, int64_t from, int64_t len, int64_t limit, int64_t gone);
 
 /* How long that is. */
 int64_t js_kept_len(const struct js_kept *kept);
 
-/* Reads all of it into TO; or writes it to OUT as js_copy does, at *AT, or where OUT stands if AT is NULL.  Return 0; 1 if the file
- * has become shorter meanwhile; -1 with errno. */
+/* Reads all of it into TO; or writes it to OUT as js_copy does, at *AT, or where OUT stands if AT is NULL.  Return 0; 1
+ * if the file has become shorter meanwhile; -1 with errno. */
 int js_kept_read(const struct js_kept *kept, char *to);
 int js_kept_copy(const struct js_kept *kept, int out, int64_t *at);
 
 /* The last byte of what js_kept_read would give, in *LAST.  Results as there; there must be one. */
 int js_kept_last(const struct js_kept *kept, char *last);
 
-/* The end of the stream, from the beginning of a line where there is one, at most JS_KEPT_TAIL bytes.  Gives how many; 0 also if it
- * can't be read. */
+/* The end of the stream, from the beginning of a line where there is one, at most JS_KEPT_TAIL bytes.  Gives how many;
+ * 0 also if it can't be read. */
 size_t js_kept_tail(const struct js_kept *kept, char to[JS_KEPT_TAIL]);
 
 /* The same of the whole file PATH, if it is one. */

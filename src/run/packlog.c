@@ -26,8 +26,8 @@ struct js_packlog {
 	int fd;
 	pthread_mutex_t lock;	 /* one append at a time; it may be held for long, by a write that hangs */
 	_Atomic unsigned number; /* of the file, from 1 */
-	int64_t size;	 /* 0: not limited */
-	int64_t end;	 /* of the last whole entry */
+	int64_t size;		 /* 0: not limited */
+	int64_t end;		 /* of the last whole entry */
 };
 
 int js_packlog_path_of(const struct js_packlog *log, unsigned number, struct js_buf *path)
@@ -46,7 +46,8 @@ static int name_file(struct js_packlog *log)
 	return js_packlog_path_of(log, log->number, &log->path);
 }
 
-int js_packlog_new(struct js_packlog **made, const char *dir, const char *name, int64_t size, struct jobstack_error *error)
+int js_packlog_new(struct js_packlog **made, const char *dir, const char *name, int64_t size,
+		   struct jobstack_error *error)
 {
 	*made = calloc(1, sizeof(**made));
 	if (*made == NULL)
@@ -198,7 +199,8 @@ static int try_append(struct js_packlog *log, const struct js_kept kept[2], stru
 /* The next file, if this one is long enough. */
 static int rotate(struct js_packlog *log, const struct js_packlog_place *place, struct jobstack_error *error)
 {
-	if (log->size == 0 || log->end == 0 || log->end + (int64_t)log->text.len + place->out + place->err + 1 <= log->size)
+	if (log->size == 0 || log->end == 0 ||
+	    log->end + (int64_t)log->text.len + place->out + place->err + 1 <= log->size)
 		return 0;
 	(void)close(log->fd);
 	log->fd = -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Persistent commands.  Promises: a line is an answer only if it is one from its first byte to its last; what is output stays as
- * it was, byte for byte and in its order; a line without an end takes no more memory than any other; an answer counts only for
- * a request that the process has read.
+ * Persistent commands.  Promises: a line is an answer only if it is one from its first byte to its last; what is output
+ * stays as it was, byte for byte and in its order; a line without an end takes no more memory than any other; an answer
+ * counts only for a request that the process has read.
  */
 #define _GNU_SOURCE
 #include "run/persist.h"
@@ -20,7 +20,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* ------------------------------------------------------------------------------------------------------- the protocol */
+/* -------------------------------------------------------------------------------------------------- the protocol */
 
 static size_t put_number(char *to, uint64_t number)
 {
@@ -136,7 +136,9 @@ char *js_persist_room(struct js_persist_reader *r, size_t *room)
 /* The rest of a line whose kind is known: LEN bytes of it are here, to its newline if there is one. */
 static enum js_persist_piece go_on(struct js_persist_reader *r, int has_end, size_t *len)
 {
-	enum js_persist_piece piece = r->state == JS_PERSIST_IN_OUTPUT ? JS_PERSIST_OUTPUT : has_end ? JS_PERSIST_ANSWER : JS_PERSIST_MORE;
+	enum js_persist_piece piece = r->state == JS_PERSIST_IN_OUTPUT ? JS_PERSIST_OUTPUT
+				      : has_end			       ? JS_PERSIST_ANSWER
+								       : JS_PERSIST_MORE;
 
 	r->at += *len;
 	if (has_end)
@@ -166,7 +168,7 @@ enum js_persist_piece js_persist_next(struct js_persist_reader *r, int at_end, c
 	return go_on(r, newline != NULL, len);
 }
 
-/* ------------------------------------------------------------------------------------------------------- the process */
+/* --------------------------------------------------------------------------------------------------- the process */
 
 struct js_persist *js_persist_new(void)
 {
@@ -204,13 +206,14 @@ static int set_nonblocking(int fd)
 	return flags < 0 ? -1 : fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 }
 
-pid_t js_persist_start(struct js_persist *p, struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[],
-		       int out, int err)
+pid_t js_persist_start(struct js_persist *p, struct js_spawn *spawn, const char *path, char *const argv[],
+		       char *const envp[], int out, int err)
 {
 	int in[2] = {-1, -1}, from[2] = {-1, -1};
 	pid_t pid;
 
-	if (pipe2(in, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0 || set_nonblocking(in[1]) != 0 || set_nonblocking(from[0]) != 0)
+	if (pipe2(in, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0 || set_nonblocking(in[1]) != 0 ||
+	    set_nonblocking(from[0]) != 0)
 		pid = -errno;
 	else
 		pid = js_spawn_start_fed(spawn, path, argv, envp, in[0], from[1], err);
@@ -346,8 +349,8 @@ int js_persist_usage(pid_t pid, int64_t *user_us, int64_t *system_us)
 	text[n > 0 ? n : 0] = '\0';
 	after = strrchr(text, ')'); /* the name may hold anything */
 	if (after == NULL || tick <= 0 ||
-	    sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &user, &system, &child_user,
-		   &child_system) != 4)
+	    sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &user, &system,
+		   &child_user, &child_system) != 4)
 		return -1;
 	*user_us = (int64_t)((user + child_user) * (unsigned long long)JS_SECOND_US / (unsigned long long)tick);
 	*system_us = (int64_t)((system + child_system) * (unsigned long long)JS_SECOND_US / (unsigned long long)tick);

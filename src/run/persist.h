@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Persistent commands: a process that is started once and is given entries one at a time, over a line protocol on its standard
- * input and output (docs/PERSISTENT.md).
+ * Persistent commands: a process that is started once and is given entries one at a time, over a line protocol on its
+ * standard input and output (docs/PERSISTENT.md).
  *
- *   to the process      ENTRY ATTEMPT DATAPATH\n       in DATAPATH \\, \n and \r stand for backslash, newline, carriage return
- *   from the process    done\n                         or: failed CODE\n, failed CODE MESSAGE\n
+ *   to the process      ENTRY ATTEMPT DATAPATH\n       in DATAPATH \\, \n and \r stand for backslash, newline, carriage
+ * return from the process    done\n                         or: failed CODE\n, failed CODE MESSAGE\n
  *
  * Every other line that it prints is output.  Nothing here waits, and nothing is allocated for an entry.
  */
@@ -20,11 +20,14 @@
 /* Room for a request: two numbers, two blanks, a newline, and each byte of the name may take two. */
 #define JS_PERSIST_REQUEST (20 + 1 + 10 + 1 + 2 * JOBSTACK_DATAPATH_MAX + 1)
 #define JS_PERSIST_MESSAGE 240 /* a message is cut there, with its NUL */
-#define JS_PERSIST_LINE 1024   /* a longer line is no answer but "failed CODE ", of whose message the beginning counts */
+#define JS_PERSIST_LINE                                                                                                \
+	1024 /* a longer line is no answer but "failed CODE ", of whose message the beginning counts                   \
+	      */
 
-/* ------------------------------------------------------------------------------------------------------- the protocol */
+/* -------------------------------------------------------------------------------------------------- the protocol */
 
-/* Writes a request into TO, which has room for JS_PERSIST_REQUEST bytes.  Returns its length, or 0: the name is too long. */
+/* Writes a request into TO, which has room for JS_PERSIST_REQUEST bytes.  Returns its length, or 0: the name is too
+ * long. */
 size_t js_persist_encode(char *to, uint64_t entry, uint32_t attempt, const char *datapath, size_t len);
 
 struct js_persist_answer {
@@ -32,37 +35,38 @@ struct js_persist_answer {
 	char message[JS_PERSIST_MESSAGE]; /* one line of UTF-8 without control characters; may be "" */
 };
 
-/* Is the line, without its newline, an answer?  1 with ANSWER filled, or 0: it is output.  "failed" without a number behind it
- * and at its end, or with one that is not 1 to 255, is an answer with code 1, and the message says what is wrong with it. */
+/* Is the line, without its newline, an answer?  1 with ANSWER filled, or 0: it is output.  "failed" without a number
+ * behind it and at its end, or with one that is not 1 to 255, is an answer with code 1, and the message says what is
+ * wrong with it. */
 int js_persist_parse(const char *line, size_t len, struct js_persist_answer *answer);
 
 /* Takes a stream apart into output and answers.  Begin with zeroes. */
 struct js_persist_reader {
 	char data[16384];
-	size_t at, end;	  /* what is to be read */
+	size_t at, end;								       /* what is to be read */
 	enum { JS_PERSIST_AT_LINE, JS_PERSIST_IN_OUTPUT, JS_PERSIST_IN_ANSWER } state; /* of a line that is too long */
 	struct js_persist_answer answer;
 };
 
 enum js_persist_piece { JS_PERSIST_MORE, JS_PERSIST_OUTPUT, JS_PERSIST_ANSWER };
 
-/* Where the next bytes of the stream go, and how many; the caller adds to reader->end what it has put there.  There is always
- * room after js_persist_next has said MORE. */
+/* Where the next bytes of the stream go, and how many; the caller adds to reader->end what it has put there.  There is
+ * always room after js_persist_next has said MORE. */
 char *js_persist_room(struct js_persist_reader *reader, size_t *room);
 
-/* The next piece: OUTPUT, in *TEXT, valid until the next call; ANSWER, in reader->answer; MORE: the stream has to go on.  AT_END:
- * it does not, and a line without a newline is output. */
+/* The next piece: OUTPUT, in *TEXT, valid until the next call; ANSWER, in reader->answer; MORE: the stream has to go
+ * on.  AT_END: it does not, and a line without a newline is output. */
 enum js_persist_piece js_persist_next(struct js_persist_reader *reader, int at_end, const char **text, size_t *len);
 
-/* ------------------------------------------------------------------------------------------------------- the process */
+/* --------------------------------------------------------------------------------------------------- the process */
 
 /* One process.  PID is 0 if there is none.  The descriptors are for the caller's poll. */
 struct js_persist {
 	pid_t pid;
-	int in, out; /* pipes to and from it, non-blocking; -1: closed */
-	int to;	     /* where its output goes: the caller's */
-	int asked;   /* it has a request and has not answered */
-	int failed;  /* errno of output that could not be kept; 0: none */
+	int in, out;	  /* pipes to and from it, non-blocking; -1: closed */
+	int to;		  /* where its output goes: the caller's */
+	int asked;	  /* it has a request and has not answered */
+	int failed;	  /* errno of output that could not be kept; 0: none */
 	uint64_t answers; /* so many so far */
 	size_t request_len, sent;
 	char request[JS_PERSIST_REQUEST];
@@ -73,13 +77,13 @@ struct js_persist {
 struct js_persist *js_persist_new(void);
 void js_persist_free(struct js_persist *p);
 
-/* Starts the process as js_spawn_start does; its standard output but for the answers is written to the descriptor OUT, its
- * standard error is ERR.  Returns the pid, or a negative errno. */
-pid_t js_persist_start(struct js_persist *p, struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[],
-		       int out, int err);
+/* Starts the process as js_spawn_start does; its standard output but for the answers is written to the descriptor OUT,
+ * its standard error is ERR.  Returns the pid, or a negative errno. */
+pid_t js_persist_start(struct js_persist *p, struct js_spawn *spawn, const char *path, char *const argv[],
+		       char *const envp[], int out, int err);
 
-/* Sends a request; what the pipe does not take now is sent by js_persist_send, when it can be written to.  Returns 0, or -1
- * with errno: EPIPE: the process does not read any more, and has not seen the request. */
+/* Sends a request; what the pipe does not take now is sent by js_persist_send, when it can be written to.  Returns 0,
+ * or -1 with errno: EPIPE: the process does not read any more, and has not seen the request. */
 int js_persist_ask(struct js_persist *p, uint64_t entry, uint32_t attempt, const char *datapath, size_t len);
 int js_persist_send(struct js_persist *p);
 
@@ -87,14 +91,14 @@ int js_persist_send(struct js_persist *p);
 int js_persist_is_unread(const struct js_persist *p, int all);
 
 enum js_persist_event {
-	JS_PERSIST_NOTHING, /* nothing more for now */
+	JS_PERSIST_NOTHING,  /* nothing more for now */
 	JS_PERSIST_ANSWERED, /* reader.answer is the answer to the request */
-	JS_PERSIST_UNASKED, /* an answer without a request, or to one that it has not read */
-	JS_PERSIST_CLOSED   /* its standard output is closed, and so is the pipe here */
+	JS_PERSIST_UNASKED,  /* an answer without a request, or to one that it has not read */
+	JS_PERSIST_CLOSED    /* its standard output is closed, and so is the pipe here */
 };
 
-/* Reads what there is, as far as the next event; what is output is written to where it goes.  READ: from the pipe as well, once;
- * else only what has been read before. */
+/* Reads what there is, as far as the next event; what is output is written to where it goes.  READ: from the pipe as
+ * well, once; else only what has been read before. */
 enum js_persist_event js_persist_take(struct js_persist *p, int read);
 
 /* Whether there is more to be read from the pipe now. */
@@ -106,8 +110,8 @@ void js_persist_hush(struct js_persist *p);
 /* It has ended and was collected (what it had printed is taken while js_persist_has_more): closes what is open. */
 void js_persist_ended(struct js_persist *p);
 
-/* The processor time of the process and of its children that were waited for, in microseconds: what /proc tells, in ticks of
- * the clock.  Returns 0, or -1. */
+/* The processor time of the process and of its children that were waited for, in microseconds: what /proc tells, in
+ * ticks of the clock.  Returns 0, or -1. */
 int js_persist_usage(pid_t pid, int64_t *user_us, int64_t *system_us);
 
 #endif

@@ -55,7 +55,8 @@ size_t js_place_match(const char *text, const char *at, const struct js_template
 			spot->place = (enum js_place)i;
 		}
 	}
-	if ((repl != NULL && colsep == NULL) || (at > text && at[-1] == '$')) /* who renames {} wants braces as they are */
+	if ((repl != NULL && colsep == NULL) ||
+	    (at > text && at[-1] == '$')) /* who renames {} wants braces as they are */
 		return best;
 	len = match_field(at, &field);
 	if (len <= best)
@@ -72,8 +73,8 @@ int js_place_check(const char *text, size_t len, const struct js_spot *spot, con
 	if (spot->field == 0 || (syntax != NULL && syntax->colsep != NULL))
 		return 0;
 	return js_error_set(error, JOBSTACK_EUSAGE,
-			    "%.*s stands for a field of an entry, and there are no fields without --colsep (if it is to stay as it is: -I "
-			    "WORD, and WORD in place of {})",
+			    "%.*s stands for a field of an entry, and there are no fields without --colsep (if it is "
+			    "to stay as it is: -I WORD, and WORD in place of {})",
 			    (int)len, text);
 }
 
@@ -155,7 +156,8 @@ static void take_field(const char **name, size_t *len, unsigned field, const cha
 	*len = field > 1 ? 0 : n;
 }
 
-void js_place_add(struct js_buf *out, const struct js_spot *spot, const struct js_template_values *values, const char *colsep)
+void js_place_add(struct js_buf *out, const struct js_spot *spot, const struct js_template_values *values,
+		  const char *colsep)
 {
 	const char *name = values->datapath;
 	size_t len = values->datapath_len;
@@ -165,12 +167,8 @@ void js_place_add(struct js_buf *out, const struct js_spot *spot, const struct j
 		take_field(&name, &len, spot->field, colsep);
 	take_apart(name, len, &parts);
 	switch (spot->place) {
-	case JS_PLACE_DATAPATH:
-		js_buf_add(out, name, len);
-		break;
-	case JS_PLACE_BASE:
-		js_buf_add(out, name + parts.start, parts.end - parts.start);
-		break;
+	case JS_PLACE_DATAPATH: js_buf_add(out, name, len); break;
+	case JS_PLACE_BASE: js_buf_add(out, name + parts.start, parts.end - parts.start); break;
 	case JS_PLACE_DIR:
 		if (parts.end == 1 && name[0] == '/') /* the root is its own directory */
 			js_buf_char(out, '/');
@@ -182,17 +180,10 @@ void js_place_add(struct js_buf *out, const struct js_spot *spot, const struct j
 	case JS_PLACE_NOEXT: /* a slash at the end stays: what it names has no extension to lose */
 		js_buf_add(out, name, parts.end < len ? len : extension(name, &parts));
 		break;
-	case JS_PLACE_BASENOEXT:
-		js_buf_add(out, name + parts.start, extension(name, &parts) - parts.start);
-		break;
-	case JS_PLACE_NUMBER:
-		add_number(out, values->entry);
-		break;
-	case JS_PLACE_SLOT:
-		add_number(out, values->slot);
-		break;
+	case JS_PLACE_BASENOEXT: js_buf_add(out, name + parts.start, extension(name, &parts) - parts.start); break;
+	case JS_PLACE_NUMBER: add_number(out, values->entry); break;
+	case JS_PLACE_SLOT: add_number(out, values->slot); break;
 	case JS_PLACE_NONE:
-	case JS_PLACE_COUNT:
-		break;
+	case JS_PLACE_COUNT: break;
 	}
 }

@@ -30,9 +30,9 @@ struct js_spot {
 /* Whether PLACE stands for the name, or a part of it. */
 int js_place_is_name(enum js_place place);
 
-/* Gives the length of the placeholder that the text at AT in the string TEXT begins with, and which it is in *SPOT; 0 and
- * JS_PLACE_NONE if with none.  The longest wins.  Without a separator the first field is the whole, and the others are there to
- * be refused.  A number in braces directly behind $ is a shell's own, and no field. */
+/* Gives the length of the placeholder that the text at AT in the string TEXT begins with, and which it is in *SPOT; 0
+ * and JS_PLACE_NONE if with none.  The longest wins.  Without a separator the first field is the whole, and the others
+ * are there to be refused.  A number in braces directly behind $ is a shell's own, and no field. */
 size_t js_place_match(const char *text, const char *at, const struct js_template_syntax *syntax, struct js_spot *spot);
 
 /* Whether SPOT, LEN bytes at TEXT, can stand where there are these fields: 0, or JOBSTACK_EUSAGE. */
@@ -40,6 +40,7 @@ int js_place_check(const char *text, size_t len, const struct js_spot *spot, con
 		   struct jobstack_error *error);
 
 /* Appends what SPOT stands for; COLSEP (may be NULL) separates the fields.  A field that is not there is nothing. */
-void js_place_add(struct js_buf *out, const struct js_spot *spot, const struct js_template_values *values, const char *colsep);
+void js_place_add(struct js_buf *out, const struct js_spot *spot, const struct js_template_values *values,
+		  const char *colsep);
 
 #endif

@@ -166,7 +166,7 @@ int js_reap_one(pid_t pid, struct js_reaped *reaped)
 	return collect_child(P_PID, (id_t)pid, reaped);
 }
 
-/* ---------------------------------------------------------------------------------------------------- out of memory */
+/* ------------------------------------------------------------------------------------------------- out of memory */
 
 static int64_t read_counter(const char *file)
 {

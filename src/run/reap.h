@@ -38,9 +38,9 @@ void js_reap_watch(pid_t pid);
 /* Out of memory.  The kernel's counter of processes it has killed in this process's cgroup (v2 or v1) is looked at when
  * asked, and only then. */
 struct js_reap_oom {
-	char *file;	 /* the counter, or NULL: there is none to be read */
-	uint64_t seen;	 /* its value at the last look */
-	uint64_t spare;	 /* kills counted but not yet told of, and when they were seen */
+	char *file;	/* the counter, or NULL: there is none to be read */
+	uint64_t seen;	/* its value at the last look */
+	uint64_t spare; /* kills counted but not yet told of, and when they were seen */
 	int64_t spare_us;
 };
 

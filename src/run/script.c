@@ -29,12 +29,12 @@ struct reader {
 	struct js_buf *out;
 	struct jobstack_error *error;
 	enum frame stack[DEPTH_MAX];
-	int depth;	   /* of the innermost frame */
-	int parens;	   /* open in the innermost ARITH */
-	int word_start;	   /* a comment or a keyword may begin here */
-	int comment;	   /* the last thing read was a comment */
-	int named;	   /* a placeholder for the name was there, or none is needed */
-	const char *lost;  /* from here on the shell's reading is not known: why */
+	int depth;	  /* of the innermost frame */
+	int parens;	  /* open in the innermost ARITH */
+	int word_start;	  /* a comment or a keyword may begin here */
+	int comment;	  /* the last thing read was a comment */
+	int named;	  /* a placeholder for the name was there, or none is needed */
+	const char *lost; /* from here on the shell's reading is not known: why */
 };
 
 static enum frame top(const struct reader *r)
@@ -98,7 +98,8 @@ static int parameter(struct js_script *script, const struct js_spot *spot)
 
 	if (spot->field == 0)
 		return (int)spot->place;
-	while (i < script->fields_n && (script->fields[i].place != spot->place || script->fields[i].field != spot->field))
+	while (i < script->fields_n &&
+	       (script->fields[i].place != spot->place || script->fields[i].field != spot->field))
 		i++;
 	if (i == JS_SCRIPT_FIELDS)
 		return 0;
@@ -122,7 +123,8 @@ static int put_place(struct reader *r, const struct js_spot *spot, size_t len, i
 		return refuse(r, "in ${...} within double quotes");
 	number = parameter(r->script, spot);
 	if (number == 0)
-		return js_error_set(r->error, JOBSTACK_EUSAGE, "the script has more than %d different fields", JS_SCRIPT_FIELDS);
+		return js_error_set(r->error, JOBSTACK_EUSAGE, "the script has more than %d different fields",
+				    JS_SCRIPT_FIELDS);
 	js_buf_printf(r->out, "%s${%d}%s", quote, number, in_single ? "\"'" : quote);
 	r->p += len;
 	r->word_start = 0;
@@ -335,20 +337,16 @@ static int read_token(struct reader *r)
 	if (len > 0)
 		return put_place(r, &spot, len, 0);
 	switch (*r->p) {
-	case '\\':
-		return read_backslash(r);
-	case '$':
-		return read_dollar(r);
+	case '\\': return read_backslash(r);
+	case '$': return read_dollar(r);
 	case '`':
 		if (top(r) == ARITH) {
 			r->lost = "behind ` in $((...))";
 			return 0;
 		}
 		return read_backtick(r);
-	case '"':
-		return read_quote(r);
-	default:
-		break;
+	case '"': return read_quote(r);
+	default: break;
 	}
 	if (top(r) == QUOTED) {
 		copy(r, 1);
@@ -410,8 +408,15 @@ static int append_name(struct reader *r)
 
 int js_script_make(const char *source, struct js_script *script, struct jobstack_error *error)
 {
-	struct reader r = {.p = source, .source = source, .syntax = script->syntax, .script = script, .out = &script->text, .error = error,
-			   .stack = {PLAIN}, .word_start = 1, .named = script->bare};
+	struct reader r = {.p = source,
+			   .source = source,
+			   .syntax = script->syntax,
+			   .script = script,
+			   .out = &script->text,
+			   .error = error,
+			   .stack = {PLAIN},
+			   .word_start = 1,
+			   .named = script->bare};
 	int rc = 0;
 
 	while (rc == 0 && r.lost == NULL && *r.p != '\0')

@@ -19,10 +19,10 @@ struct js_script {
 	size_t fields_n;
 };
 
-/* Puts SOURCE into SCRIPT, whose text is empty, with its placeholders turned into ${1} (the datapath) to ${7} (enum js_place) and,
- * those of fields, ${8} and so on, with the quotes they need; if no name stands in it, "${1}" is appended, unless BARE.  A
- * backslash outside quotes keeps a placeholder from being one.  Returns 0, or JOBSTACK_EUSAGE with what the script
- * can't have. */
+/* Puts SOURCE into SCRIPT, whose text is empty, with its placeholders turned into ${1} (the datapath) to ${7} (enum
+ * js_place) and, those of fields, ${8} and so on, with the quotes they need; if no name stands in it, "${1}" is
+ * appended, unless BARE.  A backslash outside quotes keeps a placeholder from being one.  Returns 0, or JOBSTACK_EUSAGE
+ * with what the script can't have. */
 int js_script_make(const char *source, struct js_script *script, struct jobstack_error *error);
 
 #endif

@@ -24,8 +24,8 @@
 #include <unistd.h>
 
 struct js_spawn {
-	int null;	     /* /dev/null */
-	char *search;	     /* where programs are looked for, or NULL */
+	int null;		     /* /dev/null */
+	char *search;		     /* where programs are looked for, or NULL */
 	unsigned char changed[NSIG]; /* the signals that this process has changed */
 	size_t changed_n;
 	unsigned char inherited[NSIG]; /* 1: was ignored when this was made, by the will of whoever started us */
@@ -39,7 +39,7 @@ struct start {
 	const struct js_spawn *spawn;
 	const char *path;
 	char *const *argv, *const *envp;
-	int fd[3]; /* each above 2, so that none is overwritten before it is copied */
+	int fd[3];			    /* each above 2, so that none is overwritten before it is copied */
 	struct js_spawn_gate *gate;	    /* or NULL */
 	const struct js_clock_bound *bound; /* or NULL */
 };
@@ -165,8 +165,8 @@ void js_spawn_bind(const struct js_clock_bound *bound)
 	my_bound = bound;
 }
 
-/* All between vfork and exec.  It runs in our memory, and with our stack: nothing but system calls.  Gives the errno of what
- * failed. */
+/* All between vfork and exec.  It runs in our memory, and with our stack: nothing but system calls.  Gives the errno of
+ * what failed. */
 static int become(const struct start *s, pid_t parent)
 {
 	struct sigaction standard;
@@ -275,8 +275,8 @@ pid_t js_spawn_start(struct js_spawn *spawn, const char *path, char *const argv[
 	return js_spawn_start_fed(spawn, path, argv, envp, spawn->null, out, err);
 }
 
-pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int in, int out,
-			 int err)
+pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int in,
+			 int out, int err)
 {
 	struct start s = {spawn, path, argv, envp, {-1, -1, -1}, my_gate, my_bound};
 	const int given[3] = {in, out, err};

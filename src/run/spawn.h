@@ -49,8 +49,8 @@ pid_t js_spawn_start(struct js_spawn *spawn, const char *path, char *const argv[
 		     int err);
 
 /* The same with the descriptor IN as its standard input. */
-pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int in, int out,
-			 int err);
+pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int in,
+			 int out, int err);
 
 /* For a start that hangs (its program lies on a file system that does not answer) and must come to nothing.  What this
  * thread starts after js_spawn_use_gate goes by GATE, which was zeroed, until another is given; js_spawn_shut, called

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The spool.  Promises: what an append reported as written is on the disk, whole and in order; a reader takes no line whose
- * checksum does not fit it and everything before it, so that a lost, doubled, swapped or changed line is noticed; only the
- * last line may be cut short.
+ * The spool.  Promises: what an append reported as written is on the disk, whole and in order; a reader takes no line
+ * whose checksum does not fit it and everything before it, so that a lost, doubled, swapped or changed line is noticed;
+ * only the last line may be cut short.
  */
 #define _GNU_SOURCE
 #include "run/spool.h"
@@ -25,7 +25,7 @@
 #define VERSION_MIN 1
 #define CRC_WIDTH 8
 #define LAST_US INT64_C(253402300799999999) /* the end of the year 9999 */
-#define OUTCOME_MIN 50 /* no line with an outcome is shorter */
+#define OUTCOME_MIN 50			    /* no line with an outcome is shorter */
 
 static uint32_t sum(uint32_t before, const void *data, size_t len)
 {
@@ -41,7 +41,7 @@ static uint32_t sum(uint32_t before, const void *data, size_t len)
 	return (uint32_t)crc;
 }
 
-/* ------------------------------------------------------------ reading */
+/* ------------------------------------------------------------------------------------------------------- reading */
 
 /* The text between two places, and how far it was read. */
 struct cursor {
@@ -65,7 +65,7 @@ static int number(struct cursor *c, int64_t low, uint64_t high, uint64_t *value)
 	}
 	if (p == first || (*first == '0' && (p - first > 1 || minus)))
 		return -1;
-	if (minus ? v > (uint64_t)-(low + 1) + 1 : v > high || (low > 0 && v < (uint64_t)low))
+	if (minus ? v > (uint64_t) - (low + 1) + 1 : v > high || (low > 0 && v < (uint64_t)low))
 		return -1;
 	*value = minus ? 0 - v : v;
 	c->at = p;
@@ -145,8 +145,8 @@ static int text_field(struct cursor *c, const char **text)
 /* What version 2 has behind an outcome of version 1. */
 static int read_err(struct cursor *c, struct jobstack_outcome *o)
 {
-	return field_i64(c, -1, INT64_MAX, &o->err_at) != 0 || text_field(c, &o->err_log) != 0 || bytes_field(c, &o->err_tail) != 0 ||
-			       o->err_tail.len > JOBSTACK_ERR_TAIL_MAX
+	return field_i64(c, -1, INT64_MAX, &o->err_at) != 0 || text_field(c, &o->err_log) != 0 ||
+			       bytes_field(c, &o->err_tail) != 0 || o->err_tail.len > JOBSTACK_ERR_TAIL_MAX
 		       ? -1
 		       : 0;
 }
@@ -325,7 +325,7 @@ void js_spool_moments(struct js_spool *spool, int64_t wall_us)
 	}
 }
 
-/* ------------------------------------------------------------ writing */
+/* ------------------------------------------------------------------------------------------------------- writing */
 
 struct js_spool_file {
 	struct js_buf path, text, line;

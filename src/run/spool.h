@@ -7,14 +7,11 @@
  *
  *   jobstack-spool 2 c26563bc 62 6169727332303132 17 00112233445566778899aabbccddeeff 300000000
  *       version, checksum, length; stack (hexadecimal), worker, token, lease in microseconds
- *   00cee89a 112 o 42 1 1 0 0 0 3 0 1795242011123456 1795242012000000 1200 300 2048 -1 -1 0 17 5 =657869742033 - -1 - =6f6f70730a
- *       an outcome: entry, attempt, verdict, fatal, later, loss, and the rest as in struct jobstack_outcome, with reason, log,
- *       err_at, err_log and err_tail last; a text is '-' for none, or '=' and hexadecimal.  (In version 1, which is read too,
- *       the last three are not there.)
- *   4992ae97 3 d 1
- *       so many of the first outcomes have been delivered
- *   a53b77db 3 l 0
- *       the worker has left, and its commands with it; nothing follows
+ *   00cee89a 112 o 42 1 1 0 0 0 3 0 1795242011123456 1795242012000000 1200 300 2048 -1 -1 0 17 5 =657869742033 - -1 -
+ * =6f6f70730a an outcome: entry, attempt, verdict, fatal, later, loss, and the rest as in struct jobstack_outcome, with
+ * reason, log, err_at, err_log and err_tail last; a text is '-' for none, or '=' and hexadecimal.  (In version 1, which
+ * is read too, the last three are not there.) 4992ae97 3 d 1 so many of the first outcomes have been delivered a53b77db
+ * 3 l 0 the worker has left, and its commands with it; nothing follows
  *
  * Times are microseconds since 1970 by the clock of the host that wrote them: a moment means nothing after a boot. */
 #ifndef JS_RUN_SPOOL_H
@@ -33,7 +30,7 @@ struct js_spool_head {
 	int64_t lease_us;
 };
 
-/* ------------------------------------------------------------ reading */
+/* ------------------------------------------------------------------------------------------------------- reading */
 
 /* A spool that was read.  Free with js_spool_free. */
 struct js_spool {
@@ -41,8 +38,8 @@ struct js_spool {
 	struct jobstack_outcome *outcomes; /* all of them, in order; times since 1970 until js_spool_moments */
 	size_t n, delivered;		   /* how many; how many of the first ones have been delivered */
 	int left;			   /* the worker has left */
-	int torn; /* the last line is not whole (a writer that was killed): it does not count */
-	char *text;			   /* where their texts lie */
+	int torn;   /* the last line is not whole (a writer that was killed): it does not count */
+	char *text; /* where their texts lie */
 };
 
 /* Reads the LEN bytes DATA of the file NAME (for messages).  Touches nothing else.  Returns 0; or JOBSTACK_EFILE: it is
@@ -53,7 +50,7 @@ void js_spool_free(struct js_spool *spool);
 /* Makes its times moments of this host, by WALL_US, the wall clock less the monotonic one. */
 void js_spool_moments(struct js_spool *spool, int64_t wall_us);
 
-/* ------------------------------------------------------------ writing */
+/* ------------------------------------------------------------------------------------------------------- writing */
 
 struct js_spool_file;
 

@@ -26,7 +26,7 @@ struct js_template {
 	size_t words;
 	int program_varies, varies, named; /* a placeholder in word 0; any but {%}; one for the name */
 	unsigned last_field;
-	char *colsep;			   /* or NULL */
+	char *colsep;				 /* or NULL */
 	const struct js_template_syntax *syntax; /* only while it is made */
 	struct js_template_words own;
 };
@@ -145,8 +145,8 @@ static int finish(struct js_template **made, int rc, struct jobstack_error *erro
 }
 
 /* A command; BARE: nothing is appended. */
-static int make_command(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax,
-			int bare, struct jobstack_error *error)
+static int make_command(struct js_template **made, char *const words[], size_t n,
+			const struct js_template_syntax *syntax, int bare, struct jobstack_error *error)
 {
 	int rc;
 
@@ -168,15 +168,15 @@ static int make_command(struct js_template **made, char *const words[], size_t n
 	return finish(made, rc, error);
 }
 
-int js_template_command(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax,
-			struct jobstack_error *error)
+int js_template_command(struct js_template **made, char *const words[], size_t n,
+			const struct js_template_syntax *syntax, struct jobstack_error *error)
 {
 	return make_command(made, words, n, syntax, 0, error);
 }
 
 /* As a shell script; BARE: nothing is appended, and the parameters for the name stay empty. */
-static int make_shell(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax, int bare,
-		      struct jobstack_error *error)
+static int make_shell(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax,
+		      int bare, struct jobstack_error *error)
 {
 	static const char *const before[] = {"/bin/sh", "-c", NULL, "jobstack"};
 	struct js_script script = {.syntax = syntax, .bare = bare};
@@ -221,7 +221,8 @@ int js_template_shell(struct js_template **made, char *const words[], size_t n, 
 }
 
 /* Refuses placeholders that differ from entry to entry. */
-static int refuse_varying(char *const words[], size_t n, const struct js_template_syntax *syntax, struct jobstack_error *error)
+static int refuse_varying(char *const words[], size_t n, const struct js_template_syntax *syntax,
+			  struct jobstack_error *error)
 {
 	struct js_spot spot;
 	size_t len;
@@ -231,8 +232,9 @@ static int refuse_varying(char *const words[], size_t n, const struct js_templat
 			len = js_place_match(words[i], p, syntax, &spot);
 			if (len > 0 && spot.place != JS_PLACE_SLOT)
 				return js_error_set(error, JOBSTACK_EUSAGE,
-						    "%.*s can't stand in a persistent command, which is started once a slot and reads its "
-						    "entries from its standard input: only {%%} can (-I gives {} another name)",
+						    "%.*s can't stand in a persistent command, which is started once a "
+						    "slot and reads its entries from its standard input: only {%%} can "
+						    "(-I gives {} another name)",
 						    (int)len, p);
 		}
 	return 0;
@@ -343,12 +345,16 @@ unsigned js_template_last_field(const struct js_template *made)
 
 int js_template_fits(const struct js_template *made, const struct js_template_values *values)
 {
-	return made->last_field <= 1 || js_template_fields(values->datapath, values->datapath_len, made->colsep) >= made->last_field;
+	return made->last_field <= 1 ||
+	       js_template_fields(values->datapath, values->datapath_len, made->colsep) >= made->last_field;
 }
 
 static int hex_digit(char c)
 {
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+	return c >= '0' && c <= '9'   ? c - '0'
+	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
+	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
+				      : -1;
 }
 
 int js_template_colsep(const char *text, struct js_buf *colsep, struct jobstack_error *error)
@@ -367,11 +373,14 @@ int js_template_colsep(const char *text, struct js_buf *colsep, struct jobstack_
 			js_buf_char(colsep, (char)(high << 4 | low));
 		else
 			return js_error_set(error, JOBSTACK_EUSAGE,
-					    "--colsep takes a string, in which \\t, \\n, \\r, \\\\ and \\xHH (not \\x00) may stand, not \"%s\"",
+					    "--colsep takes a string, in which \\t, \\n, \\r, \\\\ and \\xHH (not "
+					    "\\x00) may stand, not \"%s\"",
 					    text);
 		p += letter != NULL ? 1 : low >= 0 ? 3 : 0;
 	}
 	if (colsep->failed)
 		return js_error_memory(error);
-	return colsep->len > 0 ? 0 : js_error_set(error, JOBSTACK_EUSAGE, "--colsep takes a string of one byte or more: it separates the fields");
+	return colsep->len > 0 ? 0
+			       : js_error_set(error, JOBSTACK_EUSAGE,
+					      "--colsep takes a string of one byte or more: it separates the fields");
 }

@@ -6,9 +6,9 @@
  *   {/}   its base name                               {/.}  the base name without extension
  *   {//}  its directory: "." if it has none           {#}   the entry's number      {%}   the slot
  *
- * Where a separator is given (--colsep, a string of one byte or more) a datapath has fields: {1} is the first, {1/}, {1//},
- * {1.} and {1/.} what these are of {}, {2} the second and so on, up to {999}; {} stays the whole.  A field may be empty.
- * Without a separator {1} is {}, and {2} is refused; but with -I alone both are text.
+ * Where a separator is given (--colsep, a string of one byte or more) a datapath has fields: {1} is the first, {1/},
+ * {1//}, {1.} and {1/.} what these are of {}, {2} the second and so on, up to {999}; {} stays the whole.  A field may
+ * be empty. Without a separator {1} is {}, and {2} is refused; but with -I alone both are text.
  *
  * They may stand inside a word, and several times.  A command in which none for the name or a field stands gets the
  * datapath as its last argument.  Names are passed byte for byte: one that begins with '-' stays so (a command
@@ -19,9 +19,9 @@
  * name b in a.
  *
  * As a shell script (js_template_shell) the words are joined with spaces and run as /bin/sh -c SCRIPT jobstack
- * DATAPATH BASE DIR NOEXT BASENOEXT NUMBER SLOT FIELD... (those that stand in it) where each placeholder in SCRIPT has become a quoted positional
- * parameter: the shell never parses a byte of a name.  What the script itself hands to an interpreter (eval, a
- * second sh -c) is beyond this.
+ * DATAPATH BASE DIR NOEXT BASENOEXT NUMBER SLOT FIELD... (those that stand in it) where each placeholder in SCRIPT has
+ * become a quoted positional parameter: the shell never parses a byte of a name.  What the script itself hands to an
+ * interpreter (eval, a second sh -c) is beyond this.
  */
 #ifndef JS_RUN_TEMPLATE_H
 #define JS_RUN_TEMPLATE_H
@@ -32,8 +32,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a template, and the environment (run/env.h), is filled with.  A command without an entry of its own, which gets many of
- * them on its standard input, has a datapath of NULL. */
+/* What a template, and the environment (run/env.h), is filled with.  A command without an entry of its own, which gets
+ * many of them on its standard input, has a datapath of NULL. */
 struct js_template_values {
 	const char *datapath; /* any bytes but NUL; need not be terminated; NULL: there is no entry */
 	size_t datapath_len;
@@ -44,14 +44,14 @@ struct js_template_values {
 	uint64_t worker;
 };
 
-/* How a template is read: what stands for {}, and what separates the fields; each may be NULL.  NULL for the whole struct: both
- * are. */
+/* How a template is read: what stands for {}, and what separates the fields; each may be NULL.  NULL for the whole
+ * struct: both are. */
 struct js_template_syntax {
 	const char *repl, *colsep;
 };
 
-/* Makes a separator of what a person typed: \t, \n, \r, \\ and \xHH are understood; appended to the empty COLSEP.  Returns 0,
- * or JOBSTACK_EUSAGE: nothing, a NUL, or a backslash before something else. */
+/* Makes a separator of what a person typed: \t, \n, \r, \\ and \xHH are understood; appended to the empty COLSEP.
+ * Returns 0, or JOBSTACK_EUSAGE: nothing, a NUL, or a backslash before something else. */
 int js_template_colsep(const char *text, struct js_buf *colsep, struct jobstack_error *error);
 
 /* How many fields the datapath has between the separators: one at least. */
@@ -59,10 +59,11 @@ unsigned js_template_fields(const char *datapath, size_t len, const char *colsep
 
 struct js_template;
 
-/* Parses the command WORDS (N of them) into *TEMPLATE, to be freed with js_template_free.  Nothing of the arguments is kept.
- * Returns 0, or JOBSTACK_EUSAGE: no command, an empty program, an empty word for {}, a field without a separator. */
-int js_template_command(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax,
-			struct jobstack_error *error);
+/* Parses the command WORDS (N of them) into *TEMPLATE, to be freed with js_template_free.  Nothing of the arguments is
+ * kept. Returns 0, or JOBSTACK_EUSAGE: no command, an empty program, an empty word for {}, a field without a separator.
+ */
+int js_template_command(struct js_template **made, char *const words[], size_t n,
+			const struct js_template_syntax *syntax, struct jobstack_error *error);
 
 /* The same as a shell script.  JOBSTACK_EUSAGE also for quotes that do not end, and for a placeholder where no
  * quoting can keep the shell from reading the name: in $((...)), after <<, inside $'...' and the like; the text
@@ -71,7 +72,8 @@ int js_template_shell(struct js_template **made, char *const words[], size_t n, 
 		      struct jobstack_error *error);
 
 /* A command that is started once and gets its entries on its standard input (run/persist.h): nothing is appended, and
- * no placeholder but {%} may stand in it; SHELL: the words are a shell script.  JOBSTACK_EUSAGE also for another placeholder. */
+ * no placeholder but {%} may stand in it; SHELL: the words are a shell script.  JOBSTACK_EUSAGE also for another
+ * placeholder. */
 int js_template_persistent(struct js_template **made, char *const words[], size_t n, int shell,
 			   const struct js_template_syntax *syntax, struct jobstack_error *error);
 
@@ -107,8 +109,8 @@ const char *js_template_program(const struct js_template *made);
 /* Whether expansions differ from entry to entry: a placeholder other than {%} stands in it. */
 int js_template_varies(const struct js_template *made);
 
-/* The last field that stands in it; 0: none.  And whether the values have that many: what is missing is expanded to nothing, so
- * others are not for this template. */
+/* The last field that stands in it; 0: none.  And whether the values have that many: what is missing is expanded to
+ * nothing, so others are not for this template. */
 unsigned js_template_last_field(const struct js_template *made);
 int js_template_fits(const struct js_template *made, const struct js_template_values *values);
 

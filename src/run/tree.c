@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Processes by their parents, from /proc.  Promise: only descendants are ever signalled, each within microseconds of having
- * been seen as one.
+ * Processes by their parents, from /proc.  Promise: only descendants are ever signalled, each within microseconds of
+ * having been seen as one.
  */
 #define _GNU_SOURCE
 #include "run/tree.h"
@@ -21,7 +21,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define SKIP_17 " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s " /* proc(5): from pgrp to itrealvalue */
+#define SKIP_17                                                                                                        \
+	" %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s " /* proc(5): from pgrp to itrealvalue   \
+										 */
 
 struct process {
 	pid_t pid, parent;
@@ -82,8 +84,8 @@ static void read_all(struct processes *all)
 		pid_t parent;
 		char state;
 
-		if (!isdigit((unsigned char)d->d_name[0]) || read_stat(d->d_name, &parent, &state, &started) != 0 || state == 'Z' ||
-		    state == 'X')
+		if (!isdigit((unsigned char)d->d_name[0]) || read_stat(d->d_name, &parent, &state, &started) != 0 ||
+		    state == 'Z' || state == 'X')
 			continue;
 		if (all->n == all->room) {
 			size_t room = all->room == 0 ? 256 : 2 * all->room;
@@ -143,7 +145,8 @@ size_t js_tree_children(int list, pid_t *pids, size_t max)
 	return n;
 }
 
-/* Marks what is below ROOT.  Numbers wrap around, so that a child may come before its parent: again until nothing changes. */
+/* Marks what is below ROOT.  Numbers wrap around, so that a child may come before its parent: again until nothing
+ * changes. */
 static void mark(struct processes *all, pid_t root)
 {
 	for (int changed = 1; changed;) {

@@ -8,44 +8,78 @@
 #include "base/opt.h"
 
 enum {
-	JS_WORKER_DEFAULTS_FILE = 300, JS_WORKER_SLOTS, JS_WORKER_LEASE, JS_WORKER_TIMEOUT, JS_WORKER_GRACE, JS_WORKER_BATCH,
-	JS_WORKER_MAX_ENTRIES, JS_WORKER_IDLE_TIMEOUT, JS_WORKER_CHDIR, JS_WORKER_OUTPUT, JS_WORKER_ERROR, JS_WORKER_CREATES,
-	JS_WORKER_FATAL_EXIT, JS_WORKER_ON_LEASE_LOSS, JS_WORKER_SHELL, JS_WORKER_DRY_RUN, JS_WORKER_STRICT, JS_WORKER_LOG_DIR,
-	JS_WORKER_COLSEP, JS_WORKER_OUTPUT_LIMIT, JS_WORKER_LOG_SIZE, JS_WORKER_MARGIN, JS_WORKER_PERSISTENT, JS_WORKER_RECYCLE, JS_WORKER_HELP, JS_WORKER_VERSION
+	JS_WORKER_DEFAULTS_FILE = 300,
+	JS_WORKER_SLOTS,
+	JS_WORKER_LEASE,
+	JS_WORKER_TIMEOUT,
+	JS_WORKER_GRACE,
+	JS_WORKER_BATCH,
+	JS_WORKER_MAX_ENTRIES,
+	JS_WORKER_IDLE_TIMEOUT,
+	JS_WORKER_CHDIR,
+	JS_WORKER_OUTPUT,
+	JS_WORKER_ERROR,
+	JS_WORKER_CREATES,
+	JS_WORKER_FATAL_EXIT,
+	JS_WORKER_ON_LEASE_LOSS,
+	JS_WORKER_SHELL,
+	JS_WORKER_DRY_RUN,
+	JS_WORKER_STRICT,
+	JS_WORKER_LOG_DIR,
+	JS_WORKER_COLSEP,
+	JS_WORKER_OUTPUT_LIMIT,
+	JS_WORKER_LOG_SIZE,
+	JS_WORKER_MARGIN,
+	JS_WORKER_PERSISTENT,
+	JS_WORKER_RECYCLE,
+	JS_WORKER_HELP,
+	JS_WORKER_VERSION
 };
 
 /* The options of how commands are run, which `jobstack run` takes as well (no -s, --help and the like). */
-#define JS_WORKER_OPTIONS_OF_RUN                                                                                        \
-	{JS_WORKER_SLOTS, "slots", "N", "commands at once (default: the smaller of $SLURM_CPUS_PER_TASK, else 1,\nand the CPUs "  \
-					"this process may use)"},                                                        \
-		{JS_WORKER_TIMEOUT, "timeout", "D", "end a command that takes longer: TERM, --grace, KILL; it failed"},  \
-		{JS_WORKER_GRACE, "grace", "D", "from TERM to KILL (default 5s)"},                                       \
-		{JS_WORKER_LEASE, "lease", "D", "how long this worker may be silent before its entries go to\nothers "   \
-						"(default 15m under Slurm, 5m else)"},                                    \
-		{JS_WORKER_BATCH, "batch", "N", "claim at most N entries at once (default: what about a second needs)"}, \
-		{JS_WORKER_MAX_ENTRIES, "max-entries", "N", "leave after N entries"},                                    \
-		{JS_WORKER_CHDIR, "chdir", "DIR", "run in DIR; relative names are taken from there"},                    \
-		{JS_WORKER_OUTPUT, "output", "TEMPLATE", "stdout of each entry to its own file; -: to the worker's own output"},       \
-		{JS_WORKER_ERROR, "error", "TEMPLATE", "stderr of each entry to its own file"},                          \
-		{JS_WORKER_OUTPUT_LIMIT, "output-limit", "SIZE",                                                         \
-		 "keep so much of what an entry prints to stdout, and to stderr: the\nfirst half and the last; none: all of it "        \
-		 "(default 16M; none with\n--output -; a file of its own is always whole)"},                                         \
-		{JS_WORKER_CREATES, "creates", "TEMPLATE",                                                               \
-		 "the file CMD makes: there already, the entry counts as done;\nmissing after exit 0, it failed"},        \
-		{JS_WORKER_FATAL_EXIT, "fatal-exit", "LIST", "exit codes (1,5-7) after which an entry is dead at once"}, \
-		{JS_WORKER_ON_LEASE_LOSS, "on-lease-loss", "stop|finish",                                                \
-		 "what to do with running commands when the lease can't be kept:\nstop (default) or let them finish, perhaps "           \
-		 "while others run\nthe same entry"},                                                                    \
-		{JS_WORKER_SHELL, "shell", NULL, "CMD is a script for /bin/sh; placeholders are safe in it"},            \
-		{JS_WORKER_PERSISTENT, "persistent", NULL,                                                               \
-		 "start CMD once a slot; it reads a line for each entry, and\nanswers `done` or `failed CODE MESSAGE`: see docs/PERSISTENT.md"}, \
-		{JS_WORKER_RECYCLE, "recycle", "N", "start a persistent CMD anew after N entries"},                      \
-		{'I', "replace", "WORD", "WORD stands for {}"},                                                          \
-		{JS_WORKER_COLSEP, "colsep", "SEP",                                                                      \
-		 "entries have fields, with SEP between them (a string, no regexp;\n\\t is a tab): {1} {2}... and {1/} {1//} {1.} {1/.}"},  \
-		{JS_WORKER_LOG_DIR, "log-dir", "DIR", "where the packed output goes (default jobstack-logs)"},           \
-		{JS_WORKER_LOG_SIZE, "log-size", "SIZE",                                                                 \
-		 "begin a new file when the packed output has grown to this; none:\nnever (default 1G)"}
+#define JS_WORKER_OPTIONS_OF_RUN                                                                                       \
+	{JS_WORKER_SLOTS, "slots", "N",                                                                                \
+	 "commands at once (default: the smaller of $SLURM_CPUS_PER_TASK, else 1,\nand the CPUs "                      \
+	 "this process may use)"},                                                                                     \
+		{JS_WORKER_TIMEOUT, "timeout", "D",                                                                    \
+		 "end a command that takes longer: TERM, --grace, KILL; it failed"},                                   \
+		{JS_WORKER_GRACE, "grace", "D", "from TERM to KILL (default 5s)"},                                     \
+		{JS_WORKER_LEASE, "lease", "D",                                                                        \
+		 "how long this worker may be silent before its entries go to\nothers "                                \
+		 "(default 15m under Slurm, 5m else)"},                                                                \
+		{JS_WORKER_BATCH, "batch", "N",                                                                        \
+		 "claim at most N entries at once (default: what about a second needs)"},                              \
+		{JS_WORKER_MAX_ENTRIES, "max-entries", "N", "leave after N entries"},                                  \
+		{JS_WORKER_CHDIR, "chdir", "DIR", "run in DIR; relative names are taken from there"},                  \
+		{JS_WORKER_OUTPUT, "output", "TEMPLATE",                                                               \
+		 "stdout of each entry to its own file; -: to the worker's own output"},                               \
+		{JS_WORKER_ERROR, "error", "TEMPLATE", "stderr of each entry to its own file"},                        \
+		{JS_WORKER_OUTPUT_LIMIT, "output-limit", "SIZE",                                                       \
+		 "keep so much of what an entry prints to stdout, and to stderr: the\nfirst half and the last; none: " \
+		 "all of it "                                                                                          \
+		 "(default 16M; none with\n--output -; a file of its own is always whole)"},                           \
+		{JS_WORKER_CREATES, "creates", "TEMPLATE",                                                             \
+		 "the file CMD makes: there already, the entry counts as done;\nmissing after exit 0, it failed"},     \
+		{JS_WORKER_FATAL_EXIT, "fatal-exit", "LIST",                                                           \
+		 "exit codes (1,5-7) after which an entry is dead at once"},                                           \
+		{JS_WORKER_ON_LEASE_LOSS, "on-lease-loss", "stop|finish",                                              \
+		 "what to do with running commands when the lease can't be kept:\nstop (default) or let them finish, " \
+		 "perhaps "                                                                                            \
+		 "while others run\nthe same entry"},                                                                  \
+		{JS_WORKER_SHELL, "shell", NULL, "CMD is a script for /bin/sh; placeholders are safe in it"},          \
+		{JS_WORKER_PERSISTENT, "persistent", NULL,                                                             \
+		 "start CMD once a slot; it reads a line for each entry, and\nanswers `done` or `failed CODE "         \
+		 "MESSAGE`: see docs/PERSISTENT.md"},                                                                  \
+		{JS_WORKER_RECYCLE, "recycle", "N", "start a persistent CMD anew after N entries"},                    \
+		{'I', "replace", "WORD", "WORD stands for {}"},                                                        \
+		{JS_WORKER_COLSEP, "colsep", "SEP",                                                                    \
+		 "entries have fields, with SEP between them (a string, no regexp;\n\\t is a tab): {1} {2}... and "    \
+		 "{1/} {1//} {1.} {1/.}"},                                                                             \
+		{JS_WORKER_LOG_DIR, "log-dir", "DIR", "where the packed output goes (default jobstack-logs)"},         \
+	{                                                                                                              \
+		JS_WORKER_LOG_SIZE, "log-size", "SIZE",                                                                \
+			"begin a new file when the packed output has grown to this; none:\nnever (default 1G)"         \
+	}
 
 extern const struct js_opts js_worker_opts;
 

@@ -108,8 +108,8 @@ int js_child_access(const struct js_who *who, const char *dir)
 char **js_child_env(char *const *env, const char *extra)
 {
 	static const char *const drop[] = {
-		"MYSQL", "MARIADB", "NOTIFY_SOCKET=", "LISTEN_FDS=", "LISTEN_PID=", "USER=", "OPENSSL_CONF=",
-		"TMPDIR=", "TMP=", "TEMP=" /* ours may be closed to the server's user */};
+		"MYSQL",	 "MARIADB", "NOTIFY_SOCKET=", "LISTEN_FDS=", "LISTEN_PID=", "USER=",
+		"OPENSSL_CONF=", "TMPDIR=", "TMP=",	      "TEMP=" /* ours may be closed to the server's user */};
 	size_t n = 0, k = 0;
 	char **copy;
 

@@ -46,7 +46,8 @@ struct js_config_address {
 	int mysql; /* its own programs ask for TLS in other words than MariaDB's */
 };
 
-/* Whether the client's option file PATH names another server than the one with PASSWORD: then 1, and "HOST:PORT" in WHERE. */
+/* Whether the client's option file PATH names another server than the one with PASSWORD: then 1, and "HOST:PORT" in
+ * WHERE. */
 int js_config_client_other(const char *path, const char *password, char *where, size_t size);
 
 /* Writes the client's option file and the CA's certificate beside it, unless they are so already. */

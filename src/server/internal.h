@@ -10,8 +10,8 @@
 
 #include <stddef.h>
 
-/* How long a command waits for another one that works on the same directory: a first start on a slow disk takes long.
- */
+/* How long a command waits for another one that works on the same directory: a first start on a slow
+ * disk takes long. */
 #define JS_SERVER_PATIENCE_US (900 * JS_SECOND_US)
 
 /* The error that names the host which has the directory. */

@@ -154,7 +154,8 @@ static int own_dir(const struct js_layout *layout, const struct js_who *who, str
 				    us.name[0] != '\0' ? us.name : "without a name");
 	}
 	if (access(layout->dir, R_OK | W_OK | X_OK) != 0 && chmod(layout->dir, 0700) != 0)
-		return js_error_set(error, JOBSTACK_EPERM, "the directory %s can't be used: %s", layout->dir, strerror(errno));
+		return js_error_set(error, JOBSTACK_EPERM, "the directory %s can't be used: %s", layout->dir,
+				    strerror(errno));
 	/* the lock is the first thing made there: looked for again, since another start may just have made it */
 	if (access(layout->lock, F_OK) != 0 && !is_empty(layout->dir) && access(layout->lock, F_OK) != 0)
 		return js_error_set(error, JOBSTACK_ECONFLICT,

@@ -60,8 +60,8 @@ int js_layout_who(const struct js_layout *layout, const char *user, struct js_wh
  * or of another user, is refused.  EFILE, EPERM, ECONFLICT. */
 int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error);
 
-/* Takes the lock, waiting at most PATIENCE_US for whoever has it.  Returns a descriptor to close, or a negative code.
- */
+/* Takes the lock, waiting at most PATIENCE_US for whoever has it.  Returns a descriptor to close, or
+ * a negative code. */
 int js_layout_lock(const struct js_layout *layout, int64_t patience_us, const struct js_log *log,
 		   const volatile int *stop, struct jobstack_error *error);
 

@@ -137,8 +137,9 @@ int js_net_resolve(const char *host, struct js_net *net, struct jobstack_error *
 	net->is_address = inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1;
 	status = getaddrinfo(host, NULL, &hints, &list);
 	if (status != 0)
-		return js_error_set(error, JOBSTACK_EUSAGE, "the host %s can't be looked up: %s: the name is wanted by which others reach this machine, such as what "
-				    "`hostname` prints",
+		return js_error_set(error, JOBSTACK_EUSAGE,
+				    "the host %s can't be looked up: %s: the name is wanted by which others reach this "
+				    "machine, such as what `hostname` prints",
 				    host, gai_strerror(status));
 	status = choose_address(list, net, error);
 	freeaddrinfo(list);
@@ -207,8 +208,8 @@ static int connect_one(const struct addrinfo *a, int64_t until_us)
 	return -1;
 }
 
-/* Header: length (3), sequence (1).  Payload: 10, version NUL, thread (4), scramble (8), filler (1), capabilities (2).
- */
+/* Header: length (3), sequence (1).  Payload: 10, version NUL, thread (4), scramble (8), filler
+ * (1), capabilities (2). */
 static int parse_greeting(const unsigned char *p, size_t len, struct js_net_greeting *g)
 {
 	const unsigned char *end;

@@ -117,8 +117,8 @@ static int find_installer(const char *search, struct js_program *program, struct
 			    program->path);
 }
 
-/* "mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for ..." or "/usr/sbin/mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL ...)"
- */
+/* "mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for ..." or "/usr/sbin/mysqld  Ver 8.0.36 for Linux on
+ * x86_64 (MySQL ...)" */
 static int parse_version(const char *said, struct js_program *program)
 {
 	const char *p = strstr(said, " Ver ");

@@ -28,9 +28,10 @@ struct js_server_options {
 	const char *user;	 /* as root: whom to run it as; NULL: the owner of the data, mysql or nobody */
 	uint64_t memory;	 /* InnoDB's buffer pool in bytes; 0: JS_SERVER_MEMORY */
 	int takeover;		 /* serve a directory that another host's server has left for good */
-	const char *ended_job;	 /* the same, if that server was in this Slurm job, which is known to have ended; or NULL */
-	const char *job;	 /* the Slurm job that we are in, for the record; or NULL */
-	int foreground;		 /* the server ends when this process does; js_server_wait follows */
+	const char
+		*ended_job; /* the same, if that server was in this Slurm job, which is known to have ended; or NULL */
+	const char *job;    /* the Slurm job that we are in, for the record; or NULL */
+	int foreground;	    /* the server ends when this process does; js_server_wait follows */
 	const char *search_path; /* $PATH, or NULL */
 	char *const *environment;
 	struct js_log log;

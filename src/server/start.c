@@ -308,8 +308,8 @@ static int finish(struct start *s)
 	(void)unlink(s->work.layout.init);
 	if (js_config_client_other(s->client_file, s->password, other, sizeof(other)))
 		js_log(s->work.log, JOBSTACK_LOG_WARNING,
-		       "%s named another server until now, %s: commands go to this one from here on (a start of the other one turns that "
-		       "back; --client-file keeps two apart)",
+		       "%s named another server until now, %s: commands go to this one from here on (a start of the "
+		       "other one turns that back; --client-file keeps two apart)",
 		       s->client_file, other);
 	return js_config_client(s->client_file, &s->work.layout, &address, s->error);
 }

@@ -163,8 +163,16 @@ static int openssl(const struct making *m, const char *const args[])
 
 static int make_key(const struct making *m, const char *file)
 {
-	const char *const args[] = {"genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256",
-				    "-pkeyopt", "ec_param_enc:named_curve", "-out", file, NULL};
+	const char *const args[] = {"genpkey",
+				    "-algorithm",
+				    "EC",
+				    "-pkeyopt",
+				    "ec_paramgen_curve:P-256",
+				    "-pkeyopt",
+				    "ec_param_enc:named_curve",
+				    "-out",
+				    file,
+				    NULL};
 
 	return openssl(m, args);
 }
@@ -179,10 +187,26 @@ static int make_request(const struct making *m, const char *key)
 /* `openssl ca`, for `openssl x509` can't set the first day of validity.  CA is NULL to sign itself. */
 static int sign(const struct making *m, const char *ca, const char *ca_key, const char *out)
 {
-	const char *const args[] = {"ca", "-batch", "-notext", "-config", "openssl.cnf", "-in", "new.csr", "-out", out,
-				    "-startdate", "20000101000000Z", "-enddate", "20491231235959Z", /* see above */
-				    "-extensions", ca == NULL ? "v3_ca" : "v3_server", "-keyfile", ca_key,
-				    ca == NULL ? "-selfsign" : "-cert", ca, NULL};
+	const char *const args[] = {"ca",
+				    "-batch",
+				    "-notext",
+				    "-config",
+				    "openssl.cnf",
+				    "-in",
+				    "new.csr",
+				    "-out",
+				    out,
+				    "-startdate",
+				    "20000101000000Z",
+				    "-enddate",
+				    "20491231235959Z", /* see above */
+				    "-extensions",
+				    ca == NULL ? "v3_ca" : "v3_server",
+				    "-keyfile",
+				    ca_key,
+				    ca == NULL ? "-selfsign" : "-cert",
+				    ca,
+				    NULL};
 
 	return openssl(m, args);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * One question to Slurm, in a child.  Promise: whatever the module and libslurm do there (wait, exit, crash), this process
- * goes on; nothing of it but memory is the child's, and no child is left.
+ * One question to Slurm, in a child.  Promise: whatever the module and libslurm do there (wait, exit, crash), this
+ * process goes on; nothing of it but memory is the child's, and no child is left.
  */
 #define _GNU_SOURCE
 #include "slurm/asking.h"
@@ -24,7 +24,7 @@
 
 #define TRIES 8 /* for a process, four a second */
 
-/* ------------------------------------------------------------ the child */
+/* ----------------------------------------------------------------------------------------------------- the child */
 
 static void leave(void)
 {
@@ -159,10 +159,10 @@ static _Noreturn void child(const struct js_slurm_question *q, struct js_slurm_a
 	_exit(0);
 }
 
-/* ------------------------------------------------------------ the parent */
+/* ---------------------------------------------------------------------------------------------------- the parent */
 
-int js_slurm_asking_begin(struct js_slurm_asking *a, const struct js_slurm_question *question, struct js_slurm_answer *answer,
-			  struct jobstack_error *error)
+int js_slurm_asking_begin(struct js_slurm_asking *a, const struct js_slurm_question *question,
+			  struct js_slurm_answer *answer, struct jobstack_error *error)
 {
 	int answers[2], said[2], saved;
 

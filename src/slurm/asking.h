@@ -36,8 +36,8 @@ struct js_slurm_answer {
 /* The child.  Start it as {.pid = -1}. */
 struct js_slurm_asking {
 	pid_t pid;
-	int answers, said;  /* the pipes with its answers, and with what libslurm prints */
-	char last[300];	    /* of what libslurm printed: the last line */
+	int answers, said; /* the pipes with its answers, and with what libslurm prints */
+	char last[300];	   /* of what libslurm printed: the last line */
 	size_t last_len;
 	int line_ended;
 };

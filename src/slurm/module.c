@@ -75,14 +75,10 @@ static const struct {
 	int unsettled;
 	const char *word;
 } flags[] = {
-	{JOB_COMPLETING, 1, "COMPLETING"},
-	{JOB_REQUEUE, 1, "REQUEUED"},
-	{JOB_REQUEUE_HOLD, 1, "REQUEUE_HOLD"},
-	{JOB_SPECIAL_EXIT, 1, "SPECIAL_EXIT"},
-	{JOB_REQUEUE_FED, 1, "REQUEUE_FED"},
-	{JOB_REVOKED, 1, "REVOKED"},
-	{JOB_CONFIGURING, 1, "CONFIGURING"},
-	{JOB_STOPPED, 1, "STOPPED"},
+	{JOB_COMPLETING, 1, "COMPLETING"},     {JOB_REQUEUE, 1, "REQUEUED"},
+	{JOB_REQUEUE_HOLD, 1, "REQUEUE_HOLD"}, {JOB_SPECIAL_EXIT, 1, "SPECIAL_EXIT"},
+	{JOB_REQUEUE_FED, 1, "REQUEUE_FED"},   {JOB_REVOKED, 1, "REVOKED"},
+	{JOB_CONFIGURING, 1, "CONFIGURING"},   {JOB_STOPPED, 1, "STOPPED"},
 #ifdef JOB_EXPEDITING
 	{JOB_EXPEDITING, 1, "EXPEDITING"},
 #endif
@@ -92,32 +88,19 @@ static const struct {
 static const char *base_word(uint32_t base)
 {
 	switch (base) {
-	case JOB_PENDING:
-		return "PENDING";
-	case JOB_RUNNING:
-		return "RUNNING";
-	case JOB_SUSPENDED:
-		return "SUSPENDED";
-	case JOB_COMPLETE:
-		return "COMPLETED";
-	case JOB_CANCELLED:
-		return "CANCELLED";
-	case JOB_FAILED:
-		return "FAILED";
-	case JOB_TIMEOUT:
-		return "TIMEOUT";
-	case JOB_NODE_FAIL:
-		return "NODE_FAIL";
-	case JOB_PREEMPTED:
-		return "PREEMPTED";
-	case JOB_BOOT_FAIL:
-		return "BOOT_FAIL";
-	case JOB_DEADLINE:
-		return "DEADLINE";
-	case JOB_OOM:
-		return "OUT_OF_MEMORY";
-	default:
-		return "UNKNOWN";
+	case JOB_PENDING: return "PENDING";
+	case JOB_RUNNING: return "RUNNING";
+	case JOB_SUSPENDED: return "SUSPENDED";
+	case JOB_COMPLETE: return "COMPLETED";
+	case JOB_CANCELLED: return "CANCELLED";
+	case JOB_FAILED: return "FAILED";
+	case JOB_TIMEOUT: return "TIMEOUT";
+	case JOB_NODE_FAIL: return "NODE_FAIL";
+	case JOB_PREEMPTED: return "PREEMPTED";
+	case JOB_BOOT_FAIL: return "BOOT_FAIL";
+	case JOB_DEADLINE: return "DEADLINE";
+	case JOB_OOM: return "OUT_OF_MEMORY";
+	default: return "UNKNOWN";
 	}
 }
 
@@ -329,11 +312,12 @@ static int is_of(const slurm_job_info_t *record, const char *stack)
 
 	if (record->name != NULL && strncmp(record->name, in_name, n) == 0 && strcmp(record->name + n, stack) == 0)
 		return 1;
-	return record->comment != NULL && strncmp(record->comment, in_comment, n) == 0 && strcmp(record->comment + n, stack) == 0;
+	return record->comment != NULL && strncmp(record->comment, in_comment, n) == 0 &&
+	       strcmp(record->comment + n, stack) == 0;
 }
 
-static int ask_queued(uint32_t uid, const char *stack, void (*tell)(void *ctx, const struct js_slurm_queued *job), void *ctx,
-		      char *error, size_t error_size)
+static int ask_queued(uint32_t uid, const char *stack, void (*tell)(void *ctx, const struct js_slurm_queued *job),
+		      void *ctx, char *error, size_t error_size)
 {
 	job_info_msg_t *answer = NULL;
 
@@ -343,7 +327,9 @@ static int ask_queued(uint32_t uid, const char *stack, void (*tell)(void *ctx, c
 	for (uint32_t i = 0; i < answer->record_count; i++) {
 		const slurm_job_info_t *record = &answer->job_array[i];
 		uint32_t base = record->job_state & JOB_STATE_BASE;
-		struct js_slurm_queued out = {.job = JOB_ID_OF(record), .array_job = record->array_job_id, .pending = base == JOB_PENDING,
+		struct js_slurm_queued out = {.job = JOB_ID_OF(record),
+					      .array_job = record->array_job_id,
+					      .pending = base == JOB_PENDING,
 					      .start_us = moment(record->start_time)};
 		struct js_slurm_job job = {.found = 1};
 
@@ -351,7 +337,8 @@ static int ask_queued(uint32_t uid, const char *stack, void (*tell)(void *ctx, c
 			continue;
 		fill_state(&job, record->job_state);
 		(void)snprintf(out.state, sizeof(out.state), "%s", job.state);
-		(void)snprintf(out.partition, sizeof(out.partition), "%s", record->partition != NULL ? record->partition : "");
+		(void)snprintf(out.partition, sizeof(out.partition), "%s",
+			       record->partition != NULL ? record->partition : "");
 		fill_reason(&out, record);
 		if (record->array_task_str != NULL)
 			(void)snprintf(out.tasks, sizeof(out.tasks), "%s", record->array_task_str);
@@ -364,6 +351,15 @@ static int ask_queued(uint32_t uid, const char *stack, void (*tell)(void *ctx, c
 }
 
 extern const struct js_slurm_ops jobstack_slurm_ops;
-__attribute__((visibility("default"))) const struct js_slurm_ops jobstack_slurm_ops = {
-	JS_SLURM_ABI, sizeof(struct js_slurm_job), sizeof(struct js_slurm_step), sizeof(struct js_slurm_conf),
-	sizeof(struct js_slurm_queued), SLURM_VERSION_NUMBER, ask, ask_user, ask_steps, ask_node, ask_conf, ask_queued};
+__attribute__((visibility("default"))) const struct js_slurm_ops jobstack_slurm_ops = {JS_SLURM_ABI,
+										       sizeof(struct js_slurm_job),
+										       sizeof(struct js_slurm_step),
+										       sizeof(struct js_slurm_conf),
+										       sizeof(struct js_slurm_queued),
+										       SLURM_VERSION_NUMBER,
+										       ask,
+										       ask_user,
+										       ask_steps,
+										       ask_node,
+										       ask_conf,
+										       ask_queued};

@@ -20,7 +20,7 @@
 #define MODULE "jobstack_slurm.so"
 #define LIMIT_US (15 * JS_SECOND_US)
 
-/* ---------------------------------------------------------------------------------------------- finding the module */
+/* -------------------------------------------------------------------------------------------- finding the module */
 
 /* The directory of this program's file, without a slash at the end; "" if it is not known. */
 static void program_dir(char *dir, size_t size)
@@ -122,7 +122,8 @@ static int explain(int64_t limit_us, const struct js_slurm_asking *a, int got, i
 }
 
 /* Ends the asking, after the last answer (GOT > 0) or with why there is none.  RC: what the answers came to. */
-static int finish(const struct js_slurm_where *where, struct js_slurm_asking *a, int got, int rc, struct jobstack_error *error)
+static int finish(const struct js_slurm_where *where, struct js_slurm_asking *a, int got, int rc,
+		  struct jobstack_error *error)
 {
 	int status = js_slurm_asking_end(a, got == 0);
 
@@ -240,8 +241,8 @@ done:
 	return rc;
 }
 
-int js_slurm_queued(const struct js_slurm_where *where, uint32_t uid, const char *stack, struct js_slurm_queued *out, size_t max,
-		    size_t *n, struct jobstack_error *error)
+int js_slurm_queued(const struct js_slurm_where *where, uint32_t uid, const char *stack, struct js_slurm_queued *out,
+		    size_t max, size_t *n, struct jobstack_error *error)
 {
 	struct js_slurm_asking a = {.pid = -1};
 	struct js_slurm_answer *answer = NULL;
@@ -277,8 +278,9 @@ done:
 
 int js_slurm_is_here(void)
 {
-	static const char *const usual[] = {"/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf", "/run/slurm/conf/slurm.conf",
-					    "/var/run/slurm/conf/slurm.conf", "/usr/local/etc/slurm.conf"};
+	static const char *const usual[] = {"/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf",
+					    "/run/slurm/conf/slurm.conf", "/var/run/slurm/conf/slurm.conf",
+					    "/usr/local/etc/slurm.conf"};
 	const char *conf = getenv("SLURM_CONF");
 
 	if (conf != NULL && *conf != '\0')

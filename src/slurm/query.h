@@ -21,12 +21,12 @@ struct js_slurm_job {
 	/* It ended for good, and no part of it is still being ended.  NODE_FAIL is not terminal: on a node that was cut
 	 * off the tasks run on. */
 	int32_t terminal;
-	int32_t exit_code, signal; /* of the job, -1 and 0 before its end */
-	int32_t restarts;	   /* how often it was requeued: the same number, another job */
-	uint32_t array_job;	   /* of an array's element, else 0 */
+	int32_t exit_code, signal;	     /* of the job, -1 and 0 before its end */
+	int32_t restarts;		     /* how often it was requeued: the same number, another job */
+	uint32_t array_job;		     /* of an array's element, else 0 */
 	int64_t submit_us, start_us, end_us; /* the end of a running job is its time limit */
-	char state[64];	  /* "RUNNING", "NODE_FAIL"; "CANCELLED+COMPLETING" while it is being ended */
-	char nodes[4096]; /* "n[1-4,7]", cut at this length; "" if it has none */
+	char state[64];	      /* "RUNNING", "NODE_FAIL"; "CANCELLED+COMPLETING" while it is being ended */
+	char nodes[4096];     /* "n[1-4,7]", cut at this length; "" if it has none */
 	char batch_host[256]; /* the node of its batch script; "" if it has none */
 };
 
@@ -46,8 +46,8 @@ struct js_slurm_step {
 struct js_slurm_queued {
 	uint32_t job, array_job; /* array_job: 0 if it is of no array */
 	int32_t pending;
-	int64_t start_us; /* since 1970; of one that waits the scheduler's guess, -1 if it has none */
-	char tasks[128];  /* of an array: which of it, "5" or "7-20%4", cut at this length; else "" */
+	int64_t start_us;	     /* since 1970; of one that waits the scheduler's guess, -1 if it has none */
+	char tasks[128];	     /* of an array: which of it, "5" or "7-20%4", cut at this length; else "" */
 	char state[64], reason[128]; /* "PENDING"; "Priority", or a number that this Slurm has no word for */
 	char partition[128];
 };
@@ -76,9 +76,10 @@ struct js_slurm_ops {
 	/* what the node says: AT_NODE */
 	int (*at_node)(struct js_slurm_step *step, char *error, size_t error_size);
 	int (*conf)(struct js_slurm_conf *out, char *error, size_t error_size);
-	/* the user's jobs called "jobstack-STACK", or with the comment "jobstack:STACK", that have not ended: calls TELL for each */
-	int (*queued)(uint32_t uid, const char *stack, void (*tell)(void *ctx, const struct js_slurm_queued *job), void *ctx,
-		      char *error, size_t error_size);
+	/* the user's jobs called "jobstack-STACK", or with the comment "jobstack:STACK", that have not ended: calls
+	 * TELL for each */
+	int (*queued)(uint32_t uid, const char *stack, void (*tell)(void *ctx, const struct js_slurm_queued *job),
+		      void *ctx, char *error, size_t error_size);
 };
 
 /* Where the module is looked for, and how long an answer may take. */
@@ -113,12 +114,13 @@ int js_slurm_jobs(const struct js_slurm_where *where, uint32_t uid, const uint32
 int js_slurm_steps(const struct js_slurm_where *where, struct js_slurm_step *steps, size_t n,
 		   struct jobstack_error *error);
 
-/* Finds the jobs of user UID that are of STACK and have not ended: the first MAX of them in OUT, and how many there are in *N. */
-int js_slurm_queued(const struct js_slurm_where *where, uint32_t uid, const char *stack, struct js_slurm_queued *out, size_t max,
-		    size_t *n, struct jobstack_error *error);
+/* Finds the jobs of user UID that are of STACK and have not ended: the first MAX of them in OUT, and how many there are
+ * in *N. */
+int js_slurm_queued(const struct js_slurm_where *where, uint32_t uid, const char *stack, struct js_slurm_queued *out,
+		    size_t max, size_t *n, struct jobstack_error *error);
 
-/* Is Slurm set up on this host, as far as a look at the usual places for its configuration can tell?  libslurm waits for long where
- * it is not. */
+/* Is Slurm set up on this host, as far as a look at the usual places for its configuration can tell?  libslurm waits
+ * for long where it is not. */
 int js_slurm_is_here(void);
 
 /* Asks how the cluster is set up. */

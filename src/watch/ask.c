@@ -115,8 +115,11 @@ static void explain(const struct js_slurm_job *job, struct js_suspect *s, char t
 {
 	static const struct {
 		const char *state, *words;
-	} known[] = {{"CANCELLED", "job cancelled"}, {"TIMEOUT", "wall time"},  {"DEADLINE", "wall time"},
-		     {"OUT_OF_MEMORY", "out of memory"}, {"PREEMPTED", "preempted"}};
+	} known[] = {{"CANCELLED", "job cancelled"},
+		     {"TIMEOUT", "wall time"},
+		     {"DEADLINE", "wall time"},
+		     {"OUT_OF_MEMORY", "out of memory"},
+		     {"PREEMPTED", "preempted"}};
 	size_t i, n = sizeof(known) / sizeof(known[0]);
 
 	for (i = 0; i < n && strncmp(job->state, known[i].state, strlen(known[i].state)) != 0; i++)

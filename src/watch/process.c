@@ -28,11 +28,11 @@
 
 #define ENDING_US (2 * JS_SECOND_US) /* for the killed to go */
 
-/* ------------------------------------------------------------------------------------------------ the processes */
+/* ------------------------------------------------------------------------------------------------- the processes */
 
 /* All numbers of processes, one after the other. */
 struct numbers {
-	DIR *proc;	/* NULL: others' processes don't show in /proc (hidepid), and each number is tried */
+	DIR *proc; /* NULL: others' processes don't show in /proc (hidepid), and each number is tried */
 	pid_t at, last;
 };
 
@@ -107,7 +107,7 @@ static int read_process(pid_t pid, pid_t *parent, char name[32])
 	return runs;
 }
 
-/* --------------------------------------------------------------------------------------------- the workers' own */
+/* ---------------------------------------------------------------------------------------------- the workers' own */
 
 /* Which process table we see. */
 struct here {
@@ -146,7 +146,7 @@ static int may_end(const struct js_suspect *s)
 	return s->ours || geteuid() == 0;
 }
 
-/* ------------------------------------------------------------------------------------------------- the commands */
+/* -------------------------------------------------------------------------------------------------- the commands */
 
 /* What the environment that a process was started with tells of the worker that it comes from. */
 struct origin {
@@ -174,10 +174,10 @@ static void read_origin(pid_t pid, struct origin *o)
 
 enum tie { TIE_NONE, TIE_SEEN, TIE_SURE };
 
-/* Does the process PID come from a command of the worker, whose own process is gone?  SURE: it may be ended, and for that its
- * environment has to say so.  The session alone is not enough: the number of an empty one may have become another's.  Nor is
- * the environment outside of the session, unless it is in the worker's cgroup, too: a job of at(1) has the environment as
- * well.  What is in another Slurm job was submitted. */
+/* Does the process PID come from a command of the worker, whose own process is gone?  SURE: it may be ended, and for
+ * that its environment has to say so.  The session alone is not enough: the number of an empty one may have become
+ * another's.  Nor is the environment outside of the session, unless it is in the worker's cgroup, too: a job of at(1)
+ * has the environment as well.  What is in another Slurm job was submitted. */
 static enum tie tie_of(struct js_suspect *s, pid_t pid, pid_t session, const struct origin *o)
 {
 	int of_worker = o->pid == s->pid && o->start == (uint64_t)s->pid_start;
@@ -290,7 +290,7 @@ static void end_commands(struct js_suspect *s)
 	}
 }
 
-/* -------------------------------------------------------------------------------------------------- the verdict */
+/* --------------------------------------------------------------------------------------------------- the verdict */
 
 /* Finds what commands of the dead have left.  Twice: one that is starting a child and ending just then
  * could be missed. */

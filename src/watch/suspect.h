@@ -14,8 +14,8 @@ struct js_suspect {
 	int64_t pid_start, job_start_us, silent_us, lease_us, age_us;
 	uint32_t job, step; /* 0: none; JS_SLURM_BATCH if it is in no step */
 	int by_script;
-	int ours;  /* the worker's user is ours */
-	int lives; /* its process is here: no proof is looked for */
+	int ours;	  /* the worker's user is ours */
+	int lives;	  /* its process is here: no proof is looked for */
 	int gone;	  /* its process was in the process table that we see, and is not there any more */
 	int session;	  /* and its number is not another's: what is in its session are its commands */
 	uint64_t command; /* a process of one of its commands that still runs here, 0: none */

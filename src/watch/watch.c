@@ -34,7 +34,7 @@ struct js_watch {
 	struct js_watch_options options;
 	struct memory *seen; /* by ascending number */
 	size_t n;
-	int64_t looked_us;  /* when the last answer came; 0: none */
+	int64_t looked_us; /* when the last answer came; 0: none */
 	int busy;
 	int64_t confirm_us; /* when our next confirming round was planned; 0: not yet */
 	uint32_t dice;
@@ -75,7 +75,7 @@ void js_watch_free(struct js_watch *w)
 	free(w);
 }
 
-/* -------------------------------------------------------------------------------------------------------- in words */
+/* ------------------------------------------------------------------------------------------------------ in words */
 
 static const char *entries_word(uint64_t n)
 {
@@ -120,7 +120,7 @@ static void tell(const struct js_round *round, const struct js_suspect *s, enum 
 		round->options->tell(round->options->tell_ctx, &found);
 }
 
-/* ------------------------------------------------------------------------------------------------- the taking back */
+/* ----------------------------------------------------------------------------------------------- the taking back */
 
 static int stopped(const struct js_round *round)
 {
@@ -185,7 +185,7 @@ int js_watch_confirm(struct jobstack *handle, const char *stack, const struct js
 	return status;
 }
 
-/* --------------------------------------------------------------------------------------------------------- silence */
+/* ------------------------------------------------------------------------------------------------------- silence */
 
 /* Enters one in the new memory: watched on, or afresh since NOW, if it is new, moved, or there was a gap. */
 static void remember(const struct js_watch *w, const struct js_suspect *s, size_t *at, int64_t now_us,

@@ -37,7 +37,7 @@ enum js_watch_verdict {
 struct js_watch_case {
 	enum js_watch_verdict verdict;
 	uint64_t worker;
-	uint64_t entries; /* that were taken back, or that it holds */
+	uint64_t entries;	     /* that were taken back, or that it holds */
 	int64_t silent_us, lease_us; /* by the server's clock */
 	int by_script;
 	int runs_here; /* of a suspect: its command still runs on this host, where nothing is taken back until that has
@@ -50,17 +50,17 @@ typedef void js_watch_case_fn(void *ctx, const struct js_watch_case *found);
 
 /* Start it as {0}.  Read during each call; js_watch_new keeps a copy of the struct, but not of what it points to. */
 struct js_watch_options {
-	uint64_t self;		  /* the caller's own worker, who is no suspect; 0: none */
-	js_watch_case_fn *tell;	  /* called for each worker that was taken back or is suspect; NULL: nobody is told */
+	uint64_t self;		/* the caller's own worker, who is no suspect; 0: none */
+	js_watch_case_fn *tell; /* called for each worker that was taken back or is suspect; NULL: nobody is told */
 	void *tell_ctx;
-	jobstack_log_fn *log;	  /* what could not be found out (Slurm is down), as a warning; NULL: nobody is told */
+	jobstack_log_fn *log; /* what could not be found out (Slurm is down), as a warning; NULL: nobody is told */
 	void *log_ctx;
 	const volatile int *stop; /* not 0: ends with JOBSTACK_ESTOPPED before the next worker; NULL: none */
 	const char *module_dir; /* confirm: where the Slurm module is ($JOBSTACK_MODULE_DIR); NULL: see slurm/query.h */
-	const char *cluster;	  /* confirm: the Slurm cluster we are in ($SLURM_CLUSTER_NAME); NULL: Slurm is asked */
-	int64_t slurm_limit_us;	  /* confirm: how long one answer of Slurm's may take; 0: 15 s */
-	int all;		  /* confirm: Slurm is asked also about those who showed life in the last two seconds */
-	int dry_run;		  /* changes nothing */
+	const char *cluster;	/* confirm: the Slurm cluster we are in ($SLURM_CLUSTER_NAME); NULL: Slurm is asked */
+	int64_t slurm_limit_us; /* confirm: how long one answer of Slurm's may take; 0: 15 s */
+	int all;		/* confirm: Slurm is asked also about those who showed life in the last two seconds */
+	int dry_run;		/* changes nothing */
 };
 
 /* What one round did and saw. */
@@ -78,7 +78,7 @@ struct js_watch_result {
 	int64_t still_us;  /* since then somebody who holds entries, no script, has shown no life; INT64_MAX: nobody */
 };
 
-/* ------------------------------------------------------------------------------------------- in the heart's thread */
+/* ----------------------------------------------------------------------------------------- in the heart's thread */
 
 /* The memory of one observer. */
 struct js_watch;
@@ -102,7 +102,7 @@ void js_watch_busy(struct js_watch *watch, int busy);
 
 void js_watch_free(struct js_watch *watch);
 
-/* -------------------------------------------------------------------------------------- in a process that may wait */
+/* ------------------------------------------------------------------------------------ in a process that may wait */
 
 /* One round: looks at all workers of STACK, and takes back from those proven dead by (a) or (b), at once.  Slurm is
  * asked only about those that were silent for over two seconds, unless ALL says otherwise.  What it can't prove but
@@ -111,7 +111,7 @@ void js_watch_free(struct js_watch *watch);
 int js_watch_confirm(struct jobstack *handle, const char *stack, const struct js_watch_options *options,
 		     struct js_watch_result *result, struct jobstack_error *error);
 
-/* -------------------------------------------------------------------------------------------------------- in words */
+/* ------------------------------------------------------------------------------------------------------ in words */
 
 /* Writes the case as a sentence, cut at SIZE: "worker 7 on n3: its process on n3 is gone: 2 entries taken back". */
 void js_watch_words(const struct js_watch_case *found, char *text, size_t size);

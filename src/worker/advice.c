@@ -43,7 +43,8 @@ const char *advice_command(const struct config *c, const char *why)
 	if (strstr(why, "not found") == NULL)
 		return "";
 	if (c->words == 1 && strchr(program, ' ') != NULL)
-		return ": a command and its arguments are words of their own: leave out the quotes around them all, or say --shell";
+		return ": a command and its arguments are words of their own: leave out the quotes around them all, or "
+		       "say --shell";
 	if (strchr(program, '/') == NULL && access(program, F_OK) == 0) {
 		(void)snprintf(text, sizeof(text), ": here is one: write ./%.300s", program);
 		return text;
@@ -63,13 +64,15 @@ const char *advice_remedy(const struct config *c, const struct jobstack_error *e
 		return strstr(error->text, "newer") != NULL ? ": update jobstack here" : ": run `jobstack init`";
 	case JOBSTACK_EMISSING:
 		return strstr(error->text, "stack") != NULL
-			       ? ": push to it first, or name another with -s; `jobstack status` lists them" : "";
+			       ? ": push to it first, or name another with -s; `jobstack status` lists them"
+			       : "";
 	case JOBSTACK_ENODB:
 		if (js_error_setting(error->server_errno) != NULL) {
 			(void)snprintf(text, sizeof(text), ": %s", js_error_setting(error->server_errno));
 			return text;
 		}
-		return ": is it reachable from this node? `jobstack server status` tells of a private one, `jobstack doctor` of all";
+		return ": is it reachable from this node? `jobstack server status` tells of a private one, `jobstack "
+		       "doctor` of all";
 	case JOBSTACK_EPERM:
 		if (strstr(error->text, "ssl-ca") != NULL)
 			return ": set ssl-ca=FILE (the certificate of the server's CA) in the option file, and remove "
@@ -77,21 +80,22 @@ const char *advice_remedy(const struct config *c, const struct jobstack_error *e
 			       "ssl-mode weaker than VERIFY_CA";
 		if (error->server_errno != 1045 && error->server_errno != 1698)
 			return "";
-		return ": look at user and password in the option file; where this node has none, --defaults-file names it";
+		return ": look at user and password in the option file; where this node has none, --defaults-file "
+		       "names it";
 	case JOBSTACK_EUSAGE:
-		return strstr(error->text, "option") != NULL && strstr(error->text, "file") == NULL ? ": see --help" : "";
-	case JOBSTACK_EFILE:
-		return advice_command(c, error->text);
-	default:
-		return "";
+		return strstr(error->text, "option") != NULL && strstr(error->text, "file") == NULL ? ": see --help"
+												    : "";
+	case JOBSTACK_EFILE: return advice_command(c, error->text);
+	default: return "";
 	}
 }
 
 /* A name in the code that an interpreter is given: NULL if there is none. */
 static const char *name_in_code(const struct config *c)
 {
-	static const char *const interpreters[] = {"sh", "bash", "dash", "ksh", "zsh", "python", "python3", "perl", "ruby",
-						   "Rscript", "R", "julia", "octave", "octave-cli", "matlab", NULL};
+	static const char *const interpreters[] = {"sh",      "bash",	    "dash",   "ksh",	 "zsh", "python",
+						   "python3", "perl",	    "ruby",   "Rscript", "R",	"julia",
+						   "octave",  "octave-cli", "matlab", NULL};
 	static const char *const begins[] = {"-c", "-lc", "-ec", "-ic", "-e", "-E", "-r", "-batch", "--eval", NULL};
 	const char *program = "";
 
@@ -114,15 +118,20 @@ const char *advice_doubt(const struct config *c)
 
 	if (program != NULL) {
 		(void)snprintf(text, sizeof(text),
-			       "a name is put into the code of %s as it is, and one with blanks or quotes breaks it: let the code take it "
-			       "from the environment (JOBSTACK_DATAPATH)%s",
-			       program, strcmp(program, "sh") == 0 || strcmp(program, "bash") == 0 ? ", or use --shell, where {} is safe" : "");
+			       "a name is put into the code of %s as it is, and one with blanks or quotes breaks it: "
+			       "let the code take it from the environment (JOBSTACK_DATAPATH)%s",
+			       program,
+			       strcmp(program, "sh") == 0 || strcmp(program, "bash") == 0
+				       ? ", or use --shell, where {} is safe"
+				       : "");
 		return text;
 	}
 	for (size_t i = 1; i < c->words && !c->shell; i++)
 		if (one_of(c->command[i], of_shells)) {
-			(void)snprintf(text, sizeof(text), "there is no shell: %s goes to %.200s as an argument; --shell makes CMD a script",
-				       c->command[i], c->command[0]);
+			(void)snprintf(
+				text, sizeof(text),
+				"there is no shell: %s goes to %.200s as an argument; --shell makes CMD a script",
+				c->command[i], c->command[0]);
 			return text;
 		}
 	return NULL;

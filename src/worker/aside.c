@@ -86,7 +86,7 @@ static void abandon(struct supervisor *s, struct slot *slot, int64_t now)
 	outcome.reason = slot->aside == ASIDE_START ? "its command could not be started: a file system does not answer"
 						    : "its output could not be kept: a file system does not answer";
 	(void)pthread_mutex_lock(&s->box->lock);
-	slot->parcel->left++; /* the hanging thread still reads the entry: it is never freed */
+	slot->parcel->left++;	       /* the hanging thread still reads the entry: it is never freed */
 	if (s->box->leaving == STAY) { /* the lease is over.  Should it come back, this slot would still be of no use */
 		mailbox_leave(s->box, LEAVE_MACHINE, "the lease was over while a file system did not answer");
 		mailbox_give_back(s->box);

@@ -52,11 +52,14 @@ int config_is_fatal(const struct config *config, int exit_code)
 	return exit_code > 0 && exit_code < 256 && (config->fatal[exit_code / 8] & 1u << exit_code % 8) != 0;
 }
 
-static int set_duration(const char *option, const char *arg, int64_t least_us, int64_t *to, struct jobstack_error *error)
+static int set_duration(const char *option, const char *arg, int64_t least_us, int64_t *to,
+			struct jobstack_error *error)
 {
 	if (js_num_duration(arg, to) != 0 || *to < least_us)
-		return bad(error, option, least_us > 0 ? "a duration of at least 1 s and at most 366 d, such as 90, 15m or 1:30:00"
-						       : "a duration up to 366 d, such as 90, 15m or 1:30:00", arg);
+		return bad(error, option,
+			   least_us > 0 ? "a duration of at least 1 s and at most 366 d, such as 90, 15m or 1:30:00"
+					: "a duration up to 366 d, such as 90, 15m or 1:30:00",
+			   arg);
 	return 0;
 }
 
@@ -69,7 +72,8 @@ static int set_number(const char *option, const char *arg, uint64_t high, uint64
 }
 
 /* A text that may be anything but empty: what an unset variable leaves of "$DIR" is not meant. */
-static int set_text(const char *option, const char *what, const char *arg, const char **to, struct jobstack_error *error)
+static int set_text(const char *option, const char *what, const char *arg, const char **to,
+		    struct jobstack_error *error)
 {
 	*to = arg;
 	return *arg != '\0' ? 0 : bad(error, option, what, arg);
@@ -81,7 +85,8 @@ static int set_size(const char *option, const char *arg, uint64_t least, int64_t
 	uint64_t bytes = 0;
 	char what[80];
 
-	(void)snprintf(what, sizeof(what), "a size from %llu bytes on, such as 512K, 16M or 2G, or none", (unsigned long long)least);
+	(void)snprintf(what, sizeof(what), "a size from %llu bytes on, such as 512K, 16M or 2G, or none",
+		       (unsigned long long)least);
 	if (strcmp(arg, "none") != 0 && (js_num_size(arg, &bytes) != 0 || bytes < least || bytes > INT64_MAX))
 		return bad(error, option, what, arg);
 	*to = (int64_t)bytes;
@@ -185,12 +190,14 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 	int status;
 
 	if (c->words == 0)
-		return js_error_set(error, JOBSTACK_EUSAGE, "there is no command to run: jobstack-worker [OPTIONS] -- CMD {}: see --help");
+		return js_error_set(error, JOBSTACK_EUSAGE,
+				    "there is no command to run: jobstack-worker [OPTIONS] -- CMD {}: see --help");
 	if (c->recycle != 0 && !c->persistent)
-		return js_error_set(error, JOBSTACK_EUSAGE, "--recycle is for --persistent commands: others are started for each entry");
+		return js_error_set(error, JOBSTACK_EUSAGE,
+				    "--recycle is for --persistent commands: others are started for each entry");
 	status = c->persistent ? js_template_persistent(&c->template, c->command, c->words, c->shell, &syntax, error)
-		 : c->shell ? js_template_shell(&c->template, c->command, c->words, &syntax, error)
-			    : js_template_command(&c->template, c->command, c->words, &syntax, error);
+		 : c->shell    ? js_template_shell(&c->template, c->command, c->words, &syntax, error)
+			       : js_template_command(&c->template, c->command, c->words, &syntax, error);
 	c->output_dash = later->output != NULL && strcmp(later->output, "-") == 0;
 	if (c->output_limit == UNSET) /* what goes on to another program is data, which nothing may be missing from */
 		c->output_limit = c->output_dash ? 0 : DEFAULT_OUTPUT_LIMIT;
@@ -202,8 +209,9 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 		status = set_template(c, &c->creates, later->creates, error);
 	if (status == 0 && ((c->output != NULL && !js_template_varies(c->output)) ||
 			    (c->error != NULL && !js_template_varies(c->error))))
-		status = js_error_set(error, JOBSTACK_EUSAGE,
-				      "--output and --error need a placeholder such as {#}: all entries would write to one file");
+		status = js_error_set(
+			error, JOBSTACK_EUSAGE,
+			"--output and --error need a placeholder such as {#}: all entries would write to one file");
 	if (status == 0)
 		note_last_field(c);
 	return status;

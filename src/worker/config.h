@@ -15,17 +15,17 @@ struct config {
 	char **command;
 	size_t words;
 	struct js_template *template, *output, *error, *creates; /* the last three may be NULL */
-	int output_dash;   /* --output -: to our own output */
-	unsigned slots;	   /* 0: by Slurm and the CPU mask */
-	int64_t lease_us, timeout_us, grace_us, idle_us; /* 0: the default; timeout: none */
-	int64_t margin_us; /* -1: the default */
-	uint64_t batch, max_entries; /* 0: not limited */
-	unsigned char fatal[32];     /* a bit an exit code */
-	uint64_t recycle;	     /* entries after which a persistent command is started anew; 0: never */
+	int output_dash;					 /* --output -: to our own output */
+	unsigned slots;						 /* 0: by Slurm and the CPU mask */
+	int64_t lease_us, timeout_us, grace_us, idle_us;	 /* 0: the default; timeout: none */
+	int64_t margin_us;					 /* -1: the default */
+	uint64_t batch, max_entries;				 /* 0: not limited */
+	unsigned char fatal[32];				 /* a bit an exit code */
+	uint64_t recycle; /* entries after which a persistent command is started anew; 0: never */
 	int finish_on_loss, shell, persistent, dry_run, strict, quiet, verbose;
 	const char *replace;
-	struct js_buf colsep; /* empty: entries have no fields */
-	unsigned last_field;  /* the last one that a template asks for; 0: none */
+	struct js_buf colsep;		/* empty: entries have no fields */
+	unsigned last_field;		/* the last one that a template asks for; 0: none */
 	int64_t output_limit, log_size; /* in bytes; 0: not limited */
 };
 

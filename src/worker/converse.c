@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The supervisor's part with persistent commands.  Promises: an entry is charged only for what its process did after it had read
- * the request; while entries are short, nothing is walked through, and nothing looked at, but what has something to say.
+ * The supervisor's part with persistent commands.  Promises: an entry is charged only for what its process did after it
+ * had read the request; while entries are short, nothing is walked through, and nothing looked at, but what has
+ * something to say.
  */
 #define _GNU_SOURCE
 #include "worker/converse.h"
@@ -58,7 +59,8 @@ static void end_process(struct persistent *p, int64_t now, int64_t grace_us)
 static void answered(struct supervisor *s, struct slot *slot)
 {
 	struct persistent *p = slot->persistent;
-	struct js_reaped r = {.pid = slot->pid, .exit_code = p->process->reader.answer.code, .ended_us = jobstack_now_us()};
+	struct js_reaped r = {
+		.pid = slot->pid, .exit_code = p->process->reader.answer.code, .ended_us = jobstack_now_us()};
 	enum ending ending = slot->ending;
 	int64_t kill_at = slot->kill_at_us;
 
@@ -96,14 +98,19 @@ static void misbehaved(struct supervisor *s, struct slot *slot)
 		return; /* it is on its way out */
 	if (!s->told_unasked)
 		js_log(&log, JOBSTACK_LOG_WARNING,
-		       "slot %u: the command gave an answer that nothing had been asked for, %s: it is started anew (docs/PERSISTENT.md says "
-		       "what it may print; this is told once)",
-		       slot->number, p->process->answers > 0 ? "or a second one to the same entry" : "before it had read a request");
+		       "slot %u: the command gave an answer that nothing had been asked for, %s: it is started anew "
+		       "(docs/PERSISTENT.md says what it may print; this is told once)",
+		       slot->number,
+		       p->process->answers > 0 ? "or a second one to the same entry" : "before it had read a request");
 	s->told_unasked = 1;
 	if (slot->pid != 0 && p->process->answers > 0)
 		put_back(s, slot);
 	else if (slot->pid != 0) { /* it would never get further */
-		struct js_reaped r = {.pid = slot->pid, .exit_code = -1, .ended_us = now, .maxrss_kib = -1, .read_bytes = -1,
+		struct js_reaped r = {.pid = slot->pid,
+				      .exit_code = -1,
+				      .ended_us = now,
+				      .maxrss_kib = -1,
+				      .read_bytes = -1,
 				      .write_bytes = -1};
 
 		slot->ending = ENDING_UNASKED;
@@ -203,10 +210,12 @@ void converse_died(struct supervisor *s, struct slot *slot, struct js_reaped *re
 		event = js_persist_take(p->process, 1);
 		if (event == JS_PERSIST_ANSWERED)
 			answered(s, slot);
-		else if (event == JS_PERSIST_CLOSED || (event == JS_PERSIST_NOTHING && !js_persist_has_more(p->process)))
+		else if (event == JS_PERSIST_CLOSED ||
+			 (event == JS_PERSIST_NOTHING && !js_persist_has_more(p->process)))
 			break;
 	}
-	unread = slot->pid != 0 && slot->ending == ENDING_NOT && p->process->answers > 0 && js_persist_is_unread(p->process, 1);
+	unread = slot->pid != 0 && slot->ending == ENDING_NOT && p->process->answers > 0 &&
+		 js_persist_is_unread(p->process, 1);
 	answers_before = p->process->answers > 0;
 	if (unread)
 		put_back(s, slot);
@@ -218,9 +227,11 @@ void converse_died(struct supervisor *s, struct slot *slot, struct js_reaped *re
 	else {
 		orphans_kill(&s->orphans);
 		if (!was_killed && (reaped->signal != 0 || reaped->exit_code != 0))
-			js_log(&log, JOBSTACK_LOG_INFO, "slot %u: the command ended %s (%s %d): it is started anew for the next one",
+			js_log(&log, JOBSTACK_LOG_INFO,
+			       "slot %u: the command ended %s (%s %d): it is started anew for the next one",
 			       slot->number, answers_before ? "between two entries" : "before its first entry",
-			       reaped->signal != 0 ? "signal" : "exit", reaped->signal != 0 ? reaped->signal : reaped->exit_code);
+			       reaped->signal != 0 ? "signal" : "exit",
+			       reaped->signal != 0 ? reaped->signal : reaped->exit_code);
 	}
 }
 

@@ -98,5 +98,6 @@ int guard_is_over(const struct guard *g, int64_t now_us)
 
 int guard_never_fits(const struct guard *g, int64_t started_us, int64_t now_us)
 {
-	return guard_is_over(g, now_us) && g->begin_us != 0 && started_us - g->begin_us <= (g->end_us - g->begin_us) / 10;
+	return guard_is_over(g, now_us) && g->begin_us != 0 &&
+	       started_us - g->begin_us <= (g->end_us - g->begin_us) / 10;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The keeper.  Promises: when keeper_watch returns, no process that the worker started runs any more, or it says how many
- * do; a command outlives its worker's lease by no more than a look takes.
+ * The keeper.  Promises: when keeper_watch returns, no process that the worker started runs any more, or it says how
+ * many do; a command outlives its worker's lease by no more than a look takes.
  */
 #define _GNU_SOURCE
 #include "worker/keeper.h"
@@ -24,15 +24,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define UNBORN_US JS_SECOND_US		/* so often it is looked whether there is a lease by now */
-#define REFUSED_US JS_SECOND_US		/* after a look that the machine gave no process for */
+#define UNBORN_US JS_SECOND_US	/* so often it is looked whether there is a lease by now */
+#define REFUSED_US JS_SECOND_US /* after a look that the machine gave no process for */
 #define LATEST_US (10 * JS_SECOND_US)
-#define AGAIN_US (JS_SECOND_US / 10)	/* between two rounds of killing what hangs */
-#define ENDING_US (10 * JS_SECOND_US)	/* for the killed to go; what sits in the kernel may take longer */
+#define AGAIN_US (JS_SECOND_US / 10)  /* between two rounds of killing what hangs */
+#define ENDING_US (10 * JS_SECOND_US) /* for the killed to go; what sits in the kernel may take longer */
 #define LEFT_US                                                                                                        \
 	(10 * JS_SECOND_US) /* for a worker that has done its part to end; a thread that writes may sit in the kernel  \
 			     */
-#define LOOK_US (60 * JS_SECOND_US)	/* the longest look */
+#define LOOK_US (60 * JS_SECOND_US) /* the longest look */
 
 void keeper_signals(void *signals)
 {
@@ -69,7 +69,8 @@ int keeper_split(struct keeper *k, struct jobstack_error *error)
 	k->page = page;
 	k->page->deadline_us = INT64_MAX;
 	k->life = life[0];
-	/* not one signal may be lost between the two; a child that is collected by the kernel could not be waited for */
+	/* not one signal may be lost between the two; a child that is collected by the kernel could not
+	 * be waited for */
 	ours(&set);
 	(void)signal(SIGCHLD, SIG_DFL);
 	(void)sigprocmask(SIG_BLOCK, &set, &normal);
@@ -100,7 +101,7 @@ void keeper_ask(const struct keeper *k)
 
 /* A look that is under way. */
 struct look {
-	pid_t pid; /* 0: none */
+	pid_t pid;	  /* 0: none */
 	int64_t until_us; /* it is ended then; without one: none is begun before */
 };
 
@@ -223,7 +224,7 @@ void keeper_watch(struct keeper *k, struct keeper_end *end)
 			next = look.until_us;
 		polls[1].fd = look.pid == 0 && now >= look.until_us ? k->event : -1;
 		if (poll(polls, 3, (int)((next - now + 999) / 1000)) < 0 && errno != EINTR)
-			js_clock_nap(AGAIN_US, NULL); /* it still looks around, by the clock */
+			js_clock_nap(AGAIN_US, NULL);  /* it still looks around, by the clock */
 		(void)js_clock_leap_read(polls[2].fd); /* suspended, perhaps: then the lease is looked at now */
 		pass_on(k, polls[0].fd);
 		if (collect(k, &look, end))

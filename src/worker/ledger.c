@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * The ledger: claims ahead, writes outcomes in batches, beats the heart, decides when there is nothing left to do.
- * Promises: outcomes and the next claim go in one transaction; a step whose fate is unknown is repeated as it was until it
- * is known, or the lease is over; what was claimed and not started goes back as soon as it is clear that it will wait.
+ * Promises: outcomes and the next claim go in one transaction; a step whose fate is unknown is repeated as it was until
+ * it is known, or the lease is over; what was claimed and not started goes back as soon as it is clear that it will
+ * wait.
  */
 #define _GNU_SOURCE
 #include "worker/ledger.h"
@@ -16,17 +17,19 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define AHEAD_US 1e6			     /* claim about so much slot time ahead */
-#define FLUSH_US (JS_SECOND_US / 2)	     /* an outcome waits at most so long for company */
-#define LONG_US (JS_SECOND_US / 5)	     /* longer commands: each outcome is sent at once */
-#define STUCK_US (5 * JS_SECOND_US)	     /* no start and no end for so long: what waits goes to others */
+#define AHEAD_US 1e6		    /* claim about so much slot time ahead */
+#define FLUSH_US (JS_SECOND_US / 2) /* an outcome waits at most so long for company */
+#define LONG_US (JS_SECOND_US / 5)  /* longer commands: each outcome is sent at once */
+#define STUCK_US (5 * JS_SECOND_US) /* no start and no end for so long: what waits goes to others */
 #define DRY_MIN_US (JS_SECOND_US / 10)
 #define DRY_MAX_US (2 * JS_SECOND_US)
-#define LOOK_US JS_SECOND_US	     /* and so much more for each worker there is: they all look */
+#define LOOK_US JS_SECOND_US /* and so much more for each worker there is: they all look */
 #define LOOK_A_WORKER_US (JS_SECOND_US / 50)
-#define GOING_US (10 * JS_SECOND_US) /* told to go, with nothing running: so long a database that is away is waited for */
-#define REST_US (30 * JS_SECOND_US)	     /* nothing to say for so long: let the connection go */
-#define REST_SOON_US (2 * JS_SECOND_US)	     /* ... when commands take so long that connecting anew is nothing beside them: */
+#define GOING_US                                                                                                       \
+	(10 * JS_SECOND_US) /* told to go, with nothing running: so long a database that is away is waited for */
+#define REST_US (30 * JS_SECOND_US) /* nothing to say for so long: let the connection go */
+#define REST_SOON_US                                                                                                   \
+	(2 * JS_SECOND_US) /* ... when commands take so long that connecting anew is nothing beside them: */
 #define REST_LONG_US (5 * JS_SECOND_US)
 
 static uint64_t jitter(struct ledger *l, uint64_t below)
@@ -49,15 +52,16 @@ struct step {
 	int after_leap; /* it is the first behind one */
 };
 
-/* How many entries to claim now: about a second of slot time in line, what is left shared among the workers, and no more
- * than was asked for. */
+/* How many entries to claim now: about a second of slot time in line, what is left shared among the workers, and no
+ * more than was asked for. */
 static size_t wanted(struct ledger *l, int64_t now)
 {
 	const struct mailbox *box = l->box;
 	double ahead = box->mean_us > 0 ? AHEAD_US * (double)box->slots_n / box->mean_us : (double)box->slots_n;
 	uint64_t free_slots = box->slots_n - box->running, most = JOBSTACK_POP_MAX, want;
 
-	if (box->leaving != STAY || (now < l->dry_until_us && !(l->limited && box->results_n > 0))) /* what ends makes room below a limit */
+	if (box->leaving != STAY ||
+	    (now < l->dry_until_us && !(l->limited && box->results_n > 0))) /* what ends makes room below a limit */
 		return 0;
 	if (box->starved && box->queued > 0) /* one to try with; the others are for who can start them */
 		return 0;
@@ -71,7 +75,8 @@ static size_t wanted(struct ledger *l, int64_t now)
 		most = share < 1 ? 1 : share < most ? share : most;
 	}
 	want = ahead < 1 ? 1 : ahead > 4 * JOBSTACK_POP_MAX ? 4 * JOBSTACK_POP_MAX : (uint64_t)ahead;
-	if (box->mean_us >= AHEAD_US || box->finished == 0 || l->limited) /* long ones, or of a limit: only what can start now */
+	if (box->mean_us >= AHEAD_US || box->finished == 0 ||
+	    l->limited) /* long ones, or of a limit: only what can start now */
 		want = free_slots;
 	else if (want < free_slots)
 		want = free_slots;
@@ -119,7 +124,8 @@ static int due(struct ledger *l, struct step *s, int64_t *until)
 	return 0;
 }
 
-/* Moves the outcomes out of the mailbox, the oldest first; after an outage there may be more than a step should carry. */
+/* Moves the outcomes out of the mailbox, the oldest first; after an outage there may be more than a
+ * step should carry. */
 static int take_results(struct ledger *l, struct step *s)
 {
 	struct mailbox *box = l->box;
@@ -181,8 +187,8 @@ static int elsewhere(struct ledger *l, const char *cwd)
 		return 0;
 	}
 	(void)snprintf(why, sizeof(why),
-		       "the stack \"%s\" has relative names, which belong to %.400s, but this worker is in %.300s: start it there, or "
-		       "with --chdir",
+		       "the stack \"%s\" has relative names, which belong to %.400s, but this worker is in %.300s: "
+		       "start it there, or with --chdir",
 		       l->config->stack, cwd, l->cwd);
 	(void)pthread_mutex_lock(&l->box->lock);
 	mailbox_leave(l->box, LEAVE_ELSEWHERE, why);
@@ -227,7 +233,9 @@ static void note_dry(struct ledger *l, int dry)
 		l->dry_until_us = l->dry_wait_us = l->idle_since_us = 0;
 		return;
 	}
-	l->dry_wait_us = l->dry_wait_us == 0 ? DRY_MIN_US : 2 * l->dry_wait_us < DRY_MAX_US ? 2 * l->dry_wait_us : DRY_MAX_US;
+	l->dry_wait_us = l->dry_wait_us == 0		   ? DRY_MIN_US
+			 : 2 * l->dry_wait_us < DRY_MAX_US ? 2 * l->dry_wait_us
+							   : DRY_MAX_US;
 	l->dry_until_us = now + l->dry_wait_us / 2 + (int64_t)jitter(l, (uint64_t)l->dry_wait_us);
 }
 
@@ -262,7 +270,8 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	outbox_ask(l->outbox, s->outcomes, s->n);
 	for (;;) {
 		memset(&l->error, 0, sizeof(l->error));
-		status = jobstack_step(l->worker, s->outcomes, s->n, s->k, s->running, s->running_n, &batch, report, &l->error);
+		status = jobstack_step(l->worker, s->outcomes, s->n, s->k, s->running, s->running_n, &batch, report,
+				       &l->error);
 		if (status != JOBSTACK_ENODB || gives_up(l, since))
 			break;
 		js_watch_gap(l->watch); /* an outage ends nobody's lease */
@@ -364,7 +373,8 @@ static void consider_leaving(struct ledger *l)
 			l->say("the stack is paused: `jobstack resume -s %s` goes on", l->config->stack);
 	}
 	if (i->state == JOBSTACK_CANCELLED || i->state == JOBSTACK_DROPPING)
-		leave(l, LEAVE_FINISHED, i->state == JOBSTACK_CANCELLED ? "the stack is cancelled" : "the stack is being dropped");
+		leave(l, LEAVE_FINISHED,
+		      i->state == JOBSTACK_CANCELLED ? "the stack is cancelled" : "the stack is being dropped");
 	else if (i->ready + i->waiting + i->held + i->running + i->pushers == 0)
 		leave(l, LEAVE_FINISHED, "nothing is left");
 	else if (i->waiting > 0 && i->eldest && i->state == JOBSTACK_OPEN)
@@ -373,7 +383,8 @@ static void consider_leaving(struct ledger *l)
 		return; /* or to see who has died: those that live will show it within a third of their lease */
 	else if (now - l->idle_since_us >= l->config->idle_us)
 		leave(l, LEAVE_IDLE,
-		      i->state == JOBSTACK_PAUSED ? "the stack is paused (`jobstack resume` goes on)" : "nothing came for the idle time");
+		      i->state == JOBSTACK_PAUSED ? "the stack is paused (`jobstack resume` goes on)"
+						  : "nothing came for the idle time");
 }
 
 /* One round: a step and, now and then or with nothing to do, a look at the whole stack. */
@@ -390,7 +401,8 @@ static int round_of(struct ledger *l, struct step *s)
 	(void)pthread_mutex_lock(&l->box->lock);
 	idle = l->box->queued == 0 && l->box->running == 0 && l->box->results_n == 0;
 	(void)pthread_mutex_unlock(&l->box->lock);
-	if (now - l->looked_us >= LOOK_US + (int64_t)l->idle.workers * LOOK_A_WORKER_US || (idle && l->dry_until_us != 0))
+	if (now - l->looked_us >= LOOK_US + (int64_t)l->idle.workers * LOOK_A_WORKER_US ||
+	    (idle && l->dry_until_us != 0))
 		status = look(l);
 	if (status == 0 && now >= l->watch_us)
 		watch(l);
@@ -415,7 +427,8 @@ static void wait_until(struct ledger *l, int64_t until)
 	int64_t rest_at = l->last_us + rest_us(l), at = l->rested || rest_at > until ? until : rest_at;
 	struct timespec t = js_clock_deadline(at);
 
-	if (at == rest_at && rest_at <= jobstack_now_us() && !l->rested) { /* quiet for so long; not with the lock held */
+	if (at == rest_at && rest_at <= jobstack_now_us() &&
+	    !l->rested) { /* quiet for so long; not with the lock held */
 		l->rested = 1;
 		(void)pthread_mutex_unlock(&l->box->lock);
 		jobstack_rest(l->handle);
@@ -454,7 +467,8 @@ static int work(struct ledger *l)
 	while (status == 0) {
 		(void)pthread_mutex_lock(&box->lock);
 		give_back_stuck(l);
-		over = box->leaving != STAY && box->queued == 0 && box->running == 0 && box->results_n <= JOBSTACK_POP_MAX;
+		over = box->leaving != STAY && box->queued == 0 && box->running == 0 &&
+		       box->results_n <= JOBSTACK_POP_MAX;
 		stepping = !over && due(l, &s, &until);
 		if (stepping && !mailbox_turns(box, jobstack_worker_lease_us(l->worker) / 3)) {
 			stepping = 0; /* a heart that beats for commands which nobody looks after would keep them from
@@ -484,8 +498,8 @@ static int end_row(struct ledger *l, struct step *s)
 	if (l->box->leaving != LEAVE_KEEPER)
 		return jobstack_worker_end(l->worker, s->outcomes, s->n, l->box->why, &l->error);
 	jobstack_worker_token(l->worker, token);
-	return jobstack_replay(l->handle, l->config->stack, jobstack_worker_id(l->worker), token, s->outcomes, s->n, l->box->why, NULL,
-			       &l->error);
+	return jobstack_replay(l->handle, l->config->stack, jobstack_worker_id(l->worker), token, s->outcomes, s->n,
+			       l->box->why, NULL, &l->error);
 }
 
 /* Ends the row, with the last outcomes. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The mailbox: all that the worker's two threads share.  The ledger puts entries in and takes outcomes out, the supervisor
- * the other way round; each is woken when there is something for it.  Everything below is read and written with the lock.
+ * The mailbox: all that the worker's two threads share.  The ledger puts entries in and takes outcomes out, the
+ * supervisor the other way round; each is woken when there is something for it.  Everything below is read and written
+ * with the lock.
  */
 #ifndef JS_WORKER_MAILBOX_H
 #define JS_WORKER_MAILBOX_H
@@ -14,7 +15,8 @@
 #include <stdint.h>
 
 #define REASON_MAX 256
-#define ALONE_LOSSES 2 /* lost so often, an entry runs with the other slots empty: its neighbours are not to be lost with it */
+#define ALONE_LOSSES                                                                                                   \
+	2 /* lost so often, an entry runs with the other slots empty: its neighbours are not to be lost with it */
 
 /* A batch on its way through the slots; freed when all of its entries have an outcome. */
 struct parcel {
@@ -31,28 +33,42 @@ struct result {
 };
 
 /* Why the worker goes; the first reason stays. */
-enum leaving { STAY, LEAVE_FINISHED, LEAVE_IDLE, LEAVE_ENOUGH, LEAVE_TIME, LEAVE_SIGNAL, LEAVE_COMMAND, LEAVE_OUTPUT, LEAVE_BREAKER,
-	       LEAVE_ELSEWHERE, LEAVE_MACHINE, LEAVE_KEEPER, LEAVE_FENCED, LEAVE_DATABASE };
+enum leaving {
+	STAY,
+	LEAVE_FINISHED,
+	LEAVE_IDLE,
+	LEAVE_ENOUGH,
+	LEAVE_TIME,
+	LEAVE_SIGNAL,
+	LEAVE_COMMAND,
+	LEAVE_OUTPUT,
+	LEAVE_BREAKER,
+	LEAVE_ELSEWHERE,
+	LEAVE_MACHINE,
+	LEAVE_KEEPER,
+	LEAVE_FENCED,
+	LEAVE_DATABASE
+};
 
 struct mailbox {
 	pthread_mutex_t lock;
-	pthread_cond_t wake; /* the ledger's, by the monotonic clock */
-	int event;	     /* the supervisor's eventfd */
+	pthread_cond_t wake;	     /* the ledger's, by the monotonic clock */
+	int event;		     /* the supervisor's eventfd */
 	struct parcel *first, *last; /* entries to start; a parcel stays until its last outcome */
 	size_t queued, running;
-	int starved;		     /* the machine gave no process for the last start */
-	int alone;		     /* what runs is to be the only one */
+	int starved;		/* the machine gave no process for the last start */
+	int alone;		/* what runs is to be the only one */
 	struct result *results; /* outcomes to be written */
 	size_t results_n, results_room;
-	int64_t oldest_us;	/* the moment of the first of them */
+	int64_t oldest_us;		/* the moment of the first of them */
 	struct jobstack_running *slots; /* what runs, one a slot; entry 0: nothing */
 	size_t slots_n;
 	enum leaving leaving;
 	char why[1000];
-	int64_t deadline_us; /* the lease's end */
-	int64_t progress_us; /* the last start or end of a command */
+	int64_t deadline_us;	       /* the lease's end */
+	int64_t progress_us;	       /* the last start or end of a command */
 	uint64_t leaps, leaps_settled; /* of the wall clock; those that a step has followed: no start in between */
-	int ended;	     /* the ledger has no more to say */
+	int ended;		       /* the ledger has no more to say */
 	/* without the lock: */
 	_Atomic int64_t turned_us; /* when the supervisor's loop last came to its top */
 	_Atomic int turn_asked;	   /* the ledger waits for that */
@@ -74,8 +90,8 @@ void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why);
 int mailbox_may_start(const struct mailbox *box);
 /* The next entry to start, or NULL; it counts as running from now on. */
 struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **parcel);
-/* Puts an entry back at the head of the line or, if those behind it were given back meanwhile, or the worker is going, gives
- * it back too. */
+/* Puts an entry back at the head of the line or, if those behind it were given back meanwhile, or the worker is going,
+ * gives it back too. */
 void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct jobstack_entry *entry);
 /* Posts the outcome of an entry of PARCEL, which may be freed by it.  Its texts are copied.  -1 without memory. */
 int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobstack_outcome *outcome);

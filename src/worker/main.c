@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack-worker: claims entries, runs the command on each, closes each, until nothing is left.  This file sets the keeper
- * and the worker's two threads up, says what a person should know, and gives the exit status.
+ * jobstack-worker: claims entries, runs the command on each, closes each, until nothing is left.  This file sets the
+ * keeper and the worker's two threads up, says what a person should know, and gives the exit status.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
@@ -78,20 +78,15 @@ static int status_of(int code)
 {
 	switch (code) {
 	case JOBSTACK_ENODB:
-	case JOBSTACK_ESCHEMA:
-		return NODB;
-	case JOBSTACK_EPERM:
-		return NOPERM;
+	case JOBSTACK_ESCHEMA: return NODB;
+	case JOBSTACK_EPERM: return NOPERM;
 	case JOBSTACK_EUSAGE:
 	case JOBSTACK_EMISSING:
 	case JOBSTACK_EINPUT:
-	case JOBSTACK_EFILE:
-		return USAGE;
+	case JOBSTACK_EFILE: return USAGE;
 	case JOBSTACK_NOTHING:
-	case JOBSTACK_ECONFLICT:
-		return NO;
-	default:
-		return BUG;
+	case JOBSTACK_ECONFLICT: return NO;
+	default: return BUG;
 	}
 }
 
@@ -106,7 +101,8 @@ static const char *get(const char *name)
 	return getenv(name);
 }
 
-/* Connects.  A server whose connections are all taken is waited for: a thousand workers may start in the same second. */
+/* Connects.  A server whose connections are all taken is waited for: a thousand workers may start in
+ * the same second. */
 static int open_handle(struct jobstack **handle, struct jobstack_error *error)
 {
 	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
@@ -119,7 +115,7 @@ static int open_handle(struct jobstack **handle, struct jobstack_error *error)
 	return jobstack_open(handle, &options, error);
 }
 
-/* ------------------------------------------------------------------------------------------------------- the look at others */
+/* -------------------------------------------------------------------------------------------- the look at others */
 
 static void tell_taken(void *ctx, const struct js_watch_case *found)
 {
@@ -157,18 +153,20 @@ static int look_at_others(void)
 	return status == 0 ? 0 : NO;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- dry run */
+/* ------------------------------------------------------------------------------------------------------- dry run */
 
 static int print_command(void *ctx, const struct jobstack_item *item)
 {
-	struct js_template_values v = {item->datapath.data, item->datapath.len, item->entry, item->attempt + 1, 1, config.stack, 0};
+	struct js_template_values v = {
+		item->datapath.data, item->datapath.len, item->entry, item->attempt + 1, 1, config.stack, 0};
 	char request[JS_PERSIST_REQUEST];
 	struct js_buf line = {0};
 	char *const *argv;
 	int status = 0;
 
 	(void)ctx;
-	if (config.last_field > 1 && js_template_fields(v.datapath, v.datapath_len, config.colsep.data) < config.last_field) {
+	if (config.last_field > 1 &&
+	    js_template_fields(v.datapath, v.datapath_len, config.colsep.data) < config.last_field) {
 		say("entry %llu would fail: it has no field {%u}", (unsigned long long)v.entry, config.last_field);
 		return 0;
 	}
@@ -198,7 +196,7 @@ static int dry_run(struct jobstack *handle, struct jobstack_error *error)
 	return jobstack_list(handle, config.stack, &ready, print_command, NULL, error);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- the worker */
+/* ---------------------------------------------------------------------------------------------------- the worker */
 
 /* All that one run needs. */
 struct run {
@@ -227,7 +225,8 @@ static void name_log(struct run *r)
 	if (config.log_dir[0] == '/')
 		(void)snprintf(r->log_dir, sizeof(r->log_dir), "%.4000s/%s", config.log_dir, config.stack);
 	else
-		(void)snprintf(r->log_dir, sizeof(r->log_dir), "%.3000s/%.1000s/%s", r->identity.cwd, config.log_dir, config.stack);
+		(void)snprintf(r->log_dir, sizeof(r->log_dir), "%.3000s/%.1000s/%s", r->identity.cwd, config.log_dir,
+			       config.stack);
 	(void)snprintf(r->log_name, sizeof(r->log_name), "%s%.64s%s%.200s-%ld-%08x", env->job != NULL ? "job" : "",
 		       env->job != NULL ? env->job : "", env->job != NULL ? "-" : "", env->node, (long)getpid(), dice);
 }
@@ -235,10 +234,13 @@ static void name_log(struct run *r)
 /* Whether the output can be kept, before anything is claimed. */
 static int check_log_dir(const struct run *r, struct jobstack_error *error)
 {
-	if (config.output_dash || config.dry_run || (config.output != NULL && config.error != NULL) || js_file_can_make(r->log_dir) == 0)
+	if (config.output_dash || config.dry_run || (config.output != NULL && config.error != NULL) ||
+	    js_file_can_make(r->log_dir) == 0)
 		return 0;
-	return js_error_set(error, JOBSTACK_EFILE, "the output can't be kept in %s: %s: --log-dir names another directory, --output another place",
-			    r->log_dir, strerror(errno));
+	return js_error_set(
+		error, JOBSTACK_EFILE,
+		"the output can't be kept in %s: %s: --log-dir names another directory, --output another place",
+		r->log_dir, strerror(errno));
 }
 
 static int prepare(struct run *r, int argc, char **argv, struct jobstack_error *error)
@@ -268,7 +270,8 @@ static int prepare(struct run *r, int argc, char **argv, struct jobstack_error *
 	r->supervisor.kill_wait_us = guard_ask(&r->guard, &config, &r->identity.env, getenv("JOBSTACK_MODULE_DIR"),
 					       &r->options.job_start_us, &unknown);
 	if (unknown.code != 0 && !config.quiet)
-		say("Slurm does not say when this job ends (%s): nothing guards against starting what will not finish", unknown.text);
+		say("Slurm does not say when this job ends (%s): nothing guards against starting what will not finish",
+		    unknown.text);
 	/* a command that can't be executed is told before anything is claimed */
 	program = js_template_program(config.template);
 	status = program == NULL ? 0 : js_spawn_resolve(program, getenv("PATH"), &r->supervisor.all.program, error);
@@ -304,11 +307,12 @@ static void announce(const struct run *r)
 	if (r->guard.end_us != 0)
 		js_num_duration_text(r->guard.end_us - js_clock_mono_us(), end, sizeof(end));
 	say("worker %llu on %s: stack \"%s\", %s, lease %s, rides out up to %s without the database%s%s%s%s",
-	    (unsigned long long)jobstack_worker_id(r->ledger.worker), r->identity.env.node, config.stack, r->slots_why, lease, outage,
-	    end[0] != '\0' ? ", the job ends in " : "", end, config.output_dash ? "" : ", output in ",
+	    (unsigned long long)jobstack_worker_id(r->ledger.worker), r->identity.env.node, config.stack, r->slots_why,
+	    lease, outage, end[0] != '\0' ? ", the job ends in " : "", end, config.output_dash ? "" : ", output in ",
 	    config.output_dash ? "" : js_packlog_path(r->supervisor.all.log));
 	if (config.finish_on_loss)
-		say("--on-lease-loss finish: commands are not stopped when the lease is lost, so an entry may run twice at once");
+		say("--on-lease-loss finish: commands are not stopped when the lease is lost, so an entry may run "
+		    "twice at once");
 }
 
 /* Outcomes wait beside the packed log when the database is away. */
@@ -328,7 +332,8 @@ static int begin_outbox(struct run *r, struct jobstack_error *error)
 	return outbox_begin(o, error);
 }
 
-/* What waits at the end: is it late, or can it be delivered later?  Returns 1 if it has been told why the worker ended. */
+/* What waits at the end: is it late, or can it be delivered later?  Returns 1 if it has been told why
+ * the worker ended. */
 static int conclude_outbox(struct run *r)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -342,7 +347,8 @@ static int conclude_outbox(struct run *r)
 	if (status == JOBSTACK_ECONFLICT && late > 0)
 		say("%zu outcomes of this worker can't be delivered%s%s: `jobstack check -s %s --logs %s` lists what "
 		    "the database has forgotten",
-		    late, path == NULL ? "" : ", and are kept in ", path == NULL ? "" : path, config.stack, config.log_dir);
+		    late, path == NULL ? "" : ", and are kept in ", path == NULL ? "" : path, config.stack,
+		    config.log_dir);
 	if (status == 0 || status == JOBSTACK_ECONFLICT)
 		return 0;
 	if (r->waiting > 0 && r->outbox.stuck)
@@ -353,7 +359,8 @@ static int conclude_outbox(struct run *r)
 		return 0;
 	if (r->box.why[0] != '\0' && r->box.leaving != LEAVE_FENCED)
 		say("%s", r->box.why);
-	say("%zu outcomes could not be delivered: they are in %s: `jobstack close --replay %s` delivers them when the database is back",
+	say("%zu outcomes could not be delivered: they are in %s: `jobstack close --replay %s` delivers them when the "
+	    "database is back",
 	    r->waiting, path, path);
 	return 1;
 }
@@ -410,12 +417,14 @@ static void trip(struct run *r)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 
-	if (jobstack_set_state(r->handle, config.stack, JOBSTACK_PAUSED, "the first 20 entries of a worker all failed", &error) == 0)
-		say("the first 20 entries of this worker all failed, so the stack \"%s\" is paused now: see `jobstack list -s %s -t failed` "
-		    "and `jobstack logs`, mend what is wrong, then `jobstack resume -s %s`",
+	if (jobstack_set_state(r->handle, config.stack, JOBSTACK_PAUSED, "the first 20 entries of a worker all failed",
+			       &error) == 0)
+		say("the first 20 entries of this worker all failed, so the stack \"%s\" is paused now: see `jobstack "
+		    "list -s %s -t failed` and `jobstack logs`, mend what is wrong, then `jobstack resume -s %s`",
 		    config.stack, config.stack, config.stack);
 	else
-		say("the first 20 entries of this worker all failed, but the stack could not be paused: %s", error.text);
+		say("the first 20 entries of this worker all failed, but the stack could not be paused: %s",
+		    error.text);
 }
 
 /* Somebody's session may hold the stack's row, which a birth looks at, for long: it is waited for, as in any step. */
@@ -427,8 +436,8 @@ static int begin_worker(struct run *r, struct jobstack_error *error)
 
 	for (;;) {
 		status = jobstack_worker_begin(r->handle, config.stack, &r->options, &r->ledger.worker, error);
-		if (status != JOBSTACK_ENODB || (error->server_errno != 1205 && error->server_errno != 1213) || js_clock_mono_us() >= until ||
-		    poll(&told, 1, 0) > 0) /* it is told to go */
+		if (status != JOBSTACK_ENODB || (error->server_errno != 1205 && error->server_errno != 1213) ||
+		    js_clock_mono_us() >= until || poll(&told, 1, 0) > 0) /* it is told to go */
 			return status;
 		memset(error, 0, sizeof(*error));
 	}
@@ -456,24 +465,20 @@ static int conclude(struct run *r, int64_t took_us)
 	else if (b->leaving == LEAVE_DATABASE)
 		say("%s: what ran is left to its lease and will be run again", b->why);
 	if (!config.quiet)
-		say("%llu done, %llu failed, %llu interrupted in %s%s%s", (unsigned long long)b->done, (unsigned long long)b->failed,
-		    (unsigned long long)b->interrupted, took, b->leaving < LEAVE_COMMAND && b->why[0] != '\0' ? ": " : "",
+		say("%llu done, %llu failed, %llu interrupted in %s%s%s", (unsigned long long)b->done,
+		    (unsigned long long)b->failed, (unsigned long long)b->interrupted, took,
+		    b->leaving < LEAVE_COMMAND && b->why[0] != '\0' ? ": " : "",
 		    b->leaving < LEAVE_COMMAND ? b->why : "");
 	switch (b->leaving) {
 	case LEAVE_COMMAND:
 	case LEAVE_OUTPUT:
-	case LEAVE_ELSEWHERE:
-		return USAGE;
-	case LEAVE_MACHINE:
-		return BUG;
+	case LEAVE_ELSEWHERE: return USAGE;
+	case LEAVE_MACHINE: return BUG;
 	case LEAVE_BREAKER:
 	case LEAVE_KEEPER:
-	case LEAVE_FENCED:
-		return NO;
-	case LEAVE_DATABASE:
-		return status_of(r->ledger.error.code);
-	default:
-		return config.strict && b->failed > 0 ? NO : DONE_ITS_PART;
+	case LEAVE_FENCED: return NO;
+	case LEAVE_DATABASE: return status_of(r->ledger.error.code);
+	default: return config.strict && b->failed > 0 ? NO : DONE_ITS_PART;
 	}
 }
 
@@ -538,7 +543,7 @@ static int be_worker(int argc, char **argv, struct jobstack_error *error)
 	return status;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- the keeper */
+/* ---------------------------------------------------------------------------------------------------- the keeper */
 
 /* The worker was killed: says so, and takes back. */
 static int conclude_killed(const struct keeper_end *end)
@@ -551,7 +556,8 @@ static int conclude_killed(const struct keeper_end *end)
 	return 128 + end->signal;
 }
 
-/* The worker with its keeper, and with a process before both if this one has children already.  Gives their exit status. */
+/* The worker with its keeper, and with a process before both if this one has children already.  Gives their exit
+ * status. */
 static int be_kept(int argc, char **argv, struct jobstack_error *error)
 {
 	struct keeper_end end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What commands left behind.  Promises: nothing of a command that runs is ended; what shows by its environment that its command has
- * ended is ended soon, what shows nothing when all commands that run are younger than it.
+ * What commands left behind.  Promises: nothing of a command that runs is ended; what shows by its environment that its
+ * command has ended is ended soon, what shows nothing when all commands that run are younger than it.
  */
 #define _GNU_SOURCE
 #include "worker/orphans.h"
@@ -30,7 +30,8 @@ void orphans_end(struct orphans *o)
 	o->children = -1;
 }
 
-/* Is a command running that PID, a child of ours that we did not start, comes from?  -1: it can't be told whose it is. */
+/* Is a command running that PID, a child of ours that we did not start, comes from?  -1: it can't be told
+ * whose it is. */
 static int is_of_running(const struct orphans *o, pid_t pid)
 {
 	uint64_t worker, entry, slot;
@@ -40,7 +41,8 @@ static int is_of_running(const struct orphans *o, pid_t pid)
 		if (o->slots[i].aside != ASIDE_START && slot_process(&o->slots[i]) == pid)
 			return 1;
 	if (o->all->config->persistent)
-		return js_tree_slot(pid, &worker, &slot) != 0 || worker != o->all->worker || slot < 1 || slot > o->slots_n
+		return js_tree_slot(pid, &worker, &slot) != 0 || worker != o->all->worker || slot < 1 ||
+				       slot > o->slots_n
 			       ? -1
 			       : o->slots[slot - 1].aside == ASIDE_START || slot_process(&o->slots[slot - 1]) != 0;
 	if (js_tree_entry(pid, &worker, &entry, &attempt) != 0 || worker != o->all->worker)
@@ -79,8 +81,8 @@ static int end(pid_t pid, int64_t until_us)
 	return 1;
 }
 
-/* A process that is just becoming another program has no environment for a moment: soon again, and ever more seldom while there is
- * one that never shows whose it is. */
+/* A process that is just becoming another program has no environment for a moment: soon again, and ever more seldom
+ * while there is one that never shows whose it is. */
 static void look_again(struct orphans *o, size_t untold, int64_t now)
 {
 	int64_t soon = o->children < 0 ? WALK_US : UNTOLD_SOON_US, wait = now - o->untold_us;
@@ -123,7 +125,8 @@ void orphans_kill_of(struct orphans *o, struct slot *slot)
 	pid_t saved = slot->pid;
 	int64_t now = jobstack_now_us();
 
-	if (slot->persistent == NULL && o->children < 0 && now - slot->started_us < LONG_US && now - o->looked_us < WALK_US) {
+	if (slot->persistent == NULL && o->children < 0 && now - slot->started_us < LONG_US &&
+	    now - o->looked_us < WALK_US) {
 		o->at_us = o->looked_us + WALK_US;
 		return;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Orphans: what commands that have ended left behind outside of their process groups.  They have become children of the worker,
- * and are ended.
+ * Orphans: what commands that have ended left behind outside of their process groups.  They have become children of the
+ * worker, and are ended.
  */
 #ifndef JS_WORKER_ORPHANS_H
 #define JS_WORKER_ORPHANS_H
@@ -25,8 +25,8 @@ void orphans_end(struct orphans *o);
 /* Ends what there is, now; up to a second may go by. */
 void orphans_kill(struct orphans *o);
 
-/* The same behind the command of SLOT, which has ended and is still in its place: at once, or at at_us where that would cost a walk
- * through /proc for each of many short commands. */
+/* The same behind the command of SLOT, which has ended and is still in its place: at once, or at at_us where that would
+ * cost a walk through /proc for each of many short commands. */
 void orphans_kill_of(struct orphans *o, struct slot *slot);
 
 #endif

@@ -26,17 +26,17 @@ struct outbox {
 	pthread_mutex_t lock;
 	pthread_cond_t wake, done;
 	int begun, stop, dozing, ended;
-	int stuck;	      /* the thread hangs in a file system: it stays, and nothing of this may be freed */
-	int busy;	      /* the thread writes what waited when it began */
-	size_t taken;	      /* meanwhile the database has taken so many of the first of these */
-	int tidy;	      /* what the file says of deliveries is to be brought up to date */
+	int stuck;    /* the thread hangs in a file system: it stays, and nothing of this may be freed */
+	int busy;     /* the thread writes what waited when it began */
+	size_t taken; /* meanwhile the database has taken so many of the first of these */
+	int tidy;     /* what the file says of deliveries is to be brought up to date */
 	const struct jobstack_outcome *asked; /* under way; the ledger's */
 	size_t asked_n;
-	int64_t since_us; /* the database has been asked something; 0: it has not */
-	struct js_spool_file *file; /* or NULL; the thread's alone until it has ended */
-	size_t spooled;		    /* so many of the first that wait are in the file */
+	int64_t since_us;	     /* the database has been asked something; 0: it has not */
+	struct js_spool_file *file;  /* or NULL; the thread's alone until it has ended */
+	size_t spooled;		     /* so many of the first that wait are in the file */
 	uint64_t written, delivered; /* in that file */
-	int64_t retry_us;	    /* nothing could be written: not again before */
+	int64_t retry_us;	     /* nothing could be written: not again before */
 	int told;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The process of a slot whose command is persistent.  Promises: it gets one entry at a time; a process that is to end gets no
- * more; short entries cost no look at /proc.
+ * The process of a slot whose command is persistent.  Promises: it gets one entry at a time; a process that is to end
+ * gets no more; short entries cost no look at /proc.
  */
 #define _GNU_SOURCE
 #include "worker/persistent.h"
@@ -75,7 +75,8 @@ static enum slot_start begin(struct slots *all, struct slot *slot, struct jobsta
 	js_capture_files(slot->capture, &out, &err); /* of an earlier one: its last words go with the next entry */
 	if ((out < 0 || err < 0) && js_capture_begin(slot->capture, &out, &err, error) != 0)
 		return SLOT_BROKEN;
-	pid = js_persist_start(p->process, all->spawn, all->program.len > 0 ? all->program.data : NULL, argv, envp, out, err);
+	pid = js_persist_start(p->process, all->spawn, all->program.len > 0 ? all->program.data : NULL, argv, envp, out,
+			       err);
 	if (pid == -ETIME)
 		return SLOT_GONE;
 	if (pid < 0) {
@@ -85,7 +86,8 @@ static enum slot_start begin(struct slots *all, struct slot *slot, struct jobsta
 	p->leaving = p->waits = 0;
 	p->term_at_us = p->kill_at_us = p->mute_at_us = 0;
 	p->user_us = p->system_us = p->since_us = 0;
-	if (watch(all, slot, EPOLL_CTL_ADD, p->process->out, EPOLLIN) == 0 && watch(all, slot, EPOLL_CTL_ADD, p->process->in, 0) == 0)
+	if (watch(all, slot, EPOLL_CTL_ADD, p->process->out, EPOLLIN) == 0 &&
+	    watch(all, slot, EPOLL_CTL_ADD, p->process->in, 0) == 0)
 		return SLOT_RUNS; /* of its input only that it is closed (EPOLLERR) */
 	(void)js_error_set(error, JOBSTACK_EBUG, "epoll: %s", strerror(errno));
 	persistent_leave(p, 0); /* nobody would hear it */
@@ -121,8 +123,8 @@ void persistent_deaf(struct slots *all, struct slot *slot)
 		p->mute_at_us = until;
 }
 
-enum slot_start persistent_ask(struct slots *all, struct slot *slot, const struct js_template_values *values, const int own[2],
-			       struct jobstack_error *error)
+enum slot_start persistent_ask(struct slots *all, struct slot *slot, const struct js_template_values *values,
+			       const int own[2], struct jobstack_error *error)
 {
 	struct persistent *p = slot->persistent;
 	enum slot_start how = SLOT_RUNS;
@@ -138,7 +140,8 @@ enum slot_start persistent_ask(struct slots *all, struct slot *slot, const struc
 		persistent_leave(p, jobstack_now_us() + all->config->grace_us);
 		return SLOT_GONE;
 	}
-	if (p->process->sent < p->process->request_len) /* or a new one that does not read at all: persistent_deaf sees to it */
+	if (p->process->sent <
+	    p->process->request_len) /* or a new one that does not read at all: persistent_deaf sees to it */
 		persistent_send(all, slot);
 	p->own[0] = own[0];
 	p->own[1] = own[1];
@@ -165,7 +168,8 @@ int persistent_keep_own(struct slot *slot, struct jobstack_error *error)
 			status = js_capture_move(slot->capture, i, p->own[i], error);
 	persistent_drop_own(slot);
 	if (status == 0 && p->process->failed != 0)
-		status = js_error_set(error, JOBSTACK_EFILE, "can't write to a temporary file: %s", strerror(p->process->failed));
+		status = js_error_set(error, JOBSTACK_EFILE, "can't write to a temporary file: %s",
+				      strerror(p->process->failed));
 	p->process->failed = 0;
 	return status;
 }

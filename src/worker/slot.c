@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * One slot.  Promises: a command that was never executed charges nobody; output is kept whole before the outcome counts; a
- * place for output that can't be written is the worker's fault, not the entry's.
+ * One slot.  Promises: a command that was never executed charges nobody; output is kept whole before the outcome
+ * counts; a place for output that can't be written is the worker's fault, not the entry's.
  */
 #define _GNU_SOURCE
 #include "worker/slot.h"
@@ -18,7 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int slot_begin(struct slot *slot, uint32_t number, const char *dir, const struct config *config, struct jobstack_error *error)
+int slot_begin(struct slot *slot, uint32_t number, const char *dir, const struct config *config,
+	       struct jobstack_error *error)
 {
 	extern char **environ;
 	int status;
@@ -57,10 +58,11 @@ void slot_end(struct slot *slot)
 	persistent_free(slot->persistent);
 }
 
-static struct js_template_values values_of(const struct slots *all, const struct slot *slot, const struct jobstack_entry *e)
+static struct js_template_values values_of(const struct slots *all, const struct slot *slot,
+					   const struct jobstack_entry *e)
 {
-	return (struct js_template_values){e->datapath, e->datapath_len, e->entry, e->attempt, slot->number, all->config->stack,
-					   all->worker};
+	return (struct js_template_values){e->datapath,	 e->datapath_len,    e->entry,	 e->attempt,
+					   slot->number, all->config->stack, all->worker};
 }
 
 static void begin_outcome(struct jobstack_outcome *o, const struct jobstack_entry *e)
@@ -71,8 +73,8 @@ static void begin_outcome(struct jobstack_outcome *o, const struct jobstack_entr
 }
 
 /* Opens the file that a template names; *FD is -1 without one. */
-static int open_own(const struct js_template *template, const struct js_template_values *values, struct js_buf *path, int *fd,
-		    struct jobstack_error *error)
+static int open_own(const struct js_template *template, const struct js_template_values *values, struct js_buf *path,
+		    int *fd, struct jobstack_error *error)
 {
 	int status;
 
@@ -99,8 +101,8 @@ static int created(const struct slots *all, const struct js_template_values *val
 }
 
 /* Runs a command of the entry's own, its output going to its own files, or captured where there are none. */
-static enum slot_start run(struct slots *all, struct slot *slot, const struct js_template_values *values, const int own[2],
-			   struct jobstack_outcome *outcome, struct jobstack_error *error)
+static enum slot_start run(struct slots *all, struct slot *slot, const struct js_template_values *values,
+			   const int own[2], struct jobstack_outcome *outcome, struct jobstack_error *error)
 {
 	char *const *argv = js_template_argv_in(all->config->template, values, &slot->words);
 	char *const *envp = js_env_for(slot->env, values);
@@ -113,8 +115,8 @@ static enum slot_start run(struct slots *all, struct slot *slot, const struct js
 	}
 	if (js_capture_begin(slot->capture, &out, &err, error) != 0)
 		return SLOT_BROKEN;
-	pid = js_spawn_start(all->spawn, all->program.len > 0 ? all->program.data : NULL, argv, envp, own[0] >= 0 ? own[0] : out,
-			     own[1] >= 0 ? own[1] : err);
+	pid = js_spawn_start(all->spawn, all->program.len > 0 ? all->program.data : NULL, argv, envp,
+			     own[0] >= 0 ? own[0] : out, own[1] >= 0 ? own[1] : err);
 	if (pid == -E2BIG) {
 		outcome->verdict = JOBSTACK_FAILED;
 		outcome->reason = "not run: its arguments are too long";
@@ -134,7 +136,9 @@ static enum slot_start run(struct slots *all, struct slot *slot, const struct js
 static int has_fields(const struct config *config, struct slot *slot, const struct jobstack_entry *entry,
 		      struct jobstack_outcome *outcome)
 {
-	unsigned n = config->last_field <= 1 ? 1 : js_template_fields(entry->datapath, entry->datapath_len, config->colsep.data);
+	unsigned n = config->last_field <= 1
+			     ? 1
+			     : js_template_fields(entry->datapath, entry->datapath_len, config->colsep.data);
 
 	if (n >= config->last_field)
 		return 1;
@@ -145,8 +149,8 @@ static int has_fields(const struct config *config, struct slot *slot, const stru
 	return 0;
 }
 
-enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack_entry *entry, struct jobstack_outcome *outcome,
-			   struct jobstack_error *error)
+enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack_entry *entry,
+			   struct jobstack_outcome *outcome, struct jobstack_error *error)
 {
 	struct js_template_values values = values_of(all, slot, entry);
 	int own[2] = {-1, -1};
@@ -191,11 +195,14 @@ static void judge(struct slots *all, const struct slot *slot, const struct js_re
 	reason[0] = '\0';
 	if (slot->ending == ENDING_TIMEOUT) {
 		o->verdict = JOBSTACK_FAILED;
-		(void)snprintf(reason, REASON_MAX, "timeout after %.6g s", (double)(r->ended_us - slot->started_us) / 1e6);
+		(void)snprintf(reason, REASON_MAX, "timeout after %.6g s",
+			       (double)(r->ended_us - slot->started_us) / 1e6);
 	} else if (slot->ending == ENDING_MUTE || slot->ending == ENDING_UNASKED) {
 		o->verdict = JOBSTACK_FAILED;
-		(void)snprintf(reason, REASON_MAX, "%s", slot->ending == ENDING_MUTE ? "it closed its standard input or output without an answer, and did not end"
-											  : "it answered before it had read the request");
+		(void)snprintf(reason, REASON_MAX, "%s",
+			       slot->ending == ENDING_MUTE
+				       ? "it closed its standard input or output without an answer, and did not end"
+				       : "it answered before it had read the request");
 	} else if (r->exit_code == 0 && (slot->persistent == NULL || answer != NULL)) {
 		o->verdict = JOBSTACK_DONE;
 	} else if (slot->ending == ENDING_KEEPER) {
@@ -206,11 +213,16 @@ static void judge(struct slots *all, const struct slot *slot, const struct js_re
 	} else if (slot->ending == ENDING_DRAIN || draining) {
 		o->verdict = JOBSTACK_INTERRUPTED;
 		o->loss = guard_never_fits(all->guard, slot->started_us, r->ended_us);
-		(void)snprintf(reason, REASON_MAX, "%s", o->loss ? "wall time: all of it was not enough" : guard_is_over(all->guard, r->ended_us) ? "wall time" : "the worker was told to go");
+		(void)snprintf(reason, REASON_MAX, "%s",
+			       o->loss					? "wall time: all of it was not enough"
+			       : guard_is_over(all->guard, r->ended_us) ? "wall time"
+									: "the worker was told to go");
 	} else if (r->exit_code == 75) {
 		o->verdict = JOBSTACK_INTERRUPTED;
 		o->later = 1;
-		(void)snprintf(reason, REASON_MAX, "%s", answer != NULL && answer->message[0] != '\0' ? answer->message : "exit 75: try again later");
+		(void)snprintf(reason, REASON_MAX, "%s",
+			       answer != NULL && answer->message[0] != '\0' ? answer->message
+									    : "exit 75: try again later");
 	} else if (answer != NULL) {
 		o->verdict = JOBSTACK_FAILED;
 		o->fatal = config_is_fatal(c, r->exit_code);
@@ -226,7 +238,8 @@ static void judge(struct slots *all, const struct slot *slot, const struct js_re
 		else if (r->signal != 0)
 			(void)snprintf(reason, REASON_MAX, "killed by signal %d (%s)", r->signal, strsignal(r->signal));
 		else
-			(void)snprintf(reason, REASON_MAX, "exit %d%s", r->exit_code, slot->persistent != NULL ? " without an answer" : "");
+			(void)snprintf(reason, REASON_MAX, "exit %d%s", r->exit_code,
+				       slot->persistent != NULL ? " without an answer" : "");
 	}
 }
 
@@ -274,7 +287,8 @@ static int keep(struct slots *all, struct slot *slot, const struct js_reaped *r,
 	if (status == 0 && all->config->output_dash)
 		status = js_capture_copy(slot->capture, STDOUT_FILENO, STDERR_FILENO, error);
 	else if (status == 0)
-		status = js_packlog_append(all->log, slot->capture, &values, r, r->ended_us + all->wall_us, &place, error);
+		status = js_packlog_append(all->log, slot->capture, &values, r, r->ended_us + all->wall_us, &place,
+					   error);
 	if (status != 0)
 		return status;
 	locate(all, slot, &place, o);

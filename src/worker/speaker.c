@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#define LINES_MAX 1000 /* what is said beyond that, while nothing can be written, is left out */
+#define LINES_MAX 1000		       /* what is said beyond that, while nothing can be written, is left out */
 #define PATIENCE_US (5 * JS_SECOND_US) /* for standard error to take the last lines */
 
 struct line {

@@ -28,11 +28,11 @@
 
 #define BREAKER 20
 #define LATER_US (JS_SECOND_US / 5)
-#define STARVED_US (30 * JS_SECOND_US) /* so long a worker with nothing running waits for a process */
-#define BLIND_US (JS_SECOND_US / 50) /* so often it is looked around when waiting has failed */
-#define SETTLE_US JS_SECOND_US /* what the ledger and we need at the end */
-#define IMPATIENT_US (JS_SECOND_US / 4) /* two signals closer together are one */
-#define TRIM_US (JS_SECOND_US / 10)     /* output is looked at so often... */
+#define STARVED_US (30 * JS_SECOND_US)	 /* so long a worker with nothing running waits for a process */
+#define BLIND_US (JS_SECOND_US / 50)	 /* so often it is looked around when waiting has failed */
+#define SETTLE_US JS_SECOND_US		 /* what the ledger and we need at the end */
+#define IMPATIENT_US (JS_SECOND_US / 4)	 /* two signals closer together are one */
+#define TRIM_US (JS_SECOND_US / 10)	 /* output is looked at so often... */
 #define TRIM_SOON_US (JS_SECOND_US / 40) /* ... and so often while a command prints much */
 #define HINT_KILL_US (3 * JS_SECOND_US / 10)
 #define HINT_US (JS_SECOND_US / 10) /* how long after a command the signal that felled it may reach us too */
@@ -59,8 +59,8 @@ static void terminate(struct slot *slot, enum ending why, int64_t kill_at_us)
 	slot->kill_at_us = kill_at_us > 0 ? kill_at_us : 1;
 }
 
-/* When running commands are to be ended.  Behind Slurm's TERM comes its KILL, by when the ledger must know what became of
- * them. */
+/* When running commands are to be ended.  Behind Slurm's TERM comes its KILL, by when the ledger must know what became
+ * of them. */
 static void plan_drain(struct supervisor *s, int by_term, int64_t now)
 {
 	int64_t grace = s->config->grace_us, left = s->kill_wait_us - SETTLE_US;
@@ -87,7 +87,8 @@ static void read_signals(struct supervisor *s)
 		if (!s->draining)
 			plan_drain(s, info.ssi_signo == SIGTERM, now);
 		else if (info.ssi_signo == SIGINT && now - s->interrupted_us > IMPATIENT_US)
-			s->drain_at_us = now; /* a person who asks twice: no grace any more; Slurm always sends TERM twice */
+			s->drain_at_us =
+				now; /* a person who asks twice: no grace any more; Slurm always sends TERM twice */
 		if (info.ssi_signo == SIGINT)
 			s->interrupted_us = now;
 		s->draining = 1;
@@ -136,7 +137,7 @@ static void post(struct supervisor *s, struct parcel *parcel, const struct jobst
 		box->mean_us = box->mean_us <= 0 ? took : box->mean_us + (took - box->mean_us) / 16;
 		box->progress_us = jobstack_now_us();
 	}
-	if (o->verdict != JOBSTACK_LOST) /* what is lost stays with the worker, whose end tells so */
+	if (o->verdict != JOBSTACK_LOST)	    /* what is lost stays with the worker, whose end tells so */
 		(void)mailbox_post(box, parcel, o); /* without memory: the row's end gives the entry back */
 	if (box->results_n == 1 || box->results_n >= JOBSTACK_POP_MAX || (box->queued == 0 && box->running == 0) ||
 	    box->leaving != STAY)
@@ -189,7 +190,8 @@ static void start(struct supervisor *s, struct slot *slot)
 		slot->started_us = jobstack_now_us();
 	(void)pthread_mutex_lock(&box->lock);
 	if (how == SLOT_RUNS)
-		box->slots[slot->number - 1] = (struct jobstack_running){entry->entry, entry->attempt, slot->started_us};
+		box->slots[slot->number - 1] =
+			(struct jobstack_running){entry->entry, entry->attempt, slot->started_us};
 	else if (how == SLOT_LATER || how == SLOT_GONE)
 		mailbox_untake(box, slot->parcel, entry);
 	else {
@@ -246,9 +248,9 @@ static int keeper_killed(const struct keeper *keeper, int64_t started_us)
 	return keeper->page->killed_us > started_us;
 }
 
-/* Slurm sends its signals to every process of a step, and the command may be quicker than we: before a command that fell to TERM
- * is blamed for it, we look whether the signal is for us as well.  Behind a KILL by Slurm there is nothing to be looked at any
- * more, if it is for us: not to be quick is enough. */
+/* Slurm sends its signals to every process of a step, and the command may be quicker than we: before a command that
+ * fell to TERM is blamed for it, we look whether the signal is for us as well.  Behind a KILL by Slurm there is nothing
+ * to be looked at any more, if it is for us: not to be quick is enough. */
 static void await_signal(struct supervisor *s, const struct slot *slot, const struct js_reaped *reaped)
 {
 	int by_term = reaped->signal == SIGTERM || reaped->exit_code == 128 + SIGTERM;
@@ -340,7 +342,8 @@ static int64_t keep_time(struct supervisor *s, struct slot *slot, int64_t now, i
 			slot->kill_at_us = s->lease_end_us > now ? slot->kill_at_us : now;
 		if (now >= slot->kill_at_us) {
 			(void)js_spawn_kill(slot->pid, SIGKILL);
-			slot->kill_at_us = now + JS_SECOND_US; /* again, if it has not helped: a new member of its group */
+			slot->kill_at_us =
+				now + JS_SECOND_US; /* again, if it has not helped: a new member of its group */
 		}
 		return slot->kill_at_us < next ? slot->kill_at_us : next;
 	}
@@ -378,7 +381,8 @@ static int trim_slot(struct supervisor *s, struct slot *slot)
 	return busy;
 }
 
-/* Output that will not be kept gives its room back, of commands that have run for a while; soon again while there is much. */
+/* Output that will not be kept gives its room back, of commands that have run for a while; soon again while there is
+ * much. */
 static int64_t trim_output(struct supervisor *s, int64_t now, int64_t next)
 {
 	unsigned round = s->rounds;
@@ -458,8 +462,9 @@ static int64_t watch_time(struct supervisor *s)
 		return stay ? closes : INT64_MAX;
 	js_num_duration_text(end > now ? end - now : 0, left_text, sizeof(left_text));
 	js_num_duration_text(need, need_text, sizeof(need_text));
-	(void)snprintf(why, sizeof(why), need > 0 ? "the job ends in %s, and entries take up to %s (95 of 100): nothing more is started"
-						  : "the job ends in %s: nothing more is started",
+	(void)snprintf(why, sizeof(why),
+		       need > 0 ? "the job ends in %s, and entries take up to %s (95 of 100): nothing more is started"
+				: "the job ends in %s: nothing more is started",
 		       left_text, need_text);
 	stop_for(s, LEAVE_TIME, why);
 	return INT64_MAX;
@@ -505,8 +510,10 @@ static void leave_blind(struct supervisor *s, const struct jobstack_error *error
 static void wait_for_any(struct supervisor *s, int64_t next)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	struct pollfd polls[4] = {{.fd = s->signals, .events = POLLIN}, {.fd = s->box->event, .events = POLLIN},
-				  {.fd = s->life, .events = POLLIN}, {.fd = s->leap, .events = POLLIN}};
+	struct pollfd polls[4] = {{.fd = s->signals, .events = POLLIN},
+				  {.fd = s->box->event, .events = POLLIN},
+				  {.fd = s->life, .events = POLLIN},
+				  {.fd = s->leap, .events = POLLIN}};
 	int64_t wait = (next - jobstack_now_us() + 999) / 1000;
 	uint64_t count;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Tidying up after a worker that was killed.  Promise: outcomes that it had written down are delivered before the rest is taken
- * back, so that none of them is told to have been lost.
+ * Tidying up after a worker that was killed.  Promise: outcomes that it had written down are delivered before the rest
+ * is taken back, so that none of them is told to have been lost.
  */
 #define _GNU_SOURCE
 #include "worker/tidy.h"
@@ -21,9 +21,11 @@ static int once(struct tidying *t, struct jobstack_error *error)
 
 	if (spooled)
 		status = outbox_deliver(handle, t->page->spool, t->reason, &t->delivered, error);
-	if (status == 0 || (spooled && status < 0 && status != JOBSTACK_ENODB)) { /* the rest; or a spool that can't be used */
+	if (status == 0 ||
+	    (spooled && status < 0 && status != JOBSTACK_ENODB)) { /* the rest; or a spool that can't be used */
 		memset(error, 0, sizeof(*error));
-		status = jobstack_recover_own(handle, t->stack, t->page->worker, t->page->token, t->reason, &t->taken, error);
+		status = jobstack_recover_own(handle, t->stack, t->page->worker, t->page->token, t->reason, &t->taken,
+					      error);
 	}
 	jobstack_free(handle);
 	return status;
@@ -54,21 +56,22 @@ static void tidy_words(const struct tidying *t, int status, const struct jobstac
 {
 	if (status < 0 && t->page->spools)
 		(void)snprintf(text, TIDY_WORDS,
-			       "%s; its commands were ended, but its outcomes in %s could not be delivered: %s: `jobstack close --replay %s` "
-			       "does it when the database is back",
+			       "%s; its commands were ended, but its outcomes in %s could not be delivered: %s: "
+			       "`jobstack close --replay %s` does it when the database is back",
 			       t->reason, t->page->spool, error->text, t->page->spool);
 	else if (status < 0)
 		(void)snprintf(text, TIDY_WORDS,
-			       "%s; its commands were ended, but its entries could not be taken back: %s: its lease will do it", t->reason,
-			       error->text);
+			       "%s; its commands were ended, but its entries could not be taken back: %s: its lease "
+			       "will do it",
+			       t->reason, error->text);
 	else if (t->delivered > 0)
 		(void)snprintf(text, TIDY_WORDS,
-			       "%s: its commands were ended, %" PRIu64 " outcomes that waited were delivered, the rest of its entries was "
-			       "taken back",
+			       "%s: its commands were ended, %" PRIu64
+			       " outcomes that waited were delivered, the rest of its entries was taken back",
 			       t->reason, t->delivered);
 	else
-		(void)snprintf(text, TIDY_WORDS, "%s: its commands were ended, %" PRIu64 " %s taken back", t->reason, t->taken,
-			       t->taken == 1 ? "entry was" : "entries were");
+		(void)snprintf(text, TIDY_WORDS, "%s: its commands were ended, %" PRIu64 " %s taken back", t->reason,
+			       t->taken, t->taken == 1 ? "entry was" : "entries were");
 }
 
 void tidy_killed(struct tidying *t, const struct keeper_end *end, char text[TIDY_WORDS])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What the keeper does in the ledger for a worker that was killed: delivers the outcomes that waited in its spool, and takes back
- * what else it held.
+ * What the keeper does in the ledger for a worker that was killed: delivers the outcomes that waited in its spool, and
+ * takes back what else it held.
  */
 #ifndef JS_WORKER_TIDY_H
 #define JS_WORKER_TIDY_H

@@ -2,10 +2,10 @@
  *
  * A library to preload: a machine that gives no process, and no thread.
  *
- * $FAULT_FORK=N: the Nth of fork, vfork, posix_spawn and pthread_create fails, in each process; N+: that one and all after
- * it; N-M: those.  $FAULT_FORK_ERRNO says how (11: EAGAIN, 12: ENOMEM).  Where $FAULT_FORK_IN is set, processes of other
- * names are passed over.  What a fork made goes on counting where its parent was.  Each that fails adds a byte to the file
- * $FAULT_FIRED.
+ * $FAULT_FORK=N: the Nth of fork, vfork, posix_spawn and pthread_create fails, in each process; N+: that one and all
+ * after it; N-M: those.  $FAULT_FORK_ERRNO says how (11: EAGAIN, 12: ENOMEM).  Where $FAULT_FORK_IN is set, processes
+ * of other names are passed over.  What a fork made goes on counting where its parent was.  Each that fails adds a byte
+ * to the file $FAULT_FIRED.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -67,8 +67,8 @@ pid_t fork(void)
 	return fails() ? -1 : ((pid_t(*)(void))next_of("fork"))();
 }
 
-/* The child of a vfork must not return through a frame of ours, which its parent still needs: this call has to be a jump, as
- * gcc and clang make it with -O2. */
+/* The child of a vfork must not return through a frame of ours, which its parent still needs: this call has to be a
+ * jump, as gcc and clang make it with -O2. */
 pid_t vfork(void)
 {
 	pid_t (*next)(void) = (pid_t(*)(void))next_of("vfork");
@@ -84,16 +84,19 @@ typedef int spawn_fn(pid_t *restrict, const char *restrict, const posix_spawn_fi
 int posix_spawn(pid_t *restrict pid, const char *restrict path, const posix_spawn_file_actions_t *restrict actions,
 		const posix_spawnattr_t *restrict attributes, char *const *restrict argv, char *const *restrict envp)
 {
-	return fails() ? error_number : ((spawn_fn *)next_of("posix_spawn"))(pid, path, actions, attributes, argv, envp);
+	return fails() ? error_number
+		       : ((spawn_fn *)next_of("posix_spawn"))(pid, path, actions, attributes, argv, envp);
 }
 
 int posix_spawnp(pid_t *restrict pid, const char *restrict file, const posix_spawn_file_actions_t *restrict actions,
 		 const posix_spawnattr_t *restrict attributes, char *const *restrict argv, char *const *restrict envp)
 {
-	return fails() ? error_number : ((spawn_fn *)next_of("posix_spawnp"))(pid, file, actions, attributes, argv, envp);
+	return fails() ? error_number
+		       : ((spawn_fn *)next_of("posix_spawnp"))(pid, file, actions, attributes, argv, envp);
 }
 
-int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*start)(void *), void *restrict arg)
+int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*start)(void *),
+		   void *restrict arg)
 {
 	typedef int create_fn(pthread_t *restrict, const pthread_attr_t *restrict, void *(*)(void *), void *restrict);
 

@@ -2,18 +2,18 @@
  *
  * A library to preload: a clock that jumps, memory that runs out, and files that hang.
  *
- * $FAULT_CLOCK names a file with two int64_t, nanoseconds: so far off are CLOCK_REALTIME and CLOCK_BOOTTIME of this process,
- * from the moment that the file says so (it is mapped).  CLOCK_MONOTONIC is left alone.  So a jump of the wall clock is a change
- * of the first number; a machine that was suspended, of both; a virtual machine that was paused (the process itself must be
- * stopped meanwhile), of the second by as much less; and if its host then sets no clock, of both by as much less.  Whoever
- * waits for such leaps (TFD_TIMER_CANCEL_ON_SET) is woken as the kernel would do it.
+ * $FAULT_CLOCK names a file with two int64_t, nanoseconds: so far off are CLOCK_REALTIME and CLOCK_BOOTTIME of this
+ * process, from the moment that the file says so (it is mapped).  CLOCK_MONOTONIC is left alone.  So a jump of the wall
+ * clock is a change of the first number; a machine that was suspended, of both; a virtual machine that was paused (the
+ * process itself must be stopped meanwhile), of the second by as much less; and if its host then sets no clock, of both
+ * by as much less.  Whoever waits for such leaps (TFD_TIMER_CANCEL_ON_SET) is woken as the kernel would do it.
  * $FAULT_MALLOC=N: the Nth allocation of each process fails; N+: that one and all after it.  Each that fails adds a
  * byte to the file $FAULT_FIRED, so that one knows.
- * $FAULT_HANG names a directory: while a file of that name with ".hang" behind it exists, calls that open, or change, what is below
- * the directory do not return, as with a file system whose server is away.
+ * $FAULT_HANG names a directory: while a file of that name with ".hang" behind it exists, calls that open, or change,
+ * what is below the directory do not return, as with a file system whose server is away.
  *
- * -DCLOCK_ONLY leaves out what gets in the way of a sanitizer's library: the memory, and a condition variable's deadlines by the wall
- * clock, which only servers have; and the files, but for -DWITH_FILES.
+ * -DCLOCK_ONLY leaves out what gets in the way of a sanitizer's library: the memory, and a condition variable's
+ * deadlines by the wall clock, which only servers have; and the files, but for -DWITH_FILES.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -73,7 +73,7 @@ __attribute__((constructor)) static void begin(void)
 	}
 }
 
-/* -------------------------------------------------------------------------------------------------------- the clock */
+/* ----------------------------------------------------------------------------------------------------- the clock */
 
 static int64_t off(int which)
 {
@@ -192,7 +192,7 @@ int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restr
 	return ((int (*)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *))f)(cond, mutex, &real);
 }
 
-/* ------------------------------------------------------------------------------------------------------- the memory */
+/* ---------------------------------------------------------------------------------------------------- the memory */
 
 static int fails(void)
 {
@@ -227,7 +227,7 @@ void *realloc(void *p, size_t size)
 #endif
 
 #if !defined(CLOCK_ONLY) || defined(WITH_FILES)
-/* -------------------------------------------------------------------------------------------------------- the files */
+/* ----------------------------------------------------------------------------------------------------- the files */
 
 static void hang_path(const char *path)
 {

@@ -72,7 +72,8 @@ static void take_lock(void)
 	int fd;
 
 	(void)umask(0); /* the next run may be another user's */
-	(void)snprintf(name, sizeof(name), "%s/%s.%s", get("FAULT_LOCKS"), get("JOBSTACK_STACK"), get("JOBSTACK_ENTRY"));
+	(void)snprintf(name, sizeof(name), "%s/%s.%s", get("FAULT_LOCKS"), get("JOBSTACK_STACK"),
+		       get("JOBSTACK_ENTRY"));
 	fd = open(name, O_RDWR | O_CREAT, 0666); /* stays open to the end, and in a child that is left behind */
 	if (fd < 0)
 		_exit(99);

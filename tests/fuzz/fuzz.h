@@ -18,12 +18,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define need(what) \
-	do { \
-		if (!(what)) { \
-			(void)fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #what); \
-			abort(); \
-		} \
+#define need(what)                                                                                                     \
+	do {                                                                                                           \
+		if (!(what)) {                                                                                         \
+			(void)fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #what);                \
+			abort();                                                                                       \
+		}                                                                                                      \
 	} while (0)
 
 /* The input as a string, to be freed: a copy of just its size, so that the sanitizer sees a byte read too far. */

@@ -65,14 +65,10 @@ static long double clock_seconds(const char *text)
 static long double unit_us(const char *unit)
 {
 	switch (*unit) {
-	case 'm':
-		return unit[1] == 's' ? 1e3L : 60e6L;
-	case 'h':
-		return 3600e6L;
-	case 'd':
-		return 86400e6L;
-	default:
-		return 1e6L;
+	case 'm': return unit[1] == 's' ? 1e3L : 60e6L;
+	case 'h': return 3600e6L;
+	case 'd': return 86400e6L;
+	default: return 1e6L;
 	}
 }
 

@@ -69,7 +69,8 @@ static int same(const struct js_option *a, const struct js_option *b)
 	       same_text(a->database, b->database) && same_text(a->ssl_ca, b->ssl_ca) &&
 	       same_text(a->ssl_capath, b->ssl_capath) && same_text(a->ssl_cert, b->ssl_cert) &&
 	       same_text(a->ssl_key, b->ssl_key) && a->port == b->port && a->tls == b->tls &&
-	       a->tls_said == b->tls_said && a->connect_timeout == b->connect_timeout && memcmp(&a->hosts, &b->hosts, sizeof(a->hosts)) == 0;
+	       a->tls_said == b->tls_said && a->connect_timeout == b->connect_timeout &&
+	       memcmp(&a->hosts, &b->hosts, sizeof(a->hosts)) == 0;
 }
 
 /* A password that can't be anything else: other words may stand in an error for another reason (a key, a file). */

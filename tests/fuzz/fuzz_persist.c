@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The protocol of persistent commands.  The first byte says in what pieces the stream comes; the rest is the stream, and a name.
+ * The protocol of persistent commands.  The first byte says in what pieces the stream comes; the rest is the stream,
+ * and a name.
  *
- * In whatever pieces it comes, the same output and the same answers come out, in the same order; each byte of the stream is in the
- * output, or in a line that is an answer by itself; a message is one line of UTF-8.  A name comes back from its request.
+ * In whatever pieces it comes, the same output and the same answers come out, in the same order; each byte of the
+ * stream is in the output, or in a line that is an answer by itself; a message is one line of UTF-8.  A name comes back
+ * from its request.
  */
 #define _GNU_SOURCE
 #include "base/utf8.h"

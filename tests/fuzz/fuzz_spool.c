@@ -35,8 +35,8 @@ static void make_dir(void)
 	(void)atexit(remove_dir);
 }
 
-/* The lines of TEXT, each with its checksum and length; what stands behind the last newline stays torn.  The second version's
- * checksum begins with its number. */
+/* The lines of TEXT, each with its checksum and length; what stands behind the last newline stays torn.  The second
+ * version's checksum begins with its number. */
 static char *with_sums(const char *text, size_t len, int first, size_t *made)
 {
 	size_t room = len + 64, at;

@@ -85,8 +85,8 @@ static void place(struct js_buf *out, const char *what, const struct js_template
 }
 
 /* The longest placeholder that TEXT begins with; 0: none.  FIELD: of which field, 0: of the whole. */
-static size_t longest_at(const char *text, int behind_dollar, const struct js_template_syntax *syntax, const char **found,
-			 unsigned *field)
+static size_t longest_at(const char *text, int behind_dollar, const struct js_template_syntax *syntax,
+			 const char **found, unsigned *field)
 {
 	static const char *const all[] = {"{}", "{/}", "{//}", "{.}", "{/.}", "{#}", "{%}"};
 	size_t longest = 0, digits = strspn(text + (text[0] == '{'), "0123456789");
@@ -101,8 +101,9 @@ static size_t longest_at(const char *text, int behind_dollar, const struct js_te
 			*found = all[i];
 			*field = 0;
 		}
-		if (i < 5 && text[0] == '{' && digits >= 1 && digits <= 3 && text[1] != '0' && len > longest && !behind_dollar &&
-		    strncmp(text + 1 + digits, all[i] + 1, strlen(all[i] + 1)) == 0 && (syntax->repl == NULL || syntax->colsep != NULL)) {
+		if (i < 5 && text[0] == '{' && digits >= 1 && digits <= 3 && text[1] != '0' && len > longest &&
+		    !behind_dollar && strncmp(text + 1 + digits, all[i] + 1, strlen(all[i] + 1)) == 0 &&
+		    (syntax->repl == NULL || syntax->colsep != NULL)) {
 			longest = len;
 			*found = all[i];
 			*field = (unsigned)atoi(text + 1);
@@ -112,7 +113,8 @@ static size_t longest_at(const char *text, int behind_dollar, const struct js_te
 }
 
 /* TEXT expanded; gives whether a placeholder for the name stood in it; -1: a field without a separator. */
-static int expand(struct js_buf *out, const char *text, const struct js_template_syntax *syntax, const struct js_template_values *v)
+static int expand(struct js_buf *out, const char *text, const struct js_template_syntax *syntax,
+		  const struct js_template_values *v)
 {
 	int named = 0;
 
@@ -140,7 +142,8 @@ static int expand(struct js_buf *out, const char *text, const struct js_template
 /* Whether templates may be refused for what was chosen. */
 static int is_odd(const struct input *in)
 {
-	return (in->syntax.repl != NULL && in->syntax.repl[0] == '\0') || (in->syntax.colsep != NULL && in->syntax.colsep[0] == '\0');
+	return (in->syntax.repl != NULL && in->syntax.repl[0] == '\0') ||
+	       (in->syntax.colsep != NULL && in->syntax.colsep[0] == '\0');
 }
 
 static void a_string(const struct input *in, const struct js_template_values *v)
@@ -149,7 +152,8 @@ static void a_string(const struct input *in, const struct js_template_values *v)
 	struct js_template *t;
 
 	if (js_template_string(&t, in->words[0], &in->syntax, NULL) != 0) {
-		need(t == NULL && (in->words[0][0] == '\0' || is_odd(in) || expand(&there, in->words[0], &in->syntax, v) < 0));
+		need(t == NULL &&
+		     (in->words[0][0] == '\0' || is_odd(in) || expand(&there, in->words[0], &in->syntax, v) < 0));
 		js_buf_free(&there);
 		return;
 	}
@@ -213,7 +217,8 @@ static void a_script(const struct input *in, const struct js_template_values *v)
 	argv = js_template_argv(t, v);
 	need(argv != NULL && strcmp(argv[0], "/bin/sh") == 0 && strcmp(argv[1], "-c") == 0);
 	need(strcmp(argv[3], "jobstack") == 0 && strcmp(argv[4], v->datapath) == 0);
-	need(strlen(argv[2]) <= 8 * source + 8); /* a placeholder has one byte at least, and becomes '"${1}"'; {1} '"${71}"' */
+	need(strlen(argv[2]) <=
+	     8 * source + 8); /* a placeholder has one byte at least, and becomes '"${1}"'; {1} '"${71}"' */
 	need(strstr(argv[2], "${") != NULL);
 	script = fuzz_text((const uint8_t *)argv[2], strlen(argv[2]));
 	argv = js_template_argv(t, &other);

@@ -27,7 +27,8 @@ static inline int take_status(void *ctx, const struct jobstack_status *s)
 static inline void look(const char *stack)
 {
 	OK(jobstack_status(h, stack, take_status, NULL, &e));
-	assert_true(st.pushed == st.ready + st.waiting + st.held + st.running + st.done + st.dead + st.cancelled + st.moved + st.pruned);
+	assert_true(st.pushed == st.ready + st.waiting + st.held + st.running + st.done + st.dead + st.cancelled +
+					 st.moved + st.pruned);
 }
 
 static inline int take_item(void *ctx, const struct jobstack_item *item)

@@ -364,7 +364,8 @@ static inline void proxy_forward_half(struct proxy *x)
 	(void)pthread_mutex_unlock(&x->lock);
 }
 
-/* It arrives after all, and so will the reply: it was only slow.  In one go, or the reply might come while it is still kept back. */
+/* It arrives after all, and so will the reply: it was only slow.  In one go, or the reply might come while it is still
+ * kept back. */
 static inline void proxy_resume(struct proxy *x)
 {
 	(void)pthread_mutex_lock(&x->lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Calls that end as they should, or the test fails with their words: OK(call), GIVES(code, call).  Each test program has its
- * own last error, e.
+ * Calls that end as they should, or the test fails with their words: OK(call), GIVES(code, call).  Each test program
+ * has its own last error, e.
  */
 #ifndef TESTS_INTEGRATION_SAYS_H
 #define TESTS_INTEGRATION_SAYS_H

@@ -19,7 +19,7 @@
 
 #define BOUND_US 30000000 /* no condition is waited for any longer */
 
-/* --------------------------------------------------------------------------------------------------- plain sessions */
+/* ------------------------------------------------------------------------------------------------ plain sessions */
 
 /* A session as the test's own user, or as the server's administrator, who sees what others wait for. */
 static inline MYSQL *plain(int admin)
@@ -97,8 +97,8 @@ static inline void until_transactions(uint64_t n, const char *condition, const c
 	for (;;) {
 		nap(110);
 		seen = sql(observer,
-			   "SELECT COUNT(*) FROM information_schema.innodb_trx t JOIN information_schema.processlist p ON "
-			   "p.id=t.trx_mysql_thread_id WHERE p.db='%s' AND %s",
+			   "SELECT COUNT(*) FROM information_schema.innodb_trx t JOIN information_schema.processlist p "
+			   "ON p.id=t.trx_mysql_thread_id WHERE p.db='%s' AND %s",
 			   database(), condition);
 		if (seen == n)
 			return;
@@ -172,7 +172,7 @@ static inline void release(void)
 	(void)sql(holder, "ROLLBACK");
 }
 
-/* ----------------------------------------------------------------------------------------------------------- rivals */
+/* -------------------------------------------------------------------------------------------------------- rivals */
 
 struct rival {
 	struct jobstack *handle;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The public API against a real server: the schema, and what gets onto a stack.  A fresh database a run, with the rights of
- * docs/grants.sql.
+ * The public API against a real server: the schema, and what gets onto a stack.  A fresh database a run, with the
+ * rights of docs/grants.sql.
  */
 #define _GNU_SOURCE
 #include "integration/api.h"
@@ -91,7 +91,12 @@ static void empty_and_missing(void **state)
 
 static void any_bytes(void **state)
 {
-	char all[260], *names[] = {"/with\nnewline", "/it's \"quoted\"", "/per%cent;semi\\back", "/\xff\xfe not utf8", "/-dash", "/ ",
+	char all[260], *names[] = {"/with\nnewline",
+				   "/it's \"quoted\"",
+				   "/per%cent;semi\\back",
+				   "/\xff\xfe not utf8",
+				   "/-dash",
+				   "/ ",
 				   "/x' OR 1=1; DROP TABLE entry; -- "};
 	struct jobstack_bytes v[8];
 	struct jobstack_batch b;
@@ -297,10 +302,11 @@ static void unique_races(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_schema_yet), cmocka_unit_test(twenty_inits), cmocka_unit_test(facts),
-		cmocka_unit_test(empty_and_missing),
-		cmocka_unit_test(any_bytes), cmocka_unit_test(bad_names), cmocka_unit_test(relative_names), cmocka_unit_test(orders),
-		cmocka_unit_test(unique_names), cmocka_unit_test(unique_beside_a_failed_push),
+		cmocka_unit_test(no_schema_yet),  cmocka_unit_test(twenty_inits),
+		cmocka_unit_test(facts),	  cmocka_unit_test(empty_and_missing),
+		cmocka_unit_test(any_bytes),	  cmocka_unit_test(bad_names),
+		cmocka_unit_test(relative_names), cmocka_unit_test(orders),
+		cmocka_unit_test(unique_names),	  cmocka_unit_test(unique_beside_a_failed_push),
 		cmocka_unit_test(unique_races)};
 
 	return cmocka_run_group_tests(tests, open_fixture, close_fixture);

@@ -16,7 +16,8 @@ static int take_failure(void *ctx, const struct jobstack_failure *f)
 	(void)ctx;
 	assert_true(seen_n < 300);
 	assert_true(seen_n == 0 || seen[seen_n - 1].count >= f->count);
-	(void)snprintf(seen_text[seen_n], sizeof(seen_text[0]), "%s/%s", f->node == NULL ? "" : f->node, f->reason == NULL ? "" : f->reason);
+	(void)snprintf(seen_text[seen_n], sizeof(seen_text[0]), "%s/%s", f->node == NULL ? "" : f->node,
+		       f->reason == NULL ? "" : f->reason);
 	seen[seen_n++] = *f;
 	return seen_n == enough;
 }
@@ -43,7 +44,8 @@ static void work(const char *stack, const char *node, size_t k, uint64_t rest, i
 		for (size_t i = 0; i < b.count; i++) {
 			int failed = b.entries[i].entry % rest == 0;
 
-			o[i] = outcome(b.entries[i].entry, b.entries[i].attempt, failed ? JOBSTACK_FAILED : JOBSTACK_DONE, failed ? code : 0);
+			o[i] = outcome(b.entries[i].entry, b.entries[i].attempt,
+				       failed ? JOBSTACK_FAILED : JOBSTACK_DONE, failed ? code : 0);
 			o[i].reason = failed ? reason : NULL;
 		}
 		OK(jobstack_step(w, o, b.count, 0, NULL, 0, NULL, NULL, &e));
@@ -79,7 +81,8 @@ static void groups(void **state)
 	work("f", "n1", 100, 1, 4, NULL);
 	failures("f", NULL, &r);
 	assert_true(seen_n == 2 && r.failures == 310 && r.looked == 310 && r.groups == 2 && r.whole);
-	assert_true(seen[0].count == 210 && seen[0].exit_code == 3 && seen[0].entry == 1200 && seen[0].attempt == 1 && !seen[0].various);
+	assert_true(seen[0].count == 210 && seen[0].exit_code == 3 && seen[0].entry == 1200 && seen[0].attempt == 1 &&
+		    !seen[0].various);
 	assert_string_equal(seen_text[0], "/took 17 s"); /* on two nodes */
 	assert_true(seen[1].count == 100 && seen[1].exit_code == 4 && seen[1].entry == N);
 	assert_string_equal(seen_text[1], "n1/");
@@ -103,7 +106,8 @@ static void groups(void **state)
 	GIVES(JOBSTACK_EUSAGE, jobstack_failures(h, "f", &o, take_failure, NULL, &r, &e));
 	GIVES(JOBSTACK_EMISSING, jobstack_failures(h, "nowhere", NULL, take_failure, NULL, &r, &e));
 	OK(jobstack_bad_nodes(h, "f", 0, take_bad, &bad, &looked, &e));
-	assert_true(looked == N && bad.failed == 200 && bad.attempts == 200 && bad.failed_elsewhere == 110 && bad.attempts_elsewhere == 1100);
+	assert_true(looked == N && bad.failed == 200 && bad.attempts == 200 && bad.failed_elsewhere == 110 &&
+		    bad.attempts_elsewhere == 1100);
 	OK(jobstack_bad_nodes(h, "f", 100, take_bad, &bad, &looked, &e)); /* one node alone is not worse than others */
 	assert_true(looked == 100);
 	GIVES(JOBSTACK_EMISSING, jobstack_bad_nodes(h, "nowhere", 0, take_bad, &bad, &looked, &e));
@@ -163,7 +167,8 @@ static void pace_and_names(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(groups), cmocka_unit_test(retried), cmocka_unit_test(pace_and_names)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(groups), cmocka_unit_test(retried),
+					   cmocka_unit_test(pace_and_names)};
 
 	return cmocka_run_group_tests(tests, init_fixture, close_fixture);
 }

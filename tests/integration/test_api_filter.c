@@ -27,7 +27,8 @@ static void lists(const char *stack, ...)
 	va_start(args, stack);
 	while ((want = va_arg(args, uint64_t)) != 0) {
 		if (n == items_n || items[n].entry != want)
-			fail_msg("item %zu of %zu is %u, not %u", n, items_n, n < items_n ? (unsigned)items[n].entry : 0, (unsigned)want);
+			fail_msg("item %zu of %zu is %u, not %u", n, items_n,
+				 n < items_n ? (unsigned)items[n].entry : 0, (unsigned)want);
 		n++;
 	}
 	va_end(args);
@@ -35,8 +36,8 @@ static void lists(const char *stack, ...)
 }
 #define N(n) ((uint64_t)(n))
 
-/* Eight entries: 1 done; 2 to 4 dead by exit 3, 4 and signal 9; 5 dead by exit 3 of its second attempt, after 4; 6 failed and to be
- * tried again, by exit 3; 7 runs; 8 is ready. */
+/* Eight entries: 1 done; 2 to 4 dead by exit 3, 4 and signal 9; 5 dead by exit 3 of its second attempt, after 4; 6
+ * failed and to be tried again, by exit 3; 7 runs; 8 is ready. */
 static void eight(const char *stack)
 {
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
@@ -144,7 +145,8 @@ static void told_once(void **state)
 
 static void by_name(void **state)
 {
-	static const char *const names[] = {"/a/1.nc", "/a/b/2.nc", "/a/[x]", "/a/50%_|\\", "/a/\xe4", "/A/1.nc", "/a/1.nc4"};
+	static const char *const names[] = {"/a/1.nc", "/a/b/2.nc", "/a/[x]",  "/a/50%_|\\",
+					    "/a/\xe4", "/A/1.nc",   "/a/1.nc4"};
 	uint64_t some[] = {1, 3, 5, 7, 99};
 
 	(void)state;
@@ -239,7 +241,8 @@ static void moves(void **state)
 	assert_true(st.pushed == 2 && st.ready == 2 && st.retry_delay_us == 0);
 	anew(JOBSTACK_IS_MOVED);
 	lists("here", N(2), N(5), N(0));
-	assert_true(items[0].state == JOBSTACK_IS_MOVED && items[0].exit_code == 3 && items[0].to_entry == 1 && items[1].to_entry == 2);
+	assert_true(items[0].state == JOBSTACK_IS_MOVED && items[0].exit_code == 3 && items[0].to_entry == 1 &&
+		    items[1].to_entry == 2);
 	anew(JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED);
 	lists("here", N(3), N(4), N(6), N(0));
 	anew(0);
@@ -311,8 +314,9 @@ static void refusals(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(by_their_end), cmocka_unit_test(told_once), cmocka_unit_test(by_name),
-					   cmocka_unit_test(requeued),	   cmocka_unit_test(moves),	cmocka_unit_test(refusals)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(by_their_end), cmocka_unit_test(told_once),
+					   cmocka_unit_test(by_name),	   cmocka_unit_test(requeued),
+					   cmocka_unit_test(moves),	   cmocka_unit_test(refusals)};
 
 	return cmocka_run_group_tests(tests, init_fixture, close_fixture);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The public API against a real server: steering a stack: pause, cancel, policy, limits, drop; alone and while others pop, push and
- * close.
+ * The public API against a real server: steering a stack: pause, cancel, policy, limits, drop; alone and while others
+ * pop, push and close.
  */
 #define _GNU_SOURCE
 #include "integration/api.h"
@@ -90,7 +90,8 @@ static void limit(void **state)
 	jobstack_batch_free(&c);
 	policy.max_running = 0;
 	set("limit");
-	OK(jobstack_step(w, NULL, 0, 10, NULL, 0, &c, &report, &e)); /* knows of a limit that is no more: takes all the same */
+	OK(jobstack_step(w, NULL, 0, 10, NULL, 0, &c, &report,
+			 &e)); /* knows of a limit that is no more: takes all the same */
 	assert_true(c.count == 10 && !report.limited);
 	jobstack_batch_free(&c);
 	jobstack_batch_free(&b);
@@ -210,8 +211,8 @@ static void policies(void **state)
 	policy.priority = 2;
 	set("policy");
 	look("policy");
-	assert_true(st.max_attempts == 9 && st.max_losses == 8 && st.retry_delay_us == 70000000 && st.max_running == 6 &&
-		    st.max_failures == 5);
+	assert_true(st.max_attempts == 9 && st.max_losses == 8 && st.retry_delay_us == 70000000 &&
+		    st.max_running == 6 && st.max_failures == 5);
 	OK(jobstack_pop(h, "policy", NULL, 1, &b, &e)); /* all are alike now, and in the order of their numbers */
 	assert_int_equal(b.entries[0].entry, 1);
 	jobstack_batch_free(&b);
@@ -288,7 +289,8 @@ static void drop_races(void **state)
 				done.states = JOBSTACK_IS_DONE;
 				while (jobstack_pop(h, "race", NULL, 1, &b, &e) == 0) {
 					o = outcome(b.entries[0].entry, b.entries[0].attempt, JOBSTACK_DONE, 0);
-					OK(jobstack_close(h, "race", &o, 1, NULL, &e)); /* what was popped can be closed */
+					OK(jobstack_close(h, "race", &o, 1, NULL,
+							  &e)); /* what was popped can be closed */
 					jobstack_batch_free(&b);
 					(void)jobstack_requeue(h, "race", &done, 0, NULL, &e);
 					memset(&e, 0, sizeof(e));
@@ -315,8 +317,9 @@ static void drop_races(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(states),   cmocka_unit_test(limit), cmocka_unit_test(limit_races),
-					   cmocka_unit_test(failures), cmocka_unit_test(policies), cmocka_unit_test(drops),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(states),	  cmocka_unit_test(limit),
+					   cmocka_unit_test(limit_races), cmocka_unit_test(failures),
+					   cmocka_unit_test(policies),	  cmocka_unit_test(drops),
 					   cmocka_unit_test(drop_races)};
 
 	policy = (struct jobstack_policy)JOBSTACK_POLICY_INIT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The public API against a real server: what leaves a stack, and comes back: scripts, workers, recovery, requeues.  A fresh
- * database a run, with the rights of docs/grants.sql.
+ * The public API against a real server: what leaves a stack, and comes back: scripts, workers, recovery, requeues.  A
+ * fresh database a run, with the rights of docs/grants.sql.
  */
 #define _GNU_SOURCE
 #include "integration/api.h"
@@ -128,7 +128,8 @@ static void fence_and_recovery(void **state)
 	OK(jobstack_step(w, NULL, 0, 2, NULL, 0, &b, NULL, &e));
 	OK(jobstack_workers(h, "fence", take_worker, NULL, &e));
 	assert_true(seen_worker == jobstack_worker_id(w) && seen_seq == 1);
-	GIVES(JOBSTACK_NOTHING, jobstack_recover(h, "fence", seen_worker, seen_seq + 1, "guess", &taken, &e)); /* it moved */
+	GIVES(JOBSTACK_NOTHING,
+	      jobstack_recover(h, "fence", seen_worker, seen_seq + 1, "guess", &taken, &e)); /* it moved */
 	OK(jobstack_step(w, &o, 1, 0, NULL, 0, NULL, NULL, &e));
 	GIVES(JOBSTACK_NOTHING, jobstack_recover(h, "fence", seen_worker, seen_seq, "too late", &taken, &e));
 	OK(jobstack_recover(h, "fence", seen_worker, seen_seq + 1, "silent", &taken, &e));
@@ -159,7 +160,8 @@ static void fence_and_recovery(void **state)
 /* What went back unstarted is not the worker's any more, whoever recovers it. */
 static void partly_given_back(void **state)
 {
-	struct jobstack_outcome back[2] = {outcome(3, 1, JOBSTACK_UNSTARTED, -1), outcome(2, 1, JOBSTACK_UNSTARTED, -1)};
+	struct jobstack_outcome back[2] = {outcome(3, 1, JOBSTACK_UNSTARTED, -1),
+					   outcome(2, 1, JOBSTACK_UNSTARTED, -1)};
 	struct jobstack_worker *w, *other;
 	struct jobstack_batch b, c;
 	uint64_t taken;
@@ -202,7 +204,8 @@ static void requeue_mixed(void **state)
 		struct jobstack_batch b;
 
 		while (jobstack_pop(h, "mixed", NULL, 1, &b, NULL) == 0) {
-			struct jobstack_outcome o = outcome(b.entries[0].entry, b.entries[0].attempt, JOBSTACK_FAILED, 1);
+			struct jobstack_outcome o =
+				outcome(b.entries[0].entry, b.entries[0].attempt, JOBSTACK_FAILED, 1);
 
 			OK(jobstack_close(h, "mixed", &o, 1, NULL, &e));
 			jobstack_batch_free(&b);
@@ -229,7 +232,8 @@ static void requeue_mixed(void **state)
 	assert_true(st.dead == 0 && st.ready == 7);
 }
 
-/* Entries 1, 3, 5, 7 and 9 of STACK, scattered, K at a time through a worker: they come in the stack's order, with their names. */
+/* Entries 1, 3, 5, 7 and 9 of STACK, scattered, K at a time through a worker: they come in the stack's order, with
+ * their names. */
 /* What the attempts of a listing have of their stderr. */
 struct tails {
 	size_t n, with, bytes, longest;
@@ -395,7 +399,8 @@ static void requeues(void **state)
 	assert_true(r.requeued == 1 && r.refused == 1 && r.missing == 1);
 	look("req");
 	assert_true(st.dead == 0 && st.done == 3 && st.ready == 6);
-	OK(jobstack_pop(h, "req", NULL, 9, &b, &e)); /* the lists that came back: 1,3,5,7 at rank and pos of their own */
+	OK(jobstack_pop(h, "req", NULL, 9, &b,
+			&e)); /* the lists that came back: 1,3,5,7 at rank and pos of their own */
 	assert_true(b.entries[0].attempt == 2 || b.entries[0].entry == 9);
 	jobstack_batch_free(&b);
 	GIVES(JOBSTACK_EMISSING, jobstack_attempts(h, "req", 77, take_item, NULL, &e));
@@ -404,8 +409,8 @@ static void requeues(void **state)
 	assert_true(items_n >= 1 && items[0].outcome == JOBSTACK_FAILED);
 }
 
-/* What a worker that still lives has done or given up is requeued: the stack's own counts are below zero then.  Whoever closes
- * or ends is not to be taken for one that was given up. */
+/* What a worker that still lives has done or given up is requeued: the stack's own counts are below zero then.  Whoever
+ * closes or ends is not to be taken for one that was given up. */
 static void requeue_below_zero(void **state)
 {
 	static const enum jobstack_verdict verdicts[] = {JOBSTACK_DONE, JOBSTACK_FAILED};
@@ -520,12 +525,17 @@ static void many_poppers(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(scripts), cmocka_unit_test(worker_steps), cmocka_unit_test(fence_and_recovery),
-		cmocka_unit_test(partly_given_back), cmocka_unit_test(err_tails), cmocka_unit_test(requeue_mixed), cmocka_unit_test(lists),
-		cmocka_unit_test(requeues),
-		cmocka_unit_test(requeue_below_zero), cmocka_unit_test(requeue_races),
-		cmocka_unit_test(many_poppers)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(scripts),
+					   cmocka_unit_test(worker_steps),
+					   cmocka_unit_test(fence_and_recovery),
+					   cmocka_unit_test(partly_given_back),
+					   cmocka_unit_test(err_tails),
+					   cmocka_unit_test(requeue_mixed),
+					   cmocka_unit_test(lists),
+					   cmocka_unit_test(requeues),
+					   cmocka_unit_test(requeue_below_zero),
+					   cmocka_unit_test(requeue_races),
+					   cmocka_unit_test(many_poppers)};
 
 	return cmocka_run_group_tests(tests, init_fixture, close_fixture);
 }

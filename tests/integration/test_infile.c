@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Loads: a server that asks for a file never gets one.  Against a real server, which is told to ask at the wrong moment or too often,
- * and against one made for the purpose, which asks whatever it was asked.
+ * Loads: a server that asks for a file never gets one.  Against a real server, which is told to ask at the wrong moment
+ * or too often, and against one made for the purpose, which asks whatever it was asked.
  */
 #define _GNU_SOURCE
 #include "integration/says.h"
@@ -17,10 +17,13 @@
 
 static struct js_db *db;
 
-#define LOAD "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE line CHARACTER SET binary FIELDS TERMINATED BY x'00' ESCAPED BY '' " \
-	     "LINES TERMINATED BY x'00' (n,text)"
+#define LOAD                                                                                                           \
+	"LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE line CHARACTER SET binary FIELDS TERMINATED BY x'00' "        \
+	"ESCAPED BY '' "                                                                                               \
+	"LINES TERMINATED BY x'00' (n,text)"
 
-static const char two[] = "1\0one\0" "2\0two\0"; /* two rows; the last NUL is the string's own */
+static const char two[] = "1\0one\0"
+			  "2\0two\0"; /* two rows; the last NUL is the string's own */
 #define TWO_LEN (sizeof(two) - 1)
 
 static void take_first(void *ctx, const struct js_row *row)
@@ -128,7 +131,7 @@ static void fewer(void **state)
 	js_db_loads_end(db);
 }
 
-/* ---------------------------------------------------------------------------------------------- a server that means ill */
+/* --------------------------------------------------------------------------------------- a server that means ill */
 
 static struct {
 	int listener;
@@ -186,12 +189,16 @@ static void put_ok(int fd, unsigned char *seq, unsigned char more)
 /* The answer to the question whether it takes loads: yes. */
 static void put_yes(int fd, unsigned char *seq)
 {
-	static const unsigned char column[] = "\3def\0\0\0\1x\1x\14\77\0\1\0\0\0\3\0\0\0\0\0", eof[] = {0xfe, 0, 0, 2, 0};
+	static const unsigned char column[] = "\3def\0\0\0\1x\1x\14\77\0\1\0\0\0\3\0\0\0\0\0",
+				   eof[] = {0xfe, 0, 0, 2, 0};
 
 	put(fd, seq, "\1", 1);
 	put(fd, seq, column, sizeof(column) - 1);
 	put(fd, seq, eof, sizeof(eof));
-	put(fd, seq, "\1" "1", 2);
+	put(fd, seq,
+	    "\1"
+	    "1",
+	    2);
 	put(fd, seq, eof, sizeof(eof));
 }
 
@@ -214,8 +221,12 @@ static void ask_for_file(int fd, unsigned char *seq)
 
 static void serve(int fd)
 {
-	static const char greeting[] = "\12" "8.0.0-ill\0" "\1\0\0\0" "abcdefgh\0" "\xff\xf7\x21\2\0\xff\x80\x15\0\0\0\0\0\0\0\0\0\0" "ijklmnopqrst\0"
-				       "mysql_native_password";
+	static const char greeting[] = "\12"
+				       "8.0.0-ill\0"
+				       "\1\0\0\0"
+				       "abcdefgh\0"
+				       "\xff\xf7\x21\2\0\xff\x80\x15\0\0\0\0\0\0\0\0\0\0"
+				       "ijklmnopqrst\0mysql_native_password";
 	static char text[65536];
 	unsigned char seq = 0;
 
@@ -262,7 +273,8 @@ static void ill_begin(char *cnf, size_t size)
 	(void)snprintf(cnf, size, "ill.%ld.cnf", (long)getpid());
 	f = fopen(cnf, "we");
 	assert_non_null(f);
-	(void)fprintf(f, "[jobstack]\nhost=127.0.0.1\nport=%u\nuser=x\ndatabase=x\nssl-mode=DISABLED\n", (unsigned)ntohs(at.sin_port));
+	(void)fprintf(f, "[jobstack]\nhost=127.0.0.1\nport=%u\nuser=x\ndatabase=x\nssl-mode=DISABLED\n",
+		      (unsigned)ntohs(at.sin_port));
 	assert_int_equal(fclose(f), 0);
 	assert_int_equal(pthread_create(&ill.thread, NULL, ill_main, NULL), 0);
 }
@@ -305,9 +317,10 @@ static void means_ill(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(not_asked_for, begin, end), cmocka_unit_test_setup_teardown(once, begin, end),
-		cmocka_unit_test_setup_teardown(fewer, begin, end), cmocka_unit_test(means_ill)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(not_asked_for, begin, end),
+					   cmocka_unit_test_setup_teardown(once, begin, end),
+					   cmocka_unit_test_setup_teardown(fewer, begin, end),
+					   cmocka_unit_test(means_ill)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

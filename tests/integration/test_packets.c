@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Packets against a real server: a guard's no is an answer, the same error from anything else is a fault; an answer that ends
- * early is no answer, and may be behind a commit; a turn ends with its transaction.
+ * Packets against a real server: a guard's no is an answer, the same error from anything else is a fault; an answer
+ * that ends early is no answer, and may be behind a commit; a turn ends with its transaction.
  */
 #define _GNU_SOURCE
 #include "integration/says.h"
@@ -82,7 +82,8 @@ static void nobody_asked(void **state)
 
 	(void)state;
 	GIVES(JOBSTACK_EBUG, transact(packet("INSERT INTO mark VALUES(3)", 1, zero_less_one), &lost, &rows));
-	assert_non_null(strstr(e.text, "nobody asked about")); /* lost may be said: a block does not tell where it ended */
+	assert_non_null(
+		strstr(e.text, "nobody asked about")); /* lost may be said: a block does not tell where it ended */
 	GIVES(JOBSTACK_EBUG, transact(packet(NULL, 0, zero_less_one), &lost, &rows));
 	GIVES(JOBSTACK_EBUG, ask(packet(NULL, 0, zero_less_one)));
 	assert_int_equal(marks(), before);
@@ -170,8 +171,8 @@ static void promise_more(struct js_sql *sql)
 	sql->statements++;
 }
 
-/* An answer of fewer statements than were sent: it may have been committed, so it was lost; and it is tried again until patience
- * ends. */
+/* An answer of fewer statements than were sent: it may have been committed, so it was lost; and it is tried again until
+ * patience ends. */
 static void short_answers(void **state)
 {
 	struct js_sql sql = packet("INSERT INTO mark VALUES(4)", 1, "SELECT 1");
@@ -237,8 +238,9 @@ static int end(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(guards), cmocka_unit_test(nobody_asked), cmocka_unit_test(short_answers),
-					   cmocka_unit_test(views), cmocka_unit_test(turns)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(guards), cmocka_unit_test(nobody_asked),
+					   cmocka_unit_test(short_answers), cmocka_unit_test(views),
+					   cmocka_unit_test(turns)};
 
 	return cmocka_run_group_tests(tests, begin, end);
 }

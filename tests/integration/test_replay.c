@@ -270,7 +270,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_verdict), cmocka_unit_test(rest_is_lost), cmocka_unit_test(part_was_delivered),
-		cmocka_unit_test(too_late),     cmocka_unit_test(refused),      cmocka_unit_test(odd_ones),
+		cmocka_unit_test(too_late),	cmocka_unit_test(refused),	cmocka_unit_test(odd_ones),
 		cmocka_unit_test(many_at_once)};
 
 	return cmocka_run_group_tests(tests, init_fixture, close_fixture);

@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-/* --------------------------------------------------------------------------------------------------------- recovery */
+/* ------------------------------------------------------------------------------------------------------ recovery */
 
 /* Two recover one worker at once.  One waits for the other; then it finds that nothing is left to do. */
 static void two_recoveries(void **state)
@@ -107,8 +107,8 @@ static void idle_pops_while_given_up(void **state)
 	over(&w);
 }
 
-/* A worker closes while it is being given up.  Its close comes first: it counts, and the recovery finds that it moved.
- */
+/* A worker closes while it is being given up.  Its close comes first: it counts, and the recovery finds
+ * that it moved. */
 static void close_before_recovery(void **state)
 {
 	struct rival w, a;
@@ -154,8 +154,8 @@ static void recovery_before_close(void **state)
 	ENDS(&w, JOBSTACK_NOTHING);
 	assert_true(a.taken == 3 && w.batch.count == 0);
 	audit("second", 3, 0, 0, 0);
-	assert_true(
-	    sql(holder, "SELECT COUNT(*) FROM attempt WHERE stack_id=%" PRIu64 " AND outcome=2", id_of("second")) == 3);
+	assert_true(sql(holder, "SELECT COUNT(*) FROM attempt WHERE stack_id=%" PRIu64 " AND outcome=2",
+			id_of("second")) == 3);
 	GIVES(JOBSTACK_NOTHING, do_end(&w)); /* and it stays so */
 	audit("second", 3, 0, 0, 0);
 	over(&a);
@@ -235,7 +235,7 @@ static void end_and_recovery(void **state)
 	over(&w);
 }
 
-/* --------------------------------------------------------------------------------------------------------- requeues */
+/* ------------------------------------------------------------------------------------------------------ requeues */
 
 /* Two requeue one entry: a dead one, then a done one. */
 static void two_requeues(void **state)
@@ -403,10 +403,10 @@ static void promote_under_a_pop(void **state)
 	over(&v);
 }
 
-/* ------------------------------------------------------------------------------------------------ states of a stack */
+/* --------------------------------------------------------------------------------------------- states of a stack */
 
-/* Paused or cancelled under a running worker: what it holds can be closed in every way, nothing new is handed out, to nobody, and what
- * goes back stays.  (Nothing is dropped while something runs.) */
+/* Paused or cancelled under a running worker: what it holds can be closed in every way, nothing new is handed out, to
+ * nobody, and what goes back stays.  (Nothing is dropped while something runs.) */
 static void states_under_work(void **state)
 {
 	static const char *const name[] = {NULL, "paused", "cancelled"};
@@ -509,8 +509,8 @@ static double drain(const char *stack, size_t n)
 	return (double)n * 1e6 / (double)(jobstack_now_us() - from);
 }
 
-/* Somebody reads for long in one snapshot, so that no old row version can be purged; thousands of pops go on correctly.
- */
+/* Somebody reads for long in one snapshot, so that no old row version can be purged; thousands of pops
+ * go on correctly. */
 static void long_snapshot(void **state)
 {
 	enum { N = 3000 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The schedules of drop: against what comes at the same moment, and with packets and replies that get lost.  After each the ledger is
- * proven, or that nothing is left.
+ * The schedules of drop: against what comes at the same moment, and with packets and replies that get lost.  After each
+ * the ledger is proven, or that nothing is left.
  */
 #define _GNU_SOURCE
 #include "integration/proxy.h"
@@ -77,7 +77,8 @@ static void drop_and_step(void **state)
 	over(&w);
 }
 
-/* A worker, and a push, that begin: before it, then it waits for the one and is refused by the other; or behind it, then they are. */
+/* A worker, and a push, that begin: before it, then it waits for the one and is refused by the other; or behind it,
+ * then they are. */
 static void drop_and_begin(void **state)
 {
 	struct jobstack_bytes name = {"/new", 4};
@@ -175,7 +176,8 @@ static void drop_and_pop(void **state)
 	over(&s);
 }
 
-/* What a cut short drop has left of an abandoned --atomic push, and a push --unique that comes then: no name is left behind. */
+/* What a cut short drop has left of an abandoned --atomic push, and a push --unique that comes then: no name is left
+ * behind. */
 static void drop_and_pushes(void **state)
 {
 	struct jobstack_push_options unique = JOBSTACK_PUSH_OPTIONS_INIT;
@@ -184,9 +186,11 @@ static void drop_and_pushes(void **state)
 	(void)state;
 	unique.unique = 1;
 	push_numbered("pushed", &unique, 4);
-	(void)sql(holder, "INSERT INTO push(token,stack_id,atomic,started,beat) SELECT REPEAT('a',16),stack_id,1,UTC_TIMESTAMP(6)-INTERVAL 2 "
-			  "HOUR,UTC_TIMESTAMP(6)-INTERVAL 2 HOUR FROM stack WHERE name='pushed'");
-	(void)sql(holder, "UPDATE span SET class=2,push_id=(SELECT MAX(push_id) FROM push) WHERE stack_id=%" PRIu64, id_of("pushed"));
+	(void)sql(holder, "INSERT INTO push(token,stack_id,atomic,started,beat) SELECT "
+			  "REPEAT('a',16),stack_id,1,UTC_TIMESTAMP(6)-INTERVAL 2 HOUR,UTC_TIMESTAMP(6)-INTERVAL 2 HOUR "
+			  "FROM stack WHERE name='pushed'");
+	(void)sql(holder, "UPDATE span SET class=2,push_id=(SELECT MAX(push_id) FROM push) WHERE stack_id=%" PRIu64,
+		  id_of("pushed"));
 	(void)sql(holder, "DELETE FROM name WHERE stack_id=%" PRIu64, id_of("pushed"));
 	(void)sql(holder, "UPDATE stack SET state=3,named=NULL WHERE name='pushed'");
 	GIVES(JOBSTACK_ECONFLICT, jobstack_push(h, "pushed", &unique, "/more", &e));
@@ -228,7 +232,8 @@ static void prune_and_drop(void **state)
 	over(&p);
 }
 
-/* What is on its way when a drop is refused comes to nothing, however late it arrives; and so does what comes when the drop is over. */
+/* What is on its way when a drop is refused comes to nothing, however late it arrives; and so does what comes when the
+ * drop is over. */
 static void drop_late(void **state)
 {
 	struct rival d, s;
@@ -360,10 +365,11 @@ static void drop_again(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {SCHEDULE(drop_and_promotion), SCHEDULE(drop_and_step),  SCHEDULE(drop_and_begin),
-					   SCHEDULE(drop_and_pop),	 SCHEDULE(drop_and_pushes), SCHEDULE(prune_and_drop),
-					   SCHEDULE(drop_late),		 SCHEDULE(drop_unheard),   SCHEDULE(drop_refused),
-					   SCHEDULE(drop_and_drop),	 SCHEDULE(drop_again)};
+	const struct CMUnitTest tests[] = {
+		SCHEDULE(drop_and_promotion), SCHEDULE(drop_and_step),	 SCHEDULE(drop_and_begin),
+		SCHEDULE(drop_and_pop),	      SCHEDULE(drop_and_pushes), SCHEDULE(prune_and_drop),
+		SCHEDULE(drop_late),	      SCHEDULE(drop_unheard),	 SCHEDULE(drop_refused),
+		SCHEDULE(drop_and_drop),      SCHEDULE(drop_again)};
 
 	return cmocka_run_group_tests(tests, lost_setup, lost_teardown);
 }

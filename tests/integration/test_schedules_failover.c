@@ -9,15 +9,15 @@
 /* -------------------------------------------------------------------------------------------------------- frozen
  * clients */
 
-/* Waits until no session of the test's database is in a transaction that holds anything.  One whose commit others see is listed
- * for a moment yet; what a frozen client holds would be listed until it thaws. */
+/* Waits until no session of the test's database is in a transaction that holds anything.  One whose commit others see
+ * is listed for a moment yet; what a frozen client holds would be listed until it thaws. */
 static void until_none_holds(void)
 {
 	until_transactions(0, "t.trx_rows_locked+t.trx_rows_modified>0", "hold something");
 }
 
-/* While somebody is frozen: no transaction holds anything, and others push, pop, close and requeue.  (What was held would be
- * held until the thaw, which comes after this: they would never get through.) */
+/* While somebody is frozen: no transaction holds anything, and others push, pop, close and requeue.  (What was held
+ * would be held until the thaw, which comes after this: they would never get through.) */
 static void others_work(const char *stack)
 {
 	struct jobstack_outcome o = JOBSTACK_OUTCOME_INIT;
@@ -57,8 +57,8 @@ static void frozen_sending(void **state)
 	over(&r);
 }
 
-/* A client freezes when it has sent its step: it does not read the answer, which is too long for the network to hold.
- */
+/* A client freezes when it has sent its step: it does not read the answer, which is too long for the
+ * network to hold. */
 static void frozen_reading(void **state)
 {
 	enum { N = 500 };
@@ -86,7 +86,7 @@ static void frozen_reading(void **state)
 	start(&r, do_step);
 	proxy_caught(&between);
 	until_number(
-	    1, "SELECT COUNT(*) FROM claim c JOIN stack s USING(stack_id) WHERE s.name='reading'"); /* committed */
+		1, "SELECT COUNT(*) FROM claim c JOIN stack s USING(stack_id) WHERE s.name='reading'"); /* committed */
 	others_work("reading");
 	proxy_drop_client(&between);
 	ENDS(&r, 0);
@@ -133,7 +133,7 @@ static void work_off(const char *stack)
 		n = w.batch.count;
 		for (size_t i = 0; i < n; i++) {
 			struct jobstack_outcome o =
-			    outcome(w.batch.entries[i].entry, w.batch.entries[i].attempt, JOBSTACK_DONE, 0);
+				outcome(w.batch.entries[i].entry, w.batch.entries[i].attempt, JOBSTACK_DONE, 0);
 
 			OK(jobstack_step(w.worker, &o, 1, 0, NULL, 0, NULL, NULL, &e));
 		}

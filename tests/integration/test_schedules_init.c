@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * A migration whose connection is lost, or that is not alone, at each of its statements.  It is held there in the proxy; meanwhile an
- * administrator ends its connection (and with that its lock and its variables), or another node makes the same change, as the nodes of
- * a cluster do, which share no user locks.  It must go through, wholly.
+ * A migration whose connection is lost, or that is not alone, at each of its statements.  It is held there in the
+ * proxy; meanwhile an administrator ends its connection (and with that its lock and its variables), or another node
+ * makes the same change, as the nodes of a cluster do, which share no user locks.  It must go through, wholly.
  */
 #define _GNU_SOURCE
 #include "integration/proxy.h"
@@ -24,8 +24,8 @@ static void first_version(void)
 
 static void make_first_version(void)
 {
-	static const char *const table[] = {"stack", "push", "name", "entry", "span", "worker", "gate", "claim", "attempt", "dead",
-					    "jobstack_version"};
+	static const char *const table[] = {"stack", "push",	"name", "entry",	   "span", "worker", "gate",
+					    "claim", "attempt", "dead", "jobstack_version"};
 	struct jobstack *one = open_one();
 
 	(void)sql(holder, "DROP VIEW IF EXISTS JobManagement");
@@ -73,10 +73,11 @@ static void whole(pthread_t thread, const int *status)
 	(void)pthread_join(thread, NULL);
 	assert_int_equal(*status, 0);
 	assert_int_equal(sql(holder, "SELECT MAX(version) FROM jobstack_version"), jobstack_schema_version());
-	assert_int_equal(sql(holder,
-			     "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema=DATABASE() AND column_name "
-			     "IN('max_running','pruned','err_tail','err_at','to_stack','to_entry','locked') AND table_name NOT LIKE 'first\\_%%'"),
-			 8);
+	assert_int_equal(
+		sql(holder, "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema=DATABASE() AND "
+			    "column_name IN('max_running','pruned','err_tail','err_at','to_stack','to_entry','locked') "
+			    "AND table_name NOT LIKE 'first\\_%%'"),
+		8);
 }
 
 /* The connection is ended at each kind of statement, for the first table and for the last, and at the version's row. */
@@ -90,10 +91,12 @@ static void connection_lost(void **state)
 		pthread_t thread;
 
 		first_version();
-		thread = i < 8 ? hold_init(sign[i % 4], i / 4 * 5, &status) : hold_init("INSERT IGNORE INTO jobstack_version", 0, &status);
-		(void)sql(observer,
-			  "KILL CONNECTION %" PRIu64,
-			  sql(observer, "SELECT id FROM information_schema.processlist WHERE db='%s' AND id<>%lu ORDER BY id DESC LIMIT 1",
+		thread = i < 8 ? hold_init(sign[i % 4], i / 4 * 5, &status)
+			       : hold_init("INSERT IGNORE INTO jobstack_version", 0, &status);
+		(void)sql(observer, "KILL CONNECTION %" PRIu64,
+			  sql(observer,
+			      "SELECT id FROM information_schema.processlist WHERE db='%s' AND id<>%lu ORDER BY id "
+			      "DESC LIMIT 1",
 			      database(), mysql_thread_id(holder)));
 		proxy_drop_client(&between);
 		proxy_finish(&between);
@@ -105,10 +108,11 @@ static void connection_lost(void **state)
 static void another_node(void **state)
 {
 	static const char *const change[] = {
-		"ALTER TABLE stack ADD COLUMN max_running BIGINT UNSIGNED NULL, ADD COLUMN max_failures BIGINT UNSIGNED NULL, "
-		"ADD COLUMN moved BIGINT UNSIGNED NOT NULL DEFAULT 0, ADD COLUMN pruned BIGINT UNSIGNED NOT NULL DEFAULT 0",
-		"ALTER TABLE attempt ADD COLUMN err_tail VARBINARY(4096) NULL, ADD COLUMN err_log VARBINARY(4096) NULL, "
-		"ADD COLUMN err_at BIGINT NULL",
+		"ALTER TABLE stack ADD COLUMN max_running BIGINT UNSIGNED NULL, ADD COLUMN max_failures BIGINT "
+		"UNSIGNED NULL, ADD COLUMN moved BIGINT UNSIGNED NOT NULL DEFAULT 0, ADD COLUMN pruned BIGINT UNSIGNED "
+		"NOT NULL DEFAULT 0",
+		"ALTER TABLE attempt ADD COLUMN err_tail VARBINARY(4096) NULL, ADD COLUMN err_log VARBINARY(4096) "
+		"NULL, ADD COLUMN err_at BIGINT NULL",
 		"ALTER TABLE dead ADD COLUMN to_stack BIGINT UNSIGNED NULL, ADD COLUMN to_entry BIGINT UNSIGNED NULL",
 		"ALTER TABLE gate DROP COLUMN max_running, DROP COLUMN running",
 		"ALTER TABLE stack ADD COLUMN locked BIGINT UNSIGNED NOT NULL DEFAULT 0",

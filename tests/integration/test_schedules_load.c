@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The schedules of a push whose names the server fetches in the middle of the transaction: a client that freezes there, a stack that
- * becomes another one meanwhile, a reply that is lost, a LOAD that arrives late.  After each the ledger is proven.
+ * The schedules of a push whose names the server fetches in the middle of the transaction: a client that freezes there,
+ * a stack that becomes another one meanwhile, a reply that is lost, a LOAD that arrives late.  After each the ledger is
+ * proven.
  */
 #define _GNU_SOURCE
 #include "integration/proxy.h"
 
-#define N 5000	   /* more than one INSERT takes */
+#define N 5000	       /* more than one INSERT takes */
 #define LAST "/l/4999" /* so that all but a last packet has been sent when it comes */
 
 static struct jobstack_bytes names[N];
@@ -29,8 +30,13 @@ static void all_there(const char *stack)
 {
 	uint64_t id = id_of(stack);
 
-	assert_int_equal(sql(holder, "SELECT COUNT(*) FROM entry WHERE stack_id=%" PRIu64 " AND datapath LIKE '/l/%%'", id), N);
-	assert_int_equal(sql(holder, "SELECT COUNT(DISTINCT datapath) FROM entry WHERE stack_id=%" PRIu64 " AND datapath LIKE '/l/%%'", id), N);
+	assert_int_equal(
+		sql(holder, "SELECT COUNT(*) FROM entry WHERE stack_id=%" PRIu64 " AND datapath LIKE '/l/%%'", id), N);
+	assert_int_equal(sql(holder,
+			     "SELECT COUNT(DISTINCT datapath) FROM entry WHERE stack_id=%" PRIu64
+			     " AND datapath LIKE '/l/%%'",
+			     id),
+			 N);
 }
 
 /* It is frozen when the server has most of its names. */
@@ -96,8 +102,10 @@ static void discarded(void **state)
 	(void)state;
 	atomic.atomic = 1;
 	push_numbered("beside", &atomic, 20);
-	(void)sql(holder, "UPDATE span,push SET class=2,span.push_id=push.push_id,ended=NULL,beat='2000-01-01' WHERE "
-			  "push.stack_id=span.stack_id AND span.stack_id=%" PRIu64, id_of("beside"));
+	(void)sql(holder,
+		  "UPDATE span,push SET class=2,span.push_id=push.push_id,ended=NULL,beat='2000-01-01' WHERE "
+		  "push.stack_id=span.stack_id AND span.stack_id=%" PRIu64,
+		  id_of("beside"));
 	r = pusher("beside");
 	(void)sql(holder, "UPDATE push SET beat=UTC_TIMESTAMP(6) WHERE stack_id=%" PRIu64, id_of("beside"));
 	freeze_it(&r);
@@ -219,8 +227,9 @@ static void request_lost(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {SCHEDULE(frozen), SCHEDULE(discarded),  SCHEDULE(named), SCHEDULE(ended),
-					   SCHEDULE(reply_lost), SCHEDULE(late), SCHEDULE(request_lost)};
+	const struct CMUnitTest tests[] = {SCHEDULE(frozen),	  SCHEDULE(discarded),	SCHEDULE(named),
+					   SCHEDULE(ended),	  SCHEDULE(reply_lost), SCHEDULE(late),
+					   SCHEDULE(request_lost)};
 
 	return cmocka_run_group_tests(tests, lost_setup, lost_teardown);
 }

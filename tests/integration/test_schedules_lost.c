@@ -84,7 +84,7 @@ static void ready_push(struct rival *r)
 
 	for (size_t i = 0; i < 2500; i++)
 		pushed_names[i] =
-		    (struct jobstack_bytes){text[i], (size_t)snprintf(text[i], sizeof(text[i]), "/p/%zu", i)};
+			(struct jobstack_bytes){text[i], (size_t)snprintf(text[i], sizeof(text[i]), "/p/%zu", i)};
 	(void)r;
 }
 
@@ -141,21 +141,21 @@ static const struct call {
 	uint64_t line, running, done, dead; /* line: ready, waiting, held */
 	const char *hold; /* rows that stop it behind its fence; NULL: the claim, or the attempt, that it writes */
 } calls[] = {
-    {"step", do_step, ready_step, 0, 2, 2, 1, 1, NULL},
-    {"end", do_end, ready_end, 0, 4, 0, 1, 1, NULL},
-    {"recover", do_recover, ready_recover, 0, 5, 0, 0, 1, NULL},
-    {"requeue", do_requeue, ready_requeue, 0, 6, 0, 0, 0, "dead WHERE entry_id=1 AND stack_id="},
-    {"move", do_move, ready_move, 0, 5, 0, 0, 0, "dead WHERE entry_id=1 AND stack_id="},
-    {"pop", do_pop, ready_pop, 1, 4, 1, 0, 1, "span WHERE class=0 AND stack_id="},
-    {"close", do_close, ready_close, 0, 2, 2, 1, 1, NULL},
-    {"promote", do_promote, ready_promote, 0, 5, 0, 0, 1, "span WHERE class=1 AND stack_id="},
-    {"begin", do_begin, ready_nothing, 0, 5, 0, 0, 1, NULL},
-    {"push", do_push_twice, ready_push, 1, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
-    {"push2", do_push_twice, ready_push, 2, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
-    {"pushed", do_push_twice, ready_push, 3, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
-    {"unique", do_push_twice, ready_push_unique, 3, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
-    {"atomic", do_push_twice, ready_push_atomic, 2, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
-    {"publish", do_push_twice, ready_push_atomic, 3, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
+	{"step", do_step, ready_step, 0, 2, 2, 1, 1, NULL},
+	{"end", do_end, ready_end, 0, 4, 0, 1, 1, NULL},
+	{"recover", do_recover, ready_recover, 0, 5, 0, 0, 1, NULL},
+	{"requeue", do_requeue, ready_requeue, 0, 6, 0, 0, 0, "dead WHERE entry_id=1 AND stack_id="},
+	{"move", do_move, ready_move, 0, 5, 0, 0, 0, "dead WHERE entry_id=1 AND stack_id="},
+	{"pop", do_pop, ready_pop, 1, 4, 1, 0, 1, "span WHERE class=0 AND stack_id="},
+	{"close", do_close, ready_close, 0, 2, 2, 1, 1, NULL},
+	{"promote", do_promote, ready_promote, 0, 5, 0, 0, 1, "span WHERE class=1 AND stack_id="},
+	{"begin", do_begin, ready_nothing, 0, 5, 0, 0, 1, NULL},
+	{"push", do_push_twice, ready_push, 1, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
+	{"push2", do_push_twice, ready_push, 2, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
+	{"pushed", do_push_twice, ready_push, 3, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
+	{"unique", do_push_twice, ready_push_unique, 3, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
+	{"atomic", do_push_twice, ready_push_atomic, 2, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
+	{"publish", do_push_twice, ready_push_atomic, 3, 2505, 0, 0, 1, "push WHERE ended IS NULL AND stack_id="},
 };
 #define CALLS (sizeof(calls) / sizeof(calls[0]))
 
@@ -246,8 +246,8 @@ static void reply_lost(void **state)
 	}
 }
 
-/* The call itself gives up behind the lost reply, and comes again later.  Others have counted the lease from the first try,
- * which moved seq: so must the worker, or its commands would outlive it. */
+/* The call itself gives up behind the lost reply, and comes again later.  Others have counted the lease from the first
+ * try, which moved seq: so must the worker, or its commands would outlive it. */
 static void lease_behind_a_lost_reply(void **state)
 {
 	static volatile int stop;
@@ -360,8 +360,8 @@ static void birth_after_the_end(void **state)
 	OK(do_end(&r));
 	proxy_deliver(&between);
 	audit("born", 5, 0, 0, 0);
-	assert_true(
-	    sql(holder, "SELECT COUNT(*) FROM worker WHERE ended IS NULL AND stack_id=%" PRIu64, id_of("born")) == 0);
+	assert_true(sql(holder, "SELECT COUNT(*) FROM worker WHERE ended IS NULL AND stack_id=%" PRIu64,
+			id_of("born")) == 0);
 	over(&r);
 }
 
@@ -430,11 +430,10 @@ static void check_begins_anew(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {SCHEDULE(packet_lost),	  SCHEDULE(packet_late),
-					   SCHEDULE(reply_lost),	  SCHEDULE(ghost),
-					   SCHEDULE(pop_after_its_close), SCHEDULE(birth_after_the_end),
-					   SCHEDULE(stale_requeue),	  SCHEDULE(check_begins_anew),
-					   SCHEDULE(lease_behind_a_lost_reply)};
+	const struct CMUnitTest tests[] = {
+		SCHEDULE(packet_lost),	 SCHEDULE(packet_late),		SCHEDULE(reply_lost),
+		SCHEDULE(ghost),	 SCHEDULE(pop_after_its_close), SCHEDULE(birth_after_the_end),
+		SCHEDULE(stale_requeue), SCHEDULE(check_begins_anew),	SCHEDULE(lease_behind_a_lost_reply)};
 
 	return cmocka_run_group_tests(tests, lost_setup, lost_teardown);
 }

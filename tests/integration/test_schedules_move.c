@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The schedules of moving dead entries to another stack: beside requeues, other moves (the other way, too), a cancel, a push of
- * unique names; and what a requeue and a move make of a stack that was dropped and made anew, and of tries that nobody heard of.
- * After each the ledgers of both stacks are proven.
+ * The schedules of moving dead entries to another stack: beside requeues, other moves (the other way, too), a cancel, a
+ * push of unique names; and what a requeue and a move make of a stack that was dropped and made anew, and of tries that
+ * nobody heard of. After each the ledgers of both stacks are proven.
  */
 #define _GNU_SOURCE
 #include "integration/proxy.h"
@@ -23,7 +23,8 @@ static uint64_t moved(const char *stack)
 /* Two move the same entries, to the same stack or to two. */
 static void two_moves(void **state)
 {
-	static const char *const from[] = {"same", "apart"}, *const to[2][2] = {{"same.to", "same.to"}, {"apart.1", "apart.2"}};
+	static const char *const from[] = {"same", "apart"}, *const to[2][2] = {{"same.to", "same.to"},
+										{"apart.1", "apart.2"}};
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
@@ -76,7 +77,8 @@ static void move_and_requeue(void **state)
 	}
 }
 
-/* Two in opposite directions: the second waits for the first at the first lock, and holds nothing that the first wants. */
+/* Two in opposite directions: the second waits for the first at the first lock, and holds nothing that
+ * the first wants. */
 static void crosswise(void **state)
 {
 	(void)state;
@@ -95,8 +97,9 @@ static void crosswise(void **state)
 		until_waiting(2);
 		nap(110);
 		assert_true(sql(observer,
-				"SELECT MAX(trx_rows_locked) FROM information_schema.innodb_trx t JOIN information_schema.processlist p ON "
-				"p.id=t.trx_mysql_thread_id WHERE p.db='%s' AND trx_state='LOCK WAIT' AND trx_rows_modified=0",
+				"SELECT MAX(trx_rows_locked) FROM information_schema.innodb_trx t JOIN "
+				"information_schema.processlist p ON p.id=t.trx_mysql_thread_id WHERE p.db='%s' AND "
+				"trx_state='LOCK WAIT' AND trx_rows_modified=0",
 				database()) <= 1);
 		release();
 		ENDS(&a, 0);
@@ -161,8 +164,8 @@ static void move_and_unique_push(void **state)
 	over(&p);
 }
 
-/* A packet is lost, and before it is sent again somebody else has taken one of the three: only those count that were taken, at the
- * limit, too. */
+/* A packet is lost, and before it is sent again somebody else has taken one of the three: only those count that were
+ * taken, at the limit, too. */
 static void lost_and_another(void **state)
 {
 	static const uint64_t two[] = {2};
@@ -225,9 +228,10 @@ static void another_of_the_name(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {SCHEDULE(two_moves), SCHEDULE(move_and_requeue), SCHEDULE(crosswise),
-					   SCHEDULE(to_a_cancelled_one), SCHEDULE(move_and_unique_push),
-					   SCHEDULE(lost_and_another), SCHEDULE(another_of_the_name)};
+	const struct CMUnitTest tests[] = {
+		SCHEDULE(two_moves),	      SCHEDULE(move_and_requeue),     SCHEDULE(crosswise),
+		SCHEDULE(to_a_cancelled_one), SCHEDULE(move_and_unique_push), SCHEDULE(lost_and_another),
+		SCHEDULE(another_of_the_name)};
 
 	return cmocka_run_group_tests(tests, lost_setup, lost_teardown);
 }

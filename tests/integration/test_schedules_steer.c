@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The schedules of steering: limits, prune and policy against what comes at the same moment, and with packets and replies that
- * get lost.  After each the ledger is proven.  (Those of drop are in test_schedules_drop.c.)
+ * The schedules of steering: limits, prune and policy against what comes at the same moment, and with packets and
+ * replies that get lost.  After each the ledger is proven.  (Those of drop are in test_schedules_drop.c.)
  */
 #define _GNU_SOURCE
 #include "integration/proxy.h"
@@ -33,7 +33,7 @@ static void limit(const char *stack, int64_t n)
 	OK(jobstack_set(h, stack, &policy, &e));
 }
 
-/* -------------------------------------------------------------------------------- each call, with a packet lost or late */
+/* ------------------------------------------------------------------------- each call, with a packet lost or late */
 
 static void ready_step(struct rival *r)
 {
@@ -71,7 +71,8 @@ static void ready_prune(struct rival *r)
 	jobstack_worker_free(w);
 	(void)sql(holder, "DELETE FROM span WHERE attempt=2 AND lo=4 AND stack_id=%" PRIu64, id_of(r->stack));
 	(void)sql(holder,
-		  "INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(%" PRIu64 ",4,2,1,0,1,UTC_TIMESTAMP(6))",
+		  "INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(%" PRIu64
+		  ",4,2,1,0,1,UTC_TIMESTAMP(6))",
 		  id_of(r->stack));
 	(void)sql(holder, "UPDATE stack SET done=done+1 WHERE name='%s'", r->stack);
 }
@@ -89,10 +90,10 @@ static const struct call {
 	uint64_t line, running, done, dead; /* afterwards */
 	const char *hold;		    /* rows that stop it in the middle; NULL: the claim that it writes */
 } calls[] = {
-    {"step", do_step, ready_step, 0, 1, 3, 1, 1, NULL},
-    {"pop", do_pop, ready_pop, 1, 4, 1, 0, 1, "gate WHERE stack_id="},
-    {"set", do_set, ready_nothing, 0, 5, 0, 0, 1, "span WHERE stack_id="},
-    {"prune", do_prune, ready_prune, 0, 3, 0, 0, 1, "attempt WHERE final=1 AND stack_id="},
+	{"step", do_step, ready_step, 0, 1, 3, 1, 1, NULL},
+	{"pop", do_pop, ready_pop, 1, 4, 1, 0, 1, "gate WHERE stack_id="},
+	{"set", do_set, ready_nothing, 0, 5, 0, 0, 1, "span WHERE stack_id="},
+	{"prune", do_prune, ready_prune, 0, 3, 0, 0, 1, "attempt WHERE final=1 AND stack_id="},
 };
 #define CALLS (sizeof(calls) / sizeof(calls[0]))
 
@@ -119,7 +120,10 @@ static void end_call(const struct call *c, struct rival *r)
 	if (c->call == do_prune)
 		assert_int_equal(r->taken, 2);
 	if (c->call == do_set)
-		assert_true(sql(holder, "SELECT COUNT(*) FROM stack JOIN gate USING(stack_id) WHERE max_running=5 AND name='%s'", r->stack) == 1);
+		assert_true(
+			sql(holder,
+			    "SELECT COUNT(*) FROM stack JOIN gate USING(stack_id) WHERE max_running=5 AND name='%s'",
+			    r->stack) == 1);
 	audit(r->stack, c->line, c->running, c->done, c->dead);
 }
 
@@ -185,7 +189,7 @@ static void ghost(void **state)
 	}
 }
 
-/* ------------------------------------------------------------------------------------------------------------ policy */
+/* -------------------------------------------------------------------------------------------------------- policy */
 
 /* A script's pop waits for a span whose priority is being raised: it finds it all the same. */
 static void pop_and_priority(void **state)
@@ -236,7 +240,7 @@ static void pops_at_the_limit(void **state)
 	over(&b);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- prune */
+/* --------------------------------------------------------------------------------------------------------- prune */
 
 static struct rival done_stack(const char *stack)
 {
@@ -308,8 +312,8 @@ static void prune_and_requeue(void **state)
 	over(&p);
 }
 
-/* What is in a claim stays while the claim is open, for it is by its attempt's row that it is known as closed: also an earlier attempt
- * of what was requeued, and was done in other hands. */
+/* What is in a claim stays while the claim is open, for it is by its attempt's row that it is known as closed: also an
+ * earlier attempt of what was requeued, and was done in other hands. */
 static void prune_and_claims(void **state)
 {
 	struct rival v, w, p = rival("claims"), a;
@@ -347,9 +351,10 @@ static void prune_and_claims(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {SCHEDULE(packet_late),	SCHEDULE(reply_lost),	     SCHEDULE(ghost),
-					   SCHEDULE(pop_and_priority),	SCHEDULE(pops_at_the_limit), SCHEDULE(prune_and_requeue),
-					   SCHEDULE(prune_and_claims)};
+	const struct CMUnitTest tests[] = {
+		SCHEDULE(packet_late),	    SCHEDULE(reply_lost),	 SCHEDULE(ghost),
+		SCHEDULE(pop_and_priority), SCHEDULE(pops_at_the_limit), SCHEDULE(prune_and_requeue),
+		SCHEDULE(prune_and_claims)};
 
 	return cmocka_run_group_tests(tests, lost_setup, lost_teardown);
 }

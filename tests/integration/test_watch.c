@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The observer with its memory (src/watch) against a real server: who is silent for a whole lease on our own clock, and who
- * only seems so: to the server's clock, over a gap, or until a heart beats.
+ * The observer with its memory (src/watch) against a real server: who is silent for a whole lease on our own clock, and
+ * who only seems so: to the server's clock, over a gap, or until a heart beats.
  */
 #define _GNU_SOURCE
 #include "integration/api.h"
@@ -252,10 +252,10 @@ static void no_stack(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(silence),	   cmocka_unit_test(first_look),
-					   cmocka_unit_test(gaps),	   cmocka_unit_test(heartbeat),
-					   cmocka_unit_test(suspicion),	   cmocka_unit_test(scripts),	   cmocka_unit_test(confirming),
-					   cmocka_unit_test(no_stack)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(silence),	 cmocka_unit_test(first_look),
+					   cmocka_unit_test(gaps),	 cmocka_unit_test(heartbeat),
+					   cmocka_unit_test(suspicion),	 cmocka_unit_test(scripts),
+					   cmocka_unit_test(confirming), cmocka_unit_test(no_stack)};
 
 	return cmocka_run_group_tests(tests, init_fixture, close_fixture);
 }

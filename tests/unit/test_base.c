@@ -29,13 +29,40 @@ static void durations(void **state)
 	static const struct {
 		const char *text;
 		int64_t us; /* -1: refused */
-	} row[] = {
-		{"90", 90000000}, {"90s", 90000000}, {"15m", 900000000}, {"2h", 7200000000}, {"7d", INT64_C(604800000000)},
-		{"1:30:00", INT64_C(5400000000)}, {"2-00:00:00", INT64_C(172800000000)}, {"1-12", INT64_C(129600000000)},
-		{"10:30", 630000000}, {"0", 0}, {"0.5", 500000}, {"1.5s", 1500000}, {"100ms", 100000}, {"1.25m", 75000000},
-		{"366d", INT64_C(31622400000000)}, {"367d", -1}, {"366.5d", -1}, {"", -1}, {"s", -1}, {"-5", -1}, {"5x", -1}, {"5 s", -1}, {" 5", -1},
-		{"1:2:3:4", -1}, {":", -1}, {"1:", -1}, {"1-", -1}, {"-1-2", -1}, {"99999999999999999999", -1}, {"1e3", -1},
-		{"+5", -1}, {"5s ", -1}, {"0x10", -1}, {"1-2-3", -1}};
+	} row[] = {{"90", 90000000},
+		   {"90s", 90000000},
+		   {"15m", 900000000},
+		   {"2h", 7200000000},
+		   {"7d", INT64_C(604800000000)},
+		   {"1:30:00", INT64_C(5400000000)},
+		   {"2-00:00:00", INT64_C(172800000000)},
+		   {"1-12", INT64_C(129600000000)},
+		   {"10:30", 630000000},
+		   {"0", 0},
+		   {"0.5", 500000},
+		   {"1.5s", 1500000},
+		   {"100ms", 100000},
+		   {"1.25m", 75000000},
+		   {"366d", INT64_C(31622400000000)},
+		   {"367d", -1},
+		   {"366.5d", -1},
+		   {"", -1},
+		   {"s", -1},
+		   {"-5", -1},
+		   {"5x", -1},
+		   {"5 s", -1},
+		   {" 5", -1},
+		   {"1:2:3:4", -1},
+		   {":", -1},
+		   {"1:", -1},
+		   {"1-", -1},
+		   {"-1-2", -1},
+		   {"99999999999999999999", -1},
+		   {"1e3", -1},
+		   {"+5", -1},
+		   {"5s ", -1},
+		   {"0x10", -1},
+		   {"1-2-3", -1}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -123,11 +150,14 @@ static void buffers(void **state)
 
 static void options(void **state)
 {
-	static const struct js_opt table[] = {{'n', "number", "N", "a number"}, {300, "flag", NULL, "a flag"},
-					      {'w', "watch", "[SEC]", "perhaps"}, {0, NULL, NULL, NULL}};
+	static const struct js_opt table[] = {{'n', "number", "N", "a number"},
+					      {300, "flag", NULL, "a flag"},
+					      {'w', "watch", "[SEC]", "perhaps"},
+					      {0, NULL, NULL, NULL}};
 	static const struct js_opts o = {"prog", "[OPTIONS]", "About.", table, NULL, 1};
 	char *argv[] = {"prog", "-n", "5", "--flag", "-w", "--watch=3", "cmd", "--other", NULL};
-	char *wrong[] = {"prog", "--nosuch", NULL}, *missing[] = {"prog", "--number", NULL}, *extra[] = {"prog", "--flag=1", NULL};
+	char *wrong[] = {"prog", "--nosuch", NULL}, *missing[] = {"prog", "--number", NULL},
+	     *extra[] = {"prog", "--flag=1", NULL};
 	struct jobstack_error e = JOBSTACK_ERROR_INIT;
 	struct js_buf help = {0};
 	const char *arg;
@@ -197,8 +227,10 @@ static void near_words(void **state)
 
 static void option_spec(void **state)
 {
-	static const struct js_opt table[] = {{'n', "number", "N", "one\nor\ttwo \\"}, {300, "flag", NULL, "a flag"},
-					      {301, "secret", NULL, NULL}, {0, NULL, NULL, NULL}};
+	static const struct js_opt table[] = {{'n', "number", "N", "one\nor\ttwo \\"},
+					      {300, "flag", NULL, "a flag"},
+					      {301, "secret", NULL, NULL},
+					      {0, NULL, NULL, NULL}};
 	static const struct js_opts o = {"prog", "WORD", "About.", table, NULL, 0};
 	struct js_buf text = {0};
 
@@ -277,15 +309,15 @@ static void characters(void **state)
 		   {"\n", 1, 0, 1},
 		   {"\x7f", 1, 0, 1},
 		   {"\xff", 0, 0, 1},
-		   {"\xc2\x9b", 2, 0, 1},	     /* a C1 control: CSI */
-		   {"\xc3\xa4", 2, 2, 1},	     /* a with dots */
-		   {"\xcc\x88", 2, 2, 0},	     /* just the dots */
-		   {"\xe2\x80\xae", 3, 0, 1},     /* what follows runs from right to left */
-		   {"\xe2\x80\xa8", 3, 0, 1},     /* a line ends */
-		   {"\xe2\x80\xa7", 3, 3, 1},     /* its neighbour, a dot */
-		   {"\xe2\x80\x8d", 3, 3, 0},     /* joins */
-		   {"\xef\xbb\xbf", 3, 0, 1},     /* a byte order mark */
-		   {"\xe6\x97\xa5", 3, 3, 2},     /* a Chinese sun */
+		   {"\xc2\x9b", 2, 0, 1},	   /* a C1 control: CSI */
+		   {"\xc3\xa4", 2, 2, 1},	   /* a with dots */
+		   {"\xcc\x88", 2, 2, 0},	   /* just the dots */
+		   {"\xe2\x80\xae", 3, 0, 1},	   /* what follows runs from right to left */
+		   {"\xe2\x80\xa8", 3, 0, 1},	   /* a line ends */
+		   {"\xe2\x80\xa7", 3, 3, 1},	   /* its neighbour, a dot */
+		   {"\xe2\x80\x8d", 3, 3, 0},	   /* joins */
+		   {"\xef\xbb\xbf", 3, 0, 1},	   /* a byte order mark */
+		   {"\xe6\x97\xa5", 3, 3, 2},	   /* a Chinese sun */
 		   {"\xf0\x9f\x98\x80", 4, 4, 2}}; /* a face */
 	char text[] = "a\xe2\x80\xae\xc3\xa4\x1b[0m\xc3";
 
@@ -305,9 +337,11 @@ static void characters(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(durations), cmocka_unit_test(numbers), cmocka_unit_test(clock_texts),
-					   cmocka_unit_test(first_error_wins), cmocka_unit_test(buffers), cmocka_unit_test(options), cmocka_unit_test(near_words), cmocka_unit_test(option_spec),
-					   cmocka_unit_test(files), cmocka_unit_test(characters)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(durations),	  cmocka_unit_test(numbers),
+					   cmocka_unit_test(clock_texts), cmocka_unit_test(first_error_wins),
+					   cmocka_unit_test(buffers),	  cmocka_unit_test(options),
+					   cmocka_unit_test(near_words),  cmocka_unit_test(option_spec),
+					   cmocka_unit_test(files),	  cmocka_unit_test(characters)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,10 +24,12 @@ static void packets(void **state)
 	unsigned char all[256];
 
 	(void)state;
-	assert_int_equal(js_sql_stmt(&sql, "A %u %d %d %n %n", UINT64_MAX, (int64_t)-5, INT64_MIN, (int64_t)-1, (int64_t)7), 0);
+	assert_int_equal(
+		js_sql_stmt(&sql, "A %u %d %d %n %n", UINT64_MAX, (int64_t)-5, INT64_MIN, (int64_t)-1, (int64_t)7), 0);
 	assert_string_equal(sql.text.data, "A 18446744073709551615 -5 -9223372036854775808 NULL 7;");
 	js_sql_reset(&sql);
-	js_sql_add(&sql, "%s%s%x%x", "a'b\\", (const char *)NULL, (const void *)"", (size_t)0, (const void *)NULL, (size_t)0);
+	js_sql_add(&sql, "%s%s%x%x", "a'b\\", (const char *)NULL, (const void *)"", (size_t)0, (const void *)NULL,
+		   (size_t)0);
 	assert_string_equal(sql.text.data, "x'6127625C'NULLx''NULL");
 	js_sql_reset(&sql);
 	js_sql_add(&sql, "%t %t", INT64_C(1795242011123456), (int64_t)-1);
@@ -69,10 +71,12 @@ static void option_files(void **state)
 	struct jobstack_error e;
 
 	(void)state;
-	assert_int_equal(read_text("# a comment\n; another\n[mysqld]\nport=1\n[client]\nhost = \"db1, db2\" # here\nport=3307\nuser='me'\n"
-				   "password=a\\\\b\\sc#d\n[jobstack]\ndatabase=spectra\nport=3308\n[client]\nuser=later\n",
-				   0600, &o, &e),
-			 0);
+	assert_int_equal(
+		read_text("# a comment\n; another\n[mysqld]\nport=1\n[client]\nhost = \"db1, db2\" # "
+			  "here\nport=3307\nuser='me'\n"
+			  "password=a\\\\b\\sc#d\n[jobstack]\ndatabase=spectra\nport=3308\n[client]\nuser=later\n",
+			  0600, &o, &e),
+		0);
 	assert_int_equal(o.hosts.n, 2);
 	assert_string_equal(o.hosts.at[0].name, "db1");
 	assert_string_equal(o.hosts.at[1].name, "db2");
@@ -82,7 +86,9 @@ static void option_files(void **state)
 	assert_string_equal(o.database, "spectra");
 	assert_int_equal(o.tls_said, 0);
 	js_option_free(&o);
-	assert_int_equal(read_text("[client]\npassword=\"with # in it\"\nssl-mode=VERIFY_IDENTITY\nssl_ca=/ca\n", 0600, &o, &e), 0);
+	assert_int_equal(
+		read_text("[client]\npassword=\"with # in it\"\nssl-mode=VERIFY_IDENTITY\nssl_ca=/ca\n", 0600, &o, &e),
+		0);
 	assert_string_equal(o.password, "with # in it");
 	assert_int_equal(o.tls, JS_TLS_VERIFY_IDENTITY);
 	assert_string_equal(o.ssl_ca, "/ca");
@@ -122,7 +128,8 @@ static void option_files_refused(void **state)
 	assert_int_equal(read_text("# no group\nhost=db\n[client]\n", 0600, &o, &e), JOBSTACK_EUSAGE);
 	assert_non_null(strstr(e.text, "line 2: it stands in no group"));
 	js_option_free(&o);
-	assert_int_equal(read_text("[client]\nhots=a\n[jobstack]\nloose-hots=a\nhots=hunter2\n", 0600, &o, &e), JOBSTACK_EUSAGE);
+	assert_int_equal(read_text("[client]\nhots=a\n[jobstack]\nloose-hots=a\nhots=hunter2\n", 0600, &o, &e),
+			 JOBSTACK_EUSAGE);
 	assert_non_null(strstr(e.text, "line 5: [jobstack] takes host"));
 	assert_null(strstr(e.text, "hunter2"));
 	js_option_free(&o);
@@ -189,9 +196,10 @@ static void option_files_comments(void **state)
 	struct jobstack_error e;
 
 	(void)state;
-	assert_int_equal(read_text("[client]\nuser=a\\#b\nsocket=it\\'s # c\npassword=\"x\\\" # y\" # z\ndatabase=a\\\\#b\n", 0600, &o,
-				   &e),
-			 0);
+	assert_int_equal(
+		read_text("[client]\nuser=a\\#b\nsocket=it\\'s # c\npassword=\"x\\\" # y\" # z\ndatabase=a\\\\#b\n",
+			  0600, &o, &e),
+		0);
 	assert_string_equal(o.user, "a\\");
 	assert_string_equal(o.socket, "it's # c");
 	assert_string_equal(o.password, "x\" # y");
@@ -207,8 +215,8 @@ static const char *hosts_text(const struct js_hosts *hosts)
 
 	text[0] = '\0';
 	for (unsigned i = 0; i < hosts->n; i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s/%u", i > 0 ? " " : "", hosts->at[i].name,
-					 hosts->at[i].port);
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s/%u", i > 0 ? " " : "",
+					 hosts->at[i].name, hosts->at[i].port);
 	return text;
 }
 
@@ -252,13 +260,19 @@ static void host_lists_refused(void **state)
 	static const struct {
 		const char *list, *why;
 	} bad[] = {
-		{",", "missing"},	{"a,,b", "missing"},	 {"a,", "missing"},	   {",a", "missing"},
-		{"a, ,b", "missing"},	{"a:", "port"},		 {"a:0", "port"},	   {"a:65536", "port"},
-		{"a:-1", "port"},	{"a:33x", "port"},	 {"a: 1", "port"},	   {":3306", "without a host"},
-		{"a b", "character"},	{"a/b", "character"},	 {"a;b", "character"},	   {"me@a", "character"},
-		{"a:1:2", "IPv6"},	{"x:y:z", "IPv6"},	 {"[::1", "brackets"},	   {"[::1]x", "brackets"},
-		{"[::1]:", "port"},	{"[]", "brackets"},	 {"[a]:1", "brackets"},	   {"[::1]:0", "port"},
-		{"a[::1]", "IPv6"},	{"1,2,3,4,5,6,7,8,9", "more than 8"},
+		{",", "missing"},      {"a,,b", "missing"},
+		{"a,", "missing"},     {",a", "missing"},
+		{"a, ,b", "missing"},  {"a:", "port"},
+		{"a:0", "port"},       {"a:65536", "port"},
+		{"a:-1", "port"},      {"a:33x", "port"},
+		{"a: 1", "port"},      {":3306", "without a host"},
+		{"a b", "character"},  {"a/b", "character"},
+		{"a;b", "character"},  {"me@a", "character"},
+		{"a:1:2", "IPv6"},     {"x:y:z", "IPv6"},
+		{"[::1", "brackets"},  {"[::1]x", "brackets"},
+		{"[::1]:", "port"},    {"[]", "brackets"},
+		{"[a]:1", "brackets"}, {"[::1]:0", "port"},
+		{"a[::1]", "IPv6"},    {"1,2,3,4,5,6,7,8,9", "more than 8"},
 	};
 	struct js_hosts hosts = {0};
 	struct js_option o;
@@ -307,10 +321,14 @@ static int end(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(packets), cmocka_unit_test(option_files),
-					   cmocka_unit_test(option_files_refused), cmocka_unit_test(option_files_include),
-					   cmocka_unit_test(option_files_include_secret), cmocka_unit_test(option_files_comments),
-					   cmocka_unit_test(host_lists), cmocka_unit_test(host_lists_refused)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(packets),
+					   cmocka_unit_test(option_files),
+					   cmocka_unit_test(option_files_refused),
+					   cmocka_unit_test(option_files_include),
+					   cmocka_unit_test(option_files_include_secret),
+					   cmocka_unit_test(option_files_comments),
+					   cmocka_unit_test(host_lists),
+					   cmocka_unit_test(host_lists_refused)};
 
 	return cmocka_run_group_tests(tests, begin, end);
 }

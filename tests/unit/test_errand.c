@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What goes over the wire for a packet, and which answer belongs to which statement: as single statements, and as blocks.
+ * What goes over the wire for a packet, and which answer belongs to which statement: as single statements, and as
+ * blocks.
  */
 #include "db/errand.h"
 
@@ -54,8 +55,8 @@ static void single(void **state)
 {
 	(void)state;
 	js_errand_transaction(&e, &packet, &tail, 0, "db");
-	assert_string_equal(e.text.data, "START TRANSACTION;UPDATE a;SET @js_guard=CAST(ROW_COUNT()>=1 AS UNSIGNED)-1;DELETE b;INSERT d;"
-					 "SELECT e;COMMIT;SELECT f;");
+	assert_string_equal(e.text.data, "START TRANSACTION;UPDATE a;SET @js_guard=CAST(ROW_COUNT()>=1 AS "
+					 "UNSIGNED)-1;DELETE b;INSERT d;SELECT e;COMMIT;SELECT f;");
 	assert_int_equal(e.text.len, strlen(e.text.data) - 1); /* the last semicolon is not sent */
 	assert_int_equal(e.n, 8);
 	answer_is(0, JS_ANSWER_QUIET, 0, 0);
@@ -75,8 +76,9 @@ static void block(void **state)
 {
 	(void)state;
 	js_errand_transaction(&e, &packet, &tail, 1, "db");
-	assert_string_equal(e.text.data, "BEGIN NOT ATOMIC START TRANSACTION;UPDATE a;SET @js_guard=CAST(ROW_COUNT()>=1 AS UNSIGNED)-1;"
-					 "IF @x THEN DELETE b;END IF;INSERT c;SELECT e;COMMIT;SELECT f;END;");
+	assert_string_equal(e.text.data,
+			    "BEGIN NOT ATOMIC START TRANSACTION;UPDATE a;SET @js_guard=CAST(ROW_COUNT()>=1 AS "
+			    "UNSIGNED)-1;IF @x THEN DELETE b;END IF;INSERT c;SELECT e;COMMIT;SELECT f;END;");
 	assert_int_equal(e.n, 3);
 	answer_is(0, JS_ANSWER_STMT, 7, 0);
 	answer_is(1, JS_ANSWER_STMT, 9, 0);
@@ -127,8 +129,8 @@ static void cluster(void **state)
 	assert_string_equal(e.text.data, "START TRANSACTION;SELECT a INTO @js_a;UPDATE a;SELECT b;COMMIT;");
 	answer_is(3, JS_ANSWER_STMT, 2, 0);
 	js_errand_transaction(&e, &sql, &tail, 1, NULL); /* what comes behind the COMMIT waits for nobody */
-	assert_string_equal(e.text.data, "BEGIN NOT ATOMIC START TRANSACTION;SELECT a INTO @js_a;UPDATE a;SELECT b;COMMIT;"
-					 "SET STATEMENT wsrep_sync_wait=0 FOR SELECT f;END;");
+	assert_string_equal(e.text.data, "BEGIN NOT ATOMIC START TRANSACTION;SELECT a INTO @js_a;UPDATE a;SELECT "
+					 "b;COMMIT;SET STATEMENT wsrep_sync_wait=0 FOR SELECT f;END;");
 	js_sql_free(&sql);
 }
 
@@ -141,15 +143,19 @@ static void turns(void **state)
 	(void)js_sql_stmt(&sql, "UPDATE a");
 	js_sql_turn(&sql, 7, 3, 5);
 	js_errand_transaction(&e, &sql, &tail, 0, "db");
-	assert_string_equal(e.text.data, "DO GET_LOCK(" TURN ",5);START TRANSACTION;UPDATE a;COMMIT;DO RELEASE_LOCK(" TURN ");SELECT f;");
+	assert_string_equal(e.text.data, "DO GET_LOCK(" TURN
+					 ",5);START TRANSACTION;UPDATE a;COMMIT;DO RELEASE_LOCK(" TURN ");SELECT f;");
 	assert_int_equal(e.n, 6);
 	answer_is(2, JS_ANSWER_STMT, 0, 0);
 	assert_int_equal(e.commit_to, 3);
 	answer_is(5, JS_ANSWER_STMT, 2, 0);
 	assert_string_equal(e.end.data, "DO RELEASE_LOCK(" TURN ");");
 	js_errand_transaction(&e, &sql, NULL, 1, "db");
-	assert_string_equal(e.text.data, "BEGIN NOT ATOMIC DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;DO RELEASE_LOCK(" TURN ");"
-					 "RESIGNAL;END;DO GET_LOCK(" TURN ",5);START TRANSACTION;UPDATE a;COMMIT;DO RELEASE_LOCK(" TURN ");END;");
+	assert_string_equal(
+		e.text.data,
+		"BEGIN NOT ATOMIC DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;DO RELEASE_LOCK(" TURN
+		");RESIGNAL;END;DO GET_LOCK(" TURN ",5);START TRANSACTION;UPDATE a;COMMIT;DO RELEASE_LOCK(" TURN
+		");END;");
 	assert_int_equal(e.n, 1);
 	js_errand_transaction(&e, &sql, NULL, 0, NULL); /* a server that has none */
 	assert_string_equal(e.text.data, "START TRANSACTION;UPDATE a;COMMIT;");
@@ -169,8 +175,9 @@ static void queries(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(single), cmocka_unit_test(block), cmocka_unit_test(large),
-					   cmocka_unit_test(turns), cmocka_unit_test(cluster), cmocka_unit_test(queries)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(single),  cmocka_unit_test(block),
+					   cmocka_unit_test(large),   cmocka_unit_test(turns),
+					   cmocka_unit_test(cluster), cmocka_unit_test(queries)};
 
 	return cmocka_run_group_tests(tests, begin, end);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * base: globs: what is one, what it matches, against fnmatch on whatever chance makes; and that LIKE's pattern never matches less.
+ * base: globs: what is one, what it matches, against fnmatch on whatever chance makes; and that LIKE's pattern never
+ * matches less.
  */
 #include "base/glob.h"
 
@@ -120,8 +121,8 @@ static void many_stars(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(matches), cmocka_unit_test(faults), cmocka_unit_test(by_chance),
-					   cmocka_unit_test(many_stars)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(matches), cmocka_unit_test(faults),
+					   cmocka_unit_test(by_chance), cmocka_unit_test(many_stars)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
-/* ------------------------------------------------------------ capture */
+/* ------------------------------------------------------------------------------------------------------- capture */
 
 static void test_capture_reuse(void **state)
 {
@@ -160,10 +160,11 @@ static void test_open(void **state)
 	assert_int_equal(js_capture_open("/proc/no/such", &fd, NULL), JOBSTACK_EFILE);
 }
 
-/* ------------------------------------------------------------ packed log */
+/* ---------------------------------------------------------------------------------------------------- packed log */
 
-#define HEADER(how, out, err) "==> entry 17 attempt 2 " how " 2026-11-21T06:20:11.123456Z out " out " err " err \
-			      " path data/a\\x0ab\\x5c.n\n"
+#define HEADER(how, out, err)                                                                                          \
+	"==> entry 17 attempt 2 " how " 2026-11-21T06:20:11.123456Z out " out " err " err " path "                     \
+	"data/a\\x0ab\\x5c.n\n"
 #define WALL INT64_C(1795242011123456)
 
 static int append(struct js_packlog *log, const struct js_reaped *r, struct js_packlog_place *place,
@@ -205,9 +206,9 @@ static void test_packlog(void **state)
 	r = run("printf 'no newline'");
 	assert_int_equal(append(log, &r, &place, NULL), 0);
 	assert_int_equal(js_file_read("logs/st/w.log", &text), 0);
-	assert_string_equal(text.data, HEADER("exit 3", "4", "3") "out\nerr\n"
-				       HEADER("signal 9", "0", "4") "err\n"
-				       HEADER("exit 0", "10", "0") "no newline\n");
+	assert_string_equal(text.data,
+			    HEADER("exit 3", "4", "3") "out\nerr\n" HEADER("signal 9", "0", "4") "err\n" HEADER(
+				    "exit 0", "10", "0") "no newline\n");
 	assert_memory_equal(text.data + place.at, "no newline", 10);
 	assert_int_equal(js_packlog_sync(log, NULL), 0);
 	js_packlog_free(log);
@@ -358,7 +359,7 @@ static void test_packlog_no_dir(void **state)
 	js_packlog_free(log);
 }
 
-/* ------------------------------------------------------------ limits */
+/* -------------------------------------------------------------------------------------------------------- limits */
 
 /* What the log holds at PLACE, as a string. */
 static void text_at(const char *path, const struct js_packlog_place *place, struct js_buf *text)
@@ -418,8 +419,8 @@ static void test_limit(void **state)
 	js_buf_free(&expected);
 }
 
-/* A command that prints for ever takes no more room than its limit and what it prints between two looks; what is kept is its
- * beginning and its end. */
+/* A command that prints for ever takes no more room than its limit and what it prints between two looks; what is kept
+ * is its beginning and its end. */
 static void test_trim(void **state)
 {
 	struct js_packlog_place place;
@@ -446,7 +447,8 @@ static void test_trim(void **state)
 	js_capture_trim(capture);
 	assert_int_equal(fstat(out, &st), 0);
 	assert_true(st.st_blocks * 512 < 4 << 20);
-	assert_true(most < 150 << 20); /* as a rule two megabytes: a busy machine may let it run far between two looks */
+	assert_true(most <
+		    150 << 20); /* as a rule two megabytes: a busy machine may let it run far between two looks */
 	assert_int_equal(append(log, &r, &place, NULL), 0);
 	assert_true(place.out > 1 << 19 && place.out < (1 << 20) + 100);
 	text_at(js_packlog_path(log), &place, &text);
@@ -470,7 +472,8 @@ static void test_trim_cut(void **state)
 	(void)state;
 	assert_int_equal(js_packlog_new(&log, "logs", "cut", 0, NULL), 0);
 	js_capture_limit(capture, 2000, 2000);
-	pid = start("head -c 9000000 /dev/zero | tr '\\0' a; echo x >half; while [ ! -e cut-it ]; do sleep 0.01; done; truncate -s 5000000 /dev/fd/1; echo; echo end");
+	pid = start("head -c 9000000 /dev/zero | tr '\\0' a; echo x >half; while [ ! -e cut-it ]; do sleep 0.01; done; "
+		    "truncate -s 5000000 /dev/fd/1; echo; echo end");
 	wait_for(access("half", F_OK) == 0);
 	js_capture_trim(capture);
 	write_file("cut-it", "", 0644);
@@ -523,12 +526,13 @@ static void test_rotate(void **state)
 	struct js_packlog *log;
 	struct js_buf text = {0};
 	struct js_reaped r = run("head -c 30000 /dev/zero | tr '\\0' y");
-	static const char *const files[] = {"logs/r.log", "logs/r.log", "logs/r.log", "logs/r.2.log", "logs/r.2.log", "logs/r.2.log", "logs/r.3.log"};
+	static const char *const files[] = {"logs/r.log",   "logs/r.log",   "logs/r.log",  "logs/r.2.log",
+					    "logs/r.2.log", "logs/r.2.log", "logs/r.3.log"};
 	struct stat st;
 
 	(void)state;
 	assert_int_equal(js_packlog_new(&log, "logs", "r", 100000, NULL), 0);
-	
+
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		assert_int_equal(append(log, &r, &place, NULL), 0);
 		assert_string_equal(js_packlog_path(log), files[i]);

@@ -6,7 +6,7 @@
 #include "run/persist.h"
 #include "run_commands.h"
 
-/* ------------------------------------------------------------ requests */
+/* ------------------------------------------------------------------------------------------------------ requests */
 
 static void test_encode(void **state)
 {
@@ -28,12 +28,13 @@ static void test_encode(void **state)
 		assert_string_equal(to, rows[i].line);
 	}
 	memset(name, '\n', sizeof(name)); /* the longest there is fills the room just so */
-	assert_int_equal(js_persist_encode(to, UINT64_MAX, UINT32_MAX, name, JOBSTACK_DATAPATH_MAX), JS_PERSIST_REQUEST);
+	assert_int_equal(js_persist_encode(to, UINT64_MAX, UINT32_MAX, name, JOBSTACK_DATAPATH_MAX),
+			 JS_PERSIST_REQUEST);
 	assert_memory_equal(to, "18446744073709551615 4294967295 \\n", 34);
 	assert_int_equal(js_persist_encode(to, 1, 1, name, JOBSTACK_DATAPATH_MAX + 1), 0);
 }
 
-/* ------------------------------------------------------------ answers */
+/* ------------------------------------------------------------------------------------------------------- answers */
 
 static void test_parse(void **state)
 {
@@ -41,33 +42,34 @@ static void test_parse(void **state)
 		const char *line;
 		int answer, code;
 		const char *message;
-	} rows[] = {{"done", 1, 0, ""},
-		    {"done ", 0, 0, NULL},
-		    {" done", 0, 0, NULL},
-		    {"Done", 0, 0, NULL},
-		    {"done\r", 0, 0, NULL},
-		    {"done 1", 0, 0, NULL},
-		    {"", 0, 0, NULL},
-		    {"failed 3", 1, 3, ""},
-		    {"failed 3 ", 1, 3, ""},
-		    {"failed 255 no such file: x", 1, 255, "no such file: x"},
-		    {"failed 1  two blanks", 1, 1, " two blanks"},
-		    {"failed 007 x", 1, 7, "x"},
-		    {"failed 75 later", 1, 75, "later"},
-		    {"failed 1 tab\there \x1b[1m \x7f", 1, 1, "tab here ?[1m ?"},
-		    {"failed 1 \xc3\xa4 \xff \xc3 \xed\xa0\x80 \xc2\x85", 1, 1, "\xc3\xa4 ? ? ??? ?"},
-		    {"failed", 1, 1, "it answered \"failed\" without a code from 1 to 255"},
-		    {"failed ", 1, 1, "it answered \"failed\" without a code from 1 to 255"},
-		    {"failed 0", 1, 1, "it answered \"failed\" with a code that is not 1 to 255"},
-		    {"failed 0 why", 1, 1, "it answered \"failed\" with a code that is not 1 to 255: why"},
-		    {"failed 256 x", 1, 1, "it answered \"failed\" with a code that is not 1 to 255: x"},
-		    {"failed 99999999999999999999 x", 1, 1, "it answered \"failed\" with a code that is not 1 to 255: x"},
-		    {"failed to open a file", 0, 0, NULL},
-		    {"failed -1 x", 0, 0, NULL},
-		    {"failed 1x", 0, 0, NULL},
-		    {"failed  1", 0, 0, NULL},
-		    {"failed1", 0, 0, NULL},
-		    {"failedly", 0, 0, NULL}};
+	} rows[] = {
+		{"done", 1, 0, ""},
+		{"done ", 0, 0, NULL},
+		{" done", 0, 0, NULL},
+		{"Done", 0, 0, NULL},
+		{"done\r", 0, 0, NULL},
+		{"done 1", 0, 0, NULL},
+		{"", 0, 0, NULL},
+		{"failed 3", 1, 3, ""},
+		{"failed 3 ", 1, 3, ""},
+		{"failed 255 no such file: x", 1, 255, "no such file: x"},
+		{"failed 1  two blanks", 1, 1, " two blanks"},
+		{"failed 007 x", 1, 7, "x"},
+		{"failed 75 later", 1, 75, "later"},
+		{"failed 1 tab\there \x1b[1m \x7f", 1, 1, "tab here ?[1m ?"},
+		{"failed 1 \xc3\xa4 \xff \xc3 \xed\xa0\x80 \xc2\x85", 1, 1, "\xc3\xa4 ? ? ??? ?"},
+		{"failed", 1, 1, "it answered \"failed\" without a code from 1 to 255"},
+		{"failed ", 1, 1, "it answered \"failed\" without a code from 1 to 255"},
+		{"failed 0", 1, 1, "it answered \"failed\" with a code that is not 1 to 255"},
+		{"failed 0 why", 1, 1, "it answered \"failed\" with a code that is not 1 to 255: why"},
+		{"failed 256 x", 1, 1, "it answered \"failed\" with a code that is not 1 to 255: x"},
+		{"failed 99999999999999999999 x", 1, 1, "it answered \"failed\" with a code that is not 1 to 255: x"},
+		{"failed to open a file", 0, 0, NULL},
+		{"failed -1 x", 0, 0, NULL},
+		{"failed 1x", 0, 0, NULL},
+		{"failed  1", 0, 0, NULL},
+		{"failed1", 0, 0, NULL},
+		{"failedly", 0, 0, NULL}};
 	struct js_persist_answer a;
 	char line[2000];
 
@@ -86,7 +88,8 @@ static void test_parse(void **state)
 	assert_int_equal(strlen(a.message), JS_PERSIST_MESSAGE - 2);
 	memcpy(line, "failed 0 ", 9);
 	assert_int_equal(js_persist_parse(line, 1501, &a), 1);
-	assert_true(strlen(a.message) >= JS_PERSIST_MESSAGE - 2 && strlen(a.message) < JS_PERSIST_MESSAGE); /* (newer cmocka has no one range for all) */
+	assert_true(strlen(a.message) >= JS_PERSIST_MESSAGE - 2 &&
+		    strlen(a.message) < JS_PERSIST_MESSAGE); /* (newer cmocka has no one range for all) */
 }
 
 /* Feeds TEXT in pieces of STEP bytes, and writes what comes out: output as it is, answers as <CODE:MESSAGE>. */
@@ -100,7 +103,7 @@ static void feed(const char *text, size_t len, size_t step, struct js_buf *out)
 	memset(&r, 0, sizeof(r));
 	js_buf_reset(out);
 	js_buf_str(out, "");
-	for (int at_end = 0; !at_end; ) {
+	for (int at_end = 0; !at_end;) {
 		char *to = js_persist_room(&r, &room);
 
 		assert_true(room > 0);
@@ -122,14 +125,10 @@ static void test_reader(void **state)
 {
 	static const struct {
 		const char *text, *expected;
-	} rows[] = {{"done\n", "<0:>"},
-		    {"a\ndone\nb\nfailed 3 x\n", "a\n<0:>b\n<3:x>"},
-		    {"done\ndone\n", "<0:><0:>"},
-		    {"50%done\n", "50%done\n"},
-		    {"no end", "no end"},
-		    {"done", "done"}, /* not a line */
-		    {"\n\ndone\n", "\n\n<0:>"},
-		    {"done\r\n", "done\r\n"}};
+	} rows[] = {{"done\n", "<0:>"},		  {"a\ndone\nb\nfailed 3 x\n", "a\n<0:>b\n<3:x>"},
+		    {"done\ndone\n", "<0:><0:>"}, {"50%done\n", "50%done\n"},
+		    {"no end", "no end"},	  {"done", "done"}, /* not a line */
+		    {"\n\ndone\n", "\n\n<0:>"},	  {"done\r\n", "done\r\n"}};
 	static const size_t steps[] = {1, 2, 3, 7, 1000, 1023, 1024, 1025, 16384, 1 << 20};
 	struct js_buf out = {0}, text = {0}, expected = {0};
 
@@ -160,7 +159,7 @@ static void test_reader(void **state)
 	js_buf_free(&expected);
 }
 
-/* ------------------------------------------------------------ processes */
+/* ----------------------------------------------------------------------------------------------------- processes */
 
 static struct js_persist *begin(const char *script)
 {
@@ -195,7 +194,8 @@ static void end(struct js_persist *p)
 
 static void test_process(void **state)
 {
-	struct js_persist *p = begin("echo up; while read -r e a n; do printf 'got %s %s %s\\n' $e $a \"$n\"; echo err >&2; echo done; done; echo bye");
+	struct js_persist *p = begin("echo up; while read -r e a n; do printf 'got %s %s %s\\n' $e $a \"$n\"; echo err "
+				     ">&2; echo done; done; echo bye");
 	char name[JOBSTACK_DATAPATH_MAX];
 	struct js_buf expected = {0};
 	struct js_reaped r;
@@ -216,7 +216,8 @@ static void test_process(void **state)
 	assert_int_equal(r.exit_code, 0);
 	js_persist_ended(p);
 	js_persist_free(p);
-	js_buf_printf(&expected, "up\ngot 1 1 x\\\\y\\nz\ngot 2 1 x\\\\y\\nz\ngot 3 1 x\\\\y\\nz\ngot 4 1 %.*s\nbye\n", (int)sizeof(name), name);
+	js_buf_printf(&expected, "up\ngot 1 1 x\\\\y\\nz\ngot 2 1 x\\\\y\\nz\ngot 3 1 x\\\\y\\nz\ngot 4 1 %.*s\nbye\n",
+		      (int)sizeof(name), name);
 	expect_captured(expected.data, "err\nerr\nerr\nerr\n");
 	js_buf_free(&expected);
 }
@@ -360,11 +361,10 @@ static void test_capture_next(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_encode),	 cmocka_unit_test(test_parse),
-					   cmocka_unit_test(test_reader),	 cmocka_unit_test(test_process),
-					   cmocka_unit_test(test_unasked),	 cmocka_unit_test(test_pipe),
-					   cmocka_unit_test(test_endless),	 cmocka_unit_test(test_usage),
-					   cmocka_unit_test(test_capture_next)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_encode),	cmocka_unit_test(test_parse),	cmocka_unit_test(test_reader),
+		cmocka_unit_test(test_process), cmocka_unit_test(test_unasked), cmocka_unit_test(test_pipe),
+		cmocka_unit_test(test_endless), cmocka_unit_test(test_usage),	cmocka_unit_test(test_capture_next)};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #include "run_commands.h"
 
-/* ------------------------------------------------------------ finding and starting */
+/* ------------------------------------------------------------------------------------------ finding and starting */
 
 static void test_resolve(void **state)
 {
@@ -259,7 +259,8 @@ static void test_kill(void **state)
 
 static void test_gate(void **state)
 {
-	char *argv[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t) "touch ran; exec sleep 1000", NULL};
+	char *argv[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c",
+			(char *)(uintptr_t) "touch ran; exec sleep 1000", NULL};
 	struct js_spawn_gate gate = {0, 0};
 	struct js_reaped r = {0};
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -352,7 +353,7 @@ static void test_many_at_once(void **state)
 	assert_int_equal(js_reap_next(&r), 1);
 }
 
-/* ------------------------------------------------------------ out of memory */
+/* ------------------------------------------------------------------------------------------------- out of memory */
 
 static void fake_proc(const char *cgroup, const char *mountinfo)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The spool: what is written is read again, to the last byte; cut short anywhere it gives no wrong outcome; changed anywhere it is
- * noticed.
+ * The spool: what is written is read again, to the last byte; cut short anywhere it gives no wrong outcome; changed
+ * anywhere it is noticed.
  */
 #define _GNU_SOURCE
 #include "base/file.h"
@@ -63,10 +63,37 @@ static size_t samples(struct jobstack_outcome *o)
 		o[i] = (struct jobstack_outcome)JOBSTACK_OUTCOME_INIT;
 	o[0].entry = 1;
 	o[0].attempt = 1;
-	o[1] = (struct jobstack_outcome){UINT64_MAX, UINT32_MAX, JOBSTACK_FAILED, 1, 0, 255, 9, odd, 1, 2, 3, 4, 5,
-					 6,          7,          long_log,        8, 9, 10,  0, odd, INT64_MAX, {tail, sizeof(tail)}};
-	o[2] = (struct jobstack_outcome){
-		7, 2, JOBSTACK_INTERRUPTED, 0, 1, -1, 15, "", 5000000, 6000000, INT64_MAX, 0, 0, 0, 0, "", 0, 0, 0, 1, "", 0, {"\n", 1}};
+	o[1] = (struct jobstack_outcome){UINT64_MAX,
+					 UINT32_MAX,
+					 JOBSTACK_FAILED,
+					 1,
+					 0,
+					 255,
+					 9,
+					 odd,
+					 1,
+					 2,
+					 3,
+					 4,
+					 5,
+					 6,
+					 7,
+					 long_log,
+					 8,
+					 9,
+					 10,
+					 0,
+					 odd,
+					 INT64_MAX,
+					 {tail, sizeof(tail)}};
+	o[2] = (struct jobstack_outcome){7,	  2,	     JOBSTACK_INTERRUPTED,
+					 0,	  1,	     -1,
+					 15,	  "",	     5000000,
+					 6000000, INT64_MAX, 0,
+					 0,	  0,	     0,
+					 "",	  0,	     0,
+					 0,	  1,	     "",
+					 0,	  {"\n", 1}};
 	o[3].verdict = JOBSTACK_UNSTARTED;
 	o[3].entry = 8;
 	o[3].attempt = 3;
@@ -323,7 +350,8 @@ static void others(void **state)
 static void first_version(void **state)
 {
 	char text[] = "jobstack-spool 1 2aed4622 62 6169727332303132 17 00112233445566778899aabbccddeeff 300000000\n"
-		      "9d197201 95 o 42 1 1 0 0 0 3 0 1795242011123456 1795242012000000 1200 300 2048 -1 -1 0 17 0 =657869742033 -\n"
+		      "9d197201 95 o 42 1 1 0 0 0 3 0 1795242011123456 1795242012000000 1200 300 2048 -1 -1 0 17 0 "
+		      "=657869742033 -\n"
 		      "ebcddd25 3 d 1\n"
 		      "05d9c940 3 l 0\n";
 	struct js_spool_file *f;
@@ -332,7 +360,8 @@ static void first_version(void **state)
 
 	(void)state;
 	assert_int_equal(read_it(text, strlen(text), &s), 0);
-	assert_true(s.n == 1 && s.delivered == 1 && s.left == 1 && s.outcomes[0].entry == 42 && s.outcomes[0].err_at == -1);
+	assert_true(s.n == 1 && s.delivered == 1 && s.left == 1 && s.outcomes[0].entry == 42 &&
+		    s.outcomes[0].err_at == -1);
 	assert_string_equal(s.outcomes[0].reason, "exit 3");
 	assert_null(s.outcomes[0].err_log);
 	assert_int_equal(s.outcomes[0].err_tail.len, 0);
@@ -427,11 +456,10 @@ static void noise(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(round_trip),    cmocka_unit_test(truncated),
-					   cmocka_unit_test(flipped),       cmocka_unit_test(shuffled),
-					   cmocka_unit_test(after_the_end), cmocka_unit_test(others),
-					   cmocka_unit_test(no_room),       cmocka_unit_test(noise),
-					   cmocka_unit_test(first_version)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(round_trip), cmocka_unit_test(truncated),     cmocka_unit_test(flipped),
+		cmocka_unit_test(shuffled),   cmocka_unit_test(after_the_end), cmocka_unit_test(others),
+		cmocka_unit_test(no_room),    cmocka_unit_test(noise),	       cmocka_unit_test(first_version)};
 
 	return cmocka_run_group_tests(tests, set_up, take_down);
 }

@@ -165,7 +165,8 @@ static void test_errors(void **state)
 	assert_null(t);
 	assert_string_equal(error.text, "there is no command");
 	assert_int_equal(js_template_command(&t, (char *[]){"", "{}"}, 2, NULL, NULL), JOBSTACK_EUSAGE);
-	assert_int_equal(js_template_command(&t, (char *[]){"x"}, 1, &(struct js_template_syntax){.repl = ""}, NULL), JOBSTACK_EUSAGE);
+	assert_int_equal(js_template_command(&t, (char *[]){"x"}, 1, &(struct js_template_syntax){.repl = ""}, NULL),
+			 JOBSTACK_EUSAGE);
 	assert_int_equal(js_template_shell(&t, NULL, 0, NULL, NULL), JOBSTACK_EUSAGE);
 	assert_int_equal(js_template_shell(&t, (char *[]){" ", "\n"}, 2, NULL, NULL), JOBSTACK_EUSAGE);
 	assert_int_equal(js_template_string(&t, "", NULL, NULL), JOBSTACK_EUSAGE);
@@ -196,8 +197,14 @@ static void test_any_bytes(void **state)
 
 static void test_env(void **state)
 {
-	char *const base[] = {"A=1", "JOBSTACK_ENTRY=9", "JOBSTACK_ENTRYX=9", "JOBSTACK_DATAPATH=old",
-			      "JOBSTACK_STACK=old", "JOBSTACK_PROCESS=old", "B", NULL};
+	char *const base[] = {"A=1",
+			      "JOBSTACK_ENTRY=9",
+			      "JOBSTACK_ENTRYX=9",
+			      "JOBSTACK_DATAPATH=old",
+			      "JOBSTACK_STACK=old",
+			      "JOBSTACK_PROCESS=old",
+			      "B",
+			      NULL};
 	char process[80];
 	static const char *const expected[] = {"A=1",
 					       "JOBSTACK_ENTRYX=9",
@@ -214,8 +221,8 @@ static void test_env(void **state)
 	size_t i;
 
 	(void)state;
-	(void)snprintf(process, sizeof(process), "JOBSTACK_PROCESS=%ld %" PRId64 " %" PRIx64, (long)getpid(), js_file_pid_start(getpid()),
-		       js_file_cgroup(getpid()));
+	(void)snprintf(process, sizeof(process), "JOBSTACK_PROCESS=%ld %" PRId64 " %" PRIx64, (long)getpid(),
+		       js_file_pid_start(getpid()), js_file_cgroup(getpid()));
 	assert_int_equal(js_env_new(&env, base, NULL), 0);
 	for (int again = 0; again < 3; again++) {
 		list = js_env_for(env, &v);
@@ -231,7 +238,7 @@ static void test_env(void **state)
 	js_env_free(NULL);
 }
 
-/* ---------------------------------------------------------------------------------------------------- shell scripts */
+/* ------------------------------------------------------------------------------------------------- shell scripts */
 
 /* Runs ARGV by SHELL and gives what it printed; the test fails if it does not end with 0. */
 static void run(const char *shell, char *const argv[], struct js_buf *out)
@@ -371,7 +378,8 @@ static void test_shell(void **state)
 	char all[256];
 
 	(void)state;
-	/* under valgrind each of two thousand shells takes 0.06 s to start, and it looks at our memory, not at their output */
+	/* under valgrind each of two thousand shells takes 0.06 s to start, and it looks at our memory, not at their
+	 * output */
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i += getenv("JOBSTACK_UNDER_VALGRIND") != NULL ? 7 : 1)
 		run_scripts(names[i], strlen(names[i]));
 	for (int i = 0; i < 255; i++)
@@ -452,7 +460,7 @@ static void test_refused(void **state)
 	}
 }
 
-/* ------------------------------------------------------------------------------------------------------------ fields */
+/* -------------------------------------------------------------------------------------------------------- fields */
 
 static void expect_fields(const char *colsep, const char *template, const char *name, const char *expected)
 {
@@ -478,10 +486,15 @@ static void test_fields(void **state)
 	expect_fields("aa", "[{1}][{2}][{3}]", "xaaaaay", "[x][][ay]");
 	expect_fields(" ", "{1/} {1//} {1.} {1/.} {2/}", "d/e.f /x/y", "e.f d d/e e y");
 	expect_fields(" ", "{1//}{1/}", " x", "."); /* an empty field is a name without a directory */
-	expect_fields(",", "{12} {1}{2} {0} {01} {1 } {1234} {-1} {#}", "a,b,c,d,e,f,g,h,i,j,k,l", "l ab {0} {01} {1 } {1234} {-1} 18446744073709551615");
+	expect_fields(",", "{12} {1}{2} {0} {01} {1 } {1234} {-1} {#}", "a,b,c,d,e,f,g,h,i,j,k,l",
+		      "l ab {0} {01} {1 } {1234} {-1} 18446744073709551615");
 	expect_fields(",", "${1} $${1} $ {1} ${}", "a,b", "${1} $${1} $ a $a,b"); /* a shell's own number stays */
-	expect_fields("\xff", "{1}{2}", "a\xff" "b", "ab");
-	expect_text("{1} {1/} {1//} {1.} {1/.}", "d/f.x", "d/f.x f.x d d/f f"); /* without a separator the first is the whole */
+	expect_fields("\xff", "{1}{2}",
+		      "a\xff"
+		      "b",
+		      "ab");
+	expect_text("{1} {1/} {1//} {1.} {1/.}", "d/f.x",
+		    "d/f.x f.x d d/f f"); /* without a separator the first is the whole */
 	expect_text("${2} {0} {1", "f", "${2} {0} {1");
 	expect_argv("@", (char *[]){"cmd", "{1}{2}", "@", NULL}, "f", (const char *[]){"cmd", "{1}{2}", "f", NULL});
 }
@@ -525,7 +538,8 @@ static void test_fields_of_commands(void **state)
 
 static void test_fields_of_scripts(void **state)
 {
-	static const char script[] = "f() { printf '[%s]' \"${1}\" \"$2\"; }; f {2} \"{1}\"; printf '[%s]' '{3} {1/.}' {} \"${#}\" \"$(printf %s {2})\"";
+	static const char script[] = "f() { printf '[%s]' \"${1}\" \"$2\"; }; f {2} \"{1}\"; printf '[%s]' '{3} {1/.}' "
+				     "{} \"${#}\" \"$(printf %s {2})\"";
 	const struct js_template_syntax syntax = {NULL, "\t"};
 	static const char name[] = "d/it's $(touch PWNED).x\t`touch PWNED`\"\t;touch PWNED #";
 	struct js_template_values v = values_of(name, strlen(name));
@@ -536,8 +550,9 @@ static void test_fields_of_scripts(void **state)
 	assert_int_equal(js_template_shell(&t, (char *[]){(char *)(uintptr_t)script}, 1, &syntax, NULL), 0);
 	assert_int_equal(js_template_last_field(t), 3);
 	run("/bin/sh", js_template_argv(t, &v), &out);
-	assert_string_equal(out.data, "[`touch PWNED`\"][d/it's $(touch PWNED).x][;touch PWNED # it's $(touch PWNED)]"
-				      "[d/it's $(touch PWNED).x\t`touch PWNED`\"\t;touch PWNED #][11][`touch PWNED`\"]");
+	assert_string_equal(out.data,
+			    "[`touch PWNED`\"][d/it's $(touch PWNED).x][;touch PWNED # it's $(touch PWNED)]"
+			    "[d/it's $(touch PWNED).x\t`touch PWNED`\"\t;touch PWNED #][11][`touch PWNED`\"]");
 	assert_int_not_equal(access("PWNED", F_OK), 0);
 	js_template_free(t);
 	js_buf_str(&many, "echo");
@@ -553,7 +568,8 @@ static void test_fields_of_scripts(void **state)
 
 static void test_colsep(void **state)
 {
-	static const char *const good[][2] = {{",", ","}, {"\\t", "\t"}, {"a\\n\\r\\\\b", "a\n\r\\b"}, {"\\x1F\\xff;", "\x1f\xff;"}, {" | ", " | "}};
+	static const char *const good[][2] = {
+		{",", ","}, {"\\t", "\t"}, {"a\\n\\r\\\\b", "a\n\r\\b"}, {"\\x1F\\xff;", "\x1f\xff;"}, {" | ", " | "}};
 	static const char *const bad[] = {"", "\\", "\\s+", "\\x0", "\\x00", "\\xg0", "a\\"};
 	struct js_buf sep = {0};
 
@@ -576,12 +592,18 @@ static void test_colsep(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	    cmocka_unit_test(test_commands),
-		cmocka_unit_test(test_program),	    cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_any_bytes),   cmocka_unit_test(test_env),
-		cmocka_unit_test(test_shell),	    cmocka_unit_test(test_shell_words),
-		cmocka_unit_test(test_refused),	    cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_fields_of_commands), cmocka_unit_test(test_fields_of_scripts),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_program),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_any_bytes),
+		cmocka_unit_test(test_env),
+		cmocka_unit_test(test_shell),
+		cmocka_unit_test(test_shell_words),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_fields_of_commands),
+		cmocka_unit_test(test_fields_of_scripts),
 		cmocka_unit_test(test_colsep),
 	};
 

@@ -23,8 +23,8 @@
 #define PATIENCE_US (20 * JS_SECOND_US)
 #define MANY 400
 
-/* Starts a child that waits for ever; with DEEP, one that does so below a middle process that has ended, in a session of its
- * own.  Gives the pid of what waits. */
+/* Starts a child that waits for ever; with DEEP, one that does so below a middle process that has ended, in a session
+ * of its own.  Gives the pid of what waits. */
 static pid_t start_waiting(int deep)
 {
 	int tell[2];
@@ -157,7 +157,8 @@ static void test_kill_takes_all_below(void **state)
 	assert_int_equal(read(tell[0], &child, sizeof(child)), sizeof(child));
 	assert_int_equal(js_tree_kill(root, no, NULL), 0);
 	assert_true(js_tree_kill(root, NULL, NULL) >= 2);
-	for (int64_t until = js_clock_mono_us() + PATIENCE_US; js_tree_kill(root, NULL, NULL) > 0 && js_clock_mono_us() < until;)
+	for (int64_t until = js_clock_mono_us() + PATIENCE_US;
+	     js_tree_kill(root, NULL, NULL) > 0 && js_clock_mono_us() < until;)
 		js_clock_nap(1000, NULL);
 	assert_int_equal(js_tree_kill(root, NULL, NULL), 0);
 	assert_int_equal(kill(root, 0), 0); /* the root itself is spared, and who is not below it */
@@ -186,7 +187,8 @@ static pid_t start_command(char *const envp[])
 
 static void test_whose_command(void **state)
 {
-	char worker[] = "JOBSTACK_WORKER=7", entry[] = "JOBSTACK_ENTRY=18446744073709551614", attempt[] = "JOBSTACK_ATTEMPT=3";
+	char worker[] = "JOBSTACK_WORKER=7", entry[] = "JOBSTACK_ENTRY=18446744073709551614",
+	     attempt[] = "JOBSTACK_ATTEMPT=3";
 	char *whole[] = {worker, entry, attempt, NULL}, *part[] = {worker, attempt, NULL};
 	uint64_t w = 0, e = 0;
 	uint32_t a = 0;

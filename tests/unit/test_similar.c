@@ -75,7 +75,8 @@ static void cut(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(last_lines), cmocka_unit_test(alike), cmocka_unit_test(cut)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(last_lines), cmocka_unit_test(alike),
+					   cmocka_unit_test(cut)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,7 +105,8 @@ static void test_quantiles(void **test_state)
 
 static void test_edges(void **test_state)
 {
-	static const uint64_t edge[] = {0, 1, 127, 128, 129, 255, 256, 257, UINT32_MAX, (uint64_t)INT64_MAX - 1, INT64_MAX};
+	static const uint64_t edge[] = {0,	  1, 127, 128, 129, 255, 256, 257, UINT32_MAX, (uint64_t)INT64_MAX - 1,
+					INT64_MAX};
 
 	(void)test_state;
 	memset(&whole, 0, sizeof(whole));
@@ -120,7 +121,8 @@ static void test_edges(void **test_state)
 	for (size_t i = 0; i < sizeof(edge) / sizeof(edge[0]); i++) {
 		memset(&whole, 0, sizeof(whole));
 		js_sketch_add(&whole, (int64_t)edge[i]);
-		assert_true(js_sketch_quantile(&whole, 0.5) == edge[i]); /* it lies between the smallest and the largest */
+		assert_true(js_sketch_quantile(&whole, 0.5) ==
+			    edge[i]); /* it lies between the smallest and the largest */
 		js_sketch_merge(&part[0], &whole);
 		assert_true(part[0].max == edge[i] && part[0].n == i + 1);
 	}

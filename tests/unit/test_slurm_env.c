@@ -58,13 +58,33 @@ static void test_outside(void **state)
 
 static void test_inside(void **state)
 {
-	static const char *const list[] = {"SLURM_JOB_ID", "12", "SLURM_CLUSTER_NAME", "lab",
-					   "SLURM_ARRAY_JOB_ID", "10", "SLURM_ARRAY_TASK_ID", "3", "SLURM_STEP_ID", "0",
-					   "SLURMD_NODENAME", "n4",
-					   "SLURM_JOB_ACCOUNT", "acc", "SLURM_JOB_QOS", "normal",
-					   "SLURM_JOB_PARTITION", "p",
-					   "SLURM_JOB_START_TIME", "1795245039", "SLURM_JOB_END_TIME", "1795245639",
-					   "SLURM_CPUS_PER_TASK", "4", "SLURM_RESTART_COUNT", "2", NULL};
+	static const char *const list[] = {"SLURM_JOB_ID",
+					   "12",
+					   "SLURM_CLUSTER_NAME",
+					   "lab",
+					   "SLURM_ARRAY_JOB_ID",
+					   "10",
+					   "SLURM_ARRAY_TASK_ID",
+					   "3",
+					   "SLURM_STEP_ID",
+					   "0",
+					   "SLURMD_NODENAME",
+					   "n4",
+					   "SLURM_JOB_ACCOUNT",
+					   "acc",
+					   "SLURM_JOB_QOS",
+					   "normal",
+					   "SLURM_JOB_PARTITION",
+					   "p",
+					   "SLURM_JOB_START_TIME",
+					   "1795245039",
+					   "SLURM_JOB_END_TIME",
+					   "1795245639",
+					   "SLURM_CPUS_PER_TASK",
+					   "4",
+					   "SLURM_RESTART_COUNT",
+					   "2",
+					   NULL};
 	struct js_slurm_env env;
 
 	(void)state;
@@ -96,16 +116,15 @@ static void test_old_and_bad(void **state)
 	assert_string_equal(env.job, "7");
 	assert_string_equal(env.step, "1");
 	assert_null(env.qos);
-	read_env(&env, (const char *const[]){"SLURM_JOB_ID", "x", "SLURM_JOB_END_TIME", "soon",
-					     "SLURM_JOB_START_TIME", "0", "SLURM_CPUS_PER_TASK", "-4",
-					     "SLURM_RESTART_COUNT", "many", NULL});
+	read_env(&env, (const char *const[]){"SLURM_JOB_ID", "x", "SLURM_JOB_END_TIME", "soon", "SLURM_JOB_START_TIME",
+					     "0", "SLURM_CPUS_PER_TASK", "-4", "SLURM_RESTART_COUNT", "many", NULL});
 	assert_int_equal(env.in_slurm, 0);
 	assert_int_equal(env.end_us, -1);
 	assert_int_equal(env.start_us, -1);
 	assert_int_equal(env.cpus_per_task, -1);
 	assert_int_equal(env.restarts, 0);
-	read_env(&env, (const char *const[]){"SLURM_JOB_ID", "4294967296", "SLURM_JOB_END_TIME",
-					     "9223372036854775807", NULL});
+	read_env(&env, (const char *const[]){"SLURM_JOB_ID", "4294967296", "SLURM_JOB_END_TIME", "9223372036854775807",
+					     NULL});
 	assert_int_equal(env.in_slurm, 0);
 	assert_int_equal(env.end_us, -1);
 }

@@ -34,9 +34,13 @@ static void at_exit(void)
 static void compile(const char *source)
 {
 	const char *cc = getenv("CC");
-	char *argv[] = {(char *)(uintptr_t)(cc != NULL ? cc : "cc"), (char *)(uintptr_t) "-shared",
-			(char *)(uintptr_t) "-fPIC", (char *)(uintptr_t) "-o", (char *)(uintptr_t) "jobstack_slurm.so",
-			(char *)(uintptr_t) "module.c", NULL};
+	char *argv[] = {(char *)(uintptr_t)(cc != NULL ? cc : "cc"),
+			(char *)(uintptr_t) "-shared",
+			(char *)(uintptr_t) "-fPIC",
+			(char *)(uintptr_t) "-o",
+			(char *)(uintptr_t) "jobstack_slurm.so",
+			(char *)(uintptr_t) "module.c",
+			NULL};
 	int status;
 	pid_t pid;
 
@@ -55,41 +59,52 @@ static void compile_actor(unsigned abi, size_t size)
 {
 	struct js_buf source = {0};
 
-	js_buf_printf(&source,
-		      "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n"
-		      "static void bye(void) { fprintf(stderr, \"bye\\n\"); }\n"
-		      "static int job(unsigned id, void *out, char *error, size_t n) {\n"
-		      "memset(out, 0, %zu);\nswitch (id) {\n"
-		      "case 1: *(int *)out = 1; strcpy((char *)out + %zu, \"RUNNING\"); puts(\"noise\"); return 0;\n"
-		      "case 2: return 0;\n"
-		      "case 3: snprintf(error, n, \"no controller\"); return -1;\n"
-		      "case 4: fputs(\"first\\n\\nfatal: no configuration\\n\", stderr); exit(1);\n"
-		      "case 5: atexit(bye); exit(0);\n"
-		      "case 6: abort();\n"
-		      "case 7: for (;;) pause();\n"
-		      "case 8: for (;;) fputs(\"error: again\\n\", stderr);\n"
-		      "default: close(0); close(1); close(2); _exit(0); }}\n"
-		      "static int user(unsigned uid, const unsigned *ids, size_t k, char *out, char *error, size_t n) {\n"
-		      "for (size_t i = 0; i < k; i++) { memset(out + i * %zu, 0, %zu); if (ids[i] == uid) *(int *)(out + i * %zu) = 1; }\n"
-		      "return uid == 3 ? snprintf(error, n, \"no user\"), -1 : 0; }\n"
-		      "struct step { unsigned job, step; char node[256]; int look, listed, at_node, down; };\n"
-		      "static int steps(struct step *s, size_t k, char *error, size_t n) {\n"
-		      "if (s->job == 3) { snprintf(error, n, \"no steps\"); return -1; }\n"
-		      "for (size_t i = 0; i < k; i++) { s[i].listed = s[i].step == 1; s[i].down = s[i].step == 2; }\n return 0; }\n"
-		      "static int at_node(struct step *s, char *error, size_t n) {\n"
-		      "if (s->step == 7) for (;;) pause();\n if (s->step == 6) abort();\n s->at_node = s->step == 4; return 0; }\n"
-		      "static int conf(long long *c, char *error, size_t n) { c[0] = 5; c[1] = 7; strcpy((char *)(c + 2), \"lab\"); return 0; }\n"
-		      "static int queued(unsigned uid, const char *stack, void (*tell)(void *, const void *), void *ctx, char *error, size_t n) {\n"
-		      "static char q[%zu];\n if (uid == 3) { snprintf(error, n, \"no user\"); return -1; }\n if (uid == 6) abort();\n"
-		      "for (unsigned i = 1; i <= uid; i++) { *(unsigned *)q = i; strcpy(q + %zu, stack); tell(ctx, q); }\n return 0; }\n"
-		      "struct { unsigned abi, job, step, conf, queued, version; int (*a)(unsigned, void *, char *, size_t);\n"
-		      "int (*b)(unsigned, const unsigned *, size_t, char *, char *, size_t); int (*c)(struct step *, size_t, char *, size_t);\n"
-		      "int (*d)(struct step *, char *, size_t); int (*e)(long long *, char *, size_t);\n"
-		      "int (*f)(unsigned, const char *, void (*)(void *, const void *), void *, char *, size_t); }\n"
-		      "jobstack_slurm_ops = {%u, %zu, sizeof(struct step), %zu, %zu, 0, job, user, steps, at_node, conf, queued};\n",
-		      sizeof(struct js_slurm_job), offsetof(struct js_slurm_job, state), sizeof(struct js_slurm_job),
-		      sizeof(struct js_slurm_job), sizeof(struct js_slurm_job), sizeof(struct js_slurm_queued),
-		      offsetof(struct js_slurm_queued, reason), abi, size, sizeof(struct js_slurm_conf), sizeof(struct js_slurm_queued));
+	js_buf_printf(
+		&source,
+		"#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n"
+		"static void bye(void) { fprintf(stderr, \"bye\\n\"); }\n"
+		"static int job(unsigned id, void *out, char *error, size_t n) {\n"
+		"memset(out, 0, %zu);\nswitch (id) {\n"
+		"case 1: *(int *)out = 1; strcpy((char *)out + %zu, \"RUNNING\"); puts(\"noise\"); return 0;\n"
+		"case 2: return 0;\n"
+		"case 3: snprintf(error, n, \"no controller\"); return -1;\n"
+		"case 4: fputs(\"first\\n\\nfatal: no configuration\\n\", stderr); exit(1);\n"
+		"case 5: atexit(bye); exit(0);\n"
+		"case 6: abort();\n"
+		"case 7: for (;;) pause();\n"
+		"case 8: for (;;) fputs(\"error: again\\n\", stderr);\n"
+		"default: close(0); close(1); close(2); _exit(0); }}\n"
+		"static int user(unsigned uid, const unsigned *ids, size_t k, char *out, char *error, size_t n) {\n"
+		"for (size_t i = 0; i < k; i++) { memset(out + i * %zu, 0, %zu); if (ids[i] == uid) *(int *)(out + i * "
+		"%zu) = 1; }\n"
+		"return uid == 3 ? snprintf(error, n, \"no user\"), -1 : 0; }\n"
+		"struct step { unsigned job, step; char node[256]; int look, listed, at_node, down; };\n"
+		"static int steps(struct step *s, size_t k, char *error, size_t n) {\n"
+		"if (s->job == 3) { snprintf(error, n, \"no steps\"); return -1; }\n"
+		"for (size_t i = 0; i < k; i++) { s[i].listed = s[i].step == 1; s[i].down = s[i].step == 2; }\n return "
+		"0; }\n"
+		"static int at_node(struct step *s, char *error, size_t n) {\n"
+		"if (s->step == 7) for (;;) pause();\n if (s->step == 6) abort();\n s->at_node = s->step == 4; return "
+		"0; }\n"
+		"static int conf(long long *c, char *error, size_t n) { c[0] = 5; c[1] = 7; strcpy((char *)(c + 2), "
+		"\"lab\"); return 0; }\n"
+		"static int queued(unsigned uid, const char *stack, void (*tell)(void *, const void *), void *ctx, "
+		"char *error, size_t n) {\n"
+		"static char q[%zu];\n if (uid == 3) { snprintf(error, n, \"no user\"); return -1; }\n if (uid == 6) "
+		"abort();\n"
+		"for (unsigned i = 1; i <= uid; i++) { *(unsigned *)q = i; strcpy(q + %zu, stack); tell(ctx, q); }\n "
+		"return 0; }\n"
+		"struct { unsigned abi, job, step, conf, queued, version; int (*a)(unsigned, void *, char *, size_t);\n"
+		"int (*b)(unsigned, const unsigned *, size_t, char *, char *, size_t); int (*c)(struct step *, size_t, "
+		"char *, size_t);\n"
+		"int (*d)(struct step *, char *, size_t); int (*e)(long long *, char *, size_t);\n"
+		"int (*f)(unsigned, const char *, void (*)(void *, const void *), void *, char *, size_t); }\n"
+		"jobstack_slurm_ops = {%u, %zu, sizeof(struct step), %zu, %zu, 0, job, user, steps, at_node, conf, "
+		"queued};\n",
+		sizeof(struct js_slurm_job), offsetof(struct js_slurm_job, state), sizeof(struct js_slurm_job),
+		sizeof(struct js_slurm_job), sizeof(struct js_slurm_job), sizeof(struct js_slurm_queued),
+		offsetof(struct js_slurm_queued, reason), abi, size, sizeof(struct js_slurm_conf),
+		sizeof(struct js_slurm_queued));
 	compile(source.data);
 	js_buf_free(&source);
 }
@@ -136,8 +151,7 @@ static void test_no_module(void **state)
 
 	(void)state;
 	assert_int_equal(js_slurm_job(&nowhere, 1, &job, &error), JOBSTACK_EMISSING);
-	assert_string_equal(error.text,
-			    "the Slurm module is not there (looked in /no/such/dir): no jobstack_slurm.so");
+	assert_string_equal(error.text, "the Slurm module is not there (looked in /no/such/dir): no jobstack_slurm.so");
 	assert_int_equal(js_slurm_job(&nowhere, 1, &job, NULL), JOBSTACK_EMISSING);
 	assert_int_equal(js_file_replace("jobstack_slurm.so", 0600, "garbage", 7), 0);
 	assert_int_equal(js_slurm_find(&where, &found, NULL), 0);
@@ -254,8 +268,8 @@ static void step_is(const struct js_slurm_step *s, int listed, int at_node, int 
 /* What a node does not say in time, or dies of, is not known, and no error; what the controller does not say is one. */
 static void test_steps(void **state)
 {
-	struct js_slurm_step steps[] = {{.job = 1, .step = 1}, {.job = 1, .step = 2}, {.job = 1, .step = 3}, {.job = 1, .step = 4},
-					{.job = 1, .step = 7}, {.job = 1, .step = 3}};
+	struct js_slurm_step steps[] = {{.job = 1, .step = 1}, {.job = 1, .step = 2}, {.job = 1, .step = 3},
+					{.job = 1, .step = 4}, {.job = 1, .step = 7}, {.job = 1, .step = 3}};
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 
 	(void)state;
@@ -329,11 +343,12 @@ static void test_queued(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_module), cmocka_unit_test(test_wrong_version), cmocka_unit_test(test_queued),
-		cmocka_unit_test(test_answers),	  cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_flood),	  cmocka_unit_test(test_several),
-		cmocka_unit_test(test_user),	  cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_conf),	  cmocka_unit_test(test_no_side_effects),
+		cmocka_unit_test(test_no_module),	cmocka_unit_test(test_wrong_version),
+		cmocka_unit_test(test_queued),		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_limit),		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_several),		cmocka_unit_test(test_user),
+		cmocka_unit_test(test_steps),		cmocka_unit_test(test_conf),
+		cmocka_unit_test(test_no_side_effects),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

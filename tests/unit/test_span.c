@@ -72,7 +72,8 @@ static void claims(void **state)
 	struct js_claim *list = js_claim_new(1, NULL, 10, 5);
 	struct js_claim_sums sums;
 	struct jobstack_error e = JOBSTACK_ERROR_INIT;
-	struct jobstack_outcome o[3] = {outcome(10, JOBSTACK_DONE), outcome(14, JOBSTACK_FAILED), outcome(10, JOBSTACK_DONE)};
+	struct jobstack_outcome o[3] = {outcome(10, JOBSTACK_DONE), outcome(14, JOBSTACK_FAILED),
+					outcome(10, JOBSTACK_DONE)};
 	size_t place;
 
 	(void)state;
@@ -110,7 +111,8 @@ static void claims(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(intervals), cmocka_unit_test(lists), cmocka_unit_test(claims)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(intervals), cmocka_unit_test(lists),
+					   cmocka_unit_test(claims)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,14 +16,14 @@
 
 #define STACK_BYTES ((size_t)512 * 1024) /* a thousand of them shall not need a gigabyte */
 #define GO_HOME_S 10
-#define LONGER 2			 /* times the seconds, if rounds are so slow */
+#define LONGER 2 /* times the seconds, if rounds are so slow */
 #define LOOK_NS 100000000
-#define AT_THE_DOOR 8			 /* so many connect at once: a storm of logins is not what is measured */
+#define AT_THE_DOOR 8 /* so many connect at once: a storm of logins is not what is measured */
 
 struct crew {
 	const struct crew_trade *trade;
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* for who counts: a member is ready, has failed, or found nothing */
+	pthread_cond_t changed;	 /* for who counts: a member is ready, has failed, or found nothing */
 	pthread_cond_t gone_off; /* for the members: go is set (not the same, or each arrival would wake all) */
 	unsigned ready, unbegun, failed;
 	int go, dry;
@@ -119,9 +119,11 @@ static void watch(struct crew *crew, struct member *members, unsigned n, double 
 	pthread_cond_broadcast(&crew->gone_off);
 	began = now_ns();
 	last = began + (int64_t)(seconds * LONGER * 1e9);
-	for (end = began + (int64_t)(seconds * 1e9); !crew->dry && crew->unbegun == 0 && crew->failed < n; end += LOOK_NS) {
+	for (end = began + (int64_t)(seconds * 1e9); !crew->dry && crew->unbegun == 0 && crew->failed < n;
+	     end += LOOK_NS) {
 		until = (struct timespec){end / 1000000000, end % 1000000000};
-		while (!crew->dry && crew->failed < n && pthread_cond_timedwait(&crew->changed, &crew->lock, &until) != ETIMEDOUT)
+		while (!crew->dry && crew->failed < n &&
+		       pthread_cond_timedwait(&crew->changed, &crew->lock, &until) != ETIMEDOUT)
 			;
 		count(members, n, &closed, &rounds);
 		if (rounds >= n || end >= last)
@@ -174,9 +176,10 @@ int crew_run(const struct crew_trade *trade, unsigned threads, double seconds, s
 
 _Noreturn void crew_end(const struct crew_result *r)
 {
-	printf("{\"seconds\": %.6f, \"closed\": %llu, \"rounds\": %llu, \"failed\": %u, \"left\": %u, \"dry\": %s, \"rate\": %.3f}\n", r->seconds,
-	       (unsigned long long)r->closed, (unsigned long long)r->rounds, r->failed, r->left, r->dry ? "true" : "false",
-	       r->seconds > 0 ? (double)r->closed / r->seconds : 0);
+	printf("{\"seconds\": %.6f, \"closed\": %llu, \"rounds\": %llu, \"failed\": %u, \"left\": %u, \"dry\": %s, "
+	       "\"rate\": %.3f}\n",
+	       r->seconds, (unsigned long long)r->closed, (unsigned long long)r->rounds, r->failed, r->left,
+	       r->dry ? "true" : "false", r->seconds > 0 ? (double)r->closed / r->seconds : 0);
 	fflush(stdout);
 	_exit(0);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * A crew: N threads that do the same over and over, each over a connection of its own, counted over one stretch of time.
- * Both sides of a comparison are driven by it, so that what is measured around them is the same.
+ * A crew: N threads that do the same over and over, each over a connection of its own, counted over one stretch of
+ * time. Both sides of a comparison are driven by it, so that what is measured around them is the same.
  *
- * Promise: the clock starts when every thread has begun (connected, and holding its first entries), and what is counted is
- * what was committed between two looks at the clock; beginnings and ends are not in it.
+ * Promise: the clock starts when every thread has begun (connected, and holding its first entries), and what is counted
+ * is what was committed between two looks at the clock; beginnings and ends are not in it.
  */
 #ifndef BENCH_CREW_H
 #define BENCH_CREW_H
@@ -15,9 +15,9 @@
 struct crew_trade {
 	/* Begins thread INDEX: connects and claims.  NULL after a failure, which it has told on stderr. */
 	void *(*begin)(unsigned index);
-	/* One round: closes what is held and claims the next.  To *CLOSED it adds what it closed, once that is committed (only
-	 * this thread writes there, others read: use crew_add).  0; 1: nothing is left;
-	 * negative after a failure, which it has told (crew_complain). */
+	/* One round: closes what is held and claims the next.  To *CLOSED it adds what it closed, once that is
+	 * committed (only this thread writes there, others read: use crew_add).  0; 1: nothing is left; negative after
+	 * a failure, which it has told (crew_complain). */
 	int (*round)(void *state, _Atomic uint64_t *closed);
 	/* Ends the thread, whatever it holds. */
 	void (*end)(void *state);
@@ -28,7 +28,7 @@ struct crew_result {
 	uint64_t closed, rounds;
 	unsigned failed; /* threads that gave up; the others went on, and what they closed counts */
 	unsigned left;	 /* threads that had not ended ten seconds after they were told to */
-	int dry; /* it was stopped by somebody finding nothing, before the time was over */
+	int dry;	 /* it was stopped by somebody finding nothing, before the time was over */
 };
 
 static inline void crew_add(_Atomic uint64_t *counter, uint64_t n)
@@ -39,12 +39,12 @@ static inline void crew_add(_Atomic uint64_t *counter, uint64_t n)
 /* Tells on stderr what has failed, but only the first time: of a thousand threads the others say the same. */
 void crew_complain(const char *who, const char *words);
 
-/* Runs THREADS of TRADE for SECONDS, or until nothing is left, or until the last has failed.  If there have been fewer rounds than
- * threads by then, it goes on until there are, for at most twice as long.  0; -1: not all could begin. */
+/* Runs THREADS of TRADE for SECONDS, or until nothing is left, or until the last has failed.  If there have been fewer
+ * rounds than threads by then, it goes on until there are, for at most twice as long.  0; -1: not all could begin. */
 int crew_run(const struct crew_trade *trade, unsigned threads, double seconds, struct crew_result *result);
 
-/* Prints RESULT as one line of JSON and ends the process, and with it what has not ended: a server that is swamped may take
- * minutes for what a thousand clients have already asked of it, and the clock has stopped. */
+/* Prints RESULT as one line of JSON and ends the process, and with it what has not ended: a server that is swamped may
+ * take minutes for what a thousand clients have already asked of it, and the clock has stopped. */
 _Noreturn void crew_end(const struct crew_result *result);
 
 #endif

@@ -2,10 +2,11 @@
  *
  * bench-delay TARGET-PORT MICROSECONDS
  *
- * A network's delay on the loopback: forwards connections to 127.0.0.1:TARGET-PORT, and holds each piece of what the server
- * says back for MICROSECONDS.  A request and its answer together are one trip, so a trip takes that much longer than without
- * (plus what the forwarding itself takes, for everybody alike).  Time in which many are held passes for all of them at once:
- * it is a delay, not a bottleneck of bandwidth.  Says its own port on stdout, and ends with its input.
+ * A network's delay on the loopback: forwards connections to 127.0.0.1:TARGET-PORT, and holds each piece of what the
+ * server says back for MICROSECONDS.  A request and its answer together are one trip, so a trip takes that much longer
+ * than without (plus what the forwarding itself takes, for everybody alike).  Time in which many are held passes for
+ * all of them at once: it is a delay, not a bottleneck of bandwidth.  Says its own port on stdout, and ends with its
+ * input.
  *
  * One thread, epoll, a queue in the order of time (the delay is the same for all, so the first in is the first due).
  */

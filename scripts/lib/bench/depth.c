@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * bench-depth pops CNF N STACK...        N one-entry steps on each stack, in turn; each closes the last entry as done and
- *                                        claims the next one; times of a step in microseconds, by stack
- * bench-depth status CNF N WORKERS STACK N times jobstack_status of the stack (and jobstack_workers), while WORKERS
- *                                        workers that hold an entry each are alive in it
+ * bench-depth pops CNF N STACK...        N one-entry steps on each stack, in turn; each closes the last entry as done
+ * and claims the next one; times of a step in microseconds, by stack bench-depth status CNF N WORKERS STACK N times
+ * jobstack_status of the stack (and jobstack_workers), while WORKERS workers that hold an entry each are alive in it
  *
- * One client, one connection, the public API.  The stacks are asked one after the other, and each time another one first,
- * so that whatever the machine does beside hits all of them alike.  Prints a line of JSON.
+ * One client, one connection, the public API.  The stacks are asked one after the other, and each time another one
+ * first, so that whatever the machine does beside hits all of them alike.  Prints a line of JSON.
  */
 #define _GNU_SOURCE
 #include "jobstack/jobstack.h"
@@ -53,8 +52,8 @@ static int by_size(const void *a, const void *b)
 static void print_times(const char *name, double *us, size_t n, const char *after)
 {
 	qsort(us, n, sizeof(*us), by_size);
-	printf("\"%s\": {\"n\": %zu, \"p50\": %.1f, \"p99\": %.1f, \"max\": %.1f}%s", name, n, us[n / 2], us[n * 99 / 100], us[n - 1],
-	       after);
+	printf("\"%s\": {\"n\": %zu, \"p50\": %.1f, \"p99\": %.1f, \"max\": %.1f}%s", name, n, us[n / 2],
+	       us[n * 99 / 100], us[n - 1], after);
 }
 
 static struct jobstack_worker *begin(const char *stack)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * echo-done: the least that a persistent command can do.  For each line "ENTRY ATTEMPT DATAPATH" of its input it says "done",
- * at once, and looks at nothing.
+ * echo-done: the least that a persistent command can do.  For each line "ENTRY ATTEMPT DATAPATH" of its input it says
+ * "done", at once, and looks at nothing.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

@@ -2,9 +2,9 @@
  *
  * bench-ledger [-f CNF] [-P PORT] -s STACK -t THREADS -k K -d SECONDS [-x]
  *
- * Closes and claims through the public API: each thread is a worker of its own over a connection of its own, and each of its
- * steps closes the last K entries as done and claims the next K.  What a real worker tells of an entry is told here too.
- * With -x every entry with an odd number fails for good: that makes the stacks whose dead are requeued.
+ * Closes and claims through the public API: each thread is a worker of its own over a connection of its own, and each
+ * of its steps closes the last K entries as done and claims the next K.  What a real worker tells of an entry is told
+ * here too. With -x every entry with an odd number fails for good: that makes the stacks whose dead are requeued.
  * Prints a line of JSON (see crew.h).
  */
 #define _GNU_SOURCE

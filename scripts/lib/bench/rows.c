@@ -2,16 +2,17 @@
  *
  * bench-rows [-f CNF] [-P PORT] -D DATABASE -t THREADS -k K -d SECONDS
  *
- * The other side of bench-ledger: the queue that everybody builds first, a row an entry in the table `queue`, popped with
+ * The other side of bench-ledger: the queue that everybody builds first, a row an entry in the table `queue`, popped
+ *with
  *
  *	SELECT id, datapath FROM queue WHERE state=0 ORDER BY id LIMIT K FOR UPDATE SKIP LOCKED;
  *	UPDATE queue SET state=1, ... WHERE id IN (...);  COMMIT;
  *	UPDATE queue SET state=2, ... WHERE id IN (...);  COMMIT;
  *
- * Fair in that it has all that is known to help it: the index (state,id) serves the order, so nothing is sorted and no more
- * rows are locked than are taken; READ COMMITTED, so no gaps are; the K rows are claimed and closed in one statement each; no
- * BEGIN costs a trip; and a deadlock is tried again.  It keeps less than jobstack does (no fence, no lease, no history).
- * Prints a line of JSON (see crew.h).
+ * Fair in that it has all that is known to help it: the index (state,id) serves the order, so nothing is sorted and no
+ *more rows are locked than are taken; READ COMMITTED, so no gaps are; the K rows are claimed and closed in one
+ *statement each; no BEGIN costs a trip; and a deadlock is tried again.  It keeps less than jobstack does (no fence, no
+ *lease, no history). Prints a line of JSON (see crew.h).
  */
 #define _GNU_SOURCE
 #include "crew.h"
@@ -77,7 +78,8 @@ static int take(struct hand *h)
 	if (rows == NULL)
 		return -1;
 	while ((row = mysql_fetch_row(rows)) != NULL && h->n < K_MAX) {
-		int len = snprintf(h->ids + h->ids_len, sizeof(h->ids) - h->ids_len, "%s%s", h->n > 0 ? "," : "", row[0]);
+		int len =
+			snprintf(h->ids + h->ids_len, sizeof(h->ids) - h->ids_len, "%s%s", h->n > 0 ? "," : "", row[0]);
 
 		h->ids_len += (size_t)len;
 		h->n++;
@@ -90,7 +92,9 @@ static int claim(struct hand *h)
 {
 	char sql[160], set[160];
 	int len = snprintf(sql, sizeof(sql),
-			   "SELECT id,datapath FROM queue FORCE INDEX (state_id) WHERE state=0 ORDER BY id LIMIT %u FOR UPDATE SKIP LOCKED", k);
+			   "SELECT id,datapath FROM queue FORCE INDEX (state_id) WHERE state=0 ORDER BY id LIMIT %u "
+			   "FOR UPDATE SKIP LOCKED",
+			   k);
 	int status;
 
 	snprintf(set, sizeof(set), "state=1,attempt=attempt+1,worker=%u,claimed=NOW(6)", h->index);
@@ -144,8 +148,8 @@ static void *begin(unsigned index)
 		end(h);
 		return NULL;
 	}
-	if (query(h, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", 54) != 0 || query(h, "SET autocommit=0", 16) != 0 ||
-	    claim(h) != 0) {
+	if (query(h, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", 54) != 0 ||
+	    query(h, "SET autocommit=0", 16) != 0 || claim(h) != 0) {
 		end(h);
 		return NULL;
 	}

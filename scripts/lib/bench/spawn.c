@@ -2,9 +2,9 @@
  *
  * bench-spawn RUNNING PROGRAM <NAMES
  *
- * The floor under any dispatcher: PROGRAM NAME for each line of the input, RUNNING at a time, started with posix_spawn and
- * reaped with waitpid, and nothing else: no output kept, no outcome written down.  It only knows that each exited with 0;
- * else it ends with 1.  Its standard streams are the children's.
+ * The floor under any dispatcher: PROGRAM NAME for each line of the input, RUNNING at a time, started with posix_spawn
+ * and reaped with waitpid, and nothing else: no output kept, no outcome written down.  It only knows that each exited
+ * with 0; else it ends with 1.  Its standard streams are the children's.
  */
 #define _GNU_SOURCE
 #include <errno.h>
