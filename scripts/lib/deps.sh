@@ -56,6 +56,7 @@ deps_table() {
 		tests; have python3; python3
 		tests; have clang; clang
 		tests; has_clang_rt; libclang-rt-dev
+		tests; have clang-format; clang-format
 		tests; have valgrind; valgrind
 		tests; have spin; spin
 		tests; have ss; iproute2

@@ -26,13 +26,13 @@ db_lab_write() {
 	sed -i "s/^bind-address=.*/bind-address=0.0.0.0/" "$1/server.cnf"
 }
 
-houses=() # (nodes is a name that the lab itself uses)
+placed=() # HOLDER:NODE:ADDRESS of each node
 renamed slurm_lab_write lib_slurm_lab_write
 slurm_lab_write() {
 	local dir=$1 port=$4 node
 	lib_slurm_lab_write "$@"
 	sed -i -e "s/^\(SlurmctldHost=[^(]*\)(.*/\1($address)/" -e '/^NodeName=/d' "$dir/slurm.conf"
-	for node in "${houses[@]}"; do
+	for node in "${placed[@]}"; do
 		IFS=: read -r _ name where <<<"$node"
 		echo "NodeName=$name NodeHostname=$name NodeAddr=$where Port=$((port + 1)) CPUs=$3 RealMemory=2000 State=UNKNOWN"
 	done >>"$dir/slurm.conf"
@@ -44,7 +44,7 @@ exec_bare() {
 	local log=$1 node
 	shift
 	if [[ $1 == slurmd ]]; then
-		for node in "${houses[@]}"; do
+		for node in "${placed[@]}"; do
 			IFS=: read -r holder name _ <<<"$node"
 			[[ $name != "${!#}" ]] || set -- nsenter -t "$holder" -n -u -- "$@"
 		done
@@ -62,12 +62,12 @@ database)
 slurm)
 	dir=$2 address=$3
 	shift 3
-	houses=("$@")
-	slurm_lab_up "$dir" "${#houses[@]}" 4
+	placed=("$@")
+	slurm_lab_up "$dir" "${#placed[@]}" 4
 	;;
 slurmd) # DIR HOLDER:NODE:ADDRESS: one that had died
 	dir=$2
-	houses=("$3")
+	placed=("$3")
 	IFS=: read -r _ name _ <<<"$3"
 	. "$dir/env.sh"
 	cd "$dir"
