@@ -419,8 +419,8 @@ static int read_strays(struct checking *k, struct jobstack_error *error)
 {
 	static const char *const query[] = {
 		"SELECT entry_id FROM entry WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id",
-		"SELECT entry_id,COUNT(*),SUM(final<>0) FROM attempt WHERE stack_id=%u AND entry_id>%u GROUP BY "
-		"entry_id",
+		("SELECT entry_id,COUNT(*),SUM(final<>0) FROM attempt WHERE stack_id=%u AND entry_id>%u "
+		 "GROUP BY entry_id"),
 		"SELECT entry_id FROM dead WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id"};
 	static const char *const table[] = {"entry", "attempt", "dead"};
 	int status = 0;
