@@ -2,9 +2,12 @@
 #
 # awk -f roff.awk -f man.awk -v prose_dir=docs/man -v out_dir=DIR -v date=YYYY-MM-DD SPEC
 #
-# Manual pages of section 1 and jobstack.7: of each command that `jobstack --spec` told (SPEC), and its prose in
-# docs/man/NAME.md, if there is some.  Sections that every page has (exit status, environment, files) come from
-# docs/man/common.md, unless the page has its own.  Prints the pages' names.
+# Manual pages of section 1 and jobstack.7, of each command in SPEC (the output of `jobstack --spec`).
+#
+# docs/man/NAME.md is the text of a page: what stands before its first section is the DESCRIPTION.  Its section OPTIONS
+# extends the options of the table: "## --NAME" begins what is added to that option, and text before the first of these
+# stands above all options.  A command without such a file gets the texts of its --help.  What docs/man/common.md has
+# ends the sections of the same names in each page.  Prints the pages' names.
 
 function unescape(s,    out, c) {
 	out = ""
@@ -18,7 +21,14 @@ function unescape(s,    out, c) {
 
 BEGIN { FS = "\t" }
 $1 == "version" { version = $2 }
-$1 == "command" { command[++commands] = $2; does[$2] = $3; current = $2 }
+$1 == "group" {
+	group = $2
+	if (!(group in group_known)) {
+		group_known[group] = 1
+		heading[++groups] = group
+	}
+}
+$1 == "command" { does[$2] = $3; current = $2; group_of[$2] = group }
 $1 == "title" {
 	p = ++pages
 	title[p] = $2
@@ -41,16 +51,42 @@ function option_head(p, i,    s, a) {
 	return a == "" ? s : s " \\fI" code(a) "\\fP"
 }
 
-function options_of(p,    i, out, text) {
-	out = ""
+# The options of the table, each with what the page adds to it (MORE[name]), below INTRO.
+function options_of(p, intro, more,    i, out, text) {
+	out = intro == "" ? "" : roff_text(intro, 0)
 	for (i = 1; i <= options[p]; i++) {
 		text = help[p, i]
 		gsub(/\n/, " ", text)
-		if (text == "this text") # which it is in --help
-			text = "print a short help"
 		out = out ".TP\n" option_head(p, i) "\n" inline(toupper(substr(text, 1, 1)) substr(text, 2) ".") "\n"
+		if (name[p, i] in more) {
+			out = out ".IP\n" roff_text(more[name[p, i]], 1)
+			delete more[name[p, i]]
+		}
 	}
+	for (i in more)
+		fail(page[p] ".md adds to the option --" i ", which is not there")
 	return out
+}
+
+# Splits the text of a page's section OPTIONS.  Returns what stands before the first option.
+function split_options(text, more,    line, n, i, now, intro) {
+	clear(more)
+	now = intro = ""
+	n = split(text, line, "\n")
+	for (i = 1; i <= n; i++) {
+		if (line[i] ~ /^## --/)
+			now = substr(line[i], 6)
+		else if (now == "")
+			intro = intro (intro == "" ? "" : "\n") line[i]
+		else if (now in more || line[i] != "")
+			more[now] = more[now] (more[now] == "" ? "" : "\n") line[i]
+	}
+	return intro
+}
+
+function fail(what) {
+	print "man.awk: " what >"/dev/stderr"
+	failed = 1
 }
 
 # Only lines that stand as they are: examples.
@@ -62,16 +98,19 @@ function all_literal(text,    line, n, i) {
 	return 1
 }
 
-function see_also(me,    i, s) {
-	s = me == "jobstack" ? "" : "\\fBjobstack\\fP(1), "
-	for (i = 1; i <= pages; i++)
-		if (page[i] != me)
-			s = s "\\fB" code(page[i]) "\\fP(1),\n"
-	return s "\\fBlibjobstack\\fP(3)" (me == "" ? "" : ",\n\\fBjobstack\\fP(7)") "\n"
+# SEE ALSO: the first paragraph of the page's text names pages, and two are added that belong to all.
+function see_also(me, text,    at, more) {
+	at = index(text, "\n\n")
+	more = at > 0 ? substr(text, at + 2) : ""
+	if (at > 0)
+		text = substr(text, 1, at - 1)
+	if (me != "jobstack")
+		text = text (text == "" ? "" : ", ") "jobstack(1)" (me == "" ? "" : ", jobstack(7)")
+	return roff_text(text, 0) (more == "" ? "" : ".PP\n" roff_text(more, 0))
 }
 
 # The sections in their order.  SECTION[name] is roff already.
-function emit(file, top, section, extra, extras, me,    i, order, n) {
+function emit(file, top, section, extra, extras, me, also,    i, order, n) {
 	printf "%s", top >file
 	n = split("DESCRIPTION|COMMANDS|OPTIONS|NOTES|*|EXAMPLES|EXIT STATUS|ENVIRONMENT|FILES", order, "|")
 	for (i = 1; i <= n; i++) {
@@ -82,28 +121,29 @@ function emit(file, top, section, extra, extras, me,    i, order, n) {
 			section[order[i]] = ""
 		}
 	}
-	printf ".SH SEE ALSO\n%s", see_also(me) >file
+	printf ".SH SEE ALSO\n%s", see_also(me, also) >file
 	close(file)
 	print file
 }
 
 function emit_extra(file, section, extra, extras,    i) {
 	for (i = 1; i <= extras; i++)
-		if (section[extra[i]] != "" && extra[i] !~ /^(EXAMPLES|EXIT STATUS|ENVIRONMENT|FILES|DESCRIPTION|OPTIONS|NOTES|COMMANDS)$/) {
+		if (section[extra[i]] != "" && extra[i] !~ /^(EXAMPLES|EXIT STATUS|ENVIRONMENT|FILES|DESCRIPTION|OPTIONS|NOTES|COMMANDS|SEE ALSO)$/) {
 			printf ".SH %s\n%s", extra[i], section[extra[i]] >file
 			section[extra[i]] = ""
 		}
 }
 
-# Adds prose to SECTION, and gives what it has; "common" fills only what is empty.
-function add_prose(file, section, extra, fill,    text, t, n, i) {
+# Reads FILE into SECTION, as roff; its titles into EXTRA, its OPTIONS and SEE ALSO as they are into PART.  Returns how
+# many sections there are; 0: there is no such file.
+function add_prose(file, section, extra, part,    text, t, n, i) {
 	n = prose(file, text, t)
 	for (i = 1; i <= n; i++) {
 		extra[i] = t[i]
-		if (!fill)
-			section[t[i]] = section[t[i]] (section[t[i]] != "" ? ".PP\n" : "") roff_text(text[t[i]], 0)
-		else if (section[t[i]] == "")
-			section[t[i]] = roff_text(text[t[i]], 0)
+		if (t[i] == "OPTIONS" || t[i] == "SEE ALSO")
+			part[t[i]] = text[t[i]]
+		section[t[i]] = section[t[i]] (section[t[i]] != "" && text[t[i]] !~ /^[^\n]*\n: / ? ".PP\n" : "") \
+			roff_text(text[t[i]], 0)
 	}
 	return n
 }
@@ -113,43 +153,55 @@ function clear(array,    i) {
 		delete array[i]
 }
 
-function command_page(p,    section, extra, extras, top, d, none) {
+function command_page(p,    section, extra, extras, part, more, top, d, none, ignored, intro) {
 	clear(section)
+	clear(part)
 	d = does[of[p]]
-	if (title[p] != "jobstack " of[p] && title[p] != of[p]) { # a verb of its own
+	if (title[p] != "jobstack " of[p] && title[p] != of[p]) { # a verb with a table of its own
 		d = about[p]
 		sub(/[.\n].*/, "", d)
 		d = tolower(substr(d, 1, 1)) substr(d, 2)
 	}
 	top = head(page[p], 1, d) ".SH SYNOPSIS\n\\fB" code(title[p]) "\\fP " code(usage[p]) "\n"
-	section["DESCRIPTION"] = roff_text(about[p], 0)
-	section["OPTIONS"] = options_of(p)
-	if (notes[p] != "")
+	extras = add_prose(prose_dir "/" page[p] ".md", section, extra, part)
+	if (extras == 0) {
+		section["DESCRIPTION"] = roff_text(about[p], 0)
 		section[all_literal(notes[p]) ? "EXAMPLES" : "NOTES"] = roff_text(notes[p], 0)
-	extras = add_prose(prose_dir "/" page[p] ".md", section, extra, 0)
-	add_prose(prose_dir "/common.md", section, none, 1)
-	emit(out_dir "/" page[p] ".1", top, section, extra, extras, page[p])
+	}
+	add_prose(prose_dir "/common.md", section, none, ignored)
+	intro = split_options(part["OPTIONS"], more)
+	section["OPTIONS"] = options_of(p, intro, more)
+	emit(out_dir "/" page[p] ".1", top, section, extra, extras, page[p], part["SEE ALSO"])
 }
 
-function main_page(    section, extra, extras, top, i, s, none) {
-	top = head("jobstack", 1, "a durable queue of files for Slurm clusters, in MySQL or MariaDB") ".SH SYNOPSIS\n" \
-		"\\fBjobstack\\fP \\fICOMMAND\\fP [OPTIONS]\n.br\n\\fBjobstack\\fP \\-\\-help | \\-\\-version\n"
+# The commands, below the headings that `jobstack --help` has.
+function command_list(    g, i, s) {
 	s = ""
-	for (i = 1; i <= pages; i++)
-		if (title[i] == "jobstack " of[i])
-			s = s ".TP\n\\fB" code(page[i]) "\\fP(1)\n" inline(does[of[i]]) "\n"
-	clear(section)
-	section["COMMANDS"] = s
-	extras = add_prose(prose_dir "/jobstack.md", section, extra, 0)
-	add_prose(prose_dir "/common.md", section, none, 1)
-	emit(out_dir "/jobstack.1", top, section, extra, extras, "jobstack")
+	for (g = 1; g <= groups; g++) {
+		s = s ".SS " inline(toupper(substr(heading[g], 1, 1)) substr(heading[g], 2)) "\n"
+		for (i = 1; i <= pages; i++)
+			if (group_of[of[i]] == heading[g] && (title[i] == "jobstack " of[i] || title[i] == of[i]))
+				s = s ".TP\n" inline(page[i] "(1)") "\n" inline(does[of[i]]) "\n"
+	}
+	return s
 }
 
-function concepts_page(    section, extra, extras) {
+function main_page(    section, extra, extras, part, top) {
+	top = head("jobstack", 1, "run a command on each file of a list that is kept in MySQL or MariaDB") ".SH SYNOPSIS\n" \
+		"\\fBjobstack\\fP \\fICOMMAND\\fP [OPTIONS]\n.br\n\\fBjobstack\\fP \\-\\-help | \\-\\-version\n"
 	clear(section)
-	extras = add_prose(prose_dir "/jobstack.7.md", section, extra, 0)
-	emit(out_dir "/jobstack.7", head("jobstack", 7, "stacks, entries, attempts: how jobstack sees a run"), section, extra,
-		extras, "")
+	clear(part)
+	section["COMMANDS"] = command_list()
+	extras = add_prose(prose_dir "/jobstack.md", section, extra, part)
+	emit(out_dir "/jobstack.1", top, section, extra, extras, "jobstack", part["SEE ALSO"])
+}
+
+function concepts_page(    section, extra, extras, part) {
+	clear(section)
+	clear(part)
+	extras = add_prose(prose_dir "/jobstack.7.md", section, extra, part)
+	emit(out_dir "/jobstack.7", head("jobstack", 7, "stacks, entries and attempts: the words and promises of jobstack"),
+		section, extra, extras, "", part["SEE ALSO"])
 }
 
 END {
@@ -161,4 +213,5 @@ END {
 		command_page(p)
 	main_page()
 	concepts_page()
+	exit failed
 }

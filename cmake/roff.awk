@@ -39,14 +39,26 @@ function plain(s,    out, at) {
 	return out s
 }
 
+# Text outside of code, with the names of manual pages, as in jobstack-push(1), in bold.
+function references(s,    out, at, end) {
+	out = ""
+	while (match(s, /[A-Za-z][A-Za-z0-9_.-]*\([1-8]\)/)) {
+		at = RSTART # plain() changes it
+		end = RSTART + RLENGTH
+		out = out plain(substr(s, 1, at - 1)) "\\fB" code(substr(s, at, end - at - 3)) "\\fP" substr(s, end - 3, 3)
+		s = substr(s, end)
+	}
+	return out plain(s)
+}
+
 # A line of text with `code` in it.
 function inline(s,    part, n, i, out) {
 	n = split(s, part, "`")
 	if (n % 2 == 0) # one is no pair: it stands for itself
-		return guard(plain(s))
+		return guard(references(s))
 	out = ""
 	for (i = 1; i <= n; i++)
-		out = out (i % 2 ? plain(part[i]) : "\\fB" code(part[i]) "\\fP")
+		out = out (i % 2 ? references(part[i]) : "\\fB" code(part[i]) "\\fP")
 	return guard(out)
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack: finds the subcommand and runs it.  One row a subcommand.
+ * jobstack: finds the subcommand and runs it.  One row per subcommand.
  */
 #include "cli/cli.h"
 
@@ -12,40 +12,52 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The groups of the help, in the order in which a new user needs them. */
+enum group { START, RUN, LOOK, REPAIR, SCRIPTS, ADMINISTER };
+static const char *const heading[] = {
+	[START] = "start with a database and a list of files",
+	[RUN] = "run a command on each file",
+	[LOOK] = "look at progress and results",
+	[REPAIR] = "repair what has failed",
+	[SCRIPTS] = "use in scripts",
+	[ADMINISTER] = "administer stacks",
+};
+
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
+	enum group group; /* commands of one group stand together */
 	const char *does;
 } command[] = {
-	{"init", cli_init_main, "create or upgrade the schema in the database"},
-	{"server", cli_server_main, "a private MariaDB for whoever has none"},
-	{"push", cli_push_main, "put datapaths onto a stack"},
-	{"run", cli_run_main, "push, work and summary in one, on this machine"},
-	{"status", cli_status_main, "what is ready, running, done and dead"},
-	{"wait", cli_wait_main, "wait until nothing is left to do"},
-	{"list", cli_list_main, "the entries in given states"},
-	{"show", cli_show_main, "one entry with all its attempts"},
-	{"logs", cli_logs_main, "what an entry's command printed"},
-	{"requeue", cli_requeue_main, "push dead, lost or done entries back"},
-	{"recover", cli_recover_main, "take back what dead workers hold"},
-	{"pause", cli_pause_main, "hand nothing out any more"},
-	{"resume", cli_resume_main, "go on after a pause, or take a cancel back"},
-	{"cancel", cli_cancel_main, "give up what has not started"},
-	{"set", cli_set_main, "a stack's policy: attempts, limits, priority"},
-	{"drop", cli_drop_main, "remove a stack with its history"},
-	{"prune", cli_prune_main, "take away what was done long ago, into an archive"},
-	{"pop", cli_pop_main, "claim one entry, for a script"},
-	{"close", cli_close_main, "close what pop gave"},
-	{"renew", cli_renew_main, "more time for what pop gave"},
-	{"export", cli_export_main, "a stack's history as CSV or JSON"},
-	{"report", cli_report_main, "what happened, and what the next run needs"},
-	{"submit", cli_submit_main, "hand workers for a stack to Slurm"},
-	{"doctor", cli_doctor_main, "try everything a run needs, and say what to mend"},
-	{"check", cli_check_main, "prove that the ledger balances"},
+	{"server", cli_server_main, START, "run a private MariaDB server"},
+	{"init", cli_init_main, START, "create or upgrade the schema in the database"},
+	{"doctor", cli_doctor_main, START, "check everything that a run needs"},
+	{"push", cli_push_main, START, "add files to a stack"},
+	{"run", cli_run_main, RUN, "push, run and summarise in one command, on this machine"},
+	{"submit", cli_submit_main, RUN, "start workers for a stack as Slurm jobs"},
+	{"pause", cli_pause_main, RUN, "start no more entries until resume"},
+	{"resume", cli_resume_main, RUN, "continue after pause, or undo cancel"},
+	{"cancel", cli_cancel_main, RUN, "give up all entries that have not started"},
+	{"set", cli_set_main, RUN, "change a stack's policy: attempts, limits, priority"},
+	{"status", cli_status_main, LOOK, "show what is ready, running, done and dead"},
+	{"list", cli_list_main, LOOK, "list entries by state, outcome or name"},
+	{"show", cli_show_main, LOOK, "show one entry with all its attempts"},
+	{"logs", cli_logs_main, LOOK, "print what an entry's command printed"},
+	{"report", cli_report_main, LOOK, "show how a run went, and what to request for the next"},
+	{"requeue", cli_requeue_main, REPAIR, "put dead, lost or done entries back in the queue"},
+	{"recover", cli_recover_main, REPAIR, "take back what dead workers hold, now"},
+	{"wait", cli_wait_main, SCRIPTS, "wait until nothing is left to do"},
+	{"export", cli_export_main, SCRIPTS, "print a stack's history as CSV or JSON"},
+	{"pop", cli_pop_main, SCRIPTS, "claim one entry, for a script"},
+	{"renew", cli_renew_main, SCRIPTS, "extend the lease of an entry that pop gave"},
+	{"close", cli_close_main, SCRIPTS, "close an entry that pop gave"},
+	{"check", cli_check_main, ADMINISTER, "verify that every entry is accounted for"},
+	{"prune", cli_prune_main, ADMINISTER, "remove old finished entries, into an archive"},
+	{"drop", cli_drop_main, ADMINISTER, "remove a stack with its history"},
 };
 #define COMMANDS (sizeof(command) / sizeof(command[0]))
 
-/* What other programs call it. */
+/* What other programs call our commands. */
 static const char *const foreign[][2] = {
 	{"add", "jobstack push"},	{"enqueue", "jobstack push"},	   {"ls", "jobstack list"},
 	{"queue", "jobstack status"},	{"stat", "jobstack status"},	   {"squeue", "jobstack status"},
@@ -58,17 +70,18 @@ static const char *const foreign[][2] = {
 	{"config", "jobstack set"},	{"version", "jobstack --version"}, {"worker", "jobstack-worker"},
 };
 
-/* What may mean to end some workers, or to give up a whole stack. */
+/* Words that may mean ending some workers, or giving up a whole stack. */
 static const char *const ends[] = {"kill", "abort", "terminate", "scancel"};
 
-static int unknown(struct cli *cli, const char *word)
+static int fail_unknown(struct cli *cli, const char *word)
 {
 	struct js_near near = JS_NEAR_INIT(word);
 	const char *best = NULL;
 
 	if (word[0] == '-')
-		return cli_usage(cli, "there is no option %s before the command: write jobstack COMMAND %s ...", word,
-				 word);
+		return cli_usage(cli,
+				 "options go behind the command, not before it: %s (write: jobstack COMMAND %s ...)",
+				 word, word);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (strcmp(ends[i], word) == 0)
 			return cli_usage(cli,
@@ -90,39 +103,60 @@ static int unknown(struct cli *cli, const char *word)
 	return cli_usage(cli, "there is no command \"%s\"", word);
 }
 
-static int run(struct cli *cli, const char *name, int argc, char **argv)
+static int run_command(struct cli *cli, const char *name, int argc, char **argv)
 {
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (strcmp(name, command[i].name) == 0)
 			return command[i].run(argc, argv);
-	return unknown(cli, name);
+	return fail_unknown(cli, name);
 }
 
-static void help(FILE *to)
+/* The heading above command[I], or NULL if the one before it is of the same group. */
+static const char *heading_above(size_t i)
 {
-	(void)fputs("usage: jobstack COMMAND [OPTIONS]\n\nSpreads a list of files over workers; the list lives in "
-		    "MySQL or MariaDB.\n\n",
+	return i == 0 || command[i].group != command[i - 1].group ? heading[command[i].group] : NULL;
+}
+
+static void print_help(FILE *to)
+{
+	(void)fputs("usage: jobstack COMMAND [OPTIONS]\n\n"
+		    "Runs a command on each file of a list that is kept in MySQL or MariaDB.\n",
 		    to);
-	for (size_t i = 0; i < COMMANDS; i++)
+	for (size_t i = 0; i < COMMANDS; i++) {
+		if (heading_above(i) != NULL)
+			(void)fprintf(to, "\n%s\n", heading_above(i));
 		(void)fprintf(to, "  %-10s %s\n", command[i].name, command[i].does);
-	(void)fputs("\n`jobstack COMMAND --help` tells more; workers are started with jobstack-worker.\n\n"
-		    "    jobstack server start && jobstack init                      once, if you have no database\n"
-		    "    find . -name '*.nc' -print0 |                               on this machine\n"
-		    "        jobstack run -0 --slots 8 -- ./convert.sh {}\n"
-		    "    find . -name '*.nc' -print0 | jobstack push -0 -s mystack   or on a cluster, with\n"
-		    "    srun jobstack-worker -s mystack -- ./convert.sh {}          in a batch script\n",
+	}
+	(void)fputs("\n`jobstack COMMAND --help` explains a command, `man jobstack-COMMAND` explains more and has "
+		    "examples.\n"
+		    "`run` and `submit` start jobstack-worker, which can also be started directly.\n\n"
+		    "on one machine:\n"
+		    "    jobstack server start && jobstack init\n"
+		    "    find . -name '*.nc' -print0 | jobstack run -0 --slots 8 -- ./convert.sh {}\n\n"
+		    "on a cluster, where the compute nodes reach this host as login3:\n"
+		    "    jobstack server start --bind login3 && jobstack init\n"
+		    "    find /data -name '*.nc' -print0 | jobstack push -0 -s mystack\n"
+		    "    jobstack submit -s mystack --workers 20 --slots 4 --time=2:00:00 -- ./convert.sh {}\n"
+		    "    jobstack status -s mystack\n"
+		    "    jobstack requeue -s mystack\n",
 		    to);
 }
 
 /* For the build: see spec.c. */
-static int spec(void)
+static int print_spec(void)
 {
 	int status = CLI_YES;
 
 	(void)printf("version\t%s\n", jobstack_version());
-	for (size_t i = 0; i < COMMANDS && status == CLI_YES; i++)
+	for (size_t i = 0; i < COMMANDS && status == CLI_YES; i++) {
+		if (heading_above(i) != NULL)
+			(void)printf("group\t%s\n", heading_above(i));
 		status = cli_spec_command(command[i].name, command[i].does, command[i].run);
-	return status == CLI_YES ? cli_spec_worker() : status;
+	}
+	if (status != CLI_YES)
+		return status;
+	(void)printf("group\t%s\n", heading[RUN]);
+	return cli_spec_worker();
 }
 
 int main(int argc, char **argv)
@@ -131,19 +165,19 @@ int main(int argc, char **argv)
 	struct cli cli = {.opts = &opts};
 
 	js_file_hold_streams();
-	/* a closed pipe is an error of write, told like any other */
+	/* writing to a closed pipe then fails like any other write, and is reported like one */
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (argc < 2) {
-		help(stderr);
+		print_help(stderr);
 		return CLI_USAGE;
 	}
 	if (strcmp(argv[1], "help") == 0 && argc > 2) {
 		char *words[] = {argv[2], (char[]){"--help"}, NULL};
 
-		return run(&cli, argv[2], 2, words);
+		return run_command(&cli, argv[2], 2, words);
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "-h") == 0) {
-		help(stdout);
+		print_help(stdout);
 		return cli_end(&cli, CLI_YES);
 	}
 	if (strcmp(argv[1], "--version") == 0) {
@@ -151,6 +185,6 @@ int main(int argc, char **argv)
 		return cli_end(&cli, CLI_YES);
 	}
 	if (strcmp(argv[1], "--spec") == 0)
-		return spec();
-	return run(&cli, argv[1], argc - 1, argv + 1);
+		return print_spec();
+	return run_command(&cli, argv[1], argc - 1, argv + 1);
 }

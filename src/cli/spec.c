@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack --spec: all option tables for a program to read.  The build makes the manual pages and the completions of it
- * (cmake/Documents.cmake), so that these say what --help says.  Not in the help itself: it is nothing for users.
+ * jobstack --spec: all option tables for a program to read.  The build makes the manual pages and the completions from
+ * it (cmake/Documents.cmake), so they always have the options that --help has.  The help does not list it, because
+ * users do not need it.
  *
- * For each command "command NAME DOES" and what js_opt_spec tells; jobstack-worker is the last one.  The tables are the
- * commands' own, so each command is called, and cli_next ends the call after telling its table.
+ * For each command it prints "command NAME DOES" and what js_opt_spec prints; jobstack-worker is the last one.  main.c
+ * prints "group HEADING" before the commands of a group.  The tables are private to the commands, so each command is
+ * called, and cli_next ends the call after printing its table.
  */
 #include "cli/spec.h"
 
@@ -16,15 +18,15 @@
 
 #define VERB_LETTERS "abcdefghijklmnopqrstuvwxyz-"
 
-static int on;
-static const struct js_opts *first, *told; /* of the command that is being told */
+static int spec_on;
+static const struct js_opts *first_table, *last_table; /* that the present command has printed; NULL: none yet */
 
 int cli_spec_on(void)
 {
-	return on;
+	return spec_on;
 }
 
-static int tell(const struct js_opts *opts)
+static int print_table(const struct js_opts *opts)
 {
 	struct js_buf text = {0};
 	int status;
@@ -37,12 +39,12 @@ static int tell(const struct js_opts *opts)
 
 int cli_spec_tell(const struct js_opts *opts)
 {
-	if (opts == told || opts == first)
+	if (opts == last_table || opts == first_table)
 		return CLI_YES; /* the verbs of a command may share a table */
-	told = opts;
-	if (first == NULL)
-		first = opts;
-	return tell(opts);
+	last_table = opts;
+	if (first_table == NULL)
+		first_table = opts;
+	return print_table(opts);
 }
 
 int cli_spec_command(const char *name, const char *does, int (*run)(int argc, char **argv))
@@ -51,13 +53,13 @@ int cli_spec_command(const char *name, const char *does, int (*run)(int argc, ch
 	const char *at;
 	int status;
 
-	on = 1;
+	spec_on = 1;
 	(void)snprintf(command, sizeof(command), "%s", name);
 	(void)printf("command\t%s\t%s\n", name, does);
-	first = told = NULL;
+	first_table = last_table = NULL;
 	status = run(1, argv);
 	/* verbs, as in "start|stop|status [OPTION...]", may have tables of their own */
-	at = first != NULL ? first->usage : "";
+	at = first_table != NULL ? first_table->usage : "";
 	if (at[strspn(at, VERB_LETTERS)] != '|')
 		return status;
 	for (size_t n; status == CLI_YES && (n = strspn(at, VERB_LETTERS)) > 0; at += n + (at[n] == '|')) {
@@ -71,5 +73,5 @@ int cli_spec_command(const char *name, const char *does, int (*run)(int argc, ch
 int cli_spec_worker(void)
 {
 	(void)printf("command\tjobstack-worker\trun a command on each entry of a stack\n");
-	return tell(&js_worker_opts) == CLI_YES && fflush(stdout) == 0 ? CLI_YES : CLI_BUG;
+	return print_table(&js_worker_opts) == CLI_YES && fflush(stdout) == 0 ? CLI_YES : CLI_BUG;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack --spec, see spec.c: the command table calls, cli_next asks and tells.
+ * jobstack --spec, see spec.c: main.c calls each command, and cli_next prints its option table.
  */
 #ifndef JS_CLI_SPEC_H
 #define JS_CLI_SPEC_H
