@@ -112,7 +112,7 @@ function see_also(me, text,    at, more) {
 # The sections in their order.  SECTION[name] is roff already.
 function emit(file, top, section, extra, extras, me, also,    i, order, n) {
 	printf "%s", top >file
-	n = split("DESCRIPTION|COMMANDS|OPTIONS|NOTES|*|EXAMPLES|EXIT STATUS|ENVIRONMENT|FILES", order, "|")
+	n = split("DESCRIPTION|COMMANDS|OPTIONS|NOTES|*|EXAMPLES|EXIT STATUS|ENVIRONMENT|FILES|BUGS", order, "|")
 	for (i = 1; i <= n; i++) {
 		if (order[i] == "*")
 			emit_extra(file, section, extra, extras)
@@ -128,7 +128,7 @@ function emit(file, top, section, extra, extras, me, also,    i, order, n) {
 
 function emit_extra(file, section, extra, extras,    i) {
 	for (i = 1; i <= extras; i++)
-		if (section[extra[i]] != "" && extra[i] !~ /^(EXAMPLES|EXIT STATUS|ENVIRONMENT|FILES|DESCRIPTION|OPTIONS|NOTES|COMMANDS|SEE ALSO)$/) {
+		if (section[extra[i]] != "" && extra[i] !~ /^(EXAMPLES|EXIT STATUS|ENVIRONMENT|FILES|BUGS|DESCRIPTION|OPTIONS|NOTES|COMMANDS|SEE ALSO)$/) {
 			printf ".SH %s\n%s", extra[i], section[extra[i]] >file
 			section[extra[i]] = ""
 		}

@@ -78,7 +78,7 @@ function roff(line, n, below,    i, out, literal, fresh, begun, s, para) {
 		sub(/[ \t]+$/, "", s)
 		if (s ~ /^(  |\t)/ && (literal || fresh || !item)) {
 			if (!literal)
-				out = out (begun ? para : "") ".nf\n"
+				out = out ".RS 4\n" (begun ? ".PP\n" : "") ".nf\n"
 			literal = 1
 			begun = 1
 			sub(/^(    |\t|  )/, "", s)
@@ -91,7 +91,7 @@ function roff(line, n, below,    i, out, literal, fresh, begun, s, para) {
 			continue
 		}
 		if (literal) {
-			out = out ".fi\n"
+			out = out ".fi\n.RE\n"
 			literal = 0
 			fresh = 1
 			item = 0
@@ -122,7 +122,7 @@ function roff(line, n, below,    i, out, literal, fresh, begun, s, para) {
 		}
 	}
 	item = 0
-	return out (literal ? ".fi\n" : "")
+	return out (literal ? ".fi\n.RE\n" : "")
 }
 
 function roff_text(text, below,    line, n) {

@@ -2,14 +2,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # needs: nothing
 #
-# The manual pages: every command has one, every option of --help is in its page, every function of the header in libjobstack.3;
-# groff and mandoc have nothing to say about any; man finds and shows them where they are installed.
+# The manual pages: every command has one, which explains more than its --help and has examples; every option of --help is in its
+# page, every function of the header in libjobstack.3; groff and mandoc have nothing to say about any; man finds and shows them
+# where they are installed.
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 pages=$JOBSTACK_BIN/documents/man
 
-# A page as plain words, as a reader sees it.
-shown() { MANWIDTH=200 man -l "$1" | col -bx | tr -s ' \n' ' '; }
+# A page as plain words, as a reader sees it.  It is formatted once.
+mkdir shown
+shown() {
+	local text=shown/${1##*/}
+	[[ -s $text ]] || MANWIDTH=200 man -l "$1" | col -bx | tr -s ' \n' ' ' >"$text"
+	cat "$text"
+}
 
 mapfile -t commands < <(jobstack --help | sed -nE 's/^  ([a-z-]+) .*/\1/p')
 check 'there are commands' test "${#commands[@]}" -gt 15
@@ -24,8 +30,58 @@ for command in "${commands[@]/#/jobstack }" jobstack-worker; do
 	[[ $help == *--version* && $text == *--version* ]] || missing+=' (nothing at all)'
 	is "$command: its page has all its options" "$missing" ''
 done
-like 'jobstack(1) lists the commands' "$(shown "$pages/jobstack.1")" "jobstack-push\\(1\\) put datapaths"
-like 'jobstack(7) has the words' "$(shown "$pages/jobstack.7")" 'lease The time a worker may be silent'
+text=$(shown "$pages/jobstack.1")
+like 'jobstack(1) lists the commands' "$text" "jobstack-push\\(1\\) add files to a stack"
+headings=$(jobstack --help | awk '/^[a-z]/ { heading = $0 } /^  [a-z]/ && heading != "" { print heading; heading = "" }')
+check 'the help has groups' test "$(wc -l <<<"$headings")" -gt 4
+missing=''
+while read -r heading; do
+	[[ $text == *"${heading^}"* ]] || missing+=" $heading"
+done <<<"$headings"
+is '... which jobstack(1) has as well' "$missing" ''
+like 'jobstack(7) has the words' "$(shown "$pages/jobstack.7")" 'lease How long a worker may send no heartbeat'
+
+# What --help says of a command, in a line.
+about() { jobstack --spec | awk -F'\t' -v title="$1" '$1 == "title" { on = $2 == title } on && $1 == "about" { gsub(/\\n/, " ", $2); print $2 }'; }
+repeats() { grep -qF -- "$(about "$1" | cut -c1-60)" <<<"$2"; }
+missing=''
+repeated=''
+for page in "$pages"/*; do
+	text=$(shown "$page")
+	[[ $text == *' EXAMPLES '* ]] || missing+=" ${page##*/}"
+	title=$(sed -n '/^\.SH SYNOPSIS/ { n; s/\\fP.*//; s/^\\fB//; s/\\-/-/g; p; q }' "$page")
+	[[ $page != *.1 || $page == */jobstack.1 ]] && continue
+	check "... $title has something to compare" test -n "$(about "$title")"
+	repeats "$title" "$text" && repeated+=" ${page##*/}"
+done
+is 'each page has examples' "$missing" ''
+is 'no page repeats --help' "$repeated" ''
+missing=''
+while read -r page; do
+	[[ -e $pages/$page ]] || missing+=" $page"
+done < <(cat "$pages"/* | grep -oE '(lib)?jobstack(\\-[a-z]+)*\\fP\([137]\)' | sort -u | sed 's/\\fP(/./; s/\\-/-/g; s/)//')
+is 'each page that is named is there' "$missing" ''
+
+# The options in the examples of FILE... that --help does not have.  What submit does not know goes to sbatch.
+unknown_options() {
+	local line words command word
+	awk '/^# / { on = $0 == "# EXAMPLES" } on && /^    /' "$@" | grep -oE 'jobstack(-worker)? [^|;&)]*' | sed 's/ -- .*//' |
+		while read -r line; do
+			read -ra words <<<"$line"
+			command=${words[0]}
+			[[ $command == jobstack ]] && command+=" ${words[1]}"
+			[[ $line =~ ^jobstack\ (server\ )?submit ]] && continue
+			for word in "${words[@]}"; do
+				word=${word%%=*}
+				[[ $word == --* ]] || word=${word:0:2}
+				[[ $word == -* ]] || continue
+				$command --help | grep -qE -- "^ +(-., )?$word([^a-z-]|\$)" || echo "$command $word"
+			done
+		done
+}
+is 'the options in the examples are real ones' "$(unknown_options "$JOBSTACK_SOURCE"/docs/man/*.md)" ''
+printf '# EXAMPLES\n    jobstack push -s x --unique --uniq=3 -Z -- -Y\n' >example.md
+is '... and others are seen' "$(unknown_options example.md)" $'jobstack push --uniq\njobstack push -Z'
 
 text=$(shown "$pages/libjobstack.3")
 missing=''
@@ -41,6 +97,14 @@ is 'nor has mandoc' "$(mandoc -Tlint -Wwarning "$pages"/* 2>&1)" ''
 # the proof that tests can fail: what is broken is seen
 sed 's/--slots/--slits/; s/\\-\\-slots/\\-\\-slits/' "$pages/jobstack-worker.1" >worker.1
 unlike 'an option that is not there is not found' "$(shown worker.1)" ' --slots'
+is 'a page that repeats --help is seen' "$(repeats 'jobstack push' "x $(about 'jobstack push') x" && echo yes)" yes
+mkdir -p source/docs/man source/include/jobstack
+cp -r "$JOBSTACK_SOURCE/cmake" source
+cp "$JOBSTACK_SOURCE/include/jobstack/jobstack.h" source/include/jobstack
+printf 'Text.\n# OPTIONS\n## --nosuch\nMore.\n' >source/docs/man/jobstack-push.md
+like 'a page about an option that is not there is refused' \
+	"$(source/cmake/make-documents "$(command -v jobstack)" "$PWD/source" "$PWD/made" 0 2026-11-22 2>&1 || echo "status $?")" \
+	'jobstack-push.md adds to the option --nosuch, .*status 1'
 printf '.TH X 1 "" ""\n.SH NAME\n.PP\n.BOGUS\n' >bad.1
 check 'mandoc has something to say about a bad page' test -n "$(mandoc -Tlint -Wwarning bad.1 2>&1)"
 

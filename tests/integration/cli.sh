@@ -108,7 +108,7 @@ check '... jobstack-worker' says 2 '-s is given twice, with "one" and "two"' job
 check 'two lists' says 2 '--arg-file is given twice' jobstack push -s one -a /dev/null -a /dev/zero
 check 'two option files' says 2 '--defaults-file is given twice' jobstack status --defaults-file=a --defaults-file=b
 check 'no command, and near none' says 2 'no command "frobnicate": see' jobstack frobnicate
-check 'an option before the command' says 2 'write jobstack COMMAND -s' jobstack -s a status
+check 'an option before the command' says 2 'write: jobstack COMMAND -s' jobstack -s a status
 like 'help COMMAND' "$(jobstack help wait)" '^usage: jobstack wait '
 like '-h' "$(jobstack wait -h)" '^usage: jobstack wait '
 check 'no option, but near one' says 2 'no option --unqiue .is --unique meant' jobstack push --unqiue /x
