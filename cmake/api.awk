@@ -38,8 +38,7 @@ function flush_block(    text, code_text, i, s, body, in_comment, n) {
 		s = block[i]
 		if (s ~ /^#(if|endif|pragma|include)/ || s ~ /^extern "C"/ || s == "}" || s ~ /^#define JOBSTACK_JOBSTACK_H/)
 			continue
-		gsub(/\t/, "    ", s)
-		body = body guard(code(s)) "\n"
+		body = body guard(code(expand(s))) "\n"
 	}
 	if (body == "" && text == "")
 		return
@@ -57,6 +56,24 @@ function flush_block(    text, code_text, i, s, body, in_comment, n) {
 	if (text != "")
 		out = out ".RS 4\n" roff_text(text, 0) ".RE\n"
 }
+
+# Tabs as blanks: four for one that indents, so that the lines are short; others to the next multiple of eight, so that
+# what is aligned stays so.
+function expand(s,    i, c, n, column, out, text) {
+	out = ""
+	column = text = 0
+	for (i = 1; i <= length(s); i++) {
+		c = substr(s, i, 1)
+		n = c == "\t" ? 8 - column % 8 : 1
+		if (c != "\t")
+			text = 1
+		out = out (c != "\t" ? c : sprintf("%" (text ? n : 4) "s", ""))
+		column += n
+	}
+	return out
+}
+
+/^\/\* clang-format (on|off) \*\/$/ { next }
 
 {
 	if ($0 ~ /^[ \t]*$/ && depth == 0 && !inside) {

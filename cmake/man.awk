@@ -57,7 +57,9 @@ function options_of(p, intro, more,    i, out, text) {
 	for (i = 1; i <= options[p]; i++) {
 		text = help[p, i]
 		gsub(/\n/, " ", text)
-		out = out ".TP\n" option_head(p, i) "\n" inline(toupper(substr(text, 1, 1)) substr(text, 2) ".") "\n"
+		if (text !~ /^[a-z]+(,| \(default\))/) # else it begins with a value
+			text = toupper(substr(text, 1, 1)) substr(text, 2)
+		out = out ".TP\n" option_head(p, i) "\n" inline(text ".") "\n"
 		if (name[p, i] in more) {
 			out = out ".IP\n" roff_text(more[name[p, i]], 1)
 			delete more[name[p, i]]

@@ -43,7 +43,7 @@ like 'jobstack(7) has the words' "$(shown "$pages/jobstack.7")" 'lease How long 
 
 # What --help says of a command, in a line.
 about() { jobstack --spec | awk -F'\t' -v title="$1" '$1 == "title" { on = $2 == title } on && $1 == "about" { gsub(/\\n/, " ", $2); print $2 }'; }
-repeats() { grep -qF -- "$(about "$1" | cut -c1-60)" <<<"$2"; }
+repeats() { grep -qiF -- "$(about "$1" | cut -c1-60)" <<<"$2"; }
 missing=''
 repeated=''
 for page in "$pages"/*; do
@@ -90,6 +90,7 @@ while read -r function; do
 done < <(sed -n '/^[^ \t#/*].*jobstack_[a-z_]*(/ { /typedef/d; s/^.*[ *]\(jobstack_[a-z_0-9]*\)(.*/\1/p }' "$JOBSTACK_SOURCE/include/jobstack/jobstack.h")
 is 'libjobstack(3) has every function of the header' "$missing" ''
 like '... with what is said of it' "$text" 'int jobstack_requeue\(.*Pushes back what FILTER names among dead and done entries'
+unlike '... and nothing that is for programs alone' "$text" 'clang-format'
 
 is 'groff has nothing to say' "$(for page in "$pages"/*; do groff -man -ww -Tutf8 -z "$page"; done 2>&1)" ''
 is 'nor has mandoc' "$(mandoc -Tlint -Wwarning "$pages"/* 2>&1)" ''
