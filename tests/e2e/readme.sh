@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
+# shellcheck disable=SC2016
 #
 # README.md: the session at its top prints what it shows, with the convert.sh that the page shows and three damaged files; the command
 # for one machine works.
@@ -27,7 +28,6 @@ check '... and all of it was run' test "$wanted" -ge 6 -a "$(grep -c '^ok - ' sa
 is 'one machine: every file was converted' "$(find data -name '*.tsv' | wc -l)" 200
 
 # the proof that this can fail: a session that shows something else
-# shellcheck disable=SC2016
 printf '```console\n$ echo one; false; echo two\none\n...\n$ echo three\nfour\n```\n' >other.md
 check 'a page that shows something else is noticed' fails_with 1 python3 "$JOBSTACK_SOURCE/tests/lib/page.py" other.md
 finish
