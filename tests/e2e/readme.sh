@@ -20,7 +20,7 @@ check 'the page shows a convert.sh that works' ./convert.sh data/001.csv.gz
 is '... and writes what it says' "$(wc -l <data/001.tsv)" 50
 
 status=0
-timeout 250 python3 "$JOBSTACK_SOURCE/tests/lib/page.py" "$page" >said 2>&1 || status=$?
+timeout 500 python3 "$JOBSTACK_SOURCE/tests/lib/page.py" "$page" >said 2>&1 || status=$?
 cat said
 is 'the page works as it stands' "$status" 0
 wanted=$(grep -cE '^(\$ |```sh$)' "$page")
