@@ -110,8 +110,7 @@ static void another_node(void **state)
 	static const char *const change[] = {
 		("ALTER TABLE stack ADD COLUMN max_running BIGINT UNSIGNED NULL, ADD COLUMN max_failures BIGINT "
 		 "UNSIGNED NULL, ADD COLUMN moved BIGINT UNSIGNED NOT NULL DEFAULT 0, ADD COLUMN pruned BIGINT "
-		 "UNSIGNED "
-		 "NOT NULL DEFAULT 0"),
+		 "UNSIGNED NOT NULL DEFAULT 0"),
 		("ALTER TABLE attempt ADD COLUMN err_tail VARBINARY(4096) NULL, ADD COLUMN err_log VARBINARY(4096) "
 		 "NULL, ADD COLUMN err_at BIGINT NULL"),
 		"ALTER TABLE dead ADD COLUMN to_stack BIGINT UNSIGNED NULL, ADD COLUMN to_entry BIGINT UNSIGNED NULL",
