@@ -27,16 +27,18 @@ now() {
 	NOW=$((10#${up/./}))
 }
 
-# poll SECONDS COMMAND...: tries COMMAND until it succeeds; 1 if it never did.
+# poll SECONDS COMMAND...: tries COMMAND until it succeeds, less often as time goes by; 1 if it never did.
 poll() {
-	local end
+	local bound=$(($1 * 100)) from nap
 	now
-	end=$((NOW + $1 * 100))
+	from=$NOW
 	shift
 	until "$@"; do
 		now
-		((NOW < end)) || return 1
-		sleep 0.05
+		((NOW - from < bound)) || return 1
+		nap=$((NOW - from < 50 ? 5 : NOW - from < 200 ? (NOW - from) / 10 : 20))
+		printf -v nap '0.%02d' "$nap"
+		sleep "$nap"
 	done
 }
 

@@ -3,9 +3,9 @@
 #
 # A client that freezes (SIGSTOP) at any moment of a push, a pop or a close stalls nobody else.
 #
-# Victims are frozen at moments spread over their work, by a seed that is printed; while one is frozen, others must push, pop and
-# close within a second (a lock that a frozen client held would keep them for the three seconds of the lock's time-out,
-# again and again).
+# Victims are frozen at moments spread over their work, by a seed that is printed.  While one is frozen, others must push, pop and
+# close nearly as fast as when it runs (a lock that a frozen client held would keep them for the three seconds of the lock's
+# time-out, again and again): a busy machine is as slow in both cases.
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
@@ -44,6 +44,7 @@ for kind in push script worker; do
 		# a moment of its work: after so many turns of a loop that does nothing else
 		for ((spin = RANDOM % 2000; spin > 0; spin--)); do :; done
 		kill -STOP -- -$victim
+		least=''
 		if caught $victim; then
 			frozen=$((frozen + 1))
 			# a lock that the frozen client holds stalls them again and again; a busy machine does not
@@ -52,9 +53,15 @@ for kind in push script worker; do
 				others || bad=$((bad + 1))
 				((TOOK < least)) && least=$TOOK
 			done
-			((least > worst)) && worst=$least
 		fi
 		kill -CONT -- -$victim
+		[[ $least ]] || continue
+		if ((least >= 200)); then # compared with the same while nobody is frozen
+			others || bad=$((bad + 1))
+			echo "# they took $least hundredths of a second, and $TOOK after it went on"
+			least=$((least > 2 * TOOK ? least - 2 * TOOK : 0))
+		fi
+		((least > worst)) && worst=$least
 	done
 	kill -KILL -- -$victim
 	wait $victim 2>/dev/null

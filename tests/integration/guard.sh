@@ -34,18 +34,23 @@ job 2
 check 'what others learned counts from the first entry on' worker -s learned --margin 1.5 -- sh -c 'sleep 1'
 is '... none is started' "$(ledger learned)" "$before"
 job 3600
+read -r from _ </proc/uptime
 check 'a job with time enough' worker -s learned --slots 20 -- true
+read -r to _ </proc/uptime
 is '... does all' "$(ledger learned)" '20 0 0 0 0 0'
 
 numbered 1 3 | jobstack push -q -s long --max-attempts 1 >/dev/null
 sql "UPDATE stack SET max_losses=2 WHERE name='long'"
+# The entry must begin before the first tenth of its job is over.  So the job begins in some seconds, one before its end: in ten
+# times as many as a whole worker has just taken on this machine, and four.
+length=$((5 + (10#${to/./} - 10#${from/./}) / 10))
 for try in first second; do
-	job 12 8 # on a busy machine it may take seconds until the entry begins, which must be within the first tenth of the job
+	job $length $((length - 1))
 	jobstack-worker -q -s long --margin 0 --grace 0.2 -- sh -c 'test $JOBSTACK_ENTRY = 1 || exit 0; touch ran; exec sleep 1000' &
 	pid=$!
 	check "$try: one runs" wait_for 20 test -e ran
 	rm -f ran
-	check '... until the wall time' wait_for 20 sh -c '[ "$(date +%s)" -ge '"$SLURM_JOB_END_TIME"' ]'
+	check '... until the wall time' wait_for $length sh -c '[ "$(date +%s)" -ge '"$SLURM_JOB_END_TIME"' ]'
 	kill -TERM $pid
 	wait $pid
 done

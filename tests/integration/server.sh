@@ -57,9 +57,9 @@ gives() {
 says() { grep -qF -- "$1" "$T/out"; }
 both() { gives "$1" "${@:3}" && says "$2"; } # both STATUS TEXT COMMAND...
 not() { if "$@"; then return 1; fi; }
-# wait_for COMMAND...: until it succeeds, at most a minute
+# wait_for COMMAND...: until it succeeds, at most five minutes (a busy machine is slow; the bound is there to end a hang)
 wait_for() {
-	local end=$((SECONDS + 60))
+	local end=$((SECONDS + 300))
 	until "$@" >/dev/null 2>&1; do
 		if [ "$SECONDS" -ge "$end" ]; then return 1; fi
 		sleep 0.05

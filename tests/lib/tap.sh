@@ -9,7 +9,8 @@
 #   unlike NAME GOT REGEX          passes if it does not
 #   fails_with STATUS COMMAND...   a condition for check: COMMAND ends with just this status
 #   wait_for SECONDS COMMAND...    a condition for check, and a way to wait: polls until COMMAND succeeds.  SECONDS is what an idle
-#                                  machine needs at most; a busy one gets five times as long, for the bound is there to end a hang
+#                                  machine needs at most; a busy one gets five times as long, for the bound is there to end a hang.
+#                                  The longer it waits, the less often it looks: each look costs processes, and others run beside
 #   pass NAME, fail NAME           for what is decided in another way
 #   at_end COMMAND                 runs when the test ends, however it does; the last one given runs first
 #   plan N                         there must be just N checks
@@ -79,17 +80,20 @@ fails_with() {
 }
 
 wait_for() {
-	local end up
+	local bound=$(($1 * 500)) from waited nap up
 	read -r up _ </proc/uptime
-	end=$((10#${up/./} + $1 * 500))
+	from=$((10#${up/./}))
 	shift
 	until "$@"; do
 		read -r up _ </proc/uptime
-		if ((10#${up/./} >= end)); then
+		waited=$((10#${up/./} - from))
+		if ((waited >= bound)); then
 			echo "waited in vain for: $*"
 			return 1
 		fi
-		sleep 0.05
+		nap=$((waited < 50 ? 5 : waited < 200 ? waited / 10 : 20))
+		printf -v nap '0.%02d' "$nap"
+		sleep "$nap"
 	done
 }
 
