@@ -108,7 +108,7 @@ race() {
 	check '... b lags' lag
 	check '... a is quicker' meanwhile
 	check '... the row is let go' let_go
-	wait_for 3 on_b_are 1 "p.info LIKE '%COMMIT%' AND (p.state LIKE '%ommit%' OR p.state LIKE '%wsrep%')" >/dev/null
+	wait_for 3 on_b_are 1 "p.info LIKE '%COMMIT%' AND p.state REGEXP 'commit|wsrep|certification'" >/dev/null
 	check '... b goes on' go_on
 	wait "$pid"
 }
