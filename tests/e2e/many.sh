@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Many entries through four nodes with two slots each end with exactly so many outcomes, one each: 60,000, or $MANY.
+# Many entries through four nodes with two slots each end with exactly so many outcomes, one each: 20,000, or $MANY.
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 jobstack init -q
-n=${MANY:-60000}
+n=${MANY:-20000}
 is 'pushed' "$(numbered 1 "$n" | jobstack push -s many)" "$n pushed"
 check 'four nodes, two slots each' timeout 280 srun -Q -N4 -n4 -c2 jobstack-worker -s many -- true
 is 'all are done' "$(ledger many)" "$n 0 0 0 0 0"
