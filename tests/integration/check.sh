@@ -56,17 +56,19 @@ end_busy() {
 }
 at_end end_busy
 checks=0 bad=0
+declare -A ledgers=()
+# for ten seconds; on a busy machine until it has changed four times
 read -r from _ </proc/uptime
-while read -r now _ </proc/uptime && ((10#${now/./} - 10#${from/./} < 1000)); do
+while read -r now _ </proc/uptime && now=$((10#${now/./} - 10#${from/./})) && ((now < 1000 || (now < 10000 && ${#ledgers[@]} < 4))); do
 	for name in busy lifo; do
 		checks=$((checks + 1))
 		jobstack check -s $name >checked 2>&1 || { bad=$((bad + 1)) && cat checked; }
 	done
 	# and something is going on
-	entries[checks]=$(sed -nE 's/.* ([0-9]+) entries, ([0-9]+) attempts/\1 \2/p' checked)
+	ledgers[=$(sed -nE 's/.* ([0-9]+) entries, ([0-9]+) attempts/\1 \2/p' checked)]=1
 done >wrong
 end_busy
-changes=$(printf '%s\n' "${entries[@]}" | sort -u | wc -l)
+changes=${#ledgers[@]}
 echo "# $checks checks while all were at work; $changes different ledgers: $(tail -n1 checked)"
 check 'it was checked while it changed' test "$changes" -ge 4
 is 'a busy ledger always balances' "$(head -n 20 wrong)" ''
