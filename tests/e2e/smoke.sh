@@ -39,8 +39,8 @@ check 'pause' eval 'jobstack pause -q -s s && fails_with 1 jobstack pop -q -s s 
 check 'resume' jobstack resume -q -s s
 eval "$(jobstack pop -s s)"
 is 'pop' "$JOBSTACK_DATAPATH $(ledger s)" '/d/3 3 0 0 0 0 1'
-seq=$(sql 'SELECT seq FROM worker WHERE ended IS NULL')
-check 'renew' eval 'jobstack renew -q && [[ $(sql "SELECT seq>$seq FROM worker WHERE ended IS NULL") == 1 ]]'
+renew_counts() { jobstack renew -q && [[ $(sql "SELECT seq>$1 FROM worker WHERE ended IS NULL") == 1 ]]; }
+check 'renew' renew_counts "$(sql 'SELECT seq FROM worker WHERE ended IS NULL')"
 check 'close' eval 'jobstack close -q && ledger_is s "4 0 0 0 0 0"'
 unset JOBSTACK_STACK
 check 'prune' eval 'jobstack prune -q -s s --older-than 0 && [[ $(sql "SELECT pruned FROM stack") == 4 ]]'
