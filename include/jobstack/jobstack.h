@@ -67,12 +67,28 @@ extern "C" {
  * that is there is not overwritten.  The text has no newline and no secret. */
 struct jobstack_error {
 	int code;	       /* JOBSTACK_E... */
-	unsigned server_errno; /* the server's or connector's own number, or 0 */
+	unsigned server_errno; /* the server's or connector's own number, an enum jobstack_why, or 0 */
 	char text[1000];       /* cut at this length */
 };
 /* clang-format off */
 #define JOBSTACK_ERROR_INIT {0, 0, {0}}
 /* clang-format on */
+
+/* What the library itself found, in server_errno, for programs that suggest a remedy.  All of these are above the
+ * numbers of servers and connectors.  More may come: treat one that you do not know as 0. */
+enum jobstack_why {
+	JOBSTACK_WHY_NO_STACK = 100001, /* EMISSING: no such stack */
+	JOBSTACK_WHY_NO_ENTRY,		/* EMISSING: no such entry */
+	JOBSTACK_WHY_DROPPING,		/* ECONFLICT: the stack is being dropped */
+	JOBSTACK_WHY_CANCELLED,		/* ECONFLICT: the stack is cancelled */
+	JOBSTACK_WHY_PUSHING,		/* ECONFLICT: another push to the stack is under way */
+	JOBSTACK_WHY_RUNNING,		/* ECONFLICT: entries of the stack are running */
+	JOBSTACK_WHY_MAX_FAILURES,	/* ECONFLICT: the stack has as many dead entries as its max_failures */
+	JOBSTACK_WHY_SCHEMA_NEWER,	/* ESCHEMA: the schema is newer than this library */
+	JOBSTACK_WHY_TLS,		/* ENODB: the connector blames TLS */
+	JOBSTACK_WHY_MEMORY,		/* EBUG: this process has no memory left */
+	JOBSTACK_WHY_OPTION		/* EUSAGE: a wrong option */
+};
 
 struct jobstack;	/* a handle: one connection, opened when it is needed */
 struct jobstack_worker; /* a worker that this process has registered */

@@ -11,18 +11,40 @@
 #include <stdio.h>
 #include <string.h>
 
+static void fill_error(struct jobstack_error *error, int code, unsigned why, const char *format, va_list args)
+{
+	if (error == NULL || error->code != 0)
+		return;
+	error->code = code;
+	error->server_errno = why;
+	(void)vsnprintf(error->text, sizeof(error->text), format, args);
+	js_utf8_clean(error->text);
+}
+
 int js_error_set(struct jobstack_error *error, int code, const char *format, ...)
 {
 	va_list args;
 
-	if (error == NULL || error->code != 0)
-		return code;
-	error->code = code;
 	va_start(args, format);
-	(void)vsnprintf(error->text, sizeof(error->text), format, args);
+	fill_error(error, code, 0, format, args);
 	va_end(args);
-	js_utf8_clean(error->text);
 	return code;
+}
+
+int js_error_why(struct jobstack_error *error, int code, unsigned why, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fill_error(error, code, why, format, args);
+	va_end(args);
+	return code;
+}
+
+void js_error_pass(struct jobstack_error *error, const struct jobstack_error *from)
+{
+	if (error != NULL && error->code == 0)
+		*error = *from;
 }
 
 void js_error_clear(struct jobstack_error *error)
@@ -36,7 +58,7 @@ void js_error_clear(struct jobstack_error *error)
 
 int js_error_memory(struct jobstack_error *error)
 {
-	return js_error_set(error, JOBSTACK_EBUG, "out of memory");
+	return js_error_why(error, JOBSTACK_EBUG, JOBSTACK_WHY_MEMORY, "out of memory");
 }
 
 const char *js_error_process_words(int err)
@@ -50,6 +72,35 @@ const char *js_error_process_words(int err)
 int js_error_process_code(int err)
 {
 	return err == EAGAIN || err == ENOMEM ? JOBSTACK_EBUG : JOBSTACK_EFILE;
+}
+
+unsigned js_error_process_why(int err)
+{
+	return err == ENOMEM ? JOBSTACK_WHY_MEMORY : 0;
+}
+
+int js_error_is_memory(unsigned why)
+{
+	switch (why) {
+	case JOBSTACK_WHY_MEMORY:
+	case 1037: /* the server's */
+	case 1038:
+	case 1041:
+	case 2008: /* the connector's */ return 1;
+	default: return 0;
+	}
+}
+
+int js_error_is_disk(unsigned why)
+{
+	switch (why) {
+	case 3: /* can't write a file, disk full, the sort ran out of space, from the engine, the table is full */
+	case 1021:
+	case 1026:
+	case 1030:
+	case 1114: return 1;
+	default: return 0;
+	}
 }
 
 const char *js_error_setting(unsigned server_errno)

@@ -11,6 +11,22 @@
  * the text become '?', so that a message stays one line whatever name it quotes. */
 int js_error_set(struct jobstack_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* The same, with WHY for server_errno: a server's number, an enum jobstack_why or an enum js_why.  Remedies are chosen
+ * by it, never by the text. */
+int js_error_why(struct jobstack_error *error, int code, unsigned why, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* What only our own tools find: see enum jobstack_why. */
+enum js_why {
+	JS_WHY_NO_PROGRAM = 101001, /* EFILE: a program was not found */
+	JS_WHY_NOT_EXECUTABLE,	    /* EFILE: a program's file is not executable */
+	JS_WHY_LATE,		    /* EFILE: a program did not end within its time, and was killed */
+	JS_WHY_NO_SLURM_CONFIG	    /* EFILE: libslurm found no configuration */
+};
+
+/* Fills ERROR (may be NULL) with FROM, unless it is filled already. */
+void js_error_pass(struct jobstack_error *error, const struct jobstack_error *from);
+
 /* Empties it. */
 void js_error_clear(struct jobstack_error *error);
 
@@ -22,6 +38,13 @@ const char *js_error_process_words(int err);
 
 /* The code for it: JOBSTACK_EBUG if the machine gave no process (EAGAIN, ENOMEM), else JOBSTACK_EFILE. */
 int js_error_process_code(int err);
+
+/* The js_error_why for it, or 0. */
+unsigned js_error_process_why(int err);
+
+/* Does the number say that this machine's, or the server's, memory is used up?  That the server's disk is full? */
+int js_error_is_memory(unsigned why);
+int js_error_is_disk(unsigned why);
 
 /* What to do about a server's error (its number) that comes from one of its settings; NULL for any other. */
 const char *js_error_setting(unsigned server_errno);

@@ -44,7 +44,7 @@ static const char *meant(const struct js_opts *opts, const char *name)
 	return near.best;
 }
 
-static void tell_unknown(const struct js_opts *opts, const char *word, int letter, struct jobstack_error *error)
+static void refuse_unknown(const struct js_opts *opts, const char *word, int letter, struct jobstack_error *error)
 {
 	char name[40], typed[44];
 	const char *best;
@@ -59,56 +59,78 @@ static void tell_unknown(const struct js_opts *opts, const char *word, int lette
 		several += strncmp(o->name, name, strlen(name)) == 0;
 	best = several == 0 ? meant(opts, name) : NULL;
 	if (several > 0)
-		js_error_set(error, JOBSTACK_EUSAGE, "the option %s is short for several", typed);
+		js_error_why(error, JOBSTACK_EUSAGE, JOBSTACK_WHY_OPTION, "the option %s is short for several", typed);
 	else
-		js_error_set(error, JOBSTACK_EUSAGE, "there is no option %s%s%s%s", typed,
+		js_error_why(error, JOBSTACK_EUSAGE, JOBSTACK_WHY_OPTION, "there is no option %s%s%s%s", typed,
 			     best == NULL ? "" : " (is --", best == NULL ? "" : best, best == NULL ? "" : " meant?)");
+}
+
+/* The table as getopt_long wants it. */
+struct tables {
+	struct option longs[OPTIONS_MAX + 1];
+	char shorts[3 * OPTIONS_MAX + 4];
+	int help; /* the key that -h stands for; 0: -h is an option of its own, or there is no help */
+};
+
+static void add_letter(char *shorts, size_t *n, int key, int takes)
+{
+	shorts[(*n)++] = (char)key;
+	for (int i = 0; i < (takes == no_argument ? 0 : takes == required_argument ? 1 : 2); i++)
+		shorts[(*n)++] = ':';
+}
+
+static void make_tables(const struct js_opts *opts, struct tables *t)
+{
+	const struct js_opt *help = find(opts, "help");
+	size_t n = 0, s = 0;
+
+	if (opts->first_word_ends)
+		t->shorts[s++] = '+';
+	t->shorts[s++] = ':'; /* a missing argument is told apart */
+	for (const struct js_opt *o = opts->table; o->name != NULL && n < OPTIONS_MAX; o++, n++) {
+		int takes = o->arg == NULL ? no_argument : o->arg[0] == '[' ? optional_argument : required_argument;
+
+		t->longs[n] = (struct option){o->name, takes, NULL, o->key};
+		if (o->key < 256)
+			add_letter(t->shorts, &s, o->key, takes);
+	}
+	t->longs[n] = (struct option){NULL, 0, NULL, 0};
+	t->help = help == NULL || memchr(t->shorts, 'h', s) != NULL ? 0 : help->key;
+	if (t->help != 0)
+		t->shorts[s++] = 'h';
+	t->shorts[s] = '\0';
+}
+
+/* What getopt_long refused at WORD: KEY is ':' or '?'. */
+static void refuse_option(const struct js_opts *opts, const char *word, int key, struct jobstack_error *error)
+{
+	if (key == ':')
+		(void)js_error_why(error, JOBSTACK_EUSAGE, JOBSTACK_WHY_OPTION, "the option %.100s needs a value",
+				   word);
+	else if (optopt > 0 && optopt < 256 && strncmp(word, "--", 2) != 0)
+		refuse_unknown(opts, word, optopt, error);
+	else if (optopt != 0)
+		(void)js_error_why(error, JOBSTACK_EUSAGE, JOBSTACK_WHY_OPTION, "the option %.100s takes no value",
+				   word);
+	else
+		refuse_unknown(opts, word, 0, error);
 }
 
 int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const char **arg,
 		struct jobstack_error *error)
 {
-	struct option longs[OPTIONS_MAX + 1];
-	char shorts[3 * OPTIONS_MAX + 4];
-	size_t n = 0, s = 0;
-	int key, help = 0, word = optind > 0 ? optind : 1;
+	struct tables tables;
+	int key, word = optind > 0 ? optind : 1;
 
-	if (opts->first_word_ends)
-		shorts[s++] = '+';
-	shorts[s++] = ':'; /* a missing argument is told apart */
-	for (const struct js_opt *o = opts->table; o->name != NULL && n < OPTIONS_MAX; o++, n++) {
-		int takes = o->arg == NULL ? no_argument : o->arg[0] == '[' ? optional_argument : required_argument;
-
-		longs[n] = (struct option){o->name, takes, NULL, o->key};
-		if (o->key >= 256)
-			continue;
-		shorts[s++] = (char)o->key;
-		for (int i = 0; i < (takes == no_argument ? 0 : takes == required_argument ? 1 : 2); i++)
-			shorts[s++] = ':';
-	}
-	longs[n] = (struct option){NULL, 0, NULL, 0};
-	if (memchr(shorts, 'h', s) == NULL && find(opts, "help") != NULL) {
-		help = find(opts, "help")->key;
-		shorts[s++] = 'h';
-	}
-	shorts[s] = '\0';
+	make_tables(opts, &tables);
 	opterr = 0;
-	key = getopt_long(argc, argv, shorts, longs, NULL);
+	key = getopt_long(argc, argv, tables.shorts, tables.longs, NULL);
 	*arg = key == -1 || key == '?' || key == ':' || optarg != NULL ? optarg : "";
-	if (key == 'h' && help != 0)
-		return help;
+	if (key == 'h' && tables.help != 0)
+		return tables.help;
 	if (key != '?' && key != ':')
 		return key;
-	if (optind > word)
-		word = optind - 1;
-	if (key == ':')
-		js_error_set(error, JOBSTACK_EUSAGE, "the option %.100s needs a value", argv[word]);
-	else if (optopt > 0 && optopt < 256 && strncmp(argv[word], "--", 2) != 0)
-		tell_unknown(opts, argv[word], optopt, error);
-	else if (optopt != 0)
-		js_error_set(error, JOBSTACK_EUSAGE, "the option %.100s takes no value", argv[word]);
-	else
-		tell_unknown(opts, argv[word], 0, error);
+	refuse_option(opts, argv[optind > word ? optind - 1 : word], key, error);
 	return '?';
 }
 
