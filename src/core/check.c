@@ -8,9 +8,10 @@
  * dead. When the tables have been read into it, each number must have just one place.
  */
 #define _GNU_SOURCE
-#include "core/check.h"
-
 #include "base/error.h"
+#include "core/core.h"
+#include "core/orphans.h"
+#include "core/places.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -133,18 +134,17 @@ static int read_entries(struct checking *k, uint64_t low, uint64_t high, struct 
 	struct js_sql sql = {0};
 	int status;
 
-	js_sql_stmt(&sql, "SELECT COUNT(*) FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u", k->c.id, low,
-		    high);
-	status = js_db_look(k->c.handle->db, &sql, take_entry_count, k, error);
-	js_sql_reset(&sql);
+	status = js_handle_look(k->c.handle, take_entry_count, k, error,
+				"SELECT COUNT(*) FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u", k->c.id,
+				low, high);
 	k->c.report.entries += status == 0 ? k->page_n : 0;
 	if (status == 0 && k->page_n == high - low + 1)
 		for (uint64_t e = low; e <= high; e++)
 			at(k, e)->flags |= IS_THERE;
 	else if (status == 0 && k->page_n > 0) {
-		js_sql_stmt(&sql, "SELECT entry_id FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u",
-			    k->c.id, low, high);
-		status = js_db_look(k->c.handle->db, &sql, take_entry, k, error);
+		status = js_handle_look(k->c.handle, take_entry, k, error,
+					"SELECT entry_id FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u",
+					k->c.id, low, high);
 	}
 	js_sql_free(&sql);
 	return status;
@@ -230,16 +230,14 @@ static int read_names(struct checking *k, uint64_t low, uint64_t high, struct jo
 
 	if (!k->c.has_names)
 		return 0;
-	js_sql_stmt(&sql,
-		    "SELECT COALESCE(SUM(n.hash IS NULL AND "
-		    "e.entry_id<=%u),0),COALESCE(SUM(n.entry_id=e.entry_id),0) " NAMES_OF,
-		    k->c.named, k->c.id, low, high);
-	status = js_db_look(k->c.handle->db, &sql, take_names, k, error);
-	js_sql_reset(&sql);
+	status = js_handle_look(k->c.handle, take_names, k, error,
+				"SELECT COALESCE(SUM(n.hash IS NULL AND "
+				"e.entry_id<=%u),0),COALESCE(SUM(n.entry_id=e.entry_id),0) " NAMES_OF,
+				k->c.named, k->c.id, low, high);
 	if (status == 0 && k->nameless > 0) {
-		js_sql_stmt(&sql, "SELECT e.entry_id " NAMES_OF " AND e.entry_id<=%u AND n.hash IS NULL", k->c.id, low,
-			    high, k->c.named);
-		status = js_db_look(k->c.handle->db, &sql, take_nameless, k, error);
+		status = js_handle_look(k->c.handle, take_nameless, k, error,
+					"SELECT e.entry_id " NAMES_OF " AND e.entry_id<=%u AND n.hash IS NULL", k->c.id,
+					low, high, k->c.named);
 	}
 	js_sql_free(&sql);
 	return status;
@@ -257,13 +255,11 @@ static int read_page(struct checking *k, uint64_t low, uint64_t high, struct job
 		    "%u GROUP BY entry_id",
 		    k->c.id, low, high);
 	if (status == 0)
-		status = js_db_look(k->c.handle->db, &sql, take_attempts, k, error);
-	js_sql_reset(&sql);
+		status = js_view_query(k->c.handle->db, &sql, take_attempts, k, error);
 	js_sql_stmt(&sql, "SELECT entry_id,attempt,to_stack FROM dead WHERE stack_id=%u AND entry_id BETWEEN %u AND %u",
 		    k->c.id, low, high);
 	if (status == 0)
-		status = js_db_look(k->c.handle->db, &sql, take_dead, k, error);
-	js_sql_free(&sql);
+		status = js_view_query(k->c.handle->db, &sql, take_dead, k, error);
 	return status == 0 ? read_names(k, low, high, error) : status;
 }
 
@@ -379,22 +375,18 @@ static void take_stack(void *ctx, const struct js_row *row)
 
 static int read_stack(struct checking *k, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
 	int status;
 
-	js_sql_stmt(&sql,
-		    "SELECT s.stack_id,s.state,s.lifo,s.tail,s.pushed,s.named,s.done,s.dead,"
-		    "(SELECT SUM(done) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
-		    "(SELECT SUM(dead) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
-		    "(SELECT COUNT(*) FROM name n WHERE n.stack_id=s.stack_id),"
-		    "(SELECT MAX(entry_id) FROM entry e WHERE e.stack_id=s.stack_id),s.moved,s.pruned,s.max_running IS "
-		    "NOT NULL,EXISTS(SELECT 1 FROM gate g WHERE g.stack_id=s.stack_id) FROM stack s WHERE name=%s",
-		    k->stack);
-	status = js_db_look(k->c.handle->db, &sql, take_stack, k, error);
-	js_sql_free(&sql);
-	if (status == 0 && !k->exists)
-		return js_error_set(error, JOBSTACK_EMISSING, "there is no stack \"%s\"", k->stack);
-	return status;
+	status = js_handle_look(
+		k->c.handle, take_stack, k, error,
+		"SELECT s.stack_id,s.state,s.lifo,s.tail,s.pushed,s.named,s.done,s.dead,"
+		"(SELECT SUM(done) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
+		"(SELECT SUM(dead) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
+		"(SELECT COUNT(*) FROM name n WHERE n.stack_id=s.stack_id),"
+		"(SELECT MAX(entry_id) FROM entry e WHERE e.stack_id=s.stack_id),s.moved,s.pruned,s.max_running IS "
+		"NOT NULL,EXISTS(SELECT 1 FROM gate g WHERE g.stack_id=s.stack_id) FROM stack s WHERE name=%s",
+		k->stack);
+	return status == 0 && !k->exists ? js_stack_refuse_missing(k->stack, error) : status;
 }
 
 static void take_stray(void *ctx, const struct js_row *row)
@@ -426,12 +418,9 @@ static int read_strays(struct checking *k, struct jobstack_error *error)
 	int status = 0;
 
 	for (size_t i = 0; status == 0 && i < 3; i++) {
-		struct js_sql sql = {0};
 
 		k->table = table[i];
-		js_sql_stmt(&sql, query[i], k->c.id, k->c.last);
-		status = js_db_look(k->c.handle->db, &sql, take_stray, k, error);
-		js_sql_free(&sql);
+		status = js_handle_look(k->c.handle, take_stray, k, error, query[i], k->c.id, k->c.last);
 	}
 	return status;
 }
@@ -459,19 +448,17 @@ static int read_stray_names(struct checking *k, struct jobstack_error *error)
 
 	for (unsigned i = 0; status == 0 && k->names != k->owners && i < 256; i++) {
 		unsigned char first = (unsigned char)i, last[32];
-		struct js_sql sql = {0};
 
 		memset(last, 0xff, sizeof(last));
 		last[0] = first;
-		js_sql_stmt(&sql,
-			    "SELECT n.entry_id,e.entry_id IS NULL FROM name n LEFT JOIN entry e ON "
-			    "e.stack_id=n.stack_id AND "
-			    "e.entry_id=n.entry_id WHERE n.stack_id=%u AND n.hash BETWEEN %x AND %x AND (e.entry_id IS "
-			    "NULL OR "
-			    "n.hash<>UNHEX(SHA2(e.datapath,256)))",
-			    k->c.id, (const void *)&first, (size_t)1, (const void *)last, sizeof(last));
-		status = js_db_look(k->c.handle->db, &sql, take_stray_name, k, error);
-		js_sql_free(&sql);
+		status = js_handle_look(
+			k->c.handle, take_stray_name, k, error,
+			"SELECT n.entry_id,e.entry_id IS NULL FROM name n LEFT JOIN entry e ON "
+			"e.stack_id=n.stack_id AND "
+			"e.entry_id=n.entry_id WHERE n.stack_id=%u AND n.hash BETWEEN %x AND %x AND (e.entry_id IS "
+			"NULL OR "
+			"n.hash<>UNHEX(SHA2(e.datapath,256)))",
+			k->c.id, (const void *)&first, (size_t)1, (const void *)last, sizeof(last));
 	}
 	return status;
 }
@@ -563,7 +550,7 @@ int jobstack_check(struct jobstack *handle, const char *stack, jobstack_finding_
 	if (status == 0)
 		status = js_schema_check(handle, error);
 	if (status == 0)
-		status = js_db_view(handle->db, stack == NULL ? check_orphans : check_stack, &k, error);
+		status = js_view_open(handle->db, stack == NULL ? check_orphans : check_stack, &k, error);
 	memcpy(k.c.report.found, k.c.findings.found, sizeof(k.c.report.found));
 	for (size_t i = 0; i < JOBSTACK_FAULTS; i++)
 		found += k.c.report.found[i];

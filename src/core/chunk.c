@@ -7,11 +7,14 @@
  * names from us in the middle of the transaction, so there nothing is locked before they have come: the numbers are
  * taken in a transaction of their own before, and if it comes to nothing they are left out.
  */
+#include "core/chunk.h"
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "core/discard.h"
-#include "core/pushing.h"
+#include "core/holder.h"
 #include "core/span.h"
+#include "core/unique.h"
 
 #include <string.h>
 
@@ -21,9 +24,9 @@
 static void fence_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n)
 {
 	js_sql_stmt(sql,
-		    "UPDATE push SET seq=seq+1,pushed=pushed+%u,beat=UTC_TIMESTAMP(6) WHERE push_id=%u AND token=%x "
+		    "UPDATE push SET seq=seq+1,pushed=pushed+%u,beat=UTC_TIMESTAMP(6) WHERE push_id=%u AND token=%k "
 		    "AND seq=%u AND ended IS NULL",
-		    n, p->push_id, (const void *)p->token, (size_t)16, p->seq);
+		    n, p->push_id, p->token, p->seq);
 	js_sql_guard(sql, 1);
 }
 
@@ -117,13 +120,11 @@ static void load_sql(const struct js_pushing *p, struct js_sql *sql)
 int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error)
 {
 	int silent = jobstack_now_us() - p->beat_us >= JS_DISCARD_MINUTES * 60 * JS_SECOND_US;
-	struct js_sql sql = {0};
 	uint64_t seq;
 	int status;
 
-	js_sql_stmt(&sql, "SELECT seq FROM push WHERE push_id=%u AND token=%x", p->push_id, (const void *)p->token,
-		    (size_t)16);
-	status = js_handle_number(p->handle, &sql, &seq, error);
+	status = js_handle_ask_number(p->handle, &seq, error, "SELECT seq FROM push WHERE push_id=%u AND token=%k",
+				      p->push_id, p->token);
 	if (status != 0)
 		return status;
 	if (seq == UINT64_MAX ? silent : seq >= p->seq)
@@ -136,16 +137,15 @@ int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error)
 }
 
 /* A guard or a key stopped the chunk.  0: our try whose reply was lost had arrived; 2: try again; else the error. */
-static int settle(struct js_pushing *p, int lost, struct jobstack_error *error)
+static int settle_chunk(struct js_pushing *p, int lost, struct jobstack_error *error)
 {
 	struct jobstack_error none = JOBSTACK_ERROR_INIT;
-	struct js_sql sql = {0};
 	uint64_t seq, id;
 	int status;
 
-	js_sql_stmt(&sql, "SELECT seq FROM push WHERE push_id=%u AND token=%x AND ended IS NULL", p->push_id,
-		    (const void *)p->token, (size_t)16);
-	status = js_handle_number(p->handle, &sql, &seq, error);
+	status = js_handle_ask_number(p->handle, &seq, error,
+				      "SELECT seq FROM push WHERE push_id=%u AND token=%k AND ended IS NULL",
+				      p->push_id, p->token);
 	if (status != 0)
 		return status;
 	if (seq == p->seq + 1 && lost)
@@ -153,32 +153,27 @@ static int settle(struct js_pushing *p, int lost, struct jobstack_error *error)
 	id = p->stack.id;
 	status = js_stack_find(p->handle, p->stack_name, &p->stack, &none);
 	if (status == JOBSTACK_EMISSING || (status == 0 && p->stack.id != id))
-		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the stack \"%s\" is gone: it was dropped, or the database was set back to "
-				    "a time before it was created",
-				    p->stack_name);
+		return js_stack_refuse_gone(p->stack_name, error);
 	if (status != 0)
-		return js_error_set(error, status, "%s", none.text);
+		return js_error_why(error, status, none.server_errno, "%s", none.text);
 	if (p->stack.state == JOBSTACK_DROPPING)
 		return js_stack_refuse(p->handle, p->stack_name, error);
 	if (seq != p->seq)
 		return js_chunk_refuse(p, error);
 	if (p->stack.state != JOBSTACK_OPEN && p->stack.state != JOBSTACK_PAUSED)
-		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the stack \"%s\" is cancelled: nothing can be pushed to it", p->stack_name);
+		return js_stack_refuse_state(p->stack_name, JOBSTACK_CANCELLED, ": nothing can be pushed to it", error);
 	if (p->relative && p->stack.cwd[0] != '\0' && strcmp(p->stack.cwd, p->options->cwd) != 0)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
 				    "the relative names in the stack \"%s\" belong to %.300s, these to %.300s",
 				    p->stack_name, p->stack.cwd, p->options->cwd);
 	if (p->stack.tail > JS_ENTRY_MAX - (p->to - p->from))
-		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the stack \"%s\" has had as many entries as it can number", p->stack_name);
+		return js_stack_refuse_full(p->stack_name, error);
 	if (p->options->unique)
 		status = js_unique_complete(p, error);
 	return status == 0 ? 2 : status;
 }
 
-static void count(struct js_pushing *p)
+static void count_part(struct js_pushing *p)
 {
 	p->seq++;
 	p->beat_us = jobstack_now_us();
@@ -208,13 +203,12 @@ static int put_part(struct js_pushing *p, struct jobstack_error *error)
 			return 0;
 		}
 		part_sql(p, &sql);
-		status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, &now, error);
-		js_sql_free(&sql);
+		status = js_db_commit(p->handle->db, &sql, &now, error);
 		lost |= now; /* an earlier try of this part may still arrive */
 		if (status == JS_DB_GUARD || status == JS_DB_DUPLICATE)
-			status = settle(p, lost, error);
+			status = settle_chunk(p, lost, error);
 		if (status == 0)
-			count(p);
+			count_part(p);
 		if (status != 2)
 			return status;
 	}
@@ -230,17 +224,17 @@ static int make_void(struct js_pushing *p, struct jobstack_error *error)
 	int status;
 
 	fence_sql(p, &sql, 0);
-	status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, NULL, error);
-	js_sql_free(&sql);
+	status = js_db_commit(p->handle->db, &sql, NULL, error);
 	if (status < 0)
 		return status;
-	js_sql_stmt(&sql, "SELECT pushed FROM push WHERE push_id=%u AND token=%x AND seq=%u AND ended IS NULL",
-		    p->push_id, (const void *)p->token, (size_t)16, p->seq + 1);
-	status = js_handle_number(p->handle, &sql, &pushed, error);
+	status = js_handle_ask_number(
+		p->handle, &pushed, error,
+		"SELECT pushed FROM push WHERE push_id=%u AND token=%k AND seq=%u AND ended IS NULL", p->push_id,
+		p->token, p->seq + 1);
 	if (status != 0)
 		return status;
 	if (pushed == UINT64_MAX)
-		return settle(p, 0, error); /* which says why */
+		return settle_chunk(p, 0, error); /* which says why */
 	if (pushed > p->result.pushed)
 		return 0;
 	p->seq++;
@@ -259,13 +253,13 @@ static int put_load(struct js_pushing *p, struct jobstack_error *error)
 	status = js_db_load(p->handle->db, &sql, p->bytes.data, p->bytes.len, &lost, error);
 	js_sql_free(&sql);
 	if (status == JS_DB_GUARD || status == JS_DB_DUPLICATE)
-		status = settle(p, lost, error);
+		status = settle_chunk(p, lost, error);
 	else if (status == JS_DB_NO_LOAD)
 		status = 2;
 	if (status == 2 && lost)
 		status = make_void(p, error);
 	if (status == 0)
-		count(p);
+		count_part(p);
 	if (status != 2)
 		return status;
 	p->loads = JS_LOADS_NO;

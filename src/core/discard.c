@@ -12,19 +12,19 @@ static int discard_one(struct jobstack *handle, uint64_t stack, uint64_t id, str
 	uint64_t pos, n;
 	int status;
 
-	js_sql_stmt(&sql,
-		    "SELECT MIN(CAST(pos AS SIGNED)+9000000000000000000) FROM span WHERE stack_id=%u AND class=2 AND "
-		    "push_id=%u",
-		    stack, id);
-	status = js_handle_number(handle, &sql, &pos, error);
+	status = js_handle_ask_number(
+		handle, &pos, error,
+		"SELECT MIN(CAST(pos AS SIGNED)+9000000000000000000) FROM span WHERE stack_id=%u AND class=2 AND "
+		"push_id=%u",
+		stack, id);
 	if (status != 0 || pos == UINT64_MAX || pos == 0)
 		return status != 0 ? status : JOBSTACK_NOTHING;
 	pos -= UINT64_C(9000000000000000000);
 	sql = (struct js_sql){0};
-	js_sql_stmt(&sql,
-		    "SELECT COALESCE(SUM(hi-lo+1),0) FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND pos=%d",
-		    stack, id, (int64_t)pos);
-	status = js_handle_number(handle, &sql, &n, error);
+	status = js_handle_ask_number(
+		handle, &n, error,
+		"SELECT COALESCE(SUM(hi-lo+1),0) FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND pos=%d",
+		stack, id, (int64_t)pos);
 	if (status != 0)
 		return status;
 	sql = (struct js_sql){0};
@@ -54,9 +54,7 @@ static int discard_one(struct jobstack *handle, uint64_t stack, uint64_t id, str
 		    stack);
 	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND lo=@js_lo AND hi=@js_hi",
 		    stack, id);
-	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
-	js_sql_free(&sql);
-	return status;
+	return js_db_commit(handle->db, &sql, NULL, error);
 }
 
 int js_discard_held(struct jobstack *handle, uint64_t stack, uint64_t id, struct jobstack_error *error)
@@ -78,8 +76,7 @@ int js_discard_dead(struct jobstack *handle, uint64_t stack, uint64_t id, uint64
 		    "UPDATE push SET ended=UTC_TIMESTAMP(6) WHERE push_id=%u AND seq=%u AND beat=%t AND ended IS NULL",
 		    id, seq, beat_us);
 	js_sql_guard(&sql, 1);
-	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
-	js_sql_free(&sql);
+	status = js_db_commit(handle->db, &sql, NULL, error);
 	if (status != 0)
 		return status == JS_DB_GUARD ? JOBSTACK_NOTHING : status;
 	return js_discard_held(handle, stack, id, error);
@@ -96,8 +93,7 @@ int js_discard(struct jobstack *handle, uint64_t stack, uint64_t id, int only_si
 			   (uint64_t)JS_DISCARD_MINUTES);
 	js_sql_add(&sql, ";");
 	js_sql_guard(&sql, 1);
-	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
-	js_sql_free(&sql);
+	status = js_db_commit(handle->db, &sql, NULL, error);
 	if (status == JS_DB_GUARD)
 		return 0;
 	return status == 0 ? js_discard_held(handle, stack, id, error) : status;

@@ -25,33 +25,30 @@ struct dropping {
 	uint64_t gone, total;
 };
 
-static int count(struct dropping *d, const char *query, uint64_t *n, struct jobstack_error *error)
+static int count_rows(struct dropping *d, const char *query, uint64_t *n, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
-
-	js_sql_stmt(&sql, query, d->stack.id);
-	return js_handle_number(d->handle, &sql, n, error);
+	return js_handle_ask_number(d->handle, n, error, query, d->stack.id);
 }
 
 /* Who is in the way?  Only to say it in words: what counts is looked at in the transaction. */
-static int refuse(struct dropping *d, struct jobstack_error *error)
+static int refuse_drop(struct dropping *d, struct jobstack_error *error)
 {
 	uint64_t running = 0, pushers = 0, id;
-	int status = count(d, "SELECT COALESCE(SUM(open),0) FROM claim WHERE stack_id=%u", &running, error);
+	int status = count_rows(d, "SELECT COALESCE(SUM(open),0) FROM claim WHERE stack_id=%u", &running, error);
 
 	if (status == 0)
-		status = count(d,
-			       "SELECT COUNT(*) FROM push WHERE stack_id=%u AND ended IS NULL AND "
-			       "beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND",
-			       &pushers, error);
+		status = count_rows(d,
+				    "SELECT COUNT(*) FROM push WHERE stack_id=%u AND ended IS NULL AND "
+				    "beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND",
+				    &pushers, error);
 	if (status != 0)
 		return status;
 	if (running > 0)
-		return js_error_set(error, JOBSTACK_ECONFLICT, "%" PRIu64 " entries of the stack \"%s\" are running",
-				    running, d->stack.name);
+		return js_error_why(error, JOBSTACK_ECONFLICT, JOBSTACK_WHY_RUNNING,
+				    "%" PRIu64 " entries of the stack \"%s\" are running", running, d->stack.name);
 	if (pushers > 0)
-		return js_error_set(error, JOBSTACK_ECONFLICT, "somebody is pushing onto the stack \"%s\"",
-				    d->stack.name);
+		return js_error_why(error, JOBSTACK_ECONFLICT, JOBSTACK_WHY_PUSHING,
+				    "somebody is pushing onto the stack \"%s\"", d->stack.name);
 	id = d->stack.id;
 	status = js_stack_find(d->handle, d->stack.name, &d->stack,
 			       error); /* JOBSTACK_EMISSING: somebody else was faster */
@@ -75,8 +72,8 @@ static void token_sql(const struct dropping *d, struct js_sql *sql)
 {
 	js_sql_stmt(sql,
 		    "INSERT INTO push(token,stack_id,started,beat,ended) SELECT "
-		    "%x,stack_id,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),UTC_TIMESTAMP(6)" JS_STACK_KEPT,
-		    (const void *)d->token, sizeof(d->token), d->stack.id);
+		    "%k,stack_id,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),UTC_TIMESTAMP(6)" JS_STACK_KEPT,
+		    d->token, d->stack.id);
 }
 
 /* It was refused, after a try whose reply was lost, and which may arrive yet: then it meets our token, and comes to
@@ -88,11 +85,10 @@ static int make_void(struct dropping *d, struct jobstack_error *error)
 
 	token_sql(d, &sql);
 	js_sql_guard(&sql, 1);
-	status = js_db_transaction(d->handle->db, &sql, NULL, NULL, NULL, NULL, error);
-	js_sql_free(&sql);
+	status = js_db_commit(d->handle->db, &sql, NULL, error);
 	if (status == 0 ||
 	    status == JS_DB_DUPLICATE) /* a key that is there, in a stack that is not dropping, is this call's own */
-		return refuse(d, error);
+		return refuse_drop(d, error);
 	return status == JS_DB_GUARD ? 0 : status;
 }
 
@@ -119,16 +115,15 @@ static int close_stack(struct dropping *d, struct jobstack_error *error)
 	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u", id);
 	js_sql_stmt(&sql, "UPDATE stack SET state=3,note=NULL" UNUSED, id, id, id);
 	js_sql_guard(&sql, 1);
-	status = js_db_transaction(d->handle->db, &sql, NULL, NULL, NULL, &lost, error);
-	js_sql_free(&sql);
+	status = js_db_commit(d->handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)
-		return lost ? make_void(d, error) : refuse(d, error);
+		return lost ? make_void(d, error) : refuse_drop(d, error);
 	return status == JS_DB_DUPLICATE ? js_error_set(error, JOBSTACK_EBUG, "a drop met a key that was taken")
 					 : status;
 }
 
 /* Deletes what STATEMENT names, a chunk at a time. */
-static int clear(struct dropping *d, const char *statement, const char *left, struct jobstack_error *error)
+static int clear_table(struct dropping *d, const char *statement, const char *left, struct jobstack_error *error)
 {
 	uint64_t some = 1;
 	int status = 0;
@@ -137,10 +132,9 @@ static int clear(struct dropping *d, const char *statement, const char *left, st
 		struct js_sql sql = {0};
 
 		js_sql_stmt(&sql, statement, d->stack.id, (uint64_t)CHUNK);
-		status = js_db_transaction(d->handle->db, &sql, NULL, NULL, NULL, NULL, error);
-		js_sql_free(&sql);
+		status = js_db_commit(d->handle->db, &sql, NULL, error);
 		if (status == 0)
-			status = count(d, left, &some, error);
+			status = count_rows(d, left, &some, error);
 		d->gone += status == 0 ? CHUNK : 0;
 		if (status == 0 && d->fn != NULL &&
 		    d->fn(d->ctx, d->gone < d->total ? d->gone : d->total, d->total) != 0)
@@ -159,15 +153,32 @@ static int await_workers(struct dropping *d, struct jobstack_error *error)
 	int status;
 
 	for (;;) {
-		status = count(d,
-			       "SELECT COUNT(*) FROM worker WHERE stack_id=%u AND ended IS NULL AND "
-			       "beat>UTC_TIMESTAMP(6)-INTERVAL lease_us MICROSECOND",
-			       &alive, error);
+		status = count_rows(d,
+				    "SELECT COUNT(*) FROM worker WHERE stack_id=%u AND ended IS NULL AND "
+				    "beat>UTC_TIMESTAMP(6)-INTERVAL lease_us MICROSECOND",
+				    &alive, error);
 		if (status != 0 || alive == 0 || jobstack_now_us() >= until)
 			return status;
 		js_clock_nap(JS_SECOND_US / 5, NULL);
 	}
 }
+
+#define LEFT_IN(table) "SELECT 1 FROM " table " WHERE stack_id=%u LIMIT 1"
+
+/* In this order, with the stack's own row last. */
+static const struct {
+	const char *clear, *left;
+	int await_workers; /* before it */
+} tables[] = {
+	{"DELETE FROM attempt WHERE stack_id=%u ORDER BY entry_id,attempt LIMIT %u", LEFT_IN("attempt"), 0},
+	{"DELETE FROM dead WHERE stack_id=%u ORDER BY entry_id LIMIT %u", LEFT_IN("dead"), 0},
+	{"DELETE FROM name WHERE stack_id=%u ORDER BY hash LIMIT %u", LEFT_IN("name"), 0},
+	{"DELETE FROM entry WHERE stack_id=%u ORDER BY entry_id LIMIT %u", LEFT_IN("entry"), 0},
+	{"DELETE FROM worker WHERE stack_id=%u ORDER BY worker_id LIMIT %u", LEFT_IN("worker"), 1},
+	{"DELETE FROM push WHERE stack_id=%u ORDER BY push_id LIMIT %u", LEFT_IN("push"), 0},
+	{"DELETE FROM gate WHERE stack_id=%u LIMIT %u", LEFT_IN("gate"), 0},
+	{"DELETE FROM stack WHERE stack_id=%u LIMIT %u", LEFT_IN("stack"), 0},
+};
 
 int jobstack_drop(struct jobstack *handle, const char *stack, jobstack_progress_fn *fn, void *ctx,
 		  struct jobstack_error *error)
@@ -179,34 +190,14 @@ int jobstack_drop(struct jobstack *handle, const char *stack, jobstack_progress_
 	if (status == 0)
 		status = close_stack(&d, error);
 	if (status == 0)
-		status = count(&d, "SELECT COUNT(*) FROM entry WHERE stack_id=%u", &d.total, error);
+		status = count_rows(&d, "SELECT COUNT(*) FROM entry WHERE stack_id=%u", &d.total, error);
 	if (status == 0)
-		status = count(&d, "SELECT COUNT(*) FROM attempt WHERE stack_id=%u", &attempts, error);
+		status = count_rows(&d, "SELECT COUNT(*) FROM attempt WHERE stack_id=%u", &attempts, error);
 	d.total += attempts;
-	if (status == 0)
-		status = clear(&d, "DELETE FROM attempt WHERE stack_id=%u ORDER BY entry_id,attempt LIMIT %u",
-			       "SELECT 1 FROM attempt WHERE stack_id=%u LIMIT 1", error);
-	if (status == 0)
-		status = clear(&d, "DELETE FROM dead WHERE stack_id=%u ORDER BY entry_id LIMIT %u",
-			       "SELECT 1 FROM dead WHERE stack_id=%u LIMIT 1", error);
-	if (status == 0)
-		status = clear(&d, "DELETE FROM name WHERE stack_id=%u ORDER BY hash LIMIT %u",
-			       "SELECT 1 FROM name WHERE stack_id=%u LIMIT 1", error);
-	if (status == 0)
-		status = clear(&d, "DELETE FROM entry WHERE stack_id=%u ORDER BY entry_id LIMIT %u",
-			       "SELECT 1 FROM entry WHERE stack_id=%u LIMIT 1", error);
-	if (status == 0)
-		status = await_workers(&d, error);
-	if (status == 0)
-		status = clear(&d, "DELETE FROM worker WHERE stack_id=%u ORDER BY worker_id LIMIT %u",
-			       "SELECT 1 FROM worker WHERE stack_id=%u LIMIT 1", error);
-	if (status == 0)
-		status = clear(&d, "DELETE FROM push WHERE stack_id=%u ORDER BY push_id LIMIT %u",
-			       "SELECT 1 FROM push WHERE stack_id=%u LIMIT 1", error);
-	if (status == 0)
-		status = clear(&d, "DELETE FROM gate WHERE stack_id=%u LIMIT %u",
-			       "SELECT 1 FROM gate WHERE stack_id=%u LIMIT 1", error);
-	return status == 0 ? clear(&d, "DELETE FROM stack WHERE stack_id=%u LIMIT %u",
-				   "SELECT 1 FROM stack WHERE stack_id=%u LIMIT 1", error)
-			   : status;
+	for (size_t i = 0; status == 0 && i < sizeof(tables) / sizeof(tables[0]); i++) {
+		status = tables[i].await_workers ? await_workers(&d, error) : 0;
+		if (status == 0)
+			status = clear_table(&d, tables[i].clear, tables[i].left, error);
+	}
+	return status;
 }

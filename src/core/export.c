@@ -138,7 +138,6 @@ static void add_filter(const struct exporting *x, struct js_sql *sql)
 static int page_of_attempts(struct exporting *x, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
-	int status;
 
 	js_sql_add(&sql, x->o.no_datapath ? "SELECT a.entry_id,NULL," : "SELECT a.entry_id,e.datapath,");
 	js_sql_add(&sql, OF_ATTEMPT " FROM attempt a", (uint64_t)(x->o.tails != 0));
@@ -148,9 +147,7 @@ static int page_of_attempts(struct exporting *x, struct jobstack_error *error)
 		   (uint64_t)x->last_attempt);
 	add_filter(x, &sql);
 	js_sql_stmt(&sql, " ORDER BY a.entry_id,a.attempt LIMIT %u", (uint64_t)PAGE);
-	status = js_db_query(x->handle->db, &sql, take_line, x, error);
-	js_sql_free(&sql);
-	return status;
+	return js_db_query(x->handle->db, &sql, take_line, x, error);
 }
 
 /* --------------------------------------------------------------------------------------------- a page of entries */
@@ -228,7 +225,7 @@ static void take_dead(void *ctx, const struct js_row *row)
 
 static int look(struct exporting *x, struct js_sql *sql, js_row_fn *fn, struct jobstack_error *error)
 {
-	int status = js_db_look(x->handle->db, sql, fn, x, error);
+	int status = js_view_query(x->handle->db, sql, fn, x, error);
 
 	js_sql_free(sql);
 	return status;
@@ -408,12 +405,12 @@ static int tell_attempts(struct exporting *x, struct jobstack_error *error)
 /* The next page begins where there is something that is asked for: 0, JOBSTACK_NOTHING if nowhere, or an error. */
 static int next_dead(struct exporting *x, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
 	int status;
 
-	js_sql_stmt(&sql, "SELECT entry_id FROM dead WHERE stack_id=%u AND entry_id>=%u ORDER BY entry_id LIMIT 1",
-		    x->stack.id, x->low);
-	status = js_handle_number(x->handle, &sql, &x->low, error);
+	status = js_handle_ask_number(
+		x->handle, &x->low, error,
+		"SELECT entry_id FROM dead WHERE stack_id=%u AND entry_id>=%u ORDER BY entry_id LIMIT 1", x->stack.id,
+		x->low);
 	return status == 0 && x->low > x->stack.tail ? JOBSTACK_NOTHING : status;
 }
 
@@ -430,7 +427,7 @@ static int tell_entries(struct exporting *x, struct jobstack_error *error)
 		if (!only_dead(x) && x->low > x->where.high)
 			status = js_where_read(&x->where, x->handle, x->stack.id, x->low, window, error);
 		if (status == 0)
-			status = js_db_view(x->handle->db, look_at_page, x, error);
+			status = js_view_open(x->handle->db, look_at_page, x, error);
 		if (status == 0)
 			status = tell(x, error);
 	}

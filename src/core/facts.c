@@ -5,6 +5,7 @@
  * version.
  */
 #include "base/clock.h"
+#include "base/error.h"
 #include "core/core.h"
 
 #include <inttypes.h>
@@ -50,18 +51,14 @@ static int ask(struct facts *f, const char *name, const char *prefix, const char
 	       struct jobstack_error *error)
 {
 	struct jobstack_error own = JOBSTACK_ERROR_INIT;
-	struct js_sql sql = {0};
 	int status;
 
 	f->name = name;
 	f->prefix = prefix;
-	js_sql_stmt(&sql, statement);
-	status = js_db_query(f->handle->db, &sql, take, f, &own);
-	js_sql_free(&sql);
+	status = js_handle_ask(f->handle, take, f, &own, statement);
 	if (status != JOBSTACK_ENODB && status != JOBSTACK_ESTOPPED)
 		return f->stopped ? JOBSTACK_ESTOPPED : 0;
-	if (error != NULL && error->code == 0)
-		*error = own;
+	js_error_pass(error, &own);
 	return status;
 }
 

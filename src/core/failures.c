@@ -149,7 +149,6 @@ static void take_row(void *ctx, const struct js_row *row)
 static int read_page(struct grouping *g, uint64_t limit, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
-	int status;
 
 	if (g->options.all) /* the primary key of attempt, backwards */
 		js_sql_stmt(&sql,
@@ -171,9 +170,7 @@ static int read_page(struct grouping *g, uint64_t limit, struct jobstack_error *
 			"LEFT JOIN entry e ON e.stack_id=d.stack_id AND e.entry_id=d.entry_id WHERE d.stack_id=%u AND "
 			"d.entry_id<%u AND d.to_stack IS NULL ORDER BY d.stack_id DESC,d.entry_id DESC LIMIT %u",
 			g->stack.id, g->entry, limit);
-	status = js_db_query(g->handle->db, &sql, take_row, g, error);
-	js_sql_free(&sql);
-	return status;
+	return js_db_query(g->handle->db, &sql, take_row, g, error);
 }
 
 static int larger(const void *a, const void *b)
@@ -320,19 +317,17 @@ int jobstack_bad_nodes(struct jobstack *handle, const char *stack, uint64_t look
 {
 	struct nodes *all = calloc(1, sizeof(*all));
 	struct jobstack_bad_node found;
-	struct js_sql sql = {0};
 	struct js_stack s;
 	int status = all == NULL ? js_error_memory(error) : js_stack_find(handle, stack, &s, error);
 
 	if (status ==
 	    0) { /* the primary key of attempt, so many rows of it; what was interrupted says nothing of the node */
-		js_sql_stmt(&sql,
-			    "SELECT COALESCE(w.node,w.host,'?'),a.outcome FROM (SELECT worker_id,outcome FROM attempt "
-			    "WHERE stack_id=%u ORDER BY stack_id DESC,entry_id DESC,attempt DESC LIMIT %u) a JOIN "
-			    "worker w ON w.worker_id=a.worker_id WHERE a.outcome<3",
-			    s.id, look_at == 0 ? (uint64_t)LOOK_AT : look_at);
-		status = js_db_query(handle->db, &sql, take_end, all, error);
-		js_sql_free(&sql);
+		status = js_handle_ask(
+			handle, take_end, all, error,
+			"SELECT COALESCE(w.node,w.host,'?'),a.outcome FROM (SELECT worker_id,outcome FROM attempt "
+			"WHERE stack_id=%u ORDER BY stack_id DESC,entry_id DESC,attempt DESC LIMIT %u) a JOIN "
+			"worker w ON w.worker_id=a.worker_id WHERE a.outcome<3",
+			s.id, look_at == 0 ? (uint64_t)LOOK_AT : look_at);
 	}
 	if (status == 0 && looked != NULL)
 		*looked = all->looked;

@@ -84,14 +84,6 @@ int js_filter_fits(const struct jobstack_filter *f, const char *datapath, size_t
 	return f->match == NULL || js_glob_match(f->match, strlen(f->match), datapath, len);
 }
 
-void js_filter_list_sql(struct js_sql *sql, const char *words, const uint64_t *ids, size_t n)
-{
-	js_sql_add(sql, words);
-	for (size_t i = 0; i < n; i++)
-		js_sql_add(sql, i == 0 ? "%u" : ",%u", ids[i]);
-	js_sql_add(sql, ")");
-}
-
 void js_filter_sets_sql(struct js_sql *sql, const struct jobstack_filter *f)
 {
 	char text[JS_IDS_WIDTH];
@@ -177,7 +169,7 @@ void js_window_sql(struct js_sql *sql, const struct js_window *w, const char *co
 	js_sql_add(sql, " AND ");
 	js_sql_add(sql, column); /* one of the callers' own words */
 	if (w->ids != NULL)
-		js_filter_list_sql(sql, " IN(", w->ids, w->take);
+		js_sql_list(sql, " IN(", w->ids, w->take);
 	else
 		js_sql_add(sql, " BETWEEN %u AND %u", w->last + 1, w->end);
 }
@@ -190,14 +182,12 @@ void js_window_done(struct js_window *w, int full, uint64_t last)
 int js_window_jump(struct js_window *w, struct jobstack *handle, const char *query, uint64_t stack,
 		   struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
 	uint64_t next;
 	int status;
 
 	if (w->ids != NULL || w->last >= w->high)
 		return 0;
-	js_sql_stmt(&sql, query, stack, w->last);
-	status = js_handle_number(handle, &sql, &next, error);
+	status = js_handle_ask_number(handle, &next, error, query, stack, w->last);
 	if (status == 0)
 		w->last = next > w->high ? w->high : next - 1; /* UINT64_MAX: nothing is left */
 	return status;

@@ -64,7 +64,4 @@ void js_window_done(struct js_window *window, int full, uint64_t last);
 int js_window_jump(struct js_window *window, struct jobstack *handle, const char *query, uint64_t stack,
 		   struct jobstack_error *error);
 
-/* Adds WORDS, the numbers and a ")". */
-void js_filter_list_sql(struct js_sql *sql, const char *words, const uint64_t *ids, size_t n);
-
 #endif

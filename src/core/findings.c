@@ -4,8 +4,9 @@
  * are kept, the rest is counted.
  */
 #define _GNU_SOURCE
+#include "core/findings.h"
+
 #include "base/error.h"
-#include "core/check.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -90,8 +91,7 @@ int js_findings_paths(struct js_findings *f, struct jobstack *handle, uint64_t s
 			if (i == at || f->list[i].entry != f->list[i - 1].entry)
 				js_sql_add(&sql, ",%u", f->list[i].entry);
 		js_sql_stmt(&sql, ")");
-		status = js_db_look(handle->db, &sql, take_path, f, error);
-		js_sql_free(&sql);
+		status = js_view_query(handle->db, &sql, take_path, f, error);
 	}
 	return status == 0 && (f->failed || f->bytes.failed) ? js_error_memory(error) : status;
 }

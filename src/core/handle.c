@@ -2,9 +2,10 @@
  *
  * Handles.  Promise: a handle that was given out is connected, or was once; nothing here waits for a lock.
  */
+#include "core/handle.h"
+
 #include "base/clock.h"
 #include "base/error.h"
-#include "core/core.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -49,12 +50,12 @@ void jobstack_free(struct jobstack *handle)
 
 void jobstack_rest(struct jobstack *handle)
 {
-	js_db_rest(handle->db);
+	js_db_disconnect(handle->db);
 }
 
 void jobstack_yield(struct jobstack *handle)
 {
-	js_db_yield(handle->db);
+	js_db_disconnect_if_crowded(handle->db);
 }
 
 void jobstack_describe(struct jobstack *handle, char *text, size_t size)
@@ -69,8 +70,41 @@ static void take_number(void *ctx, const struct js_row *row)
 
 int js_handle_number(struct jobstack *handle, struct js_sql *sql, uint64_t *number, struct jobstack_error *error)
 {
-	int status = js_db_query(handle->db, sql, take_number, number, error);
+	return js_db_query(handle->db, sql, take_number, number, error);
+}
 
-	js_sql_free(sql);
-	return status;
+int js_handle_ask(struct jobstack *handle, js_row_fn *fn, void *ctx, struct jobstack_error *error, const char *format,
+		  ...)
+{
+	struct js_sql sql = {0};
+	va_list args;
+
+	va_start(args, format);
+	(void)js_sql_vstmt(&sql, format, args);
+	va_end(args);
+	return js_db_query(handle->db, &sql, fn, ctx, error);
+}
+
+int js_handle_look(struct jobstack *handle, js_row_fn *fn, void *ctx, struct jobstack_error *error, const char *format,
+		   ...)
+{
+	struct js_sql sql = {0};
+	va_list args;
+
+	va_start(args, format);
+	(void)js_sql_vstmt(&sql, format, args);
+	va_end(args);
+	return js_view_query(handle->db, &sql, fn, ctx, error);
+}
+
+int js_handle_ask_number(struct jobstack *handle, uint64_t *number, struct jobstack_error *error, const char *format,
+			 ...)
+{
+	struct js_sql sql = {0};
+	va_list args;
+
+	va_start(args, format);
+	(void)js_sql_vstmt(&sql, format, args);
+	va_end(args);
+	return js_handle_number(handle, &sql, number, error);
 }

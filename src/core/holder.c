@@ -10,16 +10,19 @@
  * ends, which it notices at once when the process dies, wherever that ran.  A live push may lose its connection for a
  * moment, hence DEAD_US.  Without user locks, only silence tells.
  */
+#include "core/holder.h"
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "core/discard.h"
-#include "core/pushing.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#define BEAT_US (20 * JS_SECOND_US)
+#define SHOW_US (2 * JS_SECOND_US)
 #define DEAD_US (5 * JS_SECOND_US)     /* so long without its connection, it is dead */
 #define SILENT_US (180 * JS_SECOND_US) /* the same where its connection can't be seen: nine beats */
 #define WAIT_US (15 * JS_SECOND_US)    /* for one that is alive */
@@ -30,7 +33,6 @@
 
 int js_holder_show(struct js_pushing *p, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
 	uint64_t got;
 
 	p->shown_us = js_clock_mono_us();
@@ -38,11 +40,10 @@ int js_holder_show(struct js_pushing *p, struct jobstack_error *error)
 		return 0;
 	/* a lock that is asked for twice would have to be given back twice; one that our own last connection still has
 	 * is as good */
-	js_sql_stmt(&sql,
-		    "SELECT IF(IS_USED_LOCK(" LOCK_NAME ")=CONNECTION_ID(),1,GET_LOCK(" LOCK_NAME
-		    ",0)) FROM push WHERE push_id=%u",
-		    p->push_id);
-	return js_handle_number(p->handle, &sql, &got, error);
+	return js_handle_ask_number(p->handle, &got, error,
+				    "SELECT IF(IS_USED_LOCK(" LOCK_NAME ")=CONNECTION_ID(),1,GET_LOCK(" LOCK_NAME
+				    ",0)) FROM push WHERE push_id=%u",
+				    p->push_id);
 }
 
 void js_holder_hide(struct js_pushing *p)
@@ -54,6 +55,23 @@ void js_holder_hide(struct js_pushing *p)
 		return;
 	js_sql_stmt(&sql, "SELECT RELEASE_LOCK(" LOCK_NAME ") FROM push WHERE push_id=%u", p->push_id);
 	(void)js_handle_number(p->handle, &sql, &got, NULL);
+}
+
+int js_holder_beat(struct js_pushing *p, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	if (p->begun && jobstack_now_us() - p->shown_us >= SHOW_US) {
+		status = js_holder_show(p, error);
+		if (status != 0)
+			return status;
+	}
+	if (!p->begun || jobstack_now_us() - p->beat_us < BEAT_US)
+		return 0;
+	p->beat_us = jobstack_now_us();
+	js_sql_stmt(&sql, "UPDATE push SET beat=UTC_TIMESTAMP(6) WHERE push_id=%u", p->push_id);
+	return js_db_commit(p->handle->db, &sql, NULL, error);
 }
 
 /* The other push. */
@@ -96,7 +114,6 @@ static int look_at_holder(struct js_pushing *p, struct holder *h, struct jobstac
 	js_sql_add(&sql, js_db_has_user_locks(p->handle->db) ? "IS_USED_LOCK(" LOCK_NAME ")" : "NULL");
 	js_sql_stmt(&sql, " FROM push WHERE push_id=%u", h->id);
 	status = js_db_query(p->handle->db, &sql, take_holder, h, error);
-	js_sql_free(&sql);
 	h->moved |= h->connection != 0;
 	/* after an outage of the server, or of ourselves, it has to have the time to come back */
 	if (h->moved || js_clock_mono_us() - h->looked_us > GAP_US)
@@ -123,7 +140,6 @@ static const char *describe_holder(struct js_pushing *p, struct holder *h, char 
 	js_sql_stmt(&sql, "SHOW PROCESSLIST"); /* without further rights, those of the same user */
 	if (h->connection != 0)
 		(void)js_db_query(p->handle->db, &sql, take_process, h, NULL);
-	js_sql_free(&sql);
 	(void)snprintf(text, size, "%sstarted %" PRId64 " %s ago, %" PRIu64 " entries so far", h->from,
 		       seconds < 120 ? seconds : seconds / 60, seconds < 120 ? "s" : "min", h->pushed);
 	return text;
@@ -172,7 +188,7 @@ int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct 
 			       describe_holder(p, &h, text, sizeof(text)), held);
 		status = js_db_nap(p->handle->db, LOOK_US, error);
 		if (status == 0)
-			status = js_push_beat(p, error);
+			status = js_holder_beat(p, error);
 		if (status != 0)
 			return status;
 	}

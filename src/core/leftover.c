@@ -79,20 +79,20 @@ static int note(struct js_leftover *l, struct jobstack_error *error)
 	struct js_sql sql = {0};
 	int status;
 
-	js_sql_stmt(&sql,
-		    "SELECT MIN(worker_id),MAX(worker_id) FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u "
-		    "AND ended<%t",
-		    l->stack_id, l->before_us);
-	status = js_db_query(l->handle->db, &sql, take_range, l, error);
+	status = js_handle_ask(
+		l->handle, take_range, l, error,
+		"SELECT MIN(worker_id),MAX(worker_id) FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u "
+		"AND ended<%t",
+		l->stack_id, l->before_us);
 	if (status == 0 && l->window > 0 && (l->bits = calloc(l->window / 8 + 1, 1)) == NULL)
 		status = js_error_memory(error);
 	for (l->rows = PAGE; status == 0 && l->window > 0 && l->rows == PAGE;) {
 		js_sql_reset(&sql);
-		js_sql_stmt(&sql,
-			    "SELECT worker_id,ended FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND "
-			    "ended>=%t AND ended<%t AND (ended>%t OR worker_id>%u) ORDER BY ended,worker_id LIMIT %u",
-			    l->stack_id, l->last_us, l->before_us, l->last_us, l->last, (uint64_t)PAGE);
-		status = js_db_query(l->handle->db, &sql, take_ended, l, error);
+		status = js_handle_ask(
+			l->handle, take_ended, l, error,
+			"SELECT worker_id,ended FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND "
+			"ended>=%t AND ended<%t AND (ended>%t OR worker_id>%u) ORDER BY ended,worker_id LIMIT %u",
+			l->stack_id, l->last_us, l->before_us, l->last_us, l->last, (uint64_t)PAGE);
 	}
 	js_sql_free(&sql);
 	return status;
@@ -137,7 +137,6 @@ int js_leftover_look(struct js_leftover *l, uint64_t low, uint64_t high, int64_t
 		     struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
-	int status;
 
 	if (l->noted == 0)
 		return 0;
@@ -149,9 +148,7 @@ int js_leftover_look(struct js_leftover *l, uint64_t low, uint64_t high, int64_t
 			   "AND f.final=1 AND f.ended<%t)=0",
 			   pruned_us);
 	js_sql_add(&sql, ";");
-	status = js_db_query(l->handle->db, &sql, take_reference, l, error);
-	js_sql_free(&sql);
-	return status;
+	return js_db_query(l->handle->db, &sql, take_reference, l, error);
 }
 
 /* ----------------------------------------------------------------------------------------------------- what goes */
@@ -160,15 +157,12 @@ int js_leftover_look(struct js_leftover *l, uint64_t low, uint64_t high, int64_t
 static int remove_list(struct js_leftover *l, const char *statement, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
-	int status;
 
 	js_sql_add(&sql, statement);
 	for (size_t i = 0; i < l->n; i++)
 		js_sql_add(&sql, i == 0 ? "%u" : ",%u", l->list[i]);
 	js_sql_stmt(&sql, ")");
-	status = js_db_transaction(l->handle->db, &sql, NULL, NULL, NULL, NULL, error);
-	js_sql_free(&sql);
-	return status;
+	return js_db_commit(l->handle->db, &sql, NULL, error);
 }
 
 static int remove_workers(struct js_leftover *l, struct jobstack_error *error)
@@ -206,15 +200,13 @@ static int remove_pushes(struct js_leftover *l, int dry_run, uint64_t *pushes, s
 	int status = 0;
 
 	do {
-		struct js_sql sql = {0};
 
-		js_sql_stmt(&sql,
-			    "SELECT push_id FROM push p WHERE stack_id=%u AND ended<%t AND push_id>%u AND (atomic=0 OR "
-			    "NOT EXISTS(SELECT 1 FROM span s WHERE s.stack_id=%u AND s.class=2 AND "
-			    "s.push_id=p.push_id)) ORDER BY push_id LIMIT %u",
-			    l->stack_id, l->before_us, last, l->stack_id, (uint64_t)CHUNK);
-		status = js_db_query(l->handle->db, &sql, take_push, l, error);
-		js_sql_free(&sql);
+		status = js_handle_ask(
+			l->handle, take_push, l, error,
+			"SELECT push_id FROM push p WHERE stack_id=%u AND ended<%t AND push_id>%u AND (atomic=0 OR "
+			"NOT EXISTS(SELECT 1 FROM span s WHERE s.stack_id=%u AND s.class=2 AND "
+			"s.push_id=p.push_id)) ORDER BY push_id LIMIT %u",
+			l->stack_id, l->before_us, last, l->stack_id, (uint64_t)CHUNK);
 		if (status != 0 || l->n == 0)
 			break;
 		last = l->list[l->n - 1];

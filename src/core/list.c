@@ -116,7 +116,6 @@ static int list_pages(struct listing *l, const struct source *from, struct js_wi
 		js_sql_add(&sql, from->column);
 		js_sql_stmt(&sql, " LIMIT %u", page);
 		status = js_db_query(l->handle->db, &sql, take_item, l, error);
-		js_sql_free(&sql);
 		js_window_done(w, l->rows == page, l->last);
 		if (status == 0 && l->rows == 0 && from->next != NULL)
 			status = js_window_jump(w, l->handle, from->next, l->stack.id, error);
@@ -258,7 +257,6 @@ static int list_alone(struct listing *l, const struct source *from, uint64_t *id
 	const int down = ids[1] < ids[0];
 	struct js_sql sql = {0};
 	struct js_window w;
-	int status;
 
 	js_window_begin_ids(&w, l->filter, ids, n);
 	if (w.n == 0)
@@ -270,9 +268,7 @@ static int list_alone(struct listing *l, const struct source *from, uint64_t *id
 	js_sql_add(&sql, " ORDER BY ");
 	js_sql_add(&sql, from->column);
 	js_sql_add(&sql, down ? " DESC;" : ";");
-	status = js_db_query(l->handle->db, &sql, take_item, l, error);
-	js_sql_free(&sql);
-	return status;
+	return js_db_query(l->handle->db, &sql, take_item, l, error);
 }
 
 /* Tells the entries of the Ith set, and of those behind it that can be told with it.  *NEXT: the first that was not. */
@@ -332,7 +328,6 @@ static int list_sets(struct listing *l, int class, struct jobstack_error *error)
 			    class >= 0 ? " ORDER BY `rank`,pos LIMIT %u" : " ORDER BY c.worker_id,c.claim_no LIMIT %u",
 			    (uint64_t)SETS);
 		status = js_db_query(l->handle->db, &sql, take_set, &sets, error);
-		js_sql_free(&sql);
 		n = sets.n;
 		for (size_t i = 0; status == 0 && i < n && !l->stopped && limit_left(l) > 0;)
 			status = list_set(l, &sets, i, class < 0, &i, error);
@@ -422,7 +417,6 @@ int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry
 {
 	struct jobstack_filter one = JOBSTACK_FILTER_INIT;
 	struct listing l = {.handle = handle, .filter = &one, .fn = fn, .ctx = ctx, .state = JOBSTACK_IS_DONE};
-	struct js_sql sql = {0};
 	int status = js_stack_find(handle, stack, &l.stack, error);
 
 	one.entries = &entry;
@@ -430,17 +424,15 @@ int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry
 	one.tails = 1;
 	if (status != 0)
 		return status;
-	js_sql_stmt(&sql,
-		    "SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
-		    " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id "
-		    "LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u AND e.entry_id=%u ORDER BY "
-		    "a.attempt",
-		    tails(&l), l.stack.id, entry);
-	status = js_db_query(handle->db, &sql, take_item, &l, error);
-	js_sql_free(&sql);
+	status = js_handle_ask(
+		handle, take_item, &l, error,
+		"SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
+		" FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id "
+		"LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u AND e.entry_id=%u ORDER BY "
+		"a.attempt",
+		tails(&l), l.stack.id, entry);
 	if (status == 0 && l.rows == 0)
-		return js_error_set(error, JOBSTACK_EMISSING, "there is no entry %llu in the stack \"%s\"",
-				    (unsigned long long)entry, stack);
+		return js_stack_refuse_entry(stack, entry, error);
 	if (status == 0 && !l.stopped) {
 		l.state = JOBSTACK_IS_RUNNING;
 		status = list_sets(&l, -1, error);
@@ -481,7 +473,6 @@ int jobstack_datapaths(struct jobstack *handle, const char *stack, const uint64_
 			js_sql_add(&sql, ",%u", entries[i]);
 		js_sql_stmt(&sql, ") ORDER BY entry_id"); /* the primary key */
 		status = js_db_query(handle->db, &sql, take_path, &p, error);
-		js_sql_free(&sql);
 	}
 	return status == 0 && p.stopped ? JOBSTACK_ESTOPPED : status;
 }
@@ -495,16 +486,13 @@ static void take_found(void *ctx, const struct js_row *row)
 static int find_name(struct jobstack *handle, const struct js_stack *s, struct jobstack_bytes datapath, uint64_t *entry,
 		     struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
 	int status;
 
-	js_sql_stmt(
-		&sql,
+	status = js_handle_ask(
+		handle, take_found, entry, error,
 		"SELECT IF(e.entry_id IS NULL,%u,n.entry_id) FROM name n LEFT JOIN entry e ON e.stack_id=n.stack_id "
 		"AND e.entry_id=n.entry_id WHERE n.stack_id=%u AND n.hash=UNHEX(SHA2(%x,256))",
 		UINT64_MAX, s->id, datapath.data, datapath.len);
-	status = js_db_query(handle->db, &sql, take_found, entry, error);
-	js_sql_free(&sql);
 	return status != 0 ? status : *entry == 0 ? JOBSTACK_NOTHING : *entry == UINT64_MAX ? 2 : 0;
 }
 
@@ -518,16 +506,14 @@ static int find_by_scan(struct jobstack *handle, const struct js_stack *s, struc
 	int status = 0;
 
 	for (; status == 0 && *entry == 0 && high > 0; high = low - 1) {
-		struct js_sql sql = {0};
 
 		low = high > size ? high - size + 1 : 1;
 		from = now;
-		js_sql_stmt(&sql,
-			    "SELECT MAX(entry_id) FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u AND "
-			    "datapath=%x",
-			    s->id, low, high, datapath.data, datapath.len);
-		status = js_db_query(handle->db, &sql, take_found, entry, error);
-		js_sql_free(&sql);
+		status = js_handle_ask(
+			handle, take_found, entry, error,
+			"SELECT MAX(entry_id) FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u AND "
+			"datapath=%x",
+			s->id, low, high, datapath.data, datapath.len);
 		now = js_clock_mono_us();
 		if (now - from < FIND_US / 2 && size < FIND_MOST)
 			size *= 2;

@@ -25,15 +25,13 @@ static int check_to(const struct moving *m, struct jobstack_error *error)
 	const struct js_stack *from = &m->r.from, *to = &m->to;
 
 	if (from->state == JOBSTACK_DROPPING)
-		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is being dropped", from->name);
+		return js_stack_refuse_state(from->name, from->state, "", error);
 	if (to->id == 0)
 		return 0;
 	if (to->state == JOBSTACK_CANCELLED || to->state == JOBSTACK_DROPPING)
-		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is %s: nothing can be pushed to it",
-				    to->name, to->state == JOBSTACK_CANCELLED ? "cancelled" : "being dropped");
+		return js_stack_refuse_state(to->name, to->state, ": nothing can be pushed to it", error);
 	if (to->tail > JS_ENTRY_MAX - JS_GROUP_MAX)
-		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the stack \"%s\" has had as many entries as it can number", to->name);
+		return js_stack_refuse_full(to->name, error);
 	if (m->r.group.relative && to->cwd[0] != '\0' && strcmp(from->cwd, to->cwd) != 0)
 		return js_error_set(
 			error, JOBSTACK_ECONFLICT,
@@ -52,8 +50,8 @@ static int find_to(struct moving *m, struct jobstack_error *error)
 		m->to.id = 0;
 		return 0;
 	}
-	if (status != 0 && error != NULL && error->code == 0)
-		*error = none;
+	if (status != 0)
+		js_error_pass(error, &none);
 	return status;
 }
 
@@ -61,16 +59,14 @@ static int find_to(struct moving *m, struct jobstack_error *error)
  * about a place. */
 static int make_to(struct moving *m, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
 	int status;
 
 	/* IGNORE: somebody else may make it at the same moment, which is just as well */
-	js_sql_stmt(&sql,
-		    "INSERT IGNORE INTO stack(name,lifo,created,max_attempts,max_losses,retry_delay_us) SELECT "
-		    "%s,lifo,UTC_TIMESTAMP(6),max_attempts,max_losses,retry_delay_us FROM stack WHERE stack_id=%u",
-		    m->to_name, m->r.from.id);
-	status = js_db_query(m->r.handle->db, &sql, NULL, NULL, error);
-	js_sql_free(&sql);
+	status = js_handle_ask(
+		m->r.handle, NULL, NULL, error,
+		"INSERT IGNORE INTO stack(name,lifo,created,max_attempts,max_losses,retry_delay_us) SELECT "
+		"%s,lifo,UTC_TIMESTAMP(6),max_attempts,max_losses,retry_delay_us FROM stack WHERE stack_id=%u",
+		m->to_name, m->r.from.id);
 	return status == 0 ? js_stack_find(m->r.handle, m->to_name, &m->to, error) : status;
 }
 
@@ -103,11 +99,11 @@ static void stacks_sql(const struct moving *m, struct js_sql *sql, uint64_t n)
 static void chosen_sql(const struct js_group *g, struct js_sql *sql)
 {
 	if (g->mixed) {
-		js_filter_list_sql(sql, " AND attempt=ELT(FIELD(entry_id,", g->ids, g->n);
-		js_filter_list_sql(sql, ",", g->attempts, g->n);
+		js_sql_list(sql, " AND attempt=ELT(FIELD(entry_id,", g->ids, g->n);
+		js_sql_list(sql, ",", g->attempts, g->n);
 	} else
 		js_sql_add(sql, " AND attempt=%u", g->attempts[0]);
-	js_filter_list_sql(sql, " AND entry_id IN(", g->ids, g->n);
+	js_sql_list(sql, " AND entry_id IN(", g->ids, g->n);
 	js_sql_add(sql, ";");
 }
 
@@ -142,7 +138,7 @@ static int put_there(struct js_requeue *r, struct jobstack_error *error)
 	if (status != 0)
 		return status;
 	stacks_sql(m, &sql, n);
-	js_filter_list_sql(&sql, "UPDATE dead SET to_entry=@js_t+FIELD(entry_id,", g->ids, g->n);
+	js_sql_list(&sql, "UPDATE dead SET to_entry=@js_t+FIELD(entry_id,", g->ids, g->n);
 	js_sql_add(&sql, ",to_stack=%u WHERE stack_id=%u AND to_stack IS NULL", m->to.id, r->from.id);
 	chosen_sql(g, &sql);
 	js_sql_guard(&sql, n);
@@ -151,7 +147,7 @@ static int put_there(struct js_requeue *r, struct jobstack_error *error)
 		   "dead d JOIN entry e ON e.stack_id=d.stack_id AND e.entry_id=d.entry_id WHERE d.stack_id=%u AND "
 		   "d.to_stack=%u",
 		   m->to.id, r->from.id, m->to.id);
-	js_filter_list_sql(&sql, " AND d.entry_id IN(", g->ids, g->n);
+	js_sql_list(&sql, " AND d.entry_id IN(", g->ids, g->n);
 	js_sql_add(&sql, ";");
 	js_sql_guard(&sql, n);
 	/* as for any push that is not unique: a name that is there stays that of the entry which brought it */
@@ -162,8 +158,7 @@ static int put_there(struct js_requeue *r, struct jobstack_error *error)
 		"WHERE s.stack_id=%u AND s.named IS NOT NULL AND e.entry_id BETWEEN @js_t+1 AND @js_t+%u",
 		m->to.id, n);
 	js_span_fresh(&sql, &m->to, JS_READY, g->rank, n, -1);
-	status = js_db_transaction(r->handle->db, &sql, NULL, NULL, NULL, &lost, error);
-	js_sql_free(&sql);
+	status = js_db_commit(r->handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)
 		return lost ? settle(m, error) : JOBSTACK_NOTHING;
 	return status == JS_DB_DUPLICATE

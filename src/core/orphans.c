@@ -3,8 +3,9 @@
  * Rows of stacks that are not there.  Promise: as many rows are read as there are stacks, whatever the size of the
  * tables.
  */
+#include "core/orphans.h"
+
 #include "base/error.h"
-#include "core/check.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -39,7 +40,6 @@ int js_check_orphans(struct js_checked *c, struct jobstack_error *error)
 	js_sql_stmt(&sql, ORPHANS("worker"));
 	js_sql_stmt(&sql, ORPHANS("push"));
 	js_sql_stmt(&sql, ORPHANS("gate"));
-	status = js_db_look(c->handle->db, &sql, take_orphans, c, error);
-	js_sql_free(&sql);
+	status = js_view_query(c->handle->db, &sql, take_orphans, c, error);
 	return status == 0 && c->findings.failed ? js_error_memory(error) : status;
 }

@@ -72,12 +72,11 @@ static int look(struct jobstack *handle, uint64_t stack, struct probe *p, struct
 
 	take_start(p, NULL);
 	/* the primary key of claim, of which there are a few rows a worker */
-	js_sql_stmt(&sql,
-		    "SELECT MAX(c.hi) FROM claim c JOIN stack s USING(stack_id) WHERE c.stack_id=%u AND c.ids IS NULL "
-		    "AND c.attempt=1 AND s.lifo=0",
-		    stack);
-	status = js_db_query(handle->db, &sql, take_head, p, error);
-	js_sql_reset(&sql);
+	status = js_handle_ask(
+		handle, take_head, p, error,
+		"SELECT MAX(c.hi) FROM claim c JOIN stack s USING(stack_id) WHERE c.stack_id=%u AND c.ids IS NULL "
+		"AND c.attempt=1 AND s.lifo=0",
+		stack);
 	if (status == 0 && p->head > FIRST) { /* the primary key of attempt, so many rows at most */
 		js_sql_add(&sql,
 			   "SELECT entry_id,TIMESTAMPDIFF(MICROSECOND,started,UTC_TIMESTAMP(6)) FROM attempt WHERE "

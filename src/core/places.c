@@ -5,7 +5,7 @@
  * trusted.
  */
 #define _GNU_SOURCE
-#include "core/check.h"
+#include "core/places.h"
 
 #include "base/error.h"
 
@@ -201,8 +201,7 @@ static int read_spans(struct reading *r, struct jobstack_error *error)
 		only_window(r, &sql);
 		js_sql_stmt(&sql, " ORDER BY t.stack_id,t.class,t.`rank`,t.pos LIMIT %u", (uint64_t)PAGE);
 		r->rows = 0;
-		status = js_db_look(r->c->handle->db, &sql, take_span, r, error);
-		js_sql_free(&sql);
+		status = js_view_query(r->c->handle->db, &sql, take_span, r, error);
 		more = 1;
 	} while (status == 0 && r->rows == PAGE);
 	return status == 0 && r->holders != NULL && r->holders->failed ? js_error_memory(error) : status;
@@ -312,8 +311,7 @@ static int read_claims(struct reading *r, struct jobstack_error *error)
 		only_window(r, &sql);
 		js_sql_stmt(&sql, " ORDER BY t.stack_id,t.worker_id,t.claim_no LIMIT %u", (uint64_t)PAGE);
 		r->rows = 0;
-		status = js_db_look(r->c->handle->db, &sql, take_claim, r, error);
-		js_sql_free(&sql);
+		status = js_view_query(r->c->handle->db, &sql, take_claim, r, error);
 		more = 1;
 	} while (status == 0 && r->rows == PAGE);
 	return status == 0 && r->holders->failed ? js_error_memory(error) : status;

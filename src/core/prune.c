@@ -105,16 +105,15 @@ static void take_claim(void *ctx, const struct js_row *row)
 /* Leaves out of the page what stands in claims. */
 static int leave_claimed(struct pruning *p, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
 	size_t n = 0;
 	int status;
 
 	if (p->n == 0)
 		return 0;
-	js_sql_stmt(&sql, "SELECT lo,hi,ids FROM claim WHERE stack_id=%u AND (ids IS NOT NULL OR (hi>=%u AND lo<=%u))",
-		    p->stack.id, p->list[0].entry, p->list[p->n - 1].entry);
-	status = js_db_query(p->handle->db, &sql, take_claim, p, error);
-	js_sql_free(&sql);
+	status = js_handle_ask(
+		p->handle, take_claim, p, error,
+		"SELECT lo,hi,ids FROM claim WHERE stack_id=%u AND (ids IS NOT NULL OR (hi>=%u AND lo<=%u))",
+		p->stack.id, p->list[0].entry, p->list[p->n - 1].entry);
 	for (size_t i = 0; i < p->n; i++)
 		if (!p->list[i].claimed)
 			p->list[n++] = p->list[i];
@@ -134,24 +133,22 @@ static void add_entries(struct js_sql *sql, const struct done *list, size_t n)
 /* The page behind p->low, by the primary key of attempt. */
 static int read_page(struct pruning *p, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
 	int status;
 
-	js_sql_stmt(&sql,
-		    "SELECT entry_id FROM attempt WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id,attempt LIMIT 1 "
-		    "OFFSET %u",
-		    p->stack.id, p->low, (uint64_t)PAGE - 1);
-	status = js_handle_number(p->handle, &sql, &p->high, error);
+	status = js_handle_ask_number(
+		p->handle, &p->high, error,
+		"SELECT entry_id FROM attempt WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id,attempt LIMIT 1 "
+		"OFFSET %u",
+		p->stack.id, p->low, (uint64_t)PAGE - 1);
 	if (status != 0)
 		return status;
 	if (p->high > p->end)
 		p->high = p->end;
-	js_sql_stmt(&sql,
-		    "SELECT entry_id,attempt FROM attempt WHERE stack_id=%u AND entry_id>%u AND entry_id<=%u AND "
-		    "final=1 AND ended<%t ORDER BY entry_id",
-		    p->stack.id, p->low, p->high, p->before_us);
-	status = js_db_query(p->handle->db, &sql, take_done, p, error);
-	js_sql_free(&sql);
+	status = js_handle_ask(
+		p->handle, take_done, p, error,
+		"SELECT entry_id,attempt FROM attempt WHERE stack_id=%u AND entry_id>%u AND entry_id<=%u AND "
+		"final=1 AND ended<%t ORDER BY entry_id",
+		p->stack.id, p->low, p->high, p->before_us);
 	return status == 0 ? leave_claimed(p, error) : status;
 }
 
@@ -193,7 +190,6 @@ static int tell(struct pruning *p, const struct done *list, size_t n, struct job
 			js_sql_add(&sql, i == at ? "%u" : ",%u", list[i].entry);
 		js_sql_stmt(&sql, ") ORDER BY a.entry_id,a.attempt");
 		status = js_db_query(p->handle->db, &sql, take_attempt, p, error);
-		js_sql_free(&sql);
 	}
 	if (status == 0 && !p->stopped && p->o->keep != NULL)
 		p->stopped = p->o->keep(p->o->ctx) != 0;
@@ -217,7 +213,6 @@ static int remove_chunk(struct pruning *p, const struct done *list, size_t n, in
 {
 	uint64_t id = p->stack.id, earlier = attempts_of(list, n) - n;
 	struct js_sql sql = {0};
-	int status;
 
 	js_sql_stmt(&sql, "UPDATE stack SET done=done-%u,pruned=pruned+%u WHERE stack_id=%u AND state<3", (uint64_t)n,
 		    (uint64_t)n, id);
@@ -239,9 +234,7 @@ static int remove_chunk(struct pruning *p, const struct done *list, size_t n, in
 	add_entries(&sql, list, n);
 	js_sql_stmt(&sql, " ORDER BY entry_id LIMIT %u", (uint64_t)n);
 	js_sql_guard(&sql, n);
-	status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, lost, error);
-	js_sql_free(&sql);
-	return status;
+	return js_db_commit(p->handle->db, &sql, lost, error);
 }
 
 struct remaining {
@@ -276,7 +269,6 @@ static int look_again(struct pruning *p, const struct remaining *tried, struct r
 	add_entries(&sql, r->list, r->n);
 	js_sql_stmt(&sql, " ORDER BY entry_id");
 	status = js_db_query(p->handle->db, &sql, take_remaining, r, error);
-	js_sql_free(&sql);
 	for (size_t i = 0; status == 0 && i < r->n; i++) {
 		size_t at = find(tried->list, tried->n, r->list[i].entry);
 
@@ -326,8 +318,7 @@ static int prune_chunk(struct pruning *p, const struct done *list, size_t n, str
 		if (status == JS_DB_GUARD)
 			status = look_again(p, &tried, &r, error);
 		if (status == 0 && p->stack.id != id)
-			return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was dropped meanwhile",
-					    p->stack.name);
+			return js_stack_refuse_dropped(p->stack.name, error);
 		if (status == 0 && lost && r.n == 0)
 			count(p, tried.list, tried.n);
 	}
@@ -361,8 +352,8 @@ static int read_bounds(struct pruning *p, uint64_t *now_us, struct jobstack_erro
 	struct js_sql sql = {0};
 	int status;
 
-	js_sql_stmt(&sql, "SELECT TIMESTAMPDIFF(MICROSECOND,'1970-01-01',UTC_TIMESTAMP(6))");
-	status = js_handle_number(p->handle, &sql, now_us, error);
+	status = js_handle_ask_number(p->handle, now_us, error,
+				      "SELECT TIMESTAMPDIFF(MICROSECOND,'1970-01-01',UTC_TIMESTAMP(6))");
 	js_sql_stmt(&sql, "SELECT COALESCE(MAX(entry_id),0) FROM attempt WHERE stack_id=%u", p->stack.id);
 	if (status == 0)
 		status = js_handle_number(p->handle, &sql, &p->end, error);

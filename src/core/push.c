@@ -7,14 +7,16 @@
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "base/file.h"
+#include "core/chunk.h"
+#include "core/core.h"
 #include "core/discard.h"
-#include "core/pushing.h"
+#include "core/holder.h"
+#include "core/steer.h"
+#include "core/unique.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BEAT_US INT64_C(20000000)
-#define SHOW_US INT64_C(2000000)
 #define DROPS_MAX 20
 #define AGE_US INT64_C(1000000) /* no name waits longer for others: workers do, for it */
 
@@ -32,7 +34,7 @@ static int set_policy(struct js_pushing *p, struct jobstack_error *error)
 		return 0;
 	status = js_stack_policy_sql(&sql, p->stack.id, &policy, error);
 	if (status == 0)
-		status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, NULL, error);
+		status = js_db_commit(p->handle->db, &sql, NULL, error);
 	if (status == JS_DB_GUARD) /* it is being dropped: the first chunk tells */
 		status = 0;
 	js_sql_free(&sql);
@@ -58,11 +60,10 @@ static int begin_once(struct js_pushing *p, struct jobstack_error *error)
 	js_stack_mark_sql(&sql, p->stack.id);
 	js_sql_stmt(&sql,
 		    "INSERT INTO push(token,stack_id,atomic,started,beat) SELECT "
-		    "%x,stack_id,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6)" JS_STACK_KEPT,
-		    (const void *)p->token, (size_t)16, (uint64_t)(p->options->atomic != 0), p->stack.id);
+		    "%k,stack_id,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6)" JS_STACK_KEPT,
+		    p->token, (uint64_t)(p->options->atomic != 0), p->stack.id);
 	js_sql_guard(&sql, 1);
-	status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, &lost, error);
-	js_sql_reset(&sql);
+	status = js_db_commit(p->handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)
 		status = js_stack_refuse(p->handle, p->stack_name, error);
 	if (status == JS_DB_DUPLICATE && lost)
@@ -71,12 +72,11 @@ static int begin_once(struct js_pushing *p, struct jobstack_error *error)
 		js_sql_free(&sql);
 		return status;
 	}
-	js_sql_stmt(&sql, "SELECT push_id FROM push WHERE token=%x", (const void *)p->token, (size_t)16);
-	status = js_handle_number(p->handle, &sql, &p->push_id, error);
+	status = js_handle_ask_number(p->handle, &p->push_id, error, "SELECT push_id FROM push WHERE token=%k",
+				      p->token);
 	js_sql_stmt(&sql, "SELECT pushed FROM stack WHERE stack_id=%u", p->stack.id);
 	if (status == 0)
 		status = js_handle_number(p->handle, &sql, &p->result.before, error);
-	js_sql_free(&sql);
 	p->beat_us = jobstack_now_us();
 	p->begun = status == 0;
 	return status;
@@ -139,25 +139,6 @@ static int ask_for_loads(struct js_pushing *p, struct jobstack_error *error)
 	return status < 0 ? status : 0;
 }
 
-int js_push_beat(struct js_pushing *p, struct jobstack_error *error)
-{
-	struct js_sql sql = {0};
-	int status;
-
-	if (p->begun && jobstack_now_us() - p->shown_us >= SHOW_US) {
-		status = js_holder_show(p, error);
-		if (status != 0)
-			return status;
-	}
-	if (!p->begun || jobstack_now_us() - p->beat_us < BEAT_US)
-		return 0;
-	p->beat_us = jobstack_now_us();
-	js_sql_stmt(&sql, "UPDATE push SET beat=UTC_TIMESTAMP(6) WHERE push_id=%u", p->push_id);
-	status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, NULL, error);
-	js_sql_free(&sql);
-	return status;
-}
-
 /* Takes one name into the chunk. */
 static int take_name(struct js_pushing *p, const struct jobstack_bytes *name, struct jobstack_error *error)
 {
@@ -207,8 +188,8 @@ static int push_all(struct js_pushing *p, jobstack_next_fn *next, void *ctx, str
 				int flushed = p->options->atomic ? 0 : flush(p, error);
 
 				p->result.bad = number;
-				if (flushed == 0 && error != NULL && error->code == 0)
-					*error = bad;
+				if (flushed == 0)
+					js_error_pass(error, &bad);
 				return flushed != 0 ? flushed : status;
 			}
 		}
@@ -219,7 +200,7 @@ static int push_all(struct js_pushing *p, jobstack_next_fn *next, void *ctx, str
 		if (got == 1)
 			break;
 		if (got == 2 && status == 0)
-			status = js_push_beat(p, error);
+			status = js_holder_beat(p, error);
 	}
 	return status;
 }
@@ -231,22 +212,21 @@ static int publish(struct js_pushing *p, struct jobstack_error *error)
 	int status, lost = 0;
 
 	js_sql_stmt(&sql,
-		    "UPDATE push SET seq=seq+1,ended=UTC_TIMESTAMP(6) WHERE push_id=%u AND token=%x AND seq=%u AND "
+		    "UPDATE push SET seq=seq+1,ended=UTC_TIMESTAMP(6) WHERE push_id=%u AND token=%k AND seq=%u AND "
 		    "ended IS NULL",
-		    p->push_id, (const void *)p->token, (size_t)16, p->seq);
+		    p->push_id, p->token, p->seq);
 	js_sql_guard(&sql, 1);
 	if (p->options->atomic)
 		js_sql_stmt(&sql, "UPDATE span SET class=0,push_id=NULL WHERE stack_id=%u AND class=2 AND push_id=%u",
 			    p->stack.id, p->push_id);
-	status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, &lost, error);
-	js_sql_free(&sql);
+	status = js_db_commit(p->handle->db, &sql, &lost, error);
 	sql = (struct js_sql){0};
 	if (status == JS_DB_GUARD && lost) { /* was it our own try? */
 		uint64_t seq;
 
-		js_sql_stmt(&sql, "SELECT seq FROM push WHERE push_id=%u AND token=%x", p->push_id,
-			    (const void *)p->token, (size_t)16);
-		status = js_handle_number(p->handle, &sql, &seq, error);
+		status = js_handle_ask_number(p->handle, &seq, error,
+					      "SELECT seq FROM push WHERE push_id=%u AND token=%k", p->push_id,
+					      p->token);
 		if (status == 0 && seq != p->seq + 1)
 			status = JS_DB_GUARD;
 	}

@@ -44,32 +44,4 @@ struct js_pushing {
 	struct jobstack_push_result result;
 };
 
-/* Puts the chunk onto the stack: by a LOAD if it is too large for an INSERT, else, or if none is taken, part by part.
- * Each part is there wholly or not at all, once.  Counts in p->result what was pushed and skipped. */
-int js_chunk_put(struct js_pushing *p, struct jobstack_error *error);
-
-/* The fence stopped the push: another one has ended it, or the database was set back and has forgotten what it had
- * confirmed.  Gives JOBSTACK_ECONFLICT and says which, or another error. */
-int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error);
-
-/* Gives every entry of the stack its row in name, step by step, until none is left out. */
-int js_unique_complete(struct js_pushing *p, struct jobstack_error *error);
-
-/* Drops from the part what the stack has, and second times.  A name that another push --atomic holds counts as neither:
- * *HOLDER is the push_id of one that holds names of the part, or 0, and *HELD how many names are so held. */
-int js_unique_drop(struct js_pushing *p, uint64_t *holder, uint64_t *held, struct jobstack_error *error);
-
-/* Shows that this push is alive, if it is time to: by its row's beat, and by js_holder_show. */
-int js_push_beat(struct js_pushing *p, struct jobstack_error *error);
-
-/* Shows to others, by a user lock of the server that ends with our connection, that this push --atomic is alive. */
-int js_holder_show(struct js_pushing *p, struct jobstack_error *error);
-
-/* The same push has ended: gives the lock back. */
-void js_holder_hide(struct js_pushing *p);
-
-/* Push HOLDER holds HELD names that we push, too.  Waits until it has ended, and ends it if it is dead.  0: the names
- * are to be looked at again; JOBSTACK_ECONFLICT: it is alive, and goes on. */
-int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct jobstack_error *error);
-
 #endif

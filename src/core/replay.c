@@ -6,7 +6,8 @@
  */
 #define _GNU_SOURCE
 #include "base/error.h"
-#include "core/worker.h"
+#include "core/load.h"
+#include "core/step.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,11 +16,6 @@
 #define RACES_MAX 50
 #define FINISH_MAX 2000 /* outcomes in the transaction that ends the row; no worker has more in its hands */
 #define RECORDS_MAX 500 /* entries whose attempts are read at once */
-
-void jobstack_worker_token(const struct jobstack_worker *worker, unsigned char token[16])
-{
-	memcpy(token, worker->token, sizeof(worker->token));
-}
 
 /* One call. */
 struct replay {
@@ -53,12 +49,10 @@ static int refused(const struct replay *r, const char *why, struct jobstack_erro
 /* The row has ended, or is not there: 0 or JOBSTACK_ECONFLICT. */
 static int check_ended(const struct replay *r, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
 	int there = 0, status;
 
-	js_sql_stmt(&sql, "SELECT 1 FROM worker WHERE worker_id=%u AND stack_id=%u", r->worker, r->stack.id);
-	status = js_db_query(r->handle->db, &sql, take_there, &there, error);
-	js_sql_free(&sql);
+	status = js_handle_ask(r->handle, take_there, &there, error,
+			       "SELECT 1 FROM worker WHERE worker_id=%u AND stack_id=%u", r->worker, r->stack.id);
 	if (status != 0 || there)
 		return status;
 	return refused(r, "the database does not know that worker", error);
@@ -184,7 +178,6 @@ static int judge(struct replay *r, struct jobstack_error *error)
 			js_sql_add(&sql, i == at ? "%u" : ",%u", r->outcomes[i].entry);
 		js_sql_stmt(&sql, ")");
 		status = js_db_query(r->handle->db, &sql, take_record, &records, error);
-		js_sql_free(&sql);
 	}
 	for (size_t i = 0; status == 0 && i < r->n; i++)
 		if (r->closed[i])

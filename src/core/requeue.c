@@ -50,7 +50,6 @@ static int read_piece(struct js_requeue *r, const struct js_window *w, struct jo
 				   ? 0
 				   : r->filter.states & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST);
 	struct js_sql sql = {0};
-	int status;
 
 	js_sql_add(&sql, r->done ? "SELECT STRAIGHT_JOIN a.entry_id,a.attempt,0,"
 				 : "SELECT STRAIGHT_JOIN d.entry_id,d.attempt,d.`rank`,");
@@ -63,9 +62,7 @@ static int read_piece(struct js_requeue *r, const struct js_window *w, struct jo
 	js_sql_stmt(&sql, r->done ? " ORDER BY a.entry_id LIMIT %u" : " ORDER BY d.entry_id LIMIT %u",
 		    (uint64_t)JS_GROUP_MAX);
 	r->group.base = r->group.n;
-	status = js_db_query(r->handle->db, &sql, take_candidate, r, error);
-	js_sql_free(&sql);
-	return status;
+	return js_db_query(r->handle->db, &sql, take_candidate, r, error);
 }
 
 /* Gathers the next group behind g->last. */
@@ -147,7 +144,6 @@ int js_requeue_count(struct js_requeue *r, struct jobstack_error *error)
 		js_window_sql(&sql, &w, "entry_id");
 		js_sql_add(&sql, ";");
 		status = js_db_query(r->handle->db, &sql, take_count, &there, error);
-		js_sql_free(&sql);
 		js_window_done(&w, 0, 0);
 	}
 	r->result.missing = r->filter.entries_n - there;
@@ -157,9 +153,7 @@ int js_requeue_count(struct js_requeue *r, struct jobstack_error *error)
 
 int js_requeue_same(const struct js_requeue *r, uint64_t id, struct jobstack_error *error)
 {
-	return r->from.id == id ? 0
-				: js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was dropped meanwhile",
-					       r->from.name);
+	return r->from.id == id ? 0 : js_stack_refuse_dropped(r->from.name, error);
 }
 
 /* -------------------------------------------------------------------------------------- back into their own line */
@@ -170,7 +164,7 @@ static void chosen_sql(const struct js_requeue *r, struct js_sql *sql, const cha
 	const struct js_group *g = &r->group;
 
 	js_sql_add(sql, r->done ? done : dead, r->from.id, g->attempts[0]);
-	js_filter_list_sql(sql, " AND entry_id IN(", g->ids, g->n);
+	js_sql_list(sql, " AND entry_id IN(", g->ids, g->n);
 	js_sql_add(sql, ";");
 }
 
@@ -208,8 +202,7 @@ static int put_back(struct js_requeue *r, struct jobstack_error *error)
 		   "DELETE FROM dead WHERE stack_id=%u AND attempt=%u AND to_stack IS NULL");
 	js_sql_guard(&sql, g->n);
 	js_span_insert(&sql, &r->from, &span, g->ids, g->n);
-	status = js_db_transaction(r->handle->db, &sql, NULL, NULL, NULL, &lost, error);
-	js_sql_free(&sql);
+	status = js_db_commit(r->handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)
 		return lost ? settle(r, error) : JOBSTACK_NOTHING;
 	return status == JS_DB_DUPLICATE
@@ -223,8 +216,7 @@ static int find_open(struct js_requeue *r, const char *name, struct jobstack_err
 	int status = js_stack_find(r->handle, name, &r->from, error);
 
 	if (status == 0 && (r->from.state == JOBSTACK_CANCELLED || r->from.state == JOBSTACK_DROPPING))
-		return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is %s", name,
-				    r->from.state == JOBSTACK_CANCELLED ? "cancelled" : "being dropped");
+		return js_stack_refuse_state(name, r->from.state, "", error);
 	return status;
 }
 

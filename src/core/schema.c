@@ -54,12 +54,11 @@ static int version_now(struct js_db *db, unsigned *version, struct jobstack_erro
 
 	js_sql_stmt(&sql, "SELECT MAX(version) FROM jobstack_version");
 	status = js_db_query(db, &sql, take_version, &found, &none);
-	js_sql_free(&sql);
 	*version = (unsigned)found.version;
 	if (status == JOBSTACK_ESCHEMA) /* no such table, no such database */
 		return 0;
-	if (status != 0 && error != NULL && error->code == 0)
-		*error = none;
+	if (status != 0)
+		js_error_pass(error, &none);
 	return status;
 }
 
@@ -75,14 +74,10 @@ int js_schema_check(struct jobstack *handle, struct jobstack_error *error)
 		return status;
 	if (version == 0)
 		return js_error_set(error, JOBSTACK_ESCHEMA, "the database has no jobstack schema yet");
-	if (version < SCHEMA_VERSION)
-		return js_error_set(error, JOBSTACK_ESCHEMA,
-				    "the database has schema version %u, older than the version %u of this program",
-				    version, SCHEMA_VERSION);
-	if (version > SCHEMA_VERSION)
-		return js_error_set(error, JOBSTACK_ESCHEMA,
-				    "the database has schema version %u, newer than the version %u of this program",
-				    version, SCHEMA_VERSION);
+	if (version != SCHEMA_VERSION)
+		return js_error_why(error, JOBSTACK_ESCHEMA, version > SCHEMA_VERSION ? JOBSTACK_WHY_SCHEMA_NEWER : 0,
+				    "the database has schema version %u, %s than the version %u of this program",
+				    version, version > SCHEMA_VERSION ? "newer" : "older", SCHEMA_VERSION);
 	handle->schema_known = 1;
 	return 0;
 }
@@ -169,11 +164,10 @@ static int lock(struct js_db *db, int take, struct jobstack_error *error)
 		js_sql_stmt(&sql, "SELECT RELEASE_LOCK(LEFT(CONCAT('jobstack:',SHA2(DATABASE(),224)),64))");
 	for (int tries = 0; status == 0 && found.number != 1 && tries < (take ? LOCK_TRIES : 1); tries++)
 		status = js_db_query(db, &sql, take_version, &found, &now);
-	js_sql_free(&sql);
 	if (status != 0 && js_db_errno(db) == NO_USER_LOCKS)
 		return 0;
-	if (status != 0 && error != NULL && error->code == 0)
-		*error = now;
+	if (status != 0)
+		js_error_pass(error, &now);
 	if (status == 0 && take && found.number != 1)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
 				    "another init has been at work on this database for over %d s",
@@ -230,8 +224,8 @@ static int upgrade(struct js_db *db, const char *dir, unsigned *before, unsigned
 	if (status == JS_DB_LOST)
 		status = js_error_set(&now, JOBSTACK_ENODB,
 				      "the connection was lost again and again while the schema was being changed");
-	if (status != 0 && error != NULL && error->code == 0)
-		*error = now;
+	if (status != 0)
+		js_error_pass(error, &now);
 	return status;
 }
 

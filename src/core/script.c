@@ -7,7 +7,11 @@
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "base/file.h"
-#include "core/worker.h"
+#include "core/batch.h"
+#include "core/core.h"
+#include "core/load.h"
+#include "core/span.h"
+#include "core/steer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -26,37 +30,8 @@ static void take_popped(void *ctx, const struct js_row *row)
 static int find_token(struct jobstack *handle, const unsigned char token[16], uint64_t *id,
 		      struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
-	int status;
-
-	js_sql_stmt(&sql, "SELECT worker_id FROM worker WHERE token=%x AND ended IS NULL", (const void *)token,
-		    (size_t)16);
-	status = js_db_query(handle->db, &sql, take_popped, id, error);
-	js_sql_free(&sql);
-	return status;
-}
-
-int js_worker_bar(struct jobstack *handle, const struct js_stack *stack, uint64_t id, unsigned char token[16],
-		  int script, const struct jobstack_worker_options *o, struct jobstack_error *error)
-{
-	unsigned char fresh[16];
-	struct js_sql sql = {0};
-	int status;
-
-	js_file_random(fresh, sizeof(fresh));
-	if (id != 0)
-		js_sql_stmt(&sql, "UPDATE worker SET token=%x WHERE worker_id=%u AND token=%x", (const void *)fresh,
-			    sizeof(fresh), id, (const void *)token, (size_t)16);
-	js_worker_insert_sql(&sql, stack, token, script, 1, o);
-	js_sql_stmt(&sql, "UPDATE worker SET ended=UTC_TIMESTAMP(6),reason=%s WHERE token=%x",
-		    id != 0 ? "so that a lost first try comes to nothing" : "popped nothing", (const void *)token,
-		    (size_t)16);
-	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
-	js_sql_free(&sql);
-	if (id != 0 && (status == 0 ||
-			status == JS_DB_DUPLICATE)) /* a key that is there is our own, by a try whose reply was lost */
-		memcpy(token, fresh, sizeof(fresh));
-	return status == JS_DB_DUPLICATE ? 0 : status;
+	return js_handle_ask(handle, take_popped, id, error,
+			     "SELECT worker_id FROM worker WHERE token=%k AND ended IS NULL", token);
 }
 
 static int pop(struct jobstack *handle, const struct js_stack *s, const struct jobstack_worker_options *o, size_t k,
@@ -70,8 +45,7 @@ static int pop(struct jobstack *handle, const struct js_stack *s, const struct j
 
 	js_file_random(token, sizeof(token));
 	js_span_promote_sql(&sql, s); /* due retries first: there may be no worker to do it */
-	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
-	js_sql_reset(&sql);
+	status = js_db_commit(handle->db, &sql, NULL, error);
 	if (status == 0) {
 		js_worker_insert_sql(&sql, s, token, 1, 0, o);
 		js_sql_stmt(&sql, "SET @js_w=LAST_INSERT_ID()," JS_SPAN_RESET);
@@ -80,7 +54,7 @@ static int pop(struct jobstack *handle, const struct js_stack *s, const struct j
 		js_span_pop(&sql, s, k, 0, 1);
 		js_sql_stmt(&sql, "UPDATE worker SET seq=1 WHERE worker_id=@js_w");
 		js_sql_stmt(&sql, "DELETE FROM worker WHERE worker_id=@js_w AND @js_pos IS NULL");
-		status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, &lost, error);
+		status = js_db_commit(handle->db, &sql, &lost, error);
 	}
 	js_sql_free(&sql);
 	if (status == JS_DB_DUPLICATE && lost)
@@ -98,7 +72,7 @@ static int pop(struct jobstack *handle, const struct js_stack *s, const struct j
 		return status != 0 ? status : JOBSTACK_NOTHING;
 	status = js_worker_load(handle, s, id, &w, error);
 	if (status == 0 && w->claims != NULL)
-		status = js_worker_read_batch(handle, s, id, w->claims, batch, error);
+		status = js_batch_read(handle, s, id, w->claims, batch, error);
 	else if (status == 0)
 		status = JOBSTACK_NOTHING;
 	jobstack_worker_free(w);
@@ -109,16 +83,15 @@ static int pop(struct jobstack *handle, const struct js_stack *s, const struct j
  * waited for a span whose priority was being changed finds it gone from where it looks. */
 static int is_more(struct jobstack *handle, const struct js_stack *s, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
 	uint64_t more = 0;
 	int status;
 
-	js_sql_stmt(&sql,
-		    "SELECT COUNT(*) FROM stack s WHERE stack_id=%u AND state=0 AND EXISTS(SELECT 1 FROM span p WHERE "
-		    "p.stack_id=s.stack_id AND class=0) AND (max_running IS NULL OR (SELECT COALESCE(SUM(open),0) FROM "
-		    "claim c WHERE c.stack_id=s.stack_id)<max_running)",
-		    s->id);
-	status = js_handle_number(handle, &sql, &more, error);
+	status = js_handle_ask_number(
+		handle, &more, error,
+		"SELECT COUNT(*) FROM stack s WHERE stack_id=%u AND state=0 AND EXISTS(SELECT 1 FROM span p WHERE "
+		"p.stack_id=s.stack_id AND class=0) AND (max_running IS NULL OR (SELECT COALESCE(SUM(open),0) FROM "
+		"claim c WHERE c.stack_id=s.stack_id)<max_running)",
+		s->id);
 	return status != 0 ? status : more == 0 ? JOBSTACK_NOTHING : 0;
 }
 
@@ -185,7 +158,6 @@ static int find_holder(struct jobstack *handle, const struct js_stack *s, uint64
 		       struct holder *h, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
-	int status;
 
 	memset(h, 0, sizeof(*h));
 	/* the attempt is read before the claim: between the two it can only be closed, which the caller's step finds
@@ -204,9 +176,7 @@ static int find_holder(struct jobstack *handle, const struct js_stack *s, uint64
 		&sql, "SELECT EXISTS(SELECT 1 FROM attempt WHERE stack_id=%u AND entry_id=%u AND attempt>%u)", s->id,
 		entry, (uint64_t)attempt);
 	h->entry_stmt = js_sql_stmt(&sql, "SELECT 1 FROM entry WHERE stack_id=%u AND entry_id=%u", s->id, entry);
-	status = js_db_query(handle->db, &sql, take_holder, h, error);
-	js_sql_free(&sql);
-	return status;
+	return js_db_query(handle->db, &sql, take_holder, h, error);
 }
 
 /* What a close of this outcome meets, by the record alone: 0 closed so before, 2 it can be closed now,
@@ -230,8 +200,7 @@ static int judge(const struct holder *h, const char *stack, const struct jobstac
 				    o->entry, o->attempt, h->outcome < 4 ? word[h->outcome] : "?", h->exit_code);
 	}
 	if (!h->exists)
-		return js_error_set(error, JOBSTACK_EMISSING, "there is no entry %" PRIu64 " in the stack \"%s\"",
-				    o->entry, stack);
+		return js_stack_refuse_entry(stack, o->entry, error);
 	if (h->worker != 0 && h->attempt == o->attempt && !h->by_worker)
 		return 2;
 	if (h->worker != 0 && h->attempt == o->attempt)
@@ -344,8 +313,7 @@ int jobstack_renew(struct jobstack *handle, const char *stack, uint64_t entry, u
 		js_sql_add(&sql, ",lease_us=%d", lease_us);
 	js_sql_stmt(&sql, " WHERE worker_id=%u AND ended IS NULL", h.worker);
 	js_sql_guard(&sql, 1);
-	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
-	js_sql_free(&sql);
+	status = js_db_commit(handle->db, &sql, NULL, error);
 	if (status == JS_DB_GUARD)
 		return js_error_set(error, JOBSTACK_NOTHING,
 				    "the lease of entry %" PRIu64 ", attempt %" PRIu32 ", is gone", entry, attempt);

@@ -5,7 +5,7 @@
  * has it, and never by a guess.
  */
 #include "base/error.h"
-#include "core/worker.h"
+#include "core/settle.h"
 
 #include <inttypes.h>
 
@@ -37,16 +37,10 @@ static void take_own_row(void *ctx, const struct js_row *row)
 
 static int read_own_row(const struct jobstack_worker *w, struct own_row *row, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
-	int status;
-
-	js_sql_stmt(&sql,
-		    "SELECT s.stack_id,w.seq,w.ended,w.started,w.token=%x,w.token=%x FROM (SELECT 1) one "
-		    "LEFT JOIN worker w ON worker_id=%u LEFT JOIN stack s ON s.stack_id=%u",
-		    (const void *)w->token, (size_t)16, (const void *)w->next, (size_t)16, w->id, w->stack.id);
-	status = js_db_query(w->handle->db, &sql, take_own_row, row, error);
-	js_sql_free(&sql);
-	return status;
+	return js_handle_ask(w->handle, take_own_row, row, error,
+			     "SELECT s.stack_id,w.seq,w.ended,w.started,w.token=%k,w.token=%k FROM (SELECT 1) one "
+			     "LEFT JOIN worker w ON worker_id=%u LEFT JOIN stack s ON s.stack_id=%u",
+			     w->token, w->next, w->id, w->stack.id);
 }
 
 /* Only a database that was set back (a restored backup, a failover that lost commits) has forgotten what it had
@@ -63,10 +57,7 @@ static int was_set_back(const struct jobstack_worker *w, const struct own_row *r
 static int refuse_step(const struct jobstack_worker *w, const struct own_row *row, struct jobstack_error *error)
 {
 	if (!row->stack)
-		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the stack \"%s\" is gone: it was dropped, or the database was set back to "
-				    "a time before it was created",
-				    w->stack.name);
+		return js_stack_refuse_gone(w->stack.name, error);
 	if (was_set_back(w, row))
 		return js_error_set(error, JOBSTACK_ECONFLICT, JS_SET_BACK "it has forgotten %sworker %" PRIu64,
 				    row->found && row->born_us == w->born_us ? "the last steps of " : "", w->id);

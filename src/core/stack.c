@@ -3,9 +3,12 @@
  * Stacks: finding and making them, their ledger.  Promise: status is one SELECT, exact at any depth.
  */
 #define _GNU_SOURCE
-#include "base/error.h"
-#include "core/core.h"
+#include "core/stack.h"
 
+#include "base/error.h"
+#include "core/schema.h"
+
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +30,46 @@ int js_stack_check_name(const char *name, struct jobstack_error *error)
 			    "\"%.150s\" can't be a stack's name: letters, digits and %s are wanted, at most %d of "
 			    "them, and no - or . first",
 			    name == NULL ? "" : name, more, JOBSTACK_STACK_MAX);
+}
+
+int js_stack_refuse_missing(const char *name, struct jobstack_error *error)
+{
+	return js_error_why(error, JOBSTACK_EMISSING, JOBSTACK_WHY_NO_STACK, "there is no stack \"%s\"", name);
+}
+
+int js_stack_refuse_state(const char *name, enum jobstack_stack_state state, const char *more,
+			  struct jobstack_error *error)
+{
+	int cancelled = state == JOBSTACK_CANCELLED;
+
+	return js_error_why(error, JOBSTACK_ECONFLICT, cancelled ? JOBSTACK_WHY_CANCELLED : JOBSTACK_WHY_DROPPING,
+			    "the stack \"%s\" is %s%s", name, cancelled ? "cancelled" : "being dropped", more);
+}
+
+int js_stack_refuse_gone(const char *name, struct jobstack_error *error)
+{
+	return js_error_set(
+		error, JOBSTACK_ECONFLICT,
+		"the stack \"%s\" is gone: it was dropped, or the database was set back to a time before it "
+		"was created",
+		name);
+}
+
+int js_stack_refuse_dropped(const char *name, struct jobstack_error *error)
+{
+	return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" was dropped meanwhile", name);
+}
+
+int js_stack_refuse_full(const char *name, struct jobstack_error *error)
+{
+	return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" has had as many entries as it can number",
+			    name);
+}
+
+int js_stack_refuse_entry(const char *name, uint64_t entry, struct jobstack_error *error)
+{
+	return js_error_why(error, JOBSTACK_EMISSING, JOBSTACK_WHY_NO_ENTRY,
+			    "there is no entry %" PRIu64 " in the stack \"%s\"", entry, name);
 }
 
 static void take_stack(void *ctx, const struct js_row *row)
@@ -51,7 +94,6 @@ static void take_stack(void *ctx, const struct js_row *row)
 
 int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *stack, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
 	int status = js_stack_check_name(name, error);
 
 	if (status == 0)
@@ -60,15 +102,12 @@ int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *st
 		return status;
 	if (name != stack->name) /* it may be read anew */
 		(void)snprintf(stack->name, sizeof(stack->name), "%s", name);
-	js_sql_stmt(&sql,
-		    "SELECT stack_id,tail,state,lifo,max_attempts,max_losses,retry_delay_us,named,max_running IS NOT "
-		    "NULL,cwd FROM stack WHERE name=%s",
-		    name);
-	status = js_db_query(handle->db, &sql, take_stack, stack, error);
-	js_sql_free(&sql);
-	if (status == 0 && stack->id == 0)
-		return js_error_set(error, JOBSTACK_EMISSING, "there is no stack \"%s\"", name);
-	return status;
+	status = js_handle_ask(
+		handle, take_stack, stack, error,
+		"SELECT stack_id,tail,state,lifo,max_attempts,max_losses,retry_delay_us,named,max_running IS NOT "
+		"NULL,cwd FROM stack WHERE name=%s",
+		name);
+	return status == 0 && stack->id == 0 ? js_stack_refuse_missing(name, error) : status;
 }
 
 void js_stack_mark_sql(struct js_sql *sql, uint64_t id)
@@ -91,27 +130,24 @@ int js_stack_refuse(struct jobstack *handle, const char *name, struct jobstack_e
 	if (status == 0 && s.state != JOBSTACK_DROPPING)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
 				    "the stack \"%s\" was dropped in that moment, and made anew: try again", name);
-	return status != 0 ? status
-			   : js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" is being dropped", name);
+	return status != 0 ? status : js_stack_refuse_state(name, s.state, "", error);
 }
 
 int js_stack_make(struct jobstack *handle, const char *name, int lifo, struct js_stack *stack,
 		  struct jobstack_error *error)
 {
 	struct jobstack_error none = JOBSTACK_ERROR_INIT;
-	struct js_sql sql = {0};
 	int status = js_stack_find(handle, name, stack, &none);
 
 	if (status == JOBSTACK_EMISSING) {
 		/* IGNORE: somebody else may make it at the same moment, which is just as well */
-		js_sql_stmt(&sql, "INSERT IGNORE INTO stack(name,lifo,created) VALUES(%s,%u,UTC_TIMESTAMP(6))", name,
-			    (uint64_t)(lifo != 0));
-		status = js_db_query(handle->db, &sql, NULL, NULL, error);
-		js_sql_free(&sql);
+		status = js_handle_ask(handle, NULL, NULL, error,
+				       "INSERT IGNORE INTO stack(name,lifo,created) VALUES(%s,%u,UTC_TIMESTAMP(6))",
+				       name, (uint64_t)(lifo != 0));
 		return status == 0 ? js_stack_find(handle, name, stack, error) : status;
 	}
-	if (status != 0 && error != NULL && error->code == 0)
-		*error = none;
+	if (status != 0)
+		js_error_pass(error, &none);
 	return status;
 }
 
@@ -223,10 +259,9 @@ int jobstack_status(struct jobstack *handle, const char *stack, jobstack_status_
 		js_sql_add(&sql, " WHERE s.name=%s", stack);
 	js_sql_stmt(&sql, " ORDER BY s.name");
 	status = js_db_query(handle->db, &sql, take_status, &call, error);
-	js_sql_free(&sql);
 	if (status != 0)
 		return status;
 	if (stack != NULL && !call.found)
-		return js_error_set(error, JOBSTACK_EMISSING, "there is no stack \"%s\"", stack);
+		return js_stack_refuse_missing(stack, error);
 	return call.stopped ? JOBSTACK_ESTOPPED : 0;
 }

@@ -3,9 +3,9 @@
  * Steering a stack: its state and its policy.  Promises: each change is one transaction on the stack's own row, so that
  * two people who steer at once get one change after the other; a pop that begins after a change goes by it.
  */
+#include "core/steer.h"
+
 #include "base/error.h"
-#include "core/core.h"
-#include "core/span.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -15,14 +15,14 @@
 /* Would the next step pause it again? */
 static int check_failures(struct jobstack *handle, const struct js_stack *s, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
 	uint64_t limit;
 	int status;
 
-	js_sql_stmt(&sql, "SELECT max_failures FROM stack s WHERE stack_id=%u AND " JS_STACK_FAILING, s->id);
-	status = js_handle_number(handle, &sql, &limit, error);
+	status =
+		js_handle_ask_number(handle, &limit, error,
+				     "SELECT max_failures FROM stack s WHERE stack_id=%u AND " JS_STACK_FAILING, s->id);
 	if (status == 0 && limit != UINT64_MAX)
-		return js_error_set(error, JOBSTACK_ECONFLICT,
+		return js_error_why(error, JOBSTACK_ECONFLICT, JOBSTACK_WHY_MAX_FAILURES,
 				    "the stack \"%s\" has as many dead entries as its max-failures (%" PRIu64
 				    "), at which it pauses",
 				    s->name, limit);
@@ -48,23 +48,19 @@ int jobstack_set_state(struct jobstack *handle, const char *stack, enum jobstack
 	js_sql_stmt(&sql, "UPDATE stack SET state=%u,note=%x WHERE stack_id=%u AND state<3", (uint64_t)state,
 		    len == 0 ? NULL : (const void *)note, len > NOTE_MAX ? NOTE_MAX : len, s.id);
 	js_sql_guard(&sql, 1);
-	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
-	js_sql_free(&sql);
+	status = js_db_commit(handle->db, &sql, NULL, error);
 	return status == JS_DB_GUARD ? js_stack_refuse(handle, stack, error) : status;
 }
 
 int js_stack_halt(struct jobstack *handle, const struct js_stack *stack, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
-	int status;
 
 	js_sql_stmt(&sql,
 		    "UPDATE stack s SET state=1,note=CONCAT('max-failures: ',max_failures,' entries are dead') WHERE "
 		    "stack_id=%u AND state=0 AND max_failures IS NOT NULL AND " JS_STACK_FAILING,
 		    stack->id);
-	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
-	js_sql_free(&sql);
-	return status;
+	return js_db_commit(handle->db, &sql, NULL, error);
 }
 
 static void set_number(struct js_sql *sql, const char *assignment, int64_t value)
@@ -112,7 +108,6 @@ int jobstack_set(struct jobstack *handle, const char *stack, const struct jobsta
 	if (status == 0)
 		status = js_stack_policy_sql(&sql, s.id, policy, error);
 	if (status == 0)
-		status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, NULL, error);
-	js_sql_free(&sql);
+		status = js_db_commit(handle->db, &sql, NULL, error);
 	return status == JS_DB_GUARD ? js_stack_refuse(handle, stack, error) : status;
 }

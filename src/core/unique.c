@@ -2,8 +2,9 @@
  *
  * What --unique needs: a row in name for each entry of the stack, and which names of a chunk are there already.
  */
+#include "core/unique.h"
+
 #include "base/error.h"
-#include "core/pushing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,14 +32,13 @@ int js_unique_complete(struct js_pushing *p, struct jobstack_error *error)
 		js_sql_stmt(&sql, "UPDATE stack SET named=LEAST(tail,@js_lo+%u) WHERE stack_id=%u AND state<3",
 			    (uint64_t)NAMING_STEP, p->stack.id);
 		js_sql_guard(&sql, 1);
-		status = js_db_transaction(p->handle->db, &sql, NULL, NULL, NULL, NULL, error);
-		js_sql_free(&sql);
+		status = js_db_commit(p->handle->db, &sql, NULL, error);
 		if (status == JS_DB_GUARD)
 			status = js_stack_refuse(p->handle, p->stack_name, error);
 		if (status != 0)
 			break;
-		js_sql_stmt(&sql, "SELECT tail-named FROM stack WHERE stack_id=%u", p->stack.id);
-		status = js_handle_number(p->handle, &sql, &left, error);
+		status = js_handle_ask_number(p->handle, &left, error, "SELECT tail-named FROM stack WHERE stack_id=%u",
+					      p->stack.id);
 	}
 	if (status == 0)
 		p->stack.named = 1;
@@ -135,7 +135,6 @@ static int hash_names(struct hashes *h, struct jobstack_error *error)
 			   (size_t)p->names[i].len);
 	js_sql_stmt(&sql, ")");
 	status = js_db_query(p->handle->db, &sql, take_hashes, h, error);
-	js_sql_free(&sql);
 	if (status == 0 && !h->whole)
 		return js_error_set(error, JOBSTACK_EBUG, "the server did not hash the %zu names that it was given",
 				    h->n);

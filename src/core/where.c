@@ -150,8 +150,7 @@ static int read_class(struct reading *r, struct jobstack_error *error)
 			   (const void *)low, (size_t)JS_IDS_WIDTH - 1);
 		js_sql_add(&sql, r->class == 3 ? " ORDER BY t.worker_id,t.claim_no" : " ORDER BY t.`rank`,t.pos");
 		js_sql_stmt(&sql, " LIMIT %u", (uint64_t)PAGE);
-		status = js_db_look(r->handle->db, &sql, take_set, r, error);
-		js_sql_free(&sql);
+		status = js_view_query(r->handle->db, &sql, take_set, r, error);
 	} while (status == 0 && r->rows == PAGE && !r->memory);
 	return status;
 }
@@ -183,7 +182,7 @@ int js_where_read(struct js_where *w, struct jobstack *handle, uint64_t stack, u
 		return js_error_memory(error);
 	w->low = low;
 	w->high = high;
-	status = js_db_view(handle->db, read_all, &r, error);
+	status = js_view_open(handle->db, read_all, &r, error);
 	if (status != 0)
 		return status;
 	if (r.memory)

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The worker's life in the ledger: begin, step, end.  Promises: each step is one transaction behind the fence (a
- * compare-and-set on the worker's own row); a step whose reply was lost is settled by the same compare-and-set, never
- * by a guess; a worker that was given up changes nothing any more.
+ * A worker's row: its birth, and what is asked about it.  Promise: a first try whose reply was lost leaves no second
+ * row.
  */
 #define _GNU_SOURCE
 #include "core/worker.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,10 +25,10 @@ void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, cons
 			"cluster,slurm_job,slurm_array_job,slurm_array_task,slurm_step,slurm_start,slurm_account,slurm_"
 			"qos,slurm_partition,user,cwd,argv,log) ");
 	js_sql_add(sql,
-		   kept ? "SELECT %x,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%d,%u,"
-			: "VALUES(%x,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%d,%u,",
-		   (const void *)token, (size_t)16, stack->id, (uint64_t)(script != 0),
-		   o->lease_us > 0 ? o->lease_us : LEASE_US, (uint64_t)(o->slots > 0 ? o->slots : 1));
+		   kept ? "SELECT %k,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%d,%u,"
+			: "VALUES(%k,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%d,%u,",
+		   token, stack->id, (uint64_t)(script != 0), o->lease_us > 0 ? o->lease_us : LEASE_US,
+		   (uint64_t)(o->slots > 0 ? o->slots : 1));
 	js_sql_add(sql, "%s,%s,%s,%n,%n,%s,%s,%s,%s,%s,%t,%s,%s,%s,%s,%s,%x,%s", o->host, o->boot, o->node, o->pid,
 		   o->pid_start, o->cluster, o->job, o->array_job, o->array_task, o->step, o->job_start_us, o->account,
 		   o->qos, o->partition, o->user, o->cwd, o->argv.data, o->argv.len, o->log);
@@ -40,6 +36,26 @@ void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, cons
 		js_sql_stmt(sql, JS_STACK_KEPT, stack->id);
 	else
 		js_sql_stmt(sql, ")");
+}
+
+int js_worker_bar(struct jobstack *handle, const struct js_stack *stack, uint64_t id, unsigned char token[16],
+		  int script, const struct jobstack_worker_options *o, struct jobstack_error *error)
+{
+	unsigned char fresh[16];
+	struct js_sql sql = {0};
+	int status;
+
+	js_file_random(fresh, sizeof(fresh));
+	if (id != 0)
+		js_sql_stmt(&sql, "UPDATE worker SET token=%k WHERE worker_id=%u AND token=%k", fresh, id, token);
+	js_worker_insert_sql(&sql, stack, token, script, 1, o);
+	js_sql_stmt(&sql, "UPDATE worker SET ended=UTC_TIMESTAMP(6),reason=%s WHERE token=%k",
+		    id != 0 ? "so that a lost first try comes to nothing" : "popped nothing", token);
+	status = js_db_commit(handle->db, &sql, NULL, error);
+	if (id != 0 && (status == 0 ||
+			status == JS_DB_DUPLICATE)) /* a key that is there is our own, by a try whose reply was lost */
+		memcpy(token, fresh, sizeof(fresh));
+	return status == JS_DB_DUPLICATE ? 0 : status;
 }
 
 static void take_birth(void *ctx, const struct js_row *row)
@@ -76,16 +92,15 @@ int jobstack_worker_begin(struct jobstack *handle, const char *stack, const stru
 		goto fail;
 	js_worker_insert_sql(&sql, &w->stack, w->token, 0, 1, options);
 	js_sql_guard(&sql, 1);
-	status = js_db_transaction(handle->db, &sql, NULL, NULL, NULL, &lost, error);
+	status = js_db_commit(handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)
 		status = js_stack_refuse(handle, stack, error);
 	if (status == JS_DB_DUPLICATE && lost) /* the try whose reply was lost had arrived */
 		status = 0;
 	js_sql_reset(&sql);
 	if (status == 0) {
-		js_sql_stmt(&sql, "SELECT worker_id,started FROM worker WHERE token=%x", (const void *)w->token,
-			    (size_t)16);
-		status = js_db_query(handle->db, &sql, take_birth, w, error);
+		status = js_handle_ask(handle, take_birth, w, error,
+				       "SELECT worker_id,started FROM worker WHERE token=%k", w->token);
 	}
 	js_sql_free(&sql);
 	if (status == 0 && w->id == 0)
@@ -134,442 +149,15 @@ int64_t jobstack_worker_deadline_us(const struct jobstack_worker *w)
 	return w->deadline_us;
 }
 
-#define CROWD                                                                                                          \
-	32 /* more workers than these take turns at the pop, as many at once as there are TURNS: enough for one flush  \
-	    */
-#define TURNS 16
-#define TURN_WAIT_S 5 /* and go without after so long, or a quarter of their lease */
-#define POLICY_US                                                                                                      \
-	(JS_SECOND_US / 2) /* read so often by a worker whose steps are quick: it costs as much as a fifth of one */
-
-/* What the tail of a step brings. */
-struct step_reply {
-	unsigned taken_stmt, entry_stmt, stack_stmt; /* numbers of the statements; 0: it is not there */
-	struct jobstack_worker *w;
-	struct jobstack_step_report *report;
-	struct js_claim *claim;
-	struct jobstack_batch *batch;
-	int memory;
-	size_t rows;
-};
-
-/* Room in the batch for N entries with LEN bytes of datapaths to come is not known beforehand: one block an entry would
- * be slow, so the bytes are gathered in one buffer and the pointers set at the end. */
-struct batch_memory {
-	struct js_buf bytes;
-	struct jobstack_entry *entries;
-};
-
-void jobstack_batch_free(struct jobstack_batch *batch)
+void jobstack_worker_token(const struct jobstack_worker *worker, unsigned char token[16])
 {
-	struct batch_memory *m = batch == NULL ? NULL : batch->memory;
-	int saved = errno;
-
-	if (m != NULL) {
-		js_buf_free(&m->bytes);
-		free(m->entries);
-		free(m);
-	}
-	if (batch != NULL)
-		*batch = (struct jobstack_batch){0, 0, NULL, NULL};
-	errno = saved;
-}
-
-static int batch_begin(struct jobstack_batch *batch, uint64_t worker, size_t n)
-{
-	struct batch_memory *m = calloc(1, sizeof(*m));
-
-	*batch = (struct jobstack_batch){worker, 0, NULL, m};
-	if (m == NULL)
-		return -1;
-	m->entries = calloc(n, sizeof(*m->entries));
-	batch->entries = m->entries;
-	return m->entries == NULL ? -1 : 0;
-}
-
-static void batch_add(struct jobstack_batch *batch, const struct js_claim *claim, const char *entry,
-		      const char *datapath, size_t len)
-{
-	struct batch_memory *m = batch->memory;
-	struct jobstack_entry *e;
-
-	if (batch->count >= claim->n)
-		return;
-	e = &m->entries[batch->count++];
-	*e = (struct jobstack_entry){strtoull(entry, NULL, 10), claim->attempt, claim->fails, claim->losses, NULL, len};
-	js_buf_add(&m->bytes, datapath, len);
-	js_buf_char(&m->bytes, '\0');
-}
-
-static int batch_end(struct jobstack_batch *batch)
-{
-	struct batch_memory *m = batch->memory;
-	const char *p = m->bytes.data;
-
-	for (size_t i = 0; i < batch->count; i++) {
-		batch->entries[i].datapath = p;
-		p += batch->entries[i].datapath_len + 1;
-	}
-	return m->bytes.failed ? -1 : 0;
-}
-
-static void take_taken(struct step_reply *r, const struct js_row *row)
-{
-	uint64_t ids[JS_IDS_MAX], first = js_row_u64(row, 1);
-	size_t n = (size_t)js_row_u64(row, 2);
-	int list = row->col[9] != NULL;
-
-	r->w->stack.state = (enum jobstack_stack_state)js_row_u64(row, 7);
-	r->w->stack.limited = js_row_u64(row, 8) != 0;
-	if (r->report != NULL) {
-		r->report->state = r->w->stack.state;
-		r->report->limited = r->w->stack.limited;
-	}
-	if (js_row_u64(row, 0) == 0)
-		return;
-	if (list && (n > JS_IDS_MAX || js_span_read_ids(row->col[9], row->len[9], 0, n, ids) != 0)) {
-		r->memory = 1;
-		return;
-	}
-	r->claim = js_claim_new(r->w->seq + 1, list ? ids : NULL, first, n);
-	if (r->claim == NULL || batch_begin(r->batch, r->w->id, n) != 0) {
-		r->memory = 1;
-		return;
-	}
-	r->claim->attempt = (uint32_t)js_row_u64(row, 3);
-	r->claim->fails = (uint32_t)js_row_u64(row, 4);
-	r->claim->losses = (uint32_t)js_row_u64(row, 5);
-	r->claim->rank = js_row_i64(row, 6);
-	r->claim->claimed_us = js_db_wall_us(r->w->handle->db, jobstack_now_us());
-	if (row->n > 10 && row->col[10] != NULL)
-		batch_add(r->batch, r->claim, row->col[10], row->col[11], row->len[11]);
-}
-
-static void take_stack_row(struct step_reply *r, const struct js_row *row)
-{
-	struct js_stack *s = &r->w->stack;
-
-	r->w->policy_us = jobstack_now_us();
-	s->state = (enum jobstack_stack_state)js_row_u64(row, 0);
-	s->max_attempts = (uint32_t)js_row_u64(row, 1);
-	s->max_losses = (uint32_t)js_row_u64(row, 2);
-	s->retry_delay_us = js_row_i64(row, 3);
-	(void)snprintf(s->cwd, sizeof(s->cwd), "%s", row->col[4] == NULL ? "" : row->col[4]);
-	r->w->crowd = js_row_u64(row, 6) != 0;
-	s->limited = js_row_u64(row, 7) != 0;
-	r->w->failing = js_row_u64(row, 8) != 0;
-	if (r->report != NULL) {
-		r->report->state = s->state;
-		r->report->cwd = s->cwd[0] == '\0' ? NULL : s->cwd;
-		r->report->due = js_row_u64(row, 5) != 0;
-		r->report->limited = s->limited;
-	}
-}
-
-static void take_step(void *ctx, const struct js_row *row)
-{
-	struct step_reply *r = ctx;
-
-	if (row == NULL) {
-		js_claim_free(r->claim);
-		r->claim = NULL;
-		if (r->batch != NULL)
-			jobstack_batch_free(r->batch);
-	} else if (r->stack_stmt != 0 && row->stmt == r->stack_stmt)
-		take_stack_row(r, row);
-	else if (r->taken_stmt != 0 && row->stmt == r->taken_stmt)
-		take_taken(r, row);
-	else if (r->taken_stmt != 0 && row->stmt == r->entry_stmt && r->claim != NULL && !r->memory)
-		batch_add(r->batch, r->claim, row->col[0], row->col[1], row->len[1]);
-}
-
-/* The fence: statement 1 and 2 of every step. */
-static void fence_sql(struct js_sql *sql, const struct jobstack_worker *w, const struct js_claim_sums *sums,
-		      const struct js_buf *running, const char *assignments)
-{
-	js_sql_add(sql, "UPDATE worker SET seq=seq+1,beat=UTC_TIMESTAMP(6),done=done+%u,dead=dead+%u", sums->done,
-		   sums->dead);
-	if (running != NULL)
-		js_sql_add(sql, ",running=%x", (const void *)running->data, running->len);
-	if (w->script) /* others may close what the same pop gave: whose step it was must be seen */
-		js_sql_add(sql, ",token=%x", (const void *)w->next, (size_t)16);
-	js_sql_stmt(sql, " WHERE worker_id=%u AND token=%x AND seq=%u AND ended IS NULL", w->id, (const void *)w->token,
-		    (size_t)16, w->seq);
-	js_sql_guard_set(sql, 1, assignments);
-}
-
-static void running_text(const struct js_db *db, const struct jobstack_running *running, size_t n, struct js_buf *text)
-{
-	js_buf_str(text, "");
-	for (size_t i = 0; i < n && text->len < 15900; i++)
-		js_buf_printf(text, "%s%" PRIu64 ":%" PRIu32 ":%" PRId64, i == 0 ? "" : ",", running[i].entry,
-			      running[i].attempt, js_db_wall_us(db, running[i].started_us));
-}
-
-static void take_turn(const struct jobstack_worker *w, struct js_sql *sql)
-{
-	int64_t quarter = w->lease_us / (4 * JS_SECOND_US);
-
-	if (w->crowd)
-		js_sql_turn(sql, w->stack.id, 1 + w->id % TURNS,
-			    quarter < 1		    ? 1
-			    : quarter < TURN_WAIT_S ? (unsigned)quarter
-						    : TURN_WAIT_S);
-}
-
-/* Writes the step's packet and tail. */
-static int step_sql(struct jobstack_worker *w, const struct js_closing *closing, size_t k, const struct js_buf *running,
-		    const struct js_claim_sums *sums, int policy, struct js_sql *sql, struct js_sql *tail,
-		    struct step_reply *reply, struct jobstack_error *error)
-{
-	int status;
-
-	fence_sql(sql, w, sums, running, k > 0 ? JS_SPAN_RESET : NULL);
-	if (k > 0 && w->stack.limited)
-		js_span_gate(sql, &w->stack);
-	js_claim_close_sql(closing, sql);
-	if (k > 0) {
-		js_span_pop(sql, &w->stack, k, w->id, w->seq + 1);
-		take_turn(w, sql);
-	}
-	status = js_claim_spans_sql(closing, sql, error);
-	if (k > 0)
-		js_span_taken_sql(tail, &w->stack, k);
-	reply->taken_stmt = k > 0 ? sql->statements + 1 : 0;
-	reply->entry_stmt = k > 1 ? sql->statements + 2 : 0;
-	if (!policy)
-		return status;
-	js_sql_add(tail,
-		   "SELECT state,max_attempts,max_losses,retry_delay_us,cwd,EXISTS(SELECT 1 FROM span FORCE "
-		   "INDEX(span_due) WHERE stack_id=%u AND class=1 AND ",
-		   w->stack.id);
-	js_span_due_sql(tail, &w->stack);
-	js_sql_stmt(
-		tail,
-		"),(SELECT worker_id FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND ended IS NULL "
-		"LIMIT 1 OFFSET %u) IS NOT NULL,max_running IS NOT NULL,max_failures IS NOT NULL AND " JS_STACK_FAILING
-		" FROM stack s WHERE stack_id=%u",
-		w->stack.id, (uint64_t)CROWD, w->stack.id);
-	reply->stack_stmt = sql->statements + tail->statements;
-	return status;
-}
-
-/* After the COMMIT: what was popped is made ours, by what the reply said or, if it was lost, by reading it again. */
-static int deliver(struct jobstack_worker *w, struct step_reply *reply, size_t k, int from_reply,
-		   struct jobstack_batch *batch, struct jobstack_error *error)
-{
-	int status = 0;
-
-	if (k == 0)
-		return 0;
-	if (!from_reply) {
-		status = js_worker_read_claim(w, w->seq + 1, &reply->claim, error);
-		if (status == JOBSTACK_NOTHING)
-			return 0;
-	} else if (reply->memory)
-		return js_error_set(error, JOBSTACK_EBUG, "what was popped could not be taken in (memory?)");
-	else if (reply->claim == NULL)
-		return 0;
-	if (status == 0 && (!from_reply || batch->count < reply->claim->n)) {
-		jobstack_batch_free(batch);
-		status = js_worker_read_batch(w->handle, &w->stack, w->id, reply->claim, batch, error);
-	} else if (status == 0 && batch_end(batch) != 0)
-		status = js_error_memory(error);
-	if (status == 0) {
-		reply->claim->next = w->claims;
-		w->claims = reply->claim;
-		reply->claim = NULL;
-	}
-	return status;
-}
-
-/* So many are dead that the stack is to be paused.  Should it not come to that now, it does at a later step. */
-static void halt(struct jobstack_worker *w)
-{
-	struct jobstack_error none = JOBSTACK_ERROR_INIT;
-
-	if (js_stack_halt(w->handle, &w->stack, &none) == 0)
-		w->stack.state = JOBSTACK_PAUSED;
-	w->failing = 0;
-}
-
-int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outcomes, size_t n, size_t k,
-		  const struct jobstack_running *running, size_t running_n, struct jobstack_batch *batch,
-		  struct jobstack_step_report *report, struct jobstack_error *error)
-{
-	struct js_closing closing = {&w->stack, w->handle->db, w->id, w->claims, outcomes, n, 0, NULL};
-	struct step_reply reply = {.w = w, .report = report, .batch = batch};
-	struct js_sql sql = {0}, tail = {0};
-	struct js_buf text = {0};
-	struct js_claim_sums sums;
-	int64_t sent = jobstack_now_us(), first = w->unsettled ? w->unsettled_us : sent;
-	int status, lost = 0, committed = 0, policy = n + k == 0 || sent - w->policy_us >= POLICY_US;
-
-	if (batch != NULL)
-		*batch = (struct jobstack_batch){w->id, 0, NULL, NULL};
-	if (report != NULL)
-		*report = (struct jobstack_step_report){
-			w->stack.state, 0, w->stack.cwd[0] == '\0' ? NULL : w->stack.cwd, w->stack.limited};
-	if (k > JOBSTACK_POP_MAX || (k > 0 && batch == NULL) ||
-	    (w->unsettled && (n != w->unsettled_n || k != w->unsettled_k)))
-		return js_error_set(error, JOBSTACK_EUSAGE,
-				    w->unsettled ? "the step before this one is not settled: repeat it as it was"
-						 : "a step claims 0 to %d entries, into a batch",
-				    JOBSTACK_POP_MAX);
-	status = js_claim_mark_closing(w->claims, &w->stack, outcomes, n, &sums, error);
-	if (status != 0)
-		return status;
-	policy |= sums.dead > 0; /* are those too many? */
-	if (running != NULL)
-		running_text(w->handle->db, running, running_n, &text);
-	status = step_sql(w, &closing, k, running != NULL ? &text : NULL, &sums, policy, &sql, &tail, &reply, error);
-	if (status == 0)
-		status = js_db_transaction(w->handle->db, &sql, &tail, take_step, &reply, &lost, error);
-	committed = status == 0;
-	if (status == JS_DB_GUARD)
-		status = js_worker_settle(w, lost, 0, error);
-	else if (status == JS_DB_DUPLICATE)
-		status = js_error_set(error, JOBSTACK_EBUG,
-				      "an attempt had an outcome already: the step changed nothing");
-	if (status == 0)
-		status = deliver(w, &reply, k, committed, batch, error);
-	w->unsettled = status < 0 && (committed || lost || w->unsettled || status == JOBSTACK_ENODB);
-	w->unsettled_us = first;
-	w->unsettled_n = n;
-	w->unsettled_k = k;
-	js_claim_settle(&w->claims, status == 0);
-	if (status == 0) {
-		w->seq++;
-		w->deadline_us =
-			(committed ? sent : first) + w->lease_us; /* from the try that moved seq, or before it */
-		if (w->script) {
-			memcpy(w->token, w->next, sizeof(w->token));
-			js_file_random(w->next, sizeof(w->next));
-		}
-	} else if (batch != NULL)
-		jobstack_batch_free(batch);
-	if (status == 0 && w->failing && w->stack.state == JOBSTACK_OPEN) {
-		halt(w);
-		if (report != NULL)
-			report->state = w->stack.state;
-	}
-	js_claim_free(reply.claim);
-	js_buf_free(&text);
-	js_sql_free(&tail);
-	js_sql_free(&sql);
-	return status;
-}
-
-static void take_entries(void *ctx, const struct js_row *row)
-{
-	struct step_reply *r = ctx;
-
-	if (row == NULL) {
-		jobstack_batch_free(r->batch);
-		r->memory = batch_begin(r->batch, r->rows, r->claim->n) != 0;
-	} else if (!r->memory)
-		batch_add(r->batch, r->claim, row->col[0], row->col[1], row->len[1]);
-}
-
-int js_worker_read_batch(struct jobstack *handle, const struct js_stack *stack, uint64_t worker,
-			 const struct js_claim *claim, struct jobstack_batch *batch, struct jobstack_error *error)
-{
-	struct step_reply r = {.batch = batch};
-	struct js_sql sql = {0};
-	struct js_claim copy = *claim;
-	int status;
-
-	r.claim = &copy;
-	r.rows = (size_t)worker;
-	*batch = (struct jobstack_batch){worker, 0, NULL, NULL};
-	js_sql_add(&sql, "SELECT entry_id,datapath FROM entry WHERE stack_id=%u AND entry_id IN(", stack->id);
-	for (size_t i = 0; i < claim->n; i++)
-		js_sql_add(&sql, i == 0 ? "%u" : ",%u", claim->id[i]);
-	js_sql_stmt(&sql, ") ORDER BY entry_id");
-	status = js_db_query(handle->db, &sql, take_entries, &r, error);
-	js_sql_free(&sql);
-	if (status == 0 && (r.memory || batch_end(batch) != 0))
-		status = js_error_memory(error);
-	if (status == 0 && batch->count != claim->n)
-		status = js_error_set(error, JOBSTACK_EBUG,
-				      "%zu of %zu claimed entries have no datapath in the database",
-				      claim->n - batch->count, claim->n);
-	if (status != 0)
-		jobstack_batch_free(batch);
-	return status;
+	memcpy(token, worker->token, sizeof(worker->token));
 }
 
 int jobstack_promote(struct jobstack_worker *w, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
-	int status;
 
 	js_span_promote_sql(&sql, &w->stack);
-	status = js_db_transaction(w->handle->db, &sql, NULL, NULL, NULL, NULL, error);
-	js_sql_free(&sql);
-	return status;
-}
-
-/* The end's packet: the stack row is locked first, because its counters take in the worker's. */
-static int finish_sql(struct jobstack_worker *w, const struct js_worker_end *end, const struct js_claim_sums *sums,
-		      struct js_sql *sql, struct jobstack_error *error)
-{
-	struct js_closing closing = {&w->stack, w->handle->db,	   w->id,    w->claims, end->outcomes,
-				     end->n,	end->lost == NULL, end->lost};
-	uint64_t dead = sums->dead;
-	size_t reason = end->reason == NULL ? 0 : strlen(end->reason);
-
-	for (const struct js_claim *c = end->lost == NULL ? NULL : w->claims; c != NULL; c = c->next)
-		if (c->losses + 1 >= w->stack.max_losses)
-			dead += c->open;
-	js_stack_lock_sql(sql, w->stack.id);
-	js_sql_stmt(sql,
-		    "UPDATE worker SET "
-		    "seq=seq+1,ended=UTC_TIMESTAMP(6),reason=%x,done=done+%u,dead=dead+%u,running=NULL,token=%x WHERE "
-		    "worker_id=%u AND token=%x AND seq=%u AND ended IS NULL",
-		    (const void *)end->reason, reason > 255 ? 255 : reason, sums->done, dead, (const void *)w->next,
-		    (size_t)16, w->id, (const void *)w->token, (size_t)16, w->seq);
-	js_sql_guard(sql, 1);
-	js_claim_close_sql(&closing, sql);
-	/* signed: the stack's own counts are below zero when what living workers did was requeued, and the sum would be
-	 * taken as unsigned, out of range (1690, as if a guard had said no) */
-	js_sql_stmt(
-		sql,
-		"SELECT CAST(done AS SIGNED),CAST(dead AS SIGNED) INTO @js_lo,@js_hi FROM worker WHERE worker_id=%u",
-		w->id);
-	js_sql_stmt(sql, "UPDATE stack SET done=done+@js_lo,dead=dead+@js_hi WHERE stack_id=%u", w->stack.id);
-	return js_claim_spans_sql(&closing, sql, error);
-}
-
-int js_worker_finish(struct jobstack_worker *w, const struct js_worker_end *end, struct jobstack_error *error)
-{
-	struct js_sql sql = {0};
-	struct js_claim_sums sums;
-	int lost = 0, status;
-
-	if (w->unsettled)
-		return js_error_set(error, JOBSTACK_EUSAGE, "the last step is not settled: repeat it before the end");
-	status = js_claim_mark_closing(w->claims, &w->stack, end->outcomes, end->n, &sums, error);
-	if (status != 0)
-		return status;
-	status = finish_sql(w, end, &sums, &sql, error);
-	if (status == 0)
-		status = js_db_transaction(w->handle->db, &sql, NULL, NULL, NULL, &lost, error);
-	if (status == JS_DB_GUARD)
-		status = js_worker_settle(w, lost, 1, error);
-	else if (status == JS_DB_DUPLICATE)
-		status = js_error_set(error, JOBSTACK_EBUG, "an attempt had an outcome already: nothing was changed");
-	js_claim_settle(&w->claims, status == 0);
-	if (status == 0)
-		w->seq++;
-	js_sql_free(&sql);
-	return status;
-}
-
-int jobstack_worker_end(struct jobstack_worker *w, const struct jobstack_outcome *outcomes, size_t n,
-			const char *reason, struct jobstack_error *error)
-{
-	struct js_worker_end end = {outcomes, n, reason, NULL};
-
-	return js_worker_finish(w, &end, error);
+	return js_db_commit(w->handle->db, &sql, NULL, error);
 }

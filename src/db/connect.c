@@ -12,8 +12,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "db/fault.h"
 #include "db/login.h"
 #include "db/option.h"
+#include "db/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +35,8 @@
 #define READ_TIMEOUT_S                                                                                                 \
 	30 /* no statement of ours takes so long (searches go in pieces); a host that lost power is noticed */
 
-uint64_t js_db_jitter(struct js_db *db)
+/* A pseudo-random number, only for spreading out. */
+static uint64_t next_jitter(struct js_db *db)
 {
 	db->jitter ^= db->jitter << 13;
 	db->jitter ^= db->jitter >> 7;
@@ -70,7 +73,7 @@ static void set_tls(MYSQL *my, const struct js_option *o)
 }
 
 /* Lays the handle's own options over what the file said. */
-static int overlay(const struct js_db *db, struct js_option *o, struct jobstack_error *error)
+static int apply_own_options(const struct js_db *db, struct js_option *o, struct jobstack_error *error)
 {
 	const struct {
 		const char *from;
@@ -82,7 +85,8 @@ static int overlay(const struct js_db *db, struct js_option *o, struct jobstack_
 	const char *why = db->host == NULL ? NULL : js_hosts_read(&o->hosts, db->host);
 
 	if (why != NULL)
-		return js_error_set(error, JOBSTACK_EUSAGE, "the host of the options makes no sense: %s", why);
+		return js_error_why(error, JOBSTACK_EUSAGE, JOBSTACK_WHY_OPTION,
+				    "the host of the options makes no sense: %s", why);
 	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
 		if (text[i].from == NULL)
 			continue;
@@ -148,17 +152,17 @@ static unsigned connect_seconds(const struct js_option *o)
 /* The number of the error that kept MY from connecting, BY_CONNECTOR as it has it.  A server that is full says so
  * before TLS begins, and MariaDB's connector makes a 2002 of what was said in the clear, with the number in its text.
  * We believe it so far as to wait. */
-static unsigned said(MYSQL *my, unsigned by_connector)
+static unsigned clear_number(MYSQL *my, unsigned by_connector)
 {
 	static const char mark[] = "cannot be verified: ";
 	const char *text = strstr(mysql_error(my), mark);
 	unsigned long number = text != NULL ? strtoul(text + sizeof(mark) - 1, NULL, 10) : 0;
 
-	return number > 0 && number < 10000 && js_db_is_gone((unsigned)number) ? (unsigned)number : by_connector;
+	return number > 0 && number < 10000 && js_fault_is_away((unsigned)number) ? (unsigned)number : by_connector;
 }
 
 /* One try.  *NUMBER is the error's number. */
-static MYSQL *attempt(struct js_db *db, const struct js_option *o, const struct js_host *host, unsigned *number)
+static MYSQL *try_login(struct js_db *db, const struct js_option *o, const struct js_host *host, unsigned *number)
 {
 	unsigned connect_timeout = connect_seconds(o), read_timeout = READ_TIMEOUT_S, tcp = MYSQL_PROTOCOL_TCP;
 	const struct js_login login = {.host = host->name[0] != '\0' ? host->name
@@ -193,7 +197,7 @@ static MYSQL *attempt(struct js_db *db, const struct js_option *o, const struct 
 		(void)fcntl(socket_of(my), F_SETFD, FD_CLOEXEC); /* no command may inherit it */
 		return my;
 	}
-	*number = said(my, *number);
+	*number = clear_number(my, *number);
 	(void)snprintf(db->last_error, sizeof(db->last_error), "%s", mysql_error(my));
 	mysql_close(my);
 	return NULL;
@@ -202,21 +206,26 @@ static MYSQL *attempt(struct js_db *db, const struct js_option *o, const struct 
 /* One try with one host; empty: none was named.  NULL, and *NUMBER and db->last_error, if it will not do. */
 static MYSQL *connect_to(struct js_db *db, const struct js_option *o, const struct js_host *host, unsigned *number)
 {
-	MYSQL *my = attempt(db, o, host, number);
+	MYSQL *my = try_login(db, o, host, number);
 
-	if (my != NULL && (*number = js_db_session(db, my)) != 0) {
+	if (my != NULL && (*number = js_session_begin(db, my)) != 0) {
 		mysql_close(my);
 		my = NULL;
 	}
-	if (js_db_is_crowd(*number))
-		db->crowded_us = js_clock_mono_us() + JS_DB_CROWDED_US;
+	if (js_fault_of(*number) == JS_FAULT_CROWD)
+		db->crowded_us = js_clock_mono_us() + JS_SESSION_CROWDED_US;
 	return my;
 }
 
-/* Which of the errors that the hosts gave stands for all: one that may mend itself, before one that needs a person. */
-static int weight(unsigned number)
+static int is_crowd(unsigned number)
 {
-	return js_db_is_crowd(number) ? 3 : js_db_is_gone(number) ? 2 : 1;
+	return js_fault_of(number) == JS_FAULT_CROWD;
+}
+
+/* Which of the errors that the hosts gave stands for all: one that may mend itself, before one that needs a person. */
+static int error_weight(unsigned number)
+{
+	return is_crowd(number) ? 3 : js_fault_is_away(number) ? 2 : 1;
 }
 
 /* Tries the hosts in turn, from the one that worked last.  *NUMBER is the error that stands for all; db->last_error has
@@ -242,7 +251,7 @@ static MYSQL *connect_round(struct js_db *db, const struct js_option *o, unsigne
 			note_where(db, o, host);
 			return my;
 		}
-		if (*number == 0 || weight(one) > weight(*number))
+		if (*number == 0 || error_weight(one) > error_weight(*number))
 			*number = one;
 		name_host(o, host, name, sizeof(name));
 		if (n > 1) /* a share of the room for each, so that the last is named too */
@@ -265,7 +274,7 @@ static int connect_once(struct js_db *db, unsigned *number, struct jobstack_erro
 	if (db->defaults_file != NULL)
 		status = js_option_read(db->defaults_file, &o, error);
 	if (status == 0)
-		status = overlay(db, &o, error);
+		status = apply_own_options(db, &o, error);
 	if (status != 0)
 		goto out;
 	if (o.ssl_ca != NULL && !o.tls_said) /* who names a CA wants it looked at */
@@ -273,7 +282,7 @@ static int connect_once(struct js_db *db, unsigned *number, struct jobstack_erro
 	(void)snprintf(db->name, sizeof(db->name), "%s", o.database != NULL ? o.database : DEFAULT_DATABASE);
 	db->my = connect_round(db, &o, number);
 	if (db->my == NULL)
-		status = js_db_failure(*number, db->last_error, db->where, error);
+		status = js_fault_fill(*number, db->last_error, db->where, error);
 out:
 	js_option_free(&o);
 	return status;
@@ -286,10 +295,10 @@ static int64_t next_wait(struct js_db *db, int crowd)
 	int64_t first = crowd ? CROWD_FIRST_US : WAIT_FIRST_US, most = crowd ? CROWD_MOST_US : WAIT_MOST_US;
 
 	db->wait_us = db->wait_us < first ? first : 2 * db->wait_us < most ? 2 * db->wait_us : most;
-	return db->wait_us / 2 + (int64_t)(js_db_jitter(db) % (uint64_t)db->wait_us);
+	return db->wait_us / 2 + (int64_t)(next_jitter(db) % (uint64_t)db->wait_us);
 }
 
-int js_db_connect(struct js_db *db, int64_t until, struct jobstack_error *error)
+int js_connect(struct js_db *db, int64_t until, struct jobstack_error *error)
 {
 	struct jobstack_error now;
 	int status, crowd;
@@ -305,10 +314,9 @@ int js_db_connect(struct js_db *db, int64_t until, struct jobstack_error *error)
 		left = until - js_clock_mono_us();
 		/* a server that is swamped takes a connection and does not get round to a greeting; but so does what is
 		 * none */
-		crowd = js_db_is_crowd(number) ||
-			(!db->ever && number == 2013 && js_clock_mono_us() - start < SWAMPED_US);
+		crowd = is_crowd(number) || (!db->ever && number == 2013 && js_clock_mono_us() - start < SWAMPED_US);
 		/* a file that is being replaced, a server that is away: only these may mend themselves */
-		if (left <= 0 || !(crowd || (db->ever && (js_db_is_gone(number) || now.code == JOBSTACK_EFILE))))
+		if (left <= 0 || !(crowd || (db->ever && (js_fault_is_away(number) || now.code == JOBSTACK_EFILE))))
 			goto fail;
 		if (!db->away) /* once an outage, however many calls it spans */
 			js_log(&db->log, JOBSTACK_LOG_WARNING, "%s; trying again", now.text);
@@ -330,127 +338,15 @@ int js_db_connect(struct js_db *db, int64_t until, struct jobstack_error *error)
 	return 0;
 
 fail:
-	if (error != NULL && error->code == 0)
-		*error = now;
+	js_error_pass(error, &now);
 	return status;
 }
 
-static int copy_text(char **to, const char *from)
+void js_connect_back_off(struct js_db *db, unsigned tries, int64_t longest_us)
 {
-	*to = from == NULL ? NULL : strdup(from);
-	return from != NULL && *to == NULL ? -1 : 0;
-}
+	int64_t us = 1000 << (tries < 14 ? tries : 14);
 
-/* The connector's own start is not safe in two threads at once. */
-static void start_connector(void)
-{
-	(void)mysql_library_init(0, NULL, NULL);
-	js_login_start();
-}
-
-int js_db_open(struct js_db **out, const struct jobstack_options *options, struct jobstack_error *error)
-{
-	static const struct jobstack_options none = JOBSTACK_OPTIONS_INIT;
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct js_db *db = calloc(1, sizeof(*db));
-	int status;
-
-	*out = NULL;
-	(void)pthread_once(&once, start_connector);
-	if (options == NULL)
-		options = &none;
-	if (db == NULL)
-		return js_error_memory(error);
-	if (options->size != sizeof(*options)) {
-		status = js_error_set(error, JOBSTACK_EUSAGE, "jobstack_options.size is not that of this library");
-		goto fail;
-	}
-	db->log = (struct js_log){options->log, options->log_ctx};
-	db->patience_us = options->patience_us;
-	db->crowd_us = options->crowd_us > options->patience_us ? options->crowd_us : options->patience_us;
-	db->stop = options->stop;
-	db->port = options->port;
-	js_file_random(&db->jitter, sizeof(db->jitter));
-	db->jitter |= 1;
-	if (copy_text(&db->defaults_file, options->defaults_file) != 0 || copy_text(&db->host, options->host) != 0 ||
-	    copy_text(&db->socket, options->socket) != 0 || copy_text(&db->user, options->user) != 0 ||
-	    copy_text(&db->password, options->password) != 0 || copy_text(&db->database, options->database) != 0) {
-		status = js_error_memory(error);
-		goto fail;
-	}
-	status = js_db_connect(db, js_clock_mono_us() + db->crowd_us, error);
-	if (status == JOBSTACK_ESCHEMA && db->last_errno == 1049) {
-		/* the database itself is missing: `init` creates it, everything else will say so */
-		js_error_clear(error);
-		db->no_database = 1;
-		status = js_db_connect(db, js_clock_mono_us() + db->crowd_us, error);
-	}
-	if (status != 0)
-		goto fail;
-	*out = db;
-	return 0;
-
-fail:
-	js_db_free(db);
-	return status;
-}
-
-void js_db_rest(struct js_db *db)
-{
-	if (db->my != NULL)
-		mysql_close(db->my);
-	db->my = NULL;
-}
-
-void js_db_free(struct js_db *db)
-{
-	int saved = errno;
-
-	if (db == NULL)
-		return;
-	js_db_rest(db);
-	if (db->password != NULL)
-		explicit_bzero(db->password, strlen(db->password));
-	free(db->defaults_file);
-	free(db->host);
-	free(db->socket);
-	free(db->user);
-	free(db->password);
-	free(db->database);
-	free(db);
-	errno = saved;
-}
-
-void js_db_describe(struct js_db *db, char *text, size_t size)
-{
-	const char *cipher = db->my == NULL ? NULL : mysql_get_ssl_cipher(db->my);
-
-	(void)snprintf(text, size, "%s, %s%s", db->where, cipher != NULL ? "TLS " : "no TLS",
-		       cipher != NULL ? cipher : "");
-}
-
-int js_db_create(struct js_db *db, int *created, struct jobstack_error *error)
-{
-	char statement[600], *p = statement;
-	int status;
-
-	*created = 0;
-	if (!db->no_database)
-		return 0;
-	/* a name can't be a hex literal; as an identifier in backticks only a backtick means anything */
-	p += sprintf(p, "CREATE DATABASE IF NOT EXISTS `");
-	for (const char *c = db->name; *c != '\0'; c++) {
-		if (*c == '`')
-			*p++ = '`';
-		*p++ = *c;
-	}
-	*p++ = '`';
-	*p = '\0';
-	status = js_db_schema(db, statement, strlen(statement), error);
-	if (status != 0)
-		return status;
-	*created = 1;
-	db->no_database = 0;
-	js_db_rest(db);
-	return js_db_connect(db, 0, error);
+	if (us > longest_us)
+		us = longest_us;
+	js_clock_nap(us / 2 + (int64_t)(next_jitter(db) % (uint64_t)(us / 2 + 1)), db->stop);
 }

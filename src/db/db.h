@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * A connection, and transactions on it.  The only room that knows <mysql.h>.
+ * A connection, and transactions on it.  The only layer that knows <mysql.h>.
  *
  * A transaction is one packet: everything from START TRANSACTION to COMMIT goes to the server together, so that a
  * client that freezes holds no lock.  What is retried is the transaction, never the statement.
@@ -12,6 +12,7 @@
 #define JS_DB_DB_H
 
 #include "base/log.h"
+#include "db/row.h"
 #include "db/sql.h"
 #include "jobstack/jobstack.h"
 
@@ -21,11 +22,11 @@ struct js_db;
 int js_db_open(struct js_db **db, const struct jobstack_options *options, struct jobstack_error *error);
 void js_db_free(struct js_db *db);
 
-/* Lets the connection go; the next packet connects again. */
-void js_db_rest(struct js_db *db);
+/* Closes the connection; the next packet connects again. */
+void js_db_disconnect(struct js_db *db);
 
 /* The same, but only while the server's connections are short.  Looks whether they are, every few seconds. */
-void js_db_yield(struct js_db *db);
+void js_db_disconnect_if_crowded(struct js_db *db);
 
 void js_db_describe(struct js_db *db, char *text, size_t size);
 const struct js_log *js_db_log(const struct js_db *db);
@@ -34,24 +35,6 @@ const struct js_log *js_db_log(const struct js_db *db);
  * reading at connect. */
 int64_t js_db_wall_us(const struct js_db *db, int64_t mono_us);
 
-/* One row of an answer; columns are NULL for SQL NULL, else NUL-terminated.  Valid during the callback. */
-struct js_row {
-	unsigned stmt; /* the statement's number in the packet */
-	unsigned n;    /* as many as the statement asks for, whatever the server sends */
-	const char *const *col;
-	const unsigned long *len;
-};
-
-/* Called for each row; with ROW NULL at the start of each try, to forget what an earlier try brought. */
-typedef void js_row_fn(void *ctx, const struct js_row *row);
-
-/* Numbers from a row: 0 for NULL. */
-uint64_t js_row_u64(const struct js_row *row, unsigned col);
-int64_t js_row_i64(const struct js_row *row, unsigned col);
-/* -1 for NULL; and a DATETIME as microseconds since 1970. */
-int64_t js_row_opt(const struct js_row *row, unsigned col);
-int64_t js_row_time(const struct js_row *row, unsigned col);
-
 /* While ON, a connection that was lost is not made anew: js_db_query and js_db_schema give JS_DB_LOST then.  For what
  * hangs on the connection itself: a user lock, user variables. */
 void js_db_pin(struct js_db *db, int on);
@@ -59,7 +42,9 @@ void js_db_pin(struct js_db *db, int on);
 /* How a packet ended, beside 0 and negative codes. */
 enum { JS_DB_GUARD = 2, JS_DB_DUPLICATE = 3, JS_DB_LOST = 4, JS_DB_NO_LOAD = 5 };
 
-/* Runs the packet as one transaction: START TRANSACTION and COMMIT are put around it.  TAIL (may be NULL) is run after
+/* Each function that runs a packet also frees it, whatever comes of it; it can be filled again.
+ *
+ * Runs the packet as one transaction: START TRANSACTION and COMMIT are put around it.  TAIL (may be NULL) is run after
  * the COMMIT, in the same packet; its statements are numbered on.  Deadlocks, lock timeouts and snapshot conflicts
  * start it again from its beginning, for as long as the patience of the options or ten seconds, whichever is longer;
  * then it is JOBSTACK_ENODB with the server's number (1205, 1213).  A lost connection, or a server that became
@@ -67,8 +52,11 @@ enum { JS_DB_GUARD = 2, JS_DB_DUPLICATE = 3, JS_DB_LOST = 4, JS_DB_NO_LOAD = 5 }
  * stopped it, JS_DB_DUPLICATE if a primary or unique key did (nothing has changed in either case by this try); or a
  * negative code.  *LOST (may be NULL) is 1 if in an earlier try the connection went after the packet was sent: then
  * that try may have been committed, and a guard or duplicate must be settled by who asked. */
-int js_db_transaction(struct js_db *db, const struct js_sql *packet, const struct js_sql *tail, js_row_fn *fn,
-		      void *ctx, int *lost, struct jobstack_error *error);
+int js_db_transaction(struct js_db *db, struct js_sql *packet, struct js_sql *tail, js_row_fn *fn, void *ctx, int *lost,
+		      struct jobstack_error *error);
+
+/* The same for a packet without rows. */
+int js_db_commit(struct js_db *db, struct js_sql *packet, int *lost, struct jobstack_error *error);
 
 /* Loads: LOAD DATA LOCAL INFILE of bytes in our memory, the fastest way to bring many rows.  js_db_loads_begin asks the
  * server whether it takes them: 0, JOBSTACK_NOTHING if not, or a negative code.  If it does, the next packet connects
@@ -81,7 +69,7 @@ void js_db_loads_end(struct js_db *db);
  * bytes of DATA.  JS_DB_NO_LOAD: the server, or something on the way to it, does not take the load; this try has
  * changed nothing, and *LOST is as above.  While no load has gone through yet, every fault but a conflict of locks
  * counts as that. */
-int js_db_load(struct js_db *db, const struct js_sql *packet, const char *data, size_t len, int *lost,
+int js_db_load(struct js_db *db, struct js_sql *packet, const char *data, size_t len, int *lost,
 	       struct jobstack_error *error);
 
 /* How long a call can take: its patience (or the ten seconds) is over, the try that is under way then ends (a server
@@ -91,17 +79,7 @@ int js_db_load(struct js_db *db, const struct js_sql *packet, const char *data, 
 
 /* Runs statements that only read, or DDL, without a transaction around them; a lost connection is made anew and all of
  * it is run again. */
-int js_db_query(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error);
-
-/* Calls BODY in one read-only transaction, with one view of the data as it is at that moment; no lock is taken.  BODY
- * asks with js_db_look, and returns what that returned unless it was 0.  When the view is lost (JS_DB_LOST: the
- * connection went), BODY is called again from its beginning in a new one, within the patience of the options for each
- * loss. */
-typedef int js_db_view_fn(void *ctx, struct jobstack_error *error);
-int js_db_view(struct js_db *db, js_db_view_fn *body, void *ctx, struct jobstack_error *error);
-
-/* Runs statements that read, in the view that BODY was called in.  Returns 0; JS_DB_LOST; or a negative code. */
-int js_db_look(struct js_db *db, const struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error);
+int js_db_query(struct js_db *db, struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error);
 
 /* Does the server have user locks (GET_LOCK) that all clients see?  A cluster has none. */
 int js_db_has_user_locks(const struct js_db *db);

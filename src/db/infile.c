@@ -3,7 +3,7 @@
  * Serving LOAD DATA LOCAL INFILE.  Promises: no file is opened, whatever name the server asks for; what is offered is
  * given once, and only while the packet that it belongs to is under way; every other request is refused.
  */
-#include "db/connect.h"
+#include "db/infile.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,10 +20,10 @@ static int serve_begin(void **where, const char *name, void *ctx)
 	return 0;
 }
 
-static int serve_some(void *where, char *to, unsigned room)
+static int serve_some(void *where, char *to, unsigned size)
 {
 	struct js_infile *infile = where;
-	size_t left = infile->len - infile->at, n = left < room ? left : room;
+	size_t left = infile->len - infile->at, n = left < size ? left : size;
 
 	memcpy(to, infile->data + infile->at, n);
 	infile->at += n;
@@ -35,10 +35,10 @@ static void serve_end(void *where)
 	(void)where;
 }
 
-static int serve_error(void *where, char *text, unsigned room)
+static int serve_error(void *where, char *text, unsigned size)
 {
 	(void)where;
-	(void)snprintf(text, room, "the server asked for a file of this host, and gets none");
+	(void)snprintf(text, size, "the server asked for a file of this host, and gets none");
 	return JS_INFILE_REFUSED;
 }
 
@@ -54,35 +54,4 @@ void js_infile_attach(MYSQL *my, struct js_infile *infile, int allowed)
 void js_infile_offer(struct js_infile *infile, const char *data, size_t len)
 {
 	*infile = (struct js_infile){.data = len > 0 ? data : NULL, .len = len};
-}
-
-static void take_switch(void *ctx, const struct js_row *row)
-{
-	*(int *)ctx = row != NULL && js_row_u64(row, 0) != 0;
-}
-
-int js_db_loads_begin(struct js_db *db, struct jobstack_error *error)
-{
-	struct js_sql sql = {0};
-	int takes = 0, status;
-
-	js_sql_stmt(&sql, "SELECT @@global.local_infile");
-	status = js_db_query(db, &sql, take_switch, &takes, error);
-	js_sql_free(&sql);
-	if (status != 0)
-		return status;
-	if (!takes)
-		return JOBSTACK_NOTHING;
-	db->loads = 1;
-	db->loaded = 0;
-	js_db_rest(db);
-	return 0;
-}
-
-void js_db_loads_end(struct js_db *db)
-{
-	if (!db->loads)
-		return;
-	db->loads = 0;
-	js_db_rest(db);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What a server gets that asks for a "local file", for this room's files only: bytes from our memory, or nothing.
+ * What a server gets that asks for a "local file", for this layer's files only: bytes from our memory, or nothing.
  *
  * In MySQL's protocol it is the server that names the file, in an answer to any statement, and a client that is
  * obliging hands it whatever the user can read.  So every connection has these handlers, and they never look at the

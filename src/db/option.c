@@ -16,6 +16,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -23,15 +24,19 @@
 
 #define DEPTH_MAX 5
 
-/* One reading, of a file and what it includes. */
+/* The reading of one file. */
 struct reading {
 	struct js_option *option;
 	struct jobstack_error *error;
+	const char *path;
+	unsigned line;
 	int group; /* the present group: -1 none yet, 0 not ours, 1 [client]..., 2 [jobstack] */
 	int pass;  /* the group that this pass takes */
 	int depth;
-	int secret; /* the present file itself has a password in it */
+	int secret; /* this file itself has a password in it */
 };
+
+enum { BAD_VALUE = 1, UNKNOWN_KEY };
 
 static int read_file(struct reading *r, const char *path);
 
@@ -101,36 +106,49 @@ static void set_switch(struct js_option *o, int verify, int on)
 	o->tls_said = 1;
 }
 
-/* Takes one KEY (dashes as underscores; with its value, or NULL).  Returns 0, 1 for a value that makes no sense (*WHY
- * may say more), 2 for a key that is none of ours, -1 without memory. */
-static int take(struct js_option *o, const char *key, const char *value, const char **why)
+static int set_number(unsigned *to, const char *value, uint64_t most)
 {
-	struct {
-		const char *key;
-		char **to;
-	} const texts[] = {{"socket", &o->socket},     {"user", &o->user},	{"password", &o->password},
-			   {"database", &o->database}, {"ssl_ca", &o->ssl_ca},	{"ssl_capath", &o->ssl_capath},
-			   {"ssl_cert", &o->ssl_cert}, {"ssl_key", &o->ssl_key}};
 	uint64_t n;
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+	if (js_num_u64(value, 1, most, &n) != 0)
+		return BAD_VALUE;
+	*to = (unsigned)n;
+	return 0;
+}
+
+/* The keys with a text, and where it goes. */
+static const struct {
+	const char *key;
+	size_t at;
+} texts[] = {{"socket", offsetof(struct js_option, socket)},	 {"user", offsetof(struct js_option, user)},
+	     {"password", offsetof(struct js_option, password)}, {"database", offsetof(struct js_option, database)},
+	     {"ssl_ca", offsetof(struct js_option, ssl_ca)},	 {"ssl_capath", offsetof(struct js_option, ssl_capath)},
+	     {"ssl_cert", offsetof(struct js_option, ssl_cert)}, {"ssl_key", offsetof(struct js_option, ssl_key)}};
+#define TEXTS (sizeof(texts) / sizeof(texts[0]))
+
+static char **text_of(struct js_option *o, size_t i)
+{
+	return (char **)(void *)((char *)o + texts[i].at);
+}
+
+/* Takes one KEY (dashes as underscores; with its value, or NULL).  Returns 0, BAD_VALUE (*WHY may say more),
+ * UNKNOWN_KEY, or -1 without memory. */
+static int set_option(struct js_option *o, const char *key, const char *value, const char **why)
+{
+	for (size_t i = 0; i < TEXTS; i++)
 		if (strcmp(key, texts[i].key) == 0)
-			return value == NULL ? 1 : set_text(texts[i].to, value);
+			return value == NULL ? BAD_VALUE : set_text(text_of(o, i), value);
 	if (strcmp(key, "host") == 0) {
 		*why = value == NULL ? "no host is named" : js_hosts_read(&o->hosts, value);
-		return *why != NULL;
+		return *why != NULL ? BAD_VALUE : 0;
 	}
-	if (strcmp(key, "port") == 0) {
-		if (js_num_u64(value, 1, 65535, &n) != 0)
-			return 1;
-		o->port = (unsigned)n;
-	} else if (strcmp(key, "connect_timeout") == 0) {
-		if (js_num_u64(value, 1, 3600, &n) != 0)
-			return 1;
-		o->connect_timeout = (unsigned)n;
-	} else if (strcmp(key, "ssl_mode") == 0)
-		return set_mode(o, value) == 0 ? 0 : 1;
-	else if (strcmp(key, "ssl") == 0)
+	if (strcmp(key, "port") == 0)
+		return set_number(&o->port, value, 65535);
+	if (strcmp(key, "connect_timeout") == 0)
+		return set_number(&o->connect_timeout, value, 3600);
+	if (strcmp(key, "ssl_mode") == 0)
+		return set_mode(o, value) == 0 ? 0 : BAD_VALUE;
+	if (strcmp(key, "ssl") == 0)
 		set_switch(o, 0, is_true(value));
 	else if (strcmp(key, "skip_ssl") == 0)
 		set_switch(o, 0, 0);
@@ -139,7 +157,7 @@ static int take(struct js_option *o, const char *key, const char *value, const c
 	else if (strcmp(key, "disable_ssl_verify_server_cert") == 0 || strcmp(key, "skip_ssl_verify_server_cert") == 0)
 		set_switch(o, 1, 0);
 	else
-		return 2;
+		return UNKNOWN_KEY;
 	return 0;
 }
 
@@ -201,12 +219,68 @@ static void cut_comment(char *value)
 	}
 }
 
-static int read_line(struct reading *r, const char *path, unsigned number, char *line)
+/* A fault of the present line. */
+static int refuse_line(struct reading *r, const char *words)
 {
-	const char *why = NULL;
-	char *value, *end;
-	int status, loose;
+	return js_error_set(r->error, JOBSTACK_EUSAGE, "%s, line %u: %s", r->path, r->line, words);
+}
 
+static int read_group(struct reading *r, char *line)
+{
+	char *end = strchr(line, ']');
+
+	if (end == NULL)
+		return refuse_line(r, "a group without its ]");
+	*end = '\0';
+	r->group = group_of(trim(line + 1));
+	return 0;
+}
+
+/* Cuts "key = value" in two; gives the value as it is meant, or NULL if there is none. */
+static char *split_value(char *line)
+{
+	char *value = strchr(line, '=');
+
+	if (value == NULL)
+		return NULL;
+	*value++ = '\0';
+	cut_comment(value);
+	value = trim(value);
+	unquote(value);
+	return value;
+}
+
+/* A line of the group that this pass takes. */
+static int read_option(struct reading *r, char *line)
+{
+	char *value = split_value(line), *key = trim(line);
+	int loose = strncmp(key, "loose", 5) == 0 && (key[5] == '-' || key[5] == '_');
+	const char *why = NULL;
+
+	if (loose)
+		key += 6;
+	for (char *p = key; *p != '\0'; p++)
+		if (*p == '-')
+			*p = '_';
+	if (strcmp(key, "password") == 0 && value != NULL && *value != '\0')
+		r->secret = 1;
+	switch (set_option(r->option, key, value, &why)) {
+	case 0: return 0;
+	case BAD_VALUE:
+		return js_error_set(r->error, JOBSTACK_EUSAGE, "%s, line %u: the value of %s makes no sense%s%s",
+				    r->path, r->line, key, why != NULL ? ": " : "", why != NULL ? why : "");
+	case UNKNOWN_KEY:
+		if (r->group != 2 || loose)
+			return 0;
+		/* its words are not repeated: they may be a password */
+		return refuse_line(r, "[jobstack] takes host, port, socket, user, password, database, connect-timeout "
+				      "and the ssl-... keys alone");
+	default: return js_error_memory(r->error);
+	}
+}
+
+static int read_line(struct reading *r, char *line)
+{
 	line = trim(line);
 	if (*line == '\0' || *line == '#' || *line == ';')
 		return 0;
@@ -214,46 +288,11 @@ static int read_line(struct reading *r, const char *path, unsigned number, char 
 		return read_dir(r, trim(line + 11));
 	if (strncmp(line, "!include", 8) == 0 && strchr(" \t", line[8]) != NULL)
 		return read_file(r, trim(line + 8));
-	if (*line == '[') {
-		end = strchr(line, ']');
-		if (end == NULL)
-			return js_error_set(r->error, JOBSTACK_EUSAGE, "%s, line %u: a group without its ]", path,
-					    number);
-		*end = '\0';
-		r->group = group_of(trim(line + 1));
-		return 0;
-	}
+	if (*line == '[')
+		return read_group(r, line);
 	if (r->group < 0)
-		return js_error_set(r->error, JOBSTACK_EUSAGE,
-				    "%s, line %u: it stands in no group: [client] has to come before it", path, number);
-	if (r->group != r->pass)
-		return 0;
-	value = strchr(line, '=');
-	if (value != NULL) {
-		*value++ = '\0';
-		cut_comment(value);
-		value = trim(value);
-		unquote(value);
-	}
-	line = trim(line);
-	loose = strncmp(line, "loose", 5) == 0 && (line[5] == '-' || line[5] == '_');
-	if (loose)
-		line += 6;
-	for (char *p = line; *p != '\0'; p++)
-		if (*p == '-')
-			*p = '_';
-	if (strcmp(line, "password") == 0 && value != NULL && *value != '\0')
-		r->secret = 1;
-	status = take(r->option, line, value, &why);
-	if (status == 1)
-		js_error_set(r->error, JOBSTACK_EUSAGE, "%s, line %u: the value of %s makes no sense%s%s", path, number,
-			     line, why != NULL ? ": " : "", why != NULL ? why : "");
-	if (status == 2 && r->group == 2 && !loose) /* its words are not repeated: they may be a password */
-		return js_error_set(r->error, JOBSTACK_EUSAGE,
-				    "%s, line %u: [jobstack] takes host, port, socket, user, password, database, "
-				    "connect-timeout and the ssl-... keys alone",
-				    path, number);
-	return status == 1 ? JOBSTACK_EUSAGE : status < 0 ? js_error_memory(r->error) : 0;
+		return refuse_line(r, "it stands in no group: [client] has to come before it");
+	return r->group == r->pass ? read_option(r, line) : 0;
 }
 
 /* A file with a password is for its owner alone (and root, who may keep one for a group of root's). */
@@ -269,41 +308,36 @@ static int check_mode(const char *path, struct jobstack_error *error)
 	return 0;
 }
 
-static int read_file(struct reading *r, const char *path)
+static int read_lines(struct reading *r, char *text)
 {
-	struct js_buf text = {0};
-	char *line, *next;
-	unsigned number = 0;
-	int status = 0, group = r->group, secret = r->secret;
+	int status = 0;
 
-	if (++r->depth > DEPTH_MAX) {
-		status =
-			js_error_set(r->error, JOBSTACK_EUSAGE, "%s: option files include each other too deeply", path);
-		goto out;
-	}
-	if (js_file_read(path, &text) != 0) {
-		status = js_error_set(r->error, errno == EACCES || errno == EPERM ? JOBSTACK_EPERM : JOBSTACK_EFILE,
-				      "the option file %s can't be read: %s", path, strerror(errno));
-		goto out;
-	}
-	if (text.len > 0 && memchr(text.data, '\0', text.len) != NULL) {
-		status = js_error_set(r->error, JOBSTACK_EUSAGE, "%s is not an option file: it has NUL bytes", path);
-		goto out;
-	}
-	r->group = -1;
-	r->secret = 0;
-	for (line = text.data; status == 0 && line != NULL && *line != '\0'; line = next) {
+	for (char *line = text, *next; status == 0 && line != NULL && *line != '\0'; line = next) {
 		next = strchr(line, '\n');
 		if (next != NULL)
 			*next++ = '\0';
-		status = read_line(r, path, ++number, line);
+		r->line++;
+		status = read_line(r, line);
 	}
-	if (status == 0 && r->secret)
-		status = check_mode(path, r->error);
-out:
-	r->depth--;
-	r->group = group;   /* the including file goes on in its own, */
-	r->secret = secret; /* and answers for its own passwords only */
+	return status == 0 && r->secret ? check_mode(r->path, r->error) : status;
+}
+
+static int read_file(struct reading *r, const char *path)
+{
+	struct reading file = {.option = r->option, .error = r->error, .path = path, .group = -1, .pass = r->pass};
+	struct js_buf text = {0};
+	int status;
+
+	file.depth = r->depth + 1;
+	if (file.depth > DEPTH_MAX)
+		return js_error_set(r->error, JOBSTACK_EUSAGE, "%s: option files include each other too deeply", path);
+	if (js_file_read(path, &text) != 0)
+		status = js_error_set(r->error, errno == EACCES || errno == EPERM ? JOBSTACK_EPERM : JOBSTACK_EFILE,
+				      "the option file %s can't be read: %s", path, strerror(errno));
+	else if (text.len > 0 && memchr(text.data, '\0', text.len) != NULL)
+		status = js_error_set(r->error, JOBSTACK_EUSAGE, "%s is not an option file: it has NUL bytes", path);
+	else
+		status = read_lines(&file, text.data);
 	if (text.data != NULL)
 		explicit_bzero(text.data, text.len);
 	js_buf_free(&text);
@@ -327,14 +361,8 @@ void js_option_free(struct js_option *option)
 
 	if (option->password != NULL)
 		explicit_bzero(option->password, strlen(option->password));
-	free(option->socket);
-	free(option->user);
-	free(option->password);
-	free(option->database);
-	free(option->ssl_ca);
-	free(option->ssl_capath);
-	free(option->ssl_cert);
-	free(option->ssl_key);
+	for (size_t i = 0; i < TEXTS; i++)
+		free(*text_of(option, i));
 	*option = (struct js_option){0};
 	errno = saved;
 }

@@ -3,36 +3,36 @@
  * From packets to what is sent.  Promise: each statement of a packet is sent once, in its order, or not at all if it is
  * not for this server; what is expected as answers is what was written.
  */
-#include "db/errand.h"
+#include "db/request.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #define LARGE 2048 /* bytes of a statement that stands by itself */
 
-/* Where the writing stands. */
-struct pen {
-	struct js_errand *e;
-	const struct js_sql *turn; /* NULL: no turn is taken */
+/* A request while it is written. */
+struct writer {
+	struct js_request *e;
+	const struct js_sql *lock; /* the packet that asks for a user lock; NULL: none does */
 	uint32_t database;	   /* a hash of its name */
 	int open, commits;	   /* in a block; in the one with the COMMIT */
 	unsigned first;		   /* the block's first answer */
 	int behind;		   /* the COMMIT is written */
 };
 
-const struct js_answer *js_errand_answer(const struct js_errand *e, unsigned number)
+const struct js_answer *js_request_answer(const struct js_request *e, unsigned number)
 {
 	return (const struct js_answer *)(const void *)e->list.data + number;
 }
 
-static void answer(struct js_errand *e, struct js_answer a)
+static void expect_answer(struct js_request *e, struct js_answer a)
 {
 	js_buf_add(&e->list, &a, sizeof(a));
 	e->n++;
 }
 
 /* A user lock's name is the server's, not the database's, and short: hence a hash (FNV-1a) of the database's in it. */
-static uint32_t hash(const char *name)
+static uint32_t hash_name(const char *name)
 {
 	uint32_t h = 2166136261U;
 
@@ -41,35 +41,35 @@ static uint32_t hash(const char *name)
 	return h;
 }
 
-static void name_turn(const struct pen *p, struct js_buf *text)
+static void add_lock_name(const struct writer *p, struct js_buf *text)
 {
-	js_buf_printf(text, "'jobstack.%" PRIx32 ".%" PRIu64 ".%" PRIu64 "'", p->database, p->turn->turn_of,
-		      p->turn->turn);
+	js_buf_printf(text, "'jobstack.%" PRIx32 ".%" PRIu64 ".%" PRIu64 "'", p->database, p->lock->lock_of,
+		      p->lock->lock);
 }
 
-static void release(const struct pen *p, struct js_buf *text)
+static void add_release(const struct writer *p, struct js_buf *text)
 {
 	js_buf_str(text, "DO RELEASE_LOCK(");
-	name_turn(p, text);
+	add_lock_name(p, text);
 	js_buf_str(text, ");");
 }
 
-static void open_block(struct pen *p)
+static void open_block(struct writer *p)
 {
 	if (p->open)
 		return;
 	p->open = 1;
 	p->first = p->e->n;
 	js_buf_str(&p->e->text, "BEGIN NOT ATOMIC ");
-	if (p->turn == NULL)
+	if (p->lock == NULL)
 		return;
 	/* a client that froze can't say ROLLBACK: others would wait for what it holds */
 	js_buf_str(&p->e->text, "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;");
-	release(p, &p->e->text);
+	add_release(p, &p->e->text);
 	js_buf_str(&p->e->text, "RESIGNAL;END;");
 }
 
-static void close_block(struct pen *p)
+static void close_block(struct writer *p)
 {
 	if (!p->open)
 		return;
@@ -77,7 +77,7 @@ static void close_block(struct pen *p)
 		p->e->commit_to = p->e->n;
 	p->open = p->commits = 0;
 	js_buf_str(&p->e->text, "END;");
-	answer(p->e, (struct js_answer){JS_ANSWER_BLOCK, 0, 0, 0});
+	expect_answer(p->e, (struct js_answer){JS_ANSWER_BLOCK, 0, 0, 0});
 }
 
 /* Where a literal or a quoted name that begins at P ends: behind its last quote. */
@@ -118,7 +118,7 @@ static unsigned count_columns(const char *p, size_t len)
 }
 
 /* Statement I of SQL, whose first is number FIRST for the caller. */
-static void statement(struct pen *p, const struct js_sql *sql, unsigned i, unsigned first)
+static void add_statement(struct writer *p, const struct js_sql *sql, unsigned i, unsigned first)
 {
 	size_t begin = i == 0 ? 0 : js_sql_mark(sql, i - 1)->end, len = js_sql_mark(sql, i)->end - begin;
 	unsigned flags = js_sql_mark(sql, i)->flags;
@@ -136,39 +136,39 @@ static void statement(struct pen *p, const struct js_sql *sql, unsigned i, unsig
 		js_buf_str(&p->e->text, "SET STATEMENT wsrep_sync_wait=0 FOR ");
 	js_buf_add(&p->e->text, sql->text.data + begin, len);
 	if (single || (flags & JS_SQL_ROWS))
-		answer(p->e, (struct js_answer){JS_ANSWER_STMT, first + i, (flags & JS_SQL_GUARD) != 0,
-						count_columns(sql->text.data + begin, len)});
+		expect_answer(p->e, (struct js_answer){JS_ANSWER_STMT, first + i, (flags & JS_SQL_GUARD) != 0,
+						       count_columns(sql->text.data + begin, len)});
 }
 
 /* What comes next is a statement of our own. */
-static void own(struct pen *p)
+static void begin_own_statement(struct writer *p)
 {
 	if (p->e->blocks)
 		open_block(p);
 	else
-		answer(p->e, (struct js_answer){JS_ANSWER_QUIET, 0, 0, 0});
+		expect_answer(p->e, (struct js_answer){JS_ANSWER_QUIET, 0, 0, 0});
 }
 
-static void begin_turn(struct pen *p)
+static void begin_user_lock(struct writer *p)
 {
-	if (p->turn == NULL)
+	if (p->lock == NULL)
 		return;
-	own(p);
+	begin_own_statement(p);
 	js_buf_str(&p->e->text, "DO GET_LOCK(");
-	name_turn(p, &p->e->text);
-	js_buf_printf(&p->e->text, ",%u);", p->turn->turn_wait);
+	add_lock_name(p, &p->e->text);
+	js_buf_printf(&p->e->text, ",%u);", p->lock->lock_wait);
 }
 
-static void end_turn(struct pen *p)
+static void end_user_lock(struct writer *p)
 {
-	if (p->turn == NULL)
+	if (p->lock == NULL)
 		return;
-	own(p);
-	release(p, &p->e->text);
-	release(p, &p->e->end);
+	begin_own_statement(p);
+	add_release(p, &p->e->text);
+	add_release(p, &p->e->end);
 }
 
-static void anew(struct js_errand *e)
+static void reset_request(struct js_request *e)
 {
 	js_buf_reset(&e->text);
 	js_buf_reset(&e->list);
@@ -178,55 +178,55 @@ static void anew(struct js_errand *e)
 }
 
 /* The last statement needs no semicolon, and an empty one behind it would be an error. */
-static void finish(struct js_errand *e, int failed)
+static void finish_request(struct js_request *e, int failed)
 {
 	e->text.failed |= e->list.failed | e->end.failed | failed;
 	if (!e->text.failed && e->text.len > 0 && e->text.data[e->text.len - 1] == ';')
 		e->text.len--;
 }
 
-void js_errand_transaction(struct js_errand *e, const struct js_sql *packet, const struct js_sql *tail, int blocks,
-			   const char *database)
+void js_request_transaction(struct js_request *e, const struct js_sql *packet, const struct js_sql *tail, int blocks,
+			    const char *database)
 {
 	int failed = packet->text.failed || (tail != NULL && tail->text.failed);
-	struct pen p = {.e = e, .turn = database != NULL && packet->turn != 0 ? packet : NULL};
+	struct writer p = {.e = e, .lock = database != NULL && packet->lock != 0 ? packet : NULL};
 
-	anew(e);
+	reset_request(e);
 	e->blocks = blocks;
 	e->cluster = database == NULL;
-	p.database = p.turn != NULL ? hash(database) : 0;
-	begin_turn(&p);
-	own(&p);
+	p.database = p.lock != NULL ? hash_name(database) : 0;
+	begin_user_lock(&p);
+	begin_own_statement(&p);
 	js_buf_str(&e->text, "START TRANSACTION;");
 	for (unsigned i = 0; i < packet->statements && !failed; i++)
-		statement(&p, packet, i, 0);
-	own(&p);
+		add_statement(&p, packet, i, 0);
+	begin_own_statement(&p);
 	p.commits = blocks;
 	e->commit_from = e->commit_to = blocks ? p.first : e->n - 1;
 	js_buf_str(&e->text, "COMMIT;");
-	end_turn(&p);
+	end_user_lock(&p);
 	p.behind = 1;
 	for (unsigned i = 0; tail != NULL && i < tail->statements && !failed; i++)
-		statement(&p, tail, i, packet->statements + 1);
+		add_statement(&p, tail, i, packet->statements + 1);
 	close_block(&p);
-	finish(e, failed);
+	finish_request(e, failed);
 }
 
-void js_errand_plain(struct js_errand *e, const struct js_sql *packet)
+void js_request_plain(struct js_request *e, const struct js_sql *packet)
 {
-	struct pen p = {.e = e};
+	struct writer p = {.e = e};
 
-	anew(e);
+	reset_request(e);
 	for (unsigned i = 0; i < packet->statements && !packet->text.failed; i++)
-		statement(&p, packet, i, 0);
+		add_statement(&p, packet, i, 0);
 	e->commit_from = e->commit_to = e->n;
-	finish(e, packet->text.failed);
+	finish_request(e, packet->text.failed);
 }
 
-void js_errand_free(struct js_errand *e)
+void js_request_free(struct js_request *e)
 {
 	js_buf_free(&e->text);
 	js_buf_free(&e->list);
 	js_buf_free(&e->end);
-	*e = (struct js_errand){0};
+	*e = (struct js_request){0};
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What goes over the wire for a packet, and what answers it has: for this room's files only.
+ * What goes over the wire for a packet, and what answers it has: for this layer's files only.
  *
  * MariaDB takes compound statements outside of stored programs.  There small statements go as one block: they are run
  * without an answer to each, only those with rows have one, and then the block; with less to send, and to wake for, a
  * step costs the server a third less (docs/PERFORMANCE.md).  A large statement goes by itself, between two blocks,
  * since a block's statements are copied in the server.
  */
-#ifndef JS_DB_ERRAND_H
-#define JS_DB_ERRAND_H
+#ifndef JS_DB_REQUEST_H
+#define JS_DB_REQUEST_H
 
 #include "db/sql.h"
 
@@ -20,7 +20,7 @@ struct js_answer {
 	unsigned columns; /* STMT: so many each row must have */
 };
 
-struct js_errand {
+struct js_request {
 	struct js_buf text, list; /* list: a struct js_answer an answer; none: they are not known beforehand */
 	struct js_buf end;	  /* what is sent after an error and the ROLLBACK, so that nothing is held */
 	unsigned n;
@@ -30,16 +30,16 @@ struct js_errand {
 };
 
 /* Writes PACKET with a transaction around it, and TAIL (may be NULL) behind.  DATABASE is its name, for the names of
- * turns, or NULL for a server of a cluster, where nobody takes turns.  The former content is forgotten.  If memory ran
- * out, text.failed is set. */
-void js_errand_transaction(struct js_errand *e, const struct js_sql *packet, const struct js_sql *tail, int blocks,
-			   const char *database);
+ * user locks, or NULL for a server of a cluster, where a user lock excludes nobody.  The former content is forgotten.
+ * If memory ran out, text.failed is set. */
+void js_request_transaction(struct js_request *e, const struct js_sql *packet, const struct js_sql *tail, int blocks,
+			    const char *database);
 
 /* Writes PACKET as it is. */
-void js_errand_plain(struct js_errand *e, const struct js_sql *packet);
+void js_request_plain(struct js_request *e, const struct js_sql *packet);
 
-const struct js_answer *js_errand_answer(const struct js_errand *e, unsigned number);
+const struct js_answer *js_request_answer(const struct js_request *e, unsigned number);
 
-void js_errand_free(struct js_errand *e);
+void js_request_free(struct js_request *e);
 
 #endif

@@ -4,8 +4,10 @@
  * short. Promises: one round trip, two at a cluster; no right is needed that the grants do not give.
  */
 #define _GNU_SOURCE
+#include "db/session.h"
+
 #include "base/clock.h"
-#include "db/connect.h"
+#include "db/fault.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -46,7 +48,7 @@ static const char set_up[] =
 	"SHOW GLOBAL STATUS LIKE 'Threads_connected';"
 	"SHOW GLOBAL VARIABLES WHERE Variable_name IN('wsrep_on','group_replication_group_name',"
 	"'group_replication_single_primary_mode')";
-static const char look[] =
+static const char crowd_query[] =
 	"SELECT UTC_TIMESTAMP(6),@@global.max_connections;SHOW GLOBAL STATUS LIKE 'Threads_connected'";
 
 /* On a cluster whose servers all take writes, one may be behind another.  With this a transaction, and a read outside
@@ -56,7 +58,7 @@ static const char causal_galera[] = "SET SESSION wsrep_sync_wait=1";
 static const char causal_group[] = "SET SESSION group_replication_consistency='BEFORE'";
 
 /* What the two packets bring. */
-struct answer {
+struct server_state {
 	int64_t wall_us;
 	uint64_t connections, most, packet;
 	int read_only, galera, group, primaries;
@@ -68,7 +70,7 @@ static int is_on(const char *value)
 	return value != NULL && strcmp(value, "0") != 0 && strcasecmp(value, "OFF") != 0;
 }
 
-static void take_row(struct answer *a, unsigned n, MYSQL_ROW row)
+static void take_state_row(struct server_state *a, unsigned n, MYSQL_ROW row)
 {
 	if (n < 2 || row[0] == NULL || row[1] == NULL)
 		return;
@@ -90,7 +92,7 @@ static void take_row(struct answer *a, unsigned n, MYSQL_ROW row)
 }
 
 /* Sends TEXT and reads the answers.  Returns the error number. */
-static unsigned ask(MYSQL *my, const char *text, size_t len, struct answer *a)
+static unsigned ask_server(MYSQL *my, const char *text, size_t len, struct server_state *a)
 {
 	MYSQL_RES *result;
 	MYSQL_ROW row;
@@ -106,36 +108,36 @@ static unsigned ask(MYSQL *my, const char *text, size_t len, struct answer *a)
 			continue;
 		}
 		while ((row = mysql_fetch_row(result)) != NULL)
-			take_row(a, mysql_num_fields(result), row);
+			take_state_row(a, mysql_num_fields(result), row);
 		mysql_free_result(result);
 	} while ((more = mysql_next_result(my)) == 0);
 	return more > 0 ? mysql_errno(my) : 0;
 }
 
 /* Nine in ten are taken: whoever can wait without a connection should. */
-static void note_crowd(struct js_db *db, const struct answer *a)
+static void note_crowd(struct js_db *db, const struct server_state *a)
 {
 	int64_t now = js_clock_mono_us();
 
 	db->looked_us = now;
 	if (a->most > 0 && 10 * a->connections >= 9 * a->most)
-		db->crowded_us = now + JS_DB_CROWDED_US;
+		db->crowded_us = now + JS_SESSION_CROWDED_US;
 }
 
-unsigned js_db_session(struct js_db *db, MYSQL *my)
+unsigned js_session_begin(struct js_db *db, MYSQL *my)
 {
-	struct answer a = {.wall_us = -1};
+	struct server_state a = {.wall_us = -1};
 	int64_t sent = js_clock_mono_us();
 	unsigned number, tries = 0;
 
 	do /* a time limit that holds until it is lifted may hit this itself */
-		number = ask(my, set_up, sizeof(set_up) - 1, &a);
-	while (js_db_is_killed(number) && ++tries < SET_UP_TRIES);
+		number = ask_server(my, set_up, sizeof(set_up) - 1, &a);
+	while (js_fault_of(number) == JS_FAULT_KILLED && ++tries < SET_UP_TRIES);
 	db->cluster = a.galera || (a.group && a.primaries);
 	if (number == 0 && db->cluster) {
 		const char *causal = a.galera ? causal_galera : causal_group;
 
-		number = ask(my, causal, strlen(causal), &a);
+		number = ask_server(my, causal, strlen(causal), &a);
 	}
 	if (number != 0) {
 		(void)snprintf(db->last_error, sizeof(db->last_error), "%s", mysql_error(my));
@@ -144,7 +146,7 @@ unsigned js_db_session(struct js_db *db, MYSQL *my)
 	if (a.read_only) {
 		(void)snprintf(db->last_error, sizeof(db->last_error),
 			       "it is read-only: a replica, or a primary that was demoted");
-		return JS_DB_READ_ONLY;
+		return JS_FAULT_READ_ONLY;
 	}
 	db->blocks = strstr(mysql_get_server_info(my), "MariaDB") != NULL;
 	db->packet_most = a.packet > 0 ? (size_t)a.packet : SIZE_MAX;
@@ -154,20 +156,27 @@ unsigned js_db_session(struct js_db *db, MYSQL *my)
 	return 0;
 }
 
-void js_db_yield(struct js_db *db)
+void js_session_end(struct js_db *db)
 {
-	struct answer a = {.wall_us = -1};
+	if (db->my != NULL)
+		mysql_close(db->my);
+	db->my = NULL;
+}
+
+void js_session_end_if_crowded(struct js_db *db)
+{
+	struct server_state a = {.wall_us = -1};
 	int64_t now = js_clock_mono_us();
 
 	if (db->my == NULL)
 		return;
 	if (now >= db->crowded_us && now - db->looked_us >= LOOK_US) {
-		if (ask(db->my, look, sizeof(look) - 1, &a) != 0) {
-			js_db_rest(db); /* whoever needs it next connects again */
+		if (ask_server(db->my, crowd_query, sizeof(crowd_query) - 1, &a) != 0) {
+			js_session_end(db); /* whoever needs it next connects again */
 			return;
 		}
 		note_crowd(db, &a);
 	}
 	if (now < db->crowded_us)
-		js_db_rest(db);
+		js_session_end(db);
 }

@@ -54,7 +54,7 @@ static void add_i64(struct js_buf *buf, int64_t value)
 	add_u64(buf, value < 0 ? (uint64_t)0 - (uint64_t)value : (uint64_t)value);
 }
 
-static char *digits(char *to, unsigned value, int n)
+static char *put_digits(char *to, unsigned value, int n)
 {
 	for (int i = n - 1; i >= 0; i--, value /= 10)
 		to[i] = (char)('0' + value % 10);
@@ -72,14 +72,14 @@ static void add_time(struct js_buf *buf, int64_t wall_us)
 		js_buf_str(buf, "NULL");
 		return;
 	}
-	p = digits(p, (unsigned)tm.tm_year + 1900, 4);
-	p = digits(p, (unsigned)tm.tm_mon + 1, 2);
-	p = digits(p, (unsigned)tm.tm_mday, 2);
-	p = digits(p, (unsigned)tm.tm_hour, 2);
-	p = digits(p, (unsigned)tm.tm_min, 2);
-	p = digits(p, (unsigned)tm.tm_sec, 2);
+	p = put_digits(p, (unsigned)tm.tm_year + 1900, 4);
+	p = put_digits(p, (unsigned)tm.tm_mon + 1, 2);
+	p = put_digits(p, (unsigned)tm.tm_mday, 2);
+	p = put_digits(p, (unsigned)tm.tm_hour, 2);
+	p = put_digits(p, (unsigned)tm.tm_min, 2);
+	p = put_digits(p, (unsigned)tm.tm_sec, 2);
 	*p++ = '.';
-	p = digits(p, (unsigned)(wall_us % JS_SECOND_US), 6);
+	p = put_digits(p, (unsigned)(wall_us % JS_SECOND_US), 6);
 	js_buf_add(buf, text, (size_t)(p - text));
 }
 
@@ -88,16 +88,16 @@ const struct js_sql_mark *js_sql_mark(const struct js_sql *sql, unsigned number)
 	return (const struct js_sql_mark *)(const void *)sql->marks.data + number;
 }
 
-static size_t begin_of(const struct js_sql *sql)
+static size_t last_begin(const struct js_sql *sql)
 {
 	return sql->statements == 0 || sql->marks.failed ? 0 : js_sql_mark(sql, sql->statements - 1)->end;
 }
 
 /* The last statement is whole. */
-static void complete(struct js_sql *sql, unsigned flags)
+static void complete_statement(struct js_sql *sql, unsigned flags)
 {
 	struct js_sql_mark mark = {sql->text.len, flags | sql->only};
-	const char *text = sql->text.failed ? "" : sql->text.data + begin_of(sql);
+	const char *text = sql->text.failed ? "" : sql->text.data + last_begin(sql);
 
 	if (strncmp(text, "SELECT ", 7) == 0 && strstr(text, " INTO @js_") == NULL)
 		mark.flags |= JS_SQL_ROWS;
@@ -107,7 +107,7 @@ static void complete(struct js_sql *sql, unsigned flags)
 	sql->only = 0;
 }
 
-static void add(struct js_sql *sql, const char *format, va_list args)
+static void append(struct js_sql *sql, const char *format, va_list args)
 {
 	const char *p, *text;
 	const void *data;
@@ -129,6 +129,7 @@ static void add(struct js_sql *sql, const char *format, va_list args)
 			data = va_arg(args, const void *);
 			add_hex(&sql->text, data, va_arg(args, size_t));
 			break;
+		case 'k': add_hex(&sql->text, va_arg(args, const unsigned char *), 16); break;
 		case 's':
 			text = va_arg(args, const char *);
 			add_hex(&sql->text, text, text == NULL ? 0 : strlen(text));
@@ -139,7 +140,7 @@ static void add(struct js_sql *sql, const char *format, va_list args)
 	}
 	js_buf_str(&sql->text, format);
 	if (sql->text.len > 0 && sql->text.data[sql->text.len - 1] == ';')
-		complete(sql, 0);
+		complete_statement(sql, 0);
 }
 
 void js_sql_add(struct js_sql *sql, const char *format, ...)
@@ -147,20 +148,35 @@ void js_sql_add(struct js_sql *sql, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	add(sql, format, args);
+	append(sql, format, args);
 	va_end(args);
+}
+
+unsigned js_sql_vstmt(struct js_sql *sql, const char *format, va_list args)
+{
+	append(sql, format, args);
+	js_buf_char(&sql->text, ';');
+	complete_statement(sql, 0);
+	return sql->statements - 1;
 }
 
 unsigned js_sql_stmt(struct js_sql *sql, const char *format, ...)
 {
 	va_list args;
+	unsigned number;
 
 	va_start(args, format);
-	add(sql, format, args);
+	number = js_sql_vstmt(sql, format, args);
 	va_end(args);
-	js_buf_char(&sql->text, ';');
-	complete(sql, 0);
-	return sql->statements - 1;
+	return number;
+}
+
+void js_sql_list(struct js_sql *sql, const char *words, const uint64_t *numbers, size_t n)
+{
+	js_sql_add(sql, words);
+	for (size_t i = 0; i < n; i++)
+		js_sql_add(sql, i == 0 ? "%u" : ",%u", numbers[i]);
+	js_sql_add(sql, ")");
 }
 
 void js_sql_guard_set(struct js_sql *sql, uint64_t n, const char *assignments)
@@ -174,7 +190,7 @@ void js_sql_guard_set(struct js_sql *sql, uint64_t n, const char *assignments)
 		js_buf_str(&sql->text, assignments);
 	}
 	js_buf_char(&sql->text, ';');
-	complete(sql, JS_SQL_GUARD);
+	complete_statement(sql, JS_SQL_GUARD);
 }
 
 void js_sql_guard(struct js_sql *sql, uint64_t n)
@@ -190,14 +206,14 @@ void js_sql_only(struct js_sql *sql, unsigned flag)
 void js_sql_piece(struct js_sql *sql, const char *text)
 {
 	js_buf_str(&sql->text, text);
-	complete(sql, JS_SQL_BLOCKS);
+	complete_statement(sql, JS_SQL_BLOCKS);
 }
 
-void js_sql_turn(struct js_sql *sql, uint64_t of, uint64_t n, unsigned seconds)
+void js_sql_user_lock(struct js_sql *sql, uint64_t of, uint64_t n, unsigned seconds)
 {
-	sql->turn_of = of;
-	sql->turn = n;
-	sql->turn_wait = seconds;
+	sql->lock_of = of;
+	sql->lock = n;
+	sql->lock_wait = seconds;
 }
 
 void js_sql_reset(struct js_sql *sql)
@@ -205,7 +221,7 @@ void js_sql_reset(struct js_sql *sql)
 	js_buf_reset(&sql->text);
 	js_buf_reset(&sql->marks);
 	sql->statements = sql->only = 0;
-	sql->turn_of = sql->turn = 0;
+	sql->lock_of = sql->lock = 0;
 }
 
 void js_sql_free(struct js_sql *sql)

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,7 +16,7 @@
 enum {
 	JS_SQL_ROWS = 1,   /* it answers with rows */
 	JS_SQL_GUARD = 2,  /* it may stop the packet */
-	JS_SQL_BLOCKS = 4, /* it is sent only to a server that takes blocks (see errand.h), in one */
+	JS_SQL_BLOCKS = 4, /* it is sent only to a server that takes blocks (see request.h), in one */
 	JS_SQL_SINGLE = 8, /* it is sent only to one that does not */
 	JS_SQL_CLUSTER = 16
 }; /* it is sent only to a cluster whose servers all take writes */
@@ -30,13 +31,14 @@ struct js_sql {
 	struct js_buf text, marks; /* marks: a struct js_sql_mark a statement */
 	unsigned statements;	   /* complete ones */
 	unsigned only;		   /* of the next one */
-	uint64_t turn_of, turn;	   /* see js_sql_turn; 0: none */
-	unsigned turn_wait;
+	uint64_t lock_of, lock;	   /* see js_sql_user_lock; 0: none */
+	unsigned lock_wait;
 };
 
 /* Appends to the packet's last statement.  FORMAT is text of the program with:
  *   %u  uint64_t            %d  int64_t            %n  int64_t, negative: NULL
  *   %x  const void *, size_t: a literal x'...' (NULL pointer: NULL)
+ *   %k  const unsigned char *: the same, of the 16 bytes of a token
  *   %s  const char *: the string as a literal x'...' (NULL pointer: NULL)
  *   %t  int64_t: microseconds since 1970 UTC as a DATETIME literal, negative: NULL
  * A semicolon at the end of FORMAT completes the statement.  Every argument must have exactly the type named. */
@@ -44,6 +46,11 @@ void js_sql_add(struct js_sql *sql, const char *format, ...);
 
 /* The same, and the statement is completed; gives its number in the packet, from 0, which its rows carry. */
 unsigned js_sql_stmt(struct js_sql *sql, const char *format, ...);
+
+unsigned js_sql_vstmt(struct js_sql *sql, const char *format, va_list args);
+
+/* Appends WORDS, the N numbers with commas between them, and a ")". */
+void js_sql_list(struct js_sql *sql, const char *words, const uint64_t *numbers, size_t n);
 
 /* Raises the server's error 1690 and so stops the packet if the statement before changed (or matched) fewer than N
  * rows.  At most four in a packet. */
@@ -58,10 +65,10 @@ void js_sql_only(struct js_sql *sql, unsigned flag);
 /* A piece of a statement that holds others, such as "IF ... THEN "; JS_SQL_BLOCKS.  It is numbered as they are. */
 void js_sql_piece(struct js_sql *sql, const char *text);
 
-/* The transaction waits, before it locks anything, for its turn among those of the same OF and N (from 1): a user lock
- * of the server, held until the COMMIT; who has waited SECONDS goes without.  It is advice to the server's scheduler,
- * and nothing that is right or wrong hangs on it. */
-void js_sql_turn(struct js_sql *sql, uint64_t of, uint64_t n, unsigned seconds);
+/* Before it locks any row, the transaction asks for user lock N (from 1) of OF, and holds it until the COMMIT.  If the
+ * lock isn't granted within SECONDS, the transaction proceeds without it: it only keeps too many from waiting for the
+ * same row at once, and correctness does not depend on it. */
+void js_sql_user_lock(struct js_sql *sql, uint64_t of, uint64_t n, unsigned seconds);
 
 const struct js_sql_mark *js_sql_mark(const struct js_sql *sql, unsigned number);
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Packets against a real server: a guard's no is an answer, the same error from anything else is a fault; an answer
- * that ends early is no answer, and may be behind a commit; a turn ends with its transaction.
+ * that ends early is no answer, and may be behind a commit; a user lock ends with its transaction.
  */
 #define _GNU_SOURCE
 #include "integration/says.h"
 
 #include "base/clock.h"
 #include "db/db.h"
+#include "db/view.h"
 
 static struct js_db *db;
 
@@ -98,13 +99,13 @@ static void take_hash(void *ctx, const struct js_row *row)
 {
 	uint32_t *h = ctx;
 
-	*h = 2166136261U; /* FNV-1a, as errand.c has it */
+	*h = 2166136261U; /* FNV-1a, as request.c has it */
 	for (const char *p = row == NULL ? "" : row->col[0]; *p != '\0'; p++)
 		*h = (*h ^ (unsigned char)*p) * 16777619U;
 }
 
-/* Adds a statement that tells whether somebody has turn 3 of 7. */
-static void ask_turn(struct js_sql *sql)
+/* Adds a statement that tells whether somebody has user lock 3 of 7. */
+static void ask_lock(struct js_sql *sql)
 {
 	static uint32_t hash;
 	struct js_sql name = {0};
@@ -124,14 +125,14 @@ static void nobody_has_it(void)
 	struct js_sql sql = {0};
 	int taken;
 
-	ask_turn(&sql);
+	ask_lock(&sql);
 	OK(js_db_query(db, &sql, take_number, &taken, &e));
 	assert_int_equal(taken, 0);
 	js_sql_free(&sql);
 }
 
-/* A turn lasts as long as the transaction, however that ends. */
-static void turns(void **state)
+/* A user lock lasts as long as the transaction, however that ends. */
+static void user_locks(void **state)
 {
 	static char name[4000];
 	struct js_sql sql = {0};
@@ -139,24 +140,24 @@ static void turns(void **state)
 	int taken = -1, lost;
 
 	(void)state;
-	ask_turn(&sql);
-	js_sql_turn(&sql, 7, 3, 5);
+	ask_lock(&sql);
+	js_sql_user_lock(&sql, 7, 3, 5);
 	OK(js_db_transaction(db, &sql, NULL, take_number, &taken, NULL, &e));
 	assert_int_equal(taken, 1);
 	js_sql_free(&sql);
 	nobody_has_it();
 	sql = packet("INSERT INTO mark VALUES(5)", 2, "SELECT 1"); /* a guard's no */
-	js_sql_turn(&sql, 7, 3, 5);
+	js_sql_user_lock(&sql, 7, 3, 5);
 	GIVES(JS_DB_GUARD, transact(sql, &lost, &rows));
 	nobody_has_it();
 	sql = packet("INSERT INTO mark VALUES(5)", 1, "INSERT INTO mark_key VALUES(1)"); /* a key's no */
-	js_sql_turn(&sql, 7, 3, 5);
+	js_sql_user_lock(&sql, 7, 3, 5);
 	GIVES(JS_DB_DUPLICATE, transact(sql, &lost, &rows));
 	nobody_has_it();
 	sql = (struct js_sql){0};
 	memset(name, 'n', sizeof(name) - 1); /* between two blocks, where there are blocks */
 	(void)js_sql_stmt(&sql, "INSERT INTO mark_key SELECT 1 FROM DUAL WHERE %s IS NOT NULL", name);
-	js_sql_turn(&sql, 7, 3, 5);
+	js_sql_user_lock(&sql, 7, 3, 5);
 	GIVES(JS_DB_DUPLICATE, js_db_transaction(db, &sql, NULL, NULL, NULL, &lost, &e));
 	js_sql_free(&sql);
 	nobody_has_it();
@@ -201,7 +202,7 @@ static int short_view(void *ctx, struct jobstack_error *error)
 
 	if ((*tries)++ == 0)
 		promise_more(&sql);
-	status = js_db_look(db, &sql, count_rows, &rows, error);
+	status = js_view_query(db, &sql, count_rows, &rows, error);
 	js_sql_free(&sql);
 	return status;
 }
@@ -212,7 +213,7 @@ static void views(void **state)
 	unsigned tries = 0;
 
 	(void)state;
-	OK(js_db_view(db, short_view, &tries, &e));
+	OK(js_view_open(db, short_view, &tries, &e));
 	assert_int_equal(tries, 2);
 }
 
@@ -240,7 +241,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(guards), cmocka_unit_test(nobody_asked),
 					   cmocka_unit_test(short_answers), cmocka_unit_test(views),
-					   cmocka_unit_test(turns)};
+					   cmocka_unit_test(user_locks)};
 
 	return cmocka_run_group_tests(tests, begin, end);
 }

@@ -3,7 +3,7 @@
  * What goes over the wire for a packet, and which answer belongs to which statement: as single statements, and as
  * blocks.
  */
-#include "db/errand.h"
+#include "db/request.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#define TURN "'jobstack.571cc6c3.7.3'"
+#define LOCK_NAME "'jobstack.571cc6c3.7.3'"
 
-static struct js_errand e;
+static struct js_request e;
 static struct js_sql packet, tail;
 
 static int begin(void **state)
@@ -37,7 +37,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
-	js_errand_free(&e);
+	js_request_free(&e);
 	js_sql_free(&packet);
 	js_sql_free(&tail);
 	return 0;
@@ -46,15 +46,15 @@ static int end(void **state)
 static void answer_is(unsigned number, int kind, unsigned stmt, int guard)
 {
 	assert_true(number < e.n);
-	assert_int_equal(js_errand_answer(&e, number)->kind, kind);
-	assert_int_equal(js_errand_answer(&e, number)->stmt, stmt);
-	assert_int_equal(js_errand_answer(&e, number)->guard, guard);
+	assert_int_equal(js_request_answer(&e, number)->kind, kind);
+	assert_int_equal(js_request_answer(&e, number)->stmt, stmt);
+	assert_int_equal(js_request_answer(&e, number)->guard, guard);
 }
 
 static void single(void **state)
 {
 	(void)state;
-	js_errand_transaction(&e, &packet, &tail, 0, "db");
+	js_request_transaction(&e, &packet, &tail, 0, "db");
 	assert_string_equal(e.text.data, "START TRANSACTION;UPDATE a;SET @js_guard=CAST(ROW_COUNT()>=1 AS "
 					 "UNSIGNED)-1;DELETE b;INSERT d;SELECT e;COMMIT;SELECT f;");
 	assert_int_equal(e.text.len, strlen(e.text.data) - 1); /* the last semicolon is not sent */
@@ -75,7 +75,7 @@ static void single(void **state)
 static void block(void **state)
 {
 	(void)state;
-	js_errand_transaction(&e, &packet, &tail, 1, "db");
+	js_request_transaction(&e, &packet, &tail, 1, "db");
 	assert_string_equal(e.text.data,
 			    "BEGIN NOT ATOMIC START TRANSACTION;UPDATE a;SET @js_guard=CAST(ROW_COUNT()>=1 AS "
 			    "UNSIGNED)-1;IF @x THEN DELETE b;END IF;INSERT c;SELECT e;COMMIT;SELECT f;END;");
@@ -100,7 +100,7 @@ static void large(void **state)
 	(void)js_sql_stmt(&sql, "UPDATE a");
 	(void)js_sql_stmt(&sql, "INSERT %s", name);
 	(void)js_sql_stmt(&sql, "UPDATE b");
-	js_errand_transaction(&e, &sql, NULL, 1, NULL);
+	js_request_transaction(&e, &sql, NULL, 1, NULL);
 	assert_memory_equal(e.text.data, first, strlen(first));
 	assert_string_equal(strrchr(e.text.data, '\''), last);
 	assert_int_equal(e.n, 3);
@@ -122,42 +122,43 @@ static void cluster(void **state)
 	js_sql_only(&sql, JS_SQL_CLUSTER);
 	(void)js_sql_stmt(&sql, "UPDATE a");
 	(void)js_sql_stmt(&sql, "SELECT b");
-	js_errand_transaction(&e, &sql, NULL, 0, "db");
+	js_request_transaction(&e, &sql, NULL, 0, "db");
 	assert_string_equal(e.text.data, "START TRANSACTION;SELECT a INTO @js_a;SELECT b;COMMIT;");
 	answer_is(2, JS_ANSWER_STMT, 2, 0);
-	js_errand_transaction(&e, &sql, NULL, 0, NULL);
+	js_request_transaction(&e, &sql, NULL, 0, NULL);
 	assert_string_equal(e.text.data, "START TRANSACTION;SELECT a INTO @js_a;UPDATE a;SELECT b;COMMIT;");
 	answer_is(3, JS_ANSWER_STMT, 2, 0);
-	js_errand_transaction(&e, &sql, &tail, 1, NULL); /* what comes behind the COMMIT waits for nobody */
+	js_request_transaction(&e, &sql, &tail, 1, NULL); /* what comes behind the COMMIT waits for nobody */
 	assert_string_equal(e.text.data, "BEGIN NOT ATOMIC START TRANSACTION;SELECT a INTO @js_a;UPDATE a;SELECT "
 					 "b;COMMIT;SET STATEMENT wsrep_sync_wait=0 FOR SELECT f;END;");
 	js_sql_free(&sql);
 }
 
-/* The turn is taken before anything is locked and given away behind the COMMIT, or after an error. */
-static void turns(void **state)
+/* The user lock is asked for before anything is locked, and released behind the COMMIT, or after an error. */
+static void user_locks(void **state)
 {
 	struct js_sql sql = {0};
 
 	(void)state;
 	(void)js_sql_stmt(&sql, "UPDATE a");
-	js_sql_turn(&sql, 7, 3, 5);
-	js_errand_transaction(&e, &sql, &tail, 0, "db");
-	assert_string_equal(e.text.data, "DO GET_LOCK(" TURN
-					 ",5);START TRANSACTION;UPDATE a;COMMIT;DO RELEASE_LOCK(" TURN ");SELECT f;");
+	js_sql_user_lock(&sql, 7, 3, 5);
+	js_request_transaction(&e, &sql, &tail, 0, "db");
+	assert_string_equal(e.text.data,
+			    "DO GET_LOCK(" LOCK_NAME ",5);START TRANSACTION;UPDATE a;COMMIT;DO RELEASE_LOCK(" LOCK_NAME
+			    ");SELECT f;");
 	assert_int_equal(e.n, 6);
 	answer_is(2, JS_ANSWER_STMT, 0, 0);
 	assert_int_equal(e.commit_to, 3);
 	answer_is(5, JS_ANSWER_STMT, 2, 0);
-	assert_string_equal(e.end.data, "DO RELEASE_LOCK(" TURN ");");
-	js_errand_transaction(&e, &sql, NULL, 1, "db");
+	assert_string_equal(e.end.data, "DO RELEASE_LOCK(" LOCK_NAME ");");
+	js_request_transaction(&e, &sql, NULL, 1, "db");
 	assert_string_equal(
 		e.text.data,
-		"BEGIN NOT ATOMIC DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;DO RELEASE_LOCK(" TURN
-		");RESIGNAL;END;DO GET_LOCK(" TURN ",5);START TRANSACTION;UPDATE a;COMMIT;DO RELEASE_LOCK(" TURN
-		");END;");
+		"BEGIN NOT ATOMIC DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK;DO RELEASE_LOCK(" LOCK_NAME
+		");RESIGNAL;END;DO GET_LOCK(" LOCK_NAME
+		",5);START TRANSACTION;UPDATE a;COMMIT;DO RELEASE_LOCK(" LOCK_NAME ");END;");
 	assert_int_equal(e.n, 1);
-	js_errand_transaction(&e, &sql, NULL, 0, NULL); /* a server that has none */
+	js_request_transaction(&e, &sql, NULL, 0, NULL); /* a server that has none */
 	assert_string_equal(e.text.data, "START TRANSACTION;UPDATE a;COMMIT;");
 	assert_int_equal(e.end.len, 0);
 	js_sql_free(&sql);
@@ -166,7 +167,7 @@ static void turns(void **state)
 static void queries(void **state)
 {
 	(void)state;
-	js_errand_plain(&e, &tail);
+	js_request_plain(&e, &tail);
 	assert_string_equal(e.text.data, "SELECT f;");
 	assert_int_equal(e.n, 1);
 	answer_is(0, JS_ANSWER_STMT, 0, 0);
@@ -176,7 +177,7 @@ static void queries(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(single),  cmocka_unit_test(block),
-					   cmocka_unit_test(large),   cmocka_unit_test(turns),
+					   cmocka_unit_test(large),   cmocka_unit_test(user_locks),
 					   cmocka_unit_test(cluster), cmocka_unit_test(queries)};
 
 	return cmocka_run_group_tests(tests, begin, end);

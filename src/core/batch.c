@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Batches.  Promise: a batch is whole, or there is none.
+ */
+#include "core/batch.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* How many bytes of datapaths will come is not known beforehand, and one block per entry would be slow.  So the bytes
+ * are gathered in one buffer, and the pointers are set at the end. */
+struct batch_memory {
+	struct js_buf bytes;
+	struct jobstack_entry *entries;
+};
+
+void jobstack_batch_free(struct jobstack_batch *batch)
+{
+	struct batch_memory *m = batch == NULL ? NULL : batch->memory;
+	int saved = errno;
+
+	if (m != NULL) {
+		js_buf_free(&m->bytes);
+		free(m->entries);
+		free(m);
+	}
+	if (batch != NULL)
+		*batch = (struct jobstack_batch){0, 0, NULL, NULL};
+	errno = saved;
+}
+
+int js_batch_begin(struct jobstack_batch *batch, uint64_t worker, size_t n)
+{
+	struct batch_memory *m = calloc(1, sizeof(*m));
+
+	*batch = (struct jobstack_batch){worker, 0, NULL, m};
+	if (m == NULL)
+		return -1;
+	m->entries = calloc(n, sizeof(*m->entries));
+	batch->entries = m->entries;
+	return m->entries == NULL ? -1 : 0;
+}
+
+void js_batch_add(struct jobstack_batch *batch, const struct js_claim *claim, const char *entry, const char *datapath,
+		  size_t len)
+{
+	struct batch_memory *m = batch->memory;
+	struct jobstack_entry *e;
+
+	if (batch->count >= claim->n)
+		return;
+	e = &m->entries[batch->count++];
+	*e = (struct jobstack_entry){strtoull(entry, NULL, 10), claim->attempt, claim->fails, claim->losses, NULL, len};
+	js_buf_add(&m->bytes, datapath, len);
+	js_buf_char(&m->bytes, '\0');
+}
+
+int js_batch_end(struct jobstack_batch *batch)
+{
+	struct batch_memory *m = batch->memory;
+	const char *p = m->bytes.data;
+
+	for (size_t i = 0; i < batch->count; i++) {
+		batch->entries[i].datapath = p;
+		p += batch->entries[i].datapath_len + 1;
+	}
+	return m->bytes.failed ? -1 : 0;
+}
+
+struct batch_reading {
+	const struct js_claim *claim;
+	struct jobstack_batch *batch;
+	uint64_t worker;
+	int failed;
+};
+
+static void take_entry(void *ctx, const struct js_row *row)
+{
+	struct batch_reading *r = ctx;
+
+	if (row == NULL) {
+		jobstack_batch_free(r->batch);
+		r->failed = js_batch_begin(r->batch, r->worker, r->claim->n) != 0;
+	} else if (!r->failed)
+		js_batch_add(r->batch, r->claim, row->col[0], row->col[1], row->len[1]);
+}
+
+int js_batch_read(struct jobstack *handle, const struct js_stack *stack, uint64_t worker, const struct js_claim *claim,
+		  struct jobstack_batch *batch, struct jobstack_error *error)
+{
+	struct batch_reading r = {claim, batch, worker, 0};
+	struct js_sql sql = {0};
+	int status;
+
+	*batch = (struct jobstack_batch){worker, 0, NULL, NULL};
+	js_sql_add(&sql, "SELECT entry_id,datapath FROM entry WHERE stack_id=%u", stack->id);
+	js_sql_list(&sql, " AND entry_id IN(", claim->id, claim->n);
+	js_sql_stmt(&sql, " ORDER BY entry_id");
+	status = js_db_query(handle->db, &sql, take_entry, &r, error);
+	if (status == 0 && (r.failed || js_batch_end(batch) != 0))
+		status = js_error_memory(error);
+	if (status == 0 && batch->count != claim->n)
+		status = js_error_set(error, JOBSTACK_EBUG,
+				      "%zu of %zu claimed entries have no datapath in the database",
+				      claim->n - batch->count, claim->n);
+	if (status != 0)
+		jobstack_batch_free(batch);
+	return status;
+}

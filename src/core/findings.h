@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What a check has found.
+ */
+#ifndef JS_CORE_FINDINGS_H
+#define JS_CORE_FINDINGS_H
+
+#include "base/buf.h"
+#include "core/handle.h"
+
+struct js_finding {
+	enum jobstack_fault fault;
+	uint64_t entry;
+	size_t text, path, path_len; /* where they lie in the bytes; path 0: none */
+};
+
+struct js_findings {
+	struct js_buf bytes;
+	struct js_finding *list;
+	size_t n, room;
+	uint64_t found[JOBSTACK_FAULTS];
+	int failed; /* memory ran out */
+};
+
+/* Counts a finding, and keeps its words if it is among the first of its kind. */
+void js_found(struct js_findings *findings, enum jobstack_fault fault, uint64_t entry, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* Reads the datapaths of what was found, in the view. */
+int js_findings_paths(struct js_findings *findings, struct jobstack *handle, uint64_t stack,
+		      struct jobstack_error *error);
+
+/* Tells them, by entry.  0, or JOBSTACK_ESTOPPED. */
+int js_findings_tell(struct js_findings *findings, jobstack_finding_fn *fn, void *ctx);
+
+void js_findings_free(struct js_findings *findings);
+
+#endif

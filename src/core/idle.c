@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What a worker asks that has nothing to do, or wants to know how long its entries take.
+ */
+#include "core/span.h"
+#include "core/worker.h"
+
+#include <string.h>
+
+static void take_idle(void *ctx, const struct js_row *row)
+{
+	struct jobstack_idle *idle = ctx;
+
+	if (row == NULL)
+		return;
+	idle->state = (enum jobstack_stack_state)js_row_u64(row, 0);
+	idle->ready = js_row_u64(row, 1);
+	idle->waiting = js_row_u64(row, 2);
+	idle->held = js_row_u64(row, 3);
+	idle->next_due_us = js_row_opt(row, 4);
+	idle->running = js_row_u64(row, 5);
+	idle->workers = js_row_u64(row, 6);
+	idle->eldest = row->col[7] == NULL || js_row_u64(row, 7) != 0;
+	idle->pushers = js_row_u64(row, 8);
+}
+
+int jobstack_worker_idle(struct jobstack_worker *w, struct jobstack_idle *idle, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+
+	memset(idle, 0, sizeof(*idle));
+	idle->next_due_us = -1;
+	js_sql_add(&sql,
+		   "SELECT s.state,COALESCE(p.ready,0),COALESCE(p.waiting,0),COALESCE(p.held,0),p.due,"
+		   "(SELECT COALESCE(SUM(open),0) FROM claim WHERE stack_id=%u AND worker_id<>%u),"
+		   "(SELECT COUNT(*) FROM worker WHERE stack_id=%u AND ended IS NULL AND kind=0),"
+		   "(SELECT MIN(worker_id) FROM worker WHERE stack_id=%u AND ended IS NULL AND kind=0 AND "
+		   "beat>UTC_TIMESTAMP(6)-INTERVAL lease_us MICROSECOND)=%u,"
+		   "(SELECT COUNT(*) FROM push WHERE stack_id=%u AND ended IS NULL AND "
+		   "beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND) "
+		   "FROM stack s LEFT JOIN (SELECT %u stack_id,SUM(IF(class=0,hi-lo+1,0)) ready,"
+		   "SUM(IF(class=1,hi-lo+1,0)) waiting,SUM(IF(class=2,hi-lo+1,0)) held,"
+		   "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,UTC_TIMESTAMP(6),MIN(IF(class<>1,NULL,IF(",
+		   w->stack.id, w->id, w->stack.id, w->stack.id, w->id, w->stack.id, w->stack.id);
+	js_span_due_sql(&sql, &w->stack);
+	js_sql_stmt(&sql,
+		    ",UTC_TIMESTAMP(6),due))))) due FROM span WHERE stack_id=%u) p ON p.stack_id=s.stack_id WHERE "
+		    "s.stack_id=%u",
+		    w->stack.id, w->stack.id);
+	return js_db_query(w->handle->db, &sql, take_idle, idle, error);
+}
+
+struct durations {
+	int64_t *us;
+	size_t n, max;
+};
+
+static void take_duration(void *ctx, const struct js_row *row)
+{
+	struct durations *d = ctx;
+
+	if (row == NULL)
+		d->n = 0;
+	else if (d->n < d->max)
+		d->us[d->n++] = js_row_i64(row, 0);
+}
+
+int jobstack_worker_durations(struct jobstack_worker *w, int64_t *us, size_t max, size_t *n,
+			      struct jobstack_error *error)
+{
+	struct durations d = {us, 0, max};
+	int status;
+
+	/* the highest numbers that have attempts are those popped last (LIFO: the lowest); of the primary key, so many
+	 * rows only */
+	status = js_handle_ask(
+		w->handle, take_duration, &d, error,
+		w->stack.lifo
+			? "SELECT TIMESTAMPDIFF(MICROSECOND,started,ended) FROM (SELECT outcome,started,ended FROM "
+			  "attempt WHERE stack_id=%u ORDER BY stack_id,entry_id,attempt LIMIT %u) a WHERE "
+			  "outcome=0 AND started IS NOT NULL"
+			: "SELECT TIMESTAMPDIFF(MICROSECOND,started,ended) FROM (SELECT outcome,started,ended FROM "
+			  "attempt WHERE stack_id=%u ORDER BY stack_id DESC,entry_id DESC,attempt DESC LIMIT %u) a "
+			  "WHERE outcome=0 AND started IS NOT NULL",
+		w->stack.id, (uint64_t)max);
+	*n = status == 0 ? d.n : 0;
+	return status;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Recovery of a worker that is known to be dead, and what is suspected of one.  Promise: a worker that has moved since
+ * it was looked at keeps what it holds.
+ */
+#define _GNU_SOURCE
+#include "core/load.h"
+#include "core/step.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define RECOVER_TRIES 20
+
+/* Who is to be recovered: the worker at this seq, or the one with this token wherever it is. */
+struct lost_worker {
+	uint64_t worker, seq;
+	const unsigned char *token; /* NULL: by seq */
+};
+
+/* One try; 1 if it has ended (*ENDED), or is not that one, or moved while it was read. */
+static int recover_once(struct jobstack *handle, const struct js_stack *stack, const struct lost_worker *who,
+			const char *reason, uint64_t *taken, int *ended, struct jobstack_error *error)
+{
+	struct js_worker_end end = {NULL, 0, reason, reason == NULL ? "the worker is gone" : reason};
+	struct jobstack_worker *w;
+	uint64_t open = 0;
+	int status = js_worker_load(handle, stack, who->worker, &w, error), is_it;
+
+	*ended = status == JOBSTACK_NOTHING;
+	if (status != 0)
+		return status;
+	is_it = who->token != NULL ? memcmp(who->token, w->token, sizeof(w->token)) == 0 : who->seq == w->seq;
+	*ended = who->token != NULL && !is_it;
+	for (const struct js_claim *claim = w->claims; claim != NULL; claim = claim->next)
+		open += claim->open;
+	status = is_it ? js_worker_finish(w, &end, error) : JOBSTACK_NOTHING;
+	jobstack_worker_free(w);
+	if (status == 0 && taken != NULL)
+		*taken = open;
+	return status;
+}
+
+static int recover_worker(struct jobstack *handle, const char *stack, const struct lost_worker *who, const char *reason,
+			  uint64_t *taken, struct jobstack_error *error)
+{
+	struct js_stack s;
+	int status = js_stack_find(handle, stack, &s, error), ended = 0, tries = 0;
+
+	if (taken != NULL)
+		*taken = 0;
+	if (status != 0)
+		return status;
+	do /* a dead worker's last step can come between, and nothing after it */
+		status = recover_once(handle, &s, who, reason, taken, &ended, error);
+	while (status == JOBSTACK_NOTHING && !ended && who->token != NULL && ++tries < RECOVER_TRIES);
+	return status;
+}
+
+int jobstack_recover(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq, const char *reason,
+		     uint64_t *taken, struct jobstack_error *error)
+{
+	const struct lost_worker who = {worker, seq, NULL};
+
+	return recover_worker(handle, stack, &who, reason, taken, error);
+}
+
+int jobstack_recover_own(struct jobstack *handle, const char *stack, uint64_t worker, const unsigned char token[16],
+			 const char *reason, uint64_t *taken, struct jobstack_error *error)
+{
+	const struct lost_worker who = {worker, 0, token};
+
+	return recover_worker(handle, stack, &who, reason, taken, error);
+}
+
+int jobstack_suspect(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq, const char *suspicion,
+		     struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	struct js_stack s;
+	char text[256];
+	int status = js_stack_find(handle, stack, &s, error);
+
+	if (status != 0)
+		return status;
+	/* the seq goes with it: once the worker has moved, it says nothing any more */
+	(void)snprintf(text, sizeof(text), "%" PRIu64 " %s", seq, suspicion);
+	js_sql_stmt(&sql, "UPDATE worker SET reason=%x WHERE worker_id=%u AND stack_id=%u AND seq=%u AND ended IS NULL",
+		    (const void *)text, strlen(text), worker, s.id, seq);
+	js_sql_guard(&sql, 1);
+	status = js_db_commit(handle->db, &sql, NULL, error);
+	return status == JS_DB_GUARD ? JOBSTACK_NOTHING : status;
+}

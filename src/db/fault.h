@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What the error numbers of servers and connectors mean, for this layer's files only.
+ */
+#ifndef JS_DB_FAULT_H
+#define JS_DB_FAULT_H
+
+#include "jobstack/jobstack.h"
+
+#define JS_FAULT_PACKET 1153	/* the error number of a packet larger than the server takes */
+#define JS_FAULT_READ_ONLY 1290 /* the error number of a server that is read-only */
+#define JS_FAULT_MALFORMED                                                                                             \
+	2999 /* ours, for an answer of another shape; like the connectors' own, it ends the connection */
+
+enum js_fault {
+	JS_FAULT_NONE,
+	JS_FAULT_GUARD,
+	JS_FAULT_DUPLICATE,
+	JS_FAULT_AGAIN,
+	JS_FAULT_KILLED, /* a person or a time limit ended the statement: again, it may go through */
+	JS_FAULT_SETTING,
+	JS_FAULT_BAD_ANSWER,
+	JS_FAULT_GONE,
+	JS_FAULT_CROWD, /* all connections are taken, the server's or this user's */
+	JS_FAULT_NOT_WRITABLE,
+	JS_FAULT_PERMISSION,
+	JS_FAULT_UNTRUSTED,
+	JS_FAULT_SCHEMA,
+	JS_FAULT_FULL,
+	JS_FAULT_NO_LOAD,
+	JS_FAULT_OTHER
+};
+
+enum js_fault js_fault_of(unsigned number);
+
+/* The error says that the server can't be reached, or can't be written, just now: another one may, or this one
+ * later. */
+int js_fault_is_away(unsigned number);
+
+/* Is it the connector's own error, after which it may not know where in the answers it stands? */
+int js_fault_is_local(unsigned number);
+
+/* Fills ERROR for error NUMBER with the server's or connector's TEXT, at WHERE, and gives the code. */
+int js_fault_fill(unsigned number, const char *text, const char *where, struct jobstack_error *error);
+
+#endif

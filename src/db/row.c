@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Numbers and times in the text of a row.
+ */
+#include "db/row.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+
+uint64_t js_row_u64(const struct js_row *row, unsigned col)
+{
+	return row->col[col] == NULL ? 0 : strtoull(row->col[col], NULL, 10);
+}
+
+int64_t js_row_i64(const struct js_row *row, unsigned col)
+{
+	return row->col[col] == NULL ? 0 : strtoll(row->col[col], NULL, 10);
+}
+
+int64_t js_row_opt(const struct js_row *row, unsigned col)
+{
+	return row->col[col] == NULL ? -1 : strtoll(row->col[col], NULL, 10);
+}
+
+int64_t js_row_time(const struct js_row *row, unsigned col)
+{
+	return js_clock_parse(row->col[col]);
+}
