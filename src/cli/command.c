@@ -310,10 +310,11 @@ int cli_command(const struct cli_command *command, struct jobstack_error *error)
 		return js_error_set(error, JOBSTACK_EMISSING, "%s can't be run: %s", name,
 				    strchr(name, '/') == NULL ? "it is not in $PATH" : strerror(rc));
 	if (rc != 0)
-		return js_error_set(error, js_error_process_code(rc), "%s can't be run: %s", name,
-				    js_error_process_words(rc));
+		return js_error_why(error, js_error_process_code(rc), js_error_process_why(rc), "%s can't be run: %s",
+				    name, js_error_process_words(rc));
 	if (late && cli_stop != 0)
 		return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while %s ran", name);
 	js_num_duration_text(command->limit_us, limit, sizeof(limit));
-	return late ? js_error_set(error, JOBSTACK_EFILE, "%s did not end within %s", name, limit) : status;
+	return late ? js_error_why(error, JOBSTACK_EFILE, JS_WHY_LATE, "%s did not end within %s", name, limit)
+		    : status;
 }

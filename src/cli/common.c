@@ -157,19 +157,16 @@ static const char *with(const char *format, ...)
 	return text;
 }
 
-static int has_tls(const char *text)
+static const char *remedy_nodb(unsigned why, const char *file)
 {
-	return strstr(text, "TLS") != NULL || strstr(text, "SSL") != NULL || strstr(text, "certificate") != NULL;
-}
-
-static const char *remedy_nodb(const char *text, const char *file)
-{
-	if (strstr(text, "no room left") != NULL)
+	if (js_error_setting(why) != NULL)
+		return js_error_setting(why);
+	if (js_error_is_disk(why))
 		return "free space on the server's disk, then do it again: nothing was half done";
 	if (file == NULL)
 		return "start a private one with `jobstack server start`, or put the address of your centre's into "
 		       "~/.my.cnf";
-	if (has_tls(text))
+	if (why == JOBSTACK_WHY_TLS)
 		return with("look at ssl-ca and the other ssl- lines in %s", file);
 	if (strcmp(file, cli_server_file()) == 0)
 		return "is it running? `jobstack server status` tells, `jobstack server start` starts it (--data DIR, "
@@ -179,13 +176,13 @@ static const char *remedy_nodb(const char *text, const char *file)
 
 static const char *remedy_missing(const struct cli *cli)
 {
-	const char *text = cli->error.text;
+	unsigned why = cli->error.server_errno;
 
-	if (strstr(text, "there is no stack") != NULL && !cli->stack_given)
-		return "name one with -s; `jobstack status` lists the stacks, `jobstack push` makes one";
-	if (strstr(text, "there is no stack") != NULL)
-		return "`jobstack status` lists the stacks, `jobstack push` makes one";
-	if (strstr(text, "there is no entry") == NULL)
+	if (why == JOBSTACK_WHY_NO_STACK)
+		return cli->stack_given
+			       ? "`jobstack status` lists the stacks, `jobstack push` makes one"
+			       : "name one with -s; `jobstack status` lists the stacks, `jobstack push` makes one";
+	if (why != JOBSTACK_WHY_NO_ENTRY)
 		return NULL;
 	if (!cli->stack_given)
 		return "its stack is named with -s; `jobstack status` lists them";
@@ -193,47 +190,53 @@ static const char *remedy_missing(const struct cli *cli)
 		    cli->stack);
 }
 
+static const char *remedy_noperm(unsigned why, const char *file)
+{
+	switch (why) {
+	case 0: return NULL;
+	case 1045: /* the server refuses the user or the password */
+	case 1698:
+		return file == NULL
+			       ? "put user and password into ~/.my.cnf (mode 600), or start a database of your own "
+				 "with `jobstack server start`"
+			       : with("look at user and password in %s", file);
+	case 2061: /* the server wants the password itself, and nothing has proved that it is the right server */
+		return with("set ssl-ca=FILE (the certificate of the server's CA) in %s, and remove ssl=1 and any "
+			    "ssl-mode weaker than VERIFY_CA",
+			    file != NULL ? file : "the option file");
+	default: return "ask the database's admin for the GRANTs in docs/ADMIN.md";
+	}
+}
+
+static const char *remedy_conflict(unsigned why)
+{
+	switch (why) {
+	case JOBSTACK_WHY_DROPPING: return "wait until it is gone; if nobody is at it, `jobstack drop` goes on";
+	case JOBSTACK_WHY_CANCELLED: return "`jobstack resume` takes that back";
+	case JOBSTACK_WHY_PUSHING: return "wait for its end; a push that died counts no more after a minute";
+	case JOBSTACK_WHY_RUNNING:
+		return "`jobstack cancel` lets no more begin, `jobstack recover` takes back what dead workers hold";
+	case JOBSTACK_WHY_MAX_FAILURES:
+		return "`jobstack requeue` takes them back into line, `jobstack set max-failures=N` allows more";
+	default: return NULL;
+	}
+}
+
 /* The one place that knows. */
 const char *cli_remedy(const struct cli *cli)
 {
-	const struct jobstack_error *e = &cli->error;
 	const char *file = cli_option_file(cli);
+	unsigned why = cli->error.server_errno;
 
-	switch (e->code) {
-	case JOBSTACK_ENODB:
-		return js_error_setting(e->server_errno) != NULL ? js_error_setting(e->server_errno)
-								 : remedy_nodb(e->text, file);
-	case JOBSTACK_EPERM:
-		if (e->server_errno == 1045 || e->server_errno == 1698)
-			return file == NULL ? "put user and password into ~/.my.cnf (mode 600), or start a database of "
-					      "your own with `jobstack server start`"
-					    : with("look at user and password in %s", file);
-		if (strstr(e->text, "ssl-ca") != NULL)
-			return with("set ssl-ca=FILE (the certificate of the server's CA) in %s, and remove ssl=1 and "
-				    "any ssl-mode "
-				    "weaker than VERIFY_CA",
-				    file != NULL ? file : "the option file");
-		return e->server_errno != 0 ? "ask the database's admin for the GRANTs in docs/ADMIN.md" : NULL;
-	case JOBSTACK_ESCHEMA: return strstr(e->text, "newer") != NULL ? "update jobstack here" : "run `jobstack init`";
+	switch (cli->error.code) {
+	case JOBSTACK_ENODB: return remedy_nodb(why, file);
+	case JOBSTACK_EPERM: return remedy_noperm(why, file);
+	case JOBSTACK_ESCHEMA: return why == JOBSTACK_WHY_SCHEMA_NEWER ? "update jobstack here" : "run `jobstack init`";
 	case JOBSTACK_EMISSING: return remedy_missing(cli);
-	case JOBSTACK_ECONFLICT:
-		if (strstr(e->text, "being dropped") != NULL)
-			return "wait until it is gone; if nobody is at it, `jobstack drop` goes on";
-		if (strstr(e->text, "is cancelled") != NULL)
-			return "`jobstack resume` takes that back";
-		if (strstr(e->text, "somebody is pushing") != NULL)
-			return "wait for its end; a push that died counts no more after a minute";
-		if (strstr(e->text, "are running") != NULL)
-			return "`jobstack cancel` lets no more begin, `jobstack recover` takes back what dead workers "
-			       "hold";
-		if (strstr(e->text, "max-failures") != NULL)
-			return "`jobstack requeue` takes them back into line, `jobstack set max-failures=N` allows "
-			       "more";
-		return NULL;
-	case JOBSTACK_EUSAGE:
-		return strstr(e->text, "option") != NULL && strstr(e->text, "file") == NULL ? "see --help" : NULL;
+	case JOBSTACK_ECONFLICT: return remedy_conflict(why);
+	case JOBSTACK_EUSAGE: return why == JOBSTACK_WHY_OPTION ? "see --help" : NULL;
 	case JOBSTACK_EBUG:
-		if (strstr(e->text, "memory") != NULL)
+		if (js_error_is_memory(why))
 			return "this machine has none left, or a limit (ulimit -v, the job's --mem) is too small";
 		return "this is a bug of jobstack: please report it with this line";
 	default: return NULL;

@@ -61,7 +61,7 @@ static int module(struct doctor *d)
 		doctor_say(d, DOCTOR_OK, "controller", NULL,
 			   "the controller of cluster \"%s\" answers the Slurm module after %.0f ms", conf.cluster,
 			   (double)(js_clock_mono_us() - began) / 1e3);
-	else if (status == JOBSTACK_EFILE && strstr(error.text, "configuration source") != NULL)
+	else if (status == JOBSTACK_EFILE && error.server_errno == JS_WHY_NO_SLURM_CONFIG)
 		doctor_say(d, DOCTOR_WARN, "Slurm", "on a cluster, name its slurm.conf in $SLURM_CONF",
 			   "its programs are here, but not its configuration: `jobstack run` and jobstack-worker work "
 			   "without");

@@ -37,7 +37,7 @@ int cli_entry(struct cli *cli, const char *word, uint64_t *entry)
 
 	if (js_num_u64(word, 1, UINT64_MAX, entry) == 0) {
 		status = exists(cli, *entry, &error);
-		if (status == JOBSTACK_EMISSING && strstr(error.text, "there is no entry") == NULL) {
+		if (status == JOBSTACK_EMISSING && error.server_errno != JOBSTACK_WHY_NO_ENTRY) {
 			cli->error = error; /* there is no stack */
 			return status;
 		}
@@ -49,8 +49,8 @@ int cli_entry(struct cli *cli, const char *word, uint64_t *entry)
 	status =
 		jobstack_find(cli->handle, cli->stack, (struct jobstack_bytes){word, strlen(word)}, entry, &cli->error);
 	if (status == JOBSTACK_NOTHING)
-		return js_error_set(&cli->error, JOBSTACK_EMISSING, "there is no entry \"%.600s\" in the stack \"%s\"",
-				    word, cli->stack);
+		return js_error_why(&cli->error, JOBSTACK_EMISSING, JOBSTACK_WHY_NO_ENTRY,
+				    "there is no entry \"%.600s\" in the stack \"%s\"", word, cli->stack);
 	return status;
 }
 
@@ -69,7 +69,7 @@ int cli_entries(struct cli *cli, char *const words[], size_t n, uint64_t **entri
 		if (status == 0)
 			found++;
 		else if (status == JOBSTACK_EMISSING && missing != NULL &&
-			 strstr(cli->error.text, "there is no entry") != NULL) {
+			 cli->error.server_errno == JOBSTACK_WHY_NO_ENTRY) {
 			const char *what = cli_remedy(cli);
 
 			cli_tell(cli, "%s%s%s", cli->error.text, what == NULL ? "" : ": ", what == NULL ? "" : what);

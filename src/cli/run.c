@@ -178,8 +178,9 @@ static void start_worker(struct run *r)
 	if (failure != 0) {
 		r->worker = 0;
 		r->failed = 1;
-		(void)js_error_set(&r->cli.error, js_error_process_code(failure), "%s can't be started: %s",
-				   line.failed ? "jobstack-worker" : line.at[0], js_error_process_words(failure));
+		(void)js_error_why(&r->cli.error, js_error_process_code(failure), js_error_process_why(failure),
+				   "%s can't be started: %s", line.failed ? "jobstack-worker" : line.at[0],
+				   js_error_process_words(failure));
 	}
 	r->started++;
 	r->ended = 0;

@@ -172,8 +172,7 @@ int cli_sbatch(struct cli *cli, const struct cli_words *call, uint64_t *job)
 
 	free(env);
 	*job = 0;
-	if (status == JOBSTACK_EFILE &&
-	    strstr(cli->error.text, "did not end") != NULL) { /* what had it done by then? */
+	if (status == JOBSTACK_EFILE && cli->error.server_errno == JS_WHY_LATE) { /* what had it done by then? */
 		(void)snprintf(text, sizeof(text), "%.299s", cli->error.text);
 		(void)js_error_set(&cli->error, JOBSTACK_EFILE,
 				   "%s: `squeue --me` tells whether there is a job all the same", text);

@@ -35,11 +35,10 @@ int cli_worker_try(struct cli *cli, const char *option_file, const struct cli_wo
 	const struct cli_command try = {.words = &line, .out = &out, .err = &said, .limit_us = TRY_LIMIT_US};
 	int status;
 
-	cli_worker_line(&line, cli, "--dry-run", option_file, options, command);
+	/* a push will make the stack, if there is none yet */
+	cli_worker_line(&line, cli, "--new-stack", option_file, options, command);
 	status = cli_command(&try, &cli->error);
-	if (status == CLI_USAGE && said.data != NULL && strstr(said.data, "there is no stack") != NULL)
-		status = 0; /* not yet: a push will make it, and all that was typed has been looked at before */
-	else if (status == CLI_USAGE) { /* in its own words */
+	if (status == CLI_USAGE) { /* in its own words */
 		(void)fprintf(stderr, "%s", said.data != NULL ? said.data : "");
 		cli_say(cli, "workers would end with what jobstack-worker says above: %s", undone);
 	} else if (status < 0)

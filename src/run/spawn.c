@@ -97,7 +97,7 @@ int js_spawn_resolve(const char *program, const char *search, struct js_buf *fou
 	if (err == 0)
 		return 0;
 	if (err == ENOENT && strchr(program, '/') == NULL)
-		(void)js_error_set(error, JOBSTACK_EFILE, "can't run %s: not found in %s", program,
+		(void)js_error_why(error, JOBSTACK_EFILE, JS_WHY_NO_PROGRAM, "can't run %s: not found in %s", program,
 				   search != NULL ? search : "/bin:/usr/bin");
 	else
 		(void)js_spawn_error(program, err, error);
@@ -320,12 +320,14 @@ int js_spawn_is_command(int err)
 int js_spawn_error(const char *program, int err, struct jobstack_error *error)
 {
 	const char *why = strerror(err);
+	unsigned number = err == EACCES ? JS_WHY_NOT_EXECUTABLE : js_error_process_why(err);
 
 	if (err == ENOENT && strchr(program, '/') != NULL && access(program, F_OK) == 0)
 		why = "the interpreter named in its first line, or its loader, is not there";
-	else if (err == ENOENT)
+	else if (err == ENOENT) {
+		number = JS_WHY_NO_PROGRAM;
 		why = "not found";
-	else if (err == EACCES)
+	} else if (err == EACCES)
 		why = "not executable (Permission denied)";
 	else if (err == EISDIR)
 		why = "it is a directory";
@@ -335,7 +337,7 @@ int js_spawn_error(const char *program, int err, struct jobstack_error *error)
 		why = js_error_process_words(err);
 	else if (err == E2BIG)
 		why = "its arguments and environment are too long (Argument list too long)";
-	return js_error_set(error, JOBSTACK_EFILE, "can't run %s: %s", program, why);
+	return js_error_why(error, JOBSTACK_EFILE, number, "can't run %s: %s", program, why);
 }
 
 int js_spawn_kill(pid_t pid, int signal)

@@ -15,6 +15,7 @@ static const struct js_opt table[] = {
 	{JS_WORKER_STRICT, "strict", NULL, "end with status 1 if any entry failed"},
 	{JS_WORKER_DRY_RUN, "dry-run", NULL,
 	 "print the commands of the next entries, or the lines that a\npersistent CMD would read; claim nothing"},
+	{JS_WORKER_NEW_STACK, "new-stack", NULL, NULL}, /* as --dry-run, for a stack that may not exist yet */
 	{JS_WORKER_DEFAULTS_FILE, "defaults-file", "FILE", "the option file with the database's address"},
 	{'q', "quiet", NULL, "say only what went wrong"},
 	{'v', "verbose", NULL, "say more"},

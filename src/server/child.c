@@ -295,8 +295,8 @@ int js_child_run(const struct js_child *child, int64_t limit_us, const volatile 
 	(void)close(out[1]);
 	if (pid < 0) {
 		(void)close(out[0]);
-		return js_error_set(error, js_error_process_code(errno), "%s can't be run: %s", child->argv[0],
-				    js_error_process_words(errno));
+		return js_error_why(error, js_error_process_code(errno), js_error_process_why(errno),
+				    "%s can't be run: %s", child->argv[0], js_error_process_words(errno));
 	}
 	if (exec_result(pid, failed, child->argv[0], error) != 0) {
 		(void)close(out[0]);
@@ -311,7 +311,8 @@ int js_child_run(const struct js_child *child, int64_t limit_us, const volatile 
 	if (late && stop != NULL && *stop != 0)
 		return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while %s ran", child->argv[0]);
 	if (late)
-		return js_error_set(error, JOBSTACK_EFILE, "%s did not end and was killed", child->argv[0]);
+		return js_error_why(error, JOBSTACK_EFILE, JS_WHY_LATE, "%s did not end and was killed",
+				    child->argv[0]);
 	return 0;
 }
 
@@ -326,8 +327,8 @@ int js_child_prepare(const struct js_child *child, int out, struct js_child_gate
 	gate->go = go[1];
 	if (gate->pid < 0) {
 		(void)close(go[1]);
-		return js_error_set(error, js_error_process_code(errno), "%s can't be run: %s", child->argv[0],
-				    js_error_process_words(errno));
+		return js_error_why(error, js_error_process_code(errno), js_error_process_why(errno),
+				    "%s can't be run: %s", child->argv[0], js_error_process_words(errno));
 	}
 	return 0;
 }

@@ -201,7 +201,7 @@ int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, 
 		status = room(layout->run, who, 0700, error);
 	reach = status == 0 && who->change ? js_child_access(who, layout->run) : 0;
 	if (reach < 0)
-		status = js_error_set(error, js_error_process_code(errno),
+		status = js_error_why(error, js_error_process_code(errno), js_error_process_why(errno),
 				      "can't start a process to check whether the user %s can reach %s: %s", who->name,
 				      layout->run, js_error_process_words(errno));
 	else if (reach != 0)

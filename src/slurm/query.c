@@ -108,6 +108,12 @@ static int no_answer(int64_t limit_us, const struct js_slurm_asking *a, struct j
 			    a->last_len > 0 ? ": " : "", a->last);
 }
 
+/* libslurm ends its caller for that, and has no number for it: only its last words say so. */
+static int has_no_config(const struct js_slurm_asking *a)
+{
+	return a->last_len > 0 && strstr(a->last, "configuration source") != NULL;
+}
+
 /* Why there is no further answer: GOT and STATUS are what asking_next and asking_end gave. */
 static int explain(int64_t limit_us, const struct js_slurm_asking *a, int got, int status, struct jobstack_error *error)
 {
@@ -118,7 +124,8 @@ static int explain(int64_t limit_us, const struct js_slurm_asking *a, int got, i
 	if (status >= 0 && WIFSIGNALED(status))
 		return js_error_set(error, JOBSTACK_EFILE, "libslurm was ended by signal %d%s%s", WTERMSIG(status),
 				    colon, a->last);
-	return js_error_set(error, JOBSTACK_EFILE, "libslurm gave up%s%s", colon, a->last);
+	return js_error_why(error, JOBSTACK_EFILE, has_no_config(a) ? JS_WHY_NO_SLURM_CONFIG : 0,
+			    "libslurm gave up%s%s", colon, a->last);
 }
 
 /* Ends the asking, after the last answer (GOT > 0) or with why there is none.  RC: what the answers came to. */

@@ -31,16 +31,16 @@ static int one_of(const char *word, const char *const *list)
 	return 0;
 }
 
-const char *advice_command(const struct config *c, const char *why)
+const char *advice_command(const struct config *c, unsigned why)
 {
 	const char *program = c->words > 0 ? c->command[0] : "";
 	static char text[400];
 
-	if (strstr(why, "can't run") == NULL || c->shell)
+	if (c->shell)
 		return "";
-	if (strstr(why, "not executable") != NULL)
+	if (why == JS_WHY_NOT_EXECUTABLE)
 		return ": chmod +x makes a script executable; else its interpreter goes before it";
-	if (strstr(why, "not found") == NULL)
+	if (why != JS_WHY_NO_PROGRAM)
 		return "";
 	if (c->words == 1 && strchr(program, ' ') != NULL)
 		return ": a command and its arguments are words of their own: leave out the quotes around them all, or "
@@ -61,9 +61,10 @@ const char *advice_remedy(const struct config *c, const struct jobstack_error *e
 
 	switch (error->code) {
 	case JOBSTACK_ESCHEMA:
-		return strstr(error->text, "newer") != NULL ? ": update jobstack here" : ": run `jobstack init`";
+		return error->server_errno == JOBSTACK_WHY_SCHEMA_NEWER ? ": update jobstack here"
+									: ": run `jobstack init`";
 	case JOBSTACK_EMISSING:
-		return strstr(error->text, "stack") != NULL
+		return error->server_errno == JOBSTACK_WHY_NO_STACK
 			       ? ": push to it first, or name another with -s; `jobstack status` lists them"
 			       : "";
 	case JOBSTACK_ENODB:
@@ -74,7 +75,7 @@ const char *advice_remedy(const struct config *c, const struct jobstack_error *e
 		return ": is it reachable from this node? `jobstack server status` tells of a private one, `jobstack "
 		       "doctor` of all";
 	case JOBSTACK_EPERM:
-		if (strstr(error->text, "ssl-ca") != NULL)
+		if (error->server_errno == 2061) /* see remedy_noperm of the command */
 			return ": set ssl-ca=FILE (the certificate of the server's CA) in the option file, and remove "
 			       "ssl=1 and any "
 			       "ssl-mode weaker than VERIFY_CA";
@@ -82,10 +83,8 @@ const char *advice_remedy(const struct config *c, const struct jobstack_error *e
 			return "";
 		return ": look at user and password in the option file; where this node has none, --defaults-file "
 		       "names it";
-	case JOBSTACK_EUSAGE:
-		return strstr(error->text, "option") != NULL && strstr(error->text, "file") == NULL ? ": see --help"
-												    : "";
-	case JOBSTACK_EFILE: return advice_command(c, error->text);
+	case JOBSTACK_EUSAGE: return error->server_errno == JOBSTACK_WHY_OPTION ? ": see --help" : "";
+	case JOBSTACK_EFILE: return advice_command(c, error->server_errno);
 	default: return "";
 	}
 }

@@ -10,8 +10,8 @@
 /* What to do about ERROR, to be put behind it: ": ..." or "". */
 const char *advice_remedy(const struct config *config, const struct jobstack_error *error);
 
-/* The same, if the command could not be run for the reason WHY. */
-const char *advice_command(const struct config *config, const char *why);
+/* The same, if the command could not be run for the reason WHY (see js_error_why). */
+const char *advice_command(const struct config *config, unsigned why);
 
 /* What of the command line is probably not as it was meant, or NULL: in a static buffer, until the next call. */
 const char *advice_doubt(const struct config *config);

@@ -169,6 +169,7 @@ static int take(struct config *c, struct later *later, int key, const char *arg,
 	case JS_WORKER_PERSISTENT: c->persistent = 1; break;
 	case JS_WORKER_RECYCLE: status = set_number("recycle", arg, INT64_MAX, &c->recycle, error); break;
 	case JS_WORKER_DRY_RUN: c->dry_run = 1; break;
+	case JS_WORKER_NEW_STACK: c->dry_run = c->new_stack = 1; break;
 	case JS_WORKER_STRICT: c->strict = 1; break;
 	default: status = js_error_set(error, JOBSTACK_EBUG, "an option without a meaning");
 	}

@@ -22,7 +22,7 @@ struct config {
 	uint64_t batch, max_entries;				 /* 0: not limited */
 	unsigned char fatal[32];				 /* a bit an exit code */
 	uint64_t recycle; /* entries after which a persistent command is started anew; 0: never */
-	int finish_on_loss, shell, persistent, dry_run, strict, quiet, verbose;
+	int finish_on_loss, shell, persistent, dry_run, new_stack, strict, quiet, verbose;
 	const char *replace;
 	struct js_buf colsep;		/* empty: entries have no fields */
 	unsigned last_field;		/* the last one that a template asks for; 0: none */

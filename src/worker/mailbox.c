@@ -123,9 +123,19 @@ void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why)
 	    (leaving == LEAVE_DATABASE && box->leaving <= LEAVE_SIGNAL)) {
 		box->leaving = leaving;
 		(void)snprintf(box->why, sizeof(box->why), "%s", why);
+		box->why_number = 0;
 	}
 	mailbox_wake_ledger(box);
 	mailbox_wake_supervisor(box);
+}
+
+void mailbox_leave_for(struct mailbox *box, enum leaving leaving, const struct jobstack_error *error)
+{
+	enum leaving before = box->leaving;
+
+	mailbox_leave(box, leaving, error->text);
+	if (box->leaving != before)
+		box->why_number = error->server_errno;
 }
 
 struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **out)

@@ -65,6 +65,7 @@ struct mailbox {
 	size_t slots_n;
 	enum leaving leaving;
 	char why[1000];
+	unsigned why_number;	       /* of the error that it is, as js_error_why has it; or 0 */
 	int64_t deadline_us;	       /* the lease's end */
 	int64_t progress_us;	       /* the last start or end of a command */
 	uint64_t leaps, leaps_settled; /* of the wall clock; those that a step has followed: no start in between */
@@ -86,6 +87,8 @@ void mailbox_wake_ledger(struct mailbox *box);
 void mailbox_wake_supervisor(struct mailbox *box);
 /* Sets the reason to leave, with words (may be ""), and wakes both. */
 void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why);
+/* The same for an error. */
+void mailbox_leave_for(struct mailbox *box, enum leaving leaving, const struct jobstack_error *error);
 /* Whether an entry is to be started now: there is one, the worker stays, and nothing runs that must be alone. */
 int mailbox_may_start(const struct mailbox *box);
 /* The next entry to start, or NULL; it counts as running from now on. */

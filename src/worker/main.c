@@ -190,10 +190,16 @@ static int print_command(void *ctx, const struct jobstack_item *item)
 static int dry_run(struct jobstack *handle, struct jobstack_error *error)
 {
 	struct jobstack_filter ready = JOBSTACK_FILTER_INIT;
+	int status;
 
 	ready.states = JOBSTACK_IS_READY;
 	ready.limit = 10;
-	return jobstack_list(handle, config.stack, &ready, print_command, NULL, error);
+	status = jobstack_list(handle, config.stack, &ready, print_command, NULL, error);
+	if (status == JOBSTACK_EMISSING && config.new_stack && error->server_errno == JOBSTACK_WHY_NO_STACK) {
+		js_error_clear(error);
+		return 0;
+	}
+	return status;
 }
 
 /* ---------------------------------------------------------------------------------------------------- the worker */
@@ -457,7 +463,7 @@ static int conclude(struct run *r, int64_t took_us)
 	if (conclude_outbox(r)) {
 		/* it has been told */
 	} else if (b->leaving == LEAVE_COMMAND || b->leaving == LEAVE_OUTPUT || b->leaving == LEAVE_ELSEWHERE)
-		say("%s%s: the entries went back, nobody was charged", b->why, advice_command(&config, b->why));
+		say("%s%s: the entries went back, nobody was charged", b->why, advice_command(&config, b->why_number));
 	else if (b->leaving == LEAVE_MACHINE)
 		say("%s: the entries are back in the queue; this does not count as a failed attempt", b->why);
 	else if (b->leaving == LEAVE_KEEPER)

@@ -109,6 +109,14 @@ static void stop_for(struct supervisor *s, enum leaving leaving, const char *why
 	(void)pthread_mutex_unlock(&s->box->lock);
 }
 
+static void stop_for_error(struct supervisor *s, enum leaving leaving, const struct jobstack_error *error)
+{
+	(void)pthread_mutex_lock(&s->box->lock);
+	mailbox_leave_for(s->box, leaving, error);
+	mailbox_give_back(s->box);
+	(void)pthread_mutex_unlock(&s->box->lock);
+}
+
 /* The first twenty all failed: it is not the entries. */
 static void watch_breaker(struct supervisor *s, const struct jobstack_outcome *o)
 {
@@ -210,7 +218,7 @@ static void start(struct supervisor *s, struct slot *slot)
 	if (how == SLOT_LATER)
 		note_starved(s, running, error.text);
 	else if (how == SLOT_BROKEN)
-		stop_for(s, LEAVE_COMMAND, error.text);
+		stop_for_error(s, LEAVE_COMMAND, &error);
 	else if (how == SLOT_OUTCOME)
 		watch_breaker(s, &outcome);
 }
