@@ -5,10 +5,11 @@
  * which share no such lock; cut short anywhere, the next call goes on.
  */
 #define _GNU_SOURCE
+#include "core/schema.h"
+
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "core/core.h"
 
 #include <dirent.h>
 #include <errno.h>
