@@ -10,7 +10,6 @@
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "core/core.h"
-#include "core/orphans.h"
 #include "core/places.h"
 
 #include <inttypes.h>
@@ -41,14 +40,14 @@ struct checking {
 	struct js_holders spans, claims;
 	int64_t worker_done, worker_dead; /* of those that have not ended */
 	uint64_t moved, pruned;
-	int limited, gated;	/* it has a limit; it has the row for that */
+	int limited, lockable;	/* it has a limit; it has the row in `gate` for that */
 	uint64_t homeless;	/* rows in name for entries that are not there */
 	uint64_t names, owners; /* rows in name; entries to whom one belongs */
-	uint64_t page_n, nameless;
+	uint64_t nameless;
 	const char *table; /* whose stray rows are being read */
 };
 
-static struct number *at(struct checking *k, uint64_t entry)
+static struct number *number_at(struct checking *k, uint64_t entry)
 {
 	return &k->number[entry - k->low];
 }
@@ -68,7 +67,7 @@ static const char *name_of(const struct js_holder *h, char text[120])
 	return text;
 }
 
-static void doubled(struct checking *k, uint64_t entry, const struct js_holder *a, const struct js_holder *b)
+static void report_doubled(struct checking *k, uint64_t entry, const struct js_holder *a, const struct js_holder *b)
 {
 	char x[120], y[120];
 
@@ -79,10 +78,10 @@ static void doubled(struct checking *k, uint64_t entry, const struct js_holder *
 static void in_span(void *ctx, size_t index, uint64_t entry)
 {
 	struct checking *k = ctx;
-	struct number *n = at(k, entry);
+	struct number *n = number_at(k, entry);
 
 	if (n->span != 0)
-		doubled(k, entry, &k->spans.list[n->span - 1], &k->spans.list[index]);
+		report_doubled(k, entry, &k->spans.list[n->span - 1], &k->spans.list[index]);
 	else
 		n->span = (uint32_t)index + 1;
 }
@@ -95,7 +94,7 @@ static void in_claim(void *ctx, size_t index, uint64_t entry)
 					  [JS_FOREIGN] = "which is another stack's"};
 	struct checking *k = ctx;
 	struct js_holder *h = &k->claims.list[index];
-	struct number *n = at(k, entry);
+	struct number *n = number_at(k, entry);
 	char text[120];
 
 	if (h->attempt <= n->last)
@@ -106,7 +105,7 @@ static void in_claim(void *ctx, size_t index, uint64_t entry)
 		js_found(&k->c.findings, JOBSTACK_FAULT_CLAIM, entry, "it is in %s, %s", name_of(h, text),
 			 who[h->keeper]);
 	if (n->claim != 0)
-		doubled(k, entry, &k->claims.list[n->claim - 1], h);
+		report_doubled(k, entry, &k->claims.list[n->claim - 1], h);
 	else
 		n->claim = (uint32_t)index + 1;
 }
@@ -119,35 +118,29 @@ static void take_entry(void *ctx, const struct js_row *row)
 
 	if (row == NULL)
 		return;
-	at(k, js_row_u64(row, 0))->flags |= IS_THERE;
-}
-
-static void take_entry_count(void *ctx, const struct js_row *row)
-{
-	if (row != NULL)
-		((struct checking *)ctx)->page_n = js_row_u64(row, 0);
+	number_at(k, js_row_u64(row, 0))->flags |= IS_THERE;
 }
 
 /* Which entries are there: all of the page, as a rule, and then their number tells it. */
 static int read_entries(struct checking *k, uint64_t low, uint64_t high, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
-	int status;
+	uint64_t n;
+	int status = js_handle_look(k->c.handle, js_row_number, &n, error,
+				    "SELECT COUNT(*) FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u",
+				    k->c.id, low, high);
 
-	status = js_handle_look(k->c.handle, take_entry_count, k, error,
-				"SELECT COUNT(*) FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u", k->c.id,
-				low, high);
-	k->c.report.entries += status == 0 ? k->page_n : 0;
-	if (status == 0 && k->page_n == high - low + 1)
+	if (status != 0)
+		return status;
+	k->c.report.entries += n;
+	if (n == high - low + 1) {
 		for (uint64_t e = low; e <= high; e++)
-			at(k, e)->flags |= IS_THERE;
-	else if (status == 0 && k->page_n > 0) {
-		status = js_handle_look(k->c.handle, take_entry, k, error,
-					"SELECT entry_id FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u",
-					k->c.id, low, high);
+			number_at(k, e)->flags |= IS_THERE;
+		return 0;
 	}
-	js_sql_free(&sql);
-	return status;
+	return n == 0 ? 0
+		      : js_handle_look(k->c.handle, take_entry, k, error,
+				       "SELECT entry_id FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u",
+				       k->c.id, low, high);
 }
 
 static void take_attempts(void *ctx, const struct js_row *row)
@@ -162,7 +155,7 @@ static void take_attempts(void *ctx, const struct js_row *row)
 	n = js_row_u64(row, 1);
 	finals = js_row_u64(row, 6);
 	final = js_row_u64(row, 7);
-	x = at(k, entry);
+	x = number_at(k, entry);
 	x->last = (uint32_t)js_row_u64(row, 3);
 	x->failed = (uint32_t)js_row_u64(row, 4);
 	x->lost = (uint32_t)js_row_u64(row, 5);
@@ -192,7 +185,7 @@ static void take_dead(void *ctx, const struct js_row *row)
 
 	if (row == NULL)
 		return;
-	x = at(k, js_row_u64(row, 0));
+	x = number_at(k, js_row_u64(row, 0));
 	x->dead = (uint32_t)js_row_u64(row, 1);
 	x->flags |= row->col[2] != NULL ? IS_MOVED : IS_DEAD;
 	k->c.report.moved += row->col[2] != NULL;
@@ -225,7 +218,6 @@ static void take_nameless(void *ctx, const struct js_row *row)
  * number. */
 static int read_names(struct checking *k, uint64_t low, uint64_t high, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
 	int status;
 
 	if (!k->c.has_names)
@@ -234,32 +226,30 @@ static int read_names(struct checking *k, uint64_t low, uint64_t high, struct jo
 				"SELECT COALESCE(SUM(n.hash IS NULL AND "
 				"e.entry_id<=%u),0),COALESCE(SUM(n.entry_id=e.entry_id),0) " NAMES_OF,
 				k->c.named, k->c.id, low, high);
-	if (status == 0 && k->nameless > 0) {
-		status = js_handle_look(k->c.handle, take_nameless, k, error,
+	return status != 0 || k->nameless == 0
+		       ? status
+		       : js_handle_look(k->c.handle, take_nameless, k, error,
 					"SELECT e.entry_id " NAMES_OF " AND e.entry_id<=%u AND n.hash IS NULL", k->c.id,
 					low, high, k->c.named);
-	}
-	js_sql_free(&sql);
-	return status;
 }
 
 static int read_page(struct checking *k, uint64_t low, uint64_t high, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
 	int status = read_entries(k, low, high, error);
 
-	js_sql_stmt(&sql,
-		    "SELECT entry_id,COUNT(*),MIN(attempt),MAX(attempt),SUM(outcome=1),SUM(outcome=2),SUM(final<>0),"
-		    "MAX(IF(final<>0,attempt,0)),SUM(final<>0 AND outcome<>0) FROM attempt WHERE stack_id=%u AND "
-		    "entry_id BETWEEN %u AND "
-		    "%u GROUP BY entry_id",
-		    k->c.id, low, high);
 	if (status == 0)
-		status = js_view_query(k->c.handle->db, &sql, take_attempts, k, error);
-	js_sql_stmt(&sql, "SELECT entry_id,attempt,to_stack FROM dead WHERE stack_id=%u AND entry_id BETWEEN %u AND %u",
-		    k->c.id, low, high);
+		status = js_handle_look(
+			k->c.handle, take_attempts, k, error,
+			"SELECT "
+			"entry_id,COUNT(*),MIN(attempt),MAX(attempt),SUM(outcome=1),SUM(outcome=2),SUM(final<>0),"
+			"MAX(IF(final<>0,attempt,0)),SUM(final<>0 AND outcome<>0) FROM attempt WHERE stack_id=%u AND "
+			"entry_id BETWEEN %u AND %u GROUP BY entry_id",
+			k->c.id, low, high);
 	if (status == 0)
-		status = js_view_query(k->c.handle->db, &sql, take_dead, k, error);
+		status = js_handle_look(
+			k->c.handle, take_dead, k, error,
+			"SELECT entry_id,attempt,to_stack FROM dead WHERE stack_id=%u AND entry_id BETWEEN %u AND %u",
+			k->c.id, low, high);
 	return status == 0 ? read_names(k, low, high, error) : status;
 }
 
@@ -326,17 +316,18 @@ static void judge_attempts(struct checking *k, uint64_t entry, const struct numb
 
 static int check_window(struct checking *k, struct jobstack_error *error)
 {
+	const struct js_held_window spans = {k->low, k->high, in_span, k}, claims = {k->low, k->high, in_claim, k};
 	int status = 0;
 
 	memset(k->number, 0, (k->high - k->low + 1) * sizeof(*k->number));
 	for (uint64_t low = k->low; status == 0 && low <= k->high; low += PAGE)
 		status = read_page(k, low, low + PAGE - 1 < k->high ? low + PAGE - 1 : k->high, error);
 	if (status == 0)
-		status = js_check_spans_of(&k->c, k->low, k->high, &k->spans, in_span, k, error);
+		status = js_check_spans(&k->c, &spans, &k->spans, error);
 	if (status == 0)
-		status = js_check_claims_of(&k->c, k->low, k->high, &k->claims, in_claim, k, error);
+		status = js_check_claims(&k->c, &claims, &k->claims, error);
 	for (uint64_t e = k->low; status == 0 && e <= k->high; e++) {
-		const struct number *x = at(k, e);
+		const struct number *x = number_at(k, e);
 
 		judge_places(k, e, x);
 		if ((x->flags & IS_THERE) != 0)
@@ -370,14 +361,12 @@ static void take_stack(void *ctx, const struct js_row *row)
 	k->moved = js_row_u64(row, 12);
 	k->pruned = js_row_u64(row, 13);
 	k->limited = js_row_u64(row, 14) != 0;
-	k->gated = js_row_u64(row, 15) != 0;
+	k->lockable = js_row_u64(row, 15) != 0;
 }
 
 static int read_stack(struct checking *k, struct jobstack_error *error)
 {
-	int status;
-
-	status = js_handle_look(
+	int status = js_handle_look(
 		k->c.handle, take_stack, k, error,
 		"SELECT s.stack_id,s.state,s.lifo,s.tail,s.pushed,s.named,s.done,s.dead,"
 		"(SELECT SUM(done) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
@@ -386,6 +375,7 @@ static int read_stack(struct checking *k, struct jobstack_error *error)
 		"(SELECT MAX(entry_id) FROM entry e WHERE e.stack_id=s.stack_id),s.moved,s.pruned,s.max_running IS "
 		"NOT NULL,EXISTS(SELECT 1 FROM gate g WHERE g.stack_id=s.stack_id) FROM stack s WHERE name=%s",
 		k->stack);
+
 	return status == 0 && !k->exists ? js_stack_refuse_missing(k->stack, error) : status;
 }
 
@@ -464,7 +454,7 @@ static int read_stray_names(struct checking *k, struct jobstack_error *error)
 }
 
 /* One counter against the rows. */
-static void compare(struct checking *k, const char *what, int64_t said, uint64_t counted)
+static void compare_counter(struct checking *k, const char *what, int64_t said, uint64_t counted)
 {
 	if (said != (int64_t)counted)
 		js_found(&k->c.findings, JOBSTACK_FAULT_COUNTER, 0,
@@ -476,15 +466,15 @@ static void judge_counters(struct checking *k)
 	const struct jobstack_check_report *r = &k->c.report;
 	char text[120];
 
-	compare(k, "pushed", (int64_t)k->c.pushed, r->entries + k->pruned);
-	compare(k, "done", k->c.done + k->worker_done, r->done);
-	compare(k, "dead", k->c.dead + k->worker_dead, r->dead);
-	compare(k, "moved", (int64_t)k->moved, r->moved);
-	if (k->limited && !k->gated)
+	compare_counter(k, "pushed", (int64_t)k->c.pushed, r->entries + k->pruned);
+	compare_counter(k, "done", k->c.done + k->worker_done, r->done);
+	compare_counter(k, "dead", k->c.dead + k->worker_dead, r->dead);
+	compare_counter(k, "moved", (int64_t)k->moved, r->moved);
+	if (k->limited && !k->lockable)
 		js_found(&k->c.findings, JOBSTACK_FAULT_COUNTER, 0,
 			 "it has a limit of running entries, but no row in gate: nothing keeps it");
 	if (k->c.named > k->c.tail)
-		compare(k, "numbers given out, and named", (int64_t)k->c.named, k->c.tail);
+		compare_counter(k, "numbers given out, and named", (int64_t)k->c.named, k->c.tail);
 	for (size_t i = 0; i < k->claims.n; i++) {
 		const struct js_holder *h = &k->claims.list[i];
 
@@ -507,16 +497,15 @@ static int check_stack(void *ctx, struct jobstack_error *error)
 
 	/* a view that was lost may have left some */
 	js_findings_free(&k->c.findings);
-	memset(&k->c.findings, 0, sizeof(k->c.findings));
 	memset(&k->c.report, 0, sizeof(k->c.report));
 	k->exists = 0;
 	k->owners = k->homeless = 0;
 	status = read_stack(k, error);
 	if (status != 0 || k->c.report.state == JOBSTACK_DROPPING) /* what is half gone proves nothing */
 		return status;
-	status = js_check_spans(&k->c, error);
+	status = js_check_spans(&k->c, NULL, &k->spans, error);
 	if (status == 0)
-		status = js_check_claims(&k->c, &k->claims, error);
+		status = js_check_claims(&k->c, NULL, &k->claims, error);
 	free(k->number);
 	k->number = calloc(k->c.last < WINDOW ? k->c.last + 1 : WINDOW, sizeof(*k->number));
 	if (status == 0 && k->number == NULL)
@@ -560,7 +549,7 @@ int jobstack_check(struct jobstack *handle, const char *stack, jobstack_finding_
 		status = js_findings_tell(&k.c.findings, fn, ctx);
 	js_findings_free(&k.c.findings);
 	free(k.number);
-	free(k.spans.list);
-	free(k.claims.list);
+	js_buf_free(&k.spans.memory);
+	js_buf_free(&k.claims.memory);
 	return status == 0 && found > 0 ? JOBSTACK_NOTHING : status;
 }

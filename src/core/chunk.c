@@ -121,10 +121,9 @@ int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error)
 {
 	int silent = jobstack_now_us() - p->beat_us >= JS_DISCARD_MINUTES * 60 * JS_SECOND_US;
 	uint64_t seq;
-	int status;
+	int status = js_handle_ask_number(p->handle, &seq, error, "SELECT seq FROM push WHERE push_id=%u AND token=%k",
+					  p->push_id, p->token);
 
-	status = js_handle_ask_number(p->handle, &seq, error, "SELECT seq FROM push WHERE push_id=%u AND token=%k",
-				      p->push_id, p->token);
 	if (status != 0)
 		return status;
 	if (seq == UINT64_MAX ? silent : seq >= p->seq)
@@ -141,11 +140,10 @@ static int settle_chunk(struct js_pushing *p, int lost, struct jobstack_error *e
 {
 	struct jobstack_error none = JOBSTACK_ERROR_INIT;
 	uint64_t seq, id;
-	int status;
+	int status = js_handle_ask_number(p->handle, &seq, error,
+					  "SELECT seq FROM push WHERE push_id=%u AND token=%k AND ended IS NULL",
+					  p->push_id, p->token);
 
-	status = js_handle_ask_number(p->handle, &seq, error,
-				      "SELECT seq FROM push WHERE push_id=%u AND token=%k AND ended IS NULL",
-				      p->push_id, p->token);
 	if (status != 0)
 		return status;
 	if (seq == p->seq + 1 && lost)
@@ -251,7 +249,6 @@ static int put_load(struct js_pushing *p, struct jobstack_error *error)
 	p->to = p->n;
 	load_sql(p, &sql);
 	status = js_db_load(p->handle->db, &sql, p->bytes.data, p->bytes.len, &lost, error);
-	js_sql_free(&sql);
 	if (status == JS_DB_GUARD || status == JS_DB_DUPLICATE)
 		status = settle_chunk(p, lost, error);
 	else if (status == JS_DB_NO_LOAD)

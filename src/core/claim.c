@@ -42,20 +42,11 @@ void js_claim_free(struct js_claim *claim)
 struct js_claim *js_claim_find(struct js_claim *list, uint64_t entry, uint32_t attempt, size_t *place)
 {
 	for (; list != NULL; list = list->next) {
-		size_t low = 0, high = list->n;
+		size_t at =
+			list->attempt == attempt ? js_span_find(list->id, list->n, sizeof(*list->id), entry) : list->n;
 
-		if (list->attempt != attempt)
-			continue;
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-
-			if (list->id[middle] < entry)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		if (low < list->n && list->id[low] == entry) {
-			*place = low;
+		if (at < list->n && list->id[at] == entry) {
+			*place = at;
 			return list;
 		}
 	}
@@ -64,8 +55,8 @@ struct js_claim *js_claim_find(struct js_claim *list, uint64_t entry, uint32_t a
 
 int js_claim_is_dead(const struct js_stack *stack, const struct js_claim *claim, const struct jobstack_outcome *outcome)
 {
-	if (outcome->verdict == JOBSTACK_INTERRUPTED)
-		return outcome->loss && claim->losses + 1 >= stack->max_losses;
+	if (outcome->verdict == JOBSTACK_LOST || (outcome->verdict == JOBSTACK_INTERRUPTED && outcome->loss))
+		return claim->losses + 1 >= stack->max_losses;
 	return outcome->verdict == JOBSTACK_FAILED && (outcome->fatal || claim->fails + 1 >= stack->max_attempts);
 }
 
@@ -111,7 +102,7 @@ void js_claim_settle(struct js_claim **list, int committed)
 	}
 }
 
-static size_t count(const struct js_claim *claim, enum js_claim_mark mark)
+static size_t count_marks(const struct js_claim *claim, enum js_claim_mark mark)
 {
 	size_t n = 0;
 
@@ -128,7 +119,7 @@ enum { WITH_SIGNAL = 1, WITH_REASON = 2, WITH_BYTES = 4, WITH_LOG = 8, WITH_ERR 
 	(512 * 1024) /* bytes of stderr in one step: its packet has to pass servers with small limits, too             \
 		      */
 
-static unsigned with(const struct jobstack_outcome *o)
+static unsigned columns_of(const struct jobstack_outcome *o)
 {
 	return (o->signal > 0 ? WITH_SIGNAL : 0U) | (o->reason != NULL ? WITH_REASON : 0U) |
 	       (o->read_bytes >= 0 || o->write_bytes >= 0 ? WITH_BYTES : 0U) | (o->log != NULL ? WITH_LOG : 0U) |
@@ -136,7 +127,7 @@ static unsigned with(const struct jobstack_outcome *o)
 }
 
 /* The end of a tail that is no longer than MOST. */
-static struct jobstack_bytes end_of(struct jobstack_bytes tail, size_t most)
+static struct jobstack_bytes tail_end(struct jobstack_bytes tail, size_t most)
 {
 	const char *data = tail.data;
 
@@ -160,7 +151,7 @@ static size_t tail_most(const struct js_closing *c)
 static void add_attempt(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o,
 			unsigned columns, size_t most, struct js_sql *sql)
 {
-	struct jobstack_bytes tail = end_of(o->err_tail, most);
+	struct jobstack_bytes tail = tail_end(o->err_tail, most);
 	int64_t started = o->started_us != 0 ? js_db_wall_us(c->db, o->started_us) : claim->claimed_us;
 	int64_t ended = js_db_wall_us(c->db, o->ended_us != 0 ? o->ended_us : jobstack_now_us());
 	size_t reason = o->reason == NULL ? 0 : strlen(o->reason);
@@ -197,83 +188,93 @@ static void add_columns(unsigned columns, struct js_sql *sql)
 	js_sql_add(sql, columns & WITH_TAIL ? ",err_tail) VALUES" : ") VALUES");
 }
 
-static struct jobstack_outcome outcome_of_lost(const struct js_closing *c, const struct js_claim *claim, size_t i)
-{
-	struct jobstack_outcome o = JOBSTACK_OUTCOME_INIT;
+/* The outcomes one by one, and then those of what is lost. */
+struct outcome_walk {
+	size_t next;		/* of the outcomes */
+	struct js_claim *claim; /* whose outcome it is */
+	size_t place;
+	int in_lost;
+	struct jobstack_outcome lost;
+};
 
-	o.entry = claim->id[i];
-	o.attempt = claim->attempt;
-	o.verdict = JOBSTACK_LOST;
-	o.reason = c->lost;
-	return o;
+static const struct jobstack_outcome *next_lost(const struct js_closing *c, struct outcome_walk *w)
+{
+	if (!w->in_lost) {
+		w->in_lost = 1;
+		w->claim = c->list;
+		w->place = 0;
+	} else
+		w->place++;
+	for (; w->claim != NULL; w->claim = w->claim->next, w->place = 0)
+		for (; w->place < w->claim->n; w->place++)
+			if (w->claim->mark[w->place] == JS_OPEN) {
+				w->lost = (struct jobstack_outcome)JOBSTACK_OUTCOME_INIT;
+				w->lost.entry = w->claim->id[w->place];
+				w->lost.attempt = w->claim->attempt;
+				w->lost.verdict = JOBSTACK_LOST;
+				w->lost.reason = c->lost;
+				return &w->lost;
+			}
+	return NULL;
+}
+
+static const struct jobstack_outcome *next_outcome(const struct js_closing *c, struct outcome_walk *w)
+{
+	while (w->next < c->n) {
+		const struct jobstack_outcome *o = &c->outcomes[w->next++];
+
+		w->claim = js_claim_find(c->list, o->entry, o->attempt, &w->place);
+		if (w->claim != NULL)
+			return o;
+	}
+	return c->lost == NULL ? NULL : next_lost(c, w);
 }
 
 static void add_attempts(const struct js_closing *c, struct js_sql *sql)
 {
 	unsigned columns = c->lost != NULL ? WITH_REASON : 0;
+	const struct jobstack_outcome *o;
+	struct outcome_walk w = {0};
 	size_t most = tail_most(c);
 	int rows = 0;
 
 	for (size_t i = 0; i < c->n; i++)
-		columns |= with(&c->outcomes[i]);
-	for (size_t i = 0; i < c->n; i++) {
-		size_t place;
-		struct js_claim *claim = js_claim_find(c->list, c->outcomes[i].entry, c->outcomes[i].attempt, &place);
-
-		if (claim == NULL || c->outcomes[i].verdict == JOBSTACK_UNSTARTED)
+		columns |= columns_of(&c->outcomes[i]);
+	while ((o = next_outcome(c, &w)) != NULL) {
+		if (o->verdict == JOBSTACK_UNSTARTED)
 			continue;
 		if (rows++ == 0)
 			add_columns(columns, sql);
 		else
 			js_sql_add(sql, ",");
-		add_attempt(c, claim, &c->outcomes[i], columns, most, sql);
+		add_attempt(c, w.claim, o, columns, most, sql);
 	}
-	for (const struct js_claim *claim = c->lost == NULL ? NULL : c->list; claim != NULL; claim = claim->next)
-		for (size_t i = 0; i < claim->n; i++) {
-			struct jobstack_outcome o = outcome_of_lost(c, claim, i);
-
-			if (claim->mark[i] != JS_OPEN)
-				continue;
-			if (rows++ == 0)
-				add_columns(columns, sql);
-			else
-				js_sql_add(sql, ",");
-			add_attempt(c, claim, &o, columns, most, sql);
-		}
 	if (rows > 0)
 		js_sql_add(sql, ";");
 }
 
 static const char *why_dead(const struct jobstack_outcome *o)
 {
-	if (o->verdict == JOBSTACK_INTERRUPTED)
-		return "it does not finish within the wall time";
-	return o->fatal ? "fatal exit" : "no attempts left";
+	switch (o->verdict) {
+	case JOBSTACK_LOST: return "its workers keep dying";
+	case JOBSTACK_INTERRUPTED: return "it does not finish within the wall time";
+	default: return o->fatal ? "fatal exit" : "no attempts left";
+	}
 }
 
 static void add_dead(const struct js_closing *c, struct js_sql *sql)
 {
-	static const char columns[] = "INSERT INTO dead(stack_id,entry_id,attempt,`rank`,reason) VALUES";
+	const struct jobstack_outcome *o;
+	struct outcome_walk w = {0};
 	int rows = 0;
 
-	for (size_t i = 0; i < c->n; i++) {
-		size_t place;
-		struct js_claim *claim = js_claim_find(c->list, c->outcomes[i].entry, c->outcomes[i].attempt, &place);
-
-		if (claim == NULL || !js_claim_is_dead(c->stack, claim, &c->outcomes[i]))
+	while ((o = next_outcome(c, &w)) != NULL) {
+		if (!js_claim_is_dead(c->stack, w.claim, o))
 			continue;
-		js_sql_add(sql, rows++ == 0 ? columns : ",");
-		js_sql_add(sql, "(%u,%u,%u,%d,%s)", c->stack->id, c->outcomes[i].entry, (uint64_t)claim->attempt,
-			   claim->rank, why_dead(&c->outcomes[i]));
+		js_sql_add(sql, rows++ == 0 ? "INSERT INTO dead(stack_id,entry_id,attempt,`rank`,reason) VALUES" : ",");
+		js_sql_add(sql, "(%u,%u,%u,%d,%s)", c->stack->id, o->entry, (uint64_t)w.claim->attempt, w.claim->rank,
+			   why_dead(o));
 	}
-	for (const struct js_claim *claim = c->lost == NULL ? NULL : c->list; claim != NULL; claim = claim->next)
-		for (size_t i = 0; i < claim->n && claim->losses + 1 >= c->stack->max_losses; i++) {
-			if (claim->mark[i] != JS_OPEN)
-				continue;
-			js_sql_add(sql, rows++ == 0 ? columns : ",");
-			js_sql_add(sql, "(%u,%u,%u,%d,%s)", c->stack->id, claim->id[i], (uint64_t)claim->attempt,
-				   claim->rank, "its workers keep dying");
-		}
 	if (rows > 0)
 		js_sql_add(sql, ";");
 }
@@ -292,7 +293,7 @@ static int gives_back(const struct js_closing *c, const struct js_claim *claim)
 }
 
 /* Rewrites the claim's row to what is still open in it. */
-static void shrink(const struct js_closing *c, const struct js_claim *claim, size_t closing, struct js_sql *sql)
+static void rewrite_claim(const struct js_closing *c, const struct js_claim *claim, size_t closing, struct js_sql *sql)
 {
 	uint64_t ids[JS_IDS_MAX];
 	char text[JS_IDS_MAX * JS_IDS_WIDTH];
@@ -317,13 +318,13 @@ void js_claim_close_sql(const struct js_closing *c, struct js_sql *sql)
 	int all = c->give_back || c->lost != NULL;
 
 	for (const struct js_claim *claim = c->list; claim != NULL; claim = claim->next) {
-		size_t closing = count(claim, JS_CLOSING);
+		size_t closing = count_marks(claim, JS_CLOSING);
 
 		if (all || closing == claim->open)
 			js_sql_stmt(sql, "DELETE FROM claim WHERE stack_id=%u AND worker_id=%u AND claim_no=%u",
 				    c->stack->id, c->worker, claim->no);
 		else if (closing > 0 && gives_back(c, claim))
-			shrink(c, claim, closing, sql);
+			rewrite_claim(c, claim, closing, sql);
 		else if (closing > 0)
 			js_sql_stmt(sql,
 				    "UPDATE claim SET open=open-%u WHERE stack_id=%u AND worker_id=%u AND claim_no=%u",

@@ -13,10 +13,11 @@
 
 #define PLACES (2 * JS_CREW_MAX)
 
+/* A worker, and its row: the columns of js_item_worker, and its log. */
 struct member {
-	struct jobstack_item item; /* the worker's fields */
-	const char *log;
-	void *memory; /* their bytes */
+	uint64_t worker;
+	struct js_row row; /* in the memory */
+	void *memory;
 };
 
 struct js_crew {
@@ -31,7 +32,7 @@ struct js_crew *js_crew_new(void)
 	return calloc(1, sizeof(struct js_crew));
 }
 
-static void forget(struct js_crew *c)
+static void forget_members(struct js_crew *c)
 {
 	for (size_t i = 0; i < c->n; i++)
 		free(c->member[i].memory);
@@ -43,55 +44,60 @@ void js_crew_free(struct js_crew *c)
 {
 	if (c == NULL)
 		return;
-	forget(c);
+	forget_members(c);
 	free(c);
 }
 
 /* The place where the worker is, or would go. */
-static size_t find(const struct js_crew *c, uint64_t worker)
+static size_t find_place(const struct js_crew *c, uint64_t worker)
 {
 	size_t at = (size_t)((worker * UINT64_C(0x9E3779B97F4A7C15)) >> 32) % PLACES;
 
-	while (c->place[at] != 0 && c->member[c->place[at] - 1].item.worker != worker)
+	while (c->place[at] != 0 && c->member[c->place[at] - 1].worker != worker)
 		at = (at + 1) % PLACES;
 	return at;
 }
 
-/* Copies the row's texts, and lets the columns of a copy of it point there. */
+/* Copies ROW into a block of memory: where its columns are, their lengths, and their texts. */
+static int copy_row(struct member *m, const struct js_row *row)
+{
+	size_t size = row->n * (sizeof(*row->col) + sizeof(*row->len));
+	unsigned long *len;
+	const char **col;
+	char *to;
+
+	for (unsigned i = 0; i < row->n; i++)
+		size += row->len[i] + 1;
+	m->memory = malloc(size);
+	if (m->memory == NULL)
+		return -1;
+	col = m->memory;
+	len = (void *)(col + row->n);
+	to = (void *)(len + row->n);
+	for (unsigned i = 0; i < row->n; i++) {
+		col[i] = row->col[i] == NULL ? NULL : memcpy(to, row->col[i], row->len[i] + 1);
+		len[i] = row->len[i];
+		to += row->len[i] + 1;
+	}
+	m->row = (struct js_row){0, row->n, col, len};
+	return 0;
+}
+
 static void take_worker(void *ctx, const struct js_row *row)
 {
 	struct js_crew *c = ctx;
-	const char *col[32];
-	struct js_row own = {0, row == NULL ? 0 : row->n, col, row == NULL ? NULL : row->len};
-	struct member *m;
-	unsigned column = 0;
-	size_t size = 0;
-	char *to;
+	size_t place;
 
-	if (row == NULL || c->n == JS_CREW_MAX || c->failed || row->n > 32)
+	if (row == NULL || c->n == JS_CREW_MAX || c->failed)
 		return;
-	if (c->place[find(c, js_row_u64(row, 0))] != 0)
+	place = find_place(c, js_row_u64(row, 0));
+	if (c->place[place] != 0)
 		return; /* from a try that was cut short */
-	for (unsigned i = 0; i < row->n; i++)
-		size += row->len[i] + 1;
-	m = &c->member[c->n];
-	to = malloc(size);
-	if (to == NULL) {
-		c->failed = 1;
+	c->failed = copy_row(&c->member[c->n], row) != 0;
+	if (c->failed)
 		return;
-	}
-	memset(m, 0, sizeof(*m));
-	m->memory = to;
-	for (unsigned i = 0; i < row->n; i++) {
-		col[i] = row->col[i] == NULL ? NULL : to;
-		if (col[i] != NULL)
-			memcpy(to, row->col[i], row->len[i] + 1);
-		to += row->len[i] + 1;
-	}
-	js_item_worker(&m->item, &own, &column);
-	m->log = own.col[column];
-	c->place[find(c, m->item.worker)] = (uint16_t)(c->n + 1);
-	c->n++;
+	c->member[c->n].worker = js_row_u64(row, 0);
+	c->place[place] = (uint16_t)(++c->n);
 }
 
 static int read_missing(struct js_crew *c, struct jobstack *handle, const uint64_t *workers, size_t n,
@@ -104,7 +110,7 @@ static int read_missing(struct js_crew *c, struct jobstack *handle, const uint64
 
 	js_sql_add(&sql, "SELECT " JS_ITEM_WORKER ",w.log FROM worker w WHERE w.worker_id IN(");
 	for (size_t i = 0; i < n; i++) {
-		if (workers[i] == 0 || workers[i] == last || c->place[find(c, workers[i])] != 0)
+		if (workers[i] == 0 || workers[i] == last || c->place[find_place(c, workers[i])] != 0)
 			continue;
 		js_sql_add(&sql, asked++ == 0 ? "%u" : ",%u", workers[i]);
 		last = workers[i];
@@ -124,39 +130,27 @@ int js_crew_read(struct js_crew *c, struct jobstack *handle, const uint64_t *wor
 	c->failed = 0;
 	for (size_t i = 0; i < n; i++)
 		missing += workers[i] != 0 && (i == 0 || workers[i] != workers[i - 1]) &&
-			   c->place[find(c, workers[i])] == 0;
+			   c->place[find_place(c, workers[i])] == 0;
 	if (missing == 0)
 		return 0;
 	if (c->n + missing > JS_CREW_MAX)
-		forget(c);
+		forget_members(c);
 	status = read_missing(c, handle, workers, n, error);
 	return status == 0 && c->failed ? js_error_memory(error) : status;
 }
 
 void js_crew_fill(const struct js_crew *c, struct jobstack_item *item)
 {
-	uint16_t place = item->worker == 0 ? 0 : c->place[find(c, item->worker)];
-	const struct member *m;
+	uint16_t place = item->worker == 0 ? 0 : c->place[find_place(c, item->worker)];
+	const struct js_row *row;
+	unsigned column = 0;
 
 	if (place == 0)
 		return;
-	m = &c->member[place - 1];
-	item->node = m->item.node;
-	item->host = m->item.host;
-	item->cluster = m->item.cluster;
-	item->job = m->item.job;
-	item->array_job = m->item.array_job;
-	item->array_task = m->item.array_task;
-	item->step = m->item.step;
-	item->account = m->item.account;
-	item->qos = m->item.qos;
-	item->partition = m->item.partition;
-	item->user = m->item.user;
-	item->cwd = m->item.cwd;
-	item->argv = m->item.argv;
-	item->slots = m->item.slots;
+	row = &c->member[place - 1].row;
+	js_item_worker(item, row, &column);
 	if (item->log == NULL && item->log_at >= 0)
-		item->log = m->log;
+		item->log = row->col[column];
 	if (item->err_log == NULL && item->err_at >= 0)
-		item->err_log = m->log;
+		item->err_log = row->col[column];
 }

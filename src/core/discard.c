@@ -10,24 +10,21 @@ static int discard_one(struct jobstack *handle, uint64_t stack, uint64_t id, str
 {
 	struct js_sql sql = {0};
 	uint64_t pos, n;
-	int status;
-
-	status = js_handle_ask_number(
+	int status = js_handle_ask_number(
 		handle, &pos, error,
 		"SELECT MIN(CAST(pos AS SIGNED)+9000000000000000000) FROM span WHERE stack_id=%u AND class=2 AND "
 		"push_id=%u",
 		stack, id);
+
 	if (status != 0 || pos == UINT64_MAX || pos == 0)
 		return status != 0 ? status : JOBSTACK_NOTHING;
 	pos -= UINT64_C(9000000000000000000);
-	sql = (struct js_sql){0};
 	status = js_handle_ask_number(
 		handle, &n, error,
 		"SELECT COALESCE(SUM(hi-lo+1),0) FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND pos=%d",
 		stack, id, (int64_t)pos);
 	if (status != 0)
 		return status;
-	sql = (struct js_sql){0};
 	js_stack_lock_sql(&sql, stack);
 	js_sql_stmt(&sql, "SET @js_lo=NULL,@js_hi=NULL");
 	js_sql_stmt(&sql,

@@ -53,7 +53,7 @@ struct exporting {
 
 /* ------------------------------------------------------------------------------------------------------ the page */
 
-static size_t keep(struct js_buf *bytes, const char *data, size_t len)
+static size_t keep_text(struct js_buf *bytes, const char *data, size_t len)
 {
 	size_t at = bytes->len;
 
@@ -67,10 +67,10 @@ static size_t keep(struct js_buf *bytes, const char *data, size_t len)
 static void read_attempt(struct exporting *x, struct line *to, const struct js_row *row, unsigned *c)
 {
 	js_item_attempt(&to->item, row, c);
-	to->reason = keep(&x->bytes, to->item.reason, to->item.reason == NULL ? 0 : strlen(to->item.reason));
-	to->log = keep(&x->bytes, to->item.log, to->item.log == NULL ? 0 : strlen(to->item.log));
-	to->err_log = keep(&x->bytes, to->item.err_log, to->item.err_log == NULL ? 0 : strlen(to->item.err_log));
-	to->tail = keep(&x->bytes, to->item.err_tail.data, to->item.err_tail.len);
+	to->reason = keep_text(&x->bytes, to->item.reason, to->item.reason == NULL ? 0 : strlen(to->item.reason));
+	to->log = keep_text(&x->bytes, to->item.log, to->item.log == NULL ? 0 : strlen(to->item.log));
+	to->err_log = keep_text(&x->bytes, to->item.err_log, to->item.err_log == NULL ? 0 : strlen(to->item.err_log));
+	to->tail = keep_text(&x->bytes, to->item.err_tail.data, to->item.err_tail.len);
 	to->item.worker = js_row_u64(row, (*c)++);
 }
 
@@ -85,7 +85,7 @@ static struct line *new_line(struct exporting *x, const struct js_row *row)
 	memset(to, 0, sizeof(*to));
 	to->item.entry = js_row_u64(row, 0);
 	to->item.datapath.len = row->len[1];
-	to->datapath = keep(&x->bytes, row->col[1], row->len[1]);
+	to->datapath = keep_text(&x->bytes, row->col[1], row->len[1]);
 	to->to_stack = NOTHING;
 	return to;
 }
@@ -108,7 +108,7 @@ static void take_line(void *ctx, const struct js_row *row)
 		read_attempt(x, to, row, &c);
 }
 
-static const char *text(const struct exporting *x, size_t at)
+static const char *text_at(const struct exporting *x, size_t at)
 {
 	return at == NOTHING ? NULL : x->bytes.data + at;
 }
@@ -220,15 +220,7 @@ static void take_dead(void *ctx, const struct js_row *row)
 	to->dead = 1;
 	to->moved = js_row_u64(row, 1) != 0;
 	to->item.to_entry = js_row_u64(row, 2);
-	to->to_stack = keep(&x->bytes, row->col[3], row->len[3]);
-}
-
-static int look(struct exporting *x, struct js_sql *sql, js_row_fn *fn, struct jobstack_error *error)
-{
-	int status = js_view_query(x->handle->db, sql, fn, x, error);
-
-	js_sql_free(sql);
-	return status;
+	to->to_stack = keep_text(&x->bytes, row->col[3], row->len[3]);
 }
 
 /* All attempts of the page, along their primary key, some at a time. */
@@ -240,15 +232,13 @@ static int look_at_attempts(struct exporting *x, struct jobstack_error *error)
 	x->last = x->low;
 	x->last_attempt = 0;
 	do {
-		struct js_sql sql = {0};
-
 		x->rows = 0;
-		js_sql_stmt(&sql,
-			    "SELECT a.entry_id,NULL," OF_ATTEMPT ",a.final FROM attempt a WHERE a.stack_id=%u" BEHIND
-			    " ORDER BY a.entry_id,a.attempt LIMIT %u",
-			    (uint64_t)(x->o.tails != 0), x->stack.id, x->last, x->high, x->last,
-			    (uint64_t)x->last_attempt, (uint64_t)ATTEMPTS);
-		status = look(x, &sql, take_attempt, error);
+		status = js_handle_look(x->handle, take_attempt, x, error,
+					"SELECT a.entry_id,NULL," OF_ATTEMPT
+					",a.final FROM attempt a WHERE a.stack_id=%u" BEHIND
+					" ORDER BY a.entry_id,a.attempt LIMIT %u",
+					(uint64_t)(x->o.tails != 0), x->stack.id, x->last, x->high, x->last,
+					(uint64_t)x->last_attempt, (uint64_t)ATTEMPTS);
 	} while (status == 0 && x->rows == ATTEMPTS);
 	return status;
 }
@@ -258,24 +248,24 @@ static int look_at_attempts(struct exporting *x, struct jobstack_error *error)
 static int look_at_page(void *ctx, struct jobstack_error *error)
 {
 	struct exporting *x = ctx;
-	struct js_sql entries = {0}, dead = {0};
+	struct js_sql entries = {0};
 	int status;
 
 	begin_page(x);
 	js_sql_add(&entries, x->o.no_datapath ? "SELECT entry_id,NULL" : "SELECT entry_id,datapath");
 	js_sql_stmt(&entries, " FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u ORDER BY entry_id",
 		    x->stack.id, x->low, x->high);
-	status = look(x, &entries, take_entry, error);
+	status = js_view_query(x->handle->db, &entries, take_entry, x, error);
 	if (status == 0 && x->n > 0)
 		status = look_at_attempts(x, error);
 	if (status != 0 || x->n == 0)
 		return status;
 	x->at = 0;
-	js_sql_stmt(&dead,
-		    "SELECT d.entry_id,d.to_stack IS NOT NULL,d.to_entry,s.name FROM dead d LEFT JOIN stack s ON "
-		    "s.stack_id=d.to_stack WHERE d.stack_id=%u AND d.entry_id BETWEEN %u AND %u ORDER BY d.entry_id",
-		    x->stack.id, x->low, x->high);
-	return look(x, &dead, take_dead, error);
+	return js_handle_look(
+		x->handle, take_dead, x, error,
+		"SELECT d.entry_id,d.to_stack IS NOT NULL,d.to_entry,s.name FROM dead d LEFT JOIN stack s ON "
+		"s.stack_id=d.to_stack WHERE d.stack_id=%u AND d.entry_id BETWEEN %u AND %u ORDER BY d.entry_id",
+		x->stack.id, x->low, x->high);
 }
 
 /* --------------------------------------------------------------------------------------------- states of entries */
@@ -350,7 +340,7 @@ static int is_wanted(const struct exporting *x, const struct jobstack_item *i)
 /* ------------------------------------------------------------------------------------------------------- telling */
 
 /* Tells the page.  0; JOBSTACK_ESTOPPED; or an error. */
-static int tell(struct exporting *x, struct jobstack_error *error)
+static int report_page(struct exporting *x, struct jobstack_error *error)
 {
 	int status;
 
@@ -367,12 +357,12 @@ static int tell(struct exporting *x, struct jobstack_error *error)
 
 		if (x->o.by_entry && !is_wanted(x, &l->item))
 			continue;
-		l->item.datapath.data = text(x, l->datapath);
-		l->item.reason = text(x, l->reason);
-		l->item.log = text(x, l->log);
-		l->item.err_log = text(x, l->err_log);
-		l->item.err_tail.data = text(x, l->tail);
-		l->item.to_stack = text(x, l->to_stack);
+		l->item.datapath.data = text_at(x, l->datapath);
+		l->item.reason = text_at(x, l->reason);
+		l->item.log = text_at(x, l->log);
+		l->item.err_log = text_at(x, l->err_log);
+		l->item.err_tail.data = text_at(x, l->tail);
+		l->item.to_stack = text_at(x, l->to_stack);
 		js_crew_fill(x->crew, &l->item);
 		if (x->fn(x->ctx, &l->item) != 0)
 			status = JOBSTACK_ESTOPPED;
@@ -390,7 +380,7 @@ static int tell_attempts(struct exporting *x, struct jobstack_error *error)
 			x->high = tail - x->last > step ? x->last + step : tail;
 		status = page_of_attempts(x, error);
 		if (status == 0)
-			status = tell(x, error);
+			status = report_page(x, error);
 		if (x->n < PAGE) {
 			x->last = x->high;
 			x->last_attempt = UINT32_MAX;
@@ -405,12 +395,11 @@ static int tell_attempts(struct exporting *x, struct jobstack_error *error)
 /* The next page begins where there is something that is asked for: 0, JOBSTACK_NOTHING if nowhere, or an error. */
 static int next_dead(struct exporting *x, struct jobstack_error *error)
 {
-	int status;
-
-	status = js_handle_ask_number(
+	int status = js_handle_ask_number(
 		x->handle, &x->low, error,
 		"SELECT entry_id FROM dead WHERE stack_id=%u AND entry_id>=%u ORDER BY entry_id LIMIT 1", x->stack.id,
 		x->low);
+
 	return status == 0 && x->low > x->stack.tail ? JOBSTACK_NOTHING : status;
 }
 
@@ -429,7 +418,7 @@ static int tell_entries(struct exporting *x, struct jobstack_error *error)
 		if (status == 0)
 			status = js_view_open(x->handle->db, look_at_page, x, error);
 		if (status == 0)
-			status = tell(x, error);
+			status = report_page(x, error);
 	}
 	return status == JOBSTACK_NOTHING ? 0 : status;
 }

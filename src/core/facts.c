@@ -20,13 +20,13 @@ struct facts {
 	int stopped;
 };
 
-static void tell(struct facts *f, const char *name, const char *value)
+static void report_fact(struct facts *f, const char *name, const char *value)
 {
 	if (!f->stopped && name != NULL && value != NULL)
 		f->stopped = f->fn(f->ctx, name, value) != 0;
 }
 
-static void take(void *ctx, const struct js_row *row)
+static void take_fact(void *ctx, const struct js_row *row)
 {
 	struct facts *f = ctx;
 	char name[128];
@@ -34,7 +34,7 @@ static void take(void *ctx, const struct js_row *row)
 	if (row == NULL || row->n == 0)
 		return;
 	if (f->name != NULL) {
-		tell(f, f->name, row->col[0]);
+		report_fact(f, f->name, row->col[0]);
 		return;
 	}
 	if (row->n < 2 || row->col[0] == NULL)
@@ -43,31 +43,31 @@ static void take(void *ctx, const struct js_row *row)
 	for (char *p = name; *p != '\0'; p++)
 		if (*p >= 'A' && *p <= 'Z')
 			*p = (char)(*p - 'A' + 'a');
-	tell(f, name, row->col[1]);
+	report_fact(f, name, row->col[1]);
 }
 
 /* Asks; only a server that is gone is an error. */
-static int ask(struct facts *f, const char *name, const char *prefix, const char *statement,
-	       struct jobstack_error *error)
+static int ask_facts(struct facts *f, const char *name, const char *prefix, const char *statement,
+		     struct jobstack_error *error)
 {
 	struct jobstack_error own = JOBSTACK_ERROR_INIT;
 	int status;
 
 	f->name = name;
 	f->prefix = prefix;
-	status = js_handle_ask(f->handle, take, f, &own, statement);
+	status = js_handle_ask(f->handle, take_fact, f, &own, statement);
 	if (status != JOBSTACK_ENODB && status != JOBSTACK_ESTOPPED)
 		return f->stopped ? JOBSTACK_ESTOPPED : 0;
 	js_error_pass(error, &own);
 	return status;
 }
 
-static void number(struct facts *f, const char *name, int64_t value)
+static void report_number(struct facts *f, const char *name, int64_t value)
 {
 	char text[32];
 
 	(void)snprintf(text, sizeof(text), "%" PRId64, value);
-	tell(f, name, text);
+	report_fact(f, name, text);
 }
 
 int jobstack_server_facts(struct jobstack *handle, jobstack_fact_fn *fn, void *ctx, struct jobstack_error *error)
@@ -105,12 +105,12 @@ int jobstack_server_facts(struct jobstack *handle, jobstack_fact_fn *fn, void *c
 
 	for (size_t i = 0; i < sizeof(question) / sizeof(question[0]) && status == 0; i++) {
 		began = js_clock_mono_us();
-		status = ask(&f, question[i].name, question[i].prefix, question[i].statement, error);
+		status = ask_facts(&f, question[i].name, question[i].prefix, question[i].statement, error);
 		if (i == 1 && status == 0) /* the connection is made by now */
-			number(&f, "roundtrip_us", js_clock_mono_us() - began);
+			report_number(&f, "roundtrip_us", js_clock_mono_us() - began);
 	}
 	if (status != 0)
 		return status;
-	number(&f, "clock.ahead_us", js_db_wall_us(handle->db, js_clock_mono_us()) - js_clock_wall_us());
+	report_number(&f, "clock.ahead_us", js_db_wall_us(handle->db, js_clock_mono_us()) - js_clock_wall_us());
 	return f.stopped ? JOBSTACK_ESTOPPED : 0;
 }

@@ -37,7 +37,7 @@ struct grouping {
 	uint64_t rows, entry, told, attempt; /* of the page: how many, and the last one; the entry told last */
 };
 
-static int same(const struct grouping *g, const struct group *a, const struct group *b)
+static int is_same_group(const struct grouping *g, const struct group *a, const struct group *b)
 {
 	if (a->folded != b->folded)
 		return 0;
@@ -50,18 +50,18 @@ static int same(const struct grouping *g, const struct group *a, const struct gr
 	return a->folded > 0 || strcmp(a->pattern, b->pattern) == 0;
 }
 
-static void join(struct group *to, const struct group *more)
+static void join_groups(struct group *to, const struct group *more)
 {
 	to->many_nodes |= more->many_nodes || strcmp(to->node, more->node) != 0;
 	to->f.count += more->f.count;
 }
 
 /* Adds a group to those before the Nth; gives how many there are then. */
-static size_t add(const struct grouping *g, size_t n, const struct group *one)
+static size_t add_group(const struct grouping *g, size_t n, const struct group *one)
 {
 	for (size_t i = 0; i < n; i++)
-		if (same(g, &g->group[i], one)) {
-			join(&g->group[i], one);
+		if (is_same_group(g, &g->group[i], one)) {
+			join_groups(&g->group[i], one);
 			return n;
 		}
 	g->group[n] = *one;
@@ -70,7 +70,7 @@ static size_t add(const struct grouping *g, size_t n, const struct group *one)
 
 /* The table is full: the smallest groups are told apart less, until a quarter of it is free.  A large group is in it
  * again soon, and no failure is forgotten. */
-static void fold(struct grouping *g)
+static void fold_small_groups(struct grouping *g)
 {
 	for (uint64_t small = 1; g->n > GROUPS * 3 / 4; small *= 2) {
 		size_t n = 0;
@@ -80,13 +80,13 @@ static void fold(struct grouping *g)
 
 			if (one.f.count <= small && one.folded < 3)
 				one.folded++;
-			n = add(g, n, &one);
+			n = add_group(g, n, &one);
 		}
 		g->n = n;
 	}
 }
 
-static void text(char *to, size_t size, const char *from, size_t len)
+static void copy_text(char *to, size_t size, const char *from, size_t len)
 {
 	len = from == NULL ? 0 : len < size ? len : size - 1;
 	memcpy(to, from == NULL ? "" : from, len);
@@ -94,7 +94,7 @@ static void text(char *to, size_t size, const char *from, size_t len)
 }
 
 /* Does a reason only repeat the exit code or the signal, as the worker writes it where it knows no more? */
-static int repeats(const char *reason)
+static int repeats_exit(const char *reason)
 {
 	static const char killed[] = "killed by signal ";
 
@@ -116,17 +116,17 @@ static void take_failure(struct grouping *g, const struct js_row *row)
 					  .signal = (int32_t)js_row_i64(row, 4),
 					  .entry = js_row_u64(row, 0),
 					  .attempt = (uint32_t)js_row_u64(row, 1)};
-	if (row->col[5] != NULL && !repeats(row->col[5])) {
-		text(one.reason, sizeof(one.reason), row->col[5], row->len[5]);
+	if (row->col[5] != NULL && !repeats_exit(row->col[5])) {
+		copy_text(one.reason, sizeof(one.reason), row->col[5], row->len[5]);
 		js_similar(row->col[5], row->len[5], NULL, 0, one.reason_pattern, sizeof(one.reason_pattern));
 	}
-	text(one.node, sizeof(one.node), row->col[6], row->len[6]);
-	text(one.example, sizeof(one.example), line, len);
+	copy_text(one.node, sizeof(one.node), row->col[6], row->len[6]);
+	copy_text(one.example, sizeof(one.example), line, len);
 	if (len > 0)
 		js_similar(line, len, row->col[8], row->len[8], one.pattern, sizeof(one.pattern));
 	if (g->n == GROUPS)
-		fold(g);
-	g->n = add(g, g->n, &one);
+		fold_small_groups(g);
+	g->n = add_group(g, g->n, &one);
 	g->report.failures++;
 }
 
@@ -173,7 +173,7 @@ static int read_page(struct grouping *g, uint64_t limit, struct jobstack_error *
 	return js_db_query(g->handle->db, &sql, take_row, g, error);
 }
 
-static int larger(const void *a, const void *b)
+static int compare_sizes(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
 
@@ -182,9 +182,9 @@ static int larger(const void *a, const void *b)
 	return (x->f.entry > y->f.entry) - (x->f.entry < y->f.entry);
 }
 
-static int tell(struct grouping *g, jobstack_failure_fn *fn, void *ctx)
+static int report_groups(struct grouping *g, jobstack_failure_fn *fn, void *ctx)
 {
-	qsort(g->group, g->n, sizeof(*g->group), larger);
+	qsort(g->group, g->n, sizeof(*g->group), compare_sizes);
 	for (size_t i = 0; fn != NULL && i < g->n; i++) {
 		struct group *one = &g->group[i];
 
@@ -234,7 +234,7 @@ int jobstack_failures(struct jobstack *handle, const char *stack, const struct j
 	if (status == 0 && report != NULL)
 		*report = g.report;
 	if (status == 0)
-		status = tell(&g, fn, ctx);
+		status = report_groups(&g, fn, ctx);
 	free(g.group);
 	return status;
 }
@@ -269,14 +269,14 @@ static void take_end(void *ctx, const struct js_row *row)
 		return; /* it is one of many, and has a few of them at most */
 	if (i == all->n) {
 		all->node[all->n++] = (struct node){.failed = 0};
-		text(all->node[i].name, sizeof(all->node[i].name), row->col[0], row->len[0]);
+		copy_text(all->node[i].name, sizeof(all->node[i].name), row->col[0], row->len[0]);
 	}
 	all->node[i].attempts++;
 	all->node[i].failed += js_row_u64(row, 1) != JOBSTACK_DONE;
 }
 
 /* Wilson's bound of the share that FAILED of N shows, three standard errors below or above. */
-static double bound(uint64_t failed, uint64_t n, int above)
+static double share_bound(uint64_t failed, uint64_t n, int above)
 {
 	double z2 = 9, m = (double)n, p = (double)failed / m;
 	double wide = 3 * sqrt(p * (1 - p) / m + z2 / (4 * m * m));
@@ -286,7 +286,7 @@ static double bound(uint64_t failed, uint64_t n, int above)
 
 /* The worst node that is not known to be bad, if it is beyond chance: what surely fails there is a tenth more than what
  * can fail elsewhere. */
-static struct node *worst(struct nodes *all, struct jobstack_bad_node *found)
+static struct node *find_worst_node(struct nodes *all, struct jobstack_bad_node *found)
 {
 	struct node *worst = NULL;
 	uint64_t failed = 0, attempts = 0;
@@ -298,15 +298,16 @@ static struct node *worst(struct nodes *all, struct jobstack_bad_node *found)
 			continue;
 		failed += one->failed;
 		attempts += one->attempts;
-		if (worst == NULL || bound(one->failed, one->attempts, 0) > bound(worst->failed, worst->attempts, 0))
+		if (worst == NULL ||
+		    share_bound(one->failed, one->attempts, 0) > share_bound(worst->failed, worst->attempts, 0))
 			worst = one;
 	}
 	if (worst == NULL || attempts == worst->attempts)
 		return NULL;
 	*found = (struct jobstack_bad_node){worst->name, worst->failed, worst->attempts, failed - worst->failed,
 					    attempts - worst->attempts};
-	if (bound(found->failed, found->attempts, 0) <
-	    0.1 + bound(found->failed_elsewhere, found->attempts_elsewhere, 1))
+	if (share_bound(found->failed, found->attempts, 0) <
+	    0.1 + share_bound(found->failed_elsewhere, found->attempts_elsewhere, 1))
 		return NULL;
 	worst->bad = 1;
 	return worst;
@@ -331,7 +332,7 @@ int jobstack_bad_nodes(struct jobstack *handle, const char *stack, uint64_t look
 	}
 	if (status == 0 && looked != NULL)
 		*looked = all->looked;
-	while (status == 0 && worst(all, &found) != NULL)
+	while (status == 0 && find_worst_node(all, &found) != NULL)
 		if (fn(ctx, &found) != 0)
 			status = JOBSTACK_ESTOPPED;
 	free(all);

@@ -106,22 +106,6 @@ void js_filter_sets_sql(struct js_sql *sql, const struct jobstack_filter *f)
 
 /* ------------------------------------------------------------------------------------------------------- windows */
 
-/* How many of the N IDS come before ID. */
-static size_t before(const uint64_t *ids, size_t n, uint64_t id)
-{
-	size_t low = 0, high = n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ids[middle] < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 void js_window_begin(struct js_window *w, const struct jobstack_filter *f, uint64_t low, uint64_t high)
 {
 	size_t from;
@@ -129,9 +113,9 @@ void js_window_begin(struct js_window *w, const struct jobstack_filter *f, uint6
 	*w = (struct js_window){.last = low - 1, .high = high, .end = low - 1};
 	if (f->entries == NULL)
 		return;
-	from = before(f->entries, f->entries_n, low);
+	from = js_span_find(f->entries, f->entries_n, sizeof(uint64_t), low);
 	w->ids = f->entries + from;
-	w->n = before(w->ids, f->entries_n - from, high + 1);
+	w->n = js_span_find(w->ids, f->entries_n - from, sizeof(uint64_t), high + 1);
 }
 
 void js_window_begin_ids(struct js_window *w, const struct jobstack_filter *f, uint64_t *ids, size_t n)
@@ -139,7 +123,7 @@ void js_window_begin_ids(struct js_window *w, const struct jobstack_filter *f, u
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		size_t at = f->entries == NULL ? 0 : before(f->entries, f->entries_n, ids[i]);
+		size_t at = f->entries == NULL ? 0 : js_span_find(f->entries, f->entries_n, sizeof(uint64_t), ids[i]);
 
 		if (f->entries == NULL || (at < f->entries_n && f->entries[at] == ids[i]))
 			ids[kept++] = ids[i];

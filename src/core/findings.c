@@ -7,6 +7,7 @@
 #include "core/findings.h"
 
 #include "base/error.h"
+#include "core/span.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,30 +18,26 @@
 
 void js_found(struct js_findings *f, enum jobstack_fault fault, uint64_t entry, const char *format, ...)
 {
+	struct js_finding one;
 	char text[400];
 	va_list args;
 
-	if (f->found[fault]++ >= JOBSTACK_CHECK_TOLD || f->failed)
+	if (f->found[fault]++ >= JOBSTACK_CHECK_TOLD || f->memory.failed || f->bytes.failed)
 		return;
-	if (f->n == f->room) {
-		size_t room = f->room == 0 ? 64 : 2 * f->room;
-		struct js_finding *grown = realloc(f->list, room * sizeof(*grown));
-
-		if (grown == NULL) {
-			f->failed = 1;
-			return;
-		}
-		f->list = grown;
-		f->room = room;
-	}
 	if (f->bytes.len == 0)
 		js_buf_char(&f->bytes, '\0'); /* so that no place is 0 */
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	f->list[f->n++] = (struct js_finding){fault, entry, f->bytes.len, 0, 0};
+	one = (struct js_finding){entry, fault, f->bytes.len, 0, 0};
+	js_buf_add(&f->memory, &one, sizeof(one));
+	f->n = f->memory.len / sizeof(one);
 	js_buf_add(&f->bytes, text, strlen(text) + 1);
-	f->failed |= f->bytes.failed;
+}
+
+static struct js_finding *list_of(const struct js_findings *f)
+{
+	return (struct js_finding *)(void *)f->memory.data;
 }
 
 static int by_entry(const void *a, const void *b)
@@ -55,23 +52,17 @@ static int by_entry(const void *a, const void *b)
 static void take_path(void *ctx, const struct js_row *row)
 {
 	struct js_findings *f = ctx;
+	struct js_finding *list = list_of(f);
 	uint64_t entry;
-	size_t low = 0, high = f->n;
+	size_t low;
 
 	if (row == NULL)
 		return;
 	entry = js_row_u64(row, 0);
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (f->list[middle].entry < entry)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < f->n && f->list[low].entry == entry; low++) {
-		f->list[low].path = f->bytes.len;
-		f->list[low].path_len = row->len[1];
+	low = js_span_find(list, f->n, sizeof(*list), entry);
+	for (; low < f->n && list[low].entry == entry; low++) {
+		list[low].path = f->bytes.len;
+		list[low].path_len = row->len[1];
 	}
 	js_buf_add(&f->bytes, row->col[1], row->len[1]);
 	js_buf_char(&f->bytes, '\0');
@@ -79,21 +70,22 @@ static void take_path(void *ctx, const struct js_row *row)
 
 int js_findings_paths(struct js_findings *f, struct jobstack *handle, uint64_t stack, struct jobstack_error *error)
 {
+	const struct js_finding *list = list_of(f);
 	int status = 0;
 
 	if (f->n > 0)
-		qsort(f->list, f->n, sizeof(*f->list), by_entry);
+		qsort(list_of(f), f->n, sizeof(*list), by_entry);
 	for (size_t at = 0; status == 0 && at < f->n; at += LOOKED_UP) {
 		struct js_sql sql = {0};
 
 		js_sql_add(&sql, "SELECT entry_id,datapath FROM entry WHERE stack_id=%u AND entry_id IN(0", stack);
 		for (size_t i = at; i < f->n && i < at + LOOKED_UP; i++)
-			if (i == at || f->list[i].entry != f->list[i - 1].entry)
-				js_sql_add(&sql, ",%u", f->list[i].entry);
+			if (i == at || list[i].entry != list[i - 1].entry)
+				js_sql_add(&sql, ",%u", list[i].entry);
 		js_sql_stmt(&sql, ")");
 		status = js_view_query(handle->db, &sql, take_path, f, error);
 	}
-	return status == 0 && (f->failed || f->bytes.failed) ? js_error_memory(error) : status;
+	return status == 0 && (f->memory.failed || f->bytes.failed) ? js_error_memory(error) : status;
 }
 
 int js_findings_tell(struct js_findings *f, jobstack_finding_fn *fn, void *ctx)
@@ -105,7 +97,7 @@ int js_findings_tell(struct js_findings *f, jobstack_finding_fn *fn, void *ctx)
 		[JOBSTACK_FAULT_NAME] = "name",	  [JOBSTACK_FAULT_COUNTER] = "counter"};
 
 	for (size_t i = 0; fn != NULL && i < f->n; i++) {
-		const struct js_finding *one = &f->list[i];
+		const struct js_finding *one = &list_of(f)[i];
 		struct jobstack_finding told = {
 			one->fault, word[one->fault], one->entry, {NULL, 0}, f->bytes.data + one->text};
 
@@ -120,6 +112,6 @@ int js_findings_tell(struct js_findings *f, jobstack_finding_fn *fn, void *ctx)
 void js_findings_free(struct js_findings *f)
 {
 	js_buf_free(&f->bytes);
-	free(f->list);
-	*f = (struct js_findings){.list = NULL};
+	js_buf_free(&f->memory);
+	*f = (struct js_findings){.n = 0};
 }

@@ -9,17 +9,15 @@
 #include "core/handle.h"
 
 struct js_finding {
-	enum jobstack_fault fault;
 	uint64_t entry;
+	enum jobstack_fault fault;
 	size_t text, path, path_len; /* where they lie in the bytes; path 0: none */
 };
 
 struct js_findings {
-	struct js_buf bytes;
-	struct js_finding *list;
-	size_t n, room;
+	struct js_buf bytes, memory; /* memory: N struct js_finding */
+	size_t n;
 	uint64_t found[JOBSTACK_FAULTS];
-	int failed; /* memory ran out */
 };
 
 /* Counts a finding, and keeps its words if it is among the first of its kind. */

@@ -63,14 +63,9 @@ void jobstack_describe(struct jobstack *handle, char *text, size_t size)
 	js_db_describe(handle->db, text, size);
 }
 
-static void take_number(void *ctx, const struct js_row *row)
-{
-	*(uint64_t *)ctx = row == NULL ? UINT64_MAX : js_row_u64(row, 0);
-}
-
 int js_handle_number(struct jobstack *handle, struct js_sql *sql, uint64_t *number, struct jobstack_error *error)
 {
-	return js_db_query(handle->db, sql, take_number, number, error);
+	return js_db_query(handle->db, sql, js_row_number, number, error);
 }
 
 int js_handle_ask(struct jobstack *handle, js_row_fn *fn, void *ctx, struct jobstack_error *error, const char *format,

@@ -30,7 +30,7 @@ struct js_leftover {
 	size_t n;
 };
 
-static void mark(struct js_leftover *l, uint64_t worker, int on)
+static void mark_worker(struct js_leftover *l, uint64_t worker, int on)
 {
 	uint64_t at = worker - l->first;
 	unsigned char bit = (unsigned char)(1u << at % 8);
@@ -70,31 +70,27 @@ static void take_ended(void *ctx, const struct js_row *row)
 	l->rows++;
 	l->last = js_row_u64(row, 0);
 	l->last_us = js_row_time(row, 1);
-	mark(l, l->last, 1);
+	mark_worker(l, l->last, 1);
 }
 
 /* By the index worker_of_stack, whose records end with the primary key. */
-static int note(struct js_leftover *l, struct jobstack_error *error)
+static int note_ended(struct js_leftover *l, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
-	int status;
-
-	status = js_handle_ask(
+	int status = js_handle_ask(
 		l->handle, take_range, l, error,
 		"SELECT MIN(worker_id),MAX(worker_id) FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u "
 		"AND ended<%t",
 		l->stack_id, l->before_us);
+
 	if (status == 0 && l->window > 0 && (l->bits = calloc(l->window / 8 + 1, 1)) == NULL)
 		status = js_error_memory(error);
 	for (l->rows = PAGE; status == 0 && l->window > 0 && l->rows == PAGE;) {
-		js_sql_reset(&sql);
 		status = js_handle_ask(
 			l->handle, take_ended, l, error,
 			"SELECT worker_id,ended FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND "
 			"ended>=%t AND ended<%t AND (ended>%t OR worker_id>%u) ORDER BY ended,worker_id LIMIT %u",
 			l->stack_id, l->last_us, l->before_us, l->last_us, l->last, (uint64_t)PAGE);
 	}
-	js_sql_free(&sql);
 	return status;
 }
 
@@ -110,7 +106,7 @@ int js_leftover_new(struct js_leftover **left, struct jobstack *handle, uint64_t
 	l->handle = handle;
 	l->stack_id = stack_id;
 	l->before_us = before_us < now_us - HOUR_US ? before_us : now_us - HOUR_US;
-	status = note(l, error);
+	status = note_ended(l, error);
 	if (status != 0) {
 		js_leftover_free(l);
 		*left = NULL;
@@ -130,7 +126,7 @@ void js_leftover_free(struct js_leftover *l)
 static void take_reference(void *ctx, const struct js_row *row)
 {
 	if (row != NULL)
-		mark(ctx, js_row_u64(row, 0), 0);
+		mark_worker(ctx, js_row_u64(row, 0), 0);
 }
 
 int js_leftover_look(struct js_leftover *l, uint64_t low, uint64_t high, int64_t pruned_us,
@@ -158,10 +154,8 @@ static int remove_list(struct js_leftover *l, const char *statement, struct jobs
 {
 	struct js_sql sql = {0};
 
-	js_sql_add(&sql, statement);
-	for (size_t i = 0; i < l->n; i++)
-		js_sql_add(&sql, i == 0 ? "%u" : ",%u", l->list[i]);
-	js_sql_stmt(&sql, ")");
+	js_sql_list(&sql, statement, l->list, l->n);
+	js_sql_add(&sql, ";");
 	return js_db_commit(l->handle->db, &sql, NULL, error);
 }
 

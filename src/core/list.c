@@ -55,7 +55,7 @@ static uint64_t limit_left(const struct listing *l)
 	return l->filter->limit == 0 ? UINT64_MAX : l->filter->limit - l->told;
 }
 
-static uint64_t tails(const struct listing *l)
+static uint64_t wants_tails(const struct listing *l)
 {
 	return l->filter->tails != 0;
 }
@@ -150,7 +150,7 @@ static void sets_free(struct sets *s)
 	s->n = 0;
 }
 
-static char *copy(const char *data, size_t len)
+static char *copy_bytes(const char *data, size_t len)
 {
 	char *to = data == NULL ? NULL : malloc(len + 1);
 
@@ -181,18 +181,18 @@ static void take_set(void *ctx, const struct js_row *row)
 			   .worker = js_row_u64(row, 6),
 			   .claim_no = js_row_u64(row, 7),
 			   .claimed_us = js_row_time(row, 9)};
-	to->ids = copy(row->col[2], row->len[2]);
+	to->ids = copy_bytes(row->col[2], row->len[2]);
 	to->ids_len = row->len[2];
-	to->running = copy(row->col[8], row->len[8]);
+	to->running = copy_bytes(row->col[8], row->len[8]);
 }
 
 /* An entry whose last attempt ended so is told as failed, or lost, if these are asked for. */
-static unsigned ends(const struct listing *l)
+static unsigned ended_states(const struct listing *l)
 {
 	return l->states & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST);
 }
 
-static const char *outcomes(unsigned bits)
+static const char *outcome_condition(unsigned bits)
 {
 	return bits == JOBSTACK_IS_FAILED ? " IN(1)" : bits == JOBSTACK_IS_LOST ? " IN(2)" : " IN(1,2)";
 }
@@ -205,10 +205,10 @@ static void span_head(struct js_sql *sql, const struct listing *l, const void *o
 		   "SELECT STRAIGHT_JOIN e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
 		   " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND "
 		   "a.attempt=%u LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u",
-		   tails(l), set->attempt - 1, l->stack.id);
-	if (ends(l) != 0) {
+		   wants_tails(l), set->attempt - 1, l->stack.id);
+	if (ended_states(l) != 0) {
 		js_sql_add(sql, " AND (a.outcome IS NULL OR NOT a.outcome");
-		js_sql_add(sql, outcomes(ends(l)));
+		js_sql_add(sql, outcome_condition(ended_states(l)));
 		js_sql_add(sql, ")");
 	}
 }
@@ -222,19 +222,19 @@ static void claim_head(struct js_sql *sql, const struct listing *l, const void *
 		   " FROM entry e JOIN worker w ON w.worker_id=%u WHERE e.stack_id=%u AND (SELECT COUNT(*) FROM "
 		   "attempt a WHERE a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND a.attempt=%u)=0",
 		   set->attempt, set->worker, l->stack.id, set->attempt);
-	if (ends(l) != 0) {
+	if (ended_states(l) != 0) {
 		js_sql_add(sql,
 			   " AND (SELECT COUNT(*) FROM attempt b WHERE b.stack_id=e.stack_id AND b.entry_id=e.entry_id "
 			   "AND b.attempt=%u AND b.outcome",
 			   set->attempt - 1);
-		js_sql_add(sql, outcomes(ends(l)));
+		js_sql_add(sql, outcome_condition(ended_states(l)));
 		js_sql_add(sql, ")=0");
 	}
 }
 
 /* The entries of spans of one each, as many as follow on each other from the Ith on, up or (where the last goes first)
  * down, and differ in nothing else: a query for each of them would take long where all that waits stands so. */
-static size_t singles(const struct sets *sets, size_t i, uint64_t ids[SETS])
+static size_t count_singles(const struct sets *sets, size_t i, uint64_t ids[SETS])
 {
 	const struct set *first = &sets->set[i];
 	size_t n = 0;
@@ -282,7 +282,7 @@ static int list_set(struct listing *l, const struct sets *sets, size_t i, int cl
 	struct js_window w;
 	int status;
 
-	alone = claim ? 0 : singles(sets, i, ids);
+	alone = claim ? 0 : count_singles(sets, i, ids);
 	*next = i + (alone > 1 ? alone : 1);
 	if (!claim && set->attempt <= 1 && (js_filter_of_end(l->filter) || l->filter->nodes_n > 0))
 		return 0; /* they have not run */
@@ -365,7 +365,7 @@ static void table_head(struct js_sql *sql, const struct listing *l, const void *
 {
 	const struct table *t = of;
 
-	js_sql_add(sql, t->head, tails(l), l->stack.id);
+	js_sql_add(sql, t->head, wants_tails(l), l->stack.id);
 	if ((t->bit & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) == 0)
 		return;
 	js_sql_add(sql, " AND (SELECT COUNT(*) FROM dead d WHERE d.stack_id=a.stack_id AND d.entry_id=a.entry_id");
@@ -430,7 +430,7 @@ int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry
 		" FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id "
 		"LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u AND e.entry_id=%u ORDER BY "
 		"a.attempt",
-		tails(&l), l.stack.id, entry);
+		wants_tails(&l), l.stack.id, entry);
 	if (status == 0 && l.rows == 0)
 		return js_stack_refuse_entry(stack, entry, error);
 	if (status == 0 && !l.stopped) {
@@ -477,23 +477,20 @@ int jobstack_datapaths(struct jobstack *handle, const char *stack, const uint64_
 	return status == 0 && p.stopped ? JOBSTACK_ESTOPPED : status;
 }
 
-static void take_found(void *ctx, const struct js_row *row)
-{
-	*(uint64_t *)ctx = row == NULL ? 0 : js_row_u64(row, 0);
-}
-
 /* By the name's row.  1: there is none; 2: the entry that it was for is pruned. */
 static int find_name(struct jobstack *handle, const struct js_stack *s, struct jobstack_bytes datapath, uint64_t *entry,
 		     struct jobstack_error *error)
 {
-	int status;
-
-	status = js_handle_ask(
-		handle, take_found, entry, error,
+	int status = js_handle_ask_number(
+		handle, entry, error,
 		"SELECT IF(e.entry_id IS NULL,%u,n.entry_id) FROM name n LEFT JOIN entry e ON e.stack_id=n.stack_id "
 		"AND e.entry_id=n.entry_id WHERE n.stack_id=%u AND n.hash=UNHEX(SHA2(%x,256))",
-		UINT64_MAX, s->id, datapath.data, datapath.len);
-	return status != 0 ? status : *entry == 0 ? JOBSTACK_NOTHING : *entry == UINT64_MAX ? 2 : 0;
+		(uint64_t)0, s->id, datapath.data, datapath.len);
+
+	if (status != 0 || *entry != UINT64_MAX)
+		return status != 0 ? status : *entry == 0 ? 2 : 0;
+	*entry = 0;
+	return JOBSTACK_NOTHING;
 }
 
 /* No index serves it: entries are looked through in windows of numbers, the last ones first, so that none of the
@@ -506,11 +503,10 @@ static int find_by_scan(struct jobstack *handle, const struct js_stack *s, struc
 	int status = 0;
 
 	for (; status == 0 && *entry == 0 && high > 0; high = low - 1) {
-
 		low = high > size ? high - size + 1 : 1;
 		from = now;
-		status = js_handle_ask(
-			handle, take_found, entry, error,
+		status = js_handle_ask_number(
+			handle, entry, error,
 			"SELECT MAX(entry_id) FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u AND "
 			"datapath=%x",
 			s->id, low, high, datapath.data, datapath.len);

@@ -17,6 +17,7 @@ struct claims_read {
 	int bad;
 };
 
+#define CLAIM_MOST 10000000 /* entries; no claim of ours has so many */
 #define CLAIM_COLUMNS "claim_no,lo,hi,ids,attempt,fails,losses,`rank`,claimed"
 
 static void free_list(struct js_claim *list)
@@ -32,7 +33,7 @@ static void free_list(struct js_claim *list)
 static void take_claim(void *ctx, const struct js_row *row)
 {
 	struct claims_read *r = ctx;
-	uint64_t ids[JS_IDS_MAX], lo, hi;
+	uint64_t ids[JS_IDS_MAX], first, n;
 	struct js_claim *claim;
 	int list;
 
@@ -41,16 +42,12 @@ static void take_claim(void *ctx, const struct js_row *row)
 		*r = (struct claims_read){NULL, 0};
 		return;
 	}
-	lo = js_row_u64(row, 1);
-	hi = js_row_u64(row, 2);
-	list = row->col[3] != NULL;
-	if (hi < lo || hi - lo >= 10000000 ||
-	    (list &&
-	     (hi - lo >= JS_IDS_MAX || js_span_read_ids(row->col[3], row->len[3], lo, hi - lo + 1, ids) != 0))) {
+	list = js_span_read_set(row, 1, &first, &n, ids);
+	if (list < 0 || n > CLAIM_MOST) {
 		r->bad = 1;
 		return;
 	}
-	claim = js_claim_new(js_row_u64(row, 0), list ? ids : NULL, lo, hi - lo + 1);
+	claim = js_claim_new(js_row_u64(row, 0), list ? ids : NULL, first, n);
 	if (claim == NULL) {
 		r->bad = 1;
 		return;
@@ -132,7 +129,6 @@ int js_worker_load(struct jobstack *handle, const struct js_stack *stack, uint64
 {
 	struct jobstack_worker *w = calloc(1, sizeof(*w));
 	struct claims_read r = {NULL, 0};
-	struct js_sql sql = {0};
 	int status;
 
 	*out = NULL;
@@ -149,14 +145,12 @@ int js_worker_load(struct jobstack *handle, const struct js_stack *stack, uint64
 		id, stack->id);
 	if (status == 0 && w->id == 0)
 		status = JOBSTACK_NOTHING;
-	js_sql_reset(&sql);
 	if (status == 0) {
 		status = js_handle_ask(handle, take_claim, &r, error,
 				       "SELECT " CLAIM_COLUMNS " FROM claim WHERE stack_id=%u AND worker_id=%u",
 				       stack->id, id);
 		w->claims = r.list;
 	}
-	js_sql_free(&sql);
 	if (status == 0 && r.bad)
 		status = js_error_set(error, JOBSTACK_EBUG, "a claim in the database makes no sense");
 	if (status == 0)

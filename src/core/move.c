@@ -108,7 +108,7 @@ static void chosen_sql(const struct js_group *g, struct js_sql *sql)
 }
 
 /* A guard stopped it after a try whose reply was lost: was it that try?  2 or JOBSTACK_NOTHING, or an error. */
-static int settle(const struct moving *m, struct jobstack_error *error)
+static int settle_move(const struct moving *m, struct jobstack_error *error)
 {
 	const struct js_group *g = &m->r.group;
 	struct js_sql sql = {0};
@@ -160,7 +160,7 @@ static int put_there(struct js_requeue *r, struct jobstack_error *error)
 	js_span_fresh(&sql, &m->to, JS_READY, g->rank, n, -1);
 	status = js_db_commit(r->handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)
-		return lost ? settle(m, error) : JOBSTACK_NOTHING;
+		return lost ? settle_move(m, error) : JOBSTACK_NOTHING;
 	return status == JS_DB_DUPLICATE
 		       ? js_error_set(error, JOBSTACK_EBUG, "the stack \"%s\" has given a number out twice", m->to.name)
 		       : status;

@@ -36,14 +36,7 @@ struct probe {
 	int64_t ago_us[LEVELS]; /* the entry FIRST * 2^i before the head; -1: not known */
 };
 
-static void take_head(void *ctx, const struct js_row *row)
-{
-	struct probe *p = ctx;
-
-	p->head = row == NULL ? 0 : js_row_u64(row, 0);
-}
-
-static uint64_t distance(unsigned level)
+static uint64_t level_distance(unsigned level)
 {
 	return FIRST << level;
 }
@@ -60,20 +53,20 @@ static void take_start(void *ctx, const struct js_row *row)
 	}
 	back = p->head - js_row_u64(row, 0);
 	for (unsigned i = 0; i < LEVELS; i++)
-		if (back >= distance(i) && back < distance(i) + NEAR && js_row_i64(row, 1) > p->ago_us[i])
+		if (back >= level_distance(i) && back < level_distance(i) + NEAR && js_row_i64(row, 1) > p->ago_us[i])
 			p->ago_us[i] = js_row_i64(row, 1);
 }
 
 /* The highest number that was popped fresh and is still in hand, and when those before it began. */
-static int look(struct jobstack *handle, uint64_t stack, struct probe *p, struct jobstack_error *error)
+static int read_probe(struct jobstack *handle, uint64_t stack, struct probe *p, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	int status;
 
 	take_start(p, NULL);
 	/* the primary key of claim, of which there are a few rows a worker */
-	status = js_handle_ask(
-		handle, take_head, p, error,
+	status = js_handle_ask_number(
+		handle, &p->head, error,
 		"SELECT MAX(c.hi) FROM claim c JOIN stack s USING(stack_id) WHERE c.stack_id=%u AND c.ids IS NULL "
 		"AND c.attempt=1 AND s.lifo=0",
 		stack);
@@ -82,13 +75,12 @@ static int look(struct jobstack *handle, uint64_t stack, struct probe *p, struct
 			   "SELECT entry_id,TIMESTAMPDIFF(MICROSECOND,started,UTC_TIMESTAMP(6)) FROM attempt WHERE "
 			   "stack_id=%u AND attempt=1 AND started IS NOT NULL AND entry_id IN(0",
 			   stack);
-		for (unsigned i = 0; i < LEVELS && distance(i) + NEAR < p->head; i++)
+		for (unsigned i = 0; i < LEVELS && level_distance(i) + NEAR < p->head; i++)
 			for (unsigned k = 0; k < NEAR; k++)
-				js_sql_add(&sql, ",%u", p->head - distance(i) - k);
+				js_sql_add(&sql, ",%u", p->head - level_distance(i) - k);
 		js_sql_stmt(&sql, ")");
 		status = js_db_query(handle->db, &sql, take_start, p, error);
 	}
-	js_sql_free(&sql);
 	return status;
 }
 
@@ -104,15 +96,15 @@ static int by_numbers(const struct probe *p, const struct jobstack_status *s, st
 	int best = -1;
 
 	for (int i = 0; i < LEVELS; i++) {
-		if (p->ago_us[i] < SHORT_US || p->ago_us[i] > OLD_US || distance((unsigned)i) < 3 * s->running)
+		if (p->ago_us[i] < SHORT_US || p->ago_us[i] > OLD_US || level_distance((unsigned)i) < 3 * s->running)
 			continue;
 		if (p->ago_us[i] <= RECENT_US || best < 0)
 			best = i;
 	}
 	if (best < 0)
 		return -1;
-	r->high = (double)distance((unsigned)best) * 1e6 / (double)p->ago_us[best];
-	r->low = r->high * (1 - (double)s->running / (double)distance((unsigned)best));
+	r->high = (double)level_distance((unsigned)best) * 1e6 / (double)p->ago_us[best];
+	r->low = r->high * (1 - (double)s->running / (double)level_distance((unsigned)best));
 	r->middle = (r->low + r->high) / 2;
 	return 0;
 }
@@ -130,7 +122,7 @@ static int by_workers(const struct jobstack_status *s, struct range *r)
 	return 0;
 }
 
-static int64_t microseconds(double seconds)
+static int64_t to_microseconds(double seconds)
 {
 	return seconds > 1e10 ? -1 : (int64_t)(seconds * 1e6);
 }
@@ -146,17 +138,17 @@ int jobstack_pace(struct jobstack *handle, const struct jobstack_status *s, stru
 	*pace = (struct jobstack_pace){0, left == 0 ? 0 : -1, left == 0 ? 0 : -1, left == 0 ? 0 : -1, -1};
 	if (left == 0 || s->workers == 0 || s->busy == 0)
 		return 0;
-	status = look(handle, s->stack_id, &p, error);
+	status = read_probe(handle, s->stack_id, &p, error);
 	if (status != 0 || (by_numbers(&p, s, &r) != 0 && by_workers(s, &r) != 0))
 		return status;
 	pace->rate = r.middle;
-	pace->each_us = microseconds((double)s->busy / r.middle);
+	pace->each_us = to_microseconds((double)s->busy / r.middle);
 	if (s->state != JOBSTACK_OPEN)
 		return 0;
 	/* the last ones have begun when the line is empty: they take as long as one takes */
-	pace->eta_us = microseconds((double)left / r.middle);
-	pace->low_us = microseconds((double)left / r.high);
-	pace->high_us = microseconds((double)left / r.low + (double)s->busy / r.middle);
+	pace->eta_us = to_microseconds((double)left / r.middle);
+	pace->low_us = to_microseconds((double)left / r.high);
+	pace->high_us = to_microseconds((double)left / r.low + (double)s->busy / r.middle);
 	if (s->waiting > 0 && s->next_due_us > pace->eta_us && pace->eta_us >= 0) {
 		pace->eta_us = s->next_due_us;
 		pace->high_us = pace->high_us < s->next_due_us ? s->next_due_us : pace->high_us;

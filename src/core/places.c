@@ -10,7 +10,6 @@
 #include "base/error.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #define PAGE 1000 /* rows with lists of up to 5,500 bytes */
 
@@ -31,30 +30,24 @@ struct set {
 struct reading {
 	struct js_checked *c;
 	struct js_holders *holders;
-	js_held_fn *fn; /* NULL: each row is looked at by itself */
-	void *ctx;
-	uint64_t low, high;
+	const struct js_held_window *window; /* NULL: each row is looked at by itself */
 	size_t rows;
 	uint64_t at[2]; /* the last row's key: class, or worker and claim */
 	int64_t rank, pos;
 	struct set set;
 };
 
-static struct js_holder *add_holder(struct js_holders *h, const struct js_holder *holder)
+static void reset_holders(struct js_holders *h)
 {
-	if (h->n == h->room) {
-		size_t room = h->room == 0 ? 64 : 2 * h->room;
-		struct js_holder *grown = realloc(h->list, room * sizeof(*grown));
+	js_buf_reset(&h->memory);
+	h->n = 0;
+}
 
-		if (grown == NULL) {
-			h->failed = 1;
-			return NULL;
-		}
-		h->list = grown;
-		h->room = room;
-	}
-	h->list[h->n] = *holder;
-	return &h->list[h->n++];
+static void add_holder(struct js_holders *h, const struct js_holder *holder)
+{
+	js_buf_add(&h->memory, holder, sizeof(*holder));
+	h->list = (struct js_holder *)(void *)h->memory.data;
+	h->n = h->memory.len / sizeof(*holder);
 }
 
 /* Reads lo, hi and ids, which begin at column COL.  Gives what is wrong with them, or NULL; what can be told of the
@@ -94,15 +87,16 @@ static const char *read_set(const struct js_row *row, unsigned col, struct set *
 /* Hands out those entries of the set that are in the window. */
 static void hand_out(const struct reading *r, size_t index)
 {
+	const struct js_held_window *w = r->window;
 	const struct set *s = &r->set;
 
 	for (size_t i = 0; i < s->n; i++)
-		if (s->ids[i] >= r->low && s->ids[i] <= r->high)
-			r->fn(r->ctx, index, s->ids[i]);
+		if (s->ids[i] >= w->low && s->ids[i] <= w->high)
+			w->fn(w->ctx, index, s->ids[i]);
 	if (s->n > 0 || s->size == 0)
 		return;
-	for (uint64_t e = s->first > r->low ? s->first : r->low; e <= s->last && e <= r->high; e++)
-		r->fn(r->ctx, index, e);
+	for (uint64_t e = s->first > w->low ? s->first : w->low; e <= s->last && e <= w->high; e++)
+		w->fn(w->ctx, index, e);
 }
 
 /* The part of a filter that keeps to sets with numbers in the window. */
@@ -110,12 +104,12 @@ static void only_window(const struct reading *r, struct js_sql *sql)
 {
 	char low[JS_IDS_WIDTH], high[JS_IDS_WIDTH];
 
-	if (r->fn == NULL)
+	if (r->window == NULL)
 		return;
-	js_span_write_ids(low, &r->low, 1);
-	js_span_write_ids(high, &r->high, 1);
+	js_span_write_ids(low, &r->window->low, 1);
+	js_span_write_ids(high, &r->window->high, 1);
 	js_sql_add(sql, " AND IF(t.ids IS NULL,t.lo<=%u AND t.hi>=%u," FIRST_IN_LIST "<=%x AND " LAST_IN_LIST ">=%x)",
-		   r->high, r->low, (const void *)high, (size_t)JS_IDS_WIDTH - 1, (const void *)low,
+		   r->window->high, r->window->low, (const void *)high, (size_t)JS_IDS_WIDTH - 1, (const void *)low,
 		   (size_t)JS_IDS_WIDTH - 1);
 }
 
@@ -175,10 +169,13 @@ static void take_span(void *ctx, const struct js_row *row)
 	h.fails = (uint32_t)js_row_u64(row, 7);
 	h.losses = (uint32_t)js_row_u64(row, 8);
 	fault = read_set(row, 3, &r->set);
-	if (r->fn == NULL)
+	if (r->window == NULL)
 		judge_span(r, &h, row, fault);
-	else if (add_holder(r->holders, &h) != NULL)
-		hand_out(r, r->holders->n - 1);
+	else {
+		add_holder(r->holders, &h);
+		if (!r->holders->memory.failed)
+			hand_out(r, r->holders->n - 1);
+	}
 }
 
 static int read_spans(struct reading *r, struct jobstack_error *error)
@@ -204,22 +201,15 @@ static int read_spans(struct reading *r, struct jobstack_error *error)
 		status = js_view_query(r->c->handle->db, &sql, take_span, r, error);
 		more = 1;
 	} while (status == 0 && r->rows == PAGE);
-	return status == 0 && r->holders != NULL && r->holders->failed ? js_error_memory(error) : status;
+	return status == 0 && r->holders->memory.failed ? js_error_memory(error) : status;
 }
 
-int js_check_spans(struct js_checked *c, struct jobstack_error *error)
+int js_check_spans(struct js_checked *c, const struct js_held_window *window, struct js_holders *holders,
+		   struct jobstack_error *error)
 {
-	struct reading r = {.c = c};
+	struct reading r = {.c = c, .holders = holders, .window = window};
 
-	return read_spans(&r, error);
-}
-
-int js_check_spans_of(struct js_checked *c, uint64_t low, uint64_t high, struct js_holders *holders, js_held_fn *fn,
-		      void *ctx, struct jobstack_error *error)
-{
-	struct reading r = {.c = c, .holders = holders, .fn = fn, .ctx = ctx, .low = low, .high = high};
-
-	holders->n = 0;
+	reset_holders(holders);
 	return read_spans(&r, error);
 }
 
@@ -282,9 +272,9 @@ static void take_claim(void *ctx, const struct js_row *row)
 	h.open = js_row_u64(row, 8);
 	h.keeper = (enum js_keeper)js_row_u64(row, 9);
 	fault = read_set(row, 2, &r->set);
-	if (r->fn == NULL) {
+	if (r->window == NULL) {
 		judge_claim(r, &h, fault);
-		(void)add_holder(r->holders, &h);
+		add_holder(r->holders, &h);
 		return;
 	}
 	index = find_claim(r->holders, h.worker, h.no);
@@ -314,21 +304,50 @@ static int read_claims(struct reading *r, struct jobstack_error *error)
 		status = js_view_query(r->c->handle->db, &sql, take_claim, r, error);
 		more = 1;
 	} while (status == 0 && r->rows == PAGE);
-	return status == 0 && r->holders->failed ? js_error_memory(error) : status;
+	return status == 0 && r->holders->memory.failed ? js_error_memory(error) : status;
 }
 
-int js_check_claims(struct js_checked *c, struct js_holders *holders, struct jobstack_error *error)
+int js_check_claims(struct js_checked *c, const struct js_held_window *window, struct js_holders *holders,
+		    struct jobstack_error *error)
 {
-	struct reading r = {.c = c, .holders = holders};
+	struct reading r = {.c = c, .holders = holders, .window = window};
 
-	holders->n = 0;
+	if (window == NULL)
+		reset_holders(holders);
 	return read_claims(&r, error);
 }
 
-int js_check_claims_of(struct js_checked *c, uint64_t low, uint64_t high, struct js_holders *holders, js_held_fn *fn,
-		       void *ctx, struct jobstack_error *error)
-{
-	struct reading r = {.c = c, .holders = holders, .fn = fn, .ctx = ctx, .low = low, .high = high};
+/* ------------------------------------------------------------------------------------------------------ orphans */
 
-	return read_claims(&r, error);
+static void take_orphans(void *ctx, const struct js_row *row)
+{
+	struct js_checked *c = ctx;
+
+	if (row != NULL)
+		js_found(&c->findings, JOBSTACK_FAULT_STRAY, 0,
+			 "the table %s has rows of the stack with the number %" PRIu64 ", which does not exist",
+			 row->col[0], js_row_u64(row, 1));
+}
+
+int js_check_orphans(struct js_checked *c, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	int status;
+
+	js_findings_free(&c->findings);
+	/* DISTINCT hops along each key from stack to stack */
+#define ORPHANS(TABLE)                                                                                                 \
+	"SELECT '" TABLE "',t.stack_id FROM (SELECT DISTINCT stack_id FROM " TABLE                                     \
+	") t LEFT JOIN stack s ON s.stack_id=t.stack_id WHERE s.stack_id IS NULL"
+	js_sql_stmt(&sql, ORPHANS("entry"));
+	js_sql_stmt(&sql, ORPHANS("span"));
+	js_sql_stmt(&sql, ORPHANS("claim"));
+	js_sql_stmt(&sql, ORPHANS("attempt"));
+	js_sql_stmt(&sql, ORPHANS("dead"));
+	js_sql_stmt(&sql, ORPHANS("name"));
+	js_sql_stmt(&sql, ORPHANS("worker"));
+	js_sql_stmt(&sql, ORPHANS("push"));
+	js_sql_stmt(&sql, ORPHANS("gate"));
+	status = js_view_query(c->handle->db, &sql, take_orphans, c, error);
+	return status == 0 && (c->findings.memory.failed || c->findings.bytes.failed) ? js_error_memory(error) : status;
 }

@@ -23,26 +23,30 @@ struct js_holder {
 };
 
 struct js_holders {
-	struct js_holder *list;
-	size_t n, room;
-	int failed;
+	struct js_holder *list; /* in the memory */
+	size_t n;
+	struct js_buf memory;
 };
 
-/* Called for each entry of a span or a claim that lies in the window; INDEX is the holder's place in the list. */
-typedef void js_held_fn(void *ctx, size_t index, uint64_t entry);
+/* A window of entry numbers.  FN is called for each entry of a span or a claim that lies in it; INDEX is the holder's
+ * place in the list. */
+struct js_held_window {
+	uint64_t low, high;
+	void (*fn)(void *ctx, size_t index, uint64_t entry);
+	void *ctx;
+};
 
-/* Reads all spans: counts their entries in the report, and tells what is wrong with each by itself. */
-int js_check_spans(struct js_checked *c, struct jobstack_error *error);
+/* With WINDOW NULL, reads all spans: counts their entries in the report, and tells what is wrong with each by itself.
+ * Else reads the spans that hold entries of the window into HOLDERS (those that are there go). */
+int js_check_spans(struct js_checked *c, const struct js_held_window *window, struct js_holders *holders,
+		   struct jobstack_error *error);
 
-/* Reads the spans that hold entries from LOW to HIGH into HOLDERS (those that are there go), and calls FN for those
- * entries. */
-int js_check_spans_of(struct js_checked *c, uint64_t low, uint64_t high, struct js_holders *holders, js_held_fn *fn,
-		      void *ctx, struct jobstack_error *error);
-
-/* The same for claims; HOLDERS are all of them, in the order of their key, and stay as the first of these calls made
+/* The same for claims; but HOLDERS are all of them, in the order of their key, as the call without a window makes
  * them. */
-int js_check_claims(struct js_checked *c, struct js_holders *holders, struct jobstack_error *error);
-int js_check_claims_of(struct js_checked *c, uint64_t low, uint64_t high, struct js_holders *holders, js_held_fn *fn,
-		       void *ctx, struct jobstack_error *error);
+int js_check_claims(struct js_checked *c, const struct js_held_window *window, struct js_holders *holders,
+		    struct jobstack_error *error);
+
+/* Tells which tables have rows of stacks that are not there, in the view. */
+int js_check_orphans(struct js_checked *c, struct jobstack_error *error);
 
 #endif

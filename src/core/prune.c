@@ -42,7 +42,7 @@ struct pruning {
 	struct done list[PAGE]; /* of the page */
 };
 
-static int stopped(const struct pruning *p, struct jobstack_error *error)
+static int refuse_stopped(const struct pruning *p, struct jobstack_error *error)
 {
 	return js_error_set(error, JOBSTACK_ESTOPPED,
 			    "stopped: %" PRIu64 " entries of the stack \"%s\" have gone, the others are as they were",
@@ -61,45 +61,24 @@ static void take_done(void *ctx, const struct js_row *row)
 		p->list[p->n++] = (struct done){js_row_u64(row, 0), js_row_u64(row, 1), 0};
 }
 
-/* The place of ENTRY, or of the next one behind it. */
-static size_t find(const struct done *list, size_t n, uint64_t entry)
-{
-	size_t low = 0, high = n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (list[middle].entry < entry)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* A claim: marks what of the page is in it. */
 static void take_claim(void *ctx, const struct js_row *row)
 {
 	struct pruning *p = ctx;
-	uint64_t ids[JS_IDS_MAX], lo, hi;
+	uint64_t ids[JS_IDS_MAX], first, n;
+	int list = row == NULL ? -1 : js_span_read_set(row, 0, &first, &n, ids);
+	size_t i;
 
-	if (row == NULL)
-		return;
-	lo = js_row_u64(row, 0);
-	hi = js_row_u64(row, 1);
-	if (row->col[2] == NULL) {
-		for (size_t i = find(p->list, p->n, lo); i < p->n && p->list[i].entry <= hi; i++)
+	if (list == 0)
+		for (i = js_span_find(p->list, p->n, sizeof(*p->list), first); i < p->n && p->list[i].entry - first < n;
+		     i++)
 			p->list[i].claimed = 1;
-		return;
-	}
-	if (hi < lo || hi - lo >= JS_IDS_MAX || js_span_read_ids(row->col[2], row->len[2], lo, hi - lo + 1, ids) != 0)
-		return; /* no list: `jobstack check` tells */
-	for (size_t k = 0; k <= hi - lo; k++) {
-		size_t i = find(p->list, p->n, ids[k]);
-
+	for (size_t k = 0; list == 1 && k < n; k++) {
+		i = js_span_find(p->list, p->n, sizeof(*p->list), ids[k]);
 		if (i < p->n && p->list[i].entry == ids[k])
 			p->list[i].claimed = 1;
 	}
+	/* neither of both: `jobstack check` tells */
 }
 
 /* Leaves out of the page what stands in claims. */
@@ -133,13 +112,12 @@ static void add_entries(struct js_sql *sql, const struct done *list, size_t n)
 /* The page behind p->low, by the primary key of attempt. */
 static int read_page(struct pruning *p, struct jobstack_error *error)
 {
-	int status;
-
-	status = js_handle_ask_number(
+	int status = js_handle_ask_number(
 		p->handle, &p->high, error,
 		"SELECT entry_id FROM attempt WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id,attempt LIMIT 1 "
 		"OFFSET %u",
 		p->stack.id, p->low, (uint64_t)PAGE - 1);
+
 	if (status != 0)
 		return status;
 	if (p->high > p->end)
@@ -170,7 +148,7 @@ static void take_attempt(void *ctx, const struct js_row *row)
 }
 
 /* Tells the caller of N entries.  Should the connection be lost in between, some are told twice. */
-static int tell(struct pruning *p, const struct done *list, size_t n, struct jobstack_error *error)
+static int archive_entries(struct pruning *p, const struct done *list, size_t n, struct jobstack_error *error)
 {
 	int status = 0;
 
@@ -193,7 +171,7 @@ static int tell(struct pruning *p, const struct done *list, size_t n, struct job
 	}
 	if (status == 0 && !p->stopped && p->o->keep != NULL)
 		p->stopped = p->o->keep(p->o->ctx) != 0;
-	return status == 0 && p->stopped ? stopped(p, error) : status;
+	return status == 0 && p->stopped ? refuse_stopped(p, error) : status;
 }
 
 /* ------------------------------------------------------------------------------------------------------- a chunk */
@@ -270,7 +248,7 @@ static int look_again(struct pruning *p, const struct remaining *tried, struct r
 	js_sql_stmt(&sql, " ORDER BY entry_id");
 	status = js_db_query(p->handle->db, &sql, take_remaining, r, error);
 	for (size_t i = 0; status == 0 && i < r->n; i++) {
-		size_t at = find(tried->list, tried->n, r->list[i].entry);
+		size_t at = js_span_find(tried->list, tried->n, sizeof(struct done), r->list[i].entry);
 
 		if (at < tried->n && tried->list[at].entry == r->list[i].entry &&
 		    tried->list[at].attempts == r->list[i].attempts)
@@ -280,7 +258,7 @@ static int look_again(struct pruning *p, const struct remaining *tried, struct r
 	return status;
 }
 
-static void count(struct pruning *p, const struct done *list, size_t n)
+static void count_pruned(struct pruning *p, const struct done *list, size_t n)
 {
 	p->result.entries += n;
 	p->result.attempts += attempts_of(list, n);
@@ -292,7 +270,7 @@ static int prune_chunk(struct pruning *p, const struct done *list, size_t n, str
 	int status = 0, lost = 0;
 
 	if (p->o->dry_run) {
-		count(p, list, n);
+		count_pruned(p, list, n);
 		return 0;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -308,11 +286,11 @@ static int prune_chunk(struct pruning *p, const struct done *list, size_t n, str
 				" on can't be removed, though they are done (what does `jobstack check` say?)",
 				p->stack.name, r.list[0].entry);
 		if (p->o->item != NULL)
-			status = tell(p, r.list, r.n, error);
+			status = archive_entries(p, r.list, r.n, error);
 		if (status == 0)
 			status = remove_chunk(p, r.list, r.n, &lost, error);
 		if (status == 0) {
-			count(p, r.list, r.n);
+			count_pruned(p, r.list, r.n);
 			return 0;
 		}
 		if (status == JS_DB_GUARD)
@@ -320,7 +298,7 @@ static int prune_chunk(struct pruning *p, const struct done *list, size_t n, str
 		if (status == 0 && p->stack.id != id)
 			return js_stack_refuse_dropped(p->stack.name, error);
 		if (status == 0 && lost && r.n == 0)
-			count(p, tried.list, tried.n);
+			count_pruned(p, tried.list, tried.n);
 	}
 	return status;
 }
@@ -337,28 +315,25 @@ static int prune_page(struct pruning *p, struct jobstack_error *error)
 		status = prune_chunk(p, p->list + at, n, error);
 		if (status == 0 && p->o->progress != NULL &&
 		    p->o->progress(p->o->ctx, p->list[at + n - 1].entry, p->end) != 0)
-			status = stopped(p, error);
+			status = refuse_stopped(p, error);
 	}
 	if (status == 0)
 		status = js_leftover_look(p->left, p->low, p->high, p->o->dry_run ? p->before_us : -1, error);
 	if (status == 0 && p->o->progress != NULL && p->o->progress(p->o->ctx, p->high, p->end) != 0)
-		status = stopped(p, error);
+		status = refuse_stopped(p, error);
 	return status;
 }
 
 /* Reads how far to go in time and in numbers. */
 static int read_bounds(struct pruning *p, uint64_t *now_us, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
-	int status;
+	int status = js_handle_ask_number(p->handle, now_us, error,
+					  "SELECT TIMESTAMPDIFF(MICROSECOND,'1970-01-01',UTC_TIMESTAMP(6))");
 
-	status = js_handle_ask_number(p->handle, now_us, error,
-				      "SELECT TIMESTAMPDIFF(MICROSECOND,'1970-01-01',UTC_TIMESTAMP(6))");
-	js_sql_stmt(&sql, "SELECT COALESCE(MAX(entry_id),0) FROM attempt WHERE stack_id=%u", p->stack.id);
 	if (status == 0)
-		status = js_handle_number(p->handle, &sql, &p->end, error);
-	else
-		js_sql_free(&sql);
+		status = js_handle_ask_number(p->handle, &p->end, error,
+					      "SELECT COALESCE(MAX(entry_id),0) FROM attempt WHERE stack_id=%u",
+					      p->stack.id);
 	p->before_us = (int64_t)*now_us - p->o->older_us;
 	if (p->before_us < 0)
 		p->before_us = 0;

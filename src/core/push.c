@@ -35,10 +35,7 @@ static int set_policy(struct js_pushing *p, struct jobstack_error *error)
 	status = js_stack_policy_sql(&sql, p->stack.id, &policy, error);
 	if (status == 0)
 		status = js_db_commit(p->handle->db, &sql, NULL, error);
-	if (status == JS_DB_GUARD) /* it is being dropped: the first chunk tells */
-		status = 0;
-	js_sql_free(&sql);
-	return status;
+	return status == JS_DB_GUARD ? 0 : status; /* it is being dropped: the first chunk tells */
 }
 
 static int begin_once(struct js_pushing *p, struct jobstack_error *error)
@@ -68,22 +65,20 @@ static int begin_once(struct js_pushing *p, struct jobstack_error *error)
 		status = js_stack_refuse(p->handle, p->stack_name, error);
 	if (status == JS_DB_DUPLICATE && lost)
 		status = 0;
-	if (status != 0) {
-		js_sql_free(&sql);
+	if (status != 0)
 		return status;
-	}
 	status = js_handle_ask_number(p->handle, &p->push_id, error, "SELECT push_id FROM push WHERE token=%k",
 				      p->token);
-	js_sql_stmt(&sql, "SELECT pushed FROM stack WHERE stack_id=%u", p->stack.id);
 	if (status == 0)
-		status = js_handle_number(p->handle, &sql, &p->result.before, error);
+		status = js_handle_ask_number(p->handle, &p->result.before, error,
+					      "SELECT pushed FROM stack WHERE stack_id=%u", p->stack.id);
 	p->beat_us = jobstack_now_us();
 	p->begun = status == 0;
 	return status;
 }
 
 /* The stack is needed: the first name has come.  One that was dropped before we had a row in it is made anew. */
-static int begin(struct js_pushing *p, struct jobstack_error *error)
+static int begin_push(struct js_pushing *p, struct jobstack_error *error)
 {
 	int status = begin_once(p, error);
 
@@ -95,12 +90,12 @@ static int begin(struct js_pushing *p, struct jobstack_error *error)
 }
 
 /* Pushes the chunk, if there is one. */
-static int flush(struct js_pushing *p, struct jobstack_error *error)
+static int flush_chunk(struct js_pushing *p, struct jobstack_error *error)
 {
 	int status = 0;
 
 	if (p->n > 0 && !p->begun)
-		status = begin(p, error);
+		status = begin_push(p, error);
 	if (status == 0 && p->bytes.failed)
 		status = js_error_memory(error);
 	if (status == 0)
@@ -129,7 +124,7 @@ static int is_old(const struct js_pushing *p)
  * be written while the stack is locked: there chunks stay small. */
 static int ask_for_loads(struct js_pushing *p, struct jobstack_error *error)
 {
-	int status = p->begun ? 0 : begin(p, error);
+	int status = p->begun ? 0 : begin_push(p, error);
 
 	if (status == 0 && !p->options->unique && !p->stack.named)
 		status = js_db_loads_begin(p->handle->db, error);
@@ -185,7 +180,7 @@ static int push_all(struct js_pushing *p, jobstack_next_fn *next, void *ctx, str
 			number++;
 			status = take_name(p, &name, &bad);
 			if (status != 0) { /* what came before it is good */
-				int flushed = p->options->atomic ? 0 : flush(p, error);
+				int flushed = p->options->atomic ? 0 : flush_chunk(p, error);
 
 				p->result.bad = number;
 				if (flushed == 0)
@@ -196,7 +191,7 @@ static int push_all(struct js_pushing *p, jobstack_next_fn *next, void *ctx, str
 		if (status == 0 && p->loads == JS_LOADS_UNASKED && is_full(p))
 			status = ask_for_loads(p, error);
 		if (status == 0 && (got == 1 || (got == 2 && p->n > 0) || is_full(p) || is_old(p)))
-			status = flush(p, error);
+			status = flush_chunk(p, error);
 		if (got == 1)
 			break;
 		if (got == 2 && status == 0)
@@ -206,7 +201,7 @@ static int push_all(struct js_pushing *p, jobstack_next_fn *next, void *ctx, str
 }
 
 /* Ends the pusher's row, and makes what an atomic push wrote ready. */
-static int publish(struct js_pushing *p, struct jobstack_error *error)
+static int publish_push(struct js_pushing *p, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	int status, lost = 0;
@@ -220,7 +215,6 @@ static int publish(struct js_pushing *p, struct jobstack_error *error)
 		js_sql_stmt(&sql, "UPDATE span SET class=0,push_id=NULL WHERE stack_id=%u AND class=2 AND push_id=%u",
 			    p->stack.id, p->push_id);
 	status = js_db_commit(p->handle->db, &sql, &lost, error);
-	sql = (struct js_sql){0};
 	if (status == JS_DB_GUARD && lost) { /* was it our own try? */
 		uint64_t seq;
 
@@ -259,7 +253,7 @@ int jobstack_push_from(struct jobstack *handle, const char *stack, const struct 
 	if (status == 0)
 		status = push_all(p, next, ctx, error);
 	if (status == 0 && p->begun) {
-		status = publish(p, error);
+		status = publish_push(p, error);
 		if (status == 0)
 			js_holder_hide(p);
 	} else if (p->begun && p->options->atomic) {
@@ -268,7 +262,7 @@ int jobstack_push_from(struct jobstack *handle, const char *stack, const struct 
 			js_holder_hide(p);
 		}
 	} else if (p->begun)
-		(void)publish(p, NULL);
+		(void)publish_push(p, NULL);
 	js_db_loads_end(handle->db);
 	if (status == 0 && !p->begun)
 		status = JOBSTACK_NOTHING;

@@ -32,12 +32,7 @@ struct replay {
 	enum jobstack_replayed *results;
 };
 
-static void take_there(void *ctx, const struct js_row *row)
-{
-	*(int *)ctx = row != NULL;
-}
-
-static int refused(const struct replay *r, const char *why, struct jobstack_error *error)
+static int refuse_replay(const struct replay *r, const char *why, struct jobstack_error *error)
 {
 	return js_error_set(error, JOBSTACK_ECONFLICT,
 			    "the outcomes of worker %" PRIu64
@@ -49,17 +44,18 @@ static int refused(const struct replay *r, const char *why, struct jobstack_erro
 /* The row has ended, or is not there: 0 or JOBSTACK_ECONFLICT. */
 static int check_ended(const struct replay *r, struct jobstack_error *error)
 {
-	int there = 0, status;
+	uint64_t there;
+	int status =
+		js_handle_ask_number(r->handle, &there, error,
+				     "SELECT 1 FROM worker WHERE worker_id=%u AND stack_id=%u", r->worker, r->stack.id);
 
-	status = js_handle_ask(r->handle, take_there, &there, error,
-			       "SELECT 1 FROM worker WHERE worker_id=%u AND stack_id=%u", r->worker, r->stack.id);
-	if (status != 0 || there)
-		return status;
-	return refused(r, "the database does not know that worker", error);
+	if (status == 0 && there == UINT64_MAX)
+		return refuse_replay(r, "the database does not know that worker", error);
+	return status;
 }
 
 /* Gathers what is still in the worker's hands. */
-static void gather(struct replay *r, struct jobstack_worker *w)
+static void gather_held(struct replay *r, struct jobstack_worker *w)
 {
 	r->held_n = 0;
 	for (size_t i = 0; i < r->n; i++) {
@@ -76,14 +72,14 @@ static void gather(struct replay *r, struct jobstack_worker *w)
 }
 
 /* Closes what W holds and ends it.  JOBSTACK_NOTHING: somebody was there before; look again. */
-static int deliver(struct replay *r, struct jobstack_worker *w, struct jobstack_error *error)
+static int deliver_to(struct replay *r, struct jobstack_worker *w, struct jobstack_error *error)
 {
 	struct js_worker_end end = {.reason = r->lost != NULL ? r->lost : "its outcomes were delivered later",
 				    .lost = r->lost};
 	size_t at = 0;
 	int status = 0;
 
-	gather(r, w);
+	gather_held(r, w);
 	while (status == 0 && r->held_n - at > FINISH_MAX) {
 		status = jobstack_step(w, r->held + at, FINISH_MAX, 0, NULL, 0, NULL, NULL, error);
 		for (size_t i = 0; status == 0 && i < FINISH_MAX; i++)
@@ -111,8 +107,8 @@ static int deliver_held(struct replay *r, struct jobstack_error *error)
 		if (status != 0)
 			return status;
 		status = memcmp(w->token, r->token, sizeof(w->token)) == 0
-				 ? deliver(r, w, error)
-				 : refused(r, "its number belongs to another worker now", error);
+				 ? deliver_to(r, w, error)
+				 : refuse_replay(r, "its number belongs to another worker now", error);
 		jobstack_worker_free(w);
 	}
 	return status == JOBSTACK_NOTHING
@@ -128,7 +124,7 @@ struct records {
 
 /* Is this attempt's record the very outcome?  By what it used, too: after a failover the number may be another
  * worker's. */
-static int same(const struct jobstack_outcome *o, const struct js_row *row)
+static int is_same_outcome(const struct jobstack_outcome *o, const struct js_row *row)
 {
 	return js_row_i64(row, 3) == (int64_t)o->verdict && js_row_opt(row, 4) == o->exit_code &&
 	       js_row_opt(row, 5) == (o->signal > 0 ? o->signal : -1) && js_row_opt(row, 6) == o->user_us &&
@@ -155,12 +151,12 @@ static void take_record(void *ctx, const struct js_row *row)
 			r->results[i] =
 				js_row_i64(row, 3) == JOBSTACK_LOST ? JOBSTACK_TOO_LATE : JOBSTACK_REPLAYED_BEFORE;
 		else
-			r->results[i] = same(o, row) ? JOBSTACK_REPLAYED_BEFORE : JOBSTACK_TOO_LATE;
+			r->results[i] = is_same_outcome(o, row) ? JOBSTACK_REPLAYED_BEFORE : JOBSTACK_TOO_LATE;
 	}
 }
 
 /* Judges by the records what was not closed now. */
-static int judge(struct replay *r, struct jobstack_error *error)
+static int judge_records(struct replay *r, struct jobstack_error *error)
 {
 	int status = 0;
 
@@ -204,7 +200,7 @@ int jobstack_replay(struct jobstack *handle, const char *stack, uint64_t worker,
 	if (status == 0)
 		status = deliver_held(&r, error);
 	if (status == 0)
-		status = judge(&r, error);
+		status = judge_records(&r, error);
 	for (size_t i = 0; status == 0 && i < n; i++) {
 		late |= r.results[i] == JOBSTACK_TOO_LATE;
 		if (results != NULL)

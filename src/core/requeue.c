@@ -122,15 +122,9 @@ int js_requeue_all(struct js_requeue *r, struct jobstack_error *error)
 		       : status;
 }
 
-static void take_count(void *ctx, const struct js_row *row)
-{
-	if (row != NULL)
-		*(uint64_t *)ctx += js_row_u64(row, 0);
-}
-
 int js_requeue_count(struct js_requeue *r, struct jobstack_error *error)
 {
-	uint64_t there = 0;
+	uint64_t there = 0, some;
 	struct js_window w;
 	int status = 0;
 
@@ -143,7 +137,8 @@ int js_requeue_count(struct js_requeue *r, struct jobstack_error *error)
 		js_sql_add(&sql, "SELECT COUNT(*) FROM entry WHERE stack_id=%u", r->from.id);
 		js_window_sql(&sql, &w, "entry_id");
 		js_sql_add(&sql, ";");
-		status = js_db_query(r->handle->db, &sql, take_count, &there, error);
+		status = js_handle_number(r->handle, &sql, &some, error);
+		there += status == 0 ? some : 0;
 		js_window_done(&w, 0, 0);
 	}
 	r->result.missing = r->filter.entries_n - there;
@@ -170,7 +165,7 @@ static void chosen_sql(const struct js_requeue *r, struct js_sql *sql, const cha
 
 /* A guard stopped it after a try whose reply was lost.  That one would have taken all; so if some are there, it was
  * somebody else, who took the others.  Of a stack that was dropped it can't be told. */
-static int settle(struct js_requeue *r, struct jobstack_error *error)
+static int settle_requeue(struct js_requeue *r, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	uint64_t there;
@@ -204,7 +199,7 @@ static int put_back(struct js_requeue *r, struct jobstack_error *error)
 	js_span_insert(&sql, &r->from, &span, g->ids, g->n);
 	status = js_db_commit(r->handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)
-		return lost ? settle(r, error) : JOBSTACK_NOTHING;
+		return lost ? settle_requeue(r, error) : JOBSTACK_NOTHING;
 	return status == JS_DB_DUPLICATE
 		       ? js_error_set(error, JOBSTACK_EBUG, "an entry that is dead or done stands in line too")
 		       : status;

@@ -112,7 +112,7 @@ static int find_file(const char *dir, unsigned version, struct js_buf *path, str
 
 /* Runs a migration statement by statement: each ends with a semicolon at the end of a line (comments
  * behind it aside). */
-static int migrate(struct js_db *db, const char *dir, unsigned version, struct jobstack_error *error)
+static int run_migration(struct js_db *db, const char *dir, unsigned version, struct jobstack_error *error)
 {
 	struct js_buf path = {0}, text = {0}, statement = {0};
 	struct js_sql done = {0};
@@ -151,7 +151,7 @@ static int migrate(struct js_db *db, const char *dir, unsigned version, struct j
 }
 
 /* Takes (or gives back) the server-wide lock of this database's schema. */
-static int lock(struct js_db *db, int take, struct jobstack_error *error)
+static int lock_schema(struct js_db *db, int take, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	struct found found = {0};
@@ -192,7 +192,7 @@ static int upgrade_once(struct js_db *db, const char *dir, unsigned *version, st
 	js_db_pin(db, 1);
 	status = version_now(db, version, error);
 	while (status == 0 && *version < SCHEMA_VERSION) {
-		status = migrate(db, dir, *version + 1, error);
+		status = run_migration(db, dir, *version + 1, error);
 		if (status == 0)
 			(*version)++;
 	}
@@ -202,7 +202,8 @@ static int upgrade_once(struct js_db *db, const char *dir, unsigned *version, st
 
 /* The same, until it went through: each statement can be run again, and each time the version is read anew.  *BEFORE:
  * the version that was there. */
-static int upgrade(struct js_db *db, const char *dir, unsigned *before, unsigned *version, struct jobstack_error *error)
+static int upgrade_schema(struct js_db *db, const char *dir, unsigned *before, unsigned *version,
+			  struct jobstack_error *error)
 {
 	struct jobstack_error now;
 	unsigned number;
@@ -210,7 +211,7 @@ static int upgrade(struct js_db *db, const char *dir, unsigned *before, unsigned
 
 	for (unsigned tries = 1;; tries++) {
 		js_error_clear(&now);
-		status = lock(db, 1, &now);
+		status = lock_schema(db, 1, &now);
 		if (status != 0)
 			break;
 		if (tries == 1 && (status = version_now(db, before, &now)) != 0)
@@ -218,7 +219,7 @@ static int upgrade(struct js_db *db, const char *dir, unsigned *before, unsigned
 		status = upgrade_once(db, dir, version, &now);
 		number = js_db_errno(db);
 		if (status != JS_DB_LOST)
-			(void)lock(db, 0, NULL);
+			(void)lock_schema(db, 0, NULL);
 		if (status == 0 || tries == UPGRADE_TRIES || (status != JS_DB_LOST && !is_done_by_another(number)))
 			break;
 	}
@@ -245,7 +246,7 @@ int jobstack_init(struct jobstack *handle, const char *schema_dir, struct jobsta
 		return status;
 	version = before;
 	if (before < SCHEMA_VERSION)
-		status = upgrade(handle->db, schema_dir, &before, &version, error);
+		status = upgrade_schema(handle->db, schema_dir, &before, &version, error);
 	if (status == 0 && version > SCHEMA_VERSION)
 		return js_schema_check(handle, error);
 	if (report != NULL)

@@ -21,21 +21,20 @@
 #define RACES_MAX 50
 #define POPS_MAX 5 /* empty ones, while there is something */
 
-static void take_popped(void *ctx, const struct js_row *row)
-{
-	*(uint64_t *)ctx = row == NULL ? 0 : js_row_u64(row, 0);
-}
-
 /* The worker row with this token: its number, or 0. */
 static int find_token(struct jobstack *handle, const unsigned char token[16], uint64_t *id,
 		      struct jobstack_error *error)
 {
-	return js_handle_ask(handle, take_popped, id, error,
-			     "SELECT worker_id FROM worker WHERE token=%k AND ended IS NULL", token);
+	int status = js_handle_ask_number(handle, id, error,
+					  "SELECT worker_id FROM worker WHERE token=%k AND ended IS NULL", token);
+
+	if (*id == UINT64_MAX)
+		*id = 0;
+	return status;
 }
 
-static int pop(struct jobstack *handle, const struct js_stack *s, const struct jobstack_worker_options *o, size_t k,
-	       struct jobstack_batch *batch, struct jobstack_error *error)
+static int pop_once(struct jobstack *handle, const struct js_stack *s, const struct jobstack_worker_options *o,
+		    size_t k, struct jobstack_batch *batch, struct jobstack_error *error)
 {
 	struct jobstack_worker *w = NULL;
 	unsigned char token[16];
@@ -56,7 +55,6 @@ static int pop(struct jobstack *handle, const struct js_stack *s, const struct j
 		js_sql_stmt(&sql, "DELETE FROM worker WHERE worker_id=@js_w AND @js_pos IS NULL");
 		status = js_db_commit(handle->db, &sql, &lost, error);
 	}
-	js_sql_free(&sql);
 	if (status == JS_DB_DUPLICATE && lost)
 		status = 0;
 	else if (status == JS_DB_DUPLICATE)
@@ -84,14 +82,13 @@ static int pop(struct jobstack *handle, const struct js_stack *s, const struct j
 static int is_more(struct jobstack *handle, const struct js_stack *s, struct jobstack_error *error)
 {
 	uint64_t more = 0;
-	int status;
-
-	status = js_handle_ask_number(
+	int status = js_handle_ask_number(
 		handle, &more, error,
 		"SELECT COUNT(*) FROM stack s WHERE stack_id=%u AND state=0 AND EXISTS(SELECT 1 FROM span p WHERE "
 		"p.stack_id=s.stack_id AND class=0) AND (max_running IS NULL OR (SELECT COALESCE(SUM(open),0) FROM "
 		"claim c WHERE c.stack_id=s.stack_id)<max_running)",
 		s->id);
+
 	return status != 0 ? status : more == 0 ? JOBSTACK_NOTHING : 0;
 }
 
@@ -110,7 +107,7 @@ int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobsta
 		o.lease_us = SCRIPT_LEASE_US;
 	status = js_stack_find(handle, stack, &s, error);
 	for (int tries = 0; status == 0; tries++) {
-		status = pop(handle, &s, &o, k, batch, error);
+		status = pop_once(handle, &s, &o, k, batch, error);
 		if (status != JOBSTACK_NOTHING || tries == POPS_MAX)
 			break;
 		status = is_more(handle, &s, error);
@@ -179,10 +176,22 @@ static int find_holder(struct jobstack *handle, const struct js_stack *s, uint64
 	return js_db_query(handle->db, &sql, take_holder, h, error);
 }
 
+/* Refuses with "entry 7, attempt 2, ...". */
+static int refuse_attempt(const struct jobstack_outcome *o, int code, const char *words, struct jobstack_error *error)
+{
+	return js_error_set(error, code, "entry %" PRIu64 ", attempt %" PRIu32 ", %s", o->entry, o->attempt, words);
+}
+
+static int refuse_lease(const struct jobstack_outcome *o, const char *more, struct jobstack_error *error)
+{
+	return js_error_set(error, JOBSTACK_NOTHING, "the lease of entry %" PRIu64 ", attempt %" PRIu32 ", is gone%s",
+			    o->entry, o->attempt, more);
+}
+
 /* What a close of this outcome meets, by the record alone: 0 closed so before, 2 it can be closed now,
  * else the answer. */
-static int judge(const struct holder *h, const char *stack, const struct jobstack_outcome *o,
-		 struct jobstack_error *error)
+static int judge_close(const struct holder *h, const char *stack, const struct jobstack_outcome *o,
+		       struct jobstack_error *error)
 {
 	static const char *const word[] = {"done", "failed", "lost", "interrupted"};
 
@@ -190,10 +199,7 @@ static int judge(const struct holder *h, const char *stack, const struct jobstac
 		if (h->outcome == (int64_t)o->verdict && h->exit_code == o->exit_code)
 			return 0;
 		if (h->outcome == JOBSTACK_LOST)
-			return js_error_set(error, JOBSTACK_NOTHING,
-					    "the lease of entry %" PRIu64 ", attempt %" PRIu32
-					    ", is gone: it was given up as lost",
-					    o->entry, o->attempt);
+			return refuse_lease(o, ": it was given up as lost", error);
 		return js_error_set(error, JOBSTACK_NOTHING,
 				    "entry %" PRIu64 ", attempt %" PRIu32 ", was closed before as %s (exit %" PRId64
 				    "): that stands",
@@ -209,16 +215,12 @@ static int judge(const struct holder *h, const char *stack, const struct jobstac
 				    " on %s, which closes it itself",
 				    o->entry, h->worker, h->node);
 	if (h->newer || (h->worker != 0 && h->attempt > o->attempt))
-		return js_error_set(error, JOBSTACK_NOTHING,
-				    "the lease of entry %" PRIu64 ", attempt %" PRIu32 ", is gone", o->entry,
-				    o->attempt);
-	return js_error_set(error, JOBSTACK_EMISSING,
-			    "entry %" PRIu64 ", attempt %" PRIu32
-			    ", was never popped, or the database was set back to a time before that pop",
-			    o->entry, o->attempt);
+		return refuse_lease(o, "", error);
+	return refuse_attempt(o, JOBSTACK_EMISSING,
+			      "was never popped, or the database was set back to a time before that pop", error);
 }
 
-/* Closes one entry that judge found closable.  JOBSTACK_NOTHING: somebody moved it meanwhile; look again. */
+/* Closes one entry that judge_close found closable.  JOBSTACK_NOTHING: somebody moved it meanwhile; look again. */
 static int close_held(struct jobstack *handle, const struct js_stack *s, const struct holder *h,
 		      const struct jobstack_outcome *o, struct jobstack_error *error)
 {
@@ -256,7 +258,7 @@ int jobstack_close(struct jobstack *handle, const char *stack, const struct jobs
 		for (unsigned race = 0; status == 0 && result == 2; race++) {
 			status = find_holder(handle, &s, outcomes[i].entry, outcomes[i].attempt, &h, error);
 			if (status == 0)
-				result = judge(&h, stack, &outcomes[i], error);
+				result = judge_close(&h, stack, &outcomes[i], error);
 			if (status != 0 || result != 2)
 				break;
 			status = close_held(handle, &s, &h, &outcomes[i], error);
@@ -265,11 +267,9 @@ int jobstack_close(struct jobstack *handle, const char *stack, const struct jobs
 			else if (status == JOBSTACK_NOTHING && race < RACES_MAX)
 				status = 0; /* another close of the same pop came between */
 			else if (status == JOBSTACK_NOTHING)
-				status = js_error_set(
-					error, JOBSTACK_EBUG,
-					"entry %" PRIu64 ", attempt %" PRIu32
-					", could not be closed: each try was refused, though nobody else has it",
-					outcomes[i].entry, outcomes[i].attempt);
+				status = refuse_attempt(
+					&outcomes[i], JOBSTACK_EBUG,
+					"could not be closed: each try was refused, though nobody else has it", error);
 		}
 		if (status != 0)
 			break;
@@ -303,9 +303,8 @@ int jobstack_renew(struct jobstack *handle, const char *stack, uint64_t entry, u
 	o.entry = entry;
 	o.attempt = attempt;
 	if (h.outcome >= 0)
-		return js_error_set(error, JOBSTACK_NOTHING,
-				    "entry %" PRIu64 ", attempt %" PRIu32 ", is closed already", entry, attempt);
-	status = judge(&h, stack, &o, error);
+		return refuse_attempt(&o, JOBSTACK_NOTHING, "is closed already", error);
+	status = judge_close(&h, stack, &o, error);
 	if (status != 2)
 		return status;
 	js_sql_add(&sql, "UPDATE worker SET seq=seq+1,beat=UTC_TIMESTAMP(6)");
@@ -315,7 +314,6 @@ int jobstack_renew(struct jobstack *handle, const char *stack, uint64_t entry, u
 	js_sql_guard(&sql, 1);
 	status = js_db_commit(handle->db, &sql, NULL, error);
 	if (status == JS_DB_GUARD)
-		return js_error_set(error, JOBSTACK_NOTHING,
-				    "the lease of entry %" PRIu64 ", attempt %" PRIu32 ", is gone", entry, attempt);
+		return refuse_lease(&o, "", error);
 	return status;
 }

@@ -51,7 +51,7 @@ struct out {
 	int full;
 };
 
-static void put(struct out *o, const char *data, size_t len)
+static void put_bytes(struct out *o, const char *data, size_t len)
 {
 	if (o->full || o->n + len > o->room) {
 		o->full = 1;
@@ -61,7 +61,7 @@ static void put(struct out *o, const char *data, size_t len)
 	o->n += len;
 }
 
-static int begins(const char *p, size_t len, const char *word, size_t n)
+static int begins_with(const char *p, size_t len, const char *word, size_t n)
 {
 	return n > 0 && len >= n && memcmp(p, word, n) == 0;
 }
@@ -71,7 +71,8 @@ static size_t path_at(const char *p, size_t len, size_t *base)
 {
 	size_t n = 0;
 
-	if (p[0] != '/' && !begins(p, len, "./", 2) && !begins(p, len, "../", 3) && !begins(p, len, "~/", 2))
+	if (p[0] != '/' && !begins_with(p, len, "./", 2) && !begins_with(p, len, "../", 3) &&
+	    !begins_with(p, len, "~/", 2))
 		return 0;
 	*base = 0;
 	while (n < len && !is_blank(p[n]) && strchr("\"'`<>|;,()[]{}:=", p[n]) == NULL) {
@@ -89,7 +90,7 @@ static size_t number_at(const char *p, size_t len, int fresh)
 	size_t n = 0, hex = 0, digits = 0;
 
 	if (fresh) {
-		size_t from = begins(p, len, "0x", 2) ? 2 : 0;
+		size_t from = begins_with(p, len, "0x", 2) ? 2 : 0;
 
 		for (hex = from; hex < len && is_hex(p[hex]); hex++)
 			digits += (size_t)is_digit(p[hex]);
@@ -112,25 +113,25 @@ void js_similar(const char *line, size_t len, const char *datapath, size_t path_
 		const char *p = line + i;
 		int fresh = i == 0 || !is_word(p[-1]);
 
-		if (datapath != NULL && begins(p, len - i, datapath, path_len) && path_len > 1) {
+		if (datapath != NULL && begins_with(p, len - i, datapath, path_len) && path_len > 1) {
 			n = path_len;
-			put(&o, "{}", 2);
-		} else if (fresh && name_len > 2 && begins(p, len - i, name, name_len)) {
+			put_bytes(&o, "{}", 2);
+		} else if (fresh && name_len > 2 && begins_with(p, len - i, name, name_len)) {
 			n = name_len;
-			put(&o, "{}", 2);
+			put_bytes(&o, "{}", 2);
 		} else if (fresh && (n = path_at(p, len - i, &base)) > 0) {
-			put(&o, ".../", 4);
+			put_bytes(&o, ".../", 4);
 			n = base; /* the base name comes next */
 		} else if ((n = number_at(p, len - i, fresh)) > 0) {
-			put(&o, "#", 1);
+			put_bytes(&o, "#", 1);
 		} else if (is_blank(*p)) {
 			n = 1;
 			if (o.n > 0 && o.at[o.n - 1] != ' ')
-				put(&o, " ", 1);
+				put_bytes(&o, " ", 1);
 		} else {
 			n = js_utf8_len(p, len - i);
 			n = n > 0 ? n : 1;
-			put(&o, p, n);
+			put_bytes(&o, p, n);
 		}
 	}
 	out[o.n] = '\0';

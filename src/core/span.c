@@ -43,6 +43,37 @@ int js_span_read_ids(const char *text, size_t len, size_t from, size_t n, uint64
 	return 0;
 }
 
+size_t js_span_find(const void *list, size_t n, size_t size, uint64_t entry)
+{
+	size_t low = 0, high = n;
+	uint64_t there;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		memcpy(&there, (const char *)list + middle * size, sizeof(there));
+		if (there < entry)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int js_span_read_set(const struct js_row *row, unsigned col, uint64_t *first, uint64_t *n, uint64_t ids[JS_IDS_MAX])
+{
+	uint64_t lo = js_row_u64(row, col), hi = js_row_u64(row, col + 1);
+	int list = row->col[col + 2] != NULL;
+
+	if (hi < lo || hi - lo == UINT64_MAX)
+		return -1;
+	*n = hi - lo + 1;
+	if (list && (*n > JS_IDS_MAX || js_span_read_ids(row->col[col + 2], row->len[col + 2], lo, *n, ids) != 0))
+		return -1;
+	*first = list ? ids[0] : lo;
+	return list;
+}
+
 static void insert_one(struct js_sql *sql, const struct js_stack *stack, const struct js_span *span,
 		       const uint64_t *ids, size_t n)
 {
@@ -118,7 +149,7 @@ void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack)
 }
 
 /* Cuts @js_n entries off the span that is locked. */
-static void cut(struct js_sql *sql, const struct js_stack *stack)
+static void cut_span(struct js_sql *sql, const struct js_stack *stack)
 {
 	js_sql_piece(sql, "IF @js_n>@js_hi-@js_lo THEN ");
 	js_sql_stmt(sql,
@@ -165,7 +196,7 @@ static void insert_claim(struct js_sql *sql, const struct js_stack *stack, size_
 
 /* What is taken: @js_n entries from @js_from, a number or, of a list, a place; to @js_to, 0 if there are no numbers to
  * read.  (A SET sees none of its own assignments.) */
-static void choose(struct js_sql *sql, const struct js_stack *stack, size_t k)
+static void choose_entries(struct js_sql *sql, const struct js_stack *stack, size_t k)
 {
 	const char *end = stack->lifo ? "@js_hi" : "@js_lo";
 
@@ -219,8 +250,8 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uin
 				     "`rank`,pos LIMIT 1 FOR UPDATE",
 		    stack->id);
 	js_sql_piece(sql, "IF @js_pos IS NOT NULL THEN ");
-	choose(sql, stack, k);
-	cut(sql, stack);
+	choose_entries(sql, stack, k);
+	cut_span(sql, stack);
 	insert_claim(sql, stack, k, worker_id, claim_no, JS_SQL_BLOCKS);
 	insert_claim(sql, stack, k, worker_id, claim_no, JS_SQL_SINGLE);
 	js_sql_piece(sql, "END IF;");

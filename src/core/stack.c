@@ -210,7 +210,7 @@ static void take_status(void *ctx, const struct js_row *row)
 }
 
 /* Keeps a subquery to the one stack that is asked for, so that its size is all that counts. */
-static void only(struct js_sql *sql, const char *stack)
+static void add_stack_condition(struct js_sql *sql, const char *stack)
 {
 	if (stack != NULL)
 		js_sql_add(sql, " AND stack_id=(SELECT stack_id FROM stack WHERE name=%s)", stack);
@@ -239,10 +239,10 @@ int jobstack_status(struct jobstack *handle, const char *stack, jobstack_status_
 		   "SUM(IF(class=2,hi-lo+1,0)) held,"
 		   "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,UTC_TIMESTAMP(6),MIN(IF(class=1,due,NULL)))) due "
 		   "FROM span WHERE 1=1");
-	only(&sql, stack);
+	add_stack_condition(&sql, stack);
 	js_sql_add(&sql, " GROUP BY stack_id) p ON p.stack_id=s.stack_id "
 			 "LEFT JOIN (SELECT stack_id,SUM(open) running FROM claim WHERE 1=1");
-	only(&sql, stack);
+	add_stack_condition(&sql, stack);
 	js_sql_add(&sql,
 		   " GROUP BY stack_id) c ON c.stack_id=s.stack_id "
 		   "LEFT JOIN (SELECT w.stack_id,COUNT(*) workers,SUM(w.slots) slots,SUM(w.done) done,SUM(w.dead) dead,"
@@ -250,10 +250,10 @@ int jobstack_status(struct jobstack *handle, const char *stack, jobstack_status_
 		   "MICROSECOND) silent,SUM(IF(w.kind=0 AND h.open>0,w.done+w.dead,0)) ended,SUM(IF(w.kind=0 AND "
 		   "h.open>0,w.slots*GREATEST(1000,TIMESTAMPDIFF(MICROSECOND,w.started,UTC_TIMESTAMP(6))),0)) slot_us "
 		   "FROM worker w LEFT JOIN (SELECT worker_id,SUM(open) open FROM claim WHERE 1=1");
-	only(&sql, stack);
+	add_stack_condition(&sql, stack);
 	/* rate and busy: the workers that hold entries only, since one that lingers says nothing of the pace */
 	js_sql_add(&sql, " GROUP BY stack_id,worker_id) h ON h.worker_id=w.worker_id WHERE w.ended IS NULL");
-	only(&sql, stack);
+	add_stack_condition(&sql, stack);
 	js_sql_add(&sql, " GROUP BY w.stack_id) w ON w.stack_id=s.stack_id");
 	if (stack != NULL)
 		js_sql_add(&sql, " WHERE s.name=%s", stack);

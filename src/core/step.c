@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "core/batch.h"
 #include "core/load.h"
-#include "core/settle.h"
 #include "core/span.h"
 #include "core/steer.h"
 
@@ -178,9 +177,90 @@ static int step_sql(struct jobstack_worker *w, const struct js_closing *closing,
 	return status;
 }
 
+/* ------------------------------------------------------------------------------------- a step that was stopped */
+
+/* What the database has under a worker's number. */
+struct own_row {
+	uint64_t seq;
+	int64_t born_us;
+	int found, ended, token, next; /* its token is ours, or the one behind our last step */
+	int stack;		       /* the stack is there */
+};
+
+static void take_own_row(void *ctx, const struct js_row *row)
+{
+	struct own_row *r = ctx;
+
+	*r = (struct own_row){.born_us = -1};
+	if (row == NULL)
+		return;
+	r->stack = row->col[0] != NULL;
+	r->found = row->col[1] != NULL;
+	if (!r->found)
+		return;
+	r->seq = js_row_u64(row, 1);
+	r->ended = row->col[2] != NULL;
+	r->born_us = js_row_time(row, 3);
+	r->token = js_row_u64(row, 4) != 0;
+	r->next = js_row_u64(row, 5) != 0;
+}
+
+static int read_own_row(const struct jobstack_worker *w, struct own_row *row, struct jobstack_error *error)
+{
+	return js_handle_ask(w->handle, take_own_row, row, error,
+			     "SELECT s.stack_id,w.seq,w.ended,w.started,w.token=%k,w.token=%k FROM (SELECT 1) one "
+			     "LEFT JOIN worker w ON worker_id=%u LEFT JOIN stack s ON s.stack_id=%u",
+			     w->token, w->next, w->id, w->stack.id);
+}
+
+/* Only a database that was set back (a restored backup, a failover that lost commits) has forgotten what it had
+ * confirmed: the row is gone within the lease, before anybody could have given it up and pruned it, or is another
+ * worker's, or its seq is lower. */
+static int was_set_back(const struct jobstack_worker *w, const struct own_row *row)
+{
+	if (!row->found)
+		return jobstack_now_us() < w->deadline_us;
+	return row->born_us != w->born_us || row->seq < w->seq;
+}
+
+/* Why the fence stopped a worker that was born here. */
+static int refuse_step(const struct jobstack_worker *w, const struct own_row *row, struct jobstack_error *error)
+{
+	if (!row->stack)
+		return js_stack_refuse_gone(w->stack.name, error);
+	if (was_set_back(w, row))
+		return js_error_set(error, JOBSTACK_ECONFLICT, JS_SET_BACK "it has forgotten %sworker %" PRIu64,
+				    row->found && row->born_us == w->born_us ? "the last steps of " : "", w->id);
+	if (!row->found)
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "the database no longer has worker %" PRIu64
+				    ": its lease was lost and its row was pruned, or the database "
+				    "was set back",
+				    w->id);
+	return JOBSTACK_NOTHING;
+}
+
+/* A guard stopped a step, or with ENDING the end, of W; LOST: a reply to an earlier try was lost.  Was it that try,
+ * which had arrived (0), or is W fenced (1)?  The guard's UPDATE has waited for it, so what is read now is final.
+ * JOBSTACK_ECONFLICT: the database was set back, or the stack is gone. */
+static int settle_step(struct jobstack_worker *w, int lost, int ending, struct jobstack_error *error)
+{
+	struct own_row row;
+	int status = read_own_row(w, &row, error);
+
+	if (status != 0)
+		return status;
+	if (row.found && (ending || w->script ? row.next : row.token) && row.ended == ending && row.seq == w->seq + 1 &&
+	    (ending || w->script || lost || w->unsettled))
+		return 0;
+	return w->born_us < 0 ? JOBSTACK_NOTHING : refuse_step(w, &row, error);
+}
+
+/* ------------------------------------------------------------------------------------------------------ the step */
+
 /* After the COMMIT: what was popped is made ours, by what the reply said or, if it was lost, by reading it again. */
-static int deliver(struct jobstack_worker *w, struct step_reply *reply, size_t k, int from_reply,
-		   struct jobstack_batch *batch, struct jobstack_error *error)
+static int deliver_batch(struct jobstack_worker *w, struct step_reply *reply, size_t k, int from_reply,
+			 struct jobstack_batch *batch, struct jobstack_error *error)
 {
 	int status = 0;
 
@@ -209,7 +289,7 @@ static int deliver(struct jobstack_worker *w, struct step_reply *reply, size_t k
 }
 
 /* So many are dead that the stack is to be paused.  Should it not come to that now, it does at a later step. */
-static void halt(struct jobstack_worker *w)
+static void pause_stack(struct jobstack_worker *w)
 {
 	struct jobstack_error none = JOBSTACK_ERROR_INIT;
 
@@ -252,12 +332,12 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outc
 		status = js_db_transaction(w->handle->db, &sql, &tail, take_step, &reply, &lost, error);
 	committed = status == 0;
 	if (status == JS_DB_GUARD)
-		status = js_worker_settle(w, lost, 0, error);
+		status = settle_step(w, lost, 0, error);
 	else if (status == JS_DB_DUPLICATE)
 		status = js_error_set(error, JOBSTACK_EBUG,
 				      "an attempt had an outcome already: the step changed nothing");
 	if (status == 0)
-		status = deliver(w, &reply, k, committed, batch, error);
+		status = deliver_batch(w, &reply, k, committed, batch, error);
 	w->unsettled = status < 0 && (committed || lost || w->unsettled || status == JOBSTACK_ENODB);
 	w->unsettled_us = first;
 	w->unsettled_n = n;
@@ -274,7 +354,7 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outc
 	} else if (batch != NULL)
 		jobstack_batch_free(batch);
 	if (status == 0 && w->failing && w->stack.state == JOBSTACK_OPEN) {
-		halt(w);
+		pause_stack(w);
 		if (report != NULL)
 			report->state = w->stack.state;
 	}
@@ -331,7 +411,7 @@ int js_worker_finish(struct jobstack_worker *w, const struct js_worker_end *end,
 	if (status == 0)
 		status = js_db_commit(w->handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)
-		status = js_worker_settle(w, lost, 1, error);
+		status = settle_step(w, lost, 1, error);
 	else if (status == JS_DB_DUPLICATE)
 		status = js_error_set(error, JOBSTACK_EBUG, "an attempt had an outcome already: nothing was changed");
 	js_claim_settle(&w->claims, status == 0);

@@ -69,7 +69,7 @@ static int compare_hashed(const void *a, const void *b)
 	return c != 0 ? c : (x->i > y->i) - (x->i < y->i);
 }
 
-static void drop(struct js_pushing *p, size_t i)
+static void drop_name(struct js_pushing *p, size_t i)
 {
 	p->dropped += (size_t)!p->names[i].drop;
 	p->names[i].drop = 1;
@@ -100,7 +100,7 @@ static void take_known(void *ctx, const struct js_row *row)
 			high = middle;
 	}
 	if (low < h->n && memcmp(h->list[low].hash, row->col[0], HASH) == 0)
-		drop(h->p, h->list[low].i);
+		drop_name(h->p, h->list[low].i);
 }
 
 /* Drops what is twice in the part; the first stays. */
@@ -108,7 +108,7 @@ static void drop_doubled(struct hashes *h)
 {
 	for (size_t i = 1; i < h->n; i++)
 		if (memcmp(h->list[i].hash, h->list[i - 1].hash, HASH) == 0)
-			drop(h->p, h->list[i].i);
+			drop_name(h->p, h->list[i].i);
 }
 
 static void take_hashes(void *ctx, const struct js_row *row)
@@ -168,9 +168,9 @@ int js_unique_drop(struct js_pushing *p, uint64_t *holder, uint64_t *held, struc
 		js_sql_stmt(&sql, ")");
 		status = any ? js_db_query(p->handle->db, &sql, take_known, &h, error) : 0;
 	}
+	js_sql_free(&sql); /* when there was nothing to ask */
 	*holder = h.holder;
 	*held = h.held;
-	js_sql_free(&sql);
 	free(h.list);
 	return status;
 }

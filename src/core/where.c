@@ -22,11 +22,11 @@ struct reading {
 	size_t rows;
 	uint64_t worker, no; /* the last row's key: of a claim, of a span */
 	int64_t rank, pos;
-	int bad, memory;
+	int bad;
 	uint64_t ids[JS_IDS_MAX];
 };
 
-static int compare(const void *a, const void *b)
+static int compare_in_hand(const void *a, const void *b)
 {
 	uint64_t x = ((const struct js_in_hand *)a)->entry, y = ((const struct js_in_hand *)b)->entry;
 
@@ -37,28 +37,10 @@ const struct js_in_hand *js_where_in_hand(const struct js_where *w, uint64_t ent
 {
 	struct js_in_hand key = {.entry = entry};
 
-	return w->n == 0 ? NULL : bsearch(&key, w->in_hand, w->n, sizeof(key), compare);
+	return w->n == 0 ? NULL : bsearch(&key, w->in_hand.data, w->n, sizeof(key), compare_in_hand);
 }
 
-static void add_in_hand(struct reading *r, const struct js_in_hand *one)
-{
-	struct js_where *w = r->where;
-
-	if (w->n == w->room) {
-		size_t room = w->room == 0 ? 256 : 2 * w->room;
-		struct js_in_hand *grown = realloc(w->in_hand, room * sizeof(*grown));
-
-		if (grown == NULL) {
-			r->memory = 1;
-			return;
-		}
-		w->in_hand = grown;
-		w->room = room;
-	}
-	w->in_hand[w->n++] = *one;
-}
-
-static void put(struct reading *r, const struct js_row *row, uint64_t entry, uint32_t attempt)
+static void put_entry(struct reading *r, const struct js_row *row, uint64_t entry, uint32_t attempt)
 {
 	struct js_where *w = r->where;
 	size_t at = (size_t)(entry - w->low);
@@ -72,7 +54,8 @@ static void put(struct reading *r, const struct js_row *row, uint64_t entry, uin
 
 		if (one.started_us < 0)
 			one.started_us = js_row_time(row, 7);
-		add_in_hand(r, &one);
+		js_buf_add(&w->in_hand, &one, sizeof(one));
+		w->n = w->in_hand.len / sizeof(one);
 	}
 }
 
@@ -99,7 +82,7 @@ static void take_set(void *ctx, const struct js_row *row)
 	}
 	if (row->col[3] == NULL) {
 		for (uint64_t e = lo > r->where->low ? lo : r->where->low; e <= hi && e <= r->where->high; e++)
-			put(r, row, e, attempt);
+			put_entry(r, row, e, attempt);
 		return;
 	}
 	if (hi < lo || hi - lo >= JS_IDS_MAX ||
@@ -108,7 +91,7 @@ static void take_set(void *ctx, const struct js_row *row)
 		return;
 	}
 	for (size_t i = 0; i <= hi - lo; i++)
-		put(r, row, r->ids[i], attempt);
+		put_entry(r, row, r->ids[i], attempt);
 }
 
 /* The list from lo to hi, and the condition that the set reaches into the window: LEAST keeps a damaged place from
@@ -151,7 +134,7 @@ static int read_class(struct reading *r, struct jobstack_error *error)
 		js_sql_add(&sql, r->class == 3 ? " ORDER BY t.worker_id,t.claim_no" : " ORDER BY t.`rank`,t.pos");
 		js_sql_stmt(&sql, " LIMIT %u", (uint64_t)PAGE);
 		status = js_view_query(r->handle->db, &sql, take_set, r, error);
-	} while (status == 0 && r->rows == PAGE && !r->memory);
+	} while (status == 0 && r->rows == PAGE && !w->in_hand.failed);
 	return status;
 }
 
@@ -162,7 +145,8 @@ static int read_all(void *ctx, struct jobstack_error *error)
 
 	memset(r->where->state, 0, JS_WHERE_WINDOW);
 	r->where->n = 0;
-	r->bad = r->memory = 0;
+	js_buf_reset(&r->where->in_hand);
+	r->bad = 0;
 	for (r->class = 0; r->class <= 3 && status == 0; r->class ++)
 		status = read_class(r, error);
 	return status;
@@ -185,13 +169,13 @@ int js_where_read(struct js_where *w, struct jobstack *handle, uint64_t stack, u
 	status = js_view_open(handle->db, read_all, &r, error);
 	if (status != 0)
 		return status;
-	if (r.memory)
+	if (w->in_hand.failed)
 		return js_error_memory(error);
 	if (r.bad)
 		return js_error_set(error, JOBSTACK_EBUG,
 				    "a list of entries in line can't be read: `jobstack check` tells more");
 	if (w->n > 0)
-		qsort(w->in_hand, w->n, sizeof(*w->in_hand), compare);
+		qsort(w->in_hand.data, w->n, sizeof(struct js_in_hand), compare_in_hand);
 	return 0;
 }
 
@@ -199,6 +183,6 @@ void js_where_free(struct js_where *w)
 {
 	free(w->state);
 	free(w->attempt);
-	free(w->in_hand);
+	js_buf_free(&w->in_hand);
 	memset(w, 0, sizeof(*w));
 }

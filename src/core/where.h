@@ -5,6 +5,7 @@
 #ifndef JS_CORE_WHERE_H
 #define JS_CORE_WHERE_H
 
+#include "base/buf.h"
 #include "core/core.h"
 
 #include <stddef.h>
@@ -20,10 +21,10 @@ struct js_in_hand {
 
 struct js_where {
 	uint64_t low, high;
-	unsigned char *state; /* JOBSTACK_IS_READY, WAITING, HELD, RUNNING; 0: none of these */
-	uint32_t *attempt;    /* which it has now, or would have next */
-	struct js_in_hand *in_hand;
-	size_t n, room;
+	unsigned char *state;  /* JOBSTACK_IS_READY, WAITING, HELD, RUNNING; 0: none of these */
+	uint32_t *attempt;     /* which it has now, or would have next */
+	struct js_buf in_hand; /* N struct js_in_hand, by their entries */
+	size_t n;
 };
 
 /* Reads where the entries from LOW to HIGH, at most JS_WHERE_WINDOW, stand, all as of one moment.  WHERE starts as {0};

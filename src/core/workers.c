@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* What jobstack_suspect left, if it was said at this seq. */
-static const char *suspicion(const char *text, uint64_t seq)
+static const char *suspicion_at(const char *text, uint64_t seq)
 {
 	char *end;
 
@@ -18,7 +18,7 @@ static const char *suspicion(const char *text, uint64_t seq)
 }
 
 /* Which of "entry:attempt:start,..." began first, and how long ago. */
-static void oldest(const char *running, int64_t now_us, struct jobstack_worker_row *w)
+static void find_longest(const char *running, int64_t now_us, struct jobstack_worker_row *w)
 {
 	w->longest_us = -1;
 	while (running != NULL && *running != '\0') {
@@ -73,8 +73,8 @@ static void take_worker_row(void *ctx, const struct js_row *row)
 	w.age_us = js_row_i64(row, c++);
 	w.by_script = js_row_u64(row, c++) != 0;
 	w.running = js_row_u64(row, c++);
-	w.suspicion = suspicion(row->col[c++], w.seq);
-	oldest(row->col[c], js_row_time(row, c + 1), &w);
+	w.suspicion = suspicion_at(row->col[c++], w.seq);
+	find_longest(row->col[c], js_row_time(row, c + 1), &w);
 	c += 2;
 	if (w.by_script && row->col[c] != NULL) { /* one pop, one entry: it has run since */
 		w.longest = js_row_u64(row, c);

@@ -52,7 +52,7 @@ static int set_text(char **to, const char *value)
 }
 
 /* Takes backslash escapes and quotes off VALUE in place. */
-static void unquote(char *value)
+static void unquote_value(char *value)
 {
 	size_t len = strlen(value);
 	char quote = len >= 2 && (value[0] == '"' || value[0] == '\'') && value[len - 1] == value[0] ? value[0] : '\0';
@@ -191,7 +191,7 @@ static int read_dir(struct reading *r, const char *path)
 	return status;
 }
 
-static char *trim(char *text)
+static char *trim_blanks(char *text)
 {
 	size_t len;
 
@@ -232,7 +232,7 @@ static int read_group(struct reading *r, char *line)
 	if (end == NULL)
 		return refuse_line(r, "a group without its ]");
 	*end = '\0';
-	r->group = group_of(trim(line + 1));
+	r->group = group_of(trim_blanks(line + 1));
 	return 0;
 }
 
@@ -245,15 +245,15 @@ static char *split_value(char *line)
 		return NULL;
 	*value++ = '\0';
 	cut_comment(value);
-	value = trim(value);
-	unquote(value);
+	value = trim_blanks(value);
+	unquote_value(value);
 	return value;
 }
 
 /* A line of the group that this pass takes. */
 static int read_option(struct reading *r, char *line)
 {
-	char *value = split_value(line), *key = trim(line);
+	char *value = split_value(line), *key = trim_blanks(line);
 	int loose = strncmp(key, "loose", 5) == 0 && (key[5] == '-' || key[5] == '_');
 	const char *why = NULL;
 
@@ -281,13 +281,13 @@ static int read_option(struct reading *r, char *line)
 
 static int read_line(struct reading *r, char *line)
 {
-	line = trim(line);
+	line = trim_blanks(line);
 	if (*line == '\0' || *line == '#' || *line == ';')
 		return 0;
 	if (strncmp(line, "!includedir", 11) == 0 && strchr(" \t", line[11]) != NULL)
-		return read_dir(r, trim(line + 11));
+		return read_dir(r, trim_blanks(line + 11));
 	if (strncmp(line, "!include", 8) == 0 && strchr(" \t", line[8]) != NULL)
-		return read_file(r, trim(line + 8));
+		return read_file(r, trim_blanks(line + 8));
 	if (*line == '[')
 		return read_group(r, line);
 	if (r->group < 0)

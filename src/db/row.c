@@ -27,3 +27,8 @@ int64_t js_row_time(const struct js_row *row, unsigned col)
 {
 	return js_clock_parse(row->col[col]);
 }
+
+void js_row_number(void *number, const struct js_row *row)
+{
+	*(uint64_t *)number = row == NULL ? UINT64_MAX : js_row_u64(row, 0);
+}

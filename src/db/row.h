@@ -25,4 +25,7 @@ int64_t js_row_i64(const struct js_row *row, unsigned col);
 int64_t js_row_opt(const struct js_row *row, unsigned col);
 int64_t js_row_time(const struct js_row *row, unsigned col);
 
+/* A js_row_fn for a uint64_t: the number in the first column; UINT64_MAX if there is no row. */
+void js_row_number(void *number, const struct js_row *row);
+
 #endif

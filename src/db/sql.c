@@ -107,7 +107,7 @@ static void complete_statement(struct js_sql *sql, unsigned flags)
 	sql->only = 0;
 }
 
-static void append(struct js_sql *sql, const char *format, va_list args)
+static void append_format(struct js_sql *sql, const char *format, va_list args)
 {
 	const char *p, *text;
 	const void *data;
@@ -148,13 +148,13 @@ void js_sql_add(struct js_sql *sql, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	append(sql, format, args);
+	append_format(sql, format, args);
 	va_end(args);
 }
 
 unsigned js_sql_vstmt(struct js_sql *sql, const char *format, va_list args)
 {
-	append(sql, format, args);
+	append_format(sql, format, args);
 	js_buf_char(&sql->text, ';');
 	complete_statement(sql, 0);
 	return sql->statements - 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Calls that end as they should, or the test fails with their words: OK(call), GIVES(code, call).  Each test program
- * has its own last error, e.
+ * Calls that end as they should, or the test fails with their words: OK(call), GIVES(code, call), REFUSES(code, why,
+ * call).  Each test program has its own last error, e.
  */
 #ifndef TESTS_INTEGRATION_SAYS_H
 #define TESTS_INTEGRATION_SAYS_H
@@ -27,6 +27,12 @@ static struct jobstack_error e;
 			fail_msg("%s: %d, not %d: %s", #call, gives_status, (int)(code), e.text);                      \
 	} while (0)
 #define OK(call) GIVES(0, call)
+/* The same, with the number of the reason that a remedy is chosen by. */
+#define REFUSES(code, why, call)                                                                                       \
+	do {                                                                                                           \
+		GIVES(code, call);                                                                                     \
+		assert_int_equal(e.server_errno, why);                                                                 \
+	} while (0)
 
 /* The options of the test's own database. */
 static inline struct jobstack_options test_options(void)

@@ -78,8 +78,8 @@ static void empty_and_missing(void **state)
 	struct jobstack_batch b;
 
 	(void)state;
-	GIVES(JOBSTACK_EMISSING, jobstack_status(h, "nosuch", take_status, NULL, &e));
-	GIVES(JOBSTACK_EMISSING, jobstack_pop(h, "nosuch", NULL, 1, &b, &e));
+	REFUSES(JOBSTACK_EMISSING, JOBSTACK_WHY_NO_STACK, jobstack_status(h, "nosuch", take_status, NULL, &e));
+	REFUSES(JOBSTACK_EMISSING, JOBSTACK_WHY_NO_STACK, jobstack_pop(h, "nosuch", NULL, 1, &b, &e));
 	GIVES(JOBSTACK_NOTHING, jobstack_push_many(h, "nosuch", NULL, NULL, 0, NULL, &e));
 	GIVES(JOBSTACK_EMISSING, jobstack_status(h, "nosuch", take_status, NULL, &e)); /* a push of nothing made none */
 	GIVES(JOBSTACK_EUSAGE, jobstack_push(h, "a/b", NULL, "/x", &e));

@@ -37,7 +37,7 @@ static void states(void **state)
 	OK(jobstack_set_state(h, "state", JOBSTACK_CANCELLED, NULL, &e));
 	look("state");
 	assert_true(st.cancelled == 2 && st.running == 1 && st.ready == 0);
-	GIVES(JOBSTACK_ECONFLICT, jobstack_push(h, "state", NULL, "/more", &e));
+	REFUSES(JOBSTACK_ECONFLICT, JOBSTACK_WHY_CANCELLED, jobstack_push(h, "state", NULL, "/more", &e));
 	struct jobstack_outcome o = outcome(b.entries[0].entry, 1, JOBSTACK_FAILED, 1);
 	OK(jobstack_close(h, "state", &o, 1, NULL, &e));
 	jobstack_batch_free(&b);
@@ -175,7 +175,7 @@ static void failures(void **state)
 	look("fails");
 	assert_true(st.state == JOBSTACK_PAUSED && st.dead == 3 && st.ready == 7);
 	assert_string_equal(st_note, "max-failures: 3 entries are dead");
-	GIVES(JOBSTACK_ECONFLICT, jobstack_set_state(h, "fails", JOBSTACK_OPEN, NULL, &e));
+	REFUSES(JOBSTACK_ECONFLICT, JOBSTACK_WHY_MAX_FAILURES, jobstack_set_state(h, "fails", JOBSTACK_OPEN, NULL, &e));
 	assert_non_null(strstr(e.text, "max-failures (3)"));
 	policy.max_failures = 4;
 	set("fails");
@@ -245,7 +245,7 @@ static void drops(void **state)
 	push_numbered("kept", NULL, 5);
 	push_numbered("drop", &unique, 12000);
 	OK(jobstack_pop(h, "drop", NULL, 1, &b, &e));
-	GIVES(JOBSTACK_ECONFLICT, jobstack_drop(h, "drop", NULL, NULL, &e)); /* one runs */
+	REFUSES(JOBSTACK_ECONFLICT, JOBSTACK_WHY_RUNNING, jobstack_drop(h, "drop", NULL, NULL, &e)); /* one runs */
 	assert_non_null(strstr(e.text, "1 entries"));
 	look("drop");
 	assert_true(st.state == JOBSTACK_OPEN && st.ready == 11999);
@@ -256,9 +256,9 @@ static void drops(void **state)
 	look("drop");
 	assert_int_equal(st.state, JOBSTACK_DROPPING);
 	GIVES(JOBSTACK_NOTHING, jobstack_pop(h, "drop", NULL, 1, &b, &e));
-	GIVES(JOBSTACK_ECONFLICT, jobstack_push(h, "drop", NULL, "/more", &e));
-	GIVES(JOBSTACK_ECONFLICT, jobstack_set_state(h, "drop", JOBSTACK_OPEN, NULL, &e));
-	GIVES(JOBSTACK_ECONFLICT, jobstack_requeue(h, "drop", NULL, 0, NULL, &e));
+	REFUSES(JOBSTACK_ECONFLICT, JOBSTACK_WHY_DROPPING, jobstack_push(h, "drop", NULL, "/more", &e));
+	REFUSES(JOBSTACK_ECONFLICT, JOBSTACK_WHY_DROPPING, jobstack_set_state(h, "drop", JOBSTACK_OPEN, NULL, &e));
+	REFUSES(JOBSTACK_ECONFLICT, JOBSTACK_WHY_DROPPING, jobstack_requeue(h, "drop", NULL, 0, NULL, &e));
 	OK(jobstack_drop(h, "drop", NULL, NULL, &e));
 	GIVES(JOBSTACK_EMISSING, jobstack_drop(h, "drop", NULL, NULL, &e));
 	OK(jobstack_check(h, NULL, NULL, NULL, &report, &e)); /* no row of it is left behind */

@@ -35,7 +35,7 @@ static void scripts(void **state)
 	GIVES(JOBSTACK_EMISSING, jobstack_close(h, "script", &o, 1, NULL, &e));
 	assert_non_null(strstr(e.text, "never popped"));
 	o = outcome(99, 1, JOBSTACK_DONE, 0);
-	GIVES(JOBSTACK_EMISSING, jobstack_close(h, "script", &o, 1, NULL, &e));
+	REFUSES(JOBSTACK_EMISSING, JOBSTACK_WHY_NO_ENTRY, jobstack_close(h, "script", &o, 1, NULL, &e));
 	jobstack_batch_free(&b);
 	/* two at once, closed in one call; one fails twice and is dead */
 	OK(jobstack_pop(h, "script", NULL, 2, &b, &e));
@@ -403,7 +403,7 @@ static void requeues(void **state)
 			&e)); /* the lists that came back: 1,3,5,7 at rank and pos of their own */
 	assert_true(b.entries[0].attempt == 2 || b.entries[0].entry == 9);
 	jobstack_batch_free(&b);
-	GIVES(JOBSTACK_EMISSING, jobstack_attempts(h, "req", 77, take_item, NULL, &e));
+	REFUSES(JOBSTACK_EMISSING, JOBSTACK_WHY_NO_ENTRY, jobstack_attempts(h, "req", 77, take_item, NULL, &e));
 	items_n = 0;
 	OK(jobstack_attempts(h, "req", 1, take_item, NULL, &e));
 	assert_true(items_n >= 1 && items[0].outcome == JOBSTACK_FAILED);

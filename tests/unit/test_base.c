@@ -129,6 +129,30 @@ static void first_error_wins(void **state)
 	assert_int_equal(e.code, JOBSTACK_EFILE);
 	assert_string_equal(e.text, "a?b?[31m7");
 	assert_int_equal(js_error_set(NULL, JOBSTACK_EBUG, "nobody listens"), JOBSTACK_EBUG);
+	assert_int_equal(js_error_why(&e, JOBSTACK_EBUG, JOBSTACK_WHY_MEMORY, "later"), JOBSTACK_EBUG);
+	assert_int_equal(e.server_errno, 0);
+}
+
+/* The number of the reason comes and goes with the error that it is of. */
+static void errors_have_reasons(void **state)
+{
+	struct jobstack_error e = JOBSTACK_ERROR_INIT, other = JOBSTACK_ERROR_INIT;
+
+	(void)state;
+	assert_int_equal(js_error_why(&e, JOBSTACK_EMISSING, JOBSTACK_WHY_NO_STACK, "there is no %d", 7),
+			 JOBSTACK_EMISSING);
+	assert_int_equal(e.server_errno, JOBSTACK_WHY_NO_STACK);
+	assert_string_equal(e.text, "there is no 7");
+	js_error_pass(&other, &e);
+	assert_int_equal(other.server_errno, JOBSTACK_WHY_NO_STACK);
+	js_error_clear(&e);
+	assert_int_equal(e.server_errno, 0);
+	(void)js_error_memory(&e);
+	assert_true(js_error_is_memory(e.server_errno) && !js_error_is_disk(e.server_errno));
+	js_error_pass(&other, &e); /* it is filled */
+	assert_int_equal(other.code, JOBSTACK_EMISSING);
+	js_error_pass(NULL, &e);
+	assert_true(js_error_is_disk(1114) && !js_error_is_memory(0) && !js_error_is_disk(0));
 }
 
 static void buffers(void **state)
@@ -176,6 +200,7 @@ static void options(void **state)
 	optind = 0;
 	assert_int_equal(js_opt_next(&o, 2, wrong, &arg, &e), '?');
 	assert_string_equal(e.text, "there is no option --nosuch");
+	assert_int_equal(e.server_errno, JOBSTACK_WHY_OPTION);
 	js_error_clear(&e);
 	optind = 0;
 	wrong[1] = "--nubmer=7";
@@ -190,10 +215,12 @@ static void options(void **state)
 	optind = 0;
 	assert_int_equal(js_opt_next(&o, 2, missing, &arg, &e), '?');
 	assert_non_null(strstr(e.text, "needs a value"));
+	assert_int_equal(e.server_errno, JOBSTACK_WHY_OPTION);
 	js_error_clear(&e);
 	optind = 0;
 	assert_int_equal(js_opt_next(&o, 2, extra, &arg, &e), '?');
 	assert_non_null(strstr(e.text, "takes no value"));
+	assert_int_equal(e.server_errno, JOBSTACK_WHY_OPTION);
 	js_opt_help(&o, &help);
 	assert_non_null(strstr(help.data, "--watch[=SEC]"));
 	js_buf_free(&help);
@@ -337,11 +364,17 @@ static void characters(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(durations),	  cmocka_unit_test(numbers),
-					   cmocka_unit_test(clock_texts), cmocka_unit_test(first_error_wins),
-					   cmocka_unit_test(buffers),	  cmocka_unit_test(options),
-					   cmocka_unit_test(near_words),  cmocka_unit_test(option_spec),
-					   cmocka_unit_test(files),	  cmocka_unit_test(characters)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(durations),
+					   cmocka_unit_test(numbers),
+					   cmocka_unit_test(clock_texts),
+					   cmocka_unit_test(first_error_wins),
+					   cmocka_unit_test(errors_have_reasons),
+					   cmocka_unit_test(buffers),
+					   cmocka_unit_test(options),
+					   cmocka_unit_test(near_words),
+					   cmocka_unit_test(option_spec),
+					   cmocka_unit_test(files),
+					   cmocka_unit_test(characters)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Remedies: each is chosen by the number of the error's reason, and stands behind the message of just that error.
+set -u
+. "$JOBSTACK_SOURCE/tests/lib/tap.sh"
+. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
+jobstack init -q
+numbered 1 3 | jobstack push -q -s stack >/dev/null
+
+# ------------------------------------------------------------------------------------------------------ the stack's state
+check 'no such stack' says 2 'there is no stack "nosuch": `jobstack status` lists the stacks, `jobstack push` makes one' jobstack list -s nosuch
+check '... that nobody named' says 2 'there is no stack "default": name one with -s; `jobstack status` lists the stacks' jobstack list
+check 'no such entry' says 2 'there is no entry "?99"? in the stack "stack": `jobstack list -s stack -t all` shows the entries' \
+	jobstack show -s stack 99
+jobstack set -q -s stack max-attempts=1
+jobstack pop -s stack >/dev/null
+check 'what runs' says 1 'entries of the stack "stack" are running: `jobstack cancel` lets no more begin' jobstack drop -s stack --yes
+check 'an entry is dead' fails_with 0 jobstack close -s stack 1 --exit 3
+sql "UPDATE stack SET max_failures=1,state=1 WHERE name='stack'"
+check 'as many are dead as may be' says 1 'max-failures \(1\), at which it pauses: `jobstack requeue` takes them back into line' \
+	jobstack resume -s stack
+mkfifo names
+jobstack push -q -s stack --atomic <names >/dev/null 2>&1 &
+exec 7>names
+printf '/a\n' >&7
+check 'a push is under way' wait_for 20 eval '[[ $(sql "SELECT COUNT(*) FROM push WHERE ended IS NULL") == 1 ]]'
+check 'it is in the way of a drop' says 1 'somebody is pushing onto the stack "stack": wait for its end; a push that died counts no more' \
+	jobstack drop -s stack --yes
+exec 7>&-
+wait
+jobstack cancel -q -s stack
+check 'cancelled' says 1 'the stack "stack" is cancelled: nothing can be pushed to it: `jobstack resume` takes that back' jobstack push -s stack /b
+sql "UPDATE stack SET state=3 WHERE name='stack'"
+check 'half dropped' says 1 'the stack "stack" is being dropped: wait until it is gone; if nobody is at it' jobstack push -s stack /b
+
+# ------------------------------------------------------------------------------------------------------------- the worker
+jobstack push -q -s work /dev/null >/dev/null
+printf 'no program\n' >plain
+check 'the worker: no such stack' says 2 'there is no stack "nosuch": push to it first' jobstack-worker -s nosuch -- true
+check 'the worker: no such option' says 2 'no option --nosuch: see --help' jobstack-worker --nosuch -- true
+check 'the worker: no such program' says 2 'not found in .*: is a module to be loaded' jobstack-worker -s work -- nosuch-program
+check 'the worker: not executable' says 2 'not executable .*: chmod \+x makes a script executable' jobstack-worker -s work -- ./plain
+run_on_names() { printf '/dev/null\n' | jobstack run -q "$@"; }
+check 'run tries the worker before a push makes the stack' says 0 '^$' run_on_names -s later -- true
+is '... and then makes it' "$(ledger later)" '1 0 0 0 0 0'
+check '... but not if the command cannot be run' says 2 'not found in .*: is a module to be loaded' run_on_names -s never -- nosuch-program
+is '... which leaves no stack' "$(ledger never)" ''
+
+# ------------------------------------------------------------------------------------------------------------ the database
+sed 's/^password=.*/password=wrong/' "$JOBSTACK_TEST_CNF" >wrong.cnf
+{ cat "$JOBSTACK_TEST_CNF" && echo 'ssl-mode=REQUIRED'; } >tls.cnf
+chmod 600 wrong.cnf tls.cnf
+check 'a wrong password' says 77 'look at user and password in wrong.cnf' jobstack status --defaults-file wrong.cnf
+check '... for the worker' says 77 'look at user and password in the option file' jobstack-worker --defaults-file wrong.cnf -s work -- true
+if sql 'SELECT @@have_ssl' | grep -q YES; then
+	check 'the server has TLS' says 0 '' jobstack status --defaults-file tls.cnf
+else
+	check 'no TLS' says 69 'look at ssl-ca and the other ssl- lines in tls.cnf' jobstack status --defaults-file tls.cnf
+fi
+sql "INSERT INTO jobstack_version VALUES(99,UTC_TIMESTAMP(6),'9.9.9')"
+check 'a newer schema' says 69 'newer than the version [0-9]* of this program: update jobstack here' jobstack list -s work
+check '... for the worker' says 69 'newer than the version [0-9]* of this program: update jobstack here' jobstack-worker -s work -- true
+sql 'DELETE FROM jobstack_version'
+check 'no schema' says 69 'no jobstack schema yet: run `jobstack init`' jobstack list -s work
+finish
