@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void fill_error(struct jobstack_error *error, int code, unsigned why, const char *format, va_list args)
+__attribute__((format(printf, 4, 0))) static void fill_error(struct jobstack_error *error, int code, unsigned why,
+							     const char *format, va_list args)
 {
 	if (error == NULL || error->code != 0)
 		return;

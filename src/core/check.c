@@ -304,7 +304,7 @@ static void judge_attempts(struct checking *k, uint64_t entry, const struct numb
 				 name_of(h[i], text), h[i]->attempt, x->last);
 		if (h[i]->fails > x->failed || h[i]->losses > x->lost)
 			js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
-				 "%s charges it with %" PRIu32 " failures and %" PRIu32 " losses, but %" PRIu32
+				 "%s counts %" PRIu32 " failures and %" PRIu32 " losses of it, but %" PRIu32
 				 " and %" PRIu32 " are on record",
 				 name_of(h[i], text), h[i]->fails, h[i]->losses, x->failed, x->lost);
 	}
@@ -399,18 +399,21 @@ static void take_stray(void *ctx, const struct js_row *row)
 /* What lies above the windows. */
 static int read_strays(struct checking *k, struct jobstack_error *error)
 {
-	static const char *const query[] = {
-		"SELECT entry_id FROM entry WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id",
-		("SELECT entry_id,COUNT(*),SUM(final<>0) FROM attempt WHERE stack_id=%u AND entry_id>%u "
-		 "GROUP BY entry_id"),
-		"SELECT entry_id FROM dead WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id"};
-	static const char *const table[] = {"entry", "attempt", "dead"};
+	static const struct {
+		const char *table, *query;
+	} strays[] = {
+		{"entry", "SELECT entry_id FROM entry WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id"},
+		{"attempt",
+		 "SELECT entry_id,COUNT(*),SUM(final<>0) FROM attempt WHERE stack_id=%u AND entry_id>%u GROUP "
+		 "BY entry_id"},
+		{"dead", "SELECT entry_id FROM dead WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id"},
+	};
 	int status = 0;
 
 	for (size_t i = 0; status == 0 && i < 3; i++) {
 
-		k->table = table[i];
-		status = js_handle_look(k->c.handle, take_stray, k, error, query[i], k->c.id, k->c.last);
+		k->table = strays[i].table;
+		status = js_handle_look(k->c.handle, take_stray, k, error, strays[i].query, k->c.id, k->c.last);
 	}
 	return status;
 }

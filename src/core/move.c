@@ -170,11 +170,8 @@ static int look_again(struct js_requeue *r, struct jobstack_error *error)
 {
 	struct moving *m = (struct moving *)r;
 	uint64_t id = r->from.id;
-	char name[sizeof(r->from.name)];
-	int status;
+	int status = js_stack_find(r->handle, r->from.name, &r->from, error);
 
-	memcpy(name, r->from.name, sizeof(name));
-	status = js_stack_find(r->handle, name, &r->from, error);
 	if (status == 0)
 		status = js_requeue_same(r, id, error);
 	if (status == 0)

@@ -218,11 +218,8 @@ static int find_open(struct js_requeue *r, const char *name, struct jobstack_err
 static int look_again(struct js_requeue *r, struct jobstack_error *error)
 {
 	uint64_t id = r->from.id;
-	char name[sizeof(r->from.name)];
-	int status;
+	int status = find_open(r, r->from.name, error);
 
-	memcpy(name, r->from.name, sizeof(name));
-	status = find_open(r, name, error);
 	return status == 0 ? js_requeue_same(r, id, error) : status;
 }
 

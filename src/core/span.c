@@ -218,14 +218,14 @@ static void choose_entries(struct js_sql *sql, const struct js_stack *stack, siz
 				     : "@js_pos IS NULL OR @js_ids IS NOT NULL,0,@js_lo+@js_n-1)");
 }
 
-void js_span_gate(struct js_sql *sql, const struct js_stack *stack)
+void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack)
 {
 	js_sql_stmt(sql, "SELECT stack_id INTO @js_state FROM gate WHERE stack_id=%u FOR UPDATE", stack->id);
 	js_sql_only(sql, JS_SQL_CLUSTER);
 	js_sql_stmt(sql, "UPDATE gate SET locked=locked+1 WHERE stack_id=%u", stack->id);
 }
 
-/* How many more may run: @js_room.  With the gate locked, nobody adds to what is counted here. */
+/* How many more may run: @js_room.  With the row in `gate` locked, nobody adds to what is counted here. */
 static void measure_room(struct js_sql *sql, const struct js_stack *stack, size_t k)
 {
 	js_sql_stmt(sql,

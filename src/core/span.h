@@ -51,7 +51,7 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uin
 
 /* Adds, before anything of claims is locked, the statement with which a pop of a limited stack begins: from here to the
  * COMMIT nobody else pops there.  (A pop that does not know of the limit takes nothing, and is told.) */
-void js_span_gate(struct js_sql *sql, const struct js_stack *stack);
+void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack);
 
 /* Adds, for the tail, the statement that tells what the pop of K took: found, first, count, attempt, fails, losses,
  * rank, the stack's state, whether it is limited, ids (NULL: an interval); and the datapaths: for one entry in the same

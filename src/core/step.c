@@ -149,7 +149,7 @@ static int step_sql(struct jobstack_worker *w, const struct js_closing *closing,
 
 	fence_sql(sql, w, sums, running, k > 0 ? JS_SPAN_RESET : NULL);
 	if (k > 0 && w->stack.limited)
-		js_span_gate(sql, &w->stack);
+		js_span_lock_limit(sql, &w->stack);
 	js_claim_close_sql(closing, sql);
 	if (k > 0) {
 		js_span_pop(sql, &w->stack, k, w->id, w->seq + 1);

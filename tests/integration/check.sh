@@ -164,7 +164,7 @@ hurt 'an end before the end' attempt 3 'attempt 1 is said to be its end, but att
 	'INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(7,3,2,5,1,0,NOW())'
 hurt 'a failure that ends it' attempt 1 'not done is said to be its end' 'UPDATE attempt SET outcome=1 WHERE entry_id=1'
 hurt 'dead by another attempt' attempt 4 'dead after attempt 2, but the last one on record is 1' 'UPDATE dead SET attempt=2'
-hurt 'charged with what never was' attempt 5 'charges it with 2 failures' 'UPDATE span SET fails=2 WHERE class=1'
+hurt 'counted what never was' attempt 5 'counts 2 failures' 'UPDATE span SET fails=2 WHERE class=1'
 hurt 'losses that never were' attempt 12 'and 1 losses' 'UPDATE span SET losses=1 WHERE pos=19'
 hurt 'a span that ends before it begins' span 0 'ends before it begins' 'UPDATE span SET lo=20 WHERE pos=19'
 hurt 'a place in line that is wrong' span 10 'pos 18.*place in line' 'UPDATE span SET pos=18 WHERE pos=19'
