@@ -53,6 +53,15 @@ struct js_claim *js_claim_find(struct js_claim *list, uint64_t entry, uint32_t a
 	return NULL;
 }
 
+uint64_t js_claim_open(const struct js_claim *list)
+{
+	uint64_t open = 0;
+
+	for (; list != NULL; list = list->next)
+		open += list->open;
+	return open;
+}
+
 int js_claim_is_dead(const struct js_stack *stack, const struct js_claim *claim, const struct jobstack_outcome *outcome)
 {
 	if (outcome->verdict == JOBSTACK_LOST || (outcome->verdict == JOBSTACK_INTERRUPTED && outcome->loss))

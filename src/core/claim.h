@@ -28,6 +28,9 @@ void js_claim_free(struct js_claim *claim);
 /* Finds the claim and the place of an entry's attempt in LIST, whatever its mark.  NULL if it is in none. */
 struct js_claim *js_claim_find(struct js_claim *list, uint64_t entry, uint32_t attempt, size_t *place);
 
+/* How many entries of LIST are open. */
+uint64_t js_claim_open(const struct js_claim *list);
+
 /* What closing comes to, for the counters. */
 struct js_claim_sums {
 	uint64_t done, dead;

@@ -118,6 +118,7 @@ static int read_missing(struct js_crew *c, struct jobstack *handle, const uint64
 	js_sql_stmt(&sql, ")");
 	if (asked > 0)
 		status = js_db_query(handle->db, &sql, take_worker, c, error);
+	js_sql_free(&sql); /* when there was nothing to ask */
 	return status;
 }
 

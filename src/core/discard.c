@@ -100,19 +100,16 @@ int js_discard(struct jobstack *handle, uint64_t stack, uint64_t id, int only_si
 static int find_abandoned(struct jobstack *handle, uint64_t stack, int ended, uint64_t *id,
 			  struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
-
 	if (ended)
-		js_sql_stmt(&sql,
-			    "SELECT s.push_id FROM span s JOIN push p ON p.push_id=s.push_id WHERE s.stack_id=%u AND "
-			    "s.class=2 AND p.ended IS NOT NULL LIMIT 1",
-			    stack);
-	else
-		js_sql_stmt(&sql,
-			    "SELECT push_id FROM push WHERE stack_id=%u AND atomic=1 AND ended IS NULL AND "
-			    "beat<UTC_TIMESTAMP(6)-INTERVAL %u MINUTE LIMIT 1",
-			    stack, (uint64_t)JS_DISCARD_MINUTES);
-	return js_handle_number(handle, &sql, id, error);
+		return js_handle_ask_number(
+			handle, id, error,
+			"SELECT s.push_id FROM span s JOIN push p ON p.push_id=s.push_id WHERE s.stack_id=%u AND "
+			"s.class=2 AND p.ended IS NOT NULL LIMIT 1",
+			stack);
+	return js_handle_ask_number(handle, id, error,
+				    "SELECT push_id FROM push WHERE stack_id=%u AND atomic=1 AND ended IS NULL AND "
+				    "beat<UTC_TIMESTAMP(6)-INTERVAL %u MINUTE LIMIT 1",
+				    stack, (uint64_t)JS_DISCARD_MINUTES);
 }
 
 int js_discard_abandoned(struct jobstack *handle, uint64_t stack, struct jobstack_error *error)

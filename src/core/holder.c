@@ -48,13 +48,12 @@ int js_holder_show(struct js_pushing *p, struct jobstack_error *error)
 
 void js_holder_hide(struct js_pushing *p)
 {
-	struct js_sql sql = {0};
 	uint64_t got;
 
 	if (!p->begun || !p->options->atomic || !js_db_has_user_locks(p->handle->db))
 		return;
-	js_sql_stmt(&sql, "SELECT RELEASE_LOCK(" LOCK_NAME ") FROM push WHERE push_id=%u", p->push_id);
-	(void)js_handle_number(p->handle, &sql, &got, NULL);
+	(void)js_handle_ask_number(p->handle, &got, NULL,
+				   "SELECT RELEASE_LOCK(" LOCK_NAME ") FROM push WHERE push_id=%u", p->push_id);
 }
 
 int js_holder_beat(struct js_pushing *p, struct jobstack_error *error)
@@ -135,11 +134,9 @@ static void take_process(void *ctx, const struct js_row *row)
 static const char *describe_holder(struct js_pushing *p, struct holder *h, char *text, size_t size)
 {
 	int64_t seconds = h->age_us / JS_SECOND_US;
-	struct js_sql sql = {0};
 
-	js_sql_stmt(&sql, "SHOW PROCESSLIST"); /* without further rights, those of the same user */
-	if (h->connection != 0)
-		(void)js_db_query(p->handle->db, &sql, take_process, h, NULL);
+	if (h->connection != 0) /* without further rights, those of the same user */
+		(void)js_handle_ask(p->handle, take_process, h, NULL, "SHOW PROCESSLIST");
 	(void)snprintf(text, size, "%sstarted %" PRId64 " %s ago, %" PRIu64 " entries so far", h->from,
 		       seconds < 120 ? seconds : seconds / 60, seconds < 120 ? "s" : "min", h->pushed);
 	return text;

@@ -25,7 +25,7 @@ static int recover_once(struct jobstack *handle, const struct js_stack *stack, c
 {
 	struct js_worker_end end = {NULL, 0, reason, reason == NULL ? "the worker is gone" : reason};
 	struct jobstack_worker *w;
-	uint64_t open = 0;
+	uint64_t open;
 	int status = js_worker_load(handle, stack, who->worker, &w, error), is_it;
 
 	*ended = status == JOBSTACK_NOTHING;
@@ -33,8 +33,7 @@ static int recover_once(struct jobstack *handle, const struct js_stack *stack, c
 		return status;
 	is_it = who->token != NULL ? memcmp(who->token, w->token, sizeof(w->token)) == 0 : who->seq == w->seq;
 	*ended = who->token != NULL && !is_it;
-	for (const struct js_claim *claim = w->claims; claim != NULL; claim = claim->next)
-		open += claim->open;
+	open = js_claim_open(w->claims);
 	status = is_it ? js_worker_finish(w, &end, error) : JOBSTACK_NOTHING;
 	jobstack_worker_free(w);
 	if (status == 0 && taken != NULL)

@@ -153,18 +153,20 @@ static int run_migration(struct js_db *db, const char *dir, unsigned version, st
 /* Takes (or gives back) the server-wide lock of this database's schema. */
 static int lock_schema(struct js_db *db, int take, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
 	struct found found = {0};
 	struct jobstack_error now = JOBSTACK_ERROR_INIT;
 	int status = 0;
 
-	if (take)
-		js_sql_stmt(&sql, "SELECT GET_LOCK(LEFT(CONCAT('jobstack:',SHA2(DATABASE(),224)),64),%u)",
-			    (uint64_t)LOCK_SECONDS);
-	else
-		js_sql_stmt(&sql, "SELECT RELEASE_LOCK(LEFT(CONCAT('jobstack:',SHA2(DATABASE(),224)),64))");
-	for (int tries = 0; status == 0 && found.number != 1 && tries < (take ? LOCK_TRIES : 1); tries++)
+	for (int tries = 0; status == 0 && found.number != 1 && tries < (take ? LOCK_TRIES : 1); tries++) {
+		struct js_sql sql = {0};
+
+		if (take)
+			js_sql_stmt(&sql, "SELECT GET_LOCK(LEFT(CONCAT('jobstack:',SHA2(DATABASE(),224)),64),%u)",
+				    (uint64_t)LOCK_SECONDS);
+		else
+			js_sql_stmt(&sql, "SELECT RELEASE_LOCK(LEFT(CONCAT('jobstack:',SHA2(DATABASE(),224)),64))");
 		status = js_db_query(db, &sql, take_version, &found, &now);
+	}
 	if (status != 0 && js_db_errno(db) == NO_USER_LOCKS)
 		return 0;
 	if (status != 0)

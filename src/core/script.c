@@ -226,18 +226,15 @@ static int close_held(struct jobstack *handle, const struct js_stack *s, const s
 {
 	struct jobstack_worker *w;
 	struct js_claim *claim;
-	uint64_t open = 0;
 	size_t place;
 	int status = js_worker_load(handle, s, h->worker, &w, error);
 
 	if (status != 0)
 		return status;
 	claim = js_claim_find(w->claims, o->entry, o->attempt, &place);
-	for (const struct js_claim *c = w->claims; c != NULL; c = c->next)
-		open += c->open;
 	if (claim == NULL || claim->mark[place] != JS_OPEN)
 		status = JOBSTACK_NOTHING;
-	else if (open == 1)
+	else if (js_claim_open(w->claims) == 1)
 		status = jobstack_worker_end(w, o, 1, "closed", error);
 	else
 		status = jobstack_step(w, o, 1, 0, NULL, 0, NULL, NULL, error);
