@@ -104,6 +104,23 @@ int js_error_is_disk(unsigned why)
 	}
 }
 
+int js_error_exit_status(int code)
+{
+	switch (code) {
+	case 0: return JS_EXIT_OK;
+	case JOBSTACK_NOTHING:
+	case JOBSTACK_ECONFLICT: return JS_EXIT_NO;
+	case JOBSTACK_EUSAGE:
+	case JOBSTACK_EMISSING:
+	case JOBSTACK_EINPUT:
+	case JOBSTACK_EFILE: return JS_EXIT_USAGE;
+	case JOBSTACK_ESCHEMA:
+	case JOBSTACK_ENODB: return JS_EXIT_NODB;
+	case JOBSTACK_EPERM: return JS_EXIT_NOPERM;
+	default: return JS_EXIT_BUG;
+	}
+}
+
 const char *js_error_setting(unsigned server_errno)
 {
 	switch (server_errno) {

@@ -33,6 +33,10 @@ void js_error_clear(struct jobstack_error *error);
 /* The one error that has no other words: no memory. */
 int js_error_memory(struct jobstack_error *error);
 
+/* The exit statuses of the tools, and that for a code of the library. */
+enum { JS_EXIT_OK = 0, JS_EXIT_NO = 1, JS_EXIT_USAGE = 2, JS_EXIT_NODB = 69, JS_EXIT_BUG = 70, JS_EXIT_NOPERM = 77 };
+int js_error_exit_status(int code);
+
 /* Why no process, or no thread, could be started, by its errno ERR: with what to look at where that is a limit. */
 const char *js_error_process_words(int err);
 

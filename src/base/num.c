@@ -35,6 +35,23 @@ static int digits(const char **p, uint64_t *value)
 	return *p == start ? -1 : 0;
 }
 
+uint64_t js_num_hash(uint64_t hash, const void *data, size_t len)
+{
+	const unsigned char *p = data;
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ p[i]) * UINT64_C(1099511628211);
+	return hash;
+}
+
+uint64_t js_num_jitter(uint64_t *state, uint64_t below)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return below == 0 ? 0 : *state % below;
+}
+
 int js_num_u64(const char *text, uint64_t low, uint64_t high, uint64_t *value)
 {
 	uint64_t v;

@@ -11,6 +11,13 @@
 /* The order of two uint64_t, for qsort and bsearch. */
 int js_num_order(const void *a, const void *b);
 
+/* FNV-1a: goes on from HASH, at first JS_NUM_HASH, over LEN bytes. */
+#define JS_NUM_HASH UINT64_C(14695981039346656037)
+uint64_t js_num_hash(uint64_t hash, const void *data, size_t len);
+
+/* Numbers that only have to differ from those of others (xorshift): the next one below BELOW.  *STATE is not 0. */
+uint64_t js_num_jitter(uint64_t *state, uint64_t below);
+
 /* Reads a whole decimal number from LOW to HIGH: digits only, no sign, no blanks.  Returns 0, or -1. */
 int js_num_u64(const char *text, uint64_t low, uint64_t high, uint64_t *value);
 

@@ -4,6 +4,7 @@
  * has a limit and a last line for the rest.
  */
 #define _GNU_SOURCE
+#include "base/num.h"
 #include "cli/tally.h"
 
 #include "jobstack/jobstack.h"
@@ -130,19 +131,11 @@ static void add_cause(struct tally *t, const struct jobstack_item *i, int64_t us
 
 /* --------------------------------------------------------------------------------------------------------- nodes */
 
-static uint64_t hash(const char *text)
-{
-	uint64_t h = UINT64_C(14695981039346656037);
-
-	for (; *text != '\0'; text++)
-		h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211);
-	return h;
-}
-
 /* The index of the node NAME, which is made if there is none. */
 static size_t find_node(struct tally *t, const char *name)
 {
-	size_t places = sizeof(t->place) / sizeof(t->place[0]), at = (size_t)(hash(name) % places);
+	size_t places = sizeof(t->place) / sizeof(t->place[0]),
+	       at = (size_t)(js_num_hash(JS_NUM_HASH, name, strlen(name)) % places);
 
 	while (t->place[at] != 0 && strcmp(t->node[t->place[at] - 1].name, name) != 0)
 		at = (at + 1) % places;

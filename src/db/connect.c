@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "db/fault.h"
+#include "base/num.h"
 #include "db/login.h"
 #include "db/option.h"
 #include "db/session.h"
@@ -34,15 +35,6 @@
 #define SWAMPED_US (30 * JS_SECOND_US)
 #define READ_TIMEOUT_S                                                                                                 \
 	30 /* no statement of ours takes so long (searches go in pieces); a host that lost power is noticed */
-
-/* A pseudo-random number, only for spreading out. */
-static uint64_t next_jitter(struct js_db *db)
-{
-	db->jitter ^= db->jitter << 13;
-	db->jitter ^= db->jitter >> 7;
-	db->jitter ^= db->jitter << 17;
-	return db->jitter;
-}
 
 /* The two connectors ask for TLS in different words. */
 static void set_tls(MYSQL *my, const struct js_option *o)
@@ -295,7 +287,7 @@ static int64_t next_wait(struct js_db *db, int crowd)
 	int64_t first = crowd ? CROWD_FIRST_US : WAIT_FIRST_US, most = crowd ? CROWD_MOST_US : WAIT_MOST_US;
 
 	db->wait_us = db->wait_us < first ? first : 2 * db->wait_us < most ? 2 * db->wait_us : most;
-	return db->wait_us / 2 + (int64_t)(next_jitter(db) % (uint64_t)db->wait_us);
+	return db->wait_us / 2 + (int64_t)js_num_jitter(&db->jitter, (uint64_t)db->wait_us);
 }
 
 int js_connect(struct js_db *db, int64_t until, struct jobstack_error *error)
@@ -348,5 +340,5 @@ void js_connect_back_off(struct js_db *db, unsigned tries, int64_t longest_us)
 
 	if (us > longest_us)
 		us = longest_us;
-	js_clock_nap(us / 2 + (int64_t)(next_jitter(db) % (uint64_t)(us / 2 + 1)), db->stop);
+	js_clock_nap(us / 2 + (int64_t)js_num_jitter(&db->jitter, (uint64_t)(us / 2 + 1)), db->stop);
 }

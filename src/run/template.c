@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "run/template.h"
 
+#include "base/array.h"
 #include "base/error.h"
 #include "run/place.h"
 #include "run/script.h"
@@ -34,23 +35,19 @@ struct js_template {
 static void add_piece(struct js_template *t, const struct js_spot *spot, const void *text, size_t len)
 {
 	struct piece *last = t->pieces_n > 0 ? &t->pieces[t->pieces_n - 1] : NULL, *grown;
-	size_t at = t->literals.len, room;
+	size_t at = t->literals.len;
 
 	js_buf_add(&t->literals, text, len);
 	if (spot->place == JS_PLACE_NONE && last != NULL && last->spot.place == JS_PLACE_NONE) {
 		last->len += len; /* literals stand in the order of the pieces */
 		return;
 	}
-	if (t->pieces_n == t->pieces_room) {
-		room = t->pieces_room > 0 ? 2 * t->pieces_room : 16;
-		grown = realloc(t->pieces, room * sizeof(*grown));
-		if (grown == NULL) {
-			t->literals.failed = 1;
-			return;
-		}
-		t->pieces = grown;
-		t->pieces_room = room;
+	grown = js_array_grow(t->pieces, &t->pieces_room, t->pieces_n + 1, sizeof(*grown));
+	if (grown == NULL) {
+		t->literals.failed = 1;
+		return;
 	}
+	t->pieces = grown;
 	t->pieces[t->pieces_n++] = (struct piece){*spot, at, len};
 }
 
@@ -293,19 +290,15 @@ int js_template_text(const struct js_template *made, const struct js_template_va
 char *const *js_template_argv_in(const struct js_template *made, const struct js_template_values *values,
 				 struct js_template_words *words)
 {
-	char *word;
+	char *word, **grown;
 
 	js_buf_reset(&words->text);
 	if (js_template_text(made, values, &words->text) != 0)
 		return NULL;
-	if (words->room <= made->words) {
-		char **grown = realloc(words->argv, (made->words + 1) * sizeof(*grown));
-
-		if (grown == NULL)
-			return NULL;
-		words->argv = grown;
-		words->room = made->words + 1;
-	}
+	grown = js_array_grow(words->argv, &words->room, made->words + 1, sizeof(*grown));
+	if (grown == NULL)
+		return NULL;
+	words->argv = grown;
 	/* names have no NUL, so that the NULs in the text are the word ends */
 	word = words->text.data;
 	for (size_t i = 0; i < made->words; i++) {

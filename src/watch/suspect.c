@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "watch/suspect.h"
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/num.h"
 #include "slurm/query.h"
@@ -68,20 +69,16 @@ static void fill(const struct js_suspects *s, struct js_suspect *to, const struc
 static int take_worker(void *ctx, const struct jobstack_worker_row *w)
 {
 	struct js_suspects *s = ctx;
+	void *grown;
 
 	if (w->worker == s->self)
 		return 0;
-	if (s->n == s->room) {
-		size_t room = s->room == 0 ? 64 : 2 * s->room;
-		struct js_suspect *grown = realloc(s->at, room * sizeof(*grown));
-
-		if (grown == NULL) {
-			s->memory = 1;
-			return 1;
-		}
-		s->at = grown;
-		s->room = room;
+	grown = js_array_grow(s->at, &s->room, s->n + 1, sizeof(*s->at));
+	if (grown == NULL) {
+		s->memory = 1;
+		return 1;
 	}
+	s->at = grown;
 	fill(s, &s->at[s->n++], w);
 	return 0;
 }

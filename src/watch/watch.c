@@ -37,7 +37,7 @@ struct js_watch {
 	int64_t looked_us; /* when the last answer came; 0: none */
 	int busy;
 	int64_t confirm_us; /* when our next confirming round was planned; 0: not yet */
-	uint32_t dice;
+	uint64_t jitter;
 };
 
 int js_watch_new(struct js_watch **out, struct jobstack *handle, const char *stack,
@@ -51,7 +51,8 @@ int js_watch_new(struct js_watch **out, struct jobstack *handle, const char *sta
 	w->handle = handle;
 	(void)snprintf(w->stack, sizeof(w->stack), "%s", stack);
 	w->options = *options;
-	js_file_random(&w->dice, sizeof(w->dice));
+	js_file_random(&w->jitter, sizeof(w->jitter));
+	w->jitter |= 1;
 	return 0;
 }
 
@@ -231,12 +232,6 @@ static int64_t next_look(const struct memory *m, const struct js_suspect *s, int
 	return next > now_us + SOONEST_US ? next : now_us + SOONEST_US;
 }
 
-static uint32_t roll(struct js_watch *w)
-{
-	w->dice = w->dice * 1664525u + 1013904223u;
-	return w->dice >> 8 & 0xffff;
-}
-
 /* WANTED: 1 somebody else is silent; 2 for a whole lease, and only a confirming round can tell whether its command runs
  * on. */
 static void plan_confirm(struct js_watch *w, uint64_t fresh, int64_t now_us, int wanted, struct js_watch_result *result)
@@ -250,7 +245,7 @@ static void plan_confirm(struct js_watch *w, uint64_t fresh, int64_t now_us, int
 		w->confirm_us = 0;
 	/* sooner than planned if others have left */
 	if (w->confirm_us == 0 || w->confirm_us > now_us + every * 3 / 2)
-		w->confirm_us = now_us + every / 2 + every * (int64_t)roll(w) / 0x10000;
+		w->confirm_us = now_us + every / 2 + (int64_t)js_num_jitter(&w->jitter, (uint64_t)every);
 	if (result->others > 0 && w->confirm_us < result->next_us)
 		result->next_us = w->confirm_us;
 }

@@ -9,6 +9,7 @@
 #include "worker/ledger.h"
 
 #include "base/clock.h"
+#include "base/num.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -31,14 +32,6 @@
 #define REST_SOON_US                                                                                                   \
 	(2 * JS_SECOND_US) /* ... when commands take so long that connecting anew is nothing beside them: */
 #define REST_LONG_US (5 * JS_SECOND_US)
-
-static uint64_t jitter(struct ledger *l, uint64_t below)
-{
-	l->jitter ^= l->jitter << 13;
-	l->jitter ^= l->jitter >> 7;
-	l->jitter ^= l->jitter << 17;
-	return below == 0 ? 0 : l->jitter % below;
-}
 
 /* What the next step carries, taken from the mailbox under its lock. */
 struct step {
@@ -236,7 +229,7 @@ static void note_dry(struct ledger *l, int dry)
 	l->dry_wait_us = l->dry_wait_us == 0		   ? DRY_MIN_US
 			 : 2 * l->dry_wait_us < DRY_MAX_US ? 2 * l->dry_wait_us
 							   : DRY_MAX_US;
-	l->dry_until_us = now + l->dry_wait_us / 2 + (int64_t)jitter(l, (uint64_t)l->dry_wait_us);
+	l->dry_until_us = now + l->dry_wait_us / 2 + (int64_t)js_num_jitter(&l->jitter, (uint64_t)l->dry_wait_us);
 }
 
 static void leave(struct ledger *l, enum leaving leaving, const char *why)
@@ -284,7 +277,7 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	}
 	/* as the lease is counted: when a reply had been lost for long, the next beat is due the sooner */
 	l->last_us = jobstack_worker_deadline_us(l->worker) - jobstack_worker_lease_us(l->worker);
-	l->beat_jitter = (unsigned)jitter(l, 256);
+	l->beat_jitter = (unsigned)js_num_jitter(&l->jitter, 256);
 	l->rested = l->yielded = 0;
 	(void)pthread_mutex_lock(&l->box->lock);
 	l->box->deadline_us = jobstack_worker_deadline_us(l->worker);

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "worker/mailbox.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 
@@ -213,15 +214,10 @@ int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobsta
 {
 	struct result *r;
 
-	if (box->results_n == box->results_room) {
-		size_t room = box->results_room == 0 ? 64 : 2 * box->results_room;
-
-		r = realloc(box->results, room * sizeof(*r));
-		if (r == NULL)
-			return -1;
-		box->results = r;
-		box->results_room = room;
-	}
+	r = js_array_grow(box->results, &box->results_room, box->results_n + 1, sizeof(*r));
+	if (r == NULL)
+		return -1;
+	box->results = r;
 	if (box->results_n == 0)
 		box->oldest_us = jobstack_now_us();
 	r = &box->results[box->results_n++];
