@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Small files read whole and written whole, random bytes, and what /proc tells of a process.
+ * Small files read whole and written whole, and random bytes.
  */
 #ifndef JS_BASE_FILE_H
 #define JS_BASE_FILE_H
@@ -32,23 +32,5 @@ void js_file_hold_streams(void);
 
 /* Fills DATA with random bytes; there is no failure on a kernel since 3.17. */
 void js_file_random(void *data, size_t len);
-
-/* The process's start in clock ticks since boot, or -1 if there is no such process.  A zombie counts as gone. */
-int64_t js_file_pid_start(pid_t pid);
-
-/* The process's parent, or -1 if there is no such process. */
-pid_t js_file_pid_parent(pid_t pid);
-
-/* A number that tells in which cgroup the process PID is: processes of the same have the same; 0: it is gone, or
- * hidden. */
-uint64_t js_file_cgroup(pid_t pid);
-
-/* This boot's id in TEXT (37 bytes with the NUL), or "" if the kernel does not tell. */
-void js_file_boot_id(char text[40]);
-
-/* Which process table the pids of this process are of, in TEXT: the boot's id, and in a pid namespace of its own that
- * as well;
- * "" if the kernel does not tell. */
-void js_file_process_table(char text[64]);
 
 #endif

@@ -90,9 +90,6 @@ void cli_catch_signals(void);
 /* Ends the process by the signal that came, so that a shell loop around it ends too; returns if none came. */
 void cli_die_by_signal(void);
 
-/* The directory where this program's file lies, in a static buffer. */
-const char *cli_program_dir(void);
-
 /* The subcommands: argv[0] is the subcommand's name. */
 int cli_init_main(int argc, char **argv);
 int cli_server_main(int argc, char **argv);

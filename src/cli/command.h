@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "jobstack/jobstack.h"
+#include "process/child.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,8 +43,5 @@ struct cli_command {
 /* Runs it.  Returns its exit status, or 128 and the signal that ended it; or a negative code with ERROR filled:
  * EMISSING there is no such program, EFILE it can't be run, or the time was up; ESTOPPED by cli_stop. */
 int cli_command(const struct cli_command *command, struct jobstack_error *error);
-
-/* 1 if NAME is a program in $PATH. */
-int cli_command_there(const char *name);
 
 #endif

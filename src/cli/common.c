@@ -243,23 +243,6 @@ const char *cli_remedy(const struct cli *cli)
 	}
 }
 
-static int exit_status(int code)
-{
-	switch (code) {
-	case 0: return CLI_YES;
-	case JOBSTACK_NOTHING:
-	case JOBSTACK_ECONFLICT: return CLI_NO;
-	case JOBSTACK_EUSAGE:
-	case JOBSTACK_EMISSING:
-	case JOBSTACK_EINPUT:
-	case JOBSTACK_EFILE: return CLI_USAGE;
-	case JOBSTACK_ESCHEMA:
-	case JOBSTACK_ENODB: return CLI_NODB;
-	case JOBSTACK_EPERM: return CLI_NOPERM;
-	default: return CLI_BUG;
-	}
-}
-
 int cli_fail(struct cli *cli)
 {
 	const char *what = cli_remedy(cli);
@@ -269,7 +252,7 @@ int cli_fail(struct cli *cli)
 	(void)fflush(stdout);
 	(void)fprintf(stderr, "%s: %s%s%s\n", cli->opts->command, cli->error.text, what == NULL ? "" : ": ",
 		      what == NULL ? "" : what);
-	return cli->error.code == 0 ? CLI_BUG : exit_status(cli->error.code); /* what failed is never a yes */
+	return cli->error.code == 0 ? CLI_BUG : js_error_exit_status(cli->error.code); /* what failed is never a yes */
 }
 
 /* One line on standard error: the command, the words, and END. */
@@ -355,17 +338,4 @@ void cli_die_by_signal(void)
 	(void)fflush(NULL);
 	(void)signal(number, SIG_DFL);
 	(void)raise(number);
-}
-
-const char *cli_program_dir(void)
-{
-	static char path[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	char *slash;
-
-	path[n > 0 ? n : 0] = '\0';
-	slash = strrchr(path, '/');
-	if (slash != NULL)
-		*slash = '\0';
-	return path;
 }

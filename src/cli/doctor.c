@@ -158,7 +158,7 @@ static void words_for_srun(struct doctor *d, struct cli_words *words)
 	if (getenv("SLURM_JOB_ID") == NULL)
 		cli_words_add(words, "--time=5");
 	(void)cli_words_split(words, d->srun);
-	cli_words_format(words, "%s/jobstack", cli_program_dir());
+	cli_words_format(words, "%s/jobstack", js_child_program_dir());
 	cli_words_add(words, "doctor");
 	cli_words_add(words, "--inner");
 	cli_words_add(words, "--json");
@@ -254,7 +254,7 @@ int cli_doctor_main(int argc, char **argv)
 		return status < 0 ? CLI_YES : status;
 	cli_catch_signals();
 	(void)signal(SIGCHLD, SIG_DFL);
-	d.slurm = cli_command_there("sinfo") || cli_command_there("srun");
+	d.slurm = js_child_is_in_path("sinfo") || js_child_is_in_path("srun");
 	find_where(&d);
 	doctor_local(&d);
 	if (cli_stop == 0)

@@ -61,7 +61,7 @@ static void worker(struct doctor *d)
 
 	(void)snprintf(want, sizeof(want), "jobstack-worker %s (schema %u)", jobstack_version(),
 		       jobstack_schema_version());
-	cli_words_format(&words, "%s/jobstack-worker", cli_program_dir());
+	cli_words_format(&words, "%s/jobstack-worker", js_child_program_dir());
 	cli_words_add(&words, "--version");
 	status = cli_command(&command, &error);
 	if (out.data != NULL)

@@ -132,7 +132,7 @@ void doctor_slurm(struct doctor *d)
 			   "none on this host: `jobstack run` and jobstack-worker work without");
 		return;
 	}
-	if (!cli_command_there("sbatch"))
+	if (!js_child_is_in_path("sbatch"))
 		doctor_say(d, DOCTOR_WARN, "Slurm", "`jobstack submit` needs it: submit from a login node",
 			   "there is no sbatch in $PATH");
 	if (conf != NULL && *conf != '\0' &&

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "cli/cli.h"
+#include "process/child.h"
 
 #include <linux/limits.h>
 #include <getopt.h>
@@ -29,7 +30,7 @@ static const char *schema_dir(void)
 {
 	static char path[PATH_MAX + 64];
 
-	(void)snprintf(path, sizeof(path), "%s/../share/jobstack/schema", cli_program_dir());
+	(void)snprintf(path, sizeof(path), "%s/../share/jobstack/schema", js_child_program_dir());
 	if (access(path, R_OK) == 0)
 		return path;
 	return access(JS_SCHEMA_DIR, R_OK) == 0 ? JS_SCHEMA_DIR : JS_SCHEMA_SOURCE_DIR;

@@ -14,15 +14,14 @@
 #include "cli/json.h"
 #include "cli/policy.h"
 #include "cli/worker.h"
+#include "process/child.h"
 #include "run/worker_options.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,21 +131,14 @@ static int parse(struct run *r, int argc, char **argv)
 	return cli_input_open(&r->cli, &r->input, r->file);
 }
 
-static uint64_t fnv(uint64_t hash, const char *text)
-{
-	for (; *text != '\0'; text++)
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
 /* The same command in the same directory has the same stack. */
 static void name_stack(struct run *r, const char *cwd)
 {
-	uint64_t hash = fnv(UINT64_C(0xcbf29ce484222325), cwd);
+	uint64_t hash = js_num_hash(JS_NUM_HASH, cwd, strlen(cwd));
 
 	for (char **word = r->command; *word != NULL; word++) {
-		hash *= UINT64_C(0x100000001b3); /* a NUL */
-		hash = fnv(hash, *word);
+		hash = js_num_hash(hash, "", 1);
+		hash = js_num_hash(hash, *word, strlen(*word));
 	}
 	(void)snprintf(r->name, sizeof(r->name), "run-%016" PRIx64, hash);
 	r->cli.stack = r->name;
@@ -158,34 +150,18 @@ static void name_stack(struct run *r, const char *cwd)
  * is not mixed into JSON. */
 static void start_worker(struct run *r)
 {
-	extern char **environ;
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
 	struct cli_words line = {0};
-	sigset_t defaults;
-	int failure = ENOMEM;
+	struct js_child child = {.group = JS_CHILD_OURS, .out = r->cli.json ? STDERR_FILENO : 0};
 
 	cli_worker_line(&line, &r->cli, NULL, r->cli.defaults_file, &r->passed, r->command);
-	(void)sigemptyset(&defaults);
-	(void)sigaddset(&defaults, SIGPIPE);
-	(void)posix_spawn_file_actions_init(&actions);
-	(void)posix_spawnattr_init(&attributes);
-	if (!line.failed && posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0) == 0 &&
-	    (!r->cli.json || posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO) == 0) &&
-	    posix_spawnattr_setsigdefault(&attributes, &defaults) == 0 &&
-	    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF) == 0)
-		failure = posix_spawn(&r->worker, line.at[0], &actions, &attributes, line.at, environ);
-	if (failure != 0) {
+	child.argv = (const char *const *)(uintptr_t)line.at;
+	r->worker = line.failed ? js_error_memory(&r->cli.error) : js_child_start(&child, &r->cli.error);
+	if (r->worker < 0) {
 		r->worker = 0;
 		r->failed = 1;
-		(void)js_error_why(&r->cli.error, js_error_process_code(failure), js_error_process_why(failure),
-				   "%s can't be started: %s", line.failed ? "jobstack-worker" : line.at[0],
-				   js_error_process_words(failure));
 	}
 	r->started++;
 	r->ended = 0;
-	(void)posix_spawnattr_destroy(&attributes);
-	(void)posix_spawn_file_actions_destroy(&actions);
 	cli_words_free(&line);
 }
 

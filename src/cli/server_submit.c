@@ -188,7 +188,7 @@ static void script(const struct request *r, const struct cli_words *call, struct
 {
 	struct cli_words line = {0};
 
-	cli_words_format(&line, "%s/jobstack", cli_program_dir());
+	cli_words_format(&line, "%s/jobstack", js_child_program_dir());
 	cli_words_add(&line, "server");
 	cli_words_add(&line, "run");
 	cli_words_format(&line, "--data=%s", r->data);
@@ -343,7 +343,7 @@ int cli_server_submit_main(int argc, char **argv)
 
 	if (status != 0)
 		return status < 0 ? CLI_YES : status;
-	if (!r.dry_run && !cli_command_there("sbatch")) {
+	if (!r.dry_run && !js_child_is_in_path("sbatch")) {
 		(void)fprintf(stderr,
 			      "%s: there is no sbatch in $PATH: is this a host of a Slurm cluster, or is a module to "
 			      "be loaded? `jobstack server start` runs it here\n",

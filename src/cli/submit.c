@@ -539,7 +539,7 @@ int cli_submit_main(int argc, char **argv)
 		status = places(&s);
 	if (status != 0)
 		return status < 0 ? CLI_YES : status;
-	if (!s.dry_run && !cli_command_there("sbatch")) {
+	if (!s.dry_run && !js_child_is_in_path("sbatch")) {
 		(void)fprintf(stderr,
 			      "%s: there is no sbatch in $PATH: is this a host of a Slurm cluster, or is a module to "
 			      "be loaded? `jobstack run` works on this machine alone\n",

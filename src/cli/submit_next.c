@@ -38,7 +38,7 @@ static int ours(struct submit *s, const char *verb, struct js_buf *out)
 	size_t before = out->len;
 	int status;
 
-	cli_words_format(&words, "%s/jobstack", cli_program_dir());
+	cli_words_format(&words, "%s/jobstack", js_child_program_dir());
 	cli_words_add(&words, verb);
 	cli_words_format(&words, "--stack=%s", s->cli.stack);
 	if (s->option_file[0] != '\0')
@@ -60,7 +60,7 @@ static int mail_here(struct submit *s, const char *subject, const struct js_buf 
 	struct cli_words words = {0};
 	struct js_buf text = {0};
 	const struct cli_command command = {.words = &words, .input = &text, .limit_us = MAIL_LIMIT_US};
-	const char *program = cli_command_there("sendmail") ? "sendmail" : NULL;
+	const char *program = js_child_is_in_path("sendmail") ? "sendmail" : NULL;
 	int status = -1;
 
 	for (size_t i = 0; i < 2 && program == NULL; i++)
@@ -70,7 +70,7 @@ static int mail_here(struct submit *s, const char *subject, const struct js_buf 
 		cli_words_add(&words, "-t");
 		js_buf_printf(&text, "To: %s\nSubject: %s\nContent-Type: text/plain; charset=UTF-8\n\n", s->notify,
 			      subject);
-	} else if (cli_command_there("mail")) {
+	} else if (js_child_is_in_path("mail")) {
 		cli_words_add(&words, "mail");
 		cli_words_add(&words, "-s");
 		cli_words_add(&words, subject);
@@ -237,7 +237,7 @@ static void count_in_accounts(struct submit *s, unsigned *known, unsigned *cance
 			*p = ',';
 	(void)cli_words_split(&words, "sacct --noheader --parsable2 --allocations --format=State");
 	cli_words_format(&words, "--jobs=%s", jobs);
-	if (jobs[0] != '\0' && cli_command_there("sacct") && cli_command(&command, &error) == 0)
+	if (jobs[0] != '\0' && js_child_is_in_path("sacct") && cli_command(&command, &error) == 0)
 		for (rest = out.data; rest != NULL && (line = strsep(&rest, "\n")) != NULL;) {
 			*known += *line != '\0';
 			*cancelled += strncmp(line, "CANCELLED", 9) == 0;

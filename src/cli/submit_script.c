@@ -81,7 +81,7 @@ static void add_head(const struct submit *s, const struct cli_words *sbatch, con
 
 static void add_worker(const struct submit *s, struct cli_words *line)
 {
-	cli_words_format(line, "%s/jobstack-worker", cli_program_dir());
+	cli_words_format(line, "%s/jobstack-worker", js_child_program_dir());
 	cli_words_add(line, "-s");
 	cli_words_add(line, s->cli.stack);
 	if (s->option_file[0] != '\0') {
@@ -177,13 +177,13 @@ void submit_next_script(const struct submit *s, const struct submit_chain *chain
 	struct js_buf state = {0};
 
 	submit_chain_text(chain, &state);
-	cli_words_format(&line, "%s/jobstack", cli_program_dir());
+	cli_words_format(&line, "%s/jobstack", js_child_program_dir());
 	cli_words_add(&line, "submit");
 	cli_words_format(&line, "--chain=%s", state.failed ? "" : state.data);
 	cli_words_all(&line, &s->again);
 	cli_words_all(&line, &s->given);
 	cli_words_format(&line, "--stack=%s", s->cli.stack);
-	cli_words_format(&look, "%s/jobstack", cli_program_dir());
+	cli_words_format(&look, "%s/jobstack", js_child_program_dir());
 	cli_words_add(&look, "recover");
 	cli_words_add(&look, "-q");
 	cli_words_format(&look, "--stack=%s", s->cli.stack);

@@ -15,7 +15,7 @@
 void cli_worker_line(struct cli_words *line, const struct cli *cli, const char *first, const char *option_file,
 		     const struct cli_words *options, char *const command[])
 {
-	cli_words_format(line, "%s/jobstack-worker", cli_program_dir());
+	cli_words_format(line, "%s/jobstack-worker", js_child_program_dir());
 	if (first != NULL)
 		cli_words_add(line, first);
 	cli_words_format(line, "--stack=%s", cli->stack);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "process/proc.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,7 +52,7 @@ int js_env_new(struct js_env **made, char *const base[], struct jobstack_error *
 		return js_error_memory(error);
 	}
 	(void)snprintf((*made)->process, sizeof((*made)->process), "JOBSTACK_PROCESS=%ld %" PRId64 " %" PRIx64,
-		       (long)getpid(), js_file_pid_start(getpid()), js_file_cgroup(getpid()));
+		       (long)getpid(), js_proc_start(getpid()), js_proc_cgroup(getpid()));
 	for (size_t i = 0; i < n; i++)
 		if (!is_ours(base[i]))
 			(*made)->list[(*made)->kept++] = base[i];

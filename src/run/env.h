@@ -6,7 +6,7 @@
  * to speak.
  *
  * JOBSTACK_PROCESS is for src/watch, which looks for what commands have left: "PID START CGROUP" of this process, as
- * js_file_pid_start and js_file_cgroup give them.
+ * js_proc_start and js_proc_cgroup give them.
  */
 #ifndef JS_RUN_ENV_H
 #define JS_RUN_ENV_H

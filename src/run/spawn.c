@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/signal.h"
+#include "process/child.h"
 #include "run/reap.h"
 
 #include <errno.h>
@@ -31,7 +32,7 @@ struct js_spawn {
 	unsigned char inherited[NSIG]; /* 1: was ignored when this was made, by the will of whoever started us */
 };
 
-static _Thread_local struct js_spawn_gate *my_gate;
+static _Thread_local struct js_spawn_stop *my_stop;
 static _Thread_local const struct js_clock_bound *my_bound; /* NULL: none */
 
 /* A command that is to be started. */
@@ -40,12 +41,12 @@ struct start {
 	const char *path;
 	char *const *argv, *const *envp;
 	int fd[3];			    /* each above 2, so that none is overwritten before it is copied */
-	struct js_spawn_gate *gate;	    /* or NULL */
+	struct js_spawn_stop *stop;	    /* or NULL */
 	const struct js_clock_bound *bound; /* or NULL */
 };
 
 /* 0 if PATH can be executed, else the errno that says why not. */
-static int executable(const char *path)
+static int check_executable(const char *path)
 {
 	struct stat st;
 
@@ -59,40 +60,34 @@ static int executable(const char *path)
 }
 
 /* js_spawn_resolve without the words: 0 or an errno. */
-static int resolve(const char *program, const char *search, struct js_buf *found)
+static int resolve_path(const char *program, const char *search, struct js_buf *found)
 {
-	int err, best = ENOENT;
+	int err, more, best = ENOENT;
 
 	js_buf_reset(found);
 	if (program[0] == '\0')
 		return ENOENT;
 	if (strchr(program, '/') != NULL) {
 		js_buf_str(found, program);
-		return found->failed ? ENOMEM : executable(program);
+		return found->failed ? ENOMEM : check_executable(program);
 	}
-	for (const char *p = search != NULL ? search : "/bin:/usr/bin", *end;; p = end + 1) {
-		end = strchrnul(p, ':');
-		js_buf_reset(found);
-		js_buf_add(found, p, (size_t)(end - p));
-		js_buf_str(found, end == p ? "./" : "/"); /* nothing between two colons is the working directory */
-		js_buf_str(found, program);
-		if (found->failed)
-			return ENOMEM;
-		err = executable(found->data);
+	if (search == NULL)
+		search = "/bin:/usr/bin";
+	while ((more = js_child_next_path(&search, program, found)) > 0) {
+		err = check_executable(found->data);
 		if (err == 0)
 			return 0;
 		/* execvp looks on, and tells this in the end if it finds nothing better; unlike execvp, we don't
 		 * say "not executable" of what we can't even see, in a directory of somebody else's */
 		if (best == ENOENT && access(found->data, F_OK) == 0)
 			best = err;
-		if (*end == '\0')
-			return best == EISDIR ? ENOENT : best;
 	}
+	return more < 0 ? ENOMEM : best == EISDIR ? ENOENT : best;
 }
 
 int js_spawn_resolve(const char *program, const char *search, struct js_buf *found, struct jobstack_error *error)
 {
-	int err = resolve(program, search, found);
+	int err = resolve_path(program, search, found);
 
 	if (err == 0)
 		return 0;
@@ -167,14 +162,14 @@ void js_spawn_bind(const struct js_clock_bound *bound)
 
 /* All between vfork and exec.  It runs in our memory, and with our stack: nothing but system calls.  Gives the errno of
  * what failed. */
-static int become(const struct start *s, pid_t parent)
+static int enter_command(const struct start *s, pid_t parent)
 {
 	struct sigaction standard;
 	sigset_t none;
 
-	if (s->gate != NULL) { /* in this order, and js_spawn_shut in the other: one of the two sees the other */
-		atomic_store(&s->gate->born, getpid());
-		if (atomic_load(&s->gate->shut))
+	if (s->stop != NULL) { /* in this order, and js_spawn_cancel in the other: one of the two sees the other */
+		atomic_store(&s->stop->born, getpid());
+		if (atomic_load(&s->stop->stopped))
 			return ECANCELED;
 	}
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -198,7 +193,7 @@ static int become(const struct start *s, pid_t parent)
 }
 
 /* 0, or an errno. */
-static int start(const struct start *s, pid_t *pid)
+static int start_once(const struct start *s, pid_t *pid)
 {
 	pid_t parent = getpid(), child;
 	volatile int failed = 0;
@@ -209,14 +204,14 @@ static int start(const struct start *s, pid_t *pid)
 	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
 	child = vfork();
 	if (child == 0) {
-		failed = become(s, parent);
+		failed = enter_command(s, parent);
 		_exit(127);
 	}
 	if (child < 0)
 		failed = errno;
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (s->gate != NULL && failed != 0)
-		atomic_store(&s->gate->born, 0); /* while its number is still its own */
+	if (s->stop != NULL && failed != 0)
+		atomic_store(&s->stop->born, 0); /* while its number is still its own */
 	if (child > 0 && failed != 0)
 		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 			;
@@ -244,26 +239,26 @@ static int start_script(const struct start *s, pid_t *pid)
 			with_shell[i + 1] = s->argv[i];
 		by_shell.path = shell;
 		by_shell.argv = with_shell;
-		err = start(&by_shell, pid);
+		err = start_once(&by_shell, pid);
 	}
 	free(with_shell);
 	free(file);
 	return err;
 }
 
-void js_spawn_use_gate(struct js_spawn_gate *gate)
+void js_spawn_use_stop(struct js_spawn_stop *stop)
 {
-	if (gate != NULL)
-		atomic_store_explicit(&gate->born, 0, memory_order_relaxed);
-	my_gate = gate;
+	if (stop != NULL)
+		atomic_store_explicit(&stop->born, 0, memory_order_relaxed);
+	my_stop = stop;
 }
 
-void js_spawn_shut(struct js_spawn_gate *gate)
+void js_spawn_cancel(struct js_spawn_stop *stop)
 {
 	pid_t born;
 
-	atomic_store(&gate->shut, 1);
-	born = atomic_load(&gate->born);
+	atomic_store(&stop->stopped, 1);
+	born = atomic_load(&stop->born);
 	if (born <= 1)
 		return;
 	(void)kill(born, SIGKILL); /* it may not have a group of its own yet */
@@ -278,14 +273,14 @@ pid_t js_spawn_start(struct js_spawn *spawn, const char *path, char *const argv[
 pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int in,
 			 int out, int err)
 {
-	struct start s = {spawn, path, argv, envp, {-1, -1, -1}, my_gate, my_bound};
+	struct start s = {spawn, path, argv, envp, {-1, -1, -1}, my_stop, my_bound};
 	const int given[3] = {in, out, err};
 	struct js_buf found = {0}; /* more than one thread may be at it */
 	int failed = 0;
 	pid_t pid = -1;
 
 	if (path == NULL) {
-		failed = resolve(argv[0], spawn->search, &found);
+		failed = resolve_path(argv[0], spawn->search, &found);
 		s.path = found.data;
 	}
 	for (int i = 0; i < 3 && failed == 0; i++) {
@@ -293,7 +288,7 @@ pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const a
 		failed = s.fd[i] < 0 ? errno : 0;
 	}
 	if (failed == 0)
-		failed = start(&s, &pid);
+		failed = start_once(&s, &pid);
 	if (failed == ENOEXEC)
 		failed = start_script(&s, &pid);
 	for (int i = 0; i < 3; i++)

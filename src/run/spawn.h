@@ -53,16 +53,16 @@ pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const a
 			 int out, int err);
 
 /* For a start that hangs (its program lies on a file system that does not answer) and must come to nothing.  What this
- * thread starts after js_spawn_use_gate goes by GATE, which was zeroed, until another is given; js_spawn_shut, called
+ * thread starts after js_spawn_use_stop goes by STOP, which was zeroed, until another is given; js_spawn_cancel, called
  * by another thread, sees to it that no program runs that goes by it: a start that is under way is killed before its
  * program's first instruction, a later one fails with ECANCELED.  A program that was started, and runs, is killed too.
  */
-struct js_spawn_gate {
-	_Atomic int shut;
+struct js_spawn_stop {
+	_Atomic int stopped;
 	_Atomic pid_t born; /* the process that is being started; 0: none */
 };
-void js_spawn_use_gate(struct js_spawn_gate *gate);
-void js_spawn_shut(struct js_spawn_gate *gate);
+void js_spawn_use_stop(struct js_spawn_stop *stop);
+void js_spawn_cancel(struct js_spawn_stop *stop);
 
 /* Whether the errno ERR (positive) of a failed start lies in the command (not found, not executable, not a
  * program), as opposed to this machine being short of something (EAGAIN, ENOMEM, EMFILE...) or the arguments being

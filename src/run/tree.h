@@ -36,8 +36,4 @@ int js_tree_entry(pid_t pid, uint64_t *worker, uint64_t *entry, uint32_t *attemp
 /* The same of a persistent command, which has no entry of its own: the numbers of worker and slot. */
 int js_tree_slot(pid_t pid, uint64_t *worker, uint64_t *slot);
 
-/* When the process PID was started, in the kernel's ticks since the machine was; 0: it is gone, or hidden.  What
- * program it has become since changes nothing.  No process is older than the one that started it. */
-uint64_t js_tree_started(pid_t pid);
-
 #endif

@@ -77,17 +77,17 @@ static int run_installer(const struct js_work *work, const struct js_program *pr
 			 struct jobstack_error *error)
 {
 	struct arguments a;
-	struct js_child child = {.argv = a.argv, .who = &work->who, .dir = dir};
+	struct js_task task = {.argv = a.argv, .who = &work->who, .dir = dir};
 	struct js_buf said = {0};
 	int status, end = 0;
 	char **with;
 
 	arguments(&a, program, &work->who, dir);
-	with = js_child_env(work->env, a.bootstrap);
+	with = js_task_env(work->env, a.bootstrap);
 	if (with == NULL)
 		return js_error_memory(error);
-	child.env = with;
-	status = js_child_run(&child, INSTALL_LIMIT_US, work->stop, &said, &end, error);
+	task.env = with;
+	status = js_task_run(&task, INSTALL_LIMIT_US, work->stop, &said, &end, error);
 	if (status == 0 && end != 0) {
 		int full = js_logfile_full(work->layout.dir, said.data);
 

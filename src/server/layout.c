@@ -88,20 +88,20 @@ int js_layout_who(const struct js_layout *layout, const char *user, struct js_wh
 	struct stat st;
 
 	if (geteuid() != 0) {
-		js_child_self(who);
+		js_who_self(who);
 		if (user != NULL && strcmp(user, who->name) != 0)
 			return js_error_set(error, JOBSTACK_EPERM, "only root can run the server as another user (%s)",
 					    user);
 		return 0;
 	}
 	if (user != NULL)
-		return js_child_user(user, who, error);
+		return js_who_named(user, who, error);
 	/* data that is there decides, so that a later start needs no --user */
 	if (lstat(layout->data, &st) == 0 && st.st_uid != 0)
-		return js_child_uid(st.st_uid, who, error);
-	if (js_child_user("mysql", who, NULL) == 0)
+		return js_who_numbered(st.st_uid, who, error);
+	if (js_who_named("mysql", who, NULL) == 0)
 		return 0;
-	return js_child_user("nobody", who, error);
+	return js_who_named("nobody", who, error);
 }
 
 /* Whether nothing but what a start may have left is in DIR. */
@@ -148,7 +148,7 @@ static int own_dir(const struct js_layout *layout, const struct js_who *who, str
 	if (stat(layout->dir, &st) != 0)
 		return js_error_set(error, JOBSTACK_EFILE, "%s: %s", layout->dir, strerror(errno));
 	if (st.st_uid != geteuid()) {
-		if (js_child_uid(st.st_uid, &us, NULL) != 0)
+		if (js_who_numbered(st.st_uid, &us, NULL) != 0)
 			us.name[0] = '\0';
 		return js_error_set(error, JOBSTACK_EPERM, "the directory %s belongs to another user (%s)", layout->dir,
 				    us.name[0] != '\0' ? us.name : "without a name");
@@ -174,7 +174,7 @@ static int check_data(const struct js_layout *layout, const struct js_who *who, 
 
 	if (lstat(layout->data, &st) != 0 || st.st_uid == who->uid)
 		return 0;
-	if (js_child_uid(st.st_uid, &other, NULL) != 0)
+	if (js_who_numbered(st.st_uid, &other, NULL) != 0)
 		(void)snprintf(other.name, sizeof(other.name), "%lu", (unsigned long)st.st_uid);
 	return js_error_set(error, JOBSTACK_ECONFLICT, "the data in %s is the user %s's: the server can't run as %s",
 			    layout->data, other.name, who->name);
@@ -185,7 +185,7 @@ int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, 
 	struct js_who us;
 	int status, fd, reach;
 
-	js_child_self(&us);
+	js_who_self(&us);
 	status = own_dir(layout, who, error);
 	if (status != 0)
 		return status;
@@ -199,7 +199,7 @@ int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, 
 		status = check_data(layout, who, error);
 	if (status == 0)
 		status = room(layout->run, who, 0700, error);
-	reach = status == 0 && who->change ? js_child_access(who, layout->run) : 0;
+	reach = status == 0 && who->change ? js_who_can_write(who, layout->run) : 0;
 	if (reach < 0)
 		status = js_error_why(error, js_error_process_code(errno), js_error_process_why(errno),
 				      "can't start a process to check whether the user %s can reach %s: %s", who->name,
@@ -321,7 +321,7 @@ static int remove_tree(const void *path)
 void js_layout_remove(const char *path, const struct js_who *who)
 {
 	if (who->change)
-		(void)js_child_call(who, remove_tree, path);
+		(void)js_who_call(who, remove_tree, path);
 	else
 		(void)remove_tree(path);
 	(void)rmdir(path);

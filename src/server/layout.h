@@ -20,7 +20,7 @@
 
 #include "base/log.h"
 #include "jobstack/jobstack.h"
-#include "server/child.h"
+#include "server/who.h"
 
 #include <stdint.h>
 

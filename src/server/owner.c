@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/num.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -28,7 +29,7 @@ void js_owner_host(char host[256])
 
 int js_owner_lives(const struct js_owner *owner)
 {
-	return owner->pid > 0 && js_file_pid_start(owner->pid) == owner->start;
+	return owner->pid > 0 && js_proc_start(owner->pid) == owner->start;
 }
 
 static enum js_owner_state judge(const struct js_owner *owner)
@@ -36,7 +37,7 @@ static enum js_owner_state judge(const struct js_owner *owner)
 	char host[256], boot[40];
 
 	js_owner_host(host);
-	js_file_boot_id(boot);
+	js_proc_boot_id(boot);
 	if (strcmp(host, owner->host) != 0)
 		return JS_OWNER_ELSEWHERE;
 	if (strcmp(boot, owner->boot) != 0)
@@ -138,8 +139,8 @@ int js_owner_write(const struct js_layout *layout, struct js_owner *owner, struc
 	int status = 0;
 
 	js_owner_host(owner->host);
-	js_file_boot_id(owner->boot);
-	owner->start = js_file_pid_start(owner->pid);
+	js_proc_boot_id(owner->boot);
+	owner->start = js_proc_start(owner->pid);
 	js_buf_printf(&t, "host=%s\nboot=%s\npid=%ld\nstart=%" PRId64 "\nbegan_us=%" PRId64 "\n", owner->host,
 		      owner->boot, (long)owner->pid, owner->start, owner->began_us);
 	js_buf_printf(&t, "bind=%s\nlisten=%s\nport=%u\nsocket=%s\nsocket_dir=%s\n", owner->bind, owner->listen,

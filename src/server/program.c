@@ -36,24 +36,19 @@ static int is_program(const char *path)
 
 int js_program_search(const char *name, const char *search, char out[JS_LAYOUT_PATH])
 {
-	static const char usual[] = "/usr/bin:/bin:/usr/local/bin:/usr/sbin";
-	char dir[JS_LAYOUT_PATH];
+	const char *const searches[] = {search, "/usr/bin:/bin:/usr/local/bin:/usr/sbin"};
+	struct js_buf file = {0};
+	int found = 0;
 
-	for (int round = 0; round < 2; round++)
-		for (const char *p = round == 0 ? search : usual; p != NULL && *p != '\0';) {
-			size_t len = strcspn(p, ":");
-
+	for (int i = 0; i < 2; i++)
+		for (const char *at = searches[i]; !found && js_child_next_path(&at, name, &file) > 0;) {
 			/* a relative directory in a search path is an accident, or a trap */
-			if (len > 0 && len < sizeof(dir) && *p == '/') {
-				memcpy(dir, p, len);
-				dir[len] = '\0';
-				js_layout_join(out, dir, name);
-				if (is_program(out))
-					return 0;
-			}
-			p += len + (p[len] == ':');
+			found = file.data[0] == '/' && file.len < JS_LAYOUT_PATH && is_program(file.data);
+			if (found)
+				memcpy(out, file.data, file.len + 1);
 		}
-	return -1;
+	js_buf_free(&file);
+	return found ? 0 : -1;
 }
 
 static int search_places(const char *name, char out[JS_LAYOUT_PATH])
@@ -141,11 +136,11 @@ static int ask_version(char *const *env, const struct js_who *who, struct js_pro
 		       struct jobstack_error *error)
 {
 	const char *argv[] = {program->path, "--no-defaults", "--version", NULL};
-	struct js_child child = {.argv = argv, .env = env, .who = who};
+	struct js_task task = {.argv = argv, .env = env, .who = who};
 	struct js_buf said = {0};
 	int status, end = 0;
 
-	status = js_child_run(&child, VERSION_LIMIT_US, NULL, &said, &end, error);
+	status = js_task_run(&task, VERSION_LIMIT_US, NULL, &said, &end, error);
 	if (status == 0 && (said.failed || said.data == NULL || end != 0 || parse_version(said.data, program) != 0))
 		status = js_error_set(error, JOBSTACK_EFILE,
 				      "%s is no server program: asked for its version it says \"%.100s\"",

@@ -69,7 +69,7 @@ void js_server_fill(const struct js_layout *layout, const struct js_owner *owner
 	info->port = owner->port;
 	info->began_us = owner->began_us;
 	info->uptime_us = state == JS_SERVER_RUNNING || state == JS_SERVER_STARTING ? uptime(owner) : -1;
-	if (stat(layout->data, &st) == 0 && js_child_uid(st.st_uid, &who, NULL) == 0)
+	if (stat(layout->data, &st) == 0 && js_who_numbered(st.st_uid, &who, NULL) == 0)
 		memcpy(info->user, who.name, sizeof(info->user));
 }
 

@@ -87,7 +87,7 @@ static int choose_socket(struct start *s)
 	s->owner.socket_dir[0] = '\0';
 	js_layout_join(path, s->work.layout.run, "sock");
 	if (strlen(path) < 104 && strlen(path) < sizeof(s->owner.socket) &&
-	    js_child_call(&s->work.who, try_socket_call, path) == 0) {
+	    js_who_call(&s->work.who, try_socket_call, path) == 0) {
 		memcpy(s->owner.socket, path, strlen(path) + 1);
 		return 0;
 	}
@@ -173,12 +173,12 @@ static int launch(struct start *s)
 {
 	char defaults[JS_LAYOUT_PATH + 32];
 	const char *argv[] = {s->program.path, defaults, NULL};
-	struct js_child child = {.argv = argv,
-				 .env = s->work.env,
-				 .who = &s->work.who,
-				 .raise_files = JS_CONFIG_FILES,
-				 .die_with_us = s->options->foreground};
-	struct js_child_gate gate;
+	struct js_task task = {.argv = argv,
+			       .env = s->work.env,
+			       .who = &s->work.who,
+			       .raise_files = JS_CONFIG_FILES,
+			       .die_with_us = s->options->foreground};
+	struct js_held_task held;
 	int status, log;
 
 	(void)snprintf(defaults, sizeof(defaults), "--defaults-file=%s", s->work.layout.config);
@@ -186,19 +186,19 @@ static int launch(struct start *s)
 	if (log < 0)
 		return js_error_set(s->error, JOBSTACK_EFILE, "%s can't be written: %s", s->work.layout.log,
 				    strerror(errno));
-	status = js_child_prepare(&child, log, &gate, s->error);
+	status = js_task_hold(&task, log, &held, s->error);
 	(void)close(log);
 	if (status != 0)
 		return status;
-	s->owner.pid = gate.pid;
+	s->owner.pid = held.pid;
 	s->owner.began_us = js_clock_wall_us();
 	status = js_owner_write(&s->work.layout, &s->owner, s->error);
 	if (status != 0) {
-		js_child_turn_away(&gate);
+		js_task_cancel(&held);
 		return status;
 	}
 	s->launched = 1;
-	status = js_child_go(&gate, s->program.path, s->error);
+	status = js_task_release(&held, s->error);
 	s->child = status == 0;
 	return status;
 }
@@ -456,7 +456,7 @@ static int check(struct start *s)
 	if (status == 0)
 		status = js_net_resolve(o->bind != NULL ? o->bind : JS_SERVER_BIND, &s->net, s->error);
 	if (status == 0) {
-		s->work.env = js_child_env(o->environment, NULL);
+		s->work.env = js_task_env(o->environment, NULL);
 		status = s->work.env == NULL ? js_error_memory(s->error) : 0;
 	}
 	if (status == 0)

@@ -146,13 +146,13 @@ static int write_config(const struct making *m, const char *common_name, const c
 static int openssl(const struct making *m, const char *const args[])
 {
 	const char *argv[32] = {m->openssl};
-	struct js_child child = {.argv = argv, .env = m->work->env, .dir = m->aside};
+	struct js_task task = {.argv = argv, .env = m->work->env, .dir = m->aside};
 	struct js_buf said = {0};
 	int status, end = 0;
 
 	for (size_t i = 0; args[i] != NULL && i < 30; i++)
 		argv[i + 1] = args[i];
-	status = js_child_run(&child, OPENSSL_LIMIT_US, m->work->stop, &said, &end, m->error);
+	status = js_task_run(&task, OPENSSL_LIMIT_US, m->work->stop, &said, &end, m->error);
 	if (status == 0 && end != 0)
 		status = js_error_set(m->error, JOBSTACK_EFILE, "%s %s failed%s: %.600s", m->openssl, args[0],
 				      js_layout_full(m->aside, 1) ? " (the disk is full)" : "",
@@ -289,7 +289,7 @@ static int make_missing(struct making *m, const struct js_tls *tls, int ca, cons
 	struct js_who us;
 	int status = 0;
 
-	js_child_self(&us);
+	js_who_self(&us);
 	sweep(&m->work->layout, &us);
 	js_layout_join(m->aside, m->work->layout.tls, "work.XXXXXX");
 	if (mkdtemp(m->aside) == NULL)

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The programs that this room runs: openssl and the installer, to their end; the server, to stay.
+ * The user that the server runs as, and the programs that are run as this user: openssl and the installer, to their
+ * end; the server, to stay.
  *
- * Each starts with default signals, no descriptor but 0 to 2, a file mask of 077 and, if wanted, as another user.
+ * Each starts with default signals, no descriptor but 0 to 2, in a session of its own, and with a file mask of 077.
  */
-#ifndef JS_SERVER_CHILD_H
-#define JS_SERVER_CHILD_H
+#ifndef JS_SERVER_WHO_H
+#define JS_SERVER_WHO_H
 
 #include "base/buf.h"
 #include "jobstack/jobstack.h"
+#include "process/child.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -21,19 +23,19 @@ struct js_who {
 	char name[64];
 };
 
-void js_child_self(struct js_who *who);
+void js_who_self(struct js_who *who);
 /* By name, by number; root is refused (EUSAGE). */
-int js_child_user(const char *name, struct js_who *who, struct jobstack_error *error);
-int js_child_uid(uid_t uid, struct js_who *who, struct jobstack_error *error);
+int js_who_named(const char *name, struct js_who *who, struct jobstack_error *error);
+int js_who_numbered(uid_t uid, struct js_who *who, struct jobstack_error *error);
 
 /* Runs FN as WHO in a process of its own; its result (0 to 255), or -1. */
-int js_child_call(const struct js_who *who, int (*fn)(const void *arg), const void *arg);
+int js_who_call(const struct js_who *who, int (*fn)(const void *arg), const void *arg);
 
 /* 0 if WHO may enter the directory and write in it. */
-int js_child_access(const struct js_who *who, const char *dir);
+int js_who_can_write(const struct js_who *who, const char *dir);
 
 /* A program to run. */
-struct js_child {
+struct js_task {
 	const char *const *argv; /* argv[0] is the program's path */
 	char *const *env;
 	const struct js_who *who; /* NULL: as we are */
@@ -44,27 +46,28 @@ struct js_child {
 
 /* ENV without the variables by which MySQL's programs take options or secrets, and without the service manager's, plus
  * EXTRA (may be NULL).  Free the array alone; NULL without memory. */
-char **js_child_env(char *const *env, const char *extra);
+char **js_task_env(char *const *env, const char *extra);
 
-/* Runs it to its end, at most LIMIT_US; gives its wait status, and appends what it printed to OUTPUT.  Killed with its
- * whole session when the time is up or *STOP is set (ESTOPPED).  EFILE if it can't be run. */
-int js_child_run(const struct js_child *child, int64_t limit_us, const volatile int *stop, struct js_buf *output,
-		 int *status, struct jobstack_error *error);
+/* js_task_run for a task, its output and errors going to OUTPUT. */
+int js_task_run(const struct js_task *task, int64_t limit_us, const volatile int *stop, struct js_buf *output,
+		int *status, struct jobstack_error *error);
 
-/* A program that waits at its gate, not yet executed. */
-struct js_child_gate {
+/* A process that waits for our word before it executes its program. */
+struct js_held_task {
+	const struct js_task *task;
+	struct js_child child;
 	pid_t pid;
-	int go, failed; /* descriptors */
+	int go, wait, result; /* descriptors */
 };
 
-/* Makes the process, in a session of its own, its output going to OUT.  It goes no further before js_child_go, and ends
- * by itself if we die before. */
-int js_child_prepare(const struct js_child *child, int out, struct js_child_gate *gate, struct jobstack_error *error);
+/* Makes the process, its output going to OUT.  It goes no further before js_task_release, and ends by itself if we die
+ * before.  TASK has to stay until then. */
+int js_task_hold(const struct js_task *task, int out, struct js_held_task *held, struct jobstack_error *error);
 
-/* Lets it execute the program; EFILE, with the reason, if that fails (it has been reaped then). */
-int js_child_go(struct js_child_gate *gate, const char *program, struct jobstack_error *error);
+/* Lets it execute the program.  A negative code, with the reason, if that fails (it was collected then). */
+int js_task_release(struct js_held_task *held, struct jobstack_error *error);
 
-/* Turns it away: it ends without having executed anything. */
-void js_child_turn_away(struct js_child_gate *gate);
+/* Ends it without having executed anything. */
+void js_task_cancel(struct js_held_task *held);
 
 #endif

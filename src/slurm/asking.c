@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/signal.h"
+#include "process/child.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,11 +18,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#define TRIES 8 /* for a process, four a second */
+#define PATIENCE_US                                                                                                    \
+	(2 * JS_SECOND_US) /* a worker that is refused a process at once would be without its time limit               \
+			    */
 
 /* ----------------------------------------------------------------------------------------------------- the child */
 
@@ -31,29 +31,7 @@ static void leave(void)
 	_exit(1);
 }
 
-/* In the child: whatever libslurm does to end the process must not run this program's exit handlers, nor flush its
- * stdio, nor talk over its connections. */
-static void cut_off(int answers, int said)
-{
-	int null = open("/dev/null", O_RDWR);
-
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (int s = 1; s < NSIG; s++)
-		if ((s != SIGHUP && s != SIGINT) || !js_signal_is_ignored(s)) /* nohup is for this process too */
-			(void)signal(s, SIG_DFL);
-	(void)dup2(null, 0);
-	(void)dup2(null, 1);
-	(void)dup2(said, 2);
-	(void)dup2(answers, 3);
-#ifdef CLOSE_RANGE_UNSHARE
-	if (close_range(4, ~0u, 0) != 0)
-#endif
-		for (int fd = 4; fd < 65536; fd++)
-			(void)close(fd);
-	(void)atexit(leave);
-}
-
-static void tell(const struct js_slurm_answer *answer)
+static void send_answer(const struct js_slurm_answer *answer)
 {
 	const char *p = (const char *)answer;
 	size_t len = sizeof(*answer);
@@ -74,7 +52,7 @@ static _Noreturn void refuse(struct js_slurm_answer *answer, int code, const cha
 {
 	answer->code = code;
 	(void)snprintf(answer->text, sizeof(answer->text), "%s: %s", what, why);
-	tell(answer);
+	send_answer(answer);
 	_exit(1);
 }
 
@@ -92,18 +70,18 @@ static void ask_jobs(const struct js_slurm_ops *ops, const struct js_slurm_quest
 		else
 			rc = ops->job(q->job_ids[i], &answer->job, answer->text, sizeof(answer->text));
 		if (rc == 0)
-			tell(answer);
+			send_answer(answer);
 	}
 	answer->code = JOBSTACK_EFILE;
 	if (rc != 0) /* the next would wait for as long */
-		tell(answer);
+		send_answer(answer);
 }
 
 static void ask_steps(const struct js_slurm_ops *ops, const struct js_slurm_question *q, struct js_slurm_answer *answer)
 {
 	if (ops->steps(q->steps, q->n, answer->text, sizeof(answer->text)) != 0) {
 		answer->code = JOBSTACK_EFILE;
-		tell(answer);
+		send_answer(answer);
 		return;
 	}
 	for (int nodes = 0; nodes < 2; nodes++) /* first what is known already: the nodes may take long */
@@ -115,24 +93,29 @@ static void ask_steps(const struct js_slurm_ops *ops, const struct js_slurm_ques
 			answer->text[0] = '\0';
 			answer->step = q->steps[i];
 			answer->i = i;
-			tell(answer);
+			send_answer(answer);
 		}
 }
 
-static void tell_queued(void *ctx, const struct js_slurm_queued *job)
+static void send_queued(void *ctx, const struct js_slurm_queued *job)
 {
 	struct js_slurm_answer *answer = ctx;
 
 	answer->queued = *job;
-	tell(answer);
+	send_answer(answer);
 }
 
-/* The child's life.  What it writes to is memory that was there before the fork. */
-static _Noreturn void child(const struct js_slurm_question *q, struct js_slurm_answer *answer)
+/* What the child does.  Whatever libslurm does to end the process must not run this program's exit handlers, nor flush
+ * its stdio.  What it writes to is memory that was there before the fork. */
+static const char *answer_question(const void *arg)
 {
+	const struct js_slurm_question *q = arg;
+	struct js_slurm_answer *answer = q->answer;
 	const struct js_slurm_ops *ops;
 	void *module;
 
+	(void)dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+	(void)atexit(leave);
 	/* RTLD_GLOBAL: libslurm's plugins look for its symbols in the program */
 	module = dlopen(q->module, RTLD_NOW | RTLD_GLOBAL);
 	if (module == NULL)
@@ -147,14 +130,14 @@ static _Noreturn void child(const struct js_slurm_question *q, struct js_slurm_a
 	else if (q->steps != NULL)
 		ask_steps(ops, q, answer);
 	else if (q->stack != NULL) {
-		if (ops->queued(q->uid, q->stack, tell_queued, answer, answer->text, sizeof(answer->text)) != 0)
+		if (ops->queued(q->uid, q->stack, send_queued, answer, answer->text, sizeof(answer->text)) != 0)
 			answer->code = JOBSTACK_EFILE;
 		answer->queued.job = 0;
-		tell(answer);
+		send_answer(answer);
 	} else {
 		if (ops->conf(&answer->conf, answer->text, sizeof(answer->text)) != 0)
 			answer->code = JOBSTACK_EFILE;
-		tell(answer);
+		send_answer(answer);
 	}
 	_exit(0);
 }
@@ -162,46 +145,33 @@ static _Noreturn void child(const struct js_slurm_question *q, struct js_slurm_a
 /* ---------------------------------------------------------------------------------------------------- the parent */
 
 int js_slurm_asking_begin(struct js_slurm_asking *a, const struct js_slurm_question *question,
-			  struct js_slurm_answer *answer, struct jobstack_error *error)
+			  struct jobstack_error *error)
 {
-	int answers[2], said[2], saved;
+	struct js_child child = {.shut_others = 1,
+				 .death_signal = SIGKILL,
+				 .patience_us = PATIENCE_US,
+				 .group = JS_CHILD_OURS,
+				 .ignored = JS_CHILD_IGNORED_NOHUP,
+				 .enter = answer_question,
+				 .arg = question};
+	int answers[2] = {-1, -1}, said[2] = {-1, -1}, ends[4], err;
 
-	if (pipe2(answers, O_CLOEXEC) != 0)
-		goto err0;
-	if (pipe2(said, O_CLOEXEC) != 0)
-		goto err1;
-	a->pid = fork();
-	for (int i = 0; i < TRIES && a->pid < 0;
-	     i++) { /* a worker that is refused one now would be without its time guard */
-		js_clock_nap(JS_SECOND_US / 4, NULL);
-		a->pid = fork();
+	a->pid = -1;
+	if (pipe2(answers, O_CLOEXEC) == 0 && pipe2(said, O_CLOEXEC) == 0) {
+		child.extra = answers[1];
+		child.err = said[1];
+		a->pid = js_child_start(&child, NULL);
 	}
-	if (a->pid < 0)
-		goto err2;
-	if (a->pid == 0) {
-		/* above the numbers that cut_off gives out anew */
-		cut_off(fcntl(answers[1], F_DUPFD, 10), fcntl(said[1], F_DUPFD, 10));
-		child(question, answer);
-	}
-	(void)close(answers[1]);
-	(void)close(said[1]);
+	err = errno;
 	a->answers = answers[0];
 	a->said = said[0];
-	return 0;
-
-err2:
-	saved = errno;
-	(void)close(said[0]);
-	(void)close(said[1]);
-	errno = saved;
-err1:
-	saved = errno;
-	(void)close(answers[0]);
-	(void)close(answers[1]);
-	errno = saved;
-err0:
-	return js_error_set(error, JOBSTACK_EFILE, "can't start a process to ask Slurm: %s",
-			    js_error_process_words(errno));
+	memcpy(ends, (const int[4]){answers[1], said[1], answers[0], said[0]}, sizeof(ends));
+	for (int i = 0; i < (a->pid < 0 ? 4 : 2); i++)
+		if (ends[i] >= 0)
+			(void)close(ends[i]);
+	return a->pid >= 0 ? 0
+			   : js_error_set(error, JOBSTACK_EFILE, "can't start a process to ask Slurm: %s",
+					  js_error_process_words(err));
 }
 
 /* Keeps the last line that is not empty. */
@@ -260,18 +230,15 @@ int js_slurm_asking_next(struct js_slurm_asking *a, int64_t until, struct js_slu
 
 int js_slurm_asking_end(struct js_slurm_asking *a, int gone)
 {
-	int status = -1;
-	pid_t pid;
+	int status;
 
 	if (!gone)
 		(void)kill(a->pid, SIGKILL);
 	while (gone && a->said >= 0) /* what it had to say in the end */
 		listen_to(a);
-	do
-		pid = waitpid(a->pid, &status, 0);
-	while (pid < 0 && errno == EINTR);
+	status = js_child_wait(a->pid);
 	(void)close(a->answers);
 	if (a->said >= 0)
 		(void)close(a->said);
-	return pid == a->pid ? status : -1;
+	return status;
 }

@@ -17,10 +17,11 @@ struct js_slurm_question {
 	struct js_slurm_job *jobs;
 	struct js_slurm_step *steps;
 	size_t n;
-	const char *stack; /* its jobs, of which the last answer has job 0 */
+	const char *stack;		/* its jobs, of which the last answer has job 0 */
+	struct js_slurm_answer *answer; /* memory from which the child writes its answers */
 };
 
-/* What the child tells of one, through a pipe. */
+/* What the child says of one, through a pipe. */
 struct js_slurm_answer {
 	int32_t code; /* 0, or a JOBSTACK_E code */
 	char text[600];
@@ -42,9 +43,9 @@ struct js_slurm_asking {
 	int line_ended;
 };
 
-/* Starts the child.  ANSWER is memory for it to write its answers from. */
+/* Starts the child. */
 int js_slurm_asking_begin(struct js_slurm_asking *asking, const struct js_slurm_question *question,
-			  struct js_slurm_answer *answer, struct jobstack_error *error);
+			  struct jobstack_error *error);
 
 /* Waits for the next answer.  Returns 1 if it is there, 0 if the child has ended without, -1 at the moment UNTIL. */
 int js_slurm_asking_next(struct js_slurm_asking *asking, int64_t until, struct js_slurm_answer *answer);

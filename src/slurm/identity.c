@@ -6,6 +6,7 @@
 #include "slurm/identity.h"
 
 #include "base/file.h"
+#include "process/proc.h"
 
 #include <pwd.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ static int find_step(int64_t job, char step[32])
 	char path[64], *end;
 	struct js_buf text = {0};
 	pid_t pid = getppid();
+	struct js_proc proc;
 	int found = 0;
 
 	step[0] = '\0';
@@ -34,7 +36,7 @@ static int find_step(int64_t job, char step[32])
 			break;
 		found = strncmp(text.data, title, sizeof(title) - 1) == 0;
 		if (!found)
-			pid = js_file_pid_parent(pid);
+			pid = js_proc_read(pid, &proc) == 0 ? proc.parent : -1;
 	}
 	if (found) {
 		of_job = strtoull(text.data + sizeof(title) - 1, &end, 10);
@@ -63,7 +65,7 @@ void js_slurm_identify(struct js_slurm_identity *id, struct jobstack_worker_opti
 	js_slurm_env_read(&id->env, get);
 	if (gethostname(id->host, sizeof(id->host) - 1) == 0)
 		o->host = id->host;
-	js_file_process_table(id->boot);
+	js_proc_space(id->boot);
 	o->boot = id->boot[0] == '\0' ? NULL : id->boot;
 	if (me != NULL) {
 		(void)snprintf(id->user, sizeof(id->user), "%s", me->pw_name);
@@ -71,7 +73,7 @@ void js_slurm_identify(struct js_slurm_identity *id, struct jobstack_worker_opti
 	}
 	o->cwd = getcwd(id->cwd, sizeof(id->cwd));
 	o->pid = (int64_t)getpid();
-	o->pid_start = js_file_pid_start(getpid());
+	o->pid_start = js_proc_start(getpid());
 	o->node = id->env.node[0] == '\0' ? NULL : id->env.node;
 	o->job_start_us = id->env.start_us;
 	o->cluster = id->env.cluster;

@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
+#include "process/child.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -22,20 +22,8 @@
 
 /* -------------------------------------------------------------------------------------------- finding the module */
 
-/* The directory of this program's file, without a slash at the end; "" if it is not known. */
-static void program_dir(char *dir, size_t size)
-{
-	ssize_t n = readlink("/proc/self/exe", dir, size - 1);
-	char *slash;
-
-	dir[n > 0 ? n : 0] = '\0';
-	slash = strrchr(dir, '/');
-	if (slash != NULL)
-		*slash = '\0';
-}
-
 /* Looks at the Ith place where the module may be.  Returns 0 if there is no such place. */
-static int place(const struct js_slurm_where *where, const char *program, size_t i, struct js_buf *dir)
+static int module_place(const struct js_slurm_where *where, const char *program, size_t i, struct js_buf *dir)
 {
 	static const char *const beside[] = {"/../lib/jobstack", "/../lib64/jobstack", ""};
 	const size_t n = sizeof(beside) / sizeof(beside[0]);
@@ -69,11 +57,10 @@ static int place(const struct js_slurm_where *where, const char *program, size_t
 int js_slurm_find(const struct js_slurm_where *where, struct js_buf *found, struct jobstack_error *error)
 {
 	struct js_buf dir = {0}, looked = {0};
-	char program[PATH_MAX];
+	const char *program = js_child_program_dir();
 	int rc;
 
-	program_dir(program, sizeof(program));
-	for (size_t i = 0; place(where, program, i, &dir); i++) {
+	for (size_t i = 0; module_place(where, program, i, &dir); i++) {
 		js_buf_reset(found);
 		js_buf_printf(found, "%s/" MODULE, dir.failed ? "" : dir.data);
 		if (found->failed || dir.failed) {
@@ -94,20 +81,6 @@ done:
 	return rc;
 }
 
-static int64_t limit_of(const struct js_slurm_where *where)
-{
-	return where != NULL && where->limit_us > 0 ? where->limit_us : LIMIT_US;
-}
-
-static int no_answer(int64_t limit_us, const struct js_slurm_asking *a, struct jobstack_error *error)
-{
-	char limit[64];
-
-	js_num_duration_text(limit_us, limit, sizeof(limit));
-	return js_error_set(error, JOBSTACK_EFILE, "Slurm did not answer within %s%s%s", limit,
-			    a->last_len > 0 ? ": " : "", a->last);
-}
-
 /* libslurm ends its caller for that, and has no number for it: only its last words say so. */
 static int has_no_config(const struct js_slurm_asking *a)
 {
@@ -118,23 +91,16 @@ static int has_no_config(const struct js_slurm_asking *a)
 static int explain(int64_t limit_us, const struct js_slurm_asking *a, int got, int status, struct jobstack_error *error)
 {
 	const char *colon = a->last_len > 0 ? ": " : "";
+	char limit[64];
 
+	js_num_duration_text(limit_us, limit, sizeof(limit));
 	if (got < 0)
-		return no_answer(limit_us, a, error);
+		return js_error_set(error, JOBSTACK_EFILE, "Slurm did not answer within %s%s%s", limit, colon, a->last);
 	if (status >= 0 && WIFSIGNALED(status))
 		return js_error_set(error, JOBSTACK_EFILE, "libslurm was ended by signal %d%s%s", WTERMSIG(status),
 				    colon, a->last);
 	return js_error_why(error, JOBSTACK_EFILE, has_no_config(a) ? JS_WHY_NO_SLURM_CONFIG : 0,
 			    "libslurm gave up%s%s", colon, a->last);
-}
-
-/* Ends the asking, after the last answer (GOT > 0) or with why there is none.  RC: what the answers came to. */
-static int finish(const struct js_slurm_where *where, struct js_slurm_asking *a, int got, int rc,
-		  struct jobstack_error *error)
-{
-	int status = js_slurm_asking_end(a, got == 0);
-
-	return got > 0 ? rc : explain(limit_of(where), a, got, status, error);
 }
 
 static int refused(const struct js_slurm_answer *answer, struct jobstack_error *error)
@@ -155,48 +121,67 @@ static int configured(struct jobstack_error *error)
 	return js_error_set(error, JOBSTACK_EFILE, "Slurm can't be asked: $SLURM_CONF, %s: %s", conf, strerror(errno));
 }
 
-/* Gets the module's path and memory for an answer. */
-static int prepare(const struct js_slurm_where *where, struct js_buf *path, struct js_slurm_answer **answer,
-		   struct jobstack_error *error)
+/* What the answers to one question come to. */
+struct gathered {
+	struct js_slurm_question question;
+	void *out;
+	size_t room;	      /* of OUT */
+	size_t n, needed;     /* answers so far; so many, or the question has failed */
+	int64_t limit, until; /* for an answer; when the next has to be there */
+	/* Keeps an answer.  Whether there are more. */
+	int (*keep)(struct gathered *g, const struct js_slurm_answer *answer);
+};
+
+static int ask(const struct js_slurm_where *where, struct gathered *g, struct jobstack_error *error)
 {
-	int rc = js_slurm_find(where, path, error);
+	struct js_slurm_asking a = {.pid = -1};
+	struct js_slurm_answer *answer = calloc(1, sizeof(*answer));
+	struct js_buf path = {0};
+	int got = 1, more = 1, status,
+	    rc = answer == NULL ? js_error_memory(error) : js_slurm_find(where, &path, error);
 
 	if (rc == 0)
 		rc = configured(error);
-	*answer = rc == 0 ? calloc(1, sizeof(**answer)) : NULL;
-	return rc == 0 && *answer == NULL ? js_error_memory(error) : rc;
+	if (rc != 0 || g->needed == 0)
+		goto done;
+	g->question.module = path.data;
+	g->question.answer = answer;
+	rc = js_slurm_asking_begin(&a, &g->question, error);
+	if (rc != 0)
+		goto done;
+	g->limit = where != NULL && where->limit_us > 0 ? where->limit_us : LIMIT_US;
+	g->until = js_clock_mono_us() + g->limit;
+	while (rc == 0 && more && (got = js_slurm_asking_next(&a, g->until, answer)) > 0) {
+		rc = refused(answer, error);
+		more = rc == 0 && g->keep(g, answer);
+		g->n += rc == 0;
+	}
+	status = js_slurm_asking_end(&a, got == 0);
+	if (got <= 0 && g->n < g->needed)
+		rc = explain(g->limit, &a, got, status, error);
+done:
+	free(answer);
+	js_buf_free(&path);
+	return rc;
+}
+
+static int keep_job(struct gathered *g, const struct js_slurm_answer *answer)
+{
+	((struct js_slurm_job *)g->out)[g->n] = answer->job;
+	g->until = js_clock_mono_us() + g->limit;
+	return g->n + 1 < g->needed;
 }
 
 int js_slurm_jobs(const struct js_slurm_where *where, uint32_t uid, const uint32_t *job_ids, size_t n,
 		  struct js_slurm_job *out, struct jobstack_error *error)
 {
-	struct js_slurm_asking a = {.pid = -1};
-	struct js_slurm_answer *answer = NULL;
-	struct js_buf path = {0};
-	int rc, got = 1;
+	struct gathered g = {.question = {.uid = uid, .job_ids = job_ids, .jobs = out, .n = n},
+			     .out = out,
+			     .needed = n,
+			     .keep = keep_job};
 
 	memset(out, 0, n * sizeof(*out));
-	rc = prepare(where, &path, &answer, error);
-	if (rc == 0 && n > 0) {
-		const struct js_slurm_question question = {path.data, uid, job_ids, out, NULL, n, NULL};
-
-		rc = js_slurm_asking_begin(&a, &question, answer, error);
-	}
-	if (rc != 0 || n == 0)
-		goto done;
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		got = js_slurm_asking_next(&a, js_clock_mono_us() + limit_of(where), answer);
-		if (got <= 0)
-			break;
-		rc = refused(answer, error);
-		if (rc == 0)
-			out[i] = answer->job;
-	}
-	rc = finish(where, &a, got, rc, error);
-done:
-	free(answer);
-	js_buf_free(&path);
-	return rc;
+	return ask(where, &g, error);
 }
 
 int js_slurm_job(const struct js_slurm_where *where, uint32_t job_id, struct js_slurm_job *out,
@@ -207,80 +192,58 @@ int js_slurm_job(const struct js_slurm_where *where, uint32_t job_id, struct js_
 	return rc != 0 ? rc : out->found ? 0 : 1;
 }
 
+static int keep_step(struct gathered *g, const struct js_slurm_answer *answer)
+{
+	if (answer->i < g->needed)
+		((struct js_slurm_step *)g->out)[answer->i] = answer->step;
+	if (g->n == 0)
+		g->until += 2 * g->limit;
+	return 1;
+}
+
 int js_slurm_steps(const struct js_slurm_where *where, struct js_slurm_step *steps, size_t n,
 		   struct jobstack_error *error)
 {
-	struct js_slurm_asking a = {.pid = -1};
-	struct js_slurm_answer *answer = NULL;
-	struct js_buf path = {0};
-	size_t had = 0;
-	int64_t until;
-	int rc, got = 1, status;
+	struct gathered g = {.question = {.steps = steps, .n = n}, .out = steps, .needed = n, .keep = keep_step};
 
 	for (size_t i = 0; i < n; i++)
 		steps[i].listed = steps[i].at_node = steps[i].down = -1;
-	rc = prepare(where, &path, &answer, error);
-	if (rc == 0 && n > 0) {
-		const struct js_slurm_question question = {path.data, 0, NULL, NULL, steps, n, NULL};
+	return ask(where, &g, error);
+}
 
-		rc = js_slurm_asking_begin(&a, &question, answer, error);
-	}
-	if (rc != 0 || n == 0)
-		goto done;
-	for (until = js_clock_mono_us() + limit_of(where);; had++) {
-		got = js_slurm_asking_next(&a, until, answer);
-		if (got <= 0)
-			break;
-		rc = refused(answer, error);
-		if (rc != 0)
-			break;
-		if (answer->i < n)
-			steps[answer->i] = answer->step;
-		if (had == 0)
-			until += 2 * limit_of(where);
-	}
-	status = js_slurm_asking_end(&a, got == 0);
-	if (rc == 0 && had < n) /* it did not even get as far as the nodes */
-		rc = explain(limit_of(where), &a, got, status, error);
-done:
-	free(answer);
-	js_buf_free(&path);
-	return rc;
+static int keep_queued(struct gathered *g, const struct js_slurm_answer *answer)
+{
+	if (answer->queued.job != 0 && g->n < g->room)
+		((struct js_slurm_queued *)g->out)[g->n] = answer->queued;
+	return answer->queued.job != 0;
 }
 
 int js_slurm_queued(const struct js_slurm_where *where, uint32_t uid, const char *stack, struct js_slurm_queued *out,
 		    size_t max, size_t *n, struct jobstack_error *error)
 {
-	struct js_slurm_asking a = {.pid = -1};
-	struct js_slurm_answer *answer = NULL;
-	struct js_buf path = {0};
-	int64_t until = js_clock_mono_us() + limit_of(where);
-	int rc, got = 1, more = 1;
+	struct gathered g = {.question = {.uid = uid, .stack = stack},
+			     .out = out,
+			     .room = max,
+			     .needed = SIZE_MAX, /* the last says that it is the last */
+			     .keep = keep_queued};
+	int rc = ask(where, &g, error);
 
-	*n = 0;
-	rc = prepare(where, &path, &answer, error);
-	if (rc == 0) {
-		const struct js_slurm_question question = {path.data, uid, NULL, NULL, NULL, 0, stack};
-
-		rc = js_slurm_asking_begin(&a, &question, answer, error);
-	}
-	if (rc != 0)
-		goto done;
-	while (rc == 0 && more) {
-		got = js_slurm_asking_next(&a, until, answer);
-		if (got <= 0)
-			break;
-		rc = refused(answer, error);
-		more = answer->queued.job != 0;
-		if (rc == 0 && more && *n < max)
-			out[*n] = answer->queued;
-		*n += (size_t)(rc == 0 && more);
-	}
-	rc = finish(where, &a, got, rc, error);
-done:
-	free(answer);
-	js_buf_free(&path);
+	*n = rc == 0 ? g.n - 1 : g.n;
 	return rc;
+}
+
+static int keep_conf(struct gathered *g, const struct js_slurm_answer *answer)
+{
+	*(struct js_slurm_conf *)g->out = answer->conf;
+	return 0;
+}
+
+int js_slurm_conf(const struct js_slurm_where *where, struct js_slurm_conf *out, struct jobstack_error *error)
+{
+	struct gathered g = {.out = out, .needed = 1, .keep = keep_conf};
+
+	memset(out, 0, sizeof(*out));
+	return ask(where, &g, error);
 }
 
 int js_slurm_is_here(void)
@@ -296,31 +259,4 @@ int js_slurm_is_here(void)
 		if (access(usual[i], R_OK) == 0)
 			return 1;
 	return 0;
-}
-
-int js_slurm_conf(const struct js_slurm_where *where, struct js_slurm_conf *out, struct jobstack_error *error)
-{
-	struct js_slurm_asking a = {.pid = -1};
-	struct js_slurm_answer *answer = NULL;
-	struct js_buf path = {0};
-	int rc, got, status;
-
-	memset(out, 0, sizeof(*out));
-	rc = prepare(where, &path, &answer, error);
-	if (rc == 0) {
-		const struct js_slurm_question question = {path.data, 0, NULL, NULL, NULL, 0, NULL};
-
-		rc = js_slurm_asking_begin(&a, &question, answer, error);
-	}
-	if (rc != 0)
-		goto done;
-	got = js_slurm_asking_next(&a, js_clock_mono_us() + limit_of(where), answer);
-	status = js_slurm_asking_end(&a, got == 0);
-	rc = got <= 0 ? explain(limit_of(where), &a, got, status, error) : refused(answer, error);
-	if (rc == 0)
-		*out = answer->conf;
-done:
-	free(answer);
-	js_buf_free(&path);
-	return rc;
 }

@@ -13,98 +13,39 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/num.h"
+#include "process/proc.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define ENDING_US (2 * JS_SECOND_US) /* for the killed to go */
 
 /* ------------------------------------------------------------------------------------------------- the processes */
 
-/* All numbers of processes, one after the other. */
-struct numbers {
-	DIR *proc; /* NULL: others' processes don't show in /proc (hidepid), and each number is tried */
-	pid_t at, last;
-};
-
-static int begin_numbers(struct numbers *n)
+/* Returns the next process, and its session; 0 after the last one. */
+static pid_t next_process(struct js_proc_walk *walk, pid_t *session)
 {
-	struct js_buf max = {0};
-	uint64_t last;
+	pid_t pid;
 
-	*n = (struct numbers){opendir("/proc"), 0, 0};
-	if (n->proc == NULL)
-		return -1;
-	if (access("/proc/1", F_OK) == 0)
-		return 0;
-	(void)closedir(n->proc);
-	n->proc = NULL;
-	if (js_file_read("/proc/sys/kernel/pid_max", &max) == 0 && max.len > 1)
-		max.data[max.len - 1] = '\0';
-	n->last = max.data != NULL && js_num_u64(max.data, 1, INT32_MAX, &last) == 0 ? (pid_t)last : 4194304;
-	js_buf_free(&max);
-	return 0;
+	while ((pid = js_proc_walk_next(walk)) != 0)
+		if ((*session = getsid(pid)) >= 0)
+			break;
+	return pid;
 }
 
-static void end_numbers(struct numbers *n)
+/* Whether the process PID runs, or may; PROC has what shows of it. */
+static int may_run(pid_t pid, struct js_proc *proc)
 {
-	if (n->proc != NULL)
-		(void)closedir(n->proc);
-}
-
-/* Returns the next process, and its session; 0 after the last one.  Threads are left out. */
-static pid_t next_number(struct numbers *n, pid_t *session)
-{
-	const struct dirent *d;
-	uint64_t pid;
-
-	while (n->proc != NULL && (d = readdir(n->proc)) != NULL)
-		if (js_num_u64(d->d_name, 1, INT32_MAX, &pid) == 0 && (*session = getsid((pid_t)pid)) >= 0)
-			return (pid_t)pid;
-	while (n->proc == NULL && n->at < n->last)
-		if ((*session = getsid(++n->at)) >= 0 && (syscall(SYS_tgkill, n->at, n->at, 0) == 0 || errno == EPERM))
-			return n->at;
-	return 0;
-}
-
-/* Whether the process PID runs: 1 it does, 0 it has ended, -1 that is hidden; its parent (0: hidden), and its NAME. */
-static int read_process(pid_t pid, pid_t *parent, char name[32])
-{
-	struct js_buf stat = {0};
-	char path[64], *name_at, *name_end, state = 'X';
-	long number = 0, threads = 0;
-	int runs;
-
-	*parent = 0;
-	(void)snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
-	(void)snprintf(name, 32, "?");
-	if (js_file_read(path, &stat) != 0 || stat.data == NULL || (name_end = strrchr(stat.data, ')')) == NULL) {
-		js_buf_free(&stat);
-		return kill(pid, 0) == 0 || errno == EPERM ? -1 : 0;
-	}
-	*name_end = '\0';
-	name_at = strchr(stat.data, '(');
-	if (name_at != NULL)
-		(void)snprintf(name, 32, "%s", name_at + 1);
-	for (char *p = name; *p != '\0'; p++)
-		if ((unsigned char)*p < ' ' || (unsigned char)*p > '~')
-			*p = '?';
-	/* proc(5): from pgrp to nice; one whose first thread has ended may have others */
-	(void)sscanf(name_end + 1, " %c %ld %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld", &state,
-		     &number, &threads);
-	*parent = (pid_t)number;
-	runs = (state != 'Z' && state != 'X') || threads > 1;
-	js_buf_free(&stat);
-	return runs;
+	if (js_proc_read(pid, proc) == 0)
+		return !proc->zombie || proc->threads > 1; /* one whose first thread has ended may have others */
+	(void)snprintf(proc->name, sizeof(proc->name), "?");
+	proc->parent = 0;
+	return kill(pid, 0) == 0 || errno == EPERM; /* hidden */
 }
 
 /* ---------------------------------------------------------------------------------------------- the workers' own */
@@ -114,11 +55,11 @@ struct here {
 	char host[256], boot[64];
 };
 
-static void look_around(struct here *here)
+static void find_place(struct here *here)
 {
 	memset(here, 0, sizeof(*here));
 	(void)gethostname(here->host, sizeof(here->host) - 1);
-	js_file_process_table(here->boot);
+	js_proc_space(here->boot);
 }
 
 /* Its process was in the process table that we see: 1 it still is, or may be hidden; 0 it is gone; -1 we can't tell. */
@@ -129,14 +70,14 @@ static int is_here(const struct js_suspect *s, const struct here *here)
 	if (s->by_script || s->pid_start < 0 || s->pid == 0 || s->pid > INT32_MAX || here->boot[0] == '\0' ||
 	    strcmp(s->host, here->host) != 0 || strcmp(s->boot, here->boot) != 0)
 		return -1;
-	start = js_file_pid_start((pid_t)s->pid);
+	start = js_proc_start((pid_t)s->pid);
 	return start == s->pid_start || (start < 0 && kill((pid_t)s->pid, 0) != 0 && errno != ESRCH);
 }
 
 /* Whether another process has got the number of its process: then no session has it any more, unless that one's. */
 static int number_is_taken(const struct js_suspect *s)
 {
-	int64_t start = js_file_pid_start((pid_t)s->pid);
+	int64_t start = js_proc_start((pid_t)s->pid);
 
 	return start >= 0 && start != s->pid_start;
 }
@@ -156,19 +97,17 @@ struct origin {
 static void read_origin(pid_t pid, struct origin *o)
 {
 	struct js_buf env = {0};
-	char path[64];
+	const char *process, *job;
 
 	*o = (struct origin){0, 0, 0, 0};
-	(void)snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
-	if (js_file_read(path, &env) == 0)
-		for (const char *p = env.data; p != NULL && p < env.data + env.len; p += strlen(p) + 1) {
-			if (strncmp(p, "JOBSTACK_PROCESS=", 17) == 0)
-				(void)sscanf(p + 17, "%" SCNu64 " %" SCNu64 " %" SCNx64, &o->pid, &o->start,
-					     &o->cgroup);
-			else if (strncmp(p, "SLURM_JOB_ID=", 13) == 0 &&
-				 js_num_u64(p + 13, 1, UINT32_MAX, &o->job) != 0)
-				o->job = 0;
-		}
+	if (js_proc_environ(pid, &env) == 0) {
+		process = js_proc_variable(&env, "JOBSTACK_PROCESS");
+		job = js_proc_variable(&env, "SLURM_JOB_ID");
+		if (process != NULL)
+			(void)sscanf(process, "%" SCNu64 " %" SCNu64 " %" SCNx64, &o->pid, &o->start, &o->cgroup);
+		if (job != NULL && js_num_u64(job, 1, UINT32_MAX, &o->job) != 0)
+			o->job = 0;
+	}
 	js_buf_free(&env);
 }
 
@@ -188,19 +127,19 @@ static enum tie tie_of(struct js_suspect *s, pid_t pid, pid_t session, const str
 		return of_worker ? TIE_SURE : TIE_SEEN;
 	if (!of_worker || o->job != s->job)
 		return TIE_NONE;
-	return o->cgroup == js_file_cgroup(pid) ? TIE_SURE : TIE_SEEN;
+	return o->cgroup == js_proc_cgroup(pid) ? TIE_SURE : TIE_SEEN;
 }
 
 /* Looks at every process: is it a command of somebody whose own process is gone? */
 static int find_commands(struct js_suspects *all)
 {
-	struct numbers numbers;
-	pid_t pid, session, parent;
-	char name[32];
+	struct js_proc_walk walk;
+	struct js_proc proc;
+	pid_t pid, session;
 
-	if (begin_numbers(&numbers) != 0)
+	if (js_proc_walk_begin(&walk, 1) != 0)
 		return -1;
-	while ((pid = next_number(&numbers, &session)) != 0) {
+	while ((pid = next_process(&walk, &session)) != 0) {
 		struct origin origin;
 
 		read_origin(pid, &origin);
@@ -208,69 +147,47 @@ static int find_commands(struct js_suspects *all)
 			struct js_suspect *s = &all->at[i];
 			enum tie tie = tie_of(s, pid, session, &origin);
 
-			if (tie == TIE_NONE || s->sure || read_process(pid, &parent, name) == 0)
+			if (tie == TIE_NONE || s->sure || !may_run(pid, &proc))
 				continue;
 			s->command = (uint64_t)pid;
 			s->sure = tie == TIE_SURE;
-			(void)snprintf(s->name, sizeof(s->name), "%s", name);
+			memcpy(s->name, proc.name, sizeof(s->name));
 		}
 	}
-	end_numbers(&numbers);
+	js_proc_walk_end(&walk);
 	return 0;
-}
-
-struct found {
-	pid_t pid, parent;
-	int tied;
-};
-
-/* Ties what is below of what is tied. */
-static void mark_below(struct found *all, size_t n)
-{
-	for (int changed = 1; changed;) {
-		changed = 0;
-		for (size_t i = 0; i < n; i++)
-			for (size_t j = 0; !all[i].tied && j < n; j++)
-				if (all[j].tied && all[j].pid == all[i].parent)
-					all[i].tied = changed = 1;
-	}
 }
 
 /* Sends KILL to what surely comes from a command of the worker that is gone, and to all that is below.  Returns how
  * many there are, and in *SENT to how many we may. */
 static size_t kill_commands(struct js_suspect *s, size_t *sent)
 {
-	struct found *all = NULL, *grown;
-	size_t n = 0, room = 0, left = 0;
-	struct numbers numbers;
+	struct js_proc_set all = {NULL, 0, 0};
+	struct js_proc_walk walk;
 	struct origin origin;
-	pid_t pid, session, parent;
-	char name[32];
+	struct js_proc proc;
+	pid_t pid, session;
+	size_t left = 0;
 
 	*sent = 0;
 	s->session = !number_is_taken(s);
-	if (begin_numbers(&numbers) != 0)
+	if (js_proc_walk_begin(&walk, 1) != 0)
 		return 0;
-	while ((pid = next_number(&numbers, &session)) != 0) {
-		if (read_process(pid, &parent, name) == 0)
+	while ((pid = next_process(&walk, &session)) != 0) {
+		if (!may_run(pid, &proc))
 			continue;
-		if (n == room) {
-			grown = realloc(all, (room = 2 * room + 64) * sizeof(*all));
-			if (grown == NULL)
-				break; /* what has been seen is ended first: it is called again */
-			all = grown;
-		}
 		read_origin(pid, &origin);
-		all[n++] = (struct found){pid, parent, tie_of(s, pid, session, &origin) == TIE_SURE};
+		if (js_proc_set_add(&all, pid, proc.parent, tie_of(s, pid, session, &origin) == TIE_SURE) != 0)
+			break; /* what has been seen is ended first: it is called again */
 	}
-	end_numbers(&numbers);
-	mark_below(all, n);
-	for (size_t i = 0; i < n; i++)
-		if (all[i].tied && all[i].pid != getpid()) {
+	js_proc_walk_end(&walk);
+	js_proc_set_mark_below(&all);
+	for (size_t i = 0; i < all.n; i++)
+		if (all.at[i].marked && all.at[i].pid != getpid()) {
 			left++;
-			*sent += kill(all[i].pid, SIGKILL) == 0;
+			*sent += kill(all.at[i].pid, SIGKILL) == 0;
 		}
-	free(all);
+	js_proc_set_free(&all);
 	return left;
 }
 
@@ -326,7 +243,7 @@ void js_watch_by_process(const struct js_round *round, struct js_suspects *all)
 	int dry = round->options->dry_run, gone = 0, failed;
 	struct here here;
 
-	look_around(&here);
+	find_place(&here);
 	for (size_t i = 0; i < all->n; i++) {
 		struct js_suspect *s = &all->at[i];
 		int is = is_here(s, &here);
@@ -355,12 +272,13 @@ void js_watch_by_process(const struct js_round *round, struct js_suspects *all)
 
 int js_watch_runs_here(struct js_suspect *s)
 {
-	struct numbers numbers;
-	pid_t pid, session, parent;
+	struct js_proc_walk walk;
+	struct js_proc proc;
+	pid_t pid, session;
 	struct here here;
 	int is;
 
-	look_around(&here);
+	find_place(&here);
 	is = is_here(s, &here);
 	if (is < 0)
 		return 0;
@@ -370,16 +288,17 @@ int js_watch_runs_here(struct js_suspect *s)
 			       "its process is gone, but one of its commands may still run here");
 		return 1;
 	}
-	if (number_is_taken(s) || begin_numbers(&numbers) != 0)
+	if (number_is_taken(s) || js_proc_walk_begin(&walk, 1) != 0)
 		return 0;
-	while (!s->runs_here && (pid = next_number(&numbers, &session)) != 0)
-		if (session == (pid_t)s->pid && pid != session && read_process(pid, &parent, s->name) != 0) {
+	while (!s->runs_here && (pid = next_process(&walk, &session)) != 0)
+		if (session == (pid_t)s->pid && pid != session && may_run(pid, &proc)) {
+			memcpy(s->name, proc.name, sizeof(s->name));
 			s->command = (uint64_t)pid;
 			s->runs_here = 1;
 			(void)snprintf(s->hint, sizeof(s->hint),
 				       "one of its commands still runs here (process %" PRIu64 ", %s): kill it",
 				       s->command, s->name);
 		}
-	end_numbers(&numbers);
+	js_proc_walk_end(&walk);
 	return s->runs_here;
 }

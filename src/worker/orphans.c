@@ -7,6 +7,7 @@
 #include "worker/orphans.h"
 
 #include "base/clock.h"
+#include "process/proc.h"
 #include "run/tree.h"
 
 #include <signal.h>
@@ -57,7 +58,8 @@ static int is_of_running(const struct orphans *o, pid_t pid)
 /* Is PID older than each command that runs?  Then it comes from none of them. */
 static int is_older(const struct orphans *o, pid_t pid)
 {
-	uint64_t started = js_tree_started(pid);
+	struct js_proc proc, of_command;
+	int known = js_proc_read(pid, &proc) == 0;
 
 	for (size_t i = 0; i < o->slots_n; i++) {
 		pid_t command;
@@ -65,7 +67,8 @@ static int is_older(const struct orphans *o, pid_t pid)
 		if (o->slots[i].aside == ASIDE_START) /* it may be what is being started */
 			return 0;
 		command = slot_process(&o->slots[i]);
-		if (command != 0 && (started == 0 || js_tree_started(command) <= started))
+		if (command != 0 &&
+		    (!known || js_proc_read(command, &of_command) != 0 || of_command.started <= proc.started))
 			return 0;
 	}
 	return 1;

@@ -11,6 +11,7 @@
 #include "base/num.h"
 #include "base/opt.h"
 #include "base/utf8.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -270,6 +271,7 @@ static void option_spec(void **state)
 
 static void files(void **state)
 {
+	struct js_proc proc;
 	char boot[40], table[64];
 	char dir[] = "/tmp/jobstack-unit-XXXXXX", path[64], deep[64];
 	struct js_buf b = {0};
@@ -308,12 +310,13 @@ static void files(void **state)
 	assert_int_equal(errno, ENOTDIR);
 	(void)snprintf(deep, sizeof(deep), "%s/a/b/c", dir);
 	assert_int_equal(js_file_replace("/nosuch/dir/f", 0600, "x", 1), -1);
-	assert_true(js_file_pid_start(getpid()) > 0);
-	assert_true(js_file_pid_start(999999999) == -1);
-	assert_int_equal(js_file_pid_parent(getpid()), getppid());
-	assert_int_equal(js_file_pid_parent(999999999), -1);
-	js_file_boot_id(boot);
-	js_file_process_table(table);
+	assert_true(js_proc_start(getpid()) > 0);
+	assert_true(js_proc_start(999999999) == -1);
+	assert_int_equal(js_proc_read(getpid(), &proc), 0);
+	assert_int_equal(proc.parent, getppid());
+	assert_int_equal(js_proc_read(999999999, &proc), -1);
+	js_proc_boot_id(boot);
+	js_proc_space(table);
 	assert_int_equal(strlen(boot), 36);
 	assert_memory_equal(table, boot, 36);
 	(void)unlink(path);

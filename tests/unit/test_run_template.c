@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "run/env.h"
 #include "run/template.h"
+#include "process/proc.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -222,7 +223,7 @@ static void test_env(void **state)
 
 	(void)state;
 	(void)snprintf(process, sizeof(process), "JOBSTACK_PROCESS=%ld %" PRId64 " %" PRIx64, (long)getpid(),
-		       js_file_pid_start(getpid()), js_file_cgroup(getpid()));
+		       js_proc_start(getpid()), js_proc_cgroup(getpid()));
 	assert_int_equal(js_env_new(&env, base, NULL), 0);
 	for (int again = 0; again < 3; again++) {
 		list = js_env_for(env, &v);
