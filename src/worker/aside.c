@@ -70,7 +70,7 @@ static void abandon(struct supervisor *s, struct slot *slot, int64_t now)
 		slot->pid = 0;
 	}
 	if (slot->aside == ASIDE_START) {
-		js_spawn_shut(&slot->gate);
+		js_spawn_cancel(&slot->stop);
 		(void)js_spawn_kill(slot->before,
 				    SIGKILL); /* a persistent command: it would still be handed the entry */
 		slot->started_us = slot->aside_us;

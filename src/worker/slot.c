@@ -89,7 +89,7 @@ static int open_own(const struct js_template *template, const struct js_template
 }
 
 /* Whether the file that --creates names is there: 1, 0, or negative without memory. */
-static int created(const struct slots *all, const struct js_template_values *values)
+static int creates_exists(const struct slots *all, const struct js_template_values *values)
 {
 	struct js_buf path = {0};
 	int there = js_template_text(all->config->creates, values, &path);
@@ -101,8 +101,8 @@ static int created(const struct slots *all, const struct js_template_values *val
 }
 
 /* Runs a command of the entry's own, its output going to its own files, or captured where there are none. */
-static enum slot_start run(struct slots *all, struct slot *slot, const struct js_template_values *values,
-			   const int own[2], struct jobstack_outcome *outcome, struct jobstack_error *error)
+static enum slot_start start_command(struct slots *all, struct slot *slot, const struct js_template_values *values,
+				     const int own[2], struct jobstack_outcome *outcome, struct jobstack_error *error)
 {
 	char *const *argv = js_template_argv_in(all->config->template, values, &slot->words);
 	char *const *envp = js_env_for(slot->env, values);
@@ -156,13 +156,13 @@ enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack
 	int own[2] = {-1, -1};
 	enum slot_start how;
 
-	js_spawn_use_gate(&slot->gate);
+	js_spawn_use_stop(&slot->stop);
 	js_spawn_bind(&all->bound);
 	begin_outcome(outcome, entry);
 	outcome->started_us = jobstack_now_us();
 	if (!has_fields(all->config, slot, entry, outcome))
 		return SLOT_OUTCOME;
-	if (all->config->creates != NULL && created(all, &values) > 0) {
+	if (all->config->creates != NULL && creates_exists(all, &values) > 0) {
 		outcome->reason = "it was there already";
 		return SLOT_OUTCOME;
 	}
@@ -171,7 +171,7 @@ enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack
 		how = SLOT_BROKEN;
 	else
 		how = slot->persistent != NULL ? persistent_ask(all, slot, &values, own, error)
-					       : run(all, slot, &values, own, outcome, error);
+					       : start_command(all, slot, &values, own, outcome, error);
 	for (int i = 0; i < 2; i++) /* a persistent command's are filled, and closed, when it has answered */
 		if (own[i] >= 0 && (how != SLOT_RUNS || slot->persistent == NULL))
 			(void)close(own[i]);
@@ -183,64 +183,79 @@ enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack
 	return SLOT_RUNS;
 }
 
-/* What the end means. */
-static void judge(struct slots *all, const struct slot *slot, const struct js_reaped *r, int draining,
-		  struct jobstack_outcome *o, char reason[REASON_MAX])
+/* What it means that we ended a command, or lost it. */
+static const struct {
+	enum jobstack_verdict verdict;
+	int always; /* even if the command was done all the same */
+	const char *reason;
+} by_ending[] = {
+	[ENDING_TIMEOUT] = {JOBSTACK_FAILED, 1, ""}, /* says how long it ran */
+	[ENDING_MUTE] = {JOBSTACK_FAILED, 1,
+			 "it closed its standard input or output without an answer, and did not end"},
+	[ENDING_UNASKED] = {JOBSTACK_FAILED, 1, "it answered before it had read the request"},
+	[ENDING_KEEPER] = {JOBSTACK_LOST, 0, ""},
+	[ENDING_LEASE] = {JOBSTACK_INTERRUPTED, 0, "the lease could not be kept"},
+	[ENDING_DRAIN] = {JOBSTACK_INTERRUPTED, 0, "the worker was told to go"},
+};
+
+_Static_assert(sizeof(by_ending) / sizeof(by_ending[0]) == ENDING_UNASKED + 1, "each ending has a meaning");
+
+static void judge_ended(const struct slots *all, const struct slot *slot, enum ending ending, int64_t ended_us,
+			struct jobstack_outcome *o, char reason[REASON_MAX])
+{
+	const char *words = by_ending[ending].reason;
+
+	o->verdict = by_ending[ending].verdict;
+	if (ending == ENDING_DRAIN) {
+		o->loss = guard_never_fits(all->guard, slot->started_us, ended_us);
+		if (o->loss || guard_is_over(all->guard, ended_us))
+			words = o->loss ? "wall time: all of it was not enough" : "wall time";
+	}
+	if (ending == ENDING_TIMEOUT)
+		(void)snprintf(reason, REASON_MAX, "timeout after %.6g s", (double)(ended_us - slot->started_us) / 1e6);
+	else
+		(void)snprintf(reason, REASON_MAX, "%s", words);
+}
+
+/* It was not done, and nobody has ended it.  ANSWER: a persistent command's, or NULL. */
+static void judge_failed(struct slots *all, const struct slot *slot, const struct js_reaped *r,
+			 const struct js_persist_answer *answer, struct jobstack_outcome *o, char reason[REASON_MAX])
+{
+	o->verdict = r->exit_code == 75 ? JOBSTACK_INTERRUPTED : JOBSTACK_FAILED;
+	o->later = r->exit_code == 75;
+	o->fatal = !o->later && config_is_fatal(all->config, r->exit_code);
+	if (answer != NULL && answer->message[0] != '\0')
+		(void)snprintf(reason, REASON_MAX, "%s", answer->message);
+	else if (o->later)
+		(void)snprintf(reason, REASON_MAX, "exit 75: try again later");
+	else if (answer != NULL)
+		(void)snprintf(reason, REASON_MAX, "failed %d", answer->code);
+	else if ((r->signal == SIGKILL || r->exit_code == 128 + SIGKILL) && js_reap_was_oom(&all->oom, r))
+		(void)snprintf(reason, REASON_MAX, "out of memory");
+	else if (r->signal != 0)
+		(void)snprintf(reason, REASON_MAX, "killed by signal %d (%s)", r->signal, strsignal(r->signal));
+	else
+		(void)snprintf(reason, REASON_MAX, "exit %d%s", r->exit_code,
+			       slot->persistent != NULL ? " without an answer" : "");
+}
+
+/* What the end of a command means. */
+static void judge_end(struct slots *all, const struct slot *slot, const struct js_reaped *r, int draining,
+		      struct jobstack_outcome *o, char reason[REASON_MAX])
 {
 	const struct js_persist_answer *answer = slot->persistent != NULL ? slot->persistent->answer : NULL;
-	const struct config *c = all->config;
+	enum ending ending = slot->ending == ENDING_NOT && draining ? ENDING_DRAIN : slot->ending;
+	int done = r->exit_code == 0 && (slot->persistent == NULL || answer != NULL);
 
 	o->exit_code = r->exit_code;
 	o->signal = r->signal;
 	reason[0] = '\0';
-	if (slot->ending == ENDING_TIMEOUT) {
-		o->verdict = JOBSTACK_FAILED;
-		(void)snprintf(reason, REASON_MAX, "timeout after %.6g s",
-			       (double)(r->ended_us - slot->started_us) / 1e6);
-	} else if (slot->ending == ENDING_MUTE || slot->ending == ENDING_UNASKED) {
-		o->verdict = JOBSTACK_FAILED;
-		(void)snprintf(reason, REASON_MAX, "%s",
-			       slot->ending == ENDING_MUTE
-				       ? "it closed its standard input or output without an answer, and did not end"
-				       : "it answered before it had read the request");
-	} else if (r->exit_code == 0 && (slot->persistent == NULL || answer != NULL)) {
+	if (ending != ENDING_NOT && (!done || by_ending[ending].always))
+		judge_ended(all, slot, ending, r->ended_us, o, reason);
+	else if (done)
 		o->verdict = JOBSTACK_DONE;
-	} else if (slot->ending == ENDING_KEEPER) {
-		o->verdict = JOBSTACK_LOST;
-	} else if (slot->ending == ENDING_LEASE) {
-		o->verdict = JOBSTACK_INTERRUPTED;
-		(void)snprintf(reason, REASON_MAX, "the lease could not be kept");
-	} else if (slot->ending == ENDING_DRAIN || draining) {
-		o->verdict = JOBSTACK_INTERRUPTED;
-		o->loss = guard_never_fits(all->guard, slot->started_us, r->ended_us);
-		(void)snprintf(reason, REASON_MAX, "%s",
-			       o->loss					? "wall time: all of it was not enough"
-			       : guard_is_over(all->guard, r->ended_us) ? "wall time"
-									: "the worker was told to go");
-	} else if (r->exit_code == 75) {
-		o->verdict = JOBSTACK_INTERRUPTED;
-		o->later = 1;
-		(void)snprintf(reason, REASON_MAX, "%s",
-			       answer != NULL && answer->message[0] != '\0' ? answer->message
-									    : "exit 75: try again later");
-	} else if (answer != NULL) {
-		o->verdict = JOBSTACK_FAILED;
-		o->fatal = config_is_fatal(c, r->exit_code);
-		if (answer->message[0] != '\0')
-			(void)snprintf(reason, REASON_MAX, "%s", answer->message);
-		else
-			(void)snprintf(reason, REASON_MAX, "failed %d", answer->code);
-	} else {
-		o->verdict = JOBSTACK_FAILED;
-		o->fatal = config_is_fatal(c, r->exit_code);
-		if ((r->signal == SIGKILL || r->exit_code == 128 + SIGKILL) && js_reap_was_oom(&all->oom, r))
-			(void)snprintf(reason, REASON_MAX, "out of memory");
-		else if (r->signal != 0)
-			(void)snprintf(reason, REASON_MAX, "killed by signal %d (%s)", r->signal, strsignal(r->signal));
-		else
-			(void)snprintf(reason, REASON_MAX, "exit %d%s", r->exit_code,
-				       slot->persistent != NULL ? " without an answer" : "");
-	}
+	else
+		judge_failed(all, slot, r, answer, o, reason);
 }
 
 static int64_t size_of(const char *path)
@@ -251,8 +266,8 @@ static int64_t size_of(const char *path)
 }
 
 /* Says where the output is: PLACE is that of what is in the packed log. */
-static void locate(const struct slots *all, struct slot *slot, const struct js_packlog_place *place,
-		   struct jobstack_outcome *o)
+static void fill_log_place(const struct slots *all, struct slot *slot, const struct js_packlog_place *place,
+			   struct jobstack_outcome *o)
 {
 	if (!all->config->output_dash) { /* else it is not known where it went */
 		if (place->number > 1 && js_packlog_path_of(all->log, place->number, &slot->log_path) == 0)
@@ -276,8 +291,8 @@ static void locate(const struct slots *all, struct slot *slot, const struct js_p
 }
 
 /* Keeps the output and says where.  Negative: it could not be kept. */
-static int keep(struct slots *all, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
-		struct jobstack_error *error)
+static int keep_output(struct slots *all, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
+		       struct jobstack_error *error)
 {
 	struct js_template_values values = values_of(all, slot, slot->entry);
 	struct js_packlog_place place = {-1, 0, 0, 1};
@@ -291,7 +306,7 @@ static int keep(struct slots *all, struct slot *slot, const struct js_reaped *r,
 					   error);
 	if (status != 0)
 		return status;
-	locate(all, slot, &place, o);
+	fill_log_place(all, slot, &place, o);
 	if (o->verdict == JOBSTACK_FAILED) {
 		o->err_tail.len = slot->err_path.len > 0 ? js_kept_tail_of(slot->err_path.data, slot->err_tail)
 							 : js_capture_tail(slot->capture, slot->err_tail);
@@ -317,7 +332,7 @@ void slot_judge(struct slots *all, struct slot *slot, const struct js_reaped *r,
 	o->maxrss_kib = r->maxrss_kib;
 	o->read_bytes = r->read_bytes;
 	o->write_bytes = r->write_bytes;
-	judge(all, slot, r, draining, o, reason);
+	judge_end(all, slot, r, draining, o, reason);
 	o->reason = reason[0] == '\0' ? NULL : reason;
 }
 
@@ -327,11 +342,11 @@ int slot_keep(struct slots *all, struct slot *slot, const struct js_reaped *r, s
 	struct js_template_values values = values_of(all, slot, slot->entry);
 	int status;
 
-	if (o->verdict == JOBSTACK_DONE && all->config->creates != NULL && created(all, &values) == 0) {
+	if (o->verdict == JOBSTACK_DONE && all->config->creates != NULL && creates_exists(all, &values) == 0) {
 		o->verdict = JOBSTACK_FAILED;
 		(void)snprintf(reason, REASON_MAX, "exit 0, but what --creates names is not there");
 	}
-	status = keep(all, slot, r, o, error);
+	status = keep_output(all, slot, r, o, error);
 	if (slot->persistent != NULL)
 		js_capture_next(slot->capture);
 	if (status != 0) {

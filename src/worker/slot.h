@@ -42,7 +42,7 @@ enum ending {
  * the slot, but for what is said here. */
 enum aside {
 	ASIDE_NOT,
-	ASIDE_START, /* starts the command: only entry, parcel and gate may be looked at */
+	ASIDE_START, /* starts the command: only entry, parcel and stop may be looked at */
 	ASIDE_KEEP,  /* keeps the output of a command that has ended: entry, parcel, started_us and ended_us */
 	ASIDE_TRIM   /* makes room of the output of one that runs: all but the capture; it is not collected */
 };
@@ -54,7 +54,7 @@ struct slot {
 	enum aside aside;
 	int64_t aside_us; /* since when it is known to hang; 0: not yet */
 	int abandoned;	  /* the call does not return: the entry has its outcome, the slot is not used again */
-	struct js_spawn_gate gate;
+	struct js_spawn_stop stop;
 	pid_t before; /* aside to start: the persistent process that was there; 0: none */
 	pid_t pid;    /* of what runs the entry; 0: no entry runs */
 	struct parcel *parcel;

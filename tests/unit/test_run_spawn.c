@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "run_commands.h"
+#include "process/proc.h"
 
 /* ------------------------------------------------------------------------------------------ finding and starting */
 
@@ -257,31 +258,31 @@ static void test_kill(void **state)
 	assert_int_equal(js_spawn_kill(1, SIGTERM), -EINVAL);
 }
 
-static void test_gate(void **state)
+static void test_cancel(void **state)
 {
 	char *argv[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c",
 			(char *)(uintptr_t) "touch ran; exec sleep 1000", NULL};
-	struct js_spawn_gate gate = {0, 0};
+	struct js_spawn_stop stop = {0, 0};
 	struct js_reaped r = {0};
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	int64_t until = js_clock_mono_us() + BOUND_US;
 	pid_t pid;
 
 	(void)state;
-	js_spawn_use_gate(&gate);
-	js_spawn_shut(&gate);
+	js_spawn_use_stop(&stop);
+	js_spawn_cancel(&stop);
 	assert_int_equal(js_spawn_start(spawn, argv[0], argv, environ, null, null), -ECANCELED);
 	assert_int_equal(access("ran", F_OK), -1);
 	assert_int_equal(js_reap_next(&r), 1);
-	gate = (struct js_spawn_gate){0, 0};
+	stop = (struct js_spawn_stop){0, 0};
 	pid = js_spawn_start(spawn, argv[0], argv, environ, null, null);
-	assert_true(pid > 0 && gate.born == pid);
+	assert_true(pid > 0 && stop.born == pid);
 	assert_int_equal(js_reap_one(pid, &r), 1);
-	js_spawn_shut(&gate);
+	js_spawn_cancel(&stop);
 	while (js_reap_one(pid, &r) != 0 && js_clock_mono_us() < until)
 		js_clock_nap(JS_SECOND_US / 1000, NULL);
 	assert_int_equal(r.signal, SIGKILL);
-	js_spawn_use_gate(NULL);
+	js_spawn_use_stop(NULL);
 	(void)close(null);
 }
 
@@ -299,7 +300,7 @@ static void test_stragglers(void **state)
 	content(out, &text);
 	straggler = (pid_t)atol(text.data);
 	assert_true(straggler > 1);
-	wait_for(js_file_pid_start(straggler) < 0);
+	wait_for(js_proc_start(straggler) < 0);
 	js_buf_free(&text);
 }
 
@@ -415,7 +416,7 @@ int main(void)
 		cmocka_unit_test(test_exec_failures),
 		cmocka_unit_test(test_too_long),
 		cmocka_unit_test(test_bound),
-		cmocka_unit_test(test_gate),
+		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_exit_and_signal),
 		cmocka_unit_test(test_surroundings),
 		cmocka_unit_test(test_low_descriptors),
