@@ -134,7 +134,7 @@ void js_clock_iso(int64_t wall_us, char text[JS_CLOCK_ISO])
 }
 
 /* The number of the WIDTH digits at TEXT; -1 if they are not all digits. */
-static int number(const char *text, int width)
+static int parse_digits(const char *text, int width)
 {
 	int n = 0;
 
@@ -160,10 +160,12 @@ int64_t js_clock_parse(const char *text)
 	int64_t fraction = 0, unit = 100000;
 	int year, month, day, hour, minute, second;
 
-	if (text == NULL || (year = number(text, 4)) < 1 || text[4] != '-' || (month = number(text + 5, 2)) < 1 ||
-	    month > 12 || text[7] != '-' || (day = number(text + 8, 2)) < 1 || day > 31 || text[10] != ' ' ||
-	    (hour = number(text + 11, 2)) < 0 || hour > 23 || text[13] != ':' || (minute = number(text + 14, 2)) < 0 ||
-	    minute > 59 || text[16] != ':' || (second = number(text + 17, 2)) < 0 || second > 60)
+	if (text == NULL || (year = parse_digits(text, 4)) < 1 || text[4] != '-' ||
+	    (month = parse_digits(text + 5, 2)) < 1 || month > 12 || text[7] != '-' ||
+	    (day = parse_digits(text + 8, 2)) < 1 || day > 31 || text[10] != ' ' ||
+	    (hour = parse_digits(text + 11, 2)) < 0 || hour > 23 || text[13] != ':' ||
+	    (minute = parse_digits(text + 14, 2)) < 0 || minute > 59 || text[16] != ':' ||
+	    (second = parse_digits(text + 17, 2)) < 0 || second > 60)
 		return -1;
 	text += 19;
 	if (*text == '.')

@@ -11,15 +11,22 @@
 #include <stdio.h>
 #include <string.h>
 
-__attribute__((format(printf, 4, 0))) static void fill_error(struct jobstack_error *error, int code, unsigned why,
-							     const char *format, va_list args)
+/* WORDS: follow the text, or NULL. */
+__attribute__((format(printf, 5, 0))) static int fill_error(struct jobstack_error *error, int code, unsigned why,
+							    const char *words, const char *format, va_list args)
 {
+	size_t len;
+
 	if (error == NULL || error->code != 0)
-		return;
+		return code;
 	error->code = code;
 	error->server_errno = why;
 	(void)vsnprintf(error->text, sizeof(error->text), format, args);
+	len = strlen(error->text);
+	if (words != NULL)
+		(void)snprintf(error->text + len, sizeof(error->text) - len, ": %s", words);
 	js_utf8_clean(error->text);
+	return code;
 }
 
 int js_error_set(struct jobstack_error *error, int code, const char *format, ...)
@@ -27,7 +34,7 @@ int js_error_set(struct jobstack_error *error, int code, const char *format, ...
 	va_list args;
 
 	va_start(args, format);
-	fill_error(error, code, 0, format, args);
+	code = fill_error(error, code, 0, NULL, format, args);
 	va_end(args);
 	return code;
 }
@@ -37,7 +44,7 @@ int js_error_why(struct jobstack_error *error, int code, unsigned why, const cha
 	va_list args;
 
 	va_start(args, format);
-	fill_error(error, code, why, format, args);
+	code = fill_error(error, code, why, NULL, format, args);
 	va_end(args);
 	return code;
 }
@@ -46,6 +53,29 @@ void js_error_pass(struct jobstack_error *error, const struct jobstack_error *fr
 {
 	if (error != NULL && error->code == 0)
 		*error = *from;
+}
+
+int js_error_file(struct jobstack_error *error, const char *format, ...)
+{
+	const char *words = strerror(errno);
+	va_list args;
+
+	va_start(args, format);
+	(void)fill_error(error, JOBSTACK_EFILE, 0, words, format, args);
+	va_end(args);
+	return JOBSTACK_EFILE;
+}
+
+int js_error_access(struct jobstack_error *error, const char *format, ...)
+{
+	int code = errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE;
+	const char *words = strerror(errno);
+	va_list args;
+
+	va_start(args, format);
+	code = fill_error(error, code, 0, words, format, args);
+	va_end(args);
+	return code;
 }
 
 void js_error_clear(struct jobstack_error *error)

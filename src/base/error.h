@@ -27,6 +27,10 @@ enum js_why {
 /* Fills ERROR (may be NULL) with FROM, unless it is filled already. */
 void js_error_pass(struct jobstack_error *error, const struct jobstack_error *from);
 
+/* The same with errno in words behind the text.  The code is EFILE, of js_error_access EPERM if errno is EACCES. */
+int js_error_file(struct jobstack_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int js_error_access(struct jobstack_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Empties it. */
 void js_error_clear(struct jobstack_error *error);
 

@@ -50,20 +50,6 @@ void js_sketch_add(struct js_sketch *s, int64_t value)
 	s->count[bucket(v)]++;
 }
 
-void js_sketch_merge(struct js_sketch *into, const struct js_sketch *from)
-{
-	if (from->n == 0)
-		return;
-	if (into->n == 0 || from->min < into->min)
-		into->min = from->min;
-	if (from->max > into->max)
-		into->max = from->max;
-	into->n += from->n;
-	into->sum += from->sum;
-	for (size_t i = 0; i < JS_SKETCH_BUCKETS; i++)
-		into->count[i] += from->count[i];
-}
-
 uint64_t js_sketch_quantile(const struct js_sketch *s, double q)
 {
 	double place = q * (double)s->n;

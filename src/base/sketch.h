@@ -24,9 +24,6 @@ struct js_sketch {
 /* Adds a value; a negative one counts as 0. */
 void js_sketch_add(struct js_sketch *sketch, int64_t value);
 
-/* Adds all of FROM to INTO. */
-void js_sketch_merge(struct js_sketch *into, const struct js_sketch *from);
-
 /* The value below or at which a share Q (0 to 1) of all values lies: of n values in order, the one at place Q * n,
  * rounded up.  0 is the smallest, 1 the largest; 0 if there are none. */
 uint64_t js_sketch_quantile(const struct js_sketch *sketch, double q);

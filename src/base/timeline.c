@@ -50,7 +50,7 @@ static void widen(struct js_timeline *t)
 }
 
 /* Lets count[0] be the step FIRST; what is counted has room there. */
-static void move(struct js_timeline *t, int64_t first)
+static void shift_counts(struct js_timeline *t, int64_t first)
 {
 	size_t n = (size_t)(first < t->first ? t->first - first : first - t->first), rest = JS_TIMELINE_STEPS - n;
 
@@ -77,7 +77,7 @@ static void reach(struct js_timeline *t, int64_t at_us)
 			high = t->first + (int64_t)to > at ? t->first + (int64_t)to : at;
 		}
 		if (high - low < JS_TIMELINE_STEPS)
-			move(t, low);
+			shift_counts(t, low);
 		else
 			widen(t);
 	}

@@ -157,8 +157,7 @@ static int say_failure(const struct js_child *child, int err, const char *what, 
 		code = JOBSTACK_EMISSING;
 		why = strchr(name, '/') == NULL ? "it is not in $PATH" : why;
 	}
-	code = js_error_why(error, code, number, "%s can't be run: %s%s%s", name, what, *what != '\0' ? ": " : "",
-			    why);
+	code = js_error_why(error, code, number, "%s can't be run: %s%s%s", name, what, *what != '\0' ? ": " : "", why);
 	errno = err;
 	return code;
 }
@@ -367,7 +366,8 @@ int js_child_run(const struct js_child *child, struct js_buf *out, struct js_buf
 	if (late && child->stop != NULL && *child->stop != 0)
 		return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while %s ran", child->argv[0]);
 	js_num_duration_text(limit_us, limit, sizeof(limit));
-	return late ? js_error_why(error, JOBSTACK_EFILE, JS_WHY_LATE, "%s did not end within %s", child->argv[0], limit)
+	return late ? js_error_why(error, JOBSTACK_EFILE, JS_WHY_LATE, "%s did not end within %s", child->argv[0],
+				   limit)
 		    : 0;
 }
 

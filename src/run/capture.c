@@ -100,8 +100,7 @@ int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobs
 		capture->fd[i] = open_unnamed(capture->dir);
 		capture->from[i] = capture->seen[i] = capture->holes[i] = capture->gone[i] = capture->trimmed[i] = 0;
 		if (capture->fd[i] < 0)
-			return js_error_set(error, JOBSTACK_EFILE, "can't make a temporary file in %s: %s",
-					    capture->dir, strerror(errno));
+			return js_error_file(error, "can't make a temporary file in %s", capture->dir);
 	}
 	*out = capture->fd[0];
 	*err = capture->fd[1];
@@ -147,7 +146,7 @@ int js_capture_trim(struct js_capture *c)
 	return busy;
 }
 
-static int look(struct js_capture *c, int i)
+static int look_at_size(struct js_capture *c, int i)
 {
 	struct stat st;
 
@@ -161,7 +160,7 @@ static int look(struct js_capture *c, int i)
 	return 0;
 }
 
-static int choose(const struct js_capture *c, int i, struct js_kept *kept)
+static int choose_kept(const struct js_capture *c, int i, struct js_kept *kept)
 {
 	int64_t len = c->seen[i] > c->from[i] ? c->seen[i] - c->from[i] : 0; /* shorter: its command has cut it */
 
@@ -171,7 +170,7 @@ static int choose(const struct js_capture *c, int i, struct js_kept *kept)
 int js_capture_look(struct js_capture *capture, struct js_kept kept[2])
 {
 	for (int i = 0; i < 2; i++)
-		if (look(capture, i) != 0 || choose(capture, i, &kept[i]) != 0)
+		if (look_at_size(capture, i) != 0 || choose_kept(capture, i, &kept[i]) != 0)
 			return -1;
 	return 0;
 }
@@ -180,7 +179,7 @@ size_t js_capture_tail(const struct js_capture *capture, char to[JS_KEPT_TAIL])
 {
 	struct js_kept kept;
 
-	return choose(capture, 1, &kept) == 0 ? js_kept_tail(&kept, to) : 0;
+	return choose_kept(capture, 1, &kept) == 0 ? js_kept_tail(&kept, to) : 0;
 }
 
 void js_capture_next(struct js_capture *capture)
@@ -200,8 +199,7 @@ void js_capture_next(struct js_capture *capture)
 
 static int cant_copy(int which, struct jobstack_error *error)
 {
-	return js_error_set(error, JOBSTACK_EFILE, "can't write to standard %s: %s", which == 0 ? "output" : "error",
-			    strerror(errno));
+	return js_error_file(error, "can't write to standard %s", which == 0 ? "output" : "error");
 }
 
 int js_capture_move(struct js_capture *capture, int which, int to, struct jobstack_error *error)
@@ -209,7 +207,7 @@ int js_capture_move(struct js_capture *capture, int which, int to, struct jobsta
 	struct js_kept kept[2];
 
 	if (js_capture_look(capture, kept) != 0 || js_kept_copy(&kept[which], to, NULL) < 0)
-		return js_error_set(error, JOBSTACK_EFILE, "can't write the entry's own file: %s", strerror(errno));
+		return js_error_file(error, "can't write the entry's own file");
 	capture->from[which] = capture->seen[which];
 	return 0;
 }
@@ -245,12 +243,11 @@ int js_capture_open(const char *path, int *fd, struct jobstack_error *error)
 		if (dir == NULL)
 			return js_error_memory(error);
 		if (js_file_mkdirs(dir, 0777) != 0) {
-			(void)js_error_set(error, JOBSTACK_EFILE, "can't make the directory %s: %s", dir,
-					   strerror(errno));
+			(void)js_error_file(error, "can't make the directory %s", dir);
 			free(dir);
 			return JOBSTACK_EFILE;
 		}
 		free(dir);
 	}
-	return js_error_set(error, JOBSTACK_EFILE, "can't write %s: %s", path, strerror(errno));
+	return js_error_file(error, "can't write %s", path);
 }

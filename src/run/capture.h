@@ -95,10 +95,6 @@ int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const 
 		      const struct js_reaped *reaped, int64_t ended_wall_us, struct js_packlog_place *place,
 		      struct jobstack_error *error);
 
-/* Waits until all of it is on the disk, for file systems that tell of a full disk late (NFS).  Returns 0, or
- * JOBSTACK_EFILE and then what was appended since the last call may be gone.  A log that has not begun is fine. */
-int js_packlog_sync(struct js_packlog *log, struct jobstack_error *error);
-
 /* The file where the last entry went, whether it exists or not.  Valid until the next append. */
 const char *js_packlog_path(const struct js_packlog *log);
 

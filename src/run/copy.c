@@ -50,7 +50,7 @@ static ssize_t way_read_write(int in, off_t *from, int out, int64_t *at, size_t 
 	return n;
 }
 
-/* Whether ERR is about the data's fate, and not about the way: no other way would help. */
+/* Whether ERR is about the data, and not about how it is copied: no other way would help. */
 static int is_final(int err)
 {
 	return err == ENOSPC || err == EDQUOT || err == EFBIG || err == EIO || err == EPIPE || err == ESTALE;

@@ -58,7 +58,7 @@ int js_log_read(const char *path, js_logged_fn *fn, void *ctx, struct jobstack_e
 	int status = 0;
 
 	if (file == NULL)
-		return js_error_set(error, JOBSTACK_EFILE, "can't read %s: %s", path, strerror(errno));
+		return js_error_file(error, "can't read %s", path);
 	for (int64_t from = 0; status == 0 && (n = getline(&line, &room, file)) > 0 && line[n - 1] == '\n';
 	     from = ftello(file)) {
 		line[n - 1] = '\0';
@@ -74,7 +74,7 @@ int js_log_read(const char *path, js_logged_fn *fn, void *ctx, struct jobstack_e
 			status = js_error_set(error, JOBSTACK_ESTOPPED, "stopped");
 	}
 	if (status == 0 && ferror(file))
-		status = js_error_set(error, JOBSTACK_EFILE, "can't read %s: %s", path, strerror(errno));
+		status = js_error_file(error, "can't read %s", path);
 	free(line);
 	(void)fclose(file);
 	return status;

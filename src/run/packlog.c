@@ -97,7 +97,7 @@ static int open_log(struct js_packlog *log, struct jobstack_error *error)
 	if (dir == NULL)
 		return js_error_memory(error);
 	if (js_file_mkdirs(dir, 0777) != 0) {
-		(void)js_error_set(error, JOBSTACK_EFILE, "can't make the directory %s: %s", dir, strerror(errno));
+		(void)js_error_file(error, "can't make the directory %s", dir);
 		free(dir);
 		return JOBSTACK_EFILE;
 	}
@@ -106,8 +106,7 @@ static int open_log(struct js_packlog *log, struct jobstack_error *error)
 		log->fd = open(log->path.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	while (log->fd < 0 && errno == EINTR);
 	if (log->fd < 0)
-		return js_error_set(error, JOBSTACK_EFILE, "can't make the log %s: %s", log->path.data,
-				    strerror(errno));
+		return js_error_file(error, "can't make the log %s", log->path.data);
 	return 0;
 }
 
@@ -197,7 +196,7 @@ static int try_append(struct js_packlog *log, const struct js_kept kept[2], stru
 }
 
 /* The next file, if this one is long enough. */
-static int rotate(struct js_packlog *log, const struct js_packlog_place *place, struct jobstack_error *error)
+static int rotate_log(struct js_packlog *log, const struct js_packlog_place *place, struct jobstack_error *error)
 {
 	if (log->size == 0 || log->end == 0 ||
 	    log->end + (int64_t)log->text.len + place->out + place->err + 1 <= log->size)
@@ -210,34 +209,34 @@ static int rotate(struct js_packlog *log, const struct js_packlog_place *place, 
 }
 
 /* What was caught now; PLACE gets its lengths.  1: something, 0: nothing, or negative. */
-static int look(struct js_packlog *log, struct js_capture *capture, struct js_kept kept[2],
-		struct js_packlog_place *place, struct jobstack_error *error)
+static int look_at_output(struct js_packlog *log, struct js_capture *capture, struct js_kept kept[2],
+			  struct js_packlog_place *place, struct jobstack_error *error)
 {
 	*place = (struct js_packlog_place){-1, 0, 0, log->number};
 	if (js_capture_look(capture, kept) != 0)
-		return js_error_set(error, JOBSTACK_EFILE, "can't read captured output: %s", strerror(errno));
+		return js_error_file(error, "can't read captured output");
 	place->out = js_kept_len(&kept[0]);
 	place->err = js_kept_len(&kept[1]);
 	return place->out > 0 || place->err > 0;
 }
 
 /* js_packlog_append, with the lock held. */
-static int append(struct js_packlog *log, struct js_capture *capture, const struct js_template_values *values,
-		  const struct js_reaped *reaped, int64_t ended_wall_us, struct js_packlog_place *place,
-		  struct jobstack_error *error)
+static int append_locked(struct js_packlog *log, struct js_capture *capture, const struct js_template_values *values,
+			 const struct js_reaped *reaped, int64_t ended_wall_us, struct js_packlog_place *place,
+			 struct jobstack_error *error)
 {
 	struct js_kept kept[2];
 	int rc = 1;
 
 	/* a process that is being killed may still cut its file: look at the lengths again, but not for ever */
 	for (int tries = 0; rc == 1 && tries < 3; tries++) {
-		int found = look(log, capture, kept, place, error);
+		int found = look_at_output(log, capture, kept, place, error);
 
 		if (found <= 0)
 			return found;
 		js_buf_reset(&log->text);
 		add_header(&log->text, values, reaped, ended_wall_us, place);
-		rc = log->text.failed ? js_error_memory(error) : rotate(log, place, error);
+		rc = log->text.failed ? js_error_memory(error) : rotate_log(log, place, error);
 		if (rc == 0)
 			rc = open_log(log, error);
 		if (rc != 0)
@@ -259,27 +258,12 @@ int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const 
 		      struct jobstack_error *error)
 {
 	struct js_kept kept[2];
-	int rc = look(log, capture, kept, place, error);
+	int rc = look_at_output(log, capture, kept, place, error);
 
 	if (rc <= 0) /* a command that printed nothing has nothing to do with a log that hangs */
 		return rc;
 	(void)pthread_mutex_lock(&log->lock);
-	rc = append(log, capture, values, reaped, ended_wall_us, place, error);
+	rc = append_locked(log, capture, values, reaped, ended_wall_us, place, error);
 	(void)pthread_mutex_unlock(&log->lock);
 	return rc;
-}
-
-int js_packlog_sync(struct js_packlog *log, struct jobstack_error *error)
-{
-	int rc = 0;
-
-	if (log->fd < 0)
-		return 0;
-	do
-		rc = fdatasync(log->fd);
-	while (rc != 0 && errno == EINTR);
-	if (rc != 0)
-		return js_error_set(error, JOBSTACK_EFILE, "can't write the log %s: %s", log->path.data,
-				    strerror(errno));
-	return 0;
 }

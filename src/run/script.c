@@ -37,12 +37,12 @@ struct reader {
 	const char *lost; /* from here on the shell's reading is not known: why */
 };
 
-static enum frame top(const struct reader *r)
+static enum frame top_frame(const struct reader *r)
 {
 	return r->stack[r->depth];
 }
 
-static int within(const struct reader *r, enum frame frame)
+static int is_within(const struct reader *r, enum frame frame)
 {
 	for (int i = r->depth; i > 0; i--)
 		if (r->stack[i] == frame)
@@ -70,19 +70,19 @@ static int in_arithmetic(const struct reader *r)
 	return r->stack[i] == ARITH;
 }
 
-static int refuse(struct reader *r, const char *why)
+static int refuse_place(struct reader *r, const char *why)
 {
 	return js_error_set(r->error, JOBSTACK_EUSAGE, "the script can't have a placeholder %s", why);
 }
 
 /* Copies N bytes as they are. */
-static void copy(struct reader *r, size_t n)
+static void copy_source(struct reader *r, size_t n)
 {
 	js_buf_add(r->out, r->p, n);
 	r->p += n;
 }
 
-static int push(struct reader *r, enum frame frame)
+static int push_frame(struct reader *r, enum frame frame)
 {
 	if (r->depth + 1 >= DEPTH_MAX)
 		return js_error_set(r->error, JOBSTACK_EUSAGE, "the script nests too deeply");
@@ -92,7 +92,7 @@ static int push(struct reader *r, enum frame frame)
 }
 
 /* The number of the parameter that SPOT becomes; 0: there are too many. */
-static int parameter(struct js_script *script, const struct js_spot *spot)
+static int find_parameter(struct js_script *script, const struct js_spot *spot)
 {
 	size_t i = 0;
 
@@ -112,16 +112,16 @@ static int parameter(struct js_script *script, const struct js_spot *spot)
 /* Puts a placeholder of LEN bytes, with the quotes that suit the innermost frame. */
 static int put_place(struct reader *r, const struct js_spot *spot, size_t len, int in_single)
 {
-	const char *quote = in_single ? "'\"" : top(r) == QUOTED || top(r) == ARITH ? "" : "\"";
+	const char *quote = in_single ? "'\"" : top_frame(r) == QUOTED || top_frame(r) == ARITH ? "" : "\"";
 	int number;
 
 	if (js_place_check(r->p, len, spot, r->syntax, r->error) != 0)
 		return JOBSTACK_EUSAGE;
 	if (in_arithmetic(r) && js_place_is_name(spot->place)) /* arithmetic runs what it finds in a[$(...)] */
-		return refuse(r, "for a name in $((...)) or ((...)) (for a subshell put a space between them)");
+		return refuse_place(r, "for a name in $((...)) or ((...)) (for a subshell put a space between them)");
 	if (brace_in_quotes(r))
-		return refuse(r, "in ${...} within double quotes");
-	number = parameter(r->script, spot);
+		return refuse_place(r, "in ${...} within double quotes");
+	number = find_parameter(r->script, spot);
 	if (number == 0)
 		return js_error_set(r->error, JOBSTACK_EUSAGE, "the script has more than %d different fields",
 				    JS_SCRIPT_FIELDS);
@@ -139,28 +139,28 @@ static int read_single(struct reader *r, int ansi)
 	size_t len;
 	int rc;
 
-	copy(r, 1);
+	copy_source(r, 1);
 	while (*r->p != '\'') {
 		if (*r->p == '\0')
 			return js_error_set(r->error, JOBSTACK_EUSAGE, "the script ends inside single quotes");
 		len = js_place_match(r->source, r->p, r->syntax, &spot);
 		if (len > 0 && ansi)
-			return refuse(r, "inside $'...'");
-		if ((*r->p == '`' || *r->p == '\\') && within(r, BACKTICK))
+			return refuse_place(r, "inside $'...'");
+		if ((*r->p == '`' || *r->p == '\\') && is_within(r, BACKTICK))
 			r->lost = "behind ` or \\ in quotes inside `...` (write $(...))";
 		if (*r->p == '\\' && ansi && r->p[1] == '\'')
 			r->lost = "behind $'...\\'...', which shells read differently";
 		if (r->lost != NULL)
 			return 0;
 		if (len == 0) {
-			copy(r, 1);
+			copy_source(r, 1);
 			continue;
 		}
 		rc = put_place(r, &spot, len, 1);
 		if (rc != 0)
 			return rc;
 	}
-	copy(r, 1);
+	copy_source(r, 1);
 	r->word_start = 0;
 	return 0;
 }
@@ -170,27 +170,27 @@ static int read_backslash(struct reader *r)
 	struct js_spot spot;
 	char next = r->p[1];
 
-	if (top(r) == ARITH || (next != '\0' && strchr("`\\$\"", next) != NULL && within(r, BACKTICK))) {
+	if (top_frame(r) == ARITH || (next != '\0' && strchr("`\\$\"", next) != NULL && is_within(r, BACKTICK))) {
 		r->lost = "behind \\ in $((...)) or in `...`";
 		return 0;
 	}
 	if (next != '\n') /* an escaped newline is as if it weren't there */
 		r->word_start = 0;
 	if (next == '\0') {
-		if (top(r) == QUOTED) {
-			copy(r, 1); /* the end tells that the quotes are open */
+		if (top_frame(r) == QUOTED) {
+			copy_source(r, 1); /* the end tells that the quotes are open */
 			return 0;
 		}
 		return js_error_set(r->error, JOBSTACK_EUSAGE, "the script ends in a backslash");
 	}
-	if (top(r) != QUOTED || strchr("$`\"\\\n", next) != NULL) {
-		copy(r, 2);
+	if (top_frame(r) != QUOTED || strchr("$`\"\\\n", next) != NULL) {
+		copy_source(r, 2);
 		return 0;
 	}
 	/* inside double quotes it stands for itself here, and must not take our $ from us */
 	if (js_place_match(r->source, r->p + 1, r->syntax, &spot) > 0)
 		js_buf_char(r->out, '\\');
-	copy(r, 1);
+	copy_source(r, 1);
 	return 0;
 }
 
@@ -200,14 +200,14 @@ static int read_dollar(struct reader *r)
 	char next = r->p[1];
 
 	if (strncmp(r->p, "${#}", 4) == 0 && js_place_match(r->source, r->p + 1, r->syntax, &spot) == 3) {
-		copy(r, 4); /* the shell's own count of parameters */
+		copy_source(r, 4); /* the shell's own count of parameters */
 		r->word_start = 0;
 		return 0;
 	}
 	if (js_place_match(r->source, r->p + 1, r->syntax, &spot) > 0)
-		return refuse(r, "directly behind $ (write \\$ for a dollar sign)");
-	if (next == '\'' && top(r) != QUOTED) {
-		copy(r, 1);
+		return refuse_place(r, "directly behind $ (write \\$ for a dollar sign)");
+	if (next == '\'' && top_frame(r) != QUOTED) {
+		copy_source(r, 1);
 		return read_single(r, 1);
 	}
 	if (next == '[') {
@@ -215,36 +215,36 @@ static int read_dollar(struct reader *r)
 		return 0;
 	}
 	if (strncmp(r->p, "$((", 3) == 0) {
-		if (within(r, ARITH)) {
+		if (is_within(r, ARITH)) {
 			r->lost = "behind nested $((...))";
 			return 0;
 		}
-		copy(r, 3);
+		copy_source(r, 3);
 		r->parens = 2;
-		return push(r, ARITH);
+		return push_frame(r, ARITH);
 	}
 	if (next == '(' || next == '{') {
-		copy(r, 2);
-		return push(r, next == '(' ? SUBST : BRACE);
+		copy_source(r, 2);
+		return push_frame(r, next == '(' ? SUBST : BRACE);
 	}
-	copy(r, next != '\0' && strchr("$?!#@*-", next) != NULL ? 2 : 1);
+	copy_source(r, next != '\0' && strchr("$?!#@*-", next) != NULL ? 2 : 1);
 	r->word_start = 0;
 	return 0;
 }
 
 static int read_backtick(struct reader *r)
 {
-	if (!within(r, BACKTICK)) {
-		copy(r, 1);
-		return push(r, BACKTICK);
+	if (!is_within(r, BACKTICK)) {
+		copy_source(r, 1);
+		return push_frame(r, BACKTICK);
 	}
-	while (top(r) == PAREN)
+	while (top_frame(r) == PAREN)
 		r->depth--;
-	if (top(r) != BACKTICK) {
+	if (top_frame(r) != BACKTICK) {
 		r->lost = "behind ` in quotes inside `...` (write $(...))";
 		return 0;
 	}
-	copy(r, 1);
+	copy_source(r, 1);
 	r->depth--;
 	r->word_start = 0;
 	return 0;
@@ -252,46 +252,46 @@ static int read_backtick(struct reader *r)
 
 static int read_quote(struct reader *r)
 {
-	if (top(r) == ARITH || brace_in_quotes(r)) {
+	if (top_frame(r) == ARITH || brace_in_quotes(r)) {
 		r->lost = "behind quotes in $((...)) or in ${...} within double quotes";
 		return 0;
 	}
 	if (*r->p == '\'')
 		return read_single(r, 0);
-	copy(r, 1);
-	if (top(r) == QUOTED) {
+	copy_source(r, 1);
+	if (top_frame(r) == QUOTED) {
 		r->depth--;
 		r->word_start = 0;
 		return 0;
 	}
-	return push(r, QUOTED);
+	return push_frame(r, QUOTED);
 }
 
 static int read_paren(struct reader *r)
 {
 	char c = *r->p;
 
-	if (top(r) == ARITH) {
+	if (top_frame(r) == ARITH) {
 		r->parens += c == '(' ? 1 : -1;
-		copy(r, 1);
+		copy_source(r, 1);
 		if (r->parens == 0)
 			r->depth--;
 		return 0;
 	}
-	if (top(r) == BRACE) {
-		copy(r, 1);
+	if (top_frame(r) == BRACE) {
+		copy_source(r, 1);
 		return 0;
 	}
-	r->word_start = c == '(' || top(r) != SUBST;
-	if (c == '(' && r->p[1] == '(' && !within(r, ARITH)) {
-		copy(r, 2);
+	r->word_start = c == '(' || top_frame(r) != SUBST;
+	if (c == '(' && r->p[1] == '(' && !is_within(r, ARITH)) {
+		copy_source(r, 2);
 		r->parens = 2;
-		return push(r, ARITH);
+		return push_frame(r, ARITH);
 	}
-	copy(r, 1);
+	copy_source(r, 1);
 	if (c == '(')
-		return push(r, PAREN);
-	if (top(r) == SUBST || top(r) == PAREN) /* elsewhere it ends a pattern of case */
+		return push_frame(r, PAREN);
+	if (top_frame(r) == SUBST || top_frame(r) == PAREN) /* elsewhere it ends a pattern of case */
 		r->depth--;
 	return 0;
 }
@@ -300,30 +300,30 @@ static int read_paren(struct reader *r)
 static void read_plain(struct reader *r)
 {
 	char c = *r->p;
-	int words = top(r) != BRACE && top(r) != ARITH;
+	int words = top_frame(r) != BRACE && top_frame(r) != ARITH;
 
-	if (top(r) == BRACE && c == '}')
+	if (top_frame(r) == BRACE && c == '}')
 		r->depth--;
 	if (words && c == '<' && strncmp(r->p, "<<<", 3) == 0) {
-		copy(r, 3);
+		copy_source(r, 3);
 		r->word_start = 1;
 		return;
 	}
 	if (words && c == '<' && r->p[1] == '<')
 		r->lost = "behind <<";
 	else if (words && r->word_start && strncmp(r->p, "case", 4) == 0 && r->p[4] != '\0' &&
-		 strchr(" \t\n\\", r->p[4]) != NULL && within(r, SUBST))
+		 strchr(" \t\n\\", r->p[4]) != NULL && is_within(r, SUBST))
 		r->lost = "behind case in $(...)"; /* its patterns end in ) */
-	else if (words && r->word_start && c == '#' && within(r, BACKTICK))
+	else if (words && r->word_start && c == '#' && is_within(r, BACKTICK))
 		r->lost = "behind # in `...`";
 	if (r->lost != NULL)
 		return;
 	if (words && r->word_start && c == '#') {
-		copy(r, strcspn(r->p, "\n"));
+		copy_source(r, strcspn(r->p, "\n"));
 		r->comment = 1;
 		return;
 	}
-	copy(r, 1);
+	copy_source(r, 1);
 	r->word_start = strchr(" \t\n;&|<>", c) != NULL;
 }
 
@@ -340,7 +340,7 @@ static int read_token(struct reader *r)
 	case '\\': return read_backslash(r);
 	case '$': return read_dollar(r);
 	case '`':
-		if (top(r) == ARITH) {
+		if (top_frame(r) == ARITH) {
 			r->lost = "behind ` in $((...))";
 			return 0;
 		}
@@ -348,8 +348,8 @@ static int read_token(struct reader *r)
 	case '"': return read_quote(r);
 	default: break;
 	}
-	if (top(r) == QUOTED) {
-		copy(r, 1);
+	if (top_frame(r) == QUOTED) {
+		copy_source(r, 1);
 		return 0;
 	}
 	if (*r->p == '\'')
@@ -368,17 +368,17 @@ static int read_lost(struct reader *r)
 
 	for (const char *p = r->p; *p != '\0'; p++)
 		if (js_place_match(r->source, p, r->syntax, &spot) > 0)
-			return refuse(r, r->lost);
+			return refuse_place(r, r->lost);
 	if (!r->named) {
 		(void)snprintf(why, sizeof(why), "put at its end, %s (say where the datapath goes)", r->lost);
-		return refuse(r, why);
+		return refuse_place(r, why);
 	}
-	copy(r, strlen(r->p));
+	copy_source(r, strlen(r->p));
 	return 0;
 }
 
 /* Whether the byte at AT has a backslash of its own before it. */
-static int escaped(const char *script, size_t at)
+static int is_escaped(const char *script, size_t at)
 {
 	size_t n = 0;
 
@@ -393,7 +393,7 @@ static int append_name(struct reader *r)
 	size_t len = r->out->len;
 	const char *script = r->out->data;
 
-	while (len > 0 && strchr(" \t\n", script[len - 1]) != NULL && !escaped(script, len - 1))
+	while (len > 0 && strchr(" \t\n", script[len - 1]) != NULL && !is_escaped(script, len - 1))
 		len--;
 	if (len == 0)
 		return js_error_set(r->error, JOBSTACK_EUSAGE, "the script is empty");
@@ -424,10 +424,11 @@ int js_script_make(const char *source, struct js_script *script, struct jobstack
 	if (rc == 0 && r.lost != NULL) {
 		rc = read_lost(&r);
 	} else if (rc == 0) {
-		while (top(&r) == PAREN)
+		while (top_frame(&r) == PAREN)
 			r.depth--;
 		if (r.depth > 0)
-			rc = js_error_set(error, JOBSTACK_EUSAGE, "the script ends inside %s", frame_words[top(&r)]);
+			rc = js_error_set(error, JOBSTACK_EUSAGE, "the script ends inside %s",
+					  frame_words[top_frame(&r)]);
 		else if (!r.named)
 			rc = append_name(&r);
 	}

@@ -116,7 +116,7 @@ int js_spawn_new(struct js_spawn **made, const char *search, struct jobstack_err
 		s->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	while (s->null < 0 && errno == EINTR);
 	if (s->null < 0) {
-		rc = js_error_set(error, JOBSTACK_EFILE, "can't open /dev/null: %s", strerror(errno));
+		rc = js_error_file(error, "can't open /dev/null");
 		goto err1;
 	}
 	for (int number = 1; number < NSIG; number++)

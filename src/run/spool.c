@@ -27,7 +27,7 @@
 #define LAST_US INT64_C(253402300799999999) /* the end of the year 9999 */
 #define OUTCOME_MIN 50			    /* no line with an outcome is shorter */
 
-static uint32_t sum(uint32_t before, const void *data, size_t len)
+static uint32_t add_checksum(uint32_t before, const void *data, size_t len)
 {
 	uLong crc = before;
 
@@ -52,7 +52,7 @@ struct cursor {
 };
 
 /* A decimal number as we write it: no sign but '-', no zeros before it. */
-static int number(struct cursor *c, int64_t low, uint64_t high, uint64_t *value)
+static int read_number(struct cursor *c, int64_t low, uint64_t high, uint64_t *value)
 {
 	int minus = c->at < c->end && *c->at == '-' && low < 0;
 	const char *first = c->at + minus, *p = first;
@@ -72,19 +72,19 @@ static int number(struct cursor *c, int64_t low, uint64_t high, uint64_t *value)
 	return 0;
 }
 
-static int field(struct cursor *c, int64_t low, uint64_t high, uint64_t *value)
+static int read_field(struct cursor *c, int64_t low, uint64_t high, uint64_t *value)
 {
 	if (c->at == c->end || *c->at != ' ')
 		return -1;
 	c->at++;
-	return number(c, low, high, value);
+	return read_number(c, low, high, value);
 }
 
-static int field_i64(struct cursor *c, int64_t low, int64_t high, int64_t *value)
+static int read_field_i64(struct cursor *c, int64_t low, int64_t high, int64_t *value)
 {
 	uint64_t v;
 
-	if (field(c, low, (uint64_t)high, &v) != 0)
+	if (read_field(c, low, (uint64_t)high, &v) != 0)
 		return -1;
 	memcpy(value, &v, sizeof(v)); /* two's complement, as both are */
 	return 0;
@@ -96,7 +96,7 @@ static int hex_digit(char c)
 }
 
 /* Decodes hexadecimal bytes up to a blank or the end into TO, at most MOST of them; gives how many, or -1. */
-static int bytes(struct cursor *c, void *to, size_t most)
+static int read_hex(struct cursor *c, void *to, size_t most)
 {
 	unsigned char *out = to;
 	size_t n = 0;
@@ -112,7 +112,7 @@ static int bytes(struct cursor *c, void *to, size_t most)
 }
 
 /* A field of any bytes: NULL, or at the cursor's text with a NUL behind it. */
-static int bytes_field(struct cursor *c, struct jobstack_bytes *field)
+static int read_bytes_field(struct cursor *c, struct jobstack_bytes *field)
 {
 	int n;
 
@@ -122,7 +122,7 @@ static int bytes_field(struct cursor *c, struct jobstack_bytes *field)
 	*field = (struct jobstack_bytes){NULL, 0};
 	if (c->at[-1] == '-')
 		return 0;
-	n = bytes(c, c->text, (size_t)(c->end - c->at));
+	n = read_hex(c, c->text, (size_t)(c->end - c->at));
 	if (n < 0)
 		return -1;
 	*field = (struct jobstack_bytes){c->text, (size_t)n};
@@ -132,11 +132,11 @@ static int bytes_field(struct cursor *c, struct jobstack_bytes *field)
 }
 
 /* A text: the same without a NUL in it. */
-static int text_field(struct cursor *c, const char **text)
+static int read_text_field(struct cursor *c, const char **text)
 {
 	struct jobstack_bytes field;
 
-	if (bytes_field(c, &field) != 0 || (field.len > 0 && memchr(field.data, '\0', field.len) != NULL))
+	if (read_bytes_field(c, &field) != 0 || (field.len > 0 && memchr(field.data, '\0', field.len) != NULL))
 		return -1;
 	*text = field.data;
 	return 0;
@@ -145,8 +145,8 @@ static int text_field(struct cursor *c, const char **text)
 /* What version 2 has behind an outcome of version 1. */
 static int read_err(struct cursor *c, struct jobstack_outcome *o)
 {
-	return field_i64(c, -1, INT64_MAX, &o->err_at) != 0 || text_field(c, &o->err_log) != 0 ||
-			       bytes_field(c, &o->err_tail) != 0 || o->err_tail.len > JOBSTACK_ERR_TAIL_MAX
+	return read_field_i64(c, -1, INT64_MAX, &o->err_at) != 0 || read_text_field(c, &o->err_log) != 0 ||
+			       read_bytes_field(c, &o->err_tail) != 0 || o->err_tail.len > JOBSTACK_ERR_TAIL_MAX
 		       ? -1
 		       : 0;
 }
@@ -157,16 +157,20 @@ static int read_outcome(struct cursor *c, struct jobstack_outcome *o)
 	int64_t exit_code, signal;
 
 	*o = (struct jobstack_outcome)JOBSTACK_OUTCOME_INIT;
-	if (field(c, 1, UINT64_MAX, &o->entry) != 0 || field(c, 1, UINT32_MAX, &attempt) != 0 ||
-	    field(c, 0, JOBSTACK_UNSTARTED, &verdict) != 0 || verdict == JOBSTACK_LOST || field(c, 0, 1, &fatal) != 0 ||
-	    field(c, 0, 1, &later) != 0 || field(c, 0, 1, &loss) != 0 ||
-	    field_i64(c, INT32_MIN, INT32_MAX, &exit_code) != 0 || field_i64(c, INT32_MIN, INT32_MAX, &signal) != 0 ||
-	    field_i64(c, 0, LAST_US, &o->started_us) != 0 || field_i64(c, 0, LAST_US, &o->ended_us) != 0 ||
-	    field_i64(c, -1, INT64_MAX, &o->user_us) != 0 || field_i64(c, -1, INT64_MAX, &o->system_us) != 0 ||
-	    field_i64(c, -1, INT64_MAX, &o->maxrss_kib) != 0 || field_i64(c, -1, INT64_MAX, &o->read_bytes) != 0 ||
-	    field_i64(c, -1, INT64_MAX, &o->write_bytes) != 0 || field_i64(c, -1, INT64_MAX, &o->log_at) != 0 ||
-	    field_i64(c, -1, INT64_MAX, &o->log_out) != 0 || field_i64(c, -1, INT64_MAX, &o->log_err) != 0 ||
-	    text_field(c, &o->reason) != 0 || text_field(c, &o->log) != 0 || (c->version > 1 && read_err(c, o) != 0))
+	if (read_field(c, 1, UINT64_MAX, &o->entry) != 0 || read_field(c, 1, UINT32_MAX, &attempt) != 0 ||
+	    read_field(c, 0, JOBSTACK_UNSTARTED, &verdict) != 0 || verdict == JOBSTACK_LOST ||
+	    read_field(c, 0, 1, &fatal) != 0 || read_field(c, 0, 1, &later) != 0 || read_field(c, 0, 1, &loss) != 0 ||
+	    read_field_i64(c, INT32_MIN, INT32_MAX, &exit_code) != 0 ||
+	    read_field_i64(c, INT32_MIN, INT32_MAX, &signal) != 0 ||
+	    read_field_i64(c, 0, LAST_US, &o->started_us) != 0 || read_field_i64(c, 0, LAST_US, &o->ended_us) != 0 ||
+	    read_field_i64(c, -1, INT64_MAX, &o->user_us) != 0 ||
+	    read_field_i64(c, -1, INT64_MAX, &o->system_us) != 0 ||
+	    read_field_i64(c, -1, INT64_MAX, &o->maxrss_kib) != 0 ||
+	    read_field_i64(c, -1, INT64_MAX, &o->read_bytes) != 0 ||
+	    read_field_i64(c, -1, INT64_MAX, &o->write_bytes) != 0 ||
+	    read_field_i64(c, -1, INT64_MAX, &o->log_at) != 0 || read_field_i64(c, -1, INT64_MAX, &o->log_out) != 0 ||
+	    read_field_i64(c, -1, INT64_MAX, &o->log_err) != 0 || read_text_field(c, &o->reason) != 0 ||
+	    read_text_field(c, &o->log) != 0 || (c->version > 1 && read_err(c, o) != 0))
 		return -1;
 	o->attempt = (uint32_t)attempt;
 	o->verdict = (enum jobstack_verdict)verdict;
@@ -191,11 +195,11 @@ static int read_line(struct js_spool *s, struct cursor *c)
 			return -1;
 		s->n++;
 	} else if (letter == 'd') {
-		if (field(c, 0, s->n, &n) != 0 || n < s->delivered)
+		if (read_field(c, 0, s->n, &n) != 0 || n < s->delivered)
 			return -1;
 		s->delivered = (size_t)n;
 	} else if (letter == 'l') {
-		if (field(c, 0, 0, &n) != 0)
+		if (read_field(c, 0, 0, &n) != 0)
 			return -1;
 		s->left = 1;
 	} else
@@ -219,8 +223,8 @@ static int check_line(struct cursor *c, uint32_t *crc)
 		said = said << 4 | (uint32_t)digit;
 	}
 	c->at += CRC_WIDTH;
-	*crc = sum(*crc, c->at, (size_t)(c->end - c->at));
-	if (said != *crc || field(c, 0, UINT32_MAX, &len) != 0 || c->at == c->end || *c->at != ' ')
+	*crc = add_checksum(*crc, c->at, (size_t)(c->end - c->at));
+	if (said != *crc || read_field(c, 0, UINT32_MAX, &len) != 0 || c->at == c->end || *c->at != ' ')
 		return -1;
 	c->at++;
 	return len == (uint64_t)(c->end - c->at) ? 0 : -1;
@@ -236,21 +240,21 @@ static int read_head(struct js_spool *s, struct cursor *c, const char *name, uin
 	if ((size_t)(c->end - c->at) < strlen(MAGIC) || memcmp(c->at, MAGIC, strlen(MAGIC)) != 0)
 		return js_error_set(error, JOBSTACK_EFILE, "%s is no spool of a jobstack-worker", name);
 	c->at += strlen(MAGIC);
-	*crc = sum(0, c->at - strlen(MAGIC), strlen(MAGIC));
-	if (number(c, 0, UINT32_MAX, &c->version) != 0 || c->at == c->end || *c->at++ != ' ')
+	*crc = add_checksum(0, c->at - strlen(MAGIC), strlen(MAGIC));
+	if (read_number(c, 0, UINT32_MAX, &c->version) != 0 || c->at == c->end || *c->at++ != ' ')
 		goto damaged;
 	if (c->version < VERSION_MIN || c->version > VERSION)
 		return js_error_set(error, JOBSTACK_EFILE,
 				    "%s is a spool of version %" PRIu64 ", and this program reads %d and %d", name,
 				    c->version, VERSION_MIN, VERSION);
 	if (c->version > 1) /* else it could be taken for the other by a change of one byte */
-		*crc = sum(*crc, c->at - 2, 1);
+		*crc = add_checksum(*crc, c->at - 2, 1);
 	if (check_line(c, crc) != 0)
 		goto damaged;
-	n = bytes(c, h->stack, JOBSTACK_STACK_MAX);
-	if (n <= 0 || memchr(h->stack, '\0', (size_t)n) != NULL || field(c, 1, UINT64_MAX, &h->worker) != 0 ||
-	    c->at == c->end || *c->at++ != ' ' || bytes(c, h->token, sizeof(h->token)) != (int)sizeof(h->token) ||
-	    field_i64(c, 1, INT64_MAX, &h->lease_us) != 0 || c->at != c->end)
+	n = read_hex(c, h->stack, JOBSTACK_STACK_MAX);
+	if (n <= 0 || memchr(h->stack, '\0', (size_t)n) != NULL || read_field(c, 1, UINT64_MAX, &h->worker) != 0 ||
+	    c->at == c->end || *c->at++ != ' ' || read_hex(c, h->token, sizeof(h->token)) != (int)sizeof(h->token) ||
+	    read_field_i64(c, 1, INT64_MAX, &h->lease_us) != 0 || c->at != c->end)
 		goto damaged;
 	h->stack[n] = '\0';
 	return 0;
@@ -355,7 +359,7 @@ static void add_line(struct js_spool_file *file, uint32_t *crc)
 	js_buf_printf(&behind, " %zu ", file->line.len);
 	js_buf_add(&behind, file->line.data, file->line.len);
 	if (!behind.failed)
-		*crc = sum(*crc, behind.data, behind.len);
+		*crc = add_checksum(*crc, behind.data, behind.len);
 	js_buf_printf(&file->text, "%08" PRIx32, *crc);
 	js_buf_add(&file->text, behind.data, behind.len);
 	js_buf_char(&file->text, '\n');
@@ -366,15 +370,14 @@ static void add_line(struct js_spool_file *file, uint32_t *crc)
 
 /* Appends file->text, with CRC behind it; SYNC: and waits until it is on the disk.  What can't be written whole is cut
  * off. */
-static int put(struct js_spool_file *file, uint32_t crc, int sync, struct jobstack_error *error)
+static int write_text(struct js_spool_file *file, uint32_t crc, int sync, struct jobstack_error *error)
 {
 	int failed = file->text.failed, status = 0;
 
 	if (failed)
 		status = js_error_memory(error);
 	else if (js_file_write_all(file->fd, file->text.data, file->text.len) != 0 || (sync && fsync(file->fd) != 0))
-		status = js_error_set(error, JOBSTACK_EFILE, "can't write the spool %s: %s", file->path.data,
-				      strerror(errno));
+		status = js_error_file(error, "can't write the spool %s", file->path.data);
 	if (status != 0 && ftruncate(file->fd, (off_t)file->end) != 0) { /* nothing may follow what is half there */
 		(void)close(file->fd);
 		file->fd = -1;
@@ -409,7 +412,7 @@ static int sync_dirs(char *dir)
 	return 0;
 }
 
-static int make(struct js_spool_file *file, const struct js_spool_head *head, struct jobstack_error *error)
+static int create_file(struct js_spool_file *file, const struct js_spool_head *head, struct jobstack_error *error)
 {
 	char *dir = strdup(file->path.data), *slash = dir == NULL ? NULL : strrchr(dir, '/');
 	uint32_t crc;
@@ -422,21 +425,19 @@ static int make(struct js_spool_file *file, const struct js_spool_head *head, st
 	if (slash == NULL || js_file_mkdirs(dir, 0777) == 0)
 		file->fd = open(file->path.data, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (file->fd < 0) {
-		status = js_error_set(error, JOBSTACK_EFILE, "can't make the spool %s: %s", file->path.data,
-				      strerror(errno));
+		status = js_error_file(error, "can't make the spool %s", file->path.data);
 		goto out;
 	}
 	js_buf_printf(&file->text, MAGIC "%d ", VERSION);
-	crc = sum(0, file->text.data, file->text.failed ? 0 : file->text.len - 1);
+	crc = add_checksum(0, file->text.data, file->text.failed ? 0 : file->text.len - 1);
 	add_hex(&file->line, head->stack, strlen(head->stack));
 	js_buf_printf(&file->line, " %" PRIu64 " ", head->worker);
 	add_hex(&file->line, head->token, sizeof(head->token));
 	js_buf_printf(&file->line, " %" PRId64, head->lease_us);
 	add_line(file, &crc);
-	status = put(file, crc, 1, error);
+	status = write_text(file, crc, 1, error);
 	if (status == 0 && sync_dirs(dir) != 0)
-		status = js_error_set(error, JOBSTACK_EFILE, "can't write the spool %s: %s", file->path.data,
-				      strerror(errno));
+		status = js_error_file(error, "can't write the spool %s", file->path.data);
 out:
 	free(dir);
 	return status;
@@ -453,7 +454,7 @@ int js_spool_create(struct js_spool_file **made, const char *path, const struct 
 		return js_error_memory(error);
 	file->fd = -1;
 	js_buf_str(&file->path, path);
-	status = file->path.failed ? js_error_memory(error) : make(file, head, error);
+	status = file->path.failed ? js_error_memory(error) : create_file(file, head, error);
 	if (status != 0) {
 		js_spool_close(file, file->fd >= 0);
 		return status;
@@ -487,7 +488,7 @@ int js_spool_append(struct js_spool_file *file, const struct jobstack_outcome *o
 		add_hex(&file->line, o->err_tail.data, o->err_tail.len);
 		add_line(file, &crc);
 	}
-	return n == 0 ? 0 : put(file, crc, 1, error);
+	return n == 0 ? 0 : write_text(file, crc, 1, error);
 }
 
 static int note(struct js_spool_file *file, char letter, uint64_t n, int sync, struct jobstack_error *error)
@@ -496,7 +497,7 @@ static int note(struct js_spool_file *file, char letter, uint64_t n, int sync, s
 
 	js_buf_printf(&file->line, "%c %" PRIu64, letter, n);
 	add_line(file, &crc);
-	return put(file, crc, sync, error);
+	return write_text(file, crc, sync, error);
 }
 
 int js_spool_note_delivered(struct js_spool_file *file, uint64_t n, struct jobstack_error *error)

@@ -75,7 +75,7 @@ static void add_place(struct js_template *t, enum js_place place)
 	add_spot(t, &spot);
 }
 
-static int parse(struct js_template *t, const char *text, struct jobstack_error *error)
+static int parse_template(struct js_template *t, const char *text, struct jobstack_error *error)
 {
 	const char *from = text, *p = text;
 	struct js_spot spot;
@@ -109,7 +109,8 @@ static int is_repl_empty(const struct js_template_syntax *syntax)
 	return syntax != NULL && syntax->repl != NULL && syntax->repl[0] == '\0';
 }
 
-static int begin(struct js_template **made, const struct js_template_syntax *syntax, struct jobstack_error *error)
+static int begin_template(struct js_template **made, const struct js_template_syntax *syntax,
+			  struct jobstack_error *error)
 {
 	*made = NULL;
 	if (is_repl_empty(syntax))
@@ -126,7 +127,7 @@ static int begin(struct js_template **made, const struct js_template_syntax *syn
 }
 
 /* The end of making: gives out what was made whole, or frees it and gives RC. */
-static int finish(struct js_template **made, int rc, struct jobstack_error *error)
+static int finish_template(struct js_template **made, int rc, struct jobstack_error *error)
 {
 	struct js_template *t = *made;
 
@@ -151,18 +152,18 @@ static int make_command(struct js_template **made, char *const words[], size_t n
 	if (n == 0 || words[0][0] == '\0')
 		return js_error_set(error, JOBSTACK_EUSAGE, "%s",
 				    n == 0 ? "there is no command" : "the command's name is empty");
-	rc = begin(made, syntax, error);
+	rc = begin_template(made, syntax, error);
 	if (rc != 0)
 		return rc;
 	for (size_t i = 0; rc == 0 && i < n; i++) {
-		rc = parse(*made, words[i], error);
+		rc = parse_template(*made, words[i], error);
 		end_word(*made);
 	}
 	if (!bare && !(*made)->named) {
 		add_place(*made, JS_PLACE_DATAPATH);
 		end_word(*made);
 	}
-	return finish(made, rc, error);
+	return finish_template(made, rc, error);
 }
 
 int js_template_command(struct js_template **made, char *const words[], size_t n,
@@ -183,7 +184,7 @@ static int make_shell(struct js_template **made, char *const words[], size_t n, 
 	*made = NULL;
 	if (n == 0)
 		return js_error_set(error, JOBSTACK_EUSAGE, "there is no command");
-	rc = begin(made, syntax, error);
+	rc = begin_template(made, syntax, error);
 	if (rc != 0)
 		return rc;
 	for (size_t i = 0; i < n; i++) {
@@ -208,7 +209,7 @@ static int make_shell(struct js_template **made, char *const words[], size_t n, 
 	}
 	js_buf_free(&source);
 	js_buf_free(&script.text);
-	return finish(made, rc, error);
+	return finish_template(made, rc, error);
 }
 
 int js_template_shell(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax,
@@ -259,8 +260,8 @@ int js_template_string(struct js_template **made, const char *text, const struct
 	*made = NULL;
 	if (text[0] == '\0')
 		return js_error_set(error, JOBSTACK_EUSAGE, "the name of a file is empty");
-	rc = begin(made, syntax, error);
-	return rc == 0 ? finish(made, parse(*made, text, error), error) : rc;
+	rc = begin_template(made, syntax, error);
+	return rc == 0 ? finish_template(made, parse_template(*made, text, error), error) : rc;
 }
 
 void js_template_free(struct js_template *made)

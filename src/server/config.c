@@ -22,7 +22,7 @@
 #define SIGN "# Written by jobstack server"
 
 /* NAME="VALUE" as MySQL's readers take it. */
-static void value(struct js_buf *t, const char *name, const char *text)
+static void add_value(struct js_buf *t, const char *name, const char *text)
 {
 	js_buf_printf(t, "%s=\"", name);
 	for (; *text != '\0'; text++) {
@@ -34,15 +34,14 @@ static void value(struct js_buf *t, const char *name, const char *text)
 }
 
 /* Puts the text in its place, wipes it, frees it. */
-static int put(const char *path, mode_t mode, struct js_buf *t, struct jobstack_error *error)
+static int put_file(const char *path, mode_t mode, struct js_buf *t, struct jobstack_error *error)
 {
 	int status = 0;
 
 	if (t->failed)
 		status = js_error_memory(error);
 	else if (js_file_replace(path, mode, t->data, t->len) != 0)
-		status = js_error_set(error, errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE,
-				      "%s can't be written: %s", path, strerror(errno));
+		status = js_error_access(error, "%s can't be written", path);
 	if (t->data != NULL)
 		explicit_bzero(t->data, t->len);
 	js_buf_free(t);
@@ -76,13 +75,12 @@ int js_config_password(const struct js_layout *layout, char password[JS_CONFIG_P
 		}
 	} else if (t.data == NULL && errno != ENOENT) {
 		js_buf_free(&t);
-		return js_error_set(error, errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE, "%s can't be read: %s",
-				    layout->password, strerror(errno));
+		return js_error_access(error, "%s can't be read", layout->password);
 	}
 	js_buf_reset(&t);
 	make_password(password);
 	js_buf_printf(&t, "%s\n", password);
-	return put(layout->password, 0600, &t, error);
+	return put_file(layout->password, 0600, &t, error);
 }
 
 /* What a compiled-in default or a distribution would else decide; names that one of the two servers lacks are loose. */
@@ -125,24 +123,24 @@ int js_config_server(const struct js_layout *layout, const struct js_program *pr
 	js_layout_join(pid_file, layout->run, "pid");
 	js_buf_str(&t, SIGN " at each start; a change here is lost.\n[mysqld]\n");
 	if (program->basedir[0] != '\0')
-		value(&t, "basedir", program->basedir);
-	value(&t, "datadir", layout->data);
-	value(&t, "socket", config->socket);
-	value(&t, "pid-file", pid_file);
-	value(&t, "init-file", layout->init);
-	value(&t, "ssl-ca", tls.ca);
-	value(&t, "ssl-cert", tls.cert);
-	value(&t, "ssl-key", tls.key);
+		add_value(&t, "basedir", program->basedir);
+	add_value(&t, "datadir", layout->data);
+	add_value(&t, "socket", config->socket);
+	add_value(&t, "pid-file", pid_file);
+	add_value(&t, "init-file", layout->init);
+	add_value(&t, "ssl-ca", tls.ca);
+	add_value(&t, "ssl-cert", tls.cert);
+	add_value(&t, "ssl-key", tls.key);
 	/* SELECT ... INTO OUTFILE: nobody may; MariaDB has no word for that, so an empty directory it is */
 	if (program->mysql)
 		js_buf_str(&t, "secure-file-priv=NULL\n");
 	else
-		value(&t, "secure-file-priv", layout->run);
+		add_value(&t, "secure-file-priv", layout->run);
 	js_buf_printf(&t, "bind-address=%s\nport=%u\n", config->listen, config->port);
 	js_buf_printf(&t, "max_connections=%d\nback_log=%d\n", JS_CONFIG_CONNECTIONS, JS_CONFIG_CONNECTIONS);
 	js_buf_printf(&t, "innodb_buffer_pool_size=%" PRIu64 "\n", config->memory);
 	js_buf_str(&t, fixed);
-	return put(layout->config, 0644, &t, error); /* no secret; the server's user must read it */
+	return put_file(layout->config, 0644, &t, error); /* no secret; the server's user must read it */
 }
 
 int js_config_init(const struct js_layout *layout, const struct js_program *program, const struct js_config *config,
@@ -160,16 +158,16 @@ int js_config_init(const struct js_layout *layout, const struct js_program *prog
 	js_buf_str(&t, "GRANT ALL ON jobstack.* TO 'jobstack'@'%';\n");
 	if (program->mysql) /* MariaDB's root is the system's root or the server's user, by the socket */
 		js_buf_printf(&t, "ALTER USER 'root'@'localhost' IDENTIFIED BY '%s';\n", root);
-	status = put(layout->init, 0600, &t, error);
+	status = put_file(layout->init, 0600, &t, error);
 	if (status == 0 && who->change && lchown(layout->init, who->uid, who->gid) != 0)
-		status = js_error_set(error, JOBSTACK_EFILE, "%s: %s", layout->init, strerror(errno));
+		status = js_error_file(error, "%s", layout->init);
 	js_buf_str(&t, SIGN ": the server's administrator, on its own host.\n[client]\n");
-	value(&t, "user", program->mysql || geteuid() == 0 ? "root" : who->name);
-	value(&t, "socket", config->socket);
+	add_value(&t, "user", program->mysql || geteuid() == 0 ? "root" : who->name);
+	add_value(&t, "socket", config->socket);
 	if (program->mysql)
-		value(&t, "password", root);
+		add_value(&t, "password", root);
 	if (status == 0)
-		status = put(layout->root, 0600, &t, error);
+		status = put_file(layout->root, 0600, &t, error);
 	js_buf_free(&t);
 	explicit_bzero(root, sizeof(root));
 	return status;
@@ -203,12 +201,10 @@ int js_config_client_check(const char *path, struct jobstack_error *error)
 	if (slash != NULL && slash != dir)
 		*slash = '\0';
 	if (js_file_mkdirs(dir, 0700) != 0 || access(dir, W_OK | X_OK) != 0)
-		return js_error_set(error, errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE,
-				    "the directory %s for the client's option file: %s", dir, strerror(errno));
+		return js_error_access(error, "the directory %s for the client's option file", dir);
 	if (js_file_read(path, &t) != 0) {
 		if (errno != ENOENT)
-			status = js_error_set(error, errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE,
-					      "%s can't be read: %s", path, strerror(errno));
+			status = js_error_access(error, "%s can't be read", path);
 	} else if (t.len > 0 && strncmp(t.data, SIGN, strlen(SIGN)) != 0)
 		status = js_error_set(
 			error, JOBSTACK_ECONFLICT,
@@ -250,7 +246,7 @@ int js_config_client_other(const char *path, const char *password, char *where, 
 }
 
 /* Replaces PATH unless it is so already: a reader on another host then never sees it move.  Takes TEXT. */
-static int refresh(const char *path, mode_t mode, struct js_buf *text, struct jobstack_error *error)
+static int refresh_file(const char *path, mode_t mode, struct js_buf *text, struct jobstack_error *error)
 {
 	struct js_buf had = {0};
 	struct stat st;
@@ -262,7 +258,7 @@ static int refresh(const char *path, mode_t mode, struct js_buf *text, struct jo
 		explicit_bzero(had.data, had.len);
 	js_buf_free(&had);
 	if (!same)
-		return put(path, mode, text, error);
+		return put_file(path, mode, text, error);
 	explicit_bzero(text->data, text->len);
 	js_buf_free(text);
 	return 0;
@@ -280,18 +276,18 @@ int js_config_client(const char *path, const struct js_layout *layout, const str
 	ca_path(path, ca);
 	if (js_file_read(tls.ca, &t) != 0) {
 		js_buf_free(&t);
-		return js_error_set(error, JOBSTACK_EFILE, "%s can't be read: %s", tls.ca, strerror(errno));
+		return js_error_file(error, "%s can't be read", tls.ca);
 	}
-	status = refresh(ca, 0644, &t, error);
+	status = refresh_file(ca, 0644, &t, error);
 	if (status != 0)
 		return status;
 	js_buf_printf(&t,
 		      SIGN " start; it is replaced when the server's address changes.\n[client]\nhost=%s\nport=%u\n"
 			   "user=jobstack\npassword=%s\n",
 		      address->host, address->port, address->password);
-	value(&t, "ssl-ca", ca);
+	add_value(&t, "ssl-ca", ca);
 	/* "=1", since MariaDB Connector/C passes over the bare word */
 	js_buf_str(&t, address->mysql ? "ssl-mode=VERIFY_IDENTITY\n" : "ssl-verify-server-cert=1\n");
 	js_buf_str(&t, "[jobstack]\ndatabase=jobstack\n");
-	return refresh(path, 0600, &t, error);
+	return refresh_file(path, 0600, &t, error);
 }

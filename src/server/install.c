@@ -29,7 +29,8 @@ struct arguments {
 	char datadir[JS_LAYOUT_PATH + 16], basedir[JS_LAYOUT_PATH + 16], user[100], bootstrap[JS_LAYOUT_PATH + 32];
 };
 
-static void arguments(struct arguments *a, const struct js_program *program, const struct js_who *who, const char *dir)
+static void fill_arguments(struct arguments *a, const struct js_program *program, const struct js_who *who,
+			   const char *dir)
 {
 	int n = 0;
 
@@ -58,7 +59,7 @@ static void arguments(struct arguments *a, const struct js_program *program, con
 }
 
 /* Removes what killed starts have left. */
-static void sweep(const struct js_layout *layout, const struct js_who *who)
+static void sweep_leftovers(const struct js_layout *layout, const struct js_who *who)
 {
 	DIR *dir = opendir(layout->dir);
 	char path[JS_LAYOUT_PATH];
@@ -82,7 +83,7 @@ static int run_installer(const struct js_work *work, const struct js_program *pr
 	int status, end = 0;
 	char **with;
 
-	arguments(&a, program, &work->who, dir);
+	fill_arguments(&a, program, &work->who, dir);
 	with = js_task_env(work->env, a.bootstrap);
 	if (with == NULL)
 		return js_error_memory(error);
@@ -101,7 +102,7 @@ static int run_installer(const struct js_work *work, const struct js_program *pr
 }
 
 /* Everything of the new directory on disk, before its name says that it is whole. */
-static int settle(const char *from, const char *to, struct jobstack_error *error)
+static int settle_data(const char *from, const char *to, struct jobstack_error *error)
 {
 	int fd = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
@@ -115,7 +116,7 @@ static int settle(const char *from, const char *to, struct jobstack_error *error
 		(void)close(fd);
 	}
 	if (rename(from, to) != 0)
-		return js_error_set(error, JOBSTACK_EFILE, "%s can't be renamed to %s: %s", from, to, strerror(errno));
+		return js_error_file(error, "%s can't be renamed to %s", from, to);
 	return 0;
 }
 
@@ -127,7 +128,7 @@ int js_install(const struct js_work *work, const struct js_program *program, str
 	struct stat st;
 	int status = 0;
 
-	sweep(layout, who);
+	sweep_leftovers(layout, who);
 	if (lstat(layout->data, &st) == 0)
 		return 0;
 	js_log(work->log, JOBSTACK_LOG_INFO, "initialising the data in %s (%s %s)", layout->data,
@@ -137,14 +138,13 @@ int js_install(const struct js_work *work, const struct js_program *program, str
 	/* a name of its own each time: an installer that outlived its killed parent can't write into ours */
 	js_layout_join(aside, layout->dir, "data.new.XXXXXX");
 	if (mkdtemp(aside) == NULL)
-		return js_error_set(error, JOBSTACK_EFILE, "a directory in %s: %s", layout->dir, strerror(errno));
+		return js_error_file(error, "a directory in %s", layout->dir);
 	if (who->change && lchown(aside, who->uid, who->gid) != 0)
-		status = js_error_set(error, JOBSTACK_EFILE, "%s can't be given to %s: %s", aside, who->name,
-				      strerror(errno));
+		status = js_error_file(error, "%s can't be given to %s", aside, who->name);
 	if (status == 0)
 		status = run_installer(work, program, aside, error);
 	if (status == 0)
-		status = settle(aside, layout->data, error);
+		status = settle_data(aside, layout->data, error);
 	if (status != 0)
 		js_layout_remove(aside, who);
 	return status == 0 ? 1 : status;

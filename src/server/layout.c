@@ -48,7 +48,7 @@ int js_layout_absolute(char out[JS_LAYOUT_PATH], const char *path, struct jobsta
 	if (*path == '\0')
 		return js_error_set(error, JOBSTACK_EUSAGE, "a path is empty");
 	if (*path != '/' && getcwd(cwd, sizeof(cwd)) == NULL)
-		return js_error_set(error, JOBSTACK_EFILE, "the working directory: %s", strerror(errno));
+		return js_error_file(error, "the working directory");
 	if (strlen(cwd) + strlen(path) + 2 > JS_LAYOUT_DIR_MAX)
 		return js_error_set(error, JOBSTACK_EUSAGE, "the path %.100s... is too long", path);
 	if (*path == '/')
@@ -119,20 +119,19 @@ static int is_empty(const char *path)
 	return n == 0;
 }
 
-/* One room below DIR: made if it is not there, with this owner and mode. */
-static int room(const char *path, const struct js_who *who, mode_t mode, struct jobstack_error *error)
+/* One directory below DIR: made if it is not there, with this owner and mode. */
+static int make_subdirectory(const char *path, const struct js_who *who, mode_t mode, struct jobstack_error *error)
 {
 	struct stat st;
 
 	if (mkdir(path, mode) != 0 && errno != EEXIST)
-		return js_error_set(error, JOBSTACK_EFILE, "%s can't be made: %s", path, strerror(errno));
+		return js_error_file(error, "%s can't be made", path);
 	if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode))
 		return js_error_set(error, JOBSTACK_EFILE, "%s is no directory", path);
 	if (who->change && st.st_uid != who->uid && lchown(path, who->uid, who->gid) != 0)
-		return js_error_set(error, JOBSTACK_EFILE, "%s can't be given to the user %s: %s", path, who->name,
-				    strerror(errno));
+		return js_error_file(error, "%s can't be given to the user %s", path, who->name);
 	if (chmod(path, mode) != 0)
-		return js_error_set(error, JOBSTACK_EFILE, "%s: %s", path, strerror(errno));
+		return js_error_file(error, "%s", path);
 	return 0;
 }
 
@@ -143,10 +142,9 @@ static int own_dir(const struct js_layout *layout, const struct js_who *who, str
 	struct stat st;
 
 	if (js_file_mkdirs(layout->dir, who->change ? 0755 : 0700) != 0)
-		return js_error_set(error, errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE,
-				    "the directory %s can't be made: %s", layout->dir, strerror(errno));
+		return js_error_access(error, "the directory %s can't be made", layout->dir);
 	if (stat(layout->dir, &st) != 0)
-		return js_error_set(error, JOBSTACK_EFILE, "%s: %s", layout->dir, strerror(errno));
+		return js_error_file(error, "%s", layout->dir);
 	if (st.st_uid != geteuid()) {
 		if (js_who_numbered(st.st_uid, &us, NULL) != 0)
 			us.name[0] = '\0';
@@ -162,7 +160,7 @@ static int own_dir(const struct js_layout *layout, const struct js_who *who, str
 				    "the directory %s has other things in it and is not one of jobstack server",
 				    layout->dir);
 	if (chmod(layout->dir, who->change ? 0711 : 0700) != 0)
-		return js_error_set(error, JOBSTACK_EFILE, "%s: %s", layout->dir, strerror(errno));
+		return js_error_file(error, "%s", layout->dir);
 	return 0;
 }
 
@@ -191,14 +189,13 @@ int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, 
 		return status;
 	fd = open(layout->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return js_error_set(error, errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE, "%s can't be made: %s",
-				    layout->lock, strerror(errno));
+		return js_error_access(error, "%s can't be made", layout->lock);
 	(void)close(fd);
-	status = room(layout->tls, &us, who->change ? 0711 : 0700, error);
+	status = make_subdirectory(layout->tls, &us, who->change ? 0711 : 0700, error);
 	if (status == 0)
 		status = check_data(layout, who, error);
 	if (status == 0)
-		status = room(layout->run, who, 0700, error);
+		status = make_subdirectory(layout->run, who, 0700, error);
 	reach = status == 0 && who->change ? js_who_can_write(who, layout->run) : 0;
 	if (reach < 0)
 		status = js_error_why(error, js_error_process_code(errno), js_error_process_why(errno),
@@ -220,7 +217,7 @@ static int local_lock(const struct js_layout *layout, struct jobstack_error *err
 	int fd;
 
 	if (stat(layout->dir, &st) != 0)
-		return js_error_set(error, JOBSTACK_EFILE, "%s: %s", layout->dir, strerror(errno));
+		return js_error_file(error, "%s", layout->dir);
 	(void)snprintf(path, sizeof(path), "/tmp/jobstack-server-%lu-%" PRIx64 "-%" PRIx64 ".lock",
 		       (unsigned long)geteuid(), (uint64_t)st.st_dev, (uint64_t)st.st_ino);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -239,8 +236,7 @@ int js_layout_lock(const struct js_layout *layout, int64_t patience_us, const st
 	int fd = open(layout->lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW), local = 0;
 
 	if (fd < 0)
-		return js_error_set(error, errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE, "%s: %s", layout->lock,
-				    strerror(errno));
+		return js_error_access(error, "%s", layout->lock);
 	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		if (!local && (errno == ENOSYS || errno == EOPNOTSUPP || errno == ENOLCK)) {
 			(void)close(fd);
@@ -251,8 +247,7 @@ int js_layout_lock(const struct js_layout *layout, int64_t patience_us, const st
 			continue;
 		}
 		if (errno != EWOULDBLOCK && errno != EINTR) {
-			int status = js_error_set(error, JOBSTACK_EFILE, "%s can't be locked: %s", layout->lock,
-						  strerror(errno));
+			int status = js_error_file(error, "%s can't be locked", layout->lock);
 			(void)close(fd);
 			return status;
 		}

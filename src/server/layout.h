@@ -56,8 +56,8 @@ int js_layout_set(struct js_layout *layout, const char *dir, struct jobstack_err
 /* Chooses whom the server runs as: USER (may be NULL) if we are root, else ourselves.  EUSAGE, EPERM. */
 int js_layout_who(const struct js_layout *layout, const char *user, struct js_who *who, struct jobstack_error *error);
 
-/* Makes DIR and its rooms, owned as said above, and sees that WHO can get there.  A directory with other things in it,
- * or of another user, is refused.  EFILE, EPERM, ECONFLICT. */
+/* Makes DIR and its subdirectories, owned as said above, and sees that WHO can get there.  A directory with other
+ * things in it, or of another user, is refused.  EFILE, EPERM, ECONFLICT. */
 int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error);
 
 /* Takes the lock, waiting at most PATIENCE_US for whoever has it.  Returns a descriptor to close, or

@@ -57,7 +57,7 @@ static void set_port(struct sockaddr_storage *addr, unsigned port)
 }
 
 /* A socket that listens as the server will, or -1 with errno. */
-static int listener(const struct js_net *net, unsigned port)
+static int open_listener(const struct js_net *net, unsigned port)
 {
 	struct sockaddr_storage addr = net->addr;
 	int fd, on = 1, off = 0, saved;
@@ -107,7 +107,7 @@ static int choose_address(const struct addrinfo *list, struct js_net *net, struc
 		net->len = a->ai_addrlen;
 		(void)getnameinfo(a->ai_addr, a->ai_addrlen, net->listen, sizeof(net->listen), NULL, 0, NI_NUMERICHOST);
 		net->odd = !net->is_address && is_loopback(a->ai_addr);
-		fd = listener(net, 0);
+		fd = open_listener(net, 0);
 		if (fd < 0)
 			why = errno;
 	}
@@ -148,7 +148,7 @@ int js_net_resolve(const char *host, struct js_net *net, struct jobstack_error *
 
 int js_net_port_free(const struct js_net *net, unsigned port)
 {
-	int fd = listener(net, port);
+	int fd = open_listener(net, port);
 
 	if (fd < 0)
 		return 0;

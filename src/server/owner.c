@@ -32,7 +32,7 @@ int js_owner_lives(const struct js_owner *owner)
 	return owner->pid > 0 && js_proc_start(owner->pid) == owner->start;
 }
 
-static enum js_owner_state judge(const struct js_owner *owner)
+static enum js_owner_state judge_owner(const struct js_owner *owner)
 {
 	char host[256], boot[40];
 
@@ -82,7 +82,7 @@ static int take_number(const char *record, const char *key, int64_t high, int64_
 	return take_text(record, key, text, sizeof(text)) == 0 ? js_num_i64(text, -1, high, out) : -1;
 }
 
-static int parse(const char *text, struct js_owner *o)
+static int parse_record(const char *text, struct js_owner *o)
 {
 	int64_t pid = 0, port = 0;
 	int bad = 0;
@@ -119,16 +119,15 @@ int js_owner_read(const struct js_layout *layout, struct js_owner *owner, enum j
 	*state = JS_OWNER_NONE;
 	if (js_file_read(layout->owner, &text) != 0) {
 		if (errno != ENOENT && errno != ENOTDIR)
-			status = js_error_set(error, errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE,
-					      "%s can't be read: %s", layout->owner, strerror(errno));
+			status = js_error_access(error, "%s can't be read", layout->owner);
 	} else if (text.failed)
 		status = js_error_memory(error);
-	else if (parse(text.data, owner) != 0)
+	else if (parse_record(text.data, owner) != 0)
 		status = js_error_set(error, JOBSTACK_EFILE,
 				      "%s makes no sense: if surely no server runs on %s, remove it", layout->owner,
 				      layout->dir);
 	else
-		*state = judge(owner);
+		*state = judge_owner(owner);
 	js_buf_free(&text);
 	return status;
 }
@@ -152,7 +151,7 @@ int js_owner_write(const struct js_layout *layout, struct js_owner *owner, struc
 	if (t.failed)
 		status = js_error_memory(error);
 	else if (js_file_replace(layout->owner, 0600, t.data, t.len) != 0)
-		status = js_error_set(error, JOBSTACK_EFILE, "%s can't be written: %s", layout->owner, strerror(errno));
+		status = js_error_file(error, "%s can't be written", layout->owner);
 	js_buf_free(&t);
 	return status;
 }

@@ -2,7 +2,7 @@
  *
  * A private MariaDB or MySQL server for whoever has none: start, stop, status, stay.
  *
- * This is what the command uses; the other headers of this room are its own.  Nothing here prints, exits or reads the
+ * This is what the command uses; the other headers of this layer are its own.  Nothing here prints, exits or reads the
  * environment; progress goes to the log sink, and the last lines of a failed server's log too, as errors.
  */
 #ifndef JS_SERVER_SERVER_H

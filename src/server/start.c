@@ -4,7 +4,8 @@
  * program is executed and under the lock; killed anywhere, the next start goes on from what is there.
  *
  *     lock -> record says: alive -> wait until it answers -> client file
- *                          gone or none -> install -> certificates -> my.cnf -> process at its gate -> record -> go
+ *                          gone or none -> install -> certificates -> my.cnf -> process that waits -> record -> it may
+ * execute
  *                                       -> wait until it answers -> remove init.sql -> client file
  */
 #define _GNU_SOURCE
@@ -94,8 +95,7 @@ static int choose_socket(struct start *s)
 	memcpy(s->owner.socket_dir, "/tmp/jobstack-XXXXXX", 21);
 	if (mkdtemp(s->owner.socket_dir) == NULL ||
 	    (s->work.who.change && lchown(s->owner.socket_dir, s->work.who.uid, s->work.who.gid) != 0))
-		return js_error_set(s->error, JOBSTACK_EFILE, "a directory for the server's socket under /tmp: %s",
-				    strerror(errno));
+		return js_error_file(s->error, "a directory for the server's socket under /tmp");
 	(void)snprintf(s->owner.socket, sizeof(s->owner.socket), "%s/sock", s->owner.socket_dir);
 	return 0;
 }
@@ -131,8 +131,7 @@ static int choose_port(struct start *s, unsigned avoid)
 	}
 	(void)snprintf(text, sizeof(text), "%u\n", s->owner.port);
 	if (s->owner.port != port && js_file_replace(s->work.layout.port, 0600, text, strlen(text)) != 0)
-		return js_error_set(s->error, JOBSTACK_EFILE, "%s can't be written: %s", s->work.layout.port,
-				    strerror(errno));
+		return js_error_file(s->error, "%s can't be written", s->work.layout.port);
 	return 0;
 }
 
@@ -155,7 +154,7 @@ static void check_limits(const struct start *s)
 }
 
 /* Writes my.cnf and init.sql. */
-static int configure(struct start *s)
+static int write_configuration(struct start *s)
 {
 	struct js_config config = {.listen = s->net.listen,
 				   .socket = s->owner.socket,
@@ -169,7 +168,7 @@ static int configure(struct start *s)
 }
 
 /* Makes the process, writes the record, lets the process go. */
-static int launch(struct start *s)
+static int launch_server(struct start *s)
 {
 	char defaults[JS_LAYOUT_PATH + 32];
 	const char *argv[] = {s->program.path, defaults, NULL};
@@ -184,8 +183,7 @@ static int launch(struct start *s)
 	(void)snprintf(defaults, sizeof(defaults), "--defaults-file=%s", s->work.layout.config);
 	log = js_logfile_open(s->work.layout.log, &s->owner.log_offset);
 	if (log < 0)
-		return js_error_set(s->error, JOBSTACK_EFILE, "%s can't be written: %s", s->work.layout.log,
-				    strerror(errno));
+		return js_error_file(s->error, "%s can't be written", s->work.layout.log);
 	status = js_task_hold(&task, log, &held, s->error);
 	(void)close(log);
 	if (status != 0)
@@ -288,7 +286,7 @@ static int await_greeting(struct start *s)
 }
 
 /* What is left of a start that failed: no process, no file with the password, no record of ours. */
-static void clean_up(struct start *s)
+static void clean_up_start(struct start *s)
 {
 	if (s->child)
 		end_child(s);
@@ -300,7 +298,7 @@ static void clean_up(struct start *s)
 }
 
 /* After the first answer: nothing secret is left lying, clients learn where it is. */
-static int finish(struct start *s)
+static int finish_start(struct start *s)
 {
 	struct js_config_address address = {s->owner.bind, s->owner.port, s->password, s->program.mysql};
 	char other[300];
@@ -328,24 +326,24 @@ static void tell_recovery(const struct start *s)
 /* One try on the chosen port.  1 if another port may help: somebody took it since we looked. */
 static int try_once(struct start *s)
 {
-	int status = configure(s);
+	int status = write_configuration(s);
 
 	if (status == 0)
-		status = launch(s);
+		status = launch_server(s);
 	if (status == 0)
 		status = await_greeting(s);
 	if (status != 0) {
 		int lost = status == JOBSTACK_ENODB && !s->child && s->options->port == 0 &&
 			   !js_net_port_free(&s->net, s->owner.port);
 
-		clean_up(s);
+		clean_up_start(s);
 		return lost ? 1 : status;
 	}
 	return 0;
 }
 
 /* Starts what does not run. */
-static int begin(struct start *s)
+static int begin_start(struct start *s)
 {
 	unsigned avoid = 0;
 	int status;
@@ -385,7 +383,7 @@ static int begin(struct start *s)
 		return status;
 	}
 	tell_recovery(s);
-	return finish(s);
+	return finish_start(s);
 }
 
 /* It runs, or is on its way up because whoever started it was killed. */
@@ -404,11 +402,11 @@ static int join_running(struct start *s)
 				    "the server runs already, on %s:%u: stop it first, to have it elsewhere",
 				    s->owner.bind, s->owner.port);
 	status = await_greeting(s);
-	return status == 0 ? finish(s) : status;
+	return status == 0 ? finish_start(s) : status;
 }
 
 /* Decides by the record.  Returns 1 if it runs, 0 if it is to be started. */
-static int look(struct start *s)
+static int look_at_record(struct start *s)
 {
 	const struct js_server_options *o = s->options;
 	struct js_net_greeting hello;
@@ -487,11 +485,11 @@ int js_server_start(const struct js_server_options *options, struct js_server_in
 	lock = js_layout_lock(&s->work.layout, JS_SERVER_PATIENCE_US, s->work.log, options->stop, s->error);
 	status = lock < 0 ? lock : js_config_password(&s->work.layout, s->password, s->error);
 	if (status == 0)
-		status = runs = look(s);
+		status = runs = look_at_record(s);
 	if (status == 1)
 		status = join_running(s);
 	else if (status == 0)
-		status = begin(s);
+		status = begin_start(s);
 	if (status == 0) {
 		js_server_fill(&s->work.layout, &s->owner, JS_SERVER_RUNNING, info);
 		memcpy(info->client_file, s->client_file, sizeof(info->client_file));

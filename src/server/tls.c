@@ -99,7 +99,7 @@ static int write_work(const struct making *m, const char *name, const char *text
 	js_layout_join(path, m->aside, name);
 	if (js_file_replace(path, 0600, text, strlen(text)) == 0)
 		return 0;
-	return js_error_set(m->error, JOBSTACK_EFILE, "%s can't be written: %s", path, strerror(errno));
+	return js_error_file(m->error, "%s can't be written", path);
 }
 
 /* What openssl reads; SAN is "" for the CA. */
@@ -220,7 +220,7 @@ static int bring(const struct making *m, const char *name, const char *to, mode_
 	if (chmod(from, mode) == 0 && (who == NULL || !who->change || chown(from, who->uid, who->gid) == 0) &&
 	    rename(from, to) == 0)
 		return 0;
-	return js_error_set(m->error, JOBSTACK_EFILE, "%s can't be put in place: %s", to, strerror(errno));
+	return js_error_file(m->error, "%s can't be put in place", to);
 }
 
 static int make_ca(const struct making *m, const struct js_tls *tls)
@@ -264,12 +264,12 @@ static int make_server(const struct making *m, const struct js_tls *tls, const c
 	if (status == 0)
 		status = bring(m, "server.pem", tls->cert, 0644, NULL);
 	if (status == 0 && js_file_replace(tls->names, 0600, names, strlen(names)) != 0)
-		status = js_error_set(m->error, JOBSTACK_EFILE, "%s can't be written: %s", tls->names, strerror(errno));
+		status = js_error_file(m->error, "%s can't be written", tls->names);
 	return status;
 }
 
 /* Removes what a killed start has left aside. */
-static void sweep(const struct js_layout *layout, const struct js_who *us)
+static void sweep_leftovers(const struct js_layout *layout, const struct js_who *us)
 {
 	DIR *dir = opendir(layout->tls);
 	char path[JS_LAYOUT_PATH];
@@ -290,11 +290,10 @@ static int make_missing(struct making *m, const struct js_tls *tls, int ca, cons
 	int status = 0;
 
 	js_who_self(&us);
-	sweep(&m->work->layout, &us);
+	sweep_leftovers(&m->work->layout, &us);
 	js_layout_join(m->aside, m->work->layout.tls, "work.XXXXXX");
 	if (mkdtemp(m->aside) == NULL)
-		return js_error_set(m->error, JOBSTACK_EFILE, "a directory in %s: %s", m->work->layout.tls,
-				    strerror(errno));
+		return js_error_file(m->error, "a directory in %s", m->work->layout.tls);
 	if (ca)
 		status = make_ca(m, tls);
 	if (status == 0)
@@ -321,7 +320,7 @@ int js_tls_prepare(const struct js_work *work, const struct js_net *net, struct 
 	if (!ca && access(tls.cert, R_OK) == 0 && access(tls.key, R_OK) == 0 && js_file_read(tls.names, &had) == 0 &&
 	    had.data != NULL && strcmp(had.data, names.data) == 0) {
 		if (work->who.change && lchown(tls.key, work->who.uid, work->who.gid) != 0)
-			status = js_error_set(error, JOBSTACK_EFILE, "%s: %s", tls.key, strerror(errno));
+			status = js_error_file(error, "%s", tls.key);
 		goto out;
 	}
 	if (js_program_search("openssl", work->search, program) != 0) {

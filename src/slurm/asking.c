@@ -26,7 +26,7 @@
 
 /* ----------------------------------------------------------------------------------------------------- the child */
 
-static void leave(void)
+static void exit_at_once(void)
 {
 	_exit(1);
 }
@@ -115,7 +115,7 @@ static const char *answer_question(const void *arg)
 	void *module;
 
 	(void)dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
-	(void)atexit(leave);
+	(void)atexit(exit_at_once);
 	/* RTLD_GLOBAL: libslurm's plugins look for its symbols in the program */
 	module = dlopen(q->module, RTLD_NOW | RTLD_GLOBAL);
 	if (module == NULL)

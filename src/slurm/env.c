@@ -23,7 +23,7 @@ static const char *text(const char *(*get)(const char *name), const char *name, 
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-static int64_t number(const char *value, int64_t low, int64_t high, int64_t none)
+static int64_t read_number(const char *value, int64_t low, int64_t high, int64_t none)
 {
 	int64_t n;
 
@@ -33,7 +33,7 @@ static int64_t number(const char *value, int64_t low, int64_t high, int64_t none
 /* Seconds since 1970 as microseconds, or -1. */
 static int64_t moment(const char *value)
 {
-	int64_t seconds = number(value, 1, INT64_MAX / JS_SECOND_US, -1);
+	int64_t seconds = read_number(value, 1, INT64_MAX / JS_SECOND_US, -1);
 
 	return seconds < 0 ? -1 : seconds * JS_SECOND_US;
 }
@@ -42,7 +42,7 @@ void js_slurm_env_read(struct js_slurm_env *env, const char *(*get)(const char *
 {
 	memset(env, 0, sizeof(*env));
 	env->job = text(get, "SLURM_JOB_ID", "SLURM_JOBID");
-	env->job_id = number(env->job, 1, UINT32_MAX, -1);
+	env->job_id = read_number(env->job, 1, UINT32_MAX, -1);
 	env->in_slurm = env->job_id >= 0;
 	env->cluster = text(get, "SLURM_CLUSTER_NAME", NULL);
 	env->array_job = text(get, "SLURM_ARRAY_JOB_ID", NULL);
@@ -53,8 +53,8 @@ void js_slurm_env_read(struct js_slurm_env *env, const char *(*get)(const char *
 	env->partition = text(get, "SLURM_JOB_PARTITION", NULL);
 	env->start_us = moment(text(get, "SLURM_JOB_START_TIME", NULL));
 	env->end_us = moment(text(get, "SLURM_JOB_END_TIME", NULL));
-	env->cpus_per_task = number(text(get, "SLURM_CPUS_PER_TASK", NULL), 1, INT32_MAX, -1);
-	env->restarts = number(text(get, "SLURM_RESTART_COUNT", NULL), 0, INT32_MAX, 0);
+	env->cpus_per_task = read_number(text(get, "SLURM_CPUS_PER_TASK", NULL), 1, INT32_MAX, -1);
+	env->restarts = read_number(text(get, "SLURM_RESTART_COUNT", NULL), 0, INT32_MAX, 0);
 	env->node = text(get, "SLURMD_NODENAME", NULL);
 	if (env->node != NULL)
 		return;

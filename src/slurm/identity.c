@@ -52,7 +52,7 @@ static int find_step(int64_t job, char step[32])
 	return found;
 }
 
-static const char *get(const char *name)
+static const char *get_variable(const char *name)
 {
 	return getenv(name);
 }
@@ -62,7 +62,7 @@ void js_slurm_identify(struct js_slurm_identity *id, struct jobstack_worker_opti
 	const struct passwd *me = getpwuid(geteuid());
 
 	memset(id, 0, sizeof(*id));
-	js_slurm_env_read(&id->env, get);
+	js_slurm_env_read(&id->env, get_variable);
 	if (gethostname(id->host, sizeof(id->host) - 1) == 0)
 		o->host = id->host;
 	js_proc_space(id->boot);

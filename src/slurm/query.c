@@ -88,7 +88,8 @@ static int has_no_config(const struct js_slurm_asking *a)
 }
 
 /* Why there is no further answer: GOT and STATUS are what asking_next and asking_end gave. */
-static int explain(int64_t limit_us, const struct js_slurm_asking *a, int got, int status, struct jobstack_error *error)
+static int explain_silence(int64_t limit_us, const struct js_slurm_asking *a, int got, int status,
+			   struct jobstack_error *error)
 {
 	const char *colon = a->last_len > 0 ? ": " : "";
 	char limit[64];
@@ -103,7 +104,7 @@ static int explain(int64_t limit_us, const struct js_slurm_asking *a, int got, i
 			    "libslurm gave up%s%s", colon, a->last);
 }
 
-static int refused(const struct js_slurm_answer *answer, struct jobstack_error *error)
+static int check_answer(const struct js_slurm_answer *answer, struct jobstack_error *error)
 {
 	if (answer->code == 0)
 		return 0;
@@ -112,13 +113,13 @@ static int refused(const struct js_slurm_answer *answer, struct jobstack_error *
 }
 
 /* A configuration that is named but not there: libslurm would look for it for a minute. */
-static int configured(struct jobstack_error *error)
+static int check_configuration(struct jobstack_error *error)
 {
 	const char *conf = getenv("SLURM_CONF");
 
 	if (conf == NULL || *conf == '\0' || access(conf, R_OK) == 0)
 		return 0;
-	return js_error_set(error, JOBSTACK_EFILE, "Slurm can't be asked: $SLURM_CONF, %s: %s", conf, strerror(errno));
+	return js_error_file(error, "Slurm can't be asked: $SLURM_CONF, %s", conf);
 }
 
 /* What the answers to one question come to. */
@@ -132,7 +133,7 @@ struct gathered {
 	int (*keep)(struct gathered *g, const struct js_slurm_answer *answer);
 };
 
-static int ask(const struct js_slurm_where *where, struct gathered *g, struct jobstack_error *error)
+static int ask_question(const struct js_slurm_where *where, struct gathered *g, struct jobstack_error *error)
 {
 	struct js_slurm_asking a = {.pid = -1};
 	struct js_slurm_answer *answer = calloc(1, sizeof(*answer));
@@ -141,7 +142,7 @@ static int ask(const struct js_slurm_where *where, struct gathered *g, struct jo
 	    rc = answer == NULL ? js_error_memory(error) : js_slurm_find(where, &path, error);
 
 	if (rc == 0)
-		rc = configured(error);
+		rc = check_configuration(error);
 	if (rc != 0 || g->needed == 0)
 		goto done;
 	g->question.module = path.data;
@@ -152,13 +153,13 @@ static int ask(const struct js_slurm_where *where, struct gathered *g, struct jo
 	g->limit = where != NULL && where->limit_us > 0 ? where->limit_us : LIMIT_US;
 	g->until = js_clock_mono_us() + g->limit;
 	while (rc == 0 && more && (got = js_slurm_asking_next(&a, g->until, answer)) > 0) {
-		rc = refused(answer, error);
+		rc = check_answer(answer, error);
 		more = rc == 0 && g->keep(g, answer);
 		g->n += rc == 0;
 	}
 	status = js_slurm_asking_end(&a, got == 0);
 	if (got <= 0 && g->n < g->needed)
-		rc = explain(g->limit, &a, got, status, error);
+		rc = explain_silence(g->limit, &a, got, status, error);
 done:
 	free(answer);
 	js_buf_free(&path);
@@ -181,7 +182,7 @@ int js_slurm_jobs(const struct js_slurm_where *where, uint32_t uid, const uint32
 			     .keep = keep_job};
 
 	memset(out, 0, n * sizeof(*out));
-	return ask(where, &g, error);
+	return ask_question(where, &g, error);
 }
 
 int js_slurm_job(const struct js_slurm_where *where, uint32_t job_id, struct js_slurm_job *out,
@@ -208,7 +209,7 @@ int js_slurm_steps(const struct js_slurm_where *where, struct js_slurm_step *ste
 
 	for (size_t i = 0; i < n; i++)
 		steps[i].listed = steps[i].at_node = steps[i].down = -1;
-	return ask(where, &g, error);
+	return ask_question(where, &g, error);
 }
 
 static int keep_queued(struct gathered *g, const struct js_slurm_answer *answer)
@@ -226,7 +227,7 @@ int js_slurm_queued(const struct js_slurm_where *where, uint32_t uid, const char
 			     .room = max,
 			     .needed = SIZE_MAX, /* the last says that it is the last */
 			     .keep = keep_queued};
-	int rc = ask(where, &g, error);
+	int rc = ask_question(where, &g, error);
 
 	*n = rc == 0 ? g.n - 1 : g.n;
 	return rc;
@@ -243,7 +244,7 @@ int js_slurm_conf(const struct js_slurm_where *where, struct js_slurm_conf *out,
 	struct gathered g = {.out = out, .needed = 1, .keep = keep_conf};
 
 	memset(out, 0, sizeof(*out));
-	return ask(where, &g, error);
+	return ask_question(where, &g, error);
 }
 
 int js_slurm_is_here(void)

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SILENT_US (2 * JS_SECOND_US) /* a heart that beat just now is not asked for */
+#define SILENT_US (2 * JS_SECOND_US) /* one with a heartbeat just now is not asked for */
 #define SAME_START_US (2 * JS_SECOND_US)
 #define CLOCKS_US (60 * JS_SECOND_US) /* how far the clocks of Slurm, the database and this host may lie apart */
 
@@ -40,7 +40,7 @@ static int failed(const struct js_round *round, size_t n, const struct jobstack_
 }
 
 /* Whom to ask about: those in jobs of this cluster. */
-static int choose(const struct js_round *round, struct js_suspects *all, struct inquiry *q)
+static int choose_jobs(const struct js_round *round, struct js_suspects *all, struct inquiry *q)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	const char *cluster = round->options->cluster;
@@ -111,7 +111,7 @@ static int same_job(const struct js_suspect *s, const struct js_slurm_job *job, 
 	return !job->terminal || job->end_us < 0 || job->end_us >= now_us - s->silent_us - CLOCKS_US;
 }
 
-static void explain(const struct js_slurm_job *job, struct js_suspect *s, char text[JS_WATCH_REASON])
+static void explain_error(const struct js_slurm_job *job, struct js_suspect *s, char text[JS_WATCH_REASON])
 {
 	static const struct {
 		const char *state, *words;
@@ -139,7 +139,7 @@ static void judge_job(struct inquiry *q, struct js_suspect *s, const struct js_s
 	    running = strcmp(job->state, "RUNNING") == 0 && !s->by_script;
 
 	if (same && job->terminal)
-		explain(job, s, s->hint);
+		explain_error(job, s, s->hint);
 	else if (same && strncmp(job->state, "NODE_FAIL", 9) == 0)
 		(void)snprintf(s->hint, sizeof(s->hint), "node failed (Slurm job %" PRIu32 " %.64s)", s->job,
 			       job->state);
@@ -175,7 +175,7 @@ static void judge_step(const struct js_slurm_step *step, struct js_suspect *s, c
 			(void)snprintf(s->hint + len, sizeof(s->hint) - len, "%snode %.100s does not answer",
 				       len > 0 ? ", " : "", s->node);
 	} else if (job->terminal)
-		explain(job, s, s->reason);
+		explain_error(job, s, s->reason);
 	else if (strcmp(job->state, "RUNNING") == 0 && !s->by_script) { /* a pop outlives its step */
 		if (s->step == JS_SLURM_BATCH)
 			(void)snprintf(s->reason, sizeof(s->reason),
@@ -190,7 +190,7 @@ static int ask(const struct js_round *round, struct js_suspects *all, struct inq
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	int64_t now = js_clock_wall_us();
-	int status = choose(round, all, q);
+	int status = choose_jobs(round, all, q);
 
 	if (status != 0 || q->n == 0)
 		return status;

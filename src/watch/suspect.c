@@ -30,20 +30,20 @@ void js_round_log(const struct js_round *round, enum jobstack_level level, const
 	round->options->log(round->options->log_ctx, level, text);
 }
 
-static void keep(char *to, size_t size, const char *from)
+static void keep_text(char *to, size_t size, const char *from)
 {
 	(void)snprintf(to, size, "%s", from == NULL ? "" : from);
 }
 
 /* Numbers as the environment had them: what is none counts as not there. */
-static uint32_t number(const char *text, uint32_t none)
+static uint32_t read_number(const char *text, uint32_t none)
 {
 	uint64_t n;
 
 	return text != NULL && js_num_u64(text, 0, UINT32_MAX, &n) == 0 ? (uint32_t)n : none;
 }
 
-static void fill(const struct js_suspects *s, struct js_suspect *to, const struct jobstack_worker_row *w)
+static void fill_suspect(const struct js_suspects *s, struct js_suspect *to, const struct jobstack_worker_row *w)
 {
 	memset(to, 0, sizeof(*to));
 	to->worker = w->worker;
@@ -57,16 +57,16 @@ static void fill(const struct js_suspects *s, struct js_suspect *to, const struc
 	to->age_us = w->age_us;
 	to->by_script = w->by_script;
 	to->ours = w->user != NULL && strcmp(w->user, s->user) == 0;
-	to->job = number(w->job, 0);
-	to->step = number(w->step, JS_SLURM_BATCH);
-	keep(to->host, sizeof(to->host), w->host);
-	keep(to->boot, sizeof(to->boot), w->boot);
-	keep(to->node, sizeof(to->node), w->node != NULL ? w->node : w->host != NULL ? w->host : "?");
-	keep(to->cluster, sizeof(to->cluster), w->cluster);
-	keep(to->noted, sizeof(to->noted), w->suspicion);
+	to->job = read_number(w->job, 0);
+	to->step = read_number(w->step, JS_SLURM_BATCH);
+	keep_text(to->host, sizeof(to->host), w->host);
+	keep_text(to->boot, sizeof(to->boot), w->boot);
+	keep_text(to->node, sizeof(to->node), w->node != NULL ? w->node : w->host != NULL ? w->host : "?");
+	keep_text(to->cluster, sizeof(to->cluster), w->cluster);
+	keep_text(to->noted, sizeof(to->noted), w->suspicion);
 }
 
-static int take_worker(void *ctx, const struct jobstack_worker_row *w)
+static int add_worker(void *ctx, const struct jobstack_worker_row *w)
 {
 	struct js_suspects *s = ctx;
 	void *grown;
@@ -79,7 +79,7 @@ static int take_worker(void *ctx, const struct jobstack_worker_row *w)
 		return 1;
 	}
 	s->at = grown;
-	fill(s, &s->at[s->n++], w);
+	fill_suspect(s, &s->at[s->n++], w);
 	return 0;
 }
 
@@ -90,8 +90,8 @@ int js_suspects_read(const struct js_round *round, struct js_suspects *s)
 
 	memset(s, 0, sizeof(*s));
 	s->self = round->options->self;
-	keep(s->user, sizeof(s->user), me != NULL ? me->pw_name : "?");
-	status = jobstack_workers(round->handle, round->stack, take_worker, s, round->error);
+	keep_text(s->user, sizeof(s->user), me != NULL ? me->pw_name : "?");
+	status = jobstack_workers(round->handle, round->stack, add_worker, s, round->error);
 	if (s->memory) {
 		js_error_clear(round->error);
 		status = js_error_memory(round->error);
@@ -110,6 +110,6 @@ void js_suspects_free(struct js_suspects *s)
 
 int js_suspect_is(const struct js_suspect *s)
 {
-	/* one that lives beats its heart within a third of its lease; a script's pop has none */
+	/* a live worker sends a heartbeat within a third of its lease; a script's pop sends none */
 	return s->silent_us > (s->by_script ? s->lease_us : s->lease_us / 2);
 }

@@ -34,8 +34,7 @@ struct js_watch {
 	struct js_watch_options options;
 	struct memory *seen; /* by ascending number */
 	size_t n;
-	int64_t looked_us; /* when the last answer came; 0: none */
-	int busy;
+	int64_t looked_us;  /* when the last answer came; 0: none */
 	int64_t confirm_us; /* when our next confirming round was planned; 0: not yet */
 	uint64_t jitter;
 };
@@ -62,11 +61,6 @@ void js_watch_gap(struct js_watch *w)
 	w->seen = NULL;
 	w->n = 0;
 	w->looked_us = 0;
-}
-
-void js_watch_busy(struct js_watch *w, int busy)
-{
-	w->busy = busy;
 }
 
 void js_watch_free(struct js_watch *w)
@@ -103,8 +97,8 @@ void js_watch_words(const struct js_watch_case *c, char *text, size_t size)
 		       c->verdict == JS_WATCH_WOULD ? "would be taken" : "taken");
 }
 
-static void tell(const struct js_round *round, const struct js_suspect *s, enum js_watch_verdict verdict,
-		 uint64_t entries)
+static void tell_case(const struct js_round *round, const struct js_suspect *s, enum js_watch_verdict verdict,
+		      uint64_t entries)
 {
 	const struct js_watch_case found = {verdict,
 					    s->worker,
@@ -123,7 +117,7 @@ static void tell(const struct js_round *round, const struct js_suspect *s, enum 
 
 /* ----------------------------------------------------------------------------------------------- the taking back */
 
-static int stopped(const struct js_round *round)
+static int check_stop(const struct js_round *round)
 {
 	if (round->options->stop == NULL || *round->options->stop == 0)
 		return 0;
@@ -134,7 +128,7 @@ static int stopped(const struct js_round *round)
 static int take_back(const struct js_round *round, const struct js_suspect *s)
 {
 	uint64_t taken = s->running;
-	int dry = round->options->dry_run, status = stopped(round);
+	int dry = round->options->dry_run, status = check_stop(round);
 
 	if (status == 0 && !dry)
 		status = jobstack_recover(round->handle, round->stack, s->worker, s->seq, s->reason, &taken,
@@ -146,18 +140,18 @@ static int take_back(const struct js_round *round, const struct js_suspect *s)
 	round->result->entries += taken;
 	round->result->workers++;
 	round->result->others--;
-	tell(round, s, dry ? JS_WATCH_WOULD : JS_WATCH_TAKEN, taken);
+	tell_case(round, s, dry ? JS_WATCH_WOULD : JS_WATCH_TAKEN, taken);
 	return 0;
 }
 
 /* One that is not proven dead: tells of it, and leaves in the ledger what is known. */
-static int leave(const struct js_round *round, const struct js_suspect *s)
+static int leave_alone(const struct js_round *round, const struct js_suspect *s)
 {
 	int status;
 
 	if (js_suspect_is(s) || s->command != 0) {
 		round->result->suspects++;
-		tell(round, s, JS_WATCH_SUSPECT, s->running);
+		tell_case(round, s, JS_WATCH_SUSPECT, s->running);
 	}
 	if (s->hint[0] == '\0' || s->command != 0 || round->options->dry_run || strcmp(s->hint, s->noted) == 0)
 		return 0;
@@ -181,7 +175,7 @@ int js_watch_confirm(struct jobstack *handle, const char *stack, const struct js
 	js_watch_by_process(&round, &all);
 	status = js_watch_by_slurm(&round, &all);
 	for (size_t i = 0; status == 0 && i < all.n; i++)
-		status = all.at[i].reason[0] != '\0' ? take_back(&round, &all.at[i]) : leave(&round, &all.at[i]);
+		status = all.at[i].reason[0] != '\0' ? take_back(&round, &all.at[i]) : leave_alone(&round, &all.at[i]);
 	js_suspects_free(&all);
 	return status;
 }
@@ -189,8 +183,8 @@ int js_watch_confirm(struct jobstack *handle, const char *stack, const struct js
 /* ------------------------------------------------------------------------------------------------------- silence */
 
 /* Enters one in the new memory: watched on, or afresh since NOW, if it is new, moved, or there was a gap. */
-static void remember(const struct js_watch *w, const struct js_suspect *s, size_t *at, int64_t now_us,
-		     struct memory *to)
+static void remember_worker(const struct js_watch *w, const struct js_suspect *s, size_t *at, int64_t now_us,
+			    struct memory *to)
 {
 	const struct memory *old;
 
@@ -205,7 +199,7 @@ static void remember(const struct js_watch *w, const struct js_suspect *s, size_
 }
 
 /* Was it silent for long enough?  If so, the reason in words. */
-static int prove(const struct memory *m, struct js_suspect *s, int64_t sent_us)
+static int prove_silence(const struct memory *m, struct js_suspect *s, int64_t sent_us)
 {
 	int64_t watched = sent_us - m->since_us, silent = s->silent_us > watched ? s->silent_us : watched;
 
@@ -232,13 +226,12 @@ static int64_t next_look(const struct memory *m, const struct js_suspect *s, int
 	return next > now_us + SOONEST_US ? next : now_us + SOONEST_US;
 }
 
-/* WANTED: 1 somebody else is silent; 2 for a whole lease, and only a confirming round can tell whether its command runs
- * on. */
+/* WANTED: somebody else is silent, or only a confirming round can tell whether its command runs on. */
 static void plan_confirm(struct js_watch *w, uint64_t fresh, int64_t now_us, int wanted, struct js_watch_result *result)
 {
 	int64_t every = CONFIRM_EVERY_US * (int64_t)(fresh < 100 ? fresh : 100);
 
-	if ((w->busy && wanted < 2) || every > CONFIRM_AT_LEAST_US)
+	if (every > CONFIRM_AT_LEAST_US)
 		every = CONFIRM_AT_LEAST_US;
 	result->confirm = wanted && w->confirm_us != 0 && now_us >= w->confirm_us;
 	if (now_us >= w->confirm_us)
@@ -251,8 +244,8 @@ static void plan_confirm(struct js_watch *w, uint64_t fresh, int64_t now_us, int
 }
 
 /* The watching itself, with ALL as they are now. */
-static int judge(struct js_watch *w, const struct js_round *round, struct js_suspects *all, int64_t sent_us,
-		 int64_t now_us)
+static int judge_round(struct js_watch *w, const struct js_round *round, struct js_suspects *all, int64_t sent_us,
+		       int64_t now_us)
 {
 	struct memory *seen = calloc(all->n + 1, sizeof(*seen));
 	uint64_t fresh = 1;
@@ -263,7 +256,7 @@ static int judge(struct js_watch *w, const struct js_round *round, struct js_sus
 		return js_error_memory(round->error);
 	round->result->others = all->n;
 	for (size_t i = 0; i < all->n; i++)
-		remember(w, &all->at[i], &at, now_us, &seen[i]);
+		remember_worker(w, &all->at[i], &at, now_us, &seen[i]);
 	free(w->seen);
 	w->seen = seen;
 	w->n = all->n;
@@ -272,7 +265,7 @@ static int judge(struct js_watch *w, const struct js_round *round, struct js_sus
 		struct js_suspect *s = &all->at[i];
 		int64_t next = next_look(&seen[i], s, now_us);
 
-		if (prove(&seen[i], s, sent_us) && !js_watch_runs_here(s)) {
+		if (prove_silence(&seen[i], s, sent_us) && !js_watch_runs_here(s)) {
 			status = take_back(round, s);
 			continue;
 		}
@@ -281,7 +274,7 @@ static int judge(struct js_watch *w, const struct js_round *round, struct js_sus
 			round->result->suspects++;
 			if (!s->runs_here)
 				memcpy(s->hint, s->noted, sizeof(s->hint));
-			tell(round, s, JS_WATCH_SUSPECT, s->running);
+			tell_case(round, s, JS_WATCH_SUSPECT, s->running);
 		}
 		if (next < round->result->next_us)
 			round->result->next_us = next;
@@ -290,10 +283,7 @@ static int judge(struct js_watch *w, const struct js_round *round, struct js_sus
 		if (!s->by_script && s->running > 0 && seen[i].since_us < round->result->still_us)
 			round->result->still_us = seen[i].since_us;
 		fresh += !s->by_script && s->silent_us <= FRESH_US;
-		if (s->runs_here)
-			wanted = 2;
-		else if (wanted == 0)
-			wanted = !s->by_script && s->silent_us > 2 * JS_SECOND_US;
+		wanted |= s->runs_here || (!s->by_script && s->silent_us > 2 * JS_SECOND_US);
 	}
 	plan_confirm(w, fresh, now_us, wanted, round->result);
 	return status;
@@ -312,7 +302,7 @@ int js_watch_look(struct js_watch *w, struct js_watch_result *result, struct job
 	round.result->latest_us = round.result->still_us = INT64_MAX;
 	status = js_suspects_read(&round, &all);
 	if (status == 0) {
-		status = judge(w, &round, &all, sent, jobstack_now_us());
+		status = judge_round(w, &round, &all, sent, jobstack_now_us());
 		js_suspects_free(&all);
 	}
 	if (status != 0)

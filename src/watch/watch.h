@@ -7,15 +7,16 @@
  * is left in its session is ended, if we may.  (b) Slurm: its job is over, or its step is, and the slurmd of its node
  * says that it does not have it.  (c) Silence: its seq did not change for a whole lease of its own while we watched, by
  * our CLOCK_BOOTTIME, and none of its commands runs in the process table that we see.  Whatever the proof, it is taken
- * back by a compare-and-set on the seq that was read before the proof was sought: a heart that beats meanwhile wins.
+ * back by a compare-and-set on the seq that was read before the proof was sought: a heartbeat that comes meanwhile
+ * wins.
  *
  * What may be called where:
  *
  *   js_watch_look     one query, and the taking back of those that were silent for long enough.  Never forks, never
- *                     asks Slurm, never waits but for the database: for the heart's thread.  A look at all
- *                     processes precedes each taking back.
- *   js_watch_confirm  one round with the proofs (a) and (b).  Reads all of /proc, forks, and waits for Slurm: up to a
- *                     minute where Slurm does not answer.  For a process of its own, or a command.
+ *                     asks Slurm, never waits but for the database: for the thread that sends heartbeats.  A look at
+ * all processes precedes each taking back. js_watch_confirm  one round with the proofs (a) and (b).  Reads all of
+ * /proc, forks, and waits for Slurm: up to a minute where Slurm does not answer.  For a process of its own, or a
+ * command.
  *
  * Both work with any handle, in the thread that may use it.  Neither prints, both keep quiet unless they are given a
  * callback. */
@@ -70,7 +71,7 @@ struct js_watch_result {
 	uint64_t suspects; /* workers that are left, and suspect as above */
 	uint64_t others;   /* workers that are left, without the caller's own */
 	/* Only of js_watch_look.  1: a confirming round by this worker is wanted now.  They are planned so that the
-	 * workers of a stack that have a slot free (js_watch_busy) confirm about once in three seconds, all together;
+	 * workers of a stack confirm about once in three seconds, all together;
 	 * each worker once in five minutes at least, if anybody else is silent. */
 	int confirm;
 	int64_t next_us;   /* the moment at which the next look is wanted */
@@ -78,7 +79,7 @@ struct js_watch_result {
 	int64_t still_us;  /* since then somebody who holds entries, no script, has shown no life; INT64_MAX: nobody */
 };
 
-/* ----------------------------------------------------------------------------------------- in the heart's thread */
+/* ----------------------------------------------------------------------------------------- with the heartbeats */
 
 /* The memory of one observer. */
 struct js_watch;
@@ -96,9 +97,6 @@ int js_watch_look(struct js_watch *watch, struct js_watch_result *result, struct
 
 /* Forgets all silences: to be called when the caller's own beat has failed. */
 void js_watch_gap(struct js_watch *watch);
-
-/* Whether the caller could take nothing that came back: then it plans confirming rounds seldom. */
-void js_watch_busy(struct js_watch *watch, int busy);
 
 void js_watch_free(struct js_watch *watch);
 

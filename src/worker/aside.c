@@ -7,7 +7,7 @@
 #include "worker/aside.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "worker/speaker.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -40,26 +40,24 @@ int aside_any(const struct supervisor *s)
 	return 0;
 }
 
-static void say(struct supervisor *s, const struct slot *slot, int64_t now)
+static void say_hang(struct supervisor *s, const struct slot *slot, int64_t now)
 {
 	static const char *const what[] = {"", "start the command of", "keep the output of",
 					   "make room for the output of"};
-	const struct js_log log = {s->log, NULL};
 
-	js_log(&log, JOBSTACK_LOG_WARNING,
-	       "slot %" PRIu32 " has waited for %" PRId64 " s to %s entry %" PRIu64
-	       ": a file system does not answer (%s%s).  "
-	       "The slot stays busy until it does; the others go on",
-	       slot->number, (now - slot->aside_us) / JS_SECOND_US, what[slot->aside], slot->entry->entry,
-	       slot->aside != ASIDE_KEEP ? "look for processes in state D"
-	       : s->config->output_dash	 ? "standard output"
-	       : slot->out_path.len > 0	 ? slot->out_path.data
-					 : "the output goes to ",
-	       slot->aside == ASIDE_KEEP && !s->config->output_dash && slot->out_path.len == 0 ? s->log_dir : "");
+	speaker_say("slot %" PRIu32 " has waited for %" PRId64 " s to %s entry %" PRIu64
+		    ": a file system does not answer (%s%s).  "
+		    "The slot stays busy until it does; the others go on",
+		    slot->number, (now - slot->aside_us) / JS_SECOND_US, what[slot->aside], slot->entry->entry,
+		    slot->aside != ASIDE_KEEP ? "look for processes in state D"
+		    : s->config->output_dash  ? "standard output"
+		    : slot->out_path.len > 0  ? slot->out_path.data
+					      : "the output goes to ",
+		    slot->aside == ASIDE_KEEP && !s->config->output_dash && slot->out_path.len == 0 ? s->log_dir : "");
 }
 
 /* The worker goes, and the call has not returned: the entry goes back. */
-static void abandon(struct supervisor *s, struct slot *slot, int64_t now)
+static void abandon_call(struct supervisor *s, struct slot *slot, int64_t now)
 {
 	struct jobstack_outcome outcome;
 	struct js_reaped reaped;
@@ -104,7 +102,7 @@ int64_t aside_keep_time(struct supervisor *s, struct slot *slot, int64_t now, in
 	if (slot->aside_us == 0) /* it hangs, or we would not see it: only then it is worth a look at the clock */
 		slot->aside_us = now;
 	if (!s->told_hang && now >= slot->aside_us + SAID_US) {
-		say(s, slot, now);
+		say_hang(s, slot, now);
 		s->told_hang = 1;
 	} else if (!s->told_hang && slot->aside_us + SAID_US < next)
 		next = slot->aside_us + SAID_US;
@@ -117,7 +115,7 @@ int64_t aside_keep_time(struct supervisor *s, struct slot *slot, int64_t now, in
 	if (s->lease_end_us < at)
 		at = s->lease_end_us;
 	if (now >= at) {
-		abandon(s, slot, now);
+		abandon_call(s, slot, now);
 		at = slot->abandoned ? INT64_MAX : now + JS_SECOND_US / 10;
 	}
 	return at < next ? at : next;
@@ -125,10 +123,9 @@ int64_t aside_keep_time(struct supervisor *s, struct slot *slot, int64_t now, in
 
 void aside_told(struct supervisor *s)
 {
-	const struct js_log log = {s->log, NULL};
 
 	if (s->told_hang && !aside_any(s)) {
-		js_log(&log, JOBSTACK_LOG_WARNING, "the file system answers again: all slots go on");
+		speaker_say("the file system answers again: all slots go on");
 		s->told_hang = 0;
 	}
 }

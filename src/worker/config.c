@@ -21,7 +21,7 @@
 #define DEFAULT_LOG_SIZE (INT64_C(1) << 30)
 #define UNSET (-1)
 
-static int bad(struct jobstack_error *error, const char *option, const char *what, const char *arg)
+static int refuse_value(struct jobstack_error *error, const char *option, const char *what, const char *arg)
 {
 	return js_error_set(error, JOBSTACK_EUSAGE, "--%s takes %s, not \"%.100s%s\": see --help", option, what, arg,
 			    strlen(arg) > 100 ? "..." : "");
@@ -56,10 +56,11 @@ static int set_duration(const char *option, const char *arg, int64_t least_us, i
 			struct jobstack_error *error)
 {
 	if (js_num_duration(arg, to) != 0 || *to < least_us)
-		return bad(error, option,
-			   least_us > 0 ? "a duration of at least 1 s and at most 366 d, such as 90, 15m or 1:30:00"
-					: "a duration up to 366 d, such as 90, 15m or 1:30:00",
-			   arg);
+		return refuse_value(error, option,
+				    least_us > 0
+					    ? "a duration of at least 1 s and at most 366 d, such as 90, 15m or 1:30:00"
+					    : "a duration up to 366 d, such as 90, 15m or 1:30:00",
+				    arg);
 	return 0;
 }
 
@@ -68,7 +69,7 @@ static int set_number(const char *option, const char *arg, uint64_t high, uint64
 	char what[64];
 
 	(void)snprintf(what, sizeof(what), "a whole number from 1 to %llu", (unsigned long long)high);
-	return js_num_u64(arg, 1, high, to) == 0 ? 0 : bad(error, option, what, arg);
+	return js_num_u64(arg, 1, high, to) == 0 ? 0 : refuse_value(error, option, what, arg);
 }
 
 /* A text that may be anything but empty: what an unset variable leaves of "$DIR" is not meant. */
@@ -76,7 +77,7 @@ static int set_text(const char *option, const char *what, const char *arg, const
 		    struct jobstack_error *error)
 {
 	*to = arg;
-	return *arg != '\0' ? 0 : bad(error, option, what, arg);
+	return *arg != '\0' ? 0 : refuse_value(error, option, what, arg);
 }
 
 /* A size from LEAST on, or 0 for the word none. */
@@ -88,7 +89,7 @@ static int set_size(const char *option, const char *arg, uint64_t least, int64_t
 	(void)snprintf(what, sizeof(what), "a size from %llu bytes on, such as 512K, 16M or 2G, or none",
 		       (unsigned long long)least);
 	if (strcmp(arg, "none") != 0 && (js_num_size(arg, &bytes) != 0 || bytes < least || bytes > INT64_MAX))
-		return bad(error, option, what, arg);
+		return refuse_value(error, option, what, arg);
 	*to = (int64_t)bytes;
 	return 0;
 }
@@ -118,7 +119,7 @@ struct later {
 	const char *stack;		      /* as it was typed */
 };
 
-static int take(struct config *c, struct later *later, int key, const char *arg, struct jobstack_error *error)
+static int take_option(struct config *c, struct later *later, int key, const char *arg, struct jobstack_error *error)
 {
 	static const char a_file[] = "the name of a file, such as out/{#}";
 	uint64_t n;
@@ -158,11 +159,11 @@ static int take(struct config *c, struct later *later, int key, const char *arg,
 	case JS_WORKER_CREATES: status = set_text("creates", a_file, arg, &later->creates, error); break;
 	case JS_WORKER_FATAL_EXIT:
 		if (parse_codes(c->fatal, arg) != 0)
-			status = bad(error, "fatal-exit", "exit codes from 1 to 255 such as 1,5-7", arg);
+			status = refuse_value(error, "fatal-exit", "exit codes from 1 to 255 such as 1,5-7", arg);
 		break;
 	case JS_WORKER_ON_LEASE_LOSS:
 		if (strcmp(arg, "stop") != 0 && strcmp(arg, "finish") != 0)
-			status = bad(error, "on-lease-loss", "stop or finish", arg);
+			status = refuse_value(error, "on-lease-loss", "stop or finish", arg);
 		c->finish_on_loss = strcmp(arg, "finish") == 0;
 		break;
 	case JS_WORKER_SHELL: c->shell = 1; break;
@@ -247,7 +248,7 @@ int config_parse(struct config *c, int argc, char **argv, char **text, struct jo
 			*text = help.data;
 			return 1;
 		}
-		status = take(c, &later, key, arg, error);
+		status = take_option(c, &later, key, arg, error);
 	}
 	c->command = argv + optind;
 	c->words = (size_t)(argc - optind);

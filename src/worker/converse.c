@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The supervisor's part with persistent commands.  Promises: an entry is charged only for what its process did after it
- * had read the request; while entries are short, nothing is walked through, and nothing looked at, but what has
+ * The supervisor's part with persistent commands.  Promises: only what its process did after it had read the
+ * request counts for an entry; while entries are short, nothing is walked through, and nothing looked at, but what has
  * something to say.
  */
 #define _GNU_SOURCE
@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "worker/persistent.h"
+#include "worker/speaker.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -24,7 +24,7 @@
 #define NAP_US (JS_SECOND_US / 100)
 #define DRAINS 64 /* reads of what a process that has ended left in its pipe */
 
-static int watch(int epoll, int fd)
+static int watch_descriptor(int epoll, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = OURS};
 
@@ -34,8 +34,9 @@ static int watch(int epoll, int fd)
 int converse_begin(struct supervisor *s, struct jobstack_error *error)
 {
 	s->all.epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (s->all.epoll < 0 || watch(s->all.epoll, s->signals) != 0 || watch(s->all.epoll, s->box->event) != 0 ||
-	    watch(s->all.epoll, s->life) != 0 || watch(s->all.epoll, s->leap) != 0)
+	if (s->all.epoll < 0 || watch_descriptor(s->all.epoll, s->signals) != 0 ||
+	    watch_descriptor(s->all.epoll, s->box->event) != 0 || watch_descriptor(s->all.epoll, s->life) != 0 ||
+	    watch_descriptor(s->all.epoll, s->leap) != 0)
 		return js_error_set(error, JOBSTACK_EBUG, "epoll: %s", strerror(errno));
 	return 0;
 }
@@ -90,18 +91,17 @@ static void put_back(struct supervisor *s, struct slot *slot)
 /* An answer without a question, a second one, or one to a request that it has not read: what it says means nothing. */
 static void misbehaved(struct supervisor *s, struct slot *slot)
 {
-	const struct js_log log = {s->log, NULL};
 	struct persistent *p = slot->persistent;
 	int64_t now = jobstack_now_us();
 
 	if (p->leaving || slot->ending != ENDING_NOT)
 		return; /* it is on its way out */
 	if (!s->told_unasked)
-		js_log(&log, JOBSTACK_LOG_WARNING,
-		       "slot %u: the command gave an answer that nothing had been asked for, %s: it is started anew "
-		       "(docs/PERSISTENT.md says what it may print; this is told once)",
-		       slot->number,
-		       p->process->answers > 0 ? "or a second one to the same entry" : "before it had read a request");
+		speaker_say(
+			"slot %u: the command gave an answer that nothing had been asked for, %s: it is started anew "
+			"(docs/PERSISTENT.md says what it may print; this is told once)",
+			slot->number,
+			p->process->answers > 0 ? "or a second one to the same entry" : "before it had read a request");
 	s->told_unasked = 1;
 	if (slot->pid != 0 && p->process->answers > 0)
 		put_back(s, slot);
@@ -199,7 +199,6 @@ int converse(struct supervisor *s, int64_t until, struct jobstack_error *error)
 
 void converse_died(struct supervisor *s, struct slot *slot, struct js_reaped *reaped)
 {
-	const struct js_log log = {s->log, NULL};
 	struct persistent *p = slot->persistent;
 	int unread, answers_before, was_killed = p->kill_at_us != 0;
 	enum js_persist_event event;
@@ -226,12 +225,11 @@ void converse_died(struct supervisor *s, struct slot *slot, struct js_reaped *re
 		supervisor_finish(s, slot, reaped);
 	else {
 		orphans_kill(&s->orphans);
-		if (!was_killed && (reaped->signal != 0 || reaped->exit_code != 0))
-			js_log(&log, JOBSTACK_LOG_INFO,
-			       "slot %u: the command ended %s (%s %d): it is started anew for the next one",
-			       slot->number, answers_before ? "between two entries" : "before its first entry",
-			       reaped->signal != 0 ? "signal" : "exit",
-			       reaped->signal != 0 ? reaped->signal : reaped->exit_code);
+		if (s->config->verbose && !was_killed && (reaped->signal != 0 || reaped->exit_code != 0))
+			speaker_say("slot %u: the command ended %s (%s %d): it is started anew for the next one",
+				    slot->number, answers_before ? "between two entries" : "before its first entry",
+				    reaped->signal != 0 ? "signal" : "exit",
+				    reaped->signal != 0 ? reaped->signal : reaped->exit_code);
 	}
 }
 

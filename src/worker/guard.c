@@ -60,7 +60,7 @@ void guard_learn(struct guard *g, int64_t us)
 		g->longest_us = us;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_durations(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
@@ -74,7 +74,7 @@ int64_t guard_need_us(const struct guard *g)
 	if (g->n == 0)
 		return 0;
 	memcpy(sorted, g->sample, g->n * sizeof(sorted[0]));
-	qsort(sorted, g->n, sizeof(sorted[0]), compare);
+	qsort(sorted, g->n, sizeof(sorted[0]), compare_durations);
 	need = sorted[(g->n * 95 + 99) / 100 - 1];
 	return g->timeout_us > 0 && g->timeout_us < need ? g->timeout_us : need;
 }

@@ -50,7 +50,7 @@ void keeper_signals(void *signals)
 static sigset_t normal; /* the signal mask as it was */
 
 /* Signals that are passed on, and the one of children. */
-static void ours(sigset_t *set)
+static void fill_keeper_signals(sigset_t *set)
 {
 	keeper_signals(set);
 	(void)sigaddset(set, SIGCHLD);
@@ -71,7 +71,7 @@ int keeper_split(struct keeper *k, struct jobstack_error *error)
 	k->life = life[0];
 	/* not one signal may be lost between the two; a child that is collected by the kernel could not
 	 * be waited for */
-	ours(&set);
+	fill_keeper_signals(&set);
 	(void)signal(SIGCHLD, SIG_DFL);
 	(void)sigprocmask(SIG_BLOCK, &set, &normal);
 	k->pid = fork();
@@ -125,11 +125,11 @@ static void begin_look(const struct keeper *k, struct look *look)
 	(void)close(k->life); /* or we would look like a living keeper */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)sigprocmask(SIG_SETMASK, &normal, NULL);
-	_exit(k->look());
+	_exit(k->look(k->look_ctx));
 }
 
 /* Collects what has ended; 1 if the worker is among it. */
-static int collect(const struct keeper *k, struct look *look, struct keeper_end *end)
+static int collect_ended(const struct keeper *k, struct look *look, struct keeper_end *end)
 {
 	int status, ended = 0;
 	pid_t pid;
@@ -147,7 +147,7 @@ static int collect(const struct keeper *k, struct look *look, struct keeper_end 
 }
 
 /* Reads signals, and passes on what is the worker's. */
-static void pass_on(const struct keeper *k, int signals)
+static void pass_signals(const struct keeper *k, int signals)
 {
 	struct signalfd_siginfo info;
 
@@ -211,7 +211,7 @@ void keeper_watch(struct keeper *k, struct keeper_end *end)
 
 	*end = (struct keeper_end){-1, 0, 0, 0, 0};
 	js_reap_oom_begin(&oom, "/proc/self");
-	ours(&set);
+	fill_keeper_signals(&set);
 	polls[0] = (struct pollfd){.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .events = POLLIN};
 	polls[2] = (struct pollfd){.fd = js_clock_leap_open(), .events = POLLIN};
 	polls[1] = (struct pollfd){.events = POLLIN};
@@ -226,8 +226,8 @@ void keeper_watch(struct keeper *k, struct keeper_end *end)
 		if (poll(polls, 3, (int)((next - now + 999) / 1000)) < 0 && errno != EINTR)
 			js_clock_nap(AGAIN_US, NULL);  /* it still looks around, by the clock */
 		(void)js_clock_leap_read(polls[2].fd); /* suspended, perhaps: then the lease is looked at now */
-		pass_on(k, polls[0].fd);
-		if (collect(k, &look, end))
+		pass_signals(k, polls[0].fd);
+		if (collect_ended(k, &look, end))
 			break;
 		if (k->page->left_us != 0 && js_clock_mono_us() > k->page->left_us + LEFT_US) {
 			end->exit_code = k->page->status;

@@ -36,10 +36,12 @@ struct keeper_page {
 
 struct keeper {
 	struct keeper_page *page;
-	int life;	   /* in the worker: reads as closed when the keeper is gone */
-	int event;	   /* the worker's wish for a look at the others (keeper_ask) */
-	pid_t pid;	   /* in the keeper: the worker; in the worker: 0 */
-	int (*look)(void); /* runs in a short-lived child of the keeper; its value is that child's exit status */
+	int life;  /* in the worker: reads as closed when the keeper is gone */
+	int event; /* the worker's wish for a look at the others (keeper_ask) */
+	pid_t pid; /* in the keeper: the worker; in the worker: 0 */
+	int (*look)(
+		const void *ctx); /* runs in a short-lived child of the keeper; its value is that child's exit status */
+	const void *look_ctx;
 };
 
 /* How the worker ended. */

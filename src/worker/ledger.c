@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The ledger: claims ahead, writes outcomes in batches, beats the heart, decides when there is nothing left to do.
- * Promises: outcomes and the next claim go in one transaction; a step whose fate is unknown is repeated as it was until
- * it is known, or the lease is over; what was claimed and not started goes back as soon as it is clear that it will
- * wait.
+ * The ledger: claims ahead, writes outcomes in batches, sends heartbeats, decides when there is nothing left to do.
+ * Promises: outcomes and the next claim go in one transaction; a step whose outcome is unknown is repeated as it was
+ * until it is known, or the lease is over; what was claimed and not started goes back as soon as it is clear that it
+ * will wait.
  */
 #define _GNU_SOURCE
 #include "worker/ledger.h"
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "worker/speaker.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -47,7 +48,7 @@ struct step {
 
 /* How many entries to claim now: about a second of slot time in line, what is left shared among the workers, and no
  * more than was asked for. */
-static size_t wanted(struct ledger *l, int64_t now)
+static size_t wanted_entries(struct ledger *l, int64_t now)
 {
 	const struct mailbox *box = l->box;
 	double ahead = box->mean_us > 0 ? AHEAD_US * (double)box->slots_n / box->mean_us : (double)box->slots_n;
@@ -90,12 +91,12 @@ static int64_t beat_at(const struct ledger *l)
 }
 
 /* Decides, with the lock held, whether a step is due; 0 and *UNTIL if not. */
-static int due(struct ledger *l, struct step *s, int64_t *until)
+static int step_is_due(struct ledger *l, struct step *s, int64_t *until)
 {
 	struct mailbox *box = l->box;
 	int64_t now = jobstack_now_us(), flush_at;
 
-	s->k = wanted(l, now);
+	s->k = wanted_entries(l, now);
 	s->leaps = box->leaps;
 	s->after_leap = s->leaps != box->leaps_settled;
 	s->beat = now >= beat_at(l) || now >= l->watch_us || s->after_leap;
@@ -167,7 +168,7 @@ static void step_free(struct step *s)
 }
 
 /* Names that are relative belong to the directory they were pushed from. */
-static int elsewhere(struct ledger *l, const char *cwd)
+static int check_directory(struct ledger *l, const char *cwd)
 {
 	struct stat a, b;
 	char why[1000];
@@ -175,7 +176,7 @@ static int elsewhere(struct ledger *l, const char *cwd)
 	if (cwd == NULL || l->config->chdir != NULL || strcmp(cwd, l->cwd) == 0 || strcmp(cwd, l->same_cwd) == 0)
 		return 0;
 	if (stat(cwd, &a) == 0 && stat(".", &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino) {
-		/* not at every step: its file system may be away later, and the heart must not wait for it */
+		/* not at every step: its file system may be away later, and heartbeats must not wait for it */
 		(void)snprintf(l->same_cwd, sizeof(l->same_cwd), "%s", cwd);
 		return 0;
 	}
@@ -191,7 +192,7 @@ static int elsewhere(struct ledger *l, const char *cwd)
 }
 
 /* Hands the claimed entries to the supervisor. */
-static void deliver(struct ledger *l, struct jobstack_batch *batch)
+static void deliver_batch(struct ledger *l, struct jobstack_batch *batch)
 {
 	struct parcel *p = calloc(1, sizeof(*p));
 	struct mailbox *box = l->box;
@@ -232,7 +233,7 @@ static void note_dry(struct ledger *l, int dry)
 	l->dry_until_us = now + l->dry_wait_us / 2 + (int64_t)js_num_jitter(&l->jitter, (uint64_t)l->dry_wait_us);
 }
 
-static void leave(struct ledger *l, enum leaving leaving, const char *why)
+static void leave_for(struct ledger *l, enum leaving leaving, const char *why)
 {
 	(void)pthread_mutex_lock(&l->box->lock);
 	mailbox_leave(l->box, leaving, why);
@@ -240,7 +241,7 @@ static void leave(struct ledger *l, enum leaving leaving, const char *why)
 }
 
 /* Is it time to give up on a database that is away? */
-static int gives_up(struct ledger *l, int64_t since)
+static int gives_up_database(struct ledger *l, int64_t since)
 {
 	int64_t now = jobstack_now_us();
 	int going;
@@ -251,7 +252,7 @@ static int gives_up(struct ledger *l, int64_t since)
 	return now >= jobstack_worker_deadline_us(l->worker) || (going && now - since >= GOING_US);
 }
 
-/* Does the step, again and again until its fate is known or the lease is over.  0, 1 fenced, or negative. */
+/* Does the step, again and again until its outcome is known or the lease is over.  0, 1 fenced, or negative. */
 static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report *report)
 {
 	struct jobstack_batch batch = {0, 0, NULL, NULL};
@@ -265,7 +266,7 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 		memset(&l->error, 0, sizeof(l->error));
 		status = jobstack_step(l->worker, s->outcomes, s->n, s->k, s->running, s->running_n, &batch, report,
 				       &l->error);
-		if (status != JOBSTACK_ENODB || gives_up(l, since))
+		if (status != JOBSTACK_ENODB || gives_up_database(l, since))
 			break;
 		js_watch_gap(l->watch); /* an outage ends nobody's lease */
 		js_clock_nap(JS_SECOND_US / 4, NULL);
@@ -292,9 +293,9 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	l->limited = report->limited;
 	if (s->k > 0)
 		note_dry(l, batch.count == 0);
-	(void)elsewhere(l, report->cwd); /* before anything is handed over: then deliver gives it back */
+	(void)check_directory(l, report->cwd); /* before anything is handed over: then deliver gives it back */
 	if (batch.count > 0)
-		deliver(l, &batch);
+		deliver_batch(l, &batch);
 	else
 		jobstack_batch_free(&batch);
 	if (report->state != JOBSTACK_OPEN) { /* what has not started does not start any more */
@@ -307,7 +308,7 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 }
 
 /* Looks at the whole stack: for the share of a claim, and for whether to stay. */
-static int look(struct ledger *l)
+static int look_at_stack(struct ledger *l)
 {
 	int status;
 
@@ -328,7 +329,7 @@ static int look(struct ledger *l)
 }
 
 /* Looks for workers that have died, and takes back what they held.  What takes long is asked of the keeper. */
-static void watch(struct ledger *l)
+static void watch_others(struct ledger *l)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct js_watch_result result;
@@ -362,26 +363,26 @@ static void consider_leaving(struct ledger *l)
 		l->idle_since_us = now;
 		l->dry_wait_us = 0;
 		note_dry(l, 1);
-		if (i->state == JOBSTACK_PAUSED && l->say != NULL)
-			l->say("the stack is paused: `jobstack resume -s %s` goes on", l->config->stack);
+		if (i->state == JOBSTACK_PAUSED && !l->config->quiet)
+			speaker_say("the stack is paused: `jobstack resume -s %s` goes on", l->config->stack);
 	}
 	if (i->state == JOBSTACK_CANCELLED || i->state == JOBSTACK_DROPPING)
-		leave(l, LEAVE_FINISHED,
-		      i->state == JOBSTACK_CANCELLED ? "the stack is cancelled" : "the stack is being dropped");
+		leave_for(l, LEAVE_FINISHED,
+			  i->state == JOBSTACK_CANCELLED ? "the stack is cancelled" : "the stack is being dropped");
 	else if (i->ready + i->waiting + i->held + i->running + i->pushers == 0)
-		leave(l, LEAVE_FINISHED, "nothing is left");
+		leave_for(l, LEAVE_FINISHED, "nothing is left");
 	else if (i->waiting > 0 && i->eldest && i->state == JOBSTACK_OPEN)
 		return; /* somebody must be there when a retry is due */
 	else if (i->running > 0 && i->eldest && l->still_us <= l->idle_since_us)
 		return; /* or to see who has died: those that live will show it within a third of their lease */
 	else if (now - l->idle_since_us >= l->config->idle_us)
-		leave(l, LEAVE_IDLE,
-		      i->state == JOBSTACK_PAUSED ? "the stack is paused (`jobstack resume` goes on)"
-						  : "nothing came for the idle time");
+		leave_for(l, LEAVE_IDLE,
+			  i->state == JOBSTACK_PAUSED ? "the stack is paused (`jobstack resume` goes on)"
+						      : "nothing came for the idle time");
 }
 
 /* One round: a step and, now and then or with nothing to do, a look at the whole stack. */
-static int round_of(struct ledger *l, struct step *s)
+static int do_round(struct ledger *l, struct step *s)
 {
 	struct jobstack_step_report report = {JOBSTACK_OPEN, 0, NULL, 0};
 	int64_t now = jobstack_now_us();
@@ -396,11 +397,11 @@ static int round_of(struct ledger *l, struct step *s)
 	(void)pthread_mutex_unlock(&l->box->lock);
 	if (now - l->looked_us >= LOOK_US + (int64_t)l->idle.workers * LOOK_A_WORKER_US ||
 	    (idle && l->dry_until_us != 0))
-		status = look(l);
+		status = look_at_stack(l);
 	if (status == 0 && now >= l->watch_us)
-		watch(l);
+		watch_others(l);
 	if (status == 0 && idle && l->config->max_entries != 0 && l->claimed >= l->config->max_entries)
-		leave(l, LEAVE_ENOUGH, "--max-entries is reached");
+		leave_for(l, LEAVE_ENOUGH, "--max-entries is reached");
 	else if (status == 0 && idle && l->dry_until_us != 0 && l->looked_us != 0)
 		consider_leaving(l);
 	return status;
@@ -450,7 +451,7 @@ static void give_back_stuck(struct ledger *l)
 }
 
 /* The loop, until it is time to go and everything that ran has ended. */
-static int work(struct ledger *l)
+static int work_through(struct ledger *l)
 {
 	struct step s = {.results = NULL};
 	struct mailbox *box = l->box;
@@ -462,9 +463,9 @@ static int work(struct ledger *l)
 		give_back_stuck(l);
 		over = box->leaving != STAY && box->queued == 0 && box->running == 0 &&
 		       box->results_n <= JOBSTACK_POP_MAX;
-		stepping = !over && due(l, &s, &until);
-		if (stepping && !mailbox_turns(box, jobstack_worker_lease_us(l->worker) / 3)) {
-			stepping = 0; /* a heart that beats for commands which nobody looks after would keep them from
+		stepping = !over && step_is_due(l, &s, &until);
+		if (stepping && !mailbox_had_round(box, jobstack_worker_lease_us(l->worker) / 3)) {
+			stepping = 0; /* heartbeats for commands that nobody looks after would keep their entries from
 					 others for ever */
 			until = jobstack_now_us() + JS_SECOND_US;
 		}
@@ -477,7 +478,7 @@ static int work(struct ledger *l)
 			break;
 		if (!stepping)
 			continue;
-		status = round_of(l, &s);
+		status = do_round(l, &s);
 		step_free(&s);
 	}
 	return status;
@@ -496,7 +497,7 @@ static int end_row(struct ledger *l, struct step *s)
 }
 
 /* Ends the row, with the last outcomes. */
-static int finish(struct ledger *l)
+static int end_worker(struct ledger *l)
 {
 	struct step s = {.results = NULL};
 	int64_t since = jobstack_now_us();
@@ -509,7 +510,7 @@ static int finish(struct ledger *l)
 	while (status == 0) {
 		memset(&l->error, 0, sizeof(l->error));
 		status = end_row(l, &s);
-		if (status != JOBSTACK_ENODB || gives_up(l, since))
+		if (status != JOBSTACK_ENODB || gives_up_database(l, since))
 			break;
 		status = 0;
 		js_clock_nap(JS_SECOND_US / 4, NULL);
@@ -522,7 +523,7 @@ static int finish(struct ledger *l)
 }
 
 /* How long entries take, as others have found out: the guard needs it before the first is started. */
-static int learn(struct ledger *l)
+static int learn_durations(struct ledger *l)
 {
 	int64_t us[GUARD_SAMPLE];
 	size_t n;
@@ -552,22 +553,22 @@ void *ledger_main(void *arg)
 	l->still_us = INT64_MAX;
 	status = js_watch_new(&l->watch, l->handle, l->config->stack, &l->watch_options, &l->error);
 	if (status == 0)
-		status = learn(l);
+		status = learn_durations(l);
 	if (status == 0)
-		status = round_of(l, &first); /* a beat before the first claim: is this the right place? */
+		status = do_round(l, &first); /* a beat before the first claim: is this the right place? */
 	l->looked_us = 0;
 	if (status == 0)
-		status = work(l);
+		status = work_through(l);
 	if (status == 0)
-		status = finish(l);
+		status = end_worker(l);
 	if (status >= 0 || status == JOBSTACK_ECONFLICT)
 		l->keeper->page->worker = 0; /* nothing is left to be taken back */
 	if (status == JOBSTACK_NOTHING)
-		leave(l, LEAVE_FENCED, "the lease was lost: others have this worker's entries now");
+		leave_for(l, LEAVE_FENCED, "the lease was lost: others have this worker's entries now");
 	else if (status == JOBSTACK_ECONFLICT) /* the database was set back: others may have its entries */
-		leave(l, LEAVE_FENCED, l->error.text);
+		leave_for(l, LEAVE_FENCED, l->error.text);
 	else if (status != 0)
-		leave(l, LEAVE_DATABASE, l->error.text);
+		leave_for(l, LEAVE_DATABASE, l->error.text);
 	if (status != 0)
 		outbox_gave_up(l->outbox);
 	js_watch_free(l->watch);

@@ -18,9 +18,7 @@ struct ledger {
 	struct jobstack *handle;
 	struct jobstack_worker *worker;
 	const struct keeper *keeper;
-	void (*say)(const char *format, ...)
-		__attribute__((format(printf, 1, 2))); /* for people; NULL: nobody is told */
-	const char *cwd;			       /* the directory that the commands run in */
+	const char *cwd; /* the directory that the commands run in */
 	struct js_watch_options watch_options;
 	struct jobstack_error error;
 	/* its own */

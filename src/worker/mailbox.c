@@ -95,22 +95,22 @@ void mailbox_wake_supervisor(struct mailbox *box)
 		return; /* the counter is full: it is awake */
 }
 
-void mailbox_turned(struct mailbox *box)
+void mailbox_note_round(struct mailbox *box)
 {
-	atomic_store(&box->turned_us, jobstack_now_us());
-	if (!atomic_load(&box->turn_asked))
+	atomic_store(&box->round_us, jobstack_now_us());
+	if (!atomic_load(&box->round_asked))
 		return;
 	(void)pthread_mutex_lock(&box->lock);
-	atomic_store(&box->turn_asked, 0);
+	atomic_store(&box->round_asked, 0);
 	mailbox_wake_ledger(box);
 	(void)pthread_mutex_unlock(&box->lock);
 }
 
-int mailbox_turns(struct mailbox *box, int64_t longest_us)
+int mailbox_had_round(struct mailbox *box, int64_t longest_us)
 {
-	if (jobstack_now_us() - atomic_load(&box->turned_us) <= longest_us)
+	if (jobstack_now_us() - atomic_load(&box->round_us) <= longest_us)
 		return 1;
-	atomic_store(&box->turn_asked, 1);
+	atomic_store(&box->round_asked, 1);
 	mailbox_wake_supervisor(box);
 	return 0;
 }

@@ -71,8 +71,8 @@ struct mailbox {
 	uint64_t leaps, leaps_settled; /* of the wall clock; those that a step has followed: no start in between */
 	int ended;		       /* the ledger has no more to say */
 	/* without the lock: */
-	_Atomic int64_t turned_us; /* when the supervisor's loop last came to its top */
-	_Atomic int turn_asked;	   /* the ledger waits for that */
+	_Atomic int64_t round_us; /* when the supervisor's loop last came to its top */
+	_Atomic int round_asked;  /* the ledger waits for that */
 	/* for the batch size and the summary */
 	uint64_t finished, done, failed, interrupted;
 	struct guard guard;
@@ -102,11 +102,11 @@ int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobsta
 void mailbox_give_back(struct mailbox *box);
 
 /* Without the lock: the supervisor's loop is at its top, and whoever looks after commands is alive. */
-void mailbox_turned(struct mailbox *box);
+void mailbox_note_round(struct mailbox *box);
 
 /* With the lock held: whether it was there within the last LONGEST_US; if not, it is woken, and the ledger is when it
  * was there. */
-int mailbox_turns(struct mailbox *box, int64_t longest_us);
+int mailbox_had_round(struct mailbox *box, int64_t longest_us);
 
 void result_free(struct result *results, size_t n);
 

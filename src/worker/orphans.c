@@ -75,7 +75,7 @@ static int is_older(const struct orphans *o, pid_t pid)
 }
 
 /* Ends PID.  Returns 0 if it had ended already. */
-static int end(pid_t pid, int64_t until_us)
+static int end_process(pid_t pid, int64_t until_us)
 {
 	if (kill(pid, SIGKILL) != 0)
 		return 0;
@@ -115,7 +115,7 @@ void orphans_kill(struct orphans *o)
 			int running = is_of_running(o, pids[i]);
 
 			if (running == 0 || (running < 0 && is_older(o, pids[i])))
-				found += (size_t)end(pids[i], until);
+				found += (size_t)end_process(pids[i], until);
 			else if (running < 0)
 				untold += waitpid(pids[i], NULL, WNOHANG) == 0;
 		}

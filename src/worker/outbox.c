@@ -2,7 +2,7 @@
  *
  * The outbox.  Promises: an outcome that the database has not taken for two seconds is on the disk, in the order in
  * which it will be delivered; the file goes when everything in it has been taken; only the outbox's own thread waits
- * for the disk, and it holds no lock meanwhile: the heart goes on while a file system hangs.
+ * for the disk, and it holds no lock meanwhile: heartbeats go on while a file system hangs.
  */
 #define _GNU_SOURCE
 #include "worker/outbox.h"
@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "worker/speaker.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,19 +23,6 @@
 #define LOOK_US (JS_SECOND_US / 4)     /* then the mailbox is looked into so often */
 #define RETRY_US (10 * JS_SECOND_US)   /* no place could be written to */
 #define END_US (10 * JS_SECOND_US)     /* at the end the disk is waited for so long */
-
-static void say(struct outbox *o, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void say(struct outbox *o, const char *format, ...)
-{
-	char text[6000];
-	va_list args;
-
-	va_start(args, format);
-	(void)vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	if (o->log != NULL)
-		o->log(NULL, JOBSTACK_LOG_WARNING, text);
-}
 
 void outbox_places(struct outbox *o, const char *dir, const char *name, const char *tmp)
 {
@@ -61,7 +48,7 @@ static void waiting_free(struct waiting *w)
 	free(w->outcomes);
 }
 
-static int gather(struct outbox *o, struct waiting *w)
+static int gather_waiting(struct outbox *o, struct waiting *w)
 {
 	struct mailbox *box = o->box;
 
@@ -96,7 +83,7 @@ static void note_path(struct outbox *o, const char *path)
 }
 
 /* Puts all of it into a new file, in the first place that takes it. */
-static int move(struct outbox *o, const struct waiting *w, int64_t wall_us, struct jobstack_error *error)
+static int move_to_new_file(struct outbox *o, const struct waiting *w, int64_t wall_us, struct jobstack_error *error)
 {
 	for (size_t place = 0; place < OUTBOX_PLACES; place++) {
 		struct js_spool_file *file;
@@ -114,14 +101,14 @@ static int move(struct outbox *o, const struct waiting *w, int64_t wall_us, stru
 		js_spool_close(o->file, 1);
 		o->file = file;
 		if (place > 0)
-			say(o, "%s: outcomes wait in %s instead, which may not outlive the job", error->text,
-			    o->path[place]);
+			speaker_say("%s: outcomes wait in %s instead, which may not outlive the job", error->text,
+				    o->path[place]);
 		else
-			say(o, "the database does not answer: outcomes wait in %s too", o->path[place]);
+			speaker_say("the database does not answer: outcomes wait in %s too", o->path[place]);
 		return 0;
 	}
 	if (!o->told)
-		say(o, "%s: outcomes wait in memory only until the database answers", error->text);
+		speaker_say("%s: outcomes wait in memory only until the database answers", error->text);
 	o->told = 1;
 	return -1;
 }
@@ -137,7 +124,7 @@ static void count_taken(struct outbox *o, size_t n)
 }
 
 /* Brings what waits to the disk.  With the lock held, which is given away meanwhile. */
-static void save(struct outbox *o)
+static void save_waiting(struct outbox *o)
 {
 	int64_t wall_us = js_clock_wall_us() - js_clock_mono_us();
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -148,12 +135,12 @@ static void save(struct outbox *o)
 	(void)pthread_mutex_lock(&o->box->lock);
 	n = o->asked_n + o->box->results_n;
 	(void)pthread_mutex_unlock(&o->box->lock);
-	if (n <= from || jobstack_now_us() < o->retry_us || gather(o, &w) != 0)
+	if (n <= from || jobstack_now_us() < o->retry_us || gather_waiting(o, &w) != 0)
 		return;
 	o->busy = 1;
 	(void)pthread_mutex_unlock(&o->lock);
 	added = o->file != NULL && js_spool_append(o->file, w.outcomes + from, w.n - from, wall_us, &error) == 0;
-	moved = !added && move(o, &w, wall_us, &error) == 0;
+	moved = !added && move_to_new_file(o, &w, wall_us, &error) == 0;
 	(void)pthread_mutex_lock(&o->lock);
 	if (added)
 		o->written += w.n - from;
@@ -172,7 +159,7 @@ static void save(struct outbox *o)
 }
 
 /* Everything in the file has been taken, or is void. */
-static void discard(struct outbox *o)
+static void discard_file(struct outbox *o)
 {
 	note_path(o, NULL);
 	js_spool_close(o->file, 1);
@@ -193,15 +180,15 @@ static void note_taken(struct outbox *o)
 		o->written = o->delivered = 0; /* nobody else counts up */
 	(void)pthread_mutex_unlock(&o->lock);
 	if (all) {
-		say(o, "what waited in %s has been delivered", js_spool_path(o->file));
-		discard(o);
+		speaker_say("what waited in %s has been delivered", js_spool_path(o->file));
+		discard_file(o);
 	} else
 		(void)js_spool_note_delivered(o->file, delivered, NULL); /* if not: delivered again is harmless */
 	(void)pthread_mutex_lock(&o->lock);
 }
 
 /* The last words: what still waits is on the disk, and the file says that the worker has left.  As note_taken. */
-static void conclude(struct outbox *o)
+static void conclude_file(struct outbox *o)
 {
 	size_t waiting = o->box->results_n; /* the ledger has ended */
 
@@ -209,16 +196,16 @@ static void conclude(struct outbox *o)
 		note_taken(o);
 	o->retry_us = 0;
 	if (waiting > 0)
-		save(o);
+		save_waiting(o);
 	(void)pthread_mutex_unlock(&o->lock);
 	if (o->file != NULL && waiting == 0)
-		discard(o);
+		discard_file(o);
 	else if (o->file != NULL && o->box->leaving != LEAVE_KEEPER) /* what was lost then is not among the outcomes */
 		(void)js_spool_note_left(o->file, NULL); /* if not: it is delivered when the process is gone */
 	(void)pthread_mutex_lock(&o->lock);
 }
 
-static void doze(struct outbox *o, int64_t until_us)
+static void doze_until(struct outbox *o, int64_t until_us)
 {
 	struct timespec t = js_clock_deadline(until_us);
 
@@ -241,16 +228,16 @@ static void *outbox_main(void *arg)
 		if (o->tidy)
 			note_taken(o);
 		else if (o->since_us == 0)
-			doze(o, 0);
+			doze_until(o, 0);
 		else if (now - o->since_us < PATIENCE_US && o->spooled == 0)
-			doze(o, o->since_us + PATIENCE_US);
+			doze_until(o, o->since_us + PATIENCE_US);
 		else {
-			save(o);
+			save_waiting(o);
 			if (!o->tidy && !o->stop)
-				doze(o, jobstack_now_us() + LOOK_US);
+				doze_until(o, jobstack_now_us() + LOOK_US);
 		}
 	}
-	conclude(o);
+	conclude_file(o);
 	o->ended = 1;
 	(void)pthread_cond_signal(&o->done);
 	(void)pthread_mutex_unlock(&o->lock);
@@ -339,7 +326,7 @@ int outbox_settle(struct outbox *o, struct jobstack *handle, size_t *late, struc
 	int status;
 
 	*late = 0;
-	if (gather(o, &w) != 0)
+	if (gather_waiting(o, &w) != 0)
 		return js_error_memory(error);
 	results = calloc(w.n + 1, sizeof(*results));
 	status = results == NULL ? js_error_memory(error)
@@ -351,7 +338,7 @@ int outbox_settle(struct outbox *o, struct jobstack *handle, size_t *late, struc
 	    JOBSTACK_ECONFLICT) /* the database has forgotten this worker: the spool is the only trace of them */
 		*late = w.n;
 	if (status >= 0 && o->file != NULL)
-		discard(o);
+		discard_file(o);
 	free(results);
 	waiting_free(&w);
 	return status < 0 ? status : 0;

@@ -19,7 +19,6 @@ struct outbox {
 	struct keeper_page *page; /* the keeper is told where the spool lies */
 	struct js_spool_head head;
 	char path[OUTBOX_PLACES][4600]; /* where the spool may lie, the best place first; "" for none */
-	jobstack_log_fn *log;
 	/* its own */
 	pthread_t thread;
 	/* taken before the mailbox's; never held while a file is touched, since a file system may hang */

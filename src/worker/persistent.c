@@ -50,7 +50,7 @@ void persistent_raise_files(unsigned slots)
 }
 
 /* Has the loop look at one of the pipes. */
-static int watch(struct slots *all, const struct slot *slot, int how, int fd, uint32_t what)
+static int watch_pipe(struct slots *all, const struct slot *slot, int how, int fd, uint32_t what)
 {
 	const uint32_t input = fd == slot->persistent->process->in ? PERSISTENT_INPUT : 0;
 	struct epoll_event event = {.events = what, .data.u32 = (slot->number - 1) | input};
@@ -59,7 +59,7 @@ static int watch(struct slots *all, const struct slot *slot, int how, int fd, ui
 }
 
 /* Starts the process. */
-static enum slot_start begin(struct slots *all, struct slot *slot, struct jobstack_error *error)
+static enum slot_start begin_process(struct slots *all, struct slot *slot, struct jobstack_error *error)
 {
 	struct js_template_values none = {NULL, 0, 0, 0, slot->number, all->config->stack, all->worker};
 	char *const *argv = js_template_argv_in(all->config->template, &none, &slot->words);
@@ -86,8 +86,8 @@ static enum slot_start begin(struct slots *all, struct slot *slot, struct jobsta
 	p->leaving = p->waits = 0;
 	p->term_at_us = p->kill_at_us = p->mute_at_us = 0;
 	p->user_us = p->system_us = p->since_us = 0;
-	if (watch(all, slot, EPOLL_CTL_ADD, p->process->out, EPOLLIN) == 0 &&
-	    watch(all, slot, EPOLL_CTL_ADD, p->process->in, 0) == 0)
+	if (watch_pipe(all, slot, EPOLL_CTL_ADD, p->process->out, EPOLLIN) == 0 &&
+	    watch_pipe(all, slot, EPOLL_CTL_ADD, p->process->in, 0) == 0)
 		return SLOT_RUNS; /* of its input only that it is closed (EPOLLERR) */
 	(void)js_error_set(error, JOBSTACK_EBUG, "epoll: %s", strerror(errno));
 	persistent_leave(p, 0); /* nobody would hear it */
@@ -107,7 +107,7 @@ void persistent_send(struct slots *all, struct slot *slot)
 	if (js_persist_send(p->process) != 0 || p->process->in < 0)
 		return; /* nobody reads any more: that is told by itself */
 	waits = p->process->sent < p->process->request_len;
-	if (waits != p->waits && watch(all, slot, EPOLL_CTL_MOD, p->process->in, waits ? EPOLLOUT : 0) == 0)
+	if (waits != p->waits && watch_pipe(all, slot, EPOLL_CTL_MOD, p->process->in, waits ? EPOLLOUT : 0) == 0)
 		p->waits = waits;
 }
 
@@ -130,7 +130,7 @@ enum slot_start persistent_ask(struct slots *all, struct slot *slot, const struc
 	enum slot_start how = SLOT_RUNS;
 
 	if (p->process->pid == 0)
-		how = begin(all, slot, error);
+		how = begin_process(all, slot, error);
 	if (how != SLOT_RUNS)
 		return how;
 	if (!js_clock_holds(&all->bound)) /* as before an exec */

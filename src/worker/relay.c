@@ -80,7 +80,7 @@ static void *run_loop(void *arg)
 	return NULL;
 }
 
-void relay_turn(struct relay *r)
+void relay_next_round(struct relay *r)
 {
 	int goes_on;
 
@@ -169,7 +169,7 @@ static void pass_loop(struct relay *r)
 	(void)pthread_cond_broadcast(&r->changed);
 }
 
-/* Sees to it that the loop turns, with the lock held. */
+/* Keeps the loop going round, with the lock held. */
 static void watch_loop(struct relay *r)
 {
 	unsigned seen = atomic_load(&r->calls), away = 0;

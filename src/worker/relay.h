@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The relay: one loop, and as many threads as it takes to keep it turning.  One thread runs the loop.  It says so
+ * The relay: one loop, and as many threads as it takes to keep it going round.  One thread runs the loop.  It says so
  * before it calls what may hang (a file system that is away), and again when that has returned.  If it does not
  * return soon, another thread runs the loop from its top, and the first gets the loop back when its call is over.
  * So only the thread hangs that made the call. As long as nothing hangs this costs two atomic operations for each
@@ -19,7 +19,7 @@
 
 struct relay {
 	/* given, before relay_run */
-	int (*loop)(void *ctx);	  /* its value is that of relay_run; calls relay_turn at its top */
+	int (*loop)(void *ctx);	  /* its value is that of relay_run; calls relay_next_round at its top */
 	void (*nudge)(void *ctx); /* makes the loop come to its top soon */
 	void *ctx;
 	/* its own */
@@ -41,7 +41,7 @@ struct relay {
 int relay_run(struct relay *relay, struct jobstack_error *error);
 
 /* In the loop: at its top; before and after a call that may hang. */
-void relay_turn(struct relay *relay);
+void relay_next_round(struct relay *relay);
 void relay_leave(struct relay *relay);
 void relay_return(struct relay *relay);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * One slot.  Promises: a command that was never executed charges nobody; output is kept whole before the outcome
+ * One slot.  Promises: a command that was never executed is no failed attempt; output is kept whole before the outcome
  * counts; a place for output that can't be written is the worker's fault, not the entry's.
  */
 #define _GNU_SOURCE

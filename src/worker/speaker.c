@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The speaker.  Promises: lines are written in the order in which they were said, whole; saying one waits for no file.
+ * The speaker.  Promises: lines are written in the order in which they were said, whole; saying one waits for no file
+ * while there is the thread.
  */
 #define _GNU_SOURCE
 #include "worker/speaker.h"
 
 #include "base/clock.h"
+#include "base/utf8.h"
+#include "run/copy.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define LINES_MAX 1000		       /* what is said beyond that, while nothing can be written, is left out */
 #define PATIENCE_US (5 * JS_SECOND_US) /* for standard error to take the last lines */
@@ -25,11 +31,19 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t said, written;
 	pthread_t thread;
-	void (*write)(const char *text);
 	struct line *first, **last;
 	size_t lines;
 	int begun, stop, ended;
 } speaker = {.lock = PTHREAD_MUTEX_INITIALIZER, .said = PTHREAD_COND_INITIALIZER};
+
+/* One write a line: many workers may share the stream.  It may hang, and nobody else may need the stream's lock. */
+static void write_line(const char *text)
+{
+	char line[2500];
+	int len = snprintf(line, sizeof(line), "jobstack-worker: %s\n", text);
+
+	(void)js_copy_bytes(line, (size_t)len, STDERR_FILENO, NULL);
+}
 
 static void *write_lines(void *unused)
 {
@@ -44,7 +58,7 @@ static void *write_lines(void *unused)
 			continue;
 		}
 		(void)pthread_mutex_unlock(&speaker.lock);
-		speaker.write(line->text);
+		write_line(line->text);
 		(void)pthread_mutex_lock(&speaker.lock);
 		speaker.first = line->next;
 		if (speaker.first == NULL)
@@ -58,19 +72,15 @@ static void *write_lines(void *unused)
 	return unused;
 }
 
-int speaker_begin(void (*write)(const char *text))
+void speaker_begin(void)
 {
-	if (js_clock_cond_init(&speaker.written) != 0)
-		return -1;
-	speaker.write = write;
 	speaker.last = &speaker.first;
-	if (pthread_create(&speaker.thread, NULL, write_lines, NULL) != 0)
-		return -1;
-	speaker.begun = 1;
-	return 0;
+	speaker.begun = js_clock_cond_init(&speaker.written) == 0 &&
+			pthread_create(&speaker.thread, NULL, write_lines, NULL) == 0;
 }
 
-int speaker_say(const char *text)
+/* Hands a line to the thread.  -1: there is none, or no memory. */
+static int queue_line(const char *text)
 {
 	size_t len = strlen(text) + 1;
 	struct line *line = speaker.begun ? malloc(sizeof(*line) + len) : NULL;
@@ -90,6 +100,27 @@ int speaker_say(const char *text)
 	(void)pthread_mutex_unlock(&speaker.lock);
 	free(line);
 	return 0;
+}
+
+void speaker_say(const char *format, ...)
+{
+	va_list args;
+	char text[2400];
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	js_utf8_clean(text);
+	if (queue_line(text) != 0)
+		write_line(text);
+}
+
+void speaker_log(void *ctx, enum jobstack_level level, const char *text)
+{
+	const struct config *config = ctx;
+
+	if (level <= (config->verbose ? JOBSTACK_LOG_INFO : JOBSTACK_LOG_WARNING))
+		speaker_say("%s", text);
 }
 
 int speaker_end(void)

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Writes what the worker says, by a thread of its own: standard error may be a file on a file system that does not
- * answer, or a pipe that nobody reads, and neither commands nor the heart may wait for that.
+ * answer, or a pipe that nobody reads, and neither commands nor heartbeats may wait for that.
  */
 #ifndef JS_WORKER_SPEAKER_H
 #define JS_WORKER_SPEAKER_H
 
-/* Starts the thread, which calls WRITE for each line; after the signals were blocked.  0, or -1: it could not be
- * started, and speaker_say takes nothing. */
-int speaker_begin(void (*write)(const char *text));
+#include "worker/config.h"
 
-/* Takes a line.  -1: it was not taken, as there is no thread or no memory; the caller writes it. */
-int speaker_say(const char *text);
+/* Starts the thread; after the signals were blocked.  If it can't be started, whoever says a line writes it. */
+void speaker_begin(void);
+
+/* Says a line.  Control characters become '?'. */
+void speaker_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A jobstack_log_fn that says what the struct config in CTX wants to hear. */
+void speaker_log(void *ctx, enum jobstack_level level, const char *text);
 
 /* Waits until all is written, but at most five seconds.  Returns 1 if something is still not written: then the
  * thread stays, and the process can only be ended with _exit. */

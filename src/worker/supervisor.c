@@ -9,12 +9,12 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/num.h"
 #include "worker/aside.h"
 #include "worker/converse.h"
 #include "worker/lease.h"
 #include "worker/persistent.h"
+#include "worker/speaker.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -50,7 +50,7 @@ int supervisor_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static void terminate(struct slot *slot, enum ending why, int64_t kill_at_us)
+static void terminate_command(struct slot *slot, enum ending why, int64_t kill_at_us)
 {
 	if (slot->ending == ENDING_NOT)
 		slot->ending = why;
@@ -129,7 +129,7 @@ static void watch_breaker(struct supervisor *s, const struct jobstack_outcome *o
 }
 
 /* Counts an outcome and posts it, with the lock held. */
-static void post(struct supervisor *s, struct parcel *parcel, const struct jobstack_outcome *o)
+static void post_outcome(struct supervisor *s, struct parcel *parcel, const struct jobstack_outcome *o)
 {
 	struct mailbox *box = s->box;
 
@@ -156,7 +156,6 @@ static void post(struct supervisor *s, struct parcel *parcel, const struct jobst
  * somebody else may have room.  A while without a try begins anew. */
 static void note_starved(struct supervisor *s, size_t running, const char *why)
 {
-	const struct js_log log = {s->log, NULL};
 	int64_t now = jobstack_now_us();
 	char text[1000];
 
@@ -164,8 +163,8 @@ static void note_starved(struct supervisor *s, size_t running, const char *why)
 		s->starved_us = now;
 	s->later_us = now + LATER_US;
 	if (!s->told_starved)
-		js_log(&log, JOBSTACK_LOG_WARNING, "%s: %zu of %zu slots are busy, and the worker keeps trying", why,
-		       running, s->box->slots_n);
+		speaker_say("%s: %zu of %zu slots are busy, and the worker keeps trying", why, running,
+			    s->box->slots_n);
 	s->told_starved = 1;
 	if (now - s->starved_us < STARVED_US)
 		return;
@@ -175,7 +174,7 @@ static void note_starved(struct supervisor *s, size_t running, const char *why)
 }
 
 /* Starts what can be started. */
-static void start(struct supervisor *s, struct slot *slot)
+static void start_entry(struct supervisor *s, struct slot *slot)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct mailbox *box = s->box;
@@ -206,7 +205,7 @@ static void start(struct supervisor *s, struct slot *slot)
 		box->running--;
 		if (how == SLOT_BROKEN)
 			outcome.verdict = JOBSTACK_UNSTARTED;
-		post(s, slot->parcel, &outcome);
+		post_outcome(s, slot->parcel, &outcome);
 	}
 	if (box->queued == 0 || box->queued == box->slots_n)
 		mailbox_wake_ledger(box);
@@ -234,7 +233,7 @@ int supervisor_fill(struct supervisor *s, struct slot *slot)
 		(void)pthread_mutex_unlock(&s->box->lock);
 		if (!may || !lease_is_ours(s, now) || now < s->later_us)
 			return 0;
-		start(s, slot);
+		start_entry(s, slot);
 	}
 	return 1;
 }
@@ -279,7 +278,7 @@ void supervisor_post(struct supervisor *s, struct slot *slot, const struct jobst
 	(void)pthread_mutex_lock(&s->box->lock);
 	s->box->slots[slot->number - 1].entry = 0;
 	s->box->running--;
-	post(s, slot->parcel, outcome);
+	post_outcome(s, slot->parcel, outcome);
 	(void)pthread_mutex_unlock(&s->box->lock);
 }
 
@@ -320,7 +319,7 @@ static void conclude_process(struct supervisor *s, struct slot *slot, struct js_
 		supervisor_finish(s, slot, reaped);
 }
 
-static void collect(struct supervisor *s)
+static void collect_ended(struct supervisor *s)
 {
 	struct js_reaped reaped;
 
@@ -373,7 +372,7 @@ static int64_t keep_time(struct supervisor *s, struct slot *slot, int64_t now, i
 		if (s->kill_by_us != 0 && s->kill_by_us < kill_at)
 			kill_at = s->kill_by_us > now ? s->kill_by_us : now;
 		/* the lease's end does not wait for the grace */
-		terminate(slot, why, s->lease_end_us < kill_at ? s->lease_end_us : kill_at);
+		terminate_command(slot, why, s->lease_end_us < kill_at ? s->lease_end_us : kill_at);
 		term_at = slot->kill_at_us;
 	}
 	return term_at < next ? term_at : next;
@@ -491,7 +490,7 @@ static void watch_keeper(struct supervisor *s)
 	stop_for(s, LEAVE_KEEPER, "the worker was killed (its keeper is gone)");
 }
 
-static int over(struct supervisor *s)
+static int is_over(struct supervisor *s)
 {
 	int ended;
 
@@ -541,21 +540,21 @@ static void wait_for_any(struct supervisor *s, int64_t next)
 }
 
 /* The loop.  More than one thread may be in it; one of them runs. */
-static int run(void *ctx)
+static int run_loop(void *ctx)
 {
 	struct supervisor *s = ctx;
 
 	for (;;) {
 		int64_t next, closes;
 
-		relay_turn(&s->relay);
+		relay_next_round(&s->relay);
 		s->rounds++;
-		mailbox_turned(s->box);
+		mailbox_note_round(s->box);
 		(void)lease_watch_clocks(s);
 		watch_keeper(s);
 		read_signals(s);
-		collect(s);
-		if (over(s)) { /* looked at after the last command was taken in: nothing would wake us any more */
+		collect_ended(s);
+		if (is_over(s)) { /* looked at after the last command was taken in: nothing would wake us any more */
 			if (s->orphans.at_us != 0) /* the keeper may be gone */
 				orphans_kill(&s->orphans);
 			return 0;
@@ -567,7 +566,7 @@ static int run(void *ctx)
 	}
 }
 
-static void nudge(void *ctx)
+static void nudge_loop(void *ctx)
 {
 	mailbox_wake_supervisor(((struct supervisor *)ctx)->box);
 }
@@ -582,12 +581,12 @@ void supervisor_run(struct supervisor *s)
 	orphans_begin(&s->orphans, &s->all, s->slots, s->box->slots_n);
 	if (s->config->persistent && converse_begin(s, &error) != 0)
 		leave_blind(s, &error);
-	s->relay.loop = run;
-	s->relay.nudge = nudge;
+	s->relay.loop = run_loop;
+	s->relay.nudge = nudge_loop;
 	s->relay.ctx = s;
 	if (relay_run(&s->relay, &error) !=
 	    0) /* no thread can be started: the loop runs in this one, and a call that hangs holds it up */
-		(void)run(s);
+		(void)run_loop(s);
 	if (supervisor_hangs(s))
 		return;
 	converse_end(s);

@@ -32,8 +32,7 @@ struct supervisor {
 	int64_t trim_at_us;	 /* the output of running commands is looked at then */
 	unsigned failures_first; /* of the first outcomes, until one is not a failure */
 	int breaker_off;
-	int trip; /* the breaker: the stack is to be paused */
-	jobstack_log_fn *log;
+	int trip;	     /* the breaker: the stack is to be paused */
 	struct relay relay;  /* the loop's threads */
 	const char *log_dir; /* of the packed log, for people */
 	int told_hang;	     /* that a call hangs */

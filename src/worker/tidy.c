@@ -8,30 +8,34 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "worker/others.h"
 #include "worker/outbox.h"
+#include "worker/speaker.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-static int once(struct tidying *t, struct jobstack_error *error)
+static int try_once(struct tidying *t, struct jobstack_error *error)
 {
 	struct jobstack *handle = NULL;
-	int status = t->open(&handle, error), spooled = status == 0 && t->page->spools;
+	int status = others_connect(t->config, &handle, error), spooled = status == 0 && t->page->spools;
 
 	if (spooled)
 		status = outbox_deliver(handle, t->page->spool, t->reason, &t->delivered, error);
 	if (status == 0 ||
 	    (spooled && status < 0 && status != JOBSTACK_ENODB)) { /* the rest; or a spool that can't be used */
 		memset(error, 0, sizeof(*error));
-		status = jobstack_recover_own(handle, t->stack, t->page->worker, t->page->token, t->reason, &t->taken,
-					      error);
+		status = jobstack_recover_own(handle, t->config->stack, t->page->worker, t->page->token, t->reason,
+					      &t->taken, error);
 	}
 	jobstack_free(handle);
 	return status;
 }
 
-int tidy(struct tidying *t, struct jobstack_error *error)
+/* 0; or negative with ERROR.  A database that is away is waited for as long as the worker's lease: from then on others
+ * do it. */
+static int take_back(struct tidying *t, struct jobstack_error *error)
 {
 	int64_t until = js_clock_mono_us() + t->page->lease_us;
 	char lease[64];
@@ -39,19 +43,19 @@ int tidy(struct tidying *t, struct jobstack_error *error)
 
 	for (int told = 0;; told = 1) {
 		memset(error, 0, sizeof(*error));
-		status = once(t, error);
+		status = try_once(t, error);
 		if (status != JOBSTACK_ENODB || js_clock_mono_us() >= until)
 			return status;
 		js_num_duration_text(t->page->lease_us, lease, sizeof(lease));
 		if (!told)
-			t->say("%s, and the database does not answer: the keeper tries for up to %s to give its "
-			       "entries back",
-			       t->reason, lease);
+			speaker_say("%s, and the database does not answer: the keeper tries for up to %s to give its "
+				    "entries back",
+				    t->reason, lease);
 		js_clock_nap(JS_SECOND_US / 2, NULL);
 	}
 }
 
-/* What became of the worker's entries: STATUS and ERROR are those of tidy. */
+/* What became of the worker's entries: STATUS and ERROR are those of take_back. */
 static void tidy_words(const struct tidying *t, int status, const struct jobstack_error *error, char text[TIDY_WORDS])
 {
 	if (status < 0 && t->page->spools)
@@ -90,6 +94,6 @@ void tidy_killed(struct tidying *t, const struct keeper_end *end, char text[TIDY
 			       "have ended (on another host: after its lease)",
 			       reason, end->left);
 	else
-		tidy_words(t, tidy(t, &error), &error, text);
+		tidy_words(t, take_back(t, &error), &error, text);
 	t->reason = NULL;
 }

@@ -6,6 +6,7 @@
 #ifndef JS_WORKER_TIDY_H
 #define JS_WORKER_TIDY_H
 
+#include "worker/config.h"
 #include "worker/keeper.h"
 
 #include <stdint.h>
@@ -13,15 +14,10 @@
 /* Whose, and how. */
 struct tidying {
 	const struct keeper_page *page;
-	const char *stack, *reason;
-	int (*open)(struct jobstack **handle, struct jobstack_error *error);
-	void (*say)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+	const struct config *config;
+	const char *reason;
 	uint64_t taken, delivered; /* how many */
 };
-
-/* 0; or negative with ERROR.  A database that is away is waited for as long as the worker's lease: from then on others
- * do it. */
-int tidy(struct tidying *t, struct jobstack_error *error);
 
 #define TIDY_WORDS 11000 /* a path twice */
 

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * One run of the worker proper: what it needs, made ready; the work, with its two threads; and the summary.
+ */
+#ifndef JS_WORKER_RUN_H
+#define JS_WORKER_RUN_H
+
+#include "slurm/identity.h"
+#include "worker/ledger.h"
+#include "worker/supervisor.h"
+
+#include <limits.h>
+
+/* All that one run needs. */
+struct run {
+	struct config config;
+	struct keeper keeper;
+	struct jobstack *handle;
+	struct js_slurm_identity identity;
+	struct jobstack_worker_options options;
+	struct mailbox box;
+	struct supervisor supervisor;
+	struct ledger ledger;
+	struct outbox outbox;
+	size_t waiting; /* outcomes that the database has not taken */
+	struct slot slots[SLOTS_MAX];
+	unsigned slots_n;
+	struct guard guard; /* for the box */
+	char slots_why[200], log_dir[PATH_MAX + JOBSTACK_STACK_MAX + 2], log_name[512], run_cwd[PATH_MAX];
+	struct js_buf argv;
+};
+
+/* Makes ready all that needs no database.  Free with run_free, whatever it returned. */
+int run_prepare(struct run *run, int argc, char **argv, struct jobstack_error *error);
+void run_free(struct run *run);
+
+/* With run->handle: works until there is nothing left to do.  Gives the exit status, or a negative code. */
+int run_work(struct run *run, struct jobstack_error *error);
+
+#endif

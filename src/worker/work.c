@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The work of a run: the worker's row, its two threads, and what a person is told at the end.
+ */
+#define _GNU_SOURCE
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/num.h"
+#include "worker/advice.h"
+#include "worker/lease.h"
+#include "worker/others.h"
+#include "worker/run.h"
+#include "worker/speaker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BEGIN_US (120 * JS_SECOND_US) /* so long a stack whose row somebody holds is waited for */
+
+static void announce(const struct run *r)
+{
+	char lease[64], outage[64], end[64] = "";
+
+	if (r->config.quiet)
+		return;
+	js_num_duration_text(r->config.lease_us, lease, sizeof(lease));
+	js_num_duration_text(lease_outage_us(&r->config), outage, sizeof(outage));
+	if (r->guard.end_us != 0)
+		js_num_duration_text(r->guard.end_us - js_clock_mono_us(), end, sizeof(end));
+	speaker_say("worker %llu on %s: stack \"%s\", %s, lease %s, rides out up to %s without the database%s%s%s%s",
+		    (unsigned long long)jobstack_worker_id(r->ledger.worker), r->identity.env.node, r->config.stack,
+		    r->slots_why, lease, outage, end[0] != '\0' ? ", the job ends in " : "", end,
+		    r->config.output_dash ? "" : ", output in ",
+		    r->config.output_dash ? "" : js_packlog_path(r->supervisor.all.log));
+	if (r->config.finish_on_loss)
+		speaker_say(
+			"--on-lease-loss finish: commands are not stopped when the lease is lost, so an entry may run "
+			"twice at once");
+}
+
+/* Outcomes wait beside the packed log when the database is away. */
+static int begin_outbox(struct run *r, struct jobstack_error *error)
+{
+	struct outbox *o = &r->outbox;
+
+	o->box = &r->box;
+	o->page = r->keeper.page;
+	(void)snprintf(o->head.stack, sizeof(o->head.stack), "%s", r->config.stack);
+	o->head.worker = jobstack_worker_id(r->ledger.worker);
+	o->head.lease_us = r->config.lease_us;
+	jobstack_worker_token(r->ledger.worker, o->head.token);
+	outbox_places(o, r->log_dir, r->log_name, getenv("TMPDIR"));
+	r->ledger.outbox = o;
+	return outbox_begin(o, error);
+}
+
+/* What waits at the end: is it late, or can it be delivered later?  Returns 1 if it has been told why
+ * the worker ended. */
+static int conclude_outbox(struct run *r)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	size_t late = 0;
+	int may_settle = r->box.leaving == LEAVE_FENCED && !r->outbox.stuck;
+	int status = may_settle ? outbox_settle(&r->outbox, r->handle, &late, &error) : JOBSTACK_NOTHING;
+	const char *path = outbox_path(&r->outbox);
+
+	if (status == 0 && late > 0)
+		speaker_say("%zu outcomes came too late, and don't count", late);
+	if (status == JOBSTACK_ECONFLICT && late > 0)
+		speaker_say("%zu outcomes of this worker can't be delivered%s%s: `jobstack check -s %s --logs %s` "
+			    "lists what "
+			    "the database has forgotten",
+			    late, path == NULL ? "" : ", and are kept in ", path == NULL ? "" : path, r->config.stack,
+			    r->config.log_dir);
+	if (status == 0 || status == JOBSTACK_ECONFLICT)
+		return 0;
+	if (r->waiting > 0 && r->outbox.stuck)
+		speaker_say("%zu outcomes could neither be delivered nor written, because a file system does not "
+			    "answer: their "
+			    "entries will run again",
+			    r->waiting);
+	if (r->waiting == 0 || path == NULL)
+		return 0;
+	if (r->box.why[0] != '\0' && r->box.leaving != LEAVE_FENCED)
+		speaker_say("%s", r->box.why);
+	speaker_say("%zu outcomes could not be delivered: they are in %s: `jobstack close --replay %s` delivers them "
+		    "when the "
+		    "database is back",
+		    r->waiting, path, path);
+	return 1;
+}
+
+/* Tells the supervisor, the ledger and the keeper what they need of each other. */
+static void connect_threads(struct run *r)
+{
+	uint64_t worker = jobstack_worker_id(r->ledger.worker);
+
+	r->supervisor.config = &r->config;
+	r->supervisor.box = &r->box;
+	r->supervisor.slots = r->slots;
+	r->supervisor.log_dir = r->log_dir;
+	r->supervisor.all.config = &r->config;
+	r->supervisor.all.worker = worker;
+	r->supervisor.all.wall_us = js_clock_wall_us() - js_clock_mono_us();
+	js_reap_oom_begin(&r->supervisor.all.oom, "/proc/self");
+	r->ledger.config = &r->config;
+	r->ledger.box = &r->box;
+	r->ledger.handle = r->handle;
+	r->ledger.cwd = r->run_cwd;
+	r->ledger.watch_options = others_options(&r->config, worker);
+	r->ledger.keeper = r->supervisor.keeper = &r->keeper;
+	r->supervisor.life = r->keeper.life;
+	r->box.deadline_us = jobstack_worker_deadline_us(r->ledger.worker);
+	if (!r->config.finish_on_loss)
+		r->keeper.page->deadline_us = r->box.deadline_us;
+	jobstack_worker_token(r->ledger.worker, r->keeper.page->token);
+	r->keeper.page->lease_us = r->config.lease_us;
+	r->keeper.page->worker = worker;
+}
+
+/* Runs the two threads to their end. */
+static int run_threads(struct run *r, struct jobstack_error *error)
+{
+	pthread_t thread;
+	int status, failed;
+
+	connect_threads(r);
+	status = begin_outbox(r, error);
+	if (status != 0)
+		return status;
+	failed = pthread_create(&thread, NULL, ledger_main, &r->ledger);
+	if (failed != 0) {
+		(void)outbox_end(&r->outbox);
+		return js_error_set(error, JOBSTACK_EBUG, "no thread can be started: %s",
+				    js_error_process_words(failed));
+	}
+	supervisor_run(&r->supervisor);
+	(void)pthread_join(thread, NULL);
+	r->keeper.page->deadline_us = INT64_MAX; /* no command is left */
+	r->waiting = outbox_end(&r->outbox);
+	js_reap_oom_end(&r->supervisor.all.oom);
+	return 0;
+}
+
+/* The breaker has tripped: nobody else should run into it either. */
+static void pause_stack(struct run *r)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+
+	if (jobstack_set_state(r->handle, r->config.stack, JOBSTACK_PAUSED,
+			       "the first 20 entries of a worker all failed", &error) == 0)
+		speaker_say(
+			"the first 20 entries of this worker all failed, so the stack \"%s\" is paused now: see "
+			"`jobstack "
+			"list -s %s -t failed` and `jobstack logs`, mend what is wrong, then `jobstack resume -s %s`",
+			r->config.stack, r->config.stack, r->config.stack);
+	else
+		speaker_say("the first 20 entries of this worker all failed, but the stack could not be paused: %s",
+			    error.text);
+}
+
+/* Somebody's session may hold the stack's row, which a birth looks at, for long: it is waited for, as in any step. */
+static int begin_worker(struct run *r, struct jobstack_error *error)
+{
+	struct pollfd told = {.fd = r->supervisor.signals, .events = POLLIN};
+	int64_t until = js_clock_mono_us() + BEGIN_US;
+	int status;
+
+	for (;;) {
+		status = jobstack_worker_begin(r->handle, r->config.stack, &r->options, &r->ledger.worker, error);
+		if (status != JOBSTACK_ENODB || (error->server_errno != 1205 && error->server_errno != 1213) ||
+		    js_clock_mono_us() >= until || poll(&told, 1, 0) > 0) /* it is told to go */
+			return status;
+		memset(error, 0, sizeof(*error));
+	}
+}
+
+/* Says why the worker leaves, if a person has to know. */
+static void say_why(const struct run *r)
+{
+	const struct mailbox *b = &r->box;
+
+	switch (b->leaving) {
+	case LEAVE_COMMAND:
+	case LEAVE_OUTPUT:
+	case LEAVE_ELSEWHERE:
+	case LEAVE_MACHINE:
+		speaker_say("%s%s: the entries are back in the queue; this does not count as a failed attempt", b->why,
+			    advice_command(&r->config, b->why_number));
+		break;
+	case LEAVE_KEEPER: speaker_say("%s", b->why); break;
+	case LEAVE_DATABASE: speaker_say("%s: what ran is left to its lease and will be run again", b->why); break;
+	default: break;
+	}
+}
+
+static int exit_status(const struct run *r)
+{
+	switch (r->box.leaving) {
+	case LEAVE_COMMAND:
+	case LEAVE_OUTPUT:
+	case LEAVE_ELSEWHERE: return JS_EXIT_USAGE;
+	case LEAVE_MACHINE: return JS_EXIT_BUG;
+	case LEAVE_BREAKER:
+	case LEAVE_KEEPER:
+	case LEAVE_FENCED: return JS_EXIT_NO;
+	case LEAVE_DATABASE: return js_error_exit_status(r->ledger.error.code);
+	default: return r->config.strict && r->box.failed > 0 ? JS_EXIT_NO : JS_EXIT_OK;
+	}
+}
+
+/* The summary. */
+static void conclude(struct run *r, int64_t took_us)
+{
+	const struct mailbox *b = &r->box;
+	const char *why = b->leaving < LEAVE_COMMAND ? b->why : "";
+	char took[64];
+
+	js_num_duration_text(took_us, took, sizeof(took));
+	if (r->supervisor.trip)
+		pause_stack(r);
+	if (b->leaving == LEAVE_FENCED)
+		speaker_say("%s", b->why);
+	if (!conclude_outbox(r))
+		say_why(r);
+	if (!r->config.quiet)
+		speaker_say("%llu done, %llu failed, %llu interrupted in %s%s%s", (unsigned long long)b->done,
+			    (unsigned long long)b->failed, (unsigned long long)b->interrupted, took,
+			    why[0] != '\0' ? ": " : "", why);
+}
+
+int run_work(struct run *r, struct jobstack_error *error)
+{
+	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
+	int64_t began = js_clock_mono_us();
+	int status;
+
+	r->supervisor.signals = supervisor_signals();
+	if (r->supervisor.signals < 0)
+		return js_error_set(error, JOBSTACK_EBUG, "signalfd: %s", strerror(errno));
+	speaker_begin();
+	js_spawn_look_signals(r->supervisor.all.spawn);
+	status = mailbox_begin(&r->box, r->slots_n, error);
+	r->box.guard = r->guard;
+	r->supervisor.all.guard = &r->box.guard;
+	if (status == 0)
+		status = begin_worker(r, error);
+	if (status != 0) {
+		(void)speaker_end();
+		return status;
+	}
+	announce(r);
+	status = run_threads(r, error);
+	if (status == 0) {
+		conclude(r, js_clock_mono_us() - began);
+		status = exit_status(r);
+	} else if (jobstack_worker_end(r->ledger.worker, NULL, 0, error->text, &ignored) == 0)
+		r->keeper.page->worker = 0; /* it was born, and has claimed nothing */
+	/* a thread sits in a call: nothing may be freed under it */
+	if (speaker_end() || r->outbox.stuck || supervisor_hangs(&r->supervisor)) {
+		r->keeper.page->status = status < 0 ? js_error_exit_status(status) : status;
+		r->keeper.page->left_us = js_clock_mono_us();
+		_exit(r->keeper.page->status);
+	}
+	outbox_free(&r->outbox);
+	jobstack_worker_free(r->ledger.worker);
+	mailbox_end(&r->box);
+	return status;
+}
