@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,21 +41,40 @@ int js_file_read(const char *path, struct js_buf *buf)
 	return n < 0 ? -1 : 0;
 }
 
-int js_file_write_all(int fd, const void *data, size_t len)
+int js_file_write_at(int fd, const void *data, size_t len, int64_t *at)
 {
-	const char *p = data;
+	struct pollfd writable = {.fd = fd, .events = POLLOUT};
 
-	while (len > 0) {
-		ssize_t n = write(fd, p, len);
+	for (const char *p = data; len > 0;) {
+		ssize_t n = at != NULL ? pwrite(fd, p, len, (off_t)*at) : write(fd, p, len);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
+		if (n < 0 && errno == EAGAIN)
+			(void)poll(&writable, 1, -1);
+		else if (n < 0 && errno != EINTR)
 			return -1;
+		if (n < 0)
+			continue;
 		p += n;
 		len -= (size_t)n;
+		if (at != NULL)
+			*at += n;
 	}
 	return 0;
+}
+
+int js_file_write_all(int fd, const void *data, size_t len)
+{
+	return js_file_write_at(fd, data, len, NULL);
+}
+
+void js_file_close(int *fd)
+{
+	int saved = errno;
+
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+	errno = saved;
 }
 
 int js_file_replace(const char *path, mode_t mode, const void *data, size_t len)
@@ -117,6 +137,20 @@ int js_file_mkdirs(const char *path, mode_t mode)
 	return failed ? -1 : 0;
 }
 
+int js_file_make_parent(const char *path, mode_t mode)
+{
+	const char *slash = strrchr(path, '/');
+	char *dir = slash == NULL || slash == path ? NULL : strndup(path, (size_t)(slash - path));
+	int status = 0;
+
+	if (dir != NULL)
+		status = js_file_mkdirs(dir, mode);
+	else if (slash != NULL && slash != path)
+		status = -1;
+	free(dir);
+	return status;
+}
+
 int js_file_can_make(const char *path)
 {
 	char *at = strdup(path), *slash;
@@ -151,4 +185,14 @@ void js_file_random(void *data, size_t len)
 		p += n;
 		len -= (size_t)n;
 	}
+}
+
+void js_file_random_hex(char *text, size_t digits)
+{
+	static const char hex[] = "0123456789abcdef";
+
+	js_file_random(text, digits);
+	for (size_t i = 0; i < digits; i++)
+		text[i] = hex[(unsigned char)text[i] & 15];
+	text[digits] = '\0';
 }

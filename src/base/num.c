@@ -35,6 +35,19 @@ static int digits(const char **p, uint64_t *value)
 	return *p == start ? -1 : 0;
 }
 
+size_t js_num_text(uint64_t number, char text[20])
+{
+	char digits[20];
+	size_t n = 0;
+
+	do
+		digits[n++] = (char)('0' + number % 10);
+	while ((number /= 10) > 0);
+	for (size_t i = 0; i < n; i++)
+		text[i] = digits[n - 1 - i];
+	return n;
+}
+
 uint64_t js_num_hash(uint64_t hash, const void *data, size_t len)
 {
 	const unsigned char *p = data;

@@ -139,13 +139,6 @@ static _Noreturn void be_child(const struct js_child *child, int input, pid_t pa
 
 /* ---------------------------------------------------------------------------------------------------- the parent */
 
-static void close_one(int *fd)
-{
-	if (*fd >= 0)
-		(void)close(*fd);
-	*fd = -1;
-}
-
 /* Fills ERROR, and sets errno to ERR. */
 static int say_failure(const struct js_child *child, int err, const char *what, struct jobstack_error *error)
 {
@@ -171,7 +164,7 @@ static int open_input(const struct js_buf *input)
 		return open("/dev/null", O_RDONLY | O_CLOEXEC);
 	fd = memfd_create("jobstack", MFD_CLOEXEC);
 	if (fd >= 0 && (js_file_write_all(fd, input->data, input->len) != 0 || lseek(fd, 0, SEEK_SET) != 0))
-		close_one(&fd);
+		js_file_close(&fd);
 	return fd;
 }
 
@@ -187,10 +180,10 @@ static pid_t make_child(const struct js_child *child, int *result)
 		be_child(child, input, parent, tell[1]);
 	if (pid < 0)
 		err = errno;
-	close_one(&input);
-	close_one(&tell[1]);
+	js_file_close(&input);
+	js_file_close(&tell[1]);
 	if (pid < 0 || child->argv == NULL) /* what only runs a function of ours tells nothing */
-		close_one(&tell[0]);
+		js_file_close(&tell[0]);
 	*result = tell[0];
 	return pid < 0 ? -err : pid;
 }
@@ -297,7 +290,7 @@ static void read_output(struct running *r, int which)
 	if (n > 0 && r->to[which]->len < KEPT_MAX)
 		js_buf_add(r->to[which], block, (size_t)n);
 	if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
-		close_one(&r->fd[which]);
+		js_file_close(&r->fd[which]);
 }
 
 /* Waits for a short while, or until something was printed.  Returns 0 if nothing was. */
@@ -355,12 +348,12 @@ int js_child_run(const struct js_child *child, struct js_buf *out, struct js_buf
 	r.child.out = out != NULL ? given[0] : child->out;
 	r.child.err = err == NULL ? child->err : err == out ? given[0] : given[1];
 	r.pid = failed != 0 ? say_failure(child, failed, "a pipe", error) : js_child_start(&r.child, error);
-	close_one(&given[0]);
-	close_one(&given[1]);
+	js_file_close(&given[0]);
+	js_file_close(&given[1]);
 	if (r.pid > 0)
 		late = await_end(&r, limit_us, status);
-	close_one(&r.fd[0]);
-	close_one(&r.fd[1]);
+	js_file_close(&r.fd[0]);
+	js_file_close(&r.fd[1]);
 	if (r.pid < 0)
 		return r.pid;
 	if (late && child->stop != NULL && *child->stop != 0)

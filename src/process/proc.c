@@ -6,6 +6,7 @@
 #include "process/proc.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/num.h"
 
@@ -19,8 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SKIP_4 " %*s %*s %*s %*s"
-#define SKIP_15 SKIP_4 SKIP_4 SKIP_4 " %*s %*s %*s"
+#define SKIP_9 " %*s %*s %*s %*s %*s %*s %*s %*s %*s"
 
 static int read_of(pid_t pid, const char *name, struct js_buf *text)
 {
@@ -32,6 +32,7 @@ static int read_of(pid_t pid, const char *name, struct js_buf *text)
 
 int js_proc_read(pid_t pid, struct js_proc *proc)
 {
+	uint64_t ticks[4] = {0}, us = (uint64_t)JS_SECOND_US / (uint64_t)sysconf(_SC_CLK_TCK);
 	struct js_buf text = {0};
 	char *name, *end, state = 'X';
 	long parent = 0;
@@ -45,14 +46,18 @@ int js_proc_read(pid_t pid, struct js_proc *proc)
 		for (char *p = proc->name; *p != '\0'; p++)
 			if ((unsigned char)*p < ' ' || (unsigned char)*p > '~')
 				*p = '?';
-		/* proc(5): from pgrp to nice, and itrealvalue */
-		fields = sscanf(end + 1, " %c %ld" SKIP_15 " %ld %*s %" SCNu64, &state, &parent, &proc->threads,
-				&proc->started);
+		/* proc(5): from pgrp to cmajflt; priority and nice; itrealvalue */
+		fields = sscanf(
+			end + 1,
+			" %c %ld" SKIP_9 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %*s %*s %ld %*s %" SCNu64,
+			&state, &parent, &ticks[0], &ticks[1], &ticks[2], &ticks[3], &proc->threads, &proc->started);
 		proc->parent = (pid_t)parent;
 		proc->zombie = state == 'Z' || state == 'X';
+		proc->user_us = (int64_t)((ticks[0] + ticks[2]) * us);
+		proc->system_us = (int64_t)((ticks[1] + ticks[3]) * us);
 	}
 	js_buf_free(&text);
-	return fields == 4 ? 0 : -1;
+	return fields == 8 ? 0 : -1;
 }
 
 int64_t js_proc_start(pid_t pid)

@@ -18,7 +18,8 @@ struct js_proc {
 	uint64_t started; /* in clock ticks since the machine was started; what program it has become changes nothing */
 	int zombie;	  /* its first thread has ended */
 	long threads;
-	char name[32]; /* in printable characters */
+	int64_t user_us, system_us; /* its time on the CPU, and that of the children that it has waited for */
+	char name[32];		    /* in printable characters */
 };
 
 /* Reads it.  Returns 0, or -1: the process is gone, or hidden from us. */

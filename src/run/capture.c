@@ -228,7 +228,6 @@ int js_capture_copy(struct js_capture *capture, int out, int err, struct jobstac
 int js_capture_open(const char *path, int *fd, struct jobstack_error *error)
 {
 	const char *slash = strrchr(path, '/');
-	char *dir;
 	int tries = 0;
 
 	for (;;) {
@@ -239,15 +238,8 @@ int js_capture_open(const char *path, int *fd, struct jobstack_error *error)
 			continue;
 		if (errno != ENOENT || slash == NULL || slash == path || tries++ > 0)
 			break;
-		dir = strndup(path, (size_t)(slash - path));
-		if (dir == NULL)
-			return js_error_memory(error);
-		if (js_file_mkdirs(dir, 0777) != 0) {
-			(void)js_error_file(error, "can't make the directory %s", dir);
-			free(dir);
-			return JOBSTACK_EFILE;
-		}
-		free(dir);
+		if (js_file_make_parent(path, 0777) != 0)
+			return js_error_file(error, "can't make the directory %.*s", (int)(slash - path), path);
 	}
 	return js_error_file(error, "can't write %s", path);
 }

@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include "run/copy.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <sys/sendfile.h>
@@ -44,7 +46,7 @@ static ssize_t way_read_write(int in, off_t *from, int out, int64_t *at, size_t 
 
 	if (n <= 0)
 		return n;
-	if (js_copy_bytes(block, (size_t)n, out, at) != 0)
+	if (js_file_write_at(out, block, (size_t)n, at) != 0)
 		return -1;
 	*from += n;
 	return n;
@@ -56,18 +58,12 @@ static int is_final(int err)
 	return err == ENOSPC || err == EDQUOT || err == EFBIG || err == EIO || err == EPIPE || err == ESTALE;
 }
 
-static void wait_writable(int out)
-{
-	struct pollfd p = {.fd = out, .events = POLLOUT};
-
-	(void)poll(&p, 1, -1);
-}
-
 int64_t js_copy(int in, int64_t from, int64_t len, int out, int64_t *at)
 {
 	static way_fn *const ways[] = {way_copy_range, way_sendfile, way_read_write};
 	const size_t last = sizeof(ways) / sizeof(ways[0]) - 1;
 	off_t next = (off_t)from;
+	struct pollfd writable = {.fd = out, .events = POLLOUT};
 	size_t way = 0;
 
 	while ((int64_t)next < from + len) {
@@ -76,7 +72,7 @@ int64_t js_copy(int in, int64_t from, int64_t len, int out, int64_t *at)
 		if (n > 0 || (n < 0 && errno == EINTR))
 			continue;
 		if (n < 0 && errno == EAGAIN) {
-			wait_writable(out);
+			(void)poll(&writable, 1, -1);
 			continue;
 		}
 		if (n < 0 && (way == last || is_final(errno)))
@@ -86,29 +82,6 @@ int64_t js_copy(int in, int64_t from, int64_t len, int out, int64_t *at)
 		way++; /* also when it copied nothing: some file systems say so of what they can't do */
 	}
 	return (int64_t)next - from;
-}
-
-int js_copy_bytes(const void *data, size_t len, int out, int64_t *at)
-{
-	const char *p = data;
-
-	while (len > 0) {
-		ssize_t n = at != NULL ? pwrite(out, p, len, (off_t)*at) : write(out, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN) {
-			wait_writable(out);
-			continue;
-		}
-		if (n < 0)
-			return -1;
-		p += n;
-		len -= (size_t)n;
-		if (at != NULL)
-			*at += n;
-	}
-	return 0;
 }
 
 int64_t js_copy_read(int in, int64_t from, void *data, size_t len)

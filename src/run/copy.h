@@ -13,9 +13,6 @@
  * fewer than LEN only if IN ends before; or -1 with errno, and then part of it may be copied. */
 int64_t js_copy(int in, int64_t from, int64_t len, int out, int64_t *at);
 
-/* Writes LEN bytes of memory in the same way.  Returns 0, or -1 with errno. */
-int js_copy_bytes(const void *data, size_t len, int out, int64_t *at);
-
 /* Reads LEN bytes of the file IN, from FROM on.  Returns how many there were, or -1 with errno. */
 int64_t js_copy_read(int in, int64_t from, void *data, size_t len);
 

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "run/kept.h"
 
+#include "base/file.h"
 #include "run/copy.h"
 
 #include <errno.h>
@@ -108,7 +109,7 @@ int js_kept_copy(const struct js_kept *k, int out, int64_t *at)
 	int rc = copy_part(k, k->head_at, k->head, out, at);
 
 	if (rc == 0 && k->mark_len > 0)
-		rc = js_copy_bytes(k->mark, k->mark_len, out, at);
+		rc = js_file_write_at(out, k->mark, k->mark_len, at);
 	return rc == 0 ? copy_part(k, k->tail_at, k->tail, out, at) : rc;
 }
 

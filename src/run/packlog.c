@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "run/capture.h"
-#include "run/copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +21,6 @@
 
 struct js_packlog {
 	struct js_buf stem, path, text;
-	size_t dir_len;
 	int fd;
 	pthread_mutex_t lock;	 /* one append at a time; it may be held for long, by a write that hangs */
 	_Atomic unsigned number; /* of the file, from 1 */
@@ -56,7 +54,6 @@ int js_packlog_new(struct js_packlog **made, const char *dir, const char *name, 
 	(*made)->fd = -1;
 	(*made)->number = 1;
 	(*made)->size = size;
-	(*made)->dir_len = strlen(dir);
 	js_buf_printf(&(*made)->stem, "%s/%s", dir, name);
 	if ((*made)->stem.failed || name_file(*made) != 0) {
 		js_packlog_free(*made);
@@ -89,24 +86,17 @@ const char *js_packlog_path(const struct js_packlog *log)
 
 static int open_log(struct js_packlog *log, struct jobstack_error *error)
 {
-	char *dir;
+	const char *path = log->path.data;
 
 	if (log->fd >= 0)
 		return 0;
-	dir = strndup(log->path.data, log->dir_len);
-	if (dir == NULL)
-		return js_error_memory(error);
-	if (js_file_mkdirs(dir, 0777) != 0) {
-		(void)js_error_file(error, "can't make the directory %s", dir);
-		free(dir);
-		return JOBSTACK_EFILE;
-	}
-	free(dir);
+	if (js_file_make_parent(path, 0777) != 0)
+		return js_error_file(error, "can't make the directory %.*s", (int)(strrchr(path, '/') - path), path);
 	do
-		log->fd = open(log->path.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		log->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	while (log->fd < 0 && errno == EINTR);
 	if (log->fd < 0)
-		return js_error_file(error, "can't make the log %s", log->path.data);
+		return js_error_file(error, "can't make the log %s", path);
 	return 0;
 }
 
@@ -161,19 +151,19 @@ static int write_small(struct js_packlog *log, const struct js_kept kept[2], int
 		errno = ENOMEM;
 		return -1;
 	}
-	return js_copy_bytes(log->text.data, log->text.len, log->fd, at);
+	return js_file_write_at(log->fd, log->text.data, log->text.len, at);
 }
 
 static int write_large(struct js_packlog *log, const struct js_kept kept[2], int64_t *at)
 {
 	char last;
-	int rc = js_copy_bytes(log->text.data, log->text.len, log->fd, at);
+	int rc = js_file_write_at(log->fd, log->text.data, log->text.len, at);
 
 	for (int i = 0; i < 2 && rc == 0; i++)
 		rc = js_kept_copy(&kept[i], log->fd, at);
 	if (rc == 0)
 		rc = js_kept_last(&kept[js_kept_len(&kept[1]) > 0], &last);
-	return rc != 0 || last == '\n' ? rc : js_copy_bytes("\n", 1, log->fd, at);
+	return rc != 0 || last == '\n' ? rc : js_file_write_at(log->fd, "\n", 1, at);
 }
 
 /* One try.  Results as of write_small; in any case nothing but whole entries is left. */

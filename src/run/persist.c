@@ -7,9 +7,9 @@
 #define _GNU_SOURCE
 #include "run/persist.h"
 
-#include "base/clock.h"
+#include "base/file.h"
+#include "base/num.h"
 #include "base/utf8.h"
-#include "run/copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,27 +22,14 @@
 
 /* -------------------------------------------------------------------------------------------------- the protocol */
 
-static size_t put_number(char *to, uint64_t number)
-{
-	char digits[20];
-	size_t n = 0;
-
-	do
-		digits[n++] = (char)('0' + number % 10);
-	while ((number /= 10) > 0);
-	for (size_t i = 0; i < n; i++)
-		to[i] = digits[n - 1 - i];
-	return n;
-}
-
 size_t js_persist_encode(char *to, uint64_t entry, uint32_t attempt, const char *datapath, size_t len)
 {
-	size_t n = put_number(to, entry);
+	size_t n = js_num_text(entry, to);
 
 	if (len > JOBSTACK_DATAPATH_MAX)
 		return 0;
 	to[n++] = ' ';
-	n += put_number(to + n, attempt);
+	n += js_num_text(attempt, to + n);
 	to[n++] = ' ';
 	for (size_t i = 0; i < len; i++) {
 		char c = datapath[i];
@@ -179,21 +166,14 @@ struct js_persist *js_persist_new(void)
 	return p;
 }
 
-static void close_one(int *fd)
-{
-	if (*fd >= 0)
-		(void)close(*fd);
-	*fd = -1;
-}
-
 void js_persist_free(struct js_persist *p)
 {
 	int saved = errno;
 
 	if (p == NULL)
 		return;
-	close_one(&p->in);
-	close_one(&p->out);
+	js_file_close(&p->in);
+	js_file_close(&p->out);
 	free(p);
 	errno = saved;
 }
@@ -217,11 +197,11 @@ pid_t js_persist_start(struct js_persist *p, struct js_spawn *spawn, const char 
 		pid = -errno;
 	else
 		pid = js_spawn_start_fed(spawn, path, argv, envp, in[0], from[1], err);
-	close_one(&in[0]);
-	close_one(&from[1]);
+	js_file_close(&in[0]);
+	js_file_close(&from[1]);
 	if (pid < 0) {
-		close_one(&in[1]);
-		close_one(&from[0]);
+		js_file_close(&in[1]);
+		js_file_close(&from[0]);
 		return pid;
 	}
 	p->pid = pid;
@@ -303,12 +283,12 @@ enum js_persist_event js_persist_take(struct js_persist *p, int from_pipe)
 			p->answers++;
 			return JS_PERSIST_ANSWERED;
 		}
-		if (p->failed == 0 && js_copy_bytes(text, len, p->to, NULL) != 0)
+		if (p->failed == 0 && js_file_write_all(p->to, text, len) != 0)
 			p->failed = errno;
 	}
 	if (!at_end)
 		return JS_PERSIST_NOTHING;
-	close_one(&p->out);
+	js_file_close(&p->out);
 	return JS_PERSIST_CLOSED;
 }
 
@@ -321,38 +301,13 @@ int js_persist_has_more(const struct js_persist *p)
 
 void js_persist_hush(struct js_persist *p)
 {
-	close_one(&p->in);
+	js_file_close(&p->in);
 }
 
 void js_persist_ended(struct js_persist *p)
 {
-	close_one(&p->in);
-	close_one(&p->out);
+	js_file_close(&p->in);
+	js_file_close(&p->out);
 	p->pid = 0;
 	p->asked = 0;
-}
-
-int js_persist_usage(pid_t pid, int64_t *user_us, int64_t *system_us)
-{
-	unsigned long long user, system, child_user, child_system;
-	long tick = sysconf(_SC_CLK_TCK);
-	char path[64], text[1024], *after;
-	ssize_t n;
-	int fd;
-
-	(void)snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	n = read(fd, text, sizeof(text) - 1);
-	(void)close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	after = strrchr(text, ')'); /* the name may hold anything */
-	if (after == NULL || tick <= 0 ||
-	    sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &user, &system,
-		   &child_user, &child_system) != 4)
-		return -1;
-	*user_us = (int64_t)((user + child_user) * (unsigned long long)JS_SECOND_US / (unsigned long long)tick);
-	*system_us = (int64_t)((system + child_system) * (unsigned long long)JS_SECOND_US / (unsigned long long)tick);
-	return 0;
 }

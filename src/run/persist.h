@@ -110,8 +110,4 @@ void js_persist_hush(struct js_persist *p);
 /* It has ended and was collected (what it had printed is taken while js_persist_has_more): closes what is open. */
 void js_persist_ended(struct js_persist *p);
 
-/* The processor time of the process and of its children that were waited for, in microseconds: what /proc tells, in
- * ticks of the clock.  Returns 0, or -1. */
-int js_persist_usage(pid_t pid, int64_t *user_us, int64_t *system_us);
-
 #endif

@@ -6,6 +6,7 @@
 #include "run/place.h"
 
 #include "base/error.h"
+#include "base/num.h"
 
 #include <string.h>
 
@@ -112,13 +113,8 @@ static size_t extension(const char *name, const struct parts *parts)
 static void add_number(struct js_buf *out, uint64_t number)
 {
 	char digits[20];
-	size_t at = sizeof(digits);
 
-	do {
-		digits[--at] = (char)('0' + number % 10);
-		number /= 10;
-	} while (number > 0);
-	js_buf_add(out, digits + at, sizeof(digits) - at);
+	js_buf_add(out, digits, js_num_text(number, digits));
 }
 
 /* The bytes from FROM to the next separator, or to the end. */

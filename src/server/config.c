@@ -51,12 +51,7 @@ static int put_file(const char *path, mode_t mode, struct js_buf *t, struct jobs
 /* 192 random bits in hexadecimal: no character of it means anything in SQL or in an option file. */
 static void make_password(char password[JS_CONFIG_PASSWORD])
 {
-	unsigned char random[24];
-
-	js_file_random(random, sizeof(random));
-	for (size_t i = 0; i < sizeof(random); i++)
-		(void)snprintf(password + 2 * i, 3, "%02x", random[i]);
-	explicit_bzero(random, sizeof(random));
+	js_file_random_hex(password, JS_CONFIG_PASSWORD - 1);
 }
 
 int js_config_password(const struct js_layout *layout, char password[JS_CONFIG_PASSWORD], struct jobstack_error *error)

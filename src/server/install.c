@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "server/logfile.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -56,22 +55,6 @@ static void fill_arguments(struct arguments *a, const struct js_program *program
 		a->argv[n++] = "--force"; /* this host's name need not be known to the resolver */
 	}
 	a->argv[n] = NULL;
-}
-
-/* Removes what killed starts have left. */
-static void sweep_leftovers(const struct js_layout *layout, const struct js_who *who)
-{
-	DIR *dir = opendir(layout->dir);
-	char path[JS_LAYOUT_PATH];
-	struct dirent *e;
-
-	while (dir != NULL && (e = readdir(dir)) != NULL)
-		if (strncmp(e->d_name, "data.new.", 9) == 0) {
-			js_layout_join(path, layout->dir, e->d_name);
-			js_layout_remove(path, who);
-		}
-	if (dir != NULL)
-		(void)closedir(dir);
 }
 
 static int run_installer(const struct js_work *work, const struct js_program *program, const char *dir,
@@ -128,7 +111,7 @@ int js_install(const struct js_work *work, const struct js_program *program, str
 	struct stat st;
 	int status = 0;
 
-	sweep_leftovers(layout, who);
+	js_layout_sweep(layout->dir, "data.new.", who); /* what killed starts have left */
 	if (lstat(layout->data, &st) == 0)
 		return 0;
 	js_log(work->log, JOBSTACK_LOG_INFO, "initialising the data in %s (%s %s)", layout->data,

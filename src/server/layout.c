@@ -322,6 +322,21 @@ void js_layout_remove(const char *path, const struct js_who *who)
 	(void)rmdir(path);
 }
 
+void js_layout_sweep(const char *path, const char *prefix, const struct js_who *who)
+{
+	DIR *dir = opendir(path);
+	char file[JS_LAYOUT_PATH];
+	struct dirent *e;
+
+	while (dir != NULL && (e = readdir(dir)) != NULL)
+		if (strncmp(e->d_name, prefix, strlen(prefix)) == 0) {
+			js_layout_join(file, path, e->d_name);
+			js_layout_remove(file, who);
+		}
+	if (dir != NULL)
+		(void)closedir(dir);
+}
+
 int js_layout_full(const char *path, uint64_t mb)
 {
 	struct statvfs fs;

@@ -74,6 +74,9 @@ uint64_t js_layout_size(const char *path);
 /* Removes the tree as WHO, who owns it, and PATH itself as ourselves.  What can't be removed stays. */
 void js_layout_remove(const char *path, const struct js_who *who);
 
+/* The same with everything in the directory PATH whose name begins with PREFIX. */
+void js_layout_sweep(const char *path, const char *prefix, const struct js_who *who);
+
 /* 1 if the file system under PATH has less than MB left for an ordinary user. */
 int js_layout_full(const char *path, uint64_t mb);
 

@@ -201,6 +201,12 @@ static int launch_server(struct start *s)
 	return status;
 }
 
+/* Shows the end of the log. */
+static int fail_with_log(const struct start *s, const char *what)
+{
+	return js_server_failed(s->options, &s->work.layout, s->owner.log_offset, what, s->error);
+}
+
 /* 1 if the server has ended, and then how in END. */
 static int has_ended(const struct start *s, int *end)
 {
@@ -208,6 +214,15 @@ static int has_ended(const struct start *s, int *end)
 		return waitpid(s->owner.pid, end, WNOHANG) == s->owner.pid;
 	*end = 0;
 	return !js_owner_lives(&s->owner);
+}
+
+static int fail_ended(struct start *s, int end)
+{
+	char what[80];
+
+	s->child = 0;
+	js_server_end_text(end, what, sizeof(what));
+	return fail_with_log(s, what);
 }
 
 /* Our child, which never took a connection, to its end.  One that does not go (it may wait for room on the disk) is
@@ -236,7 +251,7 @@ static int watch_log(const struct start *s, int64_t *size, int64_t *grown_us)
 	*grown_us = js_clock_mono_us();
 	js_logfile_read(s->work.layout.log, s->owner.log_offset, &text);
 	if (text.data != NULL && js_logfile_waits_for_room(text.data))
-		status = js_server_failed(s->options, &s->work.layout, s->owner.log_offset, "can't start", s->error);
+		status = fail_with_log(s, "can't start");
 	js_buf_free(&text);
 	return status;
 }
@@ -247,24 +262,19 @@ static int await_greeting(struct start *s)
 	int64_t start = js_clock_mono_us(), said = start, size = -1, grown = start;
 	struct js_net_greeting hello;
 	int end, status;
-	char what[80];
 
 	while (js_net_greet(s->owner.listen, s->owner.port, GREET_US, &hello) != 0 || hello.full) {
 		int64_t now = js_clock_mono_us();
 
-		if (has_ended(s, &end)) {
-			s->child = 0;
-			js_server_end_text(end, what, sizeof(what));
-			return js_server_failed(s->options, &s->work.layout, s->owner.log_offset, what, s->error);
-		}
+		if (has_ended(s, &end))
+			return fail_ended(s, end);
 		status = watch_log(s, &size, &grown);
 		if (status != 0)
 			return status;
 		if (s->options->stop != NULL && *s->options->stop != 0)
 			return js_error_set(s->error, JOBSTACK_ESTOPPED, "stopped while the server was starting");
 		if (now - grown > SILENT_US)
-			return js_server_failed(s->options, &s->work.layout, s->owner.log_offset,
-						"lives, but takes no connections", s->error);
+			return fail_with_log(s, "lives, but takes no connections");
 		if (now - said > SAY_US) {
 			said = now;
 			js_log(s->work.log, JOBSTACK_LOG_INFO, "the server (pid %ld) is still starting; its log is %s",
@@ -272,14 +282,10 @@ static int await_greeting(struct start *s)
 		}
 		js_clock_nap(50 * 1000, s->options->stop);
 	}
-	if (has_ended(s, &end)) { /* whoever greeted was somebody else */
-		s->child = 0;
-		js_server_end_text(end, what, sizeof(what));
-		return js_server_failed(s->options, &s->work.layout, s->owner.log_offset, what, s->error);
-	}
+	if (has_ended(s, &end)) /* whoever greeted was somebody else */
+		return fail_ended(s, end);
 	if (!hello.tls)
-		return js_server_failed(s->options, &s->work.layout, s->owner.log_offset, "came up without TLS",
-					s->error);
+		return fail_with_log(s, "came up without TLS");
 	if (hello.version[0] != '\0')
 		memcpy(s->owner.version, hello.version, sizeof(s->owner.version));
 	return 0;

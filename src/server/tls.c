@@ -17,7 +17,6 @@
 #include "server/owner.h"
 #include "server/program.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <netdb.h>
@@ -105,7 +104,6 @@ static int write_work(const struct making *m, const char *name, const char *text
 /* What openssl reads; SAN is "" for the CA. */
 static int write_config(const struct making *m, const char *common_name, const char *san)
 {
-	unsigned char random[16];
 	struct js_buf t = {0};
 	char serial[40];
 	int status;
@@ -127,10 +125,8 @@ static int write_config(const struct making *m, const char *common_name, const c
 		js_buf_free(&t);
 		return js_error_memory(m->error);
 	}
-	js_file_random(random, sizeof(random));
-	random[0] = (unsigned char)((random[0] & 0x3f) | 0x40); /* positive, and of one length */
-	for (size_t i = 0; i < sizeof(random); i++)
-		(void)snprintf(serial + 2 * i, 3, "%02X", random[i]);
+	js_file_random_hex(serial, 32);
+	serial[0] = '4'; /* positive, and of one length */
 	serial[32] = '\n';
 	serial[33] = '\0';
 	status = write_work(m, "openssl.cnf", t.data);
@@ -225,14 +221,11 @@ static int bring(const struct making *m, const char *name, const char *to, mode_
 
 static int make_ca(const struct making *m, const struct js_tls *tls)
 {
-	unsigned char random[4];
-	char name[64];
+	char name[] = "jobstack CA 12345678";
 	int status;
 
-	js_file_random(random, sizeof(random));
-	/* its own name, so that two servers' CAs can be told apart */
-	(void)snprintf(name, sizeof(name), "jobstack CA %02x%02x%02x%02x", random[0], random[1], random[2], random[3]);
-	(void)unlink(tls->names); /* the old certificate is worth nothing then */
+	js_file_random_hex(strchr(name, '1'), 8); /* its own name, so that two servers' CAs can be told apart */
+	(void)unlink(tls->names);		  /* the old certificate is worth nothing then */
 	status = write_config(m, name, "");
 	if (status == 0)
 		status = make_key(m, "ca-key.pem");
@@ -268,29 +261,13 @@ static int make_server(const struct making *m, const struct js_tls *tls, const c
 	return status;
 }
 
-/* Removes what a killed start has left aside. */
-static void sweep_leftovers(const struct js_layout *layout, const struct js_who *us)
-{
-	DIR *dir = opendir(layout->tls);
-	char path[JS_LAYOUT_PATH];
-	struct dirent *e;
-
-	while (dir != NULL && (e = readdir(dir)) != NULL)
-		if (strncmp(e->d_name, "work.", 5) == 0) {
-			js_layout_join(path, layout->tls, e->d_name);
-			js_layout_remove(path, us);
-		}
-	if (dir != NULL)
-		(void)closedir(dir);
-}
-
 static int make_missing(struct making *m, const struct js_tls *tls, int ca, const char *names)
 {
 	struct js_who us;
 	int status = 0;
 
 	js_who_self(&us);
-	sweep_leftovers(&m->work->layout, &us);
+	js_layout_sweep(m->work->layout.tls, "work.", &us); /* what a killed start has left aside */
 	js_layout_join(m->aside, m->work->layout.tls, "work.XXXXXX");
 	if (mkdtemp(m->aside) == NULL)
 		return js_error_file(m->error, "a directory in %s", m->work->layout.tls);

@@ -87,21 +87,13 @@ static const struct {
 
 static const char *base_word(uint32_t base)
 {
-	switch (base) {
-	case JOB_PENDING: return "PENDING";
-	case JOB_RUNNING: return "RUNNING";
-	case JOB_SUSPENDED: return "SUSPENDED";
-	case JOB_COMPLETE: return "COMPLETED";
-	case JOB_CANCELLED: return "CANCELLED";
-	case JOB_FAILED: return "FAILED";
-	case JOB_TIMEOUT: return "TIMEOUT";
-	case JOB_NODE_FAIL: return "NODE_FAIL";
-	case JOB_PREEMPTED: return "PREEMPTED";
-	case JOB_BOOT_FAIL: return "BOOT_FAIL";
-	case JOB_DEADLINE: return "DEADLINE";
-	case JOB_OOM: return "OUT_OF_MEMORY";
-	default: return "UNKNOWN";
-	}
+	static const char *const words[] = {
+		[JOB_PENDING] = "PENDING",     [JOB_RUNNING] = "RUNNING",     [JOB_SUSPENDED] = "SUSPENDED",
+		[JOB_COMPLETE] = "COMPLETED",  [JOB_CANCELLED] = "CANCELLED", [JOB_FAILED] = "FAILED",
+		[JOB_TIMEOUT] = "TIMEOUT",     [JOB_NODE_FAIL] = "NODE_FAIL", [JOB_PREEMPTED] = "PREEMPTED",
+		[JOB_BOOT_FAIL] = "BOOT_FAIL", [JOB_DEADLINE] = "DEADLINE",   [JOB_OOM] = "OUT_OF_MEMORY"};
+
+	return base < sizeof(words) / sizeof(words[0]) && words[base] != NULL ? words[base] : "UNKNOWN";
 }
 
 static int ended(uint32_t base)

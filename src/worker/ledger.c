@@ -184,10 +184,7 @@ static int check_directory(struct ledger *l, const char *cwd)
 		       "the stack \"%s\" has relative names, which belong to %.400s, but this worker is in %.300s: "
 		       "start it there, or with --chdir",
 		       l->config->stack, cwd, l->cwd);
-	(void)pthread_mutex_lock(&l->box->lock);
-	mailbox_leave(l->box, LEAVE_ELSEWHERE, why);
-	mailbox_give_back(l->box);
-	(void)pthread_mutex_unlock(&l->box->lock);
+	mailbox_stop(l->box, LEAVE_ELSEWHERE, why);
 	return 1;
 }
 

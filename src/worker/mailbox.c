@@ -130,15 +130,6 @@ void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why)
 	mailbox_wake_supervisor(box);
 }
 
-void mailbox_leave_for(struct mailbox *box, enum leaving leaving, const struct jobstack_error *error)
-{
-	enum leaving before = box->leaving;
-
-	mailbox_leave(box, leaving, error->text);
-	if (box->leaving != before)
-		box->why_number = error->server_errno;
-}
-
 struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **out)
 {
 	for (struct parcel *p = box->first; p != NULL; p = p->next)
@@ -259,4 +250,25 @@ void mailbox_give_back(struct mailbox *box)
 			break; /* the worker's end gives it back */
 	}
 	mailbox_wake_ledger(box);
+}
+
+void mailbox_stop(struct mailbox *box, enum leaving leaving, const char *why)
+{
+	(void)pthread_mutex_lock(&box->lock);
+	mailbox_leave(box, leaving, why);
+	mailbox_give_back(box);
+	(void)pthread_mutex_unlock(&box->lock);
+}
+
+void mailbox_stop_for(struct mailbox *box, enum leaving leaving, const struct jobstack_error *error)
+{
+	enum leaving before;
+
+	(void)pthread_mutex_lock(&box->lock);
+	before = box->leaving;
+	mailbox_leave(box, leaving, error->text);
+	if (box->leaving != before)
+		box->why_number = error->server_errno;
+	mailbox_give_back(box);
+	(void)pthread_mutex_unlock(&box->lock);
 }

@@ -87,8 +87,6 @@ void mailbox_wake_ledger(struct mailbox *box);
 void mailbox_wake_supervisor(struct mailbox *box);
 /* Sets the reason to leave, with words (may be ""), and wakes both. */
 void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why);
-/* The same for an error. */
-void mailbox_leave_for(struct mailbox *box, enum leaving leaving, const struct jobstack_error *error);
 /* Whether an entry is to be started now: there is one, the worker stays, and nothing runs that must be alone. */
 int mailbox_may_start(const struct mailbox *box);
 /* The next entry to start, or NULL; it counts as running from now on. */
@@ -100,6 +98,11 @@ void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct job
 int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobstack_outcome *outcome);
 /* Posts everything that has not been started as JOBSTACK_UNSTARTED. */
 void mailbox_give_back(struct mailbox *box);
+
+/* Without the lock: leaves, and gives back everything that has not been started. */
+void mailbox_stop(struct mailbox *box, enum leaving leaving, const char *why);
+/* The same for an error. */
+void mailbox_stop_for(struct mailbox *box, enum leaving leaving, const struct jobstack_error *error);
 
 /* Without the lock: the supervisor's loop is at its top, and whoever looks after commands is alive. */
 void mailbox_note_round(struct mailbox *box);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -184,22 +185,23 @@ void persistent_leave(struct persistent *p, int64_t term_at_us)
 void persistent_usage(struct slot *slot, struct js_reaped *r)
 {
 	struct persistent *p = slot->persistent;
-	int64_t took = r->ended_us - slot->started_us, user, system, before;
+	int64_t took = r->ended_us - slot->started_us, before;
+	struct js_proc now;
 
 	r->maxrss_kib = r->read_bytes = r->write_bytes = -1;
 	r->user_us = r->system_us = 0;
-	if (took < LONG_US || js_persist_usage(r->pid, &user, &system) != 0) {
+	if (took < LONG_US || js_proc_read(r->pid, &now) != 0) {
 		p->since_us += took;
 		return;
 	}
-	r->user_us = user > p->user_us ? user - p->user_us : 0;
-	r->system_us = system > p->system_us ? system - p->system_us : 0;
+	r->user_us = now.user_us > p->user_us ? now.user_us - p->user_us : 0;
+	r->system_us = now.system_us > p->system_us ? now.system_us - p->system_us : 0;
 	before = p->since_us < r->user_us ? p->since_us : r->user_us; /* of short entries before this one */
 	r->user_us -= before;
 	before = p->since_us - before < r->system_us ? p->since_us - before : r->system_us;
 	r->system_us -= before;
-	p->user_us = user;
-	p->system_us = system;
+	p->user_us = now.user_us;
+	p->system_us = now.system_us;
 	p->since_us = 0;
 }
 

@@ -24,15 +24,15 @@
 static void name_log(struct run *r)
 {
 	const struct js_slurm_env *env = &r->identity.env;
-	uint32_t random;
+	char random[9];
 
-	js_file_random(&random, sizeof(random));
+	js_file_random_hex(random, 8);
 	if (r->config.log_dir[0] == '/')
 		(void)snprintf(r->log_dir, sizeof(r->log_dir), "%.4000s/%s", r->config.log_dir, r->config.stack);
 	else
 		(void)snprintf(r->log_dir, sizeof(r->log_dir), "%.3000s/%.1000s/%s", r->identity.cwd, r->config.log_dir,
 			       r->config.stack);
-	(void)snprintf(r->log_name, sizeof(r->log_name), "%s%.64s%s%.200s-%ld-%08x", env->job != NULL ? "job" : "",
+	(void)snprintf(r->log_name, sizeof(r->log_name), "%s%.64s%s%.200s-%ld-%s", env->job != NULL ? "job" : "",
 		       env->job != NULL ? env->job : "", env->job != NULL ? "-" : "", env->node, (long)getpid(),
 		       random);
 }

@@ -9,7 +9,7 @@
 #include "worker/ledger.h"
 #include "worker/supervisor.h"
 
-#include <limits.h>
+#define RUN_PATH 4096
 
 /* All that one run needs. */
 struct run {
@@ -26,7 +26,7 @@ struct run {
 	struct slot slots[SLOTS_MAX];
 	unsigned slots_n;
 	struct guard guard; /* for the box */
-	char slots_why[200], log_dir[PATH_MAX + JOBSTACK_STACK_MAX + 2], log_name[512], run_cwd[PATH_MAX];
+	char slots_why[200], log_dir[RUN_PATH + JOBSTACK_STACK_MAX + 2], log_name[512], run_cwd[RUN_PATH];
 	struct js_buf argv;
 };
 

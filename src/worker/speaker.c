@@ -7,8 +7,8 @@
 #include "worker/speaker.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/utf8.h"
-#include "run/copy.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -42,7 +42,7 @@ static void write_line(const char *text)
 	char line[2500];
 	int len = snprintf(line, sizeof(line), "jobstack-worker: %s\n", text);
 
-	(void)js_copy_bytes(line, (size_t)len, STDERR_FILENO, NULL);
+	(void)js_file_write_all(STDERR_FILENO, line, (size_t)len);
 }
 
 static void *write_lines(void *unused)

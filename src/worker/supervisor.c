@@ -93,28 +93,8 @@ static void read_signals(struct supervisor *s)
 			s->interrupted_us = now;
 		s->draining = 1;
 		(void)snprintf(why, sizeof(why), "signal %u (%s)", info.ssi_signo, strsignal((int)info.ssi_signo));
-		(void)pthread_mutex_lock(&s->box->lock);
-		mailbox_leave(s->box, LEAVE_SIGNAL, why);
-		mailbox_give_back(s->box);
-		(void)pthread_mutex_unlock(&s->box->lock);
+		mailbox_stop(s->box, LEAVE_SIGNAL, why);
 	}
-}
-
-/* Leaves for a fault of ours or of the command's; the entries in line go back. */
-static void stop_for(struct supervisor *s, enum leaving leaving, const char *why)
-{
-	(void)pthread_mutex_lock(&s->box->lock);
-	mailbox_leave(s->box, leaving, why);
-	mailbox_give_back(s->box);
-	(void)pthread_mutex_unlock(&s->box->lock);
-}
-
-static void stop_for_error(struct supervisor *s, enum leaving leaving, const struct jobstack_error *error)
-{
-	(void)pthread_mutex_lock(&s->box->lock);
-	mailbox_leave_for(s->box, leaving, error);
-	mailbox_give_back(s->box);
-	(void)pthread_mutex_unlock(&s->box->lock);
 }
 
 /* The first twenty all failed: it is not the entries. */
@@ -125,7 +105,7 @@ static void watch_breaker(struct supervisor *s, const struct jobstack_outcome *o
 	if (s->breaker_off || o->verdict != JOBSTACK_FAILED || ++s->failures_first < BREAKER)
 		return;
 	s->breaker_off = s->trip = 1;
-	stop_for(s, LEAVE_BREAKER, "");
+	mailbox_stop(s->box, LEAVE_BREAKER, "");
 }
 
 /* Counts an outcome and posts it, with the lock held. */
@@ -170,7 +150,7 @@ static void note_starved(struct supervisor *s, size_t running, const char *why)
 		return;
 	(void)snprintf(text, sizeof(text), "no command could be started for %d s: %.800s",
 		       (int)(STARVED_US / JS_SECOND_US), why);
-	stop_for(s, LEAVE_MACHINE, text);
+	mailbox_stop(s->box, LEAVE_MACHINE, text);
 }
 
 /* Starts what can be started. */
@@ -217,7 +197,7 @@ static void start_entry(struct supervisor *s, struct slot *slot)
 	if (how == SLOT_LATER)
 		note_starved(s, running, error.text);
 	else if (how == SLOT_BROKEN)
-		stop_for_error(s, LEAVE_COMMAND, &error);
+		mailbox_stop_for(s->box, LEAVE_COMMAND, &error);
 	else if (how == SLOT_OUTCOME)
 		watch_breaker(s, &outcome);
 }
@@ -296,7 +276,7 @@ void supervisor_conclude(struct supervisor *s, struct slot *slot, const struct j
 	slot->pid = 0;
 	supervisor_post(s, slot, &outcome);
 	if (status != 0)
-		stop_for(s, LEAVE_OUTPUT, error.text);
+		mailbox_stop(s->box, LEAVE_OUTPUT, error.text);
 	watch_breaker(s, &outcome);
 }
 
@@ -473,7 +453,7 @@ static int64_t watch_time(struct supervisor *s)
 		       need > 0 ? "the job ends in %s, and entries take up to %s (95 of 100): nothing more is started"
 				: "the job ends in %s: nothing more is started",
 		       left_text, need_text);
-	stop_for(s, LEAVE_TIME, why);
+	mailbox_stop(s->box, LEAVE_TIME, why);
 	return INT64_MAX;
 }
 
@@ -487,7 +467,7 @@ static void watch_keeper(struct supervisor *s)
 	if (s->all.epoll >= 0) /* it would tell so for ever */
 		(void)epoll_ctl(s->all.epoll, EPOLL_CTL_DEL, s->life, NULL);
 	s->life = -1;
-	stop_for(s, LEAVE_KEEPER, "the worker was killed (its keeper is gone)");
+	mailbox_stop(s->box, LEAVE_KEEPER, "the worker was killed (its keeper is gone)");
 }
 
 static int is_over(struct supervisor *s)
@@ -509,7 +489,7 @@ static void leave_blind(struct supervisor *s, const struct jobstack_error *error
 	if (!s->draining)
 		plan_drain(s, 0, jobstack_now_us());
 	s->draining = 1;
-	stop_for(s, LEAVE_MACHINE, error->text);
+	mailbox_stop(s->box, LEAVE_MACHINE, error->text);
 	js_clock_nap(BLIND_US, NULL);
 }
 

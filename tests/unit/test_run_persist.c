@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "run/persist.h"
 #include "run_commands.h"
+#include "process/proc.h"
 
 /* ------------------------------------------------------------------------------------------------------ requests */
 
@@ -300,16 +301,16 @@ static void test_endless(void **state)
 
 static void test_usage(void **state)
 {
-	int64_t user = -1, system = -1;
+	struct js_proc proc;
 	struct js_persist *p = begin("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done; read -r line");
 
 	(void)state;
 	assert_int_equal(next_event(p), JS_PERSIST_UNASKED);
-	assert_int_equal(js_persist_usage(p->pid, &user, &system), 0);
-	assert_true(user + system >= 1 && user + system <= BOUND_US);
+	assert_int_equal(js_proc_read(p->pid, &proc), 0);
+	assert_true(proc.user_us + proc.system_us >= 1 && proc.user_us + proc.system_us <= BOUND_US);
 	(void)js_spawn_kill(p->pid, SIGKILL);
 	end(p);
-	assert_int_equal(js_persist_usage(-1, &user, &system), -1);
+	assert_int_equal(js_proc_read(-1, &proc), -1);
 	js_persist_free(NULL);
 }
 
