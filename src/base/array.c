@@ -6,22 +6,24 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FIRST 16
 
-void *js_array_grow(void *array, size_t *room, size_t n, size_t size)
+int js_array_grow(void *array, size_t *room, size_t n, size_t size)
 {
 	size_t more = *room < FIRST / 2 ? FIRST : 2 * *room;
-	void *grown;
+	void *old, *grown;
 
-	if (n <= *room && array != NULL)
-		return array;
+	memcpy(&old, array, sizeof(old)); /* whatever it points to, a pointer is as large */
+	if (n <= *room && old != NULL)
+		return 0;
 	if (more < n)
 		more = n;
-	if (more > SIZE_MAX / size)
-		return NULL;
-	grown = realloc(array, more * size);
-	if (grown != NULL)
-		*room = more;
-	return grown;
+	grown = more <= SIZE_MAX / size ? realloc(old, more * size) : NULL;
+	if (grown == NULL)
+		return -1;
+	memcpy(array, &grown, sizeof(grown));
+	*room = more;
+	return 0;
 }

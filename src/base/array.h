@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-/* Makes room for at least N elements of SIZE bytes in ARRAY, which has room for *ROOM and may be NULL.  Returns the
- * array, which may have moved, or NULL without memory: then the old one is as it was. */
-void *js_array_grow(void *array, size_t *room, size_t n, size_t size);
+/* Makes room for at least N elements of SIZE bytes in an array that has room for *ROOM.  ARRAY is the address of the
+ * pointer to it (may be NULL), which may change.  Returns 0, or -1 without memory: then the array is as it was. */
+int js_array_grow(void *array, size_t *room, size_t n, size_t size);
 
 #endif

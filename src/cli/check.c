@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "cli/check_logs.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "cli/json.h"
@@ -66,16 +67,9 @@ static int take_name(void *ctx, const struct jobstack_status *s)
 {
 	struct names *names = ctx;
 
-	if (names->n == names->room) {
-		size_t room = names->room == 0 ? 16 : 2 * names->room;
-		void *grown = realloc(names->name, room * sizeof(*names->name));
-
-		if (grown == NULL) {
-			names->failed = 1;
-			return 1;
-		}
-		names->name = grown;
-		names->room = room;
+	if (js_array_grow(&names->name, &names->room, names->n + 1, sizeof(*names->name)) != 0) {
+		names->failed = 1;
+		return 1;
 	}
 	(void)snprintf(names->name[names->n++], sizeof(names->name[0]), "%s", s->stack);
 	return 0;

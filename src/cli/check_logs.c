@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "cli/check_logs.h"
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/json.h"
@@ -62,15 +63,8 @@ static int take_record(void *ctx, const struct js_logged *logged)
 {
 	struct logs *l = ctx;
 
-	if (l->n == l->room) {
-		size_t room = l->room == 0 ? 4096 : 2 * l->room;
-		struct record *grown = realloc(l->record, room * sizeof(*grown));
-
-		if (grown == NULL)
-			return l->failed = 1;
-		l->record = grown;
-		l->room = room;
-	}
+	if (js_array_grow(&l->record, &l->room, l->n + 1, sizeof(*l->record)) != 0)
+		return l->failed = 1;
 	l->record[l->n++] =
 		(struct record){logged->entry, logged->at, logged->attempt, l->reading & 0xfffffff, KNOWN_NOT};
 	return 0;

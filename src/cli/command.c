@@ -23,14 +23,10 @@
 
 void cli_words_add(struct cli_words *words, const char *word)
 {
-	char **more;
-
-	more = js_array_grow(words->at, &words->room, words->n + 2, sizeof(*more));
-	if (more == NULL) {
+	if (js_array_grow(&words->at, &words->room, words->n + 2, sizeof(*words->at)) != 0) {
 		words->failed = 1;
 		return;
 	}
-	words->at = more;
 	words->at[words->n] = strdup(word);
 	if (words->at[words->n] == NULL)
 		words->failed = 1;

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "cli/look.h"
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/num.h"
 #include "cli/item.h"
@@ -27,16 +28,9 @@ static int take_stack(void *ctx, const struct jobstack_status *s)
 {
 	struct cli_look *l = ctx;
 
-	if (l->n == l->room) {
-		size_t room = l->room == 0 ? 16 : 2 * l->room;
-		struct cli_seen *grown = realloc(l->seen, room * sizeof(*grown));
-
-		if (grown == NULL) {
-			l->memory = 1;
-			return 1;
-		}
-		l->seen = grown;
-		l->room = room;
+	if (js_array_grow(&l->seen, &l->room, l->n + 1, sizeof(*l->seen)) != 0) {
+		l->memory = 1;
+		return 1;
 	}
 	l->memory |= cli_stack_take(&l->seen[l->n].stack, s) != 0;
 	l->seen[l->n].pace = (struct jobstack_pace){0, -1, -1, -1, -1};

@@ -4,6 +4,7 @@
  * has a limit and a last line for the rest.
  */
 #define _GNU_SOURCE
+#include "base/array.h"
 #include "base/num.h"
 #include "cli/tally.h"
 
@@ -143,16 +144,9 @@ static size_t find_node(struct tally *t, const char *name)
 		return t->place[at] - 1;
 	if (t->node_n == TALLY_NODES - 1 && strcmp(name, OTHERS) != 0)
 		return find_node(t, OTHERS);
-	if (t->node_n == t->node_room) {
-		size_t room = t->node_room == 0 ? 16 : 2 * t->node_room;
-		struct tally_node *grown = realloc(t->node, room * sizeof(*grown));
-
-		if (grown == NULL) {
-			t->failed = 1;
-			return 0;
-		}
-		t->node = grown;
-		t->node_room = room;
+	if (js_array_grow(&t->node, &t->node_room, t->node_n + 1, sizeof(*t->node)) != 0) {
+		t->failed = 1;
+		return 0;
 	}
 	memset(&t->node[t->node_n], 0, sizeof(t->node[0]));
 	memcpy(t->node[t->node_n].name, name, strlen(name) + 1);

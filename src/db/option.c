@@ -295,7 +295,7 @@ static int read_line(struct reading *r, char *line)
 	return r->group == r->pass ? read_option(r, line) : 0;
 }
 
-/* A file with a password is for its owner alone (and root, who may keep one for a group of root's). */
+/* A file with a password is for its owner alone. */
 static int check_mode(const char *path, struct jobstack_error *error)
 {
 	struct stat st;

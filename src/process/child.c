@@ -332,7 +332,8 @@ static int await_end(struct running *r, int64_t limit_us, int *status)
 	}
 	if (told != 0)
 		(void)kill(-r->pid, SIGKILL); /* what it has left */
-	while (listen_to(r, 0)) /* what is still in the pipes; who inherited them may hold them open for long */
+	/* what is still in the pipes; who inherited them may hold them open, and write, for long */
+	for (int n = 0; n < 1024 && listen_to(r, 0); n++)
 		;
 	return told != 0;
 }

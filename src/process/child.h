@@ -50,8 +50,9 @@ int js_child_executed(const struct js_child *child, pid_t pid, int result, struc
 void js_child_drop(pid_t pid, int result);
 
 /* Runs it to its end, and appends what it prints to OUT and ERR (the same: in its order; NULL: child->out and
- * child->err), of each at most 4 MiB.  Its group gets TERM after LIMIT_US (0: none) or at STOP, and KILL two seconds
- * later.  Gives its wait status in *STATUS.  Returns 0, or a code as above; EFILE also when the time was up; ESTOPPED.
+ * child->err), of each at most 4 MiB.  Its group, which must not be ours, gets TERM after LIMIT_US (0: none) or at
+ * STOP, and KILL two seconds later.  Gives its wait status in *STATUS.  Returns 0, or a code as above; EFILE also when
+ * the time was up; ESTOPPED.
  */
 int js_child_run(const struct js_child *child, struct js_buf *out, struct js_buf *err, int64_t limit_us, int *status,
 		 struct jobstack_error *error);

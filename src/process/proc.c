@@ -161,11 +161,8 @@ void js_proc_walk_end(struct js_proc_walk *walk)
 
 int js_proc_set_add(struct js_proc_set *set, pid_t pid, pid_t parent, int marked)
 {
-	void *grown = js_array_grow(set->at, &set->room, set->n + 1, sizeof(*set->at));
-
-	if (grown == NULL)
+	if (js_array_grow(&set->at, &set->room, set->n + 1, sizeof(*set->at)) != 0)
 		return -1;
-	set->at = grown;
 	set->at[set->n++] = (struct js_proc_member){pid, parent, marked};
 	return 0;
 }

@@ -34,7 +34,7 @@ struct js_template {
 
 static void add_piece(struct js_template *t, const struct js_spot *spot, const void *text, size_t len)
 {
-	struct piece *last = t->pieces_n > 0 ? &t->pieces[t->pieces_n - 1] : NULL, *grown;
+	struct piece *last = t->pieces_n > 0 ? &t->pieces[t->pieces_n - 1] : NULL;
 	size_t at = t->literals.len;
 
 	js_buf_add(&t->literals, text, len);
@@ -42,12 +42,10 @@ static void add_piece(struct js_template *t, const struct js_spot *spot, const v
 		last->len += len; /* literals stand in the order of the pieces */
 		return;
 	}
-	grown = js_array_grow(t->pieces, &t->pieces_room, t->pieces_n + 1, sizeof(*grown));
-	if (grown == NULL) {
+	if (js_array_grow(&t->pieces, &t->pieces_room, t->pieces_n + 1, sizeof(*t->pieces)) != 0) {
 		t->literals.failed = 1;
 		return;
 	}
-	t->pieces = grown;
 	t->pieces[t->pieces_n++] = (struct piece){*spot, at, len};
 }
 
@@ -291,15 +289,13 @@ int js_template_text(const struct js_template *made, const struct js_template_va
 char *const *js_template_argv_in(const struct js_template *made, const struct js_template_values *values,
 				 struct js_template_words *words)
 {
-	char *word, **grown;
+	char *word;
 
 	js_buf_reset(&words->text);
 	if (js_template_text(made, values, &words->text) != 0)
 		return NULL;
-	grown = js_array_grow(words->argv, &words->room, made->words + 1, sizeof(*grown));
-	if (grown == NULL)
+	if (js_array_grow(&words->argv, &words->room, made->words + 1, sizeof(*words->argv)) != 0)
 		return NULL;
-	words->argv = grown;
 	/* names have no NUL, so that the NULs in the text are the word ends */
 	word = words->text.data;
 	for (size_t i = 0; i < made->words; i++) {

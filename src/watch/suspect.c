@@ -69,16 +69,13 @@ static void fill_suspect(const struct js_suspects *s, struct js_suspect *to, con
 static int add_worker(void *ctx, const struct jobstack_worker_row *w)
 {
 	struct js_suspects *s = ctx;
-	void *grown;
 
 	if (w->worker == s->self)
 		return 0;
-	grown = js_array_grow(s->at, &s->room, s->n + 1, sizeof(*s->at));
-	if (grown == NULL) {
+	if (js_array_grow(&s->at, &s->room, s->n + 1, sizeof(*s->at)) != 0) {
 		s->memory = 1;
 		return 1;
 	}
-	s->at = grown;
 	fill_suspect(s, &s->at[s->n++], w);
 	return 0;
 }

@@ -46,8 +46,7 @@ static void say_hang(struct supervisor *s, const struct slot *slot, int64_t now)
 					   "make room for the output of"};
 
 	speaker_say("slot %" PRIu32 " has waited for %" PRId64 " s to %s entry %" PRIu64
-		    ": a file system does not answer (%s%s).  "
-		    "The slot stays busy until it does; the others go on",
+		    ": a file system does not answer (%s%s).  The slot stays busy until it does; the others go on",
 		    slot->number, (now - slot->aside_us) / JS_SECOND_US, what[slot->aside], slot->entry->entry,
 		    slot->aside != ASIDE_KEEP ? "look for processes in state D"
 		    : s->config->output_dash  ? "standard output"

@@ -97,11 +97,11 @@ static void misbehaved(struct supervisor *s, struct slot *slot)
 	if (p->leaving || slot->ending != ENDING_NOT)
 		return; /* it is on its way out */
 	if (!s->told_unasked)
-		speaker_say(
-			"slot %u: the command gave an answer that nothing had been asked for, %s: it is started anew "
-			"(docs/PERSISTENT.md says what it may print; this is told once)",
-			slot->number,
-			p->process->answers > 0 ? "or a second one to the same entry" : "before it had read a request");
+		speaker_say("slot %u: the command gave an answer that nothing had been asked for, %s: it is started "
+			    "anew (docs/PERSISTENT.md says what it may print; this is told once)",
+			    slot->number,
+			    p->process->answers > 0 ? "or a second one to the same entry"
+						    : "before it had read a request");
 	s->told_unasked = 1;
 	if (slot->pid != 0 && p->process->answers > 0)
 		put_back(s, slot);

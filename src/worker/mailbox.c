@@ -205,10 +205,8 @@ int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobsta
 {
 	struct result *r;
 
-	r = js_array_grow(box->results, &box->results_room, box->results_n + 1, sizeof(*r));
-	if (r == NULL)
+	if (js_array_grow(&box->results, &box->results_room, box->results_n + 1, sizeof(*r)) != 0)
 		return -1;
-	box->results = r;
 	if (box->results_n == 0)
 		box->oldest_us = jobstack_now_us();
 	r = &box->results[box->results_n++];

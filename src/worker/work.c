@@ -38,9 +38,8 @@ static void announce(const struct run *r)
 		    r->config.output_dash ? "" : ", output in ",
 		    r->config.output_dash ? "" : js_packlog_path(r->supervisor.all.log));
 	if (r->config.finish_on_loss)
-		speaker_say(
-			"--on-lease-loss finish: commands are not stopped when the lease is lost, so an entry may run "
-			"twice at once");
+		speaker_say("--on-lease-loss finish: commands are not stopped when the lease is lost, so an entry may "
+			    "run twice at once");
 }
 
 /* Outcomes wait beside the packed log when the database is away. */
@@ -73,24 +72,21 @@ static int conclude_outbox(struct run *r)
 		speaker_say("%zu outcomes came too late, and don't count", late);
 	if (status == JOBSTACK_ECONFLICT && late > 0)
 		speaker_say("%zu outcomes of this worker can't be delivered%s%s: `jobstack check -s %s --logs %s` "
-			    "lists what "
-			    "the database has forgotten",
+			    "lists what the database has forgotten",
 			    late, path == NULL ? "" : ", and are kept in ", path == NULL ? "" : path, r->config.stack,
 			    r->config.log_dir);
 	if (status == 0 || status == JOBSTACK_ECONFLICT)
 		return 0;
 	if (r->waiting > 0 && r->outbox.stuck)
 		speaker_say("%zu outcomes could neither be delivered nor written, because a file system does not "
-			    "answer: their "
-			    "entries will run again",
+			    "answer: their entries will run again",
 			    r->waiting);
 	if (r->waiting == 0 || path == NULL)
 		return 0;
 	if (r->box.why[0] != '\0' && r->box.leaving != LEAVE_FENCED)
 		speaker_say("%s", r->box.why);
 	speaker_say("%zu outcomes could not be delivered: they are in %s: `jobstack close --replay %s` delivers them "
-		    "when the "
-		    "database is back",
+		    "when the database is back",
 		    r->waiting, path, path);
 	return 1;
 }
@@ -154,11 +150,10 @@ static void pause_stack(struct run *r)
 
 	if (jobstack_set_state(r->handle, r->config.stack, JOBSTACK_PAUSED,
 			       "the first 20 entries of a worker all failed", &error) == 0)
-		speaker_say(
-			"the first 20 entries of this worker all failed, so the stack \"%s\" is paused now: see "
-			"`jobstack "
-			"list -s %s -t failed` and `jobstack logs`, mend what is wrong, then `jobstack resume -s %s`",
-			r->config.stack, r->config.stack, r->config.stack);
+		speaker_say("the first 20 entries of this worker all failed, so the stack \"%s\" is paused now: see "
+			    "`jobstack list -s %s -t failed` and `jobstack logs`, mend what is wrong, then `jobstack "
+			    "resume -s %s`",
+			    r->config.stack, r->config.stack, r->config.stack);
 	else
 		speaker_say("the first 20 entries of this worker all failed, but the stack could not be paused: %s",
 			    error.text);
