@@ -2,6 +2,7 @@
  *
  * The growable string.  Promise: data[len] is NUL whenever data is not NULL.
  */
+#define _GNU_SOURCE
 #include "base/buf.h"
 
 #include <errno.h>
@@ -76,6 +77,13 @@ void js_buf_reset(struct js_buf *buf)
 	buf->failed = 0;
 	if (buf->data != NULL)
 		buf->data[0] = '\0';
+}
+
+void js_buf_wipe(struct js_buf *buf)
+{
+	if (buf->data != NULL)
+		explicit_bzero(buf->data, buf->room);
+	js_buf_free(buf);
 }
 
 void js_buf_free(struct js_buf *buf)

@@ -27,6 +27,9 @@ char *js_buf_room(struct js_buf *buf, size_t len);
 void js_buf_reset(struct js_buf *buf);
 void js_buf_free(struct js_buf *buf);
 
+/* Frees what had a secret in it. */
+void js_buf_wipe(struct js_buf *buf);
+
 /* Appends TEXT as one word for a shell: as it is where it needs no quotes, else in single quotes. */
 void js_buf_shell_word(struct js_buf *buf, const char *text);
 

@@ -42,9 +42,7 @@ static int put_file(const char *path, mode_t mode, struct js_buf *t, struct jobs
 		status = js_error_memory(error);
 	else if (js_file_replace(path, mode, t->data, t->len) != 0)
 		status = js_error_access(error, "%s can't be written", path);
-	if (t->data != NULL)
-		explicit_bzero(t->data, t->len);
-	js_buf_free(t);
+	js_buf_wipe(t);
 	return status;
 }
 
@@ -64,8 +62,7 @@ int js_config_password(const struct js_layout *layout, char password[JS_CONFIG_P
 		if (len == JS_CONFIG_PASSWORD - 1 && strspn(t.data, "0123456789abcdef") == len) {
 			memcpy(password, t.data, len);
 			password[len] = '\0';
-			explicit_bzero(t.data, t.len);
-			js_buf_free(&t);
+			js_buf_wipe(&t);
 			return 0;
 		}
 	} else if (t.data == NULL && errno != ENOENT) {
@@ -206,9 +203,7 @@ int js_config_client_check(const char *path, struct jobstack_error *error)
 			"%s is there already and was not written by jobstack server: move it away, or give "
 			"another --client-file",
 			path);
-	if (t.data != NULL)
-		explicit_bzero(t.data, t.len);
-	js_buf_free(&t);
+	js_buf_wipe(&t);
 	return status;
 }
 
@@ -233,10 +228,9 @@ int js_config_client_other(const char *path, const char *password, char *where, 
 		value_of(t.data, "\nport=", port, sizeof(port));
 		other = had[0] != '\0' && strcmp(had, password) != 0;
 		(void)snprintf(where, size, "%s:%s", host, port);
-		explicit_bzero(t.data, t.len);
 	}
 	explicit_bzero(had, sizeof(had));
-	js_buf_free(&t);
+	js_buf_wipe(&t);
 	return other;
 }
 
@@ -249,13 +243,10 @@ static int refresh_file(const char *path, mode_t mode, struct js_buf *text, stru
 
 	same = !text->failed && js_file_read(path, &had) == 0 && had.len == text->len && had.len > 0 &&
 	       memcmp(had.data, text->data, had.len) == 0 && stat(path, &st) == 0 && (st.st_mode & 07777) == mode;
-	if (had.data != NULL)
-		explicit_bzero(had.data, had.len);
-	js_buf_free(&had);
+	js_buf_wipe(&had);
 	if (!same)
 		return put_file(path, mode, text, error);
-	explicit_bzero(text->data, text->len);
-	js_buf_free(text);
+	js_buf_wipe(text);
 	return 0;
 }
 

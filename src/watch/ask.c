@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "slurm/query.h"
 
 #include <inttypes.h>
@@ -34,8 +35,10 @@ struct inquiry {
 
 static int failed(const struct js_round *round, size_t n, const struct jobstack_error *error)
 {
-	js_round_log(round, JOBSTACK_LOG_WARNING, "Slurm could not be asked about %zu worker%s: %s", n,
-		     n == 1 ? "" : "s", error->text);
+	const struct js_log log = {round->options->log, round->options->log_ctx};
+
+	js_log(&log, JOBSTACK_LOG_WARNING, "Slurm could not be asked about %zu worker%s: %s", n, n == 1 ? "" : "s",
+	       error->text);
 	return 0;
 }
 

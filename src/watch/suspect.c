@@ -11,24 +11,10 @@
 #include "slurm/query.h"
 
 #include <pwd.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-void js_round_log(const struct js_round *round, enum jobstack_level level, const char *format, ...)
-{
-	char text[600];
-	va_list args;
-
-	if (round->options->log == NULL)
-		return;
-	va_start(args, format);
-	(void)vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	round->options->log(round->options->log_ctx, level, text);
-}
 
 static void keep_text(char *to, size_t size, const char *from)
 {

@@ -53,10 +53,6 @@ void js_suspects_free(struct js_suspects *suspects);
 /* Is it silent for longer than one that lives would be? */
 int js_suspect_is(const struct js_suspect *suspect);
 
-/* Logs a hindrance. */
-void js_round_log(const struct js_round *round, enum jobstack_level level, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
 /* Fills in REASON and LIVES by what /proc tells (proof a), and ends what commands of the dead have left. */
 void js_watch_by_process(const struct js_round *round, struct js_suspects *suspects);
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/num.h"
 #include "slurm/query.h"
 
 #include <stdlib.h>
@@ -60,21 +61,14 @@ void guard_learn(struct guard *g, int64_t us)
 		g->longest_us = us;
 }
 
-static int compare_durations(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 int64_t guard_need_us(const struct guard *g)
 {
-	int64_t sorted[GUARD_SAMPLE], need;
+	int64_t sorted[GUARD_SAMPLE], need; /* none is negative */
 
 	if (g->n == 0)
 		return 0;
 	memcpy(sorted, g->sample, g->n * sizeof(sorted[0]));
-	qsort(sorted, g->n, sizeof(sorted[0]), compare_durations);
+	qsort(sorted, g->n, sizeof(sorted[0]), js_num_order);
 	need = sorted[(g->n * 95 + 99) / 100 - 1];
 	return g->timeout_us > 0 && g->timeout_us < need ? g->timeout_us : need;
 }
