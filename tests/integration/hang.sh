@@ -30,7 +30,7 @@ full() {
 	sleep 1000 3<>"$1" &
 	at_end "end_job $!"
 	wait_for 10 exists "/proc/$!/fd/3"
-	timeout 1 dd if=/dev/zero of="$1" bs=4096 oflag=nonblock status=none 2>/dev/null
+	timeout 60 dd if=/dev/zero of="$1" bs=4096 oflag=nonblock status=none 2>/dev/null # ends when the pipe is full
 	:
 }
 # background STACK OUT ERR ARGS...: a worker of the stack, whose output goes there
