@@ -7,7 +7,7 @@
 #include "cli/archive.h"
 
 #include "base/file.h"
-#include "cli/json.h"
+#include "view/json.h"
 
 #include <errno.h>
 #include <fcntl.h>

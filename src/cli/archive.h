@@ -5,7 +5,7 @@
 #ifndef JS_CLI_ARCHIVE_H
 #define JS_CLI_ARCHIVE_H
 
-#include "cli/whole.h"
+#include "view/whole.h"
 
 #include <sys/types.h>
 

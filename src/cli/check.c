@@ -9,9 +9,9 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "cli/json.h"
-#include "cli/stacks.h"
-#include "cli/text.h"
+#include "view/json.h"
+#include "insight/stack.h"
+#include "view/text.h"
 
 #include <getopt.h>
 #include <inttypes.h>

@@ -10,8 +10,8 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "cli/json.h"
-#include "cli/text.h"
+#include "view/json.h"
+#include "view/text.h"
 #include "run/logread.h"
 #include "run/spool.h"
 

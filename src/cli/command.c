@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cli/cli.h"
-#include "cli/text.h"
 #include "process/child.h"
+#include "view/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

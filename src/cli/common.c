@@ -10,7 +10,7 @@
 #include "base/home.h"
 #include "base/signal.h"
 #include "cli/spec.h"
-#include "cli/text.h"
+#include "view/text.h"
 
 #include <errno.h>
 #include <limits.h>

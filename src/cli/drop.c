@@ -7,9 +7,9 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "cli/json.h"
-#include "cli/stacks.h"
-#include "cli/term.h"
+#include "view/json.h"
+#include "insight/stack.h"
+#include "view/term.h"
 
 #include <getopt.h>
 #include <inttypes.h>

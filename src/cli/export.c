@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cli/item.h"
-#include "cli/record.h"
+#include "view/record.h"
 #include "cli/since.h"
-#include "cli/term.h"
+#include "view/term.h"
 
 #include <errno.h>
 #include <getopt.h>

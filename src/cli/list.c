@@ -11,8 +11,8 @@
 #include "base/num.h"
 #include "cli/filter.h"
 #include "cli/item.h"
-#include "cli/json.h"
-#include "cli/text.h"
+#include "view/json.h"
+#include "view/text.h"
 
 #include <getopt.h>
 #include <inttypes.h>

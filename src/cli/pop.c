@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/num.h"
-#include "cli/json.h"
-#include "cli/text.h"
+#include "view/json.h"
+#include "view/text.h"
 #include "slurm/identity.h"
 #include "slurm/query.h"
 

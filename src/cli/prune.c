@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "cli/archive.h"
-#include "cli/json.h"
-#include "cli/term.h"
+#include "view/json.h"
+#include "view/term.h"
 
 #include <getopt.h>
 #include <inttypes.h>

@@ -9,7 +9,7 @@
 #include "base/num.h"
 #include "cli/input.h"
 #include "cli/policy.h"
-#include "cli/term.h"
+#include "view/term.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
-#include "cli/json.h"
+#include "view/json.h"
 #include "watch/watch.h"
 
 #include <getopt.h>

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/num.h"
-#include "cli/json.h"
+#include "view/json.h"
 #include "run/spool.h"
 #include "watch/watch.h"
 

@@ -4,17 +4,17 @@
  * in flat memory.
  */
 #define _GNU_SOURCE
-#include "cli/report.h"
+#include "view/report.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
 #include "cli/item.h"
-#include "cli/json.h"
-#include "cli/look.h"
+#include "view/json.h"
+#include "insight/snapshot.h"
 #include "cli/since.h"
-#include "cli/term.h"
-#include "cli/text.h"
+#include "view/term.h"
+#include "view/text.h"
 
 #include <getopt.h>
 #include <inttypes.h>

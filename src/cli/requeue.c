@@ -12,7 +12,7 @@
 #include "base/num.h"
 #include "cli/filter.h"
 #include "cli/item.h"
-#include "cli/json.h"
+#include "view/json.h"
 #include "cli/recover.h"
 
 #include <getopt.h>

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/num.h"
 #include "cli/input.h"
-#include "cli/json.h"
+#include "view/json.h"
 #include "cli/policy.h"
 #include "cli/worker.h"
 #include "process/child.h"

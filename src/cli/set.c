@@ -6,9 +6,9 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "cli/json.h"
+#include "view/json.h"
 #include "cli/policy.h"
-#include "cli/stacks.h"
+#include "insight/stack.h"
 
 #include <getopt.h>
 #include <inttypes.h>

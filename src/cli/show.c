@@ -9,10 +9,10 @@
 #include "base/error.h"
 #include "base/num.h"
 #include "cli/item.h"
-#include "cli/json.h"
-#include "cli/rerun.h"
-#include "cli/text.h"
-#include "cli/whole.h"
+#include "view/json.h"
+#include "view/rerun.h"
+#include "view/text.h"
+#include "view/whole.h"
 
 #include <getopt.h>
 #include <inttypes.h>

@@ -6,8 +6,8 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "cli/json.h"
-#include "cli/stacks.h"
+#include "view/json.h"
+#include "insight/stack.h"
 
 #include <getopt.h>
 #include <inttypes.h>

@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
-#include "cli/json.h"
-#include "cli/look.h"
-#include "cli/screen.h"
+#include "view/json.h"
+#include "insight/snapshot.h"
+#include "view/screen.h"
 
 #include <getopt.h>
 #include <stdio.h>

@@ -9,10 +9,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
-#include "cli/json.h"
-#include "cli/pace.h"
-#include "cli/stacks.h"
-#include "cli/term.h"
+#include "view/json.h"
+#include "view/pace.h"
+#include "insight/stack.h"
+#include "view/term.h"
 
 #include <getopt.h>
 #include <inttypes.h>

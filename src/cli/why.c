@@ -4,13 +4,13 @@
  * remedy, where there is one; Slurm is asked only where it seems to be.
  */
 #define _GNU_SOURCE
-#include "cli/look.h"
+#include "insight/snapshot.h"
 
 #include "base/clock.h"
 #include "base/num.h"
-#include "cli/json.h"
-#include "cli/pace.h"
-#include "cli/text.h"
+#include "view/json.h"
+#include "view/pace.h"
+#include "view/text.h"
 #include "slurm/query.h"
 
 #include <inttypes.h>

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack doctor: what this host gives.  Promise: the file that it writes, to see whether it can, is gone afterwards.
+ */
+#define _GNU_SOURCE
+#include "cli/doctor/doctor.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define MB 1048576.0
+#define LIMIT_US (10 * JS_SECOND_US)
+#define FILES_WANTED 1024
+#define PROCESSES_WANTED 256
+
+static void option_file(struct doctor *d)
+{
+	const char *file = cli_option_file(&d->cli);
+	struct stat st;
+
+	if (file == NULL)
+		doctor_say(d, DOCTOR_WARN, "option file",
+			   "`jobstack server start` makes one, or write the address of your centre's server into "
+			   "~/.my.cnf",
+			   "there is none: neither --defaults-file, $JOBSTACK_DEFAULTS_FILE, that of a private server "
+			   "nor ~/.my.cnf");
+	else if (stat(file, &st) != 0)
+		doctor_say(d, DOCTOR_FAIL, "option file", "name one that is there, also on the compute nodes", "%s: %s",
+			   file, strerror(errno));
+	else if (access(file, R_OK) != 0)
+		doctor_say(d, DOCTOR_FAIL, "option file", "chown and chmod 600", "%s can't be read: %s", file,
+			   strerror(errno));
+	else if ((st.st_mode & 077) != 0)
+		doctor_say(d, DOCTOR_WARN, "option file", "chmod 600: with a password in it, it is refused",
+			   "%s: others may read it (mode %03o)", file, (unsigned)st.st_mode & 0777);
+	else
+		doctor_say(d, DOCTOR_OK, "option file", NULL, "%s, mode %03o", file, (unsigned)st.st_mode & 0777);
+}
+
+/* The worker beside us says which version it is. */
+static void worker(struct doctor *d)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct cli_words words = {0};
+	struct js_buf out = {0};
+	const struct cli_command command = {.words = &words, .out = &out, .err = &out, .limit_us = LIMIT_US};
+	char want[128];
+	int status;
+
+	(void)snprintf(want, sizeof(want), "jobstack-worker %s (schema %u)", jobstack_version(),
+		       jobstack_schema_version());
+	cli_words_format(&words, "%s/jobstack-worker", js_child_program_dir());
+	cli_words_add(&words, "--version");
+	status = cli_command(&command, &error);
+	if (out.data != NULL)
+		out.data[strcspn(out.data, "\n")] = '\0';
+	if (status != 0)
+		doctor_say(d, DOCTOR_FAIL, "worker", "install jobstack and jobstack-worker together",
+			   "%s does not run: %s", words.n > 0 ? words.at[0] : "jobstack-worker",
+			   status < 0	      ? error.text
+			   : out.data != NULL ? out.data
+					      : "it fails");
+	else if (out.data == NULL || strcmp(out.data, want) != 0)
+		doctor_say(d, DOCTOR_FAIL, "worker", "install jobstack and jobstack-worker together",
+			   "%s is of another version: \"%s\", not \"%s\"", words.at[0],
+			   out.data != NULL ? out.data : "", want);
+	else
+		doctor_say(d, DOCTOR_OK, "worker", NULL, "%s: version %s", words.at[0], jobstack_version());
+	cli_words_free(&words);
+	js_buf_free(&out);
+}
+
+void doctor_room(struct doctor *d, const char *check, const char *path, double warn, double fail, const char *remedy)
+{
+	char dir[PATH_MAX], *slash;
+	struct statvfs fs;
+	double left;
+	int above = 0;
+
+	(void)snprintf(dir, sizeof(dir), "%s", path);
+	while (statvfs(dir, &fs) != 0) {
+		slash = strrchr(dir, '/');
+		if ((errno != EACCES && errno != ENOENT) || slash == NULL || slash == dir)
+			return;
+		*slash = '\0';
+		above = 1;
+	}
+	left = (double)fs.f_bavail * (double)fs.f_frsize;
+	doctor_say(d,
+		   left < fail	 ? DOCTOR_FAIL
+		   : left < warn ? DOCTOR_WARN
+				 : DOCTOR_OK,
+		   check, remedy, "%.0f MB are free on the disk of %s%s", left / MB, path,
+		   above ? " (by a directory above it)" : "");
+	if (fs.f_files > 0 && fs.f_favail < 1000)
+		doctor_say(d, DOCTOR_WARN, check, remedy, "only %lu files more can be made on the disk of %s",
+			   (unsigned long)fs.f_favail, path);
+}
+
+/* Writes and removes a file there, to the disk.  NULL, or what failed. */
+static const char *try_write(const char *dir)
+{
+	char name[PATH_MAX];
+	int fd, bad;
+
+	if (snprintf(name, sizeof(name), "%s/.jobstack-doctor-XXXXXX", dir) >= (int)sizeof(name))
+		return "its name is too long";
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd < 0)
+		return strerror(errno);
+	bad = write(fd, "jobstack\n", 9) != 9 || fsync(fd) != 0 ? errno : 0;
+	(void)close(fd);
+	(void)unlink(name);
+	return bad != 0 ? strerror(bad) : NULL;
+}
+
+/* Where workers would write their logs and spools. */
+static void directory(struct doctor *d)
+{
+	char cwd[PATH_MAX], dir[PATH_MAX + 32];
+	const char *bad, *tmp = getenv("TMPDIR");
+	struct stat st;
+
+	if (getcwd(cwd, sizeof(cwd)) == NULL) {
+		doctor_say(d, DOCTOR_FAIL, "logs", "change to a directory that is there", "the working directory: %s",
+			   strerror(errno));
+		return;
+	}
+	(void)snprintf(dir, sizeof(dir), "%s/jobstack-logs", cwd);
+	if (stat(dir, &st) != 0)
+		(void)snprintf(dir, sizeof(dir), "%s", cwd);
+	bad = try_write(dir);
+	if (bad != NULL)
+		doctor_say(d, DOCTOR_FAIL, "logs", "start workers where they can write, or give them --log-dir",
+			   "logs and outcomes can't be kept in %s: %s", dir, bad);
+	else {
+		doctor_say(d, DOCTOR_OK, "logs", NULL, "logs and outcomes can be kept in %s", dir);
+		doctor_room(d, "logs", dir, 1024 * MB, 16 * MB, "make room, or give workers another --log-dir");
+	}
+	tmp = tmp != NULL && *tmp == '/' ? tmp : "/tmp";
+	bad = try_write(tmp);
+	if (bad != NULL)
+		doctor_say(d, DOCTOR_WARN, "spool",
+			   "mend it, or set $TMPDIR: outcomes go there when the log directory can't be written",
+			   "%s can't be written: %s", tmp, bad);
+}
+
+static void limits(struct doctor *d)
+{
+	struct rlimit files = {0, 0}, processes = {0, 0};
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < FILES_WANTED)
+		doctor_say(d, DOCTOR_WARN, "limits", "ulimit -n 1024, or more: a worker has some files a slot",
+			   "only %lu open files are allowed", (unsigned long)files.rlim_cur);
+	if (getrlimit(RLIMIT_NPROC, &processes) == 0 && processes.rlim_cur < PROCESSES_WANTED)
+		doctor_say(d, DOCTOR_WARN, "limits", "ulimit -u 4096: it counts all processes of this user on the host",
+			   "only %lu processes are allowed", (unsigned long)processes.rlim_cur);
+	if (files.rlim_cur >= FILES_WANTED && processes.rlim_cur >= PROCESSES_WANTED)
+		doctor_say(d, DOCTOR_OK, "limits", NULL, "open files and processes are enough");
+}
+
+void doctor_local(struct doctor *d)
+{
+	worker(d);
+	directory(d);
+	limits(d);
+	option_file(d);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack doctor: Slurm.  Promises: a controller that does not answer is given up after some seconds; libslurm is
+ * asked in a child of its own, as workers ask it; what the site's limits are is read from Slurm's own commands, in any
+ * release.
+ */
+#define _GNU_SOURCE
+#include "cli/doctor/doctor.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/sbatch.h"
+#include "slurm/query.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIMIT_US (12 * JS_SECOND_US)
+#define PARTITIONS_MAX 20
+#define GRACE_S 5 /* a worker's default */
+
+/* The output of one of Slurm's commands, to be freed; NULL if it failed, and ERROR says how. */
+static char *ask(const char *line, struct jobstack_error *error)
+{
+	struct cli_words words = {0};
+	struct js_buf out = {0}, said = {0};
+	const struct cli_command command = {.words = &words, .out = &out, .err = &said, .limit_us = LIMIT_US};
+	int status;
+
+	(void)cli_words_split(&words, line);
+	status = cli_command(&command, error);
+	cli_words_free(&words);
+	if (said.data != NULL)
+		said.data[strcspn(said.data, "\n")] = '\0';
+	if (status > 0 || (status == 0 && out.data == NULL))
+		(void)js_error_set(error, JOBSTACK_EFILE, "%s", said.data != NULL ? said.data : "it printed nothing");
+	js_buf_free(&said);
+	if (status != 0) {
+		js_buf_free(&out);
+		return NULL;
+	}
+	return out.data;
+}
+
+/* The module, as recovery uses it.  0 if the controller answered through it. */
+static int module(struct doctor *d)
+{
+	static const char without[] = "it works without, but what dead workers hold comes back only when their lease "
+				      "is over: build jobstack with this Slurm's headers";
+	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), LIMIT_US};
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	int64_t began = js_clock_mono_us();
+	struct js_slurm_conf conf;
+	int status = js_slurm_conf(&where, &conf, &error);
+
+	if (status == 0)
+		doctor_say(d, DOCTOR_OK, "controller", NULL,
+			   "the controller of cluster \"%s\" answers the Slurm module after %.0f ms", conf.cluster,
+			   (double)(js_clock_mono_us() - began) / 1e3);
+	else if (status == JOBSTACK_EFILE && error.server_errno == JS_WHY_NO_SLURM_CONFIG)
+		doctor_say(d, DOCTOR_WARN, "Slurm", "on a cluster, name its slurm.conf in $SLURM_CONF",
+			   "its programs are here, but not its configuration: `jobstack run` and jobstack-worker work "
+			   "without");
+	else if (status == JOBSTACK_EFILE)
+		doctor_say(d, DOCTOR_FAIL, "controller",
+			   "is slurmctld up (scontrol ping)? ask the admin: without it no job can be submitted, and "
+			   "nothing proves that a worker has died",
+			   "%s", error.text);
+	else
+		doctor_say(d, DOCTOR_WARN, "Slurm module", without, "%s", error.text);
+	return status;
+}
+
+static void limits(struct doctor *d, const char *config)
+{
+	char *array = cli_slurm_config(config, "MaxArraySize"), *jobs = cli_slurm_config(config, "MaxJobCount");
+	char *kill_wait = cli_slurm_config(config, "KillWait"), *track = cli_slurm_config(config, "ProctrackType");
+
+	if (array != NULL)
+		doctor_say(d, strtol(array, NULL, 10) < 2 ? DOCTOR_WARN : DOCTOR_OK, "arrays",
+			   "this site has job arrays switched off: `jobstack submit` submits a job a worker",
+			   "MaxArraySize=%s, MaxJobCount=%s", array, jobs != NULL ? jobs : "?");
+	if (kill_wait != NULL)
+		doctor_say(d, strtol(kill_wait, NULL, 10) < GRACE_S + 3 ? DOCTOR_WARN : DOCTOR_OK, "KillWait",
+			   "so little is left between TERM and KILL: give workers a shorter --grace", "%s", kill_wait);
+	if (track != NULL)
+		doctor_say(d, strcmp(track, "proctrack/cgroup") == 0 ? DOCTOR_OK : DOCTOR_WARN, "processes",
+			   "with proctrack/cgroup nothing of a step can outlive it: ask the admin", "ProctrackType=%s",
+			   track);
+	free(array);
+	free(jobs);
+	free(kill_wait);
+	free(track);
+}
+
+/* Lines of PARTITION|up|TIME LIMIT|allocated/idle/other/total. */
+static void partitions(struct doctor *d, char *text)
+{
+	unsigned up = 0, n = 0;
+	char *line;
+
+	while ((line = strsep(&text, "\n")) != NULL) {
+		const char *name = strsep(&line, "|"), *state = strsep(&line, "|"), *limit = strsep(&line, "|"),
+			   *nodes = line;
+
+		if (nodes == NULL)
+			continue;
+		up += strcmp(state, "up") == 0;
+		if (n++ < PARTITIONS_MAX)
+			doctor_say(d, DOCTOR_OK, "partition", NULL,
+				   "%s is %s, jobs run for %s at most, nodes %s (busy/idle/other/all)", name, state,
+				   limit, nodes);
+	}
+	if (n > PARTITIONS_MAX)
+		doctor_say(d, DOCTOR_OK, "partition", NULL, "and %u more", n - PARTITIONS_MAX);
+	if (up == 0)
+		doctor_say(d, DOCTOR_FAIL, "partition", "ask the admin, or wait", "no partition takes jobs");
+}
+
+void doctor_slurm(struct doctor *d)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	const char *conf = getenv("SLURM_CONF");
+	char *text;
+
+	if (!d->slurm) {
+		doctor_say(d, DOCTOR_OK, "Slurm", NULL,
+			   "none on this host: `jobstack run` and jobstack-worker work without");
+		return;
+	}
+	if (!js_child_is_in_path("sbatch"))
+		doctor_say(d, DOCTOR_WARN, "Slurm", "`jobstack submit` needs it: submit from a login node",
+			   "there is no sbatch in $PATH");
+	if (conf != NULL && *conf != '\0' &&
+	    access(conf, R_OK) != 0) { /* Slurm's commands would look for it for a minute */
+		doctor_say(d, DOCTOR_FAIL, "controller", "unset it, or name Slurm's configuration",
+			   "$SLURM_CONF, %s: %s", conf, strerror(errno));
+		return;
+	}
+	if (module(d) == JOBSTACK_EFILE)
+		return; /* each further question would take as long */
+	text = ask("scontrol show config", &error);
+	if (text == NULL)
+		doctor_say(d, DOCTOR_FAIL, "controller", "is slurmctld up? ask the admin", "scontrol: %s", error.text);
+	else
+		limits(d, text);
+	if (text != NULL) {
+		free(text);
+		js_error_clear(&error);
+		text = ask("sinfo -h -o %R|%a|%l|%F", &error);
+		if (text == NULL)
+			doctor_say(d, DOCTOR_WARN, "partition", "see what sinfo says", "sinfo: %s", error.text);
+		else
+			partitions(d, text);
+		free(text);
+	}
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The private server inside of a Slurm job.  Promises: a directory that another node's server has left is served only
+ * when Slurm has proven that server's end; a chain that was stopped does not come back; a server that can't live does
+ * not start for ever.
+ */
+#define _GNU_SOURCE
+#include "cli/server/job.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/num.h"
+#include "cli/sbatch.h"
+#include "slurm/env.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROOF_US (900 * JS_SECOND_US) /* a node that failed may come back, or be given up by Slurm */
+#define LOOK_US (3 * JS_SECOND_US)
+#define SEEN_US (30 * JS_SECOND_US)
+#define SLURM_LIMIT_US (15 * JS_SECOND_US)
+#define STOP_US (180 * JS_SECOND_US)
+#define GONE_US (10 * JS_SECOND_US)  /* between a server's end and the removal of its record */
+#define SHORT_US (60 * JS_SECOND_US) /* who dies sooner would die again */
+
+const char *cli_server_beside(const char *data, const char *suffix)
+{
+	static char path[CLI_PATH + 32];
+	size_t len = strlen(data);
+
+	while (len > 1 && data[len - 1] == '/')
+		len--;
+	(void)snprintf(path, sizeof(path), "%.*s%s", (int)len, data, suffix);
+	return path;
+}
+
+void cli_server_jobs(const char *data, char text[64])
+{
+	struct js_buf file = {0};
+
+	text[0] = '\0';
+	if (js_file_read(cli_server_beside(data, ".jobs"), &file) == 0 && file.len > 0 &&
+	    strspn(file.data, "0123456789 \n") == file.len)
+		(void)snprintf(text, 64, "%.*s", (int)strcspn(file.data, "\n"), file.data);
+	js_buf_free(&file);
+}
+
+int cli_server_jobs_write(const char *data, const char *text)
+{
+	char line[80];
+
+	(void)snprintf(line, sizeof(line), "%s\n", text);
+	return js_file_replace(cli_server_beside(data, ".jobs"), 0644, line, strlen(line));
+}
+
+int cli_server_job_ask(const char *job, int64_t limit_us, struct js_slurm_job *out, struct jobstack_error *error)
+{
+	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), limit_us};
+	uint64_t number;
+
+	return js_num_u64(job, 1, UINT32_MAX, &number) != 0 ? 1 : js_slurm_job(&where, (uint32_t)number, out, error);
+}
+
+/* Is JOB one of the numbers in TEXT? */
+static int is_among(const char *text, const char *job)
+{
+	size_t len = strlen(job);
+
+	for (; *text != '\0'; text += strcspn(text, " "), text += strspn(text, " "))
+		if (strncmp(text, job, len) == 0 && (text[len] == ' ' || text[len] == '\0'))
+			return 1;
+	return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------- the beginning */
+
+/* Has the job ended, and is nothing of it left?  NODE_FAIL is no proof, but the node's own word is. */
+static int has_ended(const struct js_server_info *info, char why[1100])
+{
+	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), SLURM_LIMIT_US};
+	struct js_slurm_step step = {.step = JS_SLURM_BATCH, .look = 1};
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	static struct js_slurm_job job;
+	uint64_t number;
+	int status;
+
+	if (js_num_u64(info->job, 1, UINT32_MAX, &number) != 0)
+		return 0;
+	status = cli_server_job_ask(info->job, SLURM_LIMIT_US, &job, &error);
+	if (status < 0) {
+		(void)snprintf(why, 1100, "%s", error.text);
+		return 0;
+	}
+	if (status == 0 && job.terminal)
+		return 1;
+	(void)snprintf(why, 1100, "Slurm says %s", status == 0 ? job.state : "nothing of it any more");
+	if (status == 0 && strncmp(job.state, "NODE_FAIL", 9) != 0)
+		return 0;
+	step.job = (uint32_t)number;
+	if (status == 0 && job.batch_host[0] != '\0')
+		(void)snprintf(step.node, sizeof(step.node), "%s", job.batch_host);
+	else /* Slurm's names are mostly the hosts' short ones */
+		(void)snprintf(step.node, sizeof(step.node), "%.*s", (int)strcspn(info->host, "."), info->host);
+	return js_slurm_steps(&where, &step, 1, &error) == 0 && step.listed == 0 && step.at_node == 0;
+}
+
+int cli_server_job_begin(struct cli *cli, struct js_server_options *options)
+{
+	static struct js_server_info info;
+	int64_t began = js_clock_mono_us();
+	char jobs[64], own[256] = "", why[1100] = "";
+	int said = 0;
+
+	options->job = getenv("SLURM_JOB_ID");
+	for (;;) { /* who submitted it may not have written the number yet, or this node not have seen it */
+		cli_server_jobs(options->data, jobs);
+		if (options->job == NULL || is_among(jobs, options->job) || cli_stop != 0 ||
+		    js_clock_mono_us() - began > SEEN_US)
+			break;
+		js_clock_nap(JS_SECOND_US / 5, &cli_stop);
+	}
+	if (options->job == NULL || !is_among(jobs, options->job)) {
+		cli_say(cli, "the chain of jobs that this one belongs to was stopped: nothing is started");
+		return 1;
+	}
+	(void)gethostname(own, sizeof(own) - 1);
+	while (cli_stop == 0 && js_server_status(options, &info, &cli->error) == 0 && info.job[0] != '\0' &&
+	       strcmp(info.job, options->job) != 0 && info.state != JS_SERVER_STOPPED &&
+	       info.state != JS_SERVER_CRASHED) {
+		if (strcmp(info.host, own) != 0 && has_ended(&info, why)) {
+			options->ended_job = info.job;
+			cli_say(cli, "the Slurm job %s, which served %s on %s, has ended", info.job, info.data,
+				info.host);
+			break;
+		}
+		if (!said++)
+			cli_say(cli, "waiting for the end of the server in the Slurm job %s on %s%s%s", info.job,
+				info.host, why[0] != '\0' ? ": " : "", why);
+		if (js_clock_mono_us() - began > PROOF_US)
+			break; /* the start says whose it is */
+		js_clock_nap(LOOK_US, &cli_stop);
+	}
+	js_error_clear(&cli->error);
+	return 0;
+}
+
+/* ----------------------------------------------------------------------------------------------------- the chain */
+
+void cli_server_job_next(struct cli *cli, const struct js_server_options *options, const struct cli_words *again)
+{
+	struct cli_words call = {0};
+	char jobs[64], number[32];
+	uint64_t next = 0;
+	int status;
+
+	for (size_t i = 0; i + 1 < again->n; i++)
+		cli_words_add(&call, again->at[i]);
+	cli_words_format(&call, "--dependency=afterany:%s", options->job);
+	cli_words_add(&call, again->at[again->n - 1]);
+	status = cli_sbatch(cli, &call, &next);
+	cli_words_free(&call);
+	if (status != 0) {
+		cli_say(cli,
+			"no job comes after this one: sbatch did not take it%s%s: `jobstack server submit` again "
+			"before its end",
+			cli->error.code != 0 ? ": " : "", cli->error.text);
+		js_error_clear(&cli->error);
+		return;
+	}
+	(void)snprintf(number, sizeof(number), "%" PRIu64, next);
+	cli_server_jobs(options->data, jobs);
+	if (is_among(jobs, options->job)) {
+		(void)snprintf(jobs, sizeof(jobs), "%s %s", options->job, number);
+		if (cli_server_jobs_write(options->data, jobs) == 0) {
+			cli_say(cli, "the Slurm job %s takes over when this one ends", number);
+			return;
+		}
+		cli_say(cli, "%s can't be written: no job comes after this one",
+			cli_server_beside(options->data, ".jobs"));
+	}
+	(void)cli_scancel(cli, number); /* stopped meanwhile */
+	js_error_clear(&cli->error);
+}
+
+static void end_chain(struct cli *cli, const struct js_server_options *options)
+{
+	char jobs[64], others[64] = "", *rest = jobs, *job;
+
+	cli_server_jobs(options->data, jobs);
+	(void)unlink(cli_server_beside(options->data, ".jobs"));
+	while ((job = strsep(&rest, " ")) != NULL)
+		if (*job != '\0' && (options->job == NULL || strcmp(job, options->job) != 0))
+			(void)snprintf(others + strlen(others), sizeof(others) - strlen(others), "%s ", job);
+	if (others[0] != '\0')
+		(void)cli_scancel(cli, others);
+	js_error_clear(&cli->error);
+}
+
+/* Is this job being cancelled by a person?  *WALL_US: how long it may run at most; 0: not known. */
+static int is_cancelled(const struct js_server_options *options, int64_t *wall_us)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	static struct js_slurm_job job;
+	static struct js_slurm_env env;
+
+	js_slurm_env_read(&env, cli_get);
+	*wall_us = env.start_us > 0 && env.end_us > env.start_us ? env.end_us - env.start_us : 0;
+	if (cli_server_job_ask(options->job, LOOK_US, &job, &error) != 0)
+		return 0;
+	if (job.start_us > 0 && job.end_us > job.start_us)
+		*wall_us = job.end_us - job.start_us;
+	return strncmp(job.state, "CANCELLED", 9) == 0;
+}
+
+void cli_server_job_end(struct cli *cli, const struct js_server_options *options, int well, int64_t lived_us)
+{
+	int told = cli_stop;
+	int64_t wall_us = 0;
+	char jobs[64];
+
+	cli_stop = 0; /* what is to be run now is not to be stopped */
+	if (told != 0 ? is_cancelled(options, &wall_us) : well) {
+		cli_say(cli, "stopped: no other job takes over");
+		end_chain(cli, options);
+	} else if (told == 0 && lived_us < SHORT_US) {
+		cli_say(cli, "it ended so soon that it would end again: no other job takes over");
+		end_chain(cli, options);
+	} else if (told != 0 && lived_us < SHORT_US && wall_us < CLI_SERVER_WALL_US) {
+		cli_say(cli, "its job's wall time leaves a server no time, nor would the next one's: no other job "
+			     "takes over: `jobstack server submit` with a longer --time");
+		end_chain(cli, options);
+	} else {
+		cli_server_jobs(options->data, jobs);
+		if (strcmp(jobs, options->job) == 0) /* there is none */
+			end_chain(cli, options);
+	}
+	cli_stop = told;
+}
+
+/* The one that serves gets TERM, and ends cleanly. */
+static int tell_to_stop(struct cli *cli, const char *job)
+{
+	char words[80];
+
+	(void)snprintf(words, sizeof(words), "--signal=TERM --batch %s", job);
+	return cli_scancel(cli, words);
+}
+
+int cli_server_job_stop(struct cli *cli, const struct js_server_options *options)
+{
+	static struct js_server_info info;
+	int64_t began = js_clock_mono_us(), gone = 0;
+	struct js_server_options mine = *options;
+	char jobs[64], job[32];
+	int status;
+
+	cli_server_jobs(options->data, jobs);
+	status = js_server_status(options, &info, &cli->error);
+	if (status != 0 || jobs[0] == '\0')
+		return status < 0 ? status : 0;
+	(void)snprintf(job, sizeof(job), "%s", info.state == JS_SERVER_STOPPED ? "" : info.job);
+	mine.job = job;
+	end_chain(cli, &mine);
+	if (job[0] == '\0')
+		return 1; /* none serves: those that waited are cancelled */
+	if (!is_among(jobs, job) || tell_to_stop(cli, job) != 0) {
+		js_error_clear(&cli->error);
+		return 0;
+	}
+	for (;;) {
+		status = js_server_status(options, &info, &cli->error);
+		if (status != 0 || info.state == JS_SERVER_STOPPED)
+			return status != 0 ? status : 1;
+		gone = info.state != JS_SERVER_CRASHED ? 0 : gone != 0 ? gone : js_clock_mono_us();
+		if (gone != 0 && js_clock_mono_us() - gone > GONE_US)
+			return js_error_set(
+				&cli->error, JOBSTACK_ENODB,
+				"the server in the Slurm job %s did not end cleanly: the next start recovers", job);
+		if (js_clock_mono_us() - began > STOP_US)
+			return js_error_set(
+				&cli->error, JOBSTACK_ECONFLICT,
+				"the server in the Slurm job %s was told to stop and is still not gone; its log is %s",
+				job, info.log);
+		if (cli_stop != 0)
+			return js_error_set(&cli->error, JOBSTACK_ESTOPPED,
+					    "no longer waiting; the server goes on stopping");
+		js_clock_nap(JS_SECOND_US / 5, &cli_stop);
+	}
+}

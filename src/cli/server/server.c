@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack server: a private MariaDB or MySQL server for whoever has none.  The work is src/server's; this parses and
+ * tells.  A start counts only once a login with the client file that was written, over TLS, has succeeded.
+ */
+#define _GNU_SOURCE
+#include "cli/cli.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/home.h"
+#include "base/num.h"
+#include "cli/server/job.h"
+#include "server/server.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROOT_DATA "/var/lib/jobstack/server"
+
+enum { DATA = CLI_OWN, BIND, PORT, PROGRAM, CLIENT_FILE, USER, MEMORY, TAKEOVER, AGAIN };
+
+static const struct js_opt table[] = {
+	{DATA, "data", "DIR",
+	 "the server's directory (default: $XDG_DATA_HOME/jobstack/server,\n"
+	 "else ~/.local/share/jobstack/server; root's: " ROOT_DATA ")"},
+	{BIND, "bind", "HOST",
+	 "this host's name or address as the compute nodes reach it\n"
+	 "(default: " JS_SERVER_BIND ", this host alone)"},
+	{PORT, "port", "N", "the TCP port (default: a free one, kept for later starts)"},
+	{PROGRAM, "program", "FILE", "the server program (default: mariadbd or mysqld, looked for)"},
+	{CLIENT_FILE, "client-file", "FILE",
+	 "where the option file for clients goes; ca.pem goes beside it\n"
+	 "(default: ~/.config/jobstack/client.cnf, where they look for it)"},
+	{USER, "user", "NAME", "as root: run the server as this user (default: mysql, else nobody)"},
+	{MEMORY, "memory", "SIZE", "the server's cache, innodb_buffer_pool_size (default: 256M)"},
+	{TAKEOVER, "takeover", NULL,
+	 "start although the record says that another host has the\n"
+	 "directory: only when that host, or its server, is gone for good"},
+	{AGAIN, "again", "WORD", NULL}, /* of the call that submits the next job: written by `submit` */
+	CLI_OPTS_JSON,
+	CLI_OPTS_ALWAYS,
+	CLI_OPTS_END};
+
+static const struct js_opts opts = {
+	.command = "jobstack server",
+	.usage = "start|stop|status|run|submit [OPTION...]",
+	.about = "Runs a MariaDB or MySQL server of your own: its data in one directory, a generated password,\n"
+		 "TLS with a CA of its own, every commit flushed to disk.\n\n"
+		 "  start   starts it in the background; harmless when it runs already\n"
+		 "  run     starts it and stays, for a service manager or a batch script; SIGTERM and SIGINT stop it\n"
+		 "  stop    stops it and waits until it is gone\n"
+		 "  status  what there is; exit status 1 if it does not run\n"
+		 "  submit  runs it as a Slurm job, which another one follows: see jobstack server submit --help",
+	.table = table,
+	.notes = "The directory may lie on a shared file system, but one host at a time serves it: its name is in the\n"
+		 "record `owner` there, and a start or stop from elsewhere is refused.  If two servers ever worked on\n"
+		 "one directory, it would be lost: give --takeover only if you know that the other is gone.\n\n"
+		 "  jobstack server start --bind \"$(hostname)\"\n"
+		 "  jobstack server stop"};
+
+static const char *const state_word[] = {[JS_SERVER_STOPPED] = "stopped",
+					 [JS_SERVER_CRASHED] = "crashed",
+					 [JS_SERVER_STARTING] = "starting",
+					 [JS_SERVER_RUNNING] = "running",
+					 [JS_SERVER_ELSEWHERE] = "elsewhere"};
+_Static_assert(sizeof(state_word) / sizeof(state_word[0]) == JS_SERVER_STATES, "a word for each state");
+
+/* The messages of src/server. */
+static void tell(void *ctx, enum jobstack_level level, const char *text)
+{
+	const struct cli *cli = ctx;
+
+	if (level == JOBSTACK_LOG_ERROR || level == JOBSTACK_LOG_WARNING)
+		(void)fprintf(stderr, "jobstack server: %s\n", text);
+	else if (level == JOBSTACK_LOG_INFO || cli->verbose)
+		cli_say(cli, "%s", text);
+}
+
+const char *cli_server_data(void)
+{
+	static struct js_buf path;
+	const char *base = getenv("XDG_DATA_HOME");
+	char home[PATH_MAX];
+
+	if (geteuid() == 0)
+		return ROOT_DATA;
+	js_buf_reset(&path);
+	if (base != NULL && *base == '/')
+		js_buf_printf(&path, "%s/jobstack/server", base);
+	else {
+		js_home_file(cli_get, ".local/share/jobstack/server", home, sizeof(home));
+		js_buf_str(&path, home[0] == '/' ? home : "");
+	}
+	return path.failed || path.len == 0 ? NULL : path.data;
+}
+
+/* A path as JSON; one that is not UTF-8 with '?' for what can't be said. */
+static json_t *text(const char *string)
+{
+	json_t *value;
+	char *copy;
+
+	if (*string == '\0')
+		return json_null();
+	value = json_string(string);
+	if (value != NULL || (copy = strdup(string)) == NULL)
+		return value;
+	for (char *p = copy; *p != '\0'; p++)
+		if ((unsigned char)*p >= 0x80)
+			*p = '?';
+	value = json_string(copy);
+	free(copy);
+	return value;
+}
+
+static int print_json(const struct js_server_info *i)
+{
+	char began[JS_CLOCK_ISO], jobs[64];
+	json_t *o = json_object();
+	int bad = 0;
+
+	js_clock_iso(i->began_us > 0 ? i->began_us : -1, began);
+	bad |= json_object_set_new(o, "state", json_string(state_word[i->state]));
+	bad |= json_object_set_new(o, "running", json_boolean(i->state == JS_SERVER_RUNNING));
+	bad |= json_object_set_new(o, "host", text(i->host));
+	bad |= json_object_set_new(o, "pid", i->pid > 0 ? json_integer(i->pid) : json_null());
+	bad |= json_object_set_new(o, "bind", text(i->bind));
+	bad |= json_object_set_new(o, "port", i->port > 0 ? json_integer(i->port) : json_null());
+	bad |= json_object_set_new(o, "data", text(i->data));
+	bad |= json_object_set_new(o, "client_file", text(i->client_file));
+	bad |= json_object_set_new(o, "log", text(i->log));
+	bad |= json_object_set_new(o, "program", text(i->program));
+	bad |= json_object_set_new(o, "version", text(i->version));
+	bad |= json_object_set_new(o, "user", text(i->user));
+	bad |= json_object_set_new(o, "started", text(began));
+	bad |= json_object_set_new(o, "uptime_seconds",
+				   i->uptime_us >= 0 ? json_real((double)i->uptime_us / 1e6) : json_null());
+	cli_server_jobs(i->data, jobs);
+	bad |= json_object_set_new(o, "job", text(i->job));
+	bad |= json_object_set_new(o, "jobs", text(jobs));
+	bad |= json_object_set_new(o, "bytes", json_integer((json_int_t)i->bytes));
+	if (bad == 0 && (json_dumpf(o, stdout, JSON_COMPACT) != 0 || putchar('\n') == EOF))
+		bad = 1;
+	json_decref(o);
+	return bad == 0 ? 0 : -1;
+}
+
+static void print_where(const char *what, const struct js_server_info *i)
+{
+	(void)printf("%s: %s:%u (pid %ld on %s, version %s)\n", what, i->bind, i->port, (long)i->pid, i->host,
+		     i->version);
+	(void)printf("data: %s\nclients: %s\n", i->data, i->client_file);
+	if (i->job[0] != '\0')
+		(void)printf("job: %s\n", i->job);
+}
+
+/* The jobs of `server submit` that are there, but that which serves. */
+static void print_jobs(const struct js_server_info *i)
+{
+	char jobs[64], *rest = jobs, *job;
+
+	cli_server_jobs(i->data, jobs);
+	while ((job = strsep(&rest, " ")) != NULL)
+		if (*job != '\0' && strcmp(job, i->job) != 0)
+			(void)printf("waiting: job %s\n", job);
+}
+
+static void print_status(const struct js_server_info *i)
+{
+	char up[64], began[JS_CLOCK_ISO];
+
+	if (i->state == JS_SERVER_STOPPED && i->host[0] == '\0')
+		(void)printf("stopped\ndata: %s%s\n", i->data, i->bytes == 0 ? " (none yet)" : "");
+	else if (i->state == JS_SERVER_CRASHED)
+		(void)printf("stopped, without a clean stop (pid %ld is gone): the next start recovers\ndata: %s\n",
+			     (long)i->pid, i->data);
+	else if (i->state == JS_SERVER_ELSEWHERE)
+		(void)printf("not known: it belongs to the host %s (pid %ld, %s:%u), and can't be seen from here\n"
+			     "data: %s\n",
+			     i->host, (long)i->pid, i->bind, i->port, i->data);
+	else
+		print_where(state_word[i->state], i);
+	if (i->uptime_us >= 0) {
+		js_num_duration_text(i->uptime_us, up, sizeof(up));
+		js_clock_iso(i->began_us, began);
+		(void)printf("up: %s, since %s\n", up, began);
+	}
+	print_jobs(i);
+	if (i->bytes > 0)
+		(void)printf("on disk: %.1f MB\nlog: %s\n", (double)i->bytes / 1048576.0, i->log);
+}
+
+/* As cli_fail, but what it advises when no database answers ("start one") does not help who has just tried that. */
+static int fail(struct cli *cli)
+{
+	if (cli->error.code != JOBSTACK_ENODB)
+		return cli_fail(cli);
+	(void)fprintf(stderr, "jobstack server: %s\n", cli->error.text);
+	return CLI_NODB;
+}
+
+/* The proof that clients get in: a login with their file. */
+static int try_login(struct cli *cli, const struct js_server_info *info)
+{
+	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
+	struct jobstack *handle = NULL;
+	int status;
+
+	options.defaults_file = info->client_file;
+	options.stop = &cli_stop;
+	status = jobstack_open(&handle, &options, &cli->error);
+	jobstack_free(handle);
+	return status;
+}
+
+static int tell_start(struct cli *cli, const struct js_server_info *info, const char *what)
+{
+	if (cli->json)
+		return print_json(info) == 0 ? CLI_YES : CLI_BUG;
+	if (!cli->quiet)
+		print_where(what, info);
+	(void)fflush(stdout);
+	return CLI_YES;
+}
+
+static int do_start(struct cli *cli, const struct js_server_options *options)
+{
+	struct js_server_info info;
+	int status;
+
+	cli_catch_signals();
+	status = js_server_start(options, &info, &cli->error);
+	if (status >= 0 && try_login(cli, &info) == 0)
+		return tell_start(cli, &info, status == 1 ? "already running" : "running");
+	status = fail(cli);
+	cli_die_by_signal();
+	return status;
+}
+
+static int do_run(struct cli *cli, struct js_server_options *options, const struct cli_words *again)
+{
+	int64_t began = js_clock_mono_us();
+	struct js_server_info info;
+	int status, end = 0, lost;
+
+	cli_catch_signals();
+	options->foreground = 1;
+	if (again->n > 0 && cli_server_job_begin(cli, options) != 0)
+		return CLI_YES;
+	status = js_server_start(options, &info, &cli->error);
+	if (status < 0) {
+		status = fail(cli);
+		if (again->n > 0)
+			cli_server_job_end(cli, options, 0, 0);
+		cli_die_by_signal();
+		return status;
+	}
+	lost = try_login(cli, &info) != 0;
+	if (lost && cli_stop == 0) {
+		/* nobody could use it: end it again, and say why */
+		static const int now = 1;
+
+		status = fail(cli);
+		options->stop = &now;
+		cli->error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
+		(void)js_server_wait(options, &info, &end, &cli->error);
+		if (again->n > 0)
+			cli_server_job_end(cli, options, 0, 0);
+		return status;
+	}
+	cli->error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
+	if (!lost)
+		(void)tell_start(cli, &info, "running");
+	if (again->n > 0 && cli_stop == 0)
+		cli_server_job_next(cli, options, again);
+	status = js_server_wait(options, &info, &end, &cli->error);
+	if (status != 0)
+		(void)fail(cli);
+	if (again->n > 0)
+		cli_server_job_end(cli, options, status == 0, js_clock_mono_us() - began);
+	return status == 0 ? CLI_YES : end != 0 ? end : CLI_NODB;
+}
+
+static int do_stop(struct cli *cli, const struct js_server_options *options)
+{
+	struct js_server_info info;
+	int status, chain;
+
+	cli_catch_signals();
+	chain = cli_server_job_stop(cli, options);
+	status = chain < 0 ? chain : js_server_stop(options, &info, &cli->error);
+	if (status < 0) {
+		status = fail(cli);
+		cli_die_by_signal();
+		return status;
+	}
+	if (cli->json)
+		return print_json(&info) == 0 ? CLI_YES : CLI_BUG;
+	if (!cli->quiet)
+		(void)printf(status == 1 && chain == 0 ? "not running: %s\n" : "stopped: %s\n", info.data);
+	return CLI_YES;
+}
+
+static int do_status(struct cli *cli, const struct js_server_options *options)
+{
+	struct js_server_info info;
+
+	if (js_server_status(options, &info, &cli->error) != 0)
+		return fail(cli);
+	if (cli->json && print_json(&info) != 0)
+		return CLI_BUG;
+	if (!cli->json && !cli->quiet)
+		print_status(&info);
+	return info.state == JS_SERVER_RUNNING ? CLI_YES : CLI_NO;
+}
+
+/* Takes one option.  Returns 0, or the exit status of a wrong one. */
+static int take(struct cli *cli, int key, const char *arg, struct js_server_options *o)
+{
+	uint64_t port;
+
+	if (cli_not_empty(cli, key, arg) != 0)
+		return CLI_USAGE;
+	if (key == DATA)
+		o->data = arg;
+	else if (key == BIND)
+		o->bind = arg;
+	else if (key == PROGRAM)
+		o->program = arg;
+	else if (key == CLIENT_FILE)
+		o->client_file = arg;
+	else if (key == USER)
+		o->user = arg;
+	else if (key == TAKEOVER)
+		o->takeover = 1;
+	else if (key == PORT) {
+		if (js_num_u64(arg, 1, 65535, &port) != 0)
+			return cli_usage(cli, "--port takes a number from 1 to 65535, not \"%s\"", arg);
+		o->port = (unsigned)port;
+	} else if (key == MEMORY && (js_num_size(arg, &o->memory) != 0 || o->memory < JS_SERVER_MEMORY_MIN))
+		return cli_usage(cli, "--memory takes a size of at least 16M, such as 512M or 2G, not \"%s\"", arg);
+	return 0;
+}
+
+/* %h becomes the host's name: which node a job gets is not known before. */
+static int fill_host(const char *bind, char *out, size_t size)
+{
+	const char *h = strstr(bind, "%h");
+	char host[256] = "";
+
+	if (h == NULL || gethostname(host, sizeof(host) - 1) != 0)
+		return -1;
+	return snprintf(out, size, "%.*s%s%s", (int)(h - bind), bind, host, h + 2) < (int)size ? 0 : -1;
+}
+
+int cli_server_main(int argc, char **argv)
+{
+	extern char **environ;
+	struct cli cli;
+	struct js_server_options o = {.search_path = getenv("PATH"), .environment = environ, .stop = &cli_stop};
+	struct cli_words again = {0};
+	const char *arg, *verb;
+	char bind[300];
+	int key, status = CLI_YES;
+
+	if (argc > 1 && strcmp(argv[1], "submit") == 0)
+		return cli_server_submit_main(argc - 1, argv + 1);
+	cli_begin(&cli, &opts);
+	o.log = (struct js_log){.fn = tell, .ctx = &cli};
+	while ((key = cli_next(&cli, argc, argv, &arg, &status)) >= 0) {
+		if (key == AGAIN)
+			cli_words_add(&again, arg);
+		status = take(&cli, key, arg, &o);
+		if (status != 0)
+			return status;
+	}
+	if (key == -2)
+		return cli_end(&cli, status);
+	if (optind + 1 != argc)
+		return cli_usage(&cli,
+				 optind == argc
+					 ? "one of start, stop, status, run, submit is wanted"
+					 : "%s is one word too many: one of start, stop, status, run, submit is wanted",
+				 argv[argc - 1]);
+	verb = argv[optind];
+	if (o.data == NULL)
+		o.data = cli_server_data();
+	if (o.client_file == NULL)
+		o.client_file = cli_server_file();
+	if (o.data == NULL || o.client_file == NULL)
+		return cli_usage(&cli, "there is no home directory: give --data and --client-file");
+	if (again.n > 0 && o.bind != NULL && fill_host(o.bind, bind, sizeof(bind)) == 0)
+		o.bind = bind;
+	(void)signal(SIGCHLD, SIG_DFL); /* whoever called may have it ignored; then no child's end could be known */
+	if (strcmp(verb, "start") == 0)
+		status = do_start(&cli, &o);
+	else if (strcmp(verb, "run") == 0)
+		status = do_run(&cli, &o, &again);
+	else if (strcmp(verb, "stop") == 0)
+		status = do_stop(&cli, &o);
+	else if (strcmp(verb, "status") == 0)
+		status = do_status(&cli, &o);
+	else
+		return cli_usage(&cli,
+				 strcmp(verb, "submit") == 0
+					 ? "%s stands before its options: jobstack server submit [OPTION...]"
+					 : "there is no verb %s: one of start, stop, status, run, submit is wanted",
+				 verb);
+	return cli_end(&cli, status);
+}

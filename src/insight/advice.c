@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * What the next run should ask for.  Promise: each number is on the safe side of what was seen, and of a size that one
+ * would type.
+ */
+#include "insight/advice.h"
+
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MINUTE (60 * JS_SECOND_US)
+#define HOUR (60 * MINUTE)
+#define DAY (24 * HOUR)
+#define MIB UINT64_C(1024) /* in KiB */
+
+/* Up to the next multiple of the step that suits the size. */
+struct rounding {
+	uint64_t below, step;
+};
+
+static uint64_t round_up(uint64_t n, const struct rounding *r)
+{
+	while (r->below != 0 && n > r->below)
+		r++;
+	return n == 0 ? r->step : (n + r->step - 1) / r->step * r->step;
+}
+
+static const struct rounding wall[] = {{HOUR, 5 * MINUTE}, {6 * HOUR, 15 * MINUTE}, {48 * HOUR, HOUR}, {0, 6 * HOUR}};
+static const struct rounding limit[] = {
+	{MINUTE, 10 * JS_SECOND_US}, {HOUR, MINUTE}, {10 * HOUR, 10 * MINUTE}, {0, HOUR}};
+static const struct rounding size[] = {{1024 * MIB, 64 * MIB}, {8192 * MIB, 256 * MIB}, {0, 1024 * MIB}};
+
+static uint64_t larger(double a, double b)
+{
+	return (uint64_t)(a > b ? a : b);
+}
+
+/* Memory: a fifth more than what 99 of 100 took and, if the largest is of their kind, a tenth more than that one.  What
+ * took more than twice as much as the 99 is for bigger nodes, not for all slots to have room for. */
+static void make_memory(struct advice *a, const struct tally *t)
+{
+	double p99 = (double)js_sketch_quantile(&t->rss_kib, 0.99), max = (double)t->rss_kib.max;
+
+	if (t->rss_kib.n == 0)
+		return;
+	a->mem_kib = round_up(larger(1.2 * p99, max <= 2 * p99 ? 1.1 * max : 0), size);
+	a->mem_over = js_sketch_between(&t->rss_kib, a->mem_kib + 1, UINT64_MAX);
+}
+
+/* Wall time: the longest entry and a quarter; twice what 99 of 100 took; and ten times the mean, so that what a job
+ * interrupts or leaves idle at its end (half an entry a slot, on average) is a twentieth of it at most, but for that
+ * alone no more than a day, which few sites refuse.  With a wanted wall time a job has to last for that and a fifth. */
+static void make_time(struct advice *a, const struct tally *t, int64_t within_us)
+{
+	uint64_t us = larger(1.25 * (double)a->longest_us, 2 * (double)a->p99_us);
+	double mean = 10 * js_sketch_mean(&t->done_us);
+
+	us = larger((double)us, mean < (double)DAY ? mean : (double)DAY);
+	if (within_us > 0)
+		us = larger((double)us, 1.2 * (double)within_us);
+	a->time_us = (int64_t)round_up(us, wall);
+	a->timeout_us = (int64_t)round_up(larger(1.5 * (double)a->longest_us, 3 * (double)a->p99_us), limit);
+}
+
+void advice_make(struct advice *a, const struct tally *t, uint64_t left, int64_t within_us)
+{
+	double busy = t->cpu_of_us > 0 ? t->cpu_us / t->cpu_of_us : 0;
+
+	memset(a, 0, sizeof(*a));
+	a->slots = t->slots > 0 ? t->slots : 1;
+	a->cpus = busy <= 1.1 ? 1 : (uint32_t)(busy + 0.9);
+	a->known = t->done_us.n > 0;
+	a->few = t->done_us.n < ADVICE_FEW;
+	make_memory(a, t);
+	if (!a->known)
+		return;
+	a->longest_us = (int64_t)t->done_us.max;
+	a->p99_us = (int64_t)js_sketch_quantile(&t->done_us, 0.99);
+	a->are_left = left > 0;
+	a->entries = left > 0 ? left : t->n[JOBSTACK_DONE];
+	a->work_us = tally_time(t) / (double)t->n[JOBSTACK_DONE] * (double)a->entries;
+	make_time(a, t, within_us);
+}
+
+/* At the end some slots have nothing left to do while others finish: for as long as 99 of 100 entries
+ * take, at worst. */
+uint64_t advice_workers(const struct advice *a, int64_t within_us)
+{
+	double usable = (double)(within_us - a->p99_us), n;
+
+	if (!a->known || within_us <= a->longest_us || usable <= 0)
+		return 0;
+	n = a->work_us / ((double)a->slots * usable);
+	if (n > (double)a->entries / a->slots)
+		n = (double)a->entries / a->slots; /* no more slots than entries */
+	return (uint64_t)n + ((double)(uint64_t)n < n || n < 1);
+}
+
+void advice_time_text(int64_t us, char text[32])
+{
+	int64_t s = us / JS_SECOND_US, days = s / 86400;
+
+	if (days > 0)
+		(void)snprintf(text, 32, "%" PRId64 "-%02d:%02d:00", days, (int)(s / 3600 % 24), (int)(s / 60 % 60));
+	else
+		(void)snprintf(text, 32, "%d:%02d:00", (int)(s / 3600), (int)(s / 60 % 60));
+}
+
+void advice_duration_text(int64_t us, char text[32])
+{
+	int64_t s = us / JS_SECOND_US;
+
+	if (s % 3600 == 0)
+		(void)snprintf(text, 32, "%" PRId64 "h", s / 3600);
+	else if (s % 60 == 0)
+		(void)snprintf(text, 32, "%" PRId64 "m", s / 60);
+	else
+		(void)snprintf(text, 32, "%" PRId64 "s", s);
+}
+
+void advice_size_text(uint64_t kib, char text[32])
+{
+	if (kib % (1024 * MIB) == 0)
+		(void)snprintf(text, 32, "%" PRIu64 "G", kib / 1024 / MIB);
+	else
+		(void)snprintf(text, 32, "%" PRIu64 "M", (kib + MIB - 1) / MIB);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * One pass over the attempts.  Promise: memory does not grow with their number: quantiles are sketches, what is listed
+ * has a limit and a last line for the rest.
+ */
+#define _GNU_SOURCE
+#include "insight/tally.h"
+
+#include "base/array.h"
+#include "base/num.h"
+
+#include "jobstack/jobstack.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OTHERS "(others)"
+
+struct tally *tally_new(void)
+{
+	struct tally *t = calloc(1, sizeof(*t));
+
+	if (t != NULL)
+		t->first_us = t->last_us = -1;
+	return t;
+}
+
+void tally_free(struct tally *t)
+{
+	if (t == NULL)
+		return;
+	free(t->node);
+	free(t);
+}
+
+uint64_t tally_attempts(const struct tally *t)
+{
+	return t->n[JOBSTACK_DONE] + t->n[JOBSTACK_FAILED] + t->n[JOBSTACK_LOST] + t->n[JOBSTACK_INTERRUPTED];
+}
+
+double tally_time(const struct tally *t)
+{
+	return t->us[JOBSTACK_DONE] + t->us[JOBSTACK_FAILED] + t->us[JOBSTACK_LOST] + t->us[JOBSTACK_INTERRUPTED];
+}
+
+/* How long it took; -1: not known. */
+static int64_t took(const struct jobstack_item *i)
+{
+	if (i->started_us < 0 || i->ended_us < 0)
+		return -1;
+	return i->ended_us > i->started_us ? i->ended_us - i->started_us : 0;
+}
+
+static void widen(int64_t *first, int64_t *last, const struct jobstack_item *i)
+{
+	int64_t from = i->started_us >= 0 ? i->started_us : i->ended_us;
+
+	if (from >= 0 && (*first < 0 || from < *first))
+		*first = from;
+	if (i->ended_us > *last)
+		*last = i->ended_us;
+}
+
+/* -------------------------------------------------------------------------------------------------------- causes */
+
+/* Does the reason say so?  Those of losses come with a job's number and the like behind them. */
+static int says(const struct jobstack_item *i, const char *words)
+{
+	return i->reason != NULL && strstr(i->reason, words) != NULL;
+}
+
+static int is_timeout(const struct jobstack_item *i)
+{
+	return i->outcome == JOBSTACK_FAILED && i->reason != NULL && strncmp(i->reason, "timeout", 7) == 0;
+}
+
+/* Why an attempt was wasted, in words that many have in common. */
+static void cause_words(const struct jobstack_item *i, char words[TALLY_WORDS])
+{
+	static const char *const known[] = {"out of memory",
+					    "wall time",
+					    "node failed",
+					    "preempted",
+					    "cancelled",
+					    "the worker was told to go",
+					    "the lease could not be kept",
+					    "its output could not be kept"};
+	size_t k = 0;
+
+	while (k < sizeof(known) / sizeof(known[0]) && !says(i, known[k]))
+		k++;
+	if (is_timeout(i))
+		(void)snprintf(words, TALLY_WORDS, "timeout");
+	else if (k < sizeof(known) / sizeof(known[0]) && (i->outcome != JOBSTACK_FAILED || k == 0))
+		(void)snprintf(words, TALLY_WORDS, "%s", known[k]);
+	else if (i->outcome == JOBSTACK_LOST)
+		(void)snprintf(words, TALLY_WORDS, "its worker was gone");
+	else if (i->signal > 0)
+		(void)snprintf(words, TALLY_WORDS, "signal %" PRId32, i->signal);
+	else if (i->exit_code == 0 && i->outcome == JOBSTACK_FAILED)
+		(void)snprintf(words, TALLY_WORDS, "exit 0 without its result");
+	else if (i->exit_code >= 0)
+		(void)snprintf(words, TALLY_WORDS, "exit %" PRId32, i->exit_code);
+	else
+		(void)snprintf(words, TALLY_WORDS, "another reason");
+}
+
+static void add_cause(struct tally *t, const struct jobstack_item *i, int64_t us)
+{
+	char words[TALLY_WORDS];
+	struct tally_cause *c;
+	size_t at = 0;
+
+	cause_words(i, words);
+	while (at < t->cause_n && (t->cause[at].outcome != i->outcome || strcmp(t->cause[at].words, words) != 0))
+		at++;
+	if (at == TALLY_CAUSES) {
+		at = TALLY_CAUSES - 1;
+		t->cause[at].outcome = -1;
+		(void)snprintf(t->cause[at].words, TALLY_WORDS, "%s", OTHERS);
+	}
+	c = &t->cause[at];
+	if (at == t->cause_n) {
+		t->cause_n++;
+		c->outcome = i->outcome;
+		memcpy(c->words, words, sizeof(words));
+	}
+	c->n++;
+	c->us += us > 0 ? (double)us : 0;
+}
+
+/* --------------------------------------------------------------------------------------------------------- nodes */
+
+/* The index of the node NAME, which is made if there is none. */
+static size_t find_node(struct tally *t, const char *name)
+{
+	size_t places = sizeof(t->place) / sizeof(t->place[0]),
+	       at = (size_t)(js_num_hash(JS_NUM_HASH, name, strlen(name)) % places);
+
+	while (t->place[at] != 0 && strcmp(t->node[t->place[at] - 1].name, name) != 0)
+		at = (at + 1) % places;
+	if (t->place[at] != 0)
+		return t->place[at] - 1;
+	if (t->node_n == TALLY_NODES - 1 && strcmp(name, OTHERS) != 0)
+		return find_node(t, OTHERS);
+	if (js_array_grow(&t->node, &t->node_room, t->node_n + 1, sizeof(*t->node)) != 0) {
+		t->failed = 1;
+		return 0;
+	}
+	memset(&t->node[t->node_n], 0, sizeof(t->node[0]));
+	memcpy(t->node[t->node_n].name, name, strlen(name) + 1);
+	t->node[t->node_n].first_us = t->node[t->node_n].last_us = -1;
+	t->place[at] = (uint32_t)(t->node_n + 1);
+	return t->node_n++;
+}
+
+static void add_node(struct tally *t, const struct jobstack_item *i, int64_t us)
+{
+	char name[TALLY_WORDS];
+	struct tally_node *node;
+
+	if (i->worker == 0 || i->worker != t->last_worker) { /* it is mostly the same worker's as the last */
+		(void)snprintf(name, sizeof(name), "%s", i->node != NULL ? i->node : "?");
+		t->last_node = find_node(t, name);
+		t->last_worker = i->worker;
+	}
+	if (t->failed)
+		return;
+	node = &t->node[t->last_node];
+	node->n[i->outcome]++;
+	node->us[i->outcome] += us > 0 ? (double)us : 0;
+	node->timed += us >= 0;
+	if (i->slots > node->slots)
+		node->slots = i->slots;
+	widen(&node->first_us, &node->last_us, i);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- rest */
+
+static void add_user(struct tally *t, const char *user)
+{
+	size_t at = 0;
+
+	if (user == NULL)
+		return;
+	while (at < t->user_n && strncmp(t->user[at], user, TALLY_WORDS - 1) != 0)
+		at++;
+	if (at == TALLY_USERS)
+		t->more_users = 1;
+	else if (at == t->user_n)
+		(void)snprintf(t->user[t->user_n++], TALLY_WORDS, "%s", user);
+}
+
+static void add_slow(struct tally *t, const struct jobstack_item *i, int64_t us)
+{
+	size_t at = t->slow_n;
+
+	if (us < 0 || (i->outcome != JOBSTACK_DONE && i->outcome != JOBSTACK_FAILED) ||
+	    (at == TALLY_SLOWEST && us <= t->slow[at - 1].us))
+		return;
+	if (at == TALLY_SLOWEST)
+		at--;
+	else
+		t->slow_n++;
+	for (; at > 0 && t->slow[at - 1].us < us; at--)
+		t->slow[at] = t->slow[at - 1];
+	t->slow[at] = (struct tally_slow){.entry = i->entry, .attempt = i->attempt, .outcome = i->outcome, .us = us};
+	(void)snprintf(t->slow[at].node, TALLY_WORDS, "%s", i->node != NULL ? i->node : "?");
+}
+
+static void add_usage(struct tally *t, const struct jobstack_item *i, int64_t us)
+{
+	if (i->maxrss_kib >= 0)
+		js_sketch_add(&t->rss_kib, i->maxrss_kib);
+	if (i->user_us >= 0 && i->system_us >= 0 && us >= 0) {
+		t->cpu_us += (double)i->user_us + (double)i->system_us;
+		t->cpu_of_us += (double)us;
+		t->cpu_n++;
+	}
+	if (i->read_bytes >= 0 && i->write_bytes >= 0) {
+		t->read_bytes += (double)i->read_bytes;
+		t->write_bytes += (double)i->write_bytes;
+		t->bytes_n++;
+	}
+}
+
+void tally_add(struct tally *t, const struct jobstack_item *i)
+{
+	int64_t us = took(i);
+
+	if (i->outcome < 0 || i->outcome >= TALLY_OUTCOMES)
+		return;
+	t->entries += i->entry != t->last_entry;
+	t->last_entry = i->entry;
+	t->n[i->outcome]++;
+	t->us[i->outcome] += us > 0 ? (double)us : 0;
+	t->untimed += us < 0;
+	if (i->outcome == JOBSTACK_DONE && us >= 0)
+		js_sketch_add(&t->done_us, us);
+	if (i->outcome != JOBSTACK_DONE)
+		add_cause(t, i, us);
+	t->timeouts += (uint64_t)is_timeout(i);
+	t->no_memory += i->outcome != JOBSTACK_DONE && says(i, "out of memory");
+	if (i->slots > t->slots)
+		t->slots = i->slots;
+	widen(&t->first_us, &t->last_us, i);
+	if (i->ended_us >= 0)
+		js_timeline_add(&t->timeline, i->ended_us, i->outcome != JOBSTACK_DONE);
+	add_usage(t, i, us);
+	if (i->worker == 0 || i->worker != t->last_worker)
+		add_user(t, i->user);
+	add_node(t, i, us);
+	add_slow(t, i, us);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct tally_cause *x = a, *y = b;
+
+	if (x->us < y->us || x->us > y->us)
+		return x->us < y->us ? 1 : -1;
+	return x->n != y->n ? (x->n < y->n ? 1 : -1) : strcmp(x->words, y->words);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strverscmp(((const struct tally_node *)a)->name, ((const struct tally_node *)b)->name);
+}
+
+void tally_end(struct tally *t)
+{
+	if (t->cause_n > 0)
+		qsort(t->cause, t->cause_n, sizeof(t->cause[0]), by_time);
+	if (t->node_n > 0)
+		qsort(t->node, t->node_n, sizeof(t->node[0]), by_name);
+	memset(t->place, 0, sizeof(t->place)); /* the places were those of before */
+}

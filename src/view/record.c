@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Items as records.  Promise: whatever bytes a name has, a reader of CSV gets them back as they are, and a reader of
+ * JSON too (from base64 if they are not UTF-8).
+ *
+ * This is the one place that writes JSON without jansson: building an object of 33 fields, and freeing it, takes longer
+ * than the database and all else together (docs/DATA.md has the figures).
+ */
+#include "view/record.h"
+
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "view/json.h"
+
+#include <string.h>
+
+static void add_number(struct js_buf *out, int64_t n)
+{
+	char text[24], *p = text + sizeof(text);
+	uint64_t rest = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+
+	do
+		*--p = (char)('0' + rest % 10);
+	while ((rest /= 10) > 0);
+	if (n < 0)
+		*--p = '-';
+	js_buf_add(out, p, (size_t)(text + sizeof(text) - p));
+}
+
+/* Microseconds as seconds, without more zeros at the end than the one that says "not a whole number" to a reader of
+ * types. */
+static void add_seconds(struct js_buf *out, int64_t us)
+{
+	char text[] = ".000000";
+	int64_t rest = us % JS_SECOND_US;
+	size_t len = sizeof(text) - 1;
+
+	for (int i = 6; i > 0; i--, rest /= 10)
+		text[i] = (char)('0' + rest % 10);
+	while (len > 2 && text[len - 1] == '0')
+		len--;
+	add_number(out, us / JS_SECOND_US);
+	js_buf_add(out, text, len);
+}
+
+static void add_moment(struct js_buf *out, int64_t us)
+{
+	char iso[JS_CLOCK_ISO];
+
+	js_clock_iso(us, iso);
+	js_buf_str(out, iso);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- CSV */
+
+static void add_csv_text(struct js_buf *out, const char *text, size_t len)
+{
+	int plain = len > 0 && text[0] != ' ' &&
+		    text[len - 1] != ' '; /* an empty text in quotes is not the same as nothing */
+
+	for (size_t i = 0; i < len && plain; i++)
+		plain = text[i] != ',' && text[i] != '"' && (unsigned char)text[i] >= ' ';
+	if (plain) {
+		js_buf_add(out, text, len);
+		return;
+	}
+	js_buf_char(out, '"');
+	for (const char *end = text + len; text < end;) {
+		const char *quote = memchr(text, '"', (size_t)(end - text)), *stop = quote == NULL ? end : quote + 1;
+
+		js_buf_add(out, text, (size_t)(stop - text));
+		if (quote != NULL)
+			js_buf_char(out, '"');
+		text = stop;
+	}
+	js_buf_char(out, '"');
+}
+
+void cli_csv_head(const struct cli_fields *fields, struct js_buf *out)
+{
+	for (size_t i = 0; i < fields->n; i++) {
+		if (i > 0)
+			js_buf_char(out, ',');
+		js_buf_str(out, fields->field[i]->name);
+	}
+	js_buf_str(out, "\r\n");
+}
+
+void cli_csv_record(const struct cli_fields *fields, const struct jobstack_item *item, struct js_buf *out)
+{
+	struct cli_value v;
+
+	for (size_t i = 0; i < fields->n; i++) {
+		if (i > 0)
+			js_buf_char(out, ',');
+		cli_field_value(fields->field[i], item, &v);
+		if (v.is == CLI_TEXT)
+			add_csv_text(out, v.text.data, v.text.len);
+		else if (v.is == CLI_NUMBER)
+			add_number(out, v.n);
+		else if (v.is == CLI_SECONDS)
+			add_seconds(out, v.n);
+		else if (v.is == CLI_MOMENT)
+			add_moment(out, v.n);
+	}
+	js_buf_str(out, "\r\n");
+}
+
+/* ---------------------------------------------------------------------------------------------------------- JSON */
+
+static int is_utf8(const char *text, size_t len)
+{
+	for (size_t i = 0, n; i < len; i += n) {
+		n = (unsigned char)text[i] < 0x80 ? 1 : js_utf8_len(text + i, len - i);
+		if (n == 0)
+			return 0;
+	}
+	return 1;
+}
+
+static void add_json_text(struct js_buf *out, const char *text, size_t len)
+{
+	size_t from = 0;
+
+	js_buf_char(out, '"');
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (c >= ' ' && c != '"' && c != '\\')
+			continue;
+		js_buf_add(out, text + from, i - from);
+		if (c < ' ')
+			js_buf_printf(out, "\\u%04x", (unsigned)c);
+		else {
+			js_buf_char(out, '\\');
+			js_buf_char(out, (char)c);
+		}
+		from = i + 1;
+	}
+	js_buf_add(out, text + from, len - from);
+	js_buf_char(out, '"');
+}
+
+static void add_json_value(struct js_buf *out, const struct cli_value *v)
+{
+	switch (v->is) {
+	case CLI_TEXT: add_json_text(out, v->text.data, v->text.len); break;
+	case CLI_NUMBER: add_number(out, v->n); break;
+	case CLI_SECONDS: add_seconds(out, v->n); break;
+	case CLI_MOMENT:
+		js_buf_char(out, '"');
+		add_moment(out, v->n);
+		js_buf_char(out, '"');
+		break;
+	default: js_buf_str(out, "null");
+	}
+}
+
+void cli_jsonl_record(const struct cli_fields *fields, const struct jobstack_item *item, struct js_buf *out)
+{
+	struct cli_value v;
+
+	js_buf_char(out, '{');
+	for (size_t i = 0; i < fields->n; i++) {
+		js_buf_str(out, i > 0 ? ",\"" : "\"");
+		js_buf_str(out, fields->field[i]->name);
+		cli_field_value(fields->field[i], item, &v);
+		if (v.is == CLI_TEXT && !is_utf8(v.text.data, v.text.len)) {
+			js_buf_str(out, "_base64\":\"");
+			cli_base64(out, v.text.data, v.text.len);
+			js_buf_char(out, '"');
+			continue;
+		}
+		js_buf_str(out, "\":");
+		add_json_value(out, &v);
+	}
+	js_buf_str(out, "}\n");
+}

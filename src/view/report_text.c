@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The report for people, on a terminal or in a mail.
+ */
+#include "view/report.h"
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "cli/item.h"
+#include "insight/snapshot.h"
+#include "view/term.h"
+#include "view/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COLUMNS 80
+#define NODES 40 /* are listed; more are added up */
+
+struct page {
+	struct report *r;
+	const struct tally *t;
+	struct js_buf *out;
+	unsigned columns, table; /* of bars; of tables, 0: names are whole */
+	int colours;
+};
+
+void report_took(struct js_buf *out, double us)
+{
+	char text[64];
+
+	if (us < 1e6)
+		(void)snprintf(text, sizeof(text), us < 1000 && us > 0 ? "%.2g ms" : "%.3g ms", us / 1e3);
+	else if (us < 1e7)
+		(void)snprintf(text, sizeof(text), "%.3g s", us / 1e6);
+	else
+		js_num_duration_text((int64_t)us, text, sizeof(text));
+	js_buf_str(out, text);
+}
+
+/* The same as a cell of a table. */
+static void took_cell(struct cli_table *table, double us, int known)
+{
+	struct js_buf text = {0};
+
+	if (known)
+		report_took(&text, us);
+	cli_table_cell(table, CLI_PLAIN, text.len > 0 ? text.data : "-");
+	js_buf_free(&text);
+}
+
+static void safe_cell(struct cli_table *table, const char *name, size_t len)
+{
+	struct js_buf text = {0};
+
+	cli_safe(&text, name, len);
+	cli_table_cell(table, CLI_PLAIN, text.len > 0 ? text.data : "-");
+	js_buf_free(&text);
+}
+
+static void write_table(const struct page *p, struct cli_table *table)
+{
+	cli_table_write(table, p->out, 2, p->table, p->colours);
+	cli_table_free(table);
+}
+
+static void heading(const struct page *p, const char *words)
+{
+	js_buf_char(p->out, '\n');
+	cli_paint(p->out, p->colours, CLI_BOLD, words);
+}
+
+static void line(const struct page *p, const char *name)
+{
+	js_buf_printf(p->out, "  %-11s", name);
+}
+
+/* A moment to the second. */
+static void add_moment(struct js_buf *out, int64_t us)
+{
+	char iso[JS_CLOCK_ISO];
+
+	js_clock_iso(us, iso);
+	if (iso[0] != '\0') {
+		iso[10] = ' ';
+		iso[19] = '\0';
+	}
+	js_buf_str(out, iso[0] != '\0' ? iso : "?");
+}
+
+static double percent(double part, double whole)
+{
+	return whole > 0 ? 100 * part / whole : 0;
+}
+
+/* ----------------------------------------------------------------------------------------------- who, when, what */
+
+/* One of several counts, if it is not 0; *BEFORE stands before it. */
+static void add_count(const struct page *p, const char **before, uint64_t n, const char *what, enum cli_colour colour)
+{
+	char text[64];
+
+	if (n == 0)
+		return;
+	(void)snprintf(text, sizeof(text), "%" PRIu64 " %s", n, what);
+	js_buf_str(p->out, *before);
+	*before = ", ";
+	cli_paint(p->out, p->colours, colour, text);
+}
+
+static void entries_line(const struct page *p)
+{
+	const struct jobstack_status *s = &p->r->stack.s;
+	const char *before = ": ";
+
+	line(p, "entries");
+	js_buf_printf(p->out, "%" PRIu64, s->pushed);
+	add_count(p, &before, s->done, "done", CLI_GREEN);
+	add_count(p, &before, s->dead, "dead", CLI_RED);
+	add_count(p, &before, s->running, "running", CLI_PLAIN);
+	add_count(p, &before, s->ready, "ready", CLI_PLAIN);
+	add_count(p, &before, s->waiting, "waiting", CLI_PLAIN);
+	add_count(p, &before, s->held, "held", CLI_PLAIN);
+	add_count(p, &before, s->cancelled, "cancelled", CLI_YELLOW);
+	add_count(p, &before, s->moved, "moved", CLI_PLAIN);
+	add_count(p, &before, s->pruned, "pruned", CLI_PLAIN);
+	js_buf_char(p->out, '\n');
+}
+
+static void attempts_line(const struct page *p)
+{
+	const struct tally *t = p->t;
+	const char *before = ": ";
+
+	line(p, "attempts");
+	js_buf_printf(p->out, "%" PRIu64, tally_attempts(t));
+	for (int v = 0; v < TALLY_OUTCOMES; v++)
+		add_count(p, &before, t->n[v], cli_outcome_word(v), CLI_PLAIN);
+	js_buf_printf(p->out, "; of %" PRIu64 " entr%s\n", t->entries, t->entries == 1 ? "y" : "ies");
+}
+
+static void who_and_when(const struct page *p)
+{
+	const struct tally *t = p->t;
+
+	if (t->user_n > 0) {
+		line(p, "who");
+		for (size_t i = 0; i < t->user_n; i++) {
+			js_buf_str(p->out, i > 0 ? ", " : "");
+			cli_safe(p->out, t->user[i], strlen(t->user[i]));
+		}
+		js_buf_str(p->out, t->more_users ? " and others\n" : "\n");
+	}
+	line(p, "when");
+	add_moment(p->out, t->first_us);
+	js_buf_str(p->out, " to ");
+	add_moment(p->out, t->last_us);
+	js_buf_str(p->out, " UTC (");
+	report_took(p->out, (double)(t->last_us - t->first_us));
+	js_buf_str(p->out, ")\n");
+}
+
+static void top(const struct page *p)
+{
+	struct report *r = p->r;
+	char title[JOBSTACK_STACK_MAX + 80];
+
+	(void)snprintf(title, sizeof(title), "%s (%s)%s", r->stack.name, cli_look_state(&r->stack.s),
+		       report_so_far(r) ? ", so far" : "");
+	cli_paint(p->out, p->colours, CLI_BOLD, title);
+	js_buf_char(p->out, '\n');
+	entries_line(p);
+	if (tally_attempts(p->t) == 0)
+		return;
+	if (r->since_us >= 0 || r->within_us >= 0)
+		js_buf_str(p->out, "  all that follows is only about what ended since the time given\n");
+	attempts_line(p);
+	who_and_when(p);
+}
+
+/* ----------------------------------------------------------------------------------------------------- durations */
+
+static void add_bar(struct js_buf *out, unsigned width, uint64_t n, uint64_t of)
+{
+	unsigned full = of == 0 ? 0 : (unsigned)((double)n / (double)of * width + 0.5);
+
+	for (unsigned i = 0; i < (full == 0 && n > 0 ? 1 : full); i++)
+		js_buf_char(out, '#');
+}
+
+int64_t report_edge(int64_t edge_us)
+{
+	static const int64_t s = JS_SECOND_US;
+	const int64_t edge[] = {1000,	   2000,      5000,	 10000,	     20000,	 50000,	     100000,
+				200000,	   500000,    s,	 2 * s,	     5 * s,	 10 * s,     30 * s,
+				60 * s,	   120 * s,   300 * s,	 600 * s,    1800 * s,	 3600 * s,   7200 * s,
+				18000 * s, 43200 * s, 86400 * s, 172800 * s, 604800 * s, 2592000 * s};
+	size_t i = 0, n = sizeof(edge) / sizeof(edge[0]);
+
+	while (i < n && edge[i] <= edge_us)
+		i++;
+	return i < n ? edge[i] : INT64_MAX;
+}
+
+static void histogram(const struct page *p)
+{
+	const struct js_sketch *s = &p->t->done_us;
+	unsigned width = p->columns > 60 ? p->columns - 40 : p->columns > 40 ? 20 : 8;
+	uint64_t most = 0;
+
+	for (int pass = 0; pass < 2; pass++)
+		for (int64_t low = 0, high; low < INT64_MAX && (uint64_t)low <= s->max; low = high) {
+			uint64_t n;
+			size_t begin = p->out->len;
+
+			high = report_edge(low);
+			n = js_sketch_between(s, (uint64_t)low, (uint64_t)high - 1);
+			if (pass == 0)
+				most = n > most ? n : most;
+			if (pass == 0 || (uint64_t)high <= s->min)
+				continue;
+			js_buf_str(p->out, "  from ");
+			report_took(p->out, (double)low);
+			js_buf_printf(p->out, "%*s%9" PRIu64 "%s", (int)(begin + 19 - p->out->len), "", n,
+				      n > 0 ? "  " : "");
+			add_bar(p->out, width, n, most);
+			js_buf_char(p->out, '\n');
+		}
+}
+
+static void durations(const struct page *p)
+{
+	static const struct {
+		const char *name;
+		double q;
+	} told[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"longest", 1}};
+	const struct js_sketch *s = &p->t->done_us;
+	const char *before = "  ";
+
+	if (s->n == 0)
+		return;
+	heading(p, "how long an entry took");
+	js_buf_printf(p->out, " (%" PRIu64 " done)\n", s->n);
+	for (size_t i = 0; i < 4 && s->n > 1; i++) {
+		js_buf_printf(p->out, "%s%s ", before, told[i].name);
+		report_took(p->out, (double)js_sketch_quantile(s, told[i].q));
+		before = ", ";
+	}
+	js_buf_str(p->out, s->n > 1 ? ", mean " : "  ");
+	report_took(p->out, js_sketch_mean(s));
+	js_buf_char(p->out, '\n');
+	if (s->n > 1)
+		histogram(p);
+}
+
+/* ---------------------------------------------------------------------------------------------------- throughput */
+
+static void throughput(const struct page *p)
+{
+	struct js_timeline *l = &p->r->tally->timeline;
+	unsigned width = p->columns > 60 ? p->columns - 44 : p->columns > 40 ? 16 : 8;
+	uint64_t most = 0;
+	size_t from, to;
+
+	js_timeline_fit(l, REPORT_ROWS);
+	if (js_timeline_range(l, &from, &to) != 0 || from == to)
+		return;
+	heading(p, "done over time");
+	js_buf_str(p->out, " (each line is ");
+	report_took(p->out, (double)l->step_us);
+	js_buf_str(p->out, ")\n");
+	for (size_t i = from; i <= to; i++)
+		most = l->count[i][0] > most ? l->count[i][0] : most;
+	for (size_t i = from; i <= to; i++) {
+		js_buf_str(p->out, "  ");
+		add_moment(p->out, (l->first + (int64_t)i) * l->step_us);
+		js_buf_printf(p->out, "%9" PRIu64, l->count[i][0]);
+		js_buf_str(p->out, l->count[i][0] > 0 ? "  " : "");
+		add_bar(p->out, width, l->count[i][0], most);
+		if (l->count[i][1] > 0)
+			js_buf_printf(p->out, "%s(%" PRIu64 " not)", l->count[i][0] > 0 ? " " : "  ", l->count[i][1]);
+		js_buf_char(p->out, '\n');
+	}
+}
+
+/* --------------------------------------------------------------------------------------------------------- nodes */
+
+static void add_nodes(struct tally_node *to, const struct tally_node *n)
+{
+	for (int v = 0; v < TALLY_OUTCOMES; v++) {
+		to->n[v] += n->n[v];
+		to->us[v] += n->us[v];
+	}
+	to->timed += n->timed;
+	to->slots = n->slots > to->slots ? n->slots : to->slots;
+	if (to->first_us < 0 || (n->first_us >= 0 && n->first_us < to->first_us))
+		to->first_us = n->first_us;
+	to->last_us = n->last_us > to->last_us ? n->last_us : to->last_us;
+}
+
+static void node_row(struct cli_table *table, const struct tally_node *n)
+{
+	uint64_t all = n->n[0] + n->n[1] + n->n[2] + n->n[3];
+	double us = n->us[0] + n->us[1] + n->us[2] + n->us[3], span = (double)(n->last_us - n->first_us);
+
+	safe_cell(table, n->name, strlen(n->name));
+	cli_table_printf(table, CLI_PLAIN, "%" PRIu64, all);
+	for (int v = 1; v < TALLY_OUTCOMES; v++)
+		cli_table_printf(table, n->n[v] > 0 && v < 3 ? CLI_RED : CLI_PLAIN, "%" PRIu64, n->n[v]);
+	took_cell(table, n->n[0] > 0 ? n->us[0] / (double)n->n[0] : 0, n->n[0] > 0);
+	cli_table_printf(table, CLI_PLAIN, "%" PRIu32, n->slots);
+	if (n->timed > 0 && span > 0)
+		cli_table_printf(table, CLI_PLAIN, "%.1f", us / span);
+	else
+		cli_table_cell(table, CLI_PLAIN, "-");
+}
+
+static void nodes(const struct page *p)
+{
+	static const struct cli_column column[] = {{"NODE", 0, 0, 8},  {"ATTEMPTS", 1, 0, 0},	 {"FAILED", 1, 5, 0},
+						   {"LOST", 1, 3, 0},  {"INTERRUPTED", 1, 1, 0}, {"MEAN", 1, 4, 0},
+						   {"SLOTS", 1, 2, 0}, {"BUSY", 1, 2, 0}};
+	struct cli_table table = {.column = column, .n = 8};
+	struct tally_node rest = {.name = "", .first_us = -1, .last_us = -1};
+	const struct tally *t = p->t;
+
+	if (t->node_n == 0)
+		return;
+	heading(p, "nodes");
+	js_buf_str(p->out, " (mean of the done; slots of a worker; busy: commands at once, on average)\n");
+	for (size_t i = 0; i < t->node_n; i++)
+		if (i < NODES - 1 || t->node_n <= NODES)
+			node_row(&table, &t->node[i]);
+		else
+			add_nodes(&rest, &t->node[i]);
+	if (t->node_n > NODES) {
+		(void)snprintf(rest.name, sizeof(rest.name), "%zu more", t->node_n - NODES + 1);
+		node_row(&table, &rest);
+	}
+	write_table(p, &table);
+}
+
+/* ----------------------------------------------------------------------------------------- slowest, waste, usage */
+
+static void slowest(const struct page *p)
+{
+	static const struct cli_column column[] = {
+		{"TOOK", 1, 0, 0}, {"ENTRY", 1, 0, 0}, {"OUTCOME", 0, 2, 0}, {"NODE", 0, 1, 8}, {"DATAPATH", 0, 0, 12}};
+	struct cli_table table = {.column = column, .n = 5};
+
+	if (p->t->slow_n < 2)
+		return;
+	heading(p, "slowest\n");
+	for (size_t i = 0; i < p->t->slow_n; i++) {
+		const struct tally_slow *s = &p->t->slow[i];
+
+		took_cell(&table, (double)s->us, 1);
+		cli_table_printf(&table, CLI_PLAIN, "%" PRIu64, s->entry);
+		cli_table_cell(&table, s->outcome == JOBSTACK_DONE ? CLI_PLAIN : CLI_RED, cli_outcome_word(s->outcome));
+		safe_cell(&table, s->node, strlen(s->node));
+		safe_cell(&table, p->r->slow[i].data, p->r->slow[i].len);
+	}
+	write_table(p, &table);
+}
+
+static void waste(const struct page *p)
+{
+	static const struct cli_column column[] = {
+		{"CAUSE", 0, 0, 10}, {"ATTEMPTS", 1, 0, 0}, {"TIME", 1, 0, 0}, {"SHARE", 1, 1, 0}};
+	struct cli_table table = {.column = column, .n = 4};
+	const struct tally *t = p->t;
+	double all = tally_time(t), wasted = all - t->us[JOBSTACK_DONE];
+
+	if (t->cause_n == 0)
+		return;
+	heading(p, "wasted: ");
+	report_took(p->out, wasted);
+	js_buf_str(p->out, " of ");
+	report_took(p->out, all);
+	js_buf_printf(p->out, " (%.1f %%)\n", percent(wasted, all));
+	for (size_t i = 0; i < t->cause_n; i++) {
+		const struct tally_cause *c = &t->cause[i];
+
+		cli_table_printf(&table, CLI_PLAIN, "%s%s%s", c->outcome < 0 ? "" : cli_outcome_word(c->outcome),
+				 c->outcome < 0 ? "" : ": ", c->words);
+		cli_table_printf(&table, CLI_PLAIN, "%" PRIu64, c->n);
+		took_cell(&table, c->us, 1);
+		cli_table_printf(&table, CLI_PLAIN, "%.1f %%", percent(c->us, all));
+	}
+	write_table(p, &table);
+	if (t->untimed > 0)
+		js_buf_printf(p->out, "  (of %" PRIu64 " the time is not known)\n", t->untimed);
+}
+
+static void failures(const struct page *p)
+{
+	if (p->r->failing_n == 0)
+		return;
+	heading(p, "what is dead");
+	js_buf_printf(p->out, " (`jobstack requeue -s %s` gives it another try)\n", p->r->stack.name);
+	cli_table_write(&p->r->failing, p->out, 2, p->table, p->colours);
+}
+
+static void usage(const struct page *p)
+{
+	const struct tally *t = p->t;
+	const struct js_sketch *m = &t->rss_kib;
+
+	if (t->cpu_n == 0 && m->n == 0 && t->bytes_n == 0)
+		return;
+	heading(p, "what it used\n");
+	if (t->cpu_n > 0) {
+		line(p, "processor");
+		report_took(p->out, t->cpu_us);
+		js_buf_printf(p->out, ", %.0f %% of the time in slots\n", percent(t->cpu_us, t->cpu_of_us));
+	}
+	if (m->n > 0) {
+		line(p, "memory");
+		js_buf_str(p->out, "p50 ");
+		cli_size(p->out, 1024 * (double)js_sketch_quantile(m, 0.5));
+		js_buf_str(p->out, ", p99 ");
+		cli_size(p->out, 1024 * (double)js_sketch_quantile(m, 0.99));
+		js_buf_str(p->out, ", largest ");
+		cli_size(p->out, 1024 * (double)m->max);
+		js_buf_char(p->out, '\n');
+	}
+	if (t->bytes_n > 0) {
+		line(p, "files");
+		js_buf_str(p->out, "read ");
+		cli_size(p->out, t->read_bytes);
+		js_buf_str(p->out, ", wrote ");
+		cli_size(p->out, t->write_bytes);
+		js_buf_char(p->out, '\n');
+	}
+}
+
+void report_text(struct report *r, unsigned columns, int colours, struct js_buf *out)
+{
+	struct page p = {r, r->tally, out, columns == 0 ? COLUMNS : columns, columns, colours};
+
+	top(&p);
+	if (tally_attempts(r->tally) == 0) {
+		js_buf_str(out, r->since_us >= 0 || r->within_us >= 0 ? "nothing has ended since the time given\n"
+				: r->stack.s.running > 0 ? "nothing has ended yet: what runs now is the first\n"
+							 : "nothing has run yet\n");
+		return;
+	}
+	durations(&p);
+	throughput(&p);
+	nodes(&p);
+	slowest(&p);
+	waste(&p);
+	failures(&p);
+	usage(&p);
+	heading(&p, "for the next run\n");
+	report_advice_text(r, out);
+}

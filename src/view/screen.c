@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * A terminal that is drawn over again and again.  Promise: however the process ends, short of SIGKILL, the terminal is
+ * left as it was: its lines, its cursor, its echo.
+ *
+ * It is drawn without being cleared: home, each line with "erase to the end of the line", and at the end "erase below".
+ * So nothing flickers.  What undoes it all is one write and one tcsetattr, which a signal handler may do.
+ */
+#define _GNU_SOURCE
+#include "view/screen.h"
+
+#include "base/signal.h"
+#include "cli/cli.h"
+#include "view/term.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define ENTER "\033[?1049h\033[?25l"
+#define LEAVE "\033[?25h\033[?1049l"
+
+static struct termios before;
+static volatile sig_atomic_t taken, raw, stopped, resized;
+static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};
+
+static void say(const char *text)
+{
+	size_t len = strlen(text);
+
+	while (len > 0) {
+		ssize_t n = write(STDOUT_FILENO, text, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return;
+		text += n;
+		len -= (size_t)n;
+	}
+}
+
+/* Only what a signal handler may call. */
+static void give_back(void)
+{
+	int saved = errno;
+
+	if (taken) {
+		taken = 0;
+		say(LEAVE);
+	}
+	if (raw) {
+		raw = 0;
+		(void)tcsetattr(STDIN_FILENO, TCSANOW, &before);
+	}
+	errno = saved;
+}
+
+/* Keys without Enter and echo; Ctrl-C and Ctrl-Z stay signals.  A process in the background leaves the terminal alone:
+ * it would be stopped for touching it. */
+static void take(void)
+{
+	struct termios now;
+
+	if (tcgetpgrp(STDIN_FILENO) == getpgrp() && tcgetattr(STDIN_FILENO, &before) == 0) {
+		now = before;
+		now.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+		now.c_cc[VMIN] = 0;
+		now.c_cc[VTIME] = 0;
+		raw = tcsetattr(STDIN_FILENO, TCSANOW, &now) == 0;
+	}
+	taken = 1;
+	say(ENTER);
+}
+
+static void on_deadly(int number)
+{
+	give_back();
+	(void)signal(number, SIG_DFL);
+	(void)raise(number);
+}
+
+static void on_flag(int number)
+{
+	if (number == SIGTSTP)
+		stopped = 1;
+	else
+		resized = 1;
+}
+
+void cli_screen_begin(void)
+{
+	static int begun;
+
+	cli_catch_signals();
+	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
+		js_signal_catch(deadly[i], on_deadly);
+	js_signal_catch(SIGTSTP, on_flag);
+	js_signal_catch(SIGWINCH, on_flag);
+	if (!begun)
+		(void)atexit(give_back);
+	begun = 1;
+	take();
+}
+
+void cli_screen_end(void)
+{
+	give_back();
+}
+
+/* The window as it is, whatever $COLUMNS says: a line that is wider would push the others out of their places. */
+static struct winsize window(void)
+{
+	struct winsize size = {0};
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0)
+		size.ws_row = 24;
+	return size;
+}
+
+void cli_screen_draw(const char *text)
+{
+	const struct winsize size = window();
+	unsigned room = size.ws_row;
+	struct js_buf out = {0};
+
+	js_buf_str(&out, "\033[H");
+	while (*text != '\0' && room > 0) {
+		size_t len = strcspn(text, "\n");
+
+		cli_cut_bytes(&out, text, len, size.ws_col);
+		if (size.ws_col == 0 ||
+		    cli_width(text, len) < size.ws_col) /* else its last character would be erased */
+			js_buf_str(&out, "\033[K");
+		text += len + (text[len] == '\n');
+		room--;
+		if (*text != '\0' && room > 0)
+			js_buf_str(&out, "\r\n");
+	}
+	if (room > 0)
+		js_buf_str(&out, "\r\n\033[J");
+	if (!out.failed)
+		say(out.data);
+	js_buf_free(&out);
+}
+
+/* Ctrl-Z: the terminal goes back, and we stop as anybody does; after fg it goes on from here. */
+static void stop_here(void)
+{
+	stopped = 0;
+	give_back();
+	js_signal_catch(SIGTSTP, SIG_DFL);
+	(void)raise(SIGTSTP);
+	js_signal_catch(SIGTSTP, on_flag);
+	take();
+}
+
+/* Was q typed?  Whatever else was is thrown away; an end of the input is no key. */
+static int typed_q(void)
+{
+	char keys[64];
+	ssize_t n = read(STDIN_FILENO, keys, sizeof(keys));
+
+	for (ssize_t i = 0; i < n; i++)
+		if (keys[i] == 'q' || keys[i] == 'Q' || keys[i] == 3 || keys[i] == 4)
+			return 1;
+	return 0;
+}
+
+enum cli_screen_event cli_screen_wait(int64_t until_us)
+{
+	sigset_t watched, old;
+
+	/* a signal between the look at its flag and the wait must not be slept through */
+	(void)sigemptyset(&watched);
+	(void)sigaddset(&watched, SIGINT);
+	(void)sigaddset(&watched, SIGTERM);
+	(void)sigaddset(&watched, SIGHUP);
+	(void)sigaddset(&watched, SIGTSTP);
+	(void)sigaddset(&watched, SIGWINCH);
+	for (;;) {
+		struct pollfd keys = {STDIN_FILENO, POLLIN, 0};
+		int64_t left = until_us - jobstack_now_us();
+		struct timespec wait = {left / 1000000, left % 1000000 * 1000};
+		int n = 0;
+
+		(void)sigprocmask(SIG_BLOCK, &watched, &old);
+		if (cli_stop == 0 && !stopped && !resized && left > 0)
+			n = ppoll(&keys, raw ? 1 : 0, &wait, &old);
+		(void)sigprocmask(SIG_SETMASK, &old, NULL);
+		if (cli_stop != 0 || (n > 0 && (keys.revents & (POLLHUP | POLLERR)) != 0) || (n > 0 && typed_q()))
+			return CLI_SCREEN_LEAVE;
+		if (stopped || resized) {
+			if (stopped)
+				stop_here();
+			resized = 0;
+			return CLI_SCREEN_DRAW;
+		}
+		if (left <= 0)
+			return CLI_SCREEN_TIME;
+	}
+}

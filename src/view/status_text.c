@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * A look as people read it.  Promises: what it fits is the width it is given, down to 20 columns; no text from outside
+ * reaches the terminal but through cli_safe.
+ */
+#include "insight/snapshot.h"
+
+#include "base/num.h"
+#include "view/pace.h"
+#include "view/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SHOWN_FAILURES 5
+#define BAR 12
+
+static enum cli_colour state_colour(const struct jobstack_status *s)
+{
+	switch (s->state) {
+	case JOBSTACK_OPEN: return cli_stack_left(s) == 0 && s->pushers == 0 ? CLI_GREEN : CLI_PLAIN;
+	case JOBSTACK_PAUSED: return CLI_YELLOW;
+	default: return CLI_RED;
+	}
+}
+
+/* ---------------------------------------------------------------------------------------------------- all stacks */
+
+enum {
+	NAME,
+	STATE,
+	PROGRESS,
+	PERCENT,
+	PUSHED,
+	READY,
+	WAITING,
+	HELD,
+	RUNNING,
+	DONE,
+	PRUNED,
+	DEAD,
+	CANCELLED,
+	MOVED,
+	WORKERS,
+	BUSY,
+	RATE,
+	ETA,
+	COLUMNS
+};
+
+static const struct cli_column columns_of_all[COLUMNS] = {
+	[NAME] = {"STACK", 0, 0, 12},	      [STATE] = {"STATE", 0, 9, 0},   [PROGRESS] = {"PROGRESS", 0, 5, 0},
+	[PERCENT] = {"%", 1, 0, 0},	      [PUSHED] = {"PUSHED", 1, 4, 0}, [READY] = {"READY", 1, 8, 0},
+	[WAITING] = {"WAITING", 1, 3, 0},     [HELD] = {"HELD", 1, 1, 0},     [RUNNING] = {"RUNNING", 1, 11, 0},
+	[DONE] = {"DONE", 1, 10, 0},	      [PRUNED] = {"PRUNED", 1, 2, 0}, [DEAD] = {"DEAD", 1, 13, 0},
+	[CANCELLED] = {"CANCELLED", 1, 2, 0}, [MOVED] = {"MOVED", 1, 2, 0},   [WORKERS] = {"WORKERS", 1, 7, 0},
+	[BUSY] = {"BUSY", 1, 6, 0},	      [RATE] = {"RATE", 1, 12, 0},    [ETA] = {"ETA", 0, 14, 0}};
+
+static void add_row(struct cli_table *t, const struct cli_seen *seen)
+{
+	const struct jobstack_status *s = &seen->stack.s;
+	const uint64_t count[COLUMNS] = {
+		[PUSHED] = s->pushed,	    [READY] = s->ready, [WAITING] = s->waiting, [HELD] = s->held,
+		[RUNNING] = s->running,	    [DONE] = s->done,	[PRUNED] = s->pruned,	[DEAD] = s->dead,
+		[CANCELLED] = s->cancelled, [MOVED] = s->moved, [WORKERS] = s->workers};
+	char text[CLI_PACE_TEXT];
+	struct js_buf bar = {0};
+
+	cli_table_cell(t, CLI_PLAIN, seen->stack.name);
+	cli_table_cell(t, state_colour(s), cli_look_state(s));
+	cli_bar(&bar, BAR, cli_pace_share(s));
+	cli_table_cell(t, CLI_PLAIN, bar.data != NULL ? bar.data : "");
+	cli_pace_percent(cli_pace_share(s), text);
+	cli_table_cell(t, CLI_PLAIN, text);
+	for (int c = PUSHED; c <= WORKERS; c++)
+		cli_table_printf(t, c == DEAD && s->dead > 0 ? CLI_RED : CLI_PLAIN, "%" PRIu64, count[c]);
+	cli_table_printf(t, CLI_PLAIN, s->slots > 0 ? "%" PRIu64 "/%" PRIu64 : "-", s->busy, s->slots);
+	cli_pace_rate(seen->pace.rate, text);
+	cli_table_cell(t, CLI_PLAIN, text);
+	cli_pace_eta(&seen->pace, text);
+	cli_table_cell(t, CLI_PLAIN, text);
+	js_buf_free(&bar);
+}
+
+void cli_look_table(const struct cli_look *l, struct js_buf *out, unsigned columns, int colours)
+{
+	struct cli_table t = {.column = columns_of_all,
+			      .n = COLUMNS,
+			      .hidden = 1u << HELD | 1u << PRUNED | 1u << CANCELLED | 1u << MOVED};
+
+	for (size_t i = 0; i < l->n; i++) {
+		const struct jobstack_status *s = &l->seen[i].stack.s;
+
+		add_row(&t, &l->seen[i]);
+		t.hidden &= ~((s->held > 0 ? 1u << HELD : 0) | (s->pruned > 0 ? 1u << PRUNED : 0) |
+			      (s->cancelled > 0 ? 1u << CANCELLED : 0) | (s->moved > 0 ? 1u << MOVED : 0));
+	}
+	cli_table_write(&t, out, 0, columns, colours);
+	cli_table_free(&t);
+}
+
+/* ----------------------------------------------------------------------------------------------------- one stack */
+
+struct detail {
+	struct js_buf *out;
+	unsigned columns;
+	int colours;
+};
+
+static void head_lines(const struct detail *d, const struct cli_seen *seen)
+{
+	const struct jobstack_status *s = &seen->stack.s;
+	unsigned wide = d->columns == 0 || d->columns > 70 ? 50 : d->columns > 30 ? d->columns - 20 : 0;
+	char percent[CLI_PACE_TEXT];
+
+	js_buf_printf(d->out, "stack     %s (", seen->stack.name);
+	cli_paint(d->out, d->colours, state_colour(s), cli_look_state(s));
+	js_buf_str(d->out, ")\n");
+	if (seen->stack.note.len > 0) {
+		js_buf_str(d->out, s->state == JOBSTACK_OPEN ? "note      " : "because   ");
+		cli_safe(d->out, seen->stack.note.data, seen->stack.note.len);
+		js_buf_char(d->out, '\n');
+	}
+	cli_pace_percent(cli_pace_share(s), percent);
+	js_buf_str(d->out, "progress  ");
+	if (wide > 0)
+		cli_bar(d->out, wide, cli_pace_share(s));
+	js_buf_printf(d->out, "%s%s\n", wide > 0 ? " " : "", percent);
+}
+
+static void count_lines(const struct detail *d, const struct cli_seen *seen)
+{
+	const struct jobstack_status *s = &seen->stack.s;
+	char text[CLI_PACE_TEXT], dead[64];
+
+	js_buf_printf(d->out, "pushed    %" PRIu64 "%s\n", s->pushed,
+		      s->pushers > 0 ? ", and somebody is still pushing" : "");
+	cli_pace_percent(cli_pace_share(s), text);
+	js_buf_printf(d->out, "done      %" PRIu64, s->done);
+	if (s->pruned > 0)
+		js_buf_printf(d->out, ", and %" PRIu64 " pruned", s->pruned);
+	if (s->pushed > 0)
+		js_buf_printf(d->out, " (%s)", text);
+	js_buf_printf(d->out, "\nrunning   %" PRIu64, s->running);
+	if (s->workers > 0)
+		js_buf_printf(d->out, " (%" PRIu64 " worker%s, %" PRIu64 " of %" PRIu64 " slot%s busy)", s->workers,
+			      s->workers == 1 ? "" : "s", s->busy, s->slots, s->slots == 1 ? "" : "s");
+	js_buf_printf(d->out, "\nready     %" PRIu64 "\nwaiting   %" PRIu64, s->ready, s->waiting);
+	if (s->waiting > 0) {
+		js_num_duration_text(s->next_due_us, text, sizeof(text));
+		js_buf_printf(d->out, s->next_due_us <= 0 ? " (the next is due now)" : " (the next is due in %s)",
+			      text);
+	}
+	js_buf_char(d->out, '\n');
+	if (s->held > 0)
+		js_buf_printf(d->out, "held      %" PRIu64 " (by a push --atomic that has not ended)\n", s->held);
+	(void)snprintf(dead, sizeof(dead), "%" PRIu64, s->dead);
+	js_buf_str(d->out, "dead      ");
+	cli_paint(d->out, d->colours && s->dead > 0, CLI_RED, dead);
+	if (s->dead > 0)
+		js_buf_printf(d->out, " (`jobstack list -s %s -t dead` shows them)", seen->stack.name);
+	js_buf_char(d->out, '\n');
+	if (s->cancelled > 0)
+		js_buf_printf(d->out, "cancelled %" PRIu64 "\n", s->cancelled);
+	if (s->moved > 0)
+		js_buf_printf(d->out, "moved     %" PRIu64 " (to other stacks)\n", s->moved);
+	if (s->pruned > 0)
+		js_buf_printf(d->out, "pruned    %" PRIu64 " (were done, and their history is gone)\n", s->pruned);
+}
+
+static void pace_line(const struct detail *d, const struct jobstack_pace *p)
+{
+	char text[CLI_PACE_TEXT], each[64];
+
+	if (p->rate <= 0)
+		return;
+	cli_pace_rate(p->rate, text);
+	js_buf_printf(d->out, "rate      %s", text);
+	js_num_duration_text(p->each_us, each, sizeof(each));
+	if (p->each_us > 0)
+		js_buf_printf(d->out, " (%s an entry and slot)", each);
+	cli_pace_eta(p, text);
+	if (p->eta_us > 0)
+		js_buf_printf(d->out, "\nends      in about %s", text);
+	js_buf_char(d->out, '\n');
+}
+
+static void policy_lines(const struct detail *d, const struct cli_seen *seen)
+{
+	const struct jobstack_status *s = &seen->stack.s;
+	char text[64];
+
+	js_num_duration_text(s->retry_delay_us, text, sizeof(text));
+	js_buf_printf(d->out, "policy    %" PRIu32 " attempts, %" PRIu32 " losses, a retry after %s\n", s->max_attempts,
+		      s->max_losses, text);
+	if (s->max_running > 0 || s->max_failures > 0)
+		js_buf_str(d->out, "limits    ");
+	if (s->max_running > 0)
+		js_buf_printf(d->out, "at most %" PRId64 " running%s", s->max_running,
+			      s->max_failures > 0 ? ", " : "\n");
+	if (s->max_failures > 0)
+		js_buf_printf(d->out, "paused at %" PRId64 " dead\n", s->max_failures);
+	if (seen->stack.cwd.len > 0) {
+		js_buf_str(d->out, "names     relative ones belong to ");
+		cli_safe(d->out, seen->stack.cwd.data, seen->stack.cwd.len);
+		js_buf_char(d->out, '\n');
+	}
+}
+
+static void add_safe(struct cli_table *t, const char *text, size_t len)
+{
+	struct js_buf safe = {0};
+
+	cli_safe(&safe, text, len);
+	cli_table_cell(t, CLI_PLAIN, safe.data != NULL ? safe.data : "");
+	t->text.failed |= safe.failed;
+	js_buf_free(&safe);
+}
+
+/* How, and why or what it said. */
+static void add_failure(struct cli_table *t, const struct cli_failing *one)
+{
+	const char *example = one->f.various ? "(various)" : one->example;
+	char how[32], text[sizeof(one->reason) + sizeof(one->example) + 2];
+
+	cli_look_how(&one->f, how);
+	(void)snprintf(text, sizeof(text), "%s%s%s", one->f.reason != NULL ? one->reason : "",
+		       one->f.reason != NULL && example[0] != '\0' ? ": " : "", example);
+	cli_table_printf(t, CLI_PLAIN, "%" PRIu64, one->f.count);
+	cli_table_cell(t, CLI_PLAIN, how);
+	add_safe(t, text, strlen(text));
+	add_safe(t, one->node, strlen(one->node));
+	cli_table_printf(t, CLI_PLAIN, "%" PRIu64, one->f.entry);
+}
+
+static void failure_lines(const struct cli_look *l, const struct detail *d)
+{
+	static const struct cli_column columns[] = {{"TIMES", 1, 0, 0},
+						    {"HOW", 0, 0, 0},
+						    {"WHAT IT SAID LAST", 0, 3, 12},
+						    {"ALL ON", 0, 2, 6},
+						    {"SUCH AS", 1, 1, 0}};
+	struct cli_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0]), .hidden = 1u << 3};
+
+	for (size_t i = 0; i < l->failing_n && i < SHOWN_FAILURES; i++) {
+		add_failure(&t, &l->failing[i]);
+		t.hidden &= l->failing[i].f.node != NULL ? 0u : ~0u;
+	}
+	if (l->failing_n > 0) {
+		js_buf_str(d->out, l->failures_all ? "\nwhat fails, to be tried again" : "\nwhat fails");
+		if (!l->failures.whole)
+			js_buf_printf(d->out, ", of the last %" PRIu64 " %s", l->failures.looked,
+				      l->failures_all ? "attempts" : "dead");
+		js_buf_str(d->out, ":\n");
+	}
+	cli_table_write(&t, d->out, 2, d->columns, d->colours);
+	cli_table_free(&t);
+	for (size_t i = 0; i < l->bad_n; i++) {
+		const struct cli_bad *b = &l->bad[i];
+		struct js_buf line = {0};
+
+		js_buf_str(&line, "node ");
+		cli_safe(&line, b->node, strlen(b->node));
+		js_buf_printf(&line, ": %" PRIu64 " of %" PRIu64 " attempts failed, elsewhere %" PRIu64 " of %" PRIu64,
+			      b->b.failed, b->b.attempts, b->b.failed_elsewhere, b->b.attempts_elsewhere);
+		cli_paint(d->out, d->colours, CLI_RED, line.data != NULL ? line.data : "");
+		js_buf_char(d->out, '\n');
+		js_buf_free(&line);
+	}
+}
+
+static void longest_lines(const struct cli_look *l, const struct detail *d)
+{
+	static const struct cli_column columns[] = {
+		{"RUNNING FOR", 1, 0, 0}, {"ENTRY", 1, 0, 0}, {"ON", 0, 1, 6}, {"DATAPATH", 0, 2, 10}};
+	struct cli_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0])};
+
+	for (size_t i = 0; i < l->longest_n; i++) {
+		const struct cli_longest *one = &l->longest[i];
+		char text[64];
+
+		js_num_duration_text(one->us, text, sizeof(text));
+		cli_table_cell(&t, CLI_PLAIN, text);
+		cli_table_printf(&t, CLI_PLAIN, "%" PRIu64, one->entry);
+		add_safe(&t, one->node, strlen(one->node));
+		add_safe(&t, one->datapath.data != NULL ? one->datapath.data : "", one->datapath.len);
+	}
+	if (l->longest_n > 0)
+		js_buf_char(d->out, '\n');
+	cli_table_write(&t, d->out, 2, d->columns, d->colours);
+	cli_table_free(&t);
+}
+
+void cli_look_detail(const struct cli_look *l, struct js_buf *out, unsigned columns, int colours)
+{
+	struct js_buf text = {0};
+	const struct detail d = {&text, columns, colours};
+
+	head_lines(&d, &l->seen[0]);
+	count_lines(&d, &l->seen[0]);
+	pace_line(&d, &l->seen[0].pace);
+	policy_lines(&d, &l->seen[0]);
+	failure_lines(l, &d);
+	longest_lines(l, &d);
+	if (l->workers.cells.len > 0)
+		js_buf_char(&text, '\n');
+	cli_table_write(&l->workers, &text, 2, columns, colours);
+	if (text.data != NULL)
+		cli_fit(out, text.data, columns);
+	out->failed |= text.failed;
+	js_buf_free(&text);
+}

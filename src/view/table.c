@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Tables that fit.  Promise: no line is wider than asked for, and no row is lost for it.
+ */
+#include "view/table.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GAP 2
+
+struct cell {
+	size_t at, len;
+	enum cli_colour colour;
+};
+
+void cli_table_cell(struct cli_table *t, enum cli_colour colour, const char *text)
+{
+	struct cell cell = {t->text.len, strlen(text), colour};
+
+	js_buf_str(&t->text, text);
+	js_buf_add(&t->cells, &cell, sizeof(cell));
+}
+
+void cli_table_printf(struct cli_table *t, enum cli_colour colour, const char *format, ...)
+{
+	char text[256];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	cli_table_cell(t, colour, text);
+}
+
+static struct cell cell_of(const struct cli_table *t, size_t row, size_t c)
+{
+	struct cell cell;
+
+	memcpy(&cell, t->cells.data + (row * t->n + c) * sizeof(cell), sizeof(cell));
+	return cell;
+}
+
+/* How the columns share the width. */
+struct shares {
+	unsigned wide[CLI_TABLE_MAX], full[CLI_TABLE_MAX];
+	int out[CLI_TABLE_MAX];
+};
+
+static unsigned total(const struct cli_table *t, const struct shares *s)
+{
+	unsigned sum = 0;
+
+	for (size_t c = 0; c < t->n; c++)
+		if (!s->out[c])
+			sum += s->wide[c] + (sum > 0 ? GAP : 0);
+	return sum;
+}
+
+/* Leaves the least important column out.  0 if none may go. */
+static int leave_out(const struct cli_table *t, struct shares *s)
+{
+	size_t least = t->n;
+
+	for (size_t c = 0; c < t->n; c++)
+		if (!s->out[c] && t->column[c].keep > 0 && (least == t->n || t->column[c].keep < t->column[least].keep))
+			least = c;
+	if (least == t->n)
+		return 0;
+	s->out[least] = 1;
+	return 1;
+}
+
+static void share(const struct cli_table *t, struct shares *s, unsigned columns)
+{
+	unsigned sum;
+
+	for (size_t c = 0; c < t->n; c++)
+		if (t->column[c].least > 0 && s->wide[c] > t->column[c].least)
+			s->wide[c] = t->column[c].least;
+	while (total(t, s) > columns && leave_out(t, s))
+		;
+	sum = total(t, s);
+	for (size_t c = 0; c < t->n; c++) { /* what is left over goes to what was cut; what is missing, too */
+		unsigned more = sum < columns ? columns - sum : 0, less = sum > columns ? sum - columns : 0;
+
+		if (s->out[c] || t->column[c].least == 0)
+			continue;
+		more = more < s->full[c] - s->wide[c] ? more : s->full[c] - s->wide[c];
+		less = less < s->wide[c] - 1 ? less : s->wide[c] - 1;
+		s->wide[c] += more;
+		s->wide[c] -= less;
+		sum = sum + more - less;
+	}
+}
+
+static void blanks(struct js_buf *out, unsigned n)
+{
+	while (n-- > 0)
+		js_buf_char(out, ' ');
+}
+
+static void write_cell(const struct cli_table *t, struct js_buf *out, size_t c, const char *text, size_t len,
+		       unsigned wide)
+{
+	unsigned width = cli_width(text, len), fill = width < wide ? wide - width : 0;
+
+	if (t->column[c].right)
+		blanks(out, fill);
+	cli_cut_bytes(out, text, len, wide);
+	if (!t->column[c].right)
+		blanks(out, fill);
+}
+
+static void write_row(const struct cli_table *t, const struct shares *s, struct js_buf *out, size_t row,
+		      unsigned indent, int colours)
+{
+	struct js_buf one = {0};
+	int first = 1;
+
+	blanks(out, indent);
+	for (size_t c = 0; c < t->n; c++) {
+		struct cell cell =
+			row == 0 ? (struct cell){0, strlen(t->column[c].head), CLI_BOLD} : cell_of(t, row - 1, c);
+
+		if (s->out[c])
+			continue;
+		blanks(out, first ? 0 : GAP);
+		first = 0;
+		js_buf_reset(&one);
+		write_cell(t, &one, c, row == 0 ? t->column[c].head : t->text.data + cell.at, cell.len, s->wide[c]);
+		cli_paint(out, colours, cell.colour, one.data != NULL ? one.data : "");
+	}
+	while (!colours && out->len > 0 && out->data[out->len - 1] == ' ') /* nothing follows the last text */
+		out->data[--out->len] = '\0';
+	js_buf_char(out, '\n');
+	js_buf_free(&one);
+}
+
+void cli_table_write(const struct cli_table *t, struct js_buf *out, unsigned indent, unsigned columns, int colours)
+{
+	size_t rows = t->cells.len / sizeof(struct cell) / t->n;
+	struct shares s = {{0}, {0}, {0}};
+
+	if (rows == 0 || t->text.failed || t->cells.failed) {
+		out->failed |= t->text.failed || t->cells.failed;
+		return;
+	}
+	for (size_t c = 0; c < t->n; c++) {
+		s.out[c] = (t->hidden >> c & 1) != 0;
+		s.wide[c] = (unsigned)strlen(t->column[c].head);
+		for (size_t row = 0; row < rows; row++) {
+			struct cell cell = cell_of(t, row, c);
+			unsigned width = cli_width(t->text.data + cell.at, cell.len);
+
+			s.wide[c] = width > s.wide[c] ? width : s.wide[c];
+		}
+		s.full[c] = s.wide[c];
+	}
+	if (columns > 0 && total(t, &s) + indent > columns)
+		share(t, &s, columns > indent ? columns - indent : 1);
+	for (size_t row = 0; row <= rows; row++)
+		write_row(t, &s, out, row, indent, colours);
+}
+
+void cli_table_free(struct cli_table *t)
+{
+	js_buf_free(&t->text);
+	js_buf_free(&t->cells);
+}

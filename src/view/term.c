@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Terminals.  Promise: what is no terminal gets no control character from here.
+ */
+#define _GNU_SOURCE
+#include "view/term.h"
+
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/utf8.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define COLUMNS_MAX 1000
+#define FIRST_US (JS_SECOND_US / 2)
+#define EVERY_US (JS_SECOND_US / 8)
+
+int cli_is_dumb(void)
+{
+	const char *term = getenv("TERM");
+
+	return term == NULL || *term == '\0' || strcmp(term, "dumb") == 0;
+}
+
+unsigned cli_columns(FILE *to)
+{
+	const char *given = getenv("COLUMNS");
+	struct winsize size = {0};
+	uint64_t n;
+
+	if (!isatty(fileno(to)))
+		return 0;
+	if (given != NULL && js_num_u64(given, 1, COLUMNS_MAX, &n) == 0)
+		return (unsigned)n;
+	if (ioctl(fileno(to), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		return size.ws_col;
+	return 80;
+}
+
+int cli_colours(FILE *to)
+{
+	const char *no = getenv("NO_COLOR");
+
+	return isatty(fileno(to)) && !cli_is_dumb() && (no == NULL || *no == '\0');
+}
+
+void cli_paint(struct js_buf *out, int on, enum cli_colour colour, const char *text)
+{
+	static const char *const code[] = {[CLI_PLAIN] = "0",  [CLI_BOLD] = "1",    [CLI_RED] = "31",
+					   [CLI_GREEN] = "32", [CLI_YELLOW] = "33", [CLI_FAINT] = "2"};
+
+	if (on && colour != CLI_PLAIN)
+		js_buf_printf(out, "\033[%sm%s\033[0m", code[colour], text);
+	else
+		js_buf_str(out, text);
+}
+
+/* The length of the colour at TEXT, as cli_paint writes it; 0 if there is none. */
+static size_t paint_at(const char *text, size_t len)
+{
+	size_t n = 2;
+
+	if (len < 3 || text[0] != '\033' || text[1] != '[')
+		return 0;
+	while (n < len && ((text[n] >= '0' && text[n] <= '9') || text[n] == ';'))
+		n++;
+	return n < len && text[n] == 'm' ? n + 1 : 0;
+}
+
+/* The length of a character, or of a colour, at TEXT; its columns are added to *COLUMNS. */
+static size_t step_at(const char *text, size_t len, unsigned *columns)
+{
+	size_t step = paint_at(text, len);
+
+	if (step > 0)
+		return step;
+	step = js_utf8_len(text, len);
+	*columns += step > 0 ? js_utf8_columns(text, step) : 1;
+	return step > 0 ? step : 1;
+}
+
+unsigned cli_width(const char *text, size_t len)
+{
+	unsigned n = 0;
+
+	for (size_t at = 0; at < len;)
+		at += step_at(text + at, len - at, &n);
+	return n;
+}
+
+void cli_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned columns)
+{
+	unsigned n = 0;
+	size_t at = 0;
+
+	if (columns == 0 || cli_width(text, len) <= columns) {
+		js_buf_add(out, text, len);
+		return;
+	}
+	for (size_t step = 0; at + step <= len && n < columns; step = step_at(text + at, len - at, &n))
+		at += step;
+	js_buf_add(out, text, at);
+	js_buf_char(out, '~');
+	if (memchr(text, '\033', at) != NULL)
+		js_buf_str(out, "\033[0m");
+}
+
+void cli_cut(struct js_buf *out, const char *text, unsigned columns)
+{
+	cli_cut_bytes(out, text, strlen(text), columns);
+}
+
+void cli_fit(struct js_buf *out, const char *text, unsigned columns)
+{
+	while (*text != '\0') {
+		size_t len = strcspn(text, "\n");
+
+		cli_cut_bytes(out, text, len, columns);
+		js_buf_char(out, '\n');
+		text += len + (text[len] == '\n');
+	}
+}
+
+void cli_wrap(struct js_buf *out, const char *text, unsigned columns)
+{
+	unsigned used = 0, width;
+
+	for (size_t len, blanks; *text != '\0'; text += len) {
+		if (*text == '\n') {
+			js_buf_char(out, '\n');
+			used = 0;
+			len = 1;
+			continue;
+		}
+		blanks = strspn(text, " ");
+		len = blanks + strcspn(text + blanks, " \n");
+		width = cli_width(text, len);
+		if (used > 0 && columns > 0 && used + width > columns) {
+			js_buf_str(out, "\n  ");
+			used = 2 + width - (unsigned)blanks;
+			js_buf_add(out, text + blanks, len - blanks);
+		} else {
+			js_buf_add(out, text, len);
+			used += width;
+		}
+	}
+}
+
+void cli_bar(struct js_buf *out, unsigned width, double share)
+{
+	unsigned inside = width > 2 ? width - 2 : 1;
+	unsigned full = share <= 0 ? 0 : share >= 1 ? inside : (unsigned)(share * inside);
+
+	js_buf_char(out, '[');
+	for (unsigned i = 0; i < inside; i++)
+		js_buf_char(out, i < full ? '#' : '.');
+	js_buf_char(out, ']');
+}
+
+int cli_progress_due(struct cli_progress *p)
+{
+	int64_t now = jobstack_now_us();
+
+	if (!p->begun) {
+		p->begun = 1;
+		p->on = !p->cli->quiet && isatty(STDERR_FILENO) && !cli_is_dumb();
+		p->next_us = now + FIRST_US;
+	}
+	return p->on && now >= p->next_us;
+}
+
+void cli_progress(struct cli_progress *p, const char *format, ...)
+{
+	struct js_buf line = {0}, text = {0};
+	unsigned columns = cli_columns(stderr);
+	char words[400];
+	va_list args;
+
+	if (!cli_progress_due(p))
+		return;
+	va_start(args, format);
+	(void)vsnprintf(words, sizeof(words), format, args);
+	va_end(args);
+	cli_cut(&text, words,
+		columns > 1 ? columns - 1 : 1); /* what stands in the last column is erased with the rest of the line */
+	js_buf_printf(&line, "\r%s\033[K", text.data != NULL ? text.data : "");
+	if (line.data != NULL && !line.failed)
+		(void)fputs(line.data, stderr);
+	js_buf_free(&line);
+	js_buf_free(&text);
+	p->shown = 1;
+	p->next_us = jobstack_now_us() + EVERY_US;
+}
+
+void cli_progress_end(struct cli_progress *p)
+{
+	if (p->shown)
+		(void)fputs("\r\033[K", stderr);
+	p->shown = 0;
+}

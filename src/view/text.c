@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Names as text.  Promise: what cli_quote and cli_quote_line write is read by the shell as exactly the bytes that went
+ * in.
+ */
+#define _GNU_SOURCE
+#include "view/text.h"
+
+#include "base/utf8.h"
+
+#include <string.h>
+
+#define VALUE_MAX 160 /* bytes of a value in a message; of a longer one its ends are told */
+#define VALUE_HEAD 100
+#define VALUE_TAIL 40
+#define WORDS_MAX 1200 /* the same of a whole message */
+#define WORDS_HEAD 400
+
+static void add_safe(struct js_buf *out, const char *p, size_t len, int backslash)
+{
+	const char *end = p + len;
+
+	while (p < end) {
+		size_t n = backslash && *p == '\\' ? 0 : js_utf8_shown(p, (size_t)(end - p));
+
+		if (n > 0)
+			js_buf_add(out, p, n);
+		else
+			js_buf_printf(out, "\\x%02x", (unsigned)(unsigned char)*p);
+		p += n > 0 ? n : 1;
+	}
+}
+
+void cli_safe(struct js_buf *out, const void *data, size_t len)
+{
+	add_safe(out, data, len, 1);
+}
+
+/* Appends TEXT, of which what is between FROM and TO, at characters that begin there, is left out. */
+static void add_ends(struct js_buf *out, const char *text, size_t len, size_t from, size_t to)
+{
+	while (from > 0 && (text[from] & 0xc0) == 0x80)
+		from--;
+	while (to < len && (text[to] & 0xc0) == 0x80)
+		to++;
+	js_buf_add(out, text, from);
+	js_buf_str(out, "...");
+	js_buf_add(out, text + to, len - to);
+}
+
+void cli_safe_words(struct js_buf *out, const char *words)
+{
+	struct js_buf safe = {0};
+	const char *text, *quote, *last;
+
+	add_safe(&safe, words, strlen(words), 0);
+	text = safe.data != NULL ? safe.data : "";
+	quote = memchr(text, '"', safe.len);
+	last = quote != NULL ? memrchr(text, '"', safe.len) : NULL;
+	if (last != NULL && last - quote > VALUE_MAX)
+		add_ends(out, text, safe.len, (size_t)(quote - text) + VALUE_HEAD, (size_t)(last - text) - VALUE_TAIL);
+	else if (safe.len > WORDS_MAX)
+		add_ends(out, text, safe.len, WORDS_HEAD, safe.len - WORDS_HEAD);
+	else
+		js_buf_add(out, text, safe.len);
+	out->failed |= safe.failed;
+	js_buf_free(&safe);
+}
+
+void cli_quote(struct js_buf *out, const void *data, size_t len)
+{
+	const char *p = data, *end = p + len;
+
+	js_buf_char(out, '\'');
+	while (p < end) {
+		const char *quote = memchr(p, '\'', (size_t)(end - p));
+		const char *stop = quote != NULL ? quote : end;
+
+		js_buf_add(out, p, (size_t)(stop - p));
+		if (quote != NULL)
+			js_buf_str(out, "'\\''");
+		p = stop + (quote != NULL);
+	}
+	js_buf_char(out, '\'');
+}
+
+void cli_quote_line(struct js_buf *out, const void *data, size_t len)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+	const char *text = data;
+	int bare = len > 0, safe = 1;
+
+	for (size_t i = 0, n; i<len; i += n> 0 ? n : 1) {
+		n = js_utf8_shown(text + i, len - i);
+		safe &= n > 0;
+		bare &= text[i] != '\0' && strchr(plain, text[i]) != NULL;
+	}
+	if (bare) {
+		js_buf_add(out, text, len);
+		return;
+	}
+	if (safe) {
+		cli_quote(out, text, len);
+		return;
+	}
+	js_buf_str(out, "$'");
+	for (size_t i = 0, n; i<len; i += n> 0 ? n : 1) {
+		n = js_utf8_shown(text + i, len - i);
+		if (n == 0)
+			js_buf_printf(out, "\\%03o", (unsigned)(unsigned char)text[i]);
+		else if (text[i] == '\'' || text[i] == '\\')
+			js_buf_printf(out, "\\%c", text[i]);
+		else
+			js_buf_add(out, text + i, n);
+	}
+	js_buf_char(out, '\'');
+}
+
+void cli_size(struct js_buf *out, double bytes)
+{
+	static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+	size_t u = 0;
+
+	for (; bytes >= 1024 && u < 4; u++)
+		bytes /= 1024;
+	js_buf_printf(out, u == 0 ? "%.0f %s" : "%.1f %s", bytes, unit[u]);
+}
