@@ -127,7 +127,7 @@ int cli_archive_begin(struct cli_archive *a, const struct cli *cli, const char *
 /* The entry is complete: its line. */
 static int finish_line(struct cli_archive *a)
 {
-	json_t *o = a->entry == 0 ? NULL : cli_whole_take(&a->whole), *line;
+	json_t *o = a->entry == 0 ? NULL : view_whole_take(&a->whole), *line;
 	char *text;
 
 	if (a->entry == 0)
@@ -136,12 +136,12 @@ static int finish_line(struct cli_archive *a)
 	if (o == NULL)
 		return -1;
 	line = json_object();
-	if ((cli_json_text(line, "stack", a->cli->stack) | json_object_update(line, o)) != 0) {
+	if ((view_json_text(line, "stack", a->cli->stack) | json_object_update(line, o)) != 0) {
 		json_decref(line);
 		line = NULL;
 	}
 	json_decref(o);
-	text = cli_json_line(line);
+	text = view_json_line(line);
 	if (text == NULL)
 		return -1;
 	js_buf_str(&a->lines, text);
@@ -154,14 +154,14 @@ int cli_archive_add(struct cli_archive *a, const struct jobstack_item *item)
 {
 	if (item->entry == a->entry &&
 	    item->attempt <= a->attempt) { /* it comes again from its beginning: the connection was lost */
-		json_decref(cli_whole_take(&a->whole));
+		json_decref(view_whole_take(&a->whole));
 		a->entry = 0;
 	}
 	if (item->entry != a->entry && finish_line(a) != 0)
 		return fail(a, CLI_BUG, "can't be written: there is no memory");
 	a->entry = item->entry;
 	a->attempt = item->attempt;
-	cli_whole_add(&a->whole, a->cli->stack, item);
+	view_whole_add(&a->whole, a->cli->stack, item);
 	return 0;
 }
 
@@ -184,7 +184,7 @@ int cli_archive_keep(struct cli_archive *a)
 
 void cli_archive_end(struct cli_archive *a)
 {
-	cli_whole_end(&a->whole);
+	view_whole_end(&a->whole);
 	js_buf_free(&a->lines);
 	if (a->fd >= 0)
 		(void)close(a->fd);

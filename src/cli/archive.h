@@ -15,7 +15,7 @@ struct cli_archive {
 	int fd;
 	off_t size; /* what is on the disk for good */
 	int failed; /* it could not be written, and that has been told */
-	struct cli_whole whole;
+	struct view_whole whole;
 	uint64_t entry;	  /* in `whole`; 0: none */
 	uint32_t attempt; /* its last */
 	struct js_buf lines;

@@ -83,17 +83,17 @@ static int take_finding(void *ctx, const struct jobstack_finding *f)
 
 	if (p->findings != NULL) {
 		o = json_object();
-		p->failed |= cli_json_text(o, "kind", f->kind);
-		p->failed |= cli_json_int(o, "entry", (int64_t)f->entry, f->entry != 0);
-		p->failed |= cli_json_bytes(o, "datapath", f->datapath.data, f->datapath.len);
-		p->failed |= cli_json_text(o, "text", f->text);
+		p->failed |= view_json_text(o, "kind", f->kind);
+		p->failed |= view_json_int(o, "entry", (int64_t)f->entry, f->entry != 0);
+		p->failed |= view_json_bytes(o, "datapath", f->datapath.data, f->datapath.len);
+		p->failed |= view_json_text(o, "text", f->text);
 		p->failed |= json_array_append_new(p->findings, o);
 		return p->failed;
 	}
 	(void)printf("%s: %s: ", p->stack == NULL ? "(no stack)" : p->stack, f->kind);
 	if (f->entry != 0) {
 		if (f->datapath.data != NULL)
-			cli_safe(&path, f->datapath.data, f->datapath.len);
+			view_safe(&path, f->datapath.data, f->datapath.len);
 		(void)printf("entry %" PRIu64 "%s%s%s: ", f->entry, path.len > 0 ? " (" : "",
 			     path.len > 0 ? path.data : "", path.len > 0 ? ")" : "");
 	}
@@ -142,27 +142,27 @@ static int print_json(struct proof *p)
 	int cancelled = r->state == JOBSTACK_CANCELLED, bad = p->failed;
 	json_t *o = json_object(), *found = json_object();
 
-	bad |= cli_json_text(o, "stack", p->stack);
+	bad |= view_json_text(o, "stack", p->stack);
 	bad |= json_object_set_new(o, "balances", json_boolean(total(r) == 0));
 	if (p->stack != NULL) {
-		bad |= cli_json_text(o, "state", cli_stack_state(r->state));
-		bad |= cli_json_count(o, "entries", r->entries);
-		bad |= cli_json_count(o, "attempts", r->attempts);
-		bad |= cli_json_count(o, "ready", cancelled ? 0 : r->ready);
-		bad |= cli_json_count(o, "waiting", cancelled ? 0 : r->waiting);
-		bad |= cli_json_count(o, "held", cancelled ? 0 : r->held);
-		bad |= cli_json_count(o, "running", r->running);
-		bad |= cli_json_count(o, "done", r->done);
-		bad |= cli_json_count(o, "dead", r->dead);
-		bad |= cli_json_count(o, "moved", r->moved);
-		bad |= cli_json_count(o, "cancelled", cancelled ? r->ready + r->waiting + r->held : 0);
+		bad |= view_json_text(o, "state", view_stack_word(r->state));
+		bad |= view_json_count(o, "entries", r->entries);
+		bad |= view_json_count(o, "attempts", r->attempts);
+		bad |= view_json_count(o, "ready", cancelled ? 0 : r->ready);
+		bad |= view_json_count(o, "waiting", cancelled ? 0 : r->waiting);
+		bad |= view_json_count(o, "held", cancelled ? 0 : r->held);
+		bad |= view_json_count(o, "running", r->running);
+		bad |= view_json_count(o, "done", r->done);
+		bad |= view_json_count(o, "dead", r->dead);
+		bad |= view_json_count(o, "moved", r->moved);
+		bad |= view_json_count(o, "cancelled", cancelled ? r->ready + r->waiting + r->held : 0);
 	}
 	for (size_t i = 0; i < JOBSTACK_FAULTS; i++)
-		bad |= cli_json_count(found, kind[i], r->found[i]);
+		bad |= view_json_count(found, kind[i], r->found[i]);
 	bad |= json_object_set_new(o, "found", found);
 	bad |= json_object_set_new(o, "findings", p->findings);
 	p->findings = NULL;
-	return cli_json_print(o, bad);
+	return view_json_print(o, bad);
 }
 
 /* Checks one stack (NULL: rows of no stack) and tells.  0, 1 if something is wrong, or negative with the error. */

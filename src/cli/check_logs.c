@@ -151,13 +151,13 @@ static void print_forgotten(struct logs *l, const struct record *r, const char *
 	l->forgotten++;
 	if (l->found != NULL) {
 		o = json_object();
-		l->failed |= cli_json_count(o, "entry", r->entry) | cli_json_count(o, "attempt", r->attempt) |
-			     cli_json_bytes(o, "datapath", text, len) | cli_json_text(o, "ended", how) |
-			     cli_json_text(o, "file", path) | cli_json_text(o, "why", has[r->known]) |
+		l->failed |= view_json_count(o, "entry", r->entry) | view_json_count(o, "attempt", r->attempt) |
+			     view_json_bytes(o, "datapath", text, len) | view_json_text(o, "ended", how) |
+			     view_json_text(o, "file", path) | view_json_text(o, "why", has[r->known]) |
 			     json_array_append_new(l->found, o);
 		return;
 	}
-	cli_safe(&name, text == NULL ? "" : text, len);
+	view_safe(&name, text == NULL ? "" : text, len);
 	(void)printf("%s: entry %" PRIu64 "%s%s%s, attempt %" PRIu32 ": %s, in %s: %s\n", l->stack, r->entry,
 		     name.len > 0 ? " (" : "", name.len > 0 ? name.data : "", name.len > 0 ? ")" : "", r->attempt, how,
 		     path, has[r->known]);
@@ -372,11 +372,11 @@ static int check_stack(struct cli *cli, const char *dir, const char *stack)
 	status = path.failed || (cli->json && l.found == NULL) ? js_error_memory(&cli->error) : compare(&l, path.data);
 	if (status == 0 && cli->json) {
 		o = json_object();
-		l.failed |= cli_json_text(o, "stack", stack) | cli_json_count(o, "logs", l.logs) |
-			    cli_json_count(o, "attempts", l.n) | cli_json_count(o, "running", l.running) |
-			    cli_json_count(o, "forgotten", l.forgotten) | cli_json_count(o, "unread", l.unread) |
+		l.failed |= view_json_text(o, "stack", stack) | view_json_count(o, "logs", l.logs) |
+			    view_json_count(o, "attempts", l.n) | view_json_count(o, "running", l.running) |
+			    view_json_count(o, "forgotten", l.forgotten) | view_json_count(o, "unread", l.unread) |
 			    json_object_set(o, "found", l.found);
-		if (cli_json_print(o, l.failed) != 0)
+		if (view_json_print(o, l.failed) != 0)
 			status = js_error_memory(&cli->error);
 	} else if (status == 0 && l.forgotten > 0)
 		(void)printf("%s: %" PRIu64 " outcome%s in the files below %s %s not in the database\n", stack,

@@ -75,7 +75,7 @@ const char *cli_remedy(const struct cli *cli);
 /* Tells a usage error in the same form, and gives CLI_USAGE. */
 int cli_usage(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Tells something on standard error in one line, as cli_safe_words makes it; cli_say not if quiet. */
+/* Tells something on standard error in one line, as view_safe_words makes it; cli_say not if quiet. */
 void cli_tell(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_say(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

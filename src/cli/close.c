@@ -85,6 +85,6 @@ int cli_close_main(int argc, char **argv)
 		return cli_end(&cli, cli_fail(&cli));
 	if (cli.verbose)
 		cli_say(&cli, "entry %llu, attempt %u, is closed: %s", (unsigned long long)o.entry, (unsigned)o.attempt,
-			cli_outcome_word((int)o.verdict));
+			view_outcome_word((int)o.verdict));
 	return cli_end(&cli, CLI_YES);
 }

@@ -266,7 +266,7 @@ static void tell(const struct cli *cli, const char *format, va_list args, const 
 	if (vasprintf(&words, format, args) < 0)
 		words = NULL;
 	js_buf_printf(&line, "%s: ", cli->opts->command);
-	cli_safe_words(&line, words != NULL ? words : format);
+	view_safe_words(&line, words != NULL ? words : format);
 	(void)fprintf(stderr, "%s%s\n", line.data != NULL ? line.data : format, end);
 	js_buf_free(&line);
 	free(words);

@@ -34,7 +34,7 @@ static const struct js_opts opts = {"jobstack drop",
 				    "  jobstack drop -s mystack",
 				    0};
 
-static int ask(const struct cli *cli, const struct cli_stack *stack)
+static int ask(const struct cli *cli, const struct insight_stack *stack)
 {
 	const struct jobstack_status *s = &stack->s;
 	char answer[16] = "";
@@ -42,16 +42,16 @@ static int ask(const struct cli *cli, const struct cli_stack *stack)
 	(void)fprintf(stderr,
 		      "drop the stack \"%s\" with its %" PRIu64 " entries (%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64
 		      " not finished)? [y/N] ",
-		      cli->stack, s->pushed, s->done, s->dead, cli_stack_left(s) + s->cancelled);
+		      cli->stack, s->pushed, s->done, s->dead, insight_stack_left(s) + s->cancelled);
 	return fgets(answer, sizeof(answer), stdin) != NULL &&
 	       (strcmp(answer, "y\n") == 0 || strcmp(answer, "yes\n") == 0);
 }
 
 static int tell_progress(void *ctx, uint64_t done, uint64_t total)
 {
-	struct cli_progress *p = ctx;
+	struct view_progress *p = ctx;
 
-	cli_progress(p, "%" PRIu64 " of %" PRIu64 " rows are gone", done, total);
+	view_progress(p, "%" PRIu64 " of %" PRIu64 " rows are gone", done, total);
 	return cli_stop;
 }
 
@@ -62,9 +62,9 @@ static int tell(const struct cli *cli, uint64_t pushed)
 
 	if (cli->json) {
 		o = json_object();
-		bad |= cli_json_text(o, "stack", cli->stack);
-		bad |= cli_json_count(o, "dropped", pushed);
-		return cli_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
+		bad |= view_json_text(o, "stack", cli->stack);
+		bad |= view_json_count(o, "dropped", pushed);
+		return view_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
 	}
 	if (!cli->quiet)
 		(void)printf("the stack \"%s\" with its %" PRIu64 " entries is gone\n", cli->stack, pushed);
@@ -73,8 +73,8 @@ static int tell(const struct cli *cli, uint64_t pushed)
 
 static int drop(struct cli *cli, int yes)
 {
-	struct cli_progress progress = {.cli = cli};
-	struct cli_stack stack = {.cwd = {0}};
+	struct view_progress progress = {.cli = cli};
+	struct insight_stack stack = {.cwd = {0}};
 	int status;
 
 	if (cli_stack(cli, &stack) != 0)
@@ -84,12 +84,12 @@ static int drop(struct cli *cli, int yes)
 		status = CLI_NO;
 	} else {
 		status = jobstack_drop(cli->handle, cli->stack, tell_progress, &progress, &cli->error);
-		cli_progress_end(&progress);
+		view_progress_end(&progress);
 		if (status == JOBSTACK_ESTOPPED)
 			cli_say(cli, "%s", cli->error.text);
 		status = status == 0 ? tell(cli, stack.s.pushed) : cli_fail(cli);
 	}
-	cli_stack_end(&stack);
+	insight_stack_free(&stack);
 	return status;
 }
 

@@ -56,11 +56,11 @@ static const struct js_opts opts = {
 struct exporting {
 	struct cli *cli;
 	struct jobstack_export_options o;
-	struct cli_fields fields;
+	struct view_fields fields;
 	const char *states;
 	int fields_given, format_given, jsonl;
 	struct js_buf out;
-	struct cli_progress progress;
+	struct view_progress progress;
 	uint64_t rows;
 	int write_errno; /* why the output could not be written; 0: it could */
 };
@@ -75,7 +75,7 @@ static int parse_outcomes(struct cli *cli, const char *list, unsigned *bits)
 		int v = JOBSTACK_DONE;
 
 		while (v <= JOBSTACK_INTERRUPTED &&
-		       (strlen(cli_outcome_word(v)) != len || strncmp(cli_outcome_word(v), list, len) != 0))
+		       (strlen(view_outcome_word(v)) != len || strncmp(view_outcome_word(v), list, len) != 0))
 			v++;
 		if (v > JOBSTACK_INTERRUPTED)
 			return cli_usage(cli,
@@ -109,7 +109,7 @@ static int parse_one(struct exporting *x, int key, const char *arg)
 }
 
 /* An attempt does not know where its entry stands, or went. */
-static int is_of_entry(const struct cli_field *f)
+static int is_of_entry(const struct view_field *f)
 {
 	return strcmp(f->name, "state") == 0 || strcmp(f->name, "to_stack") == 0 || strcmp(f->name, "to_entry") == 0;
 }
@@ -120,9 +120,9 @@ static int settle_fields(struct exporting *x)
 	int datapath = 0;
 
 	if (!x->fields_given)
-		cli_fields_all(&x->fields);
+		view_fields_all(&x->fields);
 	for (size_t i = 0; i < x->fields.n; i++) {
-		const struct cli_field *f = x->fields.field[i];
+		const struct view_field *f = x->fields.field[i];
 
 		datapath |= strcmp(f->name, "datapath") == 0;
 		if (x->o.by_entry || !is_of_entry(f))
@@ -132,7 +132,7 @@ static int settle_fields(struct exporting *x)
 	}
 	x->fields.n = n;
 	x->o.no_datapath = !datapath;
-	x->o.tails = cli_fields_want_tails(&x->fields);
+	x->o.tails = view_fields_want_tails(&x->fields);
 	return 0;
 }
 
@@ -176,22 +176,22 @@ static int take_item(void *ctx, const struct jobstack_item *item)
 	struct exporting *x = ctx;
 
 	if (x->jsonl)
-		cli_jsonl_record(&x->fields, item, &x->out);
+		view_jsonl_record(&x->fields, item, &x->out);
 	else
-		cli_csv_record(&x->fields, item, &x->out);
+		view_csv_record(&x->fields, item, &x->out);
 	x->rows++;
 	if (x->out.failed)
 		return 1;
 	if (x->out.len < WRITE_AT)
 		return cli_stop;
-	cli_progress(&x->progress, "%" PRIu64 " rows, entry %" PRIu64, x->rows, item->entry);
+	view_progress(&x->progress, "%" PRIu64 " rows, entry %" PRIu64, x->rows, item->entry);
 	return write_out(x) != 0 || cli_stop;
 }
 
 /* The first error counts, not what errno is by the time that the connection has been closed. */
 static int end(struct exporting *x, int status)
 {
-	cli_progress_end(&x->progress);
+	view_progress_end(&x->progress);
 	js_buf_free(&x->out);
 	jobstack_free(x->cli->handle);
 	x->cli->handle = NULL;
@@ -218,7 +218,7 @@ int cli_export_main(int argc, char **argv)
 	if (status != 0)
 		return status;
 	if (!x.jsonl)
-		cli_csv_head(&x.fields, &x.out);
+		view_csv_head(&x.fields, &x.out);
 	status = jobstack_export(cli.handle, cli.stack, &x.o, take_item, &x, &cli.error);
 	if (x.out.failed)
 		status = js_error_memory(&cli.error);

@@ -127,7 +127,7 @@ static int running_attempt(struct cli *cli, uint64_t entry, uint32_t *attempt)
 		(void)js_error_set(&cli->error, JOBSTACK_NOTHING,
 				   "entry %" PRIu64 " is in nobody's hands; its last attempt, %" PRIu32
 				   ", was closed as %s: --attempt names one",
-				   entry, c.last, cli_outcome_word(c.outcome));
+				   entry, c.last, view_outcome_word(c.outcome));
 	return cli_fail(cli);
 }
 
@@ -187,7 +187,7 @@ static const struct {
 	      {"moved", JOBSTACK_IS_MOVED}};
 #define STATES (sizeof(states) / sizeof(states[0]))
 
-const char *cli_state_word(unsigned state)
+const char *view_state_word(unsigned state)
 {
 	for (size_t i = 0; i < STATES; i++)
 		if (states[i].state == state)
@@ -220,7 +220,7 @@ int cli_states(struct cli *cli, const char *list, unsigned *bits)
 	return 0;
 }
 
-const char *cli_outcome_word(int outcome)
+const char *view_outcome_word(int outcome)
 {
 	static const char *const word[] = {[JOBSTACK_DONE] = "done",
 					   [JOBSTACK_FAILED] = "failed",
@@ -232,17 +232,17 @@ const char *cli_outcome_word(int outcome)
 	return (size_t)outcome < sizeof(word) / sizeof(word[0]) ? word[outcome] : "?";
 }
 
-void cli_item_how(const struct jobstack_item *item, char text[32])
+void view_item_how(const struct jobstack_item *item, char text[32])
 {
 	if (item->outcome == JOBSTACK_FAILED && item->signal > 0)
 		(void)snprintf(text, 32, "signal %" PRId32, item->signal);
 	else if (item->outcome == JOBSTACK_FAILED && item->exit_code > 0)
 		(void)snprintf(text, 32, "exit %" PRId32, item->exit_code);
 	else
-		(void)snprintf(text, 32, "%s", item->outcome < 0 ? "-" : cli_outcome_word(item->outcome));
+		(void)snprintf(text, 32, "%s", item->outcome < 0 ? "-" : view_outcome_word(item->outcome));
 }
 
-int64_t cli_item_took(const struct jobstack_item *item)
+int64_t view_item_took(const struct jobstack_item *item)
 {
 	int64_t end = item->ended_us;
 

@@ -51,7 +51,7 @@ static const struct js_opts opts = {"jobstack list",
 struct listing {
 	const struct cli *cli;
 	struct cli_filter filter;
-	struct cli_fields fields;
+	struct view_fields fields;
 	int states_given, fields_given, nul;
 	uint64_t told;
 	struct js_buf line;
@@ -98,7 +98,7 @@ static int parse(struct cli *cli, struct listing *l, int argc, char **argv)
 	if (l->nul && !l->fields_given)
 		return cli_fields_parse(cli, "datapath", &l->fields);
 	if (cli->json && !l->fields_given)
-		cli_fields_all(&l->fields);
+		view_fields_all(&l->fields);
 	return 0;
 }
 
@@ -107,7 +107,7 @@ static void add_fields(struct listing *l, const struct jobstack_item *item)
 	for (size_t i = 0; i < l->fields.n; i++) {
 		if (i > 0)
 			js_buf_char(&l->line, '\t');
-		cli_field_text(l->fields.field[i], item, l->nul, &l->line);
+		view_field_text(l->fields.field[i], item, l->nul, &l->line);
 	}
 }
 
@@ -116,23 +116,23 @@ static void add_row(struct listing *l, const struct jobstack_item *item)
 {
 	struct js_buf node = {0};
 	char how[32], iso[JS_CLOCK_ISO], took[32] = "-";
-	int64_t us = cli_item_took(item);
+	int64_t us = view_item_took(item);
 
 	if (l->told == 0)
 		js_buf_str(&l->line, "   ENTRY STATE     ATTEMPT OUTCOME      NODE         STARTED                "
 				     "SECONDS DATAPATH\n");
-	cli_item_how(item, how);
+	view_item_how(item, how);
 	js_clock_iso(item->started_us, iso);
 	if (iso[0] != '\0')
 		memcpy(iso + 19, "Z", 2); /* whole seconds */
 	if (us >= 0)
 		(void)snprintf(took, sizeof(took), "%.3f", (double)us / 1e6);
 	if (item->node != NULL)
-		cli_safe(&node, item->node, strlen(item->node));
+		view_safe(&node, item->node, strlen(item->node));
 	js_buf_printf(&l->line, "%8" PRIu64 " %-9s %7" PRIu32 " %-12s %-12s %-20s %9s ", item->entry,
-		      cli_state_word(item->state), item->attempt, how, node.len > 0 ? node.data : "-",
+		      view_state_word(item->state), item->attempt, how, node.len > 0 ? node.data : "-",
 		      iso[0] != '\0' ? iso : "-", took);
-	cli_safe(&l->line, item->datapath.data, item->datapath.len);
+	view_safe(&l->line, item->datapath.data, item->datapath.len);
 	js_buf_free(&node);
 }
 
@@ -143,7 +143,7 @@ static int take_item(void *ctx, const struct jobstack_item *item)
 
 	if (l->cli->json) {
 		o = json_object();
-		l->memory = cli_json_print(o, o == NULL || cli_fields_json(&l->fields, item, o)) != 0;
+		l->memory = view_json_print(o, o == NULL || view_fields_json(&l->fields, item, o)) != 0;
 	} else {
 		js_buf_reset(&l->line);
 		if (l->fields.n > 0)
@@ -185,7 +185,7 @@ static int list(struct cli *cli, struct listing *l, int argc, char **argv)
 				     NULL);
 		l->filter.f.entries = entries;
 	}
-	l->filter.f.tails = cli_fields_want_tails(&l->fields);
+	l->filter.f.tails = view_fields_want_tails(&l->fields);
 	if (status == 0)
 		status = jobstack_list(cli->handle, cli->stack, &l->filter.f, take_item, l, &cli->error);
 	if (l->memory)

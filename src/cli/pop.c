@@ -145,18 +145,18 @@ static int render(const struct cli *cli, const struct request *r, const struct j
 			      "export JOBSTACK_STACK='%s' JOBSTACK_ENTRY=%" PRIu64 " JOBSTACK_ATTEMPT=%" PRIu32
 			      " JOBSTACK_DATAPATH=",
 			      cli->stack, e->entry, e->attempt);
-		cli_quote(out, e->datapath, e->datapath_len);
+		view_quote(out, e->datapath, e->datapath_len);
 		js_buf_printf(out, " JOBSTACK_WORKER=%" PRIu64 "\n", batch->worker);
 		break;
 	case JSON:
 		o = json_object();
-		bad |= cli_json_text(o, "stack", cli->stack);
-		bad |= cli_json_count(o, "entry", e->entry);
-		bad |= cli_json_count(o, "attempt", e->attempt);
-		bad |= cli_json_bytes(o, "datapath", e->datapath, e->datapath_len);
-		bad |= cli_json_count(o, "worker", batch->worker);
-		bad |= cli_json_seconds(o, "lease_seconds", r->options.lease_us);
-		text = cli_json_line(o);
+		bad |= view_json_text(o, "stack", cli->stack);
+		bad |= view_json_count(o, "entry", e->entry);
+		bad |= view_json_count(o, "attempt", e->attempt);
+		bad |= view_json_bytes(o, "datapath", e->datapath, e->datapath_len);
+		bad |= view_json_count(o, "worker", batch->worker);
+		bad |= view_json_seconds(o, "lease_seconds", r->options.lease_us);
+		text = view_json_line(o);
 		bad |= text == NULL;
 		js_buf_str(out, text == NULL ? "" : text);
 		js_buf_char(out, '\n');

@@ -53,7 +53,7 @@ struct pruning {
 	struct jobstack_prune_options options;
 	const char *path; /* of the archive, or NULL */
 	struct cli_archive archive;
-	struct cli_progress progress;
+	struct view_progress progress;
 };
 
 static int add(void *ctx, const struct jobstack_item *item)
@@ -70,7 +70,7 @@ static int tell_progress(void *ctx, uint64_t done, uint64_t total)
 {
 	struct pruning *p = ctx;
 
-	cli_progress(&p->progress, "looked at %" PRIu64 " of %" PRIu64 " entries", done, total);
+	view_progress(&p->progress, "looked at %" PRIu64 " of %" PRIu64 " entries", done, total);
 	return cli_stop;
 }
 
@@ -83,15 +83,15 @@ static int tell(const struct pruning *p, const struct jobstack_prune_result *r)
 
 	if (cli->json) {
 		o = json_object();
-		bad |= cli_json_text(o, "stack", cli->stack);
-		bad |= cli_json_seconds(o, "older_than_seconds", p->options.older_us);
+		bad |= view_json_text(o, "stack", cli->stack);
+		bad |= view_json_seconds(o, "older_than_seconds", p->options.older_us);
 		bad |= json_object_set_new(o, "dry_run", json_boolean(p->options.dry_run));
-		bad |= cli_json_count(o, "entries", r->entries);
-		bad |= cli_json_count(o, "attempts", r->attempts);
-		bad |= cli_json_count(o, "workers", r->workers);
-		bad |= cli_json_count(o, "pushes", r->pushes);
-		bad |= cli_json_text(o, "archive", p->options.dry_run ? NULL : p->path);
-		return cli_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
+		bad |= view_json_count(o, "entries", r->entries);
+		bad |= view_json_count(o, "attempts", r->attempts);
+		bad |= view_json_count(o, "workers", r->workers);
+		bad |= view_json_count(o, "pushes", r->pushes);
+		bad |= view_json_text(o, "archive", p->options.dry_run ? NULL : p->path);
+		return view_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
 	}
 	if (cli->quiet)
 		return CLI_YES;
@@ -149,7 +149,7 @@ static int prune(struct pruning *p)
 		p->options.keep = keep;
 	}
 	status = jobstack_prune(cli->handle, cli->stack, &p->options, &result, &cli->error);
-	cli_progress_end(&p->progress);
+	view_progress_end(&p->progress);
 	if (status == 0)
 		return tell(p, &result);
 	if (!p->options.dry_run && (result.entries > 0 || status == JOBSTACK_ESTOPPED))

@@ -114,7 +114,7 @@ struct counted {
 	void *ctx;
 	uint64_t n;
 	int64_t began_us;
-	struct cli_progress progress;
+	struct view_progress progress;
 };
 
 static int next_counted(void *ctx, struct jobstack_bytes *datapath)
@@ -123,9 +123,9 @@ static int next_counted(void *ctx, struct jobstack_bytes *datapath)
 	int got = c->next(c->ctx, datapath);
 
 	c->n += got == 0;
-	if ((c->n % LOOK_EVERY == 0 || got == 2) && cli_progress_due(&c->progress))
-		cli_progress(&c->progress, "%" PRIu64 " names, %.0f a second", c->n,
-			     (double)c->n * 1e6 / (double)(jobstack_now_us() - c->began_us));
+	if ((c->n % LOOK_EVERY == 0 || got == 2) && view_progress_due(&c->progress))
+		view_progress(&c->progress, "%" PRIu64 " names, %.0f a second", c->n,
+			      (double)c->n * 1e6 / (double)(jobstack_now_us() - c->began_us));
 	return got;
 }
 
@@ -271,7 +271,7 @@ int cli_push_main(int argc, char **argv)
 	counted.progress.cli = &cli;
 	counted.began_us = jobstack_now_us();
 	pushed = jobstack_push_from(cli.handle, cli.stack, &r.options, next_counted, &counted, &result, &cli.error);
-	cli_progress_end(&counted.progress);
+	view_progress_end(&counted.progress);
 	if (r.input.empty > 0)
 		cli_say(&cli, "%" PRIu64 " empty lines were passed over", r.input.empty);
 	if (pushed == JOBSTACK_NOTHING) {

@@ -62,11 +62,11 @@ static void add_json(struct cli_recovery *r, const struct js_watch_case *c)
 	static const char *const verdict[] = {"taken", "would be taken", "suspect"};
 	json_t *o = json_object();
 
-	r->bad |= cli_json_count(o, "worker", c->worker);
-	r->bad |= cli_json_text(o, "node", c->node);
-	r->bad |= cli_json_text(o, "verdict", verdict[c->verdict]);
-	r->bad |= cli_json_text(o, "reason", c->reason != NULL ? c->reason : c->hint);
-	r->bad |= cli_json_count(o, "entries", c->entries);
+	r->bad |= view_json_count(o, "worker", c->worker);
+	r->bad |= view_json_text(o, "node", c->node);
+	r->bad |= view_json_text(o, "verdict", verdict[c->verdict]);
+	r->bad |= view_json_text(o, "reason", c->reason != NULL ? c->reason : c->hint);
+	r->bad |= view_json_count(o, "entries", c->entries);
 	r->bad |= json_object_set_new(o, "script", json_boolean(c->by_script));
 	r->bad |= json_object_set_new(o, "silent_seconds", json_real((double)c->silent_us / 1e6));
 	r->bad |= json_object_set_new(o, "lease_seconds", json_real((double)c->lease_us / 1e6));
@@ -221,13 +221,13 @@ static int show(const struct cli *cli, const struct cli_recovery *r)
 
 	if (cli->json) {
 		o = json_object();
-		bad |= cli_json_text(o, "stack", cli->stack);
-		bad |= cli_json_count(o, "taken_back", r->taken);
-		bad |= cli_json_count(o, "dead_workers", r->dead);
-		bad |= cli_json_count(o, "suspects", r->suspects);
+		bad |= view_json_text(o, "stack", cli->stack);
+		bad |= view_json_count(o, "taken_back", r->taken);
+		bad |= view_json_count(o, "dead_workers", r->dead);
+		bad |= view_json_count(o, "suspects", r->suspects);
 		bad |= json_object_set_new(o, "dry_run", json_boolean(r->dry_run));
 		bad |= json_object_set(o, "workers", r->workers);
-		return cli_json_print(o, bad);
+		return view_json_print(o, bad);
 	}
 	if (r->dead == 0 && r->suspects == 0)
 		(void)puts("nothing to take back: no worker is suspect");

@@ -172,13 +172,13 @@ static int tell(const struct cli *cli, const struct replay *r, int several)
 		return 0;
 	}
 	object = json_object();
-	bad = object == NULL || cli_json_text(object, "file", r->file) != 0 ||
-	      cli_json_text(object, "stack", r->spool.head.stack) != 0 ||
-	      cli_json_count(object, "worker", r->spool.head.worker) != 0 ||
-	      cli_json_count(object, "delivered", r->delivered) != 0 ||
-	      cli_json_count(object, "delivered_before", r->before) != 0 ||
-	      cli_json_count(object, "too_late", r->late) != 0;
-	return cli_json_print(object, bad);
+	bad = object == NULL || view_json_text(object, "file", r->file) != 0 ||
+	      view_json_text(object, "stack", r->spool.head.stack) != 0 ||
+	      view_json_count(object, "worker", r->spool.head.worker) != 0 ||
+	      view_json_count(object, "delivered", r->delivered) != 0 ||
+	      view_json_count(object, "delivered_before", r->before) != 0 ||
+	      view_json_count(object, "too_late", r->late) != 0;
+	return view_json_print(object, bad);
 }
 
 int cli_replay(struct cli *cli, char *const files[], size_t n)

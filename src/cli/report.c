@@ -44,30 +44,30 @@ static const struct js_opts opts = {
 	"docs/DATA.md tells how the recommendations are made.",
 	0};
 
-int report_so_far(const struct report *r)
+int insight_report_so_far(const struct insight_report *r)
 {
-	return cli_stack_left(&r->stack.s) > 0 && r->stack.s.state != JOBSTACK_CANCELLED;
+	return insight_stack_left(&r->stack.s) > 0 && r->stack.s.state != JOBSTACK_CANCELLED;
 }
 
 /* ----------------------------------------------------------------------------------------------------- gathering */
 
 struct gathering {
-	struct report *r;
-	struct cli_progress progress;
+	struct insight_report *r;
+	struct view_progress progress;
 };
 
 static int take_attempt(void *ctx, const struct jobstack_item *item)
 {
 	struct gathering *g = ctx;
-	struct report *r = g->r;
+	struct insight_report *r = g->r;
 
-	tally_add(r->tally, item);
+	insight_tally_add(r->tally, item);
 	if (item->entry % 1024 == 0)
-		cli_progress(&g->progress, "%" PRIu64 " attempts", tally_attempts(r->tally));
+		view_progress(&g->progress, "%" PRIu64 " attempts", insight_tally_attempts(r->tally));
 	return r->tally->failed || cli_stop;
 }
 
-static int gather(struct report *r)
+static int gather(struct insight_report *r)
 {
 	struct jobstack_export_options o = JOBSTACK_EXPORT_OPTIONS_INIT;
 	struct gathering g = {r, {.cli = r->cli}};
@@ -77,16 +77,16 @@ static int gather(struct report *r)
 	o.within_us = r->within_us;
 	o.no_datapath = 1;
 	status = jobstack_export(r->cli->handle, r->cli->stack, &o, take_attempt, &g, &r->cli->error);
-	cli_progress_end(&g.progress);
+	view_progress_end(&g.progress);
 	if (r->tally->failed)
 		return js_error_memory(&r->cli->error);
-	tally_end(r->tally);
+	insight_tally_end(r->tally);
 	return status;
 }
 
 static int take_path(void *ctx, const struct jobstack_item *item)
 {
-	struct report *r = ctx;
+	struct insight_report *r = ctx;
 
 	for (size_t i = 0; i < r->tally->slow_n; i++)
 		if (r->tally->slow[i].entry == item->entry && r->slow[i].len == 0)
@@ -95,9 +95,9 @@ static int take_path(void *ctx, const struct jobstack_item *item)
 }
 
 /* The names of the slowest: nothing else of the report needs a name, and so the pass reads none. */
-static int name_slowest(struct report *r)
+static int name_slowest(struct insight_report *r)
 {
-	uint64_t entry[TALLY_SLOWEST];
+	uint64_t entry[INSIGHT_SLOWEST];
 
 	for (size_t i = 0; i < r->tally->slow_n; i++)
 		entry[i] = r->tally->slow[i].entry;
@@ -107,52 +107,52 @@ static int name_slowest(struct report *r)
 
 /* ------------------------------------------------------------------------------------------------------ failures */
 
-static void failure_row(struct report *r, const struct jobstack_failure *f)
+static void failure_row(struct insight_report *r, const struct jobstack_failure *f)
 {
 	const char *example = f->various ? NULL : f->example;
 	struct js_buf text = {0};
 	char words[32];
 
-	cli_look_how(f, words);
-	cli_table_printf(&r->failing, CLI_PLAIN, "%" PRIu64, f->count);
-	cli_table_cell(&r->failing, CLI_PLAIN, words);
-	cli_table_printf(&r->failing, CLI_PLAIN, "%" PRIu64, f->entry);
+	view_failure_how(f, words);
+	view_table_printf(&r->failing, VIEW_PLAIN, "%" PRIu64, f->count);
+	view_table_cell(&r->failing, VIEW_PLAIN, words);
+	view_table_printf(&r->failing, VIEW_PLAIN, "%" PRIu64, f->entry);
 	if (f->reason != NULL)
-		cli_safe(&text, f->reason, strlen(f->reason));
+		view_safe(&text, f->reason, strlen(f->reason));
 	if (example != NULL) {
 		js_buf_str(&text, text.len > 0 ? ": " : "");
-		cli_safe(&text, example, strlen(example));
+		view_safe(&text, example, strlen(example));
 	}
 	if (text.len == 0 && f->various)
 		js_buf_str(&text, "(various)");
 	if (text.len > 0)
 		r->failing.hidden = 0; /* the column has something to say */
-	cli_table_cell(&r->failing, CLI_PLAIN, text.len > 0 ? text.data : "");
+	view_table_cell(&r->failing, VIEW_PLAIN, text.len > 0 ? text.data : "");
 	js_buf_free(&text);
 }
 
-static int failure_json(struct report *r, const struct jobstack_failure *f)
+static int failure_json(struct insight_report *r, const struct jobstack_failure *f)
 {
 	json_t *o = json_object();
-	int bad = cli_json_count(o, "count", f->count);
+	int bad = view_json_count(o, "count", f->count);
 
-	bad |= cli_json_text(o, "outcome", cli_outcome_word(f->outcome));
-	bad |= cli_json_int(o, "exit_code", f->exit_code, f->exit_code >= 0);
-	bad |= cli_json_int(o, "signal", f->signal, f->signal > 0);
-	bad |= cli_json_text(o, "reason", f->reason);
-	bad |= cli_json_text(o, "pattern", f->pattern);
-	bad |= cli_json_text(o, "example", f->example);
-	bad |= cli_json_count(o, "entry", f->entry);
-	bad |= cli_json_count(o, "attempt", f->attempt);
+	bad |= view_json_text(o, "outcome", view_outcome_word(f->outcome));
+	bad |= view_json_int(o, "exit_code", f->exit_code, f->exit_code >= 0);
+	bad |= view_json_int(o, "signal", f->signal, f->signal > 0);
+	bad |= view_json_text(o, "reason", f->reason);
+	bad |= view_json_text(o, "pattern", f->pattern);
+	bad |= view_json_text(o, "example", f->example);
+	bad |= view_json_count(o, "entry", f->entry);
+	bad |= view_json_count(o, "attempt", f->attempt);
 	bad |= json_object_set_new(o, "various", json_boolean(f->various));
 	return bad | json_array_append_new(r->failures, o);
 }
 
 static int take_failure(void *ctx, const struct jobstack_failure *f)
 {
-	struct report *r = ctx;
+	struct insight_report *r = ctx;
 
-	if (r->failing_n == REPORT_FAILURES)
+	if (r->failing_n == INSIGHT_REPORT_FAILURES)
 		return 1;
 	r->failing_n++;
 	if (r->failures == NULL)
@@ -162,7 +162,7 @@ static int take_failure(void *ctx, const struct jobstack_failure *f)
 	return r->tally->failed;
 }
 
-static int group_failures(struct report *r)
+static int group_failures(struct insight_report *r)
 {
 	int status = jobstack_failures(r->cli->handle, r->cli->stack, NULL, take_failure, r, NULL, &r->cli->error);
 
@@ -173,7 +173,7 @@ static int group_failures(struct report *r)
 
 /* ---------------------------------------------------------------------------------------------------------- main */
 
-static int parse(struct report *r, int *slurm, int argc, char **argv)
+static int parse(struct insight_report *r, int *slurm, int argc, char **argv)
 {
 	struct cli *cli = r->cli;
 	int key = -1, status = 0;
@@ -200,23 +200,24 @@ static int parse(struct report *r, int *slurm, int argc, char **argv)
 	return 0;
 }
 
-static int print_json(struct report *r)
+static int print_json(struct insight_report *r)
 {
 	json_t *o = json_object();
 
-	if (cli_json_print(o, report_json(r, o)) == 0)
+	if (view_json_print(o, view_report_json(r, o)) == 0)
 		return CLI_YES;
 	(void)js_error_memory(&r->cli->error);
 	return cli_fail(r->cli);
 }
 
-static int print_text(struct report *r, int slurm)
+static int print_text(struct insight_report *r, int slurm)
 {
 	struct js_buf out = {0}, fit = {0};
-	unsigned columns = cli_columns(stdout);
+	unsigned columns = view_columns(stdout);
 	int status = CLI_YES;
 
-	if (slurm && (!r->advice.known || (r->wanted_us >= 0 && advice_workers(&r->advice, r->wanted_us) == 0))) {
+	if (slurm &&
+	    (!r->advice.known || (r->wanted_us >= 0 && insight_advice_workers(&r->advice, r->wanted_us) == 0))) {
 		cli_say(r->cli,
 			r->advice.known
 				? "no number of workers does it within that time: the longest entries take as long"
@@ -225,11 +226,11 @@ static int print_text(struct report *r, int slurm)
 		return CLI_NO;
 	}
 	if (slurm)
-		report_slurm(r, &out);
+		view_report_slurm(r, &out);
 	else
-		report_text(r, columns, cli_colours(stdout), &out);
+		view_report_text(r, columns, view_colours(stdout), &out);
 	if (!slurm && columns > 0 && !out.failed)
-		cli_fit(&fit, out.data, columns);
+		view_fit(&fit, out.data, columns);
 	if (out.failed || fit.failed) {
 		(void)js_error_memory(&r->cli->error);
 		status = cli_fail(r->cli);
@@ -240,7 +241,7 @@ static int print_text(struct report *r, int slurm)
 	return status;
 }
 
-static int run(struct report *r, int slurm)
+static int run(struct insight_report *r, int slurm)
 {
 	int status = cli_stack(r->cli, &r->stack);
 
@@ -252,19 +253,20 @@ static int run(struct report *r, int slurm)
 		status = group_failures(r);
 	if (status != 0)
 		return cli_fail(r->cli);
-	advice_make(&r->advice, r->tally, report_so_far(r) ? cli_stack_left(&r->stack.s) : 0, r->wanted_us);
+	insight_advice_make(&r->advice, r->tally, insight_report_so_far(r) ? insight_stack_left(&r->stack.s) : 0,
+			    r->wanted_us);
 	return r->cli->json ? print_json(r) : print_text(r, slurm);
 }
 
-static const struct cli_column failing[] = {
+static const struct view_column failing[] = {
 	{"DEAD", 1, 0, 0}, {"HOW", 0, 0, 0}, {"SUCH AS", 1, 1, 0}, {"SAYING", 0, 0, 12}};
 
 int cli_report_main(int argc, char **argv)
 {
-	struct report r = {.since_us = -1,
-			   .within_us = -1,
-			   .wanted_us = -1,
-			   .failing = {.column = failing, .n = 4, .hidden = 1u << 3}};
+	struct insight_report r = {.since_us = -1,
+				   .within_us = -1,
+				   .wanted_us = -1,
+				   .failing = {.column = failing, .n = 4, .hidden = 1u << 3}};
 	int status, slurm = 0;
 	struct cli cli;
 
@@ -277,18 +279,18 @@ int cli_report_main(int argc, char **argv)
 	status = cli_connect(&cli, 60 * JS_SECOND_US);
 	if (status != 0)
 		return status;
-	r.tally = tally_new();
+	r.tally = insight_tally_new();
 	r.failures = cli.json ? json_array() : NULL;
 	if (r.tally == NULL || (cli.json && r.failures == NULL)) {
 		(void)js_error_memory(&cli.error);
 		status = cli_fail(&cli);
 	} else
 		status = run(&r, slurm);
-	tally_free(r.tally);
+	insight_tally_free(r.tally);
 	json_decref(r.failures);
-	cli_table_free(&r.failing);
-	cli_stack_end(&r.stack);
-	for (size_t i = 0; i < TALLY_SLOWEST; i++)
+	view_table_free(&r.failing);
+	insight_stack_free(&r.stack);
+	for (size_t i = 0; i < INSIGHT_SLOWEST; i++)
 		js_buf_free(&r.slow[i]);
 	return cli_end(&cli, status);
 }

@@ -178,16 +178,16 @@ static int tell_json(const struct cli *cli, const struct request *r, const struc
 		     const struct cli_recovery *lost)
 {
 	json_t *o = json_object();
-	int bad = cli_json_text(o, "stack", cli->stack);
+	int bad = view_json_text(o, "stack", cli->stack);
 
 	if (r->to != NULL)
-		bad |= cli_json_text(o, "to", r->to);
-	bad |= cli_json_count(o, r->to == NULL ? "requeued" : "moved", result->requeued);
-	bad |= cli_json_count(o, "taken_back", lost->taken);
-	bad |= cli_json_count(o, "refused", result->refused);
-	bad |= cli_json_count(o, "missing", result->missing);
+		bad |= view_json_text(o, "to", r->to);
+	bad |= view_json_count(o, r->to == NULL ? "requeued" : "moved", result->requeued);
+	bad |= view_json_count(o, "taken_back", lost->taken);
+	bad |= view_json_count(o, "refused", result->refused);
+	bad |= view_json_count(o, "missing", result->missing);
 	bad |= json_object_set_new(o, "dry_run", json_boolean(r->dry_run));
-	return cli_json_print(o, bad);
+	return view_json_print(o, bad);
 }
 
 static void tell(const struct request *r, const struct jobstack_requeue_result *result, const struct cli_recovery *lost)

@@ -261,16 +261,16 @@ static int print_json(struct run *r, const struct jobstack_push_result *pushed, 
 	json_t *o = json_object();
 	int bad = 0;
 
-	bad |= cli_json_text(o, "stack", r->cli.stack);
-	bad |= cli_json_count(o, "pushed", pushed->pushed);
-	bad |= cli_json_count(o, "skipped", pushed->skipped);
-	bad |= cli_json_count(o, "done", done);
-	bad |= cli_json_count(o, "done_in_all", r->now.done);
-	bad |= cli_json_count(o, "dead", r->now.dead);
-	bad |= cli_json_count(o, "left", left(&r->now));
-	bad |= cli_json_seconds(o, "seconds", took_us);
-	bad |= cli_json_real(o, "rate", (double)done * 1e6 / (double)took_us, took_us > 0);
-	return cli_json_print(o, bad);
+	bad |= view_json_text(o, "stack", r->cli.stack);
+	bad |= view_json_count(o, "pushed", pushed->pushed);
+	bad |= view_json_count(o, "skipped", pushed->skipped);
+	bad |= view_json_count(o, "done", done);
+	bad |= view_json_count(o, "done_in_all", r->now.done);
+	bad |= view_json_count(o, "dead", r->now.dead);
+	bad |= view_json_count(o, "left", left(&r->now));
+	bad |= view_json_seconds(o, "seconds", took_us);
+	bad |= view_json_real(o, "rate", (double)done * 1e6 / (double)took_us, took_us > 0);
+	return view_json_print(o, bad);
 }
 
 static void tell_where(const struct run *r)

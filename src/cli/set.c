@@ -57,13 +57,13 @@ static int print(const struct cli *cli, const struct jobstack_status *s)
 
 	if (cli->json) {
 		o = json_object();
-		bad |= cli_json_text(o, "stack", cli->stack);
-		bad |= cli_json_count(o, "max_attempts", s->max_attempts);
-		bad |= cli_json_count(o, "max_losses", s->max_losses);
-		bad |= cli_json_seconds(o, "retry_delay_seconds", s->retry_delay_us);
-		bad |= cli_json_int(o, "max_running", s->max_running, s->max_running > 0);
-		bad |= cli_json_int(o, "max_failures", s->max_failures, s->max_failures > 0);
-		return cli_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
+		bad |= view_json_text(o, "stack", cli->stack);
+		bad |= view_json_count(o, "max_attempts", s->max_attempts);
+		bad |= view_json_count(o, "max_losses", s->max_losses);
+		bad |= view_json_seconds(o, "retry_delay_seconds", s->retry_delay_us);
+		bad |= view_json_int(o, "max_running", s->max_running, s->max_running > 0);
+		bad |= view_json_int(o, "max_failures", s->max_failures, s->max_failures > 0);
+		return view_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
 	}
 	if (cli->quiet)
 		return CLI_YES;
@@ -78,7 +78,7 @@ static int print(const struct cli *cli, const struct jobstack_status *s)
 int cli_set_main(int argc, char **argv)
 {
 	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
-	struct cli_stack stack = {.cwd = {0}};
+	struct insight_stack stack = {.cwd = {0}};
 	const char *arg;
 	struct cli cli;
 	int status = 0;
@@ -97,6 +97,6 @@ int cli_set_main(int argc, char **argv)
 		status = cli_fail(&cli);
 	else
 		status = print(&cli, &stack.s);
-	cli_stack_end(&stack);
+	insight_stack_free(&stack);
 	return cli_end(&cli, status);
 }

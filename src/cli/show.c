@@ -40,7 +40,7 @@ struct showing {
 		to_stack;  /* where it went, with the NUL; of length 0: nowhere, or to what is not there any more */
 	uint64_t to_entry; /* 0: nowhere */
 	struct js_buf head, text, rerun;
-	struct cli_whole whole; /* in JSON */
+	struct view_whole whole; /* in JSON */
 };
 
 static int take_state(void *ctx, const struct jobstack_item *item)
@@ -75,7 +75,7 @@ static void add_word(struct js_buf *out, const char *before, const char *word)
 	if (word == NULL)
 		return;
 	js_buf_str(out, before);
-	cli_safe(out, word, strlen(word));
+	view_safe(out, word, strlen(word));
 }
 
 static void add_line(struct js_buf *out, const char *name)
@@ -86,14 +86,14 @@ static void add_line(struct js_buf *out, const char *name)
 static void add_place(struct js_buf *out, const char *log, int64_t at)
 {
 	js_buf_str(out, ", in ");
-	cli_safe(out, log, strlen(log));
+	view_safe(out, log, strlen(log));
 	js_buf_printf(out, " at %" PRId64 "\n", at);
 }
 
 static void add_when(struct js_buf *out, const struct jobstack_item *i)
 {
 	char started[JS_CLOCK_ISO], ended[JS_CLOCK_ISO], took[64];
-	int64_t us = cli_item_took(i);
+	int64_t us = view_item_took(i);
 
 	js_clock_iso(i->started_us, started);
 	js_clock_iso(i->ended_us, ended);
@@ -148,14 +148,14 @@ static void add_usage(struct js_buf *out, const struct jobstack_item *i)
 	}
 	if (i->maxrss_kib >= 0) {
 		js_buf_printf(out, "%smemory ", before);
-		cli_size(out, (double)i->maxrss_kib * 1024);
+		view_size(out, (double)i->maxrss_kib * 1024);
 		before = "; ";
 	}
 	if (i->read_bytes >= 0 && i->write_bytes >= 0) {
 		js_buf_printf(out, "%sread ", before);
-		cli_size(out, (double)i->read_bytes);
+		view_size(out, (double)i->read_bytes);
 		js_buf_str(out, ", wrote ");
-		cli_size(out, (double)i->write_bytes);
+		view_size(out, (double)i->write_bytes);
 	}
 	js_buf_char(out, '\n');
 }
@@ -201,7 +201,7 @@ static void add_tail(struct js_buf *out, const struct jobstack_item *i)
 
 		len = (size_t)((newline != NULL ? newline : end) - p);
 		js_buf_str(out, "    | ");
-		cli_safe(out, p, len);
+		view_safe(out, p, len);
 		js_buf_char(out, '\n');
 	}
 }
@@ -212,7 +212,7 @@ static void add_command(struct js_buf *out, const struct jobstack_item *i)
 
 	if (i->cwd != NULL) {
 		add_line(out, "cwd");
-		cli_safe(out, i->cwd, strlen(i->cwd));
+		view_safe(out, i->cwd, strlen(i->cwd));
 		js_buf_char(out, '\n');
 	}
 	if (i->argv.len == 0)
@@ -222,7 +222,7 @@ static void add_command(struct js_buf *out, const struct jobstack_item *i)
 		size_t len = strnlen(p, (size_t)(end - p));
 
 		js_buf_str(out, first ? "" : " ");
-		cli_quote_line(out, p, len);
+		view_quote_line(out, p, len);
 		p += len + 1;
 	}
 	js_buf_char(out, '\n');
@@ -233,14 +233,14 @@ static void add_attempt(struct js_buf *out, const struct jobstack_item *i)
 	char how[32];
 
 	js_buf_printf(out, "\nattempt %" PRIu32 ": ", i->attempt);
-	cli_item_how(i, how);
+	view_item_how(i, how);
 	if (i->outcome < 0)
 		js_buf_str(out, "running");
 	else {
-		js_buf_str(out, cli_outcome_word(i->outcome));
+		js_buf_str(out, view_outcome_word(i->outcome));
 		if (i->reason != NULL)
 			add_word(out, ": ", i->reason);
-		else if (strcmp(how, cli_outcome_word(i->outcome)) != 0)
+		else if (strcmp(how, view_outcome_word(i->outcome)) != 0)
 			add_word(out, ": ", how);
 	}
 	js_buf_char(out, '\n');
@@ -264,14 +264,14 @@ static int take_attempt(void *ctx, const struct jobstack_item *i)
 		with_state.state = s->state;
 		with_state.to_stack = s->to_stack.len > 0 ? s->to_stack.data : NULL;
 		with_state.to_entry = s->to_entry;
-		cli_whole_add(&s->whole, s->cli->stack, &with_state);
+		view_whole_add(&s->whole, s->cli->stack, &with_state);
 		return 0;
 	}
 	if (s->head.len == 0) {
 		js_buf_printf(&s->head, "entry     %" PRIu64 "\ndatapath  ", i->entry);
-		cli_safe(&s->head, i->datapath.data, i->datapath.len);
+		view_safe(&s->head, i->datapath.data, i->datapath.len);
 		js_buf_printf(&s->head, "\nstate     %s",
-			      s->state == 0 ? "it just changed: look again" : cli_state_word(s->state));
+			      s->state == 0 ? "it just changed: look again" : view_state_word(s->state));
 		if (s->to_entry > 0)
 			js_buf_printf(&s->head, " to %s as entry %" PRIu64,
 				      s->to_stack.len > 0 ? s->to_stack.data : "a stack that is gone", s->to_entry);
@@ -279,7 +279,7 @@ static int take_attempt(void *ctx, const struct jobstack_item *i)
 	}
 	if (i->attempt == 0)
 		return 0;
-	cli_rerun(s->cli->stack, i, &s->rerun);
+	view_rerun(s->cli->stack, i, &s->rerun);
 	add_attempt(&s->text, i);
 	return 0;
 }
@@ -287,7 +287,7 @@ static int take_attempt(void *ctx, const struct jobstack_item *i)
 static int print(struct showing *s)
 {
 	if (s->cli->json)
-		return cli_json_print(cli_whole_take(&s->whole), 0) == 0 ? CLI_YES : CLI_BUG;
+		return view_json_print(view_whole_take(&s->whole), 0) == 0 ? CLI_YES : CLI_BUG;
 	if (s->to_stack.failed || s->head.failed || s->text.failed || s->rerun.failed) {
 		(void)js_error_memory(&s->cli->error);
 		return cli_fail(s->cli);
@@ -332,7 +332,7 @@ int cli_show_main(int argc, char **argv)
 	else
 		status = show(&s, entry);
 	js_buf_free(&s.to_stack);
-	cli_whole_end(&s.whole);
+	view_whole_end(&s.whole);
 	js_buf_free(&s.head);
 	js_buf_free(&s.text);
 	js_buf_free(&s.rerun);

@@ -62,10 +62,10 @@ static int tell(struct cli *cli, const struct change *c, int changed, const stru
 
 	if (cli->json) {
 		o = json_object();
-		bad |= cli_json_text(o, "stack", cli->stack);
-		bad |= cli_json_text(o, "state", cli_stack_state(c->to));
+		bad |= view_json_text(o, "stack", cli->stack);
+		bad |= view_json_text(o, "state", view_stack_word(c->to));
 		bad |= json_object_set_new(o, "changed", json_boolean(changed));
-		return cli_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
+		return view_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
 	}
 	if (cli->quiet)
 		return CLI_YES;
@@ -80,7 +80,7 @@ static int tell(struct cli *cli, const struct change *c, int changed, const stru
 
 static int set_state(const struct change *c, int argc, char **argv)
 {
-	struct cli_stack before = {.cwd = {0}}, after = {.cwd = {0}};
+	struct insight_stack before = {.cwd = {0}}, after = {.cwd = {0}};
 	const char *arg, *note = NULL;
 	struct cli cli;
 	int status, key;
@@ -102,8 +102,8 @@ static int set_state(const struct change *c, int argc, char **argv)
 		status = cli_fail(&cli);
 	else
 		status = tell(&cli, c, before.s.state != c->to, &after.s);
-	cli_stack_end(&before);
-	cli_stack_end(&after);
+	insight_stack_free(&before);
+	insight_stack_free(&after);
 	return cli_end(&cli, status);
 }
 

@@ -57,7 +57,8 @@ struct request {
 };
 
 /* What is shown of a look, as one text. */
-static int show(const struct cli_look *l, const struct request *r, struct js_buf *out, unsigned columns, int colours)
+static int show(const struct insight_snapshot *l, const struct request *r, struct js_buf *out, unsigned columns,
+		int colours)
 {
 	const struct cli *cli = l->cli;
 
@@ -69,8 +70,8 @@ static int show(const struct cli_look *l, const struct request *r, struct js_buf
 			cli_why_text(l, &l->seen[i], out);
 			continue;
 		}
-		o = r->why ? cli_why_json(l, &l->seen[i]) : cli_look_json(l, &l->seen[i], cli->stack_given);
-		text = cli_json_line(o);
+		o = r->why ? cli_why_json(l, &l->seen[i]) : view_status_json(l, &l->seen[i], cli->stack_given);
+		text = view_json_line(o);
 		if (text == NULL)
 			return -1;
 		js_buf_str(out, text);
@@ -78,21 +79,21 @@ static int show(const struct cli_look *l, const struct request *r, struct js_buf
 		free(text);
 	}
 	if (!cli->json && !r->why && cli->stack_given)
-		cli_look_detail(l, out, columns, colours);
+		view_status_detail(l, out, columns, colours);
 	else if (!cli->json && !r->why && l->n > 0)
-		cli_look_table(l, out, columns, colours);
+		view_status_table(l, out, columns, colours);
 	return out->failed ? -1 : 0;
 }
 
 /* Asks and prints.  Gives the exit status; *ALARMING for --exit-code. */
 static int round_of(struct cli *cli, const struct request *r, int *alarming)
 {
-	struct cli_look l = {.cli = cli};
+	struct insight_snapshot l = {.cli = cli};
 	struct js_buf out = {0};
-	int status = cli_look(&l, cli->stack_given);
+	int status = insight_snapshot_read(&l, cli->stack_given);
 
 	*alarming = l.alarming;
-	if (status == 0 && show(&l, r, &out, cli_columns(stdout), cli_colours(stdout)) != 0)
+	if (status == 0 && show(&l, r, &out, view_columns(stdout), view_colours(stdout)) != 0)
 		status = js_error_memory(&cli->error);
 	if (status != 0)
 		status = cli_fail(cli);
@@ -101,7 +102,7 @@ static int round_of(struct cli *cli, const struct request *r, int *alarming)
 	if (status == 0 && l.n == 0)
 		cli_say(cli, "there are no stacks yet: `jobstack push` makes one");
 	js_buf_free(&out);
-	cli_look_end(&l);
+	insight_snapshot_free(&l);
 	return status;
 }
 
@@ -120,10 +121,10 @@ static int watch_lines(struct cli *cli, const struct request *r)
 	int status, alarming, away = 0;
 
 	for (;;) {
-		struct cli_look l = {.cli = cli};
+		struct insight_snapshot l = {.cli = cli};
 		struct js_buf out = {0};
 
-		status = cli_look(&l, cli->stack_given);
+		status = insight_snapshot_read(&l, cli->stack_given);
 		if (status == 0 && show(&l, r, &out, 0, 0) != 0)
 			status = js_error_memory(&cli->error);
 		alarming = status == JOBSTACK_ENODB && cli_stop == 0;
@@ -135,7 +136,7 @@ static int watch_lines(struct cli *cli, const struct request *r)
 			cli_say(cli, "the database is there again");
 		away = alarming;
 		js_buf_free(&out);
-		cli_look_end(&l);
+		insight_snapshot_free(&l);
 		if (alarming)
 			js_error_clear(&cli->error);
 		else if (status != 0 && cli_stop == 0)
@@ -165,25 +166,25 @@ static void head_line(const struct cli *cli, const struct request *r, const char
 	(void)snprintf(line, sizeof(line), "%s  %s, every %.3g s, q leaves%s%.300s", now,
 		       cli->stack_given ? cli->stack : "all stacks", (double)r->every_us / 1e6,
 		       trouble[0] != '\0' ? ": " : "", trouble);
-	cli_cut(out, line, cli_columns(stdout));
+	view_cut(out, line, view_columns(stdout));
 	js_buf_str(out, "\n\n");
 }
 
 /* Draws the last look, with what is wrong meanwhile. */
-static int draw(struct cli_look *l, const struct request *r, const char *trouble)
+static int draw(struct insight_snapshot *l, const struct request *r, const char *trouble)
 {
 	struct js_buf out = {0}, text = {0};
-	unsigned columns = cli_columns(stdout);
+	unsigned columns = view_columns(stdout);
 	int bad;
 
 	head_line(l->cli, r, trouble, &out);
-	bad = l->n > 0 ? show(l, r, &text, columns, cli_colours(stdout)) : 0;
+	bad = l->n > 0 ? show(l, r, &text, columns, view_colours(stdout)) : 0;
 	if (text.data != NULL)
-		cli_wrap(&out, text.data, r->why ? columns : 0);
+		view_wrap(&out, text.data, r->why ? columns : 0);
 	if (l->n == 0 && trouble[0] == '\0')
 		js_buf_str(&out, "there are no stacks yet\n");
 	if (bad == 0 && !out.failed)
-		cli_screen_draw(out.data);
+		view_screen_draw(out.data);
 	js_buf_free(&text);
 	js_buf_free(&out);
 	return bad;
@@ -192,24 +193,24 @@ static int draw(struct cli_look *l, const struct request *r, const char *trouble
 /* On a terminal, in place.  At the end the last picture stays below, where it can be read. */
 static int watch_screen(struct cli *cli, const struct request *r)
 {
-	struct cli_look last = {.cli = cli};
-	enum cli_screen_event event = CLI_SCREEN_TIME;
+	struct insight_snapshot last = {.cli = cli};
+	enum view_screen_event event = VIEW_SCREEN_TIME;
 	char trouble[400] = "";
 	struct js_buf out = {0};
 	int status = 0;
 
-	cli_screen_begin();
-	for (int64_t next = jobstack_now_us(); event != CLI_SCREEN_LEAVE; event = cli_screen_wait(next)) {
-		struct cli_look l = {.cli = cli};
+	view_screen_begin();
+	for (int64_t next = jobstack_now_us(); event != VIEW_SCREEN_LEAVE; event = view_screen_wait(next)) {
+		struct insight_snapshot l = {.cli = cli};
 
-		if (event == CLI_SCREEN_TIME) {
-			status = cli_look(&l, cli->stack_given);
+		if (event == VIEW_SCREEN_TIME) {
+			status = insight_snapshot_read(&l, cli->stack_given);
 			next = jobstack_now_us() + r->every_us;
 			if (status == 0) {
-				cli_look_end(&last);
+				insight_snapshot_free(&last);
 				last = l;
 			} else
-				cli_look_end(&l);
+				insight_snapshot_free(&l);
 			if (status != 0 && (status != JOBSTACK_ENODB || cli_stop != 0))
 				break;
 			(void)snprintf(trouble, sizeof(trouble), "%.390s", cli->error.text);
@@ -221,11 +222,11 @@ static int watch_screen(struct cli *cli, const struct request *r)
 			break;
 		}
 	}
-	cli_screen_end();
-	if (last.n > 0 && show(&last, r, &out, cli_columns(stdout), cli_colours(stdout)) == 0 && out.len > 0)
+	view_screen_end();
+	if (last.n > 0 && show(&last, r, &out, view_columns(stdout), view_colours(stdout)) == 0 && out.len > 0)
 		(void)fwrite(out.data, 1, out.len, stdout);
 	js_buf_free(&out);
-	cli_look_end(&last);
+	insight_snapshot_free(&last);
 	if (cli_stop != 0) {
 		jobstack_free(cli->handle);
 		cli_die_by_signal();
@@ -235,16 +236,16 @@ static int watch_screen(struct cli *cli, const struct request *r)
 
 static int on_screen(const struct cli *cli)
 {
-	return isatty(STDOUT_FILENO) && !cli_is_dumb() && !cli->json;
+	return isatty(STDOUT_FILENO) && !view_is_dumb() && !cli->json;
 }
 
 /* Watching begins with a stack that is there: else it is a mistake in its name.  One that goes later is an answer. */
 static int watch(struct cli *cli, const struct request *r)
 {
-	struct cli_stack stack = {.cwd = {0}};
+	struct insight_stack stack = {.cwd = {0}};
 	int status = cli->stack_given ? cli_stack(cli, &stack) : 0;
 
-	cli_stack_end(&stack);
+	insight_stack_free(&stack);
 	if (status != 0)
 		return cli_fail(cli);
 	return on_screen(cli) ? watch_screen(cli, r) : watch_lines(cli, r);

@@ -54,13 +54,13 @@ struct waiting {
 	int64_t alone_us;	    /* since when nobody works there */
 	struct jobstack_status last;
 	struct jobstack_pace pace;
-	struct cli_progress progress;
+	struct view_progress progress;
 	int told_paused, told_alone, timed_out;
 };
 
 static int over(const struct jobstack_status *s)
 {
-	return cli_stack_left(s) == 0 && s->pushers == 0;
+	return insight_stack_left(s) == 0 && s->pushers == 0;
 }
 
 static int good(const struct jobstack_status *s)
@@ -77,18 +77,19 @@ static int tell(struct waiting *w, int status)
 
 	if (w->cli.json) {
 		o = json_object();
-		bad |= cli_json_text(o, "stack", w->cli.stack) | cli_json_text(o, "state", cli_stack_state(s->state));
-		bad |= cli_json_count(o, "pushed", s->pushed) | cli_json_count(o, "done", s->done) |
-		       cli_json_count(o, "dead", s->dead);
-		bad |= cli_json_count(o, "cancelled", s->cancelled) | cli_json_count(o, "left", cli_stack_left(s));
-		bad |= cli_json_count(o, "pruned", s->pruned);
-		bad |= cli_json_seconds(o, "seconds", jobstack_now_us() - w->began_us);
+		bad |= view_json_text(o, "stack", w->cli.stack) | view_json_text(o, "state", view_stack_word(s->state));
+		bad |= view_json_count(o, "pushed", s->pushed) | view_json_count(o, "done", s->done) |
+		       view_json_count(o, "dead", s->dead);
+		bad |= view_json_count(o, "cancelled", s->cancelled) |
+		       view_json_count(o, "left", insight_stack_left(s));
+		bad |= view_json_count(o, "pruned", s->pruned);
+		bad |= view_json_seconds(o, "seconds", jobstack_now_us() - w->began_us);
 		bad |= json_object_set_new(o, "timed_out", json_boolean(w->timed_out));
-		return cli_json_print(o, bad) == 0 ? status : CLI_BUG;
+		return view_json_print(o, bad) == 0 ? status : CLI_BUG;
 	}
 	if (!w->cli.quiet)
 		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left%s\n", s->done + s->pruned, s->dead,
-			     cli_stack_left(s), s->cancelled > 0 ? ", the rest cancelled" : "");
+			     insight_stack_left(s), s->cancelled > 0 ? ", the rest cancelled" : "");
 	(void)fflush(stdout);
 	if (w->timed_out)
 		cli_say(&w->cli, "the time is over: `jobstack status -s %s --why` says what it waits for",
@@ -110,7 +111,7 @@ static void tell_alone(struct waiting *w)
 		w->alone_us = now;
 	if (now - w->alone_us < ALONE_US || w->told_alone)
 		return;
-	cli_progress_end(&w->progress);
+	view_progress_end(&w->progress);
 	cli_say(&w->cli, "%" PRIu64 " are ready, and there is no worker yet: `jobstack status -s %s --why` tells more",
 		s->ready, w->cli.stack);
 	w->told_alone = 1;
@@ -119,34 +120,34 @@ static void tell_alone(struct waiting *w)
 static void show(struct waiting *w)
 {
 	const struct jobstack_status *s = &w->last;
-	char percent[CLI_PACE_TEXT], rate[CLI_PACE_TEXT], eta[CLI_PACE_TEXT];
+	char percent[VIEW_PACE_TEXT], rate[VIEW_PACE_TEXT], eta[VIEW_PACE_TEXT];
 	struct js_buf bar = {0};
 
 	tell_alone(w);
 	if (s->state == JOBSTACK_PAUSED && !w->told_paused) {
-		cli_progress_end(&w->progress);
+		view_progress_end(&w->progress);
 		cli_say(&w->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` goes on", w->cli.stack,
 			w->cli.stack);
 	}
 	w->told_paused = s->state == JOBSTACK_PAUSED;
-	if (!cli_progress_due(&w->progress))
+	if (!view_progress_due(&w->progress))
 		return;
-	if (cli_columns(stderr) >= WIDE)
-		cli_bar(&bar, BAR, cli_pace_share(s));
-	cli_pace_percent(cli_pace_share(s), percent);
-	cli_pace_rate(w->pace.rate, rate);
-	cli_pace_eta(&w->pace, eta);
-	cli_progress(&w->progress, "%s%s%s, %" PRIu64 " left, %" PRIu64 " running%s%s%s%s",
-		     bar.data != NULL ? bar.data : "", bar.data != NULL ? " " : "", percent, cli_stack_left(s),
-		     s->running, w->pace.rate > 0 ? ", " : "", w->pace.rate > 0 ? rate : "",
-		     w->pace.eta_us > 0 ? ", ends in about " : "", w->pace.eta_us > 0 ? eta : "");
+	if (view_columns(stderr) >= WIDE)
+		view_bar(&bar, BAR, view_pace_share(s));
+	view_pace_percent(view_pace_share(s), percent);
+	view_pace_rate(w->pace.rate, rate);
+	view_pace_eta(&w->pace, eta);
+	view_progress(&w->progress, "%s%s%s, %" PRIu64 " left, %" PRIu64 " running%s%s%s%s",
+		      bar.data != NULL ? bar.data : "", bar.data != NULL ? " " : "", percent, insight_stack_left(s),
+		      s->running, w->pace.rate > 0 ? ", " : "", w->pace.rate > 0 ? rate : "",
+		      w->pace.eta_us > 0 ? ", ends in about " : "", w->pace.eta_us > 0 ? eta : "");
 	js_buf_free(&bar);
 }
 
 /* One look.  A database that is away is no error for an hour. */
 static int look(struct waiting *w)
 {
-	struct cli_stack stack = {.cwd = {0}};
+	struct insight_stack stack = {.cwd = {0}};
 	int status = cli_stack(&w->cli, &stack);
 
 	if (status == 0) {
@@ -158,12 +159,12 @@ static int look(struct waiting *w)
 		else if (!over(&w->last) && (w->progress.on || !w->progress.begun))
 			status = jobstack_pace(w->cli.handle, &w->last, &w->pace, &w->cli.error);
 	}
-	cli_stack_end(&stack);
+	insight_stack_free(&stack);
 	if (status != JOBSTACK_ENODB || cli_stop != 0)
 		return status;
 	if (w->away_us == 0) {
 		w->away_us = jobstack_now_us();
-		cli_progress_end(&w->progress);
+		view_progress_end(&w->progress);
 		cli_say(&w->cli, "%s: still trying", w->cli.error.text);
 	} else if (jobstack_now_us() - w->away_us > RIDE_US)
 		return status;
@@ -194,12 +195,12 @@ static int wait_for_end(struct waiting *w)
 		if (status != 0)
 			break;
 		if (w->away_us == 0 && over(&w->last)) {
-			cli_progress_end(&w->progress);
+			view_progress_end(&w->progress);
 			return tell(w, good(&w->last) ? CLI_YES : CLI_NO);
 		}
 		if (jobstack_now_us() >= w->until_us) {
 			w->timed_out = 1;
-			cli_progress_end(&w->progress);
+			view_progress_end(&w->progress);
 			return tell(w, CLI_TIMEOUT);
 		}
 		show(w);
@@ -216,7 +217,7 @@ static int wait_for_end(struct waiting *w)
 		if (cli_stop != 0)
 			break;
 	}
-	cli_progress_end(&w->progress);
+	view_progress_end(&w->progress);
 	return cli_stop != 0 ? CLI_NO : cli_fail(&w->cli);
 }
 

@@ -25,7 +25,7 @@
 
 /* Where the reasons go: lines, or an array. */
 struct reasons {
-	const struct cli_seen *seen;
+	const struct insight_seen *seen;
 	const struct jobstack_status *s;
 	struct js_buf *out;
 	json_t *list;
@@ -57,8 +57,8 @@ static void reason(struct reasons *r, const char *code, const char *remedy, cons
 	if (r->list != NULL) {
 		json_t *o = json_object();
 
-		r->bad |= cli_json_text(o, "why", code) | cli_json_text(o, "text", words) |
-			  cli_json_text(o, "remedy", what.data);
+		r->bad |= view_json_text(o, "why", code) | view_json_text(o, "text", words) |
+			  view_json_text(o, "remedy", what.data);
 		r->bad |= json_array_append_new(r->list, o);
 	} else
 		js_buf_printf(r->out, "%s%s%s%s\n", r->prefix, words, remedy == NULL ? "" : ": ",
@@ -85,7 +85,7 @@ static int state_reasons(struct reasons *r)
 	char why[600] = "";
 
 	if (r->seen->stack.note.len > 0) {
-		cli_safe(&note, r->seen->stack.note.data, r->seen->stack.note.len);
+		view_safe(&note, r->seen->stack.note.data, r->seen->stack.note.len);
 		(void)snprintf(why, sizeof(why), " (%s)", note.data != NULL ? note.data : "");
 		js_buf_free(&note);
 	}
@@ -139,7 +139,7 @@ static void line_reasons(struct reasons *r)
 		       "nothing is in line: %" PRIu64 " of %" PRIu64 " are done", s->done, s->pushed);
 }
 
-static void worker_reasons(struct reasons *r, const struct cli_look *l)
+static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 {
 	const struct jobstack_status *s = r->s;
 	uint64_t alive = s->workers - s->silent;
@@ -224,13 +224,13 @@ static void slurm_reasons(struct reasons *r, json_t *o)
 	if (more > 0)
 		reason(r, "slurm_more", NULL, "and %" PRIu64 " more Slurm jobs of it: squeue --me", more);
 	if (o != NULL)
-		r->bad |= cli_json_count(o, "slurm_jobs", r->jobs);
+		r->bad |= view_json_count(o, "slurm_jobs", r->jobs);
 }
 
-static void collect(struct reasons *r, const struct cli_look *l, json_t *o)
+static void collect(struct reasons *r, const struct insight_snapshot *l, json_t *o)
 {
 	const struct jobstack_status *s = r->s;
-	int closed = state_reasons(r), slurm = cli_stack_left(s) + s->cancelled > 0 && js_slurm_is_here();
+	int closed = state_reasons(r), slurm = insight_stack_left(s) + s->cancelled > 0 && js_slurm_is_here();
 
 	if (slurm)
 		ask_slurm(r);
@@ -249,7 +249,7 @@ static void collect(struct reasons *r, const struct cli_look *l, json_t *o)
 		slurm_reasons(r, o);
 }
 
-void cli_why_text(const struct cli_look *l, const struct cli_seen *seen, struct js_buf *out)
+void cli_why_text(const struct insight_snapshot *l, const struct insight_seen *seen, struct js_buf *out)
 {
 	char prefix[JOBSTACK_STACK_MAX + 3];
 	struct reasons r = {.seen = seen, .s = &seen->stack.s, .out = out, .prefix = prefix};
@@ -259,14 +259,14 @@ void cli_why_text(const struct cli_look *l, const struct cli_seen *seen, struct 
 	out->failed |= r.bad;
 }
 
-json_t *cli_why_json(const struct cli_look *l, const struct cli_seen *seen)
+json_t *cli_why_json(const struct insight_snapshot *l, const struct insight_seen *seen)
 {
 	struct reasons r = {.seen = seen, .s = &seen->stack.s, .list = json_array()};
 	json_t *o = json_object();
 
 	if (r.list != NULL && o != NULL) {
-		r.bad |= cli_json_text(o, "stack", seen->stack.name) |
-			 cli_json_text(o, "state", cli_stack_state(seen->stack.s.state));
+		r.bad |= view_json_text(o, "stack", seen->stack.name) |
+			 view_json_text(o, "state", view_stack_word(seen->stack.s.state));
 		collect(&r, l, o);
 		r.bad |= json_object_set(o, "why", r.list);
 	}

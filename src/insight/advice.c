@@ -40,7 +40,7 @@ static uint64_t larger(double a, double b)
 
 /* Memory: a fifth more than what 99 of 100 took and, if the largest is of their kind, a tenth more than that one.  What
  * took more than twice as much as the 99 is for bigger nodes, not for all slots to have room for. */
-static void make_memory(struct advice *a, const struct tally *t)
+static void make_memory(struct insight_advice *a, const struct insight_tally *t)
 {
 	double p99 = (double)js_sketch_quantile(&t->rss_kib, 0.99), max = (double)t->rss_kib.max;
 
@@ -53,7 +53,7 @@ static void make_memory(struct advice *a, const struct tally *t)
 /* Wall time: the longest entry and a quarter; twice what 99 of 100 took; and ten times the mean, so that what a job
  * interrupts or leaves idle at its end (half an entry a slot, on average) is a twentieth of it at most, but for that
  * alone no more than a day, which few sites refuse.  With a wanted wall time a job has to last for that and a fifth. */
-static void make_time(struct advice *a, const struct tally *t, int64_t within_us)
+static void make_time(struct insight_advice *a, const struct insight_tally *t, int64_t within_us)
 {
 	uint64_t us = larger(1.25 * (double)a->longest_us, 2 * (double)a->p99_us);
 	double mean = 10 * js_sketch_mean(&t->done_us);
@@ -65,7 +65,7 @@ static void make_time(struct advice *a, const struct tally *t, int64_t within_us
 	a->timeout_us = (int64_t)round_up(larger(1.5 * (double)a->longest_us, 3 * (double)a->p99_us), limit);
 }
 
-void advice_make(struct advice *a, const struct tally *t, uint64_t left, int64_t within_us)
+void insight_advice_make(struct insight_advice *a, const struct insight_tally *t, uint64_t left, int64_t within_us)
 {
 	double busy = t->cpu_of_us > 0 ? t->cpu_us / t->cpu_of_us : 0;
 
@@ -73,7 +73,7 @@ void advice_make(struct advice *a, const struct tally *t, uint64_t left, int64_t
 	a->slots = t->slots > 0 ? t->slots : 1;
 	a->cpus = busy <= 1.1 ? 1 : (uint32_t)(busy + 0.9);
 	a->known = t->done_us.n > 0;
-	a->few = t->done_us.n < ADVICE_FEW;
+	a->few = t->done_us.n < INSIGHT_FEW;
 	make_memory(a, t);
 	if (!a->known)
 		return;
@@ -81,13 +81,13 @@ void advice_make(struct advice *a, const struct tally *t, uint64_t left, int64_t
 	a->p99_us = (int64_t)js_sketch_quantile(&t->done_us, 0.99);
 	a->are_left = left > 0;
 	a->entries = left > 0 ? left : t->n[JOBSTACK_DONE];
-	a->work_us = tally_time(t) / (double)t->n[JOBSTACK_DONE] * (double)a->entries;
+	a->work_us = insight_tally_time(t) / (double)t->n[JOBSTACK_DONE] * (double)a->entries;
 	make_time(a, t, within_us);
 }
 
 /* At the end some slots have nothing left to do while others finish: for as long as 99 of 100 entries
  * take, at worst. */
-uint64_t advice_workers(const struct advice *a, int64_t within_us)
+uint64_t insight_advice_workers(const struct insight_advice *a, int64_t within_us)
 {
 	double usable = (double)(within_us - a->p99_us), n;
 
@@ -99,7 +99,7 @@ uint64_t advice_workers(const struct advice *a, int64_t within_us)
 	return (uint64_t)n + ((double)(uint64_t)n < n || n < 1);
 }
 
-void advice_time_text(int64_t us, char text[32])
+void insight_advice_time_text(int64_t us, char text[32])
 {
 	int64_t s = us / JS_SECOND_US, days = s / 86400;
 
@@ -109,7 +109,7 @@ void advice_time_text(int64_t us, char text[32])
 		(void)snprintf(text, 32, "%d:%02d:00", (int)(s / 3600), (int)(s / 60 % 60));
 }
 
-void advice_duration_text(int64_t us, char text[32])
+void insight_advice_duration_text(int64_t us, char text[32])
 {
 	int64_t s = us / JS_SECOND_US;
 
@@ -121,7 +121,7 @@ void advice_duration_text(int64_t us, char text[32])
 		(void)snprintf(text, 32, "%" PRId64 "s", s);
 }
 
-void advice_size_text(uint64_t kib, char text[32])
+void insight_advice_size_text(uint64_t kib, char text[32])
 {
 	if (kib % (1024 * MIB) == 0)
 		(void)snprintf(text, 32, "%" PRIu64 "G", kib / 1024 / MIB);

@@ -3,17 +3,17 @@
  * What the next run should ask for, computed from how the last one went.  docs/DATA.md tells the rules; they stand here
  * and nowhere else.
  */
-#ifndef JS_CLI_ADVICE_H
-#define JS_CLI_ADVICE_H
+#ifndef JS_INSIGHT_ADVICE_H
+#define JS_INSIGHT_ADVICE_H
 
 #include "insight/tally.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define ADVICE_FEW 20 /* with fewer done entries it is a guess */
+#define INSIGHT_FEW 20 /* with fewer done entries it is a guess */
 
-struct advice {
+struct insight_advice {
 	int known; /* something was done, so there is something to go by */
 	int few;
 	int64_t longest_us, p99_us;
@@ -29,15 +29,16 @@ struct advice {
 };
 
 /* LEFT: how many entries have not come to their end.  WITHIN_US: the wanted wall time, or -1. */
-void advice_make(struct advice *advice, const struct tally *tally, uint64_t left, int64_t within_us);
+void insight_advice_make(struct insight_advice *advice, const struct insight_tally *tally, uint64_t left,
+			 int64_t within_us);
 
 /* How many workers do the work in WITHIN_US; 0: no number of them does, the longest entry takes too long. */
-uint64_t advice_workers(const struct advice *advice, int64_t within_us);
+uint64_t insight_advice_workers(const struct insight_advice *advice, int64_t within_us);
 
 /* A wall time as sbatch reads it, "1:30:00" or "2-00:00:00"; a duration as our own options read it, "90s", "15m", "2h";
  * a size as both do, "512M", "4G". */
-void advice_time_text(int64_t us, char text[32]);
-void advice_duration_text(int64_t us, char text[32]);
-void advice_size_text(uint64_t kib, char text[32]);
+void insight_advice_time_text(int64_t us, char text[32]);
+void insight_advice_duration_text(int64_t us, char text[32]);
+void insight_advice_size_text(uint64_t kib, char text[32]);
 
 #endif

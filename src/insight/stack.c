@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-int cli_stack_take(struct cli_stack *stack, const struct jobstack_status *s)
+int insight_stack_copy(struct insight_stack *stack, const struct jobstack_status *s)
 {
-	*stack = (struct cli_stack){.s = *s};
+	*stack = (struct insight_stack){.s = *s};
 	(void)snprintf(stack->name, sizeof(stack->name), "%s", s->stack);
 	if (s->cwd != NULL)
 		js_buf_str(&stack->cwd, s->cwd);
@@ -21,14 +21,14 @@ int cli_stack_take(struct cli_stack *stack, const struct jobstack_status *s)
 	return stack->cwd.failed || stack->note.failed ? -1 : 0;
 }
 
-void cli_stack_end(struct cli_stack *stack)
+void insight_stack_free(struct insight_stack *stack)
 {
 	js_buf_free(&stack->cwd);
 	js_buf_free(&stack->note);
 }
 
 struct taking {
-	struct cli_stack *stack;
+	struct insight_stack *stack;
 	int memory;
 };
 
@@ -36,12 +36,12 @@ static int take(void *ctx, const struct jobstack_status *s)
 {
 	struct taking *t = ctx;
 
-	cli_stack_end(t->stack);
-	t->memory = cli_stack_take(t->stack, s) != 0;
+	insight_stack_free(t->stack);
+	t->memory = insight_stack_copy(t->stack, s) != 0;
 	return 0;
 }
 
-int cli_stack(struct cli *cli, struct cli_stack *stack)
+int cli_stack(struct cli *cli, struct insight_stack *stack)
 {
 	struct taking t = {stack, 0};
 	int status = jobstack_status(cli->handle, cli->stack, take, &t, &cli->error);
@@ -49,7 +49,7 @@ int cli_stack(struct cli *cli, struct cli_stack *stack)
 	return status == 0 && t.memory ? js_error_memory(&cli->error) : status;
 }
 
-const char *cli_stack_state(enum jobstack_stack_state state)
+const char *view_stack_word(enum jobstack_stack_state state)
 {
 	static const char *const word[] = {[JOBSTACK_OPEN] = "open",
 					   [JOBSTACK_PAUSED] = "paused",
@@ -59,7 +59,7 @@ const char *cli_stack_state(enum jobstack_stack_state state)
 	return (size_t)state < sizeof(word) / sizeof(word[0]) ? word[state] : "?";
 }
 
-uint64_t cli_stack_left(const struct jobstack_status *s)
+uint64_t insight_stack_left(const struct jobstack_status *s)
 {
 	return s->ready + s->waiting + s->held + s->running;
 }

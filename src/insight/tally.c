@@ -18,16 +18,16 @@
 
 #define OTHERS "(others)"
 
-struct tally *tally_new(void)
+struct insight_tally *insight_tally_new(void)
 {
-	struct tally *t = calloc(1, sizeof(*t));
+	struct insight_tally *t = calloc(1, sizeof(*t));
 
 	if (t != NULL)
 		t->first_us = t->last_us = -1;
 	return t;
 }
 
-void tally_free(struct tally *t)
+void insight_tally_free(struct insight_tally *t)
 {
 	if (t == NULL)
 		return;
@@ -35,12 +35,12 @@ void tally_free(struct tally *t)
 	free(t);
 }
 
-uint64_t tally_attempts(const struct tally *t)
+uint64_t insight_tally_attempts(const struct insight_tally *t)
 {
 	return t->n[JOBSTACK_DONE] + t->n[JOBSTACK_FAILED] + t->n[JOBSTACK_LOST] + t->n[JOBSTACK_INTERRUPTED];
 }
 
-double tally_time(const struct tally *t)
+double insight_tally_time(const struct insight_tally *t)
 {
 	return t->us[JOBSTACK_DONE] + t->us[JOBSTACK_FAILED] + t->us[JOBSTACK_LOST] + t->us[JOBSTACK_INTERRUPTED];
 }
@@ -77,7 +77,7 @@ static int is_timeout(const struct jobstack_item *i)
 }
 
 /* Why an attempt was wasted, in words that many have in common. */
-static void cause_words(const struct jobstack_item *i, char words[TALLY_WORDS])
+static void cause_words(const struct jobstack_item *i, char words[INSIGHT_WORDS])
 {
 	static const char *const known[] = {"out of memory",
 					    "wall time",
@@ -92,34 +92,34 @@ static void cause_words(const struct jobstack_item *i, char words[TALLY_WORDS])
 	while (k < sizeof(known) / sizeof(known[0]) && !says(i, known[k]))
 		k++;
 	if (is_timeout(i))
-		(void)snprintf(words, TALLY_WORDS, "timeout");
+		(void)snprintf(words, INSIGHT_WORDS, "timeout");
 	else if (k < sizeof(known) / sizeof(known[0]) && (i->outcome != JOBSTACK_FAILED || k == 0))
-		(void)snprintf(words, TALLY_WORDS, "%s", known[k]);
+		(void)snprintf(words, INSIGHT_WORDS, "%s", known[k]);
 	else if (i->outcome == JOBSTACK_LOST)
-		(void)snprintf(words, TALLY_WORDS, "its worker was gone");
+		(void)snprintf(words, INSIGHT_WORDS, "its worker was gone");
 	else if (i->signal > 0)
-		(void)snprintf(words, TALLY_WORDS, "signal %" PRId32, i->signal);
+		(void)snprintf(words, INSIGHT_WORDS, "signal %" PRId32, i->signal);
 	else if (i->exit_code == 0 && i->outcome == JOBSTACK_FAILED)
-		(void)snprintf(words, TALLY_WORDS, "exit 0 without its result");
+		(void)snprintf(words, INSIGHT_WORDS, "exit 0 without its result");
 	else if (i->exit_code >= 0)
-		(void)snprintf(words, TALLY_WORDS, "exit %" PRId32, i->exit_code);
+		(void)snprintf(words, INSIGHT_WORDS, "exit %" PRId32, i->exit_code);
 	else
-		(void)snprintf(words, TALLY_WORDS, "another reason");
+		(void)snprintf(words, INSIGHT_WORDS, "another reason");
 }
 
-static void add_cause(struct tally *t, const struct jobstack_item *i, int64_t us)
+static void add_cause(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
 {
-	char words[TALLY_WORDS];
-	struct tally_cause *c;
+	char words[INSIGHT_WORDS];
+	struct insight_tally_cause *c;
 	size_t at = 0;
 
 	cause_words(i, words);
 	while (at < t->cause_n && (t->cause[at].outcome != i->outcome || strcmp(t->cause[at].words, words) != 0))
 		at++;
-	if (at == TALLY_CAUSES) {
-		at = TALLY_CAUSES - 1;
+	if (at == INSIGHT_CAUSES) {
+		at = INSIGHT_CAUSES - 1;
 		t->cause[at].outcome = -1;
-		(void)snprintf(t->cause[at].words, TALLY_WORDS, "%s", OTHERS);
+		(void)snprintf(t->cause[at].words, INSIGHT_WORDS, "%s", OTHERS);
 	}
 	c = &t->cause[at];
 	if (at == t->cause_n) {
@@ -134,7 +134,7 @@ static void add_cause(struct tally *t, const struct jobstack_item *i, int64_t us
 /* --------------------------------------------------------------------------------------------------------- nodes */
 
 /* The index of the node NAME, which is made if there is none. */
-static size_t find_node(struct tally *t, const char *name)
+static size_t find_node(struct insight_tally *t, const char *name)
 {
 	size_t places = sizeof(t->place) / sizeof(t->place[0]),
 	       at = (size_t)(js_num_hash(JS_NUM_HASH, name, strlen(name)) % places);
@@ -143,11 +143,24 @@ static size_t find_node(struct tally *t, const char *name)
 		at = (at + 1) % places;
 	if (t->place[at] != 0)
 		return t->place[at] - 1;
-	if (t->node_n == TALLY_NODES - 1 && strcmp(name, OTHERS) != 0)
+	if (t->node_n == INSIGHT_NODES - 1 && strcmp(name, OTHERS) != 0)
 		return find_node(t, OTHERS);
+<<<<<<< HEAD
 	if (js_array_grow(&t->node, &t->node_room, t->node_n + 1, sizeof(*t->node)) != 0) {
 		t->failed = 1;
 		return 0;
+=======
+	if (t->node_n == t->node_room) {
+		size_t room = t->node_room == 0 ? 16 : 2 * t->node_room;
+		struct insight_tally_node *grown = realloc(t->node, room * sizeof(*grown));
+
+		if (grown == NULL) {
+			t->failed = 1;
+			return 0;
+		}
+		t->node = grown;
+		t->node_room = room;
+>>>>>>> 00ce60b (What moved is named after its layer: view_ and insight_)
 	}
 	memset(&t->node[t->node_n], 0, sizeof(t->node[0]));
 	memcpy(t->node[t->node_n].name, name, strlen(name) + 1);
@@ -156,10 +169,10 @@ static size_t find_node(struct tally *t, const char *name)
 	return t->node_n++;
 }
 
-static void add_node(struct tally *t, const struct jobstack_item *i, int64_t us)
+static void add_node(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
 {
-	char name[TALLY_WORDS];
-	struct tally_node *node;
+	char name[INSIGHT_WORDS];
+	struct insight_tally_node *node;
 
 	if (i->worker == 0 || i->worker != t->last_worker) { /* it is mostly the same worker's as the last */
 		(void)snprintf(name, sizeof(name), "%s", i->node != NULL ? i->node : "?");
@@ -179,38 +192,39 @@ static void add_node(struct tally *t, const struct jobstack_item *i, int64_t us)
 
 /* ---------------------------------------------------------------------------------------------------------- rest */
 
-static void add_user(struct tally *t, const char *user)
+static void add_user(struct insight_tally *t, const char *user)
 {
 	size_t at = 0;
 
 	if (user == NULL)
 		return;
-	while (at < t->user_n && strncmp(t->user[at], user, TALLY_WORDS - 1) != 0)
+	while (at < t->user_n && strncmp(t->user[at], user, INSIGHT_WORDS - 1) != 0)
 		at++;
-	if (at == TALLY_USERS)
+	if (at == INSIGHT_USERS)
 		t->more_users = 1;
 	else if (at == t->user_n)
-		(void)snprintf(t->user[t->user_n++], TALLY_WORDS, "%s", user);
+		(void)snprintf(t->user[t->user_n++], INSIGHT_WORDS, "%s", user);
 }
 
-static void add_slow(struct tally *t, const struct jobstack_item *i, int64_t us)
+static void add_slow(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
 {
 	size_t at = t->slow_n;
 
 	if (us < 0 || (i->outcome != JOBSTACK_DONE && i->outcome != JOBSTACK_FAILED) ||
-	    (at == TALLY_SLOWEST && us <= t->slow[at - 1].us))
+	    (at == INSIGHT_SLOWEST && us <= t->slow[at - 1].us))
 		return;
-	if (at == TALLY_SLOWEST)
+	if (at == INSIGHT_SLOWEST)
 		at--;
 	else
 		t->slow_n++;
 	for (; at > 0 && t->slow[at - 1].us < us; at--)
 		t->slow[at] = t->slow[at - 1];
-	t->slow[at] = (struct tally_slow){.entry = i->entry, .attempt = i->attempt, .outcome = i->outcome, .us = us};
-	(void)snprintf(t->slow[at].node, TALLY_WORDS, "%s", i->node != NULL ? i->node : "?");
+	t->slow[at] =
+		(struct insight_tally_slow){.entry = i->entry, .attempt = i->attempt, .outcome = i->outcome, .us = us};
+	(void)snprintf(t->slow[at].node, INSIGHT_WORDS, "%s", i->node != NULL ? i->node : "?");
 }
 
-static void add_usage(struct tally *t, const struct jobstack_item *i, int64_t us)
+static void add_usage(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
 {
 	if (i->maxrss_kib >= 0)
 		js_sketch_add(&t->rss_kib, i->maxrss_kib);
@@ -226,11 +240,11 @@ static void add_usage(struct tally *t, const struct jobstack_item *i, int64_t us
 	}
 }
 
-void tally_add(struct tally *t, const struct jobstack_item *i)
+void insight_tally_add(struct insight_tally *t, const struct jobstack_item *i)
 {
 	int64_t us = took(i);
 
-	if (i->outcome < 0 || i->outcome >= TALLY_OUTCOMES)
+	if (i->outcome < 0 || i->outcome >= INSIGHT_OUTCOMES)
 		return;
 	t->entries += i->entry != t->last_entry;
 	t->last_entry = i->entry;
@@ -257,7 +271,7 @@ void tally_add(struct tally *t, const struct jobstack_item *i)
 
 static int by_time(const void *a, const void *b)
 {
-	const struct tally_cause *x = a, *y = b;
+	const struct insight_tally_cause *x = a, *y = b;
 
 	if (x->us < y->us || x->us > y->us)
 		return x->us < y->us ? 1 : -1;
@@ -266,10 +280,10 @@ static int by_time(const void *a, const void *b)
 
 static int by_name(const void *a, const void *b)
 {
-	return strverscmp(((const struct tally_node *)a)->name, ((const struct tally_node *)b)->name);
+	return strverscmp(((const struct insight_tally_node *)a)->name, ((const struct insight_tally_node *)b)->name);
 }
 
-void tally_end(struct tally *t)
+void insight_tally_end(struct insight_tally *t)
 {
 	if (t->cause_n > 0)
 		qsort(t->cause, t->cause_n, sizeof(t->cause[0]), by_time);

@@ -30,53 +30,53 @@ enum kind {
 };
 
 #define AT(member) offsetof(struct jobstack_item, member)
-const struct cli_field cli_field[] = {{"entry", U64, AT(entry)},
-				      {"datapath", BYTES, AT(datapath)},
-				      {"state", STATE, 0},
-				      {"attempt", U32, AT(attempt)},
-				      {"outcome", OUTCOME, 0},
-				      {"exit_code", CODE, AT(exit_code)},
-				      {"signal", SIGNAL, AT(signal)},
-				      {"reason", TEXT, AT(reason)},
-				      {"node", TEXT, AT(node)},
-				      {"worker", WORKER, AT(worker)},
-				      {"started", MOMENT, AT(started_us)},
-				      {"ended", MOMENT, AT(ended_us)},
-				      {"seconds", TOOK, 0},
-				      {"host", TEXT, AT(host)},
-				      {"cluster", TEXT, AT(cluster)},
-				      {"job", TEXT, AT(job)},
-				      {"array_job", TEXT, AT(array_job)},
-				      {"array_task", TEXT, AT(array_task)},
-				      {"step", TEXT, AT(step)},
-				      {"account", TEXT, AT(account)},
-				      {"qos", TEXT, AT(qos)},
-				      {"partition", TEXT, AT(partition)},
-				      {"user", TEXT, AT(user)},
-				      {"cwd", TEXT, AT(cwd)},
-				      {"user_seconds", CPU, AT(user_us)},
-				      {"system_seconds", CPU, AT(system_us)},
-				      {"maxrss_kib", COUNT, AT(maxrss_kib)},
-				      {"read_bytes", COUNT, AT(read_bytes)},
-				      {"write_bytes", COUNT, AT(write_bytes)},
-				      {"log", TEXT, AT(log)},
-				      {"log_at", COUNT, AT(log_at)},
-				      {"log_out", COUNT, AT(log_out)},
-				      {"log_err", COUNT, AT(log_err)},
-				      {"err_log", TEXT, AT(err_log)},
-				      {"err_at", COUNT, AT(err_at)},
-				      {"err_tail", BYTES, AT(err_tail)},
-				      {"to_stack", TEXT, AT(to_stack)},
-				      {"to_entry", WORKER, AT(to_entry)},
-				      {NULL, 0, 0}};
-_Static_assert(sizeof(cli_field) / sizeof(cli_field[0]) <= CLI_FIELDS_MAX, "a choice has room for all");
+const struct view_field view_field[] = {{"entry", U64, AT(entry)},
+					{"datapath", BYTES, AT(datapath)},
+					{"state", STATE, 0},
+					{"attempt", U32, AT(attempt)},
+					{"outcome", OUTCOME, 0},
+					{"exit_code", CODE, AT(exit_code)},
+					{"signal", SIGNAL, AT(signal)},
+					{"reason", TEXT, AT(reason)},
+					{"node", TEXT, AT(node)},
+					{"worker", WORKER, AT(worker)},
+					{"started", MOMENT, AT(started_us)},
+					{"ended", MOMENT, AT(ended_us)},
+					{"seconds", TOOK, 0},
+					{"host", TEXT, AT(host)},
+					{"cluster", TEXT, AT(cluster)},
+					{"job", TEXT, AT(job)},
+					{"array_job", TEXT, AT(array_job)},
+					{"array_task", TEXT, AT(array_task)},
+					{"step", TEXT, AT(step)},
+					{"account", TEXT, AT(account)},
+					{"qos", TEXT, AT(qos)},
+					{"partition", TEXT, AT(partition)},
+					{"user", TEXT, AT(user)},
+					{"cwd", TEXT, AT(cwd)},
+					{"user_seconds", CPU, AT(user_us)},
+					{"system_seconds", CPU, AT(system_us)},
+					{"maxrss_kib", COUNT, AT(maxrss_kib)},
+					{"read_bytes", COUNT, AT(read_bytes)},
+					{"write_bytes", COUNT, AT(write_bytes)},
+					{"log", TEXT, AT(log)},
+					{"log_at", COUNT, AT(log_at)},
+					{"log_out", COUNT, AT(log_out)},
+					{"log_err", COUNT, AT(log_err)},
+					{"err_log", TEXT, AT(err_log)},
+					{"err_at", COUNT, AT(err_at)},
+					{"err_tail", BYTES, AT(err_tail)},
+					{"to_stack", TEXT, AT(to_stack)},
+					{"to_entry", WORKER, AT(to_entry)},
+					{NULL, 0, 0}};
+_Static_assert(sizeof(view_field) / sizeof(view_field[0]) <= VIEW_FIELDS_MAX, "a choice has room for all");
 
-int cli_fields_parse(struct cli *cli, const char *list, struct cli_fields *fields)
+int cli_fields_parse(struct cli *cli, const char *list, struct view_fields *fields)
 {
 	fields->n = 0;
 	do {
 		size_t len = strcspn(list, ",");
-		const struct cli_field *f = cli_field;
+		const struct view_field *f = view_field;
 
 		while (f->name != NULL && (strlen(f->name) != len || strncmp(f->name, list, len) != 0))
 			f++;
@@ -84,22 +84,22 @@ int cli_fields_parse(struct cli *cli, const char *list, struct cli_fields *field
 			struct js_buf names = {0};
 			int status;
 
-			for (f = cli_field; f->name != NULL; f++)
+			for (f = view_field; f->name != NULL; f++)
 				js_buf_printf(&names, " %s", f->name);
 			status = cli_usage(cli, "-o: \"%.*s\" is no field: there are%s", (int)len, list,
 					   names.failed ? "" : names.data);
 			js_buf_free(&names);
 			return status;
 		}
-		if (fields->n == CLI_FIELDS_MAX)
-			return cli_usage(cli, "-o takes at most %d fields", CLI_FIELDS_MAX);
+		if (fields->n == VIEW_FIELDS_MAX)
+			return cli_usage(cli, "-o takes at most %d fields", VIEW_FIELDS_MAX);
 		fields->field[fields->n++] = f;
 		list += len;
 	} while (*list++ == ',');
 	return 0;
 }
 
-int cli_fields_want_tails(const struct cli_fields *fields)
+int view_fields_want_tails(const struct view_fields *fields)
 {
 	for (size_t i = 0; i < fields->n; i++)
 		if (strcmp(fields->field[i]->name, "err_tail") == 0)
@@ -107,14 +107,14 @@ int cli_fields_want_tails(const struct cli_fields *fields)
 	return 0;
 }
 
-void cli_fields_all(struct cli_fields *fields)
+void view_fields_all(struct view_fields *fields)
 {
-	for (fields->n = 0; cli_field[fields->n].name != NULL; fields->n++)
-		fields->field[fields->n] = &cli_field[fields->n];
+	for (fields->n = 0; view_field[fields->n].name != NULL; fields->n++)
+		fields->field[fields->n] = &view_field[fields->n];
 }
 
 /* The value of a field whose kind is a number: 0 if it is not known. */
-static int number(const struct cli_field *f, const struct jobstack_item *item, int64_t *value)
+static int number(const struct view_field *f, const struct jobstack_item *item, int64_t *value)
 {
 	const char *at = (const char *)item + f->at;
 
@@ -124,28 +124,28 @@ static int number(const struct cli_field *f, const struct jobstack_item *item, i
 	case WORKER: *value = (int64_t) * (const uint64_t *)(const void *)at; return f->kind == U64 || *value != 0;
 	case CODE: *value = *(const int32_t *)(const void *)at; return *value >= 0;
 	case SIGNAL: *value = *(const int32_t *)(const void *)at; return *value > 0;
-	case TOOK: *value = cli_item_took(item); return *value >= 0;
+	case TOOK: *value = view_item_took(item); return *value >= 0;
 	default: *value = *(const int64_t *)(const void *)at; return *value >= 0;
 	}
 }
 
 /* The value of a field whose kind is a text; no data: not known. */
-static struct jobstack_bytes words(const struct cli_field *f, const struct jobstack_item *item)
+static struct jobstack_bytes words(const struct view_field *f, const struct jobstack_item *item)
 {
 	const char *text;
 
 	if (f->kind == BYTES)
 		return *(const struct jobstack_bytes *)(const void *)((const char *)item + f->at);
 	if (f->kind == STATE)
-		text = cli_state_word(item->state);
+		text = view_state_word(item->state);
 	else if (f->kind == OUTCOME)
-		text = cli_outcome_word(item->outcome);
+		text = view_outcome_word(item->outcome);
 	else
 		text = *(const char *const *)(const void *)((const char *)item + f->at);
 	return (struct jobstack_bytes){text, text == NULL ? 0 : strlen(text)};
 }
 
-void cli_field_text(const struct cli_field *f, const struct jobstack_item *item, int raw, struct js_buf *out)
+void view_field_text(const struct view_field *f, const struct jobstack_item *item, int raw, struct js_buf *out)
 {
 	char iso[JS_CLOCK_ISO];
 	struct jobstack_bytes text;
@@ -162,7 +162,7 @@ void cli_field_text(const struct cli_field *f, const struct jobstack_item *item,
 		else if (raw)
 			js_buf_add(out, text.data, text.len);
 		else
-			cli_safe(out, text.data, text.len);
+			view_safe(out, text.data, text.len);
 		return;
 	default: break;
 	}
@@ -177,7 +177,7 @@ void cli_field_text(const struct cli_field *f, const struct jobstack_item *item,
 		js_buf_printf(out, "%" PRId64, n);
 }
 
-void cli_field_value(const struct cli_field *f, const struct jobstack_item *item, struct cli_value *v)
+void view_field_value(const struct view_field *f, const struct jobstack_item *item, struct view_value *v)
 {
 	switch ((enum kind)f->kind) {
 	case TEXT:
@@ -185,25 +185,25 @@ void cli_field_value(const struct cli_field *f, const struct jobstack_item *item
 	case STATE:
 	case OUTCOME:
 		v->text = words(f, item);
-		v->is = v->text.data == NULL ? CLI_UNKNOWN : CLI_TEXT;
+		v->is = v->text.data == NULL ? VIEW_UNKNOWN : VIEW_TEXT;
 		return;
-	case MOMENT: v->is = CLI_MOMENT; break;
+	case MOMENT: v->is = VIEW_MOMENT; break;
 	case CPU:
-	case TOOK: v->is = CLI_SECONDS; break;
-	default: v->is = CLI_NUMBER;
+	case TOOK: v->is = VIEW_SECONDS; break;
+	default: v->is = VIEW_NUMBER;
 	}
 	if (!number(f, item, &v->n))
-		v->is = CLI_UNKNOWN;
+		v->is = VIEW_UNKNOWN;
 }
 
-int cli_fields_json(const struct cli_fields *fields, const struct jobstack_item *item, json_t *object)
+int view_fields_json(const struct view_fields *fields, const struct jobstack_item *item, json_t *object)
 {
 	struct jobstack_bytes text;
 	int bad = 0, known;
 	int64_t n;
 
 	for (size_t i = 0; i < fields->n; i++) {
-		const struct cli_field *f = fields->field[i];
+		const struct view_field *f = fields->field[i];
 
 		switch ((enum kind)f->kind) {
 		case TEXT:
@@ -211,16 +211,16 @@ int cli_fields_json(const struct cli_fields *fields, const struct jobstack_item 
 		case STATE:
 		case OUTCOME:
 			text = words(f, item);
-			bad |= cli_json_bytes(object, f->name, text.data, text.len);
+			bad |= view_json_bytes(object, f->name, text.data, text.len);
 			continue;
 		default: known = number(f, item, &n);
 		}
 		if (f->kind == MOMENT)
-			bad |= cli_json_time(object, f->name, known ? n : -1);
+			bad |= view_json_time(object, f->name, known ? n : -1);
 		else if (f->kind == CPU || f->kind == TOOK)
-			bad |= cli_json_seconds(object, f->name, known ? n : -1);
+			bad |= view_json_seconds(object, f->name, known ? n : -1);
 		else
-			bad |= cli_json_int(object, f->name, n, known);
+			bad |= view_json_int(object, f->name, n, known);
 	}
 	return bad;
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void cli_base64(struct js_buf *out, const void *data, size_t len)
+void view_base64(struct js_buf *out, const void *data, size_t len)
 {
 	static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const unsigned char *p = data;
@@ -25,7 +25,7 @@ void cli_base64(struct js_buf *out, const void *data, size_t len)
 	}
 }
 
-int cli_json_bytes(json_t *object, const char *key, const void *data, size_t len)
+int view_json_bytes(json_t *object, const char *key, const void *data, size_t len)
 {
 	json_t *text = data == NULL ? json_null() : json_stringn(data, len);
 	struct js_buf coded = {0}, name = {0};
@@ -33,7 +33,7 @@ int cli_json_bytes(json_t *object, const char *key, const void *data, size_t len
 
 	if (text != NULL)
 		return json_object_set_new(object, key, text);
-	cli_base64(&coded, data, len);
+	view_base64(&coded, data, len);
 	js_buf_printf(&name, "%s_base64", key);
 	bad = coded.failed || name.failed ||
 	      json_object_set_new(object, name.data, json_string(coded.data != NULL ? coded.data : "")) != 0;
@@ -42,27 +42,27 @@ int cli_json_bytes(json_t *object, const char *key, const void *data, size_t len
 	return bad;
 }
 
-int cli_json_text(json_t *object, const char *key, const char *text)
+int view_json_text(json_t *object, const char *key, const char *text)
 {
-	return cli_json_bytes(object, key, text, text == NULL ? 0 : strlen(text));
+	return view_json_bytes(object, key, text, text == NULL ? 0 : strlen(text));
 }
 
-int cli_json_int(json_t *object, const char *key, int64_t value, int present)
+int view_json_int(json_t *object, const char *key, int64_t value, int present)
 {
 	return json_object_set_new(object, key, present ? json_integer(value) : json_null());
 }
 
-int cli_json_count(json_t *object, const char *key, uint64_t value)
+int view_json_count(json_t *object, const char *key, uint64_t value)
 {
 	return json_object_set_new(object, key, json_integer((json_int_t)value));
 }
 
-int cli_json_real(json_t *object, const char *key, double value, int present)
+int view_json_real(json_t *object, const char *key, double value, int present)
 {
 	return json_object_set_new(object, key, present ? json_real(value) : json_null());
 }
 
-int cli_json_time(json_t *object, const char *key, int64_t wall_us)
+int view_json_time(json_t *object, const char *key, int64_t wall_us)
 {
 	char text[JS_CLOCK_ISO];
 
@@ -72,12 +72,12 @@ int cli_json_time(json_t *object, const char *key, int64_t wall_us)
 	return json_object_set_new(object, key, json_string(text));
 }
 
-int cli_json_seconds(json_t *object, const char *key, int64_t us)
+int view_json_seconds(json_t *object, const char *key, int64_t us)
 {
-	return cli_json_real(object, key, (double)us / 1e6, us >= 0);
+	return view_json_real(object, key, (double)us / 1e6, us >= 0);
 }
 
-char *cli_json_line(json_t *object)
+char *view_json_line(json_t *object)
 {
 	/* 15 digits: 0.1 is 0.1, and microseconds of a year are whole */
 	char *text = object == NULL ? NULL
@@ -87,14 +87,14 @@ char *cli_json_line(json_t *object)
 	return text;
 }
 
-int cli_json_print(json_t *object, int bad)
+int view_json_print(json_t *object, int bad)
 {
 	char *text = NULL;
 
 	if (bad)
 		json_decref(object);
 	else
-		text = cli_json_line(object);
+		text = view_json_line(object);
 	if (text == NULL)
 		return -1;
 	(void)fputs(text, stdout);

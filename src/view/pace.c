@@ -12,16 +12,16 @@
 
 #define SURE 1.4 /* ends of a range no farther apart than this are told as one number */
 
-void cli_pace_rate(double rate, char text[CLI_PACE_TEXT])
+void view_pace_rate(double rate, char text[VIEW_PACE_TEXT])
 {
 	if (rate <= 0)
-		(void)snprintf(text, CLI_PACE_TEXT, "-");
+		(void)snprintf(text, VIEW_PACE_TEXT, "-");
 	else if (rate < 1.0 / 60)
-		(void)snprintf(text, CLI_PACE_TEXT, "%.1f/h", rate * 3600);
+		(void)snprintf(text, VIEW_PACE_TEXT, "%.1f/h", rate * 3600);
 	else if (rate < 1)
-		(void)snprintf(text, CLI_PACE_TEXT, "%.1f/min", rate * 60);
+		(void)snprintf(text, VIEW_PACE_TEXT, "%.1f/min", rate * 60);
 	else
-		(void)snprintf(text, CLI_PACE_TEXT, rate < 100 ? "%.1f/s" : "%.0f/s", rate);
+		(void)snprintf(text, VIEW_PACE_TEXT, rate < 100 ? "%.1f/s" : "%.0f/s", rate);
 }
 
 /* To two digits. */
@@ -34,7 +34,7 @@ static int64_t rounded(int64_t n)
 	return (n + unit / 2) / unit * unit;
 }
 
-void cli_pace_rough(int64_t us, char text[CLI_PACE_TEXT])
+void view_pace_rough(int64_t us, char text[VIEW_PACE_TEXT])
 {
 	static const struct {
 		int64_t seconds, until;
@@ -45,38 +45,38 @@ void cli_pace_rough(int64_t us, char text[CLI_PACE_TEXT])
 
 	while (seconds > unit[i].until)
 		i++;
-	(void)snprintf(text, CLI_PACE_TEXT, "%" PRId64 " %s",
+	(void)snprintf(text, VIEW_PACE_TEXT, "%" PRId64 " %s",
 		       rounded((seconds + unit[i].seconds / 2) / unit[i].seconds), unit[i].word);
 }
 
-void cli_pace_eta(const struct jobstack_pace *p, char text[CLI_PACE_TEXT])
+void view_pace_eta(const struct jobstack_pace *p, char text[VIEW_PACE_TEXT])
 {
-	char low[CLI_PACE_TEXT], high[CLI_PACE_TEXT];
+	char low[VIEW_PACE_TEXT], high[VIEW_PACE_TEXT];
 
-	(void)snprintf(text, CLI_PACE_TEXT, "-");
+	(void)snprintf(text, VIEW_PACE_TEXT, "-");
 	if (p->eta_us <= 0)
 		return;
 	if (p->high_us < 0 || p->low_us < 0) {
-		cli_pace_rough(p->eta_us, low);
-		(void)snprintf(text, CLI_PACE_TEXT, "%.20s or more", low);
+		view_pace_rough(p->eta_us, low);
+		(void)snprintf(text, VIEW_PACE_TEXT, "%.20s or more", low);
 		return;
 	}
-	cli_pace_rough(p->low_us, low);
-	cli_pace_rough(p->high_us, high);
+	view_pace_rough(p->low_us, low);
+	view_pace_rough(p->high_us, high);
 	if ((double)p->high_us <= SURE * (double)p->low_us || strcmp(low, high) == 0)
-		cli_pace_rough(p->eta_us, text);
+		view_pace_rough(p->eta_us, text);
 	else
-		(void)snprintf(text, CLI_PACE_TEXT, "%.20s to %.20s", low, high);
+		(void)snprintf(text, VIEW_PACE_TEXT, "%.20s to %.20s", low, high);
 }
 
-double cli_pace_share(const struct jobstack_status *s)
+double view_pace_share(const struct jobstack_status *s)
 {
 	uint64_t all = s->pushed - s->moved;
 
 	return all == 0 ? 0 : (double)(s->done + s->pruned) / (double)all;
 }
 
-void cli_pace_percent(double share, char text[CLI_PACE_TEXT])
+void view_pace_percent(double share, char text[VIEW_PACE_TEXT])
 {
-	(void)snprintf(text, CLI_PACE_TEXT, "%.1f %%", share >= 1 ? 100.0 : share > 0.999 ? 99.9 : 100 * share);
+	(void)snprintf(text, VIEW_PACE_TEXT, "%.1f %%", share >= 1 ? 100.0 : share > 0.999 ? 99.9 : 100 * share);
 }

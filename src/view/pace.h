@@ -2,26 +2,26 @@
  *
  * How a stack gets on, in words: as rough as it is known.
  */
-#ifndef JS_CLI_PACE_H
-#define JS_CLI_PACE_H
+#ifndef JS_VIEW_PACE_H
+#define JS_VIEW_PACE_H
 
 #include "jobstack/jobstack.h"
 
 #include <stddef.h>
 
-#define CLI_PACE_TEXT 80
+#define VIEW_PACE_TEXT 80
 
 /* "53/s", "4.0/min", "1.5/h"; "-": not known. */
-void cli_pace_rate(double rate, char text[CLI_PACE_TEXT]);
+void view_pace_rate(double rate, char text[VIEW_PACE_TEXT]);
 
 /* "12 min", or "10 min to 25 min" where it is not known better; "-": not known, or nothing is left. */
-void cli_pace_eta(const struct jobstack_pace *pace, char text[CLI_PACE_TEXT]);
+void view_pace_eta(const struct jobstack_pace *pace, char text[VIEW_PACE_TEXT]);
 
 /* A duration to two digits: "40 s", "12 min", "5 h", "3 d". */
-void cli_pace_rough(int64_t us, char text[CLI_PACE_TEXT]);
+void view_pace_rough(int64_t us, char text[VIEW_PACE_TEXT]);
 
 /* How much of a stack is done, 0 to 1: of those that are its own; and "99.9 %", which is 100 only when all is. */
-double cli_pace_share(const struct jobstack_status *s);
-void cli_pace_percent(double share, char text[CLI_PACE_TEXT]);
+double view_pace_share(const struct jobstack_status *s);
+void view_pace_percent(double share, char text[VIEW_PACE_TEXT]);
 
 #endif

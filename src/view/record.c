@@ -76,7 +76,7 @@ static void add_csv_text(struct js_buf *out, const char *text, size_t len)
 	js_buf_char(out, '"');
 }
 
-void cli_csv_head(const struct cli_fields *fields, struct js_buf *out)
+void view_csv_head(const struct view_fields *fields, struct js_buf *out)
 {
 	for (size_t i = 0; i < fields->n; i++) {
 		if (i > 0)
@@ -86,21 +86,21 @@ void cli_csv_head(const struct cli_fields *fields, struct js_buf *out)
 	js_buf_str(out, "\r\n");
 }
 
-void cli_csv_record(const struct cli_fields *fields, const struct jobstack_item *item, struct js_buf *out)
+void view_csv_record(const struct view_fields *fields, const struct jobstack_item *item, struct js_buf *out)
 {
-	struct cli_value v;
+	struct view_value v;
 
 	for (size_t i = 0; i < fields->n; i++) {
 		if (i > 0)
 			js_buf_char(out, ',');
-		cli_field_value(fields->field[i], item, &v);
-		if (v.is == CLI_TEXT)
+		view_field_value(fields->field[i], item, &v);
+		if (v.is == VIEW_TEXT)
 			add_csv_text(out, v.text.data, v.text.len);
-		else if (v.is == CLI_NUMBER)
+		else if (v.is == VIEW_NUMBER)
 			add_number(out, v.n);
-		else if (v.is == CLI_SECONDS)
+		else if (v.is == VIEW_SECONDS)
 			add_seconds(out, v.n);
-		else if (v.is == CLI_MOMENT)
+		else if (v.is == VIEW_MOMENT)
 			add_moment(out, v.n);
 	}
 	js_buf_str(out, "\r\n");
@@ -141,13 +141,13 @@ static void add_json_text(struct js_buf *out, const char *text, size_t len)
 	js_buf_char(out, '"');
 }
 
-static void add_json_value(struct js_buf *out, const struct cli_value *v)
+static void add_json_value(struct js_buf *out, const struct view_value *v)
 {
 	switch (v->is) {
-	case CLI_TEXT: add_json_text(out, v->text.data, v->text.len); break;
-	case CLI_NUMBER: add_number(out, v->n); break;
-	case CLI_SECONDS: add_seconds(out, v->n); break;
-	case CLI_MOMENT:
+	case VIEW_TEXT: add_json_text(out, v->text.data, v->text.len); break;
+	case VIEW_NUMBER: add_number(out, v->n); break;
+	case VIEW_SECONDS: add_seconds(out, v->n); break;
+	case VIEW_MOMENT:
 		js_buf_char(out, '"');
 		add_moment(out, v->n);
 		js_buf_char(out, '"');
@@ -156,18 +156,18 @@ static void add_json_value(struct js_buf *out, const struct cli_value *v)
 	}
 }
 
-void cli_jsonl_record(const struct cli_fields *fields, const struct jobstack_item *item, struct js_buf *out)
+void view_jsonl_record(const struct view_fields *fields, const struct jobstack_item *item, struct js_buf *out)
 {
-	struct cli_value v;
+	struct view_value v;
 
 	js_buf_char(out, '{');
 	for (size_t i = 0; i < fields->n; i++) {
 		js_buf_str(out, i > 0 ? ",\"" : "\"");
 		js_buf_str(out, fields->field[i]->name);
-		cli_field_value(fields->field[i], item, &v);
-		if (v.is == CLI_TEXT && !is_utf8(v.text.data, v.text.len)) {
+		view_field_value(fields->field[i], item, &v);
+		if (v.is == VIEW_TEXT && !is_utf8(v.text.data, v.text.len)) {
 			js_buf_str(out, "_base64\":\"");
-			cli_base64(out, v.text.data, v.text.len);
+			view_base64(out, v.text.data, v.text.len);
 			js_buf_char(out, '"');
 			continue;
 		}

@@ -2,18 +2,18 @@
  *
  * Items as records of a file that other programs read: CSV (RFC 4180) and lines of JSON.
  */
-#ifndef JS_CLI_RECORD_H
-#define JS_CLI_RECORD_H
+#ifndef JS_VIEW_RECORD_H
+#define JS_VIEW_RECORD_H
 
 #include "base/buf.h"
 #include "cli/item.h"
 
 /* Appends the names of the fields, or their values, as a line of CSV.  What is not known is an empty field; a text is
  * its bytes as they are, in quotes where it must be. */
-void cli_csv_head(const struct cli_fields *fields, struct js_buf *out);
-void cli_csv_record(const struct cli_fields *fields, const struct jobstack_item *item, struct js_buf *out);
+void view_csv_head(const struct view_fields *fields, struct js_buf *out);
+void view_csv_record(const struct view_fields *fields, const struct jobstack_item *item, struct js_buf *out);
 
-/* Appends an object with the fields on a line, as cli_fields_json and cli_json_print make it. */
-void cli_jsonl_record(const struct cli_fields *fields, const struct jobstack_item *item, struct js_buf *out);
+/* Appends an object with the fields on a line, as view_fields_json and view_json_print make it. */
+void view_jsonl_record(const struct view_fields *fields, const struct jobstack_item *item, struct js_buf *out);
 
 #endif

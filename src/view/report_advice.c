@@ -15,17 +15,17 @@ static void option(struct js_buf *out, const char *name, const char *value)
 	js_buf_printf(out, "  %s=%s  ", name, value);
 }
 
-static void memory_words(const struct report *r, struct js_buf *out)
+static void memory_words(const struct insight_report *r, struct js_buf *out)
 {
-	const struct advice *a = &r->advice;
+	const struct insight_advice *a = &r->advice;
 	char each[32], all[32];
 
 	if (a->mem_kib == 0) {
 		js_buf_str(out, "  --mem: not known, for no attempt left word of its memory\n");
 		return;
 	}
-	advice_size_text(a->mem_kib, each);
-	advice_size_text(a->mem_kib * a->slots, all);
+	insight_advice_size_text(a->mem_kib, each);
+	insight_advice_size_text(a->mem_kib * a->slots, all);
 	option(out, "--mem", all);
 	js_buf_printf(out, "%" PRIu32 " slot%s of %s", a->slots, a->slots == 1 ? "" : "s", each);
 	if (a->mem_over > 0)
@@ -38,19 +38,19 @@ static void memory_words(const struct report *r, struct js_buf *out)
 			      r->tally->no_memory);
 }
 
-static void time_words(const struct report *r, struct js_buf *out)
+static void time_words(const struct insight_report *r, struct js_buf *out)
 {
-	const struct advice *a = &r->advice;
+	const struct insight_advice *a = &r->advice;
 	char text[32];
 
-	advice_time_text(a->time_us, text);
+	insight_advice_time_text(a->time_us, text);
 	option(out, "--time", text);
 	js_buf_str(out, "the longest took ");
-	report_took(out, (double)a->longest_us);
+	view_took(out, (double)a->longest_us);
 	js_buf_str(out, ", p99 ");
-	report_took(out, (double)a->p99_us);
+	view_took(out, (double)a->p99_us);
 	js_buf_char(out, '\n');
-	advice_duration_text(a->timeout_us, text);
+	insight_advice_duration_text(a->timeout_us, text);
 	option(out, "--timeout", text);
 	js_buf_str(out, "ends what hangs (of jobstack-worker)\n");
 	if (r->tally->timeouts > 0)
@@ -59,7 +59,7 @@ static void time_words(const struct report *r, struct js_buf *out)
 }
 
 /* "12 for an hour, 2 for 8 h"; gives how many were told. */
-static size_t workers_for(const struct advice *a, struct js_buf *out)
+static size_t workers_for(const struct insight_advice *a, struct js_buf *out)
 {
 	static const struct {
 		int64_t us;
@@ -71,37 +71,37 @@ static size_t workers_for(const struct advice *a, struct js_buf *out)
 	size_t told = 0;
 
 	for (size_t i = 0; i < 3 && n != 1; i++) { /* one is enough for what is longer, too */
-		n = advice_workers(a, span[i].us);
+		n = insight_advice_workers(a, span[i].us);
 		if (n > 0)
 			js_buf_printf(out, "%s%" PRIu64 " for %s", told++ > 0 ? ", " : "", n, span[i].words);
 	}
 	return told;
 }
 
-static void workers_words(const struct report *r, struct js_buf *out)
+static void workers_words(const struct insight_report *r, struct js_buf *out)
 {
-	const struct advice *a = &r->advice;
-	uint64_t n = r->wanted_us >= 0 ? advice_workers(a, r->wanted_us) : 0;
+	const struct insight_advice *a = &r->advice;
+	uint64_t n = r->wanted_us >= 0 ? insight_advice_workers(a, r->wanted_us) : 0;
 
 	js_buf_str(out, "  workers: ");
 	if (r->wanted_us >= 0 && n == 0) {
 		js_buf_str(out, "no number of them does it in ");
-		report_took(out, (double)r->wanted_us);
+		view_took(out, (double)r->wanted_us);
 		js_buf_str(out, ": the longest entries take as long\n");
 		return;
 	}
 	if (n > 0) {
 		js_buf_printf(out, "%" PRIu64 " for ", n);
-		report_took(out, (double)r->wanted_us);
+		view_took(out, (double)r->wanted_us);
 	} else if (workers_for(a, out) == 0)
 		js_buf_str(out, "--within D tells how many for a time of your choice");
 	js_buf_printf(out, " (of %" PRIu32 " slot%s; %s %" PRIu64 ")\n", a->slots, a->slots == 1 ? "" : "s",
 		      a->are_left ? "the entries that are left:" : "entries like these:", a->entries);
 }
 
-void report_advice_text(const struct report *r, struct js_buf *out)
+void view_report_advice(const struct insight_report *r, struct js_buf *out)
 {
-	const struct advice *a = &r->advice;
+	const struct insight_advice *a = &r->advice;
 
 	if (!a->known) {
 		js_buf_str(out, "  nothing was done, so there is nothing to go by");
@@ -119,23 +119,23 @@ void report_advice_text(const struct report *r, struct js_buf *out)
 			      r->tally->done_us.n == 1 ? "y" : "ies");
 }
 
-void report_slurm(const struct report *r, struct js_buf *out)
+void view_report_slurm(const struct insight_report *r, struct js_buf *out)
 {
-	const struct advice *a = &r->advice;
+	const struct insight_advice *a = &r->advice;
 	char text[32];
-	uint64_t n = r->wanted_us >= 0 ? advice_workers(a, r->wanted_us) : 0;
+	uint64_t n = r->wanted_us >= 0 ? insight_advice_workers(a, r->wanted_us) : 0;
 
 	js_buf_str(out, "#!/bin/bash\n");
 	js_buf_printf(out, "#SBATCH --job-name=%s\n", r->stack.name);
-	advice_time_text(a->time_us, text);
+	insight_advice_time_text(a->time_us, text);
 	js_buf_printf(out, "#SBATCH --time=%s\n#SBATCH --cpus-per-task=%" PRIu32 "\n", text, a->slots * a->cpus);
 	if (a->mem_kib > 0) {
-		advice_size_text(a->mem_kib * a->slots, text);
+		insight_advice_size_text(a->mem_kib * a->slots, text);
 		js_buf_printf(out, "#SBATCH --mem=%s\n", text);
 	}
 	if (n > 0)
 		js_buf_printf(out, "#SBATCH --array=1-%" PRIu64 "\n", n);
-	advice_duration_text(a->timeout_us, text);
+	insight_advice_duration_text(a->timeout_us, text);
 	/* the number once more, since a step does not take it over from its job (Slurm 22.05 and later) */
 	js_buf_printf(out,
 		      "srun --cpus-per-task=%" PRIu32 " jobstack-worker -s %s --slots %" PRIu32

@@ -19,14 +19,14 @@
 #define NODES 40 /* are listed; more are added up */
 
 struct page {
-	struct report *r;
-	const struct tally *t;
+	struct insight_report *r;
+	const struct insight_tally *t;
 	struct js_buf *out;
 	unsigned columns, table; /* of bars; of tables, 0: names are whole */
 	int colours;
 };
 
-void report_took(struct js_buf *out, double us)
+void view_took(struct js_buf *out, double us)
 {
 	char text[64];
 
@@ -40,35 +40,35 @@ void report_took(struct js_buf *out, double us)
 }
 
 /* The same as a cell of a table. */
-static void took_cell(struct cli_table *table, double us, int known)
+static void took_cell(struct view_table *table, double us, int known)
 {
 	struct js_buf text = {0};
 
 	if (known)
-		report_took(&text, us);
-	cli_table_cell(table, CLI_PLAIN, text.len > 0 ? text.data : "-");
+		view_took(&text, us);
+	view_table_cell(table, VIEW_PLAIN, text.len > 0 ? text.data : "-");
 	js_buf_free(&text);
 }
 
-static void safe_cell(struct cli_table *table, const char *name, size_t len)
+static void safe_cell(struct view_table *table, const char *name, size_t len)
 {
 	struct js_buf text = {0};
 
-	cli_safe(&text, name, len);
-	cli_table_cell(table, CLI_PLAIN, text.len > 0 ? text.data : "-");
+	view_safe(&text, name, len);
+	view_table_cell(table, VIEW_PLAIN, text.len > 0 ? text.data : "-");
 	js_buf_free(&text);
 }
 
-static void write_table(const struct page *p, struct cli_table *table)
+static void write_table(const struct page *p, struct view_table *table)
 {
-	cli_table_write(table, p->out, 2, p->table, p->colours);
-	cli_table_free(table);
+	view_table_write(table, p->out, 2, p->table, p->colours);
+	view_table_free(table);
 }
 
 static void heading(const struct page *p, const char *words)
 {
 	js_buf_char(p->out, '\n');
-	cli_paint(p->out, p->colours, CLI_BOLD, words);
+	view_paint(p->out, p->colours, VIEW_BOLD, words);
 }
 
 static void line(const struct page *p, const char *name)
@@ -97,7 +97,7 @@ static double percent(double part, double whole)
 /* ----------------------------------------------------------------------------------------------- who, when, what */
 
 /* One of several counts, if it is not 0; *BEFORE stands before it. */
-static void add_count(const struct page *p, const char **before, uint64_t n, const char *what, enum cli_colour colour)
+static void add_count(const struct page *p, const char **before, uint64_t n, const char *what, enum view_colour colour)
 {
 	char text[64];
 
@@ -106,7 +106,7 @@ static void add_count(const struct page *p, const char **before, uint64_t n, con
 	(void)snprintf(text, sizeof(text), "%" PRIu64 " %s", n, what);
 	js_buf_str(p->out, *before);
 	*before = ", ";
-	cli_paint(p->out, p->colours, colour, text);
+	view_paint(p->out, p->colours, colour, text);
 }
 
 static void entries_line(const struct page *p)
@@ -116,39 +116,39 @@ static void entries_line(const struct page *p)
 
 	line(p, "entries");
 	js_buf_printf(p->out, "%" PRIu64, s->pushed);
-	add_count(p, &before, s->done, "done", CLI_GREEN);
-	add_count(p, &before, s->dead, "dead", CLI_RED);
-	add_count(p, &before, s->running, "running", CLI_PLAIN);
-	add_count(p, &before, s->ready, "ready", CLI_PLAIN);
-	add_count(p, &before, s->waiting, "waiting", CLI_PLAIN);
-	add_count(p, &before, s->held, "held", CLI_PLAIN);
-	add_count(p, &before, s->cancelled, "cancelled", CLI_YELLOW);
-	add_count(p, &before, s->moved, "moved", CLI_PLAIN);
-	add_count(p, &before, s->pruned, "pruned", CLI_PLAIN);
+	add_count(p, &before, s->done, "done", VIEW_GREEN);
+	add_count(p, &before, s->dead, "dead", VIEW_RED);
+	add_count(p, &before, s->running, "running", VIEW_PLAIN);
+	add_count(p, &before, s->ready, "ready", VIEW_PLAIN);
+	add_count(p, &before, s->waiting, "waiting", VIEW_PLAIN);
+	add_count(p, &before, s->held, "held", VIEW_PLAIN);
+	add_count(p, &before, s->cancelled, "cancelled", VIEW_YELLOW);
+	add_count(p, &before, s->moved, "moved", VIEW_PLAIN);
+	add_count(p, &before, s->pruned, "pruned", VIEW_PLAIN);
 	js_buf_char(p->out, '\n');
 }
 
 static void attempts_line(const struct page *p)
 {
-	const struct tally *t = p->t;
+	const struct insight_tally *t = p->t;
 	const char *before = ": ";
 
 	line(p, "attempts");
-	js_buf_printf(p->out, "%" PRIu64, tally_attempts(t));
-	for (int v = 0; v < TALLY_OUTCOMES; v++)
-		add_count(p, &before, t->n[v], cli_outcome_word(v), CLI_PLAIN);
+	js_buf_printf(p->out, "%" PRIu64, insight_tally_attempts(t));
+	for (int v = 0; v < INSIGHT_OUTCOMES; v++)
+		add_count(p, &before, t->n[v], view_outcome_word(v), VIEW_PLAIN);
 	js_buf_printf(p->out, "; of %" PRIu64 " entr%s\n", t->entries, t->entries == 1 ? "y" : "ies");
 }
 
 static void who_and_when(const struct page *p)
 {
-	const struct tally *t = p->t;
+	const struct insight_tally *t = p->t;
 
 	if (t->user_n > 0) {
 		line(p, "who");
 		for (size_t i = 0; i < t->user_n; i++) {
 			js_buf_str(p->out, i > 0 ? ", " : "");
-			cli_safe(p->out, t->user[i], strlen(t->user[i]));
+			view_safe(p->out, t->user[i], strlen(t->user[i]));
 		}
 		js_buf_str(p->out, t->more_users ? " and others\n" : "\n");
 	}
@@ -157,21 +157,21 @@ static void who_and_when(const struct page *p)
 	js_buf_str(p->out, " to ");
 	add_moment(p->out, t->last_us);
 	js_buf_str(p->out, " UTC (");
-	report_took(p->out, (double)(t->last_us - t->first_us));
+	view_took(p->out, (double)(t->last_us - t->first_us));
 	js_buf_str(p->out, ")\n");
 }
 
 static void top(const struct page *p)
 {
-	struct report *r = p->r;
+	struct insight_report *r = p->r;
 	char title[JOBSTACK_STACK_MAX + 80];
 
-	(void)snprintf(title, sizeof(title), "%s (%s)%s", r->stack.name, cli_look_state(&r->stack.s),
-		       report_so_far(r) ? ", so far" : "");
-	cli_paint(p->out, p->colours, CLI_BOLD, title);
+	(void)snprintf(title, sizeof(title), "%s (%s)%s", r->stack.name, view_stack_state(&r->stack.s),
+		       insight_report_so_far(r) ? ", so far" : "");
+	view_paint(p->out, p->colours, VIEW_BOLD, title);
 	js_buf_char(p->out, '\n');
 	entries_line(p);
-	if (tally_attempts(p->t) == 0)
+	if (insight_tally_attempts(p->t) == 0)
 		return;
 	if (r->since_us >= 0 || r->within_us >= 0)
 		js_buf_str(p->out, "  all that follows is only about what ended since the time given\n");
@@ -189,7 +189,7 @@ static void add_bar(struct js_buf *out, unsigned width, uint64_t n, uint64_t of)
 		js_buf_char(out, '#');
 }
 
-int64_t report_edge(int64_t edge_us)
+int64_t insight_report_edge(int64_t edge_us)
 {
 	static const int64_t s = JS_SECOND_US;
 	const int64_t edge[] = {1000,	   2000,      5000,	 10000,	     20000,	 50000,	     100000,
@@ -214,14 +214,14 @@ static void histogram(const struct page *p)
 			uint64_t n;
 			size_t begin = p->out->len;
 
-			high = report_edge(low);
+			high = insight_report_edge(low);
 			n = js_sketch_between(s, (uint64_t)low, (uint64_t)high - 1);
 			if (pass == 0)
 				most = n > most ? n : most;
 			if (pass == 0 || (uint64_t)high <= s->min)
 				continue;
 			js_buf_str(p->out, "  from ");
-			report_took(p->out, (double)low);
+			view_took(p->out, (double)low);
 			js_buf_printf(p->out, "%*s%9" PRIu64 "%s", (int)(begin + 19 - p->out->len), "", n,
 				      n > 0 ? "  " : "");
 			add_bar(p->out, width, n, most);
@@ -244,11 +244,11 @@ static void durations(const struct page *p)
 	js_buf_printf(p->out, " (%" PRIu64 " done)\n", s->n);
 	for (size_t i = 0; i < 4 && s->n > 1; i++) {
 		js_buf_printf(p->out, "%s%s ", before, told[i].name);
-		report_took(p->out, (double)js_sketch_quantile(s, told[i].q));
+		view_took(p->out, (double)js_sketch_quantile(s, told[i].q));
 		before = ", ";
 	}
 	js_buf_str(p->out, s->n > 1 ? ", mean " : "  ");
-	report_took(p->out, js_sketch_mean(s));
+	view_took(p->out, js_sketch_mean(s));
 	js_buf_char(p->out, '\n');
 	if (s->n > 1)
 		histogram(p);
@@ -263,12 +263,12 @@ static void throughput(const struct page *p)
 	uint64_t most = 0;
 	size_t from, to;
 
-	js_timeline_fit(l, REPORT_ROWS);
+	js_timeline_fit(l, INSIGHT_REPORT_ROWS);
 	if (js_timeline_range(l, &from, &to) != 0 || from == to)
 		return;
 	heading(p, "done over time");
 	js_buf_str(p->out, " (each line is ");
-	report_took(p->out, (double)l->step_us);
+	view_took(p->out, (double)l->step_us);
 	js_buf_str(p->out, ")\n");
 	for (size_t i = from; i <= to; i++)
 		most = l->count[i][0] > most ? l->count[i][0] : most;
@@ -286,9 +286,9 @@ static void throughput(const struct page *p)
 
 /* --------------------------------------------------------------------------------------------------------- nodes */
 
-static void add_nodes(struct tally_node *to, const struct tally_node *n)
+static void add_nodes(struct insight_tally_node *to, const struct insight_tally_node *n)
 {
-	for (int v = 0; v < TALLY_OUTCOMES; v++) {
+	for (int v = 0; v < INSIGHT_OUTCOMES; v++) {
 		to->n[v] += n->n[v];
 		to->us[v] += n->us[v];
 	}
@@ -299,31 +299,31 @@ static void add_nodes(struct tally_node *to, const struct tally_node *n)
 	to->last_us = n->last_us > to->last_us ? n->last_us : to->last_us;
 }
 
-static void node_row(struct cli_table *table, const struct tally_node *n)
+static void node_row(struct view_table *table, const struct insight_tally_node *n)
 {
 	uint64_t all = n->n[0] + n->n[1] + n->n[2] + n->n[3];
 	double us = n->us[0] + n->us[1] + n->us[2] + n->us[3], span = (double)(n->last_us - n->first_us);
 
 	safe_cell(table, n->name, strlen(n->name));
-	cli_table_printf(table, CLI_PLAIN, "%" PRIu64, all);
-	for (int v = 1; v < TALLY_OUTCOMES; v++)
-		cli_table_printf(table, n->n[v] > 0 && v < 3 ? CLI_RED : CLI_PLAIN, "%" PRIu64, n->n[v]);
+	view_table_printf(table, VIEW_PLAIN, "%" PRIu64, all);
+	for (int v = 1; v < INSIGHT_OUTCOMES; v++)
+		view_table_printf(table, n->n[v] > 0 && v < 3 ? VIEW_RED : VIEW_PLAIN, "%" PRIu64, n->n[v]);
 	took_cell(table, n->n[0] > 0 ? n->us[0] / (double)n->n[0] : 0, n->n[0] > 0);
-	cli_table_printf(table, CLI_PLAIN, "%" PRIu32, n->slots);
+	view_table_printf(table, VIEW_PLAIN, "%" PRIu32, n->slots);
 	if (n->timed > 0 && span > 0)
-		cli_table_printf(table, CLI_PLAIN, "%.1f", us / span);
+		view_table_printf(table, VIEW_PLAIN, "%.1f", us / span);
 	else
-		cli_table_cell(table, CLI_PLAIN, "-");
+		view_table_cell(table, VIEW_PLAIN, "-");
 }
 
 static void nodes(const struct page *p)
 {
-	static const struct cli_column column[] = {{"NODE", 0, 0, 8},  {"ATTEMPTS", 1, 0, 0},	 {"FAILED", 1, 5, 0},
-						   {"LOST", 1, 3, 0},  {"INTERRUPTED", 1, 1, 0}, {"MEAN", 1, 4, 0},
-						   {"SLOTS", 1, 2, 0}, {"BUSY", 1, 2, 0}};
-	struct cli_table table = {.column = column, .n = 8};
-	struct tally_node rest = {.name = "", .first_us = -1, .last_us = -1};
-	const struct tally *t = p->t;
+	static const struct view_column column[] = {{"NODE", 0, 0, 8},	{"ATTEMPTS", 1, 0, 0},	  {"FAILED", 1, 5, 0},
+						    {"LOST", 1, 3, 0},	{"INTERRUPTED", 1, 1, 0}, {"MEAN", 1, 4, 0},
+						    {"SLOTS", 1, 2, 0}, {"BUSY", 1, 2, 0}};
+	struct view_table table = {.column = column, .n = 8};
+	struct insight_tally_node rest = {.name = "", .first_us = -1, .last_us = -1};
+	const struct insight_tally *t = p->t;
 
 	if (t->node_n == 0)
 		return;
@@ -345,19 +345,20 @@ static void nodes(const struct page *p)
 
 static void slowest(const struct page *p)
 {
-	static const struct cli_column column[] = {
+	static const struct view_column column[] = {
 		{"TOOK", 1, 0, 0}, {"ENTRY", 1, 0, 0}, {"OUTCOME", 0, 2, 0}, {"NODE", 0, 1, 8}, {"DATAPATH", 0, 0, 12}};
-	struct cli_table table = {.column = column, .n = 5};
+	struct view_table table = {.column = column, .n = 5};
 
 	if (p->t->slow_n < 2)
 		return;
 	heading(p, "slowest\n");
 	for (size_t i = 0; i < p->t->slow_n; i++) {
-		const struct tally_slow *s = &p->t->slow[i];
+		const struct insight_tally_slow *s = &p->t->slow[i];
 
 		took_cell(&table, (double)s->us, 1);
-		cli_table_printf(&table, CLI_PLAIN, "%" PRIu64, s->entry);
-		cli_table_cell(&table, s->outcome == JOBSTACK_DONE ? CLI_PLAIN : CLI_RED, cli_outcome_word(s->outcome));
+		view_table_printf(&table, VIEW_PLAIN, "%" PRIu64, s->entry);
+		view_table_cell(&table, s->outcome == JOBSTACK_DONE ? VIEW_PLAIN : VIEW_RED,
+				view_outcome_word(s->outcome));
 		safe_cell(&table, s->node, strlen(s->node));
 		safe_cell(&table, p->r->slow[i].data, p->r->slow[i].len);
 	}
@@ -366,27 +367,27 @@ static void slowest(const struct page *p)
 
 static void waste(const struct page *p)
 {
-	static const struct cli_column column[] = {
+	static const struct view_column column[] = {
 		{"CAUSE", 0, 0, 10}, {"ATTEMPTS", 1, 0, 0}, {"TIME", 1, 0, 0}, {"SHARE", 1, 1, 0}};
-	struct cli_table table = {.column = column, .n = 4};
-	const struct tally *t = p->t;
-	double all = tally_time(t), wasted = all - t->us[JOBSTACK_DONE];
+	struct view_table table = {.column = column, .n = 4};
+	const struct insight_tally *t = p->t;
+	double all = insight_tally_time(t), wasted = all - t->us[JOBSTACK_DONE];
 
 	if (t->cause_n == 0)
 		return;
 	heading(p, "wasted: ");
-	report_took(p->out, wasted);
+	view_took(p->out, wasted);
 	js_buf_str(p->out, " of ");
-	report_took(p->out, all);
+	view_took(p->out, all);
 	js_buf_printf(p->out, " (%.1f %%)\n", percent(wasted, all));
 	for (size_t i = 0; i < t->cause_n; i++) {
-		const struct tally_cause *c = &t->cause[i];
+		const struct insight_tally_cause *c = &t->cause[i];
 
-		cli_table_printf(&table, CLI_PLAIN, "%s%s%s", c->outcome < 0 ? "" : cli_outcome_word(c->outcome),
-				 c->outcome < 0 ? "" : ": ", c->words);
-		cli_table_printf(&table, CLI_PLAIN, "%" PRIu64, c->n);
+		view_table_printf(&table, VIEW_PLAIN, "%s%s%s", c->outcome < 0 ? "" : view_outcome_word(c->outcome),
+				  c->outcome < 0 ? "" : ": ", c->words);
+		view_table_printf(&table, VIEW_PLAIN, "%" PRIu64, c->n);
 		took_cell(&table, c->us, 1);
-		cli_table_printf(&table, CLI_PLAIN, "%.1f %%", percent(c->us, all));
+		view_table_printf(&table, VIEW_PLAIN, "%.1f %%", percent(c->us, all));
 	}
 	write_table(p, &table);
 	if (t->untimed > 0)
@@ -399,12 +400,12 @@ static void failures(const struct page *p)
 		return;
 	heading(p, "what is dead");
 	js_buf_printf(p->out, " (`jobstack requeue -s %s` gives it another try)\n", p->r->stack.name);
-	cli_table_write(&p->r->failing, p->out, 2, p->table, p->colours);
+	view_table_write(&p->r->failing, p->out, 2, p->table, p->colours);
 }
 
 static void usage(const struct page *p)
 {
-	const struct tally *t = p->t;
+	const struct insight_tally *t = p->t;
 	const struct js_sketch *m = &t->rss_kib;
 
 	if (t->cpu_n == 0 && m->n == 0 && t->bytes_n == 0)
@@ -412,35 +413,35 @@ static void usage(const struct page *p)
 	heading(p, "what it used\n");
 	if (t->cpu_n > 0) {
 		line(p, "processor");
-		report_took(p->out, t->cpu_us);
+		view_took(p->out, t->cpu_us);
 		js_buf_printf(p->out, ", %.0f %% of the time in slots\n", percent(t->cpu_us, t->cpu_of_us));
 	}
 	if (m->n > 0) {
 		line(p, "memory");
 		js_buf_str(p->out, "p50 ");
-		cli_size(p->out, 1024 * (double)js_sketch_quantile(m, 0.5));
+		view_size(p->out, 1024 * (double)js_sketch_quantile(m, 0.5));
 		js_buf_str(p->out, ", p99 ");
-		cli_size(p->out, 1024 * (double)js_sketch_quantile(m, 0.99));
+		view_size(p->out, 1024 * (double)js_sketch_quantile(m, 0.99));
 		js_buf_str(p->out, ", largest ");
-		cli_size(p->out, 1024 * (double)m->max);
+		view_size(p->out, 1024 * (double)m->max);
 		js_buf_char(p->out, '\n');
 	}
 	if (t->bytes_n > 0) {
 		line(p, "files");
 		js_buf_str(p->out, "read ");
-		cli_size(p->out, t->read_bytes);
+		view_size(p->out, t->read_bytes);
 		js_buf_str(p->out, ", wrote ");
-		cli_size(p->out, t->write_bytes);
+		view_size(p->out, t->write_bytes);
 		js_buf_char(p->out, '\n');
 	}
 }
 
-void report_text(struct report *r, unsigned columns, int colours, struct js_buf *out)
+void view_report_text(struct insight_report *r, unsigned columns, int colours, struct js_buf *out)
 {
 	struct page p = {r, r->tally, out, columns == 0 ? COLUMNS : columns, columns, colours};
 
 	top(&p);
-	if (tally_attempts(r->tally) == 0) {
+	if (insight_tally_attempts(r->tally) == 0) {
 		js_buf_str(out, r->since_us >= 0 || r->within_us >= 0 ? "nothing has ended since the time given\n"
 				: r->stack.s.running > 0 ? "nothing has ended yet: what runs now is the first\n"
 							 : "nothing has run yet\n");
@@ -454,5 +455,5 @@ void report_text(struct report *r, unsigned columns, int colours, struct js_buf 
 	failures(&p);
 	usage(&p);
 	heading(&p, "for the next run\n");
-	report_advice_text(r, out);
+	view_report_advice(r, out);
 }

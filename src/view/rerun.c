@@ -86,11 +86,11 @@ static void add_request(struct js_buf *line, const struct js_template_values *va
 	size_t len = js_persist_encode(request, values->entry, values->attempt, values->datapath, values->datapath_len);
 
 	js_buf_str(line, "printf '%s\\n' ");
-	cli_quote_line(line, request, len > 0 ? len - 1 : 0);
+	view_quote_line(line, request, len > 0 ? len - 1 : 0);
 	js_buf_str(line, " | ");
 }
 
-void cli_rerun(const char *stack, const struct jobstack_item *item, struct js_buf *line)
+void view_rerun(const char *stack, const struct jobstack_item *item, struct js_buf *line)
 {
 	struct js_template_values values = {
 		item->datapath.data, item->datapath.len, item->entry, item->attempt, 1, stack, item->worker};
@@ -109,7 +109,7 @@ void cli_rerun(const char *stack, const struct jobstack_item *item, struct js_bu
 	if (argv != NULL) {
 		if (item->cwd != NULL) {
 			js_buf_str(line, "cd ");
-			cli_quote_line(line, item->cwd, strlen(item->cwd));
+			view_quote_line(line, item->cwd, strlen(item->cwd));
 			js_buf_str(line, " && ");
 		}
 		if (persistent)
@@ -121,10 +121,10 @@ void cli_rerun(const char *stack, const struct jobstack_item *item, struct js_bu
 		js_buf_printf(line, "JOBSTACK_SLOT=1 JOBSTACK_WORKER=%" PRIu64 " %s", item->worker,
 			      persistent ? "JOBSTACK_PERSISTENT=1" : "JOBSTACK_DATAPATH=");
 		if (!persistent)
-			cli_quote_line(line, item->datapath.data, item->datapath.len);
+			view_quote_line(line, item->datapath.data, item->datapath.len);
 		for (; *argv != NULL; argv++) {
 			js_buf_char(line, ' ');
-			cli_quote_line(line, *argv, strlen(*argv));
+			view_quote_line(line, *argv, strlen(*argv));
 		}
 	}
 	js_template_free(template);

@@ -93,7 +93,7 @@ static void on_flag(int number)
 		resized = 1;
 }
 
-void cli_screen_begin(void)
+void view_screen_begin(void)
 {
 	static int begun;
 
@@ -108,7 +108,7 @@ void cli_screen_begin(void)
 	take();
 }
 
-void cli_screen_end(void)
+void view_screen_end(void)
 {
 	give_back();
 }
@@ -123,7 +123,7 @@ static struct winsize window(void)
 	return size;
 }
 
-void cli_screen_draw(const char *text)
+void view_screen_draw(const char *text)
 {
 	const struct winsize size = window();
 	unsigned room = size.ws_row;
@@ -133,9 +133,9 @@ void cli_screen_draw(const char *text)
 	while (*text != '\0' && room > 0) {
 		size_t len = strcspn(text, "\n");
 
-		cli_cut_bytes(&out, text, len, size.ws_col);
+		view_cut_bytes(&out, text, len, size.ws_col);
 		if (size.ws_col == 0 ||
-		    cli_width(text, len) < size.ws_col) /* else its last character would be erased */
+		    view_width(text, len) < size.ws_col) /* else its last character would be erased */
 			js_buf_str(&out, "\033[K");
 		text += len + (text[len] == '\n');
 		room--;
@@ -172,7 +172,7 @@ static int typed_q(void)
 	return 0;
 }
 
-enum cli_screen_event cli_screen_wait(int64_t until_us)
+enum view_screen_event view_screen_wait(int64_t until_us)
 {
 	sigset_t watched, old;
 
@@ -194,14 +194,14 @@ enum cli_screen_event cli_screen_wait(int64_t until_us)
 			n = ppoll(&keys, raw ? 1 : 0, &wait, &old);
 		(void)sigprocmask(SIG_SETMASK, &old, NULL);
 		if (cli_stop != 0 || (n > 0 && (keys.revents & (POLLHUP | POLLERR)) != 0) || (n > 0 && typed_q()))
-			return CLI_SCREEN_LEAVE;
+			return VIEW_SCREEN_LEAVE;
 		if (stopped || resized) {
 			if (stopped)
 				stop_here();
 			resized = 0;
-			return CLI_SCREEN_DRAW;
+			return VIEW_SCREEN_DRAW;
 		}
 		if (left <= 0)
-			return CLI_SCREEN_TIME;
+			return VIEW_SCREEN_TIME;
 	}
 }

@@ -2,31 +2,31 @@
  *
  * A terminal that is drawn over again and again.
  */
-#ifndef JS_CLI_SCREEN_H
-#define JS_CLI_SCREEN_H
+#ifndef JS_VIEW_SCREEN_H
+#define JS_VIEW_SCREEN_H
 
 #include <stdint.h>
 
 /* Takes the terminal that standard output is: a screen of its own, and keys without Enter from the terminal that
- * standard input is (if it is none, there are no keys).  It is given back by cli_screen_end, when the process exits,
+ * standard input is (if it is none, there are no keys).  It is given back by view_screen_end, when the process exits,
  * and when it is stopped or dies by a signal; SIGKILL aside.  Catches SIGINT, SIGTERM and SIGHUP as cli_catch_signals
  * does. */
-void cli_screen_begin(void);
+void view_screen_begin(void);
 
 /* Draws TEXT from the top, as many lines as fit, each as far as it fits, over what is there, and takes away what was
  * beyond it. */
-void cli_screen_draw(const char *text);
+void view_screen_draw(const char *text);
 
-enum cli_screen_event {
-	CLI_SCREEN_TIME,  /* the time is over */
-	CLI_SCREEN_LEAVE, /* q was typed, or a signal has set cli_stop */
-	CLI_SCREEN_DRAW	  /* the window has another size, or the process was stopped and goes on */
+enum view_screen_event {
+	VIEW_SCREEN_TIME,  /* the time is over */
+	VIEW_SCREEN_LEAVE, /* q was typed, or a signal has set cli_stop */
+	VIEW_SCREEN_DRAW   /* the window has another size, or the process was stopped and goes on */
 };
 
 /* Waits until the moment UNTIL, or until something happens. */
-enum cli_screen_event cli_screen_wait(int64_t until_us);
+enum view_screen_event view_screen_wait(int64_t until_us);
 
 /* Gives the terminal back.  Harmless again. */
-void cli_screen_end(void);
+void view_screen_end(void);
 
 #endif

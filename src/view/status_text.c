@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * A look as people read it.  Promises: what it fits is the width it is given, down to 20 columns; no text from outside
- * reaches the terminal but through cli_safe.
+ * reaches the terminal but through view_safe.
  */
 #include "insight/snapshot.h"
 
@@ -16,12 +16,12 @@
 #define SHOWN_FAILURES 5
 #define BAR 12
 
-static enum cli_colour state_colour(const struct jobstack_status *s)
+static enum view_colour state_colour(const struct jobstack_status *s)
 {
 	switch (s->state) {
-	case JOBSTACK_OPEN: return cli_stack_left(s) == 0 && s->pushers == 0 ? CLI_GREEN : CLI_PLAIN;
-	case JOBSTACK_PAUSED: return CLI_YELLOW;
-	default: return CLI_RED;
+	case JOBSTACK_OPEN: return insight_stack_left(s) == 0 && s->pushers == 0 ? VIEW_GREEN : VIEW_PLAIN;
+	case JOBSTACK_PAUSED: return VIEW_YELLOW;
+	default: return VIEW_RED;
 	}
 }
 
@@ -49,7 +49,7 @@ enum {
 	COLUMNS
 };
 
-static const struct cli_column columns_of_all[COLUMNS] = {
+static const struct view_column columns_of_all[COLUMNS] = {
 	[NAME] = {"STACK", 0, 0, 12},	      [STATE] = {"STATE", 0, 9, 0},   [PROGRESS] = {"PROGRESS", 0, 5, 0},
 	[PERCENT] = {"%", 1, 0, 0},	      [PUSHED] = {"PUSHED", 1, 4, 0}, [READY] = {"READY", 1, 8, 0},
 	[WAITING] = {"WAITING", 1, 3, 0},     [HELD] = {"HELD", 1, 1, 0},     [RUNNING] = {"RUNNING", 1, 11, 0},
@@ -57,37 +57,37 @@ static const struct cli_column columns_of_all[COLUMNS] = {
 	[CANCELLED] = {"CANCELLED", 1, 2, 0}, [MOVED] = {"MOVED", 1, 2, 0},   [WORKERS] = {"WORKERS", 1, 7, 0},
 	[BUSY] = {"BUSY", 1, 6, 0},	      [RATE] = {"RATE", 1, 12, 0},    [ETA] = {"ETA", 0, 14, 0}};
 
-static void add_row(struct cli_table *t, const struct cli_seen *seen)
+static void add_row(struct view_table *t, const struct insight_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
 	const uint64_t count[COLUMNS] = {
 		[PUSHED] = s->pushed,	    [READY] = s->ready, [WAITING] = s->waiting, [HELD] = s->held,
 		[RUNNING] = s->running,	    [DONE] = s->done,	[PRUNED] = s->pruned,	[DEAD] = s->dead,
 		[CANCELLED] = s->cancelled, [MOVED] = s->moved, [WORKERS] = s->workers};
-	char text[CLI_PACE_TEXT];
+	char text[VIEW_PACE_TEXT];
 	struct js_buf bar = {0};
 
-	cli_table_cell(t, CLI_PLAIN, seen->stack.name);
-	cli_table_cell(t, state_colour(s), cli_look_state(s));
-	cli_bar(&bar, BAR, cli_pace_share(s));
-	cli_table_cell(t, CLI_PLAIN, bar.data != NULL ? bar.data : "");
-	cli_pace_percent(cli_pace_share(s), text);
-	cli_table_cell(t, CLI_PLAIN, text);
+	view_table_cell(t, VIEW_PLAIN, seen->stack.name);
+	view_table_cell(t, state_colour(s), view_stack_state(s));
+	view_bar(&bar, BAR, view_pace_share(s));
+	view_table_cell(t, VIEW_PLAIN, bar.data != NULL ? bar.data : "");
+	view_pace_percent(view_pace_share(s), text);
+	view_table_cell(t, VIEW_PLAIN, text);
 	for (int c = PUSHED; c <= WORKERS; c++)
-		cli_table_printf(t, c == DEAD && s->dead > 0 ? CLI_RED : CLI_PLAIN, "%" PRIu64, count[c]);
-	cli_table_printf(t, CLI_PLAIN, s->slots > 0 ? "%" PRIu64 "/%" PRIu64 : "-", s->busy, s->slots);
-	cli_pace_rate(seen->pace.rate, text);
-	cli_table_cell(t, CLI_PLAIN, text);
-	cli_pace_eta(&seen->pace, text);
-	cli_table_cell(t, CLI_PLAIN, text);
+		view_table_printf(t, c == DEAD && s->dead > 0 ? VIEW_RED : VIEW_PLAIN, "%" PRIu64, count[c]);
+	view_table_printf(t, VIEW_PLAIN, s->slots > 0 ? "%" PRIu64 "/%" PRIu64 : "-", s->busy, s->slots);
+	view_pace_rate(seen->pace.rate, text);
+	view_table_cell(t, VIEW_PLAIN, text);
+	view_pace_eta(&seen->pace, text);
+	view_table_cell(t, VIEW_PLAIN, text);
 	js_buf_free(&bar);
 }
 
-void cli_look_table(const struct cli_look *l, struct js_buf *out, unsigned columns, int colours)
+void view_status_table(const struct insight_snapshot *l, struct js_buf *out, unsigned columns, int colours)
 {
-	struct cli_table t = {.column = columns_of_all,
-			      .n = COLUMNS,
-			      .hidden = 1u << HELD | 1u << PRUNED | 1u << CANCELLED | 1u << MOVED};
+	struct view_table t = {.column = columns_of_all,
+			       .n = COLUMNS,
+			       .hidden = 1u << HELD | 1u << PRUNED | 1u << CANCELLED | 1u << MOVED};
 
 	for (size_t i = 0; i < l->n; i++) {
 		const struct jobstack_status *s = &l->seen[i].stack.s;
@@ -96,8 +96,8 @@ void cli_look_table(const struct cli_look *l, struct js_buf *out, unsigned colum
 		t.hidden &= ~((s->held > 0 ? 1u << HELD : 0) | (s->pruned > 0 ? 1u << PRUNED : 0) |
 			      (s->cancelled > 0 ? 1u << CANCELLED : 0) | (s->moved > 0 ? 1u << MOVED : 0));
 	}
-	cli_table_write(&t, out, 0, columns, colours);
-	cli_table_free(&t);
+	view_table_write(&t, out, 0, columns, colours);
+	view_table_free(&t);
 }
 
 /* ----------------------------------------------------------------------------------------------------- one stack */
@@ -108,35 +108,35 @@ struct detail {
 	int colours;
 };
 
-static void head_lines(const struct detail *d, const struct cli_seen *seen)
+static void head_lines(const struct detail *d, const struct insight_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
 	unsigned wide = d->columns == 0 || d->columns > 70 ? 50 : d->columns > 30 ? d->columns - 20 : 0;
-	char percent[CLI_PACE_TEXT];
+	char percent[VIEW_PACE_TEXT];
 
 	js_buf_printf(d->out, "stack     %s (", seen->stack.name);
-	cli_paint(d->out, d->colours, state_colour(s), cli_look_state(s));
+	view_paint(d->out, d->colours, state_colour(s), view_stack_state(s));
 	js_buf_str(d->out, ")\n");
 	if (seen->stack.note.len > 0) {
 		js_buf_str(d->out, s->state == JOBSTACK_OPEN ? "note      " : "because   ");
-		cli_safe(d->out, seen->stack.note.data, seen->stack.note.len);
+		view_safe(d->out, seen->stack.note.data, seen->stack.note.len);
 		js_buf_char(d->out, '\n');
 	}
-	cli_pace_percent(cli_pace_share(s), percent);
+	view_pace_percent(view_pace_share(s), percent);
 	js_buf_str(d->out, "progress  ");
 	if (wide > 0)
-		cli_bar(d->out, wide, cli_pace_share(s));
+		view_bar(d->out, wide, view_pace_share(s));
 	js_buf_printf(d->out, "%s%s\n", wide > 0 ? " " : "", percent);
 }
 
-static void count_lines(const struct detail *d, const struct cli_seen *seen)
+static void count_lines(const struct detail *d, const struct insight_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
-	char text[CLI_PACE_TEXT], dead[64];
+	char text[VIEW_PACE_TEXT], dead[64];
 
 	js_buf_printf(d->out, "pushed    %" PRIu64 "%s\n", s->pushed,
 		      s->pushers > 0 ? ", and somebody is still pushing" : "");
-	cli_pace_percent(cli_pace_share(s), text);
+	view_pace_percent(view_pace_share(s), text);
 	js_buf_printf(d->out, "done      %" PRIu64, s->done);
 	if (s->pruned > 0)
 		js_buf_printf(d->out, ", and %" PRIu64 " pruned", s->pruned);
@@ -157,7 +157,7 @@ static void count_lines(const struct detail *d, const struct cli_seen *seen)
 		js_buf_printf(d->out, "held      %" PRIu64 " (by a push --atomic that has not ended)\n", s->held);
 	(void)snprintf(dead, sizeof(dead), "%" PRIu64, s->dead);
 	js_buf_str(d->out, "dead      ");
-	cli_paint(d->out, d->colours && s->dead > 0, CLI_RED, dead);
+	view_paint(d->out, d->colours && s->dead > 0, VIEW_RED, dead);
 	if (s->dead > 0)
 		js_buf_printf(d->out, " (`jobstack list -s %s -t dead` shows them)", seen->stack.name);
 	js_buf_char(d->out, '\n');
@@ -171,22 +171,22 @@ static void count_lines(const struct detail *d, const struct cli_seen *seen)
 
 static void pace_line(const struct detail *d, const struct jobstack_pace *p)
 {
-	char text[CLI_PACE_TEXT], each[64];
+	char text[VIEW_PACE_TEXT], each[64];
 
 	if (p->rate <= 0)
 		return;
-	cli_pace_rate(p->rate, text);
+	view_pace_rate(p->rate, text);
 	js_buf_printf(d->out, "rate      %s", text);
 	js_num_duration_text(p->each_us, each, sizeof(each));
 	if (p->each_us > 0)
 		js_buf_printf(d->out, " (%s an entry and slot)", each);
-	cli_pace_eta(p, text);
+	view_pace_eta(p, text);
 	if (p->eta_us > 0)
 		js_buf_printf(d->out, "\nends      in about %s", text);
 	js_buf_char(d->out, '\n');
 }
 
-static void policy_lines(const struct detail *d, const struct cli_seen *seen)
+static void policy_lines(const struct detail *d, const struct insight_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
 	char text[64];
@@ -203,45 +203,45 @@ static void policy_lines(const struct detail *d, const struct cli_seen *seen)
 		js_buf_printf(d->out, "paused at %" PRId64 " dead\n", s->max_failures);
 	if (seen->stack.cwd.len > 0) {
 		js_buf_str(d->out, "names     relative ones belong to ");
-		cli_safe(d->out, seen->stack.cwd.data, seen->stack.cwd.len);
+		view_safe(d->out, seen->stack.cwd.data, seen->stack.cwd.len);
 		js_buf_char(d->out, '\n');
 	}
 }
 
-static void add_safe(struct cli_table *t, const char *text, size_t len)
+static void add_safe(struct view_table *t, const char *text, size_t len)
 {
 	struct js_buf safe = {0};
 
-	cli_safe(&safe, text, len);
-	cli_table_cell(t, CLI_PLAIN, safe.data != NULL ? safe.data : "");
+	view_safe(&safe, text, len);
+	view_table_cell(t, VIEW_PLAIN, safe.data != NULL ? safe.data : "");
 	t->text.failed |= safe.failed;
 	js_buf_free(&safe);
 }
 
 /* How, and why or what it said. */
-static void add_failure(struct cli_table *t, const struct cli_failing *one)
+static void add_failure(struct view_table *t, const struct insight_failure *one)
 {
 	const char *example = one->f.various ? "(various)" : one->example;
 	char how[32], text[sizeof(one->reason) + sizeof(one->example) + 2];
 
-	cli_look_how(&one->f, how);
+	view_failure_how(&one->f, how);
 	(void)snprintf(text, sizeof(text), "%s%s%s", one->f.reason != NULL ? one->reason : "",
 		       one->f.reason != NULL && example[0] != '\0' ? ": " : "", example);
-	cli_table_printf(t, CLI_PLAIN, "%" PRIu64, one->f.count);
-	cli_table_cell(t, CLI_PLAIN, how);
+	view_table_printf(t, VIEW_PLAIN, "%" PRIu64, one->f.count);
+	view_table_cell(t, VIEW_PLAIN, how);
 	add_safe(t, text, strlen(text));
 	add_safe(t, one->node, strlen(one->node));
-	cli_table_printf(t, CLI_PLAIN, "%" PRIu64, one->f.entry);
+	view_table_printf(t, VIEW_PLAIN, "%" PRIu64, one->f.entry);
 }
 
-static void failure_lines(const struct cli_look *l, const struct detail *d)
+static void failure_lines(const struct insight_snapshot *l, const struct detail *d)
 {
-	static const struct cli_column columns[] = {{"TIMES", 1, 0, 0},
-						    {"HOW", 0, 0, 0},
-						    {"WHAT IT SAID LAST", 0, 3, 12},
-						    {"ALL ON", 0, 2, 6},
-						    {"SUCH AS", 1, 1, 0}};
-	struct cli_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0]), .hidden = 1u << 3};
+	static const struct view_column columns[] = {{"TIMES", 1, 0, 0},
+						     {"HOW", 0, 0, 0},
+						     {"WHAT IT SAID LAST", 0, 3, 12},
+						     {"ALL ON", 0, 2, 6},
+						     {"SUCH AS", 1, 1, 0}};
+	struct view_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0]), .hidden = 1u << 3};
 
 	for (size_t i = 0; i < l->failing_n && i < SHOWN_FAILURES; i++) {
 		add_failure(&t, &l->failing[i]);
@@ -254,45 +254,45 @@ static void failure_lines(const struct cli_look *l, const struct detail *d)
 				      l->failures_all ? "attempts" : "dead");
 		js_buf_str(d->out, ":\n");
 	}
-	cli_table_write(&t, d->out, 2, d->columns, d->colours);
-	cli_table_free(&t);
+	view_table_write(&t, d->out, 2, d->columns, d->colours);
+	view_table_free(&t);
 	for (size_t i = 0; i < l->bad_n; i++) {
-		const struct cli_bad *b = &l->bad[i];
+		const struct insight_bad_node *b = &l->bad[i];
 		struct js_buf line = {0};
 
 		js_buf_str(&line, "node ");
-		cli_safe(&line, b->node, strlen(b->node));
+		view_safe(&line, b->node, strlen(b->node));
 		js_buf_printf(&line, ": %" PRIu64 " of %" PRIu64 " attempts failed, elsewhere %" PRIu64 " of %" PRIu64,
 			      b->b.failed, b->b.attempts, b->b.failed_elsewhere, b->b.attempts_elsewhere);
-		cli_paint(d->out, d->colours, CLI_RED, line.data != NULL ? line.data : "");
+		view_paint(d->out, d->colours, VIEW_RED, line.data != NULL ? line.data : "");
 		js_buf_char(d->out, '\n');
 		js_buf_free(&line);
 	}
 }
 
-static void longest_lines(const struct cli_look *l, const struct detail *d)
+static void longest_lines(const struct insight_snapshot *l, const struct detail *d)
 {
-	static const struct cli_column columns[] = {
+	static const struct view_column columns[] = {
 		{"RUNNING FOR", 1, 0, 0}, {"ENTRY", 1, 0, 0}, {"ON", 0, 1, 6}, {"DATAPATH", 0, 2, 10}};
-	struct cli_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0])};
+	struct view_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0])};
 
 	for (size_t i = 0; i < l->longest_n; i++) {
-		const struct cli_longest *one = &l->longest[i];
+		const struct insight_longest *one = &l->longest[i];
 		char text[64];
 
 		js_num_duration_text(one->us, text, sizeof(text));
-		cli_table_cell(&t, CLI_PLAIN, text);
-		cli_table_printf(&t, CLI_PLAIN, "%" PRIu64, one->entry);
+		view_table_cell(&t, VIEW_PLAIN, text);
+		view_table_printf(&t, VIEW_PLAIN, "%" PRIu64, one->entry);
 		add_safe(&t, one->node, strlen(one->node));
 		add_safe(&t, one->datapath.data != NULL ? one->datapath.data : "", one->datapath.len);
 	}
 	if (l->longest_n > 0)
 		js_buf_char(d->out, '\n');
-	cli_table_write(&t, d->out, 2, d->columns, d->colours);
-	cli_table_free(&t);
+	view_table_write(&t, d->out, 2, d->columns, d->colours);
+	view_table_free(&t);
 }
 
-void cli_look_detail(const struct cli_look *l, struct js_buf *out, unsigned columns, int colours)
+void view_status_detail(const struct insight_snapshot *l, struct js_buf *out, unsigned columns, int colours)
 {
 	struct js_buf text = {0};
 	const struct detail d = {&text, columns, colours};
@@ -305,9 +305,9 @@ void cli_look_detail(const struct cli_look *l, struct js_buf *out, unsigned colu
 	longest_lines(l, &d);
 	if (l->workers.cells.len > 0)
 		js_buf_char(&text, '\n');
-	cli_table_write(&l->workers, &text, 2, columns, colours);
+	view_table_write(&l->workers, &text, 2, columns, colours);
 	if (text.data != NULL)
-		cli_fit(out, text.data, columns);
+		view_fit(out, text.data, columns);
 	out->failed |= text.failed;
 	js_buf_free(&text);
 }

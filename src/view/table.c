@@ -12,10 +12,10 @@
 
 struct cell {
 	size_t at, len;
-	enum cli_colour colour;
+	enum view_colour colour;
 };
 
-void cli_table_cell(struct cli_table *t, enum cli_colour colour, const char *text)
+void view_table_cell(struct view_table *t, enum view_colour colour, const char *text)
 {
 	struct cell cell = {t->text.len, strlen(text), colour};
 
@@ -23,7 +23,7 @@ void cli_table_cell(struct cli_table *t, enum cli_colour colour, const char *tex
 	js_buf_add(&t->cells, &cell, sizeof(cell));
 }
 
-void cli_table_printf(struct cli_table *t, enum cli_colour colour, const char *format, ...)
+void view_table_printf(struct view_table *t, enum view_colour colour, const char *format, ...)
 {
 	char text[256];
 	va_list args;
@@ -31,10 +31,10 @@ void cli_table_printf(struct cli_table *t, enum cli_colour colour, const char *f
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	cli_table_cell(t, colour, text);
+	view_table_cell(t, colour, text);
 }
 
-static struct cell cell_of(const struct cli_table *t, size_t row, size_t c)
+static struct cell cell_of(const struct view_table *t, size_t row, size_t c)
 {
 	struct cell cell;
 
@@ -44,11 +44,11 @@ static struct cell cell_of(const struct cli_table *t, size_t row, size_t c)
 
 /* How the columns share the width. */
 struct shares {
-	unsigned wide[CLI_TABLE_MAX], full[CLI_TABLE_MAX];
-	int out[CLI_TABLE_MAX];
+	unsigned wide[VIEW_TABLE_MAX], full[VIEW_TABLE_MAX];
+	int out[VIEW_TABLE_MAX];
 };
 
-static unsigned total(const struct cli_table *t, const struct shares *s)
+static unsigned total(const struct view_table *t, const struct shares *s)
 {
 	unsigned sum = 0;
 
@@ -59,7 +59,7 @@ static unsigned total(const struct cli_table *t, const struct shares *s)
 }
 
 /* Leaves the least important column out.  0 if none may go. */
-static int leave_out(const struct cli_table *t, struct shares *s)
+static int leave_out(const struct view_table *t, struct shares *s)
 {
 	size_t least = t->n;
 
@@ -72,7 +72,7 @@ static int leave_out(const struct cli_table *t, struct shares *s)
 	return 1;
 }
 
-static void share(const struct cli_table *t, struct shares *s, unsigned columns)
+static void share(const struct view_table *t, struct shares *s, unsigned columns)
 {
 	unsigned sum;
 
@@ -101,19 +101,19 @@ static void blanks(struct js_buf *out, unsigned n)
 		js_buf_char(out, ' ');
 }
 
-static void write_cell(const struct cli_table *t, struct js_buf *out, size_t c, const char *text, size_t len,
+static void write_cell(const struct view_table *t, struct js_buf *out, size_t c, const char *text, size_t len,
 		       unsigned wide)
 {
-	unsigned width = cli_width(text, len), fill = width < wide ? wide - width : 0;
+	unsigned width = view_width(text, len), fill = width < wide ? wide - width : 0;
 
 	if (t->column[c].right)
 		blanks(out, fill);
-	cli_cut_bytes(out, text, len, wide);
+	view_cut_bytes(out, text, len, wide);
 	if (!t->column[c].right)
 		blanks(out, fill);
 }
 
-static void write_row(const struct cli_table *t, const struct shares *s, struct js_buf *out, size_t row,
+static void write_row(const struct view_table *t, const struct shares *s, struct js_buf *out, size_t row,
 		      unsigned indent, int colours)
 {
 	struct js_buf one = {0};
@@ -122,7 +122,7 @@ static void write_row(const struct cli_table *t, const struct shares *s, struct 
 	blanks(out, indent);
 	for (size_t c = 0; c < t->n; c++) {
 		struct cell cell =
-			row == 0 ? (struct cell){0, strlen(t->column[c].head), CLI_BOLD} : cell_of(t, row - 1, c);
+			row == 0 ? (struct cell){0, strlen(t->column[c].head), VIEW_BOLD} : cell_of(t, row - 1, c);
 
 		if (s->out[c])
 			continue;
@@ -130,7 +130,7 @@ static void write_row(const struct cli_table *t, const struct shares *s, struct 
 		first = 0;
 		js_buf_reset(&one);
 		write_cell(t, &one, c, row == 0 ? t->column[c].head : t->text.data + cell.at, cell.len, s->wide[c]);
-		cli_paint(out, colours, cell.colour, one.data != NULL ? one.data : "");
+		view_paint(out, colours, cell.colour, one.data != NULL ? one.data : "");
 	}
 	while (!colours && out->len > 0 && out->data[out->len - 1] == ' ') /* nothing follows the last text */
 		out->data[--out->len] = '\0';
@@ -138,7 +138,7 @@ static void write_row(const struct cli_table *t, const struct shares *s, struct 
 	js_buf_free(&one);
 }
 
-void cli_table_write(const struct cli_table *t, struct js_buf *out, unsigned indent, unsigned columns, int colours)
+void view_table_write(const struct view_table *t, struct js_buf *out, unsigned indent, unsigned columns, int colours)
 {
 	size_t rows = t->cells.len / sizeof(struct cell) / t->n;
 	struct shares s = {{0}, {0}, {0}};
@@ -152,7 +152,7 @@ void cli_table_write(const struct cli_table *t, struct js_buf *out, unsigned ind
 		s.wide[c] = (unsigned)strlen(t->column[c].head);
 		for (size_t row = 0; row < rows; row++) {
 			struct cell cell = cell_of(t, row, c);
-			unsigned width = cli_width(t->text.data + cell.at, cell.len);
+			unsigned width = view_width(t->text.data + cell.at, cell.len);
 
 			s.wide[c] = width > s.wide[c] ? width : s.wide[c];
 		}
@@ -164,7 +164,7 @@ void cli_table_write(const struct cli_table *t, struct js_buf *out, unsigned ind
 		write_row(t, &s, out, row, indent, colours);
 }
 
-void cli_table_free(struct cli_table *t)
+void view_table_free(struct view_table *t)
 {
 	js_buf_free(&t->text);
 	js_buf_free(&t->cells);

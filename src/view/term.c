@@ -19,14 +19,14 @@
 #define FIRST_US (JS_SECOND_US / 2)
 #define EVERY_US (JS_SECOND_US / 8)
 
-int cli_is_dumb(void)
+int view_is_dumb(void)
 {
 	const char *term = getenv("TERM");
 
 	return term == NULL || *term == '\0' || strcmp(term, "dumb") == 0;
 }
 
-unsigned cli_columns(FILE *to)
+unsigned view_columns(FILE *to)
 {
 	const char *given = getenv("COLUMNS");
 	struct winsize size = {0};
@@ -41,25 +41,25 @@ unsigned cli_columns(FILE *to)
 	return 80;
 }
 
-int cli_colours(FILE *to)
+int view_colours(FILE *to)
 {
 	const char *no = getenv("NO_COLOR");
 
-	return isatty(fileno(to)) && !cli_is_dumb() && (no == NULL || *no == '\0');
+	return isatty(fileno(to)) && !view_is_dumb() && (no == NULL || *no == '\0');
 }
 
-void cli_paint(struct js_buf *out, int on, enum cli_colour colour, const char *text)
+void view_paint(struct js_buf *out, int on, enum view_colour colour, const char *text)
 {
-	static const char *const code[] = {[CLI_PLAIN] = "0",  [CLI_BOLD] = "1",    [CLI_RED] = "31",
-					   [CLI_GREEN] = "32", [CLI_YELLOW] = "33", [CLI_FAINT] = "2"};
+	static const char *const code[] = {[VIEW_PLAIN] = "0",	[VIEW_BOLD] = "1",    [VIEW_RED] = "31",
+					   [VIEW_GREEN] = "32", [VIEW_YELLOW] = "33", [VIEW_FAINT] = "2"};
 
-	if (on && colour != CLI_PLAIN)
+	if (on && colour != VIEW_PLAIN)
 		js_buf_printf(out, "\033[%sm%s\033[0m", code[colour], text);
 	else
 		js_buf_str(out, text);
 }
 
-/* The length of the colour at TEXT, as cli_paint writes it; 0 if there is none. */
+/* The length of the colour at TEXT, as view_paint writes it; 0 if there is none. */
 static size_t paint_at(const char *text, size_t len)
 {
 	size_t n = 2;
@@ -83,7 +83,7 @@ static size_t step_at(const char *text, size_t len, unsigned *columns)
 	return step > 0 ? step : 1;
 }
 
-unsigned cli_width(const char *text, size_t len)
+unsigned view_width(const char *text, size_t len)
 {
 	unsigned n = 0;
 
@@ -92,12 +92,12 @@ unsigned cli_width(const char *text, size_t len)
 	return n;
 }
 
-void cli_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned columns)
+void view_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned columns)
 {
 	unsigned n = 0;
 	size_t at = 0;
 
-	if (columns == 0 || cli_width(text, len) <= columns) {
+	if (columns == 0 || view_width(text, len) <= columns) {
 		js_buf_add(out, text, len);
 		return;
 	}
@@ -109,23 +109,23 @@ void cli_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned co
 		js_buf_str(out, "\033[0m");
 }
 
-void cli_cut(struct js_buf *out, const char *text, unsigned columns)
+void view_cut(struct js_buf *out, const char *text, unsigned columns)
 {
-	cli_cut_bytes(out, text, strlen(text), columns);
+	view_cut_bytes(out, text, strlen(text), columns);
 }
 
-void cli_fit(struct js_buf *out, const char *text, unsigned columns)
+void view_fit(struct js_buf *out, const char *text, unsigned columns)
 {
 	while (*text != '\0') {
 		size_t len = strcspn(text, "\n");
 
-		cli_cut_bytes(out, text, len, columns);
+		view_cut_bytes(out, text, len, columns);
 		js_buf_char(out, '\n');
 		text += len + (text[len] == '\n');
 	}
 }
 
-void cli_wrap(struct js_buf *out, const char *text, unsigned columns)
+void view_wrap(struct js_buf *out, const char *text, unsigned columns)
 {
 	unsigned used = 0, width;
 
@@ -138,7 +138,7 @@ void cli_wrap(struct js_buf *out, const char *text, unsigned columns)
 		}
 		blanks = strspn(text, " ");
 		len = blanks + strcspn(text + blanks, " \n");
-		width = cli_width(text, len);
+		width = view_width(text, len);
 		if (used > 0 && columns > 0 && used + width > columns) {
 			js_buf_str(out, "\n  ");
 			used = 2 + width - (unsigned)blanks;
@@ -150,7 +150,7 @@ void cli_wrap(struct js_buf *out, const char *text, unsigned columns)
 	}
 }
 
-void cli_bar(struct js_buf *out, unsigned width, double share)
+void view_bar(struct js_buf *out, unsigned width, double share)
 {
 	unsigned inside = width > 2 ? width - 2 : 1;
 	unsigned full = share <= 0 ? 0 : share >= 1 ? inside : (unsigned)(share * inside);
@@ -161,32 +161,33 @@ void cli_bar(struct js_buf *out, unsigned width, double share)
 	js_buf_char(out, ']');
 }
 
-int cli_progress_due(struct cli_progress *p)
+int view_progress_due(struct view_progress *p)
 {
 	int64_t now = jobstack_now_us();
 
 	if (!p->begun) {
 		p->begun = 1;
-		p->on = !p->cli->quiet && isatty(STDERR_FILENO) && !cli_is_dumb();
+		p->on = !p->cli->quiet && isatty(STDERR_FILENO) && !view_is_dumb();
 		p->next_us = now + FIRST_US;
 	}
 	return p->on && now >= p->next_us;
 }
 
-void cli_progress(struct cli_progress *p, const char *format, ...)
+void view_progress(struct view_progress *p, const char *format, ...)
 {
 	struct js_buf line = {0}, text = {0};
-	unsigned columns = cli_columns(stderr);
+	unsigned columns = view_columns(stderr);
 	char words[400];
 	va_list args;
 
-	if (!cli_progress_due(p))
+	if (!view_progress_due(p))
 		return;
 	va_start(args, format);
 	(void)vsnprintf(words, sizeof(words), format, args);
 	va_end(args);
-	cli_cut(&text, words,
-		columns > 1 ? columns - 1 : 1); /* what stands in the last column is erased with the rest of the line */
+	view_cut(&text, words,
+		 columns > 1 ? columns - 1
+			     : 1); /* what stands in the last column is erased with the rest of the line */
 	js_buf_printf(&line, "\r%s\033[K", text.data != NULL ? text.data : "");
 	if (line.data != NULL && !line.failed)
 		(void)fputs(line.data, stderr);
@@ -196,7 +197,7 @@ void cli_progress(struct cli_progress *p, const char *format, ...)
 	p->next_us = jobstack_now_us() + EVERY_US;
 }
 
-void cli_progress_end(struct cli_progress *p)
+void view_progress_end(struct view_progress *p)
 {
 	if (p->shown)
 		(void)fputs("\r\033[K", stderr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Names as text.  Promise: what cli_quote and cli_quote_line write is read by the shell as exactly the bytes that went
- * in.
+ * Names as text.  Promise: what view_quote and view_quote_line write is read by the shell as exactly the bytes that
+ * went in.
  */
 #define _GNU_SOURCE
 #include "view/text.h"
@@ -31,7 +31,7 @@ static void add_safe(struct js_buf *out, const char *p, size_t len, int backslas
 	}
 }
 
-void cli_safe(struct js_buf *out, const void *data, size_t len)
+void view_safe(struct js_buf *out, const void *data, size_t len)
 {
 	add_safe(out, data, len, 1);
 }
@@ -48,7 +48,7 @@ static void add_ends(struct js_buf *out, const char *text, size_t len, size_t fr
 	js_buf_add(out, text + to, len - to);
 }
 
-void cli_safe_words(struct js_buf *out, const char *words)
+void view_safe_words(struct js_buf *out, const char *words)
 {
 	struct js_buf safe = {0};
 	const char *text, *quote, *last;
@@ -67,7 +67,7 @@ void cli_safe_words(struct js_buf *out, const char *words)
 	js_buf_free(&safe);
 }
 
-void cli_quote(struct js_buf *out, const void *data, size_t len)
+void view_quote(struct js_buf *out, const void *data, size_t len)
 {
 	const char *p = data, *end = p + len;
 
@@ -84,7 +84,7 @@ void cli_quote(struct js_buf *out, const void *data, size_t len)
 	js_buf_char(out, '\'');
 }
 
-void cli_quote_line(struct js_buf *out, const void *data, size_t len)
+void view_quote_line(struct js_buf *out, const void *data, size_t len)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
 	const char *text = data;
@@ -100,7 +100,7 @@ void cli_quote_line(struct js_buf *out, const void *data, size_t len)
 		return;
 	}
 	if (safe) {
-		cli_quote(out, text, len);
+		view_quote(out, text, len);
 		return;
 	}
 	js_buf_str(out, "$'");
@@ -116,7 +116,7 @@ void cli_quote_line(struct js_buf *out, const void *data, size_t len)
 	js_buf_char(out, '\'');
 }
 
-void cli_size(struct js_buf *out, double bytes)
+void view_size(struct js_buf *out, double bytes)
 {
 	static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
 	size_t u = 0;

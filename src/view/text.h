@@ -2,8 +2,8 @@
  *
  * Names and messages as text: for people, for a terminal, for a shell.  A name may be any bytes but NUL.
  */
-#ifndef JS_CLI_TEXT_H
-#define JS_CLI_TEXT_H
+#ifndef JS_VIEW_TEXT_H
+#define JS_VIEW_TEXT_H
 
 #include "base/buf.h"
 
@@ -11,20 +11,20 @@
 
 /* Appends DATA for people: control characters, the backslash and what is not UTF-8 become \xHH, so that it is one line
  * which no terminal takes for a command. */
-void cli_safe(struct js_buf *out, const void *data, size_t len);
+void view_safe(struct js_buf *out, const void *data, size_t len);
 
 /* Appends WORDS of a message, in which there may be what a user gave: it is one line, the same way (but a backslash
  * stays), and of a very long value, in double quotes or not, only the ends are left. */
-void cli_safe_words(struct js_buf *out, const char *words);
+void view_safe_words(struct js_buf *out, const char *words);
 
 /* Appends DATA as one word of any POSIX shell, in single quotes. */
-void cli_quote(struct js_buf *out, const void *data, size_t len);
+void view_quote(struct js_buf *out, const void *data, size_t len);
 
 /* The same to be read, and typed again: no quotes where none are needed, and $'\ooo' (bash, zsh, ksh) for what a
  * terminal can't show. */
-void cli_quote_line(struct js_buf *out, const void *data, size_t len);
+void view_quote_line(struct js_buf *out, const void *data, size_t len);
 
 /* Appends a number of bytes: "512 bytes", "1.5 GiB". */
-void cli_size(struct js_buf *out, double bytes);
+void view_size(struct js_buf *out, double bytes);
 
 #endif

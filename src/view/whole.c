@@ -29,16 +29,16 @@ static int add_argv(json_t *o, const struct jobstack_item *i)
 	if (p >= end)
 		return json_object_set_new(o, "argv", list);
 	json_decref(list);
-	cli_base64(&coded, i->argv.data, i->argv.len);
+	view_base64(&coded, i->argv.data, i->argv.len);
 	bad = coded.failed || json_object_set_new(o, "argv_base64", json_string(coded.data)) != 0;
 	js_buf_free(&coded);
 	return bad;
 }
 
 /* Chooses what differs from attempt to attempt. */
-static void begin(struct cli_whole *w)
+static void begin(struct view_whole *w)
 {
-	cli_fields_all(&w->all);
+	view_fields_all(&w->all);
 	w->own.n = 0;
 	for (size_t i = 0; i < w->all.n; i++) {
 		const char *name = w->all.field[i]->name;
@@ -53,30 +53,30 @@ static void begin(struct cli_whole *w)
 	js_buf_reset(&w->rerun);
 }
 
-void cli_whole_add(struct cli_whole *w, const char *stack, const struct jobstack_item *item)
+void view_whole_add(struct view_whole *w, const char *stack, const struct jobstack_item *item)
 {
 	json_t *o;
 
 	if (w->object == NULL)
 		begin(w);
-	w->bad |= cli_fields_json(&w->all, item, w->object);
+	w->bad |= view_fields_json(&w->all, item, w->object);
 	if (item->state == 0)
 		w->bad |= json_object_set_new(w->object, "state", json_null());
 	if (item->attempt == 0)
 		return;
-	cli_rerun(stack, item, &w->rerun);
+	view_rerun(stack, item, &w->rerun);
 	o = json_object();
-	w->bad |= cli_fields_json(&w->own, item, o);
+	w->bad |= view_fields_json(&w->own, item, o);
 	w->bad |= add_argv(o, item);
 	w->bad |= json_array_append_new(w->attempts, o);
 }
 
-json_t *cli_whole_take(struct cli_whole *w)
+json_t *view_whole_take(struct view_whole *w)
 {
 	json_t *o = w->object;
 
 	if (o != NULL) {
-		w->bad |= w->rerun.failed | cli_json_bytes(o, "rerun", w->rerun.data, w->rerun.len);
+		w->bad |= w->rerun.failed | view_json_bytes(o, "rerun", w->rerun.data, w->rerun.len);
 		w->bad |= json_object_set_new(o, "attempts", w->attempts);
 		w->attempts = NULL;
 	}
@@ -88,7 +88,7 @@ json_t *cli_whole_take(struct cli_whole *w)
 	return o;
 }
 
-void cli_whole_end(struct cli_whole *w)
+void view_whole_end(struct view_whole *w)
 {
 	json_decref(w->object);
 	json_decref(w->attempts);

@@ -2,8 +2,8 @@
  *
  * An entry with all its attempts as one JSON object: what `show --json` prints, and what prune archives.
  */
-#ifndef JS_CLI_WHOLE_H
-#define JS_CLI_WHOLE_H
+#ifndef JS_VIEW_WHOLE_H
+#define JS_VIEW_WHOLE_H
 
 #include "base/buf.h"
 #include "cli/item.h"
@@ -11,20 +11,20 @@
 #include <jansson.h>
 
 /* Start it as {0}. */
-struct cli_whole {
+struct view_whole {
 	json_t *object, *attempts;
 	struct js_buf rerun;
-	struct cli_fields all, own; /* fields; the latter are those of an attempt */
-	int bad;		    /* memory ran out */
+	struct view_fields all, own; /* fields; the latter are those of an attempt */
+	int bad;		     /* memory ran out */
 };
 
 /* Adds ITEM, the entry itself or the next of its attempts, with the entry's state (0: it is not known) and where it
  * went. */
-void cli_whole_add(struct cli_whole *whole, const char *stack, const struct jobstack_item *item);
+void view_whole_add(struct view_whole *whole, const char *stack, const struct jobstack_item *item);
 
 /* Gives the object, which the caller frees, and starts anew; NULL without memory. */
-json_t *cli_whole_take(struct cli_whole *whole);
+json_t *view_whole_take(struct view_whole *whole);
 
-void cli_whole_end(struct cli_whole *whole);
+void view_whole_end(struct view_whole *whole);
 
 #endif

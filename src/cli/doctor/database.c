@@ -361,7 +361,7 @@ static void disk(struct doctor *d)
 
 static void stack(struct doctor *d)
 {
-	struct cli_stack s = {.cwd = {0}};
+	struct insight_stack s = {.cwd = {0}};
 	char cwd[4097];
 
 	if (!d->cli.stack_given || doctor_number(d, "schema.version", 0) != jobstack_schema_version())
@@ -371,14 +371,14 @@ static void stack(struct doctor *d)
 		doctor_say(d, DOCTOR_FAIL, "stack", cli_remedy(&d->cli), "%s", d->cli.error.text);
 	else if (s.s.state != JOBSTACK_OPEN)
 		doctor_say(d, DOCTOR_WARN, "stack", "jobstack resume", "\"%s\" is %s", d->cli.stack,
-			   cli_stack_state(s.s.state));
+			   view_stack_word(s.s.state));
 	else if (s.cwd.len > 0 && getcwd(cwd, sizeof(cwd)) != NULL && strcmp(cwd, s.cwd.data) != 0)
 		doctor_say(d, DOCTOR_WARN, "stack", "start workers there, or give them --chdir",
 			   "the names of \"%s\" belong to %s, not to %s", d->cli.stack, s.cwd.data, cwd);
 	else
 		doctor_say(d, DOCTOR_OK, "stack", NULL, "\"%s\" has %" PRIu64 " left", d->cli.stack,
-			   cli_stack_left(&s.s));
-	cli_stack_end(&s);
+			   insight_stack_left(&s.s));
+	insight_stack_free(&s);
 }
 
 static int take_fact(void *ctx, const char *name, const char *value)

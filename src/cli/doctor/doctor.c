@@ -55,8 +55,8 @@ _Static_assert(sizeof(level_word) / sizeof(level_word[0]) == DOCTOR_LEVELS, "a w
 static void print(struct doctor *d, enum doctor_level level, const char *where, const char *check, const char *text,
 		  const char *remedy)
 {
-	static const enum cli_colour colour[] = {
-		[DOCTOR_OK] = CLI_GREEN, [DOCTOR_WARN] = CLI_YELLOW, [DOCTOR_FAIL] = CLI_RED};
+	static const enum view_colour colour[] = {
+		[DOCTOR_OK] = VIEW_GREEN, [DOCTOR_WARN] = VIEW_YELLOW, [DOCTOR_FAIL] = VIEW_RED};
 	struct js_buf line = {0};
 	char word[8];
 	json_t *o;
@@ -65,26 +65,26 @@ static void print(struct doctor *d, enum doctor_level level, const char *where, 
 	d->count[level]++;
 	if (d->cli.json) {
 		o = json_object();
-		bad |= cli_json_text(o, "level", level_word[level]);
-		bad |= cli_json_text(o, "where", where);
-		bad |= cli_json_text(o, "check", check);
-		bad |= cli_json_text(o, "text", text);
-		bad |= cli_json_text(o, "remedy", remedy);
-		d->memory |= cli_json_print(o, bad) != 0;
+		bad |= view_json_text(o, "level", level_word[level]);
+		bad |= view_json_text(o, "where", where);
+		bad |= view_json_text(o, "check", check);
+		bad |= view_json_text(o, "text", text);
+		bad |= view_json_text(o, "remedy", remedy);
+		d->memory |= view_json_print(o, bad) != 0;
 		(void)fflush(stdout);
 		return;
 	}
 	if (d->cli.quiet && level == DOCTOR_OK)
 		return;
 	(void)snprintf(word, sizeof(word), "%-5s", level_word[level]);
-	cli_paint(&line, cli_colours(stdout), colour[level], word);
+	view_paint(&line, view_colours(stdout), colour[level], word);
 	js_buf_printf(&line, "%-13s ", check);
 	if (strcmp(where, d->where) != 0)
 		js_buf_printf(&line, "%s: ", where);
-	cli_safe(&line, text, strlen(text));
+	view_safe(&line, text, strlen(text));
 	if (remedy != NULL) {
 		js_buf_printf(&line, "\n%19s-> ", "");
-		cli_safe(&line, remedy, strlen(remedy));
+		view_safe(&line, remedy, strlen(remedy));
 	}
 	(void)printf("%s\n", line.failed ? "" : line.data);
 	(void)fflush(stdout);

@@ -296,10 +296,10 @@ static int print(struct request *r, const char *job)
 	else if (r->cli.json) {
 		o = json_object();
 		bad |= json_object_set_new(o, "job", json_integer(strtoll(job, NULL, 10)));
-		bad |= cli_json_bytes(o, "data", r->data, strlen(r->data));
-		bad |= cli_json_bytes(o, "client_file", r->client_file, strlen(r->client_file));
-		bad |= cli_json_bytes(o, "script", r->script, strlen(r->script));
-		return cli_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
+		bad |= view_json_bytes(o, "data", r->data, strlen(r->data));
+		bad |= view_json_bytes(o, "client_file", r->client_file, strlen(r->client_file));
+		bad |= view_json_bytes(o, "script", r->script, strlen(r->script));
+		return view_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
 	} else if (!r->cli.quiet)
 		(void)printf("job %s: a server for %s\nscript: %s\n", job, r->data, r->script);
 	(void)fflush(stdout);

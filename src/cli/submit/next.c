@@ -127,7 +127,7 @@ void submit_mail(struct submit *s, const char *text)
 	if (s->notify == NULL)
 		return;
 	(void)snprintf(subject, sizeof(subject), "jobstack %s: %" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left",
-		       s->cli.stack, t->done, t->dead, cli_stack_left(t));
+		       s->cli.stack, t->done, t->dead, insight_stack_left(t));
 	js_buf_printf(&body, "%s\n\n", text);
 	if (!ours(s, "report", &body))
 		(void)ours(s, "status", &body);
@@ -273,7 +273,7 @@ void submit_broke(struct submit *s)
 		     "it ends here, as sbatch did not take %s%s: what it said stands in %s: submit again to go on with "
 		     "%" PRIu64 " left",
 		     s->answered[0] == '\0' ? "another round" : "what was to come after job ", s->answered, s->logs,
-		     cli_stack_left(&s->stack.s));
+		     insight_stack_left(&s->stack.s));
 }
 
 static int wait_for_others(struct submit *s, int *status, const char *what)
@@ -303,17 +303,17 @@ int submit_judge(struct submit *s, int *status)
 	unsigned known, cancelled;
 	struct js_buf note = {0};
 
-	if (cli_stack_left(t) == 0 && t->state != JOBSTACK_CANCELLED)
+	if (insight_stack_left(t) == 0 && t->state != JOBSTACK_CANCELLED)
 		return end_of_stack(s, status);
 	if (!s->until_done)
 		return finish(s, CLI_NO, status,
 			      "the jobs have ended, and %" PRIu64 " are left: %" PRIu64 " done, %" PRIu64 " dead",
-			      cli_stack_left(t), t->done, t->dead);
+			      insight_stack_left(t), t->done, t->dead);
 	if (t->state != JOBSTACK_OPEN) {
-		cli_safe(&note, s->stack.note.data, s->stack.note.len);
+		view_safe(&note, s->stack.note.data, s->stack.note.len);
 		(void)finish(s, CLI_NO, status,
 			     "it ends here, as the stack is %s%s%.500s: `jobstack resume -s %s`, and submit again",
-			     cli_stack_state(t->state), note.len > 0 ? ": " : "", note.len > 0 ? note.data : "",
+			     view_stack_word(t->state), note.len > 0 ? ": " : "", note.len > 0 ? note.data : "",
 			     s->cli.stack);
 		js_buf_free(&note);
 		return -1;
@@ -325,7 +325,7 @@ int submit_judge(struct submit *s, int *status)
 		return finish(s, CLI_NO, status,
 			      "it ends here, as the last jobs were cancelled: submit again to go on with %" PRIu64
 			      " left",
-			      cli_stack_left(t));
+			      insight_stack_left(t));
 	if (t->ready + t->waiting + t->held == 0)
 		return wait_for_others(s, status, "all that is left has been in the hands of other workers");
 	c->idle = t->done == c->done && t->dead == c->dead ? c->idle + 1 : 0;
@@ -334,7 +334,7 @@ int submit_judge(struct submit *s, int *status)
 			s, CLI_NO, status,
 			"it ends here: in %d rounds nothing was closed, and %" PRIu64
 			" are left: do they take longer than --time? `jobstack status -s %s` and the logs in %s tell",
-			IDLE_ROUNDS, cli_stack_left(t), s->cli.stack, s->logs);
+			IDLE_ROUNDS, insight_stack_left(t), s->cli.stack, s->logs);
 	return 1;
 }
 

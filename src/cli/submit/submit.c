@@ -279,10 +279,10 @@ static int look(struct submit *s)
 	struct js_buf note = {0};
 
 	if (t->state != JOBSTACK_OPEN) {
-		cli_safe(&note, s->stack.note.data, s->stack.note.len);
+		view_safe(&note, s->stack.note.data, s->stack.note.len);
 		(void)fprintf(stderr,
 			      "%s: the stack \"%s\" is %s%s%s: nothing was submitted: `jobstack resume -s %s` first\n",
-			      opts.command, s->cli.stack, cli_stack_state(t->state), note.len > 0 ? ": " : "",
+			      opts.command, s->cli.stack, view_stack_word(t->state), note.len > 0 ? ": " : "",
 			      note.len > 0 ? note.data : "", s->cli.stack);
 		js_buf_free(&note);
 		return CLI_NO;
@@ -303,7 +303,7 @@ static int look(struct submit *s)
 	}
 	if (t->cwd == NULL && s->stack.cwd.len > 0 && s->chdir == NULL && strcmp(s->stack.cwd.data, s->cwd) != 0) {
 		note = (struct js_buf){0};
-		cli_quote_line(&note, s->stack.cwd.data, s->stack.cwd.len);
+		view_quote_line(&note, s->stack.cwd.data, s->stack.cwd.len);
 		(void)fprintf(stderr,
 			      "%s: the stack's names belong to the directory %s: submit from there, or give --chdir\n",
 			      opts.command, note.data != NULL ? note.data : "?");
@@ -426,23 +426,23 @@ static int print(struct submit *s)
 	if (s->cli.json) {
 		o = json_object();
 		jobs = json_array();
-		bad |= cli_json_text(o, "stack", s->cli.stack);
+		bad |= view_json_text(o, "stack", s->cli.stack);
 		while ((job = strsep(&rest, ":")) != NULL)
 			bad |= json_array_append_new(jobs, json_integer(strtoll(job, NULL, 10)));
 		bad |= json_object_set(o, "job", json_array_get(jobs, 0));
 		bad |= json_object_set_new(o, "jobs", jobs);
-		bad |= cli_json_count(o, "workers", s->starts);
-		bad |= cli_json_int(o, "slots", (int64_t)s->slots, s->slots > 0);
-		bad |= cli_json_count(o, "left", cli_stack_left(&s->stack.s));
-		bad |= cli_json_bytes(o, "script", s->script, strlen(s->script));
-		bad |= cli_json_int(o, "next", (int64_t)s->next, s->next > 0);
-		return cli_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
+		bad |= view_json_count(o, "workers", s->starts);
+		bad |= view_json_int(o, "slots", (int64_t)s->slots, s->slots > 0);
+		bad |= view_json_count(o, "left", insight_stack_left(&s->stack.s));
+		bad |= view_json_bytes(o, "script", s->script, strlen(s->script));
+		bad |= view_json_int(o, "next", (int64_t)s->next, s->next > 0);
+		return view_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
 	}
 	if (s->cli.quiet)
 		return CLI_YES;
 	(void)printf("job%s %s: %" PRIu64 " worker%s for %" PRIu64 " entries of \"%s\"\n",
 		     strchr(copy, ':') != NULL ? "s" : "", copy, s->starts, s->starts == 1 ? "" : "s",
-		     cli_stack_left(&s->stack.s), s->cli.stack);
+		     insight_stack_left(&s->stack.s), s->cli.stack);
 	if (s->next > 0)
 		(void)printf("job %" PRIu64 " comes after: %s\n", s->next,
 			     s->until_done ? "it goes on until nothing is left" : "it mails what has become of it");
@@ -559,6 +559,6 @@ int cli_submit_main(int argc, char **argv)
 		if (status != CLI_YES && s.chain.round > 0)
 			submit_broke(&s);
 	}
-	cli_stack_end(&s.stack);
+	insight_stack_free(&s.stack);
 	return cli_end(&s.cli, status);
 }

@@ -31,7 +31,7 @@ struct submit_chain {
 
 struct submit {
 	struct cli cli;
-	struct cli_stack stack;
+	struct insight_stack stack;
 	struct cli_words mine;	  /* our options, as they were typed */
 	struct cli_words given;	  /* sbatch's options that stood among ours */
 	struct cli_words passed;  /* all for sbatch: those, and what --sbatch says */
