@@ -21,7 +21,7 @@
 #define BEGINS "{\"stack\":" /* each line */
 #define BLOCK 65536
 
-static int fail(struct cli_archive *a, int status, const char *what)
+static int fail_archive(struct cli_archive *a, int status, const char *what)
 {
 	cli_tell(a->cli, "the archive \"%s\" %s", a->path, what);
 	a->failed = 1;
@@ -33,7 +33,7 @@ static int fail_errno(struct cli_archive *a, const char *what)
 	char text[300];
 
 	(void)snprintf(text, sizeof(text), "%s: %s", what, strerror(errno));
-	return fail(a, CLI_USAGE, text);
+	return fail_archive(a, CLI_USAGE, text);
 }
 
 /* Does a line of ours begin at AT? */
@@ -66,22 +66,24 @@ static off_t last_line(const struct cli_archive *a)
 	return 0;
 }
 
-/* Looks at what is there. */
-static int look(struct cli_archive *a)
+/* Is what is there an archive, with whole lines? */
+static int check_present(struct cli_archive *a)
 {
 	off_t line;
 
 	if (a->size == 0)
 		return 0;
 	if (!is_ours(a, 0))
-		return fail(a, CLI_USAGE, "is something else already: nothing was written to it, and nothing pruned");
+		return fail_archive(a, CLI_USAGE,
+				    "is something else already: nothing was written to it, and nothing pruned");
 	line = last_line(a);
 	if (line < 0)
 		return fail_errno(a, "can't be read");
 	if (line == a->size)
 		return 0;
 	if (!is_ours(a, line))
-		return fail(a, CLI_USAGE, "ends with something else: nothing was written to it, and nothing pruned");
+		return fail_archive(a, CLI_USAGE,
+				    "ends with something else: nothing was written to it, and nothing pruned");
 	cli_say(a->cli, "the last line of %s had been cut short, and was taken away: its entry is still there",
 		a->path);
 	a->size = line;
@@ -112,42 +114,32 @@ int cli_archive_begin(struct cli_archive *a, const struct cli *cli, const char *
 	if (a->fd < 0 || fstat(a->fd, &st) != 0)
 		return fail_errno(a, "can't be written");
 	if (!S_ISREG(st.st_mode))
-		return fail(a, CLI_USAGE,
-			    "is no file: only of a file can it be known that what was written is on the disk");
+		return fail_archive(a, CLI_USAGE,
+				    "is no file: only of a file can it be known that what was written is on the disk");
 	if (flock(a->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-		return fail(a, CLI_NO, "is being written by another prune: wait for it, or take another file");
+		return fail_archive(a, CLI_NO, "is being written by another prune: wait for it, or take another file");
 	if (fstat(a->fd, &st) != 0) /* as it is now that it is ours */
 		return fail_errno(a, "can't be read");
 	a->size = st.st_size;
 	if (a->size == 0 && keep_directory(path) != 0)
 		return fail_errno(a, "can't be kept");
-	return look(a);
+	return check_present(a);
 }
 
 /* The entry is complete: its line. */
 static int finish_line(struct cli_archive *a)
 {
-	json_t *o = a->entry == 0 ? NULL : view_whole_take(&a->whole), *line;
-	char *text;
+	json_t *o, *line;
+	int bad;
 
 	if (a->entry == 0)
 		return 0;
 	a->entry = 0;
-	if (o == NULL)
-		return -1;
-	line = json_object();
-	if ((view_json_text(line, "stack", a->cli->stack) | json_object_update(line, o)) != 0) {
-		json_decref(line);
-		line = NULL;
-	}
+	o = view_whole_take(&a->whole);
+	line = VIEW_OBJECT(KEY_TEXT("stack", a->cli->stack));
+	bad = json_object_update(line, o);
 	json_decref(o);
-	text = view_json_line(line);
-	if (text == NULL)
-		return -1;
-	js_buf_str(&a->lines, text);
-	js_buf_char(&a->lines, '\n');
-	free(text);
-	return a->lines.failed ? -1 : 0;
+	return view_json_line(view_checked(line, bad), &a->lines);
 }
 
 int cli_archive_add(struct cli_archive *a, const struct jobstack_item *item)
@@ -158,7 +150,7 @@ int cli_archive_add(struct cli_archive *a, const struct jobstack_item *item)
 		a->entry = 0;
 	}
 	if (item->entry != a->entry && finish_line(a) != 0)
-		return fail(a, CLI_BUG, "can't be written: there is no memory");
+		return fail_archive(a, CLI_BUG, "can't be written: there is no memory");
 	a->entry = item->entry;
 	a->attempt = item->attempt;
 	view_whole_add(&a->whole, a->cli->stack, item);
@@ -168,7 +160,7 @@ int cli_archive_add(struct cli_archive *a, const struct jobstack_item *item)
 int cli_archive_keep(struct cli_archive *a)
 {
 	if (finish_line(a) != 0 || a->lines.failed)
-		return fail(a, CLI_BUG, "can't be written: there is no memory");
+		return fail_archive(a, CLI_BUG, "can't be written: there is no memory");
 	if (a->lines.len == 0)
 		return 0;
 	if (js_file_write_all(a->fd, a->lines.data, a->lines.len) != 0 || fsync(a->fd) != 0) {

@@ -5,6 +5,7 @@
 #ifndef JS_CLI_ARCHIVE_H
 #define JS_CLI_ARCHIVE_H
 
+#include "cli/cli.h"
 #include "view/whole.h"
 
 #include <sys/types.h>

@@ -10,14 +10,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "view/json.h"
-#include "insight/stack.h"
 #include "view/text.h"
+#include "view/words.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define PATIENCE_US (60 * JS_SECOND_US)
 
@@ -28,10 +26,7 @@ static const struct js_opt table[] = {
 	{LOGS, "logs", "DIR",
 	 "instead, compare the logs and spools that workers wrote below DIR (their\n--log-dir) with the database, and "
 	 "list the outcomes that it does not have\n(after a restored backup, or a failover that lost commits)"},
-	CLI_OPTS_JSON,
-	CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
+	CLI_OPTS_REST};
 static const struct js_opts opts = {"jobstack check",
 				    "[OPTIONS]",
 				    "Proves that the ledger balances: that every entry stands in just one place, with "
@@ -63,7 +58,7 @@ struct proof {
 	int failed;
 };
 
-static int take_name(void *ctx, const struct jobstack_status *s)
+static int add_name(void *ctx, const struct jobstack_status *s)
 {
 	struct names *names = ctx;
 
@@ -75,19 +70,17 @@ static int take_name(void *ctx, const struct jobstack_status *s)
 	return 0;
 }
 
-static int take_finding(void *ctx, const struct jobstack_finding *f)
+static int tell_finding(void *ctx, const struct jobstack_finding *f)
 {
 	struct proof *p = ctx;
 	struct js_buf path = {0};
-	json_t *o;
 
 	if (p->findings != NULL) {
-		o = json_object();
-		p->failed |= view_json_text(o, "kind", f->kind);
-		p->failed |= view_json_int(o, "entry", (int64_t)f->entry, f->entry != 0);
-		p->failed |= view_json_bytes(o, "datapath", f->datapath.data, f->datapath.len);
-		p->failed |= view_json_text(o, "text", f->text);
-		p->failed |= json_array_append_new(p->findings, o);
+		p->failed |= json_array_append_new(p->findings,
+						   VIEW_OBJECT(KEY_TEXT("kind", f->kind),
+							       KEY_INT("entry", (int64_t)f->entry, f->entry != 0),
+							       KEY_BYTES("datapath", f->datapath.data, f->datapath.len),
+							       KEY_TEXT("text", f->text)));
 		return p->failed;
 	}
 	(void)printf("%s: %s: ", p->stack == NULL ? "(no stack)" : p->stack, f->kind);
@@ -119,7 +112,7 @@ static void print_end(const struct proof *p)
 
 	if (p->stack != NULL && total(r) == 0)
 		(void)printf("the ledger of %s balances: %" PRIu64 " entr%s, %" PRIu64 " attempt%s\n", p->stack,
-			     r->entries, r->entries == 1 ? "y" : "ies", r->attempts, r->attempts == 1 ? "" : "s");
+			     r->entries, r->entries == 1 ? "y" : "ies", r->attempts, view_plural(r->attempts));
 	if (p->stack != NULL && total(r) > 0)
 		(void)printf("the ledger of %s does not balance", p->stack);
 	else if (total(r) > 0)
@@ -140,29 +133,22 @@ static int print_json(struct proof *p)
 {
 	const struct jobstack_check_report *r = &p->report;
 	int cancelled = r->state == JOBSTACK_CANCELLED, bad = p->failed;
-	json_t *o = json_object(), *found = json_object();
+	uint64_t open = cancelled ? 0 : 1;
+	json_t *o = VIEW_OBJECT(KEY_TEXT("stack", p->stack), KEY_FLAG("balances", total(r) == 0)),
+	       *found = json_object();
 
-	bad |= view_json_text(o, "stack", p->stack);
-	bad |= json_object_set_new(o, "balances", json_boolean(total(r) == 0));
-	if (p->stack != NULL) {
-		bad |= view_json_text(o, "state", view_stack_word(r->state));
-		bad |= view_json_count(o, "entries", r->entries);
-		bad |= view_json_count(o, "attempts", r->attempts);
-		bad |= view_json_count(o, "ready", cancelled ? 0 : r->ready);
-		bad |= view_json_count(o, "waiting", cancelled ? 0 : r->waiting);
-		bad |= view_json_count(o, "held", cancelled ? 0 : r->held);
-		bad |= view_json_count(o, "running", r->running);
-		bad |= view_json_count(o, "done", r->done);
-		bad |= view_json_count(o, "dead", r->dead);
-		bad |= view_json_count(o, "moved", r->moved);
-		bad |= view_json_count(o, "cancelled", cancelled ? r->ready + r->waiting + r->held : 0);
-	}
+	if (p->stack != NULL)
+		bad |= VIEW_SET(o, KEY_TEXT("state", view_stack_word(r->state)), KEY_COUNT("entries", r->entries),
+				KEY_COUNT("attempts", r->attempts), KEY_COUNT("ready", open * r->ready),
+				KEY_COUNT("waiting", open * r->waiting), KEY_COUNT("held", open * r->held),
+				KEY_COUNT("running", r->running), KEY_COUNT("done", r->done),
+				KEY_COUNT("dead", r->dead), KEY_COUNT("moved", r->moved),
+				KEY_COUNT("cancelled", cancelled ? r->ready + r->waiting + r->held : 0));
 	for (size_t i = 0; i < JOBSTACK_FAULTS; i++)
-		bad |= view_json_count(found, kind[i], r->found[i]);
-	bad |= json_object_set_new(o, "found", found);
-	bad |= json_object_set_new(o, "findings", p->findings);
+		bad |= VIEW_SET(found, KEY_COUNT(kind[i], r->found[i]));
+	bad |= VIEW_SET(o, KEY_JSON("found", found), KEY_JSON("findings", p->findings));
 	p->findings = NULL;
-	return view_json_print(o, bad);
+	return cli_print_json(view_checked(o, bad));
 }
 
 /* Checks one stack (NULL: rows of no stack) and tells.  0, 1 if something is wrong, or negative with the error. */
@@ -171,7 +157,7 @@ static int prove(struct cli *cli, const char *stack)
 	struct proof p = {.stack = stack, .findings = cli->json ? json_array() : NULL};
 	int status = cli->json && p.findings == NULL
 			     ? js_error_memory(&cli->error)
-			     : jobstack_check(cli->handle, stack, take_finding, &p, &p.report, &cli->error);
+			     : jobstack_check(cli->handle, stack, tell_finding, &p, &p.report, &cli->error);
 
 	if (status == JOBSTACK_ESTOPPED && p.failed)
 		status = js_error_memory(&cli->error);
@@ -189,7 +175,7 @@ static int prove(struct cli *cli, const char *stack)
 static int prove_all(struct cli *cli)
 {
 	struct names names = {.name = NULL};
-	int status = jobstack_status(cli->handle, NULL, take_name, &names, &cli->error), bad = 0, one;
+	int status = jobstack_status(cli->handle, NULL, add_name, &names, &cli->error), bad = 0, one;
 
 	if (names.failed)
 		status = js_error_memory(&cli->error);
@@ -214,23 +200,14 @@ static int prove_all(struct cli *cli)
 
 int cli_check_main(int argc, char **argv)
 {
-	const char *arg, *logs = NULL;
+	const char *logs = NULL;
+	const struct cli_take takes[] = {{LOGS, CLI_NAME(&logs)}, CLI_TAKE_END};
 	struct cli cli;
-	int key, status;
+	int status = cli_parse(&cli, &opts, takes, argc, argv, "a stack is named with -s");
 
-	cli_begin(&cli, &opts);
-	while ((key = cli_next(&cli, argc, argv, &arg, &status)) >= 0) {
-		status = cli_not_empty(&cli, key, arg);
-		if (status != 0)
-			return status;
-		logs = arg;
-	}
-	if (key == -2)
+	if (status != CLI_GO_ON)
 		return status;
-	if (optind < argc)
-		return cli_usage(&cli, "\"%s\" is one word too many: a stack is named with -s", argv[optind]);
-	cli_catch_signals();
-	status = cli_connect(&cli, PATIENCE_US);
+	status = cli_open(&cli, PATIENCE_US);
 	if (status != 0)
 		return status;
 	status = logs != NULL ? cli_check_logs(&cli, logs) : cli.stack_given ? prove(&cli, cli.stack) : prove_all(&cli);

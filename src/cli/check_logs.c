@@ -39,7 +39,7 @@ struct logs {
 	struct cli *cli;
 	const char *stack;
 	char **file; /* the logs, then the spools */
-	size_t files, logs;
+	size_t files, files_room, logs;
 	struct record *record;
 	size_t n, room;
 	size_t next;	  /* the first record that the export has not passed */
@@ -59,7 +59,7 @@ static int compare_records(const void *a, const void *b)
 	return (x->attempt > y->attempt) - (x->attempt < y->attempt);
 }
 
-static int take_record(void *ctx, const struct js_logged *logged)
+static int add_record(void *ctx, const struct js_logged *logged)
 {
 	struct logs *l = ctx;
 
@@ -146,15 +146,13 @@ static void print_forgotten(struct logs *l, const struct record *r, const char *
 					  [KNOWN_OTHERWISE] = "the database has another run as this attempt",
 					  [KNOWN_NO_ENTRY] = "the database has no such entry"};
 	struct js_buf name = {0};
-	json_t *o;
 
 	l->forgotten++;
 	if (l->found != NULL) {
-		o = json_object();
-		l->failed |= view_json_count(o, "entry", r->entry) | view_json_count(o, "attempt", r->attempt) |
-			     view_json_bytes(o, "datapath", text, len) | view_json_text(o, "ended", how) |
-			     view_json_text(o, "file", path) | view_json_text(o, "why", has[r->known]) |
-			     json_array_append_new(l->found, o);
+		l->failed |= json_array_append_new(
+			l->found, VIEW_OBJECT(KEY_COUNT("entry", r->entry), KEY_COUNT("attempt", r->attempt),
+					      KEY_BYTES("datapath", text, len), KEY_TEXT("ended", how),
+					      KEY_TEXT("file", path), KEY_TEXT("why", has[r->known])));
 		return;
 	}
 	view_safe(&name, text == NULL ? "" : text, len);
@@ -280,13 +278,11 @@ static int gather_files(struct logs *l, const char *dir, const char *suffix)
 		return js_error_set(&l->cli->error, JOBSTACK_EFILE, "can't read %s: %s", dir, strerror(errno));
 	while (!l->failed && (d = readdir(open_dir)) != NULL) {
 		size_t len = strlen(d->d_name), tail = strlen(suffix);
-		char **grown;
 
 		if (len <= tail || strcmp(d->d_name + len - tail, suffix) != 0)
 			continue;
-		grown = realloc(l->file, (l->files + 1) * sizeof(*grown));
-		l->file = grown != NULL ? grown : l->file;
-		l->failed |= grown == NULL || asprintf(&l->file[l->files], "%s/%s", dir, d->d_name) < 0;
+		l->failed |= js_array_grow(&l->file, &l->files_room, l->files + 1, sizeof(*l->file)) != 0 ||
+			     asprintf(&l->file[l->files], "%s/%s", dir, d->d_name) < 0;
 		if (l->failed)
 			break;
 		if (may_be_file(l->file[l->files]))
@@ -314,7 +310,7 @@ static int read_logs(struct logs *l, js_logged_fn *fn)
 
 	for (l->reading = 0; status == 0 && l->reading < l->logs; l->reading++) {
 		status = js_log_read(l->file[l->reading], fn, l, &l->cli->error);
-		if (status == JOBSTACK_EFILE && fn == take_record)
+		if (status == JOBSTACK_EFILE && fn == add_record)
 			note_unread(l);
 		if (status == JOBSTACK_EFILE) {
 			js_error_clear(&l->cli->error);
@@ -325,7 +321,7 @@ static int read_logs(struct logs *l, js_logged_fn *fn)
 }
 
 /* The comparison itself. */
-static int compare(struct logs *l, const char *dir)
+static int compare_logs(struct logs *l, const char *dir)
 {
 	struct jobstack_export_options all = JOBSTACK_EXPORT_OPTIONS_INIT;
 	int status = gather_files(l, dir, ".log");
@@ -334,7 +330,7 @@ static int compare(struct logs *l, const char *dir)
 	if (status == 0)
 		status = gather_files(l, dir, ".spool");
 	if (status == 0)
-		status = read_logs(l, take_record);
+		status = read_logs(l, add_record);
 	if (status == 0 && l->n > 0)
 		qsort(l->record, l->n, sizeof(*l->record), compare_records);
 	all.no_datapath = 1;
@@ -369,14 +365,13 @@ static int check_stack(struct cli *cli, const char *dir, const char *stack)
 	int status;
 
 	js_buf_printf(&path, "%s/%s", dir, stack);
-	status = path.failed || (cli->json && l.found == NULL) ? js_error_memory(&cli->error) : compare(&l, path.data);
+	status = path.failed || (cli->json && l.found == NULL) ? js_error_memory(&cli->error)
+							       : compare_logs(&l, path.data);
 	if (status == 0 && cli->json) {
-		o = json_object();
-		l.failed |= view_json_text(o, "stack", stack) | view_json_count(o, "logs", l.logs) |
-			    view_json_count(o, "attempts", l.n) | view_json_count(o, "running", l.running) |
-			    view_json_count(o, "forgotten", l.forgotten) | view_json_count(o, "unread", l.unread) |
-			    json_object_set(o, "found", l.found);
-		if (view_json_print(o, l.failed) != 0)
+		o = VIEW_OBJECT(KEY_TEXT("stack", stack), KEY_COUNT("logs", l.logs), KEY_COUNT("attempts", l.n),
+				KEY_COUNT("running", l.running), KEY_COUNT("forgotten", l.forgotten),
+				KEY_COUNT("unread", l.unread), KEY_JSON("found", json_incref(l.found)));
+		if (cli_print_json(view_checked(o, l.failed)) != CLI_YES)
 			status = js_error_memory(&cli->error);
 	} else if (status == 0 && l.forgotten > 0)
 		(void)printf("%s: %" PRIu64 " outcome%s in the files below %s %s not in the database\n", stack,
@@ -394,7 +389,7 @@ static int check_stack(struct cli *cli, const char *dir, const char *stack)
 }
 
 /* What check_stack returned, as a status. */
-static int conclude(struct cli *cli, int found)
+static int exit_status_of(struct cli *cli, int found)
 {
 	if (found > 0 && (found & UNREAD) != 0)
 		return js_error_set(&cli->error, JOBSTACK_EFILE,
@@ -409,7 +404,7 @@ int cli_check_logs(struct cli *cli, const char *dir)
 	struct stat st;
 
 	if (cli->stack_given)
-		return conclude(cli, check_stack(cli, dir, cli->stack));
+		return exit_status_of(cli, check_stack(cli, dir, cli->stack));
 	n = scandir(dir, &names, NULL, alphasort);
 	if (n < 0)
 		return js_error_set(&cli->error, JOBSTACK_EFILE, "can't read %s: %s", dir, strerror(errno));
@@ -431,5 +426,5 @@ int cli_check_logs(struct cli *cli, const char *dir)
 		return js_error_set(&cli->error, JOBSTACK_EUSAGE,
 				    "%s has no logs of workers: give --logs the directory that they had as --log-dir",
 				    dir);
-	return conclude(cli, status < 0 ? status : bad);
+	return exit_status_of(cli, status < 0 ? status : bad);
 }

@@ -9,10 +9,20 @@
 #include "base/opt.h"
 #include "jobstack/jobstack.h"
 
+#include <jansson.h>
 #include <stdint.h>
 
-/* Exit statuses. */
-enum { CLI_YES = 0, CLI_NO = 1, CLI_USAGE = 2, CLI_NODB = 69, CLI_BUG = 70, CLI_NOPERM = 77, CLI_TIMEOUT = 124 };
+/* Exit statuses; and what cli_parse gives while there is none yet. */
+enum {
+	CLI_GO_ON = -1,
+	CLI_YES = 0,
+	CLI_NO = 1,
+	CLI_USAGE = 2,
+	CLI_NODB = 69,
+	CLI_BUG = 70,
+	CLI_NOPERM = 77,
+	CLI_TIMEOUT = 124
+};
 
 /* The keys of the common options; a command's own start at CLI_OWN or are letters. */
 enum { CLI_DEFAULTS_FILE = 256, CLI_JSON, CLI_HELP, CLI_VERSION, CLI_OWN };
@@ -27,6 +37,8 @@ enum { CLI_DEFAULTS_FILE = 256, CLI_JSON, CLI_HELP, CLI_VERSION, CLI_OWN };
 #define CLI_OPTS_STACK_TYPED {'s', "stack", "NAME", "the stack; it has to be given"} /* for what destroys */
 #define CLI_OPTS_JSON {CLI_JSON, "json", NULL, "print JSON"}
 #define CLI_OPTS_END {0, NULL, NULL, NULL}
+/* The end of most tables. */
+#define CLI_OPTS_REST CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END
 /* clang-format on */
 
 /* What one call of a command carries. */
@@ -37,26 +49,65 @@ struct cli {
 	int stack_typed;   /* by -s */
 	const char *defaults_file;
 	int json, quiet, verbose;
+	char **words; /* behind the options; a NULL ends them */
+	size_t words_n;
 	struct jobstack *handle;
 	struct jobstack_error error;
 };
 
-/* Starts a call: sets the defaults from the environment, and optind to 0. */
+/* What one of a command's own options does, by its key in the table; made by one of the macros below.  A row with the
+ * key 0 is for all that are not listed before it.  CLI_TAKE_END ends the rows. */
+struct cli_take {
+	int key;
+	enum {
+		CLI_TAKE_FLAG,
+		CLI_TAKE_WORD,
+		CLI_TAKE_NAME,
+		CLI_TAKE_ONCE,
+		CLI_TAKE_NUMBER,
+		CLI_TAKE_TIME,
+		CLI_TAKE_BY
+	} is;
+	void *to;
+	uint64_t low, high;
+	const char *wants; /* what it takes, in words: "a number from 1 to 65535" */
+	int (*by)(struct cli *cli, void *ctx, int key, const char *arg);
+};
+/* clang-format off */
+/* Sets an int to 1; notes the value; notes one that can't be empty, which is what an unset variable leaves of "$DIR"; the
+ * same, and it can't be given twice with different values. */
+#define CLI_FLAG(flag) CLI_TAKE_FLAG, (flag), 0, 0, NULL, NULL
+#define CLI_WORD(word) CLI_TAKE_WORD, (word), 0, 0, NULL, NULL
+#define CLI_NAME(word) CLI_TAKE_NAME, (word), 0, 0, NULL, NULL
+#define CLI_WORD_ONCE(word) CLI_TAKE_ONCE, (word), 0, 0, NULL, NULL
+/* Reads a number from MIN to MAX into a uint64_t; a time of at least MIN_US into an int64_t of microseconds. */
+#define CLI_NUMBER(number, min, max, words) CLI_TAKE_NUMBER, (number), (min), (max), (words), NULL
+#define CLI_TIME(us, min_us, words) CLI_TAKE_TIME, (us), (min_us), 0, (words), NULL
+/* Calls a function with CTX; it returns 0, or the exit status, having told why. */
+#define CLI_BY(function, ctx) CLI_TAKE_BY, (ctx), 0, 0, NULL, (function)
+#define CLI_TAKE_END {-1, CLI_TAKE_FLAG, NULL, 0, 0, NULL, NULL}
+/* clang-format on */
+
+/* Starts a call: sets the defaults from the environment, and reads the options; cli->words are what stands behind them.
+ * TOO_MANY not NULL: there may be none, and that is what a message says then ("a stack is named with -s", or "").
+ * Returns CLI_GO_ON; or the exit status of a command that must end now (help was printed, or the usage was wrong, which
+ * has been told). */
+int cli_parse(struct cli *cli, const struct js_opts *opts, const struct cli_take *takes, int argc, char *argv[],
+	      const char *too_many);
+
+/* What that does with one option: 0, or the exit status, having told why. */
+int cli_take(struct cli *cli, const struct cli_take *takes, int key, const char *arg);
+
+/* Only the first part of that, for who sorts the words first. */
 void cli_begin(struct cli *cli, const struct js_opts *opts);
 
-/* js_opt_next, with the common options taken care of: gives only the command's own keys, -1 at the end, or -2 if the
- * command must end now with *STATUS (help was printed, or the usage was wrong and has been told). */
-int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, int *status);
+/* The row of the command's table with KEY, which is there. */
+const struct js_opt *cli_option(const struct cli *cli, int key);
 
-/* For an option whose value can't be empty, though what an unset variable leaves of "$DIR" is: 0 if ARG, the value of
- * the option KEY of the command's own table, is not, or if it takes none; else tells so, and gives CLI_USAGE. */
-int cli_not_empty(struct cli *cli, int key, const char *arg);
-
-/* js_opt_once: 0, or the exit status, having told. */
-int cli_once(struct cli *cli, const char *option, const char *before, const char *arg);
-
-/* Connects.  Returns 0, or the exit status, having told why.  PATIENCE_US as in jobstack_options. */
+/* Connects.  Returns 0, or the exit status, having told why.  PATIENCE_US as in jobstack_options.  cli_open catches
+ * signals before that. */
 int cli_connect(struct cli *cli, int64_t patience_us);
+int cli_open(struct cli *cli, int64_t patience_us);
 
 /* getenv, as base/home.h asks for it. */
 const char *cli_get(const char *name);
@@ -78,6 +129,12 @@ int cli_usage(struct cli *cli, const char *format, ...) __attribute__((format(pr
 /* Tells something on standard error in one line, as view_safe_words makes it; cli_say not if quiet. */
 void cli_tell(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_say(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Prints OBJECT (NULL: there was no memory for it) on a line of standard output, and frees it: CLI_YES, or CLI_BUG. */
+int cli_print_json(json_t *object);
+
+/* As cli_fail, for memory that ran out. */
+int cli_no_memory(struct cli *cli);
 
 /* Closes the connection and flushes standard output; STATUS, or CLI_BUG if the output could not be written. */
 int cli_end(struct cli *cli, int status);

@@ -6,11 +6,10 @@
 #define _GNU_SOURCE
 #include "cli/cli.h"
 
-#include "base/num.h"
 #include "cli/item.h"
 #include "cli/replay.h"
+#include "view/words.h"
 
-#include <getopt.h>
 #include <stdio.h>
 
 #define TRY_AGAIN 75 /* EX_TEMPFAIL: not to blame, later */
@@ -24,10 +23,7 @@ static const struct js_opt table[] = {
 	{EXIT, "exit", "CODE", "how it ended: 0 (default) done, 75 to be tried again uncharged,\nelse failed"},
 	{REPLAY, "replay", NULL,
 	 "deliver the outcomes in FILE..., the spools that workers left\nwhen the database was away"},
-	CLI_OPTS_JSON,
-	CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
+	CLI_OPTS_REST};
 static const struct js_opts opts = {
 	"jobstack close",
 	"[ENTRY] [OPTIONS] | --replay FILE...",
@@ -43,38 +39,32 @@ static const struct js_opts opts = {
 int cli_close_main(int argc, char **argv)
 {
 	struct jobstack_outcome o = JOBSTACK_OUTCOME_INIT;
-	const char *arg, *attempt = NULL;
+	const char *attempt = NULL;
+	uint64_t code = UINT64_MAX; /* not given */
+	int replay = 0, status;
+	const struct cli_take takes[] = {{ATTEMPT, CLI_WORD(&attempt)},
+					 {EXIT, CLI_NUMBER(&code, 0, 255, "an exit code from 0 to 255")},
+					 {REPLAY, CLI_FLAG(&replay)},
+					 CLI_TAKE_END};
 	struct cli cli;
 	char reason[32];
-	int key, status, replay = 0, given = 0;
-	uint64_t code = 0;
 
-	cli_begin(&cli, &opts);
-	while ((key = cli_next(&cli, argc, argv, &arg, &status)) >= 0) {
-		if (key == REPLAY) {
-			replay = 1;
-			continue;
-		}
-		given = 1;
-		if (key == ATTEMPT)
-			attempt = arg;
-		else if (js_num_u64(arg, 0, 255, &code) != 0)
-			return cli_usage(&cli, "--exit takes an exit code from 0 to 255, not \"%s\"", arg);
-	}
-	if (key == -2)
+	status = cli_parse(&cli, &opts, takes, argc, argv, NULL);
+	if (status != CLI_GO_ON)
 		return status;
-	if (replay && given)
+	if (replay && (attempt != NULL || code != UINT64_MAX))
 		return cli_usage(&cli, "--replay takes the outcomes from the files: no --attempt and no --exit");
-	if (replay && optind == argc)
+	if (replay && cli.words_n == 0)
 		return cli_usage(&cli, "--replay wants a FILE");
 	if (cli.json && !replay)
 		return cli_usage(&cli, "--json goes with --replay");
 	cli_catch_signals();
 	if (replay)
-		return cli_end(&cli, cli_replay(&cli, argv + optind, (size_t)(argc - optind)));
-	status = cli_which(&cli, argv + optind, argc - optind, attempt, &o.entry, &o.attempt);
+		return cli_end(&cli, cli_replay(&cli, cli.words, cli.words_n));
+	status = cli_which(&cli, attempt, &o.entry, &o.attempt);
 	if (status != 0)
 		return cli_end(&cli, status);
+	code = code == UINT64_MAX ? 0 : code;
 	o.exit_code = (int32_t)code;
 	o.verdict = code == 0 ? JOBSTACK_DONE : code == TRY_AGAIN ? JOBSTACK_INTERRUPTED : JOBSTACK_FAILED;
 	o.later = code == TRY_AGAIN;

@@ -8,8 +8,10 @@
 
 #include "base/error.h"
 #include "base/home.h"
+#include "base/num.h"
 #include "base/signal.h"
 #include "cli/spec.h"
+#include "view/json.h"
 #include "view/text.h"
 
 #include <errno.h>
@@ -34,15 +36,35 @@ void cli_begin(struct cli *cli, const struct js_opts *opts)
 	optind = 0;
 }
 
-int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, int *status)
+const struct js_opt *cli_option(const struct cli *cli, int key)
+{
+	const struct js_opt *o = cli->opts->table;
+
+	while (o->key != key)
+		o++;
+	return o;
+}
+
+/* For an option whose value can't be empty. */
+static int check_not_empty(struct cli *cli, int key, const char *arg)
+{
+	const struct js_opt *o = cli_option(cli, key);
+
+	return *arg != '\0' ? 0 : cli_usage(cli, "--%s takes a %s, not an empty text", o->name, o->arg);
+}
+
+static int check_once(struct cli *cli, const char *option, const char *before, const char *arg)
+{
+	return js_opt_once(option, before, arg, &cli->error) == 0 ? 0 : cli_fail(cli);
+}
+
+/* The options that every command has.  Gives only the command's own keys, -1 at the end, or -2 if the command must end
+ * now with *STATUS. */
+static int next_own_option(struct cli *cli, int argc, char *const argv[], const char **arg, int *status)
 {
 	struct js_buf help = {0};
 	int key;
 
-	if (cli_spec_on()) {
-		*status = cli_end(cli, cli_spec_tell(cli->opts));
-		return -2;
-	}
 	while ((key = js_opt_next(cli->opts, argc, argv, arg, &cli->error)) != -1) {
 		switch (key) {
 		case '?': *status = cli_fail(cli); return -2;
@@ -57,18 +79,14 @@ int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, in
 			*status = cli_end(cli, CLI_YES);
 			return -2;
 		case CLI_DEFAULTS_FILE:
-			*status = cli_once(cli, "--defaults-file", cli->defaults_file, *arg);
+			*status = check_once(cli, "--defaults-file", cli->defaults_file, *arg);
 			if (*status == 0)
-				*status = cli_not_empty(cli, key, *arg);
+				*status = check_not_empty(cli, key, *arg);
 			cli->defaults_file = *arg;
-			if (*status != 0)
-				return -2;
 			break;
 		case CLI_JSON: cli->json = 1; break;
 		case 's':
-			*status = cli_once(cli, "-s", cli->stack_typed ? cli->stack : NULL, *arg);
-			if (*status != 0)
-				return -2;
+			*status = check_once(cli, "-s", cli->stack_typed ? cli->stack : NULL, *arg);
 			cli->stack = *arg;
 			cli->stack_given = cli->stack_typed = 1;
 			break;
@@ -76,24 +94,73 @@ int cli_next(struct cli *cli, int argc, char *const argv[], const char **arg, in
 		case 'v': cli->verbose = 1; break;
 		default: return key;
 		}
+		if (*status != 0)
+			return -2;
 	}
 	return -1;
 }
 
-int cli_once(struct cli *cli, const char *option, const char *before, const char *arg)
+/* "-n takes a number from 1 on, not "x"". */
+static int refuse_value(struct cli *cli, const struct cli_take *t, int key, const char *arg)
 {
-	return js_opt_once(option, before, arg, &cli->error) == 0 ? 0 : cli_fail(cli);
+	if (key < 256)
+		return cli_usage(cli, "-%c takes %s, not \"%s\"", key, t->wants, arg);
+	return cli_usage(cli, "--%s takes %s, not \"%s\"", cli_option(cli, key)->name, t->wants, arg);
 }
 
-int cli_not_empty(struct cli *cli, int key, const char *arg)
+int cli_take(struct cli *cli, const struct cli_take *t, int key, const char *arg)
 {
-	const struct js_opt *o = cli->opts->table;
+	const char **word;
+	char name[64];
+	int64_t us;
+	int status = 0;
 
-	while (o->key != key)
-		o++;
-	if (*arg != '\0' || o->arg == NULL)
-		return 0;
-	return cli_usage(cli, "--%s takes a %s, not an empty text", o->name, o->arg);
+	while (t->key != key && t->key != 0)
+		t++;
+	word = t->to;
+
+	switch (t->is) {
+	case CLI_TAKE_BY: return t->by(cli, t->to, key, arg);
+	case CLI_TAKE_FLAG: *(int *)t->to = 1; break;
+	case CLI_TAKE_NUMBER: return js_num_u64(arg, t->low, t->high, t->to) == 0 ? 0 : refuse_value(cli, t, key, arg);
+	case CLI_TAKE_TIME:
+		if (js_num_duration(arg, &us) != 0 || us < (int64_t)t->low)
+			return refuse_value(cli, t, key, arg);
+		*(int64_t *)t->to = us;
+		break;
+	case CLI_TAKE_ONCE:
+		(void)snprintf(name, sizeof(name), "--%s", cli_option(cli, key)->name);
+		status = check_once(cli, name, *word, arg);
+		*word = arg;
+		break;
+	case CLI_TAKE_NAME:
+		status = check_not_empty(cli, key, arg);
+		*word = arg;
+		break;
+	case CLI_TAKE_WORD: *word = arg;
+	}
+	return status;
+}
+
+int cli_parse(struct cli *cli, const struct js_opts *opts, const struct cli_take *takes, int argc, char *argv[],
+	      const char *too_many)
+{
+	const char *arg;
+	int key = -1, status = 0;
+
+	cli_begin(cli, opts);
+	if (cli_spec_on())
+		return cli_end(cli, cli_spec_tell(cli->opts));
+	while (status == 0 && (key = next_own_option(cli, argc, argv, &arg, &status)) >= 0)
+		status = cli_take(cli, takes, key, arg);
+	if (status != 0 || key == -2)
+		return status;
+	cli->words = argv + optind;
+	cli->words_n = (size_t)(argc - optind);
+	if (too_many != NULL && cli->words_n > 0)
+		return cli_usage(cli, "\"%s\" is one word too many%s%s", cli->words[0], *too_many != '\0' ? ": " : "",
+				 too_many);
+	return CLI_GO_ON;
 }
 
 const char *cli_get(const char *name)
@@ -142,6 +209,12 @@ int cli_connect(struct cli *cli, int64_t patience_us)
 			options.defaults_file == NULL ? "no option file" : options.defaults_file);
 	}
 	return 0;
+}
+
+int cli_open(struct cli *cli, int64_t patience_us)
+{
+	cli_catch_signals();
+	return cli_connect(cli, patience_us);
 }
 
 /* A remedy with a name in it, in a static buffer. */
@@ -255,10 +328,27 @@ int cli_fail(struct cli *cli)
 	return cli->error.code == 0 ? CLI_BUG : js_error_exit_status(cli->error.code); /* what failed is never a yes */
 }
 
+int cli_no_memory(struct cli *cli)
+{
+	(void)js_error_memory(&cli->error);
+	return cli_fail(cli);
+}
+
+int cli_print_json(json_t *object)
+{
+	struct js_buf line = {0};
+	int bad = view_json_line(object, &line);
+
+	if (bad == 0)
+		(void)fputs(line.data, stdout);
+	js_buf_free(&line);
+	return bad == 0 ? CLI_YES : CLI_BUG;
+}
+
 /* One line on standard error: the command, the words, and END. */
-static void tell(const struct cli *cli, const char *format, va_list args, const char *end)
+static void print_message(const struct cli *cli, const char *format, va_list args, const char *end)
 	__attribute__((format(printf, 2, 0)));
-static void tell(const struct cli *cli, const char *format, va_list args, const char *end)
+static void print_message(const struct cli *cli, const char *format, va_list args, const char *end)
 {
 	struct js_buf line = {0};
 	char *words = NULL;
@@ -277,7 +367,7 @@ int cli_usage(struct cli *cli, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	tell(cli, format, args, ": see --help");
+	print_message(cli, format, args, ": see --help");
 	va_end(args);
 	return CLI_USAGE;
 }
@@ -287,7 +377,7 @@ void cli_tell(const struct cli *cli, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	tell(cli, format, args, "");
+	print_message(cli, format, args, "");
 	va_end(args);
 }
 
@@ -298,7 +388,7 @@ void cli_say(const struct cli *cli, const char *format, ...)
 	if (cli->quiet)
 		return;
 	va_start(args, format);
-	tell(cli, format, args, "");
+	print_message(cli, format, args, "");
 	va_end(args);
 }
 

@@ -11,11 +11,11 @@
 #include "base/error.h"
 #include "cli/item.h"
 #include "view/record.h"
+#include "view/words.h"
 #include "cli/since.h"
-#include "view/term.h"
+#include "cli/progress.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +60,7 @@ struct exporting {
 	const char *states;
 	int fields_given, format_given, jsonl;
 	struct js_buf out;
-	struct view_progress progress;
+	struct cli_progress progress;
 	uint64_t rows;
 	int write_errno; /* why the output could not be written; 0: it could */
 };
@@ -72,12 +72,9 @@ static int parse_outcomes(struct cli *cli, const char *list, unsigned *bits)
 {
 	do {
 		size_t len = strcspn(list, ",");
-		int v = JOBSTACK_DONE;
+		int v = view_outcome(list, len);
 
-		while (v <= JOBSTACK_INTERRUPTED &&
-		       (strlen(view_outcome_word(v)) != len || strncmp(view_outcome_word(v), list, len) != 0))
-			v++;
-		if (v > JOBSTACK_INTERRUPTED)
+		if (v < 0)
 			return cli_usage(cli,
 					 "-t: \"%.*s\" is not how an attempt ends: done, failed, lost and interrupted "
 					 "are; where an entry stands is asked with --what entries",
@@ -88,23 +85,24 @@ static int parse_outcomes(struct cli *cli, const char *list, unsigned *bits)
 	return 0;
 }
 
-static int parse_one(struct exporting *x, int key, const char *arg)
+static int take_choice(struct cli *cli, void *ctx, int key, const char *arg)
 {
+	struct exporting *x = ctx;
+
 	switch (key) {
 	case FORMAT:
 		x->format_given = 1;
 		x->jsonl = strcmp(arg, "jsonl") == 0;
 		return x->jsonl || strcmp(arg, "csv") == 0
 			       ? 0
-			       : cli_usage(x->cli, "--format takes csv or jsonl, not \"%s\"", arg);
+			       : cli_usage(cli, "--format takes csv or jsonl, not \"%s\"", arg);
 	case WHAT:
 		x->o.by_entry = strcmp(arg, "entries") == 0;
 		return x->o.by_entry || strcmp(arg, "attempts") == 0
 			       ? 0
-			       : cli_usage(x->cli, "--what takes attempts or entries, not \"%s\"", arg);
-	case 'o': x->fields_given = 1; return cli_fields_parse(x->cli, arg, &x->fields);
-	case 't': x->states = arg; return 0;
-	default: return cli_since(x->cli, arg, &x->o.since_us, &x->o.within_us);
+			       : cli_usage(cli, "--what takes attempts or entries, not \"%s\"", arg);
+	case 'o': x->fields_given = 1; return cli_fields(cli, arg, &x->fields);
+	default: return cli_since(cli, arg, &x->o.since_us, &x->o.within_us);
 	}
 }
 
@@ -117,42 +115,35 @@ static int is_of_entry(const struct view_field *f)
 static int settle_fields(struct exporting *x)
 {
 	size_t n = 0;
-	int datapath = 0;
 
 	if (!x->fields_given)
 		view_fields_all(&x->fields);
 	for (size_t i = 0; i < x->fields.n; i++) {
 		const struct view_field *f = x->fields.field[i];
 
-		datapath |= strcmp(f->name, "datapath") == 0;
 		if (x->o.by_entry || !is_of_entry(f))
 			x->fields.field[n++] = f;
 		else if (x->fields_given)
 			return cli_usage(x->cli, "%s is told of entries, not of attempts: use --what entries", f->name);
 	}
 	x->fields.n = n;
-	x->o.no_datapath = !datapath;
-	x->o.tails = view_fields_want_tails(&x->fields);
-	return 0;
+	x->o.no_datapath = !view_fields_have(&x->fields, "datapath");
+	x->o.tails = view_fields_have(&x->fields, "err_tail");
+	return CLI_GO_ON;
 }
 
-static int parse(struct exporting *x, int argc, char **argv)
+static int parse_export(struct exporting *x, int argc, char **argv)
 {
+	const struct cli_take takes[] = {{'t', CLI_WORD(&x->states)}, {0, CLI_BY(take_choice, x)}, CLI_TAKE_END};
 	struct cli *cli = x->cli;
-	const char *arg;
-	int key = -1, status = 0;
+	int status = cli_parse(cli, &opts, takes, argc, argv, "`jobstack list` takes entries");
 
-	while (status == 0 && (key = cli_next(cli, argc, argv, &arg, &status)) >= 0)
-		status = parse_one(x, key, arg);
-	if (status != 0)
+	if (status != CLI_GO_ON)
 		return status;
-	if (key == -2)
-		return -1;
-	if (optind < argc)
-		return cli_usage(cli, "\"%s\" is one word too many: `jobstack list` takes entries", argv[optind]);
 	if (cli->json && x->format_given && !x->jsonl)
 		return cli_usage(cli, "--format csv and --json contradict each other");
 	x->jsonl |= cli->json;
+	status = 0;
 	if (x->states != NULL && x->o.by_entry)
 		status = cli_states(cli, x->states, &x->o.states);
 	else if (x->states != NULL && strcmp(x->states, "all") != 0)
@@ -171,7 +162,7 @@ static int write_out(struct exporting *x)
 	return x->write_errno == 0 ? 0 : -1;
 }
 
-static int take_item(void *ctx, const struct jobstack_item *item)
+static int add_row(void *ctx, const struct jobstack_item *item)
 {
 	struct exporting *x = ctx;
 
@@ -184,14 +175,14 @@ static int take_item(void *ctx, const struct jobstack_item *item)
 		return 1;
 	if (x->out.len < WRITE_AT)
 		return cli_stop;
-	view_progress(&x->progress, "%" PRIu64 " rows, entry %" PRIu64, x->rows, item->entry);
+	cli_progress(&x->progress, "%" PRIu64 " rows, entry %" PRIu64, x->rows, item->entry);
 	return write_out(x) != 0 || cli_stop;
 }
 
 /* The first error counts, not what errno is by the time that the connection has been closed. */
-static int end(struct exporting *x, int status)
+static int end_export(struct exporting *x, int status)
 {
-	view_progress_end(&x->progress);
+	cli_progress_end(&x->progress);
 	js_buf_free(&x->out);
 	jobstack_free(x->cli->handle);
 	x->cli->handle = NULL;
@@ -201,32 +192,28 @@ static int end(struct exporting *x, int status)
 
 int cli_export_main(int argc, char **argv)
 {
-	struct exporting x = {.o = JOBSTACK_EXPORT_OPTIONS_INIT};
 	struct cli cli;
-	int status;
+	struct exporting x = {.cli = &cli, .o = JOBSTACK_EXPORT_OPTIONS_INIT};
+	int status = parse_export(&x, argc, argv);
 
-	cli_begin(&cli, &opts);
-	x.cli = &cli;
-	status = parse(&x, argc, argv);
-	if (status != 0)
-		return status < 0 ? CLI_YES : status;
+	if (status != CLI_GO_ON)
+		return status;
 	x.progress.cli = &cli;
 	x.progress.begun =
 		isatty(STDOUT_FILENO); /* and not on: among rows on the same terminal it would only be in the way */
-	cli_catch_signals();
-	status = cli_connect(&cli, 60 * JS_SECOND_US);
+	status = cli_open(&cli, 60 * JS_SECOND_US);
 	if (status != 0)
 		return status;
 	if (!x.jsonl)
 		view_csv_head(&x.fields, &x.out);
-	status = jobstack_export(cli.handle, cli.stack, &x.o, take_item, &x, &cli.error);
+	status = jobstack_export(cli.handle, cli.stack, &x.o, add_row, &x, &cli.error);
 	if (x.out.failed)
 		status = js_error_memory(&cli.error);
 	else if (status != JOBSTACK_EMISSING) /* where there is no stack there is no head either */
 		(void)write_out(&x);	      /* before an error, too: whole rows */
 	if (x.write_errno != 0)
-		return end(&x, CLI_YES); /* cli_end tells, and makes it what it is */
+		return end_export(&x, CLI_YES); /* cli_end tells, and makes it what it is */
 	if (status == JOBSTACK_ESTOPPED && cli_stop != 0)
 		cli_die_by_signal();
-	return end(&x, status == 0 ? CLI_YES : cli_fail(&cli));
+	return end_export(&x, status == 0 ? CLI_YES : cli_fail(&cli));
 }

@@ -16,17 +16,6 @@
 #include <string.h>
 #include <strings.h>
 
-int cli_filter_has(int key)
-{
-	return key >= CLI_MATCH && key < CLI_FILTER_END;
-}
-
-static int no_memory(struct cli *cli)
-{
-	(void)js_error_memory(&cli->error);
-	return cli_fail(cli);
-}
-
 /* "3" or "3-7". */
 static int take_exit(struct cli *cli, struct cli_filter *f, const char *word)
 {
@@ -83,14 +72,14 @@ static int take_node(struct cli *cli, struct cli_filter *f, const char *word)
 		return cli_usage(cli, "--node takes names of nodes with commas between (n1,n2), not \"%s\"", word);
 	name = strdup(word);
 	if (name == NULL)
-		return no_memory(cli);
+		return cli_no_memory(cli);
 	js_buf_add(&f->nodes, &name, sizeof(name));
 	return 0;
 }
 
 /* Hands each of the words between commas to TAKE. */
-static int each(struct cli *cli, struct cli_filter *f, const char *arg,
-		int (*take)(struct cli *, struct cli_filter *, const char *))
+static int take_each(struct cli *cli, struct cli_filter *f, const char *arg,
+		     int (*take)(struct cli *, struct cli_filter *, const char *))
 {
 	int status = 0, last = 0;
 
@@ -99,7 +88,7 @@ static int each(struct cli *cli, struct cli_filter *f, const char *arg,
 		char *word = strndup(arg, len);
 
 		if (word == NULL)
-			return no_memory(cli);
+			return cli_no_memory(cli);
 		status = take(cli, f, word);
 		free(word);
 		last = arg[len] == '\0';
@@ -115,8 +104,9 @@ static int take_age(struct cli *cli, const char *option, const char *arg, int64_
 	return cli_usage(cli, "--%s takes a time like 90s, 15m, 2h or 7d, at most 366d, not \"%s\"", option, arg);
 }
 
-int cli_filter_take(struct cli *cli, struct cli_filter *f, int key, const char *arg)
+int cli_filter_take(struct cli *cli, void *ctx, int key, const char *arg)
 {
+	struct cli_filter *f = ctx;
 	const char *why;
 
 	f->given = 1;
@@ -127,9 +117,9 @@ int cli_filter_take(struct cli *cli, struct cli_filter *f, int key, const char *
 			return cli_usage(cli, "--match takes a glob, and \"%s\" is none: %s", arg, why);
 		f->f.match = arg;
 		return 0;
-	case CLI_EXIT: return each(cli, f, arg, take_exit);
-	case CLI_SIGNAL: return each(cli, f, arg, take_signal);
-	case CLI_NODE: return each(cli, f, arg, take_node);
+	case CLI_EXIT: return take_each(cli, f, arg, take_exit);
+	case CLI_SIGNAL: return take_each(cli, f, arg, take_signal);
+	case CLI_NODE: return take_each(cli, f, arg, take_node);
 	case CLI_REASON:
 		f->f.reason = arg;
 		return *arg != '\0' ? 0 : cli_usage(cli, "--reason takes a part of a reason, not an empty text");
@@ -139,7 +129,7 @@ int cli_filter_take(struct cli *cli, struct cli_filter *f, int key, const char *
 }
 
 /* Gives the filter its lists. */
-static int point(struct cli *cli, struct cli_filter *f)
+static int point_lists(struct cli *cli, struct cli_filter *f)
 {
 	f->f.exit_codes = (const struct jobstack_range *)(const void *)f->exits.data;
 	f->f.exit_codes_n = f->exits.len / sizeof(*f->f.exit_codes);
@@ -147,7 +137,7 @@ static int point(struct cli *cli, struct cli_filter *f)
 	f->f.signals_n = f->signals.len / sizeof(*f->f.signals);
 	f->f.nodes = (const char *const *)(const void *)f->nodes.data;
 	f->f.nodes_n = f->nodes.len / sizeof(*f->f.nodes);
-	return f->exits.failed || f->signals.failed || f->nodes.failed ? no_memory(cli) : 0;
+	return f->exits.failed || f->signals.failed || f->nodes.failed ? cli_no_memory(cli) : 0;
 }
 
 int cli_filter_end(struct cli *cli, struct cli_filter *f)
@@ -172,7 +162,7 @@ int cli_filter_end(struct cli *cli, struct cli_filter *f)
 		return cli_usage(cli, "%s is about how a command ended, and of what is lost nobody knows that", ended);
 	if (f->nodes.len > 0 && states == JOBSTACK_IS_HELD)
 		return cli_usage(cli, "--node is about where an attempt was, and what is held has had none");
-	return point(cli, f);
+	return point_lists(cli, f);
 }
 
 void cli_filter_free(struct cli_filter *f)

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 
-enum { CLI_MATCH = CLI_OWN + 1000, CLI_EXIT, CLI_SIGNAL, CLI_NODE, CLI_REASON, CLI_OLDER, CLI_NEWER, CLI_FILTER_END };
+enum { CLI_MATCH = CLI_OWN + 1000, CLI_EXIT, CLI_SIGNAL, CLI_NODE, CLI_REASON, CLI_OLDER, CLI_NEWER };
 
 /* The rows for a command's table. */
 /* clang-format off */
@@ -31,11 +31,8 @@ struct cli_filter {
 #define CLI_FILTER_INIT {.f = JOBSTACK_FILTER_INIT}
 /* clang-format on */
 
-/* Is KEY one of these options? */
-int cli_filter_has(int key);
-
-/* Takes one of them.  Returns 0, or the exit status, having told why. */
-int cli_filter_take(struct cli *cli, struct cli_filter *filter, int key, const char *arg);
+/* For cli_parse: takes one of them, with a struct cli_filter as CTX. */
+int cli_filter_take(struct cli *cli, void *ctx, int key, const char *arg);
 
 /* After the last: refuses what can't be true of any entry in filter->f.states (0: not yet known).  Returns 0, or the
  * exit status, having told why. */

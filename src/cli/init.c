@@ -7,7 +7,6 @@
 #include "process/child.h"
 
 #include <linux/limits.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -39,17 +38,13 @@ static const char *schema_dir(void)
 int cli_init_main(int argc, char **argv)
 {
 	struct jobstack_init_report report;
-	const char *arg, *dir = NULL;
+	const char *dir = NULL;
+	const struct cli_take takes[] = {{CLI_OWN, CLI_WORD(&dir)}, CLI_TAKE_END};
 	struct cli cli;
-	int key, status;
+	int status = cli_parse(&cli, &opts, takes, argc, argv, "");
 
-	cli_begin(&cli, &opts);
-	while ((key = cli_next(&cli, argc, argv, &arg, &status)) >= 0)
-		dir = arg;
-	if (key == -2)
+	if (status != CLI_GO_ON)
 		return status;
-	if (optind < argc)
-		return cli_usage(&cli, "\"%s\" is one word too many", argv[optind]);
 	status = cli_connect(&cli, 0);
 	if (status != 0)
 		return status;

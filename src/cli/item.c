@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
+#include "view/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,10 +55,17 @@ int cli_entry(struct cli *cli, const char *word, uint64_t *entry)
 	return status;
 }
 
-int cli_entries(struct cli *cli, char *const words[], size_t n, uint64_t **entries, size_t *entries_n,
-		uint64_t *missing)
+int cli_connect_for_entry(struct cli *cli)
 {
-	size_t found = 0, once = 0;
+	if (cli->words_n != 1)
+		return cli_usage(cli, cli->words_n == 0 ? "which entry? Its number or its datapath is wanted"
+							: "one entry at a time; a stack is named with -s");
+	return cli_connect(cli, 10 * JS_SECOND_US);
+}
+
+int cli_entries(struct cli *cli, uint64_t **entries, size_t *entries_n, uint64_t *missing)
+{
+	size_t n = cli->words_n, found = 0, once = 0;
 	int status = 0;
 
 	*entries_n = 0;
@@ -65,7 +73,7 @@ int cli_entries(struct cli *cli, char *const words[], size_t n, uint64_t **entri
 	if (*entries == NULL)
 		return js_error_memory(&cli->error);
 	for (size_t i = 0; i < n && status == 0; i++) {
-		status = cli_entry(cli, words[i], &(*entries)[found]);
+		status = cli_entry(cli, cli->words[i], &(*entries)[found]);
 		if (status == 0)
 			found++;
 		else if (status == JOBSTACK_EMISSING && missing != NULL &&
@@ -98,7 +106,7 @@ struct current {
 	int outcome;		/* of the last */
 };
 
-static int take_current(void *ctx, const struct jobstack_item *item)
+static int note_attempt(void *ctx, const struct jobstack_item *item)
 {
 	struct current *c = ctx;
 
@@ -116,7 +124,7 @@ static int running_attempt(struct cli *cli, uint64_t entry, uint32_t *attempt)
 {
 	struct current c = {0, 0, -1};
 
-	if (jobstack_attempts(cli->handle, cli->stack, entry, take_current, &c, &cli->error) != 0)
+	if (jobstack_attempts(cli->handle, cli->stack, entry, note_attempt, &c, &cli->error) != 0)
 		return cli_fail(cli);
 	*attempt = c.running;
 	if (c.running > 0)
@@ -142,14 +150,15 @@ static int env_number(struct cli *cli, const char *name, uint64_t high, uint64_t
 	return cli_usage(cli, "$%s is not a number", name);
 }
 
-int cli_which(struct cli *cli, char *const words[], int n, const char *attempt_arg, uint64_t *entry, uint32_t *attempt)
+int cli_which(struct cli *cli, const char *attempt_arg, uint64_t *entry, uint32_t *attempt)
 {
 	const char *env_stack = getenv("JOBSTACK_STACK");
 	uint64_t env_entry = 0, env_attempt, given = 0;
+	size_t n = cli->words_n;
 	int same_stack = env_stack == NULL || *env_stack == '\0' || strcmp(env_stack, cli->stack) == 0, status;
 
 	if (n > 1)
-		return cli_usage(cli, "\"%s\" is one word too many", words[1]);
+		return cli_usage(cli, "\"%s\" is one word too many", cli->words[1]);
 	if (attempt_arg != NULL && js_num_u64(attempt_arg, 1, UINT32_MAX, &given) != 0)
 		return cli_usage(cli, "--attempt takes a number from 1 on, not \"%s\"", attempt_arg);
 	status = n == 0 || same_stack ? env_number(cli, "JOBSTACK_ENTRY", UINT64_MAX, &env_entry) : 0;
@@ -165,7 +174,7 @@ int cli_which(struct cli *cli, char *const words[], int n, const char *attempt_a
 		return status;
 	if (n == 0)
 		*entry = env_entry;
-	else if (cli_entry(cli, words[0], entry) != 0)
+	else if (cli_entry(cli, cli->words[0], entry) != 0)
 		return cli_fail(cli);
 	if (attempt_arg != NULL)
 		*attempt = (uint32_t)given;
@@ -176,24 +185,7 @@ int cli_which(struct cli *cli, char *const words[], int n, const char *attempt_a
 	return 0;
 }
 
-/* --------------------------------------------------------------------------------------------------------- words */
-
-static const struct {
-	const char *word;
-	unsigned state;
-} states[] = {{"ready", JOBSTACK_IS_READY},	{"waiting", JOBSTACK_IS_WAITING}, {"held", JOBSTACK_IS_HELD},
-	      {"running", JOBSTACK_IS_RUNNING}, {"done", JOBSTACK_IS_DONE},	  {"dead", JOBSTACK_IS_DEAD},
-	      {"failed", JOBSTACK_IS_FAILED},	{"lost", JOBSTACK_IS_LOST},	  {"cancelled", JOBSTACK_IS_CANCELLED},
-	      {"moved", JOBSTACK_IS_MOVED}};
-#define STATES (sizeof(states) / sizeof(states[0]))
-
-const char *view_state_word(unsigned state)
-{
-	for (size_t i = 0; i < STATES; i++)
-		if (states[i].state == state)
-			return states[i].word;
-	return "?";
-}
+/* -------------------------------------------------------------------------------------------------------- options */
 
 int cli_states(struct cli *cli, const char *list, unsigned *bits)
 {
@@ -201,18 +193,16 @@ int cli_states(struct cli *cli, const char *list, unsigned *bits)
 
 	*bits = 0;
 	do {
-		size_t len = strcspn(list, ","), i = 0;
+		size_t len = strcspn(list, ",");
 		const int is_all = len == 3 && strncmp(list, "all", 3) == 0;
 
-		while (i < STATES && (strlen(states[i].word) != len || strncmp(states[i].word, list, len) != 0))
-			i++;
-		if (i == STATES && !is_all)
+		if (view_state_bit(list, len) == 0 && !is_all)
 			return cli_usage(cli,
 					 "-t: \"%.*s\" is no state: ready, waiting, held, running, done, failed, lost, "
 					 "dead, cancelled, moved or all are",
 					 (int)len, list);
 		all |= is_all;
-		*bits |= is_all ? 0 : states[i].state;
+		*bits |= view_state_bit(list, len);
 		list += len;
 	} while (*list++ == ',');
 	if (all)
@@ -220,37 +210,13 @@ int cli_states(struct cli *cli, const char *list, unsigned *bits)
 	return 0;
 }
 
-const char *view_outcome_word(int outcome)
+int cli_fields(struct cli *cli, const char *list, struct view_fields *fields)
 {
-	static const char *const word[] = {[JOBSTACK_DONE] = "done",
-					   [JOBSTACK_FAILED] = "failed",
-					   [JOBSTACK_LOST] = "lost",
-					   [JOBSTACK_INTERRUPTED] = "interrupted"};
+	struct js_buf fault = {0};
+	int status = 0;
 
-	if (outcome < 0)
-		return NULL;
-	return (size_t)outcome < sizeof(word) / sizeof(word[0]) ? word[outcome] : "?";
-}
-
-void view_item_how(const struct jobstack_item *item, char text[32])
-{
-	if (item->outcome == JOBSTACK_FAILED && item->signal > 0)
-		(void)snprintf(text, 32, "signal %" PRId32, item->signal);
-	else if (item->outcome == JOBSTACK_FAILED && item->exit_code > 0)
-		(void)snprintf(text, 32, "exit %" PRId32, item->exit_code);
-	else
-		(void)snprintf(text, 32, "%s", item->outcome < 0 ? "-" : view_outcome_word(item->outcome));
-}
-
-int64_t view_item_took(const struct jobstack_item *item)
-{
-	int64_t end = item->ended_us;
-
-	if (item->started_us < 0)
-		return -1;
-	if (item->outcome < 0 && item->state == JOBSTACK_IS_RUNNING)
-		end = js_clock_wall_us();
-	if (end < 0)
-		return -1;
-	return end > item->started_us ? end - item->started_us : 0;
+	if (view_fields_parse(list, fields, &fault) != 0)
+		status = cli_usage(cli, "-o: %s", fault.data != NULL ? fault.data : list);
+	js_buf_free(&fault);
+	return status;
 }

@@ -8,13 +8,12 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/num.h"
 #include "cli/filter.h"
 #include "cli/item.h"
 #include "view/json.h"
 #include "view/text.h"
+#include "view/words.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,10 +32,7 @@ static const struct js_opt table[] = {
 	 "log_err\nerr_log err_at err_tail to_stack to_entry"},
 	{'n', "limit", "N", "at most N"},
 	{'0', "null", NULL, "records end with NUL, and names are bytes as they are (default\nfield: datapath)"},
-	CLI_OPTS_JSON,
-	CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
+	CLI_OPTS_REST};
 static const struct js_opts opts = {"jobstack list",
 				    "[OPTIONS] [ENTRY...]",
 				    "Lists the entries of a stack that are in the given states, or those that are "
@@ -58,48 +54,49 @@ struct listing {
 	int memory; /* ran out */
 };
 
-static int parse(struct cli *cli, struct listing *l, int argc, char **argv)
+static int take_states(struct cli *cli, void *ctx, int key, const char *arg)
 {
-	const char *arg;
-	int key = -1, status = 0;
+	struct listing *l = ctx;
 
-	while (status == 0 && (key = cli_next(cli, argc, argv, &arg, &status)) >= 0) {
-		if (cli_filter_has(key)) {
-			status = cli_filter_take(cli, &l->filter, key, arg);
-			continue;
-		}
-		switch (key) {
-		case 't':
-			status = cli_states(cli, arg, &l->filter.f.states);
-			l->states_given = 1;
-			break;
-		case 'o':
-			status = cli_fields_parse(cli, arg, &l->fields);
-			l->fields_given = 1;
-			break;
-		case 'n':
-			if (js_num_u64(arg, 1, UINT64_MAX, &l->filter.f.limit) != 0)
-				status = cli_usage(cli, "-n takes a whole number from 1 on, not \"%s\"", arg);
-			break;
-		default: l->nul = 1;
-		}
-	}
-	if (status != 0)
+	(void)key;
+	l->states_given = 1;
+	return cli_states(cli, arg, &l->filter.f.states);
+}
+
+static int take_fields(struct cli *cli, void *ctx, int key, const char *arg)
+{
+	struct listing *l = ctx;
+
+	(void)key;
+	l->fields_given = 1;
+	return cli_fields(cli, arg, &l->fields);
+}
+
+static int parse_list(struct cli *cli, struct listing *l, int argc, char **argv)
+{
+	const struct cli_take takes[] = {
+		{'t', CLI_BY(take_states, l)},
+		{'o', CLI_BY(take_fields, l)},
+		{'n', CLI_NUMBER(&l->filter.f.limit, 1, UINT64_MAX, "a whole number from 1 on")},
+		{'0', CLI_FLAG(&l->nul)},
+		{0, CLI_BY(cli_filter_take, &l->filter)},
+		CLI_TAKE_END};
+	int status = cli_parse(cli, &opts, takes, argc, argv, NULL);
+
+	if (status != CLI_GO_ON)
 		return status;
-	if (key == -2)
-		return -1;
 	if (l->nul && cli->json)
 		return cli_usage(cli, "--json prints lines of JSON, not -0");
-	if (!l->states_given && optind == argc)
+	if (!l->states_given && cli->words_n == 0)
 		l->filter.f.states = JOBSTACK_IS_RUNNING | JOBSTACK_IS_DEAD;
 	status = cli_filter_end(cli, &l->filter);
 	if (status != 0)
 		return status;
 	if (l->nul && !l->fields_given)
-		return cli_fields_parse(cli, "datapath", &l->fields);
+		l->fields_given = cli_fields(cli, "datapath", &l->fields) == 0;
 	if (cli->json && !l->fields_given)
 		view_fields_all(&l->fields);
-	return 0;
+	return CLI_GO_ON;
 }
 
 static void add_fields(struct listing *l, const struct jobstack_item *item)
@@ -136,14 +133,14 @@ static void add_row(struct listing *l, const struct jobstack_item *item)
 	js_buf_free(&node);
 }
 
-static int take_item(void *ctx, const struct jobstack_item *item)
+static int print_item(void *ctx, const struct jobstack_item *item)
 {
 	struct listing *l = ctx;
 	json_t *o;
 
 	if (l->cli->json) {
 		o = json_object();
-		l->memory = view_json_print(o, o == NULL || view_fields_json(&l->fields, item, o)) != 0;
+		l->memory = cli_print_json(view_checked(o, view_fields_json(&l->fields, item, o))) != CLI_YES;
 	} else {
 		js_buf_reset(&l->line);
 		if (l->fields.n > 0)
@@ -173,21 +170,20 @@ static void tell_none(const struct cli *cli, const struct listing *l)
 			cli->stack);
 }
 
-static int list(struct cli *cli, struct listing *l, int argc, char **argv)
+static int list_entries(struct cli *cli, struct listing *l)
 {
 	uint64_t *entries = NULL;
 	int status = cli_connect(cli, 60 * JS_SECOND_US);
 
 	if (status != 0)
 		return status;
-	if (optind < argc) {
-		status = cli_entries(cli, argv + optind, (size_t)(argc - optind), &entries, &l->filter.f.entries_n,
-				     NULL);
+	if (cli->words_n > 0) {
+		status = cli_entries(cli, &entries, &l->filter.f.entries_n, NULL);
 		l->filter.f.entries = entries;
 	}
-	l->filter.f.tails = view_fields_want_tails(&l->fields);
+	l->filter.f.tails = view_fields_have(&l->fields, "err_tail");
 	if (status == 0)
-		status = jobstack_list(cli->handle, cli->stack, &l->filter.f, take_item, l, &cli->error);
+		status = jobstack_list(cli->handle, cli->stack, &l->filter.f, print_item, l, &cli->error);
 	if (l->memory)
 		(void)js_error_memory(&cli->error);
 	if (status == JOBSTACK_ESTOPPED && !l->memory)
@@ -208,13 +204,10 @@ int cli_list_main(int argc, char **argv)
 	struct cli cli;
 	int status;
 
-	cli_begin(&cli, &opts);
 	l.cli = &cli;
-	status = parse(&cli, &l, argc, argv);
-	if (status == 0)
-		status = list(&cli, &l, argc, argv);
-	else if (status < 0)
-		status = CLI_YES;
+	status = parse_list(&cli, &l, argc, argv);
+	if (status == CLI_GO_ON)
+		status = list_entries(&cli, &l);
 	cli_filter_free(&l.filter);
 	js_buf_free(&l.line);
 	return cli_end(&cli, status);

@@ -10,12 +10,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/num.h"
 #include "cli/item.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +55,7 @@ struct search {
 };
 
 /* Notes where a stream is. */
-static void place(struct stream *to, const struct jobstack_item *i, const char *log, int64_t at, int64_t len)
+static void note_stream(struct stream *to, const struct jobstack_item *i, const char *log, int64_t at, int64_t len)
 {
 	js_buf_reset(&to->path);
 	to->at = at;
@@ -69,7 +67,7 @@ static void place(struct stream *to, const struct jobstack_item *i, const char *
 	js_buf_str(&to->path, log);
 }
 
-static int take_item(void *ctx, const struct jobstack_item *i)
+static int note_attempt(void *ctx, const struct jobstack_item *i)
 {
 	struct search *s = ctx;
 	int64_t n_out = i->log_out > 0 ? i->log_out : 0, n_err = i->log_err > 0 ? i->log_err : 0;
@@ -88,11 +86,11 @@ static int take_item(void *ctx, const struct jobstack_item *i)
 		n_out = n_err = 0; /* it was printed elsewhere (--output -): this is all that is left of it */
 	}
 	s->chosen = i->attempt;
-	place(&s->out, i, i->log, i->log_at, n_out);
+	note_stream(&s->out, i, i->log, i->log_at, n_out);
 	if (i->err_at >= 0)
-		place(&s->err, i, i->err_log, i->err_at, n_err);
+		note_stream(&s->err, i, i->err_log, i->err_at, n_err);
 	else
-		place(&s->err, i, i->log, i->log_at + n_out, n_err);
+		note_stream(&s->err, i, i->log, i->log_at + n_out, n_err);
 	js_buf_reset(&s->node);
 	js_buf_str(&s->node, i->node != NULL ? i->node : "?");
 	js_buf_reset(&s->tail);
@@ -101,19 +99,19 @@ static int take_item(void *ctx, const struct jobstack_item *i)
 }
 
 /* Copies LEN bytes at AT.  0, 1 if the file ends before, negative: reading failed, 2: writing failed; errno tells. */
-static int copy(int from, int64_t at, int64_t len, int to)
+static int copy_bytes(int from, int64_t at, int64_t len, int to)
 {
-	static char room[1 << 16];
+	static char block[1 << 16];
 
 	while (len > 0) {
-		ssize_t n = pread(from, room, (size_t)(len < (int64_t)sizeof(room) ? len : (int64_t)sizeof(room)),
+		ssize_t n = pread(from, block, (size_t)(len < (int64_t)sizeof(block) ? len : (int64_t)sizeof(block)),
 				  (off_t)at);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return n < 0 ? -1 : 1;
-		if (js_file_write_all(to, room, (size_t)n) != 0)
+		if (js_file_write_all(to, block, (size_t)n) != 0)
 			return 2;
 		at += n;
 		len -= n;
@@ -129,7 +127,7 @@ static int print_stream(struct cli *cli, const struct search *s, const struct st
 	if (from->len == 0)
 		return 0;
 	fd = open(from->path.data, O_RDONLY | O_CLOEXEC);
-	got = fd < 0 ? -1 : copy(fd, from->at, from->len, to);
+	got = fd < 0 ? -1 : copy_bytes(fd, from->at, from->len, to);
 	if (got < 0)
 		(void)js_error_set(&cli->error, JOBSTACK_EFILE,
 				   "the output of attempt %" PRIu32 " is in %s, written on %s: %s", s->chosen,
@@ -156,21 +154,21 @@ static int print_tail(struct cli *cli, const struct search *s, int to)
 	return js_file_write_all(to, s->tail.data, s->tail.len) == 0 || errno == EPIPE ? CLI_NO : CLI_BUG;
 }
 
-static int print(struct cli *cli, const struct search *s, int only)
+static int print_output(struct cli *cli, const struct search *s, int only_out, int only_err)
 {
-	int err = only == ONLY_ERR ? STDOUT_FILENO : STDERR_FILENO, got = 0;
+	int err = only_err ? STDOUT_FILENO : STDERR_FILENO, got = 0;
 
-	if (only != ONLY_ERR)
+	if (!only_err)
 		got = print_stream(cli, s, &s->out, STDOUT_FILENO);
-	if (got == 0 && only != ONLY_OUT)
+	if (got == 0 && !only_out)
 		got = print_stream(cli, s, &s->err, err);
-	if (s->tail.len > 0 && only != ONLY_OUT && (got == 1 || s->out.len + s->err.len == 0))
+	if (s->tail.len > 0 && !only_out && (got == 1 || s->out.len + s->err.len == 0))
 		return print_tail(cli, s, err);
 	return got == 0 ? CLI_YES : got == 2 ? CLI_BUG : cli_fail(cli);
 }
 
 /* There is nothing to print: why? */
-static int none(struct cli *cli, const struct search *s, uint64_t entry)
+static int tell_none(struct cli *cli, const struct search *s, uint64_t entry)
 {
 	if (s->attempt > s->last) {
 		(void)js_error_set(&cli->error, JOBSTACK_EMISSING, "entry %" PRIu64 " had no attempt %" PRIu64, entry,
@@ -192,40 +190,35 @@ static int none(struct cli *cli, const struct search *s, uint64_t entry)
 int cli_logs_main(int argc, char **argv)
 {
 	struct search s = {.attempt = 0};
-	int key, status, only = 0;
-	const char *arg;
+	int status, only_out = 0, only_err = 0;
+	const struct cli_take takes[] = {{ATTEMPT, CLI_NUMBER(&s.attempt, 1, UINT32_MAX, "a number from 1 on")},
+					 {ONLY_OUT, CLI_FLAG(&only_out)},
+					 {ONLY_ERR, CLI_FLAG(&only_err)},
+					 CLI_TAKE_END};
 	struct cli cli;
 	uint64_t entry;
 
-	cli_begin(&cli, &opts);
-	while ((key = cli_next(&cli, argc, argv, &arg, &status)) >= 0) {
-		if (key == ATTEMPT && js_num_u64(arg, 1, UINT32_MAX, &s.attempt) != 0)
-			return cli_usage(&cli, "--attempt takes a number from 1 on, not \"%s\"", arg);
-		if (key != ATTEMPT && only != 0 && only != key)
-			return cli_usage(&cli, "--stdout and --stderr exclude each other: without them it is both");
-		only = key != ATTEMPT ? key : only;
-	}
-	if (key == -2)
+	status = cli_parse(&cli, &opts, takes, argc, argv, NULL);
+	if (status != CLI_GO_ON)
 		return status;
-	if (argc - optind != 1)
-		return cli_usage(&cli, optind == argc ? "which entry? Its number or its datapath is wanted"
-						      : "one entry at a time; a stack is named with -s");
-	status = cli_connect(&cli, 10 * JS_SECOND_US);
+	if (only_out && only_err)
+		return cli_usage(&cli, "--stdout and --stderr exclude each other: without them it is both");
+	status = cli_connect_for_entry(&cli);
 	if (status != 0)
 		return status;
-	status = cli_entry(&cli, argv[optind], &entry);
+	status = cli_entry(&cli, cli.words[0], &entry);
 	if (status == 0)
-		status = jobstack_attempts(cli.handle, cli.stack, entry, take_item, &s, &cli.error);
+		status = jobstack_attempts(cli.handle, cli.stack, entry, note_attempt, &s, &cli.error);
 	if (status == 0 && (s.out.path.failed || s.err.path.failed || s.node.failed || s.tail.failed))
 		status = js_error_memory(&cli.error);
 	if (status != 0)
 		status = cli_fail(&cli);
 	else if (s.chosen == 0)
-		status = none(&cli, &s, entry);
+		status = tell_none(&cli, &s, entry);
 	else {
 		if (s.attempt == 0 && s.chosen != s.last)
 			cli_say(&cli, "this is attempt %" PRIu32 " of %" PRIu32, s.chosen, s.last);
-		status = print(&cli, &s, only);
+		status = print_output(&cli, &s, only_out, only_err);
 	}
 	js_buf_free(&s.out.path);
 	js_buf_free(&s.err.path);

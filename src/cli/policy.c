@@ -7,6 +7,7 @@
 #include "base/num.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define LIMIT_MAX INT64_C(1000000000000)
@@ -19,7 +20,7 @@ static const struct {
 	const char *name;
 	enum kind kind;
 	size_t at;
-} key[] = {
+} policies[] = {
 	{"max-attempts", COUNT, offsetof(struct jobstack_policy, max_attempts)},
 	{"max-losses", COUNT, offsetof(struct jobstack_policy, max_losses)},
 	{"retry-delay", DURATION, offsetof(struct jobstack_policy, retry_delay_us)},
@@ -27,8 +28,9 @@ static const struct {
 	{"max-failures", LIMIT, offsetof(struct jobstack_policy, max_failures)},
 	{"priority", PRIORITY, offsetof(struct jobstack_policy, priority)},
 };
+#define POLICIES (sizeof(policies) / sizeof(policies[0]))
 
-static int number(struct cli *cli, const char *name, const char *value, int64_t low, int64_t high, int64_t *to)
+static int read_number(struct cli *cli, const char *name, const char *value, int64_t low, int64_t high, int64_t *to)
 {
 	if (js_num_i64(value, low, high, to) == 0)
 		return 0;
@@ -44,15 +46,15 @@ int cli_policy(struct cli *cli, const char *name, const char *value, struct jobs
 	char *to;
 	int status;
 
-	while (i < sizeof(key) / sizeof(key[0]) && strcmp(key[i].name, bare) != 0)
+	while (i < POLICIES && strcmp(policies[i].name, bare) != 0)
 		i++;
-	if (i == sizeof(key) / sizeof(key[0]))
+	if (i == POLICIES)
 		return cli_usage(cli,
 				 "there is no policy \"%s\": max-attempts, max-losses, retry-delay, max-running, "
 				 "max-failures and priority are",
 				 name);
-	to = (char *)policy + key[i].at;
-	switch (key[i].kind) {
+	to = (char *)policy + policies[i].at;
+	switch (policies[i].kind) {
 	case DURATION:
 		if (js_num_duration(value, &n) != 0)
 			return cli_usage(cli, "%s takes a duration up to 366 d, such as 90, 15m or 1:30:00, not \"%s\"",
@@ -63,13 +65,21 @@ int cli_policy(struct cli *cli, const char *name, const char *value, struct jobs
 		if (strcmp(value, "none") == 0)
 			status = 0;
 		else
-			status = number(cli, name, value, 1, LIMIT_MAX, &n);
+			status = read_number(cli, name, value, 1, LIMIT_MAX, &n);
 		memcpy(to, &n, sizeof(n));
 		return status;
 	default:
-		status = number(cli, name, value, key[i].kind == COUNT ? 1 : -PRIORITY_MAX,
-				key[i].kind == COUNT ? INT32_MAX : PRIORITY_MAX, &n);
+		status = read_number(cli, name, value, policies[i].kind == COUNT ? 1 : -PRIORITY_MAX,
+				     policies[i].kind == COUNT ? INT32_MAX : PRIORITY_MAX, &n);
 		memcpy(to, &(int32_t){(int32_t)n}, sizeof(int32_t));
 		return status;
 	}
+}
+
+int cli_policy_take(struct cli *cli, void *ctx, int key, const char *arg)
+{
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "--%s", cli_option(cli, key)->name);
+	return cli_policy(cli, name, arg, ctx);
 }

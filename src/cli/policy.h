@@ -11,4 +11,7 @@
  * having told why. */
 int cli_policy(struct cli *cli, const char *name, const char *value, struct jobstack_policy *policy);
 
+/* For cli_parse: the same for an option of that name, with a struct jobstack_policy as CTX. */
+int cli_policy_take(struct cli *cli, void *ctx, int key, const char *arg);
+
 #endif

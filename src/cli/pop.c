@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/num.h"
+#include "cli/item.h"
 #include "view/json.h"
 #include "view/text.h"
 #include "slurm/identity.h"
@@ -17,7 +18,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,49 +57,44 @@ static const struct js_opts opts = {"jobstack pop",
 
 struct request {
 	enum format format;
+	int format_given;
 	int64_t lease_us; /* 0: by Slurm */
 	struct js_slurm_identity identity;
 	struct jobstack_worker_options options;
 	struct js_buf argv;
 };
 
-static int parse(struct cli *cli, struct request *r, int argc, char **argv)
-{
-	static const char *const word[] = {[SHELL] = "shell", [JSON] = "json", [PATH0] = "path0"};
-	const char *arg;
-	int key = -1, status = 0, format_given = 0;
+static const char *const format_word[] = {[SHELL] = "shell", [JSON] = "json", [PATH0] = "path0"};
 
-	while (status == 0 && (key = cli_next(cli, argc, argv, &arg, &status)) >= 0) {
-		if (key == LEASE) {
-			if (js_num_duration(arg, &r->lease_us) != 0 || r->lease_us < JS_SECOND_US)
-				status = cli_usage(cli,
-						   "--lease takes a duration of at least 1 s and at most 366 d, such "
-						   "as 90, 15m or 1:30:00, not \"%s\"",
-						   arg);
-			continue;
-		}
-		format_given = 1;
-		r->format = SHELL;
-		while (r->format <= PATH0 && strcmp(arg, word[r->format]) != 0)
-			r->format++;
-		if (r->format > PATH0)
-			status = cli_usage(cli, "--format takes shell, json or path0, not \"%s\"", arg);
-	}
-	if (status != 0)
+static int take_format(struct cli *cli, void *ctx, int key, const char *arg)
+{
+	struct request *r = ctx;
+
+	(void)key;
+	r->format_given = 1;
+	for (r->format = SHELL; r->format <= PATH0; r->format++)
+		if (strcmp(arg, format_word[r->format]) == 0)
+			return 0;
+	return cli_usage(cli, "--format takes shell, json or path0, not \"%s\"", arg);
+}
+
+static int parse_pop(struct cli *cli, struct request *r, int argc, char **argv)
+{
+	const struct cli_take takes[] = {{FORMAT, CLI_BY(take_format, r)},
+					 {LEASE, CLI_TIME(&r->lease_us, JS_SECOND_US, CLI_LEASE_WORDS)},
+					 CLI_TAKE_END};
+	int status = cli_parse(cli, &opts, takes, argc, argv, "");
+
+	if (status != CLI_GO_ON)
 		return status;
-	if (key == -2)
-		return -1; /* help was asked for */
-	if (optind < argc)
-		return cli_usage(cli, "\"%s\" is one word too many", argv[optind]);
-	if (cli->json && format_given && r->format != JSON)
-		return cli_usage(cli, "--format %s and --json contradict each other", word[r->format]);
+	if (cli->json && r->format_given && r->format != JSON)
+		return cli_usage(cli, "--format %s and --json contradict each other", format_word[r->format]);
 	if (cli->json)
 		r->format = JSON;
-	js_buf_str(&r->argv, "jobstack");
-	js_buf_char(&r->argv, '\0');
+	js_buf_add(&r->argv, "jobstack", sizeof("jobstack"));
 	for (int i = 0; i < argc; i++)
 		js_buf_add(&r->argv, argv[i], strlen(argv[i]) + 1);
-	return 0;
+	return CLI_GO_ON;
 }
 
 /* The lease that was not asked for: to the end of the Slurm job.  Also notes the job's start, if the environment was
@@ -134,8 +129,6 @@ static int render(const struct cli *cli, const struct request *r, const struct j
 		  struct js_buf *out)
 {
 	const struct jobstack_entry *e = &batch->entries[0];
-	char *text = NULL;
-	json_t *o;
 	int bad = 0;
 
 	switch (r->format) {
@@ -149,25 +142,19 @@ static int render(const struct cli *cli, const struct request *r, const struct j
 		js_buf_printf(out, " JOBSTACK_WORKER=%" PRIu64 "\n", batch->worker);
 		break;
 	case JSON:
-		o = json_object();
-		bad |= view_json_text(o, "stack", cli->stack);
-		bad |= view_json_count(o, "entry", e->entry);
-		bad |= view_json_count(o, "attempt", e->attempt);
-		bad |= view_json_bytes(o, "datapath", e->datapath, e->datapath_len);
-		bad |= view_json_count(o, "worker", batch->worker);
-		bad |= view_json_seconds(o, "lease_seconds", r->options.lease_us);
-		text = view_json_line(o);
-		bad |= text == NULL;
-		js_buf_str(out, text == NULL ? "" : text);
-		js_buf_char(out, '\n');
-		free(text);
+		bad = view_json_line(VIEW_OBJECT(KEY_TEXT("stack", cli->stack), KEY_COUNT("entry", e->entry),
+						 KEY_COUNT("attempt", e->attempt),
+						 KEY_BYTES("datapath", e->datapath, e->datapath_len),
+						 KEY_COUNT("worker", batch->worker),
+						 KEY_SPAN("lease_seconds", r->options.lease_us)),
+				     out);
 		break;
 	}
 	return bad || out->failed ? -1 : 0;
 }
 
 /* Writes it; a file system that tells of a full disk late tells it at a close.  Returns 0, or -1 with errno. */
-static int put(const struct js_buf *out)
+static int write_output(const struct js_buf *out)
 {
 	int fd;
 
@@ -196,7 +183,7 @@ static int hand_back(struct cli *cli, const struct jobstack_entry *e, const char
 	return CLI_BUG;
 }
 
-static int tell(struct cli *cli, const struct request *r, const struct jobstack_batch *batch)
+static int give_entry(struct cli *cli, const struct request *r, const struct jobstack_batch *batch)
 {
 	const struct jobstack_entry *e = &batch->entries[0];
 	struct js_buf out = {0};
@@ -208,7 +195,7 @@ static int tell(struct cli *cli, const struct request *r, const struct jobstack_
 		cli_die_by_signal();
 	} else if (render(cli, r, batch, &out) != 0)
 		status = hand_back(cli, e, "no memory");
-	else if (put(&out) != 0) {
+	else if (write_output(&out) != 0) {
 		(void)snprintf(why, sizeof(why), "the output could not be written: %s", strerror(errno));
 		status = hand_back(cli, e, why);
 	}
@@ -216,7 +203,7 @@ static int tell(struct cli *cli, const struct request *r, const struct jobstack_
 	return status;
 }
 
-static int take_status(void *ctx, const struct jobstack_status *s)
+static int copy_status(void *ctx, const struct jobstack_status *s)
 {
 	*(struct jobstack_status *)ctx = *s;
 	return 0;
@@ -228,7 +215,7 @@ static void tell_why(struct cli *cli)
 	struct jobstack_status s = {0};
 	char due[64];
 
-	if (cli->quiet || jobstack_status(cli->handle, cli->stack, take_status, &s, NULL) != 0)
+	if (cli->quiet || jobstack_status(cli->handle, cli->stack, copy_status, &s, NULL) != 0)
 		return;
 	js_num_duration_text(s.next_due_us, due, sizeof(due));
 	if (s.state == JOBSTACK_PAUSED)
@@ -256,10 +243,9 @@ int cli_pop_main(int argc, char **argv)
 	struct cli cli;
 	int status;
 
-	cli_begin(&cli, &opts);
-	status = parse(&cli, &r, argc, argv);
-	if (status != 0)
-		return status < 0 ? CLI_YES : status;
+	status = parse_pop(&cli, &r, argc, argv);
+	if (status != CLI_GO_ON)
+		return status;
 	if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) { /* it is closed (js_file_hold_streams) */
 		cli_tell(&cli, "the standard output is closed: nothing was popped");
 		return CLI_BUG;
@@ -268,13 +254,12 @@ int cli_pop_main(int argc, char **argv)
 	r.options.argv = (struct jobstack_bytes){r.argv.data, r.argv.len};
 	r.options.slots = 1;
 	r.options.lease_us = r.lease_us > 0 ? r.lease_us : lease_by_slurm(&cli, &r);
-	cli_catch_signals();
-	status = cli_connect(&cli, PATIENCE_US);
+	status = cli_open(&cli, PATIENCE_US);
 	if (status != 0)
 		return status;
 	status = jobstack_pop(cli.handle, cli.stack, &r.options, 1, &batch, &cli.error);
 	if (status == 0)
-		status = tell(&cli, &r, &batch);
+		status = give_entry(&cli, &r, &batch);
 	else if (status == JOBSTACK_NOTHING) {
 		tell_why(&cli);
 		status = CLI_NO;

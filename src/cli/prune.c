@@ -11,9 +11,8 @@
 #include "base/num.h"
 #include "cli/archive.h"
 #include "view/json.h"
-#include "view/term.h"
+#include "cli/progress.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -28,10 +27,7 @@ static const struct js_opt table[] = {
 	 "first append each entry, with all its attempts, to FILE: a line of\nJSON each, as `jobstack show --json` "
 	 "prints it"},
 	{DRY_RUN, "dry-run", NULL, "only say how many"},
-	CLI_OPTS_JSON,
-	CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
+	CLI_OPTS_REST};
 static const struct js_opts opts = {"jobstack prune",
 				    "-s NAME --older-than D [OPTIONS]",
 				    "Takes the entries that are done, and ended longer than D ago, with their attempts "
@@ -53,46 +49,38 @@ struct pruning {
 	struct jobstack_prune_options options;
 	const char *path; /* of the archive, or NULL */
 	struct cli_archive archive;
-	struct view_progress progress;
+	struct cli_progress progress;
 };
 
-static int add(void *ctx, const struct jobstack_item *item)
+static int archive_item(void *ctx, const struct jobstack_item *item)
 {
 	return cli_archive_add(&((struct pruning *)ctx)->archive, item);
 }
 
-static int keep(void *ctx)
+static int keep_archive(void *ctx)
 {
 	return cli_archive_keep(&((struct pruning *)ctx)->archive);
 }
 
-static int tell_progress(void *ctx, uint64_t done, uint64_t total)
+static int show_progress(void *ctx, uint64_t done, uint64_t total)
 {
 	struct pruning *p = ctx;
 
-	view_progress(&p->progress, "looked at %" PRIu64 " of %" PRIu64 " entries", done, total);
+	cli_progress(&p->progress, "looked at %" PRIu64 " of %" PRIu64 " entries", done, total);
 	return cli_stop;
 }
 
-static int tell(const struct pruning *p, const struct jobstack_prune_result *r)
+static int print_result(const struct pruning *p, const struct jobstack_prune_result *r)
 {
 	const struct cli *cli = &p->cli;
 	char older[64];
-	json_t *o;
-	int bad = 0;
 
-	if (cli->json) {
-		o = json_object();
-		bad |= view_json_text(o, "stack", cli->stack);
-		bad |= view_json_seconds(o, "older_than_seconds", p->options.older_us);
-		bad |= json_object_set_new(o, "dry_run", json_boolean(p->options.dry_run));
-		bad |= view_json_count(o, "entries", r->entries);
-		bad |= view_json_count(o, "attempts", r->attempts);
-		bad |= view_json_count(o, "workers", r->workers);
-		bad |= view_json_count(o, "pushes", r->pushes);
-		bad |= view_json_text(o, "archive", p->options.dry_run ? NULL : p->path);
-		return view_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
-	}
+	if (cli->json)
+		return cli_print_json(VIEW_OBJECT(
+			KEY_TEXT("stack", cli->stack), KEY_SPAN("older_than_seconds", p->options.older_us),
+			KEY_FLAG("dry_run", p->options.dry_run), KEY_COUNT("entries", r->entries),
+			KEY_COUNT("attempts", r->attempts), KEY_COUNT("workers", r->workers),
+			KEY_COUNT("pushes", r->pushes), KEY_TEXT("archive", p->options.dry_run ? NULL : p->path)));
 	if (cli->quiet)
 		return CLI_YES;
 	js_num_duration_text(p->options.older_us, older, sizeof(older));
@@ -104,36 +92,24 @@ static int tell(const struct pruning *p, const struct jobstack_prune_result *r)
 	return CLI_YES;
 }
 
-static int parse(struct pruning *p, int argc, char **argv)
+static int parse_prune(struct pruning *p, int argc, char **argv)
 {
-	int key = -1, status = 0, given = 0;
-	const char *arg;
+	const struct cli_take takes[] = {
+		{DRY_RUN, CLI_FLAG(&p->options.dry_run)},
+		{ARCHIVE, CLI_WORD_ONCE(&p->path)},
+		{OLDER_THAN, CLI_TIME(&p->options.older_us, 0, "a duration up to 366 d, such as 30d, 12h or 0")},
+		CLI_TAKE_END};
+	int status;
 
-	cli_begin(&p->cli, &opts);
-	while (status == 0 && (key = cli_next(&p->cli, argc, argv, &arg, &status)) >= 0) {
-		if (key == DRY_RUN)
-			p->options.dry_run = 1;
-		else if (key == ARCHIVE) {
-			status = cli_once(&p->cli, "--archive", p->path, arg);
-			p->path = arg;
-		} else if (js_num_duration(arg, &p->options.older_us) != 0)
-			status = cli_usage(
-				&p->cli, "--older-than takes a duration up to 366 d, such as 30d, 12h or 0, not \"%s\"",
-				arg);
-		else
-			given = 1;
-	}
-	if (status != 0)
+	p->options.older_us = -1;
+	status = cli_parse(&p->cli, &opts, takes, argc, argv, "the stack is named with -s");
+	if (status != CLI_GO_ON)
 		return status;
-	if (key == -2)
-		return -1;
-	if (optind < argc)
-		return cli_usage(&p->cli, "\"%s\" is one word too many: the stack is named with -s", argv[optind]);
 	if (!p->cli.stack_typed)
 		return cli_usage(&p->cli, "the stack to prune has to be named with -s");
-	if (!given)
+	if (p->options.older_us < 0)
 		return cli_usage(&p->cli, "--older-than says what may go, and has to be given");
-	return 0;
+	return CLI_GO_ON;
 }
 
 static int prune(struct pruning *p)
@@ -143,15 +119,15 @@ static int prune(struct pruning *p)
 	int status;
 
 	p->options.ctx = p;
-	p->options.progress = tell_progress;
+	p->options.progress = show_progress;
 	if (p->path != NULL && !p->options.dry_run) {
-		p->options.item = add;
-		p->options.keep = keep;
+		p->options.item = archive_item;
+		p->options.keep = keep_archive;
 	}
 	status = jobstack_prune(cli->handle, cli->stack, &p->options, &result, &cli->error);
-	view_progress_end(&p->progress);
+	cli_progress_end(&p->progress);
 	if (status == 0)
-		return tell(p, &result);
+		return print_result(p, &result);
 	if (!p->options.dry_run && (result.entries > 0 || status == JOBSTACK_ESTOPPED))
 		cli_say(cli, "%" PRIu64 " entries were pruned before that, the others are as they were",
 			result.entries);
@@ -161,13 +137,12 @@ static int prune(struct pruning *p)
 int cli_prune_main(int argc, char **argv)
 {
 	static struct pruning p = {.options = JOBSTACK_PRUNE_OPTIONS_INIT, .archive = {.fd = -1}};
-	int status = parse(&p, argc, argv);
+	int status = parse_prune(&p, argc, argv);
 
-	if (status != 0)
-		return status < 0 ? CLI_YES : status;
+	if (status != CLI_GO_ON)
+		return status;
 	p.progress.cli = &p.cli;
-	cli_catch_signals();
-	status = cli_connect(&p.cli, PATIENCE_US);
+	status = cli_open(&p.cli, PATIENCE_US);
 	if (status != 0)
 		return status;
 	if (p.path != NULL && !p.options.dry_run)

@@ -6,10 +6,9 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "base/num.h"
 #include "cli/input.h"
 #include "cli/policy.h"
-#include "view/term.h"
+#include "cli/progress.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -49,10 +48,7 @@ static const struct js_opt table[] = {
 	{RETRY_DELAY, "retry-delay", "D", "the stack's: wait before a retry, doubled each time (5s)"},
 	{MAX_RUNNING, "max-running", "N", "the stack's: run at most N at once (none)"},
 	{MAX_FAILURES, "max-failures", "N", "the stack's: pause it when N entries are dead (none)"},
-	CLI_OPTS_JSON,
-	CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
+	CLI_OPTS_REST};
 static const struct js_opts opts = {
 	"jobstack push",
 	"[OPTIONS] [DATAPATH...]",
@@ -65,18 +61,14 @@ static const struct js_opts opts = {
 	"and the status is 1. From standard input any name is taken.",
 	0};
 
-struct words {
-	char **at;
-};
-
 static int next_word(void *ctx, struct jobstack_bytes *datapath)
 {
-	struct words *w = ctx;
+	char ***word = ctx;
 
-	if (*w->at == NULL)
+	if (**word == NULL)
 		return 1;
-	*datapath = (struct jobstack_bytes){*w->at, strlen(*w->at)};
-	w->at++;
+	*datapath = (struct jobstack_bytes){**word, strlen(**word)};
+	++*word;
 	return 0;
 }
 
@@ -114,7 +106,7 @@ struct counted {
 	void *ctx;
 	uint64_t n;
 	int64_t began_us;
-	struct view_progress progress;
+	struct cli_progress progress;
 };
 
 static int next_counted(void *ctx, struct jobstack_bytes *datapath)
@@ -123,15 +115,16 @@ static int next_counted(void *ctx, struct jobstack_bytes *datapath)
 	int got = c->next(c->ctx, datapath);
 
 	c->n += got == 0;
-	if ((c->n % LOOK_EVERY == 0 || got == 2) && view_progress_due(&c->progress))
-		view_progress(&c->progress, "%" PRIu64 " names, %.0f a second", c->n,
-			      (double)c->n * 1e6 / (double)(jobstack_now_us() - c->began_us));
+	if ((c->n % LOOK_EVERY == 0 || got == 2) && cli_progress_due(&c->progress))
+		cli_progress(&c->progress, "%" PRIu64 " names, %.0f a second", c->n,
+			     (double)c->n * 1e6 / (double)(jobstack_now_us() - c->began_us));
 	return got;
 }
 
 /* Refuses a word that the shell has left as it is, since it matched no file.  0, or the exit status. */
-static int look_at_words(const struct cli *cli, char *const words[])
+static int check_words(const struct cli *cli)
 {
+	char **words = cli->words;
 	struct stat st;
 
 	for (size_t i = 0; words[i] != NULL; i++) {
@@ -155,38 +148,41 @@ struct request {
 	const char *file;
 };
 
-static int parse(struct cli *cli, struct request *r, int argc, char **argv)
+static int take_priority(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
-	const char *arg;
-	int key = -1, status = 0;
+	struct request *r = ctx;
+	int status = cli_policy_take(cli, &policy, key, arg);
 
-	while (status == 0 && (key = cli_next(cli, argc, argv, &arg, &status)) >= 0) {
-		switch (key) {
-		case '0': r->input.nul = 1; break;
-		case 'a':
-			status = cli_once(cli, "--arg-file", r->file, arg);
-			r->file = arg;
-			break;
-		case CRLF: r->input.crlf = 1; break;
-		case UNIQUE: r->options.unique = 1; break;
-		case ATOMIC: r->options.atomic = 1; break;
-		case LIFO: r->options.lifo = 1; break;
-		case PRIORITY:
-			status = cli_policy(cli, "--priority", arg, &policy);
-			r->options.priority = policy.priority;
-			break;
-		case MAX_ATTEMPTS: status = cli_policy(cli, "--max-attempts", arg, &r->options.policy); break;
-		case MAX_LOSSES: status = cli_policy(cli, "--max-losses", arg, &r->options.policy); break;
-		case MAX_RUNNING: status = cli_policy(cli, "--max-running", arg, &r->options.policy); break;
-		case MAX_FAILURES: status = cli_policy(cli, "--max-failures", arg, &r->options.policy); break;
-		default: status = cli_policy(cli, "--retry-delay", arg, &r->options.policy);
-		}
-	}
-	return status == 0 && key == -2 ? -1 : status; /* -1: help was asked for */
+	r->options.priority = policy.priority;
+	return status;
 }
 
-static void tell(struct cli *cli, const struct jobstack_push_result *result)
+static int parse_push(struct cli *cli, struct request *r, int argc, char **argv)
+{
+	const struct cli_take takes[] = {{'0', CLI_FLAG(&r->input.nul)},
+					 {'a', CLI_WORD_ONCE(&r->file)},
+					 {CRLF, CLI_FLAG(&r->input.crlf)},
+					 {UNIQUE, CLI_FLAG(&r->options.unique)},
+					 {ATOMIC, CLI_FLAG(&r->options.atomic)},
+					 {LIFO, CLI_FLAG(&r->options.lifo)},
+					 {PRIORITY, CLI_BY(take_priority, r)},
+					 {0, CLI_BY(cli_policy_take, &r->options.policy)},
+					 CLI_TAKE_END};
+	int status = cli_parse(cli, &opts, takes, argc, argv, NULL);
+
+	if (status != CLI_GO_ON)
+		return status;
+	if (cli->words_n > 0 && (r->file != NULL || r->input.nul || r->input.crlf))
+		return cli_usage(cli,
+				 "names come from the arguments, or from a stream (-0, -a, --crlf), not from both");
+	if (r->input.nul && r->input.crlf)
+		return cli_usage(cli, CLI_INPUT_BOTH);
+	status = cli->words_n > 0 ? check_words(cli) : cli_input_open(cli, &r->input, r->file);
+	return status != 0 ? status : CLI_GO_ON;
+}
+
+static void print_result(struct cli *cli, const struct jobstack_push_result *result)
 {
 	if (cli->json)
 		(void)printf("{\"stack\":\"%s\",\"pushed\":%" PRIu64 ",\"skipped\":%" PRIu64 "}\n", cli->stack,
@@ -199,7 +195,8 @@ static void tell(struct cli *cli, const struct jobstack_push_result *result)
 }
 
 /* What went wrong, with the place in the input. */
-static int fail(struct cli *cli, const struct request *r, const struct jobstack_push_result *result, int from_words)
+static int tell_failure(struct cli *cli, const struct request *r, const struct jobstack_push_result *result,
+			int from_words)
 {
 	const struct cli_input *in = &r->input;
 	const char *again =
@@ -239,39 +236,27 @@ int cli_push_main(int argc, char **argv)
 	struct jobstack_push_result result;
 	char cwd[PATH_MAX];
 	struct counted counted = {.next = cli_input_next, .ctx = &r.input};
-	struct words words;
 	struct cli cli;
 	int status, from_words, pushed;
 
-	cli_begin(&cli, &opts);
-	status = parse(&cli, &r, argc, argv);
-	if (status != 0)
-		return status < 0 ? CLI_YES : status;
-	words.at = argv + optind;
-	from_words = optind < argc;
-	if (from_words && (r.file != NULL || r.input.nul || r.input.crlf))
-		return cli_usage(&cli,
-				 "names come from the arguments, or from a stream (-0, -a, --crlf), not from both");
-	if (r.input.nul && r.input.crlf)
-		return cli_usage(&cli, CLI_INPUT_BOTH);
-	status = from_words ? look_at_words(&cli, words.at) : cli_input_open(&cli, &r.input, r.file);
-	if (status != 0)
+	status = parse_push(&cli, &r, argc, argv);
+	if (status != CLI_GO_ON)
 		return status;
+	from_words = cli.words_n > 0;
 	r.options.cwd = getcwd(cwd, sizeof(cwd));
-	cli_catch_signals();
-	status = cli_connect(&cli, PATIENCE_US);
+	status = cli_open(&cli, PATIENCE_US);
 	if (status != 0)
 		return status;
 	if (from_words) {
 		counted.next = next_word;
-		counted.ctx = &words;
-		doubt_words(&cli, words.at);
+		counted.ctx = &cli.words;
+		doubt_words(&cli, cli.words);
 	} else if (isatty(r.input.fd))
 		cli_say(&cli, "type names, one a line; Ctrl-D ends");
 	counted.progress.cli = &cli;
 	counted.began_us = jobstack_now_us();
 	pushed = jobstack_push_from(cli.handle, cli.stack, &r.options, next_counted, &counted, &result, &cli.error);
-	view_progress_end(&counted.progress);
+	cli_progress_end(&counted.progress);
 	if (r.input.empty > 0)
 		cli_say(&cli, "%" PRIu64 " empty lines were passed over", r.input.empty);
 	if (pushed == JOBSTACK_NOTHING) {
@@ -279,7 +264,7 @@ int cli_push_main(int argc, char **argv)
 		return cli_end(&cli, CLI_NO);
 	}
 	if (pushed != 0)
-		return cli_end(&cli, fail(&cli, &r, &result, from_words));
+		return cli_end(&cli, tell_failure(&cli, &r, &result, from_words));
 	if (!cli.stack_given && result.before > 0)
 		cli_say(&cli, "the stack \"default\" had %" PRIu64 " entries already; -s NAME keeps lists apart",
 			result.before);
@@ -288,6 +273,6 @@ int cli_push_main(int argc, char **argv)
 			"--lifo is for a new stack: \"%s\" had %" PRIu64
 			" entries already, and its order stays as it was",
 			cli.stack, result.before);
-	tell(&cli, &result);
+	print_result(&cli, &result);
 	return cli_end(&cli, CLI_YES);
 }

@@ -6,13 +6,14 @@
 #define _GNU_SOURCE
 #include "cli/recover.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
 #include "view/json.h"
+#include "view/words.h"
 #include "watch/watch.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,10 +28,7 @@ static const struct js_opt table[] = {
 	{DRY_RUN, "dry-run", NULL, "only say what would be"},
 	{WAIT, "wait", NULL,
 	 "watch workers that are only silent for a whole lease, even if\nthat is longer than a minute"},
-	CLI_OPTS_JSON,
-	CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
+	CLI_OPTS_REST};
 static const struct js_opts opts = {
 	"jobstack recover",
 	"[OPTIONS]",
@@ -60,34 +58,27 @@ static void log_line(void *ctx, enum jobstack_level level, const char *text)
 static void add_json(struct cli_recovery *r, const struct js_watch_case *c)
 {
 	static const char *const verdict[] = {"taken", "would be taken", "suspect"};
-	json_t *o = json_object();
 
-	r->bad |= view_json_count(o, "worker", c->worker);
-	r->bad |= view_json_text(o, "node", c->node);
-	r->bad |= view_json_text(o, "verdict", verdict[c->verdict]);
-	r->bad |= view_json_text(o, "reason", c->reason != NULL ? c->reason : c->hint);
-	r->bad |= view_json_count(o, "entries", c->entries);
-	r->bad |= json_object_set_new(o, "script", json_boolean(c->by_script));
-	r->bad |= json_object_set_new(o, "silent_seconds", json_real((double)c->silent_us / 1e6));
-	r->bad |= json_object_set_new(o, "lease_seconds", json_real((double)c->lease_us / 1e6));
-	r->bad |= json_array_append_new(r->workers, o);
+	r->bad |= json_array_append_new(r->workers,
+					VIEW_OBJECT(KEY_COUNT("worker", c->worker), KEY_TEXT("node", c->node),
+						    KEY_TEXT("verdict", verdict[c->verdict]),
+						    KEY_TEXT("reason", c->reason != NULL ? c->reason : c->hint),
+						    KEY_COUNT("entries", c->entries), KEY_FLAG("script", c->by_script),
+						    KEY_REAL("silent_seconds", (double)c->silent_us / 1e6, 1),
+						    KEY_REAL("lease_seconds", (double)c->lease_us / 1e6, 1)));
 }
 
 static void tell_taken(struct cli_recovery *r, const struct js_watch_case *c)
 {
-	uint64_t *grown;
 	char text[800];
 
 	for (size_t i = 0; i < r->told_n; i++)
 		if (r->told[i] == c->worker)
 			return;
-	grown = realloc(r->told, (r->told_n + 1) * sizeof(*grown));
-	if (grown == NULL)
+	if (js_array_grow(&r->told, &r->told_room, r->told_n + 1, sizeof(*r->told)) != 0)
 		r->bad = 1;
-	else {
-		r->told = grown;
+	else
 		r->told[r->told_n++] = c->worker;
-	}
 	r->taken += c->entries;
 	r->dead++;
 	js_watch_words(c, text, sizeof(text));
@@ -98,17 +89,16 @@ static void tell_taken(struct cli_recovery *r, const struct js_watch_case *c)
 
 static void keep_suspect(struct cli_recovery *r, const struct js_watch_case *c)
 {
-	struct cli_suspect *grown = realloc(r->left, (r->left_n + 1) * sizeof(*grown));
+	struct cli_suspect *suspect;
 
-	if (grown == NULL) {
+	if (js_array_grow(&r->left, &r->left_room, r->left_n + 1, sizeof(*r->left)) != 0) {
 		r->bad = 1;
 		return;
 	}
-	r->left = grown;
-	grown += r->left_n++;
-	grown->c = *c;
-	(void)snprintf(grown->node, sizeof(grown->node), "%s", c->node);
-	(void)snprintf(grown->hint, sizeof(grown->hint), "%s", c->hint != NULL ? c->hint : "");
+	suspect = &r->left[r->left_n++];
+	suspect->c = *c;
+	(void)snprintf(suspect->node, sizeof(suspect->node), "%s", c->node);
+	(void)snprintf(suspect->hint, sizeof(suspect->hint), "%s", c->hint != NULL ? c->hint : "");
 }
 
 static int64_t watch_us(const struct js_watch_case *c)
@@ -116,7 +106,7 @@ static int64_t watch_us(const struct js_watch_case *c)
 	return c->by_script ? SCRIPT_WATCH_US : c->lease_us;
 }
 
-static void take_case(void *ctx, const struct js_watch_case *c)
+static void note_case(void *ctx, const struct js_watch_case *c)
 {
 	struct cli_recovery *r = ctx;
 
@@ -166,7 +156,7 @@ static int watch_silent(struct cli_recovery *r, const struct js_watch_options *o
 
 	js_num_duration_text(r->longest_us, text, sizeof(text));
 	cli_say(r->cli, "watching %zu worker%s that ha%s been silent for long, for up to %s", r->left_n,
-		r->left_n == 1 ? "" : "s", r->left_n == 1 ? "s" : "ve", text);
+		view_plural(r->left_n), r->left_n == 1 ? "s" : "ve", text);
 	while (status == 0 && r->longest_us > 0 && jobstack_now_us() < until) {
 		r->left_n = 0;
 		r->longest_us = 0;
@@ -191,7 +181,7 @@ int cli_recover(struct cli *cli, struct cli_recovery *r)
 	int status;
 
 	r->cli = cli;
-	options.tell = take_case;
+	options.tell = note_case;
 	options.tell_ctx = r;
 	options.log = log_line;
 	options.log_ctx = cli;
@@ -213,51 +203,36 @@ int cli_recover(struct cli *cli, struct cli_recovery *r)
 	return status == 0 && r->bad ? js_error_memory(&cli->error) : status;
 }
 
-static int show(const struct cli *cli, const struct cli_recovery *r)
+static int print_result(const struct cli *cli, const struct cli_recovery *r)
 {
 	const char *would = r->dry_run ? "would be " : "";
-	json_t *o;
-	int bad = 0;
 
-	if (cli->json) {
-		o = json_object();
-		bad |= view_json_text(o, "stack", cli->stack);
-		bad |= view_json_count(o, "taken_back", r->taken);
-		bad |= view_json_count(o, "dead_workers", r->dead);
-		bad |= view_json_count(o, "suspects", r->suspects);
-		bad |= json_object_set_new(o, "dry_run", json_boolean(r->dry_run));
-		bad |= json_object_set(o, "workers", r->workers);
-		return view_json_print(o, bad);
-	}
+	if (cli->json)
+		return cli_print_json(VIEW_OBJECT(KEY_TEXT("stack", cli->stack), KEY_COUNT("taken_back", r->taken),
+						  KEY_COUNT("dead_workers", r->dead),
+						  KEY_COUNT("suspects", r->suspects), KEY_FLAG("dry_run", r->dry_run),
+						  KEY_JSON("workers", json_incref(r->workers))));
 	if (r->dead == 0 && r->suspects == 0)
 		(void)puts("nothing to take back: no worker is suspect");
 	else if (r->dead == 0)
 		(void)printf("nothing %staken back: %" PRIu64 " worker%s may be dead\n", would, r->suspects,
-			     r->suspects == 1 ? "" : "s");
+			     view_plural(r->suspects));
 	else
 		(void)printf("%" PRIu64 " %staken back from %" PRIu64 " dead worker%s\n", r->taken, would, r->dead,
-			     r->dead == 1 ? "" : "s");
+			     view_plural(r->dead));
 	return 0;
 }
 
 int cli_recover_main(int argc, char **argv)
 {
 	struct cli_recovery r = {.dry_run = 0};
+	const struct cli_take takes[] = {{DRY_RUN, CLI_FLAG(&r.dry_run)}, {WAIT, CLI_FLAG(&r.wait)}, CLI_TAKE_END};
 	struct cli cli;
-	const char *arg;
-	int key, status = 0;
+	int status = cli_parse(&cli, &opts, takes, argc, argv, "recover takes no arguments");
 
-	cli_begin(&cli, &opts);
-	while ((key = cli_next(&cli, argc, argv, &arg, &status)) >= 0) {
-		r.dry_run |= key == DRY_RUN;
-		r.wait |= key == WAIT;
-	}
-	if (key == -2)
+	if (status != CLI_GO_ON)
 		return status;
-	if (optind < argc)
-		return cli_usage(&cli, "recover takes no arguments: \"%s\"", argv[optind]);
-	cli_catch_signals();
-	status = cli_connect(&cli, 60 * JS_SECOND_US);
+	status = cli_open(&cli, 60 * JS_SECOND_US);
 	if (status != 0)
 		return status;
 	r.workers = cli.json ? json_array() : NULL;
@@ -267,8 +242,8 @@ int cli_recover_main(int argc, char **argv)
 		status = cli_fail(&cli);
 	} else {
 		if (!cli.quiet || cli.json)
-			status = show(&cli, &r) != 0 ? CLI_BUG : 0;
-		if (status == 0)
+			status = print_result(&cli, &r);
+		if (status == CLI_YES)
 			status = r.dead > 0 || r.suspects == 0 ? CLI_YES : CLI_NO;
 	}
 	json_decref(r.workers);

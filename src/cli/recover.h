@@ -22,9 +22,9 @@ struct cli_recovery {
 	/* its own */
 	struct cli *cli;
 	uint64_t *told; /* whom a dry run has told of */
-	size_t told_n;
+	size_t told_n, told_room;
 	struct cli_suspect *left; /* the suspects of the last look */
-	size_t left_n;
+	size_t left_n, left_room;
 	int64_t longest_us; /* what is to be watched of them */
 	int bad;
 };

@@ -6,10 +6,7 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "base/num.h"
 #include "cli/item.h"
-
-#include <getopt.h>
 
 enum { ATTEMPT = CLI_OWN, LEASE };
 
@@ -32,27 +29,20 @@ static const struct js_opts opts = {"jobstack renew",
 
 int cli_renew_main(int argc, char **argv)
 {
-	const char *arg, *attempt_arg = NULL;
+	const char *attempt_arg = NULL;
 	int64_t lease_us = 0;
+	const struct cli_take takes[] = {{ATTEMPT, CLI_WORD(&attempt_arg)},
+					 {LEASE, CLI_TIME(&lease_us, JS_SECOND_US, CLI_LEASE_WORDS)},
+					 CLI_TAKE_END};
 	uint32_t attempt;
 	uint64_t entry;
 	struct cli cli;
-	int key, status;
+	int status = cli_parse(&cli, &opts, takes, argc, argv, NULL);
 
-	cli_begin(&cli, &opts);
-	while ((key = cli_next(&cli, argc, argv, &arg, &status)) >= 0) {
-		if (key == ATTEMPT)
-			attempt_arg = arg;
-		else if (js_num_duration(arg, &lease_us) != 0 || lease_us < JS_SECOND_US)
-			return cli_usage(&cli,
-					 "--lease takes a duration of at least 1 s and at most 366 d, such as 90, 15m "
-					 "or 1:30:00, not \"%s\"",
-					 arg);
-	}
-	if (key == -2)
+	if (status != CLI_GO_ON)
 		return status;
 	cli_catch_signals();
-	status = cli_which(&cli, argv + optind, argc - optind, attempt_arg, &entry, &attempt);
+	status = cli_which(&cli, attempt_arg, &entry, &attempt);
 	if (status != 0)
 		return cli_end(&cli, status);
 	if (jobstack_renew(cli.handle, cli.stack, entry, attempt, lease_us, &cli.error) != 0)

@@ -67,7 +67,7 @@ struct question {
 	int64_t lease_us;
 };
 
-static int take_row(void *ctx, const struct jobstack_worker_row *w)
+static int note_row(void *ctx, const struct jobstack_worker_row *w)
 {
 	struct question *q = ctx;
 
@@ -80,7 +80,7 @@ static int take_row(void *ctx, const struct jobstack_worker_row *w)
 }
 
 /* Dead: the reason is kept. */
-static void take_case(void *ctx, const struct js_watch_case *found)
+static void note_proof(void *ctx, const struct js_watch_case *found)
 {
 	struct question *q = ctx;
 
@@ -90,10 +90,10 @@ static void take_case(void *ctx, const struct js_watch_case *found)
 
 /* Is it proven that the worker is dead?  By its process, by Slurm or, if its lease is over by the server's clock, by
  * silence, for which it has to be watched.  Nothing is taken from it here: its outcomes come first. */
-static int prove(struct cli *cli, struct question *q)
+static int prove_death(struct cli *cli, struct question *q)
 {
 	const char *stack = q->r->spool.head.stack;
-	struct js_watch_options options = {.tell = take_case, .tell_ctx = q, .dry_run = 1, .stop = &cli_stop};
+	struct js_watch_options options = {.tell = note_proof, .tell_ctx = q, .dry_run = 1, .stop = &cli_stop};
 	int64_t until = jobstack_now_us() + q->lease_us + JS_SECOND_US;
 	struct js_watch_result result;
 	struct js_watch *watch = NULL;
@@ -121,14 +121,14 @@ static int prove(struct cli *cli, struct question *q)
 }
 
 /* May this one be delivered?  0, or an error. */
-static int check(struct cli *cli, struct replay *r)
+static int check_worker(struct cli *cli, struct replay *r)
 {
 	struct question q = {.r = r};
-	int status = jobstack_workers(cli->handle, r->spool.head.stack, take_row, &q, &cli->error);
+	int status = jobstack_workers(cli->handle, r->spool.head.stack, note_row, &q, &cli->error);
 
 	if (status != 0 || !q.there || r->spool.left)
 		return status;
-	status = prove(cli, &q);
+	status = prove_death(cli, &q);
 	if (status != 0 || r->proof[0] != '\0')
 		return status;
 	return js_error_set(&cli->error, JOBSTACK_ECONFLICT,
@@ -157,28 +157,20 @@ static int deliver(struct cli *cli, struct replay *r)
 	return status < 0 ? status : 0;
 }
 
-static int tell(const struct cli *cli, const struct replay *r, int several)
+static int print_result(const struct cli *cli, const struct replay *r, int several)
 {
-	json_t *object;
-	int bad;
-
-	if (!cli->json) {
-		if (!cli->quiet)
-			(void)printf("%s%s%" PRIu64 " delivered, %" PRIu64 " delivered before, %" PRIu64
-				     " too late (given up meanwhile and run again)\n",
-				     several ? r->file : "", several ? ": " : "", r->delivered, r->before, r->late);
-		(void)fflush(stdout);
-		cli_say(cli, "%s may be removed now", r->file);
-		return 0;
-	}
-	object = json_object();
-	bad = object == NULL || view_json_text(object, "file", r->file) != 0 ||
-	      view_json_text(object, "stack", r->spool.head.stack) != 0 ||
-	      view_json_count(object, "worker", r->spool.head.worker) != 0 ||
-	      view_json_count(object, "delivered", r->delivered) != 0 ||
-	      view_json_count(object, "delivered_before", r->before) != 0 ||
-	      view_json_count(object, "too_late", r->late) != 0;
-	return view_json_print(object, bad);
+	if (cli->json)
+		return cli_print_json(
+			VIEW_OBJECT(KEY_TEXT("file", r->file), KEY_TEXT("stack", r->spool.head.stack),
+				    KEY_COUNT("worker", r->spool.head.worker), KEY_COUNT("delivered", r->delivered),
+				    KEY_COUNT("delivered_before", r->before), KEY_COUNT("too_late", r->late)));
+	if (!cli->quiet)
+		(void)printf("%s%s%" PRIu64 " delivered, %" PRIu64 " delivered before, %" PRIu64
+			     " too late (given up meanwhile and run again)\n",
+			     several ? r->file : "", several ? ": " : "", r->delivered, r->before, r->late);
+	(void)fflush(stdout);
+	cli_say(cli, "%s may be removed now", r->file);
+	return CLI_YES;
 }
 
 int cli_replay(struct cli *cli, char *const files[], size_t n)
@@ -196,11 +188,11 @@ int cli_replay(struct cli *cli, char *const files[], size_t n)
 		status = connected;
 	}
 	for (size_t i = 0; status == 0 && i < n; i++)
-		status = check(cli, &all[i]);
+		status = check_worker(cli, &all[i]);
 	for (size_t i = 0; status == 0 && i < n; i++) {
 		status = deliver(cli, &all[i]);
 		if (status == 0)
-			told |= tell(cli, &all[i], n > 1);
+			told |= print_result(cli, &all[i], n > 1);
 		late += all[i].late;
 	}
 	for (size_t i = 0; all != NULL && i < n; i++)

@@ -9,13 +9,11 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/num.h"
 #include "cli/filter.h"
 #include "cli/item.h"
 #include "view/json.h"
 #include "cli/recover.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,10 +35,7 @@ static const struct js_opt table[] = {
 	{TO, "to", "STACK",
 	 "dead ones go to that stack instead, which is made if need be: as new\nentries, with no attempts yet"},
 	{DRY_RUN, "dry-run", NULL, "only say what would be"},
-	CLI_OPTS_JSON,
-	CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
+	CLI_OPTS_REST};
 static const struct js_opts opts = {"jobstack requeue",
 				    "[OPTIONS] [ENTRY...]",
 				    "Pushes entries back: those in the given states, or of these just those that are "
@@ -56,12 +51,13 @@ static const struct js_opts opts = {"jobstack requeue",
 struct request {
 	struct cli_filter filter;
 	const char *to;
-	int states_given, dry_run;
+	const char *states_arg; /* of -t, or NULL */
+	int dry_run;
 	uint64_t *entries; /* the filter's */
 	uint64_t missing;
 };
 
-static int check_states(struct cli *cli, const struct request *r, const char *arg)
+static int check_states(struct cli *cli, const struct request *r)
 {
 	unsigned states = r->filter.f.states;
 
@@ -70,7 +66,8 @@ static int check_states(struct cli *cli, const struct request *r, const char *ar
 	if (states == JOBSTACK_IS_MOVED)
 		return cli_usage(cli, "what has moved to another stack is requeued there");
 	if (states == 0 || (states & ~REQUEUABLE) != 0)
-		return cli_usage(cli, "only dead, lost, failed and done entries can be requeued, not -t %s", arg);
+		return cli_usage(cli, "only dead, lost, failed and done entries can be requeued, not -t %s",
+				 r->states_arg);
 	return 0;
 }
 
@@ -82,43 +79,40 @@ static int check_to(struct cli *cli, const struct request *r)
 	if (strcmp(r->to, cli->stack) == 0)
 		return cli_usage(cli, "--to %s: that is the stack they are in; without --to they go back into its line",
 				 r->to);
-	if (r->states_given && (r->filter.f.states & ~MOVABLE) != 0)
+	if (r->states_arg != NULL && (r->filter.f.states & ~MOVABLE) != 0)
 		return cli_usage(cli, "--to takes dead entries only: what is done there stays done; push it to %s anew",
 				 r->to);
 	return 0;
 }
 
-static int parse(struct cli *cli, struct request *r, int argc, char **argv)
+static int take_states(struct cli *cli, void *ctx, int key, const char *arg)
 {
-	const char *arg, *states = "";
-	int key = -1, status = 0;
+	struct request *r = ctx;
 
-	while (status == 0 && (key = cli_next(cli, argc, argv, &arg, &status)) >= 0) {
-		switch (key) {
-		case DRY_RUN: r->dry_run = 1; break;
-		case TO:
-			status = cli_once(cli, "--to", r->to, arg);
-			r->to = arg;
-			break;
-		case 'n':
-			if (js_num_u64(arg, 1, UINT64_MAX, &r->filter.f.limit) != 0)
-				status = cli_usage(cli, "-n takes a whole number from 1 on, not \"%s\"", arg);
-			break;
-		case 't':
-			states = arg;
-			status = cli_states(cli, arg, &r->filter.f.states);
-			r->states_given = 1;
-			break;
-		default: status = cli_filter_take(cli, &r->filter, key, arg);
-		}
-	}
-	if (status == 0 && key == -2)
-		return -1;
-	if (status == 0 && r->states_given)
-		status = check_states(cli, r, states);
+	(void)key;
+	r->states_arg = arg;
+	return cli_states(cli, arg, &r->filter.f.states);
+}
+
+static int parse_requeue(struct cli *cli, struct request *r, int argc, char **argv)
+{
+	const struct cli_take takes[] = {
+		{DRY_RUN, CLI_FLAG(&r->dry_run)},
+		{TO, CLI_WORD_ONCE(&r->to)},
+		{'n', CLI_NUMBER(&r->filter.f.limit, 1, UINT64_MAX, "a whole number from 1 on")},
+		{'t', CLI_BY(take_states, r)},
+		{0, CLI_BY(cli_filter_take, &r->filter)},
+		CLI_TAKE_END};
+	int status = cli_parse(cli, &opts, takes, argc, argv, NULL);
+
+	if (status != CLI_GO_ON)
+		return status;
+	status = r->states_arg != NULL ? check_states(cli, r) : 0;
 	if (status == 0)
 		status = check_to(cli, r);
-	return status == 0 ? cli_filter_end(cli, &r->filter) : status;
+	if (status == 0)
+		status = cli_filter_end(cli, &r->filter);
+	return status != 0 ? status : CLI_GO_ON;
 }
 
 /* Without -t.  Lost ones are taken back only if nothing says which entries are meant, or they are named. */
@@ -139,7 +133,7 @@ static int count_item(void *ctx, const struct jobstack_item *item)
 }
 
 /* How many of the named entries are in STATE; without names, none. */
-static int count(struct cli *cli, const struct request *r, unsigned state, uint64_t *n)
+static int count_named(struct cli *cli, const struct request *r, unsigned state, uint64_t *n)
 {
 	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
 
@@ -159,38 +153,35 @@ static int take_back(struct cli *cli, const struct request *r, struct cli_recove
 
 	*back = before = 0;
 	if (r->to == NULL) /* what runs can't go elsewhere */
-		status = count(cli, r, JOBSTACK_IS_RUNNING, &before);
+		status = count_named(cli, r, JOBSTACK_IS_RUNNING, &before);
 	if (status == 0 && before > 0)
-		status = count(cli, r, JOBSTACK_IS_DEAD, &dead_before);
+		status = count_named(cli, r, JOBSTACK_IS_DEAD, &dead_before);
 	if (status == 0 && ((r->filter.f.states & JOBSTACK_IS_LOST) != 0 || before > 0))
 		status = cli_recover(cli, lost);
 	if (status != 0 || before == 0 || lost->taken == 0 || r->dry_run)
 		return status;
-	status = count(cli, r, JOBSTACK_IS_RUNNING, &after);
+	status = count_named(cli, r, JOBSTACK_IS_RUNNING, &after);
 	if (status == 0)
-		status = count(cli, r, JOBSTACK_IS_DEAD, &dead_after);
+		status = count_named(cli, r, JOBSTACK_IS_DEAD, &dead_after);
 	if (status == 0 && before + dead_before > after + dead_after)
 		*back = before + dead_before - after - dead_after;
 	return status;
 }
 
-static int tell_json(const struct cli *cli, const struct request *r, const struct jobstack_requeue_result *result,
-		     const struct cli_recovery *lost)
+static int print_json(const struct cli *cli, const struct request *r, const struct jobstack_requeue_result *result,
+		      const struct cli_recovery *lost)
 {
-	json_t *o = json_object();
-	int bad = view_json_text(o, "stack", cli->stack);
+	json_t *o = VIEW_OBJECT(KEY_TEXT("stack", cli->stack));
+	int bad = r->to != NULL ? VIEW_SET(o, KEY_TEXT("to", r->to)) : 0;
 
-	if (r->to != NULL)
-		bad |= view_json_text(o, "to", r->to);
-	bad |= view_json_count(o, r->to == NULL ? "requeued" : "moved", result->requeued);
-	bad |= view_json_count(o, "taken_back", lost->taken);
-	bad |= view_json_count(o, "refused", result->refused);
-	bad |= view_json_count(o, "missing", result->missing);
-	bad |= json_object_set_new(o, "dry_run", json_boolean(r->dry_run));
-	return view_json_print(o, bad);
+	bad |= VIEW_SET(o, KEY_COUNT(r->to == NULL ? "requeued" : "moved", result->requeued),
+			KEY_COUNT("taken_back", lost->taken), KEY_COUNT("refused", result->refused),
+			KEY_COUNT("missing", result->missing), KEY_FLAG("dry_run", r->dry_run));
+	return cli_print_json(view_checked(o, bad));
 }
 
-static void tell(const struct request *r, const struct jobstack_requeue_result *result, const struct cli_recovery *lost)
+static void print_result(const struct request *r, const struct jobstack_requeue_result *result,
+			 const struct cli_recovery *lost)
 {
 	(void)printf("%" PRIu64 " %s", result->requeued, r->dry_run ? "would be " : "");
 	if (r->to == NULL)
@@ -210,7 +201,7 @@ static void tell(const struct request *r, const struct jobstack_requeue_result *
 }
 
 /* Does it, or tries it. */
-static int run(struct cli *cli, const struct request *r, struct jobstack_requeue_result *result)
+static int run_request(struct cli *cli, const struct request *r, struct jobstack_requeue_result *result)
 {
 	struct jobstack_move_options move = JOBSTACK_MOVE_OPTIONS_INIT;
 
@@ -229,11 +220,11 @@ static int requeue(struct cli *cli, struct request *r)
 	int named = n > 0 || r->missing > 0, status;
 	uint64_t back = 0;
 
-	if (!r->states_given)
+	if (r->states_arg == NULL)
 		r->filter.f.states = default_states(r, named);
 	status = take_back(cli, r, &lost, &back);
 	if (status == 0 && (!named || n > 0))
-		status = run(cli, r, &result);
+		status = run_request(cli, r, &result);
 	if (status != 0 && (result.requeued > 0 || lost.taken > 0))
 		cli_say(cli, "%" PRIu64 " had been %s and %" PRIu64 " taken back when this happened:", result.requeued,
 			r->to == NULL ? "requeued" : "moved", lost.taken);
@@ -242,10 +233,10 @@ static int requeue(struct cli *cli, struct request *r)
 	result.missing += r->missing;
 	result.refused -= back < result.refused ? back : result.refused;
 	if (cli->json) {
-		if (tell_json(cli, r, &result, &lost) != 0)
+		if (print_json(cli, r, &result, &lost) != 0)
 			return CLI_BUG;
 	} else if (!cli->quiet)
-		tell(r, &result, &lost);
+		print_result(r, &result, &lost);
 	if (result.missing > 0)
 		return CLI_USAGE;
 	if (r->filter.given && !named && result.requeued == 0)
@@ -265,23 +256,18 @@ int cli_requeue_main(int argc, char **argv)
 {
 	struct request r = {.filter = CLI_FILTER_INIT};
 	struct cli cli;
-	int status;
+	int status = parse_requeue(&cli, &r, argc, argv);
 
-	cli_begin(&cli, &opts);
-	status = parse(&cli, &r, argc, argv);
-	if (status == 0) {
-		cli_catch_signals();
-		status = cli_connect(&cli, 60 * JS_SECOND_US);
-		if (status == 0 && optind < argc &&
-		    cli_entries(&cli, argv + optind, (size_t)(argc - optind), &r.entries, &r.filter.f.entries_n,
-				&r.missing) != 0)
+	if (status == CLI_GO_ON) {
+		status = cli_open(&cli, 60 * JS_SECOND_US);
+		if (status == 0 && cli.words_n > 0 &&
+		    cli_entries(&cli, &r.entries, &r.filter.f.entries_n, &r.missing) != 0)
 			status = cli_fail(&cli);
 		if (r.filter.f.entries_n > 0)
 			r.filter.f.entries = r.entries;
 		if (status == 0)
 			status = requeue(&cli, &r);
-	} else if (status < 0)
-		status = CLI_YES;
+	}
 	free(r.entries);
 	cli_filter_free(&r.filter);
 	return cli_end(&cli, status);

@@ -18,7 +18,7 @@
 #include "run/worker_options.h"
 
 #include <errno.h>
-#include <getopt.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -41,10 +41,7 @@ static const struct js_opt table[] = {
 	{MAX_RUNNING, "max-running", "N", "the stack's: run at most N at once, on whatever machines (none)"},
 	{MAX_FAILURES, "max-failures", "N", "the stack's: pause it when N entries are dead (none)"},
 	JS_WORKER_OPTIONS_OF_RUN,
-	CLI_OPTS_JSON,
-	CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
+	CLI_OPTS_REST};
 static const struct js_opts opts = {"jobstack run",
 				    "[OPTIONS] -- CMD ARG...",
 				    "Runs CMD on each line of standard input, on this machine: pushes the names (each "
@@ -80,55 +77,46 @@ struct run {
 
 /* ------------------------------------------------------------------------------------------------------- options */
 
-/* Notes an option of the worker's, by its name in the table. */
-static int pass(struct run *r, int key, const char *arg)
+/* An option of the worker's. */
+static int take_worker_option(struct cli *cli, void *ctx, int key, const char *arg)
 {
-	const struct js_opt *o = table;
+	struct run *r = ctx;
 
-	while (o->key != key)
-		o++;
-	cli_words_format(&r->passed, o->arg == NULL ? "--%s" : "--%s=%s", o->name, arg);
+	r->limited |= key == JS_WORKER_MAX_ENTRIES;
+	if (key == JS_WORKER_LOG_DIR)
+		r->log_dir = arg;
+	if (key == JS_WORKER_OUTPUT)
+		r->output = arg;
+	cli_worker_pass(&r->passed, cli, key, arg);
 	return 0;
 }
 
-static int parse(struct run *r, int argc, char **argv)
+static int parse_run(struct run *r, int argc, char **argv)
 {
-	const char *arg;
-	int key = -1, status = 0;
+	const struct cli_take takes[] = {{'0', CLI_FLAG(&r->input.nul)},
+					 {'a', CLI_WORD_ONCE(&r->file)},
+					 {CRLF, CLI_FLAG(&r->input.crlf)},
+					 {MAX_RUNNING, CLI_BY(cli_policy_take, &r->policy)},
+					 {MAX_FAILURES, CLI_BY(cli_policy_take, &r->policy)},
+					 {0, CLI_BY(take_worker_option, r)},
+					 CLI_TAKE_END};
+	int status = cli_parse(&r->cli, &opts, takes, argc, argv, NULL);
 
-	cli_begin(&r->cli, &opts);
-	r->cli.stack_given = 0; /* $JOBSTACK_STACK is not asked: a command that a worker runs may well use `run` */
-	while (status == 0 && (key = cli_next(&r->cli, argc, argv, &arg, &status)) >= 0) {
-		switch (key) {
-		case '0': r->input.nul = 1; continue;
-		case 'a':
-			status = cli_once(&r->cli, "--arg-file", r->file, arg);
-			r->file = arg;
-			continue;
-		case CRLF: r->input.crlf = 1; continue;
-		case MAX_RUNNING: status = cli_policy(&r->cli, "--max-running", arg, &r->policy); continue;
-		case MAX_FAILURES: status = cli_policy(&r->cli, "--max-failures", arg, &r->policy); continue;
-		case JS_WORKER_LOG_DIR: r->log_dir = arg; break;
-		case JS_WORKER_OUTPUT: r->output = arg; break;
-		case JS_WORKER_MAX_ENTRIES: r->limited = 1; break;
-		default: break;
-		}
-		status = pass(r, key, arg);
-	}
-	if (status != 0)
+	if (status != CLI_GO_ON)
 		return status;
-	if (key == -2)
-		return -1;
+	/* $JOBSTACK_STACK is not asked: a command that a worker runs may well use `run` */
+	r->cli.stack_given = r->cli.stack_typed;
 	if (r->cli.quiet)
 		cli_words_add(&r->passed, "--quiet");
 	if (r->cli.verbose)
 		cli_words_add(&r->passed, "--verbose");
-	r->command = argv + optind;
-	if (optind == argc || argv[optind][0] == '\0')
+	r->command = r->cli.words;
+	if (r->cli.words_n == 0 || r->command[0][0] == '\0')
 		return cli_usage(&r->cli, "there is no command to run: jobstack run [OPTIONS] -- CMD {}");
 	if (r->input.nul && r->input.crlf)
 		return cli_usage(&r->cli, CLI_INPUT_BOTH);
-	return cli_input_open(&r->cli, &r->input, r->file);
+	status = cli_input_open(&r->cli, &r->input, r->file);
+	return status != 0 ? status : CLI_GO_ON;
 }
 
 /* The same command in the same directory has the same stack. */
@@ -231,19 +219,19 @@ static int next_name(void *ctx, struct jobstack_bytes *datapath)
 
 /* ------------------------------------------------------------------------------------------------------- summary */
 
-static int take_status(void *ctx, const struct jobstack_status *s)
+static int copy_status(void *ctx, const struct jobstack_status *s)
 {
 	*(struct jobstack_status *)ctx = *s;
 	return 0;
 }
 
 /* The stack's numbers; all 0 if there is no such stack (yet). */
-static int look(struct run *r, struct jobstack_status *s)
+static int read_status(struct run *r, struct jobstack_status *s)
 {
 	int status;
 
 	memset(s, 0, sizeof(*s));
-	status = jobstack_status(r->cli.handle, r->cli.stack, take_status, s, &r->cli.error);
+	status = jobstack_status(r->cli.handle, r->cli.stack, copy_status, s, &r->cli.error);
 	if (status == JOBSTACK_EMISSING) {
 		js_error_clear(&r->cli.error);
 		status = 0;
@@ -258,19 +246,11 @@ static uint64_t left(const struct jobstack_status *s)
 
 static int print_json(struct run *r, const struct jobstack_push_result *pushed, uint64_t done, int64_t took_us)
 {
-	json_t *o = json_object();
-	int bad = 0;
-
-	bad |= view_json_text(o, "stack", r->cli.stack);
-	bad |= view_json_count(o, "pushed", pushed->pushed);
-	bad |= view_json_count(o, "skipped", pushed->skipped);
-	bad |= view_json_count(o, "done", done);
-	bad |= view_json_count(o, "done_in_all", r->now.done);
-	bad |= view_json_count(o, "dead", r->now.dead);
-	bad |= view_json_count(o, "left", left(&r->now));
-	bad |= view_json_seconds(o, "seconds", took_us);
-	bad |= view_json_real(o, "rate", (double)done * 1e6 / (double)took_us, took_us > 0);
-	return view_json_print(o, bad);
+	return cli_print_json(VIEW_OBJECT(KEY_TEXT("stack", r->cli.stack), KEY_COUNT("pushed", pushed->pushed),
+					  KEY_COUNT("skipped", pushed->skipped), KEY_COUNT("done", done),
+					  KEY_COUNT("done_in_all", r->now.done), KEY_COUNT("dead", r->now.dead),
+					  KEY_COUNT("left", left(&r->now)), KEY_SPAN("seconds", took_us),
+					  KEY_REAL("rate", (double)done * 1e6 / (double)took_us, took_us > 0)));
 }
 
 static void tell_where(const struct run *r)
@@ -290,7 +270,7 @@ static int summarize(struct run *r, const struct jobstack_push_result *pushed)
 	uint64_t done, known = pushed->skipped < r->before.done ? pushed->skipped : r->before.done;
 	char text[64];
 
-	if (look(r, &r->now) != 0)
+	if (read_status(r, &r->now) != 0)
 		return cli_fail(&r->cli);
 	done = r->now.done > r->before.done ? r->now.done - r->before.done : 0;
 	js_num_duration_text(took, text, sizeof(text));
@@ -361,7 +341,7 @@ static int push_and_work(struct run *r, const char *cwd, struct jobstack_push_re
 	/* what an earlier run left, or what came after a worker had left, is for a worker too */
 	(void)worker_ended(r);
 	if (cli_stop == 0 && !r->failed && r->worker == 0 && (!r->ended || (went_well(r) && !r->limited)) &&
-	    look(r, &r->now) == 0 && r->now.ready + r->now.waiting + r->now.running > 0)
+	    read_status(r, &r->now) == 0 && r->now.ready + r->now.waiting + r->now.running > 0)
 		start_worker(r);
 	jobstack_rest(r->cli.handle);
 	wait_for_worker(r);
@@ -369,7 +349,7 @@ static int push_and_work(struct run *r, const char *cwd, struct jobstack_push_re
 }
 
 /* The exit status, from what the push, the worker and the stack say. */
-static int conclude(struct run *r, int pushed, int stack)
+static int exit_status(struct run *r, int pushed, int stack)
 {
 	if (r->failed)
 		return cli_fail(&r->cli);
@@ -389,25 +369,24 @@ int cli_run_main(int argc, char **argv)
 	char cwd[PATH_MAX];
 	int status, stack;
 
-	status = parse(&r, argc, argv);
-	if (status != 0)
-		return status < 0 ? CLI_YES : status;
+	status = parse_run(&r, argc, argv);
+	if (status != CLI_GO_ON)
+		return status;
 	if (getcwd(cwd, sizeof(cwd)) == NULL) {
 		cli_tell(&r.cli, "the working directory is not known: %s", strerror(errno));
 		return CLI_USAGE;
 	}
 	if (!r.cli.stack_given)
 		name_stack(&r, cwd);
-	cli_catch_signals();
 	(void)signal(SIGCHLD,
 		     SIG_DFL); /* whoever called may have it ignored; then the worker's end could not be known */
-	status = cli_connect(&r.cli, PATIENCE_US);
+	status = cli_open(&r.cli, PATIENCE_US);
 	if (status != 0)
 		return status;
 	status = cli_worker_try(&r.cli, r.cli.defaults_file, &r.passed, r.command, "nothing was pushed");
 	if (status != 0)
 		return cli_end(&r.cli, status);
-	if (look(&r, &r.before) != 0)
+	if (read_status(&r, &r.before) != 0)
 		return cli_end(&r.cli, cli_fail(&r.cli));
 	cli_say(&r.cli, "stack \"%s\"%s", r.cli.stack, left(&r.before) > 0 ? ": it goes on" : "");
 	if (isatty(r.input.fd))
@@ -419,7 +398,7 @@ int cli_run_main(int argc, char **argv)
 		return cli_end(&r.cli, CLI_NO);
 	}
 	stack = summarize(&r, &result);
-	status = conclude(&r, status, stack);
+	status = exit_status(&r, status, stack);
 	cli_words_free(&r.passed);
 	if (cli_stop != 0) {
 		(void)cli_end(&r.cli, status);

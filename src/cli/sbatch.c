@@ -12,7 +12,6 @@
 #include "base/num.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,7 @@
 
 /* ----------------------------------------------------------------------------------------------- sorting options */
 
-static const struct js_opt *find(const struct js_opts *opts, const char *name, size_t len, int letter)
+static const struct js_opt *find_option(const struct js_opts *opts, const char *name, size_t len, int letter)
 {
 	for (const struct js_opt *o = opts->table; o->name != NULL; o++)
 		if (letter != 0 ? o->key == letter : strlen(o->name) == len && strncmp(o->name, name, len) == 0)
@@ -30,7 +29,7 @@ static const struct js_opt *find(const struct js_opts *opts, const char *name, s
 	return NULL;
 }
 
-static int not_ours(struct cli *cli, const char *word)
+static int refuse_word(struct cli *cli, const char *word)
 {
 	if (word[0] == '-')
 		return cli_usage(cli,
@@ -56,11 +55,11 @@ int cli_sbatch_sort(struct cli *cli, int argc, char **argv, struct cli_words *mi
 
 		if (strcmp(word, "--") == 0 || word[0] != '-' || word[1] == '\0')
 			break;
-		o = find(cli->opts, name, len, is_long ? 0 : (unsigned char)name[0]);
+		o = find_option(cli->opts, name, len, is_long ? 0 : (unsigned char)name[0]);
 		if (o == NULL && strcmp(word, "-h") == 0)
-			o = find(cli->opts, "help", 4, 0);
+			o = find_option(cli->opts, "help", 4, 0);
 		if (o == NULL && !is_long)
-			return not_ours(cli, word);
+			return refuse_word(cli, word);
 		cli_words_add(o != NULL ? mine : passed, word);
 		/* a value that stands by itself */
 		if (o != NULL && o->arg != NULL && o->arg[0] != '[' && name[is_long ? len : 1] == '\0' && i + 1 < argc)
@@ -68,7 +67,7 @@ int cli_sbatch_sort(struct cli *cli, int argc, char **argv, struct cli_words *mi
 	}
 	*rest = i;
 	if (i < argc && strcmp(argv[i], "--") != 0 && !cli->opts->first_word_ends)
-		return not_ours(cli, argv[i]);
+		return refuse_word(cli, argv[i]);
 	return 0;
 }
 
@@ -89,6 +88,42 @@ const char *cli_sbatch_value(const struct cli_words *words, const char *name, ch
 			found = word[2] != '\0' ? word + 2 : i + 1 < words->n ? words->at[i + 1] : "";
 	}
 	return found;
+}
+
+int cli_sbatch_take(struct cli *cli, void *ctx, int key, const char *arg)
+{
+	if (cli_words_split(ctx, arg) == 0)
+		return 0;
+	return cli_usage(cli, "--%s: a quote is open in \"%s\"", cli_option(cli, key)->name, arg);
+}
+
+int cli_sbatch_take_later(struct cli *cli, void *ctx, int key, const char *arg)
+{
+	struct cli_words words = {0};
+	int status = cli_sbatch_take(cli, &words, key, arg);
+
+	cli_words_free(&words);
+	*(const char **)ctx = arg;
+	return status;
+}
+
+int cli_sbatch_check(struct cli *cli, int dry_run, int parsable)
+{
+	if (cli->json && parsable)
+		return cli_usage(cli, "--json and --parsable contradict each other");
+	if (dry_run && (cli->json || parsable))
+		return cli_usage(cli, "--dry-run shows the script, and there is no job whose number --%s could print",
+				 cli->json ? "json" : "parsable");
+	return 0;
+}
+
+int cli_sbatch_find(const struct cli *cli, const char *instead)
+{
+	if (cli_command_there("sbatch"))
+		return 0;
+	cli_tell(cli, "there is no sbatch in $PATH: is this a host of a Slurm cluster, or is a module to be loaded? %s",
+		 instead);
+	return CLI_USAGE;
 }
 
 int cli_sbatch_refuse(struct cli *cli, const struct cli_words *words)
@@ -145,7 +180,7 @@ void cli_sbatch_words(struct cli_words *call, const struct cli_words *words, con
 }
 
 /* The job's number: the last line that is JOB or JOB;CLUSTER.  Other lines, a site's greeting, are shown.  0, or -1. */
-static int take_answer(char *text, uint64_t *job)
+static int read_answer(char *text, uint64_t *job)
 {
 	char *line;
 
@@ -177,7 +212,7 @@ int cli_sbatch(struct cli *cli, const struct cli_words *call, uint64_t *job)
 		(void)js_error_set(&cli->error, JOBSTACK_EFILE,
 				   "%s: `squeue --me` tells whether there is a job all the same", text);
 	}
-	if (status == 0 && take_answer(out.data, job) != 0)
+	if (status == 0 && read_answer(out.data, job) != 0)
 		status = js_error_set(&cli->error, JOBSTACK_EFILE,
 				      "sbatch told no job's number: `squeue --me` tells whether there is a job");
 	js_buf_free(&out);
@@ -195,6 +230,28 @@ int cli_scancel(struct cli *cli, const char *numbers)
 	status = cli_command(&command, &cli->error);
 	cli_words_free(&words);
 	return status;
+}
+
+char *cli_slurm_answer(const char *line, int64_t limit_us, struct jobstack_error *error)
+{
+	struct cli_words words = {0};
+	struct js_buf out = {0}, said = {0};
+	const struct cli_command command = {.words = &words, .out = &out, .err = &said, .limit_us = limit_us};
+	int status;
+
+	(void)cli_words_split(&words, line);
+	status = cli_command(&command, error);
+	cli_words_free(&words);
+	if (said.data != NULL)
+		said.data[strcspn(said.data, "\n")] = '\0';
+	if (status > 0 || (status == 0 && out.data == NULL))
+		status =
+			js_error_set(error, JOBSTACK_EFILE, "%s", said.data != NULL ? said.data : "it printed nothing");
+	js_buf_free(&said);
+	if (status == 0)
+		return out.data;
+	js_buf_free(&out);
+	return NULL;
 }
 
 char *cli_slurm_config(const char *text, const char *key)

@@ -23,6 +23,17 @@ int cli_sbatch_sort(struct cli *cli, int argc, char **argv, struct cli_words *mi
  * there. */
 const char *cli_sbatch_value(const struct cli_words *words, const char *name, char letter);
 
+/* For cli_parse: splits the value into words for CTX, a struct cli_words; the same for a const char * that notes the
+ * value, and a quote must not be open in it. */
+int cli_sbatch_take(struct cli *cli, void *ctx, int key, const char *arg);
+int cli_sbatch_take_later(struct cli *cli, void *ctx, int key, const char *arg);
+
+/* Refuses what contradicts itself.  0, or CLI_USAGE. */
+int cli_sbatch_check(struct cli *cli, int dry_run, int parsable);
+
+/* Is there an sbatch?  0, or CLI_USAGE, having told what works INSTEAD. */
+int cli_sbatch_find(const struct cli *cli, const char *instead);
+
 /* Refuses those of sbatch's options that can't work here.  0, or CLI_USAGE. */
 int cli_sbatch_refuse(struct cli *cli, const struct cli_words *words);
 
@@ -35,6 +46,9 @@ int cli_sbatch(struct cli *cli, const struct cli_words *call, uint64_t *job);
 
 /* Makes job NUMBERS (separated by blanks) go.  What scancel says is shown.  Returns 0, or not. */
 int cli_scancel(struct cli *cli, const char *numbers);
+
+/* What a command of Slurm's prints, to be freed; NULL if it failed, and ERROR says how.  LINE is split into words. */
+char *cli_slurm_answer(const char *line, int64_t limit_us, struct jobstack_error *error);
 
 /* A value that `scontrol show config` tells, as text to be freed; NULL if Slurm does not answer, or does
  * not have it. */

@@ -10,12 +10,11 @@
 #include "cli/policy.h"
 #include "insight/stack.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END};
+static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_REST};
 static const struct js_opts opts = {
 	"jobstack set",
 	"[OPTIONS] KEY=VALUE...",
@@ -50,21 +49,14 @@ static void print_limit(const char *key, int64_t value)
 		(void)printf("%s=none\n", key);
 }
 
-static int print(const struct cli *cli, const struct jobstack_status *s)
+static int print_policy(const struct cli *cli, const struct jobstack_status *s)
 {
-	json_t *o;
-	int bad = 0;
-
-	if (cli->json) {
-		o = json_object();
-		bad |= view_json_text(o, "stack", cli->stack);
-		bad |= view_json_count(o, "max_attempts", s->max_attempts);
-		bad |= view_json_count(o, "max_losses", s->max_losses);
-		bad |= view_json_seconds(o, "retry_delay_seconds", s->retry_delay_us);
-		bad |= view_json_int(o, "max_running", s->max_running, s->max_running > 0);
-		bad |= view_json_int(o, "max_failures", s->max_failures, s->max_failures > 0);
-		return view_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
-	}
+	if (cli->json)
+		return cli_print_json(VIEW_OBJECT(
+			KEY_TEXT("stack", cli->stack), KEY_COUNT("max_attempts", s->max_attempts),
+			KEY_COUNT("max_losses", s->max_losses), KEY_SPAN("retry_delay_seconds", s->retry_delay_us),
+			KEY_INT("max_running", s->max_running, s->max_running > 0),
+			KEY_INT("max_failures", s->max_failures, s->max_failures > 0)));
 	if (cli->quiet)
 		return CLI_YES;
 	/* as it can be given again */
@@ -79,24 +71,23 @@ int cli_set_main(int argc, char **argv)
 {
 	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
 	struct insight_stack stack = {.cwd = {0}};
-	const char *arg;
 	struct cli cli;
-	int status = 0;
+	int status = cli_parse(&cli, &opts, NULL, argc, argv, NULL);
 
-	cli_begin(&cli, &opts);
-	if (cli_next(&cli, argc, argv, &arg, &status) == -2)
+	if (status != CLI_GO_ON)
 		return status;
-	for (int i = optind; i < argc && status == 0; i++)
-		status = parse_word(&cli, argv[i], &policy);
+	status = 0;
+	for (size_t i = 0; i < cli.words_n && status == 0; i++)
+		status = parse_word(&cli, cli.words[i], &policy);
 	if (status == 0)
 		status = cli_connect(&cli, 10 * JS_SECOND_US);
 	if (status != 0)
 		return status;
-	if ((optind < argc && jobstack_set(cli.handle, cli.stack, &policy, &cli.error) != 0) ||
-	    cli_stack(&cli, &stack) != 0)
+	if ((cli.words_n > 0 && jobstack_set(cli.handle, cli.stack, &policy, &cli.error) != 0) ||
+	    insight_stack_read(cli.handle, cli.stack, &stack, &cli.error) != 0)
 		status = cli_fail(&cli);
 	else
-		status = print(&cli, &stack.s);
+		status = print_policy(&cli, &stack.s);
 	insight_stack_free(&stack);
 	return cli_end(&cli, status);
 }

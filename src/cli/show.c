@@ -6,15 +6,13 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/num.h"
 #include "cli/item.h"
-#include "view/json.h"
 #include "view/rerun.h"
 #include "view/text.h"
 #include "view/whole.h"
+#include "view/words.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +20,7 @@
 
 #define TAIL_LINES 10 /* of stderr */
 
-static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END};
+static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_REST};
 static const struct js_opts opts = {"jobstack show",
 				    "ENTRY [OPTIONS]",
 				    "Shows one entry (its number or datapath) with all its attempts: when, where, how "
@@ -43,7 +41,7 @@ struct showing {
 	struct view_whole whole; /* in JSON */
 };
 
-static int take_state(void *ctx, const struct jobstack_item *item)
+static int note_state(void *ctx, const struct jobstack_item *item)
 {
 	struct showing *s = ctx;
 
@@ -64,7 +62,7 @@ static int find_state(struct showing *s, uint64_t entry)
 	f.entries_n = 1;
 	f.limit = 1;
 	for (int look = 0; look < 5 && s->state == 0 && status == 0; look++)
-		status = jobstack_list(s->cli->handle, s->cli->stack, &f, take_state, s, &s->cli->error);
+		status = jobstack_list(s->cli->handle, s->cli->stack, &f, note_state, s, &s->cli->error);
 	return status;
 }
 
@@ -113,6 +111,18 @@ static void add_when(struct js_buf *out, const struct jobstack_item *i)
 
 static void add_where(struct js_buf *out, const struct jobstack_item *i)
 {
+	const struct {
+		const char *before, *word;
+	} words[] = {{", Slurm job ", i->job},
+		     {", array ", i->array_job},
+		     {"_", i->array_job != NULL ? i->array_task : NULL},
+		     {", step ", i->step},
+		     {", account ", i->account},
+		     {", qos ", i->qos},
+		     {", partition ", i->partition},
+		     {", cluster ", i->cluster},
+		     {", user ", i->user}};
+
 	if (i->worker == 0 && i->node == NULL)
 		return;
 	add_line(out, "where");
@@ -120,17 +130,8 @@ static void add_where(struct js_buf *out, const struct jobstack_item *i)
 	if (i->host != NULL && i->node != NULL && strcmp(i->host, i->node) != 0)
 		add_word(out, ", host ", i->host);
 	js_buf_printf(out, ", worker %" PRIu64, i->worker);
-	add_word(out, ", Slurm job ", i->job);
-	if (i->array_job != NULL) {
-		add_word(out, ", array ", i->array_job);
-		add_word(out, "_", i->array_task);
-	}
-	add_word(out, ", step ", i->step);
-	add_word(out, ", account ", i->account);
-	add_word(out, ", qos ", i->qos);
-	add_word(out, ", partition ", i->partition);
-	add_word(out, ", cluster ", i->cluster);
-	add_word(out, ", user ", i->user);
+	for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+		add_word(out, words[k].before, words[k].word);
 	js_buf_char(out, '\n');
 }
 
@@ -254,7 +255,7 @@ static void add_attempt(struct js_buf *out, const struct jobstack_item *i)
 
 /* ----------------------------------------------------------------------------------------------------- both ways */
 
-static int take_attempt(void *ctx, const struct jobstack_item *i)
+static int add_item(void *ctx, const struct jobstack_item *i)
 {
 	struct showing *s = ctx;
 
@@ -284,14 +285,12 @@ static int take_attempt(void *ctx, const struct jobstack_item *i)
 	return 0;
 }
 
-static int print(struct showing *s)
+static int print_entry(struct showing *s)
 {
 	if (s->cli->json)
-		return view_json_print(view_whole_take(&s->whole), 0) == 0 ? CLI_YES : CLI_BUG;
-	if (s->to_stack.failed || s->head.failed || s->text.failed || s->rerun.failed) {
-		(void)js_error_memory(&s->cli->error);
-		return cli_fail(s->cli);
-	}
+		return cli_print_json(view_whole_take(&s->whole));
+	if (s->to_stack.failed || s->head.failed || s->text.failed || s->rerun.failed)
+		return cli_no_memory(s->cli);
 	(void)fputs(s->head.data, stdout);
 	(void)fputs(s->text.len > 0 ? s->text.data : "\nit has not run yet\n", stdout);
 	if (s->rerun.len > 0)
@@ -299,38 +298,33 @@ static int print(struct showing *s)
 	return CLI_YES;
 }
 
-static int show(struct showing *s, uint64_t entry)
+static int show_entry(struct showing *s, uint64_t entry)
 {
 	struct cli *cli = s->cli;
 	int status = find_state(s, entry);
 
 	if (status == 0)
-		status = jobstack_attempts(cli->handle, cli->stack, entry, take_attempt, s, &cli->error);
-	return status == 0 ? print(s) : cli_fail(cli);
+		status = jobstack_attempts(cli->handle, cli->stack, entry, add_item, s, &cli->error);
+	return status == 0 ? print_entry(s) : cli_fail(cli);
 }
 
 int cli_show_main(int argc, char **argv)
 {
 	struct showing s = {.state = 0};
-	const char *arg;
 	struct cli cli;
 	uint64_t entry;
-	int status;
+	int status = cli_parse(&cli, &opts, NULL, argc, argv, NULL);
 
-	cli_begin(&cli, &opts);
-	if (cli_next(&cli, argc, argv, &arg, &status) == -2)
+	if (status != CLI_GO_ON)
 		return status;
-	if (argc - optind != 1)
-		return cli_usage(&cli, optind == argc ? "which entry? Its number or its datapath is wanted"
-						      : "one entry at a time; a stack is named with -s");
-	status = cli_connect(&cli, 10 * JS_SECOND_US);
+	status = cli_connect_for_entry(&cli);
 	if (status != 0)
 		return status;
 	s.cli = &cli;
-	if (cli_entry(&cli, argv[optind], &entry) != 0)
+	if (cli_entry(&cli, cli.words[0], &entry) != 0)
 		status = cli_fail(&cli);
 	else
-		status = show(&s, entry);
+		status = show_entry(&s, entry);
 	js_buf_free(&s.to_stack);
 	view_whole_end(&s.whole);
 	js_buf_free(&s.head);

@@ -7,21 +7,17 @@
 
 #include "base/clock.h"
 #include "view/json.h"
+#include "view/words.h"
 #include "insight/stack.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define NOTE "note", "TEXT", "why, for whoever asks `jobstack status`"
 
-static const struct js_opt stop_table[] = {CLI_OPTS_STACK,    {'m', NOTE},     CLI_OPTS_JSON,
-					   CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END};
-static const struct js_opt cancel_table[] = {CLI_OPTS_STACK_TYPED, {'m', NOTE},	    CLI_OPTS_JSON,
-					     CLI_OPTS_DATABASE,	   CLI_OPTS_ALWAYS, CLI_OPTS_END};
-static const struct js_opt go_table[] = {CLI_OPTS_STACK, CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS,
-					 CLI_OPTS_END};
+static const struct js_opt stop_table[] = {CLI_OPTS_STACK, {'m', NOTE}, CLI_OPTS_REST};
+static const struct js_opt cancel_table[] = {CLI_OPTS_STACK_TYPED, {'m', NOTE}, CLI_OPTS_REST};
+static const struct js_opt go_table[] = {CLI_OPTS_STACK, CLI_OPTS_REST};
 
 struct change {
 	struct js_opts opts;
@@ -55,18 +51,12 @@ static const struct change cancelling = {
 	"is cancelled now",
 	"was cancelled already"};
 
-static int tell(struct cli *cli, const struct change *c, int changed, const struct jobstack_status *s)
+static int print_change(struct cli *cli, const struct change *c, int changed, const struct jobstack_status *s)
 {
-	json_t *o;
-	int bad = 0;
-
-	if (cli->json) {
-		o = json_object();
-		bad |= view_json_text(o, "stack", cli->stack);
-		bad |= view_json_text(o, "state", view_stack_word(c->to));
-		bad |= json_object_set_new(o, "changed", json_boolean(changed));
-		return view_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
-	}
+	if (cli->json)
+		return cli_print_json(VIEW_OBJECT(KEY_TEXT("stack", cli->stack),
+						  KEY_TEXT("state", view_stack_word(c->to)),
+						  KEY_FLAG("changed", changed)));
 	if (cli->quiet)
 		return CLI_YES;
 	(void)printf("the stack \"%s\" %s: ", cli->stack, changed ? c->now : c->already);
@@ -81,27 +71,24 @@ static int tell(struct cli *cli, const struct change *c, int changed, const stru
 static int set_state(const struct change *c, int argc, char **argv)
 {
 	struct insight_stack before = {.cwd = {0}}, after = {.cwd = {0}};
-	const char *arg, *note = NULL;
+	const char *note = NULL;
+	const struct cli_take takes[] = {{'m', CLI_WORD(&note)}, CLI_TAKE_END};
 	struct cli cli;
-	int status, key;
+	int status = cli_parse(&cli, &c->opts, takes, argc, argv, "the stack is named with -s");
 
-	cli_begin(&cli, &c->opts);
-	while ((key = cli_next(&cli, argc, argv, &arg, &status)) >= 0)
-		note = arg;
-	if (key == -2)
+	if (status != CLI_GO_ON)
 		return status;
-	if (optind < argc)
-		return cli_usage(&cli, "\"%s\" is one word too many: the stack is named with -s", argv[optind]);
 	if (c->to == JOBSTACK_CANCELLED && !cli.stack_typed)
 		return cli_usage(&cli, "the stack to cancel has to be named with -s");
 	status = cli_connect(&cli, 10 * JS_SECOND_US);
 	if (status != 0)
 		return status;
-	if (cli_stack(&cli, &before) != 0 || jobstack_set_state(cli.handle, cli.stack, c->to, note, &cli.error) != 0 ||
-	    cli_stack(&cli, &after) != 0)
+	if (insight_stack_read(cli.handle, cli.stack, &before, &cli.error) != 0 ||
+	    jobstack_set_state(cli.handle, cli.stack, c->to, note, &cli.error) != 0 ||
+	    insight_stack_read(cli.handle, cli.stack, &after, &cli.error) != 0)
 		status = cli_fail(&cli);
 	else
-		status = tell(&cli, c, before.s.state != c->to, &after.s);
+		status = print_change(&cli, c, before.s.state != c->to, &after.s);
 	insight_stack_free(&before);
 	insight_stack_free(&after);
 	return cli_end(&cli, status);

@@ -9,14 +9,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
+#include "cli/why.h"
 #include "view/json.h"
-#include "insight/snapshot.h"
 #include "view/screen.h"
+#include "view/status.h"
+#include "view/term.h"
 
-#include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,10 +29,7 @@ static const struct js_opt table[] = {
 	 "again and again, every SEC seconds (default 2; -w5); on a terminal in\nplace, until q or Ctrl-C"},
 	{WHY, "why", NULL, "say in words why nothing, or not more, runs, and what to do about it"},
 	{EXIT_CODE, "exit-code", NULL, "end with 1 if anything is dead or unfinished"},
-	CLI_OPTS_JSON,
-	CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
+	CLI_OPTS_REST};
 static const struct js_opts opts = {"jobstack status",
 				    "[OPTIONS]",
 				    "Shows what is ready, running, done and dead, the rate and the end, and of one "
@@ -56,50 +52,52 @@ struct request {
 	int why, exit_code;
 };
 
-/* What is shown of a look, as one text. */
-static int show(const struct insight_snapshot *l, const struct request *r, struct js_buf *out, unsigned columns,
-		int colours)
+/* The stack that is wanted, or NULL for all. */
+static const char *wanted_stack(const struct cli *cli)
 {
-	const struct cli *cli = l->cli;
-
-	for (size_t i = 0; i < l->n && (cli->json || r->why); i++) {
-		json_t *o = NULL;
-		char *text;
-
-		if (!cli->json) {
-			cli_why_text(l, &l->seen[i], out);
-			continue;
-		}
-		o = r->why ? cli_why_json(l, &l->seen[i]) : view_status_json(l, &l->seen[i], cli->stack_given);
-		text = view_json_line(o);
-		if (text == NULL)
-			return -1;
-		js_buf_str(out, text);
-		js_buf_char(out, '\n');
-		free(text);
-	}
-	if (!cli->json && !r->why && cli->stack_given)
-		view_status_detail(l, out, columns, colours);
-	else if (!cli->json && !r->why && l->n > 0)
-		view_status_table(l, out, columns, colours);
-	return out->failed ? -1 : 0;
+	return cli->stack_given ? cli->stack : NULL;
 }
 
-/* Asks and prints.  Gives the exit status; *ALARMING for --exit-code. */
-static int round_of(struct cli *cli, const struct request *r, int *alarming)
+static int read_snapshot(struct cli *cli, struct insight_snapshot *l)
 {
-	struct insight_snapshot l = {.cli = cli};
+	return insight_snapshot_read(cli->handle, wanted_stack(cli), l, &cli->error);
+}
+
+/* What is shown of a snapshot, as one text; not 0 without memory. */
+static int render(const struct cli *cli, const struct insight_snapshot *l, const struct request *r, struct js_buf *out,
+		  int terminal)
+{
+	unsigned columns = terminal ? view_columns(stdout) : 0;
+	int colours = terminal && view_colours(stdout), bad = 0;
+
+	for (size_t i = 0; i < l->n && cli->json && !bad; i++)
+		bad = view_json_line(r->why ? cli_why_json(l, &l->seen[i])
+					    : view_status_json(l, &l->seen[i], cli->stack_given),
+				     out);
+	for (size_t i = 0; i < l->n && !cli->json && r->why; i++)
+		cli_why_text(l, &l->seen[i], out);
+	if (cli->json || r->why || l->n == 0)
+		return bad || out->failed;
+	if (cli->stack_given)
+		view_status_detail(l, out, columns, colours);
+	else
+		view_status_table(l, out, columns, colours);
+	return out->failed;
+}
+
+/* Asks and prints; *ALARMING for --exit-code.  0, or a JOBSTACK_E code with cli->error filled. */
+static int show_once(struct cli *cli, const struct request *r, int terminal, int *alarming)
+{
+	struct insight_snapshot l = {.n = 0};
 	struct js_buf out = {0};
-	int status = insight_snapshot_read(&l, cli->stack_given);
+	int status = read_snapshot(cli, &l);
 
 	*alarming = l.alarming;
-	if (status == 0 && show(&l, r, &out, view_columns(stdout), view_colours(stdout)) != 0)
+	if (status == 0 && render(cli, &l, r, &out, terminal) != 0)
 		status = js_error_memory(&cli->error);
-	if (status != 0)
-		status = cli_fail(cli);
-	else if (out.len > 0)
+	if (status == 0 && out.len > 0)
 		(void)fwrite(out.data, 1, out.len, stdout);
-	if (status == 0 && l.n == 0)
+	if (status == 0 && l.n == 0 && terminal)
 		cli_say(cli, "there are no stacks yet: `jobstack push` makes one");
 	js_buf_free(&out);
 	insight_snapshot_free(&l);
@@ -107,55 +105,50 @@ static int round_of(struct cli *cli, const struct request *r, int *alarming)
 }
 
 /* Why watching ends: a stack that is not there any more was there before, which is an answer and no mistake. */
-static int watch_fail(struct cli *cli)
+static int fail_watching(struct cli *cli)
 {
 	int status = cli_fail(cli);
 
 	return status == CLI_USAGE ? CLI_NO : status;
 }
 
+static void die_watching(struct cli *cli)
+{
+	if (cli_stop == 0)
+		return;
+	jobstack_free(cli->handle);
+	cli_die_by_signal();
+}
+
 /* Not a terminal: one round after the other. */
 static int watch_lines(struct cli *cli, const struct request *r)
 {
 	int64_t next = jobstack_now_us();
-	int status, alarming, away = 0;
+	int status, alarming, away, was_away = 0;
 
-	for (;;) {
-		struct insight_snapshot l = {.cli = cli};
-		struct js_buf out = {0};
-
-		status = insight_snapshot_read(&l, cli->stack_given);
-		if (status == 0 && show(&l, r, &out, 0, 0) != 0)
-			status = js_error_memory(&cli->error);
-		alarming = status == JOBSTACK_ENODB && cli_stop == 0;
-		if (status == 0 && out.len > 0)
-			(void)fwrite(out.data, 1, out.len, stdout);
-		if (alarming && !away)
+	for (;; was_away = away) {
+		status = show_once(cli, r, 0, &alarming);
+		away = status == JOBSTACK_ENODB && cli_stop == 0;
+		if (away && !was_away)
 			cli_say(cli, "%s: still trying", cli->error.text);
-		if (away && status == 0)
+		if (was_away && status == 0)
 			cli_say(cli, "the database is there again");
-		away = alarming;
-		js_buf_free(&out);
-		insight_snapshot_free(&l);
-		if (alarming)
+		if (away)
 			js_error_clear(&cli->error);
 		else if (status != 0 && cli_stop == 0)
-			return watch_fail(cli);
+			return fail_watching(cli);
 		if (fflush(stdout) != 0 || ferror(stdout))
 			return CLI_YES; /* cli_end tells */
 		for (next += r->every_us; cli_stop == 0 && jobstack_now_us() < next;)
 			js_clock_nap(next - jobstack_now_us(), &cli_stop);
-		if (cli_stop != 0) {
-			jobstack_free(cli->handle);
-			cli_die_by_signal();
-		}
+		die_watching(cli);
 		if (!cli->json && !away)
 			(void)putchar('\n');
 	}
 }
 
 /* The line above: when it was, and how to leave. */
-static void head_line(const struct cli *cli, const struct request *r, const char *trouble, struct js_buf *out)
+static void add_head_line(const struct cli *cli, const struct request *r, const char *trouble, struct js_buf *out)
 {
 	char now[32] = "", line[400];
 	time_t t = time(NULL);
@@ -170,17 +163,16 @@ static void head_line(const struct cli *cli, const struct request *r, const char
 	js_buf_str(out, "\n\n");
 }
 
-/* Draws the last look, with what is wrong meanwhile. */
-static int draw(struct insight_snapshot *l, const struct request *r, const char *trouble)
+/* Draws the last snapshot, with what is wrong meanwhile.  Not 0 without memory. */
+static int draw(const struct cli *cli, const struct insight_snapshot *l, const struct request *r, const char *trouble)
 {
 	struct js_buf out = {0}, text = {0};
-	unsigned columns = view_columns(stdout);
 	int bad;
 
-	head_line(l->cli, r, trouble, &out);
-	bad = l->n > 0 ? show(l, r, &text, columns, view_colours(stdout)) : 0;
+	add_head_line(cli, r, trouble, &out);
+	bad = render(cli, l, r, &text, 1);
 	if (text.data != NULL)
-		view_wrap(&out, text.data, r->why ? columns : 0);
+		view_wrap(&out, text.data, r->why ? view_columns(stdout) : 0);
 	if (l->n == 0 && trouble[0] == '\0')
 		js_buf_str(&out, "there are no stacks yet\n");
 	if (bad == 0 && !out.failed)
@@ -193,45 +185,41 @@ static int draw(struct insight_snapshot *l, const struct request *r, const char 
 /* On a terminal, in place.  At the end the last picture stays below, where it can be read. */
 static int watch_screen(struct cli *cli, const struct request *r)
 {
-	struct insight_snapshot last = {.cli = cli};
+	struct insight_snapshot shots[2] = {{.n = 0}, {.n = 0}}, *last = &shots[0], *next = &shots[1], *read;
 	enum view_screen_event event = VIEW_SCREEN_TIME;
 	char trouble[400] = "";
 	struct js_buf out = {0};
 	int status = 0;
 
-	view_screen_begin();
-	for (int64_t next = jobstack_now_us(); event != VIEW_SCREEN_LEAVE; event = view_screen_wait(next)) {
-		struct insight_snapshot l = {.cli = cli};
-
+	view_screen_begin(&cli_stop);
+	for (int64_t at = jobstack_now_us(); event != VIEW_SCREEN_LEAVE; event = view_screen_wait(at)) {
 		if (event == VIEW_SCREEN_TIME) {
-			status = insight_snapshot_read(&l, cli->stack_given);
-			next = jobstack_now_us() + r->every_us;
+			status = read_snapshot(cli, next);
+			at = jobstack_now_us() + r->every_us;
 			if (status == 0) {
-				insight_snapshot_free(&last);
-				last = l;
-			} else
-				insight_snapshot_free(&l);
+				read = next;
+				next = last;
+				last = read;
+			}
+			insight_snapshot_free(next);
 			if (status != 0 && (status != JOBSTACK_ENODB || cli_stop != 0))
 				break;
 			(void)snprintf(trouble, sizeof(trouble), "%.390s", cli->error.text);
 			js_error_clear(&cli->error);
 			status = 0;
 		}
-		if (draw(&last, r, trouble) != 0) {
+		if (draw(cli, last, r, trouble) != 0) {
 			status = js_error_memory(&cli->error);
 			break;
 		}
 	}
 	view_screen_end();
-	if (last.n > 0 && show(&last, r, &out, view_columns(stdout), view_colours(stdout)) == 0 && out.len > 0)
+	if (last->n > 0 && render(cli, last, r, &out, 1) == 0 && out.len > 0)
 		(void)fwrite(out.data, 1, out.len, stdout);
 	js_buf_free(&out);
-	insight_snapshot_free(&last);
-	if (cli_stop != 0) {
-		jobstack_free(cli->handle);
-		cli_die_by_signal();
-	}
-	return status == 0 ? CLI_YES : watch_fail(cli);
+	insight_snapshot_free(last);
+	die_watching(cli);
+	return status == 0 ? CLI_YES : fail_watching(cli);
 }
 
 static int on_screen(const struct cli *cli)
@@ -243,7 +231,7 @@ static int on_screen(const struct cli *cli)
 static int watch(struct cli *cli, const struct request *r)
 {
 	struct insight_stack stack = {.cwd = {0}};
-	int status = cli->stack_given ? cli_stack(cli, &stack) : 0;
+	int status = cli->stack_given ? insight_stack_read(cli->handle, cli->stack, &stack, &cli->error) : 0;
 
 	insight_stack_free(&stack);
 	if (status != 0)
@@ -251,34 +239,45 @@ static int watch(struct cli *cli, const struct request *r)
 	return on_screen(cli) ? watch_screen(cli, r) : watch_lines(cli, r);
 }
 
+static int take_every(struct cli *cli, void *every_us, int key, const char *arg)
+{
+	int64_t us = 2 * JS_SECOND_US;
+
+	(void)key;
+	if (*arg != '\0' && (js_num_duration(arg, &us) != 0 || us < JS_SECOND_US / 10))
+		return cli_usage(cli, "-w takes seconds of at least 0.1, with no blank before them, not \"%s\"", arg);
+	*(int64_t *)every_us = us;
+	return 0;
+}
+
+static int parse_status(struct cli *cli, struct request *r, int argc, char **argv)
+{
+	const struct cli_take takes[] = {{EXIT_CODE, CLI_FLAG(&r->exit_code)},
+					 {WHY, CLI_FLAG(&r->why)},
+					 {'w', CLI_BY(take_every, &r->every_us)},
+					 CLI_TAKE_END};
+	int status = cli_parse(cli, &opts, takes, argc, argv, NULL);
+	const char *word = status == CLI_GO_ON && cli->words_n > 0 ? cli->words[0] : NULL;
+
+	if (word != NULL && r->every_us > 0 && js_num_duration(word, &r->every_us) == 0)
+		return cli_usage(cli, "%s goes with -w in one word: -w%s", word, word);
+	if (word != NULL)
+		return cli_usage(cli, "\"%s\" is one word too many: a stack is named with -s", word);
+	if (status == CLI_GO_ON && r->every_us > 0 && r->exit_code)
+		return cli_usage(cli, "--exit-code is about one look, and -w looks until it is stopped: `jobstack "
+				      "wait` waits for the end");
+	return status;
+}
+
 int cli_status_main(int argc, char **argv)
 {
 	struct request r = {0, 0, 0};
-	int key, status = 0, alarming = 0;
-	const char *arg;
+	int status, alarming = 0;
 	struct cli cli;
 
-	cli_begin(&cli, &opts);
-	while ((key = cli_next(&cli, argc, argv, &arg, &status)) >= 0) {
-		if (key == EXIT_CODE)
-			r.exit_code = 1;
-		else if (key == WHY)
-			r.why = 1;
-		else if (*arg == '\0')
-			r.every_us = 2 * JS_SECOND_US;
-		else if (js_num_duration(arg, &r.every_us) != 0 || r.every_us < JS_SECOND_US / 10)
-			return cli_usage(
-				&cli, "-w takes seconds of at least 0.1, with no blank before them, not \"%s\"", arg);
-	}
-	if (key == -2)
+	status = parse_status(&cli, &r, argc, argv);
+	if (status != CLI_GO_ON)
 		return status;
-	if (optind < argc && r.every_us > 0 && js_num_duration(argv[optind], &r.every_us) == 0)
-		return cli_usage(&cli, "%s goes with -w in one word: -w%s", argv[optind], argv[optind]);
-	if (optind < argc)
-		return cli_usage(&cli, "\"%s\" is one word too many: a stack is named with -s", argv[optind]);
-	if (r.every_us > 0 && r.exit_code)
-		return cli_usage(&cli, "--exit-code is about one look, and -w looks until it is stopped: `jobstack "
-				       "wait` waits for the end");
 	if (r.every_us > 0) {
 		cli_catch_signals();
 		cli.quiet |=
@@ -287,6 +286,9 @@ int cli_status_main(int argc, char **argv)
 	status = cli_connect(&cli, r.every_us > 0 ? 0 : PATIENCE_US);
 	if (status != 0)
 		return status;
-	status = r.every_us > 0 ? watch(&cli, &r) : round_of(&cli, &r, &alarming);
+	if (r.every_us > 0)
+		status = watch(&cli, &r);
+	else if (show_once(&cli, &r, 1, &alarming) != 0)
+		status = cli_fail(&cli);
 	return cli_end(&cli, status == CLI_YES && r.exit_code && alarming ? CLI_NO : status);
 }

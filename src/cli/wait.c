@@ -8,17 +8,16 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/num.h"
 #include "view/json.h"
 #include "view/pace.h"
-#include "insight/stack.h"
 #include "view/term.h"
+#include "view/words.h"
+#include "insight/stack.h"
+#include "cli/progress.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define FIRST_US (JS_SECOND_US / 4)
@@ -35,9 +34,9 @@
 enum { TIMEOUT = CLI_OWN };
 
 static const struct js_opt table[] = {
-	CLI_OPTS_STACK,	 {TIMEOUT, "timeout", "D", "wait no longer than D (90, 15m, 2h); ends with 124 then"},
-	CLI_OPTS_JSON,	 CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS, CLI_OPTS_END};
+	CLI_OPTS_STACK,
+	{TIMEOUT, "timeout", "D", "wait no longer than D (90, 15m, 2h); ends with 124 then"},
+	CLI_OPTS_REST};
 static const struct js_opts opts = {"jobstack wait",
 				    "[OPTIONS]",
 				    "Waits until nothing of a stack is left to do, and nobody pushes to it. Ends with "
@@ -54,39 +53,24 @@ struct waiting {
 	int64_t alone_us;	    /* since when nobody works there */
 	struct jobstack_status last;
 	struct jobstack_pace pace;
-	struct view_progress progress;
+	struct cli_progress progress;
 	int told_paused, told_alone, timed_out;
 };
 
-static int over(const struct jobstack_status *s)
-{
-	return insight_stack_left(s) == 0 && s->pushers == 0;
-}
-
-static int good(const struct jobstack_status *s)
-{
-	return over(s) && s->dead == 0 && s->cancelled == 0;
-}
-
 /* The end was reached, or the time is over. */
-static int tell(struct waiting *w, int status)
+static int print_end(struct waiting *w, int status)
 {
 	const struct jobstack_status *s = &w->last;
-	json_t *o;
-	int bad = 0;
 
-	if (w->cli.json) {
-		o = json_object();
-		bad |= view_json_text(o, "stack", w->cli.stack) | view_json_text(o, "state", view_stack_word(s->state));
-		bad |= view_json_count(o, "pushed", s->pushed) | view_json_count(o, "done", s->done) |
-		       view_json_count(o, "dead", s->dead);
-		bad |= view_json_count(o, "cancelled", s->cancelled) |
-		       view_json_count(o, "left", insight_stack_left(s));
-		bad |= view_json_count(o, "pruned", s->pruned);
-		bad |= view_json_seconds(o, "seconds", jobstack_now_us() - w->began_us);
-		bad |= json_object_set_new(o, "timed_out", json_boolean(w->timed_out));
-		return view_json_print(o, bad) == 0 ? status : CLI_BUG;
-	}
+	if (w->cli.json)
+		return cli_print_json(VIEW_OBJECT(
+			       KEY_TEXT("stack", w->cli.stack), KEY_TEXT("state", view_stack_word(s->state)),
+			       KEY_COUNT("pushed", s->pushed), KEY_COUNT("done", s->done), KEY_COUNT("dead", s->dead),
+			       KEY_COUNT("cancelled", s->cancelled), KEY_COUNT("left", insight_stack_left(s)),
+			       KEY_COUNT("pruned", s->pruned), KEY_SPAN("seconds", jobstack_now_us() - w->began_us),
+			       KEY_FLAG("timed_out", w->timed_out))) == CLI_YES
+			       ? status
+			       : CLI_BUG;
 	if (!w->cli.quiet)
 		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left%s\n", s->done + s->pruned, s->dead,
 			     insight_stack_left(s), s->cancelled > 0 ? ", the rest cancelled" : "");
@@ -111,13 +95,13 @@ static void tell_alone(struct waiting *w)
 		w->alone_us = now;
 	if (now - w->alone_us < ALONE_US || w->told_alone)
 		return;
-	view_progress_end(&w->progress);
+	cli_progress_end(&w->progress);
 	cli_say(&w->cli, "%" PRIu64 " are ready, and there is no worker yet: `jobstack status -s %s --why` tells more",
 		s->ready, w->cli.stack);
 	w->told_alone = 1;
 }
 
-static void show(struct waiting *w)
+static void show_progress(struct waiting *w)
 {
 	const struct jobstack_status *s = &w->last;
 	char percent[VIEW_PACE_TEXT], rate[VIEW_PACE_TEXT], eta[VIEW_PACE_TEXT];
@@ -125,30 +109,30 @@ static void show(struct waiting *w)
 
 	tell_alone(w);
 	if (s->state == JOBSTACK_PAUSED && !w->told_paused) {
-		view_progress_end(&w->progress);
+		cli_progress_end(&w->progress);
 		cli_say(&w->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` goes on", w->cli.stack,
 			w->cli.stack);
 	}
 	w->told_paused = s->state == JOBSTACK_PAUSED;
-	if (!view_progress_due(&w->progress))
+	if (!cli_progress_due(&w->progress))
 		return;
 	if (view_columns(stderr) >= WIDE)
-		view_bar(&bar, BAR, view_pace_share(s));
-	view_pace_percent(view_pace_share(s), percent);
+		view_bar(&bar, BAR, insight_stack_share(s));
+	view_pace_percent(insight_stack_share(s), percent);
 	view_pace_rate(w->pace.rate, rate);
 	view_pace_eta(&w->pace, eta);
-	view_progress(&w->progress, "%s%s%s, %" PRIu64 " left, %" PRIu64 " running%s%s%s%s",
-		      bar.data != NULL ? bar.data : "", bar.data != NULL ? " " : "", percent, insight_stack_left(s),
-		      s->running, w->pace.rate > 0 ? ", " : "", w->pace.rate > 0 ? rate : "",
-		      w->pace.eta_us > 0 ? ", ends in about " : "", w->pace.eta_us > 0 ? eta : "");
+	cli_progress(&w->progress, "%s%s%s, %" PRIu64 " left, %" PRIu64 " running%s%s%s%s",
+		     bar.data != NULL ? bar.data : "", bar.data != NULL ? " " : "", percent, insight_stack_left(s),
+		     s->running, w->pace.rate > 0 ? ", " : "", w->pace.rate > 0 ? rate : "",
+		     w->pace.eta_us > 0 ? ", ends in about " : "", w->pace.eta_us > 0 ? eta : "");
 	js_buf_free(&bar);
 }
 
 /* One look.  A database that is away is no error for an hour. */
-static int look(struct waiting *w)
+static int read_stack(struct waiting *w)
 {
 	struct insight_stack stack = {.cwd = {0}};
-	int status = cli_stack(&w->cli, &stack);
+	int status = insight_stack_read(w->cli.handle, w->cli.stack, &stack, &w->cli.error);
 
 	if (status == 0) {
 		w->last = stack.s;
@@ -156,7 +140,7 @@ static int look(struct waiting *w)
 		if (w->last.state == JOBSTACK_DROPPING) /* it is as good as gone */
 			status = js_error_set(&w->cli.error, JOBSTACK_EMISSING, "the stack \"%s\" is being dropped",
 					      w->cli.stack);
-		else if (!over(&w->last) && (w->progress.on || !w->progress.begun))
+		else if (!insight_stack_is_over(&w->last) && (w->progress.on || !w->progress.begun))
 			status = jobstack_pace(w->cli.handle, &w->last, &w->pace, &w->cli.error);
 	}
 	insight_stack_free(&stack);
@@ -164,7 +148,7 @@ static int look(struct waiting *w)
 		return status;
 	if (w->away_us == 0) {
 		w->away_us = jobstack_now_us();
-		view_progress_end(&w->progress);
+		cli_progress_end(&w->progress);
 		cli_say(&w->cli, "%s: still trying", w->cli.error.text);
 	} else if (jobstack_now_us() - w->away_us > RIDE_US)
 		return status;
@@ -191,19 +175,19 @@ static int wait_for_end(struct waiting *w)
 
 	srandom((unsigned)(jobstack_now_us() ^ getpid()));
 	for (;;) {
-		status = look(w);
+		status = read_stack(w);
 		if (status != 0)
 			break;
-		if (w->away_us == 0 && over(&w->last)) {
-			view_progress_end(&w->progress);
-			return tell(w, good(&w->last) ? CLI_YES : CLI_NO);
+		if (w->away_us == 0 && insight_stack_is_over(&w->last)) {
+			cli_progress_end(&w->progress);
+			return print_end(w, w->last.dead == 0 && w->last.cancelled == 0 ? CLI_YES : CLI_NO);
 		}
 		if (jobstack_now_us() >= w->until_us) {
 			w->timed_out = 1;
-			view_progress_end(&w->progress);
-			return tell(w, CLI_TIMEOUT);
+			cli_progress_end(&w->progress);
+			return print_end(w, CLI_TIMEOUT);
 		}
-		show(w);
+		show_progress(w);
 		pause = next_pause(w, pause);
 		if (pause >= JS_SECOND_US)
 			jobstack_rest(w->cli.handle);
@@ -217,31 +201,25 @@ static int wait_for_end(struct waiting *w)
 		if (cli_stop != 0)
 			break;
 	}
-	view_progress_end(&w->progress);
+	cli_progress_end(&w->progress);
 	return cli_stop != 0 ? CLI_NO : cli_fail(&w->cli);
 }
 
 int cli_wait_main(int argc, char **argv)
 {
 	struct waiting w = {.began_us = jobstack_now_us(), .until_us = INT64_MAX};
-	int64_t timeout = 0;
-	const char *arg;
-	int key, status;
+	int64_t timeout = -1;
+	const struct cli_take takes[] = {{TIMEOUT, CLI_TIME(&timeout, 0, "a duration such as 90, 15m or 2h")},
+					 CLI_TAKE_END};
+	int status = cli_parse(&w.cli, &opts, takes, argc, argv, "a stack is named with -s");
 
-	w.alone_us = w.began_us;
-	cli_begin(&w.cli, &opts);
-	w.progress.cli = &w.cli;
-	while ((key = cli_next(&w.cli, argc, argv, &arg, &status)) >= 0) {
-		if (js_num_duration(arg, &timeout) != 0)
-			return cli_usage(&w.cli, "--timeout takes a duration such as 90, 15m or 2h, not \"%s\"", arg);
-		w.until_us = w.began_us + timeout;
-	}
-	if (key == -2)
+	if (status != CLI_GO_ON)
 		return status;
-	if (optind < argc)
-		return cli_usage(&w.cli, "\"%s\" is one word too many: a stack is named with -s", argv[optind]);
-	cli_catch_signals();
-	status = cli_connect(&w.cli, 0);
+	w.alone_us = w.began_us;
+	w.progress.cli = &w.cli;
+	if (timeout >= 0)
+		w.until_us = w.began_us + timeout;
+	status = cli_open(&w.cli, 0);
 	if (status != 0)
 		return status;
 	status = wait_for_end(&w);

@@ -4,13 +4,14 @@
  * remedy, where there is one; Slurm is asked only where it seems to be.
  */
 #define _GNU_SOURCE
-#include "insight/snapshot.h"
+#include "cli/why.h"
 
 #include "base/clock.h"
 #include "base/num.h"
 #include "view/json.h"
 #include "view/pace.h"
 #include "view/text.h"
+#include "view/words.h"
 #include "slurm/query.h"
 
 #include <inttypes.h>
@@ -37,9 +38,9 @@ struct reasons {
 };
 
 /* One reason: a word for programs, the remedy (or NULL; a %s in it is the stack), and the words. */
-static void reason(struct reasons *r, const char *code, const char *remedy, const char *format, ...)
+static void add_reason(struct reasons *r, const char *code, const char *remedy, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-static void reason(struct reasons *r, const char *code, const char *remedy, const char *format, ...)
+static void add_reason(struct reasons *r, const char *code, const char *remedy, const char *format, ...)
 {
 	char words[700];
 	struct js_buf what = {0};
@@ -54,27 +55,14 @@ static void reason(struct reasons *r, const char *code, const char *remedy, cons
 		if (at != NULL)
 			js_buf_str(&what, r->seen->stack.name);
 	}
-	if (r->list != NULL) {
-		json_t *o = json_object();
-
-		r->bad |= view_json_text(o, "why", code) | view_json_text(o, "text", words) |
-			  view_json_text(o, "remedy", what.data);
-		r->bad |= json_array_append_new(r->list, o);
-	} else
+	if (r->list != NULL)
+		r->bad |= json_array_append_new(r->list, VIEW_OBJECT(KEY_TEXT("why", code), KEY_TEXT("text", words),
+								     KEY_TEXT("remedy", what.data)));
+	else
 		js_buf_printf(r->out, "%s%s%s%s\n", r->prefix, words, remedy == NULL ? "" : ": ",
 			      what.data == NULL ? "" : what.data);
 	r->bad |= what.failed;
 	js_buf_free(&what);
-}
-
-static const char *many(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
-static const char *are(uint64_t n)
-{
-	return n == 1 ? "is" : "are";
 }
 
 /* Paused, cancelled, being dropped.  Not 0: nothing can run for that. */
@@ -90,19 +78,20 @@ static int state_reasons(struct reasons *r)
 		js_buf_free(&note);
 	}
 	if (s->state == JOBSTACK_DROPPING)
-		reason(r, "dropping", "`jobstack drop -s %s --yes` goes on", "it is being dropped");
+		add_reason(r, "dropping", "`jobstack drop -s %s --yes` goes on", "it is being dropped");
 	else if (s->state == JOBSTACK_CANCELLED)
-		reason(r, "cancelled", "`jobstack resume -s %s` takes that back",
-		       "it is cancelled, with %" PRIu64 " that had not started%s", s->cancelled, why);
+		add_reason(r, "cancelled", "`jobstack resume -s %s` takes that back",
+			   "it is cancelled, with %" PRIu64 " that had not started%s", s->cancelled, why);
 	else if (s->state == JOBSTACK_PAUSED && s->max_failures > 0 && s->dead >= (uint64_t)s->max_failures)
-		reason(r, "max_failures",
-		       "`jobstack requeue -s %s` pushes the dead back, or `jobstack set -s %s max-failures=none`; then "
-		       "`jobstack resume -s %s`",
-		       "it is paused, since %" PRIu64 " %s dead and max-failures is %" PRId64 "%s", s->dead,
-		       are(s->dead), s->max_failures, why);
+		add_reason(r, "max_failures",
+			   "`jobstack requeue -s %s` pushes the dead back, or `jobstack set -s %s max-failures=none`; "
+			   "then "
+			   "`jobstack resume -s %s`",
+			   "it is paused, since %" PRIu64 " %s dead and max-failures is %" PRId64 "%s", s->dead,
+			   view_are(s->dead), s->max_failures, why);
 	else if (s->state == JOBSTACK_PAUSED)
-		reason(r, "paused", "whoever may use this database can go on with `jobstack resume -s %s`",
-		       "it is paused%s", why);
+		add_reason(r, "paused", "whoever may use this database can go on with `jobstack resume -s %s`",
+			   "it is paused%s", why);
 	return s->state != JOBSTACK_OPEN;
 }
 
@@ -113,30 +102,48 @@ static void line_reasons(struct reasons *r)
 	char text[64], when[JS_CLOCK_ISO];
 
 	if (s->held > 0 && s->pushers > 0)
-		reason(r, "held", NULL, "%" PRIu64 " %s held until the push --atomic is complete", s->held,
-		       are(s->held));
+		add_reason(r, "held", NULL, "%" PRIu64 " %s held until the push --atomic is complete", s->held,
+			   view_are(s->held));
 	else if (s->held > 0)
-		reason(r, "held", "push them again with --unique, which first removes the entries of a dead push",
-		       "%" PRIu64
-		       " %s held by a push --atomic that has not ended, and of which there is no sign of life",
-		       s->held, are(s->held));
+		add_reason(r, "held", "push them again with --unique, which first removes the entries of a dead push",
+			   "%" PRIu64
+			   " %s held by a push --atomic that has not ended, and of which there is no sign of life",
+			   s->held, view_are(s->held));
 	if (s->waiting > 0 && s->next_due_us > 0) {
 		js_num_duration_text(s->next_due_us, text, sizeof(text));
 		js_clock_iso(js_clock_wall_us() + s->next_due_us, when);
 		when[19] = '\0';
-		reason(r, "waiting", NULL, "%" PRIu64 " wait%s after a failure, the next until %sZ (for %s)",
-		       s->waiting, s->waiting == 1 ? "s" : "", when, text);
+		add_reason(r, "waiting", NULL, "%" PRIu64 " wait%s after a failure, the next until %sZ (for %s)",
+			   s->waiting, s->waiting == 1 ? "s" : "", when, text);
 	} else if (s->waiting > 0)
-		reason(r, "waiting", s->workers > 0 ? NULL : "a worker does that",
-		       "%" PRIu64 " waited after a failure, and %s due", s->waiting, are(s->waiting));
+		add_reason(r, "waiting", s->workers > 0 ? NULL : "a worker does that",
+			   "%" PRIu64 " waited after a failure, and %s due", s->waiting, view_are(s->waiting));
 	if (s->ready > 0)
 		return;
 	if (s->running > 0)
-		reason(r, "last", NULL, "nothing else is in line: the last %" PRIu64 " %s running", s->running,
-		       are(s->running));
+		add_reason(r, "last", NULL, "nothing else is in line: the last %" PRIu64 " %s running", s->running,
+			   view_are(s->running));
 	else if (s->waiting + s->held == 0)
-		reason(r, s->dead > 0 ? "only_dead" : "finished", NULL,
-		       "nothing is in line: %" PRIu64 " of %" PRIu64 " are done", s->done, s->pushed);
+		add_reason(r, s->dead > 0 ? "only_dead" : "finished", NULL,
+			   "nothing is in line: %" PRIu64 " of %" PRIu64 " are done", s->done, s->pushed);
+}
+
+/* What is known of one of the workers without being proven. */
+static void suspect_reason(struct reasons *r, const struct insight_snapshot *l)
+{
+	struct js_buf text = {0};
+	size_t i = 0;
+
+	while (i < l->worker_n && l->worker[i].suspicion == NULL)
+		i++;
+	if (i == l->worker_n)
+		return;
+	js_buf_printf(&text, "worker %" PRIu64 " on ", l->worker[i].worker);
+	view_safe(&text, insight_worker_place(&l->worker[i]), strlen(insight_worker_place(&l->worker[i])));
+	js_buf_str(&text, ": ");
+	view_safe(&text, l->worker[i].suspicion, strlen(l->worker[i].suspicion));
+	add_reason(r, "suspect", "`jobstack recover -s %s` tells more", "%s", text.data != NULL ? text.data : "");
+	js_buf_free(&text);
 }
 
 static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
@@ -145,36 +152,37 @@ static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 	uint64_t alive = s->workers - s->silent;
 
 	if (s->silent > 0)
-		reason(r, "silent", "`jobstack recover -s %s` takes back what they hold, if they are dead",
-		       "%" PRIu64 " of %" PRIu64 " worker%s %s shown no life for longer than the lease", s->silent,
-		       s->workers, many(s->workers), s->silent == 1 ? "has" : "have");
-	if (l->suspicion[0] != '\0')
-		reason(r, "suspect", "`jobstack recover -s %s` tells more", "%s", l->suspicion);
+		add_reason(r, "silent", "`jobstack recover -s %s` takes back what they hold, if they are dead",
+			   "%" PRIu64 " of %" PRIu64 " worker%s %s shown no life for longer than the lease", s->silent,
+			   s->workers, view_plural(s->workers), s->silent == 1 ? "has" : "have");
+	suspect_reason(r, l);
 	if (s->ready == 0 || s->state != JOBSTACK_OPEN)
 		return;
 	if (s->max_running > 0 && s->running >= (uint64_t)s->max_running)
-		reason(r, "max_running", "`jobstack set -s %s max-running=N` changes that, none takes it away",
-		       "%" PRIu64 " %s running, and max-running is %" PRId64, s->running, are(s->running),
-		       s->max_running);
+		add_reason(r, "max_running", "`jobstack set -s %s max-running=N` changes that, none takes it away",
+			   "%" PRIu64 " %s running, and max-running is %" PRId64, s->running, view_are(s->running),
+			   s->max_running);
 	else if (alive == 0 && r->jobs > 0)
-		reason(r, "no_workers", NULL,
-		       "%" PRIu64 " %s ready, and there is no%s worker yet, but Slurm has jobs for it", s->ready,
-		       are(s->ready), s->workers > 0 ? " other" : "");
+		add_reason(r, "no_workers", NULL,
+			   "%" PRIu64 " %s ready, and there is no%s worker yet, but Slurm has jobs for it", s->ready,
+			   view_are(s->ready), s->workers > 0 ? " other" : "");
 	else if (alive == 0)
-		reason(r, "no_workers",
-		       "`jobstack-worker -s %s -- COMMAND {}` is one, and `sbatch` or `jobstack submit -s %s` start "
-		       "many",
-		       "%" PRIu64 " %s ready, and there is no%s worker", s->ready, are(s->ready),
-		       s->workers > 0 ? " other" : "");
+		add_reason(
+			r, "no_workers",
+			"`jobstack-worker -s %s -- COMMAND {}` is one, and `sbatch` or `jobstack submit -s %s` start "
+			"many",
+			"%" PRIu64 " %s ready, and there is no%s worker", s->ready, view_are(s->ready),
+			s->workers > 0 ? " other" : "");
 	else if (s->busy >= s->slots)
-		reason(r, "busy", "start more workers, or workers with more --slots",
-		       "all %" PRIu64 " slot%s of %" PRIu64 " worker%s %s busy", s->slots, many(s->slots), s->workers,
-		       many(s->workers), are(s->slots));
+		add_reason(r, "busy", "start more workers, or workers with more --slots",
+			   "all %" PRIu64 " slot%s of %" PRIu64 " worker%s %s busy", s->slots, view_plural(s->slots),
+			   s->workers, view_plural(s->workers), view_are(s->slots));
 	else
-		reason(r, "idle_slots", NULL,
-		       "%" PRIu64 " of %" PRIu64 " slots are free: their workers are about to take something, or to "
-		       "leave (by a signal, or since the wall time is near)",
-		       s->slots - s->busy, s->slots);
+		add_reason(r, "idle_slots", NULL,
+			   "%" PRIu64 " of %" PRIu64
+			   " slots are free: their workers are about to take something, or to "
+			   "leave (by a signal, or since the wall time is near)",
+			   s->slots - s->busy, s->slots);
 }
 
 /* A job in words: "job 120_[7-20] in the partition long is PENDING: Priority, expected at 2026-11-22T03:00:00Z". */
@@ -193,10 +201,11 @@ static void job_reason(struct reasons *r, const struct js_slurm_queued *job)
 		memcpy(when + 19, "Z", 2);
 	}
 	if (!job->pending)
-		reason(r, "slurm_running", NULL, "its Slurm job %s is %s", name, job->state);
+		add_reason(r, "slurm_running", NULL, "its Slurm job %s is %s", name, job->state);
 	else
-		reason(r, "slurm_pending", NULL, "its Slurm job %s in the partition %s is %s: %s%s%s", name,
-		       job->partition, job->state, job->reason, when[0] != '\0' ? ", expected to start at " : "", when);
+		add_reason(r, "slurm_pending", NULL, "its Slurm job %s in the partition %s is %s: %s%s%s", name,
+			   job->partition, job->state, job->reason, when[0] != '\0' ? ", expected to start at " : "",
+			   when);
 }
 
 /* Has Slurm jobs for the stack? */
@@ -215,19 +224,19 @@ static void slurm_reasons(struct reasons *r, json_t *o)
 
 	if (r->slurm.code != 0) {
 		if (r->slurm.code != JOBSTACK_EMISSING) /* without the module there is nothing to tell */
-			reason(r, "slurm_silent", NULL, "Slurm could not be asked: %s", r->slurm.text);
+			add_reason(r, "slurm_silent", NULL, "Slurm could not be asked: %s", r->slurm.text);
 		return;
 	}
 	for (size_t i = 0; i < r->jobs && i < JOBS; i++)
 		if (r->job[i].pending || r->s->workers == 0)
 			job_reason(r, &r->job[i]);
 	if (more > 0)
-		reason(r, "slurm_more", NULL, "and %" PRIu64 " more Slurm jobs of it: squeue --me", more);
+		add_reason(r, "slurm_more", NULL, "and %" PRIu64 " more Slurm jobs of it: squeue --me", more);
 	if (o != NULL)
-		r->bad |= view_json_count(o, "slurm_jobs", r->jobs);
+		r->bad |= VIEW_SET(o, KEY_COUNT("slurm_jobs", r->jobs));
 }
 
-static void collect(struct reasons *r, const struct insight_snapshot *l, json_t *o)
+static void collect_reasons(struct reasons *r, const struct insight_snapshot *l, json_t *o)
 {
 	const struct jobstack_status *s = r->s;
 	int closed = state_reasons(r), slurm = insight_stack_left(s) + s->cancelled > 0 && js_slurm_is_here();
@@ -235,16 +244,17 @@ static void collect(struct reasons *r, const struct insight_snapshot *l, json_t 
 	if (slurm)
 		ask_slurm(r);
 	if (s->pushers > 0)
-		reason(r, "pushing", NULL, "somebody is still pushing: more will come");
+		add_reason(r, "pushing", NULL, "somebody is still pushing: more will come");
 	if (!closed)
 		line_reasons(r);
 	else if (s->running > 0)
-		reason(r, "running", NULL, "what has started goes on: %" PRIu64 " %s running", s->running,
-		       are(s->running));
+		add_reason(r, "running", NULL, "what has started goes on: %" PRIu64 " %s running", s->running,
+			   view_are(s->running));
 	worker_reasons(r, l);
 	if (s->dead > 0)
-		reason(r, "dead", "`jobstack list -s %s -t dead` shows them, `jobstack requeue -s %s` pushes them back",
-		       "%" PRIu64 " %s dead", s->dead, are(s->dead));
+		add_reason(r, "dead",
+			   "`jobstack list -s %s -t dead` shows them, `jobstack requeue -s %s` pushes them back",
+			   "%" PRIu64 " %s dead", s->dead, view_are(s->dead));
 	if (slurm)
 		slurm_reasons(r, o);
 }
@@ -255,25 +265,17 @@ void cli_why_text(const struct insight_snapshot *l, const struct insight_seen *s
 	struct reasons r = {.seen = seen, .s = &seen->stack.s, .out = out, .prefix = prefix};
 
 	(void)snprintf(prefix, sizeof(prefix), "%s: ", seen->stack.name);
-	collect(&r, l, NULL);
+	collect_reasons(&r, l, NULL);
 	out->failed |= r.bad;
 }
 
 json_t *cli_why_json(const struct insight_snapshot *l, const struct insight_seen *seen)
 {
 	struct reasons r = {.seen = seen, .s = &seen->stack.s, .list = json_array()};
-	json_t *o = json_object();
+	json_t *o = VIEW_OBJECT(KEY_TEXT("stack", seen->stack.name),
+				KEY_TEXT("state", view_stack_word(seen->stack.s.state)));
 
-	if (r.list != NULL && o != NULL) {
-		r.bad |= view_json_text(o, "stack", seen->stack.name) |
-			 view_json_text(o, "state", view_stack_word(seen->stack.s.state));
-		collect(&r, l, o);
-		r.bad |= json_object_set(o, "why", r.list);
-	}
-	json_decref(r.list);
-	if (r.list == NULL || r.bad) {
-		json_decref(o);
-		return NULL;
-	}
-	return o;
+	if (r.list != NULL)
+		collect_reasons(&r, l, o);
+	return view_checked(o, r.bad | VIEW_SET(o, KEY_JSON("why", r.list)));
 }

@@ -12,6 +12,13 @@
 
 #define TRY_LIMIT_US (30 * JS_SECOND_US)
 
+void cli_worker_pass(struct cli_words *line, const struct cli *cli, int key, const char *arg)
+{
+	const struct js_opt *o = cli_option(cli, key);
+
+	cli_words_format(line, o->arg == NULL ? "--%s" : "--%s=%s", o->name, arg);
+}
+
 void cli_worker_line(struct cli_words *line, const struct cli *cli, const char *first, const char *option_file,
 		     const struct cli_words *options, char *const command[])
 {

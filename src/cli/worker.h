@@ -9,6 +9,9 @@
 #include "cli/cli.h"
 #include "cli/command.h"
 
+/* Appends an option of jobstack-worker's that is in our own table, with its value ARG, as the worker takes it. */
+void cli_worker_pass(struct cli_words *line, const struct cli *cli, int key, const char *arg);
+
 /* Appends to LINE the program beside ours, FIRST (an option, or NULL), the stack, the option file (or NULL), OPTIONS,
  * -- and COMMAND, which a NULL ends. */
 void cli_worker_line(struct cli_words *line, const struct cli *cli, const char *first, const char *option_file,

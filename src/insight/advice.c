@@ -7,8 +7,6 @@
 
 #include "base/clock.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define MINUTE (60 * JS_SECOND_US)
@@ -97,34 +95,4 @@ uint64_t insight_advice_workers(const struct insight_advice *a, int64_t within_u
 	if (n > (double)a->entries / a->slots)
 		n = (double)a->entries / a->slots; /* no more slots than entries */
 	return (uint64_t)n + ((double)(uint64_t)n < n || n < 1);
-}
-
-void insight_advice_time_text(int64_t us, char text[32])
-{
-	int64_t s = us / JS_SECOND_US, days = s / 86400;
-
-	if (days > 0)
-		(void)snprintf(text, 32, "%" PRId64 "-%02d:%02d:00", days, (int)(s / 3600 % 24), (int)(s / 60 % 60));
-	else
-		(void)snprintf(text, 32, "%d:%02d:00", (int)(s / 3600), (int)(s / 60 % 60));
-}
-
-void insight_advice_duration_text(int64_t us, char text[32])
-{
-	int64_t s = us / JS_SECOND_US;
-
-	if (s % 3600 == 0)
-		(void)snprintf(text, 32, "%" PRId64 "h", s / 3600);
-	else if (s % 60 == 0)
-		(void)snprintf(text, 32, "%" PRId64 "m", s / 60);
-	else
-		(void)snprintf(text, 32, "%" PRId64 "s", s);
-}
-
-void insight_advice_size_text(uint64_t kib, char text[32])
-{
-	if (kib % (1024 * MIB) == 0)
-		(void)snprintf(text, 32, "%" PRIu64 "G", kib / 1024 / MIB);
-	else
-		(void)snprintf(text, 32, "%" PRIu64 "M", (kib + MIB - 1) / MIB);
 }

@@ -35,10 +35,4 @@ void insight_advice_make(struct insight_advice *advice, const struct insight_tal
 /* How many workers do the work in WITHIN_US; 0: no number of them does, the longest entry takes too long. */
 uint64_t insight_advice_workers(const struct insight_advice *advice, int64_t within_us);
 
-/* A wall time as sbatch reads it, "1:30:00" or "2-00:00:00"; a duration as our own options read it, "90s", "15m", "2h";
- * a size as both do, "512M", "4G". */
-void insight_advice_time_text(int64_t us, char text[32]);
-void insight_advice_duration_text(int64_t us, char text[32]);
-void insight_advice_size_text(uint64_t kib, char text[32]);
-
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Stacks as the commands hold them.
+ * A stack as it was read.
  */
 #include "insight/stack.h"
 
 #include "base/error.h"
 
 #include <stdio.h>
-#include <string.h>
 
 int insight_stack_copy(struct insight_stack *stack, const struct jobstack_status *s)
 {
@@ -27,39 +26,38 @@ void insight_stack_free(struct insight_stack *stack)
 	js_buf_free(&stack->note);
 }
 
-struct taking {
-	struct insight_stack *stack;
-	int memory;
-};
-
-static int take(void *ctx, const struct jobstack_status *s)
+static int copy_row(void *ctx, const struct jobstack_status *s)
 {
-	struct taking *t = ctx;
+	struct insight_stack *stack = ctx;
 
-	insight_stack_free(t->stack);
-	t->memory = insight_stack_copy(t->stack, s) != 0;
-	return 0;
+	insight_stack_free(stack);
+	return insight_stack_copy(stack, s) != 0;
 }
 
-int cli_stack(struct cli *cli, struct insight_stack *stack)
+int insight_stack_read(struct jobstack *handle, const char *name, struct insight_stack *stack,
+		       struct jobstack_error *error)
 {
-	struct taking t = {stack, 0};
-	int status = jobstack_status(cli->handle, cli->stack, take, &t, &cli->error);
+	int status = jobstack_status(handle, name, copy_row, stack, error);
 
-	return status == 0 && t.memory ? js_error_memory(&cli->error) : status;
-}
-
-const char *view_stack_word(enum jobstack_stack_state state)
-{
-	static const char *const word[] = {[JOBSTACK_OPEN] = "open",
-					   [JOBSTACK_PAUSED] = "paused",
-					   [JOBSTACK_CANCELLED] = "cancelled",
-					   [JOBSTACK_DROPPING] = "dropping"};
-
-	return (size_t)state < sizeof(word) / sizeof(word[0]) ? word[state] : "?";
+	if (!stack->cwd.failed && !stack->note.failed)
+		return status;
+	js_error_clear(error);
+	return js_error_memory(error);
 }
 
 uint64_t insight_stack_left(const struct jobstack_status *s)
 {
 	return s->ready + s->waiting + s->held + s->running;
+}
+
+int insight_stack_is_over(const struct jobstack_status *s)
+{
+	return insight_stack_left(s) == 0 && s->pushers == 0;
+}
+
+double insight_stack_share(const struct jobstack_status *s)
+{
+	uint64_t all = s->pushed - s->moved;
+
+	return all == 0 ? 0 : (double)(s->done + s->pruned) / (double)all;
 }

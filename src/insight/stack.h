@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Stacks as the commands hold them: the ledger's row with texts of its own, and its words.
+ * A stack as it was read: the ledger's row, with texts of its own.
  */
 #ifndef JS_INSIGHT_STACK_H
 #define JS_INSIGHT_STACK_H
 
 #include "base/buf.h"
-#include "cli/cli.h"
+#include "jobstack/jobstack.h"
 
 #include <stdint.h>
 
@@ -20,13 +20,17 @@ struct insight_stack {
 int insight_stack_copy(struct insight_stack *stack, const struct jobstack_status *s);
 void insight_stack_free(struct insight_stack *stack);
 
-/* Reads the stack of this call into the empty STACK: 0, or a JOBSTACK_E code with cli->error filled. */
-int cli_stack(struct cli *cli, struct insight_stack *stack);
+/* Reads the stack NAME into the empty STACK: 0, or a JOBSTACK_E code with ERROR filled. */
+int insight_stack_read(struct jobstack *handle, const char *name, struct insight_stack *stack,
+		       struct jobstack_error *error);
 
-/* "open", "paused", "cancelled", "dropping". */
-const char *view_stack_word(enum jobstack_stack_state state);
-
-/* What has not come to its end. */
+/* How many entries have not come to their end. */
 uint64_t insight_stack_left(const struct jobstack_status *s);
+
+/* Is nothing left to do, and does nobody push? */
+int insight_stack_is_over(const struct jobstack_status *s);
+
+/* How much of the stack is done, 0 to 1; entries that moved to another stack do not count. */
+double insight_stack_share(const struct jobstack_status *s);
 
 #endif

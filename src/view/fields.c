@@ -3,10 +3,12 @@
  * The fields of an item: one table for `list -o` and for JSON, so that both have the same names.
  */
 #define _GNU_SOURCE
+#include "view/fields.h"
+
 #include "base/clock.h"
-#include "cli/item.h"
 #include "view/json.h"
 #include "view/text.h"
+#include "view/words.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -71,7 +73,7 @@ const struct view_field view_field[] = {{"entry", U64, AT(entry)},
 					{NULL, 0, 0}};
 _Static_assert(sizeof(view_field) / sizeof(view_field[0]) <= VIEW_FIELDS_MAX, "a choice has room for all");
 
-int cli_fields_parse(struct cli *cli, const char *list, struct view_fields *fields)
+int view_fields_parse(const char *list, struct view_fields *fields, struct js_buf *fault)
 {
 	fields->n = 0;
 	do {
@@ -81,28 +83,25 @@ int cli_fields_parse(struct cli *cli, const char *list, struct view_fields *fiel
 		while (f->name != NULL && (strlen(f->name) != len || strncmp(f->name, list, len) != 0))
 			f++;
 		if (f->name == NULL) {
-			struct js_buf names = {0};
-			int status;
-
+			js_buf_printf(fault, "\"%.*s\" is no field: there are", (int)len, list);
 			for (f = view_field; f->name != NULL; f++)
-				js_buf_printf(&names, " %s", f->name);
-			status = cli_usage(cli, "-o: \"%.*s\" is no field: there are%s", (int)len, list,
-					   names.failed ? "" : names.data);
-			js_buf_free(&names);
-			return status;
+				js_buf_printf(fault, " %s", f->name);
+			return -1;
 		}
-		if (fields->n == VIEW_FIELDS_MAX)
-			return cli_usage(cli, "-o takes at most %d fields", VIEW_FIELDS_MAX);
+		if (fields->n == VIEW_FIELDS_MAX) {
+			js_buf_printf(fault, "at most %d fields can be given", VIEW_FIELDS_MAX);
+			return -1;
+		}
 		fields->field[fields->n++] = f;
 		list += len;
 	} while (*list++ == ',');
 	return 0;
 }
 
-int view_fields_want_tails(const struct view_fields *fields)
+int view_fields_have(const struct view_fields *fields, const char *name)
 {
 	for (size_t i = 0; i < fields->n; i++)
-		if (strcmp(fields->field[i]->name, "err_tail") == 0)
+		if (strcmp(fields->field[i]->name, name) == 0)
 			return 1;
 	return 0;
 }
@@ -145,38 +144,6 @@ static struct jobstack_bytes words(const struct view_field *f, const struct jobs
 	return (struct jobstack_bytes){text, text == NULL ? 0 : strlen(text)};
 }
 
-void view_field_text(const struct view_field *f, const struct jobstack_item *item, int raw, struct js_buf *out)
-{
-	char iso[JS_CLOCK_ISO];
-	struct jobstack_bytes text;
-	int64_t n;
-
-	switch ((enum kind)f->kind) {
-	case TEXT:
-	case BYTES:
-	case STATE:
-	case OUTCOME:
-		text = words(f, item);
-		if (text.data == NULL)
-			js_buf_char(out, '-');
-		else if (raw)
-			js_buf_add(out, text.data, text.len);
-		else
-			view_safe(out, text.data, text.len);
-		return;
-	default: break;
-	}
-	if (!number(f, item, &n))
-		js_buf_char(out, '-');
-	else if (f->kind == MOMENT) {
-		js_clock_iso(n, iso);
-		js_buf_str(out, iso);
-	} else if (f->kind == CPU || f->kind == TOOK)
-		js_buf_printf(out, "%" PRId64 ".%06" PRId64, n / 1000000, n % 1000000);
-	else
-		js_buf_printf(out, "%" PRId64, n);
-}
-
 void view_field_value(const struct view_field *f, const struct jobstack_item *item, struct view_value *v)
 {
 	switch ((enum kind)f->kind) {
@@ -196,31 +163,44 @@ void view_field_value(const struct view_field *f, const struct jobstack_item *it
 		v->is = VIEW_UNKNOWN;
 }
 
+void view_field_text(const struct view_field *f, const struct jobstack_item *item, int raw, struct js_buf *out)
+{
+	char iso[JS_CLOCK_ISO];
+	struct view_value v;
+
+	view_field_value(f, item, &v);
+	switch (v.is) {
+	case VIEW_UNKNOWN: js_buf_char(out, '-'); break;
+	case VIEW_NUMBER: js_buf_printf(out, "%" PRId64, v.n); break;
+	case VIEW_SECONDS: js_buf_printf(out, "%" PRId64 ".%06" PRId64, v.n / 1000000, v.n % 1000000); break;
+	case VIEW_MOMENT:
+		js_clock_iso(v.n, iso);
+		js_buf_str(out, iso);
+		break;
+	case VIEW_TEXT:
+		if (raw)
+			js_buf_add(out, v.text.data, v.text.len);
+		else
+			view_safe(out, v.text.data, v.text.len);
+	}
+}
+
 int view_fields_json(const struct view_fields *fields, const struct jobstack_item *item, json_t *object)
 {
-	struct jobstack_bytes text;
-	int bad = 0, known;
-	int64_t n;
+	struct view_value v;
+	int bad = 0;
 
 	for (size_t i = 0; i < fields->n; i++) {
-		const struct view_field *f = fields->field[i];
+		const char *name = fields->field[i]->name;
 
-		switch ((enum kind)f->kind) {
-		case TEXT:
-		case BYTES:
-		case STATE:
-		case OUTCOME:
-			text = words(f, item);
-			bad |= view_json_bytes(object, f->name, text.data, text.len);
-			continue;
-		default: known = number(f, item, &n);
+		view_field_value(fields->field[i], item, &v);
+		switch (v.is) {
+		case VIEW_UNKNOWN: bad |= VIEW_SET(object, KEY_JSON(name, json_null())); break;
+		case VIEW_NUMBER: bad |= VIEW_SET(object, KEY_INT(name, v.n, 1)); break;
+		case VIEW_SECONDS: bad |= VIEW_SET(object, KEY_SPAN(name, v.n)); break;
+		case VIEW_MOMENT: bad |= VIEW_SET(object, KEY_TIME(name, v.n)); break;
+		case VIEW_TEXT: bad |= VIEW_SET(object, KEY_BYTES(name, v.text.data, v.text.len));
 		}
-		if (f->kind == MOMENT)
-			bad |= view_json_time(object, f->name, known ? n : -1);
-		else if (f->kind == CPU || f->kind == TOOK)
-			bad |= view_json_seconds(object, f->name, known ? n : -1);
-		else
-			bad |= view_json_int(object, f->name, n, known);
 	}
 	return bad;
 }

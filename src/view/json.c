@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * JSON as the commands print it.  Promise: one object is one line.
+ * JSON as it is shown.  Promise: one object is one line.
  */
 #include "view/json.h"
 
 #include "base/clock.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +24,7 @@ void view_base64(struct js_buf *out, const void *data, size_t len)
 	}
 }
 
-int view_json_bytes(json_t *object, const char *key, const void *data, size_t len)
+static int set_bytes(json_t *object, const char *key, const void *data, size_t len)
 {
 	json_t *text = data == NULL ? json_null() : json_stringn(data, len);
 	struct js_buf coded = {0}, name = {0};
@@ -42,63 +41,66 @@ int view_json_bytes(json_t *object, const char *key, const void *data, size_t le
 	return bad;
 }
 
-int view_json_text(json_t *object, const char *key, const char *text)
-{
-	return view_json_bytes(object, key, text, text == NULL ? 0 : strlen(text));
-}
-
-int view_json_int(json_t *object, const char *key, int64_t value, int present)
-{
-	return json_object_set_new(object, key, present ? json_integer(value) : json_null());
-}
-
-int view_json_count(json_t *object, const char *key, uint64_t value)
-{
-	return json_object_set_new(object, key, json_integer((json_int_t)value));
-}
-
-int view_json_real(json_t *object, const char *key, double value, int present)
-{
-	return json_object_set_new(object, key, present ? json_real(value) : json_null());
-}
-
-int view_json_time(json_t *object, const char *key, int64_t wall_us)
+static json_t *time_value(int64_t wall_us)
 {
 	char text[JS_CLOCK_ISO];
 
-	if (wall_us < 0)
-		return json_object_set_new(object, key, json_null());
 	js_clock_iso(wall_us, text);
-	return json_object_set_new(object, key, json_string(text));
+	return wall_us < 0 ? json_null() : json_string(text);
 }
 
-int view_json_seconds(json_t *object, const char *key, int64_t us)
+static json_t *value_of(const struct view_member *m)
 {
-	return view_json_real(object, key, (double)us / 1e6, us >= 0);
+	switch (m->is) {
+	case VIEW_JSON_COUNT: return json_integer((json_int_t)m->as.count);
+	case VIEW_JSON_INT: return m->present ? json_integer(m->as.n) : json_null();
+	case VIEW_JSON_REAL: return m->present ? json_real(m->as.real) : json_null();
+	case VIEW_JSON_TIME: return time_value(m->as.n);
+	case VIEW_JSON_SPAN: return m->as.n >= 0 ? json_real((double)m->as.n / 1e6) : json_null();
+	case VIEW_JSON_FLAG: return json_boolean(m->present);
+	default: return m->as.value;
+	}
 }
 
-char *view_json_line(json_t *object)
+int view_set(json_t *object, const struct view_member *m)
+{
+	int bad = object == NULL;
+
+	for (; m->key != NULL; m++)
+		if (m->is != VIEW_JSON_BYTES)
+			bad |= json_object_set_new(object, m->key, value_of(m));
+		else
+			bad |= set_bytes(object, m->key, m->as.data,
+					 m->len == VIEW_TEXT_LEN && m->as.data != NULL ? strlen(m->as.data) : m->len);
+	return bad;
+}
+
+json_t *view_object(const struct view_member *m)
+{
+	json_t *object = json_object();
+
+	return view_checked(object, view_set(object, m));
+}
+
+json_t *view_checked(json_t *json, int bad)
+{
+	if (!bad)
+		return json;
+	json_decref(json);
+	return NULL;
+}
+
+int view_json_line(json_t *object, struct js_buf *out)
 {
 	/* 15 digits: 0.1 is 0.1, and microseconds of a year are whole */
 	char *text = object == NULL ? NULL
 				    : json_dumps(object, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(15));
 
 	json_decref(object);
-	return text;
-}
-
-int view_json_print(json_t *object, int bad)
-{
-	char *text = NULL;
-
-	if (bad)
-		json_decref(object);
-	else
-		text = view_json_line(object);
 	if (text == NULL)
 		return -1;
-	(void)fputs(text, stdout);
-	(void)putchar('\n');
+	js_buf_str(out, text);
+	js_buf_char(out, '\n');
 	free(text);
-	return 0;
+	return out->failed ? -1 : 0;
 }

@@ -69,13 +69,6 @@ void view_pace_eta(const struct jobstack_pace *p, char text[VIEW_PACE_TEXT])
 		(void)snprintf(text, VIEW_PACE_TEXT, "%.20s to %.20s", low, high);
 }
 
-double view_pace_share(const struct jobstack_status *s)
-{
-	uint64_t all = s->pushed - s->moved;
-
-	return all == 0 ? 0 : (double)(s->done + s->pruned) / (double)all;
-}
-
 void view_pace_percent(double share, char text[VIEW_PACE_TEXT])
 {
 	(void)snprintf(text, VIEW_PACE_TEXT, "%.1f %%", share >= 1 ? 100.0 : share > 0.999 ? 99.9 : 100 * share);

@@ -20,8 +20,7 @@ void view_pace_eta(const struct jobstack_pace *pace, char text[VIEW_PACE_TEXT]);
 /* A duration to two digits: "40 s", "12 min", "5 h", "3 d". */
 void view_pace_rough(int64_t us, char text[VIEW_PACE_TEXT]);
 
-/* How much of a stack is done, 0 to 1: of those that are its own; and "99.9 %", which is 100 only when all is. */
-double view_pace_share(const struct jobstack_status *s);
+/* How much is done, 0 to 1: "99.9 %", which is 100 only when all is. */
 void view_pace_percent(double share, char text[VIEW_PACE_TEXT]);
 
 #endif

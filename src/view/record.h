@@ -6,7 +6,7 @@
 #define JS_VIEW_RECORD_H
 
 #include "base/buf.h"
-#include "cli/item.h"
+#include "view/fields.h"
 
 /* Appends the names of the fields, or their values, as a line of CSV.  What is not known is an empty field; a text is
  * its bytes as they are, in quotes where it must be. */

@@ -5,12 +5,44 @@
 #include "view/report.h"
 
 #include "base/clock.h"
-#include "view/text.h"
+#include "view/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-static void option(struct js_buf *out, const char *name, const char *value)
+#define MIB UINT64_C(1024) /* in KiB */
+
+void view_sbatch_time(int64_t us, char text[32])
+{
+	int64_t s = us / JS_SECOND_US, days = s / 86400;
+
+	if (days > 0)
+		(void)snprintf(text, 32, "%" PRId64 "-%02d:%02d:00", days, (int)(s / 3600 % 24), (int)(s / 60 % 60));
+	else
+		(void)snprintf(text, 32, "%d:%02d:00", (int)(s / 3600), (int)(s / 60 % 60));
+}
+
+void view_option_duration(int64_t us, char text[32])
+{
+	int64_t s = us / JS_SECOND_US;
+
+	if (s % 3600 == 0)
+		(void)snprintf(text, 32, "%" PRId64 "h", s / 3600);
+	else if (s % 60 == 0)
+		(void)snprintf(text, 32, "%" PRId64 "m", s / 60);
+	else
+		(void)snprintf(text, 32, "%" PRId64 "s", s);
+}
+
+void view_sbatch_size(uint64_t kib, char text[32])
+{
+	if (kib % (1024 * MIB) == 0)
+		(void)snprintf(text, 32, "%" PRIu64 "G", kib / 1024 / MIB);
+	else
+		(void)snprintf(text, 32, "%" PRIu64 "M", (kib + MIB - 1) / MIB);
+}
+
+static void add_option(struct js_buf *out, const char *name, const char *value)
 {
 	js_buf_printf(out, "  %s=%s  ", name, value);
 }
@@ -24,13 +56,13 @@ static void memory_words(const struct insight_report *r, struct js_buf *out)
 		js_buf_str(out, "  --mem: not known, for no attempt left word of its memory\n");
 		return;
 	}
-	insight_advice_size_text(a->mem_kib, each);
-	insight_advice_size_text(a->mem_kib * a->slots, all);
-	option(out, "--mem", all);
-	js_buf_printf(out, "%" PRIu32 " slot%s of %s", a->slots, a->slots == 1 ? "" : "s", each);
+	view_sbatch_size(a->mem_kib, each);
+	view_sbatch_size(a->mem_kib * a->slots, all);
+	add_option(out, "--mem", all);
+	js_buf_printf(out, "%" PRIu32 " slot%s of %s", a->slots, view_plural(a->slots), each);
 	if (a->mem_over > 0)
 		js_buf_printf(out, "; %" PRIu64 " attempt%s took more than that", a->mem_over,
-			      a->mem_over == 1 ? "" : "s");
+			      view_plural(a->mem_over));
 	js_buf_char(out, '\n');
 	if (r->tally->no_memory > 0)
 		js_buf_printf(out,
@@ -43,15 +75,15 @@ static void time_words(const struct insight_report *r, struct js_buf *out)
 	const struct insight_advice *a = &r->advice;
 	char text[32];
 
-	insight_advice_time_text(a->time_us, text);
-	option(out, "--time", text);
+	view_sbatch_time(a->time_us, text);
+	add_option(out, "--time", text);
 	js_buf_str(out, "the longest took ");
 	view_took(out, (double)a->longest_us);
 	js_buf_str(out, ", p99 ");
 	view_took(out, (double)a->p99_us);
 	js_buf_char(out, '\n');
-	insight_advice_duration_text(a->timeout_us, text);
-	option(out, "--timeout", text);
+	view_option_duration(a->timeout_us, text);
+	add_option(out, "--timeout", text);
 	js_buf_str(out, "ends what hangs (of jobstack-worker)\n");
 	if (r->tally->timeouts > 0)
 		js_buf_printf(out, "    %" PRIu64 " ended by a timeout: how long they would have taken was not seen\n",
@@ -81,7 +113,7 @@ static size_t workers_for(const struct insight_advice *a, struct js_buf *out)
 static void workers_words(const struct insight_report *r, struct js_buf *out)
 {
 	const struct insight_advice *a = &r->advice;
-	uint64_t n = r->wanted_us >= 0 ? insight_advice_workers(a, r->wanted_us) : 0;
+	uint64_t n = insight_report_workers(r);
 
 	js_buf_str(out, "  workers: ");
 	if (r->wanted_us >= 0 && n == 0) {
@@ -95,7 +127,7 @@ static void workers_words(const struct insight_report *r, struct js_buf *out)
 		view_took(out, (double)r->wanted_us);
 	} else if (workers_for(a, out) == 0)
 		js_buf_str(out, "--within D tells how many for a time of your choice");
-	js_buf_printf(out, " (of %" PRIu32 " slot%s; %s %" PRIu64 ")\n", a->slots, a->slots == 1 ? "" : "s",
+	js_buf_printf(out, " (of %" PRIu32 " slot%s; %s %" PRIu64 ")\n", a->slots, view_plural(a->slots),
 		      a->are_left ? "the entries that are left:" : "entries like these:", a->entries);
 }
 
@@ -123,19 +155,19 @@ void view_report_slurm(const struct insight_report *r, struct js_buf *out)
 {
 	const struct insight_advice *a = &r->advice;
 	char text[32];
-	uint64_t n = r->wanted_us >= 0 ? insight_advice_workers(a, r->wanted_us) : 0;
+	uint64_t n = insight_report_workers(r);
 
 	js_buf_str(out, "#!/bin/bash\n");
 	js_buf_printf(out, "#SBATCH --job-name=%s\n", r->stack.name);
-	insight_advice_time_text(a->time_us, text);
+	view_sbatch_time(a->time_us, text);
 	js_buf_printf(out, "#SBATCH --time=%s\n#SBATCH --cpus-per-task=%" PRIu32 "\n", text, a->slots * a->cpus);
 	if (a->mem_kib > 0) {
-		insight_advice_size_text(a->mem_kib * a->slots, text);
+		view_sbatch_size(a->mem_kib * a->slots, text);
 		js_buf_printf(out, "#SBATCH --mem=%s\n", text);
 	}
 	if (n > 0)
 		js_buf_printf(out, "#SBATCH --array=1-%" PRIu64 "\n", n);
-	insight_advice_duration_text(a->timeout_us, text);
+	view_option_duration(a->timeout_us, text);
 	/* the number once more, since a step does not take it over from its job (Slurm 22.05 and later) */
 	js_buf_printf(out,
 		      "srun --cpus-per-task=%" PRIu32 " jobstack-worker -s %s --slots %" PRIu32

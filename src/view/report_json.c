@@ -2,251 +2,203 @@
  *
  * The report as one object of JSON: all numbers of the text, in seconds and bytes, null for what is not known.
  */
-#include "view/report.h"
-
-#include "base/clock.h"
-#include "cli/item.h"
 #include "view/json.h"
-#include "insight/snapshot.h"
+#include "view/report.h"
+#include "view/status.h"
+#include "view/words.h"
 
-#include <string.h>
-
-/* Sets KEY to VALUE, which may be NULL for want of memory; the value is taken over.  What makes a value sets *BAD where
- * memory ran out. */
-static int put(json_t *o, const char *key, json_t *value)
+static json_t *counts_json(const struct jobstack_status *s)
 {
-	return json_object_set_new(o, key, value);
+	return VIEW_OBJECT(KEY_COUNT("pushed", s->pushed), KEY_COUNT("ready", s->ready),
+			   KEY_COUNT("waiting", s->waiting), KEY_COUNT("held", s->held),
+			   KEY_COUNT("running", s->running), KEY_COUNT("done", s->done), KEY_COUNT("dead", s->dead),
+			   KEY_COUNT("cancelled", s->cancelled), KEY_COUNT("moved", s->moved),
+			   KEY_COUNT("pruned", s->pruned));
 }
 
-static json_t *counts(const struct insight_report *r, int *bad)
-{
-	const struct jobstack_status *s = &r->stack.s;
-	json_t *o = json_object();
-
-	*bad |= view_json_count(o, "pushed", s->pushed) | view_json_count(o, "ready", s->ready);
-	*bad |= view_json_count(o, "waiting", s->waiting) | view_json_count(o, "held", s->held);
-	*bad |= view_json_count(o, "running", s->running) | view_json_count(o, "done", s->done) |
-		view_json_count(o, "dead", s->dead);
-	*bad |= view_json_count(o, "cancelled", s->cancelled) | view_json_count(o, "moved", s->moved);
-	*bad |= view_json_count(o, "pruned", s->pruned);
-	return o;
-}
-
-static int outcomes(json_t *o, const uint64_t n[INSIGHT_OUTCOMES])
+static int set_outcomes(json_t *o, const uint64_t n[INSIGHT_OUTCOMES])
 {
 	int bad = 0;
 
 	for (int v = 0; v < INSIGHT_OUTCOMES; v++)
-		bad |= view_json_count(o, view_outcome_word(v), n[v]);
+		bad |= VIEW_SET(o, KEY_COUNT(view_outcome_word(v), n[v]));
 	return bad;
 }
 
-static json_t *attempts(const struct insight_tally *t, int *bad)
+static json_t *attempts_json(const struct insight_tally *t)
 {
-	json_t *o = json_object();
+	json_t *o = VIEW_OBJECT(KEY_COUNT("all", insight_tally_attempts(t)));
+	int bad = set_outcomes(o, t->n);
 
-	*bad |= view_json_count(o, "all", insight_tally_attempts(t));
-	*bad |= outcomes(o, t->n);
-	*bad |= view_json_count(o, "entries", t->entries);
-	*bad |= view_json_seconds(o, "seconds", (int64_t)insight_tally_time(t));
-	*bad |= view_json_count(o, "time_not_known", t->untimed);
-	return o;
+	return view_checked(o, bad | VIEW_SET(o, KEY_COUNT("entries", t->entries),
+					      KEY_SPAN("seconds", (int64_t)insight_tally_time(t)),
+					      KEY_COUNT("time_not_known", t->untimed)));
 }
 
-static json_t *users(const struct insight_tally *t, int *bad)
+static json_t *users_json(const struct insight_tally *t)
 {
-	json_t *list = json_array(), *one;
+	json_t *list = json_array();
+	int bad = 0;
 
-	for (size_t i = 0; i < t->user_n; i++) {
-		one = json_object();
-		*bad |= view_json_text(one, "user", t->user[i]);
-		*bad |= json_array_append_new(list, one);
-	}
-	return list;
+	for (size_t i = 0; i < t->user_n; i++)
+		bad |= json_array_append_new(list, VIEW_OBJECT(KEY_TEXT("user", t->user[i])));
+	return view_checked(list, bad);
 }
 
-static json_t *histogram(const struct js_sketch *s, int *bad)
+static json_t *histogram_json(const struct js_sketch *s)
 {
-	json_t *list = json_array(), *one;
+	json_t *list = json_array();
+	int bad = 0;
 
 	for (int64_t low = 0, high; low < INT64_MAX && s->n > 0 && (uint64_t)low <= s->max; low = high) {
+		uint64_t done;
+
 		high = insight_report_edge(low);
-		one = json_object();
-		*bad |= view_json_seconds(one, "from", low);
-		*bad |= view_json_seconds(one, "to", high == INT64_MAX ? -1 : high);
-		*bad |= view_json_count(one, "done", js_sketch_between(s, (uint64_t)low, (uint64_t)high - 1));
-		*bad |= json_array_append_new(list, one);
+		done = js_sketch_between(s, (uint64_t)low, (uint64_t)high - 1);
+		bad |= json_array_append_new(list, VIEW_OBJECT(KEY_SPAN("from", low),
+							       KEY_SPAN("to", high == INT64_MAX ? -1 : high),
+							       KEY_COUNT("done", done)));
 	}
-	return list;
+	return view_checked(list, bad);
 }
 
 static const struct {
 	const char *name;
 	double q;
 } quantile[] = {{"min", 0}, {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"max", 1}};
+#define QUANTILES (sizeof(quantile) / sizeof(quantile[0]))
 
-static json_t *durations(const struct js_sketch *s, int *bad)
+static json_t *durations_json(const struct js_sketch *s)
 {
-	json_t *o = json_object();
+	json_t *o = VIEW_OBJECT(KEY_COUNT("done", s->n));
+	int bad = 0;
 
-	*bad |= view_json_count(o, "done", s->n);
-	for (size_t i = 0; i < sizeof(quantile) / sizeof(quantile[0]); i++)
-		*bad |= view_json_seconds(o, quantile[i].name,
-					  s->n > 0 ? (int64_t)js_sketch_quantile(s, quantile[i].q) : -1);
-	*bad |= view_json_seconds(o, "mean", s->n > 0 ? (int64_t)js_sketch_mean(s) : -1);
-	*bad |= put(o, "histogram", histogram(s, bad));
-	return o;
+	for (size_t i = 0; i < QUANTILES; i++)
+		bad |= VIEW_SET(
+			o, KEY_SPAN(quantile[i].name, s->n > 0 ? (int64_t)js_sketch_quantile(s, quantile[i].q) : -1));
+	return view_checked(o, bad | VIEW_SET(o, KEY_SPAN("mean", s->n > 0 ? (int64_t)js_sketch_mean(s) : -1),
+					      KEY_JSON("histogram", histogram_json(s))));
 }
 
-static json_t *memory(const struct js_sketch *s, int *bad)
+static json_t *memory_json(const struct js_sketch *s)
 {
-	json_t *o = json_object();
+	json_t *o = VIEW_OBJECT(KEY_COUNT("attempts", s->n));
+	int bad = 0;
 
-	*bad |= view_json_count(o, "attempts", s->n);
-	for (size_t i = 0; i < sizeof(quantile) / sizeof(quantile[0]); i++)
-		*bad |= view_json_int(o, quantile[i].name, 1024 * (int64_t)js_sketch_quantile(s, quantile[i].q),
-				      s->n > 0);
-	return o;
+	for (size_t i = 0; i < QUANTILES; i++)
+		bad |= VIEW_SET(
+			o, KEY_INT(quantile[i].name, 1024 * (int64_t)js_sketch_quantile(s, quantile[i].q), s->n > 0));
+	return view_checked(o, bad);
 }
 
-static json_t *throughput(struct js_timeline *l, int *bad)
+static json_t *throughput_json(const struct js_timeline *l)
 {
-	json_t *list = json_array(), *one;
-	size_t from, to;
+	json_t *list = json_array();
+	size_t from = 0, to = 0;
+	int bad = 0, none = js_timeline_range(l, &from, &to);
 
-	js_timeline_fit(l, INSIGHT_REPORT_ROWS);
-	if (js_timeline_range(l, &from, &to) != 0)
-		return list;
-	for (size_t i = from; i <= to; i++) {
-		one = json_object();
-		*bad |= view_json_time(one, "from", (l->first + (int64_t)i) * l->step_us);
-		*bad |= view_json_seconds(one, "seconds", l->step_us);
-		*bad |= view_json_count(one, "done", l->count[i][0]);
-		*bad |= view_json_count(one, "not_done", l->count[i][1]);
-		*bad |= json_array_append_new(list, one);
-	}
-	return list;
+	for (size_t i = from; none == 0 && i <= to; i++)
+		bad |= json_array_append_new(list, VIEW_OBJECT(KEY_TIME("from", (l->first + (int64_t)i) * l->step_us),
+							       KEY_SPAN("seconds", l->step_us),
+							       KEY_COUNT("done", l->count[i][0]),
+							       KEY_COUNT("not_done", l->count[i][1])));
+	return view_checked(list, bad);
 }
 
-static json_t *nodes(const struct insight_tally *t, int *bad)
+static json_t *nodes_json(const struct insight_tally *t)
 {
-	json_t *list = json_array(), *one;
+	json_t *list = json_array();
+	int bad = 0;
 
 	for (size_t i = 0; i < t->node_n; i++) {
 		const struct insight_tally_node *n = &t->node[i];
 		double us = n->us[0] + n->us[1] + n->us[2] + n->us[3];
+		json_t *one = VIEW_OBJECT(KEY_TEXT("node", n->name));
 
-		one = json_object();
-		*bad |= view_json_text(one, "node", n->name);
-		*bad |= outcomes(one, n->n);
-		*bad |= view_json_seconds(one, "mean_done", n->n[0] > 0 ? (int64_t)(n->us[0] / (double)n->n[0]) : -1);
-		*bad |= view_json_seconds(one, "seconds", (int64_t)us);
-		*bad |= view_json_count(one, "slots", n->slots);
-		*bad |= view_json_real(one, "busy", us / (double)(n->last_us - n->first_us),
-				       n->timed > 0 && n->last_us > n->first_us);
-		*bad |= json_array_append_new(list, one);
+		bad |= set_outcomes(one, n->n);
+		bad |= VIEW_SET(one, KEY_SPAN("mean_done", n->n[0] > 0 ? (int64_t)(n->us[0] / (double)n->n[0]) : -1),
+				KEY_SPAN("seconds", (int64_t)us), KEY_COUNT("slots", n->slots),
+				KEY_REAL("busy", us / (double)(n->last_us - n->first_us),
+					 n->timed > 0 && n->last_us > n->first_us));
+		bad |= json_array_append_new(list, one);
 	}
-	return list;
+	return view_checked(list, bad);
 }
 
-static json_t *slowest(const struct insight_report *r, int *bad)
+static json_t *slowest_json(const struct insight_report *r)
 {
-	json_t *list = json_array(), *one;
+	json_t *list = json_array();
+	int bad = 0;
 
 	for (size_t i = 0; i < r->tally->slow_n; i++) {
 		const struct insight_tally_slow *s = &r->tally->slow[i];
 
-		one = json_object();
-		*bad |= view_json_count(one, "entry", s->entry);
-		*bad |= view_json_bytes(one, "datapath", r->slow[i].data, r->slow[i].len);
-		*bad |= view_json_count(one, "attempt", s->attempt);
-		*bad |= view_json_text(one, "outcome", view_outcome_word(s->outcome));
-		*bad |= view_json_seconds(one, "seconds", s->us);
-		*bad |= view_json_text(one, "node", s->node);
-		*bad |= json_array_append_new(list, one);
+		bad |= json_array_append_new(list, VIEW_OBJECT(KEY_COUNT("entry", s->entry),
+							       KEY_BYTES("datapath", r->slow[i].data, r->slow[i].len),
+							       KEY_COUNT("attempt", s->attempt),
+							       KEY_TEXT("outcome", view_outcome_word(s->outcome)),
+							       KEY_SPAN("seconds", s->us), KEY_TEXT("node", s->node)));
 	}
-	return list;
+	return view_checked(list, bad);
 }
 
-static json_t *wasted(const struct insight_tally *t, int *bad)
+static json_t *wasted_json(const struct insight_tally *t)
 {
-	double all = insight_tally_time(t);
-	json_t *o = json_object(), *list = json_array(), *one;
+	double all = insight_tally_time(t), wasted = all - t->us[JOBSTACK_DONE];
+	json_t *list = json_array();
+	int bad = 0;
 
 	for (size_t i = 0; i < t->cause_n; i++) {
 		const struct insight_tally_cause *c = &t->cause[i];
 
-		one = json_object();
-		*bad |= view_json_text(one, "outcome", view_outcome_word(c->outcome));
-		*bad |= view_json_text(one, "cause", c->words);
-		*bad |= view_json_count(one, "attempts", c->n);
-		*bad |= view_json_seconds(one, "seconds", (int64_t)c->us);
-		*bad |= view_json_real(one, "share", all > 0 ? c->us / all : 0, all > 0);
-		*bad |= json_array_append_new(list, one);
+		bad |= json_array_append_new(list, VIEW_OBJECT(KEY_TEXT("outcome", view_outcome_word(c->outcome)),
+							       KEY_TEXT("cause", c->words), KEY_COUNT("attempts", c->n),
+							       KEY_SPAN("seconds", (int64_t)c->us),
+							       KEY_REAL("share", all > 0 ? c->us / all : 0, all > 0)));
 	}
-	*bad |= view_json_seconds(o, "seconds", (int64_t)(all - t->us[JOBSTACK_DONE]));
-	*bad |= view_json_real(o, "share", all > 0 ? (all - t->us[JOBSTACK_DONE]) / all : 0, all > 0);
-	*bad |= put(o, "causes", list);
-	return o;
+	return VIEW_OBJECT(KEY_SPAN("seconds", (int64_t)wasted), KEY_REAL("share", all > 0 ? wasted / all : 0, all > 0),
+			   KEY_JSON("causes", view_checked(list, bad)));
 }
 
-static json_t *used(const struct insight_tally *t, int *bad)
+static json_t *used_json(const struct insight_tally *t)
 {
-	json_t *o = json_object();
-
-	*bad |= view_json_seconds(o, "cpu_seconds", t->cpu_n > 0 ? (int64_t)t->cpu_us : -1);
-	*bad |= view_json_real(o, "cpu_share", t->cpu_us / t->cpu_of_us, t->cpu_of_us > 0);
-	*bad |= put(o, "memory_bytes", memory(&t->rss_kib, bad));
-	*bad |= view_json_int(o, "read_bytes", (int64_t)t->read_bytes, t->bytes_n > 0);
-	*bad |= view_json_int(o, "write_bytes", (int64_t)t->write_bytes, t->bytes_n > 0);
-	return o;
+	return VIEW_OBJECT(KEY_SPAN("cpu_seconds", t->cpu_n > 0 ? (int64_t)t->cpu_us : -1),
+			   KEY_REAL("cpu_share", t->cpu_us / t->cpu_of_us, t->cpu_of_us > 0),
+			   KEY_JSON("memory_bytes", memory_json(&t->rss_kib)),
+			   KEY_INT("read_bytes", (int64_t)t->read_bytes, t->bytes_n > 0),
+			   KEY_INT("write_bytes", (int64_t)t->write_bytes, t->bytes_n > 0));
 }
 
-static json_t *next_run(const struct insight_report *r, int *bad)
+static json_t *next_json(const struct insight_report *r)
 {
 	const struct insight_advice *a = &r->advice;
-	uint64_t workers = r->wanted_us >= 0 ? insight_advice_workers(a, r->wanted_us) : 0;
-	json_t *o;
-	char text[32];
+	uint64_t workers = insight_report_workers(r);
+	char time[32], mem[32];
 
 	if (!a->known)
 		return json_null();
-	o = json_object();
-	insight_advice_time_text(a->time_us, text);
-	*bad |= view_json_text(o, "time", text);
-	*bad |= view_json_seconds(o, "time_seconds", a->time_us);
-	*bad |= view_json_seconds(o, "timeout_seconds", a->timeout_us);
-	*bad |= view_json_count(o, "slots", a->slots);
-	*bad |= view_json_count(o, "cpus_per_slot", a->cpus);
-	*bad |= view_json_int(o, "mem_bytes_per_slot", 1024 * (int64_t)a->mem_kib, a->mem_kib > 0);
-	insight_advice_size_text(a->mem_kib * a->slots, text);
-	*bad |= view_json_text(o, "mem", a->mem_kib > 0 ? text : NULL);
-	*bad |= view_json_count(o, "entries", a->entries);
-	*bad |= view_json_seconds(o, "slot_seconds", (int64_t)a->work_us);
-	*bad |= view_json_seconds(o, "within_seconds", r->wanted_us);
-	*bad |= view_json_int(o, "workers", (int64_t)workers, workers > 0);
-	*bad |= put(o, "few", json_boolean(a->few));
-	return o;
+	view_sbatch_time(a->time_us, time);
+	view_sbatch_size(a->mem_kib * a->slots, mem);
+	return VIEW_OBJECT(KEY_TEXT("time", time), KEY_SPAN("time_seconds", a->time_us),
+			   KEY_SPAN("timeout_seconds", a->timeout_us), KEY_COUNT("slots", a->slots),
+			   KEY_COUNT("cpus_per_slot", a->cpus),
+			   KEY_INT("mem_bytes_per_slot", 1024 * (int64_t)a->mem_kib, a->mem_kib > 0),
+			   KEY_TEXT("mem", a->mem_kib > 0 ? mem : NULL), KEY_COUNT("entries", a->entries),
+			   KEY_SPAN("slot_seconds", (int64_t)a->work_us), KEY_SPAN("within_seconds", r->wanted_us),
+			   KEY_INT("workers", (int64_t)workers, workers > 0), KEY_FLAG("few", a->few));
 }
 
-int view_report_json(struct insight_report *r, json_t *o)
+json_t *view_report_json(const struct insight_report *r)
 {
-	struct insight_tally *t = r->tally;
-	int bad = view_json_text(o, "stack", r->stack.name);
+	const struct insight_tally *t = r->tally;
 
-	bad |= view_json_text(o, "state", view_stack_state(&r->stack.s));
-	bad |= put(o, "so_far", json_boolean(insight_report_so_far(r)));
-	bad |= put(o, "entries", counts(r, &bad));
-	bad |= put(o, "attempts", attempts(t, &bad));
-	bad |= put(o, "users", users(t, &bad));
-	bad |= view_json_time(o, "from", t->first_us) | view_json_time(o, "to", t->last_us);
-	bad |= put(o, "durations", durations(&t->done_us, &bad));
-	bad |= put(o, "throughput", throughput(&t->timeline, &bad));
-	bad |= put(o, "nodes", nodes(t, &bad));
-	bad |= put(o, "slowest", slowest(r, &bad));
-	bad |= put(o, "wasted", wasted(t, &bad));
-	bad |= put(o, "failures", r->failures);
-	r->failures = NULL;
-	bad |= put(o, "used", used(t, &bad));
-	return bad | put(o, "next", next_run(r, &bad));
+	return VIEW_OBJECT(KEY_TEXT("stack", r->stack.name), KEY_TEXT("state", view_stack_state(&r->stack.s)),
+			   KEY_FLAG("so_far", insight_report_so_far(r)), KEY_JSON("entries", counts_json(&r->stack.s)),
+			   KEY_JSON("attempts", attempts_json(t)), KEY_JSON("users", users_json(t)),
+			   KEY_TIME("from", t->first_us), KEY_TIME("to", t->last_us),
+			   KEY_JSON("durations", durations_json(&t->done_us)),
+			   KEY_JSON("throughput", throughput_json(&t->timeline)), KEY_JSON("nodes", nodes_json(t)),
+			   KEY_JSON("slowest", slowest_json(r)), KEY_JSON("wasted", wasted_json(t)),
+			   KEY_JSON("failures", view_failures_json(&r->failures, 0)), KEY_JSON("used", used_json(t)),
+			   KEY_JSON("next", next_json(r)));
 }

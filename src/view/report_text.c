@@ -6,10 +6,9 @@
 
 #include "base/clock.h"
 #include "base/num.h"
-#include "cli/item.h"
-#include "insight/snapshot.h"
-#include "view/term.h"
+#include "view/table.h"
 #include "view/text.h"
+#include "view/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +18,7 @@
 #define NODES 40 /* are listed; more are added up */
 
 struct page {
-	struct insight_report *r;
+	const struct insight_report *r;
 	const struct insight_tally *t;
 	struct js_buf *out;
 	unsigned columns, table; /* of bars; of tables, 0: names are whole */
@@ -46,15 +45,6 @@ static void took_cell(struct view_table *table, double us, int known)
 
 	if (known)
 		view_took(&text, us);
-	view_table_cell(table, VIEW_PLAIN, text.len > 0 ? text.data : "-");
-	js_buf_free(&text);
-}
-
-static void safe_cell(struct view_table *table, const char *name, size_t len)
-{
-	struct js_buf text = {0};
-
-	view_safe(&text, name, len);
 	view_table_cell(table, VIEW_PLAIN, text.len > 0 ? text.data : "-");
 	js_buf_free(&text);
 }
@@ -163,7 +153,7 @@ static void who_and_when(const struct page *p)
 
 static void top(const struct page *p)
 {
-	struct insight_report *r = p->r;
+	const struct insight_report *r = p->r;
 	char title[JOBSTACK_STACK_MAX + 80];
 
 	(void)snprintf(title, sizeof(title), "%s (%s)%s", r->stack.name, view_stack_state(&r->stack.s),
@@ -187,20 +177,6 @@ static void add_bar(struct js_buf *out, unsigned width, uint64_t n, uint64_t of)
 
 	for (unsigned i = 0; i < (full == 0 && n > 0 ? 1 : full); i++)
 		js_buf_char(out, '#');
-}
-
-int64_t insight_report_edge(int64_t edge_us)
-{
-	static const int64_t s = JS_SECOND_US;
-	const int64_t edge[] = {1000,	   2000,      5000,	 10000,	     20000,	 50000,	     100000,
-				200000,	   500000,    s,	 2 * s,	     5 * s,	 10 * s,     30 * s,
-				60 * s,	   120 * s,   300 * s,	 600 * s,    1800 * s,	 3600 * s,   7200 * s,
-				18000 * s, 43200 * s, 86400 * s, 172800 * s, 604800 * s, 2592000 * s};
-	size_t i = 0, n = sizeof(edge) / sizeof(edge[0]);
-
-	while (i < n && edge[i] <= edge_us)
-		i++;
-	return i < n ? edge[i] : INT64_MAX;
 }
 
 static void histogram(const struct page *p)
@@ -258,12 +234,11 @@ static void durations(const struct page *p)
 
 static void throughput(const struct page *p)
 {
-	struct js_timeline *l = &p->r->tally->timeline;
+	const struct js_timeline *l = &p->t->timeline;
 	unsigned width = p->columns > 60 ? p->columns - 44 : p->columns > 40 ? 16 : 8;
 	uint64_t most = 0;
 	size_t from, to;
 
-	js_timeline_fit(l, INSIGHT_REPORT_ROWS);
 	if (js_timeline_range(l, &from, &to) != 0 || from == to)
 		return;
 	heading(p, "done over time");
@@ -304,7 +279,7 @@ static void node_row(struct view_table *table, const struct insight_tally_node *
 	uint64_t all = n->n[0] + n->n[1] + n->n[2] + n->n[3];
 	double us = n->us[0] + n->us[1] + n->us[2] + n->us[3], span = (double)(n->last_us - n->first_us);
 
-	safe_cell(table, n->name, strlen(n->name));
+	view_table_name(table, n->name, strlen(n->name), "-");
 	view_table_printf(table, VIEW_PLAIN, "%" PRIu64, all);
 	for (int v = 1; v < INSIGHT_OUTCOMES; v++)
 		view_table_printf(table, n->n[v] > 0 && v < 3 ? VIEW_RED : VIEW_PLAIN, "%" PRIu64, n->n[v]);
@@ -359,8 +334,8 @@ static void slowest(const struct page *p)
 		view_table_printf(&table, VIEW_PLAIN, "%" PRIu64, s->entry);
 		view_table_cell(&table, s->outcome == JOBSTACK_DONE ? VIEW_PLAIN : VIEW_RED,
 				view_outcome_word(s->outcome));
-		safe_cell(&table, s->node, strlen(s->node));
-		safe_cell(&table, p->r->slow[i].data, p->r->slow[i].len);
+		view_table_name(&table, s->node, strlen(s->node), "-");
+		view_table_name(&table, p->r->slow[i].data, p->r->slow[i].len, "-");
 	}
 	write_table(p, &table);
 }
@@ -394,13 +369,37 @@ static void waste(const struct page *p)
 		js_buf_printf(p->out, "  (of %" PRIu64 " the time is not known)\n", t->untimed);
 }
 
+static void add_failure(struct view_table *table, const struct jobstack_failure *f)
+{
+	const char *example = f->various ? NULL : f->example;
+	char how[32], text[512];
+
+	view_failure_how(f, how);
+	view_table_printf(table, VIEW_PLAIN, "%" PRIu64, f->count);
+	view_table_cell(table, VIEW_PLAIN, how);
+	view_table_printf(table, VIEW_PLAIN, "%" PRIu64, f->entry);
+	(void)snprintf(text, sizeof(text), "%s%s%s", f->reason != NULL ? f->reason : "",
+		       f->reason != NULL && example != NULL ? ": " : "", example != NULL ? example : "");
+	if (text[0] == '\0' && f->various)
+		(void)snprintf(text, sizeof(text), "(various)");
+	if (text[0] != '\0')
+		table->hidden = 0; /* the column has something to say */
+	view_table_name(table, text, strlen(text), "");
+}
+
 static void failures(const struct page *p)
 {
-	if (p->r->failing_n == 0)
+	static const struct view_column column[] = {
+		{"DEAD", 1, 0, 0}, {"HOW", 0, 0, 0}, {"SUCH AS", 1, 1, 0}, {"SAYING", 0, 0, 12}};
+	struct view_table table = {.column = column, .n = 4, .hidden = 1u << 3};
+
+	if (p->r->failures.n == 0)
 		return;
 	heading(p, "what is dead");
 	js_buf_printf(p->out, " (`jobstack requeue -s %s` gives it another try)\n", p->r->stack.name);
-	view_table_write(&p->r->failing, p->out, 2, p->table, p->colours);
+	for (size_t i = 0; i < p->r->failures.n; i++)
+		add_failure(&table, &p->r->failures.group[i].f);
+	write_table(p, &table);
 }
 
 static void usage(const struct page *p)
@@ -436,7 +435,7 @@ static void usage(const struct page *p)
 	}
 }
 
-void view_report_text(struct insight_report *r, unsigned columns, int colours, struct js_buf *out)
+void view_report_text(const struct insight_report *r, unsigned columns, int colours, struct js_buf *out)
 {
 	struct page p = {r, r->tally, out, columns == 0 ? COLUMNS : columns, columns, colours};
 

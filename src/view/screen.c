@@ -9,8 +9,8 @@
 #define _GNU_SOURCE
 #include "view/screen.h"
 
+#include "base/clock.h"
 #include "base/signal.h"
-#include "cli/cli.h"
 #include "view/term.h"
 
 #include <errno.h>
@@ -26,10 +26,11 @@
 #define LEAVE "\033[?25h\033[?1049l"
 
 static struct termios before;
+static const volatile int *stop_flag;
 static volatile sig_atomic_t taken, raw, stopped, resized;
 static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};
 
-static void say(const char *text)
+static void write_all(const char *text)
 {
 	size_t len = strlen(text);
 
@@ -52,7 +53,7 @@ static void give_back(void)
 
 	if (taken) {
 		taken = 0;
-		say(LEAVE);
+		write_all(LEAVE);
 	}
 	if (raw) {
 		raw = 0;
@@ -63,7 +64,7 @@ static void give_back(void)
 
 /* Keys without Enter and echo; Ctrl-C and Ctrl-Z stay signals.  A process in the background leaves the terminal alone:
  * it would be stopped for touching it. */
-static void take(void)
+static void take_terminal(void)
 {
 	struct termios now;
 
@@ -75,7 +76,7 @@ static void take(void)
 		raw = tcsetattr(STDIN_FILENO, TCSANOW, &now) == 0;
 	}
 	taken = 1;
-	say(ENTER);
+	write_all(ENTER);
 }
 
 static void on_deadly(int number)
@@ -93,11 +94,11 @@ static void on_flag(int number)
 		resized = 1;
 }
 
-void view_screen_begin(void)
+void view_screen_begin(const volatile int *stop)
 {
 	static int begun;
 
-	cli_catch_signals();
+	stop_flag = stop;
 	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
 		js_signal_catch(deadly[i], on_deadly);
 	js_signal_catch(SIGTSTP, on_flag);
@@ -105,7 +106,7 @@ void view_screen_begin(void)
 	if (!begun)
 		(void)atexit(give_back);
 	begun = 1;
-	take();
+	take_terminal();
 }
 
 void view_screen_end(void)
@@ -145,7 +146,7 @@ void view_screen_draw(const char *text)
 	if (room > 0)
 		js_buf_str(&out, "\r\n\033[J");
 	if (!out.failed)
-		say(out.data);
+		write_all(out.data);
 	js_buf_free(&out);
 }
 
@@ -157,7 +158,7 @@ static void stop_here(void)
 	js_signal_catch(SIGTSTP, SIG_DFL);
 	(void)raise(SIGTSTP);
 	js_signal_catch(SIGTSTP, on_flag);
-	take();
+	take_terminal();
 }
 
 /* Was q typed?  Whatever else was is thrown away; an end of the input is no key. */
@@ -185,15 +186,15 @@ enum view_screen_event view_screen_wait(int64_t until_us)
 	(void)sigaddset(&watched, SIGWINCH);
 	for (;;) {
 		struct pollfd keys = {STDIN_FILENO, POLLIN, 0};
-		int64_t left = until_us - jobstack_now_us();
+		int64_t left = until_us - js_clock_mono_us();
 		struct timespec wait = {left / 1000000, left % 1000000 * 1000};
 		int n = 0;
 
 		(void)sigprocmask(SIG_BLOCK, &watched, &old);
-		if (cli_stop == 0 && !stopped && !resized && left > 0)
+		if (*stop_flag == 0 && !stopped && !resized && left > 0)
 			n = ppoll(&keys, raw ? 1 : 0, &wait, &old);
 		(void)sigprocmask(SIG_SETMASK, &old, NULL);
-		if (cli_stop != 0 || (n > 0 && (keys.revents & (POLLHUP | POLLERR)) != 0) || (n > 0 && typed_q()))
+		if (*stop_flag != 0 || (n > 0 && (keys.revents & (POLLHUP | POLLERR)) != 0) || (n > 0 && typed_q()))
 			return VIEW_SCREEN_LEAVE;
 		if (stopped || resized) {
 			if (stopped)

@@ -3,11 +3,13 @@
  * A look as people read it.  Promises: what it fits is the width it is given, down to 20 columns; no text from outside
  * reaches the terminal but through view_safe.
  */
-#include "insight/snapshot.h"
+#include "view/status.h"
 
 #include "base/num.h"
 #include "view/pace.h"
+#include "view/table.h"
 #include "view/text.h"
+#include "view/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +21,7 @@
 static enum view_colour state_colour(const struct jobstack_status *s)
 {
 	switch (s->state) {
-	case JOBSTACK_OPEN: return insight_stack_left(s) == 0 && s->pushers == 0 ? VIEW_GREEN : VIEW_PLAIN;
+	case JOBSTACK_OPEN: return insight_stack_is_over(s) ? VIEW_GREEN : VIEW_PLAIN;
 	case JOBSTACK_PAUSED: return VIEW_YELLOW;
 	default: return VIEW_RED;
 	}
@@ -69,9 +71,9 @@ static void add_row(struct view_table *t, const struct insight_seen *seen)
 
 	view_table_cell(t, VIEW_PLAIN, seen->stack.name);
 	view_table_cell(t, state_colour(s), view_stack_state(s));
-	view_bar(&bar, BAR, view_pace_share(s));
+	view_bar(&bar, BAR, insight_stack_share(s));
 	view_table_cell(t, VIEW_PLAIN, bar.data != NULL ? bar.data : "");
-	view_pace_percent(view_pace_share(s), text);
+	view_pace_percent(insight_stack_share(s), text);
 	view_table_cell(t, VIEW_PLAIN, text);
 	for (int c = PUSHED; c <= WORKERS; c++)
 		view_table_printf(t, c == DEAD && s->dead > 0 ? VIEW_RED : VIEW_PLAIN, "%" PRIu64, count[c]);
@@ -122,10 +124,10 @@ static void head_lines(const struct detail *d, const struct insight_seen *seen)
 		view_safe(d->out, seen->stack.note.data, seen->stack.note.len);
 		js_buf_char(d->out, '\n');
 	}
-	view_pace_percent(view_pace_share(s), percent);
+	view_pace_percent(insight_stack_share(s), percent);
 	js_buf_str(d->out, "progress  ");
 	if (wide > 0)
-		view_bar(d->out, wide, view_pace_share(s));
+		view_bar(d->out, wide, insight_stack_share(s));
 	js_buf_printf(d->out, "%s%s\n", wide > 0 ? " " : "", percent);
 }
 
@@ -136,7 +138,7 @@ static void count_lines(const struct detail *d, const struct insight_seen *seen)
 
 	js_buf_printf(d->out, "pushed    %" PRIu64 "%s\n", s->pushed,
 		      s->pushers > 0 ? ", and somebody is still pushing" : "");
-	view_pace_percent(view_pace_share(s), text);
+	view_pace_percent(insight_stack_share(s), text);
 	js_buf_printf(d->out, "done      %" PRIu64, s->done);
 	if (s->pruned > 0)
 		js_buf_printf(d->out, ", and %" PRIu64 " pruned", s->pruned);
@@ -208,16 +210,6 @@ static void policy_lines(const struct detail *d, const struct insight_seen *seen
 	}
 }
 
-static void add_safe(struct view_table *t, const char *text, size_t len)
-{
-	struct js_buf safe = {0};
-
-	view_safe(&safe, text, len);
-	view_table_cell(t, VIEW_PLAIN, safe.data != NULL ? safe.data : "");
-	t->text.failed |= safe.failed;
-	js_buf_free(&safe);
-}
-
 /* How, and why or what it said. */
 static void add_failure(struct view_table *t, const struct insight_failure *one)
 {
@@ -229,8 +221,8 @@ static void add_failure(struct view_table *t, const struct insight_failure *one)
 		       one->f.reason != NULL && example[0] != '\0' ? ": " : "", example);
 	view_table_printf(t, VIEW_PLAIN, "%" PRIu64, one->f.count);
 	view_table_cell(t, VIEW_PLAIN, how);
-	add_safe(t, text, strlen(text));
-	add_safe(t, one->node, strlen(one->node));
+	view_table_name(t, text, strlen(text), "");
+	view_table_name(t, one->node, strlen(one->node), "");
 	view_table_printf(t, VIEW_PLAIN, "%" PRIu64, one->f.entry);
 }
 
@@ -243,14 +235,14 @@ static void failure_lines(const struct insight_snapshot *l, const struct detail 
 						     {"SUCH AS", 1, 1, 0}};
 	struct view_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0]), .hidden = 1u << 3};
 
-	for (size_t i = 0; i < l->failing_n && i < SHOWN_FAILURES; i++) {
-		add_failure(&t, &l->failing[i]);
-		t.hidden &= l->failing[i].f.node != NULL ? 0u : ~0u;
+	for (size_t i = 0; i < l->failures.n && i < SHOWN_FAILURES; i++) {
+		add_failure(&t, &l->failures.group[i]);
+		t.hidden &= l->failures.group[i].f.node != NULL ? 0u : ~0u;
 	}
-	if (l->failing_n > 0) {
+	if (l->failures.n > 0) {
 		js_buf_str(d->out, l->failures_all ? "\nwhat fails, to be tried again" : "\nwhat fails");
-		if (!l->failures.whole)
-			js_buf_printf(d->out, ", of the last %" PRIu64 " %s", l->failures.looked,
+		if (!l->failures.report.whole)
+			js_buf_printf(d->out, ", of the last %" PRIu64 " %s", l->failures.report.looked,
 				      l->failures_all ? "attempts" : "dead");
 		js_buf_str(d->out, ":\n");
 	}
@@ -283,10 +275,64 @@ static void longest_lines(const struct insight_snapshot *l, const struct detail 
 		js_num_duration_text(one->us, text, sizeof(text));
 		view_table_cell(&t, VIEW_PLAIN, text);
 		view_table_printf(&t, VIEW_PLAIN, "%" PRIu64, one->entry);
-		add_safe(&t, one->node, strlen(one->node));
-		add_safe(&t, one->datapath.data != NULL ? one->datapath.data : "", one->datapath.len);
+		view_table_name(&t, one->node, strlen(one->node), "");
+		view_table_name(&t, one->datapath.data, one->datapath.len, "");
 	}
 	if (l->longest_n > 0)
+		js_buf_char(d->out, '\n');
+	view_table_write(&t, d->out, 2, d->columns, d->colours);
+	view_table_free(&t);
+}
+
+/* The Slurm job of a worker: "120_3.0", "-" outside of Slurm. */
+static void job_text(const struct jobstack_worker_row *w, char text[128])
+{
+	int array = w->array_job != NULL && w->array_task != NULL;
+
+	if (w->job == NULL)
+		(void)snprintf(text, 128, "-");
+	else
+		(void)snprintf(text, 128, "%.30s%s%.30s%s%.30s", array ? w->array_job : w->job, array ? "_" : "",
+			       array ? w->array_task : "", w->step != NULL ? "." : "", w->step != NULL ? w->step : "");
+}
+
+static void add_worker(struct view_table *t, const struct jobstack_worker_row *w)
+{
+	uint64_t busy = w->running < w->slots ? w->running : w->slots;
+	int over = w->silent_us > w->lease_us;
+	const char *place = insight_worker_place(w);
+	char job[128], text[64];
+
+	job_text(w, job);
+	view_table_printf(t, VIEW_PLAIN, "%" PRIu64, w->worker);
+	view_table_name(t, place, strlen(place), "");
+	view_table_printf(t, VIEW_PLAIN, "%" PRIu64, w->pid);
+	view_table_name(t, job, strlen(job), "");
+	view_table_printf(t, VIEW_PLAIN, "%" PRIu64, w->slots);
+	view_table_printf(t, VIEW_PLAIN, "%" PRIu64, busy);
+	view_table_printf(t, VIEW_PLAIN, "%" PRIu64, w->done);
+	view_table_printf(t, w->dead > 0 ? VIEW_RED : VIEW_PLAIN, "%" PRIu64, w->dead);
+	js_num_duration_text(w->age_us < 0 ? 0 : w->age_us, text, sizeof(text));
+	view_table_cell(t, VIEW_PLAIN, text);
+	js_num_duration_text(w->silent_us < 0 ? 0 : w->silent_us, text, sizeof(text));
+	view_table_cell(t, over ? VIEW_YELLOW : VIEW_PLAIN, text);
+	js_num_duration_text(w->lease_us, text, sizeof(text));
+	view_table_printf(t, VIEW_PLAIN, "of %s", text);
+	view_table_printf(t, VIEW_YELLOW, "%s%s%s", over ? "over" : "", over && w->by_script ? ", " : "",
+			  w->by_script ? "a script's pop" : "");
+}
+
+static void worker_lines(const struct insight_snapshot *l, const struct detail *d)
+{
+	static const struct view_column columns[] = {{"WORKER", 1, 4, 0},  {"NODE", 0, 0, 8},  {"PID", 1, 2, 0},
+						     {"JOB", 0, 5, 10},	   {"SLOTS", 1, 6, 0}, {"BUSY", 1, 9, 0},
+						     {"DONE", 1, 8, 0},	   {"DEAD", 1, 7, 0},  {"AGE", 1, 3, 0},
+						     {"SILENT", 1, 10, 0}, {"OF", 1, 1, 0},    {"", 0, 11, 0}};
+	struct view_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0])};
+
+	for (size_t i = 0; i < l->worker_n; i++)
+		add_worker(&t, &l->worker[i]);
+	if (l->worker_n > 0)
 		js_buf_char(d->out, '\n');
 	view_table_write(&t, d->out, 2, d->columns, d->colours);
 	view_table_free(&t);
@@ -303,9 +349,7 @@ void view_status_detail(const struct insight_snapshot *l, struct js_buf *out, un
 	policy_lines(&d, &l->seen[0]);
 	failure_lines(l, &d);
 	longest_lines(l, &d);
-	if (l->workers.cells.len > 0)
-		js_buf_char(&text, '\n');
-	view_table_write(&l->workers, &text, 2, columns, colours);
+	worker_lines(l, &d);
 	if (text.data != NULL)
 		view_fit(out, text.data, columns);
 	out->failed |= text.failed;

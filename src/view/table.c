@@ -4,6 +4,8 @@
  */
 #include "view/table.h"
 
+#include "view/text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +34,16 @@ void view_table_printf(struct view_table *t, enum view_colour colour, const char
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	view_table_cell(t, colour, text);
+}
+
+void view_table_name(struct view_table *t, const char *data, size_t len, const char *none)
+{
+	struct js_buf safe = {0};
+
+	view_safe(&safe, data != NULL ? data : "", len);
+	view_table_cell(t, VIEW_PLAIN, safe.len > 0 ? safe.data : none);
+	t->text.failed |= safe.failed;
+	js_buf_free(&safe);
 }
 
 static struct cell cell_of(const struct view_table *t, size_t row, size_t c)

@@ -33,6 +33,9 @@ void view_table_cell(struct view_table *table, enum view_colour colour, const ch
 void view_table_printf(struct view_table *table, enum view_colour colour, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Adds DATA as view_safe makes it a cell; NONE where there is none. */
+void view_table_name(struct view_table *table, const char *data, size_t len, const char *none);
+
 /* Appends head and rows, each behind INDENT blanks and at most COLUMNS wide (0: as wide as it is); nothing without
  * rows. */
 void view_table_write(const struct view_table *table, struct js_buf *out, unsigned indent, unsigned columns,

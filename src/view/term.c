@@ -5,19 +5,15 @@
 #define _GNU_SOURCE
 #include "view/term.h"
 
-#include "base/clock.h"
 #include "base/num.h"
 #include "base/utf8.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #define COLUMNS_MAX 1000
-#define FIRST_US (JS_SECOND_US / 2)
-#define EVERY_US (JS_SECOND_US / 8)
 
 int view_is_dumb(void)
 {
@@ -159,47 +155,4 @@ void view_bar(struct js_buf *out, unsigned width, double share)
 	for (unsigned i = 0; i < inside; i++)
 		js_buf_char(out, i < full ? '#' : '.');
 	js_buf_char(out, ']');
-}
-
-int view_progress_due(struct view_progress *p)
-{
-	int64_t now = jobstack_now_us();
-
-	if (!p->begun) {
-		p->begun = 1;
-		p->on = !p->cli->quiet && isatty(STDERR_FILENO) && !view_is_dumb();
-		p->next_us = now + FIRST_US;
-	}
-	return p->on && now >= p->next_us;
-}
-
-void view_progress(struct view_progress *p, const char *format, ...)
-{
-	struct js_buf line = {0}, text = {0};
-	unsigned columns = view_columns(stderr);
-	char words[400];
-	va_list args;
-
-	if (!view_progress_due(p))
-		return;
-	va_start(args, format);
-	(void)vsnprintf(words, sizeof(words), format, args);
-	va_end(args);
-	view_cut(&text, words,
-		 columns > 1 ? columns - 1
-			     : 1); /* what stands in the last column is erased with the rest of the line */
-	js_buf_printf(&line, "\r%s\033[K", text.data != NULL ? text.data : "");
-	if (line.data != NULL && !line.failed)
-		(void)fputs(line.data, stderr);
-	js_buf_free(&line);
-	js_buf_free(&text);
-	p->shown = 1;
-	p->next_us = jobstack_now_us() + EVERY_US;
-}
-
-void view_progress_end(struct view_progress *p)
-{
-	if (p->shown)
-		(void)fputs("\r\033[K", stderr);
-	p->shown = 0;
 }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What a terminal gets and a file or a pipe doesn't: colour, lines cut to its width, progress.
+ * What a terminal gets and a file or a pipe doesn't: colour, lines cut to its width.
  */
 #ifndef JS_VIEW_TERM_H
 #define JS_VIEW_TERM_H
 
 #include "base/buf.h"
-#include "cli/cli.h"
 
-#include <stdint.h>
 #include <stdio.h>
 
 /* The columns of the terminal that TO is (the user's $COLUMNS wins); 0 if it is none: then nothing is cut. */
@@ -39,22 +37,5 @@ void view_wrap(struct js_buf *out, const char *text, unsigned columns);
 
 /* Appends a bar of WIDTH columns, brackets included, filled by SHARE (0 to 1). */
 void view_bar(struct js_buf *out, unsigned width, double share);
-
-/* A line on standard error that is written over again and again; nothing at all where that is no terminal, or with -q.
- * Start it as {0} and cli. */
-struct view_progress {
-	const struct cli *cli;
-	int64_t next_us;
-	int begun, on, shown;
-};
-
-/* Is it time for a new line?  At most eight a second, and none in the first half second. */
-int view_progress_due(struct view_progress *progress);
-
-/* Shows the line, if it is time. */
-void view_progress(struct view_progress *progress, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* Takes the line away; before anything else is printed. */
-void view_progress_end(struct view_progress *progress);
 
 #endif

@@ -36,7 +36,7 @@ static int add_argv(json_t *o, const struct jobstack_item *i)
 }
 
 /* Chooses what differs from attempt to attempt. */
-static void begin(struct view_whole *w)
+static void begin_entry(struct view_whole *w)
 {
 	view_fields_all(&w->all);
 	w->own.n = 0;
@@ -58,10 +58,10 @@ void view_whole_add(struct view_whole *w, const char *stack, const struct jobsta
 	json_t *o;
 
 	if (w->object == NULL)
-		begin(w);
+		begin_entry(w);
 	w->bad |= view_fields_json(&w->all, item, w->object);
 	if (item->state == 0)
-		w->bad |= json_object_set_new(w->object, "state", json_null());
+		w->bad |= VIEW_SET(w->object, KEY_JSON("state", json_null()));
 	if (item->attempt == 0)
 		return;
 	view_rerun(stack, item, &w->rerun);
@@ -75,17 +75,11 @@ json_t *view_whole_take(struct view_whole *w)
 {
 	json_t *o = w->object;
 
-	if (o != NULL) {
-		w->bad |= w->rerun.failed | view_json_bytes(o, "rerun", w->rerun.data, w->rerun.len);
-		w->bad |= json_object_set_new(o, "attempts", w->attempts);
-		w->attempts = NULL;
-	}
-	w->object = NULL;
-	if (w->bad) {
-		json_decref(o);
-		o = NULL;
-	}
-	return o;
+	if (o != NULL)
+		w->bad |= w->rerun.failed | VIEW_SET(o, KEY_BYTES("rerun", w->rerun.data, w->rerun.len),
+						     KEY_JSON("attempts", w->attempts));
+	w->object = w->attempts = NULL;
+	return view_checked(o, w->bad);
 }
 
 void view_whole_end(struct view_whole *w)

@@ -6,7 +6,7 @@
 #define JS_VIEW_WHOLE_H
 
 #include "base/buf.h"
-#include "cli/item.h"
+#include "view/fields.h"
 
 #include <jansson.h>
 

@@ -6,11 +6,13 @@
 #define _GNU_SOURCE
 #include "cli/doctor/doctor.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
 #include "cli/host.h"
 #include "insight/stack.h"
+#include "view/words.h"
 
 #include <inttypes.h>
 #include <netdb.h>
@@ -41,7 +43,7 @@ static int is_on(const struct doctor *d, const char *name)
 /* ---------------------------------------------------------------------------------------------------- connection */
 
 /* Is HOST this host alone? */
-static int resolve(struct doctor *d, const char *host)
+static int check_name(struct doctor *d, const char *host)
 {
 	static const char remedy[] =
 		"compute nodes would look for the database on themselves: start it with --bind and this host's name "
@@ -88,7 +90,7 @@ static int connect_to_it(struct doctor *d)
 	jobstack_describe(d->cli.handle, where, sizeof(where));
 	cli_host_of(where, host);
 	took = js_clock_mono_us() - began;
-	local = host[0] == '\0' || resolve(d, host);
+	local = host[0] == '\0' || check_name(d, host);
 	doctor_say(d, strstr(where, ", no TLS") != NULL && !local ? DOCTOR_WARN : DOCTOR_OK, "connection",
 		   "the password is scrambled, but names and outcomes are not: switch TLS on at the server",
 		   "%s, after %.0f ms", where, (double)took / 1e3);
@@ -119,19 +121,20 @@ static const struct {
 #define RIGHTS (sizeof(right) / sizeof(right[0]))
 
 /* Does the pattern of a GRANT (% and _ are wildcards, a backslash takes that away) fit the NAME? */
-static int fits(const char *pattern, size_t len, const char *name)
+static int matches_grant(const char *pattern, size_t len, const char *name)
 {
 	if (len == 0)
 		return *name == '\0';
 	if (*pattern == '%')
-		return fits(pattern + 1, len - 1, name) || (*name != '\0' && fits(pattern, len, name + 1));
+		return matches_grant(pattern + 1, len - 1, name) ||
+		       (*name != '\0' && matches_grant(pattern, len, name + 1));
 	if (*pattern == '\\' && len > 1)
-		return pattern[1] == *name && fits(pattern + 2, len - 2, name + 1);
-	return *name != '\0' && (*pattern == '_' || *pattern == *name) && fits(pattern + 1, len - 1, name + 1);
+		return pattern[1] == *name && matches_grant(pattern + 2, len - 2, name + 1);
+	return *name != '\0' && (*pattern == '_' || *pattern == *name) && matches_grant(pattern + 1, len - 1, name + 1);
 }
 
 /* What "GRANT A, B ON `pattern`.* TO ..." gives in the database NAME. */
-static unsigned given(const char *grant, const char *name)
+static unsigned rights_in(const char *grant, const char *name)
 {
 	const char *on = strstr(grant, " ON "), *scope, *end, *word;
 	unsigned bits = 0;
@@ -142,7 +145,7 @@ static unsigned given(const char *grant, const char *name)
 	end = strstr(scope, ".* TO ");
 	if (end == NULL)
 		return 0;
-	if (*scope == '`' && end > scope + 1 ? !fits(scope + 1, (size_t)(end - scope) - 2, name)
+	if (*scope == '`' && end > scope + 1 ? !matches_grant(scope + 1, (size_t)(end - scope) - 2, name)
 					     : strncmp(scope, "*.*", 3) != 0)
 		return 0;
 	for (word = grant + 6; word < on; word += strspn(word, ", ")) {
@@ -169,7 +172,7 @@ static void name_rights(unsigned bits, char text[200])
 				       right[i].word);
 }
 
-static void rights(struct doctor *d)
+static void check_rights(struct doctor *d)
 {
 	const char *database = doctor_fact(d, "database"), *user = doctor_fact(d, "user");
 	unsigned have = 0, roles = 0;
@@ -179,7 +182,7 @@ static void rights(struct doctor *d)
 		return;
 	for (size_t i = 0; i < d->facts_n; i++)
 		if (strcmp(d->facts[i].name, "grant") == 0) {
-			have |= given(d->facts[i].value, database);
+			have |= rights_in(d->facts[i].value, database);
 			roles |= strstr(d->facts[i].value, " ON ") == NULL;
 		}
 	user = user != NULL ? user : "?";
@@ -199,7 +202,7 @@ static void rights(struct doctor *d)
 
 /* ------------------------------------------------------------------------------------------------------ settings */
 
-static void version(struct doctor *d)
+static void check_version(struct doctor *d)
 {
 	const char *text = doctor_fact(d, "version");
 	int maria = text != NULL && strstr(text, "MariaDB") != NULL;
@@ -232,7 +235,7 @@ static int add_workers(void *ctx, const struct jobstack_status *s)
 	return 0;
 }
 
-static void connections(struct doctor *d)
+static void check_connections(struct doctor *d)
 {
 	double most = doctor_number(d, "variable.max_connections", 0),
 	       used = doctor_number(d, "status.max_used_connections", 0);
@@ -254,7 +257,7 @@ static void connections(struct doctor *d)
 		   workers == 1 ? " is" : "s are");
 }
 
-static void durability(struct doctor *d)
+static void check_durability(struct doctor *d)
 {
 	int log_bin = is_on(d, "variable.log_bin");
 
@@ -287,7 +290,7 @@ static void durability(struct doctor *d)
 			   "innodb_force_recovery=%s", doctor_fact(d, "variable.innodb_force_recovery"));
 }
 
-static void sizes(struct doctor *d)
+static void check_sizes(struct doctor *d)
 {
 	double packet = doctor_number(d, "variable.max_allowed_packet", 0);
 	const char *group = doctor_fact(d, "variable.group_replication_group_name");
@@ -305,7 +308,7 @@ static void sizes(struct doctor *d)
 			   "the server belongs to a cluster (Galera, or Group Replication)");
 }
 
-static void purge(struct doctor *d)
+static void check_purge(struct doctor *d)
 {
 	double history = doctor_number(d, "status.innodb_history_list_length", doctor_number(d, "purge.history", -1));
 	double oldest = doctor_number(d, "transaction.oldest_seconds", -1);
@@ -324,7 +327,7 @@ static void purge(struct doctor *d)
 			   "the oldest transaction is %.0f s old", oldest);
 }
 
-static void clocks(struct doctor *d)
+static void check_clocks(struct doctor *d)
 {
 	double ahead = doctor_number(d, "clock.ahead_us", 0), apart = ahead < 0 ? -ahead : ahead;
 	double trip = doctor_number(d, "roundtrip_us", 0);
@@ -343,14 +346,14 @@ static void clocks(struct doctor *d)
 		   "the database is far away, or busy: short commands will wait for it", "%.2f ms", trip / 1e3);
 }
 
-static void disk(struct doctor *d)
+static void check_disk(struct doctor *d)
 {
 	const char *host = doctor_fact(d, "variable.hostname"), *dir = doctor_fact(d, "variable.datadir");
 	char own[256] = "";
 
 	(void)gethostname(own, sizeof(own) - 1);
 	if (host != NULL && dir != NULL && strcmp(host, own) == 0)
-		doctor_room(d, "disk", dir, 1024 * MB, 64 * MB,
+		doctor_disk(d, "disk", dir, 1024 * MB, 64 * MB,
 			    "free space on the server's disk: a full one stops all work");
 	else
 		doctor_say(d, DOCTOR_OK, "disk", NULL, "not known: the server is on another host%s%s",
@@ -359,7 +362,7 @@ static void disk(struct doctor *d)
 
 /* --------------------------------------------------------------------------------------------------------- stack */
 
-static void stack(struct doctor *d)
+static void check_stack(struct doctor *d)
 {
 	struct insight_stack s = {.cwd = {0}};
 	char cwd[4097];
@@ -367,7 +370,7 @@ static void stack(struct doctor *d)
 	if (!d->cli.stack_given || doctor_number(d, "schema.version", 0) != jobstack_schema_version())
 		return;
 	js_error_clear(&d->cli.error);
-	if (cli_stack(&d->cli, &s) != 0)
+	if (insight_stack_read(d->cli.handle, d->cli.stack, &s, &d->cli.error) != 0)
 		doctor_say(d, DOCTOR_FAIL, "stack", cli_remedy(&d->cli), "%s", d->cli.error.text);
 	else if (s.s.state != JOBSTACK_OPEN)
 		doctor_say(d, DOCTOR_WARN, "stack", "jobstack resume", "\"%s\" is %s", d->cli.stack,
@@ -381,16 +384,16 @@ static void stack(struct doctor *d)
 	insight_stack_free(&s);
 }
 
-static int take_fact(void *ctx, const char *name, const char *value)
+static int add_fact(void *ctx, const char *name, const char *value)
 {
 	struct doctor *d = ctx;
-	struct doctor_fact *more = realloc(d->facts, (d->facts_n + 1) * sizeof(*more));
+	struct doctor_fact *more;
 
-	if (more == NULL) {
+	if (js_array_grow(&d->facts, &d->facts_room, d->facts_n + 1, sizeof(*more)) != 0) {
 		d->memory = 1;
 		return 1;
 	}
-	d->facts = more;
+	more = d->facts;
 	more[d->facts_n] = (struct doctor_fact){strdup(name), strdup(value)};
 	if (more[d->facts_n].name == NULL || more[d->facts_n].value == NULL) {
 		free(more[d->facts_n].name);
@@ -407,22 +410,22 @@ void doctor_database(struct doctor *d)
 	if (connect_to_it(d) != 0)
 		return;
 	js_error_clear(&d->cli.error);
-	if (jobstack_server_facts(d->cli.handle, take_fact, d, &d->cli.error) != 0) {
+	if (jobstack_server_facts(d->cli.handle, add_fact, d, &d->cli.error) != 0) {
 		if (cli_stop == 0)
 			doctor_say(d, DOCTOR_FAIL, "server", cli_remedy(&d->cli), "%s", d->cli.error.text);
 		return;
 	}
-	version(d);
-	rights(d);
-	stack(d);
-	clocks(d);
+	check_version(d);
+	check_rights(d);
+	check_stack(d);
+	check_clocks(d);
 	if (d->inner) /* the rest is the same from anywhere */
 		return;
-	connections(d);
-	durability(d);
-	sizes(d);
+	check_connections(d);
+	check_durability(d);
+	check_sizes(d);
 	doctor_say(d, DOCTOR_OK, "sessions", NULL,
 		   "isolation, time zone, wait_timeout and lock waits are set by each session itself");
-	purge(d);
-	disk(d);
+	check_purge(d);
+	check_disk(d);
 }

@@ -25,7 +25,7 @@
 #define FILES_WANTED 1024
 #define PROCESSES_WANTED 256
 
-static void option_file(struct doctor *d)
+static void check_option_file(struct doctor *d)
 {
 	const char *file = cli_option_file(&d->cli);
 	struct stat st;
@@ -50,7 +50,7 @@ static void option_file(struct doctor *d)
 }
 
 /* The worker beside us says which version it is. */
-static void worker(struct doctor *d)
+static void check_worker(struct doctor *d)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct cli_words words = {0};
@@ -82,7 +82,7 @@ static void worker(struct doctor *d)
 	js_buf_free(&out);
 }
 
-void doctor_room(struct doctor *d, const char *check, const char *path, double warn, double fail, const char *remedy)
+void doctor_disk(struct doctor *d, const char *check, const char *path, double warn, double fail, const char *remedy)
 {
 	char dir[PATH_MAX], *slash;
 	struct statvfs fs;
@@ -127,7 +127,7 @@ static const char *try_write(const char *dir)
 }
 
 /* Where workers would write their logs and spools. */
-static void directory(struct doctor *d)
+static void check_directory(struct doctor *d)
 {
 	char cwd[PATH_MAX], dir[PATH_MAX + 32];
 	const char *bad, *tmp = getenv("TMPDIR");
@@ -147,7 +147,7 @@ static void directory(struct doctor *d)
 			   "logs and outcomes can't be kept in %s: %s", dir, bad);
 	else {
 		doctor_say(d, DOCTOR_OK, "logs", NULL, "logs and outcomes can be kept in %s", dir);
-		doctor_room(d, "logs", dir, 1024 * MB, 16 * MB, "make room, or give workers another --log-dir");
+		doctor_disk(d, "logs", dir, 1024 * MB, 16 * MB, "make room, or give workers another --log-dir");
 	}
 	tmp = tmp != NULL && *tmp == '/' ? tmp : "/tmp";
 	bad = try_write(tmp);
@@ -157,7 +157,7 @@ static void directory(struct doctor *d)
 			   "%s can't be written: %s", tmp, bad);
 }
 
-static void limits(struct doctor *d)
+static void check_limits(struct doctor *d)
 {
 	struct rlimit files = {0, 0}, processes = {0, 0};
 
@@ -173,8 +173,8 @@ static void limits(struct doctor *d)
 
 void doctor_local(struct doctor *d)
 {
-	worker(d);
-	directory(d);
-	limits(d);
-	option_file(d);
+	check_worker(d);
+	check_directory(d);
+	check_limits(d);
+	check_option_file(d);
 }

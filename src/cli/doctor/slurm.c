@@ -23,31 +23,8 @@
 #define PARTITIONS_MAX 20
 #define GRACE_S 5 /* a worker's default */
 
-/* The output of one of Slurm's commands, to be freed; NULL if it failed, and ERROR says how. */
-static char *ask(const char *line, struct jobstack_error *error)
-{
-	struct cli_words words = {0};
-	struct js_buf out = {0}, said = {0};
-	const struct cli_command command = {.words = &words, .out = &out, .err = &said, .limit_us = LIMIT_US};
-	int status;
-
-	(void)cli_words_split(&words, line);
-	status = cli_command(&command, error);
-	cli_words_free(&words);
-	if (said.data != NULL)
-		said.data[strcspn(said.data, "\n")] = '\0';
-	if (status > 0 || (status == 0 && out.data == NULL))
-		(void)js_error_set(error, JOBSTACK_EFILE, "%s", said.data != NULL ? said.data : "it printed nothing");
-	js_buf_free(&said);
-	if (status != 0) {
-		js_buf_free(&out);
-		return NULL;
-	}
-	return out.data;
-}
-
 /* The module, as recovery uses it.  0 if the controller answered through it. */
-static int module(struct doctor *d)
+static int check_module(struct doctor *d)
 {
 	static const char without[] = "it works without, but what dead workers hold comes back only when their lease "
 				      "is over: build jobstack with this Slurm's headers";
@@ -75,7 +52,7 @@ static int module(struct doctor *d)
 	return status;
 }
 
-static void limits(struct doctor *d, const char *config)
+static void check_site_limits(struct doctor *d, const char *config)
 {
 	char *array = cli_slurm_config(config, "MaxArraySize"), *jobs = cli_slurm_config(config, "MaxJobCount");
 	char *kill_wait = cli_slurm_config(config, "KillWait"), *track = cli_slurm_config(config, "ProctrackType");
@@ -98,7 +75,7 @@ static void limits(struct doctor *d, const char *config)
 }
 
 /* Lines of PARTITION|up|TIME LIMIT|allocated/idle/other/total. */
-static void partitions(struct doctor *d, char *text)
+static void check_partitions(struct doctor *d, char *text)
 {
 	unsigned up = 0, n = 0;
 	char *line;
@@ -141,21 +118,21 @@ void doctor_slurm(struct doctor *d)
 			   "$SLURM_CONF, %s: %s", conf, strerror(errno));
 		return;
 	}
-	if (module(d) == JOBSTACK_EFILE)
+	if (check_module(d) == JOBSTACK_EFILE)
 		return; /* each further question would take as long */
-	text = ask("scontrol show config", &error);
+	text = cli_slurm_answer("scontrol show config", LIMIT_US, &error);
 	if (text == NULL)
 		doctor_say(d, DOCTOR_FAIL, "controller", "is slurmctld up? ask the admin", "scontrol: %s", error.text);
 	else
-		limits(d, text);
+		check_site_limits(d, text);
 	if (text != NULL) {
 		free(text);
 		js_error_clear(&error);
-		text = ask("sinfo -h -o %R|%a|%l|%F", &error);
+		text = cli_slurm_answer("sinfo -h -o %R|%a|%l|%F", LIMIT_US, &error);
 		if (text == NULL)
 			doctor_say(d, DOCTOR_WARN, "partition", "see what sinfo says", "sinfo: %s", error.text);
 		else
-			partitions(d, text);
+			check_partitions(d, text);
 		free(text);
 	}
 }

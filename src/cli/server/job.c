@@ -10,11 +10,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/home.h"
 #include "base/num.h"
 #include "cli/sbatch.h"
 #include "slurm/env.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,45 @@
 #define STOP_US (180 * JS_SECOND_US)
 #define GONE_US (10 * JS_SECOND_US)  /* between a server's end and the removal of its record */
 #define SHORT_US (60 * JS_SECOND_US) /* who dies sooner would die again */
+
+static const char *default_data(void)
+{
+	static struct js_buf path;
+	const char *base = getenv("XDG_DATA_HOME");
+	char home[PATH_MAX];
+
+	if (geteuid() == 0)
+		return CLI_SERVER_ROOT_DATA;
+	js_buf_reset(&path);
+	if (base != NULL && *base == '/')
+		js_buf_printf(&path, "%s/jobstack/server", base);
+	else {
+		js_home_file(cli_get, ".local/share/jobstack/server", home, sizeof(home));
+		js_buf_str(&path, home[0] == '/' ? home : "");
+	}
+	return path.failed || path.len == 0 ? NULL : path.data;
+}
+
+int cli_server_paths(struct cli *cli, struct js_server_options *o)
+{
+	if (o->data == NULL)
+		o->data = default_data();
+	if (o->client_file == NULL)
+		o->client_file = cli_server_file();
+	if (o->data != NULL && o->client_file != NULL && *o->client_file != '\0')
+		return 0;
+	return cli_usage(cli, "there is no home directory: give --data and --client-file");
+}
+
+int cli_server_memory(struct cli *cli, void *ctx, int key, const char *arg)
+{
+	uint64_t *bytes = ctx;
+
+	(void)key;
+	if (js_num_size(arg, bytes) == 0 && *bytes >= JS_SERVER_MEMORY_MIN)
+		return 0;
+	return cli_usage(cli, "--memory takes a size of at least 16M, such as 512M or 2G, not \"%s\"", arg);
+}
 
 const char *cli_server_beside(const char *data, const char *suffix)
 {

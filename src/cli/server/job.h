@@ -25,8 +25,15 @@
 /* The subcommand's own parsing: argv[0] is "submit". */
 int cli_server_submit_main(int argc, char **argv);
 
-/* The default directory of the server; NULL if there is no home. */
-const char *cli_server_data(void);
+/* root's directory of the server. */
+#define CLI_SERVER_ROOT_DATA "/var/lib/jobstack/server"
+#define CLI_SERVER_PORT "a number from 1 to 65535"
+
+/* The default places of the server, where none were given.  0, or CLI_USAGE. */
+int cli_server_paths(struct cli *cli, struct js_server_options *options);
+
+/* For cli_parse: a size of memory, into a uint64_t. */
+int cli_server_memory(struct cli *cli, void *ctx, int key, const char *arg);
 
 /* NAME beside the directory DATA ("DATA.jobs"), in a static buffer. */
 const char *cli_server_beside(const char *data, const char *suffix);

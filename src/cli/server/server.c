@@ -6,30 +6,25 @@
 #define _GNU_SOURCE
 #include "cli/cli.h"
 
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/home.h"
 #include "base/num.h"
 #include "cli/server/job.h"
 #include "server/server.h"
+#include "view/json.h"
 
 #include <inttypes.h>
-#include <jansson.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define ROOT_DATA "/var/lib/jobstack/server"
-
 enum { DATA = CLI_OWN, BIND, PORT, PROGRAM, CLIENT_FILE, USER, MEMORY, TAKEOVER, AGAIN };
 
 static const struct js_opt table[] = {
 	{DATA, "data", "DIR",
 	 "the server's directory (default: $XDG_DATA_HOME/jobstack/server,\n"
-	 "else ~/.local/share/jobstack/server; root's: " ROOT_DATA ")"},
+	 "else ~/.local/share/jobstack/server; root's: " CLI_SERVER_ROOT_DATA ")"},
 	{BIND, "bind", "HOST",
 	 "this host's name or address as the compute nodes reach it\n"
 	 "(default: " JS_SERVER_BIND ", this host alone)"},
@@ -73,7 +68,7 @@ static const char *const state_word[] = {[JS_SERVER_STOPPED] = "stopped",
 _Static_assert(sizeof(state_word) / sizeof(state_word[0]) == JS_SERVER_STATES, "a word for each state");
 
 /* The messages of src/server. */
-static void tell(void *ctx, enum jobstack_level level, const char *text)
+static void print_log(void *ctx, enum jobstack_level level, const char *text)
 {
 	const struct cli *cli = ctx;
 
@@ -83,26 +78,8 @@ static void tell(void *ctx, enum jobstack_level level, const char *text)
 		cli_say(cli, "%s", text);
 }
 
-const char *cli_server_data(void)
-{
-	static struct js_buf path;
-	const char *base = getenv("XDG_DATA_HOME");
-	char home[PATH_MAX];
-
-	if (geteuid() == 0)
-		return ROOT_DATA;
-	js_buf_reset(&path);
-	if (base != NULL && *base == '/')
-		js_buf_printf(&path, "%s/jobstack/server", base);
-	else {
-		js_home_file(cli_get, ".local/share/jobstack/server", home, sizeof(home));
-		js_buf_str(&path, home[0] == '/' ? home : "");
-	}
-	return path.failed || path.len == 0 ? NULL : path.data;
-}
-
 /* A path as JSON; one that is not UTF-8 with '?' for what can't be said. */
-static json_t *text(const char *string)
+static json_t *path_json(const char *string)
 {
 	json_t *value;
 	char *copy;
@@ -122,34 +99,18 @@ static json_t *text(const char *string)
 
 static int print_json(const struct js_server_info *i)
 {
-	char began[JS_CLOCK_ISO], jobs[64];
-	json_t *o = json_object();
-	int bad = 0;
+	char jobs[64];
 
-	js_clock_iso(i->began_us > 0 ? i->began_us : -1, began);
-	bad |= json_object_set_new(o, "state", json_string(state_word[i->state]));
-	bad |= json_object_set_new(o, "running", json_boolean(i->state == JS_SERVER_RUNNING));
-	bad |= json_object_set_new(o, "host", text(i->host));
-	bad |= json_object_set_new(o, "pid", i->pid > 0 ? json_integer(i->pid) : json_null());
-	bad |= json_object_set_new(o, "bind", text(i->bind));
-	bad |= json_object_set_new(o, "port", i->port > 0 ? json_integer(i->port) : json_null());
-	bad |= json_object_set_new(o, "data", text(i->data));
-	bad |= json_object_set_new(o, "client_file", text(i->client_file));
-	bad |= json_object_set_new(o, "log", text(i->log));
-	bad |= json_object_set_new(o, "program", text(i->program));
-	bad |= json_object_set_new(o, "version", text(i->version));
-	bad |= json_object_set_new(o, "user", text(i->user));
-	bad |= json_object_set_new(o, "started", text(began));
-	bad |= json_object_set_new(o, "uptime_seconds",
-				   i->uptime_us >= 0 ? json_real((double)i->uptime_us / 1e6) : json_null());
 	cli_server_jobs(i->data, jobs);
-	bad |= json_object_set_new(o, "job", text(i->job));
-	bad |= json_object_set_new(o, "jobs", text(jobs));
-	bad |= json_object_set_new(o, "bytes", json_integer((json_int_t)i->bytes));
-	if (bad == 0 && (json_dumpf(o, stdout, JSON_COMPACT) != 0 || putchar('\n') == EOF))
-		bad = 1;
-	json_decref(o);
-	return bad == 0 ? 0 : -1;
+	return cli_print_json(VIEW_OBJECT(
+		KEY_TEXT("state", state_word[i->state]), KEY_FLAG("running", i->state == JS_SERVER_RUNNING),
+		KEY_JSON("host", path_json(i->host)), KEY_INT("pid", i->pid, i->pid > 0),
+		KEY_JSON("bind", path_json(i->bind)), KEY_INT("port", i->port, i->port > 0),
+		KEY_JSON("data", path_json(i->data)), KEY_JSON("client_file", path_json(i->client_file)),
+		KEY_JSON("log", path_json(i->log)), KEY_JSON("program", path_json(i->program)),
+		KEY_JSON("version", path_json(i->version)), KEY_JSON("user", path_json(i->user)),
+		KEY_TIME("started", i->began_us > 0 ? i->began_us : -1), KEY_SPAN("uptime_seconds", i->uptime_us),
+		KEY_JSON("job", path_json(i->job)), KEY_JSON("jobs", path_json(jobs)), KEY_COUNT("bytes", i->bytes)));
 }
 
 static void print_where(const char *what, const struct js_server_info *i)
@@ -198,7 +159,7 @@ static void print_status(const struct js_server_info *i)
 }
 
 /* As cli_fail, but what it advises when no database answers ("start one") does not help who has just tried that. */
-static int fail(struct cli *cli)
+static int fail_server(struct cli *cli)
 {
 	if (cli->error.code != JOBSTACK_ENODB)
 		return cli_fail(cli);
@@ -223,7 +184,7 @@ static int try_login(struct cli *cli, const struct js_server_info *info)
 static int tell_start(struct cli *cli, const struct js_server_info *info, const char *what)
 {
 	if (cli->json)
-		return print_json(info) == 0 ? CLI_YES : CLI_BUG;
+		return print_json(info);
 	if (!cli->quiet)
 		print_where(what, info);
 	(void)fflush(stdout);
@@ -239,7 +200,7 @@ static int do_start(struct cli *cli, const struct js_server_options *options)
 	status = js_server_start(options, &info, &cli->error);
 	if (status >= 0 && try_login(cli, &info) == 0)
 		return tell_start(cli, &info, status == 1 ? "already running" : "running");
-	status = fail(cli);
+	status = fail_server(cli);
 	cli_die_by_signal();
 	return status;
 }
@@ -256,7 +217,7 @@ static int do_run(struct cli *cli, struct js_server_options *options, const stru
 		return CLI_YES;
 	status = js_server_start(options, &info, &cli->error);
 	if (status < 0) {
-		status = fail(cli);
+		status = fail_server(cli);
 		if (again->n > 0)
 			cli_server_job_end(cli, options, 0, 0);
 		cli_die_by_signal();
@@ -267,7 +228,7 @@ static int do_run(struct cli *cli, struct js_server_options *options, const stru
 		/* nobody could use it: end it again, and say why */
 		static const int now = 1;
 
-		status = fail(cli);
+		status = fail_server(cli);
 		options->stop = &now;
 		cli->error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
 		(void)js_server_wait(options, &info, &end, &cli->error);
@@ -282,7 +243,7 @@ static int do_run(struct cli *cli, struct js_server_options *options, const stru
 		cli_server_job_next(cli, options, again);
 	status = js_server_wait(options, &info, &end, &cli->error);
 	if (status != 0)
-		(void)fail(cli);
+		(void)fail_server(cli);
 	if (again->n > 0)
 		cli_server_job_end(cli, options, status == 0, js_clock_mono_us() - began);
 	return status == 0 ? CLI_YES : end != 0 ? end : CLI_NODB;
@@ -297,12 +258,12 @@ static int do_stop(struct cli *cli, const struct js_server_options *options)
 	chain = cli_server_job_stop(cli, options);
 	status = chain < 0 ? chain : js_server_stop(options, &info, &cli->error);
 	if (status < 0) {
-		status = fail(cli);
+		status = fail_server(cli);
 		cli_die_by_signal();
 		return status;
 	}
 	if (cli->json)
-		return print_json(&info) == 0 ? CLI_YES : CLI_BUG;
+		return print_json(&info);
 	if (!cli->quiet)
 		(void)printf(status == 1 && chain == 0 ? "not running: %s\n" : "stopped: %s\n", info.data);
 	return CLI_YES;
@@ -313,40 +274,12 @@ static int do_status(struct cli *cli, const struct js_server_options *options)
 	struct js_server_info info;
 
 	if (js_server_status(options, &info, &cli->error) != 0)
-		return fail(cli);
-	if (cli->json && print_json(&info) != 0)
+		return fail_server(cli);
+	if (cli->json && print_json(&info) != CLI_YES)
 		return CLI_BUG;
 	if (!cli->json && !cli->quiet)
 		print_status(&info);
 	return info.state == JS_SERVER_RUNNING ? CLI_YES : CLI_NO;
-}
-
-/* Takes one option.  Returns 0, or the exit status of a wrong one. */
-static int take(struct cli *cli, int key, const char *arg, struct js_server_options *o)
-{
-	uint64_t port;
-
-	if (cli_not_empty(cli, key, arg) != 0)
-		return CLI_USAGE;
-	if (key == DATA)
-		o->data = arg;
-	else if (key == BIND)
-		o->bind = arg;
-	else if (key == PROGRAM)
-		o->program = arg;
-	else if (key == CLIENT_FILE)
-		o->client_file = arg;
-	else if (key == USER)
-		o->user = arg;
-	else if (key == TAKEOVER)
-		o->takeover = 1;
-	else if (key == PORT) {
-		if (js_num_u64(arg, 1, 65535, &port) != 0)
-			return cli_usage(cli, "--port takes a number from 1 to 65535, not \"%s\"", arg);
-		o->port = (unsigned)port;
-	} else if (key == MEMORY && (js_num_size(arg, &o->memory) != 0 || o->memory < JS_SERVER_MEMORY_MIN))
-		return cli_usage(cli, "--memory takes a size of at least 16M, such as 512M or 2G, not \"%s\"", arg);
-	return 0;
 }
 
 /* %h becomes the host's name: which node a job gets is not known before. */
@@ -360,42 +293,59 @@ static int fill_host(const char *bind, char *out, size_t size)
 	return snprintf(out, size, "%.*s%s%s", (int)(h - bind), bind, host, h + 2) < (int)size ? 0 : -1;
 }
 
+static int take_again(struct cli *cli, void *ctx, int key, const char *arg)
+{
+	(void)cli;
+	(void)key;
+	cli_words_add(ctx, arg);
+	return 0;
+}
+
+static int parse_server(struct cli *cli, struct js_server_options *o, struct cli_words *again, int argc, char **argv)
+{
+	uint64_t port = 0;
+	const struct cli_take takes[] = {{DATA, CLI_NAME(&o->data)},
+					 {BIND, CLI_NAME(&o->bind)},
+					 {PORT, CLI_NUMBER(&port, 1, 65535, CLI_SERVER_PORT)},
+					 {PROGRAM, CLI_NAME(&o->program)},
+					 {CLIENT_FILE, CLI_NAME(&o->client_file)},
+					 {USER, CLI_NAME(&o->user)},
+					 {MEMORY, CLI_BY(cli_server_memory, &o->memory)},
+					 {TAKEOVER, CLI_FLAG(&o->takeover)},
+					 {AGAIN, CLI_BY(take_again, again)},
+					 CLI_TAKE_END};
+	int status = cli_parse(cli, &opts, takes, argc, argv, NULL);
+
+	if (status != CLI_GO_ON)
+		return status;
+	o->port = (unsigned)port;
+	if (cli->words_n != 1)
+		return cli_usage(cli,
+				 cli->words_n == 0
+					 ? "one of start, stop, status, run, submit is wanted"
+					 : "%s is one word too many: one of start, stop, status, run, submit is wanted",
+				 cli->words_n == 0 ? "" : cli->words[cli->words_n - 1]);
+	status = cli_server_paths(cli, o);
+	return status != 0 ? status : CLI_GO_ON;
+}
+
 int cli_server_main(int argc, char **argv)
 {
 	extern char **environ;
 	struct cli cli;
 	struct js_server_options o = {.search_path = getenv("PATH"), .environment = environ, .stop = &cli_stop};
 	struct cli_words again = {0};
-	const char *arg, *verb;
+	const char *verb;
 	char bind[300];
-	int key, status = CLI_YES;
+	int status;
 
 	if (argc > 1 && strcmp(argv[1], "submit") == 0)
 		return cli_server_submit_main(argc - 1, argv + 1);
-	cli_begin(&cli, &opts);
-	o.log = (struct js_log){.fn = tell, .ctx = &cli};
-	while ((key = cli_next(&cli, argc, argv, &arg, &status)) >= 0) {
-		if (key == AGAIN)
-			cli_words_add(&again, arg);
-		status = take(&cli, key, arg, &o);
-		if (status != 0)
-			return status;
-	}
-	if (key == -2)
-		return cli_end(&cli, status);
-	if (optind + 1 != argc)
-		return cli_usage(&cli,
-				 optind == argc
-					 ? "one of start, stop, status, run, submit is wanted"
-					 : "%s is one word too many: one of start, stop, status, run, submit is wanted",
-				 argv[argc - 1]);
-	verb = argv[optind];
-	if (o.data == NULL)
-		o.data = cli_server_data();
-	if (o.client_file == NULL)
-		o.client_file = cli_server_file();
-	if (o.data == NULL || o.client_file == NULL)
-		return cli_usage(&cli, "there is no home directory: give --data and --client-file");
+	o.log = (struct js_log){.fn = print_log, .ctx = &cli};
+	status = parse_server(&cli, &o, &again, argc, argv);
+	if (status != CLI_GO_ON)
+		return status;
+	verb = cli.words[0];
 	if (again.n > 0 && o.bind != NULL && fill_host(o.bind, bind, sizeof(bind)) == 0)
 		o.bind = bind;
 	(void)signal(SIGCHLD, SIG_DFL); /* whoever called may have it ignored; then no child's end could be known */

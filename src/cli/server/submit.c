@@ -12,7 +12,6 @@
 #include "view/json.h"
 #include "cli/sbatch.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -62,43 +61,24 @@ struct request {
 	int64_t wait_us;
 };
 
-static int take(struct request *r, int key, const char *arg)
+/* An option of `server run`, as it takes it, once its value has been looked at. */
+static int take_run_option(struct cli *cli, void *ctx, int key, const char *arg)
 {
-	uint64_t n;
+	struct request *r = ctx;
+	uint64_t n = 0;
+	const char *word;
+	const struct cli_take takes[] = {{PORT, CLI_NUMBER(&n, 1, 65535, CLI_SERVER_PORT)},
+					 {MEMORY, CLI_BY(cli_server_memory, &n)},
+					 {0, CLI_NAME(&word)},
+					 CLI_TAKE_END};
+	int status = cli_take(cli, takes, key, arg);
 
-	if (key != SBATCH && cli_not_empty(&r->cli, key, arg) != 0)
-		return CLI_USAGE;
-	switch (key) {
-	case DATA: r->o.data = arg; break;
-	case CLIENT_FILE: r->o.client_file = arg; break;
-	case DRY_RUN: r->dry_run = 1; break;
-	case PARSABLE: r->parsable = 1; break;
-	case BIND: cli_words_format(&r->run, "--bind=%s", arg); break;
-	case PROGRAM: cli_words_format(&r->run, "--program=%s", arg); break;
-	case WAIT:
-		if (js_num_duration(arg, &r->wait_us) != 0 || r->wait_us <= 0)
-			return cli_usage(&r->cli, "--wait takes a duration such as 90, 15m or 2h, not \"%s\"", arg);
-		break;
-	case SBATCH:
-		if (cli_words_split(&r->passed, arg) != 0)
-			return cli_usage(&r->cli, "--sbatch: a quote is open in \"%s\"", arg);
-		break;
-	case PORT:
-		if (js_num_u64(arg, 1, 65535, &n) != 0)
-			return cli_usage(&r->cli, "--port takes a number from 1 to 65535, not \"%s\"", arg);
-		cli_words_format(&r->run, "--port=%s", arg);
-		break;
-	default:
-		if (js_num_size(arg, &n) != 0 || n < JS_SERVER_MEMORY_MIN)
-			return cli_usage(&r->cli,
-					 "--memory takes a size of at least 16M, such as 512M or 2G, not \"%s\"", arg);
-		cli_words_format(&r->run, "--memory=%s", arg);
-	}
-	return 0;
+	cli_words_format(&r->run, "--%s=%s", cli_option(cli, key)->name, arg);
+	return status;
 }
 
 /* The minutes of sbatch's --time if it says less than a day: "30", "30:00", "1:30:00"; else -1. */
-static int64_t minutes(const char *time)
+static int64_t read_minutes(const char *time)
 {
 	unsigned first, second, third;
 	char end;
@@ -116,7 +96,7 @@ static int refuse_short(struct request *r)
 {
 	const char *time = cli_sbatch_value(&r->passed, "time", 't');
 	int64_t least = CLI_SERVER_WALL_US / (60 * JS_SECOND_US),
-		given = time != NULL && *time != '\0' ? minutes(time) : -1;
+		given = time != NULL && *time != '\0' ? read_minutes(time) : -1;
 
 	if (given <= 0 || given >= least || cli_sbatch_value(&r->passed, "signal", 0) != NULL)
 		return 0; /* 0: no limit */
@@ -127,41 +107,40 @@ static int refuse_short(struct request *r)
 		time, least);
 }
 
-static int parse(struct request *r, int argc, char **argv)
+static int parse_submit(struct request *r, int argc, char **argv)
 {
-	const char *arg;
-	int key = -1, status, rest;
+	const struct cli_take takes[] = {{DATA, CLI_NAME(&r->o.data)},
+					 {CLIENT_FILE, CLI_NAME(&r->o.client_file)},
+					 {DRY_RUN, CLI_FLAG(&r->dry_run)},
+					 {PARSABLE, CLI_FLAG(&r->parsable)},
+					 {WAIT, CLI_TIME(&r->wait_us, 1, "a duration such as 90, 15m or 2h")},
+					 {SBATCH, CLI_BY(cli_sbatch_take, &r->passed)},
+					 {0, CLI_BY(take_run_option, r)},
+					 CLI_TAKE_END};
+	int status, rest;
 
 	cli_begin(&r->cli, &opts);
 	cli_words_add(&r->mine, argv[0]);
 	status = cli_sbatch_sort(&r->cli, argc, argv, &r->mine, &r->passed, &rest);
-	optind = 0;
-	while (status == 0 && (key = cli_next(&r->cli, (int)r->mine.n, r->mine.at, &arg, &status)) >= 0)
-		status = take(r, key, arg);
-	if (status != 0)
+	if (status == 0)
+		status = cli_parse(&r->cli, &opts, takes, (int)r->mine.n, r->mine.at, NULL);
+	if (status != CLI_GO_ON)
 		return status;
-	if (key == -2)
-		return -1;
 	if (rest < argc)
 		return cli_usage(&r->cli, "no command is wanted behind --");
-	if (r->cli.json && r->parsable)
-		return cli_usage(&r->cli, "--json and --parsable contradict each other");
-	if (r->dry_run && (r->cli.json || r->parsable))
-		return cli_usage(&r->cli,
-				 "--dry-run shows the script, and there is no job whose number --%s could print",
-				 r->cli.json ? "json" : "parsable");
-	if (r->o.data == NULL)
-		r->o.data = cli_server_data();
-	if (r->o.client_file == NULL)
-		r->o.client_file = cli_server_file();
-	if (r->o.data == NULL || r->o.client_file == NULL || *r->o.client_file == '\0')
-		return cli_usage(&r->cli, "there is no $HOME: give --data and --client-file");
+	status = cli_sbatch_check(&r->cli, r->dry_run, r->parsable);
+	if (status == 0)
+		status = cli_server_paths(&r->cli, &r->o);
+	if (status != 0)
+		return status;
 	if (cli_absolute(r->o.data, r->data) != 0 || cli_absolute(r->o.client_file, r->client_file) != 0)
 		return cli_usage(&r->cli, "the path of --data or of --client-file is too long");
 	r->o.data = r->data;
 	r->o.client_file = r->client_file;
 	status = cli_sbatch_refuse(&r->cli, &r->passed);
-	return status != 0 ? status : refuse_short(r);
+	if (status == 0)
+		status = refuse_short(r);
+	return status != 0 ? status : CLI_GO_ON;
 }
 
 /* sbatch's options: the user's, and what is needed besides. */
@@ -184,7 +163,7 @@ static void options_words(const struct request *r, struct cli_words *words)
 	cli_words_all(words, &r->passed);
 }
 
-static void script(const struct request *r, const struct cli_words *call, struct js_buf *out)
+static void write_script(const struct request *r, const struct cli_words *call, struct js_buf *out)
 {
 	struct cli_words line = {0};
 
@@ -208,7 +187,7 @@ static void script(const struct request *r, const struct cli_words *call, struct
 }
 
 /* Nothing may be there already. */
-static int look(struct request *r)
+static int check_none_runs(struct request *r)
 {
 	static struct js_server_info info;
 	char jobs[64];
@@ -286,31 +265,25 @@ static int wait_for_it(struct request *r, const char *job)
 	return CLI_YES;
 }
 
-static int print(struct request *r, const char *job)
+static int print_job(struct request *r, const char *job)
 {
-	json_t *o;
-	int bad = 0;
-
+	if (r->cli.json)
+		return cli_print_json(VIEW_OBJECT(KEY_INT("job", strtoll(job, NULL, 10), 1), KEY_TEXT("data", r->data),
+						  KEY_TEXT("client_file", r->client_file),
+						  KEY_TEXT("script", r->script)));
 	if (r->parsable)
 		(void)printf("%s\n", job);
-	else if (r->cli.json) {
-		o = json_object();
-		bad |= json_object_set_new(o, "job", json_integer(strtoll(job, NULL, 10)));
-		bad |= view_json_bytes(o, "data", r->data, strlen(r->data));
-		bad |= view_json_bytes(o, "client_file", r->client_file, strlen(r->client_file));
-		bad |= view_json_bytes(o, "script", r->script, strlen(r->script));
-		return view_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
-	} else if (!r->cli.quiet)
+	else if (!r->cli.quiet)
 		(void)printf("job %s: a server for %s\nscript: %s\n", job, r->data, r->script);
 	(void)fflush(stdout);
 	return CLI_YES;
 }
 
-static int submit(struct request *r, const struct cli_words *call, const struct js_buf *text)
+static int submit_server(struct request *r, const struct cli_words *call, const struct js_buf *text)
 {
 	char number[32];
 	uint64_t job;
-	int status = look(r);
+	int status = check_none_runs(r);
 
 	if (status == 0)
 		status = cli_sbatch_keep(&r->cli, r->script, text);
@@ -330,7 +303,7 @@ static int submit(struct request *r, const struct cli_words *call, const struct 
 		(void)cli_scancel(&r->cli, number);
 		return cli_fail(&r->cli);
 	}
-	status = print(r, number);
+	status = print_job(r, number);
 	return status == CLI_YES && r->wait_us > 0 ? wait_for_it(r, number) : status;
 }
 
@@ -339,28 +312,24 @@ int cli_server_submit_main(int argc, char **argv)
 	static struct request r;
 	struct cli_words options = {0}, call = {0};
 	struct js_buf text = {0};
-	int status = parse(&r, argc, argv);
+	int status = parse_submit(&r, argc, argv);
 
+	if (status != CLI_GO_ON)
+		return status;
+	status = r.dry_run ? 0 : cli_sbatch_find(&r.cli, "`jobstack server start` runs it here");
 	if (status != 0)
-		return status < 0 ? CLI_YES : status;
-	if (!r.dry_run && !js_child_is_in_path("sbatch")) {
-		(void)fprintf(stderr,
-			      "%s: there is no sbatch in $PATH: is this a host of a Slurm cluster, or is a module to "
-			      "be loaded? `jobstack server start` runs it here\n",
-			      opts.command);
-		return CLI_USAGE;
-	}
+		return status;
 	cli_catch_signals();
 	(void)signal(SIGCHLD, SIG_DFL);
 	(void)snprintf(r.script, sizeof(r.script), "%s", cli_server_beside(r.data, ".sbatch"));
 	options_words(&r, &options);
 	cli_sbatch_words(&call, &options, r.script);
-	script(&r, &call, &text);
+	write_script(&r, &call, &text);
 	if (r.dry_run) {
 		cli_words_quote(&text, &call);
 		(void)printf("%s\n", text.failed ? "" : text.data);
 	} else
-		status = submit(&r, &call, &text);
+		status = submit_server(&r, &call, &text);
 	cli_words_free(&options);
 	cli_words_free(&call);
 	js_buf_free(&text);

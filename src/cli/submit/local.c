@@ -29,22 +29,12 @@ static int node_is_here(const char *node)
 static int nodes_are_here(void)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	struct cli_words words = {0};
-	struct js_buf out = {0}, said = {0};
-	const struct cli_command command = {.words = &words, .out = &out, .err = &said, .limit_us = SLURM_LIMIT_US};
-	char *rest, *node;
-	int here = 0;
+	char *names = cli_slurm_answer("sinfo -h -N -o %o", SLURM_LIMIT_US, &error), *rest = names, *node;
+	int here = names != NULL;
 
-	(void)cli_words_split(&words, "sinfo -h -N -o %o");
-	if (cli_command(&command, &error) == 0 && out.data != NULL) {
-		rest = out.data;
-		here = 1;
-		while (here && (node = strsep(&rest, " \n")) != NULL)
-			here = *node == '\0' || node_is_here(node);
-	}
-	cli_words_free(&words);
-	js_buf_free(&out);
-	js_buf_free(&said);
+	while (here && (node = strsep(&rest, " \n")) != NULL)
+		here = *node == '\0' || node_is_here(node);
+	free(names);
 	return here;
 }
 

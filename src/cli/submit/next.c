@@ -11,9 +11,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "view/text.h"
+#include "view/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -29,7 +31,7 @@
 /* ---------------------------------------------------------------------------------------------------------- mail */
 
 /* What a command of ours prints about the stack: 1 if it did. */
-static int ours(struct submit *s, const char *verb, struct js_buf *out)
+static int run_ours(struct submit *s, const char *verb, struct js_buf *out)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct js_buf said = {0};
@@ -129,8 +131,8 @@ void submit_mail(struct submit *s, const char *text)
 	(void)snprintf(subject, sizeof(subject), "jobstack %s: %" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left",
 		       s->cli.stack, t->done, t->dead, insight_stack_left(t));
 	js_buf_printf(&body, "%s\n\n", text);
-	if (!ours(s, "report", &body))
-		(void)ours(s, "status", &body);
+	if (!run_ours(s, "report", &body))
+		(void)run_ours(s, "status", &body);
 	js_buf_printf(&body, "\nstack: %s\ndirectory: %s\n", s->cli.stack, s->cwd);
 	if (body.failed || (!mail_here(s, subject, &body) && !mail_by_slurm(s, subject)))
 		cli_say(&s->cli, "%s could not be mailed", s->notify);
@@ -201,24 +203,15 @@ static void count_cancelled(struct submit *s, unsigned *known, unsigned *cancell
 	(void)snprintf(jobs, sizeof(jobs), "%s", s->chain.jobs);
 	while ((job = strsep(&rest, ":")) != NULL) {
 		struct jobstack_error error = JOBSTACK_ERROR_INIT;
-		struct js_buf out = {0}, said = {0};
-		struct cli_words words = {0};
-		const struct cli_command command = {
-			.words = &words, .out = &out, .err = &said, .limit_us = SLURM_LIMIT_US};
+		char line[64], *text;
 
-		cli_words_add(&words, "scontrol");
-		cli_words_add(&words, "--oneliner");
-		cli_words_add(&words, "show");
-		cli_words_add(&words, "job");
-		cli_words_add(&words, job);
-		if (*job != '\0' && cli_command(&command, &error) == 0 && out.data != NULL)
-			for (const char *p = out.data; (p = strstr(p, " JobState=")) != NULL; p++) {
-				(*known)++;
-				*cancelled += strncmp(p, " JobState=CANCELLED", 19) == 0;
-			}
-		cli_words_free(&words);
-		js_buf_free(&out);
-		js_buf_free(&said);
+		(void)snprintf(line, sizeof(line), "scontrol --oneliner show job %s", job);
+		text = *job != '\0' ? cli_slurm_answer(line, SLURM_LIMIT_US, &error) : NULL;
+		for (const char *p = text; p != NULL && (p = strstr(p, " JobState=")) != NULL; p++) {
+			(*known)++;
+			*cancelled += strncmp(p, " JobState=CANCELLED", 19) == 0;
+		}
+		free(text);
 	}
 }
 
@@ -226,31 +219,26 @@ static void count_cancelled(struct submit *s, unsigned *known, unsigned *cancell
 static void count_in_accounts(struct submit *s, unsigned *known, unsigned *cancelled)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	struct js_buf out = {0}, said = {0};
-	struct cli_words words = {0};
-	const struct cli_command command = {.words = &words, .out = &out, .err = &said, .limit_us = SLURM_LIMIT_US};
-	char jobs[sizeof(s->chain.jobs)], *rest, *line;
+	char call[sizeof(s->chain.jobs) + 100], *text = NULL, *rest, *line;
 
-	(void)snprintf(jobs, sizeof(jobs), "%s", s->chain.jobs);
-	for (char *p = jobs; *p != '\0'; p++)
+	(void)snprintf(call, sizeof(call), "sacct --noheader --parsable2 --allocations --format=State --jobs=%s",
+		       s->chain.jobs);
+	for (char *p = call; *p != '\0'; p++)
 		if (*p == ':')
 			*p = ',';
-	(void)cli_words_split(&words, "sacct --noheader --parsable2 --allocations --format=State");
-	cli_words_format(&words, "--jobs=%s", jobs);
-	if (jobs[0] != '\0' && js_child_is_in_path("sacct") && cli_command(&command, &error) == 0)
-		for (rest = out.data; rest != NULL && (line = strsep(&rest, "\n")) != NULL;) {
-			*known += *line != '\0';
-			*cancelled += strncmp(line, "CANCELLED", 9) == 0;
-		}
-	cli_words_free(&words);
-	js_buf_free(&out);
-	js_buf_free(&said);
+	if (s->chain.jobs[0] != '\0' && js_child_is_in_path("sacct"))
+		text = cli_slurm_answer(call, SLURM_LIMIT_US, &error);
+	for (rest = text; rest != NULL && (line = strsep(&rest, "\n")) != NULL;) {
+		*known += *line != '\0';
+		*cancelled += strncmp(line, "CANCELLED", 9) == 0;
+	}
+	free(text);
 }
 
 /* The end of the chain. */
-static int finish(struct submit *s, int status, int *out, const char *format, ...)
+static int end_chain(struct submit *s, int status, int *out, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-static int finish(struct submit *s, int status, int *out, const char *format, ...)
+static int end_chain(struct submit *s, int status, int *out, const char *format, ...)
 {
 	char text[CLI_PATH + SUBMIT_JOBS_TEXT + 600];
 	va_list args;
@@ -269,19 +257,20 @@ void submit_broke(struct submit *s)
 {
 	int status;
 
-	(void)finish(s, CLI_NO, &status,
-		     "it ends here, as sbatch did not take %s%s: what it said stands in %s: submit again to go on with "
-		     "%" PRIu64 " left",
-		     s->answered[0] == '\0' ? "another round" : "what was to come after job ", s->answered, s->logs,
-		     insight_stack_left(&s->stack.s));
+	(void)end_chain(
+		s, CLI_NO, &status,
+		"it ends here, as sbatch did not take %s%s: what it said stands in %s: submit again to go on with "
+		"%" PRIu64 " left",
+		s->answered[0] == '\0' ? "another round" : "what was to come after job ", s->answered, s->logs,
+		insight_stack_left(&s->stack.s));
 }
 
 static int wait_for_others(struct submit *s, int *status, const char *what)
 {
 	if (++s->chain.later <= LATER_ROUNDS)
 		return 0;
-	return finish(s, CLI_NO, status, "it ends here: for a day %s: see `jobstack status -s %s`, and submit again",
-		      what, s->cli.stack);
+	return end_chain(s, CLI_NO, status, "it ends here: for a day %s: see `jobstack status -s %s`, and submit again",
+			 what, s->cli.stack);
 }
 
 static int end_of_stack(struct submit *s, int *status)
@@ -289,11 +278,11 @@ static int end_of_stack(struct submit *s, int *status)
 	const struct jobstack_status *t = &s->stack.s;
 
 	if (t->dead == 0)
-		return finish(s, CLI_YES, status, "nothing is left: all %" PRIu64 " are done", t->done);
-	return finish(s, CLI_NO, status,
-		      "nothing is left but the dead: %" PRIu64 " done, %" PRIu64
-		      " dead: `jobstack list -s %s` shows them, `jobstack requeue -s %s` pushes them back",
-		      t->done, t->dead, s->cli.stack, s->cli.stack);
+		return end_chain(s, CLI_YES, status, "nothing is left: all %" PRIu64 " are done", t->done);
+	return end_chain(s, CLI_NO, status,
+			 "nothing is left but the dead: %" PRIu64 " done, %" PRIu64
+			 " dead: `jobstack list -s %s` shows them, `jobstack requeue -s %s` pushes them back",
+			 t->done, t->dead, s->cli.stack, s->cli.stack);
 }
 
 int submit_judge(struct submit *s, int *status)
@@ -306,15 +295,15 @@ int submit_judge(struct submit *s, int *status)
 	if (insight_stack_left(t) == 0 && t->state != JOBSTACK_CANCELLED)
 		return end_of_stack(s, status);
 	if (!s->until_done)
-		return finish(s, CLI_NO, status,
-			      "the jobs have ended, and %" PRIu64 " are left: %" PRIu64 " done, %" PRIu64 " dead",
-			      insight_stack_left(t), t->done, t->dead);
+		return end_chain(s, CLI_NO, status,
+				 "the jobs have ended, and %" PRIu64 " are left: %" PRIu64 " done, %" PRIu64 " dead",
+				 insight_stack_left(t), t->done, t->dead);
 	if (t->state != JOBSTACK_OPEN) {
 		view_safe(&note, s->stack.note.data, s->stack.note.len);
-		(void)finish(s, CLI_NO, status,
-			     "it ends here, as the stack is %s%s%.500s: `jobstack resume -s %s`, and submit again",
-			     view_stack_word(t->state), note.len > 0 ? ": " : "", note.len > 0 ? note.data : "",
-			     s->cli.stack);
+		(void)end_chain(s, CLI_NO, status,
+				"it ends here, as the stack is %s%s%.500s: `jobstack resume -s %s`, and submit again",
+				view_stack_word(t->state), note.len > 0 ? ": " : "", note.len > 0 ? note.data : "",
+				s->cli.stack);
 		js_buf_free(&note);
 		return -1;
 	}
@@ -322,15 +311,15 @@ int submit_judge(struct submit *s, int *status)
 	if (known == 0) /* the controller forgets a job some minutes after its end */
 		count_in_accounts(s, &known, &cancelled);
 	if (cancelled > 0 && 2 * cancelled >= known)
-		return finish(s, CLI_NO, status,
-			      "it ends here, as the last jobs were cancelled: submit again to go on with %" PRIu64
-			      " left",
-			      insight_stack_left(t));
+		return end_chain(s, CLI_NO, status,
+				 "it ends here, as the last jobs were cancelled: submit again to go on with %" PRIu64
+				 " left",
+				 insight_stack_left(t));
 	if (t->ready + t->waiting + t->held == 0)
 		return wait_for_others(s, status, "all that is left has been in the hands of other workers");
 	c->idle = t->done == c->done && t->dead == c->dead ? c->idle + 1 : 0;
 	if (c->idle >= IDLE_ROUNDS)
-		return finish(
+		return end_chain(
 			s, CLI_NO, status,
 			"it ends here: in %d rounds nothing was closed, and %" PRIu64
 			" are left: do they take longer than --time? `jobstack status -s %s` and the logs in %s tell",

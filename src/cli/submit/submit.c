@@ -14,10 +14,10 @@
 #include "base/num.h"
 #include "view/json.h"
 #include "view/text.h"
+#include "view/words.h"
 #include "cli/worker.h"
 #include "run/worker_options.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,6 +29,9 @@
 #define PATIENCE_US (10 * JS_SECOND_US)
 #define SLURM_LIMIT_US (30 * JS_SECOND_US)
 #define WORKERS_MAX 1000000
+#define SLOTS_MAX 256
+#define TEXT_OF(number) QUOTED(number)
+#define QUOTED(number) #number
 #define ARRAY_MAX 1001 /* Slurm's own defaults: MaxArraySize */
 #define KILL_WAIT_S 30 /* ... and KillWait */
 
@@ -50,10 +53,7 @@ static const struct js_opt table[] = {
 	{JS_WORKER_IDLE_TIMEOUT, "idle-timeout", "D", "stay so long with nothing to do (default 60s)"},
 	{JS_WORKER_MARGIN, "margin", "D", "start nothing that would run until D before the job's end"},
 	{JS_WORKER_STRICT, "strict", NULL, "a worker ends with status 1 if any entry failed"},
-	CLI_OPTS_JSON,
-	CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
+	CLI_OPTS_REST};
 static const struct js_opts opts = {
 	"jobstack submit",
 	"--workers N [OPTIONS] [--OPT=VALUE for sbatch] -- CMD ARG...",
@@ -70,21 +70,11 @@ static const struct js_opts opts = {
 
 /* ------------------------------------------------------------------------------------------------------- options */
 
-static int number(struct submit *s, const char *name, const char *arg, uint64_t high, uint64_t *to)
+static int read_number(struct submit *s, const char *name, const char *arg, uint64_t high, uint64_t *to)
 {
 	if (js_num_u64(arg, 1, high, to) == 0)
 		return 0;
 	return cli_usage(&s->cli, "--%s takes a whole number from 1 to %" PRIu64 ", not \"%s\"", name, high, arg);
-}
-
-/* An option of jobstack-worker, as it takes it. */
-static void pass_on(struct submit *s, int key, const char *arg)
-{
-	const struct js_opt *o = table;
-
-	while (o->key != key)
-		o++;
-	cli_words_format(&s->worker, o->arg == NULL ? "--%s" : "--%s=%s", o->name, arg);
 }
 
 /* Not what a mailer would take for several, or for an option. */
@@ -97,46 +87,31 @@ static int is_address(const char *text)
 	return *p == '\0' && p != text && *text != '-';
 }
 
-static int take(struct submit *s, int key, const char *arg)
+static int take_address(struct cli *cli, void *ctx, int key, const char *arg)
 {
-	struct cli *cli = &s->cli;
+	(void)key;
+	*(const char **)ctx = arg;
+	return is_address(arg) ? 0 : cli_usage(cli, "--notify takes an address, not \"%s\"", arg);
+}
 
-	switch (key) {
-	case WORKERS: return number(s, "workers", arg, WORKERS_MAX, &s->workers);
-	case JS_WORKER_SLOTS: return number(s, "slots", arg, 256, &s->slots);
-	case UNTIL_DONE: s->until_done = 1; break;
-	case DRY_RUN: s->dry_run = 1; break;
-	case PARSABLE: s->parsable = 1; break;
-	case NOTIFY:
-		if (!is_address(arg))
-			return cli_usage(cli, "--notify takes an address, not \"%s\"", arg);
-		s->notify = arg;
-		break;
-	case SBATCH:
-		if (cli_words_split(&s->passed, arg) != 0)
-			return cli_usage(cli, "--sbatch: a quote is open in \"%s\"", arg);
-		break;
-	case FOLLOW: {
-		struct cli_words words = {0};
-		int bad = cli_words_split(&words, arg);
+static int take_chain(struct cli *cli, void *ctx, int key, const char *arg)
+{
+	(void)key;
+	return submit_chain_parse(ctx, arg) == 0
+		       ? 0
+		       : cli_usage(cli, "--chain is for the scripts that this command writes itself");
+}
 
-		cli_words_free(&words);
-		if (bad != 0)
-			return cli_usage(cli, "--follow: a quote is open in \"%s\"", arg);
-		s->follow = arg;
-		break;
-	}
-	case CHAIN:
-		if (submit_chain_parse(&s->chain, arg) != 0)
-			return cli_usage(cli, "--chain is for the scripts that this command writes itself");
-		break;
-	default:
-		if (key == JS_WORKER_CHDIR)
-			s->chdir = arg;
-		if (key == JS_WORKER_LOG_DIR)
-			s->log_dir = arg;
-		pass_on(s, key, arg);
-	}
+/* An option of jobstack-worker. */
+static int take_worker_option(struct cli *cli, void *ctx, int key, const char *arg)
+{
+	struct submit *s = ctx;
+
+	if (key == JS_WORKER_CHDIR)
+		s->chdir = arg;
+	if (key == JS_WORKER_LOG_DIR)
+		s->log_dir = arg;
+	cli_worker_pass(&s->worker, cli, key, arg);
 	return 0;
 }
 
@@ -161,23 +136,31 @@ static void remember(struct submit *s, const struct cli_words *mine)
 	}
 }
 
-static int parse(struct submit *s, int argc, char **argv)
+static int parse_submit(struct submit *s, int argc, char **argv)
 {
+	const struct cli_take takes[] = {
+		{WORKERS, CLI_NUMBER(&s->workers, 1, WORKERS_MAX, "a whole number from 1 to " TEXT_OF(WORKERS_MAX))},
+		{JS_WORKER_SLOTS, CLI_NUMBER(&s->slots, 1, SLOTS_MAX, "a whole number from 1 to " TEXT_OF(SLOTS_MAX))},
+		{UNTIL_DONE, CLI_FLAG(&s->until_done)},
+		{DRY_RUN, CLI_FLAG(&s->dry_run)},
+		{PARSABLE, CLI_FLAG(&s->parsable)},
+		{NOTIFY, CLI_BY(take_address, &s->notify)},
+		{SBATCH, CLI_BY(cli_sbatch_take, &s->passed)},
+		{FOLLOW, CLI_BY(cli_sbatch_take_later, &s->follow)},
+		{CHAIN, CLI_BY(take_chain, &s->chain)},
+		{0, CLI_BY(take_worker_option, s)},
+		CLI_TAKE_END};
 	struct cli_words *mine = &s->mine;
-	const char *arg;
-	int key = -1, status, rest;
+	int status, rest;
 
 	cli_begin(&s->cli, &opts);
 	cli_words_add(mine, argv[0]);
 	status = cli_sbatch_sort(&s->cli, argc, argv, mine, &s->given, &rest);
 	cli_words_all(&s->passed, &s->given);
-	optind = 0;
-	while (status == 0 && (key = cli_next(&s->cli, (int)mine->n, mine->at, &arg, &status)) >= 0)
-		status = take(s, key, arg);
-	if (status != 0)
+	if (status == 0)
+		status = cli_parse(&s->cli, &opts, takes, (int)mine->n, mine->at, NULL);
+	if (status != CLI_GO_ON)
 		return status;
-	if (key == -2)
-		return -1;
 	remember(s, mine);
 	for (int i = rest + 1; i < argc; i++)
 		cli_words_add(&s->command, argv[i]);
@@ -188,17 +171,14 @@ static int parse(struct submit *s, int argc, char **argv)
 		return cli_usage(&s->cli, "--workers N is wanted: how many workers at most");
 	if (s->follow != NULL && !s->until_done && s->notify == NULL)
 		return cli_usage(&s->cli, "--follow is for the job that --until-done or --notify adds");
-	if (s->cli.json && s->parsable)
-		return cli_usage(&s->cli, "--json and --parsable contradict each other");
-	if (s->dry_run && (s->cli.json || s->parsable))
-		return cli_usage(&s->cli,
-				 "--dry-run shows the script, and there is no job whose number --%s could print",
-				 s->cli.json ? "json" : "parsable");
-	return cli_sbatch_refuse(&s->cli, &s->passed);
+	status = cli_sbatch_check(&s->cli, s->dry_run, s->parsable);
+	if (status == 0)
+		status = cli_sbatch_refuse(&s->cli, &s->passed);
+	return status != 0 ? status : CLI_GO_ON;
 }
 
 /* What sbatch's options say about CPUs and tasks. */
-static int resources(struct submit *s)
+static int read_resources(struct submit *s)
 {
 	const char *cpus = cli_sbatch_value(&s->passed, "cpus-per-task", 'c'),
 		   *tasks = cli_sbatch_value(&s->passed, "ntasks", 'n');
@@ -206,9 +186,9 @@ static int resources(struct submit *s)
 		   *each = cli_sbatch_value(&s->passed, "ntasks-per-node", 0);
 	uint64_t n = 1, per = 1;
 
-	if (cpus != NULL && number(s, "cpus-per-task", cpus, INT32_MAX, &s->cpus) != 0)
+	if (cpus != NULL && read_number(s, "cpus-per-task", cpus, INT32_MAX, &s->cpus) != 0)
 		return CLI_USAGE;
-	if (tasks != NULL && number(s, "ntasks", tasks, WORKERS_MAX, &s->tasks) != 0)
+	if (tasks != NULL && read_number(s, "ntasks", tasks, WORKERS_MAX, &s->tasks) != 0)
 		return CLI_USAGE;
 	s->slots_said = s->slots > 0 && cpus != NULL;
 	if (s->slots > 0 && cpus != NULL && s->slots > s->cpus)
@@ -238,12 +218,12 @@ static int resources(struct submit *s)
 
 /* -------------------------------------------------------------------------------------------------------- places */
 
-static int places(struct submit *s)
+static int find_places(struct submit *s)
 {
 	const char *file = cli_option_file(&s->cli), *dir = s->log_dir != NULL ? s->log_dir : "jobstack-logs";
 	const char *given = cli_sbatch_value(&s->passed, "chdir", 'D');
 	char logs[CLI_PATH];
-	unsigned char dice[3];
+	unsigned char random[3];
 	struct tm tm;
 	time_t now = time(NULL);
 
@@ -262,9 +242,9 @@ static int places(struct submit *s)
 		(void)snprintf(logs, sizeof(logs), "%.2000s/%.2000s", s->cwd, dir);
 	(void)snprintf(s->logs, sizeof(s->logs), "%s/%s", logs, s->cli.stack);
 	(void)gmtime_r(&now, &tm);
-	js_file_random(dice, sizeof(dice));
+	js_file_random(random, sizeof(random));
 	(void)strftime(s->stamp, sizeof(s->stamp), "%Y%m%d-%H%M%S", &tm);
-	(void)snprintf(s->stamp + strlen(s->stamp), 16, "-%02x%02x%02x", dice[0], dice[1], dice[2]);
+	(void)snprintf(s->stamp + strlen(s->stamp), 16, "-%02x%02x%02x", random[0], random[1], random[2]);
 	(void)snprintf(s->script, sizeof(s->script), "%s/submit-%s.sh", s->logs, s->stamp);
 	(void)snprintf(s->next_script, sizeof(s->next_script), "%s/submit-%s-next.sh", s->logs, s->stamp);
 	return 0;
@@ -273,7 +253,7 @@ static int places(struct submit *s)
 /* -------------------------------------------------------------------------------------------------------- sizing */
 
 /* Is there anything for workers to do?  0, or the exit status, having told. */
-static int look(struct submit *s)
+static int check_stack(struct submit *s)
 {
 	const struct jobstack_status *t = &s->stack.s;
 	struct js_buf note = {0};
@@ -313,39 +293,29 @@ static int look(struct submit *s)
 	return 0;
 }
 
-/* MaxArraySize, which is one more than the largest index, and KillWait. */
+/* MaxArraySize, which is one more than the largest index, and KillWait ("30 sec"). */
 static void ask_site(struct submit *s)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	struct cli_words words = {0};
-	struct js_buf out = {0}, said = {0};
-	const struct cli_command command = {.words = &words, .out = &out, .err = &said, .limit_us = SLURM_LIMIT_US};
-	char *value = NULL, *kill_wait = NULL;
+	char *config = cli_slurm_answer("scontrol show config", SLURM_LIMIT_US, &error);
+	char *value = cli_slurm_config(config, "MaxArraySize"), *kill_wait = cli_slurm_config(config, "KillWait");
 	uint64_t size = ARRAY_MAX;
 
-	cli_words_add(&words, "scontrol");
-	cli_words_add(&words, "show");
-	cli_words_add(&words, "config");
-	if (cli_command(&command, &error) == 0) {
-		value = cli_slurm_config(out.data, "MaxArraySize");
-		kill_wait = cli_slurm_config(out.data, "KillWait"); /* "30 sec" */
-	}
-	s->kill_wait_s =
-		kill_wait != NULL && strtol(kill_wait, NULL, 10) > 0 ? strtol(kill_wait, NULL, 10) : KILL_WAIT_S;
-	free(kill_wait);
+	s->kill_wait_s = kill_wait != NULL ? strtol(kill_wait, NULL, 10) : 0;
+	if (s->kill_wait_s <= 0)
+		s->kill_wait_s = KILL_WAIT_S;
 	if (value == NULL || js_num_u64(value, 0, UINT32_MAX, &size) != 0) {
 		size = ARRAY_MAX;
 		if (s->cli.verbose)
 			cli_say(&s->cli, "scontrol does not tell MaxArraySize: %d is assumed", ARRAY_MAX);
 	}
 	s->most = size > 2 ? size - 1 : 1;
+	free(kill_wait);
 	free(value);
-	cli_words_free(&words);
-	js_buf_free(&out);
-	js_buf_free(&said);
+	free(config);
 }
 
-static void size(struct submit *s)
+static void size_arrays(struct submit *s)
 {
 	const struct jobstack_status *t = &s->stack.s;
 	uint64_t left = t->ready + t->waiting + t->held, slots = s->slots > 0 ? s->slots : s->cpus > 0 ? s->cpus : 1;
@@ -358,7 +328,7 @@ static void size(struct submit *s)
 		s->starts = enough;
 	ask_site(s);
 	s->elements = (s->starts + s->tasks - 1) / s->tasks;
-	if (s->elements * s->tasks > s->workers) /* never more than was said; at least one job, by resources() */
+	if (s->elements * s->tasks > s->workers) /* never more than was said; at least one job, by read_resources() */
 		s->elements = s->workers / s->tasks;
 	most = s->most * SUBMIT_JOBS_MAX;
 	if (s->elements > most) {
@@ -386,7 +356,7 @@ static int hand_over(struct submit *s, uint64_t n, int first)
 	cli_sbatch_words(&call, &options, s->script);
 	submit_worker_script(s, &call, &script);
 	if (call.failed || script.failed)
-		status = js_error_memory(&s->cli.error), status = cli_fail(&s->cli);
+		status = cli_no_memory(&s->cli);
 	else if (s->dry_run) {
 		cli_words_quote(&script, &call);
 		(void)printf("%s%s\n", first ? "" : "\n", script.data != NULL ? script.data : "");
@@ -409,11 +379,26 @@ static int hand_over(struct submit *s, uint64_t n, int first)
 	return status;
 }
 
-static int print(struct submit *s)
+/* The jobs are separated by colons. */
+static int print_json(const struct submit *s, char *rest)
 {
-	json_t *o, *jobs;
-	char copy[sizeof(s->answered)], *rest = copy, *job;
+	json_t *jobs = json_array();
+	char *job;
 	int bad = 0;
+
+	while ((job = strsep(&rest, ":")) != NULL)
+		bad |= json_array_append_new(jobs, json_integer(strtoll(job, NULL, 10)));
+	jobs = view_checked(jobs, bad);
+	return cli_print_json(VIEW_OBJECT(
+		KEY_TEXT("stack", s->cli.stack), KEY_JSON("job", json_incref(json_array_get(jobs, 0))),
+		KEY_JSON("jobs", jobs), KEY_COUNT("workers", s->starts),
+		KEY_INT("slots", (int64_t)s->slots, s->slots > 0), KEY_COUNT("left", insight_stack_left(&s->stack.s)),
+		KEY_TEXT("script", s->script), KEY_INT("next", (int64_t)s->next, s->next > 0)));
+}
+
+static int print_jobs(struct submit *s)
+{
+	char copy[sizeof(s->answered)];
 
 	(void)snprintf(copy, sizeof(copy), "%s", s->answered);
 	if (s->parsable) {
@@ -423,25 +408,12 @@ static int print(struct submit *s)
 		(void)printf("%s\n", copy);
 		return CLI_YES;
 	}
-	if (s->cli.json) {
-		o = json_object();
-		jobs = json_array();
-		bad |= view_json_text(o, "stack", s->cli.stack);
-		while ((job = strsep(&rest, ":")) != NULL)
-			bad |= json_array_append_new(jobs, json_integer(strtoll(job, NULL, 10)));
-		bad |= json_object_set(o, "job", json_array_get(jobs, 0));
-		bad |= json_object_set_new(o, "jobs", jobs);
-		bad |= view_json_count(o, "workers", s->starts);
-		bad |= view_json_int(o, "slots", (int64_t)s->slots, s->slots > 0);
-		bad |= view_json_count(o, "left", insight_stack_left(&s->stack.s));
-		bad |= view_json_bytes(o, "script", s->script, strlen(s->script));
-		bad |= view_json_int(o, "next", (int64_t)s->next, s->next > 0);
-		return view_json_print(o, bad) == 0 ? CLI_YES : CLI_BUG;
-	}
+	if (s->cli.json)
+		return print_json(s, copy);
 	if (s->cli.quiet)
 		return CLI_YES;
 	(void)printf("job%s %s: %" PRIu64 " worker%s for %" PRIu64 " entries of \"%s\"\n",
-		     strchr(copy, ':') != NULL ? "s" : "", copy, s->starts, s->starts == 1 ? "" : "s",
+		     strchr(copy, ':') != NULL ? "s" : "", copy, s->starts, view_plural(s->starts),
 		     insight_stack_left(&s->stack.s), s->cli.stack);
 	if (s->next > 0)
 		(void)printf("job %" PRIu64 " comes after: %s\n", s->next,
@@ -451,7 +423,7 @@ static int print(struct submit *s)
 }
 
 /* Arrays of the size that the site takes, and what comes after them. */
-static int submit(struct submit *s)
+static int submit_all(struct submit *s)
 {
 	uint64_t left = s->elements;
 	int status = 0;
@@ -474,7 +446,7 @@ static int submit(struct submit *s)
 		status = status != 0 ? status : after;
 	}
 	if (!s->dry_run) {
-		int printed = print(s);
+		int printed = print_jobs(s);
 
 		status = status != 0 ? status : printed;
 	}
@@ -489,7 +461,7 @@ static int later_round(struct submit *s, int *status)
 	int got = submit_reach(s, status);
 
 	if (got == 0) {
-		got = cli_stack(&s->cli, &s->stack);
+		got = insight_stack_read(s->cli.handle, s->cli.stack, &s->stack, &s->cli.error);
 		if (got != 0) {
 			*status = cli_fail(&s->cli);
 			submit_mail(s, s->cli.error.text);
@@ -517,9 +489,9 @@ static int first_round(struct submit *s)
 
 	if (status != 0)
 		return status;
-	if (cli_stack(&s->cli, &s->stack) != 0)
+	if (insight_stack_read(s->cli.handle, s->cli.stack, &s->stack, &s->cli.error) != 0)
 		return cli_fail(&s->cli);
-	status = look(s);
+	status = check_stack(s);
 	if (status == 0)
 		submit_doubt_database(s);
 	return status != 0
@@ -532,20 +504,16 @@ int cli_submit_main(int argc, char **argv)
 	static struct submit s;
 	int status, ended = 0;
 
-	status = parse(&s, argc, argv);
+	status = parse_submit(&s, argc, argv);
+	if (status != CLI_GO_ON)
+		return status;
+	status = read_resources(&s);
 	if (status == 0)
-		status = resources(&s);
-	if (status == 0)
-		status = places(&s);
+		status = find_places(&s);
+	if (status == 0 && !s.dry_run)
+		status = cli_sbatch_find(&s.cli, "`jobstack run` works on this machine alone");
 	if (status != 0)
-		return status < 0 ? CLI_YES : status;
-	if (!s.dry_run && !js_child_is_in_path("sbatch")) {
-		(void)fprintf(stderr,
-			      "%s: there is no sbatch in $PATH: is this a host of a Slurm cluster, or is a module to "
-			      "be loaded? `jobstack run` works on this machine alone\n",
-			      opts.command);
-		return CLI_USAGE;
-	}
+		return status;
 	cli_catch_signals();
 	(void)signal(SIGCHLD, SIG_DFL); /* whoever called may have it ignored; then no child's end could be known */
 	if (s.chain.round > 0)
@@ -553,9 +521,9 @@ int cli_submit_main(int argc, char **argv)
 	else
 		status = first_round(&s);
 	if (status == 0 && ended == 0) {
-		size(&s);
+		size_arrays(&s);
 		jobstack_rest(s.cli.handle);
-		status = submit(&s);
+		status = submit_all(&s);
 		if (status != CLI_YES && s.chain.round > 0)
 			submit_broke(&s);
 	}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The largest groups of failures.
+ */
+#include "insight/failures.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+
+/* Points *TEXT to a copy of itself in COPY. */
+static void own_text(const char **text, char *copy, size_t size)
+{
+	(void)snprintf(copy, size, "%s", *text != NULL ? *text : "");
+	*text = *text != NULL ? copy : NULL;
+}
+
+static int add_group(void *ctx, const struct jobstack_failure *f)
+{
+	struct insight_failures *failures = ctx;
+	struct insight_failure *to = &failures->group[failures->n++];
+
+	to->f = *f;
+	own_text(&to->f.reason, to->reason, sizeof(to->reason));
+	own_text(&to->f.pattern, to->pattern, sizeof(to->pattern));
+	own_text(&to->f.example, to->example, sizeof(to->example));
+	own_text(&to->f.node, to->node, sizeof(to->node));
+	return failures->n == INSIGHT_FAILURES;
+}
+
+int insight_failures_read(struct jobstack *handle, const char *stack, const struct jobstack_failures_options *options,
+			  struct insight_failures *failures, struct jobstack_error *error)
+{
+	int status = jobstack_failures(handle, stack, options, add_group, failures, &failures->report, error);
+
+	return insight_enough(status, failures->n == INSIGHT_FAILURES, error);
+}
+
+int insight_enough(int status, int enough, struct jobstack_error *error)
+{
+	if (status != JOBSTACK_ESTOPPED || !enough)
+		return status;
+	js_error_clear(error);
+	return 0;
+}

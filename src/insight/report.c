@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The figures of a report.
+ */
+#define _GNU_SOURCE
+#include "insight/report.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/num.h"
+
+#include <stdlib.h>
+
+int insight_report_so_far(const struct insight_report *r)
+{
+	return insight_stack_left(&r->stack.s) > 0 && r->stack.s.state != JOBSTACK_CANCELLED;
+}
+
+uint64_t insight_report_workers(const struct insight_report *r)
+{
+	return r->wanted_us >= 0 ? insight_advice_workers(&r->advice, r->wanted_us) : 0;
+}
+
+int64_t insight_report_edge(int64_t edge_us)
+{
+	static const int64_t s = JS_SECOND_US;
+	const int64_t edge[] = {1000,	   2000,      5000,	 10000,	     20000,	 50000,	     100000,
+				200000,	   500000,    s,	 2 * s,	     5 * s,	 10 * s,     30 * s,
+				60 * s,	   120 * s,   300 * s,	 600 * s,    1800 * s,	 3600 * s,   7200 * s,
+				18000 * s, 43200 * s, 86400 * s, 172800 * s, 604800 * s, 2592000 * s};
+	size_t i = 0, n = sizeof(edge) / sizeof(edge[0]);
+
+	while (i < n && edge[i] <= edge_us)
+		i++;
+	return i < n ? edge[i] : INT64_MAX;
+}
+
+/* The pass over the attempts. */
+struct pass {
+	struct insight_tally *tally;
+	insight_progress_fn *progress;
+	void *ctx;
+};
+
+static int add_attempt(void *ctx, const struct jobstack_item *item)
+{
+	struct pass *p = ctx;
+
+	insight_tally_add(p->tally, item);
+	return p->tally->failed || p->progress(p->ctx, insight_tally_attempts(p->tally));
+}
+
+static int read_attempts(struct jobstack *handle, const char *name, struct insight_report *r, struct pass *pass,
+			 struct jobstack_error *error)
+{
+	struct jobstack_export_options o = JOBSTACK_EXPORT_OPTIONS_INIT;
+	int status;
+
+	o.since_us = r->since_us;
+	o.within_us = r->within_us;
+	o.no_datapath = 1;
+	status = jobstack_export(handle, name, &o, add_attempt, pass, error);
+	if (r->tally->failed) {
+		js_error_clear(error);
+		return js_error_memory(error);
+	}
+	insight_tally_end(r->tally);
+	js_timeline_fit(&r->tally->timeline, INSIGHT_REPORT_ROWS);
+	return status;
+}
+
+static int add_datapath(void *ctx, const struct jobstack_item *item)
+{
+	struct insight_report *r = ctx;
+
+	for (size_t i = 0; i < r->tally->slow_n; i++)
+		if (r->tally->slow[i].entry == item->entry && r->slow[i].len == 0)
+			js_buf_add(&r->slow[i], item->datapath.data, item->datapath.len);
+	return 0;
+}
+
+/* The names of the slowest: nothing else of the report needs a name, and so the pass reads none. */
+static int name_slowest(struct jobstack *handle, const char *name, struct insight_report *r,
+			struct jobstack_error *error)
+{
+	uint64_t entry[INSIGHT_SLOWEST];
+
+	for (size_t i = 0; i < r->tally->slow_n; i++)
+		entry[i] = r->tally->slow[i].entry;
+	qsort(entry, r->tally->slow_n, sizeof(entry[0]), js_num_order);
+	return jobstack_datapaths(handle, name, entry, r->tally->slow_n, add_datapath, r, error);
+}
+
+int insight_report_read(struct jobstack *handle, const char *name, struct insight_report *r,
+			insight_progress_fn *progress, void *ctx, struct jobstack_error *error)
+{
+	struct pass pass = {r->tally = insight_tally_new(), progress, ctx};
+	int status = r->tally == NULL ? js_error_memory(error) : insight_stack_read(handle, name, &r->stack, error);
+
+	if (status == 0)
+		status = read_attempts(handle, name, r, &pass, error);
+	if (status == 0)
+		status = name_slowest(handle, name, r, error);
+	if (status == 0 && r->stack.s.dead > 0)
+		status = insight_failures_read(handle, name, NULL, &r->failures, error);
+	if (status == 0)
+		insight_advice_make(&r->advice, r->tally,
+				    insight_report_so_far(r) ? insight_stack_left(&r->stack.s) : 0, r->wanted_us);
+	return status;
+}
+
+void insight_report_free(struct insight_report *r)
+{
+	insight_tally_free(r->tally);
+	insight_stack_free(&r->stack);
+	for (size_t i = 0; i < INSIGHT_SLOWEST; i++)
+		js_buf_free(&r->slow[i]);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The fields of an item: by name, as text, as a value, and in JSON.
+ */
+#ifndef JS_VIEW_FIELDS_H
+#define JS_VIEW_FIELDS_H
+
+#include "base/buf.h"
+#include "jobstack/jobstack.h"
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A row whose name is NULL ends the table. */
+struct view_field {
+	const char *name;
+	int kind;
+	size_t at;
+};
+extern const struct view_field view_field[];
+
+/* A choice of fields; without a choice it is all of them. */
+#define VIEW_FIELDS_MAX 64
+struct view_fields {
+	const struct view_field *field[VIEW_FIELDS_MAX];
+	size_t n;
+};
+
+/* Reads "entry,datapath".  0; or -1, and FAULT gets what is wrong with it. */
+int view_fields_parse(const char *list, struct view_fields *fields, struct js_buf *fault);
+void view_fields_all(struct view_fields *fields);
+
+/* Whether NAME is among them: the filter has to ask for "err_tail" and "datapath". */
+int view_fields_have(const struct view_fields *fields, const char *name);
+
+/* Appends one field as text, "-" if it is not known; RAW: names byte for byte, else as view_safe. */
+void view_field_text(const struct view_field *field, const struct jobstack_item *item, int raw, struct js_buf *out);
+
+/* One field's value. */
+enum view_value_is { VIEW_UNKNOWN, VIEW_NUMBER, VIEW_SECONDS, VIEW_MOMENT, VIEW_TEXT };
+struct view_value {
+	enum view_value_is is;
+	int64_t n; /* a number; microseconds; microseconds since 1970 UTC */
+	struct jobstack_bytes text;
+};
+void view_field_value(const struct view_field *field, const struct jobstack_item *item, struct view_value *value);
+
+/* Sets the fields in OBJECT; not 0 without memory. */
+int view_fields_json(const struct view_fields *fields, const struct jobstack_item *item, json_t *object);
+
+#endif

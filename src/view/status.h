@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * A snapshot of the stacks, as status shows it.
+ */
+#ifndef JS_VIEW_STATUS_H
+#define JS_VIEW_STATUS_H
+
+#include "base/buf.h"
+#include "insight/snapshot.h"
+
+#include <jansson.h>
+
+/* Appends all stacks in a table, or one in detail.  COLUMNS 0: no width to fit. */
+void view_status_table(const struct insight_snapshot *snapshot, struct js_buf *out, unsigned columns, int colours);
+void view_status_detail(const struct insight_snapshot *snapshot, struct js_buf *out, unsigned columns, int colours);
+
+/* A stack as JSON; if it is DETAILED, with what is known beyond its row.  NULL without memory. */
+json_t *view_status_json(const struct insight_snapshot *snapshot, const struct insight_seen *seen, int detailed);
+
+/* Groups of failures as JSON; with the nodes that they are all on if NODES. */
+json_t *view_failures_json(const struct insight_failures *failures, int nodes);
+
+#endif
