@@ -253,11 +253,6 @@ static int check_spool(struct logs *l, const char *path)
 	return status;
 }
 
-static int compare_files(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Neither a directory nor a FIFO is a worker's file, and to open a FIFO would wait for ever.  What can't be looked at
  * counts as a file: to read it fails, with the reason. */
 static int may_be_file(const char *path)
@@ -267,32 +262,47 @@ static int may_be_file(const char *path)
 	return stat(path, &st) != 0 || S_ISREG(st.st_mode);
 }
 
+static int ends_with(const char *name, const char *suffix)
+{
+	size_t len = strlen(name), tail = strlen(suffix);
+
+	return len > tail && strcmp(name + len - tail, suffix) == 0;
+}
+
+static void add_file(struct logs *l, const char *dir, const char *name)
+{
+	char **grown = js_array_grow(l->file, l->files, &l->files_room, sizeof(*grown)), *path;
+
+	l->file = grown != NULL ? grown : l->file;
+	if (grown == NULL || asprintf(&path, "%s/%s", dir, name) < 0) {
+		l->failed = 1;
+		return;
+	}
+	if (may_be_file(path))
+		grown[l->files++] = path;
+	else
+		free(path);
+}
+
+static int compare_names(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
 /* Gathers the files in DIR whose names end with SUFFIX, in order. */
 static int gather_files(struct logs *l, const char *dir, const char *suffix)
 {
-	size_t first = l->files;
-	const struct dirent *d;
-	DIR *open_dir = opendir(dir);
+	struct dirent **names;
+	int n = scandir(dir, &names, NULL, compare_names);
 
-	if (open_dir == NULL)
+	if (n < 0)
 		return js_error_set(&l->cli->error, JOBSTACK_EFILE, "can't read %s: %s", dir, strerror(errno));
-	while (!l->failed && (d = readdir(open_dir)) != NULL) {
-		size_t len = strlen(d->d_name), tail = strlen(suffix);
-
-		if (len <= tail || strcmp(d->d_name + len - tail, suffix) != 0)
-			continue;
-		l->failed |= js_array_grow(&l->file, &l->files_room, l->files + 1, sizeof(*l->file)) != 0 ||
-			     asprintf(&l->file[l->files], "%s/%s", dir, d->d_name) < 0;
-		if (l->failed)
-			break;
-		if (may_be_file(l->file[l->files]))
-			l->files++;
-		else
-			free(l->file[l->files]);
+	for (int i = 0; i < n; i++) {
+		if (ends_with(names[i]->d_name, suffix))
+			add_file(l, dir, names[i]->d_name);
+		free(names[i]);
 	}
-	(void)closedir(open_dir);
-	if (l->files > first)
-		qsort(l->file + first, l->files - first, sizeof(*l->file), compare_files);
+	free(names);
 	return l->failed ? js_error_memory(&l->cli->error) : 0;
 }
 

@@ -66,6 +66,7 @@ struct cli_take {
 		CLI_TAKE_ONCE,
 		CLI_TAKE_NUMBER,
 		CLI_TAKE_TIME,
+		CLI_TAKE_CHOICE,
 		CLI_TAKE_BY
 	} is;
 	void *to;
@@ -83,6 +84,8 @@ struct cli_take {
 /* Reads a number from MIN to MAX into a uint64_t; a time of at least MIN_US into an int64_t of microseconds. */
 #define CLI_NUMBER(number, min, max, words) CLI_TAKE_NUMBER, (number), (min), (max), (words), NULL
 #define CLI_TIME(us, min_us, words) CLI_TAKE_TIME, (us), (min_us), 0, (words), NULL
+/* Sets an int to the place, from 0, of the value among WORDS: "csv or jsonl", "shell, json or path0". */
+#define CLI_CHOICE(place, words) CLI_TAKE_CHOICE, (place), 0, 0, (words), NULL
 /* Calls a function with CTX; it returns 0, or the exit status, having told why. */
 #define CLI_BY(function, ctx) CLI_TAKE_BY, (ctx), 0, 0, NULL, (function)
 #define CLI_TAKE_END {-1, CLI_TAKE_FLAG, NULL, 0, 0, NULL, NULL}

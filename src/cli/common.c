@@ -108,6 +108,21 @@ static int refuse_value(struct cli *cli, const struct cli_take *t, int key, cons
 	return cli_usage(cli, "--%s takes %s, not \"%s\"", cli_option(cli, key)->name, t->wants, arg);
 }
 
+/* The place of ARG in "one, two or three"; -1: it is not there. */
+static int find_choice(const char *words, const char *arg)
+{
+	for (int i = 0; *words != '\0'; i++) {
+		size_t len = strcspn(words, " ,");
+
+		if (strlen(arg) == len && strncmp(words, arg, len) == 0)
+			return i;
+		words += len;
+		words += strspn(words, " ,");
+		words += strncmp(words, "or ", 3) == 0 ? 3 : 0;
+	}
+	return -1;
+}
+
 int cli_take(struct cli *cli, const struct cli_take *t, int key, const char *arg)
 {
 	const char **word;
@@ -128,6 +143,9 @@ int cli_take(struct cli *cli, const struct cli_take *t, int key, const char *arg
 			return refuse_value(cli, t, key, arg);
 		*(int64_t *)t->to = us;
 		break;
+	case CLI_TAKE_CHOICE:
+		*(int *)t->to = find_choice(t->wants, arg);
+		return *(int *)t->to >= 0 ? 0 : refuse_value(cli, t, key, arg);
 	case CLI_TAKE_ONCE:
 		(void)snprintf(name, sizeof(name), "--%s", cli_option(cli, key)->name);
 		status = check_once(cli, name, *word, arg);

@@ -57,8 +57,7 @@ struct exporting {
 	struct cli *cli;
 	struct jobstack_export_options o;
 	struct view_fields fields;
-	const char *states;
-	int fields_given, format_given, jsonl;
+	int jsonl;
 	struct js_buf out;
 	struct cli_progress progress;
 	uint64_t rows;
@@ -85,45 +84,24 @@ static int parse_outcomes(struct cli *cli, const char *list, unsigned *bits)
 	return 0;
 }
 
-static int take_choice(struct cli *cli, void *ctx, int key, const char *arg)
-{
-	struct exporting *x = ctx;
-
-	switch (key) {
-	case FORMAT:
-		x->format_given = 1;
-		x->jsonl = strcmp(arg, "jsonl") == 0;
-		return x->jsonl || strcmp(arg, "csv") == 0
-			       ? 0
-			       : cli_usage(cli, "--format takes csv or jsonl, not \"%s\"", arg);
-	case WHAT:
-		x->o.by_entry = strcmp(arg, "entries") == 0;
-		return x->o.by_entry || strcmp(arg, "attempts") == 0
-			       ? 0
-			       : cli_usage(cli, "--what takes attempts or entries, not \"%s\"", arg);
-	case 'o': x->fields_given = 1; return cli_fields(cli, arg, &x->fields);
-	default: return cli_since(cli, arg, &x->o.since_us, &x->o.within_us);
-	}
-}
-
 /* An attempt does not know where its entry stands, or went. */
 static int is_of_entry(const struct view_field *f)
 {
 	return strcmp(f->name, "state") == 0 || strcmp(f->name, "to_stack") == 0 || strcmp(f->name, "to_entry") == 0;
 }
 
-static int settle_fields(struct exporting *x)
+static int settle_fields(struct exporting *x, int given)
 {
 	size_t n = 0;
 
-	if (!x->fields_given)
+	if (!given)
 		view_fields_all(&x->fields);
 	for (size_t i = 0; i < x->fields.n; i++) {
 		const struct view_field *f = x->fields.field[i];
 
 		if (x->o.by_entry || !is_of_entry(f))
 			x->fields.field[n++] = f;
-		else if (x->fields_given)
+		else if (given)
 			return cli_usage(x->cli, "%s is told of entries, not of attempts: use --what entries", f->name);
 	}
 	x->fields.n = n;
@@ -134,21 +112,30 @@ static int settle_fields(struct exporting *x)
 
 static int parse_export(struct exporting *x, int argc, char **argv)
 {
-	const struct cli_take takes[] = {{'t', CLI_WORD(&x->states)}, {0, CLI_BY(take_choice, x)}, CLI_TAKE_END};
+	const char *states = NULL, *fields = NULL, *since = NULL;
+	int format = -1;
+	const struct cli_take takes[] = {{FORMAT, CLI_CHOICE(&format, "csv or jsonl")},
+					 {WHAT, CLI_CHOICE(&x->o.by_entry, "attempts or entries")},
+					 {'o', CLI_WORD(&fields)},
+					 {'t', CLI_WORD(&states)},
+					 {SINCE, CLI_WORD(&since)},
+					 CLI_TAKE_END};
 	struct cli *cli = x->cli;
 	int status = cli_parse(cli, &opts, takes, argc, argv, "`jobstack list` takes entries");
 
 	if (status != CLI_GO_ON)
 		return status;
-	if (cli->json && x->format_given && !x->jsonl)
+	if (cli->json && format == 0)
 		return cli_usage(cli, "--format csv and --json contradict each other");
-	x->jsonl |= cli->json;
-	status = 0;
-	if (x->states != NULL && x->o.by_entry)
-		status = cli_states(cli, x->states, &x->o.states);
-	else if (x->states != NULL && strcmp(x->states, "all") != 0)
-		status = parse_outcomes(cli, x->states, &x->o.outcomes);
-	return status != 0 ? status : settle_fields(x);
+	x->jsonl = cli->json || format == 1;
+	status = since != NULL ? cli_since(cli, since, &x->o.since_us, &x->o.within_us) : 0;
+	if (status == 0 && states != NULL && x->o.by_entry)
+		status = cli_states(cli, states, &x->o.states);
+	else if (status == 0 && states != NULL && strcmp(states, "all") != 0)
+		status = parse_outcomes(cli, states, &x->o.outcomes);
+	if (status == 0 && fields != NULL)
+		status = cli_fields(cli, fields, &x->fields);
+	return status != 0 ? status : settle_fields(x, fields != NULL);
 }
 
 /* -------------------------------------------------------------------------------------------------------- output */

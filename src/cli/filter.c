@@ -6,12 +6,10 @@
 #define _GNU_SOURCE
 #include "cli/filter.h"
 
-#include "base/error.h"
 #include "base/glob.h"
 #include "base/num.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -48,35 +48,19 @@ struct listing {
 	const struct cli *cli;
 	struct cli_filter filter;
 	struct view_fields fields;
-	int states_given, fields_given, nul;
+	const char *states; /* of -t, or NULL */
+	int nul;
 	uint64_t told;
 	struct js_buf line;
 	int memory; /* ran out */
 };
 
-static int take_states(struct cli *cli, void *ctx, int key, const char *arg)
-{
-	struct listing *l = ctx;
-
-	(void)key;
-	l->states_given = 1;
-	return cli_states(cli, arg, &l->filter.f.states);
-}
-
-static int take_fields(struct cli *cli, void *ctx, int key, const char *arg)
-{
-	struct listing *l = ctx;
-
-	(void)key;
-	l->fields_given = 1;
-	return cli_fields(cli, arg, &l->fields);
-}
-
 static int parse_list(struct cli *cli, struct listing *l, int argc, char **argv)
 {
+	const char *fields = NULL;
 	const struct cli_take takes[] = {
-		{'t', CLI_BY(take_states, l)},
-		{'o', CLI_BY(take_fields, l)},
+		{'t', CLI_WORD(&l->states)},
+		{'o', CLI_WORD(&fields)},
 		{'n', CLI_NUMBER(&l->filter.f.limit, 1, UINT64_MAX, "a whole number from 1 on")},
 		{'0', CLI_FLAG(&l->nul)},
 		{0, CLI_BY(cli_filter_take, &l->filter)},
@@ -87,16 +71,16 @@ static int parse_list(struct cli *cli, struct listing *l, int argc, char **argv)
 		return status;
 	if (l->nul && cli->json)
 		return cli_usage(cli, "--json prints lines of JSON, not -0");
-	if (!l->states_given && cli->words_n == 0)
+	if (l->states == NULL && cli->words_n == 0)
 		l->filter.f.states = JOBSTACK_IS_RUNNING | JOBSTACK_IS_DEAD;
-	status = cli_filter_end(cli, &l->filter);
-	if (status != 0)
-		return status;
-	if (l->nul && !l->fields_given)
-		l->fields_given = cli_fields(cli, "datapath", &l->fields) == 0;
-	if (cli->json && !l->fields_given)
+	status = l->states != NULL ? cli_states(cli, l->states, &l->filter.f.states) : 0;
+	if (status == 0)
+		status = cli_filter_end(cli, &l->filter);
+	if (status == 0 && (fields != NULL || l->nul))
+		status = cli_fields(cli, fields != NULL ? fields : "datapath", &l->fields);
+	else if (cli->json)
 		view_fields_all(&l->fields);
-	return CLI_GO_ON;
+	return status != 0 ? status : CLI_GO_ON;
 }
 
 static void add_fields(struct listing *l, const struct jobstack_item *item)
@@ -112,23 +96,20 @@ static void add_fields(struct listing *l, const struct jobstack_item *item)
 static void add_row(struct listing *l, const struct jobstack_item *item)
 {
 	struct js_buf node = {0};
-	char how[32], iso[JS_CLOCK_ISO], took[32] = "-";
+	const struct view_amount started = view_second(item->started_us);
+	char took[32] = "-";
 	int64_t us = view_item_took(item);
 
 	if (l->told == 0)
 		js_buf_str(&l->line, "   ENTRY STATE     ATTEMPT OUTCOME      NODE         STARTED                "
 				     "SECONDS DATAPATH\n");
-	view_item_how(item, how);
-	js_clock_iso(item->started_us, iso);
-	if (iso[0] != '\0')
-		memcpy(iso + 19, "Z", 2); /* whole seconds */
 	if (us >= 0)
 		(void)snprintf(took, sizeof(took), "%.3f", (double)us / 1e6);
 	if (item->node != NULL)
 		view_safe(&node, item->node, strlen(item->node));
 	js_buf_printf(&l->line, "%8" PRIu64 " %-9s %7" PRIu32 " %-12s %-12s %-20s %9s ", item->entry,
-		      view_state_word(item->state), item->attempt, how, node.len > 0 ? node.data : "-",
-		      iso[0] != '\0' ? iso : "-", took);
+		      view_state_word(item->state), item->attempt, view_item_how(item).text,
+		      node.len > 0 ? node.data : "-", started.text[0] != '\0' ? started.text : "-", took);
 	view_safe(&l->line, item->datapath.data, item->datapath.len);
 	js_buf_free(&node);
 }
@@ -160,7 +141,7 @@ static void tell_none(const struct cli *cli, const struct listing *l)
 {
 	const char *fits = l->filter.given ? " and as the other options say" : "";
 
-	if (l->states_given || l->filter.f.entries != NULL)
+	if (l->states != NULL || l->filter.f.entries != NULL)
 		cli_say(cli, "no entry of the stack \"%s\" is in these states%s", cli->stack, fits);
 	else if (l->filter.given)
 		cli_say(cli, "no entry of the stack \"%s\" is running or dead%s: -t says other states, -t all all",

@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include "cli/cli.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/item.h"

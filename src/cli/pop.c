@@ -7,12 +7,12 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/file.h"
-#include "base/num.h"
 #include "cli/item.h"
+#include "view/amount.h"
 #include "view/json.h"
 #include "view/text.h"
+#include "insight/stack.h"
 #include "slurm/identity.h"
 #include "slurm/query.h"
 
@@ -57,40 +57,26 @@ static const struct js_opts opts = {"jobstack pop",
 
 struct request {
 	enum format format;
-	int format_given;
 	int64_t lease_us; /* 0: by Slurm */
 	struct js_slurm_identity identity;
 	struct jobstack_worker_options options;
 	struct js_buf argv;
 };
 
-static const char *const format_word[] = {[SHELL] = "shell", [JSON] = "json", [PATH0] = "path0"};
-
-static int take_format(struct cli *cli, void *ctx, int key, const char *arg)
-{
-	struct request *r = ctx;
-
-	(void)key;
-	r->format_given = 1;
-	for (r->format = SHELL; r->format <= PATH0; r->format++)
-		if (strcmp(arg, format_word[r->format]) == 0)
-			return 0;
-	return cli_usage(cli, "--format takes shell, json or path0, not \"%s\"", arg);
-}
-
 static int parse_pop(struct cli *cli, struct request *r, int argc, char **argv)
 {
-	const struct cli_take takes[] = {{FORMAT, CLI_BY(take_format, r)},
+	int format = -1;
+	const struct cli_take takes[] = {{FORMAT, CLI_CHOICE(&format, "shell, json or path0")},
 					 {LEASE, CLI_TIME(&r->lease_us, JS_SECOND_US, CLI_LEASE_WORDS)},
 					 CLI_TAKE_END};
 	int status = cli_parse(cli, &opts, takes, argc, argv, "");
 
 	if (status != CLI_GO_ON)
 		return status;
-	if (cli->json && r->format_given && r->format != JSON)
-		return cli_usage(cli, "--format %s and --json contradict each other", format_word[r->format]);
-	if (cli->json)
-		r->format = JSON;
+	if (cli->json && format >= 0 && format != JSON)
+		return cli_usage(cli, "--format %s and --json contradict each other",
+				 format == SHELL ? "shell" : "path0");
+	r->format = cli->json ? JSON : format < 0 ? SHELL : (enum format)format;
 	js_buf_add(&r->argv, "jobstack", sizeof("jobstack"));
 	for (int i = 0; i < argc; i++)
 		js_buf_add(&r->argv, argv[i], strlen(argv[i]) + 1);
@@ -203,37 +189,32 @@ static int give_entry(struct cli *cli, const struct request *r, const struct job
 	return status;
 }
 
-static int copy_status(void *ctx, const struct jobstack_status *s)
-{
-	*(struct jobstack_status *)ctx = *s;
-	return 0;
-}
-
 /* Nothing is ready: why? */
 static void tell_why(struct cli *cli)
 {
-	struct jobstack_status s = {0};
-	char due[64];
+	struct insight_stack stack = {.cwd = {0}};
+	const struct jobstack_status *s = &stack.s;
 
-	if (cli->quiet || jobstack_status(cli->handle, cli->stack, copy_status, &s, NULL) != 0)
+	if (cli->quiet || insight_stack_read(cli->handle, cli->stack, &stack, NULL) != 0)
 		return;
-	js_num_duration_text(s.next_due_us, due, sizeof(due));
-	if (s.state == JOBSTACK_PAUSED)
+	insight_stack_free(&stack);
+	if (s->state == JOBSTACK_PAUSED)
 		cli_say(cli, "nothing is ready: the stack \"%s\" is paused: `jobstack resume -s %s` goes on",
 			cli->stack, cli->stack);
-	else if (s.state != JOBSTACK_OPEN)
+	else if (s->state != JOBSTACK_OPEN)
 		cli_say(cli, "nothing is ready: the stack \"%s\" is cancelled", cli->stack);
-	else if (s.waiting > 0)
-		cli_say(cli, "nothing is ready: %" PRIu64 " wait for a retry, the next in %s", s.waiting, due);
-	else if (s.held > 0)
-		cli_say(cli, "nothing is ready: %" PRIu64 " belong to a push --atomic that has not ended", s.held);
-	else if (s.running > 0)
-		cli_say(cli, "nothing is ready: the last %" PRIu64 " are running", s.running);
-	else if (s.pushers > 0)
+	else if (s->waiting > 0)
+		cli_say(cli, "nothing is ready: %" PRIu64 " wait for a retry, the next in %s", s->waiting,
+			view_duration(s->next_due_us).text);
+	else if (s->held > 0)
+		cli_say(cli, "nothing is ready: %" PRIu64 " belong to a push --atomic that has not ended", s->held);
+	else if (s->running > 0)
+		cli_say(cli, "nothing is ready: the last %" PRIu64 " are running", s->running);
+	else if (s->pushers > 0)
 		cli_say(cli, "nothing is ready, but somebody is still pushing");
 	else
 		cli_say(cli, "nothing is ready: the stack \"%s\" is finished: %" PRIu64 " done, %" PRIu64 " dead",
-			cli->stack, s.done, s.dead);
+			cli->stack, s->done, s->dead);
 }
 
 int cli_pop_main(int argc, char **argv)

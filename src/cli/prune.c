@@ -8,8 +8,8 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "base/num.h"
 #include "cli/archive.h"
+#include "view/amount.h"
 #include "view/json.h"
 #include "cli/progress.h"
 
@@ -73,7 +73,6 @@ static int show_progress(void *ctx, uint64_t done, uint64_t total)
 static int print_result(const struct pruning *p, const struct jobstack_prune_result *r)
 {
 	const struct cli *cli = &p->cli;
-	char older[64];
 
 	if (cli->json)
 		return cli_print_json(VIEW_OBJECT(
@@ -83,12 +82,11 @@ static int print_result(const struct pruning *p, const struct jobstack_prune_res
 			KEY_COUNT("pushes", r->pushes), KEY_TEXT("archive", p->options.dry_run ? NULL : p->path)));
 	if (cli->quiet)
 		return CLI_YES;
-	js_num_duration_text(p->options.older_us, older, sizeof(older));
 	(void)printf("%" PRIu64 " entries with %" PRIu64
 		     " attempts, older than %s, %s\"%s\", and the records of %" PRIu64 " ended workers and %" PRIu64
 		     " pushes\n",
-		     r->entries, r->attempts, older, p->options.dry_run ? "would go from " : "were pruned from ",
-		     cli->stack, r->workers, r->pushes);
+		     r->entries, r->attempts, view_duration(p->options.older_us).text,
+		     p->options.dry_run ? "would go from " : "were pruned from ", cli->stack, r->workers, r->pushes);
 	return CLI_YES;
 }
 

@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/num.h"
+#include "view/amount.h"
 #include "view/json.h"
 #include "view/words.h"
 #include "watch/watch.h"
@@ -121,12 +121,11 @@ static void note_case(void *ctx, const struct js_watch_case *c)
 
 static void tell_suspect(struct cli_recovery *r, struct cli_suspect *s)
 {
-	char text[800], lease[64];
+	char text[800];
 
 	s->c.node = s->node;
 	s->c.hint = s->hint[0] != '\0' ? s->hint : NULL;
 	js_watch_words(&s->c, text, sizeof(text));
-	js_num_duration_text(s->c.lease_us, lease, sizeof(lease));
 	if (s->c.by_script)
 		cli_say(r->cli, "%s", text);
 	else if (s->c.runs_here)
@@ -134,12 +133,12 @@ static void tell_suspect(struct cli_recovery *r, struct cli_suspect *s)
 			"%s: nothing is taken back on this host while it runs.  A worker on another host can't see it, "
 			"and "
 			"takes back when worker %" PRIu64 " has been silent for %s",
-			text, s->c.worker, lease);
+			text, s->c.worker, view_duration(s->c.lease_us).text);
 	else
 		cli_say(r->cli,
 			"%s: whatever worker of the stack runs takes back once it has watched it for %s; so does "
 			"`jobstack recover --wait`",
-			text, lease);
+			text, view_duration(s->c.lease_us).text);
 	if (r->workers != NULL)
 		add_json(r, &s->c);
 }
@@ -151,12 +150,10 @@ static int watch_silent(struct cli_recovery *r, const struct js_watch_options *o
 	struct jobstack_error *error = &r->cli->error;
 	struct js_watch_result result;
 	struct js_watch *watch;
-	char text[64];
 	int status = js_watch_new(&watch, r->cli->handle, r->cli->stack, options, error);
 
-	js_num_duration_text(r->longest_us, text, sizeof(text));
 	cli_say(r->cli, "watching %zu worker%s that ha%s been silent for long, for up to %s", r->left_n,
-		view_plural(r->left_n), r->left_n == 1 ? "s" : "ve", text);
+		view_plural(r->left_n), r->left_n == 1 ? "s" : "ve", view_duration(r->longest_us).text);
 	while (status == 0 && r->longest_us > 0 && jobstack_now_us() < until) {
 		r->left_n = 0;
 		r->longest_us = 0;

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/num.h"
+#include "view/amount.h"
 #include "view/json.h"
 #include "run/spool.h"
 #include "watch/watch.h"
@@ -97,7 +97,6 @@ static int prove_death(struct cli *cli, struct question *q)
 	int64_t until = jobstack_now_us() + q->lease_us + JS_SECOND_US;
 	struct js_watch_result result;
 	struct js_watch *watch = NULL;
-	char text[64];
 	int status;
 
 	options.module_dir = getenv("JOBSTACK_MODULE_DIR");
@@ -105,9 +104,8 @@ static int prove_death(struct cli *cli, struct question *q)
 	status = js_watch_confirm(cli->handle, stack, &options, NULL, &cli->error);
 	if (status != 0 || q->r->proof[0] != '\0' || !q->silent)
 		return status;
-	js_num_duration_text(q->lease_us, text, sizeof(text));
 	cli_say(cli, "worker %" PRIu64 " has been silent for longer than its lease: watching it for %s, to be sure",
-		q->r->spool.head.worker, text);
+		q->r->spool.head.worker, view_duration(q->lease_us).text);
 	status = js_watch_new(&watch, cli->handle, stack, &options, &cli->error);
 	while (status == 0 && q->r->proof[0] == '\0' && jobstack_now_us() < until) {
 		status = js_watch_look(watch, &result, &cli->error);

@@ -35,14 +35,6 @@ static const struct js_opts opts = {
 	"docs/DATA.md tells how the recommendations are made.",
 	0};
 
-static int take_since(struct cli *cli, void *ctx, int key, const char *arg)
-{
-	struct insight_report *r = ctx;
-
-	(void)key;
-	return cli_since(cli, arg, &r->since_us, &r->within_us);
-}
-
 static int show_progress(void *ctx, uint64_t attempts)
 {
 	if (attempts % 1024 == 0)
@@ -89,9 +81,10 @@ static int print_report(struct cli *cli, const struct insight_report *r, int slu
 int cli_report_main(int argc, char **argv)
 {
 	struct insight_report r = INSIGHT_REPORT_INIT;
+	const char *since = NULL;
 	int status, slurm = 0;
 	const struct cli_take takes[] = {
-		{SINCE, CLI_BY(take_since, &r)},
+		{SINCE, CLI_WORD(&since)},
 		{SLURM, CLI_FLAG(&slurm)},
 		{WITHIN, CLI_TIME(&r.wanted_us, JS_SECOND_US, "a duration of at least 1 s, such as 90m or 8h")},
 		CLI_TAKE_END};
@@ -105,7 +98,9 @@ int cli_report_main(int argc, char **argv)
 		return cli_usage(
 			&cli,
 			"--slurm and --json exclude each other: the object of --json has the recommendations too");
-	status = cli_open(&cli, 60 * JS_SECOND_US);
+	status = since != NULL ? cli_since(&cli, since, &r.since_us, &r.within_us) : 0;
+	if (status == 0)
+		status = cli_open(&cli, 60 * JS_SECOND_US);
 	if (status != 0)
 		return status;
 	status = insight_report_read(cli.handle, cli.stack, &r, show_progress, &progress, &cli.error);

@@ -8,7 +8,6 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "cli/filter.h"
 #include "cli/item.h"
 #include "view/json.h"
@@ -85,29 +84,24 @@ static int check_to(struct cli *cli, const struct request *r)
 	return 0;
 }
 
-static int take_states(struct cli *cli, void *ctx, int key, const char *arg)
-{
-	struct request *r = ctx;
-
-	(void)key;
-	r->states_arg = arg;
-	return cli_states(cli, arg, &r->filter.f.states);
-}
-
 static int parse_requeue(struct cli *cli, struct request *r, int argc, char **argv)
 {
 	const struct cli_take takes[] = {
 		{DRY_RUN, CLI_FLAG(&r->dry_run)},
 		{TO, CLI_WORD_ONCE(&r->to)},
 		{'n', CLI_NUMBER(&r->filter.f.limit, 1, UINT64_MAX, "a whole number from 1 on")},
-		{'t', CLI_BY(take_states, r)},
+		{'t', CLI_WORD(&r->states_arg)},
 		{0, CLI_BY(cli_filter_take, &r->filter)},
 		CLI_TAKE_END};
 	int status = cli_parse(cli, &opts, takes, argc, argv, NULL);
 
 	if (status != CLI_GO_ON)
 		return status;
-	status = r->states_arg != NULL ? check_states(cli, r) : 0;
+	status = 0;
+	if (r->states_arg != NULL)
+		status = cli_states(cli, r->states_arg, &r->filter.f.states);
+	if (status == 0 && r->states_arg != NULL)
+		status = check_states(cli, r);
 	if (status == 0)
 		status = check_to(cli, r);
 	if (status == 0)

@@ -9,11 +9,12 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/num.h"
 #include "cli/input.h"
+#include "view/amount.h"
 #include "view/json.h"
 #include "cli/policy.h"
 #include "cli/worker.h"
+#include "insight/stack.h"
 #include "process/child.h"
 #include "run/worker_options.h"
 
@@ -23,7 +24,6 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -219,29 +219,23 @@ static int next_name(void *ctx, struct jobstack_bytes *datapath)
 
 /* ------------------------------------------------------------------------------------------------------- summary */
 
-static int copy_status(void *ctx, const struct jobstack_status *s)
-{
-	*(struct jobstack_status *)ctx = *s;
-	return 0;
-}
-
 /* The stack's numbers; all 0 if there is no such stack (yet). */
 static int read_status(struct run *r, struct jobstack_status *s)
 {
-	int status;
+	struct insight_stack stack = {.cwd = {0}};
+	int status = insight_stack_read(r->cli.handle, r->cli.stack, &stack, &r->cli.error);
 
-	memset(s, 0, sizeof(*s));
-	status = jobstack_status(r->cli.handle, r->cli.stack, copy_status, s, &r->cli.error);
-	if (status == JOBSTACK_EMISSING) {
-		js_error_clear(&r->cli.error);
-		status = 0;
-	}
-	return status;
+	*s = stack.s;
+	insight_stack_free(&stack);
+	if (status != JOBSTACK_EMISSING)
+		return status;
+	js_error_clear(&r->cli.error);
+	return 0;
 }
 
 static uint64_t left(const struct jobstack_status *s)
 {
-	return s->ready + s->waiting + s->held + s->running + s->cancelled;
+	return insight_stack_left(s) + s->cancelled;
 }
 
 static int print_json(struct run *r, const struct jobstack_push_result *pushed, uint64_t done, int64_t took_us)
@@ -268,17 +262,16 @@ static int summarize(struct run *r, const struct jobstack_push_result *pushed)
 {
 	int64_t took = jobstack_now_us() - r->began_us;
 	uint64_t done, known = pushed->skipped < r->before.done ? pushed->skipped : r->before.done;
-	char text[64];
 
 	if (read_status(r, &r->now) != 0)
 		return cli_fail(&r->cli);
 	done = r->now.done > r->before.done ? r->now.done - r->before.done : 0;
-	js_num_duration_text(took, text, sizeof(text));
 	if (r->cli.json && print_json(r, pushed, done, took) != 0)
 		return CLI_BUG;
 	if (!r->cli.json && !r->cli.quiet)
 		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left in %s: %.1f a second\n", done,
-			     r->now.dead, left(&r->now), text, took > 0 ? (double)done * 1e6 / (double)took : 0.0);
+			     r->now.dead, left(&r->now), view_duration(took).text,
+			     took > 0 ? (double)done * 1e6 / (double)took : 0.0);
 	(void)fflush(stdout);
 	if (known > 0)
 		cli_say(&r->cli, "%" PRIu64 " were done before; `jobstack requeue -s %s -t done` runs them again",

@@ -147,7 +147,8 @@ int cli_sbatch_refuse(struct cli *cli, const struct cli_words *words)
 
 /* ------------------------------------------------------------------------------------------------------ the call */
 
-char **cli_sbatch_env(void)
+/* The environment for sbatch: inside of a job, without what Slurm told this job about itself.  Free the array alone. */
+static char **sbatch_env(void)
 {
 	extern char **environ;
 	static const char *const keep[] = {
@@ -199,7 +200,7 @@ static int read_answer(char *text, uint64_t *job)
 
 int cli_sbatch(struct cli *cli, const struct cli_words *call, uint64_t *job)
 {
-	char **env = cli_sbatch_env();
+	char **env = sbatch_env();
 	struct js_buf out = {0};
 	const struct cli_command command = {.words = call, .env = env, .out = &out, .limit_us = LIMIT_US};
 	int status = env == NULL ? js_error_memory(&cli->error) : cli_command(&command, &cli->error);

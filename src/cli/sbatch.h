@@ -6,7 +6,6 @@
 #ifndef JS_CLI_SBATCH_H
 #define JS_CLI_SBATCH_H
 
-#include "base/opt.h"
 #include "cli/cli.h"
 #include "cli/command.h"
 
@@ -56,9 +55,6 @@ char *cli_slurm_config(const char *text, const char *key);
 
 /* Puts the script there, for users to look at and for sbatch to read.  0, or the exit status. */
 int cli_sbatch_keep(struct cli *cli, const char *path, const struct js_buf *script);
-
-/* The environment for sbatch: inside of a job, without what Slurm told this job about itself.  Free the array alone. */
-char **cli_sbatch_env(void);
 
 /* Appends PATH as sbatch's --output takes it: a % is doubled. */
 void cli_sbatch_file(struct js_buf *out, const char *path);

@@ -6,7 +6,6 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "base/num.h"
 #include "cli/item.h"
 #include "view/rerun.h"
 #include "view/text.h"
@@ -15,7 +14,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define TAIL_LINES 10 /* of stderr */
@@ -90,23 +88,19 @@ static void add_place(struct js_buf *out, const char *log, int64_t at)
 
 static void add_when(struct js_buf *out, const struct jobstack_item *i)
 {
-	char started[JS_CLOCK_ISO], ended[JS_CLOCK_ISO], took[64];
 	int64_t us = view_item_took(i);
 
-	js_clock_iso(i->started_us, started);
-	js_clock_iso(i->ended_us, ended);
 	add_line(out, "when");
-	js_buf_str(out, started[0] != '\0' ? started : "?");
-	if (ended[0] != '\0')
-		js_buf_printf(out, " to %s", ended);
-	if (us >= 0) {
-		if (us < 10 * JS_SECOND_US)
-			(void)snprintf(took, sizeof(took), "%.3f s", (double)us / 1e6);
-		else
-			js_num_duration_text(us, took, sizeof(took));
-		js_buf_printf(out, i->outcome < 0 ? ", for %s now" : ", %s", took);
-	}
-	js_buf_char(out, '\n');
+	js_buf_str(out, i->started_us >= 0 ? view_moment(i->started_us).text : "?");
+	if (i->ended_us >= 0)
+		js_buf_printf(out, " to %s", view_moment(i->ended_us).text);
+	if (us >= 0)
+		js_buf_str(out, i->outcome < 0 ? ", for " : ", ");
+	if (us >= 0 && us < 10 * JS_SECOND_US)
+		js_buf_printf(out, "%.3f s", (double)us / 1e6);
+	else if (us >= 0)
+		js_buf_str(out, view_duration(us).text);
+	js_buf_str(out, us >= 0 && i->outcome < 0 ? " now\n" : "\n");
 }
 
 static void add_where(struct js_buf *out, const struct jobstack_item *i)
@@ -148,16 +142,12 @@ static void add_usage(struct js_buf *out, const struct jobstack_item *i)
 		before = "; ";
 	}
 	if (i->maxrss_kib >= 0) {
-		js_buf_printf(out, "%smemory ", before);
-		view_size(out, (double)i->maxrss_kib * 1024);
+		js_buf_printf(out, "%smemory %s", before, view_size((double)i->maxrss_kib * 1024).text);
 		before = "; ";
 	}
-	if (i->read_bytes >= 0 && i->write_bytes >= 0) {
-		js_buf_printf(out, "%sread ", before);
-		view_size(out, (double)i->read_bytes);
-		js_buf_str(out, ", wrote ");
-		view_size(out, (double)i->write_bytes);
-	}
+	if (i->read_bytes >= 0 && i->write_bytes >= 0)
+		js_buf_printf(out, "%sread %s, wrote %s", before, view_size((double)i->read_bytes).text,
+			      view_size((double)i->write_bytes).text);
 	js_buf_char(out, '\n');
 }
 
@@ -231,18 +221,17 @@ static void add_command(struct js_buf *out, const struct jobstack_item *i)
 
 static void add_attempt(struct js_buf *out, const struct jobstack_item *i)
 {
-	char how[32];
+	const struct view_amount how = view_item_how(i);
 
 	js_buf_printf(out, "\nattempt %" PRIu32 ": ", i->attempt);
-	view_item_how(i, how);
 	if (i->outcome < 0)
 		js_buf_str(out, "running");
 	else {
 		js_buf_str(out, view_outcome_word(i->outcome));
 		if (i->reason != NULL)
 			add_word(out, ": ", i->reason);
-		else if (strcmp(how, view_outcome_word(i->outcome)) != 0)
-			add_word(out, ": ", how);
+		else if (strcmp(how.text, view_outcome_word(i->outcome)) != 0)
+			add_word(out, ": ", how.text);
 	}
 	js_buf_char(out, '\n');
 	add_when(out, i);

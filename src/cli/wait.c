@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "view/json.h"
-#include "view/pace.h"
+#include "view/amount.h"
 #include "view/term.h"
 #include "view/words.h"
 #include "insight/stack.h"
@@ -104,7 +104,6 @@ static void tell_alone(struct waiting *w)
 static void show_progress(struct waiting *w)
 {
 	const struct jobstack_status *s = &w->last;
-	char percent[VIEW_PACE_TEXT], rate[VIEW_PACE_TEXT], eta[VIEW_PACE_TEXT];
 	struct js_buf bar = {0};
 
 	tell_alone(w);
@@ -118,13 +117,11 @@ static void show_progress(struct waiting *w)
 		return;
 	if (view_columns(stderr) >= WIDE)
 		view_bar(&bar, BAR, insight_stack_share(s));
-	view_pace_percent(insight_stack_share(s), percent);
-	view_pace_rate(w->pace.rate, rate);
-	view_pace_eta(&w->pace, eta);
 	cli_progress(&w->progress, "%s%s%s, %" PRIu64 " left, %" PRIu64 " running%s%s%s%s",
-		     bar.data != NULL ? bar.data : "", bar.data != NULL ? " " : "", percent, insight_stack_left(s),
-		     s->running, w->pace.rate > 0 ? ", " : "", w->pace.rate > 0 ? rate : "",
-		     w->pace.eta_us > 0 ? ", ends in about " : "", w->pace.eta_us > 0 ? eta : "");
+		     bar.data != NULL ? bar.data : "", bar.data != NULL ? " " : "",
+		     view_percent(insight_stack_share(s)).text, insight_stack_left(s), s->running,
+		     w->pace.rate > 0 ? ", " : "", w->pace.rate > 0 ? view_rate(w->pace.rate).text : "",
+		     w->pace.eta_us > 0 ? ", ends in about " : "", w->pace.eta_us > 0 ? view_eta(&w->pace).text : "");
 	js_buf_free(&bar);
 }
 

@@ -7,9 +7,8 @@
 #include "cli/why.h"
 
 #include "base/clock.h"
-#include "base/num.h"
 #include "view/json.h"
-#include "view/pace.h"
+#include "view/amount.h"
 #include "view/text.h"
 #include "view/words.h"
 #include "slurm/query.h"
@@ -99,7 +98,6 @@ static int state_reasons(struct reasons *r)
 static void line_reasons(struct reasons *r)
 {
 	const struct jobstack_status *s = r->s;
-	char text[64], when[JS_CLOCK_ISO];
 
 	if (s->held > 0 && s->pushers > 0)
 		add_reason(r, "held", NULL, "%" PRIu64 " %s held until the push --atomic is complete", s->held,
@@ -109,13 +107,11 @@ static void line_reasons(struct reasons *r)
 			   "%" PRIu64
 			   " %s held by a push --atomic that has not ended, and of which there is no sign of life",
 			   s->held, view_are(s->held));
-	if (s->waiting > 0 && s->next_due_us > 0) {
-		js_num_duration_text(s->next_due_us, text, sizeof(text));
-		js_clock_iso(js_clock_wall_us() + s->next_due_us, when);
-		when[19] = '\0';
-		add_reason(r, "waiting", NULL, "%" PRIu64 " wait%s after a failure, the next until %sZ (for %s)",
-			   s->waiting, s->waiting == 1 ? "s" : "", when, text);
-	} else if (s->waiting > 0)
+	if (s->waiting > 0 && s->next_due_us > 0)
+		add_reason(r, "waiting", NULL, "%" PRIu64 " wait%s after a failure, the next until %s (for %s)",
+			   s->waiting, s->waiting == 1 ? "s" : "",
+			   view_second(js_clock_wall_us() + s->next_due_us).text, view_duration(s->next_due_us).text);
+	else if (s->waiting > 0)
 		add_reason(r, "waiting", s->workers > 0 ? NULL : "a worker does that",
 			   "%" PRIu64 " waited after a failure, and %s due", s->waiting, view_are(s->waiting));
 	if (s->ready > 0)
@@ -188,7 +184,8 @@ static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 /* A job in words: "job 120_[7-20] in the partition long is PENDING: Priority, expected at 2026-11-22T03:00:00Z". */
 static void job_reason(struct reasons *r, const struct js_slurm_queued *job)
 {
-	char when[JS_CLOCK_ISO] = "", name[200];
+	const struct view_amount when = view_second(job->pending && job->start_us > 0 ? job->start_us : -1);
+	char name[200];
 
 	if (job->array_job != 0 && job->tasks[0] != '\0')
 		(void)snprintf(name, sizeof(name),
@@ -196,16 +193,12 @@ static void job_reason(struct reasons *r, const struct js_slurm_queued *job)
 			       job->array_job, job->tasks);
 	else
 		(void)snprintf(name, sizeof(name), "%u", job->job);
-	if (job->pending && job->start_us > 0) {
-		js_clock_iso(job->start_us, when);
-		memcpy(when + 19, "Z", 2);
-	}
 	if (!job->pending)
 		add_reason(r, "slurm_running", NULL, "its Slurm job %s is %s", name, job->state);
 	else
 		add_reason(r, "slurm_pending", NULL, "its Slurm job %s in the partition %s is %s: %s%s%s", name,
-			   job->partition, job->state, job->reason, when[0] != '\0' ? ", expected to start at " : "",
-			   when);
+			   job->partition, job->state, job->reason,
+			   when.text[0] != '\0' ? ", expected to start at " : "", when.text);
 }
 
 /* Has Slurm jobs for the stack? */

@@ -19,15 +19,28 @@ void cli_worker_pass(struct cli_words *line, const struct cli *cli, int key, con
 	cli_words_format(line, o->arg == NULL ? "--%s" : "--%s=%s", o->name, arg);
 }
 
+/* Appends "--stack=NAME --defaults-file=FILE". */
+static void add_where(struct cli_words *line, const struct cli *cli, const char *option_file)
+{
+	cli_words_format(line, "--stack=%s", cli->stack);
+	if (option_file != NULL && *option_file != '\0')
+		cli_words_format(line, "--defaults-file=%s", option_file);
+}
+
+void cli_own_line(struct cli_words *line, const struct cli *cli, const char *words, const char *option_file)
+{
+	cli_words_format(line, "%s/jobstack", cli_program_dir());
+	(void)cli_words_split(line, words);
+	add_where(line, cli, option_file);
+}
+
 void cli_worker_line(struct cli_words *line, const struct cli *cli, const char *first, const char *option_file,
 		     const struct cli_words *options, char *const command[])
 {
 	cli_words_format(line, "%s/jobstack-worker", js_child_program_dir());
 	if (first != NULL)
 		cli_words_add(line, first);
-	cli_words_format(line, "--stack=%s", cli->stack);
-	if (option_file != NULL && *option_file != '\0')
-		cli_words_format(line, "--defaults-file=%s", option_file);
+	add_where(line, cli, option_file);
 	cli_words_all(line, options);
 	cli_words_add(line, "--");
 	for (; *command != NULL; command++)

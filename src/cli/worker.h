@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack-worker as a program that a command starts: its line, and its own word for that before anything is done for
+ * The programs of jobstack that a command starts: their lines, and its own word for that before anything is done for
  * it.
  */
 #ifndef JS_CLI_WORKER_H
@@ -11,6 +11,9 @@
 
 /* Appends an option of jobstack-worker's that is in our own table, with its value ARG, as the worker takes it. */
 void cli_worker_pass(struct cli_words *line, const struct cli *cli, int key, const char *arg);
+
+/* Appends to LINE this program with WORDS, the stack and the option file (or NULL, or ""). */
+void cli_own_line(struct cli_words *line, const struct cli *cli, const char *words, const char *option_file);
 
 /* Appends to LINE the program beside ours, FIRST (an option, or NULL), the stack, the option file (or NULL), OPTIONS,
  * -- and COMMAND, which a NULL ends. */

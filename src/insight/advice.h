@@ -8,7 +8,6 @@
 
 #include "insight/tally.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 #define INSIGHT_FEW 20 /* with fewer done entries it is a guess */

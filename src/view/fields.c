@@ -5,14 +5,13 @@
 #define _GNU_SOURCE
 #include "view/fields.h"
 
-#include "base/clock.h"
+#include "view/amount.h"
 #include "view/json.h"
 #include "view/text.h"
 #include "view/words.h"
 
 #include <inttypes.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 enum kind {
@@ -165,7 +164,6 @@ void view_field_value(const struct view_field *f, const struct jobstack_item *it
 
 void view_field_text(const struct view_field *f, const struct jobstack_item *item, int raw, struct js_buf *out)
 {
-	char iso[JS_CLOCK_ISO];
 	struct view_value v;
 
 	view_field_value(f, item, &v);
@@ -173,10 +171,7 @@ void view_field_text(const struct view_field *f, const struct jobstack_item *ite
 	case VIEW_UNKNOWN: js_buf_char(out, '-'); break;
 	case VIEW_NUMBER: js_buf_printf(out, "%" PRId64, v.n); break;
 	case VIEW_SECONDS: js_buf_printf(out, "%" PRId64 ".%06" PRId64, v.n / 1000000, v.n % 1000000); break;
-	case VIEW_MOMENT:
-		js_clock_iso(v.n, iso);
-		js_buf_str(out, iso);
-		break;
+	case VIEW_MOMENT: js_buf_str(out, view_moment(v.n).text); break;
 	case VIEW_TEXT:
 		if (raw)
 			js_buf_add(out, v.text.data, v.text.len);

@@ -4,7 +4,7 @@
  */
 #include "view/json.h"
 
-#include "base/clock.h"
+#include "view/amount.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,21 +41,13 @@ static int set_bytes(json_t *object, const char *key, const void *data, size_t l
 	return bad;
 }
 
-static json_t *time_value(int64_t wall_us)
-{
-	char text[JS_CLOCK_ISO];
-
-	js_clock_iso(wall_us, text);
-	return wall_us < 0 ? json_null() : json_string(text);
-}
-
 static json_t *value_of(const struct view_member *m)
 {
 	switch (m->is) {
 	case VIEW_JSON_COUNT: return json_integer((json_int_t)m->as.count);
 	case VIEW_JSON_INT: return m->present ? json_integer(m->as.n) : json_null();
 	case VIEW_JSON_REAL: return m->present ? json_real(m->as.real) : json_null();
-	case VIEW_JSON_TIME: return time_value(m->as.n);
+	case VIEW_JSON_TIME: return m->as.n >= 0 ? json_string(view_moment(m->as.n).text) : json_null();
 	case VIEW_JSON_SPAN: return m->as.n >= 0 ? json_real((double)m->as.n / 1e6) : json_null();
 	case VIEW_JSON_FLAG: return json_boolean(m->present);
 	default: return m->as.value;

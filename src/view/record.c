@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "view/amount.h"
 #include "view/json.h"
 
 #include <string.h>
@@ -41,14 +42,6 @@ static void add_seconds(struct js_buf *out, int64_t us)
 		len--;
 	add_number(out, us / JS_SECOND_US);
 	js_buf_add(out, text, len);
-}
-
-static void add_moment(struct js_buf *out, int64_t us)
-{
-	char iso[JS_CLOCK_ISO];
-
-	js_clock_iso(us, iso);
-	js_buf_str(out, iso);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- CSV */
@@ -101,7 +94,7 @@ void view_csv_record(const struct view_fields *fields, const struct jobstack_ite
 		else if (v.is == VIEW_SECONDS)
 			add_seconds(out, v.n);
 		else if (v.is == VIEW_MOMENT)
-			add_moment(out, v.n);
+			js_buf_str(out, view_moment(v.n).text);
 	}
 	js_buf_str(out, "\r\n");
 }
@@ -147,11 +140,7 @@ static void add_json_value(struct js_buf *out, const struct view_value *v)
 	case VIEW_TEXT: add_json_text(out, v->text.data, v->text.len); break;
 	case VIEW_NUMBER: add_number(out, v->n); break;
 	case VIEW_SECONDS: add_seconds(out, v->n); break;
-	case VIEW_MOMENT:
-		js_buf_char(out, '"');
-		add_moment(out, v->n);
-		js_buf_char(out, '"');
-		break;
+	case VIEW_MOMENT: js_buf_printf(out, "\"%s\"", view_moment(v->n).text); break;
 	default: js_buf_str(out, "null");
 	}
 }

@@ -173,17 +173,15 @@ static json_t *next_json(const struct insight_report *r)
 {
 	const struct insight_advice *a = &r->advice;
 	uint64_t workers = insight_report_workers(r);
-	char time[32], mem[32];
+	const struct view_amount mem = view_sbatch_size(a->mem_kib * a->slots);
 
 	if (!a->known)
 		return json_null();
-	view_sbatch_time(a->time_us, time);
-	view_sbatch_size(a->mem_kib * a->slots, mem);
-	return VIEW_OBJECT(KEY_TEXT("time", time), KEY_SPAN("time_seconds", a->time_us),
+	return VIEW_OBJECT(KEY_TEXT("time", view_sbatch_time(a->time_us).text), KEY_SPAN("time_seconds", a->time_us),
 			   KEY_SPAN("timeout_seconds", a->timeout_us), KEY_COUNT("slots", a->slots),
 			   KEY_COUNT("cpus_per_slot", a->cpus),
 			   KEY_INT("mem_bytes_per_slot", 1024 * (int64_t)a->mem_kib, a->mem_kib > 0),
-			   KEY_TEXT("mem", a->mem_kib > 0 ? mem : NULL), KEY_COUNT("entries", a->entries),
+			   KEY_TEXT("mem", a->mem_kib > 0 ? mem.text : NULL), KEY_COUNT("entries", a->entries),
 			   KEY_SPAN("slot_seconds", (int64_t)a->work_us), KEY_SPAN("within_seconds", r->wanted_us),
 			   KEY_INT("workers", (int64_t)workers, workers > 0), KEY_FLAG("few", a->few));
 }

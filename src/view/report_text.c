@@ -4,8 +4,6 @@
  */
 #include "view/report.h"
 
-#include "base/clock.h"
-#include "base/num.h"
 #include "view/table.h"
 #include "view/text.h"
 #include "view/words.h"
@@ -25,28 +23,10 @@ struct page {
 	int colours;
 };
 
-void view_took(struct js_buf *out, double us)
+/* A duration as a cell of a table. */
+static void add_took(struct view_table *table, double us, int known)
 {
-	char text[64];
-
-	if (us < 1e6)
-		(void)snprintf(text, sizeof(text), us < 1000 && us > 0 ? "%.2g ms" : "%.3g ms", us / 1e3);
-	else if (us < 1e7)
-		(void)snprintf(text, sizeof(text), "%.3g s", us / 1e6);
-	else
-		js_num_duration_text((int64_t)us, text, sizeof(text));
-	js_buf_str(out, text);
-}
-
-/* The same as a cell of a table. */
-static void took_cell(struct view_table *table, double us, int known)
-{
-	struct js_buf text = {0};
-
-	if (known)
-		view_took(&text, us);
-	view_table_cell(table, VIEW_PLAIN, text.len > 0 ? text.data : "-");
-	js_buf_free(&text);
+	view_table_cell(table, VIEW_PLAIN, known ? view_took(us).text : "-");
 }
 
 static void write_table(const struct page *p, struct view_table *table)
@@ -66,17 +46,16 @@ static void line(const struct page *p, const char *name)
 	js_buf_printf(p->out, "  %-11s", name);
 }
 
-/* A moment to the second. */
-static void add_moment(struct js_buf *out, int64_t us)
+/* "2026-11-21 06:20:11"; "?": not known. */
+static struct view_amount moment(int64_t us)
 {
-	char iso[JS_CLOCK_ISO];
+	struct view_amount a = view_second(us);
 
-	js_clock_iso(us, iso);
-	if (iso[0] != '\0') {
-		iso[10] = ' ';
-		iso[19] = '\0';
-	}
-	js_buf_str(out, iso[0] != '\0' ? iso : "?");
+	if (a.text[0] == '\0')
+		return (struct view_amount){"?"};
+	a.text[10] = ' ';
+	a.text[19] = '\0';
+	return a;
 }
 
 static double percent(double part, double whole)
@@ -143,12 +122,8 @@ static void who_and_when(const struct page *p)
 		js_buf_str(p->out, t->more_users ? " and others\n" : "\n");
 	}
 	line(p, "when");
-	add_moment(p->out, t->first_us);
-	js_buf_str(p->out, " to ");
-	add_moment(p->out, t->last_us);
-	js_buf_str(p->out, " UTC (");
-	view_took(p->out, (double)(t->last_us - t->first_us));
-	js_buf_str(p->out, ")\n");
+	js_buf_printf(p->out, "%s to %s UTC (%s)\n", moment(t->first_us).text, moment(t->last_us).text,
+		      view_took((double)(t->last_us - t->first_us)).text);
 }
 
 static void top(const struct page *p)
@@ -188,7 +163,6 @@ static void histogram(const struct page *p)
 	for (int pass = 0; pass < 2; pass++)
 		for (int64_t low = 0, high; low < INT64_MAX && (uint64_t)low <= s->max; low = high) {
 			uint64_t n;
-			size_t begin = p->out->len;
 
 			high = insight_report_edge(low);
 			n = js_sketch_between(s, (uint64_t)low, (uint64_t)high - 1);
@@ -196,9 +170,7 @@ static void histogram(const struct page *p)
 				most = n > most ? n : most;
 			if (pass == 0 || (uint64_t)high <= s->min)
 				continue;
-			js_buf_str(p->out, "  from ");
-			view_took(p->out, (double)low);
-			js_buf_printf(p->out, "%*s%9" PRIu64 "%s", (int)(begin + 19 - p->out->len), "", n,
+			js_buf_printf(p->out, "  from %-12s%9" PRIu64 "%s", view_took((double)low).text, n,
 				      n > 0 ? "  " : "");
 			add_bar(p->out, width, n, most);
 			js_buf_char(p->out, '\n');
@@ -212,20 +184,15 @@ static void durations(const struct page *p)
 		double q;
 	} told[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"longest", 1}};
 	const struct js_sketch *s = &p->t->done_us;
-	const char *before = "  ";
 
 	if (s->n == 0)
 		return;
 	heading(p, "how long an entry took");
 	js_buf_printf(p->out, " (%" PRIu64 " done)\n", s->n);
-	for (size_t i = 0; i < 4 && s->n > 1; i++) {
-		js_buf_printf(p->out, "%s%s ", before, told[i].name);
-		view_took(p->out, (double)js_sketch_quantile(s, told[i].q));
-		before = ", ";
-	}
-	js_buf_str(p->out, s->n > 1 ? ", mean " : "  ");
-	view_took(p->out, js_sketch_mean(s));
-	js_buf_char(p->out, '\n');
+	for (size_t i = 0; i < 4 && s->n > 1; i++)
+		js_buf_printf(p->out, "%s%s %s", i == 0 ? "  " : ", ", told[i].name,
+			      view_took((double)js_sketch_quantile(s, told[i].q)).text);
+	js_buf_printf(p->out, "%s%s\n", s->n > 1 ? ", mean " : "  ", view_took(js_sketch_mean(s)).text);
 	if (s->n > 1)
 		histogram(p);
 }
@@ -242,16 +209,12 @@ static void throughput(const struct page *p)
 	if (js_timeline_range(l, &from, &to) != 0 || from == to)
 		return;
 	heading(p, "done over time");
-	js_buf_str(p->out, " (each line is ");
-	view_took(p->out, (double)l->step_us);
-	js_buf_str(p->out, ")\n");
+	js_buf_printf(p->out, " (each line is %s)\n", view_took((double)l->step_us).text);
 	for (size_t i = from; i <= to; i++)
 		most = l->count[i][0] > most ? l->count[i][0] : most;
 	for (size_t i = from; i <= to; i++) {
-		js_buf_str(p->out, "  ");
-		add_moment(p->out, (l->first + (int64_t)i) * l->step_us);
-		js_buf_printf(p->out, "%9" PRIu64, l->count[i][0]);
-		js_buf_str(p->out, l->count[i][0] > 0 ? "  " : "");
+		js_buf_printf(p->out, "  %s%9" PRIu64 "%s", moment((l->first + (int64_t)i) * l->step_us).text,
+			      l->count[i][0], l->count[i][0] > 0 ? "  " : "");
 		add_bar(p->out, width, l->count[i][0], most);
 		if (l->count[i][1] > 0)
 			js_buf_printf(p->out, "%s(%" PRIu64 " not)", l->count[i][0] > 0 ? " " : "  ", l->count[i][1]);
@@ -280,11 +243,11 @@ static void node_row(struct view_table *table, const struct insight_tally_node *
 	double us = n->us[0] + n->us[1] + n->us[2] + n->us[3], span = (double)(n->last_us - n->first_us);
 
 	view_table_name(table, n->name, strlen(n->name), "-");
-	view_table_printf(table, VIEW_PLAIN, "%" PRIu64, all);
+	view_table_count(table, VIEW_PLAIN, all);
 	for (int v = 1; v < INSIGHT_OUTCOMES; v++)
-		view_table_printf(table, n->n[v] > 0 && v < 3 ? VIEW_RED : VIEW_PLAIN, "%" PRIu64, n->n[v]);
-	took_cell(table, n->n[0] > 0 ? n->us[0] / (double)n->n[0] : 0, n->n[0] > 0);
-	view_table_printf(table, VIEW_PLAIN, "%" PRIu32, n->slots);
+		view_table_count(table, n->n[v] > 0 && v < 3 ? VIEW_RED : VIEW_PLAIN, n->n[v]);
+	add_took(table, n->n[0] > 0 ? n->us[0] / (double)n->n[0] : 0, n->n[0] > 0);
+	view_table_count(table, VIEW_PLAIN, n->slots);
 	if (n->timed > 0 && span > 0)
 		view_table_printf(table, VIEW_PLAIN, "%.1f", us / span);
 	else
@@ -330,8 +293,8 @@ static void slowest(const struct page *p)
 	for (size_t i = 0; i < p->t->slow_n; i++) {
 		const struct insight_tally_slow *s = &p->t->slow[i];
 
-		took_cell(&table, (double)s->us, 1);
-		view_table_printf(&table, VIEW_PLAIN, "%" PRIu64, s->entry);
+		add_took(&table, (double)s->us, 1);
+		view_table_count(&table, VIEW_PLAIN, s->entry);
 		view_table_cell(&table, s->outcome == JOBSTACK_DONE ? VIEW_PLAIN : VIEW_RED,
 				view_outcome_word(s->outcome));
 		view_table_name(&table, s->node, strlen(s->node), "-");
@@ -351,17 +314,15 @@ static void waste(const struct page *p)
 	if (t->cause_n == 0)
 		return;
 	heading(p, "wasted: ");
-	view_took(p->out, wasted);
-	js_buf_str(p->out, " of ");
-	view_took(p->out, all);
-	js_buf_printf(p->out, " (%.1f %%)\n", percent(wasted, all));
+	js_buf_printf(p->out, "%s of %s (%.1f %%)\n", view_took(wasted).text, view_took(all).text,
+		      percent(wasted, all));
 	for (size_t i = 0; i < t->cause_n; i++) {
 		const struct insight_tally_cause *c = &t->cause[i];
 
 		view_table_printf(&table, VIEW_PLAIN, "%s%s%s", c->outcome < 0 ? "" : view_outcome_word(c->outcome),
 				  c->outcome < 0 ? "" : ": ", c->words);
-		view_table_printf(&table, VIEW_PLAIN, "%" PRIu64, c->n);
-		took_cell(&table, c->us, 1);
+		view_table_count(&table, VIEW_PLAIN, c->n);
+		add_took(&table, c->us, 1);
 		view_table_printf(&table, VIEW_PLAIN, "%.1f %%", percent(c->us, all));
 	}
 	write_table(p, &table);
@@ -372,12 +333,11 @@ static void waste(const struct page *p)
 static void add_failure(struct view_table *table, const struct jobstack_failure *f)
 {
 	const char *example = f->various ? NULL : f->example;
-	char how[32], text[512];
+	char text[512];
 
-	view_failure_how(f, how);
-	view_table_printf(table, VIEW_PLAIN, "%" PRIu64, f->count);
-	view_table_cell(table, VIEW_PLAIN, how);
-	view_table_printf(table, VIEW_PLAIN, "%" PRIu64, f->entry);
+	view_table_count(table, VIEW_PLAIN, f->count);
+	view_table_cell(table, VIEW_PLAIN, view_failure_how(f).text);
+	view_table_count(table, VIEW_PLAIN, f->entry);
 	(void)snprintf(text, sizeof(text), "%s%s%s", f->reason != NULL ? f->reason : "",
 		       f->reason != NULL && example != NULL ? ": " : "", example != NULL ? example : "");
 	if (text[0] == '\0' && f->various)
@@ -412,26 +372,20 @@ static void usage(const struct page *p)
 	heading(p, "what it used\n");
 	if (t->cpu_n > 0) {
 		line(p, "processor");
-		view_took(p->out, t->cpu_us);
-		js_buf_printf(p->out, ", %.0f %% of the time in slots\n", percent(t->cpu_us, t->cpu_of_us));
+		js_buf_printf(p->out, "%s, %.0f %% of the time in slots\n", view_took(t->cpu_us).text,
+			      percent(t->cpu_us, t->cpu_of_us));
 	}
 	if (m->n > 0) {
 		line(p, "memory");
-		js_buf_str(p->out, "p50 ");
-		view_size(p->out, 1024 * (double)js_sketch_quantile(m, 0.5));
-		js_buf_str(p->out, ", p99 ");
-		view_size(p->out, 1024 * (double)js_sketch_quantile(m, 0.99));
-		js_buf_str(p->out, ", largest ");
-		view_size(p->out, 1024 * (double)m->max);
-		js_buf_char(p->out, '\n');
+		js_buf_printf(p->out, "p50 %s, p99 %s, largest %s\n",
+			      view_size(1024 * (double)js_sketch_quantile(m, 0.5)).text,
+			      view_size(1024 * (double)js_sketch_quantile(m, 0.99)).text,
+			      view_size(1024 * (double)m->max).text);
 	}
 	if (t->bytes_n > 0) {
 		line(p, "files");
-		js_buf_str(p->out, "read ");
-		view_size(p->out, t->read_bytes);
-		js_buf_str(p->out, ", wrote ");
-		view_size(p->out, t->write_bytes);
-		js_buf_char(p->out, '\n');
+		js_buf_printf(p->out, "read %s, wrote %s\n", view_size(t->read_bytes).text,
+			      view_size(t->write_bytes).text);
 	}
 }
 

@@ -5,8 +5,7 @@
  */
 #include "view/status.h"
 
-#include "base/num.h"
-#include "view/pace.h"
+#include "view/amount.h"
 #include "view/table.h"
 #include "view/text.h"
 #include "view/words.h"
@@ -66,22 +65,18 @@ static void add_row(struct view_table *t, const struct insight_seen *seen)
 		[PUSHED] = s->pushed,	    [READY] = s->ready, [WAITING] = s->waiting, [HELD] = s->held,
 		[RUNNING] = s->running,	    [DONE] = s->done,	[PRUNED] = s->pruned,	[DEAD] = s->dead,
 		[CANCELLED] = s->cancelled, [MOVED] = s->moved, [WORKERS] = s->workers};
-	char text[VIEW_PACE_TEXT];
 	struct js_buf bar = {0};
 
 	view_table_cell(t, VIEW_PLAIN, seen->stack.name);
 	view_table_cell(t, state_colour(s), view_stack_state(s));
 	view_bar(&bar, BAR, insight_stack_share(s));
 	view_table_cell(t, VIEW_PLAIN, bar.data != NULL ? bar.data : "");
-	view_pace_percent(insight_stack_share(s), text);
-	view_table_cell(t, VIEW_PLAIN, text);
+	view_table_cell(t, VIEW_PLAIN, view_percent(insight_stack_share(s)).text);
 	for (int c = PUSHED; c <= WORKERS; c++)
-		view_table_printf(t, c == DEAD && s->dead > 0 ? VIEW_RED : VIEW_PLAIN, "%" PRIu64, count[c]);
+		view_table_count(t, c == DEAD && s->dead > 0 ? VIEW_RED : VIEW_PLAIN, count[c]);
 	view_table_printf(t, VIEW_PLAIN, s->slots > 0 ? "%" PRIu64 "/%" PRIu64 : "-", s->busy, s->slots);
-	view_pace_rate(seen->pace.rate, text);
-	view_table_cell(t, VIEW_PLAIN, text);
-	view_pace_eta(&seen->pace, text);
-	view_table_cell(t, VIEW_PLAIN, text);
+	view_table_cell(t, VIEW_PLAIN, view_rate(seen->pace.rate).text);
+	view_table_cell(t, VIEW_PLAIN, view_eta(&seen->pace).text);
 	js_buf_free(&bar);
 }
 
@@ -114,7 +109,6 @@ static void head_lines(const struct detail *d, const struct insight_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
 	unsigned wide = d->columns == 0 || d->columns > 70 ? 50 : d->columns > 30 ? d->columns - 20 : 0;
-	char percent[VIEW_PACE_TEXT];
 
 	js_buf_printf(d->out, "stack     %s (", seen->stack.name);
 	view_paint(d->out, d->colours, state_colour(s), view_stack_state(s));
@@ -124,36 +118,33 @@ static void head_lines(const struct detail *d, const struct insight_seen *seen)
 		view_safe(d->out, seen->stack.note.data, seen->stack.note.len);
 		js_buf_char(d->out, '\n');
 	}
-	view_pace_percent(insight_stack_share(s), percent);
 	js_buf_str(d->out, "progress  ");
 	if (wide > 0)
 		view_bar(d->out, wide, insight_stack_share(s));
-	js_buf_printf(d->out, "%s%s\n", wide > 0 ? " " : "", percent);
+	js_buf_printf(d->out, "%s%s\n", wide > 0 ? " " : "", view_percent(insight_stack_share(s)).text);
 }
 
 static void count_lines(const struct detail *d, const struct insight_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
-	char text[VIEW_PACE_TEXT], dead[64];
+	char dead[64];
 
 	js_buf_printf(d->out, "pushed    %" PRIu64 "%s\n", s->pushed,
 		      s->pushers > 0 ? ", and somebody is still pushing" : "");
-	view_pace_percent(insight_stack_share(s), text);
 	js_buf_printf(d->out, "done      %" PRIu64, s->done);
 	if (s->pruned > 0)
 		js_buf_printf(d->out, ", and %" PRIu64 " pruned", s->pruned);
 	if (s->pushed > 0)
-		js_buf_printf(d->out, " (%s)", text);
+		js_buf_printf(d->out, " (%s)", view_percent(insight_stack_share(s)).text);
 	js_buf_printf(d->out, "\nrunning   %" PRIu64, s->running);
 	if (s->workers > 0)
 		js_buf_printf(d->out, " (%" PRIu64 " worker%s, %" PRIu64 " of %" PRIu64 " slot%s busy)", s->workers,
 			      s->workers == 1 ? "" : "s", s->busy, s->slots, s->slots == 1 ? "" : "s");
 	js_buf_printf(d->out, "\nready     %" PRIu64 "\nwaiting   %" PRIu64, s->ready, s->waiting);
-	if (s->waiting > 0) {
-		js_num_duration_text(s->next_due_us, text, sizeof(text));
-		js_buf_printf(d->out, s->next_due_us <= 0 ? " (the next is due now)" : " (the next is due in %s)",
-			      text);
-	}
+	if (s->waiting > 0 && s->next_due_us <= 0)
+		js_buf_str(d->out, " (the next is due now)");
+	else if (s->waiting > 0)
+		js_buf_printf(d->out, " (the next is due in %s)", view_duration(s->next_due_us).text);
 	js_buf_char(d->out, '\n');
 	if (s->held > 0)
 		js_buf_printf(d->out, "held      %" PRIu64 " (by a push --atomic that has not ended)\n", s->held);
@@ -173,29 +164,22 @@ static void count_lines(const struct detail *d, const struct insight_seen *seen)
 
 static void pace_line(const struct detail *d, const struct jobstack_pace *p)
 {
-	char text[VIEW_PACE_TEXT], each[64];
-
 	if (p->rate <= 0)
 		return;
-	view_pace_rate(p->rate, text);
-	js_buf_printf(d->out, "rate      %s", text);
-	js_num_duration_text(p->each_us, each, sizeof(each));
+	js_buf_printf(d->out, "rate      %s", view_rate(p->rate).text);
 	if (p->each_us > 0)
-		js_buf_printf(d->out, " (%s an entry and slot)", each);
-	view_pace_eta(p, text);
+		js_buf_printf(d->out, " (%s an entry and slot)", view_duration(p->each_us).text);
 	if (p->eta_us > 0)
-		js_buf_printf(d->out, "\nends      in about %s", text);
+		js_buf_printf(d->out, "\nends      in about %s", view_eta(p).text);
 	js_buf_char(d->out, '\n');
 }
 
 static void policy_lines(const struct detail *d, const struct insight_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
-	char text[64];
 
-	js_num_duration_text(s->retry_delay_us, text, sizeof(text));
 	js_buf_printf(d->out, "policy    %" PRIu32 " attempts, %" PRIu32 " losses, a retry after %s\n", s->max_attempts,
-		      s->max_losses, text);
+		      s->max_losses, view_duration(s->retry_delay_us).text);
 	if (s->max_running > 0 || s->max_failures > 0)
 		js_buf_str(d->out, "limits    ");
 	if (s->max_running > 0)
@@ -214,16 +198,15 @@ static void policy_lines(const struct detail *d, const struct insight_seen *seen
 static void add_failure(struct view_table *t, const struct insight_failure *one)
 {
 	const char *example = one->f.various ? "(various)" : one->example;
-	char how[32], text[sizeof(one->reason) + sizeof(one->example) + 2];
+	char text[sizeof(one->reason) + sizeof(one->example) + 2];
 
-	view_failure_how(&one->f, how);
 	(void)snprintf(text, sizeof(text), "%s%s%s", one->f.reason != NULL ? one->reason : "",
 		       one->f.reason != NULL && example[0] != '\0' ? ": " : "", example);
-	view_table_printf(t, VIEW_PLAIN, "%" PRIu64, one->f.count);
-	view_table_cell(t, VIEW_PLAIN, how);
+	view_table_count(t, VIEW_PLAIN, one->f.count);
+	view_table_cell(t, VIEW_PLAIN, view_failure_how(&one->f).text);
 	view_table_name(t, text, strlen(text), "");
 	view_table_name(t, one->node, strlen(one->node), "");
-	view_table_printf(t, VIEW_PLAIN, "%" PRIu64, one->f.entry);
+	view_table_count(t, VIEW_PLAIN, one->f.entry);
 }
 
 static void failure_lines(const struct insight_snapshot *l, const struct detail *d)
@@ -270,11 +253,9 @@ static void longest_lines(const struct insight_snapshot *l, const struct detail 
 
 	for (size_t i = 0; i < l->longest_n; i++) {
 		const struct insight_longest *one = &l->longest[i];
-		char text[64];
 
-		js_num_duration_text(one->us, text, sizeof(text));
-		view_table_cell(&t, VIEW_PLAIN, text);
-		view_table_printf(&t, VIEW_PLAIN, "%" PRIu64, one->entry);
+		view_table_cell(&t, VIEW_PLAIN, view_duration(one->us).text);
+		view_table_count(&t, VIEW_PLAIN, one->entry);
 		view_table_name(&t, one->node, strlen(one->node), "");
 		view_table_name(&t, one->datapath.data, one->datapath.len, "");
 	}
@@ -301,23 +282,20 @@ static void add_worker(struct view_table *t, const struct jobstack_worker_row *w
 	uint64_t busy = w->running < w->slots ? w->running : w->slots;
 	int over = w->silent_us > w->lease_us;
 	const char *place = insight_worker_place(w);
-	char job[128], text[64];
+	char job[128];
 
 	job_text(w, job);
-	view_table_printf(t, VIEW_PLAIN, "%" PRIu64, w->worker);
+	view_table_count(t, VIEW_PLAIN, w->worker);
 	view_table_name(t, place, strlen(place), "");
-	view_table_printf(t, VIEW_PLAIN, "%" PRIu64, w->pid);
+	view_table_count(t, VIEW_PLAIN, w->pid);
 	view_table_name(t, job, strlen(job), "");
-	view_table_printf(t, VIEW_PLAIN, "%" PRIu64, w->slots);
-	view_table_printf(t, VIEW_PLAIN, "%" PRIu64, busy);
-	view_table_printf(t, VIEW_PLAIN, "%" PRIu64, w->done);
-	view_table_printf(t, w->dead > 0 ? VIEW_RED : VIEW_PLAIN, "%" PRIu64, w->dead);
-	js_num_duration_text(w->age_us < 0 ? 0 : w->age_us, text, sizeof(text));
-	view_table_cell(t, VIEW_PLAIN, text);
-	js_num_duration_text(w->silent_us < 0 ? 0 : w->silent_us, text, sizeof(text));
-	view_table_cell(t, over ? VIEW_YELLOW : VIEW_PLAIN, text);
-	js_num_duration_text(w->lease_us, text, sizeof(text));
-	view_table_printf(t, VIEW_PLAIN, "of %s", text);
+	view_table_count(t, VIEW_PLAIN, w->slots);
+	view_table_count(t, VIEW_PLAIN, busy);
+	view_table_count(t, VIEW_PLAIN, w->done);
+	view_table_count(t, w->dead > 0 ? VIEW_RED : VIEW_PLAIN, w->dead);
+	view_table_cell(t, VIEW_PLAIN, view_duration(w->age_us < 0 ? 0 : w->age_us).text);
+	view_table_cell(t, over ? VIEW_YELLOW : VIEW_PLAIN, view_duration(w->silent_us < 0 ? 0 : w->silent_us).text);
+	view_table_printf(t, VIEW_PLAIN, "of %s", view_duration(w->lease_us).text);
 	view_table_printf(t, VIEW_YELLOW, "%s%s%s", over ? "over" : "", over && w->by_script ? ", " : "",
 			  w->by_script ? "a script's pop" : "");
 }

@@ -6,6 +6,7 @@
 
 #include "view/text.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +35,11 @@ void view_table_printf(struct view_table *t, enum view_colour colour, const char
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	view_table_cell(t, colour, text);
+}
+
+void view_table_count(struct view_table *t, enum view_colour colour, uint64_t n)
+{
+	view_table_printf(t, colour, "%" PRIu64, n);
 }
 
 void view_table_name(struct view_table *t, const char *data, size_t len, const char *none)

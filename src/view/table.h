@@ -10,6 +10,7 @@
 #include "view/term.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define VIEW_TABLE_MAX 24
 
@@ -32,6 +33,8 @@ struct view_table {
 void view_table_cell(struct view_table *table, enum view_colour colour, const char *text);
 void view_table_printf(struct view_table *table, enum view_colour colour, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+void view_table_count(struct view_table *table, enum view_colour colour, uint64_t n);
 
 /* Adds DATA as view_safe makes it a cell; NONE where there is none. */
 void view_table_name(struct view_table *table, const char *data, size_t len, const char *none);

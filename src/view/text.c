@@ -115,13 +115,3 @@ void view_quote_line(struct js_buf *out, const void *data, size_t len)
 	}
 	js_buf_char(out, '\'');
 }
-
-void view_size(struct js_buf *out, double bytes)
-{
-	static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-	size_t u = 0;
-
-	for (; bytes >= 1024 && u < 4; u++)
-		bytes /= 1024;
-	js_buf_printf(out, u == 0 ? "%.0f %s" : "%.1f %s", bytes, unit[u]);
-}

@@ -24,7 +24,4 @@ void view_quote(struct js_buf *out, const void *data, size_t len);
  * terminal can't show. */
 void view_quote_line(struct js_buf *out, const void *data, size_t len);
 
-/* Appends a number of bytes: "512 bytes", "1.5 GiB". */
-void view_size(struct js_buf *out, double bytes);
-
 #endif

@@ -62,21 +62,27 @@ int view_outcome(const char *word, size_t len)
 	return -1;
 }
 
-void view_item_how(const struct jobstack_item *item, char text[32])
+static struct view_amount how_it_ended(int outcome, int32_t exit_code, int32_t signal)
 {
-	if (item->outcome == JOBSTACK_FAILED && item->signal > 0)
-		(void)snprintf(text, 32, "signal %" PRId32, item->signal);
-	else if (item->outcome == JOBSTACK_FAILED && item->exit_code > 0)
-		(void)snprintf(text, 32, "exit %" PRId32, item->exit_code);
+	struct view_amount how;
+
+	if (outcome == JOBSTACK_FAILED && signal > 0)
+		(void)snprintf(how.text, sizeof(how.text), "signal %" PRId32, signal);
+	else if (outcome == JOBSTACK_FAILED && exit_code > 0)
+		(void)snprintf(how.text, sizeof(how.text), "exit %" PRId32, exit_code);
 	else
-		(void)snprintf(text, 32, "%s", item->outcome < 0 ? "-" : view_outcome_word(item->outcome));
+		(void)snprintf(how.text, sizeof(how.text), "%s", outcome < 0 ? "-" : view_outcome_word(outcome));
+	return how;
 }
 
-void view_failure_how(const struct jobstack_failure *f, char text[32])
+struct view_amount view_item_how(const struct jobstack_item *item)
 {
-	struct jobstack_item item = {.outcome = f->outcome, .exit_code = f->exit_code, .signal = f->signal};
+	return how_it_ended(item->outcome, item->exit_code, item->signal);
+}
 
-	view_item_how(&item, text);
+struct view_amount view_failure_how(const struct jobstack_failure *f)
+{
+	return how_it_ended(f->outcome, f->exit_code, f->signal);
 }
 
 int64_t view_item_took(const struct jobstack_item *item)

@@ -6,6 +6,7 @@
 #define JS_VIEW_WORDS_H
 
 #include "jobstack/jobstack.h"
+#include "view/amount.h"
 
 #include <stddef.h>
 
@@ -18,8 +19,8 @@ const char *view_outcome_word(int outcome);
 int view_outcome(const char *word, size_t len);
 
 /* How the last attempt ended, in a word or two: "done", "exit 3", "signal 9", "lost"; "-" if it has not. */
-void view_item_how(const struct jobstack_item *item, char text[32]);
-void view_failure_how(const struct jobstack_failure *f, char text[32]);
+struct view_amount view_item_how(const struct jobstack_item *item);
+struct view_amount view_failure_how(const struct jobstack_failure *f);
 
 /* How long an attempt took in microseconds; one that runs: so far, by this host's clock; -1: not known. */
 int64_t view_item_took(const struct jobstack_item *item);

@@ -71,7 +71,7 @@ is 'twenty entries, two slots a worker: ten workers; four elements an array: thr
 	"$(submit -s wide --workers 100 --slots 2 --time=5 --json -- true >json; jq -c '[.workers,.slots,.left,(.jobs|length),.next]' json)" '[10,2,20,3,null]'
 check '... all are done' wait_for 60 ledger_is wide '20 0 0 0 0 0'
 check '... by workers with two slots' test "$(sql "SELECT MIN(slots)+MAX(slots) FROM worker JOIN stack USING(stack_id) WHERE name='wide' AND slurm_array_job IS NOT NULL")" = 4
-like '... the script is there' "$(cat "$(jq -r .script json)")" $'^#!/bin/bash\n.*exec srun --kill-on-bad-exit=0 --wait=0 --cpus-per-task=2 /.*/jobstack-worker -s wide '
+like '... the script is there' "$(cat "$(jq -r .script json)")" $'^#!/bin/bash\n.*exec srun --kill-on-bad-exit=0 --wait=0 --cpus-per-task=2 /.*/jobstack-worker --stack=wide '
 unlike '... without the password' "$(cat "$(jq -r .script json)")" "$(sed -n 's/^password=//p' "$JOBSTACK_TEST_CNF")"
 check '... the array as well, and a signal, as KillWait is short here' grep -q -- '--signal=USR1@15 .*--array=1-4 --time=5' "$(jq -r .script json)"
 

@@ -9,9 +9,9 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/num.h"
 #include "cli/host.h"
 #include "insight/stack.h"
+#include "view/amount.h"
 #include "view/words.h"
 
 #include <inttypes.h>
@@ -331,9 +331,7 @@ static void check_clocks(struct doctor *d)
 {
 	double ahead = doctor_number(d, "clock.ahead_us", 0), apart = ahead < 0 ? -ahead : ahead;
 	double trip = doctor_number(d, "roundtrip_us", 0);
-	char text[64];
 
-	js_num_duration_text((int64_t)apart, text, sizeof(text));
 	doctor_say(d, apart > (double)CLOCK_US ? DOCTOR_WARN : DOCTOR_OK, "clock",
 		   apart > (double)CLOCKS_US
 			   ? "mend the clocks (chrony, ntp): times that are shown are wrong, and what Slurm says of "
@@ -341,7 +339,7 @@ static void check_clocks(struct doctor *d)
 			   : "mend the clocks (chrony, ntp): leases do not mind, but times that are shown are wrong",
 		   apart < JS_SECOND_US / 10 ? "the server's and that of this host agree"
 					     : "the server's is %s %s that of this host",
-		   text, ahead < 0 ? "behind" : "ahead of");
+		   view_duration((int64_t)apart).text, ahead < 0 ? "behind" : "ahead of");
 	doctor_say(d, trip > SLOW_US ? DOCTOR_WARN : DOCTOR_OK, "round trip",
 		   "the database is far away, or busy: short commands will wait for it", "%.2f ms", trip / 1e3);
 }

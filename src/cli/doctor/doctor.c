@@ -65,17 +65,12 @@ static void words_for_srun(struct doctor *d, struct cli_words *words)
 	const char *file = cli_option_file(&d->cli);
 	char path[PATH_MAX];
 
-	cli_words_add(words, "srun");
-	cli_words_add(words, "--quiet");
-	cli_words_add(words, "--ntasks=1");
-	cli_words_add(words, "--job-name=jobstack-doctor");
+	(void)cli_words_split(words, "srun --quiet --ntasks=1 --job-name=jobstack-doctor");
 	if (getenv("SLURM_JOB_ID") == NULL)
 		cli_words_add(words, "--time=5");
 	(void)cli_words_split(words, d->srun);
 	cli_words_format(words, "%s/jobstack", js_child_program_dir());
-	cli_words_add(words, "doctor");
-	cli_words_add(words, "--inner");
-	cli_words_add(words, "--json");
+	(void)cli_words_split(words, "doctor --inner --json");
 	if (d->cli.stack_given)
 		cli_words_format(words, "--stack=%s", d->cli.stack);
 	if (file != NULL && cli_absolute(file, path) == 0)

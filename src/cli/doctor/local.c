@@ -6,7 +6,6 @@
 #include "cli/doctor/doctor.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "cli/command.h"
 
 #include <errno.h>

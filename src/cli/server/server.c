@@ -7,12 +7,11 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "base/num.h"
 #include "cli/server/job.h"
 #include "server/server.h"
+#include "view/amount.h"
 #include "view/json.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,8 +134,6 @@ static void print_jobs(const struct js_server_info *i)
 
 static void print_status(const struct js_server_info *i)
 {
-	char up[64], began[JS_CLOCK_ISO];
-
 	if (i->state == JS_SERVER_STOPPED && i->host[0] == '\0')
 		(void)printf("stopped\ndata: %s%s\n", i->data, i->bytes == 0 ? " (none yet)" : "");
 	else if (i->state == JS_SERVER_CRASHED)
@@ -148,11 +145,8 @@ static void print_status(const struct js_server_info *i)
 			     i->host, (long)i->pid, i->bind, i->port, i->data);
 	else
 		print_where(state_word[i->state], i);
-	if (i->uptime_us >= 0) {
-		js_num_duration_text(i->uptime_us, up, sizeof(up));
-		js_clock_iso(i->began_us, began);
-		(void)printf("up: %s, since %s\n", up, began);
-	}
+	if (i->uptime_us >= 0)
+		(void)printf("up: %s, since %s\n", view_duration(i->uptime_us).text, view_moment(i->began_us).text);
 	print_jobs(i);
 	if (i->bytes > 0)
 		(void)printf("on disk: %.1f MB\nlog: %s\n", (double)i->bytes / 1048576.0, i->log);

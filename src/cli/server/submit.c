@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/num.h"
 #include "view/json.h"
 #include "cli/sbatch.h"
 
@@ -17,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ASK_US (3 * JS_SECOND_US) /* so often the controller is asked what has become of the job */
 #define STOP_S                                                                                                         \
@@ -196,15 +194,16 @@ static int check_none_runs(struct request *r)
 		return cli_fail(&r->cli);
 	cli_server_jobs(r->data, jobs);
 	if (info.state != JS_SERVER_STOPPED && info.state != JS_SERVER_CRASHED)
-		(void)fprintf(stderr,
-			      "%s: the server of %s runs already, or may run, on %s%s%s: `jobstack server status` "
-			      "tells, `jobstack server stop` ends it\n",
-			      opts.command, r->data, info.host, info.job[0] != '\0' ? " in Slurm job " : "", info.job);
+		cli_tell(&r->cli,
+			 "the server of %s runs already, or may run, on %s%s%s: `jobstack server status` tells, "
+			 "`jobstack server stop` ends it",
+			 r->data, info.host, info.job[0] != '\0' ? " in Slurm job " : "", info.job);
 	else if (jobs[0] != '\0')
-		(void)fprintf(stderr,
-			      "%s: there is a job for it already: %s: `squeue -j %.*s` tells whether it waits, "
-			      "`jobstack server stop` takes it away\n",
-			      opts.command, jobs, (int)strcspn(jobs, " "), jobs);
+		cli_tell(&r->cli,
+			 "there is a job for it already: %s: `squeue -j %.*s` tells whether it waits, `jobstack server "
+			 "stop` "
+			 "takes it away",
+			 jobs, (int)strcspn(jobs, " "), jobs);
 	else
 		return 0;
 	return CLI_NO;

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "cli/worker.h"
 #include "view/text.h"
 #include "view/words.h"
 
@@ -40,11 +41,7 @@ static int run_ours(struct submit *s, const char *verb, struct js_buf *out)
 	size_t before = out->len;
 	int status;
 
-	cli_words_format(&words, "%s/jobstack", js_child_program_dir());
-	cli_words_add(&words, verb);
-	cli_words_format(&words, "--stack=%s", s->cli.stack);
-	if (s->option_file[0] != '\0')
-		cli_words_format(&words, "--defaults-file=%s", s->option_file);
+	cli_own_line(&words, &s->cli, verb, s->option_file);
 	status = cli_command(&command, &error);
 	cli_words_free(&words);
 	js_buf_free(&said);

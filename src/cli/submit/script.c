@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/num.h"
-#include "view/text.h"
+#include "cli/worker.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -79,36 +79,20 @@ static void add_head(const struct submit *s, const struct cli_words *sbatch, con
 	js_buf_char(script, '\n');
 }
 
-static void add_worker(const struct submit *s, struct cli_words *line)
-{
-	cli_words_format(line, "%s/jobstack-worker", js_child_program_dir());
-	cli_words_add(line, "-s");
-	cli_words_add(line, s->cli.stack);
-	if (s->option_file[0] != '\0') {
-		cli_words_add(line, "--defaults-file");
-		cli_words_add(line, s->option_file);
-	}
-	if (s->slots_said) /* it takes them from SLURM_CPUS_PER_TASK otherwise */
-		cli_words_format(line, "--slots=%" PRIu64, s->slots);
-	cli_words_all(line, &s->worker);
-	cli_words_add(line, "--");
-	cli_words_all(line, &s->command);
-}
-
 void submit_worker_script(const struct submit *s, const struct cli_words *sbatch, struct js_buf *script)
 {
 	struct cli_words line = {0};
+	char slots[40];
 
 	/* a step does not take over its job's --cpus-per-task (since 22.05), and a site may end a step whose first task
 	 * has left */
-	cli_words_add(&line, "srun");
-	cli_words_add(&line, "--kill-on-bad-exit=0");
-	cli_words_add(&line, "--wait=0");
+	(void)cli_words_split(&line, "srun --kill-on-bad-exit=0 --wait=0");
 	if (s->cpus > 0)
 		cli_words_format(&line, "--cpus-per-task=%" PRIu64, s->cpus);
 	if (s->tasks > 1)
 		cli_words_add(&line, "--no-kill");
-	add_worker(s, &line);
+	(void)snprintf(slots, sizeof(slots), "--slots=%" PRIu64, s->slots); /* else by SLURM_CPUS_PER_TASK */
+	cli_worker_line(&line, &s->cli, s->slots_said ? slots : NULL, s->option_file, &s->worker, s->command.at);
 	add_head(s, sbatch, "workers of", script);
 	js_buf_str(script, "exec ");
 	cli_words_quote(script, &line);
@@ -119,7 +103,8 @@ void submit_worker_script(const struct submit *s, const struct cli_words *sbatch
 
 /* ---------------------------------------------------------------------------------------------- what comes after */
 
-void submit_chain_text(const struct submit_chain *c, struct js_buf *out)
+/* --chain's value. */
+static void write_chain(const struct submit_chain *c, struct js_buf *out)
 {
 	js_buf_printf(out, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s", c->round, c->done, c->dead,
 		      c->idle, c->later, c->jobs);
@@ -151,12 +136,8 @@ void submit_next_words(const struct submit *s, const char *after, struct cli_wor
 {
 	const char *name = cli_sbatch_value(&s->passed, "job-name", 'J');
 
-	if (name != NULL)
-		cli_words_format(words, "--job-name=%s", name);
-	else
-		cli_words_format(words, "--job-name=jobstack-%s", s->cli.stack);
-	cli_words_add(words, "--ntasks=1");
-	cli_words_add(words, "--time=30");
+	cli_words_format(words, "--job-name=%s%s", name != NULL ? "" : "jobstack-", name != NULL ? name : s->cli.stack);
+	(void)cli_words_split(words, "--ntasks=1 --time=30");
 	add_output(s, "slurm-%j.out", words);
 	for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++) {
 		const char *value = cli_sbatch_value(&s->passed, inherited[i].name, inherited[i].letter);
@@ -176,21 +157,12 @@ void submit_next_script(const struct submit *s, const struct submit_chain *chain
 	struct cli_words line = {0}, look = {0};
 	struct js_buf state = {0};
 
-	submit_chain_text(chain, &state);
-	cli_words_format(&line, "%s/jobstack", js_child_program_dir());
-	cli_words_add(&line, "submit");
+	write_chain(chain, &state);
+	cli_own_line(&line, &s->cli, "submit", s->option_file);
 	cli_words_format(&line, "--chain=%s", state.failed ? "" : state.data);
 	cli_words_all(&line, &s->again);
 	cli_words_all(&line, &s->given);
-	cli_words_format(&line, "--stack=%s", s->cli.stack);
-	cli_words_format(&look, "%s/jobstack", js_child_program_dir());
-	cli_words_add(&look, "recover");
-	cli_words_add(&look, "-q");
-	cli_words_format(&look, "--stack=%s", s->cli.stack);
-	if (s->option_file[0] != '\0') {
-		cli_words_format(&line, "--defaults-file=%s", s->option_file);
-		cli_words_format(&look, "--defaults-file=%s", s->option_file);
-	}
+	cli_own_line(&look, &s->cli, "recover -q", s->option_file);
 	cli_words_add(&line, "--");
 	cli_words_all(&line, &s->command);
 	add_head(s, sbatch, s->until_done ? "another round for" : "the mail about", script);

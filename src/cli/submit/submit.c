@@ -256,41 +256,37 @@ static int find_places(struct submit *s)
 static int check_stack(struct submit *s)
 {
 	const struct jobstack_status *t = &s->stack.s;
-	struct js_buf note = {0};
+	const char *name = s->cli.stack;
+	struct js_buf text = {0};
+	int status = 0;
 
 	if (t->state != JOBSTACK_OPEN) {
-		view_safe(&note, s->stack.note.data, s->stack.note.len);
-		(void)fprintf(stderr,
-			      "%s: the stack \"%s\" is %s%s%s: nothing was submitted: `jobstack resume -s %s` first\n",
-			      opts.command, s->cli.stack, view_stack_word(t->state), note.len > 0 ? ": " : "",
-			      note.len > 0 ? note.data : "", s->cli.stack);
-		js_buf_free(&note);
-		return CLI_NO;
+		view_safe(&text, s->stack.note.data, s->stack.note.len);
+		cli_tell(&s->cli, "the stack \"%s\" is %s%s%s: nothing was submitted: `jobstack resume -s %s` first",
+			 name, view_stack_word(t->state), text.len > 0 ? ": " : "", text.len > 0 ? text.data : "",
+			 name);
+		status = CLI_NO;
+	} else if (t->ready + t->waiting + t->held == 0 && t->pushers == 0) {
+		cli_tell(&s->cli,
+			 "the stack \"%s\" has nothing for workers (%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64
+			 " running): nothing was submitted: `jobstack %s -s %s` %s",
+			 name, t->done, t->dead, t->running,
+			 t->running > 0 ? "status"
+			 : t->dead > 0	? "requeue"
+					: "push",
+			 name,
+			 t->running > 0 ? "shows who runs it"
+			 : t->dead > 0	? "pushes the dead back"
+					: "gives it more");
+		status = CLI_NO;
+	} else if (s->stack.cwd.len > 0 && s->chdir == NULL && strcmp(s->stack.cwd.data, s->cwd) != 0) {
+		view_quote_line(&text, s->stack.cwd.data, s->stack.cwd.len);
+		cli_tell(&s->cli, "the stack's names belong to the directory %s: submit from there, or give --chdir",
+			 text.data != NULL ? text.data : "?");
+		status = CLI_USAGE;
 	}
-	if (t->ready + t->waiting + t->held == 0 && t->pushers == 0) {
-		(void)fprintf(stderr,
-			      "%s: the stack \"%s\" has nothing for workers (%" PRIu64 " done, %" PRIu64
-			      " dead, %" PRIu64 " running): nothing was submitted: `jobstack %s -s %s` %s\n",
-			      opts.command, s->cli.stack, t->done, t->dead, t->running,
-			      t->running > 0 ? "status"
-			      : t->dead > 0  ? "requeue"
-					     : "push",
-			      s->cli.stack,
-			      t->running > 0 ? "shows who runs it"
-			      : t->dead > 0  ? "pushes the dead back"
-					     : "gives it more");
-		return CLI_NO;
-	}
-	if (t->cwd == NULL && s->stack.cwd.len > 0 && s->chdir == NULL && strcmp(s->stack.cwd.data, s->cwd) != 0) {
-		note = (struct js_buf){0};
-		view_quote_line(&note, s->stack.cwd.data, s->stack.cwd.len);
-		(void)fprintf(stderr,
-			      "%s: the stack's names belong to the directory %s: submit from there, or give --chdir\n",
-			      opts.command, note.data != NULL ? note.data : "?");
-		js_buf_free(&note);
-		return CLI_USAGE;
-	}
-	return 0;
+	js_buf_free(&text);
+	return status;
 }
 
 /* MaxArraySize, which is one more than the largest index, and KillWait ("30 sec"). */

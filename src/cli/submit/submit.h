@@ -70,8 +70,7 @@ void submit_next_words(const struct submit *s, const char *after, struct cli_wor
 void submit_next_script(const struct submit *s, const struct submit_chain *chain, const struct cli_words *sbatch,
 			struct js_buf *script);
 
-/* --chain's value, and back; -1: it makes no sense. */
-void submit_chain_text(const struct submit_chain *chain, struct js_buf *out);
+/* Reads --chain's value; -1: it makes no sense. */
 int submit_chain_parse(struct submit_chain *chain, const char *text);
 
 /* What a round after the first makes of the stack: 1 to go on with a new round, 0 to look again later, -1 at the end,

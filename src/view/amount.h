@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Amounts as people and programs read them: durations, moments, sizes, rates.  Each comes as a text by value, which
+ * lives as long as the expression that it stands in.
+ */
+#ifndef JS_VIEW_AMOUNT_H
+#define JS_VIEW_AMOUNT_H
+
+#include "jobstack/jobstack.h"
+
+#include <stdint.h>
+
+struct view_amount {
+	char text[96];
+};
+
+/* A duration: "0.4 s", "3 min 5 s"; one to three digits: "12 ms", "1.52 s", else the same; to two digits: "40 s", "12
+ * min", "5 h", "3 d". */
+struct view_amount view_duration(int64_t us);
+struct view_amount view_took(double us);
+
+/* A moment in UTC, or "" if it is negative: 2026-11-21T06:20:11.123456Z; without the fraction, 2026-11-21T06:20:11Z. */
+struct view_amount view_moment(int64_t wall_us);
+struct view_amount view_second(int64_t wall_us);
+
+/* "512 bytes", "1.5 GiB". */
+struct view_amount view_size(double bytes);
+
+/* "53/s", "4.0/min", "1.5/h"; "-": not known. */
+struct view_amount view_rate(double rate);
+
+/* "12 min", or "10 min to 25 min" where it is not known better; "-": not known, or nothing is left. */
+struct view_amount view_eta(const struct jobstack_pace *pace);
+
+/* How much is done, 0 to 1: "99.9 %", which is 100 only when all is. */
+struct view_amount view_percent(double share);
+
+/* A wall time as sbatch reads it, "1:30:00" or "2-00:00:00"; a size as it does, "512M", "4G"; a duration as our own
+ * options read it, "90s", "15m", "2h". */
+struct view_amount view_sbatch_time(int64_t us);
+struct view_amount view_sbatch_size(uint64_t kib);
+struct view_amount view_option_duration(int64_t us);
+
+#endif
