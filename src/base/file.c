@@ -5,6 +5,8 @@
 #define _GNU_SOURCE
 #include "base/file.h"
 
+#include "base/num.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -76,11 +76,9 @@ static int tell_finding(void *ctx, const struct jobstack_finding *f)
 	struct js_buf path = {0};
 
 	if (p->findings != NULL) {
-		p->failed |= json_array_append_new(p->findings,
-						   VIEW_OBJECT(KEY_TEXT("kind", f->kind),
-							       KEY_INT("entry", (int64_t)f->entry, f->entry != 0),
-							       KEY_BYTES("datapath", f->datapath.data, f->datapath.len),
-							       KEY_TEXT("text", f->text)));
+		p->failed |= VIEW_APPEND(
+			p->findings, KEY_TEXT("kind", f->kind), KEY_INT("entry", (int64_t)f->entry, f->entry != 0),
+			KEY_BYTES("datapath", f->datapath.data, f->datapath.len), KEY_TEXT("text", f->text));
 		return p->failed;
 	}
 	(void)printf("%s: %s: ", p->stack == NULL ? "(no stack)" : p->stack, f->kind);
@@ -95,7 +93,7 @@ static int tell_finding(void *ctx, const struct jobstack_finding *f)
 	return ferror(stdout) != 0;
 }
 
-static uint64_t total(const struct jobstack_check_report *r)
+static uint64_t count_faults(const struct jobstack_check_report *r)
 {
 	uint64_t n = 0;
 
@@ -110,12 +108,12 @@ static void print_end(const struct proof *p)
 	const struct jobstack_check_report *r = &p->report;
 	const char *between = ": ";
 
-	if (p->stack != NULL && total(r) == 0)
+	if (p->stack != NULL && count_faults(r) == 0)
 		(void)printf("the ledger of %s balances: %" PRIu64 " entr%s, %" PRIu64 " attempt%s\n", p->stack,
 			     r->entries, r->entries == 1 ? "y" : "ies", r->attempts, view_plural(r->attempts));
-	if (p->stack != NULL && total(r) > 0)
+	if (p->stack != NULL && count_faults(r) > 0)
 		(void)printf("the ledger of %s does not balance", p->stack);
-	else if (total(r) > 0)
+	else if (count_faults(r) > 0)
 		(void)printf("there are rows of no stack");
 	for (size_t i = 0; i < JOBSTACK_FAULTS; i++) {
 		if (r->found[i] == 0)
@@ -125,7 +123,7 @@ static void print_end(const struct proof *p)
 			(void)printf(" (the first %d are listed)", JOBSTACK_CHECK_TOLD);
 		between = ", ";
 	}
-	if (total(r) > 0)
+	if (count_faults(r) > 0)
 		(void)putchar('\n');
 }
 
@@ -134,7 +132,7 @@ static int print_json(struct proof *p)
 	const struct jobstack_check_report *r = &p->report;
 	int cancelled = r->state == JOBSTACK_CANCELLED, bad = p->failed;
 	uint64_t open = cancelled ? 0 : 1;
-	json_t *o = VIEW_OBJECT(KEY_TEXT("stack", p->stack), KEY_FLAG("balances", total(r) == 0)),
+	json_t *o = VIEW_OBJECT(KEY_TEXT("stack", p->stack), KEY_FLAG("balances", count_faults(r) == 0)),
 	       *found = json_object();
 
 	if (p->stack != NULL)
@@ -152,7 +150,7 @@ static int print_json(struct proof *p)
 }
 
 /* Checks one stack (NULL: rows of no stack) and tells.  0, 1 if something is wrong, or negative with the error. */
-static int prove(struct cli *cli, const char *stack)
+static int prove_stack(struct cli *cli, const char *stack)
 {
 	struct proof p = {.stack = stack, .findings = cli->json ? json_array() : NULL};
 	int status = cli->json && p.findings == NULL
@@ -180,7 +178,7 @@ static int prove_all(struct cli *cli)
 	if (names.failed)
 		status = js_error_memory(&cli->error);
 	for (size_t i = 0; status == 0 && i < names.n; i++) {
-		one = prove(cli, names.name[i]);
+		one = prove_stack(cli, names.name[i]);
 		if (one == JOBSTACK_EMISSING) /* dropped meanwhile */
 			js_error_clear(&cli->error);
 		else if (one < 0)
@@ -188,7 +186,7 @@ static int prove_all(struct cli *cli)
 		bad |= one == JOBSTACK_NOTHING;
 	}
 	if (status == 0) {
-		one = prove(cli, NULL);
+		one = prove_stack(cli, NULL);
 		status = one < 0 ? one : 0;
 		bad |= one == JOBSTACK_NOTHING;
 	}
@@ -210,6 +208,8 @@ int cli_check_main(int argc, char **argv)
 	status = cli_open(&cli, PATIENCE_US);
 	if (status != 0)
 		return status;
-	status = logs != NULL ? cli_check_logs(&cli, logs) : cli.stack_given ? prove(&cli, cli.stack) : prove_all(&cli);
+	status = logs != NULL	   ? cli_check_logs(&cli, logs)
+		 : cli.stack_given ? prove_stack(&cli, cli.stack)
+				   : prove_all(&cli);
 	return cli_end(&cli, status < 0 ? cli_fail(&cli) : status);
 }

@@ -149,10 +149,9 @@ static void print_forgotten(struct logs *l, const struct record *r, const char *
 
 	l->forgotten++;
 	if (l->found != NULL) {
-		l->failed |= json_array_append_new(
-			l->found, VIEW_OBJECT(KEY_COUNT("entry", r->entry), KEY_COUNT("attempt", r->attempt),
-					      KEY_BYTES("datapath", text, len), KEY_TEXT("ended", how),
-					      KEY_TEXT("file", path), KEY_TEXT("why", has[r->known])));
+		l->failed |= VIEW_APPEND(l->found, KEY_COUNT("entry", r->entry), KEY_COUNT("attempt", r->attempt),
+					 KEY_BYTES("datapath", text, len), KEY_TEXT("ended", how),
+					 KEY_TEXT("file", path), KEY_TEXT("why", has[r->known]));
 		return;
 	}
 	view_safe(&name, text == NULL ? "" : text, len);
@@ -271,15 +270,15 @@ static int ends_with(const char *name, const char *suffix)
 
 static void add_file(struct logs *l, const char *dir, const char *name)
 {
-	char **grown = js_array_grow(l->file, l->files, &l->files_room, sizeof(*grown)), *path;
+	char *path;
 
-	l->file = grown != NULL ? grown : l->file;
-	if (grown == NULL || asprintf(&path, "%s/%s", dir, name) < 0) {
+	if (js_array_grow(&l->file, &l->files_room, l->files + 1, sizeof(*l->file)) != 0 ||
+	    asprintf(&path, "%s/%s", dir, name) < 0) {
 		l->failed = 1;
 		return;
 	}
 	if (may_be_file(path))
-		grown[l->files++] = path;
+		l->file[l->files++] = path;
 	else
 		free(path);
 }

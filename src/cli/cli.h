@@ -136,6 +136,9 @@ void cli_say(const struct cli *cli, const char *format, ...) __attribute__((form
 /* Prints OBJECT (NULL: there was no memory for it) on a line of standard output, and frees it: CLI_YES, or CLI_BUG. */
 int cli_print_json(json_t *object);
 
+/* The same for an object with these members (view/json.h). */
+#define CLI_PRINT(...) cli_print_json(VIEW_OBJECT(__VA_ARGS__))
+
 /* As cli_fail, for memory that ran out. */
 int cli_no_memory(struct cli *cli);
 

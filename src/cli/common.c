@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/home.h"
 #include "base/num.h"
 #include "base/signal.h"

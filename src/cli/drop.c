@@ -53,13 +53,13 @@ static int show_progress(void *ctx, uint64_t done, uint64_t total)
 static int print_result(const struct cli *cli, uint64_t pushed)
 {
 	if (cli->json)
-		return cli_print_json(VIEW_OBJECT(KEY_TEXT("stack", cli->stack), KEY_COUNT("dropped", pushed)));
+		return CLI_PRINT(KEY_TEXT("stack", cli->stack), KEY_COUNT("dropped", pushed));
 	if (!cli->quiet)
 		(void)printf("the stack \"%s\" with its %" PRIu64 " entries is gone\n", cli->stack, pushed);
 	return CLI_YES;
 }
 
-static int drop(struct cli *cli, int yes)
+static int drop_stack(struct cli *cli, int yes)
 {
 	struct cli_progress progress = {.cli = cli};
 	struct insight_stack stack = {.cwd = {0}};
@@ -95,5 +95,5 @@ int cli_drop_main(int argc, char **argv)
 	if (!yes && !isatty(STDIN_FILENO))
 		return cli_usage(&cli, "without a terminal to ask, --yes has to be given");
 	status = cli_open(&cli, 60 * JS_SECOND_US);
-	return status != 0 ? status : cli_end(&cli, drop(&cli, yes));
+	return status != 0 ? status : cli_end(&cli, drop_stack(&cli, yes));
 }

@@ -28,7 +28,7 @@ int cli_input_open(struct cli *cli, struct cli_input *in, const char *file)
 }
 
 /* Reads some more: 0, 1 at the end, 2 when nothing came for a while, -1 to stop. */
-static int fill(struct cli_input *in)
+static int fill_input(struct cli_input *in)
 {
 	struct pollfd wait = {.fd = in->fd, .events = POLLIN};
 	ssize_t n;
@@ -116,7 +116,7 @@ int cli_input_next(void *ctx, struct jobstack_bytes *datapath)
 			in->names++;
 			return 0;
 		}
-		got = fill(in);
+		got = fill_input(in);
 		if (got != 0)
 			return got;
 	}

@@ -167,6 +167,8 @@ int main(int argc, char **argv)
 	js_file_hold_streams();
 	/* writing to a closed pipe then fails like any other write, and is reported like one */
 	(void)signal(SIGPIPE, SIG_IGN);
+	/* whoever called may have it ignored; then no child's end could be known */
+	(void)signal(SIGCHLD, SIG_DFL);
 	if (argc < 2) {
 		print_help(stderr);
 		return CLI_USAGE;

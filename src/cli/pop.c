@@ -111,8 +111,8 @@ static int64_t lease_by_slurm(struct cli *cli, struct request *r)
 }
 
 /* What is printed. */
-static int render(const struct cli *cli, const struct request *r, const struct jobstack_batch *batch,
-		  struct js_buf *out)
+static int render_entry(const struct cli *cli, const struct request *r, const struct jobstack_batch *batch,
+			struct js_buf *out)
 {
 	const struct jobstack_entry *e = &batch->entries[0];
 	int bad = 0;
@@ -179,7 +179,7 @@ static int give_entry(struct cli *cli, const struct request *r, const struct job
 	if (cli_stop != 0) {
 		status = hand_back(cli, e, "interrupted");
 		cli_die_by_signal();
-	} else if (render(cli, r, batch, &out) != 0)
+	} else if (render_entry(cli, r, batch, &out) != 0)
 		status = hand_back(cli, e, "no memory");
 	else if (write_output(&out) != 0) {
 		(void)snprintf(why, sizeof(why), "the output could not be written: %s", strerror(errno));

@@ -75,11 +75,11 @@ static int print_result(const struct pruning *p, const struct jobstack_prune_res
 	const struct cli *cli = &p->cli;
 
 	if (cli->json)
-		return cli_print_json(VIEW_OBJECT(
-			KEY_TEXT("stack", cli->stack), KEY_SPAN("older_than_seconds", p->options.older_us),
-			KEY_FLAG("dry_run", p->options.dry_run), KEY_COUNT("entries", r->entries),
-			KEY_COUNT("attempts", r->attempts), KEY_COUNT("workers", r->workers),
-			KEY_COUNT("pushes", r->pushes), KEY_TEXT("archive", p->options.dry_run ? NULL : p->path)));
+		return CLI_PRINT(KEY_TEXT("stack", cli->stack), KEY_SPAN("older_than_seconds", p->options.older_us),
+				 KEY_FLAG("dry_run", p->options.dry_run), KEY_COUNT("entries", r->entries),
+				 KEY_COUNT("attempts", r->attempts), KEY_COUNT("workers", r->workers),
+				 KEY_COUNT("pushes", r->pushes),
+				 KEY_TEXT("archive", p->options.dry_run ? NULL : p->path));
 	if (cli->quiet)
 		return CLI_YES;
 	(void)printf("%" PRIu64 " entries with %" PRIu64
@@ -110,7 +110,7 @@ static int parse_prune(struct pruning *p, int argc, char **argv)
 	return CLI_GO_ON;
 }
 
-static int prune(struct pruning *p)
+static int prune_stack(struct pruning *p)
 {
 	struct jobstack_prune_result result;
 	struct cli *cli = &p->cli;
@@ -146,7 +146,7 @@ int cli_prune_main(int argc, char **argv)
 	if (p.path != NULL && !p.options.dry_run)
 		status = cli_archive_begin(&p.archive, &p.cli, p.path);
 	if (status == 0)
-		status = prune(&p);
+		status = prune_stack(&p);
 	cli_archive_end(&p.archive);
 	return cli_end(&p.cli, status);
 }

@@ -59,13 +59,12 @@ static void add_json(struct cli_recovery *r, const struct js_watch_case *c)
 {
 	static const char *const verdict[] = {"taken", "would be taken", "suspect"};
 
-	r->bad |= json_array_append_new(r->workers,
-					VIEW_OBJECT(KEY_COUNT("worker", c->worker), KEY_TEXT("node", c->node),
-						    KEY_TEXT("verdict", verdict[c->verdict]),
-						    KEY_TEXT("reason", c->reason != NULL ? c->reason : c->hint),
-						    KEY_COUNT("entries", c->entries), KEY_FLAG("script", c->by_script),
-						    KEY_REAL("silent_seconds", (double)c->silent_us / 1e6, 1),
-						    KEY_REAL("lease_seconds", (double)c->lease_us / 1e6, 1)));
+	r->bad |= VIEW_APPEND(r->workers, KEY_COUNT("worker", c->worker), KEY_TEXT("node", c->node),
+			      KEY_TEXT("verdict", verdict[c->verdict]),
+			      KEY_TEXT("reason", c->reason != NULL ? c->reason : c->hint),
+			      KEY_COUNT("entries", c->entries), KEY_FLAG("script", c->by_script),
+			      KEY_REAL("silent_seconds", (double)c->silent_us / 1e6, 1),
+			      KEY_REAL("lease_seconds", (double)c->lease_us / 1e6, 1));
 }
 
 static void tell_taken(struct cli_recovery *r, const struct js_watch_case *c)
@@ -205,10 +204,9 @@ static int print_result(const struct cli *cli, const struct cli_recovery *r)
 	const char *would = r->dry_run ? "would be " : "";
 
 	if (cli->json)
-		return cli_print_json(VIEW_OBJECT(KEY_TEXT("stack", cli->stack), KEY_COUNT("taken_back", r->taken),
-						  KEY_COUNT("dead_workers", r->dead),
-						  KEY_COUNT("suspects", r->suspects), KEY_FLAG("dry_run", r->dry_run),
-						  KEY_JSON("workers", json_incref(r->workers))));
+		return CLI_PRINT(KEY_TEXT("stack", cli->stack), KEY_COUNT("taken_back", r->taken),
+				 KEY_COUNT("dead_workers", r->dead), KEY_COUNT("suspects", r->suspects),
+				 KEY_FLAG("dry_run", r->dry_run), KEY_JSON("workers", json_incref(r->workers)));
 	if (r->dead == 0 && r->suspects == 0)
 		(void)puts("nothing to take back: no worker is suspect");
 	else if (r->dead == 0)

@@ -158,10 +158,9 @@ static int deliver(struct cli *cli, struct replay *r)
 static int print_result(const struct cli *cli, const struct replay *r, int several)
 {
 	if (cli->json)
-		return cli_print_json(
-			VIEW_OBJECT(KEY_TEXT("file", r->file), KEY_TEXT("stack", r->spool.head.stack),
-				    KEY_COUNT("worker", r->spool.head.worker), KEY_COUNT("delivered", r->delivered),
-				    KEY_COUNT("delivered_before", r->before), KEY_COUNT("too_late", r->late)));
+		return CLI_PRINT(KEY_TEXT("file", r->file), KEY_TEXT("stack", r->spool.head.stack),
+				 KEY_COUNT("worker", r->spool.head.worker), KEY_COUNT("delivered", r->delivered),
+				 KEY_COUNT("delivered_before", r->before), KEY_COUNT("too_late", r->late));
 	if (!cli->quiet)
 		(void)printf("%s%s%" PRIu64 " delivered, %" PRIu64 " delivered before, %" PRIu64
 			     " too late (given up meanwhile and run again)\n",

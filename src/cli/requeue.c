@@ -206,7 +206,7 @@ static int run_request(struct cli *cli, const struct request *r, struct jobstack
 	return jobstack_move(cli->handle, cli->stack, &r->filter.f, &move, result, &cli->error);
 }
 
-static int requeue(struct cli *cli, struct request *r)
+static int requeue_entries(struct cli *cli, struct request *r)
 {
 	struct jobstack_requeue_result result = {0, 0, 0};
 	struct cli_recovery lost = {.dry_run = r->dry_run};
@@ -260,7 +260,7 @@ int cli_requeue_main(int argc, char **argv)
 		if (r.filter.f.entries_n > 0)
 			r.filter.f.entries = r.entries;
 		if (status == 0)
-			status = requeue(&cli, &r);
+			status = requeue_entries(&cli, &r);
 	}
 	free(r.entries);
 	cli_filter_free(&r.filter);

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/num.h"
 #include "cli/input.h"
 #include "view/amount.h"
 #include "view/json.h"
@@ -233,18 +234,18 @@ static int read_status(struct run *r, struct jobstack_status *s)
 	return 0;
 }
 
-static uint64_t left(const struct jobstack_status *s)
+static uint64_t count_left(const struct jobstack_status *s)
 {
 	return insight_stack_left(s) + s->cancelled;
 }
 
 static int print_json(struct run *r, const struct jobstack_push_result *pushed, uint64_t done, int64_t took_us)
 {
-	return cli_print_json(VIEW_OBJECT(KEY_TEXT("stack", r->cli.stack), KEY_COUNT("pushed", pushed->pushed),
-					  KEY_COUNT("skipped", pushed->skipped), KEY_COUNT("done", done),
-					  KEY_COUNT("done_in_all", r->now.done), KEY_COUNT("dead", r->now.dead),
-					  KEY_COUNT("left", left(&r->now)), KEY_SPAN("seconds", took_us),
-					  KEY_REAL("rate", (double)done * 1e6 / (double)took_us, took_us > 0)));
+	return CLI_PRINT(KEY_TEXT("stack", r->cli.stack), KEY_COUNT("pushed", pushed->pushed),
+			 KEY_COUNT("skipped", pushed->skipped), KEY_COUNT("done", done),
+			 KEY_COUNT("done_in_all", r->now.done), KEY_COUNT("dead", r->now.dead),
+			 KEY_COUNT("left", count_left(&r->now)), KEY_SPAN("seconds", took_us),
+			 KEY_REAL("rate", (double)done * 1e6 / (double)took_us, took_us > 0));
 }
 
 static void tell_where(const struct run *r)
@@ -270,7 +271,7 @@ static int summarize(struct run *r, const struct jobstack_push_result *pushed)
 		return CLI_BUG;
 	if (!r->cli.json && !r->cli.quiet)
 		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left in %s: %.1f a second\n", done,
-			     r->now.dead, left(&r->now), view_duration(took).text,
+			     r->now.dead, count_left(&r->now), view_duration(took).text,
 			     took > 0 ? (double)done * 1e6 / (double)took : 0.0);
 	(void)fflush(stdout);
 	if (known > 0)
@@ -287,7 +288,7 @@ static int summarize(struct run *r, const struct jobstack_push_result *pushed)
 			r->cli.stack);
 	if (done > 0 || r->now.dead > 0)
 		tell_where(r);
-	return r->now.dead > 0 || left(&r->now) > 0 ? CLI_NO : CLI_YES;
+	return r->now.dead > 0 || count_left(&r->now) > 0 ? CLI_NO : CLI_YES;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- run */
@@ -371,8 +372,6 @@ int cli_run_main(int argc, char **argv)
 	}
 	if (!r.cli.stack_given)
 		name_stack(&r, cwd);
-	(void)signal(SIGCHLD,
-		     SIG_DFL); /* whoever called may have it ignored; then the worker's end could not be known */
 	status = cli_open(&r.cli, PATIENCE_US);
 	if (status != 0)
 		return status;
@@ -381,7 +380,7 @@ int cli_run_main(int argc, char **argv)
 		return cli_end(&r.cli, status);
 	if (read_status(&r, &r.before) != 0)
 		return cli_end(&r.cli, cli_fail(&r.cli));
-	cli_say(&r.cli, "stack \"%s\"%s", r.cli.stack, left(&r.before) > 0 ? ": it goes on" : "");
+	cli_say(&r.cli, "stack \"%s\"%s", r.cli.stack, count_left(&r.before) > 0 ? ": it goes on" : "");
 	if (isatty(r.input.fd))
 		cli_say(&r.cli, "type names, one a line; Ctrl-D ends");
 	r.began_us = jobstack_now_us();

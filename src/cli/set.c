@@ -52,11 +52,11 @@ static void print_limit(const char *key, int64_t value)
 static int print_policy(const struct cli *cli, const struct jobstack_status *s)
 {
 	if (cli->json)
-		return cli_print_json(VIEW_OBJECT(
-			KEY_TEXT("stack", cli->stack), KEY_COUNT("max_attempts", s->max_attempts),
-			KEY_COUNT("max_losses", s->max_losses), KEY_SPAN("retry_delay_seconds", s->retry_delay_us),
-			KEY_INT("max_running", s->max_running, s->max_running > 0),
-			KEY_INT("max_failures", s->max_failures, s->max_failures > 0)));
+		return CLI_PRINT(KEY_TEXT("stack", cli->stack), KEY_COUNT("max_attempts", s->max_attempts),
+				 KEY_COUNT("max_losses", s->max_losses),
+				 KEY_SPAN("retry_delay_seconds", s->retry_delay_us),
+				 KEY_INT("max_running", s->max_running, s->max_running > 0),
+				 KEY_INT("max_failures", s->max_failures, s->max_failures > 0));
 	if (cli->quiet)
 		return CLI_YES;
 	/* as it can be given again */

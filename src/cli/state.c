@@ -54,9 +54,8 @@ static const struct change cancelling = {
 static int print_change(struct cli *cli, const struct change *c, int changed, const struct jobstack_status *s)
 {
 	if (cli->json)
-		return cli_print_json(VIEW_OBJECT(KEY_TEXT("stack", cli->stack),
-						  KEY_TEXT("state", view_stack_word(c->to)),
-						  KEY_FLAG("changed", changed)));
+		return CLI_PRINT(KEY_TEXT("stack", cli->stack), KEY_TEXT("state", view_stack_word(c->to)),
+				 KEY_FLAG("changed", changed));
 	if (cli->quiet)
 		return CLI_YES;
 	(void)printf("the stack \"%s\" %s: ", cli->stack, changed ? c->now : c->already);

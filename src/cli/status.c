@@ -64,8 +64,8 @@ static int read_snapshot(struct cli *cli, struct insight_snapshot *l)
 }
 
 /* What is shown of a snapshot, as one text; not 0 without memory. */
-static int render(const struct cli *cli, const struct insight_snapshot *l, const struct request *r, struct js_buf *out,
-		  int terminal)
+static int render_snapshot(const struct cli *cli, const struct insight_snapshot *l, const struct request *r,
+			   struct js_buf *out, int terminal)
 {
 	unsigned columns = terminal ? view_columns(stdout) : 0;
 	int colours = terminal && view_colours(stdout), bad = 0;
@@ -93,7 +93,7 @@ static int show_once(struct cli *cli, const struct request *r, int terminal, int
 	int status = read_snapshot(cli, &l);
 
 	*alarming = l.alarming;
-	if (status == 0 && render(cli, &l, r, &out, terminal) != 0)
+	if (status == 0 && render_snapshot(cli, &l, r, &out, terminal) != 0)
 		status = js_error_memory(&cli->error);
 	if (status == 0 && out.len > 0)
 		(void)fwrite(out.data, 1, out.len, stdout);
@@ -164,13 +164,14 @@ static void add_head_line(const struct cli *cli, const struct request *r, const 
 }
 
 /* Draws the last snapshot, with what is wrong meanwhile.  Not 0 without memory. */
-static int draw(const struct cli *cli, const struct insight_snapshot *l, const struct request *r, const char *trouble)
+static int draw_snapshot(const struct cli *cli, const struct insight_snapshot *l, const struct request *r,
+			 const char *trouble)
 {
 	struct js_buf out = {0}, text = {0};
 	int bad;
 
 	add_head_line(cli, r, trouble, &out);
-	bad = render(cli, l, r, &text, 1);
+	bad = render_snapshot(cli, l, r, &text, 1);
 	if (text.data != NULL)
 		view_wrap(&out, text.data, r->why ? view_columns(stdout) : 0);
 	if (l->n == 0 && trouble[0] == '\0')
@@ -208,13 +209,13 @@ static int watch_screen(struct cli *cli, const struct request *r)
 			js_error_clear(&cli->error);
 			status = 0;
 		}
-		if (draw(cli, last, r, trouble) != 0) {
+		if (draw_snapshot(cli, last, r, trouble) != 0) {
 			status = js_error_memory(&cli->error);
 			break;
 		}
 	}
 	view_screen_end();
-	if (last->n > 0 && render(cli, last, r, &out, 1) == 0 && out.len > 0)
+	if (last->n > 0 && render_snapshot(cli, last, r, &out, 1) == 0 && out.len > 0)
 		(void)fwrite(out.data, 1, out.len, stdout);
 	js_buf_free(&out);
 	insight_snapshot_free(last);
@@ -228,7 +229,7 @@ static int on_screen(const struct cli *cli)
 }
 
 /* Watching begins with a stack that is there: else it is a mistake in its name.  One that goes later is an answer. */
-static int watch(struct cli *cli, const struct request *r)
+static int watch_status(struct cli *cli, const struct request *r)
 {
 	struct insight_stack stack = {.cwd = {0}};
 	int status = cli->stack_given ? insight_stack_read(cli->handle, cli->stack, &stack, &cli->error) : 0;
@@ -287,7 +288,7 @@ int cli_status_main(int argc, char **argv)
 	if (status != 0)
 		return status;
 	if (r.every_us > 0)
-		status = watch(&cli, &r);
+		status = watch_status(&cli, &r);
 	else if (show_once(&cli, &r, 1, &alarming) != 0)
 		status = cli_fail(&cli);
 	return cli_end(&cli, status == CLI_YES && r.exit_code && alarming ? CLI_NO : status);

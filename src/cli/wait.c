@@ -63,12 +63,11 @@ static int print_end(struct waiting *w, int status)
 	const struct jobstack_status *s = &w->last;
 
 	if (w->cli.json)
-		return cli_print_json(VIEW_OBJECT(
-			       KEY_TEXT("stack", w->cli.stack), KEY_TEXT("state", view_stack_word(s->state)),
-			       KEY_COUNT("pushed", s->pushed), KEY_COUNT("done", s->done), KEY_COUNT("dead", s->dead),
-			       KEY_COUNT("cancelled", s->cancelled), KEY_COUNT("left", insight_stack_left(s)),
-			       KEY_COUNT("pruned", s->pruned), KEY_SPAN("seconds", jobstack_now_us() - w->began_us),
-			       KEY_FLAG("timed_out", w->timed_out))) == CLI_YES
+		return CLI_PRINT(KEY_TEXT("stack", w->cli.stack), KEY_TEXT("state", view_stack_word(s->state)),
+				 KEY_COUNT("pushed", s->pushed), KEY_COUNT("done", s->done), KEY_COUNT("dead", s->dead),
+				 KEY_COUNT("cancelled", s->cancelled), KEY_COUNT("left", insight_stack_left(s)),
+				 KEY_COUNT("pruned", s->pruned), KEY_SPAN("seconds", jobstack_now_us() - w->began_us),
+				 KEY_FLAG("timed_out", w->timed_out)) == CLI_YES
 			       ? status
 			       : CLI_BUG;
 	if (!w->cli.quiet)

@@ -55,8 +55,8 @@ static void add_reason(struct reasons *r, const char *code, const char *remedy, 
 			js_buf_str(&what, r->seen->stack.name);
 	}
 	if (r->list != NULL)
-		r->bad |= json_array_append_new(r->list, VIEW_OBJECT(KEY_TEXT("why", code), KEY_TEXT("text", words),
-								     KEY_TEXT("remedy", what.data)));
+		r->bad |= VIEW_APPEND(r->list, KEY_TEXT("why", code), KEY_TEXT("text", words),
+				      KEY_TEXT("remedy", what.data));
 	else
 		js_buf_printf(r->out, "%s%s%s%s\n", r->prefix, words, remedy == NULL ? "" : ": ",
 			      what.data == NULL ? "" : what.data);

@@ -29,7 +29,7 @@ static void add_where(struct cli_words *line, const struct cli *cli, const char 
 
 void cli_own_line(struct cli_words *line, const struct cli *cli, const char *words, const char *option_file)
 {
-	cli_words_format(line, "%s/jobstack", cli_program_dir());
+	cli_words_format(line, "%s/jobstack", js_child_program_dir());
 	(void)cli_words_split(line, words);
 	add_where(line, cli, option_file);
 }

@@ -46,14 +46,14 @@ double insight_tally_time(const struct insight_tally *t)
 }
 
 /* How long it took; -1: not known. */
-static int64_t took(const struct jobstack_item *i)
+static int64_t attempt_took(const struct jobstack_item *i)
 {
 	if (i->started_us < 0 || i->ended_us < 0)
 		return -1;
 	return i->ended_us > i->started_us ? i->ended_us - i->started_us : 0;
 }
 
-static void widen(int64_t *first, int64_t *last, const struct jobstack_item *i)
+static void widen_span(int64_t *first, int64_t *last, const struct jobstack_item *i)
 {
 	int64_t from = i->started_us >= 0 ? i->started_us : i->ended_us;
 
@@ -66,7 +66,7 @@ static void widen(int64_t *first, int64_t *last, const struct jobstack_item *i)
 /* -------------------------------------------------------------------------------------------------------- causes */
 
 /* Does the reason say so?  Those of losses come with a job's number and the like behind them. */
-static int says(const struct jobstack_item *i, const char *words)
+static int reason_has(const struct jobstack_item *i, const char *words)
 {
 	return i->reason != NULL && strstr(i->reason, words) != NULL;
 }
@@ -89,7 +89,7 @@ static void cause_words(const struct jobstack_item *i, char words[INSIGHT_WORDS]
 					    "its output could not be kept"};
 	size_t k = 0;
 
-	while (k < sizeof(known) / sizeof(known[0]) && !says(i, known[k]))
+	while (k < sizeof(known) / sizeof(known[0]) && !reason_has(i, known[k]))
 		k++;
 	if (is_timeout(i))
 		(void)snprintf(words, INSIGHT_WORDS, "timeout");
@@ -145,22 +145,9 @@ static size_t find_node(struct insight_tally *t, const char *name)
 		return t->place[at] - 1;
 	if (t->node_n == INSIGHT_NODES - 1 && strcmp(name, OTHERS) != 0)
 		return find_node(t, OTHERS);
-<<<<<<< HEAD
 	if (js_array_grow(&t->node, &t->node_room, t->node_n + 1, sizeof(*t->node)) != 0) {
 		t->failed = 1;
 		return 0;
-=======
-	if (t->node_n == t->node_room) {
-		size_t room = t->node_room == 0 ? 16 : 2 * t->node_room;
-		struct insight_tally_node *grown = realloc(t->node, room * sizeof(*grown));
-
-		if (grown == NULL) {
-			t->failed = 1;
-			return 0;
-		}
-		t->node = grown;
-		t->node_room = room;
->>>>>>> 00ce60b (What moved is named after its layer: view_ and insight_)
 	}
 	memset(&t->node[t->node_n], 0, sizeof(t->node[0]));
 	memcpy(t->node[t->node_n].name, name, strlen(name) + 1);
@@ -187,7 +174,7 @@ static void add_node(struct insight_tally *t, const struct jobstack_item *i, int
 	node->timed += us >= 0;
 	if (i->slots > node->slots)
 		node->slots = i->slots;
-	widen(&node->first_us, &node->last_us, i);
+	widen_span(&node->first_us, &node->last_us, i);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- rest */
@@ -242,7 +229,7 @@ static void add_usage(struct insight_tally *t, const struct jobstack_item *i, in
 
 void insight_tally_add(struct insight_tally *t, const struct jobstack_item *i)
 {
-	int64_t us = took(i);
+	int64_t us = attempt_took(i);
 
 	if (i->outcome < 0 || i->outcome >= INSIGHT_OUTCOMES)
 		return;
@@ -256,10 +243,10 @@ void insight_tally_add(struct insight_tally *t, const struct jobstack_item *i)
 	if (i->outcome != JOBSTACK_DONE)
 		add_cause(t, i, us);
 	t->timeouts += (uint64_t)is_timeout(i);
-	t->no_memory += i->outcome != JOBSTACK_DONE && says(i, "out of memory");
+	t->no_memory += i->outcome != JOBSTACK_DONE && reason_has(i, "out of memory");
 	if (i->slots > t->slots)
 		t->slots = i->slots;
-	widen(&t->first_us, &t->last_us, i);
+	widen_span(&t->first_us, &t->last_us, i);
 	if (i->ended_us >= 0)
 		js_timeline_add(&t->timeline, i->ended_us, i->outcome != JOBSTACK_DONE);
 	add_usage(t, i, us);

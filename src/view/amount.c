@@ -15,8 +15,8 @@
 #define SURE 1.4	   /* ends of a range no farther apart than this are told as one number */
 #define MIB UINT64_C(1024) /* in KiB */
 
-static struct view_amount amount(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static struct view_amount amount(const char *format, ...)
+static struct view_amount format_amount(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static struct view_amount format_amount(const char *format, ...)
 {
 	struct view_amount a;
 	va_list args;
@@ -40,8 +40,8 @@ struct view_amount view_took(double us)
 	if (us >= 1e7)
 		return view_duration((int64_t)us);
 	if (us >= 1e6)
-		return amount("%.3g s", us / 1e6);
-	return amount(us < 1000 && us > 0 ? "%.2g ms" : "%.3g ms", us / 1e3);
+		return format_amount("%.3g s", us / 1e6);
+	return format_amount(us < 1000 && us > 0 ? "%.2g ms" : "%.3g ms", us / 1e3);
 }
 
 /* To two digits. */
@@ -55,7 +55,7 @@ static int64_t two_digits(int64_t n)
 }
 
 /* "40 s", "12 min", "5 h", "3 d". */
-static struct view_amount rough(int64_t us)
+static struct view_amount rough_duration(int64_t us)
 {
 	static const struct {
 		int64_t seconds, until;
@@ -66,7 +66,8 @@ static struct view_amount rough(int64_t us)
 
 	while (seconds > unit[i].until)
 		i++;
-	return amount("%" PRId64 " %s", two_digits((seconds + unit[i].seconds / 2) / unit[i].seconds), unit[i].word);
+	return format_amount("%" PRId64 " %s", two_digits((seconds + unit[i].seconds / 2) / unit[i].seconds),
+			     unit[i].word);
 }
 
 struct view_amount view_moment(int64_t wall_us)
@@ -94,36 +95,37 @@ struct view_amount view_size(double bytes)
 
 	for (; bytes >= 1024 && u < 4; u++)
 		bytes /= 1024;
-	return amount(u == 0 ? "%.0f %s" : "%.1f %s", bytes, unit[u]);
+	return format_amount(u == 0 ? "%.0f %s" : "%.1f %s", bytes, unit[u]);
 }
 
 struct view_amount view_rate(double rate)
 {
 	if (rate <= 0)
-		return amount("-");
+		return format_amount("-");
 	if (rate < 1.0 / 60)
-		return amount("%.1f/h", rate * 3600);
+		return format_amount("%.1f/h", rate * 3600);
 	if (rate < 1)
-		return amount("%.1f/min", rate * 60);
-	return amount(rate < 100 ? "%.1f/s" : "%.0f/s", rate);
+		return format_amount("%.1f/min", rate * 60);
+	return format_amount(rate < 100 ? "%.1f/s" : "%.0f/s", rate);
 }
 
 struct view_amount view_eta(const struct jobstack_pace *p)
 {
-	struct view_amount low = rough(p->low_us), high = rough(p->high_us), eta = rough(p->eta_us);
+	struct view_amount low = rough_duration(p->low_us), high = rough_duration(p->high_us),
+			   eta = rough_duration(p->eta_us);
 
 	if (p->eta_us <= 0)
-		return amount("-");
+		return format_amount("-");
 	if (p->high_us < 0 || p->low_us < 0)
-		return amount("%.20s or more", eta.text);
+		return format_amount("%.20s or more", eta.text);
 	if ((double)p->high_us <= SURE * (double)p->low_us || strcmp(low.text, high.text) == 0)
 		return eta;
-	return amount("%.20s to %.20s", low.text, high.text);
+	return format_amount("%.20s to %.20s", low.text, high.text);
 }
 
 struct view_amount view_percent(double share)
 {
-	return amount("%.1f %%", share >= 1 ? 100.0 : share > 0.999 ? 99.9 : 100 * share);
+	return format_amount("%.1f %%", share >= 1 ? 100.0 : share > 0.999 ? 99.9 : 100 * share);
 }
 
 struct view_amount view_sbatch_time(int64_t us)
@@ -131,15 +133,15 @@ struct view_amount view_sbatch_time(int64_t us)
 	int64_t s = us / JS_SECOND_US, days = s / 86400;
 
 	if (days > 0)
-		return amount("%" PRId64 "-%02d:%02d:00", days, (int)(s / 3600 % 24), (int)(s / 60 % 60));
-	return amount("%d:%02d:00", (int)(s / 3600), (int)(s / 60 % 60));
+		return format_amount("%" PRId64 "-%02d:%02d:00", days, (int)(s / 3600 % 24), (int)(s / 60 % 60));
+	return format_amount("%d:%02d:00", (int)(s / 3600), (int)(s / 60 % 60));
 }
 
 struct view_amount view_sbatch_size(uint64_t kib)
 {
 	if (kib % (1024 * MIB) == 0)
-		return amount("%" PRIu64 "G", kib / 1024 / MIB);
-	return amount("%" PRIu64 "M", (kib + MIB - 1) / MIB);
+		return format_amount("%" PRIu64 "G", kib / 1024 / MIB);
+	return format_amount("%" PRIu64 "M", (kib + MIB - 1) / MIB);
 }
 
 struct view_amount view_option_duration(int64_t us)
@@ -147,6 +149,6 @@ struct view_amount view_option_duration(int64_t us)
 	int64_t s = us / JS_SECOND_US;
 
 	if (s % 3600 == 0)
-		return amount("%" PRId64 "h", s / 3600);
-	return s % 60 == 0 ? amount("%" PRId64 "m", s / 60) : amount("%" PRId64 "s", s);
+		return format_amount("%" PRId64 "h", s / 3600);
+	return s % 60 == 0 ? format_amount("%" PRId64 "m", s / 60) : format_amount("%" PRId64 "s", s);
 }

@@ -112,7 +112,7 @@ void view_fields_all(struct view_fields *fields)
 }
 
 /* The value of a field whose kind is a number: 0 if it is not known. */
-static int number(const struct view_field *f, const struct jobstack_item *item, int64_t *value)
+static int field_number(const struct view_field *f, const struct jobstack_item *item, int64_t *value)
 {
 	const char *at = (const char *)item + f->at;
 
@@ -128,7 +128,7 @@ static int number(const struct view_field *f, const struct jobstack_item *item, 
 }
 
 /* The value of a field whose kind is a text; no data: not known. */
-static struct jobstack_bytes words(const struct view_field *f, const struct jobstack_item *item)
+static struct jobstack_bytes field_words(const struct view_field *f, const struct jobstack_item *item)
 {
 	const char *text;
 
@@ -150,7 +150,7 @@ void view_field_value(const struct view_field *f, const struct jobstack_item *it
 	case BYTES:
 	case STATE:
 	case OUTCOME:
-		v->text = words(f, item);
+		v->text = field_words(f, item);
 		v->is = v->text.data == NULL ? VIEW_UNKNOWN : VIEW_TEXT;
 		return;
 	case MOMENT: v->is = VIEW_MOMENT; break;
@@ -158,7 +158,7 @@ void view_field_value(const struct view_field *f, const struct jobstack_item *it
 	case TOOK: v->is = VIEW_SECONDS; break;
 	default: v->is = VIEW_NUMBER;
 	}
-	if (!number(f, item, &v->n))
+	if (!field_number(f, item, &v->n))
 		v->is = VIEW_UNKNOWN;
 }
 

@@ -49,6 +49,12 @@ struct view_member {
 #define KEY_TIME(name, wall_us) {.key = (name), .is = VIEW_JSON_TIME, .as.n = (wall_us)}
 #define KEY_SPAN(name, us) {.key = (name), .is = VIEW_JSON_SPAN, .as.n = (us)}
 #define KEY_FLAG(name, flag) {.key = (name), .is = VIEW_JSON_FLAG, .present = (flag)}
+/* How many entries of a stack are where. */
+#define KEY_COUNTS(s) \
+	KEY_COUNT("pushed", (s)->pushed), KEY_COUNT("ready", (s)->ready), KEY_COUNT("waiting", (s)->waiting), \
+		KEY_COUNT("held", (s)->held), KEY_COUNT("running", (s)->running), KEY_COUNT("done", (s)->done), \
+		KEY_COUNT("dead", (s)->dead), KEY_COUNT("cancelled", (s)->cancelled), KEY_COUNT("moved", (s)->moved), \
+		KEY_COUNT("pruned", (s)->pruned)
 /* A value of jansson's, which is taken over; NULL: memory ran out. */
 #define KEY_JSON(name, json) {.key = (name), .is = VIEW_JSON_VALUE, .as.value = (json)}
 /* clang-format on */
@@ -56,6 +62,9 @@ struct view_member {
 /* An object with these members, for the caller to free; NULL without memory. */
 #define VIEW_OBJECT(...) view_object((const struct view_member[]){__VA_ARGS__, {.key = NULL}})
 json_t *view_object(const struct view_member *member);
+
+/* Appends an object with these members to LIST; not 0 without memory. */
+#define VIEW_APPEND(list, ...) json_array_append_new(list, VIEW_OBJECT(__VA_ARGS__))
 
 /* Sets these members in OBJECT; not 0 without memory. */
 #define VIEW_SET(object, ...) view_set(object, (const struct view_member[]){__VA_ARGS__, {.key = NULL}})

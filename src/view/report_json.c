@@ -7,15 +7,6 @@
 #include "view/status.h"
 #include "view/words.h"
 
-static json_t *counts_json(const struct jobstack_status *s)
-{
-	return VIEW_OBJECT(KEY_COUNT("pushed", s->pushed), KEY_COUNT("ready", s->ready),
-			   KEY_COUNT("waiting", s->waiting), KEY_COUNT("held", s->held),
-			   KEY_COUNT("running", s->running), KEY_COUNT("done", s->done), KEY_COUNT("dead", s->dead),
-			   KEY_COUNT("cancelled", s->cancelled), KEY_COUNT("moved", s->moved),
-			   KEY_COUNT("pruned", s->pruned));
-}
-
 static int set_outcomes(json_t *o, const uint64_t n[INSIGHT_OUTCOMES])
 {
 	int bad = 0;
@@ -41,7 +32,7 @@ static json_t *users_json(const struct insight_tally *t)
 	int bad = 0;
 
 	for (size_t i = 0; i < t->user_n; i++)
-		bad |= json_array_append_new(list, VIEW_OBJECT(KEY_TEXT("user", t->user[i])));
+		bad |= VIEW_APPEND(list, KEY_TEXT("user", t->user[i]));
 	return view_checked(list, bad);
 }
 
@@ -55,9 +46,8 @@ static json_t *histogram_json(const struct js_sketch *s)
 
 		high = insight_report_edge(low);
 		done = js_sketch_between(s, (uint64_t)low, (uint64_t)high - 1);
-		bad |= json_array_append_new(list, VIEW_OBJECT(KEY_SPAN("from", low),
-							       KEY_SPAN("to", high == INT64_MAX ? -1 : high),
-							       KEY_COUNT("done", done)));
+		bad |= VIEW_APPEND(list, KEY_SPAN("from", low), KEY_SPAN("to", high == INT64_MAX ? -1 : high),
+				   KEY_COUNT("done", done));
 	}
 	return view_checked(list, bad);
 }
@@ -98,10 +88,9 @@ static json_t *throughput_json(const struct js_timeline *l)
 	int bad = 0, none = js_timeline_range(l, &from, &to);
 
 	for (size_t i = from; none == 0 && i <= to; i++)
-		bad |= json_array_append_new(list, VIEW_OBJECT(KEY_TIME("from", (l->first + (int64_t)i) * l->step_us),
-							       KEY_SPAN("seconds", l->step_us),
-							       KEY_COUNT("done", l->count[i][0]),
-							       KEY_COUNT("not_done", l->count[i][1])));
+		bad |= VIEW_APPEND(list, KEY_TIME("from", (l->first + (int64_t)i) * l->step_us),
+				   KEY_SPAN("seconds", l->step_us), KEY_COUNT("done", l->count[i][0]),
+				   KEY_COUNT("not_done", l->count[i][1]));
 	return view_checked(list, bad);
 }
 
@@ -133,11 +122,10 @@ static json_t *slowest_json(const struct insight_report *r)
 	for (size_t i = 0; i < r->tally->slow_n; i++) {
 		const struct insight_tally_slow *s = &r->tally->slow[i];
 
-		bad |= json_array_append_new(list, VIEW_OBJECT(KEY_COUNT("entry", s->entry),
-							       KEY_BYTES("datapath", r->slow[i].data, r->slow[i].len),
-							       KEY_COUNT("attempt", s->attempt),
-							       KEY_TEXT("outcome", view_outcome_word(s->outcome)),
-							       KEY_SPAN("seconds", s->us), KEY_TEXT("node", s->node)));
+		bad |= VIEW_APPEND(list, KEY_COUNT("entry", s->entry),
+				   KEY_BYTES("datapath", r->slow[i].data, r->slow[i].len),
+				   KEY_COUNT("attempt", s->attempt), KEY_TEXT("outcome", view_outcome_word(s->outcome)),
+				   KEY_SPAN("seconds", s->us), KEY_TEXT("node", s->node));
 	}
 	return view_checked(list, bad);
 }
@@ -151,10 +139,10 @@ static json_t *wasted_json(const struct insight_tally *t)
 	for (size_t i = 0; i < t->cause_n; i++) {
 		const struct insight_tally_cause *c = &t->cause[i];
 
-		bad |= json_array_append_new(list, VIEW_OBJECT(KEY_TEXT("outcome", view_outcome_word(c->outcome)),
-							       KEY_TEXT("cause", c->words), KEY_COUNT("attempts", c->n),
-							       KEY_SPAN("seconds", (int64_t)c->us),
-							       KEY_REAL("share", all > 0 ? c->us / all : 0, all > 0)));
+		bad |= VIEW_APPEND(list, KEY_TEXT("outcome", view_outcome_word(c->outcome)),
+				   KEY_TEXT("cause", c->words), KEY_COUNT("attempts", c->n),
+				   KEY_SPAN("seconds", (int64_t)c->us),
+				   KEY_REAL("share", all > 0 ? c->us / all : 0, all > 0));
 	}
 	return VIEW_OBJECT(KEY_SPAN("seconds", (int64_t)wasted), KEY_REAL("share", all > 0 ? wasted / all : 0, all > 0),
 			   KEY_JSON("causes", view_checked(list, bad)));
@@ -190,13 +178,13 @@ json_t *view_report_json(const struct insight_report *r)
 {
 	const struct insight_tally *t = r->tally;
 
-	return VIEW_OBJECT(KEY_TEXT("stack", r->stack.name), KEY_TEXT("state", view_stack_state(&r->stack.s)),
-			   KEY_FLAG("so_far", insight_report_so_far(r)), KEY_JSON("entries", counts_json(&r->stack.s)),
-			   KEY_JSON("attempts", attempts_json(t)), KEY_JSON("users", users_json(t)),
-			   KEY_TIME("from", t->first_us), KEY_TIME("to", t->last_us),
-			   KEY_JSON("durations", durations_json(&t->done_us)),
-			   KEY_JSON("throughput", throughput_json(&t->timeline)), KEY_JSON("nodes", nodes_json(t)),
-			   KEY_JSON("slowest", slowest_json(r)), KEY_JSON("wasted", wasted_json(t)),
-			   KEY_JSON("failures", view_failures_json(&r->failures, 0)), KEY_JSON("used", used_json(t)),
-			   KEY_JSON("next", next_json(r)));
+	return VIEW_OBJECT(
+		KEY_TEXT("stack", r->stack.name), KEY_TEXT("state", view_stack_state(&r->stack.s)),
+		KEY_FLAG("so_far", insight_report_so_far(r)), KEY_JSON("entries", VIEW_OBJECT(KEY_COUNTS(&r->stack.s))),
+		KEY_JSON("attempts", attempts_json(t)), KEY_JSON("users", users_json(t)), KEY_TIME("from", t->first_us),
+		KEY_TIME("to", t->last_us), KEY_JSON("durations", durations_json(&t->done_us)),
+		KEY_JSON("throughput", throughput_json(&t->timeline)), KEY_JSON("nodes", nodes_json(t)),
+		KEY_JSON("slowest", slowest_json(r)), KEY_JSON("wasted", wasted_json(t)),
+		KEY_JSON("failures", view_failures_json(&r->failures, 0)), KEY_JSON("used", used_json(t)),
+		KEY_JSON("next", next_json(r)));
 }

@@ -35,19 +35,19 @@ static void write_table(const struct page *p, struct view_table *table)
 	view_table_free(table);
 }
 
-static void heading(const struct page *p, const char *words)
+static void add_heading(const struct page *p, const char *words)
 {
 	js_buf_char(p->out, '\n');
 	view_paint(p->out, p->colours, VIEW_BOLD, words);
 }
 
-static void line(const struct page *p, const char *name)
+static void begin_line(const struct page *p, const char *name)
 {
 	js_buf_printf(p->out, "  %-11s", name);
 }
 
 /* "2026-11-21 06:20:11"; "?": not known. */
-static struct view_amount moment(int64_t us)
+static struct view_amount moment_text(int64_t us)
 {
 	struct view_amount a = view_second(us);
 
@@ -58,7 +58,7 @@ static struct view_amount moment(int64_t us)
 	return a;
 }
 
-static double percent(double part, double whole)
+static double percent_of(double part, double whole)
 {
 	return whole > 0 ? 100 * part / whole : 0;
 }
@@ -83,7 +83,7 @@ static void entries_line(const struct page *p)
 	const struct jobstack_status *s = &p->r->stack.s;
 	const char *before = ": ";
 
-	line(p, "entries");
+	begin_line(p, "entries");
 	js_buf_printf(p->out, "%" PRIu64, s->pushed);
 	add_count(p, &before, s->done, "done", VIEW_GREEN);
 	add_count(p, &before, s->dead, "dead", VIEW_RED);
@@ -102,7 +102,7 @@ static void attempts_line(const struct page *p)
 	const struct insight_tally *t = p->t;
 	const char *before = ": ";
 
-	line(p, "attempts");
+	begin_line(p, "attempts");
 	js_buf_printf(p->out, "%" PRIu64, insight_tally_attempts(t));
 	for (int v = 0; v < INSIGHT_OUTCOMES; v++)
 		add_count(p, &before, t->n[v], view_outcome_word(v), VIEW_PLAIN);
@@ -114,19 +114,19 @@ static void who_and_when(const struct page *p)
 	const struct insight_tally *t = p->t;
 
 	if (t->user_n > 0) {
-		line(p, "who");
+		begin_line(p, "who");
 		for (size_t i = 0; i < t->user_n; i++) {
 			js_buf_str(p->out, i > 0 ? ", " : "");
 			view_safe(p->out, t->user[i], strlen(t->user[i]));
 		}
 		js_buf_str(p->out, t->more_users ? " and others\n" : "\n");
 	}
-	line(p, "when");
-	js_buf_printf(p->out, "%s to %s UTC (%s)\n", moment(t->first_us).text, moment(t->last_us).text,
+	begin_line(p, "when");
+	js_buf_printf(p->out, "%s to %s UTC (%s)\n", moment_text(t->first_us).text, moment_text(t->last_us).text,
 		      view_took((double)(t->last_us - t->first_us)).text);
 }
 
-static void top(const struct page *p)
+static void add_top(const struct page *p)
 {
 	const struct insight_report *r = p->r;
 	char title[JOBSTACK_STACK_MAX + 80];
@@ -154,7 +154,7 @@ static void add_bar(struct js_buf *out, unsigned width, uint64_t n, uint64_t of)
 		js_buf_char(out, '#');
 }
 
-static void histogram(const struct page *p)
+static void add_histogram(const struct page *p)
 {
 	const struct js_sketch *s = &p->t->done_us;
 	unsigned width = p->columns > 60 ? p->columns - 40 : p->columns > 40 ? 20 : 8;
@@ -177,7 +177,7 @@ static void histogram(const struct page *p)
 		}
 }
 
-static void durations(const struct page *p)
+static void add_durations(const struct page *p)
 {
 	static const struct {
 		const char *name;
@@ -187,19 +187,19 @@ static void durations(const struct page *p)
 
 	if (s->n == 0)
 		return;
-	heading(p, "how long an entry took");
+	add_heading(p, "how long an entry took");
 	js_buf_printf(p->out, " (%" PRIu64 " done)\n", s->n);
 	for (size_t i = 0; i < 4 && s->n > 1; i++)
 		js_buf_printf(p->out, "%s%s %s", i == 0 ? "  " : ", ", told[i].name,
 			      view_took((double)js_sketch_quantile(s, told[i].q)).text);
 	js_buf_printf(p->out, "%s%s\n", s->n > 1 ? ", mean " : "  ", view_took(js_sketch_mean(s)).text);
 	if (s->n > 1)
-		histogram(p);
+		add_histogram(p);
 }
 
 /* ---------------------------------------------------------------------------------------------------- throughput */
 
-static void throughput(const struct page *p)
+static void add_throughput(const struct page *p)
 {
 	const struct js_timeline *l = &p->t->timeline;
 	unsigned width = p->columns > 60 ? p->columns - 44 : p->columns > 40 ? 16 : 8;
@@ -208,12 +208,12 @@ static void throughput(const struct page *p)
 
 	if (js_timeline_range(l, &from, &to) != 0 || from == to)
 		return;
-	heading(p, "done over time");
+	add_heading(p, "done over time");
 	js_buf_printf(p->out, " (each line is %s)\n", view_took((double)l->step_us).text);
 	for (size_t i = from; i <= to; i++)
 		most = l->count[i][0] > most ? l->count[i][0] : most;
 	for (size_t i = from; i <= to; i++) {
-		js_buf_printf(p->out, "  %s%9" PRIu64 "%s", moment((l->first + (int64_t)i) * l->step_us).text,
+		js_buf_printf(p->out, "  %s%9" PRIu64 "%s", moment_text((l->first + (int64_t)i) * l->step_us).text,
 			      l->count[i][0], l->count[i][0] > 0 ? "  " : "");
 		add_bar(p->out, width, l->count[i][0], most);
 		if (l->count[i][1] > 0)
@@ -254,7 +254,7 @@ static void node_row(struct view_table *table, const struct insight_tally_node *
 		view_table_cell(table, VIEW_PLAIN, "-");
 }
 
-static void nodes(const struct page *p)
+static void add_node_table(const struct page *p)
 {
 	static const struct view_column column[] = {{"NODE", 0, 0, 8},	{"ATTEMPTS", 1, 0, 0},	  {"FAILED", 1, 5, 0},
 						    {"LOST", 1, 3, 0},	{"INTERRUPTED", 1, 1, 0}, {"MEAN", 1, 4, 0},
@@ -265,7 +265,7 @@ static void nodes(const struct page *p)
 
 	if (t->node_n == 0)
 		return;
-	heading(p, "nodes");
+	add_heading(p, "nodes");
 	js_buf_str(p->out, " (mean of the done; slots of a worker; busy: commands at once, on average)\n");
 	for (size_t i = 0; i < t->node_n; i++)
 		if (i < NODES - 1 || t->node_n <= NODES)
@@ -281,7 +281,7 @@ static void nodes(const struct page *p)
 
 /* ----------------------------------------------------------------------------------------- slowest, waste, usage */
 
-static void slowest(const struct page *p)
+static void add_slowest(const struct page *p)
 {
 	static const struct view_column column[] = {
 		{"TOOK", 1, 0, 0}, {"ENTRY", 1, 0, 0}, {"OUTCOME", 0, 2, 0}, {"NODE", 0, 1, 8}, {"DATAPATH", 0, 0, 12}};
@@ -289,7 +289,7 @@ static void slowest(const struct page *p)
 
 	if (p->t->slow_n < 2)
 		return;
-	heading(p, "slowest\n");
+	add_heading(p, "slowest\n");
 	for (size_t i = 0; i < p->t->slow_n; i++) {
 		const struct insight_tally_slow *s = &p->t->slow[i];
 
@@ -303,7 +303,7 @@ static void slowest(const struct page *p)
 	write_table(p, &table);
 }
 
-static void waste(const struct page *p)
+static void add_waste(const struct page *p)
 {
 	static const struct view_column column[] = {
 		{"CAUSE", 0, 0, 10}, {"ATTEMPTS", 1, 0, 0}, {"TIME", 1, 0, 0}, {"SHARE", 1, 1, 0}};
@@ -313,9 +313,9 @@ static void waste(const struct page *p)
 
 	if (t->cause_n == 0)
 		return;
-	heading(p, "wasted: ");
+	add_heading(p, "wasted: ");
 	js_buf_printf(p->out, "%s of %s (%.1f %%)\n", view_took(wasted).text, view_took(all).text,
-		      percent(wasted, all));
+		      percent_of(wasted, all));
 	for (size_t i = 0; i < t->cause_n; i++) {
 		const struct insight_tally_cause *c = &t->cause[i];
 
@@ -323,7 +323,7 @@ static void waste(const struct page *p)
 				  c->outcome < 0 ? "" : ": ", c->words);
 		view_table_count(&table, VIEW_PLAIN, c->n);
 		add_took(&table, c->us, 1);
-		view_table_printf(&table, VIEW_PLAIN, "%.1f %%", percent(c->us, all));
+		view_table_printf(&table, VIEW_PLAIN, "%.1f %%", percent_of(c->us, all));
 	}
 	write_table(p, &table);
 	if (t->untimed > 0)
@@ -347,7 +347,7 @@ static void add_failure(struct view_table *table, const struct jobstack_failure 
 	view_table_name(table, text, strlen(text), "");
 }
 
-static void failures(const struct page *p)
+static void add_failures(const struct page *p)
 {
 	static const struct view_column column[] = {
 		{"DEAD", 1, 0, 0}, {"HOW", 0, 0, 0}, {"SUCH AS", 1, 1, 0}, {"SAYING", 0, 0, 12}};
@@ -355,35 +355,35 @@ static void failures(const struct page *p)
 
 	if (p->r->failures.n == 0)
 		return;
-	heading(p, "what is dead");
+	add_heading(p, "what is dead");
 	js_buf_printf(p->out, " (`jobstack requeue -s %s` gives it another try)\n", p->r->stack.name);
 	for (size_t i = 0; i < p->r->failures.n; i++)
 		add_failure(&table, &p->r->failures.group[i].f);
 	write_table(p, &table);
 }
 
-static void usage(const struct page *p)
+static void add_usage(const struct page *p)
 {
 	const struct insight_tally *t = p->t;
 	const struct js_sketch *m = &t->rss_kib;
 
 	if (t->cpu_n == 0 && m->n == 0 && t->bytes_n == 0)
 		return;
-	heading(p, "what it used\n");
+	add_heading(p, "what it used\n");
 	if (t->cpu_n > 0) {
-		line(p, "processor");
+		begin_line(p, "processor");
 		js_buf_printf(p->out, "%s, %.0f %% of the time in slots\n", view_took(t->cpu_us).text,
-			      percent(t->cpu_us, t->cpu_of_us));
+			      percent_of(t->cpu_us, t->cpu_of_us));
 	}
 	if (m->n > 0) {
-		line(p, "memory");
+		begin_line(p, "memory");
 		js_buf_printf(p->out, "p50 %s, p99 %s, largest %s\n",
 			      view_size(1024 * (double)js_sketch_quantile(m, 0.5)).text,
 			      view_size(1024 * (double)js_sketch_quantile(m, 0.99)).text,
 			      view_size(1024 * (double)m->max).text);
 	}
 	if (t->bytes_n > 0) {
-		line(p, "files");
+		begin_line(p, "files");
 		js_buf_printf(p->out, "read %s, wrote %s\n", view_size(t->read_bytes).text,
 			      view_size(t->write_bytes).text);
 	}
@@ -393,20 +393,20 @@ void view_report_text(const struct insight_report *r, unsigned columns, int colo
 {
 	struct page p = {r, r->tally, out, columns == 0 ? COLUMNS : columns, columns, colours};
 
-	top(&p);
+	add_top(&p);
 	if (insight_tally_attempts(r->tally) == 0) {
 		js_buf_str(out, r->since_us >= 0 || r->within_us >= 0 ? "nothing has ended since the time given\n"
 				: r->stack.s.running > 0 ? "nothing has ended yet: what runs now is the first\n"
 							 : "nothing has run yet\n");
 		return;
 	}
-	durations(&p);
-	throughput(&p);
-	nodes(&p);
-	slowest(&p);
-	waste(&p);
-	failures(&p);
-	usage(&p);
-	heading(&p, "for the next run\n");
+	add_durations(&p);
+	add_throughput(&p);
+	add_node_table(&p);
+	add_slowest(&p);
+	add_waste(&p);
+	add_failures(&p);
+	add_usage(&p);
+	add_heading(&p, "for the next run\n");
 	view_report_advice(r, out);
 }

@@ -19,7 +19,7 @@
 #define ARGV_CUT 60000 /* as much as a worker stores of its arguments */
 
 /* The words of a NUL-separated list, in an array that points into it; to be freed. */
-static char **split(const struct jobstack_bytes *list, int *n)
+static char **split_words(const struct jobstack_bytes *list, int *n)
 {
 	const char *p = list->data, *end = p + list->len;
 	char **words, **to;
@@ -101,7 +101,7 @@ void view_rerun(const char *stack, const struct jobstack_item *item, struct js_b
 
 	js_buf_reset(line);
 	if (item->argv.len > 0 && item->argv.len < ARGV_CUT)
-		words = split(&item->argv, &n);
+		words = split_words(&item->argv, &n);
 	if (words != NULL && !(n > 1 && strcmp(words[0], "jobstack") == 0 && strcmp(words[1], "pop") == 0))
 		template = template_of(n, words, &persistent);
 	if (template != NULL && js_template_fits(template, &values))

@@ -115,7 +115,7 @@ void view_screen_end(void)
 }
 
 /* The window as it is, whatever $COLUMNS says: a line that is wider would push the others out of their places. */
-static struct winsize window(void)
+static struct winsize window_size(void)
 {
 	struct winsize size = {0};
 
@@ -126,7 +126,7 @@ static struct winsize window(void)
 
 void view_screen_draw(const char *text)
 {
-	const struct winsize size = window();
+	const struct winsize size = window_size();
 	unsigned room = size.ws_row;
 	struct js_buf out = {0};
 

@@ -77,10 +77,7 @@ json_t *view_status_json(const struct insight_snapshot *l, const struct insight_
 	const struct jobstack_pace *p = &seen->pace;
 	json_t *o = VIEW_OBJECT(
 		KEY_TEXT("stack", seen->stack.name), KEY_TEXT("state", view_stack_word(s->state)),
-		KEY_BYTES("note", seen->stack.note.data, seen->stack.note.len), KEY_COUNT("pushed", s->pushed),
-		KEY_COUNT("ready", s->ready), KEY_COUNT("waiting", s->waiting), KEY_COUNT("held", s->held),
-		KEY_COUNT("running", s->running), KEY_COUNT("done", s->done), KEY_COUNT("dead", s->dead),
-		KEY_COUNT("cancelled", s->cancelled), KEY_COUNT("moved", s->moved), KEY_COUNT("pruned", s->pruned),
+		KEY_BYTES("note", seen->stack.note.data, seen->stack.note.len), KEY_COUNTS(s),
 		KEY_COUNT("workers", s->workers), KEY_COUNT("silent", s->silent), KEY_COUNT("slots", s->slots),
 		KEY_COUNT("busy", s->busy), KEY_COUNT("pushers", s->pushers), KEY_REAL("rate", p->rate, 1),
 		KEY_SPAN("eta_seconds", p->eta_us), KEY_SPAN("eta_low_seconds", p->low_us),

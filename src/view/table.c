@@ -66,7 +66,7 @@ struct shares {
 	int out[VIEW_TABLE_MAX];
 };
 
-static unsigned total(const struct view_table *t, const struct shares *s)
+static unsigned total_width(const struct view_table *t, const struct shares *s)
 {
 	unsigned sum = 0;
 
@@ -90,16 +90,16 @@ static int leave_out(const struct view_table *t, struct shares *s)
 	return 1;
 }
 
-static void share(const struct view_table *t, struct shares *s, unsigned columns)
+static void share_width(const struct view_table *t, struct shares *s, unsigned columns)
 {
 	unsigned sum;
 
 	for (size_t c = 0; c < t->n; c++)
 		if (t->column[c].least > 0 && s->wide[c] > t->column[c].least)
 			s->wide[c] = t->column[c].least;
-	while (total(t, s) > columns && leave_out(t, s))
+	while (total_width(t, s) > columns && leave_out(t, s))
 		;
-	sum = total(t, s);
+	sum = total_width(t, s);
 	for (size_t c = 0; c < t->n; c++) { /* what is left over goes to what was cut; what is missing, too */
 		unsigned more = sum < columns ? columns - sum : 0, less = sum > columns ? sum - columns : 0;
 
@@ -113,7 +113,7 @@ static void share(const struct view_table *t, struct shares *s, unsigned columns
 	}
 }
 
-static void blanks(struct js_buf *out, unsigned n)
+static void add_blanks(struct js_buf *out, unsigned n)
 {
 	while (n-- > 0)
 		js_buf_char(out, ' ');
@@ -125,10 +125,10 @@ static void write_cell(const struct view_table *t, struct js_buf *out, size_t c,
 	unsigned width = view_width(text, len), fill = width < wide ? wide - width : 0;
 
 	if (t->column[c].right)
-		blanks(out, fill);
+		add_blanks(out, fill);
 	view_cut_bytes(out, text, len, wide);
 	if (!t->column[c].right)
-		blanks(out, fill);
+		add_blanks(out, fill);
 }
 
 static void write_row(const struct view_table *t, const struct shares *s, struct js_buf *out, size_t row,
@@ -137,14 +137,14 @@ static void write_row(const struct view_table *t, const struct shares *s, struct
 	struct js_buf one = {0};
 	int first = 1;
 
-	blanks(out, indent);
+	add_blanks(out, indent);
 	for (size_t c = 0; c < t->n; c++) {
 		struct cell cell =
 			row == 0 ? (struct cell){0, strlen(t->column[c].head), VIEW_BOLD} : cell_of(t, row - 1, c);
 
 		if (s->out[c])
 			continue;
-		blanks(out, first ? 0 : GAP);
+		add_blanks(out, first ? 0 : GAP);
 		first = 0;
 		js_buf_reset(&one);
 		write_cell(t, &one, c, row == 0 ? t->column[c].head : t->text.data + cell.at, cell.len, s->wide[c]);
@@ -176,8 +176,8 @@ void view_table_write(const struct view_table *t, struct js_buf *out, unsigned i
 		}
 		s.full[c] = s.wide[c];
 	}
-	if (columns > 0 && total(t, &s) + indent > columns)
-		share(t, &s, columns > indent ? columns - indent : 1);
+	if (columns > 0 && total_width(t, &s) + indent > columns)
+		share_width(t, &s, columns > indent ? columns - indent : 1);
 	for (size_t row = 0; row <= rows; row++)
 		write_row(t, &s, out, row, indent, colours);
 }

@@ -13,7 +13,6 @@
 #include "slurm/env.h"
 
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -32,9 +32,9 @@ void doctor_tell(struct doctor *d, enum doctor_level level, const char *where, c
 
 	d->count[level]++;
 	if (d->cli.json) {
-		d->memory |= cli_print_json(VIEW_OBJECT(KEY_TEXT("level", level_word[level]), KEY_TEXT("where", where),
-							KEY_TEXT("check", check), KEY_TEXT("text", text),
-							KEY_TEXT("remedy", remedy))) != CLI_YES;
+		d->memory |= CLI_PRINT(KEY_TEXT("level", level_word[level]), KEY_TEXT("where", where),
+				       KEY_TEXT("check", check), KEY_TEXT("text", text),
+				       KEY_TEXT("remedy", remedy)) != CLI_YES;
 		(void)fflush(stdout);
 		return;
 	}

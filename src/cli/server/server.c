@@ -101,15 +101,15 @@ static int print_json(const struct js_server_info *i)
 	char jobs[64];
 
 	cli_server_jobs(i->data, jobs);
-	return cli_print_json(VIEW_OBJECT(
-		KEY_TEXT("state", state_word[i->state]), KEY_FLAG("running", i->state == JS_SERVER_RUNNING),
-		KEY_JSON("host", path_json(i->host)), KEY_INT("pid", i->pid, i->pid > 0),
-		KEY_JSON("bind", path_json(i->bind)), KEY_INT("port", i->port, i->port > 0),
-		KEY_JSON("data", path_json(i->data)), KEY_JSON("client_file", path_json(i->client_file)),
-		KEY_JSON("log", path_json(i->log)), KEY_JSON("program", path_json(i->program)),
-		KEY_JSON("version", path_json(i->version)), KEY_JSON("user", path_json(i->user)),
-		KEY_TIME("started", i->began_us > 0 ? i->began_us : -1), KEY_SPAN("uptime_seconds", i->uptime_us),
-		KEY_JSON("job", path_json(i->job)), KEY_JSON("jobs", path_json(jobs)), KEY_COUNT("bytes", i->bytes)));
+	return CLI_PRINT(KEY_TEXT("state", state_word[i->state]), KEY_FLAG("running", i->state == JS_SERVER_RUNNING),
+			 KEY_JSON("host", path_json(i->host)), KEY_INT("pid", i->pid, i->pid > 0),
+			 KEY_JSON("bind", path_json(i->bind)), KEY_INT("port", i->port, i->port > 0),
+			 KEY_JSON("data", path_json(i->data)), KEY_JSON("client_file", path_json(i->client_file)),
+			 KEY_JSON("log", path_json(i->log)), KEY_JSON("program", path_json(i->program)),
+			 KEY_JSON("version", path_json(i->version)), KEY_JSON("user", path_json(i->user)),
+			 KEY_TIME("started", i->began_us > 0 ? i->began_us : -1),
+			 KEY_SPAN("uptime_seconds", i->uptime_us), KEY_JSON("job", path_json(i->job)),
+			 KEY_JSON("jobs", path_json(jobs)), KEY_COUNT("bytes", i->bytes));
 }
 
 static void print_where(const char *what, const struct js_server_info *i)
@@ -342,7 +342,6 @@ int cli_server_main(int argc, char **argv)
 	verb = cli.words[0];
 	if (again.n > 0 && o.bind != NULL && fill_host(o.bind, bind, sizeof(bind)) == 0)
 		o.bind = bind;
-	(void)signal(SIGCHLD, SIG_DFL); /* whoever called may have it ignored; then no child's end could be known */
 	if (strcmp(verb, "start") == 0)
 		status = do_start(&cli, &o);
 	else if (strcmp(verb, "run") == 0)

@@ -267,9 +267,8 @@ static int wait_for_it(struct request *r, const char *job)
 static int print_job(struct request *r, const char *job)
 {
 	if (r->cli.json)
-		return cli_print_json(VIEW_OBJECT(KEY_INT("job", strtoll(job, NULL, 10), 1), KEY_TEXT("data", r->data),
-						  KEY_TEXT("client_file", r->client_file),
-						  KEY_TEXT("script", r->script)));
+		return CLI_PRINT(KEY_INT("job", strtoll(job, NULL, 10), 1), KEY_TEXT("data", r->data),
+				 KEY_TEXT("client_file", r->client_file), KEY_TEXT("script", r->script));
 	if (r->parsable)
 		(void)printf("%s\n", job);
 	else if (!r->cli.quiet)
@@ -319,7 +318,6 @@ int cli_server_submit_main(int argc, char **argv)
 	if (status != 0)
 		return status;
 	cli_catch_signals();
-	(void)signal(SIGCHLD, SIG_DFL);
 	(void)snprintf(r.script, sizeof(r.script), "%s", cli_server_beside(r.data, ".sbatch"));
 	options_words(&r, &options);
 	cli_sbatch_words(&call, &options, r.script);

@@ -19,7 +19,6 @@
 #include "run/worker_options.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -385,11 +384,11 @@ static int print_json(const struct submit *s, char *rest)
 	while ((job = strsep(&rest, ":")) != NULL)
 		bad |= json_array_append_new(jobs, json_integer(strtoll(job, NULL, 10)));
 	jobs = view_checked(jobs, bad);
-	return cli_print_json(VIEW_OBJECT(
-		KEY_TEXT("stack", s->cli.stack), KEY_JSON("job", json_incref(json_array_get(jobs, 0))),
-		KEY_JSON("jobs", jobs), KEY_COUNT("workers", s->starts),
-		KEY_INT("slots", (int64_t)s->slots, s->slots > 0), KEY_COUNT("left", insight_stack_left(&s->stack.s)),
-		KEY_TEXT("script", s->script), KEY_INT("next", (int64_t)s->next, s->next > 0)));
+	return CLI_PRINT(KEY_TEXT("stack", s->cli.stack), KEY_JSON("job", json_incref(json_array_get(jobs, 0))),
+			 KEY_JSON("jobs", jobs), KEY_COUNT("workers", s->starts),
+			 KEY_INT("slots", (int64_t)s->slots, s->slots > 0),
+			 KEY_COUNT("left", insight_stack_left(&s->stack.s)), KEY_TEXT("script", s->script),
+			 KEY_INT("next", (int64_t)s->next, s->next > 0));
 }
 
 static int print_jobs(struct submit *s)
@@ -511,7 +510,6 @@ int cli_submit_main(int argc, char **argv)
 	if (status != 0)
 		return status;
 	cli_catch_signals();
-	(void)signal(SIGCHLD, SIG_DFL); /* whoever called may have it ignored; then no child's end could be known */
 	if (s.chain.round > 0)
 		ended = later_round(&s, &status);
 	else
