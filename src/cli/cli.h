@@ -60,6 +60,7 @@ struct cli {
 struct cli_take {
 	int key;
 	enum {
+		CLI_TAKE_NOTHING,
 		CLI_TAKE_FLAG,
 		CLI_TAKE_WORD,
 		CLI_TAKE_NAME,
@@ -88,7 +89,7 @@ struct cli_take {
 #define CLI_CHOICE(place, words) CLI_TAKE_CHOICE, (place), 0, 0, (words), NULL
 /* Calls a function with CTX; it returns 0, or the exit status, having told why. */
 #define CLI_BY(function, ctx) CLI_TAKE_BY, (ctx), 0, 0, NULL, (function)
-#define CLI_TAKE_END {-1, CLI_TAKE_FLAG, NULL, 0, 0, NULL, NULL}
+#define CLI_TAKE_END {0, CLI_TAKE_NOTHING, NULL, 0, 0, NULL, NULL}
 /* clang-format on */
 
 /* Starts a call: sets the defaults from the environment, and reads the options; cli->words are what stands behind them.

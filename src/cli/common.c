@@ -134,8 +134,10 @@ int cli_take(struct cli *cli, const struct cli_take *t, int key, const char *arg
 	while (t->key != key && t->key != 0)
 		t++;
 	word = t->to;
-
 	switch (t->is) {
+	case CLI_TAKE_NOTHING:
+		(void)js_error_set(&cli->error, JOBSTACK_EBUG, "nothing is done with --%s", cli_option(cli, key)->name);
+		return cli_fail(cli);
 	case CLI_TAKE_BY: return t->by(cli, t->to, key, arg);
 	case CLI_TAKE_FLAG: *(int *)t->to = 1; break;
 	case CLI_TAKE_NUMBER: return js_num_u64(arg, t->low, t->high, t->to) == 0 ? 0 : refuse_value(cli, t, key, arg);

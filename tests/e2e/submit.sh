@@ -147,7 +147,7 @@ jobstack push -q -s popped /x >/dev/null
 jobstack pop -q -s popped >/dev/null
 check 'all that is left runs elsewhere' says 0 'another look in a quarter of an hour' submit --chain=1,0,0,0,0,1 -s popped --workers 1 --until-done -- true
 like '... by a job that waits' "$(squeue -h -n jobstack-popped -o %T)" '^PENDING$'
-like '... and remembers' "$(cat jobstack-logs/popped/submit-*-next.sh)" 'submit --chain=1,0,0,0,1,1 --workers 1 --until-done --stack=popped '
+like '... and remembers' "$(cat jobstack-logs/popped/submit-*-next.sh)" 'submit --stack=popped --defaults-file=[^ ]* --chain=1,0,0,0,1,1 --workers 1 --until-done -- true'
 scancel -n jobstack-popped
 for s in wide odd rounds idle cancelled once popped again; do check "audit of $s" audit $s; done
 finish
