@@ -53,11 +53,19 @@ static const struct js_opts opts = {
 	"docs/DATA.md tells of each column, and how to read it with pandas, R and sqlite.",
 	0};
 
+/* In the order in which --format names them. */
+#define FORMATS "csv or jsonl"
+static const struct {
+	void (*head)(const struct view_fields *fields, struct js_buf *out); /* NULL: none */
+	void (*record)(const struct view_fields *fields, const struct jobstack_item *item, struct js_buf *out);
+} formats[] = {{view_csv_head, view_csv_record}, {NULL, view_jsonl_record}};
+enum { CSV, JSONL };
+
 struct exporting {
 	struct cli *cli;
 	struct jobstack_export_options o;
 	struct view_fields fields;
-	int jsonl;
+	int format;
 	struct js_buf out;
 	struct cli_progress progress;
 	uint64_t rows;
@@ -114,7 +122,7 @@ static int parse_export(struct exporting *x, int argc, char **argv)
 {
 	const char *states = NULL, *fields = NULL, *since = NULL;
 	int format = -1;
-	const struct cli_take takes[] = {{FORMAT, CLI_CHOICE(&format, "csv or jsonl")},
+	const struct cli_take takes[] = {{FORMAT, CLI_CHOICE(&format, FORMATS)},
 					 {WHAT, CLI_CHOICE(&x->o.by_entry, "attempts or entries")},
 					 {'o', CLI_WORD(&fields)},
 					 {'t', CLI_WORD(&states)},
@@ -125,9 +133,9 @@ static int parse_export(struct exporting *x, int argc, char **argv)
 
 	if (status != CLI_GO_ON)
 		return status;
-	if (cli->json && format == 0)
+	if (cli->json && format >= 0 && format != JSONL)
 		return cli_usage(cli, "--format csv and --json contradict each other");
-	x->jsonl = cli->json || format == 1;
+	x->format = cli->json ? JSONL : format < 0 ? CSV : format;
 	status = since != NULL ? cli_since(cli, since, &x->o.since_us, &x->o.within_us) : 0;
 	if (status == 0 && states != NULL && x->o.by_entry)
 		status = cli_states(cli, states, &x->o.states);
@@ -153,10 +161,7 @@ static int add_row(void *ctx, const struct jobstack_item *item)
 {
 	struct exporting *x = ctx;
 
-	if (x->jsonl)
-		view_jsonl_record(&x->fields, item, &x->out);
-	else
-		view_csv_record(&x->fields, item, &x->out);
+	formats[x->format].record(&x->fields, item, &x->out);
 	x->rows++;
 	if (x->out.failed)
 		return 1;
@@ -191,8 +196,8 @@ int cli_export_main(int argc, char **argv)
 	status = cli_open(&cli, 60 * JS_SECOND_US);
 	if (status != 0)
 		return status;
-	if (!x.jsonl)
-		view_csv_head(&x.fields, &x.out);
+	if (formats[x.format].head != NULL)
+		formats[x.format].head(&x.fields, &x.out);
 	status = jobstack_export(cli.handle, cli.stack, &x.o, add_row, &x, &cli.error);
 	if (x.out.failed)
 		status = js_error_memory(&cli.error);

@@ -23,7 +23,7 @@ static int stop_at_first(void *ctx, const struct jobstack_item *item)
 }
 
 /* Is there an entry of this number?  0, JOBSTACK_EMISSING, or another error. */
-static int exists(struct cli *cli, uint64_t entry, struct jobstack_error *error)
+static int find_number(struct cli *cli, uint64_t entry, struct jobstack_error *error)
 {
 	int status = jobstack_attempts(cli->handle, cli->stack, entry, stop_at_first, NULL, error);
 
@@ -36,7 +36,7 @@ int cli_entry(struct cli *cli, const char *word, uint64_t *entry)
 	int status = JOBSTACK_EMISSING;
 
 	if (js_num_u64(word, 1, UINT64_MAX, entry) == 0) {
-		status = exists(cli, *entry, &error);
+		status = find_number(cli, *entry, &error);
 		if (status == JOBSTACK_EMISSING && error.server_errno != JOBSTACK_WHY_NO_ENTRY) {
 			cli->error = error; /* there is no stack */
 			return status;

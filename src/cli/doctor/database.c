@@ -28,7 +28,7 @@
 #define CLOCK_US (5 * JS_SECOND_US)
 #define CLOCKS_US (60 * JS_SECOND_US) /* how far the proofs by Slurm let clocks lie apart */
 
-static int is(const struct doctor *d, const char *name, const char *value)
+static int fact_is(const struct doctor *d, const char *name, const char *value)
 {
 	const char *found = doctor_fact(d, name);
 
@@ -37,7 +37,7 @@ static int is(const struct doctor *d, const char *name, const char *value)
 
 static int is_on(const struct doctor *d, const char *name)
 {
-	return is(d, name, "ON") || is(d, name, "1");
+	return fact_is(d, name, "ON") || fact_is(d, name, "1");
 }
 
 /* ---------------------------------------------------------------------------------------------------- connection */
@@ -261,11 +261,11 @@ static void check_durability(struct doctor *d)
 {
 	int log_bin = is_on(d, "variable.log_bin");
 
-	if (log_bin && is(d, "variable.binlog_format", "STATEMENT"))
+	if (log_bin && fact_is(d, "variable.binlog_format", "STATEMENT"))
 		doctor_say(d, DOCTOR_FAIL, "binary log",
 			   "set binlog_format=ROW: the server refuses READ COMMITTED with STATEMENT",
 			   "binlog_format=STATEMENT");
-	else if (log_bin && !is(d, "variable.sync_binlog", "1"))
+	else if (log_bin && !fact_is(d, "variable.sync_binlog", "1"))
 		doctor_say(d, DOCTOR_WARN, "binary log",
 			   "set sync_binlog=1: else outcomes that were confirmed may be forgotten in a crash",
 			   "sync_binlog=%s",
@@ -277,7 +277,7 @@ static void check_durability(struct doctor *d)
 			   : doctor_fact(d, "variable.binlog_format") != NULL ? doctor_fact(d, "variable.binlog_format")
 									      : "on");
 	if (doctor_fact(d, "variable.innodb_flush_log_at_trx_commit") != NULL &&
-	    !is(d, "variable.innodb_flush_log_at_trx_commit", "1"))
+	    !fact_is(d, "variable.innodb_flush_log_at_trx_commit", "1"))
 		doctor_say(d, DOCTOR_WARN, "durability",
 			   "set it to 1: else outcomes that were confirmed may be forgotten in a crash",
 			   "innodb_flush_log_at_trx_commit=%s",
