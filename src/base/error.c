@@ -171,19 +171,3 @@ const char *js_error_setting(unsigned server_errno)
 	default: return NULL;
 	}
 }
-
-int js_error_exit_status(int code)
-{
-	switch (code) {
-	case JOBSTACK_NOTHING:
-	case JOBSTACK_ECONFLICT: return 1;
-	case JOBSTACK_EUSAGE:
-	case JOBSTACK_EMISSING:
-	case JOBSTACK_EINPUT:
-	case JOBSTACK_EFILE: return 2;
-	case JOBSTACK_ESCHEMA:
-	case JOBSTACK_ENODB: return 69;
-	case JOBSTACK_EPERM: return 77;
-	default: return 70;
-	}
-}

@@ -54,10 +54,6 @@ unsigned js_error_process_why(int err);
 int js_error_is_memory(unsigned why);
 int js_error_is_disk(unsigned why);
 
-/* What a program that fails with CODE ends with: 1 where there was nothing, or somebody was in the way; 2 for a wrong
- * call or input; 69 without a database, 77 without the right; else 70. */
-int js_error_exit_status(int code);
-
 /* What to do about a server's error (its number) that comes from one of its settings; NULL for any other. */
 const char *js_error_setting(unsigned server_errno);
 

@@ -19,15 +19,6 @@ int js_num_order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-uint64_t js_num_hash(uint64_t hash, const void *data, size_t len)
-{
-	const unsigned char *p = data;
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ p[i]) * UINT64_C(1099511628211);
-	return hash;
-}
-
 /* Reads digits at *P and moves it behind them.  Returns 0, or -1 if there are none or too many. */
 static int digits(const char **p, uint64_t *value)
 {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/num.h"
+#include "process/child.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -119,7 +120,7 @@ int cli_sbatch_check(struct cli *cli, int dry_run, int parsable)
 
 int cli_sbatch_find(const struct cli *cli, const char *instead)
 {
-	if (cli_command_there("sbatch"))
+	if (js_child_is_in_path("sbatch"))
 		return 0;
 	cli_tell(cli, "there is no sbatch in $PATH: is this a host of a Slurm cluster, or is a module to be loaded? %s",
 		 instead);

@@ -133,7 +133,6 @@ int cli_doctor_main(int argc, char **argv)
 		return cli_usage(&d.cli, "\"%s\" is one word too many%s", d.cli.words[0],
 				 d.srun != NULL ? ": srun's options are given as --srun=\"OPTIONS\"" : "");
 	cli_catch_signals();
-	(void)signal(SIGCHLD, SIG_DFL);
 	d.slurm = js_child_is_in_path("sinfo") || js_child_is_in_path("srun");
 	find_where(&d);
 	doctor_local(&d);
