@@ -53,6 +53,43 @@ void js_buf_char(struct js_buf *buf, char c)
 	js_buf_add(buf, &c, 1);
 }
 
+static void add_number(struct js_buf *buf, int minus, uint64_t value)
+{
+	char text[24], *p = text + sizeof(text);
+
+	do
+		*--p = (char)('0' + value % 10);
+	while ((value /= 10) > 0);
+	if (minus)
+		*--p = '-';
+	js_buf_add(buf, p, (size_t)(text + sizeof(text) - p));
+}
+
+void js_buf_u64(struct js_buf *buf, uint64_t value)
+{
+	add_number(buf, 0, value);
+}
+
+void js_buf_i64(struct js_buf *buf, int64_t value)
+{
+	add_number(buf, value < 0, value < 0 ? (uint64_t)0 - (uint64_t)value : (uint64_t)value);
+}
+
+void js_buf_hex(struct js_buf *buf, const char digits[16], const void *data, size_t len)
+{
+	const unsigned char *from = data;
+	char *to = js_buf_room(buf, 2 * len);
+
+	if (to == NULL)
+		return;
+	for (size_t i = 0; i < len; i++) {
+		*to++ = digits[from[i] >> 4];
+		*to++ = digits[from[i] & 15];
+	}
+	*to = '\0';
+	buf->len += 2 * len;
+}
+
 void js_buf_printf(struct js_buf *buf, const char *format, ...)
 {
 	va_list args, again;

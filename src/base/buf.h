@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct js_buf {
 	char *data; /* NUL-terminated once anything was added; else NULL */
@@ -18,6 +19,9 @@ struct js_buf {
 void js_buf_add(struct js_buf *buf, const void *data, size_t len);
 void js_buf_str(struct js_buf *buf, const char *text);
 void js_buf_char(struct js_buf *buf, char c);
+void js_buf_u64(struct js_buf *buf, uint64_t value); /* in decimal */
+void js_buf_i64(struct js_buf *buf, int64_t value);
+void js_buf_hex(struct js_buf *buf, const char digits[16], const void *data, size_t len); /* two DIGITS for each byte */
 void js_buf_printf(struct js_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Makes room for LEN more bytes and gives where they go, or NULL; the caller adds to len what it wrote. */

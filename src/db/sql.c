@@ -15,43 +15,20 @@
 
 static void add_hex(struct js_buf *buf, const void *data, size_t len)
 {
-	static const char digit[] = "0123456789ABCDEF";
-	const unsigned char *from = data;
-	char *to;
-
-	if (data == NULL) {
-		js_buf_str(buf, "NULL");
+	js_buf_str(buf, data == NULL ? "NULL" : "x'");
+	if (data == NULL)
 		return;
-	}
-	to = js_buf_room(buf, 2 * len + 3);
-	if (to == NULL)
-		return;
-	*to++ = 'x';
-	*to++ = '\'';
-	for (size_t i = 0; i < len; i++) {
-		*to++ = digit[from[i] >> 4];
-		*to++ = digit[from[i] & 15];
-	}
-	*to++ = '\'';
-	*to = '\0';
-	buf->len += 2 * len + 3;
+	js_buf_hex(buf, "0123456789ABCDEF", data, len);
+	js_buf_char(buf, '\'');
 }
 
-static void add_u64(struct js_buf *buf, uint64_t value)
-{
-	char text[20], *p = text + sizeof(text);
-
-	do
-		*--p = (char)('0' + value % 10);
-	while ((value /= 10) > 0);
-	js_buf_add(buf, p, (size_t)(text + sizeof(text) - p));
-}
-
-static void add_i64(struct js_buf *buf, int64_t value)
+/* A number, or NULL if it is negative. */
+static void add_known(struct js_buf *buf, int64_t value)
 {
 	if (value < 0)
-		js_buf_char(buf, '-');
-	add_u64(buf, value < 0 ? (uint64_t)0 - (uint64_t)value : (uint64_t)value);
+		js_buf_str(buf, "NULL");
+	else
+		js_buf_u64(buf, (uint64_t)value);
 }
 
 static char *put_digits(char *to, unsigned value, int n)
@@ -111,20 +88,13 @@ static void append_format(struct js_sql *sql, const char *format, va_list args)
 {
 	const char *p, *text;
 	const void *data;
-	int64_t number;
 
 	for (p = strchr(format, '%'); p != NULL; format = p + 2, p = strchr(format, '%')) {
 		js_buf_add(&sql->text, format, (size_t)(p - format));
 		switch (p[1]) {
-		case 'u': add_u64(&sql->text, va_arg(args, uint64_t)); break;
-		case 'd': add_i64(&sql->text, va_arg(args, int64_t)); break;
-		case 'n':
-			number = va_arg(args, int64_t);
-			if (number < 0)
-				js_buf_str(&sql->text, "NULL");
-			else
-				add_i64(&sql->text, number);
-			break;
+		case 'u': js_buf_u64(&sql->text, va_arg(args, uint64_t)); break;
+		case 'd': js_buf_i64(&sql->text, va_arg(args, int64_t)); break;
+		case 'n': add_known(&sql->text, va_arg(args, int64_t)); break;
 		case 'x':
 			data = va_arg(args, const void *);
 			add_hex(&sql->text, data, va_arg(args, size_t));
@@ -177,6 +147,14 @@ void js_sql_list(struct js_sql *sql, const char *words, const uint64_t *numbers,
 	for (size_t i = 0; i < n; i++)
 		js_sql_add(sql, i == 0 ? "%u" : ",%u", numbers[i]);
 	js_sql_add(sql, ")");
+}
+
+void js_sql_numbers(struct js_sql *sql, const int64_t *values, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		js_buf_char(&sql->text, ',');
+		add_known(&sql->text, values[i]);
+	}
 }
 
 void js_sql_guard_set(struct js_sql *sql, uint64_t n, const char *assignments)

@@ -52,6 +52,9 @@ unsigned js_sql_vstmt(struct js_sql *sql, const char *format, va_list args);
 /* Appends WORDS, the N numbers with commas between them, and a ")". */
 void js_sql_list(struct js_sql *sql, const char *words, const uint64_t *numbers, size_t n);
 
+/* Appends N numbers, each as ",%n" does. */
+void js_sql_numbers(struct js_sql *sql, const int64_t *values, size_t n);
+
 /* Raises the server's error 1690 and so stops the packet if the statement before changed (or matched) fewer than N
  * rows.  At most four in a packet. */
 void js_sql_guard(struct js_sql *sql, uint64_t n);

@@ -110,13 +110,6 @@ static size_t extension(const char *name, const struct parts *parts)
 	return dot == NULL ? parts->end : (size_t)(dot - name);
 }
 
-static void add_number(struct js_buf *out, uint64_t number)
-{
-	char digits[20];
-
-	js_buf_add(out, digits, js_num_text(number, digits));
-}
-
 /* The bytes from FROM to the next separator, or to the end. */
 static size_t field_len(const char *from, const char *end, const char *colsep, size_t sep)
 {
@@ -177,8 +170,8 @@ void js_place_add(struct js_buf *out, const struct js_spot *spot, const struct j
 		js_buf_add(out, name, parts.end < len ? len : extension(name, &parts));
 		break;
 	case JS_PLACE_BASENOEXT: js_buf_add(out, name + parts.start, extension(name, &parts) - parts.start); break;
-	case JS_PLACE_NUMBER: add_number(out, values->entry); break;
-	case JS_PLACE_SLOT: add_number(out, values->slot); break;
+	case JS_PLACE_NUMBER: js_buf_u64(out, values->entry); break;
+	case JS_PLACE_SLOT: js_buf_u64(out, values->slot); break;
 	case JS_PLACE_NONE:
 	case JS_PLACE_COUNT: break;
 	}

@@ -15,19 +15,6 @@
 
 #include <string.h>
 
-static void add_number(struct js_buf *out, int64_t n)
-{
-	char text[24], *p = text + sizeof(text);
-	uint64_t rest = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
-
-	do
-		*--p = (char)('0' + rest % 10);
-	while ((rest /= 10) > 0);
-	if (n < 0)
-		*--p = '-';
-	js_buf_add(out, p, (size_t)(text + sizeof(text) - p));
-}
-
 /* Microseconds as seconds, without more zeros at the end than the one that says "not a whole number" to a reader of
  * types. */
 static void add_seconds(struct js_buf *out, int64_t us)
@@ -40,7 +27,7 @@ static void add_seconds(struct js_buf *out, int64_t us)
 		text[i] = (char)('0' + rest % 10);
 	while (len > 2 && text[len - 1] == '0')
 		len--;
-	add_number(out, us / JS_SECOND_US);
+	js_buf_i64(out, us / JS_SECOND_US);
 	js_buf_add(out, text, len);
 }
 
@@ -90,7 +77,7 @@ void view_csv_record(const struct view_fields *fields, const struct jobstack_ite
 		if (v.is == VIEW_TEXT)
 			add_csv_text(out, v.text.data, v.text.len);
 		else if (v.is == VIEW_NUMBER)
-			add_number(out, v.n);
+			js_buf_i64(out, v.n);
 		else if (v.is == VIEW_SECONDS)
 			add_seconds(out, v.n);
 		else if (v.is == VIEW_MOMENT)
@@ -138,7 +125,7 @@ static void add_json_value(struct js_buf *out, const struct view_value *v)
 {
 	switch (v->is) {
 	case VIEW_TEXT: add_json_text(out, v->text.data, v->text.len); break;
-	case VIEW_NUMBER: add_number(out, v->n); break;
+	case VIEW_NUMBER: js_buf_i64(out, v->n); break;
 	case VIEW_SECONDS: add_seconds(out, v->n); break;
 	case VIEW_MOMENT: js_buf_printf(out, "\"%s\"", view_moment(v->n).text); break;
 	default: js_buf_str(out, "null");
