@@ -14,6 +14,7 @@
 
 #define OPTIONS_MAX 64
 #define HELP_COLUMN 28
+#define HELP_WIDTH 120
 
 /* Options of other programs that do the same, and what they are called here. */
 static const char *const foreign[][2] = {
@@ -142,13 +143,19 @@ int js_opt_once(const char *option, const char *before, const char *arg, struct 
 			    option, before, arg);
 }
 
-/* Appends TEXT, each of its lines after the first indented to the help column. */
-static void indented(struct js_buf *buf, const char *text)
+/* Appends TEXT: its lines after the first are indented to the help column, and those that are too long are broken. */
+static void add_help(struct js_buf *buf, const char *text)
 {
+	size_t column = HELP_COLUMN;
+
 	for (; *text != '\0'; text++) {
-		js_buf_char(buf, *text);
-		if (*text == '\n')
-			js_buf_printf(buf, "%*s", HELP_COLUMN, "");
+		if (*text == '\n' || (*text == ' ' && column + 1 + strcspn(text + 1, " \n") > HELP_WIDTH)) {
+			js_buf_printf(buf, "\n%*s", HELP_COLUMN, "");
+			column = HELP_COLUMN;
+		} else {
+			js_buf_char(buf, *text);
+			column++;
+		}
 	}
 }
 
@@ -174,7 +181,7 @@ void js_opt_help(const struct js_opts *opts, struct js_buf *text)
 			js_buf_printf(text, "\n%*s", HELP_COLUMN, "");
 		else
 			js_buf_printf(text, "%*s", (int)(HELP_COLUMN - width), "");
-		indented(text, o->help);
+		add_help(text, o->help);
 		js_buf_char(text, '\n');
 	}
 	if (opts->notes != NULL)
