@@ -25,11 +25,7 @@ static const struct js_opt table[] = {
 	 "ready, waiting, held, running, done, failed, lost, dead, cancelled,\nmoved, or all (default: running,dead; "
 	 "all if entries are named);\nfailed and lost: the last attempt ended so, whatever the entry\nwaits for now"},
 	CLI_OPTS_FILTER,
-	{'o', "fields", "FIELDS",
-	 "just these, with tabs between and - for what is not known: entry\ndatapath state attempt outcome exit_code "
-	 "signal reason node worker\nstarted ended seconds host cluster job array_job array_task step\naccount qos "
-	 "partition user cwd user_seconds system_seconds\nmaxrss_kib read_bytes write_bytes log log_at log_out "
-	 "log_err\nerr_log err_at err_tail to_stack to_entry"},
+	{'o', "fields", "FIELDS", "just these, with tabs between and - for what is not known:" VIEW_FIELD_NAMES},
 	{'n', "limit", "N", "at most N"},
 	{'0', "null", NULL, "records end with NUL, and names are bytes as they are (default\nfield: datapath)"},
 	CLI_OPTS_REST};

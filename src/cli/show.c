@@ -129,26 +129,35 @@ static void add_where(struct js_buf *out, const struct jobstack_item *i)
 	js_buf_char(out, '\n');
 }
 
+/* One figure of the line "used", which begins at START: SHOWN as in base/attempt.h. */
+static void add_used(struct js_buf *out, size_t start, const char *shown, enum js_kind kind, int64_t n)
+{
+	const char *figure = strchr(shown, '%');
+
+	if (n < 0)
+		return;
+	if (out->len == start) {
+		add_line(out, "used");
+		shown += 2;
+	}
+	js_buf_add(out, shown, (size_t)(figure - shown));
+	switch (kind) {
+	case JS_KIND_CPU: js_buf_printf(out, "%.3f s", (double)n / 1e6); break;
+	case JS_KIND_KIB: js_buf_str(out, view_size((double)n * 1024).text); break;
+	case JS_KIND_SIZE: js_buf_str(out, view_size((double)n).text); break;
+	default: js_buf_i64(out, n);
+	}
+	js_buf_str(out, figure + 1);
+}
+
 static void add_usage(struct js_buf *out, const struct jobstack_item *i)
 {
-	const char *before = "";
+	size_t start = out->len;
 
-	if (i->user_us < 0 && i->maxrss_kib < 0 && i->read_bytes < 0)
-		return;
-	add_line(out, "used");
-	if (i->user_us >= 0 && i->system_us >= 0) {
-		js_buf_printf(out, "CPU %.3f s user, %.3f s system", (double)i->user_us / 1e6,
-			      (double)i->system_us / 1e6);
-		before = "; ";
-	}
-	if (i->maxrss_kib >= 0) {
-		js_buf_printf(out, "%smemory %s", before, view_size((double)i->maxrss_kib * 1024).text);
-		before = "; ";
-	}
-	if (i->read_bytes >= 0 && i->write_bytes >= 0)
-		js_buf_printf(out, "%sread %s, wrote %s", before, view_size((double)i->read_bytes).text,
-			      view_size((double)i->write_bytes).text);
-	js_buf_char(out, '\n');
+#define ADD_USED(member, column, field, kind, found, shown) add_used(out, start, shown, JS_KIND_##kind, i->member);
+	JS_ATTEMPT_USAGE(ADD_USED)
+	if (out->len > start)
+		js_buf_char(out, '\n');
 }
 
 static void add_output(struct js_buf *out, const struct jobstack_item *i)

@@ -5,6 +5,7 @@
  */
 #include "core/claim.h"
 
+#include "base/attempt.h"
 #include "base/error.h"
 
 #include <inttypes.h>
@@ -121,8 +122,10 @@ static size_t count_marks(const struct js_claim *claim, enum js_claim_mark mark)
 }
 
 /* Columns that are NULL in all of most steps' rows: then they are not named, which is a fifth less to read for the
- * server. */
-enum { WITH_SIGNAL = 1, WITH_REASON = 2, WITH_BYTES = 4, WITH_LOG = 8, WITH_ERR = 16, WITH_TAIL = 32 };
+ * server.  From WITH_USAGE on there is a bit for each column of usage: what nobody measures costs nothing. */
+enum { WITH_SIGNAL = 1, WITH_REASON = 2, WITH_LOG = 4, WITH_ERR = 8, WITH_TAIL = 16, WITH_USAGE = 32 };
+#define USAGE_BIT(member) ((unsigned)WITH_USAGE << JS_USAGE_##member)
+_Static_assert(JS_USAGE_N <= 32 - 5, "a bit for each column of usage");
 
 #define TAILS_MAX                                                                                                      \
 	(512 * 1024) /* bytes of stderr in one step: its packet has to pass servers with small limits, too             \
@@ -130,9 +133,10 @@ enum { WITH_SIGNAL = 1, WITH_REASON = 2, WITH_BYTES = 4, WITH_LOG = 8, WITH_ERR 
 
 static unsigned columns_of(const struct jobstack_outcome *o)
 {
+#define USAGE_KNOWN(member, ...) | (o->member >= 0 ? USAGE_BIT(member) : 0U)
 	return (o->signal > 0 ? WITH_SIGNAL : 0U) | (o->reason != NULL ? WITH_REASON : 0U) |
-	       (o->read_bytes >= 0 || o->write_bytes >= 0 ? WITH_BYTES : 0U) | (o->log != NULL ? WITH_LOG : 0U) |
-	       (o->err_at >= 0 ? WITH_ERR : 0U) | (o->err_tail.len > 0 ? WITH_TAIL : 0U);
+	       (o->log != NULL ? WITH_LOG : 0U) | (o->err_at >= 0 ? WITH_ERR : 0U) |
+	       (o->err_tail.len > 0 ? WITH_TAIL : 0U) JS_ATTEMPT_USAGE(USAGE_KNOWN);
 }
 
 /* The end of a tail that is no longer than MOST. */
@@ -156,25 +160,28 @@ static size_t tail_most(const struct js_closing *c)
 	return each < JOBSTACK_ERR_TAIL_MAX ? each : JOBSTACK_ERR_TAIL_MAX;
 }
 
-/* One row: whose it is, how it ended, started, ended, usage, where the log lies. */
+/* One row: whose it is, how it ended, started, ended, where the log lies, usage. */
 static void add_attempt(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o,
 			unsigned columns, size_t most, struct js_sql *sql)
 {
 	struct jobstack_bytes tail = tail_end(o->err_tail, most);
 	int64_t started = o->started_us != 0 ? js_db_wall_us(c->db, o->started_us) : claim->claimed_us;
 	int64_t ended = js_db_wall_us(c->db, o->ended_us != 0 ? o->ended_us : jobstack_now_us());
-	size_t reason = o->reason == NULL ? 0 : strlen(o->reason);
+	size_t reason = o->reason == NULL ? 0 : strlen(o->reason), n = 0;
+	int64_t usage[JS_USAGE_N];
 
-	js_sql_add(sql, "(%u,%u,%u,%u,%u,%u,%n,%t,%t,%n,%n,%n,%n,%n,%n", c->stack->id, o->entry, (uint64_t)o->attempt,
-		   c->worker, (uint64_t)o->verdict, (uint64_t)(o->verdict == JOBSTACK_DONE), (int64_t)o->exit_code,
-		   started, ended > started ? ended : started, o->user_us, o->system_us, o->maxrss_kib, o->log_at,
-		   o->log_out, o->log_err);
+#define GATHER_USAGE(member, ...)                                                                                      \
+	if (columns & USAGE_BIT(member))                                                                               \
+		usage[n++] = o->member;
+	JS_ATTEMPT_USAGE(GATHER_USAGE)
+	js_sql_add(sql, "(%u,%u,%u,%u,%u,%u,%n,%t,%t,%n,%n,%n", c->stack->id, o->entry, (uint64_t)o->attempt, c->worker,
+		   (uint64_t)o->verdict, (uint64_t)(o->verdict == JOBSTACK_DONE), (int64_t)o->exit_code, started,
+		   ended > started ? ended : started, o->log_at, o->log_out, o->log_err);
+	js_sql_numbers(sql, usage, n);
 	if (columns & WITH_SIGNAL)
 		js_sql_add(sql, ",%n", o->signal > 0 ? (int64_t)o->signal : -1);
 	if (columns & WITH_REASON)
 		js_sql_add(sql, ",%x", (const void *)o->reason, reason > 255 ? 255 : reason);
-	if (columns & WITH_BYTES)
-		js_sql_add(sql, ",%n,%n", o->read_bytes, o->write_bytes);
 	if (columns & WITH_LOG)
 		js_sql_add(sql, ",%s", o->log);
 	if (columns & WITH_ERR)
@@ -187,11 +194,14 @@ static void add_attempt(const struct js_closing *c, const struct js_claim *claim
 static void add_columns(unsigned columns, struct js_sql *sql)
 {
 	js_sql_add(sql, "INSERT INTO "
-			"attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,started,ended,user_us,"
-			"system_us,maxrss_kib,log_at,log_out,log_err");
+			"attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,started,ended,log_at,"
+			"log_out,log_err");
+#define NAME_USAGE(member, column, ...)                                                                                \
+	if (columns & USAGE_BIT(member))                                                                               \
+		js_sql_add(sql, "," column);
+	JS_ATTEMPT_USAGE(NAME_USAGE)
 	js_sql_add(sql, columns & WITH_SIGNAL ? ",signo" : "");
 	js_sql_add(sql, columns & WITH_REASON ? ",reason" : "");
-	js_sql_add(sql, columns & WITH_BYTES ? ",read_bytes,write_bytes" : "");
 	js_sql_add(sql, columns & WITH_LOG ? ",log" : "");
 	js_sql_add(sql, columns & WITH_ERR ? ",err_log,err_at" : "");
 	js_sql_add(sql, columns & WITH_TAIL ? ",err_tail) VALUES" : ") VALUES");

@@ -13,7 +13,7 @@
 
 #define PLACES (2 * JS_CREW_MAX)
 
-/* A worker, and its row: the columns of js_item_worker, and its log. */
+/* A worker, and its row: the columns of js_item_worker. */
 struct member {
 	uint64_t worker;
 	struct js_row row; /* in the memory */
@@ -108,7 +108,7 @@ static int read_missing(struct js_crew *c, struct jobstack *handle, const uint64
 	size_t asked = 0;
 	int status = 0;
 
-	js_sql_add(&sql, "SELECT " JS_ITEM_WORKER ",w.log FROM worker w WHERE w.worker_id IN(");
+	js_sql_add(&sql, "SELECT " JS_ITEM_WORKER " FROM worker w WHERE w.worker_id IN(");
 	for (size_t i = 0; i < n; i++) {
 		if (workers[i] == 0 || workers[i] == last || c->place[find_place(c, workers[i])] != 0)
 			continue;
@@ -143,15 +143,8 @@ int js_crew_read(struct js_crew *c, struct jobstack *handle, const uint64_t *wor
 void js_crew_fill(const struct js_crew *c, struct jobstack_item *item)
 {
 	uint16_t place = item->worker == 0 ? 0 : c->place[find_place(c, item->worker)];
-	const struct js_row *row;
 	unsigned column = 0;
 
-	if (place == 0)
-		return;
-	row = &c->member[place - 1].row;
-	js_item_worker(item, row, &column);
-	if (item->log == NULL && item->log_at >= 0)
-		item->log = row->col[column];
-	if (item->err_log == NULL && item->err_at >= 0)
-		item->err_log = row->col[column];
+	if (place != 0)
+		js_item_worker(item, &c->member[place - 1].row, &column);
 }

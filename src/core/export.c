@@ -128,8 +128,7 @@ static void add_filter(const struct exporting *x, struct js_sql *sql)
 	js_sql_add(sql, ")");
 }
 
-/* The %u is whether the end of stderr is wanted. */
-#define OF_ATTEMPT JS_ITEM_ATTEMPT("a.log", "a.err_log", "IF(%u,a.err_tail,NULL)") ",a.worker_id"
+#define OF_ATTEMPT JS_ITEM_ATTEMPT ",a.worker_id"
 
 /* From an entry on, without the attempts of it that were read, to another. */
 #define BEHIND " AND a.entry_id BETWEEN %u AND %u AND (a.entry_id>%u OR a.attempt>%u)"
@@ -155,29 +154,12 @@ static int page_of_attempts(struct exporting *x, struct jobstack_error *error)
 /* An entry, which no attempt of is known yet. */
 static void take_entry(void *ctx, const struct js_row *row)
 {
-	static const struct jobstack_item none = {.outcome = -1,
-						  .exit_code = -1,
-						  .started_us = -1,
-						  .ended_us = -1,
-						  .user_us = -1,
-						  .system_us = -1,
-						  .maxrss_kib = -1,
-						  .read_bytes = -1,
-						  .write_bytes = -1,
-						  .log_at = -1,
-						  .log_out = -1,
-						  .log_err = -1,
-						  .err_at = -1};
 	struct exporting *x = ctx;
-	struct jobstack_item item;
 	struct line *to;
 
 	if (row == NULL || (to = new_line(x, row)) == NULL)
 		return;
-	item = to->item;
-	to->item = none;
-	to->item.entry = item.entry;
-	to->item.datapath = item.datapath;
+	js_item_no_attempt(&to->item);
 	to->reason = to->log = to->err_log = to->tail = NOTHING;
 }
 
@@ -276,12 +258,9 @@ static void set_running(const struct exporting *x, struct line *l, uint32_t atte
 	const struct js_in_hand *in_hand = js_where_in_hand(&x->where, l->item.entry);
 	struct jobstack_item *i = &l->item;
 
+	js_item_no_attempt(i);
 	i->attempt = attempt;
-	i->outcome = i->exit_code = -1;
-	i->signal = 0;
 	l->reason = l->log = l->err_log = l->tail = NOTHING;
-	i->ended_us = i->user_us = i->system_us = i->maxrss_kib = i->read_bytes = i->write_bytes = -1;
-	i->log_at = i->log_out = i->log_err = i->err_at = -1;
 	i->started_us = in_hand == NULL ? -1 : in_hand->started_us;
 	i->worker = in_hand == NULL ? 0 : in_hand->worker;
 }

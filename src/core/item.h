@@ -5,22 +5,32 @@
 #ifndef JS_CORE_ITEM_H
 #define JS_CORE_ITEM_H
 
+#include "base/attempt.h"
 #include "core/core.h"
 
-/* The columns of an attempt, where a is its row; LOG and ERR_LOG are what stands for the files with its output, TAIL
- * for the end of its stderr. */
-#define JS_ITEM_ATTEMPT(LOG, ERR_LOG, TAIL)                                                                            \
-	"a.attempt,a.outcome,a.exit_code,a.signo,a.reason,a.started,a.ended,a.user_us,a.system_us,a.maxrss_kib,"       \
-	"a.read_bytes,a.write_bytes," LOG ",a.log_at,a.log_out,a.log_err," ERR_LOG ",a.err_at," TAIL
+/* The columns of an attempt, where a is its row; the %u is whether the end of its stderr is wanted. */
+#define JS_ITEM_COLUMN(member, column, ...) ",a." column
+#define JS_ITEM_ATTEMPT "a.attempt,a.outcome" JS_ATTEMPT(JS_ITEM_COLUMN) ",IF(%u,a.err_tail,NULL)"
 
-/* The columns of the worker who made it, where w is its row, or is none. */
-#define JS_ITEM_WORKER                                                                                                 \
-	"w.worker_id,COALESCE(w.node,w.host),w.host,w.slurm_cluster,w.slurm_job,w.slurm_array_job,w.slurm_array_task," \
-	"w.slurm_step,w.slurm_account,w.slurm_qos,w.slurm_partition,w.user,w.cwd,w.argv,w.slots"
+/* What an item tells of the worker who made it, where w is its row, or is none: X(MEMBER, COLUMN, KIND). */
+/* clang-format off */
+#define JS_ITEM_OF_WORKER(X)                                                                                           \
+	X(node, "COALESCE(w.node,w.host)", TEXT) X(host, "w.host", TEXT) X(cluster, "w.slurm_cluster", TEXT)           \
+	X(job, "w.slurm_job", TEXT) X(array_job, "w.slurm_array_job", TEXT)                                            \
+	X(array_task, "w.slurm_array_task", TEXT) X(step, "w.slurm_step", TEXT) X(account, "w.slurm_account", TEXT)    \
+	X(qos, "w.slurm_qos", TEXT) X(partition, "w.slurm_partition", TEXT) X(user, "w.user", TEXT)                    \
+	X(cwd, "w.cwd", TEXT) X(argv, "w.argv", BYTES) X(slots, "w.slots", U32)
+/* clang-format on */
+#define JS_ITEM_WORKER_COLUMN(member, column, kind) "," column
+#define JS_ITEM_WORKER "w.worker_id" JS_ITEM_OF_WORKER(JS_ITEM_WORKER_COLUMN) ",w.log"
 
-/* Reads these columns from column *C on, which is moved behind them.  Texts stay in the row. */
+/* Reads these columns from column *C on, which is moved behind them; the worker's behind the attempt's, since its log
+ * is the attempt's where that has output but no file of its own.  Texts stay in the row. */
 void js_item_attempt(struct jobstack_item *item, const struct js_row *row, unsigned *c);
 void js_item_worker(struct jobstack_item *item, const struct js_row *row, unsigned *c);
+
+/* Makes what js_item_attempt reads that of an item without an attempt. */
+void js_item_no_attempt(struct jobstack_item *item);
 
 /* When ENTRY began, by the worker's column RUNNING (may be NULL): microseconds since 1970, or -1. */
 int64_t js_item_since(const char *running, uint64_t entry);

@@ -28,12 +28,9 @@
 	(JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD | JOBSTACK_IS_RUNNING | JOBSTACK_IS_DONE |         \
 	 JOBSTACK_IS_DEAD | JOBSTACK_IS_MOVED)
 
-/* The %u is whether the end of stderr is asked for. */
-#define ATTEMPT_COLUMNS                                                                                                \
-	JS_ITEM_ATTEMPT("IF(a.log_at IS NULL,NULL,COALESCE(a.log,w.log))",                                             \
-			"IF(a.err_at IS NULL,NULL,COALESCE(a.err_log,w.log))", "IF(%u,a.err_tail,NULL)")               \
-	","
-#define NO_ATTEMPT_COLUMNS "NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,"
+/* The columns of an item, and of one that runs and has no row in attempt yet: the %u is its attempt's number. */
+#define ITEM "SELECT STRAIGHT_JOIN e.entry_id,e.datapath," JS_ITEM_ATTEMPT "," JS_ITEM_WORKER
+#define RUNNING_ITEM "SELECT STRAIGHT_JOIN e.entry_id,e.datapath,%u," JS_ITEM_WORKER
 
 struct listing {
 	struct jobstack *handle;
@@ -73,7 +70,11 @@ static void take_item(void *ctx, const struct js_row *row)
 	l->last = i.entry = js_row_u64(row, c++);
 	i.datapath = (struct jobstack_bytes){row->col[c], row->len[c]};
 	c++;
-	js_item_attempt(&i, row, &c);
+	if (l->running != NULL) {
+		js_item_no_attempt(&i);
+		i.attempt = (uint32_t)js_row_u64(row, c++);
+	} else
+		js_item_attempt(&i, row, &c);
 	js_item_worker(&i, row, &c);
 	if (l->state == JOBSTACK_IS_MOVED && c + 1 < row->n) {
 		i.to_stack = row->col[c];
@@ -202,9 +203,8 @@ static void span_head(struct js_sql *sql, const struct listing *l, const void *o
 	const struct set *set = of;
 
 	js_sql_add(sql,
-		   "SELECT STRAIGHT_JOIN e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
-		   " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND "
-		   "a.attempt=%u LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u",
+		   ITEM " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND "
+			"a.attempt=%u LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u",
 		   wants_tails(l), set->attempt - 1, l->stack.id);
 	if (ended_states(l) != 0) {
 		js_sql_add(sql, " AND (a.outcome IS NULL OR NOT a.outcome");
@@ -218,7 +218,7 @@ static void claim_head(struct js_sql *sql, const struct listing *l, const void *
 	const struct set *set = of;
 
 	js_sql_add(sql,
-		   "SELECT STRAIGHT_JOIN e.entry_id,e.datapath,%u,NULL," NO_ATTEMPT_COLUMNS JS_ITEM_WORKER
+		   RUNNING_ITEM
 		   " FROM entry e JOIN worker w ON w.worker_id=%u WHERE e.stack_id=%u AND (SELECT COUNT(*) FROM "
 		   "attempt a WHERE a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND a.attempt=%u)=0",
 		   set->attempt, set->worker, l->stack.id, set->attempt);
@@ -341,7 +341,6 @@ static int list_sets(struct listing *l, int class, struct jobstack_error *error)
 /* The tables that have a row an entry: attempt by its primary key, dead by its own.  Whether there is another row
  * besides is asked with a COUNT: for an EXISTS MariaDB may make a table of all that there are, however few come into
  * question. */
-#define ITEM "SELECT STRAIGHT_JOIN e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
 #define FROM_LAST                                                                                                      \
 	" FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id LEFT JOIN worker w ON "       \
 	"w.worker_id=a.worker_id WHERE a.stack_id=%u AND (SELECT COUNT(*) FROM attempt b WHERE b.stack_id=a.stack_id " \
@@ -426,7 +425,7 @@ int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry
 		return status;
 	status = js_handle_ask(
 		handle, take_item, &l, error,
-		"SELECT e.entry_id,e.datapath," ATTEMPT_COLUMNS JS_ITEM_WORKER
+		"SELECT e.entry_id,e.datapath," JS_ITEM_ATTEMPT "," JS_ITEM_WORKER
 		" FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id "
 		"LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u AND e.entry_id=%u ORDER BY "
 		"a.attempt",
@@ -449,10 +448,11 @@ struct pathing {
 static void take_path(void *ctx, const struct js_row *row)
 {
 	struct pathing *p = ctx;
-	struct jobstack_item i = {.outcome = -1, .exit_code = -1, .started_us = -1, .ended_us = -1, .log_at = -1};
+	struct jobstack_item i = {.entry = 0};
 
 	if (row == NULL || p->stopped)
 		return;
+	js_item_no_attempt(&i);
 	i.entry = js_row_u64(row, 0);
 	i.datapath = (struct jobstack_bytes){row->col[1], row->len[1]};
 	p->stopped = p->fn(p->ctx, &i) != 0;

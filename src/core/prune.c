@@ -156,14 +156,10 @@ static int archive_entries(struct pruning *p, const struct done *list, size_t n,
 		struct js_sql sql = {0};
 
 		js_sql_add(&sql,
-			   "SELECT e.entry_id,e.datapath," JS_ITEM_ATTEMPT(
-				   "IF(a.log_at IS NULL,NULL,COALESCE(a.log,w.log))",
-				   "IF(a.err_at IS NULL,NULL,COALESCE(a.err_log,w.log))",
-				   "a.err_tail") "," JS_ITEM_WORKER
-						 " FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND "
-						 "e.entry_id=a.entry_id LEFT JOIN worker w ON w.worker_id=a.worker_id "
-						 "WHERE a.stack_id=%u AND a.entry_id IN(",
-			   p->stack.id);
+			   "SELECT e.entry_id,e.datapath," JS_ITEM_ATTEMPT "," JS_ITEM_WORKER
+			   " FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id LEFT JOIN "
+			   "worker w ON w.worker_id=a.worker_id WHERE a.stack_id=%u AND a.entry_id IN(",
+			   (uint64_t)1, p->stack.id);
 		for (size_t i = at; i < n && i < at + TOLD; i++)
 			js_sql_add(&sql, i == at ? "%u" : ",%u", list[i].entry);
 		js_sql_stmt(&sql, ") ORDER BY a.entry_id,a.attempt");

@@ -5,6 +5,7 @@
  * harmless.
  */
 #define _GNU_SOURCE
+#include "base/attempt.h"
 #include "base/error.h"
 #include "core/load.h"
 #include "core/step.h"
@@ -126,10 +127,13 @@ struct records {
  * worker's. */
 static int is_same_outcome(const struct jobstack_outcome *o, const struct js_row *row)
 {
-	return js_row_i64(row, 3) == (int64_t)o->verdict && js_row_opt(row, 4) == o->exit_code &&
-	       js_row_opt(row, 5) == (o->signal > 0 ? o->signal : -1) && js_row_opt(row, 6) == o->user_us &&
-	       js_row_opt(row, 7) == o->system_us && js_row_opt(row, 8) == o->maxrss_kib &&
-	       js_row_opt(row, 9) == o->log_at;
+	int alike = js_row_i64(row, 3) == (int64_t)o->verdict && js_row_opt(row, 4) == o->exit_code &&
+		    js_row_opt(row, 5) == (o->signal > 0 ? o->signal : -1) && js_row_opt(row, 6) == o->log_at;
+	unsigned c = 7;
+
+#define USED_ALIKE(member, ...) alike = alike && js_row_opt(row, c++) == o->member;
+	JS_ATTEMPT_USAGE(USED_ALIKE)
+	return alike;
 }
 
 static void take_record(void *ctx, const struct js_row *row)
@@ -164,12 +168,11 @@ static int judge_records(struct replay *r, struct jobstack_error *error)
 		struct records records = {r, at, r->n - at < RECORDS_MAX ? r->n - at : RECORDS_MAX};
 		struct js_sql sql = {0};
 
-		js_sql_add(
-			&sql,
-			"SELECT entry_id,attempt,worker_id,outcome,exit_code,signo,user_us,system_us,maxrss_kib,log_at "
-			"FROM attempt "
-			"WHERE stack_id=%u AND entry_id IN(",
-			r->stack.id);
+#define NAME_USAGE(member, column, ...) "," column
+		js_sql_add(&sql,
+			   "SELECT entry_id,attempt,worker_id,outcome,exit_code,signo,log_at" JS_ATTEMPT_USAGE(
+				   NAME_USAGE) " FROM attempt WHERE stack_id=%u AND entry_id IN(",
+			   r->stack.id);
 		for (size_t i = at; i < at + records.n; i++)
 			js_sql_add(&sql, i == at ? "%u" : ",%u", r->outcomes[i].entry);
 		js_sql_stmt(&sql, ")");

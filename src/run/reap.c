@@ -101,29 +101,39 @@ void js_reap_watch(pid_t pid)
 		(void)close(fd);
 }
 
-/* The counters lie in /proc as long as the zombie does, and hold those of the children it waited for.  Returns whether
- * it is a command. */
-static int read_io(struct js_reaped *reaped)
+void js_reap_unmeasured(struct js_reaped *reaped)
 {
-	char text[512];
+#define UNMEASURED(member, ...) reaped->member = -1;
+	JS_ATTEMPT_USAGE(UNMEASURED)
+}
+
+/* Reads the counters of PID: they lie in /proc as long as the zombie does, and hold those of the children it waited
+ * for.  Returns whether it is a command. */
+static int read_io(pid_t pid, char *io, size_t size)
+{
 	int fd, is_command;
 
 	(void)pthread_mutex_lock(&watched_lock);
-	is_command = take_watched(reaped->pid, &fd);
+	is_command = take_watched(pid, &fd);
 	(void)pthread_mutex_unlock(&watched_lock);
 	if (fd < 0)
-		fd = open_io(reaped->pid);
-	(void)read_small(fd, text, sizeof(text));
-	reaped->read_bytes = number_after(text, "rchar: ");
-	reaped->write_bytes = number_after(text, "wchar: ");
+		fd = open_io(pid);
+	(void)read_small(fd, io, size);
 	return is_command;
 }
+
+/* Where usage is found: see base/attempt.h. */
+#define RUSAGE(field) usage.field
+#define RUSAGE_US(field) (JS_SECOND_US * usage.field.tv_sec + usage.field.tv_usec)
+#define IO(word) number_after(io, word ": ")
+#define MEASURE(member, column, field, kind, found, ...) reaped->member = found;
 
 /* Collects what WHICH and ID stand for, as of waitid. */
 static int collect_child(idtype_t which, id_t id, struct js_reaped *reaped)
 {
 	struct rusage usage;
 	siginfo_t info;
+	char io[512];
 	int status;
 	pid_t pid;
 
@@ -137,7 +147,7 @@ static int collect_child(idtype_t which, id_t id, struct js_reaped *reaped)
 		*reaped = (struct js_reaped){.pid = info.si_pid, .exit_code = -1, .ended_us = js_clock_mono_us()};
 		/* before wait4: the zombie holds the group's number.  The group of an orphan may be a daemon of a
 		 * command that runs */
-		if (read_io(reaped))
+		if (read_io(reaped->pid, io, sizeof(io)))
 			(void)kill(-reaped->pid, SIGKILL);
 		do
 			pid = wait4(reaped->pid, &status, WNOHANG, &usage);
@@ -150,9 +160,7 @@ static int collect_child(idtype_t which, id_t id, struct js_reaped *reaped)
 		reaped->exit_code = WEXITSTATUS(status);
 	else
 		reaped->signal = WTERMSIG(status);
-	reaped->user_us = (int64_t)usage.ru_utime.tv_sec * JS_SECOND_US + usage.ru_utime.tv_usec;
-	reaped->system_us = (int64_t)usage.ru_stime.tv_sec * JS_SECOND_US + usage.ru_stime.tv_usec;
-	reaped->maxrss_kib = usage.ru_maxrss;
+	JS_ATTEMPT_USAGE(MEASURE)
 	return 0;
 }
 

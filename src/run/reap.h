@@ -6,6 +6,7 @@
 #ifndef JS_RUN_REAP_H
 #define JS_RUN_REAP_H
 
+#include "base/attempt.h"
 #include "jobstack/jobstack.h"
 
 #include <stdint.h>
@@ -19,8 +20,12 @@ struct js_reaped {
 	/* Usage of the command and of all its descendants that were waited for; -1 where it is not known.  The
 	 * memory is the peak of the largest single process, and never less than this process's own peak: the
 	 * kernel counts the moment between start and exec, which happens in our memory. */
-	int64_t user_us, system_us, maxrss_kib, read_bytes, write_bytes;
+#define JS_REAPED_USAGE(member, ...) int64_t member;
+	JS_ATTEMPT_USAGE(JS_REAPED_USAGE)
 };
+
+/* Its usage is not known. */
+void js_reap_unmeasured(struct js_reaped *reaped);
 
 /* Collects one child of this process that has ended, whichever it is: the caller looks up the pid, and ignores one
  * that it does not know.  What is left of a command's process group gets KILL first, while the number can't belong

@@ -14,62 +14,21 @@
 #include <stddef.h>
 #include <string.h>
 
-enum kind {
-	U64,	/* uint64_t */
-	U32,	/* uint32_t */
-	WORKER, /* uint64_t, a number of something; 0 if there is none */
-	CODE,	/* int32_t, -1 if there is none */
-	SIGNAL, /* int32_t, 0 if there is none */
-	COUNT,	/* int64_t, -1 if it is not known */
-	CPU,	/* int64_t microseconds, told as seconds */
-	MOMENT, /* int64_t microseconds since 1970 */
-	TEXT,	/* const char * */
-	BYTES,	/* struct jobstack_bytes */
+/* The kinds of those fields that are no column of an attempt. */
+enum {
+	U64 = JS_KINDS, /* uint64_t */
+	U32,		/* uint32_t */
+	NUMBER,		/* uint64_t, of something; 0 if there is none */
+	BYTES,		/* struct jobstack_bytes */
 	STATE,
 	OUTCOME,
 	TOOK
 };
 
-#define AT(member) offsetof(struct jobstack_item, member)
-const struct view_field view_field[] = {{"entry", U64, AT(entry)},
-					{"datapath", BYTES, AT(datapath)},
-					{"state", STATE, 0},
-					{"attempt", U32, AT(attempt)},
-					{"outcome", OUTCOME, 0},
-					{"exit_code", CODE, AT(exit_code)},
-					{"signal", SIGNAL, AT(signal)},
-					{"reason", TEXT, AT(reason)},
-					{"node", TEXT, AT(node)},
-					{"worker", WORKER, AT(worker)},
-					{"started", MOMENT, AT(started_us)},
-					{"ended", MOMENT, AT(ended_us)},
-					{"seconds", TOOK, 0},
-					{"host", TEXT, AT(host)},
-					{"cluster", TEXT, AT(cluster)},
-					{"job", TEXT, AT(job)},
-					{"array_job", TEXT, AT(array_job)},
-					{"array_task", TEXT, AT(array_task)},
-					{"step", TEXT, AT(step)},
-					{"account", TEXT, AT(account)},
-					{"qos", TEXT, AT(qos)},
-					{"partition", TEXT, AT(partition)},
-					{"user", TEXT, AT(user)},
-					{"cwd", TEXT, AT(cwd)},
-					{"user_seconds", CPU, AT(user_us)},
-					{"system_seconds", CPU, AT(system_us)},
-					{"maxrss_kib", COUNT, AT(maxrss_kib)},
-					{"read_bytes", COUNT, AT(read_bytes)},
-					{"write_bytes", COUNT, AT(write_bytes)},
-					{"log", TEXT, AT(log)},
-					{"log_at", COUNT, AT(log_at)},
-					{"log_out", COUNT, AT(log_out)},
-					{"log_err", COUNT, AT(log_err)},
-					{"err_log", TEXT, AT(err_log)},
-					{"err_at", COUNT, AT(err_at)},
-					{"err_tail", BYTES, AT(err_tail)},
-					{"to_stack", TEXT, AT(to_stack)},
-					{"to_entry", WORKER, AT(to_entry)},
-					{NULL, 0, 0}};
+#define FIELD(name, kind, member) {name, kind, offsetof(struct jobstack_item, member)},
+#define TEXT_FIELD(name) FIELD(#name, JS_KIND_TEXT, name)
+#define COLUMN_FIELD(member, column, name, kind, ...) FIELD(name, JS_KIND_##kind, member)
+const struct view_field view_field[] = {VIEW_ALL_FIELDS(FIELD, TEXT_FIELD, COLUMN_FIELD){NULL, 0, 0}};
 _Static_assert(sizeof(view_field) / sizeof(view_field[0]) <= VIEW_FIELDS_MAX, "a choice has room for all");
 
 int view_fields_parse(const char *list, struct view_fields *fields, struct js_buf *fault)
@@ -82,9 +41,7 @@ int view_fields_parse(const char *list, struct view_fields *fields, struct js_bu
 		while (f->name != NULL && (strlen(f->name) != len || strncmp(f->name, list, len) != 0))
 			f++;
 		if (f->name == NULL) {
-			js_buf_printf(fault, "\"%.*s\" is no field: there are", (int)len, list);
-			for (f = view_field; f->name != NULL; f++)
-				js_buf_printf(fault, " %s", f->name);
+			js_buf_printf(fault, "\"%.*s\" is no field: there are" VIEW_FIELD_NAMES, (int)len, list);
 			return -1;
 		}
 		if (fields->n == VIEW_FIELDS_MAX) {
@@ -116,12 +73,12 @@ static int field_number(const struct view_field *f, const struct jobstack_item *
 {
 	const char *at = (const char *)item + f->at;
 
-	switch ((enum kind)f->kind) {
+	switch (f->kind) {
 	case U32: *value = *(const uint32_t *)(const void *)at; return 1;
 	case U64:
-	case WORKER: *value = (int64_t) * (const uint64_t *)(const void *)at; return f->kind == U64 || *value != 0;
-	case CODE: *value = *(const int32_t *)(const void *)at; return *value >= 0;
-	case SIGNAL: *value = *(const int32_t *)(const void *)at; return *value > 0;
+	case NUMBER: *value = (int64_t) * (const uint64_t *)(const void *)at; return f->kind == U64 || *value != 0;
+	case JS_KIND_CODE: *value = *(const int32_t *)(const void *)at; return *value >= 0;
+	case JS_KIND_SIGNAL: *value = *(const int32_t *)(const void *)at; return *value > 0;
 	case TOOK: *value = view_item_took(item); return *value >= 0;
 	default: *value = *(const int64_t *)(const void *)at; return *value >= 0;
 	}
@@ -145,16 +102,16 @@ static struct jobstack_bytes field_words(const struct view_field *f, const struc
 
 void view_field_value(const struct view_field *f, const struct jobstack_item *item, struct view_value *v)
 {
-	switch ((enum kind)f->kind) {
-	case TEXT:
+	switch (f->kind) {
+	case JS_KIND_TEXT:
 	case BYTES:
 	case STATE:
 	case OUTCOME:
 		v->text = field_words(f, item);
 		v->is = v->text.data == NULL ? VIEW_UNKNOWN : VIEW_TEXT;
 		return;
-	case MOMENT: v->is = VIEW_MOMENT; break;
-	case CPU:
+	case JS_KIND_MOMENT: v->is = VIEW_MOMENT; break;
+	case JS_KIND_CPU:
 	case TOOK: v->is = VIEW_SECONDS; break;
 	default: v->is = VIEW_NUMBER;
 	}
@@ -169,7 +126,7 @@ void view_field_text(const struct view_field *f, const struct jobstack_item *ite
 	view_field_value(f, item, &v);
 	switch (v.is) {
 	case VIEW_UNKNOWN: js_buf_char(out, '-'); break;
-	case VIEW_NUMBER: js_buf_printf(out, "%" PRId64, v.n); break;
+	case VIEW_NUMBER: js_buf_i64(out, v.n); break;
 	case VIEW_SECONDS: js_buf_printf(out, "%" PRId64 ".%06" PRId64, v.n / 1000000, v.n % 1000000); break;
 	case VIEW_MOMENT: js_buf_str(out, view_moment(v.n).text); break;
 	case VIEW_TEXT:

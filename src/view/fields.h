@@ -5,6 +5,7 @@
 #ifndef JS_VIEW_FIELDS_H
 #define JS_VIEW_FIELDS_H
 
+#include "base/attempt.h"
 #include "base/buf.h"
 #include "jobstack/jobstack.h"
 
@@ -12,7 +13,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A row whose name is NULL ends the table. */
+/* The fields in their order: FIELD(name, kind, member) of struct jobstack_item, TEXT(member) of the same name, and the
+ * columns of an attempt (base/attempt.h). */
+/* clang-format off */
+#define VIEW_ALL_FIELDS(FIELD, TEXT, COLUMN)                                                                           \
+	FIELD("entry", U64, entry) FIELD("datapath", BYTES, datapath) FIELD("state", STATE, state)                     \
+	FIELD("attempt", U32, attempt) FIELD("outcome", OUTCOME, outcome)                                              \
+	JS_ATTEMPT_END(COLUMN)                                                                                         \
+	TEXT(node) FIELD("worker", NUMBER, worker)                                                                     \
+	JS_ATTEMPT_TIMES(COLUMN)                                                                                       \
+	FIELD("seconds", TOOK, started_us)                                                                             \
+	TEXT(host) TEXT(cluster) TEXT(job) TEXT(array_job) TEXT(array_task) TEXT(step) TEXT(account) TEXT(qos)         \
+	TEXT(partition) TEXT(user) TEXT(cwd)                                                                           \
+	JS_ATTEMPT_USAGE(COLUMN)                                                                                       \
+	JS_ATTEMPT_OUTPUT(COLUMN)                                                                                      \
+	FIELD("err_tail", BYTES, err_tail)                                                                             \
+	TEXT(to_stack) FIELD("to_entry", NUMBER, to_entry)
+/* clang-format on */
+
+/* Their names for a help text, each behind a blank. */
+#define VIEW_FIELD_NAME(name, ...) " " name
+#define VIEW_TEXT_NAME(name) " " #name
+#define VIEW_COLUMN_NAME(member, column, name, ...) " " name
+#define VIEW_FIELD_NAMES VIEW_ALL_FIELDS(VIEW_FIELD_NAME, VIEW_TEXT_NAME, VIEW_COLUMN_NAME)
+
+/* The same as a table, which a row whose name is NULL ends. */
 struct view_field {
 	const char *name;
 	int kind;

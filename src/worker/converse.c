@@ -106,13 +106,10 @@ static void misbehaved(struct supervisor *s, struct slot *slot)
 	if (slot->pid != 0 && p->process->answers > 0)
 		put_back(s, slot);
 	else if (slot->pid != 0) { /* it would never get further */
-		struct js_reaped r = {.pid = slot->pid,
-				      .exit_code = -1,
-				      .ended_us = now,
-				      .maxrss_kib = -1,
-				      .read_bytes = -1,
-				      .write_bytes = -1};
+		struct js_reaped r = {.pid = slot->pid, .exit_code = -1, .ended_us = now};
 
+		js_reap_unmeasured(&r);
+		r.user_us = r.system_us = 0;
 		slot->ending = ENDING_UNASKED;
 		p->process->asked = 0;
 		supervisor_conclude(s, slot, &r);

@@ -188,7 +188,7 @@ void persistent_usage(struct slot *slot, struct js_reaped *r)
 	int64_t took = r->ended_us - slot->started_us, before;
 	struct js_proc now;
 
-	r->maxrss_kib = r->read_bytes = r->write_bytes = -1;
+	js_reap_unmeasured(r);
 	r->user_us = r->system_us = 0;
 	if (took < LONG_US || js_proc_read(r->pid, &now) != 0) {
 		p->since_us += took;
@@ -208,12 +208,14 @@ void persistent_usage(struct slot *slot, struct js_reaped *r)
 void persistent_usage_of_end(const struct slot *slot, struct js_reaped *r)
 {
 	const struct persistent *p = slot->persistent;
+	const struct js_reaped life = *r;
 
 	if (p->process->answers == 0) /* its whole life was this entry */
 		return;
-	r->user_us = r->user_us > p->user_us + p->since_us ? r->user_us - p->user_us - p->since_us : 0;
-	r->system_us = r->system_us > p->system_us ? r->system_us - p->system_us : 0;
-	r->read_bytes = r->write_bytes = -1;
+	js_reap_unmeasured(r);
+	r->user_us = life.user_us > p->user_us + p->since_us ? life.user_us - p->user_us - p->since_us : 0;
+	r->system_us = life.system_us > p->system_us ? life.system_us - p->system_us : 0;
+	r->maxrss_kib = life.maxrss_kib;
 }
 
 void persistent_ended(struct persistent *p)

@@ -327,11 +327,8 @@ void slot_judge(struct slots *all, struct slot *slot, const struct js_reaped *r,
 {
 	slot->ended_us = r->ended_us;
 	slot_begin_outcome(slot, o);
-	o->user_us = r->user_us;
-	o->system_us = r->system_us;
-	o->maxrss_kib = r->maxrss_kib;
-	o->read_bytes = r->read_bytes;
-	o->write_bytes = r->write_bytes;
+#define USED(member, ...) o->member = r->member;
+	JS_ATTEMPT_USAGE(USED)
 	judge_end(all, slot, r, draining, o, reason);
 	o->reason = reason[0] == '\0' ? NULL : reason;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Spools.  The first byte chooses: the rest is a file as it is ('r'), or, since no fuzzer guesses a
- * checksum, the texts of lines, which get theirs here, in the first version ('1') or the second
+ * checksum, the texts of lines, which get theirs here, in the first version ('1'), the third ('3') or the second
  * (anything else).
  *
  * What is taken holds only numbers in their range and texts that end; written out again it reads the
  * same; and with any one byte of it changed, but for the last newline, it is refused.
  */
 #define _GNU_SOURCE
+#include "base/attempt.h"
 #include "fuzz/fuzz.h"
 #include "run/spool.h"
 
@@ -35,17 +36,18 @@ static void make_dir(void)
 	(void)atexit(remove_dir);
 }
 
-/* The lines of TEXT, each with its checksum and length; what stands behind the last newline stays torn.  The second
- * version's checksum begins with its number. */
-static char *with_sums(const char *text, size_t len, int first, size_t *made)
+/* The lines of TEXT, each with its checksum and length; what stands behind the last newline stays torn.  From the
+ * second version on the checksum begins with the version's number. */
+static char *with_sums(const char *text, size_t len, char version, size_t *made)
 {
 	size_t room = len + 64, at;
 	const char *p = text, *newline;
 	char *out = malloc(room + len * 40);
-	uLong crc = crc32(0, (const Bytef *)MAGIC "2", (uInt)strlen(MAGIC) + !first);
+	uLong crc;
 
 	need(out != NULL);
-	at = (size_t)sprintf(out, MAGIC "%c ", first ? '1' : '2');
+	at = (size_t)sprintf(out, MAGIC "%c ", version);
+	crc = crc32(0, (const Bytef *)out, (uInt)strlen(MAGIC) + (version != '1'));
 	for (; (newline = memchr(p, '\n', (size_t)(text + len - p))) != NULL; p = newline + 1) {
 		size_t n = (size_t)(newline - p);
 		char number[32];
@@ -73,8 +75,9 @@ static void check_outcome(const struct jobstack_outcome *o)
 	need(o->entry >= 1 && o->attempt >= 1 && o->verdict != JOBSTACK_LOST && o->verdict <= JOBSTACK_UNSTARTED);
 	need(o->fatal >> 1 == 0 && o->later >> 1 == 0 && o->loss >> 1 == 0);
 	need(o->started_us >= 0 && o->started_us <= LAST_US && o->ended_us >= 0 && o->ended_us <= LAST_US);
-	need(o->user_us >= -1 && o->system_us >= -1 && o->maxrss_kib >= -1);
-	need(o->read_bytes >= -1 && o->write_bytes >= -1 && o->log_at >= -1 && o->log_out >= -1 && o->log_err >= -1);
+#define NEED_USAGE(member, ...) need(o->member >= -1);
+	JS_ATTEMPT_USAGE(NEED_USAGE)
+	need(o->log_at >= -1 && o->log_out >= -1 && o->log_err >= -1);
 	need(o->reason == NULL || strlen(o->reason) < SIZE_MAX);
 	need(o->log == NULL || strlen(o->log) < SIZE_MAX);
 	need(o->err_at >= -1 && (o->err_log == NULL || strlen(o->err_log) < SIZE_MAX));
@@ -85,9 +88,10 @@ static void compare(const struct jobstack_outcome *a, const struct jobstack_outc
 {
 	need(a->entry == b->entry && a->attempt == b->attempt && a->verdict == b->verdict && a->fatal == b->fatal);
 	need(a->later == b->later && a->loss == b->loss && a->exit_code == b->exit_code && a->signal == b->signal);
-	need(a->started_us == b->started_us && a->ended_us == b->ended_us && a->user_us == b->user_us);
-	need(a->system_us == b->system_us && a->maxrss_kib == b->maxrss_kib && a->read_bytes == b->read_bytes);
-	need(a->write_bytes == b->write_bytes && a->log_at == b->log_at && a->log_out == b->log_out);
+#define NEED_SAME_USAGE(member, ...) need(a->member == b->member);
+	JS_ATTEMPT_USAGE(NEED_SAME_USAGE)
+	need(a->started_us == b->started_us && a->ended_us == b->ended_us);
+	need(a->log_at == b->log_at && a->log_out == b->log_out);
 	need(a->log_err == b->log_err && same_text(a->reason, b->reason) && same_text(a->log, b->log));
 	need(a->err_at == b->err_at && same_text(a->err_log, b->err_log) && a->err_tail.len == b->err_tail.len);
 	need(a->err_tail.len == 0 || memcmp(a->err_tail.data, b->err_tail.data, a->err_tail.len) == 0);
@@ -152,7 +156,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size == 0)
 		return 0;
 	len = size - 1;
-	text = *data == 'r' ? malloc(len + (len == 0)) : with_sums((const char *)data + 1, len, *data == '1', &len);
+	text = *data == 'r'
+		       ? malloc(len + (len == 0))
+		       : with_sums((const char *)data + 1, len, *data == '1' || *data == '3' ? (char)*data : '2', &len);
 	need(text != NULL);
 	if (*data == 'r')
 		memcpy(text, data + 1, len);

@@ -26,6 +26,15 @@ check 'no such stack' says 2 'there is no stack "nosuch"' jobstack export -s nos
 is '... and no head of a table' "$(jobstack export -s nosuch 2>/dev/null)" ''
 like '--help' "$(jobstack export --help)" '^usage: jobstack export '
 
+# ---- each column is explained, and named where it can be asked for
+fields=$(jobstack export -o nosuch 2>&1 | sed 's/.*there are //; s/: see --help$//')
+undocumented=''
+for field in $fields; do
+	sed -n '/^### Columns/,/^### CSV/p' "$JOBSTACK_SOURCE/docs/DATA.md" | grep -q "^|[^|]*\`$field\`" || undocumented+=" $field"
+done
+is 'docs/DATA.md explains each column' "$undocumented" ''
+is 'list --help names them in that order' "$(jobstack list --help | tr -s ' \n' ' ' | grep -c "known: $fields -n, --limit")" 1
+
 # ---- names of any bytes, and every end
 cat >names.py <<'P'
 import sys

@@ -4,6 +4,7 @@
  * anywhere it is noticed.
  */
 #define _GNU_SOURCE
+#include "base/attempt.h"
 #include "base/file.h"
 #include "run/spool.h"
 
@@ -63,37 +64,38 @@ static size_t samples(struct jobstack_outcome *o)
 		o[i] = (struct jobstack_outcome)JOBSTACK_OUTCOME_INIT;
 	o[0].entry = 1;
 	o[0].attempt = 1;
-	o[1] = (struct jobstack_outcome){UINT64_MAX,
-					 UINT32_MAX,
-					 JOBSTACK_FAILED,
-					 1,
-					 0,
-					 255,
-					 9,
-					 odd,
-					 1,
-					 2,
-					 3,
-					 4,
-					 5,
-					 6,
-					 7,
-					 long_log,
-					 8,
-					 9,
-					 10,
-					 0,
-					 odd,
-					 INT64_MAX,
-					 {tail, sizeof(tail)}};
-	o[2] = (struct jobstack_outcome){7,	  2,	     JOBSTACK_INTERRUPTED,
-					 0,	  1,	     -1,
-					 15,	  "",	     5000000,
-					 6000000, INT64_MAX, 0,
-					 0,	  0,	     0,
-					 "",	  0,	     0,
-					 0,	  1,	     "",
-					 0,	  {"\n", 1}};
+	o[1] = (struct jobstack_outcome){.entry = UINT64_MAX,
+					 .attempt = UINT32_MAX,
+					 .verdict = JOBSTACK_FAILED,
+					 .fatal = 1,
+					 .exit_code = 255,
+					 .signal = 9,
+					 .reason = odd,
+					 .started_us = 1,
+					 .ended_us = 2,
+					 .log = long_log,
+					 .log_at = 8,
+					 .log_out = 9,
+					 .log_err = 10,
+					 .err_log = odd,
+					 .err_at = INT64_MAX,
+					 .err_tail = {tail, sizeof(tail)}};
+	o[2] = (struct jobstack_outcome){.entry = 7,
+					 .attempt = 2,
+					 .verdict = JOBSTACK_INTERRUPTED,
+					 .later = 1,
+					 .exit_code = -1,
+					 .signal = 15,
+					 .reason = "",
+					 .started_us = 5000000,
+					 .ended_us = 6000000,
+					 .user_us = INT64_MAX,
+					 .log = "",
+					 .loss = 1,
+					 .err_log = "",
+					 .err_tail = {"\n", 1}};
+#define NUMBERED(member, ...) o[1].member = 3 + JS_USAGE_##member;
+	JS_ATTEMPT_USAGE(NUMBERED)
 	o[3].verdict = JOBSTACK_UNSTARTED;
 	o[3].entry = 8;
 	o[3].attempt = 3;
@@ -131,8 +133,8 @@ static void same(const struct jobstack_outcome *a, const struct jobstack_outcome
 		    x.later == y.later && x.loss == y.loss);
 	assert_true(x.exit_code == y.exit_code && x.signal == y.signal && x.started_us == y.started_us &&
 		    x.ended_us == y.ended_us);
-	assert_true(x.user_us == y.user_us && x.system_us == y.system_us && x.maxrss_kib == y.maxrss_kib);
-	assert_true(x.read_bytes == y.read_bytes && x.write_bytes == y.write_bytes);
+#define SAME_USAGE(member, ...) assert_true(x.member == y.member);
+	JS_ATTEMPT_USAGE(SAME_USAGE)
 	assert_true(x.log_at == y.log_at && x.log_out == y.log_out && x.log_err == y.log_err);
 }
 
@@ -341,8 +343,8 @@ static void others(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(read_it(bad[i], strlen(bad[i]), &s), JOBSTACK_EFILE);
-	assert_int_equal(read_it("jobstack-spool 3 whatever it has\n", 33, &s), JOBSTACK_EFILE);
-	assert_string_equal(e.text, "FILE is a spool of version 3, and this program reads 1 and 2");
+	assert_int_equal(read_it("jobstack-spool 4 whatever it has\n", 33, &s), JOBSTACK_EFILE);
+	assert_string_equal(e.text, "FILE is a spool of version 4, and this program reads 1 to 3");
 	assert_int_equal(read_it("jobstack-spool 0 whatever it has\n", 33, &s), JOBSTACK_EFILE);
 }
 
@@ -371,11 +373,75 @@ static void first_version(void **state)
 	memset(&e, 0, sizeof(e));
 	assert_int_equal(js_spool_create(&f, path, &head, &e), 0);
 	slurp(&now);
-	assert_int_equal(now.data[15], '2');
-	now.data[15] = '1';
-	assert_int_equal(read_it(now.data, now.len, &s), JOBSTACK_EFILE);
+	assert_int_equal(now.data[15], '3');
+	for (now.data[15] = '1'; now.data[15] < '3'; now.data[15]++)
+		assert_int_equal(read_it(now.data, now.len, &s), JOBSTACK_EFILE);
 	js_spool_close(f, 1);
 	js_buf_free(&now);
+}
+
+/* The columns of usage that a writer knew: those of version 2, the same by their names, the first of them; one that we
+ * don't know is named. */
+static void columns_of_others(void **state)
+{
+	static const char two[] =
+		"jobstack-spool 2 c26563bc 62 6169727332303132 17 00112233445566778899aabbccddeeff 300000000\n"
+		"821da94e 110 o 42 1 1 0 0 0 3 0 1795242011123456 1795242012000000 1200 300 2048 5 6 0 17 5 "
+		"=657869742033 - -1 - =6f6f70730a\n"
+		"73fe58ce 3 d 1\n"
+		"11c2a3e4 3 l 0\n";
+	static const char three[] =
+		"jobstack-spool 3 6cf73dea 114 6169727332303132 17 00112233445566778899aabbccddeeff 300000000 user_us "
+		"system_us maxrss_kib read_bytes write_bytes\n"
+		"a7f651d3 110 o 42 1 1 0 0 0 3 0 1795242011123456 1795242012000000 1200 300 2048 5 6 0 17 5 "
+		"=657869742033 - -1 - =6f6f70730a\n"
+		"95ba04fd 3 d 1\n"
+		"d7d69755 3 l 0\n";
+	static const char fewer[] = "jobstack-spool 3 25c046ab 80 6169727332303132 17 00112233445566778899aabbccddeeff "
+				    "300000000 user_us system_us\n"
+				    "622adc93 101 o 42 1 1 0 0 0 3 0 1795242011123456 1795242012000000 1200 300 0 17 5 "
+				    "=657869742033 - -1 - =6f6f70730a\n"
+				    "28722838 3 d 1\n"
+				    "ecbd71fd 3 l 0\n";
+	static const char more[] = "jobstack-spool 3 ea4ae064 119 6169727332303132 17 00112233445566778899aabbccddeeff "
+				   "300000000 user_us system_us maxrss_kib read_bytes write_bytes snow\n"
+				   "c494480c 112 o 42 1 1 0 0 0 3 0 1795242011123456 1795242012000000 1200 300 2048 5 "
+				   "6 7 0 17 5 =657869742033 - -1 - =6f6f70730a\n"
+				   "c09c1505 3 d 1\n"
+				   "9cb9aeaa 3 l 0\n";
+	static const char half[] = "jobstack-spool 3 ecd4fa87 113 6169727332303132 17 00112233445566778899aabbccddeeff "
+				   "300000000 user_us system_us maxrss_kib read_bytes write_byte\n"
+				   "f6ffa9f9 110 o 42 1 1 0 0 0 3 0 1795242011123456 1795242012000000 1200 300 2048 5 "
+				   "6 0 17 5 =657869742033 - -1 - =6f6f70730a\n"
+				   "5bbf323c 3 d 1\n"
+				   "8fec5c1a 3 l 0\n";
+	static const char *const known[] = {two, three, fewer};
+	struct js_spool s;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		const struct jobstack_outcome *o;
+		int64_t sum = 0;
+
+		assert_int_equal(read_it(known[i], strlen(known[i]), &s), 0);
+		assert_true(s.n == 1 && s.delivered == 1 && s.left == 1);
+		o = s.outcomes;
+		assert_true(o->entry == 42 && o->user_us == 1200 && o->system_us == 300 && o->log_out == 17);
+		assert_string_equal(o->reason, "exit 3");
+#define SUM(member, ...) sum += o->member;
+		JS_ATTEMPT_USAGE(SUM)
+		if (i < 2)
+			assert_true(o->maxrss_kib == 2048 && o->read_bytes == 5 && o->write_bytes == 6 &&
+				    sum == 1200 + 300 + 2048 + 5 + 6 - (JS_USAGE_N - 5));
+		else
+			assert_true(sum == 1200 + 300 - (JS_USAGE_N - 2));
+		js_spool_free(&s);
+	}
+	assert_int_equal(read_it(more, strlen(more), &s), JOBSTACK_EFILE);
+	assert_string_equal(e.text,
+			    "the spool FILE was written by a newer jobstack: this one does not know its columns "
+			    "( user_us system_us maxrss_kib read_bytes write_bytes snow )");
+	assert_int_equal(read_it(half, strlen(half), &s), JOBSTACK_EFILE);
 }
 
 /* What can't be written whole does not count, and leaves the file as it was. */
@@ -456,10 +522,11 @@ static void noise(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(round_trip), cmocka_unit_test(truncated),     cmocka_unit_test(flipped),
-		cmocka_unit_test(shuffled),   cmocka_unit_test(after_the_end), cmocka_unit_test(others),
-		cmocka_unit_test(no_room),    cmocka_unit_test(noise),	       cmocka_unit_test(first_version)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(round_trip),    cmocka_unit_test(truncated),
+					   cmocka_unit_test(flipped),	    cmocka_unit_test(shuffled),
+					   cmocka_unit_test(after_the_end), cmocka_unit_test(others),
+					   cmocka_unit_test(no_room),	    cmocka_unit_test(noise),
+					   cmocka_unit_test(first_version), cmocka_unit_test(columns_of_others)};
 
 	return cmocka_run_group_tests(tests, set_up, take_down);
 }
