@@ -150,7 +150,7 @@ kill -CONT "$(child behind)"
 # late: by hand
 spool=$(spools late)
 check 'late: a wrong stack' answers 2 'are of the stack "late", not of "taken"' jobstack close --replay -s taken "$spool"
-cp "$spool" damaged && printf X | dd of=damaged bs=1 seek=150 conv=notrunc status=none
+cp "$spool" damaged && printf X | dd of=damaged bs=1 seek=$(($(head -n 1 "$spool" | wc -c) + 40)) conv=notrunc status=none
 check 'late: a damaged file' answers 2 'damaged in line 2' jobstack close --replay damaged
 check '... keeps the others from being delivered' answers 2 'damaged in line 2' jobstack close --replay "$spool" damaged
 sed 2d "$spool" >shorter

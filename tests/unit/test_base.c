@@ -3,6 +3,7 @@
  * base: numbers and durations as people type them, the clock's texts, buffers, options, small files.
  */
 #define _GNU_SOURCE
+#include "base/attempt.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -169,6 +170,13 @@ static void buffers(void **state)
 	assert_memory_equal(b.data + b.len - 5, "9999,", 5);
 	js_buf_reset(&b);
 	assert_int_equal(b.len, 0);
+	js_buf_u64(&b, UINT64_MAX);
+	js_buf_char(&b, ' ');
+	js_buf_i64(&b, INT64_MIN);
+	js_buf_i64(&b, 0);
+	js_buf_hex(&b, "0123456789abcdef", "\xff\x00\x1a", 3);
+	js_buf_hex(&b, "0123456789abcdef", NULL, 0);
+	assert_string_equal(b.data, "18446744073709551615 -92233720368547758080ff001a");
 	js_buf_free(&b);
 	assert_null(b.data);
 }
@@ -178,6 +186,9 @@ static void options(void **state)
 	static const struct js_opt table[] = {{'n', "number", "N", "a number"},
 					      {300, "flag", NULL, "a flag"},
 					      {'w', "watch", "[SEC]", "perhaps"},
+					      {301, "long", NULL,
+					       "first\nthe second line has more words than the help has columns for, "
+					       "so that it must go on below, under its beginning"},
 					      {0, NULL, NULL, NULL}};
 	static const struct js_opts o = {"prog", "[OPTIONS]", "About.", table, NULL, 1};
 	char *argv[] = {"prog", "-n", "5", "--flag", "-w", "--watch=3", "cmd", "--other", NULL};
@@ -224,6 +235,10 @@ static void options(void **state)
 	assert_int_equal(e.server_errno, JOBSTACK_WHY_OPTION);
 	js_opt_help(&o, &help);
 	assert_non_null(strstr(help.data, "--watch[=SEC]"));
+	assert_non_null(strstr(help.data,
+			       "\n      --long                first\n                            the second line has "
+			       "more words than the help has columns for, so that it must go on below,\n"
+			       "                            under its beginning\n"));
 	js_buf_free(&help);
 }
 
@@ -365,6 +380,16 @@ static void characters(void **state)
 	assert_string_equal(text, "a???\xc3\xa4?[0m?");
 }
 
+/* An outcome begins with nothing known of usage, whatever columns there are. */
+static void usage_unknown(void **state)
+{
+	const struct jobstack_outcome o = JOBSTACK_OUTCOME_INIT;
+
+	(void)state;
+#define IS_UNKNOWN(member, ...) assert_int_equal(o.member, -1);
+	JS_ATTEMPT_USAGE(IS_UNKNOWN)
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(durations),
@@ -377,7 +402,8 @@ int main(void)
 					   cmocka_unit_test(near_words),
 					   cmocka_unit_test(option_spec),
 					   cmocka_unit_test(files),
-					   cmocka_unit_test(characters)};
+					   cmocka_unit_test(characters),
+					   cmocka_unit_test(usage_unknown)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
