@@ -386,11 +386,12 @@ struct jobstack_outcome {
 	/* FAILED: the end of what it wrote to stderr, at most JOBSTACK_ERR_TAIL_MAX bytes, kept in the database.  Where
 	 * many in one step have one, less of each may be kept. */
 	struct jobstack_bytes err_tail;
+	int64_t major_faults; /* usage: page faults that had to wait for the disk */
 };
 #define JOBSTACK_ERR_TAIL_MAX 4096
 /* clang-format off */
 #define JOBSTACK_OUTCOME_INIT                                                                                          \
-	{0, 0, JOBSTACK_DONE, 0, 0, -1, 0, NULL, 0, 0, -1, -1, -1, -1, -1, NULL, -1, -1, -1, 0, NULL, -1, {NULL, 0}}
+	{0, 0, JOBSTACK_DONE, 0, 0, -1, 0, NULL, 0, 0, -1, -1, -1, -1, -1, NULL, -1, -1, -1, 0, NULL, -1, {NULL, 0}, -1}
 /* clang-format on */
 
 /* Who a worker is; every text may be NULL, every number -1 where it is not known.  What is not NULL is stored
@@ -607,6 +608,7 @@ struct jobstack_item {
 		err_tail;     /* of a failed attempt, as in struct jobstack_outcome; no data: none, or not asked for */
 	const char *to_stack; /* state MOVED: where it went, NULL if that stack is not there any more */
 	uint64_t to_entry;    /* ... and its number there; else 0 */
+	int64_t major_faults;
 };
 typedef int jobstack_item_fn(void *ctx, const struct jobstack_item *item);
 

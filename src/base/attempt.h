@@ -34,7 +34,8 @@
 	X(system_us,    "system_us",    "system_seconds", CPU,    RUSAGE_US(ru_stime), ", % system")                   \
 	X(maxrss_kib,   "maxrss_kib",   "maxrss_kib",     KIB,    RUSAGE(ru_maxrss),   "; memory %")                   \
 	X(read_bytes,   "read_bytes",   "read_bytes",     SIZE,   IO("rchar"),         "; read %")                     \
-	X(write_bytes,  "write_bytes",  "write_bytes",    SIZE,   IO("wchar"),         ", wrote %")
+	X(write_bytes,  "write_bytes",  "write_bytes",    SIZE,   IO("wchar"),         ", wrote %")                    \
+	X(major_faults, "major_faults", "major_faults",   COUNT,  RUSAGE(ru_majflt),   "; major page faults %")
 
 #define JS_ATTEMPT_OUTPUT(X)                                                                                           \
 	X(log,          "log",          "log",            TEXT,   OUTCOME)                                             \

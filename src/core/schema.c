@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SCHEMA_VERSION 3
+#define SCHEMA_VERSION 4
 #define LOCK_SECONDS 20 /* a try; shorter than the connection waits for an answer */
 #define LOCK_TRIES 9
 #define UPGRADE_TRIES 20   /* times that a migration is begun anew */

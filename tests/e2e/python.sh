@@ -118,6 +118,7 @@ assert sorted(i.entry for i in s.list(["done"])) == [3, 4, 5, 7]
 assert [i.outcome for i in s.attempts(7)] == ["interrupted", "done"], s.attempts(7)
 assert [i.outcome for i in s.attempts(3)] == ["interrupted", "done"] and s.attempts(3)[0].reason == "not now"
 item = s.attempts(5)[0]
+assert item.major_faults == -1, "a script's close tells of no usage"
 assert item.seconds >= 0 and item.node and item.user and item.argv[0] == "python" and item.state == "done"
 assert s.requeue(entries=[1, 2], dry_run=True) == 2 and s.requeue(entries=[1, 2]) == 2 and s.requeue() == 1
 try:

@@ -310,4 +310,5 @@ action busy 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo done'
 push_names usage ok busy
 check 'usage' by_name -s usage
 is '... of a long entry' "$(sql "SELECT GROUP_CONCAT(user_us+system_us>=50000 ORDER BY entry_id) FROM attempt JOIN stack USING(stack_id) WHERE name='usage'")" '0,1'
+is '... what is counted for a whole process is not known of one entry' "$(sql "SELECT COUNT(maxrss_kib)+COUNT(read_bytes)+COUNT(major_faults) FROM attempt JOIN stack USING(stack_id) WHERE name='usage'")" 0
 finish

@@ -73,11 +73,12 @@ static void whole(pthread_t thread, const int *status)
 	(void)pthread_join(thread, NULL);
 	assert_int_equal(*status, 0);
 	assert_int_equal(sql(holder, "SELECT MAX(version) FROM jobstack_version"), jobstack_schema_version());
-	assert_int_equal(
-		sql(holder, "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema=DATABASE() AND "
-			    "column_name IN('max_running','pruned','err_tail','err_at','to_stack','to_entry','locked') "
-			    "AND table_name NOT LIKE 'first\\_%%'"),
-		8);
+	assert_int_equal(sql(holder,
+			     "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema=DATABASE() AND "
+			     "column_name IN('max_running','pruned','err_tail','err_at','to_stack','to_entry','locked',"
+			     "'major_faults') "
+			     "AND table_name NOT LIKE 'first\\_%%'"),
+			 9);
 }
 
 /* The connection is ended at each kind of statement, for the first table and for the last, and at the version's row. */
@@ -91,7 +92,7 @@ static void connection_lost(void **state)
 		pthread_t thread;
 
 		first_version();
-		thread = i < 8 ? hold_init(sign[i % 4], i / 4 * 5, &status)
+		thread = i < 8 ? hold_init(sign[i % 4], i / 4 * 6, &status)
 			       : hold_init("INSERT IGNORE INTO jobstack_version", 0, &status);
 		(void)sql(observer, "KILL CONNECTION %" PRIu64,
 			  sql(observer,
@@ -116,7 +117,8 @@ static void another_node(void **state)
 		"ALTER TABLE dead ADD COLUMN to_stack BIGINT UNSIGNED NULL, ADD COLUMN to_entry BIGINT UNSIGNED NULL",
 		"ALTER TABLE gate DROP COLUMN max_running, DROP COLUMN running",
 		"ALTER TABLE stack ADD COLUMN locked BIGINT UNSIGNED NOT NULL DEFAULT 0",
-		"ALTER TABLE gate ADD COLUMN locked BIGINT UNSIGNED NOT NULL DEFAULT 0"};
+		"ALTER TABLE gate ADD COLUMN locked BIGINT UNSIGNED NOT NULL DEFAULT 0",
+		"ALTER TABLE attempt ADD COLUMN major_faults BIGINT NULL"};
 	int status;
 
 	(void)state;

@@ -128,6 +128,29 @@ jobstack push -q -s usage /x >/dev/null
 check 'usage' worker -s usage -- sh -c 'head -c 3000000 /dev/zero >big; cat big >/dev/null; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'
 is '... is on record' "$(sql "SELECT user_us+system_us>1000 AND maxrss_kib>500 AND read_bytes>=3000000 AND write_bytes>=3000000 AND
 	started<ended FROM attempt JOIN stack USING(stack_id) WHERE name='usage'")" 1
+# page faults that wait for the disk (none where the directory is in memory): as the command counts them itself, everywhere they are told
+cat >faults.py <<'P'
+import mmap, os, resource
+with open("evicted", "w+b") as f:
+    f.write(b"x" * 4000000)
+    f.flush()
+    os.fsync(f.fileno())
+    os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    pages = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)
+    sum(pages[i] for i in range(0, len(pages), 4096))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_majflt)
+P
+jobstack push -q -s faults /x >/dev/null
+check 'page faults' worker -s faults -- python3 faults.py
+faults=$(sql "SELECT major_faults FROM attempt JOIN stack USING(stack_id) WHERE name='faults'") own=$(jobstack logs -s faults 1 --stdout)
+check "... are on record ($faults; the command counted $own)" test "$own" -le "$faults" -a "$faults" -le $((own + 500))
+is '... in list and export' "$(jobstack list -s faults 1 -o major_faults) $(jobstack export -s faults -o major_faults | tr -d '\r' | paste -sd,)" "$faults major_faults,$faults"
+is '... in JSON' "$(jobstack show -s faults 1 --json | python3 -c 'import json,sys; o = json.load(sys.stdin); print(o["major_faults"], o["attempts"][0]["major_faults"])')" "$faults $faults"
+like '... in show' "$(jobstack show -s faults 1)" "used +CPU [0-9.]+ s user, [0-9.]+ s system; memory .*; read .*, wrote .*; major page faults $faults"$'\n'
+check 'it can be requeued' jobstack requeue -q -s faults 1
+check '... and run again' worker -s faults -- true
+check '... and pruned' jobstack prune -q -s faults --older-than 0 --archive faults.jsonl
+is '... into the archive' "$(python3 -c 'import json; print([a["major_faults"] for a in json.loads(open("faults.jsonl").readline())["attempts"]][0])')" "$faults"
 
 # signals: drain
 for signal in TERM USR1; do

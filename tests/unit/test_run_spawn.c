@@ -319,6 +319,7 @@ static void test_usage(void **state)
 	assert_true(r.read_bytes >= 64 * 1048576);
 	assert_true(r.write_bytes >= 64 * 1048576);
 	assert_true(r.read_bytes < 2 * 64 * 1048576);
+	assert_true(r.major_faults >= 0);
 	r = run("head -c 50000000 /dev/zero | tail -n 1 | wc -c"); /* tail keeps it all */
 	assert_true(r.maxrss_kib > 40000);
 }

@@ -213,6 +213,7 @@ class jobstack_outcome(ctypes.Structure):
         ("err_log", c_char_p),
         ("err_at", c_int64),
         ("err_tail", jobstack_bytes),
+        ("major_faults", c_int64),
     ]
 
     @classmethod
@@ -228,6 +229,7 @@ class jobstack_outcome(ctypes.Structure):
         new.log_out = -1
         new.log_err = -1
         new.err_at = -1
+        new.major_faults = -1
         return new
 
 
@@ -334,6 +336,7 @@ class jobstack_item(ctypes.Structure):
         ("err_tail", jobstack_bytes),
         ("to_stack", c_char_p),
         ("to_entry", c_uint64),
+        ("major_faults", c_int64),
     ]
 
 
