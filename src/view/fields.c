@@ -68,54 +68,38 @@ void view_fields_all(struct view_fields *fields)
 		fields->field[fields->n] = &view_field[fields->n];
 }
 
-/* The value of a field whose kind is a number: 0 if it is not known. */
-static int field_number(const struct view_field *f, const struct jobstack_item *item, int64_t *value)
+static void set_text(struct view_value *v, const char *text)
 {
-	const char *at = (const char *)item + f->at;
-
-	switch (f->kind) {
-	case U32: *value = *(const uint32_t *)(const void *)at; return 1;
-	case U64:
-	case NUMBER: *value = (int64_t) * (const uint64_t *)(const void *)at; return f->kind == U64 || *value != 0;
-	case JS_KIND_CODE: *value = *(const int32_t *)(const void *)at; return *value >= 0;
-	case JS_KIND_SIGNAL: *value = *(const int32_t *)(const void *)at; return *value > 0;
-	case TOOK: *value = view_item_took(item); return *value >= 0;
-	default: *value = *(const int64_t *)(const void *)at; return *value >= 0;
-	}
-}
-
-/* The value of a field whose kind is a text; no data: not known. */
-static struct jobstack_bytes field_words(const struct view_field *f, const struct jobstack_item *item)
-{
-	const char *text;
-
-	if (f->kind == BYTES)
-		return *(const struct jobstack_bytes *)(const void *)((const char *)item + f->at);
-	if (f->kind == STATE)
-		text = view_state_word(item->state);
-	else if (f->kind == OUTCOME)
-		text = view_outcome_word(item->outcome);
-	else
-		text = *(const char *const *)(const void *)((const char *)item + f->at);
-	return (struct jobstack_bytes){text, text == NULL ? 0 : strlen(text)};
+	v->is = text == NULL ? VIEW_UNKNOWN : VIEW_TEXT;
+	v->text = (struct jobstack_bytes){text, text == NULL ? 0 : strlen(text)};
 }
 
 void view_field_value(const struct view_field *f, const struct jobstack_item *item, struct view_value *v)
 {
+	const void *at = (const char *)item + f->at;
+
+	v->is = VIEW_NUMBER;
 	switch (f->kind) {
-	case JS_KIND_TEXT:
+	case STATE: set_text(v, view_state_word(item->state)); return;
+	case OUTCOME: set_text(v, view_outcome_word(item->outcome)); return;
+	case JS_KIND_TEXT: set_text(v, *(const char *const *)at); return;
 	case BYTES:
-	case STATE:
-	case OUTCOME:
-		v->text = field_words(f, item);
+		v->text = *(const struct jobstack_bytes *)at;
 		v->is = v->text.data == NULL ? VIEW_UNKNOWN : VIEW_TEXT;
 		return;
-	case JS_KIND_MOMENT: v->is = VIEW_MOMENT; break;
-	case JS_KIND_CPU:
-	case TOOK: v->is = VIEW_SECONDS; break;
-	default: v->is = VIEW_NUMBER;
+	case U32: v->n = *(const uint32_t *)at; break;
+	case U64: v->n = (int64_t) * (const uint64_t *)at; break;
+	case NUMBER: v->n = *(const uint64_t *)at == 0 ? -1 : (int64_t) * (const uint64_t *)at; break;
+	case JS_KIND_CODE: v->n = *(const int32_t *)at; break;
+	case JS_KIND_SIGNAL: v->n = *(const int32_t *)at > 0 ? *(const int32_t *)at : -1; break;
+	case TOOK: v->n = view_item_took(item); break;
+	default: v->n = *(const int64_t *)at;
 	}
-	if (!field_number(f, item, &v->n))
+	if (f->kind == JS_KIND_CPU || f->kind == TOOK)
+		v->is = VIEW_SECONDS;
+	else if (f->kind == JS_KIND_MOMENT)
+		v->is = VIEW_MOMENT;
+	if (v->n < 0)
 		v->is = VIEW_UNKNOWN;
 }
 
