@@ -6,7 +6,7 @@
  *
  * For each command it prints "command NAME DOES" and what js_opt_spec prints; jobstack-worker is the last one.  main.c
  * prints "group HEADING" before the commands of a group.  The tables are private to the commands, so each command is
- * called, and cli_next ends the call after printing its table.
+ * called, and cli_parse ends the call after printing its table.
  */
 #include "cli/spec.h"
 

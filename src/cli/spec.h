@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack --spec, see spec.c: main.c calls each command, and cli_next prints its option table.
+ * jobstack --spec, see spec.c: main.c calls each command, and cli_parse prints its option table.
  */
 #ifndef JS_CLI_SPEC_H
 #define JS_CLI_SPEC_H
