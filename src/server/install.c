@@ -52,6 +52,8 @@ static void fill_arguments(struct arguments *a, const struct js_program *program
 		if (who->name[0] != '\0')
 			a->argv[n++] = a->user;
 		a->argv[n++] = "--skip-test-db";
+		/* its data directory: in /tmp any other server of this user that starts deletes its temporary tables */
+		a->argv[n++] = "--tmpdir=.";
 		a->argv[n++] = "--force"; /* this host's name need not be known to the resolver */
 	}
 	a->argv[n] = NULL;
