@@ -584,7 +584,7 @@ struct jobstack_filter {
 /* clang-format on */
 
 /* One entry, or one attempt of it.  Everything is valid during the callback.  Times are microseconds since 1970 UTC by
- * the server's clock, -1 where there is none. */
+ * the server's clock, -1 if not known. */
 struct jobstack_item {
 	uint64_t entry;
 	struct jobstack_bytes datapath;
@@ -615,7 +615,7 @@ typedef int jobstack_item_fn(void *ctx, const struct jobstack_item *item);
 /* Calls FN for each entry of STACK that fits FILTER (NULL: all), state by state in the order of the bits; in each by
  * number, but what is in line in the order in which it would be popped.  An entry that is in several of the states is
  * told once. Reads page by page: flat memory, and no long transaction; entries that change state meanwhile may be
- * missed or told twice. Errors: EMISSING; EUSAGE (the filter has a glob that is none, or an empty range). */
+ * missed or told twice. Errors: EMISSING; EUSAGE (the filter has an invalid glob or an empty range). */
 int jobstack_list(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter,
 		  jobstack_item_fn *fn, void *ctx, struct jobstack_error *error);
 
@@ -625,7 +625,7 @@ int jobstack_list(struct jobstack *handle, const char *stack, const struct jobst
 int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry, jobstack_item_fn *fn, void *ctx,
 		      struct jobstack_error *error);
 
-/* Finds the entry with this datapath (the last one, if several).  Returns 1 if there is none. */
+/* Finds the entry with this datapath (the last one, if several).  Returns 1 if no entry has it. */
 int jobstack_find(struct jobstack *handle, const char *stack, struct jobstack_bytes datapath, uint64_t *entry,
 		  struct jobstack_error *error);
 
@@ -660,7 +660,7 @@ struct jobstack_move_options {
  * another stack, where they get new numbers and no attempts yet, and keep their priority.  Here they are MOVED from
  * then on, with their history; neither dead nor to be requeued.  Each is moved once, however many do it at once and
  * whatever reply is lost: some hundred in a transaction over both stacks, so that a call that is cut short has moved
- * whole ones, which *RESULT counts.  Errors: EMISSING; EUSAGE (the same stack, a name that is none, another state);
+ * whole ones, which *RESULT counts.  Errors: EMISSING; EUSAGE (the same stack, an invalid name, another state);
  * ECONFLICT (the other stack is cancelled or being dropped; an entry with a relative name, and those of the other stack
  * belong to another directory; one of the two is dropped). */
 int jobstack_move(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter,
