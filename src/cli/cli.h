@@ -6,6 +6,7 @@
 #ifndef JS_CLI_CLI_H
 #define JS_CLI_CLI_H
 
+#include "base/error.h"
 #include "base/opt.h"
 #include "jobstack/jobstack.h"
 
@@ -15,12 +16,12 @@
 /* Exit statuses; and what cli_parse gives while there is none yet. */
 enum {
 	CLI_GO_ON = -1,
-	CLI_YES = 0,
-	CLI_NO = 1,
-	CLI_USAGE = 2,
-	CLI_NODB = 69,
-	CLI_BUG = 70,
-	CLI_NOPERM = 77,
+	CLI_YES = JS_EXIT_OK,
+	CLI_NO = JS_EXIT_NO,
+	CLI_USAGE = JS_EXIT_USAGE,
+	CLI_NODB = JS_EXIT_NODB,
+	CLI_BUG = JS_EXIT_BUG,
+	CLI_NOPERM = JS_EXIT_NOPERM,
 	CLI_TIMEOUT = 124
 };
 
@@ -76,8 +77,8 @@ struct cli_take {
 	int (*by)(struct cli *cli, void *ctx, int key, const char *arg);
 };
 /* clang-format off */
-/* Sets an int to 1; notes the value; notes one that can't be empty, which is what an unset variable leaves of "$DIR"; the
- * same, and it can't be given twice with different values. */
+/* FLAG sets an int to 1.  WORD stores the value.  NAME does, and refuses an empty one, which an unset variable leaves of
+ * "$DIR".  ONCE is WORD, and refuses a second, different value. */
 #define CLI_FLAG(flag) CLI_TAKE_FLAG, (flag), 0, 0, NULL, NULL
 #define CLI_WORD(word) CLI_TAKE_WORD, (word), 0, 0, NULL, NULL
 #define CLI_NAME(word) CLI_TAKE_NAME, (word), 0, 0, NULL, NULL

@@ -119,6 +119,8 @@ int js_config_server(const struct js_layout *layout, const struct js_program *pr
 	add_value(&t, "datadir", layout->data);
 	add_value(&t, "socket", config->socket);
 	add_value(&t, "pid-file", pid_file);
+	/* in /tmp any other server of this user that starts would delete our temporary tables */
+	add_value(&t, "tmpdir", layout->run);
 	add_value(&t, "init-file", layout->init);
 	add_value(&t, "ssl-ca", tls.ca);
 	add_value(&t, "ssl-cert", tls.cert);

@@ -5,7 +5,7 @@
  *
  *     DIR/jobstack.lock   the lock; also the sign that DIR is ours
  *     DIR/data            the server's data (the server's user's)
- *     DIR/run             its socket (the server's user's)
+ *     DIR/run             its socket and temporary tables (the server's user's)
  *     DIR/tls             CA, server certificate, keys
  *     DIR/owner           which process on which host serves DIR now; gone after a clean stop
  *     DIR/port            the port that was chosen

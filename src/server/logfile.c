@@ -57,21 +57,32 @@ void js_logfile_read(const char *path, int64_t offset, struct js_buf *text)
 	(void)close(fd);
 }
 
-void js_logfile_tell(const struct js_log *log, const char *text, int lines)
+/* Where the last LINES of TEXT begin, or the first one with an error, if that is earlier: an installer, and a server
+ * that can't start, say much after it. */
+static const char *find_tail(const char *text, int lines)
 {
-	const char *p;
-	size_t len;
+	const char *p = text + strlen(text), *error = strstr(text, "ERROR");
 
-	if (text == NULL)
-		return;
-	p = text + strlen(text);
 	while (p > text && p[-1] == '\n')
 		p--;
 	for (; p > text && lines > 0; lines--)
 		do
 			p--;
 		while (p > text && p[-1] != '\n');
-	for (; *p != '\0'; p += len + (p[len] == '\n')) {
+	if (error == NULL || error >= p)
+		return p;
+	while (error > text && error[-1] != '\n')
+		error--;
+	return error;
+}
+
+void js_logfile_tell(const struct js_log *log, const char *text, int lines)
+{
+	size_t len;
+
+	if (text == NULL)
+		return;
+	for (const char *p = find_tail(text, lines); *p != '\0' && lines > 0; p += len + (p[len] == '\n'), lines--) {
 		len = strcspn(p, "\n");
 		if (len > 0)
 			js_log(log, JOBSTACK_LOG_ERROR, "| %.*s", (int)(len < 900 ? len : 900), p);

@@ -17,7 +17,8 @@ int js_logfile_open(const char *path, int64_t *offset);
 /* Appends the log from OFFSET on (its last part, if it is long) to TEXT. */
 void js_logfile_read(const char *path, int64_t offset, struct js_buf *text);
 
-/* Tells the last LINES of TEXT (may be NULL), each as an error message beginning with "| ". */
+/* Tells the last LINES of TEXT (may be NULL), or as many from its first error on, each as a message beginning with "|
+ * ". */
 void js_logfile_tell(const struct js_log *log, const char *text, int lines);
 
 /* 1 if TEXT (may be NULL) tells of a full disk or quota, or the disk under DIR is full. */

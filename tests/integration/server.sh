@@ -311,6 +311,7 @@ touch "$T/server.go"
 check "the next start waits for the same server" both 0 "already running" server k start
 check "which it is" test "$(owner k pid)" = "$pid"
 check "clients get in" gives 0 sql "$T/k.d/client.cnf" "SELECT 1"
+check "its temporary tables are where no other server deletes them" both 0 "$T/k/run" sql "$T/k.d/client.cnf" "SELECT @@tmpdir"
 check "no half data is left" test -z "$(find "$T/k" -maxdepth 1 -name 'data.new.*')"
 check "and no statements with the password" not test -e "$T/k/init.sql"
 gives 0 server k stop
