@@ -2,13 +2,10 @@
  *
  * Arrays that grow.
  */
-#ifndef JS_BASE_ARRAY_H
-#define JS_BASE_ARRAY_H
+#pragma once
 
 #include <stddef.h>
 
 /* Makes room for at least N elements of SIZE bytes in an array that has room for *ROOM.  ARRAY is the address of the
  * pointer to it (may be NULL), which may change.  Returns 0, or -1 without memory: then the array is as it was. */
 int js_array_grow(void *array, size_t *room, size_t n, size_t size);
-
-#endif

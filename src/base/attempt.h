@@ -16,8 +16,7 @@
  *
  * Usage is int64_t, and -1 where it is not known.
  */
-#ifndef JS_BASE_ATTEMPT_H
-#define JS_BASE_ATTEMPT_H
+#pragma once
 
 /* clang-format off */
 #define JS_ATTEMPT_END(X)                                                                                              \
@@ -65,5 +64,3 @@ enum js_kind {
 /* The columns of usage, numbered: JS_USAGE_user_us is 0. */
 #define JS_USAGE_NUMBER(member, ...) JS_USAGE_##member,
 enum { JS_ATTEMPT_USAGE(JS_USAGE_NUMBER) JS_USAGE_N };
-
-#endif

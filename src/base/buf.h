@@ -2,8 +2,7 @@
  *
  * A growable string of bytes.  It remembers that memory ran out, so that a long run of appends is checked once.
  */
-#ifndef JS_BASE_BUF_H
-#define JS_BASE_BUF_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ void js_buf_wipe(struct js_buf *buf);
 
 /* Appends TEXT as one word for a shell: as it is where it needs no quotes, else in single quotes. */
 void js_buf_shell_word(struct js_buf *buf, const char *text);
-
-#endif

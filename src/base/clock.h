@@ -3,8 +3,7 @@
  * Time.  Whatever is measured or waited for goes by the monotonic clock that also counts the time for which a machine
  * is suspended.  The wall clock is for telling people, and its leaps tell that this machine may have been paused.
  */
-#ifndef JS_BASE_CLOCK_H
-#define JS_BASE_CLOCK_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ int64_t js_clock_parse(const char *text);
 /* Reads a time as people write it, in UTC: 2026-11-21, 2026-11-21T06:20, 2026-11-21 06:20:11.5, with or without a Z at
  * its end; -1 if it is not one. */
 int64_t js_clock_read(const char *text);
-
-#endif

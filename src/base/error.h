@@ -2,8 +2,7 @@
  *
  * The error object's one writer.  The first error wins; lower layers state facts, the command adds the remedy.
  */
-#ifndef JS_BASE_ERROR_H
-#define JS_BASE_ERROR_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 
@@ -56,5 +55,3 @@ int js_error_is_disk(unsigned why);
 
 /* What to do about a server's error (its number) that comes from one of its settings; NULL for any other. */
 const char *js_error_setting(unsigned server_errno);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Small files read whole and written whole, and random bytes.
  */
-#ifndef JS_BASE_FILE_H
-#define JS_BASE_FILE_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -44,5 +43,3 @@ void js_file_random(void *data, size_t len);
 
 /* Fills TEXT with so many random hexadecimal digits, and a NUL. */
 void js_file_random_hex(char *text, size_t digits);
-
-#endif

@@ -3,8 +3,7 @@
  * Globs over bytes: * stands for any bytes (a slash is one like others), ? for one, [a-z] for one of these, [!a-z] for
  * one of the others; a backslash takes the next byte as it is.
  */
-#ifndef JS_BASE_GLOB_H
-#define JS_BASE_GLOB_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -19,5 +18,3 @@ int js_glob_match(const char *glob, size_t len, const char *text, size_t text_le
 /* Appends a pattern for SQL's LIKE ... ESCAPE '|' that matches whatever GLOB does; more than that only where GLOB has
  * brackets. */
 void js_glob_like(struct js_buf *out, const char *glob, size_t len);
-
-#endif

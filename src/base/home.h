@@ -2,8 +2,7 @@
  *
  * Where a user's files lie, by the environment that the caller shows.
  */
-#ifndef JS_BASE_HOME_H
-#define JS_BASE_HOME_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ void js_home_server_file(js_home_get *get, char *path, size_t size);
  * there, else
  * ~/.my.cnf if that is there.  Returns PATH, or NULL if there is none. */
 const char *js_home_option_file(const char *given, js_home_get *get, char *path, size_t size);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The log sink: where a layer's messages go is the caller's choice.
  */
-#ifndef JS_BASE_LOG_H
-#define JS_BASE_LOG_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 
@@ -15,5 +14,3 @@ struct js_log {
 /* Hands one message to the sink; control characters become '?'. */
 void js_log(const struct js_log *log, enum jobstack_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What a mistyped word was meant to be.
  */
-#ifndef JS_BASE_NEAR_H
-#define JS_BASE_NEAR_H
+#pragma once
 
 /* A search: begin it with the word as it was typed, try the words that there are, and look at BEST. */
 struct js_near {
@@ -20,5 +19,3 @@ struct js_near {
  * out, added, changed or two swapped (words of five letters and more: two such changes).  The first of equally near
  * ones stays. */
 void js_near_try(struct js_near *near, const char *candidate);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Numbers, durations and sizes as people type them.
  */
-#ifndef JS_BASE_NUM_H
-#define JS_BASE_NUM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ int js_num_size(const char *text, uint64_t *bytes);
 
 /* Writes a duration for people: "0.4 s", "12 s", "3 min 5 s", "2 h 10 min", "3 d 4 h". */
 void js_num_duration_text(int64_t us, char *text, size_t size);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Command-line options from one table a command: what is parsed is what the help tells.  getopt_long does the work.
  */
-#ifndef JS_BASE_OPT_H
-#define JS_BASE_OPT_H
+#pragma once
 
 #include "base/buf.h"
 #include "jobstack/jobstack.h"
@@ -44,5 +43,3 @@ void js_opt_help(const struct js_opts *opts, struct js_buf *text);
  * option that is in the help "option LETTER NAME ARG HELP" (LETTER and ARG may be empty), "notes TEXT" if there are
  * any. */
 void js_opt_spec(const struct js_opts *opts, struct js_buf *text);
-
-#endif

@@ -3,13 +3,10 @@
  * Signals that were ignored when this process was started (nohup, a shell's `&`, `trap ''`).  They stay ignored, here
  * and in what we start.
  */
-#ifndef JS_BASE_SIGNAL_H
-#define JS_BASE_SIGNAL_H
+#pragma once
 
 /* Is the signal NUMBER ignored now? */
 int js_signal_is_ignored(int number);
 
 /* Installs HANDLER for the signal NUMBER, unless it is ignored. */
 void js_signal_catch(int number, void (*handler)(int number));
-
-#endif

@@ -6,8 +6,7 @@
  * told as the middle of its bucket: it differs from the true one by at most 1/256 of it (0.4 %).  The smallest and the
  * largest value, the number and the sum are exact.  Two sketches of parts, merged, are the sketch of the whole.
  */
-#ifndef JS_BASE_SKETCH_H
-#define JS_BASE_SKETCH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ uint64_t js_sketch_quantile(const struct js_sketch *sketch, double q);
 uint64_t js_sketch_between(const struct js_sketch *sketch, uint64_t low, uint64_t high);
 
 double js_sketch_mean(const struct js_sketch *sketch); /* 0 if there are none */
-
-#endif

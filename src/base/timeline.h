@@ -4,8 +4,7 @@
  * steps of equal length, which become longer (1 s, 5 s, 10 s, 30 s, 1 min, ... an hour, ... a day, a week) when they
  * don't reach any more.
  */
-#ifndef JS_BASE_TIMELINE_H
-#define JS_BASE_TIMELINE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ int js_timeline_range(const struct js_timeline *timeline, size_t *from, size_t *
 
 /* Makes the steps longer until at most STEPS (at least 2) of them reach from the first event to the last. */
 void js_timeline_fit(struct js_timeline *timeline, size_t steps);
-
-#endif

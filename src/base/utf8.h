@@ -2,8 +2,7 @@
  *
  * UTF-8, a character at a time.
  */
-#ifndef JS_BASE_UTF8_H
-#define JS_BASE_UTF8_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ void js_utf8_clean(char *text);
 /* The columns of a terminal that the well-formed character at DATA, N bytes long, takes: 2 if it is wide, 0 if it
  * stands on the one before it, else 1. */
 unsigned js_utf8_columns(const char *data, size_t n);
-
-#endif

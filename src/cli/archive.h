@@ -2,8 +2,7 @@
  *
  * The archive of what was pruned: a file of JSON lines, an entry a line, that is only appended to.
  */
-#ifndef JS_CLI_ARCHIVE_H
-#define JS_CLI_ARCHIVE_H
+#pragma once
 
 #include "cli/cli.h"
 #include "view/whole.h"
@@ -35,5 +34,3 @@ int cli_archive_add(struct cli_archive *archive, const struct jobstack_item *ite
 int cli_archive_keep(struct cli_archive *archive);
 
 void cli_archive_end(struct cli_archive *archive);
-
-#endif

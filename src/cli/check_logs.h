@@ -2,8 +2,7 @@
  *
  * jobstack check --logs: what the workers' own files tell and the database does not.
  */
-#ifndef JS_CLI_CHECK_LOGS_H
-#define JS_CLI_CHECK_LOGS_H
+#pragma once
 
 #include "cli/cli.h"
 
@@ -11,5 +10,3 @@
  * each that has a directory there, and prints each attempt that the database does not have as the file does.  0: it has
  * all of them; 1: not all; negative: the error is in cli->error. */
 int cli_check_logs(struct cli *cli, const char *dir);
-
-#endif

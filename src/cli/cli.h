@@ -3,8 +3,7 @@
  * What the subcommands share: how a command is called, the common options, how an error becomes words and an exit
  * status. One subcommand, one file, one option table, one row in the command table (main.c).
  */
-#ifndef JS_CLI_CLI_H
-#define JS_CLI_CLI_H
+#pragma once
 
 #include "base/error.h"
 #include "base/opt.h"
@@ -181,5 +180,3 @@ int cli_check_main(int argc, char **argv);
 int cli_submit_main(int argc, char **argv);
 int cli_doctor_main(int argc, char **argv);
 int cli_wait_main(int argc, char **argv);
-
-#endif

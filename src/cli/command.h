@@ -2,8 +2,7 @@
  *
  * Other programs that a command runs to their end (sbatch, scontrol, a mailer), and lists of words for them.
  */
-#ifndef JS_CLI_COMMAND_H
-#define JS_CLI_COMMAND_H
+#pragma once
 
 #include "base/buf.h"
 #include "jobstack/jobstack.h"
@@ -43,5 +42,3 @@ struct cli_command {
 /* Runs it.  Returns its exit status, or 128 and the signal that ended it; or a negative code with ERROR filled:
  * EMISSING there is no such program, EFILE it can't be run, or the time was up; ESTOPPED by cli_stop. */
 int cli_command(const struct cli_command *command, struct jobstack_error *error);
-
-#endif

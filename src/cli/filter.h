@@ -2,8 +2,7 @@
  *
  * The options that choose entries, the same for every command that has them.
  */
-#ifndef JS_CLI_FILTER_H
-#define JS_CLI_FILTER_H
+#pragma once
 
 #include "base/buf.h"
 #include "cli/cli.h"
@@ -40,5 +39,3 @@ int cli_filter_end(struct cli *cli, struct cli_filter *filter);
 
 /* Frees what it holds, but for filter->f.entries. */
 void cli_filter_free(struct cli_filter *filter);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Where the database is, as far as other hosts are concerned.
  */
-#ifndef JS_CLI_HOST_H
-#define JS_CLI_HOST_H
+#pragma once
 
 #include <netinet/in.h>
 
@@ -15,5 +14,3 @@ void cli_host_of(const char *where, char host[CLI_HOST]);
 /* Resolves HOST: 0, or getaddrinfo's error.  ADDRESS is its first address, *LOOPBACK whether that reaches this host
  * alone. */
 int cli_host_resolve(const char *host, char address[INET6_ADDRSTRLEN], int *loopback);
-
-#endif

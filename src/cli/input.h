@@ -2,8 +2,7 @@
  *
  * Names from a stream, as push and run read them: lines or NUL-separated, while the writer still writes.
  */
-#ifndef JS_CLI_INPUT_H
-#define JS_CLI_INPUT_H
+#pragma once
 
 #include "cli/cli.h"
 
@@ -57,5 +56,3 @@ int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint
 
 /* A jobstack_next_fn over a struct cli_input.  Stops (negative) at cli_stop, and at a read error. */
 int cli_input_next(void *ctx, struct jobstack_bytes *datapath);
-
-#endif

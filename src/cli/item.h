@@ -2,8 +2,7 @@
  *
  * Entries, states and fields as people name them.
  */
-#ifndef JS_CLI_ITEM_H
-#define JS_CLI_ITEM_H
+#pragma once
 
 #include "cli/cli.h"
 #include "view/fields.h"
@@ -34,5 +33,3 @@ int cli_states(struct cli *cli, const char *list, unsigned *states);
 
 /* Reads "entry,datapath".  Returns 0, or CLI_USAGE, having told why. */
 int cli_fields(struct cli *cli, const char *list, struct view_fields *fields);
-
-#endif

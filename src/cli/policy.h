@@ -2,8 +2,7 @@
  *
  * A stack's policy as people write it: for set, and as options of what pushes.
  */
-#ifndef JS_CLI_POLICY_H
-#define JS_CLI_POLICY_H
+#pragma once
 
 #include "cli/cli.h"
 
@@ -13,5 +12,3 @@ int cli_policy(struct cli *cli, const char *name, const char *value, struct jobs
 
 /* For cli_parse: the same for an option of that name, with a struct jobstack_policy as CTX. */
 int cli_policy_take(struct cli *cli, void *ctx, int key, const char *arg);
-
-#endif

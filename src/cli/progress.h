@@ -2,8 +2,7 @@
  *
  * A line on the terminal that tells how far a long command is.
  */
-#ifndef JS_CLI_PROGRESS_H
-#define JS_CLI_PROGRESS_H
+#pragma once
 
 #include "cli/cli.h"
 
@@ -25,5 +24,3 @@ void cli_progress(struct cli_progress *progress, const char *format, ...) __attr
 
 /* Takes the line away; before anything else is printed. */
 void cli_progress_end(struct cli_progress *progress);
-
-#endif

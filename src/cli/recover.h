@@ -2,8 +2,7 @@
  *
  * Taking back what dead workers hold: for recover, and for requeue.
  */
-#ifndef JS_CLI_RECOVER_H
-#define JS_CLI_RECOVER_H
+#pragma once
 
 #include "cli/cli.h"
 
@@ -33,5 +32,3 @@ struct cli_recovery {
  * silent, if a minute does or WAIT says so.  Says what it did and who is left.  Returns 0, or a JOBSTACK_E code with
  * cli->error filled. */
 int cli_recover(struct cli *cli, struct cli_recovery *recovery);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Delivering what workers left in spools.
  */
-#ifndef JS_CLI_REPLAY_H
-#define JS_CLI_REPLAY_H
+#pragma once
 
 #include "cli/cli.h"
 
@@ -14,5 +13,3 @@
  * told why: CLI_YES nothing is left to deliver, CLI_NO some came too late or may not be delivered now, CLI_USAGE a file
  * or stack is wrong. */
 int cli_replay(struct cli *cli, char *const files[], size_t n);
-
-#endif

@@ -3,8 +3,7 @@
  * sbatch, as `submit` and `server submit` use it: its options among ours, the call, the script that stays where users
  * can look.
  */
-#ifndef JS_CLI_SBATCH_H
-#define JS_CLI_SBATCH_H
+#pragma once
 
 #include "cli/cli.h"
 #include "cli/command.h"
@@ -61,5 +60,3 @@ void cli_sbatch_file(struct js_buf *out, const char *path);
 
 /* PATH as an absolute one, in OUT of CLI_PATH bytes.  0, or -1. */
 int cli_absolute(const char *path, char *out);
-
-#endif

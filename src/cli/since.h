@@ -2,8 +2,7 @@
  *
  * --since WHEN, for who reads history.
  */
-#ifndef JS_CLI_SINCE_H
-#define JS_CLI_SINCE_H
+#pragma once
 
 #include "cli/cli.h"
 
@@ -14,5 +13,3 @@
 /* Reads it: a time into *SINCE_US, microseconds since 1970; a duration into *WITHIN_US.  The other becomes -1.  Returns
  * 0, or CLI_USAGE, having told why. */
 int cli_since(struct cli *cli, const char *arg, int64_t *since_us, int64_t *within_us);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * jobstack --spec, see spec.c: main.c calls each command, and cli_parse prints its option table.
  */
-#ifndef JS_CLI_SPEC_H
-#define JS_CLI_SPEC_H
+#pragma once
 
 #include "base/opt.h"
 
@@ -18,5 +17,3 @@ int cli_spec_command(const char *name, const char *does, int (*run)(int argc, ch
 
 /* Prints jobstack-worker's.  An exit status. */
 int cli_spec_worker(void);
-
-#endif

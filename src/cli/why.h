@@ -2,8 +2,7 @@
  *
  * jobstack status --why: why not more of a stack runs.
  */
-#ifndef JS_CLI_WHY_H
-#define JS_CLI_WHY_H
+#pragma once
 
 #include "insight/snapshot.h"
 
@@ -12,5 +11,3 @@
 /* In words, a line each with its remedy; or as JSON.  Asks Slurm, too.  NULL without memory. */
 void cli_why_text(const struct insight_snapshot *snapshot, const struct insight_seen *seen, struct js_buf *out);
 json_t *cli_why_json(const struct insight_snapshot *snapshot, const struct insight_seen *seen);
-
-#endif

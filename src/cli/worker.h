@@ -3,8 +3,7 @@
  * The programs of jobstack that a command starts: their lines, and its own word for that before anything is done for
  * it.
  */
-#ifndef JS_CLI_WORKER_H
-#define JS_CLI_WORKER_H
+#pragma once
 
 #include "cli/cli.h"
 #include "cli/command.h"
@@ -24,5 +23,3 @@ void cli_worker_line(struct cli_words *line, const struct cli *cli, const char *
  * its words, and that therefore UNDONE ("nothing was ..."). */
 int cli_worker_try(struct cli *cli, const char *option_file, const struct cli_words *options, char *const command[],
 		   const char *undone);
-
-#endif

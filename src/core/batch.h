@@ -2,8 +2,7 @@
  *
  * A batch: what a claim brings to whoever runs it.
  */
-#ifndef JS_CORE_BATCH_H
-#define JS_CORE_BATCH_H
+#pragma once
 
 #include "core/claim.h"
 
@@ -20,5 +19,3 @@ int js_batch_end(struct jobstack_batch *batch);
 /* Makes the batch of a whole claim of WORKER: reads the datapaths. */
 int js_batch_read(struct jobstack *handle, const struct js_stack *stack, uint64_t worker, const struct js_claim *claim,
 		  struct jobstack_batch *batch, struct jobstack_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What the files of the check share.
  */
-#ifndef JS_CORE_CHECKED_H
-#define JS_CORE_CHECKED_H
+#pragma once
 
 #include "core/findings.h"
 
@@ -17,5 +16,3 @@ struct js_checked {
 	struct js_findings findings;
 	struct jobstack_check_report report;
 };
-
-#endif

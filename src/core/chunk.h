@@ -2,8 +2,7 @@
  *
  * Bringing a chunk of a push to its stack.
  */
-#ifndef JS_CORE_CHUNK_H
-#define JS_CORE_CHUNK_H
+#pragma once
 
 #include "core/pushing.h"
 
@@ -14,5 +13,3 @@ int js_chunk_put(struct js_pushing *p, struct jobstack_error *error);
 /* The fence stopped the push: another one has ended it, or the database was set back and has forgotten what it had
  * confirmed.  Gives JOBSTACK_ECONFLICT and says which, or another error. */
 int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Claims as a worker remembers them, and the SQL that closes what is in them.
  */
-#ifndef JS_CORE_CLAIM_H
-#define JS_CORE_CLAIM_H
+#pragma once
 
 #include "core/core.h"
 #include "core/span.h"
@@ -64,5 +63,3 @@ int js_claim_spans_sql(const struct js_closing *closing, struct js_sql *sql, str
 /* Is this failure, or loss, an entry's last? */
 int js_claim_is_dead(const struct js_stack *stack, const struct js_claim *claim,
 		     const struct jobstack_outcome *outcome);
-
-#endif

@@ -2,11 +2,8 @@
  *
  * What most files of this layer need.
  */
-#ifndef JS_CORE_CORE_H
-#define JS_CORE_CORE_H
+#pragma once
 
 #include "core/handle.h"
 #include "core/schema.h"
 #include "core/stack.h"
-
-#endif

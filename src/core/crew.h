@@ -3,8 +3,7 @@
  * Workers by their number, for who reads many attempts: each worker's row is read once and kept, instead of being
  * joined to each of its attempts.
  */
-#ifndef JS_CORE_CREW_H
-#define JS_CORE_CREW_H
+#pragma once
 
 #include "core/core.h"
 
@@ -23,5 +22,3 @@ int js_crew_read(struct js_crew *crew, struct jobstack *handle, const uint64_t *
 /* Sets the worker's fields of ITEM by item->worker, and its log where the attempt has a place in it (or its stderr) but
  * no file of its own.  What it points to stays until the next js_crew_read. */
 void js_crew_fill(const struct js_crew *crew, struct jobstack_item *item);
-
-#endif

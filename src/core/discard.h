@@ -2,8 +2,7 @@
  *
  * Taking away what an atomic push wrote and nobody will publish.
  */
-#ifndef JS_CORE_DISCARD_H
-#define JS_CORE_DISCARD_H
+#pragma once
 
 #include "core/core.h"
 
@@ -23,5 +22,3 @@ int js_discard_held(struct jobstack *handle, uint64_t stack, uint64_t id, struct
 
 /* Does js_discard for every atomic push of the stack that was abandoned. */
 int js_discard_abandoned(struct jobstack *handle, uint64_t stack, struct jobstack_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Filters in SQL: the one place that knows how what a caller asks for is said to the server, and in how small pieces.
  */
-#ifndef JS_CORE_FILTER_H
-#define JS_CORE_FILTER_H
+#pragma once
 
 #include "core/core.h"
 
@@ -63,5 +62,3 @@ void js_window_done(struct js_window *window, int full, uint64_t last);
 /* The piece was empty: goes on where there is something, by a query JS_NEXT_OF. */
 int js_window_jump(struct js_window *window, struct jobstack *handle, const char *query, uint64_t stack,
 		   struct jobstack_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What a check has found.
  */
-#ifndef JS_CORE_FINDINGS_H
-#define JS_CORE_FINDINGS_H
+#pragma once
 
 #include "base/buf.h"
 #include "core/handle.h"
@@ -32,5 +31,3 @@ int js_findings_paths(struct js_findings *findings, struct jobstack *handle, uin
 int js_findings_tell(struct js_findings *findings, jobstack_finding_fn *fn, void *ctx);
 
 void js_findings_free(struct js_findings *findings);
-
-#endif

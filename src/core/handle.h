@@ -2,8 +2,7 @@
  *
  * The handle, and single queries on it.
  */
-#ifndef JS_CORE_HANDLE_H
-#define JS_CORE_HANDLE_H
+#pragma once
 
 #include "db/db.h"
 #include "db/view.h"
@@ -28,5 +27,3 @@ int js_handle_ask_number(struct jobstack *handle, uint64_t *number, struct jobst
 
 /* The same for the packet SQL, which it frees. */
 int js_handle_number(struct jobstack *handle, struct js_sql *sql, uint64_t *number, struct jobstack_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Pushes --atomic that hold names: showing that this one is alive, and waiting for another one.
  */
-#ifndef JS_CORE_HOLDER_H
-#define JS_CORE_HOLDER_H
+#pragma once
 
 #include "core/pushing.h"
 
@@ -19,5 +18,3 @@ void js_holder_hide(struct js_pushing *p);
 /* Push HOLDER holds HELD names that we push, too.  Waits until it has ended, and ends it if it is dead.  0: the names
  * are to be looked at again; JOBSTACK_ECONFLICT: it is alive, and goes on. */
 int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct jobstack_error *error);
-
-#endif

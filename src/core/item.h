@@ -2,8 +2,7 @@
  *
  * An item (struct jobstack_item) out of rows: which columns to ask for, and how they are read.
  */
-#ifndef JS_CORE_ITEM_H
-#define JS_CORE_ITEM_H
+#pragma once
 
 #include "base/attempt.h"
 #include "core/core.h"
@@ -34,5 +33,3 @@ void js_item_no_attempt(struct jobstack_item *item);
 
 /* When ENTRY began, by the worker's column RUNNING (may be NULL): microseconds since 1970, or -1. */
 int64_t js_item_since(const char *running, uint64_t entry);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What is left over of a stack's workers and pushes when their entries have been pruned.
  */
-#ifndef JS_CORE_LEFTOVER_H
-#define JS_CORE_LEFTOVER_H
+#pragma once
 
 #include "core/core.h"
 
@@ -25,5 +24,3 @@ int js_leftover_remove(struct js_leftover *left, int dry_run, struct jobstack_pr
 		       struct jobstack_error *error);
 
 void js_leftover_free(struct js_leftover *left);
-
-#endif

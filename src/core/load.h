@@ -2,8 +2,7 @@
  *
  * Workers and claims out of the database.
  */
-#ifndef JS_CORE_LOAD_H
-#define JS_CORE_LOAD_H
+#pragma once
 
 #include "core/worker.h"
 
@@ -15,5 +14,3 @@ int js_worker_load(struct jobstack *handle, const struct js_stack *stack, uint64
 /* Reads claim NO of the worker and appends it to its claims; 1 if there is none.  CLAIM is it. */
 int js_worker_read_claim(struct jobstack_worker *worker, uint64_t no, struct js_claim **claim,
 			 struct jobstack_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Spans and claims as a check reads them.
  */
-#ifndef JS_CORE_PLACES_H
-#define JS_CORE_PLACES_H
+#pragma once
 
 #include "core/checked.h"
 #include "core/span.h"
@@ -48,5 +47,3 @@ int js_check_claims(struct js_checked *c, const struct js_held_window *window, s
 
 /* Tells which tables have rows of stacks that are not there, in the view. */
 int js_check_orphans(struct js_checked *c, struct jobstack_error *error);
-
-#endif

@@ -3,8 +3,7 @@
  * A push under way, for the files that make it: push.c takes the names in, chunk.c brings them to the stack, unique.c
  * knows which names are there already, holder.c deals with another push that holds them.
  */
-#ifndef JS_CORE_PUSHING_H
-#define JS_CORE_PUSHING_H
+#pragma once
 
 #include "base/buf.h"
 #include "core/core.h"
@@ -43,5 +42,3 @@ struct js_pushing {
 	int relative;		  /* the chunk has a relative name */
 	struct jobstack_push_result result;
 };
-
-#endif

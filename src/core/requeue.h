@@ -3,8 +3,7 @@
  * Choosing dead or done entries and doing something with them, group by group: requeue.c puts them back, move.c
  * elsewhere.
  */
-#ifndef JS_CORE_REQUEUE_H
-#define JS_CORE_REQUEUE_H
+#pragma once
 
 #include "core/core.h"
 #include "core/span.h"
@@ -53,5 +52,3 @@ int js_requeue_same(const struct js_requeue *r, uint64_t id, struct jobstack_err
 
 /* Counts what was named in vain. */
 int js_requeue_count(struct js_requeue *r, struct jobstack_error *error);
-
-#endif

@@ -2,12 +2,9 @@
  *
  * The schema's version.
  */
-#ifndef JS_CORE_SCHEMA_H
-#define JS_CORE_SCHEMA_H
+#pragma once
 
 #include "core/handle.h"
 
 /* Looks the schema up, once a handle: 0, or JOBSTACK_ESCHEMA. */
 int js_schema_check(struct jobstack *handle, struct jobstack_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Making messages alike: what two programs' last words have in common when they fail for the same cause.
  */
-#ifndef JS_CORE_SIMILAR_H
-#define JS_CORE_SIMILAR_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@ size_t js_similar_last(const char *text, size_t len, const char **line);
  * its base name become {}, other absolute paths their base name behind .../, numbers and hexadecimal words #, control
  * characters blanks, and blanks one blank.  DATAPATH may be NULL. */
 void js_similar(const char *line, size_t len, const char *datapath, size_t path_len, char *out, size_t size);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Spans: sets of entries that nobody has claimed.  Taking a slice of the first ready one, and putting sets back.
  */
-#ifndef JS_CORE_SPAN_H
-#define JS_CORE_SPAN_H
+#pragma once
 
 #include "core/core.h"
 
@@ -71,5 +70,3 @@ void js_span_write_ids(char *text, const uint64_t *ids, size_t n);
 
 /* Reads a list: N entries from place FROM of TEXT.  Returns 0, or -1 if it is not a list of ours. */
 int js_span_read_ids(const char *text, size_t len, size_t from, size_t n, uint64_t *ids);
-
-#endif

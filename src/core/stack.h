@@ -2,8 +2,7 @@
  *
  * A stack as the protocol needs it.
  */
-#ifndef JS_CORE_STACK_H
-#define JS_CORE_STACK_H
+#pragma once
 
 #include "core/handle.h"
 
@@ -57,5 +56,3 @@ void js_stack_mark_sql(struct js_sql *sql, uint64_t id);
 /* What an INSERT of a row of stack %u selects from: nothing once the stack is being dropped, which waits for who was
  * before it.  js_stack_mark_sql comes first. */
 #define JS_STACK_KEPT " FROM stack WHERE stack_id=%u AND state<3 LOCK IN SHARE MODE"
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What steering a stack has in common with pushes and workers.
  */
-#ifndef JS_CORE_STEER_H
-#define JS_CORE_STEER_H
+#pragma once
 
 #include "core/stack.h"
 
@@ -18,5 +17,3 @@ int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobs
 
 /* Pauses an open stack that has max_failures and so many dead entries. */
 int js_stack_halt(struct jobstack *handle, const struct js_stack *stack, struct jobstack_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The end of a worker, which is its last step.
  */
-#ifndef JS_CORE_STEP_H
-#define JS_CORE_STEP_H
+#pragma once
 
 #include "core/worker.h"
 
@@ -15,5 +14,3 @@ struct js_worker_end {
 	const char *lost; /* not NULL: it is recovered, what is open is lost for this reason */
 };
 int js_worker_finish(struct jobstack_worker *worker, const struct js_worker_end *end, struct jobstack_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The names that a stack has, for a push --unique.
  */
-#ifndef JS_CORE_UNIQUE_H
-#define JS_CORE_UNIQUE_H
+#pragma once
 
 #include "core/pushing.h"
 
@@ -13,5 +12,3 @@ int js_unique_complete(struct js_pushing *p, struct jobstack_error *error);
 /* Drops from the part what the stack has, and second times.  A name that another push --atomic holds counts as neither:
  * *HOLDER is the push_id of one that holds names of the part, or 0, and *HELD how many names are so held. */
 int js_unique_drop(struct js_pushing *p, uint64_t *holder, uint64_t *held, struct jobstack_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Where entries stood at one moment: in line, or in somebody's hands; for a window of entry numbers at a time.
  */
-#ifndef JS_CORE_WHERE_H
-#define JS_CORE_WHERE_H
+#pragma once
 
 #include "base/buf.h"
 #include "core/core.h"
@@ -35,5 +34,3 @@ void js_where_free(struct js_where *where);
 
 /* In whose hands ENTRY is; NULL: in nobody's. */
 const struct js_in_hand *js_where_in_hand(const struct js_where *where, uint64_t entry);
-
-#endif

@@ -3,8 +3,7 @@
  * A worker's row, and what the worker holds, as this process knows it; shared by the worker's own steps, by scripts
  * that close what they popped, and by recovery.
  */
-#ifndef JS_CORE_WORKER_H
-#define JS_CORE_WORKER_H
+#pragma once
 
 #include "core/claim.h"
 
@@ -37,5 +36,3 @@ void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, cons
  * row: then the ended row keeps the first from ever doing so, unless it has just done it. */
 int js_worker_bar(struct jobstack *handle, const struct js_stack *stack, uint64_t id, unsigned char token[16],
 		  int script, const struct jobstack_worker_options *options, struct jobstack_error *error);
-
-#endif

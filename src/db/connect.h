@@ -2,8 +2,7 @@
  *
  * Making a connection, for this layer's files only: by the option file as it stands at that moment.
  */
-#ifndef JS_DB_CONNECT_H
-#define JS_DB_CONNECT_H
+#pragma once
 
 #include "db/state.h"
 #include "jobstack/jobstack.h"
@@ -14,5 +13,3 @@ int js_connect(struct js_db *db, int64_t until, struct jobstack_error *error);
 /* Before try number TRIES, waits longer each time, at most LONGEST_US, and never twice the same, so that many clients
  * spread out. */
 void js_connect_back_off(struct js_db *db, unsigned tries, int64_t longest_us);
-
-#endif

@@ -8,8 +8,7 @@
  * Assumed of the server, here and nowhere else: MySQL 8.0 and later or MariaDB 10.5 and later; user variables; an out
  * of range BIGINT UNSIGNED is error 1690; multi-statement packets stop at the first error.
  */
-#ifndef JS_DB_DB_H
-#define JS_DB_DB_H
+#pragma once
 
 #include "base/log.h"
 #include "db/row.h"
@@ -95,5 +94,3 @@ int js_db_create(struct js_db *db, int *created, struct jobstack_error *error);
 
 /* The server's number of the last error; 0: none. */
 unsigned js_db_errno(const struct js_db *db);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * One try at a request: what is sent, what came back, and what an error in it means.  For this layer's files only.
  */
-#ifndef JS_DB_EXCHANGE_H
-#define JS_DB_EXCHANGE_H
+#pragma once
 
 #include "db/fault.h"
 #include "db/request.h"
@@ -36,5 +35,3 @@ void js_exchange_roll_back(struct js_db *db, struct js_exchange *x);
 
 /* May the transaction have been committed, though it ended with an error? */
 int js_exchange_may_be_committed(const struct js_exchange *x);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What the error numbers of servers and connectors mean, for this layer's files only.
  */
-#ifndef JS_DB_FAULT_H
-#define JS_DB_FAULT_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 
@@ -42,5 +41,3 @@ int js_fault_is_local(unsigned number);
 
 /* Fills ERROR for error NUMBER with the server's or connector's TEXT, at WHERE, and gives the code. */
 int js_fault_fill(unsigned number, const char *text, const char *where, struct jobstack_error *error);
-
-#endif

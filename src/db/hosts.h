@@ -2,8 +2,7 @@
  *
  * The list of hosts that an option file may name: host=a,b:3307,[2001:db8::1]:3306.
  */
-#ifndef JS_DB_HOSTS_H
-#define JS_DB_HOSTS_H
+#pragma once
 
 #define JS_HOSTS_MAX 8
 #define JS_HOST_NAME 256 /* a name with its NUL */
@@ -25,5 +24,3 @@ const char *js_hosts_read(struct js_hosts *hosts, const char *list);
 
 /* The place of HOST in HOSTS, or 0 if it is not there. */
 unsigned js_hosts_find(const struct js_hosts *hosts, const struct js_host *host);
-
-#endif

@@ -6,8 +6,7 @@
  * obliging hands it whatever the user can read.  So every connection has these handlers, and they never look at the
  * name.
  */
-#ifndef JS_DB_INFILE_H
-#define JS_DB_INFILE_H
+#pragma once
 
 #include <mysql.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ void js_infile_attach(MYSQL *my, struct js_infile *infile, int allowed);
 
 /* Offers LEN bytes, to be fetched once; DATA NULL: withdraws them.  They are not copied. */
 void js_infile_offer(struct js_infile *infile, const char *data, size_t len);
-
-#endif

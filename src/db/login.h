@@ -5,8 +5,7 @@
  * In MySQL's protocol it is the server that chooses how the client shows its password, after it has heard the user's
  * name; some ways send the password itself.  An impostor would choose one of them.
  */
-#ifndef JS_DB_LOGIN_H
-#define JS_DB_LOGIN_H
+#pragma once
 
 #include <mysql.h>
 
@@ -29,5 +28,3 @@ void js_login_start(void);
  * is refused (JS_LOGIN_REFUSED).  If TLS is required, not one byte of the login goes to a server that does not offer
  * it (JS_LOGIN_NO_TLS).  Returns 0, or the error's number, which mysql_errno(MY) and mysql_error(MY) tell as well. */
 unsigned js_login(MYSQL *my, const struct js_login *login);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * MySQL's option files, as far as a connection needs them.
  */
-#ifndef JS_DB_OPTION_H
-#define JS_DB_OPTION_H
+#pragma once
 
 #include "db/hosts.h"
 #include "jobstack/jobstack.h"
@@ -29,5 +28,3 @@ struct js_option {
 int js_option_read(const char *path, struct js_option *option, struct jobstack_error *error);
 
 void js_option_free(struct js_option *option);
-
-#endif

@@ -7,8 +7,7 @@
  * step costs the server a third less (docs/PERFORMANCE.md).  A large statement goes by itself, between two blocks,
  * since a block's statements are copied in the server.
  */
-#ifndef JS_DB_REQUEST_H
-#define JS_DB_REQUEST_H
+#pragma once
 
 #include "db/sql.h"
 
@@ -41,5 +40,3 @@ void js_request_plain(struct js_request *e, const struct js_sql *packet);
 const struct js_answer *js_request_answer(const struct js_request *e, unsigned number);
 
 void js_request_free(struct js_request *e);
-
-#endif

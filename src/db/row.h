@@ -2,8 +2,7 @@
  *
  * Rows of an answer.
  */
-#ifndef JS_DB_ROW_H
-#define JS_DB_ROW_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ int64_t js_row_time(const struct js_row *row, unsigned col);
 
 /* A js_row_fn for a uint64_t: the number in the first column; UINT64_MAX if there is no row. */
 void js_row_number(void *number, const struct js_row *row);
-
-#endif

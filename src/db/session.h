@@ -2,8 +2,7 @@
  *
  * The session on a connection, for this layer's files only: its settings, and what the server tells of itself.
  */
-#ifndef JS_DB_SESSION_H
-#define JS_DB_SESSION_H
+#pragma once
 
 #include "db/state.h"
 
@@ -19,5 +18,3 @@ void js_session_end_if_crowded(struct js_db *db);
 
 /* Closes the connection, if there is one; the next packet connects again. */
 void js_session_end(struct js_db *db);
-
-#endif

@@ -3,8 +3,7 @@
  * Packets: SQL text that holds only what stands in this program, numbers, and hexadecimal literals.  Nothing that came
  * from outside can become SQL: there is no way to add text.
  */
-#ifndef JS_DB_SQL_H
-#define JS_DB_SQL_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -77,5 +76,3 @@ const struct js_sql_mark *js_sql_mark(const struct js_sql *sql, unsigned number)
 
 void js_sql_reset(struct js_sql *sql);
 void js_sql_free(struct js_sql *sql);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A connection as this layer's files see it.
  */
-#ifndef JS_DB_STATE_H
-#define JS_DB_STATE_H
+#pragma once
 
 #include "base/log.h"
 #include "db/hosts.h"
@@ -40,5 +39,3 @@ struct js_db {
 	int loaded;		  /* a load went through */
 	struct js_infile infile;  /* what it is served */
 };
-
-#endif

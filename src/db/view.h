@@ -2,8 +2,7 @@
  *
  * Reading with one view of the data.
  */
-#ifndef JS_DB_VIEW_H
-#define JS_DB_VIEW_H
+#pragma once
 
 #include "db/row.h"
 #include "db/sql.h"
@@ -21,5 +20,3 @@ int js_view_open(struct js_db *db, js_view_fn *body, void *ctx, struct jobstack_
 /* Runs statements that read, in the view that BODY was called in, and frees PACKET.  Returns 0; JS_DB_LOST; or a
  * negative code. */
 int js_view_query(struct js_db *db, struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error);
-
-#endif

@@ -3,8 +3,7 @@
  * What the next run should ask for, computed from how the last one went.  docs/DATA.md tells the rules; they stand here
  * and nowhere else.
  */
-#ifndef JS_INSIGHT_ADVICE_H
-#define JS_INSIGHT_ADVICE_H
+#pragma once
 
 #include "insight/tally.h"
 
@@ -33,5 +32,3 @@ void insight_advice_make(struct insight_advice *advice, const struct insight_tal
 
 /* How many workers do the work in WITHIN_US; 0: no number of them does, the longest entry takes too long. */
 uint64_t insight_advice_workers(const struct insight_advice *advice, int64_t within_us);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The largest groups of failures of a stack.
  */
-#ifndef JS_INSIGHT_FAILURES_H
-#define JS_INSIGHT_FAILURES_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 
@@ -30,5 +29,3 @@ int insight_failures_read(struct jobstack *handle, const char *stack, const stru
 
 /* STATUS of a call whose callback ends it when it has ENOUGH: that is no error. */
 int insight_enough(int status, int enough, struct jobstack_error *error);
-
-#endif

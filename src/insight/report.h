@@ -2,8 +2,7 @@
  *
  * The figures of a report: how a stack's run went, and what the next one should ask for.
  */
-#ifndef JS_INSIGHT_REPORT_H
-#define JS_INSIGHT_REPORT_H
+#pragma once
 
 #include "insight/advice.h"
 #include "insight/failures.h"
@@ -44,5 +43,3 @@ uint64_t insight_report_workers(const struct insight_report *report);
 /* The edges of the histogram of durations: the next above EDGE_US (0, 1 ms, 2 ms, 5 ms, ... 30 s, 1 min, ... 30 d), or
  * INT64_MAX. */
 int64_t insight_report_edge(int64_t edge_us);
-
-#endif

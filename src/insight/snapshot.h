@@ -2,8 +2,7 @@
  *
  * The stacks at one moment: what status shows, read before anything is shown.
  */
-#ifndef JS_INSIGHT_SNAPSHOT_H
-#define JS_INSIGHT_SNAPSHOT_H
+#pragma once
 
 #include "insight/failures.h"
 #include "insight/stack.h"
@@ -59,5 +58,3 @@ void insight_snapshot_free(struct insight_snapshot *snapshot);
 
 /* Where a worker is: its node, else its host, else "-". */
 const char *insight_worker_place(const struct jobstack_worker_row *worker);
-
-#endif

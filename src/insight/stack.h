@@ -2,8 +2,7 @@
  *
  * A stack as it was read: the ledger's row, with texts of its own.
  */
-#ifndef JS_INSIGHT_STACK_H
-#define JS_INSIGHT_STACK_H
+#pragma once
 
 #include "base/buf.h"
 #include "jobstack/jobstack.h"
@@ -32,5 +31,3 @@ int insight_stack_is_over(const struct jobstack_status *s);
 
 /* How much of the stack is done, 0 to 1; entries that moved to another stack do not count. */
 double insight_stack_share(const struct jobstack_status *s);
-
-#endif

@@ -3,8 +3,7 @@
  * What `jobstack report` knows of a stack: gathered in one pass over all attempts, in flat memory, whatever their
  * number.
  */
-#ifndef JS_INSIGHT_TALLY_H
-#define JS_INSIGHT_TALLY_H
+#pragma once
 
 #include "base/sketch.h"
 #include "base/timeline.h"
@@ -84,5 +83,3 @@ void insight_tally_end(struct insight_tally *tally);
 
 uint64_t insight_tally_attempts(const struct insight_tally *tally);
 double insight_tally_time(const struct insight_tally *tally); /* microseconds in all commands */
-
-#endif

@@ -5,8 +5,7 @@
  *
  * A program starts with no signal blocked and with default actions, except for the signals that stay ignored.
  */
-#ifndef JS_PROCESS_CHILD_H
-#define JS_PROCESS_CHILD_H
+#pragma once
 
 #include "base/buf.h"
 #include "jobstack/jobstack.h"
@@ -70,5 +69,3 @@ int js_child_is_in_path(const char *name);
 /* The directory of this program's file, without a slash at the end; "" if it is not known.  Valid until the next call.
  */
 const char *js_child_program_dir(void);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What /proc says of processes.
  */
-#ifndef JS_PROCESS_PROC_H
-#define JS_PROCESS_PROC_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -69,5 +68,3 @@ struct js_proc_set {
 int js_proc_set_add(struct js_proc_set *set, pid_t pid, pid_t parent, int marked);
 void js_proc_set_mark_below(struct js_proc_set *set);
 void js_proc_set_free(struct js_proc_set *set);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * A worker that writes through these ignores SIGXFSZ and SIGPIPE, so that they become errors.
  */
-#ifndef JS_RUN_CAPTURE_H
-#define JS_RUN_CAPTURE_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 #include "run/kept.h"
@@ -106,5 +105,3 @@ int js_packlog_path_of(const struct js_packlog *log, unsigned number, struct js_
 /* Opens (makes or empties) PATH for a command's output, with the directories above it, and gives the descriptor,
  * which the caller closes, in *FD.  Returns 0, or JOBSTACK_EFILE. */
 int js_capture_open(const char *path, int *fd, struct jobstack_error *error);
-
-#endif

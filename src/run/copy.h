@@ -2,8 +2,7 @@
  *
  * Copies bytes from file to file, within the kernel where it can.
  */
-#ifndef JS_RUN_COPY_H
-#define JS_RUN_COPY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ int64_t js_copy(int in, int64_t from, int64_t len, int out, int64_t *at);
 
 /* Reads LEN bytes of the file IN, from FROM on.  Returns how many there were, or -1 with errno. */
 int64_t js_copy_read(int in, int64_t from, void *data, size_t len);
-
-#endif

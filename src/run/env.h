@@ -8,8 +8,7 @@
  * JOBSTACK_PROCESS is for src/watch, which looks for what commands have left: "PID START CGROUP" of this process, as
  * js_proc_start and js_proc_cgroup give them.
  */
-#ifndef JS_RUN_ENV_H
-#define JS_RUN_ENV_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 #include "run/template.h"
@@ -24,5 +23,3 @@ void js_env_free(struct js_env *env);
 /* The environment for these values: NULL-terminated, belongs to ENV, valid until the next call.  Allocates only
  * while its buffer still grows.  NULL: no memory. */
 char *const *js_env_for(struct js_env *env, const struct js_template_values *values);
-
-#endif

@@ -3,8 +3,7 @@
  * What is kept of a stream that a command has printed: all of it or, beyond a limit, its beginning and its end, with a
  * line in between that says how much is left out.
  */
-#ifndef JS_RUN_KEPT_H
-#define JS_RUN_KEPT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ size_t js_kept_tail(const struct js_kept *kept, char to[JS_KEPT_TAIL]);
 
 /* The same of the whole file PATH, if it is one. */
 size_t js_kept_tail_of(const char *path, char to[JS_KEPT_TAIL]);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Reading a worker's packed log: the attempts that left output in it.
  */
-#ifndef JS_RUN_LOGREAD_H
-#define JS_RUN_LOGREAD_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 
@@ -22,5 +21,3 @@ typedef int js_logged_fn(void *ctx, const struct js_logged *logged);
  * the end (its writer was killed, or is still writing) is passed over.  JOBSTACK_EFILE: it can't be read, or what
  * stands at some byte is no header. */
 int js_log_read(const char *path, js_logged_fn *fn, void *ctx, struct jobstack_error *error);
-
-#endif

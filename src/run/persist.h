@@ -8,8 +8,7 @@
  *
  * Every other line that it prints is output.  Nothing here waits, and nothing is allocated for an entry.
  */
-#ifndef JS_RUN_PERSIST_H
-#define JS_RUN_PERSIST_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 #include "run/spawn.h"
@@ -109,5 +108,3 @@ void js_persist_hush(struct js_persist *p);
 
 /* It has ended and was collected (what it had printed is taken while js_persist_has_more): closes what is open. */
 void js_persist_ended(struct js_persist *p);
-
-#endif

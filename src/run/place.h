@@ -2,8 +2,7 @@
  *
  * The placeholders of a template: which one a text begins with, and what it stands for.
  */
-#ifndef JS_RUN_PLACE_H
-#define JS_RUN_PLACE_H
+#pragma once
 
 #include "base/buf.h"
 #include "run/template.h"
@@ -42,5 +41,3 @@ int js_place_check(const char *text, size_t len, const struct js_spot *spot, con
 /* Appends what SPOT stands for; COLSEP (may be NULL) separates the fields.  A field that is not there is nothing. */
 void js_place_add(struct js_buf *out, const struct js_spot *spot, const struct js_template_values *values,
 		  const char *colsep);
-
-#endif

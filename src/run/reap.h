@@ -3,8 +3,7 @@
  * Collects commands that have ended: how, and what they used.  The process must not ignore SIGCHLD (it may have
  * inherited that): the kernel would collect its children itself.
  */
-#ifndef JS_RUN_REAP_H
-#define JS_RUN_REAP_H
+#pragma once
 
 #include "base/attempt.h"
 #include "jobstack/jobstack.h"
@@ -61,5 +60,3 @@ void js_reap_oom_look(struct js_reap_oom *oom);
  * that ended by SIGKILL, or with exit status 137 (a shell's word for a killed child), if the caller has not sent
  * that KILL itself; it reads the counter if REAPED fits, and says 1 if that rose since the last look. */
 int js_reap_was_oom(struct js_reap_oom *oom, const struct js_reaped *reaped);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Shell scripts with placeholders: each becomes a positional parameter, quoted for where it stands.
  */
-#ifndef JS_RUN_SCRIPT_H
-#define JS_RUN_SCRIPT_H
+#pragma once
 
 #include "base/buf.h"
 #include "jobstack/jobstack.h"
@@ -24,5 +23,3 @@ struct js_script {
  * appended, unless BARE.  A backslash outside quotes keeps a placeholder from being one.  Returns 0, or JOBSTACK_EUSAGE
  * with what the script can't have. */
 int js_script_make(const char *source, struct js_script *script, struct jobstack_error *error);
-
-#endif

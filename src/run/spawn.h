@@ -8,8 +8,7 @@
  *
  * One thread may start and collect commands (run/reap.h): the same, and it must not end before they do.
  */
-#ifndef JS_RUN_SPAWN_H
-#define JS_RUN_SPAWN_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -75,5 +74,3 @@ int js_spawn_error(const char *program, int err, struct jobstack_error *error);
 /* Sends SIGNAL to the process group of the command PID.  Nobody there any more is fine.  Returns 0 or a negative
  * errno. */
 int js_spawn_kill(pid_t pid, int signal);
-
-#endif

@@ -21,8 +21,7 @@
  *       the worker has left, and its commands with it; nothing follows
  *
  * Times are microseconds since 1970 by the clock of the host that wrote them: a moment means nothing after a boot. */
-#ifndef JS_RUN_SPOOL_H
-#define JS_RUN_SPOOL_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 
@@ -83,5 +82,3 @@ const char *js_spool_path(const struct js_spool_file *file);
 
 /* Closes it, and frees the memory; REMOVE: the file goes too. */
 void js_spool_close(struct js_spool_file *file, int remove);
-
-#endif

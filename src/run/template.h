@@ -23,8 +23,7 @@
  * become a quoted positional parameter: the shell never parses a byte of a name.  What the script itself hands to an
  * interpreter (eval, a second sh -c) is beyond this.
  */
-#ifndef JS_RUN_TEMPLATE_H
-#define JS_RUN_TEMPLATE_H
+#pragma once
 
 #include "base/buf.h"
 #include "jobstack/jobstack.h"
@@ -113,5 +112,3 @@ int js_template_varies(const struct js_template *made);
  * nothing, so others are not for this template. */
 unsigned js_template_last_field(const struct js_template *made);
 int js_template_fits(const struct js_template *made, const struct js_template_values *values);
-
-#endif

@@ -4,8 +4,7 @@
  * a daemon) is still a descendant; once its parent has ended it becomes a child of the nearest subreaper above
  * (js_tree_adopt), which is how it is found.
  */
-#ifndef JS_RUN_TREE_H
-#define JS_RUN_TREE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ int js_tree_entry(pid_t pid, uint64_t *worker, uint64_t *entry, uint32_t *attemp
 
 /* The same of a persistent command, which has no entry of its own: the numbers of worker and slot. */
 int js_tree_slot(pid_t pid, uint64_t *worker, uint64_t *slot);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The options of jobstack-worker: its own table, and what `jobstack run` passes through to it.
  */
-#ifndef JS_RUN_WORKER_OPTIONS_H
-#define JS_RUN_WORKER_OPTIONS_H
+#pragma once
 
 #include "base/opt.h"
 
@@ -83,5 +82,3 @@ enum {
 	}
 
 extern const struct js_opts js_worker_opts;
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The files that the server and its clients read: my.cnf, the statements of each start, the client's option file.
  */
-#ifndef JS_SERVER_CONFIG_H
-#define JS_SERVER_CONFIG_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 #include "server/layout.h"
@@ -53,5 +52,3 @@ int js_config_client_other(const char *path, const char *password, char *where, 
 /* Writes the client's option file and the CA's certificate beside it, unless they are so already. */
 int js_config_client(const char *path, const struct js_layout *layout, const struct js_config_address *address,
 		     struct jobstack_error *error);
-
-#endif

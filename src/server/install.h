@@ -2,8 +2,7 @@
  *
  * The first initialisation of a server's data.
  */
-#ifndef JS_SERVER_INSTALL_H
-#define JS_SERVER_INSTALL_H
+#pragma once
 
 #include "base/log.h"
 #include "server/layout.h"
@@ -13,5 +12,3 @@
  * it is whole and on disk; killed before, the next call starts afresh.  Returns 0 (it was there), 1 (made), or an
  * error; what the installer said of a failure goes to the log. */
 int js_install(const struct js_work *work, const struct js_program *program, struct jobstack_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What start.c and server.c share.
  */
-#ifndef JS_SERVER_INTERNAL_H
-#define JS_SERVER_INTERNAL_H
+#pragma once
 
 #include "server/owner.h"
 #include "server/server.h"
@@ -31,5 +30,3 @@ int js_server_failed(const struct js_server_options *options, const struct js_la
 
 /* A wait status in words. */
 void js_server_end_text(int end, char *text, size_t size);
-
-#endif

@@ -15,8 +15,7 @@
  * Started by root, DIR is root's and can only be passed through; what the server's user may write lies below data and
  * run alone, so that nothing root does here follows a link that this user has laid.
  */
-#ifndef JS_SERVER_LAYOUT_H
-#define JS_SERVER_LAYOUT_H
+#pragma once
 
 #include "base/log.h"
 #include "jobstack/jobstack.h"
@@ -79,5 +78,3 @@ void js_layout_sweep(const char *path, const char *prefix, const struct js_who *
 
 /* 1 if the file system under PATH has less than MB left for an ordinary user. */
 int js_layout_full(const char *path, uint64_t mb);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The server's error log: where a start's part begins, its last lines, and what they mean.
  */
-#ifndef JS_SERVER_LOGFILE_H
-#define JS_SERVER_LOGFILE_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/log.h"
@@ -29,5 +28,3 @@ int js_logfile_waits_for_room(const char *text);
 
 /* 1 if the text tells that InnoDB recovered from a crash. */
 int js_logfile_recovered(const char *text);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Addresses, ports, and the first thing a server says to whoever connects.
  */
-#ifndef JS_SERVER_NET_H
-#define JS_SERVER_NET_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 
@@ -40,5 +39,3 @@ int js_net_greet(const char *host, unsigned port, int64_t limit_us, struct js_ne
 
 /* 1 if HOST is a loopback address or localhost. */
 int js_net_loopback(const char *host);
-
-#endif

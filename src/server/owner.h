@@ -5,8 +5,7 @@
  * Two servers on one directory would destroy it.  On one host the record tells surely whether its process lives; from
  * another host it can't be told, so the record itself is respected.
  */
-#ifndef JS_SERVER_OWNER_H
-#define JS_SERVER_OWNER_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 #include "server/layout.h"
@@ -52,5 +51,3 @@ int js_owner_lives(const struct js_owner *owner);
 
 /* This host's name. */
 void js_owner_host(char host[256]);
-
-#endif

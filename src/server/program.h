@@ -2,8 +2,7 @@
  *
  * Finding the programs: the server (MariaDB's or MySQL's), what initialises its data, openssl.
  */
-#ifndef JS_SERVER_PROGRAM_H
-#define JS_SERVER_PROGRAM_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 #include "server/layout.h"
@@ -24,5 +23,3 @@ int js_program_find(const char *given, const char *search, char *const *env, con
 
 /* Finds NAME in SEARCH, else in the usual places for programs.  0, or -1. */
 int js_program_search(const char *name, const char *search, char out[JS_LAYOUT_PATH]);
-
-#endif

@@ -5,8 +5,7 @@
  * This is what the command uses; the other headers of this layer are its own.  Nothing here prints, exits or reads the
  * environment; progress goes to the log sink, and the last lines of a failed server's log too, as errors.
  */
-#ifndef JS_SERVER_SERVER_H
-#define JS_SERVER_SERVER_H
+#pragma once
 
 #include "base/log.h"
 #include "jobstack/jobstack.h"
@@ -78,5 +77,3 @@ int js_server_stop(const struct js_server_options *options, struct js_server_inf
 /* Tells what there is. */
 int js_server_status(const struct js_server_options *options, struct js_server_info *info,
 		     struct jobstack_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A private CA and the server's certificate, made by the openssl program.
  */
-#ifndef JS_SERVER_TLS_H
-#define JS_SERVER_TLS_H
+#pragma once
 
 #include "base/log.h"
 #include "jobstack/jobstack.h"
@@ -20,5 +19,3 @@ void js_tls_paths(const struct js_layout *layout, struct js_tls *tls);
 /* Sees that there is a CA, and a server certificate from it for this host's names and for NET's; makes what is missing.
  * The server's key is its user's, the CA's is ours. */
 int js_tls_prepare(const struct js_work *work, const struct js_net *net, struct jobstack_error *error);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Each starts with default signals, no descriptor but 0 to 2, in a session of its own, and with a file mask of 077.
  */
-#ifndef JS_SERVER_WHO_H
-#define JS_SERVER_WHO_H
+#pragma once
 
 #include "base/buf.h"
 #include "jobstack/jobstack.h"
@@ -69,5 +68,3 @@ int js_task_release(struct js_held_task *held, struct jobstack_error *error);
 
 /* Ends it without having executed anything. */
 void js_task_cancel(struct js_held_task *held);
-
-#endif

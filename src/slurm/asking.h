@@ -2,8 +2,7 @@
  *
  * One question to Slurm and the child that asks it.
  */
-#ifndef JS_SLURM_ASKING_H
-#define JS_SLURM_ASKING_H
+#pragma once
 
 #include "slurm/query.h"
 
@@ -53,5 +52,3 @@ int js_slurm_asking_next(struct js_slurm_asking *asking, int64_t until, struct j
 /* Ends the child, if it has not ended (GONE), and collects it.  Returns how it ended as wait tells, or -1 if that is
  * not known. */
 int js_slurm_asking_end(struct js_slurm_asking *asking, int gone);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What the environment tells of the Slurm job that this process is in.  Asks nobody.
  */
-#ifndef JS_SLURM_ENV_H
-#define JS_SLURM_ENV_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ unsigned js_slurm_cpus(void);
 /* How many slots a worker has that was not told: the smaller of CPUS_PER_TASK (else 1) and CPUS (js_slurm_cpus).
  * WHY (SIZE bytes) says so: "2 slots: SLURM_CPUS_PER_TASK=4, but 2 CPUs may be used". */
 unsigned js_slurm_slots(const struct js_slurm_env *env, unsigned cpus, char *why, size_t size);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Who this process is, for its worker row: host, boot, process, user, and what Slurm's environment tells.
  */
-#ifndef JS_SLURM_IDENTITY_H
-#define JS_SLURM_IDENTITY_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 #include "slurm/env.h"
@@ -15,5 +14,3 @@ struct js_slurm_identity {
 
 /* Fills what OPTIONS says about the process; the texts are IDENTITY's and the environment's, and live as long. */
 void js_slurm_identify(struct js_slurm_identity *identity, struct jobstack_worker_options *options);
-
-#endif

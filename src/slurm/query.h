@@ -5,8 +5,7 @@
  * ends the process, where it finds no configuration: so each question is asked in a child process with a time
  * limit, and whatever libslurm does there, this process gets an answer or an error.
  */
-#ifndef JS_SLURM_QUERY_H
-#define JS_SLURM_QUERY_H
+#pragma once
 
 #include "base/buf.h"
 #include "jobstack/jobstack.h"
@@ -125,5 +124,3 @@ int js_slurm_is_here(void);
 
 /* Asks how the cluster is set up. */
 int js_slurm_conf(const struct js_slurm_where *where, struct js_slurm_conf *out, struct jobstack_error *error);
-
-#endif

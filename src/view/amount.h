@@ -3,8 +3,7 @@
  * Amounts as people and programs read them: durations, moments, sizes, rates.  Each comes as a text by value, which
  * lives as long as the expression that it stands in.
  */
-#ifndef JS_VIEW_AMOUNT_H
-#define JS_VIEW_AMOUNT_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 
@@ -40,5 +39,3 @@ struct view_amount view_percent(double share);
 struct view_amount view_sbatch_time(int64_t us);
 struct view_amount view_sbatch_size(uint64_t kib);
 struct view_amount view_option_duration(int64_t us);
-
-#endif

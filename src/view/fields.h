@@ -2,8 +2,7 @@
  *
  * The fields of an item: by name, as text, as a value, and in JSON.
  */
-#ifndef JS_VIEW_FIELDS_H
-#define JS_VIEW_FIELDS_H
+#pragma once
 
 #include "base/attempt.h"
 #include "base/buf.h"
@@ -73,5 +72,3 @@ void view_field_value(const struct view_field *field, const struct jobstack_item
 
 /* Sets the fields in OBJECT; not 0 without memory. */
 int view_fields_json(const struct view_fields *fields, const struct jobstack_item *item, json_t *object);
-
-#endif

@@ -3,8 +3,7 @@
  * JSON as it is shown: what is not known is null, times are UTC in ISO 8601 with microseconds, and bytes that are not
  * UTF-8 come as base64 under a name of their own.
  */
-#ifndef JS_VIEW_JSON_H
-#define JS_VIEW_JSON_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -78,5 +77,3 @@ int view_json_line(json_t *object, struct js_buf *out);
 
 /* Appends DATA in base64 (RFC 4648, padded). */
 void view_base64(struct js_buf *out, const void *data, size_t len);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Items as records of a file that other programs read: CSV (RFC 4180) and lines of JSON.
  */
-#ifndef JS_VIEW_RECORD_H
-#define JS_VIEW_RECORD_H
+#pragma once
 
 #include "base/buf.h"
 #include "view/fields.h"
@@ -15,5 +14,3 @@ void view_csv_record(const struct view_fields *fields, const struct jobstack_ite
 
 /* Appends an object with the fields on a line, as view_fields_json and view_json_print make it. */
 void view_jsonl_record(const struct view_fields *fields, const struct jobstack_item *item, struct js_buf *out);
-
-#endif

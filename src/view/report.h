@@ -2,8 +2,7 @@
  *
  * A report for people, for programs, and as lines of a batch script.
  */
-#ifndef JS_VIEW_REPORT_H
-#define JS_VIEW_REPORT_H
+#pragma once
 
 #include "base/buf.h"
 #include "insight/report.h"
@@ -19,5 +18,3 @@ void view_report_slurm(const struct insight_report *report, struct js_buf *out);
 
 /* All of it as an object; NULL without memory. */
 json_t *view_report_json(const struct insight_report *report);
-
-#endif

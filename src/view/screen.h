@@ -2,8 +2,7 @@
  *
  * A terminal that is drawn over again and again.
  */
-#ifndef JS_VIEW_SCREEN_H
-#define JS_VIEW_SCREEN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ enum view_screen_event view_screen_wait(int64_t until_us);
 
 /* Gives the terminal back.  Harmless again. */
 void view_screen_end(void);
-
-#endif

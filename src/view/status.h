@@ -2,8 +2,7 @@
  *
  * A snapshot of the stacks, as status shows it.
  */
-#ifndef JS_VIEW_STATUS_H
-#define JS_VIEW_STATUS_H
+#pragma once
 
 #include "base/buf.h"
 #include "insight/snapshot.h"
@@ -19,5 +18,3 @@ json_t *view_status_json(const struct insight_snapshot *snapshot, const struct i
 
 /* Groups of failures as JSON; with the nodes that they are all on if NODES. */
 json_t *view_failures_json(const struct insight_failures *failures, int nodes);
-
-#endif

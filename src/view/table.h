@@ -3,8 +3,7 @@
  * Tables that fit: columns as wide as what stands in them; on a narrow terminal long names are cut, and the least
  * important columns left out.
  */
-#ifndef JS_VIEW_TABLE_H
-#define JS_VIEW_TABLE_H
+#pragma once
 
 #include "base/buf.h"
 #include "view/term.h"
@@ -45,5 +44,3 @@ void view_table_write(const struct view_table *table, struct js_buf *out, unsign
 		      int colours);
 
 void view_table_free(struct view_table *table);
-
-#endif

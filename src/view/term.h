@@ -2,8 +2,7 @@
  *
  * What a terminal gets and a file or a pipe doesn't: colour, lines cut to its width.
  */
-#ifndef JS_VIEW_TERM_H
-#define JS_VIEW_TERM_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -37,5 +36,3 @@ void view_wrap(struct js_buf *out, const char *text, unsigned columns);
 
 /* Appends a bar of WIDTH columns, brackets included, filled by SHARE (0 to 1). */
 void view_bar(struct js_buf *out, unsigned width, double share);
-
-#endif

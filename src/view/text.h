@@ -2,8 +2,7 @@
  *
  * Names and messages as text: for people, for a terminal, for a shell.  A name may be any bytes but NUL.
  */
-#ifndef JS_VIEW_TEXT_H
-#define JS_VIEW_TEXT_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -23,5 +22,3 @@ void view_quote(struct js_buf *out, const void *data, size_t len);
 /* The same to be read, and typed again: no quotes where none are needed, and $'\ooo' (bash, zsh, ksh) for what a
  * terminal can't show. */
 void view_quote_line(struct js_buf *out, const void *data, size_t len);
-
-#endif

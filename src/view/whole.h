@@ -2,8 +2,7 @@
  *
  * An entry with all its attempts as one JSON object: what `show --json` prints, and what prune archives.
  */
-#ifndef JS_VIEW_WHOLE_H
-#define JS_VIEW_WHOLE_H
+#pragma once
 
 #include "base/buf.h"
 #include "view/fields.h"
@@ -26,5 +25,3 @@ void view_whole_add(struct view_whole *whole, const char *stack, const struct jo
 json_t *view_whole_take(struct view_whole *whole);
 
 void view_whole_end(struct view_whole *whole);
-
-#endif

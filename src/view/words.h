@@ -2,8 +2,7 @@
  *
  * The words for states, outcomes and endings: the same wherever they are shown.
  */
-#ifndef JS_VIEW_WORDS_H
-#define JS_VIEW_WORDS_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 #include "view/amount.h"
@@ -33,5 +32,3 @@ const char *view_stack_state(const struct jobstack_status *s);
 /* "s" behind what is not one, and "is" or "are". */
 const char *view_plural(uint64_t n);
 const char *view_are(uint64_t n);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The workers of one round, copied from the ledger, and what was found out about each.
  */
-#ifndef JS_WATCH_SUSPECT_H
-#define JS_WATCH_SUSPECT_H
+#pragma once
 
 #include "watch/watch.h"
 
@@ -63,5 +62,3 @@ int js_watch_runs_here(struct js_suspect *suspect);
 
 /* Fills in REASON, or HINT, by what Slurm tells (proof b). */
 int js_watch_by_slurm(const struct js_round *round, struct js_suspects *suspects);
-
-#endif

@@ -20,8 +20,7 @@
  *
  * Both work with any handle, in the thread that may use it.  Neither prints, both keep quiet unless they are given a
  * callback. */
-#ifndef JS_WATCH_WATCH_H
-#define JS_WATCH_WATCH_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 
@@ -113,5 +112,3 @@ int js_watch_confirm(struct jobstack *handle, const char *stack, const struct js
 
 /* Writes the case as a sentence, cut at SIZE: "worker 7 on n3: its process on n3 is gone: 2 entries taken back". */
 void js_watch_words(const struct js_watch_case *found, char *text, size_t size);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * What to do about what went wrong, and about a command line that will not do what was meant.  Nothing here prints.
  */
-#ifndef JS_WORKER_ADVICE_H
-#define JS_WORKER_ADVICE_H
+#pragma once
 
 #include "worker/config.h"
 
@@ -15,5 +14,3 @@ const char *advice_command(const struct config *config, unsigned why);
 
 /* What of the command line is probably not as it was meant, or NULL: in a static buffer, until the next call. */
 const char *advice_doubt(const struct config *config);
-
-#endif

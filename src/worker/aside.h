@@ -3,8 +3,7 @@
  * What the supervisor does that may hang: calls that touch files, one slot at a time.  While such a call is under
  * way, its slot is busy, and all others go on (worker/relay.h).
  */
-#ifndef JS_WORKER_ASIDE_H
-#define JS_WORKER_ASIDE_H
+#pragma once
 
 #include "worker/supervisor.h"
 
@@ -21,5 +20,3 @@ int64_t aside_keep_time(struct supervisor *s, struct slot *slot, int64_t now, in
 
 /* Says that nothing hangs any more. */
 void aside_told(struct supervisor *s);
-
-#endif

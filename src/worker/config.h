@@ -2,8 +2,7 @@
  *
  * What jobstack-worker was asked for.
  */
-#ifndef JS_WORKER_CONFIG_H
-#define JS_WORKER_CONFIG_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 #include "run/template.h"
@@ -35,5 +34,3 @@ int config_parse(struct config *config, int argc, char **argv, char **text, stru
 void config_free(struct config *config);
 
 int config_is_fatal(const struct config *config, int exit_code);
-
-#endif

@@ -3,8 +3,7 @@
  * The supervisor's part with persistent commands: hears their answers, hands out the next entries, and ends processes
  * that are to end.
  */
-#ifndef JS_WORKER_CONVERSE_H
-#define JS_WORKER_CONVERSE_H
+#pragma once
 
 #include "worker/supervisor.h"
 
@@ -22,5 +21,3 @@ void converse_died(struct supervisor *s, struct slot *slot, struct js_reaped *re
 /* What is due to a process that is to end; the idle ones are, when the worker goes.  Gives the moment of the next
  * thing, if it is before NEXT. */
 int64_t converse_keep_time(struct supervisor *s, struct slot *slot, int going, int64_t now, int64_t next);
-
-#endif

@@ -3,8 +3,7 @@
  * The time guard: nothing is started that will not finish before the Slurm job ends.  It knows when that is, and learns
  * how long entries of this stack take.
  */
-#ifndef JS_WORKER_GUARD_H
-#define JS_WORKER_GUARD_H
+#pragma once
 
 #include "slurm/env.h"
 #include "worker/config.h"
@@ -44,5 +43,3 @@ int guard_is_over(const struct guard *guard, int64_t now_us);
 /* Has an entry that ran from STARTED until now, when the job ends, had so much of the job's time that it can't be done
  * in one such job?  (It began in the first tenth.) */
 int guard_never_fits(const struct guard *guard, int64_t started_us, int64_t now_us);
-
-#endif

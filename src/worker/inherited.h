@@ -7,8 +7,7 @@
  * commands.  So where there are such children, the keeper becomes a child of this process, and everything below it is
  * the worker's.
  */
-#ifndef JS_WORKER_INHERITED_H
-#define JS_WORKER_INHERITED_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 
@@ -17,5 +16,3 @@
  * passed on to it, and *STATUS is the exit status to end with.  Negative: there is still one process, and ERROR says
  * why. */
 int inherited_part(int *status, struct jobstack_error *error);
-
-#endif

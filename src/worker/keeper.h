@@ -11,8 +11,7 @@
  * Signals that ask to go are passed on.  The worker is a session of its own, so that it does not get those of a
  * terminal twice.
  */
-#ifndef JS_WORKER_KEEPER_H
-#define JS_WORKER_KEEPER_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 
@@ -65,5 +64,3 @@ void keeper_signals(void *set);
 
 /* In the worker: asks for a look, which comes soon unless one is under way. */
 void keeper_ask(const struct keeper *keeper);
-
-#endif

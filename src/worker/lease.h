@@ -2,8 +2,7 @@
  *
  * The supervisor's side of the lease: until when commands run, and may be started.
  */
-#ifndef JS_WORKER_LEASE_H
-#define JS_WORKER_LEASE_H
+#pragma once
 
 #include "worker/supervisor.h"
 
@@ -20,5 +19,3 @@ int64_t lease_watch_clocks(struct supervisor *s);
 
 /* Whether a command may be started now: also after a sleep of ours that nobody told us of, the lease must be ours. */
 int lease_is_ours(struct supervisor *s, int64_t now);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The ledger thread: all of the worker that talks to the database.  It never waits for a command.
  */
-#ifndef JS_WORKER_LEDGER_H
-#define JS_WORKER_LEDGER_H
+#pragma once
 
 #include "worker/config.h"
 #include "worker/keeper.h"
@@ -43,5 +42,3 @@ struct ledger {
 /* The thread's function; takes a struct ledger, which is its own until it has ended.  At its end the worker's row is
  * ended too, if the database could be told. */
 void *ledger_main(void *ledger);
-
-#endif

@@ -4,8 +4,7 @@
  * supervisor the other way round; each is woken when there is something for it.  Everything below is read and written
  * with the lock.
  */
-#ifndef JS_WORKER_MAILBOX_H
-#define JS_WORKER_MAILBOX_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 #include "worker/guard.h"
@@ -121,5 +120,3 @@ struct jobstack_outcome result_outcome(const struct result *result);
 
 /* Puts N results back before those that wait, and takes their memory.  With the lock held. */
 void mailbox_put_back(struct mailbox *box, struct result *results, size_t n);
-
-#endif

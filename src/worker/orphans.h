@@ -3,8 +3,7 @@
  * Orphans: what commands that have ended left behind outside of their process groups.  They have become children of the
  * worker, and are ended.
  */
-#ifndef JS_WORKER_ORPHANS_H
-#define JS_WORKER_ORPHANS_H
+#pragma once
 
 #include "worker/slot.h"
 
@@ -28,5 +27,3 @@ void orphans_kill(struct orphans *o);
 /* The same behind the command of SLOT, which has ended and is still in its place: at once, or at at_us where that would
  * cost a walk through /proc for each of many short commands. */
 void orphans_kill_of(struct orphans *o, struct slot *slot);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The connection of a worker, and its look at other workers: those that have died are taken back.
  */
-#ifndef JS_WORKER_OTHERS_H
-#define JS_WORKER_OTHERS_H
+#pragma once
 
 #include "watch/watch.h"
 #include "worker/config.h"
@@ -17,5 +16,3 @@ struct js_watch_options others_options(const struct config *config, uint64_t sel
 
 /* In a short-lived child of the keeper: takes back from those whose death can be proven.  Gives its exit status. */
 int others_look(const struct config *config, uint64_t self);
-
-#endif

@@ -4,8 +4,7 @@
  * happen to this process loses them.  A thread of its own writes them while the ledger waits for the database: those
  * that are under way in the ledger's step, then those in the mailbox, always in this order.
  */
-#ifndef JS_WORKER_OUTBOX_H
-#define JS_WORKER_OUTBOX_H
+#pragma once
 
 #include "run/spool.h"
 #include "worker/keeper.h"
@@ -70,5 +69,3 @@ void outbox_free(struct outbox *outbox);
  * came too late; or a negative code, and then the spool is still there. */
 int outbox_deliver(struct jobstack *handle, const char *path, const char *reason, uint64_t *n,
 		   struct jobstack_error *error);
-
-#endif

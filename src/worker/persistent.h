@@ -3,8 +3,7 @@
  * What a slot has beside others when its command is persistent: a process that stays from entry to entry
  * (run/persist.h).
  */
-#ifndef JS_WORKER_PERSISTENT_H
-#define JS_WORKER_PERSISTENT_H
+#pragma once
 
 #include "run/persist.h"
 #include "worker/slot.h"
@@ -65,5 +64,3 @@ void persistent_usage_of_end(const struct slot *slot, struct js_reaped *reaped);
 
 /* The process was collected. */
 void persistent_ended(struct persistent *p);
-
-#endif

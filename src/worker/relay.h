@@ -9,8 +9,7 @@
  * The rule for the loop's code: between relay_leave and relay_return it touches only what it has marked as its own
  * before; after relay_return all else may have changed, as another thread may have run the loop meanwhile.
  */
-#ifndef JS_WORKER_RELAY_H
-#define JS_WORKER_RELAY_H
+#pragma once
 
 #include "jobstack/jobstack.h"
 
@@ -50,5 +49,3 @@ _Noreturn void relay_park(struct relay *relay);
 
 /* In the loop: a thread that is in a call is not waited for at the end. */
 void relay_abandon(struct relay *relay);
-
-#endif

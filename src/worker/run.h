@@ -2,8 +2,7 @@
  *
  * One run of the worker proper: what it needs, made ready; the work, with its two threads; and the summary.
  */
-#ifndef JS_WORKER_RUN_H
-#define JS_WORKER_RUN_H
+#pragma once
 
 #include "slurm/identity.h"
 #include "worker/ledger.h"
@@ -36,5 +35,3 @@ void run_free(struct run *run);
 
 /* With run->handle: works until there is nothing left to do.  Gives the exit status, or a negative code. */
 int run_work(struct run *run, struct jobstack_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * One slot: runs one command at a time, and makes an outcome of its end.
  */
-#ifndef JS_WORKER_SLOT_H
-#define JS_WORKER_SLOT_H
+#pragma once
 
 #include "base/clock.h"
 #include "run/capture.h"
@@ -105,5 +104,3 @@ void slot_judge(struct slots *all, struct slot *slot, const struct js_reaped *re
  * kept (ERROR), and the outcome is JOBSTACK_INTERRUPTED.  Touches files, so that it may hang. */
 int slot_keep(struct slots *all, struct slot *slot, const struct js_reaped *reaped, struct jobstack_outcome *outcome,
 	      char reason[REASON_MAX], struct jobstack_error *error);
-
-#endif

@@ -3,8 +3,7 @@
  * Writes what the worker says, by a thread of its own: standard error may be a file on a file system that does not
  * answer, or a pipe that nobody reads, and neither commands nor heartbeats may wait for that.
  */
-#ifndef JS_WORKER_SPEAKER_H
-#define JS_WORKER_SPEAKER_H
+#pragma once
 
 #include "worker/config.h"
 
@@ -20,5 +19,3 @@ void speaker_log(void *ctx, enum jobstack_level level, const char *text);
 /* Waits until all is written, but at most five seconds.  Returns 1 if something is still not written: then the
  * thread stays, and the process can only be ended with _exit. */
 int speaker_end(void);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The supervisor: starts commands, collects them, reads signals, keeps time.  It never waits for the database.
  */
-#ifndef JS_WORKER_SUPERVISOR_H
-#define JS_WORKER_SUPERVISOR_H
+#pragma once
 
 #include "worker/keeper.h"
 #include "worker/orphans.h"
@@ -56,5 +55,3 @@ void supervisor_post(struct supervisor *s, struct slot *slot, const struct jobst
  * supervisor_hangs, and nothing that the supervisor knows may be freed, as a thread is still at it. */
 void supervisor_run(struct supervisor *s);
 int supervisor_hangs(const struct supervisor *s);
-
-#endif

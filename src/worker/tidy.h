@@ -3,8 +3,7 @@
  * What the keeper does in the ledger for a worker that was killed: delivers the outcomes that waited in its spool, and
  * takes back what else it held.
  */
-#ifndef JS_WORKER_TIDY_H
-#define JS_WORKER_TIDY_H
+#pragma once
 
 #include "worker/config.h"
 #include "worker/keeper.h"
@@ -23,5 +22,3 @@ struct tidying {
 
 /* Does it for a worker that was killed, as END says.  TEXT tells a person what became of its entries. */
 void tidy_killed(struct tidying *t, const struct keeper_end *end, char text[TIDY_WORDS]);
-
-#endif

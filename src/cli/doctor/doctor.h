@@ -8,8 +8,7 @@
  *     database.c  the connection, the server and its settings
  *     slurm.c     the controller, its limits, the partitions
  */
-#ifndef JS_CLI_DOCTOR_H
-#define JS_CLI_DOCTOR_H
+#pragma once
 
 #include "cli/cli.h"
 
@@ -55,5 +54,3 @@ void doctor_disk(struct doctor *d, const char *check, const char *path, double w
 /* What the server told, or NULL; and as a number, or NONE. */
 const char *doctor_fact(const struct doctor *d, const char *name);
 double doctor_number(const struct doctor *d, const char *name, double none);
-
-#endif

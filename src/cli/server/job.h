@@ -10,8 +10,7 @@
  * jobs that may be there.  The chain is alive as long as DIR.jobs is there: who removes it ends it, and a job that does
  * not find its number in it leaves.
  */
-#ifndef JS_CLI_SERVER_JOB_H
-#define JS_CLI_SERVER_JOB_H
+#pragma once
 
 #include "base/clock.h"
 #include "cli/cli.h"
@@ -58,5 +57,3 @@ void cli_server_job_end(struct cli *cli, const struct js_server_options *options
 /* Ends the chain and the server in it.  Returns 1 if it is stopped, 0 if there was no chain (or it could not be told to
  * stop): then it is to be stopped as any other; or a negative code. */
 int cli_server_job_stop(struct cli *cli, const struct js_server_options *options);
-
-#endif

@@ -7,8 +7,7 @@
  *     script.c  the words for sbatch and the scripts
  *     next.c    what comes after: another round, or the end and its mail
  */
-#ifndef JS_CLI_SUBMIT_H
-#define JS_CLI_SUBMIT_H
+#pragma once
 
 #include "cli/cli.h"
 #include "cli/command.h"
@@ -92,5 +91,3 @@ void submit_broke(struct submit *s);
 
 /* Mails TEXT as the end of the chain. */
 void submit_mail(struct submit *s, const char *text);
-
-#endif
