@@ -160,12 +160,12 @@ int jobstack_open(struct jobstack **handle, const struct jobstack_options *optio
 void jobstack_free(struct jobstack *handle);
 
 /* Lets the connection go while nothing is asked of it; the next call connects again. */
-void jobstack_rest(struct jobstack *handle);
+void jobstack_disconnect(struct jobstack *handle);
 
 /* The same, but only while the server's connections are short (nine in ten are taken, or we were refused lately).  For
  * who comes to a wait of some length: so many more workers than connections get their turn.  Costs nothing but, every
  * five seconds, a question to the server. */
-void jobstack_yield(struct jobstack *handle);
+void jobstack_disconnect_if_crowded(struct jobstack *handle);
 
 /* Describes where the handle is connected ("user@host:port/database, TLS ..."), at most SIZE bytes with the NUL. */
 void jobstack_describe(struct jobstack *handle, char *text, size_t size);
@@ -248,17 +248,17 @@ struct jobstack_policy {
 	int64_t retry_delay_us; /* before the first retry; doubled each time; 5 s */
 	int64_t max_running;	/* so many entries are in workers' hands at most; 0: no limit */
 	int64_t max_failures;	/* with so many dead entries the stack is paused; 0: never */
-	int32_t priority;	/* of all that is in line now; or JOBSTACK_PRIORITY_AS_IT_IS */
+	int32_t priority;	/* of all that is in line now; or JOBSTACK_PRIORITY_UNCHANGED */
 };
-#define JOBSTACK_PRIORITY_AS_IT_IS INT32_MIN
+#define JOBSTACK_PRIORITY_UNCHANGED INT32_MIN
 /* clang-format off */
-#define JOBSTACK_POLICY_INIT {sizeof(struct jobstack_policy), -1, -1, -1, -1, -1, JOBSTACK_PRIORITY_AS_IT_IS}
+#define JOBSTACK_POLICY_INIT {sizeof(struct jobstack_policy), -1, -1, -1, -1, -1, JOBSTACK_PRIORITY_UNCHANGED}
 /* clang-format on */
 
 /* Changes the policy of STACK; each pop and each failure from then on goes by it.  With max_running, workers claim only
  * what they can start at once.  Errors: EMISSING, EUSAGE, ECONFLICT (it is being dropped). */
-int jobstack_set(struct jobstack *handle, const char *stack, const struct jobstack_policy *policy,
-		 struct jobstack_error *error);
+int jobstack_set_policy(struct jobstack *handle, const char *stack, const struct jobstack_policy *policy,
+			struct jobstack_error *error);
 
 /* Called now and then while something long goes on: DONE of TOTAL, both rough.  Not 0 stops
  * it, with JOBSTACK_ESTOPPED. */

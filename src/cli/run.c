@@ -337,7 +337,7 @@ static int push_and_work(struct run *r, const char *cwd, struct jobstack_push_re
 	if (cli_stop == 0 && !r->failed && r->worker == 0 && (!r->ended || (went_well(r) && !r->limited)) &&
 	    read_status(r, &r->now) == 0 && r->now.ready + r->now.waiting + r->now.running > 0)
 		start_worker(r);
-	jobstack_rest(r->cli.handle);
+	jobstack_disconnect(r->cli.handle);
 	wait_for_worker(r);
 	return status;
 }

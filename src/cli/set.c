@@ -83,7 +83,7 @@ int cli_set_main(int argc, char **argv)
 		status = cli_connect(&cli, 10 * JS_SECOND_US);
 	if (status != 0)
 		return status;
-	if ((cli.words_n > 0 && jobstack_set(cli.handle, cli.stack, &policy, &cli.error) != 0) ||
+	if ((cli.words_n > 0 && jobstack_set_policy(cli.handle, cli.stack, &policy, &cli.error) != 0) ||
 	    insight_stack_read(cli.handle, cli.stack, &stack, &cli.error) != 0)
 		status = cli_fail(&cli);
 	else

@@ -186,7 +186,7 @@ static int wait_for_end(struct waiting *w)
 		show_progress(w);
 		pause = next_pause(w, pause);
 		if (pause >= JS_SECOND_US)
-			jobstack_rest(w->cli.handle);
+			jobstack_disconnect(w->cli.handle);
 		for (int64_t until = jobstack_now_us() + pause * 3 / 4 + random() % (pause / 2); cli_stop == 0;) {
 			int64_t now = jobstack_now_us(), end = until < w->until_us ? until : w->until_us;
 

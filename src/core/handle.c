@@ -48,12 +48,12 @@ void jobstack_free(struct jobstack *handle)
 	errno = saved;
 }
 
-void jobstack_rest(struct jobstack *handle)
+void jobstack_disconnect(struct jobstack *handle)
 {
 	js_db_disconnect(handle->db);
 }
 
-void jobstack_yield(struct jobstack *handle)
+void jobstack_disconnect_if_crowded(struct jobstack *handle)
 {
 	js_db_disconnect_if_crowded(handle->db);
 }

@@ -28,7 +28,7 @@ static int set_policy(struct js_pushing *p, struct jobstack_error *error)
 	struct jobstack_policy policy = o->policy;
 	int status;
 
-	policy.priority = JOBSTACK_PRIORITY_AS_IT_IS; /* the names that come have their own */
+	policy.priority = JOBSTACK_PRIORITY_UNCHANGED; /* the names that come have their own */
 	if (policy.max_attempts < 0 && policy.max_losses < 0 && policy.retry_delay_us < 0 && policy.max_running < 0 &&
 	    policy.max_failures < 0)
 		return 0;

@@ -86,7 +86,7 @@ int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobs
 	js_sql_guard(sql, 1);
 	if (p->max_running > 0) /* the row to lock is there when the limit can be seen, and stays when it is lifted */
 		js_sql_stmt(sql, "INSERT IGNORE INTO gate(stack_id) VALUES(%u)", stack_id);
-	if (p->priority != JOBSTACK_PRIORITY_AS_IT_IS) {
+	if (p->priority != JOBSTACK_PRIORITY_UNCHANGED) {
 		int64_t rank = -(int64_t)p->priority;
 
 		js_sql_stmt(sql, "UPDATE span SET `rank`=%d WHERE stack_id=%u AND `rank`<>%d", rank, stack_id, rank);
@@ -94,8 +94,8 @@ int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobs
 	return 0;
 }
 
-int jobstack_set(struct jobstack *handle, const char *stack, const struct jobstack_policy *policy,
-		 struct jobstack_error *error)
+int jobstack_set_policy(struct jobstack *handle, const char *stack, const struct jobstack_policy *policy,
+			struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	struct js_stack s;

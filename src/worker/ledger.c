@@ -257,7 +257,7 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	int status;
 
 	if (s->after_leap) /* the connection may be dead, and what it knows of the server's clock is wrong */
-		jobstack_rest(l->handle);
+		jobstack_disconnect(l->handle);
 	outbox_ask(l->outbox, s->outcomes, s->n);
 	for (;;) {
 		memset(&l->error, 0, sizeof(l->error));
@@ -422,14 +422,14 @@ static void wait_until(struct ledger *l, int64_t until)
 	    !l->rested) { /* quiet for so long; not with the lock held */
 		l->rested = 1;
 		(void)pthread_mutex_unlock(&l->box->lock);
-		jobstack_rest(l->handle);
+		jobstack_disconnect(l->handle);
 		(void)pthread_mutex_lock(&l->box->lock);
 		return; /* look again: a wake may have been missed */
 	}
 	if (!l->yielded) {
 		l->yielded = 1;
 		(void)pthread_mutex_unlock(&l->box->lock);
-		jobstack_yield(l->handle);
+		jobstack_disconnect_if_crowded(l->handle);
 		(void)pthread_mutex_lock(&l->box->lock);
 		return;
 	}

@@ -13,7 +13,7 @@ static struct jobstack_policy policy;
 
 static void set(const char *stack)
 {
-	OK(jobstack_set(h, stack, &policy, &e));
+	OK(jobstack_set_policy(h, stack, &policy, &e));
 	policy = (struct jobstack_policy)JOBSTACK_POLICY_INIT;
 }
 
@@ -221,9 +221,9 @@ static void policies(void **state)
 	assert_string_equal(b.entries[0].datapath, "/first");
 	jobstack_batch_free(&b);
 	policy.max_attempts = 0;
-	GIVES(JOBSTACK_EUSAGE, jobstack_set(h, "policy", &policy, &e));
+	GIVES(JOBSTACK_EUSAGE, jobstack_set_policy(h, "policy", &policy, &e));
 	policy = (struct jobstack_policy)JOBSTACK_POLICY_INIT;
-	GIVES(JOBSTACK_EMISSING, jobstack_set(h, "nowhere", &policy, &e));
+	GIVES(JOBSTACK_EMISSING, jobstack_set_policy(h, "nowhere", &policy, &e));
 }
 
 static int stop_at_once(void *ctx, uint64_t done, uint64_t total)

@@ -22,7 +22,7 @@ static int do_set(struct rival *r)
 
 	policy.max_running = 5;
 	policy.priority = 9;
-	return jobstack_set(r->handle, r->stack, &policy, &r->error);
+	return jobstack_set_policy(r->handle, r->stack, &policy, &r->error);
 }
 
 static void limit(const char *stack, int64_t n)
@@ -30,7 +30,7 @@ static void limit(const char *stack, int64_t n)
 	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
 
 	policy.max_running = n;
-	OK(jobstack_set(h, stack, &policy, &e));
+	OK(jobstack_set_policy(h, stack, &policy, &e));
 }
 
 /* ------------------------------------------------------------------------- each call, with a packet lost or late */

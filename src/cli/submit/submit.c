@@ -516,7 +516,7 @@ int cli_submit_main(int argc, char **argv)
 		status = first_round(&s);
 	if (status == 0 && ended == 0) {
 		size_arrays(&s);
-		jobstack_rest(s.cli.handle);
+		jobstack_disconnect(s.cli.handle);
 		status = submit_all(&s);
 		if (status != CLI_YES && s.chain.round > 0)
 			submit_broke(&s);
