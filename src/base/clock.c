@@ -89,7 +89,7 @@ void js_clock_nap(int64_t us, const volatile int *stop)
 }
 
 /* Writes N as WIDTH digits. */
-static char *digits(char *to, int64_t n, int width)
+static char *write_digits(char *to, int64_t n, int width)
 {
 	for (int i = width - 1; i >= 0; i--, n /= 10)
 		to[i] = (char)('0' + n % 10);
@@ -116,19 +116,19 @@ void js_clock_iso(int64_t wall_us, char text[JS_CLOCK_ISO])
 	day = in_year - (153 * month + 2) / 5 + 1;
 	month += month < 10 ? 3 : -9;
 	year += era * 400 + (month <= 2);
-	p = digits(p, year, 4);
+	p = write_digits(p, year, 4);
 	*p++ = '-';
-	p = digits(p, month, 2);
+	p = write_digits(p, month, 2);
 	*p++ = '-';
-	p = digits(p, day, 2);
+	p = write_digits(p, day, 2);
 	*p++ = 'T';
-	p = digits(p, seconds / 3600, 2);
+	p = write_digits(p, seconds / 3600, 2);
 	*p++ = ':';
-	p = digits(p, seconds / 60 % 60, 2);
+	p = write_digits(p, seconds / 60 % 60, 2);
 	*p++ = ':';
-	p = digits(p, seconds % 60, 2);
+	p = write_digits(p, seconds % 60, 2);
 	*p++ = '.';
-	p = digits(p, wall_us % JS_SECOND_US, 6);
+	p = write_digits(p, wall_us % JS_SECOND_US, 6);
 	*p++ = 'Z';
 	*p = '\0';
 }
@@ -147,7 +147,7 @@ static int parse_digits(const char *text, int width)
 }
 
 /* Seconds since 1970 of a day of the civil calendar at midnight. */
-static int64_t midnight(int64_t year, int month, int day)
+static int64_t seconds_at_midnight(int64_t year, int month, int day)
 {
 	int64_t y = year - (month <= 2), era = y / 400, in_era = y % 400;
 	int64_t in_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
@@ -171,7 +171,7 @@ int64_t js_clock_parse(const char *text)
 	if (*text == '.')
 		for (text++; *text >= '0' && *text <= '9' && unit > 0; text++, unit /= 10)
 			fraction += (*text - '0') * unit;
-	return (midnight(year, month, day) + hour * 3600 + minute * 60 + second) * JS_SECOND_US + fraction;
+	return (seconds_at_midnight(year, month, day) + hour * 3600 + minute * 60 + second) * JS_SECOND_US + fraction;
 }
 
 int64_t js_clock_read(const char *text)

@@ -95,8 +95,8 @@ int js_error_memory(struct jobstack_error *error)
 const char *js_error_process_words(int err)
 {
 	if (err == EAGAIN)
-		return "Resource temporarily unavailable (no more processes are allowed: `ulimit -u`, or pids.max of "
-		       "the cgroup)";
+		return "Resource temporarily unavailable (the limit of processes is reached: see `ulimit -u`, and "
+		       "pids.max of the cgroup)";
 	return strerror(err);
 }
 
@@ -166,7 +166,7 @@ const char *js_error_setting(unsigned server_errno)
 	case 1317:
 	case 1969:
 	case 3024:
-		return "try again later; if it happens again, ask the server's administrator what ends statements "
+		return "try again later; if it happens again, ask the server's administrator what kills statements "
 		       "there";
 	default: return NULL;
 	}

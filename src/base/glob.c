@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Takes one byte of a bracket, which a backslash may stand before.  Returns 0, or -1 at the end. */
-static int take(const unsigned char **p, const unsigned char *end, unsigned char *byte)
+static int read_bracket_byte(const unsigned char **p, const unsigned char *end, unsigned char *byte)
 {
 	if (*p < end && **p == '\\')
 		(*p)++;
@@ -30,15 +30,15 @@ static int in_bracket(const unsigned char *g, const unsigned char *end, unsigned
 	p += others;
 	do {
 		if (end - p > 1 && p[0] == '[' && (p[1] == ':' || p[1] == '.' || p[1] == '=')) {
-			*why = "[:digit:] and its like are not known: [0-9] is";
+			*why = "[:digit:] and other named classes are not supported: write [0-9]";
 			return 0;
 		}
-		if (take(&p, end, &low) != 0)
+		if (read_bracket_byte(&p, end, &low) != 0)
 			return 0;
 		high = low;
 		if (end - p > 1 && p[0] == '-' && p[1] != ']') {
 			p++;
-			if (take(&p, end, &high) != 0)
+			if (read_bracket_byte(&p, end, &high) != 0)
 				return 0;
 		}
 		if (low > high) {
@@ -55,7 +55,7 @@ static int in_bracket(const unsigned char *g, const unsigned char *end, unsigned
 }
 
 /* The piece at G, which is not a star: does BYTE fit?  Its length in *LEN. */
-static int fits(const unsigned char *g, const unsigned char *end, unsigned char byte, size_t *len)
+static int piece_matches(const unsigned char *g, const unsigned char *end, unsigned char byte, size_t *len)
 {
 	const char *why;
 
@@ -81,7 +81,7 @@ const char *js_glob_fault(const char *glob, size_t len)
 		if (*g == '[')
 			(void)in_bracket(g, end, 0, &step, &why);
 		else if (*g == '\\' && ++step > (size_t)(end - g))
-			why = "nothing stands behind its last backslash";
+			why = "nothing follows its last backslash";
 	}
 	return why;
 }
@@ -96,7 +96,7 @@ int js_glob_match(const char *glob, size_t len, const char *text, size_t text_le
 		if (g < end && *g == '*') {
 			star = ++g;
 			back = t;
-		} else if (g < end && fits(g, end, *t, &step)) {
+		} else if (g < end && piece_matches(g, end, *t, &step)) {
 			g += step;
 			t++;
 		} else if (star != NULL) { /* the last star takes one more; an earlier one need not */

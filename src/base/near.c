@@ -10,17 +10,17 @@
 
 #define LETTERS 32 /* what is longer is near to nothing */
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned smaller_of(unsigned a, unsigned b)
 {
 	return a < b ? a : b;
 }
 
-static int lower(char c)
+static int lower_case(char c)
 {
 	return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
 }
 
-static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_len)
+static unsigned edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	unsigned row[LETTERS + 1][LETTERS + 1];
 
@@ -32,10 +32,11 @@ static unsigned distance(const char *a, size_t a_len, const char *b, size_t b_le
 				row[i][j] = (unsigned)(i + j);
 				continue;
 			}
-			other = lower(a[i - 1]) != lower(b[j - 1]);
-			row[i][j] = least(row[i - 1][j - 1] + other, least(row[i - 1][j], row[i][j - 1]) + 1);
-			if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]))
-				row[i][j] = least(row[i][j], row[i - 2][j - 2] + 1);
+			other = lower_case(a[i - 1]) != lower_case(b[j - 1]);
+			row[i][j] = smaller_of(row[i - 1][j - 1] + other, smaller_of(row[i - 1][j], row[i][j - 1]) + 1);
+			if (i > 1 && j > 1 && lower_case(a[i - 1]) == lower_case(b[j - 2]) &&
+			    lower_case(a[i - 2]) == lower_case(b[j - 1]))
+				row[i][j] = smaller_of(row[i][j], row[i - 2][j - 2] + 1);
 		}
 	return row[a_len][b_len];
 }
@@ -49,7 +50,7 @@ void js_near_try(struct js_near *near, const char *candidate)
 		return;
 	changes = len >= 3 && strncasecmp(near->word, candidate, len) == 0
 			  ? other > len
-			  : distance(near->word, len, candidate, other);
+			  : edit_distance(near->word, len, candidate, other);
 	if (changes > (len < 5 ? 1U : 2U) || changes >= len || (near->best != NULL && changes >= near->changes))
 		return;
 	near->best = candidate;

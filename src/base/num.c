@@ -20,7 +20,7 @@ int js_num_order(const void *a, const void *b)
 }
 
 /* Reads digits at *P and moves it behind them.  Returns 0, or -1 if there are none or too many. */
-static int digits(const char **p, uint64_t *value)
+static int read_digits(const char **p, uint64_t *value)
 {
 	const char *start = *p;
 
@@ -69,7 +69,7 @@ int js_num_u64(const char *text, uint64_t low, uint64_t high, uint64_t *value)
 {
 	uint64_t v;
 
-	if (text == NULL || digits(&text, &v) != 0 || *text != '\0' || v < low || v > high)
+	if (text == NULL || read_digits(&text, &v) != 0 || *text != '\0' || v < low || v > high)
 		return -1;
 	*value = v;
 	return 0;
@@ -94,20 +94,20 @@ int js_num_i64(const char *text, int64_t low, int64_t high, int64_t *value)
 }
 
 /* One of the clock forms: [D-][[H:]M:]S, told by its colons and its dash. */
-static int clock_form(const char *text, int64_t *us)
+static int read_clock_form(const char *text, int64_t *us)
 {
 	uint64_t part[4], days = 0, seconds;
 	int n = 0;
 	const char *p = text;
 
 	if (strchr(p, '-') != NULL) {
-		if (digits(&p, &days) != 0 || *p++ != '-')
+		if (read_digits(&p, &days) != 0 || *p++ != '-')
 			return -1;
 		if (days > 366)
 			return -1;
 	}
 	do {
-		if (n == 3 || digits(&p, &part[n]) != 0 || part[n] > 366 * 24 * 60)
+		if (n == 3 || read_digits(&p, &part[n]) != 0 || part[n] > 366 * 24 * 60)
 			return -1;
 		n++;
 	} while (*p == ':' && p++ != NULL);
@@ -140,8 +140,8 @@ int js_num_duration(const char *text, int64_t *us)
 	if (text == NULL)
 		return -1;
 	if (strchr(text, ':') != NULL || (strchr(text, '-') != NULL && *text != '-'))
-		return clock_form(text, us);
-	if (digits(&p, &whole) != 0)
+		return read_clock_form(text, us);
+	if (read_digits(&p, &whole) != 0)
 		return -1;
 	if (*p == '.')
 		for (p++; *p >= '0' && *p <= '9'; p++, place /= 10)
@@ -167,7 +167,7 @@ int js_num_size(const char *text, uint64_t *bytes)
 	uint64_t n;
 	unsigned shift = 0;
 
-	if (text == NULL || digits(&p, &n) != 0)
+	if (text == NULL || read_digits(&p, &n) != 0)
 		return -1;
 	if (*p != '\0') {
 		u = strchr(units, *p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p);

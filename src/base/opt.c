@@ -23,7 +23,7 @@ static const char *const foreign[][2] = {
 	{"workdir", "chdir"}, {"format", "json"},	   {"name", "stack"},		{"queue", "stack"},
 	{"states", "state"},  {"arg-separator", "colsep"}, {"print0", "null"}};
 
-static const struct js_opt *find(const struct js_opts *opts, const char *name)
+static const struct js_opt *find_option(const struct js_opts *opts, const char *name)
 {
 	for (const struct js_opt *o = opts->table; o->name != NULL; o++)
 		if (strcmp(o->name, name) == 0)
@@ -32,12 +32,12 @@ static const struct js_opt *find(const struct js_opts *opts, const char *name)
 }
 
 /* What an option that is none was meant to be, or NULL. */
-static const char *meant(const struct js_opts *opts, const char *name)
+static const char *suggest_option(const struct js_opts *opts, const char *name)
 {
 	struct js_near near = JS_NEAR_INIT(name);
 
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
-		if (strcmp(foreign[i][0], name) == 0 && find(opts, foreign[i][1]) != NULL)
+		if (strcmp(foreign[i][0], name) == 0 && find_option(opts, foreign[i][1]) != NULL)
 			return foreign[i][1];
 	for (const struct js_opt *o = opts->table; o->name != NULL && name[1] != '\0'; o++)
 		if (o->help != NULL)
@@ -58,12 +58,13 @@ static void refuse_unknown(const struct js_opts *opts, const char *word, int let
 	(void)snprintf(typed, sizeof(typed), letter != 0 ? "-%s" : "--%s", name);
 	for (const struct js_opt *o = opts->table; letter == 0 && o->name != NULL; o++)
 		several += strncmp(o->name, name, strlen(name)) == 0;
-	best = several == 0 ? meant(opts, name) : NULL;
+	best = several == 0 ? suggest_option(opts, name) : NULL;
 	if (several > 0)
-		js_error_why(error, JOBSTACK_EUSAGE, JOBSTACK_WHY_OPTION, "the option %s is short for several", typed);
+		js_error_why(error, JOBSTACK_EUSAGE, JOBSTACK_WHY_OPTION, "the option %s is ambiguous", typed);
 	else
 		js_error_why(error, JOBSTACK_EUSAGE, JOBSTACK_WHY_OPTION, "there is no option %s%s%s%s", typed,
-			     best == NULL ? "" : " (is --", best == NULL ? "" : best, best == NULL ? "" : " meant?)");
+			     best == NULL ? "" : " (did you mean --", best == NULL ? "" : best,
+			     best == NULL ? "" : "?)");
 }
 
 /* The table as getopt_long wants it. */
@@ -82,7 +83,7 @@ static void add_letter(char *shorts, size_t *n, int key, int takes)
 
 static void make_tables(const struct js_opts *opts, struct tables *t)
 {
-	const struct js_opt *help = find(opts, "help");
+	const struct js_opt *help = find_option(opts, "help");
 	size_t n = 0, s = 0;
 
 	if (opts->first_word_ends)
@@ -188,7 +189,7 @@ void js_opt_help(const struct js_opts *opts, struct js_buf *text)
 		js_buf_printf(text, "\n%s\n", opts->notes);
 }
 
-static void field(struct js_buf *buf, const char *text)
+static void add_spec_field(struct js_buf *buf, const char *text)
 {
 	js_buf_char(buf, '\t');
 	for (; text != NULL && *text != '\0'; text++) {
@@ -199,30 +200,30 @@ static void field(struct js_buf *buf, const char *text)
 	}
 }
 
-static void record(struct js_buf *buf, const char *kind, const char *text)
+static void add_spec_record(struct js_buf *buf, const char *kind, const char *text)
 {
 	js_buf_str(buf, kind);
-	field(buf, text);
+	add_spec_field(buf, text);
 	js_buf_char(buf, '\n');
 }
 
 void js_opt_spec(const struct js_opts *opts, struct js_buf *text)
 {
-	record(text, "title", opts->command);
-	record(text, "usage", opts->usage);
-	record(text, "about", opts->about);
+	add_spec_record(text, "title", opts->command);
+	add_spec_record(text, "usage", opts->usage);
+	add_spec_record(text, "about", opts->about);
 	for (const struct js_opt *o = opts->table; o->name != NULL; o++) {
 		const char letter[2] = {(char)(o->key < 256 ? o->key : '\0'), '\0'};
 
 		if (o->help == NULL)
 			continue;
 		js_buf_str(text, "option");
-		field(text, letter);
-		field(text, o->name);
-		field(text, o->arg);
-		field(text, o->help);
+		add_spec_field(text, letter);
+		add_spec_field(text, o->name);
+		add_spec_field(text, o->arg);
+		add_spec_field(text, o->help);
 		js_buf_char(text, '\n');
 	}
 	if (opts->notes != NULL)
-		record(text, "notes", opts->notes);
+		add_spec_record(text, "notes", opts->notes);
 }

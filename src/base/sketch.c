@@ -18,7 +18,7 @@ static unsigned high_bit(uint64_t value)
 }
 
 /* Below 128 the value itself; else 128 buckets an exponent, by the seven bits behind the highest. */
-static size_t bucket(uint64_t value)
+static size_t bucket_of_value(uint64_t value)
 {
 	unsigned bit;
 
@@ -28,7 +28,7 @@ static size_t bucket(uint64_t value)
 	return 128 * (size_t)(bit - 6) + (size_t)(value >> (bit - 7) & 127);
 }
 
-static uint64_t middle(size_t at)
+static uint64_t middle_of_bucket(size_t at)
 {
 	unsigned shift = at < 128 ? 0 : (unsigned)(at / 128 - 1);
 
@@ -47,7 +47,7 @@ void js_sketch_add(struct js_sketch *s, int64_t value)
 		s->max = v;
 	s->n++;
 	s->sum += (double)v;
-	s->count[bucket(v)]++;
+	s->count[bucket_of_value(v)]++;
 }
 
 uint64_t js_sketch_quantile(const struct js_sketch *s, double q)
@@ -62,7 +62,7 @@ uint64_t js_sketch_quantile(const struct js_sketch *s, double q)
 		return s->min;
 	while (at < JS_SKETCH_BUCKETS - 1 && (double)(before + s->count[at]) < place)
 		before += s->count[at++];
-	value = middle(at);
+	value = middle_of_bucket(at);
 	return value < s->min ? s->min : value > s->max ? s->max : value;
 }
 
@@ -72,8 +72,8 @@ uint64_t js_sketch_between(const struct js_sketch *s, uint64_t low, uint64_t hig
 
 	if (low > high)
 		return 0;
-	for (size_t at = bucket(low), last = bucket(high); at <= last; at++)
-		if (middle(at) >= low && middle(at) <= high)
+	for (size_t at = bucket_of_value(low), last = bucket_of_value(high); at <= last; at++)
+		if (middle_of_bucket(at) >= low && middle_of_bucket(at) <= high)
 			n += s->count[at];
 	return n;
 }

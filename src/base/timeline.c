@@ -12,7 +12,7 @@
 /* 1 s, 5 s, 10 s, 30 s, 1 min, 5, 10, 30 min, 1 h, 2, 6, 12 h, a day, a week; then twice as long again and again. */
 static const int64_t longer[] = {5, 2, 3, 2, 5, 2, 3, 2, 2, 3, 2, 2, 7};
 
-static int is_empty(const struct js_timeline *t, size_t i)
+static int is_empty_step(const struct js_timeline *t, size_t i)
 {
 	for (size_t kind = 0; kind < JS_TIMELINE_KINDS; kind++)
 		if (t->count[i][kind] != 0)
@@ -24,16 +24,16 @@ int js_timeline_range(const struct js_timeline *t, size_t *from, size_t *to)
 {
 	*from = 0;
 	*to = JS_TIMELINE_STEPS - 1;
-	while (*from < JS_TIMELINE_STEPS && is_empty(t, *from))
+	while (*from < JS_TIMELINE_STEPS && is_empty_step(t, *from))
 		++*from;
 	if (*from == JS_TIMELINE_STEPS)
 		return -1;
-	while (is_empty(t, *to))
+	while (is_empty_step(t, *to))
 		--*to;
 	return 0;
 }
 
-static void widen(struct js_timeline *t)
+static void widen_steps(struct js_timeline *t)
 {
 	int64_t factor = t->level < sizeof(longer) / sizeof(longer[0]) ? longer[t->level] : 2,
 		first = t->first / factor;
@@ -65,7 +65,7 @@ static void shift_counts(struct js_timeline *t, int64_t first)
 }
 
 /* Makes the timeline reach to AT_US. */
-static void reach(struct js_timeline *t, int64_t at_us)
+static void extend_to(struct js_timeline *t, int64_t at_us)
 {
 	size_t from, to;
 
@@ -79,7 +79,7 @@ static void reach(struct js_timeline *t, int64_t at_us)
 		if (high - low < JS_TIMELINE_STEPS)
 			shift_counts(t, low);
 		else
-			widen(t);
+			widen_steps(t);
 	}
 }
 
@@ -89,7 +89,7 @@ void js_timeline_add(struct js_timeline *t, int64_t at_us, unsigned kind)
 		t->step_us = JS_SECOND_US;
 		t->first = at_us / t->step_us;
 	}
-	reach(t, at_us);
+	extend_to(t, at_us);
 	t->count[at_us / t->step_us - t->first][kind % JS_TIMELINE_KINDS]++;
 }
 
@@ -98,5 +98,5 @@ void js_timeline_fit(struct js_timeline *t, size_t steps)
 	size_t from, to;
 
 	while (js_timeline_range(t, &from, &to) == 0 && to - from + 1 > (steps < 2 ? 2 : steps))
-		widen(t);
+		widen_steps(t);
 }

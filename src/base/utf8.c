@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* The character at DATA.  Its length, or 0. */
-static size_t decode(const char *data, size_t len, uint32_t *code)
+static size_t decode_utf8(const char *data, size_t len, uint32_t *code)
 {
 	const unsigned char *p = (const unsigned char *)data;
 	size_t n;
@@ -37,20 +37,20 @@ struct range {
 	uint32_t first, last;
 };
 
-static int is_in(uint32_t code, const struct range *range, size_t n)
+static int is_in_ranges(uint32_t code, const struct range *range, size_t n)
 {
 	for (size_t i = 0; i < n && code >= range[i].first; i++)
 		if (code <= range[i].last)
 			return 1;
 	return 0;
 }
-#define IS_IN(code, ranges) is_in(code, ranges, sizeof(ranges) / sizeof(ranges[0]))
+#define IS_IN(code, ranges) is_in_ranges(code, ranges, sizeof(ranges) / sizeof(ranges[0]))
 
 size_t js_utf8_len(const char *data, size_t len)
 {
 	uint32_t code;
 
-	return decode(data, len, &code);
+	return decode_utf8(data, len, &code);
 }
 
 size_t js_utf8_shown(const char *data, size_t len)
@@ -61,7 +61,7 @@ size_t js_utf8_shown(const char *data, size_t len)
 					      {0x200e, 0x200f}, {0x2028, 0x202e},  {0x2060, 0x206f}, {0xfeff, 0xfeff},
 					      {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
 	uint32_t code = 0;
-	size_t n = decode(data, len, &code);
+	size_t n = decode_utf8(data, len, &code);
 
 	return n > 0 && IS_IN(code, hidden) ? 0 : n;
 }
@@ -90,7 +90,7 @@ unsigned js_utf8_columns(const char *data, size_t n)
 					      {0xe0100, 0xe01ef}};
 	uint32_t code = 0;
 
-	if (decode(data, n, &code) == 0 || code < 0x300)
+	if (decode_utf8(data, n, &code) == 0 || code < 0x300)
 		return 1;
 	return IS_IN(code, on_top) ? 0 : IS_IN(code, wide) ? 2 : 1;
 }

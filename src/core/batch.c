@@ -76,7 +76,7 @@ struct batch_reading {
 	int failed;
 };
 
-static void take_entry(void *ctx, const struct js_row *row)
+static void take_batch_entry(void *ctx, const struct js_row *row)
 {
 	struct batch_reading *r = ctx;
 
@@ -98,7 +98,7 @@ int js_batch_read(struct jobstack *handle, const struct js_stack *stack, uint64_
 	js_sql_add(&sql, "SELECT entry_id,datapath FROM entry WHERE stack_id=%u", stack->id);
 	js_sql_list(&sql, " AND entry_id IN(", claim->id, claim->n);
 	js_sql_stmt(&sql, " ORDER BY entry_id");
-	status = js_db_query(handle->db, &sql, take_entry, &r, error);
+	status = js_db_query(handle->db, &sql, take_batch_entry, &r, error);
 	if (status == 0 && (r.failed || js_batch_end(batch) != 0))
 		status = js_error_memory(error);
 	if (status == 0 && batch->count != claim->n)

@@ -47,7 +47,7 @@ struct checking {
 	const char *table; /* whose stray rows are being read */
 };
 
-static struct number *number_at(struct checking *k, uint64_t entry)
+static struct number *number_record(struct checking *k, uint64_t entry)
 {
 	return &k->number[entry - k->low];
 }
@@ -78,7 +78,7 @@ static void report_doubled(struct checking *k, uint64_t entry, const struct js_h
 static void in_span(void *ctx, size_t index, uint64_t entry)
 {
 	struct checking *k = ctx;
-	struct number *n = number_at(k, entry);
+	struct number *n = number_record(k, entry);
 
 	if (n->span != 0)
 		report_doubled(k, entry, &k->spans.list[n->span - 1], &k->spans.list[index]);
@@ -94,7 +94,7 @@ static void in_claim(void *ctx, size_t index, uint64_t entry)
 					  [JS_FOREIGN] = "which is another stack's"};
 	struct checking *k = ctx;
 	struct js_holder *h = &k->claims.list[index];
-	struct number *n = number_at(k, entry);
+	struct number *n = number_record(k, entry);
 	char text[120];
 
 	if (h->attempt <= n->last)
@@ -112,13 +112,13 @@ static void in_claim(void *ctx, size_t index, uint64_t entry)
 
 /* ---------------------------------------------------------------------------------------------------- the tables */
 
-static void take_entry(void *ctx, const struct js_row *row)
+static void take_there(void *ctx, const struct js_row *row)
 {
 	struct checking *k = ctx;
 
 	if (row == NULL)
 		return;
-	number_at(k, js_row_u64(row, 0))->flags |= IS_THERE;
+	number_record(k, js_row_u64(row, 0))->flags |= IS_THERE;
 }
 
 /* Which entries are there: all of the page, as a rule, and then their number tells it. */
@@ -134,11 +134,11 @@ static int read_entries(struct checking *k, uint64_t low, uint64_t high, struct 
 	k->c.report.entries += n;
 	if (n == high - low + 1) {
 		for (uint64_t e = low; e <= high; e++)
-			number_at(k, e)->flags |= IS_THERE;
+			number_record(k, e)->flags |= IS_THERE;
 		return 0;
 	}
 	return n == 0 ? 0
-		      : js_handle_look(k->c.handle, take_entry, k, error,
+		      : js_handle_look(k->c.handle, take_there, k, error,
 				       "SELECT entry_id FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u",
 				       k->c.id, low, high);
 }
@@ -155,7 +155,7 @@ static void take_attempts(void *ctx, const struct js_row *row)
 	n = js_row_u64(row, 1);
 	finals = js_row_u64(row, 6);
 	final = js_row_u64(row, 7);
-	x = number_at(k, entry);
+	x = number_record(k, entry);
 	x->last = (uint32_t)js_row_u64(row, 3);
 	x->failed = (uint32_t)js_row_u64(row, 4);
 	x->lost = (uint32_t)js_row_u64(row, 5);
@@ -168,24 +168,24 @@ static void take_attempts(void *ctx, const struct js_row *row)
 			 x->last, n);
 	if (finals > 1)
 		js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
-			 "%" PRIu64 " of its attempts are each said to be its end", finals);
+			 "%" PRIu64 " of its attempts are marked as final", finals);
 	else if (finals == 1 && final != x->last)
 		js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
-			 "its attempt %" PRIu64 " is said to be its end, but attempt %" PRIu32 " is on record too",
-			 final, x->last);
+			 "its attempt %" PRIu64 " is marked as final, but attempt %" PRIu32 " is on record too", final,
+			 x->last);
 	if (js_row_u64(row, 8) > 0)
 		js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
-			 "an attempt that was not done is said to be its end");
+			 "an attempt that is not done is marked as final");
 }
 
-static void take_dead(void *ctx, const struct js_row *row)
+static void take_dead_row(void *ctx, const struct js_row *row)
 {
 	struct checking *k = ctx;
 	struct number *x;
 
 	if (row == NULL)
 		return;
-	x = number_at(k, js_row_u64(row, 0));
+	x = number_record(k, js_row_u64(row, 0));
 	x->dead = (uint32_t)js_row_u64(row, 1);
 	x->flags |= row->col[2] != NULL ? IS_MOVED : IS_DEAD;
 	k->c.report.moved += row->col[2] != NULL;
@@ -206,7 +206,7 @@ static void take_nameless(void *ctx, const struct js_row *row)
 {
 	if (row != NULL)
 		js_found(&((struct checking *)ctx)->c.findings, JOBSTACK_FAULT_NAME, js_row_u64(row, 0),
-			 "its datapath has no row that keeps it unique");
+			 "its datapath has no row in the table name");
 }
 
 #define NAMES_OF                                                                                                       \
@@ -233,7 +233,7 @@ static int read_names(struct checking *k, uint64_t low, uint64_t high, struct jo
 					low, high, k->c.named);
 }
 
-static int read_page(struct checking *k, uint64_t low, uint64_t high, struct jobstack_error *error)
+static int read_numbers_page(struct checking *k, uint64_t low, uint64_t high, struct jobstack_error *error)
 {
 	int status = read_entries(k, low, high, error);
 
@@ -247,7 +247,7 @@ static int read_page(struct checking *k, uint64_t low, uint64_t high, struct job
 			k->c.id, low, high);
 	if (status == 0)
 		status = js_handle_look(
-			k->c.handle, take_dead, k, error,
+			k->c.handle, take_dead_row, k, error,
 			"SELECT entry_id,attempt,to_stack FROM dead WHERE stack_id=%u AND entry_id BETWEEN %u AND %u",
 			k->c.id, low, high);
 	return status == 0 ? read_names(k, low, high, error) : status;
@@ -267,21 +267,20 @@ static void judge_places(struct checking *k, uint64_t entry, const struct number
 	if (x->claim != 0)
 		place[n++] = name_of(&k->claims.list[x->claim - 1], claim);
 	if ((x->flags & IS_DONE) != 0) {
-		(void)snprintf(done, sizeof(done), "what is done (by attempt %" PRIu32 ")", x->last);
+		(void)snprintf(done, sizeof(done), "the done entries (by attempt %" PRIu32 ")", x->last);
 		place[n++] = done;
 	}
 	if ((x->flags & IS_DEAD) != 0)
-		place[n++] = "what is dead";
+		place[n++] = "the dead entries";
 	if ((x->flags & IS_MOVED) != 0)
-		place[n++] = "what was moved to another stack";
+		place[n++] = "the entries moved to another stack";
 	if ((x->flags & IS_THERE) == 0) {
 		if (n > 0 || x->last > 0)
 			js_found(&k->c.findings, JOBSTACK_FAULT_STRAY, entry,
 				 "there is no such entry, but its number is in %s", n > 0 ? place[0] : "the attempts");
 	} else if (n == 0)
 		js_found(&k->c.findings, JOBSTACK_FAULT_LOST, entry,
-			 "it is nowhere: not in line, not claimed, not done, not dead (attempts on record: %" PRIu32
-			 ")",
+			 "it is nowhere: not queued, not claimed, not done, not dead (attempts on record: %" PRIu32 ")",
 			 x->last);
 	for (unsigned i = 1; i < n; i++)
 		js_found(&k->c.findings, JOBSTACK_FAULT_DOUBLED, entry, "it is in %s, and in %s too", place[0],
@@ -300,7 +299,7 @@ static void judge_attempts(struct checking *k, uint64_t entry, const struct numb
 			continue;
 		if (h[i]->attempt != (uint64_t)x->last + 1)
 			js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
-				 "%s goes on with attempt %" PRIu32 ", but the last one on record is %" PRIu32,
+				 "%s continues with attempt %" PRIu32 ", but the last one on record is %" PRIu32,
 				 name_of(h[i], text), h[i]->attempt, x->last);
 		if (h[i]->fails > x->failed || h[i]->losses > x->lost)
 			js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
@@ -310,7 +309,7 @@ static void judge_attempts(struct checking *k, uint64_t entry, const struct numb
 	}
 	if ((x->flags & (IS_DEAD | IS_MOVED)) != 0 && x->dead != x->last)
 		js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
-			 "it is said to be dead after attempt %" PRIu32 ", but the last one on record is %" PRIu32,
+			 "it is marked as dead after attempt %" PRIu32 ", but the last one on record is %" PRIu32,
 			 x->dead, x->last);
 }
 
@@ -321,13 +320,13 @@ static int check_window(struct checking *k, struct jobstack_error *error)
 
 	memset(k->number, 0, (k->high - k->low + 1) * sizeof(*k->number));
 	for (uint64_t low = k->low; status == 0 && low <= k->high; low += PAGE)
-		status = read_page(k, low, low + PAGE - 1 < k->high ? low + PAGE - 1 : k->high, error);
+		status = read_numbers_page(k, low, low + PAGE - 1 < k->high ? low + PAGE - 1 : k->high, error);
 	if (status == 0)
 		status = js_check_spans(&k->c, &spans, &k->spans, error);
 	if (status == 0)
 		status = js_check_claims(&k->c, &claims, &k->claims, error);
 	for (uint64_t e = k->low; status == 0 && e <= k->high; e++) {
-		const struct number *x = number_at(k, e);
+		const struct number *x = number_record(k, e);
 
 		judge_places(k, e, x);
 		if ((x->flags & IS_THERE) != 0)
@@ -338,7 +337,7 @@ static int check_window(struct checking *k, struct jobstack_error *error)
 
 /* ------------------------------------------------------------------------------------------ the stack as a whole */
 
-static void take_stack(void *ctx, const struct js_row *row)
+static void take_checked_stack(void *ctx, const struct js_row *row)
 {
 	struct checking *k = ctx;
 
@@ -364,10 +363,10 @@ static void take_stack(void *ctx, const struct js_row *row)
 	k->lockable = js_row_u64(row, 15) != 0;
 }
 
-static int read_stack(struct checking *k, struct jobstack_error *error)
+static int read_checked_stack(struct checking *k, struct jobstack_error *error)
 {
 	int status = js_handle_look(
-		k->c.handle, take_stack, k, error,
+		k->c.handle, take_checked_stack, k, error,
 		"SELECT s.stack_id,s.state,s.lifo,s.tail,s.pushed,s.named,s.done,s.dead,"
 		"(SELECT SUM(done) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
 		"(SELECT SUM(dead) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
@@ -390,9 +389,9 @@ static void take_stray(void *ctx, const struct js_row *row)
 	k->c.report.attempts += *k->table == 'a' ? js_row_u64(row, 1) : 0;
 	k->c.report.done += *k->table == 'a' ? js_row_u64(row, 2) : 0;
 	js_found(&k->c.findings, JOBSTACK_FAULT_STRAY, js_row_u64(row, 0),
-		 *k->table == 'e'   ? "its number is above the last one that the stack gave out, %" PRIu64
+		 *k->table == 'e'   ? "its number is above the last one that the stack assigned, %" PRIu64
 		 : *k->table == 'a' ? "attempts are on record for a number above that of the last entry, %" PRIu64
-				    : "a number above that of the last entry, %" PRIu64 ", is said to be dead",
+				    : "a number above that of the last entry, %" PRIu64 ", is marked as dead",
 		 k->c.last);
 }
 
@@ -427,10 +426,10 @@ static void take_stray_name(void *ctx, const struct js_row *row)
 		return;
 	if (js_row_u64(row, 1) == 0)
 		js_found(&k->c.findings, JOBSTACK_FAULT_NAME, js_row_u64(row, 0),
-			 "the row that keeps its name unique is not by its datapath");
+			 "its row in the table name has the hash of another datapath");
 	else if (++k->homeless > k->pruned)
 		js_found(&k->c.findings, JOBSTACK_FAULT_NAME, js_row_u64(row, 0),
-			 "a row that keeps names unique is for this entry, which does not exist");
+			 "the table name has a row for this entry, which does not exist");
 }
 
 /* Rows in name whose entry is not there, or has another name; looked for only when the numbers say that
@@ -475,25 +474,25 @@ static void judge_counters(struct checking *k)
 	compare_counter(k, "moved", (int64_t)k->moved, r->moved);
 	if (k->limited && !k->lockable)
 		js_found(&k->c.findings, JOBSTACK_FAULT_COUNTER, 0,
-			 "it has a limit of running entries, but no row in gate: nothing keeps it");
+			 "it has a limit of running entries, but no row in the table gate: the limit is not enforced");
 	if (k->c.named > k->c.tail)
-		compare_counter(k, "numbers given out, and named", (int64_t)k->c.named, k->c.tail);
+		compare_counter(k, "named", (int64_t)k->c.named, k->c.tail);
 	for (size_t i = 0; i < k->claims.n; i++) {
 		const struct js_holder *h = &k->claims.list[i];
 
 		if (h->open != h->seen)
 			js_found(&k->c.findings, JOBSTACK_FAULT_CLAIM, h->first,
-				 "%s, which begins with this entry, says that %" PRIu64
-				 " of its entries are open, but %" PRIu64 " are",
+				 "%s, which begins with this entry, counts %" PRIu64 " open entries, but %" PRIu64
+				 " are",
 				 name_of(h, text), h->open, h->seen);
 		if (h->keeper != JS_ALIVE && h->seen == 0)
 			js_found(&k->c.findings, JOBSTACK_FAULT_CLAIM, h->first,
-				 "%s, which begins with this entry, is nobody's", name_of(h, text));
+				 "%s, which begins with this entry, belongs to no live worker", name_of(h, text));
 	}
 }
 
 /* The whole check of one stack, in the view. */
-static int check_stack(void *ctx, struct jobstack_error *error)
+static int check_ledger(void *ctx, struct jobstack_error *error)
 {
 	struct checking *k = ctx;
 	int status;
@@ -503,7 +502,7 @@ static int check_stack(void *ctx, struct jobstack_error *error)
 	memset(&k->c.report, 0, sizeof(k->c.report));
 	k->exists = 0;
 	k->owners = k->homeless = 0;
-	status = read_stack(k, error);
+	status = read_checked_stack(k, error);
 	if (status != 0 || k->c.report.state == JOBSTACK_DROPPING) /* what is half gone proves nothing */
 		return status;
 	status = js_check_spans(&k->c, NULL, &k->spans, error);
@@ -542,7 +541,7 @@ int jobstack_check(struct jobstack *handle, const char *stack, jobstack_finding_
 	if (status == 0)
 		status = js_schema_check(handle, error);
 	if (status == 0)
-		status = js_view_open(handle->db, stack == NULL ? check_orphans : check_stack, &k, error);
+		status = js_view_open(handle->db, stack == NULL ? check_orphans : check_ledger, &k, error);
 	memcpy(k.c.report.found, k.c.findings.found, sizeof(k.c.report.found));
 	for (size_t i = 0; i < JOBSTACK_FAULTS; i++)
 		found += k.c.report.found[i];

@@ -21,7 +21,7 @@
 #define RACES_MAX 50
 
 /* The pusher's fence, which also tells whether a try whose reply was lost has arrived. */
-static void fence_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n)
+static void push_fence_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n)
 {
 	js_sql_stmt(sql,
 		    "UPDATE push SET seq=seq+1,pushed=pushed+%u,beat=UTC_TIMESTAMP(6) WHERE push_id=%u AND token=%k "
@@ -31,7 +31,7 @@ static void fence_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n
 }
 
 /* What a chunk does to the stack row: N more entries, whose numbers are taken now, or were before. */
-static void stack_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n, int taken)
+static void chunk_stack_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n, int taken)
 {
 	const struct jobstack_push_options *o = p->options;
 
@@ -56,7 +56,7 @@ static void stack_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n
 }
 
 /* One span for the N entries behind @js_t. */
-static void span_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n)
+static void chunk_span_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n)
 {
 	const struct jobstack_push_options *o = p->options;
 
@@ -69,8 +69,8 @@ static void part_sql(const struct js_pushing *p, struct js_sql *sql)
 {
 	uint64_t n = p->to - p->from - p->dropped, i = 0;
 
-	stack_sql(p, sql, n, 0);
-	fence_sql(p, sql, n);
+	chunk_stack_sql(p, sql, n, 0);
+	push_fence_sql(p, sql, n);
 	js_sql_stmt(sql, "SELECT tail-%u INTO @js_t FROM stack WHERE stack_id=%u", n, p->stack.id);
 	js_sql_add(sql, "INSERT INTO entry(stack_id,entry_id,datapath) VALUES");
 	for (size_t at = p->from; at < p->to; at++)
@@ -89,7 +89,7 @@ static void part_sql(const struct js_pushing *p, struct js_sql *sql)
 						 "UNHEX(SHA2(datapath,256)),entry_id FROM entry WHERE stack_id=%u AND "
 						 "entry_id BETWEEN @js_t+1 AND @js_t+%u",
 			    p->stack.id, n);
-	span_sql(p, sql, n);
+	chunk_span_sql(p, sql, n);
 }
 
 /* The chunk by LOAD.  The numbers first, so that no name has to wait with the stack locked; then the rows, while which
@@ -112,9 +112,9 @@ static void load_sql(const struct js_pushing *p, struct js_sql *sql)
 		    "ESCAPED BY '' LINES TERMINATED BY x'00' (datapath) SET stack_id=%u,entry_id=(@js_e:=@js_e+1)",
 		    p->stack.id);
 	js_sql_guard(sql, n);
-	stack_sql(p, sql, n, 1);
-	fence_sql(p, sql, n);
-	span_sql(p, sql, n);
+	chunk_stack_sql(p, sql, n, 1);
+	push_fence_sql(p, sql, n);
+	chunk_span_sql(p, sql, n);
 }
 
 int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error)
@@ -131,7 +131,7 @@ int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error)
 				    "another push ended this one, because it had lost its connection or had been "
 				    "silent for too long");
 	return js_error_set(error, JOBSTACK_ECONFLICT,
-			    JS_SET_BACK "it has forgotten %sthis push, so push the names again with --unique",
+			    JS_SET_BACK "it no longer has %sthis push: push the names again with --unique",
 			    seq == UINT64_MAX ? "" : "the last names of ");
 }
 
@@ -161,9 +161,10 @@ static int settle_chunk(struct js_pushing *p, int lost, struct jobstack_error *e
 	if (p->stack.state != JOBSTACK_OPEN && p->stack.state != JOBSTACK_PAUSED)
 		return js_stack_refuse_state(p->stack_name, JOBSTACK_CANCELLED, ": nothing can be pushed to it", error);
 	if (p->relative && p->stack.cwd[0] != '\0' && strcmp(p->stack.cwd, p->options->cwd) != 0)
-		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the relative names in the stack \"%s\" belong to %.300s, these to %.300s",
-				    p->stack_name, p->stack.cwd, p->options->cwd);
+		return js_error_set(
+			error, JOBSTACK_ECONFLICT,
+			"the relative names in the stack \"%s\" belong to %.300s, those of this push to %.300s",
+			p->stack_name, p->stack.cwd, p->options->cwd);
 	if (p->stack.tail > JS_ENTRY_MAX - (p->to - p->from))
 		return js_stack_refuse_full(p->stack_name, error);
 	if (p->options->unique)
@@ -210,18 +211,18 @@ static int put_part(struct js_pushing *p, struct jobstack_error *error)
 		if (status != 2)
 			return status;
 	}
-	return js_error_set(error, JOBSTACK_EBUG, "a chunk kept meeting others that pushed the same names");
+	return js_error_set(error, JOBSTACK_EBUG, "other pushes of the same names kept coming first");
 }
 
 /* The reply to a LOAD was lost, and what comes next will be something else, so that the fence alone would not tell
  * which of the two arrived.  Moves the fence on, without names.  0: the LOAD had arrived; 2: it never will. */
-static int make_void(struct js_pushing *p, struct jobstack_error *error)
+static int void_lost_load(struct js_pushing *p, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	uint64_t pushed;
 	int status;
 
-	fence_sql(p, &sql, 0);
+	push_fence_sql(p, &sql, 0);
 	status = js_db_commit(p->handle->db, &sql, NULL, error);
 	if (status < 0)
 		return status;
@@ -254,7 +255,7 @@ static int put_load(struct js_pushing *p, struct jobstack_error *error)
 	else if (status == JS_DB_NO_LOAD)
 		status = 2;
 	if (status == 2 && lost)
-		status = make_void(p, error);
+		status = void_lost_load(p, error);
 	if (status == 0)
 		count_part(p);
 	if (status != 2)

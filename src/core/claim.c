@@ -81,7 +81,7 @@ int js_claim_mark_closing(struct js_claim *list, const struct js_stack *stack, c
 		if (claim == NULL || claim->mark[place] != JS_OPEN || outcomes[i].verdict == JOBSTACK_LOST) {
 			js_claim_settle(&list, 0);
 			return js_error_set(error, JOBSTACK_EUSAGE,
-					    "entry %" PRIu64 ", attempt %" PRIu32 ", is not in this worker's hands",
+					    "entry %" PRIu64 ", attempt %" PRIu32 ", is not held by this worker",
 					    outcomes[i].entry, outcomes[i].attempt);
 		}
 		claim->mark[place] = JS_CLOSING;
@@ -161,8 +161,8 @@ static size_t tail_most(const struct js_closing *c)
 }
 
 /* One row: whose it is, how it ended, started, ended, where the log lies, usage. */
-static void add_attempt(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o,
-			unsigned columns, size_t most, struct js_sql *sql)
+static void add_attempt_row(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o,
+			    unsigned columns, size_t most, struct js_sql *sql)
 {
 	struct jobstack_bytes tail = tail_end(o->err_tail, most);
 	int64_t started = o->started_us != 0 ? js_db_wall_us(c->db, o->started_us) : claim->claimed_us;
@@ -266,7 +266,7 @@ static void add_attempts(const struct js_closing *c, struct js_sql *sql)
 			add_columns(columns, sql);
 		else
 			js_sql_add(sql, ",");
-		add_attempt(c, w.claim, o, columns, most, sql);
+		add_attempt_row(c, w.claim, o, columns, most, sql);
 	}
 	if (rows > 0)
 		js_sql_add(sql, ";");

@@ -49,7 +49,7 @@ void js_crew_free(struct js_crew *c)
 }
 
 /* The place where the worker is, or would go. */
-static size_t find_place(const struct js_crew *c, uint64_t worker)
+static size_t find_crew_place(const struct js_crew *c, uint64_t worker)
 {
 	size_t at = (size_t)((worker * UINT64_C(0x9E3779B97F4A7C15)) >> 32) % PLACES;
 
@@ -59,7 +59,7 @@ static size_t find_place(const struct js_crew *c, uint64_t worker)
 }
 
 /* Copies ROW into a block of memory: where its columns are, their lengths, and their texts. */
-static int copy_row(struct member *m, const struct js_row *row)
+static int copy_worker_row(struct member *m, const struct js_row *row)
 {
 	size_t size = row->n * (sizeof(*row->col) + sizeof(*row->len));
 	unsigned long *len;
@@ -83,17 +83,17 @@ static int copy_row(struct member *m, const struct js_row *row)
 	return 0;
 }
 
-static void take_worker(void *ctx, const struct js_row *row)
+static void take_crew_member(void *ctx, const struct js_row *row)
 {
 	struct js_crew *c = ctx;
 	size_t place;
 
 	if (row == NULL || c->n == JS_CREW_MAX || c->failed)
 		return;
-	place = find_place(c, js_row_u64(row, 0));
+	place = find_crew_place(c, js_row_u64(row, 0));
 	if (c->place[place] != 0)
 		return; /* from a try that was cut short */
-	c->failed = copy_row(&c->member[c->n], row) != 0;
+	c->failed = copy_worker_row(&c->member[c->n], row) != 0;
 	if (c->failed)
 		return;
 	c->member[c->n].worker = js_row_u64(row, 0);
@@ -110,14 +110,14 @@ static int read_missing(struct js_crew *c, struct jobstack *handle, const uint64
 
 	js_sql_add(&sql, "SELECT " JS_ITEM_WORKER " FROM worker w WHERE w.worker_id IN(");
 	for (size_t i = 0; i < n; i++) {
-		if (workers[i] == 0 || workers[i] == last || c->place[find_place(c, workers[i])] != 0)
+		if (workers[i] == 0 || workers[i] == last || c->place[find_crew_place(c, workers[i])] != 0)
 			continue;
 		js_sql_add(&sql, asked++ == 0 ? "%u" : ",%u", workers[i]);
 		last = workers[i];
 	}
 	js_sql_stmt(&sql, ")");
 	if (asked > 0)
-		status = js_db_query(handle->db, &sql, take_worker, c, error);
+		status = js_db_query(handle->db, &sql, take_crew_member, c, error);
 	js_sql_free(&sql); /* when there was nothing to ask */
 	return status;
 }
@@ -131,7 +131,7 @@ int js_crew_read(struct js_crew *c, struct jobstack *handle, const uint64_t *wor
 	c->failed = 0;
 	for (size_t i = 0; i < n; i++)
 		missing += workers[i] != 0 && (i == 0 || workers[i] != workers[i - 1]) &&
-			   c->place[find_place(c, workers[i])] == 0;
+			   c->place[find_crew_place(c, workers[i])] == 0;
 	if (missing == 0)
 		return 0;
 	if (c->n + missing > JS_CREW_MAX)
@@ -142,7 +142,7 @@ int js_crew_read(struct js_crew *c, struct jobstack *handle, const uint64_t *wor
 
 void js_crew_fill(const struct js_crew *c, struct jobstack_item *item)
 {
-	uint16_t place = item->worker == 0 ? 0 : c->place[find_place(c, item->worker)];
+	uint16_t place = item->worker == 0 ? 0 : c->place[find_crew_place(c, item->worker)];
 	unsigned column = 0;
 
 	if (place != 0)

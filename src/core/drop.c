@@ -45,20 +45,20 @@ static int refuse_drop(struct dropping *d, struct jobstack_error *error)
 		return status;
 	if (running > 0)
 		return js_error_why(error, JOBSTACK_ECONFLICT, JOBSTACK_WHY_RUNNING,
-				    "%" PRIu64 " entries of the stack \"%s\" are running", running, d->stack.name);
+				    "the stack \"%s\" has running entries (%" PRIu64 ")", d->stack.name, running);
 	if (pushers > 0)
 		return js_error_why(error, JOBSTACK_ECONFLICT, JOBSTACK_WHY_PUSHING,
-				    "somebody is pushing onto the stack \"%s\"", d->stack.name);
+				    "a push to the stack \"%s\" is under way", d->stack.name);
 	id = d->stack.id;
 	status = js_stack_find(d->handle, d->stack.name, &d->stack,
 			       error); /* JOBSTACK_EMISSING: somebody else was faster */
 	if (status == 0 && d->stack.id != id)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the stack \"%s\" was dropped in that moment, and made anew", d->stack.name);
-	return status != 0
-		       ? status
-		       : js_error_set(error, JOBSTACK_ECONFLICT,
-				      "the stack \"%s\" was taken up again while it was to be dropped", d->stack.name);
+				    "the stack \"%s\" was dropped and created again at the same moment", d->stack.name);
+	return status != 0 ? status
+			   : js_error_set(error, JOBSTACK_ECONFLICT,
+					  "the stack \"%s\" was used again at the same moment: it was not dropped",
+					  d->stack.name);
 }
 
 /* Nobody has anything of it in hand, and nobody pushes; or it is half gone already. */
@@ -78,7 +78,7 @@ static void token_sql(const struct dropping *d, struct js_sql *sql)
 
 /* It was refused, after a try whose reply was lost, and which may arrive yet: then it meets our token, and comes to
  * nothing.  0: it was before us, and the stack is being dropped. */
-static int make_void(struct dropping *d, struct jobstack_error *error)
+static int void_lost_drop(struct dropping *d, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	int status;
@@ -117,8 +117,8 @@ static int close_stack(struct dropping *d, struct jobstack_error *error)
 	js_sql_guard(&sql, 1);
 	status = js_db_commit(d->handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)
-		return lost ? make_void(d, error) : refuse_drop(d, error);
-	return status == JS_DB_DUPLICATE ? js_error_set(error, JOBSTACK_EBUG, "a drop met a key that was taken")
+		return lost ? void_lost_drop(d, error) : refuse_drop(d, error);
+	return status == JS_DB_DUPLICATE ? js_error_set(error, JOBSTACK_EBUG, "the token of a drop existed already")
 					 : status;
 }
 
@@ -139,7 +139,7 @@ static int clear_table(struct dropping *d, const char *statement, const char *le
 		if (status == 0 && d->fn != NULL &&
 		    d->fn(d->ctx, d->gone < d->total ? d->gone : d->total, d->total) != 0)
 			return js_error_set(error, JOBSTACK_ESTOPPED,
-					    "stopped: the stack \"%s\" is half gone, and drop again goes on",
+					    "stopped: the stack \"%s\" is half gone; drop it again to remove the rest",
 					    d->stack.name);
 	}
 	return status;

@@ -53,7 +53,7 @@ struct exporting {
 
 /* ------------------------------------------------------------------------------------------------------ the page */
 
-static size_t keep_text(struct js_buf *bytes, const char *data, size_t len)
+static size_t keep_column(struct js_buf *bytes, const char *data, size_t len)
 {
 	size_t at = bytes->len;
 
@@ -67,10 +67,10 @@ static size_t keep_text(struct js_buf *bytes, const char *data, size_t len)
 static void read_attempt(struct exporting *x, struct line *to, const struct js_row *row, unsigned *c)
 {
 	js_item_attempt(&to->item, row, c);
-	to->reason = keep_text(&x->bytes, to->item.reason, to->item.reason == NULL ? 0 : strlen(to->item.reason));
-	to->log = keep_text(&x->bytes, to->item.log, to->item.log == NULL ? 0 : strlen(to->item.log));
-	to->err_log = keep_text(&x->bytes, to->item.err_log, to->item.err_log == NULL ? 0 : strlen(to->item.err_log));
-	to->tail = keep_text(&x->bytes, to->item.err_tail.data, to->item.err_tail.len);
+	to->reason = keep_column(&x->bytes, to->item.reason, to->item.reason == NULL ? 0 : strlen(to->item.reason));
+	to->log = keep_column(&x->bytes, to->item.log, to->item.log == NULL ? 0 : strlen(to->item.log));
+	to->err_log = keep_column(&x->bytes, to->item.err_log, to->item.err_log == NULL ? 0 : strlen(to->item.err_log));
+	to->tail = keep_column(&x->bytes, to->item.err_tail.data, to->item.err_tail.len);
 	to->item.worker = js_row_u64(row, (*c)++);
 }
 
@@ -85,7 +85,7 @@ static struct line *new_line(struct exporting *x, const struct js_row *row)
 	memset(to, 0, sizeof(*to));
 	to->item.entry = js_row_u64(row, 0);
 	to->item.datapath.len = row->len[1];
-	to->datapath = keep_text(&x->bytes, row->col[1], row->len[1]);
+	to->datapath = keep_column(&x->bytes, row->col[1], row->len[1]);
 	to->to_stack = NOTHING;
 	return to;
 }
@@ -202,7 +202,7 @@ static void take_dead(void *ctx, const struct js_row *row)
 	to->dead = 1;
 	to->moved = js_row_u64(row, 1) != 0;
 	to->item.to_entry = js_row_u64(row, 2);
-	to->to_stack = keep_text(&x->bytes, row->col[3], row->len[3]);
+	to->to_stack = keep_column(&x->bytes, row->col[3], row->len[3]);
 }
 
 /* All attempts of the page, along their primary key, some at a time. */
@@ -393,7 +393,7 @@ static int tell_entries(struct exporting *x, struct jobstack_error *error)
 		x->high = tail - x->low >= PAGE ? x->low + PAGE - 1 : tail;
 		window = tail - x->low >= JS_WHERE_WINDOW ? x->low + JS_WHERE_WINDOW - 1 : tail;
 		if (!only_dead(x) && x->low > x->where.high)
-			status = js_where_read(&x->where, x->handle, x->stack.id, x->low, window, error);
+			status = js_where_read(&x->where, x->handle, &x->stack, x->low, window, error);
 		if (status == 0)
 			status = js_view_open(x->handle->db, look_at_page, x, error);
 		if (status == 0)

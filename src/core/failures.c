@@ -57,7 +57,7 @@ static void join_groups(struct group *to, const struct group *more)
 }
 
 /* Adds a group to those before the Nth; gives how many there are then. */
-static size_t add_group(const struct grouping *g, size_t n, const struct group *one)
+static size_t add_failure_group(const struct grouping *g, size_t n, const struct group *one)
 {
 	for (size_t i = 0; i < n; i++)
 		if (is_same_group(g, &g->group[i], one)) {
@@ -80,13 +80,13 @@ static void fold_small_groups(struct grouping *g)
 
 			if (one.f.count <= small && one.folded < 3)
 				one.folded++;
-			n = add_group(g, n, &one);
+			n = add_failure_group(g, n, &one);
 		}
 		g->n = n;
 	}
 }
 
-static void copy_text(char *to, size_t size, const char *from, size_t len)
+static void copy_cut(char *to, size_t size, const char *from, size_t len)
 {
 	len = from == NULL ? 0 : len < size ? len : size - 1;
 	memcpy(to, from == NULL ? "" : from, len);
@@ -117,16 +117,16 @@ static void take_failure(struct grouping *g, const struct js_row *row)
 					  .entry = js_row_u64(row, 0),
 					  .attempt = (uint32_t)js_row_u64(row, 1)};
 	if (row->col[5] != NULL && !repeats_exit(row->col[5])) {
-		copy_text(one.reason, sizeof(one.reason), row->col[5], row->len[5]);
+		copy_cut(one.reason, sizeof(one.reason), row->col[5], row->len[5]);
 		js_similar(row->col[5], row->len[5], NULL, 0, one.reason_pattern, sizeof(one.reason_pattern));
 	}
-	copy_text(one.node, sizeof(one.node), row->col[6], row->len[6]);
-	copy_text(one.example, sizeof(one.example), line, len);
+	copy_cut(one.node, sizeof(one.node), row->col[6], row->len[6]);
+	copy_cut(one.example, sizeof(one.example), line, len);
 	if (len > 0)
 		js_similar(line, len, row->col[8], row->len[8], one.pattern, sizeof(one.pattern));
 	if (g->n == GROUPS)
 		fold_small_groups(g);
-	g->n = add_group(g, g->n, &one);
+	g->n = add_failure_group(g, g->n, &one);
 	g->report.failures++;
 }
 
@@ -146,7 +146,7 @@ static void take_row(void *ctx, const struct js_row *row)
 	g->told = g->entry; /* downwards the first of an entry's attempts is its last */
 }
 
-static int read_page(struct grouping *g, uint64_t limit, struct jobstack_error *error)
+static int read_failures_page(struct grouping *g, uint64_t limit, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 
@@ -226,7 +226,7 @@ int jobstack_failures(struct jobstack *handle, const char *stack, const struct j
 				? PAGE
 				: g.options.look_at - g.report.looked;
 		g.rows = 0;
-		status = limit == 0 ? 0 : read_page(&g, limit, error);
+		status = limit == 0 ? 0 : read_failures_page(&g, limit, error);
 		g.report.looked += g.rows;
 	} while (status == 0 && limit > 0 && g.rows == limit);
 	g.report.whole = limit > 0;
@@ -269,7 +269,7 @@ static void take_end(void *ctx, const struct js_row *row)
 		return; /* it is one of many, and has a few of them at most */
 	if (i == all->n) {
 		all->node[all->n++] = (struct node){.failed = 0};
-		copy_text(all->node[i].name, sizeof(all->node[i].name), row->col[0], row->len[0]);
+		copy_cut(all->node[i].name, sizeof(all->node[i].name), row->col[0], row->len[0]);
 	}
 	all->node[i].attempts++;
 	all->node[i].failed += js_row_u64(row, 1) != JOBSTACK_DONE;

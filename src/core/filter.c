@@ -22,12 +22,12 @@ int js_filter_check(const struct jobstack_filter *f, struct jobstack_error *erro
 	if (f->size != sizeof(*f))
 		return js_error_set(error, JOBSTACK_EUSAGE, "jobstack_filter.size is not that of this library");
 	if (why != NULL)
-		return js_error_set(error, JOBSTACK_EUSAGE, "\"%.300s\" is no glob: %s", f->match, why);
+		return js_error_set(error, JOBSTACK_EUSAGE, "\"%.300s\" is not a valid glob: %s", f->match, why);
 	for (size_t i = 0; i < f->exit_codes_n; i++)
 		if (f->exit_codes[i].low > f->exit_codes[i].high)
 			return js_error_set(error, JOBSTACK_EUSAGE, "a range of exit codes goes backwards");
 	if (f->older_us < 0 || f->newer_us < 0)
-		return js_error_set(error, JOBSTACK_EUSAGE, "no attempt has ended in the future");
+		return js_error_set(error, JOBSTACK_EUSAGE, "the age of an attempt can't be negative");
 	return 0;
 }
 

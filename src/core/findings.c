@@ -35,12 +35,12 @@ void js_found(struct js_findings *f, enum jobstack_fault fault, uint64_t entry, 
 	js_buf_add(&f->bytes, text, strlen(text) + 1);
 }
 
-static struct js_finding *list_of(const struct js_findings *f)
+static struct js_finding *findings_list(const struct js_findings *f)
 {
 	return (struct js_finding *)(void *)f->memory.data;
 }
 
-static int by_entry(const void *a, const void *b)
+static int compare_findings(const void *a, const void *b)
 {
 	const struct js_finding *x = a, *y = b;
 
@@ -49,10 +49,10 @@ static int by_entry(const void *a, const void *b)
 	return (x->text > y->text) - (x->text < y->text); /* else as they came */
 }
 
-static void take_path(void *ctx, const struct js_row *row)
+static void take_found_path(void *ctx, const struct js_row *row)
 {
 	struct js_findings *f = ctx;
-	struct js_finding *list = list_of(f);
+	struct js_finding *list = findings_list(f);
 	uint64_t entry;
 	size_t low;
 
@@ -70,11 +70,11 @@ static void take_path(void *ctx, const struct js_row *row)
 
 int js_findings_paths(struct js_findings *f, struct jobstack *handle, uint64_t stack, struct jobstack_error *error)
 {
-	const struct js_finding *list = list_of(f);
+	const struct js_finding *list = findings_list(f);
 	int status = 0;
 
 	if (f->n > 0)
-		qsort(list_of(f), f->n, sizeof(*list), by_entry);
+		qsort(findings_list(f), f->n, sizeof(*list), compare_findings);
 	for (size_t at = 0; status == 0 && at < f->n; at += LOOKED_UP) {
 		struct js_sql sql = {0};
 
@@ -83,7 +83,7 @@ int js_findings_paths(struct js_findings *f, struct jobstack *handle, uint64_t s
 			if (i == at || list[i].entry != list[i - 1].entry)
 				js_sql_add(&sql, ",%u", list[i].entry);
 		js_sql_stmt(&sql, ")");
-		status = js_view_query(handle->db, &sql, take_path, f, error);
+		status = js_view_query(handle->db, &sql, take_found_path, f, error);
 	}
 	return status == 0 && (f->memory.failed || f->bytes.failed) ? js_error_memory(error) : status;
 }
@@ -97,7 +97,7 @@ int js_findings_tell(struct js_findings *f, jobstack_finding_fn *fn, void *ctx)
 		[JOBSTACK_FAULT_NAME] = "name",	  [JOBSTACK_FAULT_COUNTER] = "counter"};
 
 	for (size_t i = 0; fn != NULL && i < f->n; i++) {
-		const struct js_finding *one = &list_of(f)[i];
+		const struct js_finding *one = &findings_list(f)[i];
 		struct jobstack_finding told = {
 			one->fault, word[one->fault], one->entry, {NULL, 0}, f->bytes.data + one->text};
 

@@ -151,7 +151,7 @@ static void sets_free(struct sets *s)
 	s->n = 0;
 }
 
-static char *copy_bytes(const char *data, size_t len)
+static char *copy_column(const char *data, size_t len)
 {
 	char *to = data == NULL ? NULL : malloc(len + 1);
 
@@ -182,9 +182,9 @@ static void take_set(void *ctx, const struct js_row *row)
 			   .worker = js_row_u64(row, 6),
 			   .claim_no = js_row_u64(row, 7),
 			   .claimed_us = js_row_time(row, 9)};
-	to->ids = copy_bytes(row->col[2], row->len[2]);
+	to->ids = copy_column(row->col[2], row->len[2]);
 	to->ids_len = row->len[2];
-	to->running = copy_bytes(row->col[8], row->len[8]);
+	to->running = copy_column(row->col[8], row->len[8]);
 }
 
 /* An entry whose last attempt ended so is told as failed, or lost, if these are asked for. */
@@ -445,7 +445,7 @@ struct pathing {
 	int stopped;
 };
 
-static void take_path(void *ctx, const struct js_row *row)
+static void take_datapath(void *ctx, const struct js_row *row)
 {
 	struct pathing *p = ctx;
 	struct jobstack_item i = {.entry = 0};
@@ -472,7 +472,7 @@ int jobstack_datapaths(struct jobstack *handle, const char *stack, const uint64_
 		for (size_t i = at; i < n && i < at + PAGE; i++)
 			js_sql_add(&sql, ",%u", entries[i]);
 		js_sql_stmt(&sql, ") ORDER BY entry_id"); /* the primary key */
-		status = js_db_query(handle->db, &sql, take_path, &p, error);
+		status = js_db_query(handle->db, &sql, take_datapath, &p, error);
 	}
 	return status == 0 && p.stopped ? JOBSTACK_ESTOPPED : status;
 }
@@ -519,8 +519,8 @@ static int find_by_scan(struct jobstack *handle, const struct js_stack *s, struc
 			continue;
 		told = now;
 		js_log(js_db_log(handle->db), JOBSTACK_LOG_PROGRESS,
-		       "looking for this name: %" PRIu64 " of %" PRIu64 " entries read in %" PRId64
-		       " s (giving its entry number instead is immediate)",
+		       "searching for this name: %" PRIu64 " of %" PRIu64 " entries read in %" PRId64
+		       " s (its entry number would be found at once)",
 		       s->tail - low + 1, s->tail, (now - begin) / JS_SECOND_US);
 	}
 	return status;

@@ -91,6 +91,12 @@ static int read_closed(struct jobstack_worker *w, struct js_claim *list, struct 
 	return status;
 }
 
+static int refuse_claim(const struct jobstack_worker *w, struct jobstack_error *error)
+{
+	return js_error_set(error, JOBSTACK_EBUG,
+			    "a claim in the database is damaged: `jobstack check -s %s` tells more", w->stack.name);
+}
+
 int js_worker_read_claim(struct jobstack_worker *w, uint64_t no, struct js_claim **out, struct jobstack_error *error)
 {
 	struct claims_read r = {NULL, 0};
@@ -101,7 +107,7 @@ int js_worker_read_claim(struct jobstack_worker *w, uint64_t no, struct js_claim
 			       "SELECT " CLAIM_COLUMNS " FROM claim WHERE stack_id=%u AND worker_id=%u AND claim_no=%u",
 			       w->stack.id, w->id, no);
 	if (status == 0 && r.bad)
-		status = js_error_set(error, JOBSTACK_EBUG, "a claim in the database makes no sense");
+		status = refuse_claim(w, error);
 	if (status != 0) {
 		free_list(r.list);
 		return status;
@@ -152,7 +158,7 @@ int js_worker_load(struct jobstack *handle, const struct js_stack *stack, uint64
 		w->claims = r.list;
 	}
 	if (status == 0 && r.bad)
-		status = js_error_set(error, JOBSTACK_EBUG, "a claim in the database makes no sense");
+		status = refuse_claim(w, error);
 	if (status == 0)
 		status = read_closed(w, w->claims, error);
 	if (status != 0) {

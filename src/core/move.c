@@ -20,7 +20,7 @@ struct moving {
 };
 
 /* What both stacks' rows say about it. */
-static int check_to(const struct moving *m, struct jobstack_error *error)
+static int check_target(const struct moving *m, struct jobstack_error *error)
 {
 	const struct js_stack *from = &m->r.from, *to = &m->to;
 
@@ -41,7 +41,7 @@ static int check_to(const struct moving *m, struct jobstack_error *error)
 }
 
 /* Finds the other stack, if it is there. */
-static int find_to(struct moving *m, struct jobstack_error *error)
+static int find_target(struct moving *m, struct jobstack_error *error)
 {
 	struct jobstack_error none = JOBSTACK_ERROR_INIT;
 	int status = js_stack_find(m->r.handle, m->to_name, &m->to, &none);
@@ -57,7 +57,7 @@ static int find_to(struct moving *m, struct jobstack_error *error)
 
 /* Makes the other stack: with this one's order and policy of retries, but none of its limits, which are
  * about a place. */
-static int make_to(struct moving *m, struct jobstack_error *error)
+static int make_target(struct moving *m, struct jobstack_error *error)
 {
 	int status;
 
@@ -96,7 +96,7 @@ static void stacks_sql(const struct moving *m, struct js_sql *sql, uint64_t n)
 
 /* Those of the group, as they were when they were chosen: not one that came back and is dead again
  * for another reason. */
-static void chosen_sql(const struct js_group *g, struct js_sql *sql)
+static void moved_dead_sql(const struct js_group *g, struct js_sql *sql)
 {
 	if (g->mixed) {
 		js_sql_list(sql, " AND attempt=ELT(FIELD(entry_id,", g->ids, g->n);
@@ -116,31 +116,31 @@ static int settle_move(const struct moving *m, struct jobstack_error *error)
 	int status;
 
 	js_sql_add(&sql, "SELECT COUNT(*) FROM dead WHERE stack_id=%u AND to_stack=%u", m->r.from.id, m->to.id);
-	chosen_sql(g, &sql);
+	moved_dead_sql(g, &sql);
 	status = js_handle_number(m->r.handle, &sql, &there, error);
 	if (status != 0)
 		return status;
 	return there == g->n ? 2 : JOBSTACK_NOTHING;
 }
 
-static int put_there(struct js_requeue *r, struct jobstack_error *error)
+static int move_group(struct js_requeue *r, struct jobstack_error *error)
 {
 	struct moving *m = (struct moving *)r;
 	const struct js_group *g = &r->group;
 	uint64_t n = g->n;
 	struct js_sql sql = {0};
-	int lost, status = check_to(m, error);
+	int lost, status = check_target(m, error);
 
 	if (status != 0 || r->dry_run)
 		return status;
 	if (m->to.id == 0)
-		status = make_to(m, error);
+		status = make_target(m, error);
 	if (status != 0)
 		return status;
 	stacks_sql(m, &sql, n);
 	js_sql_list(&sql, "UPDATE dead SET to_entry=@js_t+FIELD(entry_id,", g->ids, g->n);
 	js_sql_add(&sql, ",to_stack=%u WHERE stack_id=%u AND to_stack IS NULL", m->to.id, r->from.id);
-	chosen_sql(g, &sql);
+	moved_dead_sql(g, &sql);
 	js_sql_guard(&sql, n);
 	js_sql_add(&sql,
 		   "INSERT INTO entry(stack_id,entry_id,datapath) SELECT STRAIGHT_JOIN %u,d.to_entry,e.datapath FROM "
@@ -162,11 +162,11 @@ static int put_there(struct js_requeue *r, struct jobstack_error *error)
 	if (status == JS_DB_GUARD)
 		return lost ? settle_move(m, error) : JOBSTACK_NOTHING;
 	return status == JS_DB_DUPLICATE
-		       ? js_error_set(error, JOBSTACK_EBUG, "the stack \"%s\" has given a number out twice", m->to.name)
+		       ? js_error_set(error, JOBSTACK_EBUG, "the stack \"%s\" has assigned a number twice", m->to.name)
 		       : status;
 }
 
-static int look_again(struct js_requeue *r, struct jobstack_error *error)
+static int look_at_both_stacks(struct js_requeue *r, struct jobstack_error *error)
 {
 	struct moving *m = (struct moving *)r;
 	uint64_t id = r->from.id;
@@ -175,8 +175,8 @@ static int look_again(struct js_requeue *r, struct jobstack_error *error)
 	if (status == 0)
 		status = js_requeue_same(r, id, error);
 	if (status == 0)
-		status = find_to(m, error);
-	return status == 0 ? check_to(m, error) : status;
+		status = find_target(m, error);
+	return status == 0 ? check_target(m, error) : status;
 }
 
 /* What was asked for: can it be done at all? */
@@ -191,9 +191,9 @@ static int check_asked(const char *stack, const struct jobstack_filter *f, const
 		return js_error_set(error, JOBSTACK_EUSAGE, "jobstack_move_options.size is not that of this library");
 	status = js_stack_check_name(o->to, error);
 	if (status == 0 && strcmp(o->to, stack) == 0)
-		return js_error_set(error, JOBSTACK_EUSAGE, "the entries are in the stack \"%s\" already", stack);
+		return js_error_set(error, JOBSTACK_EUSAGE, "the entries are already in the stack \"%s\"", stack);
 	if ((f->states & ~(JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) != 0)
-		return js_error_set(error, JOBSTACK_EUSAGE, "only dead entries can go to another stack");
+		return js_error_set(error, JOBSTACK_EUSAGE, "only dead entries can be moved to another stack");
 	return status;
 }
 
@@ -211,8 +211,8 @@ int jobstack_move(struct jobstack *handle, const char *stack, const struct jobst
 	*f = filter != NULL ? *filter : (struct jobstack_filter)JOBSTACK_FILTER_INIT;
 	m->r.handle = handle;
 	m->r.dry_run = options->dry_run;
-	m->r.put = put_there;
-	m->r.look = look_again;
+	m->r.put = move_group;
+	m->r.look = look_at_both_stacks;
 	m->to_name = options->to;
 	status = js_stack_check_name(stack, error);
 	if (status == 0)
@@ -220,9 +220,9 @@ int jobstack_move(struct jobstack *handle, const char *stack, const struct jobst
 	if (status == 0)
 		status = js_stack_find(handle, stack, &m->r.from, error);
 	if (status == 0)
-		status = find_to(m, error);
+		status = find_target(m, error);
 	if (status == 0)
-		status = check_to(m, error);
+		status = check_target(m, error);
 	m->r.names = m->r.from.cwd[0] != '\0';
 	m->r.mixes = 1;
 	if (f->states == 0)

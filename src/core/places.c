@@ -135,11 +135,11 @@ static void judge_span(struct reading *r, const struct js_holder *h, const struc
 	if (fault == NULL && h->class > JS_HELD)
 		fault = "is of a class that does not exist";
 	if (fault == NULL && pos != h->pos)
-		fault = "has a place in line that is not by its entries";
+		fault = "has a pos that does not match its entries";
 	if (fault == NULL && h->class == JS_WAITING && no_due)
-		fault = "waits for no moment, and would for ever";
+		fault = "is waiting, but has no time when it is due";
 	if (fault == NULL && h->class != JS_WAITING && !no_due)
-		fault = "is not to wait, but has a moment to wait for";
+		fault = "is not waiting, but has a time when it is due";
 	if (fault == NULL && h->class == JS_HELD && !pushed)
 		fault = "is held for a push that does not exist";
 	if (fault != NULL)
@@ -148,8 +148,8 @@ static void judge_span(struct reading *r, const struct js_holder *h, const struc
 			 what, h->rank, h->pos, s->first, s->last, fault);
 	if (s->last > c->last)
 		js_found(&c->findings, JOBSTACK_FAULT_STRAY, s->first > c->last ? s->first : c->last + 1,
-			 "the %s span at rank %" PRId64 ", pos %" PRId64 " reaches to the number %" PRIu64
-			 ", but the last entry has the number %" PRIu64,
+			 "the %s span at rank %" PRId64 ", pos %" PRId64 " reaches to entry %" PRIu64
+			 ", but the last entry is %" PRIu64,
 			 what, h->rank, h->pos, s->last, c->last);
 }
 
@@ -223,17 +223,17 @@ static void judge_claim(struct reading *r, struct js_holder *h, const char *faul
 
 	h->first = s->first;
 	if (fault == NULL && h->open == 0)
-		fault = "has nothing open in it, and should be gone";
+		fault = "has no open entry left, and should have been deleted";
 	if (fault == NULL && h->open > s->size)
-		fault = "has more open in it than it holds";
+		fault = "has more open entries than it holds";
 	if (fault != NULL)
 		js_found(&c->findings, JOBSTACK_FAULT_CLAIM, s->first,
 			 "claim %" PRIu64 " of worker %" PRIu64 " (entries %" PRIu64 " to %" PRIu64 ") %s", h->no,
 			 h->worker, s->first, s->last, fault);
 	if (s->last > c->last)
 		js_found(&c->findings, JOBSTACK_FAULT_STRAY, s->first > c->last ? s->first : c->last + 1,
-			 "claim %" PRIu64 " of worker %" PRIu64 " reaches to the number %" PRIu64
-			 ", but the last entry has the number %" PRIu64,
+			 "claim %" PRIu64 " of worker %" PRIu64 " reaches to entry %" PRIu64
+			 ", but the last entry is %" PRIu64,
 			 h->no, h->worker, s->last, c->last);
 }
 
@@ -325,8 +325,8 @@ static void take_orphans(void *ctx, const struct js_row *row)
 
 	if (row != NULL)
 		js_found(&c->findings, JOBSTACK_FAULT_STRAY, 0,
-			 "the table %s has rows of the stack with the number %" PRIu64 ", which does not exist",
-			 row->col[0], js_row_u64(row, 1));
+			 "the table %s has rows of stack number %" PRIu64 ", which does not exist", row->col[0],
+			 js_row_u64(row, 1));
 }
 
 int js_check_orphans(struct js_checked *c, struct jobstack_error *error)

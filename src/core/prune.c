@@ -45,7 +45,7 @@ struct pruning {
 static int refuse_stopped(const struct pruning *p, struct jobstack_error *error)
 {
 	return js_error_set(error, JOBSTACK_ESTOPPED,
-			    "stopped: %" PRIu64 " entries of the stack \"%s\" have gone, the others are as they were",
+			    "stopped: %" PRIu64 " entries of the stack \"%s\" were removed, the others are unchanged",
 			    p->result.entries, p->stack.name);
 }
 
@@ -62,7 +62,7 @@ static void take_done(void *ctx, const struct js_row *row)
 }
 
 /* A claim: marks what of the page is in it. */
-static void take_claim(void *ctx, const struct js_row *row)
+static void mark_claimed(void *ctx, const struct js_row *row)
 {
 	struct pruning *p = ctx;
 	uint64_t ids[JS_IDS_MAX], first, n;
@@ -90,7 +90,7 @@ static int leave_claimed(struct pruning *p, struct jobstack_error *error)
 	if (p->n == 0)
 		return 0;
 	status = js_handle_ask(
-		p->handle, take_claim, p, error,
+		p->handle, mark_claimed, p, error,
 		"SELECT lo,hi,ids FROM claim WHERE stack_id=%u AND (ids IS NOT NULL OR (hi>=%u AND lo<=%u))",
 		p->stack.id, p->list[0].entry, p->list[p->n - 1].entry);
 	for (size_t i = 0; i < p->n; i++)
@@ -110,7 +110,7 @@ static void add_entries(struct js_sql *sql, const struct done *list, size_t n)
 }
 
 /* The page behind p->low, by the primary key of attempt. */
-static int read_page(struct pruning *p, struct jobstack_error *error)
+static int read_done_page(struct pruning *p, struct jobstack_error *error)
 {
 	int status = js_handle_ask_number(
 		p->handle, &p->high, error,
@@ -132,7 +132,7 @@ static int read_page(struct pruning *p, struct jobstack_error *error)
 
 /* --------------------------------------------------------------------------------------------------- the archive */
 
-static void take_attempt(void *ctx, const struct js_row *row)
+static void archive_attempt(void *ctx, const struct js_row *row)
 {
 	struct pruning *p = ctx;
 	struct jobstack_item i = {.state = JOBSTACK_IS_DONE};
@@ -163,7 +163,7 @@ static int archive_entries(struct pruning *p, const struct done *list, size_t n,
 		for (size_t i = at; i < n && i < at + TOLD; i++)
 			js_sql_add(&sql, i == at ? "%u" : ",%u", list[i].entry);
 		js_sql_stmt(&sql, ") ORDER BY a.entry_id,a.attempt");
-		status = js_db_query(p->handle->db, &sql, take_attempt, p, error);
+		status = js_db_query(p->handle->db, &sql, archive_attempt, p, error);
 	}
 	if (status == 0 && !p->stopped && p->o->keep != NULL)
 		p->stopped = p->o->keep(p->o->ctx) != 0;
@@ -228,8 +228,8 @@ static void take_remaining(void *ctx, const struct js_row *row)
 
 /* A guard said no: what of the chunk is still to go, at the same attempt?  (Nothing, too, if an earlier try of ours had
  * arrived.) */
-static int look_again(struct pruning *p, const struct remaining *tried, struct remaining *r,
-		      struct jobstack_error *error)
+static int read_still_done(struct pruning *p, const struct remaining *tried, struct remaining *r,
+			   struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	size_t n = 0;
@@ -276,11 +276,10 @@ static int prune_chunk(struct pruning *p, const struct done *list, size_t n, str
 		struct remaining tried = r;
 
 		if (race == RACES_MAX)
-			return js_error_set(
-				error, JOBSTACK_EBUG,
-				"entries of the stack \"%s\" from %" PRIu64
-				" on can't be removed, though they are done (what does `jobstack check` say?)",
-				p->stack.name, r.list[0].entry);
+			return js_error_set(error, JOBSTACK_EBUG,
+					    "entries of the stack \"%s\" from %" PRIu64
+					    " on can't be removed, though they are done: run `jobstack check -s %s`",
+					    p->stack.name, r.list[0].entry, p->stack.name);
 		if (p->o->item != NULL)
 			status = archive_entries(p, r.list, r.n, error);
 		if (status == 0)
@@ -290,7 +289,7 @@ static int prune_chunk(struct pruning *p, const struct done *list, size_t n, str
 			return 0;
 		}
 		if (status == JS_DB_GUARD)
-			status = look_again(p, &tried, &r, error);
+			status = read_still_done(p, &tried, &r, error);
 		if (status == 0 && p->stack.id != id)
 			return js_stack_refuse_dropped(p->stack.name, error);
 		if (status == 0 && lost && r.n == 0)
@@ -303,7 +302,7 @@ static int prune_chunk(struct pruning *p, const struct done *list, size_t n, str
 
 static int prune_page(struct pruning *p, struct jobstack_error *error)
 {
-	int status = read_page(p, error);
+	int status = read_done_page(p, error);
 
 	for (size_t at = 0; status == 0 && at < p->n; at += CHUNK) {
 		size_t n = p->n - at < CHUNK ? p->n - at : CHUNK;

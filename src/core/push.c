@@ -148,7 +148,7 @@ static int take_name(struct js_pushing *p, const struct jobstack_bytes *name, st
 		return js_error_set(error, JOBSTACK_EINPUT, "it is %zu bytes long, and %d is the limit", name->len,
 				    JOBSTACK_DATAPATH_MAX);
 	else if (*(const char *)name->data != '/' && p->options->cwd == NULL)
-		what = "it is a relative name, and no directory was given where those belong";
+		what = "it is a relative name, but no directory for relative names was given";
 	if (what != NULL)
 		return js_error_set(error, JOBSTACK_EINPUT, "%s", what);
 	p->relative |= *(const char *)name->data != '/';

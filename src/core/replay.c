@@ -113,7 +113,7 @@ static int deliver_held(struct replay *r, struct jobstack_error *error)
 		jobstack_worker_free(w);
 	}
 	return status == JOBSTACK_NOTHING
-		       ? js_error_set(error, JOBSTACK_ECONFLICT, "worker %" PRIu64 " is still at work", r->worker)
+		       ? js_error_set(error, JOBSTACK_ECONFLICT, "worker %" PRIu64 " is still running", r->worker)
 		       : status;
 }
 

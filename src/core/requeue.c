@@ -118,7 +118,7 @@ int js_requeue_all(struct js_requeue *r, struct jobstack_error *error)
 		status = 0; /* after a lost reply the same place is looked at again: was it all of them? */
 	}
 	return status == JOBSTACK_NOTHING
-		       ? js_error_set(error, JOBSTACK_ECONFLICT, "others kept requeueing the same entries")
+		       ? js_error_set(error, JOBSTACK_ECONFLICT, "other commands kept requeueing the same entries")
 		       : status;
 }
 
@@ -154,7 +154,7 @@ int js_requeue_same(const struct js_requeue *r, uint64_t id, struct jobstack_err
 /* -------------------------------------------------------------------------------------- back into their own line */
 
 /* The group, as it was when it was chosen. */
-static void chosen_sql(const struct js_requeue *r, struct js_sql *sql, const char *done, const char *dead)
+static void requeued_rows_sql(const struct js_requeue *r, struct js_sql *sql, const char *done, const char *dead)
 {
 	const struct js_group *g = &r->group;
 
@@ -172,13 +172,13 @@ static int settle_requeue(struct js_requeue *r, struct jobstack_error *error)
 	int status;
 
 	js_sql_add(&sql, "SELECT (SELECT COUNT(*)=0 FROM stack WHERE stack_id=%u AND state<3)+COUNT(*)", r->from.id);
-	chosen_sql(r, &sql, " FROM attempt WHERE stack_id=%u AND attempt=%u AND final=1",
-		   " FROM dead WHERE stack_id=%u AND attempt=%u AND to_stack IS NULL");
+	requeued_rows_sql(r, &sql, " FROM attempt WHERE stack_id=%u AND attempt=%u AND final=1",
+			  " FROM dead WHERE stack_id=%u AND attempt=%u AND to_stack IS NULL");
 	status = js_handle_number(r->handle, &sql, &there, error);
 	return status != 0 ? status : there == 0 ? 2 : JOBSTACK_NOTHING;
 }
 
-static int put_back(struct js_requeue *r, struct jobstack_error *error)
+static int requeue_group(struct js_requeue *r, struct jobstack_error *error)
 {
 	const struct js_group *g = &r->group;
 	struct js_span span = {JS_READY, g->rank, (uint32_t)g->attempts[0] + 1, 0, 0, 0};
@@ -193,15 +193,15 @@ static int put_back(struct js_requeue *r, struct jobstack_error *error)
 			    : "UPDATE stack SET dead=dead-%u WHERE stack_id=%u AND state IN(0,1)",
 		    (uint64_t)g->n, r->from.id);
 	js_sql_guard(&sql, 1);
-	chosen_sql(r, &sql, "UPDATE attempt SET final=0 WHERE stack_id=%u AND attempt=%u AND final=1",
-		   "DELETE FROM dead WHERE stack_id=%u AND attempt=%u AND to_stack IS NULL");
+	requeued_rows_sql(r, &sql, "UPDATE attempt SET final=0 WHERE stack_id=%u AND attempt=%u AND final=1",
+			  "DELETE FROM dead WHERE stack_id=%u AND attempt=%u AND to_stack IS NULL");
 	js_sql_guard(&sql, g->n);
 	js_span_insert(&sql, &r->from, &span, g->ids, g->n);
 	status = js_db_commit(r->handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)
 		return lost ? settle_requeue(r, error) : JOBSTACK_NOTHING;
 	return status == JS_DB_DUPLICATE
-		       ? js_error_set(error, JOBSTACK_EBUG, "an entry that is dead or done stands in line too")
+		       ? js_error_set(error, JOBSTACK_EBUG, "an entry that is dead or done is also queued")
 		       : status;
 }
 
@@ -215,7 +215,7 @@ static int find_open(struct js_requeue *r, const char *name, struct jobstack_err
 	return status;
 }
 
-static int look_again(struct js_requeue *r, struct jobstack_error *error)
+static int look_at_stack(struct js_requeue *r, struct jobstack_error *error)
 {
 	uint64_t id = r->from.id;
 	int status = find_open(r, r->from.name, error);
@@ -236,8 +236,8 @@ int jobstack_requeue(struct jobstack *handle, const char *stack, const struct jo
 	*f = filter != NULL ? *filter : (struct jobstack_filter)JOBSTACK_FILTER_INIT;
 	r->handle = handle;
 	r->dry_run = dry_run;
-	r->put = put_back;
-	r->look = look_again;
+	r->put = requeue_group;
+	r->look = look_at_stack;
 	status = js_filter_check(f, error);
 	if (status == 0)
 		status = find_open(r, stack, error);

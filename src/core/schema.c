@@ -91,7 +91,8 @@ static int find_file(const char *dir, unsigned version, struct js_buf *path, str
 	DIR *list = opendir(dir);
 
 	if (list == NULL)
-		return js_error_set(error, JOBSTACK_EFILE, "the schema's directory %s: %s", dir, strerror(errno));
+		return js_error_set(error, JOBSTACK_EFILE, "the schema directory %s can't be read: %s", dir,
+				    strerror(errno));
 	(void)snprintf(prefix, sizeof(prefix), "%04u_", version);
 	while ((d = readdir(list)) != NULL) {
 		size_t len = strlen(d->d_name);
@@ -173,7 +174,7 @@ static int lock_schema(struct js_db *db, int take, struct jobstack_error *error)
 		js_error_pass(error, &now);
 	if (status == 0 && take && found.number != 1)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "another init has been at work on this database for over %d s",
+				    "another `jobstack init` has been running on this database for over %d s",
 				    LOCK_SECONDS * LOCK_TRIES);
 	return status;
 }
@@ -227,7 +228,7 @@ static int upgrade_schema(struct js_db *db, const char *dir, unsigned *before, u
 	}
 	if (status == JS_DB_LOST)
 		status = js_error_set(&now, JOBSTACK_ENODB,
-				      "the connection was lost again and again while the schema was being changed");
+				      "the connection was lost again and again while the schema was changed");
 	if (status != 0)
 		js_error_pass(error, &now);
 	return status;

@@ -58,7 +58,7 @@ static int pop_once(struct jobstack *handle, const struct js_stack *s, const str
 	if (status == JS_DB_DUPLICATE && lost)
 		status = 0;
 	else if (status == JS_DB_DUPLICATE)
-		status = js_error_set(error, JOBSTACK_EBUG, "a pop met a key that was taken");
+		status = js_error_set(error, JOBSTACK_EBUG, "the token of a pop existed already");
 	if (status == 0)
 		status = find_token(handle, token, &id, error);
 	if (status == 0 && lost) {
@@ -128,7 +128,7 @@ struct holder {
 	char node[128];
 };
 
-static void take_holder(void *ctx, const struct js_row *row)
+static void take_entry_holder(void *ctx, const struct js_row *row)
 {
 	struct holder *h = ctx;
 
@@ -173,7 +173,7 @@ static int find_holder(struct jobstack *handle, const struct js_stack *s, uint64
 		&sql, "SELECT EXISTS(SELECT 1 FROM attempt WHERE stack_id=%u AND entry_id=%u AND attempt>%u)", s->id,
 		entry, (uint64_t)attempt);
 	h->entry_stmt = js_sql_stmt(&sql, "SELECT 1 FROM entry WHERE stack_id=%u AND entry_id=%u", s->id, entry);
-	return js_db_query(handle->db, &sql, take_holder, h, error);
+	return js_db_query(handle->db, &sql, take_entry_holder, h, error);
 }
 
 /* Refuses with "entry 7, attempt 2, ...". */
@@ -199,10 +199,10 @@ static int judge_close(const struct holder *h, const char *stack, const struct j
 		if (h->outcome == (int64_t)o->verdict && h->exit_code == o->exit_code)
 			return 0;
 		if (h->outcome == JOBSTACK_LOST)
-			return refuse_lease(o, ": it was given up as lost", error);
+			return refuse_lease(o, ": its attempt was recorded as lost", error);
 		return js_error_set(error, JOBSTACK_NOTHING,
-				    "entry %" PRIu64 ", attempt %" PRIu32 ", was closed before as %s (exit %" PRId64
-				    "): that stands",
+				    "entry %" PRIu64 ", attempt %" PRIu32 ", was already closed as %s (exit %" PRId64
+				    "), which does not change",
 				    o->entry, o->attempt, h->outcome < 4 ? word[h->outcome] : "?", h->exit_code);
 	}
 	if (!h->exists)
@@ -211,13 +211,12 @@ static int judge_close(const struct holder *h, const char *stack, const struct j
 		return 2;
 	if (h->worker != 0 && h->attempt == o->attempt)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "entry %" PRIu64 " is in the hands of worker %" PRIu64
-				    " on %s, which closes it itself",
+				    "entry %" PRIu64 " is held by worker %" PRIu64 " on %s, which will close it",
 				    o->entry, h->worker, h->node);
 	if (h->newer || (h->worker != 0 && h->attempt > o->attempt))
 		return refuse_lease(o, "", error);
 	return refuse_attempt(o, JOBSTACK_EMISSING,
-			      "was never popped, or the database was set back to a time before that pop", error);
+			      "was never popped, or the database was set back to a time before the pop", error);
 }
 
 /* Closes one entry that judge_close found closable.  JOBSTACK_NOTHING: somebody moved it meanwhile; look again. */
@@ -266,7 +265,8 @@ int jobstack_close(struct jobstack *handle, const char *stack, const struct jobs
 			else if (status == JOBSTACK_NOTHING)
 				status = refuse_attempt(
 					&outcomes[i], JOBSTACK_EBUG,
-					"could not be closed: each try was refused, though nobody else has it", error);
+					"could not be closed: each try was refused, though nobody else holds it",
+					error);
 		}
 		if (status != 0)
 			break;

@@ -25,7 +25,7 @@ static int is_hex(char c)
 	return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-static int is_word(char c)
+static int is_word_byte(char c)
 {
 	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (unsigned char)c >= 0x80;
 }
@@ -67,7 +67,7 @@ static int begins_with(const char *p, size_t len, const char *word, size_t n)
 }
 
 /* The length of a path at P, and where its base name begins in it; 0 if there is none. */
-static size_t path_at(const char *p, size_t len, size_t *base)
+static size_t path_length(const char *p, size_t len, size_t *base)
 {
 	size_t n = 0;
 
@@ -76,7 +76,7 @@ static size_t path_at(const char *p, size_t len, size_t *base)
 		return 0;
 	*base = 0;
 	while (n < len && !is_blank(p[n]) && strchr("\"'`<>|;,()[]{}:=", p[n]) == NULL) {
-		if (p[n] == '/' && n + 1 < len && is_word(p[n + 1]))
+		if (p[n] == '/' && n + 1 < len && is_word_byte(p[n + 1]))
 			*base = n + 1;
 		n++;
 	}
@@ -85,7 +85,7 @@ static size_t path_at(const char *p, size_t len, size_t *base)
 
 /* The length of a number or a hexadecimal word at P, which stands at the beginning of a word if FRESH; 0 if there is
  * none. */
-static size_t number_at(const char *p, size_t len, int fresh)
+static size_t number_length(const char *p, size_t len, int fresh)
 {
 	size_t n = 0, hex = 0, digits = 0;
 
@@ -94,7 +94,7 @@ static size_t number_at(const char *p, size_t len, int fresh)
 
 		for (hex = from; hex < len && is_hex(p[hex]); hex++)
 			digits += (size_t)is_digit(p[hex]);
-		if ((from > 0 && hex > from) || (hex >= 8 && digits > 0 && (hex == len || !is_word(p[hex]))))
+		if ((from > 0 && hex > from) || (hex >= 8 && digits > 0 && (hex == len || !is_word_byte(p[hex]))))
 			return hex;
 	}
 	while (n < len && is_digit(p[n]))
@@ -111,7 +111,7 @@ void js_similar(const char *line, size_t len, const char *datapath, size_t path_
 
 	for (size_t i = 0; i < len && !o.full; i += n) {
 		const char *p = line + i;
-		int fresh = i == 0 || !is_word(p[-1]);
+		int fresh = i == 0 || !is_word_byte(p[-1]);
 
 		if (datapath != NULL && begins_with(p, len - i, datapath, path_len) && path_len > 1) {
 			n = path_len;
@@ -119,10 +119,10 @@ void js_similar(const char *line, size_t len, const char *datapath, size_t path_
 		} else if (fresh && name_len > 2 && begins_with(p, len - i, name, name_len)) {
 			n = name_len;
 			put_bytes(&o, "{}", 2);
-		} else if (fresh && (n = path_at(p, len - i, &base)) > 0) {
+		} else if (fresh && (n = path_length(p, len - i, &base)) > 0) {
 			put_bytes(&o, ".../", 4);
 			n = base; /* the base name comes next */
-		} else if ((n = number_at(p, len - i, fresh)) > 0) {
+		} else if ((n = number_length(p, len - i, fresh)) > 0) {
 			put_bytes(&o, "#", 1);
 		} else if (is_blank(*p)) {
 			n = 1;

@@ -27,8 +27,8 @@ int js_stack_check_name(const char *name, struct jobstack_error *error)
 	if (good)
 		return 0;
 	return js_error_set(error, JOBSTACK_EUSAGE,
-			    "\"%.150s\" can't be a stack's name: letters, digits and %s are wanted, at most %d of "
-			    "them, and no - or . first",
+			    "\"%.150s\" is not a valid stack name: use letters, digits and %s, at most %d of them, and "
+			    "begin with neither - nor .",
 			    name == NULL ? "" : name, more, JOBSTACK_STACK_MAX);
 }
 
@@ -62,8 +62,7 @@ int js_stack_refuse_dropped(const char *name, struct jobstack_error *error)
 
 int js_stack_refuse_full(const char *name, struct jobstack_error *error)
 {
-	return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" has had as many entries as it can number",
-			    name);
+	return js_error_set(error, JOBSTACK_ECONFLICT, "the stack \"%s\" has used up its entry numbers", name);
 }
 
 int js_stack_refuse_entry(const char *name, uint64_t entry, struct jobstack_error *error)
@@ -129,7 +128,8 @@ int js_stack_refuse(struct jobstack *handle, const char *name, struct jobstack_e
 
 	if (status == 0 && s.state != JOBSTACK_DROPPING)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the stack \"%s\" was dropped in that moment, and made anew: try again", name);
+				    "the stack \"%s\" was dropped and created again at the same moment: try again",
+				    name);
 	return status != 0 ? status : js_stack_refuse_state(name, s.state, "", error);
 }
 

@@ -23,8 +23,7 @@ static int check_failures(struct jobstack *handle, const struct js_stack *s, str
 				     "SELECT max_failures FROM stack s WHERE stack_id=%u AND " JS_STACK_FAILING, s->id);
 	if (status == 0 && limit != UINT64_MAX)
 		return js_error_why(error, JOBSTACK_ECONFLICT, JOBSTACK_WHY_MAX_FAILURES,
-				    "the stack \"%s\" has as many dead entries as its max-failures (%" PRIu64
-				    "), at which it pauses",
+				    "the stack \"%s\" has reached its max-failures (%" PRIu64 "), at which it pauses",
 				    s->name, limit);
 	return status;
 }
@@ -63,7 +62,7 @@ int js_stack_halt(struct jobstack *handle, const struct js_stack *stack, struct 
 	return js_db_commit(handle->db, &sql, NULL, error);
 }
 
-static void set_number(struct js_sql *sql, const char *assignment, int64_t value)
+static void set_policy_number(struct js_sql *sql, const char *assignment, int64_t value)
 {
 	if (value >= 0)
 		js_sql_add(sql, assignment, value);
@@ -75,13 +74,13 @@ int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobs
 	if (p->max_attempts == 0 || p->max_losses == 0 || p->max_running < -1 || p->max_failures < -1 ||
 	    p->retry_delay_us < -1)
 		return js_error_set(error, JOBSTACK_EUSAGE,
-				    "max-attempts and max-losses are at least 1, and no limit is below 0");
+				    "max-attempts and max-losses must be at least 1, and no limit can be negative");
 	js_sql_add(sql, "UPDATE stack SET stack_id=stack_id");
-	set_number(sql, ",max_attempts=%d", p->max_attempts);
-	set_number(sql, ",max_losses=%d", p->max_losses);
-	set_number(sql, ",retry_delay_us=%d", p->retry_delay_us);
-	set_number(sql, ",max_running=NULLIF(%d,0)", p->max_running);
-	set_number(sql, ",max_failures=NULLIF(%d,0)", p->max_failures);
+	set_policy_number(sql, ",max_attempts=%d", p->max_attempts);
+	set_policy_number(sql, ",max_losses=%d", p->max_losses);
+	set_policy_number(sql, ",retry_delay_us=%d", p->retry_delay_us);
+	set_policy_number(sql, ",max_running=NULLIF(%d,0)", p->max_running);
+	set_policy_number(sql, ",max_failures=NULLIF(%d,0)", p->max_failures);
 	js_sql_stmt(sql, " WHERE stack_id=%u AND state<3", stack_id);
 	js_sql_guard(sql, 1);
 	if (p->max_running > 0) /* the row to lock is there when the limit can be seen, and stays when it is lifted */

@@ -108,8 +108,8 @@ static void take_step(void *ctx, const struct js_row *row)
 }
 
 /* The fence: statement 1 and 2 of every step. */
-static void fence_sql(struct js_sql *sql, const struct jobstack_worker *w, const struct js_claim_sums *sums,
-		      const struct js_buf *running, const char *assignments)
+static void step_fence_sql(struct js_sql *sql, const struct jobstack_worker *w, const struct js_claim_sums *sums,
+			   const struct js_buf *running, const char *assignments)
 {
 	js_sql_add(sql, "UPDATE worker SET seq=seq+1,beat=UTC_TIMESTAMP(6),done=done+%u,dead=dead+%u", sums->done,
 		   sums->dead);
@@ -147,7 +147,7 @@ static int step_sql(struct jobstack_worker *w, const struct js_closing *closing,
 {
 	int status;
 
-	fence_sql(sql, w, sums, running, k > 0 ? JS_SPAN_RESET : NULL);
+	step_fence_sql(sql, w, sums, running, k > 0 ? JS_SPAN_RESET : NULL);
 	if (k > 0 && w->stack.limited)
 		js_span_lock_limit(sql, &w->stack);
 	js_claim_close_sql(closing, sql);
@@ -229,7 +229,7 @@ static int refuse_step(const struct jobstack_worker *w, const struct own_row *ro
 	if (!row->stack)
 		return js_stack_refuse_gone(w->stack.name, error);
 	if (was_set_back(w, row))
-		return js_error_set(error, JOBSTACK_ECONFLICT, JS_SET_BACK "it has forgotten %sworker %" PRIu64,
+		return js_error_set(error, JOBSTACK_ECONFLICT, JS_SET_BACK "it no longer has %sworker %" PRIu64,
 				    row->found && row->born_us == w->born_us ? "the last steps of " : "", w->id);
 	if (!row->found)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
@@ -259,7 +259,7 @@ static int settle_step(struct jobstack_worker *w, int lost, int ending, struct j
 /* ------------------------------------------------------------------------------------------------------ the step */
 
 /* After the COMMIT: what was popped is made ours, by what the reply said or, if it was lost, by reading it again. */
-static int deliver_batch(struct jobstack_worker *w, struct step_reply *reply, size_t k, int from_reply,
+static int take_in_batch(struct jobstack_worker *w, struct step_reply *reply, size_t k, int from_reply,
 			 struct jobstack_batch *batch, struct jobstack_error *error)
 {
 	int status = 0;
@@ -272,7 +272,7 @@ static int deliver_batch(struct jobstack_worker *w, struct step_reply *reply, si
 			return 0;
 	} else if (reply->memory)
 		return js_error_why(error, JOBSTACK_EBUG, JOBSTACK_WHY_MEMORY,
-				    "what was popped could not be taken in (memory?)");
+				    "the popped entries could not be stored: out of memory?");
 	else if (reply->claim == NULL)
 		return 0;
 	if (status == 0 && (!from_reply || batch->count < reply->claim->n)) {
@@ -289,7 +289,7 @@ static int deliver_batch(struct jobstack_worker *w, struct step_reply *reply, si
 }
 
 /* So many are dead that the stack is to be paused.  Should it not come to that now, it does at a later step. */
-static void pause_stack(struct jobstack_worker *w)
+static void pause_failing_stack(struct jobstack_worker *w)
 {
 	struct jobstack_error none = JOBSTACK_ERROR_INIT;
 
@@ -337,7 +337,7 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outc
 		status = js_error_set(error, JOBSTACK_EBUG,
 				      "an attempt had an outcome already: the step changed nothing");
 	if (status == 0)
-		status = deliver_batch(w, &reply, k, committed, batch, error);
+		status = take_in_batch(w, &reply, k, committed, batch, error);
 	w->unsettled = status < 0 && (committed || lost || w->unsettled || status == JOBSTACK_ENODB);
 	w->unsettled_us = first;
 	w->unsettled_n = n;
@@ -354,7 +354,7 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outc
 	} else if (batch != NULL)
 		jobstack_batch_free(batch);
 	if (status == 0 && w->failing && w->stack.state == JOBSTACK_OPEN) {
-		pause_stack(w);
+		pause_failing_stack(w);
 		if (report != NULL)
 			report->state = w->stack.state;
 	}

@@ -61,7 +61,7 @@ static void put_entry(struct reading *r, const struct js_row *row, uint64_t entr
 
 /* A span: attempt, lo, hi, the part of the list that counts, rank, pos; a claim: worker and claim_no in the last two
  * places, then what runs, and when a script popped it. */
-static void take_set(void *ctx, const struct js_row *row)
+static void take_where_set(void *ctx, const struct js_row *row)
 {
 	struct reading *r = ctx;
 	uint64_t lo, hi;
@@ -101,7 +101,7 @@ static void take_set(void *ctx, const struct js_row *row)
 	" AND IF(t.ids IS NULL,t.lo<=%u AND t.hi>=%u,SUBSTR(t.ids,LEAST(t.lo,999)*11+1,10)<=%x AND "                   \
 	"SUBSTR(t.ids,LEAST(t.hi,999)*11+1,10)>=%x)"
 
-static int read_class(struct reading *r, struct jobstack_error *error)
+static int read_where_class(struct reading *r, struct jobstack_error *error)
 {
 	const struct js_where *w = r->where;
 	char low[JS_IDS_WIDTH], high[JS_IDS_WIDTH];
@@ -133,12 +133,12 @@ static int read_class(struct reading *r, struct jobstack_error *error)
 			   (const void *)low, (size_t)JS_IDS_WIDTH - 1);
 		js_sql_add(&sql, r->class == 3 ? " ORDER BY t.worker_id,t.claim_no" : " ORDER BY t.`rank`,t.pos");
 		js_sql_stmt(&sql, " LIMIT %u", (uint64_t)PAGE);
-		status = js_view_query(r->handle->db, &sql, take_set, r, error);
+		status = js_view_query(r->handle->db, &sql, take_where_set, r, error);
 	} while (status == 0 && r->rows == PAGE && !w->in_hand.failed);
 	return status;
 }
 
-static int read_all(void *ctx, struct jobstack_error *error)
+static int read_whole_window(void *ctx, struct jobstack_error *error)
 {
 	struct reading *r = ctx;
 	int status = 0;
@@ -148,14 +148,14 @@ static int read_all(void *ctx, struct jobstack_error *error)
 	js_buf_reset(&r->where->in_hand);
 	r->bad = 0;
 	for (r->class = 0; r->class <= 3 && status == 0; r->class ++)
-		status = read_class(r, error);
+		status = read_where_class(r, error);
 	return status;
 }
 
-int js_where_read(struct js_where *w, struct jobstack *handle, uint64_t stack, uint64_t low, uint64_t high,
-		  struct jobstack_error *error)
+int js_where_read(struct js_where *w, struct jobstack *handle, const struct js_stack *stack, uint64_t low,
+		  uint64_t high, struct jobstack_error *error)
 {
-	struct reading r = {.where = w, .handle = handle, .stack = stack};
+	struct reading r = {.where = w, .handle = handle, .stack = stack->id};
 	int status;
 
 	if (w->state == NULL)
@@ -166,14 +166,15 @@ int js_where_read(struct js_where *w, struct jobstack *handle, uint64_t stack, u
 		return js_error_memory(error);
 	w->low = low;
 	w->high = high;
-	status = js_view_open(handle->db, read_all, &r, error);
+	status = js_view_open(handle->db, read_whole_window, &r, error);
 	if (status != 0)
 		return status;
 	if (w->in_hand.failed)
 		return js_error_memory(error);
 	if (r.bad)
 		return js_error_set(error, JOBSTACK_EBUG,
-				    "a list of entries in line can't be read: `jobstack check` tells more");
+				    "a list of queued entries can't be read: `jobstack check -s %s` tells more",
+				    stack->name);
 	if (w->n > 0)
 		qsort(w->in_hand.data, w->n, sizeof(struct js_in_hand), compare_in_hand);
 	return 0;

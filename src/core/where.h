@@ -28,8 +28,8 @@ struct js_where {
 
 /* Reads where the entries from LOW to HIGH, at most JS_WHERE_WINDOW, stand, all as of one moment.  WHERE starts as {0};
  * free it with js_where_free. */
-int js_where_read(struct js_where *where, struct jobstack *handle, uint64_t stack, uint64_t low, uint64_t high,
-		  struct jobstack_error *error);
+int js_where_read(struct js_where *where, struct jobstack *handle, const struct js_stack *stack, uint64_t low,
+		  uint64_t high, struct jobstack_error *error);
 void js_where_free(struct js_where *where);
 
 /* In whose hands ENTRY is; NULL: in nobody's. */

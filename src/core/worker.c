@@ -50,7 +50,7 @@ int js_worker_bar(struct jobstack *handle, const struct js_stack *stack, uint64_
 		js_sql_stmt(&sql, "UPDATE worker SET token=%k WHERE worker_id=%u AND token=%k", fresh, id, token);
 	js_worker_insert_sql(&sql, stack, token, script, 1, o);
 	js_sql_stmt(&sql, "UPDATE worker SET ended=UTC_TIMESTAMP(6),reason=%s WHERE token=%k",
-		    id != 0 ? "so that a lost first try comes to nothing" : "popped nothing", token);
+		    id != 0 ? "bars a first try whose reply was lost" : "popped nothing", token);
 	status = js_db_commit(handle->db, &sql, NULL, error);
 	if (id != 0 && (status == 0 ||
 			status == JS_DB_DUPLICATE)) /* a key that is there is our own, by a try whose reply was lost */

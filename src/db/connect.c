@@ -77,8 +77,7 @@ static int apply_own_options(const struct js_db *db, struct js_option *o, struct
 	const char *why = db->host == NULL ? NULL : js_hosts_read(&o->hosts, db->host);
 
 	if (why != NULL)
-		return js_error_why(error, JOBSTACK_EUSAGE, JOBSTACK_WHY_OPTION,
-				    "the host of the options makes no sense: %s", why);
+		return js_error_why(error, JOBSTACK_EUSAGE, JOBSTACK_WHY_OPTION, "the given host is invalid: %s", why);
 	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
 		if (text[i].from == NULL)
 			continue;
@@ -154,7 +153,7 @@ static unsigned clear_number(MYSQL *my, unsigned by_connector)
 }
 
 /* One try.  *NUMBER is the error's number. */
-static MYSQL *try_login(struct js_db *db, const struct js_option *o, const struct js_host *host, unsigned *number)
+static MYSQL *login_once(struct js_db *db, const struct js_option *o, const struct js_host *host, unsigned *number)
 {
 	unsigned connect_timeout = connect_seconds(o), read_timeout = READ_TIMEOUT_S, tcp = MYSQL_PROTOCOL_TCP;
 	const struct js_login login = {.host = host->name[0] != '\0' ? host->name
@@ -198,7 +197,7 @@ static MYSQL *try_login(struct js_db *db, const struct js_option *o, const struc
 /* One try with one host; empty: none was named.  NULL, and *NUMBER and db->last_error, if it will not do. */
 static MYSQL *connect_to(struct js_db *db, const struct js_option *o, const struct js_host *host, unsigned *number)
 {
-	MYSQL *my = try_login(db, o, host, number);
+	MYSQL *my = login_once(db, o, host, number);
 
 	if (my != NULL && (*number = js_session_begin(db, my)) != 0) {
 		mysql_close(my);
@@ -317,8 +316,8 @@ int js_connect(struct js_db *db, int64_t until, struct jobstack_error *error)
 		js_clock_nap(wait < left ? wait : left, db->stop);
 		if (db->stop != NULL && *db->stop != 0) {
 			js_error_clear(&now);
-			status = js_error_set(&now, JOBSTACK_ESTOPPED, "stopped while the database %s was away",
-					      db->where);
+			status = js_error_set(&now, JOBSTACK_ESTOPPED,
+					      "stopped while the database %s could not be reached", db->where);
 			goto fail;
 		}
 	}

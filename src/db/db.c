@@ -27,7 +27,7 @@
 
 /* ---------------------------------------------------------------------------------------------------- connections */
 
-static int copy_text(char **to, const char *from)
+static int copy_option_text(char **to, const char *from)
 {
 	*to = from == NULL ? NULL : strdup(from);
 	return from != NULL && *to == NULL ? -1 : 0;
@@ -64,9 +64,11 @@ int js_db_open(struct js_db **out, const struct jobstack_options *options, struc
 	db->port = options->port;
 	js_file_random(&db->jitter, sizeof(db->jitter));
 	db->jitter |= 1;
-	if (copy_text(&db->defaults_file, options->defaults_file) != 0 || copy_text(&db->host, options->host) != 0 ||
-	    copy_text(&db->socket, options->socket) != 0 || copy_text(&db->user, options->user) != 0 ||
-	    copy_text(&db->password, options->password) != 0 || copy_text(&db->database, options->database) != 0) {
+	if (copy_option_text(&db->defaults_file, options->defaults_file) != 0 ||
+	    copy_option_text(&db->host, options->host) != 0 || copy_option_text(&db->socket, options->socket) != 0 ||
+	    copy_option_text(&db->user, options->user) != 0 ||
+	    copy_option_text(&db->password, options->password) != 0 ||
+	    copy_option_text(&db->database, options->database) != 0) {
 		status = js_error_memory(error);
 		goto fail;
 	}
@@ -225,7 +227,7 @@ static int may_try_again(struct js_db *db, struct js_exchange *x, const struct l
 	js_exchange_roll_back(db, x);
 	if ((x->fault != JS_FAULT_AGAIN && x->fault != JS_FAULT_KILLED) || js_clock_mono_us() >= limits->conflict_us)
 		return 0;
-	js_log(&db->log, JOBSTACK_LOG_DEBUG, "transaction again: %s (%u)", db->last_error, x->number);
+	js_log(&db->log, JOBSTACK_LOG_DEBUG, "running the transaction again: %s (%u)", db->last_error, x->number);
 	return 1;
 }
 
@@ -235,8 +237,8 @@ static int final_status(const struct js_db *db, const struct js_exchange *x, str
 	if (db->pinned && js_fault_is_away(x->number))
 		return JS_DB_LOST;
 	if (is_no_load(db, x)) {
-		js_log(&db->log, JOBSTACK_LOG_INFO, "%s takes no LOAD DATA LOCAL: %s (%u)", db->where, db->last_error,
-		       x->number);
+		js_log(&db->log, JOBSTACK_LOG_INFO, "%s does not accept LOAD DATA LOCAL: %s (%u)", db->where,
+		       db->last_error, x->number);
 		return JS_DB_NO_LOAD;
 	}
 	if (x->transaction && x->fault == JS_FAULT_GUARD)

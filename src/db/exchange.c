@@ -120,7 +120,7 @@ void js_exchange_send(struct js_db *db, struct js_exchange *x)
 		(void)strncpy(db->last_error, mysql_error(db->my), sizeof(db->last_error) - 1);
 	if (x->number == 0 && x->request.n != 0 && x->answered != x->request.n) {
 		x->number = LOST_CONNECTION;
-		(void)snprintf(db->last_error, sizeof(db->last_error), "it gave %u of %u answers", x->answered,
+		(void)snprintf(db->last_error, sizeof(db->last_error), "it sent %u of %u answers", x->answered,
 			       x->request.n);
 	}
 	db->last_errno = x->number;

@@ -16,26 +16,26 @@ static const struct {
 	const char *words;
 	unsigned number[28]; /* up to the first 0 */
 } faults[] = {
-	[JS_FAULT_NONE] = {JOBSTACK_EBUG, "failed without a reason", {0}},
+	[JS_FAULT_NONE] = {JOBSTACK_EBUG, "failed without giving a reason", {0}},
 	/* out of range */
-	[JS_FAULT_GUARD] = {JOBSTACK_EBUG, "stopped by a guard nobody asked about", {1690}},
-	[JS_FAULT_DUPLICATE] = {JOBSTACK_EBUG, "stopped by a key nobody asked about", {1062}},
+	[JS_FAULT_GUARD] = {JOBSTACK_EBUG, "stopped the transaction at an unexpected guard", {1690}},
+	[JS_FAULT_DUPLICATE] = {JOBSTACK_EBUG, "refused an unexpected duplicate key", {1062}},
 	/* 1213: a deadlock, which Galera reports at COMMIT.  1205: a lock wait timeout, which rolls back the statement
 	 * only.  3797, 3798: Group Replication did not apply earlier transactions in time.  1020: MariaDB's snapshot
 	 * isolation.  1637: too many active transactions.  3058: a deadlock of user locks.  3100, 3101: Group
 	 * Replication, at COMMIT. */
 	[JS_FAULT_AGAIN] = {JOBSTACK_ENODB,
-			    "kept the transaction from going through, again and again",
+			    "rolled the transaction back again and again",
 			    {1213, 1205, 3797, 3798, 1020, 1637, 3058, 3100, 3101}},
 	/* 1317: KILL QUERY.  1969: max_statement_time.  3024: max_execution_time.  1028: the same while it sorted. */
 	[JS_FAULT_KILLED] = {JOBSTACK_ENODB,
-			     "ended our statement again and again (KILL QUERY, or a time limit)",
+			     "killed the statement again and again (KILL QUERY, or a time limit)",
 			     {1317, 1969, 3024, 1028}},
 	/* 1665: STATEMENT format with READ COMMITTED.  The others: max_allowed_packet. */
 	[JS_FAULT_SETTING] = {JOBSTACK_ENODB,
 			      "has a setting that keeps jobstack from working",
 			      {1665, JS_FAULT_PACKET, 1162, 1301, 2020}},
-	[JS_FAULT_BAD_ANSWER] = {JOBSTACK_ENODB, "gave an answer that is malformed", {JS_FAULT_MALFORMED}},
+	[JS_FAULT_BAD_ANSWER] = {JOBSTACK_ENODB, "sent a malformed answer", {JS_FAULT_MALFORMED}},
 	/* 3032: offline mode.  1047: this Galera node is not, or not yet, in the cluster.  2005: the name server may
 	 * come back too.  2026: TLS, which a server that shuts down during the handshake causes as well.  1053: it
 	 * shuts down.  1129: it blocks our host.  1156: packets out of order, which is how the last packet of a server
@@ -44,23 +44,21 @@ static const struct {
 								2003, 2006, 2013, 2055, 2005, 2026, 1053, 1129,
 								1927, 4031, 1158, 1159, 1160, 1161, 1156}},
 	/* 1040, 1203: the server's connections.  1226: the user's. */
-	[JS_FAULT_CROWD] = {JOBSTACK_ENODB, "has no connection to spare", {1040, 1203, 1226}},
+	[JS_FAULT_CROWD] = {JOBSTACK_ENODB, "has no free connection", {1040, 1203, 1226}},
 	/* 1836, 1792: after a failover */
 	[JS_FAULT_NOT_WRITABLE] = {JOBSTACK_ENODB, "can't be written", {JS_FAULT_READ_ONLY, 1836, 1792}},
 	/* 2059: a login plugin that this connector does not have */
 	[JS_FAULT_PERMISSION] = {JOBSTACK_EPERM,
 				 "does not permit it",
 				 {1044, 1045, 1142, 1143, 1227, 1370, 1698, 1820, 3159, 4151, 1130, 2059}},
-	[JS_FAULT_UNTRUSTED] = {JOBSTACK_EPERM, "does not get the password", {JS_LOGIN_REFUSED}},
-	[JS_FAULT_SCHEMA] = {JOBSTACK_ESCHEMA, "has no schema of ours, or another one", {1146, 1054, 1049, 1046}},
+	[JS_FAULT_UNTRUSTED] = {JOBSTACK_EPERM, "was not sent the password", {JS_LOGIN_REFUSED}},
+	[JS_FAULT_SCHEMA] = {JOBSTACK_ESCHEMA, "has no jobstack schema, or a different one", {1146, 1054, 1049, 1046}},
 	[JS_FAULT_FULL] = {JOBSTACK_ENODB,
-			   "has no room left on its disk, or can't write it",
+			   "has no space left on its disk, or can't write to it",
 			   {1114, 1021, 3, 1026, 1030}},
 	/* 1148: older servers.  3948, 3950, 4166: switched off, or a client without it. */
-	[JS_FAULT_NO_LOAD] = {JOBSTACK_EBUG,
-			      "was not given a load it asked for, or did not take it",
-			      {1148, 3948, 3950, 4166, JS_INFILE_REFUSED}},
-	[JS_FAULT_OTHER] = {JOBSTACK_EBUG, "answered with an error we did not expect", {0}},
+	[JS_FAULT_NO_LOAD] = {JOBSTACK_EBUG, "refused LOAD DATA LOCAL", {1148, 3948, 3950, 4166, JS_INFILE_REFUSED}},
+	[JS_FAULT_OTHER] = {JOBSTACK_EBUG, "reported an unexpected error", {0}},
 };
 
 enum js_fault js_fault_of(unsigned number)

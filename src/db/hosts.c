@@ -57,7 +57,7 @@ static const char *read_one(struct js_host *host, const char *item)
 	size_t len = strlen(item);
 
 	if (*item == '\0')
-		return "a host is missing beside a comma";
+		return "a host is missing next to a comma";
 	if (*item == '[') {
 		const char *end = strchr(item, ']');
 
@@ -66,19 +66,20 @@ static const char *read_one(struct js_host *host, const char *item)
 		name = item + 1;
 		len = (size_t)(end - name);
 		if (!is_v6(name, len))
-			return "in brackets stands an IPv6 address";
+			return "only an IPv6 address can stand in brackets";
 		port = end[1] == ':' ? end + 2 : NULL;
 	} else if (colon != NULL && strchr(colon + 1, ':') == NULL) {
 		len = (size_t)(colon - item);
 		port = colon + 1;
 	} else if (colon != NULL && !is_v6(item, len))
-		return "a host has more than one colon, and is no IPv6 address"; /* which may stand without brackets */
+		return "a host has more than one colon, but is not an IPv6 address"; /* which may stand without brackets
+										      */
 	if (len == 0)
-		return "a port stands without a host";
+		return "a port stands without a host name";
 	if (len >= sizeof(host->name))
 		return "a host is longer than 255 bytes";
 	if (!is_host(name, len))
-		return "a host has a character that no host has";
+		return "a host has an invalid character";
 	memcpy(host->name, name, len);
 	host->name[len] = '\0';
 	host->port = 0;

@@ -38,7 +38,7 @@ static void serve_end(void *where)
 static int serve_error(void *where, char *text, unsigned size)
 {
 	(void)where;
-	(void)snprintf(text, size, "the server asked for a file of this host, and gets none");
+	(void)snprintf(text, size, "the server asked for a local file, which jobstack never sends");
 	return JS_INFILE_REFUSED;
 }
 

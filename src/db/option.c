@@ -38,9 +38,9 @@ struct reading {
 
 enum { BAD_VALUE = 1, UNKNOWN_KEY };
 
-static int read_file(struct reading *r, const char *path);
+static int read_option_file(struct reading *r, const char *path);
 
-static int set_text(char **to, const char *value)
+static int set_text_option(char **to, const char *value)
 {
 	char *copy = strdup(value);
 
@@ -79,7 +79,7 @@ static int is_true(const char *value)
 	       strcasecmp(value, "true") == 0 || *value == '\0';
 }
 
-static int set_mode(struct js_option *o, const char *value)
+static int set_ssl_mode(struct js_option *o, const char *value)
 {
 	static const char *const word[] = {"PREFERRED", "DISABLED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"};
 
@@ -93,7 +93,7 @@ static int set_mode(struct js_option *o, const char *value)
 }
 
 /* The switches of MariaDB's and old MySQL's clients. */
-static void set_switch(struct js_option *o, int verify, int on)
+static void set_ssl_switch(struct js_option *o, int verify, int on)
 {
 	if (verify && on)
 		o->tls = JS_TLS_VERIFY_IDENTITY;
@@ -106,7 +106,7 @@ static void set_switch(struct js_option *o, int verify, int on)
 	o->tls_said = 1;
 }
 
-static int set_number(unsigned *to, const char *value, uint64_t most)
+static int set_number_option(unsigned *to, const char *value, uint64_t most)
 {
 	uint64_t n;
 
@@ -137,25 +137,25 @@ static int set_option(struct js_option *o, const char *key, const char *value, c
 {
 	for (size_t i = 0; i < TEXTS; i++)
 		if (strcmp(key, texts[i].key) == 0)
-			return value == NULL ? BAD_VALUE : set_text(text_of(o, i), value);
+			return value == NULL ? BAD_VALUE : set_text_option(text_of(o, i), value);
 	if (strcmp(key, "host") == 0) {
 		*why = value == NULL ? "no host is named" : js_hosts_read(&o->hosts, value);
 		return *why != NULL ? BAD_VALUE : 0;
 	}
 	if (strcmp(key, "port") == 0)
-		return set_number(&o->port, value, 65535);
+		return set_number_option(&o->port, value, 65535);
 	if (strcmp(key, "connect_timeout") == 0)
-		return set_number(&o->connect_timeout, value, 3600);
+		return set_number_option(&o->connect_timeout, value, 3600);
 	if (strcmp(key, "ssl_mode") == 0)
-		return set_mode(o, value) == 0 ? 0 : BAD_VALUE;
+		return set_ssl_mode(o, value) == 0 ? 0 : BAD_VALUE;
 	if (strcmp(key, "ssl") == 0)
-		set_switch(o, 0, is_true(value));
+		set_ssl_switch(o, 0, is_true(value));
 	else if (strcmp(key, "skip_ssl") == 0)
-		set_switch(o, 0, 0);
+		set_ssl_switch(o, 0, 0);
 	else if (strcmp(key, "ssl_verify_server_cert") == 0)
-		set_switch(o, 1, is_true(value));
+		set_ssl_switch(o, 1, is_true(value));
 	else if (strcmp(key, "disable_ssl_verify_server_cert") == 0 || strcmp(key, "skip_ssl_verify_server_cert") == 0)
-		set_switch(o, 1, 0);
+		set_ssl_switch(o, 1, 0);
 	else
 		return UNKNOWN_KEY;
 	return 0;
@@ -175,15 +175,15 @@ static int read_dir(struct reading *r, const char *path)
 	int n = scandir(path, &list, NULL, alphasort), status = 0;
 
 	if (n < 0)
-		return js_error_set(r->error, JOBSTACK_EFILE, "the directory %s of option files: %s", path,
-				    strerror(errno));
+		return js_error_set(r->error, JOBSTACK_EFILE, "the directory %s of option files can't be read: %s",
+				    path, strerror(errno));
 	for (int i = 0; i < n; i++) {
 		size_t len = strlen(list[i]->d_name);
 		struct js_buf file = {0};
 
 		js_buf_printf(&file, "%s/%s", path, list[i]->d_name);
 		if (status == 0 && len > 4 && strcmp(list[i]->d_name + len - 4, ".cnf") == 0)
-			status = file.failed ? js_error_memory(r->error) : read_file(r, file.data);
+			status = file.failed ? js_error_memory(r->error) : read_option_file(r, file.data);
 		js_buf_free(&file);
 		free(list[i]);
 	}
@@ -230,7 +230,7 @@ static int read_group(struct reading *r, char *line)
 	char *end = strchr(line, ']');
 
 	if (end == NULL)
-		return refuse_line(r, "a group without its ]");
+		return refuse_line(r, "the group has no closing ]");
 	*end = '\0';
 	r->group = group_of(trim_blanks(line + 1));
 	return 0;
@@ -267,19 +267,19 @@ static int read_option(struct reading *r, char *line)
 	switch (set_option(r->option, key, value, &why)) {
 	case 0: return 0;
 	case BAD_VALUE:
-		return js_error_set(r->error, JOBSTACK_EUSAGE, "%s, line %u: the value of %s makes no sense%s%s",
-				    r->path, r->line, key, why != NULL ? ": " : "", why != NULL ? why : "");
+		return js_error_set(r->error, JOBSTACK_EUSAGE, "%s, line %u: the value of %s is invalid%s%s", r->path,
+				    r->line, key, why != NULL ? ": " : "", why != NULL ? why : "");
 	case UNKNOWN_KEY:
 		if (r->group != 2 || loose)
 			return 0;
 		/* its words are not repeated: they may be a password */
-		return refuse_line(r, "[jobstack] takes host, port, socket, user, password, database, connect-timeout "
-				      "and the ssl-... keys alone");
+		return refuse_line(r, "the group [jobstack] takes only host, port, socket, user, password, database, "
+				      "connect-timeout and the ssl-... keys");
 	default: return js_error_memory(r->error);
 	}
 }
 
-static int read_line(struct reading *r, char *line)
+static int read_option_line(struct reading *r, char *line)
 {
 	line = trim_blanks(line);
 	if (*line == '\0' || *line == '#' || *line == ';')
@@ -287,11 +287,11 @@ static int read_line(struct reading *r, char *line)
 	if (strncmp(line, "!includedir", 11) == 0 && strchr(" \t", line[11]) != NULL)
 		return read_dir(r, trim_blanks(line + 11));
 	if (strncmp(line, "!include", 8) == 0 && strchr(" \t", line[8]) != NULL)
-		return read_file(r, trim_blanks(line + 8));
+		return read_option_file(r, trim_blanks(line + 8));
 	if (*line == '[')
 		return read_group(r, line);
 	if (r->group < 0)
-		return refuse_line(r, "it stands in no group: [client] has to come before it");
+		return refuse_line(r, "it is in no group: write [client] above it");
 	return r->group == r->pass ? read_option(r, line) : 0;
 }
 
@@ -301,10 +301,10 @@ static int check_mode(const char *path, struct jobstack_error *error)
 	struct stat st;
 
 	if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 077) != 0)
-		return js_error_set(error, JOBSTACK_EPERM,
-				    "the option file %s holds a password and others may read it (mode %03o): "
-				    "chmod 600 it",
-				    path, (unsigned)(st.st_mode & 0777));
+		return js_error_set(
+			error, JOBSTACK_EPERM,
+			"the option file %s holds a password, and others can read it (mode %03o): run `chmod 600 %s`",
+			path, (unsigned)(st.st_mode & 0777), path);
 	return 0;
 }
 
@@ -317,12 +317,12 @@ static int read_lines(struct reading *r, char *text)
 		if (next != NULL)
 			*next++ = '\0';
 		r->line++;
-		status = read_line(r, line);
+		status = read_option_line(r, line);
 	}
 	return status == 0 && r->secret ? check_mode(r->path, r->error) : status;
 }
 
-static int read_file(struct reading *r, const char *path)
+static int read_option_file(struct reading *r, const char *path)
 {
 	struct reading file = {.option = r->option, .error = r->error, .path = path, .group = -1, .pass = r->pass};
 	struct js_buf text = {0};
@@ -330,7 +330,8 @@ static int read_file(struct reading *r, const char *path)
 
 	file.depth = r->depth + 1;
 	if (file.depth > DEPTH_MAX)
-		return js_error_set(r->error, JOBSTACK_EUSAGE, "%s: option files include each other too deeply", path);
+		return js_error_set(r->error, JOBSTACK_EUSAGE, "%s: option files include each other more than 5 deep",
+				    path);
 	if (js_file_read(path, &text) != 0)
 		status = js_error_set(r->error, errno == EACCES || errno == EPERM ? JOBSTACK_EPERM : JOBSTACK_EFILE,
 				      "the option file %s can't be read: %s", path, strerror(errno));
@@ -351,7 +352,7 @@ int js_option_read(const char *path, struct js_option *option, struct jobstack_e
 
 	/* two passes, so that [jobstack] wins wherever it stands */
 	for (r.pass = 1; r.pass <= 2 && status == 0; r.pass++)
-		status = read_file(&r, path);
+		status = read_option_file(&r, path);
 	return status;
 }
 

@@ -65,7 +65,7 @@ struct server_state {
 };
 
 /* 0 or 1, or a word: OFF and ON, and in newer MariaDB NO_LOCK and the like, which are kinds of ON. */
-static int is_on(const char *value)
+static int is_switched_on(const char *value)
 {
 	return value != NULL && strcmp(value, "0") != 0 && strcasecmp(value, "OFF") != 0;
 }
@@ -77,17 +77,17 @@ static void take_state_row(struct server_state *a, unsigned n, MYSQL_ROW row)
 	if (strcasecmp(row[0], "Threads_connected") == 0)
 		a->connections = strtoull(row[1], NULL, 10);
 	else if (strcasecmp(row[0], "wsrep_on") == 0)
-		a->galera = is_on(row[1]);
+		a->galera = is_switched_on(row[1]);
 	else if (strcasecmp(row[0], "group_replication_group_name") == 0)
 		a->group = row[1][0] != '\0';
 	else if (strcasecmp(row[0], "group_replication_single_primary_mode") == 0)
-		a->primaries = !is_on(row[1]);
+		a->primaries = !is_switched_on(row[1]);
 	else {
 		a->wall_us = js_clock_parse(row[0]);
 		a->most = strtoull(row[1], NULL, 10);
 		a->packet = n > 2 && row[2] != NULL ? strtoull(row[2], NULL, 10) : a->packet;
 		for (unsigned i = 3; i < n; i++)
-			a->read_only |= is_on(row[i]);
+			a->read_only |= is_switched_on(row[i]);
 	}
 }
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-static void add_hex(struct js_buf *buf, const void *data, size_t len)
+static void add_hex_literal(struct js_buf *buf, const void *data, size_t len)
 {
 	js_buf_str(buf, data == NULL ? "NULL" : "x'");
 	if (data == NULL)
@@ -23,7 +23,7 @@ static void add_hex(struct js_buf *buf, const void *data, size_t len)
 }
 
 /* A number, or NULL if it is negative. */
-static void add_known(struct js_buf *buf, int64_t value)
+static void add_number_or_null(struct js_buf *buf, int64_t value)
 {
 	if (value < 0)
 		js_buf_str(buf, "NULL");
@@ -94,15 +94,15 @@ static void append_format(struct js_sql *sql, const char *format, va_list args)
 		switch (p[1]) {
 		case 'u': js_buf_u64(&sql->text, va_arg(args, uint64_t)); break;
 		case 'd': js_buf_i64(&sql->text, va_arg(args, int64_t)); break;
-		case 'n': add_known(&sql->text, va_arg(args, int64_t)); break;
+		case 'n': add_number_or_null(&sql->text, va_arg(args, int64_t)); break;
 		case 'x':
 			data = va_arg(args, const void *);
-			add_hex(&sql->text, data, va_arg(args, size_t));
+			add_hex_literal(&sql->text, data, va_arg(args, size_t));
 			break;
-		case 'k': add_hex(&sql->text, va_arg(args, const unsigned char *), 16); break;
+		case 'k': add_hex_literal(&sql->text, va_arg(args, const unsigned char *), 16); break;
 		case 's':
 			text = va_arg(args, const char *);
-			add_hex(&sql->text, text, text == NULL ? 0 : strlen(text));
+			add_hex_literal(&sql->text, text, text == NULL ? 0 : strlen(text));
 			break;
 		case 't': add_time(&sql->text, va_arg(args, int64_t)); break;
 		default: abort(); /* a format that is not one of ours: caught by any test that runs it */
@@ -153,7 +153,7 @@ void js_sql_numbers(struct js_sql *sql, const int64_t *values, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		js_buf_char(&sql->text, ',');
-		add_known(&sql->text, values[i]);
+		add_number_or_null(&sql->text, values[i]);
 	}
 }
 

@@ -83,7 +83,7 @@ int js_view_open(struct js_db *db, js_view_fn *body, void *ctx, struct jobstack_
 			return status;
 		if (tries >= VIEWS_MAX)
 			return js_fault_fill(db->last_errno, db->last_error, db->where, error);
-		js_log(&db->log, JOBSTACK_LOG_INFO, "the view of %s was lost: reading anew: %s", db->where,
+		js_log(&db->log, JOBSTACK_LOG_INFO, "the read transaction on %s was lost, reading again: %s", db->where,
 		       db->last_error);
 		js_connect_back_off(db, tries, 2 * JS_SECOND_US);
 	}

@@ -138,42 +138,42 @@ hurt 'a list overlaps' doubled 14 'ready span at rank 5, pos 16' \
 	"INSERT INTO span VALUES(7,0,5,16,0,1,'000000000E,0000000010,',1,0,0,NULL,NULL)"
 hurt 'a span over what runs' doubled 7 'ready span.*and in claim 9 of worker 5' \
 	"INSERT INTO span VALUES(7,0,1,7,7,7,NULL,1,0,0,NULL,NULL)"
-hurt 'a span over what is done' doubled 2 'ready span.*what is done \(by attempt 2\)' \
+hurt 'a span over what is done' doubled 2 'ready span.*done entries \(by attempt 2\)' \
 	"INSERT INTO span VALUES(7,0,1,2,2,2,NULL,3,0,0,NULL,NULL)"
-hurt 'dead and in line' doubled 11 'ready span.*what is dead' "INSERT INTO dead VALUES(7,11,0,0,NULL,NULL,NULL)"
+hurt 'dead and in line' doubled 11 'ready span.*the dead entries' "INSERT INTO dead VALUES(7,11,0,0,NULL,NULL,NULL)"
 hurt 'dead and done' doubled 3 'done.*dead' "INSERT INTO dead VALUES(7,3,1,0,NULL,NULL,NULL)"
 hurt 'dead and it runs' doubled 9 'claim 9 of worker 5.*dead' "INSERT INTO dead VALUES(7,9,0,0,NULL,NULL,NULL)"
 hurt 'two claims' doubled 8 'claim 3 of worker 5, and in claim 9 of worker 5' \
 	"INSERT INTO claim VALUES(7,5,3,8,8,NULL,1,1,0,0,0,NOW())"
-hurt 'two claims of one attempt, open miscounted' claim 6 'says that 2 .* but 3 are' 'UPDATE claim SET open=2'
-hurt 'an attempt under a claim is gone' claim 6 'says that 3 .* but 4 are' 'DELETE FROM attempt WHERE entry_id=6'
+hurt 'two claims of one attempt, open miscounted' claim 6 'counts 2 open .* but 3 are' 'UPDATE claim SET open=2'
+hurt 'an attempt under a claim is gone' claim 6 'counts 3 open .* but 4 are' 'DELETE FROM attempt WHERE entry_id=6'
 hurt 'a claim of an ended worker' claim 7 'claim 9 of worker 5, which has ended' 'UPDATE worker SET ended=NOW() WHERE worker_id=5'
 hurt 'a claim of no worker' claim 9 'claim 9 of worker 5, which does not exist' 'DELETE FROM worker WHERE worker_id=5'
-hurt 'a claim with nothing open' claim 1 'nothing open' 'INSERT INTO claim VALUES(7,5,2,1,2,NULL,0,1,0,0,0,NOW())'
+hurt 'a claim with nothing open' claim 1 'no open entry left' 'INSERT INTO claim VALUES(7,5,2,1,2,NULL,0,1,0,0,0,NOW())'
 hurt 'a claim that ends before it begins' claim 0 'ends before it begins' 'INSERT INTO claim VALUES(7,5,2,9,2,NULL,1,1,0,0,0,NOW())'
-hurt 'a claim with a wrong attempt' attempt 8 'goes on with attempt 2, but the last one on record is 0' 'UPDATE claim SET attempt=2'
-hurt 'a span with a wrong attempt' attempt 14 'goes on with attempt 3, but the last one on record is 0' \
+hurt 'a claim with a wrong attempt' attempt 8 'continues with attempt 2, but the last one on record is 0' 'UPDATE claim SET attempt=2'
+hurt 'a span with a wrong attempt' attempt 14 'continues with attempt 3, but the last one on record is 0' \
 	'UPDATE span SET attempt=3 WHERE pos=19'
-hurt 'an attempt too many' attempt 24 'goes on with attempt 2, but the last one on record is 2' \
+hurt 'an attempt too many' attempt 24 'continues with attempt 2, but the last one on record is 2' \
 	'INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(7,24,2,5,1,0,NOW())'
 hurt 'an attempt above the claim' attempt 7 'numbered from 1 to 3, but 1 are' \
 	'INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(7,7,3,5,1,0,NOW())'
 hurt 'an attempt in between is gone' attempt 2 'numbered from 1 to 2, but 1 are' 'DELETE FROM attempt WHERE entry_id=2 AND attempt=1'
-hurt 'two ends' attempt 2 '2 of its attempts are each said to be its end' 'UPDATE attempt SET final=1 WHERE entry_id=2'
-hurt 'an end before the end' attempt 3 'attempt 1 is said to be its end, but attempt 2' \
+hurt 'two ends' attempt 2 '2 of its attempts are marked as final' 'UPDATE attempt SET final=1 WHERE entry_id=2'
+hurt 'an end before the end' attempt 3 'attempt 1 is marked as final, but attempt 2' \
 	'INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(7,3,2,5,1,0,NOW())'
-hurt 'a failure that ends it' attempt 1 'not done is said to be its end' 'UPDATE attempt SET outcome=1 WHERE entry_id=1'
+hurt 'a failure that ends it' attempt 1 'not done is marked as final' 'UPDATE attempt SET outcome=1 WHERE entry_id=1'
 hurt 'dead by another attempt' attempt 4 'dead after attempt 2, but the last one on record is 1' 'UPDATE dead SET attempt=2'
 hurt 'counted what never was' attempt 5 'counts 2 failures' 'UPDATE span SET fails=2 WHERE class=1'
 hurt 'losses that never were' attempt 12 'and 1 losses' 'UPDATE span SET losses=1 WHERE pos=19'
 hurt 'a span that ends before it begins' span 0 'ends before it begins' 'UPDATE span SET lo=20 WHERE pos=19'
-hurt 'a place in line that is wrong' span 10 'pos 18.*place in line' 'UPDATE span SET pos=18 WHERE pos=19'
+hurt 'a place in line that is wrong' span 10 'pos 18.*pos that does not match' 'UPDATE span SET pos=18 WHERE pos=19'
 hurt 'a list out of order' span 22 'not in ascending order' \
 	"UPDATE span SET ids='0000000016,0000000014,0000000018,' WHERE pos=24"
 hurt 'a list that is cut off' span 0 'not as long as it says' "UPDATE span SET ids='0000000014,0000000016,' WHERE pos=24"
 hurt 'a list that is nonsense' span 0 "can't be read" "UPDATE span SET ids='0000000014,0000xx0016,0000000018,' WHERE pos=24"
 hurt 'and its entries are lost' lost 24 'nowhere' "UPDATE span SET ids='0000000014,0000xx0016,0000000018,' WHERE pos=24"
-hurt 'waiting for ever' span 5 'waits for no moment' 'UPDATE span SET due=NULL WHERE class=1'
+hurt 'waiting for ever' span 5 'is waiting, but has no time' 'UPDATE span SET due=NULL WHERE class=1'
 hurt 'held for nobody' span 30 'held for a push that does not exist' 'DELETE FROM push'
 hurt 'no such class' span 30 'class that does not exist' 'UPDATE span SET class=4 WHERE class=2'
 hurt 'lo that overflows' span 0 'ends before it begins|not as long' \
@@ -182,18 +182,18 @@ hurt 'pushed is wrong' counter 0 'pushed: 35 by the counters, 34 by the rows' 'U
 hurt 'done is wrong' counter 0 'done: 12 by the counters, 11 by the rows' 'UPDATE stack SET done=done+1'
 hurt "a worker's done is wrong" counter 0 'done: 10 by the counters, 11 by the rows' 'UPDATE worker SET done=done-1 WHERE worker_id=5'
 hurt 'dead is wrong' counter 0 'dead: -1 by the counters, 1 by the rows' 'UPDATE stack SET dead=-1'
-hurt 'the gate is missing' counter 0 'no row in gate' 'UPDATE stack SET max_running=10'
+hurt 'the gate is missing' counter 0 'no row in the table gate' 'UPDATE stack SET max_running=10'
 hurt 'moved is wrong' counter 0 'moved: 1 by the counters, 0 by the rows' 'UPDATE stack SET moved=1,pushed=35'
 hurt 'moved and done' doubled 3 'done.*moved to another stack' "INSERT INTO dead VALUES(7,3,1,0,NULL,1,1); UPDATE stack SET moved=1"
 hurt 'pruned is wrong' counter 0 'pushed: 34 by the counters, 35 by the rows' 'UPDATE stack SET pruned=1'
-hurt 'the tail is wrong' stray 34 'above the last one that the stack gave out, 30' 'UPDATE stack SET tail=30'
-hurt 'a name is gone' name 17 'no row that keeps it unique' "DELETE FROM name WHERE hash=UNHEX(SHA2('/d/17',256))"
-hurt 'a name is wrong' name 18 'not by its datapath' "UPDATE name SET entry_id=18 WHERE hash=UNHEX(SHA2('/d/17',256))"
+hurt 'the tail is wrong' stray 34 'above the last one that the stack assigned, 30' 'UPDATE stack SET tail=30'
+hurt 'a name is gone' name 17 'no row in the table name' "DELETE FROM name WHERE hash=UNHEX(SHA2('/d/17',256))"
+hurt 'a name is wrong' name 18 'hash of another datapath' "UPDATE name SET entry_id=18 WHERE hash=UNHEX(SHA2('/d/17',256))"
 
 # what has no datapath to tell
 make 0
 sql 'DELETE FROM entry WHERE entry_id>32'
-like 'the last entries are gone' "$(jobstack check -s hurt)" 'stray: entry 33: the held span .* reaches to the number 34'
+like 'the last entries are gone' "$(jobstack check -s hurt)" 'stray: entry 33: the held span .* reaches to entry 34'
 make 0
 sql "DELETE FROM entry WHERE entry_id IN(12,3,4); UPDATE stack SET pushed=31; DELETE FROM name WHERE entry_id IN(12,3,4);
 	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(7,99,1,5,1,0,NOW());
@@ -201,9 +201,9 @@ sql "DELETE FROM entry WHERE entry_id IN(12,3,4); UPDATE stack SET pushed=31; DE
 	INSERT INTO span VALUES(7,0,0,1099511627775,1000,1099511627775,NULL,1,0,0,NULL,NULL),
 		(7,0,0,2000,0,1,'00000007CF,00000007D0,',1,0,0,NULL,NULL)"
 said=$(timeout 300 jobstack check -s hurt)
-for line in 'entry 12: there is no such entry, but its number is in the ready span' 'entry 3: .*is in what is done' \
-	'entry 4: .*is in what is dead' 'entry 99: attempts are on record' 'entry 98: a number above' \
-	'entry 1000: .*reaches to the number 1099511627775' 'entry 1999: .*reaches to the number 2000'; do
+for line in 'entry 12: there is no such entry, but its number is in the ready span' 'entry 3: .*is in the done entries' \
+	'entry 4: .*is in the dead entries' 'entry 99: attempts are on record' 'entry 98: a number above' \
+	'entry 1000: .*reaches to entry 1099511627775' 'entry 1999: .*reaches to entry 2000'; do
 	check "stray: $line" grep -qE "stray: $line" <<<"$said"
 done
 # rows of stacks that are not there
@@ -211,9 +211,9 @@ make 0
 sql 'UPDATE stack SET stack_id=8; INSERT INTO gate(stack_id) VALUES(9)'
 said=$(jobstack check 2>&1) && fail 'rows of no stack: status 1'
 for table in entry span claim attempt dead name worker push; do
-	like "rows of no stack: $table" "$said" "the table $table has rows of the stack with the number 7, which does not exist"
+	like "rows of no stack: $table" "$said" "the table $table has rows of stack number 7, which does not exist"
 done
-like 'rows of no stack: gate' "$said" 'gate has rows of the stack with the number 9'
+like 'rows of no stack: gate' "$said" 'gate has rows of stack number 9'
 
 # ---------------------------------------------------------------------------------------------------------- much, and JSON
 make 0

@@ -111,9 +111,9 @@ check 'no command, and near none' says 2 'no command "frobnicate": see' jobstack
 check 'an option before the command' says 2 'write: jobstack COMMAND -s' jobstack -s a status
 like 'help COMMAND' "$(jobstack help wait)" '^usage: jobstack wait '
 like '-h' "$(jobstack wait -h)" '^usage: jobstack wait '
-check 'no option, but near one' says 2 'no option --unqiue .is --unique meant' jobstack push --unqiue /x
-check 'an option that is short for several' says 2 'the option --max is short for several' jobstack push --max 3 /x
-check 'an option of others' says 2 'no option -j .is --slots meant' jobstack run -j 4 -- true
+check 'no option, but near one' says 2 'no option --unqiue .did you mean --unique' jobstack push --unqiue /x
+check 'an option that is short for several' says 2 'the option --max is ambiguous' jobstack push --max 3 /x
+check 'an option of others' says 2 'no option -j .did you mean --slots' jobstack run -j 4 -- true
 check 'status: -w and its seconds apart' says 2 'in one word: -w5' jobstack status -w 5
 
 # ---- pop and close
@@ -127,7 +127,7 @@ eval "$(jobstack pop -s a)"
 is 'the stack, entry and attempt are in the environment' "$JOBSTACK_STACK $JOBSTACK_ENTRY $JOBSTACK_ATTEMPT $JOBSTACK_DATAPATH" 'a 4 1 /4'
 check 'close takes them from there' jobstack close
 check '... again is harmless' jobstack close
-check '... otherwise is not' says 1 'was closed before as done' jobstack close --exit 3
+check '... otherwise is not' says 1 'was already closed as done' jobstack close --exit 3
 is '... and the first stands' "$(ledger a)" '1 0 1 0 0 3'
 unset JOBSTACK_STACK JOBSTACK_ENTRY JOBSTACK_ATTEMPT JOBSTACK_DATAPATH JOBSTACK_WORKER
 check 'by number and attempt' jobstack close -s a 1 --attempt 1
@@ -152,9 +152,9 @@ push zombie --retry-delay 0 /1
 eval "$(jobstack pop -s zombie)"
 jobstack close --exit 75
 (unset JOBSTACK_ENTRY JOBSTACK_ATTEMPT && jobstack pop -q -s zombie >/dev/null)
-check 'an entry that is named again is closed by the attempt that we had' says 1 'closed before' jobstack close "$JOBSTACK_ENTRY"
+check 'an entry that is named again is closed by the attempt that we had' says 1 'already closed' jobstack close "$JOBSTACK_ENTRY"
 is '... so the other one still has it' "$(ledger zombie)" '0 0 0 0 0 1'
-check 'with the stack named, too' says 1 'closed before' jobstack close -s zombie 1
+check 'with the stack named, too' says 1 'already closed' jobstack close -s zombie 1
 unset JOBSTACK_STACK JOBSTACK_ENTRY JOBSTACK_ATTEMPT JOBSTACK_DATAPATH JOBSTACK_WORKER
 
 # nothing to pop: why

@@ -16,8 +16,8 @@ for c in list requeue; do
 	try 'it is empty' --match ''
 	try 'a \[ has no \]' --match '/a/['
 	try 'goes backwards' --match '[z-a]'
-	try 'are not known' --match '[[:digit:]]'
-	try 'behind its last backslash' --match 'a\'
+	try 'are not supported' --match '[[:digit:]]'
+	try 'follows its last backslash' --match 'a\'
 	try 'from 0 to 255' --exit 256
 	try 'from 0 to 255' --exit ''
 	try 'from 0 to 255' --exit 5-3

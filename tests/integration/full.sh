@@ -23,7 +23,7 @@ awk 'BEGIN { pad = sprintf("%03990d", 0); for (i = 1; i <= 24000; i++) printf "/
 status=0
 timeout 300 jobstack push -s full -a names >push.out 2>push.err || status=$?
 is 'the push ends with 69' "$status" 69
-like '... and says why, and what to do' "$(cat push.err)" 'no room left on its disk.*free space.*names had been pushed'
+like '... and says why, and what to do' "$(cat push.err)" 'no space left on its disk.*free space.*names had been pushed'
 pushed=$(sed -n 's/.*: \([0-9]*\) names had been pushed.*/\1/p' push.err)
 is '... what it says is pushed is there, and no more' "$(ledger full)" "0 0 $pushed 0 0 0"
 check '... whole' audit full

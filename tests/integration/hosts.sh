@@ -50,7 +50,7 @@ sed '/^\[client\]/!b;n;s/.*/host=127.0.0.1/' "$b/admin.cnf" >root.cnf && chmod 6
 printf '[jobstack]\ndatabase=hosts\n' >>root.cnf
 check '... even to one who may write there' says 69 'it is read-only' jobstack push --defaults-file root.cnf /x
 hosts bad 'a,,b'
-check 'a list that makes no sense' says 2 'bad.cnf, line 7: .* host makes no sense: a host is missing beside a comma' \
+check 'a list that makes no sense' says 2 'bad.cnf, line 7: .* host is invalid: a host is missing next to a comma' \
 	jobstack status --defaults-file bad.cnf
 sed "s/^host=.*:.*/host=127.0.0.1:$pa/" both.cnf >one.cnf && chmod 600 one.cnf
 
@@ -141,10 +141,10 @@ check 'the primary is dead, the replica takes over' read_only "$b" 0
 touch lost.go
 status=0
 wait $worker || status=$?
-like 'the worker that was ahead stops' "$status $(cat ahead.err)" '^1 .*the database was set back to an earlier state .*it has forgotten the last steps of worker'
+like 'the worker that was ahead stops' "$status $(cat ahead.err)" '^1 .*the database was set back to an earlier state .*it no longer has the last steps of worker'
 status=0
 wait $late || status=$?
-like 'the one that is not known there stops, too' "$status $(cat late.err)" '^1 .*the database was set back to an earlier state .*it has forgotten worker'
+like 'the one that is not known there stops, too' "$status $(cat late.err)" '^1 .*the database was set back to an earlier state .*it no longer has worker'
 check '... with its command' fails_with 1 kill -0 "$(<late)"
 check 'the audit' on_b audit lost
 read -r now _ < <(on_b ledger lost)

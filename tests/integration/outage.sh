@@ -13,7 +13,7 @@ own_server out
 # option files
 check 'one that is not there' says 2 "option file .*/nosuch.cnf can't be read" jobstack status --defaults-file "$PWD/nosuch.cnf"
 cp "$lab/out.cnf" open.cnf && chmod 644 open.cnf
-check 'one that others can read' says 77 'others may read it .mode 644.: chmod 600' jobstack status --defaults-file open.cnf
+check 'one that others can read' says 77 'others can read it .mode 644.: run `chmod 600 open.cnf`' jobstack status --defaults-file open.cnf
 sed 's/^password=.*/password=Wrong-Secret-1/' "$lab/out.cnf" >wrong.cnf && chmod 600 wrong.cnf
 check 'a wrong password' says 77 'user and password' jobstack status --defaults-file wrong.cnf
 check '... which is not in the message' test -z "$(jobstack status --defaults-file wrong.cnf 2>&1 | grep Wrong-Secret)"

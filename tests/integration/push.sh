@@ -31,8 +31,8 @@ printf '/1\n/a\0b\n/3\n' >nul
 check 'NUL in line mode' says 2 'line 2 was refused: it has a NUL byte .was -0 meant' jobstack push -s nul -a nul
 check '--atomic: not even what came before' says 2 'nothing was pushed' jobstack push -s nul2 --atomic -a nul
 is '... indeed' "$(ledger nul2)" "$([[ $(ledger nul2) ]] && echo '0 0 0 0 0 0')"
-check 'a stack name with odd bytes' says 2 'be a stack' jobstack push -s "a/b" /x
-check 'another' says 2 'be a stack' jobstack push -s $'a\nb' /x
+check 'a stack name with odd bytes' says 2 'not a valid stack' jobstack push -s "a/b" /x
+check 'another' says 2 'not a valid stack' jobstack push -s $'a\nb' /x
 check 'a file that is not there' says 2 'nosuch' jobstack push -a nosuch
 check 'an unknown option' says 2 'no option --nosuch' jobstack push --nosuch
 check 'a value that is not one' says 2 'retry-delay' jobstack push --retry-delay soon /x

@@ -16,7 +16,7 @@ check 'no such entry' says 2 'there is no entry "?99"? in the stack "stack": `jo
 	jobstack show -s stack 99
 jobstack set -q -s stack max-attempts=1
 jobstack pop -s stack >/dev/null
-check 'what runs' says 1 'entries of the stack "stack" are running: `jobstack cancel` lets no more begin' jobstack drop -s stack --yes
+check 'what runs' says 1 'the stack "stack" has running entries \(1\): `jobstack cancel` lets no more begin' jobstack drop -s stack --yes
 check 'an entry is dead' fails_with 0 jobstack close -s stack 1 --exit 3
 sql "UPDATE stack SET max_failures=1,state=1 WHERE name='stack'"
 check 'as many are dead as may be' says 1 'max-failures \(1\), at which it pauses: `jobstack requeue` takes them back into line' \
@@ -26,7 +26,7 @@ jobstack push -q -s stack --atomic <names >/dev/null 2>&1 &
 exec 7>names
 printf '/a\n' >&7
 check 'a push is under way' wait_for 20 eval '[[ $(sql "SELECT COUNT(*) FROM push WHERE ended IS NULL") == 1 ]]'
-check 'it is in the way of a drop' says 1 'somebody is pushing onto the stack "stack": wait for its end; a push that died counts no more' \
+check 'it is in the way of a drop' says 1 'a push to the stack "stack" is under way: wait for its end; a push that died counts no more' \
 	jobstack drop -s stack --yes
 exec 7>&-
 wait

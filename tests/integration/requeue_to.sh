@@ -25,7 +25,7 @@ balances() { for stack; do jobstack check -q -s "$stack" || return 1; done; }
 # ---- what is refused
 check 'a stack with dead entries' all_dead a 1200
 check 'the same stack' says 2 'that is the stack they are in' jobstack requeue -s a --to a
-check 'a name that is none' says 2 "can't be a stack's name" jobstack requeue -s a --to 'x/y'
+check 'a name that is none' says 2 "is not a valid stack name" jobstack requeue -s a --to 'x/y'
 check 'done ones' says 2 'takes dead entries only' jobstack requeue -s a --to b -t 'done'
 check 'no such stack' says 2 'there is no stack "nosuch"' jobstack requeue -s nosuch --to b
 echo /x | jobstack push -q -s gone

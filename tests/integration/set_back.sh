@@ -80,10 +80,10 @@ echo /made/2 >&8
 exec 7>&- 8>&- 9>&-
 status=0
 wait $push || status=$?
-like 'the push says what has happened' "$status $(<push.err)" '^1 jobstack push: the database was set back to an earlier state.*forgotten'
+like 'the push says what has happened' "$status $(<push.err)" '^1 jobstack push: the database was set back to an earlier state.*no longer has'
 status=0
 wait $end || status=$?
-like '... when it has only to end, too' "$status $(<end.err)" '^1 jobstack push: the database was set back.* forgotten this push, so push the names again with --unique'
+like '... when it has only to end, too' "$status $(<end.err)" '^1 jobstack push: the database was set back.* no longer has this push: push the names again with --unique'
 status=0
 wait $made || status=$?
 like '... of a stack that was made since, too' "$status $(<made.err)" '^1 jobstack push: the stack "made" is gone: it was dropped, or the database was set back'
@@ -94,8 +94,8 @@ for stack in steps born new; do
 	is "$stack: the worker ends" "$status" 1
 	check '... with its command' fails_with 1 kill -0 "$(<pid.$stack)"
 done
-like 'steps: it says what has happened' "$(<steps.err)" 'the database was set back to an earlier state .*it has forgotten the last steps of worker [0-9]+'
-like 'born: it, too' "$(<born.err)" 'the database was set back to an earlier state .*it has forgotten worker [0-9]+'
+like 'steps: it says what has happened' "$(<steps.err)" 'the database was set back to an earlier state .*it no longer has the last steps of worker [0-9]+'
+like 'born: it, too' "$(<born.err)" 'the database was set back to an earlier state .*it no longer has worker [0-9]+'
 like 'new: it, too' "$(<new.err)" 'the stack "new" is gone: it was dropped, or the database was set back to a time before it was created'
 unlike 'nobody speaks of a lease' "$(cat -- *.err)" 'the lease was lost'
 is 'what the database has balances' "$(jobstack check -q; echo $?)" 0

@@ -33,7 +33,7 @@ check 'all or nothing' says 2 'max-running takes a whole number from 1 to [0-9]*
 is '... nothing' "$(sql "SELECT max_attempts FROM stack WHERE name='words'")" 4
 for command in 'set max-running=1' pause resume 'cancel -q' 'drop --yes' 'prune --older-than 1d'; do
 	check "no such stack: $command" says 2 'there is no stack "nosuch"' jobstack ${command%% *} -s nosuch ${command#"${command%% *}"}
-	check "no stack's name: $command" says 2 "can't be a stack" jobstack ${command%% *} -s 'a/b' ${command#"${command%% *}"}
+	check "no stack's name: $command" says 2 "not a valid stack" jobstack ${command%% *} -s 'a/b' ${command#"${command%% *}"}
 done
 for command in pause resume cancel drop; do
 	check "one word too many: $command" says 2 'one word too many' jobstack $command -s words words
@@ -88,7 +88,7 @@ check 'it is gone' says 2 'there is no stack' jobstack status -s words
 numbered 1 3 | jobstack push -q -s busy >/dev/null
 eval "$(jobstack pop -s busy)"
 unset JOBSTACK_STACK
-check 'drop while one runs' says 1 '1 entries of the stack "busy" are running.*recover' jobstack drop -s busy --yes
+check 'drop while one runs' says 1 'the stack "busy" has running entries \(1\).*recover' jobstack drop -s busy --yes
 check '... leaves it as it was' ledger_is busy '0 0 2 0 0 1'
 check '... open' state_is busy 0
 jobstack close -q -s busy
@@ -98,7 +98,7 @@ pusher=$!
 exec 7>names
 echo /more >&7
 check 'drop while somebody pushes' wait_for 20 ledger_is busy '1 0 3 0 0 0'
-check '...' says 1 'somebody is pushing onto the stack "busy"' jobstack drop -s busy --yes
+check '...' says 1 'a push to the stack "busy" is under way' jobstack drop -s busy --yes
 exec 7>&-
 wait $pusher
 check 'then it goes' prints 0 '{"stack":"busy","dropped":4}' jobstack drop -s busy --yes --json
@@ -202,7 +202,7 @@ like '... status tells why' "$(jobstack status -s fails)" 'max-failures: 3 entri
 dead=$(field fails dead)
 check "... soon after ($dead)" test "$dead" -lt 400 -a "$dead" -ge 3
 is '... with nothing in its hands' "$(field fails running)" 0
-check 'resume says what is in the way' says 1 'as many dead entries as its max-failures \(3\).*requeue.*max-failures=N' jobstack resume -s fails
+check 'resume says what is in the way' says 1 'has reached its max-failures \(3\).*requeue.*max-failures=N' jobstack resume -s fails
 check '... which can be raised' jobstack set -q -s fails max-failures=2000
 check '... then it goes on' jobstack resume -q -s fails
 seq -f '/r/%.0f' 6 >six

@@ -246,7 +246,7 @@ static void drops(void **state)
 	push_numbered("drop", &unique, 12000);
 	OK(jobstack_pop(h, "drop", NULL, 1, &b, &e));
 	REFUSES(JOBSTACK_ECONFLICT, JOBSTACK_WHY_RUNNING, jobstack_drop(h, "drop", NULL, NULL, &e)); /* one runs */
-	assert_non_null(strstr(e.text, "1 entries"));
+	assert_non_null(strstr(e.text, "running entries (1)"));
 	look("drop");
 	assert_true(st.state == JOBSTACK_OPEN && st.ready == 11999);
 	o = outcome(b.entries[0].entry, 1, JOBSTACK_DONE, 0);

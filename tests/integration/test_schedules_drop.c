@@ -156,7 +156,7 @@ static void drop_and_pop(void **state)
 	release();
 	ENDS(&s, 0);
 	ENDS(&d, JOBSTACK_ECONFLICT);
-	assert_non_null(strstr(d.error.text, "1 entries"));
+	assert_non_null(strstr(d.error.text, "running entries (1)"));
 	audit("popped", 3, 1, 0, 0);
 	s.n = 1;
 	s.outcome[0] = outcome(s.batch.entries[0].entry, 1, JOBSTACK_DONE, 0);
@@ -342,7 +342,7 @@ static void drop_and_drop(void **state)
 			push_numbered("two", NULL, 2);
 		proxy_resume(&between);
 		ENDS(&d, anew ? JOBSTACK_ECONFLICT : JOBSTACK_EMISSING);
-		assert_non_null(strstr(d.error.text, anew ? "made anew" : "there is no stack"));
+		assert_non_null(strstr(d.error.text, anew ? "created again" : "there is no stack"));
 	}
 	audit("two", 2, 0, 0, 0);
 	over(&d);

@@ -212,7 +212,7 @@ def faults(rogue, tool, mode, ended):
 	open_door = not plain_refused and mode != "ssl-ca"
 	asked = steps[0] if steps else greeting
 	if open_door and asked in (SHA2, CLEAR, DIALOG, SHA256) and greeting not in ("", OURS):
-		if ended.returncode != 77 or any(w not in said for w in ("does not get the password", "ssl-ca=FILE", asked)):
+		if ended.returncode != 77 or any(w not in said for w in ("was not sent the password", "ssl-ca=FILE", asked)):
 			wrong.append("the refusal must be 77, and name the plugin and ssl-ca")
 	if open_door and asked == NATIVE and not rogue.answered() and "cannot be loaded" not in said:
 		wrong.append("the challenge was not answered")

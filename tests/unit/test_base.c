@@ -217,7 +217,7 @@ static void options(void **state)
 	optind = 0;
 	wrong[1] = "--nubmer=7";
 	assert_int_equal(js_opt_next(&o, 2, wrong, &arg, &e), '?');
-	assert_string_equal(e.text, "there is no option --nubmer (is --number meant?)");
+	assert_string_equal(e.text, "there is no option --nubmer (did you mean --number?)");
 	js_error_clear(&e);
 	optind = 0;
 	wrong[1] = "-h";

@@ -126,16 +126,16 @@ static void option_files_refused(void **state)
 	assert_int_equal(read_text("[client]\nssl-mode=MAYBE\n", 0600, &o, &e), JOBSTACK_EUSAGE);
 	js_option_free(&o);
 	assert_int_equal(read_text("# no group\nhost=db\n[client]\n", 0600, &o, &e), JOBSTACK_EUSAGE);
-	assert_non_null(strstr(e.text, "line 2: it stands in no group"));
+	assert_non_null(strstr(e.text, "line 2: it is in no group"));
 	js_option_free(&o);
 	assert_int_equal(read_text("[client]\nhots=a\n[jobstack]\nloose-hots=a\nhots=hunter2\n", 0600, &o, &e),
 			 JOBSTACK_EUSAGE);
-	assert_non_null(strstr(e.text, "line 5: [jobstack] takes host"));
+	assert_non_null(strstr(e.text, "line 5: the group [jobstack] takes only host"));
 	assert_null(strstr(e.text, "hunter2"));
 	js_option_free(&o);
 	/* nothing behind it: the next line is not its key */
 	assert_int_equal(read_text("[jobstack]\nloose\nhost=db\n", 0600, &o, &e), JOBSTACK_EUSAGE);
-	assert_non_null(strstr(e.text, "line 2: [jobstack] takes host"));
+	assert_non_null(strstr(e.text, "line 2: the group [jobstack] takes only host"));
 	js_option_free(&o);
 	assert_int_equal(read_text("!include /nosuch/file.cnf\n", 0600, &o, &e), JOBSTACK_EFILE);
 	js_option_free(&o);
@@ -155,7 +155,7 @@ static void option_files_include(void **state)
 	(void)state;
 	(void)snprintf(text, sizeof(text), "!include %s\n", path); /* itself, for ever */
 	assert_int_equal(read_text(text, 0600, &o, &e), JOBSTACK_EUSAGE);
-	assert_non_null(strstr(e.text, "deeply"));
+	assert_non_null(strstr(e.text, "5 deep"));
 	js_option_free(&o);
 }
 
@@ -297,7 +297,7 @@ static void host_lists_refused(void **state)
 	assert_string_equal(js_hosts_read(&hosts, name), "a host is longer than 255 bytes");
 	assert_int_equal(read_text("[client]\nuser=me\nhost=a,,b\n", 0600, &o, &e), JOBSTACK_EUSAGE);
 	assert_non_null(strstr(e.text, "line 3"));
-	assert_non_null(strstr(e.text, "missing beside a comma"));
+	assert_non_null(strstr(e.text, "missing next to a comma"));
 	js_option_free(&o);
 	assert_int_equal(read_text("[client]\nhost\n", 0600, &o, &e), JOBSTACK_EUSAGE);
 	js_option_free(&o);
