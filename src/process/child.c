@@ -294,7 +294,7 @@ static void read_output(struct running *r, int which)
 }
 
 /* Waits for a short while, or until something was printed.  Returns 0 if nothing was. */
-static int listen_to(struct running *r, int wait_ms)
+static int read_outputs(struct running *r, int wait_ms)
 {
 	struct pollfd p[2] = {{r->fd[0], POLLIN, 0}, {r->fd[1], POLLIN, 0}};
 	int heard = 0;
@@ -328,12 +328,12 @@ static int await_end(struct running *r, int64_t limit_us, int *status)
 			(void)kill(-r->pid, SIGKILL);
 			killed = 1;
 		}
-		(void)listen_to(r, LOOK_MS);
+		(void)read_outputs(r, LOOK_MS);
 	}
 	if (told != 0)
 		(void)kill(-r->pid, SIGKILL); /* what it has left */
 	/* what is still in the pipes; who inherited them may hold them open, and write, for long */
-	for (int n = 0; n < 1024 && listen_to(r, 0); n++)
+	for (int n = 0; n < 1024 && read_outputs(r, 0); n++)
 		;
 	return told != 0;
 }

@@ -24,7 +24,7 @@ struct js_env {
 	char process[80];   /* the last of ours */
 };
 
-static int is_ours(const char *variable)
+static int is_reserved_variable(const char *variable)
 {
 	static const char *const names[OURS] = {
 		"JOBSTACK_STACK=", "JOBSTACK_ENTRY=",  "JOBSTACK_ATTEMPT=",    "JOBSTACK_DATAPATH=",
@@ -54,7 +54,7 @@ int js_env_new(struct js_env **made, char *const base[], struct jobstack_error *
 	(void)snprintf((*made)->process, sizeof((*made)->process), "JOBSTACK_PROCESS=%ld %" PRId64 " %" PRIx64,
 		       (long)getpid(), js_proc_start(getpid()), js_proc_cgroup(getpid()));
 	for (size_t i = 0; i < n; i++)
-		if (!is_ours(base[i]))
+		if (!is_reserved_variable(base[i]))
 			(*made)->list[(*made)->kept++] = base[i];
 	return 0;
 }

@@ -121,7 +121,7 @@ char *js_persist_room(struct js_persist_reader *r, size_t *room)
 }
 
 /* The rest of a line whose kind is known: LEN bytes of it are here, to its newline if there is one. */
-static enum js_persist_piece go_on(struct js_persist_reader *r, int has_end, size_t *len)
+static enum js_persist_piece continue_line(struct js_persist_reader *r, int has_end, size_t *len)
 {
 	enum js_persist_piece piece = r->state == JS_PERSIST_IN_OUTPUT ? JS_PERSIST_OUTPUT
 				      : has_end			       ? JS_PERSIST_ANSWER
@@ -152,7 +152,7 @@ enum js_persist_piece js_persist_next(struct js_persist_reader *r, int at_end, c
 			 js_persist_parse(*text, whole < JS_PERSIST_LINE ? whole : JS_PERSIST_LINE, &r->answer);
 		r->state = answer ? JS_PERSIST_IN_ANSWER : JS_PERSIST_IN_OUTPUT;
 	}
-	return go_on(r, newline != NULL, len);
+	return continue_line(r, newline != NULL, len);
 }
 
 /* --------------------------------------------------------------------------------------------------- the process */

@@ -74,8 +74,8 @@ int js_place_check(const char *text, size_t len, const struct js_spot *spot, con
 	if (spot->field == 0 || (syntax != NULL && syntax->colsep != NULL))
 		return 0;
 	return js_error_set(error, JOBSTACK_EUSAGE,
-			    "%.*s stands for a field of an entry, and there are no fields without --colsep (if it is "
-			    "to stay as it is: -I WORD, and WORD in place of {})",
+			    "%.*s stands for a field of an entry, which needs --colsep (to keep it as text, use -I "
+			    "WORD, and write WORD instead of {})",
 			    (int)len, text);
 }
 
@@ -84,7 +84,7 @@ struct parts {
 	size_t start, end, dir;
 };
 
-static void take_apart(const char *name, size_t len, struct parts *parts)
+static void split_name(const char *name, size_t len, struct parts *parts)
 {
 	const char *slash;
 
@@ -99,7 +99,7 @@ static void take_apart(const char *name, size_t len, struct parts *parts)
 }
 
 /* Where the base name's extension begins (its dot), or its end. */
-static size_t extension(const char *name, const struct parts *parts)
+static size_t find_extension(const char *name, const struct parts *parts)
 {
 	size_t first = parts->start;
 	const char *dot;
@@ -132,7 +132,7 @@ unsigned js_template_fields(const char *datapath, size_t len, const char *colsep
 }
 
 /* Makes *NAME and *LEN those of the field. */
-static void take_field(const char **name, size_t *len, unsigned field, const char *colsep)
+static void select_field(const char **name, size_t *len, unsigned field, const char *colsep)
 {
 	const char *at = *name, *end = at + *len;
 	size_t sep = strlen(colsep), n = field_len(at, end, colsep, sep);
@@ -153,8 +153,8 @@ void js_place_add(struct js_buf *out, const struct js_spot *spot, const struct j
 	struct parts parts;
 
 	if (spot->field > 0 && colsep != NULL)
-		take_field(&name, &len, spot->field, colsep);
-	take_apart(name, len, &parts);
+		select_field(&name, &len, spot->field, colsep);
+	split_name(name, len, &parts);
 	switch (spot->place) {
 	case JS_PLACE_DATAPATH: js_buf_add(out, name, len); break;
 	case JS_PLACE_BASE: js_buf_add(out, name + parts.start, parts.end - parts.start); break;
@@ -167,9 +167,9 @@ void js_place_add(struct js_buf *out, const struct js_spot *spot, const struct j
 			js_buf_add(out, name, parts.dir);
 		break;
 	case JS_PLACE_NOEXT: /* a slash at the end stays: what it names has no extension to lose */
-		js_buf_add(out, name, parts.end < len ? len : extension(name, &parts));
+		js_buf_add(out, name, parts.end < len ? len : find_extension(name, &parts));
 		break;
-	case JS_PLACE_BASENOEXT: js_buf_add(out, name + parts.start, extension(name, &parts) - parts.start); break;
+	case JS_PLACE_BASENOEXT: js_buf_add(out, name + parts.start, find_extension(name, &parts) - parts.start); break;
 	case JS_PLACE_NUMBER: js_buf_u64(out, values->entry); break;
 	case JS_PLACE_SLOT: js_buf_u64(out, values->slot); break;
 	case JS_PLACE_NONE:

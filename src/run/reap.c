@@ -56,7 +56,7 @@ static int open_io(pid_t pid)
 }
 
 /* Reads a small file without allocating, and closes it.  Returns its length, or -1; TEXT is terminated. */
-static ssize_t read_small(int fd, char *text, size_t size)
+static ssize_t read_small_file(int fd, char *text, size_t size)
 {
 	ssize_t n;
 
@@ -72,7 +72,7 @@ static ssize_t read_small(int fd, char *text, size_t size)
 }
 
 /* The number behind the line that begins with KEY, or -1. */
-static int64_t number_after(const char *text, const char *key)
+static int64_t number_after_key(const char *text, const char *key)
 {
 	size_t len = strlen(key);
 
@@ -118,14 +118,14 @@ static int read_io(pid_t pid, char *io, size_t size)
 	(void)pthread_mutex_unlock(&watched_lock);
 	if (fd < 0)
 		fd = open_io(pid);
-	(void)read_small(fd, io, size);
+	(void)read_small_file(fd, io, size);
 	return is_command;
 }
 
 /* Where usage is found: see base/attempt.h. */
 #define RUSAGE(field) usage.field
 #define RUSAGE_US(field) (JS_SECOND_US * usage.field.tv_sec + usage.field.tv_usec)
-#define IO(word) number_after(io, word ": ")
+#define IO(word) number_after_key(io, word ": ")
 #define MEASURE(member, column, field, kind, found, ...) reaped->member = found;
 
 /* Collects what WHICH and ID stand for, as of waitid. */
@@ -180,12 +180,12 @@ static int64_t read_counter(const char *file)
 {
 	char text[1024];
 
-	(void)read_small(open(file, O_RDONLY | O_CLOEXEC), text, sizeof(text));
-	return number_after(text, "oom_kill ");
+	(void)read_small_file(open(file, O_RDONLY | O_CLOEXEC), text, sizeof(text));
+	return number_after_key(text, "oom_kill ");
 }
 
 /* Whether the comma-separated LIST (up to END) has WORD in it. */
-static int has_word(const char *list, const char *end, const char *word)
+static int list_has_word(const char *list, const char *end, const char *word)
 {
 	size_t len = strlen(word);
 
@@ -211,7 +211,7 @@ static int find_group(const char *text, struct js_buf *group)
 		path = list != NULL ? strchr(list + 1, ':') : NULL;
 		if (path == NULL)
 			break;
-		this_version = list + 1 == path ? 2 : has_word(list + 1, path, "memory") ? 1 : 0;
+		this_version = list + 1 == path ? 2 : list_has_word(list + 1, path, "memory") ? 1 : 0;
 		if (this_version == 0 || version == 1)
 			continue;
 		version = this_version;
@@ -238,7 +238,7 @@ static char *counter_in_mount(char *line, int version, const char *group)
 		return NULL;
 	if (strtok_r(NULL, " ", &save) != NULL)
 		options = strtok_r(NULL, " ", &save);
-	if (version == 1 && (options == NULL || !has_word(options, options + strlen(options), "memory")))
+	if (version == 1 && (options == NULL || !list_has_word(options, options + strlen(options), "memory")))
 		return NULL;
 	/* word[3] is what part of the hierarchy is mounted, word[4] where */
 	if (strcmp(word[3], "/") != 0 && strncmp(group, word[3], strlen(word[3])) == 0)

@@ -147,9 +147,9 @@ static int read_single(struct reader *r, int ansi)
 		if (len > 0 && ansi)
 			return refuse_place(r, "inside $'...'");
 		if ((*r->p == '`' || *r->p == '\\') && is_within(r, BACKTICK))
-			r->lost = "behind ` or \\ in quotes inside `...` (write $(...))";
+			r->lost = "after ` or \\ in quotes inside `...` (write $(...))";
 		if (*r->p == '\\' && ansi && r->p[1] == '\'')
-			r->lost = "behind $'...\\'...', which shells read differently";
+			r->lost = "after $'...\\'...', which shells read differently";
 		if (r->lost != NULL)
 			return 0;
 		if (len == 0) {
@@ -171,7 +171,7 @@ static int read_backslash(struct reader *r)
 	char next = r->p[1];
 
 	if (top_frame(r) == ARITH || (next != '\0' && strchr("`\\$\"", next) != NULL && is_within(r, BACKTICK))) {
-		r->lost = "behind \\ in $((...)) or in `...`";
+		r->lost = "after \\ in $((...)) or in `...`";
 		return 0;
 	}
 	if (next != '\n') /* an escaped newline is as if it weren't there */
@@ -205,18 +205,18 @@ static int read_dollar(struct reader *r)
 		return 0;
 	}
 	if (js_place_match(r->source, r->p + 1, r->syntax, &spot) > 0)
-		return refuse_place(r, "directly behind $ (write \\$ for a dollar sign)");
+		return refuse_place(r, "directly after $ (write \\$ for a dollar sign)");
 	if (next == '\'' && top_frame(r) != QUOTED) {
 		copy_source(r, 1);
 		return read_single(r, 1);
 	}
 	if (next == '[') {
-		r->lost = "behind $[";
+		r->lost = "after $[";
 		return 0;
 	}
 	if (strncmp(r->p, "$((", 3) == 0) {
 		if (is_within(r, ARITH)) {
-			r->lost = "behind nested $((...))";
+			r->lost = "after nested $((...))";
 			return 0;
 		}
 		copy_source(r, 3);
@@ -241,7 +241,7 @@ static int read_backtick(struct reader *r)
 	while (top_frame(r) == PAREN)
 		r->depth--;
 	if (top_frame(r) != BACKTICK) {
-		r->lost = "behind ` in quotes inside `...` (write $(...))";
+		r->lost = "after ` in quotes inside `...` (write $(...))";
 		return 0;
 	}
 	copy_source(r, 1);
@@ -253,7 +253,7 @@ static int read_backtick(struct reader *r)
 static int read_quote(struct reader *r)
 {
 	if (top_frame(r) == ARITH || brace_in_quotes(r)) {
-		r->lost = "behind quotes in $((...)) or in ${...} within double quotes";
+		r->lost = "after quotes in $((...)) or in ${...} within double quotes";
 		return 0;
 	}
 	if (*r->p == '\'')
@@ -310,12 +310,12 @@ static void read_plain(struct reader *r)
 		return;
 	}
 	if (words && c == '<' && r->p[1] == '<')
-		r->lost = "behind <<";
+		r->lost = "after <<";
 	else if (words && r->word_start && strncmp(r->p, "case", 4) == 0 && r->p[4] != '\0' &&
 		 strchr(" \t\n\\", r->p[4]) != NULL && is_within(r, SUBST))
-		r->lost = "behind case in $(...)"; /* its patterns end in ) */
+		r->lost = "after case in $(...)"; /* its patterns end in ) */
 	else if (words && r->word_start && c == '#' && is_within(r, BACKTICK))
-		r->lost = "behind # in `...`";
+		r->lost = "after # in `...`";
 	if (r->lost != NULL)
 		return;
 	if (words && r->word_start && c == '#') {
@@ -341,7 +341,7 @@ static int read_token(struct reader *r)
 	case '$': return read_dollar(r);
 	case '`':
 		if (top_frame(r) == ARITH) {
-			r->lost = "behind ` in $((...))";
+			r->lost = "after ` in $((...))";
 			return 0;
 		}
 		return read_backtick(r);
@@ -370,7 +370,7 @@ static int read_lost(struct reader *r)
 		if (js_place_match(r->source, p, r->syntax, &spot) > 0)
 			return refuse_place(r, r->lost);
 	if (!r->named) {
-		(void)snprintf(why, sizeof(why), "put at its end, %s (say where the datapath goes)", r->lost);
+		(void)snprintf(why, sizeof(why), "appended to it, %s (put {} where the datapath goes)", r->lost);
 		return refuse_place(r, why);
 	}
 	copy_source(r, strlen(r->p));
@@ -400,7 +400,7 @@ static int append_name(struct reader *r)
 	/* behind these a word would be a command of its own, and the name would be run */
 	if (r->comment || strchr(";&|", script[len - 1]) != NULL)
 		return js_error_set(r->error, JOBSTACK_EUSAGE,
-				    "no argument can be put behind the script's end: say where the datapath goes");
+				    "no argument can be appended to the script: put {} where the datapath goes");
 	r->out->len = len;
 	js_buf_str(r->out, " \"${1}\"");
 	return 0;

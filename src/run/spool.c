@@ -60,7 +60,7 @@ struct cursor {
 };
 
 /* A decimal number as we write it: no sign but '-', no zeros before it. */
-static int read_number(struct cursor *c, int64_t low, uint64_t high, uint64_t *value)
+static int read_decimal(struct cursor *c, int64_t low, uint64_t high, uint64_t *value)
 {
 	int minus = c->at < c->end && *c->at == '-' && low < 0;
 	const char *first = c->at + minus, *p = first;
@@ -85,7 +85,7 @@ static int read_field(struct cursor *c, int64_t low, uint64_t high, uint64_t *va
 	if (c->at == c->end || *c->at != ' ')
 		return -1;
 	c->at++;
-	return read_number(c, low, high, value);
+	return read_decimal(c, low, high, value);
 }
 
 static int read_field_i64(struct cursor *c, int64_t low, int64_t high, int64_t *value)
@@ -98,7 +98,7 @@ static int read_field_i64(struct cursor *c, int64_t low, int64_t high, int64_t *
 	return 0;
 }
 
-static int hex_digit(char c)
+static int read_hex_digit(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
@@ -110,7 +110,7 @@ static int read_hex(struct cursor *c, void *to, size_t most)
 	size_t n = 0;
 
 	for (; c->at < c->end && *c->at != ' '; c->at += 2) {
-		int high = hex_digit(c->at[0]), low = c->end - c->at < 2 ? -1 : hex_digit(c->at[1]);
+		int high = read_hex_digit(c->at[0]), low = c->end - c->at < 2 ? -1 : read_hex_digit(c->at[1]);
 
 		if (n == most || high < 0 || low < 0)
 			return -1;
@@ -196,7 +196,7 @@ static int read_outcome(struct cursor *c, struct jobstack_outcome *o)
 }
 
 /* What a line says, behind its length. */
-static int read_line(struct js_spool *s, struct cursor *c)
+static int read_spool_record(struct js_spool *s, struct cursor *c)
 {
 	char letter = c->at < c->end ? *c->at++ : '\0';
 	uint64_t n;
@@ -221,7 +221,7 @@ static int read_line(struct js_spool *s, struct cursor *c)
 }
 
 /* The checksum and the length that a line begins with; *CRC goes on over the line, whose newline is at C->end. */
-static int check_line(struct cursor *c, uint32_t *crc)
+static int check_spool_line(struct cursor *c, uint32_t *crc)
 {
 	uint32_t said = 0;
 	uint64_t len;
@@ -229,7 +229,7 @@ static int check_line(struct cursor *c, uint32_t *crc)
 	if (c->end - c->at < CRC_WIDTH + 1 || c->at[CRC_WIDTH] != ' ')
 		return -1;
 	for (const char *p = c->at; p < c->at + CRC_WIDTH; p++) {
-		int digit = hex_digit(*p);
+		int digit = read_hex_digit(*p);
 
 		if (digit < 0)
 			return -1;
@@ -264,10 +264,10 @@ static int read_head(struct js_spool *s, struct cursor *c, const char *name, uin
 	int n;
 
 	if ((size_t)(c->end - c->at) < strlen(MAGIC) || memcmp(c->at, MAGIC, strlen(MAGIC)) != 0)
-		return js_error_set(error, JOBSTACK_EFILE, "%s is no spool of a jobstack-worker", name);
+		return js_error_set(error, JOBSTACK_EFILE, "%s is not a spool of jobstack-worker", name);
 	c->at += strlen(MAGIC);
 	*crc = add_checksum(0, c->at - strlen(MAGIC), strlen(MAGIC));
-	if (read_number(c, 0, UINT32_MAX, &c->version) != 0 || c->at == c->end || *c->at++ != ' ')
+	if (read_decimal(c, 0, UINT32_MAX, &c->version) != 0 || c->at == c->end || *c->at++ != ' ')
 		goto damaged;
 	if (c->version < VERSION_MIN || c->version > VERSION)
 		return js_error_set(error, JOBSTACK_EFILE,
@@ -275,7 +275,7 @@ static int read_head(struct js_spool *s, struct cursor *c, const char *name, uin
 				    c->version, VERSION_MIN, VERSION);
 	if (c->version > 1) /* else it could be taken for the other by a change of one byte */
 		*crc = add_checksum(*crc, c->at - 2, 1);
-	if (check_line(c, crc) != 0)
+	if (check_spool_line(c, crc) != 0)
 		goto damaged;
 	n = read_hex(c, h->stack, JOBSTACK_STACK_MAX);
 	if (n <= 0 || memchr(h->stack, '\0', (size_t)n) != NULL || read_field(c, 1, UINT64_MAX, &h->worker) != 0 ||
@@ -308,7 +308,7 @@ int js_spool_read(const void *data, size_t len, const char *name, struct js_spoo
 		lines++;
 	if (lines == 0)
 		return js_error_set(error, JOBSTACK_EFILE,
-				    "%s is no spool of a jobstack-worker, or was cut short in its first line", name);
+				    "%s is not a spool of jobstack-worker, or was cut short in its first line", name);
 	spool->outcomes = calloc(c.room, sizeof(*spool->outcomes));
 	c.text = spool->text = malloc(len); /* hexadecimal is twice as long */
 	if (spool->outcomes == NULL || spool->text == NULL)
@@ -319,7 +319,7 @@ int js_spool_read(const void *data, size_t len, const char *name, struct js_spoo
 		c.end = newline;
 		if (line == 1)
 			status = read_head(spool, &c, name, &crc, error);
-		else if (check_line(&c, &crc) != 0 || read_line(spool, &c) != 0)
+		else if (check_spool_line(&c, &crc) != 0 || read_spool_record(spool, &c) != 0)
 			status = js_error_set(error, JOBSTACK_EFILE, "the spool %s is damaged in line %zu", name, line);
 	}
 	spool->torn = status == 0 && at < end;
@@ -370,20 +370,20 @@ struct js_spool_file {
 	int64_t end;  /* where that ends */
 };
 
-static void add_hex(struct js_buf *buf, const void *data, size_t len)
+static void add_hex_bytes(struct js_buf *buf, const void *data, size_t len)
 {
 	js_buf_hex(buf, "0123456789abcdef", data, len);
 }
 
-static void add_text(struct js_buf *buf, const char *text)
+static void add_text_field(struct js_buf *buf, const char *text)
 {
 	js_buf_str(buf, text == NULL ? " -" : " =");
 	if (text != NULL)
-		add_hex(buf, text, strlen(text));
+		add_hex_bytes(buf, text, strlen(text));
 }
 
 /* Moves file->line behind file->text, as a whole line. */
-static void add_line(struct js_spool_file *file, uint32_t *crc)
+static void add_spool_line(struct js_spool_file *file, uint32_t *crc)
 {
 	struct js_buf behind = {0};
 
@@ -461,11 +461,11 @@ static int create_file(struct js_spool_file *file, const struct js_spool_head *h
 	}
 	js_buf_printf(&file->text, MAGIC "%d ", VERSION);
 	crc = add_checksum(0, file->text.data, file->text.failed ? 0 : file->text.len - 1);
-	add_hex(&file->line, head->stack, strlen(head->stack));
+	add_hex_bytes(&file->line, head->stack, strlen(head->stack));
 	js_buf_printf(&file->line, " %" PRIu64 " ", head->worker);
-	add_hex(&file->line, head->token, sizeof(head->token));
+	add_hex_bytes(&file->line, head->token, sizeof(head->token));
 	js_buf_printf(&file->line, " %" PRId64 "%s", head->lease_us, usage_names);
-	add_line(file, &crc);
+	add_spool_line(file, &crc);
 	status = write_text(file, crc, 1, error);
 	if (status == 0 && sync_dirs(dir) != 0)
 		status = js_error_file(error, "can't write the spool %s", file->path.data);
@@ -510,34 +510,34 @@ int js_spool_append(struct js_spool_file *file, const struct jobstack_outcome *o
 #define VALUE_OF_USAGE(member, ...) o->member,
 		js_buf_printf(&file->line, JS_ATTEMPT_USAGE(WRITE_USAGE) " %" PRId64 " %" PRId64 " %" PRId64,
 			      JS_ATTEMPT_USAGE(VALUE_OF_USAGE) o->log_at, o->log_out, o->log_err);
-		add_text(&file->line, o->reason);
-		add_text(&file->line, o->log);
+		add_text_field(&file->line, o->reason);
+		add_text_field(&file->line, o->log);
 		js_buf_printf(&file->line, " %" PRId64, o->err_at);
-		add_text(&file->line, o->err_log);
+		add_text_field(&file->line, o->err_log);
 		js_buf_str(&file->line, o->err_tail.len == 0 ? " -" : " =");
-		add_hex(&file->line, o->err_tail.data, o->err_tail.len);
-		add_line(file, &crc);
+		add_hex_bytes(&file->line, o->err_tail.data, o->err_tail.len);
+		add_spool_line(file, &crc);
 	}
 	return n == 0 ? 0 : write_text(file, crc, 1, error);
 }
 
-static int note(struct js_spool_file *file, char letter, uint64_t n, int sync, struct jobstack_error *error)
+static int append_note(struct js_spool_file *file, char letter, uint64_t n, int sync, struct jobstack_error *error)
 {
 	uint32_t crc = file->crc;
 
 	js_buf_printf(&file->line, "%c %" PRIu64, letter, n);
-	add_line(file, &crc);
+	add_spool_line(file, &crc);
 	return write_text(file, crc, sync, error);
 }
 
 int js_spool_note_delivered(struct js_spool_file *file, uint64_t n, struct jobstack_error *error)
 {
-	return note(file, 'd', n, 0, error);
+	return append_note(file, 'd', n, 0, error);
 }
 
 int js_spool_note_left(struct js_spool_file *file, struct jobstack_error *error)
 {
-	return note(file, 'l', 0, 1, error);
+	return append_note(file, 'l', 0, 1, error);
 }
 
 const char *js_spool_path(const struct js_spool_file *file)

@@ -49,14 +49,14 @@ static void add_piece(struct js_template *t, const struct js_spot *spot, const v
 	t->pieces[t->pieces_n++] = (struct piece){*spot, at, len};
 }
 
-static void add_text(struct js_template *t, const void *text, size_t len)
+static void add_literal(struct js_template *t, const void *text, size_t len)
 {
 	static const struct js_spot none = {JS_PLACE_NONE, 0};
 
 	add_piece(t, &none, text, len);
 }
 
-static void add_spot(struct js_template *t, const struct js_spot *spot)
+static void add_placeholder(struct js_template *t, const struct js_spot *spot)
 {
 	add_piece(t, spot, NULL, 0);
 	t->named |= js_place_is_name(spot->place);
@@ -66,11 +66,11 @@ static void add_spot(struct js_template *t, const struct js_spot *spot)
 		t->last_field = spot->field;
 }
 
-static void add_place(struct js_template *t, enum js_place place)
+static void add_whole_placeholder(struct js_template *t, enum js_place place)
 {
 	const struct js_spot spot = {place, 0};
 
-	add_spot(t, &spot);
+	add_placeholder(t, &spot);
 }
 
 static int parse_template(struct js_template *t, const char *text, struct jobstack_error *error)
@@ -87,18 +87,18 @@ static int parse_template(struct js_template *t, const char *text, struct jobsta
 		}
 		if (js_place_check(p, len, &spot, t->syntax, error) != 0)
 			return JOBSTACK_EUSAGE;
-		add_text(t, from, (size_t)(p - from));
-		add_spot(t, &spot);
+		add_literal(t, from, (size_t)(p - from));
+		add_placeholder(t, &spot);
 		p += len;
 		from = p;
 	}
-	add_text(t, from, (size_t)(p - from));
+	add_literal(t, from, (size_t)(p - from));
 	return 0;
 }
 
 static void end_word(struct js_template *t)
 {
-	add_text(t, "", 1);
+	add_literal(t, "", 1);
 	t->words++;
 }
 
@@ -158,7 +158,7 @@ static int make_command(struct js_template **made, char *const words[], size_t n
 		end_word(*made);
 	}
 	if (!bare && !(*made)->named) {
-		add_place(*made, JS_PLACE_DATAPATH);
+		add_whole_placeholder(*made, JS_PLACE_DATAPATH);
 		end_word(*made);
 	}
 	return finish_template(made, rc, error);
@@ -193,16 +193,16 @@ static int make_shell(struct js_template **made, char *const words[], size_t n, 
 	for (size_t i = 0; rc == 0 && i < sizeof(before) / sizeof(before[0]); i++) {
 		const char *word = before[i] != NULL ? before[i] : script.text.data;
 
-		add_text(*made, word, strlen(word));
+		add_literal(*made, word, strlen(word));
 		end_word(*made);
 	}
 	for (int i = JS_PLACE_DATAPATH; rc == 0 && i < JS_PLACE_COUNT; i++) {
 		if (!bare || i == JS_PLACE_SLOT)
-			add_place(*made, (enum js_place)i);
+			add_whole_placeholder(*made, (enum js_place)i);
 		end_word(*made);
 	}
 	for (size_t i = 0; rc == 0 && i < script.fields_n; i++) {
-		add_spot(*made, &script.fields[i]);
+		add_placeholder(*made, &script.fields[i]);
 		end_word(*made);
 	}
 	js_buf_free(&source);
@@ -227,11 +227,11 @@ static int refuse_varying(char *const words[], size_t n, const struct js_templat
 		for (const char *p = words[i]; *p != '\0'; p += len > 0 ? len : 1) {
 			len = js_place_match(words[i], p, syntax, &spot);
 			if (len > 0 && spot.place != JS_PLACE_SLOT)
-				return js_error_set(error, JOBSTACK_EUSAGE,
-						    "%.*s can't stand in a persistent command, which is started once a "
-						    "slot and reads its entries from its standard input: only {%%} can "
-						    "(-I gives {} another name)",
-						    (int)len, p);
+				return js_error_set(
+					error, JOBSTACK_EUSAGE,
+					"%.*s can't be used in a persistent command, which starts once per slot and "
+					"reads entries from its standard input: only {%%} can (-I renames {})",
+					(int)len, p);
 		}
 	return 0;
 }
@@ -339,7 +339,7 @@ int js_template_fits(const struct js_template *made, const struct js_template_va
 	       js_template_fields(values->datapath, values->datapath_len, made->colsep) >= made->last_field;
 }
 
-static int hex_digit(char c)
+static int parse_hex_digit(char c)
 {
 	return c >= '0' && c <= '9'   ? c - '0'
 	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -353,7 +353,8 @@ int js_template_colsep(const char *text, struct js_buf *colsep, struct jobstack_
 
 	for (const char *p = text; *p != '\0'; p++) {
 		const char *letter = p[0] == '\\' && p[1] != '\0' ? strchr(letters, p[1]) : NULL;
-		int high = p[0] == '\\' && p[1] == 'x' ? hex_digit(p[2]) : -1, low = high < 0 ? -1 : hex_digit(p[3]);
+		int high = p[0] == '\\' && p[1] == 'x' ? parse_hex_digit(p[2]) : -1,
+		    low = high < 0 ? -1 : parse_hex_digit(p[3]);
 
 		if (p[0] != '\\')
 			js_buf_char(colsep, *p);
@@ -363,14 +364,15 @@ int js_template_colsep(const char *text, struct js_buf *colsep, struct jobstack_
 			js_buf_char(colsep, (char)(high << 4 | low));
 		else
 			return js_error_set(error, JOBSTACK_EUSAGE,
-					    "--colsep takes a string, in which \\t, \\n, \\r, \\\\ and \\xHH (not "
-					    "\\x00) may stand, not \"%s\"",
+					    "--colsep takes a string, which may contain \\t, \\n, \\r, \\\\ and \\xHH "
+					    "(not \\x00), not \"%s\"",
 					    text);
 		p += letter != NULL ? 1 : low >= 0 ? 3 : 0;
 	}
 	if (colsep->failed)
 		return js_error_memory(error);
-	return colsep->len > 0 ? 0
-			       : js_error_set(error, JOBSTACK_EUSAGE,
-					      "--colsep takes a string of one byte or more: it separates the fields");
+	return colsep->len > 0
+		       ? 0
+		       : js_error_set(error, JOBSTACK_EUSAGE,
+				      "--colsep takes a string of at least one byte, which separates the fields");
 }

@@ -33,7 +33,7 @@ int js_tree_open(void)
 }
 
 /* All processes that have not ended. */
-static void read_all(struct js_proc_set *all)
+static void read_processes(struct js_proc_set *all)
 {
 	struct js_proc_walk walk;
 	struct js_proc proc;
@@ -82,7 +82,7 @@ size_t js_tree_children(int list, pid_t *pids, size_t max)
 
 	if (list >= 0)
 		return read_list(list, pids, max);
-	read_all(&all);
+	read_processes(&all);
 	for (size_t i = 0; i < all.n && n < max; i++)
 		if (all.at[i].parent == me)
 			pids[n++] = all.at[i].pid;
@@ -96,7 +96,7 @@ size_t js_tree_kill(pid_t root, js_tree_still_fn *still, const void *ctx)
 	size_t n = 0;
 
 	(void)js_proc_set_add(&all, root, 0, 1);
-	read_all(&all);
+	read_processes(&all);
 	js_proc_set_mark_below(&all);
 	for (size_t i = 0; i < all.n && (still == NULL || still(ctx)); i++)
 		if (all.at[i].marked && all.at[i].pid != root) {

@@ -39,46 +39,44 @@ enum {
 /* The options of how commands are run, which `jobstack run` takes as well (no -s, --help and the like). */
 #define JS_WORKER_OPTIONS_OF_RUN                                                                                       \
 	{JS_WORKER_SLOTS, "slots", "N",                                                                                \
-	 "commands at once (default: the smaller of $SLURM_CPUS_PER_TASK, else 1,\nand the CPUs "                      \
-	 "this process may use)"},                                                                                     \
+	 "commands at once (default: $SLURM_CPUS_PER_TASK or 1, but at most the CPUs that this process may use)"},     \
 		{JS_WORKER_TIMEOUT, "timeout", "D",                                                                    \
-		 "end a command that takes longer: TERM, --grace, KILL; it failed"},                                   \
-		{JS_WORKER_GRACE, "grace", "D", "from TERM to KILL (default 5s)"},                                     \
+		 "a command that takes longer gets TERM, after --grace KILL, and has failed"},                         \
+		{JS_WORKER_GRACE, "grace", "D", "time from TERM to KILL (default 5s)"},                                \
 		{JS_WORKER_LEASE, "lease", "D",                                                                        \
-		 "how long this worker may be silent before its entries go to\nothers "                                \
-		 "(default 15m under Slurm, 5m else)"},                                                                \
+		 "how long this worker may be silent before other workers get its entries (default 15m under Slurm, "  \
+		 "5m else)"},                                                                                          \
 		{JS_WORKER_BATCH, "batch", "N",                                                                        \
-		 "claim at most N entries at once (default: what about a second needs)"},                              \
-		{JS_WORKER_MAX_ENTRIES, "max-entries", "N", "leave after N entries"},                                  \
-		{JS_WORKER_CHDIR, "chdir", "DIR", "run in DIR; relative names are taken from there"},                  \
+		 "claim at most N entries at once (default: enough for about a second)"},                              \
+		{JS_WORKER_MAX_ENTRIES, "max-entries", "N", "end after N entries"},                                    \
+		{JS_WORKER_CHDIR, "chdir", "DIR", "run in DIR; relative names are relative to it"},                    \
 		{JS_WORKER_OUTPUT, "output", "TEMPLATE",                                                               \
-		 "stdout of each entry to its own file; -: to the worker's own output"},                               \
-		{JS_WORKER_ERROR, "error", "TEMPLATE", "stderr of each entry to its own file"},                        \
+		 "write stdout of each entry to its own file; -: to the worker's stdout"},                             \
+		{JS_WORKER_ERROR, "error", "TEMPLATE", "write stderr of each entry to its own file"},                  \
 		{JS_WORKER_OUTPUT_LIMIT, "output-limit", "SIZE",                                                       \
-		 "keep so much of what an entry prints to stdout, and to stderr: the\nfirst half and the last; none: " \
-		 "all of it "                                                                                          \
-		 "(default 16M; none with\n--output -; a file of its own is always whole)"},                           \
+		 "keep at most SIZE of an entry's stdout, and of its stderr: the first half and the last; none: keep " \
+		 "all (default 16M; none with --output -; output to its own file is never cut)"},                      \
 		{JS_WORKER_CREATES, "creates", "TEMPLATE",                                                             \
-		 "the file CMD makes: there already, the entry counts as done;\nmissing after exit 0, it failed"},     \
+		 "the file that CMD makes: if it is there already, the entry is done; if it is missing after exit 0, " \
+		 "the entry has failed"},                                                                              \
 		{JS_WORKER_FATAL_EXIT, "fatal-exit", "LIST",                                                           \
 		 "exit codes (1,5-7) after which an entry is dead at once"},                                           \
 		{JS_WORKER_ON_LEASE_LOSS, "on-lease-loss", "stop|finish",                                              \
-		 "what to do with running commands when the lease can't be kept:\nstop (default) or let them finish, " \
-		 "perhaps "                                                                                            \
-		 "while others run\nthe same entry"},                                                                  \
+		 "when the lease is lost, stop running commands (default), or let them finish, perhaps while another " \
+		 "worker runs the same entry"},                                                                        \
 		{JS_WORKER_SHELL, "shell", NULL, "CMD is a script for /bin/sh; placeholders are safe in it"},          \
 		{JS_WORKER_PERSISTENT, "persistent", NULL,                                                             \
-		 "start CMD once a slot; it reads a line for each entry, and\nanswers `done` or `failed CODE "         \
+		 "start CMD once per slot; it reads a line for each entry, and answers `done` or `failed CODE "        \
 		 "MESSAGE`: see docs/PERSISTENT.md"},                                                                  \
-		{JS_WORKER_RECYCLE, "recycle", "N", "start a persistent CMD anew after N entries"},                    \
+		{JS_WORKER_RECYCLE, "recycle", "N", "restart a persistent CMD after N entries"},                       \
 		{'I', "replace", "WORD", "WORD stands for {}"},                                                        \
 		{JS_WORKER_COLSEP, "colsep", "SEP",                                                                    \
-		 "entries have fields, with SEP between them (a string, no regexp;\n\\t is a tab): {1} {2}... and "    \
-		 "{1/} {1//} {1.} {1/.}"},                                                                             \
-		{JS_WORKER_LOG_DIR, "log-dir", "DIR", "where the packed output goes (default jobstack-logs)"},         \
+		 "entries have fields, separated by SEP (a string, no regexp; \\t is a tab): {1} {2}... and {1/} "     \
+		 "{1//} {1.} {1/.}"},                                                                                  \
+		{JS_WORKER_LOG_DIR, "log-dir", "DIR", "directory of the packed output (default jobstack-logs)"},       \
 	{                                                                                                              \
 		JS_WORKER_LOG_SIZE, "log-size", "SIZE",                                                                \
-			"begin a new file when the packed output has grown to this; none:\nnever (default 1G)"         \
+			"begin a new file when the packed output is larger; none: never (default 1G)"                  \
 	}
 
 extern const struct js_opts js_worker_opts;

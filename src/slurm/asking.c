@@ -48,7 +48,7 @@ static void send_answer(const struct js_slurm_answer *answer)
 	}
 }
 
-static _Noreturn void refuse(struct js_slurm_answer *answer, int code, const char *what, const char *why)
+static _Noreturn void refuse_question(struct js_slurm_answer *answer, int code, const char *what, const char *why)
 {
 	answer->code = code;
 	(void)snprintf(answer->text, sizeof(answer->text), "%s: %s", what, why);
@@ -57,7 +57,8 @@ static _Noreturn void refuse(struct js_slurm_answer *answer, int code, const cha
 }
 
 /* Asks about jobs: with one question if they are one user's. */
-static void ask_jobs(const struct js_slurm_ops *ops, const struct js_slurm_question *q, struct js_slurm_answer *answer)
+static void answer_jobs(const struct js_slurm_ops *ops, const struct js_slurm_question *q,
+			struct js_slurm_answer *answer)
 {
 	int rc = 0;
 
@@ -77,7 +78,8 @@ static void ask_jobs(const struct js_slurm_ops *ops, const struct js_slurm_quest
 		send_answer(answer);
 }
 
-static void ask_steps(const struct js_slurm_ops *ops, const struct js_slurm_question *q, struct js_slurm_answer *answer)
+static void answer_steps(const struct js_slurm_ops *ops, const struct js_slurm_question *q,
+			 struct js_slurm_answer *answer)
 {
 	if (ops->steps(q->steps, q->n, answer->text, sizeof(answer->text)) != 0) {
 		answer->code = JOBSTACK_EFILE;
@@ -119,16 +121,17 @@ static const char *answer_question(const void *arg)
 	/* RTLD_GLOBAL: libslurm's plugins look for its symbols in the program */
 	module = dlopen(q->module, RTLD_NOW | RTLD_GLOBAL);
 	if (module == NULL)
-		refuse(answer, JOBSTACK_ECONFLICT, "the Slurm module can't be opened", dlerror());
+		refuse_question(answer, JOBSTACK_ECONFLICT, "the Slurm module can't be opened", dlerror());
 	ops = dlsym(module, JS_SLURM_SYMBOL);
 	if (ops == NULL || ops->abi != JS_SLURM_ABI || ops->job_size != sizeof(struct js_slurm_job) ||
 	    ops->step_size != sizeof(struct js_slurm_step) || ops->conf_size != sizeof(struct js_slurm_conf) ||
 	    ops->queued_size != sizeof(struct js_slurm_queued))
-		refuse(answer, JOBSTACK_ECONFLICT, "the Slurm module is of another version of jobstack", q->module);
+		refuse_question(answer, JOBSTACK_ECONFLICT, "the Slurm module is of another version of jobstack",
+				q->module);
 	if (q->jobs != NULL)
-		ask_jobs(ops, q, answer);
+		answer_jobs(ops, q, answer);
 	else if (q->steps != NULL)
-		ask_steps(ops, q, answer);
+		answer_steps(ops, q, answer);
 	else if (q->stack != NULL) {
 		if (ops->queued(q->uid, q->stack, send_queued, answer, answer->text, sizeof(answer->text)) != 0)
 			answer->code = JOBSTACK_EFILE;
@@ -175,7 +178,7 @@ int js_slurm_asking_begin(struct js_slurm_asking *a, const struct js_slurm_quest
 }
 
 /* Keeps the last line that is not empty. */
-static void listen_to(struct js_slurm_asking *a)
+static void read_libslurm_words(struct js_slurm_asking *a)
 {
 	char text[512];
 	ssize_t n = read(a->said, text, sizeof(text));
@@ -215,7 +218,7 @@ int js_slurm_asking_next(struct js_slurm_asking *a, int64_t until, struct js_slu
 		if (poll(p, 2, (int)(left / 1000) + 1) <= 0)
 			continue;
 		if (p[1].revents != 0)
-			listen_to(a);
+			read_libslurm_words(a);
 		if (p[0].revents == 0)
 			continue;
 		n = read(a->answers, (char *)answer + have, sizeof(*answer) - have);
@@ -235,7 +238,7 @@ int js_slurm_asking_end(struct js_slurm_asking *a, int gone)
 	if (!gone)
 		(void)kill(a->pid, SIGKILL);
 	while (gone && a->said >= 0) /* what it had to say in the end */
-		listen_to(a);
+		read_libslurm_words(a);
 	status = js_child_wait(a->pid);
 	(void)close(a->answers);
 	if (a->said >= 0)

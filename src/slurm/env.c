@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* The variable NAME, or OTHER (may be NULL) which older releases set; NULL if neither is there or says anything. */
-static const char *text(const char *(*get)(const char *name), const char *name, const char *other)
+static const char *get_text(const char *(*get)(const char *name), const char *name, const char *other)
 {
 	const char *value = get(name);
 
@@ -23,7 +23,7 @@ static const char *text(const char *(*get)(const char *name), const char *name, 
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-static int64_t read_number(const char *value, int64_t low, int64_t high, int64_t none)
+static int64_t parse_env_number(const char *value, int64_t low, int64_t high, int64_t none)
 {
 	int64_t n;
 
@@ -31,9 +31,9 @@ static int64_t read_number(const char *value, int64_t low, int64_t high, int64_t
 }
 
 /* Seconds since 1970 as microseconds, or -1. */
-static int64_t moment(const char *value)
+static int64_t read_seconds(const char *value)
 {
-	int64_t seconds = read_number(value, 1, INT64_MAX / JS_SECOND_US, -1);
+	int64_t seconds = parse_env_number(value, 1, INT64_MAX / JS_SECOND_US, -1);
 
 	return seconds < 0 ? -1 : seconds * JS_SECOND_US;
 }
@@ -41,21 +41,21 @@ static int64_t moment(const char *value)
 void js_slurm_env_read(struct js_slurm_env *env, const char *(*get)(const char *name))
 {
 	memset(env, 0, sizeof(*env));
-	env->job = text(get, "SLURM_JOB_ID", "SLURM_JOBID");
-	env->job_id = read_number(env->job, 1, UINT32_MAX, -1);
+	env->job = get_text(get, "SLURM_JOB_ID", "SLURM_JOBID");
+	env->job_id = parse_env_number(env->job, 1, UINT32_MAX, -1);
 	env->in_slurm = env->job_id >= 0;
-	env->cluster = text(get, "SLURM_CLUSTER_NAME", NULL);
-	env->array_job = text(get, "SLURM_ARRAY_JOB_ID", NULL);
-	env->array_task = text(get, "SLURM_ARRAY_TASK_ID", NULL);
-	env->step = text(get, "SLURM_STEP_ID", "SLURM_STEPID");
-	env->account = text(get, "SLURM_JOB_ACCOUNT", NULL);
-	env->qos = text(get, "SLURM_JOB_QOS", NULL);
-	env->partition = text(get, "SLURM_JOB_PARTITION", NULL);
-	env->start_us = moment(text(get, "SLURM_JOB_START_TIME", NULL));
-	env->end_us = moment(text(get, "SLURM_JOB_END_TIME", NULL));
-	env->cpus_per_task = read_number(text(get, "SLURM_CPUS_PER_TASK", NULL), 1, INT32_MAX, -1);
-	env->restarts = read_number(text(get, "SLURM_RESTART_COUNT", NULL), 0, INT32_MAX, 0);
-	env->node = text(get, "SLURMD_NODENAME", NULL);
+	env->cluster = get_text(get, "SLURM_CLUSTER_NAME", NULL);
+	env->array_job = get_text(get, "SLURM_ARRAY_JOB_ID", NULL);
+	env->array_task = get_text(get, "SLURM_ARRAY_TASK_ID", NULL);
+	env->step = get_text(get, "SLURM_STEP_ID", "SLURM_STEPID");
+	env->account = get_text(get, "SLURM_JOB_ACCOUNT", NULL);
+	env->qos = get_text(get, "SLURM_JOB_QOS", NULL);
+	env->partition = get_text(get, "SLURM_JOB_PARTITION", NULL);
+	env->start_us = read_seconds(get_text(get, "SLURM_JOB_START_TIME", NULL));
+	env->end_us = read_seconds(get_text(get, "SLURM_JOB_END_TIME", NULL));
+	env->cpus_per_task = parse_env_number(get_text(get, "SLURM_CPUS_PER_TASK", NULL), 1, INT32_MAX, -1);
+	env->restarts = parse_env_number(get_text(get, "SLURM_RESTART_COUNT", NULL), 0, INT32_MAX, 0);
+	env->node = get_text(get, "SLURMD_NODENAME", NULL);
 	if (env->node != NULL)
 		return;
 	if (gethostname(env->host, sizeof(env->host) - 1) != 0)
@@ -95,8 +95,8 @@ unsigned js_slurm_slots(const struct js_slurm_env *env, unsigned cpus, char *why
 	if (wanted < 0)
 		(void)snprintf(why, size, "1 slot: SLURM_CPUS_PER_TASK is not set");
 	else if ((uint64_t)wanted > cpus)
-		(void)snprintf(why, size, "%u slot%s: SLURM_CPUS_PER_TASK=%lld, but %u CPU%s may be used", slots,
-			       slots == 1 ? "" : "s", (long long)wanted, cpus, cpus == 1 ? "" : "s");
+		(void)snprintf(why, size, "%u slot%s: SLURM_CPUS_PER_TASK=%lld, but only %u CPU%s available", slots,
+			       slots == 1 ? "" : "s", (long long)wanted, cpus, cpus == 1 ? " is" : "s are");
 	else
 		(void)snprintf(why, size, "%u slot%s: SLURM_CPUS_PER_TASK=%lld", slots, slots == 1 ? "" : "s",
 			       (long long)wanted);

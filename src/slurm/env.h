@@ -27,5 +27,5 @@ void js_slurm_env_read(struct js_slurm_env *env, const char *(*get)(const char *
 unsigned js_slurm_cpus(void);
 
 /* How many slots a worker has that was not told: the smaller of CPUS_PER_TASK (else 1) and CPUS (js_slurm_cpus).
- * WHY (SIZE bytes) says so: "2 slots: SLURM_CPUS_PER_TASK=4, but 2 CPUs may be used". */
+ * WHY (SIZE bytes) says so: "2 slots: SLURM_CPUS_PER_TASK=4, but only 2 CPUs are available". */
 unsigned js_slurm_slots(const struct js_slurm_env *env, unsigned cpus, char *why, size_t size);

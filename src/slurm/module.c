@@ -23,7 +23,7 @@
 #define JOB_ID_OF(record) ((record)->step_id.job_id)
 #define free_conf slurm_free_conf
 
-static int load(uint32_t job_id, job_info_msg_t **answer)
+static int load_job(uint32_t job_id, job_info_msg_t **answer)
 {
 	slurm_step_id_t id = SLURM_STEP_ID_INITIALIZER;
 
@@ -34,7 +34,7 @@ static int load(uint32_t job_id, job_info_msg_t **answer)
 #define JOB_ID_OF(record) ((record)->job_id)
 #define free_conf slurm_free_ctl_conf
 
-static int load(uint32_t job_id, job_info_msg_t **answer)
+static int load_job(uint32_t job_id, job_info_msg_t **answer)
 {
 	return slurm_load_job(answer, job_id, SHOW_ALL | SHOW_DETAIL);
 }
@@ -53,7 +53,7 @@ static int load_steps(uint32_t job_id, job_step_info_response_msg_t **answer)
 #endif
 }
 
-static void init(void)
+static void init_libslurm(void)
 {
 	static int begun;
 
@@ -63,7 +63,7 @@ static void init(void)
 	errno = 0;
 }
 
-static int refuse(char *error, size_t error_size)
+static int report_slurm_error(char *error, size_t error_size)
 {
 	(void)snprintf(error, error_size, "%s", slurm_strerror(errno));
 	return -1;
@@ -96,7 +96,7 @@ static const char *base_word(uint32_t base)
 	return base < sizeof(words) / sizeof(words[0]) && words[base] != NULL ? words[base] : "UNKNOWN";
 }
 
-static int ended(uint32_t base)
+static int is_final_state(uint32_t base)
 {
 	return base == JOB_COMPLETE || base == JOB_CANCELLED || base == JOB_FAILED || base == JOB_TIMEOUT ||
 	       base == JOB_PREEMPTED || base == JOB_BOOT_FAIL || base == JOB_DEADLINE || base == JOB_OOM;
@@ -108,7 +108,7 @@ static void fill_state(struct js_slurm_job *out, uint32_t state)
 	size_t len;
 
 	(void)snprintf(out->state, sizeof(out->state), "%s", base_word(base));
-	out->terminal = ended(base);
+	out->terminal = is_final_state(base);
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		if ((state & flags[i].bit) == 0)
 			continue;
@@ -119,12 +119,12 @@ static void fill_state(struct js_slurm_job *out, uint32_t state)
 	}
 }
 
-static int64_t moment(time_t seconds)
+static int64_t to_microseconds(time_t seconds)
 {
 	return seconds > 0 ? (int64_t)seconds * 1000000 : -1;
 }
 
-static void fill(struct js_slurm_job *out, const slurm_job_info_t *record)
+static void fill_job(struct js_slurm_job *out, const slurm_job_info_t *record)
 {
 	uint32_t base = record->job_state & JOB_STATE_BASE;
 	int status = (int)record->exit_code;
@@ -134,10 +134,10 @@ static void fill(struct js_slurm_job *out, const slurm_job_info_t *record)
 	fill_state(out, record->job_state);
 	out->restarts = record->restart_cnt;
 	out->array_job = record->array_job_id;
-	out->submit_us = moment(record->submit_time);
+	out->submit_us = to_microseconds(record->submit_time);
 	/* of a job that waits, these are guesses of the scheduler's */
-	out->start_us = base != JOB_PENDING ? moment(record->start_time) : -1;
-	out->end_us = base != JOB_PENDING ? moment(record->end_time) : -1;
+	out->start_us = base != JOB_PENDING ? to_microseconds(record->start_time) : -1;
+	out->end_us = base != JOB_PENDING ? to_microseconds(record->end_time) : -1;
 	if ((base == JOB_RUNNING || base == JOB_SUSPENDED) && record->time_limit == INFINITE)
 		out->end_us = -1;
 	out->exit_code = -1;
@@ -150,41 +150,41 @@ static void fill(struct js_slurm_job *out, const slurm_job_info_t *record)
 		(void)snprintf(out->batch_host, sizeof(out->batch_host), "%s", record->batch_host);
 }
 
-static int ask(uint32_t job_id, struct js_slurm_job *out, char *error, size_t error_size)
+static int find_job_record(uint32_t job_id, struct js_slurm_job *out, char *error, size_t error_size)
 {
 	job_info_msg_t *answer = NULL;
 
 	memset(out, 0, sizeof(*out));
-	init();
-	if (load(job_id, &answer) != 0)
-		return errno == ESLURM_INVALID_JOB_ID ? 0 : refuse(error, error_size);
+	init_libslurm();
+	if (load_job(job_id, &answer) != 0)
+		return errno == ESLURM_INVALID_JOB_ID ? 0 : report_slurm_error(error, error_size);
 	/* asked for an array's number, Slurm answers with each of its elements that has begun */
 	for (uint32_t i = 0; i < answer->record_count && !out->found; i++)
 		if (JOB_ID_OF(&answer->job_array[i]) == job_id)
-			fill(out, &answer->job_array[i]);
+			fill_job(out, &answer->job_array[i]);
 	slurm_free_job_info_msg(answer);
 	return 0;
 }
 
-static int ask_user(uint32_t uid, const uint32_t *job_ids, size_t n, struct js_slurm_job *out, char *error,
-		    size_t error_size)
+static int find_user_jobs(uint32_t uid, const uint32_t *job_ids, size_t n, struct js_slurm_job *out, char *error,
+			  size_t error_size)
 {
 	job_info_msg_t *answer = NULL;
 
 	memset(out, 0, n * sizeof(*out));
-	init();
+	init_libslurm();
 	if (slurm_load_job_user(&answer, uid, SHOW_ALL) != 0)
-		return errno == ESLURM_INVALID_JOB_ID ? 0 : refuse(error, error_size);
+		return errno == ESLURM_INVALID_JOB_ID ? 0 : report_slurm_error(error, error_size);
 	for (uint32_t i = 0; i < answer->record_count; i++)
 		for (size_t k = 0; k < n; k++)
 			if (JOB_ID_OF(&answer->job_array[i]) == job_ids[k])
-				fill(&out[k], &answer->job_array[i]);
+				fill_job(&out[k], &answer->job_array[i]);
 	slurm_free_job_info_msg(answer);
 	return 0;
 }
 
 /* What the controller says of the node: is it down?  1 yes, 0 no, -1: it does not know the node. */
-static int is_down(char *node)
+static int is_node_down(char *node)
 {
 	node_info_msg_t *answer = NULL;
 	int down = -1;
@@ -211,21 +211,21 @@ static void look_at_node(struct js_slurm_step *steps, size_t i)
 		return;
 	for (k = 0; k < i && (steps[k].down < 0 || strcmp(steps[k].node, steps[i].node) != 0); k++)
 		;
-	steps[i].down = k < i ? steps[k].down : is_down(steps[i].node);
+	steps[i].down = k < i ? steps[k].down : is_node_down(steps[i].node);
 }
 
-static int ask_steps(struct js_slurm_step *steps, size_t n, char *error, size_t error_size)
+static int find_steps(struct js_slurm_step *steps, size_t n, char *error, size_t error_size)
 {
 	job_step_info_response_msg_t *answer = NULL;
 	uint32_t job = n > 0 ? steps[0].job : NO_VAL;
 
-	init();
+	init_libslurm();
 	for (size_t i = 0; i < n; i++)
 		if (steps[i].job != job)
 			job = NO_VAL;
 	/* the error is another one for each release; that none is there is no error */
 	if (load_steps(job, &answer) != 0 && errno != ESLURM_INVALID_JOB_ID)
-		return refuse(error, error_size);
+		return report_slurm_error(error, error_size);
 	for (size_t i = 0; i < n; i++)
 		steps[i].listed = 0;
 	for (uint32_t s = 0; answer != NULL && s < answer->job_step_count; s++)
@@ -242,7 +242,7 @@ static int ask_steps(struct js_slurm_step *steps, size_t n, char *error, size_t 
 
 /* The slurmd answers ESLURM_INVALID_JOB_ID if no slurmstepd of the step can be reached there; to others than the job's
  * owner it says just that it has one. */
-static int ask_node(struct js_slurm_step *step, char *error, size_t error_size)
+static int ask_node_for_step(struct js_slurm_step *step, char *error, size_t error_size)
 {
 	slurm_step_id_t id = {.job_id = step->job, .step_het_comp = NO_VAL, .step_id = step->step};
 	job_step_pids_response_msg_t *answer = NULL;
@@ -250,7 +250,7 @@ static int ask_node(struct js_slurm_step *step, char *error, size_t error_size)
 
 	(void)error;
 	(void)error_size;
-	init();
+	init_libslurm();
 	step->at_node = -1;
 	rc = slurm_job_step_get_pids(&id, step->node, &answer);
 	if (rc == ESLURM_INVALID_JOB_ID)
@@ -262,14 +262,14 @@ static int ask_node(struct js_slurm_step *step, char *error, size_t error_size)
 	return 0;
 }
 
-static int ask_conf(struct js_slurm_conf *out, char *error, size_t error_size)
+static int read_slurm_conf(struct js_slurm_conf *out, char *error, size_t error_size)
 {
 	slurm_conf_t *answer = NULL;
 
 	memset(out, 0, sizeof(*out));
-	init();
+	init_libslurm();
 	if (slurm_load_ctl_conf(0, &answer) != 0)
-		return refuse(error, error_size);
+		return report_slurm_error(error, error_size);
 	out->kill_wait_us = (int64_t)answer->kill_wait * 1000000;
 	out->slurmd_timeout_us = (int64_t)answer->slurmd_timeout * 1000000;
 	(void)snprintf(out->cluster, sizeof(out->cluster), "%s",
@@ -297,7 +297,7 @@ static void fill_reason(struct js_slurm_queued *out, const slurm_job_info_t *rec
 		(void)snprintf(out->reason, sizeof(out->reason), "reason %u", (unsigned)record->state_reason);
 }
 
-static int is_of(const slurm_job_info_t *record, const char *stack)
+static int belongs_to_stack(const slurm_job_info_t *record, const char *stack)
 {
 	static const char in_name[] = "jobstack-", in_comment[] = "jobstack:";
 	const size_t n = sizeof(in_name) - 1;
@@ -308,24 +308,25 @@ static int is_of(const slurm_job_info_t *record, const char *stack)
 	       strcmp(record->comment + n, stack) == 0;
 }
 
-static int ask_queued(uint32_t uid, const char *stack, void (*tell)(void *ctx, const struct js_slurm_queued *job),
-		      void *ctx, char *error, size_t error_size)
+static int find_queued_jobs(uint32_t uid, const char *stack, void (*tell)(void *ctx, const struct js_slurm_queued *job),
+			    void *ctx, char *error, size_t error_size)
 {
 	job_info_msg_t *answer = NULL;
 
-	init();
+	init_libslurm();
 	if (slurm_load_job_user(&answer, uid, SHOW_ALL) != 0)
-		return errno == ESLURM_INVALID_JOB_ID ? 0 : refuse(error, error_size);
+		return errno == ESLURM_INVALID_JOB_ID ? 0 : report_slurm_error(error, error_size);
 	for (uint32_t i = 0; i < answer->record_count; i++) {
 		const slurm_job_info_t *record = &answer->job_array[i];
 		uint32_t base = record->job_state & JOB_STATE_BASE;
 		struct js_slurm_queued out = {.job = JOB_ID_OF(record),
 					      .array_job = record->array_job_id,
 					      .pending = base == JOB_PENDING,
-					      .start_us = moment(record->start_time)};
+					      .start_us = to_microseconds(record->start_time)};
 		struct js_slurm_job job = {.found = 1};
 
-		if (!is_of(record, stack) || (base != JOB_PENDING && base != JOB_RUNNING && base != JOB_SUSPENDED))
+		if (!belongs_to_stack(record, stack) ||
+		    (base != JOB_PENDING && base != JOB_RUNNING && base != JOB_SUSPENDED))
 			continue;
 		fill_state(&job, record->job_state);
 		(void)snprintf(out.state, sizeof(out.state), "%s", job.state);
@@ -343,15 +344,17 @@ static int ask_queued(uint32_t uid, const char *stack, void (*tell)(void *ctx, c
 }
 
 extern const struct js_slurm_ops jobstack_slurm_ops;
-__attribute__((visibility("default"))) const struct js_slurm_ops jobstack_slurm_ops = {JS_SLURM_ABI,
-										       sizeof(struct js_slurm_job),
-										       sizeof(struct js_slurm_step),
-										       sizeof(struct js_slurm_conf),
-										       sizeof(struct js_slurm_queued),
-										       SLURM_VERSION_NUMBER,
-										       ask,
-										       ask_user,
-										       ask_steps,
-										       ask_node,
-										       ask_conf,
-										       ask_queued};
+__attribute__((visibility("default"))) const struct js_slurm_ops jobstack_slurm_ops = {
+	.abi = JS_SLURM_ABI,
+	.job_size = sizeof(struct js_slurm_job),
+	.step_size = sizeof(struct js_slurm_step),
+	.conf_size = sizeof(struct js_slurm_conf),
+	.queued_size = sizeof(struct js_slurm_queued),
+	.slurm_version = SLURM_VERSION_NUMBER,
+	.job = find_job_record,
+	.user_jobs = find_user_jobs,
+	.steps = find_steps,
+	.at_node = ask_node_for_step,
+	.conf = read_slurm_conf,
+	.queued = find_queued_jobs,
+};

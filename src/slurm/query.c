@@ -74,8 +74,8 @@ int js_slurm_find(const struct js_slurm_where *where, struct js_buf *found, stru
 		}
 		js_buf_printf(&looked, "%s%s", looked.len > 0 ? ", " : "", dir.data);
 	}
-	rc = js_error_set(error, JOBSTACK_EMISSING, "the Slurm module is not there (looked in %s): no %s",
-			  looked.data != NULL ? looked.data : "", MODULE);
+	rc = js_error_set(error, JOBSTACK_EMISSING, "can't find the Slurm module %s (looked in %s)", MODULE,
+			  looked.data != NULL ? looked.data : "");
 done:
 	js_buf_free(&dir);
 	js_buf_free(&looked);
@@ -102,7 +102,7 @@ static int explain_silence(int64_t limit_us, const struct js_slurm_asking *a, in
 		return js_error_set(error, JOBSTACK_EFILE, "libslurm was ended by signal %d%s%s", WTERMSIG(status),
 				    colon, a->last);
 	return js_error_why(error, JOBSTACK_EFILE, has_no_config(a) ? JS_WHY_NO_SLURM_CONFIG : 0,
-			    "libslurm gave up%s%s", colon, a->last);
+			    "libslurm gave no answer%s%s", colon, a->last);
 }
 
 static int check_answer(const struct js_slurm_answer *answer, struct jobstack_error *error)

@@ -33,7 +33,7 @@ struct inquiry {
 	size_t n, ours, jobs_n, steps_n;
 };
 
-static int failed(const struct js_round *round, size_t n, const struct jobstack_error *error)
+static int log_unanswered(const struct js_round *round, size_t n, const struct jobstack_error *error)
 {
 	const struct js_log log = {round->options->log, round->options->log_ctx};
 
@@ -56,7 +56,7 @@ static int choose_jobs(const struct js_round *round, struct js_suspects *all, st
 			q->who[n++] = &all->at[i];
 	if (n > 0 && (cluster == NULL || cluster[0] == '\0')) {
 		if (js_slurm_conf(&q->where, &conf, &error) != 0)
-			return failed(round, n, &error);
+			return log_unanswered(round, n, &error);
 		cluster = conf.cluster;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -65,7 +65,7 @@ static int choose_jobs(const struct js_round *round, struct js_suspects *all, st
 	return 0;
 }
 
-static size_t find_job(const struct inquiry *q, uint32_t id)
+static size_t find_job_index(const struct inquiry *q, uint32_t id)
 {
 	size_t i = 0;
 
@@ -75,14 +75,14 @@ static size_t find_job(const struct inquiry *q, uint32_t id)
 }
 
 /* One question for all jobs of our user's, and one for each of the others. */
-static int ask_jobs(const struct js_round *round, struct inquiry *q)
+static int ask_slurm_jobs(const struct js_round *round, struct inquiry *q)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	int rc = 0;
 
 	for (int others = 0; others < 2; others++) {
 		for (size_t i = 0; i < q->n; i++)
-			if (q->who[i]->ours == !others && find_job(q, q->who[i]->job) == q->jobs_n)
+			if (q->who[i]->ours == !others && find_job_index(q, q->who[i]->job) == q->jobs_n)
 				q->ids[q->jobs_n++] = q->who[i]->job;
 		if (!others)
 			q->ours = q->jobs_n;
@@ -94,7 +94,7 @@ static int ask_jobs(const struct js_round *round, struct inquiry *q)
 				   q->jobs + q->ours, &error);
 	if (rc == 0)
 		return 0;
-	(void)failed(round, q->n, &error);
+	(void)log_unanswered(round, q->n, &error);
 	q->n = 0; /* the next question would wait for as long */
 	return 0;
 }
@@ -189,7 +189,7 @@ static void judge_step(const struct js_slurm_step *step, struct js_suspect *s, c
 	}
 }
 
-static int ask(const struct js_round *round, struct js_suspects *all, struct inquiry *q)
+static int ask_about_all(const struct js_round *round, struct js_suspects *all, struct inquiry *q)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	int64_t now = js_clock_wall_us();
@@ -197,15 +197,15 @@ static int ask(const struct js_round *round, struct js_suspects *all, struct inq
 
 	if (status != 0 || q->n == 0)
 		return status;
-	status = ask_jobs(round, q);
+	status = ask_slurm_jobs(round, q);
 	if (status != 0)
 		return status;
 	for (size_t i = 0; i < q->n; i++)
-		judge_job(q, q->who[i], &q->jobs[find_job(q, q->who[i]->job)], now);
+		judge_job(q, q->who[i], &q->jobs[find_job_index(q, q->who[i]->job)], now);
 	if (q->steps_n > 0 && js_slurm_steps(&q->where, q->steps, q->steps_n, &error) != 0)
-		status = failed(round, q->steps_n, &error);
+		status = log_unanswered(round, q->steps_n, &error);
 	for (size_t i = 0; i < q->steps_n; i++)
-		judge_step(&q->steps[i], q->step_of[i], &q->jobs[find_job(q, q->step_of[i]->job)], now);
+		judge_step(&q->steps[i], q->step_of[i], &q->jobs[find_job_index(q, q->step_of[i]->job)], now);
 	return status;
 }
 
@@ -223,7 +223,7 @@ int js_watch_by_slurm(const struct js_round *round, struct js_suspects *all)
 	if (q.who == NULL || q.step_of == NULL || q.ids == NULL || q.jobs == NULL || q.steps == NULL)
 		status = js_error_memory(round->error);
 	else
-		status = ask(round, all, &q);
+		status = ask_about_all(round, all, &q);
 	free(q.who);
 	free(q.step_of);
 	free(q.ids);

@@ -39,7 +39,7 @@ static pid_t next_process(struct js_proc_walk *walk, pid_t *session)
 }
 
 /* Whether the process PID runs, or may; PROC has what shows of it. */
-static int may_run(pid_t pid, struct js_proc *proc)
+static int may_process_run(pid_t pid, struct js_proc *proc)
 {
 	if (js_proc_read(pid, proc) == 0)
 		return !proc->zombie || proc->threads > 1; /* one whose first thread has ended may have others */
@@ -55,7 +55,7 @@ struct here {
 	char host[256], boot[64];
 };
 
-static void find_place(struct here *here)
+static void find_process_space(struct here *here)
 {
 	memset(here, 0, sizeof(*here));
 	(void)gethostname(here->host, sizeof(here->host) - 1);
@@ -63,7 +63,7 @@ static void find_place(struct here *here)
 }
 
 /* Its process was in the process table that we see: 1 it still is, or may be hidden; 0 it is gone; -1 we can't tell. */
-static int is_here(const struct js_suspect *s, const struct here *here)
+static int is_process_here(const struct js_suspect *s, const struct here *here)
 {
 	int64_t start;
 
@@ -147,7 +147,7 @@ static int find_commands(struct js_suspects *all)
 			struct js_suspect *s = &all->at[i];
 			enum tie tie = tie_of(s, pid, session, &origin);
 
-			if (tie == TIE_NONE || s->sure || !may_run(pid, &proc))
+			if (tie == TIE_NONE || s->sure || !may_process_run(pid, &proc))
 				continue;
 			s->command = (uint64_t)pid;
 			s->sure = tie == TIE_SURE;
@@ -174,7 +174,7 @@ static size_t kill_commands(struct js_suspect *s, size_t *sent)
 	if (js_proc_walk_begin(&walk, 1) != 0)
 		return 0;
 	while ((pid = next_process(&walk, &session)) != 0) {
-		if (!may_run(pid, &proc))
+		if (!may_process_run(pid, &proc))
 			continue;
 		read_origin(pid, &origin);
 		if (js_proc_set_add(&all, pid, proc.parent, tie_of(s, pid, session, &origin) == TIE_SURE) != 0)
@@ -211,7 +211,7 @@ static void end_commands(struct js_suspect *s)
 
 /* Finds what commands of the dead have left.  Twice: one that is starting a child and ending just then
  * could be missed. */
-static int find_twice(struct js_suspects *all)
+static int find_commands_twice(struct js_suspects *all)
 {
 	for (size_t i = 0; i < all->n; i++) {
 		all->at[i].command = 0;
@@ -225,7 +225,7 @@ static int find_and_end(struct js_suspects *all, int dry)
 {
 	int ended = 0;
 
-	if (find_twice(all) != 0)
+	if (find_commands_twice(all) != 0)
 		return -1;
 	for (size_t i = 0; i < all->n && !dry; i++) {
 		struct js_suspect *s = &all->at[i];
@@ -235,7 +235,7 @@ static int find_and_end(struct js_suspects *all, int dry)
 		end_commands(s);
 		s->ended = ended = 1;
 	}
-	return ended ? find_twice(all) : 0;
+	return ended ? find_commands_twice(all) : 0;
 }
 
 void js_watch_by_process(const struct js_round *round, struct js_suspects *all)
@@ -243,10 +243,10 @@ void js_watch_by_process(const struct js_round *round, struct js_suspects *all)
 	int dry = round->options->dry_run, gone = 0, failed;
 	struct here here;
 
-	find_place(&here);
+	find_process_space(&here);
 	for (size_t i = 0; i < all->n; i++) {
 		struct js_suspect *s = &all->at[i];
-		int is = is_here(s, &here);
+		int is = is_process_here(s, &here);
 
 		s->lives = is > 0;
 		s->gone = is == 0;
@@ -266,7 +266,7 @@ void js_watch_by_process(const struct js_round *round, struct js_suspects *all)
 				       s->sure && dry && may_end(s) ? "`jobstack recover` kills it" : "kill it");
 		} else if (s->gone && may_end(s) && !failed) /* of others we may not see all that commands have left */
 			(void)snprintf(s->reason, sizeof(s->reason), "its process on %.180s is gone%s", here.host,
-				       s->ended ? " (processes that its commands left were killed)" : "");
+				       s->ended ? " (processes left by its commands were killed)" : "");
 	}
 }
 
@@ -278,8 +278,8 @@ int js_watch_runs_here(struct js_suspect *s)
 	struct here here;
 	int is;
 
-	find_place(&here);
-	is = is_here(s, &here);
+	find_process_space(&here);
+	is = is_process_here(s, &here);
 	if (is < 0)
 		return 0;
 	if (is == 0 && may_end(s)) {
@@ -291,7 +291,7 @@ int js_watch_runs_here(struct js_suspect *s)
 	if (number_is_taken(s) || js_proc_walk_begin(&walk, 1) != 0)
 		return 0;
 	while (!s->runs_here && (pid = next_process(&walk, &session)) != 0)
-		if (session == (pid_t)s->pid && pid != session && may_run(pid, &proc)) {
+		if (session == (pid_t)s->pid && pid != session && may_process_run(pid, &proc)) {
 			memcpy(s->name, proc.name, sizeof(s->name));
 			s->command = (uint64_t)pid;
 			s->runs_here = 1;

@@ -16,13 +16,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static void keep_text(char *to, size_t size, const char *from)
+static void copy_row_text(char *to, size_t size, const char *from)
 {
 	(void)snprintf(to, size, "%s", from == NULL ? "" : from);
 }
 
 /* Numbers as the environment had them: what is none counts as not there. */
-static uint32_t read_number(const char *text, uint32_t none)
+static uint32_t parse_row_number(const char *text, uint32_t none)
 {
 	uint64_t n;
 
@@ -43,16 +43,16 @@ static void fill_suspect(const struct js_suspects *s, struct js_suspect *to, con
 	to->age_us = w->age_us;
 	to->by_script = w->by_script;
 	to->ours = w->user != NULL && strcmp(w->user, s->user) == 0;
-	to->job = read_number(w->job, 0);
-	to->step = read_number(w->step, JS_SLURM_BATCH);
-	keep_text(to->host, sizeof(to->host), w->host);
-	keep_text(to->boot, sizeof(to->boot), w->boot);
-	keep_text(to->node, sizeof(to->node), w->node != NULL ? w->node : w->host != NULL ? w->host : "?");
-	keep_text(to->cluster, sizeof(to->cluster), w->cluster);
-	keep_text(to->noted, sizeof(to->noted), w->suspicion);
+	to->job = parse_row_number(w->job, 0);
+	to->step = parse_row_number(w->step, JS_SLURM_BATCH);
+	copy_row_text(to->host, sizeof(to->host), w->host);
+	copy_row_text(to->boot, sizeof(to->boot), w->boot);
+	copy_row_text(to->node, sizeof(to->node), w->node != NULL ? w->node : w->host != NULL ? w->host : "?");
+	copy_row_text(to->cluster, sizeof(to->cluster), w->cluster);
+	copy_row_text(to->noted, sizeof(to->noted), w->suspicion);
 }
 
-static int add_worker(void *ctx, const struct jobstack_worker_row *w)
+static int add_suspect(void *ctx, const struct jobstack_worker_row *w)
 {
 	struct js_suspects *s = ctx;
 
@@ -73,8 +73,8 @@ int js_suspects_read(const struct js_round *round, struct js_suspects *s)
 
 	memset(s, 0, sizeof(*s));
 	s->self = round->options->self;
-	keep_text(s->user, sizeof(s->user), me != NULL ? me->pw_name : "?");
-	status = jobstack_workers(round->handle, round->stack, add_worker, s, round->error);
+	copy_row_text(s->user, sizeof(s->user), me != NULL ? me->pw_name : "?");
+	status = jobstack_workers(round->handle, round->stack, add_suspect, s, round->error);
 	if (s->memory) {
 		js_error_clear(round->error);
 		status = js_error_memory(round->error);

@@ -92,9 +92,9 @@ void js_watch_words(const struct js_watch_case *c, char *text, size_t size)
 			       c->hint != NULL ? ": " : "", c->hint != NULL ? c->hint : "", held);
 		return;
 	}
-	(void)snprintf(text, size, "worker %" PRIu64 " on %s: %s: %" PRIu64 " %s %s back", c->worker, c->node,
-		       c->reason, c->entries, entries_word(c->entries),
-		       c->verdict == JS_WATCH_WOULD ? "would be taken" : "taken");
+	(void)snprintf(text, size, "worker %" PRIu64 " on %s: %s: %" PRIu64 " %s %s", c->worker, c->node, c->reason,
+		       c->entries, entries_word(c->entries),
+		       c->verdict == JS_WATCH_WOULD ? "would be requeued" : "requeued");
 }
 
 static void tell_case(const struct js_round *round, const struct js_suspect *s, enum js_watch_verdict verdict,
@@ -125,7 +125,7 @@ static int check_stop(const struct js_round *round)
 }
 
 /* Takes back from one that is proven dead.  Returns 0 also if it moved, or somebody else was quicker. */
-static int take_back(const struct js_round *round, const struct js_suspect *s)
+static int recover_worker(const struct js_round *round, const struct js_suspect *s)
 {
 	uint64_t taken = s->running;
 	int dry = round->options->dry_run, status = check_stop(round);
@@ -145,7 +145,7 @@ static int take_back(const struct js_round *round, const struct js_suspect *s)
 }
 
 /* One that is not proven dead: tells of it, and leaves in the ledger what is known. */
-static int leave_alone(const struct js_round *round, const struct js_suspect *s)
+static int report_suspect(const struct js_round *round, const struct js_suspect *s)
 {
 	int status;
 
@@ -175,7 +175,8 @@ int js_watch_confirm(struct jobstack *handle, const char *stack, const struct js
 	js_watch_by_process(&round, &all);
 	status = js_watch_by_slurm(&round, &all);
 	for (size_t i = 0; status == 0 && i < all.n; i++)
-		status = all.at[i].reason[0] != '\0' ? take_back(&round, &all.at[i]) : leave_alone(&round, &all.at[i]);
+		status = all.at[i].reason[0] != '\0' ? recover_worker(&round, &all.at[i])
+						     : report_suspect(&round, &all.at[i]);
 	js_suspects_free(&all);
 	return status;
 }
@@ -244,8 +245,8 @@ static void plan_confirm(struct js_watch *w, uint64_t fresh, int64_t now_us, int
 }
 
 /* The watching itself, with ALL as they are now. */
-static int judge_round(struct js_watch *w, const struct js_round *round, struct js_suspects *all, int64_t sent_us,
-		       int64_t now_us)
+static int judge_silence(struct js_watch *w, const struct js_round *round, struct js_suspects *all, int64_t sent_us,
+			 int64_t now_us)
 {
 	struct memory *seen = calloc(all->n + 1, sizeof(*seen));
 	uint64_t fresh = 1;
@@ -266,7 +267,7 @@ static int judge_round(struct js_watch *w, const struct js_round *round, struct 
 		int64_t next = next_look(&seen[i], s, now_us);
 
 		if (prove_silence(&seen[i], s, sent_us) && !js_watch_runs_here(s)) {
-			status = take_back(round, s);
+			status = recover_worker(round, s);
 			continue;
 		}
 		s->reason[0] = '\0';
@@ -302,7 +303,7 @@ int js_watch_look(struct js_watch *w, struct js_watch_result *result, struct job
 	round.result->latest_us = round.result->still_us = INT64_MAX;
 	status = js_suspects_read(&round, &all);
 	if (status == 0) {
-		status = judge_round(w, &round, &all, sent, jobstack_now_us());
+		status = judge_silence(w, &round, &all, sent, jobstack_now_us());
 		js_suspects_free(&all);
 	}
 	if (status != 0)

@@ -110,5 +110,5 @@ int js_watch_confirm(struct jobstack *handle, const char *stack, const struct js
 
 /* ------------------------------------------------------------------------------------------------------ in words */
 
-/* Writes the case as a sentence, cut at SIZE: "worker 7 on n3: its process on n3 is gone: 2 entries taken back". */
+/* Writes the case as a sentence, cut at SIZE: "worker 7 on n3: its process on n3 is gone: 2 entries requeued". */
 void js_watch_words(const struct js_watch_case *found, char *text, size_t size);

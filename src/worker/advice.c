@@ -39,20 +39,20 @@ const char *advice_command(const struct config *c, unsigned why)
 	if (c->shell)
 		return "";
 	if (why == JS_WHY_NOT_EXECUTABLE)
-		return ": chmod +x makes a script executable; else its interpreter goes before it";
+		return ": make it executable with chmod +x, or put its interpreter before it";
 	if (why != JS_WHY_NO_PROGRAM)
 		return "";
 	if (c->words == 1 && strchr(program, ' ') != NULL)
-		return ": a command and its arguments are words of their own: leave out the quotes around them all, or "
-		       "say --shell";
+		return ": a command and its arguments are separate words: leave out the quotes around all of them, or "
+		       "use --shell";
 	if (strchr(program, '/') == NULL && access(program, F_OK) == 0) {
-		(void)snprintf(text, sizeof(text), ": here is one: write ./%.300s", program);
+		(void)snprintf(text, sizeof(text), ": it is in this directory: write ./%.300s", program);
 		return text;
 	}
 	for (size_t i = 1; i < c->words; i++)
 		if (strcmp(c->command[i], "--") == 0)
-			return ": what stands before -- are options; a stack is named with -s";
-	return strchr(program, '/') == NULL ? ": is a module to be loaded, or its path to be written out?" : "";
+			return ": options go before --, and -s names the stack";
+	return strchr(program, '/') == NULL ? ": load its module, or give the full path" : "";
 }
 
 const char *advice_remedy(const struct config *c, const struct jobstack_error *error)
@@ -65,15 +65,15 @@ const char *advice_remedy(const struct config *c, const struct jobstack_error *e
 									: ": run `jobstack init`";
 	case JOBSTACK_EMISSING:
 		return error->server_errno == JOBSTACK_WHY_NO_STACK
-			       ? ": push to it first, or name another with -s; `jobstack status` lists them"
+			       ? ": push to it first, or name another stack with -s (`jobstack status` lists them)"
 			       : "";
 	case JOBSTACK_ENODB:
 		if (js_error_setting(error->server_errno) != NULL) {
 			(void)snprintf(text, sizeof(text), ": %s", js_error_setting(error->server_errno));
 			return text;
 		}
-		return ": is it reachable from this node? `jobstack server status` tells of a private one, `jobstack "
-		       "doctor` of all";
+		return ": `jobstack doctor` on this node finds out why (`jobstack server status` shows a private "
+		       "server)";
 	case JOBSTACK_EPERM:
 		if (error->server_errno == 2061) /* see remedy_noperm of the command */
 			return ": set ssl-ca=FILE (the certificate of the server's CA) in the option file, and remove "
@@ -81,8 +81,7 @@ const char *advice_remedy(const struct config *c, const struct jobstack_error *e
 			       "ssl-mode weaker than VERIFY_CA";
 		if (error->server_errno != 1045 && error->server_errno != 1698)
 			return "";
-		return ": look at user and password in the option file; where this node has none, --defaults-file "
-		       "names it";
+		return ": check user and password in the option file, or name another file with --defaults-file";
 	case JOBSTACK_EUSAGE: return error->server_errno == JOBSTACK_WHY_OPTION ? ": see --help" : "";
 	case JOBSTACK_EFILE: return advice_command(c, error->server_errno);
 	default: return "";
@@ -117,8 +116,8 @@ const char *advice_doubt(const struct config *c)
 
 	if (program != NULL) {
 		(void)snprintf(text, sizeof(text),
-			       "a name is put into the code of %s as it is, and one with blanks or quotes breaks it: "
-			       "let the code take it from the environment (JOBSTACK_DATAPATH)%s",
+			       "{} is put into the code of %s as it is, so a datapath with blanks or quotes breaks it: "
+			       "let the code read the environment variable JOBSTACK_DATAPATH%s",
 			       program,
 			       strcmp(program, "sh") == 0 || strcmp(program, "bash") == 0
 				       ? ", or use --shell, where {} is safe"
@@ -127,10 +126,10 @@ const char *advice_doubt(const struct config *c)
 	}
 	for (size_t i = 1; i < c->words && !c->shell; i++)
 		if (one_of(c->command[i], of_shells)) {
-			(void)snprintf(
-				text, sizeof(text),
-				"there is no shell: %s goes to %.200s as an argument; --shell makes CMD a script",
-				c->command[i], c->command[0]);
+			(void)snprintf(text, sizeof(text),
+				       "no shell runs the command, so %s is passed to %.200s as an argument: use "
+				       "--shell to run CMD as a script",
+				       c->command[i], c->command[0]);
 			return text;
 		}
 	return NULL;

@@ -42,17 +42,17 @@ int aside_any(const struct supervisor *s)
 
 static void say_hang(struct supervisor *s, const struct slot *slot, int64_t now)
 {
-	static const char *const what[] = {"", "start the command of", "keep the output of",
-					   "make room for the output of"};
+	static const char *const what[] = {"", "start the command of", "keep the output of", "shorten the output of"};
 
-	speaker_say("slot %" PRIu32 " has waited for %" PRId64 " s to %s entry %" PRIu64
-		    ": a file system does not answer (%s%s).  The slot stays busy until it does; the others go on",
-		    slot->number, (now - slot->aside_us) / JS_SECOND_US, what[slot->aside], slot->entry->entry,
-		    slot->aside != ASIDE_KEEP ? "look for processes in state D"
-		    : s->config->output_dash  ? "standard output"
-		    : slot->out_path.len > 0  ? slot->out_path.data
-					      : "the output goes to ",
-		    slot->aside == ASIDE_KEEP && !s->config->output_dash && slot->out_path.len == 0 ? s->log_dir : "");
+	speaker_say(
+		"slot %" PRIu32 " has waited for %" PRId64 " s to %s entry %" PRIu64
+		": a file system does not answer (%s%s).  The slot stays busy until it does; the other slots continue",
+		slot->number, (now - slot->aside_us) / JS_SECOND_US, what[slot->aside], slot->entry->entry,
+		slot->aside != ASIDE_KEEP ? "look for processes in state D"
+		: s->config->output_dash  ? "standard output"
+		: slot->out_path.len > 0  ? slot->out_path.data
+					  : "the output goes to ",
+		slot->aside == ASIDE_KEEP && !s->config->output_dash && slot->out_path.len == 0 ? s->log_dir : "");
 }
 
 /* The worker goes, and the call has not returned: the entry goes back. */
@@ -85,7 +85,7 @@ static void abandon_call(struct supervisor *s, struct slot *slot, int64_t now)
 	(void)pthread_mutex_lock(&s->box->lock);
 	slot->parcel->left++;	       /* the hanging thread still reads the entry: it is never freed */
 	if (s->box->leaving == STAY) { /* the lease is over.  Should it come back, this slot would still be of no use */
-		mailbox_leave(s->box, LEAVE_MACHINE, "the lease was over while a file system did not answer");
+		mailbox_leave(s->box, LEAVE_MACHINE, "the lease ended while a file system did not answer");
 		mailbox_give_back(s->box);
 	}
 	(void)pthread_mutex_unlock(&s->box->lock);
@@ -124,7 +124,7 @@ void aside_told(struct supervisor *s)
 {
 
 	if (s->told_hang && !aside_any(s)) {
-		speaker_say("the file system answers again: all slots go on");
+		speaker_say("the file system answers again: all slots continue");
 		s->told_hang = 0;
 	}
 }

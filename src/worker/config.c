@@ -21,14 +21,14 @@
 #define DEFAULT_LOG_SIZE (INT64_C(1) << 30)
 #define UNSET (-1)
 
-static int refuse_value(struct jobstack_error *error, const char *option, const char *what, const char *arg)
+static int refuse_option_value(struct jobstack_error *error, const char *option, const char *what, const char *arg)
 {
 	return js_error_set(error, JOBSTACK_EUSAGE, "--%s takes %s, not \"%.100s%s\": see --help", option, what, arg,
 			    strlen(arg) > 100 ? "..." : "");
 }
 
 /* 1,5-7 into bits. */
-static int parse_codes(unsigned char bits[32], const char *text)
+static int parse_exit_codes(unsigned char bits[32], const char *text)
 {
 	char copy[256], *rest = copy, *item, *dash;
 	uint64_t low, high;
@@ -56,28 +56,29 @@ static int set_duration(const char *option, const char *arg, int64_t least_us, i
 			struct jobstack_error *error)
 {
 	if (js_num_duration(arg, to) != 0 || *to < least_us)
-		return refuse_value(error, option,
-				    least_us > 0
-					    ? "a duration of at least 1 s and at most 366 d, such as 90, 15m or 1:30:00"
-					    : "a duration up to 366 d, such as 90, 15m or 1:30:00",
-				    arg);
+		return refuse_option_value(
+			error, option,
+			least_us > 0 ? "a duration of at least 1 s and at most 366 d, such as 90, 15m or 1:30:00"
+				     : "a duration up to 366 d, such as 90, 15m or 1:30:00",
+			arg);
 	return 0;
 }
 
-static int set_number(const char *option, const char *arg, uint64_t high, uint64_t *to, struct jobstack_error *error)
+static int set_option_number(const char *option, const char *arg, uint64_t high, uint64_t *to,
+			     struct jobstack_error *error)
 {
 	char what[64];
 
 	(void)snprintf(what, sizeof(what), "a whole number from 1 to %llu", (unsigned long long)high);
-	return js_num_u64(arg, 1, high, to) == 0 ? 0 : refuse_value(error, option, what, arg);
+	return js_num_u64(arg, 1, high, to) == 0 ? 0 : refuse_option_value(error, option, what, arg);
 }
 
 /* A text that may be anything but empty: what an unset variable leaves of "$DIR" is not meant. */
-static int set_text(const char *option, const char *what, const char *arg, const char **to,
-		    struct jobstack_error *error)
+static int set_option_text(const char *option, const char *what, const char *arg, const char **to,
+			   struct jobstack_error *error)
 {
 	*to = arg;
-	return *arg != '\0' ? 0 : refuse_value(error, option, what, arg);
+	return *arg != '\0' ? 0 : refuse_option_value(error, option, what, arg);
 }
 
 /* A size from LEAST on, or 0 for the word none. */
@@ -86,10 +87,10 @@ static int set_size(const char *option, const char *arg, uint64_t least, int64_t
 	uint64_t bytes = 0;
 	char what[80];
 
-	(void)snprintf(what, sizeof(what), "a size from %llu bytes on, such as 512K, 16M or 2G, or none",
+	(void)snprintf(what, sizeof(what), "a size of at least %llu bytes, such as 512K, 16M or 2G, or the word none",
 		       (unsigned long long)least);
 	if (strcmp(arg, "none") != 0 && (js_num_size(arg, &bytes) != 0 || bytes < least || bytes > INT64_MAX))
-		return refuse_value(error, option, what, arg);
+		return refuse_option_value(error, option, what, arg);
 	*to = (int64_t)bytes;
 	return 0;
 }
@@ -119,7 +120,7 @@ struct later {
 	const char *stack;		      /* as it was typed */
 };
 
-static int take_option(struct config *c, struct later *later, int key, const char *arg, struct jobstack_error *error)
+static int set_option(struct config *c, struct later *later, int key, const char *arg, struct jobstack_error *error)
 {
 	static const char a_file[] = "the name of a file, such as out/{#}";
 	uint64_t n;
@@ -132,14 +133,16 @@ static int take_option(struct config *c, struct later *later, int key, const cha
 		break;
 	case 'q': c->quiet = 1; break;
 	case 'v': c->verbose = 1; break;
-	case 'I': status = set_text("replace", "a word that stands for the datapath", arg, &c->replace, error); break;
+	case 'I':
+		status = set_option_text("replace", "a word that stands for the datapath", arg, &c->replace, error);
+		break;
 	case JS_WORKER_DEFAULTS_FILE:
 		status = js_opt_once("--defaults-file", c->defaults_file, arg, error);
 		if (status == 0)
-			status = set_text("defaults-file", "a file", arg, &c->defaults_file, error);
+			status = set_option_text("defaults-file", "a file", arg, &c->defaults_file, error);
 		break;
 	case JS_WORKER_SLOTS:
-		status = set_number("slots", arg, SLOTS_MAX, &n, error);
+		status = set_option_number("slots", arg, SLOTS_MAX, &n, error);
 		c->slots = status == 0 ? (unsigned)n : 0;
 		break;
 	case JS_WORKER_LEASE: status = set_duration("lease", arg, 1000000, &c->lease_us, error); break;
@@ -147,32 +150,35 @@ static int take_option(struct config *c, struct later *later, int key, const cha
 	case JS_WORKER_GRACE: status = set_duration("grace", arg, 0, &c->grace_us, error); break;
 	case JS_WORKER_MARGIN: status = set_duration("margin", arg, 0, &c->margin_us, error); break;
 	case JS_WORKER_IDLE_TIMEOUT: status = set_duration("idle-timeout", arg, 0, &c->idle_us, error); break;
-	case JS_WORKER_BATCH: status = set_number("batch", arg, JOBSTACK_POP_MAX, &c->batch, error); break;
-	case JS_WORKER_MAX_ENTRIES: status = set_number("max-entries", arg, INT64_MAX, &c->max_entries, error); break;
-	case JS_WORKER_CHDIR: status = set_text("chdir", "a directory", arg, &c->chdir, error); break;
-	case JS_WORKER_LOG_DIR: status = set_text("log-dir", "a directory", arg, &c->log_dir, error); break;
+	case JS_WORKER_BATCH: status = set_option_number("batch", arg, JOBSTACK_POP_MAX, &c->batch, error); break;
+	case JS_WORKER_MAX_ENTRIES:
+		status = set_option_number("max-entries", arg, INT64_MAX, &c->max_entries, error);
+		break;
+	case JS_WORKER_CHDIR: status = set_option_text("chdir", "a directory", arg, &c->chdir, error); break;
+	case JS_WORKER_LOG_DIR: status = set_option_text("log-dir", "a directory", arg, &c->log_dir, error); break;
 	case JS_WORKER_LOG_SIZE: status = set_size("log-size", arg, 65536, &c->log_size, error); break;
 	case JS_WORKER_OUTPUT_LIMIT: status = set_size("output-limit", arg, 1024, &c->output_limit, error); break;
 	case JS_WORKER_COLSEP: status = set_colsep(c, arg, error); break;
-	case JS_WORKER_OUTPUT: status = set_text("output", a_file, arg, &later->output, error); break;
-	case JS_WORKER_ERROR: status = set_text("error", a_file, arg, &later->error, error); break;
-	case JS_WORKER_CREATES: status = set_text("creates", a_file, arg, &later->creates, error); break;
+	case JS_WORKER_OUTPUT: status = set_option_text("output", a_file, arg, &later->output, error); break;
+	case JS_WORKER_ERROR: status = set_option_text("error", a_file, arg, &later->error, error); break;
+	case JS_WORKER_CREATES: status = set_option_text("creates", a_file, arg, &later->creates, error); break;
 	case JS_WORKER_FATAL_EXIT:
-		if (parse_codes(c->fatal, arg) != 0)
-			status = refuse_value(error, "fatal-exit", "exit codes from 1 to 255 such as 1,5-7", arg);
+		if (parse_exit_codes(c->fatal, arg) != 0)
+			status =
+				refuse_option_value(error, "fatal-exit", "exit codes from 1 to 255 such as 1,5-7", arg);
 		break;
 	case JS_WORKER_ON_LEASE_LOSS:
 		if (strcmp(arg, "stop") != 0 && strcmp(arg, "finish") != 0)
-			status = refuse_value(error, "on-lease-loss", "stop or finish", arg);
+			status = refuse_option_value(error, "on-lease-loss", "stop or finish", arg);
 		c->finish_on_loss = strcmp(arg, "finish") == 0;
 		break;
 	case JS_WORKER_SHELL: c->shell = 1; break;
 	case JS_WORKER_PERSISTENT: c->persistent = 1; break;
-	case JS_WORKER_RECYCLE: status = set_number("recycle", arg, INT64_MAX, &c->recycle, error); break;
+	case JS_WORKER_RECYCLE: status = set_option_number("recycle", arg, INT64_MAX, &c->recycle, error); break;
 	case JS_WORKER_DRY_RUN: c->dry_run = 1; break;
 	case JS_WORKER_NEW_STACK: c->dry_run = c->new_stack = 1; break;
 	case JS_WORKER_STRICT: c->strict = 1; break;
-	default: status = js_error_set(error, JOBSTACK_EBUG, "an option without a meaning");
+	default: status = js_error_set(error, JOBSTACK_EBUG, "an unknown option");
 	}
 	return status;
 }
@@ -196,7 +202,7 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 				    "there is no command to run: jobstack-worker [OPTIONS] -- CMD {}: see --help");
 	if (c->recycle != 0 && !c->persistent)
 		return js_error_set(error, JOBSTACK_EUSAGE,
-				    "--recycle is for --persistent commands: others are started for each entry");
+				    "--recycle needs --persistent: other commands start once per entry anyway");
 	status = c->persistent ? js_template_persistent(&c->template, c->command, c->words, c->shell, &syntax, error)
 		 : c->shell    ? js_template_shell(&c->template, c->command, c->words, &syntax, error)
 			       : js_template_command(&c->template, c->command, c->words, &syntax, error);
@@ -213,7 +219,7 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 			    (c->error != NULL && !js_template_varies(c->error))))
 		status = js_error_set(
 			error, JOBSTACK_EUSAGE,
-			"--output and --error need a placeholder such as {#}: all entries would write to one file");
+			"--output and --error need a placeholder such as {#}, or all entries would write to one file");
 	if (status == 0)
 		note_last_field(c);
 	return status;
@@ -248,7 +254,7 @@ int config_parse(struct config *c, int argc, char **argv, char **text, struct jo
 			*text = help.data;
 			return 1;
 		}
-		status = take_option(c, &later, key, arg, error);
+		status = set_option(c, &later, key, arg, error);
 	}
 	c->command = argv + optind;
 	c->words = (size_t)(argc - optind);

@@ -49,7 +49,7 @@ void converse_end(struct supervisor *s)
 }
 
 /* Sends a signal to the group of a process that is to end. */
-static void end_process(struct persistent *p, int64_t now, int64_t grace_us)
+static void terminate_process(struct persistent *p, int64_t now, int64_t grace_us)
 {
 	(void)js_spawn_kill(p->process->pid, SIGTERM);
 	(void)js_spawn_kill(p->process->pid, SIGCONT);
@@ -57,7 +57,7 @@ static void end_process(struct persistent *p, int64_t now, int64_t grace_us)
 }
 
 /* The entry that SLOT runs has an answer. */
-static void answered(struct supervisor *s, struct slot *slot)
+static void handle_answer(struct supervisor *s, struct slot *slot)
 {
 	struct persistent *p = slot->persistent;
 	struct js_reaped r = {
@@ -77,7 +77,7 @@ static void answered(struct supervisor *s, struct slot *slot)
 }
 
 /* Puts the entry back that SLOT runs: its process has not seen it. */
-static void put_back(struct supervisor *s, struct slot *slot)
+static void return_unread_entry(struct supervisor *s, struct slot *slot)
 {
 	persistent_drop_own(slot);
 	(void)pthread_mutex_lock(&s->box->lock);
@@ -89,7 +89,7 @@ static void put_back(struct supervisor *s, struct slot *slot)
 }
 
 /* An answer without a question, a second one, or one to a request that it has not read: what it says means nothing. */
-static void misbehaved(struct supervisor *s, struct slot *slot)
+static void handle_unasked_answer(struct supervisor *s, struct slot *slot)
 {
 	struct persistent *p = slot->persistent;
 	int64_t now = jobstack_now_us();
@@ -97,14 +97,14 @@ static void misbehaved(struct supervisor *s, struct slot *slot)
 	if (p->leaving || slot->ending != ENDING_NOT)
 		return; /* it is on its way out */
 	if (!s->told_unasked)
-		speaker_say("slot %u: the command gave an answer that nothing had been asked for, %s: it is started "
-			    "anew (docs/PERSISTENT.md says what it may print; this is told once)",
+		speaker_say("slot %u: the command printed an answer that does not belong to a request (%s), and is "
+			    "restarted: see docs/PERSISTENT.md (reported once)",
 			    slot->number,
-			    p->process->answers > 0 ? "or a second one to the same entry"
-						    : "before it had read a request");
+			    p->process->answers > 0 ? "perhaps a second answer for one entry"
+						    : "printed before it had read a request");
 	s->told_unasked = 1;
 	if (slot->pid != 0 && p->process->answers > 0)
-		put_back(s, slot);
+		return_unread_entry(s, slot);
 	else if (slot->pid != 0) { /* it would never get further */
 		struct js_reaped r = {.pid = slot->pid, .exit_code = -1, .ended_us = now};
 
@@ -115,11 +115,11 @@ static void misbehaved(struct supervisor *s, struct slot *slot)
 		supervisor_conclude(s, slot, &r);
 	}
 	persistent_leave(p, now);
-	end_process(p, now, s->config->grace_us);
+	terminate_process(p, now, s->config->grace_us);
 }
 
 /* Its standard output is closed: as a rule, because it ends. */
-static void closed(struct supervisor *s, struct slot *slot)
+static void handle_closed_output(struct supervisor *s, struct slot *slot)
 {
 	struct persistent *p = slot->persistent;
 	int64_t until = jobstack_now_us() + persistent_patience_us(s->config);
@@ -131,7 +131,7 @@ static void closed(struct supervisor *s, struct slot *slot)
 }
 
 /* Hears what SLOT's process has to say, and hands it the next entry.  Gives 1 if the supervisor is to look around. */
-static int talk(struct supervisor *s, struct slot *slot)
+static int serve_slot(struct supervisor *s, struct slot *slot)
 {
 	struct persistent *p = slot->persistent;
 	enum js_persist_event event;
@@ -139,16 +139,16 @@ static int talk(struct supervisor *s, struct slot *slot)
 
 	for (int from_pipe = 1; (event = js_persist_take(p->process, from_pipe)) != JS_PERSIST_NOTHING; from_pipe = 0) {
 		if (event == JS_PERSIST_CLOSED) {
-			closed(s, slot);
+			handle_closed_output(s, slot);
 			return 1;
 		}
 		if (event == JS_PERSIST_UNASKED) {
-			misbehaved(s, slot);
+			handle_unasked_answer(s, slot);
 			around = 1;
 			continue;
 		}
 		around |= slot->entry->losses >= ALONE_LOSSES; /* the others were kept empty for it */
-		answered(s, slot);
+		handle_answer(s, slot);
 	}
 	if (slot_is_free(slot))
 		(void)supervisor_fill(s, slot);
@@ -184,7 +184,7 @@ int converse(struct supervisor *s, int64_t until, struct jobstack_error *error)
 			} else if ((what & PERSISTENT_INPUT) != 0)
 				persistent_send(&s->all, &s->slots[what & ~PERSISTENT_INPUT]);
 			else
-				around |= talk(s, &s->slots[what]);
+				around |= serve_slot(s, &s->slots[what]);
 		}
 		now = jobstack_now_us();
 		if (s->config->timeout_us > 0 && now + s->config->timeout_us < until)
@@ -205,7 +205,7 @@ void converse_died(struct supervisor *s, struct slot *slot, struct js_reaped *re
 	for (int i = 0; i < DRAINS; i++) {
 		event = js_persist_take(p->process, 1);
 		if (event == JS_PERSIST_ANSWERED)
-			answered(s, slot);
+			handle_answer(s, slot);
 		else if (event == JS_PERSIST_CLOSED ||
 			 (event == JS_PERSIST_NOTHING && !js_persist_has_more(p->process)))
 			break;
@@ -214,7 +214,7 @@ void converse_died(struct supervisor *s, struct slot *slot, struct js_reaped *re
 		 js_persist_is_unread(p->process, 1);
 	answers_before = p->process->answers > 0;
 	if (unread)
-		put_back(s, slot);
+		return_unread_entry(s, slot);
 	else if (slot->pid != 0)
 		persistent_usage_of_end(slot, reaped);
 	persistent_ended(p);
@@ -223,7 +223,7 @@ void converse_died(struct supervisor *s, struct slot *slot, struct js_reaped *re
 	else {
 		orphans_kill(&s->orphans);
 		if (s->config->verbose && !was_killed && (reaped->signal != 0 || reaped->exit_code != 0))
-			speaker_say("slot %u: the command ended %s (%s %d): it is started anew for the next one",
+			speaker_say("slot %u: the command ended %s (%s %d): it is restarted for the next entry",
 				    slot->number, answers_before ? "between two entries" : "before its first entry",
 				    reaped->signal != 0 ? "signal" : "exit",
 				    reaped->signal != 0 ? reaped->signal : reaped->exit_code);
@@ -242,7 +242,7 @@ int64_t converse_keep_time(struct supervisor *s, struct slot *slot, int going, i
 	if (!p->leaving)
 		return next;
 	if (p->kill_at_us == 0 && now >= p->term_at_us)
-		end_process(p, now, s->config->grace_us);
+		terminate_process(p, now, s->config->grace_us);
 	at = p->kill_at_us != 0 ? p->kill_at_us : p->term_at_us;
 	at = bound < at ? bound : at;
 	if (now >= at) { /* TERM was sent just now at the latest */

@@ -29,7 +29,7 @@ static int has_children(void)
 }
 
 /* Waits for the end of KEEPER, and gives the exit status.  Of the other children only those that end are collected. */
-static int pass_signals(pid_t keeper, const sigset_t *set)
+static int forward_until_exit(pid_t keeper, const sigset_t *set)
 {
 	int status, number;
 	pid_t pid;
@@ -68,6 +68,6 @@ int inherited_part(int *status, struct jobstack_error *error)
 				    strerror(errno));
 	if (keeper == 0)
 		return 0;
-	*status = pass_signals(keeper, &set);
+	*status = forward_until_exit(keeper, &set);
 	return 1;
 }

@@ -65,7 +65,8 @@ int keeper_split(struct keeper *k, struct jobstack_error *error)
 	k->pid = 0;
 	if (page == MAP_FAILED || pipe2(life, O_CLOEXEC | O_NONBLOCK) != 0 ||
 	    (k->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
-		return js_error_set(error, JOBSTACK_EBUG, "the keeper can't be prepared: %s", strerror(errno));
+		return js_error_set(error, JOBSTACK_EBUG, "can't set up the worker's keeper process: %s",
+				    strerror(errno));
 	k->page = page;
 	k->page->deadline_us = INT64_MAX;
 	k->life = life[0];
@@ -129,7 +130,7 @@ static void begin_look(const struct keeper *k, struct look *look)
 }
 
 /* Collects what has ended; 1 if the worker is among it. */
-static int collect_ended(const struct keeper *k, struct look *look, struct keeper_end *end)
+static int collect_worker(const struct keeper *k, struct look *look, struct keeper_end *end)
 {
 	int status, ended = 0;
 	pid_t pid;
@@ -147,7 +148,7 @@ static int collect_ended(const struct keeper *k, struct look *look, struct keepe
 }
 
 /* Reads signals, and passes on what is the worker's. */
-static void pass_signals(const struct keeper *k, int signals)
+static void forward_signals(const struct keeper *k, int signals)
 {
 	struct signalfd_siginfo info;
 
@@ -156,7 +157,7 @@ static void pass_signals(const struct keeper *k, int signals)
 			(void)kill(k->pid, (int)info.ssi_signo);
 }
 
-static int is_over(const void *ctx)
+static int is_lease_over(const void *ctx)
 {
 	const struct keeper_page *page = ctx;
 
@@ -174,7 +175,7 @@ static int64_t keep_lease(const struct keeper *k, int64_t now)
 	if (deadline > now) /* it grows, and at last there is none */
 		return deadline < now + LATEST_US ? deadline : now + LATEST_US;
 	k->page->killing = 1; /* a worker that wakes now must be able to tell whose kill it was */
-	killed = js_tree_kill(k->pid, is_over, k->page);
+	killed = js_tree_kill(k->pid, is_lease_over, k->page);
 	if (killed > 0)
 		k->page->killed_us = js_clock_mono_us();
 	k->page->killing = 0;
@@ -226,8 +227,8 @@ void keeper_watch(struct keeper *k, struct keeper_end *end)
 		if (poll(polls, 3, (int)((next - now + 999) / 1000)) < 0 && errno != EINTR)
 			js_clock_nap(AGAIN_US, NULL);  /* it still looks around, by the clock */
 		(void)js_clock_leap_read(polls[2].fd); /* suspended, perhaps: then the lease is looked at now */
-		pass_signals(k, polls[0].fd);
-		if (collect_ended(k, &look, end))
+		forward_signals(k, polls[0].fd);
+		if (collect_worker(k, &look, end))
 			break;
 		if (k->page->left_us != 0 && js_clock_mono_us() > k->page->left_us + LEFT_US) {
 			end->exit_code = k->page->status;

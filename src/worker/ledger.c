@@ -83,7 +83,7 @@ static size_t wanted_entries(struct ledger *l, int64_t now)
 }
 
 /* A third of the lease after the last step, and never in step with the others. */
-static int64_t beat_at(const struct ledger *l)
+static int64_t next_heartbeat(const struct ledger *l)
 {
 	int64_t third = jobstack_worker_lease_us(l->worker) / 3;
 
@@ -99,8 +99,8 @@ static int step_is_due(struct ledger *l, struct step *s, int64_t *until)
 	s->k = wanted_entries(l, now);
 	s->leaps = box->leaps;
 	s->after_leap = s->leaps != box->leaps_settled;
-	s->beat = now >= beat_at(l) || now >= l->watch_us || s->after_leap;
-	*until = beat_at(l) < l->watch_us ? beat_at(l) : l->watch_us;
+	s->beat = now >= next_heartbeat(l) || now >= l->watch_us || s->after_leap;
+	*until = next_heartbeat(l) < l->watch_us ? next_heartbeat(l) : l->watch_us;
 	if (s->k > 0 || s->beat)
 		return 1;
 	if (box->leaving == STAY && l->dry_until_us > now && l->dry_until_us < *until)
@@ -149,7 +149,7 @@ static int take_results(struct ledger *l, struct step *s)
 }
 
 /* A step that failed for good: what it carried still waits. */
-static void put_back(struct ledger *l, struct step *s)
+static void return_results(struct ledger *l, struct step *s)
 {
 	(void)pthread_mutex_lock(&l->box->lock);
 	mailbox_put_back(l->box, s->results, s->n);
@@ -168,7 +168,7 @@ static void step_free(struct step *s)
 }
 
 /* Names that are relative belong to the directory they were pushed from. */
-static int check_directory(struct ledger *l, const char *cwd)
+static int check_stack_directory(struct ledger *l, const char *cwd)
 {
 	struct stat a, b;
 	char why[1000];
@@ -181,15 +181,15 @@ static int check_directory(struct ledger *l, const char *cwd)
 		return 0;
 	}
 	(void)snprintf(why, sizeof(why),
-		       "the stack \"%s\" has relative names, which belong to %.400s, but this worker is in %.300s: "
-		       "start it there, or with --chdir",
+		       "the stack \"%s\" has relative names, which were pushed in %.400s, but this worker runs in "
+		       "%.300s: start it there, or use --chdir",
 		       l->config->stack, cwd, l->cwd);
 	mailbox_stop(l->box, LEAVE_ELSEWHERE, why);
 	return 1;
 }
 
 /* Hands the claimed entries to the supervisor. */
-static void deliver_batch(struct ledger *l, struct jobstack_batch *batch)
+static void hand_over_batch(struct ledger *l, struct jobstack_batch *batch)
 {
 	struct parcel *p = calloc(1, sizeof(*p));
 	struct mailbox *box = l->box;
@@ -216,7 +216,7 @@ static void deliver_batch(struct ledger *l, struct jobstack_batch *batch)
 }
 
 /* After a claim that brought nothing, wait longer each time, and never in step with the others. */
-static void note_dry(struct ledger *l, int dry)
+static void note_empty_claim(struct ledger *l, int dry)
 {
 	int64_t now = jobstack_now_us();
 
@@ -238,7 +238,7 @@ static void leave_for(struct ledger *l, enum leaving leaving, const char *why)
 }
 
 /* Is it time to give up on a database that is away? */
-static int gives_up_database(struct ledger *l, int64_t since)
+static int is_outage_too_long(struct ledger *l, int64_t since)
 {
 	int64_t now = jobstack_now_us();
 	int going;
@@ -263,14 +263,14 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 		memset(&l->error, 0, sizeof(l->error));
 		status = jobstack_step(l->worker, s->outcomes, s->n, s->k, s->running, s->running_n, &batch, report,
 				       &l->error);
-		if (status != JOBSTACK_ENODB || gives_up_database(l, since))
+		if (status != JOBSTACK_ENODB || is_outage_too_long(l, since))
 			break;
 		js_watch_gap(l->watch); /* an outage ends nobody's lease */
 		js_clock_nap(JS_SECOND_US / 4, NULL);
 	}
 	outbox_answered(l->outbox, status == 0 ? s->n : 0);
 	if (status != 0) {
-		put_back(l, s);
+		return_results(l, s);
 		return status;
 	}
 	/* as the lease is counted: when a reply had been lost for long, the next beat is due the sooner */
@@ -289,10 +289,10 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 		l->claimed -= s->outcomes[i].verdict == JOBSTACK_UNSTARTED;
 	l->limited = report->limited;
 	if (s->k > 0)
-		note_dry(l, batch.count == 0);
-	(void)check_directory(l, report->cwd); /* before anything is handed over: then deliver gives it back */
+		note_empty_claim(l, batch.count == 0);
+	(void)check_stack_directory(l, report->cwd); /* before anything is handed over: then deliver gives it back */
 	if (batch.count > 0)
-		deliver_batch(l, &batch);
+		hand_over_batch(l, &batch);
 	else
 		jobstack_batch_free(&batch);
 	if (report->state != JOBSTACK_OPEN) { /* what has not started does not start any more */
@@ -359,9 +359,9 @@ static void consider_leaving(struct ledger *l)
 	if (l->idle_since_us == 0) { /* what others hold ends soon after ours, as a rule: look often at first */
 		l->idle_since_us = now;
 		l->dry_wait_us = 0;
-		note_dry(l, 1);
+		note_empty_claim(l, 1);
 		if (i->state == JOBSTACK_PAUSED && !l->config->quiet)
-			speaker_say("the stack is paused: `jobstack resume -s %s` goes on", l->config->stack);
+			speaker_say("the stack is paused: `jobstack resume -s %s` continues it", l->config->stack);
 	}
 	if (i->state == JOBSTACK_CANCELLED || i->state == JOBSTACK_DROPPING)
 		leave_for(l, LEAVE_FINISHED,
@@ -374,8 +374,8 @@ static void consider_leaving(struct ledger *l)
 		return; /* or to see who has died: those that live will show it within a third of their lease */
 	else if (now - l->idle_since_us >= l->config->idle_us)
 		leave_for(l, LEAVE_IDLE,
-			  i->state == JOBSTACK_PAUSED ? "the stack is paused (`jobstack resume` goes on)"
-						      : "nothing came for the idle time");
+			  i->state == JOBSTACK_PAUSED ? "the stack is paused"
+						      : "nothing to do for the time of --idle-timeout");
 }
 
 /* One round: a step and, now and then or with nothing to do, a look at the whole stack. */
@@ -405,7 +405,7 @@ static int do_round(struct ledger *l, struct step *s)
 }
 
 /* How long the connection is kept though nothing is said, by what is known of the commands that run. */
-static int64_t rest_us(const struct ledger *l)
+static int64_t connection_idle_limit(const struct ledger *l)
 {
 	const struct mailbox *box = l->box;
 
@@ -413,9 +413,9 @@ static int64_t rest_us(const struct ledger *l)
 }
 
 /* Waits, with the lock held, until UNTIL or a wake. */
-static void wait_until(struct ledger *l, int64_t until)
+static void wait_for_ledger_work(struct ledger *l, int64_t until)
 {
-	int64_t rest_at = l->last_us + rest_us(l), at = l->rested || rest_at > until ? until : rest_at;
+	int64_t rest_at = l->last_us + connection_idle_limit(l), at = l->rested || rest_at > until ? until : rest_at;
 	struct timespec t = js_clock_deadline(at);
 
 	if (at == rest_at && rest_at <= jobstack_now_us() &&
@@ -437,7 +437,7 @@ static void wait_until(struct ledger *l, int64_t until)
 }
 
 /* What goes back early: entries in line behind commands that turn out long. */
-static void give_back_stuck(struct ledger *l)
+static void give_back_delayed(struct ledger *l)
 {
 	struct mailbox *box = l->box;
 
@@ -457,7 +457,7 @@ static int work_through(struct ledger *l)
 
 	while (status == 0) {
 		(void)pthread_mutex_lock(&box->lock);
-		give_back_stuck(l);
+		give_back_delayed(l);
 		over = box->leaving != STAY && box->queued == 0 && box->running == 0 &&
 		       box->results_n <= JOBSTACK_POP_MAX;
 		stepping = !over && step_is_due(l, &s, &until);
@@ -467,7 +467,7 @@ static int work_through(struct ledger *l)
 			until = jobstack_now_us() + JS_SECOND_US;
 		}
 		if (!over && !stepping)
-			wait_until(l, until);
+			wait_for_ledger_work(l, until);
 		else if (stepping && take_results(l, &s) != 0)
 			stepping = 0;
 		(void)pthread_mutex_unlock(&box->lock);
@@ -507,14 +507,14 @@ static int end_worker(struct ledger *l)
 	while (status == 0) {
 		memset(&l->error, 0, sizeof(l->error));
 		status = end_row(l, &s);
-		if (status != JOBSTACK_ENODB || gives_up_database(l, since))
+		if (status != JOBSTACK_ENODB || is_outage_too_long(l, since))
 			break;
 		status = 0;
 		js_clock_nap(JS_SECOND_US / 4, NULL);
 	}
 	outbox_answered(l->outbox, status == 0 ? s.n : 0);
 	if (status != 0)
-		put_back(l, &s);
+		return_results(l, &s);
 	step_free(&s);
 	return status;
 }
@@ -561,7 +561,7 @@ void *ledger_main(void *arg)
 	if (status >= 0 || status == JOBSTACK_ECONFLICT)
 		l->keeper->page->worker = 0; /* nothing is left to be taken back */
 	if (status == JOBSTACK_NOTHING)
-		leave_for(l, LEAVE_FENCED, "the lease was lost: others have this worker's entries now");
+		leave_for(l, LEAVE_FENCED, "the lease was lost: other workers have this worker's entries now");
 	else if (status == JOBSTACK_ECONFLICT) /* the database was set back: others may have its entries */
 		leave_for(l, LEAVE_FENCED, l->error.text);
 	else if (status != 0)

@@ -25,8 +25,7 @@ int mailbox_begin(struct mailbox *box, size_t slots, struct jobstack_error *erro
 	box->slots_n = slots;
 	if (box->event < 0 || box->slots == NULL || pthread_mutex_init(&box->lock, NULL) != 0 ||
 	    js_clock_cond_init(&box->wake) != 0)
-		return js_error_set(error, JOBSTACK_EBUG, "the worker's threads can't be prepared: %s",
-				    strerror(errno));
+		return js_error_set(error, JOBSTACK_EBUG, "can't set up the worker's threads: %s", strerror(errno));
 	return 0;
 }
 

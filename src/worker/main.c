@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int fail(const struct config *config, const struct jobstack_error *error)
+static int print_failure(const struct config *config, const struct jobstack_error *error)
 {
 	speaker_say("%s%s", error->text, advice_remedy(config, error));
 	return js_error_exit_status(error->code);
@@ -85,12 +85,12 @@ static int be_worker(struct run *r, int argc, char **argv, struct jobstack_error
 	if (status == 0)
 		status = r->config.dry_run ? dry_run(&r->config, r->handle, error) : run_work(r, error);
 	if (error->code != 0)
-		status = fail(&r->config, error);
+		status = print_failure(&r->config, error);
 	run_free(r);
 	return status;
 }
 
-static int look_at_others(const void *ctx)
+static int look_for_dead_workers(const void *ctx)
 {
 	const struct run *r = ctx;
 
@@ -120,7 +120,7 @@ static int be_kept(struct run *r, int argc, char **argv, struct jobstack_error *
 	if (split == 0)
 		split = keeper_split(&r->keeper, error);
 	if (split < 0)
-		return fail(&r->config, error);
+		return print_failure(&r->config, error);
 	if (r->keeper.pid == 0)
 		return be_worker(r, argc, argv, error);
 	keeper_watch(&r->keeper, &end);
@@ -147,10 +147,10 @@ int main(int argc, char **argv)
 		free(text);
 		return fflush(stdout) == 0 ? JS_EXIT_OK : JS_EXIT_BUG;
 	}
-	run.keeper.look = look_at_others;
+	run.keeper.look = look_for_dead_workers;
 	run.keeper.look_ctx = &run;
 	if (status != 0)
-		status = fail(&run.config, &error);
+		status = print_failure(&run.config, &error);
 	else
 		status = run.config.dry_run ? be_worker(&run, argc, argv, &error) : be_kept(&run, argc, argv, &error);
 	config_free(&run.config);

@@ -33,7 +33,7 @@ void orphans_end(struct orphans *o)
 
 /* Is a command running that PID, a child of ours that we did not start, comes from?  -1: it can't be told
  * whose it is. */
-static int is_of_running(const struct orphans *o, pid_t pid)
+static int belongs_to_running_command(const struct orphans *o, pid_t pid)
 {
 	uint64_t worker, entry, slot;
 	uint32_t attempt;
@@ -56,7 +56,7 @@ static int is_of_running(const struct orphans *o, pid_t pid)
 }
 
 /* Is PID older than each command that runs?  Then it comes from none of them. */
-static int is_older(const struct orphans *o, pid_t pid)
+static int is_older_than_commands(const struct orphans *o, pid_t pid)
 {
 	struct js_proc proc, of_command;
 	int known = js_proc_read(pid, &proc) == 0;
@@ -75,7 +75,7 @@ static int is_older(const struct orphans *o, pid_t pid)
 }
 
 /* Ends PID.  Returns 0 if it had ended already. */
-static int end_process(pid_t pid, int64_t until_us)
+static int kill_orphan(pid_t pid, int64_t until_us)
 {
 	if (kill(pid, SIGKILL) != 0)
 		return 0;
@@ -86,7 +86,7 @@ static int end_process(pid_t pid, int64_t until_us)
 
 /* A process that is just becoming another program has no environment for a moment: soon again, and ever more seldom
  * while there is one that never shows whose it is. */
-static void look_again(struct orphans *o, size_t untold, int64_t now)
+static void plan_next_look(struct orphans *o, size_t untold, int64_t now)
 {
 	int64_t soon = o->children < 0 ? WALK_US : UNTOLD_SOON_US, wait = now - o->untold_us;
 
@@ -112,15 +112,15 @@ void orphans_kill(struct orphans *o)
 		found = untold = 0;
 		n = js_tree_children(o->children, pids, sizeof(pids) / sizeof(pids[0]));
 		for (size_t i = 0; i < n; i++) {
-			int running = is_of_running(o, pids[i]);
+			int running = belongs_to_running_command(o, pids[i]);
 
-			if (running == 0 || (running < 0 && is_older(o, pids[i])))
-				found += (size_t)end_process(pids[i], until);
+			if (running == 0 || (running < 0 && is_older_than_commands(o, pids[i])))
+				found += (size_t)kill_orphan(pids[i], until);
 			else if (running < 0)
 				untold += waitpid(pids[i], NULL, WNOHANG) == 0;
 		}
 	} while (found > 0 && jobstack_now_us() < until);
-	look_again(o, untold, now);
+	plan_next_look(o, untold, now);
 }
 
 void orphans_kill_of(struct orphans *o, struct slot *slot)

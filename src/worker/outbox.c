@@ -101,14 +101,14 @@ static int move_to_new_file(struct outbox *o, const struct waiting *w, int64_t w
 		js_spool_close(o->file, 1);
 		o->file = file;
 		if (place > 0)
-			speaker_say("%s: outcomes wait in %s instead, which may not outlive the job", error->text,
-				    o->path[place]);
+			speaker_say("%s: outcomes wait in %s instead, which may be removed when the job ends",
+				    error->text, o->path[place]);
 		else
-			speaker_say("the database does not answer: outcomes wait in %s too", o->path[place]);
+			speaker_say("the database does not answer: outcomes wait in %s", o->path[place]);
 		return 0;
 	}
 	if (!o->told)
-		speaker_say("%s: outcomes wait in memory only until the database answers", error->text);
+		speaker_say("%s: outcomes wait only in memory until the database answers", error->text);
 	o->told = 1;
 	return -1;
 }
@@ -180,7 +180,7 @@ static void note_taken(struct outbox *o)
 		o->written = o->delivered = 0; /* nobody else counts up */
 	(void)pthread_mutex_unlock(&o->lock);
 	if (all) {
-		speaker_say("what waited in %s has been delivered", js_spool_path(o->file));
+		speaker_say("the outcomes in %s have been delivered", js_spool_path(o->file));
 		discard_file(o);
 	} else
 		(void)js_spool_note_delivered(o->file, delivered, NULL); /* if not: delivered again is harmless */
@@ -253,8 +253,7 @@ int outbox_begin(struct outbox *o, struct jobstack_error *error)
 		return js_error_memory(error);
 	failed = pthread_create(&o->thread, NULL, outbox_main, o);
 	if (failed != 0)
-		return js_error_set(error, JOBSTACK_EBUG, "no thread can be started: %s",
-				    js_error_process_words(failed));
+		return js_error_set(error, JOBSTACK_EBUG, "can't start a thread: %s", js_error_process_words(failed));
 	o->begun = 1;
 	return 0;
 }
@@ -357,7 +356,7 @@ int outbox_deliver(struct jobstack *handle, const char *path, const char *reason
 	struct js_buf text = {0};
 	struct js_spool spool = {.n = 0};
 	int status = js_file_read(path, &text) != 0
-			     ? js_error_set(error, JOBSTACK_EFILE, "the spool %s can't be read", path)
+			     ? js_error_set(error, JOBSTACK_EFILE, "can't read the spool %s", path)
 			     : js_spool_read(text.data, text.len, path, &spool, error);
 
 	if (status == 0 && (results = calloc(spool.n + 1, sizeof(*results))) == NULL)

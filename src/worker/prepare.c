@@ -21,7 +21,7 @@
 #define LEASE_US INT64_C(300000000)
 
 /* Where the packed output goes: a name that no other worker has. */
-static void name_log(struct run *r)
+static void name_packed_log(struct run *r)
 {
 	const struct js_slurm_env *env = &r->identity.env;
 	char random[9];
@@ -45,12 +45,12 @@ static int check_log_dir(const struct run *r, struct jobstack_error *error)
 		return 0;
 	return js_error_set(
 		error, JOBSTACK_EFILE,
-		"the output can't be kept in %s: %s: --log-dir names another directory, --output another place",
+		"can't keep the output in %s: %s: choose another directory with --log-dir, or files with --output",
 		r->log_dir, strerror(errno));
 }
 
 /* The directory that the commands run in. */
-static int enter_directory(struct run *r, struct jobstack_error *error)
+static int enter_run_directory(struct run *r, struct jobstack_error *error)
 {
 	const char *dir = r->config.chdir;
 
@@ -81,8 +81,7 @@ static void ask_job_end(struct run *r)
 	r->supervisor.kill_wait_us = guard_ask(&r->guard, &r->config, &r->identity.env, getenv("JOBSTACK_MODULE_DIR"),
 					       &r->options.job_start_us, &unknown);
 	if (unknown.code != 0 && !r->config.quiet)
-		speaker_say("Slurm does not say when this job ends (%s): nothing guards against starting what will not "
-			    "finish",
+		speaker_say("Slurm does not say when this job ends (%s): entries may start that can't finish in time",
 			    unknown.text);
 }
 
@@ -115,7 +114,7 @@ static int make_slots(struct run *r, struct jobstack_error *error)
 }
 
 /* What the database is told of this worker. */
-static void describe(struct run *r, int argc, char **argv)
+static void describe_worker(struct run *r, int argc, char **argv)
 {
 	for (int i = 0; i < argc; i++)
 		js_buf_add(&r->argv, argv[i], strlen(argv[i]) + 1);
@@ -132,8 +131,8 @@ int run_prepare(struct run *r, int argc, char **argv, struct jobstack_error *err
 
 	r->options = (struct jobstack_worker_options)JOBSTACK_WORKER_OPTIONS_INIT;
 	js_slurm_identify(&r->identity, &r->options);
-	name_log(r);
-	status = enter_directory(r, error);
+	name_packed_log(r);
+	status = enter_run_directory(r, error);
 	if (status != 0)
 		return status;
 	choose_slots(r);
@@ -144,7 +143,7 @@ int run_prepare(struct run *r, int argc, char **argv, struct jobstack_error *err
 	if (status == 0)
 		status = make_slots(r, error);
 	if (status == 0)
-		describe(r, argc, argv);
+		describe_worker(r, argc, argv);
 	return status;
 }
 

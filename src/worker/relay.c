@@ -21,7 +21,7 @@
 static _Thread_local unsigned my_number;
 
 /* Takes the loop if nobody runs it. */
-static int take_loop(struct relay *r)
+static int try_take_loop(struct relay *r)
 {
 	unsigned nobody = 0;
 
@@ -40,7 +40,7 @@ static void drop_loop(struct relay *r)
 static int wait_as_spare(struct relay *r)
 {
 	r->spares++;
-	while (!r->over && !(r->wanted && take_loop(r)))
+	while (!r->over && !(r->wanted && try_take_loop(r)))
 		(void)pthread_cond_wait(&r->changed, &r->lock);
 	r->spares--;
 	if (!r->over)
@@ -56,7 +56,7 @@ static void end_thread(struct relay *r)
 	(void)pthread_mutex_unlock(&r->lock);
 }
 
-static void *run_loop(void *arg)
+static void *run_loop_thread(void *arg)
 {
 	struct relay *r = arg;
 	int status;
@@ -113,12 +113,12 @@ void relay_leave(struct relay *r)
 
 void relay_return(struct relay *r)
 {
-	if (take_loop(r))
+	if (try_take_loop(r))
 		return;
 	(void)pthread_mutex_lock(&r->lock);
 	(void)atomic_fetch_add(&r->returned, 1);
 	r->nudge(r->ctx);
-	while (!take_loop(r))
+	while (!try_take_loop(r))
 		(void)pthread_cond_wait(&r->changed, &r->lock);
 	(void)atomic_fetch_sub(&r->returned, 1);
 	(void)pthread_mutex_unlock(&r->lock);
@@ -150,7 +150,7 @@ static int add_thread(struct relay *r)
 	if (rc != 0)
 		return -1;
 	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	rc = pthread_create(&thread, &attr, run_loop, r);
+	rc = pthread_create(&thread, &attr, run_loop_thread, r);
 	(void)pthread_attr_destroy(&attr);
 	if (rc != 0)
 		return -1;
@@ -204,7 +204,7 @@ int relay_run(struct relay *r, struct jobstack_error *error)
 	(void)pthread_mutex_lock(&r->lock);
 	r->wanted = 1;
 	if (add_thread(r) != 0)
-		status = js_error_set(error, JOBSTACK_EBUG, "no thread can be started");
+		status = js_error_set(error, JOBSTACK_EBUG, "can't start a thread");
 	else {
 		watch_loop(r);
 		while (r->threads > r->parked)

@@ -73,8 +73,8 @@ static void begin_outcome(struct jobstack_outcome *o, const struct jobstack_entr
 }
 
 /* Opens the file that a template names; *FD is -1 without one. */
-static int open_own(const struct js_template *template, const struct js_template_values *values, struct js_buf *path,
-		    int *fd, struct jobstack_error *error)
+static int open_own_file(const struct js_template *template, const struct js_template_values *values,
+			 struct js_buf *path, int *fd, struct jobstack_error *error)
 {
 	int status;
 
@@ -142,7 +142,7 @@ static int has_fields(const struct config *config, struct slot *slot, const stru
 
 	if (n >= config->last_field)
 		return 1;
-	(void)snprintf(slot->err_tail, sizeof(slot->err_tail), "not run: it has %u %s, and {%u} is asked for", n,
+	(void)snprintf(slot->err_tail, sizeof(slot->err_tail), "not run: it has %u %s, but the command needs {%u}", n,
 		       n == 1 ? "field" : "fields", config->last_field);
 	outcome->verdict = JOBSTACK_FAILED;
 	outcome->reason = slot->err_tail;
@@ -163,11 +163,11 @@ enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack
 	if (!has_fields(all->config, slot, entry, outcome))
 		return SLOT_OUTCOME;
 	if (all->config->creates != NULL && creates_exists(all, &values) > 0) {
-		outcome->reason = "it was there already";
+		outcome->reason = "the --creates file was there already";
 		return SLOT_OUTCOME;
 	}
-	if (open_own(all->config->output, &values, &slot->out_path, &own[0], error) != 0 ||
-	    open_own(all->config->error, &values, &slot->err_path, &own[1], error) != 0)
+	if (open_own_file(all->config->output, &values, &slot->out_path, &own[0], error) != 0 ||
+	    open_own_file(all->config->error, &values, &slot->err_path, &own[1], error) != 0)
 		how = SLOT_BROKEN;
 	else
 		how = slot->persistent != NULL ? persistent_ask(all, slot, &values, own, error)
@@ -209,7 +209,7 @@ static void judge_ended(const struct slots *all, const struct slot *slot, enum e
 	if (ending == ENDING_DRAIN) {
 		o->loss = guard_never_fits(all->guard, slot->started_us, ended_us);
 		if (o->loss || guard_is_over(all->guard, ended_us))
-			words = o->loss ? "wall time: all of it was not enough" : "wall time";
+			words = o->loss ? "wall time: a whole job was not enough" : "wall time";
 	}
 	if (ending == ENDING_TIMEOUT)
 		(void)snprintf(reason, REASON_MAX, "timeout after %.6g s", (double)(ended_us - slot->started_us) / 1e6);
@@ -258,7 +258,7 @@ static void judge_end(struct slots *all, const struct slot *slot, const struct j
 		judge_failed(all, slot, r, answer, o, reason);
 }
 
-static int64_t size_of(const char *path)
+static int64_t size_of_file(const char *path)
 {
 	struct stat st;
 
@@ -281,12 +281,12 @@ static void fill_log_place(const struct slots *all, struct slot *slot, const str
 		o->err_at = place->at;
 		o->log = slot->out_path.data;
 		o->log_at = 0;
-		o->log_out = size_of(slot->out_path.data);
+		o->log_out = size_of_file(slot->out_path.data);
 	}
 	if (slot->err_path.len > 0) {
 		o->err_log = slot->err_path.data;
 		o->err_at = 0;
-		o->log_err = size_of(slot->err_path.data);
+		o->log_err = size_of_file(slot->err_path.data);
 	}
 }
 
@@ -341,7 +341,7 @@ int slot_keep(struct slots *all, struct slot *slot, const struct js_reaped *r, s
 
 	if (o->verdict == JOBSTACK_DONE && all->config->creates != NULL && creates_exists(all, &values) == 0) {
 		o->verdict = JOBSTACK_FAILED;
-		(void)snprintf(reason, REASON_MAX, "exit 0, but what --creates names is not there");
+		(void)snprintf(reason, REASON_MAX, "exit 0, but the --creates file is not there");
 	}
 	status = keep_output(all, slot, r, o, error);
 	if (slot->persistent != NULL)

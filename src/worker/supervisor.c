@@ -299,7 +299,7 @@ static void conclude_process(struct supervisor *s, struct slot *slot, struct js_
 		supervisor_finish(s, slot, reaped);
 }
 
-static void collect_ended(struct supervisor *s)
+static void collect_commands(struct supervisor *s)
 {
 	struct js_reaped reaped;
 
@@ -317,8 +317,8 @@ static void collect_ended(struct supervisor *s)
 }
 
 /* Sends what is due to one running command; gives the moment of the next thing. */
-static int64_t keep_time(struct supervisor *s, struct slot *slot, int64_t now, int64_t stop_us, enum ending stop_why,
-			 int64_t next)
+static int64_t keep_command_time(struct supervisor *s, struct slot *slot, int64_t now, int64_t stop_us,
+				 enum ending stop_why, int64_t next)
 {
 	int64_t term_at = INT64_MAX;
 	enum ending why = ENDING_NOT;
@@ -370,7 +370,7 @@ static int trim_slot(struct supervisor *s, struct slot *slot)
 
 /* Output that will not be kept gives its room back, of commands that have run for a while; soon again while there is
  * much. */
-static int64_t trim_output(struct supervisor *s, int64_t now, int64_t next)
+static int64_t trim_outputs(struct supervisor *s, int64_t now, int64_t next)
 {
 	unsigned round = s->rounds;
 	int busy = 0, running = 0;
@@ -392,7 +392,7 @@ static int64_t trim_output(struct supervisor *s, int64_t now, int64_t next)
 }
 
 /* All timers; gives the moment to wake at. */
-static int64_t keep_times(struct supervisor *s)
+static int64_t keep_all_times(struct supervisor *s)
 {
 	int64_t now = jobstack_now_us(), next = now + 10 * JS_SECOND_US, stop = INT64_MAX, last;
 	enum ending why = ENDING_DRAIN, lease_why;
@@ -416,12 +416,12 @@ static int64_t keep_times(struct supervisor *s)
 		if (slot->aside != ASIDE_NOT)
 			next = aside_keep_time(s, slot, now, next);
 		if (slot->aside != ASIDE_START && slot->aside != ASIDE_KEEP && slot->pid != 0)
-			next = keep_time(s, slot, now, stop, why, next);
+			next = keep_command_time(s, slot, now, stop, why, next);
 		else if (slot->aside == ASIDE_NOT && slot->persistent != NULL)
 			next = converse_keep_time(s, slot, going, now, next);
 	}
 	aside_told(s);
-	next = trim_output(s, now, next);
+	next = trim_outputs(s, now, next);
 	if (s->later_us > now && s->later_us < next)
 		next = s->later_us;
 	if (s->orphans.at_us != 0 && s->orphans.at_us <= now)
@@ -470,7 +470,7 @@ static void watch_keeper(struct supervisor *s)
 	mailbox_stop(s->box, LEAVE_KEEPER, "the worker was killed (its keeper is gone)");
 }
 
-static int is_over(struct supervisor *s)
+static int has_all_ended(struct supervisor *s)
 {
 	int ended;
 
@@ -520,7 +520,7 @@ static void wait_for_any(struct supervisor *s, int64_t next)
 }
 
 /* The loop.  More than one thread may be in it; one of them runs. */
-static int run_loop(void *ctx)
+static int run_supervisor_loop(void *ctx)
 {
 	struct supervisor *s = ctx;
 
@@ -533,15 +533,16 @@ static int run_loop(void *ctx)
 		(void)lease_watch_clocks(s);
 		watch_keeper(s);
 		read_signals(s);
-		collect_ended(s);
-		if (is_over(s)) { /* looked at after the last command was taken in: nothing would wake us any more */
+		collect_commands(s);
+		if (has_all_ended(
+			    s)) { /* looked at after the last command was taken in: nothing would wake us any more */
 			if (s->orphans.at_us != 0) /* the keeper may be gone */
 				orphans_kill(&s->orphans);
 			return 0;
 		}
 		closes = watch_time(s);
 		start_all(s);
-		next = keep_times(s);
+		next = keep_all_times(s);
 		wait_for_any(s, closes < next ? closes : next);
 	}
 }
@@ -561,12 +562,12 @@ void supervisor_run(struct supervisor *s)
 	orphans_begin(&s->orphans, &s->all, s->slots, s->box->slots_n);
 	if (s->config->persistent && converse_begin(s, &error) != 0)
 		leave_blind(s, &error);
-	s->relay.loop = run_loop;
+	s->relay.loop = run_supervisor_loop;
 	s->relay.nudge = nudge_loop;
 	s->relay.ctx = s;
 	if (relay_run(&s->relay, &error) !=
 	    0) /* no thread can be started: the loop runs in this one, and a call that hangs holds it up */
-		(void)run_loop(s);
+		(void)run_supervisor_loop(s);
 	if (supervisor_hangs(s))
 		return;
 	converse_end(s);

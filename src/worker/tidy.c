@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int try_once(struct tidying *t, struct jobstack_error *error)
+static int try_requeue(struct tidying *t, struct jobstack_error *error)
 {
 	struct jobstack *handle = NULL;
 	int status = others_connect(t->config, &handle, error), spooled = status == 0 && t->page->spools;
@@ -35,7 +35,7 @@ static int try_once(struct tidying *t, struct jobstack_error *error)
 
 /* 0; or negative with ERROR.  A database that is away is waited for as long as the worker's lease: from then on others
  * do it. */
-static int take_back(struct tidying *t, struct jobstack_error *error)
+static int requeue_until_lease_ends(struct tidying *t, struct jobstack_error *error)
 {
 	int64_t until = js_clock_mono_us() + t->page->lease_us;
 	char lease[64];
@@ -43,13 +43,13 @@ static int take_back(struct tidying *t, struct jobstack_error *error)
 
 	for (int told = 0;; told = 1) {
 		memset(error, 0, sizeof(*error));
-		status = try_once(t, error);
+		status = try_requeue(t, error);
 		if (status != JOBSTACK_ENODB || js_clock_mono_us() >= until)
 			return status;
 		js_num_duration_text(t->page->lease_us, lease, sizeof(lease));
 		if (!told)
-			speaker_say("%s, and the database does not answer: the keeper tries for up to %s to give its "
-				    "entries back",
+			speaker_say("%s, and the database does not answer: the keeper tries for up to %s to requeue "
+				    "its entries",
 				    t->reason, lease);
 		js_clock_nap(JS_SECOND_US / 2, NULL);
 	}
@@ -61,20 +61,20 @@ static void tidy_words(const struct tidying *t, int status, const struct jobstac
 	if (status < 0 && t->page->spools)
 		(void)snprintf(text, TIDY_WORDS,
 			       "%s; its commands were ended, but its outcomes in %s could not be delivered: %s: "
-			       "`jobstack close --replay %s` does it when the database is back",
+			       "`jobstack close --replay %s` delivers them when the database is back",
 			       t->reason, t->page->spool, error->text, t->page->spool);
 	else if (status < 0)
 		(void)snprintf(text, TIDY_WORDS,
-			       "%s; its commands were ended, but its entries could not be taken back: %s: its lease "
-			       "will do it",
+			       "%s; its commands were ended, but its entries could not be requeued: %s: they will be "
+			       "requeued when its lease has ended",
 			       t->reason, error->text);
 	else if (t->delivered > 0)
 		(void)snprintf(text, TIDY_WORDS,
 			       "%s: its commands were ended, %" PRIu64
-			       " outcomes that waited were delivered, the rest of its entries was taken back",
+			       " outcomes that waited were delivered, its other entries were requeued",
 			       t->reason, t->delivered);
 	else
-		(void)snprintf(text, TIDY_WORDS, "%s: its commands were ended, %" PRIu64 " %s taken back", t->reason,
+		(void)snprintf(text, TIDY_WORDS, "%s: its commands were ended, %" PRIu64 " %s requeued", t->reason,
 			       t->taken, t->taken == 1 ? "entry was" : "entries were");
 }
 
@@ -90,10 +90,10 @@ void tidy_killed(struct tidying *t, const struct keeper_end *end, char text[TIDY
 		(void)snprintf(text, TIDY_WORDS, "%s before it had begun", reason);
 	else if (end->left > 0)
 		(void)snprintf(text, TIDY_WORDS,
-			       "%s, and %zu processes of its commands can't be killed: its entries go back when these "
-			       "have ended (on another host: after its lease)",
+			       "%s, and %zu processes of its commands can't be killed: its entries are requeued when "
+			       "these have ended (by workers on other hosts: when its lease has ended)",
 			       reason, end->left);
 	else
-		tidy_words(t, take_back(t, &error), &error, text);
+		tidy_words(t, requeue_until_lease_ends(t, &error), &error, text);
 	t->reason = NULL;
 }

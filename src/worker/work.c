@@ -22,7 +22,7 @@
 
 #define BEGIN_US (120 * JS_SECOND_US) /* so long a stack whose row somebody holds is waited for */
 
-static void announce(const struct run *r)
+static void announce_worker(const struct run *r)
 {
 	char lease[64], outage[64], end[64] = "";
 
@@ -32,11 +32,12 @@ static void announce(const struct run *r)
 	js_num_duration_text(lease_outage_us(&r->config), outage, sizeof(outage));
 	if (r->guard.end_us != 0)
 		js_num_duration_text(r->guard.end_us - js_clock_mono_us(), end, sizeof(end));
-	speaker_say("worker %llu on %s: stack \"%s\", %s, lease %s, rides out up to %s without the database%s%s%s%s",
-		    (unsigned long long)jobstack_worker_id(r->ledger.worker), r->identity.env.node, r->config.stack,
-		    r->slots_why, lease, outage, end[0] != '\0' ? ", the job ends in " : "", end,
-		    r->config.output_dash ? "" : ", output in ",
-		    r->config.output_dash ? "" : js_packlog_path(r->supervisor.all.log));
+	speaker_say(
+		"worker %llu on %s: stack \"%s\", %s, lease %s, can continue for up to %s without the database%s%s%s%s",
+		(unsigned long long)jobstack_worker_id(r->ledger.worker), r->identity.env.node, r->config.stack,
+		r->slots_why, lease, outage, end[0] != '\0' ? ", the job ends in " : "", end,
+		r->config.output_dash ? "" : ", output in ",
+		r->config.output_dash ? "" : js_packlog_path(r->supervisor.all.log));
 	if (r->config.finish_on_loss)
 		speaker_say("--on-lease-loss finish: commands are not stopped when the lease is lost, so an entry may "
 			    "run twice at once");
@@ -60,7 +61,7 @@ static int begin_outbox(struct run *r, struct jobstack_error *error)
 
 /* What waits at the end: is it late, or can it be delivered later?  Returns 1 if it has been told why
  * the worker ended. */
-static int conclude_outbox(struct run *r)
+static int settle_outbox(struct run *r)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	size_t late = 0;
@@ -69,7 +70,7 @@ static int conclude_outbox(struct run *r)
 	const char *path = outbox_path(&r->outbox);
 
 	if (status == 0 && late > 0)
-		speaker_say("%zu outcomes came too late, and don't count", late);
+		speaker_say("%zu outcome%s came too late and did not count", late, late == 1 ? "" : "s");
 	if (status == JOBSTACK_ECONFLICT && late > 0)
 		speaker_say("%zu outcomes of this worker can't be delivered%s%s: `jobstack check -s %s --logs %s` "
 			    "lists what the database has forgotten",
@@ -132,8 +133,7 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	failed = pthread_create(&thread, NULL, ledger_main, &r->ledger);
 	if (failed != 0) {
 		(void)outbox_end(&r->outbox);
-		return js_error_set(error, JOBSTACK_EBUG, "no thread can be started: %s",
-				    js_error_process_words(failed));
+		return js_error_set(error, JOBSTACK_EBUG, "can't start a thread: %s", js_error_process_words(failed));
 	}
 	supervisor_run(&r->supervisor);
 	(void)pthread_join(thread, NULL);
@@ -144,16 +144,16 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 }
 
 /* The breaker has tripped: nobody else should run into it either. */
-static void pause_stack(struct run *r)
+static void pause_failing_stack(struct run *r)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 
 	if (jobstack_set_state(r->handle, r->config.stack, JOBSTACK_PAUSED,
 			       "the first 20 entries of a worker all failed", &error) == 0)
 		speaker_say("the first 20 entries of this worker all failed, so the stack \"%s\" is paused now: see "
-			    "`jobstack list -s %s -t failed` and `jobstack logs`, mend what is wrong, then `jobstack "
-			    "resume -s %s`",
-			    r->config.stack, r->config.stack, r->config.stack);
+			    "`jobstack list -s %s -t failed` and `jobstack logs -s %s ENTRY`, correct the cause, then "
+			    "`jobstack resume -s %s`",
+			    r->config.stack, r->config.stack, r->config.stack, r->config.stack);
 	else
 		speaker_say("the first 20 entries of this worker all failed, but the stack could not be paused: %s",
 			    error.text);
@@ -176,7 +176,7 @@ static int begin_worker(struct run *r, struct jobstack_error *error)
 }
 
 /* Says why the worker leaves, if a person has to know. */
-static void say_why(const struct run *r)
+static void print_reason(const struct run *r)
 {
 	const struct mailbox *b = &r->box;
 
@@ -189,12 +189,14 @@ static void say_why(const struct run *r)
 			    advice_command(&r->config, b->why_number));
 		break;
 	case LEAVE_KEEPER: speaker_say("%s", b->why); break;
-	case LEAVE_DATABASE: speaker_say("%s: what ran is left to its lease and will be run again", b->why); break;
+	case LEAVE_DATABASE:
+		speaker_say("%s: entries that were running will run again when this worker's lease has ended", b->why);
+		break;
 	default: break;
 	}
 }
 
-static int exit_status(const struct run *r)
+static int choose_exit_status(const struct run *r)
 {
 	switch (r->box.leaving) {
 	case LEAVE_COMMAND:
@@ -210,7 +212,7 @@ static int exit_status(const struct run *r)
 }
 
 /* The summary. */
-static void conclude(struct run *r, int64_t took_us)
+static void print_summary(struct run *r, int64_t took_us)
 {
 	const struct mailbox *b = &r->box;
 	const char *why = b->leaving < LEAVE_COMMAND ? b->why : "";
@@ -218,11 +220,11 @@ static void conclude(struct run *r, int64_t took_us)
 
 	js_num_duration_text(took_us, took, sizeof(took));
 	if (r->supervisor.trip)
-		pause_stack(r);
+		pause_failing_stack(r);
 	if (b->leaving == LEAVE_FENCED)
 		speaker_say("%s", b->why);
-	if (!conclude_outbox(r))
-		say_why(r);
+	if (!settle_outbox(r))
+		print_reason(r);
 	if (!r->config.quiet)
 		speaker_say("%llu done, %llu failed, %llu interrupted in %s%s%s", (unsigned long long)b->done,
 			    (unsigned long long)b->failed, (unsigned long long)b->interrupted, took,
@@ -249,11 +251,11 @@ int run_work(struct run *r, struct jobstack_error *error)
 		(void)speaker_end();
 		return status;
 	}
-	announce(r);
+	announce_worker(r);
 	status = run_threads(r, error);
 	if (status == 0) {
-		conclude(r, js_clock_mono_us() - began);
-		status = exit_status(r);
+		print_summary(r, js_clock_mono_us() - began);
+		status = choose_exit_status(r);
 	} else if (jobstack_worker_end(r->ledger.worker, NULL, 0, error->text, &ignored) == 0)
 		r->keeper.page->worker = 0; /* it was born, and has claimed nothing */
 	/* a thread sits in a call: nothing may be freed under it */

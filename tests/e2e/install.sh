@@ -68,6 +68,6 @@ is '... and does it' "$(ledger shim)" '10 0 0 0 0 0'
 rm "$module"
 jobstack push -q -s without /x >/dev/null
 SLURM_JOB_ID=7 jobstack pop -s without >out 2>err
-like 'without the module: a plain message' "$(cat err)" 'Slurm module is not there'
+like 'without the module: a plain message' "$(cat err)" "can't find the Slurm module"
 check '... and it works' jobstack close -s without 1 --attempt 1
 finish

@@ -27,7 +27,7 @@ is '... which does' "$(bash byhand | head -1)" '1.5 a b'
 printf '%s\n' '/a,1' '/b' '/c,3,x' ',,' | jobstack push -q -s few --max-attempts 1 >/dev/null
 check 'entries without a field' worker -s few --slots 1 --colsep , -- sh -c 'echo "$1" >>few.ran; echo "$1-$2"' sh '{1}' '{2}'
 is '... fail, and say why' "$(reasons few)" '1 done 0 -
-2 failed - not run: it has 1 field, and {2} is asked for
+2 failed - not run: it has 1 field, but the command needs {2}
 3 done 0 -
 4 done 0 -'
 is '... they are not run' "$(cat few.ran)" $'/a\n/c'
@@ -42,17 +42,17 @@ check 'fields in --output, --error, --creates' worker -s files --colsep , --outp
 is '... name the files' "$(cat o/one/a.out o/one/err) $(ls o/two 2>/dev/null) $(ledger files)" $'/d/a.x\none  2 0 0 0 0 0'
 printf '%s\n' '/d/a.x' | jobstack push -q -s nofile --max-attempts 1 >/dev/null
 check 'a file name without its field' worker -s nofile --colsep , --output 'p/{3}' -- touch ran.nofile
-is '... fails the entry, too' "$(reasons nofile) $(ls p ran.nofile 2>/dev/null)" '1 failed - not run: it has 1 field, and {3} is asked for '
+is '... fails the entry, too' "$(reasons nofile) $(ls p ran.nofile 2>/dev/null)" '1 failed - not run: it has 1 field, but the command needs {3} '
 printf '%s\n' '/d/a.x,one' | jobstack push -q -s persist >/dev/null
 check 'a persistent command gets the whole' worker -s persist --colsep , --output 'q/{2}' --persistent --shell -- 'while read -r e a p; do echo "$p"; echo done; done'
 is '... its files may have fields' "$(cat q/one)" '/d/a.x,one'
-check '... but not its words' says 2 "can't stand in a persistent command" worker -s persist --colsep , --persistent -- cmd '{1}'
+check '... but not its words' says 2 "can't be used in a persistent command" worker -s persist --colsep , --persistent -- cmd '{1}'
 
 # without --colsep
 jobstack push -q -s none /d/f.x >/dev/null
 check 'without --colsep the first field is the whole' worker -s none -- sh -c "$words" sh '{1}' '{1/}' '${2}' '{0}'
 is '...' "$(jobstack logs -s none 1)" '[/d/f.x][f.x][${2}][{0}]'
-check '... and another is refused' says 2 '\{2\} stands for a field of an entry, and there are no fields without --colsep' worker -s none -- grep 'x{2}' {}
+check '... and another is refused' says 2 '\{2\} stands for a field of an entry, which needs --colsep' worker -s none -- grep 'x{2}' {}
 check '... unless {} has another name' worker -s none -I @ --dry-run -- grep 'x{2}' @
 for bad in '' '\' '\s+' '\x00'; do
 	check "--colsep '$bad'" says 2 '--colsep takes a string' worker -s none --colsep "$bad" -- true

@@ -28,7 +28,7 @@ check 'the worker is killed: its commands end' wait_for 5 commands_gone
 check '... its entries are back' wait_for 5 ledger_is killed '0 0 10 0 0 0'
 wait "$keeper"
 is '... the keeper ends as it did' $? 137
-like '... and says so' "$(cat said)" 'killed by signal 9 \(Killed\): its commands were ended, 2 entries were taken back'
+like '... and says so' "$(cat said)" 'killed by signal 9 \(Killed\): its commands were ended, 2 entries were requeued'
 is '... two were lost' "$(ended_as killed)" '2 the worker was killed by signal 9 (Killed) 2'
 check '... its audit' audit killed
 again

@@ -51,9 +51,9 @@ names flood /1
 check 'a command that prints twice the disk' own_mounts bash small.sh
 is '... is none the wiser' "$(ledger flood) $(jobstack logs -s flood 1 | tail -1 | tr -d '\0')" '1 0 0 0 0 0 end'
 for bad in 5 1023 x -1 16MB ''; do
-	check "--output-limit '$bad'" says 2 'output-limit takes a size from 1024 bytes on' worker -s limit "--output-limit=$bad" -- true
+	check "--output-limit '$bad'" says 2 'output-limit takes a size of at least 1024 bytes' worker -s limit "--output-limit=$bad" -- true
 done
-check '--log-size 1' says 2 'log-size takes a size from 65536 bytes on' worker -s limit --log-size 1 -- true
+check '--log-size 1' says 2 'log-size takes a size of at least 65536 bytes' worker -s limit --log-size 1 -- true
 
 # --log-size
 names rotate /1 /2 /3 /4 /5 /6 /7

@@ -194,7 +194,7 @@ is '... and all is done' "$(ledger recycle)" '7 0 0 0 0 0'
 # next one's, as the page says)
 action twice 'env printf "done\ndone\n"'
 push_names unasked ok twice ok ok
-check 'a second answer is told' says 0 'nothing had been asked for.*(docs/PERSISTENT.md)' by_name -s unasked
+check 'a second answer is told' says 0 'does not belong to a request.*docs/PERSISTENT.md' by_name -s unasked
 is '... and charges nobody' "$(ledger unasked) $(outcomes unasked | grep -vc "done")" '4 0 0 0 0 0 0'
 is '... a new process' "$(wc -l <unasked.pids)" 2
 push_names early ok ok
@@ -215,11 +215,11 @@ push_names fault ok
 check 'a command that is not there' fails_with 2 persistent -s fault -- nosuchcommand
 check 'one that is not there for this slot' fails_with 2 persistent -s fault -- './no-{%}'
 for place in '{}' '{/}' '{//}' '{.}' '{/.}' '{#}' 'x{}y'; do
-	check "$place is refused" says 2 "can't stand in a persistent command" persistent -s fault -- cat "$place"
+	check "$place is refused" says 2 "can't be used in a persistent command" persistent -s fault -- cat "$place"
 done
-check '... in a script too' says 2 "can't stand in a persistent command" persistent -s fault --shell -- 'while read -r l; do echo {}; done'
-check '... and the word of -I' says 2 "@ can't stand in a persistent command" persistent -s fault -I @ -- cat @
-check '--recycle is for persistent commands' says 2 'recycle is for --persistent' worker -s fault --recycle 3 -- true
+check '... in a script too' says 2 "can't be used in a persistent command" persistent -s fault --shell -- 'while read -r l; do echo {}; done'
+check '... and the word of -I' says 2 "@ can't be used in a persistent command" persistent -s fault -I @ -- cat @
+check '--recycle is for persistent commands' says 2 'recycle needs --persistent' worker -s fault --recycle 3 -- true
 is '... nobody was charged' "$(ledger fault) $(outcomes fault)" '0 0 1 0 0 0 '
 check '-I makes {} an ordinary word' persistent -s fault -I @ --shell -- ': {}; while read -r e a p; do echo done; done'
 push_names dry ok 3

@@ -48,7 +48,7 @@ check '... however long it was silent' prints 0 'nothing to take back: no worker
 die dead
 is 'kill -9 of all of it: nobody has noticed' "$(ledger dead)" '0 0 3 0 0 2'
 before=$(tables)
-check '--dry-run says what would be' says 0 'worker [0-9]+ on .*: its process on .* is gone: 2 entries would be taken back' \
+check '--dry-run says what would be' says 0 'worker [0-9]+ on .*: its process on .* is gone: 2 entries would be requeued' \
 	jobstack recover -s dead --dry-run
 check '... and again' prints 0 '2 would be taken back from 1 dead worker' jobstack recover -s dead --dry-run
 is '... and changes nothing' "$(tables)" "$before"
@@ -99,7 +99,7 @@ for i in "${!lefts[@]}"; do
 		jobstack recover -s "left$i" --dry-run
 	check '... ' alive "${LEFT[@]}"
 	is '... nothing is changed' "$(tables)" "$before"
-	check 'recover ends it, and takes back' says 0 'its process on .* is gone \(processes that its commands left were killed\): 1 entry taken back' \
+	check 'recover ends it, and takes back' says 0 'its process on .* is gone \(processes left by its commands were killed\): 1 entry requeued' \
 		jobstack recover -s "left$i"
 	check '... nothing of it is left' none_lives "${LEFT[@]}"
 	check '... its audit' audit "left$i"
@@ -137,7 +137,7 @@ if ((EUID == 0)); then
 	is '... it runs' "$(ledger setuid)" '0 0 0 0 0 1'
 	kill -KILL "${LEFT[0]}"
 	wait_for 10 none_lives "${LEFT[0]}"
-	check '... until it ends' says 0 'silent for [0-9]+ s, longer than its lease: 1 entry taken back' as_nobody "$JOBSTACK_BIN/jobstack" recover -s setuid
+	check '... until it ends' says 0 'silent for [0-9]+ s, longer than its lease: 1 entry requeued' as_nobody "$JOBSTACK_BIN/jobstack" recover -s setuid
 	check '... its audit' audit setuid
 fi
 
@@ -223,7 +223,7 @@ mapfile -t gone <silent
 wait_for 10 none_lives "${gone[@]}"
 silent_for silent 4
 check 'when they have ended it is watched for a whole one' \
-	says 0 'watching 1 worker that has been silent for long, for up to 6.0 s.*silent for [0-9]+ s, longer than its lease: 2 entries taken back' \
+	says 0 'watching 1 worker that has been silent for long, for up to 6.0 s.*silent for [0-9]+ s, longer than its lease: 2 entries requeued' \
 	jobstack recover -s silent
 like '... the reason is on record' "$(reasons silent)" '^silent for ([6-9]|1[0-9]) s, longer than its lease$'
 check '... others do the work' worker -s silent --slots 2 -- true
@@ -258,7 +258,7 @@ like '... and in JSON' "$(jobstack recover -s hours --json 2>/dev/null)" '"taken
 check '--wait watches, until it is told to stop' says 130 'for up to 2 h 0 min' sh -c 'timeout -s INT 3 jobstack recover -s hours --wait; exit 130'
 is '... nothing is taken before its time' "$(ledger hours)" '0 0 1 0 0 1'
 lease_is hours 5
-check 'when it is over, it is' says 0 "silent for 10[89][0-9][0-9] s, longer than its lease: 1 entry taken back" jobstack recover -s hours --wait
+check 'when it is over, it is' says 0 "silent for 10[89][0-9][0-9] s, longer than its lease: 1 entry requeued" jobstack recover -s hours --wait
 
 # ---- many at once
 push many 40
@@ -281,7 +281,7 @@ check 'a pop within its lease is no suspect' prints 0 'nothing to take back: no 
 	sh -c 'jobstack renew -q -s script 1 --lease 100 && jobstack recover -s script'
 jobstack renew -s script 1 --lease 1
 check 'one whose lease is over is watched for a moment' wait_for 20 \
-	says 0 'watching 1 worker .* for up to 3.0 s.*silent for [0-9]+ s, longer than its lease: 1 entry taken back' jobstack recover -s script
+	says 0 'watching 1 worker .* for up to 3.0 s.*silent for [0-9]+ s, longer than its lease: 1 entry requeued' jobstack recover -s script
 is '... and nobody else' "$(ledger script)" '0 0 2 0 0 1'
 check 'its close comes too late' says 1 'is gone' jobstack close -s script 1 --attempt 1
 
@@ -292,7 +292,7 @@ sql "UPDATE worker JOIN stack USING(stack_id) SET host='elsewhere',slurm_job=5,s
 SLOTS=1 hang noslurm 2
 silent_for noslurm 100
 die noslurm
-check 'no module: said, and the rest is done' says 0 'Slurm could not be asked about 1 worker: the Slurm module is not there.*: 1 entry taken back' \
+check 'no module: said, and the rest is done' says 0 "Slurm could not be asked about 1 worker: can't find the Slurm module.*: 1 entry requeued" \
 	jobstack recover -s noslurm
 is '... ' "$(ledger noslurm)" '0 0 3 0 0 1'
 cat >slurm.conf <<-END

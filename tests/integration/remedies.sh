@@ -40,12 +40,12 @@ jobstack push -q -s work /dev/null >/dev/null
 printf 'no program\n' >plain
 check 'the worker: no such stack' says 2 'there is no stack "nosuch": push to it first' jobstack-worker -s nosuch -- true
 check 'the worker: no such option' says 2 'no option --nosuch: see --help' jobstack-worker --nosuch -- true
-check 'the worker: no such program' says 2 'not found in .*: is a module to be loaded' jobstack-worker -s work -- nosuch-program
-check 'the worker: not executable' says 2 'not executable .*: chmod \+x makes a script executable' jobstack-worker -s work -- ./plain
+check 'the worker: no such program' says 2 'not found in .*: load its module' jobstack-worker -s work -- nosuch-program
+check 'the worker: not executable' says 2 'not executable .*: make it executable with chmod \+x' jobstack-worker -s work -- ./plain
 run_on_names() { printf '/dev/null\n' | jobstack run -q "$@"; }
 check 'run tries the worker before a push makes the stack' says 0 '^$' run_on_names -s later -- true
 is '... and then makes it' "$(ledger later)" '1 0 0 0 0 0'
-check '... but not if the command cannot be run' says 2 'not found in .*: is a module to be loaded' run_on_names -s never -- nosuch-program
+check '... but not if the command cannot be run' says 2 'not found in .*: load its module' run_on_names -s never -- nosuch-program
 is '... which leaves no stack' "$(ledger never)" ''
 
 # ------------------------------------------------------------------------------------------------------------ the database
@@ -53,7 +53,7 @@ sed 's/^password=.*/password=wrong/' "$JOBSTACK_TEST_CNF" >wrong.cnf
 { cat "$JOBSTACK_TEST_CNF" && echo 'ssl-mode=REQUIRED'; } >tls.cnf
 chmod 600 wrong.cnf tls.cnf
 check 'a wrong password' says 77 'look at user and password in wrong.cnf' jobstack status --defaults-file wrong.cnf
-check '... for the worker' says 77 'look at user and password in the option file' jobstack-worker --defaults-file wrong.cnf -s work -- true
+check '... for the worker' says 77 'check user and password in the option file' jobstack-worker --defaults-file wrong.cnf -s work -- true
 if sql 'SELECT @@have_ssl' | grep -q YES; then
 	check 'the server has TLS' says 0 '' jobstack status --defaults-file tls.cnf
 else

@@ -57,7 +57,7 @@ tree() { # PID: it and its descendants
 jobstack-worker -s busy --slots 2 --lease 60 --idle-timeout 1 -- bash job.sh 2>busy.err &
 worker=$!
 check 'a worker is at work' wait_for 30 began busy 20
-like 'it says what it rides out' "$(cat busy.err)" 'rides out up to 54 s without the database'
+like 'it says what it rides out' "$(cat busy.err)" 'can continue for up to 54 s without the database'
 server_kill
 SECONDS_AT_KILL=$(date +%s)
 check 'what ended waits on the disk' wait_for 20 spools busy
@@ -70,7 +70,7 @@ cp "$spool" copy.spool
 check 'the server comes back' server_start
 check 'everything is delivered' wait_for 60 ledger_is busy '200 0 0 0 0 1'
 check '... and the spool goes' wait_for 20 no_spool busy
-check '... which it says' wait_for 20 grep -q "what waited in .*${spool##*/} has been delivered" busy.err
+check '... which it says' wait_for 20 grep -q "the outcomes in .*${spool##*/} have been delivered" busy.err
 check 'a worker that lives delivers its own' answers 1 'still has its lease' jobstack close --replay copy.spool
 touch go.busy
 check 'the worker ends well' wait $worker
@@ -123,7 +123,7 @@ for n in 1 2; do
 	check "full: outcome $n waits elsewhere" wait_for 20 has "$TMPDIR/jobstack-*.spool" $n
 	touch two.killed two.told two.lost two.kept two.behind two.full
 done
-like 'full: it says so, and why' "$(cat full.err)" 'No space left on device: outcomes wait in .* instead, which may not outlive the job'
+like 'full: it says so, and why' "$(cat full.err)" 'No space left on device: outcomes wait in .* instead, which may be removed when the job ends'
 is '... once' "$(grep -c instead full.err)" 1
 # shellcheck disable=SC2046
 kill -KILL $(tree "${pid[killed]}")
@@ -157,7 +157,7 @@ sed 2d "$spool" >shorter
 check 'late: a line that is missing' answers 2 'damaged in line 2' jobstack close --replay shorter
 sed '1s/^jobstack-spool 3/jobstack-spool 4/' "$spool" >newer
 check 'late: another version' answers 2 'is a spool of version 4, and this program reads 1 to 3' jobstack close --replay newer
-check 'late: no spool at all' answers 2 'no spool' jobstack close --replay job.sh
+check 'late: no spool at all' answers 2 'not a spool' jobstack close --replay job.sh
 check '... or nothing' answers 2 "can't be read" jobstack close --replay nosuch
 check '... or a directory' answers 2 'no spool' jobstack close --replay .
 check 'late: what can not go together' answers 2 'no --attempt' jobstack close --replay --exit 3 "$spool"
@@ -210,7 +210,7 @@ check 'lost: the audit' audit lost
 
 # kept: its keeper has delivered what waited
 check 'kept: its keeper ends as it did' fails_with 137 wait "${pid[kept]}"
-like '... which waited for the database for its whole lease' "$(cat kept.err)" 'the keeper tries for up to 15 min 0 s to give its entries back'
+like '... which waited for the database for its whole lease' "$(cat kept.err)" 'the keeper tries for up to 15 min 0 s to requeue its entries'
 like '... having delivered what waited' "$(cat kept.err)" 'killed by signal 9 .*: its commands were ended, 2 outcomes that waited were delivered'
 is '... two done, one lost' "$(ledger kept) $(sql "SELECT GROUP_CONCAT(outcome ORDER BY entry_id) FROM attempt JOIN stack USING(stack_id) WHERE name='kept'")" '2 0 1 0 0 0 0,2,0'
 check '... and the spool goes' no_spool kept
@@ -229,7 +229,7 @@ kill -TERM "${pid[full]}"
 check '... it ends well' wait "${pid[full]}"
 check 'full: the audit' audit full
 check 'nowhere: what waited in memory is delivered' wait_for 40 ledger_is nowhere '1 0 0 0 0 1'
-like '... which it had said' "$(cat nowhere.err)" 'outcomes wait in memory only'
+like '... which it had said' "$(cat nowhere.err)" 'outcomes wait only in memory'
 kill -TERM "$(<nowhere.pid)"
 wait $nowhere
 is '... it ends well' "$(<nowhere.status) $(ledger nowhere)" '0 1 0 1 0 0 0'

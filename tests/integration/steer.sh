@@ -133,7 +133,7 @@ for end in cancel drop; do
 	timeout 300 jobstack-worker -s idle --idle-timeout 300 -- true 2>idle.err &
 	pid=$!
 	check "a worker idles ($end)" wait_for 20 alive idle 1
-	check '... and says what it waits for' wait_for 20 grep -q 'the stack is paused: `jobstack resume -s idle` goes on' idle.err
+	check '... and says what it waits for' wait_for 20 grep -q 'the stack is paused: `jobstack resume -s idle` continues it' idle.err
 	check "... the stack goes" jobstack $end -q -s idle $([[ $end == cancel ]] || echo --yes)
 	status=0
 	wait $pid || status=$?

@@ -94,7 +94,7 @@ static void silence(void **state)
 	assert_int_equal(result.others, 0);
 	assert_non_null(strstr(reason, " s, longer than its lease"));
 	assert_non_null(strstr(told, "on n3: silent for "));
-	assert_non_null(strstr(told, ": 1 entry taken back"));
+	assert_non_null(strstr(told, ": 1 entry requeued"));
 	look("silence");
 	assert_true(st.ready == 1 && st.workers == 0);
 	GIVES(JOBSTACK_NOTHING, jobstack_step(w, NULL, 0, 0, NULL, 0, NULL, NULL, &e)); /* it is fenced */

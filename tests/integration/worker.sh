@@ -76,14 +76,14 @@ check 'a command that is not there' fails_with 2 worker -s fault -- nosuchcomman
 printf 'x' >plain
 check 'one that is not executable' fails_with 2 worker -s fault -- ./plain {}
 check '... says how it becomes so' says 2 'not executable.*chmod \+x' worker -s fault -- ./plain {}
-check 'one without its ./' says 2 'here is one: write ./plain' worker -s fault -- plain {}
+check 'one without its ./' says 2 'it is in this directory: write ./plain' worker -s fault -- plain {}
 check 'one of several words in one' says 2 'leave out the quotes' worker -s fault -- 'cat {}'
-check 'a stack before --' says 2 'a stack is named with -s' worker fault -- cat {}
-check 'a directory for the output that can not be made, before anything runs' says 2 "can't be kept in $PWD/plain/no/fault: Not a directory: --log-dir" \
+check 'a stack before --' says 2 "options go before --" worker fault -- cat {}
+check 'a directory for the output that can not be made, before anything runs' says 2 "can't keep the output in $PWD/plain/no/fault: Not a directory: choose another directory with --log-dir" \
 	worker -s fault --log-dir plain/no -- touch ran
 check '... indeed' test ! -e ran
 check 'a name in code is doubted' says 0 'the code of sh .*JOBSTACK_DATAPATH' jobstack-worker -s fault --dry-run -- sh -c 'cat {}'
-check 'so is a pipe without a shell' says 0 'goes to cat as an argument; --shell' jobstack-worker -s fault --dry-run -- cat {} '|' wc
+check 'so is a pipe without a shell' says 0 'is passed to cat as an argument: use --shell' jobstack-worker -s fault --dry-run -- cat {} '|' wc
 check '... and not what is right' says 0 '^$' jobstack-worker -s fault --dry-run -- sh -c 'cat "$1" | wc' sh {}
 check '... nor a script' says 0 '^$' jobstack-worker -s fault --dry-run --shell -- 'cat {} | wc'
 check 'a stack that is not there' fails_with 2 worker -s nosuch -- true
@@ -114,7 +114,7 @@ numbered 1 40 | jobstack push -q -s dash >/dev/null
 worker -s dash --slots 4 --output - -- sh -c 'for i in 1 2 3; do echo $JOBSTACK_ENTRY; sleep 0.01; done' >dash.out
 is '--output -: an entry at a time' "$(uniq -c dash.out | awk '{print $1}' | sort -u)" 3
 is '... all of them' "$(sort -u dash.out | wc -l)" 40
-is '--output without a placeholder is refused' "$(worker -s out --output same -- true 2>&1 >/dev/null; echo $?)" "$(printf '%s\n2' 'jobstack-worker: --output and --error need a placeholder such as {#}: all entries would write to one file')"
+is '--output without a placeholder is refused' "$(worker -s out --output same -- true 2>&1 >/dev/null; echo $?)" "$(printf '%s\n2' 'jobstack-worker: --output and --error need a placeholder such as {#}, or all entries would write to one file')"
 numbered 1 3 | jobstack push -q -s creates --max-attempts 1 >/dev/null
 touch made.1
 check '--creates' worker -s creates --creates 'made.{#}' --shell -- ': {}; test $JOBSTACK_ENTRY = 3 || touch made.{#}; touch ran.{#}'

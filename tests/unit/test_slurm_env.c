@@ -143,8 +143,8 @@ static void expect_slots(int64_t cpus_per_task, unsigned cpus, unsigned slots, c
 static void test_slots(void **state)
 {
 	(void)state;
-	expect_slots(4, 2, 2, "2 slots: SLURM_CPUS_PER_TASK=4, but 2 CPUs may be used");
-	expect_slots(4, 1, 1, "1 slot: SLURM_CPUS_PER_TASK=4, but 1 CPU may be used");
+	expect_slots(4, 2, 2, "2 slots: SLURM_CPUS_PER_TASK=4, but only 2 CPUs are available");
+	expect_slots(4, 1, 1, "1 slot: SLURM_CPUS_PER_TASK=4, but only 1 CPU is available");
 	expect_slots(4, 8, 4, "4 slots: SLURM_CPUS_PER_TASK=4");
 	expect_slots(1, 8, 1, "1 slot: SLURM_CPUS_PER_TASK=1");
 	expect_slots(-1, 8, 1, "1 slot: SLURM_CPUS_PER_TASK is not set");

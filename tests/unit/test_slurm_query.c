@@ -151,7 +151,7 @@ static void test_no_module(void **state)
 
 	(void)state;
 	assert_int_equal(js_slurm_job(&nowhere, 1, &job, &error), JOBSTACK_EMISSING);
-	assert_string_equal(error.text, "the Slurm module is not there (looked in /no/such/dir): no jobstack_slurm.so");
+	assert_string_equal(error.text, "can't find the Slurm module jobstack_slurm.so (looked in /no/such/dir)");
 	assert_int_equal(js_slurm_job(&nowhere, 1, &job, NULL), JOBSTACK_EMISSING);
 	assert_int_equal(js_file_replace("jobstack_slurm.so", 0600, "garbage", 7), 0);
 	assert_int_equal(js_slurm_find(&where, &found, NULL), 0);
