@@ -188,10 +188,10 @@ static void test_answers(void **state)
 	expect(1, 0, "");
 	expect(2, 1, "");
 	expect(3, JOBSTACK_EFILE, "Slurm: no controller");
-	expect(4, JOBSTACK_EFILE, "libslurm gave up: fatal: no configuration");
-	expect(5, JOBSTACK_EFILE, "libslurm gave up: bye");
+	expect(4, JOBSTACK_EFILE, "libslurm gave no answer: fatal: no configuration");
+	expect(5, JOBSTACK_EFILE, "libslurm gave no answer: bye");
 	expect(6, JOBSTACK_EFILE, "libslurm was ended by signal 6");
-	expect(9, JOBSTACK_EFILE, "libslurm gave up");
+	expect(9, JOBSTACK_EFILE, "libslurm gave no answer");
 }
 
 static void test_limit(void **state)
