@@ -119,7 +119,7 @@ static void show_progress(struct waiting *w)
 	cli_progress(&w->progress, "%s%s%s, %" PRIu64 " left, %" PRIu64 " running%s%s%s%s",
 		     bar.data != NULL ? bar.data : "", bar.data != NULL ? " " : "",
 		     view_percent(insight_stack_share(s)).text, insight_stack_left(s), s->running,
-		     w->pace.rate > 0 ? ", " : "", w->pace.rate > 0 ? view_rate(w->pace.rate).text : "",
+		     w->pace.rate > 0 ? ", " : "", w->pace.rate > 0 ? view_rate(w->pace.rate, " files").text : "",
 		     w->pace.eta_us > 0 ? ", ends in about " : "", w->pace.eta_us > 0 ? view_eta(&w->pace).text : "");
 	js_buf_free(&bar);
 }

@@ -76,33 +76,32 @@ int js_config_password(const struct js_layout *layout, char password[JS_CONFIG_P
 }
 
 /* What a compiled-in default or a distribution would else decide; names that one of the two servers lacks are loose. */
-static const char fixed[] =
-	"skip-name-resolve\n"
-	"skip-log-bin\n"
-	"# pushes use it; what a server asks for is the client's to refuse, and ours gives no file\n"
-	"local-infile=1\n"
-	"default-storage-engine=InnoDB\n"
-	"character-set-server=utf8mb4\n"
-	"collation-server=utf8mb4_bin\n"
-	"require_secure_transport=ON\n"
-	"tls_version=TLSv1.2,TLSv1.3\n"
-	"loose_mysqlx=0\n"
-	"loose_event_scheduler=OFF\n"
-	"loose_log_warnings=1\n"
-	"# every commit is on disk before it is answered\n"
-	"innodb_flush_log_at_trx_commit=1\n"
-	"innodb_doublewrite=ON\n"
-	"loose_innodb_file_per_table=1\n"
-	"loose_innodb_flush_method=O_DIRECT\n"
-	"# small but for what a queue needs\n"
-	"performance_schema=OFF\n"
-	"key_buffer_size=1M\n"
-	"loose_aria_pagecache_buffer_size=8M\n"
-	"max_allowed_packet=64M\n"
-	"max_connect_errors=1000000000\n"
-	"connect_timeout=30\n"
-	"table_open_cache=2000\n"
-	"table_open_cache_instances=4\n";
+static const char fixed[] = "skip-name-resolve\n"
+			    "skip-log-bin\n"
+			    "# pushes use it; no client of jobstack sends a file that the server asks for\n"
+			    "local-infile=1\n"
+			    "default-storage-engine=InnoDB\n"
+			    "character-set-server=utf8mb4\n"
+			    "collation-server=utf8mb4_bin\n"
+			    "require_secure_transport=ON\n"
+			    "tls_version=TLSv1.2,TLSv1.3\n"
+			    "loose_mysqlx=0\n"
+			    "loose_event_scheduler=OFF\n"
+			    "loose_log_warnings=1\n"
+			    "# every commit is on disk before it is answered\n"
+			    "innodb_flush_log_at_trx_commit=1\n"
+			    "innodb_doublewrite=ON\n"
+			    "loose_innodb_file_per_table=1\n"
+			    "loose_innodb_flush_method=O_DIRECT\n"
+			    "# small, except for what a queue needs\n"
+			    "performance_schema=OFF\n"
+			    "key_buffer_size=1M\n"
+			    "loose_aria_pagecache_buffer_size=8M\n"
+			    "max_allowed_packet=64M\n"
+			    "max_connect_errors=1000000000\n"
+			    "connect_timeout=30\n"
+			    "table_open_cache=2000\n"
+			    "table_open_cache_instances=4\n";
 
 int js_config_server(const struct js_layout *layout, const struct js_program *program, const struct js_config *config,
 		     struct jobstack_error *error)
@@ -113,7 +112,7 @@ int js_config_server(const struct js_layout *layout, const struct js_program *pr
 
 	js_tls_paths(layout, &tls);
 	js_layout_join(pid_file, layout->run, "pid");
-	js_buf_str(&t, SIGN " at each start; a change here is lost.\n[mysqld]\n");
+	js_buf_str(&t, SIGN " at each start; changes here are lost.\n[mysqld]\n");
 	if (program->basedir[0] != '\0')
 		add_value(&t, "basedir", program->basedir);
 	add_value(&t, "datadir", layout->data);
@@ -155,7 +154,7 @@ int js_config_init(const struct js_layout *layout, const struct js_program *prog
 	status = put_file(layout->init, 0600, &t, error);
 	if (status == 0 && who->change && lchown(layout->init, who->uid, who->gid) != 0)
 		status = js_error_file(error, "%s", layout->init);
-	js_buf_str(&t, SIGN ": the server's administrator, on its own host.\n[client]\n");
+	js_buf_str(&t, SIGN ": login of the server's administrator, on the server's host.\n[client]\n");
 	add_value(&t, "user", program->mysql || geteuid() == 0 ? "root" : who->name);
 	add_value(&t, "socket", config->socket);
 	if (program->mysql)
@@ -195,15 +194,14 @@ int js_config_client_check(const char *path, struct jobstack_error *error)
 	if (slash != NULL && slash != dir)
 		*slash = '\0';
 	if (js_file_mkdirs(dir, 0700) != 0 || access(dir, W_OK | X_OK) != 0)
-		return js_error_access(error, "the directory %s for the client's option file", dir);
+		return js_error_access(error, "the directory %s for the client's option file can't be used", dir);
 	if (js_file_read(path, &t) != 0) {
 		if (errno != ENOENT)
 			status = js_error_access(error, "%s can't be read", path);
 	} else if (t.len > 0 && strncmp(t.data, SIGN, strlen(SIGN)) != 0)
 		status = js_error_set(
 			error, JOBSTACK_ECONFLICT,
-			"%s is there already and was not written by jobstack server: move it away, or give "
-			"another --client-file",
+			"%s exists and was not written by jobstack server: move it away, or give another --client-file",
 			path);
 	js_buf_wipe(&t);
 	return status;

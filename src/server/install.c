@@ -123,9 +123,9 @@ int js_install(const struct js_work *work, const struct js_program *program, str
 	/* a name of its own each time: an installer that outlived its killed parent can't write into ours */
 	js_layout_join(aside, layout->dir, "data.new.XXXXXX");
 	if (mkdtemp(aside) == NULL)
-		return js_error_file(error, "a directory in %s", layout->dir);
+		return js_error_file(error, "can't make a directory in %s", layout->dir);
 	if (who->change && lchown(aside, who->uid, who->gid) != 0)
-		status = js_error_file(error, "%s can't be given to %s", aside, who->name);
+		status = js_error_file(error, "can't make the user %s the owner of %s", who->name, aside);
 	if (status == 0)
 		status = run_installer(work, program, aside, error);
 	if (status == 0)

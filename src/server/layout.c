@@ -44,11 +44,11 @@ int js_layout_absolute(char out[JS_LAYOUT_PATH], const char *path, struct jobsta
 
 	for (const char *p = path; *p != '\0'; p++)
 		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			return js_error_set(error, JOBSTACK_EUSAGE, "the path %s has control characters", path);
+			return js_error_set(error, JOBSTACK_EUSAGE, "the path %s contains control characters", path);
 	if (*path == '\0')
 		return js_error_set(error, JOBSTACK_EUSAGE, "a path is empty");
 	if (*path != '/' && getcwd(cwd, sizeof(cwd)) == NULL)
-		return js_error_file(error, "the working directory");
+		return js_error_file(error, "the working directory is unknown");
 	if (strlen(cwd) + strlen(path) + 2 > JS_LAYOUT_DIR_MAX)
 		return js_error_set(error, JOBSTACK_EUSAGE, "the path %.100s... is too long", path);
 	if (*path == '/')
@@ -127,9 +127,9 @@ static int make_subdirectory(const char *path, const struct js_who *who, mode_t 
 	if (mkdir(path, mode) != 0 && errno != EEXIST)
 		return js_error_file(error, "%s can't be made", path);
 	if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode))
-		return js_error_set(error, JOBSTACK_EFILE, "%s is no directory", path);
+		return js_error_set(error, JOBSTACK_EFILE, "%s is not a directory", path);
 	if (who->change && st.st_uid != who->uid && lchown(path, who->uid, who->gid) != 0)
-		return js_error_file(error, "%s can't be given to the user %s", path, who->name);
+		return js_error_file(error, "can't make the user %s the owner of %s", who->name, path);
 	if (chmod(path, mode) != 0)
 		return js_error_file(error, "%s", path);
 	return 0;
@@ -149,7 +149,7 @@ static int own_dir(const struct js_layout *layout, const struct js_who *who, str
 		if (js_who_numbered(st.st_uid, &us, NULL) != 0)
 			us.name[0] = '\0';
 		return js_error_set(error, JOBSTACK_EPERM, "the directory %s belongs to another user (%s)", layout->dir,
-				    us.name[0] != '\0' ? us.name : "without a name");
+				    us.name[0] != '\0' ? us.name : "unknown");
 	}
 	if (access(layout->dir, R_OK | W_OK | X_OK) != 0 && chmod(layout->dir, 0700) != 0)
 		return js_error_set(error, JOBSTACK_EPERM, "the directory %s can't be used: %s", layout->dir,
@@ -157,7 +157,8 @@ static int own_dir(const struct js_layout *layout, const struct js_who *who, str
 	/* the lock is the first thing made there: looked for again, since another start may just have made it */
 	if (access(layout->lock, F_OK) != 0 && !is_empty(layout->dir) && access(layout->lock, F_OK) != 0)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the directory %s has other things in it and is not one of jobstack server",
+				    "the directory %s contains other files and was not made by jobstack server: give "
+				    "another --data",
 				    layout->dir);
 	if (chmod(layout->dir, who->change ? 0711 : 0700) != 0)
 		return js_error_file(error, "%s", layout->dir);
@@ -174,8 +175,9 @@ static int check_data(const struct js_layout *layout, const struct js_who *who, 
 		return 0;
 	if (js_who_numbered(st.st_uid, &other, NULL) != 0)
 		(void)snprintf(other.name, sizeof(other.name), "%lu", (unsigned long)st.st_uid);
-	return js_error_set(error, JOBSTACK_ECONFLICT, "the data in %s is the user %s's: the server can't run as %s",
-			    layout->data, other.name, who->name);
+	return js_error_set(error, JOBSTACK_ECONFLICT,
+			    "the data in %s belongs to the user %s: the server can't run as %s", layout->data,
+			    other.name, who->name);
 }
 
 int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error)
@@ -203,8 +205,8 @@ int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, 
 				      layout->run, js_error_process_words(errno));
 	else if (reach != 0)
 		status = js_error_set(error, JOBSTACK_EPERM,
-				      "the user %s can't reach %s: every directory above it must let others pass (mode "
-				      "o+x); or choose another --data",
+				      "the user %s can't reach %s: give each directory above it the mode o+x, or "
+				      "choose another --data",
 				      who->name, layout->run);
 	return status;
 }
@@ -254,15 +256,14 @@ int js_layout_lock(const struct js_layout *layout, int64_t patience_us, const st
 		if ((stop != NULL && *stop != 0) || js_clock_mono_us() - start > patience_us) {
 			(void)close(fd);
 			if (stop != NULL && *stop != 0)
-				return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while waiting for %s",
+				return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while waiting for the lock %s",
 						    layout->lock);
 			return js_error_set(error, JOBSTACK_ECONFLICT,
-					    "another jobstack server command works on %s and does not end",
-					    layout->dir);
+					    "another `jobstack server` command still works on %s", layout->dir);
 		}
 		if (js_clock_mono_us() - said > SAY_US) {
 			said = js_clock_mono_us();
-			js_log(log, JOBSTACK_LOG_INFO, "waiting for another jobstack server command that works on %s",
+			js_log(log, JOBSTACK_LOG_INFO, "waiting for another `jobstack server` command that works on %s",
 			       layout->dir);
 		}
 		js_clock_nap(LOCK_NAP_US, stop);

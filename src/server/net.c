@@ -100,7 +100,7 @@ static int choose_address(const struct addrinfo *list, struct js_net *net, struc
 	for (const struct addrinfo *a = list; fd < 0 && a != NULL; a = a->ai_next) {
 		if (is_any(a->ai_addr))
 			return js_error_set(error, JOBSTACK_EUSAGE,
-					    "%s is no address to connect to: give the name or address by which the "
+					    "clients can't connect to %s: give the name or address at which the "
 					    "compute nodes reach this host",
 					    net->host);
 		memcpy(&net->addr, a->ai_addr, a->ai_addrlen);
@@ -132,14 +132,14 @@ int js_net_resolve(const char *host, struct js_net *net, struct jobstack_error *
 		host = "127.0.0.1";
 	if (*host == '\0' || strlen(host) >= sizeof(net->host) ||
 	    host[strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:")] != '\0')
-		return js_error_set(error, JOBSTACK_EUSAGE, "%s is no host name and no address", host);
+		return js_error_set(error, JOBSTACK_EUSAGE, "%s is neither a host name nor an address", host);
 	memcpy(net->host, host, strlen(host) + 1);
 	net->is_address = inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1;
 	status = getaddrinfo(host, NULL, &hints, &list);
 	if (status != 0)
 		return js_error_set(error, JOBSTACK_EUSAGE,
-				    "the host %s can't be looked up: %s: the name is wanted by which others reach this "
-				    "machine, such as what `hostname` prints",
+				    "can't look up the host %s (%s): give the name by which others reach this host, "
+				    "such as what `hostname` prints",
 				    host, gai_strerror(status));
 	status = choose_address(list, net, error);
 	freeaddrinfo(list);

@@ -124,8 +124,8 @@ int js_owner_read(const struct js_layout *layout, struct js_owner *owner, enum j
 		status = js_error_memory(error);
 	else if (parse_record(text.data, owner) != 0)
 		status = js_error_set(error, JOBSTACK_EFILE,
-				      "%s makes no sense: if surely no server runs on %s, remove it", layout->owner,
-				      layout->dir);
+				      "%s is damaged: remove it if you are sure that no server runs on %s",
+				      layout->owner, layout->dir);
 	else
 		*state = judge_owner(owner);
 	js_buf_free(&text);

@@ -107,9 +107,10 @@ static int find_installer(const char *search, struct js_program *program, struct
 		if (js_program_search(names[n], search, program->installer) == 0)
 			return 0;
 	program->installer[0] = '\0';
-	return js_error_set(error, JOBSTACK_EFILE,
-			    "mariadb-install-db, which belongs to %s, is not there: install mariadb-server whole",
-			    program->path);
+	return js_error_set(
+		error, JOBSTACK_EFILE,
+		"mariadb-install-db, which %s needs, was not found: install the complete package mariadb-server",
+		program->path);
 }
 
 /* "mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for ..." or "/usr/sbin/mysqld  Ver 8.0.36 for Linux on
@@ -143,7 +144,7 @@ static int ask_version(char *const *env, const struct js_who *who, struct js_pro
 	status = js_task_run(&task, VERSION_LIMIT_US, NULL, &said, &end, error);
 	if (status == 0 && (said.failed || said.data == NULL || end != 0 || parse_version(said.data, program) != 0))
 		status = js_error_set(error, JOBSTACK_EFILE,
-				      "%s is no server program: asked for its version it says \"%.100s\"",
+				      "%s is not a MariaDB or MySQL server: with --version it prints \"%.100s\"",
 				      program->path, said.data != NULL ? said.data : "");
 	if (status == 0 && program->version < (program->mysql ? 800U : 1005U))
 		status = js_error_set(error, JOBSTACK_EFILE, "%s is too old (%s): MariaDB 10.5 or MySQL 8.0 is needed",
@@ -162,20 +163,19 @@ int js_program_find(const char *given, const char *search, char *const *env, con
 		status = js_layout_absolute(program->path, given, error);
 		if (status == 0 && !is_program(program->path))
 			status = js_error_set(error, JOBSTACK_EFILE,
-					      "the server program %s is not there, or no program", given);
+					      "the server program %s does not exist or is not executable", given);
 		if (status != 0)
 			return status;
 	} else if (given != NULL) {
 		if (js_program_search(given, search, program->path) != 0 && search_places(given, program->path) != 0)
-			return js_error_set(error, JOBSTACK_EFILE, "the server program %s is not found", given);
+			return js_error_set(error, JOBSTACK_EFILE, "the server program %s was not found", given);
 	} else if (js_program_search("mariadbd", search, program->path) != 0 &&
 		   js_program_search("mysqld", search, program->path) != 0 &&
 		   search_places("mariadbd", program->path) != 0 && search_places("mysqld", program->path) != 0)
-		return js_error_set(
-			error, JOBSTACK_EFILE,
-			"no MariaDB or MySQL server program is found (mariadbd, mysqld): install "
-			"mariadb-server (Debian, Ubuntu: apt install mariadb-server; RHEL, Rocky, Alma: dnf "
-			"install mariadb-server), or name one with --program");
+		return js_error_set(error, JOBSTACK_EFILE,
+				    "no MariaDB or MySQL server (mariadbd, mysqld) was found: install mariadb-server "
+				    "(Debian, Ubuntu: apt install mariadb-server; RHEL, Rocky, Alma: dnf install "
+				    "mariadb-server), or name one with --program");
 	status = ask_version(env, who, program, error);
 	if (status != 0)
 		return status;

@@ -33,8 +33,7 @@ int js_server_elsewhere(const struct js_layout *layout, const struct js_owner *o
 {
 	return js_error_set(
 		error, JOBSTACK_ECONFLICT,
-		"%s belongs to the server on the host %s (pid %ld%s%s); whether that one lives can't be told from "
-		"here",
+		"%s belongs to the server on the host %s (pid %ld%s%s), and this host can't see whether it still runs",
 		layout->dir, owner->host, (long)owner->pid, owner->job[0] != '\0' ? ", Slurm job " : "", owner->job);
 }
 
@@ -129,15 +128,15 @@ static int stop_it(const struct js_server_options *options, const struct js_layo
 		   const struct js_owner *owner, struct jobstack_error *error)
 {
 	if (kill(owner->pid, SIGTERM) != 0 && errno != ESRCH)
-		return js_error_set(error, JOBSTACK_EPERM, "the server (pid %ld) can't be signalled: %s",
+		return js_error_set(error, JOBSTACK_EPERM, "can't send a signal to the server (pid %ld): %s",
 				    (long)owner->pid, strerror(errno));
 	if (js_server_await_end(owner, &options->log, options->stop, STOP_LIMIT_US) != 0) {
 		if (options->stop != NULL && *options->stop != 0)
 			return js_error_set(error, JOBSTACK_ESTOPPED,
-					    "no longer waiting; the server (pid %ld) goes on stopping",
+					    "no longer waiting; the server (pid %ld) is still stopping",
 					    (long)owner->pid);
 		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the server (pid %ld) was told to stop and is still not gone; its log is %s",
+				    "the server (pid %ld) has not stopped within 2 minutes; its log is %s",
 				    (long)owner->pid, layout->log);
 	}
 	js_owner_remove(layout, owner);
@@ -238,10 +237,9 @@ int js_server_wait(const struct js_server_options *options, const struct js_serv
 			since = js_clock_mono_us();
 		}
 		if (told && js_clock_mono_us() - since > STOP_LIMIT_US)
-			return js_error_set(
-				error, JOBSTACK_ENODB,
-				"the server (pid %ld) was told to stop and is still not gone; its log is %s",
-				(long)info->pid, layout.log);
+			return js_error_set(error, JOBSTACK_ENODB,
+					    "the server (pid %ld) has not stopped within 2 minutes; its log is %s",
+					    (long)info->pid, layout.log);
 		js_clock_nap(100 * 1000, told ? NULL : options->stop);
 	}
 	if (pid < 0)

@@ -95,7 +95,7 @@ static int choose_socket(struct start *s)
 	memcpy(s->owner.socket_dir, "/tmp/jobstack-XXXXXX", 21);
 	if (mkdtemp(s->owner.socket_dir) == NULL ||
 	    (s->work.who.change && lchown(s->owner.socket_dir, s->work.who.uid, s->work.who.gid) != 0))
-		return js_error_file(s->error, "a directory for the server's socket under /tmp");
+		return js_error_file(s->error, "can't make a directory for the server's socket in /tmp");
 	(void)snprintf(s->owner.socket, sizeof(s->owner.socket), "%s/sock", s->owner.socket_dir);
 	return 0;
 }
@@ -109,7 +109,7 @@ static int choose_port(struct start *s, unsigned avoid)
 
 	if (s->options->port != 0) {
 		if (!js_net_port_free(&s->net, s->options->port))
-			return js_error_set(s->error, JOBSTACK_ECONFLICT, "the port %u on %s can't be had: %s",
+			return js_error_set(s->error, JOBSTACK_ECONFLICT, "the port %u on %s can't be used: %s",
 					    s->options->port, s->net.host, strerror(errno));
 		s->owner.port = s->options->port;
 	} else {
@@ -125,7 +125,7 @@ static int choose_port(struct start *s, unsigned avoid)
 				return s->error->code;
 			if (port != 0)
 				js_log(s->work.log, JOBSTACK_LOG_WARNING,
-				       "the port %u is taken by another program: the server moves to %u",
+				       "another program uses the port %u: the server moves to the port %u",
 				       (unsigned)port, s->owner.port);
 		}
 	}
@@ -143,13 +143,13 @@ static void check_limits(const struct start *s)
 	if (geteuid() != 0 && getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_max != RLIM_INFINITY &&
 	    r.rlim_max < JS_CONFIG_FILES_MIN)
 		js_log(s->work.log, JOBSTACK_LOG_WARNING,
-		       "at most %lu open files are allowed here (ulimit -Hn): too few for %d connections at once",
+		       "the limit of %lu open files (ulimit -Hn) is too low for %d connections at once",
 		       (unsigned long)r.rlim_max, JS_CONFIG_CONNECTIONS);
 	if (geteuid() != 0 && getrlimit(RLIMIT_NPROC, &r) == 0 && r.rlim_max != RLIM_INFINITY &&
 	    r.rlim_max < JS_CONFIG_CONNECTIONS + 100)
 		js_log(s->work.log, JOBSTACK_LOG_WARNING,
-		       "at most %lu processes are allowed here (ulimit -Hu), and the server makes a thread for each "
-		       "connection: too few for %d at once",
+		       "the limit of %lu processes (ulimit -Hu) is too low for %d connections at once, each of which "
+		       "takes a thread of the server",
 		       (unsigned long)r.rlim_max, JS_CONFIG_CONNECTIONS);
 }
 
@@ -274,7 +274,7 @@ static int await_greeting(struct start *s)
 		if (s->options->stop != NULL && *s->options->stop != 0)
 			return js_error_set(s->error, JOBSTACK_ESTOPPED, "stopped while the server was starting");
 		if (now - grown > SILENT_US)
-			return fail_with_log(s, "lives, but takes no connections");
+			return fail_with_log(s, "runs, but accepts no connections");
 		if (now - said > SAY_US) {
 			said = now;
 			js_log(s->work.log, JOBSTACK_LOG_INFO, "the server (pid %ld) is still starting; its log is %s",
@@ -285,7 +285,7 @@ static int await_greeting(struct start *s)
 	if (has_ended(s, &end)) /* whoever greeted was somebody else */
 		return fail_ended(s, end);
 	if (!hello.tls)
-		return fail_with_log(s, "came up without TLS");
+		return fail_with_log(s, "started without TLS");
 	if (hello.version[0] != '\0')
 		memcpy(s->owner.version, hello.version, sizeof(s->owner.version));
 	return 0;
@@ -312,8 +312,8 @@ static int finish_start(struct start *s)
 	(void)unlink(s->work.layout.init);
 	if (js_config_client_other(s->client_file, s->password, other, sizeof(other)))
 		js_log(s->work.log, JOBSTACK_LOG_WARNING,
-		       "%s named another server until now, %s: commands go to this one from here on (a start of the "
-		       "other one turns that back; --client-file keeps two apart)",
+		       "%s pointed to another server (%s): commands now use this one (a start of the other one "
+		       "switches back; --client-file keeps both)",
 		       s->client_file, other);
 	return js_config_client(s->client_file, &s->work.layout, &address, s->error);
 }
@@ -325,7 +325,7 @@ static void tell_recovery(const struct start *s)
 	js_logfile_read(s->work.layout.log, s->owner.log_offset, &text);
 	if (text.data != NULL && js_logfile_recovered(text.data))
 		js_log(s->work.log, JOBSTACK_LOG_WARNING,
-		       "the server had crashed or been killed; it has recovered what was committed");
+		       "the server had crashed or been killed; all committed data is recovered");
 	js_buf_free(&text);
 }
 
@@ -383,7 +383,8 @@ static int begin_start(struct start *s)
 		js_error_clear(s->error);
 	}
 	if (status == 1)
-		status = js_error_set(s->error, JOBSTACK_ENODB, "every port that was chosen was taken at once");
+		status = js_error_set(s->error, JOBSTACK_ENODB,
+				      "no free port: other programs took each chosen port first");
 	if (status != 0) {
 		js_owner_sweep(&s->owner);
 		return status;
@@ -399,13 +400,13 @@ static int join_running(struct start *s)
 	int status;
 
 	if (o->foreground)
-		return js_error_set(s->error, JOBSTACK_ECONFLICT, "the server runs already (pid %ld, %s:%u)",
+		return js_error_set(s->error, JOBSTACK_ECONFLICT, "the server is already running (pid %ld, %s:%u)",
 				    (long)s->owner.pid, s->owner.bind, s->owner.port);
 	if ((o->bind != NULL && strcmp(o->bind, s->owner.bind) != 0 &&
 	     (strcmp(o->bind, "localhost") != 0 || strcmp(s->owner.bind, JS_SERVER_BIND) != 0)) ||
 	    (o->port != 0 && o->port != s->owner.port))
 		return js_error_set(s->error, JOBSTACK_ECONFLICT,
-				    "the server runs already, on %s:%u: stop it first, to have it elsewhere",
+				    "the server is already running on %s:%u: to change its address, stop it first",
 				    s->owner.bind, s->owner.port);
 	status = await_greeting(s);
 	return status == 0 ? finish_start(s) : status;
@@ -430,14 +431,14 @@ static int look_at_record(struct start *s)
 		if (!js_net_loopback(s->owner.bind) &&
 		    js_net_greet(s->owner.bind, s->owner.port, 3 * GREET_US, &hello) == 0)
 			return js_error_set(s->error, JOBSTACK_ECONFLICT,
-					    "no takeover: the server of the host %s still answers at %s:%u",
+					    "can't take over: the server on the host %s still answers at %s:%u",
 					    s->owner.host, s->owner.bind, s->owner.port);
 		js_log(s->work.log, JOBSTACK_LOG_WARNING, "taking %s over from the host %s (pid %ld)",
 		       s->work.layout.dir, s->owner.host, (long)s->owner.pid);
 	}
 	if (state == JS_OWNER_GONE) {
 		js_log(s->work.log, JOBSTACK_LOG_WARNING,
-		       "the last server (pid %ld) ended without a stop: its data is recovered now", (long)s->owner.pid);
+		       "the last server (pid %ld) did not stop cleanly: recovering its data", (long)s->owner.pid);
 		js_owner_remove(&s->work.layout, &s->owner); /* with its socket directory */
 	}
 	memset(&s->owner, 0, sizeof(s->owner));

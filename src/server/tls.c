@@ -301,10 +301,9 @@ int js_tls_prepare(const struct js_work *work, const struct js_net *net, struct 
 		goto out;
 	}
 	if (js_program_search("openssl", work->search, program) != 0) {
-		status =
-			js_error_set(error, JOBSTACK_EFILE,
-				     "the program openssl, which makes the server's certificate, is not found: install "
-				     "the package openssl");
+		status = js_error_set(error, JOBSTACK_EFILE,
+				      "the program openssl, which makes the server's certificate, was not found: "
+				      "install the package openssl");
 		goto out;
 	}
 	js_log(work->log, JOBSTACK_LOG_DEBUG, "making %s for %s",

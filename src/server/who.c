@@ -199,7 +199,7 @@ int js_task_hold(const struct js_task *task, int out, struct js_held_task *held,
 	int go[2];
 
 	if (pipe2(go, O_CLOEXEC) != 0)
-		return js_error_file(error, "a pipe");
+		return js_error_file(error, "can't make a pipe");
 	*held = (struct js_held_task){.task = task, .child = child_of(task, held), .go = go[1], .wait = go[0]};
 	held->child.out = held->child.err = out;
 	held->pid = js_child_begin(&held->child, &held->result, error);

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Entries for a Julia function: jobstack-worker -s STACK --persistent -- julia work.jl, where work.jl is
+# Runs a Julia function for each entry: jobstack-worker -s STACK --persistent -- julia work.jl, where work.jl is
 #
 #     include("JobstackPersistent.jl")
 #     JobstackPersistent.run(datapath -> ...)
 #
-# What the function throws fails the entry, with that as its reason; throw(JobstackPersistent.Failed("later", 75)) chooses the
-# code.  What it prints is the entry's output.  See PERSISTENT.md.
+# If the function throws, the entry fails, and the exception is the reason. throw(JobstackPersistent.Failed("later", 75)) chooses
+# the exit code. What the function prints is the entry's output. See PERSISTENT.md.
 module JobstackPersistent
 
 struct Failed <: Exception

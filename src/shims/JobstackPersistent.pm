@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Entries for a Perl function: jobstack-worker -s STACK --persistent -- perl -I DIR work.pl, where work.pl is
+# Runs a Perl function for each entry: jobstack-worker -s STACK --persistent -- perl -I DIR work.pl, where work.pl is
 #
 #     use JobstackPersistent;
 #     JobstackPersistent::run(sub { my ($datapath) = @_; ... });     # bytes
 #
-# What the function dies of fails the entry, with that as its reason; die {code => 75, message => 'later'} chooses the code.
-# What it prints, and what the programs print that it starts, is the entry's output.  See PERSISTENT.md.
+# If the function dies, the entry fails, and the message is the reason. die {code => 75, message => 'later'} chooses the exit
+# code. What the function and the programs that it starts print is the entry's output. See PERSISTENT.md.
 package JobstackPersistent;
 use strict;
 use warnings;

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 #
-# Entries for a function of bash: jobstack-worker -s STACK --persistent -- bash work.sh, where work.sh is
+# Runs a bash function for each entry: jobstack-worker -s STACK --persistent -- bash work.sh, where work.sh is
 #
 #     . jobstack-persistent.sh
-#     process() { ...; }          # $1 is the datapath; its exit status, if it is not 0, fails the entry with that code
+#     process() { ...; }          # $1 is the datapath; an exit status other than 0 fails the entry
 #     jobstack_persistent process
 #
-# The function runs in this shell, so that what it sets stays; `set -e` has no effect in it, and `exit` fails the entry and ends
-# the process, which is started anew.  What it prints is the entry's output.  See PERSISTENT.md.
+# The function runs in this shell, so the variables that it sets stay set. `set -e` has no effect in it. `exit` fails the entry
+# and ends the process; the worker then starts a new one. What the function prints is the entry's output. See PERSISTENT.md.
 
 jobstack_persistent() {
 	local JOBSTACK_LINE JOBSTACK_PATH JOBSTACK_STATUS JOBSTACK_IN JOBSTACK_OUT
@@ -16,7 +16,7 @@ jobstack_persistent() {
 	exec {JOBSTACK_IN}<&0 {JOBSTACK_OUT}>&1 >&2 </dev/null
 	while IFS= read -r JOBSTACK_LINE <&"$JOBSTACK_IN"; do
 		JOBSTACK_PATH=${JOBSTACK_LINE#* * }
-		if [[ $JOBSTACK_PATH == *\\* ]]; then # printf knows \n, \r and \\ as we do, and no other backslash comes
+		if [[ $JOBSTACK_PATH == *\\* ]]; then # the worker sends no escapes but \n, \r and \\, which printf understands
 			printf -v JOBSTACK_PATH %b "$JOBSTACK_PATH"
 		fi
 		JOBSTACK_STATUS=0

@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Entries for an R function: jobstack-worker -s STACK --persistent -- Rscript --vanilla work.R, where work.R is
+# Runs an R function for each entry: jobstack-worker -s STACK --persistent -- Rscript --vanilla work.R, where work.R is
 #
 #     source("jobstack_persistent.R")
 #     jobstack_persistent(function(datapath) { ... })
 #
-# What the function stops with fails the entry, with that as its reason; stop(jobstack_failed("later", 75)) chooses the code.
-# What it prints is kept as the entry's stderr.  What programs print that it starts (system) is the entry's stdout: a line
-# "done" in there would be taken for the answer, so send what prints such lines elsewhere.  See PERSISTENT.md.
+# If the function calls stop(), the entry fails, and the message is the reason. stop(jobstack_failed("later", 75)) chooses the
+# exit code. What the function prints is kept as the entry's stderr. What programs print that it starts with system() is the
+# entry's stdout. The worker would take a line "done" there for the answer, so redirect programs that print such lines. See
+# PERSISTENT.md.
 
 jobstack_failed <- function(message, code = 1L)
   structure(class = c("jobstack_failed", "error", "condition"), list(message = message, call = NULL, code = code))
 
 jobstack_persistent <- function(process) {
   requests <- file("stdin", "rb")
-  sink(stderr()) # what is printed goes to standard error; the answers go around that
+  sink(stderr()) # what is printed goes to standard error; only the answers go to standard output
   on.exit({ sink(); close(requests) })
   answer <- function(text) {
-    force(text) # the work is done in there: before what it prints is let through
+    force(text) # runs the function, before standard output is opened for the answer
     sink(NULL)
     cat(text, "\n", sep = "")
     flush(stdout())
@@ -26,7 +27,7 @@ jobstack_persistent <- function(process) {
   while (length(line <- readLines(requests, n = 1L, warn = FALSE)) == 1L) {
     path <- sub("^[0-9]+ [0-9]+ ", "", line, useBytes = TRUE)
     bytes <- charToRaw(path)
-    if (any(at <- bytes == as.raw(0x5c))) { # a backslash, and what stands behind it
+    if (any(at <- bytes == as.raw(0x5c))) { # a backslash and the character after it
       at <- which(at)
       first <- integer(0)
       last <- -1L

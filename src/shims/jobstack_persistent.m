@@ -1,13 +1,13 @@
 % SPDX-License-Identifier: BSD-2-Clause
 %
-% Entries for a function of Octave or MATLAB:
+% Runs an Octave or MATLAB function for each entry:
 %
 %     jobstack-worker -s STACK --persistent -- octave-cli -qf --path DIR --eval 'jobstack_persistent(@process)'
 %     jobstack-worker -s STACK --persistent -- matlab -batch "addpath DIR; jobstack_persistent(@process)"
 %
-% PROCESS is called with the datapath.  Its error fails the entry, with the message as its reason; an identifier such as
-% jobstack:75 chooses the code (75: again later, uncharged).  What it prints is the entry's output: a line "done" would be
-% taken for the answer, so print none.  See PERSISTENT.md.
+% PROCESS is called with the datapath. If it raises an error, the entry fails, and the message is the reason. The identifier
+% jobstack:CODE chooses the exit code (75: try again later, not counted as a failure). What it prints is the entry's output.
+% The worker would take a line "done" for the answer, so do not print such a line. See PERSISTENT.md.
 function jobstack_persistent(process)
   octave = exist('OCTAVE_VERSION', 'builtin') ~= 0;
   if octave
@@ -25,7 +25,7 @@ function jobstack_persistent(process)
     path = line(blanks(2) + 1:end);
     backslash = [];
     at = 1;
-    while at <= numel(path)          % a backslash, and what stands behind it
+    while at <= numel(path)          % a backslash and the character after it
       if path(at) == '\'
         backslash(end + 1) = at; %#ok<AGROW>
         if path(at + 1) == 'n'
@@ -39,7 +39,7 @@ function jobstack_persistent(process)
     end
     path(backslash) = [];
     if ~octave
-      path = native2unicode(uint8(path), 'UTF-8'); % what MATLAB opens files by
+      path = native2unicode(uint8(path), 'UTF-8'); % the encoding in which MATLAB opens files
     end
     try
       process(path);

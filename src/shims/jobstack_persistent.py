@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Entries for a Python function: jobstack-worker -s STACK --persistent -- python3 work.py, where work.py is
+"""Runs a Python function for each entry: jobstack-worker -s STACK --persistent -- python3 work.py, where work.py is
 
     import jobstack_persistent
 
@@ -8,8 +8,8 @@
 
     jobstack_persistent.run(process)
 
-What `process` raises fails the entry, with the exception as its reason; Failed chooses the code (75: again later, uncharged).
-What it prints, and what the programs print that it starts, is the entry's output.  See PERSISTENT.md.
+If `process` raises an exception, the entry fails, and the exception is the reason. Failed chooses the exit code (75: try again
+later, not counted as a failure). What `process` and the programs that it starts print is the entry's output. See PERSISTENT.md.
 """
 import os
 import re
@@ -17,7 +17,7 @@ import sys
 
 
 class Failed(Exception):
-    """Fails the entry with this code (1 to 255)."""
+    """Fails the entry with this exit code (1 to 255)."""
 
     def __init__(self, message="", code=1):
         super().__init__(message)

@@ -98,15 +98,15 @@ struct view_amount view_size(double bytes)
 	return format_amount(u == 0 ? "%.0f %s" : "%.1f %s", bytes, unit[u]);
 }
 
-struct view_amount view_rate(double rate)
+struct view_amount view_rate(double rate, const char *of)
 {
 	if (rate <= 0)
 		return format_amount("-");
 	if (rate < 1.0 / 60)
-		return format_amount("%.1f/h", rate * 3600);
+		return format_amount("%.1f%s/h", rate * 3600, of);
 	if (rate < 1)
-		return format_amount("%.1f/min", rate * 60);
-	return format_amount(rate < 100 ? "%.1f/s" : "%.0f/s", rate);
+		return format_amount("%.1f%s/min", rate * 60, of);
+	return format_amount(rate < 100 ? "%.1f%s/s" : "%.0f%s/s", rate, of);
 }
 
 struct view_amount view_eta(const struct jobstack_pace *p)

@@ -25,8 +25,8 @@ struct view_amount view_second(int64_t wall_us);
 /* "512 bytes", "1.5 GiB". */
 struct view_amount view_size(double bytes);
 
-/* "53/s", "4.0/min", "1.5/h"; "-": not known. */
-struct view_amount view_rate(double rate);
+/* With " files" as OF "53 files/s", "4.0 files/min", "1.5 files/h", with "" "53/s"; "-": not known. */
+struct view_amount view_rate(double rate, const char *of);
 
 /* "12 min", or "10 min to 25 min" where it is not known better; "-": not known, or nothing is left. */
 struct view_amount view_eta(const struct jobstack_pace *pace);

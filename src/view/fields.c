@@ -41,7 +41,7 @@ int view_fields_parse(const char *list, struct view_fields *fields, struct js_bu
 		while (f->name != NULL && (strlen(f->name) != len || strncmp(f->name, list, len) != 0))
 			f++;
 		if (f->name == NULL) {
-			js_buf_printf(fault, "\"%.*s\" is no field: there are" VIEW_FIELD_NAMES, (int)len, list);
+			js_buf_printf(fault, "unknown field \"%.*s\": the fields are" VIEW_FIELD_NAMES, (int)len, list);
 			return -1;
 		}
 		if (fields->n == VIEW_FIELDS_MAX) {

@@ -14,18 +14,16 @@ static void add_memory(const struct insight_report *r, struct js_buf *out)
 	const struct insight_advice *a = &r->advice;
 
 	if (a->mem_kib == 0) {
-		js_buf_str(out, "  --mem: not known, for no attempt left word of its memory\n");
+		js_buf_str(out, "  --mem: unknown, because no attempt recorded its memory use\n");
 		return;
 	}
-	js_buf_printf(out, "  --mem=%s  %" PRIu32 " slot%s of %s", view_sbatch_size(a->mem_kib * a->slots).text,
+	js_buf_printf(out, "  --mem=%s  %" PRIu32 " slot%s with %s each", view_sbatch_size(a->mem_kib * a->slots).text,
 		      a->slots, view_plural(a->slots), view_sbatch_size(a->mem_kib).text);
 	if (a->mem_over > 0)
-		js_buf_printf(out, "; %" PRIu64 " attempt%s took more than that", a->mem_over,
-			      view_plural(a->mem_over));
+		js_buf_printf(out, "; %" PRIu64 " attempt%s used more per slot", a->mem_over, view_plural(a->mem_over));
 	js_buf_char(out, '\n');
 	if (r->tally->no_memory > 0)
-		js_buf_printf(out,
-			      "    %" PRIu64 " ended for want of memory, and would have taken more than was seen\n",
+		js_buf_printf(out, "    %" PRIu64 " ran out of memory and needed more than was measured\n",
 			      r->tally->no_memory);
 }
 
@@ -33,12 +31,12 @@ static void add_times(const struct insight_report *r, struct js_buf *out)
 {
 	const struct insight_advice *a = &r->advice;
 
-	js_buf_printf(out, "  --time=%s  the longest took %s, p99 %s\n", view_sbatch_time(a->time_us).text,
+	js_buf_printf(out, "  --time=%s  the longest entry took %s, p99 %s\n", view_sbatch_time(a->time_us).text,
 		      view_took((double)a->longest_us).text, view_took((double)a->p99_us).text);
-	js_buf_printf(out, "  --timeout=%s  ends what hangs (of jobstack-worker)\n",
+	js_buf_printf(out, "  --timeout=%s  stops commands that hang (option of jobstack-worker)\n",
 		      view_option_duration(a->timeout_us).text);
 	if (r->tally->timeouts > 0)
-		js_buf_printf(out, "    %" PRIu64 " ended by a timeout: how long they would have taken was not seen\n",
+		js_buf_printf(out, "    %" PRIu64 " ended by a timeout: how long they need is unknown\n",
 			      r->tally->timeouts);
 }
 
@@ -57,7 +55,7 @@ static size_t add_spans(const struct insight_advice *a, struct js_buf *out)
 	for (size_t i = 0; i < 3 && n != 1; i++) { /* one is enough for what is longer, too */
 		n = insight_advice_workers(a, span[i].us);
 		if (n > 0)
-			js_buf_printf(out, "%s%" PRIu64 " for %s", told++ > 0 ? ", " : "", n, span[i].words);
+			js_buf_printf(out, "%s%" PRIu64 " to finish in %s", told++ > 0 ? ", " : "", n, span[i].words);
 	}
 	return told;
 }
@@ -70,15 +68,16 @@ static void add_workers(const struct insight_report *r, struct js_buf *out)
 
 	js_buf_str(out, "  workers: ");
 	if (r->wanted_us >= 0 && n == 0) {
-		js_buf_printf(out, "no number of them does it in %s: the longest entries take as long\n", wanted.text);
+		js_buf_printf(out, "no number of workers can finish in %s: the longest entry takes that long\n",
+			      wanted.text);
 		return;
 	}
 	if (n > 0)
-		js_buf_printf(out, "%" PRIu64 " for %s", n, wanted.text);
+		js_buf_printf(out, "%" PRIu64 " to finish in %s", n, wanted.text);
 	else if (add_spans(a, out) == 0)
-		js_buf_str(out, "--within D tells how many for a time of your choice");
-	js_buf_printf(out, " (of %" PRIu32 " slot%s; %s %" PRIu64 ")\n", a->slots, view_plural(a->slots),
-		      a->are_left ? "the entries that are left:" : "entries like these:", a->entries);
+		js_buf_str(out, "--within D shows how many finish in D");
+	js_buf_printf(out, " (%" PRIu32 " slot%s each; %" PRIu64 " entr%s %s)\n", a->slots, view_plural(a->slots),
+		      a->entries, a->entries == 1 ? "y" : "ies", a->are_left ? "left" : "like these");
 }
 
 void view_report_advice(const struct insight_report *r, struct js_buf *out)
@@ -87,20 +86,20 @@ void view_report_advice(const struct insight_report *r, struct js_buf *out)
 
 	if (!a->known) {
 		js_buf_printf(out,
-			      "  nothing was done, so there is nothing to go by: see what failed with "
-			      "`jobstack list -s %s -t dead,failed`\n",
+			      "  no recommendation, because no entry is done: `jobstack list -s %s -t dead,failed` "
+			      "shows what failed\n",
 			      r->stack.name);
 		return;
 	}
 	add_times(r, out);
 	add_memory(r, out);
 	if (a->cpus > 1)
-		js_buf_printf(out, "  --cpus-per-task=%" PRIu32 "  a slot keeps %" PRIu32 " processors busy\n",
+		js_buf_printf(out, "  --cpus-per-task=%" PRIu32 "  each slot keeps %" PRIu32 " CPUs busy\n",
 			      a->cpus * a->slots, a->cpus);
 	add_workers(r, out);
 	if (a->few)
-		js_buf_printf(out, "  (from %" PRIu64 " done entr%s only: leave more room)\n", r->tally->done_us.n,
-			      r->tally->done_us.n == 1 ? "y" : "ies");
+		js_buf_printf(out, "  (based on only %" PRIu64 " done entr%s: allow a larger margin)\n",
+			      r->tally->done_us.n, r->tally->done_us.n == 1 ? "y" : "ies");
 }
 
 void view_report_slurm(const struct insight_report *r, struct js_buf *out)

@@ -114,14 +114,14 @@ static void who_and_when(const struct page *p)
 	const struct insight_tally *t = p->t;
 
 	if (t->user_n > 0) {
-		begin_line(p, "who");
+		begin_line(p, "users");
 		for (size_t i = 0; i < t->user_n; i++) {
 			js_buf_str(p->out, i > 0 ? ", " : "");
 			view_safe(p->out, t->user[i], strlen(t->user[i]));
 		}
 		js_buf_str(p->out, t->more_users ? " and others\n" : "\n");
 	}
-	begin_line(p, "when");
+	begin_line(p, "time");
 	js_buf_printf(p->out, "%s to %s UTC (%s)\n", moment_text(t->first_us).text, moment_text(t->last_us).text,
 		      view_took((double)(t->last_us - t->first_us)).text);
 }
@@ -139,7 +139,7 @@ static void add_top(const struct page *p)
 	if (insight_tally_attempts(p->t) == 0)
 		return;
 	if (r->since_us >= 0 || r->within_us >= 0)
-		js_buf_str(p->out, "  all that follows is only about what ended since the time given\n");
+		js_buf_str(p->out, "  only attempts that ended since the given time are counted below\n");
 	attempts_line(p);
 	who_and_when(p);
 }
@@ -187,7 +187,7 @@ static void add_durations(const struct page *p)
 
 	if (s->n == 0)
 		return;
-	add_heading(p, "how long an entry took");
+	add_heading(p, "how long the entries took");
 	js_buf_printf(p->out, " (%" PRIu64 " done)\n", s->n);
 	for (size_t i = 0; i < 4 && s->n > 1; i++)
 		js_buf_printf(p->out, "%s%s %s", i == 0 ? "  " : ", ", told[i].name,
@@ -217,7 +217,8 @@ static void add_throughput(const struct page *p)
 			      l->count[i][0], l->count[i][0] > 0 ? "  " : "");
 		add_bar(p->out, width, l->count[i][0], most);
 		if (l->count[i][1] > 0)
-			js_buf_printf(p->out, "%s(%" PRIu64 " not)", l->count[i][0] > 0 ? " " : "  ", l->count[i][1]);
+			js_buf_printf(p->out, "%s(%" PRIu64 " not done)", l->count[i][0] > 0 ? " " : "  ",
+				      l->count[i][1]);
 		js_buf_char(p->out, '\n');
 	}
 }
@@ -266,7 +267,7 @@ static void add_node_table(const struct page *p)
 	if (t->node_n == 0)
 		return;
 	add_heading(p, "nodes");
-	js_buf_str(p->out, " (mean of the done; slots of a worker; busy: commands at once, on average)\n");
+	js_buf_str(p->out, " (MEAN of done entries; SLOTS per worker; BUSY: average commands at once)\n");
 	for (size_t i = 0; i < t->node_n; i++)
 		if (i < NODES - 1 || t->node_n <= NODES)
 			node_row(&table, &t->node[i]);
@@ -327,7 +328,7 @@ static void add_waste(const struct page *p)
 	}
 	write_table(p, &table);
 	if (t->untimed > 0)
-		js_buf_printf(p->out, "  (of %" PRIu64 " the time is not known)\n", t->untimed);
+		js_buf_printf(p->out, "  (the duration of %" PRIu64 " of them is unknown)\n", t->untimed);
 }
 
 static void add_failure(struct view_table *table, const struct jobstack_failure *f)
@@ -350,13 +351,13 @@ static void add_failure(struct view_table *table, const struct jobstack_failure 
 static void add_failures(const struct page *p)
 {
 	static const struct view_column column[] = {
-		{"DEAD", 1, 0, 0}, {"HOW", 0, 0, 0}, {"SUCH AS", 1, 1, 0}, {"SAYING", 0, 0, 12}};
+		{"COUNT", 1, 0, 0}, {"HOW", 0, 0, 0}, {"EXAMPLE", 1, 1, 0}, {"MESSAGE", 0, 0, 12}};
 	struct view_table table = {.column = column, .n = 4, .hidden = 1u << 3};
 
 	if (p->r->failures.n == 0)
 		return;
-	add_heading(p, "what is dead");
-	js_buf_printf(p->out, " (`jobstack requeue -s %s` gives it another try)\n", p->r->stack.name);
+	add_heading(p, "dead entries");
+	js_buf_printf(p->out, " (`jobstack requeue -s %s` retries them)\n", p->r->stack.name);
 	for (size_t i = 0; i < p->r->failures.n; i++)
 		add_failure(&table, &p->r->failures.group[i].f);
 	write_table(p, &table);
@@ -369,10 +370,10 @@ static void add_usage(const struct page *p)
 
 	if (t->cpu_n == 0 && m->n == 0 && t->bytes_n == 0)
 		return;
-	add_heading(p, "what it used\n");
+	add_heading(p, "resources used\n");
 	if (t->cpu_n > 0) {
-		begin_line(p, "processor");
-		js_buf_printf(p->out, "%s, %.0f %% of the time in slots\n", view_took(t->cpu_us).text,
+		begin_line(p, "CPU time");
+		js_buf_printf(p->out, "%s, %.0f %% of the slots' time\n", view_took(t->cpu_us).text,
 			      percent_of(t->cpu_us, t->cpu_of_us));
 	}
 	if (m->n > 0) {
@@ -395,8 +396,8 @@ void view_report_text(const struct insight_report *r, unsigned columns, int colo
 
 	add_top(&p);
 	if (insight_tally_attempts(r->tally) == 0) {
-		js_buf_str(out, r->since_us >= 0 || r->within_us >= 0 ? "nothing has ended since the time given\n"
-				: r->stack.s.running > 0 ? "nothing has ended yet: what runs now is the first\n"
+		js_buf_str(out, r->since_us >= 0 || r->within_us >= 0 ? "no attempt has ended since the given time\n"
+				: r->stack.s.running > 0 ? "no attempt has ended yet: the first ones are running\n"
 							 : "nothing has run yet\n");
 		return;
 	}

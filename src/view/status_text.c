@@ -75,7 +75,7 @@ static void add_row(struct view_table *t, const struct insight_seen *seen)
 	for (int c = PUSHED; c <= WORKERS; c++)
 		view_table_count(t, c == DEAD && s->dead > 0 ? VIEW_RED : VIEW_PLAIN, count[c]);
 	view_table_printf(t, VIEW_PLAIN, s->slots > 0 ? "%" PRIu64 "/%" PRIu64 : "-", s->busy, s->slots);
-	view_table_cell(t, VIEW_PLAIN, view_rate(seen->pace.rate).text);
+	view_table_cell(t, VIEW_PLAIN, view_rate(seen->pace.rate, "").text);
 	view_table_cell(t, VIEW_PLAIN, view_eta(&seen->pace).text);
 	js_buf_free(&bar);
 }
@@ -114,7 +114,7 @@ static void head_lines(const struct detail *d, const struct insight_seen *seen)
 	view_paint(d->out, d->colours, state_colour(s), view_stack_state(s));
 	js_buf_str(d->out, ")\n");
 	if (seen->stack.note.len > 0) {
-		js_buf_str(d->out, s->state == JOBSTACK_OPEN ? "note      " : "because   ");
+		js_buf_str(d->out, s->state == JOBSTACK_OPEN ? "note      " : "reason    ");
 		view_safe(d->out, seen->stack.note.data, seen->stack.note.len);
 		js_buf_char(d->out, '\n');
 	}
@@ -130,10 +130,10 @@ static void count_lines(const struct detail *d, const struct insight_seen *seen)
 	char dead[64];
 
 	js_buf_printf(d->out, "pushed    %" PRIu64 "%s\n", s->pushed,
-		      s->pushers > 0 ? ", and somebody is still pushing" : "");
+		      s->pushers > 0 ? ", a push is still running" : "");
 	js_buf_printf(d->out, "done      %" PRIu64, s->done);
 	if (s->pruned > 0)
-		js_buf_printf(d->out, ", and %" PRIu64 " pruned", s->pruned);
+		js_buf_printf(d->out, " and %" PRIu64 " pruned", s->pruned);
 	if (s->pushed > 0)
 		js_buf_printf(d->out, " (%s)", view_percent(insight_stack_share(s)).text);
 	js_buf_printf(d->out, "\nrunning   %" PRIu64, s->running);
@@ -159,16 +159,16 @@ static void count_lines(const struct detail *d, const struct insight_seen *seen)
 	if (s->moved > 0)
 		js_buf_printf(d->out, "moved     %" PRIu64 " (to other stacks)\n", s->moved);
 	if (s->pruned > 0)
-		js_buf_printf(d->out, "pruned    %" PRIu64 " (were done, and their history is gone)\n", s->pruned);
+		js_buf_printf(d->out, "pruned    %" PRIu64 " (were done; their history is deleted)\n", s->pruned);
 }
 
 static void pace_line(const struct detail *d, const struct jobstack_pace *p)
 {
 	if (p->rate <= 0)
 		return;
-	js_buf_printf(d->out, "rate      %s", view_rate(p->rate).text);
+	js_buf_printf(d->out, "rate      %s", view_rate(p->rate, " files").text);
 	if (p->each_us > 0)
-		js_buf_printf(d->out, " (%s an entry and slot)", view_duration(p->each_us).text);
+		js_buf_printf(d->out, " (%s each)", view_duration(p->each_us).text);
 	if (p->eta_us > 0)
 		js_buf_printf(d->out, "\nends      in about %s", view_eta(p).text);
 	js_buf_char(d->out, '\n');
@@ -178,17 +178,19 @@ static void policy_lines(const struct detail *d, const struct insight_seen *seen
 {
 	const struct jobstack_status *s = &seen->stack.s;
 
-	js_buf_printf(d->out, "policy    %" PRIu32 " attempts, %" PRIu32 " losses, a retry after %s\n", s->max_attempts,
-		      s->max_losses, view_duration(s->retry_delay_us).text);
+	js_buf_printf(d->out, "policy    %" PRIu32 " attempt%s, %" PRIu32 " loss%s, retry after %s\n", s->max_attempts,
+		      view_plural(s->max_attempts), s->max_losses, s->max_losses == 1 ? "" : "es",
+		      view_duration(s->retry_delay_us).text);
 	if (s->max_running > 0 || s->max_failures > 0)
 		js_buf_str(d->out, "limits    ");
 	if (s->max_running > 0)
 		js_buf_printf(d->out, "at most %" PRId64 " running%s", s->max_running,
 			      s->max_failures > 0 ? ", " : "\n");
 	if (s->max_failures > 0)
-		js_buf_printf(d->out, "paused at %" PRId64 " dead\n", s->max_failures);
+		js_buf_printf(d->out, "paused when %" PRId64 " %s dead\n", s->max_failures,
+			      view_are((uint64_t)s->max_failures));
 	if (seen->stack.cwd.len > 0) {
-		js_buf_str(d->out, "names     relative ones belong to ");
+		js_buf_str(d->out, "paths     relative to ");
 		view_safe(d->out, seen->stack.cwd.data, seen->stack.cwd.len);
 		js_buf_char(d->out, '\n');
 	}
@@ -211,11 +213,11 @@ static void add_failure(struct view_table *t, const struct insight_failure *one)
 
 static void failure_lines(const struct insight_snapshot *l, const struct detail *d)
 {
-	static const struct view_column columns[] = {{"TIMES", 1, 0, 0},
+	static const struct view_column columns[] = {{"COUNT", 1, 0, 0},
 						     {"HOW", 0, 0, 0},
-						     {"WHAT IT SAID LAST", 0, 3, 12},
-						     {"ALL ON", 0, 2, 6},
-						     {"SUCH AS", 1, 1, 0}};
+						     {"LAST MESSAGE", 0, 3, 12},
+						     {"NODE", 0, 2, 6},
+						     {"EXAMPLE", 1, 1, 0}};
 	struct view_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0]), .hidden = 1u << 3};
 
 	for (size_t i = 0; i < l->failures.n && i < SHOWN_FAILURES; i++) {
@@ -223,10 +225,10 @@ static void failure_lines(const struct insight_snapshot *l, const struct detail 
 		t.hidden &= l->failures.group[i].f.node != NULL ? 0u : ~0u;
 	}
 	if (l->failures.n > 0) {
-		js_buf_str(d->out, l->failures_all ? "\nwhat fails, to be tried again" : "\nwhat fails");
+		js_buf_str(d->out, l->failures_all ? "\nfailing now, will be retried" : "\ndead entries");
 		if (!l->failures.report.whole)
-			js_buf_printf(d->out, ", of the last %" PRIu64 " %s", l->failures.report.looked,
-				      l->failures_all ? "attempts" : "dead");
+			js_buf_printf(d->out, " (last %" PRIu64 "%s)", l->failures.report.looked,
+				      l->failures_all ? " attempts" : "");
 		js_buf_str(d->out, ":\n");
 	}
 	view_table_write(&t, d->out, 2, d->columns, d->colours);
@@ -248,7 +250,7 @@ static void failure_lines(const struct insight_snapshot *l, const struct detail 
 static void longest_lines(const struct insight_snapshot *l, const struct detail *d)
 {
 	static const struct view_column columns[] = {
-		{"RUNNING FOR", 1, 0, 0}, {"ENTRY", 1, 0, 0}, {"ON", 0, 1, 6}, {"DATAPATH", 0, 2, 10}};
+		{"RUNNING FOR", 1, 0, 0}, {"ENTRY", 1, 0, 0}, {"NODE", 0, 1, 6}, {"DATAPATH", 0, 2, 10}};
 	struct view_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0])};
 
 	for (size_t i = 0; i < l->longest_n; i++) {
@@ -294,18 +296,19 @@ static void add_worker(struct view_table *t, const struct jobstack_worker_row *w
 	view_table_count(t, VIEW_PLAIN, w->done);
 	view_table_count(t, w->dead > 0 ? VIEW_RED : VIEW_PLAIN, w->dead);
 	view_table_cell(t, VIEW_PLAIN, view_duration(w->age_us < 0 ? 0 : w->age_us).text);
-	view_table_cell(t, over ? VIEW_YELLOW : VIEW_PLAIN, view_duration(w->silent_us < 0 ? 0 : w->silent_us).text);
-	view_table_printf(t, VIEW_PLAIN, "of %s", view_duration(w->lease_us).text);
-	view_table_printf(t, VIEW_YELLOW, "%s%s%s", over ? "over" : "", over && w->by_script ? ", " : "",
-			  w->by_script ? "a script's pop" : "");
+	view_table_printf(t, over ? VIEW_YELLOW : VIEW_PLAIN, "%s ago",
+			  view_duration(w->silent_us < 0 ? 0 : w->silent_us).text);
+	view_table_cell(t, VIEW_PLAIN, view_duration(w->lease_us).text);
+	view_table_printf(t, VIEW_YELLOW, "%s%s%s", over ? "lease expired" : "", over && w->by_script ? ", " : "",
+			  w->by_script ? "jobstack pop" : "");
 }
 
 static void worker_lines(const struct insight_snapshot *l, const struct detail *d)
 {
-	static const struct view_column columns[] = {{"WORKER", 1, 4, 0},  {"NODE", 0, 0, 8},  {"PID", 1, 2, 0},
-						     {"JOB", 0, 5, 10},	   {"SLOTS", 1, 6, 0}, {"BUSY", 1, 9, 0},
-						     {"DONE", 1, 8, 0},	   {"DEAD", 1, 7, 0},  {"AGE", 1, 3, 0},
-						     {"SILENT", 1, 10, 0}, {"OF", 1, 1, 0},    {"", 0, 11, 0}};
+	static const struct view_column columns[] = {{"WORKER", 1, 4, 0},     {"NODE", 0, 0, 8},  {"PID", 1, 2, 0},
+						     {"JOB", 0, 5, 10},	      {"SLOTS", 1, 6, 0}, {"BUSY", 1, 9, 0},
+						     {"DONE", 1, 8, 0},	      {"DEAD", 1, 7, 0},  {"AGE", 1, 3, 0},
+						     {"LAST SEEN", 1, 10, 0}, {"LEASE", 1, 1, 0}, {"", 0, 11, 0}};
 	struct view_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0])};
 
 	for (size_t i = 0; i < l->worker_n; i++)

@@ -28,7 +28,7 @@ check 'close: an exit code that is none' says 2 'from 0 to 255' jobstack close 1
 check 'close: an attempt that is none' says 2 'from 1 on' jobstack close 1 --attempt 0
 check 'list: a state that is none' says 2 '"odd" is no state' jobstack list -t ready,odd
 check 'list: an empty state' says 2 'is no state' jobstack list -t ''
-check 'list: a field that is none' says 2 '"odd" is no field' jobstack list -o entry,odd
+check 'list: a field that is none' says 2 'unknown field "odd"' jobstack list -o entry,odd
 check 'list: a comma too many' says 2 '"" is no state' jobstack list -t ready,
 check 'an empty option file' says 2 '--defaults-file takes a FILE, not an empty text' jobstack list --defaults-file ''
 check 'push: a file of names that is not there' says 2 '--arg-file "nosuch" can.t be read: No such file' jobstack push -a nosuch
@@ -267,7 +267,7 @@ for l in sys.stdin:
     o = json.loads(l)
     if o["pushed"] != sum(o[k] for k in "ready waiting held running done dead cancelled".split()): print(l)')" ''
 like 'the table' "$(jobstack status)" $'STACK +STATE +PROGRESS +% +PUSHED.*\nst +open +\\[[#.]+\\] +16.7 % +6 +3 +1 +1 +1 +0 +1 '
-like 'one in detail' "$(jobstack status -s st)" $'pushed +6\ndone +1 \(16.7 %\)\nrunning +1 .*waiting +1 \(the next is due .*WORKER +NODE.*of 12 h'
+like 'one in detail' "$(jobstack status -s st)" $'pushed +6\ndone +1 \(16.7 %\)\nrunning +1 .*waiting +1 \(the next is due .*WORKER +NODE.*LEASE.* 12 h'
 is 'JOBSTACK_STACK' "$(JOBSTACK_STACK=st jobstack status --json | json stack)" st
 check 'no such stack' says 2 'there is no stack' jobstack status -s nosuch
 check '--exit-code: unfinished' fails_with 1 jobstack status -s st --exit-code

@@ -15,7 +15,7 @@ entries() { jobstack export -s "$1" --what entries "${@:2}"; }
 check '--nosuch' says 2 'jobstack export: there is no option --nosuch' jobstack export --nosuch
 check 'a format that is none' says 2 'csv or jsonl, not "xml"' jobstack export --format xml
 check 'what is not there' says 2 'attempts or entries, not "workers"' jobstack export --what workers
-check 'a field that is none' says 2 '"odd" is no field' jobstack export -o entry,odd
+check 'a field that is none' says 2 'unknown field "odd"' jobstack export -o entry,odd
 check 'the state of an attempt' says 2 'state is told of entries' jobstack export -o entry,state
 check 'an outcome that is none' says 2 '"dead" is not how an attempt ends' jobstack export -t done,dead
 check 'a state that is none' says 2 '"interrupted" is no state' jobstack export --what entries -t interrupted
@@ -27,7 +27,7 @@ is '... and no head of a table' "$(jobstack export -s nosuch 2>/dev/null)" ''
 like '--help' "$(jobstack export --help)" '^usage: jobstack export '
 
 # ---- each column is explained, and named where it can be asked for
-fields=$(jobstack export -o nosuch 2>&1 | sed 's/.*there are //; s/: see --help$//')
+fields=$(jobstack export -o nosuch 2>&1 | sed 's/.*the fields are //; s/: see --help$//')
 undocumented=''
 for field in $fields; do
 	sed -n '/^### Columns/,/^### CSV/p' "$JOBSTACK_SOURCE/docs/DATA.md" | grep -q "^|[^|]*\`$field\`" || undocumented+=" $field"

@@ -121,13 +121,13 @@ report=$(jobstack report -s run)
 like 'what there was' "$report" '^run \(finished\)
   entries    40: 37 done, 3 dead
   attempts   44: 37 done, 6 failed, 1 interrupted; of 40 entries
-  who        [^ ]+
-  when       20[0-9-]+ [0-9:]+ to 20[0-9-]+ [0-9:]+ UTC \('
+  users      [^ ]+
+  time       20[0-9-]+ [0-9:]+ to 20[0-9-]+ [0-9:]+ UTC \('
 like 'why it failed' "$report" 'failed: exit 3 +4 '
 like '... by a signal' "$report" 'failed: signal 9 +2 '
-like '... and what is dead' "$report" 'what is dead .*exit 3 '
+like '... and what is dead' "$report" 'dead entries .*exit 3 '
 unlike 'no colour and nothing that moves but on a terminal' "$report" $'[\033\r]'
-like 'what is recommended' "$report" '--time=0:05:00 .*--timeout=10s .*--mem=[0-9]+[MG]  4 slots of .*workers: 1 for an hour'
+like 'what is recommended' "$report" '--time=0:05:00 .*--timeout=10s .*--mem=[0-9]+[MG]  4 slots with .*workers: 1 to finish in an hour'
 
 # ---- nothing, one, only failures, in the midst
 push empty /1 /2
@@ -135,15 +135,15 @@ is 'nothing has run' "$(jobstack report -s empty)" $'empty (open), so far\n  ent
 is '... in JSON' "$(jobstack report -s empty --json | python3 -c 'import json,sys; r=json.load(sys.stdin); print(r["attempts"]["all"], r["durations"]["p50"], r["next"], r["from"], r["nodes"])')" '0 None None None []'
 check '... no batch script' says 1 'nothing was done' jobstack report -s empty --slurm
 jobstack pop -q -s empty >/dev/null
-like 'the first runs' "$(jobstack report -s empty)" 'so far.*1 running.*nothing has ended yet'
+like 'the first runs' "$(jobstack report -s empty)" 'so far.*1 running.*no attempt has ended yet'
 jobstack close -s empty 1
-like 'one of two' "$(jobstack report -s empty)" 'open\), so far.*attempts   1: 1 done.*entries that are left: 1\).*from 1 done entry only'
-like '... of which no memory is known' "$(jobstack report -s empty)" '--mem: not known'
+like 'one of two' "$(jobstack report -s empty)" 'open\), so far.*attempts   1: 1 done.*1 entry left\).*based on only 1 done entry:'
+like '... of which no memory is known' "$(jobstack report -s empty)" '--mem: unknown'
 is '--since: nothing lately' "$(sql "UPDATE attempt SET ended=ended-INTERVAL 1 DAY, started=started-INTERVAL 1 DAY WHERE stack_id=(SELECT stack_id FROM stack WHERE name='empty')"
-	jobstack report -s empty --since 2h | tail -n 1)" 'nothing has ended since the time given'
+	jobstack report -s empty --since 2h | tail -n 1)" 'no attempt has ended since the given time'
 push bad --max-attempts 1 /1 /2
 check 'all fail' worker -s bad -- sh -c 'exit 4'
-like '... and it says so' "$(jobstack report -s bad)" 'wasted: .*100.0 %.*failed: exit 4 +2 .*nothing was done, so there is nothing to go by: .*-t dead'
+like '... and it says so' "$(jobstack report -s bad)" 'wasted: .*100.0 %.*failed: exit 4 +2 .*no recommendation, because no entry is done: .*-t dead'
 
 # ---- many, of every kind: made up, with times over eight powers of ten
 made_up many
@@ -183,7 +183,7 @@ sql "UPDATE attempt JOIN stack USING(stack_id) SET started=ended-INTERVAL 21 DAY
 is 'entries of three weeks: a job for two of them, no more workers than entries' \
 	"$(jobstack report -s weeks --slurm --within 30d | grep -oE '(time|array|timeout)[= ][^ ]*' | tr '\n' ' ')" 'time=42-00:00:00 array=1-2 timeout 1512h '
 check 'too short a wall time' says 1 'no number of workers' jobstack report -s many --slurm --within 10s
-like '... in the report' "$(jobstack report -s many --within 10s)" 'no number of them does it in 10 s'
+like '... in the report' "$(jobstack report -s many --within 10s)" 'no number of workers can finish in 10 s'
 
 # ---- memory that does not grow: 4,096 and 131,072 attempts
 made_up large

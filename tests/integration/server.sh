@@ -87,15 +87,15 @@ sql() { "$CLIENT" --defaults-file="$1" -N -B -e "$2" jobstack; }
 
 # ---- usage
 check "no verb is wrong usage" both 2 "start, stop, status, run" "$JOBSTACK" server
-check "an unknown verb is wrong usage" both 2 "no verb" "$JOBSTACK" server begin
+check "an unknown verb is wrong usage" both 2 "unknown argument" "$JOBSTACK" server begin
 check "a wrong option is wrong usage" both 2 "--nonsense" "$JOBSTACK" server start --nonsense
 check "a wrong port is wrong usage" both 2 "65535" "$JOBSTACK" server start --port 70000
 check "a wrong memory size is wrong usage" both 2 "16M" "$JOBSTACK" server start --memory lots
 check "an address of no host of ours is refused" both 2 "is not this host" server a start --bind 192.0.2.77
-check "a wildcard is refused as an address" both 2 "no address to connect to" server a start --bind 0.0.0.0
-check "a missing program is told" both 2 "is not there" server a start --program /nowhere/mariadbd
+check "a wildcard is refused as an address" both 2 "clients can't connect to" server a start --bind 0.0.0.0
+check "a missing program is told" both 2 "does not exist" server a start --program /nowhere/mariadbd
 mkdir -p "$T/foreign" && touch "$T/foreign/thesis.tex"
-check "a directory with other things is refused" both 1 "other things" server foreign start
+check "a directory with other things is refused" both 1 "contains other files" server foreign start
 check "it was left as it was" test "$(ls -A "$T/foreign")" = thesis.tex
 check "status without a server gives 1" both 1 stopped server a status
 check "stop without a server gives 0 and says so" both 0 "not running" server a stop
@@ -122,7 +122,7 @@ check "a/data has mode 700" has_mode 700 "$T/a/data"
 check "the statements with the password are gone" not test -e "$T/a/init.sql"
 check "a second start says that it runs" both 0 "already running: 127.0.0.1:$(owner a port)" server a start
 check "a start elsewhere, while it runs, is refused" both 1 "stop it first" server a start --bind 127.0.0.2
-check "run, while it runs, is refused" both 1 "runs already" server a run
+check "run, while it runs, is refused" both 1 "already running" server a run
 check "status gives 0" both 0 "running: 127.0.0.1" server a status
 server a status --json >"$T/json"
 check "status --json is one object" test "$(wc -l <"$T/json")" = 1
@@ -171,7 +171,7 @@ sql "$CNF" "CREATE TABLE kept (k INT PRIMARY KEY); INSERT INTO kept VALUES (42)"
 old=$(owner a pid)
 kill -9 "$old"
 wait_for gone "$old"
-check "status tells of the crash" both 1 "without a clean stop" server a status
+check "status tells of the crash" both 1 "crashed (pid" server a status
 check "start after kill -9 recovers" gives 0 server a start
 check "and says so" says "recovered"
 check "what was committed is there" test "$(sql "$CNF" "SELECT k FROM kept")" = 42
@@ -188,19 +188,19 @@ check "status says stopped" both 1 stopped server a status --json
 port=$(cat "$T/a/port")
 check "a second server takes the first one's port" gives 0 server b start --port "$port" --memory 32M
 before=$(sha256sum <"$T/a/tls/ca.pem")
-check "the first moves to another port" both 0 "is taken by another program" server a start
+check "the first moves to another port" both 0 "another program uses the port" server a start
 check "which is kept" not test "$(cat "$T/a/port")" = "$port"
 check "the client file says so" grep -qx "port=$(cat "$T/a/port")" "$CNF"
 gives 0 server a stop
 check "another address" gives 0 server a start --bind 127.0.0.2
-check "with another server's client file: said" both 0 "named another server until now" \
+check "with another server's client file: said" both 0 "pointed to another server" \
 	"$JOBSTACK" server start --data "$T/b" --client-file "$CNF"
-check "a start takes it back" both 0 "named another server until now" server a start
-check "which is told once" not both 0 "named another server" server a start
+check "a start takes it back" both 0 "pointed to another server" server a start
+check "which is told once" not both 0 "pointed to another server" server a start
 check "is what clients are told" grep -qx "host=127.0.0.2" "$CNF"
 check "the certificate is good for that address" gives 0 sql "$CNF" "SELECT k FROM kept"
 check "and of the same CA" test "$(sha256sum <"$T/a/tls/ca.pem")" = "$before"
-check "a fixed port that is taken is told" both 1 "can't be had" server c start --port "$port"
+check "a fixed port that is taken is told" both 1 "can't be used" server c start --port "$port"
 gives 0 server a stop
 name=$(uname -n)
 if getent hosts "$name" >/dev/null; then

@@ -31,7 +31,7 @@ like '... in words, with the remedy' "$(jobstack status --why -s idle)" '^idle: 
 jobstack pause -q -s idle --note $'the disk\033[31m is full'
 is 'why: paused' "$(whys idle)" paused
 like '... with the note, as a terminal may see it' "$(jobstack status --why -s idle)" 'paused \(the disk.x1b\[31m is full\): .*jobstack resume -s idle'
-like 'the note is in the detail' "$(jobstack status -s idle)" $'\nbecause   the disk.x1b'
+like 'the note is in the detail' "$(jobstack status -s idle)" $'\nreason    the disk.x1b'
 is '... and in JSON as it is' "$(jobstack status -s idle --json | json state note)" $'paused\tthe disk\033[31m is full'
 jobstack resume -q -s idle
 (eval "$(jobstack pop -s idle)" && jobstack close --exit 1)
@@ -99,8 +99,8 @@ is '... and before anything has ended it is not known' "$(jobstack status -s you
 fleet lifo 1000 500
 sql "UPDATE stack SET lifo=1 WHERE name='lifo'; UPDATE span JOIN stack USING(stack_id) SET pos=-CAST(lo AS SIGNED) WHERE name='lifo'"
 check 'last in, first out: by the workers' about lifo 0.85 1.1
-like 'in words' "$(jobstack status -s pace)" $'\nrate      [0-9.]+/(s|min) \(.* an entry and slot\)\nends      in about ([0-9]+ (s|min)( to )?)+\n'
-like 'what has run longest' "$(jobstack status -s pace)" $'RUNNING FOR +ENTRY +ON +DATAPATH\n +[1-9][0-9 smin]+ +2001 +n1 +/d/2001\n'
+like 'in words' "$(jobstack status -s pace)" $'\nrate      [0-9.]+ files/(s|min) \(.* each\)\nends      in about ([0-9]+ (s|min)( to )?)+\n'
+like 'what has run longest' "$(jobstack status -s pace)" $'RUNNING FOR +ENTRY +NODE +DATAPATH\n +[1-9][0-9 smin]+ +2001 +n1 +/d/2001\n'
 is '... in JSON' "$(jobstack status -s pace --json | python3 -c 'import json, sys
 o = json.load(sys.stdin)["longest"][0]; print(o["entry"], o["datapath"], 80 < o["seconds"] < 180)')" '2001 /d/2001 True'
 
@@ -117,7 +117,7 @@ for n in o["bad_nodes"]: print(n["node"], n["failed"], n["attempts"], n["failed_
 is 'groups, largest first' "$(failures)" "100|failed|2|None|None|can't open {}: no such file (line #)|can't open /d/299: no such file (line 2093)|299
 99|failed|1|None|None|None|None|298
 1|failed|None|9|out of memory|None|None|1"
-like '... in words' "$(jobstack status -s fail)" $'\nwhat fails:\n +TIMES.*\n +100  exit 2 +can.t open /d/299: no such file \(line 2093\) .* 299\n +99 +exit 1 .*\n +1 +signal 9 +out of memory'
+like '... in words' "$(jobstack status -s fail)" $'\ndead entries:\n +COUNT.*\n +100  exit 2 +can.t open /d/299: no such file \(line 2093\) .* 299\n +99 +exit 1 .*\n +1 +signal 9 +out of memory'
 sql "SELECT stack_id INTO @s FROM stack WHERE name='fail'; SELECT MAX(worker_id) INTO @w FROM attempt WHERE stack_id=@s;
 	INSERT INTO worker(token,stack_id,seq,kind,started,beat,lease_us,ended,slots,node) VALUES(REPEAT('n',16),@s,1,0,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),1,
 	UTC_TIMESTAMP(6),1,'n3'); UPDATE attempt SET worker_id=LAST_INSERT_ID() WHERE stack_id=@s AND outcome=1 AND entry_id>100;
@@ -142,13 +142,13 @@ is 'however many kinds there are, the sum is exact' "$(jobstack status -s kinds 
 o = json.load(sys.stdin); v = [f["count"] for f in o["failures"] if f["various"]]; s = {f["pattern"]: f["count"] for f in o["failures"]}
 print(len(v), 50 < v[0] < 290, 10 <= s["often"] <= 50, o["failures_looked_at"])')" '1 True True 290'
 sql "INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT stack_id,entry_id+290,1,0 FROM dead JOIN stack USING(stack_id) WHERE name='kinds' AND entry_id<=50"
-like 'only the last ones are looked at, and it is said' "$(jobstack status -s kinds)" 'what fails, of the last 300 dead:'
+like 'only the last ones are looked at, and it is said' "$(jobstack status -s kinds)" 'dead entries .last 300.:'
 push again --max-attempts 3 --retry-delay 1h /1 /2
 worker -s again --max-entries 2 --idle-timeout 1 -- sh -c 'exit 4' &
 check 'what is tried again' wait_for 20 ledger_is again '0 0 0 2 0 0'
 kill $! 2>/dev/null
 wait
-like '... is told, too' "$(jobstack status -s again)" $'\nwhat fails, to be tried again:\n.*\n +2  exit 4'
+like '... is told, too' "$(jobstack status -s again)" $'\nfailing now, will be retried:\n.*\n +2  exit 4'
 
 # ---- terminals
 for c in 20 44 80; do

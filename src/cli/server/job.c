@@ -139,7 +139,7 @@ static int has_ended(const struct js_server_info *info, char why[1100])
 	}
 	if (status == 0 && job.terminal)
 		return 1;
-	(void)snprintf(why, 1100, "Slurm says %s", status == 0 ? job.state : "nothing of it any more");
+	(void)snprintf(why, 1100, "Slurm says %s", status == 0 ? job.state : "that it does not know the job any more");
 	if (status == 0 && strncmp(job.state, "NODE_FAIL", 9) != 0)
 		return 0;
 	step.job = (uint32_t)number;
@@ -166,7 +166,7 @@ int cli_server_job_begin(struct cli *cli, struct js_server_options *options)
 		js_clock_nap(JS_SECOND_US / 5, &cli_stop);
 	}
 	if (options->job == NULL || !is_among(jobs, options->job)) {
-		cli_say(cli, "the chain of jobs that this one belongs to was stopped: nothing is started");
+		cli_say(cli, "this job's chain of server jobs was stopped: not starting the server");
 		return 1;
 	}
 	(void)gethostname(own, sizeof(own) - 1);
@@ -175,13 +175,13 @@ int cli_server_job_begin(struct cli *cli, struct js_server_options *options)
 	       info.state != JS_SERVER_CRASHED) {
 		if (strcmp(info.host, own) != 0 && has_ended(&info, why)) {
 			options->ended_job = info.job;
-			cli_say(cli, "the Slurm job %s, which served %s on %s, has ended", info.job, info.data,
+			cli_say(cli, "Slurm job %s, which ran the server of %s on %s, has ended", info.job, info.data,
 				info.host);
 			break;
 		}
 		if (!said++)
-			cli_say(cli, "waiting for the end of the server in the Slurm job %s on %s%s%s", info.job,
-				info.host, why[0] != '\0' ? ": " : "", why);
+			cli_say(cli, "waiting for the server in Slurm job %s on %s to end%s%s", info.job, info.host,
+				why[0] != '\0' ? ": " : "", why);
 		if (js_clock_mono_us() - began > PROOF_US)
 			break; /* the start says whose it is */
 		js_clock_nap(LOOK_US, &cli_stop);
@@ -207,8 +207,7 @@ void cli_server_job_next(struct cli *cli, const struct js_server_options *option
 	cli_words_free(&call);
 	if (status != 0) {
 		cli_say(cli,
-			"no job comes after this one: sbatch did not take it%s%s: `jobstack server submit` again "
-			"before its end",
+			"sbatch refused the next job%s%s: run `jobstack server submit` again when this job has ended",
 			cli->error.code != 0 ? ": " : "", cli->error.text);
 		js_error_clear(&cli->error);
 		return;
@@ -218,10 +217,10 @@ void cli_server_job_next(struct cli *cli, const struct js_server_options *option
 	if (is_among(jobs, options->job)) {
 		(void)snprintf(jobs, sizeof(jobs), "%s %s", options->job, number);
 		if (cli_server_jobs_write(options->data, jobs) == 0) {
-			cli_say(cli, "the Slurm job %s takes over when this one ends", number);
+			cli_say(cli, "Slurm job %s takes over when this one ends", number);
 			return;
 		}
-		cli_say(cli, "%s can't be written: no job comes after this one",
+		cli_say(cli, "%s can't be written: no job takes over after this one",
 			cli_server_beside(options->data, ".jobs"));
 	}
 	(void)cli_scancel(cli, number); /* stopped meanwhile */
@@ -269,11 +268,11 @@ void cli_server_job_end(struct cli *cli, const struct js_server_options *options
 		cli_say(cli, "stopped: no other job takes over");
 		end_chain(cli, options);
 	} else if (told == 0 && lived_us < SHORT_US) {
-		cli_say(cli, "it ended so soon that it would end again: no other job takes over");
+		cli_say(cli, "the server ended within a minute: no other job takes over");
 		end_chain(cli, options);
 	} else if (told != 0 && lived_us < SHORT_US && wall_us < CLI_SERVER_WALL_US) {
-		cli_say(cli, "its job's wall time leaves a server no time, nor would the next one's: no other job "
-			     "takes over: `jobstack server submit` with a longer --time");
+		cli_say(cli, "the job's wall time is too short for a server, and no other job takes over: run "
+			     "`jobstack server submit` with a longer --time");
 		end_chain(cli, options);
 	} else {
 		cli_server_jobs(options->data, jobs);
@@ -321,15 +320,16 @@ int cli_server_job_stop(struct cli *cli, const struct js_server_options *options
 		if (gone != 0 && js_clock_mono_us() - gone > GONE_US)
 			return js_error_set(
 				&cli->error, JOBSTACK_ENODB,
-				"the server in the Slurm job %s did not end cleanly: the next start recovers", job);
+				"the server in Slurm job %s did not stop cleanly: the next start recovers its data",
+				job);
 		if (js_clock_mono_us() - began > STOP_US)
 			return js_error_set(
 				&cli->error, JOBSTACK_ECONFLICT,
-				"the server in the Slurm job %s was told to stop and is still not gone; its log is %s",
-				job, info.log);
+				"the server in Slurm job %s has not stopped within 3 minutes; its log is %s", job,
+				info.log);
 		if (cli_stop != 0)
 			return js_error_set(&cli->error, JOBSTACK_ESTOPPED,
-					    "no longer waiting; the server goes on stopping");
+					    "no longer waiting; the server is still stopping");
 		js_clock_nap(JS_SECOND_US / 5, &cli_stop);
 	}
 }

@@ -23,20 +23,20 @@ enum { DATA = CLI_OWN, BIND, PORT, PROGRAM, CLIENT_FILE, USER, MEMORY, TAKEOVER,
 static const struct js_opt table[] = {
 	{DATA, "data", "DIR",
 	 "the server's directory (default: $XDG_DATA_HOME/jobstack/server,\n"
-	 "else ~/.local/share/jobstack/server; root's: " CLI_SERVER_ROOT_DATA ")"},
+	 "else ~/.local/share/jobstack/server; for root: " CLI_SERVER_ROOT_DATA ")"},
 	{BIND, "bind", "HOST",
-	 "this host's name or address as the compute nodes reach it\n"
-	 "(default: " JS_SERVER_BIND ", this host alone)"},
+	 "the name or address at which the compute nodes reach this host\n"
+	 "(default: " JS_SERVER_BIND ", only this host)"},
 	{PORT, "port", "N", "the TCP port (default: a free one, kept for later starts)"},
-	{PROGRAM, "program", "FILE", "the server program (default: mariadbd or mysqld, looked for)"},
+	{PROGRAM, "program", "FILE", "the server program (default: searches for mariadbd or mysqld)"},
 	{CLIENT_FILE, "client-file", "FILE",
-	 "where the option file for clients goes; ca.pem goes beside it\n"
-	 "(default: ~/.config/jobstack/client.cnf, where they look for it)"},
+	 "write the option file for clients here, and ca.pem beside it\n"
+	 "(default: ~/.config/jobstack/client.cnf, where clients look for it)"},
 	{USER, "user", "NAME", "as root: run the server as this user (default: mysql, else nobody)"},
 	{MEMORY, "memory", "SIZE", "the server's cache, innodb_buffer_pool_size (default: 256M)"},
 	{TAKEOVER, "takeover", NULL,
-	 "start although the record says that another host has the\n"
-	 "directory: only when that host, or its server, is gone for good"},
+	 "start although a server on another host has the directory;\n"
+	 "only if you are sure that this other server is gone for good"},
 	{AGAIN, "again", "WORD", NULL}, /* of the call that submits the next job: written by `submit` */
 	CLI_OPTS_JSON,
 	CLI_OPTS_ALWAYS,
@@ -46,16 +46,18 @@ static const struct js_opts opts = {
 	.command = "jobstack server",
 	.usage = "start|stop|status|run|submit [OPTION...]",
 	.about = "Runs a MariaDB or MySQL server of your own: its data in one directory, a generated password,\n"
-		 "TLS with a CA of its own, every commit flushed to disk.\n\n"
-		 "  start   starts it in the background; harmless when it runs already\n"
-		 "  run     starts it and stays, for a service manager or a batch script; SIGTERM and SIGINT stop it\n"
+		 "TLS with its own CA, every commit flushed to disk.\n\n"
+		 "  start   starts it in the background; harmless if it is already running\n"
+		 "  run     runs it in the foreground, for a service manager or a batch script;\n"
+		 "          SIGTERM and SIGINT stop it\n"
 		 "  stop    stops it and waits until it is gone\n"
-		 "  status  what there is; exit status 1 if it does not run\n"
-		 "  submit  runs it as a Slurm job, which another one follows: see jobstack server submit --help",
+		 "  status  shows its state; exit status 1 if it is not running\n"
+		 "  submit  runs it as a Slurm job that submits its successor: see jobstack server submit --help",
 	.table = table,
-	.notes = "The directory may lie on a shared file system, but one host at a time serves it: its name is in the\n"
-		 "record `owner` there, and a start or stop from elsewhere is refused.  If two servers ever worked on\n"
-		 "one directory, it would be lost: give --takeover only if you know that the other is gone.\n\n"
+	.notes = "The directory may be on a shared file system, but only one host at a time runs a server on it.\n"
+		 "The file `owner` in the directory names that host. Other hosts refuse to start or stop the server.\n"
+		 "Two servers on one directory would destroy the data: give --takeover only if the other one is\n"
+		 "gone for good.\n\n"
 		 "  jobstack server start --bind \"$(hostname)\"\n"
 		 "  jobstack server stop"};
 
@@ -137,10 +139,10 @@ static void print_status(const struct js_server_info *i)
 	if (i->state == JS_SERVER_STOPPED && i->host[0] == '\0')
 		(void)printf("stopped\ndata: %s%s\n", i->data, i->bytes == 0 ? " (none yet)" : "");
 	else if (i->state == JS_SERVER_CRASHED)
-		(void)printf("stopped, without a clean stop (pid %ld is gone): the next start recovers\ndata: %s\n",
-			     (long)i->pid, i->data);
+		(void)printf("crashed (pid %ld is gone): the next start recovers the data\ndata: %s\n", (long)i->pid,
+			     i->data);
 	else if (i->state == JS_SERVER_ELSEWHERE)
-		(void)printf("not known: it belongs to the host %s (pid %ld, %s:%u), and can't be seen from here\n"
+		(void)printf("unknown: the server is on the host %s (pid %ld, %s:%u), and this host can't see it\n"
 			     "data: %s\n",
 			     i->host, (long)i->pid, i->bind, i->port, i->data);
 	else
@@ -316,8 +318,8 @@ static int parse_server(struct cli *cli, struct js_server_options *o, struct cli
 	if (cli->words_n != 1)
 		return cli_usage(cli,
 				 cli->words_n == 0
-					 ? "one of start, stop, status, run, submit is wanted"
-					 : "%s is one word too many: one of start, stop, status, run, submit is wanted",
+					 ? "give one of start, stop, status, run, submit"
+					 : "too many arguments: \"%s\" (give one of start, stop, status, run, submit)",
 				 cli->words_n == 0 ? "" : cli->words[cli->words_n - 1]);
 	status = cli_server_paths(cli, o);
 	return status != 0 ? status : CLI_GO_ON;
@@ -353,8 +355,8 @@ int cli_server_main(int argc, char **argv)
 	else
 		return cli_usage(&cli,
 				 strcmp(verb, "submit") == 0
-					 ? "%s stands before its options: jobstack server submit [OPTION...]"
-					 : "there is no verb %s: one of start, stop, status, run, submit is wanted",
+					 ? "put %s before its options: jobstack server submit [OPTION...]"
+					 : "unknown argument \"%s\": give one of start, stop, status, run, submit",
 				 verb);
 	return cli_end(&cli, status);
 }

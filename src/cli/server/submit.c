@@ -24,31 +24,31 @@
 enum { DATA = CLI_OWN, BIND, PORT, PROGRAM, CLIENT_FILE, MEMORY, WAIT, SBATCH, DRY_RUN, PARSABLE };
 
 static const struct js_opt table[] = {
-	{DATA, "data", "DIR", "the server's directory, which all nodes see (default as for start)"},
-	{BIND, "bind", "HOST", "the name by which the node is reached; %h stands for its host name\n(default: %h)"},
+	{DATA, "data", "DIR", "the server's directory, which all nodes must see (default: as for start)"},
+	{BIND, "bind", "HOST", "the name at which clients reach the node; %h is its host name\n(default: %h)"},
 	{PORT, "port", "N", "the TCP port (default: a free one, kept for later starts)"},
-	{PROGRAM, "program", "FILE", "the server program (default: mariadbd or mysqld, looked for)"},
-	{CLIENT_FILE, "client-file", "FILE", "where the option file for clients goes"},
+	{PROGRAM, "program", "FILE", "the server program (default: searches for mariadbd or mysqld)"},
+	{CLIENT_FILE, "client-file", "FILE", "write the option file for clients here (default: as for start)"},
 	{MEMORY, "memory", "SIZE", "the server's cache (default: 256M)"},
-	{WAIT, "wait", "D", "wait until it is up, D at most; status 124 if it is not by then,\n1 if its job has ended"},
-	{SBATCH, "sbatch", "OPTIONS", "further options for sbatch: short ones, or of the names above"},
-	{DRY_RUN, "dry-run", NULL, "show what would be handed to sbatch, and do nothing"},
-	{PARSABLE, "parsable", NULL, "print just the job's number"},
+	{WAIT, "wait", "D",
+	 "wait until the server is up, at most D; exit status 124 if it is not,\n1 if its job has ended"},
+	{SBATCH, "sbatch", "OPTIONS", "more options for sbatch: short ones, or those with a name from above"},
+	{DRY_RUN, "dry-run", NULL, "show the batch script and the sbatch command, and submit nothing"},
+	{PARSABLE, "parsable", NULL, "print only the job's number"},
 	CLI_OPTS_JSON,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
-static const struct js_opts opts = {"jobstack server submit",
-				    "[OPTIONS] [--OPT=VALUE for sbatch]",
-				    "Runs the private server in a Slurm job. Once it is up, that job submits the next "
-				    "one, which waits for its end and\n"
-				    "then serves the same data, perhaps on another node. Clients find it by the option "
-				    "file that each of them writes.",
-				    table,
-				    "  jobstack server submit --time=7-00:00:00 --mem=2G --wait 1h && jobstack init\n\n"
-				    "`jobstack server stop` ends the server and the chain of jobs; `jobstack server "
-				    "status` tells where it is.  See\n"
-				    "docs/SUBMIT.md.",
-				    0};
+static const struct js_opts opts = {
+	"jobstack server submit",
+	"[OPTIONS] [--OPT=VALUE for sbatch]",
+	"Runs the private server in a Slurm job. Once it is up, that job submits the next one, which waits for its\n"
+	"end and then serves the same data, perhaps on another node. Each job updates the option file by which\n"
+	"clients find the server.",
+	table,
+	"  jobstack server submit --time=7-00:00:00 --mem=2G --wait 1h && jobstack init\n\n"
+	"`jobstack server stop` ends the server and the chain of jobs; `jobstack server status` shows where it is.\n"
+	"See docs/SUBMIT.md.",
+	0};
 
 struct request {
 	struct cli cli;
@@ -98,11 +98,10 @@ static int refuse_short(struct request *r)
 
 	if (given <= 0 || given >= least || cli_sbatch_value(&r->passed, "signal", 0) != NULL)
 		return 0; /* 0: no limit */
-	return cli_usage(
-		&r->cli,
-		"--time=%s: the server is stopped two or three minutes before its job's end, so that less than %" PRId64
-		" minutes leave it no time",
-		time, least);
+	return cli_usage(&r->cli,
+			 "--time=%s is too short: give at least %" PRId64
+			 " minutes, because the server stops 2 to 3 minutes before its job ends",
+			 time, least);
 }
 
 static int parse_submit(struct request *r, int argc, char **argv)
@@ -125,7 +124,7 @@ static int parse_submit(struct request *r, int argc, char **argv)
 	if (status != CLI_GO_ON)
 		return status;
 	if (rest < argc)
-		return cli_usage(&r->cli, "no command is wanted behind --");
+		return cli_usage(&r->cli, "`jobstack server submit` takes no command after --");
 	status = cli_sbatch_check(&r->cli, r->dry_run, r->parsable);
 	if (status == 0)
 		status = cli_server_paths(&r->cli, &r->o);
@@ -195,15 +194,13 @@ static int check_none_runs(struct request *r)
 	cli_server_jobs(r->data, jobs);
 	if (info.state != JS_SERVER_STOPPED && info.state != JS_SERVER_CRASHED)
 		cli_tell(&r->cli,
-			 "the server of %s runs already, or may run, on %s%s%s: `jobstack server status` tells, "
-			 "`jobstack server stop` ends it",
-			 r->data, info.host, info.job[0] != '\0' ? " in Slurm job " : "", info.job);
+			 "the server of %s is already running, or may be, on %s%s%s: `jobstack server stop --data %s` "
+			 "stops it",
+			 r->data, info.host, info.job[0] != '\0' ? " in Slurm job " : "", info.job, r->data);
 	else if (jobs[0] != '\0')
 		cli_tell(&r->cli,
-			 "there is a job for it already: %s: `squeue -j %.*s` tells whether it waits, `jobstack server "
-			 "stop` "
-			 "takes it away",
-			 jobs, (int)strcspn(jobs, " "), jobs);
+			 "a job for this server is already submitted (%s): `jobstack server stop --data %s` cancels it",
+			 jobs, r->data);
 	else
 		return 0;
 	return CLI_NO;
@@ -221,8 +218,8 @@ static int has_failed(const struct request *r, const char *job, char how[100])
 	(void)snprintf(how, 100, " (%s)", slurm.state);
 	if (!slurm.terminal)
 		return 0;
-	cli_tell(&r->cli, "job %s has ended (%s), and its server is not up: %s.job-%s.log tells why", job, slurm.state,
-		 r->data, job);
+	cli_tell(&r->cli, "job %s ended (%s) before its server was up: see %s.job-%s.log", job, slurm.state, r->data,
+		 job);
 	return 1;
 }
 
@@ -247,8 +244,8 @@ static int wait_for_it(struct request *r, const char *job)
 			return CLI_NO;
 		if (js_clock_mono_us() > until) {
 			cli_tell(&r->cli,
-				 "job %s is submitted%s, but its server is not up yet: `squeue -j %s` and "
-				 "%s.job-%s.log tell why",
+				 "job %s is submitted%s, but its server is not up yet: see `squeue -j %s` and "
+				 "%s.job-%s.log",
 				 job, how, job, r->data, job);
 			return CLI_TIMEOUT;
 		}
@@ -291,7 +288,7 @@ static int submit_server(struct request *r, const struct cli_words *call, const 
 	if (status < 0)
 		return cli_fail(&r->cli);
 	if (status == 1) {
-		cli_say(&r->cli, "sbatch did not take it, for what it said above: nothing was submitted");
+		cli_say(&r->cli, "not submitted: sbatch refused the job (see above)");
 		return CLI_NO;
 	}
 	(void)snprintf(number, sizeof(number), "%" PRIu64, job);
@@ -314,7 +311,7 @@ int cli_server_submit_main(int argc, char **argv)
 
 	if (status != CLI_GO_ON)
 		return status;
-	status = r.dry_run ? 0 : cli_sbatch_find(&r.cli, "`jobstack server start` runs it here");
+	status = r.dry_run ? 0 : cli_sbatch_find(&r.cli, "`jobstack server start` runs the server on this host");
 	if (status != 0)
 		return status;
 	cli_catch_signals();

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""jobstack from Python: push, pop, close, look.  A thin layer over libjobstack by ctypes: no build, Python 3.6 or later.
+"""jobstack from Python: push entries, pop them, close them, look at stacks. Calls libjobstack by ctypes: nothing to build, Python
+3.6 or later.
 
     import jobstack
 
@@ -7,15 +8,15 @@
     airs.push(pathlib.Path("/data/airs").glob("*.hdf"))
 
     for entry in airs.entries():
-        with entry:                       # done at the end; what is raised fails it, with that as its reason
+        with entry:                       # done at the end; an exception fails it and is the reason
             process(entry.path)
 
-jobstack-worker is the better choice where it fits: it keeps its lease by itself, stops what outlives it, and keeps what
-commands print.  Here nobody does: an entry that takes longer than its lease (to the end of the Slurm job, else 12 hours;
-`lease=`) may be given to somebody else; `entry.renew()` gives more time.
+jobstack-worker is the better choice where it fits: it renews its lease automatically, stops processes that outlive their
+command, and keeps what commands print. Here nobody renews the lease, which lasts to the end of the Slurm job, else 12 hours
+(`lease=` sets it). An entry that takes longer may be given to another worker; `entry.renew()` extends its lease.
 
-Threads and processes: a connection (and its stacks and entries) is used by one thread at a time, and not in a child after
-a fork: make one for each.  Using one twice at once raises UsageError.  The library's messages go to
+Threads and processes: a connection (with its stacks and entries) may be used by one thread at a time, and not in a child after
+a fork. Make a connection for each. Using one from two threads at once raises UsageError.  The library's messages go to
 logging.getLogger("jobstack").  See docs/LANGUAGES.md.
 """
 from .connection import Connection, connect

@@ -15,8 +15,8 @@ _LEVELS = {JOBSTACK_LOG_ERROR: logging.ERROR, JOBSTACK_LOG_WARNING: logging.WARN
 
 
 class Connection:
-    """A connection to the database.  DEFAULTS_FILE as for the command; the others win over the file.  PATIENCE: the seconds
-    that an unreachable database is ridden out, once it has been reached."""
+    """A connection to the database. DEFAULTS_FILE is chosen as for the command; the other arguments override the file.
+    PATIENCE: how many seconds to keep trying when the database becomes unreachable after the first connection."""
 
     def __init__(self, defaults_file=None, host=None, port=0, socket=None, user=None, password=None, database=None,
                  patience=60):
@@ -55,14 +55,14 @@ class Connection:
         return status, error
 
     def visit(self, function, prototype, take, *args):
-        """Calls FUNCTION with a callback that gives each of its objects to TAKE; what TAKE raises ends it, and is raised here."""
+        """Calls FUNCTION with a callback that passes each object to TAKE. An exception in TAKE ends the call and is raised."""
         raised = []
 
         def each(_ctx, what):
             try:
                 take(what.contents)
                 return 0
-            except BaseException as e:  # noqa: B902  it must not go through C
+            except BaseException as e:  # noqa: B902  an exception must not pass through C
                 raised.append(e)
                 return 1
 
@@ -86,14 +86,14 @@ class Connection:
         return found
 
     def describe(self):
-        """Where it is connected, in words."""
+        """The server and database that it is connected to, as text."""
         text = ctypes.create_string_buffer(600)
         if self._handle:
             lib.jobstack_describe(self._handle, text, len(text))
         return to_text(text.value)
 
     def close(self):
-        """Closes it.  Entries that were popped stay popped until they are closed, or their lease ends."""
+        """Closes it. Popped entries stay claimed until they are closed or their lease ends."""
         handle, self._handle = self._handle, c_void_p()
         if handle and self._pid == os.getpid():
             lib.jobstack_free(handle)

@@ -19,7 +19,7 @@ _ends = {}  # job: when it ends
 
 
 def _job_end(job):
-    """When the Slurm job ends, in seconds since 1970; None: there is none, or it is not known.  Asked once."""
+    """When the Slurm job ends, in seconds since 1970; None without a job, or if it is unknown. Asks Slurm once per job."""
     end = os.environ.get("SLURM_JOB_END_TIME", "")  # Slurm 23.02 and later
     if job is None:
         return None
@@ -31,12 +31,12 @@ def _job_end(job):
             _ends[job] = float(end)
         except (OSError, ValueError, IndexError, OverflowError, subprocess.SubprocessError):
             _ends[job] = None
-            log.warning("the lease is 12 hours: when the Slurm job %s ends is not known", job)
+            log.warning("can't find out when Slurm job %s ends: the lease is 12 hours", job)
     return _ends[job]
 
 
 def identity(lease):
-    """Who this process is, for its row in the ledger; and what has to live as long."""
+    """The options that describe this process in the database, and an object that must live as long as they do."""
     options = jobstack_worker_options.init()
     env = {name: os.environ.get(name) or None for name in (
         "SLURMD_NODENAME", "SLURM_CLUSTER_NAME", "SLURM_JOB_ID", "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_STEP_ID",
@@ -72,13 +72,14 @@ def identity(lease):
 
 
 class Entry:
-    """A popped entry.  `number`, `attempt` (from 1), `fails` and `losses` before this one, `path` (a str that open() takes),
-    `datapath` (the same as bytes); open(entry) works.
+    """A popped entry: `number`, `attempt` (from 1), `fails` and `losses` of earlier attempts, `path` (a str for open()),
+    `datapath` (the same as bytes). open(entry) works.
 
-    `with entry:` closes it: done; or failed, with what was raised as its reason; Failed and Later choose.  An Exception
-    goes no further, like a command's exit status (it is logged, with its traceback, and kept as `entry.error`), unless
-    it was popped with reraise=True.  KeyboardInterrupt, SystemExit and their like put the entry back uncharged, and go on.
-    Or call done(), failed(), later() or hand_back() yourself.  LeaseLost is raised if it is not ours any more."""
+    `with entry:` closes it as done, or as failed if an exception was raised, with the exception as its reason. Raise Failed or
+    Later to choose how it ends. An Exception is not raised further: it is logged with its traceback and kept as `entry.error`.
+    With reraise=True, it is also raised. KeyboardInterrupt, SystemExit and the like put the entry back, which does not count
+    as a failure, and are raised. Or call done(), failed(), later() or hand_back() yourself. LeaseLost is raised if the entry
+    has been given to another worker."""
 
     def __init__(self, stack, e, worker, reraise=False):
         self.stack = stack
@@ -114,7 +115,7 @@ class Entry:
         self._close(JOBSTACK_DONE, 0)
 
     def failed(self, reason="", code=1, fatal=False):
-        """Failed, as by that exit code (1 to 255); FATAL: dead at once.  75 is later()."""
+        """Closes it as failed with this exit code (1 to 255). 75 means later(). With FATAL the entry is dead and not retried."""
         if not 1 <= code <= 255:
             raise UsageError("a failure's code is 1 to 255, not %r" % (code,), JOBSTACK_EUSAGE)
         if code == TRY_AGAIN:
@@ -122,15 +123,15 @@ class Entry:
         return self._close(JOBSTACK_FAILED, code, reason or "exit %d" % code, fatal)
 
     def later(self, reason="try again later"):
-        """Not now: it comes again after the stack's retry delay, uncharged."""
+        """Puts it back, to be retried after the stack's retry delay. This does not count as a failure."""
         self._close(JOBSTACK_INTERRUPTED, TRY_AGAIN, reason or "try again later", later=True)
 
     def hand_back(self):
-        """It never ran: it is ready again, as if it had not been popped."""
+        """Puts it back as if it had never been popped."""
         self._close(JOBSTACK_UNSTARTED)
 
     def renew(self, lease=None):
-        """The lease begins anew, and is LEASE seconds long (default: as long as it was)."""
+        """Renews the lease for LEASE seconds from now (default: as long as before)."""
         us = 0 if lease is None else max(to_us(lease, "lease"), 1)
         status, error = self.stack.connection.call(lib.jobstack_renew, self.stack._name, self.number, self.attempt, us)
         judge(status, error)
@@ -141,7 +142,7 @@ class Entry:
 
     def __exit__(self, kind, e, _traceback):
         if not self.open:
-            return False  # it was closed in there
+            return False  # the block has closed it
         if e is None:
             self.done()
             return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What can go wrong, as exceptions."""
+"""The exceptions of this module."""
 from .header import (JOBSTACK_ECONFLICT, JOBSTACK_EINPUT, JOBSTACK_EMISSING, JOBSTACK_ENODB, JOBSTACK_ESCHEMA, JOBSTACK_EUSAGE,
                      JOBSTACK_NOTHING)
 
@@ -7,7 +7,7 @@ TRY_AGAIN = 75  # EX_TEMPFAIL
 
 
 class Error(Exception):
-    """What libjobstack could not do.  `code` is its number (JOBSTACK_E... in jobstack.h), `server_errno` the server's, or 0."""
+    """An error of libjobstack. `code` is its number (JOBSTACK_E... in jobstack.h), `server_errno` the server's, or 0."""
 
     def __init__(self, text, code=0, server_errno=0):
         super().__init__(text)
@@ -24,19 +24,19 @@ class Missing(Error):
 
 
 class Conflict(Error):
-    """What is asked for does not fit the state things are in."""
+    """The call is not possible in the present state of the stack or the entry."""
 
 
 class NoDatabase(Error):
-    """The database can't be reached, or has no schema that fits."""
+    """The database can't be reached, or its schema does not match this version."""
 
 
 class LeaseLost(Error):
-    """The entry is not ours any more, or was closed otherwise before: that stands."""
+    """The entry was given to another worker, or was closed before with another outcome, which stays."""
 
 
 class Failed(Exception):
-    """Raise it in a `with entry:` to choose the exit code (1 to 255; 75 as Later), or to make the entry dead at once."""
+    """Raise it in a `with entry:` to choose the exit code (1 to 255; 75 means Later), or to make the entry dead at once."""
 
     def __init__(self, reason="", code=1, fatal=False):
         super().__init__(reason)
@@ -47,7 +47,7 @@ class Failed(Exception):
 
 
 class Later(Failed):
-    """Raise it in a `with entry:`: not now; it comes again after the stack's retry delay, uncharged."""
+    """Raise it in a `with entry:` to retry the entry after the stack's retry delay. This does not count as a failure."""
 
     def __init__(self, reason="try again later"):
         super().__init__(reason, TRY_AGAIN)
@@ -58,7 +58,7 @@ CLASSES = {JOBSTACK_NOTHING: LeaseLost, JOBSTACK_EUSAGE: UsageError, JOBSTACK_EI
 
 
 def judge(status, error):
-    """Raises what STATUS and ERROR (a jobstack_error) say; nothing if it is 0."""
+    """Raises the exception for STATUS and ERROR (a jobstack_error); does nothing if STATUS is 0."""
     if status != 0:
-        text = error.text.decode("utf-8", "replace") or "libjobstack gave %d" % status
+        text = error.text.decode("utf-8", "replace") or "libjobstack returned %d" % status
         raise CLASSES.get(status, Error)(text, status, error.server_errno)

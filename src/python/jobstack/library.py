@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""libjobstack itself: where it lies, its functions' types, and what goes in and out of them."""
+"""libjobstack itself: its location, the types of its functions, and conversions of their arguments and results."""
 import ctypes
 import glob
 import logging
@@ -53,7 +53,7 @@ def _candidates():
 
 
 def _load():
-    """The library: $JOBSTACK_LIBRARY, else beside this module's or the jobstack command's prefix, else where the loader looks."""
+    """Loads $JOBSTACK_LIBRARY, else the library in this module's or the command's prefix, else what the loader finds."""
     given = os.environ.get("JOBSTACK_LIBRARY")
     said = []
     for path in [given] if given else _candidates():
@@ -63,7 +63,7 @@ def _load():
         except OSError as e:
             said.append(str(e))
     else:
-        raise ImportError("libjobstack can't be loaded: let $JOBSTACK_LIBRARY name it: " + "; ".join(said))
+        raise ImportError("can't load libjobstack (set $JOBSTACK_LIBRARY to its path): " + "; ".join(said))
     found.jobstack_version.restype = c_char_p
     found.jobstack_now_us.restype = c_int64
     found.jobstack_free.argtypes = [c_void_p]
@@ -76,7 +76,7 @@ def _load():
         getattr(found, name).argtypes = types
     runs = found.jobstack_version().decode()
     if runs.split(".")[:2] != JOBSTACK_VERSION.split(".")[:2]:
-        raise ImportError("the Python module jobstack %s does not fit libjobstack %s: take the one that came with it" % (
+        raise ImportError("the Python module jobstack %s does not match libjobstack %s: use the module that came with the library" % (
             JOBSTACK_VERSION, runs))
     return found
 
@@ -85,7 +85,7 @@ lib = _load()
 
 
 def version():
-    """The version of libjobstack that runs."""
+    """The version of the loaded libjobstack."""
     return lib.jobstack_version().decode()
 
 
@@ -109,12 +109,12 @@ def to_us(seconds, what):
     if seconds is None:
         return -1
     if not 0 <= seconds < 1e9:
-        raise UsageError("%s is a number of seconds, not %r" % (what, seconds), JOBSTACK_EUSAGE)
+        raise UsageError("%s must be a number of seconds from 0 to 999999999, not %r" % (what, seconds), JOBSTACK_EUSAGE)
     return int(seconds * SECOND)
 
 
 def option_file(given=None):
-    """The option file that the command would read: GIVEN, $JOBSTACK_DEFAULTS_FILE, what `jobstack server` wrote, ~/.my.cnf."""
+    """The option file that the command would read: GIVEN, $JOBSTACK_DEFAULTS_FILE, that of `jobstack server`, or ~/.my.cnf."""
     given = given or os.environ.get("JOBSTACK_DEFAULTS_FILE")
     if given:
         return os.fspath(given)

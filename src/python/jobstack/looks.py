@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the ledger tells: the status of a stack, an entry or an attempt."""
+"""The status of a stack, an entry or an attempt, as read from the database."""
 import os
 from ctypes import c_char_p, c_double, c_uint32, c_uint64
 
@@ -15,7 +15,7 @@ _STACK_WORDS = {JOBSTACK_OPEN: "open", JOBSTACK_PAUSED: "paused", JOBSTACK_CANCE
 
 
 class Status:
-    """One stack's ledger, as of one moment.  The counts are those of `jobstack status`: pushed, ready, waiting, held, running,
+    """A stack at one moment. The counts are those of `jobstack status`: pushed, ready, waiting, held, running,
     done, dead, cancelled, workers, slots, pushers...; times in seconds."""
 
     def __init__(self, s):
@@ -33,12 +33,12 @@ class Status:
 
     @property
     def left(self):
-        """What may still run: ready, waiting, held and running."""
+        """How many entries may still run: ready, waiting, held and running."""
         return self.ready + self.waiting + self.held + self.running
 
     @property
     def finished(self):
-        """Nothing is left, and nobody pushes."""
+        """Nothing is left, and no push is running."""
         return self.left == 0 and self.pushers == 0
 
     def __repr__(self):
@@ -47,8 +47,8 @@ class Status:
 
 
 class Item:
-    """One entry, or one attempt of it, as `jobstack list` and `show` tell it; times are seconds since 1970, None where there
-    is none.  `datapath` is bytes, `path` a str that open() takes."""
+    """One entry, or one attempt of it, as `jobstack list` and `show` print it. Times are seconds since 1970, or None.
+    `datapath` is bytes, `path` a str for open()."""
 
     def __init__(self, i):
         for name, kind in jobstack_item._fields_:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A stack: push, pop, look, steer."""
+"""A stack: push entries, pop them, look at them, pause and requeue them."""
 import ctypes
 import os
 import time
@@ -15,13 +15,13 @@ from .looks import STATES, Item, Status
 
 
 class Stack:
-    """A stack by its name (default: $JOBSTACK_STACK, else "default").  Without a CONNECTION it makes one of its own, with
-    these options of connect()."""
+    """A stack by its name (default: $JOBSTACK_STACK, else "default"). Without a CONNECTION it makes its own, with these
+    options of connect()."""
 
     def __init__(self, name=None, connection=None, **options):
         self.name = name or os.environ.get("JOBSTACK_STACK") or "default"
         if not isinstance(self.name, str) or "\0" in self.name:
-            raise UsageError("a stack's name is a str without NUL, not %r" % (name,), JOBSTACK_EUSAGE)
+            raise UsageError("a stack's name must be a str without NUL, not %r" % (name,), JOBSTACK_EUSAGE)
         self.connection = connection or Connection(**options)
         self._name = self.name.encode()
 
@@ -30,10 +30,11 @@ class Stack:
 
     def push(self, datapaths, unique=False, atomic=False, priority=0, lifo=False, cwd=None, max_attempts=None, max_losses=None,
              retry_delay=None, max_running=None, max_failures=None):
-        """Pushes DATAPATHS, an iterable of str, bytes or Paths (or one of these), and returns how many were pushed; those that
-        were there already with UNIQUE do not count.  Any number of them in flat memory, and they can be popped while it goes
-        on, unless ATOMIC.  Relative ones belong to the directory CWD (default: the working directory).  The last five set the
-        stack's policy, as `jobstack set` does.  Interrupted, repeat it with UNIQUE: nothing is doubled."""
+        """Pushes DATAPATHS, an iterable of str, bytes or Paths (or one of these), and returns how many were pushed. UNIQUE skips
+        those that are in the stack already, and does not count them. Memory use does not grow with their number. Unless ATOMIC,
+        the first ones can be popped while the push runs. Relative ones start in the directory CWD (default: the working
+        directory). The last five arguments set the stack's policy, as `jobstack set` does. If the call was interrupted, repeat
+        it with UNIQUE: nothing is pushed twice."""
         options = jobstack_push_options.init()
         options.unique, options.atomic, options.lifo, options.priority = bool(unique), bool(atomic), bool(lifo), priority
         options.cwd = os.fsencode(os.getcwd() if cwd is None else os.path.abspath(os.fspath(cwd)))
@@ -54,7 +55,7 @@ class Stack:
                     to.contents.len = len(data)
                     return 0
                 return 1
-            except BaseException as e:  # noqa: B902  it must not go through C
+            except BaseException as e:  # noqa: B902  an exception must not pass through C
                 raised.append(e)
                 return -1
 
@@ -84,9 +85,9 @@ class Stack:
             lib.jobstack_batch_free(byref(batch))
 
     def entries(self, batch=1, lease=None, wait=False, reraise=False):
-        """Pops entries until nothing is ready; with WAIT, until nothing is left: it waits for retries, for what runs
-        elsewhere and for pushes.  BATCH: claim so many at once (up to 500), for entries that take less than some
-        milliseconds; LEASE then has to do for all of them.  Close each before you take the next: `with entry:` does."""
+        """Pops entries until nothing is ready. With WAIT, until nothing is left: it waits for retries, for entries that run
+        elsewhere and for pushes. BATCH: how many to claim at once (up to 500), for entries that take only milliseconds;
+        LEASE must then suffice for all of them. Close each entry before you take the next: `with entry:` does."""
         open_now = []
         try:
             while True:
@@ -105,11 +106,11 @@ class Stack:
                     entry.begin()
                     yield entry
                     if entry.open:
-                        raise UsageError("entry %d was not closed before the next: `with entry:` does it" % entry.number,
+                        raise UsageError("entry %d was not closed before the next one was taken: use `with entry:`" % entry.number,
                                          JOBSTACK_EUSAGE)
                     open_now.pop(0)
         finally:
-            for entry in open_now[1:]:  # those that nobody has seen go back
+            for entry in open_now[1:]:  # popped, but never handed to the caller
                 entry.hand_back()
 
     def status(self):
@@ -119,8 +120,8 @@ class Stack:
         return found[0]
 
     def each(self, function, states=None, entries=None, limit=0):
-        """Calls FUNCTION with each Item in STATES (words as of `jobstack list -t`; default: any), of just ENTRIES (numbers), at
-        most LIMIT; in flat memory.  FUNCTION must not use this connection."""
+        """Calls FUNCTION with each Item in STATES (words as for `jobstack list -t`; default: any), of ENTRIES (numbers; default:
+        all), at most LIMIT (0: no limit). Memory use is constant. FUNCTION must not use this connection."""
         choice, kept = _filter(states, entries, limit)
         self.connection.visit(lib.jobstack_list, ITEM, lambda i: function(Item(i)), self._name, byref(choice))
         del kept
@@ -138,14 +139,14 @@ class Stack:
         return found
 
     def find(self, datapath):
-        """The number of the entry with this datapath (the last one, if several); None if there is none."""
+        """The number of the entry with this datapath (the last one, if there are several); None if there is no such entry."""
         data, number = os.fsencode(datapath), c_uint64()
         view = jobstack_bytes(ctypes.cast(c_char_p(data), c_void_p), len(data))
         status, _ = self.connection.call(lib.jobstack_find, self._name, view, byref(number))
         return None if status else number.value
 
     def requeue(self, states=("dead",), entries=None, dry_run=False):
-        """Pushes dead or done entries back, or of these just ENTRIES (numbers); returns how many."""
+        """Puts entries in STATES (dead or done) back into the queue, or only ENTRIES (numbers) of them; returns how many."""
         choice, kept = _filter(states, entries, 0)
         result = jobstack_requeue_result()
         self.connection.call(lib.jobstack_requeue, self._name, byref(choice), int(dry_run), byref(result))
@@ -156,15 +157,15 @@ class Stack:
         self.connection.call(lib.jobstack_set_state, self._name, state, None if note is None else note.encode())
 
     def pause(self, note=None):
-        """Hands nothing out any more; what runs goes on."""
+        """Stops popping from the stack; running entries continue."""
         self._set_state(JOBSTACK_PAUSED, note)
 
     def resume(self):
-        """Goes on after a pause, or takes a cancel back."""
+        """Ends a pause or a cancel."""
         self._set_state(JOBSTACK_OPEN, None)
 
     def cancel(self, note=None):
-        """Gives up all that has not started."""
+        """Cancels all entries that have not started."""
         self._set_state(JOBSTACK_CANCELLED, note)
 
 
@@ -172,7 +173,7 @@ def _filter(states, entries, limit):
     choice, kept = jobstack_filter.init(), None
     for word in [states] if isinstance(states, str) else states or ():
         if word not in STATES:
-            raise UsageError("%r is no state: there are %s" % (word, ", ".join(sorted(STATES))), JOBSTACK_EUSAGE)
+            raise UsageError("unknown state %r: the states are %s" % (word, ", ".join(sorted(STATES))), JOBSTACK_EUSAGE)
         choice.states |= STATES[word]
     if entries is not None:
         numbers = sorted(set(entries))
