@@ -40,22 +40,23 @@ static void add_times(const struct insight_report *r, struct js_buf *out)
 			      r->tally->timeouts);
 }
 
-/* "12 for an hour, 2 for 8 h"; gives how many were told. */
+/* "12 to finish in 1 h, 2 in 8 h"; returns how many were added. */
 static size_t add_spans(const struct insight_advice *a, struct js_buf *out)
 {
 	static const struct {
 		int64_t us;
 		const char *words;
-	} span[] = {{3600 * JS_SECOND_US, "an hour"},
-		    {8 * 3600 * JS_SECOND_US, "8 h"},
-		    {24 * 3600 * JS_SECOND_US, "a day"}};
+	} span[] = {{3600 * JS_SECOND_US, "1 h"}, {8 * 3600 * JS_SECOND_US, "8 h"}, {24 * 3600 * JS_SECOND_US, "24 h"}};
 	uint64_t n = 0;
 	size_t told = 0;
 
 	for (size_t i = 0; i < 3 && n != 1; i++) { /* one is enough for what is longer, too */
 		n = insight_advice_workers(a, span[i].us);
-		if (n > 0)
-			js_buf_printf(out, "%s%" PRIu64 " to finish in %s", told++ > 0 ? ", " : "", n, span[i].words);
+		if (n == 0)
+			continue;
+		js_buf_printf(out, "%s%" PRIu64 " %s %s", told > 0 ? ", " : "", n, told > 0 ? "in" : "to finish in",
+			      span[i].words);
+		told++;
 	}
 	return told;
 }

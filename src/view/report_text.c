@@ -202,7 +202,7 @@ static void add_durations(const struct page *p)
 static void add_throughput(const struct page *p)
 {
 	const struct js_timeline *l = &p->t->timeline;
-	unsigned width = p->columns > 60 ? p->columns - 44 : p->columns > 40 ? 16 : 8;
+	unsigned width = p->columns > 66 ? p->columns - 50 : p->columns > 40 ? 16 : 8;
 	uint64_t most = 0;
 	size_t from, to;
 
