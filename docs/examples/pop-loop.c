@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct jobstack *handle;
-	struct jobstack_batch batch;
+	struct jobstack_batch batch = JOBSTACK_BATCH_INIT;
 	int status;
 
 	options.defaults_file = argc > 1 ? argv[1] : NULL; /* the library looks at no environment, and for no file */
@@ -38,9 +38,9 @@ int main(int argc, char **argv)
 	while ((status = jobstack_pop(handle, STACK, NULL, 1, &batch, &error)) == 0) {
 		struct jobstack_outcome outcome = JOBSTACK_OUTCOME_INIT;
 
-		outcome.entry = batch.entries[0].entry;
-		outcome.attempt = batch.entries[0].attempt;
-		outcome.exit_code = process(batch.entries[0].datapath);
+		outcome.entry = jobstack_batch_entry(&batch, 0)->entry;
+		outcome.attempt = jobstack_batch_entry(&batch, 0)->attempt;
+		outcome.exit_code = process(jobstack_batch_entry(&batch, 0)->datapath);
 		outcome.verdict = outcome.exit_code == 0 ? JOBSTACK_DONE : JOBSTACK_FAILED;
 		jobstack_batch_free(&batch);
 		status = jobstack_close(handle, STACK, &outcome, 1, NULL, &error);

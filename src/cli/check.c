@@ -152,7 +152,8 @@ static int print_json(struct proof *p)
 /* Checks one stack (NULL: rows of no stack) and tells.  0, 1 if something is wrong, or negative with the error. */
 static int prove_stack(struct cli *cli, const char *stack)
 {
-	struct proof p = {.stack = stack, .findings = cli->json ? json_array() : NULL};
+	struct proof p = {
+		.stack = stack, .report = JOBSTACK_CHECK_REPORT_INIT, .findings = cli->json ? json_array() : NULL};
 	int status = cli->json && p.findings == NULL
 			     ? js_error_memory(&cli->error)
 			     : jobstack_check(cli->handle, stack, tell_finding, &p, &p.report, &cli->error);

@@ -221,7 +221,6 @@ int cli_connect(struct cli *cli, int64_t patience_us)
 	options.patience_us = patience_us;
 	options.log = cli->quiet ? NULL : print_log;
 	options.log_ctx = cli;
-	options.stop = &cli_stop;
 	if (jobstack_open(&cli->handle, &options, &cli->error) != 0)
 		return cli_fail(cli);
 	if (cli->verbose) {
@@ -310,6 +309,7 @@ static const char *remedy_conflict(unsigned why)
 	case JOBSTACK_WHY_PUSHING: return "wait for its end; a push that died counts no more after a minute";
 	case JOBSTACK_WHY_RUNNING:
 		return "`jobstack cancel` lets no more begin, `jobstack recover` takes back what dead workers hold";
+	case JOBSTACK_WHY_OLD_WORKERS: return "let them end (SIGTERM drains a worker), then run `jobstack init` again";
 	case JOBSTACK_WHY_MAX_FAILURES:
 		return "`jobstack requeue` takes them back into line, `jobstack set max-failures=N` allows more";
 	default: return NULL;
@@ -431,6 +431,7 @@ int cli_end(struct cli *cli, int status)
 static void on_signal(int number)
 {
 	cli_stop = number;
+	jobstack_stop(NULL);
 }
 
 void cli_catch_signals(void)

@@ -37,7 +37,7 @@ static const char *schema_dir(void)
 
 int cli_init_main(int argc, char **argv)
 {
-	struct jobstack_init_report report;
+	struct jobstack_init_report report = JOBSTACK_INIT_REPORT_INIT;
 	const char *dir = NULL;
 	const struct cli_take takes[] = {{CLI_OWN, CLI_WORD(&dir)}, CLI_TAKE_END};
 	struct cli cli;

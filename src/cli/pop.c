@@ -114,7 +114,7 @@ static int64_t lease_by_slurm(struct cli *cli, struct request *r)
 static int render_entry(const struct cli *cli, const struct request *r, const struct jobstack_batch *batch,
 			struct js_buf *out)
 {
-	const struct jobstack_entry *e = &batch->entries[0];
+	const struct jobstack_entry *e = jobstack_batch_entry(batch, 0);
 	int bad = 0;
 
 	switch (r->format) {
@@ -171,7 +171,7 @@ static int hand_back(struct cli *cli, const struct jobstack_entry *e, const char
 
 static int give_entry(struct cli *cli, const struct request *r, const struct jobstack_batch *batch)
 {
-	const struct jobstack_entry *e = &batch->entries[0];
+	const struct jobstack_entry *e = jobstack_batch_entry(batch, 0);
 	struct js_buf out = {0};
 	char why[200];
 	int status = CLI_YES;
@@ -220,7 +220,7 @@ static void tell_why(struct cli *cli)
 int cli_pop_main(int argc, char **argv)
 {
 	static struct request r = {.options = JOBSTACK_WORKER_OPTIONS_INIT};
-	struct jobstack_batch batch;
+	struct jobstack_batch batch = JOBSTACK_BATCH_INIT;
 	struct cli cli;
 	int status;
 

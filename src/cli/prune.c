@@ -112,7 +112,7 @@ static int parse_prune(struct pruning *p, int argc, char **argv)
 
 static int prune_stack(struct pruning *p)
 {
-	struct jobstack_prune_result result;
+	struct jobstack_prune_result result = JOBSTACK_PRUNE_RESULT_INIT;
 	struct cli *cli = &p->cli;
 	int status;
 

@@ -143,6 +143,7 @@ static int check_words(const struct cli *cli)
 
 struct request {
 	struct jobstack_push_options options;
+	struct jobstack_policy policy;
 	struct cli_input input;
 	const char *file;
 };
@@ -166,7 +167,7 @@ static int parse_push(struct cli *cli, struct request *r, int argc, char **argv)
 					 {ATOMIC, CLI_FLAG(&r->options.atomic)},
 					 {LIFO, CLI_FLAG(&r->options.lifo)},
 					 {PRIORITY, CLI_BY(take_priority, r)},
-					 {0, CLI_BY(cli_policy_take, &r->options.policy)},
+					 {0, CLI_BY(cli_policy_take, &r->policy)},
 					 CLI_TAKE_END};
 	int status = cli_parse(cli, &opts, takes, argc, argv, NULL);
 
@@ -231,8 +232,8 @@ static int tell_failure(struct cli *cli, const struct request *r, const struct j
 
 int cli_push_main(int argc, char **argv)
 {
-	static struct request r = {.options = JOBSTACK_PUSH_OPTIONS_INIT};
-	struct jobstack_push_result result;
+	static struct request r = {.options = JOBSTACK_PUSH_OPTIONS_INIT, .policy = JOBSTACK_POLICY_INIT};
+	struct jobstack_push_result result = JOBSTACK_PUSH_RESULT_INIT;
 	char cwd[PATH_MAX];
 	struct counted counted = {.next = cli_input_next, .ctx = &r.input};
 	struct cli cli;
@@ -242,6 +243,7 @@ int cli_push_main(int argc, char **argv)
 	if (status != CLI_GO_ON)
 		return status;
 	from_words = cli.words_n > 0;
+	r.options.policy = &r.policy;
 	r.options.cwd = getcwd(cwd, sizeof(cwd));
 	status = cli_open(&cli, PATIENCE_US);
 	if (status != 0)

@@ -208,7 +208,7 @@ static int run_request(struct cli *cli, const struct request *r, struct jobstack
 
 static int requeue_entries(struct cli *cli, struct request *r)
 {
-	struct jobstack_requeue_result result = {0, 0, 0};
+	struct jobstack_requeue_result result = JOBSTACK_REQUEUE_RESULT_INIT;
 	struct cli_recovery lost = {.dry_run = r->dry_run};
 	size_t n = r->filter.f.entries_n;
 	int named = n > 0 || r->missing > 0, status;

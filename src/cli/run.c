@@ -325,7 +325,7 @@ static int push_and_work(struct run *r, const char *cwd, struct jobstack_push_re
 	int status;
 
 	options.unique = 1;
-	options.policy = r->policy;
+	options.policy = &r->policy;
 	options.cwd = cwd;
 	status = jobstack_push_from(r->cli.handle, r->cli.stack, &options, next_name, r, result, &r->cli.error);
 	status = judge_push(r, status, result);
@@ -359,7 +359,7 @@ static int exit_status(struct run *r, int pushed, int stack)
 int cli_run_main(int argc, char **argv)
 {
 	static struct run r = {.policy = JOBSTACK_POLICY_INIT};
-	struct jobstack_push_result result = {0, 0, 0, 0};
+	struct jobstack_push_result result = JOBSTACK_PUSH_RESULT_INIT;
 	char cwd[PATH_MAX];
 	int status, stack;
 

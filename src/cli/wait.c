@@ -137,7 +137,7 @@ static int read_stack(struct waiting *w)
 			status = js_error_set(&w->cli.error, JOBSTACK_EMISSING, "the stack \"%s\" is being dropped",
 					      w->cli.stack);
 		else if (!insight_stack_is_over(&w->last) && (w->progress.on || !w->progress.begun))
-			status = jobstack_pace(w->cli.handle, &w->last, &w->pace, &w->cli.error);
+			status = jobstack_pace(w->cli.handle, w->cli.stack, &w->pace, &w->cli.error);
 	}
 	insight_stack_free(&stack);
 	if (status != JOBSTACK_ENODB || cli_stop != 0)
@@ -203,7 +203,7 @@ static int wait_for_end(struct waiting *w)
 
 int cli_wait_main(int argc, char **argv)
 {
-	struct waiting w = {.began_us = jobstack_now_us(), .until_us = INT64_MAX};
+	struct waiting w = {.began_us = jobstack_now_us(), .until_us = INT64_MAX, .pace = JOBSTACK_PACE_INIT};
 	int64_t timeout = -1;
 	const struct cli_take takes[] = {{TIMEOUT, CLI_TIME(&timeout, 0, "a duration such as 90, 15m or 2h")},
 					 CLI_TAKE_END};

@@ -26,20 +26,37 @@ void jobstack_batch_free(struct jobstack_batch *batch)
 		free(m->entries);
 		free(m);
 	}
-	if (batch != NULL)
-		*batch = (struct jobstack_batch){0, 0, NULL, NULL};
+	if (batch != NULL) {
+		batch->worker = batch->count = 0;
+		batch->first = NULL;
+		batch->memory = NULL;
+	}
 	errno = saved;
+}
+
+const struct jobstack_entry *jobstack_batch_entry(const struct jobstack_batch *batch, size_t i)
+{
+	return i < batch->count ? &batch->first[i] : NULL;
+}
+
+struct jobstack_batch js_batch_of(uint64_t worker)
+{
+	struct jobstack_batch batch = JOBSTACK_BATCH_INIT;
+
+	batch.worker = worker;
+	return batch;
 }
 
 int js_batch_begin(struct jobstack_batch *batch, uint64_t worker, size_t n)
 {
 	struct batch_memory *m = calloc(1, sizeof(*m));
 
-	*batch = (struct jobstack_batch){worker, 0, NULL, m};
+	*batch = js_batch_of(worker);
+	batch->memory = m;
 	if (m == NULL)
 		return -1;
 	m->entries = calloc(n, sizeof(*m->entries));
-	batch->entries = m->entries;
+	batch->first = m->entries;
 	return m->entries == NULL ? -1 : 0;
 }
 
@@ -52,7 +69,8 @@ void js_batch_add(struct jobstack_batch *batch, const struct js_claim *claim, co
 	if (batch->count >= claim->n)
 		return;
 	e = &m->entries[batch->count++];
-	*e = (struct jobstack_entry){strtoull(entry, NULL, 10), claim->attempt, claim->fails, claim->losses, NULL, len};
+	*e = (struct jobstack_entry){
+		sizeof(*e), strtoull(entry, NULL, 10), claim->attempt, claim->fails, claim->losses, NULL, len};
 	js_buf_add(&m->bytes, datapath, len);
 	js_buf_char(&m->bytes, '\0');
 }
@@ -63,8 +81,8 @@ int js_batch_end(struct jobstack_batch *batch)
 	const char *p = m->bytes.data;
 
 	for (size_t i = 0; i < batch->count; i++) {
-		batch->entries[i].datapath = p;
-		p += batch->entries[i].datapath_len + 1;
+		m->entries[i].datapath = p;
+		p += m->entries[i].datapath_len + 1;
 	}
 	return m->bytes.failed ? -1 : 0;
 }
@@ -94,7 +112,7 @@ int js_batch_read(struct jobstack *handle, const struct js_stack *stack, uint64_
 	struct js_sql sql = {0};
 	int status;
 
-	*batch = (struct jobstack_batch){worker, 0, NULL, NULL};
+	*batch = js_batch_of(worker);
 	js_sql_add(&sql, "SELECT entry_id,datapath FROM entry WHERE stack_id=%u", stack->id);
 	js_sql_list(&sql, " AND entry_id IN(", claim->id, claim->n);
 	js_sql_stmt(&sql, " ORDER BY entry_id");

@@ -6,6 +6,9 @@
 
 #include "core/claim.h"
 
+/* An empty one of WORKER. */
+struct jobstack_batch js_batch_of(uint64_t worker);
+
 /* Makes room in BATCH for N entries of WORKER.  0, or -1 without memory.  Free it with jobstack_batch_free. */
 int js_batch_begin(struct jobstack_batch *batch, uint64_t worker, size_t n);
 

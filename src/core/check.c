@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "base/error.h"
+#include "base/grow.h"
 #include "core/core.h"
 #include "core/places.h"
 
@@ -499,7 +500,7 @@ static int check_ledger(void *ctx, struct jobstack_error *error)
 
 	/* a view that was lost may have left some */
 	js_findings_free(&k->c.findings);
-	memset(&k->c.report, 0, sizeof(k->c.report));
+	k->c.report = (struct jobstack_check_report)JOBSTACK_CHECK_REPORT_INIT;
 	k->exists = 0;
 	k->owners = k->homeless = 0;
 	status = read_checked_stack(k, error);
@@ -536,19 +537,22 @@ int jobstack_check(struct jobstack *handle, const char *stack, jobstack_finding_
 {
 	struct checking k = {.c = {.handle = handle}, .stack = stack};
 	uint64_t found = 0;
-	int status = stack == NULL ? 0 : js_stack_check_name(stack, error);
+	int status;
 
+	k.c.report = (struct jobstack_check_report)JOBSTACK_CHECK_REPORT_INIT;
+	status = js_grow_begin(report, &k.c.report, "jobstack_check_report", error);
+	if (status == 0 && stack != NULL)
+		status = js_stack_check_name(stack, error);
 	if (status == 0)
 		status = js_schema_check(handle, error);
 	if (status == 0)
 		status = js_view_open(handle->db, stack == NULL ? check_orphans : check_ledger, &k, error);
-	memcpy(k.c.report.found, k.c.findings.found, sizeof(k.c.report.found));
 	for (size_t i = 0; i < JOBSTACK_FAULTS; i++)
-		found += k.c.report.found[i];
-	if (report != NULL)
-		*report = k.c.report;
-	if (status == 0)
+		found += k.c.report.found[i] = k.c.findings.found[i];
+	if (status == 0) {
+		js_grow_out(report, &k.c.report);
 		status = js_findings_tell(&k.c.findings, fn, ctx);
+	}
 	js_findings_free(&k.c.findings);
 	free(k.number);
 	js_buf_free(&k.spans.memory);

@@ -7,6 +7,7 @@
 
 #include "base/attempt.h"
 #include "base/error.h"
+#include "base/grow.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -61,6 +62,17 @@ uint64_t js_claim_open(const struct js_claim *list)
 	for (; list != NULL; list = list->next)
 		open += list->open;
 	return open;
+}
+
+int js_outcomes_take(struct js_outcomes *outcomes, const struct jobstack_outcome *given, size_t n,
+		     struct jobstack_error *error)
+{
+	static const struct jobstack_outcome defaults = JOBSTACK_OUTCOME_INIT;
+	const void *at;
+	int status = js_grow_array(&at, &outcomes->memory, given, n, &defaults, "jobstack_outcome", error);
+
+	outcomes->at = at;
+	return status;
 }
 
 int js_claim_is_dead(const struct js_stack *stack, const struct js_claim *claim, const struct jobstack_outcome *outcome)

@@ -30,6 +30,15 @@ struct js_claim *js_claim_find(struct js_claim *list, uint64_t entry, uint32_t a
 /* How many entries of LIST are open. */
 uint64_t js_claim_open(const struct js_claim *list);
 
+/* Outcomes as the library knows them, made of what a caller has GIVEN.  0, or JOBSTACK_EUSAGE.  Free the memory in
+ * either case. */
+struct js_outcomes {
+	const struct jobstack_outcome *at;
+	void *memory; /* NULL: it is the caller's */
+};
+int js_outcomes_take(struct js_outcomes *outcomes, const struct jobstack_outcome *given, size_t n,
+		     struct jobstack_error *error);
+
 /* What closing comes to, for the counters. */
 struct js_claim_sums {
 	uint64_t done, dead;

@@ -10,6 +10,7 @@
  */
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/grow.h"
 #include "core/core.h"
 #include "core/crew.h"
 #include "core/item.h"
@@ -405,7 +406,6 @@ static int tell_entries(struct exporting *x, struct jobstack_error *error)
 int jobstack_export(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,
 		    jobstack_item_fn *fn, void *ctx, struct jobstack_error *error)
 {
-	static const struct jobstack_export_options defaults = JOBSTACK_EXPORT_OPTIONS_INIT;
 	struct exporting *x = calloc(1, sizeof(*x));
 	int64_t from;
 	int status;
@@ -415,10 +415,12 @@ int jobstack_export(struct jobstack *handle, const char *stack, const struct job
 		return js_error_memory(error);
 	}
 	x->handle = handle;
-	x->o = options == NULL ? defaults : *options;
+	x->o = (struct jobstack_export_options)JOBSTACK_EXPORT_OPTIONS_INIT;
 	x->fn = fn;
 	x->ctx = ctx;
-	status = js_stack_find(handle, stack, &x->stack, error);
+	status = js_grow_in(&x->o, options, "jobstack_export_options", error);
+	if (status == 0)
+		status = js_stack_find(handle, stack, &x->stack, error);
 	if (status == 0 && x->o.within_us >= 0) {
 		from = js_db_wall_us(handle->db, jobstack_now_us()) - x->o.within_us;
 		if (from > x->o.since_us)

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "base/error.h"
+#include "base/grow.h"
 #include "core/core.h"
 #include "core/similar.h"
 
@@ -207,14 +208,15 @@ int jobstack_failures(struct jobstack *handle, const char *stack, const struct j
 		      jobstack_failure_fn *fn, void *ctx, struct jobstack_failures_report *report,
 		      struct jobstack_error *error)
 {
-	static const struct jobstack_failures_options defaults = JOBSTACK_FAILURES_OPTIONS_INIT;
-	struct grouping g = {.handle = handle, .options = options == NULL ? defaults : *options};
+	struct grouping g = {
+		.handle = handle, .options = JOBSTACK_FAILURES_OPTIONS_INIT, .report = JOBSTACK_FAILURES_REPORT_INIT};
 	uint64_t limit;
-	int status = js_stack_find(handle, stack, &g.stack, error);
+	int status = js_grow_in(&g.options, options, "jobstack_failures_options", error);
 
-	if (status == 0 && g.options.size != sizeof(g.options))
-		status = js_error_set(error, JOBSTACK_EUSAGE,
-				      "jobstack_failures_options.size is not that of this library");
+	if (status == 0)
+		status = js_grow_begin(report, &g.report, "jobstack_failures_report", error);
+	if (status == 0)
+		status = js_stack_find(handle, stack, &g.stack, error);
 	if (status != 0)
 		return status;
 	g.group = calloc(GROUPS, sizeof(*g.group));
@@ -231,10 +233,10 @@ int jobstack_failures(struct jobstack *handle, const char *stack, const struct j
 	} while (status == 0 && limit > 0 && g.rows == limit);
 	g.report.whole = limit > 0;
 	g.report.groups = g.n;
-	if (status == 0 && report != NULL)
-		*report = g.report;
-	if (status == 0)
+	if (status == 0) {
+		js_grow_out(report, &g.report);
 		status = report_groups(&g, fn, ctx);
+	}
 	free(g.group);
 	return status;
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/glob.h"
+#include "base/grow.h"
 #include "core/span.h"
 
 #include <string.h>
@@ -15,12 +16,16 @@
 #define NAMES 2000
 #define FEW 8 /* so many named ones are looked for in each set by the server */
 
-int js_filter_check(const struct jobstack_filter *f, struct jobstack_error *error)
+int js_filter_take(struct jobstack_filter *f, const struct jobstack_filter *given, struct jobstack_error *error)
 {
-	const char *why = f->match == NULL ? NULL : js_glob_fault(f->match, strlen(f->match));
+	const char *why;
+	int status;
 
-	if (f->size != sizeof(*f))
-		return js_error_set(error, JOBSTACK_EUSAGE, "jobstack_filter.size is not that of this library");
+	*f = (struct jobstack_filter)JOBSTACK_FILTER_INIT;
+	status = js_grow_in(f, given, "jobstack_filter", error);
+	if (status != 0)
+		return status;
+	why = f->match == NULL ? NULL : js_glob_fault(f->match, strlen(f->match));
 	if (why != NULL)
 		return js_error_set(error, JOBSTACK_EUSAGE, "\"%.300s\" is not a valid glob: %s", f->match, why);
 	for (size_t i = 0; i < f->exit_codes_n; i++)

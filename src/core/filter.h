@@ -21,8 +21,8 @@
 /* "SELECT the first number behind ... in TABLE": see js_window_jump. */
 #define JS_NEXT_OF(table) "SELECT entry_id FROM " table " WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id LIMIT 1"
 
-/* 0; or JOBSTACK_EUSAGE if it is not a filter. */
-int js_filter_check(const struct jobstack_filter *filter, struct jobstack_error *error);
+/* Makes FILTER of what the caller has GIVEN (NULL: all).  0, or JOBSTACK_EUSAGE if that is not a filter. */
+int js_filter_take(struct jobstack_filter *filter, const struct jobstack_filter *given, struct jobstack_error *error);
 
 /* Does it ask how an attempt ended?  Then what runs does not fit, and what has not run neither. */
 int js_filter_of_end(const struct jobstack_filter *filter);

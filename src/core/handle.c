@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/grow.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,6 +16,25 @@ const char *jobstack_version(void)
 	return JOBSTACK_VERSION;
 }
 
+const char *jobstack_strerror(int code)
+{
+	switch (code) {
+	case JOBSTACK_OK: return "success";
+	case JOBSTACK_NOTHING: return "nothing to do";
+	case JOBSTACK_EUSAGE: return "invalid argument";
+	case JOBSTACK_EMISSING: return "no such stack or entry";
+	case JOBSTACK_ECONFLICT: return "the present state does not allow it";
+	case JOBSTACK_EINPUT: return "invalid datapath";
+	case JOBSTACK_EFILE: return "a file can't be read or written";
+	case JOBSTACK_ESCHEMA: return "the database has no schema, or one of another version";
+	case JOBSTACK_ENODB: return "the database can't be reached, or can't work";
+	case JOBSTACK_EBUG: return "a bug of jobstack, or no memory";
+	case JOBSTACK_EPERM: return "permission denied";
+	case JOBSTACK_ESTOPPED: return "stopped";
+	default: return "unknown result";
+	}
+}
+
 int64_t jobstack_now_us(void)
 {
 	return js_clock_mono_us();
@@ -22,13 +42,17 @@ int64_t jobstack_now_us(void)
 
 int jobstack_open(struct jobstack **handle, const struct jobstack_options *options, struct jobstack_error *error)
 {
-	struct jobstack *made = calloc(1, sizeof(*made));
-	int status;
+	struct jobstack_options o = JOBSTACK_OPTIONS_INIT;
+	struct jobstack *made;
+	int status = js_grow_in(&o, options, "jobstack_options", error);
 
 	*handle = NULL;
+	if (status != 0)
+		return status;
+	made = calloc(1, sizeof(*made));
 	if (made == NULL)
 		return js_error_memory(error);
-	status = js_db_open(&made->db, options, error);
+	status = js_db_open(&made->db, &o, error);
 	if (status != 0) {
 		free(made);
 		return status;
@@ -46,6 +70,11 @@ void jobstack_free(struct jobstack *handle)
 	js_db_free(handle->db);
 	free(handle);
 	errno = saved;
+}
+
+void jobstack_stop(struct jobstack *handle)
+{
+	js_db_stop(handle == NULL ? NULL : handle->db);
 }
 
 void jobstack_disconnect(struct jobstack *handle)

@@ -2,10 +2,9 @@
  *
  * What a worker asks that has nothing to do, or wants to know how long its entries take.
  */
+#include "base/grow.h"
 #include "core/span.h"
 #include "core/worker.h"
-
-#include <string.h>
 
 static void take_idle(void *ctx, const struct js_row *row)
 {
@@ -26,10 +25,12 @@ static void take_idle(void *ctx, const struct js_row *row)
 
 int jobstack_worker_idle(struct jobstack_worker *w, struct jobstack_idle *idle, struct jobstack_error *error)
 {
+	struct jobstack_idle found = JOBSTACK_IDLE_INIT;
 	struct js_sql sql = {0};
+	int status = js_grow_begin(idle, &found, "jobstack_idle", error);
 
-	memset(idle, 0, sizeof(*idle));
-	idle->next_due_us = -1;
+	if (status != 0)
+		return status;
 	js_sql_add(&sql,
 		   "SELECT s.state,COALESCE(p.ready,0),COALESCE(p.waiting,0),COALESCE(p.held,0),p.due,"
 		   "(SELECT COALESCE(SUM(open),0) FROM claim WHERE stack_id=%u AND worker_id<>%u),"
@@ -47,7 +48,9 @@ int jobstack_worker_idle(struct jobstack_worker *w, struct jobstack_idle *idle, 
 		    ",UTC_TIMESTAMP(6),due))))) due FROM span WHERE stack_id=%u) p ON p.stack_id=s.stack_id WHERE "
 		    "s.stack_id=%u",
 		    w->stack.id, w->stack.id);
-	return js_db_query(w->handle->db, &sql, take_idle, idle, error);
+	status = js_db_query(w->handle->db, &sql, take_idle, &found, error);
+	js_grow_out(idle, &found);
+	return status;
 }
 
 struct durations {

@@ -384,10 +384,10 @@ static int list_table(struct listing *l, const struct table *table, struct jobst
 int jobstack_list(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter,
 		  jobstack_item_fn *fn, void *ctx, struct jobstack_error *error)
 {
-	static const struct jobstack_filter none = JOBSTACK_FILTER_INIT;
-	struct listing l = {.handle = handle, .filter = filter == NULL ? &none : filter, .fn = fn, .ctx = ctx};
-	unsigned states = l.filter->states == 0 ? ANY : l.filter->states;
-	int status = js_filter_check(l.filter, error), cancelled;
+	struct jobstack_filter f;
+	struct listing l = {.handle = handle, .filter = &f, .fn = fn, .ctx = ctx};
+	int status = js_filter_take(&f, filter, error), cancelled;
+	unsigned states = f.states == 0 ? ANY : f.states;
 
 	if (status == 0)
 		status = js_stack_find(handle, stack, &l.stack, error);

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "base/error.h"
+#include "base/grow.h"
 #include "core/filter.h"
 #include "core/requeue.h"
 
@@ -180,17 +181,11 @@ static int look_at_both_stacks(struct js_requeue *r, struct jobstack_error *erro
 }
 
 /* What was asked for: can it be done at all? */
-static int check_asked(const char *stack, const struct jobstack_filter *f, const struct jobstack_move_options *o,
-		       struct jobstack_error *error)
+static int check_asked(const char *stack, const struct jobstack_filter *f, const char *to, struct jobstack_error *error)
 {
-	int status = js_filter_check(f, error);
+	int status = js_stack_check_name(to, error);
 
-	if (status != 0)
-		return status;
-	if (o->size != sizeof(*o))
-		return js_error_set(error, JOBSTACK_EUSAGE, "jobstack_move_options.size is not that of this library");
-	status = js_stack_check_name(o->to, error);
-	if (status == 0 && strcmp(o->to, stack) == 0)
+	if (status == 0 && strcmp(to, stack) == 0)
 		return js_error_set(error, JOBSTACK_EUSAGE, "the entries are already in the stack \"%s\"", stack);
 	if ((f->states & ~(JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) != 0)
 		return js_error_set(error, JOBSTACK_EUSAGE, "only dead entries can be moved to another stack");
@@ -201,6 +196,7 @@ int jobstack_move(struct jobstack *handle, const char *stack, const struct jobst
 		  const struct jobstack_move_options *options, struct jobstack_requeue_result *result,
 		  struct jobstack_error *error)
 {
+	struct jobstack_move_options o = JOBSTACK_MOVE_OPTIONS_INIT;
 	struct moving *m = calloc(1, sizeof(*m));
 	struct jobstack_filter *f;
 	int status;
@@ -208,15 +204,18 @@ int jobstack_move(struct jobstack *handle, const char *stack, const struct jobst
 	if (m == NULL)
 		return js_error_memory(error);
 	f = &m->r.filter;
-	*f = filter != NULL ? *filter : (struct jobstack_filter)JOBSTACK_FILTER_INIT;
+	status = js_requeue_begin(&m->r, filter, result, error);
+	if (status == 0)
+		status = js_grow_in(&o, options, "jobstack_move_options", error);
 	m->r.handle = handle;
-	m->r.dry_run = options->dry_run;
+	m->r.dry_run = o.dry_run;
 	m->r.put = move_group;
 	m->r.look = look_at_both_stacks;
-	m->to_name = options->to;
-	status = js_stack_check_name(stack, error);
+	m->to_name = o.to;
 	if (status == 0)
-		status = check_asked(stack, f, options, error);
+		status = js_stack_check_name(stack, error);
+	if (status == 0)
+		status = check_asked(stack, f, o.to, error);
 	if (status == 0)
 		status = js_stack_find(handle, stack, &m->r.from, error);
 	if (status == 0)
@@ -231,8 +230,7 @@ int jobstack_move(struct jobstack *handle, const char *stack, const struct jobst
 		status = js_requeue_all(&m->r, error);
 	if (status == 0)
 		status = js_requeue_count(&m->r, error);
-	if (result != NULL)
-		*result = m->r.result;
+	js_grow_out(result, &m->r.result);
 	free(m);
 	return status;
 }

@@ -18,6 +18,7 @@
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
+#include "base/grow.h"
 #include "core/core.h"
 
 #include <math.h>
@@ -127,31 +128,51 @@ static int64_t to_microseconds(double seconds)
 	return seconds > 1e10 ? -1 : (int64_t)(seconds * 1e6);
 }
 
-int jobstack_pace(struct jobstack *handle, const struct jobstack_status *s, struct jobstack_pace *pace,
-		  struct jobstack_error *error)
+static int take_counts(void *ctx, const struct jobstack_status *s)
 {
-	uint64_t left = s->ready + s->waiting + s->held + s->running;
-	struct probe p = {0};
-	struct range r;
-	int status = 0;
+	*(struct jobstack_status *)ctx = *s;
+	return 0;
+}
 
-	*pace = (struct jobstack_pace){0, left == 0 ? 0 : -1, left == 0 ? 0 : -1, left == 0 ? 0 : -1, -1};
-	if (left == 0 || s->workers == 0 || s->busy == 0)
-		return 0;
-	status = read_probe(handle, s->stack_id, &p, error);
-	if (status != 0 || (by_numbers(&p, s, &r) != 0 && by_workers(s, &r) != 0))
-		return status;
-	pace->rate = r.middle;
-	pace->each_us = to_microseconds((double)s->busy / r.middle);
-	if (s->state != JOBSTACK_OPEN)
-		return 0;
+/* How long the stack S goes on, at the rates of R. */
+static void predict_end(const struct jobstack_status *s, const struct range *r, uint64_t left,
+			struct jobstack_pace *pace)
+{
 	/* the last ones have begun when the line is empty: they take as long as one takes */
-	pace->eta_us = to_microseconds((double)left / r.middle);
-	pace->low_us = to_microseconds((double)left / r.high);
-	pace->high_us = to_microseconds((double)left / r.low + (double)s->busy / r.middle);
+	pace->eta_us = to_microseconds((double)left / r->middle);
+	pace->low_us = to_microseconds((double)left / r->high);
+	pace->high_us = to_microseconds((double)left / r->low + (double)s->busy / r->middle);
 	if (s->waiting > 0 && s->next_due_us > pace->eta_us && pace->eta_us >= 0) {
 		pace->eta_us = s->next_due_us;
 		pace->high_us = pace->high_us < s->next_due_us ? s->next_due_us : pace->high_us;
 	}
-	return 0;
+}
+
+int jobstack_pace(struct jobstack *handle, const char *stack, struct jobstack_pace *pace, struct jobstack_error *error)
+{
+	struct jobstack_pace found = JOBSTACK_PACE_INIT;
+	struct jobstack_status s = {0};
+	uint64_t left;
+	struct probe p = {0};
+	struct range r;
+	int status = js_grow_begin(pace, &found, "jobstack_pace", error);
+
+	if (status == 0)
+		status = stack == NULL ? js_stack_check_name(stack, error)
+				       : jobstack_status(handle, stack, take_counts, &s, error);
+	left = s.ready + s.waiting + s.held + s.running;
+	if (status == 0 && left == 0)
+		found.eta_us = found.low_us = found.high_us = 0;
+	else if (status == 0 && s.busy > 0) {
+		status = read_probe(handle, s.stack_id, &p, error);
+		if (status == 0 && (by_numbers(&p, &s, &r) == 0 || by_workers(&s, &r) == 0)) {
+			found.rate = r.middle;
+			found.each_us = to_microseconds((double)s.busy / r.middle);
+			if (s.state == JOBSTACK_OPEN)
+				predict_end(&s, &r, left, &found);
+		}
+	}
+	if (status == 0)
+		js_grow_out(pace, &found);
+	return status;
 }

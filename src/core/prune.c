@@ -10,6 +10,7 @@
  * comes into a claim only by a requeue, and then its last attempt is another one.
  */
 #include "base/error.h"
+#include "base/grow.h"
 #include "core/core.h"
 #include "core/item.h"
 #include "core/leftover.h"
@@ -355,27 +356,27 @@ static int prune_all(struct pruning *p, struct jobstack_error *error)
 int jobstack_prune(struct jobstack *handle, const char *stack, const struct jobstack_prune_options *options,
 		   struct jobstack_prune_result *result, struct jobstack_error *error)
 {
-	static const struct jobstack_prune_options defaults = JOBSTACK_PRUNE_OPTIONS_INIT;
-	struct pruning *p;
+	struct jobstack_prune_options o = JOBSTACK_PRUNE_OPTIONS_INIT;
+	struct pruning *p = calloc(1, sizeof(*p));
 	int status;
 
-	if (result != NULL)
-		*result = (struct jobstack_prune_result){0, 0, 0, 0};
-	if (options != NULL && (options->size != sizeof(*options) || options->older_us < 0))
-		return js_error_set(error, JOBSTACK_EUSAGE,
-				    "the options of a prune were not initialised for this version of the library");
-	p = calloc(1, sizeof(*p));
 	if (p == NULL)
 		return js_error_memory(error);
 	p->handle = handle;
-	p->o = options == NULL ? &defaults : options;
-	status = js_stack_find(handle, stack, &p->stack, error);
+	p->o = &o;
+	p->result = (struct jobstack_prune_result)JOBSTACK_PRUNE_RESULT_INIT;
+	status = js_grow_begin(result, &p->result, "jobstack_prune_result", error);
+	if (status == 0)
+		status = js_grow_in(&o, options, "jobstack_prune_options", error);
+	if (status == 0 && o.older_us < 0)
+		status = js_error_set(error, JOBSTACK_EUSAGE, "jobstack_prune_options.older_us is negative");
+	if (status == 0)
+		status = js_stack_find(handle, stack, &p->stack, error);
 	if (status == 0 && p->stack.state == JOBSTACK_DROPPING)
 		status = js_stack_refuse(handle, stack, error);
 	if (status == 0)
 		status = prune_all(p, error);
-	if (result != NULL)
-		*result = p->result;
+	js_grow_out(result, &p->result);
 	free(p);
 	return status;
 }

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "base/file.h"
+#include "base/grow.h"
 #include "core/chunk.h"
 #include "core/core.h"
 #include "core/discard.h"
@@ -25,9 +26,11 @@ static int set_policy(struct js_pushing *p, struct jobstack_error *error)
 {
 	const struct jobstack_push_options *o = p->options;
 	struct js_sql sql = {0};
-	struct jobstack_policy policy = o->policy;
-	int status;
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
+	int status = js_grow_in(&policy, o->policy, "jobstack_policy", error);
 
+	if (status != 0)
+		return status;
 	policy.priority = JOBSTACK_PRIORITY_UNCHANGED; /* the names that come have their own */
 	if (policy.max_attempts < 0 && policy.max_losses < 0 && policy.retry_delay_us < 0 && policy.max_running < 0 &&
 	    policy.max_failures < 0)
@@ -233,21 +236,21 @@ int jobstack_push_from(struct jobstack *handle, const char *stack, const struct 
 		       jobstack_next_fn *next, void *ctx, struct jobstack_push_result *result,
 		       struct jobstack_error *error)
 {
-	static const struct jobstack_push_options none = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_push_options o = JOBSTACK_PUSH_OPTIONS_INIT;
 	struct js_pushing *p = calloc(1, sizeof(*p));
 	int status;
 
-	if (result != NULL)
-		*result = (struct jobstack_push_result){0, 0, 0, 0};
 	if (p == NULL)
 		return js_error_memory(error);
 	p->handle = handle;
 	p->stack_name = stack;
-	p->options = options == NULL ? &none : options;
-	status = p->options->size == sizeof(*options)
-			 ? js_stack_check_name(stack, error)
-			 : js_error_set(error, JOBSTACK_EUSAGE,
-					"jobstack_push_options.size is not that of this library");
+	p->options = &o;
+	p->result = (struct jobstack_push_result)JOBSTACK_PUSH_RESULT_INIT;
+	status = js_grow_begin(result, &p->result, "jobstack_push_result", error);
+	if (status == 0)
+		status = js_grow_in(&o, options, "jobstack_push_options", error);
+	if (status == 0)
+		status = js_stack_check_name(stack, error);
 	if (status == 0)
 		status = js_schema_check(handle, error);
 	if (status == 0)
@@ -266,8 +269,7 @@ int jobstack_push_from(struct jobstack *handle, const char *stack, const struct 
 	js_db_loads_end(handle->db);
 	if (status == 0 && !p->begun)
 		status = JOBSTACK_NOTHING;
-	if (result != NULL)
-		*result = p->result;
+	js_grow_out(result, &p->result);
 	js_buf_free(&p->bytes);
 	free(p);
 	return status;

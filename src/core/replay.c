@@ -82,7 +82,9 @@ static int deliver_to(struct replay *r, struct jobstack_worker *w, struct jobsta
 
 	gather_held(r, w);
 	while (status == 0 && r->held_n - at > FINISH_MAX) {
-		status = jobstack_step(w, r->held + at, FINISH_MAX, 0, NULL, 0, NULL, NULL, error);
+		const struct jobstack_step step = {.outcomes = r->held + at, .outcomes_n = FINISH_MAX};
+
+		status = js_worker_step(w, &step, NULL, NULL, error);
 		for (size_t i = 0; status == 0 && i < FINISH_MAX; i++)
 			r->closed[r->which[at++]] = 1;
 	}
@@ -188,12 +190,17 @@ int jobstack_replay(struct jobstack *handle, const char *stack, uint64_t worker,
 		    const struct jobstack_outcome *outcomes, size_t n, const char *lost,
 		    enum jobstack_replayed *results, struct jobstack_error *error)
 {
-	struct replay r = {
-		.handle = handle, .worker = worker, .token = token, .outcomes = outcomes, .n = n, .lost = lost};
-	int status = js_stack_find(handle, stack, &r.stack, error), late = 0;
+	struct replay r = {.handle = handle, .worker = worker, .token = token, .n = n, .lost = lost};
+	struct js_outcomes all;
+	int status = js_outcomes_take(&all, outcomes, n, error), late = 0;
 
-	if (status != 0)
+	r.outcomes = all.at;
+	if (status == 0)
+		status = js_stack_find(handle, stack, &r.stack, error);
+	if (status != 0) {
+		free(all.memory);
 		return status;
+	}
 	r.closed = calloc(n + 1, 1);
 	r.held = calloc(n + 1, sizeof(*r.held));
 	r.which = calloc(n + 1, sizeof(*r.which));
@@ -213,5 +220,6 @@ int jobstack_replay(struct jobstack *handle, const char *stack, uint64_t worker,
 	free(r.which);
 	free(r.held);
 	free(r.closed);
+	free(all.memory);
 	return status == 0 && late ? JOBSTACK_NOTHING : status;
 }

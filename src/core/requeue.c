@@ -6,6 +6,7 @@
 #include "core/requeue.h"
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "core/filter.h"
 
 #include <stdlib.h>
@@ -223,6 +224,16 @@ static int look_at_stack(struct js_requeue *r, struct jobstack_error *error)
 	return status == 0 ? js_requeue_same(r, id, error) : status;
 }
 
+int js_requeue_begin(struct js_requeue *r, const struct jobstack_filter *filter, struct jobstack_requeue_result *result,
+		     struct jobstack_error *error)
+{
+	int status;
+
+	r->result = (struct jobstack_requeue_result)JOBSTACK_REQUEUE_RESULT_INIT;
+	status = js_grow_begin(result, &r->result, "jobstack_requeue_result", error);
+	return status == 0 ? js_filter_take(&r->filter, filter, error) : status;
+}
+
 int jobstack_requeue(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter, int dry_run,
 		     struct jobstack_requeue_result *result, struct jobstack_error *error)
 {
@@ -233,12 +244,11 @@ int jobstack_requeue(struct jobstack *handle, const char *stack, const struct jo
 	if (r == NULL)
 		return js_error_memory(error);
 	f = &r->filter;
-	*f = filter != NULL ? *filter : (struct jobstack_filter)JOBSTACK_FILTER_INIT;
+	status = js_requeue_begin(r, filter, result, error);
 	r->handle = handle;
 	r->dry_run = dry_run;
 	r->put = requeue_group;
 	r->look = look_at_stack;
-	status = js_filter_check(f, error);
 	if (status == 0)
 		status = find_open(r, stack, error);
 	if (f->states == 0)
@@ -252,8 +262,7 @@ int jobstack_requeue(struct jobstack *handle, const char *stack, const struct jo
 		status = js_requeue_all(r, error);
 	if (status == 0)
 		status = js_requeue_count(r, error);
-	if (result != NULL)
-		*result = r->result;
+	js_grow_out(result, &r->result);
 	free(r);
 	return status;
 }

@@ -43,6 +43,10 @@ struct js_requeue {
 	struct js_group group;
 };
 
+/* Takes what the caller of a public function gave: 0, or JOBSTACK_EUSAGE. */
+int js_requeue_begin(struct js_requeue *r, const struct jobstack_filter *filter, struct jobstack_requeue_result *result,
+		     struct jobstack_error *error);
+
 /* Puts all that the filter chooses, and counts it. */
 int js_requeue_all(struct js_requeue *r, struct jobstack_error *error);
 

@@ -10,9 +10,11 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/grow.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,7 @@
 #define SCHEMA_VERSION 4
 #define LOCK_SECONDS 20 /* a try; shorter than the connection waits for an answer */
 #define LOCK_TRIES 9
+#define NAMED_WORKERS 5
 #define UPGRADE_TRIES 20   /* times that a migration is begun anew */
 #define NO_USER_LOCKS 1235 /* what a Galera cluster answers to GET_LOCK */
 
@@ -203,6 +206,54 @@ static int upgrade_once(struct js_db *db, const char *dir, unsigned *version, st
 	return status;
 }
 
+/* Some of the workers that are alive, and how many there are. */
+struct alive {
+	struct js_buf text;
+	uint64_t n, total;
+};
+
+static void take_alive(void *ctx, const struct js_row *row)
+{
+	struct alive *a = ctx;
+
+	if (row == NULL) {
+		js_buf_reset(&a->text);
+		a->n = a->total = 0;
+		return;
+	}
+	js_buf_printf(&a->text, "%s%s on %s (stack \"%s\")", a->n++ == 0 ? "" : ", ", row->col[0], row->col[1],
+		      row->col[2]);
+	a->total = js_row_u64(row, 3);
+}
+
+/* Workers know one schema only.  Those that have not been silent for their lease would fail behind the upgrade, so
+ * there is none while they live.  A pop of a script has no process that would fail. */
+static int refuse_old_workers(struct js_db *db, unsigned version, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+	struct alive alive = {0};
+	char more[40] = "";
+	int status;
+
+	js_sql_stmt(&sql,
+		    "SELECT w.worker_id,COALESCE(w.node,w.host,'?'),s.name,COUNT(*) OVER() FROM worker w JOIN stack s "
+		    "USING(stack_id) WHERE w.ended IS NULL AND w.kind=0 AND "
+		    "w.beat>UTC_TIMESTAMP(6)-INTERVAL w.lease_us MICROSECOND ORDER BY w.worker_id LIMIT %u",
+		    (uint64_t)NAMED_WORKERS);
+	status = js_db_query(db, &sql, take_alive, &alive, error);
+	if (alive.total > alive.n)
+		(void)snprintf(more, sizeof(more), " and %" PRIu64 " more", alive.total - alive.n);
+	if (status == 0 && alive.text.failed)
+		status = js_error_memory(error);
+	else if (status == 0 && alive.n > 0)
+		status = js_error_why(error, JOBSTACK_ECONFLICT, JOBSTACK_WHY_OLD_WORKERS,
+				      "workers of the older schema version %u are alive and would fail after the "
+				      "upgrade: worker %s%s",
+				      version, alive.text.data, more);
+	js_buf_free(&alive.text);
+	return status;
+}
+
 /* The same, until it went through: each statement can be run again, and each time the version is read anew.  *BEFORE:
  * the version that was there. */
 static int upgrade_schema(struct js_db *db, const char *dir, unsigned *before, unsigned *version,
@@ -217,13 +268,17 @@ static int upgrade_schema(struct js_db *db, const char *dir, unsigned *before, u
 		status = lock_schema(db, 1, &now);
 		if (status != 0)
 			break;
-		if (tries == 1 && (status = version_now(db, before, &now)) != 0)
-			break;
-		status = upgrade_once(db, dir, version, &now);
+		if (tries == 1)
+			status = version_now(db, before, &now);
+		if (status == 0 && tries == 1 && *before > 0 && *before < SCHEMA_VERSION)
+			status = refuse_old_workers(db, *before, &now);
+		if (status == 0)
+			status = upgrade_once(db, dir, version, &now);
 		number = js_db_errno(db);
 		if (status != JS_DB_LOST)
 			(void)lock_schema(db, 0, NULL);
-		if (status == 0 || tries == UPGRADE_TRIES || (status != JS_DB_LOST && !is_done_by_another(number)))
+		if (status == 0 || status == JOBSTACK_ECONFLICT || tries == UPGRADE_TRIES ||
+		    (status != JS_DB_LOST && !is_done_by_another(number)))
 			break;
 	}
 	if (status == JS_DB_LOST)
@@ -237,12 +292,12 @@ static int upgrade_schema(struct js_db *db, const char *dir, unsigned *before, u
 int jobstack_init(struct jobstack *handle, const char *schema_dir, struct jobstack_init_report *report,
 		  struct jobstack_error *error)
 {
+	struct jobstack_init_report done = JOBSTACK_INIT_REPORT_INIT;
 	unsigned version = 0, before = 0;
-	int created, status;
+	int status = js_grow_begin(report, &done, "jobstack_init_report", error);
 
-	if (report != NULL)
-		*report = (struct jobstack_init_report){0, 0, 0};
-	status = js_db_create(handle->db, &created, error);
+	if (status == 0)
+		status = js_db_create(handle->db, &done.created_database, error);
 	if (status == 0)
 		status = version_now(handle->db, &before, error);
 	if (status != 0)
@@ -252,7 +307,8 @@ int jobstack_init(struct jobstack *handle, const char *schema_dir, struct jobsta
 		status = upgrade_schema(handle->db, schema_dir, &before, &version, error);
 	if (status == 0 && version > SCHEMA_VERSION)
 		return js_schema_check(handle, error);
-	if (report != NULL)
-		*report = (struct jobstack_init_report){before, version, created};
+	done.before = before;
+	done.after = version;
+	js_grow_out(report, &done);
 	return status;
 }

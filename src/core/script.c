@@ -7,11 +7,13 @@
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "base/file.h"
+#include "base/grow.h"
 #include "core/batch.h"
 #include "core/core.h"
 #include "core/load.h"
 #include "core/span.h"
 #include "core/steer.h"
+#include "core/step.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -95,25 +97,30 @@ static int is_more(struct jobstack *handle, const struct js_stack *s, struct job
 int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobstack_worker_options *options, size_t k,
 		 struct jobstack_batch *batch, struct jobstack_error *error)
 {
-	static const struct jobstack_worker_options none = JOBSTACK_WORKER_OPTIONS_INIT;
-	struct jobstack_worker_options o = options == NULL ? none : *options;
+	struct jobstack_worker_options o = JOBSTACK_WORKER_OPTIONS_INIT;
+	struct jobstack_batch got = JOBSTACK_BATCH_INIT;
 	struct js_stack s;
-	int status;
+	int status = js_grow_in(&o, options, "jobstack_worker_options", error);
 
-	*batch = (struct jobstack_batch){0, 0, NULL, NULL};
-	if (k < 1 || k > JOBSTACK_POP_MAX || o.size != sizeof(o))
-		return js_error_set(error, JOBSTACK_EUSAGE, "a pop claims 1 to %d entries", JOBSTACK_POP_MAX);
+	if (status == 0)
+		status = js_grow_begin(batch, &got, "jobstack_batch", error);
+	if (status != 0)
+		return status;
+	if (k < 1 || k > JOBSTACK_POP_MAX || batch == NULL)
+		return js_error_set(error, JOBSTACK_EUSAGE, "a pop claims 1 to %d entries, into a batch",
+				    JOBSTACK_POP_MAX);
 	if (o.lease_us <= 0)
 		o.lease_us = SCRIPT_LEASE_US;
 	status = js_stack_find(handle, stack, &s, error);
 	for (int tries = 0; status == 0; tries++) {
-		status = pop_once(handle, &s, &o, k, batch, error);
+		status = pop_once(handle, &s, &o, k, &got, error);
 		if (status != JOBSTACK_NOTHING || tries == POPS_MAX)
 			break;
 		status = is_more(handle, &s, error);
 		if (status == 0)
 			status = js_stack_find(handle, stack, &s, error);
 	}
+	js_grow_out(batch, &got);
 	return status;
 }
 
@@ -234,15 +241,16 @@ static int close_held(struct jobstack *handle, const struct js_stack *s, const s
 	if (claim == NULL || claim->mark[place] != JS_OPEN)
 		status = JOBSTACK_NOTHING;
 	else if (js_claim_open(w->claims) == 1)
-		status = jobstack_worker_end(w, o, 1, "closed", error);
+		status = js_worker_finish(w, &(const struct js_worker_end){o, 1, "closed", NULL}, error);
 	else
-		status = jobstack_step(w, o, 1, 0, NULL, 0, NULL, NULL, error);
+		status = js_worker_step(w, &(const struct jobstack_step){.outcomes = o, .outcomes_n = 1}, NULL, NULL,
+					error);
 	jobstack_worker_free(w);
 	return status;
 }
 
-int jobstack_close(struct jobstack *handle, const char *stack, const struct jobstack_outcome *outcomes, size_t n,
-		   int *results, struct jobstack_error *error)
+static int close_all(struct jobstack *handle, const char *stack, const struct jobstack_outcome *outcomes, size_t n,
+		     int *results, struct jobstack_error *error)
 {
 	struct js_stack s;
 	int status = js_stack_find(handle, stack, &s, error), first = 0, failed = 0;
@@ -282,6 +290,18 @@ int jobstack_close(struct jobstack *handle, const char *stack, const struct jobs
 		(void)js_stack_halt(handle, &s, &none);
 	}
 	return status != 0 ? status : first;
+}
+
+int jobstack_close(struct jobstack *handle, const char *stack, const struct jobstack_outcome *outcomes, size_t n,
+		   int *results, struct jobstack_error *error)
+{
+	struct js_outcomes all;
+	int status = js_outcomes_take(&all, outcomes, n, error);
+
+	if (status == 0)
+		status = close_all(handle, stack, all.at, n, results, error);
+	free(all.memory);
+	return status;
 }
 
 int jobstack_renew(struct jobstack *handle, const char *stack, uint64_t entry, uint32_t attempt, int64_t lease_us,

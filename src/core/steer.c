@@ -6,6 +6,7 @@
 #include "core/steer.h"
 
 #include "base/error.h"
+#include "base/grow.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -96,16 +97,15 @@ int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobs
 int jobstack_set_policy(struct jobstack *handle, const char *stack, const struct jobstack_policy *policy,
 			struct jobstack_error *error)
 {
+	struct jobstack_policy p = JOBSTACK_POLICY_INIT;
 	struct js_sql sql = {0};
 	struct js_stack s;
-	int status;
+	int status = js_grow_in(&p, policy, "jobstack_policy", error);
 
-	if (policy->size != sizeof(*policy))
-		return js_error_set(error, JOBSTACK_EUSAGE,
-				    "the policy was not initialised for this version of the library");
-	status = js_stack_find(handle, stack, &s, error);
 	if (status == 0)
-		status = js_stack_policy_sql(&sql, s.id, policy, error);
+		status = js_stack_find(handle, stack, &s, error);
+	if (status == 0)
+		status = js_stack_policy_sql(&sql, s.id, &p, error);
 	if (status == 0)
 		status = js_db_commit(handle->db, &sql, NULL, error);
 	return status == JS_DB_GUARD ? js_stack_refuse(handle, stack, error) : status;

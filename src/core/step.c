@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/grow.h"
 #include "core/batch.h"
 #include "core/load.h"
 #include "core/span.h"
@@ -17,6 +18,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* While a stack has more living workers than CROWD, they pop by LOCKS user locks: as many at once as are enough for one
@@ -298,11 +300,11 @@ static void pause_failing_stack(struct jobstack_worker *w)
 	w->failing = 0;
 }
 
-int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outcomes, size_t n, size_t k,
-		  const struct jobstack_running *running, size_t running_n, struct jobstack_batch *batch,
-		  struct jobstack_step_report *report, struct jobstack_error *error)
+int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, struct jobstack_batch *batch,
+		   struct jobstack_step_report *report, struct jobstack_error *error)
 {
-	struct js_closing closing = {&w->stack, w->handle->db, w->id, w->claims, outcomes, n, 0, NULL};
+	size_t n = step->outcomes_n, k = step->claim;
+	struct js_closing closing = {&w->stack, w->handle->db, w->id, w->claims, step->outcomes, n, 0, NULL};
 	struct step_reply reply = {.w = w, .report = report, .batch = batch};
 	struct js_sql sql = {0}, tail = {0};
 	struct js_buf text = {0};
@@ -311,23 +313,25 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outc
 	int status, lost = 0, committed = 0, policy = n + k == 0 || sent - w->policy_us >= POLICY_US;
 
 	if (batch != NULL)
-		*batch = (struct jobstack_batch){w->id, 0, NULL, NULL};
+		*batch = js_batch_of(w->id);
 	if (report != NULL)
-		*report = (struct jobstack_step_report){
-			w->stack.state, 0, w->stack.cwd[0] == '\0' ? NULL : w->stack.cwd, w->stack.limited};
+		*report =
+			(struct jobstack_step_report){sizeof(*report), w->stack.state, 0,
+						      w->stack.cwd[0] == '\0' ? NULL : w->stack.cwd, w->stack.limited};
 	if (k > JOBSTACK_POP_MAX || (k > 0 && batch == NULL) ||
 	    (w->unsettled && (n != w->unsettled_n || k != w->unsettled_k)))
 		return js_error_set(error, JOBSTACK_EUSAGE,
 				    w->unsettled ? "the step before this one is not settled: repeat it as it was"
 						 : "a step claims 0 to %d entries, into a batch",
 				    JOBSTACK_POP_MAX);
-	status = js_claim_mark_closing(w->claims, &w->stack, outcomes, n, &sums, error);
+	status = js_claim_mark_closing(w->claims, &w->stack, step->outcomes, n, &sums, error);
 	if (status != 0)
 		return status;
 	policy |= sums.dead > 0; /* are those too many? */
-	if (running != NULL)
-		running_text(w->handle->db, running, running_n, &text);
-	status = step_sql(w, &closing, k, running != NULL ? &text : NULL, &sums, policy, &sql, &tail, &reply, error);
+	if (step->running != NULL)
+		running_text(w->handle->db, step->running, step->running_n, &text);
+	status = step_sql(w, &closing, k, step->running != NULL ? &text : NULL, &sums, policy, &sql, &tail, &reply,
+			  error);
 	if (status == 0)
 		status = js_db_transaction(w->handle->db, &sql, &tail, take_step, &reply, &lost, error);
 	committed = status == 0;
@@ -362,6 +366,54 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_outcome *outc
 	js_buf_free(&text);
 	js_sql_free(&tail);
 	js_sql_free(&sql);
+	return status;
+}
+
+int jobstack_step(struct jobstack_worker *w, const struct jobstack_step *given, struct jobstack_batch *batch,
+		  struct jobstack_step_report *report, struct jobstack_error *error)
+{
+	static const struct jobstack_running no_running = JOBSTACK_RUNNING_INIT;
+	struct jobstack_step step = JOBSTACK_STEP_INIT;
+	struct jobstack_step_report told = JOBSTACK_STEP_REPORT_INIT;
+	struct jobstack_batch got = JOBSTACK_BATCH_INIT;
+	struct js_outcomes outcomes = {NULL, NULL};
+	const void *running = NULL;
+	void *running_memory = NULL;
+	int status = js_grow_in(&step, given, "jobstack_step", error);
+
+	if (status == 0)
+		status = js_grow_begin(batch, &got, "jobstack_batch", error);
+	if (status == 0)
+		status = js_grow_begin(report, &told, "jobstack_step_report", error);
+	if (status == 0)
+		status = js_outcomes_take(&outcomes, step.outcomes, step.outcomes_n, error);
+	if (status == 0)
+		status = js_grow_array(&running, &running_memory, step.running, step.running_n, &no_running,
+				       "jobstack_running", error);
+	if (status == 0) {
+		step.outcomes = outcomes.at;
+		step.running = running;
+		status = js_worker_step(w, &step, batch == NULL ? NULL : &got, &told, error);
+		js_grow_out(batch, &got);
+		js_grow_out(report, &told);
+	}
+	free(running_memory);
+	free(outcomes.memory);
+	return status;
+}
+
+int jobstack_heartbeat(struct jobstack_worker *w, const struct jobstack_running *running, size_t running_n,
+		       int64_t *next_us, struct jobstack_error *error)
+{
+	struct jobstack_step step = JOBSTACK_STEP_INIT;
+	int status = 0;
+
+	step.running = running;
+	step.running_n = running_n;
+	if (jobstack_now_us() >= w->deadline_us - w->lease_us + w->lease_us / 3)
+		status = jobstack_step(w, &step, NULL, NULL, error);
+	if (next_us != NULL)
+		*next_us = w->deadline_us - w->lease_us + w->lease_us / 3;
 	return status;
 }
 
@@ -424,7 +476,13 @@ int js_worker_finish(struct jobstack_worker *w, const struct js_worker_end *end,
 int jobstack_worker_end(struct jobstack_worker *w, const struct jobstack_outcome *outcomes, size_t n,
 			const char *reason, struct jobstack_error *error)
 {
-	struct js_worker_end end = {outcomes, n, reason, NULL};
+	struct js_worker_end end = {NULL, n, reason, NULL};
+	struct js_outcomes all;
+	int status = js_outcomes_take(&all, outcomes, n, error);
 
-	return js_worker_finish(w, &end, error);
+	end.outcomes = all.at;
+	if (status == 0)
+		status = js_worker_finish(w, &end, error);
+	free(all.memory);
+	return status;
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The end of a worker, which is its last step.
+ * A worker's steps, and its end, which is the last one.
  */
 #pragma once
 
 #include "core/worker.h"
+
+/* What jobstack_step does, with structs as this library knows them.  STEP is not NULL; its size does not matter. */
+int js_worker_step(struct jobstack_worker *worker, const struct jobstack_step *step, struct jobstack_batch *batch,
+		   struct jobstack_step_report *report, struct jobstack_error *error);
 
 /* How a worker ends. */
 struct js_worker_end {

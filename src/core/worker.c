@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/grow.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -69,7 +70,7 @@ static void take_birth(void *ctx, const struct js_row *row)
 int jobstack_worker_begin(struct jobstack *handle, const char *stack, const struct jobstack_worker_options *options,
 			  struct jobstack_worker **out, struct jobstack_error *error)
 {
-	static const struct jobstack_worker_options none = JOBSTACK_WORKER_OPTIONS_INIT;
+	struct jobstack_worker_options o = JOBSTACK_WORKER_OPTIONS_INIT;
 	struct jobstack_worker *w = calloc(1, sizeof(*w));
 	struct js_sql sql = {0};
 	int64_t sent = jobstack_now_us();
@@ -78,19 +79,16 @@ int jobstack_worker_begin(struct jobstack *handle, const char *stack, const stru
 	*out = NULL;
 	if (w == NULL)
 		return js_error_memory(error);
-	if (options == NULL)
-		options = &none;
+	status = js_grow_in(&o, options, "jobstack_worker_options", error);
 	w->handle = handle;
-	w->lease_us = options->lease_us > 0 ? options->lease_us : LEASE_US;
+	w->lease_us = o.lease_us > 0 ? o.lease_us : LEASE_US;
 	js_file_random(w->token, sizeof(w->token));
 	js_file_random(w->next, sizeof(w->next));
-	status = options->size == sizeof(*options)
-			 ? js_stack_find(handle, stack, &w->stack, error)
-			 : js_error_set(error, JOBSTACK_EUSAGE,
-					"jobstack_worker_options.size is not that of this library");
+	if (status == 0)
+		status = js_stack_find(handle, stack, &w->stack, error);
 	if (status != 0)
 		goto fail;
-	js_worker_insert_sql(&sql, &w->stack, w->token, 0, 1, options);
+	js_worker_insert_sql(&sql, &w->stack, w->token, 0, 1, &o);
 	js_sql_guard(&sql, 1);
 	status = js_db_commit(handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)
@@ -104,7 +102,7 @@ int jobstack_worker_begin(struct jobstack *handle, const char *stack, const stru
 	if (status == 0 && w->id == 0)
 		status = js_error_set(error, JOBSTACK_EBUG, "the worker row vanished as soon as it was written");
 	if (status == 0 && lost)
-		status = js_worker_bar(handle, &w->stack, w->id, w->token, 0, options, error);
+		status = js_worker_bar(handle, &w->stack, w->id, w->token, 0, &o, error);
 	if (status != 0)
 		goto fail;
 	w->deadline_us = sent + w->lease_us;

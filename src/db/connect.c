@@ -233,7 +233,7 @@ static MYSQL *connect_round(struct js_db *db, const struct js_option *o, unsigne
 	for (unsigned i = 0; i < (n == 0 ? 1 : n); i++) {
 		const struct js_host *host = n == 0 ? &none : &o->hosts.at[(first + i) % n];
 
-		if (i > 0 && db->stop != NULL && *db->stop != 0)
+		if (i > 0 && js_db_is_stopped(db))
 			break;
 		my = connect_to(db, o, host, &one);
 		if (my != NULL) {
@@ -313,8 +313,8 @@ int js_connect(struct js_db *db, int64_t until, struct jobstack_error *error)
 			js_log(&db->log, JOBSTACK_LOG_WARNING, "%s; trying again", now.text);
 		db->away = 1;
 		wait = next_wait(db, crowd);
-		js_clock_nap(wait < left ? wait : left, db->stop);
-		if (db->stop != NULL && *db->stop != 0) {
+		js_db_sleep(db, wait < left ? wait : left);
+		if (js_db_is_stopped(db)) {
 			js_error_clear(&now);
 			status = js_error_set(&now, JOBSTACK_ESTOPPED,
 					      "stopped while the database %s could not be reached", db->where);
@@ -339,5 +339,5 @@ void js_connect_back_off(struct js_db *db, unsigned tries, int64_t longest_us)
 
 	if (us > longest_us)
 		us = longest_us;
-	js_clock_nap(us / 2 + (int64_t)js_num_jitter(&db->jitter, (uint64_t)(us / 2 + 1)), db->stop);
+	js_db_sleep(db, us / 2 + (int64_t)js_num_jitter(&db->jitter, (uint64_t)(us / 2 + 1)));
 }

@@ -42,25 +42,17 @@ static void start_connector(void)
 
 int js_db_open(struct js_db **out, const struct jobstack_options *options, struct jobstack_error *error)
 {
-	static const struct jobstack_options none = JOBSTACK_OPTIONS_INIT;
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct js_db *db = calloc(1, sizeof(*db));
 	int status;
 
 	*out = NULL;
 	(void)pthread_once(&once, start_connector);
-	if (options == NULL)
-		options = &none;
 	if (db == NULL)
 		return js_error_memory(error);
-	if (options->size != sizeof(*options)) {
-		status = js_error_set(error, JOBSTACK_EUSAGE, "jobstack_options.size is not that of this library");
-		goto fail;
-	}
 	db->log = (struct js_log){options->log, options->log_ctx};
 	db->patience_us = options->patience_us;
 	db->crowd_us = options->crowd_us > options->patience_us ? options->crowd_us : options->patience_us;
-	db->stop = options->stop;
 	db->port = options->port;
 	js_file_random(&db->jitter, sizeof(db->jitter));
 	db->jitter |= 1;
@@ -177,15 +169,34 @@ int js_db_has_user_locks(const struct js_db *db)
 	return !db->cluster;
 }
 
-static int is_stopped(const struct js_db *db)
+#define STOP_US (JS_SECOND_US / 4) /* how soon a stop is noticed */
+
+/* Every connection is to stop. */
+static atomic_int all_stop;
+
+void js_db_stop(struct js_db *db)
 {
-	return db->stop != NULL && *db->stop != 0;
+	atomic_store(db == NULL ? &all_stop : &db->stop, 1);
+}
+
+int js_db_is_stopped(const struct js_db *db)
+{
+	return atomic_load(&db->stop) != 0 || atomic_load(&all_stop) != 0;
+}
+
+/* In pieces, because another thread may stop it; a signal that arrived just before a piece is noticed after it. */
+void js_db_sleep(const struct js_db *db, int64_t us)
+{
+	int64_t until = js_clock_mono_us() + us;
+
+	while ((us = until - js_clock_mono_us()) > 0 && !js_db_is_stopped(db))
+		js_clock_nap(us < STOP_US ? us : STOP_US, NULL);
 }
 
 int js_db_nap(struct js_db *db, int64_t us, struct jobstack_error *error)
 {
-	js_clock_nap(us, db->stop);
-	return is_stopped(db) ? js_error_set(error, JOBSTACK_ESTOPPED, "stopped") : 0;
+	js_db_sleep(db, us);
+	return js_db_is_stopped(db) ? js_error_set(error, JOBSTACK_ESTOPPED, "stopped") : 0;
 }
 
 /* -------------------------------------------------------------------------------------------------------- packets */
@@ -257,7 +268,7 @@ static int run_exchange(struct js_db *db, struct js_exchange *x, int *lost, stru
 
 	*lost = 0;
 	for (unsigned tries = 0;; tries++) {
-		if (is_stopped(db) && tries > 0)
+		if (js_db_is_stopped(db) && tries > 0)
 			return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while the database %s did not answer",
 					    db->where);
 		status = prepare_try(db, x, &limits, error);

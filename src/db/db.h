@@ -83,7 +83,11 @@ int js_db_query(struct js_db *db, struct js_sql *packet, js_row_fn *fn, void *ct
 /* Does the server have user locks (GET_LOCK) that all clients see?  A cluster has none. */
 int js_db_has_user_locks(const struct js_db *db);
 
-/* Sleeps; JOBSTACK_ESTOPPED if the stop of the options is set. */
+/* Stops DB for good, or with NULL all of them, also those that are opened later: waits end.  Safe in signal handlers
+ * and in other threads. */
+void js_db_stop(struct js_db *db);
+
+/* Sleeps; JOBSTACK_ESTOPPED if DB was stopped. */
 int js_db_nap(struct js_db *db, int64_t us, struct jobstack_error *error);
 
 /* Runs one statement whose text comes from a schema file of this program, not from outside. */

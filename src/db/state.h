@@ -9,6 +9,7 @@
 #include "db/infile.h"
 
 #include <mysql.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 struct js_db {
@@ -17,7 +18,7 @@ struct js_db {
 	char *defaults_file, *host, *socket, *user, *password, *database; /* what the options gave */
 	unsigned port;
 	int64_t patience_us, crowd_us;
-	const volatile int *stop;
+	atomic_int stop;
 	int away;	     /* it is, and the log has said so */
 	int ever;	     /* it was connected once: from then on an outage is ridden out */
 	int no_database;     /* connect without choosing the database: it is to be created */
@@ -39,3 +40,9 @@ struct js_db {
 	int loaded;		  /* a load went through */
 	struct js_infile infile;  /* what it is served */
 };
+
+/* Was it stopped (js_db_stop)? */
+int js_db_is_stopped(const struct js_db *db);
+
+/* Sleeps, unless it is stopped. */
+void js_db_sleep(const struct js_db *db, int64_t us);

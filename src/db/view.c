@@ -18,7 +18,7 @@ static int query_once(struct js_db *db, struct js_exchange *x, struct jobstack_e
 {
 	int status;
 
-	if (db->stop != NULL && *db->stop != 0)
+	if (js_db_is_stopped(db))
 		return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while reading from the database %s", db->where);
 	if (db->my == NULL)
 		return JS_DB_LOST;

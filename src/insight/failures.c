@@ -31,8 +31,10 @@ static int add_group(void *ctx, const struct jobstack_failure *f)
 int insight_failures_read(struct jobstack *handle, const char *stack, const struct jobstack_failures_options *options,
 			  struct insight_failures *failures, struct jobstack_error *error)
 {
-	int status = jobstack_failures(handle, stack, options, add_group, failures, &failures->report, error);
+	int status;
 
+	failures->report = (struct jobstack_failures_report)JOBSTACK_FAILURES_REPORT_INIT;
+	status = jobstack_failures(handle, stack, options, add_group, failures, &failures->report, error);
 	return insight_enough(status, failures->n == INSIGHT_FAILURES, error);
 }
 

@@ -22,7 +22,9 @@ static int add_stack(void *ctx, const struct jobstack_status *s)
 		return shot->memory = 1;
 	seen = &shot->seen[shot->n++];
 	shot->memory |= insight_stack_copy(&seen->stack, s) != 0;
-	seen->pace = (struct jobstack_pace){0, -1, -1, -1, -1};
+	seen->pace = (struct jobstack_pace)JOBSTACK_PACE_INIT;
+	if (insight_stack_left(s) == 0)
+		seen->pace.eta_us = seen->pace.low_us = seen->pace.high_us = 0;
 	shot->alarming |= s->dead > 0 || insight_stack_left(s) > 0;
 	return 0;
 }
@@ -134,13 +136,24 @@ static int read_failures(struct jobstack *handle, const char *name, struct insig
 	return insight_enough(status, shot->bad_n == INSIGHT_BAD_NODES, error);
 }
 
+static int read_pace(struct jobstack *handle, struct insight_seen *seen, struct jobstack_error *error)
+{
+	int status = jobstack_pace(handle, seen->stack.name, &seen->pace, error);
+
+	if (status != JOBSTACK_EMISSING)
+		return status;
+	js_error_clear(error); /* it was dropped meanwhile */
+	return 0;
+}
+
 int insight_snapshot_read(struct jobstack *handle, const char *name, struct insight_snapshot *shot,
 			  struct jobstack_error *error)
 {
 	int status = jobstack_status(handle, name, add_stack, shot, error);
 
 	for (size_t i = 0; i < shot->n && status == 0; i++)
-		status = jobstack_pace(handle, &shot->seen[i].stack.s, &shot->seen[i].pace, error);
+		if (shot->seen[i].stack.s.busy > 0)
+			status = read_pace(handle, &shot->seen[i], error);
 	if (status == 0 && name != NULL && shot->n == 1)
 		status = read_workers(handle, name, shot, error);
 	if (status == 0 && name != NULL && shot->n == 1)

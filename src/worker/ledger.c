@@ -252,17 +252,22 @@ static int is_outage_too_long(struct ledger *l, int64_t since)
 /* Does the step, again and again until its outcome is known or the lease is over.  0, 1 fenced, or negative. */
 static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report *report)
 {
-	struct jobstack_batch batch = {0, 0, NULL, NULL};
+	struct jobstack_batch batch = JOBSTACK_BATCH_INIT;
+	struct jobstack_step step = JOBSTACK_STEP_INIT;
 	int64_t since = jobstack_now_us();
 	int status;
 
 	if (s->after_leap) /* the connection may be dead, and what it knows of the server's clock is wrong */
 		jobstack_disconnect(l->handle);
 	outbox_ask(l->outbox, s->outcomes, s->n);
+	step.outcomes = s->outcomes;
+	step.outcomes_n = s->n;
+	step.claim = s->k;
+	step.running = s->running;
+	step.running_n = s->running_n;
 	for (;;) {
 		memset(&l->error, 0, sizeof(l->error));
-		status = jobstack_step(l->worker, s->outcomes, s->n, s->k, s->running, s->running_n, &batch, report,
-				       &l->error);
+		status = jobstack_step(l->worker, &step, &batch, report, &l->error);
 		if (status != JOBSTACK_ENODB || is_outage_too_long(l, since))
 			break;
 		js_watch_gap(l->watch); /* an outage ends nobody's lease */
@@ -310,6 +315,7 @@ static int look_at_stack(struct ledger *l)
 	int status;
 
 	outbox_ask(l->outbox, NULL, 0);
+	l->idle = (struct jobstack_idle)JOBSTACK_IDLE_INIT;
 	status = jobstack_worker_idle(l->worker, &l->idle, &l->error);
 	l->looked_us = jobstack_now_us();
 	if (status == 0 && l->idle.waiting > 0 && l->idle.next_due_us == 0) {
@@ -381,7 +387,7 @@ static void consider_leaving(struct ledger *l)
 /* One round: a step and, now and then or with nothing to do, a look at the whole stack. */
 static int do_round(struct ledger *l, struct step *s)
 {
-	struct jobstack_step_report report = {JOBSTACK_OPEN, 0, NULL, 0};
+	struct jobstack_step_report report = JOBSTACK_STEP_REPORT_INIT;
 	int64_t now = jobstack_now_us();
 	int status = do_step(l, s, &report), idle;
 

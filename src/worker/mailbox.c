@@ -129,14 +129,14 @@ void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why)
 	mailbox_wake_supervisor(box);
 }
 
-struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **out)
+const struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **out)
 {
 	for (struct parcel *p = box->first; p != NULL; p = p->next)
 		if (p->started < p->batch.count) {
 			*out = p;
 			box->queued--;
 			box->running++;
-			return &p->batch.entries[p->started++];
+			return jobstack_batch_entry(&p->batch, p->started++);
 		}
 	return NULL;
 }
@@ -149,7 +149,7 @@ int mailbox_may_start(const struct mailbox *box)
 		return 0;
 	for (const struct parcel *p = box->first; p != NULL; p = p->next)
 		if (p->started < p->batch.count)
-			return box->running == 0 || p->batch.entries[p->started].losses < ALONE_LOSSES;
+			return box->running == 0 || jobstack_batch_entry(&p->batch, p->started)->losses < ALONE_LOSSES;
 	return 0;
 }
 
@@ -220,7 +220,7 @@ void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct job
 	struct jobstack_outcome back = JOBSTACK_OUTCOME_INIT;
 
 	box->running--;
-	if (box->leaving == STAY && entry == &parcel->batch.entries[parcel->started - 1]) {
+	if (box->leaving == STAY && entry == jobstack_batch_entry(&parcel->batch, parcel->started - 1)) {
 		parcel->started--;
 		box->queued++;
 		return;
@@ -235,7 +235,7 @@ void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct job
 void mailbox_give_back(struct mailbox *box)
 {
 	struct jobstack_outcome back = JOBSTACK_OUTCOME_INIT;
-	struct jobstack_entry *entry;
+	const struct jobstack_entry *entry;
 	struct parcel *parcel;
 
 	back.verdict = JOBSTACK_UNSTARTED;

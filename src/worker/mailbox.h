@@ -89,7 +89,7 @@ void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why);
 /* Whether an entry is to be started now: there is one, the worker stays, and nothing runs that must be alone. */
 int mailbox_may_start(const struct mailbox *box);
 /* The next entry to start, or NULL; it counts as running from now on. */
-struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **parcel);
+const struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **parcel);
 /* Puts an entry back at the head of the line or, if those behind it were given back meanwhile, or the worker is going,
  * gives it back too. */
 void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct jobstack_entry *entry);

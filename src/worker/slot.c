@@ -149,7 +149,7 @@ static int has_fields(const struct config *config, struct slot *slot, const stru
 	return 0;
 }
 
-enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack_entry *entry,
+enum slot_start slot_start(struct slots *all, struct slot *slot, const struct jobstack_entry *entry,
 			   struct jobstack_outcome *outcome, struct jobstack_error *error)
 {
 	struct js_template_values values = values_of(all, slot, entry);

@@ -57,7 +57,7 @@ struct slot {
 	pid_t before; /* aside to start: the persistent process that was there; 0: none */
 	pid_t pid;    /* of what runs the entry; 0: no entry runs */
 	struct parcel *parcel;
-	struct jobstack_entry *entry;
+	const struct jobstack_entry *entry;
 	int64_t ended_us;		/* its command did */
 	int64_t started_us, kill_at_us; /* KILL follows the TERM then; 0: no TERM was sent */
 	enum ending ending;
@@ -89,7 +89,7 @@ pid_t slot_process(const struct slot *slot);
  * output, is at fault; ERROR says how, and the entry has not run.  SLOT_GONE: put the entry back, and look at the
  * clocks again: the lease may be over, or the persistent command that was to do it has just ended, and has not seen it.
  * Touches files, and executes one, so that it may hang. */
-enum slot_start slot_start(struct slots *all, struct slot *slot, struct jobstack_entry *entry,
+enum slot_start slot_start(struct slots *all, struct slot *slot, const struct jobstack_entry *entry,
 			   struct jobstack_outcome *outcome, struct jobstack_error *error);
 
 /* The outcome of an entry that ran from started_us to ended_us, but for how it ended. */

@@ -159,7 +159,7 @@ static void start_entry(struct supervisor *s, struct slot *slot)
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct mailbox *box = s->box;
 	struct jobstack_outcome outcome;
-	struct jobstack_entry *entry;
+	const struct jobstack_entry *entry;
 	enum slot_start how;
 	size_t running;
 
@@ -177,8 +177,8 @@ static void start_entry(struct supervisor *s, struct slot *slot)
 		slot->started_us = jobstack_now_us();
 	(void)pthread_mutex_lock(&box->lock);
 	if (how == SLOT_RUNS)
-		box->slots[slot->number - 1] =
-			(struct jobstack_running){entry->entry, entry->attempt, slot->started_us};
+		box->slots[slot->number - 1] = (struct jobstack_running){sizeof(box->slots[0]), entry->entry,
+									 entry->attempt, slot->started_us};
 	else if (how == SLOT_LATER || how == SLOT_GONE)
 		mailbox_untake(box, slot->parcel, entry);
 	else {

@@ -28,7 +28,7 @@ libs=$(dirname "$(find prefix -name 'libjobstack.so')")
 export PKG_CONFIG_PATH=$PWD/$libs/pkgconfig
 # shellcheck disable=SC2046
 check 'a program, by pkg-config' cc -Wall -Werror -o own own.c $(pkg-config --cflags --libs jobstack)
-is '... runs' "$(LD_LIBRARY_PATH=$libs ./own)" '0.1.0 1'
+is '... runs' "$(LD_LIBRARY_PATH=$libs ./own)" '0.2.0 1'
 mkdir project
 mv own.c project/
 cat >project/CMakeLists.txt <<'C'
@@ -43,8 +43,8 @@ C
 CMAKE_GENERATOR=$(sed -n 's/^CMAKE_GENERATOR:INTERNAL=//p' "$JOBSTACK_BIN/CMakeCache.txt")
 export CMAKE_GENERATOR
 check 'a program, by CMake' sh -c 'cmake -S project -B project/build -DCMAKE_PREFIX_PATH="$PWD/prefix" && cmake --build project/build'
-is '... with the shared library' "$(project/build/shared)" '0.1.0 1'
-is '... and with the static one' "$(project/build/static)" '0.1.0 1'
+is '... with the shared library' "$(project/build/shared)" '0.2.0 1'
+is '... and with the static one' "$(project/build/static)" '0.2.0 1'
 is 'the shared library shows nothing but the API' "$(nm -D --defined-only "$libs/libjobstack.so" | awk '{ print $3 }' | grep -v '^jobstack_\|^JOBSTACK_')" ''
 
 mv prefix moved

@@ -54,7 +54,7 @@ static inline void list(const char *stack, unsigned states)
 static inline void push_numbered(const char *stack, const struct jobstack_push_options *o, size_t n)
 {
 	struct jobstack_bytes *v = calloc(n, sizeof(*v));
-	struct jobstack_push_result r;
+	struct jobstack_push_result r = JOBSTACK_PUSH_RESULT_INIT;
 
 	for (size_t i = 0; i < n; i++) {
 		char *name;
@@ -85,10 +85,12 @@ static inline struct jobstack_outcome outcome(uint64_t entry, uint32_t attempt, 
 static inline void make_dead(const char *stack, size_t n)
 {
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
 	struct jobstack_outcome *o = calloc(n, sizeof(*o));
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 
-	push.policy.max_attempts = 1;
+	push.policy = &policy;
+	policy.max_attempts = 1;
 	push_numbered(stack, &push, n);
 	OK(jobstack_pop(h, stack, NULL, n, &b, &e));
 	for (size_t i = 0; i < n; i++)

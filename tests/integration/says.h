@@ -18,6 +18,19 @@
 
 static struct jobstack_error e;
 
+/* A step that closes N outcomes and claims up to K entries. */
+static inline int take_step(struct jobstack_worker *worker, const struct jobstack_outcome *outcomes, size_t n, size_t k,
+			    struct jobstack_batch *batch, struct jobstack_step_report *report,
+			    struct jobstack_error *error)
+{
+	struct jobstack_step step = JOBSTACK_STEP_INIT;
+
+	step.outcomes = outcomes;
+	step.outcomes_n = n;
+	step.claim = k;
+	return jobstack_step(worker, &step, batch, report, error);
+}
+
 #define GIVES(code, call)                                                                                              \
 	do {                                                                                                           \
 		int gives_status;                                                                                      \

@@ -198,7 +198,7 @@ struct rival {
 
 static inline int do_step(struct rival *r)
 {
-	return jobstack_step(r->worker, r->outcome, r->n, r->k, NULL, 0, r->k > 0 ? &r->batch : NULL, NULL, &r->error);
+	return take_step(r->worker, r->outcome, r->n, r->k, r->k > 0 ? &r->batch : NULL, NULL, &r->error);
 }
 
 static inline int do_end(struct rival *r)
@@ -264,6 +264,10 @@ static inline struct rival rival(const char *stack)
 
 	r.push = (struct jobstack_push_options)JOBSTACK_PUSH_OPTIONS_INIT;
 	r.filter = (struct jobstack_filter)JOBSTACK_FILTER_INIT;
+	r.batch = (struct jobstack_batch)JOBSTACK_BATCH_INIT;
+	r.requeued = (struct jobstack_requeue_result)JOBSTACK_REQUEUE_RESULT_INIT;
+	r.pushed = (struct jobstack_push_result)JOBSTACK_PUSH_RESULT_INIT;
+	r.checked = (struct jobstack_check_report)JOBSTACK_CHECK_REPORT_INIT;
 	return r;
 }
 
@@ -275,7 +279,7 @@ static inline struct rival rival_worker(const char *stack, size_t k)
 	OK(jobstack_worker_begin(r.handle, stack, NULL, &r.worker, &e));
 	r.id = jobstack_worker_id(r.worker);
 	if (k > 0) {
-		OK(jobstack_step(r.worker, NULL, 0, k, NULL, 0, &r.batch, NULL, &e));
+		OK(take_step(r.worker, NULL, 0, k, &r.batch, NULL, &e));
 		assert_int_equal(r.batch.count, k);
 		r.seq = 1;
 		jobstack_batch_free(&r.batch);
@@ -345,14 +349,16 @@ static inline uint64_t digest(void)
 static inline void six(const char *stack)
 {
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
 	struct jobstack_outcome o[2] = {outcome(1, 1, JOBSTACK_FAILED, 1), outcome(2, 1, JOBSTACK_FAILED, 1)};
 	struct jobstack_worker *w;
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 
-	push.policy.retry_delay_us = 0;
+	push.policy = &policy;
+	policy.retry_delay_us = 0;
 	push_numbered(stack, &push, 6);
 	OK(jobstack_worker_begin(h, stack, NULL, &w, &e));
-	OK(jobstack_step(w, NULL, 0, 2, NULL, 0, &b, NULL, &e));
+	OK(take_step(w, NULL, 0, 2, &b, NULL, &e));
 	o[0].fatal = 1;
 	OK(jobstack_worker_end(w, o, 2, NULL, &e));
 	jobstack_worker_free(w);
@@ -371,7 +377,7 @@ static inline int print_finding(void *ctx, const struct jobstack_finding *f)
 /* The ledger balances, and says so many of each. */
 static inline void audit(const char *stack, uint64_t ready, uint64_t running, uint64_t done, uint64_t dead)
 {
-	struct jobstack_check_report r;
+	struct jobstack_check_report r = JOBSTACK_CHECK_REPORT_INIT;
 	char name[200];
 
 	(void)snprintf(name, sizeof(name), "%s", stack);

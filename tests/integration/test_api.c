@@ -19,7 +19,7 @@ static void no_schema_yet(void **state)
 
 static void twenty_inits(void **state)
 {
-	struct jobstack_init_report r;
+	struct jobstack_init_report r = JOBSTACK_INIT_REPORT_INIT;
 	int made = 0;
 
 	(void)state;
@@ -75,7 +75,7 @@ static void facts(void **state)
 
 static void empty_and_missing(void **state)
 {
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 
 	(void)state;
 	REFUSES(JOBSTACK_EMISSING, JOBSTACK_WHY_NO_STACK, jobstack_status(h, "nosuch", take_status, NULL, &e));
@@ -99,7 +99,7 @@ static void any_bytes(void **state)
 				   "/ ",
 				   "/x' OR 1=1; DROP TABLE entry; -- "};
 	struct jobstack_bytes v[8];
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 	uint64_t found;
 
 	(void)state;
@@ -115,9 +115,9 @@ static void any_bytes(void **state)
 	OK(jobstack_pop(h, "bytes", NULL, 8, &b, &e));
 	assert_int_equal(b.count, 8);
 	for (size_t i = 0; i < 8; i++) {
-		assert_int_equal(b.entries[i].datapath_len, v[i].len);
-		assert_memory_equal(b.entries[i].datapath, v[i].data, v[i].len);
-		assert_int_equal(b.entries[i].datapath[v[i].len], 0);
+		assert_int_equal(jobstack_batch_entry(&b, i)->datapath_len, v[i].len);
+		assert_memory_equal(jobstack_batch_entry(&b, i)->datapath, v[i].data, v[i].len);
+		assert_int_equal(jobstack_batch_entry(&b, i)->datapath[v[i].len], 0);
 	}
 	jobstack_batch_free(&b);
 	list("bytes", JOBSTACK_IS_RUNNING);
@@ -129,7 +129,7 @@ static void any_bytes(void **state)
 static void bad_names(void **state)
 {
 	static char big[4097];
-	struct jobstack_push_result r;
+	struct jobstack_push_result r = JOBSTACK_PUSH_RESULT_INIT;
 	struct jobstack_bytes v[3] = {{"/a", 2}, {"/b\0c", 4}, {"/d", 2}};
 	struct jobstack_push_options atomic = JOBSTACK_PUSH_OPTIONS_INIT;
 
@@ -177,20 +177,20 @@ static void relative_names(void **state)
 static void orders(void **state)
 {
 	struct jobstack_push_options o = JOBSTACK_PUSH_OPTIONS_INIT;
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 
 	(void)state;
 	o.lifo = 1;
 	push_numbered("lifo", &o, 5);
 	push_numbered("lifo", &o, 2); /* entries 6 and 7 */
 	OK(jobstack_pop(h, "lifo", NULL, 1, &b, &e));
-	assert_true(b.entries[0].entry == 7);
+	assert_true(jobstack_batch_entry(&b, 0)->entry == 7);
 	jobstack_batch_free(&b);
 	OK(jobstack_pop(h, "lifo", NULL, 10, &b, &e));
-	assert_true(b.count == 1 && b.entries[0].entry == 6); /* a pop takes from one span */
+	assert_true(b.count == 1 && jobstack_batch_entry(&b, 0)->entry == 6); /* a pop takes from one span */
 	jobstack_batch_free(&b);
 	OK(jobstack_pop(h, "lifo", NULL, 2, &b, &e));
-	assert_true(b.count == 2 && b.entries[0].entry == 4 && b.entries[1].entry == 5);
+	assert_true(b.count == 2 && jobstack_batch_entry(&b, 0)->entry == 4 && jobstack_batch_entry(&b, 1)->entry == 5);
 	jobstack_batch_free(&b);
 	o = (struct jobstack_push_options)JOBSTACK_PUSH_OPTIONS_INIT;
 	push_numbered("prio", &o, 2);
@@ -202,7 +202,7 @@ static void orders(void **state)
 		static const uint64_t want[] = {3, 1, 2, 4};
 
 		OK(jobstack_pop(h, "prio", NULL, 1, &b, &e));
-		assert_true(b.entries[0].entry == want[i]);
+		assert_true(jobstack_batch_entry(&b, 0)->entry == want[i]);
 		jobstack_batch_free(&b);
 	}
 	GIVES(JOBSTACK_NOTHING, jobstack_pop(h, "prio", NULL, 1, &b, &e));
@@ -213,7 +213,7 @@ static void orders(void **state)
 static void unique_names(void **state)
 {
 	struct jobstack_push_options plain = JOBSTACK_PUSH_OPTIONS_INIT, o = JOBSTACK_PUSH_OPTIONS_INIT;
-	struct jobstack_push_result r;
+	struct jobstack_push_result r = JOBSTACK_PUSH_RESULT_INIT;
 	struct jobstack_bytes twice[] = {{"/new", 4}, {"/d/7", 4}, {"/new", 4}, {"/newer", 6}};
 
 	(void)state;
@@ -258,7 +258,7 @@ static void unique_beside_a_failed_push(void **state)
 	struct jobstack_push_options o = JOBSTACK_PUSH_OPTIONS_INIT;
 	struct jobstack_bytes again = {"/h/7", 4};
 	struct held_push p = {.other = open_one()};
-	struct jobstack_push_result r;
+	struct jobstack_push_result r = JOBSTACK_PUSH_RESULT_INIT;
 
 	(void)state;
 	o.unique = 1;

@@ -34,21 +34,21 @@ static void work(const char *stack, const char *node, size_t k, uint64_t rest, i
 	struct jobstack_worker_options options = JOBSTACK_WORKER_OPTIONS_INIT;
 	struct jobstack_outcome o[500];
 	struct jobstack_worker *w;
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 
 	options.node = node;
 	OK(jobstack_worker_begin(h, stack, &options, &w, &e));
 	for (size_t left = k; left > 0; left -= k) {
-		OK(jobstack_step(w, NULL, 0, left < 500 ? left : 500, NULL, 0, &b, NULL, &e));
+		OK(take_step(w, NULL, 0, left < 500 ? left : 500, &b, NULL, &e));
 		assert_true(b.count > 0);
 		for (size_t i = 0; i < b.count; i++) {
-			int failed = b.entries[i].entry % rest == 0;
+			int failed = jobstack_batch_entry(&b, i)->entry % rest == 0;
 
-			o[i] = outcome(b.entries[i].entry, b.entries[i].attempt,
+			o[i] = outcome(jobstack_batch_entry(&b, i)->entry, jobstack_batch_entry(&b, i)->attempt,
 				       failed ? JOBSTACK_FAILED : JOBSTACK_DONE, failed ? code : 0);
 			o[i].reason = failed ? reason : NULL;
 		}
-		OK(jobstack_step(w, o, b.count, 0, NULL, 0, NULL, NULL, &e));
+		OK(take_step(w, o, b.count, 0, NULL, NULL, &e));
 		k = b.count;
 		jobstack_batch_free(&b);
 	}
@@ -67,12 +67,14 @@ static void groups(void **state)
 {
 	struct jobstack_failures_options o = JOBSTACK_FAILURES_OPTIONS_INIT;
 	struct jobstack_push_options once = JOBSTACK_PUSH_OPTIONS_INIT;
-	struct jobstack_failures_report r;
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
+	struct jobstack_failures_report r = JOBSTACK_FAILURES_REPORT_INIT;
 	struct jobstack_bad_node bad = {NULL, 0, 0, 0, 0};
 	uint64_t looked;
 
 	(void)state;
-	once.policy.max_attempts = 1;
+	once.policy = &policy;
+	policy.max_attempts = 1;
 	push_numbered("f", &once, N);
 	failures("f", NULL, &r);
 	assert_true(seen_n == 0 && r.failures == 0 && r.groups == 0 && r.looked == 0 && r.whole);
@@ -118,12 +120,14 @@ static void retried(void **state)
 {
 	struct jobstack_failures_options o = JOBSTACK_FAILURES_OPTIONS_INIT;
 	struct jobstack_push_options twice = JOBSTACK_PUSH_OPTIONS_INIT;
-	struct jobstack_failures_report r;
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
+	struct jobstack_failures_report r = JOBSTACK_FAILURES_REPORT_INIT;
 	struct jobstack_filter dead = JOBSTACK_FILTER_INIT;
-	struct jobstack_requeue_result q;
+	struct jobstack_requeue_result q = JOBSTACK_REQUEUE_RESULT_INIT;
 
 	(void)state;
-	twice.policy.max_attempts = 1;
+	twice.policy = &policy;
+	policy.max_attempts = 1;
 	push_numbered("r", &twice, 20);
 	work("r", "n1", 20, 2, 1, NULL);
 	o.all = 1;
@@ -139,22 +143,20 @@ static void retried(void **state)
 static void pace_and_names(void **state)
 {
 	const uint64_t entries[] = {2, 5, 99};
-	struct jobstack_pace p;
-	struct jobstack_batch b;
+	struct jobstack_pace p = JOBSTACK_PACE_INIT;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 
 	(void)state;
 	push_numbered("p", NULL, 10);
-	look("p");
-	OK(jobstack_pace(h, &st, &p, &e));
+	OK(jobstack_pace(h, "p", &p, &e));
 	assert_true(p.rate == 0 && p.eta_us == -1 && p.each_us == -1);
 	OK(jobstack_pop(h, "p", NULL, 3, &b, &e));
 	jobstack_batch_free(&b);
 	look("p");
 	assert_true(st.busy == 1 && st.slots == 1 && st.silent == 0);
-	OK(jobstack_pace(h, &st, &p, &e)); /* nothing has ended: nothing is known */
+	OK(jobstack_pace(h, "p", &p, &e)); /* nothing has ended: nothing is known */
 	assert_true(p.rate == 0 && p.eta_us == -1);
-	look("f");
-	OK(jobstack_pace(h, &st, &p, &e));
+	OK(jobstack_pace(h, "f", &p, &e));
 	assert_true(p.eta_us == 0 && p.low_us == 0 && p.high_us == 0);
 	items_n = 0;
 	OK(jobstack_datapaths(h, "p", entries, 3, take_item, NULL, &e));

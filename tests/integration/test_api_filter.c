@@ -41,11 +41,13 @@ static void lists(const char *stack, ...)
 static void eight(const char *stack)
 {
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
 	struct jobstack_worker_options w = JOBSTACK_WORKER_OPTIONS_INIT;
 	struct jobstack_outcome o[6];
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 
-	push.policy.retry_delay_us = 0;
+	push.policy = &policy;
+	policy.retry_delay_us = 0;
 	push_numbered(stack, &push, 5);
 	w.node = "n1";
 	OK(jobstack_pop(h, stack, &w, 5, &b, &e));
@@ -61,7 +63,7 @@ static void eight(const char *stack)
 	OK(jobstack_close(h, stack, o, 5, NULL, &e));
 	w.node = "n2";
 	OK(jobstack_pop(h, stack, &w, 1, &b, &e)); /* it is due at once */
-	assert_true(b.entries[0].entry == 5 && b.entries[0].attempt == 2);
+	assert_true(jobstack_batch_entry(&b, 0)->entry == 5 && jobstack_batch_entry(&b, 0)->attempt == 2);
 	jobstack_batch_free(&b);
 	o[0] = outcome(5, 2, JOBSTACK_FAILED, 3);
 	o[0].fatal = 1;
@@ -69,7 +71,7 @@ static void eight(const char *stack)
 	for (uint64_t i = 6; i < 8; i++) {
 		OK(jobstack_push(h, stack, NULL, i == 6 ? "/d/6" : "/d/7", &e));
 		OK(jobstack_pop(h, stack, &w, 1, &b, &e));
-		assert_true(b.entries[0].entry == i);
+		assert_true(jobstack_batch_entry(&b, 0)->entry == i);
 		jobstack_batch_free(&b);
 	}
 	OK(jobstack_push(h, stack, NULL, "/d/8", &e));
@@ -180,7 +182,7 @@ static void by_name(void **state)
 
 static void requeued(void **state)
 {
-	struct jobstack_requeue_result r;
+	struct jobstack_requeue_result r = JOBSTACK_REQUEUE_RESULT_INIT;
 	struct jobstack_range three = {3, 3};
 	uint64_t named[] = {1, 2, 3, 8};
 
@@ -218,9 +220,9 @@ static void moves(void **state)
 {
 	struct jobstack_move_options o = JOBSTACK_MOVE_OPTIONS_INIT;
 	struct jobstack_range three = {3, 3};
-	struct jobstack_requeue_result r;
+	struct jobstack_requeue_result r = JOBSTACK_REQUEUE_RESULT_INIT;
 	uint64_t named[] = {2, 3, 5, 8, 99};
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 
 	(void)state;
 	eight("here");
@@ -254,9 +256,10 @@ static void moves(void **state)
 	assert_true(r.requeued == 0 && r.refused == 4 && r.missing == 1);
 	/* there they are as new */
 	OK(jobstack_pop(h, "there", NULL, 2, &b, &e));
-	assert_true(b.count == 2 && b.entries[0].attempt == 1 && b.entries[0].fails == 0);
-	assert_string_equal(b.entries[0].datapath, "/d/2");
-	assert_string_equal(b.entries[1].datapath, "/d/5");
+	assert_true(b.count == 2 && jobstack_batch_entry(&b, 0)->attempt == 1 &&
+		    jobstack_batch_entry(&b, 0)->fails == 0);
+	assert_string_equal(jobstack_batch_entry(&b, 0)->datapath, "/d/2");
+	assert_string_equal(jobstack_batch_entry(&b, 1)->datapath, "/d/5");
 	jobstack_batch_free(&b);
 	OK(jobstack_check(h, "here", NULL, NULL, NULL, &e));
 	OK(jobstack_check(h, "there", NULL, NULL, NULL, &e));
@@ -290,7 +293,7 @@ static void refusals(void **state)
 	OK(jobstack_move(h, "from", NULL, &o, NULL, &e)); /* these two are absolute */
 	look("to");
 	assert_true(st.pushed == 4 && st.state == JOBSTACK_PAUSED);
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 	OK(jobstack_pop(h, "from", NULL, 1, &b, &e));
 	jobstack_batch_free(&b);
 	struct jobstack_outcome end = outcome(3, 1, JOBSTACK_FAILED, 1);

@@ -19,7 +19,7 @@ static void set(const char *stack)
 
 static void states(void **state)
 {
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 
 	(void)state;
 	push_numbered("state", NULL, 3);
@@ -38,7 +38,7 @@ static void states(void **state)
 	look("state");
 	assert_true(st.cancelled == 2 && st.running == 1 && st.ready == 0);
 	REFUSES(JOBSTACK_ECONFLICT, JOBSTACK_WHY_CANCELLED, jobstack_push(h, "state", NULL, "/more", &e));
-	struct jobstack_outcome o = outcome(b.entries[0].entry, 1, JOBSTACK_FAILED, 1);
+	struct jobstack_outcome o = outcome(jobstack_batch_entry(&b, 0)->entry, 1, JOBSTACK_FAILED, 1);
 	OK(jobstack_close(h, "state", &o, 1, NULL, &e));
 	jobstack_batch_free(&b);
 	look("state");
@@ -55,43 +55,42 @@ static void states(void **state)
 static void limit(void **state)
 {
 	struct jobstack_worker *v, *w;
-	struct jobstack_step_report report;
+	struct jobstack_step_report report = JOBSTACK_STEP_REPORT_INIT;
 	struct jobstack_outcome o;
-	struct jobstack_batch b, c;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT, c = JOBSTACK_BATCH_INIT;
 
 	(void)state;
 	push_numbered("limit", NULL, 20);
 	OK(jobstack_worker_begin(h, "limit", NULL, &v, &e));
 	OK(jobstack_worker_begin(h, "limit", NULL, &w, &e));
-	OK(jobstack_step(v, NULL, 0, 1, NULL, 0, &b, &report, &e));
+	OK(take_step(v, NULL, 0, 1, &b, &report, &e));
 	assert_true(b.count == 1 && !report.limited);
 	jobstack_batch_free(&b);
 	policy.max_running = 4;
 	set("limit");
 	/* who does not know of it takes nothing, and knows it then */
-	OK(jobstack_step(v, NULL, 0, 10, NULL, 0, &b, &report, &e));
+	OK(take_step(v, NULL, 0, 10, &b, &report, &e));
 	assert_true(b.count == 0 && report.limited);
-	OK(jobstack_step(v, NULL, 0, 10, NULL, 0, &b, &report, &e));
+	OK(take_step(v, NULL, 0, 10, &b, &report, &e));
 	assert_int_equal(b.count, 3);
-	OK(jobstack_step(w, NULL, 0, 10, NULL, 0, &c, &report, &e));
+	OK(take_step(w, NULL, 0, 10, &c, &report, &e));
 	assert_true(c.count == 0 && report.limited);
-	OK(jobstack_step(w, NULL, 0, 1, NULL, 0, &c, &report, &e));
+	OK(take_step(w, NULL, 0, 1, &c, &report, &e));
 	assert_int_equal(c.count, 0);
 	GIVES(JOBSTACK_NOTHING, jobstack_pop(h, "limit", NULL, 1, &c, &e));
 	/* a step may take what it gives back */
-	o = outcome(b.entries[0].entry, 1, JOBSTACK_DONE, 0);
-	OK(jobstack_step(v, &o, 1, 10, NULL, 0, &c, &report, &e));
+	o = outcome(jobstack_batch_entry(&b, 0)->entry, 1, JOBSTACK_DONE, 0);
+	OK(take_step(v, &o, 1, 10, &c, &report, &e));
 	assert_int_equal(c.count, 1);
 	jobstack_batch_free(&c);
-	o = outcome(b.entries[1].entry, 1, JOBSTACK_UNSTARTED, -1);
-	OK(jobstack_step(v, &o, 1, 0, NULL, 0, &c, &report, &e));
+	o = outcome(jobstack_batch_entry(&b, 1)->entry, 1, JOBSTACK_UNSTARTED, -1);
+	OK(take_step(v, &o, 1, 0, &c, &report, &e));
 	OK(jobstack_pop(h, "limit", NULL, 5, &c, &e));
 	assert_int_equal(c.count, 1);
 	jobstack_batch_free(&c);
 	policy.max_running = 0;
 	set("limit");
-	OK(jobstack_step(w, NULL, 0, 10, NULL, 0, &c, &report,
-			 &e)); /* knows of a limit that is no more: takes all the same */
+	OK(take_step(w, NULL, 0, 10, &c, &report, &e)); /* knows of a limit that is no more: takes all the same */
 	assert_true(c.count == 10 && !report.limited);
 	jobstack_batch_free(&c);
 	jobstack_batch_free(&b);
@@ -118,15 +117,15 @@ static void limit_races(void **state)
 	for (int i = 0; i < CROWD; i++)
 		if (fork() == 0) {
 			struct jobstack_worker *w;
-			struct jobstack_batch b = {0, 0, NULL, NULL}, next;
+			struct jobstack_batch b = JOBSTACK_BATCH_INIT, next = JOBSTACK_BATCH_INIT;
 			struct jobstack_outcome o[JOBSTACK_POP_MAX];
 
 			h = open_one();
 			OK(jobstack_worker_begin(h, "crowd", NULL, &w, &e));
 			do {
 				for (size_t k = 0; k < b.count; k++)
-					o[k] = outcome(b.entries[k].entry, 1, JOBSTACK_DONE, 0);
-				OK(jobstack_step(w, o, b.count, i % 2 == 0 ? 1 : 5, NULL, 0, &next, NULL, &e));
+					o[k] = outcome(jobstack_batch_entry(&b, k)->entry, 1, JOBSTACK_DONE, 0);
+				OK(take_step(w, o, b.count, i % 2 == 0 ? 1 : 5, &next, NULL, &e));
 				jobstack_batch_free(&b);
 				b = next;
 				look("crowd");
@@ -152,25 +151,27 @@ static void failures(void **state)
 {
 	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
-	struct jobstack_step_report report;
+	struct jobstack_step_report report = JOBSTACK_STEP_REPORT_INIT;
 	struct jobstack_outcome o[3];
 	struct jobstack_worker *w;
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 
 	(void)state;
-	push.policy.max_attempts = 1;
-	push.policy.max_failures = 3;
+	push.policy = &policy;
+	policy.max_attempts = 1;
+	policy.max_failures = 3;
 	push_numbered("fails", &push, 10);
+	policy = (struct jobstack_policy)JOBSTACK_POLICY_INIT;
 	OK(jobstack_worker_begin(h, "fails", NULL, &w, &e));
-	OK(jobstack_step(w, NULL, 0, 3, NULL, 0, &b, &report, &e));
-	for (int i = 0; i < 3; i++)
-		o[i] = outcome(b.entries[i].entry, 1, JOBSTACK_FAILED, 1);
+	OK(take_step(w, NULL, 0, 3, &b, &report, &e));
+	for (size_t i = 0; i < 3; i++)
+		o[i] = outcome(jobstack_batch_entry(&b, i)->entry, 1, JOBSTACK_FAILED, 1);
 	jobstack_batch_free(&b);
-	OK(jobstack_step(w, o, 2, 0, NULL, 0, &b, &report, &e));
-	OK(jobstack_step(w, NULL, 0, 0, NULL, 0, &b, &report, &e));
+	OK(take_step(w, o, 2, 0, &b, &report, &e));
+	OK(take_step(w, NULL, 0, 0, &b, &report, &e));
 	assert_int_equal(report.state, JOBSTACK_OPEN);
-	OK(jobstack_step(w, o + 2, 1, 0, NULL, 0, &b, &report, &e));
-	OK(jobstack_step(w, NULL, 0, 0, NULL, 0, &b, &report, &e));
+	OK(take_step(w, o + 2, 1, 0, &b, &report, &e));
+	OK(take_step(w, NULL, 0, 0, &b, &report, &e));
 	assert_int_equal(report.state, JOBSTACK_PAUSED);
 	look("fails");
 	assert_true(st.state == JOBSTACK_PAUSED && st.dead == 3 && st.ready == 7);
@@ -184,7 +185,7 @@ static void failures(void **state)
 	jobstack_worker_free(w);
 	/* by a script too */
 	OK(jobstack_pop(h, "fails", NULL, 1, &b, &e));
-	o[0] = outcome(b.entries[0].entry, 1, JOBSTACK_FAILED, 1);
+	o[0] = outcome(jobstack_batch_entry(&b, 0)->entry, 1, JOBSTACK_FAILED, 1);
 	OK(jobstack_close(h, "fails", o, 1, NULL, &e));
 	jobstack_batch_free(&b);
 	look("fails");
@@ -197,7 +198,7 @@ static void failures(void **state)
 static void policies(void **state)
 {
 	struct jobstack_push_options high = JOBSTACK_PUSH_OPTIONS_INIT;
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 
 	(void)state;
 	push_numbered("policy", NULL, 3);
@@ -214,11 +215,11 @@ static void policies(void **state)
 	assert_true(st.max_attempts == 9 && st.max_losses == 8 && st.retry_delay_us == 70000000 &&
 		    st.max_running == 6 && st.max_failures == 5);
 	OK(jobstack_pop(h, "policy", NULL, 1, &b, &e)); /* all are alike now, and in the order of their numbers */
-	assert_int_equal(b.entries[0].entry, 1);
+	assert_int_equal(jobstack_batch_entry(&b, 0)->entry, 1);
 	jobstack_batch_free(&b);
 	OK(jobstack_push(h, "policy", &high, "/first", &e));
 	OK(jobstack_pop(h, "policy", NULL, 1, &b, &e));
-	assert_string_equal(b.entries[0].datapath, "/first");
+	assert_string_equal(jobstack_batch_entry(&b, 0)->datapath, "/first");
 	jobstack_batch_free(&b);
 	policy.max_attempts = 0;
 	GIVES(JOBSTACK_EUSAGE, jobstack_set_policy(h, "policy", &policy, &e));
@@ -235,9 +236,9 @@ static int stop_at_once(void *ctx, uint64_t done, uint64_t total)
 static void drops(void **state)
 {
 	struct jobstack_push_options unique = JOBSTACK_PUSH_OPTIONS_INIT;
-	struct jobstack_check_report report;
+	struct jobstack_check_report report = JOBSTACK_CHECK_REPORT_INIT;
 	struct jobstack_outcome o;
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 	int calls = 0;
 
 	(void)state;
@@ -249,7 +250,7 @@ static void drops(void **state)
 	assert_non_null(strstr(e.text, "running entries (1)"));
 	look("drop");
 	assert_true(st.state == JOBSTACK_OPEN && st.ready == 11999);
-	o = outcome(b.entries[0].entry, 1, JOBSTACK_DONE, 0);
+	o = outcome(jobstack_batch_entry(&b, 0)->entry, 1, JOBSTACK_DONE, 0);
 	OK(jobstack_close(h, "drop", &o, 1, NULL, &e));
 	jobstack_batch_free(&b);
 	GIVES(JOBSTACK_ESTOPPED, jobstack_drop(h, "drop", stop_at_once, &calls, &e));
@@ -276,19 +277,20 @@ static void drop_races(void **state)
 
 	(void)state;
 	for (int round = 0; round < 12; round++) {
-		struct jobstack_check_report report;
+		struct jobstack_check_report report = JOBSTACK_CHECK_REPORT_INIT;
 
 		push_numbered("race", NULL, 50);
 		for (int i = 0; i < 3; i++)
 			if (fork() == 0) {
 				struct jobstack_filter done = JOBSTACK_FILTER_INIT;
-				struct jobstack_batch b;
+				struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 				struct jobstack_outcome o;
 
 				h = open_one();
 				done.states = JOBSTACK_IS_DONE;
 				while (jobstack_pop(h, "race", NULL, 1, &b, &e) == 0) {
-					o = outcome(b.entries[0].entry, b.entries[0].attempt, JOBSTACK_DONE, 0);
+					o = outcome(jobstack_batch_entry(&b, 0)->entry,
+						    jobstack_batch_entry(&b, 0)->attempt, JOBSTACK_DONE, 0);
 					OK(jobstack_close(h, "race", &o, 1, NULL,
 							  &e)); /* what was popped can be closed */
 					jobstack_batch_free(&b);

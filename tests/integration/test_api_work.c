@@ -12,17 +12,19 @@
 static void scripts(void **state)
 {
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
 	struct jobstack_outcome o, many[2];
 	struct jobstack_worker *w;
-	struct jobstack_batch b, c;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT, c = JOBSTACK_BATCH_INIT;
 	int results[2];
 
 	(void)state;
-	push.policy.max_attempts = 2;
-	push.policy.retry_delay_us = 0;
+	push.policy = &policy;
+	policy.max_attempts = 2;
+	policy.retry_delay_us = 0;
 	push_numbered("script", &push, 4);
 	OK(jobstack_pop(h, "script", NULL, 1, &b, &e));
-	assert_true(b.entries[0].entry == 1 && b.entries[0].attempt == 1);
+	assert_true(jobstack_batch_entry(&b, 0)->entry == 1 && jobstack_batch_entry(&b, 0)->attempt == 1);
 	OK(jobstack_renew(h, "script", 1, 1, 1000000, &e));
 	o = outcome(1, 1, JOBSTACK_DONE, 0);
 	OK(jobstack_close(h, "script", &o, 1, NULL, &e));
@@ -39,7 +41,7 @@ static void scripts(void **state)
 	jobstack_batch_free(&b);
 	/* two at once, closed in one call; one fails twice and is dead */
 	OK(jobstack_pop(h, "script", NULL, 2, &b, &e));
-	assert_true(b.count == 2 && b.entries[0].entry == 2);
+	assert_true(b.count == 2 && jobstack_batch_entry(&b, 0)->entry == 2);
 	many[0] = outcome(2, 1, JOBSTACK_FAILED, 5);
 	many[1] = outcome(3, 1, JOBSTACK_DONE, 0);
 	OK(jobstack_close(h, "script", many, 2, results, &e));
@@ -47,7 +49,7 @@ static void scripts(void **state)
 	jobstack_batch_free(&b);
 	OK(jobstack_pop(h, "script", NULL, 1, &b, &e));
 	OK(jobstack_pop(h, "script", NULL, 1, &c, &e));
-	assert_true(b.entries[0].entry + c.entries[0].entry == 6);
+	assert_true(jobstack_batch_entry(&b, 0)->entry + jobstack_batch_entry(&c, 0)->entry == 6);
 	o = outcome(2, 2, JOBSTACK_FAILED, 6);
 	OK(jobstack_close(h, "script", &o, 1, NULL, &e));
 	look("script");
@@ -59,9 +61,9 @@ static void scripts(void **state)
 	/* one that a worker holds is the worker's to close */
 	OK(jobstack_push(h, "script", NULL, "/held", &e));
 	OK(jobstack_worker_begin(h, "script", NULL, &w, &e));
-	OK(jobstack_step(w, NULL, 0, 1, NULL, 0, &b, NULL, &e));
+	OK(take_step(w, NULL, 0, 1, &b, NULL, &e));
 	assert_int_equal(b.count, 1);
-	o = outcome(b.entries[0].entry, 1, JOBSTACK_DONE, 0);
+	o = outcome(jobstack_batch_entry(&b, 0)->entry, 1, JOBSTACK_DONE, 0);
 	GIVES(JOBSTACK_ECONFLICT, jobstack_close(h, "script", &o, 1, NULL, &e));
 	OK(jobstack_worker_end(w, &o, 1, "over", &e));
 	jobstack_worker_free(w);
@@ -73,24 +75,26 @@ static void scripts(void **state)
 static void worker_steps(void **state)
 {
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
-	struct jobstack_step_report report;
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
+	struct jobstack_step_report report = JOBSTACK_STEP_REPORT_INIT;
 	struct jobstack_outcome o[4];
 	struct jobstack_worker *w;
-	struct jobstack_batch b;
-	struct jobstack_idle idle;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
+	struct jobstack_idle idle = JOBSTACK_IDLE_INIT;
 
 	(void)state;
-	push.policy.retry_delay_us = 0;
+	push.policy = &policy;
+	policy.retry_delay_us = 0;
 	push_numbered("steps", &push, 10);
 	OK(jobstack_worker_begin(h, "steps", NULL, &w, &e));
-	OK(jobstack_step(w, NULL, 0, 6, NULL, 0, &b, &report, &e));
+	OK(take_step(w, NULL, 0, 6, &b, &report, &e));
 	assert_true(b.count == 6 && report.state == JOBSTACK_OPEN && report.cwd == NULL);
 	o[0] = outcome(1, 1, JOBSTACK_DONE, 0);
 	o[1] = outcome(3, 1, JOBSTACK_FAILED, 1);
 	o[2] = outcome(5, 1, JOBSTACK_UNSTARTED, -1);
 	o[3] = outcome(6, 1, JOBSTACK_INTERRUPTED, -1);
-	OK(jobstack_step(w, o, 4, 0, NULL, 0, NULL, &report, &e));
-	GIVES(JOBSTACK_EUSAGE, jobstack_step(w, o, 1, 0, NULL, 0, NULL, NULL, &e)); /* not in its hands any more */
+	OK(take_step(w, o, 4, 0, NULL, &report, &e));
+	GIVES(JOBSTACK_EUSAGE, take_step(w, o, 1, 0, NULL, NULL, &e)); /* not in its hands any more */
 	look("steps");
 	assert_true(st.done == 1 && st.waiting == 1 && st.ready == 6 && st.running == 2);
 	OK(jobstack_worker_idle(w, &idle, &e));
@@ -116,29 +120,31 @@ static void worker_steps(void **state)
 static void fence_and_recovery(void **state)
 {
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
 	struct jobstack_outcome o = outcome(1, 1, JOBSTACK_DONE, 0);
 	struct jobstack_worker *w, *other;
-	struct jobstack_batch b, c;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT, c = JOBSTACK_BATCH_INIT;
 	uint64_t taken;
 
 	(void)state;
-	push.policy.max_losses = 2;
+	push.policy = &policy;
+	policy.max_losses = 2;
 	push_numbered("fence", &push, 3);
 	OK(jobstack_worker_begin(h, "fence", NULL, &w, &e));
-	OK(jobstack_step(w, NULL, 0, 2, NULL, 0, &b, NULL, &e));
+	OK(take_step(w, NULL, 0, 2, &b, NULL, &e));
 	OK(jobstack_workers(h, "fence", take_worker, NULL, &e));
 	assert_true(seen_worker == jobstack_worker_id(w) && seen_seq == 1);
 	GIVES(JOBSTACK_NOTHING,
 	      jobstack_recover(h, "fence", seen_worker, seen_seq + 1, "guess", &taken, &e)); /* it moved */
-	OK(jobstack_step(w, &o, 1, 0, NULL, 0, NULL, NULL, &e));
+	OK(take_step(w, &o, 1, 0, NULL, NULL, &e));
 	GIVES(JOBSTACK_NOTHING, jobstack_recover(h, "fence", seen_worker, seen_seq, "too late", &taken, &e));
 	OK(jobstack_recover(h, "fence", seen_worker, seen_seq + 1, "silent", &taken, &e));
 	assert_true(taken == 1);
 	GIVES(JOBSTACK_NOTHING, jobstack_recover(h, "fence", seen_worker, seen_seq + 1, "twice", &taken, &e));
 	/* the zombie: nothing it does counts */
 	o = outcome(2, 1, JOBSTACK_DONE, 0);
-	GIVES(JOBSTACK_NOTHING, jobstack_step(w, &o, 1, 1, NULL, 0, &c, NULL, &e));
-	GIVES(JOBSTACK_NOTHING, jobstack_step(w, NULL, 0, 0, NULL, 0, NULL, NULL, &e));
+	GIVES(JOBSTACK_NOTHING, take_step(w, &o, 1, 1, &c, NULL, &e));
+	GIVES(JOBSTACK_NOTHING, take_step(w, NULL, 0, 0, NULL, NULL, &e));
 	GIVES(JOBSTACK_NOTHING, jobstack_worker_end(w, &o, 1, "zombie", &e));
 	jobstack_worker_free(w);
 	jobstack_batch_free(&b);
@@ -146,8 +152,9 @@ static void fence_and_recovery(void **state)
 	assert_true(st.done == 1 && st.ready == 2 && st.running == 0);
 	/* what was lost before comes alone, and is set aside after its second loss */
 	OK(jobstack_worker_begin(h, "fence", NULL, &other, &e));
-	OK(jobstack_step(other, NULL, 0, 10, NULL, 0, &b, NULL, &e));
-	assert_true(b.count == 1 && b.entries[0].entry == 2 && b.entries[0].attempt == 2 && b.entries[0].losses == 1);
+	OK(take_step(other, NULL, 0, 10, &b, NULL, &e));
+	assert_true(b.count == 1 && jobstack_batch_entry(&b, 0)->entry == 2 &&
+		    jobstack_batch_entry(&b, 0)->attempt == 2 && jobstack_batch_entry(&b, 0)->losses == 1);
 	OK(jobstack_recover(h, "fence", jobstack_worker_id(other), 1, "again", &taken, &e));
 	jobstack_worker_free(other);
 	jobstack_batch_free(&b);
@@ -163,18 +170,18 @@ static void partly_given_back(void **state)
 	struct jobstack_outcome back[2] = {outcome(3, 1, JOBSTACK_UNSTARTED, -1),
 					   outcome(2, 1, JOBSTACK_UNSTARTED, -1)};
 	struct jobstack_worker *w, *other;
-	struct jobstack_batch b, c;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT, c = JOBSTACK_BATCH_INIT;
 	uint64_t taken;
 
 	(void)state;
 	push_numbered("part", NULL, 4);
 	OK(jobstack_worker_begin(h, "part", NULL, &w, &e));
-	OK(jobstack_step(w, NULL, 0, 4, NULL, 0, &b, NULL, &e));
-	OK(jobstack_step(w, back, 2, 0, NULL, 0, NULL, NULL, &e));
+	OK(take_step(w, NULL, 0, 4, &b, NULL, &e));
+	OK(take_step(w, back, 2, 0, NULL, NULL, &e));
 	list("part", JOBSTACK_IS_RUNNING);
 	assert_true(items_n == 2 && items[0].entry == 1 && items[1].entry == 4);
 	OK(jobstack_worker_begin(h, "part", NULL, &other, &e));
-	OK(jobstack_step(other, NULL, 0, 4, NULL, 0, &c, NULL, &e));
+	OK(take_step(other, NULL, 0, 4, &c, NULL, &e));
 	assert_true(c.count == 2);
 	OK(jobstack_recover(h, "part", jobstack_worker_id(w), 2, "dead", &taken, &e));
 	assert_true(taken == 2);
@@ -193,19 +200,21 @@ static void partly_given_back(void **state)
 static void requeue_mixed(void **state)
 {
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
 	struct jobstack_filter none = JOBSTACK_FILTER_INIT;
-	struct jobstack_requeue_result r;
+	struct jobstack_requeue_result r = JOBSTACK_REQUEUE_RESULT_INIT;
 	uint64_t nothing = 0;
 
 	(void)state;
-	push.policy.max_attempts = 1;
+	push.policy = &policy;
+	policy.max_attempts = 1;
 	push_numbered("mixed", &push, 7);
 	for (int round = 0; round < 2; round++) {
-		struct jobstack_batch b;
+		struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 
 		while (jobstack_pop(h, "mixed", NULL, 1, &b, NULL) == 0) {
-			struct jobstack_outcome o =
-				outcome(b.entries[0].entry, b.entries[0].attempt, JOBSTACK_FAILED, 1);
+			struct jobstack_outcome o = outcome(jobstack_batch_entry(&b, 0)->entry,
+							    jobstack_batch_entry(&b, 0)->attempt, JOBSTACK_FAILED, 1);
 
 			OK(jobstack_close(h, "mixed", &o, 1, NULL, &e));
 			jobstack_batch_free(&b);
@@ -262,9 +271,10 @@ static void err_tails(void **state)
 {
 	static struct jobstack_outcome o[JOBSTACK_POP_MAX];
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
 	struct jobstack_filter f = {.size = sizeof(f), .states = JOBSTACK_IS_DEAD};
 	struct jobstack_worker *w;
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 	struct tails t = {.n = 0};
 	char tail[5000];
 
@@ -272,10 +282,11 @@ static void err_tails(void **state)
 	for (size_t i = 0; i < sizeof(tail); i++)
 		tail[i] = (char)i; /* any bytes */
 	tail[sizeof(tail) - 1] = 'z';
-	push.policy.max_attempts = 1;
+	push.policy = &policy;
+	policy.max_attempts = 1;
 	push_numbered("tails", &push, 3 + JOBSTACK_POP_MAX);
 	OK(jobstack_worker_begin(h, "tails", NULL, &w, &e));
-	OK(jobstack_step(w, NULL, 0, 3, NULL, 0, &b, NULL, &e));
+	OK(take_step(w, NULL, 0, 3, &b, NULL, &e));
 	jobstack_batch_free(&b);
 	for (size_t i = 0; i < 3; i++)
 		o[i] = outcome(i + 1, 1, i == 2 ? JOBSTACK_DONE : JOBSTACK_FAILED, 1);
@@ -283,7 +294,7 @@ static void err_tails(void **state)
 	o[1].log_at = 5;
 	o[1].err_log = "/own/err";
 	o[1].err_at = 7;
-	OK(jobstack_step(w, o, 3, 0, NULL, 0, NULL, NULL, &e));
+	OK(take_step(w, o, 3, 0, NULL, NULL, &e));
 	OK(jobstack_list(h, "tails", &f, take_tail, &t, &e));
 	assert_true(t.n == 2 && t.with == 0); /* not asked for */
 	assert_string_equal(t.err_log, "/own/err");
@@ -295,13 +306,13 @@ static void err_tails(void **state)
 	t = (struct tails){.n = 0};
 	OK(jobstack_attempts(h, "tails", 1, take_tail, &t, &e));
 	assert_true(t.with == 1 && t.bytes == JOBSTACK_ERR_TAIL_MAX && t.err_at == -1);
-	OK(jobstack_step(w, NULL, 0, JOBSTACK_POP_MAX, NULL, 0, &b, NULL, &e));
+	OK(take_step(w, NULL, 0, JOBSTACK_POP_MAX, &b, NULL, &e));
 	assert_int_equal(b.count, JOBSTACK_POP_MAX);
 	for (size_t i = 0; i < b.count; i++) {
-		o[i] = outcome(b.entries[i].entry, 1, JOBSTACK_FAILED, 1);
+		o[i] = outcome(jobstack_batch_entry(&b, i)->entry, 1, JOBSTACK_FAILED, 1);
 		o[i].err_tail = (struct jobstack_bytes){tail, sizeof(tail)};
 	}
-	OK(jobstack_step(w, o, b.count, 0, NULL, 0, NULL, NULL, &e));
+	OK(take_step(w, o, b.count, 0, NULL, NULL, &e));
 	jobstack_batch_free(&b);
 	t = (struct tails){.n = 0};
 	OK(jobstack_list(h, "tails", &f, take_tail, &t, &e));
@@ -317,12 +328,14 @@ static void scattered(const char *stack, int lifo, size_t k)
 	static const uint64_t order[2][3][5] = {{{1, 3, 5, 7, 9}, {1, 3, 5, 7, 9}, {1, 3, 5, 7, 9}},
 						{{9, 7, 5, 3, 1}, {7, 9, 3, 5, 1}, {5, 7, 9, 1, 3}}};
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
 	struct jobstack_outcome o[9];
-	struct jobstack_batch b = {0};
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 	struct jobstack_worker *w;
 	size_t seen = 0, n = 0;
 
-	push.policy.max_attempts = 1;
+	push.policy = &policy;
+	policy.max_attempts = 1;
 	push.lifo = lifo;
 	push_numbered(stack, &push, 9);
 	OK(jobstack_pop(h, stack, NULL, 9, &b, &e));
@@ -333,17 +346,17 @@ static void scattered(const char *stack, int lifo, size_t k)
 	OK(jobstack_requeue(h, stack, NULL, 0, NULL, &e));
 	OK(jobstack_worker_begin(h, stack, NULL, &w, &e));
 	do {
-		OK(jobstack_step(w, o, n, k, NULL, 0, &b, NULL, &e));
+		OK(take_step(w, o, n, k, &b, NULL, &e));
 		n = b.count;
 		for (size_t i = 0; i < n; i++, seen++) {
 			char name[16];
 
 			assert_true(seen < 5);
-			assert_int_equal(b.entries[i].entry, order[lifo][k - 1][seen]);
-			assert_int_equal(b.entries[i].attempt, 2);
-			(void)snprintf(name, sizeof(name), "/d/%u", (unsigned)b.entries[i].entry);
-			assert_string_equal(b.entries[i].datapath, name);
-			o[i] = outcome(b.entries[i].entry, 2, JOBSTACK_DONE, 0);
+			assert_int_equal(jobstack_batch_entry(&b, i)->entry, order[lifo][k - 1][seen]);
+			assert_int_equal(jobstack_batch_entry(&b, i)->attempt, 2);
+			(void)snprintf(name, sizeof(name), "/d/%u", (unsigned)jobstack_batch_entry(&b, i)->entry);
+			assert_string_equal(jobstack_batch_entry(&b, i)->datapath, name);
+			o[i] = outcome(jobstack_batch_entry(&b, i)->entry, 2, JOBSTACK_DONE, 0);
 		}
 		jobstack_batch_free(&b);
 	} while (n > 0);
@@ -369,14 +382,16 @@ static void lists(void **state)
 static void requeues(void **state)
 {
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
 	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
-	struct jobstack_requeue_result r;
+	struct jobstack_requeue_result r = JOBSTACK_REQUEUE_RESULT_INIT;
 	struct jobstack_outcome o[9];
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 	uint64_t some[] = {2, 9, 77};
 
 	(void)state;
-	push.policy.max_attempts = 1;
+	push.policy = &policy;
+	policy.max_attempts = 1;
 	push_numbered("req", &push, 9);
 	OK(jobstack_pop(h, "req", NULL, 8, &b, &e));
 	for (uint64_t i = 0; i < 8; i++)
@@ -401,7 +416,7 @@ static void requeues(void **state)
 	assert_true(st.dead == 0 && st.done == 3 && st.ready == 6);
 	OK(jobstack_pop(h, "req", NULL, 9, &b,
 			&e)); /* the lists that came back: 1,3,5,7 at rank and pos of their own */
-	assert_true(b.entries[0].attempt == 2 || b.entries[0].entry == 9);
+	assert_true(jobstack_batch_entry(&b, 0)->attempt == 2 || jobstack_batch_entry(&b, 0)->entry == 9);
 	jobstack_batch_free(&b);
 	REFUSES(JOBSTACK_EMISSING, JOBSTACK_WHY_NO_ENTRY, jobstack_attempts(h, "req", 77, take_item, NULL, &e));
 	items_n = 0;
@@ -415,13 +430,15 @@ static void requeue_below_zero(void **state)
 {
 	static const enum jobstack_verdict verdicts[] = {JOBSTACK_DONE, JOBSTACK_FAILED};
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
-	struct jobstack_requeue_result r;
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
+	struct jobstack_requeue_result r = JOBSTACK_REQUEUE_RESULT_INIT;
 	struct jobstack_outcome o[6];
-	struct jobstack_batch b, c;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT, c = JOBSTACK_BATCH_INIT;
 	struct jobstack_worker *w, *victim;
 
 	(void)state;
-	push.policy.max_attempts = 1;
+	push.policy = &policy;
+	policy.max_attempts = 1;
 	for (int i = 0; i < 2; i++) {
 		const char *stack = i == 0 ? "below-done" : "below-dead";
 		struct jobstack_filter f = JOBSTACK_FILTER_INIT;
@@ -429,18 +446,19 @@ static void requeue_below_zero(void **state)
 		push_numbered(stack, &push, 8);
 		OK(jobstack_worker_begin(h, stack, NULL, &w, &e));
 		OK(jobstack_worker_begin(h, stack, NULL, &victim, &e));
-		OK(jobstack_step(w, NULL, 0, 6, NULL, 0, &b, NULL, &e));
+		OK(take_step(w, NULL, 0, 6, &b, NULL, &e));
 		for (size_t j = 0; j < 6; j++)
-			o[j] = outcome(b.entries[j].entry, 1, verdicts[i], i);
+			o[j] = outcome(jobstack_batch_entry(&b, j)->entry, 1, verdicts[i], i);
 		jobstack_batch_free(&b);
-		OK(jobstack_step(w, o, 6, 0, NULL, 0, NULL, NULL, &e));
+		OK(take_step(w, o, 6, 0, NULL, NULL, &e));
 		f.states = i == 0 ? JOBSTACK_IS_DONE : JOBSTACK_IS_DEAD;
 		OK(jobstack_requeue(h, stack, &f, 0, &r, &e));
 		assert_true(r.requeued == 6);
-		OK(jobstack_step(victim, NULL, 0, 1, NULL, 0, &c, NULL, &e));
+		OK(take_step(victim, NULL, 0, 1, &c, NULL, &e));
 		jobstack_batch_free(&c);
 		OK(jobstack_pop(h, stack, NULL, 1, &b, &e));
-		o[0] = outcome(b.entries[0].entry, b.entries[0].attempt, JOBSTACK_DONE, 0);
+		o[0] = outcome(jobstack_batch_entry(&b, 0)->entry, jobstack_batch_entry(&b, 0)->attempt, JOBSTACK_DONE,
+			       0);
 		OK(jobstack_close(h, stack, o, 1, NULL, &e));
 		jobstack_batch_free(&b);
 		OK(jobstack_recover(h, stack, jobstack_worker_id(victim), 1, "gone", NULL, &e));
@@ -456,11 +474,13 @@ static void requeue_below_zero(void **state)
 static void requeue_races(void **state)
 {
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
 	struct jobstack_outcome o[300];
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 
 	(void)state;
-	push.policy.max_attempts = 1;
+	push.policy = &policy;
+	policy.max_attempts = 1;
 	push_numbered("rr", &push, 300);
 	OK(jobstack_pop(h, "rr", NULL, 300, &b, &e));
 	for (uint64_t i = 0; i < 300; i++)
@@ -496,16 +516,17 @@ static void many_poppers(void **state)
 		if (fork() == 0) {
 			struct jobstack_outcome o[37];
 			struct jobstack_worker *w;
-			struct jobstack_batch b;
+			struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 			size_t n = 0;
 
 			h = open_one();
 			OK(jobstack_worker_begin(h, "many", NULL, &w, &e));
 			do {
-				OK(jobstack_step(w, o, n, 37, NULL, 0, &b, NULL, &e));
+				OK(take_step(w, o, n, 37, &b, NULL, &e));
 				n = b.count;
 				for (size_t k = 0; k < n; k++)
-					o[k] = outcome(b.entries[k].entry, b.entries[k].attempt, JOBSTACK_DONE, 0);
+					o[k] = outcome(jobstack_batch_entry(&b, k)->entry,
+						       jobstack_batch_entry(&b, k)->attempt, JOBSTACK_DONE, 0);
 				jobstack_batch_free(&b);
 			} while (n > 0);
 			OK(jobstack_worker_end(w, NULL, 0, NULL, &e));

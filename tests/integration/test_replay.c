@@ -44,16 +44,16 @@ static struct gone *claim(const char *stack, size_t n)
 	g->stack = stack;
 	OK(jobstack_worker_begin(h, stack, NULL, &g->worker, &e));
 	while (g->n < n) {
-		struct jobstack_batch batch;
+		struct jobstack_batch batch = JOBSTACK_BATCH_INIT;
 
-		OK(jobstack_step(g->worker, NULL, 0, JOBSTACK_POP_MAX, NULL, 0, &batch, NULL, &e));
+		OK(take_step(g->worker, NULL, 0, JOBSTACK_POP_MAX, &batch, NULL, &e));
 		assert_true(batch.count > 0);
 		for (size_t i = 0; i < batch.count; i++) {
 			struct jobstack_outcome *o = &g->o[g->n++];
 
 			*o = (struct jobstack_outcome)JOBSTACK_OUTCOME_INIT;
-			o->entry = batch.entries[i].entry;
-			o->attempt = batch.entries[i].attempt;
+			o->entry = jobstack_batch_entry(&batch, i)->entry;
+			o->attempt = jobstack_batch_entry(&batch, i)->attempt;
 			o->exit_code = 0;
 			o->user_us = (int64_t)i;
 			o->started_us = jobstack_now_us() - 2000000;
@@ -79,7 +79,7 @@ static void forget(struct gone *g)
 static void each_verdict(void **state)
 {
 	struct gone *g = claim("each", 7);
-	struct jobstack_step_report report;
+	struct jobstack_step_report report = JOBSTACK_STEP_REPORT_INIT;
 
 	(void)state;
 	g->o[1].verdict = JOBSTACK_FAILED;
@@ -98,7 +98,7 @@ static void each_verdict(void **state)
 	for (size_t i = 0; i < 5; i++)
 		assert_int_equal(results[i], JOBSTACK_REPLAYED_BEFORE);
 	balance("each", 1, 1, 4, 1, 0);
-	GIVES(1, jobstack_step(g->worker, g->o + 5, 2, 0, NULL, 0, NULL, &report, &e));
+	GIVES(1, take_step(g->worker, g->o + 5, 2, 0, NULL, &report, &e));
 	balance("each", 1, 1, 4, 1, 0);
 	forget(g);
 }
@@ -136,7 +136,7 @@ static void part_was_delivered(void **state)
 	struct gone *g = claim("part", 4);
 
 	(void)state;
-	OK(jobstack_step(g->worker, g->o, 2, 0, NULL, 0, NULL, NULL, &e));
+	OK(take_step(g->worker, g->o, 2, 0, NULL, NULL, &e));
 	g->o[1].exit_code = 9; /* not what it had said */
 	GIVES(1, REPLAY(g, 0, 3, NULL));
 	assert_int_equal(results[0], JOBSTACK_REPLAYED_BEFORE);

@@ -296,7 +296,7 @@ static void requeue_and_pop(void **state)
 	assert_true(a.requeued.requeued == 3);
 	release();
 	ENDS(&w, 0);
-	assert_true(w.batch.count == 2 && w.batch.entries[0].entry == 4);
+	assert_true(w.batch.count == 2 && jobstack_batch_entry(&w.batch, 0)->entry == 4);
 	audit("rp", 4, 2, 0, 0);
 	jobstack_batch_free(&w.batch);
 	w.outcome[0] = outcome(4, 1, JOBSTACK_FAILED, 1);
@@ -311,7 +311,7 @@ static void requeue_and_pop(void **state)
 	w.n = 0;
 	w.k = 3;
 	OK(do_step(&w)); /* what is first in line, as if there were no requeue */
-	assert_true(w.batch.count == 3 && w.batch.entries[0].entry == 1);
+	assert_true(w.batch.count == 3 && jobstack_batch_entry(&w.batch, 0)->entry == 1);
 	jobstack_batch_free(&w.batch);
 	start(&w, do_step); /* and now it comes to the place that is being taken */
 	until_waiting(2);
@@ -320,8 +320,8 @@ static void requeue_and_pop(void **state)
 	ENDS(&w, 0);
 	assert_true(a.requeued.requeued == 2);
 	/* it came before the requeue was committed, and got 6; or after it, and got 4 and 5 */
-	assert_true((w.batch.count == 1 && w.batch.entries[0].entry == 6) ||
-		    (w.batch.count == 2 && w.batch.entries[0].entry == 4));
+	assert_true((w.batch.count == 1 && jobstack_batch_entry(&w.batch, 0)->entry == 6) ||
+		    (w.batch.count == 2 && jobstack_batch_entry(&w.batch, 0)->entry == 4));
 	audit("rp", 3 - w.batch.count, 3 + w.batch.count, 0, 0);
 	over(&a);
 	over(&w);
@@ -334,10 +334,12 @@ static void requeue_and_pop(void **state)
 static void promote_and_pop(void **state)
 {
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
 	struct rival w, v, s;
 
 	(void)state;
-	push.policy.retry_delay_us = 0;
+	push.policy = &policy;
+	policy.retry_delay_us = 0;
 	push_numbered("due", &push, 6);
 	w = rival_worker("due", 6);
 	v = rival_worker("due", 0);
@@ -362,7 +364,7 @@ static void promote_and_pop(void **state)
 	assert_true(s.batch.count == 1);
 	for (size_t i = 0; i < 2; i++) {
 		OK(do_step(&v));
-		assert_true(v.batch.count == 1 && v.batch.entries[0].attempt == 2);
+		assert_true(v.batch.count == 1 && jobstack_batch_entry(&v.batch, 0)->attempt == 2);
 		jobstack_batch_free(&v.batch);
 	}
 	OK(do_step(&v));
@@ -377,10 +379,12 @@ static void promote_and_pop(void **state)
 static void promote_under_a_pop(void **state)
 {
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
 	struct rival w, v;
 
 	(void)state;
-	push.policy.retry_delay_us = 0;
+	push.policy = &policy;
+	policy.retry_delay_us = 0;
 	push_numbered("under", &push, 4);
 	w = rival_worker("under", 2);
 	v = rival_worker("under", 0);
@@ -394,10 +398,11 @@ static void promote_under_a_pop(void **state)
 	OK(do_promote(&w)); /* 1 goes before them */
 	release();
 	ENDS(&v, 0);
-	assert_true(v.batch.count == 1 && v.batch.entries[0].entry == 3);
+	assert_true(v.batch.count == 1 && jobstack_batch_entry(&v.batch, 0)->entry == 3);
 	jobstack_batch_free(&v.batch);
 	OK(do_step(&v));
-	assert_true(v.batch.count == 1 && v.batch.entries[0].entry == 1 && v.batch.entries[0].attempt == 2);
+	assert_true(v.batch.count == 1 && jobstack_batch_entry(&v.batch, 0)->entry == 1 &&
+		    jobstack_batch_entry(&v.batch, 0)->attempt == 2);
 	audit("under", 1, 3, 0, 0);
 	over(&w);
 	over(&v);
@@ -414,11 +419,13 @@ static void states_under_work(void **state)
 	(void)state;
 	for (unsigned s = JOBSTACK_PAUSED; s <= JOBSTACK_CANCELLED; s++) {
 		struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
-		struct jobstack_step_report report;
+		struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
+		struct jobstack_step_report report = JOBSTACK_STEP_REPORT_INIT;
 		struct rival w, v, p;
 		int pushes = s == JOBSTACK_PAUSED ? 0 : JOBSTACK_ECONFLICT;
 
-		push.policy.retry_delay_us = 0;
+		push.policy = &policy;
+		policy.retry_delay_us = 0;
 		push_numbered(name[s], &push, 20);
 		w = rival_worker(name[s], 6);
 		v = rival_worker(name[s], 2);
@@ -430,10 +437,10 @@ static void states_under_work(void **state)
 		w.outcome[1] = outcome(2, 1, JOBSTACK_FAILED, 1);
 		w.outcome[2] = outcome(3, 1, JOBSTACK_INTERRUPTED, -1);
 		w.outcome[3] = outcome(4, 1, JOBSTACK_UNSTARTED, -1);
-		OK(jobstack_step(w.worker, w.outcome, 4, 5, NULL, 0, &w.batch, &report, &e));
+		OK(take_step(w.worker, w.outcome, 4, 5, &w.batch, &report, &e));
 		assert_true(w.batch.count == 0 && (unsigned)report.state == s);
 		OK(do_promote(&w));
-		OK(jobstack_step(v.worker, NULL, 0, 5, NULL, 0, &v.batch, NULL, &e));
+		OK(take_step(v.worker, NULL, 0, 5, &v.batch, NULL, &e));
 		assert_true(v.batch.count == 0);
 		p.outcome[0] = outcome(9, 1, JOBSTACK_DONE, 0);
 		p.outcome[1] = outcome(10, 1, JOBSTACK_FAILED, 1);
@@ -491,17 +498,18 @@ static double drain(const char *stack, size_t n)
 {
 	struct jobstack_outcome o = JOBSTACK_OUTCOME_INIT;
 	struct jobstack_worker *w;
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 	int64_t from = jobstack_now_us();
 	size_t open = 0;
 
 	OK(jobstack_worker_begin(h, stack, NULL, &w, &e));
 	for (size_t i = 0; i <= n; i++) {
-		OK(jobstack_step(w, &o, open, 1, NULL, 0, &b, NULL, &e));
+		OK(take_step(w, &o, open, 1, &b, NULL, &e));
 		open = b.count;
 		assert_true(b.count == (i < n));
 		if (open > 0)
-			o = outcome(b.entries[0].entry, 1, i % 10 == 9 ? JOBSTACK_FAILED : JOBSTACK_DONE, i % 10 == 9);
+			o = outcome(jobstack_batch_entry(&b, 0)->entry, 1,
+				    i % 10 == 9 ? JOBSTACK_FAILED : JOBSTACK_DONE, i % 10 == 9);
 		jobstack_batch_free(&b);
 	}
 	OK(jobstack_worker_end(w, NULL, 0, NULL, &e));
@@ -515,12 +523,14 @@ static void long_snapshot(void **state)
 {
 	enum { N = 3000 };
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
 	MYSQL *reader = plain(0);
 	double without, with;
 	uint64_t seen;
 
 	(void)state;
-	push.policy.max_attempts = 1;
+	push.policy = &policy;
+	policy.max_attempts = 1;
 	push_numbered("short", &push, N);
 	push_numbered("long", &push, N);
 	without = drain("short", N);

@@ -159,7 +159,7 @@ static void drop_and_pop(void **state)
 	assert_non_null(strstr(d.error.text, "running entries (1)"));
 	audit("popped", 3, 1, 0, 0);
 	s.n = 1;
-	s.outcome[0] = outcome(s.batch.entries[0].entry, 1, JOBSTACK_DONE, 0);
+	s.outcome[0] = outcome(jobstack_batch_entry(&s.batch, 0)->entry, 1, JOBSTACK_DONE, 0);
 	OK(do_close(&s));
 	jobstack_batch_free(&s.batch);
 	hold("span WHERE stack_id=%" PRIu64, id_of("popped"));

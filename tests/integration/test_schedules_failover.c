@@ -27,9 +27,9 @@ static void others_work(const char *stack)
 	until_none_holds();
 	from = jobstack_now_us();
 	push_numbered(stack, NULL, 10);
-	OK(jobstack_step(w.worker, NULL, 0, 2, NULL, 0, &w.batch, NULL, &e));
+	OK(take_step(w.worker, NULL, 0, 2, &w.batch, NULL, &e));
 	assert_true(w.batch.count == 2);
-	o = outcome(w.batch.entries[0].entry, 1, JOBSTACK_DONE, 0);
+	o = outcome(jobstack_batch_entry(&w.batch, 0)->entry, 1, JOBSTACK_DONE, 0);
 	OK(jobstack_worker_end(w.worker, &o, 1, NULL, &e));
 	OK(jobstack_requeue(h, stack, NULL, 0, NULL, &e));
 	print_message("# %s: others needed %" PRId64 " ms\n", stack, (jobstack_now_us() - from) / 1000);
@@ -90,7 +90,7 @@ static void frozen_reading(void **state)
 	others_work("reading");
 	proxy_drop_client(&between);
 	ENDS(&r, 0);
-	assert_true(r.batch.count == N && r.batch.entries[N - 1].datapath_len == 4000);
+	assert_true(r.batch.count == N && jobstack_batch_entry(&r.batch, N - 1)->datapath_len == 4000);
 	proxy_finish(&between);
 	audit("reading", 9, N, 1, 0);
 	over(&r);
@@ -133,9 +133,10 @@ static void work_off(const char *stack)
 		n = w.batch.count;
 		for (size_t i = 0; i < n; i++) {
 			struct jobstack_outcome o =
-				outcome(w.batch.entries[i].entry, w.batch.entries[i].attempt, JOBSTACK_DONE, 0);
+				outcome(jobstack_batch_entry(&w.batch, i)->entry,
+					jobstack_batch_entry(&w.batch, i)->attempt, JOBSTACK_DONE, 0);
 
-			OK(jobstack_step(w.worker, &o, 1, 0, NULL, 0, NULL, NULL, &e));
+			OK(take_step(w.worker, &o, 1, 0, NULL, NULL, &e));
 		}
 		jobstack_batch_free(&w.batch);
 	} while (n > 0);
@@ -205,7 +206,7 @@ static void unsettled_and_failed_over(void **state)
 	six("again");
 	r = distant(&between, "again");
 	OK(do_begin(&r));
-	OK(jobstack_step(r.worker, NULL, 0, 3, NULL, 0, &r.batch, NULL, &e));
+	OK(take_step(r.worker, NULL, 0, 3, &r.batch, NULL, &e));
 	jobstack_batch_free(&r.batch);
 	r.outcome[0] = outcome(3, 1, JOBSTACK_DONE, 0);
 	r.outcome[1] = outcome(4, 1, JOBSTACK_FAILED, 1);
@@ -221,7 +222,7 @@ static void unsettled_and_failed_over(void **state)
 	proxy_drop_client(&between);
 	ENDS(&r, 0);
 	proxy_finish(&between);
-	assert_true(r.batch.count == 1 && r.batch.entries[0].entry == 6);
+	assert_true(r.batch.count == 1 && jobstack_batch_entry(&r.batch, 0)->entry == 6);
 	audit("again", 2, 2, 1, 1);
 	over(&r);
 }
@@ -279,7 +280,7 @@ static int next_name(void *ctx, struct jobstack_bytes *datapath)
 static void pushers_ahead(void **state)
 {
 	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
-	struct jobstack_push_result result;
+	struct jobstack_push_result result = JOBSTACK_PUSH_RESULT_INIT;
 	struct pushing p = {.given = 0};
 
 	(void)state;

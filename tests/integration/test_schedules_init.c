@@ -41,7 +41,7 @@ static void make_first_version(void)
 static void *init_thread(void *ctx)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	struct jobstack_init_report report;
+	struct jobstack_init_report report = JOBSTACK_INIT_REPORT_INIT;
 	int *status = ctx;
 	struct jobstack *one = proxy_handle(&between);
 

@@ -57,9 +57,9 @@ static void others_work(const char *stack)
 
 	push_numbered(stack, NULL, 10);
 	w = rival_worker(stack, 0);
-	OK(jobstack_step(w.worker, NULL, 0, 4, NULL, 0, &w.batch, NULL, &e));
+	OK(take_step(w.worker, NULL, 0, 4, &w.batch, NULL, &e));
 	assert_true(w.batch.count == 4);
-	o = outcome(w.batch.entries[0].entry, 1, JOBSTACK_DONE, 0);
+	o = outcome(jobstack_batch_entry(&w.batch, 0)->entry, 1, JOBSTACK_DONE, 0);
 	OK(jobstack_worker_end(w.worker, &o, 1, NULL, &e));
 	push_numbered(stack, NULL, 3000);
 	look(stack);
@@ -123,7 +123,7 @@ static void discarded(void **state)
 static void named(void **state)
 {
 	struct jobstack_push_options unique = JOBSTACK_PUSH_OPTIONS_INIT;
-	struct jobstack_push_result result;
+	struct jobstack_push_result result = JOBSTACK_PUSH_RESULT_INIT;
 	struct rival r;
 
 	(void)state;

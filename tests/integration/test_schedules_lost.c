@@ -13,7 +13,7 @@ static void ready_worker(struct rival *r, size_t k)
 {
 	OK(do_begin(r));
 	r->id = jobstack_worker_id(r->worker);
-	OK(jobstack_step(r->worker, NULL, 0, k, NULL, 0, &r->batch, NULL, &e));
+	OK(take_step(r->worker, NULL, 0, k, &r->batch, NULL, &e));
 	assert_int_equal(r->batch.count, k);
 	jobstack_batch_free(&r->batch);
 	r->outcome[0] = outcome(3, 1, JOBSTACK_DONE, 0);
@@ -65,7 +65,7 @@ static void ready_close(struct rival *r)
 	(void)sql(holder, "DELETE FROM span WHERE class=1 AND stack_id=%" PRIu64, id_of(r->stack));
 	(void)sql(holder, "INSERT INTO span VALUES(%" PRIu64 ",0,1,2,2,2,NULL,2,1,0,NULL,NULL)", id_of(r->stack));
 	OK(do_pop(r));
-	assert_true(r->batch.count == 3 && r->batch.entries[0].entry == 3);
+	assert_true(r->batch.count == 3 && jobstack_batch_entry(&r->batch, 0)->entry == 3);
 	jobstack_batch_free(&r->batch);
 	r->outcome[0] = outcome(3, 1, JOBSTACK_DONE, 0);
 	r->n = 1;
@@ -178,9 +178,9 @@ static void end_call(const struct call *c, struct rival *r)
 {
 	ENDS(r, 0);
 	if (c->call == do_step)
-		assert_true(r->batch.count == 1 && r->batch.entries[0].entry == 6);
+		assert_true(r->batch.count == 1 && jobstack_batch_entry(&r->batch, 0)->entry == 6);
 	if (c->call == do_pop)
-		assert_true(r->batch.count == 1 && r->batch.entries[0].entry == 2);
+		assert_true(r->batch.count == 1 && jobstack_batch_entry(&r->batch, 0)->entry == 2);
 	if (c->call == do_recover)
 		assert_true(r->taken == 3);
 	if (c->call == do_requeue || c->call == do_move)
@@ -250,9 +250,8 @@ static void reply_lost(void **state)
  * try, which moved seq: so must the worker, or its commands would outlive it. */
 static void lease_behind_a_lost_reply(void **state)
 {
-	static volatile int stop;
 	struct jobstack_options o = JOBSTACK_OPTIONS_INIT;
-	struct rival r = {.stack = "lease", .handle = NULL};
+	struct rival r = {.stack = "lease", .batch = JOBSTACK_BATCH_INIT};
 	int64_t caught_us;
 
 	(void)state;
@@ -261,7 +260,6 @@ static void lease_behind_a_lost_reply(void **state)
 	o.host = "127.0.0.1";
 	o.port = between.port;
 	o.patience_us = BOUND_US;
-	o.stop = &stop;
 	OK(jobstack_open(&r.handle, &o, &e));
 	ready_step(&r);
 	proxy_arm(&between, PROXY_SWALLOW, 0);
@@ -269,14 +267,13 @@ static void lease_behind_a_lost_reply(void **state)
 	proxy_caught(&between);
 	proxy_settle(&between);
 	caught_us = jobstack_now_us();
-	stop = 1;
+	jobstack_stop(r.handle); /* while this thread's rival waits */
 	proxy_drop_client(&between);
 	ENDS(&r, JOBSTACK_ESTOPPED);
 	proxy_finish(&between);
-	stop = 0;
 	start(&r, do_step);
 	ENDS(&r, 0);
-	assert_true(r.batch.count == 1 && r.batch.entries[0].entry == 6);
+	assert_true(r.batch.count == 1 && jobstack_batch_entry(&r.batch, 0)->entry == 6);
 	assert_true(jobstack_worker_deadline_us(r.worker) <= caught_us + jobstack_worker_lease_us(r.worker));
 	r.n = r.k = 0; /* one that is answered at once counts from itself again */
 	start(&r, do_step);
@@ -333,7 +330,7 @@ static void pop_after_its_close(void **state)
 	proxy_caught(&between);
 	proxy_drop_client(&between);
 	ENDS(&r, 0);
-	assert_true(r.batch.count == 1 && r.batch.entries[0].entry == 1);
+	assert_true(r.batch.count == 1 && jobstack_batch_entry(&r.batch, 0)->entry == 1);
 	r.outcome[0] = outcome(1, 1, JOBSTACK_DONE, 0);
 	r.n = 1;
 	OK(do_close(&r));
@@ -382,7 +379,7 @@ static void stale_requeue(void **state)
 	OK(jobstack_requeue(h, "stale", NULL, 0, NULL, &e));
 	r.k = 1;
 	OK(jobstack_pop(h, "stale", NULL, 1, &r.batch, &e));
-	assert_true(r.batch.entries[0].entry == 1);
+	assert_true(jobstack_batch_entry(&r.batch, 0)->entry == 1);
 	OK(jobstack_close(h, "stale", &o, 1, NULL, &e));
 	assert_true(sql(holder, "SELECT attempt FROM dead WHERE stack_id=%" PRIu64, id_of("stale")) == 2);
 	proxy_resume(&between); /* what it had seen is not so any more: it changes nothing, and looks again */

@@ -9,7 +9,7 @@
 /* All that is done goes, however lately. */
 static int do_prune(struct rival *r)
 {
-	struct jobstack_prune_result result;
+	struct jobstack_prune_result result = JOBSTACK_PRUNE_RESULT_INIT;
 	int status = jobstack_prune(r->handle, r->stack, NULL, &result, &r->error);
 
 	r->taken = result.entries;
@@ -40,7 +40,7 @@ static void ready_step(struct rival *r)
 	limit(r->stack, 3);
 	OK(do_begin(r));
 	r->id = jobstack_worker_id(r->worker);
-	OK(jobstack_step(r->worker, NULL, 0, 5, NULL, 0, &r->batch, NULL, &e));
+	OK(take_step(r->worker, NULL, 0, 5, &r->batch, NULL, &e));
 	assert_int_equal(r->batch.count, 3);
 	jobstack_batch_free(&r->batch);
 	r->outcome[0] = outcome(3, 1, JOBSTACK_DONE, 0);
@@ -59,13 +59,13 @@ static void ready_prune(struct rival *r)
 {
 	struct jobstack_outcome o[2] = {outcome(3, 1, JOBSTACK_DONE, 0), outcome(4, 1, JOBSTACK_INTERRUPTED, -1)};
 	struct jobstack_worker *w;
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 
 	OK(jobstack_worker_begin(h, r->stack, NULL, &w, &e));
-	OK(jobstack_step(w, NULL, 0, 2, NULL, 0, &b, NULL, &e));
-	assert_true(b.count == 2 && b.entries[0].entry == 3);
+	OK(take_step(w, NULL, 0, 2, &b, NULL, &e));
+	assert_true(b.count == 2 && jobstack_batch_entry(&b, 0)->entry == 3);
 	jobstack_batch_free(&b);
-	OK(jobstack_step(w, o, 2, 1, NULL, 0, &b, NULL, &e));
+	OK(take_step(w, o, 2, 1, &b, NULL, &e));
 	jobstack_batch_free(&b);
 	OK(jobstack_worker_end(w, NULL, 0, NULL, &e));
 	jobstack_worker_free(w);
@@ -114,9 +114,9 @@ static void end_call(const struct call *c, struct rival *r)
 {
 	ENDS(r, 0);
 	if (c->call == do_step)
-		assert_true(r->batch.count == 1 && r->batch.entries[0].entry == 6);
+		assert_true(r->batch.count == 1 && jobstack_batch_entry(&r->batch, 0)->entry == 6);
 	if (c->call == do_pop)
-		assert_true(r->batch.count == 1 && r->batch.entries[0].entry == 2);
+		assert_true(r->batch.count == 1 && jobstack_batch_entry(&r->batch, 0)->entry == 2);
 	if (c->call == do_prune)
 		assert_int_equal(r->taken, 2);
 	if (c->call == do_set)

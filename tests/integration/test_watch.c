@@ -42,13 +42,13 @@ static struct jobstack_worker *worker(const char *stack, int64_t lease_us)
 {
 	struct jobstack_worker_options options = JOBSTACK_WORKER_OPTIONS_INIT;
 	struct jobstack_worker *w;
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 
 	options.lease_us = lease_us;
 	options.node = "n3";
 	OK(jobstack_push(h, stack, NULL, "/x", &e));
 	OK(jobstack_worker_begin(h, stack, &options, &w, &e));
-	OK(jobstack_step(w, NULL, 0, 1, NULL, 0, &b, NULL, &e));
+	OK(take_step(w, NULL, 0, 1, &b, NULL, &e));
 	assert_int_equal(b.count, 1);
 	jobstack_batch_free(&b);
 	return w;
@@ -97,7 +97,7 @@ static void silence(void **state)
 	assert_non_null(strstr(told, ": 1 entry requeued"));
 	look("silence");
 	assert_true(st.ready == 1 && st.workers == 0);
-	GIVES(JOBSTACK_NOTHING, jobstack_step(w, NULL, 0, 0, NULL, 0, NULL, NULL, &e)); /* it is fenced */
+	GIVES(JOBSTACK_NOTHING, take_step(w, NULL, 0, 0, NULL, NULL, &e)); /* it is fenced */
 	look_once(watch, 0);
 	jobstack_worker_free(w);
 	js_watch_free(watch);
@@ -153,7 +153,7 @@ static void heartbeat(void **state)
 	(void)state;
 	assert_int_equal(watch_on(watch, jobstack_now_us() + LEASE_US / 2), 0);
 	since = jobstack_now_us();
-	OK(jobstack_step(w, NULL, 0, 0, NULL, 0, NULL, NULL, &e));
+	OK(take_step(w, NULL, 0, 0, NULL, NULL, &e));
 	look_once(own, 0);
 	assert_int_equal(result.others, 0);
 	taken_after(watch, since);
@@ -178,7 +178,7 @@ static void suspicion(void **state)
 	told_n = 0;
 	w = worker("words", LEASE_US);
 	OK(jobstack_suspect(h, "words", jobstack_worker_id(w), 1, "node failed (n3)", &e));
-	OK(jobstack_step(w, NULL, 0, 0, NULL, 0, NULL, NULL, &e));
+	OK(take_step(w, NULL, 0, 0, NULL, NULL, &e));
 	assert_true(watch_on(watch, jobstack_now_us() + 60 * JS_SECOND_US));
 	assert_memory_equal(reason, "silent for ", 11);
 	jobstack_worker_free(w);
@@ -190,7 +190,7 @@ static void scripts(void **state)
 {
 	struct jobstack_worker_options options = JOBSTACK_WORKER_OPTIONS_INIT;
 	struct js_watch *watch = watcher("script", 0);
-	struct jobstack_batch b;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
 	int64_t since;
 
 	(void)state;
@@ -201,7 +201,7 @@ static void scripts(void **state)
 	js_clock_nap(5 * JS_SECOND_US / 2, NULL);
 	look_once(watch, 0); /* within its lease it may be as silent as it likes */
 	assert_int_equal(result.suspects, 0);
-	OK(jobstack_renew(h, "script", b.entries[0].entry, 1, JS_SECOND_US / 2, &e));
+	OK(jobstack_renew(h, "script", jobstack_batch_entry(&b, 0)->entry, 1, JS_SECOND_US / 2, &e));
 	since = jobstack_now_us();
 	look_once(watch, 0);
 	assert_true(watch_on(watch, jobstack_now_us() + 60 * JS_SECOND_US));

@@ -6,7 +6,7 @@
 #
 #   spack repo create jobstack-repo && mkdir -p jobstack-repo/packages/jobstack
 #   cp cmake/packaging/spack/package.py jobstack-repo/packages/jobstack/ && spack repo add jobstack-repo
-#   cd THE-SOURCE && spack dev-build jobstack@0.1.0
+#   cd THE-SOURCE && spack dev-build jobstack@0.2.0
 #
 # From Spack 1.0 on the line `from spack_repo.builtin.build_systems.cmake import CMakePackage` is needed below the other import.
 
@@ -19,7 +19,7 @@ class Jobstack(CMakePackage):
 
     license("BSD-2-Clause")
 
-    version("0.1.0")
+    version("0.2.0")
 
     variant("slurm", default=True, description="Ask Slurm whether a job has ended")
     variant("server", default=False, description="Bring MariaDB along, for `jobstack server`")

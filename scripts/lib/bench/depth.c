@@ -77,16 +77,20 @@ static void end(struct jobstack_worker *worker)
 static void step(struct place *p)
 {
 	struct jobstack_outcome o = JOBSTACK_OUTCOME_INIT;
-	struct jobstack_batch next = {0};
-	struct jobstack_step_report report;
+	struct jobstack_step step = JOBSTACK_STEP_INIT;
+	struct jobstack_batch next = JOBSTACK_BATCH_INIT;
+	struct jobstack_step_report report = JOBSTACK_STEP_REPORT_INIT;
 	size_t n = p->batch.count;
 
 	if (n > 0) {
-		o.entry = p->batch.entries[0].entry;
-		o.attempt = p->batch.entries[0].attempt;
+		o.entry = jobstack_batch_entry(&p->batch, 0)->entry;
+		o.attempt = jobstack_batch_entry(&p->batch, 0)->attempt;
 		o.exit_code = 0;
 	}
-	must(jobstack_step(p->worker, &o, n, 1, NULL, 0, &next, &report, &error), p->stack);
+	step.outcomes = &o;
+	step.outcomes_n = n;
+	step.claim = 1;
+	must(jobstack_step(p->worker, &step, &next, &report, &error), p->stack);
 	jobstack_batch_free(&p->batch);
 	p->batch = next;
 	if (p->batch.count != 1) {

@@ -43,8 +43,8 @@ static size_t fill(struct hand *h)
 	for (size_t i = 0; i < h->batch.count; i++) {
 		struct jobstack_outcome o = JOBSTACK_OUTCOME_INIT;
 
-		o.entry = h->batch.entries[i].entry;
-		o.attempt = h->batch.entries[i].attempt;
+		o.entry = jobstack_batch_entry(&h->batch, i)->entry;
+		o.attempt = jobstack_batch_entry(&h->batch, i)->attempt;
 		o.exit_code = 0;
 		if (fail_odd && o.entry % 2 == 1) {
 			o.verdict = JOBSTACK_FAILED;
@@ -68,10 +68,15 @@ static int step(struct hand *h, size_t take)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	size_t n = fill(h);
-	struct jobstack_batch next = {0};
-	struct jobstack_step_report report;
-	int status = jobstack_step(h->worker, h->outcomes, n, take, NULL, 0, &next, &report, &error);
+	struct jobstack_step what = JOBSTACK_STEP_INIT;
+	struct jobstack_batch next = JOBSTACK_BATCH_INIT;
+	struct jobstack_step_report report = JOBSTACK_STEP_REPORT_INIT;
+	int status;
 
+	what.outcomes = h->outcomes;
+	what.outcomes_n = n;
+	what.claim = take;
+	status = jobstack_step(h->worker, &what, &next, &report, &error);
 	if (status != 0)
 		return complain(&error);
 	jobstack_batch_free(&h->batch);

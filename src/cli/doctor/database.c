@@ -71,7 +71,6 @@ static int connect_to_it(struct doctor *d)
 
 	options.defaults_file = cli_option_file(&d->cli);
 	options.patience_us = PATIENCE_US;
-	options.stop = &cli_stop;
 	status = jobstack_open(&d->cli.handle, &options, &d->cli.error);
 	if (status == JOBSTACK_ESTOPPED)
 		return -1;

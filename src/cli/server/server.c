@@ -171,7 +171,6 @@ static int try_login(struct cli *cli, const struct js_server_info *info)
 	int status;
 
 	options.defaults_file = info->client_file;
-	options.stop = &cli_stop;
 	status = jobstack_open(&handle, &options, &cli->error);
 	jobstack_free(handle);
 	return status;

@@ -332,7 +332,6 @@ int submit_reach(struct submit *s, int *status)
 
 	options.defaults_file = cli_option_file(&s->cli);
 	options.patience_us = REACH_US;
-	options.stop = &cli_stop;
 	for (;;) {
 		js_error_clear(&s->cli.error);
 		rc = jobstack_open(&s->cli.handle, &options, &s->cli.error);

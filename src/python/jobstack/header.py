@@ -3,8 +3,8 @@
 import ctypes
 from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
 
-JOBSTACK_ABI = 0
-JOBSTACK_VERSION = "0.1.0"
+JOBSTACK_ABI = 1
+JOBSTACK_VERSION = "0.2.0"
 JOBSTACK_OK = 0
 JOBSTACK_NOTHING = 1
 JOBSTACK_EUSAGE = -2
@@ -70,10 +70,9 @@ class jobstack_options(ctypes.Structure):
         ("database", c_char_p),
         ("port", c_uint),
         ("patience_us", c_int64),
+        ("crowd_us", c_int64),
         ("log", c_void_p),
         ("log_ctx", c_void_p),
-        ("stop", c_void_p),
-        ("crowd_us", c_int64),
     ]
 
     @classmethod
@@ -148,28 +147,35 @@ class jobstack_push_options(ctypes.Structure):
         ("priority", c_int32),
         ("lifo", c_int),
         ("cwd", c_char_p),
-        ("policy", jobstack_policy),
+        ("policy", POINTER(jobstack_policy)),
     ]
 
     @classmethod
     def init(cls):
         new = cls()
         new.size = ctypes.sizeof(cls)
-        new.policy = jobstack_policy.init()
         return new
 
 
 class jobstack_push_result(ctypes.Structure):
     _fields_ = [
+        ("size", c_size_t),
         ("pushed", c_uint64),
         ("skipped", c_uint64),
         ("before", c_uint64),
         ("bad", c_uint64),
     ]
 
+    @classmethod
+    def init(cls):
+        new = cls()
+        new.size = ctypes.sizeof(cls)
+        return new
+
 
 class jobstack_entry(ctypes.Structure):
     _fields_ = [
+        ("size", c_size_t),
         ("entry", c_uint64),
         ("attempt", c_uint32),
         ("fails", c_uint32),
@@ -181,15 +187,23 @@ class jobstack_entry(ctypes.Structure):
 
 class jobstack_batch(ctypes.Structure):
     _fields_ = [
+        ("size", c_size_t),
         ("worker", c_uint64),
         ("count", c_size_t),
-        ("entries", POINTER(jobstack_entry)),
+        ("first", POINTER(jobstack_entry)),
         ("memory", c_void_p),
     ]
+
+    @classmethod
+    def init(cls):
+        new = cls()
+        new.size = ctypes.sizeof(cls)
+        return new
 
 
 class jobstack_outcome(ctypes.Structure):
     _fields_ = [
+        ("size", c_size_t),
         ("entry", c_uint64),
         ("attempt", c_uint32),
         ("verdict", c_int),
@@ -219,6 +233,7 @@ class jobstack_outcome(ctypes.Structure):
     @classmethod
     def init(cls):
         new = cls()
+        new.size = ctypes.sizeof(cls)
         new.exit_code = -1
         new.user_us = -1
         new.system_us = -1
@@ -342,7 +357,14 @@ class jobstack_item(ctypes.Structure):
 
 class jobstack_requeue_result(ctypes.Structure):
     _fields_ = [
+        ("size", c_size_t),
         ("requeued", c_uint64),
         ("refused", c_uint64),
         ("missing", c_uint64),
     ]
+
+    @classmethod
+    def init(cls):
+        new = cls()
+        new.size = ctypes.sizeof(cls)
+        return new

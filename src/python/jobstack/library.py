@@ -8,7 +8,7 @@ import pwd
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
 from .errors import UsageError
-from .header import (JOBSTACK_ABI, JOBSTACK_EUSAGE, JOBSTACK_VERSION, jobstack_batch, jobstack_bytes, jobstack_error,
+from .header import (JOBSTACK_ABI, JOBSTACK_EUSAGE, JOBSTACK_VERSION, jobstack_batch, jobstack_bytes, jobstack_entry, jobstack_error,
                      jobstack_filter, jobstack_item, jobstack_options, jobstack_outcome, jobstack_push_options,
                      jobstack_push_result, jobstack_requeue_result, jobstack_status, jobstack_worker_options)
 
@@ -68,6 +68,8 @@ def _load():
     found.jobstack_now_us.restype = c_int64
     found.jobstack_free.argtypes = [c_void_p]
     found.jobstack_free.restype = None
+    found.jobstack_batch_entry.argtypes = [POINTER(jobstack_batch), c_size_t]
+    found.jobstack_batch_entry.restype = POINTER(jobstack_entry)
     found.jobstack_batch_free.argtypes = [POINTER(jobstack_batch)]
     found.jobstack_batch_free.restype = None
     found.jobstack_describe.argtypes = [c_void_p, c_char_p, c_size_t]
@@ -75,8 +77,8 @@ def _load():
     for name, types in _PROTOTYPES.items():
         getattr(found, name).argtypes = types
     runs = found.jobstack_version().decode()
-    if runs.split(".")[:2] != JOBSTACK_VERSION.split(".")[:2]:
-        raise ImportError("the Python module jobstack %s does not match libjobstack %s: use the module that came with the library" % (
+    if [int(n) for n in runs.split(".")] < [int(n) for n in JOBSTACK_VERSION.split(".")]:
+        raise ImportError("the Python module jobstack %s needs that version of libjobstack, or a later one, but it is %s" % (
             JOBSTACK_VERSION, runs))
     return found
 

@@ -3,13 +3,13 @@
 import ctypes
 import os
 import time
-from ctypes import POINTER, byref, c_char_p, c_uint64, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_uint64, c_void_p, pointer
 
 from .connection import Connection
 from .entry import Entry, identity
 from .errors import Error, UsageError
 from .header import (JOBSTACK_CANCELLED, JOBSTACK_EUSAGE, JOBSTACK_OPEN, JOBSTACK_PAUSED, jobstack_batch, jobstack_bytes,
-                     jobstack_filter, jobstack_push_options, jobstack_push_result, jobstack_requeue_result)
+                     jobstack_filter, jobstack_policy, jobstack_push_options, jobstack_push_result, jobstack_requeue_result)
 from .library import ITEM, NEXT, STATUS, lib, to_us
 from .looks import STATES, Item, Status
 
@@ -38,10 +38,12 @@ class Stack:
         options = jobstack_push_options.init()
         options.unique, options.atomic, options.lifo, options.priority = bool(unique), bool(atomic), bool(lifo), priority
         options.cwd = os.fsencode(os.getcwd() if cwd is None else os.path.abspath(os.fspath(cwd)))
+        policy = jobstack_policy.init()
+        options.policy = pointer(policy)
         for key, value in (("max_attempts", max_attempts), ("max_losses", max_losses), ("max_running", max_running),
                            ("max_failures", max_failures)):
-            setattr(options.policy, key, -1 if value is None else value)
-        options.policy.retry_delay_us = to_us(retry_delay, "retry_delay")
+            setattr(policy, key, -1 if value is None else value)
+        policy.retry_delay_us = to_us(retry_delay, "retry_delay")
         if isinstance(datapaths, (str, bytes, os.PathLike)):
             datapaths = [datapaths]
         source, raised, kept = iter(datapaths), [], []
@@ -59,7 +61,7 @@ class Stack:
                 raised.append(e)
                 return -1
 
-        result = jobstack_push_result()
+        result = jobstack_push_result.init()
         try:
             self.connection.call(lib.jobstack_push_from, self._name, byref(options), NEXT(give), None, byref(result))
         except Error:
@@ -76,11 +78,12 @@ class Stack:
 
     def _pop(self, n, lease, reraise):
         options, kept = identity(lease)
-        batch = jobstack_batch()
+        batch = jobstack_batch.init()
         status, _ = self.connection.call(lib.jobstack_pop, self._name, byref(options), n, byref(batch))
         del kept
         try:
-            return [] if status else [Entry(self, batch.entries[i], batch.worker, reraise) for i in range(batch.count)]
+            return [] if status else [Entry(self, lib.jobstack_batch_entry(byref(batch), i).contents, batch.worker, reraise)
+                                      for i in range(batch.count)]
         finally:
             lib.jobstack_batch_free(byref(batch))
 
@@ -148,7 +151,7 @@ class Stack:
     def requeue(self, states=("dead",), entries=None, dry_run=False):
         """Puts entries in STATES (dead or done) back into the queue, or only ENTRIES (numbers) of them; returns how many."""
         choice, kept = _filter(states, entries, 0)
-        result = jobstack_requeue_result()
+        result = jobstack_requeue_result.init()
         self.connection.call(lib.jobstack_requeue, self._name, byref(choice), int(dry_run), byref(result))
         del kept
         return result.requeued
