@@ -33,6 +33,10 @@ int js_error_access(struct jobstack_error *error, const char *format, ...) __att
 /* Empties it. */
 void js_error_clear(struct jobstack_error *error);
 
+/* The next of several steps: it is taken only if all before it succeeded (STATUS is 0), and STATUS is then its result.
+ */
+#define JS_THEN(status, step) ((status) = (status) != 0 ? (status) : (step))
+
 /* The one error that has no other words: no memory. */
 int js_error_memory(struct jobstack_error *error);
 

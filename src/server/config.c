@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "server/tls.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -108,9 +107,7 @@ int js_config_server(const struct js_layout *layout, const struct js_program *pr
 {
 	char pid_file[JS_LAYOUT_PATH];
 	struct js_buf t = {0};
-	struct js_tls tls;
 
-	js_tls_paths(layout, &tls);
 	js_layout_join(pid_file, layout->run, "pid");
 	js_buf_str(&t, SIGN " at each start; changes here are lost.\n[mysqld]\n");
 	if (program->basedir[0] != '\0')
@@ -121,9 +118,9 @@ int js_config_server(const struct js_layout *layout, const struct js_program *pr
 	/* in /tmp any other server of this user that starts would delete our temporary tables */
 	add_value(&t, "tmpdir", layout->run);
 	add_value(&t, "init-file", layout->init);
-	add_value(&t, "ssl-ca", tls.ca);
-	add_value(&t, "ssl-cert", tls.cert);
-	add_value(&t, "ssl-key", tls.key);
+	add_value(&t, "ssl-ca", layout->ca);
+	add_value(&t, "ssl-cert", layout->cert);
+	add_value(&t, "ssl-key", layout->key);
 	/* SELECT ... INTO OUTFILE: nobody may; MariaDB has no word for that, so an empty directory it is */
 	if (program->mysql)
 		js_buf_str(&t, "secure-file-priv=NULL\n");
@@ -255,14 +252,12 @@ int js_config_client(const char *path, const struct js_layout *layout, const str
 {
 	char ca[JS_LAYOUT_PATH];
 	struct js_buf t = {0};
-	struct js_tls tls;
 	int status;
 
-	js_tls_paths(layout, &tls);
 	ca_path(path, ca);
-	if (js_file_read(tls.ca, &t) != 0) {
+	if (js_file_read(layout->ca, &t) != 0) {
 		js_buf_free(&t);
-		return js_error_file(error, "%s can't be read", tls.ca);
+		return js_error_file(error, "%s can't be read", layout->ca);
 	}
 	status = refresh_file(ca, 0644, &t, error);
 	if (status != 0)

@@ -76,7 +76,12 @@ int js_layout_set(struct js_layout *layout, const char *dir, struct jobstack_err
 			 {layout->config, "my.cnf"},
 			 {layout->init, "init.sql"},
 			 {layout->root, "root.cnf"},
-			 {layout->log, "error.log"}};
+			 {layout->log, "error.log"},
+			 {layout->ca, "tls/ca.pem"},
+			 {layout->ca_key, "tls/ca-key.pem"},
+			 {layout->cert, "tls/server.pem"},
+			 {layout->key, "tls/server-key.pem"},
+			 {layout->names, "tls/names"}};
 
 	for (size_t i = 0; status == 0 && i < sizeof(row) / sizeof(row[0]); i++)
 		js_layout_join(row[i].path, layout->dir, row[i].name);

@@ -31,6 +31,8 @@ struct js_layout {
 	char lock[JS_LAYOUT_PATH], data[JS_LAYOUT_PATH], run[JS_LAYOUT_PATH], tls[JS_LAYOUT_PATH];
 	char owner[JS_LAYOUT_PATH], port[JS_LAYOUT_PATH], password[JS_LAYOUT_PATH];
 	char config[JS_LAYOUT_PATH], init[JS_LAYOUT_PATH], root[JS_LAYOUT_PATH], log[JS_LAYOUT_PATH];
+	char ca[JS_LAYOUT_PATH], ca_key[JS_LAYOUT_PATH], cert[JS_LAYOUT_PATH], key[JS_LAYOUT_PATH];
+	char names[JS_LAYOUT_PATH]; /* those in the certificate */
 };
 
 /* What the steps of a start work with. */

@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <netdb.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,8 @@
 #include <unistd.h>
 
 #define OPENSSL_LIMIT_US (60 * JS_SECOND_US)
+#define FIRST_DAY "20000101000000Z" /* see above */
+#define LAST_DAY "20491231235959Z"
 
 /* What one making of certificates works with. */
 struct making {
@@ -35,15 +38,6 @@ struct making {
 	char aside[JS_LAYOUT_PATH];
 	struct jobstack_error *error;
 };
-
-void js_tls_paths(const struct js_layout *layout, struct js_tls *tls)
-{
-	js_layout_join(tls->ca, layout->tls, "ca.pem");
-	js_layout_join(tls->ca_key, layout->tls, "ca-key.pem");
-	js_layout_join(tls->cert, layout->tls, "server.pem");
-	js_layout_join(tls->key, layout->tls, "server-key.pem");
-	js_layout_join(tls->names, layout->tls, "names");
-}
 
 /* A DNS name as it may stand in a certificate and in openssl's configuration. */
 static int plain_name(const char *name)
@@ -138,77 +132,52 @@ static int write_config(const struct making *m, const char *common_name, const c
 	return status;
 }
 
-/* Runs openssl with these arguments in the directory aside. */
-static int openssl(const struct making *m, const char *const args[])
+/* Runs openssl in the directory aside, with the words of FORMAT (none of which has a blank) as its arguments. */
+static int run_openssl(const struct making *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int run_openssl(const struct making *m, const char *format, ...)
 {
 	const char *argv[32] = {m->openssl};
 	struct js_task task = {.argv = argv, .env = m->work->env, .dir = m->aside};
 	struct js_buf said = {0};
+	char words[512], *rest = words;
 	int status, end = 0;
+	va_list args;
 
-	for (size_t i = 0; args[i] != NULL && i < 30; i++)
-		argv[i + 1] = args[i];
+	va_start(args, format);
+	(void)vsnprintf(words, sizeof(words), format, args);
+	va_end(args);
+	for (size_t i = 1; rest != NULL && i < 31; i++)
+		argv[i] = strsep(&rest, " ");
 	status = js_task_run(&task, OPENSSL_LIMIT_US, m->work->stop, &said, &end, m->error);
 	if (status == 0 && end != 0)
-		status = js_error_set(m->error, JOBSTACK_EFILE, "%s %s failed%s: %.600s", m->openssl, args[0],
+		status = js_error_set(m->error, JOBSTACK_EFILE, "%s %s failed%s: %.600s", m->openssl, argv[1],
 				      js_layout_full(m->aside, 1) ? " (the disk is full)" : "",
 				      said.data != NULL ? said.data : "");
 	js_buf_free(&said);
 	return status;
 }
 
-static int make_key(const struct making *m, const char *file)
+/* Makes the files KEY and CERT in the directory aside; NAMES is "" for a CA.  SIGNER says who signs, in the words of
+ * `openssl ca`, since `openssl x509` can't set the first day of validity. */
+static int make_certificate(const struct making *m, const char *common_name, const char *names, const char *key,
+			    const char *cert, const char *signer)
 {
-	const char *const args[] = {"genpkey",
-				    "-algorithm",
-				    "EC",
-				    "-pkeyopt",
-				    "ec_paramgen_curve:P-256",
-				    "-pkeyopt",
-				    "ec_param_enc:named_curve",
-				    "-out",
-				    file,
-				    NULL};
+	int status = write_config(m, common_name, names);
 
-	return openssl(m, args);
+	JS_THEN(status, run_openssl(m,
+				    "genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -pkeyopt "
+				    "ec_param_enc:named_curve -out %s",
+				    key));
+	JS_THEN(status, run_openssl(m, "req -new -config openssl.cnf -key %s -out new.csr", key));
+	JS_THEN(status, run_openssl(m,
+				    "ca -batch -notext -config openssl.cnf -in new.csr -out %s -startdate " FIRST_DAY
+				    " -enddate " LAST_DAY " %s",
+				    cert, signer));
+	return status;
 }
 
-static int make_request(const struct making *m, const char *key)
-{
-	const char *const args[] = {"req", "-new", "-config", "openssl.cnf", "-key", key, "-out", "new.csr", NULL};
-
-	return openssl(m, args);
-}
-
-/* `openssl ca`, for `openssl x509` can't set the first day of validity.  CA is NULL to sign itself. */
-static int sign(const struct making *m, const char *ca, const char *ca_key, const char *out)
-{
-	const char *const args[] = {"ca",
-				    "-batch",
-				    "-notext",
-				    "-config",
-				    "openssl.cnf",
-				    "-in",
-				    "new.csr",
-				    "-out",
-				    out,
-				    "-startdate",
-				    "20000101000000Z",
-				    "-enddate",
-				    "20491231235959Z", /* see above */
-				    "-extensions",
-				    ca == NULL ? "v3_ca" : "v3_server",
-				    "-keyfile",
-				    ca_key,
-				    ca == NULL ? "-selfsign" : "-cert",
-				    ca,
-				    NULL};
-
-	return openssl(m, args);
-}
-
-/* Brings a file from the directory aside to its place, with its owner and mode. */
-static int bring(const struct making *m, const char *name, const char *to, mode_t mode, const struct js_who *who)
+/* Moves a file from the directory aside to its place, with its owner and mode. */
+static int install_file(const struct making *m, const char *name, const char *to, mode_t mode, const struct js_who *who)
 {
 	char from[JS_LAYOUT_PATH];
 
@@ -219,62 +188,47 @@ static int bring(const struct making *m, const char *name, const char *to, mode_
 	return js_error_file(m->error, "%s can't be put in place", to);
 }
 
-static int make_ca(const struct making *m, const struct js_tls *tls)
+static int make_ca(const struct making *m, const struct js_layout *layout)
 {
 	char name[] = "jobstack CA 12345678";
 	int status;
 
-	js_file_random_hex(strchr(name, '1'), 8); /* its own name, so that two servers' CAs can be told apart */
-	(void)unlink(tls->names);		  /* the old certificate is worth nothing then */
-	status = write_config(m, name, "");
-	if (status == 0)
-		status = make_key(m, "ca-key.pem");
-	if (status == 0)
-		status = make_request(m, "ca-key.pem");
-	if (status == 0)
-		status = sign(m, NULL, "ca-key.pem", "ca.pem");
-	if (status == 0)
-		status = bring(m, "ca-key.pem", tls->ca_key, 0600, NULL);
-	if (status == 0)
-		status = bring(m, "ca.pem", tls->ca, 0644, NULL);
+	js_file_random_hex(strchr(name, '1'), 8); /* so that the CAs of two servers can be told apart */
+	(void)unlink(layout->names);		  /* no client would accept the old certificate */
+	status = make_certificate(m, name, "", "ca-key.pem", "ca.pem",
+				  "-extensions v3_ca -keyfile ca-key.pem -selfsign");
+	JS_THEN(status, install_file(m, "ca-key.pem", layout->ca_key, 0600, NULL));
+	JS_THEN(status, install_file(m, "ca.pem", layout->ca, 0644, NULL));
 	return status;
 }
 
-static int make_server(const struct making *m, const struct js_tls *tls, const char *names, const struct js_who *who)
+static int make_server_certificate(const struct making *m, const struct js_layout *layout, const char *names)
 {
 	int status;
 
-	(void)unlink(tls->names);
-	status = write_config(m, "jobstack server", names);
-	if (status == 0)
-		status = make_key(m, "server-key.pem");
-	if (status == 0)
-		status = make_request(m, "server-key.pem");
-	if (status == 0)
-		status = sign(m, tls->ca, tls->ca_key, "server.pem");
-	if (status == 0)
-		status = bring(m, "server-key.pem", tls->key, 0600, who);
-	if (status == 0)
-		status = bring(m, "server.pem", tls->cert, 0644, NULL);
-	if (status == 0 && js_file_replace(tls->names, 0600, names, strlen(names)) != 0)
-		status = js_error_file(m->error, "%s can't be written", tls->names);
+	(void)unlink(layout->names);
+	status = make_certificate(m, "jobstack server", names, "server-key.pem", "server.pem",
+				  "-extensions v3_server -keyfile ../ca-key.pem -cert ../ca.pem");
+	JS_THEN(status, install_file(m, "server-key.pem", layout->key, 0600, &m->work->who));
+	JS_THEN(status, install_file(m, "server.pem", layout->cert, 0644, NULL));
+	if (status == 0 && js_file_replace(layout->names, 0600, names, strlen(names)) != 0)
+		status = js_error_file(m->error, "%s can't be written", layout->names);
 	return status;
 }
 
-static int make_missing(struct making *m, const struct js_tls *tls, int ca, const char *names)
+static int make_missing(struct making *m, int ca, const char *names)
 {
+	const struct js_layout *layout = &m->work->layout;
 	struct js_who us;
-	int status = 0;
+	int status;
 
 	js_who_self(&us);
-	js_layout_sweep(m->work->layout.tls, "work.", &us); /* what a killed start has left aside */
-	js_layout_join(m->aside, m->work->layout.tls, "work.XXXXXX");
+	js_layout_sweep(layout->tls, "work.", &us); /* what a killed start has left aside */
+	js_layout_join(m->aside, layout->tls, "work.XXXXXX");
 	if (mkdtemp(m->aside) == NULL)
-		return js_error_file(m->error, "a directory in %s", m->work->layout.tls);
-	if (ca)
-		status = make_ca(m, tls);
-	if (status == 0)
-		status = make_server(m, tls, names, &m->work->who);
+		return js_error_file(m->error, "can't make a directory in %s", layout->tls);
+	status = ca ? make_ca(m, layout) : 0;
+	JS_THEN(status, make_server_certificate(m, layout, names));
 	js_layout_remove(m->aside, &us);
 	return status;
 }
@@ -283,33 +237,26 @@ int js_tls_prepare(const struct js_work *work, const struct js_net *net, struct 
 {
 	char program[JS_LAYOUT_PATH];
 	struct making m = {.work = work, .openssl = program, .error = error};
+	const struct js_layout *layout = &work->layout;
 	struct js_buf names = {0}, had = {0};
-	struct js_tls tls;
-	int status = 0, ca;
+	int status = 0, ca = access(layout->ca, R_OK) != 0 || access(layout->ca_key, R_OK) != 0;
 
-	js_tls_paths(&work->layout, &tls);
 	list_names(net, &names);
-	if (names.failed || names.data == NULL) {
+	if (names.failed || names.data == NULL)
 		status = js_error_memory(error);
-		goto out;
-	}
-	ca = access(tls.ca, R_OK) != 0 || access(tls.ca_key, R_OK) != 0;
-	if (!ca && access(tls.cert, R_OK) == 0 && access(tls.key, R_OK) == 0 && js_file_read(tls.names, &had) == 0 &&
-	    had.data != NULL && strcmp(had.data, names.data) == 0) {
-		if (work->who.change && lchown(tls.key, work->who.uid, work->who.gid) != 0)
-			status = js_error_file(error, "%s", tls.key);
-		goto out;
-	}
-	if (js_program_search("openssl", work->search, program) != 0) {
+	else if (!ca && access(layout->cert, R_OK) == 0 && access(layout->key, R_OK) == 0 &&
+		 js_file_read(layout->names, &had) == 0 && had.data != NULL && strcmp(had.data, names.data) == 0) {
+		if (work->who.change && lchown(layout->key, work->who.uid, work->who.gid) != 0)
+			status = js_error_file(error, "%s", layout->key);
+	} else if (js_program_search("openssl", work->search, program) != 0)
 		status = js_error_set(error, JOBSTACK_EFILE,
 				      "the program openssl, which makes the server's certificate, was not found: "
 				      "install the package openssl");
-		goto out;
+	else {
+		js_log(work->log, JOBSTACK_LOG_DEBUG, "making %s for %s",
+		       ca ? "a CA and a server certificate" : "a server certificate", names.data);
+		status = make_missing(&m, ca, names.data);
 	}
-	js_log(work->log, JOBSTACK_LOG_DEBUG, "making %s for %s",
-	       ca ? "a CA and a server certificate" : "a server certificate", names.data);
-	status = make_missing(&m, &tls, ca, names.data);
-out:
 	js_buf_free(&had);
 	js_buf_free(&names);
 	return status;

@@ -9,13 +9,6 @@
 #include "server/layout.h"
 #include "server/net.h"
 
-struct js_tls {
-	char ca[JS_LAYOUT_PATH], ca_key[JS_LAYOUT_PATH], cert[JS_LAYOUT_PATH], key[JS_LAYOUT_PATH],
-		names[JS_LAYOUT_PATH];
-};
-
-void js_tls_paths(const struct js_layout *layout, struct js_tls *tls);
-
 /* Sees that there is a CA, and a server certificate from it for this host's names and for NET's; makes what is missing.
  * The server's key is its user's, the CA's is ours. */
 int js_tls_prepare(const struct js_work *work, const struct js_net *net, struct jobstack_error *error);
