@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "server/owner.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -204,26 +205,16 @@ int js_config_client_check(const char *path, struct jobstack_error *error)
 	return status;
 }
 
-/* The value of KEY in an option file that we have written, as far as it fits. */
-static void value_of(const char *text, const char *key, char *out, size_t size)
-{
-	const char *at = strstr(text, key);
-
-	at = at == NULL ? "" : at + strlen(key);
-	(void)snprintf(out, size, "%.*s", (int)strcspn(at, "\n"), at);
-}
-
 int js_config_client_other(const char *path, const char *password, char *where, size_t size)
 {
-	char had[JS_CONFIG_PASSWORD] = "", host[256], port[16];
+	char had[JS_CONFIG_PASSWORD], host[256], port[16];
 	struct js_buf t = {0};
 	int other = 0;
 
-	if (js_file_read(path, &t) == 0 && t.len > 0) {
-		value_of(t.data, "\npassword=", had, sizeof(had));
-		value_of(t.data, "\nhost=", host, sizeof(host));
-		value_of(t.data, "\nport=", port, sizeof(port));
-		other = had[0] != '\0' && strcmp(had, password) != 0;
+	if (js_file_read(path, &t) == 0 && t.len > 0 && js_owner_value(t.data, "password", had, sizeof(had)) == 0 &&
+	    js_owner_value(t.data, "host", host, sizeof(host)) == 0 &&
+	    js_owner_value(t.data, "port", port, sizeof(port)) == 0) {
+		other = strcmp(had, password) != 0;
 		(void)snprintf(where, size, "%s:%s", host, port);
 	}
 	explicit_bzero(had, sizeof(had));

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -45,68 +46,68 @@ static enum js_owner_state judge_owner(const struct js_owner *owner)
 	return js_owner_lives(owner) ? JS_OWNER_ALIVE : JS_OWNER_GONE;
 }
 
-/* The value of KEY in the record's text, or NULL; ends at the line's end. */
-static const char *value_of(const char *text, const char *key, size_t *len)
-{
-	size_t k = strlen(key);
-
-	while (text != NULL && *text != '\0') {
-		if (strncmp(text, key, k) == 0 && text[k] == '=') {
-			text += k + 1;
-			*len = strcspn(text, "\n");
-			return text;
-		}
-		text = strchr(text, '\n');
-		if (text != NULL)
-			text++;
+/* The lines of a record, KEY=VALUE: texts, and numbers of 4 or 8 bytes. */
+enum kind { TEXT, INT, LONG };
+#define FIELD(kind, name)                                                                                              \
+	{                                                                                                              \
+#name, kind, offsetof(struct js_owner, name), sizeof(((struct js_owner *)NULL)->name)                  \
 	}
-	return NULL;
-}
+static const struct field {
+	const char *key;
+	enum kind kind;
+	size_t at, size;
+} fields[] = {FIELD(TEXT, host),     FIELD(TEXT, boot),	      FIELD(INT, pid),		FIELD(LONG, start),
+	      FIELD(LONG, began_us), FIELD(TEXT, bind),	      FIELD(TEXT, listen),	FIELD(INT, port),
+	      FIELD(TEXT, socket),   FIELD(TEXT, socket_dir), FIELD(TEXT, client_file), FIELD(TEXT, program),
+	      FIELD(TEXT, version),  FIELD(LONG, log_offset), FIELD(TEXT, job)};
+#define FIELDS (sizeof(fields) / sizeof(fields[0]))
 
-static int take_text(const char *record, const char *key, char *out, size_t size)
+static int parse_field(const char *text, const struct field *f, struct js_owner *o)
 {
-	size_t len;
-	const char *value = value_of(record, key, &len);
+	char value[JS_LAYOUT_PATH], *at = (char *)o + f->at;
+	int64_t n = 0;
 
-	if (value == NULL || len >= size)
+	if (js_owner_value(text, f->key, value, sizeof(value)) != 0)
 		return -1;
-	memcpy(out, value, len);
-	out[len] = '\0';
+	if (f->kind == TEXT) {
+		memcpy(at, value, strlen(value) < f->size ? strlen(value) + 1 : 0);
+		return strlen(value) < f->size ? 0 : -1;
+	}
+	if (js_num_i64(value, -1, f->kind == INT ? INT32_MAX : INT64_MAX, &n) != 0)
+		return -1;
+	if (f->kind == INT)
+		*(int *)(void *)at = (int)n;
+	else
+		*(int64_t *)(void *)at = n;
 	return 0;
-}
-
-static int take_number(const char *record, const char *key, int64_t high, int64_t *out)
-{
-	char text[32];
-
-	return take_text(record, key, text, sizeof(text)) == 0 ? js_num_i64(text, -1, high, out) : -1;
 }
 
 static int parse_record(const char *text, struct js_owner *o)
 {
-	int64_t pid = 0, port = 0;
 	int bad = 0;
 
 	memset(o, 0, sizeof(*o));
-	bad |= take_text(text, "host", o->host, sizeof(o->host));
-	bad |= take_text(text, "boot", o->boot, sizeof(o->boot));
-	bad |= take_number(text, "pid", INT32_MAX, &pid);
-	bad |= take_number(text, "start", INT64_MAX, &o->start);
-	bad |= take_number(text, "began_us", INT64_MAX, &o->began_us);
-	bad |= take_text(text, "bind", o->bind, sizeof(o->bind));
-	bad |= take_text(text, "listen", o->listen, sizeof(o->listen));
-	bad |= take_number(text, "port", 65535, &port);
-	bad |= take_text(text, "socket", o->socket, sizeof(o->socket));
-	bad |= take_text(text, "socket_dir", o->socket_dir, sizeof(o->socket_dir));
-	bad |= take_text(text, "client_file", o->client_file, sizeof(o->client_file));
-	bad |= take_text(text, "program", o->program, sizeof(o->program));
-	bad |= take_text(text, "version", o->version, sizeof(o->version));
-	bad |= take_number(text, "log_offset", INT64_MAX, &o->log_offset);
-	if (take_text(text, "job", o->job, sizeof(o->job)) != 0)
-		o->job[0] = '\0'; /* it is in none */
-	o->pid = (pid_t)pid;
-	o->port = (unsigned)port;
-	return bad == 0 && pid > 0 && o->host[0] != '\0' ? 0 : -1;
+	for (size_t i = 0; i < FIELDS - 1; i++)
+		bad |= parse_field(text, &fields[i], o);
+	(void)parse_field(text, &fields[FIELDS - 1], o); /* the job: only in records of a server in a Slurm job */
+	return bad == 0 && o->pid > 0 && o->port <= 65535 && o->host[0] != '\0' ? 0 : -1;
+}
+
+int js_owner_value(const char *text, const char *key, char *out, size_t size)
+{
+	size_t k = strlen(key), len;
+
+	while (strncmp(text, key, k) != 0 || text[k] != '=') {
+		text = strchr(text, '\n');
+		if (text++ == NULL)
+			return -1;
+	}
+	len = strcspn(text + k + 1, "\n");
+	if (len >= size)
+		return -1;
+	memcpy(out, text + k + 1, len);
+	out[len] = '\0';
+	return 0;
 }
 
 int js_owner_read(const struct js_layout *layout, struct js_owner *owner, enum js_owner_state *state,
@@ -122,7 +123,7 @@ int js_owner_read(const struct js_layout *layout, struct js_owner *owner, enum j
 			status = js_error_access(error, "%s can't be read", layout->owner);
 	} else if (text.failed)
 		status = js_error_memory(error);
-	else if (parse_record(text.data, owner) != 0)
+	else if (text.data == NULL || parse_record(text.data, owner) != 0)
 		status = js_error_set(error, JOBSTACK_EFILE,
 				      "%s is damaged: remove it if you are sure that no server runs on %s",
 				      layout->owner, layout->dir);
@@ -140,14 +141,15 @@ int js_owner_write(const struct js_layout *layout, struct js_owner *owner, struc
 	js_owner_host(owner->host);
 	js_proc_boot_id(owner->boot);
 	owner->start = js_proc_start(owner->pid);
-	js_buf_printf(&t, "host=%s\nboot=%s\npid=%ld\nstart=%" PRId64 "\nbegan_us=%" PRId64 "\n", owner->host,
-		      owner->boot, (long)owner->pid, owner->start, owner->began_us);
-	js_buf_printf(&t, "bind=%s\nlisten=%s\nport=%u\nsocket=%s\nsocket_dir=%s\n", owner->bind, owner->listen,
-		      owner->port, owner->socket, owner->socket_dir);
-	js_buf_printf(&t, "client_file=%s\nprogram=%s\nversion=%s\nlog_offset=%" PRId64 "\n", owner->client_file,
-		      owner->program, owner->version, owner->log_offset);
-	if (owner->job[0] != '\0')
-		js_buf_printf(&t, "job=%s\n", owner->job);
+	for (size_t i = 0; i < FIELDS; i++) {
+		const void *at = (const char *)owner + fields[i].at;
+
+		if (fields[i].kind != TEXT)
+			js_buf_printf(&t, "%s=%" PRId64 "\n", fields[i].key,
+				      fields[i].kind == INT ? *(const int *)at : *(const int64_t *)at);
+		else if (i < FIELDS - 1 || owner->job[0] != '\0')
+			js_buf_printf(&t, "%s=%s\n", fields[i].key, (const char *)at);
+	}
 	if (t.failed)
 		status = js_error_memory(error);
 	else if (js_file_replace(layout->owner, 0600, t.data, t.len) != 0)

@@ -53,21 +53,11 @@ void js_server_fill(const struct js_layout *layout, const struct js_owner *owner
 	struct stat st;
 	struct js_who who;
 
-	memset(info, 0, sizeof(*info));
-	info->state = state;
+	*info = (struct js_server_info){.state = state, .owner = *owner, .uptime_us = -1};
 	memcpy(info->data, layout->dir, sizeof(info->data));
 	memcpy(info->log, layout->log, sizeof(info->log));
-	memcpy(info->host, owner->host, sizeof(info->host));
-	memcpy(info->job, owner->job, sizeof(info->job));
-	memcpy(info->bind, owner->bind, sizeof(info->bind));
-	memcpy(info->client_file, owner->client_file, sizeof(info->client_file));
-	memcpy(info->program, owner->program, sizeof(info->program));
-	memcpy(info->version, owner->version, sizeof(info->version));
-	info->pid = owner->pid;
-	info->pid_start = owner->start;
-	info->port = owner->port;
-	info->began_us = owner->began_us;
-	info->uptime_us = state == JS_SERVER_RUNNING || state == JS_SERVER_STARTING ? uptime(owner) : -1;
+	if (state == JS_SERVER_RUNNING || state == JS_SERVER_STARTING)
+		info->uptime_us = uptime(owner);
 	if (stat(layout->data, &st) == 0 && js_who_numbered(st.st_uid, &who, NULL) == 0)
 		memcpy(info->user, who.name, sizeof(info->user));
 }
@@ -99,7 +89,7 @@ int js_server_status(const struct js_server_options *options, struct js_server_i
 	if (owns == JS_OWNER_ELSEWHERE)
 		info->uptime_us = -1;
 	if (hello.version[0] != '\0')
-		memcpy(info->version, hello.version, sizeof(info->version));
+		memcpy(info->owner.version, hello.version, sizeof(info->owner.version));
 	info->bytes = js_layout_size(layout.dir);
 	return 0;
 }
@@ -185,8 +175,8 @@ static void forget(const struct js_server_options *options, const struct js_layo
 
 	if (lock < 0)
 		return;
-	if (js_owner_read(layout, &owner, &owns, NULL) == 0 && owns == JS_OWNER_GONE && owner.pid == info->pid &&
-	    owner.start == info->pid_start)
+	if (js_owner_read(layout, &owner, &owns, NULL) == 0 && owns == JS_OWNER_GONE && owner.pid == info->owner.pid &&
+	    owner.start == info->owner.start)
 		js_owner_remove(layout, &owner);
 	(void)close(lock);
 }
@@ -230,16 +220,16 @@ int js_server_wait(const struct js_server_options *options, const struct js_serv
 		return error->code;
 	if (js_owner_read(&layout, &owner, &owns, NULL) != 0)
 		memset(&owner, 0, sizeof(owner));
-	while ((pid = waitpid(info->pid, &end, WNOHANG)) == 0 || (pid < 0 && errno == EINTR)) {
+	while ((pid = waitpid(info->owner.pid, &end, WNOHANG)) == 0 || (pid < 0 && errno == EINTR)) {
 		if (!told && options->stop != NULL && *options->stop != 0) {
-			(void)kill(info->pid, SIGTERM);
+			(void)kill(info->owner.pid, SIGTERM);
 			told = 1;
 			since = js_clock_mono_us();
 		}
 		if (told && js_clock_mono_us() - since > STOP_LIMIT_US)
 			return js_error_set(error, JOBSTACK_ENODB,
 					    "the server (pid %ld) has not stopped within 2 minutes; its log is %s",
-					    (long)info->pid, layout.log);
+					    (long)info->owner.pid, layout.log);
 		js_clock_nap(100 * 1000, told ? NULL : options->stop);
 	}
 	if (pid < 0)

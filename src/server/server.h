@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "jobstack/jobstack.h"
-#include "server/layout.h"
+#include "server/owner.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -48,15 +48,8 @@ enum js_server_state {
 
 struct js_server_info {
 	enum js_server_state state;
-	char host[256];
-	char job[32]; /* the Slurm job that it runs, or ran, in; or "" */
-	pid_t pid;
-	int64_t pid_start;
-	char bind[256];
-	unsigned port;
-	char data[JS_LAYOUT_PATH], client_file[JS_LAYOUT_PATH], log[JS_LAYOUT_PATH];
-	char program[JS_LAYOUT_PATH], version[128], user[64];
-	int64_t began_us;  /* wall clock; 0: never */
+	struct js_owner owner; /* the server that runs, or ran last; all 0: never */
+	char data[JS_LAYOUT_PATH], log[JS_LAYOUT_PATH], user[64];
 	int64_t uptime_us; /* -1: does not run here */
 	uint64_t bytes;	   /* what the directory takes on disk */
 };

@@ -499,7 +499,7 @@ int js_server_start(const struct js_server_options *options, struct js_server_in
 		status = begin_start(s);
 	if (status == 0) {
 		js_server_fill(&s->work.layout, &s->owner, JS_SERVER_RUNNING, info);
-		memcpy(info->client_file, s->client_file, sizeof(info->client_file));
+		memcpy(info->owner.client_file, s->client_file, sizeof(info->owner.client_file));
 	}
 out:
 	if (lock >= 0)

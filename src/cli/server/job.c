@@ -130,9 +130,9 @@ static int has_ended(const struct js_server_info *info, char why[1100])
 	uint64_t number;
 	int status;
 
-	if (js_num_u64(info->job, 1, UINT32_MAX, &number) != 0)
+	if (js_num_u64(info->owner.job, 1, UINT32_MAX, &number) != 0)
 		return 0;
-	status = cli_server_job_ask(info->job, SLURM_LIMIT_US, &job, &error);
+	status = cli_server_job_ask(info->owner.job, SLURM_LIMIT_US, &job, &error);
 	if (status < 0) {
 		(void)snprintf(why, 1100, "%s", error.text);
 		return 0;
@@ -146,7 +146,8 @@ static int has_ended(const struct js_server_info *info, char why[1100])
 	if (status == 0 && job.batch_host[0] != '\0')
 		(void)snprintf(step.node, sizeof(step.node), "%s", job.batch_host);
 	else /* Slurm's names are mostly the hosts' short ones */
-		(void)snprintf(step.node, sizeof(step.node), "%.*s", (int)strcspn(info->host, "."), info->host);
+		(void)snprintf(step.node, sizeof(step.node), "%.*s", (int)strcspn(info->owner.host, "."),
+			       info->owner.host);
 	return js_slurm_steps(&where, &step, 1, &error) == 0 && step.listed == 0 && step.at_node == 0;
 }
 
@@ -170,18 +171,18 @@ int cli_server_job_begin(struct cli *cli, struct js_server_options *options)
 		return 1;
 	}
 	(void)gethostname(own, sizeof(own) - 1);
-	while (cli_stop == 0 && js_server_status(options, &info, &cli->error) == 0 && info.job[0] != '\0' &&
-	       strcmp(info.job, options->job) != 0 && info.state != JS_SERVER_STOPPED &&
+	while (cli_stop == 0 && js_server_status(options, &info, &cli->error) == 0 && info.owner.job[0] != '\0' &&
+	       strcmp(info.owner.job, options->job) != 0 && info.state != JS_SERVER_STOPPED &&
 	       info.state != JS_SERVER_CRASHED) {
-		if (strcmp(info.host, own) != 0 && has_ended(&info, why)) {
-			options->ended_job = info.job;
-			cli_say(cli, "Slurm job %s, which ran the server of %s on %s, has ended", info.job, info.data,
-				info.host);
+		if (strcmp(info.owner.host, own) != 0 && has_ended(&info, why)) {
+			options->ended_job = info.owner.job;
+			cli_say(cli, "Slurm job %s, which ran the server of %s on %s, has ended", info.owner.job,
+				info.data, info.owner.host);
 			break;
 		}
 		if (!said++)
-			cli_say(cli, "waiting for the server in Slurm job %s on %s to end%s%s", info.job, info.host,
-				why[0] != '\0' ? ": " : "", why);
+			cli_say(cli, "waiting for the server in Slurm job %s on %s to end%s%s", info.owner.job,
+				info.owner.host, why[0] != '\0' ? ": " : "", why);
 		if (js_clock_mono_us() - began > PROOF_US)
 			break; /* the start says whose it is */
 		js_clock_nap(LOOK_US, &cli_stop);
@@ -303,7 +304,7 @@ int cli_server_job_stop(struct cli *cli, const struct js_server_options *options
 	status = js_server_status(options, &info, &cli->error);
 	if (status != 0 || jobs[0] == '\0')
 		return status < 0 ? status : 0;
-	(void)snprintf(job, sizeof(job), "%s", info.state == JS_SERVER_STOPPED ? "" : info.job);
+	(void)snprintf(job, sizeof(job), "%s", info.state == JS_SERVER_STOPPED ? "" : info.owner.job);
 	mine.job = job;
 	end_chain(cli, &mine);
 	if (job[0] == '\0')

@@ -104,23 +104,23 @@ static int print_json(const struct js_server_info *i)
 
 	cli_server_jobs(i->data, jobs);
 	return CLI_PRINT(KEY_TEXT("state", state_word[i->state]), KEY_FLAG("running", i->state == JS_SERVER_RUNNING),
-			 KEY_JSON("host", path_json(i->host)), KEY_INT("pid", i->pid, i->pid > 0),
-			 KEY_JSON("bind", path_json(i->bind)), KEY_INT("port", i->port, i->port > 0),
-			 KEY_JSON("data", path_json(i->data)), KEY_JSON("client_file", path_json(i->client_file)),
-			 KEY_JSON("log", path_json(i->log)), KEY_JSON("program", path_json(i->program)),
-			 KEY_JSON("version", path_json(i->version)), KEY_JSON("user", path_json(i->user)),
-			 KEY_TIME("started", i->began_us > 0 ? i->began_us : -1),
-			 KEY_SPAN("uptime_seconds", i->uptime_us), KEY_JSON("job", path_json(i->job)),
+			 KEY_JSON("host", path_json(i->owner.host)), KEY_INT("pid", i->owner.pid, i->owner.pid > 0),
+			 KEY_JSON("bind", path_json(i->owner.bind)), KEY_INT("port", i->owner.port, i->owner.port > 0),
+			 KEY_JSON("data", path_json(i->data)), KEY_JSON("client_file", path_json(i->owner.client_file)),
+			 KEY_JSON("log", path_json(i->log)), KEY_JSON("program", path_json(i->owner.program)),
+			 KEY_JSON("version", path_json(i->owner.version)), KEY_JSON("user", path_json(i->user)),
+			 KEY_TIME("started", i->owner.began_us > 0 ? i->owner.began_us : -1),
+			 KEY_SPAN("uptime_seconds", i->uptime_us), KEY_JSON("job", path_json(i->owner.job)),
 			 KEY_JSON("jobs", path_json(jobs)), KEY_COUNT("bytes", i->bytes));
 }
 
 static void print_where(const char *what, const struct js_server_info *i)
 {
-	(void)printf("%s: %s:%u (pid %ld on %s, version %s)\n", what, i->bind, i->port, (long)i->pid, i->host,
-		     i->version);
-	(void)printf("data: %s\nclients: %s\n", i->data, i->client_file);
-	if (i->job[0] != '\0')
-		(void)printf("job: %s\n", i->job);
+	(void)printf("%s: %s:%u (pid %ld on %s, version %s)\n", what, i->owner.bind, i->owner.port, (long)i->owner.pid,
+		     i->owner.host, i->owner.version);
+	(void)printf("data: %s\nclients: %s\n", i->data, i->owner.client_file);
+	if (i->owner.job[0] != '\0')
+		(void)printf("job: %s\n", i->owner.job);
 }
 
 /* The jobs of `server submit` that are there, but that which serves. */
@@ -130,25 +130,26 @@ static void print_jobs(const struct js_server_info *i)
 
 	cli_server_jobs(i->data, jobs);
 	while ((job = strsep(&rest, " ")) != NULL)
-		if (*job != '\0' && strcmp(job, i->job) != 0)
+		if (*job != '\0' && strcmp(job, i->owner.job) != 0)
 			(void)printf("waiting: job %s\n", job);
 }
 
 static void print_status(const struct js_server_info *i)
 {
-	if (i->state == JS_SERVER_STOPPED && i->host[0] == '\0')
+	if (i->state == JS_SERVER_STOPPED && i->owner.host[0] == '\0')
 		(void)printf("stopped\ndata: %s%s\n", i->data, i->bytes == 0 ? " (none yet)" : "");
 	else if (i->state == JS_SERVER_CRASHED)
-		(void)printf("crashed (pid %ld is gone): the next start recovers the data\ndata: %s\n", (long)i->pid,
-			     i->data);
+		(void)printf("crashed (pid %ld is gone): the next start recovers the data\ndata: %s\n",
+			     (long)i->owner.pid, i->data);
 	else if (i->state == JS_SERVER_ELSEWHERE)
 		(void)printf("unknown: the server is on the host %s (pid %ld, %s:%u), and this host can't see it\n"
 			     "data: %s\n",
-			     i->host, (long)i->pid, i->bind, i->port, i->data);
+			     i->owner.host, (long)i->owner.pid, i->owner.bind, i->owner.port, i->data);
 	else
 		print_where(state_word[i->state], i);
 	if (i->uptime_us >= 0)
-		(void)printf("up: %s, since %s\n", view_duration(i->uptime_us).text, view_moment(i->began_us).text);
+		(void)printf("up: %s, since %s\n", view_duration(i->uptime_us).text,
+			     view_moment(i->owner.began_us).text);
 	print_jobs(i);
 	if (i->bytes > 0)
 		(void)printf("on disk: %.1f MB\nlog: %s\n", (double)i->bytes / 1048576.0, i->log);
@@ -170,7 +171,7 @@ static int try_login(struct cli *cli, const struct js_server_info *info)
 	struct jobstack *handle = NULL;
 	int status;
 
-	options.defaults_file = info->client_file;
+	options.defaults_file = info->owner.client_file;
 	status = jobstack_open(&handle, &options, &cli->error);
 	jobstack_free(handle);
 	return status;

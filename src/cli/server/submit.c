@@ -196,7 +196,8 @@ static int check_none_runs(struct request *r)
 		cli_tell(&r->cli,
 			 "the server of %s is already running, or may be, on %s%s%s: `jobstack server stop --data %s` "
 			 "stops it",
-			 r->data, info.host, info.job[0] != '\0' ? " in Slurm job " : "", info.job, r->data);
+			 r->data, info.owner.host, info.owner.job[0] != '\0' ? " in Slurm job " : "", info.owner.job,
+			 r->data);
 	else if (jobs[0] != '\0')
 		cli_tell(&r->cli,
 			 "a job for this server is already submitted (%s): `jobstack server stop --data %s` cancels it",
@@ -237,7 +238,7 @@ static int wait_for_it(struct request *r, const char *job)
 		if (js_server_status(&r->o, &info, &r->cli.error) != 0)
 			return cli_fail(&r->cli);
 		js_error_clear(&error);
-		if (info.state == JS_SERVER_RUNNING && strcmp(info.job, job) == 0 &&
+		if (info.state == JS_SERVER_RUNNING && strcmp(info.owner.job, job) == 0 &&
 		    jobstack_open(&r->cli.handle, &login, &error) == 0)
 			break; /* it can be used from here */
 		if (cli_stop != 0)
@@ -257,7 +258,7 @@ static int wait_for_it(struct request *r, const char *job)
 		js_clock_nap(JS_SECOND_US / 5, &cli_stop);
 	}
 	if (!r->cli.quiet && !r->cli.json && !r->parsable)
-		(void)printf("running: %s:%u\nclients: %s\n", info.bind, info.port, info.client_file);
+		(void)printf("running: %s:%u\nclients: %s\n", info.owner.bind, info.owner.port, info.owner.client_file);
 	return CLI_YES;
 }
 
