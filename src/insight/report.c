@@ -97,10 +97,8 @@ int insight_report_read(struct jobstack *handle, const char *name, struct insigh
 	struct pass pass = {r->tally = insight_tally_new(), progress, ctx};
 	int status = r->tally == NULL ? js_error_memory(error) : insight_stack_read(handle, name, &r->stack, error);
 
-	if (status == 0)
-		status = read_attempts(handle, name, r, &pass, error);
-	if (status == 0)
-		status = name_slowest(handle, name, r, error);
+	JS_THEN(status, read_attempts(handle, name, r, &pass, error));
+	JS_THEN(status, name_slowest(handle, name, r, error));
 	if (status == 0 && r->stack.s.dead > 0)
 		status = insight_failures_read(handle, name, NULL, &r->failures, error);
 	if (status == 0)

@@ -157,8 +157,7 @@ int js_config_init(const struct js_layout *layout, const struct js_program *prog
 	add_value(&t, "socket", config->socket);
 	if (program->mysql)
 		add_value(&t, "password", root);
-	if (status == 0)
-		status = put_file(layout->root, 0600, &t, error);
+	JS_THEN(status, put_file(layout->root, 0600, &t, error));
 	js_buf_free(&t);
 	explicit_bzero(root, sizeof(root));
 	return status;

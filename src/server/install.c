@@ -126,10 +126,8 @@ int js_install(const struct js_work *work, const struct js_program *program, str
 		return js_error_file(error, "can't make a directory in %s", layout->dir);
 	if (who->change && lchown(aside, who->uid, who->gid) != 0)
 		status = js_error_file(error, "can't make the user %s the owner of %s", who->name, aside);
-	if (status == 0)
-		status = run_installer(work, program, aside, error);
-	if (status == 0)
-		status = settle_data(aside, layout->data, error);
+	JS_THEN(status, run_installer(work, program, aside, error));
+	JS_THEN(status, settle_data(aside, layout->data, error));
 	if (status != 0)
 		js_layout_remove(aside, who);
 	return status == 0 ? 1 : status;

@@ -199,10 +199,8 @@ int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, 
 		return js_error_access(error, "%s can't be made", layout->lock);
 	(void)close(fd);
 	status = make_subdirectory(layout->tls, &us, who->change ? 0711 : 0700, error);
-	if (status == 0)
-		status = check_data(layout, who, error);
-	if (status == 0)
-		status = make_subdirectory(layout->run, who, 0700, error);
+	JS_THEN(status, check_data(layout, who, error));
+	JS_THEN(status, make_subdirectory(layout->run, who, 0700, error));
 	reach = status == 0 && who->change ? js_who_can_write(who, layout->run) : 0;
 	if (reach < 0)
 		status = js_error_why(error, js_error_process_code(errno), js_error_process_why(errno),

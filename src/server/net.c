@@ -11,13 +11,12 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 /* Below the ports that Linux gives to outgoing connections, so that the port is still free at the next start. */
@@ -25,71 +24,34 @@
 #define PORT_HIGH 29999
 #define CAPABILITY_SSL 0x0800
 
-static int is_loopback(const struct sockaddr *sa)
-{
-	struct in_addr v4;
-	struct in6_addr v6;
-
-	if (sa->sa_family == AF_INET) {
-		memcpy(&v4, (const char *)sa + offsetof(struct sockaddr_in, sin_addr), sizeof(v4));
-		return ntohl(v4.s_addr) >> 24 == 127;
-	}
-	memcpy(&v6, (const char *)sa + offsetof(struct sockaddr_in6, sin6_addr), sizeof(v6));
-	return IN6_IS_ADDR_LOOPBACK(&v6);
-}
-
-static int is_any(const struct sockaddr *sa)
-{
-	static const char zero[16];
-
-	if (sa->sa_family == AF_INET)
-		return memcmp((const char *)sa + offsetof(struct sockaddr_in, sin_addr), zero, 4) == 0;
-	return memcmp((const char *)sa + offsetof(struct sockaddr_in6, sin6_addr), zero, 16) == 0;
-}
-
-static void set_port(struct sockaddr_storage *addr, unsigned port)
-{
-	in_port_t p = htons((uint16_t)port);
-	size_t at = addr->ss_family == AF_INET ? offsetof(struct sockaddr_in, sin_port)
-					       : offsetof(struct sockaddr_in6, sin6_port);
-
-	memcpy((char *)addr + at, &p, sizeof(p));
-}
-
 /* A socket that listens as the server will, or -1 with errno. */
 static int open_listener(const struct js_net *net, unsigned port)
 {
-	struct sockaddr_storage addr = net->addr;
-	int fd, on = 1, off = 0, saved;
+	union js_net_address addr = net->addr;
+	int fd = socket(addr.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, off = 0;
 
-	set_port(&addr, port);
-	fd = socket(addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
+	_Static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port), "one port");
+	addr.v4.sin_port = htons((uint16_t)port);
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (addr.ss_family == AF_INET6)
+	if (addr.any.sa_family == AF_INET6)
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	if (bind(fd, (struct sockaddr *)&addr, net->len) == 0 && listen(fd, 1) == 0)
-		return fd;
-	saved = errno;
-	(void)close(fd);
-	errno = saved;
-	return -1;
+	if (bind(fd, &addr.any, net->len) != 0 || listen(fd, 1) != 0)
+		js_file_close(&fd);
+	return fd;
 }
 
-static void set_any(struct js_net *net)
+/* The server listens on all addresses: of IPv6 and IPv4, if this machine has IPv6. */
+static void listen_on_all(struct js_net *net)
 {
 	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	memset(&net->addr, 0, sizeof(net->addr));
-	net->addr.ss_family = AF_INET6;
-	net->len = sizeof(struct sockaddr_in6);
+	net->addr.any.sa_family = fd >= 0 ? AF_INET6 : AF_INET;
+	net->len = fd >= 0 ? sizeof(net->addr.v6) : sizeof(net->addr.v4);
 	(void)snprintf(net->listen, sizeof(net->listen), "*");
-	if (fd < 0) { /* no IPv6 on this machine */
-		net->addr.ss_family = AF_INET;
-		net->len = sizeof(struct sockaddr_in);
-	} else
-		(void)close(fd);
+	js_file_close(&fd);
 }
 
 /* Chooses among the addresses of a name: the first that is this host's. */
@@ -98,15 +60,15 @@ static int choose_address(const struct addrinfo *list, struct js_net *net, struc
 	int fd = -1, several = list->ai_next != NULL, why = 0;
 
 	for (const struct addrinfo *a = list; fd < 0 && a != NULL; a = a->ai_next) {
-		if (is_any(a->ai_addr))
+		memcpy(&net->addr, a->ai_addr, a->ai_addrlen);
+		net->len = a->ai_addrlen;
+		(void)getnameinfo(a->ai_addr, a->ai_addrlen, net->listen, sizeof(net->listen), NULL, 0, NI_NUMERICHOST);
+		if (strcmp(net->listen, "0.0.0.0") == 0 || strcmp(net->listen, "::") == 0)
 			return js_error_set(error, JOBSTACK_EUSAGE,
 					    "clients can't connect to %s: give the name or address at which the "
 					    "compute nodes reach this host",
 					    net->host);
-		memcpy(&net->addr, a->ai_addr, a->ai_addrlen);
-		net->len = a->ai_addrlen;
-		(void)getnameinfo(a->ai_addr, a->ai_addrlen, net->listen, sizeof(net->listen), NULL, 0, NI_NUMERICHOST);
-		net->odd = !net->is_address && is_loopback(a->ai_addr);
+		net->odd = !net->is_address && js_net_loopback(net->listen);
 		fd = open_listener(net, 0);
 		if (fd < 0)
 			why = errno;
@@ -116,7 +78,7 @@ static int choose_address(const struct addrinfo *list, struct js_net *net, struc
 				    strerror(why));
 	(void)close(fd);
 	if (net->odd || several)
-		set_any(net);
+		listen_on_all(net);
 	return 0;
 }
 
@@ -174,38 +136,16 @@ int js_net_loopback(const char *host)
 	return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
 }
 
-/* Waits for FD to be ready.  Returns 0, or -1 when the time is up. */
-static int wait_for(int fd, short what, int64_t until_us)
+/* Lets each call on FD wait until that moment at most. */
+static void bound_waits(int fd, int64_t until_us)
 {
-	struct pollfd p = {.fd = fd, .events = what};
-	int64_t left;
-	int n;
+	int64_t left = until_us - js_clock_mono_us();
+	struct timeval limit = {left / JS_SECOND_US, left % JS_SECOND_US};
 
-	do {
-		left = until_us - js_clock_mono_us();
-		if (left <= 0)
-			return -1;
-		n = poll(&p, 1, (int)(left / 1000) + 1);
-		if (n < 0 && errno != EINTR)
-			return -1;
-	} while (n <= 0);
-	return 0;
-}
-
-static int connect_one(const struct addrinfo *a, int64_t until_us)
-{
-	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), failure = 0;
-	socklen_t len = sizeof(failure);
-
-	if (fd < 0)
-		return -1;
-	if (connect(fd, a->ai_addr, a->ai_addrlen) == 0)
-		return fd;
-	if (errno == EINPROGRESS && wait_for(fd, POLLOUT, until_us) == 0 &&
-	    getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &len) == 0 && failure == 0)
-		return fd;
-	(void)close(fd);
-	return -1;
+	if (left <= 0)
+		limit = (struct timeval){0, 1};				      /* 0 would be no limit */
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)); /* holds for connect */
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 }
 
 /* Header: length (3), sequence (1).  Payload: 10, version NUL, thread (4), scramble (8), filler
@@ -243,9 +183,10 @@ static int read_greeting(int fd, int64_t until_us, struct js_net_greeting *g)
 	ssize_t n;
 	int status = 1;
 
-	while (status == 1 && len < sizeof(text) && wait_for(fd, POLLIN, until_us) == 0) {
+	while (status == 1 && len < sizeof(text)) {
+		bound_waits(fd, until_us);
 		n = read(fd, text + len, sizeof(text) - len);
-		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			break;
@@ -267,12 +208,12 @@ int js_net_greet(const char *host, unsigned port, int64_t limit_us, struct js_ne
 	if (getaddrinfo(strcmp(host, "*") == 0 ? "127.0.0.1" : host, service, &hints, &list) != 0)
 		return -1;
 	for (const struct addrinfo *a = list; a != NULL && status != 0; a = a->ai_next) {
-		int fd = connect_one(a, until);
+		int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-		if (fd < 0)
-			continue;
-		status = read_greeting(fd, until, greeting);
-		(void)close(fd);
+		bound_waits(fd, until);
+		if (connect(fd, a->ai_addr, a->ai_addrlen) == 0)
+			status = read_greeting(fd, until, greeting);
+		js_file_close(&fd);
 	}
 	freeaddrinfo(list);
 	return status;

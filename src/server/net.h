@@ -6,14 +6,21 @@
 
 #include "jobstack/jobstack.h"
 
+#include <netinet/in.h>
 #include <stdint.h>
 #include <sys/socket.h>
+
+union js_net_address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
 
 struct js_net {
 	char host[256];	 /* what clients are told: the name or address as given ("localhost": 127.0.0.1) */
 	int is_address;	 /* it is an address, not a name */
 	char listen[64]; /* what the server binds to: an address, or "*" */
-	struct sockaddr_storage addr;
+	union js_net_address addr;
 	socklen_t len;
 	int odd; /* the name is this machine's loopback here: on others it will be something else, so "*" */
 };

@@ -71,8 +71,7 @@ int js_server_status(const struct js_server_options *options, struct js_server_i
 	struct js_owner owner;
 	int status = js_layout_set(&layout, options->data, error);
 
-	if (status == 0)
-		status = js_owner_read(&layout, &owner, &owns, error);
+	JS_THEN(status, js_owner_read(&layout, &owner, &owns, error));
 	if (status != 0)
 		return status;
 	memset(&hello, 0, sizeof(hello));

@@ -162,8 +162,7 @@ static int write_configuration(struct start *s)
 				   .memory = s->options->memory != 0 ? s->options->memory : JS_SERVER_MEMORY};
 	int status = js_config_server(&s->work.layout, &s->program, &config, s->error);
 
-	if (status == 0)
-		status = js_config_init(&s->work.layout, &s->program, &config, &s->work.who, s->password, s->error);
+	JS_THEN(status, js_config_init(&s->work.layout, &s->program, &config, &s->work.who, s->password, s->error));
 	return status;
 }
 
@@ -334,10 +333,8 @@ static int try_once(struct start *s)
 {
 	int status = write_configuration(s);
 
-	if (status == 0)
-		status = launch_server(s);
-	if (status == 0)
-		status = await_greeting(s);
+	JS_THEN(status, launch_server(s));
+	JS_THEN(status, await_greeting(s));
 	if (status != 0) {
 		int lost = status == JOBSTACK_ENODB && !s->child && s->options->port == 0 &&
 			   !js_net_port_free(&s->net, s->owner.port);
@@ -362,8 +359,7 @@ static int begin_start(struct start *s)
 	status = js_install(&s->work, &s->program, s->error);
 	if (status >= 0)
 		status = js_tls_prepare(&s->work, &s->net, s->error);
-	if (status == 0)
-		status = choose_socket(s);
+	JS_THEN(status, choose_socket(s));
 	if (status != 0)
 		return status;
 	memcpy(s->owner.bind, s->net.host, sizeof(s->owner.bind));
@@ -375,8 +371,7 @@ static int begin_start(struct start *s)
 		(void)snprintf(s->owner.job, sizeof(s->owner.job), "%s", s->options->job);
 	for (int i = 0; i < 3; i++) {
 		status = choose_port(s, avoid);
-		if (status == 0)
-			status = try_once(s);
+		JS_THEN(status, try_once(s));
 		if (status != 1)
 			break;
 		avoid = s->owner.port;
@@ -451,23 +446,19 @@ static int check(struct start *s)
 	const struct js_server_options *o = s->options;
 	int status = js_layout_set(&s->work.layout, o->data, s->error);
 
-	if (status == 0)
-		status = js_layout_absolute(s->client_file, o->client_file, s->error);
+	JS_THEN(status, js_layout_absolute(s->client_file, o->client_file, s->error));
 	if (status == 0 && o->memory != 0 && o->memory < JS_SERVER_MEMORY_MIN)
 		status = js_error_set(s->error, JOBSTACK_EUSAGE, "the server needs at least %d MB of memory",
 				      (int)(JS_SERVER_MEMORY_MIN >> 20));
-	if (status == 0)
-		status = js_layout_who(&s->work.layout, o->user, &s->work.who, s->error);
+	JS_THEN(status, js_layout_who(&s->work.layout, o->user, &s->work.who, s->error));
 	if (status == 0)
 		status = js_net_resolve(o->bind != NULL ? o->bind : JS_SERVER_BIND, &s->net, s->error);
 	if (status == 0) {
 		s->work.env = js_task_env(o->environment, NULL);
 		status = s->work.env == NULL ? js_error_memory(s->error) : 0;
 	}
-	if (status == 0)
-		status = js_program_find(o->program, o->search_path, s->work.env, &s->work.who, &s->program, s->error);
-	if (status == 0)
-		status = js_config_client_check(s->client_file, s->error);
+	JS_THEN(status, js_program_find(o->program, o->search_path, s->work.env, &s->work.who, &s->program, s->error));
+	JS_THEN(status, js_config_client_check(s->client_file, s->error));
 	return status;
 }
 
@@ -485,8 +476,7 @@ int js_server_start(const struct js_server_options *options, struct js_server_in
 	s->work.search = options->search_path;
 	s->error = error != NULL ? error : &own;
 	status = check(s);
-	if (status == 0)
-		status = js_layout_prepare(&s->work.layout, &s->work.who, s->error);
+	JS_THEN(status, js_layout_prepare(&s->work.layout, &s->work.who, s->error));
 	if (status != 0)
 		goto out;
 	lock = js_layout_lock(&s->work.layout, JS_SERVER_PATIENCE_US, s->work.log, options->stop, s->error);

@@ -124,10 +124,8 @@ static int write_config(const struct making *m, const char *common_name, const c
 	serial[32] = '\n';
 	serial[33] = '\0';
 	status = write_work(m, "openssl.cnf", t.data);
-	if (status == 0)
-		status = write_work(m, "serial", serial);
-	if (status == 0)
-		status = write_work(m, "index.txt", "");
+	JS_THEN(status, write_work(m, "serial", serial));
+	JS_THEN(status, write_work(m, "index.txt", ""));
 	js_buf_free(&t);
 	return status;
 }

@@ -119,15 +119,13 @@ static int parse_submit(struct request *r, int argc, char **argv)
 	cli_begin(&r->cli, &opts);
 	cli_words_add(&r->mine, argv[0]);
 	status = cli_sbatch_sort(&r->cli, argc, argv, &r->mine, &r->passed, &rest);
-	if (status == 0)
-		status = cli_parse(&r->cli, &opts, takes, (int)r->mine.n, r->mine.at, NULL);
+	JS_THEN(status, cli_parse(&r->cli, &opts, takes, (int)r->mine.n, r->mine.at, NULL));
 	if (status != CLI_GO_ON)
 		return status;
 	if (rest < argc)
 		return cli_usage(&r->cli, "`jobstack server submit` takes no command after --");
 	status = cli_sbatch_check(&r->cli, r->dry_run, r->parsable);
-	if (status == 0)
-		status = cli_server_paths(&r->cli, &r->o);
+	JS_THEN(status, cli_server_paths(&r->cli, &r->o));
 	if (status != 0)
 		return status;
 	if (cli_absolute(r->o.data, r->data) != 0 || cli_absolute(r->o.client_file, r->client_file) != 0)
@@ -135,8 +133,7 @@ static int parse_submit(struct request *r, int argc, char **argv)
 	r->o.data = r->data;
 	r->o.client_file = r->client_file;
 	status = cli_sbatch_refuse(&r->cli, &r->passed);
-	if (status == 0)
-		status = refuse_short(r);
+	JS_THEN(status, refuse_short(r));
 	return status != 0 ? status : CLI_GO_ON;
 }
 
@@ -281,8 +278,7 @@ static int submit_server(struct request *r, const struct cli_words *call, const 
 	uint64_t job;
 	int status = check_none_runs(r);
 
-	if (status == 0)
-		status = cli_sbatch_keep(&r->cli, r->script, text);
+	JS_THEN(status, cli_sbatch_keep(&r->cli, r->script, text));
 	if (status != 0)
 		return status;
 	status = cli_sbatch(&r->cli, call, &job);
