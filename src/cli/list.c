@@ -117,7 +117,8 @@ static int print_item(void *ctx, const struct jobstack_item *item)
 
 	if (l->cli->json) {
 		o = json_object();
-		l->memory = cli_print_json(view_checked(o, view_fields_json(&l->fields, item, o))) != CLI_YES;
+		view_fields_json(&l->fields, item, o);
+		l->memory = cli_print_json(o) != CLI_YES;
 	} else {
 		js_buf_reset(&l->line);
 		if (l->fields.n > 0)

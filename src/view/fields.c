@@ -121,22 +121,20 @@ void view_field_text(const struct view_field *f, const struct jobstack_item *ite
 	}
 }
 
-int view_fields_json(const struct view_fields *fields, const struct jobstack_item *item, json_t *object)
+void view_fields_json(const struct view_fields *fields, const struct jobstack_item *item, json_t *object)
 {
 	struct view_value v;
-	int bad = 0;
 
 	for (size_t i = 0; i < fields->n; i++) {
 		const char *name = fields->field[i]->name;
 
 		view_field_value(fields->field[i], item, &v);
 		switch (v.is) {
-		case VIEW_UNKNOWN: bad |= VIEW_SET(object, KEY_JSON(name, json_null())); break;
-		case VIEW_NUMBER: bad |= VIEW_SET(object, KEY_INT(name, v.n, 1)); break;
-		case VIEW_SECONDS: bad |= VIEW_SET(object, KEY_SPAN(name, v.n)); break;
-		case VIEW_MOMENT: bad |= VIEW_SET(object, KEY_TIME(name, v.n)); break;
-		case VIEW_TEXT: bad |= VIEW_SET(object, KEY_BYTES(name, v.text.data, v.text.len));
+		case VIEW_UNKNOWN: VIEW_SET(object, KEY_JSON(name, json_null())); break;
+		case VIEW_NUMBER: VIEW_SET(object, KEY_COUNT(name, v.n)); break;
+		case VIEW_SECONDS: VIEW_SET(object, KEY_SPAN(name, v.n)); break;
+		case VIEW_MOMENT: VIEW_SET(object, KEY_TIME(name, v.n)); break;
+		case VIEW_TEXT: VIEW_SET(object, KEY_BYTES(name, v.text.data, v.text.len));
 		}
 	}
-	return bad;
 }

@@ -70,5 +70,5 @@ struct view_value {
 };
 void view_field_value(const struct view_field *field, const struct jobstack_item *item, struct view_value *value);
 
-/* Sets the fields in OBJECT; not 0 without memory. */
-int view_fields_json(const struct view_fields *fields, const struct jobstack_item *item, json_t *object);
+/* Sets the fields in OBJECT. */
+void view_fields_json(const struct view_fields *fields, const struct jobstack_item *item, json_t *object);

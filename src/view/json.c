@@ -6,6 +6,7 @@
 
 #include "view/amount.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,46 +25,59 @@ void view_base64(struct js_buf *out, const void *data, size_t len)
 	}
 }
 
-static int set_bytes(json_t *object, const char *key, const void *data, size_t len)
-{
-	json_t *text = data == NULL ? json_null() : json_stringn(data, len);
-	struct js_buf coded = {0}, name = {0};
-	int bad;
+static int failed; /* memory has run out since the last line */
 
-	if (text != NULL)
-		return json_object_set_new(object, key, text);
-	view_base64(&coded, data, len);
-	js_buf_printf(&name, "%s_base64", key);
-	bad = coded.failed || name.failed ||
-	      json_object_set_new(object, name.data, json_string(coded.data != NULL ? coded.data : "")) != 0;
-	js_buf_free(&coded);
-	js_buf_free(&name);
-	return bad;
+struct view_member view_bytes_member(const char *key, const void *data, size_t len)
+{
+	struct view_member m = {key, data == NULL ? json_null() : json_stringn(data, len), 0};
+	struct js_buf coded = {0};
+
+	if (m.value == NULL) {
+		view_base64(&coded, data, len);
+		m = (struct view_member){key, coded.failed ? NULL : json_stringn(coded.data, coded.len), 1};
+		js_buf_free(&coded);
+	}
+	return m;
 }
 
-static json_t *value_of(const struct view_member *m)
+struct view_member view_text_member(const char *key, const char *text)
 {
-	switch (m->is) {
-	case VIEW_JSON_COUNT: return json_integer((json_int_t)m->as.count);
-	case VIEW_JSON_INT: return m->present ? json_integer(m->as.n) : json_null();
-	case VIEW_JSON_REAL: return m->present ? json_real(m->as.real) : json_null();
-	case VIEW_JSON_TIME: return m->as.n >= 0 ? json_string(view_moment(m->as.n).text) : json_null();
-	case VIEW_JSON_SPAN: return m->as.n >= 0 ? json_real((double)m->as.n / 1e6) : json_null();
-	case VIEW_JSON_FLAG: return json_boolean(m->present);
-	default: return m->as.value;
-	}
+	return view_bytes_member(key, text, text == NULL ? 0 : strlen(text));
+}
+
+json_t *view_json_time(int64_t wall_us)
+{
+	return wall_us >= 0 ? json_string(view_moment(wall_us).text) : json_null();
+}
+
+json_t *view_json_span(int64_t us)
+{
+	return us >= 0 ? json_real((double)us / 1e6) : json_null();
 }
 
 int view_set(json_t *object, const struct view_member *m)
 {
-	int bad = object == NULL;
+	char key[80];
+	int bad = 0;
 
-	for (; m->key != NULL; m++)
-		if (m->is != VIEW_JSON_BYTES)
-			bad |= json_object_set_new(object, m->key, value_of(m));
-		else
-			bad |= set_bytes(object, m->key, m->as.data,
-					 m->len == VIEW_TEXT_LEN && m->as.data != NULL ? strlen(m->as.data) : m->len);
+	for (; m->key != NULL; m++) {
+		(void)snprintf(key, sizeof(key), "%s%s", m->key, m->base64 ? "_base64" : "");
+		bad |= json_object_set_new(object, key, m->value);
+	}
+	failed |= bad;
+	return bad;
+}
+
+void view_json_fail(void)
+{
+	failed = 1;
+}
+
+int view_append(json_t *list, json_t *json)
+{
+	int bad = json_array_append_new(list, json);
+
+	failed |= bad;
 	return bad;
 }
 
@@ -71,7 +85,8 @@ json_t *view_object(const struct view_member *m)
 {
 	json_t *object = json_object();
 
-	return view_checked(object, view_set(object, m));
+	view_set(object, m);
+	return object;
 }
 
 json_t *view_checked(json_t *json, int bad)
@@ -88,9 +103,14 @@ int view_json_line(json_t *object, struct js_buf *out)
 	char *text = object == NULL ? NULL
 				    : json_dumps(object, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(15));
 
+	int bad = failed != 0 || text == NULL;
+
+	failed = 0;
 	json_decref(object);
-	if (text == NULL)
+	if (bad) {
+		free(text);
 		return -1;
+	}
 	js_buf_str(out, text);
 	js_buf_char(out, '\n');
 	free(text);

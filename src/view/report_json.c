@@ -7,49 +7,44 @@
 #include "view/status.h"
 #include "view/words.h"
 
-static int set_outcomes(json_t *o, const uint64_t n[INSIGHT_OUTCOMES])
+static void set_outcomes(json_t *o, const uint64_t n[INSIGHT_OUTCOMES])
 {
-	int bad = 0;
-
 	for (int v = 0; v < INSIGHT_OUTCOMES; v++)
-		bad |= VIEW_SET(o, KEY_COUNT(view_outcome_word(v), n[v]));
-	return bad;
+		VIEW_SET(o, KEY_COUNT(view_outcome_word(v), n[v]));
 }
 
 static json_t *attempts_json(const struct insight_tally *t)
 {
 	json_t *o = VIEW_OBJECT(KEY_COUNT("all", insight_tally_attempts(t)));
-	int bad = set_outcomes(o, t->n);
 
-	return view_checked(o, bad | VIEW_SET(o, KEY_COUNT("entries", t->entries),
-					      KEY_SPAN("seconds", (int64_t)insight_tally_time(t)),
-					      KEY_COUNT("time_not_known", t->untimed)));
+	set_outcomes(o, t->n);
+	VIEW_SET(o, KEY_COUNT("entries", t->entries), KEY_SPAN("seconds", (int64_t)insight_tally_time(t)),
+		 KEY_COUNT("time_not_known", t->untimed));
+	return o;
 }
 
 static json_t *users_json(const struct insight_tally *t)
 {
 	json_t *list = json_array();
-	int bad = 0;
 
 	for (size_t i = 0; i < t->user_n; i++)
-		bad |= VIEW_APPEND(list, KEY_TEXT("user", t->user[i]));
-	return view_checked(list, bad);
+		VIEW_APPEND(list, KEY_TEXT("user", t->user[i]));
+	return list;
 }
 
 static json_t *histogram_json(const struct js_sketch *s)
 {
 	json_t *list = json_array();
-	int bad = 0;
 
 	for (int64_t low = 0, high; low < INT64_MAX && s->n > 0 && (uint64_t)low <= s->max; low = high) {
 		uint64_t done;
 
 		high = insight_report_edge(low);
 		done = js_sketch_between(s, (uint64_t)low, (uint64_t)high - 1);
-		bad |= VIEW_APPEND(list, KEY_SPAN("from", low), KEY_SPAN("to", high == INT64_MAX ? -1 : high),
-				   KEY_COUNT("done", done));
+		VIEW_APPEND(list, KEY_SPAN("from", low), KEY_SPAN("to", high == INT64_MAX ? -1 : high),
+			    KEY_COUNT("done", done));
 	}
-	return view_checked(list, bad);
+	return list;
 }
 
 static const struct {
@@ -61,91 +56,83 @@ static const struct {
 static json_t *durations_json(const struct js_sketch *s)
 {
 	json_t *o = VIEW_OBJECT(KEY_COUNT("done", s->n));
-	int bad = 0;
 
 	for (size_t i = 0; i < QUANTILES; i++)
-		bad |= VIEW_SET(
-			o, KEY_SPAN(quantile[i].name, s->n > 0 ? (int64_t)js_sketch_quantile(s, quantile[i].q) : -1));
-	return view_checked(o, bad | VIEW_SET(o, KEY_SPAN("mean", s->n > 0 ? (int64_t)js_sketch_mean(s) : -1),
-					      KEY_JSON("histogram", histogram_json(s))));
+		VIEW_SET(o, KEY_SPAN(quantile[i].name, s->n > 0 ? (int64_t)js_sketch_quantile(s, quantile[i].q) : -1));
+	VIEW_SET(o, KEY_SPAN("mean", s->n > 0 ? (int64_t)js_sketch_mean(s) : -1),
+		 KEY_JSON("histogram", histogram_json(s)));
+	return o;
 }
 
 static json_t *memory_json(const struct js_sketch *s)
 {
 	json_t *o = VIEW_OBJECT(KEY_COUNT("attempts", s->n));
-	int bad = 0;
 
 	for (size_t i = 0; i < QUANTILES; i++)
-		bad |= VIEW_SET(
-			o, KEY_INT(quantile[i].name, 1024 * (int64_t)js_sketch_quantile(s, quantile[i].q), s->n > 0));
-	return view_checked(o, bad);
+		VIEW_SET(o, KEY_INT(quantile[i].name, 1024 * (int64_t)js_sketch_quantile(s, quantile[i].q), s->n > 0));
+	return o;
 }
 
 static json_t *throughput_json(const struct js_timeline *l)
 {
 	json_t *list = json_array();
 	size_t from = 0, to = 0;
-	int bad = 0, none = js_timeline_range(l, &from, &to);
+	int none = js_timeline_range(l, &from, &to);
 
 	for (size_t i = from; none == 0 && i <= to; i++)
-		bad |= VIEW_APPEND(list, KEY_TIME("from", (l->first + (int64_t)i) * l->step_us),
-				   KEY_SPAN("seconds", l->step_us), KEY_COUNT("done", l->count[i][0]),
-				   KEY_COUNT("not_done", l->count[i][1]));
-	return view_checked(list, bad);
+		VIEW_APPEND(list, KEY_TIME("from", (l->first + (int64_t)i) * l->step_us),
+			    KEY_SPAN("seconds", l->step_us), KEY_COUNT("done", l->count[i][0]),
+			    KEY_COUNT("not_done", l->count[i][1]));
+	return list;
 }
 
 static json_t *nodes_json(const struct insight_tally *t)
 {
 	json_t *list = json_array();
-	int bad = 0;
 
 	for (size_t i = 0; i < t->node_n; i++) {
 		const struct insight_tally_node *n = &t->node[i];
 		double us = n->us[0] + n->us[1] + n->us[2] + n->us[3];
 		json_t *one = VIEW_OBJECT(KEY_TEXT("node", n->name));
 
-		bad |= set_outcomes(one, n->n);
-		bad |= VIEW_SET(one, KEY_SPAN("mean_done", n->n[0] > 0 ? (int64_t)(n->us[0] / (double)n->n[0]) : -1),
-				KEY_SPAN("seconds", (int64_t)us), KEY_COUNT("slots", n->slots),
-				KEY_REAL("busy", us / (double)(n->last_us - n->first_us),
-					 n->timed > 0 && n->last_us > n->first_us));
-		bad |= json_array_append_new(list, one);
+		set_outcomes(one, n->n);
+		VIEW_SET(one, KEY_SPAN("mean_done", n->n[0] > 0 ? (int64_t)(n->us[0] / (double)n->n[0]) : -1),
+			 KEY_SPAN("seconds", (int64_t)us), KEY_COUNT("slots", n->slots),
+			 KEY_REAL("busy", us / (double)(n->last_us - n->first_us),
+				  n->timed > 0 && n->last_us > n->first_us));
+		view_append(list, one);
 	}
-	return view_checked(list, bad);
+	return list;
 }
 
 static json_t *slowest_json(const struct insight_report *r)
 {
 	json_t *list = json_array();
-	int bad = 0;
 
 	for (size_t i = 0; i < r->tally->slow_n; i++) {
 		const struct insight_tally_slow *s = &r->tally->slow[i];
 
-		bad |= VIEW_APPEND(list, KEY_COUNT("entry", s->entry),
-				   KEY_BYTES("datapath", r->slow[i].data, r->slow[i].len),
-				   KEY_COUNT("attempt", s->attempt), KEY_TEXT("outcome", view_outcome_word(s->outcome)),
-				   KEY_SPAN("seconds", s->us), KEY_TEXT("node", s->node));
+		VIEW_APPEND(list, KEY_COUNT("entry", s->entry), KEY_BYTES("datapath", r->slow[i].data, r->slow[i].len),
+			    KEY_COUNT("attempt", s->attempt), KEY_TEXT("outcome", view_outcome_word(s->outcome)),
+			    KEY_SPAN("seconds", s->us), KEY_TEXT("node", s->node));
 	}
-	return view_checked(list, bad);
+	return list;
 }
 
 static json_t *wasted_json(const struct insight_tally *t)
 {
 	double all = insight_tally_time(t), wasted = all - t->us[JOBSTACK_DONE];
 	json_t *list = json_array();
-	int bad = 0;
 
 	for (size_t i = 0; i < t->cause_n; i++) {
 		const struct insight_tally_cause *c = &t->cause[i];
 
-		bad |= VIEW_APPEND(list, KEY_TEXT("outcome", view_outcome_word(c->outcome)),
-				   KEY_TEXT("cause", c->words), KEY_COUNT("attempts", c->n),
-				   KEY_SPAN("seconds", (int64_t)c->us),
-				   KEY_REAL("share", all > 0 ? c->us / all : 0, all > 0));
+		VIEW_APPEND(list, KEY_TEXT("outcome", view_outcome_word(c->outcome)), KEY_TEXT("cause", c->words),
+			    KEY_COUNT("attempts", c->n), KEY_SPAN("seconds", (int64_t)c->us),
+			    KEY_REAL("share", all > 0 ? c->us / all : 0, all > 0));
 	}
 	return VIEW_OBJECT(KEY_SPAN("seconds", (int64_t)wasted), KEY_REAL("share", all > 0 ? wasted / all : 0, all > 0),
-			   KEY_JSON("causes", view_checked(list, bad)));
+			   KEY_JSON("causes", list));
 }
 
 static json_t *used_json(const struct insight_tally *t)

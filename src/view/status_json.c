@@ -6,16 +6,15 @@
 #include "view/status.h"
 #include "view/words.h"
 
-/* An array of N objects, each made by ONE; NULL without memory. */
+/* An array of N objects, each made by ONE. */
 static json_t *list_of(const struct insight_snapshot *l, size_t n,
 		       json_t *(*one)(const struct insight_snapshot *l, size_t i))
 {
 	json_t *list = json_array();
-	int bad = list == NULL;
 
 	for (size_t i = 0; i < n; i++)
-		bad |= json_array_append_new(list, one(l, i));
-	return view_checked(list, bad);
+		view_append(list, one(l, i));
+	return list;
 }
 
 static json_t *worker_json(const struct insight_snapshot *l, size_t i)
@@ -52,7 +51,6 @@ static json_t *bad_node_json(const struct insight_snapshot *l, size_t i)
 json_t *view_failures_json(const struct insight_failures *failures, int nodes)
 {
 	json_t *list = json_array();
-	int bad = list == NULL;
 
 	for (size_t i = 0; i < failures->n; i++) {
 		const struct jobstack_failure *f = &failures->group[i].f;
@@ -63,12 +61,12 @@ json_t *view_failures_json(const struct insight_failures *failures, int nodes)
 				    KEY_TEXT("pattern", f->pattern), KEY_TEXT("example", f->example));
 
 		if (nodes)
-			bad |= VIEW_SET(o, KEY_TEXT("node", f->node));
-		bad |= VIEW_SET(o, KEY_COUNT("entry", f->entry), KEY_COUNT("attempt", f->attempt),
-				KEY_FLAG("various", f->various));
-		bad |= json_array_append_new(list, o);
+			VIEW_SET(o, KEY_TEXT("node", f->node));
+		VIEW_SET(o, KEY_COUNT("entry", f->entry), KEY_COUNT("attempt", f->attempt),
+			 KEY_FLAG("various", f->various));
+		view_append(list, o);
 	}
-	return view_checked(list, bad);
+	return list;
 }
 
 json_t *view_status_json(const struct insight_snapshot *l, const struct insight_seen *seen, int detailed)
@@ -87,12 +85,12 @@ json_t *view_status_json(const struct insight_snapshot *l, const struct insight_
 		KEY_INT("max_running", s->max_running, s->max_running > 0),
 		KEY_INT("max_failures", s->max_failures, s->max_failures > 0));
 
-	if (!detailed)
-		return o;
-	return view_checked(o, VIEW_SET(o, KEY_JSON("live", list_of(l, l->worker_n, worker_json)),
-					KEY_JSON("longest", list_of(l, l->longest_n, longest_json)),
-					KEY_JSON("failures", view_failures_json(&l->failures, 1)),
-					KEY_TEXT("failures_of", l->failures_all ? "attempts" : "dead"),
-					KEY_COUNT("failures_looked_at", l->failures.report.looked),
-					KEY_JSON("bad_nodes", list_of(l, l->bad_n, bad_node_json))));
+	if (detailed)
+		VIEW_SET(o, KEY_JSON("live", list_of(l, l->worker_n, worker_json)),
+			 KEY_JSON("longest", list_of(l, l->longest_n, longest_json)),
+			 KEY_JSON("failures", view_failures_json(&l->failures, 1)),
+			 KEY_TEXT("failures_of", l->failures_all ? "attempts" : "dead"),
+			 KEY_COUNT("failures_looked_at", l->failures.report.looked),
+			 KEY_JSON("bad_nodes", list_of(l, l->bad_n, bad_node_json)));
+	return o;
 }

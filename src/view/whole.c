@@ -11,28 +11,19 @@
 #include <string.h>
 
 /* The worker's arguments: an array of texts or, if one is not UTF-8, all of them with their NULs in base64. */
-static int add_argv(json_t *o, const struct jobstack_item *i)
+static struct view_member argv_member(const struct jobstack_item *i)
 {
 	const char *p = i->argv.data, *end = p + i->argv.len;
-	json_t *list = json_array(), *word = NULL;
-	struct js_buf coded = {0};
-	int bad;
+	json_t *list = json_array();
 
-	while (p < end) {
-		size_t len = strnlen(p, (size_t)(end - p));
-
-		word = json_stringn(p, len);
-		if (word == NULL || json_array_append_new(list, word) != 0)
-			break;
-		p += len + 1;
+	for (size_t len; p < end; p += len + 1) {
+		len = strnlen(p, (size_t)(end - p));
+		if (json_array_append_new(list, json_stringn(p, len)) != 0) {
+			json_decref(list);
+			return view_bytes_member("argv", i->argv.data, i->argv.len);
+		}
 	}
-	if (p >= end)
-		return json_object_set_new(o, "argv", list);
-	json_decref(list);
-	view_base64(&coded, i->argv.data, i->argv.len);
-	bad = coded.failed || json_object_set_new(o, "argv_base64", json_string(coded.data)) != 0;
-	js_buf_free(&coded);
-	return bad;
+	return (struct view_member)KEY_JSON("argv", list);
 }
 
 /* Chooses what differs from attempt to attempt. */
@@ -49,7 +40,6 @@ static void begin_entry(struct view_whole *w)
 	}
 	w->object = json_object();
 	w->attempts = json_array();
-	w->bad = w->object == NULL || w->attempts == NULL;
 	js_buf_reset(&w->rerun);
 }
 
@@ -59,27 +49,28 @@ void view_whole_add(struct view_whole *w, const char *stack, const struct jobsta
 
 	if (w->object == NULL)
 		begin_entry(w);
-	w->bad |= view_fields_json(&w->all, item, w->object);
+	view_fields_json(&w->all, item, w->object);
 	if (item->state == 0)
-		w->bad |= VIEW_SET(w->object, KEY_JSON("state", json_null()));
+		VIEW_SET(w->object, KEY_JSON("state", json_null()));
 	if (item->attempt == 0)
 		return;
 	view_rerun(stack, item, &w->rerun);
 	o = json_object();
-	w->bad |= view_fields_json(&w->own, item, o);
-	w->bad |= add_argv(o, item);
-	w->bad |= json_array_append_new(w->attempts, o);
+	view_fields_json(&w->own, item, o);
+	VIEW_SET(o, argv_member(item));
+	view_append(w->attempts, o);
 }
 
 json_t *view_whole_take(struct view_whole *w)
 {
 	json_t *o = w->object;
 
+	if (w->rerun.failed)
+		view_json_fail();
 	if (o != NULL)
-		w->bad |= w->rerun.failed | VIEW_SET(o, KEY_BYTES("rerun", w->rerun.data, w->rerun.len),
-						     KEY_JSON("attempts", w->attempts));
+		VIEW_SET(o, KEY_BYTES("rerun", w->rerun.data, w->rerun.len), KEY_JSON("attempts", w->attempts));
 	w->object = w->attempts = NULL;
-	return view_checked(o, w->bad);
+	return o;
 }
 
 void view_whole_end(struct view_whole *w)

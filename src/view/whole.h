@@ -14,14 +14,13 @@ struct view_whole {
 	json_t *object, *attempts;
 	struct js_buf rerun;
 	struct view_fields all, own; /* fields; the latter are those of an attempt */
-	int bad;		     /* memory ran out */
 };
 
 /* Adds ITEM, the entry itself or the next of its attempts, with the entry's state (0: it is not known) and where it
  * went. */
 void view_whole_add(struct view_whole *whole, const char *stack, const struct jobstack_item *item);
 
-/* Gives the object, which the caller frees, and starts anew; NULL without memory. */
+/* Returns the object, which the caller frees, and begins the next one; NULL if there is none. */
 json_t *view_whole_take(struct view_whole *whole);
 
 void view_whole_end(struct view_whole *whole);
