@@ -4,6 +4,7 @@
  */
 #include "view/report.h"
 
+#include "view/status.h"
 #include "view/table.h"
 #include "view/text.h"
 #include "view/words.h"
@@ -31,8 +32,7 @@ static void add_took(struct view_table *table, double us, int known)
 
 static void write_table(const struct page *p, struct view_table *table)
 {
-	view_table_write(table, p->out, 2, p->table, p->colours);
-	view_table_free(table);
+	view_table_write(table, &(const struct view_page){p->out, p->table, p->colours}, 2);
 }
 
 static void add_heading(const struct page *p, const char *words)
@@ -331,36 +331,13 @@ static void add_waste(const struct page *p)
 		js_buf_printf(p->out, "  (the duration of %" PRIu64 " of them is unknown)\n", t->untimed);
 }
 
-static void add_failure(struct view_table *table, const struct jobstack_failure *f)
-{
-	const char *example = f->various ? NULL : f->example;
-	char text[512];
-
-	view_table_count(table, VIEW_PLAIN, f->count);
-	view_table_cell(table, VIEW_PLAIN, view_failure_how(f).text);
-	view_table_count(table, VIEW_PLAIN, f->entry);
-	(void)snprintf(text, sizeof(text), "%s%s%s", f->reason != NULL ? f->reason : "",
-		       f->reason != NULL && example != NULL ? ": " : "", example != NULL ? example : "");
-	if (text[0] == '\0' && f->various)
-		(void)snprintf(text, sizeof(text), "(various)");
-	if (text[0] != '\0')
-		table->hidden = 0; /* the column has something to say */
-	view_table_name(table, text, strlen(text), "");
-}
-
 static void add_failures(const struct page *p)
 {
-	static const struct view_column column[] = {
-		{"COUNT", 1, 0, 0}, {"HOW", 0, 0, 0}, {"EXAMPLE", 1, 1, 0}, {"MESSAGE", 0, 0, 12}};
-	struct view_table table = {.column = column, .n = 4, .hidden = 1u << 3};
-
 	if (p->r->failures.n == 0)
 		return;
 	add_heading(p, "dead entries");
 	js_buf_printf(p->out, " (`jobstack requeue -s %s` retries them)\n", p->r->stack.name);
-	for (size_t i = 0; i < p->r->failures.n; i++)
-		add_failure(&table, &p->r->failures.group[i].f);
-	write_table(p, &table);
+	view_failures_table(&p->r->failures, INSIGHT_FAILURES, &(const struct view_page){p->out, p->table, p->colours});
 }
 
 static void add_usage(const struct page *p)

@@ -7,6 +7,8 @@
 #include "base/buf.h"
 #include "insight/snapshot.h"
 
+#include "view/table.h"
+
 #include <jansson.h>
 
 /* Appends all stacks in a table, or one in detail.  COLUMNS 0: no width to fit. */
@@ -15,6 +17,9 @@ void view_status_detail(const struct insight_snapshot *snapshot, struct js_buf *
 
 /* A stack as JSON; if it is DETAILED, with what is known beyond its row.  NULL without memory. */
 json_t *view_status_json(const struct insight_snapshot *snapshot, const struct insight_seen *seen, int detailed);
+
+/* Appends the MOST largest groups of failures as a table. */
+void view_failures_table(const struct insight_failures *failures, size_t most, const struct view_page *page);
 
 /* Groups of failures as JSON; with the nodes that they are all on if NODES. */
 json_t *view_failures_json(const struct insight_failures *failures, int nodes);

@@ -93,19 +93,12 @@ void view_status_table(const struct insight_snapshot *l, struct js_buf *out, uns
 		t.hidden &= ~((s->held > 0 ? 1u << HELD : 0) | (s->pruned > 0 ? 1u << PRUNED : 0) |
 			      (s->cancelled > 0 ? 1u << CANCELLED : 0) | (s->moved > 0 ? 1u << MOVED : 0));
 	}
-	view_table_write(&t, out, 0, columns, colours);
-	view_table_free(&t);
+	view_table_write(&t, &(const struct view_page){out, columns, colours}, 0);
 }
 
 /* ----------------------------------------------------------------------------------------------------- one stack */
 
-struct detail {
-	struct js_buf *out;
-	unsigned columns;
-	int colours;
-};
-
-static void head_lines(const struct detail *d, const struct insight_seen *seen)
+static void head_lines(const struct view_page *d, const struct insight_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
 	unsigned wide = d->columns == 0 || d->columns > 70 ? 50 : d->columns > 30 ? d->columns - 20 : 0;
@@ -124,7 +117,7 @@ static void head_lines(const struct detail *d, const struct insight_seen *seen)
 	js_buf_printf(d->out, "%s%s\n", wide > 0 ? " " : "", view_percent(insight_stack_share(s)).text);
 }
 
-static void count_lines(const struct detail *d, const struct insight_seen *seen)
+static void count_lines(const struct view_page *d, const struct insight_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
 	char dead[64];
@@ -162,7 +155,7 @@ static void count_lines(const struct detail *d, const struct insight_seen *seen)
 		js_buf_printf(d->out, "pruned    %" PRIu64 " (were done; their history is deleted)\n", s->pruned);
 }
 
-static void pace_line(const struct detail *d, const struct jobstack_pace *p)
+static void pace_line(const struct view_page *d, const struct jobstack_pace *p)
 {
 	if (p->rate <= 0)
 		return;
@@ -174,7 +167,7 @@ static void pace_line(const struct detail *d, const struct jobstack_pace *p)
 	js_buf_char(d->out, '\n');
 }
 
-static void policy_lines(const struct detail *d, const struct insight_seen *seen)
+static void policy_lines(const struct view_page *d, const struct insight_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
 
@@ -196,34 +189,38 @@ static void policy_lines(const struct detail *d, const struct insight_seen *seen
 	}
 }
 
-/* How, and why or what it said. */
+/* How, and the reason or the last message. */
 static void add_failure(struct view_table *t, const struct insight_failure *one)
 {
 	const char *example = one->f.various ? "(various)" : one->example;
 	char text[sizeof(one->reason) + sizeof(one->example) + 2];
 
-	(void)snprintf(text, sizeof(text), "%s%s%s", one->f.reason != NULL ? one->reason : "",
-		       one->f.reason != NULL && example[0] != '\0' ? ": " : "", example);
+	(void)snprintf(text, sizeof(text), "%s%s%s", one->reason,
+		       one->reason[0] != '\0' && example[0] != '\0' ? ": " : "", example);
 	view_table_count(t, VIEW_PLAIN, one->f.count);
 	view_table_cell(t, VIEW_PLAIN, view_failure_how(&one->f).text);
 	view_table_name(t, text, strlen(text), "");
 	view_table_name(t, one->node, strlen(one->node), "");
 	view_table_count(t, VIEW_PLAIN, one->f.entry);
+	t->hidden &= ~((text[0] != '\0' ? 1u << 2 : 0) | (one->f.node != NULL ? 1u << 3 : 0));
 }
 
-static void failure_lines(const struct insight_snapshot *l, const struct detail *d)
+void view_failures_table(const struct insight_failures *failures, size_t most, const struct view_page *page)
 {
 	static const struct view_column columns[] = {{"COUNT", 1, 0, 0},
 						     {"HOW", 0, 0, 0},
 						     {"LAST MESSAGE", 0, 3, 12},
 						     {"NODE", 0, 2, 6},
 						     {"EXAMPLE", 1, 1, 0}};
-	struct view_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0]), .hidden = 1u << 3};
+	struct view_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0]), .hidden = 3u << 2};
 
-	for (size_t i = 0; i < l->failures.n && i < SHOWN_FAILURES; i++) {
-		add_failure(&t, &l->failures.group[i]);
-		t.hidden &= l->failures.group[i].f.node != NULL ? 0u : ~0u;
-	}
+	for (size_t i = 0; i < failures->n && i < most; i++)
+		add_failure(&t, &failures->group[i]);
+	view_table_write(&t, page, 2);
+}
+
+static void failure_lines(const struct insight_snapshot *l, const struct view_page *d)
+{
 	if (l->failures.n > 0) {
 		js_buf_str(d->out, l->failures_all ? "\nfailing now, will be retried" : "\ndead entries");
 		if (!l->failures.report.whole)
@@ -231,8 +228,7 @@ static void failure_lines(const struct insight_snapshot *l, const struct detail 
 				      l->failures_all ? " attempts" : "");
 		js_buf_str(d->out, ":\n");
 	}
-	view_table_write(&t, d->out, 2, d->columns, d->colours);
-	view_table_free(&t);
+	view_failures_table(&l->failures, SHOWN_FAILURES, d);
 	for (size_t i = 0; i < l->bad_n; i++) {
 		const struct insight_bad_node *b = &l->bad[i];
 		struct js_buf line = {0};
@@ -247,7 +243,7 @@ static void failure_lines(const struct insight_snapshot *l, const struct detail 
 	}
 }
 
-static void longest_lines(const struct insight_snapshot *l, const struct detail *d)
+static void longest_lines(const struct insight_snapshot *l, const struct view_page *d)
 {
 	static const struct view_column columns[] = {
 		{"RUNNING FOR", 1, 0, 0}, {"ENTRY", 1, 0, 0}, {"NODE", 0, 1, 6}, {"DATAPATH", 0, 2, 10}};
@@ -263,8 +259,7 @@ static void longest_lines(const struct insight_snapshot *l, const struct detail 
 	}
 	if (l->longest_n > 0)
 		js_buf_char(d->out, '\n');
-	view_table_write(&t, d->out, 2, d->columns, d->colours);
-	view_table_free(&t);
+	view_table_write(&t, d, 2);
 }
 
 /* The Slurm job of a worker: "120_3.0", "-" outside of Slurm. */
@@ -303,7 +298,7 @@ static void add_worker(struct view_table *t, const struct jobstack_worker_row *w
 			  w->by_script ? "jobstack pop" : "");
 }
 
-static void worker_lines(const struct insight_snapshot *l, const struct detail *d)
+static void worker_lines(const struct insight_snapshot *l, const struct view_page *d)
 {
 	static const struct view_column columns[] = {{"WORKER", 1, 4, 0},     {"NODE", 0, 0, 8},  {"PID", 1, 2, 0},
 						     {"JOB", 0, 5, 10},	      {"SLOTS", 1, 6, 0}, {"BUSY", 1, 9, 0},
@@ -315,14 +310,13 @@ static void worker_lines(const struct insight_snapshot *l, const struct detail *
 		add_worker(&t, &l->worker[i]);
 	if (l->worker_n > 0)
 		js_buf_char(d->out, '\n');
-	view_table_write(&t, d->out, 2, d->columns, d->colours);
-	view_table_free(&t);
+	view_table_write(&t, d, 2);
 }
 
 void view_status_detail(const struct insight_snapshot *l, struct js_buf *out, unsigned columns, int colours)
 {
 	struct js_buf text = {0};
-	const struct detail d = {&text, columns, colours};
+	const struct view_page d = {&text, columns, colours};
 
 	head_lines(&d, &l->seen[0]);
 	count_lines(&d, &l->seen[0]);

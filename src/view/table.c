@@ -131,10 +131,10 @@ static void write_cell(const struct view_table *t, struct js_buf *out, size_t c,
 		add_blanks(out, fill);
 }
 
-static void write_row(const struct view_table *t, const struct shares *s, struct js_buf *out, size_t row,
-		      unsigned indent, int colours)
+static void write_row(const struct view_table *t, const struct shares *s, const struct view_page *page, size_t row,
+		      unsigned indent)
 {
-	struct js_buf one = {0};
+	struct js_buf *out = page->out, one = {0};
 	int first = 1;
 
 	add_blanks(out, indent);
@@ -148,24 +148,21 @@ static void write_row(const struct view_table *t, const struct shares *s, struct
 		first = 0;
 		js_buf_reset(&one);
 		write_cell(t, &one, c, row == 0 ? t->column[c].head : t->text.data + cell.at, cell.len, s->wide[c]);
-		view_paint(out, colours, cell.colour, one.data != NULL ? one.data : "");
+		view_paint(out, page->colours, cell.colour, one.data != NULL ? one.data : "");
 	}
-	while (!colours && out->len > 0 && out->data[out->len - 1] == ' ') /* nothing follows the last text */
+	while (!page->colours && out->len > 0 && out->data[out->len - 1] == ' ') /* nothing follows the last text */
 		out->data[--out->len] = '\0';
 	js_buf_char(out, '\n');
 	js_buf_free(&one);
 }
 
-void view_table_write(const struct view_table *t, struct js_buf *out, unsigned indent, unsigned columns, int colours)
+void view_table_write(struct view_table *t, const struct view_page *page, unsigned indent)
 {
-	size_t rows = t->cells.len / sizeof(struct cell) / t->n;
+	size_t rows = t->text.failed || t->cells.failed ? 0 : t->cells.len / sizeof(struct cell) / t->n;
 	struct shares s = {{0}, {0}, {0}};
 
-	if (rows == 0 || t->text.failed || t->cells.failed) {
-		out->failed |= t->text.failed || t->cells.failed;
-		return;
-	}
-	for (size_t c = 0; c < t->n; c++) {
+	page->out->failed |= t->text.failed || t->cells.failed;
+	for (size_t c = 0; c < t->n && rows > 0; c++) {
 		s.out[c] = (t->hidden >> c & 1) != 0;
 		s.wide[c] = (unsigned)strlen(t->column[c].head);
 		for (size_t row = 0; row < rows; row++) {
@@ -176,14 +173,10 @@ void view_table_write(const struct view_table *t, struct js_buf *out, unsigned i
 		}
 		s.full[c] = s.wide[c];
 	}
-	if (columns > 0 && total_width(t, &s) + indent > columns)
-		share_width(t, &s, columns > indent ? columns - indent : 1);
-	for (size_t row = 0; row <= rows; row++)
-		write_row(t, &s, out, row, indent, colours);
-}
-
-void view_table_free(struct view_table *t)
-{
+	if (page->columns > 0 && total_width(t, &s) + indent > page->columns)
+		share_width(t, &s, page->columns > indent ? page->columns - indent : 1);
+	for (size_t row = 0; row <= rows && rows > 0; row++)
+		write_row(t, &s, page, row, indent);
 	js_buf_free(&t->text);
 	js_buf_free(&t->cells);
 }

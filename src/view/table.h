@@ -38,9 +38,12 @@ void view_table_count(struct view_table *table, enum view_colour colour, uint64_
 /* Adds DATA as view_safe makes it a cell; NONE where there is none. */
 void view_table_name(struct view_table *table, const char *data, size_t len, const char *none);
 
-/* Appends head and rows, each behind INDENT blanks and at most COLUMNS wide (0: as wide as it is); nothing without
- * rows. */
-void view_table_write(const struct view_table *table, struct js_buf *out, unsigned indent, unsigned columns,
-		      int colours);
+/* Where text goes: at most COLUMNS wide (0: as wide as it is), with colour if COLOURS. */
+struct view_page {
+	struct js_buf *out;
+	unsigned columns;
+	int colours;
+};
 
-void view_table_free(struct view_table *table);
+/* Appends head and rows, each behind INDENT blanks; nothing without rows.  Frees the table. */
+void view_table_write(struct view_table *table, const struct view_page *page, unsigned indent);
