@@ -166,18 +166,14 @@ int js_config_init(const struct js_layout *layout, const struct js_program *prog
 /* The CA's place beside the client file: client.cnf has ca.pem, NAME.cnf has NAME-ca.pem. */
 static void ca_path(const char *client_file, char out[JS_LAYOUT_PATH])
 {
-	const char *base = strrchr(client_file, '/');
-	size_t len = strlen(client_file), head = base == NULL ? 0 : (size_t)(base - client_file) + 1;
+	const char *slash = strrchr(client_file, '/'), *base = slash == NULL ? client_file : slash + 1;
+	size_t len = strlen(client_file),
+	       suffix = strlen(base) > 4 && strcmp(client_file + len - 4, ".cnf") == 0 ? 4 : 0;
 
-	memcpy(out, client_file, len + 1);
-	if (strcmp(out + head, "client.cnf") == 0) {
-		memcpy(out + head, "ca.pem", 7);
-		return;
-	}
-	if (len > head + 4 && strcmp(out + len - 4, ".cnf") == 0)
-		len -= 4;
-	if (len + 8 < JS_LAYOUT_PATH)
-		memcpy(out + len, "-ca.pem", 8);
+	if (strcmp(base, "client.cnf") == 0)
+		(void)snprintf(out, JS_LAYOUT_PATH, "%.*sca.pem", (int)(base - client_file), client_file);
+	else
+		(void)snprintf(out, JS_LAYOUT_PATH, "%.*s-ca.pem", (int)(len - suffix), client_file);
 }
 
 int js_config_client_check(const char *path, struct jobstack_error *error)

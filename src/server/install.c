@@ -3,7 +3,7 @@
  * Initialising the data.  Promise: a directory called data is whole.
  */
 #define _GNU_SOURCE
-#include "server/install.h"
+#include "server/internal.h"
 
 #include "base/buf.h"
 #include "base/clock.h"

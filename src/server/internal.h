@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What start.c and server.c share.
+ * What the files of this layer share.
  */
 #pragma once
 
+#include "server/net.h"
 #include "server/owner.h"
+#include "server/program.h"
 #include "server/server.h"
 
 #include <stddef.h>
@@ -12,6 +14,15 @@
 /* How long a command waits for another one that works on the same directory: a first start on a slow
  * disk takes long. */
 #define JS_SERVER_PATIENCE_US (900 * JS_SECOND_US)
+
+/* Makes the data directory with the system tables, unless it is there.  It is made under another name and renamed when
+ * it is whole and on disk; killed before, the next call starts from the beginning.  Returns 0 (it was there), 1 (made),
+ * or an error; what the installer said of a failure goes to the log. */
+int js_install(const struct js_work *work, const struct js_program *program, struct jobstack_error *error);
+
+/* Sees that there is a CA, and a server certificate from it for this host's names and for NET's; makes what is missing,
+ * by the openssl program.  The server's key is its user's, the CA's is ours. */
+int js_tls_prepare(const struct js_work *work, const struct js_net *net, struct jobstack_error *error);
 
 /* The error that names the host which has the directory. */
 int js_server_elsewhere(const struct js_layout *layout, const struct js_owner *owner, struct jobstack_error *error);

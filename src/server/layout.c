@@ -13,7 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
+#include <fts.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -283,37 +283,32 @@ int js_layout_exists(const struct js_layout *layout)
 	return errno == EACCES ? -1 : 0;
 }
 
-/* nftw has no argument for us: the one sum of a walk that no other can interrupt (one thread, see the callers) */
-static _Thread_local uint64_t walked;
-
-static int add_size(const char *path, const struct stat *st, int type, struct FTW *where)
+/* The bytes that PATH takes on disk; with REMOVE_ALL it is removed, what is in a directory before the directory. */
+static uint64_t walk_tree(const char *path, int remove_all)
 {
-	(void)path;
-	(void)where;
-	if (type != FTW_NS)
-		walked += (uint64_t)st->st_blocks * 512;
-	return 0;
+	char *const roots[] = {(char *)(uintptr_t)path, NULL};
+	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	uint64_t bytes = 0;
+
+	for (FTSENT *e; tree != NULL && (e = fts_read(tree)) != NULL;) {
+		if (e->fts_info != FTS_DP && e->fts_info != FTS_NS && e->fts_info != FTS_ERR)
+			bytes += (uint64_t)e->fts_statp->st_blocks * 512;
+		if (remove_all && e->fts_info != FTS_D)
+			(void)remove(e->fts_accpath);
+	}
+	if (tree != NULL)
+		(void)fts_close(tree);
+	return bytes;
 }
 
 uint64_t js_layout_size(const char *path)
 {
-	walked = 0;
-	(void)nftw(path, add_size, 16, FTW_PHYS);
-	return walked;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
-{
-	(void)st;
-	(void)type;
-	(void)where;
-	(void)remove(path);
-	return 0;
+	return walk_tree(path, 0);
 }
 
 static int remove_tree(const void *path)
 {
-	(void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	(void)walk_tree(path, 1);
 	return 0;
 }
 

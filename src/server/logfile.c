@@ -89,7 +89,8 @@ void js_logfile_tell(const struct js_log *log, const char *text, int lines)
 	}
 }
 
-static int has_one(const char *text, const char *const words[])
+/* Whether one of the WORDS, ended by NULL, is in TEXT (may be NULL). */
+static int contains_any(const char *text, const char *const words[])
 {
 	for (size_t i = 0; text != NULL && words[i] != NULL; i++)
 		if (strcasestr(text, words[i]) != NULL)
@@ -103,21 +104,29 @@ int js_logfile_full(const char *dir, const char *text)
 		"No space left on device", "Disk quota exceeded", "disk full",	"disk is full", "errno: 28", "error 28",
 		"error number 28",	   "Errcode: 28",	  "errno: 122", "Errcode: 122", NULL};
 
-	return has_one(text, words) || js_layout_full(dir, FULL_MB);
+	return contains_any(text, words) || js_layout_full(dir, FULL_MB);
 }
 
-int js_logfile_waits_for_room(const char *text)
+/* The same of the log from OFFSET on. */
+static int log_contains(const char *path, int64_t offset, const char *const words[])
 {
-	static const char *const words[] = {"waiting for someone to free", "waiting for someone to free some space",
-					    NULL};
+	struct js_buf text = {0};
+	int found;
 
-	return has_one(text, words);
+	js_logfile_read(path, offset, &text);
+	found = contains_any(text.data, words);
+	js_buf_free(&text);
+	return found;
 }
 
-int js_logfile_recovered(const char *text)
+int js_logfile_waits_for_space(const char *path, int64_t offset)
 {
-	static const char *const words[] = {"Starting crash recovery", "was not shutdown normally",
-					    "Starting XA crash recovery", NULL};
+	return log_contains(path, offset, (const char *const[]){"waiting for someone to free", NULL});
+}
 
-	return has_one(text, words);
+int js_logfile_recovered(const char *path, int64_t offset)
+{
+	return log_contains(path, offset,
+			    (const char *const[]){"Starting crash recovery", "was not shutdown normally",
+						  "Starting XA crash recovery", NULL});
 }

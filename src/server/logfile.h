@@ -23,8 +23,7 @@ void js_logfile_tell(const struct js_log *log, const char *text, int lines);
 /* 1 if TEXT (may be NULL) tells of a full disk or quota, or the disk under DIR is full. */
 int js_logfile_full(const char *dir, const char *text);
 
-/* 1 if the text tells of a server that waits for somebody to make room. */
-int js_logfile_waits_for_room(const char *text);
-
-/* 1 if the text tells that InnoDB recovered from a crash. */
-int js_logfile_recovered(const char *text);
+/* 1 if the log, from OFFSET on, tells of a server that waits for space on the disk; that InnoDB recovered from a crash.
+ */
+int js_logfile_waits_for_space(const char *path, int64_t offset);
+int js_logfile_recovered(const char *path, int64_t offset);

@@ -15,12 +15,10 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "server/config.h"
-#include "server/install.h"
 #include "server/internal.h"
 #include "server/logfile.h"
 #include "server/net.h"
 #include "server/program.h"
-#include "server/tls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,6 +35,7 @@
 #include <unistd.h>
 
 #define GREET_US JS_SECOND_US
+#define SOCKET_MAX 104		       /* a path of a socket must be shorter */
 #define SILENT_US (300 * JS_SECOND_US) /* no answer, and nothing new in the log, for this long: given up */
 #define END_LIMIT_US (60 * JS_SECOND_US)
 #define SAY_US (10 * JS_SECOND_US)
@@ -56,27 +55,17 @@ struct start {
 };
 
 /* Makes a socket file at PATH and removes it again.  0 if that works. */
-static int try_socket(const char *path)
+static int try_socket(const void *path)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	int fd, status;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), bad;
 
-	if (strlen(path) >= sizeof(addr.sun_path))
-		return -1;
-	memcpy(addr.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -1;
+	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", (const char *)path);
 	(void)unlink(path);
-	status = bind(fd, (struct sockaddr *)&addr, sizeof(addr));
-	(void)close(fd);
+	bad = bind(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0;
+	js_file_close(&fd);
 	(void)unlink(path);
-	return status;
-}
-
-static int try_socket_call(const void *path)
-{
-	return try_socket(path) == 0 ? 0 : 1;
+	return bad;
 }
 
 /* The socket lies below the server's directory, or, where its path is too long or the file system takes none, in a
@@ -87,8 +76,8 @@ static int choose_socket(struct start *s)
 
 	s->owner.socket_dir[0] = '\0';
 	js_layout_join(path, s->work.layout.run, "sock");
-	if (strlen(path) < 104 && strlen(path) < sizeof(s->owner.socket) &&
-	    js_who_call(&s->work.who, try_socket_call, path) == 0) {
+	if (strlen(path) < SOCKET_MAX && strlen(path) < sizeof(s->owner.socket) &&
+	    js_who_call(&s->work.who, try_socket, path) == 0) {
 		memcpy(s->owner.socket, path, strlen(path) + 1);
 		return 0;
 	}
@@ -100,37 +89,40 @@ static int choose_socket(struct start *s)
 	return 0;
 }
 
+/* The port of last time; 0: there is none. */
+static unsigned read_port(const struct start *s)
+{
+	struct js_buf kept = {0};
+	uint64_t port = 0;
+
+	if (js_file_read(s->work.layout.port, &kept) == 0 && kept.data != NULL) {
+		kept.data[strcspn(kept.data, "\n")] = '\0';
+		(void)js_num_u64(kept.data, 1, 65535, &port);
+	}
+	js_buf_free(&kept);
+	return (unsigned)port;
+}
+
 /* The port asked for, else last time's, else a new one, which is kept. */
 static int choose_port(struct start *s, unsigned avoid)
 {
-	struct js_buf kept = {0};
+	unsigned kept = read_port(s), port = s->options->port != 0 ? s->options->port : kept;
 	char text[16];
-	uint64_t port = 0;
 
-	if (s->options->port != 0) {
-		if (!js_net_port_free(&s->net, s->options->port))
-			return js_error_set(s->error, JOBSTACK_ECONFLICT, "the port %u on %s can't be used: %s",
-					    s->options->port, s->net.host, strerror(errno));
-		s->owner.port = s->options->port;
-	} else {
-		if (js_file_read(s->work.layout.port, &kept) == 0 && kept.data != NULL) {
-			kept.data[strcspn(kept.data, "\n")] = '\0';
-			if (js_num_u64(kept.data, 1, 65535, &port) != 0)
-				port = 0;
-		}
-		js_buf_free(&kept);
-		s->owner.port = (unsigned)port;
-		if (port == 0 || port == avoid || !js_net_port_free(&s->net, s->owner.port)) {
-			if (js_net_port_choose(&s->net, &s->owner.port, s->error) != 0)
-				return s->error->code;
-			if (port != 0)
-				js_log(s->work.log, JOBSTACK_LOG_WARNING,
-				       "another program uses the port %u: the server moves to the port %u",
-				       (unsigned)port, s->owner.port);
-		}
+	s->owner.port = port;
+	if (port == 0 || port == avoid || !js_net_port_free(&s->net, port)) {
+		if (s->options->port != 0)
+			return js_error_set(s->error, JOBSTACK_ECONFLICT, "the port %u on %s can't be used: %s", port,
+					    s->net.host, strerror(errno));
+		if (js_net_port_choose(&s->net, &s->owner.port, s->error) != 0)
+			return s->error->code;
+		if (port != 0)
+			js_log(s->work.log, JOBSTACK_LOG_WARNING,
+			       "another program uses the port %u: the server moves to the port %u", port,
+			       s->owner.port);
 	}
 	(void)snprintf(text, sizeof(text), "%u\n", s->owner.port);
-	if (s->owner.port != port && js_file_replace(s->work.layout.port, 0600, text, strlen(text)) != 0)
+	if (s->owner.port != kept && js_file_replace(s->work.layout.port, 0600, text, strlen(text)) != 0)
 		return js_error_file(s->error, "%s can't be written", s->work.layout.port);
 	return 0;
 }
@@ -138,19 +130,20 @@ static int choose_port(struct start *s, unsigned avoid)
 /* Says so when this user may have too few files or threads for all the connections. */
 static void check_limits(const struct start *s)
 {
+	static const struct {
+		int resource;
+		rlim_t least;
+		const char *what;
+	} limits[] = {{RLIMIT_NOFILE, JS_CONFIG_FILES_MIN, "open files (ulimit -Hn)"},
+		      {RLIMIT_NPROC, JS_CONFIG_CONNECTIONS + 100, "processes (ulimit -Hu)"}};
 	struct rlimit r;
 
-	if (geteuid() != 0 && getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_max != RLIM_INFINITY &&
-	    r.rlim_max < JS_CONFIG_FILES_MIN)
-		js_log(s->work.log, JOBSTACK_LOG_WARNING,
-		       "the limit of %lu open files (ulimit -Hn) is too low for %d connections at once",
-		       (unsigned long)r.rlim_max, JS_CONFIG_CONNECTIONS);
-	if (geteuid() != 0 && getrlimit(RLIMIT_NPROC, &r) == 0 && r.rlim_max != RLIM_INFINITY &&
-	    r.rlim_max < JS_CONFIG_CONNECTIONS + 100)
-		js_log(s->work.log, JOBSTACK_LOG_WARNING,
-		       "the limit of %lu processes (ulimit -Hu) is too low for %d connections at once, each of which "
-		       "takes a thread of the server",
-		       (unsigned long)r.rlim_max, JS_CONFIG_CONNECTIONS);
+	for (size_t i = 0; i < 2 && geteuid() != 0; i++)
+		if (getrlimit(limits[i].resource, &r) == 0 && r.rlim_max != RLIM_INFINITY &&
+		    r.rlim_max < limits[i].least)
+			js_log(s->work.log, JOBSTACK_LOG_WARNING,
+			       "the limit of %lu %s is too low for %d connections at once", (unsigned long)r.rlim_max,
+			       limits[i].what, JS_CONFIG_CONNECTIONS);
 }
 
 /* Writes my.cnf and init.sql. */
@@ -240,19 +233,15 @@ static void end_child(const struct start *s)
 /* Looks whether the log grows, and at what it says.  Returns 0, or an error if there is no use in waiting. */
 static int watch_log(const struct start *s, int64_t *size, int64_t *grown_us)
 {
-	struct js_buf text = {0};
 	struct stat st;
-	int status = 0;
 
 	if (stat(s->work.layout.log, &st) != 0 || (int64_t)st.st_size == *size)
 		return 0;
 	*size = (int64_t)st.st_size;
 	*grown_us = js_clock_mono_us();
-	js_logfile_read(s->work.layout.log, s->owner.log_offset, &text);
-	if (text.data != NULL && js_logfile_waits_for_room(text.data))
-		status = fail_with_log(s, "can't start");
-	js_buf_free(&text);
-	return status;
+	if (js_logfile_waits_for_space(s->work.layout.log, s->owner.log_offset))
+		return fail_with_log(s, "can't start");
+	return 0;
 }
 
 /* Waits until the server greets, which it does only after init.sql. */
@@ -317,17 +306,6 @@ static int finish_start(struct start *s)
 	return js_config_client(s->client_file, &s->work.layout, &address, s->error);
 }
 
-static void tell_recovery(const struct start *s)
-{
-	struct js_buf text = {0};
-
-	js_logfile_read(s->work.layout.log, s->owner.log_offset, &text);
-	if (text.data != NULL && js_logfile_recovered(text.data))
-		js_log(s->work.log, JOBSTACK_LOG_WARNING,
-		       "the server had crashed or been killed; all committed data is recovered");
-	js_buf_free(&text);
-}
-
 /* One try on the chosen port.  1 if another port may help: somebody took it since we looked. */
 static int try_once(struct start *s)
 {
@@ -384,7 +362,9 @@ static int begin_start(struct start *s)
 		js_owner_sweep(&s->owner);
 		return status;
 	}
-	tell_recovery(s);
+	if (js_logfile_recovered(s->work.layout.log, s->owner.log_offset))
+		js_log(s->work.log, JOBSTACK_LOG_WARNING,
+		       "the server had crashed or been killed; all committed data is recovered");
 	return finish_start(s);
 }
 

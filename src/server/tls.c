@@ -8,7 +8,7 @@
  * surprised by a stopped queue years later.  The CA serves one server only and its key lies beside the data anyway.
  */
 #define _GNU_SOURCE
-#include "server/tls.h"
+#include "server/internal.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
