@@ -207,27 +207,6 @@ static int read_result(pid_t pid, int result, struct failure *why)
 	return why->number != 0 ? why->number : EIO;
 }
 
-pid_t js_child_begin(const struct js_child *child, int *result, struct jobstack_error *error)
-{
-	pid_t pid = make_child(child, result);
-
-	return pid < 0 ? say_failure(child, -pid, "", error) : pid;
-}
-
-int js_child_executed(const struct js_child *child, pid_t pid, int result, struct jobstack_error *error)
-{
-	struct failure why = {0};
-	int err = read_result(pid, result, &why);
-
-	return err == 0 ? 0 : say_failure(child, err, why.what, error);
-}
-
-void js_child_drop(pid_t pid, int result)
-{
-	(void)close(result);
-	(void)js_child_wait(pid);
-}
-
 pid_t js_child_start(const struct js_child *child, struct jobstack_error *error)
 {
 	int64_t until = js_clock_mono_us() + child->patience_us;

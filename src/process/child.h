@@ -41,13 +41,6 @@ struct js_child {
  * program, EBUG the machine has no process for us, EFILE any other reason; with errno. */
 pid_t js_child_start(const struct js_child *child, struct jobstack_error *error);
 
-/* The same in two steps, for an ENTER that waits for us: js_child_executed waits until the program was executed.
- * RESULT is for that; it says 0, or a negative code, and then the child was collected.  js_child_drop collects one
- * whose ENTER has ended it. */
-pid_t js_child_begin(const struct js_child *child, int *result, struct jobstack_error *error);
-int js_child_executed(const struct js_child *child, pid_t pid, int result, struct jobstack_error *error);
-void js_child_drop(pid_t pid, int result);
-
 /* Runs it to its end, and appends what it prints to OUT and ERR (the same: in its order; NULL: child->out and
  * child->err), of each at most 4 MiB.  Its group, which must not be ours, gets TERM after LIMIT_US (0: none) or at
  * STOP, and KILL two seconds later.  Gives its wait status in *STATUS.  Returns 0, or a code as above; EFILE also when

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Starting a server.  Promises: at most one process serves a directory, for the record is written before the server's
- * program is executed and under the lock; killed anywhere, the next start goes on from what is there.
+ * program is executed and under the lock; killed anywhere, the next start continues from what is there.
  *
- *     lock -> record says: alive -> wait until it answers -> client file
- *                          gone or none -> install -> certificates -> my.cnf -> process that waits -> record -> it may
- * execute
- *                                       -> wait until it answers -> remove init.sql -> client file
+ *     lock -> record: alive        -> wait until it answers -> client file
+ *             gone, or no record   -> install -> certificates -> my.cnf -> process -> record -> execute
+ *                                  -> wait until it answers -> remove init.sql -> client file
  */
 #define _GNU_SOURCE
 #include "base/buf.h"
@@ -50,8 +49,7 @@ struct start {
 	struct js_owner owner; /* of the server that runs or begins */
 	char client_file[JS_LAYOUT_PATH];
 	char password[JS_CONFIG_PASSWORD];
-	int launched; /* the record is ours */
-	int child;    /* and the server is our own child, not known to have ended */
+	int child; /* the server is our own child, not known to have ended */
 };
 
 /* Makes a socket file at PATH and removes it again.  0 if that works. */
@@ -159,38 +157,40 @@ static int write_configuration(struct start *s)
 	return status;
 }
 
-/* Makes the process, writes the record, lets the process go. */
+/* In the server's process, before its program is executed.  The lock that our parent holds is open here, too: whatever
+ * becomes of the parent, nobody else can start a server before the record is written. */
+static int write_record(const void *arg)
+{
+	const struct start *s = arg;
+	struct js_owner owner = s->owner;
+
+	owner.pid = getpid();
+	owner.began_us = js_clock_wall_us();
+	return js_owner_write(&s->work.layout, &owner, NULL);
+}
+
 static int launch_server(struct start *s)
 {
 	char defaults[JS_LAYOUT_PATH + 32];
 	const char *argv[] = {s->program.path, defaults, NULL};
-	struct js_task task = {.argv = argv,
-			       .env = s->work.env,
-			       .who = &s->work.who,
-			       .raise_files = JS_CONFIG_FILES,
-			       .die_with_us = s->options->foreground};
-	struct js_held_task held;
-	int status, log;
+	const struct js_task task = {.argv = argv,
+				     .env = s->work.env,
+				     .who = &s->work.who,
+				     .raise_files = JS_CONFIG_FILES,
+				     .die_with_us = s->options->foreground,
+				     .before = write_record,
+				     .arg = s};
+	int log = js_logfile_open(s->work.layout.log, &s->owner.log_offset);
+	enum js_owner_state state;
+	pid_t pid;
 
-	(void)snprintf(defaults, sizeof(defaults), "--defaults-file=%s", s->work.layout.config);
-	log = js_logfile_open(s->work.layout.log, &s->owner.log_offset);
 	if (log < 0)
 		return js_error_file(s->error, "%s can't be written", s->work.layout.log);
-	status = js_task_hold(&task, log, &held, s->error);
+	(void)snprintf(defaults, sizeof(defaults), "--defaults-file=%s", s->work.layout.config);
+	pid = js_task_start(&task, log, s->error);
 	(void)close(log);
-	if (status != 0)
-		return status;
-	s->owner.pid = held.pid;
-	s->owner.began_us = js_clock_wall_us();
-	status = js_owner_write(&s->work.layout, &s->owner, s->error);
-	if (status != 0) {
-		js_task_cancel(&held);
-		return status;
-	}
-	s->launched = 1;
-	status = js_task_release(&held, s->error);
-	s->child = status == 0;
-	return status;
+	s->child = pid > 0;
+	return pid < 0 ? (int)pid : js_owner_read(&s->work.layout, &s->owner, &state, s->error);
 }
 
 /* Shows the end of the log. */
@@ -282,13 +282,15 @@ static int await_greeting(struct start *s)
 /* What is left of a start that failed: no process, no file with the password, no record of ours. */
 static void clean_up_start(struct start *s)
 {
+	enum js_owner_state state;
+	struct js_owner left;
+
 	if (s->child)
 		end_child(s);
 	s->child = 0;
 	(void)unlink(s->work.layout.init);
-	if (s->launched)
+	if (js_owner_read(&s->work.layout, &left, &state, NULL) == 0 && state == JS_OWNER_GONE)
 		(void)unlink(s->work.layout.owner);
-	s->launched = 0;
 }
 
 /* After the first answer: nothing secret is left lying, clients learn where it is. */

@@ -59,7 +59,7 @@ int js_who_numbered(uid_t uid, struct js_who *who, struct jobstack_error *error)
 }
 
 /* Becomes WHO for good.  In the child. */
-static int become(const struct js_who *who)
+static int become_user(const struct js_who *who)
 {
 	if (who == NULL || !who->change)
 		return 0;
@@ -79,7 +79,7 @@ static const char *enter_call(const void *arg)
 {
 	const struct call *call = arg;
 
-	_exit(become(call->who) == 0 ? call->fn(call->arg) : 255);
+	_exit(become_user(call->who) == 0 ? call->fn(call->arg) : 255);
 }
 
 int js_who_call(const struct js_who *who, int (*fn)(const void *arg), const void *arg)
@@ -152,26 +152,19 @@ static void raise_files(rlim_t want)
 /* What a task does before its program. */
 static const char *enter_task(const void *arg)
 {
-	const struct js_held_task *held = arg;
-	const struct js_task *task = held->task;
-	char byte;
+	const struct js_task *task = arg;
 
 	(void)umask(077);
+	if (task->before != NULL && task->before(task->arg) != 0)
+		return "writing its record";
 	if (task->raise_files > 0)
 		raise_files((rlim_t)task->raise_files);
-	if (become(task->who) != 0)
+	if (become_user(task->who) != 0)
 		return "becoming another user";
-	if (chdir(task->dir != NULL ? task->dir : "/") != 0)
-		return "its working directory";
-	if (held->wait < 0)
-		return NULL;
-	(void)close(held->go); /* else our own end would keep the pipe open */
-	if (read(held->wait, &byte, 1) != 1)
-		_exit(127); /* nobody is left who wants it */
-	return NULL;
+	return chdir(task->dir != NULL ? task->dir : "/") == 0 ? NULL : "its working directory";
 }
 
-static struct js_child child_of(const struct js_task *task, const struct js_held_task *held)
+static struct js_child child_of(const struct js_task *task)
 {
 	return (struct js_child){
 		.argv = task->argv,
@@ -181,49 +174,22 @@ static struct js_child child_of(const struct js_task *task, const struct js_held
 		.group = JS_CHILD_SESSION,
 		.ignored = JS_CHILD_IGNORED_NONE, /* what our caller ignored is not the server's business */
 		.enter = enter_task,
-		.arg = held};
+		.arg = task};
 }
 
 int js_task_run(const struct js_task *task, int64_t limit_us, const volatile int *stop, struct js_buf *output,
 		int *status, struct jobstack_error *error)
 {
-	const struct js_held_task held = {.task = task, .wait = -1};
-	struct js_child child = child_of(task, &held);
+	struct js_child child = child_of(task);
 
 	child.stop = stop;
 	return js_child_run(&child, output, output, limit_us, status, error);
 }
 
-int js_task_hold(const struct js_task *task, int out, struct js_held_task *held, struct jobstack_error *error)
+pid_t js_task_start(const struct js_task *task, int out, struct jobstack_error *error)
 {
-	int go[2];
+	struct js_child child = child_of(task);
 
-	if (pipe2(go, O_CLOEXEC) != 0)
-		return js_error_file(error, "can't make a pipe");
-	*held = (struct js_held_task){.task = task, .child = child_of(task, held), .go = go[1], .wait = go[0]};
-	held->child.out = held->child.err = out;
-	held->pid = js_child_begin(&held->child, &held->result, error);
-	(void)close(go[0]);
-	if (held->pid < 0)
-		(void)close(go[1]);
-	return held->pid < 0 ? held->pid : 0;
-}
-
-int js_task_release(struct js_held_task *held, struct jobstack_error *error)
-{
-	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
-
-	/* one that has failed already must not end us with SIGPIPE; what it says is read below */
-	(void)sigaction(SIGPIPE, &ignore, &before);
-	if (write(held->go, "", 1) < 0)
-		errno = 0;
-	(void)sigaction(SIGPIPE, &before, NULL);
-	(void)close(held->go);
-	return js_child_executed(&held->child, held->pid, held->result, error);
-}
-
-void js_task_cancel(struct js_held_task *held)
-{
-	(void)close(held->go);
-	js_child_drop(held->pid, held->result);
+	child.out = child.err = out;
+	return js_child_start(&child, error);
 }

@@ -41,30 +41,18 @@ struct js_task {
 	const char *dir;	  /* its working directory; NULL: the root */
 	int raise_files;	  /* as many open files as this and the hard limit allow; 0: as it is */
 	int die_with_us;	  /* it gets SIGTERM when we are gone */
+	/* What its process does first, still as ourselves and with our descriptors open; 0, or it is not executed. */
+	int (*before)(const void *arg);
+	const void *arg;
 };
 
 /* ENV without the variables by which MySQL's programs take options or secrets, and without the service manager's, plus
  * EXTRA (may be NULL).  Free the array alone; NULL without memory. */
 char **js_task_env(char *const *env, const char *extra);
 
-/* js_task_run for a task, its output and errors going to OUTPUT. */
+/* js_child_run for a task, its output and errors going to OUTPUT. */
 int js_task_run(const struct js_task *task, int64_t limit_us, const volatile int *stop, struct js_buf *output,
 		int *status, struct jobstack_error *error);
 
-/* A process that waits for our word before it executes its program. */
-struct js_held_task {
-	const struct js_task *task;
-	struct js_child child;
-	pid_t pid;
-	int go, wait, result; /* descriptors */
-};
-
-/* Makes the process, its output going to OUT.  It goes no further before js_task_release, and ends by itself if we die
- * before.  TASK has to stay until then. */
-int js_task_hold(const struct js_task *task, int out, struct js_held_task *held, struct jobstack_error *error);
-
-/* Lets it execute the program.  A negative code, with the reason, if that fails (it was collected then). */
-int js_task_release(struct js_held_task *held, struct jobstack_error *error);
-
-/* Ends it without having executed anything. */
-void js_task_cancel(struct js_held_task *held);
+/* js_child_start for a task, its output and errors going to the descriptor OUT. */
+pid_t js_task_start(const struct js_task *task, int out, struct jobstack_error *error);

@@ -50,7 +50,7 @@ for o in kept:
 assert len(kept[6]["attempts"]) == 2 and kept[6]["attempts"][0]["outcome"] == "failed" and kept[6]["state"] == "done"
 P
 like 'status tells' "$(jobstack status -s some)" 'pruned    14 '
-like '... beside what is done' "$(jobstack status -s some)" 'done      13, and 14 pruned '
+like '... beside what is done' "$(jobstack status -s some)" 'done      13 and 14 pruned '
 like '... and of all stacks' "$(jobstack status | tr -s ' ')" ' DONE PRUNED DEAD '
 is '... in JSON' "$(jobstack status -s some --json | python3 -c 'import json,sys; o=json.load(sys.stdin); print(o["pushed"],o["done"],o["pruned"])')" '30 13 14'
 check 'what has gone is not there' says 2 'there is no entry "5"' jobstack show -s some 5
