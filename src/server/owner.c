@@ -48,10 +48,9 @@ static enum js_owner_state judge_owner(const struct js_owner *owner)
 
 /* The lines of a record, KEY=VALUE: texts, and numbers of 4 or 8 bytes. */
 enum kind { TEXT, INT, LONG };
-#define FIELD(kind, name)                                                                                              \
-	{                                                                                                              \
-#name, kind, offsetof(struct js_owner, name), sizeof(((struct js_owner *)NULL)->name)                  \
-	}
+/* clang-format off */
+#define FIELD(kind, name) {#name, kind, offsetof(struct js_owner, name), sizeof(((struct js_owner *)NULL)->name)}
+/* clang-format on */
 static const struct field {
 	const char *key;
 	enum kind kind;
