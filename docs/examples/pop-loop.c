@@ -5,8 +5,8 @@
  *     cc -o pop-loop pop-loop.c process.c $(pkg-config --cflags --libs jobstack)
  *     ./pop-loop ~/.config/jobstack/client.cnf
  *
- * process.c is yours.  See pop-loop.sh for what to know about such loops; a program that wants to be a worker, with a
- * lease that it renews, uses jobstack_worker_begin and jobstack_step.
+ * process.c is yours.  See pop-loop.sh for what to know about such loops; worker-steps.c is a worker with a lease
+ * that it renews.
  */
 #include <jobstack/jobstack.h>
 
@@ -36,11 +36,12 @@ int main(int argc, char **argv)
 	if (jobstack_open(&handle, &options, &error) != 0)
 		return give_up(NULL, &error);
 	while ((status = jobstack_pop(handle, STACK, NULL, 1, &batch, &error)) == 0) {
+		const struct jobstack_entry *entry = jobstack_batch_entry(&batch, 0);
 		struct jobstack_outcome outcome = JOBSTACK_OUTCOME_INIT;
 
-		outcome.entry = jobstack_batch_entry(&batch, 0)->entry;
-		outcome.attempt = jobstack_batch_entry(&batch, 0)->attempt;
-		outcome.exit_code = process(jobstack_batch_entry(&batch, 0)->datapath);
+		outcome.entry = entry->entry;
+		outcome.attempt = entry->attempt;
+		outcome.exit_code = process(entry->datapath);
 		outcome.verdict = outcome.exit_code == 0 ? JOBSTACK_DONE : JOBSTACK_FAILED;
 		jobstack_batch_free(&batch);
 		status = jobstack_close(handle, STACK, &outcome, 1, NULL, &error);

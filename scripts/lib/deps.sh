@@ -21,6 +21,7 @@ has_galera() { compgen -G '/usr/lib*/galera*/libgalera_smm.so' >/dev/null || ! h
 has_ninja_or_make() { have ninja || have make; }
 has_gnu_parallel() { [[ $(parallel --version 2>/dev/null </dev/null) == *'GNU parallel'* ]]; }
 has_dbd_mysql() { perl -MDBD::mysql -e 1 2>/dev/null; }
+has_abidw() { have abidw || [[ $(. /etc/os-release && echo "$ID $VERSION_ID") != 'debian 12' ]]; }
 has_modules() {
 	compgen -G '/usr/lib/*/modulecmd.tcl' >/dev/null || [[ -f /usr/lib/modulecmd.tcl || -x /usr/share/lmod/lmod/libexec/lmod ]]
 }
@@ -75,6 +76,7 @@ deps_table() {
 		tests; have systemd-analyze; systemd
 		tests; have dpkg-shlibdeps; dpkg-dev
 		tests; have file; file
+		tests; has_abidw; abigail-tools
 		bench; have python3; python3
 		bench; have xargs; findutils
 		rivals; has_gnu_parallel; parallel

@@ -369,6 +369,16 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 	return status;
 }
 
+/* A heartbeat whose reply was lost is repeated, so that another step may follow. */
+static int settle_heartbeat(struct jobstack_worker *w, struct jobstack_error *error)
+{
+	static const struct jobstack_step heartbeat = JOBSTACK_STEP_INIT;
+
+	if (!w->unsettled || w->unsettled_n + w->unsettled_k > 0)
+		return 0;
+	return js_worker_step(w, &heartbeat, NULL, NULL, error);
+}
+
 int jobstack_step(struct jobstack_worker *w, const struct jobstack_step *given, struct jobstack_batch *batch,
 		  struct jobstack_step_report *report, struct jobstack_error *error)
 {
@@ -390,6 +400,8 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_step *given, 
 	if (status == 0)
 		status = js_grow_array(&running, &running_memory, step.running, step.running_n, &no_running,
 				       "jobstack_running", error);
+	if (status == 0 && step.outcomes_n + step.claim > 0)
+		status = settle_heartbeat(w, error);
 	if (status == 0) {
 		step.outcomes = outcomes.at;
 		step.running = running;
@@ -481,6 +493,8 @@ int jobstack_worker_end(struct jobstack_worker *w, const struct jobstack_outcome
 	int status = js_outcomes_take(&all, outcomes, n, error);
 
 	end.outcomes = all.at;
+	if (status == 0)
+		status = settle_heartbeat(w, error);
 	if (status == 0)
 		status = js_worker_finish(w, &end, error);
 	free(all.memory);

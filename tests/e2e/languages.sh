@@ -103,9 +103,11 @@ for n in open('names.0', 'rb').read().split(b'\0')[:-1]:
 		WHERE name='$name' AND outcome=1")" 'names/fail 1'
 	check '... its audit' audit "$name"
 }
-sed 's/airs-2012/loop.c/g' "$JOBSTACK_SOURCE/docs/examples/pop-loop.c" >pop-loop.c
-cc -Wall -Wextra -Werror -I "$JOBSTACK_SOURCE/include" -o pop-loop pop-loop.c process.c -L "$JOBSTACK_BIN" -ljobstack
-try pop-loop.c env LD_LIBRARY_PATH="$JOBSTACK_BIN" ./pop-loop "$JOBSTACK_DEFAULTS_FILE"
+for one in pop-loop worker-steps; do
+	sed "s/airs-2012/${one#*-}.c/g" "$JOBSTACK_SOURCE/docs/examples/$one.c" >"$one.c"
+	cc -Wall -Wextra -Werror -I "$JOBSTACK_SOURCE/include" -o "$one" "$one.c" process.c -L "$JOBSTACK_BIN" -ljobstack
+	try "$one.c" env LD_LIBRARY_PATH="$JOBSTACK_BIN" "./$one" "$JOBSTACK_DEFAULTS_FILE"
+done
 try pop-loop.sh bash pop-loop.sh
 try pop-loop.py python3 pop-loop.py
 try pop-loop.pl perl pop-loop.pl
