@@ -22,7 +22,7 @@
 #define ARGS_MAX 16
 #define DISK_MB 200 /* what fresh data takes, about */
 
-/* The installer's arguments; SPACE holds those that are made up. */
+/* The installer's arguments, and the space for those that are made up. */
 struct arguments {
 	const char *argv[ARGS_MAX + 1];
 	char datadir[JS_LAYOUT_PATH + 16], basedir[JS_LAYOUT_PATH + 16], user[100], bootstrap[JS_LAYOUT_PATH + 32];
@@ -31,32 +31,25 @@ struct arguments {
 static void fill_arguments(struct arguments *a, const struct js_program *program, const struct js_who *who,
 			   const char *dir)
 {
-	int n = 0;
+	const char *basedir = program->basedir[0] != '\0' ? a->basedir : NULL;
+	const char *user = who->name[0] != '\0' ? a->user : NULL;
+	const char *const mysql[ARGS_MAX] = {program->path, "--no-defaults", "--initialize-insecure", a->datadir,
+					     /* the compiled-in directory need not exist */
+					     "--secure-file-priv=NULL", basedir};
+	const char *const mariadb[ARGS_MAX] = {
+		program->installer, "--no-defaults", a->datadir, "--auth-root-authentication-method=socket",
+		"--skip-test-db",
+		/* its data directory: in /tmp any other server of this user that starts deletes its temporary tables */
+		"--tmpdir=.", "--force", /* this host's name need not be known to the resolver */
+		basedir != NULL ? basedir : user, basedir != NULL ? user : NULL};
 
 	(void)snprintf(a->datadir, sizeof(a->datadir), "--datadir=%s", dir);
 	(void)snprintf(a->basedir, sizeof(a->basedir), "--basedir=%s", program->basedir);
 	(void)snprintf(a->user, sizeof(a->user), "--auth-root-socket-user=%s", who->name);
 	/* the installer would else take the server that lies where it expects one */
 	(void)snprintf(a->bootstrap, sizeof(a->bootstrap), "MYSQLD_BOOTSTRAP=%s", program->path);
-	a->argv[n++] = program->mysql ? program->path : program->installer;
-	a->argv[n++] = "--no-defaults";
-	if (program->mysql)
-		a->argv[n++] = "--initialize-insecure";
-	if (program->basedir[0] != '\0')
-		a->argv[n++] = a->basedir;
-	a->argv[n++] = a->datadir;
-	if (program->mysql) {
-		a->argv[n++] = "--secure-file-priv=NULL"; /* the compiled-in directory need not exist */
-	} else {
-		a->argv[n++] = "--auth-root-authentication-method=socket";
-		if (who->name[0] != '\0')
-			a->argv[n++] = a->user;
-		a->argv[n++] = "--skip-test-db";
-		/* its data directory: in /tmp any other server of this user that starts deletes its temporary tables */
-		a->argv[n++] = "--tmpdir=.";
-		a->argv[n++] = "--force"; /* this host's name need not be known to the resolver */
-	}
-	a->argv[n] = NULL;
+	memcpy(a->argv, program->mysql ? mysql : mariadb, sizeof(mysql));
+	a->argv[ARGS_MAX] = NULL;
 }
 
 static int run_installer(const struct js_work *work, const struct js_program *program, const char *dir,

@@ -39,5 +39,6 @@ int js_server_await_end(const struct js_owner *owner, const struct js_log *log, 
 int js_server_failed(const struct js_server_options *options, const struct js_layout *layout, int64_t offset,
 		     const char *what, struct jobstack_error *error);
 
-/* A wait status in words. */
-void js_server_end_text(int end, char *text, size_t size);
+/* The same for a server that ended with the wait status END. */
+int js_server_ended(const struct js_server_options *options, const struct js_layout *layout, int64_t offset, int end,
+		    struct jobstack_error *error);

@@ -185,6 +185,12 @@ static int check_data(const struct js_layout *layout, const struct js_who *who, 
 			    other.name, who->name);
 }
 
+/* 0 if we may enter the directory and write in it. */
+static int try_access(const void *dir)
+{
+	return access(dir, X_OK | W_OK) == 0 ? 0 : 1;
+}
+
 int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error)
 {
 	struct js_who us;
@@ -201,7 +207,7 @@ int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, 
 	status = make_subdirectory(layout->tls, &us, who->change ? 0711 : 0700, error);
 	JS_THEN(status, check_data(layout, who, error));
 	JS_THEN(status, make_subdirectory(layout->run, who, 0700, error));
-	reach = status == 0 && who->change ? js_who_can_write(who, layout->run) : 0;
+	reach = status == 0 && who->change ? js_who_call(who, try_access, layout->run) : 0;
 	if (reach < 0)
 		status = js_error_why(error, js_error_process_code(errno), js_error_process_why(errno),
 				      "can't start a process to check whether the user %s can reach %s: %s", who->name,

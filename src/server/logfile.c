@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -57,36 +58,26 @@ void js_logfile_read(const char *path, int64_t offset, struct js_buf *text)
 	(void)close(fd);
 }
 
-/* Where the last LINES of TEXT begin, or the first one with an error, if that is earlier: an installer, and a server
- * that can't start, say much after it. */
-static const char *find_tail(const char *text, int lines)
+static const char *next_line(const char *p)
 {
-	const char *p = text + strlen(text), *error = strstr(text, "ERROR");
-
-	while (p > text && p[-1] == '\n')
-		p--;
-	for (; p > text && lines > 0; lines--)
-		do
-			p--;
-		while (p > text && p[-1] != '\n');
-	if (error == NULL || error >= p)
-		return p;
-	while (error > text && error[-1] != '\n')
-		error--;
-	return error;
+	p += strcspn(p, "\n");
+	return p + (*p == '\n');
 }
 
+/* An installer, and a server that can't start, say much after their first error. */
 void js_logfile_tell(const struct js_log *log, const char *text, int lines)
 {
-	size_t len;
+	const char *error = text != NULL ? strstr(text, "ERROR") : NULL;
+	int n = 0, from = INT_MAX, i = 0;
 
-	if (text == NULL)
-		return;
-	for (const char *p = find_tail(text, lines); *p != '\0' && lines > 0; p += len + (p[len] == '\n'), lines--) {
-		len = strcspn(p, "\n");
-		if (len > 0)
-			js_log(log, JOBSTACK_LOG_ERROR, "| %.*s", (int)(len < 900 ? len : 900), p);
-	}
+	for (const char *p = text; p != NULL && *p != '\0'; p = next_line(p), n++)
+		if (error != NULL && p <= error)
+			from = n; /* at last the line of the error */
+	from = from < n - lines ? from : n - lines;
+	for (const char *p = text; p != NULL && *p != '\0'; p = next_line(p), i++)
+		if (i >= from && i < from + lines && *p != '\n')
+			js_log(log, JOBSTACK_LOG_ERROR, "| %.*s",
+			       (int)(strcspn(p, "\n") < 900 ? strcspn(p, "\n") : 900), p);
 }
 
 /* Whether one of the WORDS, ended by NULL, is in TEXT (may be NULL). */

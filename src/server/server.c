@@ -37,7 +37,7 @@ int js_server_elsewhere(const struct js_layout *layout, const struct js_owner *o
 		layout->dir, owner->host, (long)owner->pid, owner->job[0] != '\0' ? ", Slurm job " : "", owner->job);
 }
 
-static int64_t uptime(const struct js_owner *owner)
+static int64_t server_uptime(const struct js_owner *owner)
 {
 	struct timespec now;
 	long hz = sysconf(_SC_CLK_TCK);
@@ -57,7 +57,7 @@ void js_server_fill(const struct js_layout *layout, const struct js_owner *owner
 	memcpy(info->data, layout->dir, sizeof(info->data));
 	memcpy(info->log, layout->log, sizeof(info->log));
 	if (state == JS_SERVER_RUNNING || state == JS_SERVER_STARTING)
-		info->uptime_us = uptime(owner);
+		info->uptime_us = server_uptime(owner);
 	if (stat(layout->data, &st) == 0 && js_who_numbered(st.st_uid, &who, NULL) == 0)
 		memcpy(info->user, who.name, sizeof(info->user));
 }
@@ -113,8 +113,15 @@ int js_server_await_end(const struct js_owner *owner, const struct js_log *log, 
 	return 0;
 }
 
-static int stop_it(const struct js_server_options *options, const struct js_layout *layout,
-		   const struct js_owner *owner, struct jobstack_error *error)
+/* ENODB or ECONFLICT. */
+static int fail_to_stop(int code, pid_t pid, const struct js_layout *layout, struct jobstack_error *error)
+{
+	return js_error_set(error, code, "the server (pid %ld) has not stopped within 2 minutes; its log is %s",
+			    (long)pid, layout->log);
+}
+
+static int stop_process(const struct js_server_options *options, const struct js_layout *layout,
+			const struct js_owner *owner, struct jobstack_error *error)
 {
 	if (kill(owner->pid, SIGTERM) != 0 && errno != ESRCH)
 		return js_error_set(error, JOBSTACK_EPERM, "can't send a signal to the server (pid %ld): %s",
@@ -124,9 +131,7 @@ static int stop_it(const struct js_server_options *options, const struct js_layo
 			return js_error_set(error, JOBSTACK_ESTOPPED,
 					    "no longer waiting; the server (pid %ld) is still stopping",
 					    (long)owner->pid);
-		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the server (pid %ld) has not stopped within 2 minutes; its log is %s",
-				    (long)owner->pid, layout->log);
+		return fail_to_stop(JOBSTACK_ECONFLICT, owner->pid, layout, error);
 	}
 	js_owner_remove(layout, owner);
 	return 0;
@@ -156,7 +161,7 @@ int js_server_stop(const struct js_server_options *options, struct js_server_inf
 	if (owns == JS_OWNER_ELSEWHERE)
 		status = js_server_elsewhere(&layout, &owner, error);
 	else if (owns == JS_OWNER_ALIVE)
-		status = stop_it(options, &layout, &owner, error);
+		status = stop_process(options, &layout, &owner, error);
 	else
 		status = 1; /* a record that is left stays: it tells the next start that there was a crash */
 out:
@@ -165,8 +170,8 @@ out:
 }
 
 /* Removes the record of the server that has just ended well, unless another has begun since. */
-static void forget(const struct js_server_options *options, const struct js_layout *layout,
-		   const struct js_server_info *info)
+static void remove_ended_record(const struct js_server_options *options, const struct js_layout *layout,
+				const struct js_server_info *info)
 {
 	enum js_owner_state owns;
 	struct js_owner owner;
@@ -196,12 +201,16 @@ int js_server_failed(const struct js_server_options *options, const struct js_la
 	return status;
 }
 
-void js_server_end_text(int end, char *text, size_t size)
+int js_server_ended(const struct js_server_options *options, const struct js_layout *layout, int64_t offset, int end,
+		    struct jobstack_error *error)
 {
+	char what[80];
+
 	if (WIFSIGNALED(end))
-		(void)snprintf(text, size, "was killed by signal %d", WTERMSIG(end));
+		(void)snprintf(what, sizeof(what), "was killed by signal %d", WTERMSIG(end));
 	else
-		(void)snprintf(text, size, "ended with status %d", WEXITSTATUS(end));
+		(void)snprintf(what, sizeof(what), "ended with status %d", WEXITSTATUS(end));
+	return js_server_failed(options, layout, offset, what, error);
 }
 
 int js_server_wait(const struct js_server_options *options, const struct js_server_info *info, int *status,
@@ -211,7 +220,6 @@ int js_server_wait(const struct js_server_options *options, const struct js_serv
 	struct js_layout layout;
 	enum js_owner_state owns;
 	struct js_owner owner;
-	char what[80];
 	pid_t pid;
 	int64_t since = 0;
 
@@ -226,18 +234,15 @@ int js_server_wait(const struct js_server_options *options, const struct js_serv
 			since = js_clock_mono_us();
 		}
 		if (told && js_clock_mono_us() - since > STOP_LIMIT_US)
-			return js_error_set(error, JOBSTACK_ENODB,
-					    "the server (pid %ld) has not stopped within 2 minutes; its log is %s",
-					    (long)info->owner.pid, layout.log);
+			return fail_to_stop(JOBSTACK_ENODB, info->owner.pid, &layout, error);
 		js_clock_nap(100 * 1000, told ? NULL : options->stop);
 	}
 	if (pid < 0)
 		return js_error_set(error, JOBSTACK_EBUG, "waiting for the server: %s", strerror(errno));
 	*status = WIFSIGNALED(end) ? 128 + WTERMSIG(end) : WEXITSTATUS(end);
 	if (*status == 0) {
-		forget(options, &layout, info);
+		remove_ended_record(options, &layout, info);
 		return 0;
 	}
-	js_server_end_text(end, what, sizeof(what));
-	return js_server_failed(options, &layout, owner.log_offset, what, error);
+	return js_server_ended(options, &layout, owner.log_offset, end, error);
 }

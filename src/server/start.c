@@ -210,11 +210,8 @@ static int has_ended(const struct start *s, int *end)
 
 static int fail_ended(struct start *s, int end)
 {
-	char what[80];
-
 	s->child = 0;
-	js_server_end_text(end, what, sizeof(what));
-	return fail_with_log(s, what);
+	return js_server_ended(s->options, &s->work.layout, s->owner.log_offset, end, s->error);
 }
 
 /* Our child, which never took a connection, to its end.  One that does not go (it may wait for room on the disk) is
@@ -423,7 +420,7 @@ static int look_at_record(struct start *s)
 }
 
 /* All that can be found wrong before anything is changed. */
-static int check(struct start *s)
+static int check_options(struct start *s)
 {
 	const struct js_server_options *o = s->options;
 	int status = js_layout_set(&s->work.layout, o->data, s->error);
@@ -457,7 +454,7 @@ int js_server_start(const struct js_server_options *options, struct js_server_in
 	s->work.stop = options->stop;
 	s->work.search = options->search_path;
 	s->error = error != NULL ? error : &own;
-	status = check(s);
+	status = check_options(s);
 	JS_THEN(status, js_layout_prepare(&s->work.layout, &s->work.who, s->error));
 	if (status != 0)
 		goto out;

@@ -92,16 +92,6 @@ int js_who_call(const struct js_who *who, int (*fn)(const void *arg), const void
 	return status >= 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static int try_access(const void *dir)
-{
-	return access(dir, X_OK | W_OK) == 0 ? 0 : 1;
-}
-
-int js_who_can_write(const struct js_who *who, const char *dir)
-{
-	return js_who_call(who, try_access, dir);
-}
-
 char **js_task_env(char *const *env, const char *extra)
 {
 	static const char *const drop[] = {

@@ -30,9 +30,6 @@ int js_who_numbered(uid_t uid, struct js_who *who, struct jobstack_error *error)
 /* Runs FN as WHO in a process of its own; its result (0 to 255), or -1. */
 int js_who_call(const struct js_who *who, int (*fn)(const void *arg), const void *arg);
 
-/* 0 if WHO may enter the directory and write in it. */
-int js_who_can_write(const struct js_who *who, const char *dir);
-
 /* A program to run. */
 struct js_task {
 	const char *const *argv; /* argv[0] is the program's path */

@@ -28,7 +28,8 @@
 static struct termios before;
 static const volatile int *stop_flag;
 static volatile sig_atomic_t taken, raw, stopped, resized;
-static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};
+static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT},
+		 awaited[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
 
 static void write_all(const char *text)
 {
@@ -47,7 +48,7 @@ static void write_all(const char *text)
 }
 
 /* Only what a signal handler may call. */
-static void give_back(void)
+static void restore_terminal(void)
 {
 	int saved = errno;
 
@@ -81,7 +82,7 @@ static void take_terminal(void)
 
 static void on_deadly(int number)
 {
-	give_back();
+	restore_terminal();
 	(void)signal(number, SIG_DFL);
 	(void)raise(number);
 }
@@ -104,14 +105,14 @@ void view_screen_begin(const volatile int *stop)
 	js_signal_catch(SIGTSTP, on_flag);
 	js_signal_catch(SIGWINCH, on_flag);
 	if (!begun)
-		(void)atexit(give_back);
+		(void)atexit(restore_terminal);
 	begun = 1;
 	take_terminal();
 }
 
 void view_screen_end(void)
 {
-	give_back();
+	restore_terminal();
 }
 
 /* The window as it is, whatever $COLUMNS says: a line that is wider would push the others out of their places. */
@@ -154,7 +155,7 @@ void view_screen_draw(const char *text)
 static void stop_here(void)
 {
 	stopped = 0;
-	give_back();
+	restore_terminal();
 	js_signal_catch(SIGTSTP, SIG_DFL);
 	(void)raise(SIGTSTP);
 	js_signal_catch(SIGTSTP, on_flag);
@@ -179,11 +180,8 @@ enum view_screen_event view_screen_wait(int64_t until_us)
 
 	/* a signal between the look at its flag and the wait must not be slept through */
 	(void)sigemptyset(&watched);
-	(void)sigaddset(&watched, SIGINT);
-	(void)sigaddset(&watched, SIGTERM);
-	(void)sigaddset(&watched, SIGHUP);
-	(void)sigaddset(&watched, SIGTSTP);
-	(void)sigaddset(&watched, SIGWINCH);
+	for (size_t i = 0; i < sizeof(awaited) / sizeof(awaited[0]); i++)
+		(void)sigaddset(&watched, awaited[i]);
 	for (;;) {
 		struct pollfd keys = {STDIN_FILENO, POLLIN, 0};
 		int64_t left = until_us - js_clock_mono_us();

@@ -69,18 +69,14 @@ void view_safe_words(struct js_buf *out, const char *words)
 
 void view_quote(struct js_buf *out, const void *data, size_t len)
 {
-	const char *p = data, *end = p + len;
+	const char *p = data;
 
 	js_buf_char(out, '\'');
-	while (p < end) {
-		const char *quote = memchr(p, '\'', (size_t)(end - p));
-		const char *stop = quote != NULL ? quote : end;
-
-		js_buf_add(out, p, (size_t)(stop - p));
-		if (quote != NULL)
+	for (size_t i = 0; i < len; i++)
+		if (p[i] == '\'')
 			js_buf_str(out, "'\\''");
-		p = stop + (quote != NULL);
-	}
+		else
+			js_buf_char(out, p[i]);
 	js_buf_char(out, '\'');
 }
 

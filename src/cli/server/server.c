@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "cli/server/job.h"
 #include "server/server.h"
 #include "view/amount.h"
@@ -82,20 +83,14 @@ static void print_log(void *ctx, enum jobstack_level level, const char *text)
 /* A path as JSON; one that is not UTF-8 with '?' for what can't be said. */
 static json_t *path_json(const char *string)
 {
-	json_t *value;
-	char *copy;
+	char text[JS_LAYOUT_PATH];
+	json_t *value = *string == '\0' ? json_null() : json_string(string);
 
-	if (*string == '\0')
-		return json_null();
-	value = json_string(string);
-	if (value != NULL || (copy = strdup(string)) == NULL)
+	if (value != NULL)
 		return value;
-	for (char *p = copy; *p != '\0'; p++)
-		if ((unsigned char)*p >= 0x80)
-			*p = '?';
-	value = json_string(copy);
-	free(copy);
-	return value;
+	(void)snprintf(text, sizeof(text), "%s", string);
+	js_utf8_clean(text);
+	return json_string(text);
 }
 
 static int print_json(const struct js_server_info *i)
