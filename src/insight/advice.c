@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What the next run should ask for.  Promise: each number is on the safe side of what was seen, and of a size that one
- * would type.
+ * What the next run should request.  Promise: each number is on the safe side of what was measured, and is a round
+ * number.
  */
 #include "insight/advice.h"
 
@@ -14,7 +14,7 @@
 #define DAY (24 * HOUR)
 #define MIB UINT64_C(1024) /* in KiB */
 
-/* Up to the next multiple of the step that suits the size. */
+/* Rounds up to a multiple of STEP, if the number is at most BELOW (0: any number). */
 struct rounding {
 	uint64_t below, step;
 };
@@ -36,9 +36,9 @@ static uint64_t larger(double a, double b)
 	return (uint64_t)(a > b ? a : b);
 }
 
-/* Memory: a fifth more than what 99 of 100 took and, if the largest is of their kind, a tenth more than that one.  What
- * took more than twice as much as the 99 is for bigger nodes, not for all slots to have room for. */
-static void make_memory(struct insight_advice *a, const struct insight_tally *t)
+/* Memory: the p99 plus a fifth; and, if the largest is at most twice the p99, the largest plus a tenth.  Entries that
+ * need more than twice the p99 belong on bigger nodes: not every slot should have that much. */
+static void advise_memory(struct insight_advice *a, const struct insight_tally *t)
 {
 	double p99 = (double)js_sketch_quantile(&t->rss_kib, 0.99), max = (double)t->rss_kib.max;
 
@@ -48,10 +48,10 @@ static void make_memory(struct insight_advice *a, const struct insight_tally *t)
 	a->mem_over = js_sketch_between(&t->rss_kib, a->mem_kib + 1, UINT64_MAX);
 }
 
-/* Wall time: the longest entry and a quarter; twice what 99 of 100 took; and ten times the mean, so that what a job
- * interrupts or leaves idle at its end (half an entry a slot, on average) is a twentieth of it at most, but for that
- * alone no more than a day, which few sites refuse.  With a wanted wall time a job has to last for that and a fifth. */
-static void make_time(struct insight_advice *a, const struct insight_tally *t, int64_t within_us)
+/* Wall time, the largest of: the longest entry plus a quarter; twice the p99; ten times the mean, but at most a day,
+ * which few sites refuse.  With ten times the mean, what a job interrupts or leaves idle at its end (half an entry per
+ * slot, on average) is at most a twentieth of it.  A job must also last for the wanted wall time plus a fifth. */
+static void advise_time(struct insight_advice *a, const struct insight_tally *t, int64_t within_us)
 {
 	uint64_t us = larger(1.25 * (double)a->longest_us, 2 * (double)a->p99_us);
 	double mean = 10 * js_sketch_mean(&t->done_us);
@@ -72,7 +72,7 @@ void insight_advice_make(struct insight_advice *a, const struct insight_tally *t
 	a->cpus = busy <= 1.1 ? 1 : (uint32_t)(busy + 0.9);
 	a->known = t->done_us.n > 0;
 	a->few = t->done_us.n < INSIGHT_FEW;
-	make_memory(a, t);
+	advise_memory(a, t);
 	if (!a->known)
 		return;
 	a->longest_us = (int64_t)t->done_us.max;
@@ -80,11 +80,10 @@ void insight_advice_make(struct insight_advice *a, const struct insight_tally *t
 	a->are_left = left > 0;
 	a->entries = left > 0 ? left : t->n[JOBSTACK_DONE];
 	a->work_us = insight_tally_time(t) / (double)t->n[JOBSTACK_DONE] * (double)a->entries;
-	make_time(a, t, within_us);
+	advise_time(a, t, within_us);
 }
 
-/* At the end some slots have nothing left to do while others finish: for as long as 99 of 100 entries
- * take, at worst. */
+/* At the end some slots are idle while others finish their last entry; the p99 is taken as the time that this lasts. */
 uint64_t insight_advice_workers(const struct insight_advice *a, int64_t within_us)
 {
 	double usable = (double)(within_us - a->p99_us), n;

@@ -15,7 +15,7 @@ static void own_text(const char **text, char *copy, size_t size)
 	*text = *text != NULL ? copy : NULL;
 }
 
-static int add_group(void *ctx, const struct jobstack_failure *f)
+static int copy_failure_group(void *ctx, const struct jobstack_failure *f)
 {
 	struct insight_failures *failures = ctx;
 	struct insight_failure *to = &failures->group[failures->n++];
@@ -34,7 +34,7 @@ int insight_failures_read(struct jobstack *handle, const char *stack, const stru
 	int status;
 
 	failures->report = (struct jobstack_failures_report)JOBSTACK_FAILURES_REPORT_INIT;
-	status = jobstack_failures(handle, stack, options, add_group, failures, &failures->report, error);
+	status = jobstack_failures(handle, stack, options, copy_failure_group, failures, &failures->report, error);
 	return insight_enough(status, failures->n == INSIGHT_FAILURES, error);
 }
 

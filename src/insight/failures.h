@@ -10,7 +10,7 @@
 
 #define INSIGHT_FAILURES 10
 
-/* A group; its texts are its own. */
+/* A group, with copies of its texts. */
 struct insight_failure {
 	struct jobstack_failure f;
 	char reason[256], pattern[160], example[256], node[256];
@@ -27,5 +27,5 @@ struct insight_failures {
 int insight_failures_read(struct jobstack *handle, const char *stack, const struct jobstack_failures_options *options,
 			  struct insight_failures *failures, struct jobstack_error *error);
 
-/* STATUS of a call whose callback ends it when it has ENOUGH: that is no error. */
+/* The result of a call with STATUS.  If its callback stopped it because it had ENOUGH, that is not an error. */
 int insight_enough(int status, int enough, struct jobstack_error *error);

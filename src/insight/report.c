@@ -42,7 +42,7 @@ struct pass {
 	void *ctx;
 };
 
-static int add_attempt(void *ctx, const struct jobstack_item *item)
+static int tally_attempt(void *ctx, const struct jobstack_item *item)
 {
 	struct pass *p = ctx;
 
@@ -59,7 +59,7 @@ static int read_attempts(struct jobstack *handle, const char *name, struct insig
 	o.since_us = r->since_us;
 	o.within_us = r->within_us;
 	o.no_datapath = 1;
-	status = jobstack_export(handle, name, &o, add_attempt, pass, error);
+	status = jobstack_export(handle, name, &o, tally_attempt, pass, error);
 	if (r->tally->failed) {
 		js_error_clear(error);
 		return js_error_memory(error);
@@ -69,7 +69,7 @@ static int read_attempts(struct jobstack *handle, const char *name, struct insig
 	return status;
 }
 
-static int add_datapath(void *ctx, const struct jobstack_item *item)
+static int keep_slowest_datapath(void *ctx, const struct jobstack_item *item)
 {
 	struct insight_report *r = ctx;
 
@@ -79,16 +79,16 @@ static int add_datapath(void *ctx, const struct jobstack_item *item)
 	return 0;
 }
 
-/* The names of the slowest: nothing else of the report needs a name, and so the pass reads none. */
-static int name_slowest(struct jobstack *handle, const char *name, struct insight_report *r,
-			struct jobstack_error *error)
+/* Only the slowest attempts need datapaths, so the pass over all attempts reads none. */
+static int read_slowest_datapaths(struct jobstack *handle, const char *name, struct insight_report *r,
+				  struct jobstack_error *error)
 {
 	uint64_t entry[INSIGHT_SLOWEST];
 
 	for (size_t i = 0; i < r->tally->slow_n; i++)
 		entry[i] = r->tally->slow[i].entry;
 	qsort(entry, r->tally->slow_n, sizeof(entry[0]), js_num_order);
-	return jobstack_datapaths(handle, name, entry, r->tally->slow_n, add_datapath, r, error);
+	return jobstack_datapaths(handle, name, entry, r->tally->slow_n, keep_slowest_datapath, r, error);
 }
 
 int insight_report_read(struct jobstack *handle, const char *name, struct insight_report *r,
@@ -98,7 +98,7 @@ int insight_report_read(struct jobstack *handle, const char *name, struct insigh
 	int status = r->tally == NULL ? js_error_memory(error) : insight_stack_read(handle, name, &r->stack, error);
 
 	JS_THEN(status, read_attempts(handle, name, r, &pass, error));
-	JS_THEN(status, name_slowest(handle, name, r, error));
+	JS_THEN(status, read_slowest_datapaths(handle, name, r, error));
 	if (status == 0 && r->stack.s.dead > 0)
 		status = insight_failures_read(handle, name, NULL, &r->failures, error);
 	if (status == 0)

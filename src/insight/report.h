@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The figures of a report: how a stack's run went, and what the next one should ask for.
+ * The figures of a report: how a stack's run went, and what the next one should request.
  */
 #pragma once
 
@@ -16,19 +16,19 @@ typedef int insight_progress_fn(void *ctx, uint64_t attempts);
 
 /* Start it as INSIGHT_REPORT_INIT; end it with insight_report_free. */
 struct insight_report {
-	int64_t since_us, within_us; /* only what ended since, or so long ago; -1: all */
-	int64_t wanted_us;	     /* the wall time that the next run is to have; -1: not given */
+	int64_t since_us, within_us; /* only attempts that ended since then, or at most so long ago; -1: all */
+	int64_t wanted_us;	     /* the wall time of the next run; -1: not given */
 	struct insight_stack stack;
 	struct insight_tally *tally;
 	struct insight_advice advice;
-	struct js_buf slow[INSIGHT_SLOWEST]; /* the datapaths of the slowest, as they are; of length 0: gone */
+	struct js_buf slow[INSIGHT_SLOWEST]; /* the datapaths of the slowest attempts; of length 0: deleted */
 	struct insight_failures failures;    /* of what is dead */
 };
 /* clang-format off */
 #define INSIGHT_REPORT_INIT {.since_us = -1, .within_us = -1, .wanted_us = -1}
 /* clang-format on */
 
-/* Reads all of it for the stack NAME, in one pass over the attempts and in flat memory.  PROGRESS (with CTX) is called
+/* Reads the report of the stack NAME in one pass over the attempts, in constant memory.  PROGRESS is called with CTX
  * now and then.  0, or a JOBSTACK_E code with ERROR filled. */
 int insight_report_read(struct jobstack *handle, const char *name, struct insight_report *report,
 			insight_progress_fn *progress, void *ctx, struct jobstack_error *error);
@@ -37,9 +37,9 @@ void insight_report_free(struct insight_report *report);
 /* Does the stack still work?  Then the report says "so far". */
 int insight_report_so_far(const struct insight_report *report);
 
-/* How many workers do what is to be done in the wanted time; 0: none was given, or no number of them does. */
+/* How many workers finish in the wanted time; 0: no time was given, or no number of workers can. */
 uint64_t insight_report_workers(const struct insight_report *report);
 
-/* The edges of the histogram of durations: the next above EDGE_US (0, 1 ms, 2 ms, 5 ms, ... 30 s, 1 min, ... 30 d), or
+/* The next edge of the histogram of durations above EDGE_US (0, 1 ms, 2 ms, 5 ms, ... 30 s, 1 min, ... 30 d), or
  * INT64_MAX. */
 int64_t insight_report_edge(int64_t edge_us);

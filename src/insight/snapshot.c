@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The stacks at one moment.  Promise: a few questions, each of which is flat in the depth of the stack.
+ * The stacks at one moment.  Promise: a few queries, none of which takes longer for a stack with more entries.
  */
 #define _GNU_SOURCE
 #include "insight/snapshot.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int add_stack(void *ctx, const struct jobstack_status *s)
+static int copy_stack_row(void *ctx, const struct jobstack_status *s)
 {
 	struct insight_snapshot *shot = ctx;
 	struct insight_seen *seen;
@@ -33,7 +33,7 @@ static int add_stack(void *ctx, const struct jobstack_status *s)
 
 /* The texts of a row, as pointers to them. */
 #define WORKER_TEXTS 11
-static void list_texts(struct jobstack_worker_row *w, const char **text[WORKER_TEXTS])
+static void list_worker_texts(struct jobstack_worker_row *w, const char **text[WORKER_TEXTS])
 {
 	const char **const all[WORKER_TEXTS] = {&w->node,    &w->host, &w->boot,      &w->user,
 						&w->cluster, &w->job,  &w->array_job, &w->array_task,
@@ -47,7 +47,7 @@ const char *insight_worker_place(const struct jobstack_worker_row *w)
 	return w->node != NULL ? w->node : w->host != NULL ? w->host : "-";
 }
 
-/* Keeps the entries that have run longest, longest first. */
+/* Keeps the entries that have run longest; the longest is first. */
 static void keep_longest(struct insight_snapshot *shot, const struct jobstack_worker_row *w)
 {
 	struct insight_longest one = {.entry = w->longest, .worker = w->worker, .us = w->longest_us};
@@ -62,7 +62,7 @@ static void keep_longest(struct insight_snapshot *shot, const struct jobstack_wo
 	shot->longest_n += shot->longest_n < INSIGHT_LONGEST;
 }
 
-static int add_worker(void *ctx, const struct jobstack_worker_row *w)
+static int copy_worker_row(void *ctx, const struct jobstack_worker_row *w)
 {
 	struct insight_snapshot *shot = ctx;
 	struct jobstack_worker_row *to;
@@ -72,7 +72,7 @@ static int add_worker(void *ctx, const struct jobstack_worker_row *w)
 		return shot->memory = 1;
 	to = &shot->worker[shot->worker_n++];
 	*to = *w;
-	list_texts(to, text);
+	list_worker_texts(to, text);
 	for (size_t i = 0; i < WORKER_TEXTS; i++)
 		if (*text[i] != NULL && (*text[i] = strdup(*text[i])) == NULL)
 			shot->memory = 1;
@@ -80,7 +80,7 @@ static int add_worker(void *ctx, const struct jobstack_worker_row *w)
 	return shot->memory;
 }
 
-static int add_datapath(void *ctx, const struct jobstack_item *item)
+static int keep_longest_datapath(void *ctx, const struct jobstack_item *item)
 {
 	struct insight_snapshot *shot = ctx;
 
@@ -96,19 +96,19 @@ static int read_workers(struct jobstack *handle, const char *name, struct insigh
 			struct jobstack_error *error)
 {
 	uint64_t entries[INSIGHT_LONGEST];
-	int status = jobstack_workers(handle, name, add_worker, shot, error);
+	int status = jobstack_workers(handle, name, copy_worker_row, shot, error);
 
 	for (size_t i = 0; i < shot->longest_n; i++)
 		entries[i] = shot->longest[i].entry;
 	qsort(entries, shot->longest_n, sizeof(entries[0]), js_num_order);
 	if (status == 0 && shot->longest_n > 0)
-		status = jobstack_datapaths(handle, name, entries, shot->longest_n, add_datapath, shot, error);
+		status = jobstack_datapaths(handle, name, entries, shot->longest_n, keep_longest_datapath, shot, error);
 	return status;
 }
 
 /* ---------------------------------------------------------------------------------------------------- what fails */
 
-static int add_bad_node(void *ctx, const struct jobstack_bad_node *b)
+static int copy_bad_node(void *ctx, const struct jobstack_bad_node *b)
 {
 	struct insight_snapshot *shot = ctx;
 	struct insight_bad_node *to = &shot->bad[shot->bad_n++];
@@ -118,21 +118,21 @@ static int add_bad_node(void *ctx, const struct jobstack_bad_node *b)
 	return shot->bad_n == INSIGHT_BAD_NODES;
 }
 
-static int read_failures(struct jobstack *handle, const char *name, struct insight_snapshot *shot,
-			 struct jobstack_error *error)
+static int read_stack_failures(struct jobstack *handle, const char *name, struct insight_snapshot *shot,
+			       struct jobstack_error *error)
 {
 	struct jobstack_failures_options options = JOBSTACK_FAILURES_OPTIONS_INIT;
 	const struct jobstack_status *s = &shot->seen[0].stack.s;
 	int status;
 
 	if (s->dead == 0 && s->waiting == 0)
-		return 0; /* nothing has failed for good, nor just now */
+		return 0; /* nothing has failed */
 	options.all = shot->failures_all = s->dead == 0;
 	options.look_at = INSIGHT_FAILURE_ROWS;
 	status = insight_failures_read(handle, name, &options, &shot->failures, error);
 	if (status != 0)
 		return status;
-	status = jobstack_bad_nodes(handle, name, 2 * INSIGHT_FAILURE_ROWS, add_bad_node, shot, NULL, error);
+	status = jobstack_bad_nodes(handle, name, 2 * INSIGHT_FAILURE_ROWS, copy_bad_node, shot, NULL, error);
 	return insight_enough(status, shot->bad_n == INSIGHT_BAD_NODES, error);
 }
 
@@ -149,7 +149,7 @@ static int read_pace(struct jobstack *handle, struct insight_seen *seen, struct 
 int insight_snapshot_read(struct jobstack *handle, const char *name, struct insight_snapshot *shot,
 			  struct jobstack_error *error)
 {
-	int status = jobstack_status(handle, name, add_stack, shot, error);
+	int status = jobstack_status(handle, name, copy_stack_row, shot, error);
 
 	for (size_t i = 0; i < shot->n && status == 0; i++)
 		if (shot->seen[i].stack.s.busy > 0)
@@ -157,7 +157,7 @@ int insight_snapshot_read(struct jobstack *handle, const char *name, struct insi
 	if (status == 0 && name != NULL && shot->n == 1)
 		status = read_workers(handle, name, shot, error);
 	if (status == 0 && name != NULL && shot->n == 1)
-		status = read_failures(handle, name, shot, error);
+		status = read_stack_failures(handle, name, shot, error);
 	return shot->memory ? js_error_memory(error) : status;
 }
 
@@ -168,7 +168,7 @@ void insight_snapshot_free(struct insight_snapshot *shot)
 	for (size_t i = 0; i < shot->n; i++)
 		insight_stack_free(&shot->seen[i].stack);
 	for (size_t i = 0; i < shot->worker_n; i++) {
-		list_texts(&shot->worker[i], text);
+		list_worker_texts(&shot->worker[i], text);
 		for (size_t k = 0; k < WORKER_TEXTS; k++)
 			free((char *)(uintptr_t)*text[k]);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The stacks at one moment: what status shows, read before anything is shown.
+ * The stacks at one moment, as `jobstack status` shows them.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #define INSIGHT_BAD_NODES 3
 #define INSIGHT_LONGEST 5
-#define INSIGHT_FAILURE_ROWS 300 /* so much of the history is looked at for what fails: a millisecond or two */
+#define INSIGHT_FAILURE_ROWS 300 /* so many attempts are read to find what fails; that takes a millisecond or two */
 
 /* A stack with its pace. */
 struct insight_seen {
@@ -25,7 +25,7 @@ struct insight_bad_node {
 	char node[128];
 };
 
-/* An entry that has run long. */
+/* One of the entries that have run longest. */
 struct insight_longest {
 	uint64_t entry, worker;
 	int64_t us;
@@ -40,17 +40,17 @@ struct insight_snapshot {
 	int alarming; /* something is dead or unfinished */
 	int memory;   /* ran out */
 	/* of one stack: */
-	struct jobstack_worker_row *worker; /* with texts of their own */
+	struct jobstack_worker_row *worker; /* with copies of their texts */
 	size_t worker_n, worker_room;
 	struct insight_longest longest[INSIGHT_LONGEST];
 	size_t longest_n;
 	struct insight_failures failures;
-	int failures_all; /* they are not of the dead, but of all whose last attempt failed */
+	int failures_all; /* 1: the failures of all entries whose last attempt failed; 0: of the dead entries */
 	struct insight_bad_node bad[INSIGHT_BAD_NODES];
 	size_t bad_n;
 };
 
-/* Reads the stack NAME with all that is known of it, or (NULL) all stacks.  0, or a JOBSTACK_E code with ERROR filled.
+/* Reads the stack NAME with all details, or, if NAME is NULL, all stacks.  0, or a JOBSTACK_E code with ERROR filled.
  */
 int insight_snapshot_read(struct jobstack *handle, const char *name, struct insight_snapshot *snapshot,
 			  struct jobstack_error *error);

@@ -26,7 +26,7 @@ void insight_stack_free(struct insight_stack *stack)
 	js_buf_free(&stack->note);
 }
 
-static int copy_row(void *ctx, const struct jobstack_status *s)
+static int copy_status_row(void *ctx, const struct jobstack_status *s)
 {
 	struct insight_stack *stack = ctx;
 
@@ -37,7 +37,7 @@ static int copy_row(void *ctx, const struct jobstack_status *s)
 int insight_stack_read(struct jobstack *handle, const char *name, struct insight_stack *stack,
 		       struct jobstack_error *error)
 {
-	int status = jobstack_status(handle, name, copy_row, stack, error);
+	int status = jobstack_status(handle, name, copy_status_row, stack, error);
 
 	if (!stack->cwd.failed && !stack->note.failed)
 		return status;

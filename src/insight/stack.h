@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * A stack as it was read: the ledger's row, with texts of its own.
+ * A stack as it was read: its jobstack_status, with copies of its texts.
  */
 #pragma once
 
@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 struct insight_stack {
-	struct jobstack_status s; /* its own texts are NULL */
+	struct jobstack_status s; /* its texts are NULL; see below */
 	char name[JOBSTACK_STACK_MAX + 1];
-	struct js_buf cwd, note; /* as they are; of length 0: none */
+	struct js_buf cwd, note; /* of length 0: the stack has none */
 };
 
-/* Takes a copy; -1 without memory.  Free it with insight_stack_free. */
+/* Copies S; returns -1 without memory.  Free it with insight_stack_free. */
 int insight_stack_copy(struct insight_stack *stack, const struct jobstack_status *s);
 void insight_stack_free(struct insight_stack *stack);
 
@@ -23,10 +23,10 @@ void insight_stack_free(struct insight_stack *stack);
 int insight_stack_read(struct jobstack *handle, const char *name, struct insight_stack *stack,
 		       struct jobstack_error *error);
 
-/* How many entries have not come to their end. */
+/* How many entries have not ended. */
 uint64_t insight_stack_left(const struct jobstack_status *s);
 
-/* Is nothing left to do, and does nobody push? */
+/* Is nothing left, and no push running? */
 int insight_stack_is_over(const struct jobstack_status *s);
 
 /* How much of the stack is done, 0 to 1; entries that moved to another stack do not count. */

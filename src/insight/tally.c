@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * One pass over the attempts.  Promise: memory does not grow with their number: quantiles are sketches, what is listed
- * has a limit and a last line for the rest.
+ * One pass over the attempts.  Promise: memory does not grow with their number.  Quantiles are sketches; each list has
+ * a limit, and its last line adds up the rest.
  */
 #define _GNU_SOURCE
 #include "insight/tally.h"
@@ -45,8 +45,8 @@ double insight_tally_time(const struct insight_tally *t)
 	return t->us[JOBSTACK_DONE] + t->us[JOBSTACK_FAILED] + t->us[JOBSTACK_LOST] + t->us[JOBSTACK_INTERRUPTED];
 }
 
-/* How long it took; -1: not known. */
-static int64_t attempt_took(const struct jobstack_item *i)
+/* How long the attempt took; -1: unknown. */
+static int64_t attempt_duration(const struct jobstack_item *i)
 {
 	if (i->started_us < 0 || i->ended_us < 0)
 		return -1;
@@ -65,8 +65,8 @@ static void widen_span(int64_t *first, int64_t *last, const struct jobstack_item
 
 /* -------------------------------------------------------------------------------------------------------- causes */
 
-/* Does the reason say so?  Those of losses come with a job's number and the like behind them. */
-static int reason_has(const struct jobstack_item *i, const char *words)
+/* Does the reason contain WORDS?  Reasons of losses also have a job's number and the like. */
+static int reason_contains(const struct jobstack_item *i, const char *words)
 {
 	return i->reason != NULL && strstr(i->reason, words) != NULL;
 }
@@ -76,8 +76,8 @@ static int is_timeout(const struct jobstack_item *i)
 	return i->outcome == JOBSTACK_FAILED && i->reason != NULL && strncmp(i->reason, "timeout", 7) == 0;
 }
 
-/* Why an attempt was wasted, in words that many have in common. */
-static void cause_words(const struct jobstack_item *i, char words[INSIGHT_WORDS])
+/* Why an attempt was not done, in words that are the same for all attempts with this cause. */
+static void format_cause(const struct jobstack_item *i, char words[INSIGHT_WORDS])
 {
 	static const char *const known[] = {"out of memory",
 					    "wall time",
@@ -89,7 +89,7 @@ static void cause_words(const struct jobstack_item *i, char words[INSIGHT_WORDS]
 					    "its output could not be kept"};
 	size_t k = 0;
 
-	while (k < sizeof(known) / sizeof(known[0]) && !reason_has(i, known[k]))
+	while (k < sizeof(known) / sizeof(known[0]) && !reason_contains(i, known[k]))
 		k++;
 	if (is_timeout(i))
 		(void)snprintf(words, INSIGHT_WORDS, "timeout");
@@ -107,13 +107,13 @@ static void cause_words(const struct jobstack_item *i, char words[INSIGHT_WORDS]
 		(void)snprintf(words, INSIGHT_WORDS, "another reason");
 }
 
-static void add_cause(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
+static void tally_cause(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
 {
 	char words[INSIGHT_WORDS];
 	struct insight_tally_cause *c;
 	size_t at = 0;
 
-	cause_words(i, words);
+	format_cause(i, words);
 	while (at < t->cause_n && (t->cause[at].outcome != i->outcome || strcmp(t->cause[at].words, words) != 0))
 		at++;
 	if (at == INSIGHT_CAUSES) {
@@ -133,7 +133,7 @@ static void add_cause(struct insight_tally *t, const struct jobstack_item *i, in
 
 /* --------------------------------------------------------------------------------------------------------- nodes */
 
-/* The index of the node NAME, which is made if there is none. */
+/* The index of the node NAME, which is added if it is new. */
 static size_t find_node(struct insight_tally *t, const char *name)
 {
 	size_t places = sizeof(t->place) / sizeof(t->place[0]),
@@ -156,12 +156,12 @@ static size_t find_node(struct insight_tally *t, const char *name)
 	return t->node_n++;
 }
 
-static void add_node(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
+static void tally_node(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
 {
 	char name[INSIGHT_WORDS];
 	struct insight_tally_node *node;
 
-	if (i->worker == 0 || i->worker != t->last_worker) { /* it is mostly the same worker's as the last */
+	if (i->worker == 0 || i->worker != t->last_worker) { /* mostly it is the last attempt's worker */
 		(void)snprintf(name, sizeof(name), "%s", i->node != NULL ? i->node : "?");
 		t->last_node = find_node(t, name);
 		t->last_worker = i->worker;
@@ -179,7 +179,7 @@ static void add_node(struct insight_tally *t, const struct jobstack_item *i, int
 
 /* ---------------------------------------------------------------------------------------------------------- rest */
 
-static void add_user(struct insight_tally *t, const char *user)
+static void tally_user(struct insight_tally *t, const char *user)
 {
 	size_t at = 0;
 
@@ -193,7 +193,7 @@ static void add_user(struct insight_tally *t, const char *user)
 		(void)snprintf(t->user[t->user_n++], INSIGHT_WORDS, "%s", user);
 }
 
-static void add_slow(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
+static void tally_slow(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
 {
 	size_t at = t->slow_n;
 
@@ -211,7 +211,7 @@ static void add_slow(struct insight_tally *t, const struct jobstack_item *i, int
 	(void)snprintf(t->slow[at].node, INSIGHT_WORDS, "%s", i->node != NULL ? i->node : "?");
 }
 
-static void add_usage(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
+static void tally_usage(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
 {
 	if (i->maxrss_kib >= 0)
 		js_sketch_add(&t->rss_kib, i->maxrss_kib);
@@ -229,7 +229,7 @@ static void add_usage(struct insight_tally *t, const struct jobstack_item *i, in
 
 void insight_tally_add(struct insight_tally *t, const struct jobstack_item *i)
 {
-	int64_t us = attempt_took(i);
+	int64_t us = attempt_duration(i);
 
 	if (i->outcome < 0 || i->outcome >= INSIGHT_OUTCOMES)
 		return;
@@ -241,22 +241,22 @@ void insight_tally_add(struct insight_tally *t, const struct jobstack_item *i)
 	if (i->outcome == JOBSTACK_DONE && us >= 0)
 		js_sketch_add(&t->done_us, us);
 	if (i->outcome != JOBSTACK_DONE)
-		add_cause(t, i, us);
+		tally_cause(t, i, us);
 	t->timeouts += (uint64_t)is_timeout(i);
-	t->no_memory += i->outcome != JOBSTACK_DONE && reason_has(i, "out of memory");
+	t->no_memory += i->outcome != JOBSTACK_DONE && reason_contains(i, "out of memory");
 	if (i->slots > t->slots)
 		t->slots = i->slots;
 	widen_span(&t->first_us, &t->last_us, i);
 	if (i->ended_us >= 0)
 		js_timeline_add(&t->timeline, i->ended_us, i->outcome != JOBSTACK_DONE);
-	add_usage(t, i, us);
+	tally_usage(t, i, us);
 	if (i->worker == 0 || i->worker != t->last_worker)
-		add_user(t, i->user);
-	add_node(t, i, us);
-	add_slow(t, i, us);
+		tally_user(t, i->user);
+	tally_node(t, i, us);
+	tally_slow(t, i, us);
 }
 
-static int by_time(const void *a, const void *b)
+static int compare_cause_times(const void *a, const void *b)
 {
 	const struct insight_tally_cause *x = a, *y = b;
 
@@ -265,7 +265,7 @@ static int by_time(const void *a, const void *b)
 	return x->n != y->n ? (x->n < y->n ? 1 : -1) : strcmp(x->words, y->words);
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_node_names(const void *a, const void *b)
 {
 	return strverscmp(((const struct insight_tally_node *)a)->name, ((const struct insight_tally_node *)b)->name);
 }
@@ -273,8 +273,8 @@ static int by_name(const void *a, const void *b)
 void insight_tally_end(struct insight_tally *t)
 {
 	if (t->cause_n > 0)
-		qsort(t->cause, t->cause_n, sizeof(t->cause[0]), by_time);
+		qsort(t->cause, t->cause_n, sizeof(t->cause[0]), compare_cause_times);
 	if (t->node_n > 0)
-		qsort(t->node, t->node_n, sizeof(t->node[0]), by_name);
-	memset(t->place, 0, sizeof(t->place)); /* the places were those of before */
+		qsort(t->node, t->node_n, sizeof(t->node[0]), compare_node_names);
+	memset(t->place, 0, sizeof(t->place)); /* the order has changed */
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What `jobstack report` knows of a stack: gathered in one pass over all attempts, in flat memory, whatever their
- * number.
+ * The figures of `jobstack report`: gathered in one pass over all attempts, in constant memory.
  */
 #pragma once
 
@@ -14,17 +13,17 @@
 
 #define INSIGHT_OUTCOMES 4 /* of enum jobstack_verdict: done, failed, lost, interrupted */
 #define INSIGHT_SLOWEST 10
-#define INSIGHT_CAUSES 48  /* more are told together */
-#define INSIGHT_NODES 4096 /* the same */
+#define INSIGHT_CAUSES 48  /* more are added up in the last one */
+#define INSIGHT_NODES 4096 /* more are added up in the last one */
 #define INSIGHT_USERS 8
 #define INSIGHT_WORDS 64
 
 struct insight_tally_node {
-	char name[INSIGHT_WORDS]; /* as it is; cut at that length */
+	char name[INSIGHT_WORDS]; /* cut at that length */
 	uint64_t n[INSIGHT_OUTCOMES];
 	double us[INSIGHT_OUTCOMES]; /* time in commands */
 	uint64_t timed;		     /* attempts whose time is known */
-	int64_t first_us, last_us;   /* the earliest start and the latest end; -1: none is known */
+	int64_t first_us, last_us;   /* the earliest start and the latest end; -1: unknown */
 	uint32_t slots;		     /* of its largest worker */
 };
 
@@ -44,29 +43,30 @@ struct insight_tally_slow {
 };
 
 struct insight_tally {
-	uint64_t entries;	      /* that were tried */
+	uint64_t entries;	      /* entries with an attempt */
 	uint64_t n[INSIGHT_OUTCOMES]; /* attempts */
 	double us[INSIGHT_OUTCOMES];  /* from their start to their end */
-	uint64_t untimed;	      /* attempts of which that is not known */
+	uint64_t untimed;	      /* attempts whose duration is unknown */
 	int64_t first_us, last_us;    /* the earliest start and the latest end; -1: none is known */
-	struct js_sketch done_us;     /* how long the done ones took */
-	struct js_sketch rss_kib;     /* the memory of those of which it is known */
-	double cpu_us, cpu_of_us;     /* processor time, and the time of the attempts of which it is known */
+	struct js_sketch done_us;     /* durations of the done attempts */
+	struct js_sketch rss_kib;     /* memory of the attempts for which it is known */
+	double cpu_us, cpu_of_us;     /* CPU time, and the duration of the attempts for which it is known */
 	double read_bytes, write_bytes;
-	uint64_t cpu_n, bytes_n;			 /* how many attempts know these */
-	uint64_t timeouts, no_memory;			 /* attempts that ended by --timeout; for want of memory */
+	uint64_t cpu_n, bytes_n;			 /* for how many attempts these are known */
+	uint64_t timeouts, no_memory;			 /* attempts that --timeout ended; that ran out of memory */
 	uint32_t slots;					 /* of the largest worker */
 	struct js_timeline timeline;			 /* ends: kind 0 done, 1 otherwise */
 	struct insight_tally_slow slow[INSIGHT_SLOWEST]; /* done or failed, slowest first */
 	size_t slow_n;
-	struct insight_tally_cause cause[INSIGHT_CAUSES]; /* of what is not done; the last may be all the others */
+	struct insight_tally_cause
+		cause[INSIGHT_CAUSES]; /* of attempts that are not done; the last one may be the sum of all others */
 	size_t cause_n;
 	char user[INSIGHT_USERS][INSIGHT_WORDS];
 	size_t user_n;
 	int more_users;
 	struct insight_tally_node *node;
 	size_t node_n, node_room;
-	uint32_t place[4 * INSIGHT_NODES]; /* of nodes by hash: an index and 1, or 0 */
+	uint32_t place[4 * INSIGHT_NODES]; /* hash table of nodes: an index into NODE plus 1, or 0 */
 	size_t last_node;
 	uint64_t last_entry, last_worker;
 	int failed; /* memory ran out */
@@ -75,10 +75,10 @@ struct insight_tally {
 struct insight_tally *insight_tally_new(void);
 void insight_tally_free(struct insight_tally *tally);
 
-/* Takes in an attempt that has ended, after those of smaller entries. */
+/* Adds an attempt that has ended.  Attempts must come in the order of their entries' numbers. */
 void insight_tally_add(struct insight_tally *tally, const struct jobstack_item *item);
 
-/* Sorts what is listed: causes by time, nodes by name. */
+/* Sorts causes by time, and nodes by name. */
 void insight_tally_end(struct insight_tally *tally);
 
 uint64_t insight_tally_attempts(const struct insight_tally *tally);

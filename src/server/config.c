@@ -22,7 +22,7 @@
 #define SIGN "# Written by jobstack server"
 
 /* NAME="VALUE" as MySQL's readers take it. */
-static void add_value(struct js_buf *t, const char *name, const char *text)
+static void add_option_line(struct js_buf *t, const char *name, const char *text)
 {
 	js_buf_printf(t, "%s=\"", name);
 	for (; *text != '\0'; text++) {
@@ -33,8 +33,8 @@ static void add_value(struct js_buf *t, const char *name, const char *text)
 	js_buf_str(t, "\"\n");
 }
 
-/* Puts the text in its place, wipes it, frees it. */
-static int put_file(const char *path, mode_t mode, struct js_buf *t, struct jobstack_error *error)
+/* Replaces the file PATH by the text; wipes and frees the text. */
+static int replace_and_wipe(const char *path, mode_t mode, struct js_buf *t, struct jobstack_error *error)
 {
 	int status = 0;
 
@@ -72,10 +72,11 @@ int js_config_password(const struct js_layout *layout, char password[JS_CONFIG_P
 	js_buf_reset(&t);
 	make_password(password);
 	js_buf_printf(&t, "%s\n", password);
-	return put_file(layout->password, 0600, &t, error);
+	return replace_and_wipe(layout->password, 0600, &t, error);
 }
 
-/* What a compiled-in default or a distribution would else decide; names that one of the two servers lacks are loose. */
+/* Settings for which the compiled-in default or the distribution may differ.  Those that only one of the two servers
+ * knows are "loose". */
 static const char fixed[] = "skip-name-resolve\n"
 			    "skip-log-bin\n"
 			    "# pushes use it; no client of jobstack sends a file that the server asks for\n"
@@ -112,26 +113,27 @@ int js_config_server(const struct js_layout *layout, const struct js_program *pr
 	js_layout_join(pid_file, layout->run, "pid");
 	js_buf_str(&t, SIGN " at each start; changes here are lost.\n[mysqld]\n");
 	if (program->basedir[0] != '\0')
-		add_value(&t, "basedir", program->basedir);
-	add_value(&t, "datadir", layout->data);
-	add_value(&t, "socket", config->socket);
-	add_value(&t, "pid-file", pid_file);
+		add_option_line(&t, "basedir", program->basedir);
+	add_option_line(&t, "datadir", layout->data);
+	add_option_line(&t, "socket", config->socket);
+	add_option_line(&t, "pid-file", pid_file);
 	/* in /tmp any other server of this user that starts would delete our temporary tables */
-	add_value(&t, "tmpdir", layout->run);
-	add_value(&t, "init-file", layout->init);
-	add_value(&t, "ssl-ca", layout->ca);
-	add_value(&t, "ssl-cert", layout->cert);
-	add_value(&t, "ssl-key", layout->key);
-	/* SELECT ... INTO OUTFILE: nobody may; MariaDB has no word for that, so an empty directory it is */
+	add_option_line(&t, "tmpdir", layout->run);
+	add_option_line(&t, "init-file", layout->init);
+	add_option_line(&t, "ssl-ca", layout->ca);
+	add_option_line(&t, "ssl-cert", layout->cert);
+	add_option_line(&t, "ssl-key", layout->key);
+	/* nobody may use SELECT ... INTO OUTFILE; MariaDB has no setting for that, but can limit it to a directory */
 	if (program->mysql)
 		js_buf_str(&t, "secure-file-priv=NULL\n");
 	else
-		add_value(&t, "secure-file-priv", layout->run);
+		add_option_line(&t, "secure-file-priv", layout->run);
 	js_buf_printf(&t, "bind-address=%s\nport=%u\n", config->listen, config->port);
 	js_buf_printf(&t, "max_connections=%d\nback_log=%d\n", JS_CONFIG_CONNECTIONS, JS_CONFIG_CONNECTIONS);
 	js_buf_printf(&t, "innodb_buffer_pool_size=%" PRIu64 "\n", config->memory);
 	js_buf_str(&t, fixed);
-	return put_file(layout->config, 0644, &t, error); /* no secret; the server's user must read it */
+	return replace_and_wipe(layout->config, 0644, &t,
+				error); /* it contains no secret, and the server's user must read it */
 }
 
 int js_config_init(const struct js_layout *layout, const struct js_program *program, const struct js_config *config,
@@ -142,29 +144,29 @@ int js_config_init(const struct js_layout *layout, const struct js_program *prog
 	int status;
 
 	make_password(root);
-	/* one statement a line: that is how an init file is read */
+	/* one statement per line: the server reads an init file by lines */
 	js_buf_str(&t, "CREATE DATABASE IF NOT EXISTS jobstack CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;\n");
 	js_buf_printf(&t, "CREATE USER IF NOT EXISTS 'jobstack'@'%%' IDENTIFIED BY '%s' REQUIRE SSL;\n", password);
 	js_buf_printf(&t, "ALTER USER 'jobstack'@'%%' IDENTIFIED BY '%s' REQUIRE SSL;\n", password);
 	js_buf_str(&t, "GRANT ALL ON jobstack.* TO 'jobstack'@'%';\n");
 	if (program->mysql) /* MariaDB's root is the system's root or the server's user, by the socket */
 		js_buf_printf(&t, "ALTER USER 'root'@'localhost' IDENTIFIED BY '%s';\n", root);
-	status = put_file(layout->init, 0600, &t, error);
+	status = replace_and_wipe(layout->init, 0600, &t, error);
 	if (status == 0 && who->change && lchown(layout->init, who->uid, who->gid) != 0)
 		status = js_error_file(error, "%s", layout->init);
 	js_buf_str(&t, SIGN ": login of the server's administrator, on the server's host.\n[client]\n");
-	add_value(&t, "user", program->mysql || geteuid() == 0 ? "root" : who->name);
-	add_value(&t, "socket", config->socket);
+	add_option_line(&t, "user", program->mysql || geteuid() == 0 ? "root" : who->name);
+	add_option_line(&t, "socket", config->socket);
 	if (program->mysql)
-		add_value(&t, "password", root);
-	JS_THEN(status, put_file(layout->root, 0600, &t, error));
+		add_option_line(&t, "password", root);
+	JS_THEN(status, replace_and_wipe(layout->root, 0600, &t, error));
 	js_buf_free(&t);
 	explicit_bzero(root, sizeof(root));
 	return status;
 }
 
-/* The CA's place beside the client file: client.cnf has ca.pem, NAME.cnf has NAME-ca.pem. */
-static void ca_path(const char *client_file, char out[JS_LAYOUT_PATH])
+/* The path of the CA's certificate: ca.pem beside client.cnf, NAME-ca.pem beside NAME.cnf. */
+static void make_ca_path(const char *client_file, char out[JS_LAYOUT_PATH])
 {
 	const char *slash = strrchr(client_file, '/'), *base = slash == NULL ? client_file : slash + 1;
 	size_t len = strlen(client_file),
@@ -217,7 +219,8 @@ int js_config_client_other(const char *path, const char *password, char *where, 
 	return other;
 }
 
-/* Replaces PATH unless it is so already: a reader on another host then never sees it move.  Takes TEXT. */
+/* Replaces PATH unless it has this content and mode already, so that a reader on another host does not see it change.
+ * Frees TEXT. */
 static int refresh_file(const char *path, mode_t mode, struct js_buf *text, struct jobstack_error *error)
 {
 	struct js_buf had = {0};
@@ -228,7 +231,7 @@ static int refresh_file(const char *path, mode_t mode, struct js_buf *text, stru
 	       memcmp(had.data, text->data, had.len) == 0 && stat(path, &st) == 0 && (st.st_mode & 07777) == mode;
 	js_buf_wipe(&had);
 	if (!same)
-		return put_file(path, mode, text, error);
+		return replace_and_wipe(path, mode, text, error);
 	js_buf_wipe(text);
 	return 0;
 }
@@ -240,7 +243,7 @@ int js_config_client(const char *path, const struct js_layout *layout, const str
 	struct js_buf t = {0};
 	int status;
 
-	ca_path(path, ca);
+	make_ca_path(path, ca);
 	if (js_file_read(layout->ca, &t) != 0) {
 		js_buf_free(&t);
 		return js_error_file(error, "%s can't be read", layout->ca);
@@ -252,8 +255,8 @@ int js_config_client(const char *path, const struct js_layout *layout, const str
 		      SIGN " start; it is replaced when the server's address changes.\n[client]\nhost=%s\nport=%u\n"
 			   "user=jobstack\npassword=%s\n",
 		      address->host, address->port, address->password);
-	add_value(&t, "ssl-ca", ca);
-	/* "=1", since MariaDB Connector/C passes over the bare word */
+	add_option_line(&t, "ssl-ca", ca);
+	/* "=1", because MariaDB Connector/C ignores the bare word */
 	js_buf_str(&t, address->mysql ? "ssl-mode=VERIFY_IDENTITY\n" : "ssl-verify-server-cert=1\n");
 	js_buf_str(&t, "[jobstack]\ndatabase=jobstack\n");
 	return refresh_file(path, 0600, &t, error);

@@ -28,8 +28,8 @@ struct arguments {
 	char datadir[JS_LAYOUT_PATH + 16], basedir[JS_LAYOUT_PATH + 16], user[100], bootstrap[JS_LAYOUT_PATH + 32];
 };
 
-static void fill_arguments(struct arguments *a, const struct js_program *program, const struct js_who *who,
-			   const char *dir)
+static void fill_installer_arguments(struct arguments *a, const struct js_program *program, const struct js_who *who,
+				     const char *dir)
 {
 	const char *basedir = program->basedir[0] != '\0' ? a->basedir : NULL;
 	const char *user = who->name[0] != '\0' ? a->user : NULL;
@@ -46,7 +46,7 @@ static void fill_arguments(struct arguments *a, const struct js_program *program
 	(void)snprintf(a->datadir, sizeof(a->datadir), "--datadir=%s", dir);
 	(void)snprintf(a->basedir, sizeof(a->basedir), "--basedir=%s", program->basedir);
 	(void)snprintf(a->user, sizeof(a->user), "--auth-root-socket-user=%s", who->name);
-	/* the installer would else take the server that lies where it expects one */
+	/* else the installer would run the server in its default place */
 	(void)snprintf(a->bootstrap, sizeof(a->bootstrap), "MYSQLD_BOOTSTRAP=%s", program->path);
 	memcpy(a->argv, program->mysql ? mysql : mariadb, sizeof(mysql));
 	a->argv[ARGS_MAX] = NULL;
@@ -61,7 +61,7 @@ static int run_installer(const struct js_work *work, const struct js_program *pr
 	int status, end = 0;
 	char **with;
 
-	fill_arguments(&a, program, &work->who, dir);
+	fill_installer_arguments(&a, program, &work->who, dir);
 	with = js_task_env(work->env, a.bootstrap);
 	if (with == NULL)
 		return js_error_memory(error);
@@ -79,12 +79,12 @@ static int run_installer(const struct js_work *work, const struct js_program *pr
 	return status;
 }
 
-/* Everything of the new directory on disk, before its name says that it is whole. */
-static int settle_data(const char *from, const char *to, struct jobstack_error *error)
+/* Flushes the new directory to disk, and then renames it: its final name says that it is complete. */
+static int sync_and_rename_data(const char *from, const char *to, struct jobstack_error *error)
 {
 	int fd = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
-	/* as root we may not be let in where root has no rights (NFS): then its own flushes must do */
+	/* where root has no rights (NFS) root can't open it: then the flushes of the installer must suffice */
 	if (fd >= 0) {
 		if (syncfs(fd) != 0) {
 			(void)close(fd);
@@ -106,21 +106,21 @@ int js_install(const struct js_work *work, const struct js_program *program, str
 	struct stat st;
 	int status = 0;
 
-	js_layout_sweep(layout->dir, "data.new.", who); /* what killed starts have left */
+	js_layout_sweep(layout->dir, "data.new.", who); /* left by starts that were killed */
 	if (lstat(layout->data, &st) == 0)
 		return 0;
 	js_log(work->log, JOBSTACK_LOG_INFO, "initialising the data in %s (%s %s)", layout->data,
 	       program->mysql ? "MySQL" : "MariaDB", program->text);
 	if (js_layout_full(layout->dir, DISK_MB))
 		js_log(work->log, JOBSTACK_LOG_WARNING, "less than %d MB are free under %s", DISK_MB, layout->dir);
-	/* a name of its own each time: an installer that outlived its killed parent can't write into ours */
+	/* a new name each time: an installer that outlived its killed parent must not write into this one */
 	js_layout_join(aside, layout->dir, "data.new.XXXXXX");
 	if (mkdtemp(aside) == NULL)
 		return js_error_file(error, "can't make a directory in %s", layout->dir);
 	if (who->change && lchown(aside, who->uid, who->gid) != 0)
 		status = js_error_file(error, "can't make the user %s the owner of %s", who->name, aside);
 	JS_THEN(status, run_installer(work, program, aside, error));
-	JS_THEN(status, settle_data(aside, layout->data, error));
+	JS_THEN(status, sync_and_rename_data(aside, layout->data, error));
 	if (status != 0)
 		js_layout_remove(aside, who);
 	return status == 0 ? 1 : status;

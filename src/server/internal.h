@@ -11,8 +11,8 @@
 
 #include <stddef.h>
 
-/* How long a command waits for another one that works on the same directory: a first start on a slow
- * disk takes long. */
+/* How long a command waits for another one that works on the same directory.  A first start on a slow disk takes long.
+ */
 #define JS_SERVER_PATIENCE_US (900 * JS_SECOND_US)
 
 /* Makes the data directory with the system tables, unless it is there.  It is made under another name and renamed when
@@ -24,18 +24,19 @@ int js_install(const struct js_work *work, const struct js_program *program, str
  * by the openssl program.  The server's key is its user's, the CA's is ours. */
 int js_tls_prepare(const struct js_work *work, const struct js_net *net, struct jobstack_error *error);
 
-/* The error that names the host which has the directory. */
+/* Fills ERROR: another host has the directory.  Returns ECONFLICT. */
 int js_server_elsewhere(const struct js_layout *layout, const struct js_owner *owner, struct jobstack_error *error);
 
 /* Fills INFO from the record. */
 void js_server_fill(const struct js_layout *layout, const struct js_owner *owner, enum js_server_state state,
 		    struct js_server_info *info);
 
-/* Waits until the owner's process is gone.  -1 if the time is up or *STOP is set. */
+/* Waits until the owner's process is gone.  Returns 0, or -1 if the time is up or *STOP is set. */
 int js_server_await_end(const struct js_owner *owner, const struct js_log *log, const volatile int *stop,
 			int64_t limit_us);
 
-/* ENODB: "the server WHAT", after telling the last lines of its log from OFFSET on; says if the disk is full. */
+/* Logs the last lines of the server's log from OFFSET on, and fills ERROR: "the server WHAT", and whether the disk is
+ * full. Returns ENODB. */
 int js_server_failed(const struct js_server_options *options, const struct js_layout *layout, int64_t offset,
 		     const char *what, struct jobstack_error *error);
 

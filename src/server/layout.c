@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The server's directory.  Promises: a directory that is not ours is never touched; a tree that another user may write
- * is never walked with root's rights to change it.
+ * The server's directory.  Promises: other directories are never changed; a tree that another user can write to is
+ * never changed with root's rights.
  */
 #define _GNU_SOURCE
 #include "server/layout.h"
@@ -101,7 +101,7 @@ int js_layout_who(const struct js_layout *layout, const char *user, struct js_wh
 	}
 	if (user != NULL)
 		return js_who_named(user, who, error);
-	/* data that is there decides, so that a later start needs no --user */
+	/* the owner of existing data decides, so that a later start needs no --user */
 	if (lstat(layout->data, &st) == 0 && st.st_uid != 0)
 		return js_who_numbered(st.st_uid, who, error);
 	if (js_who_named("mysql", who, NULL) == 0)
@@ -109,8 +109,8 @@ int js_layout_who(const struct js_layout *layout, const char *user, struct js_wh
 	return js_who_named("nobody", who, error);
 }
 
-/* Whether nothing but what a start may have left is in DIR. */
-static int is_empty(const char *path)
+/* Whether the directory PATH can be read and is empty. */
+static int is_empty_directory(const char *path)
 {
 	DIR *dir = opendir(path);
 	struct dirent *e;
@@ -124,7 +124,7 @@ static int is_empty(const char *path)
 	return n == 0;
 }
 
-/* One directory below DIR: made if it is not there, with this owner and mode. */
+/* Makes one directory below DIR, if it does not exist, and sets its owner and mode. */
 static int make_subdirectory(const char *path, const struct js_who *who, mode_t mode, struct jobstack_error *error)
 {
 	struct stat st;
@@ -140,8 +140,8 @@ static int make_subdirectory(const char *path, const struct js_who *who, mode_t 
 	return 0;
 }
 
-/* DIR itself: ours, and a server's directory or empty. */
-static int own_dir(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error)
+/* Makes DIR, if it does not exist, and checks that it is ours, and empty or a server's directory. */
+static int claim_directory(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error)
 {
 	struct js_who us;
 	struct stat st;
@@ -159,8 +159,9 @@ static int own_dir(const struct js_layout *layout, const struct js_who *who, str
 	if (access(layout->dir, R_OK | W_OK | X_OK) != 0 && chmod(layout->dir, 0700) != 0)
 		return js_error_set(error, JOBSTACK_EPERM, "the directory %s can't be used: %s", layout->dir,
 				    strerror(errno));
-	/* the lock is the first thing made there: looked for again, since another start may just have made it */
-	if (access(layout->lock, F_OK) != 0 && !is_empty(layout->dir) && access(layout->lock, F_OK) != 0)
+	/* the lock is the first file made there; it is looked for twice, since another start may have made it just now
+	 */
+	if (access(layout->lock, F_OK) != 0 && !is_empty_directory(layout->dir) && access(layout->lock, F_OK) != 0)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
 				    "the directory %s contains other files and was not made by jobstack server: give "
 				    "another --data",
@@ -170,8 +171,8 @@ static int own_dir(const struct js_layout *layout, const struct js_who *who, str
 	return 0;
 }
 
-/* Whether data that is there is WHO's. */
-static int check_data(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error)
+/* Refuses existing data that does not belong to WHO. */
+static int check_data_owner(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error)
 {
 	struct js_who other;
 	struct stat st;
@@ -197,7 +198,7 @@ int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, 
 	int status, fd, reach;
 
 	js_who_self(&us);
-	status = own_dir(layout, who, error);
+	status = claim_directory(layout, who, error);
 	if (status != 0)
 		return status;
 	fd = open(layout->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -205,7 +206,7 @@ int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, 
 		return js_error_access(error, "%s can't be made", layout->lock);
 	(void)close(fd);
 	status = make_subdirectory(layout->tls, &us, who->change ? 0711 : 0700, error);
-	JS_THEN(status, check_data(layout, who, error));
+	JS_THEN(status, check_data_owner(layout, who, error));
 	JS_THEN(status, make_subdirectory(layout->run, who, 0700, error));
 	reach = status == 0 && who->change ? js_who_call(who, try_access, layout->run) : 0;
 	if (reach < 0)
@@ -220,8 +221,9 @@ int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, 
 	return status;
 }
 
-/* A lock beside the shared file system, for one that knows no locks: it serves this host, which is what we need. */
-static int local_lock(const struct js_layout *layout, struct jobstack_error *error)
+/* A lock in /tmp, for a file system without locks.  It works only among processes of this host, which is all that is
+ * needed. */
+static int open_local_lock(const struct js_layout *layout, struct jobstack_error *error)
 {
 	char path[160];
 	struct stat st;
@@ -251,7 +253,7 @@ int js_layout_lock(const struct js_layout *layout, int64_t patience_us, const st
 	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		if (!local && (errno == ENOSYS || errno == EOPNOTSUPP || errno == ENOLCK)) {
 			(void)close(fd);
-			fd = local_lock(layout, error);
+			fd = open_local_lock(layout, error);
 			if (fd < 0)
 				return fd;
 			local = 1;

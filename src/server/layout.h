@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Where a private server keeps what: the paths below its directory, who may enter there, and the lock that lets one
- * start or stop go at a time.
+ * The directory of a private server: its paths, who may enter it, and the lock that allows only one start or stop at a
+ * time.
  *
- *     DIR/jobstack.lock   the lock; also the sign that DIR is ours
+ *     DIR/jobstack.lock   the lock; also the sign that DIR is a server's directory
  *     DIR/data            the server's data (the server's user's)
  *     DIR/run             its socket and temporary tables (the server's user's)
  *     DIR/tls             CA, server certificate, keys
- *     DIR/owner           which process on which host serves DIR now; gone after a clean stop
+ *     DIR/owner           which process on which host serves DIR; removed by a clean stop
  *     DIR/port            the port that was chosen
  *     DIR/password        the password of the database user jobstack
  *     DIR/my.cnf init.sql root.cnf error.log
  *
- * Started by root, DIR is root's and can only be passed through; what the server's user may write lies below data and
- * run alone, so that nothing root does here follows a link that this user has laid.
+ * If root starts the server, DIR belongs to root, and others can only pass through it.  The server's user can write
+ * only below data and run, so nothing that root does here can follow a link that this user has made.
  */
 #pragma once
 
@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #define JS_LAYOUT_PATH 4096
-#define JS_LAYOUT_DIR_MAX 3900 /* leaves room for the names below it */
+#define JS_LAYOUT_DIR_MAX 3900 /* leaves space for the names below it */
 
 struct js_layout {
 	char dir[JS_LAYOUT_PATH];
@@ -45,34 +45,35 @@ struct js_work {
 	const volatile int *stop;
 };
 
-/* Writes DIR "/" NAME into OUT.  The caller has seen to it that it fits (js_layout_set bounds DIR); else it is cut. */
+/* Writes DIR "/" NAME to OUT.  It is cut if it does not fit; it always fits below a directory of js_layout_set. */
 void js_layout_join(char out[JS_LAYOUT_PATH], const char *dir, const char *name);
 
-/* Makes PATH absolute, by the working directory.  Refuses what is too long or has control characters (EUSAGE). */
+/* Makes PATH absolute, relative to the working directory.  EUSAGE: it is too long or contains control characters. */
 int js_layout_absolute(char out[JS_LAYOUT_PATH], const char *path, struct jobstack_error *error);
 
 /* Sets the paths below DIR; touches nothing. */
 int js_layout_set(struct js_layout *layout, const char *dir, struct jobstack_error *error);
 
-/* Chooses whom the server runs as: USER (may be NULL) if we are root, else ourselves.  EUSAGE, EPERM. */
+/* Chooses the user that the server runs as: USER (may be NULL) if we are root, else ourselves.  Errors: EUSAGE, EPERM.
+ */
 int js_layout_who(const struct js_layout *layout, const char *user, struct js_who *who, struct jobstack_error *error);
 
-/* Makes DIR and its subdirectories, owned as said above, and sees that WHO can get there.  A directory with other
- * things in it, or of another user, is refused.  EFILE, EPERM, ECONFLICT. */
+/* Makes DIR and its subdirectories with the owners described above, and checks that WHO can reach them.  It refuses a
+ * directory that contains other files or belongs to another user.  Errors: EFILE, EPERM, ECONFLICT. */
 int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, struct jobstack_error *error);
 
-/* Takes the lock, waiting at most PATIENCE_US for whoever has it.  Returns a descriptor to close, or
- * a negative code. */
+/* Takes the lock; waits for it at most PATIENCE_US.  Returns a descriptor, for the caller to close, or a negative code.
+ */
 int js_layout_lock(const struct js_layout *layout, int64_t patience_us, const struct js_log *log,
 		   const volatile int *stop, struct jobstack_error *error);
 
-/* 1 if DIR is a server's directory, else 0.  -1 with errno EACCES if we may not look. */
+/* 1 if DIR is a server's directory, 0 if not, -1 with errno EACCES if it can't be read. */
 int js_layout_exists(const struct js_layout *layout);
 
 /* The bytes that PATH takes on disk. */
 uint64_t js_layout_size(const char *path);
 
-/* Removes the tree as WHO, who owns it, and PATH itself as ourselves.  What can't be removed stays. */
+/* Removes the contents of the tree as WHO, who owns it, and then PATH as ourselves.  Errors are ignored. */
 void js_layout_remove(const char *path, const struct js_who *who);
 
 /* The same with everything in the directory PATH whose name begins with PREFIX. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The server's error log.  Promise: it is only read; nothing of it is believed but for words to tell people.
+ * The server's error log.  Promise: its text is only shown, or chooses the words of a message.
  */
 #define _GNU_SOURCE
 #include "server/logfile.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The server's error log: where a start's part begins, its last lines, and what they mean.
+ * The server's error log: the part of the latest start, its last lines, and what they mean.
  */
 #pragma once
 
@@ -9,21 +9,20 @@
 
 #include <stdint.h>
 
-/* Opens the log for a new start, putting a big one aside as PATH.1.  *OFFSET is where the new part begins.  Returns a
+/* Opens the log for a new start; renames a big one to PATH.1.  *OFFSET is where the new part begins.  Returns a
  * descriptor, or -1 with errno. */
 int js_logfile_open(const char *path, int64_t *offset);
 
 /* Appends the log from OFFSET on (its last part, if it is long) to TEXT. */
 void js_logfile_read(const char *path, int64_t offset, struct js_buf *text);
 
-/* Tells the last LINES of TEXT (may be NULL), or as many from its first error on, each as a message beginning with "|
- * ". */
+/* Logs the last LINES of TEXT (may be NULL), or that many from its first error on, each with "| " before it. */
 void js_logfile_tell(const struct js_log *log, const char *text, int lines);
 
-/* 1 if TEXT (may be NULL) tells of a full disk or quota, or the disk under DIR is full. */
+/* 1 if TEXT (may be NULL) mentions a full disk or quota, or if the disk under DIR is full. */
 int js_logfile_full(const char *dir, const char *text);
 
-/* 1 if the log, from OFFSET on, tells of a server that waits for space on the disk; that InnoDB recovered from a crash.
+/* 1 if the log, from OFFSET on, says that the server waits for space on the disk; that InnoDB recovered from a crash.
  */
 int js_logfile_waits_for_space(const char *path, int64_t offset);
 int js_logfile_recovered(const char *path, int64_t offset);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Addresses and ports.  Promise: nothing here waits longer than it is told, but for the resolver.
+ * Addresses and ports.  Promise: nothing here waits longer than its limit, except for the resolver.
  */
 #define _GNU_SOURCE
 #include "server/net.h"
@@ -54,7 +54,7 @@ static void listen_on_all(struct js_net *net)
 	js_file_close(&fd);
 }
 
-/* Chooses among the addresses of a name: the first that is this host's. */
+/* Chooses the first of a name's addresses that is this host's. */
 static int choose_address(const struct addrinfo *list, struct js_net *net, struct jobstack_error *error)
 {
 	int fd = -1, several = list->ai_next != NULL, why = 0;
@@ -89,7 +89,7 @@ int js_net_resolve(const char *host, struct js_net *net, struct jobstack_error *
 	int status;
 
 	memset(net, 0, sizeof(*net));
-	/* a MySQL client takes the name localhost for its socket */
+	/* a MySQL client connects to "localhost" through a socket file */
 	if (strcmp(host, "localhost") == 0)
 		host = "127.0.0.1";
 	if (*host == '\0' || strlen(host) >= sizeof(net->host) ||
@@ -136,8 +136,8 @@ int js_net_loopback(const char *host)
 	return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
 }
 
-/* Lets each call on FD wait until that moment at most. */
-static void bound_waits(int fd, int64_t until_us)
+/* Lets each call on FD wait at most until this moment. */
+static void limit_waits(int fd, int64_t until_us)
 {
 	int64_t left = until_us - js_clock_mono_us();
 	struct timeval limit = {left / JS_SECOND_US, left % JS_SECOND_US};
@@ -156,7 +156,7 @@ static int parse_greeting(const unsigned char *p, size_t len, struct js_net_gree
 	size_t n;
 
 	if (len < 6)
-		return 1; /* more has to come */
+		return 1; /* incomplete */
 	if (p[4] == 0xff) {
 		g->full = 1;
 		return 0;
@@ -170,7 +170,7 @@ static int parse_greeting(const unsigned char *p, size_t len, struct js_net_gree
 	if (n >= sizeof(g->version))
 		return -1;
 	memcpy(g->version, p + 5, n + 1);
-	if (strncmp(g->version, "5.5.5-", 6) == 0) /* MariaDB before 11 says so for the sake of old replicas */
+	if (strncmp(g->version, "5.5.5-", 6) == 0) /* MariaDB before 11 adds this prefix for old replicas */
 		memmove(g->version, g->version + 6, n + 1 - 6);
 	g->tls = ((unsigned)end[14] | (unsigned)end[15] << 8) & CAPABILITY_SSL ? 1 : 0;
 	return 0;
@@ -184,7 +184,7 @@ static int read_greeting(int fd, int64_t until_us, struct js_net_greeting *g)
 	int status = 1;
 
 	while (status == 1 && len < sizeof(text)) {
-		bound_waits(fd, until_us);
+		limit_waits(fd, until_us);
 		n = read(fd, text + len, sizeof(text) - len);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -210,7 +210,7 @@ int js_net_greet(const char *host, unsigned port, int64_t limit_us, struct js_ne
 	for (const struct addrinfo *a = list; a != NULL && status != 0; a = a->ai_next) {
 		int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-		bound_waits(fd, until);
+		limit_waits(fd, until);
 		if (connect(fd, a->ai_addr, a->ai_addrlen) == 0)
 			status = read_greeting(fd, until, greeting);
 		js_file_close(&fd);

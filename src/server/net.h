@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Addresses, ports, and the first thing a server says to whoever connects.
+ * Addresses, ports, and the greeting that a server sends to each client.
  */
 #pragma once
 
@@ -17,27 +17,28 @@ union js_net_address {
 };
 
 struct js_net {
-	char host[256];	 /* what clients are told: the name or address as given ("localhost": 127.0.0.1) */
+	char host[256];	 /* what clients connect to: the name or address as given ("localhost": 127.0.0.1) */
 	int is_address;	 /* it is an address, not a name */
 	char listen[64]; /* what the server binds to: an address, or "*" */
 	union js_net_address addr;
 	socklen_t len;
-	int odd; /* the name is this machine's loopback here: on others it will be something else, so "*" */
+	int odd; /* on this machine the name means a loopback address, elsewhere perhaps not: the server listens on "*"
+		  */
 };
 
-/* Finds out what to listen on for clients that connect to HOST.  It must be this host: EUSAGE. */
+/* Finds out on which address to listen for clients that connect to HOST.  EUSAGE: it is not this host. */
 int js_net_resolve(const char *host, struct js_net *net, struct jobstack_error *error);
 
 /* 1 if a server could listen on this port now. */
 int js_net_port_free(const struct js_net *net, unsigned port);
 
-/* A free port in *PORT, by preference one that no outgoing connection is given. */
+/* Finds a free port outside of the range for outgoing connections. */
 int js_net_port_choose(const struct js_net *net, unsigned *port, struct jobstack_error *error);
 
-/* What the server says first. */
+/* What the server says in its greeting. */
 struct js_net_greeting {
 	int tls;	   /* it offers TLS */
-	int full;	   /* it turned us away with an error, but it is there */
+	int full;	   /* it runs, but refused the connection with an error */
 	char version[128]; /* its version, or "" */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The owner record.  Promise: a pid is believed only together with its start time and boot.
+ * The owner record.  Promise: a process is identified by its pid together with its start time and boot.
  */
 #define _GNU_SOURCE
 #include "server/owner.h"

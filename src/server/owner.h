@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The owner record: which process, on which host, since which boot, serves a directory, and where it is reached.
+ * The owner record: which process on which host, in which boot, serves a directory, and its address.
  *
- * Two servers on one directory would destroy it.  On one host the record tells surely whether its process lives; from
- * another host it can't be told, so the record itself is respected.
+ * Two servers on one directory would destroy the data.  On the record's own host it is certain whether its process
+ * lives.  From another host it is not, so there the record alone is enough to refuse a start.
  */
 #pragma once
 
@@ -17,12 +17,12 @@ struct js_owner {
 	char host[256], boot[40];
 	pid_t pid;
 	int64_t start;	  /* the process's start in ticks since boot */
-	int64_t began_us; /* wall clock, for telling */
+	int64_t began_us; /* wall clock, for people */
 	char bind[256];	  /* what clients connect to */
 	char listen[64];  /* the address it listens on */
 	unsigned port;
 	char socket[128];
-	char socket_dir[64]; /* a directory under /tmp that goes with it, or "" */
+	char socket_dir[64]; /* the directory of the socket under /tmp, or "" */
 	char client_file[JS_LAYOUT_PATH], program[JS_LAYOUT_PATH], version[128];
 	int64_t log_offset; /* where its part of the error log begins */
 	char job[32];	    /* the Slurm job that it runs in, or "" */
@@ -35,18 +35,18 @@ enum js_owner_state {
 	JS_OWNER_ELSEWHERE /* another host's */
 };
 
-/* Reads the record and judges it; *STATE is set whenever 0 is returned.  A record that makes no sense is EFILE. */
+/* Reads the record, and sets *STATE if it returns 0.  EFILE: the record is damaged. */
 int js_owner_read(const struct js_layout *layout, struct js_owner *owner, enum js_owner_state *state,
 		  struct jobstack_error *error);
 
-/* Fills in host, boot and the process's start; then writes the record, at once. */
+/* Fills in host, boot and the process's start, and writes the record. */
 int js_owner_write(const struct js_layout *layout, struct js_owner *owner, struct jobstack_error *error);
 
-/* Removes what the server has outside the directory; that and the record. */
+/* js_owner_sweep removes the server's socket outside of the directory; js_owner_remove the record, too. */
 void js_owner_sweep(const struct js_owner *owner);
 void js_owner_remove(const struct js_layout *layout, const struct js_owner *owner);
 
-/* 1 if the record's process lives, seen from its host. */
+/* 1 if the record's process lives.  Only valid on its own host. */
 int js_owner_lives(const struct js_owner *owner);
 
 /* The value in a line KEY=VALUE of TEXT.  0, or -1 if there is no such line or it does not fit. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Finding the programs.  Promise: what is not there is told with what to install for it.
+ * Finding the programs.  Promise: if one is missing, the error says what to install.
  */
 #define _GNU_SOURCE
 #include "server/program.h"
@@ -21,7 +21,7 @@
 
 #define VERSION_LIMIT_US (30 * JS_SECOND_US)
 
-/* Where servers lie that are in nobody's $PATH. */
+/* Places of servers that are usually not in $PATH. */
 static const char *const places[] = {
 	"/usr/sbin",	  "/usr/libexec",	  "/usr/local/sbin",	    "/usr/local/libexec",
 	"/usr/local/bin", "/usr/local/mysql/bin", "/usr/local/mariadb/bin", "/usr/bin",
@@ -42,7 +42,7 @@ int js_program_search(const char *name, const char *search, char out[JS_LAYOUT_P
 
 	for (int i = 0; i < 2; i++)
 		for (const char *at = searches[i]; !found && js_child_next_path(&at, name, &file) > 0;) {
-			/* a relative directory in a search path is an accident, or a trap */
+			/* relative directories in a search path are ignored: they are mistakes, or traps */
 			found = file.data[0] == '/' && file.len < JS_LAYOUT_PATH && is_program(file.data);
 			if (found)
 				memcpy(out, file.data, file.len + 1);
@@ -60,7 +60,8 @@ static int search_places(const char *name, char out[JS_LAYOUT_PATH])
 
 		if (glob(places[i], 0, NULL, &g) != 0)
 			continue;
-		for (size_t k = g.gl_pathc; !found && k > 0; k--) { /* the last is the newest, as versions are named */
+		for (size_t k = g.gl_pathc; !found && k > 0;
+		     k--) { /* the last one has the newest version in its name */
 			js_layout_join(out, g.gl_pathv[k - 1], name);
 			found = is_program(out);
 		}
@@ -69,7 +70,7 @@ static int search_places(const char *name, char out[JS_LAYOUT_PATH])
 	return found ? 0 : -1;
 }
 
-/* The directory into which a server was unpacked, if it is not the system's: it finds its messages by that. */
+/* The directory into which a server was unpacked, if it is not /usr.  The server finds its messages by it. */
 static void find_basedir(struct js_program *program)
 {
 	char real[PATH_MAX], *slash;

@@ -9,15 +9,15 @@
 
 struct js_program {
 	char path[JS_LAYOUT_PATH];
-	char installer[JS_LAYOUT_PATH]; /* MariaDB's; "" for MySQL, which does it itself */
-	char basedir[JS_LAYOUT_PATH];	/* where it was unpacked, or "" if it belongs to the system */
+	char installer[JS_LAYOUT_PATH]; /* the program that initialises data; "" for MySQL, which does it itself */
+	char basedir[JS_LAYOUT_PATH];	/* where it was unpacked, or "" if it is installed in /usr */
 	int mysql;			/* MySQL, not MariaDB */
 	unsigned version;		/* 1011 for 10.11, 800 for 8.0 */
-	char text[128];			/* the version as it tells it */
+	char text[128];			/* the version as text */
 };
 
-/* Finds the server program: GIVEN (may be NULL), else in SEARCH (as $PATH, may be NULL), else in the usual places; and
- * asks it, run as WHO, for its version.  EFILE, with what to install. */
+/* Finds the server program: GIVEN (may be NULL), else in SEARCH (a list like $PATH; may be NULL), else in the usual
+ * places.  Runs it as WHO to learn its version.  EFILE: there is none; the text says what to install. */
 int js_program_find(const char *given, const char *search, char *const *env, const struct js_who *who,
 		    struct js_program *program, struct jobstack_error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Stop, status, and staying with a server.  Promises: only a process whose start time is the recorded one is signalled;
- * what another host has is not touched.
+ * Stop, status, and waiting for a server.  Promises: a process gets a signal only if its start time is the recorded
+ * one; a server on another host is not touched.
  */
 #define _GNU_SOURCE
 #include "server/server.h"
@@ -163,13 +163,13 @@ int js_server_stop(const struct js_server_options *options, struct js_server_inf
 	else if (owns == JS_OWNER_ALIVE)
 		status = stop_process(options, &layout, &owner, error);
 	else
-		status = 1; /* a record that is left stays: it tells the next start that there was a crash */
+		status = 1; /* a record that is left stays, so that the next start knows of the crash */
 out:
 	(void)close(lock);
 	return status;
 }
 
-/* Removes the record of the server that has just ended well, unless another has begun since. */
+/* Removes the record of the server that has just ended cleanly, unless another server has started since. */
 static void remove_ended_record(const struct js_server_options *options, const struct js_layout *layout,
 				const struct js_server_info *info)
 {

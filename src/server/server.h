@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * A private MariaDB or MySQL server for whoever has none: start, stop, status, stay.
+ * A private MariaDB or MySQL server: start, stop, status, run in the foreground.
  *
- * This is what the command uses; the other headers of this layer are its own.  Nothing here prints, exits or reads the
- * environment; progress goes to the log sink, and the last lines of a failed server's log too, as errors.
+ * The command uses this header; the others are internal to this layer.  Nothing here prints, exits or reads the
+ * environment.  Progress, and the last lines of a failed server's log, go to the log sink.
  */
 #pragma once
 
@@ -22,27 +22,26 @@ struct js_server_options {
 	const char *data;	 /* the server's directory */
 	const char *client_file; /* where the client's option file goes */
 	const char *bind;	 /* what clients connect to; NULL: JS_SERVER_BIND */
-	unsigned port;		 /* 0: the one of last time, if it is free, else one that is */
+	unsigned port;		 /* 0: the last one, if it is free, else any free port */
 	const char *program;	 /* the server program; NULL: look for it */
-	const char *user;	 /* as root: whom to run it as; NULL: the owner of the data, mysql or nobody */
+	const char *user;	 /* as root: the user that runs it; NULL: the owner of the data, mysql or nobody */
 	uint64_t memory;	 /* InnoDB's buffer pool in bytes; 0: JS_SERVER_MEMORY */
-	int takeover;		 /* serve a directory that another host's server has left for good */
-	const char
-		*ended_job; /* the same, if that server was in this Slurm job, which is known to have ended; or NULL */
-	const char *job;    /* the Slurm job that we are in, for the record; or NULL */
-	int foreground;	    /* the server ends when this process does; js_server_wait follows */
+	int takeover;		 /* start although a server on another host has the directory */
+	const char *ended_job;	 /* the same, if that server was in this Slurm job, which has ended; or NULL */
+	const char *job;	 /* the Slurm job that we are in, for the record; or NULL */
+	int foreground;		 /* the server ends when this process does; js_server_wait follows */
 	const char *search_path; /* $PATH, or NULL */
 	char *const *environment;
 	struct js_log log;
-	const volatile int *stop; /* not 0: give up (a start) or stop cleanly (js_server_wait) */
+	const volatile int *stop; /* not 0: stop waiting (js_server_start, _stop) or stop the server (js_server_wait) */
 };
 
 enum js_server_state {
 	JS_SERVER_STOPPED,
-	JS_SERVER_CRASHED,  /* stopped, and not by us: the next start recovers */
+	JS_SERVER_CRASHED,  /* ended without a clean stop: the next start recovers */
 	JS_SERVER_STARTING, /* its process lives, but does not answer */
 	JS_SERVER_RUNNING,
-	JS_SERVER_ELSEWHERE, /* another host's, and it can't be told from here whether it runs */
+	JS_SERVER_ELSEWHERE, /* on another host, and unknown whether it runs */
 	JS_SERVER_STATES
 };
 
@@ -55,18 +54,18 @@ struct js_server_info {
 };
 
 /* Starts the server and waits until it takes connections; initialises the data the first time.  INFO is filled on
- * success.  Returns 0, or 1 if it runs already (its client file has been written anew if it was not there).
- * ECONFLICT: another host has it, or it runs otherwise than asked.  ENODB: it does not come up. */
+ * success.  Returns 0, or 1 if it was already running (a missing client file has been written again).  ECONFLICT:
+ * another host has it, or it runs at another address.  ENODB: it does not start. */
 int js_server_start(const struct js_server_options *options, struct js_server_info *info, struct jobstack_error *error);
 
 /* After a start in the foreground: waits for the server's end, or stops it when *STOP is set.  *STATUS is its exit
- * status, or 128 and the signal that killed it.  ENODB if it ended by itself and badly. */
+ * status, or 128 and the signal that killed it.  ENODB: it ended without being stopped. */
 int js_server_wait(const struct js_server_options *options, const struct js_server_info *info, int *status,
 		   struct jobstack_error *error);
 
 /* Stops the server and waits until it is gone, at most two minutes.  Returns 0, or 1 if it did not run. */
 int js_server_stop(const struct js_server_options *options, struct js_server_info *info, struct jobstack_error *error);
 
-/* Tells what there is. */
+/* Fills INFO with the present state. */
 int js_server_status(const struct js_server_options *options, struct js_server_info *info,
 		     struct jobstack_error *error);

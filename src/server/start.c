@@ -34,8 +34,9 @@
 #include <unistd.h>
 
 #define GREET_US JS_SECOND_US
-#define SOCKET_MAX 104		       /* a path of a socket must be shorter */
-#define SILENT_US (300 * JS_SECOND_US) /* no answer, and nothing new in the log, for this long: given up */
+#define SOCKET_MAX 104 /* a path of a socket must be shorter */
+#define SILENT_US                                                                                                      \
+	(300 * JS_SECOND_US) /* a start fails after so long without an answer and without new lines in the log */
 #define END_LIMIT_US (60 * JS_SECOND_US)
 #define SAY_US (10 * JS_SECOND_US)
 
@@ -46,7 +47,7 @@ struct start {
 	struct js_work work;
 	struct js_program program;
 	struct js_net net;
-	struct js_owner owner; /* of the server that runs or begins */
+	struct js_owner owner; /* of the server that runs or is being started */
 	char client_file[JS_LAYOUT_PATH];
 	char password[JS_CONFIG_PASSWORD];
 	int child; /* the server is our own child, not known to have ended */
@@ -66,8 +67,8 @@ static int try_socket(const void *path)
 	return bad;
 }
 
-/* The socket lies below the server's directory, or, where its path is too long or the file system takes none, in a
- * directory of its own under /tmp. */
+/* The socket is in the server's directory.  If its path is too long, or the file system has no sockets, it is in a new
+ * directory in /tmp. */
 static int choose_socket(struct start *s)
 {
 	char path[JS_LAYOUT_PATH];
@@ -87,8 +88,8 @@ static int choose_socket(struct start *s)
 	return 0;
 }
 
-/* The port of last time; 0: there is none. */
-static unsigned read_port(const struct start *s)
+/* The port of the last start, or 0. */
+static unsigned read_kept_port(const struct start *s)
 {
 	struct js_buf kept = {0};
 	uint64_t port = 0;
@@ -101,10 +102,10 @@ static unsigned read_port(const struct start *s)
 	return (unsigned)port;
 }
 
-/* The port asked for, else last time's, else a new one, which is kept. */
+/* Chooses the requested port, else the last one, else a new one, and stores it. */
 static int choose_port(struct start *s, unsigned avoid)
 {
-	unsigned kept = read_port(s), port = s->options->port != 0 ? s->options->port : kept;
+	unsigned kept = read_kept_port(s), port = s->options->port != 0 ? s->options->port : kept;
 	char text[16];
 
 	s->owner.port = port;
@@ -125,8 +126,8 @@ static int choose_port(struct start *s, unsigned avoid)
 	return 0;
 }
 
-/* Says so when this user may have too few files or threads for all the connections. */
-static void check_limits(const struct start *s)
+/* Warns if this user's limits of files or threads are too low for all connections. */
+static void warn_of_low_limits(const struct start *s)
 {
 	static const struct {
 		int resource;
@@ -193,14 +194,14 @@ static int launch_server(struct start *s)
 	return pid < 0 ? (int)pid : js_owner_read(&s->work.layout, &s->owner, &state, s->error);
 }
 
-/* Shows the end of the log. */
+/* Fails, and shows the end of the log. */
 static int fail_with_log(const struct start *s, const char *what)
 {
 	return js_server_failed(s->options, &s->work.layout, s->owner.log_offset, what, s->error);
 }
 
 /* 1 if the server has ended, and then how in END. */
-static int has_ended(const struct start *s, int *end)
+static int server_has_ended(const struct start *s, int *end)
 {
 	if (s->child)
 		return waitpid(s->owner.pid, end, WNOHANG) == s->owner.pid;
@@ -208,15 +209,15 @@ static int has_ended(const struct start *s, int *end)
 	return !js_owner_lives(&s->owner);
 }
 
-static int fail_ended(struct start *s, int end)
+static int fail_server_ended(struct start *s, int end)
 {
 	s->child = 0;
 	return js_server_ended(s->options, &s->work.layout, s->owner.log_offset, end, s->error);
 }
 
-/* Our child, which never took a connection, to its end.  One that does not go (it may wait for room on the disk) is
+/* Stops our child, which never accepted a connection.  If it does not end (it may wait for space on the disk) it is
  * killed: nothing was committed, and what it recovered can be recovered again. */
-static void end_child(const struct start *s)
+static void stop_child(const struct start *s)
 {
 	int end;
 
@@ -227,7 +228,7 @@ static void end_child(const struct start *s)
 		;
 }
 
-/* Looks whether the log grows, and at what it says.  Returns 0, or an error if there is no use in waiting. */
+/* Checks whether the log grows, and what it says.  Returns 0, or an error if waiting is useless. */
 static int watch_log(const struct start *s, int64_t *size, int64_t *grown_us)
 {
 	struct stat st;
@@ -241,7 +242,7 @@ static int watch_log(const struct start *s, int64_t *size, int64_t *grown_us)
 	return 0;
 }
 
-/* Waits until the server greets, which it does only after init.sql. */
+/* Waits for the server's greeting, which it sends only after it has executed init.sql. */
 static int await_greeting(struct start *s)
 {
 	int64_t start = js_clock_mono_us(), said = start, size = -1, grown = start;
@@ -251,8 +252,8 @@ static int await_greeting(struct start *s)
 	while (js_net_greet(s->owner.listen, s->owner.port, GREET_US, &hello) != 0 || hello.full) {
 		int64_t now = js_clock_mono_us();
 
-		if (has_ended(s, &end))
-			return fail_ended(s, end);
+		if (server_has_ended(s, &end))
+			return fail_server_ended(s, end);
 		status = watch_log(s, &size, &grown);
 		if (status != 0)
 			return status;
@@ -267,8 +268,8 @@ static int await_greeting(struct start *s)
 		}
 		js_clock_nap(50 * 1000, s->options->stop);
 	}
-	if (has_ended(s, &end)) /* whoever greeted was somebody else */
-		return fail_ended(s, end);
+	if (server_has_ended(s, &end)) /* the greeting came from another server */
+		return fail_server_ended(s, end);
 	if (!hello.tls)
 		return fail_with_log(s, "started without TLS");
 	if (hello.version[0] != '\0')
@@ -276,21 +277,21 @@ static int await_greeting(struct start *s)
 	return 0;
 }
 
-/* What is left of a start that failed: no process, no file with the password, no record of ours. */
+/* Cleans up after a failed start: the process, the file with the password, and the record. */
 static void clean_up_start(struct start *s)
 {
 	enum js_owner_state state;
 	struct js_owner left;
 
 	if (s->child)
-		end_child(s);
+		stop_child(s);
 	s->child = 0;
 	(void)unlink(s->work.layout.init);
 	if (js_owner_read(&s->work.layout, &left, &state, NULL) == 0 && state == JS_OWNER_GONE)
 		(void)unlink(s->work.layout.owner);
 }
 
-/* After the first answer: nothing secret is left lying, clients learn where it is. */
+/* After the first answer: removes the file with the password, and writes the client's option file. */
 static int finish_start(struct start *s)
 {
 	struct js_config_address address = {s->owner.bind, s->owner.port, s->password, s->program.mysql};
@@ -305,8 +306,8 @@ static int finish_start(struct start *s)
 	return js_config_client(s->client_file, &s->work.layout, &address, s->error);
 }
 
-/* One try on the chosen port.  1 if another port may help: somebody took it since we looked. */
-static int try_once(struct start *s)
+/* Tries to start the server on the chosen port.  Returns 1 if another program took the port meanwhile. */
+static int try_port(struct start *s)
 {
 	int status = write_configuration(s);
 
@@ -322,8 +323,8 @@ static int try_once(struct start *s)
 	return 0;
 }
 
-/* Starts what does not run. */
-static int begin_start(struct start *s)
+/* Starts the server, which does not run. */
+static int start_new_server(struct start *s)
 {
 	unsigned avoid = 0;
 	int status;
@@ -332,7 +333,7 @@ static int begin_start(struct start *s)
 		js_log(s->work.log, JOBSTACK_LOG_INFO,
 		       "%s is a loopback address on this machine: the server listens on all its addresses",
 		       s->net.host);
-	check_limits(s);
+	warn_of_low_limits(s);
 	status = js_install(&s->work, &s->program, s->error);
 	if (status >= 0)
 		status = js_tls_prepare(&s->work, &s->net, s->error);
@@ -348,7 +349,7 @@ static int begin_start(struct start *s)
 		(void)snprintf(s->owner.job, sizeof(s->owner.job), "%s", s->options->job);
 	for (int i = 0; i < 3; i++) {
 		status = choose_port(s, avoid);
-		JS_THEN(status, try_once(s));
+		JS_THEN(status, try_port(s));
 		if (status != 1)
 			break;
 		avoid = s->owner.port;
@@ -367,8 +368,8 @@ static int begin_start(struct start *s)
 	return finish_start(s);
 }
 
-/* It runs, or is on its way up because whoever started it was killed. */
-static int join_running(struct start *s)
+/* The server runs, or is starting because the command that started it was killed. */
+static int join_running_server(struct start *s)
 {
 	const struct js_server_options *o = s->options;
 	int status;
@@ -386,8 +387,8 @@ static int join_running(struct start *s)
 	return status == 0 ? finish_start(s) : status;
 }
 
-/* Decides by the record.  Returns 1 if it runs, 0 if it is to be started. */
-static int look_at_record(struct start *s)
+/* Returns 1 if the record says that the server runs, 0 if it must be started, or an error. */
+static int decide_by_record(struct start *s)
 {
 	const struct js_server_options *o = s->options;
 	struct js_net_greeting hello;
@@ -413,14 +414,14 @@ static int look_at_record(struct start *s)
 	if (state == JS_OWNER_GONE) {
 		js_log(s->work.log, JOBSTACK_LOG_WARNING,
 		       "the last server (pid %ld) did not stop cleanly: recovering its data", (long)s->owner.pid);
-		js_owner_remove(&s->work.layout, &s->owner); /* with its socket directory */
+		js_owner_remove(&s->work.layout, &s->owner); /* and its socket directory */
 	}
 	memset(&s->owner, 0, sizeof(s->owner));
 	return 0;
 }
 
-/* All that can be found wrong before anything is changed. */
-static int check_options(struct start *s)
+/* Checks everything that can be checked before anything is changed. */
+static int check_start_options(struct start *s)
 {
 	const struct js_server_options *o = s->options;
 	int status = js_layout_set(&s->work.layout, o->data, s->error);
@@ -454,18 +455,18 @@ int js_server_start(const struct js_server_options *options, struct js_server_in
 	s->work.stop = options->stop;
 	s->work.search = options->search_path;
 	s->error = error != NULL ? error : &own;
-	status = check_options(s);
+	status = check_start_options(s);
 	JS_THEN(status, js_layout_prepare(&s->work.layout, &s->work.who, s->error));
 	if (status != 0)
 		goto out;
 	lock = js_layout_lock(&s->work.layout, JS_SERVER_PATIENCE_US, s->work.log, options->stop, s->error);
 	status = lock < 0 ? lock : js_config_password(&s->work.layout, s->password, s->error);
 	if (status == 0)
-		status = runs = look_at_record(s);
+		status = runs = decide_by_record(s);
 	if (status == 1)
-		status = join_running(s);
+		status = join_running_server(s);
 	else if (status == 0)
-		status = begin_start(s);
+		status = start_new_server(s);
 	if (status == 0) {
 		js_server_fill(&s->work.layout, &s->owner, JS_SERVER_RUNNING, info);
 		memcpy(info->owner.client_file, s->client_file, sizeof(info->owner.client_file));

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * CA and server certificate.  Promises: keys are never readable by others, not even for a moment; killed anywhere, the
- * next call makes what is not whole, for everything is made in a directory aside and its sign of being whole comes
- * last.
+ * CA and server certificate.  Promises: others can never read the keys, not even for a moment.  If it is killed, the
+ * next call repairs what is incomplete: everything is made in a separate directory, and the file `names`, which says
+ * that all is complete, is written last.
  *
- * The certificates are valid from 2000 to 2049: a compute node whose clock is wrong can still work, and nobody is
- * surprised by a stopped queue years later.  The CA serves one server only and its key lies beside the data anyway.
+ * The certificates are valid from 2000 to 2049, so that a compute node with a wrong clock can work, and no queue stops
+ * years later because a certificate has expired.  The CA is only for this server, and its key is beside the data
+ * anyway.
  */
 #define _GNU_SOURCE
 #include "server/internal.h"
@@ -31,7 +32,7 @@
 #define FIRST_DAY "20000101000000Z" /* see above */
 #define LAST_DAY "20491231235959Z"
 
-/* What one making of certificates works with. */
+/* What is needed to make certificates. */
 struct making {
 	const struct js_work *work;
 	const char *openssl;
@@ -39,14 +40,14 @@ struct making {
 	struct jobstack_error *error;
 };
 
-/* A DNS name as it may stand in a certificate and in openssl's configuration. */
-static int plain_name(const char *name)
+/* Whether NAME can be written into a certificate and into openssl's configuration. */
+static int is_plain_name(const char *name)
 {
 	return *name != '\0' && strlen(name) < 256 &&
 	       name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_")] == '\0';
 }
 
-static void add_name(struct js_buf *san, const char *kind, const char *name)
+static void add_certificate_name(struct js_buf *san, const char *kind, const char *name)
 {
 	char item[300];
 
@@ -60,32 +61,32 @@ static void add_name(struct js_buf *san, const char *kind, const char *name)
 	js_buf_printf(san, "%s%s", san->len > 0 ? "," : "", item);
 }
 
-/* The names that the certificate must have.  An IPv4 address stands there as a DNS name too, since connectors with an
- * old OpenSSL compare only those. */
-static void list_names(const struct js_net *net, struct js_buf *san)
+/* The names that the certificate must have.  An IPv4 address is listed as a DNS name, too, since connectors with an old
+ * OpenSSL compare only those. */
+static void list_certificate_names(const struct js_net *net, struct js_buf *san)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_CANONNAME}, *list = NULL;
 	char host[256];
 
-	add_name(san, "DNS", "localhost");
-	add_name(san, "IP", "127.0.0.1");
-	add_name(san, "DNS", "127.0.0.1");
-	add_name(san, "IP", "::1");
+	add_certificate_name(san, "DNS", "localhost");
+	add_certificate_name(san, "IP", "127.0.0.1");
+	add_certificate_name(san, "DNS", "127.0.0.1");
+	add_certificate_name(san, "IP", "::1");
 	js_owner_host(host);
-	if (plain_name(host))
-		add_name(san, "DNS", host);
+	if (is_plain_name(host))
+		add_certificate_name(san, "DNS", host);
 	if (getaddrinfo(host, NULL, &hints, &list) == 0) {
-		if (list->ai_canonname != NULL && plain_name(list->ai_canonname))
-			add_name(san, "DNS", list->ai_canonname);
+		if (list->ai_canonname != NULL && is_plain_name(list->ai_canonname))
+			add_certificate_name(san, "DNS", list->ai_canonname);
 		freeaddrinfo(list);
 	}
 	if (net->is_address)
-		add_name(san, "IP", net->host);
-	if (plain_name(net->host))
-		add_name(san, "DNS", net->host);
+		add_certificate_name(san, "IP", net->host);
+	if (is_plain_name(net->host))
+		add_certificate_name(san, "DNS", net->host);
 }
 
-static int write_work(const struct making *m, const char *name, const char *text)
+static int write_aside(const struct making *m, const char *name, const char *text)
 {
 	char path[JS_LAYOUT_PATH];
 
@@ -96,7 +97,7 @@ static int write_work(const struct making *m, const char *name, const char *text
 }
 
 /* What openssl reads; SAN is "" for the CA. */
-static int write_config(const struct making *m, const char *common_name, const char *san)
+static int write_openssl_config(const struct making *m, const char *common_name, const char *san)
 {
 	struct js_buf t = {0};
 	char serial[40];
@@ -120,12 +121,12 @@ static int write_config(const struct making *m, const char *common_name, const c
 		return js_error_memory(m->error);
 	}
 	js_file_random_hex(serial, 32);
-	serial[0] = '4'; /* positive, and of one length */
+	serial[0] = '4'; /* positive, and always of the same length */
 	serial[32] = '\n';
 	serial[33] = '\0';
-	status = write_work(m, "openssl.cnf", t.data);
-	JS_THEN(status, write_work(m, "serial", serial));
-	JS_THEN(status, write_work(m, "index.txt", ""));
+	status = write_aside(m, "openssl.cnf", t.data);
+	JS_THEN(status, write_aside(m, "serial", serial));
+	JS_THEN(status, write_aside(m, "index.txt", ""));
 	js_buf_free(&t);
 	return status;
 }
@@ -160,7 +161,7 @@ static int run_openssl(const struct making *m, const char *format, ...)
 static int make_certificate(const struct making *m, const char *common_name, const char *names, const char *key,
 			    const char *cert, const char *signer)
 {
-	int status = write_config(m, common_name, names);
+	int status = write_openssl_config(m, common_name, names);
 
 	JS_THEN(status, run_openssl(m,
 				    "genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -pkeyopt "
@@ -214,14 +215,14 @@ static int make_server_certificate(const struct making *m, const struct js_layou
 	return status;
 }
 
-static int make_missing(struct making *m, int ca, const char *names)
+static int make_missing_certificates(struct making *m, int ca, const char *names)
 {
 	const struct js_layout *layout = &m->work->layout;
 	struct js_who us;
 	int status;
 
 	js_who_self(&us);
-	js_layout_sweep(layout->tls, "work.", &us); /* what a killed start has left aside */
+	js_layout_sweep(layout->tls, "work.", &us); /* left by starts that were killed */
 	js_layout_join(m->aside, layout->tls, "work.XXXXXX");
 	if (mkdtemp(m->aside) == NULL)
 		return js_error_file(m->error, "can't make a directory in %s", layout->tls);
@@ -239,7 +240,7 @@ int js_tls_prepare(const struct js_work *work, const struct js_net *net, struct 
 	struct js_buf names = {0}, had = {0};
 	int status = 0, ca = access(layout->ca, R_OK) != 0 || access(layout->ca_key, R_OK) != 0;
 
-	list_names(net, &names);
+	list_certificate_names(net, &names);
 	if (names.failed || names.data == NULL)
 		status = js_error_memory(error);
 	else if (!ca && access(layout->cert, R_OK) == 0 && access(layout->key, R_OK) == 0 &&
@@ -253,7 +254,7 @@ int js_tls_prepare(const struct js_work *work, const struct js_net *net, struct 
 	else {
 		js_log(work->log, JOBSTACK_LOG_DEBUG, "making %s for %s",
 		       ca ? "a CA and a server certificate" : "a server certificate", names.data);
-		status = make_missing(&m, ca, names.data);
+		status = make_missing_certificates(&m, ca, names.data);
 	}
 	js_buf_free(&had);
 	js_buf_free(&names);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Users, and programs that run as one.  Promise: no descriptor of ours or of our caller (a lock, a pipe that somebody
- * reads to its end) lives on in the server.
+ * Users, and programs that run as them.  Promise: the server inherits no descriptor from us or our caller, such as a
+ * lock, or a pipe whose reader waits for its end.
  */
 #define _GNU_SOURCE
 #include "server/who.h"
@@ -58,14 +58,14 @@ int js_who_numbered(uid_t uid, struct js_who *who, struct jobstack_error *error)
 	return 0;
 }
 
-/* Becomes WHO for good.  In the child. */
+/* Called in the child: changes to WHO for ever. */
 static int become_user(const struct js_who *who)
 {
 	if (who == NULL || !who->change)
 		return 0;
 	if (initgroups(who->name, who->gid) != 0 || setgid(who->gid) != 0 || setuid(who->uid) != 0)
 		return -1;
-	return setuid(0) == 0 ? -1 : 0; /* there must be no way back */
+	return setuid(0) == 0 ? -1 : 0; /* it must not be possible to become root again */
 }
 
 /* What js_who_call does in its process. */
@@ -96,7 +96,7 @@ char **js_task_env(char *const *env, const char *extra)
 {
 	static const char *const drop[] = {
 		"MYSQL",	 "MARIADB", "NOTIFY_SOCKET=", "LISTEN_FDS=", "LISTEN_PID=", "USER=",
-		"OPENSSL_CONF=", "TMPDIR=", "TMP=",	      "TEMP=" /* ours may be closed to the server's user */};
+		"OPENSSL_CONF=", "TMPDIR=", "TMP=",	      "TEMP=" /* the server's user may have no access to our directory */};
 	size_t n = 0, k = 0;
 	char **copy;
 
@@ -113,7 +113,7 @@ char **js_task_env(char *const *env, const char *extra)
 		if (keep)
 			copy[k++] = env[i];
 	}
-	copy[k] = (char *)(uintptr_t)extra; /* execve promises not to write */
+	copy[k] = (char *)(uintptr_t)extra; /* execve does not change it */
 	return copy;
 }
 
@@ -133,7 +133,7 @@ static void raise_files(rlim_t want)
 		r.rlim_cur = r.rlim_max < want ? r.rlim_max : want;
 		(void)setrlimit(RLIMIT_NOFILE, &r);
 	}
-	if (getrlimit(RLIMIT_NPROC, &r) == 0 && r.rlim_cur < r.rlim_max) { /* a thread a connection */
+	if (getrlimit(RLIMIT_NPROC, &r) == 0 && r.rlim_cur < r.rlim_max) { /* one thread per connection */
 		r.rlim_cur = r.rlim_max;
 		(void)setrlimit(RLIMIT_NPROC, &r);
 	}
@@ -154,7 +154,7 @@ static const char *enter_task(const void *arg)
 	return chdir(task->dir != NULL ? task->dir : "/") == 0 ? NULL : "its working directory";
 }
 
-static struct js_child child_of(const struct js_task *task)
+static struct js_child make_task_child(const struct js_task *task)
 {
 	return (struct js_child){
 		.argv = task->argv,
@@ -162,7 +162,7 @@ static struct js_child child_of(const struct js_task *task)
 		.shut_others = 1,
 		.death_signal = task->die_with_us ? SIGTERM : 0,
 		.group = JS_CHILD_SESSION,
-		.ignored = JS_CHILD_IGNORED_NONE, /* what our caller ignored is not the server's business */
+		.ignored = JS_CHILD_IGNORED_NONE, /* the server must not inherit what our caller ignores */
 		.enter = enter_task,
 		.arg = task};
 }
@@ -170,7 +170,7 @@ static struct js_child child_of(const struct js_task *task)
 int js_task_run(const struct js_task *task, int64_t limit_us, const volatile int *stop, struct js_buf *output,
 		int *status, struct jobstack_error *error)
 {
-	struct js_child child = child_of(task);
+	struct js_child child = make_task_child(task);
 
 	child.stop = stop;
 	return js_child_run(&child, output, output, limit_us, status, error);
@@ -178,7 +178,7 @@ int js_task_run(const struct js_task *task, int64_t limit_us, const volatile int
 
 pid_t js_task_start(const struct js_task *task, int out, struct jobstack_error *error)
 {
-	struct js_child child = child_of(task);
+	struct js_child child = make_task_child(task);
 
 	child.out = child.err = out;
 	return js_child_start(&child, error);

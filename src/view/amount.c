@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SURE 1.4	   /* ends of a range no farther apart than this are told as one number */
+#define SURE 1.4	   /* a range whose ends differ by at most this factor is shown as one number */
 #define MIB UINT64_C(1024) /* in KiB */
 
 static struct view_amount format_amount(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -44,8 +44,8 @@ struct view_amount view_took(double us)
 	return format_amount(us < 1000 && us > 0 ? "%.2g ms" : "%.3g ms", us / 1e3);
 }
 
-/* To two digits. */
-static int64_t two_digits(int64_t n)
+/* Rounds to two digits. */
+static int64_t round_to_two_digits(int64_t n)
 {
 	int64_t unit = 1;
 
@@ -66,7 +66,7 @@ static struct view_amount rough_duration(int64_t us)
 
 	while (seconds > unit[i].until)
 		i++;
-	return format_amount("%" PRId64 " %s", two_digits((seconds + unit[i].seconds / 2) / unit[i].seconds),
+	return format_amount("%" PRId64 " %s", round_to_two_digits((seconds + unit[i].seconds / 2) / unit[i].seconds),
 			     unit[i].word);
 }
 
@@ -74,7 +74,7 @@ struct view_amount view_moment(int64_t wall_us)
 {
 	struct view_amount a;
 
-	_Static_assert(sizeof(a.text) >= JS_CLOCK_ISO, "room for a moment");
+	_Static_assert(sizeof(a.text) >= JS_CLOCK_ISO, "a moment fits");
 	js_clock_iso(wall_us, a.text);
 	return a;
 }

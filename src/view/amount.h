@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Amounts as people and programs read them: durations, moments, sizes, rates.  Each comes as a text by value, which
- * lives as long as the expression that it stands in.
+ * Amounts as people and programs read them: durations, moments, sizes, rates.  Each is returned as a text by value,
+ * which is valid until the end of the expression.
  */
 #pragma once
 
@@ -13,8 +13,7 @@ struct view_amount {
 	char text[96];
 };
 
-/* A duration: "0.4 s", "3 min 5 s"; one to three digits: "12 ms", "1.52 s", else the same; to two digits: "40 s", "12
- * min", "5 h", "3 d". */
+/* A duration: "0.4 s", "3 min 5 s".  view_took shows short ones with one to three digits: "12 ms", "1.52 s". */
 struct view_amount view_duration(int64_t us);
 struct view_amount view_took(double us);
 
@@ -28,14 +27,14 @@ struct view_amount view_size(double bytes);
 /* With " files" as OF "53 files/s", "4.0 files/min", "1.5 files/h", with "" "53/s"; "-": not known. */
 struct view_amount view_rate(double rate, const char *of);
 
-/* "12 min", or "10 min to 25 min" where it is not known better; "-": not known, or nothing is left. */
+/* "12 min", or "10 min to 25 min" if the estimate is uncertain; "-": unknown, or nothing is left. */
 struct view_amount view_eta(const struct jobstack_pace *pace);
 
-/* How much is done, 0 to 1: "99.9 %", which is 100 only when all is. */
+/* A share, 0 to 1, as "99.9 %".  It is "100.0 %" only if the share is 1. */
 struct view_amount view_percent(double share);
 
-/* A wall time as sbatch reads it, "1:30:00" or "2-00:00:00"; a size as it does, "512M", "4G"; a duration as our own
- * options read it, "90s", "15m", "2h". */
+/* A wall time as sbatch reads it: "1:30:00", "2-00:00:00".  A size as sbatch reads it: "512M", "4G".  A duration as
+ * jobstack's options read it: "90s", "15m", "2h". */
 struct view_amount view_sbatch_time(int64_t us);
 struct view_amount view_sbatch_size(uint64_t kib);
 struct view_amount view_option_duration(int64_t us);

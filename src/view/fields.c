@@ -14,11 +14,11 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The kinds of those fields that are no column of an attempt. */
+/* The kinds of the fields that are not columns of `attempt`. */
 enum {
 	U64 = JS_KINDS, /* uint64_t */
 	U32,		/* uint32_t */
-	NUMBER,		/* uint64_t, of something; 0 if there is none */
+	NUMBER,		/* uint64_t; 0: unknown */
 	BYTES,		/* struct jobstack_bytes */
 	STATE,
 	OUTCOME,
@@ -29,7 +29,7 @@ enum {
 #define TEXT_FIELD(name) FIELD(#name, JS_KIND_TEXT, name)
 #define COLUMN_FIELD(member, column, name, kind, ...) FIELD(name, JS_KIND_##kind, member)
 const struct view_field view_field[] = {VIEW_ALL_FIELDS(FIELD, TEXT_FIELD, COLUMN_FIELD){NULL, 0, 0}};
-_Static_assert(sizeof(view_field) / sizeof(view_field[0]) <= VIEW_FIELDS_MAX, "a choice has room for all");
+_Static_assert(sizeof(view_field) / sizeof(view_field[0]) <= VIEW_FIELDS_MAX, "a choice can hold all fields");
 
 int view_fields_parse(const char *list, struct view_fields *fields, struct js_buf *fault)
 {
@@ -68,7 +68,7 @@ void view_fields_all(struct view_fields *fields)
 		fields->field[fields->n] = &view_field[fields->n];
 }
 
-static void set_text(struct view_value *v, const char *text)
+static void set_text_value(struct view_value *v, const char *text)
 {
 	v->is = text == NULL ? VIEW_UNKNOWN : VIEW_TEXT;
 	v->text = (struct jobstack_bytes){text, text == NULL ? 0 : strlen(text)};
@@ -80,9 +80,9 @@ void view_field_value(const struct view_field *f, const struct jobstack_item *it
 
 	v->is = VIEW_NUMBER;
 	switch (f->kind) {
-	case STATE: set_text(v, view_state_word(item->state)); return;
-	case OUTCOME: set_text(v, view_outcome_word(item->outcome)); return;
-	case JS_KIND_TEXT: set_text(v, *(const char *const *)at); return;
+	case STATE: set_text_value(v, view_state_word(item->state)); return;
+	case OUTCOME: set_text_value(v, view_outcome_word(item->outcome)); return;
+	case JS_KIND_TEXT: set_text_value(v, *(const char *const *)at); return;
 	case BYTES:
 		v->text = *(const struct jobstack_bytes *)at;
 		v->is = v->text.data == NULL ? VIEW_UNKNOWN : VIEW_TEXT;

@@ -30,13 +30,13 @@
 	TEXT(to_stack) FIELD("to_entry", NUMBER, to_entry)
 /* clang-format on */
 
-/* Their names for a help text, each behind a blank. */
+/* Their names for a help text, with a blank before each. */
 #define VIEW_FIELD_NAME(name, ...) " " name
 #define VIEW_TEXT_NAME(name) " " #name
 #define VIEW_COLUMN_NAME(member, column, name, ...) " " name
 #define VIEW_FIELD_NAMES VIEW_ALL_FIELDS(VIEW_FIELD_NAME, VIEW_TEXT_NAME, VIEW_COLUMN_NAME)
 
-/* The same as a table, which a row whose name is NULL ends. */
+/* The same as a table; the name of its last row is NULL. */
 struct view_field {
 	const char *name;
 	int kind;
@@ -44,21 +44,21 @@ struct view_field {
 };
 extern const struct view_field view_field[];
 
-/* A choice of fields; without a choice it is all of them. */
+/* The fields that were chosen. */
 #define VIEW_FIELDS_MAX 64
 struct view_fields {
 	const struct view_field *field[VIEW_FIELDS_MAX];
 	size_t n;
 };
 
-/* Reads "entry,datapath".  0; or -1, and FAULT gets what is wrong with it. */
+/* Parses a list such as "entry,datapath".  Returns 0, or -1 with the reason appended to FAULT. */
 int view_fields_parse(const char *list, struct view_fields *fields, struct js_buf *fault);
 void view_fields_all(struct view_fields *fields);
 
-/* Whether NAME is among them: the filter has to ask for "err_tail" and "datapath". */
+/* Whether NAME is among them.  (The query reads "err_tail" and "datapath" only if the filter asks for them.) */
 int view_fields_have(const struct view_fields *fields, const char *name);
 
-/* Appends one field as text, "-" if it is not known; RAW: names byte for byte, else as view_safe. */
+/* Appends one field as text, "-" if it is unknown.  RAW: names byte for byte, else escaped by view_safe. */
 void view_field_text(const struct view_field *field, const struct jobstack_item *item, int raw, struct js_buf *out);
 
 /* One field's value. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * JSON as it is shown: what is not known is null, times are UTC in ISO 8601 with microseconds, and bytes that are not
- * UTF-8 come as base64 under a name of their own.
+ * JSON for users: unknown values are null, times are UTC in ISO 8601 with microseconds, and bytes that are not UTF-8
+ * are base64 under the key KEY_base64.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 /* A member of an object; made by one of the macros below. */
 struct view_member {
 	const char *key;
-	json_t *value; /* is taken over; NULL: memory ran out */
+	json_t *value; /* the object takes it over; NULL: memory ran out */
 	int base64;    /* the value is coded: the key gets the suffix _base64 */
 };
 
@@ -30,13 +30,13 @@ struct view_member {
 #define KEY_TIME(name, wall_us) {(name), view_json_time(wall_us), 0}
 #define KEY_SPAN(name, us) {(name), view_json_span(us), 0}
 #define KEY_FLAG(name, flag) {(name), json_boolean(flag), 0}
-/* How many entries of a stack are where. */
+/* How many entries of a stack are in which state. */
 #define KEY_COUNTS(s) \
 	KEY_COUNT("pushed", (s)->pushed), KEY_COUNT("ready", (s)->ready), KEY_COUNT("waiting", (s)->waiting), \
 		KEY_COUNT("held", (s)->held), KEY_COUNT("running", (s)->running), KEY_COUNT("done", (s)->done), \
 		KEY_COUNT("dead", (s)->dead), KEY_COUNT("cancelled", (s)->cancelled), KEY_COUNT("moved", (s)->moved), \
 		KEY_COUNT("pruned", (s)->pruned)
-/* A value of jansson's, which is taken over. */
+/* A json_t, which the object takes over. */
 #define KEY_JSON(name, json) {(name), (json), 0}
 /* clang-format on */
 
@@ -55,17 +55,17 @@ json_t *view_object(const struct view_member *member);
 #define VIEW_SET(object, ...) view_set(object, (const struct view_member[]){__VA_ARGS__, {.key = NULL}})
 int view_set(json_t *object, const struct view_member *member);
 
-/* Appends an object with these members to LIST; or JSON, which is taken over. */
+/* Appends an object with these members to LIST; or JSON, which LIST takes over. */
 #define VIEW_APPEND(list, ...) view_append(list, VIEW_OBJECT(__VA_ARGS__))
 int view_append(json_t *list, json_t *json);
 
-/* JSON as it is; if it is BAD (memory ran out while it was made) it is freed, and NULL given. */
+/* Returns JSON; or frees it and returns NULL if it is BAD, which means that memory ran out while it was made. */
 json_t *view_checked(json_t *json, int bad);
 
-/* The same for memory that ran out elsewhere. */
+/* Makes the next view_json_line fail, for memory that ran out elsewhere. */
 void view_json_fail(void);
 
-/* Appends OBJECT (NULL: there is none) as a line, and frees it.  Not 0 without memory, now or since the last line. */
+/* Appends OBJECT as a line, and frees it.  Not 0 if OBJECT is NULL, or if memory has run out since the last line. */
 int view_json_line(json_t *object, struct js_buf *out);
 
 /* Appends DATA in base64 (RFC 4648, padded). */

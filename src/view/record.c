@@ -3,8 +3,8 @@
  * Items as records.  Promise: whatever bytes a name has, a reader of CSV gets them back as they are, and a reader of
  * JSON too (from base64 if they are not UTF-8).
  *
- * This is the one place that writes JSON without jansson: building an object of 33 fields, and freeing it, takes longer
- * than the database and all else together (docs/DATA.md has the figures).
+ * This is the only place that writes JSON without jansson: to build and free an object of 33 fields takes longer than
+ * the database and everything else together (docs/DATA.md has the figures).
  */
 #include "view/record.h"
 
@@ -15,8 +15,8 @@
 
 #include <string.h>
 
-/* Microseconds as seconds, without more zeros at the end than the one that says "not a whole number" to a reader of
- * types. */
+/* Microseconds as seconds, without trailing zeros, but with at least one decimal, so that programs read it as a
+ * floating-point number. */
 static void add_seconds(struct js_buf *out, int64_t us)
 {
 	char text[] = ".000000";
@@ -36,7 +36,7 @@ static void add_seconds(struct js_buf *out, int64_t us)
 static void add_csv_text(struct js_buf *out, const char *text, size_t len)
 {
 	int plain = len > 0 && text[0] != ' ' &&
-		    text[len - 1] != ' '; /* an empty text in quotes is not the same as nothing */
+		    text[len - 1] != ' '; /* an empty text is quoted; an unknown value is not */
 
 	for (size_t i = 0; i < len && plain; i++)
 		plain = text[i] != ',' && text[i] != '"' && (unsigned char)text[i] >= ' ';

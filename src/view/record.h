@@ -7,10 +7,10 @@
 #include "base/buf.h"
 #include "view/fields.h"
 
-/* Appends the names of the fields, or their values, as a line of CSV.  What is not known is an empty field; a text is
- * its bytes as they are, in quotes where it must be. */
+/* Appends the names of the fields, or their values, as a line of CSV.  An unknown value is an empty field.  A text is
+ * written byte for byte, in quotes if CSV requires them. */
 void view_csv_head(const struct view_fields *fields, struct js_buf *out);
 void view_csv_record(const struct view_fields *fields, const struct jobstack_item *item, struct js_buf *out);
 
-/* Appends an object with the fields on a line, as view_fields_json and view_json_print make it. */
+/* Appends an object with the fields as a line of JSON, equal to what view_fields_json and view_json_line make. */
 void view_jsonl_record(const struct view_fields *fields, const struct jobstack_item *item, struct js_buf *out);

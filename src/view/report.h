@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-/* Appends it for people: at most COLUMNS wide (0: 80), with colour if COLOURS. */
+/* Appends the report as text: at most COLUMNS wide (0: 80), with colour if COLOURS. */
 void view_report_text(const struct insight_report *report, unsigned columns, int colours, struct js_buf *out);
 
 /* Appends the recommendations; and the same as lines of a batch script. */

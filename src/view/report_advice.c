@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-static void add_memory(const struct insight_report *r, struct js_buf *out)
+static void add_memory_advice(const struct insight_report *r, struct js_buf *out)
 {
 	const struct insight_advice *a = &r->advice;
 
@@ -27,7 +27,7 @@ static void add_memory(const struct insight_report *r, struct js_buf *out)
 			      r->tally->no_memory);
 }
 
-static void add_times(const struct insight_report *r, struct js_buf *out)
+static void add_time_advice(const struct insight_report *r, struct js_buf *out)
 {
 	const struct insight_advice *a = &r->advice;
 
@@ -41,27 +41,27 @@ static void add_times(const struct insight_report *r, struct js_buf *out)
 }
 
 /* "12 to finish in 1 h, 2 in 8 h"; returns how many were added. */
-static size_t add_spans(const struct insight_advice *a, struct js_buf *out)
+static size_t add_worker_numbers(const struct insight_advice *a, struct js_buf *out)
 {
 	static const struct {
 		int64_t us;
 		const char *words;
 	} span[] = {{3600 * JS_SECOND_US, "1 h"}, {8 * 3600 * JS_SECOND_US, "8 h"}, {24 * 3600 * JS_SECOND_US, "24 h"}};
 	uint64_t n = 0;
-	size_t told = 0;
+	size_t added = 0;
 
-	for (size_t i = 0; i < 3 && n != 1; i++) { /* one is enough for what is longer, too */
+	for (size_t i = 0; i < 3 && n != 1; i++) { /* if one worker is enough, it is enough for longer times, too */
 		n = insight_advice_workers(a, span[i].us);
 		if (n == 0)
 			continue;
-		js_buf_printf(out, "%s%" PRIu64 " %s %s", told > 0 ? ", " : "", n, told > 0 ? "in" : "to finish in",
+		js_buf_printf(out, "%s%" PRIu64 " %s %s", added > 0 ? ", " : "", n, added > 0 ? "in" : "to finish in",
 			      span[i].words);
-		told++;
+		added++;
 	}
-	return told;
+	return added;
 }
 
-static void add_workers(const struct insight_report *r, struct js_buf *out)
+static void add_workers_advice(const struct insight_report *r, struct js_buf *out)
 {
 	const struct insight_advice *a = &r->advice;
 	const struct view_amount wanted = view_took((double)r->wanted_us);
@@ -75,7 +75,7 @@ static void add_workers(const struct insight_report *r, struct js_buf *out)
 	}
 	if (n > 0)
 		js_buf_printf(out, "%" PRIu64 " to finish in %s", n, wanted.text);
-	else if (add_spans(a, out) == 0)
+	else if (add_worker_numbers(a, out) == 0)
 		js_buf_str(out, "--within D shows how many finish in D");
 	js_buf_printf(out, " (%" PRIu32 " slot%s each; %" PRIu64 " entr%s %s)\n", a->slots, view_plural(a->slots),
 		      a->entries, a->entries == 1 ? "y" : "ies", a->are_left ? "left" : "like these");
@@ -92,12 +92,12 @@ void view_report_advice(const struct insight_report *r, struct js_buf *out)
 			      r->stack.name);
 		return;
 	}
-	add_times(r, out);
-	add_memory(r, out);
+	add_time_advice(r, out);
+	add_memory_advice(r, out);
 	if (a->cpus > 1)
 		js_buf_printf(out, "  --cpus-per-task=%" PRIu32 "  each slot keeps %" PRIu32 " CPUs busy\n",
 			      a->cpus * a->slots, a->cpus);
-	add_workers(r, out);
+	add_workers_advice(r, out);
 	if (a->few)
 		js_buf_printf(out, "  (based on only %" PRIu64 " done entr%s: allow a larger margin)\n",
 			      r->tally->done_us.n, r->tally->done_us.n == 1 ? "y" : "ies");
@@ -115,7 +115,7 @@ void view_report_slurm(const struct insight_report *r, struct js_buf *out)
 		js_buf_printf(out, "#SBATCH --mem=%s\n", view_sbatch_size(a->mem_kib * a->slots).text);
 	if (n > 0)
 		js_buf_printf(out, "#SBATCH --array=1-%" PRIu64 "\n", n);
-	/* the number once more, since a step does not take it over from its job (Slurm 22.05 and later) */
+	/* srun needs the number again: since Slurm 22.05 a step does not inherit it from its job */
 	js_buf_printf(out,
 		      "srun --cpus-per-task=%" PRIu32 " jobstack-worker -s %s --slots %" PRIu32
 		      " --timeout %s -- COMMAND {}\n",

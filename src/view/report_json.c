@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The report as one object of JSON: all numbers of the text, in seconds and bytes, null for what is not known.
+ * The report as one JSON object: all numbers of the text, in seconds and bytes; null if unknown.
  */
 #include "view/json.h"
 #include "view/report.h"

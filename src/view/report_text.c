@@ -14,23 +14,23 @@
 #include <string.h>
 
 #define COLUMNS 80
-#define NODES 40 /* are listed; more are added up */
+#define NODES 40 /* so many are listed; the others are added up */
 
 struct page {
 	const struct insight_report *r;
 	const struct insight_tally *t;
 	struct js_buf *out;
-	unsigned columns, table; /* of bars; of tables, 0: names are whole */
+	unsigned columns, table; /* the width of bars; that of tables, 0: names are not cut */
 	int colours;
 };
 
 /* A duration as a cell of a table. */
-static void add_took(struct view_table *table, double us, int known)
+static void add_duration_cell(struct view_table *table, double us, int known)
 {
 	view_table_cell(table, VIEW_PLAIN, known ? view_took(us).text : "-");
 }
 
-static void write_table(const struct page *p, struct view_table *table)
+static void write_report_table(const struct page *p, struct view_table *table)
 {
 	view_table_write(table, &(const struct view_page){p->out, p->table, p->colours}, 2);
 }
@@ -41,13 +41,13 @@ static void add_heading(const struct page *p, const char *words)
 	view_paint(p->out, p->colours, VIEW_BOLD, words);
 }
 
-static void begin_line(const struct page *p, const char *name)
+static void begin_report_line(const struct page *p, const char *name)
 {
 	js_buf_printf(p->out, "  %-11s", name);
 }
 
-/* "2026-11-21 06:20:11"; "?": not known. */
-static struct view_amount moment_text(int64_t us)
+/* "2026-11-21 06:20:11"; "?": unknown. */
+static struct view_amount format_moment(int64_t us)
 {
 	struct view_amount a = view_second(us);
 
@@ -65,8 +65,9 @@ static double percent_of(double part, double whole)
 
 /* ----------------------------------------------------------------------------------------------- who, when, what */
 
-/* One of several counts, if it is not 0; *BEFORE stands before it. */
-static void add_count(const struct page *p, const char **before, uint64_t n, const char *what, enum view_colour colour)
+/* Adds one of several counts, unless it is 0, with the separator *BEFORE. */
+static void add_count_words(const struct page *p, const char **before, uint64_t n, const char *what,
+			    enum view_colour colour)
 {
 	char text[64];
 
@@ -78,55 +79,55 @@ static void add_count(const struct page *p, const char **before, uint64_t n, con
 	view_paint(p->out, p->colours, colour, text);
 }
 
-static void entries_line(const struct page *p)
+static void add_entries_line(const struct page *p)
 {
 	const struct jobstack_status *s = &p->r->stack.s;
 	const char *before = ": ";
 
-	begin_line(p, "entries");
+	begin_report_line(p, "entries");
 	js_buf_printf(p->out, "%" PRIu64, s->pushed);
-	add_count(p, &before, s->done, "done", VIEW_GREEN);
-	add_count(p, &before, s->dead, "dead", VIEW_RED);
-	add_count(p, &before, s->running, "running", VIEW_PLAIN);
-	add_count(p, &before, s->ready, "ready", VIEW_PLAIN);
-	add_count(p, &before, s->waiting, "waiting", VIEW_PLAIN);
-	add_count(p, &before, s->held, "held", VIEW_PLAIN);
-	add_count(p, &before, s->cancelled, "cancelled", VIEW_YELLOW);
-	add_count(p, &before, s->moved, "moved", VIEW_PLAIN);
-	add_count(p, &before, s->pruned, "pruned", VIEW_PLAIN);
+	add_count_words(p, &before, s->done, "done", VIEW_GREEN);
+	add_count_words(p, &before, s->dead, "dead", VIEW_RED);
+	add_count_words(p, &before, s->running, "running", VIEW_PLAIN);
+	add_count_words(p, &before, s->ready, "ready", VIEW_PLAIN);
+	add_count_words(p, &before, s->waiting, "waiting", VIEW_PLAIN);
+	add_count_words(p, &before, s->held, "held", VIEW_PLAIN);
+	add_count_words(p, &before, s->cancelled, "cancelled", VIEW_YELLOW);
+	add_count_words(p, &before, s->moved, "moved", VIEW_PLAIN);
+	add_count_words(p, &before, s->pruned, "pruned", VIEW_PLAIN);
 	js_buf_char(p->out, '\n');
 }
 
-static void attempts_line(const struct page *p)
+static void add_attempts_line(const struct page *p)
 {
 	const struct insight_tally *t = p->t;
 	const char *before = ": ";
 
-	begin_line(p, "attempts");
+	begin_report_line(p, "attempts");
 	js_buf_printf(p->out, "%" PRIu64, insight_tally_attempts(t));
 	for (int v = 0; v < INSIGHT_OUTCOMES; v++)
-		add_count(p, &before, t->n[v], view_outcome_word(v), VIEW_PLAIN);
+		add_count_words(p, &before, t->n[v], view_outcome_word(v), VIEW_PLAIN);
 	js_buf_printf(p->out, "; of %" PRIu64 " entr%s\n", t->entries, t->entries == 1 ? "y" : "ies");
 }
 
-static void who_and_when(const struct page *p)
+static void add_users_and_time(const struct page *p)
 {
 	const struct insight_tally *t = p->t;
 
 	if (t->user_n > 0) {
-		begin_line(p, "users");
+		begin_report_line(p, "users");
 		for (size_t i = 0; i < t->user_n; i++) {
 			js_buf_str(p->out, i > 0 ? ", " : "");
 			view_safe(p->out, t->user[i], strlen(t->user[i]));
 		}
 		js_buf_str(p->out, t->more_users ? " and others\n" : "\n");
 	}
-	begin_line(p, "time");
-	js_buf_printf(p->out, "%s to %s UTC (%s)\n", moment_text(t->first_us).text, moment_text(t->last_us).text,
+	begin_report_line(p, "time");
+	js_buf_printf(p->out, "%s to %s UTC (%s)\n", format_moment(t->first_us).text, format_moment(t->last_us).text,
 		      view_took((double)(t->last_us - t->first_us)).text);
 }
 
-static void add_top(const struct page *p)
+static void add_report_head(const struct page *p)
 {
 	const struct insight_report *r = p->r;
 	char title[JOBSTACK_STACK_MAX + 80];
@@ -135,13 +136,13 @@ static void add_top(const struct page *p)
 		       insight_report_so_far(r) ? ", so far" : "");
 	view_paint(p->out, p->colours, VIEW_BOLD, title);
 	js_buf_char(p->out, '\n');
-	entries_line(p);
+	add_entries_line(p);
 	if (insight_tally_attempts(p->t) == 0)
 		return;
 	if (r->since_us >= 0 || r->within_us >= 0)
 		js_buf_str(p->out, "  only attempts that ended since the given time are counted below\n");
-	attempts_line(p);
-	who_and_when(p);
+	add_attempts_line(p);
+	add_users_and_time(p);
 }
 
 /* ----------------------------------------------------------------------------------------------------- durations */
@@ -177,7 +178,7 @@ static void add_histogram(const struct page *p)
 		}
 }
 
-static void add_durations(const struct page *p)
+static void add_durations_section(const struct page *p)
 {
 	static const struct {
 		const char *name;
@@ -199,7 +200,7 @@ static void add_durations(const struct page *p)
 
 /* ---------------------------------------------------------------------------------------------------- throughput */
 
-static void add_throughput(const struct page *p)
+static void add_throughput_section(const struct page *p)
 {
 	const struct js_timeline *l = &p->t->timeline;
 	unsigned width = p->columns > 66 ? p->columns - 50 : p->columns > 40 ? 16 : 8;
@@ -213,7 +214,7 @@ static void add_throughput(const struct page *p)
 	for (size_t i = from; i <= to; i++)
 		most = l->count[i][0] > most ? l->count[i][0] : most;
 	for (size_t i = from; i <= to; i++) {
-		js_buf_printf(p->out, "  %s%9" PRIu64 "%s", moment_text((l->first + (int64_t)i) * l->step_us).text,
+		js_buf_printf(p->out, "  %s%9" PRIu64 "%s", format_moment((l->first + (int64_t)i) * l->step_us).text,
 			      l->count[i][0], l->count[i][0] > 0 ? "  " : "");
 		add_bar(p->out, width, l->count[i][0], most);
 		if (l->count[i][1] > 0)
@@ -225,7 +226,7 @@ static void add_throughput(const struct page *p)
 
 /* --------------------------------------------------------------------------------------------------------- nodes */
 
-static void add_nodes(struct insight_tally_node *to, const struct insight_tally_node *n)
+static void sum_nodes(struct insight_tally_node *to, const struct insight_tally_node *n)
 {
 	for (int v = 0; v < INSIGHT_OUTCOMES; v++) {
 		to->n[v] += n->n[v];
@@ -238,7 +239,7 @@ static void add_nodes(struct insight_tally_node *to, const struct insight_tally_
 	to->last_us = n->last_us > to->last_us ? n->last_us : to->last_us;
 }
 
-static void node_row(struct view_table *table, const struct insight_tally_node *n)
+static void add_node_row(struct view_table *table, const struct insight_tally_node *n)
 {
 	uint64_t all = n->n[0] + n->n[1] + n->n[2] + n->n[3];
 	double us = n->us[0] + n->us[1] + n->us[2] + n->us[3], span = (double)(n->last_us - n->first_us);
@@ -247,7 +248,7 @@ static void node_row(struct view_table *table, const struct insight_tally_node *
 	view_table_count(table, VIEW_PLAIN, all);
 	for (int v = 1; v < INSIGHT_OUTCOMES; v++)
 		view_table_count(table, n->n[v] > 0 && v < 3 ? VIEW_RED : VIEW_PLAIN, n->n[v]);
-	add_took(table, n->n[0] > 0 ? n->us[0] / (double)n->n[0] : 0, n->n[0] > 0);
+	add_duration_cell(table, n->n[0] > 0 ? n->us[0] / (double)n->n[0] : 0, n->n[0] > 0);
 	view_table_count(table, VIEW_PLAIN, n->slots);
 	if (n->timed > 0 && span > 0)
 		view_table_printf(table, VIEW_PLAIN, "%.1f", us / span);
@@ -255,7 +256,7 @@ static void node_row(struct view_table *table, const struct insight_tally_node *
 		view_table_cell(table, VIEW_PLAIN, "-");
 }
 
-static void add_node_table(const struct page *p)
+static void add_nodes_section(const struct page *p)
 {
 	static const struct view_column column[] = {{"NODE", 0, 0, 8},	{"ATTEMPTS", 1, 0, 0},	  {"FAILED", 1, 5, 0},
 						    {"LOST", 1, 3, 0},	{"INTERRUPTED", 1, 1, 0}, {"MEAN", 1, 4, 0},
@@ -270,19 +271,19 @@ static void add_node_table(const struct page *p)
 	js_buf_str(p->out, " (MEAN of done entries; SLOTS per worker; BUSY: average commands at once)\n");
 	for (size_t i = 0; i < t->node_n; i++)
 		if (i < NODES - 1 || t->node_n <= NODES)
-			node_row(&table, &t->node[i]);
+			add_node_row(&table, &t->node[i]);
 		else
-			add_nodes(&rest, &t->node[i]);
+			sum_nodes(&rest, &t->node[i]);
 	if (t->node_n > NODES) {
 		(void)snprintf(rest.name, sizeof(rest.name), "%zu more", t->node_n - NODES + 1);
-		node_row(&table, &rest);
+		add_node_row(&table, &rest);
 	}
-	write_table(p, &table);
+	write_report_table(p, &table);
 }
 
 /* ----------------------------------------------------------------------------------------- slowest, waste, usage */
 
-static void add_slowest(const struct page *p)
+static void add_slowest_section(const struct page *p)
 {
 	static const struct view_column column[] = {
 		{"TOOK", 1, 0, 0}, {"ENTRY", 1, 0, 0}, {"OUTCOME", 0, 2, 0}, {"NODE", 0, 1, 8}, {"DATAPATH", 0, 0, 12}};
@@ -294,17 +295,17 @@ static void add_slowest(const struct page *p)
 	for (size_t i = 0; i < p->t->slow_n; i++) {
 		const struct insight_tally_slow *s = &p->t->slow[i];
 
-		add_took(&table, (double)s->us, 1);
+		add_duration_cell(&table, (double)s->us, 1);
 		view_table_count(&table, VIEW_PLAIN, s->entry);
 		view_table_cell(&table, s->outcome == JOBSTACK_DONE ? VIEW_PLAIN : VIEW_RED,
 				view_outcome_word(s->outcome));
 		view_table_name(&table, s->node, strlen(s->node), "-");
 		view_table_name(&table, p->r->slow[i].data, p->r->slow[i].len, "-");
 	}
-	write_table(p, &table);
+	write_report_table(p, &table);
 }
 
-static void add_waste(const struct page *p)
+static void add_waste_section(const struct page *p)
 {
 	static const struct view_column column[] = {
 		{"CAUSE", 0, 0, 10}, {"ATTEMPTS", 1, 0, 0}, {"TIME", 1, 0, 0}, {"SHARE", 1, 1, 0}};
@@ -323,15 +324,15 @@ static void add_waste(const struct page *p)
 		view_table_printf(&table, VIEW_PLAIN, "%s%s%s", c->outcome < 0 ? "" : view_outcome_word(c->outcome),
 				  c->outcome < 0 ? "" : ": ", c->words);
 		view_table_count(&table, VIEW_PLAIN, c->n);
-		add_took(&table, c->us, 1);
+		add_duration_cell(&table, c->us, 1);
 		view_table_printf(&table, VIEW_PLAIN, "%.1f %%", percent_of(c->us, all));
 	}
-	write_table(p, &table);
+	write_report_table(p, &table);
 	if (t->untimed > 0)
 		js_buf_printf(p->out, "  (the duration of %" PRIu64 " of them is unknown)\n", t->untimed);
 }
 
-static void add_failures(const struct page *p)
+static void add_failures_section(const struct page *p)
 {
 	if (p->r->failures.n == 0)
 		return;
@@ -340,7 +341,7 @@ static void add_failures(const struct page *p)
 	view_failures_table(&p->r->failures, INSIGHT_FAILURES, &(const struct view_page){p->out, p->table, p->colours});
 }
 
-static void add_usage(const struct page *p)
+static void add_usage_section(const struct page *p)
 {
 	const struct insight_tally *t = p->t;
 	const struct js_sketch *m = &t->rss_kib;
@@ -349,19 +350,19 @@ static void add_usage(const struct page *p)
 		return;
 	add_heading(p, "resources used\n");
 	if (t->cpu_n > 0) {
-		begin_line(p, "CPU time");
+		begin_report_line(p, "CPU time");
 		js_buf_printf(p->out, "%s, %.0f %% of the slots' time\n", view_took(t->cpu_us).text,
 			      percent_of(t->cpu_us, t->cpu_of_us));
 	}
 	if (m->n > 0) {
-		begin_line(p, "memory");
+		begin_report_line(p, "memory");
 		js_buf_printf(p->out, "p50 %s, p99 %s, largest %s\n",
 			      view_size(1024 * (double)js_sketch_quantile(m, 0.5)).text,
 			      view_size(1024 * (double)js_sketch_quantile(m, 0.99)).text,
 			      view_size(1024 * (double)m->max).text);
 	}
 	if (t->bytes_n > 0) {
-		begin_line(p, "files");
+		begin_report_line(p, "files");
 		js_buf_printf(p->out, "read %s, wrote %s\n", view_size(t->read_bytes).text,
 			      view_size(t->write_bytes).text);
 	}
@@ -371,20 +372,20 @@ void view_report_text(const struct insight_report *r, unsigned columns, int colo
 {
 	struct page p = {r, r->tally, out, columns == 0 ? COLUMNS : columns, columns, colours};
 
-	add_top(&p);
+	add_report_head(&p);
 	if (insight_tally_attempts(r->tally) == 0) {
 		js_buf_str(out, r->since_us >= 0 || r->within_us >= 0 ? "no attempt has ended since the given time\n"
 				: r->stack.s.running > 0 ? "no attempt has ended yet: the first ones are running\n"
 							 : "nothing has run yet\n");
 		return;
 	}
-	add_durations(&p);
-	add_throughput(&p);
-	add_node_table(&p);
-	add_slowest(&p);
-	add_waste(&p);
-	add_failures(&p);
-	add_usage(&p);
+	add_durations_section(&p);
+	add_throughput_section(&p);
+	add_nodes_section(&p);
+	add_slowest_section(&p);
+	add_waste_section(&p);
+	add_failures_section(&p);
+	add_usage_section(&p);
 	add_heading(&p, "for the next run\n");
 	view_report_advice(r, out);
 }

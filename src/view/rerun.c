@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The line that reruns an attempt.  The worker's own option table and templates read its arguments, so that the command
- * is the one that ran, with the placeholders filled in (the slot is 1).
+ * The line that reruns an attempt.  It parses the arguments of the worker with the worker's own option table and
+ * templates, so the command is the one that ran, with its placeholders filled in.  The slot is 1.
  */
 #define _GNU_SOURCE
 #include "view/rerun.h"
@@ -18,7 +18,7 @@
 
 #define ARGV_CUT 60000 /* as much as a worker stores of its arguments */
 
-/* The words of a NUL-separated list, in an array that points into it; to be freed. */
+/* Splits a NUL-separated list into an array of words, for the caller to free. */
 static char **split_words(const struct jobstack_bytes *list, int *n)
 {
 	const char *p = list->data, *end = p + list->len;
@@ -42,9 +42,9 @@ static char **split_words(const struct jobstack_bytes *list, int *n)
 	return words;
 }
 
-/* The template of the command that the worker was started with, and whether it was persistent; NULL if it can't be
- * known. */
-static struct js_template *template_of(int n, char *words[], int *persistent)
+/* The template of the command that the worker was started with, and whether it was persistent; NULL if that is unknown.
+ */
+static struct js_template *make_template(int n, char *words[], int *persistent)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct js_template_syntax syntax = {NULL, NULL};
@@ -79,7 +79,7 @@ static struct js_template *template_of(int n, char *words[], int *persistent)
 	return status == 0 ? template : NULL;
 }
 
-/* The entry as a persistent command reads it, piped to what follows. */
+/* The entry's line as a persistent command reads it, piped to the command. */
 static void add_request(struct js_buf *line, const struct js_template_values *values)
 {
 	char request[JS_PERSIST_REQUEST];
@@ -103,7 +103,7 @@ void view_rerun(const char *stack, const struct jobstack_item *item, struct js_b
 	if (item->argv.len > 0 && item->argv.len < ARGV_CUT)
 		words = split_words(&item->argv, &n);
 	if (words != NULL && !(n > 1 && strcmp(words[0], "jobstack") == 0 && strcmp(words[1], "pop") == 0))
-		template = template_of(n, words, &persistent);
+		template = make_template(n, words, &persistent);
 	if (template != NULL && js_template_fits(template, &values))
 		argv = js_template_argv(template, &values);
 	if (argv != NULL) {

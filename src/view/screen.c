@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * A terminal that is drawn over again and again.  Promise: however the process ends, short of SIGKILL, the terminal is
- * left as it was: its lines, its cursor, its echo.
+ * A screen that is redrawn in place.  Promise: however the process ends, except by SIGKILL, the terminal is restored:
+ * its lines, its cursor, its echo.
  *
- * It is drawn without being cleared: home, each line with "erase to the end of the line", and at the end "erase below".
- * So nothing flickers.  What undoes it all is one write and one tcsetattr, which a signal handler may do.
+ * To avoid flicker the screen is not cleared: the cursor moves home, each line ends with "erase to the end of the
+ * line", and the last with "erase below".  One write and one tcsetattr restore the terminal; a signal handler may call
+ * both.
  */
 #define _GNU_SOURCE
 #include "view/screen.h"
@@ -27,11 +28,11 @@
 
 static struct termios before;
 static const volatile int *stop_flag;
-static volatile sig_atomic_t taken, raw, stopped, resized;
+static volatile sig_atomic_t screen_is_taken, raw, stopped, resized;
 static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT},
 		 awaited[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
 
-static void write_all(const char *text)
+static void write_terminal(const char *text)
 {
 	size_t len = strlen(text);
 
@@ -47,14 +48,14 @@ static void write_all(const char *text)
 	}
 }
 
-/* Only what a signal handler may call. */
+/* Calls only async-signal-safe functions. */
 static void restore_terminal(void)
 {
 	int saved = errno;
 
-	if (taken) {
-		taken = 0;
-		write_all(LEAVE);
+	if (screen_is_taken) {
+		screen_is_taken = 0;
+		write_terminal(LEAVE);
 	}
 	if (raw) {
 		raw = 0;
@@ -63,8 +64,8 @@ static void restore_terminal(void)
 	errno = saved;
 }
 
-/* Keys without Enter and echo; Ctrl-C and Ctrl-Z stay signals.  A process in the background leaves the terminal alone:
- * it would be stopped for touching it. */
+/* Reads keys without Enter and echo; Ctrl-C and Ctrl-Z stay signals.  A process in the background must not change the
+ * terminal: the kernel would stop it. */
 static void take_terminal(void)
 {
 	struct termios now;
@@ -76,18 +77,18 @@ static void take_terminal(void)
 		now.c_cc[VTIME] = 0;
 		raw = tcsetattr(STDIN_FILENO, TCSANOW, &now) == 0;
 	}
-	taken = 1;
-	write_all(ENTER);
+	screen_is_taken = 1;
+	write_terminal(ENTER);
 }
 
-static void on_deadly(int number)
+static void handle_deadly_signal(int number)
 {
 	restore_terminal();
 	(void)signal(number, SIG_DFL);
 	(void)raise(number);
 }
 
-static void on_flag(int number)
+static void handle_flag_signal(int number)
 {
 	if (number == SIGTSTP)
 		stopped = 1;
@@ -101,9 +102,9 @@ void view_screen_begin(const volatile int *stop)
 
 	stop_flag = stop;
 	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
-		js_signal_catch(deadly[i], on_deadly);
-	js_signal_catch(SIGTSTP, on_flag);
-	js_signal_catch(SIGWINCH, on_flag);
+		js_signal_catch(deadly[i], handle_deadly_signal);
+	js_signal_catch(SIGTSTP, handle_flag_signal);
+	js_signal_catch(SIGWINCH, handle_flag_signal);
 	if (!begun)
 		(void)atexit(restore_terminal);
 	begun = 1;
@@ -115,7 +116,7 @@ void view_screen_end(void)
 	restore_terminal();
 }
 
-/* The window as it is, whatever $COLUMNS says: a line that is wider would push the others out of their places. */
+/* The real size of the window, whatever $COLUMNS says: a wider line would wrap and displace the others. */
 static struct winsize window_size(void)
 {
 	struct winsize size = {0};
@@ -128,11 +129,11 @@ static struct winsize window_size(void)
 void view_screen_draw(const char *text)
 {
 	const struct winsize size = window_size();
-	unsigned room = size.ws_row;
+	unsigned lines_left = size.ws_row;
 	struct js_buf out = {0};
 
 	js_buf_str(&out, "\033[H");
-	while (*text != '\0' && room > 0) {
+	while (*text != '\0' && lines_left > 0) {
 		size_t len = strcspn(text, "\n");
 
 		view_cut_bytes(&out, text, len, size.ws_col);
@@ -140,30 +141,30 @@ void view_screen_draw(const char *text)
 		    view_width(text, len) < size.ws_col) /* else its last character would be erased */
 			js_buf_str(&out, "\033[K");
 		text += len + (text[len] == '\n');
-		room--;
-		if (*text != '\0' && room > 0)
+		lines_left--;
+		if (*text != '\0' && lines_left > 0)
 			js_buf_str(&out, "\r\n");
 	}
-	if (room > 0)
+	if (lines_left > 0)
 		js_buf_str(&out, "\r\n\033[J");
 	if (!out.failed)
-		write_all(out.data);
+		write_terminal(out.data);
 	js_buf_free(&out);
 }
 
-/* Ctrl-Z: the terminal goes back, and we stop as anybody does; after fg it goes on from here. */
-static void stop_here(void)
+/* Ctrl-Z: restores the terminal and stops the process.  After fg, it continues here. */
+static void suspend_process(void)
 {
 	stopped = 0;
 	restore_terminal();
 	js_signal_catch(SIGTSTP, SIG_DFL);
 	(void)raise(SIGTSTP);
-	js_signal_catch(SIGTSTP, on_flag);
+	js_signal_catch(SIGTSTP, handle_flag_signal);
 	take_terminal();
 }
 
-/* Was q typed?  Whatever else was is thrown away; an end of the input is no key. */
-static int typed_q(void)
+/* Was q, Ctrl-C or Ctrl-D typed?  Other keys are ignored, and so is the end of the input. */
+static int quit_was_typed(void)
 {
 	char keys[64];
 	ssize_t n = read(STDIN_FILENO, keys, sizeof(keys));
@@ -178,7 +179,7 @@ enum view_screen_event view_screen_wait(int64_t until_us)
 {
 	sigset_t watched, old;
 
-	/* a signal between the look at its flag and the wait must not be slept through */
+	/* a signal that comes between the check of its flag and the wait must end the wait */
 	(void)sigemptyset(&watched);
 	for (size_t i = 0; i < sizeof(awaited) / sizeof(awaited[0]); i++)
 		(void)sigaddset(&watched, awaited[i]);
@@ -192,11 +193,12 @@ enum view_screen_event view_screen_wait(int64_t until_us)
 		if (*stop_flag == 0 && !stopped && !resized && left > 0)
 			n = ppoll(&keys, raw ? 1 : 0, &wait, &old);
 		(void)sigprocmask(SIG_SETMASK, &old, NULL);
-		if (*stop_flag != 0 || (n > 0 && (keys.revents & (POLLHUP | POLLERR)) != 0) || (n > 0 && typed_q()))
+		if (*stop_flag != 0 || (n > 0 && (keys.revents & (POLLHUP | POLLERR)) != 0) ||
+		    (n > 0 && quit_was_typed()))
 			return VIEW_SCREEN_LEAVE;
 		if (stopped || resized) {
 			if (stopped)
-				stop_here();
+				suspend_process();
 			resized = 0;
 			return VIEW_SCREEN_DRAW;
 		}

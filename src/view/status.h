@@ -11,15 +11,15 @@
 
 #include <jansson.h>
 
-/* Appends all stacks in a table, or one in detail.  COLUMNS 0: no width to fit. */
+/* Appends a table of all stacks, or one stack in detail.  COLUMNS 0: the width does not matter. */
 void view_status_table(const struct insight_snapshot *snapshot, struct js_buf *out, unsigned columns, int colours);
 void view_status_detail(const struct insight_snapshot *snapshot, struct js_buf *out, unsigned columns, int colours);
 
-/* A stack as JSON; if it is DETAILED, with what is known beyond its row.  NULL without memory. */
+/* A stack as JSON; DETAILED: with its workers, failures and longest entries. */
 json_t *view_status_json(const struct insight_snapshot *snapshot, const struct insight_seen *seen, int detailed);
 
 /* Appends the MOST largest groups of failures as a table. */
 void view_failures_table(const struct insight_failures *failures, size_t most, const struct view_page *page);
 
-/* Groups of failures as JSON; with the nodes that they are all on if NODES. */
+/* Groups of failures as JSON.  NODES: each with its node, if all its failures were on one node. */
 json_t *view_failures_json(const struct insight_failures *failures, int nodes);

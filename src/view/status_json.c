@@ -7,8 +7,8 @@
 #include "view/words.h"
 
 /* An array of N objects, each made by ONE. */
-static json_t *list_of(const struct insight_snapshot *l, size_t n,
-		       json_t *(*one)(const struct insight_snapshot *l, size_t i))
+static json_t *make_list(const struct insight_snapshot *l, size_t n,
+			 json_t *(*one)(const struct insight_snapshot *l, size_t i))
 {
 	json_t *list = json_array();
 
@@ -86,11 +86,11 @@ json_t *view_status_json(const struct insight_snapshot *l, const struct insight_
 		KEY_INT("max_failures", s->max_failures, s->max_failures > 0));
 
 	if (detailed)
-		VIEW_SET(o, KEY_JSON("live", list_of(l, l->worker_n, worker_json)),
-			 KEY_JSON("longest", list_of(l, l->longest_n, longest_json)),
+		VIEW_SET(o, KEY_JSON("live", make_list(l, l->worker_n, worker_json)),
+			 KEY_JSON("longest", make_list(l, l->longest_n, longest_json)),
 			 KEY_JSON("failures", view_failures_json(&l->failures, 1)),
 			 KEY_TEXT("failures_of", l->failures_all ? "attempts" : "dead"),
 			 KEY_COUNT("failures_looked_at", l->failures.report.looked),
-			 KEY_JSON("bad_nodes", list_of(l, l->bad_n, bad_node_json)));
+			 KEY_JSON("bad_nodes", make_list(l, l->bad_n, bad_node_json)));
 	return o;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * A look as people read it.  Promises: what it fits is the width it is given, down to 20 columns; no text from outside
- * reaches the terminal but through view_safe.
+ * A snapshot as text.  Promises: it fits the given width, down to 20 columns; every text from outside is escaped by
+ * view_safe.
  */
 #include "view/status.h"
 
@@ -17,7 +17,7 @@
 #define SHOWN_FAILURES 5
 #define BAR 12
 
-static enum view_colour state_colour(const struct jobstack_status *s)
+static enum view_colour stack_colour(const struct jobstack_status *s)
 {
 	switch (s->state) {
 	case JOBSTACK_OPEN: return insight_stack_is_over(s) ? VIEW_GREEN : VIEW_PLAIN;
@@ -58,7 +58,7 @@ static const struct view_column columns_of_all[COLUMNS] = {
 	[CANCELLED] = {"CANCELLED", 1, 2, 0}, [MOVED] = {"MOVED", 1, 2, 0},   [WORKERS] = {"WORKERS", 1, 7, 0},
 	[BUSY] = {"BUSY", 1, 6, 0},	      [RATE] = {"RATE", 1, 12, 0},    [ETA] = {"ETA", 0, 14, 0}};
 
-static void add_row(struct view_table *t, const struct insight_seen *seen)
+static void add_stack_row(struct view_table *t, const struct insight_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
 	const uint64_t count[COLUMNS] = {
@@ -68,7 +68,7 @@ static void add_row(struct view_table *t, const struct insight_seen *seen)
 	struct js_buf bar = {0};
 
 	view_table_cell(t, VIEW_PLAIN, seen->stack.name);
-	view_table_cell(t, state_colour(s), view_stack_state(s));
+	view_table_cell(t, stack_colour(s), view_stack_state(s));
 	view_bar(&bar, BAR, insight_stack_share(s));
 	view_table_cell(t, VIEW_PLAIN, bar.data != NULL ? bar.data : "");
 	view_table_cell(t, VIEW_PLAIN, view_percent(insight_stack_share(s)).text);
@@ -89,7 +89,7 @@ void view_status_table(const struct insight_snapshot *l, struct js_buf *out, uns
 	for (size_t i = 0; i < l->n; i++) {
 		const struct jobstack_status *s = &l->seen[i].stack.s;
 
-		add_row(&t, &l->seen[i]);
+		add_stack_row(&t, &l->seen[i]);
 		t.hidden &= ~((s->held > 0 ? 1u << HELD : 0) | (s->pruned > 0 ? 1u << PRUNED : 0) |
 			      (s->cancelled > 0 ? 1u << CANCELLED : 0) | (s->moved > 0 ? 1u << MOVED : 0));
 	}
@@ -98,13 +98,13 @@ void view_status_table(const struct insight_snapshot *l, struct js_buf *out, uns
 
 /* ----------------------------------------------------------------------------------------------------- one stack */
 
-static void head_lines(const struct view_page *d, const struct insight_seen *seen)
+static void add_head_lines(const struct view_page *d, const struct insight_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
 	unsigned wide = d->columns == 0 || d->columns > 70 ? 50 : d->columns > 30 ? d->columns - 20 : 0;
 
 	js_buf_printf(d->out, "stack     %s (", seen->stack.name);
-	view_paint(d->out, d->colours, state_colour(s), view_stack_state(s));
+	view_paint(d->out, d->colours, stack_colour(s), view_stack_state(s));
 	js_buf_str(d->out, ")\n");
 	if (seen->stack.note.len > 0) {
 		js_buf_str(d->out, s->state == JOBSTACK_OPEN ? "note      " : "reason    ");
@@ -117,7 +117,7 @@ static void head_lines(const struct view_page *d, const struct insight_seen *see
 	js_buf_printf(d->out, "%s%s\n", wide > 0 ? " " : "", view_percent(insight_stack_share(s)).text);
 }
 
-static void count_lines(const struct view_page *d, const struct insight_seen *seen)
+static void add_count_lines(const struct view_page *d, const struct insight_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
 	char dead[64];
@@ -155,7 +155,7 @@ static void count_lines(const struct view_page *d, const struct insight_seen *se
 		js_buf_printf(d->out, "pruned    %" PRIu64 " (were done; their history is deleted)\n", s->pruned);
 }
 
-static void pace_line(const struct view_page *d, const struct jobstack_pace *p)
+static void add_pace_line(const struct view_page *d, const struct jobstack_pace *p)
 {
 	if (p->rate <= 0)
 		return;
@@ -167,7 +167,7 @@ static void pace_line(const struct view_page *d, const struct jobstack_pace *p)
 	js_buf_char(d->out, '\n');
 }
 
-static void policy_lines(const struct view_page *d, const struct insight_seen *seen)
+static void add_policy_lines(const struct view_page *d, const struct insight_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
 
@@ -190,7 +190,7 @@ static void policy_lines(const struct view_page *d, const struct insight_seen *s
 }
 
 /* How, and the reason or the last message. */
-static void add_failure(struct view_table *t, const struct insight_failure *one)
+static void add_failure_row(struct view_table *t, const struct insight_failure *one)
 {
 	const char *example = one->f.various ? "(various)" : one->example;
 	char text[sizeof(one->reason) + sizeof(one->example) + 2];
@@ -215,11 +215,11 @@ void view_failures_table(const struct insight_failures *failures, size_t most, c
 	struct view_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0]), .hidden = 3u << 2};
 
 	for (size_t i = 0; i < failures->n && i < most; i++)
-		add_failure(&t, &failures->group[i]);
+		add_failure_row(&t, &failures->group[i]);
 	view_table_write(&t, page, 2);
 }
 
-static void failure_lines(const struct insight_snapshot *l, const struct view_page *d)
+static void add_failure_lines(const struct insight_snapshot *l, const struct view_page *d)
 {
 	if (l->failures.n > 0) {
 		js_buf_str(d->out, l->failures_all ? "\nfailing now, will be retried" : "\ndead entries");
@@ -243,7 +243,7 @@ static void failure_lines(const struct insight_snapshot *l, const struct view_pa
 	}
 }
 
-static void longest_lines(const struct insight_snapshot *l, const struct view_page *d)
+static void add_longest_lines(const struct insight_snapshot *l, const struct view_page *d)
 {
 	static const struct view_column columns[] = {
 		{"RUNNING FOR", 1, 0, 0}, {"ENTRY", 1, 0, 0}, {"NODE", 0, 1, 6}, {"DATAPATH", 0, 2, 10}};
@@ -263,7 +263,7 @@ static void longest_lines(const struct insight_snapshot *l, const struct view_pa
 }
 
 /* The Slurm job of a worker: "120_3.0", "-" outside of Slurm. */
-static void job_text(const struct jobstack_worker_row *w, char text[128])
+static void format_job(const struct jobstack_worker_row *w, char text[128])
 {
 	int array = w->array_job != NULL && w->array_task != NULL;
 
@@ -274,14 +274,14 @@ static void job_text(const struct jobstack_worker_row *w, char text[128])
 			       array ? w->array_task : "", w->step != NULL ? "." : "", w->step != NULL ? w->step : "");
 }
 
-static void add_worker(struct view_table *t, const struct jobstack_worker_row *w)
+static void add_worker_row(struct view_table *t, const struct jobstack_worker_row *w)
 {
 	uint64_t busy = w->running < w->slots ? w->running : w->slots;
 	int over = w->silent_us > w->lease_us;
 	const char *place = insight_worker_place(w);
 	char job[128];
 
-	job_text(w, job);
+	format_job(w, job);
 	view_table_count(t, VIEW_PLAIN, w->worker);
 	view_table_name(t, place, strlen(place), "");
 	view_table_count(t, VIEW_PLAIN, w->pid);
@@ -298,7 +298,7 @@ static void add_worker(struct view_table *t, const struct jobstack_worker_row *w
 			  w->by_script ? "jobstack pop" : "");
 }
 
-static void worker_lines(const struct insight_snapshot *l, const struct view_page *d)
+static void add_worker_lines(const struct insight_snapshot *l, const struct view_page *d)
 {
 	static const struct view_column columns[] = {{"WORKER", 1, 4, 0},     {"NODE", 0, 0, 8},  {"PID", 1, 2, 0},
 						     {"JOB", 0, 5, 10},	      {"SLOTS", 1, 6, 0}, {"BUSY", 1, 9, 0},
@@ -307,7 +307,7 @@ static void worker_lines(const struct insight_snapshot *l, const struct view_pag
 	struct view_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0])};
 
 	for (size_t i = 0; i < l->worker_n; i++)
-		add_worker(&t, &l->worker[i]);
+		add_worker_row(&t, &l->worker[i]);
 	if (l->worker_n > 0)
 		js_buf_char(d->out, '\n');
 	view_table_write(&t, d, 2);
@@ -318,13 +318,13 @@ void view_status_detail(const struct insight_snapshot *l, struct js_buf *out, un
 	struct js_buf text = {0};
 	const struct view_page d = {&text, columns, colours};
 
-	head_lines(&d, &l->seen[0]);
-	count_lines(&d, &l->seen[0]);
-	pace_line(&d, &l->seen[0].pace);
-	policy_lines(&d, &l->seen[0]);
-	failure_lines(l, &d);
-	longest_lines(l, &d);
-	worker_lines(l, &d);
+	add_head_lines(&d, &l->seen[0]);
+	add_count_lines(&d, &l->seen[0]);
+	add_pace_line(&d, &l->seen[0].pace);
+	add_policy_lines(&d, &l->seen[0]);
+	add_failure_lines(l, &d);
+	add_longest_lines(l, &d);
+	add_worker_lines(l, &d);
 	if (text.data != NULL)
 		view_fit(out, text.data, columns);
 	out->failed |= text.failed;

@@ -52,7 +52,7 @@ void view_table_name(struct view_table *t, const char *data, size_t len, const c
 	js_buf_free(&safe);
 }
 
-static struct cell cell_of(const struct view_table *t, size_t row, size_t c)
+static struct cell get_cell(const struct view_table *t, size_t row, size_t c)
 {
 	struct cell cell;
 
@@ -76,8 +76,8 @@ static unsigned total_width(const struct view_table *t, const struct shares *s)
 	return sum;
 }
 
-/* Leaves the least important column out.  0 if none may go. */
-static int leave_out(const struct view_table *t, struct shares *s)
+/* Hides the least important column.  Returns 0 if no column may be hidden. */
+static int hide_least_column(const struct view_table *t, struct shares *s)
 {
 	size_t least = t->n;
 
@@ -97,10 +97,11 @@ static void share_width(const struct view_table *t, struct shares *s, unsigned c
 	for (size_t c = 0; c < t->n; c++)
 		if (t->column[c].least > 0 && s->wide[c] > t->column[c].least)
 			s->wide[c] = t->column[c].least;
-	while (total_width(t, s) > columns && leave_out(t, s))
+	while (total_width(t, s) > columns && hide_least_column(t, s))
 		;
 	sum = total_width(t, s);
-	for (size_t c = 0; c < t->n; c++) { /* what is left over goes to what was cut; what is missing, too */
+	for (size_t c = 0; c < t->n;
+	     c++) { /* distributes the remaining width to columns that were cut, or cuts them further */
 		unsigned more = sum < columns ? columns - sum : 0, less = sum > columns ? sum - columns : 0;
 
 		if (s->out[c] || t->column[c].least == 0)
@@ -140,7 +141,7 @@ static void write_row(const struct view_table *t, const struct shares *s, const 
 	add_blanks(out, indent);
 	for (size_t c = 0; c < t->n; c++) {
 		struct cell cell =
-			row == 0 ? (struct cell){0, strlen(t->column[c].head), VIEW_BOLD} : cell_of(t, row - 1, c);
+			row == 0 ? (struct cell){0, strlen(t->column[c].head), VIEW_BOLD} : get_cell(t, row - 1, c);
 
 		if (s->out[c])
 			continue;
@@ -150,7 +151,7 @@ static void write_row(const struct view_table *t, const struct shares *s, const 
 		write_cell(t, &one, c, row == 0 ? t->column[c].head : t->text.data + cell.at, cell.len, s->wide[c]);
 		view_paint(out, page->colours, cell.colour, one.data != NULL ? one.data : "");
 	}
-	while (!page->colours && out->len > 0 && out->data[out->len - 1] == ' ') /* nothing follows the last text */
+	while (!page->colours && out->len > 0 && out->data[out->len - 1] == ' ') /* no blanks at the end of a line */
 		out->data[--out->len] = '\0';
 	js_buf_char(out, '\n');
 	js_buf_free(&one);
@@ -166,7 +167,7 @@ void view_table_write(struct view_table *t, const struct view_page *page, unsign
 		s.out[c] = (t->hidden >> c & 1) != 0;
 		s.wide[c] = (unsigned)strlen(t->column[c].head);
 		for (size_t row = 0; row < rows; row++) {
-			struct cell cell = cell_of(t, row, c);
+			struct cell cell = get_cell(t, row, c);
 			unsigned width = view_width(t->text.data + cell.at, cell.len);
 
 			s.wide[c] = width > s.wide[c] ? width : s.wide[c];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Tables that fit: columns as wide as what stands in them; on a narrow terminal long names are cut, and the least
- * important columns left out.
+ * Tables that fit: columns are as wide as their contents.  On a narrow terminal long names are cut, and the least
+ * important columns are hidden.
  */
 #pragma once
 
@@ -15,27 +15,27 @@
 
 struct view_column {
 	const char *head;
-	int right;	/* its texts stand at the right: numbers */
-	unsigned keep;	/* how important it is: the smallest goes first; 0: it stays */
-	unsigned least; /* its texts may be cut to so many columns; 0: they may not */
+	int right;	/* aligned right: numbers */
+	unsigned keep;	/* its importance: the column with the smallest number is hidden first; 0: it is never hidden */
+	unsigned least; /* its texts may be cut to this width; 0: they may not be cut */
 };
 
 /* Start it as {.column = ..., .n = ...}. */
 struct view_table {
 	const struct view_column *column;
 	size_t n;
-	unsigned hidden; /* a bit a column that is not shown at all */
+	unsigned hidden; /* a bit for each column that is not shown */
 	struct js_buf text, cells;
 };
 
-/* Adds the next cell, row by row.  TEXT is copied; it holds nothing that a terminal would obey. */
+/* Adds the next cell, row by row.  TEXT is copied; it must not contain control characters. */
 void view_table_cell(struct view_table *table, enum view_colour colour, const char *text);
 void view_table_printf(struct view_table *table, enum view_colour colour, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 void view_table_count(struct view_table *table, enum view_colour colour, uint64_t n);
 
-/* Adds DATA as view_safe makes it a cell; NONE where there is none. */
+/* Adds a cell with DATA, escaped by view_safe; with NONE if DATA is empty. */
 void view_table_name(struct view_table *table, const char *data, size_t len, const char *none);
 
 /* Where text goes: at most COLUMNS wide (0: as wide as it is), with colour if COLOURS. */
@@ -45,5 +45,5 @@ struct view_page {
 	int colours;
 };
 
-/* Appends head and rows, each behind INDENT blanks; nothing without rows.  Frees the table. */
+/* Appends heading and rows, each indented by INDENT blanks; nothing if there are no rows.  Frees the table. */
 void view_table_write(struct view_table *table, const struct view_page *page, unsigned indent);

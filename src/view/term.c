@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Terminals.  Promise: what is no terminal gets no control character from here.
+ * Terminals.  Promise: files and pipes get no control characters.
  */
 #define _GNU_SOURCE
 #include "view/term.h"
@@ -56,7 +56,7 @@ void view_paint(struct js_buf *out, int on, enum view_colour colour, const char 
 }
 
 /* The length of the colour at TEXT, as view_paint writes it; 0 if there is none. */
-static size_t paint_at(const char *text, size_t len)
+static size_t colour_length(const char *text, size_t len)
 {
 	size_t n = 2;
 
@@ -68,9 +68,9 @@ static size_t paint_at(const char *text, size_t len)
 }
 
 /* The length of a character, or of a colour, at TEXT; its columns are added to *COLUMNS. */
-static size_t step_at(const char *text, size_t len, unsigned *columns)
+static size_t character_length(const char *text, size_t len, unsigned *columns)
 {
-	size_t step = paint_at(text, len);
+	size_t step = colour_length(text, len);
 
 	if (step > 0)
 		return step;
@@ -84,7 +84,7 @@ unsigned view_width(const char *text, size_t len)
 	unsigned n = 0;
 
 	for (size_t at = 0; at < len;)
-		at += step_at(text + at, len - at, &n);
+		at += character_length(text + at, len - at, &n);
 	return n;
 }
 
@@ -97,7 +97,7 @@ void view_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned c
 		js_buf_add(out, text, len);
 		return;
 	}
-	for (size_t step = 0; at + step <= len && n < columns; step = step_at(text + at, len - at, &n))
+	for (size_t step = 0; at + step <= len && n < columns; step = character_length(text + at, len - at, &n))
 		at += step;
 	js_buf_add(out, text, at);
 	js_buf_char(out, '~');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What a terminal gets and a file or a pipe doesn't: colour, lines cut to its width.
+ * Output for a terminal: colour, and lines cut to its width.  Files and pipes get neither.
  */
 #pragma once
 
@@ -8,10 +8,10 @@
 
 #include <stdio.h>
 
-/* The columns of the terminal that TO is (the user's $COLUMNS wins); 0 if it is none: then nothing is cut. */
+/* The width of the terminal TO ($COLUMNS overrides it); 0 if TO is not a terminal: then nothing is cut. */
 unsigned view_columns(FILE *to);
 
-/* May colour go to TO?  A terminal that is not dumb, and no NO_COLOR in the environment (https://no-color.org). */
+/* May TO get colour?  A terminal that is not dumb, and no NO_COLOR in the environment (https://no-color.org). */
 int view_colours(FILE *to);
 
 enum view_colour { VIEW_PLAIN, VIEW_BOLD, VIEW_RED, VIEW_GREEN, VIEW_YELLOW, VIEW_FAINT };
@@ -19,14 +19,14 @@ enum view_colour { VIEW_PLAIN, VIEW_BOLD, VIEW_RED, VIEW_GREEN, VIEW_YELLOW, VIE
 /* Appends TEXT in a colour, if ON. */
 void view_paint(struct js_buf *out, int on, enum view_colour colour, const char *text);
 
-/* Is $TERM one that can't go back over what it has written? */
+/* Is $TERM a terminal that can't overwrite what it has shown? */
 int view_is_dumb(void);
 
 /* The columns that TEXT takes; a colour of view_paint takes none. */
 unsigned view_width(const char *text, size_t len);
 
-/* Appends TEXT cut to COLUMNS (0: not cut), with a ~ for what is missing; so each line of TEXT, which all end with a
- * newline then. */
+/* Appends TEXT cut to COLUMNS (0: not cut), with a ~ in place of the rest.  view_fit does so with each line, and ends
+ * each with a newline. */
 void view_cut(struct js_buf *out, const char *text, unsigned columns);
 void view_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned columns);
 void view_fit(struct js_buf *out, const char *text, unsigned columns);

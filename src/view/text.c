@@ -10,13 +10,13 @@
 
 #include <string.h>
 
-#define VALUE_MAX 160 /* bytes of a value in a message; of a longer one its ends are told */
+#define VALUE_MAX 160 /* bytes of a value in a message; of a longer one only the ends are shown */
 #define VALUE_HEAD 100
 #define VALUE_TAIL 40
 #define WORDS_MAX 1200 /* the same of a whole message */
 #define WORDS_HEAD 400
 
-static void add_safe(struct js_buf *out, const char *p, size_t len, int backslash)
+static void add_escaped(struct js_buf *out, const char *p, size_t len, int backslash)
 {
 	const char *end = p + len;
 
@@ -33,11 +33,11 @@ static void add_safe(struct js_buf *out, const char *p, size_t len, int backslas
 
 void view_safe(struct js_buf *out, const void *data, size_t len)
 {
-	add_safe(out, data, len, 1);
+	add_escaped(out, data, len, 1);
 }
 
-/* Appends TEXT, of which what is between FROM and TO, at characters that begin there, is left out. */
-static void add_ends(struct js_buf *out, const char *text, size_t len, size_t from, size_t to)
+/* Appends TEXT with "..." in place of the bytes from FROM to TO, without cutting a character. */
+static void add_without_middle(struct js_buf *out, const char *text, size_t len, size_t from, size_t to)
 {
 	while (from > 0 && (text[from] & 0xc0) == 0x80)
 		from--;
@@ -53,14 +53,15 @@ void view_safe_words(struct js_buf *out, const char *words)
 	struct js_buf safe = {0};
 	const char *text, *quote, *last;
 
-	add_safe(&safe, words, strlen(words), 0);
+	add_escaped(&safe, words, strlen(words), 0);
 	text = safe.data != NULL ? safe.data : "";
 	quote = memchr(text, '"', safe.len);
 	last = quote != NULL ? memrchr(text, '"', safe.len) : NULL;
 	if (last != NULL && last - quote > VALUE_MAX)
-		add_ends(out, text, safe.len, (size_t)(quote - text) + VALUE_HEAD, (size_t)(last - text) - VALUE_TAIL);
+		add_without_middle(out, text, safe.len, (size_t)(quote - text) + VALUE_HEAD,
+				   (size_t)(last - text) - VALUE_TAIL);
 	else if (safe.len > WORDS_MAX)
-		add_ends(out, text, safe.len, WORDS_HEAD, safe.len - WORDS_HEAD);
+		add_without_middle(out, text, safe.len, WORDS_HEAD, safe.len - WORDS_HEAD);
 	else
 		js_buf_add(out, text, safe.len);
 	out->failed |= safe.failed;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * An entry with all its attempts as JSON.  The last attempt's keys stand on the entry itself too, as `list` tells them.
+ * An entry with all its attempts as JSON.  The entry itself also has the keys of its last attempt, as in `jobstack
+ * list`.
  */
 #define _GNU_SOURCE
 #include "view/whole.h"
@@ -26,7 +27,7 @@ static struct view_member argv_member(const struct jobstack_item *i)
 	return (struct view_member)KEY_JSON("argv", list);
 }
 
-/* Chooses what differs from attempt to attempt. */
+/* Chooses the fields that differ from attempt to attempt. */
 static void begin_entry(struct view_whole *w)
 {
 	view_fields_all(&w->all);

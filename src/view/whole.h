@@ -13,11 +13,11 @@
 struct view_whole {
 	json_t *object, *attempts;
 	struct js_buf rerun;
-	struct view_fields all, own; /* fields; the latter are those of an attempt */
+	struct view_fields all, own; /* all fields; those of an attempt */
 };
 
-/* Adds ITEM, the entry itself or the next of its attempts, with the entry's state (0: it is not known) and where it
- * went. */
+/* Adds ITEM, the entry itself or the next of its attempts.  It has the entry's state (0: unknown), and the stack to
+ * which the entry was moved. */
 void view_whole_add(struct view_whole *whole, const char *stack, const struct jobstack_item *item);
 
 /* Returns the object, which the caller frees, and begins the next one; NULL if there is none. */

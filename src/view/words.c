@@ -62,7 +62,7 @@ int view_outcome(const char *word, size_t len)
 	return -1;
 }
 
-static struct view_amount how_it_ended(int outcome, int32_t exit_code, int32_t signal)
+static struct view_amount format_ending(int outcome, int32_t exit_code, int32_t signal)
 {
 	struct view_amount how;
 
@@ -77,12 +77,12 @@ static struct view_amount how_it_ended(int outcome, int32_t exit_code, int32_t s
 
 struct view_amount view_item_how(const struct jobstack_item *item)
 {
-	return how_it_ended(item->outcome, item->exit_code, item->signal);
+	return format_ending(item->outcome, item->exit_code, item->signal);
 }
 
 struct view_amount view_failure_how(const struct jobstack_failure *f)
 {
-	return how_it_ended(f->outcome, f->exit_code, f->signal);
+	return format_ending(f->outcome, f->exit_code, f->signal);
 }
 
 int64_t view_item_took(const struct jobstack_item *item)

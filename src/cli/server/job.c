@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The private server inside of a Slurm job.  Promises: a directory that another node's server has left is served only
- * when Slurm has proven that server's end; a chain that was stopped does not come back; a server that can't live does
- * not start for ever.
+ * The private server in a Slurm job.  Promises: a directory of a server on another node is only served after Slurm has
+ * proven that this server has ended; a stopped chain does not start again; a server that always fails is not started
+ * for ever.
  */
 #define _GNU_SOURCE
 #include "cli/server/job.h"
@@ -22,15 +22,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PROOF_US (900 * JS_SECOND_US) /* a node that failed may come back, or be given up by Slurm */
+#define PROOF_US (900 * JS_SECOND_US) /* so long a failed node has time to return, or to be declared down by Slurm */
 #define LOOK_US (3 * JS_SECOND_US)
 #define SEEN_US (30 * JS_SECOND_US)
 #define SLURM_LIMIT_US (15 * JS_SECOND_US)
 #define STOP_US (180 * JS_SECOND_US)
-#define GONE_US (10 * JS_SECOND_US)  /* between a server's end and the removal of its record */
-#define SHORT_US (60 * JS_SECOND_US) /* who dies sooner would die again */
+#define GONE_US (10 * JS_SECOND_US)  /* the time between a server's end and the removal of its record */
+#define SHORT_US (60 * JS_SECOND_US) /* a server that ends sooner would end again */
 
-static const char *default_data(void)
+static const char *default_data_directory(void)
 {
 	static struct js_buf path;
 	const char *base = getenv("XDG_DATA_HOME");
@@ -51,7 +51,7 @@ static const char *default_data(void)
 int cli_server_paths(struct cli *cli, struct js_server_options *o)
 {
 	if (o->data == NULL)
-		o->data = default_data();
+		o->data = default_data_directory();
 	if (o->client_file == NULL)
 		o->client_file = cli_server_file();
 	if (o->data != NULL && o->client_file != NULL && *o->client_file != '\0')
@@ -108,7 +108,7 @@ int cli_server_job_ask(const char *job, int64_t limit_us, struct js_slurm_job *o
 }
 
 /* Is JOB one of the numbers in TEXT? */
-static int is_among(const char *text, const char *job)
+static int is_job_among(const char *text, const char *job)
 {
 	size_t len = strlen(job);
 
@@ -120,8 +120,8 @@ static int is_among(const char *text, const char *job)
 
 /* ------------------------------------------------------------------------------------------------- the beginning */
 
-/* Has the job ended, and is nothing of it left?  NODE_FAIL is no proof, but the node's own word is. */
-static int has_ended(const struct js_server_info *info, char why[1100])
+/* Has the job ended completely?  NODE_FAIL does not prove that; the answer of the node itself does. */
+static int job_has_ended(const struct js_server_info *info, char why[1100])
 {
 	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), SLURM_LIMIT_US};
 	struct js_slurm_step step = {.step = JS_SLURM_BATCH, .look = 1};
@@ -145,7 +145,7 @@ static int has_ended(const struct js_server_info *info, char why[1100])
 	step.job = (uint32_t)number;
 	if (status == 0 && job.batch_host[0] != '\0')
 		(void)snprintf(step.node, sizeof(step.node), "%s", job.batch_host);
-	else /* Slurm's names are mostly the hosts' short ones */
+	else /* Slurm's node names are mostly the short host names */
 		(void)snprintf(step.node, sizeof(step.node), "%.*s", (int)strcspn(info->owner.host, "."),
 			       info->owner.host);
 	return js_slurm_steps(&where, &step, 1, &error) == 0 && step.listed == 0 && step.at_node == 0;
@@ -159,14 +159,14 @@ int cli_server_job_begin(struct cli *cli, struct js_server_options *options)
 	int said = 0;
 
 	options->job = getenv("SLURM_JOB_ID");
-	for (;;) { /* who submitted it may not have written the number yet, or this node not have seen it */
+	for (;;) { /* the submitter may not have written the number yet, or this node may not see it yet */
 		cli_server_jobs(options->data, jobs);
-		if (options->job == NULL || is_among(jobs, options->job) || cli_stop != 0 ||
+		if (options->job == NULL || is_job_among(jobs, options->job) || cli_stop != 0 ||
 		    js_clock_mono_us() - began > SEEN_US)
 			break;
 		js_clock_nap(JS_SECOND_US / 5, &cli_stop);
 	}
-	if (options->job == NULL || !is_among(jobs, options->job)) {
+	if (options->job == NULL || !is_job_among(jobs, options->job)) {
 		cli_say(cli, "this job's chain of server jobs was stopped: not starting the server");
 		return 1;
 	}
@@ -174,7 +174,7 @@ int cli_server_job_begin(struct cli *cli, struct js_server_options *options)
 	while (cli_stop == 0 && js_server_status(options, &info, &cli->error) == 0 && info.owner.job[0] != '\0' &&
 	       strcmp(info.owner.job, options->job) != 0 && info.state != JS_SERVER_STOPPED &&
 	       info.state != JS_SERVER_CRASHED) {
-		if (strcmp(info.owner.host, own) != 0 && has_ended(&info, why)) {
+		if (strcmp(info.owner.host, own) != 0 && job_has_ended(&info, why)) {
 			options->ended_job = info.owner.job;
 			cli_say(cli, "Slurm job %s, which ran the server of %s on %s, has ended", info.owner.job,
 				info.data, info.owner.host);
@@ -184,7 +184,7 @@ int cli_server_job_begin(struct cli *cli, struct js_server_options *options)
 			cli_say(cli, "waiting for the server in Slurm job %s on %s to end%s%s", info.owner.job,
 				info.owner.host, why[0] != '\0' ? ": " : "", why);
 		if (js_clock_mono_us() - began > PROOF_US)
-			break; /* the start says whose it is */
+			break; /* the start fails, and names the owner */
 		js_clock_nap(LOOK_US, &cli_stop);
 	}
 	js_error_clear(&cli->error);
@@ -215,7 +215,7 @@ void cli_server_job_next(struct cli *cli, const struct js_server_options *option
 	}
 	(void)snprintf(number, sizeof(number), "%" PRIu64, next);
 	cli_server_jobs(options->data, jobs);
-	if (is_among(jobs, options->job)) {
+	if (is_job_among(jobs, options->job)) {
 		(void)snprintf(jobs, sizeof(jobs), "%s %s", options->job, number);
 		if (cli_server_jobs_write(options->data, jobs) == 0) {
 			cli_say(cli, "Slurm job %s takes over when this one ends", number);
@@ -224,11 +224,11 @@ void cli_server_job_next(struct cli *cli, const struct js_server_options *option
 		cli_say(cli, "%s can't be written: no job takes over after this one",
 			cli_server_beside(options->data, ".jobs"));
 	}
-	(void)cli_scancel(cli, number); /* stopped meanwhile */
+	(void)cli_scancel(cli, number); /* the chain was stopped meanwhile */
 	js_error_clear(&cli->error);
 }
 
-static void end_chain(struct cli *cli, const struct js_server_options *options)
+static void end_server_chain(struct cli *cli, const struct js_server_options *options)
 {
 	char jobs[64], others[64] = "", *rest = jobs, *job;
 
@@ -242,8 +242,8 @@ static void end_chain(struct cli *cli, const struct js_server_options *options)
 	js_error_clear(&cli->error);
 }
 
-/* Is this job being cancelled by a person?  *WALL_US: how long it may run at most; 0: not known. */
-static int is_cancelled(const struct js_server_options *options, int64_t *wall_us)
+/* Is a person cancelling this job?  *WALL_US: its wall time; 0: unknown. */
+static int job_is_cancelled(const struct js_server_options *options, int64_t *wall_us)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	static struct js_slurm_job job;
@@ -260,31 +260,31 @@ static int is_cancelled(const struct js_server_options *options, int64_t *wall_u
 
 void cli_server_job_end(struct cli *cli, const struct js_server_options *options, int well, int64_t lived_us)
 {
-	int told = cli_stop;
+	int signal_number = cli_stop;
 	int64_t wall_us = 0;
 	char jobs[64];
 
-	cli_stop = 0; /* what is to be run now is not to be stopped */
-	if (told != 0 ? is_cancelled(options, &wall_us) : well) {
+	cli_stop = 0; /* so that the commands below are not stopped */
+	if (signal_number != 0 ? job_is_cancelled(options, &wall_us) : well) {
 		cli_say(cli, "stopped: no other job takes over");
-		end_chain(cli, options);
-	} else if (told == 0 && lived_us < SHORT_US) {
+		end_server_chain(cli, options);
+	} else if (signal_number == 0 && lived_us < SHORT_US) {
 		cli_say(cli, "the server ended within a minute: no other job takes over");
-		end_chain(cli, options);
-	} else if (told != 0 && lived_us < SHORT_US && wall_us < CLI_SERVER_WALL_US) {
+		end_server_chain(cli, options);
+	} else if (signal_number != 0 && lived_us < SHORT_US && wall_us < CLI_SERVER_WALL_US) {
 		cli_say(cli, "the job's wall time is too short for a server, and no other job takes over: run "
 			     "`jobstack server submit` with a longer --time");
-		end_chain(cli, options);
+		end_server_chain(cli, options);
 	} else {
 		cli_server_jobs(options->data, jobs);
-		if (strcmp(jobs, options->job) == 0) /* there is none */
-			end_chain(cli, options);
+		if (strcmp(jobs, options->job) == 0) /* there is no next job */
+			end_server_chain(cli, options);
 	}
-	cli_stop = told;
+	cli_stop = signal_number;
 }
 
-/* The one that serves gets TERM, and ends cleanly. */
-static int tell_to_stop(struct cli *cli, const char *job)
+/* Sends TERM to the job, whose server then stops cleanly. */
+static int signal_job(struct cli *cli, const char *job)
 {
 	char words[80];
 
@@ -306,10 +306,10 @@ int cli_server_job_stop(struct cli *cli, const struct js_server_options *options
 		return status < 0 ? status : 0;
 	(void)snprintf(job, sizeof(job), "%s", info.state == JS_SERVER_STOPPED ? "" : info.owner.job);
 	mine.job = job;
-	end_chain(cli, &mine);
+	end_server_chain(cli, &mine);
 	if (job[0] == '\0')
-		return 1; /* none serves: those that waited are cancelled */
-	if (!is_among(jobs, job) || tell_to_stop(cli, job) != 0) {
+		return 1; /* no server ran; the waiting jobs are cancelled */
+	if (!is_job_among(jobs, job) || signal_job(cli, job) != 0) {
 		js_error_clear(&cli->error);
 		return 0;
 	}

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The private server as a Slurm job.
+ * The private server in Slurm jobs.
  *
- *     submit.c  `server submit`: the script, and handing it over
- *     job.c     what `server run` does inside of such a job, and what `stop` and `status` know of it
+ *     submit.c  `server submit`: writes the script and calls sbatch
+ *     job.c     what `server run` does in such a job, and what `stop` and `status` need
  *
- * A chain of jobs: each submits the one after it, which waits for its end, once its own server is up.  Beside the
- * server's directory lie DIR.sbatch, the script; DIR.job-N.log, what each job said; and DIR.jobs, the numbers of the
- * jobs that may be there.  The chain is alive as long as DIR.jobs is there: who removes it ends it, and a job that does
- * not find its number in it leaves.
+ * The jobs form a chain: when its server is up, each job submits the next one, which waits for its end.  Beside the
+ * server's directory are DIR.sbatch, the script; DIR.job-N.log, the messages of job N; and DIR.jobs, the numbers of the
+ * jobs that may exist. The chain exists as long as DIR.jobs does: removing the file ends the chain, and a job whose
+ * number is not in it ends.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 #include "slurm/query.h"
 
 #define CLI_SERVER_WALL_US                                                                                             \
-	(240 * JS_SECOND_US) /* the shortest wall time that leaves a server time between its start and its stop */
+	(240 * JS_SECOND_US) /* a shorter wall time leaves no time between the start and the stop of the server */
 
 /* The subcommand's own parsing: argv[0] is "submit". */
 int cli_server_submit_main(int argc, char **argv);
@@ -28,10 +28,10 @@ int cli_server_submit_main(int argc, char **argv);
 #define CLI_SERVER_ROOT_DATA "/var/lib/jobstack/server"
 #define CLI_SERVER_PORT "a number from 1 to 65535"
 
-/* The default places of the server, where none were given.  0, or CLI_USAGE. */
+/* Sets the default paths of the server where none were given.  Returns 0, or CLI_USAGE. */
 int cli_server_paths(struct cli *cli, struct js_server_options *options);
 
-/* For cli_parse: a size of memory, into a uint64_t. */
+/* For cli_parse: parses a size of memory into a uint64_t. */
 int cli_server_memory(struct cli *cli, void *ctx, int key, const char *arg);
 
 /* NAME beside the directory DATA ("DATA.jobs"), in a static buffer. */
@@ -41,19 +41,19 @@ const char *cli_server_beside(const char *data, const char *suffix);
 void cli_server_jobs(const char *data, char text[64]);
 int cli_server_jobs_write(const char *data, const char *text);
 
-/* What Slurm says of the chain's job JOB, within LIMIT: as js_slurm_job; 1 also if JOB is no number. */
+/* Asks Slurm for the job JOB, for at most LIMIT.  Returns what js_slurm_job returns; also 1 if JOB is not a number. */
 int cli_server_job_ask(const char *job, int64_t limit_us, struct js_slurm_job *out, struct jobstack_error *error);
 
-/* Inside of a job, before the start: waits until the server of the job before has proven to be gone.  Returns 0 to
- * start, with options->ended_job set if that is what allows it; or 1 if the chain was ended. */
+/* In a job, before the start: waits until Slurm has proven that the server of the last job is gone.  Returns 0 if the
+ * server should be started, with options->ended_job set if that proof allows it; 1 if the chain was ended. */
 int cli_server_job_begin(struct cli *cli, struct js_server_options *options);
 
-/* The server is up: submits the next job by the words AGAIN.  A failure is told, and no more. */
+/* Called when the server is up: submits the next job with the words AGAIN.  A failure is only reported. */
 void cli_server_job_next(struct cli *cli, const struct js_server_options *options, const struct cli_words *again);
 
-/* The server has ended, by itself (not OURS) after LIVED_US, and WELL or not: decides whether the chain goes on. */
+/* Called when the server has ended after LIVED_US, cleanly (WELL) or not: decides whether the chain continues. */
 void cli_server_job_end(struct cli *cli, const struct js_server_options *options, int well, int64_t lived_us);
 
-/* Ends the chain and the server in it.  Returns 1 if it is stopped, 0 if there was no chain (or it could not be told to
- * stop): then it is to be stopped as any other; or a negative code. */
+/* Ends the chain and its server.  Returns 1 if the server is stopped; 0 if there is no chain, or its job could not be
+ * signalled: then stop the server like any other; or a negative code. */
 int cli_server_job_stop(struct cli *cli, const struct js_server_options *options);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack server: a private MariaDB or MySQL server for whoever has none.  The work is src/server's; this parses and
- * tells.  A start counts only once a login with the client file that was written, over TLS, has succeeded.
+ * jobstack server: a private MariaDB or MySQL server.  src/server does the work; this file parses options and prints. A
+ * start succeeds only after a login over TLS with the client file that was written.
  */
 #define _GNU_SOURCE
 #include "cli/cli.h"
@@ -38,7 +38,7 @@ static const struct js_opt table[] = {
 	{TAKEOVER, "takeover", NULL,
 	 "start although a server on another host has the directory;\n"
 	 "only if you are sure that this other server is gone for good"},
-	{AGAIN, "again", "WORD", NULL}, /* of the call that submits the next job: written by `submit` */
+	{AGAIN, "again", "WORD", NULL}, /* a word of the command that submits the next job; `submit` writes these */
 	CLI_OPTS_JSON,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
@@ -70,7 +70,7 @@ static const char *const state_word[] = {[JS_SERVER_STOPPED] = "stopped",
 _Static_assert(sizeof(state_word) / sizeof(state_word[0]) == JS_SERVER_STATES, "a word for each state");
 
 /* The messages of src/server. */
-static void print_log(void *ctx, enum jobstack_level level, const char *text)
+static void print_server_log(void *ctx, enum jobstack_level level, const char *text)
 {
 	const struct cli *cli = ctx;
 
@@ -80,7 +80,7 @@ static void print_log(void *ctx, enum jobstack_level level, const char *text)
 		cli_say(cli, "%s", text);
 }
 
-/* A path as JSON; one that is not UTF-8 with '?' for what can't be said. */
+/* A path as JSON; with '?' for bytes that are not UTF-8. */
 static json_t *path_json(const char *string)
 {
 	char text[JS_LAYOUT_PATH];
@@ -93,7 +93,7 @@ static json_t *path_json(const char *string)
 	return json_string(text);
 }
 
-static int print_json(const struct js_server_info *i)
+static int print_server_json(const struct js_server_info *i)
 {
 	char jobs[64];
 
@@ -118,8 +118,8 @@ static void print_where(const char *what, const struct js_server_info *i)
 		(void)printf("job: %s\n", i->owner.job);
 }
 
-/* The jobs of `server submit` that are there, but that which serves. */
-static void print_jobs(const struct js_server_info *i)
+/* The jobs of `server submit`, except the one that runs the server. */
+static void print_waiting_jobs(const struct js_server_info *i)
 {
 	char jobs[64], *rest = jobs, *job;
 
@@ -145,12 +145,12 @@ static void print_status(const struct js_server_info *i)
 	if (i->uptime_us >= 0)
 		(void)printf("up: %s, since %s\n", view_duration(i->uptime_us).text,
 			     view_moment(i->owner.began_us).text);
-	print_jobs(i);
+	print_waiting_jobs(i);
 	if (i->bytes > 0)
 		(void)printf("on disk: %.1f MB\nlog: %s\n", (double)i->bytes / 1048576.0, i->log);
 }
 
-/* As cli_fail, but what it advises when no database answers ("start one") does not help who has just tried that. */
+/* Like cli_fail, but without its advice to start a server when no database answers. */
 static int fail_server(struct cli *cli)
 {
 	if (cli->error.code != JOBSTACK_ENODB)
@@ -159,7 +159,7 @@ static int fail_server(struct cli *cli)
 	return CLI_NODB;
 }
 
-/* The proof that clients get in: a login with their file. */
+/* Logs in with the clients' file, to prove that they can. */
 static int try_login(struct cli *cli, const struct js_server_info *info)
 {
 	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
@@ -172,17 +172,17 @@ static int try_login(struct cli *cli, const struct js_server_info *info)
 	return status;
 }
 
-static int tell_start(struct cli *cli, const struct js_server_info *info, const char *what)
+static int print_started(struct cli *cli, const struct js_server_info *info, const char *what)
 {
 	if (cli->json)
-		return print_json(info);
+		return print_server_json(info);
 	if (!cli->quiet)
 		print_where(what, info);
 	(void)fflush(stdout);
 	return CLI_YES;
 }
 
-static int do_start(struct cli *cli, const struct js_server_options *options)
+static int run_server_start(struct cli *cli, const struct js_server_options *options)
 {
 	struct js_server_info info;
 	int status;
@@ -190,13 +190,13 @@ static int do_start(struct cli *cli, const struct js_server_options *options)
 	cli_catch_signals();
 	status = js_server_start(options, &info, &cli->error);
 	if (status >= 0 && try_login(cli, &info) == 0)
-		return tell_start(cli, &info, status == 1 ? "already running" : "running");
+		return print_started(cli, &info, status == 1 ? "already running" : "running");
 	status = fail_server(cli);
 	cli_die_by_signal();
 	return status;
 }
 
-static int do_run(struct cli *cli, struct js_server_options *options, const struct cli_words *again)
+static int run_server_run(struct cli *cli, struct js_server_options *options, const struct cli_words *again)
 {
 	int64_t began = js_clock_mono_us();
 	struct js_server_info info;
@@ -216,7 +216,7 @@ static int do_run(struct cli *cli, struct js_server_options *options, const stru
 	}
 	lost = try_login(cli, &info) != 0;
 	if (lost && cli_stop == 0) {
-		/* nobody could use it: end it again, and say why */
+		/* nobody could use it: stop it, and say why */
 		static const int now = 1;
 
 		status = fail_server(cli);
@@ -229,7 +229,7 @@ static int do_run(struct cli *cli, struct js_server_options *options, const stru
 	}
 	cli->error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
 	if (!lost)
-		(void)tell_start(cli, &info, "running");
+		(void)print_started(cli, &info, "running");
 	if (again->n > 0 && cli_stop == 0)
 		cli_server_job_next(cli, options, again);
 	status = js_server_wait(options, &info, &end, &cli->error);
@@ -240,7 +240,7 @@ static int do_run(struct cli *cli, struct js_server_options *options, const stru
 	return status == 0 ? CLI_YES : end != 0 ? end : CLI_NODB;
 }
 
-static int do_stop(struct cli *cli, const struct js_server_options *options)
+static int run_server_stop(struct cli *cli, const struct js_server_options *options)
 {
 	struct js_server_info info;
 	int status, chain;
@@ -254,27 +254,27 @@ static int do_stop(struct cli *cli, const struct js_server_options *options)
 		return status;
 	}
 	if (cli->json)
-		return print_json(&info);
+		return print_server_json(&info);
 	if (!cli->quiet)
 		(void)printf(status == 1 && chain == 0 ? "not running: %s\n" : "stopped: %s\n", info.data);
 	return CLI_YES;
 }
 
-static int do_status(struct cli *cli, const struct js_server_options *options)
+static int run_server_status(struct cli *cli, const struct js_server_options *options)
 {
 	struct js_server_info info;
 
 	if (js_server_status(options, &info, &cli->error) != 0)
 		return fail_server(cli);
-	if (cli->json && print_json(&info) != CLI_YES)
+	if (cli->json && print_server_json(&info) != CLI_YES)
 		return CLI_BUG;
 	if (!cli->json && !cli->quiet)
 		print_status(&info);
 	return info.state == JS_SERVER_RUNNING ? CLI_YES : CLI_NO;
 }
 
-/* %h becomes the host's name: which node a job gets is not known before. */
-static int fill_host(const char *bind, char *out, size_t size)
+/* Replaces %h by the host's name.  (A job's node is unknown when it is submitted.) */
+static int expand_host(const char *bind, char *out, size_t size)
 {
 	const char *h = strstr(bind, "%h");
 	char host[256] = "";
@@ -284,7 +284,7 @@ static int fill_host(const char *bind, char *out, size_t size)
 	return snprintf(out, size, "%.*s%s%s", (int)(h - bind), bind, host, h + 2) < (int)size ? 0 : -1;
 }
 
-static int take_again(struct cli *cli, void *ctx, int key, const char *arg)
+static int take_again_word(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	(void)cli;
 	(void)key;
@@ -303,7 +303,7 @@ static int parse_server(struct cli *cli, struct js_server_options *o, struct cli
 					 {USER, CLI_NAME(&o->user)},
 					 {MEMORY, CLI_BY(cli_server_memory, &o->memory)},
 					 {TAKEOVER, CLI_FLAG(&o->takeover)},
-					 {AGAIN, CLI_BY(take_again, again)},
+					 {AGAIN, CLI_BY(take_again_word, again)},
 					 CLI_TAKE_END};
 	int status = cli_parse(cli, &opts, takes, argc, argv, NULL);
 
@@ -332,21 +332,21 @@ int cli_server_main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "submit") == 0)
 		return cli_server_submit_main(argc - 1, argv + 1);
-	o.log = (struct js_log){.fn = print_log, .ctx = &cli};
+	o.log = (struct js_log){.fn = print_server_log, .ctx = &cli};
 	status = parse_server(&cli, &o, &again, argc, argv);
 	if (status != CLI_GO_ON)
 		return status;
 	verb = cli.words[0];
-	if (again.n > 0 && o.bind != NULL && fill_host(o.bind, bind, sizeof(bind)) == 0)
+	if (again.n > 0 && o.bind != NULL && expand_host(o.bind, bind, sizeof(bind)) == 0)
 		o.bind = bind;
 	if (strcmp(verb, "start") == 0)
-		status = do_start(&cli, &o);
+		status = run_server_start(&cli, &o);
 	else if (strcmp(verb, "run") == 0)
-		status = do_run(&cli, &o, &again);
+		status = run_server_run(&cli, &o, &again);
 	else if (strcmp(verb, "stop") == 0)
-		status = do_stop(&cli, &o);
+		status = run_server_stop(&cli, &o);
 	else if (strcmp(verb, "status") == 0)
-		status = do_status(&cli, &o);
+		status = run_server_status(&cli, &o);
 	else
 		return cli_usage(&cli,
 				 strcmp(verb, "submit") == 0

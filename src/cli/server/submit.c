@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack server submit: the private server as a Slurm job that is followed by another before its wall time is over.
- * Promise: nothing is submitted beside a server that runs, or a chain of jobs that is there.
+ * jobstack server submit: the private server in a Slurm job, which submits the next one before its wall time is over.
+ * Promise: nothing is submitted while the server runs or a chain of jobs exists.
  */
 #define _GNU_SOURCE
 #include "cli/server/job.h"
@@ -17,9 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ASK_US (3 * JS_SECOND_US) /* so often the controller is asked what has become of the job */
+#define ASK_US (3 * JS_SECOND_US) /* how often the controller is asked for the job's state */
 #define STOP_S                                                                                                         \
-	120 /* before the wall time: as long as a server may take to stop, which Slurm may lengthen by a minute */
+	120 /* the signal comes so long before the job's end: a server may take that long to stop; Slurm sends it up   \
+	       to a minute early */
 
 enum { DATA = CLI_OWN, BIND, PORT, PROGRAM, CLIENT_FILE, MEMORY, WAIT, SBATCH, DRY_RUN, PARSABLE };
 
@@ -53,13 +54,13 @@ static const struct js_opts opts = {
 struct request {
 	struct cli cli;
 	struct js_server_options o;
-	struct cli_words mine, passed, run; /* our options as they were typed; sbatch's; those of `server run` */
+	struct cli_words mine, passed, run; /* our options as typed; sbatch's; those of `server run` */
 	char data[CLI_PATH], client_file[CLI_PATH], script[CLI_PATH + 32];
 	int dry_run, parsable;
 	int64_t wait_us;
 };
 
-/* An option of `server run`, as it takes it, once its value has been looked at. */
+/* Checks the value of an option of `server run`, and keeps the option for its command line. */
 static int take_run_option(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	struct request *r = ctx;
@@ -75,7 +76,7 @@ static int take_run_option(struct cli *cli, void *ctx, int key, const char *arg)
 	return status;
 }
 
-/* The minutes of sbatch's --time if it says less than a day: "30", "30:00", "1:30:00"; else -1. */
+/* The minutes of sbatch's --time if it is less than a day: "30", "30:00", "1:30:00"; else -1. */
 static int64_t read_minutes(const char *time)
 {
 	unsigned first, second, third;
@@ -89,7 +90,7 @@ static int64_t read_minutes(const char *time)
 	}
 }
 
-/* A wall time that is over before the server is of use. */
+/* Refuses a wall time that is too short for a server. */
 static int refuse_short(struct request *r)
 {
 	const char *time = cli_sbatch_value(&r->passed, "time", 't');
@@ -104,7 +105,7 @@ static int refuse_short(struct request *r)
 			 time, least);
 }
 
-static int parse_submit(struct request *r, int argc, char **argv)
+static int parse_server_submit(struct request *r, int argc, char **argv)
 {
 	const struct cli_take takes[] = {{DATA, CLI_NAME(&r->o.data)},
 					 {CLIENT_FILE, CLI_NAME(&r->o.client_file)},
@@ -137,8 +138,8 @@ static int parse_submit(struct request *r, int argc, char **argv)
 	return status != 0 ? status : CLI_GO_ON;
 }
 
-/* sbatch's options: the user's, and what is needed besides. */
-static void options_words(const struct request *r, struct cli_words *words)
+/* sbatch's options: the user's, and those that the server needs. */
+static void add_sbatch_options(const struct request *r, struct cli_words *words)
 {
 	if (cli_sbatch_value(&r->passed, "job-name", 'J') == NULL)
 		cli_words_add(words, "--job-name=jobstack-server");
@@ -153,11 +154,11 @@ static void options_words(const struct request *r, struct cli_words *words)
 		cli_words_format(words, "--output=%s.job-%%j.log", path.failed ? "" : path.data);
 		js_buf_free(&path);
 	}
-	cli_words_add(words, "--no-requeue"); /* the next job is what comes after a node that failed */
+	cli_words_add(words, "--no-requeue"); /* after a node failure the next job takes over */
 	cli_words_all(words, &r->passed);
 }
 
-static void write_script(const struct request *r, const struct cli_words *call, struct js_buf *out)
+static void write_server_script(const struct request *r, const struct cli_words *call, struct js_buf *out)
 {
 	struct cli_words line = {0};
 
@@ -180,8 +181,8 @@ static void write_script(const struct request *r, const struct cli_words *call, 
 	cli_words_free(&line);
 }
 
-/* Nothing may be there already. */
-static int check_none_runs(struct request *r)
+/* Refuses if the server runs, or a job for it exists. */
+static int refuse_second_server(struct request *r)
 {
 	static struct js_server_info info;
 	char jobs[64];
@@ -204,8 +205,8 @@ static int check_none_runs(struct request *r)
 	return CLI_NO;
 }
 
-/* JOB has no server yet.  1: nor will it have one.  Else HOW says what Slurm makes of it, if that can be seen. */
-static int has_failed(const struct request *r, const char *job, char how[100])
+/* JOB's server is not up yet.  Returns 1 if it never will be.  Else HOW is the job's state in Slurm, or "". */
+static int job_has_failed(const struct request *r, const char *job, char how[100])
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	static struct js_slurm_job slurm;
@@ -221,8 +222,8 @@ static int has_failed(const struct request *r, const char *job, char how[100])
 	return 1;
 }
 
-/* Until the server of JOB answers. */
-static int wait_for_it(struct request *r, const char *job)
+/* Waits until the server of JOB answers. */
+static int wait_for_server(struct request *r, const char *job)
 {
 	static struct js_server_info info;
 	int64_t until = js_clock_mono_us() + r->wait_us, ask_at = js_clock_mono_us() + ASK_US;
@@ -237,7 +238,7 @@ static int wait_for_it(struct request *r, const char *job)
 		js_error_clear(&error);
 		if (info.state == JS_SERVER_RUNNING && strcmp(info.owner.job, job) == 0 &&
 		    jobstack_open(&r->cli.handle, &login, &error) == 0)
-			break; /* it can be used from here */
+			break; /* this host can use it */
 		if (cli_stop != 0)
 			return CLI_NO;
 		if (js_clock_mono_us() > until) {
@@ -248,7 +249,7 @@ static int wait_for_it(struct request *r, const char *job)
 			return CLI_TIMEOUT;
 		}
 		if (js_clock_mono_us() > ask_at) {
-			if (has_failed(r, job, how))
+			if (job_has_failed(r, job, how))
 				return CLI_NO;
 			ask_at = js_clock_mono_us() + ASK_US;
 		}
@@ -259,7 +260,7 @@ static int wait_for_it(struct request *r, const char *job)
 	return CLI_YES;
 }
 
-static int print_job(struct request *r, const char *job)
+static int print_server_job(struct request *r, const char *job)
 {
 	if (r->cli.json)
 		return CLI_PRINT(KEY_INT("job", strtoll(job, NULL, 10), 1), KEY_TEXT("data", r->data),
@@ -276,7 +277,7 @@ static int submit_server(struct request *r, const struct cli_words *call, const 
 {
 	char number[32];
 	uint64_t job;
-	int status = check_none_runs(r);
+	int status = refuse_second_server(r);
 
 	JS_THEN(status, cli_sbatch_keep(&r->cli, r->script, text));
 	if (status != 0)
@@ -295,8 +296,8 @@ static int submit_server(struct request *r, const struct cli_words *call, const 
 		(void)cli_scancel(&r->cli, number);
 		return cli_fail(&r->cli);
 	}
-	status = print_job(r, number);
-	return status == CLI_YES && r->wait_us > 0 ? wait_for_it(r, number) : status;
+	status = print_server_job(r, number);
+	return status == CLI_YES && r->wait_us > 0 ? wait_for_server(r, number) : status;
 }
 
 int cli_server_submit_main(int argc, char **argv)
@@ -304,7 +305,7 @@ int cli_server_submit_main(int argc, char **argv)
 	static struct request r;
 	struct cli_words options = {0}, call = {0};
 	struct js_buf text = {0};
-	int status = parse_submit(&r, argc, argv);
+	int status = parse_server_submit(&r, argc, argv);
 
 	if (status != CLI_GO_ON)
 		return status;
@@ -313,9 +314,9 @@ int cli_server_submit_main(int argc, char **argv)
 		return status;
 	cli_catch_signals();
 	(void)snprintf(r.script, sizeof(r.script), "%s", cli_server_beside(r.data, ".sbatch"));
-	options_words(&r, &options);
+	add_sbatch_options(&r, &options);
 	cli_sbatch_words(&call, &options, r.script);
-	write_script(&r, &call, &text);
+	write_server_script(&r, &call, &text);
 	if (r.dry_run) {
 		cli_words_quote(&text, &call);
 		(void)printf("%s\n", text.failed ? "" : text.data);
