@@ -38,7 +38,7 @@ struct js_layout {
 /* What the steps of a start work with. */
 struct js_work {
 	struct js_layout layout;
-	struct js_who who;  /* whom the server runs as */
+	struct js_who who;  /* the user that the server runs as */
 	char **env;	    /* for the programs it runs */
 	const char *search; /* where those are looked for, as $PATH, or NULL */
 	const struct js_log *log;
