@@ -82,7 +82,7 @@ CREATE TABLE IF NOT EXISTS span (
     hi          BIGINT UNSIGNED NOT NULL,
     ids         VARBINARY(5500) NULL,
     attempt     INT UNSIGNED    NOT NULL,               -- the number the next attempt will have
-    fails       INT UNSIGNED    NOT NULL,               -- attempts charged so far
+    fails       INT UNSIGNED    NOT NULL,               -- attempts that counted as failed so far
     losses      INT UNSIGNED    NOT NULL,
     due         DATETIME(6)     NULL,
     push_id     BIGINT UNSIGNED NULL,

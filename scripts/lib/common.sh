@@ -118,7 +118,7 @@ exec_bare() {
 	exec "$@"
 }
 
-# make_tmp NAME: a new directory, and prints it.  Its path has no odd characters and leaves room for a socket's name
+# make_tmp NAME: a new directory, and prints it.  Its path has no odd characters and leaves space for a socket's name
 # (which may have 107 bytes); others may pass through it but not look in, since a database server of root's runs as
 # somebody else.
 make_tmp() {

@@ -6,7 +6,7 @@ set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 jobstack init -q
-timeout 300 jobstack doctor --json --srun >out # on whichever node has room: others use this Slurm, too
+timeout 300 jobstack doctor --json --srun >out # on whichever node is free: others use this Slurm, too
 is 'nothing fails' "$?" 0
 row() { jq -r --arg c "$1" --arg w "$2" 'select(.check==$c and (.where|test($w)))|"\(.level): \(.text)"' out; }
 like 'the controller' "$(row controller .)" '^ok: the controller of cluster "lab" answers the Slurm module after [0-9]+ ms$'

@@ -40,7 +40,7 @@ for how in TERM KILL; do
 	job=$(sbatch --parsable -n1 job.sbatch $how)
 	check '... which ends' wait_for 60 gone "$job"
 	is '... all done' "$(ledger $how)" '40 0 0 0 0 0'
-	is '... nobody was charged' "$(sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) WHERE name='$how' AND outcome=1")" 0
+	is '... no failure was counted' "$(sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) WHERE name='$how' AND outcome=1")" 0
 	check '... its audit' audit $how
 done
 finish

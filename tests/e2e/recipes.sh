@@ -36,7 +36,7 @@ check 'MATLAB' wait_for 60 ledger_is airs-2012 '6 0 0 0 0 0'
 is '... with the names from the environment' "$(cat data/6.hdf.result)" 2
 is 'staged, renamed into their place' "$(ledger staged) $(cat results/0/*.out | sort | tr -d '\n')" '6 0 0 0 0 0 123456'
 is 'persistent' "$(ledger short)" '20 0 0 0 0 0'
-is 'the checkpoint: nobody was charged' "$(sql "SELECT GROUP_CONCAT(outcome ORDER BY attempt) FROM attempt JOIN stack USING(stack_id) WHERE name='long'")" 3,0
+is 'the checkpoint: no failure was counted' "$(sql "SELECT GROUP_CONCAT(outcome ORDER BY attempt) FROM attempt JOIN stack USING(stack_id) WHERE name='long'")" 3,0
 is 'fields' "$(ledger pairs) $(ledger pairs-2)" '6 0 0 0 0 0 6 0 0 0 0 0'
 is '... the right ones' "$(jobstack logs -s pairs 4 | tr '\n' ' ')" '4 4 '
 check 'the nightly script' wait_for 60 ledger_is nightly '6 0 0 0 0 0'

@@ -173,7 +173,7 @@ class Audit:
 			for attempt, row in rows:
 				self.counts[("done", "failed", "lost", "interrupted")[row["outcome"]]] += 1
 				if row["outcome"] == FAILED and not (what == "fail" or (what == "fail1" and attempt == 1)):
-					self.violation("other", *key, "attempt %d was charged with a failure that is not its own: %s" % (attempt, row))
+					self.violation("other", *key, "attempt %d was counted as failed for a failure that is not its own: %s" % (attempt, row))
 				if row["final"] and row["outcome"] != DONE:
 					self.violation("other", *key, "attempt %d is final and not done: %s" % (attempt, row))
 			self.counts["dead"] += key in self.dead

@@ -82,21 +82,21 @@ class Field:
 				continue  # a command, a moment before its exec
 			keeper = parent if place.comm(parent) == "jobstack-keeper" else None
 			env = place.environ(pid)
-			victim = dict(pid=pid, keeper=keeper, env=env, process=ours.get(pid) or ours.get(parent), row=rows.get(pid),
+			target = dict(pid=pid, keeper=keeper, env=env, process=ours.get(pid) or ours.get(parent), row=rows.get(pid),
 				      job=env.get("SLURM_JOB_ID"))
-			if victim["row"] and condition(victim):
-				out.append(victim)
+			if target["row"] and condition(target):
+				out.append(target)
 		return out
 
 	def choose(self, rng, condition=lambda v: True):
-		"""A victim, rather one that has something in its hands."""
+		"""A worker to hit, preferably one that holds entries."""
 		all_of_them = self.workers(condition)
 		busy = [v for v in all_of_them if v["row"]["open"] > 0] or all_of_them
 		return rng.choice(busy) if busy else None
 
-	def is_stopped(self, victim):
-		both = [pid for pid in (victim["pid"], victim["keeper"]) if pid]
-		return victim["pid"] in self.paused or any((place.stat_of(pid) or "T")[0] == "T" for pid in both)
+	def is_stopped(self, target):
+		both = [pid for pid in (target["pid"], target["keeper"]) if pid]
+		return target["pid"] in self.paused or any((place.stat_of(pid) or "T")[0] == "T" for pid in both)
 
 	def freeze(self, pid, seconds):
 		place.kill(pid, signal.SIGSTOP)
@@ -117,7 +117,7 @@ def deck(seed, names, number, size):
 
 
 def strike_all(field, seed, number, names, seconds):
-	"""One round of faults: NAMES, spread over SECONDS.  Who finds no victim tries again in the end."""
+	"""One round of faults: NAMES, spread over SECONDS.  A fault that finds no worker to hit is tried again at the end."""
 	began, again = time.monotonic(), []
 	for i, name in enumerate(names):
 		rng = random.Random("%s/%d/%d/%s" % (seed, number, i, name))

@@ -18,8 +18,8 @@ def stop_all(pids):
 	return stopped
 
 
-def clock_of(victim):
-	return victim["process"].clock if victim["process"] else None
+def clock_of(target):
+	return target["process"].clock if target["process"] else None
 
 
 @kind("clock-pause")
@@ -27,13 +27,13 @@ def clock_pause(field, rng):
 	"""Worker, keeper and commands stop together for longer than the lease.  Their clocks run on, as those of a machine that
 	was suspended; or they stand still, and the wall clock is set right before they go on, or is not."""
 	ours = rng.random() < 0.7  # one under clocks that can stand still
-	victim = field.choose(rng, lambda v: v["keeper"] and not field.is_stopped(v) and (not ours or clock_of(v)))
-	if not victim:
+	target = field.choose(rng, lambda v: v["keeper"] and not field.is_stopped(v) and (not ours or clock_of(v)))
+	if not target:
 		return None
-	clock = clock_of(victim)
+	clock = clock_of(target)
 	how = "suspended" if clock is None else rng.choice(("suspended", "paused", "unnoticed"))
-	field.paused.add(victim["pid"])
-	pids, row = stop_all([victim["keeper"], victim["pid"]]), victim["row"]
+	field.paused.add(target["pid"])
+	pids, row = stop_all([target["keeper"], target["pid"]]), target["row"]
 	stop = time.monotonic_ns()
 
 	def go_on():
@@ -43,7 +43,7 @@ def clock_pause(field, rng):
 				  go_on=time.monotonic_ns())
 		for pid in reversed(pids):  # the commands first: they have the longest time to do harm
 			place.kill(pid, signal.SIGCONT)
-		field.paused.discard(victim["pid"])
+		field.paused.discard(target["pid"])
 
 	field.later(row["lease"] * rng.choice((1.5, 2, 2.5)) + rng.random(), go_on)
 	return [row]

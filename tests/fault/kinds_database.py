@@ -56,14 +56,14 @@ def connection_kill(field, rng):
 		return None
 	of_port = {int(host.rpartition(":")[2]): int(number) for number, host in sessions if ":" in host}
 	struck, ids = [], []
-	for victim in field.workers():
-		for port in ports_of(victim["pid"], db.port):
+	for target in field.workers():
+		for port in ports_of(target["pid"], db.port):
 			if port in of_port and rng.random() < 0.5:
 				ids.append(of_port[port])
-				struck.append(victim["row"])
+				struck.append(target["row"])
 	if not ids:
 		ids = [int(rng.choice(sessions)[0])]
-	for number in ids:  # one may be gone before it is its turn
+	for number in ids:  # one may be gone before we come to it
 		try:
 			db.query("KILL CONNECTION %d" % number, timeout=2)
 		except RuntimeError:
@@ -105,17 +105,17 @@ def clock_server(field, rng):
 
 @kind("clock-worker")
 def clock_worker(field, rng):
-	victim = field.choose(rng, lambda v: v["process"] and v["process"].clock)
-	if not victim:
+	target = field.choose(rng, lambda v: v["process"] and v["process"].clock)
+	if not target:
 		return None
-	victim["process"].clock.set(rng.choice((-1, 1)) * rng.choice((70, 3600, 30 * 3600)))
-	field.later(rng.uniform(1, 5), lambda: victim["process"].clock.set(0))
-	return [victim["row"]]
+	target["process"].clock.set(rng.choice((-1, 1)) * rng.choice((70, 3600, 30 * 3600)))
+	field.later(rng.uniform(1, 5), lambda: target["process"].clock.set(0))
+	return [target["row"]]
 
 
 @kind("disk-server", needs=SERVER)
 def disk_server(field, rng):
-	"""No room where the server's data lie."""
+	"""No disk space where the server's data lie."""
 	db, rows = field.campaign.db, field.all_rows()
 	if not db.alive():
 		return None
@@ -126,7 +126,7 @@ def disk_server(field, rng):
 
 @kind("disk-log")
 def disk_log(field, rng):
-	"""No room where workers write the commands' output, and what they keep for the server."""
+	"""No disk space where workers write the commands' output, and what they keep for the server."""
 	small = field.campaign.small
 	mine = field.workers(lambda v: str(small.path).encode() in place.slurp("/proc/%d/cmdline" % v["pid"]))
 	if not mine:

@@ -11,14 +11,14 @@ from faults import kind
 
 @kind("worker-kill")
 def worker_kill(field, rng):
-	victim = field.choose(rng)
-	return [victim["row"]] if victim and place.kill(victim["pid"]) else None
+	target = field.choose(rng)
+	return [target["row"]] if target and place.kill(target["pid"]) else None
 
 
 @kind("keeper-kill")
 def keeper_kill(field, rng):
-	victim = field.choose(rng, lambda v: v["keeper"])
-	return [victim["row"]] if victim and place.kill(victim["keeper"]) else None
+	target = field.choose(rng, lambda v: v["keeper"])
+	return [target["row"]] if target and place.kill(target["keeper"]) else None
 
 
 @kind("both-kill")
@@ -34,46 +34,46 @@ def both_kill_su(field, rng):
 	return kill_both(rng, field.choose(rng, lambda v: v["keeper"] and v["row"]["stack"] == near and "FAULT_WRAP" in v["env"]))
 
 
-def kill_both(rng, victim):
-	if not victim:
+def kill_both(rng, target):
+	if not target:
 		return None
-	pids = [victim["pid"], victim["keeper"]]
+	pids = [target["pid"], target["keeper"]]
 	rng.shuffle(pids)
 	for pid in pids:
 		place.kill(pid, signal.SIGSTOP)  # so that neither sees the other go
 	for pid in pids:
 		place.kill(pid)
-	return [victim["row"]]
+	return [target["row"]]
 
 
 @kind("worker-stop")
 def worker_stop(field, rng):
 	"""Frozen, mostly beyond its lease; then it wakes."""
-	victim = field.choose(rng, lambda v: not field.is_stopped(v))
-	if not victim:
+	target = field.choose(rng, lambda v: not field.is_stopped(v))
+	if not target:
 		return None
-	field.freeze(victim["pid"], victim["row"]["lease"] * rng.choice((0.5, 1.5, 1.5, 2)) + rng.random())
-	return [victim["row"]]
+	field.freeze(target["pid"], target["row"]["lease"] * rng.choice((0.5, 1.5, 1.5, 2)) + rng.random())
+	return [target["row"]]
 
 
 @kind("keeper-stop")
 def keeper_stop(field, rng):
-	victim = field.choose(rng, lambda v: v["keeper"] and not field.is_stopped(v))
-	if not victim:
+	target = field.choose(rng, lambda v: v["keeper"] and not field.is_stopped(v))
+	if not target:
 		return None
-	field.freeze(victim["keeper"], victim["row"]["lease"] * rng.choice((0.5, 1.5)) + rng.random())
-	return [victim["row"]]
+	field.freeze(target["keeper"], target["row"]["lease"] * rng.choice((0.5, 1.5)) + rng.random())
+	return [target["row"]]
 
 
 @kind("worker-term")
 def worker_term(field, rng):
 	"""As preemption does: TERM, and sometimes at once again."""
-	victim = field.choose(rng)
-	if not victim or not place.kill(victim["keeper"] or victim["pid"], signal.SIGTERM):
+	target = field.choose(rng)
+	if not target or not place.kill(target["keeper"] or target["pid"], signal.SIGTERM):
 		return None
 	if rng.random() < 0.3:
-		place.kill(victim["pid"], signal.SIGTERM)
-	return [victim["row"]]
+		place.kill(target["pid"], signal.SIGTERM)
+	return [target["row"]]
 
 
 @kind("pusher-kill")

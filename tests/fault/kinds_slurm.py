@@ -56,11 +56,11 @@ def slurmd_stop(field, rng):
 
 def stepd_of(field, rng):
 	"""The slurmstepd above one of our workers, with its row."""
-	victim = field.choose(rng, lambda v: v["job"])
-	pid = victim["pid"] if victim else 0
+	target = field.choose(rng, lambda v: v["job"])
+	pid = target["pid"] if target else 0
 	while pid > 1:
 		if place.comm(pid) == "slurmstepd":
-			return pid, [victim["row"]]
+			return pid, [target["row"]]
 		fields = place.stat_of(pid)
 		pid = int(fields[1]) if fields else 0
 	return 0, None
@@ -122,8 +122,8 @@ def slurm_node_cut(field, rng):
 
 def job_of(field, rng):
 	jobs = {}
-	for victim in field.workers(lambda v: v["job"]):
-		jobs.setdefault(victim["job"], []).append(victim["row"])
+	for target in field.workers(lambda v: v["job"]):
+		jobs.setdefault(target["job"], []).append(target["row"])
 	return rng.choice(sorted(jobs.items())) if jobs else (None, None)
 
 

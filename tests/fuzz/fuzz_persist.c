@@ -17,12 +17,12 @@
 
 struct taken {
 	char *text; /* the output, and an answer as \0 CODE MESSAGE \0 */
-	size_t len, room, answers;
+	size_t len, space, answers;
 };
 
 static void put(struct taken *t, const void *data, size_t len)
 {
-	need(t->len + len <= t->room);
+	need(t->len + len <= t->space);
 	memcpy(t->text + t->len, data, len);
 	t->len += len;
 }
@@ -42,17 +42,17 @@ static void check_answer(const struct js_persist_answer *a)
 static void take(const char *stream, size_t len, size_t step, struct taken *t)
 {
 	static struct js_persist_reader r;
-	size_t at = 0, room, n;
+	size_t at = 0, space, n;
 	const char *text;
 
 	memset(&r, 0, sizeof(r));
 	t->len = t->answers = 0;
 	for (int at_end = 0; !at_end;) {
 		enum js_persist_piece piece;
-		char *to = js_persist_room(&r, &room);
+		char *to = js_persist_room(&r, &space);
 
-		need(room > 0);
-		n = step < room ? step : room;
+		need(space > 0);
+		n = step < space ? step : space;
 		n = n < len - at ? n : len - at;
 		memcpy(to, stream + at, n);
 		r.end += n;
@@ -148,9 +148,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size == 0 || size > 4096)
 		return 0;
 	stream = longer(data + 1, size - 1, &len);
-	a.room = b.room = (len + 1) * 9 + 1000; /* of "failed\n" becomes most */
-	a.text = malloc(a.room);
-	b.text = malloc(b.room);
+	a.space = b.space = (len + 1) * 9 + 1000; /* of "failed\n" becomes most */
+	a.text = malloc(a.space);
+	b.text = malloc(b.space);
 	need(a.text != NULL && b.text != NULL);
 	take_lines(stream, len, &a);
 	take(stream, len, steps[*data % (sizeof(steps) / sizeof(steps[0]))], &b);

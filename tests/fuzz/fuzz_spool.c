@@ -40,9 +40,9 @@ static void make_dir(void)
  * second version on the checksum begins with the version's number. */
 static char *with_sums(const char *text, size_t len, char version, size_t *made)
 {
-	size_t room = len + 64, at;
+	size_t space = len + 64, at;
 	const char *p = text, *newline;
-	char *out = malloc(room + len * 40);
+	char *out = malloc(space + len * 40);
 	uLong crc;
 
 	need(out != NULL);

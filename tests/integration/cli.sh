@@ -133,7 +133,7 @@ unset JOBSTACK_STACK JOBSTACK_ENTRY JOBSTACK_ATTEMPT JOBSTACK_DATAPATH JOBSTACK_
 check 'by number and attempt' jobstack close -s a 1 --attempt 1
 check 'by number: the attempt that runs' jobstack close -s a 2
 check 'by datapath' jobstack close -s a /3 --exit 75
-is '... 75: uncharged, later' "$(sql "SELECT attempt, fails FROM span JOIN stack USING(stack_id) WHERE name='a' AND class=1")" $'2\t0'
+is '... 75: later, no failure counted' "$(sql "SELECT attempt, fails FROM span JOIN stack USING(stack_id) WHERE name='a' AND class=1")" $'2\t0'
 check 'never popped' says 2 'never popped' jobstack close -s a 5
 check 'never popped, by attempt' says 2 'never popped' jobstack close -s a 5 --attempt 1
 check 'an attempt that never was' says 2 'never popped' jobstack close -s a 1 --attempt 9
@@ -425,7 +425,7 @@ for signal in INT TERM; do
 	status=0
 	wait $runner || status=$?
 	is '... it ends by the signal' "$status" "$([[ $signal == INT ]] && echo 130 || echo 143)"
-	is '... everything is back in line, uncharged' "$(ledger sig$signal)" '0 0 30 0 0 0'
+	is '... everything is back in line, no failure counted' "$(ledger sig$signal)" '0 0 30 0 0 0'
 	# shellcheck disable=SC2046
 	check '... no command is left' fails_with 1 kill -0 $(cat started)
 done

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# A machine that gives no process, no thread, or no wait: no command that runs is harmed, each entry is done once and none is charged;
+# A machine that gives no process, no thread, or no wait: no command that runs is harmed, each entry is done once and no failure is counted;
 # the worker says what it lacks, and leaves when it waits in vain.
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
@@ -9,11 +9,11 @@ set -u
 jobstack init -q
 cc -std=c17 -O2 -shared -fPIC -o forks.so "$JOBSTACK_SOURCE/tests/fault/forks.c" -ldl -pthread || exit 1
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0 # of a build with it: forks.so comes before
-charged() { sql "SELECT CONCAT_WS(' ',COUNT(*),SUM(outcome<>0),MAX(attempt)) FROM attempt JOIN stack USING(stack_id) WHERE name='$1'"; }
+attempts_of() { sql "SELECT CONCAT_WS(' ',COUNT(*),SUM(outcome<>0),MAX(attempt)) FROM attempt JOIN stack USING(stack_id) WHERE name='$1'"; }
 workers() { sql "SELECT COUNT(*) FROM worker JOIN stack USING(stack_id) WHERE name='$1' AND ended IS NULL"; }
 shortage='Resource temporarily unavailable|Cannot allocate memory'
 
-# limited N STACK OPTIONS...: a worker in the background, with room for N processes and threads.  Root has no such limit; so it is
+# limited N STACK OPTIONS...: a worker in the background, that may have N processes and threads.  Root has no such limit; so it is
 # a user who has no other processes, or one in a user name space, where the count begins anew.
 cp "$JOBSTACK_BIN/jobstack-worker" . # the tree may lie where others can't read it
 chmod 711 .
@@ -39,12 +39,12 @@ numbered 1 8 | jobstack push -q -s none >/dev/null
 limited 6 none --slots 8 -- true
 none=$pid
 
-# room for three commands, and none for a look at other workers
+# enough processes for three commands, and none for a check of other workers
 numbered 1 8 | jobstack push -q -s some >/dev/null
 limited 9 some --slots 8 -- sh -c 'echo $$ >>pids; exec tail -s 0.1 --pid="$1" -f /dev/null' sh "$holder"
 some=$pid
 three_run() { [[ $(wc -l <some/pids) == 3 ]] && xargs kill -0 <some/pids; }
-check 'room for three commands: three run' wait_for 30 three_run
+check 'processes for three commands: three run' wait_for 30 three_run
 check '... it says, once, why no more do' wait_for 30 grep -qE 'Resource temporarily unavailable .*ulimit -u.*: 3 of 8 slots are busy' some/said
 check '... and gives back what can not be started' wait_for 30 ledger_is some '0 0 4 0 0 4'
 
@@ -68,7 +68,7 @@ check '... the third takes back what the dead one had' wait_for 60 test -e began
 is '... the commands ran on' "$(echo began.*) $(ledger look)" 'began.1.1 began.1.2 began.2.1 began.3.1 0 0 0 0 0 3'
 touch go
 wait $look
-is '... to their end' "$? $(ledger look) $(charged look)" '0 3 0 0 0 0 0 4 1 2'
+is '... to their end' "$? $(ledger look) $(attempts_of look)" '0 3 0 0 0 0 0 4 1 2'
 rm -f go
 
 # the Nth process or thread is refused, once or for a while
@@ -81,7 +81,7 @@ sweep() { # STACK OPTION...: status 0; or what is missing is told, and another w
 		[[ $(workers "$stack") == 0 ]] || { echo 'its worker has not ended'; return 1; }
 		worker -s "$stack" -- true || return 1
 	fi
-	[[ $(ledger "$stack") == '4 0 0 0 0 0' && $(charged "$stack") == '4 0 1' ]] || { ledger "$stack"; charged "$stack"; return 1; }
+	[[ $(ledger "$stack") == '4 0 0 0 0 0' && $(attempts_of "$stack") == '4 0 1' ]] || { ledger "$stack"; attempts_of "$stack"; return 1; }
 	audit "$stack"
 }
 refused=0
@@ -102,7 +102,7 @@ for n in 1 2 3 4 5; do
 	numbered 1 4 | LD_PRELOAD=$PWD/forks.so FAULT_FORK=$n jobstack run -q -s "run$n" -- true >said.run 2>&1 || status=$?
 	like "run: process $n is refused" "$status $(<said.run)" "^(0|70 .*($shortage))"
 	check '... again, and all is done' sh -c "seq -f /d/%.0f 1 4 | jobstack run -q -s run$n -- true >said.run2 2>&1 || { cat said.run2; false; }"
-	is '... once, and nobody was charged' "$(ledger run$n) $(charged run$n)" '4 0 0 0 0 0 4 0 1'
+	is '... once, and no failure was counted' "$(ledger run$n) $(attempts_of run$n)" '4 0 0 0 0 0 4 0 1'
 done
 
 # what a worker waits with fails: the kernel refuses to poll more descriptors than may be open
@@ -124,13 +124,13 @@ check '... its audit' audit "$stack"
 # the two from the beginning
 check 'no process for any command: it leaves' wait_for 90 sh -c "! kill -0 $none"
 wait "$none"
-is '... with 70; its entries are back, nobody is charged' "$? $(ledger none) $(charged none)" '70 0 0 8 0 0 0 0'
+is '... with 70; its entries are back, no failure is counted' "$? $(ledger none) $(attempts_of none)" '70 0 0 8 0 0 0 0'
 like '... it says why' "$(<none/said)" "no command could be started for 30 s: can't run true: Resource temporarily unavailable .*\`ulimit -u\`"
 check '... its audit' audit none
-check 'room for three commands: the same three run' three_run
+check 'processes for three commands: the same three run' three_run
 is '... it has told its need once' "$(grep -c 'slots are busy' some/said)" 1
 kill $holder
 wait "$some"
-is '... all eight are done, each once' "$? $(ledger some) $(charged some)" '0 8 0 0 0 0 0 8 0 1'
+is '... all eight are done, each once' "$? $(ledger some) $(attempts_of some)" '0 8 0 0 0 0 0 8 0 1'
 check '... its audit' audit some
 finish

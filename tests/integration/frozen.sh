@@ -15,14 +15,14 @@ echo "# SEED=$SEED"
 export JOBSTACK_STACK=ice
 seq -f /first/%.0f 1 2000 | jobstack push -q >/dev/null
 
-# One after the other, for ever: what a victim does.
-cat >victim-push <<'S'
+# One after the other, for ever: what the frozen process does.
+cat >work-push <<'S'
 while :; do seq -f /v/%.0f 1 3000 | jobstack push -q >/dev/null; done
 S
-cat >victim-script <<'S'
+cat >work-script <<'S'
 while :; do jobstack push -q /again >/dev/null; eval "$(jobstack pop -q)" && jobstack close -q; done
 S
-cat >victim-worker <<'S'
+cat >work-worker <<'S'
 while :; do jobstack-worker -q --slots 2 --idle-timeout 0 -- true; done
 S
 # what the others do meanwhile, and how long it took, in hundredths of a second
@@ -36,16 +36,16 @@ others() {
 # caught GROUP: one of the group's processes is a client of ours, frozen
 caught() { pgrep -g "$1" '^jobstack' >/dev/null; }
 for kind in push script worker; do
-	setsid bash victim-$kind >/dev/null 2>&1 &
-	victim=$!
-	wait_for 10 kill -0 -- -$victim
+	setsid bash work-$kind >/dev/null 2>&1 &
+	process=$!
+	wait_for 10 kill -0 -- -$process
 	worst=0 frozen=0 bad=0
 	for ((i = 0; i < 400 && frozen < 25; i++)); do
-		# a moment of its work: after so many turns of a loop that does nothing else
+		# a moment of its work: after a random number of iterations of an empty loop
 		for ((spin = RANDOM % 2000; spin > 0; spin--)); do :; done
-		kill -STOP -- -$victim
+		kill -STOP -- -$process
 		least=''
-		if caught $victim; then
+		if caught $process; then
 			frozen=$((frozen + 1))
 			# a lock that the frozen client holds stalls them again and again; a busy machine does not
 			least=1000000
@@ -54,7 +54,7 @@ for kind in push script worker; do
 				((TOOK < least)) && least=$TOOK
 			done
 		fi
-		kill -CONT -- -$victim
+		kill -CONT -- -$process
 		[[ $least ]] || continue
 		if ((least >= 200)); then # compared with the same while nobody is frozen
 			others || bad=$((bad + 1))
@@ -63,8 +63,8 @@ for kind in push script worker; do
 		fi
 		((least > worst)) && worst=$least
 	done
-	kill -KILL -- -$victim
-	wait $victim 2>/dev/null
+	kill -KILL -- -$process
+	wait $process 2>/dev/null
 	echo "# $kind: frozen $frozen times; the slowest push, pop and close of others took $worst hundredths of a second"
 	check "$kind: it was frozen" test "$frozen" -ge 10
 	check "$kind: nobody else failed" test "$bad" -eq 0

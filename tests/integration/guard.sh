@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# The time guard: what would not finish before the job's end is not started; what the wall time interrupts is charged to
-# nobody, but an entry that had all of the time, again and again, is set aside.  The job's end is what Slurm (23.02 and later)
+# The time guard: what would not finish before the job's end is not started; an entry that the wall time interrupts does not count
+# as failed, but one that had all of the time, again and again, is set aside.  The job's end is what Slurm (23.02 and later)
 # says in the environment; tests/e2e/death.sh has a real job.
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # The keeper and the lease: whoever of the two processes is killed or frozen, no command runs on behind it, what it held comes
-# back at once, nobody is charged; and a command leaves nothing behind that could still write.
+# back at once, no failure is counted; and a command leaves nothing behind that could still write.
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
@@ -63,7 +63,7 @@ kill -STOP "$child"
 check 'a frozen worker that nobody missed: its commands end' wait_for 10 commands_gone
 kill -CONT "$child"
 check '... it wakes, and goes on with new ones' wait_for 20 sh -c '[ "$(wc -l <pids)" = 8 ]'
-like '... what was ended is charged to nobody' "$(ended_as asleep)" '^3 the lease could not be kept 2$'
+like '... what was ended counts as no failure' "$(ended_as asleep)" '^3 the lease could not be kept 2$'
 kill -TERM "$keeper"
 wait "$keeper"
 is '... TERM to the keeper drains the worker' $? 0

@@ -220,7 +220,7 @@ done
 check '... in a script too' says 2 "can't be used in a persistent command" persistent -s fault --shell -- 'while read -r l; do echo {}; done'
 check '... and the word of -I' says 2 "@ can't be used in a persistent command" persistent -s fault -I @ -- cat @
 check '--recycle is for persistent commands' says 2 'recycle needs --persistent' worker -s fault --recycle 3 -- true
-is '... nobody was charged' "$(ledger fault) $(outcomes fault)" '0 0 1 0 0 0 '
+is '... no failure was counted' "$(ledger fault) $(outcomes fault)" '0 0 1 0 0 0 '
 check '-I makes {} an ordinary word' persistent -s fault -I @ --shell -- ': {}; while read -r e a p; do echo done; done'
 push_names dry ok 3
 is '--dry-run prints what it would read' "$(by_name -s dry --dry-run)" $'1 1 /d/ok\n2 1 /d/3'
@@ -239,7 +239,7 @@ check 'TERM: one runs' wait_for 20 test -s drain.running
 check '... the others are done' wait_for 20 ledger_is drain '2 0 0 0 0 1'
 kill -TERM "$(pgrep -P $pid)" # of timeout
 check '... it ends with 0' wait $pid
-is '... it goes back uncharged' "$(ledger drain) $(reasons drain | grep '^3')" '2 0 1 0 0 0 3 1 the worker was told to go'
+is '... it goes back without a failure' "$(ledger drain) $(reasons drain | grep '^3')" '2 0 1 0 0 0 3 1 the worker was told to go'
 is '... the idle one saw the end of its input' "$(wc -l <drain.pids) $(wc -l <drain.eof)" '2 1'
 check '... its audit' audit drain
 action slow 'sleep 1; echo done'

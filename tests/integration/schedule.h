@@ -293,12 +293,12 @@ static inline int do_begin(struct rival *r)
 }
 
 /* A rival that takes back what another holds, at the seq where it is. */
-static inline struct rival rival_recover(const struct rival *victim)
+static inline struct rival rival_recover(const struct rival *dead)
 {
-	struct rival r = rival(victim->stack);
+	struct rival r = rival(dead->stack);
 
-	r.id = victim->id;
-	r.seq = sql(holder, "SELECT seq FROM worker WHERE worker_id=%" PRIu64, victim->id);
+	r.id = dead->id;
+	r.seq = sql(holder, "SELECT seq FROM worker WHERE worker_id=%" PRIu64, dead->id);
 	return r;
 }
 

@@ -434,7 +434,7 @@ static void requeue_below_zero(void **state)
 	struct jobstack_requeue_result r = JOBSTACK_REQUEUE_RESULT_INIT;
 	struct jobstack_outcome o[6];
 	struct jobstack_batch b = JOBSTACK_BATCH_INIT, c = JOBSTACK_BATCH_INIT;
-	struct jobstack_worker *w, *victim;
+	struct jobstack_worker *w, *dead;
 
 	(void)state;
 	push.policy = &policy;
@@ -445,7 +445,7 @@ static void requeue_below_zero(void **state)
 
 		push_numbered(stack, &push, 8);
 		OK(jobstack_worker_begin(h, stack, NULL, &w, &e));
-		OK(jobstack_worker_begin(h, stack, NULL, &victim, &e));
+		OK(jobstack_worker_begin(h, stack, NULL, &dead, &e));
 		OK(take_step(w, NULL, 0, 6, &b, NULL, &e));
 		for (size_t j = 0; j < 6; j++)
 			o[j] = outcome(jobstack_batch_entry(&b, j)->entry, 1, verdicts[i], i);
@@ -454,18 +454,18 @@ static void requeue_below_zero(void **state)
 		f.states = i == 0 ? JOBSTACK_IS_DONE : JOBSTACK_IS_DEAD;
 		OK(jobstack_requeue(h, stack, &f, 0, &r, &e));
 		assert_true(r.requeued == 6);
-		OK(take_step(victim, NULL, 0, 1, &c, NULL, &e));
+		OK(take_step(dead, NULL, 0, 1, &c, NULL, &e));
 		jobstack_batch_free(&c);
 		OK(jobstack_pop(h, stack, NULL, 1, &b, &e));
 		o[0] = outcome(jobstack_batch_entry(&b, 0)->entry, jobstack_batch_entry(&b, 0)->attempt, JOBSTACK_DONE,
 			       0);
 		OK(jobstack_close(h, stack, o, 1, NULL, &e));
 		jobstack_batch_free(&b);
-		OK(jobstack_recover(h, stack, jobstack_worker_id(victim), 1, "gone", NULL, &e));
+		OK(jobstack_recover(h, stack, jobstack_worker_id(dead), 1, "gone", NULL, &e));
 		OK(jobstack_worker_end(w, NULL, 0, "over", &e));
 		look(stack);
 		assert_true(st.done == 1 && st.dead == 0 && st.ready == 7 && st.workers == 0);
-		jobstack_worker_free(victim);
+		jobstack_worker_free(dead);
 		jobstack_worker_free(w);
 	}
 }

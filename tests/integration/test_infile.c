@@ -155,7 +155,7 @@ static int read_all(int fd, unsigned char *to, size_t n)
 }
 
 /* One packet; its length, or -1 at the end. */
-static ssize_t get(int fd, unsigned char *seq, char *to, size_t room)
+static ssize_t get(int fd, unsigned char *seq, char *to, size_t space)
 {
 	unsigned char head[4];
 	size_t n;
@@ -164,7 +164,7 @@ static ssize_t get(int fd, unsigned char *seq, char *to, size_t room)
 		return -1;
 	n = (size_t)head[0] | (size_t)head[1] << 8 | (size_t)head[2] << 16;
 	*seq = (unsigned char)(head[3] + 1);
-	if (n >= room || read_all(fd, (unsigned char *)to, n) != 0)
+	if (n >= space || read_all(fd, (unsigned char *)to, n) != 0)
 		return -1;
 	to[n] = '\0';
 	return (ssize_t)n;

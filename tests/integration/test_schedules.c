@@ -20,7 +20,8 @@ static void two_recoveries(void **state)
 	w = rival_worker("two", 5);
 	a = rival_recover(&w);
 	b = rival_recover(&w);
-	hold_attempt("two", 3, 1); /* the first has taken the victim's row, and is about to write its losses */
+	hold_attempt("two", 3,
+		     1); /* the first holds the lock of the dead worker's row, and is about to write its losses */
 	start(&a, do_recover);
 	until_waiting(1);
 	start(&b, do_recover);
@@ -35,7 +36,7 @@ static void two_recoveries(void **state)
 	over(&w);
 }
 
-/* The same with both at the very start of their transactions: both have read what the victim holds. */
+/* The same with both at the very start of their transactions: both have read what the dead worker holds. */
 static void two_recoveries_abreast(void **state)
 {
 	struct rival w, a, b;

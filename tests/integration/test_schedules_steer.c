@@ -215,18 +215,18 @@ static void pop_and_priority(void **state)
 	over(&p);
 }
 
-/* Two that pop at once where there is room for one. */
+/* Two that pop at once where the limit allows one. */
 static void pops_at_the_limit(void **state)
 {
 	struct rival a, b;
 
 	(void)state;
-	push_numbered("room", NULL, 3);
-	limit("room", 1);
-	a = rival("room");
-	b = rival_worker("room", 0);
+	push_numbered("limited", NULL, 3);
+	limit("limited", 1);
+	a = rival("limited");
+	b = rival_worker("limited", 0);
 	a.k = b.k = 2;
-	hold("gate WHERE stack_id=%" PRIu64, id_of("room"));
+	hold("gate WHERE stack_id=%" PRIu64, id_of("limited"));
 	start(&a, do_pop);
 	until_waiting(1);
 	start(&b, do_step);
@@ -235,7 +235,7 @@ static void pops_at_the_limit(void **state)
 	ENDS(&a, 0);
 	ENDS(&b, 0);
 	assert_true(a.batch.count == 1 && b.batch.count == 0);
-	audit("room", 2, 1, 0, 0);
+	audit("limited", 2, 1, 0, 0);
 	over(&a);
 	over(&b);
 }

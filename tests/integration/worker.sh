@@ -90,7 +90,7 @@ check 'a stack that is not there' fails_with 2 worker -s nosuch -- true
 check 'no command' fails_with 2 worker -s fault
 check 'an option that is not one' fails_with 2 worker -s fault --slots many -- true
 check 'an output directory that can not be made' fails_with 2 worker -s fault --output /proc/nosuch/{#} -- true
-is '... nobody was charged' "$(ledger fault) $(outcomes fault)" '0 0 3 0 0 0 '
+is '... no failure was counted' "$(ledger fault) $(outcomes fault)" '0 0 3 0 0 0 '
 numbered 1 30 | jobstack push -q -s breaker >/dev/null
 check 'the first 20 all fail: the breaker' fails_with 1 worker -s breaker -- false
 is '... pauses the stack' "$(sql "SELECT state FROM stack WHERE name='breaker'")" 1
@@ -160,7 +160,7 @@ for signal in TERM USR1; do
 	check "$signal: two run" wait_for 20 ledger_is $signal '0 0 18 0 0 2'
 	kill -$signal "$(pgrep -P $pid)" # of timeout
 	check '... it ends with 0' wait $pid
-	is '... and all goes back uncharged' "$(ledger $signal) $(outcomes $signal | cut -d' ' -f2-3 | sort -u)" '0 0 20 0 0 0 1 interrupted'
+	is '... and all goes back without a failure' "$(ledger $signal) $(outcomes $signal | cut -d' ' -f2-3 | sort -u)" '0 0 20 0 0 0 1 interrupted'
 	check '... its audit' audit $signal
 done
 check '... no command is left' sh -c '! kill -0 $(cat pids) 2>/dev/null'
@@ -195,5 +195,5 @@ text=$(own_mounts bash full.sh 2>&1) && status=0 || status=$?
 is 'a full disk under the log: the worker ends' "$status" 2
 like '... and says so' "$text" 'No space left on device.*does not count as a failed attempt'
 check '... nothing is lost' audit full
-like '... nobody was charged' "$(ledger full)" '^[12] 0 [89] 0 0 0$'
+like '... no failure was counted' "$(ledger full)" '^[12] 0 [89] 0 0 0$'
 finish

@@ -57,7 +57,7 @@ typedef worker {
 	unsigned age : 2;	/* ticks since the last successful step was sent: the lease, as the worker counts it */
 	unsigned since : 2;	/* ticks since the present step was sent */
 	bool gone;		/* the process is no more */
-	unsigned victim : 2 = NOBODY;	/* whom it gives up; */
+	unsigned target : 2 = NOBODY;	/* the worker that it declares dead; */
 	bool same;		/* his seq is still what it saw; */
 	unsigned loot : N	/* what is in his claims */
 };
@@ -77,7 +77,7 @@ hidden byte i, j, k, took, ok;
 
 #define ready		(entry[0].span + entry[1].span > 0)
 #define finished	(entry[0].over + entry[1].over == N)
-#define free(w)		(!me[w].gone && me[w].step == IDLE && me[w].victim == NOBODY)
+#define free(w)		(!me[w].gone && me[w].step == IDLE && me[w].target == NOBODY)
 #define unstarted(w)	(me[w].hands & ~(me[w].did | mine[w].back | (1 << me[w].runs)) & ALL)
 #ifdef EARLY
 #define WATCH (LEASE - 1)
@@ -125,9 +125,9 @@ inline try_again(e) {	/* failed or lost: back to a span, or dead */
 /* seq moved: who carries an older copy of it can't match any more, changes nothing, and so can be forgotten. */
 inline no_copy_fits(w) {
 	for (i : 0 .. W - 1) {
-		me[i].same = me[i].same && me[i].victim != w;
+		me[i].same = me[i].same && me[i].target != w;
 #ifndef NO_GUARD
-		me[i].victim = (me[i].victim == w -> NOBODY : me[i].victim)
+		me[i].target = (me[i].target == w -> NOBODY : me[i].target)
 #endif
 	}
 	ghost[w].same = 0;
@@ -165,14 +165,14 @@ inline transaction(w, p, equal) {
 		}
 		row[w].claim = row[w].claim | took;
 		row[w].ended = row[w].ended || p.bye;
-		for (i : 0 .. W - 1) { if :: me[i].victim == w -> can_happen(1) :: else fi }	/* he lives */
+		for (i : 0 .. W - 1) { if :: me[i].target == w -> can_happen(1) :: else fi }	/* he lives */
 		no_copy_fits(w);
 		balance()
 	:: else
 	fi
 }
 
-/* Recovery in the server: the victim's row is ended if it is still at that seq; then what is in its claims is lost. */
+/* Recovery in the server: the dead worker's row is ended if it is still at that seq; then what is in its claims is lost. */
 inline recover(w, v) {
 #ifdef NO_GUARD
 	ok = 1;
@@ -190,12 +190,12 @@ inline recover(w, v) {
 		balance()
 	:: else
 	fi;
-	me[w].victim = NOBODY; me[w].same = 0; me[w].loot = 0
+	me[w].target = NOBODY; me[w].same = 0; me[w].loot = 0
 }
 
 /* The process ends.  What was in its memory is no more; what it has sent may still arrive; its command runs on. */
 inline leave(w) {
-	me[w].gone = 1; me[w].hands = 0; me[w].did = 0; me[w].victim = NOBODY; me[w].same = 0; me[w].loot = 0;
+	me[w].gone = 1; me[w].hands = 0; me[w].did = 0; me[w].target = NOBODY; me[w].same = 0; me[w].loot = 0;
 	me[w].since = 0; me[w].got = 0; me[w].matched = 0; me[w].again = 0;
 	if
 	:: me[w].step == SENT
@@ -235,7 +235,7 @@ inline read_answer(w) {
 	fi
 }
 
-inline give_up(w, v) { me[w].victim = v; me[w].same = 1;
+inline declare_dead(w, v) { me[w].target = v; me[w].same = 1;
 #ifdef NO_GUARD
 	me[w].loot = row[v].claim
 #endif
@@ -286,9 +286,9 @@ end:	do
 		}
 #endif
 #ifndef NO_RECOVERY	/* somebody is dead: he is looked at, and then taken back from */
-	:: d_step { free(w) && sees_dead(w, 1) -> v = other(w, 1); give_up(w, v); v = 0 }
-	:: d_step { free(w) && sees_dead(w, 2) -> v = other(w, 2); give_up(w, v); v = 0 }
-	:: d_step { me[w].victim != NOBODY -> v = me[w].victim; recover(w, v); v = 0 }
+	:: d_step { free(w) && sees_dead(w, 1) -> v = other(w, 1); declare_dead(w, v); v = 0 }
+	:: d_step { free(w) && sees_dead(w, 2) -> v = other(w, 2); declare_dead(w, v); v = 0 }
+	:: d_step { me[w].target != NOBODY -> v = me[w].target; recover(w, v); v = 0 }
 #endif
 	od
 }

@@ -417,8 +417,8 @@ static void test_limit(void **state)
 	js_buf_free(&expected);
 }
 
-/* A command that prints for ever takes no more room than its limit and what it prints between two looks; what is kept
- * is its beginning and its end. */
+/* A command that prints for ever takes no more disk space than its limit plus what it prints between two checks; what
+ * is kept is its beginning and its end. */
 static void test_trim(void **state)
 {
 	struct js_packlog_place place;

@@ -28,7 +28,7 @@ static void test_encode(void **state)
 		to[n] = '\0';
 		assert_string_equal(to, rows[i].line);
 	}
-	memset(name, '\n', sizeof(name)); /* the longest there is fills the room just so */
+	memset(name, '\n', sizeof(name)); /* the longest there is fills the space exactly */
 	assert_int_equal(js_persist_encode(to, UINT64_MAX, UINT32_MAX, name, JOBSTACK_DATAPATH_MAX),
 			 JS_PERSIST_REQUEST);
 	assert_memory_equal(to, "18446744073709551615 4294967295 \\n", 34);
@@ -99,16 +99,16 @@ static void feed(const char *text, size_t len, size_t step, struct js_buf *out)
 	static struct js_persist_reader r;
 	enum js_persist_piece piece;
 	const char *piece_text;
-	size_t room, n, at = 0;
+	size_t space, n, at = 0;
 
 	memset(&r, 0, sizeof(r));
 	js_buf_reset(out);
 	js_buf_str(out, "");
 	for (int at_end = 0; !at_end;) {
-		char *to = js_persist_room(&r, &room);
+		char *to = js_persist_room(&r, &space);
 
-		assert_true(room > 0);
-		n = step < room ? step : room;
+		assert_true(space > 0);
+		n = step < space ? step : space;
 		n = n < len - at ? n : len - at;
 		memcpy(to, text + at, n);
 		r.end += n;

@@ -102,7 +102,7 @@ static void test_orphans_come_to_the_subreaper(void **state)
 	orphans_come_to_the_subreaper();
 }
 
-/* More children than one read of the list takes; and no more are given than there is room for. */
+/* More children than one read of the list takes; and no more are returned than fit. */
 static void test_many_children(void **state)
 {
 	pid_t pids[MANY + 64], started[MANY];

@@ -72,7 +72,7 @@ static struct sockaddr_in loopback(uint16_t port)
 	return a;
 }
 
-/* Writes all of it.  Both sides of a query protocol read what they are sent, so waiting for room can't be for ever. */
+/* Writes all of it.  Both sides of a query protocol read what they are sent, so waiting for space can't be for ever. */
 static void put(const struct end *to, const char *bytes, size_t len)
 {
 	while (len > 0) {

@@ -10,9 +10,9 @@
 int main(void)
 {
 	char *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 
-	while (getline(&line, &room, stdin) > 0)
+	while (getline(&line, &capacity, stdin) > 0)
 		if (puts("done") < 0 || fflush(stdout) != 0)
 			return 1;
 	free(line);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
 idle: what a worker costs while its commands take their time: one worker with 64 slots, all of them in a command that
-sleeps.  Memory is that of the worker and its keeper (PSS: shared pages count by their share), CPU what the kernel charged
+sleeps.  Memory is that of the worker and its keeper (PSS: shared pages count by their share), CPU what the kernel counted
 both over a minute, queries what the server counted meanwhile less our own questions.
 """
 import os

@@ -36,14 +36,14 @@ int main(int argc, char **argv)
 {
 	long most = argc == 3 ? strtol(argv[1], NULL, 10) : 0, running = 0;
 	char *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	ssize_t n;
 
 	if (most <= 0) {
 		fprintf(stderr, "usage: bench-spawn RUNNING PROGRAM <NAMES\n");
 		return 2;
 	}
-	while ((n = getline(&line, &room, stdin)) > 0) {
+	while ((n = getline(&line, &capacity, stdin)) > 0) {
 		char *child[3] = {argv[2], line, NULL};
 		pid_t pid;
 
