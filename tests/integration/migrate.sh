@@ -102,4 +102,36 @@ check 'what the old worker held is taken back' wait_for 30 taken_back
 check 'and it is worked on' sh -c 'mkdir d && cd d && exec timeout 300 jobstack-worker -q -s old --idle-timeout 0.1s --chdir . -- true'
 is '... to where the push is' "$(ledger old)" '8 1 0 0 1 0'
 check '... balanced' jobstack check -s old
+
+# A worker of the first version is alive: it would fail after the upgrade.  Later it has left its outcome in a spool, and is gone.
+# (The worker is of this version; its rows are taken to a database of the first one.)
+cp "$JOBSTACK_DEFAULTS_FILE" its.cnf
+jobstack push -q -s late /go >/dev/null
+JOBSTACK_DEFAULTS_FILE=its.cnf jobstack-worker -q -s late -- sh -c 'until test -e go; do sleep 0.05; done' 2>late.err &
+keeper=$!
+at_work() { [[ $(sql "SELECT running IS NOT NULL FROM worker JOIN stack USING(stack_id) WHERE name='late'") == 1 ]]; }
+check 'a worker is at work' wait_for 60 at_work
+sed -i 's/^port=.*/port=1/; s/^socket=.*/socket=none/' its.cnf
+# shellcheck disable=SC2046
+for id in $(sql "SELECT id FROM information_schema.processlist WHERE db=DATABASE() AND id<>CONNECTION_ID()"); do sql "KILL $id" 2>/dev/null; done
+touch go
+check '... and loses its database' wait_for 60 eval 'compgen -G "jobstack-logs/late/*.spool" >/dev/null && grep -q " o " jobstack-logs/late/*.spool'
+worker=$(pgrep -P $keeper -x jobstack-worker)
+kill -KILL $keeper "$worker"
+wait $keeper 2>/dev/null
+id=$(sql "SELECT stack_id FROM stack WHERE name='late'")
+while read -r table _; do sql "CREATE TABLE its_$table AS SELECT * FROM $table WHERE stack_id=$id"; done <first.columns
+first_version
+while read -r table list; do sql "INSERT INTO $table($list) SELECT $list FROM its_$table; DROP TABLE its_$table"; done <first.columns
+sql "UPDATE worker SET beat=UTC_TIMESTAMP(6) WHERE stack_id=$id"
+number=$(sql "SELECT worker_id FROM worker WHERE stack_id=$id")
+check 'no upgrade while it lives' says 1 \
+	"workers of the older schema version 1 are alive and would fail after the upgrade: worker $number on [^ ]+ .stack .late..: let them end .SIGTERM drains a worker., then run .jobstack init. again" jobstack init
+is '... nothing was changed' "$(version)" 1
+sql "UPDATE worker SET beat=beat-INTERVAL 1 HOUR WHERE stack_id=$id"
+check 'when it has been silent for its lease' jobstack init -q
+is '... the schema is the newest' "$(version)" "$newest"
+like 'its spool is delivered' "$(jobstack close --replay jobstack-logs/late/*.spool 2>&1)" '^1 delivered, 0 delivered before, 0 too late'
+is '... and counts' "$(sql "SELECT GROUP_CONCAT(entry_id,' ',outcome) FROM attempt WHERE stack_id=$id")" '1 0'
+check '... balanced' jobstack check -s late
 finish
