@@ -13,7 +13,7 @@
 #include "view/json.h"
 #include "view/text.h"
 #include "insight/stack.h"
-#include "slurm/identity.h"
+#include "slurm/env.h"
 #include "slurm/query.h"
 
 #include <errno.h>

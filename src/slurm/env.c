@@ -6,10 +6,15 @@
 #include "slurm/env.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/num.h"
+#include "process/proc.h"
 
+#include <inttypes.h>
+#include <pwd.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,17 +28,19 @@ static const char *get_text(const char *(*get)(const char *name), const char *na
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-static int64_t parse_env_number(const char *value, int64_t low, int64_t high, int64_t none)
+static int64_t get_number(const char *(*get)(const char *name), const char *name, int64_t low, int64_t high,
+			  int64_t unset)
 {
+	const char *value = get(name);
 	int64_t n;
 
-	return value != NULL && js_num_i64(value, low, high, &n) == 0 ? n : none;
+	return value != NULL && js_num_i64(value, low, high, &n) == 0 ? n : unset;
 }
 
 /* Seconds since 1970 as microseconds, or -1. */
-static int64_t read_seconds(const char *value)
+static int64_t get_time(const char *(*get)(const char *name), const char *name)
 {
-	int64_t seconds = parse_env_number(value, 1, INT64_MAX / JS_SECOND_US, -1);
+	int64_t seconds = get_number(get, name, 1, INT64_MAX / JS_SECOND_US, -1);
 
 	return seconds < 0 ? -1 : seconds * JS_SECOND_US;
 }
@@ -42,7 +49,7 @@ void js_slurm_env_read(struct js_slurm_env *env, const char *(*get)(const char *
 {
 	memset(env, 0, sizeof(*env));
 	env->job = get_text(get, "SLURM_JOB_ID", "SLURM_JOBID");
-	env->job_id = parse_env_number(env->job, 1, UINT32_MAX, -1);
+	env->job_id = env->job != NULL && js_num_i64(env->job, 1, UINT32_MAX, &env->job_id) == 0 ? env->job_id : -1;
 	env->in_slurm = env->job_id >= 0;
 	env->cluster = get_text(get, "SLURM_CLUSTER_NAME", NULL);
 	env->array_job = get_text(get, "SLURM_ARRAY_JOB_ID", NULL);
@@ -51,10 +58,10 @@ void js_slurm_env_read(struct js_slurm_env *env, const char *(*get)(const char *
 	env->account = get_text(get, "SLURM_JOB_ACCOUNT", NULL);
 	env->qos = get_text(get, "SLURM_JOB_QOS", NULL);
 	env->partition = get_text(get, "SLURM_JOB_PARTITION", NULL);
-	env->start_us = read_seconds(get_text(get, "SLURM_JOB_START_TIME", NULL));
-	env->end_us = read_seconds(get_text(get, "SLURM_JOB_END_TIME", NULL));
-	env->cpus_per_task = parse_env_number(get_text(get, "SLURM_CPUS_PER_TASK", NULL), 1, INT32_MAX, -1);
-	env->restarts = parse_env_number(get_text(get, "SLURM_RESTART_COUNT", NULL), 0, INT32_MAX, 0);
+	env->start_us = get_time(get, "SLURM_JOB_START_TIME");
+	env->end_us = get_time(get, "SLURM_JOB_END_TIME");
+	env->cpus_per_task = get_number(get, "SLURM_CPUS_PER_TASK", 1, INT32_MAX, -1);
+	env->restarts = get_number(get, "SLURM_RESTART_COUNT", 0, INT32_MAX, 0);
 	env->node = get_text(get, "SLURMD_NODENAME", NULL);
 	if (env->node != NULL)
 		return;
@@ -83,22 +90,84 @@ unsigned js_slurm_cpus(void)
 
 unsigned js_slurm_slots(const struct js_slurm_env *env, unsigned cpus, char *why, size_t size)
 {
-	int64_t wanted = env->cpus_per_task;
-	unsigned slots;
+	int64_t wanted = env->cpus_per_task; /* -1, or at least 1 */
+	unsigned slots = wanted < 0 ? 1 : wanted < cpus ? (unsigned)wanted : cpus;
+	char limit[64] = "";
 
-	if (wanted < 0)
-		slots = 1;
-	else
-		slots = (uint64_t)wanted < cpus ? (unsigned)wanted : cpus;
-	if (slots < 1)
-		slots = 1;
+	if (wanted > cpus)
+		(void)snprintf(limit, sizeof(limit), ", but only %u CPU%s available", cpus,
+			       cpus == 1 ? " is" : "s are");
 	if (wanted < 0)
 		(void)snprintf(why, size, "1 slot: SLURM_CPUS_PER_TASK is not set");
-	else if ((uint64_t)wanted > cpus)
-		(void)snprintf(why, size, "%u slot%s: SLURM_CPUS_PER_TASK=%lld, but only %u CPU%s available", slots,
-			       slots == 1 ? "" : "s", (long long)wanted, cpus, cpus == 1 ? " is" : "s are");
 	else
-		(void)snprintf(why, size, "%u slot%s: SLURM_CPUS_PER_TASK=%lld", slots, slots == 1 ? "" : "s",
-			       (long long)wanted);
+		(void)snprintf(why, size, "%u slot%s: SLURM_CPUS_PER_TASK=%lld%s", slots, slots == 1 ? "" : "s",
+			       (long long)wanted, limit);
 	return slots;
+}
+
+#define SLURM_INTERACTIVE 0xfffffffaull /* the step of salloc's shell on a node */
+
+/* In which step this process is, by the slurmstepd above it.  The environment may name one of another job: what sbatch
+ * was called from hands its SLURM_STEP_ID on to the batch script.  Returns 0 if none is above. */
+static int find_step(int64_t job, char step[32])
+{
+	char path[64], name[32];
+	struct js_buf text = {0};
+	pid_t pid = getppid();
+	struct js_proc proc;
+	int64_t of_job;
+	int found = 0;
+
+	step[0] = '\0';
+	for (int up = 0; up < 64 && pid > 1 && !found; up++) {
+		js_buf_reset(&text);
+		(void)snprintf(path, sizeof(path), "/proc/%ld/cmdline", (long)pid);
+		if (js_file_read(path, &text) != 0)
+			break;
+		found = strncmp(text.data, "slurmstepd: [", 13) == 0;
+		if (!found)
+			pid = js_proc_read(pid, &proc) == 0 ? proc.parent : -1;
+	}
+	if (found && sscanf(text.data, "slurmstepd: [%" SCNd64 ".%31[^]]", &of_job, name) == 2 && of_job == job &&
+	    strncmp(name, "batch", 5) != 0 && strncmp(name, "extern", 6) != 0)
+		(void)snprintf(step, 32, "%llu",
+			       strncmp(name, "interactive", 11) == 0 ? SLURM_INTERACTIVE : strtoull(name, NULL, 10));
+	js_buf_free(&text);
+	return found;
+}
+
+static const char *get_variable(const char *name)
+{
+	return getenv(name);
+}
+
+void js_slurm_identify(struct js_slurm_identity *id, struct jobstack_worker_options *o)
+{
+	const struct passwd *me = getpwuid(geteuid());
+
+	memset(id, 0, sizeof(*id));
+	js_slurm_env_read(&id->env, get_variable);
+	if (gethostname(id->host, sizeof(id->host) - 1) == 0)
+		o->host = id->host;
+	js_proc_space(id->boot);
+	o->boot = id->boot[0] == '\0' ? NULL : id->boot;
+	if (me != NULL) {
+		(void)snprintf(id->user, sizeof(id->user), "%s", me->pw_name);
+		o->user = id->user;
+	}
+	o->cwd = getcwd(id->cwd, sizeof(id->cwd));
+	o->pid = (int64_t)getpid();
+	o->pid_start = js_proc_start(getpid());
+	o->node = id->env.node[0] == '\0' ? NULL : id->env.node;
+	o->job_start_us = id->env.start_us;
+	o->cluster = id->env.cluster;
+	o->job = id->env.job;
+	o->array_job = id->env.array_job;
+	o->array_task = id->env.array_task;
+	o->step = id->env.step;
+	if (id->env.in_slurm && find_step(id->env.job_id, id->step))
+		o->step = id->step[0] != '\0' ? id->step : NULL;
+	o->account = id->env.account;
+	o->qos = id->env.qos;
+	o->partition = id->env.partition;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What the environment tells of the Slurm job that this process is in.  Asks nobody.
+ * What the environment tells of the Slurm job that this process is in, and who this process is.  Asks nobody.
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "jobstack/jobstack.h"
 
 /* Texts are NULL, numbers -1 where the environment does not tell.  The texts are what GET gave, and live as long. */
 struct js_slurm_env {
@@ -29,3 +28,13 @@ unsigned js_slurm_cpus(void);
 /* How many slots a worker has that was not told: the smaller of CPUS_PER_TASK (else 1) and CPUS (js_slurm_cpus).
  * WHY (SIZE bytes) says so: "2 slots: SLURM_CPUS_PER_TASK=4, but only 2 CPUs are available". */
 unsigned js_slurm_slots(const struct js_slurm_env *env, unsigned cpus, char *why, size_t size);
+
+/* Who this process is, for its row in the table of workers. */
+struct js_slurm_identity {
+	struct js_slurm_env env;
+	char host[256], boot[64], user[64], step[32], cwd[4097];
+};
+
+/* Fills what OPTIONS says about the process: host, boot, process, user, Slurm job.  The texts are IDENTITY's and the
+ * environment's, and live as long.  What is not known is left out. */
+void js_slurm_identify(struct js_slurm_identity *identity, struct jobstack_worker_options *options);

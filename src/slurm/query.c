@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Asks Slurm, in a child.  Promise: whatever the module and libslurm do there (wait, exit, crash), this process
- * goes on, with an answer or an error, once the time limit is over at the latest.
+ * Asks Slurm, in a child process.  Promise: whatever the module and libslurm do there (wait, exit, crash), this process
+ * continues, with an answer or an error, once the time limit is over at the latest.  Nothing that the child does
+ * changes anything here but the memory that both share, and no child is left.
  */
 #define _GNU_SOURCE
-#include "slurm/asking.h"
+#include "slurm/query.h"
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -12,14 +13,22 @@
 #include "base/num.h"
 #include "process/child.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define MODULE "jobstack_slurm.so"
 #define LIMIT_US (15 * JS_SECOND_US)
+#define PATIENCE_US (2 * JS_SECOND_US) /* to get a process: without one, a worker would have no time limit */
+#define PROGRESS 3		       /* the child's descriptor: a byte for each answer */
 
 /* -------------------------------------------------------------------------------------------- finding the module */
 
@@ -82,35 +91,231 @@ done:
 	return rc;
 }
 
-/* libslurm ends its caller for that, and has no number for it: only its last words say so. */
-static int has_no_config(const struct js_slurm_asking *a)
+/* ------------------------------------------------------------------------------------------------- one question */
+
+/* Memory that the child writes and this process reads. */
+struct shared {
+	int code; /* 0, or the JOBSTACK_E code of an error, which TEXT explains */
+	char text[600];
+	int finished;  /* there are no more answers */
+	size_t filled; /* so many elements of OUT are valid */
+	size_t found;  /* js_slurm_queued: so many there are */
+	_Alignas(max_align_t) char out[];
+};
+
+struct question {
+	/* Runs in the child; its answers go to shared->out.  0, or -1 with shared->text filled. */
+	int (*ask)(const struct js_slurm_ops *ops, const struct question *q);
+	uint32_t uid;
+	const uint32_t *job_ids;
+	const char *stack;
+	void *out; /* N elements of SIZE bytes */
+	size_t size, n;
+	size_t enough; /* with so many elements the question has not failed, even if the child does not finish */
+	int rest;      /* so many time limits all answers after the first may take together; 0: each may take one */
+	const char *module;
+	struct shared *shared;
+};
+
+/* ----------------------------------------------------------------------------------------------------- the child */
+
+static void exit_at_once(void)
 {
-	return a->last_len > 0 && strstr(a->last, "configuration source") != NULL;
+	_exit(1);
 }
 
-/* Why there is no further answer: GOT and STATUS are what asking_next and asking_end gave. */
-static int explain_silence(int64_t limit_us, const struct js_slurm_asking *a, int got, int status,
-			   struct jobstack_error *error)
+/* N more elements are valid.  The byte tells the parent that the child gets on. */
+static void report_progress(const struct question *q, size_t n)
+{
+	q->shared->filled += n;
+	if (write(PROGRESS, "", 1) != 1)
+		_exit(1);
+}
+
+static int ask_jobs(const struct js_slurm_ops *ops, const struct question *q)
+{
+	struct js_slurm_job *jobs = (void *)q->shared->out;
+	char *text = q->shared->text;
+	int rc = 0;
+
+	if (q->uid != JS_SLURM_ANYBODY && q->n > 1) { /* of one user: one question */
+		rc = ops->user_jobs(q->uid, q->job_ids, q->n, jobs, text, sizeof(q->shared->text));
+		if (rc == 0)
+			report_progress(q, q->n);
+		return rc;
+	}
+	for (size_t i = 0; i < q->n && rc == 0; i++) {
+		rc = ops->job(q->job_ids[i], &jobs[i], text, sizeof(q->shared->text));
+		if (rc == 0)
+			report_progress(q, 1);
+	}
+	return rc; /* after an error, the next one would wait for as long */
+}
+
+static int ask_steps(const struct js_slurm_ops *ops, const struct question *q)
+{
+	struct js_slurm_step *steps = (void *)q->shared->out;
+
+	memcpy(steps, q->out, q->n * sizeof(*steps));
+	if (ops->steps(steps, q->n, q->shared->text, sizeof(q->shared->text)) != 0)
+		return -1;
+	report_progress(q, q->n); /* before the nodes are asked, which may take long */
+	for (size_t i = 0; i < q->n; i++)
+		if (steps[i].listed == 0 && steps[i].down == 0)
+			(void)ops->at_node(&steps[i], q->shared->text, sizeof(q->shared->text));
+	return 0;
+}
+
+static void add_queued(void *ctx, const struct js_slurm_queued *job)
+{
+	const struct question *q = ctx;
+
+	if (q->shared->found++ < q->n)
+		((struct js_slurm_queued *)(void *)q->shared->out)[q->shared->filled++] = *job;
+}
+
+static int ask_queued(const struct js_slurm_ops *ops, const struct question *q)
+{
+	return ops->queued(q->uid, q->stack, add_queued, (void *)(uintptr_t)q, q->shared->text,
+			   sizeof(q->shared->text));
+}
+
+static int ask_conf(const struct js_slurm_ops *ops, const struct question *q)
+{
+	int rc = ops->conf((void *)q->shared->out, q->shared->text, sizeof(q->shared->text));
+
+	q->shared->filled = rc == 0;
+	return rc;
+}
+
+static _Noreturn void refuse_question(struct shared *shared, const char *what, const char *why)
+{
+	shared->code = JOBSTACK_ECONFLICT;
+	(void)snprintf(shared->text, sizeof(shared->text), "%s: %s", what, why);
+	_exit(1);
+}
+
+/* What the child does.  If libslurm ends the process, that must not run this program's exit handlers, nor flush its
+ * stdio. */
+static const char *answer_question(const void *arg)
+{
+	const struct question *q = arg;
+	const struct js_slurm_ops *ops;
+	void *module;
+
+	(void)dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+	(void)atexit(exit_at_once);
+	/* RTLD_GLOBAL: libslurm's plugins look for its symbols in the program */
+	module = dlopen(q->module, RTLD_NOW | RTLD_GLOBAL);
+	if (module == NULL)
+		refuse_question(q->shared, "the Slurm module can't be opened", dlerror());
+	ops = dlsym(module, JS_SLURM_SYMBOL);
+	if (ops == NULL || ops->abi != JS_SLURM_ABI || ops->job_size != sizeof(struct js_slurm_job) ||
+	    ops->step_size != sizeof(struct js_slurm_step) || ops->conf_size != sizeof(struct js_slurm_conf) ||
+	    ops->queued_size != sizeof(struct js_slurm_queued))
+		refuse_question(q->shared, "the Slurm module is of another version of jobstack", q->module);
+	if (q->ask(ops, q) != 0)
+		q->shared->code = JOBSTACK_EFILE;
+	q->shared->finished = q->shared->code == 0;
+	_exit(0);
+}
+
+/* ---------------------------------------------------------------------------------------------------- the parent */
+
+/* The child, and what it says. */
+struct asking {
+	pid_t pid;
+	int progress[2], said[2]; /* pipes: PROGRESS, and what libslurm prints */
+	char last[300];		  /* of what libslurm printed: the last line that is not empty */
+	size_t last_len;
+	int line_ended, late;
+};
+
+static int start_child(struct asking *a, const struct question *q, struct jobstack_error *error)
+{
+	struct js_child child = {.shut_others = 1,
+				 .death_signal = SIGKILL,
+				 .patience_us = PATIENCE_US,
+				 .group = JS_CHILD_OURS,
+				 .ignored = JS_CHILD_IGNORED_NOHUP,
+				 .enter = answer_question,
+				 .arg = q};
+	int err;
+
+	if (pipe2(a->progress, O_CLOEXEC) == 0 && pipe2(a->said, O_CLOEXEC) == 0) {
+		child.extra = a->progress[1];
+		child.err = a->said[1];
+		a->pid = js_child_start(&child, NULL);
+	}
+	err = errno;
+	js_file_close(&a->progress[1]);
+	js_file_close(&a->said[1]);
+	return a->pid >= 0 ? 0
+			   : js_error_set(error, JOBSTACK_EFILE, "can't start a process to ask Slurm: %s",
+					  js_error_process_words(err));
+}
+
+static void read_libslurm_words(struct asking *a)
+{
+	char text[512];
+	ssize_t n = read(a->said[0], text, sizeof(text));
+
+	if (n == 0 || (n < 0 && errno != EINTR))
+		js_file_close(&a->said[0]);
+	for (ssize_t i = 0; i < n; i++) {
+		if (text[i] != '\n' && a->line_ended)
+			a->last_len = 0;
+		a->line_ended = text[i] == '\n';
+		if (text[i] != '\n' && a->last_len + 1 < sizeof(a->last))
+			a->last[a->last_len++] = text[i];
+	}
+	a->last[a->last_len] = '\0';
+}
+
+/* Waits until the child has ended, or is late, and collects it.  Returns its wait status, or -1. */
+static int await_child(struct asking *a, int64_t limit_us, int rest)
+{
+	int64_t until = js_clock_mono_us() + limit_us;
+	int ended = 0;
+	char byte;
+
+	while (!ended && !a->late) {
+		struct pollfd p[2] = {{a->progress[0], POLLIN, 0}, {a->said[0], POLLIN, 0}};
+		int64_t left = until - js_clock_mono_us();
+		ssize_t n;
+
+		a->late = left <= 0;
+		if (a->late || poll(p, 2, (int)(left / 1000) + 1) <= 0)
+			continue;
+		if (p[1].revents != 0)
+			read_libslurm_words(a);
+		n = p[0].revents == 0 ? -1 : read(a->progress[0], &byte, 1);
+		ended = n == 0;
+		if (n > 0)
+			until = js_clock_mono_us() + (rest == 0 ? limit_us : rest * limit_us);
+	}
+	if (a->late)
+		(void)kill(a->pid, SIGKILL);
+	while (ended && a->said[0] >= 0) /* its last words */
+		read_libslurm_words(a);
+	return js_child_wait(a->pid);
+}
+
+/* Why there is no further answer. */
+static int explain_silence(int64_t limit_us, const struct asking *a, int status, struct jobstack_error *error)
 {
 	const char *colon = a->last_len > 0 ? ": " : "";
+	/* libslurm ends its caller for that, and has no number for it: only its last words say so */
+	unsigned why = strstr(a->last, "configuration source") != NULL ? JS_WHY_NO_SLURM_CONFIG : 0;
 	char limit[64];
 
 	js_num_duration_text(limit_us, limit, sizeof(limit));
-	if (got < 0)
+	if (a->late)
 		return js_error_set(error, JOBSTACK_EFILE, "Slurm did not answer within %s%s%s", limit, colon, a->last);
 	if (status >= 0 && WIFSIGNALED(status))
 		return js_error_set(error, JOBSTACK_EFILE, "libslurm was ended by signal %d%s%s", WTERMSIG(status),
 				    colon, a->last);
-	return js_error_why(error, JOBSTACK_EFILE, has_no_config(a) ? JS_WHY_NO_SLURM_CONFIG : 0,
-			    "libslurm gave no answer%s%s", colon, a->last);
-}
-
-static int check_answer(const struct js_slurm_answer *answer, struct jobstack_error *error)
-{
-	if (answer->code == 0)
-		return 0;
-	return js_error_set(error, answer->code, "%s%.*s", answer->code == JOBSTACK_EFILE ? "Slurm: " : "",
-			    (int)sizeof(answer->text) - 1, answer->text);
+	return js_error_why(error, JOBSTACK_EFILE, why, "libslurm gave no answer%s%s", colon, a->last);
 }
 
 /* A configuration that is named but not there: libslurm would look for it for a minute. */
@@ -123,67 +328,59 @@ static int check_configuration(struct jobstack_error *error)
 	return js_error_file(error, "Slurm can't be asked: $SLURM_CONF, %s", conf);
 }
 
-/* What the answers to one question come to. */
-struct gathered {
-	struct js_slurm_question question;
-	void *out;
-	size_t room;	      /* of OUT */
-	size_t n, needed;     /* answers so far; so many, or the question has failed */
-	int64_t limit, until; /* for an answer; when the next has to be there */
-	/* Keeps an answer.  Whether there are more. */
-	int (*keep)(struct gathered *g, const struct js_slurm_answer *answer);
-};
-
-static int ask_question(const struct js_slurm_where *where, struct gathered *g, struct jobstack_error *error)
+static int ask_in_child(const struct question *q, int64_t limit_us, struct jobstack_error *error)
 {
-	struct js_slurm_asking a = {.pid = -1};
-	struct js_slurm_answer *answer = calloc(1, sizeof(*answer));
-	struct js_buf path = {0};
-	int got = 1, more = 1, status,
-	    rc = answer == NULL ? js_error_memory(error) : js_slurm_find(where, &path, error);
+	struct asking a = {.pid = -1, .progress = {-1, -1}, .said = {-1, -1}};
+	const struct shared *shared = q->shared;
+	int rc = start_child(&a, q, error), status;
 
-	if (rc == 0)
-		rc = check_configuration(error);
-	if (rc != 0 || g->needed == 0)
-		goto done;
-	g->question.module = path.data;
-	g->question.answer = answer;
-	rc = js_slurm_asking_begin(&a, &g->question, error);
-	if (rc != 0)
-		goto done;
-	g->limit = where != NULL && where->limit_us > 0 ? where->limit_us : LIMIT_US;
-	g->until = js_clock_mono_us() + g->limit;
-	while (rc == 0 && more && (got = js_slurm_asking_next(&a, g->until, answer)) > 0) {
-		rc = check_answer(answer, error);
-		more = rc == 0 && g->keep(g, answer);
-		g->n += rc == 0;
+	if (rc == 0) {
+		status = await_child(&a, limit_us, q->rest);
+		memcpy(q->out, shared->out, (shared->filled < q->n ? shared->filled : q->n) * q->size);
+		if (shared->code != 0)
+			rc = js_error_set(error, shared->code, "%s%.*s",
+					  shared->code == JOBSTACK_EFILE ? "Slurm: " : "",
+					  (int)sizeof(shared->text) - 1, shared->text);
+		else if (!shared->finished && shared->filled < q->enough)
+			rc = explain_silence(limit_us, &a, status, error);
 	}
-	status = js_slurm_asking_end(&a, got == 0);
-	if (got <= 0 && g->n < g->needed)
-		rc = explain_silence(g->limit, &a, got, status, error);
-done:
-	free(answer);
-	js_buf_free(&path);
+	js_file_close(&a.progress[0]);
+	js_file_close(&a.said[0]);
 	return rc;
 }
 
-static int keep_job(struct gathered *g, const struct js_slurm_answer *answer)
+/* FOUND (may be NULL) gets shared->found. */
+static int ask_question(const struct js_slurm_where *where, struct question *q, size_t *found,
+			struct jobstack_error *error)
 {
-	((struct js_slurm_job *)g->out)[g->n] = answer->job;
-	g->until = js_clock_mono_us() + g->limit;
-	return g->n + 1 < g->needed;
+	const size_t size = sizeof(*q->shared) + q->n * q->size;
+	int64_t limit_us = where != NULL && where->limit_us > 0 ? where->limit_us : LIMIT_US;
+	struct js_buf path = {0};
+	int rc = js_slurm_find(where, &path, error);
+
+	if (rc == 0)
+		rc = check_configuration(error);
+	if (rc == 0 && q->enough > 0) {
+		q->module = path.data;
+		q->shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		rc = q->shared == MAP_FAILED ? js_error_memory(error) : ask_in_child(q, limit_us, error);
+	}
+	if (rc == 0 && found != NULL)
+		*found = q->shared->found;
+	if (q->shared != NULL && q->shared != MAP_FAILED)
+		(void)munmap(q->shared, size);
+	js_buf_free(&path);
+	return rc;
 }
 
 int js_slurm_jobs(const struct js_slurm_where *where, uint32_t uid, const uint32_t *job_ids, size_t n,
 		  struct js_slurm_job *out, struct jobstack_error *error)
 {
-	struct gathered g = {.question = {.uid = uid, .job_ids = job_ids, .jobs = out, .n = n},
-			     .out = out,
-			     .needed = n,
-			     .keep = keep_job};
+	struct question q = {
+		.ask = ask_jobs, .uid = uid, .job_ids = job_ids, .out = out, .size = sizeof(*out), .n = n, .enough = n};
 
 	memset(out, 0, n * sizeof(*out));
-	return ask_question(where, &g, error);
+	return ask_question(where, &q, NULL, error);
 }
 
 int js_slurm_job(const struct js_slurm_where *where, uint32_t job_id, struct js_slurm_job *out,
@@ -194,58 +391,37 @@ int js_slurm_job(const struct js_slurm_where *where, uint32_t job_id, struct js_
 	return rc != 0 ? rc : out->found ? 0 : 1;
 }
 
-static int keep_step(struct gathered *g, const struct js_slurm_answer *answer)
-{
-	if (answer->i < g->needed)
-		((struct js_slurm_step *)g->out)[answer->i] = answer->step;
-	if (g->n == 0)
-		g->until += 2 * g->limit;
-	return 1;
-}
-
 int js_slurm_steps(const struct js_slurm_where *where, struct js_slurm_step *steps, size_t n,
 		   struct jobstack_error *error)
 {
-	struct gathered g = {.question = {.steps = steps, .n = n}, .out = steps, .needed = n, .keep = keep_step};
+	struct question q = {.ask = ask_steps, .out = steps, .size = sizeof(*steps), .n = n, .enough = n, .rest = 2};
 
 	for (size_t i = 0; i < n; i++)
 		steps[i].listed = steps[i].at_node = steps[i].down = -1;
-	return ask_question(where, &g, error);
-}
-
-static int keep_queued(struct gathered *g, const struct js_slurm_answer *answer)
-{
-	if (answer->queued.job != 0 && g->n < g->room)
-		((struct js_slurm_queued *)g->out)[g->n] = answer->queued;
-	return answer->queued.job != 0;
+	return ask_question(where, &q, NULL, error);
 }
 
 int js_slurm_queued(const struct js_slurm_where *where, uint32_t uid, const char *stack, struct js_slurm_queued *out,
 		    size_t max, size_t *n, struct jobstack_error *error)
 {
-	struct gathered g = {.question = {.uid = uid, .stack = stack},
+	struct question q = {.ask = ask_queued,
+			     .uid = uid,
+			     .stack = stack,
 			     .out = out,
-			     .room = max,
-			     .needed = SIZE_MAX, /* the last says that it is the last */
-			     .keep = keep_queued};
-	int rc = ask_question(where, &g, error);
+			     .size = sizeof(*out),
+			     .n = max,
+			     .enough = SIZE_MAX};
 
-	*n = rc == 0 ? g.n - 1 : g.n;
-	return rc;
-}
-
-static int keep_conf(struct gathered *g, const struct js_slurm_answer *answer)
-{
-	*(struct js_slurm_conf *)g->out = answer->conf;
-	return 0;
+	*n = 0;
+	return ask_question(where, &q, n, error);
 }
 
 int js_slurm_conf(const struct js_slurm_where *where, struct js_slurm_conf *out, struct jobstack_error *error)
 {
-	struct gathered g = {.out = out, .needed = 1, .keep = keep_conf};
+	struct question q = {.ask = ask_conf, .out = out, .size = sizeof(*out), .n = 1, .enough = 1};
 
 	memset(out, 0, sizeof(*out));
-	return ask_question(where, &g, error);
+	return ask_question(where, &q, NULL, error);
 }
 
 int js_slurm_is_here(void)

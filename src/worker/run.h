@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "slurm/identity.h"
+#include "slurm/env.h"
 #include "worker/ledger.h"
 #include "worker/supervisor.h"
 
