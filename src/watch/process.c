@@ -238,7 +238,7 @@ static int find_and_end(struct js_suspects *all, int dry)
 	return ended ? find_commands_twice(all) : 0;
 }
 
-void js_watch_by_process(const struct js_round *round, struct js_suspects *all)
+int js_watch_by_process(const struct js_round *round, struct js_suspects *all)
 {
 	int dry = round->options->dry_run, gone = 0, failed;
 	struct here here;
@@ -268,6 +268,7 @@ void js_watch_by_process(const struct js_round *round, struct js_suspects *all)
 			(void)snprintf(s->reason, sizeof(s->reason), "its process on %.180s is gone%s", here.host,
 				       s->ended ? " (processes left by its commands were killed)" : "");
 	}
+	return 0;
 }
 
 int js_watch_runs_here(struct js_suspect *s)

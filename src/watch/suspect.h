@@ -49,16 +49,19 @@ struct js_round {
 int js_suspects_read(const struct js_round *round, struct js_suspects *suspects);
 void js_suspects_free(struct js_suspects *suspects);
 
-/* Is it silent for longer than one that lives would be? */
+/* Whether it has been silent for longer than a live worker would be. */
 int js_suspect_is(const struct js_suspect *suspect);
 
-/* Fills in REASON and LIVES by what /proc tells (proof a), and ends what commands of the dead have left. */
-void js_watch_by_process(const struct js_round *round, struct js_suspects *suspects);
+/* A proof of death that js_watch_confirm seeks: a row of its table.  It looks at all suspects, and leaves those alone
+ * that have a REASON already, or of which LIVES says that they live.  Of a suspect that is dead it fills in REASON; of
+ * others it may fill in HINT.  Returns 0 also if it could find out nothing; negative with round->error: the round is
+ * over. */
+typedef int js_watch_proof_fn(const struct js_round *round, struct js_suspects *suspects);
+
+js_watch_proof_fn js_watch_by_process; /* what /proc says; also kills what commands of the dead have left */
+js_watch_proof_fn js_watch_by_slurm;   /* what Slurm says */
 
 /* Whether a command of the silent SUSPECT still runs in the process table that we see: 1, and RUNS_HERE and HINT say
- * so; 0 none does, or we can't tell.  1 as well where its process is gone and js_watch_by_process can tell more.  It
- * takes a look at each process, and waits for nothing. */
+ * so; 0: none does, or nobody can tell.  Also 1 if its process is gone and js_watch_by_process can say more.  Reads the
+ * process table once, and waits for nothing. */
 int js_watch_runs_here(struct js_suspect *suspect);
-
-/* Fills in REASON, or HINT, by what Slurm tells (proof b). */
-int js_watch_by_slurm(const struct js_round *round, struct js_suspects *suspects);

@@ -159,6 +159,9 @@ static int report_suspect(const struct js_round *round, const struct js_suspect 
 	return status == JOBSTACK_NOTHING ? 0 : status;
 }
 
+/* The proofs, in the order in which they are sought. */
+static js_watch_proof_fn *const proofs[] = {js_watch_by_process, js_watch_by_slurm};
+
 int js_watch_confirm(struct jobstack *handle, const char *stack, const struct js_watch_options *options,
 		     struct js_watch_result *result, struct jobstack_error *error)
 {
@@ -172,8 +175,8 @@ int js_watch_confirm(struct jobstack *handle, const char *stack, const struct js
 	if (status != 0)
 		return status;
 	round.result->others = all.n;
-	js_watch_by_process(&round, &all);
-	status = js_watch_by_slurm(&round, &all);
+	for (size_t i = 0; status == 0 && i < sizeof(proofs) / sizeof(proofs[0]); i++)
+		status = proofs[i](&round, &all);
 	for (size_t i = 0; status == 0 && i < all.n; i++)
 		status = all.at[i].reason[0] != '\0' ? recover_worker(&round, &all.at[i])
 						     : report_suspect(&round, &all.at[i]);

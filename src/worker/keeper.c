@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * The keeper.  Promises: when keeper_watch returns, no process that the worker started runs any more, or it says how
- * many do; a command outlives its worker's lease by no more than a look takes.
+ * many do; a command outlives its worker's lease by no more than the walk through /proc takes.  Children that the
+ * process had before are neither signalled nor adopted from; if it is killed, the keeper is killed too, which ends the
+ * worker.
  */
 #define _GNU_SOURCE
 #include "worker/keeper.h"
@@ -24,15 +26,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define UNBORN_US JS_SECOND_US	/* so often it is looked whether there is a lease by now */
-#define REFUSED_US JS_SECOND_US /* after a look that the machine gave no process for */
-#define LATEST_US (10 * JS_SECOND_US)
-#define AGAIN_US (JS_SECOND_US / 10)  /* between two rounds of killing what hangs */
-#define ENDING_US (10 * JS_SECOND_US) /* for the killed to go; what sits in the kernel may take longer */
-#define LEFT_US                                                                                                        \
-	(10 * JS_SECOND_US) /* for a worker that has done its part to end; a thread that writes may sit in the kernel  \
-			     */
-#define LOOK_US (60 * JS_SECOND_US) /* the longest look */
+#define UNBORN_US JS_SECOND_US	      /* how often the keeper checks whether there is a lease by now */
+#define REFUSED_US JS_SECOND_US	      /* the pause after the machine gave no process for a look */
+#define LATEST_US (10 * JS_SECOND_US) /* the longest pause between two checks */
+#define AGAIN_US (JS_SECOND_US / 10)  /* between two rounds of killing commands of a worker that hangs */
+#define ENDING_US (10 * JS_SECOND_US) /* how long killed processes may take to end, perhaps within the kernel */
+#define LEFT_US (10 * JS_SECOND_US)   /* the same for a worker that has finished: a thread of it may still write */
+#define LOOK_US (60 * JS_SECOND_US)   /* the longest look */
 
 void keeper_signals(void *signals)
 {
@@ -41,55 +41,111 @@ void keeper_signals(void *signals)
 
 	(void)sigemptyset(set);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		/* nohup, a shell's `&`: a blocked signal would reach us although it is ignored.  TERM and USR1 are for
-		 * workers in any case: behind them comes Slurm's KILL */
+		/* nohup, a shell's `&`: a signal that is blocked would be read here although it is ignored.  A worker
+		 * always obeys TERM and USR1, since Slurm sends KILL next */
 		if ((numbers[i] != SIGHUP && numbers[i] != SIGINT) || !js_signal_is_ignored(numbers[i]))
 			(void)sigaddset(set, numbers[i]);
 }
 
 static sigset_t normal; /* the signal mask as it was */
 
-/* Signals that are passed on, and the one of children. */
 static void fill_keeper_signals(sigset_t *set)
 {
 	keeper_signals(set);
 	(void)sigaddset(set, SIGCHLD);
 }
 
-int keeper_split(struct keeper *k, struct jobstack_error *error)
+/* Whether there are children, or may be: a process that adopts orphans does so after exec, too. */
+static int has_children(void)
+{
+	int adopts = 0;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
+		;
+	(void)prctl(PR_GET_CHILD_SUBREAPER, &adopts, 0, 0, 0);
+	return pid == 0 || adopts;
+}
+
+/* Passes signals on to the keeper until it ends, and returns its exit status.  Collects other children that end. */
+static int forward_until_exit(pid_t keeper, const sigset_t *set)
+{
+	int status, number;
+	pid_t pid;
+
+	for (;;) {
+		while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
+			if (pid == keeper)
+				return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+		if (sigwait(set, &number) == 0 && number != SIGCHLD)
+			(void)kill(keeper, number);
+	}
+}
+
+/* If this process has children, starts another one to become the keeper.  Results as of keeper_split. */
+static int leave_children(const sigset_t *set, int *status, struct jobstack_error *error)
+{
+	pid_t parent = getpid(), keeper;
+
+	if (!has_children())
+		return 0;
+	keeper = fork();
+	if (keeper < 0)
+		return js_error_set(error, JOBSTACK_EBUG, "can't start a process for the worker's keeper: %s",
+				    strerror(errno));
+	if (keeper > 0) {
+		*status = forward_until_exit(keeper, set);
+		return 1;
+	}
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent) /* it died before the kernel knew */
+		_exit(128 + SIGKILL);
+	(void)setsid(); /* a terminal's signals come through the parent */
+	return 0;
+}
+
+static int make_worker(struct keeper *k, struct jobstack_error *error)
 {
 	void *page = mmap(NULL, sizeof(*k->page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int life[2] = {-1, -1};
-	sigset_t set;
 
-	k->pid = 0;
 	if (page == MAP_FAILED || pipe2(life, O_CLOEXEC | O_NONBLOCK) != 0 ||
 	    (k->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
 		return js_error_set(error, JOBSTACK_EBUG, "can't set up the worker's keeper process: %s",
 				    strerror(errno));
 	k->page = page;
 	k->page->deadline_us = INT64_MAX;
-	k->life = life[0];
-	/* not one signal may be lost between the two; a child that is collected by the kernel could not
-	 * be waited for */
-	fill_keeper_signals(&set);
-	(void)signal(SIGCHLD, SIG_DFL);
-	(void)sigprocmask(SIG_BLOCK, &set, &normal);
 	k->pid = fork();
 	if (k->pid < 0)
 		return js_error_set(error, JOBSTACK_EBUG, "can't start a process for the worker: %s",
 				    js_error_process_words(errno));
+	(void)close(life[k->pid == 0]);
+	k->life = life[k->pid != 0]; /* the keeper only holds its end open */
 	if (k->pid == 0) {
-		(void)close(life[1]);
 		(void)setsid();
-		(void)sigprocmask(SIG_SETMASK, &normal, NULL);
 		return 0;
 	}
-	(void)close(life[0]);
-	k->life = life[1]; /* held open, for as long as we live */
 	(void)js_tree_adopt();
 	(void)prctl(PR_SET_NAME, "jobstack-keeper", 0, 0, 0);
 	return 0;
+}
+
+int keeper_split(struct keeper *k, int *status, struct jobstack_error *error)
+{
+	sigset_t set;
+	int rc;
+
+	/* no signal may be lost between the processes, and the kernel must not collect children itself */
+	fill_keeper_signals(&set);
+	(void)signal(SIGCHLD, SIG_DFL);
+	(void)sigprocmask(SIG_BLOCK, &set, &normal);
+	k->pid = 0;
+	rc = leave_children(&set, status, error);
+	if (rc == 0)
+		rc = make_worker(k, error);
+	if (rc < 0 || (rc == 0 && k->pid == 0))
+		(void)sigprocmask(SIG_SETMASK, &normal, NULL);
+	return rc;
 }
 
 void keeper_ask(const struct keeper *k)
@@ -97,13 +153,13 @@ void keeper_ask(const struct keeper *k)
 	uint64_t one = 1;
 
 	if (write(k->event, &one, sizeof(one)) < 0)
-		return; /* it is full: it was asked for often enough */
+		return; /* the counter is full: there are requests enough */
 }
 
 /* A look that is under way. */
 struct look {
-	pid_t pid;	  /* 0: none */
-	int64_t until_us; /* it is ended then; without one: none is begun before */
+	pid_t pid;	  /* 0: there is none */
+	int64_t until_us; /* it is killed then; without a look: none begins before */
 };
 
 /* Runs the look in a process of its own: it may wait for Slurm or the database for long. */
@@ -117,19 +173,19 @@ static void begin_look(const struct keeper *k, struct look *look)
 	pid = fork();
 	if (pid > 0)
 		*look = (struct look){pid, js_clock_mono_us() + LOOK_US};
-	else if (pid < 0) { /* the machine gives no process now: the wish stays */
+	else if (pid < 0) { /* the machine has no process: the request stays */
 		look->until_us = js_clock_mono_us() + REFUSED_US;
 		keeper_ask(k);
 	}
 	if (pid != 0)
 		return;
-	(void)close(k->life); /* or we would look like a living keeper */
+	(void)close(k->life); /* else the worker would not notice that the keeper is gone */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)sigprocmask(SIG_SETMASK, &normal, NULL);
 	_exit(k->look(k->look_ctx));
 }
 
-/* Collects what has ended; 1 if the worker is among it. */
+/* Collects children that have ended.  1: the worker was among them. */
 static int collect_worker(const struct keeper *k, struct look *look, struct keeper_end *end)
 {
 	int status, ended = 0;
@@ -147,7 +203,6 @@ static int collect_worker(const struct keeper *k, struct look *look, struct keep
 	return ended;
 }
 
-/* Reads signals, and passes on what is the worker's. */
 static void forward_signals(const struct keeper *k, int signals)
 {
 	struct signalfd_siginfo info;
@@ -164,7 +219,7 @@ static int is_lease_over(const void *ctx)
 	return page->deadline_us <= js_clock_mono_us();
 }
 
-/* The lease: kills the commands of a worker that let it pass.  Gives the moment of the next look. */
+/* Kills the commands of a worker whose lease has ended.  Returns when to check again. */
 static int64_t keep_lease(const struct keeper *k, int64_t now)
 {
 	int64_t deadline = k->page->deadline_us;
@@ -172,9 +227,9 @@ static int64_t keep_lease(const struct keeper *k, int64_t now)
 
 	if (deadline == INT64_MAX)
 		return now + (k->page->worker == 0 ? UNBORN_US : LATEST_US);
-	if (deadline > now) /* it grows, and at last there is none */
+	if (deadline > now) /* the worker moves it on */
 		return deadline < now + LATEST_US ? deadline : now + LATEST_US;
-	k->page->killing = 1; /* a worker that wakes now must be able to tell whose kill it was */
+	k->page->killing = 1; /* a worker that wakes now must know that it was the keeper who killed */
 	killed = js_tree_kill(k->pid, is_lease_over, k->page);
 	if (killed > 0)
 		k->page->killed_us = js_clock_mono_us();
@@ -182,13 +237,13 @@ static int64_t keep_lease(const struct keeper *k, int64_t now)
 	return now + (killed > 0 ? AGAIN_US : UNBORN_US);
 }
 
-/* The worker is gone: so must be everything below us. */
+/* The worker is gone: everything below this process has to go. */
 static void end_all(struct keeper_end *end)
 {
 	int64_t until = js_clock_mono_us() + ENDING_US;
 	int collected;
 
-	/* the usual end: nobody is below us, for whoever was left without a parent would be our child */
+	/* usually there is nothing: orphans would be our children */
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
 	if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD)
@@ -225,8 +280,8 @@ void keeper_watch(struct keeper *k, struct keeper_end *end)
 			next = look.until_us;
 		polls[1].fd = look.pid == 0 && now >= look.until_us ? k->event : -1;
 		if (poll(polls, 3, (int)((next - now + 999) / 1000)) < 0 && errno != EINTR)
-			js_clock_nap(AGAIN_US, NULL);  /* it still looks around, by the clock */
-		(void)js_clock_leap_read(polls[2].fd); /* suspended, perhaps: then the lease is looked at now */
+			js_clock_nap(AGAIN_US, NULL);  /* then it checks by the clock */
+		(void)js_clock_leap_read(polls[2].fd); /* perhaps suspended: the lease is checked now */
 		forward_signals(k, polls[0].fd);
 		if (collect_worker(k, &look, end))
 			break;
@@ -237,9 +292,9 @@ void keeper_watch(struct keeper *k, struct keeper_end *end)
 		}
 		if (k->look != NULL)
 			begin_look(k, &look);
-		js_reap_oom_look(&oom); /* what was killed before is not ours */
+		js_reap_oom_look(&oom); /* what was killed before was not the worker */
 	}
-	if (end->hangs) /* it has no commands any more, as a rule */
+	if (end->hangs) /* usually it has no commands any more */
 		(void)js_tree_kill(k->pid, NULL, NULL);
 	else
 		end_all(end);

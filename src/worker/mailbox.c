@@ -249,6 +249,16 @@ void mailbox_give_back(struct mailbox *box)
 	mailbox_wake_ledger(box);
 }
 
+enum leaving mailbox_leaving(struct mailbox *box)
+{
+	enum leaving leaving;
+
+	(void)pthread_mutex_lock(&box->lock);
+	leaving = box->leaving;
+	(void)pthread_mutex_unlock(&box->lock);
+	return leaving;
+}
+
 void mailbox_stop(struct mailbox *box, enum leaving leaving, const char *why)
 {
 	(void)pthread_mutex_lock(&box->lock);

@@ -98,6 +98,9 @@ int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobsta
 /* Posts everything that has not been started as JOBSTACK_UNSTARTED. */
 void mailbox_give_back(struct mailbox *box);
 
+/* Without the lock: why the worker leaves, or STAY. */
+enum leaving mailbox_leaving(struct mailbox *box);
+
 /* Without the lock: leaves, and gives back everything that has not been started. */
 void mailbox_stop(struct mailbox *box, enum leaving leaving, const char *why);
 /* The same for an error. */

@@ -8,12 +8,9 @@
 #include "base/file.h"
 #include "run/tree.h"
 #include "worker/advice.h"
-#include "worker/inherited.h"
-#include "worker/others.h"
+#include "worker/recovery.h"
 #include "worker/run.h"
-#include "worker/persistent.h"
 #include "worker/speaker.h"
-#include "worker/tidy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +78,7 @@ static int be_worker(struct run *r, int argc, char **argv, struct jobstack_error
 
 	(void)js_tree_adopt();
 	if (status == 0)
-		status = others_connect(&r->config, &r->handle, error);
+		status = recovery_connect(&r->config, &r->handle, error);
 	if (status == 0)
 		status = r->config.dry_run ? dry_run(&r->config, r->handle, error) : run_work(r, error);
 	if (error->code != 0)
@@ -94,40 +91,26 @@ static int look_for_dead_workers(const void *ctx)
 {
 	const struct run *r = ctx;
 
-	return others_look(&r->config, r->keeper.page->worker);
+	return recovery_look(&r->config, r->keeper.page->worker);
 }
 
-/* The worker was killed: says so, and takes back. */
-static int conclude_killed(const struct run *r, const struct keeper_end *end)
-{
-	struct tidying t = {.page = r->keeper.page, .config = &r->config};
-	char text[TIDY_WORDS];
-
-	tidy_killed(&t, end, text);
-	speaker_say("%s", text);
-	return 128 + end->signal;
-}
-
-/* The worker with its keeper, and with a process before both if this one has children already.  Gives their exit
- * status. */
+/* The worker with its keeper.  Returns their exit status. */
 static int be_kept(struct run *r, int argc, char **argv, struct jobstack_error *error)
 {
 	struct keeper_end end;
-	int status, split = inherited_part(&status, error);
+	int status, split = keeper_split(&r->keeper, &status, error);
 
-	if (split > 0)
-		return status;
-	if (split == 0)
-		split = keeper_split(&r->keeper, error);
-	if (split < 0)
-		return print_failure(&r->config, error);
+	if (split != 0)
+		return split > 0 ? status : print_failure(&r->config, error);
 	if (r->keeper.pid == 0)
 		return be_worker(r, argc, argv, error);
 	keeper_watch(&r->keeper, &end);
-	speaker_begin(); /* what is left of us is to end, whether anybody reads what we say or not */
+	speaker_begin(); /* the keeper ends soon, whether anybody reads its messages or not */
 	if (end.hangs)
 		speaker_say("the worker has finished, but its process can't end until a file system answers again");
-	status = end.signal != 0 ? conclude_killed(r, &end) : end.exit_code;
+	if (end.signal != 0)
+		recovery_of_killed(&r->config, r->keeper.page, &end);
+	status = end.signal != 0 ? 128 + end.signal : end.exit_code;
 	if (speaker_end())
 		_exit(status);
 	return status;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The process of a slot whose command is persistent.  Promises: it gets one entry at a time; a process that is to end
- * gets no more; short entries cost no look at /proc.
+ * The process of a slot whose command is persistent.  Promises: it gets one entry at a time; a process that has to end
+ * gets no more; for short entries /proc is not read.
  */
 #define _GNU_SOURCE
 #include "worker/persistent.h"
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "process/proc.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define LONG_US (JS_SECOND_US / 20) /* from so long an entry on, what it used is looked up */
+#define LONG_US (JS_SECOND_US / 20) /* the usage of an entry that took longer is measured */
 
 int persistent_new(struct persistent **made, struct jobstack_error *error)
 {
@@ -50,20 +51,20 @@ void persistent_raise_files(unsigned slots)
 	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
-/* Has the loop look at one of the pipes. */
-static int watch_pipe(struct slots *all, const struct slot *slot, int how, int fd, uint32_t what)
+/* Has the loop watch one of the pipes. */
+static int watch_pipe(struct supervisor *s, const struct slot *slot, int how, int fd, uint32_t what)
 {
 	const uint32_t input = fd == slot->persistent->process->in ? PERSISTENT_INPUT : 0;
 	struct epoll_event event = {.events = what, .data.u32 = (slot->number - 1) | input};
 
-	return epoll_ctl(all->epoll, how, fd, &event);
+	return epoll_ctl(s->epoll, how, fd, &event);
 }
 
 /* Starts the process. */
-static enum slot_start begin_process(struct slots *all, struct slot *slot, struct jobstack_error *error)
+static enum slot_start begin_process(struct supervisor *s, struct slot *slot, struct jobstack_error *error)
 {
-	struct js_template_values none = {NULL, 0, 0, 0, slot->number, all->config->stack, all->worker};
-	char *const *argv = js_template_argv_in(all->config->template, &none, &slot->words);
+	struct js_template_values none = {NULL, 0, 0, 0, slot->number, s->config->stack, s->worker};
+	char *const *argv = js_template_argv_in(s->config->template, &none, &slot->words);
 	char *const *envp = js_env_for(slot->env, &none);
 	struct persistent *p = slot->persistent;
 	int out, err;
@@ -73,77 +74,74 @@ static enum slot_start begin_process(struct slots *all, struct slot *slot, struc
 		(void)js_error_memory(error);
 		return SLOT_LATER;
 	}
-	js_capture_files(slot->capture, &out, &err); /* of an earlier one: its last words go with the next entry */
+	js_capture_files(slot->capture, &out,
+			 &err); /* an earlier process may have used them: its last output is kept with the next entry */
 	if ((out < 0 || err < 0) && js_capture_begin(slot->capture, &out, &err, error) != 0)
 		return SLOT_BROKEN;
-	pid = js_persist_start(p->process, all->spawn, all->program.len > 0 ? all->program.data : NULL, argv, envp, out,
-			       err);
+	pid = js_persist_start(p->process, s->spawn, s->program.len > 0 ? s->program.data : NULL, argv, envp, out, err);
 	if (pid == -ETIME)
 		return SLOT_GONE;
 	if (pid < 0) {
 		js_spawn_error(argv[0], -pid, error);
 		return js_spawn_is_command(-pid) || pid == -E2BIG ? SLOT_BROKEN : SLOT_LATER;
 	}
-	p->leaving = p->waits = 0;
-	p->term_at_us = p->kill_at_us = p->mute_at_us = 0;
 	p->user_us = p->system_us = p->since_us = 0;
-	if (watch_pipe(all, slot, EPOLL_CTL_ADD, p->process->out, EPOLLIN) == 0 &&
-	    watch_pipe(all, slot, EPOLL_CTL_ADD, p->process->in, 0) == 0)
-		return SLOT_RUNS; /* of its input only that it is closed (EPOLLERR) */
+	if (watch_pipe(s, slot, EPOLL_CTL_ADD, p->process->out, EPOLLIN) == 0 &&
+	    watch_pipe(s, slot, EPOLL_CTL_ADD, p->process->in, 0) == 0)
+		return SLOT_RUNS; /* the input is watched for EPOLLERR only: it was closed */
 	(void)js_error_set(error, JOBSTACK_EBUG, "epoll: %s", strerror(errno));
-	persistent_leave(p, 0); /* nobody would hear it */
+	persistent_leave(p, 0); /* its answers would not be noticed */
 	return SLOT_LATER;
 }
 
 int64_t persistent_patience_us(const struct config *config)
 {
-	return config->grace_us > JS_SECOND_US ? config->grace_us : JS_SECOND_US;
+	return later(config->grace_us, JS_SECOND_US);
 }
 
-void persistent_send(struct slots *all, struct slot *slot)
+void persistent_send(struct supervisor *s, struct slot *slot)
 {
 	struct persistent *p = slot->persistent;
 	int waits;
 
 	if (js_persist_send(p->process) != 0 || p->process->in < 0)
-		return; /* nobody reads any more: that is told by itself */
+		return; /* the process no longer reads: EPOLLERR says so */
 	waits = p->process->sent < p->process->request_len;
-	if (waits != p->waits && watch_pipe(all, slot, EPOLL_CTL_MOD, p->process->in, waits ? EPOLLOUT : 0) == 0)
+	if (waits != p->waits && watch_pipe(s, slot, EPOLL_CTL_MOD, p->process->in, waits ? EPOLLOUT : 0) == 0)
 		p->waits = waits;
 }
 
-void persistent_deaf(struct slots *all, struct slot *slot)
+void persistent_deaf(struct supervisor *s, struct slot *slot)
 {
-	int64_t until = jobstack_now_us() + persistent_patience_us(all->config);
+	int64_t until = jobstack_now_us() + persistent_patience_us(s->config);
 	struct persistent *p = slot->persistent;
 
-	(void)epoll_ctl(all->epoll, EPOLL_CTL_DEL, p->process->in, NULL);
+	(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->process->in, NULL);
 	if (slot->pid == 0 && !p->leaving)
 		persistent_leave(p, until);
 	else if (slot->pid != 0 && (!p->process->asked || js_persist_is_unread(p->process, 0)))
 		p->mute_at_us = until;
 }
 
-enum slot_start persistent_ask(struct slots *all, struct slot *slot, const struct js_template_values *values,
+enum slot_start persistent_ask(struct supervisor *s, struct slot *slot, const struct js_template_values *values,
 			       const int own[2], struct jobstack_error *error)
 {
 	struct persistent *p = slot->persistent;
 	enum slot_start how = SLOT_RUNS;
 
 	if (p->process->pid == 0)
-		how = begin_process(all, slot, error);
+		how = begin_process(s, slot, error);
 	if (how != SLOT_RUNS)
 		return how;
-	if (!js_clock_holds(&all->bound)) /* as before an exec */
+	if (!js_clock_holds(&s->bound)) /* as before an exec */
 		return SLOT_GONE;
 	if (js_persist_ask(p->process, values->entry, values->attempt, values->datapath, values->datapath_len) != 0 &&
 	    p->process->answers > 0) {
-		persistent_leave(p, jobstack_now_us() + all->config->grace_us);
+		persistent_leave(p, jobstack_now_us() + s->config->grace_us);
 		return SLOT_GONE;
 	}
-	if (p->process->sent <
-	    p->process->request_len) /* or a new one that does not read at all: persistent_deaf sees to it */
-		persistent_send(all, slot);
+	if (p->process->sent < p->process->request_len) /* a process that never reads: see persistent_deaf */
+		persistent_send(s, slot);
 	p->own[0] = own[0];
 	p->own[1] = own[1];
 	slot->pid = p->process->pid;
@@ -152,11 +150,8 @@ enum slot_start persistent_ask(struct slots *all, struct slot *slot, const struc
 
 void persistent_drop_own(struct slot *slot)
 {
-	for (int i = 0; i < 2; i++) {
-		if (slot->persistent->own[i] >= 0)
-			(void)close(slot->persistent->own[i]);
-		slot->persistent->own[i] = -1;
-	}
+	for (int i = 0; i < 2; i++)
+		js_file_close(&slot->persistent->own[i]);
 }
 
 int persistent_keep_own(struct slot *slot, struct jobstack_error *error)
@@ -194,12 +189,11 @@ void persistent_usage(struct slot *slot, struct js_reaped *r)
 		p->since_us += took;
 		return;
 	}
-	r->user_us = now.user_us > p->user_us ? now.user_us - p->user_us : 0;
-	r->system_us = now.system_us > p->system_us ? now.system_us - p->system_us : 0;
-	before = p->since_us < r->user_us ? p->since_us : r->user_us; /* of short entries before this one */
+	r->user_us = later(now.user_us - p->user_us, 0);
+	r->system_us = later(now.system_us - p->system_us, 0);
+	before = earlier(p->since_us, r->user_us); /* the short entries before this one used at most their time */
 	r->user_us -= before;
-	before = p->since_us - before < r->system_us ? p->since_us - before : r->system_us;
-	r->system_us -= before;
+	r->system_us -= earlier(p->since_us - before, r->system_us);
 	p->user_us = now.user_us;
 	p->system_us = now.system_us;
 	p->since_us = 0;
@@ -213,8 +207,8 @@ void persistent_usage_of_end(const struct slot *slot, struct js_reaped *r)
 	if (p->process->answers == 0) /* its whole life was this entry */
 		return;
 	js_reap_unmeasured(r);
-	r->user_us = life.user_us > p->user_us + p->since_us ? life.user_us - p->user_us - p->since_us : 0;
-	r->system_us = life.system_us > p->system_us ? life.system_us - p->system_us : 0;
+	r->user_us = later(life.user_us - p->user_us - p->since_us, 0);
+	r->system_us = later(life.system_us - p->system_us, 0);
 	r->maxrss_kib = life.maxrss_kib;
 }
 

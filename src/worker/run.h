@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * One run of the worker proper: what it needs, made ready; the work, with its two threads; and the summary.
+ * One run of the worker proper: what it needs, the work with its two threads, and the summary.
  */
 #pragma once
 
@@ -10,7 +10,6 @@
 
 #define RUN_PATH 4096
 
-/* All that one run needs. */
 struct run {
 	struct config config;
 	struct keeper keeper;
@@ -24,14 +23,14 @@ struct run {
 	size_t waiting; /* outcomes that the database has not taken */
 	struct slot slots[SLOTS_MAX];
 	unsigned slots_n;
-	struct guard guard; /* for the box */
+	struct guard guard; /* becomes the mailbox's */
 	char slots_why[200], log_dir[RUN_PATH + JOBSTACK_STACK_MAX + 2], log_name[512], run_cwd[RUN_PATH];
 	struct js_buf argv;
 };
 
-/* Makes ready all that needs no database.  Free with run_free, whatever it returned. */
+/* Prepares everything that needs no database.  Free with run_free, whatever it returned. */
 int run_prepare(struct run *run, int argc, char **argv, struct jobstack_error *error);
 void run_free(struct run *run);
 
-/* With run->handle: works until there is nothing left to do.  Gives the exit status, or a negative code. */
+/* With run->handle: works until there is nothing left to do.  Returns the exit status, or a negative code. */
 int run_work(struct run *run, struct jobstack_error *error);

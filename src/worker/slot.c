@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * One slot.  Promises: a command that was never executed is no failed attempt; output is kept whole before the outcome
- * counts; a place for output that can't be written is the worker's fault, not the entry's.
+ * One slot.  Promises: a command that was never executed does not count as a failed attempt; all output is kept before
+ * the outcome counts; if output can't be written, that is the worker's fault, not the entry's.
  */
 #define _GNU_SOURCE
 #include "worker/slot.h"
 
 #include "base/error.h"
+#include "base/file.h"
 #include "worker/persistent.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ int slot_begin(struct slot *slot, uint32_t number, const char *dir, const struct
 	memset(slot, 0, sizeof(*slot));
 	slot->number = number;
 	status = js_capture_new(&slot->capture, dir, error);
-	if (status == 0) /* what goes on to a file of the entry's own is whole */
+	if (status == 0) /* output to the entry's own file is never cut */
 		js_capture_limit(slot->capture, config->output != NULL ? 0 : config->output_limit,
 				 config->error != NULL ? 0 : config->output_limit);
 	if (status == 0)
@@ -39,7 +40,7 @@ int slot_begin(struct slot *slot, uint32_t number, const char *dir, const struct
 
 int slot_is_free(const struct slot *slot)
 {
-	return slot->aside == ASIDE_NOT && slot->pid == 0 && (slot->persistent == NULL || !slot->persistent->leaving);
+	return slot->call == CALL_NONE && slot->pid == 0 && (slot->persistent == NULL || !slot->persistent->leaving);
 }
 
 pid_t slot_process(const struct slot *slot)
@@ -58,18 +59,19 @@ void slot_end(struct slot *slot)
 	persistent_free(slot->persistent);
 }
 
-static struct js_template_values values_of(const struct slots *all, const struct slot *slot,
-					   const struct jobstack_entry *e)
+static struct js_template_values values_of(const struct supervisor *s, const struct slot *slot)
 {
-	return (struct js_template_values){e->datapath,	 e->datapath_len,    e->entry,	 e->attempt,
-					   slot->number, all->config->stack, all->worker};
+	const struct jobstack_entry *e = slot->entry;
+
+	return (struct js_template_values){e->datapath,	 e->datapath_len,  e->entry, e->attempt,
+					   slot->number, s->config->stack, s->worker};
 }
 
-static void begin_outcome(struct jobstack_outcome *o, const struct jobstack_entry *e)
+void slot_begin_outcome(const struct slot *slot, struct jobstack_outcome *o)
 {
 	*o = (struct jobstack_outcome)JOBSTACK_OUTCOME_INIT;
-	o->entry = e->entry;
-	o->attempt = e->attempt;
+	o->entry = slot->entry->entry;
+	o->attempt = slot->entry->attempt;
 }
 
 /* Opens the file that a template names; *FD is -1 without one. */
@@ -89,10 +91,10 @@ static int open_own_file(const struct js_template *template, const struct js_tem
 }
 
 /* Whether the file that --creates names is there: 1, 0, or negative without memory. */
-static int creates_exists(const struct slots *all, const struct js_template_values *values)
+static int creates_exists(const struct supervisor *s, const struct js_template_values *values)
 {
 	struct js_buf path = {0};
-	int there = js_template_text(all->config->creates, values, &path);
+	int there = js_template_text(s->config->creates, values, &path);
 
 	if (there == 0)
 		there = access(path.data, F_OK) == 0;
@@ -100,11 +102,11 @@ static int creates_exists(const struct slots *all, const struct js_template_valu
 	return there;
 }
 
-/* Runs a command of the entry's own, its output going to its own files, or captured where there are none. */
-static enum slot_start start_command(struct slots *all, struct slot *slot, const struct js_template_values *values,
+/* Runs an ordinary command.  Its output goes to OWN, or is captured where that is -1. */
+static enum slot_start start_command(struct supervisor *s, struct slot *slot, const struct js_template_values *values,
 				     const int own[2], struct jobstack_outcome *outcome, struct jobstack_error *error)
 {
-	char *const *argv = js_template_argv_in(all->config->template, values, &slot->words);
+	char *const *argv = js_template_argv_in(s->config->template, values, &slot->words);
 	char *const *envp = js_env_for(slot->env, values);
 	int out, err;
 	pid_t pid;
@@ -115,7 +117,7 @@ static enum slot_start start_command(struct slots *all, struct slot *slot, const
 	}
 	if (js_capture_begin(slot->capture, &out, &err, error) != 0)
 		return SLOT_BROKEN;
-	pid = js_spawn_start(all->spawn, all->program.len > 0 ? all->program.data : NULL, argv, envp,
+	pid = js_spawn_start(s->spawn, s->program.len > 0 ? s->program.data : NULL, argv, envp,
 			     own[0] >= 0 ? own[0] : out, own[1] >= 0 ? own[1] : err);
 	if (pid == -E2BIG) {
 		outcome->verdict = JOBSTACK_FAILED;
@@ -132,10 +134,10 @@ static enum slot_start start_command(struct slots *all, struct slot *slot, const
 	return SLOT_RUNS;
 }
 
-/* Has the entry the fields that the templates ask for?  If not, there is an outcome. */
-static int has_fields(const struct config *config, struct slot *slot, const struct jobstack_entry *entry,
-		      struct jobstack_outcome *outcome)
+/* Whether the entry has the fields that the templates need.  If not, there is an outcome. */
+static int has_fields(const struct config *config, struct slot *slot, struct jobstack_outcome *outcome)
 {
+	const struct jobstack_entry *entry = slot->entry;
 	unsigned n = config->last_field <= 1
 			     ? 1
 			     : js_template_fields(entry->datapath, entry->datapath_len, config->colsep.data);
@@ -149,32 +151,31 @@ static int has_fields(const struct config *config, struct slot *slot, const stru
 	return 0;
 }
 
-enum slot_start slot_start(struct slots *all, struct slot *slot, const struct jobstack_entry *entry,
-			   struct jobstack_outcome *outcome, struct jobstack_error *error)
+enum slot_start slot_start(struct supervisor *s, struct slot *slot, struct jobstack_outcome *outcome,
+			   struct jobstack_error *error)
 {
-	struct js_template_values values = values_of(all, slot, entry);
+	struct js_template_values values = values_of(s, slot);
 	int own[2] = {-1, -1};
 	enum slot_start how;
 
 	js_spawn_use_stop(&slot->stop);
-	js_spawn_bind(&all->bound);
-	begin_outcome(outcome, entry);
+	js_spawn_bind(&s->bound);
+	slot_begin_outcome(slot, outcome);
 	outcome->started_us = jobstack_now_us();
-	if (!has_fields(all->config, slot, entry, outcome))
+	if (!has_fields(s->config, slot, outcome))
 		return SLOT_OUTCOME;
-	if (all->config->creates != NULL && creates_exists(all, &values) > 0) {
+	if (s->config->creates != NULL && creates_exists(s, &values) > 0) {
 		outcome->reason = "the --creates file was there already";
 		return SLOT_OUTCOME;
 	}
-	if (open_own_file(all->config->output, &values, &slot->out_path, &own[0], error) != 0 ||
-	    open_own_file(all->config->error, &values, &slot->err_path, &own[1], error) != 0)
+	if (open_own_file(s->config->output, &values, &slot->out_path, &own[0], error) != 0 ||
+	    open_own_file(s->config->error, &values, &slot->err_path, &own[1], error) != 0)
 		how = SLOT_BROKEN;
 	else
-		how = slot->persistent != NULL ? persistent_ask(all, slot, &values, own, error)
-					       : start_command(all, slot, &values, own, outcome, error);
-	for (int i = 0; i < 2; i++) /* a persistent command's are filled, and closed, when it has answered */
-		if (own[i] >= 0 && (how != SLOT_RUNS || slot->persistent == NULL))
-			(void)close(own[i]);
+		how = slot->persistent != NULL ? persistent_ask(s, slot, &values, own, error)
+					       : start_command(s, slot, &values, own, outcome, error);
+	for (int i = 0; i < 2 && (how != SLOT_RUNS || slot->persistent == NULL); i++)
+		js_file_close(&own[i]); /* a persistent command's are filled, and closed, when it has answered */
 	if (how != SLOT_RUNS)
 		return how;
 	slot->started_us = outcome->started_us;
@@ -183,10 +184,10 @@ enum slot_start slot_start(struct slots *all, struct slot *slot, const struct jo
 	return SLOT_RUNS;
 }
 
-/* What it means that we ended a command, or lost it. */
+/* The outcome of a command that the worker ended, or lost. */
 static const struct {
 	enum jobstack_verdict verdict;
-	int always; /* even if the command was done all the same */
+	int always; /* even if the command exited with 0 */
 	const char *reason;
 } by_ending[] = {
 	[ENDING_TIMEOUT] = {JOBSTACK_FAILED, 1, ""}, /* says how long it ran */
@@ -200,15 +201,15 @@ static const struct {
 
 _Static_assert(sizeof(by_ending) / sizeof(by_ending[0]) == ENDING_UNASKED + 1, "each ending has a meaning");
 
-static void judge_ended(const struct slots *all, const struct slot *slot, enum ending ending, int64_t ended_us,
+static void judge_ended(const struct supervisor *s, const struct slot *slot, enum ending ending, int64_t ended_us,
 			struct jobstack_outcome *o, char reason[REASON_MAX])
 {
 	const char *words = by_ending[ending].reason;
 
 	o->verdict = by_ending[ending].verdict;
 	if (ending == ENDING_DRAIN) {
-		o->loss = guard_never_fits(all->guard, slot->started_us, ended_us);
-		if (o->loss || guard_is_over(all->guard, ended_us))
+		o->loss = guard_never_fits(&s->box->guard, slot->started_us, ended_us);
+		if (o->loss || guard_is_over(&s->box->guard, ended_us))
 			words = o->loss ? "wall time: a whole job was not enough" : "wall time";
 	}
 	if (ending == ENDING_TIMEOUT)
@@ -217,20 +218,20 @@ static void judge_ended(const struct slots *all, const struct slot *slot, enum e
 		(void)snprintf(reason, REASON_MAX, "%s", words);
 }
 
-/* It was not done, and nobody has ended it.  ANSWER: a persistent command's, or NULL. */
-static void judge_failed(struct slots *all, const struct slot *slot, const struct js_reaped *r,
+/* It failed, and the worker has not ended it.  ANSWER: of a persistent command, or NULL. */
+static void judge_failed(struct supervisor *s, const struct slot *slot, const struct js_reaped *r,
 			 const struct js_persist_answer *answer, struct jobstack_outcome *o, char reason[REASON_MAX])
 {
 	o->verdict = r->exit_code == 75 ? JOBSTACK_INTERRUPTED : JOBSTACK_FAILED;
 	o->later = r->exit_code == 75;
-	o->fatal = !o->later && config_is_fatal(all->config, r->exit_code);
+	o->fatal = !o->later && config_is_fatal(s->config, r->exit_code);
 	if (answer != NULL && answer->message[0] != '\0')
 		(void)snprintf(reason, REASON_MAX, "%s", answer->message);
 	else if (o->later)
 		(void)snprintf(reason, REASON_MAX, "exit 75: try again later");
 	else if (answer != NULL)
 		(void)snprintf(reason, REASON_MAX, "failed %d", answer->code);
-	else if ((r->signal == SIGKILL || r->exit_code == 128 + SIGKILL) && js_reap_was_oom(&all->oom, r))
+	else if ((r->signal == SIGKILL || r->exit_code == 128 + SIGKILL) && js_reap_was_oom(&s->oom, r))
 		(void)snprintf(reason, REASON_MAX, "out of memory");
 	else if (r->signal != 0)
 		(void)snprintf(reason, REASON_MAX, "killed by signal %d (%s)", r->signal, strsignal(r->signal));
@@ -239,23 +240,22 @@ static void judge_failed(struct slots *all, const struct slot *slot, const struc
 			       slot->persistent != NULL ? " without an answer" : "");
 }
 
-/* What the end of a command means. */
-static void judge_end(struct slots *all, const struct slot *slot, const struct js_reaped *r, int draining,
+static void judge_end(struct supervisor *s, const struct slot *slot, const struct js_reaped *r,
 		      struct jobstack_outcome *o, char reason[REASON_MAX])
 {
 	const struct js_persist_answer *answer = slot->persistent != NULL ? slot->persistent->answer : NULL;
-	enum ending ending = slot->ending == ENDING_NOT && draining ? ENDING_DRAIN : slot->ending;
+	enum ending ending = slot->ending == ENDING_NOT && s->draining ? ENDING_DRAIN : slot->ending;
 	int done = r->exit_code == 0 && (slot->persistent == NULL || answer != NULL);
 
 	o->exit_code = r->exit_code;
 	o->signal = r->signal;
 	reason[0] = '\0';
 	if (ending != ENDING_NOT && (!done || by_ending[ending].always))
-		judge_ended(all, slot, ending, r->ended_us, o, reason);
+		judge_ended(s, slot, ending, r->ended_us, o, reason);
 	else if (done)
 		o->verdict = JOBSTACK_DONE;
 	else
-		judge_failed(all, slot, r, answer, o, reason);
+		judge_failed(s, slot, r, answer, o, reason);
 }
 
 static int64_t size_of_file(const char *path)
@@ -265,12 +265,12 @@ static int64_t size_of_file(const char *path)
 	return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
 }
 
-/* Says where the output is: PLACE is that of what is in the packed log. */
-static void fill_log_place(const struct slots *all, struct slot *slot, const struct js_packlog_place *place,
+/* Says where the output is; PLACE: in the packed log. */
+static void fill_log_place(const struct supervisor *s, struct slot *slot, const struct js_packlog_place *place,
 			   struct jobstack_outcome *o)
 {
-	if (!all->config->output_dash) { /* else it is not known where it went */
-		if (place->number > 1 && js_packlog_path_of(all->log, place->number, &slot->log_path) == 0)
+	if (!s->config->output_dash) { /* else nobody knows where the output went */
+		if (place->number > 1 && js_packlog_path_of(s->log, place->number, &slot->log_path) == 0)
 			o->log = slot->log_path.data;
 		o->log_at = place->at;
 		o->log_out = place->out;
@@ -290,23 +290,21 @@ static void fill_log_place(const struct slots *all, struct slot *slot, const str
 	}
 }
 
-/* Keeps the output and says where.  Negative: it could not be kept. */
-static int keep_output(struct slots *all, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
+static int keep_output(struct supervisor *s, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
 		       struct jobstack_error *error)
 {
-	struct js_template_values values = values_of(all, slot, slot->entry);
+	struct js_template_values values = values_of(s, slot);
 	struct js_packlog_place place = {-1, 0, 0, 1};
 	int status;
 
 	status = slot->persistent != NULL ? persistent_keep_own(slot, error) : 0;
-	if (status == 0 && all->config->output_dash)
+	if (status == 0 && s->config->output_dash)
 		status = js_capture_copy(slot->capture, STDOUT_FILENO, STDERR_FILENO, error);
 	else if (status == 0)
-		status = js_packlog_append(all->log, slot->capture, &values, r, r->ended_us + all->wall_us, &place,
-					   error);
+		status = js_packlog_append(s->log, slot->capture, &values, r, r->ended_us + s->wall_us, &place, error);
 	if (status != 0)
 		return status;
-	fill_log_place(all, slot, &place, o);
+	fill_log_place(s, slot, &place, o);
 	if (o->verdict == JOBSTACK_FAILED) {
 		o->err_tail.len = slot->err_path.len > 0 ? js_kept_tail_of(slot->err_path.data, slot->err_tail)
 							 : js_capture_tail(slot->capture, slot->err_tail);
@@ -315,35 +313,29 @@ static int keep_output(struct slots *all, struct slot *slot, const struct js_rea
 	return 0;
 }
 
-void slot_begin_outcome(const struct slot *slot, struct jobstack_outcome *o)
+void slot_judge(struct supervisor *s, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
+		char reason[REASON_MAX])
 {
-	begin_outcome(o, slot->entry);
-	o->started_us = slot->started_us;
-	o->ended_us = slot->ended_us;
-}
-
-void slot_judge(struct slots *all, struct slot *slot, const struct js_reaped *r, int draining,
-		struct jobstack_outcome *o, char reason[REASON_MAX])
-{
-	slot->ended_us = r->ended_us;
 	slot_begin_outcome(slot, o);
+	o->started_us = slot->started_us;
+	o->ended_us = slot->ended_us = r->ended_us;
 #define USED(member, ...) o->member = r->member;
 	JS_ATTEMPT_USAGE(USED)
-	judge_end(all, slot, r, draining, o, reason);
+	judge_end(s, slot, r, o, reason);
 	o->reason = reason[0] == '\0' ? NULL : reason;
 }
 
-int slot_keep(struct slots *all, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
+int slot_keep(struct supervisor *s, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
 	      char reason[REASON_MAX], struct jobstack_error *error)
 {
-	struct js_template_values values = values_of(all, slot, slot->entry);
+	struct js_template_values values = values_of(s, slot);
 	int status;
 
-	if (o->verdict == JOBSTACK_DONE && all->config->creates != NULL && creates_exists(all, &values) == 0) {
+	if (o->verdict == JOBSTACK_DONE && s->config->creates != NULL && creates_exists(s, &values) == 0) {
 		o->verdict = JOBSTACK_FAILED;
 		(void)snprintf(reason, REASON_MAX, "exit 0, but the --creates file is not there");
 	}
-	status = keep_output(all, slot, r, o, error);
+	status = keep_output(s, slot, r, o, error);
 	if (slot->persistent != NULL)
 		js_capture_next(slot->capture);
 	if (status != 0) {

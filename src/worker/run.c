@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The work of a run: the worker's row, its two threads, and what a person is told at the end.
+ * One run of the worker proper.  Promise: what can be wrong with the command, its output and its directory is found out
+ * before anything is claimed.
  */
 #define _GNU_SOURCE
+#include "worker/run.h"
+
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/num.h"
 #include "worker/advice.h"
-#include "worker/lease.h"
-#include "worker/others.h"
-#include "worker/run.h"
+#include "worker/entries.h"
+#include "worker/persistent.h"
+#include "worker/recovery.h"
+#include "worker/slot.h"
 #include "worker/speaker.h"
 
 #include <errno.h>
@@ -20,7 +25,149 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BEGIN_US (120 * JS_SECOND_US) /* so long a stack whose row somebody holds is waited for */
+#define LEASE_SLURM_US INT64_C(900000000)
+#define LEASE_US INT64_C(300000000)
+#define BEGIN_US (120 * JS_SECOND_US) /* how long to wait for a stack whose row somebody holds */
+
+/* -------------------------------------------------------------------------------------------------- preparation */
+
+/* The place of the packed output: a name that no other worker has. */
+static void name_packed_log(struct run *r)
+{
+	const struct js_slurm_env *env = &r->identity.env;
+	char random[9], job[80] = "";
+
+	js_file_random_hex(random, 8);
+	if (r->config.log_dir[0] == '/')
+		(void)snprintf(r->log_dir, sizeof(r->log_dir), "%.4000s/%s", r->config.log_dir, r->config.stack);
+	else
+		(void)snprintf(r->log_dir, sizeof(r->log_dir), "%.3000s/%.1000s/%s", r->identity.cwd, r->config.log_dir,
+			       r->config.stack);
+	if (env->job != NULL)
+		(void)snprintf(job, sizeof(job), "job%.64s-", env->job);
+	(void)snprintf(r->log_name, sizeof(r->log_name), "%s%.200s-%ld-%s", job, env->node, (long)getpid(), random);
+}
+
+static int check_log_dir(const struct run *r, struct jobstack_error *error)
+{
+	if (r->config.output_dash || r->config.dry_run || (r->config.output != NULL && r->config.error != NULL) ||
+	    js_file_can_make(r->log_dir) == 0)
+		return 0;
+	return js_error_set(
+		error, JOBSTACK_EFILE,
+		"can't keep the output in %s: %s: choose another directory with --log-dir, or files with --output",
+		r->log_dir, strerror(errno));
+}
+
+static int enter_run_directory(struct run *r, struct jobstack_error *error)
+{
+	const char *dir = r->config.chdir;
+
+	if (dir != NULL && chdir(dir) != 0)
+		return js_error_file(error, "--chdir %s", dir);
+	if (getcwd(r->run_cwd, sizeof(r->run_cwd)) == NULL)
+		return js_error_file(error, "the working directory");
+	return 0;
+}
+
+static void choose_slots(struct run *r)
+{
+	r->slots_n = r->config.slots;
+	if (r->slots_n == 0)
+		r->slots_n = js_slurm_slots(&r->identity.env, js_slurm_cpus(), r->slots_why, sizeof(r->slots_why));
+	else
+		(void)snprintf(r->slots_why, sizeof(r->slots_why), "%u slots", r->slots_n);
+	if (r->slots_n > SLOTS_MAX)
+		r->slots_n = SLOTS_MAX;
+	if (r->config.persistent)
+		persistent_raise_files(r->slots_n);
+}
+
+static void ask_job_end(struct run *r)
+{
+	struct jobstack_error unknown = JOBSTACK_ERROR_INIT;
+
+	r->supervisor.kill_wait_us = guard_ask(&r->guard, &r->config, &r->identity.env, getenv("JOBSTACK_MODULE_DIR"),
+					       &r->options.job_start_us, &unknown);
+	if (unknown.code != 0 && !r->config.quiet)
+		speaker_say("Slurm does not say when this job ends (%s): entries may start that can't finish in time",
+			    unknown.text);
+}
+
+/* Whether the command can be executed, and its output kept. */
+static int check_command(struct run *r, struct jobstack_error *error)
+{
+	const char *program = js_template_program(r->config.template), *doubt;
+	int status = 0;
+
+	if (program != NULL)
+		status = js_spawn_resolve(program, getenv("PATH"), &r->supervisor.program, error);
+	if (status == 0)
+		status = check_log_dir(r, error);
+	doubt = status == 0 && !r->config.quiet ? advice_doubt(&r->config) : NULL;
+	if (doubt != NULL)
+		speaker_say("%s", doubt);
+	return status;
+}
+
+static int make_slots(struct run *r, struct jobstack_error *error)
+{
+	const char *tmp = getenv("TMPDIR");
+	int status = js_spawn_new(&r->supervisor.spawn, getenv("PATH"), error);
+
+	if (status == 0)
+		status = js_packlog_new(&r->supervisor.log, r->log_dir, r->log_name, r->config.log_size, error);
+	for (unsigned i = 0; status == 0 && i < r->slots_n; i++)
+		status = slot_begin(&r->slots[i], i + 1, tmp != NULL && *tmp != '\0' ? tmp : "/tmp", &r->config, error);
+	return status;
+}
+
+/* Fills the options with what the database records of this worker. */
+static void describe_worker(struct run *r, int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++)
+		js_buf_add(&r->argv, argv[i], strlen(argv[i]) + 1);
+	r->options.lease_us = r->config.lease_us;
+	r->options.slots = r->slots_n;
+	r->options.log = r->config.output_dash ? NULL : js_packlog_path(r->supervisor.log);
+	r->options.argv = (struct jobstack_bytes){r->argv.data, r->argv.len > 60000 ? 60000 : r->argv.len};
+	r->options.cwd = r->run_cwd;
+}
+
+int run_prepare(struct run *r, int argc, char **argv, struct jobstack_error *error)
+{
+	int status;
+
+	r->options = (struct jobstack_worker_options)JOBSTACK_WORKER_OPTIONS_INIT;
+	js_slurm_identify(&r->identity, &r->options);
+	name_packed_log(r);
+	status = enter_run_directory(r, error);
+	if (status != 0)
+		return status;
+	choose_slots(r);
+	if (r->config.lease_us == 0)
+		r->config.lease_us = r->identity.env.in_slurm ? LEASE_SLURM_US : LEASE_US;
+	ask_job_end(r);
+	status = check_command(r, error);
+	if (status == 0)
+		status = make_slots(r, error);
+	if (status == 0)
+		describe_worker(r, argc, argv);
+	return status;
+}
+
+void run_free(struct run *r)
+{
+	jobstack_free(r->handle);
+	for (unsigned i = 0; i < r->slots_n; i++)
+		slot_end(&r->slots[i]);
+	js_packlog_free(r->supervisor.log);
+	js_spawn_free(r->supervisor.spawn);
+	js_buf_free(&r->supervisor.program);
+	js_buf_free(&r->argv);
+}
+
+/* ----------------------------------------------------------------------------------------------------- the work */
 
 static void announce_worker(const struct run *r)
 {
@@ -29,7 +176,7 @@ static void announce_worker(const struct run *r)
 	if (r->config.quiet)
 		return;
 	js_num_duration_text(r->config.lease_us, lease, sizeof(lease));
-	js_num_duration_text(lease_outage_us(&r->config), outage, sizeof(outage));
+	js_num_duration_text(entries_outage_us(&r->config), outage, sizeof(outage));
 	if (r->guard.end_us != 0)
 		js_num_duration_text(r->guard.end_us - js_clock_mono_us(), end, sizeof(end));
 	speaker_say(
@@ -37,7 +184,7 @@ static void announce_worker(const struct run *r)
 		(unsigned long long)jobstack_worker_id(r->ledger.worker), r->identity.env.node, r->config.stack,
 		r->slots_why, lease, outage, end[0] != '\0' ? ", the job ends in " : "", end,
 		r->config.output_dash ? "" : ", output in ",
-		r->config.output_dash ? "" : js_packlog_path(r->supervisor.all.log));
+		r->config.output_dash ? "" : js_packlog_path(r->supervisor.log));
 	if (r->config.finish_on_loss)
 		speaker_say("--on-lease-loss finish: commands are not stopped when the lease is lost, so an entry may "
 			    "run twice at once");
@@ -59,8 +206,7 @@ static int begin_outbox(struct run *r, struct jobstack_error *error)
 	return outbox_begin(o, error);
 }
 
-/* What waits at the end: is it late, or can it be delivered later?  Returns 1 if it has been told why
- * the worker ended. */
+/* What becomes of outcomes that wait at the end.  Returns 1 if the reason of the end was printed. */
 static int settle_outbox(struct run *r)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -92,7 +238,7 @@ static int settle_outbox(struct run *r)
 	return 1;
 }
 
-/* Tells the supervisor, the ledger and the keeper what they need of each other. */
+/* Gives supervisor, ledger and keeper what they need of each other. */
 static void connect_threads(struct run *r)
 {
 	uint64_t worker = jobstack_worker_id(r->ledger.worker);
@@ -101,15 +247,14 @@ static void connect_threads(struct run *r)
 	r->supervisor.box = &r->box;
 	r->supervisor.slots = r->slots;
 	r->supervisor.log_dir = r->log_dir;
-	r->supervisor.all.config = &r->config;
-	r->supervisor.all.worker = worker;
-	r->supervisor.all.wall_us = js_clock_wall_us() - js_clock_mono_us();
-	js_reap_oom_begin(&r->supervisor.all.oom, "/proc/self");
+	r->supervisor.worker = worker;
+	r->supervisor.wall_us = js_clock_wall_us() - js_clock_mono_us();
+	js_reap_oom_begin(&r->supervisor.oom, "/proc/self");
 	r->ledger.config = &r->config;
 	r->ledger.box = &r->box;
 	r->ledger.handle = r->handle;
 	r->ledger.cwd = r->run_cwd;
-	r->ledger.watch_options = others_options(&r->config, worker);
+	r->ledger.watch_options = recovery_options(&r->config, worker);
 	r->ledger.keeper = r->supervisor.keeper = &r->keeper;
 	r->supervisor.life = r->keeper.life;
 	r->box.deadline_us = jobstack_worker_deadline_us(r->ledger.worker);
@@ -139,11 +284,11 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	(void)pthread_join(thread, NULL);
 	r->keeper.page->deadline_us = INT64_MAX; /* no command is left */
 	r->waiting = outbox_end(&r->outbox);
-	js_reap_oom_end(&r->supervisor.all.oom);
+	js_reap_oom_end(&r->supervisor.oom);
 	return 0;
 }
 
-/* The breaker has tripped: nobody else should run into it either. */
+/* So that other workers don't run into the same failures. */
 static void pause_failing_stack(struct run *r)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -159,23 +304,22 @@ static void pause_failing_stack(struct run *r)
 			    error.text);
 }
 
-/* Somebody's session may hold the stack's row, which a birth looks at, for long: it is waited for, as in any step. */
+/* Another session may hold the stack's row for long: wait for it, as each step does. */
 static int begin_worker(struct run *r, struct jobstack_error *error)
 {
-	struct pollfd told = {.fd = r->supervisor.signals, .events = POLLIN};
+	struct pollfd signals = {.fd = r->supervisor.signals, .events = POLLIN};
 	int64_t until = js_clock_mono_us() + BEGIN_US;
 	int status;
 
 	for (;;) {
 		status = jobstack_worker_begin(r->handle, r->config.stack, &r->options, &r->ledger.worker, error);
 		if (status != JOBSTACK_ENODB || (error->server_errno != 1205 && error->server_errno != 1213) ||
-		    js_clock_mono_us() >= until || poll(&told, 1, 0) > 0) /* it is told to go */
+		    js_clock_mono_us() >= until || poll(&signals, 1, 0) > 0)
 			return status;
-		memset(error, 0, sizeof(*error));
+		js_error_clear(error);
 	}
 }
 
-/* Says why the worker leaves, if a person has to know. */
 static void print_reason(const struct run *r)
 {
 	const struct mailbox *b = &r->box;
@@ -211,7 +355,6 @@ static int choose_exit_status(const struct run *r)
 	}
 }
 
-/* The summary. */
 static void print_summary(struct run *r, int64_t took_us)
 {
 	const struct mailbox *b = &r->box;
@@ -241,10 +384,9 @@ int run_work(struct run *r, struct jobstack_error *error)
 	if (r->supervisor.signals < 0)
 		return js_error_set(error, JOBSTACK_EBUG, "signalfd: %s", strerror(errno));
 	speaker_begin();
-	js_spawn_look_signals(r->supervisor.all.spawn);
+	js_spawn_look_signals(r->supervisor.spawn);
 	status = mailbox_begin(&r->box, r->slots_n, error);
 	r->box.guard = r->guard;
-	r->supervisor.all.guard = &r->box.guard;
 	if (status == 0)
 		status = begin_worker(r, error);
 	if (status != 0) {
@@ -257,8 +399,8 @@ int run_work(struct run *r, struct jobstack_error *error)
 		print_summary(r, js_clock_mono_us() - began);
 		status = choose_exit_status(r);
 	} else if (jobstack_worker_end(r->ledger.worker, NULL, 0, error->text, &ignored) == 0)
-		r->keeper.page->worker = 0; /* it was born, and has claimed nothing */
-	/* a thread sits in a call: nothing may be freed under it */
+		r->keeper.page->worker = 0; /* it has claimed nothing */
+	/* a thread hangs in a call: nothing that it uses may be freed */
 	if (speaker_end() || r->outbox.stuck || supervisor_hangs(&r->supervisor)) {
 		r->keeper.page->status = status < 0 ? js_error_exit_status(status) : status;
 		r->keeper.page->left_us = js_clock_mono_us();

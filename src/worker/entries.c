@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The way of entries through the slots.  Promises: a command that was ended by a signal to the whole job does not count
+ * as failed; if the lease can't be kept, commands are stopped before it ends; after a leap of the wall clock nothing
+ * starts until a step has succeeded.
+ */
+#define _GNU_SOURCE
+#include "worker/entries.h"
+
+#include "base/error.h"
+#include "worker/orphans.h"
+#include "worker/slot.h"
+#include "worker/speaker.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define BREAKER 20 /* so many failures, before any success, pause the stack */
+#define LATER_US (JS_SECOND_US / 5)
+#define STARVED_US (30 * JS_SECOND_US)	/* how long a worker with nothing running waits for a process */
+#define SETTLE_US JS_SECOND_US		/* what the ledger and the supervisor need at the end */
+#define IMPATIENT_US (JS_SECOND_US / 4) /* two signals within this time count as one */
+#define HINT_KILL_US (3 * JS_SECOND_US / 10)
+#define HINT_US (JS_SECOND_US / 10) /* within this time a signal that ended a command reaches the worker too */
+
+void entries_begin_call(struct supervisor *s, struct slot *slot, enum call call)
+{
+	slot->before = call == CALL_START ? slot_process(slot) : 0;
+	slot->hangs_us = 0;
+	slot->call = call;
+	relay_leave(&s->relay);
+}
+
+void entries_end_call(struct supervisor *s, struct slot *slot)
+{
+	relay_return(&s->relay);
+	if (slot->abandoned)
+		relay_park(&s->relay);
+	slot->call = CALL_NONE;
+}
+
+/* ----------------------------------------------------------------------------------------------------- the lease */
+
+int64_t entries_outage_us(const struct config *config)
+{
+	return config->lease_us - earlier(config->grace_us + JS_SECOND_US / 2, config->lease_us / 4);
+}
+
+int64_t entries_keep_lease(struct supervisor *s, int64_t now, enum ending *why)
+{
+	int64_t lease, until = INT64_MAX;
+	enum leaving leaving;
+	int leapt;
+
+	(void)pthread_mutex_lock(&s->box->lock);
+	lease = s->box->deadline_us;
+	leaving = s->box->leaving;
+	leapt = s->box->leaps != s->box->leaps_settled;
+	(void)pthread_mutex_unlock(&s->box->lock);
+	*why = leaving == LEAVE_KEEPER ? ENDING_KEEPER : ENDING_LEASE;
+	s->lease_end_us = INT64_MAX;
+	if (leaving == LEAVE_KEEPER) {
+		s->lease_end_us = until = now; /* somebody killed the keeper, and meant the worker */
+	} else if (!s->config->finish_on_loss) {
+		/* fenced: others have the entries already, so there is no grace */
+		s->lease_end_us = leaving == LEAVE_FENCED ? now : lease - JS_SECOND_US / 10;
+		until = leaving >= LEAVE_FENCED ? now : lease - s->config->lease_us + entries_outage_us(s->config);
+	}
+	s->bound.until_us = leapt ? 0 : until; /* also for a start that hangs, and continues later */
+	return until;
+}
+
+int64_t entries_read_clocks(struct supervisor *s)
+{
+	int64_t now = jobstack_now_us(), wall = js_clock_wall_us() - now, leap = wall - s->bound.wall_us;
+
+	if (leap >= JS_CLOCK_LEAP_US || leap <= -JS_CLOCK_LEAP_US) {
+		s->bound.until_us = 0; /* first this: a start that hangs may look at both in between */
+		s->bound.wall_us = wall;
+		(void)pthread_mutex_lock(&s->box->lock);
+		s->box->leaps++;
+		mailbox_wake_ledger(s->box);
+		(void)pthread_mutex_unlock(&s->box->lock);
+	}
+	return now;
+}
+
+/* Whether the lease lasts, also after a sleep that no descriptor has told of. */
+static int has_lease(struct supervisor *s, int64_t now)
+{
+	enum ending why;
+
+	return now < entries_keep_lease(s, now, &why);
+}
+
+/* ------------------------------------------------------------------------------------------------------- signals */
+
+void entries_drain(struct supervisor *s, int by_term, int64_t now)
+{
+	int64_t grace = s->config->grace_us, left = later(s->kill_wait_us - SETTLE_US, SETTLE_US / 2);
+
+	if (by_term && s->kill_wait_us > 0) {
+		grace = earlier(grace, left / 2);
+		s->kill_by_us = now + left;
+	}
+	s->drain_at_us = now + grace;
+	s->draining = 1;
+}
+
+void entries_read_signals(struct supervisor *s)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		int64_t now = jobstack_now_us();
+		char why[128];
+
+		if (info.ssi_signo == SIGCHLD)
+			continue;
+		if (!s->draining)
+			entries_drain(s, info.ssi_signo == SIGTERM, now);
+		else if (info.ssi_signo == SIGINT && now - s->interrupted_us > IMPATIENT_US)
+			s->drain_at_us =
+				now; /* a person asks twice: no grace any more (Slurm always sends TERM twice) */
+		if (info.ssi_signo == SIGINT)
+			s->interrupted_us = now;
+		(void)snprintf(why, sizeof(why), "signal %u (%s)", info.ssi_signo, strsignal((int)info.ssi_signo));
+		mailbox_stop(s->box, LEAVE_SIGNAL, why);
+	}
+}
+
+/* Slurm sends its signals to every process of a step, and a command may end before the worker has read its own: before
+ * a command that ended by TERM counts as failed, wait whether the worker gets the signal, too.  After a KILL by Slurm
+ * the worker gets no further: it is enough not to be quick. */
+static void await_signal(struct supervisor *s, const struct slot *slot, const struct js_reaped *reaped)
+{
+	int by_term = reaped->signal == SIGTERM || reaped->exit_code == 128 + SIGTERM;
+	int by_kill = s->kill_wait_us > 0 && (reaped->signal == SIGKILL || reaped->exit_code == 128 + SIGKILL);
+	int64_t hint = by_kill ? HINT_KILL_US : HINT_US, until = jobstack_now_us() + hint;
+	struct pollfd p = {.fd = s->signals, .events = POLLIN};
+
+	if (s->draining || slot->ending != ENDING_NOT || !(by_term || by_kill) || until - s->hinted_us <= 2 * hint)
+		return;
+	while (!s->draining && jobstack_now_us() < until)
+		if (poll(&p, 1, (int)((until - jobstack_now_us() + 999) / 1000)) > 0)
+			entries_read_signals(s);
+	s->hinted_us = jobstack_now_us(); /* this wait counts for other commands that the signal has ended, too */
+}
+
+/* ------------------------------------------------------------------------------------------------------ outcomes */
+
+/* If the first outcomes are all failures, the reason is hardly the entries. */
+static void count_failures(struct supervisor *s, const struct jobstack_outcome *o)
+{
+	if (o->verdict == JOBSTACK_DONE)
+		s->breaker_off = 1;
+	if (s->breaker_off || o->verdict != JOBSTACK_FAILED || ++s->failures_first < BREAKER)
+		return;
+	s->breaker_off = s->trip = 1;
+	mailbox_stop(s->box, LEAVE_BREAKER, "");
+}
+
+/* Counts an outcome and posts it, with the lock held. */
+static void post_outcome(struct mailbox *box, struct parcel *parcel, const struct jobstack_outcome *o)
+{
+	if (o->verdict != JOBSTACK_UNSTARTED) {
+		double took = o->ended_us > o->started_us ? (double)(o->ended_us - o->started_us) : 1;
+
+		box->finished++;
+		box->done += o->verdict == JOBSTACK_DONE;
+		box->failed += o->verdict == JOBSTACK_FAILED;
+		box->interrupted += o->verdict == JOBSTACK_INTERRUPTED;
+		if (o->verdict == JOBSTACK_DONE)
+			guard_learn(&box->guard, (int64_t)took);
+		box->mean_us = box->mean_us <= 0 ? took : box->mean_us + (took - box->mean_us) / 16;
+		box->progress_us = jobstack_now_us();
+	}
+	if (o->verdict != JOBSTACK_LOST)	    /* the end of the worker's row records what is lost */
+		(void)mailbox_post(box, parcel, o); /* without memory: the end of the row returns the entry */
+	if (box->results_n == 1 || box->results_n >= JOBSTACK_POP_MAX || (box->queued == 0 && box->running == 0) ||
+	    box->leaving != STAY)
+		mailbox_wake_ledger(box);
+}
+
+void entries_post(struct supervisor *s, struct slot *slot, const struct jobstack_outcome *outcome)
+{
+	(void)pthread_mutex_lock(&s->box->lock);
+	s->box->slots[slot->number - 1].entry = 0;
+	s->box->running--;
+	post_outcome(s->box, slot->parcel, outcome);
+	(void)pthread_mutex_unlock(&s->box->lock);
+}
+
+void entries_conclude(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct jobstack_outcome outcome;
+	char reason[REASON_MAX];
+	int status;
+
+	slot_judge(s, slot, reaped, &outcome, reason);
+	entries_begin_call(s, slot, CALL_KEEP);
+	status = slot_keep(s, slot, reaped, &outcome, reason, &error);
+	entries_end_call(s, slot);
+	slot->pid = 0;
+	entries_post(s, slot, &outcome);
+	if (status != 0)
+		mailbox_stop(s->box, LEAVE_OUTPUT, error.text);
+	count_failures(s, &outcome);
+}
+
+/* Whether the keeper has killed commands since STARTED. */
+static int has_keeper_killed(const struct keeper *keeper, int64_t started_us)
+{
+	int64_t until = jobstack_now_us() + JS_SECOND_US;
+
+	while (keeper->page->killing && jobstack_now_us() < until)
+		js_clock_nap(JS_SECOND_US / 1000, NULL);
+	return keeper->page->killed_us > started_us;
+}
+
+void entries_finish(struct supervisor *s, struct slot *slot, const struct js_reaped *reaped)
+{
+	await_signal(s, slot, reaped);
+	orphans_kill_of(s, slot);
+	if (slot->ending == ENDING_NOT && reaped->exit_code != 0 && has_keeper_killed(s->keeper, slot->started_us))
+		slot->ending = ENDING_LEASE; /* the worker slept past its lease, so the keeper ended its commands */
+	entries_conclude(s, slot, reaped);
+}
+
+/* -------------------------------------------------------------------------------------------------------- starts */
+
+/* The machine gave no process for a command.  While others run, one will end and leave room; with nothing running,
+ * another machine may have room.  If nothing was tried for a while, the time begins again. */
+static void note_starved(struct supervisor *s, size_t running, const char *why)
+{
+	int64_t now = jobstack_now_us();
+	char text[1000];
+
+	if (s->starved_us == 0 || running > 0 || now - s->later_us > STARVED_US / 3)
+		s->starved_us = now;
+	s->later_us = now + LATER_US;
+	if (!s->told_starved)
+		speaker_say("%s: %zu of %zu slots are busy, and the worker keeps trying", why, running,
+			    s->box->slots_n);
+	s->told_starved = 1;
+	if (now - s->starved_us < STARVED_US)
+		return;
+	(void)snprintf(text, sizeof(text), "no command could be started for %d s: %.800s",
+		       (int)(STARVED_US / JS_SECOND_US), why);
+	mailbox_stop(s->box, LEAVE_MACHINE, text);
+}
+
+/* Starts the next entry of the mailbox, if it still may. */
+static void start_entry(struct supervisor *s, struct slot *slot)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct mailbox *box = s->box;
+	struct jobstack_outcome outcome;
+	const struct jobstack_entry *entry;
+	enum slot_start how;
+	size_t running;
+
+	(void)pthread_mutex_lock(&box->lock);
+	entry = mailbox_may_start(box) ? mailbox_take(box, &slot->parcel) : NULL;
+	box->alone = entry != NULL && entry->losses >= ALONE_LOSSES;
+	(void)pthread_mutex_unlock(&box->lock);
+	if (entry == NULL)
+		return;
+	slot->entry = entry;
+	entries_begin_call(s, slot, CALL_START);
+	how = slot_start(s, slot, &outcome, &error);
+	entries_end_call(s, slot);
+	if (how == SLOT_RUNS && slot->hangs_us != 0) /* the start hung: that is not the command's time */
+		slot->started_us = jobstack_now_us();
+	(void)pthread_mutex_lock(&box->lock);
+	if (how == SLOT_RUNS)
+		box->slots[slot->number - 1] = (struct jobstack_running){sizeof(box->slots[0]), entry->entry,
+									 entry->attempt, slot->started_us};
+	else if (how == SLOT_LATER || how == SLOT_GONE)
+		mailbox_untake(box, slot->parcel, entry);
+	else {
+		box->running--;
+		if (how == SLOT_BROKEN)
+			outcome.verdict = JOBSTACK_UNSTARTED;
+		post_outcome(box, slot->parcel, &outcome);
+	}
+	if (box->queued == 0 || box->queued == box->slots_n)
+		mailbox_wake_ledger(box);
+	box->starved = how == SLOT_LATER;
+	running = box->running;
+	(void)pthread_mutex_unlock(&box->lock);
+	if (how == SLOT_RUNS)
+		s->starved_us = 0;
+	if (how == SLOT_LATER)
+		note_starved(s, running, error.text);
+	else if (how == SLOT_BROKEN)
+		mailbox_stop_for(s->box, LEAVE_COMMAND, &error);
+	else if (how == SLOT_OUTCOME)
+		count_failures(s, &outcome);
+}
+
+int entries_fill(struct supervisor *s, struct slot *slot)
+{
+	while (slot_is_free(slot)) {
+		int64_t now = entries_read_clocks(s);
+		int may;
+
+		(void)pthread_mutex_lock(&s->box->lock);
+		may = mailbox_may_start(s->box);
+		(void)pthread_mutex_unlock(&s->box->lock);
+		if (!may || !has_lease(s, now) || now < s->later_us)
+			return 0;
+		start_entry(s, slot);
+	}
+	return 1;
+}

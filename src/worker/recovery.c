@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The recovery of entries.  Promises: none is recovered from another worker without a proof of its death
+ * (watch/watch.h); outcomes that a killed worker had written to its spool are delivered before its other entries are
+ * requeued, so that none of them is recorded as lost.
+ */
+#define _GNU_SOURCE
+#include "worker/recovery.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/home.h"
+#include "base/num.h"
+#include "worker/outbox.h"
+#include "worker/speaker.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATIENCE_US (10 * JS_SECOND_US)
+#define CROWD_US (600 * JS_SECOND_US) /* while the server has no free connection */
+
+static const char *get_variable(const char *name)
+{
+	return getenv(name);
+}
+
+int recovery_connect(const struct config *config, struct jobstack **handle, struct jobstack_error *error)
+{
+	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
+	char file[PATH_MAX];
+
+	options.defaults_file = js_home_option_file(config->defaults_file, get_variable, file, sizeof(file));
+	options.patience_us = PATIENCE_US;
+	options.log = speaker_log;
+	options.log_ctx = (void *)(uintptr_t)config;
+	options.crowd_us = CROWD_US;
+	return jobstack_open(handle, &options, error);
+}
+
+/* ------------------------------------------------------------------------------------------------ other workers */
+
+static void say_case(void *ctx, const struct js_watch_case *found)
+{
+	const struct config *config = ctx;
+	char text[700];
+
+	if (config->quiet || (found->verdict != JS_WATCH_TAKEN && !(config->verbose && found->runs_here)))
+		return;
+	js_watch_words(found, text, sizeof(text));
+	speaker_say("%s", text);
+}
+
+struct js_watch_options recovery_options(const struct config *config, uint64_t self)
+{
+	void *ctx = (void *)(uintptr_t)config;
+
+	return (struct js_watch_options){
+		.self = self,
+		.tell = say_case,
+		.tell_ctx = ctx,
+		.log = config->verbose ? speaker_log : NULL, /* only people who ask want to know of a silent Slurm */
+		.log_ctx = ctx,
+		.module_dir = getenv("JOBSTACK_MODULE_DIR"),
+		.cluster = getenv("SLURM_CLUSTER_NAME")};
+}
+
+int recovery_look(const struct config *config, uint64_t self)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_watch_options options = recovery_options(config, self);
+	struct jobstack *handle = NULL;
+	int status = recovery_connect(config, &handle, &error);
+
+	if (status == 0)
+		status = js_watch_confirm(handle, config->stack, &options, NULL, &error);
+	jobstack_free(handle);
+	return status == 0 ? JS_EXIT_OK : JS_EXIT_NO;
+}
+
+/* ---------------------------------------------------------------------------------------------- a killed worker */
+
+struct killed {
+	const struct config *config;
+	const struct keeper_page *page;
+	char reason[128];
+	uint64_t requeued, delivered; /* entries */
+};
+
+static int try_requeue(struct killed *k, struct jobstack_error *error)
+{
+	struct jobstack *handle = NULL;
+	int status = recovery_connect(k->config, &handle, error), spooled = status == 0 && k->page->spools;
+
+	if (spooled)
+		status = outbox_deliver(handle, k->page->spool, k->reason, &k->delivered, error);
+	if (status == 0 || (spooled && status < 0 && status != JOBSTACK_ENODB)) { /* a spool that can't be used */
+		js_error_clear(error);
+		status = jobstack_recover_own(handle, k->config->stack, k->page->worker, k->page->token, k->reason,
+					      &k->requeued, error);
+	}
+	jobstack_free(handle);
+	return status;
+}
+
+/* Waits for a database that is away for as long as the worker's lease: from then on other workers do it. */
+static int requeue_until_lease_ends(struct killed *k, struct jobstack_error *error)
+{
+	int64_t until = js_clock_mono_us() + k->page->lease_us;
+	char lease[64];
+	int status;
+
+	js_num_duration_text(k->page->lease_us, lease, sizeof(lease));
+	for (int told = 0;; told = 1) {
+		js_error_clear(error);
+		status = try_requeue(k, error);
+		if (status != JOBSTACK_ENODB || js_clock_mono_us() >= until)
+			return status;
+		if (!told)
+			speaker_say("%s, and the database does not answer: the keeper tries for up to %s to requeue "
+				    "its entries",
+				    k->reason, lease);
+		js_clock_nap(JS_SECOND_US / 2, NULL);
+	}
+}
+
+static void requeue_killed(struct killed *k)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	int status = requeue_until_lease_ends(k, &error);
+
+	if (status < 0 && k->page->spools)
+		speaker_say("%s; its commands were ended, but its outcomes in %s could not be delivered: %s: "
+			    "`jobstack close --replay %s` delivers them when the database is back",
+			    k->reason, k->page->spool, error.text, k->page->spool);
+	else if (status < 0)
+		speaker_say("%s; its commands were ended, but its entries could not be requeued: %s: they will be "
+			    "requeued when its lease has ended",
+			    k->reason, error.text);
+	else if (k->delivered > 0)
+		speaker_say("%s: its commands were ended, %" PRIu64
+			    " outcomes that waited were delivered, its other entries were requeued",
+			    k->reason, k->delivered);
+	else
+		speaker_say("%s: its commands were ended, %" PRIu64 " %s requeued", k->reason, k->requeued,
+			    k->requeued == 1 ? "entry was" : "entries were");
+}
+
+void recovery_of_killed(const struct config *config, const struct keeper_page *page, const struct keeper_end *end)
+{
+	struct killed k = {.config = config, .page = page};
+
+	(void)snprintf(k.reason, sizeof(k.reason), "the worker was killed by signal %d (%s)%s", end->signal,
+		       strsignal(end->signal), end->oom ? ", out of memory" : "");
+	if (page->worker == 0)
+		speaker_say("%s before it had begun", k.reason);
+	else if (end->left > 0)
+		speaker_say("%s, and %zu processes of its commands can't be killed: its entries are requeued when "
+			    "these have ended (by workers on other hosts: when its lease has ended)",
+			    k.reason, end->left);
+	else
+		requeue_killed(&k);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The connection of a worker, and the recovery of entries: those of other workers that have died, and its own when it
+ * was killed.
+ */
+#pragma once
+
+#include "watch/watch.h"
+#include "worker/config.h"
+#include "worker/keeper.h"
+
+/* Connects.  Waits while the server has no free connection: a thousand workers may start in the same second. */
+int recovery_connect(const struct config *config, struct jobstack **handle, struct jobstack_error *error);
+
+/* How a worker, whose number is SELF, watches other workers. */
+struct js_watch_options recovery_options(const struct config *config, uint64_t self);
+
+/* In a short-lived child of the keeper: recovers entries of workers that are proven dead.  Returns its exit status. */
+int recovery_look(const struct config *config, uint64_t self);
+
+/* In the keeper, after the worker was killed, as END says: delivers the outcomes of its spool, requeues the other
+ * entries that it held, and prints what became of them. */
+void recovery_of_killed(const struct config *config, const struct keeper_page *page, const struct keeper_end *end);
