@@ -5,7 +5,6 @@
 #include "run/env.h"
 
 #include "base/error.h"
-#include "base/file.h"
 #include "process/proc.h"
 
 #include <inttypes.h>

@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "run/copy.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

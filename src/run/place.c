@@ -6,7 +6,6 @@
 #include "run/place.h"
 
 #include "base/error.h"
-#include "base/num.h"
 
 #include <string.h>
 

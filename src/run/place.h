@@ -5,7 +5,25 @@
 #pragma once
 
 #include "base/buf.h"
-#include "run/template.h"
+#include "jobstack/jobstack.h"
+
+/* What a template, and the environment (run/env.h), is filled with.  A command without an entry of its own, which gets
+ * many of them on its standard input, has a datapath of NULL. */
+struct js_template_values {
+	const char *datapath; /* any bytes but NUL; need not be terminated; NULL: there is no entry */
+	size_t datapath_len;
+	uint64_t entry;
+	uint32_t attempt;
+	uint32_t slot; /* from 1 */
+	const char *stack;
+	uint64_t worker;
+};
+
+/* How a template is read: what stands for {}, and what separates the fields; each may be NULL.  NULL for the whole
+ * struct: both are. */
+struct js_template_syntax {
+	const char *repl, *colsep;
+};
 
 /* In the order of the positional parameters of a shell script, from 1; the first five stand for the name. */
 enum js_place {
@@ -41,3 +59,6 @@ int js_place_check(const char *text, size_t len, const struct js_spot *spot, con
 /* Appends what SPOT stands for; COLSEP (may be NULL) separates the fields.  A field that is not there is nothing. */
 void js_place_add(struct js_buf *out, const struct js_spot *spot, const struct js_template_values *values,
 		  const char *colsep);
+
+/* How many fields the datapath has between the separators: one at least. */
+unsigned js_template_fields(const char *datapath, size_t len, const char *colsep);

@@ -9,7 +9,6 @@
 #include "run/script.h"
 
 #include "base/error.h"
-#include "run/place.h"
 
 #include <stdio.h>
 #include <string.h>

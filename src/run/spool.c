@@ -8,7 +8,6 @@
 #include "run/spool.h"
 
 #include "base/attempt.h"
-#include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
 

@@ -8,7 +8,6 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "run/place.h"
 #include "run/script.h"
 
 #include <stdlib.h>

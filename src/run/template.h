@@ -25,36 +25,11 @@
  */
 #pragma once
 
-#include "base/buf.h"
-#include "jobstack/jobstack.h"
-
-#include <stddef.h>
-#include <stdint.h>
-
-/* What a template, and the environment (run/env.h), is filled with.  A command without an entry of its own, which gets
- * many of them on its standard input, has a datapath of NULL. */
-struct js_template_values {
-	const char *datapath; /* any bytes but NUL; need not be terminated; NULL: there is no entry */
-	size_t datapath_len;
-	uint64_t entry;
-	uint32_t attempt;
-	uint32_t slot; /* from 1 */
-	const char *stack;
-	uint64_t worker;
-};
-
-/* How a template is read: what stands for {}, and what separates the fields; each may be NULL.  NULL for the whole
- * struct: both are. */
-struct js_template_syntax {
-	const char *repl, *colsep;
-};
+#include "run/place.h"
 
 /* Makes a separator of what a person typed: \t, \n, \r, \\ and \xHH are understood; appended to the empty COLSEP.
  * Returns 0, or JOBSTACK_EUSAGE: nothing, a NUL, or a backslash before something else. */
 int js_template_colsep(const char *text, struct js_buf *colsep, struct jobstack_error *error);
-
-/* How many fields the datapath has between the separators: one at least. */
-unsigned js_template_fields(const char *datapath, size_t len, const char *colsep);
 
 struct js_template;
 

@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include "run/tree.h"
 
-#include "base/buf.h"
 #include "process/proc.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Who is dead by what Slurm tells.  Promises: the end of a job, or of a step, counts only for the very job that the
- * worker was in, and only if its node answers that the step is not there.  NODE_FAIL, COMPLETING, a job that is not
- * known, a node that is down or does not answer, prove nothing.
+ * The proof by Slurm.  Promises: the end of a job, or of a step, counts only for the very job that the worker was in,
+ * and only if its node answers that the step is not there.  NODE_FAIL, COMPLETING, an unknown job, a node that is down
+ * or does not answer prove nothing.
  */
 #define _GNU_SOURCE
 #include "watch/suspect.h"
@@ -18,15 +18,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SILENT_US (2 * JS_SECOND_US) /* one with a heartbeat just now is not asked for */
+#define SILENT_US (2 * JS_SECOND_US) /* Slurm is not asked about a worker with a later heartbeat */
 #define SAME_START_US (2 * JS_SECOND_US)
 #define CLOCKS_US (60 * JS_SECOND_US) /* how far the clocks of Slurm, the database and this host may lie apart */
 
-/* Those to ask about, and what was answered of each; all of N. */
+/* The workers to ask about, and the answers; all arrays have N elements. */
 struct inquiry {
 	struct js_slurm_where where;
 	struct js_suspect **who;
-	uint32_t *ids; /* of the jobs, each once: first those of our user's, then others' */
+	uint32_t *ids; /* of the jobs, each once: first those of our user, then others */
 	struct js_slurm_job *jobs;
 	struct js_slurm_step *steps;
 	struct js_suspect **step_of;
@@ -42,7 +42,7 @@ static int log_unanswered(const struct js_round *round, size_t n, const struct j
 	return 0;
 }
 
-/* Whom to ask about: those in jobs of this cluster. */
+/* Chooses the workers in jobs of this cluster. */
 static int choose_jobs(const struct js_round *round, struct js_suspects *all, struct inquiry *q)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -74,7 +74,7 @@ static size_t find_job_index(const struct inquiry *q, uint32_t id)
 	return i;
 }
 
-/* One question for all jobs of our user's, and one for each of the others. */
+/* One question for all jobs of our user, and one for each of the others. */
 static int ask_slurm_jobs(const struct js_round *round, struct inquiry *q)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -99,7 +99,8 @@ static int ask_slurm_jobs(const struct js_round *round, struct inquiry *q)
 	return 0;
 }
 
-/* Is JOB, as Slurm has it, the job of this worker?  Numbers come back, and a job that is requeued keeps its. */
+/* Whether JOB, as Slurm has it, is the job of this worker.  Job numbers are reused, and a requeued job keeps its
+ * number. */
 static int same_job(const struct js_suspect *s, const struct js_slurm_job *job, int64_t now_us)
 {
 	int64_t apart = s->job_start_us - job->start_us;
@@ -108,7 +109,7 @@ static int same_job(const struct js_suspect *s, const struct js_slurm_job *job, 
 		return 0;
 	if (s->job_start_us >= 0 ? apart > SAME_START_US || apart < -SAME_START_US : job->restarts > 0)
 		return 0;
-	/* one that began after the worker did, or ended before its last sign of life, is another */
+	/* a job that began after the worker, or ended before its last heartbeat, is another */
 	if (job->start_us > now_us - s->age_us + CLOCKS_US)
 		return 0;
 	return !job->terminal || job->end_us < 0 || job->end_us >= now_us - s->silent_us - CLOCKS_US;
@@ -134,7 +135,7 @@ static void explain_error(const struct js_slurm_job *job, struct js_suspect *s, 
 		(void)snprintf(text, JS_WATCH_REASON, "its Slurm job %" PRIu32 " ended (%.64s)", s->job, job->state);
 }
 
-/* What the job's state says; and shall the node be asked? */
+/* Judges by the job's state; adds the step to those that are asked about, if that may prove something. */
 static void judge_job(struct inquiry *q, struct js_suspect *s, const struct js_slurm_job *job, int64_t now_us)
 {
 	struct js_slurm_step *step = &q->steps[q->steps_n];
@@ -158,7 +159,7 @@ static void judge_job(struct inquiry *q, struct js_suspect *s, const struct js_s
 	q->step_of[q->steps_n++] = s;
 }
 
-/* What the controller's list and the node say. */
+/* Judges by the controller's list of steps and what the node says. */
 static void judge_step(const struct js_slurm_step *step, struct js_suspect *s, const struct js_slurm_job *job,
 		       int64_t now_us)
 {
@@ -169,7 +170,8 @@ static void judge_step(const struct js_slurm_step *step, struct js_suspect *s, c
 		(void)snprintf(s->hint, sizeof(s->hint), "node failed (%.200s)", s->node);
 	if (!same || step->listed != 0 || step->down != 0)
 		return;
-	/* what is in no step is the batch script's, on its node; the end of a job without one, salloc's, ends nobody */
+	/* a worker in no step belongs to the batch script, on its node; salloc's job has no batch script, so its end
+	 * proves nothing */
 	if (s->step == JS_SLURM_BATCH && strcmp(s->node, job->batch_host) != 0)
 		return;
 	if (step->at_node != 0) {
@@ -179,7 +181,8 @@ static void judge_step(const struct js_slurm_step *step, struct js_suspect *s, c
 				       len > 0 ? ", " : "", s->node);
 	} else if (job->terminal)
 		explain_error(job, s, s->reason);
-	else if (strcmp(job->state, "RUNNING") == 0 && !s->by_script) { /* a pop outlives its step */
+	else if (strcmp(job->state, "RUNNING") == 0 &&
+		 !s->by_script) { /* an entry popped by a script outlives the step */
 		if (s->step == JS_SLURM_BATCH)
 			(void)snprintf(s->reason, sizeof(s->reason),
 				       "the batch script of its Slurm job %" PRIu32 " ended", s->job);

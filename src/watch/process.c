@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Who is dead by what the process table of this host tells.  Promises: what it hides from us, lives; only what a worker
- * that is gone has started is ended.
+ * The proof by the process table of this host.  Promises: a process that is hidden from us counts as alive; only what a
+ * dead worker has started is killed.
  *
- * A worker leads a session of its own, and its commands begin in it.  The kernel does not give the number of a session
- * away while one process of it is left, and tells everybody who is in which session.  So a command is found whatever
- * user it runs as (sudo, setpriv), and whatever became of its parents.  What has left the session (a daemon, the child
- * of su) is known by its environment, where we may read that.
+ * A worker leads a session of its own, and its commands begin in it.  The kernel does not reuse the number of a session
+ * while any process of it is left, and tells everybody which process is in which session.  So a command is found
+ * whatever user it runs as (sudo, setpriv), and whatever became of its parents.  A process that has left the session (a
+ * daemon, the child of su) is known by its environment, if we may read that.
  */
 #define _GNU_SOURCE
 #include "watch/suspect.h"
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "process/proc.h"
@@ -42,7 +41,7 @@ static pid_t next_process(struct js_proc_walk *walk, pid_t *session)
 static int may_process_run(pid_t pid, struct js_proc *proc)
 {
 	if (js_proc_read(pid, proc) == 0)
-		return !proc->zombie || proc->threads > 1; /* one whose first thread has ended may have others */
+		return !proc->zombie || proc->threads > 1; /* its first thread has ended, but others may run */
 	(void)snprintf(proc->name, sizeof(proc->name), "?");
 	proc->parent = 0;
 	return kill(pid, 0) == 0 || errno == EPERM; /* hidden */
@@ -62,7 +61,8 @@ static void find_process_space(struct here *here)
 	js_proc_space(here->boot);
 }
 
-/* Its process was in the process table that we see: 1 it still is, or may be hidden; 0 it is gone; -1 we can't tell. */
+/* Whether the worker's process is in the process table that we see: 1 it is, or may be hidden; 0 it is gone; -1 nobody
+ * can tell. */
 static int is_process_here(const struct js_suspect *s, const struct here *here)
 {
 	int64_t start;
@@ -74,7 +74,7 @@ static int is_process_here(const struct js_suspect *s, const struct here *here)
 	return start == s->pid_start || (start < 0 && kill((pid_t)s->pid, 0) != 0 && errno != ESRCH);
 }
 
-/* Whether another process has got the number of its process: then no session has it any more, unless that one's. */
+/* Whether another process has got its number: then the session of that number, if any, is the other process's. */
 static int number_is_taken(const struct js_suspect *s)
 {
 	int64_t start = js_proc_start((pid_t)s->pid);
@@ -89,9 +89,9 @@ static int may_end(const struct js_suspect *s)
 
 /* -------------------------------------------------------------------------------------------------- the commands */
 
-/* What the environment that a process was started with tells of the worker that it comes from. */
+/* The worker that a process comes from, by the environment that it was started with. */
 struct origin {
-	uint64_t pid, start, cgroup, job; /* of the worker; run/env.h; job 0: none */
+	uint64_t pid, start, cgroup, job; /* of the worker (run/env.h); job 0: none */
 };
 
 static void read_origin(pid_t pid, struct origin *o)
@@ -113,10 +113,10 @@ static void read_origin(pid_t pid, struct origin *o)
 
 enum tie { TIE_NONE, TIE_SEEN, TIE_SURE };
 
-/* Does the process PID come from a command of the worker, whose own process is gone?  SURE: it may be ended, and for
- * that its environment has to say so.  The session alone is not enough: the number of an empty one may have become
- * another's.  Nor is the environment outside of the session, unless it is in the worker's cgroup, too: a job of at(1)
- * has the environment as well.  What is in another Slurm job was submitted. */
+/* Whether the process PID comes from a command of the worker, whose own process is gone.  SURE: it may be killed; its
+ * environment has to say so.  The session alone is not enough, since the number of an empty session may have been
+ * reused.  Outside of the session the environment is not enough unless the process is in the worker's cgroup, too: a
+ * job of at(1) has the environment as well.  A process in another Slurm job was submitted. */
 static enum tie tie_of(struct js_suspect *s, pid_t pid, pid_t session, const struct origin *o)
 {
 	int of_worker = o->pid == s->pid && o->start == (uint64_t)s->pid_start;
@@ -130,7 +130,7 @@ static enum tie tie_of(struct js_suspect *s, pid_t pid, pid_t session, const str
 	return o->cgroup == js_proc_cgroup(pid) ? TIE_SURE : TIE_SEEN;
 }
 
-/* Looks at every process: is it a command of somebody whose own process is gone? */
+/* Looks at every process: is it a command of a worker whose own process is gone? */
 static int find_commands(struct js_suspects *all)
 {
 	struct js_proc_walk walk;
@@ -158,8 +158,8 @@ static int find_commands(struct js_suspects *all)
 	return 0;
 }
 
-/* Sends KILL to what surely comes from a command of the worker that is gone, and to all that is below.  Returns how
- * many there are, and in *SENT to how many we may. */
+/* Sends KILL to each process that surely comes from a command of the worker, and to all below it.  Returns how many
+ * there are, and in *SENT how many could be signalled. */
 static size_t kill_commands(struct js_suspect *s, size_t *sent)
 {
 	struct js_proc_set all = {NULL, 0, 0};
@@ -178,7 +178,7 @@ static size_t kill_commands(struct js_suspect *s, size_t *sent)
 			continue;
 		read_origin(pid, &origin);
 		if (js_proc_set_add(&all, pid, proc.parent, tie_of(s, pid, session, &origin) == TIE_SURE) != 0)
-			break; /* what has been seen is ended first: it is called again */
+			break; /* no memory: kill what was found; this is called again */
 	}
 	js_proc_walk_end(&walk);
 	js_proc_set_mark_below(&all);
@@ -191,16 +191,17 @@ static size_t kill_commands(struct js_suspect *s, size_t *sent)
 	return left;
 }
 
-/* Does what the keeper would have done: ends what the commands of a dead worker have left. */
+/* Does what the keeper would have done: kills what the commands of a dead worker have left. */
 static void end_commands(struct js_suspect *s)
 {
 	int64_t until = js_clock_mono_us() + ENDING_US;
 	size_t left, sent;
 
-	for (int none = 0; none < 2 && js_clock_mono_us() < until;) { /* twice: what forks may pass one look by */
+	for (int none = 0;
+	     none < 2 && js_clock_mono_us() < until;) { /* twice: a process that forks may escape one look */
 		left = kill_commands(s, &sent);
 		if (left > 0 && sent == 0)
-			return; /* others' processes */
+			return; /* processes of other users */
 		none = left == 0 ? none + 1 : 0;
 		if (left > 0)
 			js_clock_nap(JS_SECOND_US / 500, NULL);
@@ -209,8 +210,8 @@ static void end_commands(struct js_suspect *s)
 
 /* --------------------------------------------------------------------------------------------------- the verdict */
 
-/* Finds what commands of the dead have left.  Twice: one that is starting a child and ending just then
- * could be missed. */
+/* Finds what commands of dead workers have left.  Twice: one look could miss a process that starts a child and ends
+ * just then. */
 static int find_commands_twice(struct js_suspects *all)
 {
 	for (size_t i = 0; i < all->n; i++) {
@@ -220,7 +221,7 @@ static int find_commands_twice(struct js_suspects *all)
 	return find_commands(all) != 0 || find_commands(all) != 0 ? -1 : 0;
 }
 
-/* The same, and ends what may be ended unless this is a DRY run. */
+/* The same, and kills what may be killed unless this is a DRY run. */
 static int find_and_end(struct js_suspects *all, int dry)
 {
 	int ended = 0;
@@ -264,7 +265,8 @@ int js_watch_by_process(const struct js_round *round, struct js_suspects *all)
 				       ", %s): %s",
 				       s->command, s->name,
 				       s->sure && dry && may_end(s) ? "`jobstack recover` kills it" : "kill it");
-		} else if (s->gone && may_end(s) && !failed) /* of others we may not see all that commands have left */
+		} else if (s->gone && may_end(s) &&
+			   !failed) /* not of other users: we may not see all that their commands have left */
 			(void)snprintf(s->reason, sizeof(s->reason), "its process on %.180s is gone%s", here.host,
 				       s->ended ? " (processes left by its commands were killed)" : "");
 	}

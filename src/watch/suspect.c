@@ -21,12 +21,12 @@ static void copy_row_text(char *to, size_t size, const char *from)
 	(void)snprintf(to, size, "%s", from == NULL ? "" : from);
 }
 
-/* Numbers as the environment had them: what is none counts as not there. */
-static uint32_t parse_row_number(const char *text, uint32_t none)
+/* Numbers as the environment had them; UNSET if the text is not a number. */
+static uint32_t parse_row_number(const char *text, uint32_t unset)
 {
 	uint64_t n;
 
-	return text != NULL && js_num_u64(text, 0, UINT32_MAX, &n) == 0 ? (uint32_t)n : none;
+	return text != NULL && js_num_u64(text, 0, UINT32_MAX, &n) == 0 ? (uint32_t)n : unset;
 }
 
 static void fill_suspect(const struct js_suspects *s, struct js_suspect *to, const struct jobstack_worker_row *w)

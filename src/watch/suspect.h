@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The workers of one round, copied from the ledger, and what was found out about each.
+ * The workers of one round, as the database has them, and what was found out about each.
  */
 #pragma once
 
 #include "watch/watch.h"
 
-#define JS_WATCH_REASON 256 /* what the ledger keeps of a reason, with the NUL */
+#define JS_WATCH_REASON 256 /* as much of a reason as the database keeps, with the NUL */
 
 struct js_suspect {
 	uint64_t worker, seq, running, pid;
 	int64_t pid_start, job_start_us, silent_us, lease_us, age_us;
-	uint32_t job, step; /* 0: none; JS_SLURM_BATCH if it is in no step */
+	uint32_t job, step; /* job 0: not in a job; step JS_SLURM_BATCH: in no step */
 	int by_script;
-	int ours;	  /* the worker's user is ours */
-	int lives;	  /* its process is here: no proof is looked for */
-	int gone;	  /* its process was in the process table that we see, and is not there any more */
-	int session;	  /* and its number is not another's: what is in its session are its commands */
-	uint64_t command; /* a process of one of its commands that still runs here, 0: none */
+	int ours;    /* the worker's user is ours */
+	int lives;   /* its process is here, or one of its commands: no further proof is sought */
+	int gone;    /* its process was in the process table that we see, and is not there any more */
+	int session; /* and its number was not given to another process: the members of its session are its commands */
+	uint64_t command; /* a process of one of its commands that still runs here; 0: there is none */
 	char name[32];	  /* of that process */
-	int sure;	  /* that may be ended */
-	int ended;	  /* the processes that its commands left were killed */
-	int runs_here;	  /* whatever proves its death, nothing is taken back here now */
+	int sure;	  /* that process may be killed */
+	int ended;	  /* processes left by its commands were killed */
+	int runs_here;	  /* nothing is recovered here now, whatever proves its death */
 	char host[256], boot[64], node[256], cluster[128];
-	char noted[JS_WATCH_REASON];  /* what an earlier round left in the ledger */
+	char noted[JS_WATCH_REASON];  /* what an earlier round stored */
 	char reason[JS_WATCH_REASON]; /* why it is known to be dead; "": it is not */
 	char hint[JS_WATCH_REASON];   /* what else is known */
 };
@@ -36,7 +36,7 @@ struct js_suspects {
 	char user[64]; /* ours */
 };
 
-/* One round, and whom it is for. */
+/* One round, and its caller's. */
 struct js_round {
 	struct jobstack *handle;
 	const char *stack;
@@ -52,10 +52,9 @@ void js_suspects_free(struct js_suspects *suspects);
 /* Whether it has been silent for longer than a live worker would be. */
 int js_suspect_is(const struct js_suspect *suspect);
 
-/* A proof of death that js_watch_confirm seeks: a row of its table.  It looks at all suspects, and leaves those alone
- * that have a REASON already, or of which LIVES says that they live.  Of a suspect that is dead it fills in REASON; of
- * others it may fill in HINT.  Returns 0 also if it could find out nothing; negative with round->error: the round is
- * over. */
+/* A proof of death that js_watch_confirm seeks.  It looks at all suspects, except those that have a REASON already, or
+ * are known to be alive (LIVES).  For a suspect that is dead it writes REASON; for others it may write HINT.  Returns 0
+ * also if it could find out nothing; negative with round->error: the round is over. */
 typedef int js_watch_proof_fn(const struct js_round *round, struct js_suspects *suspects);
 
 js_watch_proof_fn js_watch_by_process; /* what /proc says; also kills what commands of the dead have left */

@@ -88,7 +88,7 @@ const char *advice_remedy(const struct config *c, const struct jobstack_error *e
 	}
 }
 
-/* A name in the code that an interpreter is given: NULL if there is none. */
+/* The interpreter that gets a datapath in its code, as in python3 -c '...{}...'; NULL: there is none. */
 static const char *name_in_code(const struct config *c)
 {
 	static const char *const interpreters[] = {"sh",      "bash",	    "dash",   "ksh",	 "zsh", "python",

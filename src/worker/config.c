@@ -27,7 +27,7 @@ static int refuse_option_value(struct jobstack_error *error, const char *option,
 			    strlen(arg) > 100 ? "..." : "");
 }
 
-/* 1,5-7 into bits. */
+/* Turns 1,5-7 into bits. */
 static int parse_exit_codes(unsigned char bits[32], const char *text)
 {
 	char copy[256], *rest = copy, *item, *dash;
@@ -73,7 +73,7 @@ static int set_option_number(const char *option, const char *arg, uint64_t high,
 	return js_num_u64(arg, 1, high, to) == 0 ? 0 : refuse_option_value(error, option, what, arg);
 }
 
-/* A text that may be anything but empty: what an unset variable leaves of "$DIR" is not meant. */
+/* A text that may not be empty, as "$DIR" is when the variable is not set. */
 static int set_option_text(const char *option, const char *what, const char *arg, const char **to,
 			   struct jobstack_error *error)
 {
@@ -81,7 +81,7 @@ static int set_option_text(const char *option, const char *what, const char *arg
 	return *arg != '\0' ? 0 : refuse_option_value(error, option, what, arg);
 }
 
-/* A size from LEAST on, or 0 for the word none. */
+/* A size of at least LEAST, or 0 for the word none. */
 static int set_size(const char *option, const char *arg, uint64_t least, int64_t *to, struct jobstack_error *error)
 {
 	uint64_t bytes = 0;
@@ -116,7 +116,7 @@ static int set_template(struct config *c, struct js_template **to, const char *a
 }
 
 struct later {
-	const char *output, *error, *creates; /* templates: parsed when -I is known */
+	const char *output, *error, *creates; /* templates, which are parsed when -I is known */
 	const char *stack;		      /* as it was typed */
 };
 
@@ -207,7 +207,7 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 		 : c->shell    ? js_template_shell(&c->template, c->command, c->words, &syntax, error)
 			       : js_template_command(&c->template, c->command, c->words, &syntax, error);
 	c->output_dash = later->output != NULL && strcmp(later->output, "-") == 0;
-	if (c->output_limit == UNSET) /* what goes on to another program is data, which nothing may be missing from */
+	if (c->output_limit == UNSET) /* output for another program must be complete */
 		c->output_limit = c->output_dash ? 0 : DEFAULT_OUTPUT_LIMIT;
 	if (status == 0 && later->output != NULL && !c->output_dash)
 		status = set_template(c, &c->output, later->output, error);

@@ -16,20 +16,20 @@ struct config {
 	struct js_template *template, *output, *error, *creates; /* the last three may be NULL */
 	int output_dash;					 /* --output -: to our own output */
 	unsigned slots;						 /* 0: by Slurm and the CPU mask */
-	int64_t lease_us, timeout_us, grace_us, idle_us;	 /* 0: the default; timeout: none */
+	int64_t lease_us, timeout_us, grace_us, idle_us;	 /* 0: the default; timeout: no limit */
 	int64_t margin_us;					 /* -1: the default */
 	uint64_t batch, max_entries;				 /* 0: not limited */
-	unsigned char fatal[32];				 /* a bit an exit code */
-	uint64_t recycle; /* entries after which a persistent command is started anew; 0: never */
+	unsigned char fatal[32];				 /* one bit per exit code */
+	uint64_t recycle; /* a persistent command is restarted after so many entries; 0: never */
 	int finish_on_loss, shell, persistent, dry_run, new_stack, strict, quiet, verbose;
 	const char *replace;
 	struct js_buf colsep;		/* empty: entries have no fields */
-	unsigned last_field;		/* the last one that a template asks for; 0: none */
+	unsigned last_field;		/* the highest field number in the templates; 0: no fields */
 	int64_t output_limit, log_size; /* in bytes; 0: not limited */
 };
 
-/* Parses the arguments.  0: go on; 1: nothing to do, *TEXT (to be freed) is to be printed; negative: ERROR.  Free with
- * config_free. */
+/* Parses the arguments.  0: ok; 1: *TEXT (to be freed) has to be printed, and nothing else done; negative: ERROR.  Free
+ * with config_free. */
 int config_parse(struct config *config, int argc, char **argv, char **text, struct jobstack_error *error);
 void config_free(struct config *config);
 

@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include "worker/entries.h"
 
-#include "base/error.h"
 #include "worker/orphans.h"
 #include "worker/slot.h"
 #include "worker/speaker.h"

@@ -51,7 +51,7 @@ void guard_learn(struct guard *g, int64_t us)
 	g->next = (g->next + 1) % GUARD_SAMPLE;
 	if (g->n < GUARD_SAMPLE)
 		g->n++;
-	else if (old == g->longest_us) { /* it may have been the only one */
+	else if (old == g->longest_us) { /* it may have been the only one of that length */
 		g->longest_us = 0;
 		for (size_t i = 0; i < g->n; i++)
 			if (g->sample[i] > g->longest_us)
@@ -63,7 +63,7 @@ void guard_learn(struct guard *g, int64_t us)
 
 int64_t guard_need_us(const struct guard *g)
 {
-	int64_t sorted[GUARD_SAMPLE], need; /* none is negative */
+	int64_t sorted[GUARD_SAMPLE], need; /* no duration is negative */
 
 	if (g->n == 0)
 		return 0;

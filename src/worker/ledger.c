@@ -12,26 +12,23 @@
 #include "base/num.h"
 #include "worker/speaker.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
-#define AHEAD_US 1e6		    /* claim about so much slot time ahead */
-#define FLUSH_US (JS_SECOND_US / 2) /* an outcome waits at most so long for company */
-#define LONG_US (JS_SECOND_US / 5)  /* longer commands: each outcome is sent at once */
-#define STUCK_US (5 * JS_SECOND_US) /* no start and no end for so long: what waits goes to others */
+#define AHEAD_US 1e6		    /* how much slot time to claim ahead */
+#define FLUSH_US (JS_SECOND_US / 2) /* how long an outcome waits for others at most */
+#define LONG_US (JS_SECOND_US / 5)  /* outcomes of longer commands are sent at once */
+#define STUCK_US (5 * JS_SECOND_US) /* if no command starts or ends in this time, what waits is returned */
 #define DRY_MIN_US (JS_SECOND_US / 10)
 #define DRY_MAX_US (2 * JS_SECOND_US)
-#define LOOK_US JS_SECOND_US /* and so much more for each worker there is: they all look */
+#define LOOK_US JS_SECOND_US /* longer with many workers, because all of them look */
 #define LOOK_A_WORKER_US (JS_SECOND_US / 50)
 #define GOING_US                                                                                                       \
-	(10 * JS_SECOND_US) /* told to go, with nothing running: so long a database that is away is waited for */
-#define REST_US (30 * JS_SECOND_US) /* nothing to say for so long: let the connection go */
-#define REST_SOON_US                                                                                                   \
-	(2 * JS_SECOND_US) /* ... when commands take so long that connecting anew is nothing beside them: */
+	(10 * JS_SECOND_US) /* how long a worker that has to end, with nothing running, waits for the database */
+#define REST_US (30 * JS_SECOND_US)	/* without a step for this time, the worker disconnects... */
+#define REST_SOON_US (2 * JS_SECOND_US) /* ... or for this time, if commands take longer than: */
 #define REST_LONG_US (5 * JS_SECOND_US)
 
 /* What the next step carries, taken from the mailbox under its lock. */
@@ -42,12 +39,12 @@ struct step {
 	struct jobstack_running running[SLOTS_MAX];
 	size_t running_n;
 	int beat;
-	uint64_t leaps; /* those of the wall clock that it follows */
-	int after_leap; /* it is the first behind one */
+	uint64_t leaps; /* the leaps of the wall clock that it follows */
+	int after_leap; /* it is the first step after a leap */
 };
 
-/* How many entries to claim now: about a second of slot time in line, what is left shared among the workers, and no
- * more than was asked for. */
+/* How many entries to claim now: enough for about a second of slot time, at most a share of what is left, and no more
+ * than the options allow. */
 static size_t wanted_entries(struct ledger *l, int64_t now)
 {
 	const struct mailbox *box = l->box;
@@ -55,22 +52,24 @@ static size_t wanted_entries(struct ledger *l, int64_t now)
 	uint64_t free_slots = box->slots_n - box->running, most = JOBSTACK_POP_MAX, want;
 
 	if (box->leaving != STAY ||
-	    (now < l->dry_until_us && !(l->limited && box->results_n > 0))) /* what ends makes room below a limit */
+	    (now < l->dry_until_us &&
+	     !(l->limited && box->results_n > 0))) /* a command that ends makes room below max-running */
 		return 0;
-	if (box->starved && box->queued > 0) /* one to try with; the others are for who can start them */
+	if (box->starved && box->queued > 0) /* one entry to try with; other workers can start the rest */
 		return 0;
 	if (box->starved)
 		most = 1;
 	if (l->config->batch != 0 && most > l->config->batch)
 		most = l->config->batch;
-	if (l->looked_us != 0 && l->idle.workers > 1) { /* guided self-scheduling: the less is left, the less at once */
+	if (l->looked_us != 0 &&
+	    l->idle.workers > 1) { /* guided self-scheduling: the less is left, the smaller the claim */
 		uint64_t share = l->idle.ready / (2 * l->idle.workers);
 
 		most = share < 1 ? 1 : share < most ? share : most;
 	}
 	want = ahead < 1 ? 1 : ahead > 4 * JOBSTACK_POP_MAX ? 4 * JOBSTACK_POP_MAX : (uint64_t)ahead;
 	if (box->mean_us >= AHEAD_US || box->finished == 0 ||
-	    l->limited) /* long ones, or of a limit: only what can start now */
+	    l->limited) /* long commands, or a limit: only what can start now */
 		want = free_slots;
 	else if (want < free_slots)
 		want = free_slots;
@@ -82,7 +81,7 @@ static size_t wanted_entries(struct ledger *l, int64_t now)
 	return (size_t)(want < most ? want : most);
 }
 
-/* A third of the lease after the last step, and never in step with the others. */
+/* About a third of the lease after the last step, with a random part, so that workers don't beat together. */
 static int64_t next_heartbeat(const struct ledger *l)
 {
 	int64_t third = jobstack_worker_lease_us(l->worker) / 3;
@@ -118,8 +117,8 @@ static int step_is_due(struct ledger *l, struct step *s, int64_t *until)
 	return 0;
 }
 
-/* Moves the outcomes out of the mailbox, the oldest first; after an outage there may be more than a
- * step should carry. */
+/* Moves the outcomes out of the mailbox, the oldest first.  After an outage there may be more than one step can carry.
+ */
 static int take_results(struct ledger *l, struct step *s)
 {
 	struct mailbox *box = l->box;
@@ -148,7 +147,7 @@ static int take_results(struct ledger *l, struct step *s)
 	return 0;
 }
 
-/* A step that failed for good: what it carried still waits. */
+/* After a step that failed for good: what it carried still waits. */
 static void return_results(struct ledger *l, struct step *s)
 {
 	(void)pthread_mutex_lock(&l->box->lock);
@@ -167,7 +166,7 @@ static void step_free(struct step *s)
 	s->n = 0;
 }
 
-/* Names that are relative belong to the directory they were pushed from. */
+/* Relative names belong to the directory where they were pushed. */
 static int check_stack_directory(struct ledger *l, const char *cwd)
 {
 	struct stat a, b;
@@ -176,7 +175,7 @@ static int check_stack_directory(struct ledger *l, const char *cwd)
 	if (cwd == NULL || l->config->chdir != NULL || strcmp(cwd, l->cwd) == 0 || strcmp(cwd, l->same_cwd) == 0)
 		return 0;
 	if (stat(cwd, &a) == 0 && stat(".", &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino) {
-		/* not at every step: its file system may be away later, and heartbeats must not wait for it */
+		/* remembered: the file system may hang later, and heartbeats must not wait for it */
 		(void)snprintf(l->same_cwd, sizeof(l->same_cwd), "%s", cwd);
 		return 0;
 	}
@@ -195,7 +194,7 @@ static void hand_over_batch(struct ledger *l, struct jobstack_batch *batch)
 	struct mailbox *box = l->box;
 
 	if (p == NULL) {
-		jobstack_batch_free(batch); /* they go back at the end */
+		jobstack_batch_free(batch); /* the end of the worker's row returns the entries */
 		return;
 	}
 	p->batch = *batch;
@@ -215,7 +214,7 @@ static void hand_over_batch(struct ledger *l, struct jobstack_batch *batch)
 	(void)pthread_mutex_unlock(&box->lock);
 }
 
-/* After a claim that brought nothing, wait longer each time, and never in step with the others. */
+/* After a claim that brought nothing, wait longer each time, with a random part. */
 static void note_empty_claim(struct ledger *l, int dry)
 {
 	int64_t now = jobstack_now_us();
@@ -237,7 +236,7 @@ static void leave_for(struct ledger *l, enum leaving leaving, const char *why)
 	(void)pthread_mutex_unlock(&l->box->lock);
 }
 
-/* Is it time to give up on a database that is away? */
+/* Whether the database has been away for too long. */
 static int is_outage_too_long(struct ledger *l, int64_t since)
 {
 	int64_t now = jobstack_now_us();
@@ -270,7 +269,7 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 		status = jobstack_step(l->worker, &step, &batch, report, &l->error);
 		if (status != JOBSTACK_ENODB || is_outage_too_long(l, since))
 			break;
-		js_watch_gap(l->watch); /* an outage ends nobody's lease */
+		js_watch_gap(l->watch); /* silence during an outage proves nothing */
 		js_clock_nap(JS_SECOND_US / 4, NULL);
 	}
 	outbox_answered(l->outbox, status == 0 ? s->n : 0);
@@ -278,14 +277,14 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 		return_results(l, s);
 		return status;
 	}
-	/* as the lease is counted: when a reply had been lost for long, the next beat is due the sooner */
+	/* from there the lease is counted: after a late reply, the next heartbeat is due sooner */
 	l->last_us = jobstack_worker_deadline_us(l->worker) - jobstack_worker_lease_us(l->worker);
 	l->beat_jitter = (unsigned)js_num_jitter(&l->jitter, 256);
 	l->rested = l->yielded = 0;
 	(void)pthread_mutex_lock(&l->box->lock);
 	l->box->deadline_us = jobstack_worker_deadline_us(l->worker);
 	if (s->after_leap)
-		mailbox_wake_supervisor(l->box); /* what waited for it may start */
+		mailbox_wake_supervisor(l->box); /* entries that waited for this step may start */
 	l->box->leaps_settled = s->leaps;
 	if (!l->config->finish_on_loss)
 		l->keeper->page->deadline_us = l->box->deadline_us;
@@ -295,12 +294,12 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	l->limited = report->limited;
 	if (s->k > 0)
 		note_empty_claim(l, batch.count == 0);
-	(void)check_stack_directory(l, report->cwd); /* before anything is handed over: then deliver gives it back */
+	(void)check_stack_directory(l, report->cwd); /* before the entries are handed over, which then returns them */
 	if (batch.count > 0)
 		hand_over_batch(l, &batch);
 	else
 		jobstack_batch_free(&batch);
-	if (report->state != JOBSTACK_OPEN) { /* what has not started does not start any more */
+	if (report->state != JOBSTACK_OPEN) { /* entries that have not started are returned */
 		(void)pthread_mutex_lock(&l->box->lock);
 		if (l->box->queued > 0)
 			mailbox_give_back(l->box);
@@ -309,7 +308,7 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	return 0;
 }
 
-/* Looks at the whole stack: for the share of a claim, and for whether to stay. */
+/* Reads the state of the whole stack, for the size of claims and the decision to stay. */
 static int look_at_stack(struct ledger *l)
 {
 	int status;
@@ -323,15 +322,15 @@ static int look_at_stack(struct ledger *l)
 		l->dry_until_us = 0;
 	}
 	outbox_answered(l->outbox, 0);
-	if (status == JOBSTACK_ENODB) { /* it is no step: the next one will tell */
+	if (status == JOBSTACK_ENODB) { /* not a step: the next one will see whether the database is away */
 		memset(&l->error, 0, sizeof(l->error));
-		l->looked_us = 0; /* nothing was seen, so nothing follows */
+		l->looked_us = 0; /* nothing was read */
 		return 0;
 	}
 	return status;
 }
 
-/* Looks for workers that have died, and takes back what they held.  What takes long is asked of the keeper. */
+/* Recovers entries of workers that are dead.  The keeper is asked for proofs that take long. */
 static void watch_others(struct ledger *l)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
@@ -351,18 +350,18 @@ static void watch_others(struct ledger *l)
 		keeper_ask(l->keeper);
 	if (result.workers > 0) {
 		(void)pthread_mutex_lock(&l->box->lock);
-		l->dry_until_us = l->looked_us = 0; /* there is something to claim now */
+		l->dry_until_us = l->looked_us = 0; /* now there is something to claim */
 		(void)pthread_mutex_unlock(&l->box->lock);
 	}
 }
 
-/* Nothing runs and nothing came: go, or stay? */
+/* Nothing runs and nothing was claimed: decides whether to leave. */
 static void consider_leaving(struct ledger *l)
 {
 	const struct jobstack_idle *i = &l->idle;
 	int64_t now = jobstack_now_us();
 
-	if (l->idle_since_us == 0) { /* what others hold ends soon after ours, as a rule: look often at first */
+	if (l->idle_since_us == 0) { /* commands of others usually end soon after ours: look often at first */
 		l->idle_since_us = now;
 		l->dry_wait_us = 0;
 		note_empty_claim(l, 1);
@@ -375,16 +374,16 @@ static void consider_leaving(struct ledger *l)
 	else if (i->ready + i->waiting + i->held + i->running + i->pushers == 0)
 		leave_for(l, LEAVE_FINISHED, "nothing is left");
 	else if (i->waiting > 0 && i->eldest && i->state == JOBSTACK_OPEN)
-		return; /* somebody must be there when a retry is due */
+		return; /* a worker must be there when a retry is due */
 	else if (i->running > 0 && i->eldest && l->still_us <= l->idle_since_us)
-		return; /* or to see who has died: those that live will show it within a third of their lease */
+		return; /* or to notice that another worker died: live ones show it within a third of their lease */
 	else if (now - l->idle_since_us >= l->config->idle_us)
 		leave_for(l, LEAVE_IDLE,
 			  i->state == JOBSTACK_PAUSED ? "the stack is paused"
 						      : "nothing to do for the time of --idle-timeout");
 }
 
-/* One round: a step and, now and then or with nothing to do, a look at the whole stack. */
+/* One round: a step and, now and then or with nothing to do, a look at the stack and at other workers. */
 static int do_round(struct ledger *l, struct step *s)
 {
 	struct jobstack_step_report report = JOBSTACK_STEP_REPORT_INIT;
@@ -410,7 +409,7 @@ static int do_round(struct ledger *l, struct step *s)
 	return status;
 }
 
-/* How long the connection is kept though nothing is said, by what is known of the commands that run. */
+/* How long to stay connected without a step. */
 static int64_t connection_idle_limit(const struct ledger *l)
 {
 	const struct mailbox *box = l->box;
@@ -425,12 +424,12 @@ static void wait_for_ledger_work(struct ledger *l, int64_t until)
 	struct timespec t = js_clock_deadline(at);
 
 	if (at == rest_at && rest_at <= jobstack_now_us() &&
-	    !l->rested) { /* quiet for so long; not with the lock held */
+	    !l->rested) { /* not with the lock held: it may take a while */
 		l->rested = 1;
 		(void)pthread_mutex_unlock(&l->box->lock);
 		jobstack_disconnect(l->handle);
 		(void)pthread_mutex_lock(&l->box->lock);
-		return; /* look again: a wake may have been missed */
+		return; /* check again: a wake may have been missed */
 	}
 	if (!l->yielded) {
 		l->yielded = 1;
@@ -442,7 +441,7 @@ static void wait_for_ledger_work(struct ledger *l, int64_t until)
 	(void)pthread_cond_timedwait(&l->box->wake, &l->box->lock, &t);
 }
 
-/* What goes back early: entries in line behind commands that turn out long. */
+/* Returns entries that wait for commands which take longer than expected. */
 static void give_back_delayed(struct ledger *l)
 {
 	struct mailbox *box = l->box;
@@ -453,7 +452,7 @@ static void give_back_delayed(struct ledger *l)
 	}
 }
 
-/* The loop, until it is time to go and everything that ran has ended. */
+/* The loop, until the worker leaves and everything that ran has ended. */
 static int work_through(struct ledger *l)
 {
 	struct step s = {.results = NULL};
@@ -468,8 +467,7 @@ static int work_through(struct ledger *l)
 		       box->results_n <= JOBSTACK_POP_MAX;
 		stepping = !over && step_is_due(l, &s, &until);
 		if (stepping && !mailbox_had_round(box, jobstack_worker_lease_us(l->worker) / 3)) {
-			stepping = 0; /* heartbeats for commands that nobody looks after would keep their entries from
-					 others for ever */
+			stepping = 0; /* a heartbeat would keep the entries of commands that nobody looks after */
 			until = jobstack_now_us() + JS_SECOND_US;
 		}
 		if (!over && !stepping)
@@ -487,7 +485,7 @@ static int work_through(struct ledger *l)
 	return status;
 }
 
-/* Ends the row: as a worker that goes or, if its keeper was killed, as one that was killed too. */
+/* Ends the worker's row: as of a worker that leaves or, if its keeper was killed, as of one that was killed. */
 static int end_row(struct ledger *l, struct step *s)
 {
 	unsigned char token[16];
@@ -525,7 +523,7 @@ static int end_worker(struct ledger *l)
 	return status;
 }
 
-/* How long entries take, as others have found out: the guard needs it before the first is started. */
+/* Reads how long entries took in other workers: the guard needs it before the first start. */
 static int learn_durations(struct ledger *l)
 {
 	int64_t us[GUARD_SAMPLE];
@@ -538,7 +536,7 @@ static int learn_durations(struct ledger *l)
 	if (status != 0)
 		return status;
 	(void)pthread_mutex_lock(&l->box->lock);
-	for (size_t i = n; i > 0; i--) /* the oldest first, for it is forgotten first */
+	for (size_t i = n; i > 0; i--) /* the oldest first, since it is forgotten first */
 		guard_learn(&l->box->guard, us[i - 1]);
 	mailbox_wake_supervisor(l->box);
 	(void)pthread_mutex_unlock(&l->box->lock);
@@ -558,17 +556,18 @@ void *ledger_main(void *arg)
 	if (status == 0)
 		status = learn_durations(l);
 	if (status == 0)
-		status = do_round(l, &first); /* a beat before the first claim: is this the right place? */
+		status = do_round(l, &first); /* a heartbeat before the first claim, to check the working directory */
 	l->looked_us = 0;
 	if (status == 0)
 		status = work_through(l);
 	if (status == 0)
 		status = end_worker(l);
 	if (status >= 0 || status == JOBSTACK_ECONFLICT)
-		l->keeper->page->worker = 0; /* nothing is left to be taken back */
+		l->keeper->page->worker = 0; /* there are no entries left to recover */
 	if (status == JOBSTACK_NOTHING)
 		leave_for(l, LEAVE_FENCED, "the lease was lost: other workers have this worker's entries now");
-	else if (status == JOBSTACK_ECONFLICT) /* the database was set back: others may have its entries */
+	else if (status ==
+		 JOBSTACK_ECONFLICT) /* the database was restored to an earlier state: others may have its entries */
 		leave_for(l, LEAVE_FENCED, l->error.text);
 	else if (status != 0)
 		leave_for(l, LEAVE_DATABASE, l->error.text);

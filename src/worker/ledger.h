@@ -21,24 +21,24 @@ struct ledger {
 	struct js_watch_options watch_options;
 	struct jobstack_error error;
 	/* its own */
-	uint64_t claimed;     /* entries taken so far */
+	uint64_t claimed;     /* entries claimed so far */
 	int64_t last_us;      /* the last step that succeeded */
-	int64_t dry_until_us; /* no claim before: there was nothing */
+	int64_t dry_until_us; /* no claim before this moment: there was nothing to claim */
 	int64_t dry_wait_us;
-	int64_t idle_since_us; /* nothing to run and nothing to claim; 0: busy */
-	int64_t looked_us;     /* idle information */
+	int64_t idle_since_us; /* since when there is nothing to run or to claim; 0: busy */
+	int64_t looked_us;     /* when IDLE was read; 0: it is not valid */
 	struct jobstack_idle idle;
-	struct js_watch *watch; /* who else is dead */
-	int64_t watch_us;	/* the next look at that */
-	int64_t still_us;	/* as the last look told */
-	char same_cwd[4096];	/* another name of that, as was found out; "" at first */
+	struct js_watch *watch; /* watches other workers */
+	int64_t watch_us;	/* when they are looked at next */
+	int64_t still_us;	/* as of the last look */
+	char same_cwd[4096];	/* another name of that directory; "": not known yet */
 	int limited;		/* the stack has max_running */
-	int rested;		/* the connection was let go since the last step */
-	int yielded;		/* it was seen since then whether others need it */
+	int rested;		/* disconnected since the last step */
+	int yielded;		/* checked since then whether others need the connection */
 	uint64_t jitter;
-	unsigned beat_jitter; /* of the next beat, below 256 */
+	unsigned beat_jitter; /* of the next heartbeat, below 256 */
 };
 
-/* The thread's function; takes a struct ledger, which is its own until it has ended.  At its end the worker's row is
- * ended too, if the database could be told. */
+/* The thread's function; takes a struct ledger, which belongs to it until it has ended.  At its end the worker's row is
+ * ended too, if the database could be reached. */
 void *ledger_main(void *ledger);

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 int mailbox_begin(struct mailbox *box, size_t slots, struct jobstack_error *error)
@@ -48,7 +47,7 @@ void mailbox_put_back(struct mailbox *box, struct result *results, size_t n)
 {
 	struct result *all = n == 0 ? NULL : realloc(results, (n + box->results_n) * sizeof(*all));
 
-	if (all == NULL) { /* or no memory: what is on the disk is there */
+	if (all == NULL) { /* or no memory: a spool may have them */
 		result_free(results, n);
 		return;
 	}
@@ -116,9 +115,9 @@ int mailbox_had_round(struct mailbox *box, int64_t longest_us)
 
 void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why)
 {
-	int stronger = leaving == LEAVE_KEEPER || leaving == LEAVE_FENCED; /* the commands are to end at once */
+	int stronger = leaving == LEAVE_KEEPER || leaving == LEAVE_FENCED; /* the commands must end at once */
 
-	/* what can't be delivered: the worker's part is not done */
+	/* outcomes that can't be delivered matter more than an ordinary end */
 	if (box->leaving == STAY || (stronger && box->leaving < leaving) ||
 	    (leaving == LEAVE_DATABASE && box->leaving <= LEAVE_SIGNAL)) {
 		box->leaving = leaving;
@@ -228,7 +227,7 @@ void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct job
 	back.verdict = JOBSTACK_UNSTARTED;
 	back.entry = entry->entry;
 	back.attempt = entry->attempt;
-	(void)mailbox_post(box, parcel, &back); /* without memory: the worker's end gives it back */
+	(void)mailbox_post(box, parcel, &back); /* without memory: the end of the worker's row returns the entry */
 	mailbox_wake_ledger(box);
 }
 
@@ -244,7 +243,7 @@ void mailbox_give_back(struct mailbox *box)
 		back.attempt = entry->attempt;
 		box->running--;
 		if (mailbox_post(box, parcel, &back) != 0)
-			break; /* the worker's end gives it back */
+			break; /* the end of the worker's row returns the rest */
 	}
 	mailbox_wake_ledger(box);
 }

@@ -15,7 +15,7 @@
 
 #define REASON_MAX 256
 #define ALONE_LOSSES                                                                                                   \
-	2 /* lost so often, an entry runs with the other slots empty: its neighbours are not to be lost with it */
+	2 /* after so many losses an entry runs with the other slots empty, so that no other entry is lost with it */
 
 /* A batch on its way through the slots; freed when all of its entries have an outcome. */
 struct parcel {
@@ -31,7 +31,7 @@ struct result {
 	char *texts; /* where its other texts lie, or NULL */
 };
 
-/* Why the worker goes; the first reason stays. */
+/* Why the worker leaves; the first reason stays. */
 enum leaving {
 	STAY,
 	LEAVE_FINISHED,
@@ -55,27 +55,27 @@ struct mailbox {
 	int event;		     /* the supervisor's eventfd */
 	struct parcel *first, *last; /* entries to start; a parcel stays until its last outcome */
 	size_t queued, running;
-	int starved;		/* the machine gave no process for the last start */
-	int alone;		/* what runs is to be the only one */
-	struct result *results; /* outcomes to be written */
+	int starved;		/* there was no process for the last start */
+	int alone;		/* the entry that runs must be the only one */
+	struct result *results; /* outcomes that wait to be written */
 	size_t results_n, results_room;
 	int64_t oldest_us;		/* the moment of the first of them */
-	struct jobstack_running *slots; /* what runs, one a slot; entry 0: nothing */
+	struct jobstack_running *slots; /* what runs, one per slot; entry 0: nothing */
 	size_t slots_n;
 	enum leaving leaving;
 	char why[1000];
-	unsigned why_number;	       /* of the error that it is, as js_error_why has it; or 0 */
+	unsigned why_number;	       /* of an error, as of js_error_why; or 0 */
 	int64_t deadline_us;	       /* the lease's end */
 	int64_t progress_us;	       /* the last start or end of a command */
-	uint64_t leaps, leaps_settled; /* of the wall clock; those that a step has followed: no start in between */
-	int ended;		       /* the ledger has no more to say */
+	uint64_t leaps, leaps_settled; /* of the wall clock; how many a step has followed: nothing starts before that */
+	int ended;		       /* the ledger thread has finished */
 	/* without the lock: */
-	_Atomic int64_t round_us; /* when the supervisor's loop last came to its top */
-	_Atomic int round_asked;  /* the ledger waits for that */
+	_Atomic int64_t round_us; /* when the supervisor's loop last began a round */
+	_Atomic int round_asked;  /* the ledger waits for a round */
 	/* for the batch size and the summary */
 	uint64_t finished, done, failed, interrupted;
 	struct guard guard;
-	double mean_us; /* a command's duration, the recent ones counting more; 0: none yet */
+	double mean_us; /* how long a command takes: a running mean; 0: not known yet */
 };
 
 int mailbox_begin(struct mailbox *box, size_t slots, struct jobstack_error *error);
@@ -86,40 +86,40 @@ void mailbox_wake_ledger(struct mailbox *box);
 void mailbox_wake_supervisor(struct mailbox *box);
 /* Sets the reason to leave, with words (may be ""), and wakes both. */
 void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why);
-/* Whether an entry is to be started now: there is one, the worker stays, and nothing runs that must be alone. */
+/* Whether an entry may start now: there is one, the worker stays, and nothing runs that must be alone. */
 int mailbox_may_start(const struct mailbox *box);
 /* The next entry to start, or NULL; it counts as running from now on. */
 const struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **parcel);
-/* Puts an entry back at the head of the line or, if those behind it were given back meanwhile, or the worker is going,
- * gives it back too. */
+/* Puts an entry back at the head of those that wait.  If the entries after it were returned meanwhile, or the worker
+ * leaves, returns this one, too. */
 void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct jobstack_entry *entry);
 /* Posts the outcome of an entry of PARCEL, which may be freed by it.  Its texts are copied.  -1 without memory. */
 int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobstack_outcome *outcome);
-/* Posts everything that has not been started as JOBSTACK_UNSTARTED. */
+/* Returns everything that has not been started: posts it as JOBSTACK_UNSTARTED. */
 void mailbox_give_back(struct mailbox *box);
 
 /* Without the lock: why the worker leaves, or STAY. */
 enum leaving mailbox_leaving(struct mailbox *box);
 
-/* Without the lock: leaves, and gives back everything that has not been started. */
+/* Without the lock: leaves, and returns everything that has not been started. */
 void mailbox_stop(struct mailbox *box, enum leaving leaving, const char *why);
 /* The same for an error. */
 void mailbox_stop_for(struct mailbox *box, enum leaving leaving, const struct jobstack_error *error);
 
-/* Without the lock: the supervisor's loop is at its top, and whoever looks after commands is alive. */
+/* Without the lock: the supervisor's loop begins a round, so somebody looks after the commands. */
 void mailbox_note_round(struct mailbox *box);
 
-/* With the lock held: whether it was there within the last LONGEST_US; if not, it is woken, and the ledger is when it
- * was there. */
+/* With the lock held: whether a round began within the last LONGEST_US.  If not, the supervisor is woken, and the next
+ * round wakes the ledger. */
 int mailbox_had_round(struct mailbox *box, int64_t longest_us);
 
 void result_free(struct result *results, size_t n);
 
-/* Makes RESULT of OUTCOME, with memory of its own for what that points to.  Without memory it goes on without. */
+/* Makes RESULT of OUTCOME, with its own copies of the texts.  Without memory the texts are left out. */
 void result_copy(struct result *result, const struct jobstack_outcome *outcome);
 
-/* Its outcome, with its texts: valid as long as the result stays where it is. */
+/* Its outcome.  The texts are valid as long as the result stays where it is. */
 struct jobstack_outcome result_outcome(const struct result *result);
 
-/* Puts N results back before those that wait, and takes their memory.  With the lock held. */
+/* With the lock held: puts N results back before those that wait, and takes over their memory. */
 void mailbox_put_back(struct mailbox *box, struct result *results, size_t n);

@@ -16,13 +16,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_US (2 * JS_SECOND_US) /* an answer that takes longer is waited for with the outcomes on the disk */
-#define LOOK_US (JS_SECOND_US / 4)     /* then the mailbox is looked into so often */
-#define RETRY_US (10 * JS_SECOND_US)   /* no place could be written to */
-#define END_US (10 * JS_SECOND_US)     /* at the end the disk is waited for so long */
+#define PATIENCE_US (2 * JS_SECOND_US) /* if the database takes longer to answer, outcomes are written to the disk */
+#define LOOK_US (JS_SECOND_US / 4)     /* how often new outcomes in the mailbox are written then */
+#define RETRY_US (10 * JS_SECOND_US)   /* the pause after no place could be written to */
+#define END_US (10 * JS_SECOND_US)     /* how long to wait for the disk at the end */
 
 void outbox_places(struct outbox *o, const char *dir, const char *name, const char *tmp)
 {
@@ -33,7 +32,7 @@ void outbox_places(struct outbox *o, const char *dir, const char *name, const ch
 	(void)snprintf(o->path[2], sizeof(o->path[2]), "/tmp/jobstack-%s.spool", name);
 }
 
-/* What waits, in order, with memory of its own: the ledger frees its own when it has been answered, and a write may
+/* Copies of the outcomes that wait, in order: the ledger frees its own when the database has answered, and a write may
  * hang for longer. */
 struct waiting {
 	struct result *results;
@@ -72,7 +71,7 @@ static int gather_waiting(struct outbox *o, struct waiting *w)
 	return 0;
 }
 
-/* Tells the keeper where the spool is, or, with NULL, that there is none. */
+/* Tells the keeper where the spool is; NULL: there is no spool. */
 static void note_path(struct outbox *o, const char *path)
 {
 	o->page->spools = 0;
@@ -123,7 +122,7 @@ static void count_taken(struct outbox *o, size_t n)
 	o->tidy |= known > 0;
 }
 
-/* Brings what waits to the disk.  With the lock held, which is given away meanwhile. */
+/* Writes what waits to the disk.  With the lock held, which is released during the write. */
 static void save_waiting(struct outbox *o)
 {
 	int64_t wall_us = js_clock_wall_us() - js_clock_mono_us();
@@ -158,7 +157,7 @@ static void save_waiting(struct outbox *o)
 	waiting_free(&w);
 }
 
-/* Everything in the file has been taken, or is void. */
+/* Everything in the file has been delivered, or is obsolete. */
 static void discard_file(struct outbox *o)
 {
 	note_path(o, NULL);
@@ -166,8 +165,8 @@ static void discard_file(struct outbox *o)
 	o->file = NULL;
 }
 
-/* Notes in the file what the database has taken of it; the file goes if that is all.  With the lock held, which is
- * given away meanwhile. */
+/* Records in the file what the database has taken of it; if that is all, removes the file.  With the lock held, which
+ * is released during the write. */
 static void note_taken(struct outbox *o)
 {
 	int all = o->spooled == 0 && o->delivered == o->written;
@@ -177,17 +176,18 @@ static void note_taken(struct outbox *o)
 	if (o->file == NULL)
 		return;
 	if (all)
-		o->written = o->delivered = 0; /* nobody else counts up */
+		o->written = o->delivered = 0; /* no other thread increments them */
 	(void)pthread_mutex_unlock(&o->lock);
 	if (all) {
 		speaker_say("the outcomes in %s have been delivered", js_spool_path(o->file));
 		discard_file(o);
 	} else
-		(void)js_spool_note_delivered(o->file, delivered, NULL); /* if not: delivered again is harmless */
+		(void)js_spool_note_delivered(o->file, delivered,
+					      NULL); /* if it fails, they are delivered again, which is harmless */
 	(void)pthread_mutex_lock(&o->lock);
 }
 
-/* The last words: what still waits is on the disk, and the file says that the worker has left.  As note_taken. */
+/* At the end: writes what still waits to the disk, and that the worker has left.  As note_taken. */
 static void conclude_file(struct outbox *o)
 {
 	size_t waiting = o->box->results_n; /* the ledger has ended */
@@ -200,8 +200,10 @@ static void conclude_file(struct outbox *o)
 	(void)pthread_mutex_unlock(&o->lock);
 	if (o->file != NULL && waiting == 0)
 		discard_file(o);
-	else if (o->file != NULL && o->box->leaving != LEAVE_KEEPER) /* what was lost then is not among the outcomes */
-		(void)js_spool_note_left(o->file, NULL); /* if not: it is delivered when the process is gone */
+	else if (o->file != NULL &&
+		 o->box->leaving != LEAVE_KEEPER) /* then some outcomes are lost, and not in the file */
+		(void)js_spool_note_left(o->file,
+					 NULL); /* if it fails, the spool is delivered when the process is gone */
 	(void)pthread_mutex_lock(&o->lock);
 }
 
@@ -264,7 +266,7 @@ void outbox_ask(struct outbox *o, const struct jobstack_outcome *outcomes, size_
 	o->asked = outcomes;
 	o->asked_n = n;
 	o->since_us = jobstack_now_us();
-	if (o->dozing) /* else it looks by itself when the answer takes too long */
+	if (o->dozing) /* else it wakes at the right time anyway */
 		(void)pthread_cond_signal(&o->wake);
 	(void)pthread_mutex_unlock(&o->lock);
 }

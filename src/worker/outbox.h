@@ -15,26 +15,26 @@
 struct outbox {
 	/* given, before outbox_begin */
 	struct mailbox *box;
-	struct keeper_page *page; /* the keeper is told where the spool lies */
+	struct keeper_page *page; /* where the keeper finds the spool's path */
 	struct js_spool_head head;
-	char path[OUTBOX_PLACES][4600]; /* where the spool may lie, the best place first; "" for none */
+	char path[OUTBOX_PLACES][4600]; /* places for the spool, the best first; "": no such place */
 	/* its own */
 	pthread_t thread;
-	/* taken before the mailbox's; never held while a file is touched, since a file system may hang */
+	/* taken before the mailbox's; not held during file operations, since a file system may hang */
 	pthread_mutex_t lock;
 	pthread_cond_t wake, done;
 	int begun, stop, dozing, ended;
-	int stuck;    /* the thread hangs in a file system: it stays, and nothing of this may be freed */
-	int busy;     /* the thread writes what waited when it began */
-	size_t taken; /* meanwhile the database has taken so many of the first of these */
-	int tidy;     /* what the file says of deliveries is to be brought up to date */
-	const struct jobstack_outcome *asked; /* under way; the ledger's */
+	int stuck;    /* the thread hangs in a file system, so nothing of this may be freed */
+	int busy;     /* the thread is writing what waited when it began */
+	size_t taken; /* while it writes: how many of the first of these the database has taken */
+	int tidy;     /* the file does not record the last deliveries yet */
+	const struct jobstack_outcome *asked; /* outcomes of the ledger's step that is under way */
 	size_t asked_n;
-	int64_t since_us;	     /* the database has been asked something; 0: it has not */
-	struct js_spool_file *file;  /* or NULL; the thread's alone until it has ended */
-	size_t spooled;		     /* so many of the first that wait are in the file */
-	uint64_t written, delivered; /* in that file */
-	int64_t retry_us;	     /* nothing could be written: not again before */
+	int64_t since_us;	     /* since when the database has been asked; 0: no question is open */
+	struct js_spool_file *file;  /* or NULL; only the thread uses it until it has ended */
+	size_t spooled;		     /* how many of the first that wait are in the file */
+	uint64_t written, delivered; /* numbers of outcomes in that file */
+	int64_t retry_us;	     /* nothing could be written: not tried again before */
 	int told;
 };
 
@@ -44,28 +44,29 @@ void outbox_places(struct outbox *outbox, const char *dir, const char *name, con
 /* Starts the thread; after the signals were blocked. */
 int outbox_begin(struct outbox *outbox, struct jobstack_error *error);
 
-/* The ledger says: the database is asked now, with N OUTCOMES that must stay as they are; it has answered, and taken
- * the first N; it can't be asked any more, and what was not taken is in the mailbox again. */
+/* The ledger calls outbox_ask when it asks the database, with N OUTCOMES that must stay as they are; outbox_answered
+ * when the database has answered, and taken the first N; outbox_gave_up when it can't be asked any more, and what was
+ * not taken is in the mailbox again. */
 void outbox_ask(struct outbox *outbox, const struct jobstack_outcome *outcomes, size_t n);
 void outbox_answered(struct outbox *outbox, size_t n);
 void outbox_gave_up(struct outbox *outbox);
 
 /* Stops the thread, when no command is left and the ledger has ended.  What is still in the mailbox goes into the
- * spool, which says then that the worker has left.  Gives how many outcomes wait; without any there is no spool.  If
- * the thread hangs in a file system it is left alone (outbox->stuck). */
+ * spool, which then says that the worker has left.  Returns how many outcomes wait; if there are none, there is no
+ * spool.  If the thread hangs in a file system, it is left alone (outbox->stuck). */
 size_t outbox_end(struct outbox *outbox);
 
-/* Where they wait, or NULL: there is no spool. */
+/* The path of the spool; NULL: there is no spool. */
 const char *outbox_path(const struct outbox *outbox);
 
-/* After outbox_end, of a worker whose lease is gone: delivers what the database still takes, and removes the spool.
- * Gives how many outcomes came too late.  Negative: the database did not answer, and the spool stays. */
+/* After outbox_end, if the worker's lease was lost: delivers what the database still takes, and removes the spool.
+ * *LATE: how many outcomes came too late.  Negative: the database did not answer, and the spool stays. */
 int outbox_settle(struct outbox *outbox, struct jobstack *handle, size_t *late, struct jobstack_error *error);
 
 void outbox_free(struct outbox *outbox);
 
-/* In the keeper, when the worker was killed and nothing of it is left: delivers the spool PATH and removes it; what the
- * worker held beyond that is lost for REASON.  *N (may be NULL): outcomes that were delivered.  Returns 0; 1 if some
- * came too late; or a negative code, and then the spool is still there. */
+/* In the keeper, when the worker was killed and no process of it is left: delivers the spool PATH and removes it.  What
+ * else the worker held is lost for REASON.  *N (may be NULL) grows by the outcomes that were delivered.  Returns 0; 1
+ * if some came too late; or a negative code, and then the spool is still there. */
 int outbox_deliver(struct jobstack *handle, const char *path, const char *reason, uint64_t *n,
 		   struct jobstack_error *error);

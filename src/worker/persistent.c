@@ -6,13 +6,11 @@
 #define _GNU_SOURCE
 #include "worker/persistent.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "process/proc.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>

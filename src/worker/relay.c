@@ -12,15 +12,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
 #define TICK_US (JS_SECOND_US / 4) /* a call that takes from one tick to the next hangs */
 
 static _Thread_local unsigned my_number;
 
-/* Takes the loop if nobody runs it. */
+/* Takes the loop if no thread runs it. */
 static int try_take_loop(struct relay *r)
 {
 	unsigned nobody = 0;
@@ -28,7 +24,7 @@ static int try_take_loop(struct relay *r)
 	return atomic_compare_exchange_strong(&r->owner, &nobody, my_number);
 }
 
-/* Gives the loop to whoever waits for it, with the lock held. */
+/* Hands the loop to a thread that waits for it, with the lock held. */
 static void drop_loop(struct relay *r)
 {
 	(void)atomic_fetch_add(&r->calls, 1);
@@ -36,7 +32,7 @@ static void drop_loop(struct relay *r)
 	(void)pthread_cond_broadcast(&r->changed);
 }
 
-/* Waits until there is a loop to be run, with the lock held; 0: it is over. */
+/* Waits until the loop needs a thread, with the lock held.  0: it is over. */
 static int wait_as_spare(struct relay *r)
 {
 	r->spares++;
@@ -48,7 +44,7 @@ static int wait_as_spare(struct relay *r)
 	return !r->over;
 }
 
-/* A thread ends, with the lock held, which is given back. */
+/* A thread ends; with the lock held, which is released. */
 static void end_thread(struct relay *r)
 {
 	r->threads--;
@@ -71,7 +67,7 @@ static void *run_loop_thread(void *arg)
 	(void)pthread_mutex_unlock(&r->lock);
 	status = r->loop(r->ctx);
 	(void)pthread_mutex_lock(&r->lock);
-	if (!r->over) { /* the loop stays ours: nobody who comes back goes on */
+	if (!r->over) { /* the loop keeps its owner: a thread that returns from its call waits for ever */
 		r->over = 1;
 		r->status = status;
 		(void)pthread_cond_broadcast(&r->changed);
@@ -87,7 +83,7 @@ void relay_next_round(struct relay *r)
 	if (atomic_load(&r->returned) == 0)
 		return;
 	(void)pthread_mutex_lock(&r->lock);
-	r->wanted = 0; /* a spare thread that was to take it is late: those who came back go first */
+	r->wanted = 0; /* threads that have returned come before a spare thread */
 	drop_loop(r);
 	goes_on = wait_as_spare(r);
 	if (goes_on) {
@@ -100,7 +96,7 @@ void relay_next_round(struct relay *r)
 
 void relay_leave(struct relay *r)
 {
-	/* who runs the loop is the only one that writes it */
+	/* only the thread that runs the loop writes it */
 	atomic_store_explicit(&r->calls, atomic_load_explicit(&r->calls, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 	atomic_store(&r->owner, 0);
@@ -129,7 +125,7 @@ void relay_park(struct relay *r)
 	(void)pthread_mutex_lock(&r->lock);
 	drop_loop(r);
 	r->wanted = 1;
-	(void)pthread_cond_signal(&r->watch); /* there may be no spare thread */
+	(void)pthread_cond_signal(&r->watch); /* there may be no spare thread to take the loop */
 	for (;;)
 		(void)pthread_cond_wait(&r->changed, &r->lock);
 }
@@ -158,18 +154,18 @@ static int add_thread(struct relay *r)
 	return 0;
 }
 
-/* Nobody runs the loop: who came back does, or a spare thread, or a new one.  With the lock held. */
+/* No thread runs the loop: one that has returned takes it, or a spare thread, or a new one.  With the lock held. */
 static void pass_loop(struct relay *r)
 {
 	if (atomic_load(&r->returned) == 0) {
 		r->wanted = 1;
-		if (r->spares == 0) /* if that fails: at the next tick again */
+		if (r->spares == 0) /* if that fails, it is tried again at the next tick */
 			(void)add_thread(r);
 	}
 	(void)pthread_cond_broadcast(&r->changed);
 }
 
-/* Keeps the loop going round, with the lock held. */
+/* Sees to it that a thread runs the loop; with the lock held. */
 static void watch_loop(struct relay *r)
 {
 	unsigned seen = atomic_load(&r->calls), away = 0;
@@ -181,7 +177,7 @@ static void watch_loop(struct relay *r)
 		if (away && calls == seen && atomic_load(&r->owner) == 0)
 			pass_loop(r);
 		away = atomic_load(&r->owner) == 0;
-		if (!away && calls == seen) { /* nothing has been called for a tick: sleep until something is */
+		if (!away && calls == seen) { /* no call for a tick: sleep until there is one */
 			atomic_store(&r->dozing, 1);
 			if (atomic_load(&r->calls) == seen && atomic_load(&r->owner) != 0)
 				(void)pthread_cond_wait(&r->watch, &r->lock);

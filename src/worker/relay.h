@@ -18,25 +18,25 @@
 
 struct relay {
 	/* given, before relay_run */
-	int (*loop)(void *ctx);	  /* its value is that of relay_run; calls relay_next_round at its top */
-	void (*nudge)(void *ctx); /* makes the loop come to its top soon */
+	int (*loop)(void *ctx);	  /* calls relay_next_round at the top of each round; returns what relay_run returns */
+	void (*nudge)(void *ctx); /* makes the loop begin a new round soon */
 	void *ctx;
 	/* its own */
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* for the loop's threads */
 	pthread_cond_t watch;	/* for the thread in relay_run */
-	_Atomic unsigned owner; /* the number of the thread that runs the loop; 0: it is in a call that may hang */
-	_Atomic unsigned calls; /* how many such calls there were */
-	_Atomic int returned;	/* so many threads have come back from their call, and wait for the loop */
+	_Atomic unsigned
+		owner; /* the number of the thread that runs the loop; 0: that thread is in a call that may hang */
+	_Atomic unsigned calls; /* how many such calls there have been */
+	_Atomic int returned;	/* how many threads have returned from their call and wait for the loop */
 	_Atomic int dozing;	/* relay_run sleeps until it is woken */
 	unsigned threads, spares, parked, numbers;
-	int wanted; /* a spare thread is to take the loop */
+	int wanted; /* a spare thread should take the loop */
 	int over, status;
 };
 
-/* Runs the loop, in threads of its own, until it returns; gives its value, or a negative code with ERROR: no
- * thread could be started.  Threads that hang or are parked stay when this returns, and none of them touches
- * anything any more. */
+/* Runs the loop, in other threads, until it returns, and returns its value; or a negative code with ERROR: no thread
+ * could be started.  Threads that hang or are parked remain when this returns, but touch nothing any more. */
 int relay_run(struct relay *relay, struct jobstack_error *error);
 
 /* In the loop: at its top; before and after a call that may hang. */
@@ -44,8 +44,8 @@ void relay_next_round(struct relay *relay);
 void relay_leave(struct relay *relay);
 void relay_return(struct relay *relay);
 
-/* In the loop, after relay_return: nobody waits for this thread's result any more.  Does not return. */
+/* In the loop, after relay_return: the result of this thread is no longer needed.  Does not return. */
 _Noreturn void relay_park(struct relay *relay);
 
-/* In the loop: a thread that is in a call is not waited for at the end. */
+/* In the loop: relay_run does not wait for a thread that is in a call. */
 void relay_abandon(struct relay *relay);

@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include "worker/run.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/num.h"
@@ -19,7 +18,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,118 +1,70 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The speaker.  Promises: lines are written in the order in which they were said, whole; saying one waits for no file
- * while there is the thread.
+ * The speaker.  Promises: lines are written whole, in the order in which they were said; while there is the thread,
+ * saying a line waits for no file.
  */
 #define _GNU_SOURCE
 #include "worker/speaker.h"
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/utf8.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define LINES_MAX 1000		       /* what is said beyond that, while nothing can be written, is left out */
-#define PATIENCE_US (5 * JS_SECOND_US) /* for standard error to take the last lines */
+#define PENDING (1 << 16) /* the pipe's capacity: lines beyond it are lost while standard error takes none */
+#define PATIENCE_S 5	  /* how long the last lines may take */
+#define LAST '\0'	  /* in the pipe: there are no more lines */
 
-struct line {
-	struct line *next;
-	char text[];
-};
-
-static struct {
-	pthread_mutex_t lock;
-	pthread_cond_t said, written;
-	pthread_t thread;
-	struct line *first, **last;
-	size_t lines;
-	int begun, stop, ended;
-} speaker = {.lock = PTHREAD_MUTEX_INITIALIZER, .said = PTHREAD_COND_INITIALIZER};
-
-/* One write a line: many workers may share the stream.  It may hang, and nobody else may need the stream's lock. */
-static void write_line(const char *text)
-{
-	char line[2500];
-	int len = snprintf(line, sizeof(line), "jobstack-worker: %s\n", text);
-
-	(void)js_file_write_all(STDERR_FILENO, line, (size_t)len);
-}
+static int pending[2]; /* a pipe from whoever says a line to the thread */
+static pthread_t thread;
+static _Atomic int begun;
 
 static void *write_lines(void *unused)
 {
-	(void)pthread_mutex_lock(&speaker.lock);
-	for (;;) {
-		struct line *line = speaker.first;
+	static char text[PENDING]; /* as large as the pipe: it always gets whole lines */
+	ssize_t n;
 
-		if (line == NULL && speaker.stop)
-			break;
-		if (line == NULL) {
-			(void)pthread_cond_wait(&speaker.said, &speaker.lock);
-			continue;
+	while ((n = read(pending[0], text, sizeof(text))) > 0 || (n < 0 && errno == EINTR)) {
+		char *line = text, *newline;
+
+		for (; n > 0 && *line != LAST; n -= newline + 1 - line, line = newline + 1) {
+			newline = memchr(line, '\n', (size_t)n);
+			/* one write per line: many workers may share the stream */
+			(void)js_file_write_all(STDERR_FILENO, line, (size_t)(newline + 1 - line));
 		}
-		(void)pthread_mutex_unlock(&speaker.lock);
-		write_line(line->text);
-		(void)pthread_mutex_lock(&speaker.lock);
-		speaker.first = line->next;
-		if (speaker.first == NULL)
-			speaker.last = &speaker.first;
-		speaker.lines--;
-		free(line);
+		if (n > 0)
+			break;
 	}
-	speaker.ended = 1;
-	(void)pthread_cond_signal(&speaker.written);
-	(void)pthread_mutex_unlock(&speaker.lock);
 	return unused;
 }
 
 void speaker_begin(void)
 {
-	speaker.last = &speaker.first;
-	speaker.begun = js_clock_cond_init(&speaker.written) == 0 &&
-			pthread_create(&speaker.thread, NULL, write_lines, NULL) == 0;
-}
-
-/* Hands a line to the thread.  -1: there is none, or no memory. */
-static int queue_line(const char *text)
-{
-	size_t len = strlen(text) + 1;
-	struct line *line = speaker.begun ? malloc(sizeof(*line) + len) : NULL;
-
-	if (line == NULL)
-		return -1;
-	line->next = NULL;
-	memcpy(line->text, text, len);
-	(void)pthread_mutex_lock(&speaker.lock);
-	if (speaker.lines < LINES_MAX) {
-		*speaker.last = line;
-		speaker.last = &line->next;
-		speaker.lines++;
-		line = NULL;
-		(void)pthread_cond_signal(&speaker.said);
-	}
-	(void)pthread_mutex_unlock(&speaker.lock);
-	free(line);
-	return 0;
+	begun = pipe2(pending, O_CLOEXEC) == 0 && fcntl(pending[1], F_SETFL, O_NONBLOCK) == 0 &&
+		pthread_create(&thread, NULL, write_lines, NULL) == 0;
+	if (begun)
+		(void)fcntl(pending[1], F_SETPIPE_SZ, PENDING); /* it is larger where pages are */
 }
 
 void speaker_say(const char *format, ...)
 {
+	char text[2400], line[2500]; /* shorter than PIPE_BUF: written whole, or not at all */
 	va_list args;
-	char text[2400];
+	int len;
 
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	js_utf8_clean(text);
-	if (queue_line(text) != 0)
-		write_line(text);
+	len = snprintf(line, sizeof(line), "jobstack-worker: %s\n", text);
+	if (!begun || (write(pending[1], line, (size_t)len) < 0 && errno != EAGAIN))
+		(void)js_file_write_all(STDERR_FILENO, line, (size_t)len);
 }
 
 void speaker_log(void *ctx, enum jobstack_level level, const char *text)
@@ -125,21 +77,15 @@ void speaker_log(void *ctx, enum jobstack_level level, const char *text)
 
 int speaker_end(void)
 {
-	struct timespec until = js_clock_deadline(js_clock_mono_us() + PATIENCE_US);
-	int ended;
+	struct timespec until;
 
-	if (!speaker.begun)
+	if (!begun)
 		return 0;
-	(void)pthread_mutex_lock(&speaker.lock);
-	speaker.stop = 1;
-	(void)pthread_cond_signal(&speaker.said);
-	while (!speaker.ended && pthread_cond_timedwait(&speaker.written, &speaker.lock, &until) != ETIMEDOUT)
-		;
-	ended = speaker.ended;
-	(void)pthread_mutex_unlock(&speaker.lock);
-	if (!ended)
+	(void)clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += PATIENCE_S;
+	(void)!write(pending[1], &(char){LAST}, 1);
+	if (pthread_timedjoin_np(thread, NULL, &until) != 0)
 		return 1;
-	(void)pthread_join(speaker.thread, NULL);
-	speaker.begun = 0; /* what is said from now on is written by who says it */
+	begun = 0; /* from now on, whoever says a line writes it */
 	return 0;
 }

@@ -221,7 +221,7 @@ check 'the server does not answer for longer than the lease' wait_for 20 sh -c "
 kill -CONT "$(<"$lab/pid")"
 status=0
 wait $worker || status=$?
-like '... the worker leaves, and says why' "$status $(<regained.err)" '^70 .*the lease was over while a file system did not answer'
+like '... the worker leaves, and says why' "$status $(<regained.err)" '^70 .*the lease ended while a file system did not answer'
 rm jobstack-logs/regained.hang
 check '... others do the rest' worker -s regained -- true
 is '... all is done' "$(ledger regained)" '2 0 0 0 0 0'

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The observer: who has been silent for how long by our own clock, and the taking back.  Promises: a silence begins
- * when the answer with a seq has come, and lasts until the next question is sent, never longer; every taking back is a
+ * The observer: how long each worker has been silent by our own clock, and the recovery.  Promises: a silence begins
+ * when the answer with a seq has come, and lasts until the next question is sent, never longer; every recovery is a
  * compare-and-set on the seq that was read before the proof was sought.
  */
 #include "watch/suspect.h"
@@ -19,13 +19,13 @@
 #define SCRIPT_WATCH_US (2 * JS_SECOND_US + JS_SECOND_US / 10)
 #define SOONEST_US (JS_SECOND_US / 5) /* between two looks */
 #define CONFIRM_EVERY_US (3 * JS_SECOND_US)
-#define FRESH_US (10 * JS_SECOND_US) /* who has nothing to do beats more often than that */
+#define FRESH_US (10 * JS_SECOND_US) /* idle workers send heartbeats more often than that */
 #define CONFIRM_AT_LEAST_US (300 * JS_SECOND_US)
 
 /* One worker as we remember it. */
 struct memory {
 	uint64_t worker, seq;
-	int64_t lease_us, since_us; /* the moment from which on the seq is known to have stood still */
+	int64_t lease_us, since_us; /* since when the seq is known not to have changed */
 };
 
 struct js_watch {
@@ -34,7 +34,7 @@ struct js_watch {
 	struct js_watch_options options;
 	struct memory *seen; /* by ascending number */
 	size_t n;
-	int64_t looked_us;  /* when the last answer came; 0: none */
+	int64_t looked_us;  /* when the last answer came; 0: no answer yet */
 	int64_t confirm_us; /* when our next confirming round was planned; 0: not yet */
 	uint64_t jitter;
 };
@@ -124,7 +124,8 @@ static int check_stop(const struct js_round *round)
 	return js_error_set(round->error, JOBSTACK_ESTOPPED, "stopped");
 }
 
-/* Takes back from one that is proven dead.  Returns 0 also if it moved, or somebody else was quicker. */
+/* Recovers the entries of a worker that is proven dead.  Returns 0 also if it has sent a heartbeat, or another worker
+ * was quicker. */
 static int recover_worker(const struct js_round *round, const struct js_suspect *s)
 {
 	uint64_t taken = s->running;
@@ -144,7 +145,7 @@ static int recover_worker(const struct js_round *round, const struct js_suspect 
 	return 0;
 }
 
-/* One that is not proven dead: tells of it, and leaves in the ledger what is known. */
+/* Reports a worker that is not proven dead, and stores with it what is known. */
 static int report_suspect(const struct js_round *round, const struct js_suspect *s)
 {
 	int status;
@@ -186,7 +187,8 @@ int js_watch_confirm(struct jobstack *handle, const char *stack, const struct js
 
 /* ------------------------------------------------------------------------------------------------------- silence */
 
-/* Enters one in the new memory: watched on, or afresh since NOW, if it is new, moved, or there was a gap. */
+/* Enters a worker in the new memory: watched since the old moment, or since NOW if it is new, has sent a heartbeat, or
+ * there was a gap. */
 static void remember_worker(const struct js_watch *w, const struct js_suspect *s, size_t *at, int64_t now_us,
 			    struct memory *to)
 {
@@ -202,7 +204,7 @@ static void remember_worker(const struct js_watch *w, const struct js_suspect *s
 		to->since_us = old->since_us;
 }
 
-/* Was it silent for long enough?  If so, the reason in words. */
+/* Whether it was silent for long enough; then S gets the reason. */
 static int prove_silence(const struct memory *m, struct js_suspect *s, int64_t sent_us)
 {
 	int64_t watched = sent_us - m->since_us, silent = s->silent_us > watched ? s->silent_us : watched;
@@ -218,7 +220,7 @@ static int prove_silence(const struct memory *m, struct js_suspect *s, int64_t s
 	return 1;
 }
 
-/* The next moment at which M is to be looked at: not to break its watch, and when it is over. */
+/* When M must be looked at again: before its watch would break, and when its lease is over. */
 static int64_t next_look(const struct memory *m, const struct js_suspect *s, int64_t now_us)
 {
 	int64_t over = m->since_us + (s->by_script ? SCRIPT_WATCH_US : s->lease_us), next = now_us + s->lease_us / 4;
@@ -230,7 +232,7 @@ static int64_t next_look(const struct memory *m, const struct js_suspect *s, int
 	return next > now_us + SOONEST_US ? next : now_us + SOONEST_US;
 }
 
-/* WANTED: somebody else is silent, or only a confirming round can tell whether its command runs on. */
+/* WANTED: another worker is silent, or only a confirming round can tell whether its command still runs. */
 static void plan_confirm(struct js_watch *w, uint64_t fresh, int64_t now_us, int wanted, struct js_watch_result *result)
 {
 	int64_t every = CONFIRM_EVERY_US * (int64_t)(fresh < 100 ? fresh : 100);
@@ -247,7 +249,7 @@ static void plan_confirm(struct js_watch *w, uint64_t fresh, int64_t now_us, int
 		result->next_us = w->confirm_us;
 }
 
-/* The watching itself, with ALL as they are now. */
+/* Compares ALL workers, as they are now, with the memory. */
 static int judge_silence(struct js_watch *w, const struct js_round *round, struct js_suspects *all, int64_t sent_us,
 			 int64_t now_us)
 {
