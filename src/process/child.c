@@ -63,7 +63,7 @@ static int place_descriptors(const struct js_child *child, int input)
 {
 	int from[4] = {input, child->out, child->err, child->extra};
 
-	for (int i = 0; i < 4; i++) /* first to numbers that are none of those to be given out */
+	for (int i = 0; i < 4; i++) /* first to numbers that will not be overwritten */
 		if ((i == 0 || from[i] > 0) && (from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 10)) < 0)
 			return -1;
 	for (int i = 0; i < 4; i++)
@@ -155,7 +155,7 @@ static int say_failure(const struct js_child *child, int err, const char *what, 
 	return code;
 }
 
-/* A memory file with the input: nobody has to feed it. */
+/* A memory file with the input, so that nobody has to write it to a pipe. */
 static int open_input(const struct js_buf *input)
 {
 	int fd;
@@ -182,7 +182,7 @@ static pid_t make_child(const struct js_child *child, int *result)
 		err = errno;
 	js_file_close(&input);
 	js_file_close(&tell[1]);
-	if (pid < 0 || child->argv == NULL) /* what only runs a function of ours tells nothing */
+	if (pid < 0 || child->argv == NULL) /* a child that only runs a function reports nothing */
 		js_file_close(&tell[0]);
 	*result = tell[0];
 	return pid < 0 ? -err : pid;
@@ -246,7 +246,7 @@ struct running {
 	struct js_buf *to[2];
 };
 
-/* A pipe for what goes to TO.  Gives the child's end in *GIVEN. */
+/* Makes a pipe for this output.  *GIVEN: the child's end. */
 static int open_output(struct running *r, int which, int *given)
 {
 	int made[2];
@@ -311,7 +311,7 @@ static int await_end(struct running *r, int64_t limit_us, int *status)
 	}
 	if (told != 0)
 		(void)kill(-r->pid, SIGKILL); /* what it has left */
-	/* what is still in the pipes; who inherited them may hold them open, and write, for long */
+	/* what is still in the pipes; processes that inherited them may write for long */
 	for (int n = 0; n < 1024 && read_outputs(r, 0); n++)
 		;
 	return told != 0;

@@ -24,10 +24,10 @@ struct js_child {
 	const char *const *argv; /* the program (looked for in $PATH unless it has a slash); NULL: only ENTER is run */
 	char *const *env;	 /* NULL: ours */
 	const struct js_buf *input; /* js_child_run: its standard input; NULL: /dev/null */
-	int out, err, extra;	    /* descriptors for 1, 2 (0: ours) and 3 (0: none) */
-	int shut_others;	    /* no descriptor of ours is open in it but these */
-	int death_signal;	    /* sent to it when we die; 0: none */
-	int64_t patience_us;	    /* for so long a machine that has no process for us is asked again */
+	int out, err, extra;	    /* descriptors for 1, 2 (0: ours) and 3 (0: not open) */
+	int shut_others;	    /* no other descriptor of ours is open in it */
+	int death_signal;	    /* sent to it when we die; 0: no signal */
+	int64_t patience_us;	    /* how long to try again if the machine has no process */
 	const volatile int *stop;   /* not 0: give up; NULL: never */
 	enum js_child_group group;
 	enum js_child_ignored ignored;

@@ -104,7 +104,7 @@ void js_proc_boot_id(char text[40])
 
 void js_proc_space(char text[64])
 {
-	const unsigned long long first = 0xEFFFFFFCull; /* the number the kernel gives to the one of a boot */
+	const unsigned long long first = 0xEFFFFFFCull; /* the inode of the first pid namespace */
 	struct stat space;
 	char boot[40];
 

@@ -33,8 +33,7 @@ int js_proc_environ(pid_t pid, struct js_buf *env);
 /* The value of NAME in such an environment, or NULL. */
 const char *js_proc_variable(const struct js_buf *env, const char *name);
 
-/* A number that tells in which cgroup the process is: processes of the same one have the same; 0: it is gone, or
- * hidden. */
+/* A number that identifies the cgroup of the process; 0: the process is gone, or hidden. */
 uint64_t js_proc_cgroup(pid_t pid);
 
 /* This boot's id in TEXT (37 bytes with the NUL), or "" if the kernel does not tell. */
@@ -64,7 +63,7 @@ struct js_proc_set {
 	size_t n, room;
 };
 
-/* Adds one; -1 without memory.  Marks what is below a marked one.  Frees. */
+/* Adds a process; -1 without memory.  Marks all descendants of marked processes.  Frees. */
 int js_proc_set_add(struct js_proc_set *set, pid_t pid, pid_t parent, int marked);
 void js_proc_set_mark_below(struct js_proc_set *set);
 void js_proc_set_free(struct js_proc_set *set);

@@ -16,14 +16,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HOLE (INT64_C(1) << 20) /* output of so many bytes is worth a call, or a look soon */
+#define HOLE (INT64_C(1) << 20) /* freeing less than this is not worth a call */
 
 struct js_capture {
 	char *dir;
 	int fd[2];	    /* stdout, stderr */
-	int64_t from[2];    /* what stands before has been kept */
+	int64_t from[2];    /* what is before this has been kept */
 	int64_t seen[2];    /* how long they were at the last look */
-	int64_t holes[2];   /* what stands before takes no room any more */
+	int64_t holes[2];   /* disk space before this is freed */
 	int64_t limit[2];   /* 0: none */
 	int64_t gone[2];    /* between the first half of the limit and here nothing can be read any more */
 	int64_t trimmed[2]; /* how long they were when they were last trimmed */

@@ -23,40 +23,40 @@ struct js_capture;
 int js_capture_new(struct js_capture **made, const char *dir, struct jobstack_error *error);
 void js_capture_free(struct js_capture *capture);
 
-/* Limits what is kept of stdout to OUT bytes and of stderr to ERR (0: all; as in run/kept.h), from the next
+/* Limits what is kept of stdout to OUT bytes and of stderr to ERR (0: everything; see run/kept.h), from the next
  * js_capture_begin on. */
 void js_capture_limit(struct js_capture *capture, int64_t out, int64_t err);
 
-/* To be called now and then while a command runs: gives back the room on the disk of what will not be kept, where the
- * file system can do that (ext4, xfs, btrfs, tmpfs and NFS 4.2 can).  Returns 1 if it should soon be called again: much
- * is being printed. */
+/* To be called now and then while a command runs: frees the disk space of what will not be kept, if the file system can
+ * do that (ext4, xfs, btrfs, tmpfs and NFS 4.2 can).  Returns 1 if it should be called again soon, because much is
+ * being printed. */
 int js_capture_trim(struct js_capture *capture);
 
-/* Gets two empty files ready for the next command and gives their descriptors, which stay the capture's.  A file
- * that was written to is replaced, not emptied: a process that outlived its command and still holds it can't write
- * into the next one's.  (A process that left its group and printed nothing before its command ended still could.)
- * Returns 0, or JOBSTACK_EFILE. */
+/* Gets two empty files ready for the next command and returns their descriptors, which belong to the capture.  A file
+ * that was written to is replaced, not emptied: a process that outlived its command and still has it open can't write
+ * into the next command's file.  (A process that left its group and printed nothing before its command ended still
+ * could.)  Returns 0, or JOBSTACK_EFILE. */
 int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobstack_error *error);
 
 /* The two descriptors, -1 before the first js_capture_begin. */
 void js_capture_files(const struct js_capture *capture, int *out, int *err);
 
-/* For a command that lives on from entry to entry, and goes on writing into the same files: what was there when the
- * capture was last looked at (js_capture_copy, js_capture_move, js_packlog_append) has been kept, and belongs to no
- * later entry.  Its room on the disk is given back now and then, where the file system can do that. */
+/* For a command that stays from entry to entry and continues to write into the same files: what was there when the
+ * capture was last looked at (js_capture_copy, js_capture_move, js_packlog_append) has been kept, and does not belong
+ * to a later entry.  Its disk space is freed now and then, if the file system can do that. */
 void js_capture_next(struct js_capture *capture);
 
 /* Copies what was caught of stdout (WHICH 0) or stderr (1) to the file TO, and counts it as kept.  Returns 0, or
  * JOBSTACK_EFILE. */
 int js_capture_move(struct js_capture *capture, int which, int to, struct jobstack_error *error);
 
-/* What is to be kept of what was caught by now and has not been kept before.  Returns 0, or -1 with errno. */
+/* Chooses what to keep of the output that was captured by now and not kept before.  Returns 0, or -1 with errno. */
 int js_capture_look(struct js_capture *capture, struct js_kept kept[2]);
 
-/* The end of stderr, as js_kept_tail gives it, of what the last look saw. */
+/* The end of stderr at the last js_capture_look; see js_kept_tail. */
 size_t js_capture_tail(const struct js_capture *capture, char to[JS_KEPT_TAIL]);
 
-/* Copies what was caught to the descriptors OUT and ERR (the worker's 1 and 2), stdout first.  Waits if they are
+/* Copies what was captured to the descriptors OUT and ERR (the worker's 1 and 2), stdout first.  Waits if they are
  * pipes that nobody reads.  Returns 0, or JOBSTACK_EFILE; part of it may be written then. */
 int js_capture_copy(struct js_capture *capture, int out, int err, struct jobstack_error *error);
 
@@ -80,7 +80,7 @@ struct js_packlog_place {
 
 /* Makes a log that will be DIR/NAME.log; directory and file are made by the first append that has something to write.
  * NAME must be new: a file that is there is never written to.  When an entry would make it longer than SIZE (0: any
- * length is fine), it goes on as DIR/NAME.2.log, and so on; no entry is in two files.  Free with js_packlog_free.
+ * length is fine), it continues as DIR/NAME.2.log, and so on; no entry is in two files.  Free with js_packlog_free.
  * Returns 0, or JOBSTACK_EBUG. */
 int js_packlog_new(struct js_packlog **made, const char *dir, const char *name, int64_t size,
 		   struct jobstack_error *error);

@@ -13,14 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OURS 8	   /* names that are ours; a command has at most one fewer */
+#define OURS 8	   /* names of ours; a command has at most one fewer */
 #define PROTOCOL 1 /* of persistent commands: docs/PERSISTENT.md */
 
 struct js_env {
 	char **list;	    /* the inherited variables, then ours, then NULL */
 	size_t kept;	    /* of the inherited */
 	struct js_buf text; /* ours, NUL-separated */
-	char process[80];   /* the last of ours */
+	char process[80];   /* the last of our variables */
 };
 
 static int is_reserved_variable(const char *variable)

@@ -6,8 +6,8 @@
 #include "run/kept.h"
 
 #include "base/file.h"
-#include "run/copy.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,15 +17,82 @@
 
 #define LINE 4096 /* a line's end is looked for so far */
 
-/* Moves the end of the first part back to behind a newline, if one is near.  1: it ends a line now; 0: it
- * does not; -1. */
+/* ------------------------------------------------------------------------------------------------------- copying */
+
+/* Whether ERR is about the data, not about the way of copying: the other way would not help. */
+static int is_final_error(int err)
+{
+	return err == ENOSPC || err == EDQUOT || err == EFBIG || err == EIO || err == EPIPE || err == ESTALE;
+}
+
+/* Copies up to LEN bytes of the file IN, from *FROM on, to OUT, within the kernel if it can; moves both offsets. */
+static ssize_t copy_some(int in, off_t *from, int out, int64_t *at, size_t len)
+{
+	char block[65536];
+	off_t to = at != NULL ? (off_t)*at : 0;
+	ssize_t n = copy_file_range(in, from, out, at != NULL ? &to : NULL, len, 0);
+
+	if (n > 0 && at != NULL)
+		*at = to;
+	/* a kernel or file system that can't do it says so in many ways, or copies nothing */
+	if (n > 0 || (n < 0 && (errno == EINTR || is_final_error(errno))))
+		return n;
+	n = pread(in, block, len < sizeof(block) ? len : sizeof(block), *from);
+	if (n <= 0)
+		return n;
+	if (js_file_write_at(out, block, (size_t)n, at) != 0)
+		return -1;
+	*from += n;
+	return n;
+}
+
+/* Copies LEN bytes of the file IN, from FROM on, to OUT: at *AT, which it moves on, or where OUT stands if AT is NULL
+ * (a pipe, a terminal, a file opened to append).  Returns the bytes copied, fewer than LEN only if IN ends before; or
+ * -1 with errno, and then part of it may be copied. */
+static int64_t copy_bytes(int in, int64_t from, int64_t len, int out, int64_t *at)
+{
+	off_t next = (off_t)from;
+	ssize_t n = 1;
+
+	while ((int64_t)next < from + len && n != 0) {
+		n = copy_some(in, &next, out, at, (size_t)(from + len - (int64_t)next));
+		if (n < 0 && errno != EINTR)
+			return -1;
+	}
+	return (int64_t)next - from;
+}
+
+/* Reads LEN bytes of the file IN, from FROM on.  Returns how many there were, or -1 with errno. */
+static int64_t read_bytes(int in, int64_t from, void *data, size_t len)
+{
+	char *p = data;
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = pread(in, p + done, len - done, (off_t)(from + (int64_t)done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (int64_t)done;
+}
+
+/* -------------------------------------------------------------------------------------------------- what is kept */
+
+/* Moves the end of the first part back to the end of a line, if one is near.  1: it is the end of a line; 0: it is not;
+ * -1 with errno. */
 static int end_head(struct js_kept *k)
 {
 	char text[LINE];
 	int64_t n = k->head < LINE ? k->head : LINE, got;
 	const char *newline;
 
-	got = js_copy_read(k->fd, k->head_at + k->head - n, text, (size_t)n);
+	got = read_bytes(k->fd, k->head_at + k->head - n, text, (size_t)n);
 	if (got < 0)
 		return -1;
 	newline = memrchr(text, '\n', (size_t)got);
@@ -35,14 +102,14 @@ static int end_head(struct js_kept *k)
 	return 1;
 }
 
-/* Moves the beginning of the last part on to behind a newline, if one is near and not the last byte. */
+/* Moves the beginning of the last part on to the beginning of a line, if one is near and anything follows. */
 static int begin_tail(struct js_kept *k)
 {
 	char text[LINE];
 	int64_t n = k->tail < LINE ? k->tail : LINE, got;
 	const char *newline;
 
-	got = js_copy_read(k->fd, k->tail_at, text, (size_t)n);
+	got = read_bytes(k->fd, k->tail_at, text, (size_t)n);
 	if (got < 0)
 		return -1;
 	newline = memchr(text, '\n', (size_t)got);
@@ -79,7 +146,7 @@ int64_t js_kept_len(const struct js_kept *k)
 
 static int read_part(const struct js_kept *k, int64_t at, int64_t len, char **to)
 {
-	int64_t n = js_copy_read(k->fd, at, *to, (size_t)len);
+	int64_t n = read_bytes(k->fd, at, *to, (size_t)len);
 
 	*to += n > 0 ? n : 0;
 	return n == len ? 0 : n < 0 ? -1 : 1;
@@ -98,7 +165,7 @@ int js_kept_read(const struct js_kept *k, char *to)
 
 static int copy_part(const struct js_kept *k, int64_t from, int64_t len, int out, int64_t *at)
 {
-	int64_t n = len > 0 ? js_copy(k->fd, from, len, out, at) : 0;
+	int64_t n = len > 0 ? copy_bytes(k->fd, from, len, out, at) : 0;
 
 	return n == len ? 0 : n < 0 ? -1 : 1;
 }
@@ -120,7 +187,7 @@ int js_kept_last(const struct js_kept *k, char *last)
 		*last = '\n';
 		return 0;
 	}
-	n = js_copy_read(k->fd, k->tail > 0 ? k->tail_at + k->tail - 1 : k->head_at + k->head - 1, last, 1);
+	n = read_bytes(k->fd, k->tail > 0 ? k->tail_at + k->tail - 1 : k->head_at + k->head - 1, last, 1);
 	return n == 1 ? 0 : n < 0 ? -1 : 1;
 }
 
@@ -131,8 +198,8 @@ static size_t tail_of(int fd, int64_t from, int64_t len, char to[JS_KEPT_TAIL])
 	const char *newline;
 	char before;
 
-	got = n > 0 ? js_copy_read(fd, from + len - n, to, (size_t)n) : 0;
-	if (got <= 0 || n == len || js_copy_read(fd, from + len - n - 1, &before, 1) != 1 || before == '\n')
+	got = n > 0 ? read_bytes(fd, from + len - n, to, (size_t)n) : 0;
+	if (got <= 0 || n == len || read_bytes(fd, from + len - n - 1, &before, 1) != 1 || before == '\n')
 		return got > 0 ? (size_t)got : 0;
 	newline = memchr(to, '\n', (size_t)got);
 	if (newline == NULL || newline + 1 == to + got)

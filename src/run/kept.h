@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JS_KEPT_MARK 64	  /* room for that line */
-#define JS_KEPT_TAIL 4096 /* as much as js_kept_tail gives */
+#define JS_KEPT_MARK 64	  /* size of that line with its NUL */
+#define JS_KEPT_TAIL 4096 /* the most that js_kept_tail returns */
 
 /* Pieces of the file FD.  HEAD bytes at HEAD_AT, the line, TAIL bytes at TAIL_AT; without the last two it is all there
  * was. */
@@ -20,24 +20,24 @@ struct js_kept {
 	size_t mark_len;
 };
 
-/* Chooses what is kept of the LEN bytes of FD from FROM on: at most LIMIT and the line (0: all), whole lines where that
- * costs little.  What lies between the first half of LIMIT and GONE, in the file, can't be read any more (GONE 0: all
- * can).  Returns 0, or -1 with errno. */
+/* Chooses what to keep of the LEN bytes of FD from FROM on: at most LIMIT and the line (0: everything), whole lines if
+ * that costs little.  What lies between the first half of LIMIT and GONE, a place in the file, can't be read any more
+ * (GONE 0: everything can).  Returns 0, or -1 with errno. */
 int js_kept_choose(struct js_kept *kept, int fd, int64_t from, int64_t len, int64_t limit, int64_t gone);
 
 /* How long that is. */
 int64_t js_kept_len(const struct js_kept *kept);
 
-/* Reads all of it into TO; or writes it to OUT as js_copy does, at *AT, or where OUT stands if AT is NULL.  Return 0; 1
- * if the file has become shorter meanwhile; -1 with errno. */
+/* Reads all of it into TO; or writes it to OUT, waiting if OUT does not block: at *AT, which is moved on, or where OUT
+ * stands if AT is NULL.  Return 0; 1 if the file has become shorter meanwhile; -1 with errno. */
 int js_kept_read(const struct js_kept *kept, char *to);
 int js_kept_copy(const struct js_kept *kept, int out, int64_t *at);
 
 /* The last byte of what js_kept_read would give, in *LAST.  Results as there; there must be one. */
 int js_kept_last(const struct js_kept *kept, char *last);
 
-/* The end of the stream, from the beginning of a line where there is one, at most JS_KEPT_TAIL bytes.  Gives how many;
- * 0 also if it can't be read. */
+/* The end of the stream, from the beginning of a line if there is one, at most JS_KEPT_TAIL bytes.  Returns how many; 0
+ * also if it can't be read. */
 size_t js_kept_tail(const struct js_kept *kept, char to[JS_KEPT_TAIL]);
 
 /* The same of the whole file PATH, if it is one. */

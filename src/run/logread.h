@@ -10,7 +10,7 @@
 struct js_logged {
 	uint64_t entry;
 	uint32_t attempt;
-	int exit_code, signal; /* -1; 0: none */
+	int exit_code, signal; /* -1: it did not exit; 0: no signal */
 	char ended[32];	       /* as the log has it: ISO 8601, UTC */
 	int64_t at;	       /* where its output begins */
 	const char *datapath;  /* valid during the callback */

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Up to so much output is gathered and written in one go; more is copied within the kernel. */
+/* Up to this much output is read into memory and written at once; more is copied within the kernel. */
 #define SMALL (64 * 1024)
 
 struct js_packlog {
@@ -127,8 +127,8 @@ static void add_header(struct js_buf *text, const struct js_template_values *val
 	js_buf_char(text, '\n');
 }
 
-/* Writes the header, that stands in log->text, and the output behind it, from log->end on.  Returns 0 and the new
- * end in *AT; 1 if a file became shorter meanwhile; -1 with errno. */
+/* Writes the header, which is in log->text, and the output after it, from log->end on.  Returns 0 and the new end in
+ * *AT; 1 if a file became shorter meanwhile; -1 with errno. */
 static int write_small(struct js_packlog *log, const struct js_kept kept[2], int64_t *at)
 {
 	for (int i = 0; i < 2; i++) {

@@ -43,7 +43,7 @@ size_t js_persist_encode(char *to, uint64_t entry, uint32_t attempt, const char 
 	return n;
 }
 
-/* Makes one line of UTF-8 out of any bytes, in the room of a message. */
+/* Makes one line of UTF-8 out of any bytes, as long as fits into a message. */
 static void make_message(char message[JS_PERSIST_MESSAGE], const char *text, size_t len)
 {
 	size_t n = 0, at = 0;
@@ -66,7 +66,7 @@ static void make_message(char message[JS_PERSIST_MESSAGE], const char *text, siz
 	message[n] = '\0';
 }
 
-/* What stands behind "failed": " NUMBER" and the end, or a blank and the message. */
+/* Parses what follows "failed": " NUMBER" and the end, or a blank and the message. */
 static int parse_failed(const char *rest, size_t len, struct js_persist_answer *answer)
 {
 	size_t digits = 0;
@@ -249,7 +249,7 @@ int js_persist_is_unread(const struct js_persist *p, int all)
 {
 	int in_pipe = 0;
 
-	if (p->in < 0 || ioctl(p->in, FIONREAD, &in_pipe) != 0) /* the pipe tells its writer, too */
+	if (p->in < 0 || ioctl(p->in, FIONREAD, &in_pipe) != 0) /* FIONREAD works at the writing end, too */
 		in_pipe = 0;
 	return all ? (size_t)in_pipe == p->sent : in_pipe > 0 || p->sent < p->request_len;
 }
@@ -296,11 +296,6 @@ int js_persist_has_more(const struct js_persist *p)
 	int in_pipe = 0;
 
 	return p->out >= 0 && ioctl(p->out, FIONREAD, &in_pipe) == 0 && in_pipe > 0;
-}
-
-void js_persist_hush(struct js_persist *p)
-{
-	js_file_close(&p->in);
 }
 
 void js_persist_ended(struct js_persist *p)

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Room for a request: two numbers, two blanks, a newline, and each byte of the name may take two. */
+/* The longest request: two numbers, two blanks, a newline, and each byte of the name may take two. */
 #define JS_PERSIST_REQUEST (20 + 1 + 10 + 1 + 2 * JOBSTACK_DATAPATH_MAX + 1)
 #define JS_PERSIST_MESSAGE 240 /* a message is cut there, with its NUL */
 #define JS_PERSIST_LINE                                                                                                \
@@ -34,15 +34,15 @@ struct js_persist_answer {
 	char message[JS_PERSIST_MESSAGE]; /* one line of UTF-8 without control characters; may be "" */
 };
 
-/* Is the line, without its newline, an answer?  1 with ANSWER filled, or 0: it is output.  "failed" without a number
- * behind it and at its end, or with one that is not 1 to 255, is an answer with code 1, and the message says what is
- * wrong with it. */
+/* Whether the line, without its newline, is an answer: 1 with ANSWER filled, or 0: it is output.  "failed" without a
+ * number after it and at its end, or with a number that is not 1 to 255, is an answer with code 1, and the message says
+ * what is wrong with it. */
 int js_persist_parse(const char *line, size_t len, struct js_persist_answer *answer);
 
 /* Takes a stream apart into output and answers.  Begin with zeroes. */
 struct js_persist_reader {
 	char data[16384];
-	size_t at, end;								       /* what is to be read */
+	size_t at, end;								       /* the bytes not yet taken */
 	enum { JS_PERSIST_AT_LINE, JS_PERSIST_IN_OUTPUT, JS_PERSIST_IN_ANSWER } state; /* of a line that is too long */
 	struct js_persist_answer answer;
 };
@@ -59,14 +59,14 @@ enum js_persist_piece js_persist_next(struct js_persist_reader *reader, int at_e
 
 /* --------------------------------------------------------------------------------------------------- the process */
 
-/* One process.  PID is 0 if there is none.  The descriptors are for the caller's poll. */
+/* One process.  PID is 0 if there is none.  The descriptors are for the caller's poll; who closes IN has it end. */
 struct js_persist {
 	pid_t pid;
 	int in, out;	  /* pipes to and from it, non-blocking; -1: closed */
 	int to;		  /* where its output goes: the caller's */
 	int asked;	  /* it has a request and has not answered */
-	int failed;	  /* errno of output that could not be kept; 0: none */
-	uint64_t answers; /* so many so far */
+	int failed;	  /* errno of output that could not be kept; 0: all was kept */
+	uint64_t answers; /* how many so far */
 	size_t request_len, sent;
 	char request[JS_PERSIST_REQUEST];
 	struct js_persist_reader reader;
@@ -96,15 +96,12 @@ enum js_persist_event {
 	JS_PERSIST_CLOSED    /* its standard output is closed, and so is the pipe here */
 };
 
-/* Reads what there is, as far as the next event; what is output is written to where it goes.  READ: from the pipe as
- * well, once; else only what has been read before. */
+/* Reads what there is, as far as the next event; output is written to where it goes.  READ: also once from the pipe;
+ * else only what has been read before. */
 enum js_persist_event js_persist_take(struct js_persist *p, int read);
 
 /* Whether there is more to be read from the pipe now. */
 int js_persist_has_more(const struct js_persist *p);
-
-/* Closes its standard input: it is to end. */
-void js_persist_hush(struct js_persist *p);
 
 /* It has ended and was collected (what it had printed is taken while js_persist_has_more): closes what is open. */
 void js_persist_ended(struct js_persist *p);

@@ -55,8 +55,7 @@ size_t js_place_match(const char *text, const char *at, const struct js_template
 			spot->place = (enum js_place)i;
 		}
 	}
-	if ((repl != NULL && colsep == NULL) ||
-	    (at > text && at[-1] == '$')) /* who renames {} wants braces as they are */
+	if ((repl != NULL && colsep == NULL) || (at > text && at[-1] == '$')) /* with -I, braces are text */
 		return best;
 	len = match_field(at, &field);
 	if (len <= best)
@@ -109,39 +108,34 @@ static size_t find_extension(const char *name, const struct parts *parts)
 	return dot == NULL ? parts->end : (size_t)(dot - name);
 }
 
-/* The bytes from FROM to the next separator, or to the end. */
-static size_t field_len(const char *from, const char *end, const char *colsep, size_t sep)
+/* Takes the first field off the name: returns the rest behind the separator, or NULL after the last field. */
+static const char *next_field(const char *name, const char *end, const char *colsep)
 {
-	const char *next = memmem(from, (size_t)(end - from), colsep, sep);
+	const char *separator = memmem(name, (size_t)(end - name), colsep, strlen(colsep));
 
-	return (size_t)((next != NULL ? next : end) - from);
+	return separator != NULL ? separator + strlen(colsep) : NULL;
 }
 
 unsigned js_template_fields(const char *datapath, size_t len, const char *colsep)
 {
-	const char *end = datapath + len, *next;
-	size_t sep = strlen(colsep);
+	const char *end = datapath + len;
 	unsigned n = 1;
 
-	while ((next = memmem(datapath, (size_t)(end - datapath), colsep, sep)) != NULL) {
-		datapath = next + sep;
+	while ((datapath = next_field(datapath, end, colsep)) != NULL)
 		n++;
-	}
 	return n;
 }
 
-/* Makes *NAME and *LEN those of the field. */
+/* Makes *NAME and *LEN those of the field, which is empty if there are not so many. */
 static void select_field(const char **name, size_t *len, unsigned field, const char *colsep)
 {
-	const char *at = *name, *end = at + *len;
-	size_t sep = strlen(colsep), n = field_len(at, end, colsep, sep);
+	const char *at = *name, *end = at + *len, *next;
 
-	for (; field > 1 && at + n < end; field--) {
-		at += n + sep;
-		n = field_len(at, end, colsep, sep);
-	}
-	*name = at;
-	*len = field > 1 ? 0 : n;
+	for (; field > 1 && at != NULL; field--)
+		at = next_field(at, end, colsep);
+	next = at != NULL ? next_field(at, end, colsep) : NULL;
+	*name = at != NULL ? at : end;
+	*len = (size_t)((next != NULL ? next - strlen(colsep) : end) - *name);
 }
 
 void js_place_add(struct js_buf *out, const struct js_spot *spot, const struct js_template_values *values,

@@ -47,9 +47,9 @@ struct js_spot {
 /* Whether PLACE stands for the name, or a part of it. */
 int js_place_is_name(enum js_place place);
 
-/* Gives the length of the placeholder that the text at AT in the string TEXT begins with, and which it is in *SPOT; 0
- * and JS_PLACE_NONE if with none.  The longest wins.  Without a separator the first field is the whole, and the others
- * are there to be refused.  A number in braces directly behind $ is a shell's own, and no field. */
+/* Returns the length of the placeholder with which the text at AT in the string TEXT begins, and which it is in *SPOT;
+ * 0 and JS_PLACE_NONE if there is none.  The longest wins.  Without a separator the first field is the whole, and other
+ * fields are found so that they can be refused.  A number in braces directly after $ belongs to the shell. */
 size_t js_place_match(const char *text, const char *at, const struct js_template_syntax *syntax, struct js_spot *spot);
 
 /* Whether SPOT, LEN bytes at TEXT, can stand where there are these fields: 0, or JOBSTACK_EUSAGE. */

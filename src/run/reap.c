@@ -22,8 +22,8 @@
 #define SPARE_US (2 * JS_SECOND_US)
 #define WATCHED_MAX 1024
 
-/* The commands that run, and the files that count their input and output (-1: it could not be opened).  They are this
- * process's as children are: there is one such table.  It has room for more commands than a worker has slots. */
+/* The commands that run, and the files that count their input and output (-1: it could not be opened).  The kernel's
+ * list of children is one per process, too.  There are more elements than a worker has slots. */
 static struct watched {
 	pid_t pid;
 	int fd;
@@ -70,7 +70,7 @@ static ssize_t read_small_file(int fd, char *text, size_t size)
 	return n;
 }
 
-/* The number behind the line that begins with KEY, or -1. */
+/* The number in the line that begins with KEY, or -1. */
 static int64_t number_after_key(const char *text, const char *key)
 {
 	size_t len = strlen(key);
@@ -94,7 +94,7 @@ void js_reap_watch(pid_t pid)
 		fd = -1;
 	}
 	(void)pthread_mutex_unlock(&watched_lock);
-	if (old >= 0) /* of an earlier child with this number, that somebody else has collected */
+	if (old >= 0) /* of an earlier child with this number, which was collected elsewhere */
 		(void)close(old);
 	if (fd >= 0)
 		(void)close(fd);
@@ -153,7 +153,7 @@ static int collect_child(idtype_t which, id_t id, struct js_reaped *reaped)
 		while (pid < 0 && errno == EINTR);
 		if (pid == reaped->pid)
 			break;
-		/* somebody else has collected it meanwhile: see what else there is */
+		/* it was collected elsewhere meanwhile: see what else there is */
 	}
 	if (WIFEXITED(status))
 		reaped->exit_code = WEXITSTATUS(status);

@@ -32,7 +32,7 @@ void js_reap_unmeasured(struct js_reaped *reaped);
  * Returns 0 with *REAPED filled; 1 if no child has ended, or there is none. */
 int js_reap_next(struct js_reaped *reaped);
 
-/* The same of the child PID: while another thread is starting one, whose number nobody knows yet. */
+/* The same for the child PID: for use while another thread is starting a child, whose number nobody knows yet. */
 int js_reap_one(pid_t pid, struct js_reaped *reaped);
 
 /* Notes that the child PID is a command, and opens what counts the bytes that it reads and writes, to be read when it
@@ -42,9 +42,9 @@ void js_reap_watch(pid_t pid);
 /* Out of memory.  The kernel's counter of processes it has killed in this process's cgroup (v2 or v1) is looked at when
  * asked, and only then. */
 struct js_reap_oom {
-	char *file;	/* the counter, or NULL: there is none to be read */
+	char *file;	/* the counter; NULL: it can't be read */
 	uint64_t seen;	/* its value at the last look */
-	uint64_t spare; /* kills counted but not yet told of, and when they were seen */
+	uint64_t spare; /* kills counted but not yet attributed, and when they were seen */
 	int64_t spare_us;
 };
 
@@ -56,7 +56,7 @@ void js_reap_oom_end(struct js_reap_oom *oom);
 /* Takes the counter's present value: what was killed up to now is not asked about any more. */
 void js_reap_oom_look(struct js_reap_oom *oom);
 
-/* Whether the command was, in all likelihood, killed for want of memory.  To be asked, once a command, of those
- * that ended by SIGKILL, or with exit status 137 (a shell's word for a killed child), if the caller has not sent
- * that KILL itself; it reads the counter if REAPED fits, and says 1 if that rose since the last look. */
+/* Whether the command was probably killed because memory ran out.  To be asked, once per command, of those that ended
+ * by SIGKILL, or with exit status 137 (a shell reports a killed child so), if the caller has not sent that KILL itself.
+ * It reads the counter, and returns 1 if that rose since the last look. */
 int js_reap_was_oom(struct js_reap_oom *oom, const struct js_reaped *reaped);

@@ -17,7 +17,7 @@
 
 enum frame { PLAIN, PAREN, QUOTED, SUBST, BACKTICK, BRACE, ARITH, FRAMES };
 
-/* How a message names what is open. */
+/* How a message names a frame. */
 static const char *const frame_words[] = {"", "(", "double quotes", "$(", "`", "${", "$(( or (("};
 _Static_assert(sizeof(frame_words) / sizeof(frame_words[0]) == FRAMES, "a word for each frame");
 
@@ -32,7 +32,7 @@ struct reader {
 	int parens;	  /* open in the innermost ARITH */
 	int word_start;	  /* a comment or a keyword may begin here */
 	int comment;	  /* the last thing read was a comment */
-	int named;	  /* a placeholder for the name was there, or none is needed */
+	int named;	  /* a placeholder for the name was there, or is not needed */
 	const char *lost; /* from here on the shell's reading is not known: why */
 };
 
@@ -59,7 +59,7 @@ static int brace_in_quotes(const struct reader *r)
 	return i < r->depth && r->stack[i] == QUOTED;
 }
 
-/* Whether what is expanded here is arithmetic; a command substitution inside that is not. */
+/* Whether an expansion here is in arithmetic; in a command substitution inside of arithmetic it is not. */
 static int in_arithmetic(const struct reader *r)
 {
 	int i = r->depth;
@@ -72,6 +72,13 @@ static int in_arithmetic(const struct reader *r)
 static int refuse_place(struct reader *r, const char *why)
 {
 	return js_error_set(r->error, JOBSTACK_EUSAGE, "the script can't have a placeholder %s", why);
+}
+
+/* From here on the shell's reading is not known, because of WHY. */
+static int stop_reading(struct reader *r, const char *why)
+{
+	r->lost = why;
+	return 0;
 }
 
 /* Copies N bytes as they are. */
@@ -169,15 +176,13 @@ static int read_backslash(struct reader *r)
 	struct js_spot spot;
 	char next = r->p[1];
 
-	if (top_frame(r) == ARITH || (next != '\0' && strchr("`\\$\"", next) != NULL && is_within(r, BACKTICK))) {
-		r->lost = "after \\ in $((...)) or in `...`";
-		return 0;
-	}
+	if (top_frame(r) == ARITH || (next != '\0' && strchr("`\\$\"", next) != NULL && is_within(r, BACKTICK)))
+		return stop_reading(r, "after \\ in $((...)) or in `...`");
 	if (next != '\n') /* an escaped newline is as if it weren't there */
 		r->word_start = 0;
 	if (next == '\0') {
 		if (top_frame(r) == QUOTED) {
-			copy_source(r, 1); /* the end tells that the quotes are open */
+			copy_source(r, 1); /* the error for open quotes follows at the end */
 			return 0;
 		}
 		return js_error_set(r->error, JOBSTACK_EUSAGE, "the script ends in a backslash");
@@ -209,15 +214,11 @@ static int read_dollar(struct reader *r)
 		copy_source(r, 1);
 		return read_single(r, 1);
 	}
-	if (next == '[') {
-		r->lost = "after $[";
-		return 0;
-	}
+	if (next == '[')
+		return stop_reading(r, "after $[");
 	if (strncmp(r->p, "$((", 3) == 0) {
-		if (is_within(r, ARITH)) {
-			r->lost = "after nested $((...))";
-			return 0;
-		}
+		if (is_within(r, ARITH))
+			return stop_reading(r, "after nested $((...))");
 		copy_source(r, 3);
 		r->parens = 2;
 		return push_frame(r, ARITH);
@@ -239,10 +240,8 @@ static int read_backtick(struct reader *r)
 	}
 	while (top_frame(r) == PAREN)
 		r->depth--;
-	if (top_frame(r) != BACKTICK) {
-		r->lost = "after ` in quotes inside `...` (write $(...))";
-		return 0;
-	}
+	if (top_frame(r) != BACKTICK)
+		return stop_reading(r, "after ` in quotes inside `...` (write $(...))");
 	copy_source(r, 1);
 	r->depth--;
 	r->word_start = 0;
@@ -251,10 +250,8 @@ static int read_backtick(struct reader *r)
 
 static int read_quote(struct reader *r)
 {
-	if (top_frame(r) == ARITH || brace_in_quotes(r)) {
-		r->lost = "after quotes in $((...)) or in ${...} within double quotes";
-		return 0;
-	}
+	if (top_frame(r) == ARITH || brace_in_quotes(r))
+		return stop_reading(r, "after quotes in $((...)) or in ${...} within double quotes");
 	if (*r->p == '\'')
 		return read_single(r, 0);
 	copy_source(r, 1);
@@ -339,10 +336,8 @@ static int read_token(struct reader *r)
 	case '\\': return read_backslash(r);
 	case '$': return read_dollar(r);
 	case '`':
-		if (top_frame(r) == ARITH) {
-			r->lost = "after ` in $((...))";
-			return 0;
-		}
+		if (top_frame(r) == ARITH)
+			return stop_reading(r, "after ` in $((...))");
 		return read_backtick(r);
 	case '"': return read_quote(r);
 	default: break;
@@ -396,7 +391,7 @@ static int append_name(struct reader *r)
 		len--;
 	if (len == 0)
 		return js_error_set(r->error, JOBSTACK_EUSAGE, "the script is empty");
-	/* behind these a word would be a command of its own, and the name would be run */
+	/* after these a word would be another command, and the name would be run */
 	if (r->comment || strchr(";&|", script[len - 1]) != NULL)
 		return js_error_set(r->error, JOBSTACK_EUSAGE,
 				    "no argument can be appended to the script: put {} where the datapath goes");

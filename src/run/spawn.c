@@ -33,9 +33,9 @@ struct js_spawn {
 };
 
 static _Thread_local struct js_spawn_stop *my_stop;
-static _Thread_local const struct js_clock_bound *my_bound; /* NULL: none */
+static _Thread_local const struct js_clock_bound *my_bound; /* NULL: no bound */
 
-/* A command that is to be started. */
+/* A command to start. */
 struct start {
 	const struct js_spawn *spawn;
 	const char *path;
@@ -77,8 +77,8 @@ static int resolve_path(const char *program, const char *search, struct js_buf *
 		err = check_executable(found->data);
 		if (err == 0)
 			return 0;
-		/* execvp looks on, and tells this in the end if it finds nothing better; unlike execvp, we don't
-		 * say "not executable" of what we can't even see, in a directory of somebody else's */
+		/* execvp looks further, and reports this if it finds nothing better; unlike execvp, we don't say "not
+		 * executable" of a file that we can't see, in another user's directory */
 		if (best == ENOENT && access(found->data, F_OK) == 0)
 			best = err;
 	}
@@ -160,8 +160,8 @@ void js_spawn_bind(const struct js_clock_bound *bound)
 	my_bound = bound;
 }
 
-/* All between vfork and exec.  It runs in our memory, and with our stack: nothing but system calls.  Gives the errno of
- * what failed. */
+/* Everything between vfork and exec.  It runs in our memory, and with our stack: nothing but system calls.  Returns the
+ * errno of what failed. */
 static int enter_command(const struct start *s, pid_t parent)
 {
 	struct sigaction standard;

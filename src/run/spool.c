@@ -53,7 +53,7 @@ static uint32_t add_checksum(uint32_t before, const void *data, size_t len)
 struct cursor {
 	const char *at, *end;
 	char *text;  /* where the next text goes */
-	size_t room; /* for outcomes */
+	size_t room; /* how many outcomes there can be */
 	uint64_t version;
 	int usage_n; /* columns of usage */
 };
@@ -102,7 +102,7 @@ static int read_hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decodes hexadecimal bytes up to a blank or the end into TO, at most MOST of them; gives how many, or -1. */
+/* Decodes hexadecimal bytes up to a blank or the end into TO, at most MOST of them.  Returns how many, or -1. */
 static int read_hex(struct cursor *c, void *to, size_t most)
 {
 	unsigned char *out = to;
@@ -118,7 +118,7 @@ static int read_hex(struct cursor *c, void *to, size_t most)
 	return (int)n;
 }
 
-/* A field of any bytes: NULL, or at the cursor's text with a NUL behind it. */
+/* A field of any bytes: NULL, or in the cursor's text with a NUL after it. */
 static int read_bytes_field(struct cursor *c, struct jobstack_bytes *field)
 {
 	int n;
@@ -194,13 +194,13 @@ static int read_outcome(struct cursor *c, struct jobstack_outcome *o)
 	return 0;
 }
 
-/* What a line says, behind its length. */
+/* What a line says, after its length. */
 static int read_spool_record(struct js_spool *s, struct cursor *c)
 {
 	char letter = c->at < c->end ? *c->at++ : '\0';
 	uint64_t n;
 
-	if (s->left) /* nothing follows that */
+	if (s->left) /* nothing may follow "left" */
 		return -1;
 	if (letter == 'o') {
 		if (s->n == c->room || read_outcome(c, &s->outcomes[s->n]) != 0)
@@ -219,7 +219,8 @@ static int read_spool_record(struct js_spool *s, struct cursor *c)
 	return c->at == c->end ? 0 : -1;
 }
 
-/* The checksum and the length that a line begins with; *CRC goes on over the line, whose newline is at C->end. */
+/* Checks the checksum and the length at the beginning of a line, whose newline is at C->end, and moves *CRC on over it.
+ */
 static int check_spool_line(struct cursor *c, uint32_t *crc)
 {
 	uint32_t said = 0;
@@ -337,7 +338,7 @@ void js_spool_free(struct js_spool *spool)
 	errno = saved;
 }
 
-/* A time of 0 is none, in a moment as in a spool; no other becomes 0 by chance. */
+/* A time of 0 means that there is none, in a moment as in a spool; no other time becomes 0 by chance. */
 static int64_t moment_of(int64_t us, int64_t wall_us)
 {
 	return us == 0 ? 0 : us == wall_us ? 1 : us - wall_us;
@@ -381,7 +382,7 @@ static void add_text_field(struct js_buf *buf, const char *text)
 		add_hex_bytes(buf, text, strlen(text));
 }
 
-/* Moves file->line behind file->text, as a whole line. */
+/* Appends file->line to file->text, as a whole line. */
 static void add_spool_line(struct js_spool_file *file, uint32_t *crc)
 {
 	struct js_buf behind = {0};
@@ -398,8 +399,8 @@ static void add_spool_line(struct js_spool_file *file, uint32_t *crc)
 	js_buf_reset(&file->line);
 }
 
-/* Appends file->text, with CRC behind it; SYNC: and waits until it is on the disk.  What can't be written whole is cut
- * off. */
+/* Appends file->text to the file, after which CRC counts.  SYNC: waits until it is on the disk.  What can't be written
+ * whole is cut off. */
 static int write_text(struct js_spool_file *file, uint32_t crc, int sync, struct jobstack_error *error)
 {
 	int failed = file->text.failed, status = 0;
@@ -408,14 +409,14 @@ static int write_text(struct js_spool_file *file, uint32_t crc, int sync, struct
 		status = js_error_memory(error);
 	else if (js_file_write_all(file->fd, file->text.data, file->text.len) != 0 || (sync && fsync(file->fd) != 0))
 		status = js_error_file(error, "can't write the spool %s", file->path.data);
-	if (status != 0 && ftruncate(file->fd, (off_t)file->end) != 0) { /* nothing may follow what is half there */
+	if (status != 0 && ftruncate(file->fd, (off_t)file->end) != 0) { /* nothing may follow half a line */
 		(void)close(file->fd);
 		file->fd = -1;
 	} else if (status == 0) {
 		file->end += (int64_t)file->text.len;
 		file->crc = crc;
 	}
-	if (failed) { /* a buffer does not get over it */
+	if (failed) { /* a buffer can't be used after a failure */
 		js_buf_free(&file->text);
 		js_buf_free(&file->line);
 	}

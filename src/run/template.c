@@ -123,7 +123,7 @@ static int begin_template(struct js_template **made, const struct js_template_sy
 	return 0;
 }
 
-/* The end of making: gives out what was made whole, or frees it and gives RC. */
+/* The end of making a template: returns 0 if it is complete, else frees it and returns RC. */
 static int finish_template(struct js_template **made, int rc, struct jobstack_error *error)
 {
 	struct js_template *t = *made;

@@ -83,7 +83,7 @@ const char *js_template_program(const struct js_template *made);
 /* Whether expansions differ from entry to entry: a placeholder other than {%} stands in it. */
 int js_template_varies(const struct js_template *made);
 
-/* The last field that stands in it; 0: none.  And whether the values have that many: what is missing is expanded to
- * nothing, so others are not for this template. */
+/* The highest field number in it; 0: no fields.  And whether the values have that many: a missing field expands to
+ * nothing, so other values are not for this template. */
 unsigned js_template_last_field(const struct js_template *made);
 int js_template_fits(const struct js_template *made, const struct js_template_values *values);

@@ -26,7 +26,7 @@ int js_tree_open(void)
 {
 	char path[64];
 
-	/* of the first thread: the kernel gives orphans to it, whichever thread has started what they come from */
+	/* of the first thread: the kernel gives orphans to it, whichever thread has started their command */
 	(void)snprintf(path, sizeof(path), "/proc/self/task/%ld/children", (long)getpid());
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
@@ -46,7 +46,7 @@ static void read_processes(struct js_proc_set *all)
 	js_proc_walk_end(&walk);
 }
 
-/* The numbers in the kernel's list, each with a space behind it; a read may end inside of one. */
+/* The numbers in the kernel's list, each with a space after it; a read may end inside of one. */
 static size_t read_list(int list, pid_t *pids, size_t max)
 {
 	char text[1024];

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Makes this process the one that orphans below it go to.  Returns 0, or -1 with errno. */
+/* Has orphans below this process become its children.  Returns 0, or -1 with errno. */
 int js_tree_adopt(void);
 
 /* Opens the kernel's own list of the first thread's children, to be read again and again; -1: it keeps none (or /proc

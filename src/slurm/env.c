@@ -74,7 +74,7 @@ unsigned js_slurm_cpus(void)
 {
 	unsigned cpus = 0;
 
-	/* the mask must be as large as the kernel's, which only trying tells */
+	/* the mask must be as large as the kernel's, whose size is not known */
 	for (size_t n = 1024; n <= 1024 * 1024 && cpus == 0; n *= 2) {
 		size_t size = CPU_ALLOC_SIZE(n);
 		cpu_set_t *set = CPU_ALLOC(n);
@@ -107,8 +107,8 @@ unsigned js_slurm_slots(const struct js_slurm_env *env, unsigned cpus, char *why
 
 #define SLURM_INTERACTIVE 0xfffffffaull /* the step of salloc's shell on a node */
 
-/* In which step this process is, by the slurmstepd above it.  The environment may name one of another job: what sbatch
- * was called from hands its SLURM_STEP_ID on to the batch script.  Returns 0 if none is above. */
+/* Finds the step of this process, by the slurmstepd above it.  The environment may name a step of another job: sbatch
+ * hands on the SLURM_STEP_ID of where it was called.  Returns 0 if there is no slurmstepd above. */
 static int find_step(int64_t job, char step[32])
 {
 	char path[64], name[32];

@@ -25,8 +25,8 @@ void js_slurm_env_read(struct js_slurm_env *env, const char *(*get)(const char *
 /* The CPUs that this process may use (sched_getaffinity); at least 1. */
 unsigned js_slurm_cpus(void);
 
-/* How many slots a worker has that was not told: the smaller of CPUS_PER_TASK (else 1) and CPUS (js_slurm_cpus).
- * WHY (SIZE bytes) says so: "2 slots: SLURM_CPUS_PER_TASK=4, but only 2 CPUs are available". */
+/* How many slots a worker has by default: the smaller of CPUS_PER_TASK (else 1) and CPUS (js_slurm_cpus). WHY (SIZE
+ * bytes) explains it: "2 slots: SLURM_CPUS_PER_TASK=4, but only 2 CPUs are available". */
 unsigned js_slurm_slots(const struct js_slurm_env *env, unsigned cpus, char *why, size_t size);
 
 /* Who this process is, for its row in the table of workers. */

@@ -85,30 +85,25 @@ static const struct {
 	{JOB_STAGE_OUT, 0, "STAGE_OUT"},
 };
 
-static const char *base_word(uint32_t base)
-{
-	static const char *const words[] = {
-		[JOB_PENDING] = "PENDING",     [JOB_RUNNING] = "RUNNING",     [JOB_SUSPENDED] = "SUSPENDED",
-		[JOB_COMPLETE] = "COMPLETED",  [JOB_CANCELLED] = "CANCELLED", [JOB_FAILED] = "FAILED",
-		[JOB_TIMEOUT] = "TIMEOUT",     [JOB_NODE_FAIL] = "NODE_FAIL", [JOB_PREEMPTED] = "PREEMPTED",
-		[JOB_BOOT_FAIL] = "BOOT_FAIL", [JOB_DEADLINE] = "DEADLINE",   [JOB_OOM] = "OUT_OF_MEMORY"};
-
-	return base < sizeof(words) / sizeof(words[0]) && words[base] != NULL ? words[base] : "UNKNOWN";
-}
-
-static int is_final_state(uint32_t base)
-{
-	return base == JOB_COMPLETE || base == JOB_CANCELLED || base == JOB_FAILED || base == JOB_TIMEOUT ||
-	       base == JOB_PREEMPTED || base == JOB_BOOT_FAIL || base == JOB_DEADLINE || base == JOB_OOM;
-}
+/* Base states.  FINAL: the job has ended for good; NODE_FAIL does not say so, since its processes may still run. */
+static const struct {
+	const char *word;
+	int final;
+} states[] = {
+	[JOB_PENDING] = {"PENDING", 0},	    [JOB_RUNNING] = {"RUNNING", 0},	[JOB_SUSPENDED] = {"SUSPENDED", 0},
+	[JOB_COMPLETE] = {"COMPLETED", 1},  [JOB_CANCELLED] = {"CANCELLED", 1}, [JOB_FAILED] = {"FAILED", 1},
+	[JOB_TIMEOUT] = {"TIMEOUT", 1},	    [JOB_NODE_FAIL] = {"NODE_FAIL", 0}, [JOB_PREEMPTED] = {"PREEMPTED", 1},
+	[JOB_BOOT_FAIL] = {"BOOT_FAIL", 1}, [JOB_DEADLINE] = {"DEADLINE", 1},	[JOB_OOM] = {"OUT_OF_MEMORY", 1},
+};
 
 static void fill_state(struct js_slurm_job *out, uint32_t state)
 {
 	uint32_t base = state & JOB_STATE_BASE;
 	size_t len;
+	int known = base < sizeof(states) / sizeof(states[0]) && states[base].word != NULL;
 
-	(void)snprintf(out->state, sizeof(out->state), "%s", base_word(base));
-	out->terminal = is_final_state(base);
+	(void)snprintf(out->state, sizeof(out->state), "%s", known ? states[base].word : "UNKNOWN");
+	out->terminal = known && states[base].final;
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		if ((state & flags[i].bit) == 0)
 			continue;
@@ -223,7 +218,7 @@ static int find_steps(struct js_slurm_step *steps, size_t n, char *error, size_t
 	for (size_t i = 0; i < n; i++)
 		if (steps[i].job != job)
 			job = NO_VAL;
-	/* the error is another one for each release; that none is there is no error */
+	/* each release has another error; that there are no steps is no error */
 	if (load_steps(job, &answer) != 0 && errno != ESLURM_INVALID_JOB_ID)
 		return report_slurm_error(error, error_size);
 	for (size_t i = 0; i < n; i++)

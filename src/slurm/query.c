@@ -98,8 +98,8 @@ struct shared {
 	int code; /* 0, or the JOBSTACK_E code of an error, which TEXT explains */
 	char text[600];
 	int finished;  /* there are no more answers */
-	size_t filled; /* so many elements of OUT are valid */
-	size_t found;  /* js_slurm_queued: so many there are */
+	size_t filled; /* how many elements of OUT are valid */
+	size_t found;  /* js_slurm_queued: how many jobs there are */
 	_Alignas(max_align_t) char out[];
 };
 
@@ -111,8 +111,8 @@ struct question {
 	const char *stack;
 	void *out; /* N elements of SIZE bytes */
 	size_t size, n;
-	size_t enough; /* with so many elements the question has not failed, even if the child does not finish */
-	int rest;      /* so many time limits all answers after the first may take together; 0: each may take one */
+	size_t enough; /* with this many elements the question has succeeded, even if the child does not finish */
+	int rest;      /* all answers after the first may take this many time limits together; 0: each may take one */
 	const char *module;
 	struct shared *shared;
 };
@@ -124,7 +124,7 @@ static void exit_at_once(void)
 	_exit(1);
 }
 
-/* N more elements are valid.  The byte tells the parent that the child gets on. */
+/* N more elements are valid.  The byte tells the parent that the child makes progress. */
 static void report_progress(const struct question *q, size_t n)
 {
 	q->shared->filled += n;

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One job as Slurm has it.  Times are microseconds since 1970, -1 where there is none (yet). */
+/* One job as Slurm has it.  Times are microseconds since 1970, or -1: not known (yet). */
 struct js_slurm_job {
 	/* 0: Slurm does not know the job, or not any more; nothing else is filled then. */
 	int32_t found;
@@ -41,11 +41,11 @@ struct js_slurm_step {
 };
 #define JS_SLURM_BATCH 0xfffffffbu
 
-/* A job (of an array: what is left of it, or one that runs) that is a stack's, by its name or comment. */
+/* A job that belongs to a stack, by its name or comment.  Of an array: a task that runs, or all that have not begun. */
 struct js_slurm_queued {
 	uint32_t job, array_job; /* array_job: 0 if it is of no array */
 	int32_t pending;
-	int64_t start_us;	     /* since 1970; of one that waits the scheduler's guess, -1 if it has none */
+	int64_t start_us;	     /* since 1970; of a job that waits: the scheduler's guess, or -1 */
 	char tasks[128];	     /* of an array: which of it, "5" or "7-20%4", cut at this length; else "" */
 	char state[64], reason[128]; /* "PENDING"; "Priority", or a number that this Slurm has no word for */
 	char partition[128];

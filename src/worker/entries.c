@@ -128,7 +128,7 @@ void entries_read_signals(struct supervisor *s)
 		if (info.ssi_signo == SIGINT)
 			s->interrupted_us = now;
 		(void)snprintf(why, sizeof(why), "signal %u (%s)", info.ssi_signo, strsignal((int)info.ssi_signo));
-		mailbox_stop(s->box, LEAVE_SIGNAL, why);
+		mailbox_stop(s->box, LEAVE_SIGNAL, why, 0);
 	}
 }
 
@@ -160,7 +160,7 @@ static void count_failures(struct supervisor *s, const struct jobstack_outcome *
 	if (s->breaker_off || o->verdict != JOBSTACK_FAILED || ++s->failures_first < BREAKER)
 		return;
 	s->breaker_off = s->trip = 1;
-	mailbox_stop(s->box, LEAVE_BREAKER, "");
+	mailbox_stop(s->box, LEAVE_BREAKER, "", 0);
 }
 
 /* Counts an outcome and posts it, with the lock held. */
@@ -208,7 +208,7 @@ void entries_conclude(struct supervisor *s, struct slot *slot, const struct js_r
 	slot->pid = 0;
 	entries_post(s, slot, &outcome);
 	if (status != 0)
-		mailbox_stop(s->box, LEAVE_OUTPUT, error.text);
+		mailbox_stop(s->box, LEAVE_OUTPUT, error.text, 0);
 	count_failures(s, &outcome);
 }
 
@@ -251,7 +251,7 @@ static void note_starved(struct supervisor *s, size_t running, const char *why)
 		return;
 	(void)snprintf(text, sizeof(text), "no command could be started for %d s: %.800s",
 		       (int)(STARVED_US / JS_SECOND_US), why);
-	mailbox_stop(s->box, LEAVE_MACHINE, text);
+	mailbox_stop(s->box, LEAVE_MACHINE, text, 0);
 }
 
 /* Starts the next entry of the mailbox, if it still may. */
@@ -298,7 +298,7 @@ static void start_entry(struct supervisor *s, struct slot *slot)
 	if (how == SLOT_LATER)
 		note_starved(s, running, error.text);
 	else if (how == SLOT_BROKEN)
-		mailbox_stop_for(s->box, LEAVE_COMMAND, &error);
+		mailbox_stop(s->box, LEAVE_COMMAND, error.text, error.server_errno);
 	else if (how == SLOT_OUTCOME)
 		count_failures(s, &outcome);
 }

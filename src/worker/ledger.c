@@ -183,7 +183,7 @@ static int check_stack_directory(struct ledger *l, const char *cwd)
 		       "the stack \"%s\" has relative names, which were pushed in %.400s, but this worker runs in "
 		       "%.300s: start it there, or use --chdir",
 		       l->config->stack, cwd, l->cwd);
-	mailbox_stop(l->box, LEAVE_ELSEWHERE, why);
+	mailbox_stop(l->box, LEAVE_ELSEWHERE, why, 0);
 	return 1;
 }
 

@@ -122,7 +122,6 @@ void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why)
 	    (leaving == LEAVE_DATABASE && box->leaving <= LEAVE_SIGNAL)) {
 		box->leaving = leaving;
 		(void)snprintf(box->why, sizeof(box->why), "%s", why);
-		box->why_number = 0;
 	}
 	mailbox_wake_ledger(box);
 	mailbox_wake_supervisor(box);
@@ -258,23 +257,15 @@ enum leaving mailbox_leaving(struct mailbox *box)
 	return leaving;
 }
 
-void mailbox_stop(struct mailbox *box, enum leaving leaving, const char *why)
-{
-	(void)pthread_mutex_lock(&box->lock);
-	mailbox_leave(box, leaving, why);
-	mailbox_give_back(box);
-	(void)pthread_mutex_unlock(&box->lock);
-}
-
-void mailbox_stop_for(struct mailbox *box, enum leaving leaving, const struct jobstack_error *error)
+void mailbox_stop(struct mailbox *box, enum leaving leaving, const char *why, unsigned number)
 {
 	enum leaving before;
 
 	(void)pthread_mutex_lock(&box->lock);
 	before = box->leaving;
-	mailbox_leave(box, leaving, error->text);
+	mailbox_leave(box, leaving, why);
 	if (box->leaving != before)
-		box->why_number = error->server_errno;
+		box->why_number = number;
 	mailbox_give_back(box);
 	(void)pthread_mutex_unlock(&box->lock);
 }

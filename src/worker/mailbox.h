@@ -101,10 +101,8 @@ void mailbox_give_back(struct mailbox *box);
 /* Without the lock: why the worker leaves, or STAY. */
 enum leaving mailbox_leaving(struct mailbox *box);
 
-/* Without the lock: leaves, and returns everything that has not been started. */
-void mailbox_stop(struct mailbox *box, enum leaving leaving, const char *why);
-/* The same for an error. */
-void mailbox_stop_for(struct mailbox *box, enum leaving leaving, const struct jobstack_error *error);
+/* Without the lock: leaves, and returns everything that has not been started.  NUMBER: of an error, or 0. */
+void mailbox_stop(struct mailbox *box, enum leaving leaving, const char *why, unsigned number);
 
 /* Without the lock: the supervisor's loop begins a round, so somebody looks after the commands. */
 void mailbox_note_round(struct mailbox *box);

@@ -170,7 +170,7 @@ int persistent_keep_own(struct slot *slot, struct jobstack_error *error)
 
 void persistent_leave(struct persistent *p, int64_t term_at_us)
 {
-	js_persist_hush(p->process);
+	js_file_close(&p->process->in);
 	p->leaving = 1;
 	p->term_at_us = term_at_us;
 }

@@ -80,7 +80,7 @@ static void watch_keeper(struct supervisor *s)
 	if (s->epoll >= 0) /* else it would report this for ever */
 		(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->life, NULL);
 	s->life = -1;
-	mailbox_stop(s->box, LEAVE_KEEPER, "the worker was killed (its keeper is gone)");
+	mailbox_stop(s->box, LEAVE_KEEPER, "the worker was killed (its keeper is gone)", 0);
 }
 
 static int has_all_ended(struct supervisor *s)
@@ -101,7 +101,7 @@ static void leave_blind(struct supervisor *s, const struct jobstack_error *error
 {
 	if (!s->draining)
 		entries_drain(s, 0, jobstack_now_us());
-	mailbox_stop(s->box, LEAVE_MACHINE, error->text);
+	mailbox_stop(s->box, LEAVE_MACHINE, error->text, 0);
 	js_clock_nap(BLIND_US, NULL);
 }
 

@@ -251,6 +251,6 @@ int64_t timers_watch_job_end(struct supervisor *s)
 		       need > 0 ? "the job ends in %s, and entries take up to %s (95 of 100): nothing more is started"
 				: "the job ends in %s: nothing more is started",
 		       left_text, need_text);
-	mailbox_stop(s->box, LEAVE_TIME, why);
+	mailbox_stop(s->box, LEAVE_TIME, why, 0);
 	return INT64_MAX;
 }

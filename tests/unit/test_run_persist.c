@@ -211,7 +211,7 @@ static void test_process(void **state)
 	memset(name, 'n', sizeof(name));
 	assert_int_equal(js_persist_ask(p, 4, 1, name, sizeof(name)), 0);
 	assert_int_equal(next_event(p), JS_PERSIST_ANSWERED);
-	js_persist_hush(p);
+	js_file_close(&p->in);
 	assert_int_equal(next_event(p), JS_PERSIST_CLOSED);
 	r = collect(p->pid);
 	assert_int_equal(r.exit_code, 0);
@@ -243,7 +243,7 @@ static void test_unasked(void **state)
 	assert_int_equal(js_persist_ask(p, 1, 1, "x", 1), 0);
 	assert_int_equal(next_event(p), JS_PERSIST_ANSWERED);
 	assert_int_equal(next_event(p), JS_PERSIST_UNASKED); /* twice */
-	end((js_persist_hush(p), p));
+	end((js_file_close(&p->in), p));
 	p = begin("echo done; read -r go <go; read -r line; echo done"); /* it answers before it has read */
 	assert_int_equal(js_persist_ask(p, 1, 1, "x", 1), 0);
 	assert_true(js_persist_is_unread(p, 1));
