@@ -190,8 +190,7 @@ void jobstack_disconnect(struct jobstack *handle);
  * one small query every five seconds. */
 void jobstack_disconnect_if_crowded(struct jobstack *handle);
 
-/* Writes to TEXT where the handle is connected ("user@host:port/database, TLS ..."), at most SIZE bytes with the NUL.
- */
+/* Writes to TEXT, of SIZE bytes, where the handle is connected: "user@host:port/database, TLS ...". */
 void jobstack_describe(struct jobstack *handle, char *text, size_t size);
 
 /* -------------------------------------------------------------------------------------------------------- schema */
@@ -544,7 +543,7 @@ struct jobstack_step_report {
  * commands, and can't claim anything any more.  The same holds for JOBSTACK_ECONFLICT: the database was set back to an
  * earlier state (a restored backup, a failover that lost commits) and does not know this worker or its last steps, or
  * the stack was dropped.  After any other error the same step may be repeated; an outcome is never counted twice. After
- * JOBSTACK_ENODB it must be repeated before any other step. */
+ * JOBSTACK_ENODB it must be repeated before any other step, unless it was a heartbeat. */
 int jobstack_step(struct jobstack_worker *worker, const struct jobstack_step *step, struct jobstack_batch *batch,
 		  struct jobstack_step_report *report, struct jobstack_error *error);
 
