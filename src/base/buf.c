@@ -5,6 +5,8 @@
 #define _GNU_SOURCE
 #include "base/buf.h"
 
+#include "base/num.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,26 +55,18 @@ void js_buf_char(struct js_buf *buf, char c)
 	js_buf_add(buf, &c, 1);
 }
 
-static void add_number(struct js_buf *buf, int minus, uint64_t value)
-{
-	char text[24], *p = text + sizeof(text);
-
-	do
-		*--p = (char)('0' + value % 10);
-	while ((value /= 10) > 0);
-	if (minus)
-		*--p = '-';
-	js_buf_add(buf, p, (size_t)(text + sizeof(text) - p));
-}
-
 void js_buf_u64(struct js_buf *buf, uint64_t value)
 {
-	add_number(buf, 0, value);
+	char text[20];
+
+	js_buf_add(buf, text, js_num_text(value, text));
 }
 
 void js_buf_i64(struct js_buf *buf, int64_t value)
 {
-	add_number(buf, value < 0, value < 0 ? (uint64_t)0 - (uint64_t)value : (uint64_t)value);
+	if (value < 0)
+		js_buf_char(buf, '-');
+	js_buf_u64(buf, value < 0 ? (uint64_t)0 - (uint64_t)value : (uint64_t)value);
 }
 
 void js_buf_hex(struct js_buf *buf, const char digits[16], const void *data, size_t len)

@@ -6,7 +6,6 @@
 
 #include "base/utf8.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,16 +28,6 @@ __attribute__((format(printf, 5, 0))) static int fill_error(struct jobstack_erro
 	return code;
 }
 
-int js_error_set(struct jobstack_error *error, int code, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	code = fill_error(error, code, 0, NULL, format, args);
-	va_end(args);
-	return code;
-}
-
 int js_error_why(struct jobstack_error *error, int code, unsigned why, const char *format, ...)
 {
 	va_list args;
@@ -55,25 +44,13 @@ void js_error_pass(struct jobstack_error *error, const struct jobstack_error *fr
 		*error = *from;
 }
 
-int js_error_file(struct jobstack_error *error, const char *format, ...)
+int js_error_errno(struct jobstack_error *error, int code, const char *format, ...)
 {
 	const char *words = strerror(errno);
 	va_list args;
 
 	va_start(args, format);
-	(void)fill_error(error, JOBSTACK_EFILE, 0, words, format, args);
-	va_end(args);
-	return JOBSTACK_EFILE;
-}
-
-int js_error_access(struct jobstack_error *error, const char *format, ...)
-{
-	int code = errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE;
-	const char *words = strerror(errno);
-	va_list args;
-
-	va_start(args, format);
-	code = fill_error(error, code, 0, words, format, args);
+	(void)fill_error(error, code, 0, words, format, args);
 	va_end(args);
 	return code;
 }

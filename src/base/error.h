@@ -6,14 +6,24 @@
 
 #include "jobstack/jobstack.h"
 
-/* Fills ERROR (may be NULL), unless it is filled already, and returns CODE.  Newlines and other control characters in
- * the text become '?', so that a message stays one line whatever name it quotes. */
-int js_error_set(struct jobstack_error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+#include <errno.h>
 
-/* The same, with WHY for server_errno: a server's number, an enum jobstack_why or an enum js_why.  Remedies are chosen
- * by it, never by the text. */
+/* Fills ERROR (may be NULL), unless it is filled already, and returns CODE.  Newlines and other control characters in
+ * the text become '?', so that a message stays one line whatever name it quotes.  WHY becomes server_errno: a server's
+ * number, an enum jobstack_why or an enum js_why.  Remedies are chosen by it, never by the text. */
 int js_error_why(struct jobstack_error *error, int code, unsigned why, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+
+/* The same without a reason. */
+#define js_error_set(error, code, ...) js_error_why((error), (code), 0, __VA_ARGS__)
+
+/* Returns from the calling function with the status of CALL, unless that is 0. */
+#define JS_TRY(call)                                                                                                   \
+	do {                                                                                                           \
+		int js_try_status = (call);                                                                            \
+		if (js_try_status != 0)                                                                                \
+			return js_try_status;                                                                          \
+	} while (0)
 
 /* What only our own tools find: see enum jobstack_why. */
 enum js_why {
@@ -26,9 +36,13 @@ enum js_why {
 /* Fills ERROR (may be NULL) with FROM, unless it is filled already. */
 void js_error_pass(struct jobstack_error *error, const struct jobstack_error *from);
 
-/* The same with errno in words behind the text.  The code is EFILE, of js_error_access EPERM if errno is EACCES. */
-int js_error_file(struct jobstack_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int js_error_access(struct jobstack_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Fills ERROR with the text and, behind it, errno in words.  The code is EFILE; of js_error_access EPERM if errno is
+ * EACCES. */
+int js_error_errno(struct jobstack_error *error, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+#define js_error_file(error, ...) js_error_errno((error), JOBSTACK_EFILE, __VA_ARGS__)
+#define js_error_access(error, ...)                                                                                    \
+	js_error_errno((error), errno == EACCES ? JOBSTACK_EPERM : JOBSTACK_EFILE, __VA_ARGS__)
 
 /* Empties it. */
 void js_error_clear(struct jobstack_error *error);

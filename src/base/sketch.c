@@ -4,19 +4,6 @@
  */
 #include "base/sketch.h"
 
-/* The exponent of the highest bit of a value of at least 1. */
-static unsigned high_bit(uint64_t value)
-{
-	unsigned bit = 0;
-
-	for (unsigned step = 32; step > 0; step /= 2)
-		if (value >> step != 0) {
-			value >>= step;
-			bit += step;
-		}
-	return bit;
-}
-
 /* Below 128 the value itself; else 128 buckets an exponent, by the seven bits behind the highest. */
 static size_t bucket_of_value(uint64_t value)
 {
@@ -24,7 +11,7 @@ static size_t bucket_of_value(uint64_t value)
 
 	if (value < 128)
 		return (size_t)value;
-	bit = high_bit(value);
+	bit = 63 - (unsigned)__builtin_clzll(value);
 	return 128 * (size_t)(bit - 6) + (size_t)(value >> (bit - 7) & 127);
 }
 

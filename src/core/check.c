@@ -38,7 +38,7 @@ struct checking {
 	int exists;
 	struct number *number;
 	uint64_t low, high; /* the window */
-	struct js_holders spans, claims;
+	struct js_places spans, claims;
 	int64_t worker_done, worker_dead; /* of those that have not ended */
 	uint64_t moved, pruned;
 	int limited, lockable;	/* it has a limit; it has the row in `gate` for that */
@@ -55,25 +55,12 @@ static struct number *number_record(struct checking *k, uint64_t entry)
 
 /* -------------------------------------------------------------------------------------------------------- places */
 
-/* Names a holder: "the ready span at rank 0, pos 12". */
-static const char *name_of(const struct js_holder *h, char text[120])
+static void report_doubled(struct checking *k, uint64_t entry, const struct js_place *a, const struct js_place *b)
 {
-	static const char *const word[] = {"ready", "waiting", "held", "nameless"};
+	char x[JS_PLACE_NAME], y[JS_PLACE_NAME];
 
-	if (h->worker != 0)
-		(void)snprintf(text, 120, "claim %" PRIu64 " of worker %" PRIu64, h->no, h->worker);
-	else
-		(void)snprintf(text, 120, "the %s span at rank %" PRId64 ", pos %" PRId64,
-			       word[h->class < 3 ? h->class : 3], h->rank, h->pos);
-	return text;
-}
-
-static void report_doubled(struct checking *k, uint64_t entry, const struct js_holder *a, const struct js_holder *b)
-{
-	char x[120], y[120];
-
-	js_found(&k->c.findings, JOBSTACK_FAULT_DOUBLED, entry, "it is in %s, and in %s too", name_of(a, x),
-		 name_of(b, y));
+	js_found(&k->c.findings, JOBSTACK_FAULT_DOUBLED, entry, "it is in %s, and in %s too", js_place_name(a, x),
+		 js_place_name(b, y));
 }
 
 static void in_span(void *ctx, size_t index, uint64_t entry)
@@ -94,16 +81,16 @@ static void in_claim(void *ctx, size_t index, uint64_t entry)
 					  [JS_MISSING] = "which does not exist",
 					  [JS_FOREIGN] = "which is another stack's"};
 	struct checking *k = ctx;
-	struct js_holder *h = &k->claims.list[index];
+	struct js_place *h = &k->claims.list[index];
 	struct number *n = number_record(k, entry);
-	char text[120];
+	char text[JS_PLACE_NAME];
 
 	if (h->attempt <= n->last)
 		return;
 	h->seen++;
 	k->c.report.running++;
 	if (h->keeper != JS_ALIVE)
-		js_found(&k->c.findings, JOBSTACK_FAULT_CLAIM, entry, "it is in %s, %s", name_of(h, text),
+		js_found(&k->c.findings, JOBSTACK_FAULT_CLAIM, entry, "it is in %s, %s", js_place_name(h, text),
 			 who[h->keeper]);
 	if (n->claim != 0)
 		report_doubled(k, entry, &k->claims.list[n->claim - 1], h);
@@ -126,20 +113,16 @@ static void take_there(void *ctx, const struct js_row *row)
 static int read_entries(struct checking *k, uint64_t low, uint64_t high, struct jobstack_error *error)
 {
 	uint64_t n;
-	int status = js_handle_look(k->c.handle, js_row_number, &n, error,
-				    "SELECT COUNT(*) FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u",
-				    k->c.id, low, high);
 
-	if (status != 0)
-		return status;
+	JS_TRY(js_handle_ask_number(k->c.handle, &n, error,
+				    "SELECT COUNT(*) FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u",
+				    k->c.id, low, high));
 	k->c.report.entries += n;
-	if (n == high - low + 1) {
-		for (uint64_t e = low; e <= high; e++)
-			number_record(k, e)->flags |= IS_THERE;
-		return 0;
-	}
-	return n == 0 ? 0
-		      : js_handle_look(k->c.handle, take_there, k, error,
+	for (uint64_t e = low; n == high - low + 1 && e <= high; e++)
+		number_record(k, e)->flags |= IS_THERE;
+	return n == 0 || n == high - low + 1
+		       ? 0
+		       : js_handle_ask(k->c.handle, take_there, k, error,
 				       "SELECT entry_id FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u",
 				       k->c.id, low, high);
 }
@@ -219,39 +202,32 @@ static void take_nameless(void *ctx, const struct js_row *row)
  * number. */
 static int read_names(struct checking *k, uint64_t low, uint64_t high, struct jobstack_error *error)
 {
-	int status;
-
 	if (!k->c.has_names)
 		return 0;
-	status = js_handle_look(k->c.handle, take_names, k, error,
-				"SELECT COALESCE(SUM(n.hash IS NULL AND "
-				"e.entry_id<=%u),0),COALESCE(SUM(n.entry_id=e.entry_id),0) " NAMES_OF,
-				k->c.named, k->c.id, low, high);
-	return status != 0 || k->nameless == 0
-		       ? status
-		       : js_handle_look(k->c.handle, take_nameless, k, error,
-					"SELECT e.entry_id " NAMES_OF " AND e.entry_id<=%u AND n.hash IS NULL", k->c.id,
-					low, high, k->c.named);
+	JS_TRY(js_handle_ask(k->c.handle, take_names, k, error,
+			     "SELECT COALESCE(SUM(n.hash IS NULL AND e.entry_id<=%u),0),"
+			     "COALESCE(SUM(n.entry_id=e.entry_id),0) " NAMES_OF,
+			     k->c.named, k->c.id, low, high));
+	return k->nameless == 0 ? 0
+				: js_handle_ask(k->c.handle, take_nameless, k, error,
+						"SELECT e.entry_id " NAMES_OF " AND e.entry_id<=%u AND n.hash IS NULL",
+						k->c.id, low, high, k->c.named);
 }
 
 static int read_numbers_page(struct checking *k, uint64_t low, uint64_t high, struct jobstack_error *error)
 {
-	int status = read_entries(k, low, high, error);
-
-	if (status == 0)
-		status = js_handle_look(
-			k->c.handle, take_attempts, k, error,
-			"SELECT "
-			"entry_id,COUNT(*),MIN(attempt),MAX(attempt),SUM(outcome=1),SUM(outcome=2),SUM(final<>0),"
-			"MAX(IF(final<>0,attempt,0)),SUM(final<>0 AND outcome<>0) FROM attempt WHERE stack_id=%u AND "
-			"entry_id BETWEEN %u AND %u GROUP BY entry_id",
-			k->c.id, low, high);
-	if (status == 0)
-		status = js_handle_look(
-			k->c.handle, take_dead_row, k, error,
-			"SELECT entry_id,attempt,to_stack FROM dead WHERE stack_id=%u AND entry_id BETWEEN %u AND %u",
-			k->c.id, low, high);
-	return status == 0 ? read_names(k, low, high, error) : status;
+	JS_TRY(read_entries(k, low, high, error));
+	JS_TRY(js_handle_ask(
+		k->c.handle, take_attempts, k, error,
+		"SELECT entry_id,COUNT(*),MIN(attempt),MAX(attempt),SUM(outcome=1),SUM(outcome=2),SUM(final<>0),"
+		"MAX(IF(final<>0,attempt,0)),SUM(final<>0 AND outcome<>0) FROM attempt WHERE stack_id=%u AND "
+		"entry_id BETWEEN %u AND %u GROUP BY entry_id",
+		k->c.id, low, high));
+	JS_TRY(js_handle_ask(
+		k->c.handle, take_dead_row, k, error,
+		"SELECT entry_id,attempt,to_stack FROM dead WHERE stack_id=%u AND entry_id BETWEEN %u AND %u", k->c.id,
+		low, high));
+	return read_names(k, low, high, error);
 }
 
 /* ----------------------------------------------------------------------------------------------------- judgement */
@@ -259,14 +235,14 @@ static int read_numbers_page(struct checking *k, uint64_t low, uint64_t high, st
 /* Tells all the places of an entry that has not just one. */
 static void judge_places(struct checking *k, uint64_t entry, const struct number *x)
 {
-	char span[120], claim[120], done[60];
+	char span[JS_PLACE_NAME], claim[JS_PLACE_NAME], done[60];
 	const char *place[5];
 	unsigned n = 0;
 
 	if (x->span != 0)
-		place[n++] = name_of(&k->spans.list[x->span - 1], span);
+		place[n++] = js_place_name(&k->spans.list[x->span - 1], span);
 	if (x->claim != 0)
-		place[n++] = name_of(&k->claims.list[x->claim - 1], claim);
+		place[n++] = js_place_name(&k->claims.list[x->claim - 1], claim);
 	if ((x->flags & IS_DONE) != 0) {
 		(void)snprintf(done, sizeof(done), "the done entries (by attempt %" PRIu32 ")", x->last);
 		place[n++] = done;
@@ -291,9 +267,9 @@ static void judge_places(struct checking *k, uint64_t entry, const struct number
 /* The place says what comes next, or what came last; the attempts on record must lead there. */
 static void judge_attempts(struct checking *k, uint64_t entry, const struct number *x)
 {
-	const struct js_holder *h[2] = {x->span != 0 ? &k->spans.list[x->span - 1] : NULL,
-					x->claim != 0 ? &k->claims.list[x->claim - 1] : NULL};
-	char text[120];
+	const struct js_place *h[2] = {x->span != 0 ? &k->spans.list[x->span - 1] : NULL,
+				       x->claim != 0 ? &k->claims.list[x->claim - 1] : NULL};
+	char text[JS_PLACE_NAME];
 
 	for (int i = 0; i < 2; i++) {
 		if (h[i] == NULL)
@@ -301,12 +277,12 @@ static void judge_attempts(struct checking *k, uint64_t entry, const struct numb
 		if (h[i]->attempt != (uint64_t)x->last + 1)
 			js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
 				 "%s continues with attempt %" PRIu32 ", but the last one on record is %" PRIu32,
-				 name_of(h[i], text), h[i]->attempt, x->last);
+				 js_place_name(h[i], text), h[i]->attempt, x->last);
 		if (h[i]->fails > x->failed || h[i]->losses > x->lost)
 			js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
 				 "%s counts %" PRIu32 " failures and %" PRIu32 " losses of it, but %" PRIu32
 				 " and %" PRIu32 " are on record",
-				 name_of(h[i], text), h[i]->fails, h[i]->losses, x->failed, x->lost);
+				 js_place_name(h[i], text), h[i]->fails, h[i]->losses, x->failed, x->lost);
 	}
 	if ((x->flags & (IS_DEAD | IS_MOVED)) != 0 && x->dead != x->last)
 		js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
@@ -317,66 +293,53 @@ static void judge_attempts(struct checking *k, uint64_t entry, const struct numb
 static int check_window(struct checking *k, struct jobstack_error *error)
 {
 	const struct js_held_window spans = {k->low, k->high, in_span, k}, claims = {k->low, k->high, in_claim, k};
-	int status = 0;
 
 	memset(k->number, 0, (k->high - k->low + 1) * sizeof(*k->number));
-	for (uint64_t low = k->low; status == 0 && low <= k->high; low += PAGE)
-		status = read_numbers_page(k, low, low + PAGE - 1 < k->high ? low + PAGE - 1 : k->high, error);
-	if (status == 0)
-		status = js_check_spans(&k->c, &spans, &k->spans, error);
-	if (status == 0)
-		status = js_check_claims(&k->c, &claims, &k->claims, error);
-	for (uint64_t e = k->low; status == 0 && e <= k->high; e++) {
+	for (uint64_t low = k->low; low <= k->high; low += PAGE)
+		JS_TRY(read_numbers_page(k, low, low + PAGE - 1 < k->high ? low + PAGE - 1 : k->high, error));
+	JS_TRY(js_check_places(&k->c, 0, &spans, &k->spans, error));
+	JS_TRY(js_check_places(&k->c, 1, &claims, &k->claims, error));
+	for (uint64_t e = k->low; e <= k->high; e++) {
 		const struct number *x = number_record(k, e);
 
 		judge_places(k, e, x);
 		if ((x->flags & IS_THERE) != 0)
 			judge_attempts(k, e, x);
 	}
-	return status;
+	return 0;
 }
 
 /* ------------------------------------------------------------------------------------------ the stack as a whole */
 
+#define OF_WORKERS(column) "(SELECT SUM(" column ") FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL)"
+/* clang-format off */
+#define STACK_COLUMNS(X)                                                                                               \
+	X(c.id, "s.stack_id", U64) X(c.report.state, "s.state", U32) X(c.lifo, "s.lifo", FLAG) X(c.tail, "s.tail", U64) \
+	X(c.pushed, "s.pushed", U64) X(c.has_names, "s.named IS NOT NULL", FLAG) X(c.named, "s.named", U64)            \
+	X(c.done, "s.done", I64) X(c.dead, "s.dead", I64) X(moved, "s.moved", U64) X(pruned, "s.pruned", U64)          \
+	X(worker_done, OF_WORKERS("done"), I64) X(worker_dead, OF_WORKERS("dead"), I64)                                \
+	X(names, "(SELECT COUNT(*) FROM name n WHERE n.stack_id=s.stack_id)", U64)                                     \
+	X(c.last, "LEAST(s.tail,COALESCE((SELECT MAX(entry_id) FROM entry e WHERE e.stack_id=s.stack_id),0))", U64)    \
+	X(limited, "s.max_running IS NOT NULL", FLAG)                                                                  \
+	X(lockable, "EXISTS(SELECT 1 FROM gate g WHERE g.stack_id=s.stack_id)", FLAG)
+/* clang-format on */
+
 static void take_checked_stack(void *ctx, const struct js_row *row)
 {
-	struct checking *k = ctx;
+	struct checking *to = ctx;
+	unsigned c = 1;
 
+	to->exists = row != NULL;
 	if (row == NULL)
 		return;
-	k->exists = 1;
-	k->c.id = js_row_u64(row, 0);
-	k->c.report.state = (enum jobstack_stack_state)js_row_u64(row, 1);
-	k->c.lifo = js_row_u64(row, 2) != 0;
-	k->c.tail = js_row_u64(row, 3);
-	k->c.pushed = js_row_u64(row, 4);
-	k->c.has_names = row->col[5] != NULL;
-	k->c.named = js_row_u64(row, 5);
-	k->c.done = js_row_i64(row, 6);
-	k->c.dead = js_row_i64(row, 7);
-	k->worker_done = js_row_i64(row, 8);
-	k->worker_dead = js_row_i64(row, 9);
-	k->names = js_row_u64(row, 10);
-	k->c.last = js_row_u64(row, 11) < k->c.tail ? js_row_u64(row, 11) : k->c.tail;
-	k->moved = js_row_u64(row, 12);
-	k->pruned = js_row_u64(row, 13);
-	k->limited = js_row_u64(row, 14) != 0;
-	k->lockable = js_row_u64(row, 15) != 0;
+	STACK_COLUMNS(JS_COLUMN_READ)
 }
 
 static int read_checked_stack(struct checking *k, struct jobstack_error *error)
 {
-	int status = js_handle_look(
-		k->c.handle, take_checked_stack, k, error,
-		"SELECT s.stack_id,s.state,s.lifo,s.tail,s.pushed,s.named,s.done,s.dead,"
-		"(SELECT SUM(done) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
-		"(SELECT SUM(dead) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
-		"(SELECT COUNT(*) FROM name n WHERE n.stack_id=s.stack_id),"
-		"(SELECT MAX(entry_id) FROM entry e WHERE e.stack_id=s.stack_id),s.moved,s.pruned,s.max_running IS "
-		"NOT NULL,EXISTS(SELECT 1 FROM gate g WHERE g.stack_id=s.stack_id) FROM stack s WHERE name=%s",
-		k->stack);
-
-	return status == 0 && !k->exists ? js_stack_refuse_missing(k->stack, error) : status;
+	JS_TRY(js_handle_ask(k->c.handle, take_checked_stack, k, error,
+			     "SELECT 1" STACK_COLUMNS(JS_COLUMN_NAME) " FROM stack s WHERE name=%s", k->stack));
+	return k->exists ? 0 : js_stack_refuse_missing(k->stack, error);
 }
 
 static void take_stray(void *ctx, const struct js_row *row)
@@ -408,14 +371,12 @@ static int read_strays(struct checking *k, struct jobstack_error *error)
 		 "BY entry_id"},
 		{"dead", "SELECT entry_id FROM dead WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id"},
 	};
-	int status = 0;
 
-	for (size_t i = 0; status == 0 && i < 3; i++) {
-
+	for (size_t i = 0; i < sizeof(strays) / sizeof(strays[0]); i++) {
 		k->table = strays[i].table;
-		status = js_handle_look(k->c.handle, take_stray, k, error, strays[i].query, k->c.id, k->c.last);
+		JS_TRY(js_handle_ask(k->c.handle, take_stray, k, error, strays[i].query, k->c.id, k->c.last));
 	}
-	return status;
+	return 0;
 }
 
 /* An entry that was pruned leaves its name, so that it is not pushed again: as many may be without an entry. */
@@ -437,23 +398,20 @@ static void take_stray_name(void *ctx, const struct js_row *row)
  * there are some. */
 static int read_stray_names(struct checking *k, struct jobstack_error *error)
 {
-	int status = 0;
+	unsigned char first, last[32];
 
-	for (unsigned i = 0; status == 0 && k->names != k->owners && i < 256; i++) {
-		unsigned char first = (unsigned char)i, last[32];
-
-		memset(last, 0xff, sizeof(last));
-		last[0] = first;
-		status = js_handle_look(
-			k->c.handle, take_stray_name, k, error,
-			"SELECT n.entry_id,e.entry_id IS NULL FROM name n LEFT JOIN entry e ON "
-			"e.stack_id=n.stack_id AND "
-			"e.entry_id=n.entry_id WHERE n.stack_id=%u AND n.hash BETWEEN %x AND %x AND (e.entry_id IS "
-			"NULL OR "
-			"n.hash<>UNHEX(SHA2(e.datapath,256)))",
-			k->c.id, (const void *)&first, (size_t)1, (const void *)last, sizeof(last));
+	memset(last, 0xff, sizeof(last));
+	for (unsigned i = 0; k->names != k->owners && i < 256; i++) {
+		first = last[0] = (unsigned char)i;
+		JS_TRY(js_handle_ask(k->c.handle, take_stray_name, k, error,
+				     "SELECT n.entry_id,e.entry_id IS NULL FROM name n LEFT JOIN entry e ON "
+				     "e.stack_id=n.stack_id AND "
+				     "e.entry_id=n.entry_id WHERE n.stack_id=%u AND n.hash BETWEEN %x AND %x AND "
+				     "(e.entry_id IS NULL OR "
+				     "n.hash<>UNHEX(SHA2(e.datapath,256)))",
+				     k->c.id, (const void *)&first, (size_t)1, (const void *)last, sizeof(last)));
 	}
-	return status;
+	return 0;
 }
 
 /* One counter against the rows. */
@@ -467,7 +425,7 @@ static void compare_counter(struct checking *k, const char *what, int64_t said, 
 static void judge_counters(struct checking *k)
 {
 	const struct jobstack_check_report *r = &k->c.report;
-	char text[120];
+	char text[JS_PLACE_NAME];
 
 	compare_counter(k, "pushed", (int64_t)k->c.pushed, r->entries + k->pruned);
 	compare_counter(k, "done", k->c.done + k->worker_done, r->done);
@@ -479,16 +437,16 @@ static void judge_counters(struct checking *k)
 	if (k->c.named > k->c.tail)
 		compare_counter(k, "named", (int64_t)k->c.named, k->c.tail);
 	for (size_t i = 0; i < k->claims.n; i++) {
-		const struct js_holder *h = &k->claims.list[i];
+		const struct js_place *h = &k->claims.list[i];
 
 		if (h->open != h->seen)
 			js_found(&k->c.findings, JOBSTACK_FAULT_CLAIM, h->first,
 				 "%s, which begins with this entry, counts %" PRIu64 " open entries, but %" PRIu64
 				 " are",
-				 name_of(h, text), h->open, h->seen);
+				 js_place_name(h, text), h->open, h->seen);
 		if (h->keeper != JS_ALIVE && h->seen == 0)
 			js_found(&k->c.findings, JOBSTACK_FAULT_CLAIM, h->first,
-				 "%s, which begins with this entry, belongs to no live worker", name_of(h, text));
+				 "%s, which begins with this entry, belongs to no live worker", js_place_name(h, text));
 	}
 }
 
@@ -496,33 +454,26 @@ static void judge_counters(struct checking *k)
 static int check_ledger(void *ctx, struct jobstack_error *error)
 {
 	struct checking *k = ctx;
-	int status;
 
 	/* a view that was lost may have left some */
 	js_findings_free(&k->c.findings);
 	k->c.report = (struct jobstack_check_report)JOBSTACK_CHECK_REPORT_INIT;
-	k->exists = 0;
 	k->owners = k->homeless = 0;
-	status = read_checked_stack(k, error);
-	if (status != 0 || k->c.report.state == JOBSTACK_DROPPING) /* what is half gone proves nothing */
-		return status;
-	status = js_check_spans(&k->c, NULL, &k->spans, error);
-	if (status == 0)
-		status = js_check_claims(&k->c, NULL, &k->claims, error);
+	JS_TRY(read_checked_stack(k, error));
+	if (k->c.report.state == JOBSTACK_DROPPING) /* a stack that is half gone proves nothing */
+		return 0;
+	JS_TRY(js_check_places(&k->c, 0, NULL, &k->spans, error));
+	JS_TRY(js_check_places(&k->c, 1, NULL, &k->claims, error));
 	free(k->number);
 	k->number = calloc(k->c.last < WINDOW ? k->c.last + 1 : WINDOW, sizeof(*k->number));
-	if (status == 0 && k->number == NULL)
-		status = js_error_memory(error);
-	for (k->low = 1; status == 0 && k->low <= k->c.last; k->low += WINDOW) {
+	if (k->number == NULL)
+		return js_error_memory(error);
+	for (k->low = 1; k->low <= k->c.last; k->low += WINDOW) {
 		k->high = k->c.last - k->low < WINDOW ? k->c.last : k->low + WINDOW - 1;
-		status = check_window(k, error);
+		JS_TRY(check_window(k, error));
 	}
-	if (status == 0)
-		status = read_strays(k, error);
-	if (status == 0)
-		status = read_stray_names(k, error);
-	if (status != 0)
-		return status;
+	JS_TRY(read_strays(k, error));
+	JS_TRY(read_stray_names(k, error));
 	judge_counters(k);
 	return js_findings_paths(&k->c.findings, k->c.handle, k->c.id, error);
 }
@@ -546,7 +497,7 @@ int jobstack_check(struct jobstack *handle, const char *stack, jobstack_finding_
 	if (status == 0)
 		status = js_schema_check(handle, error);
 	if (status == 0)
-		status = js_view_open(handle->db, stack == NULL ? check_orphans : check_ledger, &k, error);
+		status = js_db_view(handle->db, stack == NULL ? check_orphans : check_ledger, &k, error);
 	for (size_t i = 0; i < JOBSTACK_FAULTS; i++)
 		found += k.c.report.found[i] = k.c.findings.found[i];
 	if (status == 0) {

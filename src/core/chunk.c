@@ -23,11 +23,10 @@
 /* The pusher's fence, which also tells whether a try whose reply was lost has arrived. */
 static void push_fence_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n)
 {
-	js_sql_stmt(sql,
+	js_sql_must(sql,
 		    "UPDATE push SET seq=seq+1,pushed=pushed+%u,beat=UTC_TIMESTAMP(6) WHERE push_id=%u AND token=%k "
 		    "AND seq=%u AND ended IS NULL",
 		    n, p->push_id, p->token, p->seq);
-	js_sql_guard(sql, 1);
 }
 
 /* What a chunk does to the stack row: N more entries, whose numbers are taken now, or were before. */
@@ -100,10 +99,9 @@ static void load_sql(const struct js_pushing *p, struct js_sql *sql)
 {
 	uint64_t n = p->n;
 
-	js_sql_stmt(sql,
+	js_sql_must(sql,
 		    "UPDATE stack SET tail=tail+%u WHERE stack_id=%u AND state IN(0,1) AND tail<=%u AND named IS NULL",
 		    n, p->stack.id, (uint64_t)(JS_ENTRY_MAX - n));
-	js_sql_guard(sql, 1);
 	js_sql_stmt(sql, "SELECT tail-%u,tail-%u INTO @js_t,@js_e FROM stack WHERE stack_id=%u", n, n, p->stack.id);
 	js_sql_stmt(sql, "COMMIT");
 	js_sql_stmt(sql, "START TRANSACTION");
@@ -121,15 +119,14 @@ int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error)
 {
 	int silent = jobstack_now_us() - p->beat_us >= JS_DISCARD_MINUTES * 60 * JS_SECOND_US;
 	uint64_t seq;
-	int status = js_handle_ask_number(p->handle, &seq, error, "SELECT seq FROM push WHERE push_id=%u AND token=%k",
-					  p->push_id, p->token);
 
-	if (status != 0)
-		return status;
+	JS_TRY(js_handle_ask_number(p->handle, &seq, error, "SELECT seq FROM push WHERE push_id=%u AND token=%k",
+				    p->push_id, p->token));
 	if (seq == UINT64_MAX ? silent : seq >= p->seq)
-		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "another push ended this one, because it had lost its connection or had been "
-				    "silent for too long");
+		return js_error_set(
+			error, JOBSTACK_ECONFLICT,
+			"another push ended this one, because it had lost its connection or had been silent for "
+			"too long");
 	return js_error_set(error, JOBSTACK_ECONFLICT,
 			    JS_SET_BACK "it no longer has %sthis push: push the names again with --unique",
 			    seq == UINT64_MAX ? "" : "the last names of ");
@@ -138,22 +135,19 @@ int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error)
 /* A guard or a key stopped the chunk.  0: our try whose reply was lost had arrived; 2: try again; else the error. */
 static int settle_chunk(struct js_pushing *p, int lost, struct jobstack_error *error)
 {
-	struct jobstack_error none = JOBSTACK_ERROR_INIT;
-	uint64_t seq, id;
-	int status = js_handle_ask_number(p->handle, &seq, error,
-					  "SELECT seq FROM push WHERE push_id=%u AND token=%k AND ended IS NULL",
-					  p->push_id, p->token);
+	uint64_t seq, id = p->stack.id;
+	int status;
 
-	if (status != 0)
-		return status;
+	JS_TRY(js_handle_ask_number(p->handle, &seq, error,
+				    "SELECT seq FROM push WHERE push_id=%u AND token=%k AND ended IS NULL", p->push_id,
+				    p->token));
 	if (seq == p->seq + 1 && lost)
 		return 0;
-	id = p->stack.id;
-	status = js_stack_find(p->handle, p->stack_name, &p->stack, &none);
-	if (status == JOBSTACK_EMISSING || (status == 0 && p->stack.id != id))
+	status = js_stack_look(p->handle, p->stack_name, &p->stack, error);
+	if (status == JOBSTACK_NOTHING || (status == 0 && p->stack.id != id))
 		return js_stack_refuse_gone(p->stack_name, error);
 	if (status != 0)
-		return js_error_why(error, status, none.server_errno, "%s", none.text);
+		return status;
 	if (p->stack.state == JOBSTACK_DROPPING)
 		return js_stack_refuse(p->handle, p->stack_name, error);
 	if (seq != p->seq)
@@ -168,8 +162,8 @@ static int settle_chunk(struct js_pushing *p, int lost, struct jobstack_error *e
 	if (p->stack.tail > JS_ENTRY_MAX - (p->to - p->from))
 		return js_stack_refuse_full(p->stack_name, error);
 	if (p->options->unique)
-		status = js_unique_complete(p, error);
-	return status == 0 ? 2 : status;
+		JS_TRY(js_unique_complete(p, error));
+	return 2;
 }
 
 static void count_part(struct js_pushing *p)
@@ -226,12 +220,10 @@ static int void_lost_load(struct js_pushing *p, struct jobstack_error *error)
 	status = js_db_commit(p->handle->db, &sql, NULL, error);
 	if (status < 0)
 		return status;
-	status = js_handle_ask_number(
+	JS_TRY(js_handle_ask_number(
 		p->handle, &pushed, error,
 		"SELECT pushed FROM push WHERE push_id=%u AND token=%k AND seq=%u AND ended IS NULL", p->push_id,
-		p->token, p->seq + 1);
-	if (status != 0)
-		return status;
+		p->token, p->seq + 1));
 	if (pushed == UINT64_MAX)
 		return settle_chunk(p, 0, error); /* which says why */
 	if (pushed > p->result.pushed)
@@ -279,19 +271,16 @@ static void next_part(struct js_pushing *p)
 
 int js_chunk_put(struct js_pushing *p, struct jobstack_error *error)
 {
-	int status = js_holder_show(p, error);
+	int status = JOBSTACK_NOTHING;
 
-	if (status != 0)
-		return status;
-	status = JOBSTACK_NOTHING;
+	JS_TRY(js_holder_show(p, error));
 	if (p->loads == JS_LOADS_YES && (p->n > JS_PART_NAMES || p->bytes.len > JS_PART_BYTES + JOBSTACK_DATAPATH_MAX))
 		status = put_load(p, error);
 	if (status != JOBSTACK_NOTHING)
 		return status;
-	status = 0;
-	for (p->to = 0; status == 0 && p->to < p->n;) {
+	for (p->to = 0; p->to < p->n;) {
 		next_part(p);
-		status = put_part(p, error);
+		JS_TRY(put_part(p, error));
 	}
-	return status;
+	return 0;
 }

@@ -5,26 +5,25 @@
  */
 #include "core/discard.h"
 
+#include "base/error.h"
+
 /* Takes one held span of push ID away, with its entries and names; 1 when there is none. */
 static int discard_one(struct jobstack *handle, uint64_t stack, uint64_t id, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	uint64_t pos, n;
-	int status = js_handle_ask_number(
-		handle, &pos, error,
-		"SELECT MIN(CAST(pos AS SIGNED)+9000000000000000000) FROM span WHERE stack_id=%u AND class=2 AND "
-		"push_id=%u",
-		stack, id);
 
-	if (status != 0 || pos == UINT64_MAX || pos == 0)
-		return status != 0 ? status : JOBSTACK_NOTHING;
+	JS_TRY(js_handle_ask_number(handle, &pos, error,
+				    "SELECT MIN(CAST(pos AS SIGNED)+9000000000000000000) FROM span WHERE stack_id=%u "
+				    "AND class=2 AND push_id=%u",
+				    stack, id));
+	if (pos == UINT64_MAX || pos == 0)
+		return JOBSTACK_NOTHING;
 	pos -= UINT64_C(9000000000000000000);
-	status = js_handle_ask_number(
+	JS_TRY(js_handle_ask_number(
 		handle, &n, error,
 		"SELECT COALESCE(SUM(hi-lo+1),0) FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND pos=%d",
-		stack, id, (int64_t)pos);
-	if (status != 0)
-		return status;
+		stack, id, (int64_t)pos));
 	js_stack_lock_sql(&sql, stack);
 	js_sql_stmt(&sql, "SET @js_lo=NULL,@js_hi=NULL");
 	js_sql_stmt(&sql,
@@ -66,14 +65,11 @@ int js_discard_held(struct jobstack *handle, uint64_t stack, uint64_t id, struct
 int js_discard_dead(struct jobstack *handle, uint64_t stack, uint64_t id, uint64_t seq, int64_t beat_us,
 		    struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
-	int status;
+	int status = js_handle_change(
+		handle, 1, NULL, error,
+		"UPDATE push SET ended=UTC_TIMESTAMP(6) WHERE push_id=%u AND seq=%u AND beat=%t AND ended IS NULL", id,
+		seq, beat_us);
 
-	js_sql_stmt(&sql,
-		    "UPDATE push SET ended=UTC_TIMESTAMP(6) WHERE push_id=%u AND seq=%u AND beat=%t AND ended IS NULL",
-		    id, seq, beat_us);
-	js_sql_guard(&sql, 1);
-	status = js_db_commit(handle->db, &sql, NULL, error);
 	if (status != 0)
 		return status == JS_DB_GUARD ? JOBSTACK_NOTHING : status;
 	return js_discard_held(handle, stack, id, error);
@@ -81,46 +77,32 @@ int js_discard_dead(struct jobstack *handle, uint64_t stack, uint64_t id, uint64
 
 int js_discard(struct jobstack *handle, uint64_t stack, uint64_t id, int only_silent, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
-	int status;
+	int status = js_handle_change(
+		handle, 1, NULL, error,
+		"UPDATE push SET ended=UTC_TIMESTAMP(6) WHERE push_id=%u AND (%u OR (ended IS NULL AND "
+		"beat<UTC_TIMESTAMP(6)-INTERVAL %u MINUTE))",
+		id, (uint64_t)!only_silent, (uint64_t)JS_DISCARD_MINUTES);
 
-	js_sql_add(&sql, "UPDATE push SET ended=UTC_TIMESTAMP(6) WHERE push_id=%u", id);
-	if (only_silent)
-		js_sql_add(&sql, " AND ended IS NULL AND beat<UTC_TIMESTAMP(6)-INTERVAL %u MINUTE",
-			   (uint64_t)JS_DISCARD_MINUTES);
-	js_sql_add(&sql, ";");
-	js_sql_guard(&sql, 1);
-	status = js_db_commit(handle->db, &sql, NULL, error);
 	if (status == JS_DB_GUARD)
 		return 0;
 	return status == 0 ? js_discard_held(handle, stack, id, error) : status;
 }
 
-/* Finds an atomic push that died: one silent for long (not yet ENDED), or one whose taking away was cut short. */
-static int find_abandoned(struct jobstack *handle, uint64_t stack, int ended, uint64_t *id,
-			  struct jobstack_error *error)
-{
-	if (ended)
-		return js_handle_ask_number(
-			handle, id, error,
-			"SELECT s.push_id FROM span s JOIN push p ON p.push_id=s.push_id WHERE s.stack_id=%u AND "
-			"s.class=2 AND p.ended IS NOT NULL LIMIT 1",
-			stack);
-	return js_handle_ask_number(handle, id, error,
-				    "SELECT push_id FROM push WHERE stack_id=%u AND atomic=1 AND ended IS NULL AND "
-				    "beat<UTC_TIMESTAMP(6)-INTERVAL %u MINUTE LIMIT 1",
-				    stack, (uint64_t)JS_DISCARD_MINUTES);
-}
-
 int js_discard_abandoned(struct jobstack *handle, uint64_t stack, struct jobstack_error *error)
 {
-	int status = 0;
+	/* an atomic push that died: one that has been silent for long, or one whose taking away was cut short */
+	static const char *const find[] = {
+		"SELECT push_id FROM push WHERE stack_id=%u AND atomic=1 AND ended IS NULL AND "
+		"beat<UTC_TIMESTAMP(6)-INTERVAL %u MINUTE LIMIT 1",
+		"SELECT s.push_id FROM span s JOIN push p ON p.push_id=s.push_id WHERE s.stack_id=%u AND s.class=2 AND "
+		"p.ended IS NOT NULL LIMIT 1"};
 
-	for (int ended = 0; status == 0 && ended < 2; ended++)
-		for (uint64_t id = 0; status == 0 && id != UINT64_MAX;) {
-			status = find_abandoned(handle, stack, ended, &id, error);
-			if (status == 0 && id != UINT64_MAX)
-				status = js_discard(handle, stack, id, !ended, error);
+	for (int ended = 0; ended < 2; ended++)
+		for (uint64_t id = 0; id != UINT64_MAX;) {
+			JS_TRY(js_handle_ask_number(handle, &id, error, find[ended], stack,
+						    (uint64_t)JS_DISCARD_MINUTES));
+			if (id != UINT64_MAX)
+				JS_TRY(js_discard(handle, stack, id, !ended, error));
 		}
-	return status;
+	return 0;
 }

@@ -33,32 +33,25 @@ static int count_rows(struct dropping *d, const char *query, uint64_t *n, struct
 /* Who is in the way?  Only to say it in words: what counts is looked at in the transaction. */
 static int refuse_drop(struct dropping *d, struct jobstack_error *error)
 {
-	uint64_t running = 0, pushers = 0, id;
-	int status = count_rows(d, "SELECT COALESCE(SUM(open),0) FROM claim WHERE stack_id=%u", &running, error);
+	uint64_t running, pushers, id = d->stack.id;
 
-	if (status == 0)
-		status = count_rows(d,
-				    "SELECT COUNT(*) FROM push WHERE stack_id=%u AND ended IS NULL AND "
-				    "beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND",
-				    &pushers, error);
-	if (status != 0)
-		return status;
+	JS_TRY(count_rows(d, "SELECT COALESCE(SUM(open),0) FROM claim WHERE stack_id=%u", &running, error));
+	JS_TRY(count_rows(d,
+			  "SELECT COUNT(*) FROM push WHERE stack_id=%u AND ended IS NULL AND "
+			  "beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND",
+			  &pushers, error));
 	if (running > 0)
 		return js_error_why(error, JOBSTACK_ECONFLICT, JOBSTACK_WHY_RUNNING,
 				    "the stack \"%s\" has running entries (%" PRIu64 ")", d->stack.name, running);
 	if (pushers > 0)
 		return js_error_why(error, JOBSTACK_ECONFLICT, JOBSTACK_WHY_PUSHING,
 				    "a push to the stack \"%s\" is under way", d->stack.name);
-	id = d->stack.id;
-	status = js_stack_find(d->handle, d->stack.name, &d->stack,
-			       error); /* JOBSTACK_EMISSING: somebody else was faster */
-	if (status == 0 && d->stack.id != id)
-		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the stack \"%s\" was dropped and created again at the same moment", d->stack.name);
-	return status != 0 ? status
-			   : js_error_set(error, JOBSTACK_ECONFLICT,
-					  "the stack \"%s\" was used again at the same moment: it was not dropped",
-					  d->stack.name);
+	JS_TRY(js_stack_find(d->handle, d->stack.name, &d->stack, error)); /* EMISSING: somebody else was faster */
+	return js_error_set(error, JOBSTACK_ECONFLICT,
+			    d->stack.id != id
+				    ? "the stack \"%s\" was dropped and created again at the same moment"
+				    : "the stack \"%s\" was used again at the same moment: it was not dropped",
+			    d->stack.name);
 }
 
 /* Nobody has anything of it in hand, and nobody pushes; or it is half gone already. */
@@ -109,12 +102,10 @@ static int close_stack(struct dropping *d, struct jobstack_error *error)
 	token_sql(d, &sql);
 	js_sql_stmt(&sql, "SELECT COUNT(*) INTO @js_state FROM worker WHERE stack_id=%u AND ended IS NULL FOR UPDATE",
 		    id);
-	js_sql_stmt(&sql, "UPDATE stack SET stack_id=stack_id" UNUSED, id, id, id);
-	js_sql_guard(&sql, 1);
+	js_sql_must(&sql, "UPDATE stack SET stack_id=stack_id" UNUSED, id, id, id);
 	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u", id);
 	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u", id);
-	js_sql_stmt(&sql, "UPDATE stack SET state=3,note=NULL" UNUSED, id, id, id);
-	js_sql_guard(&sql, 1);
+	js_sql_must(&sql, "UPDATE stack SET state=3,note=NULL" UNUSED, id, id, id);
 	status = js_db_commit(d->handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)
 		return lost ? void_lost_drop(d, error) : refuse_drop(d, error);
@@ -126,78 +117,69 @@ static int close_stack(struct dropping *d, struct jobstack_error *error)
 static int clear_table(struct dropping *d, const char *statement, const char *left, struct jobstack_error *error)
 {
 	uint64_t some = 1;
-	int status = 0;
 
-	while (status == 0 && some != UINT64_MAX) {
-		struct js_sql sql = {0};
-
-		js_sql_stmt(&sql, statement, d->stack.id, (uint64_t)CHUNK);
-		status = js_db_commit(d->handle->db, &sql, NULL, error);
-		if (status == 0)
-			status = count_rows(d, left, &some, error);
-		d->gone += status == 0 ? CHUNK : 0;
-		if (status == 0 && d->fn != NULL &&
-		    d->fn(d->ctx, d->gone < d->total ? d->gone : d->total, d->total) != 0)
+	while (some != UINT64_MAX) {
+		JS_TRY(js_handle_change(d->handle, 0, NULL, error, statement, d->stack.id, (uint64_t)CHUNK));
+		JS_TRY(count_rows(d, left, &some, error));
+		d->gone += CHUNK;
+		if (d->fn != NULL && d->fn(d->ctx, d->gone < d->total ? d->gone : d->total, d->total) != 0)
 			return js_error_set(error, JOBSTACK_ESTOPPED,
 					    "stopped: the stack \"%s\" is half gone; drop it again to remove the rest",
 					    d->stack.name);
 	}
-	return status;
+	return 0;
 }
 
 /* Idle workers see it at their next look, and end their rows themselves. */
 static int await_workers(struct dropping *d, struct jobstack_error *error)
 {
 	int64_t until = jobstack_now_us() + LEAVING_US;
-	uint64_t alive = 0;
-	int status;
+	uint64_t alive;
 
 	for (;;) {
-		status = count_rows(d,
-				    "SELECT COUNT(*) FROM worker WHERE stack_id=%u AND ended IS NULL AND "
-				    "beat>UTC_TIMESTAMP(6)-INTERVAL lease_us MICROSECOND",
-				    &alive, error);
-		if (status != 0 || alive == 0 || jobstack_now_us() >= until)
-			return status;
+		JS_TRY(count_rows(d,
+				  "SELECT COUNT(*) FROM worker WHERE stack_id=%u AND ended IS NULL AND "
+				  "beat>UTC_TIMESTAMP(6)-INTERVAL lease_us MICROSECOND",
+				  &alive, error));
+		if (alive == 0 || jobstack_now_us() >= until)
+			return 0;
 		js_clock_nap(JS_SECOND_US / 5, NULL);
 	}
 }
 
 #define LEFT_IN(table) "SELECT 1 FROM " table " WHERE stack_id=%u LIMIT 1"
 
-/* In this order, with the stack's own row last. */
+/* The tables in the order in which they are cleared: the stack's own row last, so that what is left is always found. */
+#define CLEAR(table, order) "DELETE FROM " table " WHERE stack_id=%u" order " LIMIT %u", LEFT_IN(table)
 static const struct {
 	const char *clear, *left;
 	int await_workers; /* before it */
 } tables[] = {
-	{"DELETE FROM attempt WHERE stack_id=%u ORDER BY entry_id,attempt LIMIT %u", LEFT_IN("attempt"), 0},
-	{"DELETE FROM dead WHERE stack_id=%u ORDER BY entry_id LIMIT %u", LEFT_IN("dead"), 0},
-	{"DELETE FROM name WHERE stack_id=%u ORDER BY hash LIMIT %u", LEFT_IN("name"), 0},
-	{"DELETE FROM entry WHERE stack_id=%u ORDER BY entry_id LIMIT %u", LEFT_IN("entry"), 0},
-	{"DELETE FROM worker WHERE stack_id=%u ORDER BY worker_id LIMIT %u", LEFT_IN("worker"), 1},
-	{"DELETE FROM push WHERE stack_id=%u ORDER BY push_id LIMIT %u", LEFT_IN("push"), 0},
-	{"DELETE FROM gate WHERE stack_id=%u LIMIT %u", LEFT_IN("gate"), 0},
-	{"DELETE FROM stack WHERE stack_id=%u LIMIT %u", LEFT_IN("stack"), 0},
+	{CLEAR("attempt", " ORDER BY entry_id,attempt"), 0},
+	{CLEAR("dead", " ORDER BY entry_id"), 0},
+	{CLEAR("name", " ORDER BY hash"), 0},
+	{CLEAR("entry", " ORDER BY entry_id"), 0},
+	{CLEAR("worker", " ORDER BY worker_id"), 1},
+	{CLEAR("push", " ORDER BY push_id"), 0},
+	{CLEAR("gate", ""), 0},
+	{CLEAR("stack", ""), 0},
 };
 
 int jobstack_drop(struct jobstack *handle, const char *stack, jobstack_progress_fn *fn, void *ctx,
 		  struct jobstack_error *error)
 {
 	struct dropping d = {.handle = handle, .fn = fn, .ctx = ctx};
-	uint64_t attempts = 0;
-	int status = js_stack_find(handle, stack, &d.stack, error);
+	uint64_t attempts;
 
-	if (status == 0)
-		status = close_stack(&d, error);
-	if (status == 0)
-		status = count_rows(&d, "SELECT COUNT(*) FROM entry WHERE stack_id=%u", &d.total, error);
-	if (status == 0)
-		status = count_rows(&d, "SELECT COUNT(*) FROM attempt WHERE stack_id=%u", &attempts, error);
+	JS_TRY(js_stack_find(handle, stack, &d.stack, error));
+	JS_TRY(close_stack(&d, error));
+	JS_TRY(count_rows(&d, "SELECT COUNT(*) FROM entry WHERE stack_id=%u", &d.total, error));
+	JS_TRY(count_rows(&d, "SELECT COUNT(*) FROM attempt WHERE stack_id=%u", &attempts, error));
 	d.total += attempts;
-	for (size_t i = 0; status == 0 && i < sizeof(tables) / sizeof(tables[0]); i++) {
-		status = tables[i].await_workers ? await_workers(&d, error) : 0;
-		if (status == 0)
-			status = clear_table(&d, tables[i].clear, tables[i].left, error);
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		if (tables[i].await_workers)
+			JS_TRY(await_workers(&d, error));
+		JS_TRY(clear_table(&d, tables[i].clear, tables[i].left, error));
 	}
-	return status;
+	return 0;
 }

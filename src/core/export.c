@@ -216,12 +216,12 @@ static int look_at_attempts(struct exporting *x, struct jobstack_error *error)
 	x->last_attempt = 0;
 	do {
 		x->rows = 0;
-		status = js_handle_look(x->handle, take_attempt, x, error,
-					"SELECT a.entry_id,NULL," OF_ATTEMPT
-					",a.final FROM attempt a WHERE a.stack_id=%u" BEHIND
-					" ORDER BY a.entry_id,a.attempt LIMIT %u",
-					(uint64_t)(x->o.tails != 0), x->stack.id, x->last, x->high, x->last,
-					(uint64_t)x->last_attempt, (uint64_t)ATTEMPTS);
+		status = js_handle_ask(x->handle, take_attempt, x, error,
+				       "SELECT a.entry_id,NULL," OF_ATTEMPT
+				       ",a.final FROM attempt a WHERE a.stack_id=%u" BEHIND
+				       " ORDER BY a.entry_id,a.attempt LIMIT %u",
+				       (uint64_t)(x->o.tails != 0), x->stack.id, x->last, x->high, x->last,
+				       (uint64_t)x->last_attempt, (uint64_t)ATTEMPTS);
 	} while (status == 0 && x->rows == ATTEMPTS);
 	return status;
 }
@@ -238,13 +238,13 @@ static int look_at_page(void *ctx, struct jobstack_error *error)
 	js_sql_add(&entries, x->o.no_datapath ? "SELECT entry_id,NULL" : "SELECT entry_id,datapath");
 	js_sql_stmt(&entries, " FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u ORDER BY entry_id",
 		    x->stack.id, x->low, x->high);
-	status = js_view_query(x->handle->db, &entries, take_entry, x, error);
+	status = js_db_query(x->handle->db, &entries, take_entry, x, error);
 	if (status == 0 && x->n > 0)
 		status = look_at_attempts(x, error);
 	if (status != 0 || x->n == 0)
 		return status;
 	x->at = 0;
-	return js_handle_look(
+	return js_handle_ask(
 		x->handle, take_dead, x, error,
 		"SELECT d.entry_id,d.to_stack IS NOT NULL,d.to_entry,s.name FROM dead d LEFT JOIN stack s ON "
 		"s.stack_id=d.to_stack WHERE d.stack_id=%u AND d.entry_id BETWEEN %u AND %u ORDER BY d.entry_id",
@@ -396,7 +396,7 @@ static int tell_entries(struct exporting *x, struct jobstack_error *error)
 		if (!only_dead(x) && x->low > x->where.high)
 			status = js_where_read(&x->where, x->handle, &x->stack, x->low, window, error);
 		if (status == 0)
-			status = js_view_open(x->handle->db, look_at_page, x, error);
+			status = js_db_view(x->handle->db, look_at_page, x, error);
 		if (status == 0)
 			status = report_page(x, error);
 	}

@@ -96,14 +96,14 @@ void js_filter_sets_sql(struct js_sql *sql, const struct jobstack_filter *f)
 	if (f->entries == NULL || f->entries_n == 0)
 		return;
 	if (f->entries_n > FEW) {
-		js_sql_add(sql, " AND (ids IS NOT NULL OR (lo<=%u AND hi>=%u))", f->entries[f->entries_n - 1],
+		js_sql_add(sql, " AND (t.ids IS NOT NULL OR (t.lo<=%u AND t.hi>=%u))", f->entries[f->entries_n - 1],
 			   f->entries[0]);
 		return;
 	}
 	for (size_t i = 0; i < f->entries_n; i++) {
 		js_span_write_ids(text, &f->entries[i], 1);
 		js_sql_add(sql, i == 0 ? " AND (" : " OR ");
-		js_sql_add(sql, "IF(ids IS NULL,%u BETWEEN lo AND hi,LOCATE(%x,ids)>0)", f->entries[i],
+		js_sql_add(sql, "IF(t.ids IS NULL,%u BETWEEN t.lo AND t.hi,LOCATE(%x,t.ids)>0)", f->entries[i],
 			   (const void *)text, sizeof(text));
 	}
 	js_sql_add(sql, ")");

@@ -33,8 +33,8 @@ void js_filter_sql(struct js_sql *sql, const struct jobstack_filter *filter);
 /* The last word on a datapath that was found by that: a glob with brackets says less to the server than it means. */
 int js_filter_fits(const struct jobstack_filter *filter, const char *datapath, size_t len);
 
-/* Adds " AND ..." that keeps spans, or claims, to those that may hold what FILTER names; nothing if
- * it names nothing. */
+/* Adds " AND ..." that keeps spans, or claims (t), to those that may hold what FILTER names; nothing if it names
+ * nothing. */
 void js_filter_sets_sql(struct js_sql *sql, const struct jobstack_filter *filter);
 
 /* The entry numbers from low to high, piece by piece, so that no query looks at more than some ten thousand entries,

@@ -83,7 +83,7 @@ int js_findings_paths(struct js_findings *f, struct jobstack *handle, uint64_t s
 			if (i == at || list[i].entry != list[i - 1].entry)
 				js_sql_add(&sql, ",%u", list[i].entry);
 		js_sql_stmt(&sql, ")");
-		status = js_view_query(handle->db, &sql, take_found_path, f, error);
+		status = js_db_query(handle->db, &sql, take_found_path, f, error);
 	}
 	return status == 0 && (f->memory.failed || f->bytes.failed) ? js_error_memory(error) : status;
 }

@@ -92,11 +92,6 @@ void jobstack_describe(struct jobstack *handle, char *text, size_t size)
 	js_db_describe(handle->db, text, size);
 }
 
-int js_handle_number(struct jobstack *handle, struct js_sql *sql, uint64_t *number, struct jobstack_error *error)
-{
-	return js_db_query(handle->db, sql, js_row_number, number, error);
-}
-
 int js_handle_ask(struct jobstack *handle, js_row_fn *fn, void *ctx, struct jobstack_error *error, const char *format,
 		  ...)
 {
@@ -109,8 +104,8 @@ int js_handle_ask(struct jobstack *handle, js_row_fn *fn, void *ctx, struct jobs
 	return js_db_query(handle->db, &sql, fn, ctx, error);
 }
 
-int js_handle_look(struct jobstack *handle, js_row_fn *fn, void *ctx, struct jobstack_error *error, const char *format,
-		   ...)
+int js_handle_change(struct jobstack *handle, uint64_t rows, int *lost, struct jobstack_error *error,
+		     const char *format, ...)
 {
 	struct js_sql sql = {0};
 	va_list args;
@@ -118,17 +113,7 @@ int js_handle_look(struct jobstack *handle, js_row_fn *fn, void *ctx, struct job
 	va_start(args, format);
 	(void)js_sql_vstmt(&sql, format, args);
 	va_end(args);
-	return js_view_query(handle->db, &sql, fn, ctx, error);
-}
-
-int js_handle_ask_number(struct jobstack *handle, uint64_t *number, struct jobstack_error *error, const char *format,
-			 ...)
-{
-	struct js_sql sql = {0};
-	va_list args;
-
-	va_start(args, format);
-	(void)js_sql_vstmt(&sql, format, args);
-	va_end(args);
-	return js_handle_number(handle, &sql, number, error);
+	if (rows > 0)
+		js_sql_guard(&sql, rows);
+	return js_db_commit(handle->db, &sql, lost, error);
 }

@@ -58,19 +58,15 @@ void js_holder_hide(struct js_pushing *p)
 
 int js_holder_beat(struct js_pushing *p, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
-	int status;
-
-	if (p->begun && jobstack_now_us() - p->shown_us >= SHOW_US) {
-		status = js_holder_show(p, error);
-		if (status != 0)
-			return status;
-	}
-	if (!p->begun || jobstack_now_us() - p->beat_us < BEAT_US)
+	if (!p->begun)
+		return 0;
+	if (jobstack_now_us() - p->shown_us >= SHOW_US)
+		JS_TRY(js_holder_show(p, error));
+	if (jobstack_now_us() - p->beat_us < BEAT_US)
 		return 0;
 	p->beat_us = jobstack_now_us();
-	js_sql_stmt(&sql, "UPDATE push SET beat=UTC_TIMESTAMP(6) WHERE push_id=%u", p->push_id);
-	return js_db_commit(p->handle->db, &sql, NULL, error);
+	return js_handle_change(p->handle, 0, NULL, error, "UPDATE push SET beat=UTC_TIMESTAMP(6) WHERE push_id=%u",
+				p->push_id);
 }
 
 /* The other push. */

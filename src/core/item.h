@@ -11,7 +11,7 @@
 #define JS_ITEM_COLUMN(member, column, ...) ",a." column
 #define JS_ITEM_ATTEMPT "a.attempt,a.outcome" JS_ATTEMPT(JS_ITEM_COLUMN) ",IF(%u,a.err_tail,NULL)"
 
-/* What an item tells of the worker who made it, where w is its row, or is none: X(MEMBER, COLUMN, KIND). */
+/* What an item tells of its worker, where w is the worker's row, or NULL: see JS_COLUMN_NAME. */
 /* clang-format off */
 #define JS_ITEM_OF_WORKER(X)                                                                                           \
 	X(node, "COALESCE(w.node,w.host)", TEXT) X(host, "w.host", TEXT) X(cluster, "w.slurm_cluster", TEXT)           \
@@ -20,8 +20,7 @@
 	X(qos, "w.slurm_qos", TEXT) X(partition, "w.slurm_partition", TEXT) X(user, "w.user", TEXT)                    \
 	X(cwd, "w.cwd", TEXT) X(argv, "w.argv", BYTES) X(slots, "w.slots", U32)
 /* clang-format on */
-#define JS_ITEM_WORKER_COLUMN(member, column, kind) "," column
-#define JS_ITEM_WORKER "w.worker_id" JS_ITEM_OF_WORKER(JS_ITEM_WORKER_COLUMN) ",w.log"
+#define JS_ITEM_WORKER "w.worker_id" JS_ITEM_OF_WORKER(JS_COLUMN_NAME) ",w.log"
 
 /* Reads these columns from column *C on, which is moved behind them; the worker's behind the attempt's, since its log
  * is the attempt's where that has output but no file of its own.  Texts stay in the row. */

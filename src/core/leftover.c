@@ -38,10 +38,7 @@ static void mark_worker(struct js_leftover *l, uint64_t worker, int on)
 	if (worker < l->first || at >= l->window || ((l->bits[at / 8] & bit) != 0) == on)
 		return;
 	l->bits[at / 8] ^= bit;
-	if (on)
-		l->noted++;
-	else
-		l->noted--;
+	l->noted += on ? 1 : UINT64_MAX;
 }
 
 /* ------------------------------------------------------------------------------------------------- who has ended */
@@ -76,22 +73,23 @@ static void take_ended(void *ctx, const struct js_row *row)
 /* By the index worker_of_stack, whose records end with the primary key. */
 static int note_ended(struct js_leftover *l, struct jobstack_error *error)
 {
-	int status = js_handle_ask(
-		l->handle, take_range, l, error,
-		"SELECT MIN(worker_id),MAX(worker_id) FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u "
-		"AND ended<%t",
-		l->stack_id, l->before_us);
-
-	if (status == 0 && l->window > 0 && (l->bits = calloc(l->window / 8 + 1, 1)) == NULL)
-		status = js_error_memory(error);
-	for (l->rows = PAGE; status == 0 && l->window > 0 && l->rows == PAGE;) {
-		status = js_handle_ask(
+	JS_TRY(js_handle_ask(l->handle, take_range, l, error,
+			     "SELECT MIN(worker_id),MAX(worker_id) FROM worker FORCE INDEX(worker_of_stack) WHERE "
+			     "stack_id=%u AND ended<%t",
+			     l->stack_id, l->before_us));
+	if (l->window == 0)
+		return 0;
+	l->bits = calloc(l->window / 8 + 1, 1);
+	if (l->bits == NULL)
+		return js_error_memory(error);
+	do
+		JS_TRY(js_handle_ask(
 			l->handle, take_ended, l, error,
 			"SELECT worker_id,ended FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND "
 			"ended>=%t AND ended<%t AND (ended>%t OR worker_id>%u) ORDER BY ended,worker_id LIMIT %u",
-			l->stack_id, l->last_us, l->before_us, l->last_us, l->last, (uint64_t)PAGE);
-	}
-	return status;
+			l->stack_id, l->last_us, l->before_us, l->last_us, l->last, (uint64_t)PAGE));
+	while (l->rows == PAGE);
+	return 0;
 }
 
 int js_leftover_new(struct js_leftover **left, struct jobstack *handle, uint64_t stack_id, int64_t before_us,
@@ -161,20 +159,18 @@ static int remove_list(struct js_leftover *l, const char *statement, struct jobs
 
 static int remove_workers(struct js_leftover *l, struct jobstack_error *error)
 {
-	int status = 0;
-
 	l->n = 0;
-	for (uint64_t at = 0; status == 0 && at < l->window; at++) {
+	for (uint64_t at = 0; at < l->window; at++) {
 		if (l->bits[at / 8] == 0)
 			at |= 7; /* none of these eight */
 		else if ((l->bits[at / 8] >> at % 8 & 1) != 0)
 			l->list[l->n++] = l->first + at;
 		if (l->n < CHUNK && (l->n == 0 || at + 1 < l->window))
 			continue;
-		status = remove_list(l, "DELETE FROM worker WHERE ended IS NOT NULL AND worker_id IN(", error);
+		JS_TRY(remove_list(l, "DELETE FROM worker WHERE ended IS NOT NULL AND worker_id IN(", error));
 		l->n = 0;
 	}
-	return status;
+	return 0;
 }
 
 static void take_push(void *ctx, const struct js_row *row)
@@ -191,32 +187,29 @@ static void take_push(void *ctx, const struct js_row *row)
 static int remove_pushes(struct js_leftover *l, int dry_run, uint64_t *pushes, struct jobstack_error *error)
 {
 	uint64_t last = 0;
-	int status = 0;
 
 	do {
-
-		status = js_handle_ask(
+		JS_TRY(js_handle_ask(
 			l->handle, take_push, l, error,
 			"SELECT push_id FROM push p WHERE stack_id=%u AND ended<%t AND push_id>%u AND (atomic=0 OR "
 			"NOT EXISTS(SELECT 1 FROM span s WHERE s.stack_id=%u AND s.class=2 AND "
 			"s.push_id=p.push_id)) ORDER BY push_id LIMIT %u",
-			l->stack_id, l->before_us, last, l->stack_id, (uint64_t)CHUNK);
-		if (status != 0 || l->n == 0)
-			break;
+			l->stack_id, l->before_us, last, l->stack_id, (uint64_t)CHUNK));
+		if (l->n == 0)
+			return 0;
 		last = l->list[l->n - 1];
 		if (!dry_run)
-			status = remove_list(l, "DELETE FROM push WHERE ended IS NOT NULL AND push_id IN(", error);
-		*pushes += status == 0 ? l->n : 0;
-	} while (status == 0 && l->n == CHUNK);
-	return status;
+			JS_TRY(remove_list(l, "DELETE FROM push WHERE ended IS NOT NULL AND push_id IN(", error));
+		*pushes += l->n;
+	} while (l->n == CHUNK);
+	return 0;
 }
 
 int js_leftover_remove(struct js_leftover *l, int dry_run, struct jobstack_prune_result *result,
 		       struct jobstack_error *error)
 {
-	int status = l->noted == 0 || dry_run ? 0 : remove_workers(l, error);
-
-	if (status == 0)
-		result->workers += l->noted;
-	return status == 0 ? remove_pushes(l, dry_run, &result->pushes, error) : status;
+	if (l->noted > 0 && !dry_run)
+		JS_TRY(remove_workers(l, error));
+	result->workers += l->noted;
+	return remove_pushes(l, dry_run, &result->pushes, error);
 }

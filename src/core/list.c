@@ -9,7 +9,7 @@
 #include "core/core.h"
 #include "core/filter.h"
 #include "core/item.h"
-#include "core/span.h"
+#include "core/set.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -126,65 +126,41 @@ static int list_pages(struct listing *l, const struct source *from, struct js_wi
 
 /* ------------------------------------------------------------------------------- entries in spans, and in claims */
 
-/* A span or a claim, read whole. */
-struct set {
-	uint64_t lo, hi, attempt, worker, claim_no;
-	int64_t rank, pos, claimed_us;
-	char *ids, *running;
-	size_t ids_len;
-};
-
 #define SETS 100
-_Static_assert(SETS <= JS_IDS_MAX, "spans of one entry each are told together");
+_Static_assert(SETS <= JS_IDS_MAX, "spans of one entry each are listed together");
 
+/* A page of spans or claims, copied: what is in them is read by queries of its own. */
 struct sets {
-	struct set set[SETS];
+	struct js_set set[SETS];
 	size_t n;
+	int failed;
 };
 
-static void sets_free(struct sets *s)
+static void forget_sets(struct sets *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		free(s->set[i].ids);
-		free(s->set[i].running);
+		free((char *)s->set[i].running);
 	}
 	s->n = 0;
 }
 
-static char *copy_column(const char *data, size_t len)
-{
-	char *to = data == NULL ? NULL : malloc(len + 1);
-
-	if (to != NULL) {
-		memcpy(to, data, len);
-		to[len] = '\0';
-	}
-	return to;
-}
-
-static void take_set(void *ctx, const struct js_row *row)
+static void keep_set(void *ctx, const struct js_set *set)
 {
 	struct sets *s = ctx;
-	struct set *to;
+	struct js_set *to = &s->set[s->n];
 
-	if (row == NULL) {
-		sets_free(s);
+	if (set == NULL) {
+		forget_sets(s);
 		return;
 	}
-	if (s->n == SETS)
-		return;
-	to = &s->set[s->n++];
-	*to = (struct set){.lo = js_row_u64(row, 0),
-			   .hi = js_row_u64(row, 1),
-			   .attempt = js_row_u64(row, 3),
-			   .rank = js_row_i64(row, 4),
-			   .pos = js_row_i64(row, 5),
-			   .worker = js_row_u64(row, 6),
-			   .claim_no = js_row_u64(row, 7),
-			   .claimed_us = js_row_time(row, 9)};
-	to->ids = copy_column(row->col[2], row->len[2]);
-	to->ids_len = row->len[2];
-	to->running = copy_column(row->col[8], row->len[8]);
+	*to = *set;
+	to->ids = set->ids == NULL ? NULL : malloc(set->n * sizeof(*set->ids));
+	to->running = set->running == NULL ? NULL : strdup(set->running);
+	if (to->ids != NULL)
+		memcpy(to->ids, set->ids, set->n * sizeof(*set->ids));
+	s->failed |= (to->ids == NULL) != (set->ids == NULL) || (to->running == NULL) != (set->running == NULL);
+	s->n++;
 }
 
 /* An entry whose last attempt ended so is told as failed, or lost, if these are asked for. */
@@ -200,12 +176,12 @@ static const char *outcome_condition(unsigned bits)
 
 static void span_head(struct js_sql *sql, const struct listing *l, const void *of)
 {
-	const struct set *set = of;
+	const struct js_set *set = of;
 
 	js_sql_add(sql,
 		   ITEM " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND "
 			"a.attempt=%u LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u",
-		   wants_tails(l), set->attempt - 1, l->stack.id);
+		   wants_tails(l), (uint64_t)set->place.attempt - 1, l->stack.id);
 	if (ended_states(l) != 0) {
 		js_sql_add(sql, " AND (a.outcome IS NULL OR NOT a.outcome");
 		js_sql_add(sql, outcome_condition(ended_states(l)));
@@ -215,37 +191,38 @@ static void span_head(struct js_sql *sql, const struct listing *l, const void *o
 
 static void claim_head(struct js_sql *sql, const struct listing *l, const void *of)
 {
-	const struct set *set = of;
+	const struct js_set *set = of;
 
 	js_sql_add(sql,
 		   RUNNING_ITEM
 		   " FROM entry e JOIN worker w ON w.worker_id=%u WHERE e.stack_id=%u AND (SELECT COUNT(*) FROM "
 		   "attempt a WHERE a.stack_id=e.stack_id AND a.entry_id=e.entry_id AND a.attempt=%u)=0",
-		   set->attempt, set->worker, l->stack.id, set->attempt);
+		   (uint64_t)set->place.attempt, set->place.worker, l->stack.id, (uint64_t)set->place.attempt);
 	if (ended_states(l) != 0) {
 		js_sql_add(sql,
 			   " AND (SELECT COUNT(*) FROM attempt b WHERE b.stack_id=e.stack_id AND b.entry_id=e.entry_id "
 			   "AND b.attempt=%u AND b.outcome",
-			   set->attempt - 1);
+			   (uint64_t)set->place.attempt - 1);
 		js_sql_add(sql, outcome_condition(ended_states(l)));
 		js_sql_add(sql, ")=0");
 	}
 }
 
-/* The entries of spans of one each, as many as follow on each other from the Ith on, up or (where the last goes first)
- * down, and differ in nothing else: a query for each of them would take long where all that waits stands so. */
+/* The entries of spans of one entry each, as many as follow each other from the Ith on, up or (in a last-in-first-out
+ * stack) down, and differ in nothing else: a query for each of them would take long where all waiting entries are
+ * stored like that. */
 static size_t count_singles(const struct sets *sets, size_t i, uint64_t ids[SETS])
 {
-	const struct set *first = &sets->set[i];
+	const struct js_place *first = &sets->set[i].place;
 	size_t n = 0;
 
 	for (; i < sets->n; i++) {
-		const struct set *set = &sets->set[i];
+		const struct js_set *set = &sets->set[i];
 
-		if (set->ids != NULL || set->lo != set->hi || set->attempt != first->attempt ||
-		    set->rank != first->rank || (n > 1 && (set->lo > ids[n - 1]) != (ids[1] > ids[0])))
+		if (set->ids != NULL || set->n != 1 || set->place.attempt != first->attempt ||
+		    set->place.rank != first->rank || (n > 1 && (set->first > ids[n - 1]) != (ids[1] > ids[0])))
 			break;
-		ids[n++] = set->lo;
+		ids[n++] = set->first;
 	}
 	return n;
 }
@@ -271,28 +248,27 @@ static int list_alone(struct listing *l, const struct source *from, uint64_t *id
 	return js_db_query(l->handle->db, &sql, take_item, l, error);
 }
 
-/* Tells the entries of the Ith set, and of those behind it that can be told with it.  *NEXT: the first that was not. */
+/* Lists the entries of the Ith set, and of those after it that can be listed with it.  *NEXT: the first that was not.
+ */
 static int list_set(struct listing *l, const struct sets *sets, size_t i, int claim, size_t *next,
 		    struct jobstack_error *error)
 {
-	const struct set *set = &sets->set[i];
+	const struct js_set *set = &sets->set[i];
 	struct source from = {claim ? claim_head : span_head, set, "e.entry_id", NULL};
-	size_t n = (size_t)(set->hi - set->lo + 1), alone;
-	uint64_t ids[JS_IDS_MAX];
+	uint64_t ids[SETS];
+	size_t alone = claim ? 0 : count_singles(sets, i, ids);
 	struct js_window w;
 	int status;
 
-	alone = claim ? 0 : count_singles(sets, i, ids);
 	*next = i + (alone > 1 ? alone : 1);
-	if (!claim && set->attempt <= 1 && (js_filter_of_end(l->filter) || l->filter->nodes_n > 0))
+	if (!claim && set->place.attempt <= 1 && (js_filter_of_end(l->filter) || l->filter->nodes_n > 0))
 		return 0; /* they have not run */
-	l->running = NULL;
 	if (alone > 1)
 		return list_alone(l, &from, ids, alone, error);
-	if (set->ids == NULL)
-		js_window_begin(&w, l->filter, set->lo, set->hi);
-	else if (n <= JS_IDS_MAX && js_span_read_ids(set->ids, set->ids_len, (size_t)set->lo, n, ids) == 0)
-		js_window_begin_ids(&w, l->filter, ids, n);
+	if (set->ids != NULL)
+		js_window_begin_ids(&w, l->filter, set->ids, set->n);
+	else if (set->n > 0)
+		js_window_begin(&w, l->filter, set->first, set->last);
 	else
 		return 0;
 	l->running = claim ? (set->running == NULL ? "" : set->running) : NULL;
@@ -302,39 +278,31 @@ static int list_set(struct listing *l, const struct sets *sets, size_t i, int cl
 	return status;
 }
 
+/* Lists the entries of spans of CLASS, or of claims (CLASS negative). */
 static int list_sets(struct listing *l, int class, struct jobstack_error *error)
 {
-	struct set last = {.rank = INT32_MIN, .pos = INT64_MIN};
 	struct sets sets = {.n = 0};
+	struct js_set_query query = {.handle = l->handle,
+				     .stack = l->stack.id,
+				     .claims = class < 0,
+				     .class = (unsigned)class,
+				     .last_class = (unsigned)class,
+				     .filter = l->filter,
+				     .running = 1,
+				     .page = SETS,
+				     .fn = keep_set,
+				     .ctx = &sets};
 	int status = 0;
-	size_t n;
 
+	js_sets_begin(&query);
 	do {
-		struct js_sql sql = {0};
-
-		if (class >= 0) /* the primary key of span */
-			js_sql_add(&sql,
-				   "SELECT lo,hi,ids,attempt,`rank`,pos,0,0,NULL,NULL FROM span WHERE stack_id=%u AND "
-				   "class=%u AND (`rank`>%d OR (`rank`=%d AND pos>%d))",
-				   l->stack.id, (uint64_t) class, last.rank, last.rank, last.pos);
-		else /* the primary key of claim */
-			js_sql_add(&sql,
-				   "SELECT c.lo,c.hi,c.ids,c.attempt,0,0,c.worker_id,c.claim_no,w.running,"
-				   "IF(w.kind=1,c.claimed,NULL) FROM claim c JOIN worker w USING(worker_id) WHERE "
-				   "c.stack_id=%u AND (c.worker_id>%u OR (c.worker_id=%u AND c.claim_no>%u))",
-				   l->stack.id, last.worker, last.worker, last.claim_no);
-		js_filter_sets_sql(&sql, l->filter);
-		js_sql_stmt(&sql,
-			    class >= 0 ? " ORDER BY `rank`,pos LIMIT %u" : " ORDER BY c.worker_id,c.claim_no LIMIT %u",
-			    (uint64_t)SETS);
-		status = js_db_query(l->handle->db, &sql, take_set, &sets, error);
-		n = sets.n;
-		for (size_t i = 0; status == 0 && i < n && !l->stopped && limit_left(l) > 0;)
+		status = js_sets_page(&query, error);
+		if (status == 0 && sets.failed)
+			status = js_error_memory(error);
+		for (size_t i = 0; status == 0 && i < sets.n && !l->stopped && limit_left(l) > 0;)
 			status = list_set(l, &sets, i, class < 0, &i, error);
-		if (n > 0)
-			last = sets.set[n - 1];
-		sets_free(&sets);
-	} while (status == 0 && n == SETS && !l->stopped && limit_left(l) > 0);
+		forget_sets(&sets);
+	} while (status == 0 && query.rows == SETS && !l->stopped && limit_left(l) > 0);
 	return status;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "core/set.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,21 +34,18 @@ static void free_list(struct js_claim *list)
 static void take_claim(void *ctx, const struct js_row *row)
 {
 	struct claims_read *r = ctx;
-	uint64_t ids[JS_IDS_MAX], first, n;
+	uint64_t ids[JS_IDS_MAX];
 	struct js_claim *claim;
-	int list;
+	struct js_set set;
 
 	if (row == NULL) {
 		free_list(r->list);
 		*r = (struct claims_read){NULL, 0};
 		return;
 	}
-	list = js_span_read_set(row, 1, &first, &n, ids);
-	if (list < 0 || n > CLAIM_MOST) {
-		r->bad = 1;
-		return;
-	}
-	claim = js_claim_new(js_row_u64(row, 0), list ? ids : NULL, first, n);
+	js_set_read(&set, row, 1, ids);
+	claim = set.fault != NULL || set.n > CLAIM_MOST ? NULL
+							: js_claim_new(js_row_u64(row, 0), set.ids, set.first, set.n);
 	if (claim == NULL) {
 		r->bad = 1;
 		return;

@@ -44,31 +44,24 @@ static int check_target(const struct moving *m, struct jobstack_error *error)
 /* Finds the other stack, if it is there. */
 static int find_target(struct moving *m, struct jobstack_error *error)
 {
-	struct jobstack_error none = JOBSTACK_ERROR_INIT;
-	int status = js_stack_find(m->r.handle, m->to_name, &m->to, &none);
+	int status = js_stack_look(m->r.handle, m->to_name, &m->to, error);
 
-	if (status == JOBSTACK_EMISSING) {
+	if (status == JOBSTACK_NOTHING)
 		m->to.id = 0;
-		return 0;
-	}
-	if (status != 0)
-		js_error_pass(error, &none);
-	return status;
+	return status == JOBSTACK_NOTHING ? 0 : status;
 }
 
 /* Makes the other stack: with this one's order and policy of retries, but none of its limits, which are
  * about a place. */
 static int make_target(struct moving *m, struct jobstack_error *error)
 {
-	int status;
-
 	/* IGNORE: somebody else may make it at the same moment, which is just as well */
-	status = js_handle_ask(
+	JS_TRY(js_handle_ask(
 		m->r.handle, NULL, NULL, error,
 		"INSERT IGNORE INTO stack(name,lifo,created,max_attempts,max_losses,retry_delay_us) SELECT "
 		"%s,lifo,UTC_TIMESTAMP(6),max_attempts,max_losses,retry_delay_us FROM stack WHERE stack_id=%u",
-		m->to_name, m->r.from.id);
-	return status == 0 ? js_stack_find(m->r.handle, m->to_name, &m->to, error) : status;
+		m->to_name, m->r.from.id));
+	return js_stack_find(m->r.handle, m->to_name, &m->to, error);
 }
 
 /* The two stack rows: N less dead here, N more entries there, whose numbers begin behind @js_t. */
@@ -79,8 +72,7 @@ static void stacks_sql(const struct moving *m, struct js_sql *sql, uint64_t n)
 
 	js_stack_lock_sql(sql, up ? from->id : to->id);
 	js_stack_lock_sql(sql, up ? to->id : from->id);
-	js_sql_stmt(sql, "UPDATE stack SET dead=dead-%u,moved=moved+%u WHERE stack_id=%u AND state<3", n, n, from->id);
-	js_sql_guard(sql, 1);
+	js_sql_must(sql, "UPDATE stack SET dead=dead-%u,moved=moved+%u WHERE stack_id=%u AND state<3", n, n, from->id);
 	js_sql_add(sql, "UPDATE stack SET ");
 	if (relative)
 		js_sql_add(sql, "cwd=%s,", from->cwd);
@@ -111,17 +103,13 @@ static void moved_dead_sql(const struct js_group *g, struct js_sql *sql)
 /* A guard stopped it after a try whose reply was lost: was it that try?  2 or JOBSTACK_NOTHING, or an error. */
 static int settle_move(const struct moving *m, struct jobstack_error *error)
 {
-	const struct js_group *g = &m->r.group;
 	struct js_sql sql = {0};
 	uint64_t there;
-	int status;
 
 	js_sql_add(&sql, "SELECT COUNT(*) FROM dead WHERE stack_id=%u AND to_stack=%u", m->r.from.id, m->to.id);
-	moved_dead_sql(g, &sql);
-	status = js_handle_number(m->r.handle, &sql, &there, error);
-	if (status != 0)
-		return status;
-	return there == g->n ? 2 : JOBSTACK_NOTHING;
+	moved_dead_sql(&m->r.group, &sql);
+	JS_TRY(js_db_query(m->r.handle->db, &sql, js_row_number, &there, error));
+	return there == m->r.group.n ? 2 : JOBSTACK_NOTHING;
 }
 
 static int move_group(struct js_requeue *r, struct jobstack_error *error)
@@ -130,14 +118,13 @@ static int move_group(struct js_requeue *r, struct jobstack_error *error)
 	const struct js_group *g = &r->group;
 	uint64_t n = g->n;
 	struct js_sql sql = {0};
-	int lost, status = check_target(m, error);
+	int lost, status;
 
-	if (status != 0 || r->dry_run)
-		return status;
+	JS_TRY(check_target(m, error));
+	if (r->dry_run)
+		return 0;
 	if (m->to.id == 0)
-		status = make_target(m, error);
-	if (status != 0)
-		return status;
+		JS_TRY(make_target(m, error));
 	stacks_sql(m, &sql, n);
 	js_sql_list(&sql, "UPDATE dead SET to_entry=@js_t+FIELD(entry_id,", g->ids, g->n);
 	js_sql_add(&sql, ",to_stack=%u WHERE stack_id=%u AND to_stack IS NULL", m->to.id, r->from.id);
@@ -171,13 +158,11 @@ static int look_at_both_stacks(struct js_requeue *r, struct jobstack_error *erro
 {
 	struct moving *m = (struct moving *)r;
 	uint64_t id = r->from.id;
-	int status = js_stack_find(r->handle, r->from.name, &r->from, error);
 
-	if (status == 0)
-		status = js_requeue_same(r, id, error);
-	if (status == 0)
-		status = find_target(m, error);
-	return status == 0 ? check_target(m, error) : status;
+	JS_TRY(js_stack_find(r->handle, r->from.name, &r->from, error));
+	JS_TRY(js_requeue_same(r, id, error));
+	JS_TRY(find_target(m, error));
+	return check_target(m, error);
 }
 
 /* What was asked for: can it be done at all? */

@@ -18,6 +18,7 @@
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/grow.h"
 #include "core/core.h"
 
@@ -62,27 +63,27 @@ static void take_start(void *ctx, const struct js_row *row)
 static int read_probe(struct jobstack *handle, uint64_t stack, struct probe *p, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
-	int status;
 
 	take_start(p, NULL);
 	/* the primary key of claim, of which there are a few rows a worker */
-	status = js_handle_ask_number(
+	JS_TRY(js_handle_ask_number(
 		handle, &p->head, error,
 		"SELECT MAX(c.hi) FROM claim c JOIN stack s USING(stack_id) WHERE c.stack_id=%u AND c.ids IS NULL "
 		"AND c.attempt=1 AND s.lifo=0",
-		stack);
-	if (status == 0 && p->head > FIRST) { /* the primary key of attempt, so many rows at most */
-		js_sql_add(&sql,
-			   "SELECT entry_id,TIMESTAMPDIFF(MICROSECOND,started,UTC_TIMESTAMP(6)) FROM attempt WHERE "
-			   "stack_id=%u AND attempt=1 AND started IS NOT NULL AND entry_id IN(0",
-			   stack);
-		for (unsigned i = 0; i < LEVELS && level_distance(i) + NEAR < p->head; i++)
-			for (unsigned k = 0; k < NEAR; k++)
-				js_sql_add(&sql, ",%u", p->head - level_distance(i) - k);
-		js_sql_stmt(&sql, ")");
-		status = js_db_query(handle->db, &sql, take_start, p, error);
-	}
-	return status;
+		stack));
+	if (p->head <= FIRST)
+		return 0;
+	/* the primary key of attempt, so many rows at most */
+	js_sql_add(&sql,
+		   "SELECT entry_id,TIMESTAMPDIFF(MICROSECOND,started,UTC_TIMESTAMP(6)) FROM attempt WHERE stack_id=%u "
+		   "AND "
+		   "attempt=1 AND started IS NOT NULL AND entry_id IN(0",
+		   stack);
+	for (unsigned i = 0; i < LEVELS && level_distance(i) + NEAR < p->head; i++)
+		for (unsigned k = 0; k < NEAR; k++)
+			js_sql_add(&sql, ",%u", p->head - level_distance(i) - k);
+	js_sql_stmt(&sql, ")");
+	return js_db_query(handle->db, &sql, take_start, p, error);
 }
 
 /* Entries a second: between these. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Spans and claims as a check reads them.  Promises: in pages along the primary key, so memory does not grow with their
- * number (of claims, a small record each is kept: they are what runs now); no value in them, however damaged, is
- * trusted.
+ * Spans and claims as a check reads them.  Promises: memory does not grow with the number of spans (a small record of
+ * each claim is kept: they are what runs now); no value in them, however damaged, is trusted.
  */
 #define _GNU_SOURCE
 #include "core/places.h"
@@ -10,243 +9,97 @@
 #include "base/error.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #define PAGE 1000 /* rows with lists of up to 5,500 bytes */
 
-/* The first and last number of a row's set, as far as SQL can tell for a filter: LEAST keeps a damaged place from
- * overflowing. */
-#define FIRST_IN_LIST "SUBSTR(t.ids,LEAST(t.lo,999)*11+1,10)"
-#define LAST_IN_LIST "SUBSTR(t.ids,LEAST(t.hi,999)*11+1,10)"
-
-/* The entries of one row. */
-struct set {
-	uint64_t first, last; /* an interval, or the ends of the list */
-	uint64_t ids[JS_IDS_MAX];
-	size_t n; /* in the list; 0: an interval */
-	uint64_t size;
-};
-
-/* One reading: what it is for, and where its next page begins. */
+/* One reading. */
 struct reading {
 	struct js_checked *c;
-	struct js_holders *holders;
+	struct js_places *places;
 	const struct js_held_window *window; /* NULL: each row is looked at by itself */
-	size_t rows;
-	uint64_t at[2]; /* the last row's key: class, or worker and claim */
-	int64_t rank, pos;
-	struct set set;
+	struct js_set_query query;
 };
 
-static void reset_holders(struct js_holders *h)
+const char *js_place_name(const struct js_place *p, char text[JS_PLACE_NAME])
 {
-	js_buf_reset(&h->memory);
-	h->n = 0;
+	static const char *const word[] = {"ready", "waiting", "held", "nameless"};
+
+	if (p->worker != 0)
+		(void)snprintf(text, JS_PLACE_NAME, "claim %" PRIu64 " of worker %" PRIu64, p->no, p->worker);
+	else
+		(void)snprintf(text, JS_PLACE_NAME, "the %s span at rank %" PRId64 ", pos %" PRId64,
+			       word[p->class < 3 ? p->class : 3], p->rank, p->pos);
+	return text;
 }
 
-static void add_holder(struct js_holders *h, const struct js_holder *holder)
+/* Calls the window's function for those entries of the set that are in it. */
+static void walk_window(const struct js_held_window *w, const struct js_set *s, size_t index)
 {
-	js_buf_add(&h->memory, holder, sizeof(*holder));
-	h->list = (struct js_holder *)(void *)h->memory.data;
-	h->n = h->memory.len / sizeof(*holder);
-}
-
-/* Reads lo, hi and ids, which begin at column COL.  Gives what is wrong with them, or NULL; what can be told of the
- * entries is in SET all the same. */
-static const char *read_set(const struct js_row *row, unsigned col, struct set *set)
-{
-	uint64_t lo = js_row_u64(row, col), hi = js_row_u64(row, col + 1);
-	const char *list = row->col[col + 2];
-	size_t len = row->len[col + 2];
-
-	set->first = set->last = set->size = set->n = 0;
-	if (hi < lo)
-		return "ends before it begins";
-	if (list == NULL) {
-		set->first = lo;
-		set->last = hi;
-		set->size = hi - lo == UINT64_MAX ? hi : hi - lo + 1;
-		return lo == 0 ? "begins at the number 0, which no entry has" : NULL;
-	}
-	if (len % JS_IDS_WIDTH != 0 || len / JS_IDS_WIDTH > JS_IDS_MAX || hi >= len / JS_IDS_WIDTH)
-		return "has a list that is not as long as it says";
-	if (js_span_read_ids(list, len, lo, hi - lo + 1, set->ids) != 0)
-		return "has a list that can't be read";
-	set->n = hi - lo + 1;
-	set->size = set->n;
-	set->first = set->ids[0];
-	set->last = set->ids[set->n - 1];
-	for (size_t i = 0; i < set->n; i++)
-		if (list[(lo + i + 1) * JS_IDS_WIDTH - 1] != ',')
-			return "has a list that can't be read";
-	for (size_t i = 1; i < set->n; i++)
-		if (set->ids[i] <= set->ids[i - 1])
-			return "has a list that is not in ascending order";
-	return NULL;
-}
-
-/* Hands out those entries of the set that are in the window. */
-static void hand_out(const struct reading *r, size_t index)
-{
-	const struct js_held_window *w = r->window;
-	const struct set *s = &r->set;
-
-	for (size_t i = 0; i < s->n; i++)
+	for (size_t i = 0; s->ids != NULL && i < s->n; i++)
 		if (s->ids[i] >= w->low && s->ids[i] <= w->high)
 			w->fn(w->ctx, index, s->ids[i]);
-	if (s->n > 0 || s->size == 0)
+	if (s->ids != NULL || s->n == 0)
 		return;
 	for (uint64_t e = s->first > w->low ? s->first : w->low; e <= s->last && e <= w->high; e++)
 		w->fn(w->ctx, index, e);
 }
 
-/* The part of a filter that keeps to sets with numbers in the window. */
-static void only_window(const struct reading *r, struct js_sql *sql)
+/* What is wrong with a span's row by itself, or NULL; counts its entries. */
+static const char *judge_span(struct js_checked *c, const struct js_set *s)
 {
-	char low[JS_IDS_WIDTH], high[JS_IDS_WIDTH];
+	uint64_t none, *const counts[] = {&c->report.ready, &c->report.waiting, &c->report.held};
+	const struct js_place *p = &s->place;
 
-	if (r->window == NULL)
-		return;
-	js_span_write_ids(low, &r->window->low, 1);
-	js_span_write_ids(high, &r->window->high, 1);
-	js_sql_add(sql, " AND IF(t.ids IS NULL,t.lo<=%u AND t.hi>=%u," FIRST_IN_LIST "<=%x AND " LAST_IN_LIST ">=%x)",
-		   r->window->high, r->window->low, (const void *)high, (size_t)JS_IDS_WIDTH - 1, (const void *)low,
-		   (size_t)JS_IDS_WIDTH - 1);
+	*(p->class <= JS_HELD ? counts[p->class] : &none) += s->n;
+	if (s->fault != NULL)
+		return s->fault;
+	if (p->class > JS_HELD)
+		return "is of a class that does not exist";
+	if (p->pos != (c->lifo ? -(int64_t)s->first : (int64_t)s->last))
+		return "has a pos that does not match its entries";
+	if (p->class == JS_WAITING && !s->due)
+		return "is waiting, but has no time when it is due";
+	if (p->class != JS_WAITING && s->due)
+		return "is not waiting, but has a time when it is due";
+	return p->class == JS_HELD && !s->pushed ? "is held for a push that does not exist" : NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------- spans */
-
-static const char *const class_word[] = {"ready", "waiting", "held"};
-
-/* What is wrong with a span's row by itself. */
-static void judge_span(struct reading *r, const struct js_holder *h, const struct js_row *row, const char *fault)
+/* The same of a claim. */
+static const char *judge_claim(const struct js_set *s)
 {
-	struct js_checked *c = r->c;
-	const struct set *s = &r->set;
-	int64_t pos = c->lifo ? -(int64_t)s->first : (int64_t)s->last;
-	int no_due = (int)js_row_u64(row, 9), pushed = (int)js_row_u64(row, 10);
-	const char *what = h->class < 3 ? class_word[h->class] : "nameless";
+	if (s->fault != NULL)
+		return s->fault;
+	if (s->place.open == 0)
+		return "has no open entry left, and should have been deleted";
+	return s->place.open > s->n ? "has more open entries than it holds" : NULL;
+}
 
-	if (h->class == JS_READY)
-		c->report.ready += s->size;
-	else if (h->class == JS_WAITING)
-		c->report.waiting += s->size;
-	else if (h->class == JS_HELD)
-		c->report.held += s->size;
-	if (fault == NULL && h->class > JS_HELD)
-		fault = "is of a class that does not exist";
-	if (fault == NULL && pos != h->pos)
-		fault = "has a pos that does not match its entries";
-	if (fault == NULL && h->class == JS_WAITING && no_due)
-		fault = "is waiting, but has no time when it is due";
-	if (fault == NULL && h->class != JS_WAITING && !no_due)
-		fault = "is not waiting, but has a time when it is due";
-	if (fault == NULL && h->class == JS_HELD && !pushed)
-		fault = "is held for a push that does not exist";
+static void judge_set(struct js_checked *c, int claims, const struct js_set *s)
+{
+	const char *fault = claims ? judge_claim(s) : judge_span(c, s);
+	char name[JS_PLACE_NAME];
+
 	if (fault != NULL)
-		js_found(&c->findings, JOBSTACK_FAULT_SPAN, s->first,
-			 "the %s span at rank %" PRId64 ", pos %" PRId64 " (entries %" PRIu64 " to %" PRIu64 ") %s",
-			 what, h->rank, h->pos, s->first, s->last, fault);
+		js_found(&c->findings, claims ? JOBSTACK_FAULT_CLAIM : JOBSTACK_FAULT_SPAN, s->first,
+			 "%s (entries %" PRIu64 " to %" PRIu64 ") %s", js_place_name(&s->place, name), s->first,
+			 s->last, fault);
 	if (s->last > c->last)
 		js_found(&c->findings, JOBSTACK_FAULT_STRAY, s->first > c->last ? s->first : c->last + 1,
-			 "the %s span at rank %" PRId64 ", pos %" PRId64 " reaches to entry %" PRIu64
-			 ", but the last entry is %" PRIu64,
-			 what, h->rank, h->pos, s->last, c->last);
+			 "%s reaches to entry %" PRIu64 ", but the last entry is %" PRIu64,
+			 js_place_name(&s->place, name), s->last, c->last);
 }
 
-static void take_span(void *ctx, const struct js_row *row)
+/* The index of a claim in the list, which is in the order of the key. */
+static size_t find_claim(const struct js_places *places, const struct js_place *claim)
 {
-	struct reading *r = ctx;
-	struct js_holder h = {.keeper = JS_ALIVE};
-	const char *fault;
-
-	if (row == NULL)
-		return;
-	r->rows++;
-	r->at[0] = h.class = (unsigned)js_row_u64(row, 0);
-	r->rank = h.rank = js_row_i64(row, 1);
-	r->pos = h.pos = js_row_i64(row, 2);
-	h.attempt = (uint32_t)js_row_u64(row, 6);
-	h.fails = (uint32_t)js_row_u64(row, 7);
-	h.losses = (uint32_t)js_row_u64(row, 8);
-	fault = read_set(row, 3, &r->set);
-	if (r->window == NULL)
-		judge_span(r, &h, row, fault);
-	else {
-		add_holder(r->holders, &h);
-		if (!r->holders->memory.failed)
-			hand_out(r, r->holders->n - 1);
-	}
-}
-
-static int read_spans(struct reading *r, struct jobstack_error *error)
-{
-	int status = 0, more = 0;
-
-	do {
-		struct js_sql sql = {0};
-
-		js_sql_add(&sql,
-			   "SELECT t.class,t.`rank`,t.pos,t.lo,t.hi,t.ids,t.attempt,t.fails,t.losses,t.due IS NULL,"
-			   "EXISTS(SELECT 1 FROM push u WHERE u.push_id=t.push_id AND u.stack_id=t.stack_id) "
-			   "FROM span t FORCE INDEX(PRIMARY) WHERE t.stack_id=%u",
-			   r->c->id);
-		if (more)
-			js_sql_add(&sql,
-				   " AND (t.class>%u OR (t.class=%u AND t.`rank`>%d) OR (t.class=%u AND t.`rank`=%d "
-				   "AND t.pos>%d))",
-				   r->at[0], r->at[0], r->rank, r->at[0], r->rank, r->pos);
-		only_window(r, &sql);
-		js_sql_stmt(&sql, " ORDER BY t.stack_id,t.class,t.`rank`,t.pos LIMIT %u", (uint64_t)PAGE);
-		r->rows = 0;
-		status = js_view_query(r->c->handle->db, &sql, take_span, r, error);
-		more = 1;
-	} while (status == 0 && r->rows == PAGE);
-	return status == 0 && r->holders->memory.failed ? js_error_memory(error) : status;
-}
-
-int js_check_spans(struct js_checked *c, const struct js_held_window *window, struct js_holders *holders,
-		   struct jobstack_error *error)
-{
-	struct reading r = {.c = c, .holders = holders, .window = window};
-
-	reset_holders(holders);
-	return read_spans(&r, error);
-}
-
-/* -------------------------------------------------------------------------------------------------------- claims */
-
-/* What is wrong with a claim's row by itself. */
-static void judge_claim(struct reading *r, struct js_holder *h, const char *fault)
-{
-	struct js_checked *c = r->c;
-	const struct set *s = &r->set;
-
-	h->first = s->first;
-	if (fault == NULL && h->open == 0)
-		fault = "has no open entry left, and should have been deleted";
-	if (fault == NULL && h->open > s->size)
-		fault = "has more open entries than it holds";
-	if (fault != NULL)
-		js_found(&c->findings, JOBSTACK_FAULT_CLAIM, s->first,
-			 "claim %" PRIu64 " of worker %" PRIu64 " (entries %" PRIu64 " to %" PRIu64 ") %s", h->no,
-			 h->worker, s->first, s->last, fault);
-	if (s->last > c->last)
-		js_found(&c->findings, JOBSTACK_FAULT_STRAY, s->first > c->last ? s->first : c->last + 1,
-			 "claim %" PRIu64 " of worker %" PRIu64 " reaches to entry %" PRIu64
-			 ", but the last entry is %" PRIu64,
-			 h->no, h->worker, s->last, c->last);
-}
-
-/* The place of a claim in the list, which is in the order of the key. */
-static size_t find_claim(const struct js_holders *h, uint64_t worker, uint64_t no)
-{
-	size_t low = 0, high = h->n;
+	size_t low = 0, high = places->n;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		const struct js_holder *m = &h->list[middle];
+		const struct js_place *m = &places->list[middle];
 
-		if (m->worker < worker || (m->worker == worker && m->no < no))
+		if (m->worker < claim->worker || (m->worker == claim->worker && m->no < claim->no))
 			low = middle + 1;
 		else
 			high = middle;
@@ -254,67 +107,47 @@ static size_t find_claim(const struct js_holders *h, uint64_t worker, uint64_t n
 	return low;
 }
 
-static void take_claim(void *ctx, const struct js_row *row)
+static void take_checked_set(void *ctx, const struct js_set *set)
 {
 	struct reading *r = ctx;
-	struct js_holder h = {.keeper = JS_ALIVE};
-	const char *fault;
-	size_t index;
+	struct js_places *places = r->places;
+	int claims = r->query.claims;
+	size_t index = places->n;
 
-	if (row == NULL)
+	if (set == NULL)
 		return;
-	r->rows++;
-	r->at[0] = h.worker = js_row_u64(row, 0);
-	r->at[1] = h.no = js_row_u64(row, 1);
-	h.attempt = (uint32_t)js_row_u64(row, 5);
-	h.fails = (uint32_t)js_row_u64(row, 6);
-	h.losses = (uint32_t)js_row_u64(row, 7);
-	h.open = js_row_u64(row, 8);
-	h.keeper = (enum js_keeper)js_row_u64(row, 9);
-	fault = read_set(row, 2, &r->set);
-	if (r->window == NULL) {
-		judge_claim(r, &h, fault);
-		add_holder(r->holders, &h);
-		return;
-	}
-	index = find_claim(r->holders, h.worker, h.no);
-	if (index < r->holders->n)
-		hand_out(r, index);
+	if (r->window == NULL)
+		judge_set(r->c, claims, set);
+	if (claims == (r->window == NULL)) {
+		js_buf_add(&places->memory, &set->place, sizeof(set->place));
+		places->list = (struct js_place *)(void *)places->memory.data;
+		places->n = places->memory.len / sizeof(set->place);
+	} else if (claims)
+		index = find_claim(places, &set->place);
+	if (r->window != NULL && index < places->n)
+		walk_window(r->window, set, index);
 }
 
-static int read_claims(struct reading *r, struct jobstack_error *error)
-{
-	int status = 0, more = 0;
-
-	do {
-		struct js_sql sql = {0};
-
-		js_sql_add(&sql,
-			   "SELECT t.worker_id,t.claim_no,t.lo,t.hi,t.ids,t.attempt,t.fails,t.losses,t.open,"
-			   "IF(w.worker_id IS NULL,2,IF(w.stack_id<>t.stack_id,3,w.ended IS NOT NULL)) "
-			   "FROM claim t FORCE INDEX(PRIMARY) LEFT JOIN worker w ON w.worker_id=t.worker_id WHERE "
-			   "t.stack_id=%u",
-			   r->c->id);
-		if (more)
-			js_sql_add(&sql, " AND (t.worker_id>%u OR (t.worker_id=%u AND t.claim_no>%u))", r->at[0],
-				   r->at[0], r->at[1]);
-		only_window(r, &sql);
-		js_sql_stmt(&sql, " ORDER BY t.stack_id,t.worker_id,t.claim_no LIMIT %u", (uint64_t)PAGE);
-		r->rows = 0;
-		status = js_view_query(r->c->handle->db, &sql, take_claim, r, error);
-		more = 1;
-	} while (status == 0 && r->rows == PAGE);
-	return status == 0 && r->holders->memory.failed ? js_error_memory(error) : status;
-}
-
-int js_check_claims(struct js_checked *c, const struct js_held_window *window, struct js_holders *holders,
+int js_check_places(struct js_checked *c, int claims, const struct js_held_window *window, struct js_places *places,
 		    struct jobstack_error *error)
 {
-	struct reading r = {.c = c, .holders = holders, .window = window};
+	struct reading r = {.c = c, .places = places, .window = window};
 
-	if (window == NULL)
-		reset_holders(holders);
-	return read_claims(&r, error);
+	r.query = (struct js_set_query){.handle = c->handle,
+					.stack = c->id,
+					.claims = claims,
+					.last_class = UINT32_MAX,
+					.low = window != NULL ? window->low : 0,
+					.high = window != NULL ? window->high : 0,
+					.page = PAGE,
+					.fn = take_checked_set,
+					.ctx = &r};
+	if (!claims || window == NULL) {
+		js_buf_reset(&places->memory);
+		places->n = 0;
+	}
+	JS_TRY(js_sets_read(&r.query, error));
+	return places->memory.failed ? js_error_memory(error) : 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------ orphans */
@@ -348,6 +181,6 @@ int js_check_orphans(struct js_checked *c, struct jobstack_error *error)
 	js_sql_stmt(&sql, ORPHANS("worker"));
 	js_sql_stmt(&sql, ORPHANS("push"));
 	js_sql_stmt(&sql, ORPHANS("gate"));
-	status = js_view_query(c->handle->db, &sql, take_orphans, c, error);
+	status = js_db_query(c->handle->db, &sql, take_orphans, c, error);
 	return status == 0 && (c->findings.memory.failed || c->findings.bytes.failed) ? js_error_memory(error) : status;
 }

@@ -1,49 +1,47 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Spans and claims as a check reads them.
+ * What the files of the check share: the stack, and its spans and claims as a check reads them.
  */
 #pragma once
 
-#include "core/checked.h"
-#include "core/span.h"
+#include "core/findings.h"
+#include "core/set.h"
 
-/* Who has a claim. */
-enum js_keeper { JS_ALIVE, JS_ENDED, JS_MISSING, JS_FOREIGN };
-
-/* A span or a claim, without its entries. */
-struct js_holder {
-	unsigned class;
-	int64_t rank, pos;
-	uint32_t attempt, fails, losses;
-	/* the rest is of claims */
-	uint64_t worker, no, first;
-	uint64_t open, seen; /* entries without an outcome: what it says; what was found */
-	enum js_keeper keeper;
+/* The stack as the view shows it. */
+struct js_checked {
+	struct jobstack *handle;
+	uint64_t id, tail, pushed, named;
+	int lifo, has_names; /* named is not NULL */
+	int64_t done, dead;
+	uint64_t last; /* numbers from 1 to this are looked at one by one */
+	struct js_findings findings;
+	struct jobstack_check_report report;
 };
 
-struct js_holders {
-	struct js_holder *list; /* in the memory */
+struct js_places {
+	struct js_place *list; /* in the memory */
 	size_t n;
 	struct js_buf memory;
 };
 
-/* A window of entry numbers.  FN is called for each entry of a span or a claim that lies in it; INDEX is the holder's
- * place in the list. */
+/* A window of entry numbers.  FN is called for each entry of a span or a claim that lies in it; INDEX is the place's
+ * index in the list. */
 struct js_held_window {
 	uint64_t low, high;
 	void (*fn)(void *ctx, size_t index, uint64_t entry);
 	void *ctx;
 };
 
-/* With WINDOW NULL, reads all spans: counts their entries in the report, and tells what is wrong with each by itself.
- * Else reads the spans that hold entries of the window into HOLDERS (those that are there go). */
-int js_check_spans(struct js_checked *c, const struct js_held_window *window, struct js_holders *holders,
-		   struct jobstack_error *error);
-
-/* The same for claims; but HOLDERS are all of them, in the order of their key, as the call without a window makes
- * them. */
-int js_check_claims(struct js_checked *c, const struct js_held_window *window, struct js_holders *holders,
+/* With WINDOW NULL, reads all spans, or all CLAIMS: counts the entries of spans in the report, and reports what is
+ * wrong with each row by itself.  PLACES then has all claims, in the order of their key.  Else reads those that hold
+ * entries of the window.  PLACES then has the spans that were read; with CLAIMS it must be as the call without a window
+ * made it. */
+int js_check_places(struct js_checked *c, int claims, const struct js_held_window *window, struct js_places *places,
 		    struct jobstack_error *error);
 
-/* Tells which tables have rows of stacks that are not there, in the view. */
+/* Names a place: "the ready span at rank 0, pos 12". */
+#define JS_PLACE_NAME 120
+const char *js_place_name(const struct js_place *place, char text[JS_PLACE_NAME]);
+
+/* Reports which tables have rows of stacks that do not exist, in the view. */
 int js_check_orphans(struct js_checked *c, struct jobstack_error *error);

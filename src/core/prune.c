@@ -14,10 +14,11 @@
 #include "core/core.h"
 #include "core/item.h"
 #include "core/leftover.h"
-#include "core/span.h"
+#include "core/set.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PAGE 20000 /* attempts looked at by one query */
 #define CHUNK 500  /* entries in one transaction */
@@ -27,7 +28,7 @@
 
 struct done {
 	uint64_t entry, attempts; /* the number of the last one is how many there are */
-	int claimed;
+	int claimed;		  /* or for another reason not to be removed */
 };
 
 struct pruning {
@@ -66,39 +67,45 @@ static void take_done(void *ctx, const struct js_row *row)
 static void mark_claimed(void *ctx, const struct js_row *row)
 {
 	struct pruning *p = ctx;
-	uint64_t ids[JS_IDS_MAX], first, n;
-	int list = row == NULL ? -1 : js_span_read_set(row, 0, &first, &n, ids);
+	uint64_t ids[JS_IDS_MAX];
+	struct js_set set;
 	size_t i;
 
-	if (list == 0)
-		for (i = js_span_find(p->list, p->n, sizeof(*p->list), first); i < p->n && p->list[i].entry - first < n;
-		     i++)
-			p->list[i].claimed = 1;
-	for (size_t k = 0; list == 1 && k < n; k++) {
+	if (row == NULL)
+		return;
+	js_set_read(&set, row, 0, ids); /* `jobstack check` tells what is wrong with it */
+	i = js_span_find(p->list, p->n, sizeof(*p->list), set.first);
+	for (; set.ids == NULL && i < p->n && p->list[i].entry - set.first < set.n; i++)
+		p->list[i].claimed = 1;
+	for (size_t k = 0; set.ids != NULL && k < set.n; k++) {
 		i = js_span_find(p->list, p->n, sizeof(*p->list), ids[k]);
 		if (i < p->n && p->list[i].entry == ids[k])
 			p->list[i].claimed = 1;
 	}
-	/* neither of both: `jobstack check` tells */
+}
+
+/* Takes the claimed entries out of a list.  Returns how many are left. */
+static size_t drop_claimed(struct done *list, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!list[i].claimed)
+			list[kept++] = list[i];
+	return kept;
 }
 
 /* Leaves out of the page what stands in claims. */
 static int leave_claimed(struct pruning *p, struct jobstack_error *error)
 {
-	size_t n = 0;
-	int status;
-
 	if (p->n == 0)
 		return 0;
-	status = js_handle_ask(
+	JS_TRY(js_handle_ask(
 		p->handle, mark_claimed, p, error,
 		"SELECT lo,hi,ids FROM claim WHERE stack_id=%u AND (ids IS NOT NULL OR (hi>=%u AND lo<=%u))",
-		p->stack.id, p->list[0].entry, p->list[p->n - 1].entry);
-	for (size_t i = 0; i < p->n; i++)
-		if (!p->list[i].claimed)
-			p->list[n++] = p->list[i];
-	p->n = n;
-	return status;
+		p->stack.id, p->list[0].entry, p->list[p->n - 1].entry));
+	p->n = drop_claimed(p->list, p->n);
+	return 0;
 }
 
 static void add_entries(struct js_sql *sql, const struct done *list, size_t n)
@@ -113,22 +120,19 @@ static void add_entries(struct js_sql *sql, const struct done *list, size_t n)
 /* The page behind p->low, by the primary key of attempt. */
 static int read_done_page(struct pruning *p, struct jobstack_error *error)
 {
-	int status = js_handle_ask_number(
+	JS_TRY(js_handle_ask_number(
 		p->handle, &p->high, error,
 		"SELECT entry_id FROM attempt WHERE stack_id=%u AND entry_id>%u ORDER BY entry_id,attempt LIMIT 1 "
 		"OFFSET %u",
-		p->stack.id, p->low, (uint64_t)PAGE - 1);
-
-	if (status != 0)
-		return status;
+		p->stack.id, p->low, (uint64_t)PAGE - 1));
 	if (p->high > p->end)
 		p->high = p->end;
-	status = js_handle_ask(
+	JS_TRY(js_handle_ask(
 		p->handle, take_done, p, error,
 		"SELECT entry_id,attempt FROM attempt WHERE stack_id=%u AND entry_id>%u AND entry_id<=%u AND "
 		"final=1 AND ended<%t ORDER BY entry_id",
-		p->stack.id, p->low, p->high, p->before_us);
-	return status == 0 ? leave_claimed(p, error) : status;
+		p->stack.id, p->low, p->high, p->before_us));
+	return leave_claimed(p, error);
 }
 
 /* --------------------------------------------------------------------------------------------------- the archive */
@@ -189,9 +193,8 @@ static int remove_chunk(struct pruning *p, const struct done *list, size_t n, in
 	uint64_t id = p->stack.id, earlier = attempts_of(list, n) - n;
 	struct js_sql sql = {0};
 
-	js_sql_stmt(&sql, "UPDATE stack SET done=done-%u,pruned=pruned+%u WHERE stack_id=%u AND state<3", (uint64_t)n,
+	js_sql_must(&sql, "UPDATE stack SET done=done-%u,pruned=pruned+%u WHERE stack_id=%u AND state<3", (uint64_t)n,
 		    (uint64_t)n, id);
-	js_sql_guard(&sql, 1);
 	js_sql_add(&sql, "DELETE FROM attempt WHERE stack_id=%u AND final=1", id);
 	add_entries(&sql, list, n);
 	for (size_t i = 0; i < n; i++)
@@ -212,47 +215,37 @@ static int remove_chunk(struct pruning *p, const struct done *list, size_t n, in
 	return js_db_commit(p->handle->db, &sql, lost, error);
 }
 
-struct remaining {
+struct chunk {
 	struct done list[CHUNK];
 	size_t n;
 };
 
-static void take_remaining(void *ctx, const struct js_row *row)
+static void mark_still_done(void *ctx, const struct js_row *row)
 {
-	struct remaining *r = ctx;
+	struct chunk *c = ctx;
+	size_t at = row == NULL ? c->n : js_span_find(c->list, c->n, sizeof(*c->list), js_row_u64(row, 0));
 
-	if (row == NULL)
-		r->n = 0;
-	else if (r->n < CHUNK)
-		r->list[r->n++] = (struct done){js_row_u64(row, 0), js_row_u64(row, 1), 0};
+	for (size_t i = 0; row == NULL && i < c->n; i++)
+		c->list[i].claimed = 1;
+	if (at < c->n && c->list[at].entry == js_row_u64(row, 0) && c->list[at].attempts == js_row_u64(row, 1))
+		c->list[at].claimed = 0;
 }
 
-/* A guard said no: what of the chunk is still to go, at the same attempt?  (Nothing, too, if an earlier try of ours had
- * arrived.) */
-static int read_still_done(struct pruning *p, const struct remaining *tried, struct remaining *r,
-			   struct jobstack_error *error)
+/* A guard said no: keeps of the chunk what is still done, at the same attempt.  (That is nothing, too, if an earlier
+ * try of ours had arrived.) */
+static int keep_still_done(struct pruning *p, struct chunk *c, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
-	size_t n = 0;
-	int status = js_stack_find(p->handle, p->stack.name, &p->stack, error);
 
-	if (status == 0 && p->stack.state == JOBSTACK_DROPPING)
-		status = js_stack_refuse(p->handle, p->stack.name, error);
-	if (status != 0)
-		return status;
+	JS_TRY(js_stack_find(p->handle, p->stack.name, &p->stack, error));
+	if (p->stack.state == JOBSTACK_DROPPING)
+		return js_stack_refuse(p->handle, p->stack.name, error);
 	js_sql_add(&sql, "SELECT entry_id,attempt FROM attempt WHERE stack_id=%u AND final=1", p->stack.id);
-	add_entries(&sql, r->list, r->n);
+	add_entries(&sql, c->list, c->n);
 	js_sql_stmt(&sql, " ORDER BY entry_id");
-	status = js_db_query(p->handle->db, &sql, take_remaining, r, error);
-	for (size_t i = 0; status == 0 && i < r->n; i++) {
-		size_t at = js_span_find(tried->list, tried->n, sizeof(struct done), r->list[i].entry);
-
-		if (at < tried->n && tried->list[at].entry == r->list[i].entry &&
-		    tried->list[at].attempts == r->list[i].attempts)
-			r->list[n++] = r->list[i];
-	}
-	r->n = n;
-	return status;
+	JS_TRY(js_db_query(p->handle->db, &sql, mark_still_done, c, error));
+	c->n = drop_claimed(c->list, c->n);
+	return 0;
 }
 
 static void count_pruned(struct pruning *p, const struct done *list, size_t n)
@@ -263,90 +256,82 @@ static void count_pruned(struct pruning *p, const struct done *list, size_t n)
 
 static int prune_chunk(struct pruning *p, const struct done *list, size_t n, struct jobstack_error *error)
 {
-	struct remaining r = {.n = n};
-	int status = 0, lost = 0;
+	struct chunk left = {.n = n};
+	int status, lost = 0;
 
 	if (p->o->dry_run) {
 		count_pruned(p, list, n);
 		return 0;
 	}
-	for (size_t i = 0; i < n; i++)
-		r.list[i] = list[i];
-	for (unsigned race = 0; status == 0 && r.n > 0; race++) {
+	memcpy(left.list, list, n * sizeof(*list));
+	for (unsigned race = 0; left.n > 0; race++) {
 		uint64_t id = p->stack.id;
-		struct remaining tried = r;
+		struct chunk tried = left;
 
 		if (race == RACES_MAX)
 			return js_error_set(error, JOBSTACK_EBUG,
 					    "entries of the stack \"%s\" from %" PRIu64
 					    " on can't be removed, though they are done: run `jobstack check -s %s`",
-					    p->stack.name, r.list[0].entry, p->stack.name);
+					    p->stack.name, left.list[0].entry, p->stack.name);
 		if (p->o->item != NULL)
-			status = archive_entries(p, r.list, r.n, error);
-		if (status == 0)
-			status = remove_chunk(p, r.list, r.n, &lost, error);
+			JS_TRY(archive_entries(p, left.list, left.n, error));
+		status = remove_chunk(p, left.list, left.n, &lost, error);
 		if (status == 0) {
-			count_pruned(p, r.list, r.n);
+			count_pruned(p, left.list, left.n);
 			return 0;
 		}
-		if (status == JS_DB_GUARD)
-			status = read_still_done(p, &tried, &r, error);
-		if (status == 0 && p->stack.id != id)
+		if (status != JS_DB_GUARD)
+			return status;
+		JS_TRY(keep_still_done(p, &left, error));
+		if (p->stack.id != id)
 			return js_stack_refuse_dropped(p->stack.name, error);
-		if (status == 0 && lost && r.n == 0)
+		if (lost && left.n == 0)
 			count_pruned(p, tried.list, tried.n);
 	}
-	return status;
+	return 0;
 }
 
 /* ----------------------------------------------------------------------------------------------------- all of it */
 
+static int report_progress(const struct pruning *p, uint64_t entry, struct jobstack_error *error)
+{
+	return p->o->progress != NULL && p->o->progress(p->o->ctx, entry, p->end) != 0 ? refuse_stopped(p, error) : 0;
+}
+
 static int prune_page(struct pruning *p, struct jobstack_error *error)
 {
-	int status = read_done_page(p, error);
-
-	for (size_t at = 0; status == 0 && at < p->n; at += CHUNK) {
+	JS_TRY(read_done_page(p, error));
+	for (size_t at = 0; at < p->n; at += CHUNK) {
 		size_t n = p->n - at < CHUNK ? p->n - at : CHUNK;
 
-		status = prune_chunk(p, p->list + at, n, error);
-		if (status == 0 && p->o->progress != NULL &&
-		    p->o->progress(p->o->ctx, p->list[at + n - 1].entry, p->end) != 0)
-			status = refuse_stopped(p, error);
+		JS_TRY(prune_chunk(p, p->list + at, n, error));
+		JS_TRY(report_progress(p, p->list[at + n - 1].entry, error));
 	}
-	if (status == 0)
-		status = js_leftover_look(p->left, p->low, p->high, p->o->dry_run ? p->before_us : -1, error);
-	if (status == 0 && p->o->progress != NULL && p->o->progress(p->o->ctx, p->high, p->end) != 0)
-		status = refuse_stopped(p, error);
-	return status;
+	JS_TRY(js_leftover_look(p->left, p->low, p->high, p->o->dry_run ? p->before_us : -1, error));
+	return report_progress(p, p->high, error);
 }
 
 /* Reads how far to go in time and in numbers. */
 static int read_bounds(struct pruning *p, uint64_t *now_us, struct jobstack_error *error)
 {
-	int status = js_handle_ask_number(p->handle, now_us, error,
-					  "SELECT TIMESTAMPDIFF(MICROSECOND,'1970-01-01',UTC_TIMESTAMP(6))");
-
-	if (status == 0)
-		status = js_handle_ask_number(p->handle, &p->end, error,
-					      "SELECT COALESCE(MAX(entry_id),0) FROM attempt WHERE stack_id=%u",
-					      p->stack.id);
+	JS_TRY(js_handle_ask_number(p->handle, now_us, error,
+				    "SELECT TIMESTAMPDIFF(MICROSECOND,'1970-01-01',UTC_TIMESTAMP(6))"));
 	p->before_us = (int64_t)*now_us - p->o->older_us;
 	if (p->before_us < 0)
 		p->before_us = 0;
-	return status;
+	return js_handle_ask_number(p->handle, &p->end, error,
+				    "SELECT COALESCE(MAX(entry_id),0) FROM attempt WHERE stack_id=%u", p->stack.id);
 }
 
 static int prune_all(struct pruning *p, struct jobstack_error *error)
 {
-	uint64_t now_us = 0;
-	int status = read_bounds(p, &now_us, error);
+	uint64_t now_us;
+	int status;
 
-	if (status == 0)
-		status = js_leftover_new(&p->left, p->handle, p->stack.id, p->before_us, (int64_t)now_us, error);
-	while (status == 0 && p->low < p->end) {
+	JS_TRY(read_bounds(p, &now_us, error));
+	JS_TRY(js_leftover_new(&p->left, p->handle, p->stack.id, p->before_us, (int64_t)now_us, error));
+	for (status = 0; status == 0 && p->low < p->end; p->low = p->high)
 		status = prune_page(p, error);
-		p->low = p->high;
-	}
 	if (status == 0)
 		status = js_leftover_remove(p->left, p->o->dry_run, &p->result, error);
 	js_leftover_free(p->left);

@@ -35,60 +35,50 @@ static int set_policy(struct js_pushing *p, struct jobstack_error *error)
 	if (policy.max_attempts < 0 && policy.max_losses < 0 && policy.retry_delay_us < 0 && policy.max_running < 0 &&
 	    policy.max_failures < 0)
 		return 0;
-	status = js_stack_policy_sql(&sql, p->stack.id, &policy, error);
-	if (status == 0)
-		status = js_db_commit(p->handle->db, &sql, NULL, error);
+	JS_TRY(js_stack_policy_sql(&sql, p->stack.id, &policy, error));
+	status = js_db_commit(p->handle->db, &sql, NULL, error);
 	return status == JS_DB_GUARD ? 0 : status; /* it is being dropped: the first chunk tells */
 }
 
 static int begin_once(struct js_pushing *p, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
-	int lost, status = js_stack_make(p->handle, p->stack_name, p->options->lifo, &p->stack, error);
+	int lost, status;
 
-	if (status == 0 && p->stack.state == JOBSTACK_DROPPING)
-		status = js_stack_refuse(p->handle, p->stack_name, error);
-	if (status == 0)
-		status = js_discard_abandoned(p->handle, p->stack.id, error);
-	if (status == 0)
-		status = set_policy(p, error);
-	if (status == 0 && p->options->unique)
-		status = js_unique_complete(p, error);
-	if (status != 0)
-		return status;
+	JS_TRY(js_stack_make(p->handle, p->stack_name, p->options->lifo, &p->stack, error));
+	if (p->stack.state == JOBSTACK_DROPPING)
+		return js_stack_refuse(p->handle, p->stack_name, error);
+	JS_TRY(js_discard_abandoned(p->handle, p->stack.id, error));
+	JS_TRY(set_policy(p, error));
+	if (p->options->unique)
+		JS_TRY(js_unique_complete(p, error));
 	js_file_random(p->token, sizeof(p->token));
 	js_stack_mark_sql(&sql, p->stack.id);
-	js_sql_stmt(&sql,
+	js_sql_must(&sql,
 		    "INSERT INTO push(token,stack_id,atomic,started,beat) SELECT "
 		    "%k,stack_id,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6)" JS_STACK_KEPT,
 		    p->token, (uint64_t)(p->options->atomic != 0), p->stack.id);
-	js_sql_guard(&sql, 1);
 	status = js_db_commit(p->handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)
-		status = js_stack_refuse(p->handle, p->stack_name, error);
-	if (status == JS_DB_DUPLICATE && lost)
-		status = 0;
-	if (status != 0)
+		return js_stack_refuse(p->handle, p->stack_name, error);
+	if (status != 0 && !(status == JS_DB_DUPLICATE && lost))
 		return status;
-	status = js_handle_ask_number(p->handle, &p->push_id, error, "SELECT push_id FROM push WHERE token=%k",
-				      p->token);
-	if (status == 0)
-		status = js_handle_ask_number(p->handle, &p->result.before, error,
-					      "SELECT pushed FROM stack WHERE stack_id=%u", p->stack.id);
+	JS_TRY(js_handle_ask_number(p->handle, &p->push_id, error, "SELECT push_id FROM push WHERE token=%k",
+				    p->token));
+	JS_TRY(js_handle_ask_number(p->handle, &p->result.before, error, "SELECT pushed FROM stack WHERE stack_id=%u",
+				    p->stack.id));
 	p->beat_us = jobstack_now_us();
-	p->begun = status == 0;
-	return status;
+	p->begun = 1;
+	return 0;
 }
 
 /* The stack is needed: the first name has come.  One that was dropped before we had a row in it is made anew. */
 static int begin_push(struct js_pushing *p, struct jobstack_error *error)
 {
-	int status = begin_once(p, error);
+	int status;
 
-	for (unsigned drops = 0; status == JOBSTACK_EMISSING && drops < DROPS_MAX; drops++) {
+	for (unsigned drops = 0; (status = begin_once(p, error)) == JOBSTACK_EMISSING && drops < DROPS_MAX; drops++)
 		js_error_clear(error);
-		status = begin_once(p, error);
-	}
 	return status;
 }
 
@@ -127,12 +117,12 @@ static int is_old(const struct js_pushing *p)
  * be written while the stack is locked: there chunks stay small. */
 static int ask_for_loads(struct js_pushing *p, struct jobstack_error *error)
 {
-	int status = p->begun ? 0 : begin_push(p, error);
+	int status = JOBSTACK_NOTHING;
 
-	if (status == 0 && !p->options->unique && !p->stack.named)
+	if (!p->begun)
+		JS_TRY(begin_push(p, error));
+	if (!p->options->unique && !p->stack.named)
 		status = js_db_loads_begin(p->handle->db, error);
-	else if (status == 0)
-		status = JOBSTACK_NOTHING;
 	p->loads = status == 0 ? JS_LOADS_YES : JS_LOADS_NO;
 	return status < 0 ? status : 0;
 }
@@ -209,11 +199,10 @@ static int publish_push(struct js_pushing *p, struct jobstack_error *error)
 	struct js_sql sql = {0};
 	int status, lost = 0;
 
-	js_sql_stmt(&sql,
+	js_sql_must(&sql,
 		    "UPDATE push SET seq=seq+1,ended=UTC_TIMESTAMP(6) WHERE push_id=%u AND token=%k AND seq=%u AND "
 		    "ended IS NULL",
 		    p->push_id, p->token, p->seq);
-	js_sql_guard(&sql, 1);
 	if (p->options->atomic)
 		js_sql_stmt(&sql, "UPDATE span SET class=0,push_id=NULL WHERE stack_id=%u AND class=2 AND push_id=%u",
 			    p->stack.id, p->push_id);

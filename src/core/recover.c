@@ -4,6 +4,7 @@
  * it was looked at keeps what it holds.
  */
 #define _GNU_SOURCE
+#include "base/error.h"
 #include "core/load.h"
 #include "core/step.h"
 
@@ -76,18 +77,16 @@ int jobstack_recover_own(struct jobstack *handle, const char *stack, uint64_t wo
 int jobstack_suspect(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq, const char *suspicion,
 		     struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
 	struct js_stack s;
 	char text[256];
-	int status = js_stack_find(handle, stack, &s, error);
+	int status;
 
-	if (status != 0)
-		return status;
+	JS_TRY(js_stack_find(handle, stack, &s, error));
 	/* the seq goes with it: once the worker has moved, it says nothing any more */
 	(void)snprintf(text, sizeof(text), "%" PRIu64 " %s", seq, suspicion);
-	js_sql_stmt(&sql, "UPDATE worker SET reason=%x WHERE worker_id=%u AND stack_id=%u AND seq=%u AND ended IS NULL",
-		    (const void *)text, strlen(text), worker, s.id, seq);
-	js_sql_guard(&sql, 1);
-	status = js_db_commit(handle->db, &sql, NULL, error);
+	status = js_handle_change(
+		handle, 1, NULL, error,
+		"UPDATE worker SET reason=%s WHERE worker_id=%u AND stack_id=%u AND seq=%u AND ended IS NULL",
+		(const char *)text, worker, s.id, seq);
 	return status == JS_DB_GUARD ? JOBSTACK_NOTHING : status;
 }

@@ -72,24 +72,22 @@ static int next_group(struct js_requeue *r, struct jobstack_error *error)
 	uint64_t left = r->filter.limit == 0 ? UINT64_MAX : r->filter.limit - r->result.requeued;
 	struct js_group *g = &r->group;
 	struct js_window w;
-	int status = 0;
 
 	g->n = 0;
 	g->relative = g->mixed = g->full = 0;
 	g->want = left < JS_GROUP_MAX ? (size_t)left : JS_GROUP_MAX;
 	js_window_begin(&w, &r->filter, g->last + 1, r->from.tail);
-	for (int pieces = 0; status == 0 && g->n < g->want && pieces < PIECES && js_window_next(&w);
-	     pieces += g->n > 0) {
-		status = read_piece(r, &w, error);
+	for (int pieces = 0; g->n < g->want && pieces < PIECES && js_window_next(&w); pieces += g->n > 0) {
+		JS_TRY(read_piece(r, &w, error));
 		if (g->full)
 			break;
 		js_window_done(&w, g->rows == JS_GROUP_MAX, g->seen);
-		if (status == 0 && g->rows == 0)
-			status = js_window_jump(&w, r->handle, r->done ? JS_NEXT_OF("attempt") : JS_NEXT_OF("dead"),
-						r->from.id, error);
+		if (g->rows == 0)
+			JS_TRY(js_window_jump(&w, r->handle, r->done ? JS_NEXT_OF("attempt") : JS_NEXT_OF("dead"),
+					      r->from.id, error));
 	}
 	g->next = g->full ? g->seen : w.last;
-	return status;
+	return 0;
 }
 
 int js_requeue_all(struct js_requeue *r, struct jobstack_error *error)
@@ -127,24 +125,23 @@ int js_requeue_count(struct js_requeue *r, struct jobstack_error *error)
 {
 	uint64_t there = 0, some;
 	struct js_window w;
-	int status = 0;
 
 	if (r->filter.entries == NULL || r->filter.entries_n == 0)
 		return 0;
 	js_window_begin(&w, &r->filter, 1, UINT64_MAX - 1);
-	while (status == 0 && js_window_next(&w)) {
+	while (js_window_next(&w)) {
 		struct js_sql sql = {0};
 
 		js_sql_add(&sql, "SELECT COUNT(*) FROM entry WHERE stack_id=%u", r->from.id);
 		js_window_sql(&sql, &w, "entry_id");
 		js_sql_add(&sql, ";");
-		status = js_handle_number(r->handle, &sql, &some, error);
-		there += status == 0 ? some : 0;
+		JS_TRY(js_db_query(r->handle->db, &sql, js_row_number, &some, error));
+		there += some;
 		js_window_done(&w, 0, 0);
 	}
 	r->result.missing = r->filter.entries_n - there;
 	r->result.refused = there > r->result.requeued ? there - r->result.requeued : 0;
-	return status;
+	return 0;
 }
 
 int js_requeue_same(const struct js_requeue *r, uint64_t id, struct jobstack_error *error)
@@ -170,13 +167,12 @@ static int settle_requeue(struct js_requeue *r, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 	uint64_t there;
-	int status;
 
 	js_sql_add(&sql, "SELECT (SELECT COUNT(*)=0 FROM stack WHERE stack_id=%u AND state<3)+COUNT(*)", r->from.id);
 	requeued_rows_sql(r, &sql, " FROM attempt WHERE stack_id=%u AND attempt=%u AND final=1",
 			  " FROM dead WHERE stack_id=%u AND attempt=%u AND to_stack IS NULL");
-	status = js_handle_number(r->handle, &sql, &there, error);
-	return status != 0 ? status : there == 0 ? 2 : JOBSTACK_NOTHING;
+	JS_TRY(js_db_query(r->handle->db, &sql, js_row_number, &there, error));
+	return there == 0 ? 2 : JOBSTACK_NOTHING;
 }
 
 static int requeue_group(struct js_requeue *r, struct jobstack_error *error)
@@ -189,11 +185,10 @@ static int requeue_group(struct js_requeue *r, struct jobstack_error *error)
 	if (r->dry_run)
 		return 0;
 	js_stack_lock_sql(&sql, r->from.id);
-	js_sql_stmt(&sql,
+	js_sql_must(&sql,
 		    r->done ? "UPDATE stack SET done=done-%u WHERE stack_id=%u AND state IN(0,1)"
 			    : "UPDATE stack SET dead=dead-%u WHERE stack_id=%u AND state IN(0,1)",
 		    (uint64_t)g->n, r->from.id);
-	js_sql_guard(&sql, 1);
 	requeued_rows_sql(r, &sql, "UPDATE attempt SET final=0 WHERE stack_id=%u AND attempt=%u AND final=1",
 			  "DELETE FROM dead WHERE stack_id=%u AND attempt=%u AND to_stack IS NULL");
 	js_sql_guard(&sql, g->n);
@@ -209,19 +204,18 @@ static int requeue_group(struct js_requeue *r, struct jobstack_error *error)
 /* The stack, to which something can go back. */
 static int find_open(struct js_requeue *r, const char *name, struct jobstack_error *error)
 {
-	int status = js_stack_find(r->handle, name, &r->from, error);
-
-	if (status == 0 && (r->from.state == JOBSTACK_CANCELLED || r->from.state == JOBSTACK_DROPPING))
-		return js_stack_refuse_state(name, r->from.state, "", error);
-	return status;
+	JS_TRY(js_stack_find(r->handle, name, &r->from, error));
+	return r->from.state == JOBSTACK_CANCELLED || r->from.state == JOBSTACK_DROPPING
+		       ? js_stack_refuse_state(name, r->from.state, "", error)
+		       : 0;
 }
 
 static int look_at_stack(struct js_requeue *r, struct jobstack_error *error)
 {
 	uint64_t id = r->from.id;
-	int status = find_open(r, r->from.name, error);
 
-	return status == 0 ? js_requeue_same(r, id, error) : status;
+	JS_TRY(find_open(r, r->from.name, error));
+	return js_requeue_same(r, id, error);
 }
 
 int js_requeue_begin(struct js_requeue *r, const struct jobstack_filter *filter, struct jobstack_requeue_result *result,

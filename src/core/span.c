@@ -39,6 +39,8 @@ int js_span_read_ids(const char *text, size_t len, size_t from, size_t n, uint64
 				return -1;
 			ids[i] = ids[i] << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'A' + 10);
 		}
+		if (text[JS_IDS_WIDTH - 1] != ',')
+			return -1;
 	}
 	return 0;
 }
@@ -58,20 +60,6 @@ size_t js_span_find(const void *list, size_t n, size_t size, uint64_t entry)
 			high = middle;
 	}
 	return low;
-}
-
-int js_span_read_set(const struct js_row *row, unsigned col, uint64_t *first, uint64_t *n, uint64_t ids[JS_IDS_MAX])
-{
-	uint64_t lo = js_row_u64(row, col), hi = js_row_u64(row, col + 1);
-	int list = row->col[col + 2] != NULL;
-
-	if (hi < lo || hi - lo == UINT64_MAX)
-		return -1;
-	*n = hi - lo + 1;
-	if (list && (*n > JS_IDS_MAX || js_span_read_ids(row->col[col + 2], row->len[col + 2], lo, *n, ids) != 0))
-		return -1;
-	*first = list ? ids[0] : lo;
-	return list;
 }
 
 static void insert_one(struct js_sql *sql, const struct js_stack *stack, const struct js_span *span,

@@ -61,10 +61,6 @@ void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, size_t
  * (uint64_t), ascending. */
 size_t js_span_find(const void *list, size_t n, size_t size, uint64_t entry);
 
-/* Reads the columns lo, hi and ids of ROW, from COL on: the first number and how many there are; IDS gets those of a
- * list. Returns 1 for a list, 0 for an interval, -1 if it is neither. */
-int js_span_read_set(const struct js_row *row, unsigned col, uint64_t *first, uint64_t *n, uint64_t ids[JS_IDS_MAX]);
-
 /* Writes the N entries IDS as a list of n * JS_IDS_WIDTH bytes. */
 void js_span_write_ids(char *text, const uint64_t *ids, size_t n);
 

@@ -71,42 +71,34 @@ int js_stack_refuse_entry(const char *name, uint64_t entry, struct jobstack_erro
 			    "there is no entry %" PRIu64 " in the stack \"%s\"", entry, name);
 }
 
+/* clang-format off */
+#define STACK_COLUMNS(X)                                                                                               \
+	X(id, "stack_id", U64) X(tail, "tail", U64) X(state, "state", U32) X(lifo, "lifo", FLAG)                       \
+	X(max_attempts, "max_attempts", U32) X(max_losses, "max_losses", U32) X(retry_delay_us, "retry_delay_us", I64) \
+	X(named, "named IS NOT NULL", FLAG) X(limited, "max_running IS NOT NULL", FLAG)
+/* clang-format on */
+
 static void take_stack(void *ctx, const struct js_row *row)
 {
-	struct js_stack *s = ctx;
+	struct js_stack *to = ctx;
+	unsigned c = 1;
 
-	if (row == NULL) {
-		s->id = 0;
+	to->id = 0;
+	if (row == NULL)
 		return;
-	}
-	s->id = js_row_u64(row, 0);
-	s->tail = js_row_u64(row, 1);
-	s->state = (enum jobstack_stack_state)js_row_u64(row, 2);
-	s->lifo = js_row_u64(row, 3) != 0;
-	s->max_attempts = (uint32_t)js_row_u64(row, 4);
-	s->max_losses = (uint32_t)js_row_u64(row, 5);
-	s->retry_delay_us = js_row_i64(row, 6);
-	s->named = row->col[7] != NULL;
-	s->limited = js_row_u64(row, 8) != 0;
-	(void)snprintf(s->cwd, sizeof(s->cwd), "%s", row->col[9] == NULL ? "" : row->col[9]);
+	STACK_COLUMNS(JS_COLUMN_READ)
+	(void)snprintf(to->cwd, sizeof(to->cwd), "%s", row->col[0] == NULL ? "" : row->col[0]);
 }
 
 int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *stack, struct jobstack_error *error)
 {
-	int status = js_stack_check_name(name, error);
-
-	if (status == 0)
-		status = js_schema_check(handle, error);
-	if (status != 0)
-		return status;
-	if (name != stack->name) /* it may be read anew */
+	JS_TRY(js_stack_check_name(name, error));
+	JS_TRY(js_schema_check(handle, error));
+	if (name != stack->name) /* it may be read again */
 		(void)snprintf(stack->name, sizeof(stack->name), "%s", name);
-	status = js_handle_ask(
-		handle, take_stack, stack, error,
-		"SELECT stack_id,tail,state,lifo,max_attempts,max_losses,retry_delay_us,named,max_running IS NOT "
-		"NULL,cwd FROM stack WHERE name=%s",
-		name);
-	return status == 0 && stack->id == 0 ? js_stack_refuse_missing(name, error) : status;
+	JS_TRY(js_handle_ask(handle, take_stack, stack, error,
+			     "SELECT cwd" STACK_COLUMNS(JS_COLUMN_NAME) " FROM stack WHERE name=%s", name));
+	return stack->id == 0 ? js_stack_refuse_missing(name, error) : 0;
 }
 
 void js_stack_mark_sql(struct js_sql *sql, uint64_t id)
@@ -124,31 +116,38 @@ void js_stack_lock_sql(struct js_sql *sql, uint64_t id)
 int js_stack_refuse(struct jobstack *handle, const char *name, struct jobstack_error *error)
 {
 	struct js_stack s;
-	int status = js_stack_find(handle, name, &s, error);
 
-	if (status == 0 && s.state != JOBSTACK_DROPPING)
-		return js_error_set(error, JOBSTACK_ECONFLICT,
-				    "the stack \"%s\" was dropped and created again at the same moment: try again",
-				    name);
-	return status != 0 ? status : js_stack_refuse_state(name, s.state, "", error);
+	JS_TRY(js_stack_find(handle, name, &s, error));
+	if (s.state == JOBSTACK_DROPPING)
+		return js_stack_refuse_state(name, s.state, "", error);
+	return js_error_set(error, JOBSTACK_ECONFLICT,
+			    "the stack \"%s\" was dropped and created again at the same moment: try again", name);
+}
+
+int js_stack_look(struct jobstack *handle, const char *name, struct js_stack *stack, struct jobstack_error *error)
+{
+	struct jobstack_error none = JOBSTACK_ERROR_INIT;
+	int status = js_stack_find(handle, name, stack, &none);
+
+	if (status == JOBSTACK_EMISSING)
+		return JOBSTACK_NOTHING;
+	if (status != 0)
+		js_error_pass(error, &none);
+	return status;
 }
 
 int js_stack_make(struct jobstack *handle, const char *name, int lifo, struct js_stack *stack,
 		  struct jobstack_error *error)
 {
-	struct jobstack_error none = JOBSTACK_ERROR_INIT;
-	int status = js_stack_find(handle, name, stack, &none);
+	int status = js_stack_look(handle, name, stack, error);
 
-	if (status == JOBSTACK_EMISSING) {
-		/* IGNORE: somebody else may make it at the same moment, which is just as well */
-		status = js_handle_ask(handle, NULL, NULL, error,
-				       "INSERT IGNORE INTO stack(name,lifo,created) VALUES(%s,%u,UTC_TIMESTAMP(6))",
-				       name, (uint64_t)(lifo != 0));
-		return status == 0 ? js_stack_find(handle, name, stack, error) : status;
-	}
-	if (status != 0)
-		js_error_pass(error, &none);
-	return status;
+	if (status != JOBSTACK_NOTHING)
+		return status;
+	/* IGNORE: somebody else may make it at the same moment, which is just as well */
+	JS_TRY(js_handle_ask(handle, NULL, NULL, error,
+			     "INSERT IGNORE INTO stack(name,lifo,created) VALUES(%s,%u,UTC_TIMESTAMP(6))", name,
+			     (uint64_t)(lifo != 0)));
+	return js_stack_find(handle, name, stack, error);
 }
 
 struct status_call {
@@ -157,46 +156,35 @@ struct status_call {
 	int found, stopped;
 };
 
+/* Of a stack s, its spans p, claims c and workers w. */
+/* clang-format off */
+#define STATUS_COLUMNS(X)                                                                                              \
+	X(stack_id, "s.stack_id", U64) X(stack, "s.name", TEXT) X(state, "s.state", U32) X(pushed, "s.pushed", U64)    \
+	X(cwd, "s.cwd", TEXT) X(max_attempts, "s.max_attempts", U32) X(max_losses, "s.max_losses", U32)                \
+	X(retry_delay_us, "s.retry_delay_us", I64) X(ready, "p.ready", U64) X(waiting, "p.waiting", U64)               \
+	X(held, "p.held", U64) X(next_due_us, "p.due", OPT) X(running, "c.running", U64)                               \
+	X(done, "s.done+COALESCE(w.done,0)", U64) X(dead, "s.dead+COALESCE(w.dead,0)", U64)                            \
+	X(workers, "w.workers", U64) X(slots, "w.slots", U64) X(busy, "w.busy", U64) X(silent, "w.silent", U64)        \
+	X(ended, "w.ended", U64)                                                                                       \
+	X(pushers, "(SELECT COUNT(*) FROM push u WHERE u.stack_id=s.stack_id AND u.ended IS NULL AND "                 \
+		   "u.beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND)", U64)                                                 \
+	X(max_running, "s.max_running", I64) X(max_failures, "s.max_failures", I64) X(moved, "s.moved", U64)           \
+	X(pruned, "s.pruned", U64) X(note, "s.note", TEXT)
+/* clang-format on */
+
 static void take_status(void *ctx, const struct js_row *row)
 {
 	struct status_call *call = ctx;
-	struct jobstack_status s;
+	struct jobstack_status s = {0}, *to = &s;
 	uint64_t slot_us;
-	unsigned c = 0;
+	unsigned c = 1;
 
-	if (row == NULL) {
-		call->found = 0;
+	call->found = row != NULL;
+	if (row == NULL)
 		return;
-	}
-	memset(&s, 0, sizeof(s));
-	s.stack_id = js_row_u64(row, c++);
-	s.stack = row->col[c++];
-	s.state = (enum jobstack_stack_state)js_row_u64(row, c++);
-	s.pushed = js_row_u64(row, c++);
-	s.cwd = row->col[c++];
-	s.max_attempts = (uint32_t)js_row_u64(row, c++);
-	s.max_losses = (uint32_t)js_row_u64(row, c++);
-	s.retry_delay_us = js_row_i64(row, c++);
-	s.ready = js_row_u64(row, c++);
-	s.waiting = js_row_u64(row, c++);
-	s.held = js_row_u64(row, c++);
-	s.next_due_us = js_row_opt(row, c++);
-	s.running = js_row_u64(row, c++);
-	s.done = js_row_u64(row, c++);
-	s.dead = js_row_u64(row, c++);
-	s.workers = js_row_u64(row, c++);
-	s.slots = js_row_u64(row, c++);
-	s.busy = js_row_u64(row, c++);
-	s.silent = js_row_u64(row, c++);
-	s.ended = js_row_u64(row, c++);
-	slot_us = js_row_u64(row, c++);
+	STATUS_COLUMNS(JS_COLUMN_READ)
+	slot_us = js_row_u64(row, 0);
 	s.rate = slot_us == 0 ? 0 : (double)s.ended * 1e6 / (double)slot_us * (double)s.busy;
-	s.pushers = js_row_u64(row, c++);
-	s.max_running = js_row_i64(row, c++);
-	s.max_failures = js_row_i64(row, c++);
-	s.moved = js_row_u64(row, c++);
-	s.pruned = js_row_u64(row, c++);
-	s.note = row->col[c++];
 	if (s.state == JOBSTACK_DROPPING) { /* what was in line is gone already */
 		s.cancelled = s.pushed - s.done - s.dead - s.moved - s.pruned;
 		s.ready = s.waiting = s.held = 0;
@@ -204,9 +192,8 @@ static void take_status(void *ctx, const struct js_row *row)
 		s.cancelled = s.ready + s.waiting + s.held;
 		s.ready = s.waiting = s.held = 0;
 	}
-	call->found = 1;
 	if (!call->stopped)
-		call->stopped = call->fn(call->ctx, &s) != 0;
+		call->stopped = call->fn(call->ctx, to) != 0;
 }
 
 /* Keeps a subquery to the one stack that is asked for, so that its size is all that counts. */
@@ -221,20 +208,12 @@ int jobstack_status(struct jobstack *handle, const char *stack, jobstack_status_
 {
 	struct status_call call = {fn, ctx, 0, 0};
 	struct js_sql sql = {0};
-	int status = stack == NULL ? 0 : js_stack_check_name(stack, error);
 
-	if (status == 0)
-		status = js_schema_check(handle, error);
-	if (status != 0)
-		return status;
+	if (stack != NULL)
+		JS_TRY(js_stack_check_name(stack, error));
+	JS_TRY(js_schema_check(handle, error));
+	js_sql_add(&sql, "SELECT w.slot_us" STATUS_COLUMNS(JS_COLUMN_NAME) " FROM stack s ");
 	js_sql_add(&sql,
-		   "SELECT s.stack_id,s.name,s.state,s.pushed,s.cwd,s.max_attempts,s.max_losses,s.retry_delay_us,"
-		   "COALESCE(p.ready,0),COALESCE(p.waiting,0),COALESCE(p.held,0),p.due,COALESCE(c.running,0),"
-		   "s.done+COALESCE(w.done,0),s.dead+COALESCE(w.dead,0),COALESCE(w.workers,0),COALESCE(w.slots,0),"
-		   "COALESCE(w.busy,0),COALESCE(w.silent,0),COALESCE(w.ended,0),COALESCE(w.slot_us,0),"
-		   "(SELECT COUNT(*) FROM push u WHERE u.stack_id=s.stack_id AND u.ended IS NULL AND "
-		   "u.beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND),s.max_running,s.max_failures,s.moved,s.pruned,s.note "
-		   "FROM stack s "
 		   "LEFT JOIN (SELECT stack_id,SUM(IF(class=0,hi-lo+1,0)) ready,SUM(IF(class=1,hi-lo+1,0)) waiting,"
 		   "SUM(IF(class=2,hi-lo+1,0)) held,"
 		   "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,UTC_TIMESTAMP(6),MIN(IF(class=1,due,NULL)))) due "
@@ -258,9 +237,7 @@ int jobstack_status(struct jobstack *handle, const char *stack, jobstack_status_
 	if (stack != NULL)
 		js_sql_add(&sql, " WHERE s.name=%s", stack);
 	js_sql_stmt(&sql, " ORDER BY s.name");
-	status = js_db_query(handle->db, &sql, take_status, &call, error);
-	if (status != 0)
-		return status;
+	JS_TRY(js_db_query(handle->db, &sql, take_status, &call, error));
 	if (stack != NULL && !call.found)
 		return js_stack_refuse_missing(stack, error);
 	return call.stopped ? JOBSTACK_ESTOPPED : 0;

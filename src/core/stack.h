@@ -25,7 +25,10 @@ int js_stack_check_name(const char *name, struct jobstack_error *error);
 /* Reads the stack NAME: 0, JOBSTACK_EUSAGE for what is no name, JOBSTACK_EMISSING, or a database error. */
 int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *stack, struct jobstack_error *error);
 
-/* The same, created if it is not there, with LIFO for a new one. */
+/* The same; a stack that does not exist is JOBSTACK_NOTHING, and no error. */
+int js_stack_look(struct jobstack *handle, const char *name, struct js_stack *stack, struct jobstack_error *error);
+
+/* The same, created if it does not exist, with LIFO for a new one. */
 int js_stack_make(struct jobstack *handle, const char *name, int lifo, struct js_stack *stack,
 		  struct jobstack_error *error);
 

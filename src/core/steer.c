@@ -17,50 +17,42 @@
 static int check_failures(struct jobstack *handle, const struct js_stack *s, struct jobstack_error *error)
 {
 	uint64_t limit;
-	int status;
 
-	status =
-		js_handle_ask_number(handle, &limit, error,
-				     "SELECT max_failures FROM stack s WHERE stack_id=%u AND " JS_STACK_FAILING, s->id);
-	if (status == 0 && limit != UINT64_MAX)
-		return js_error_why(error, JOBSTACK_ECONFLICT, JOBSTACK_WHY_MAX_FAILURES,
-				    "the stack \"%s\" has reached its max-failures (%" PRIu64 "), at which it pauses",
-				    s->name, limit);
-	return status;
+	JS_TRY(js_handle_ask_number(handle, &limit, error,
+				    "SELECT max_failures FROM stack s WHERE stack_id=%u AND " JS_STACK_FAILING, s->id));
+	return limit == UINT64_MAX
+		       ? 0
+		       : js_error_why(error, JOBSTACK_ECONFLICT, JOBSTACK_WHY_MAX_FAILURES,
+				      "the stack \"%s\" has reached its max-failures (%" PRIu64 "), at which it pauses",
+				      s->name, limit);
 }
 
 int jobstack_set_state(struct jobstack *handle, const char *stack, enum jobstack_stack_state state, const char *note,
 		       struct jobstack_error *error)
 {
 	struct js_stack s;
-	struct js_sql sql = {0};
 	size_t len = note == NULL || state == JOBSTACK_OPEN ? 0 : strlen(note);
 	int status;
 
 	if (state != JOBSTACK_OPEN && state != JOBSTACK_PAUSED && state != JOBSTACK_CANCELLED)
 		return js_error_set(error, JOBSTACK_EUSAGE,
 				    "a stack can be set open, paused or cancelled; jobstack_drop drops it");
-	status = js_stack_find(handle, stack, &s, error);
-	if (status == 0 && state == JOBSTACK_OPEN)
-		status = check_failures(handle, &s, error);
-	if (status != 0)
-		return status;
-	js_sql_stmt(&sql, "UPDATE stack SET state=%u,note=%x WHERE stack_id=%u AND state<3", (uint64_t)state,
-		    len == 0 ? NULL : (const void *)note, len > NOTE_MAX ? NOTE_MAX : len, s.id);
-	js_sql_guard(&sql, 1);
-	status = js_db_commit(handle->db, &sql, NULL, error);
+	JS_TRY(js_stack_find(handle, stack, &s, error));
+	if (state == JOBSTACK_OPEN)
+		JS_TRY(check_failures(handle, &s, error));
+	status = js_handle_change(handle, 1, NULL, error,
+				  "UPDATE stack SET state=%u,note=%x WHERE stack_id=%u AND state<3", (uint64_t)state,
+				  len == 0 ? NULL : (const void *)note, len > NOTE_MAX ? NOTE_MAX : len, s.id);
 	return status == JS_DB_GUARD ? js_stack_refuse(handle, stack, error) : status;
 }
 
 int js_stack_halt(struct jobstack *handle, const struct js_stack *stack, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
-
-	js_sql_stmt(&sql,
-		    "UPDATE stack s SET state=1,note=CONCAT('max-failures: ',max_failures,' entries are dead') WHERE "
-		    "stack_id=%u AND state=0 AND max_failures IS NOT NULL AND " JS_STACK_FAILING,
-		    stack->id);
-	return js_db_commit(handle->db, &sql, NULL, error);
+	return js_handle_change(
+		handle, 0, NULL, error,
+		"UPDATE stack s SET state=1,note=CONCAT('max-failures: ',max_failures,' entries are dead') WHERE "
+		"stack_id=%u AND state=0 AND max_failures IS NOT NULL AND " JS_STACK_FAILING,
+		stack->id);
 }
 
 static void set_policy_number(struct js_sql *sql, const char *assignment, int64_t value)
@@ -82,8 +74,7 @@ int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobs
 	set_policy_number(sql, ",retry_delay_us=%d", p->retry_delay_us);
 	set_policy_number(sql, ",max_running=NULLIF(%d,0)", p->max_running);
 	set_policy_number(sql, ",max_failures=NULLIF(%d,0)", p->max_failures);
-	js_sql_stmt(sql, " WHERE stack_id=%u AND state<3", stack_id);
-	js_sql_guard(sql, 1);
+	js_sql_must(sql, " WHERE stack_id=%u AND state<3", stack_id);
 	if (p->max_running > 0) /* the row to lock is there when the limit can be seen, and stays when it is lifted */
 		js_sql_stmt(sql, "INSERT IGNORE INTO gate(stack_id) VALUES(%u)", stack_id);
 	if (p->priority != JOBSTACK_PRIORITY_UNCHANGED) {
@@ -102,11 +93,10 @@ int jobstack_set_policy(struct jobstack *handle, const char *stack, const struct
 	struct js_stack s;
 	int status = js_grow_in(&p, policy, "jobstack_policy", error);
 
-	if (status == 0)
-		status = js_stack_find(handle, stack, &s, error);
-	if (status == 0)
-		status = js_stack_policy_sql(&sql, s.id, &p, error);
-	if (status == 0)
-		status = js_db_commit(handle->db, &sql, NULL, error);
+	if (status != 0)
+		return status;
+	JS_TRY(js_stack_find(handle, stack, &s, error));
+	JS_TRY(js_stack_policy_sql(&sql, s.id, &p, error));
+	status = js_db_commit(handle->db, &sql, NULL, error);
 	return status == JS_DB_GUARD ? js_stack_refuse(handle, stack, error) : status;
 }

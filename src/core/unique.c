@@ -13,10 +13,9 @@
 
 int js_unique_complete(struct js_pushing *p, struct jobstack_error *error)
 {
-	uint64_t left = 1;
-	int status = 0;
+	int status;
 
-	while (status == 0 && left > 0) {
+	for (uint64_t left = 1; left > 0;) {
 		struct js_sql sql = {0};
 
 		js_sql_stmt(&sql, "SET @js_lo=NULL");
@@ -29,20 +28,18 @@ int js_unique_complete(struct js_pushing *p, struct jobstack_error *error)
 			    "stack_id,UNHEX(SHA2(datapath,256)),entry_id FROM entry WHERE stack_id=%u AND entry_id "
 			    "BETWEEN @js_lo+1 AND @js_lo+%u",
 			    p->stack.id, (uint64_t)NAMING_STEP);
-		js_sql_stmt(&sql, "UPDATE stack SET named=LEAST(tail,@js_lo+%u) WHERE stack_id=%u AND state<3",
+		js_sql_must(&sql, "UPDATE stack SET named=LEAST(tail,@js_lo+%u) WHERE stack_id=%u AND state<3",
 			    (uint64_t)NAMING_STEP, p->stack.id);
-		js_sql_guard(&sql, 1);
 		status = js_db_commit(p->handle->db, &sql, NULL, error);
 		if (status == JS_DB_GUARD)
 			status = js_stack_refuse(p->handle, p->stack_name, error);
 		if (status != 0)
-			break;
-		status = js_handle_ask_number(p->handle, &left, error, "SELECT tail-named FROM stack WHERE stack_id=%u",
-					      p->stack.id);
+			return status;
+		JS_TRY(js_handle_ask_number(p->handle, &left, error, "SELECT tail-named FROM stack WHERE stack_id=%u",
+					    p->stack.id));
 	}
-	if (status == 0)
-		p->stack.named = 1;
-	return status;
+	p->stack.named = 1;
+	return 0;
 }
 
 #define HASH 32 /* bytes of a SHA-256 */

@@ -2,6 +2,7 @@
  *
  * The living workers of a stack.  Promise: one query, however many there are.
  */
+#include "base/error.h"
 #include "core/core.h"
 
 #include <stdlib.h>
@@ -41,43 +42,32 @@ struct workers_call {
 	int stopped;
 };
 
+/* Of a worker w, c.n being the entries that it holds. */
+/* clang-format off */
+#define WORKER_COLUMNS(X)                                                                                              \
+	X(node, "w.node", TEXT) X(host, "w.host", TEXT) X(boot, "w.boot", TEXT) X(user, "w.user", TEXT)                \
+	X(cluster, "w.slurm_cluster", TEXT) X(job, "w.slurm_job", TEXT) X(array_job, "w.slurm_array_job", TEXT)        \
+	X(array_task, "w.slurm_array_task", TEXT) X(step, "w.slurm_step", TEXT) X(log, "w.log", TEXT)                  \
+	X(worker, "w.worker_id", U64) X(pid, "w.pid", U64) X(pid_start, "w.pid_start", OPT)                            \
+	X(job_start_us, "w.slurm_start", TIME) X(seq, "w.seq", U64) X(slots, "w.slots", U64) X(done, "w.done", U64)    \
+	X(dead, "w.dead", U64) X(lease_us, "w.lease_us", I64) X(by_script, "w.kind", FLAG) X(running, "c.n", U64)      \
+	X(silent_us, "TIMESTAMPDIFF(MICROSECOND,w.beat,UTC_TIMESTAMP(6))", I64)                                        \
+	X(age_us, "TIMESTAMPDIFF(MICROSECOND,w.started,UTC_TIMESTAMP(6))", I64)
+/* clang-format on */
+
 static void take_worker_row(void *ctx, const struct js_row *row)
 {
 	struct workers_call *call = ctx;
-	struct jobstack_worker_row w;
-	unsigned c = 0;
+	struct jobstack_worker_row w = {0}, *to = &w;
+	unsigned c = 4;
 
 	if (row == NULL || call->stopped)
 		return;
-	memset(&w, 0, sizeof(w));
-	w.worker = js_row_u64(row, c++);
-	w.node = row->col[c++];
-	w.host = row->col[c++];
-	w.boot = row->col[c++];
-	w.user = row->col[c++];
-	w.cluster = row->col[c++];
-	w.job = row->col[c++];
-	w.array_job = row->col[c++];
-	w.array_task = row->col[c++];
-	w.step = row->col[c++];
-	w.log = row->col[c++];
-	w.pid = js_row_u64(row, c++);
-	w.pid_start = js_row_opt(row, c++);
-	w.job_start_us = js_row_time(row, c++);
-	w.seq = js_row_u64(row, c++);
-	w.slots = js_row_u64(row, c++);
-	w.done = js_row_u64(row, c++);
-	w.dead = js_row_u64(row, c++);
-	w.lease_us = js_row_i64(row, c++);
-	w.silent_us = js_row_i64(row, c++);
-	w.age_us = js_row_i64(row, c++);
-	w.by_script = js_row_u64(row, c++) != 0;
-	w.running = js_row_u64(row, c++);
-	w.suspicion = suspicion_at(row->col[c++], w.seq);
-	find_longest(row->col[c], js_row_time(row, c + 1), &w);
-	c += 2;
-	if (w.by_script && row->col[c] != NULL) { /* one pop, one entry: it has run since */
-		w.longest = js_row_u64(row, c);
+	WORKER_COLUMNS(JS_COLUMN_READ)
+	w.suspicion = suspicion_at(row->col[0], w.seq);
+	find_longest(row->col[1], js_row_time(row, 2), &w);
+	if (w.by_script && row->col[3] != NULL) { /* one pop, one entry: it has run since */
+		w.longest = js_row_u64(row, 3);
 		w.longest_us = w.age_us;
 	}
 	call->stopped = call->fn(call->ctx, &w) != 0;
@@ -87,25 +77,23 @@ int jobstack_workers(struct jobstack *handle, const char *stack, jobstack_worker
 		     struct jobstack_error *error)
 {
 	struct workers_call call = {fn, ctx, 0};
+	struct js_sql sql = {0};
 	struct js_stack s;
-	int status = js_stack_find(handle, stack, &s, error);
 
-	if (status != 0)
-		return status;
-	status = js_handle_ask(
-		handle, take_worker_row, &call, error,
-		"SELECT w.worker_id,w.node,w.host,w.boot,w.user,w.slurm_cluster,w.slurm_job,w.slurm_array_job,"
-		"w.slurm_array_task,w.slurm_step,w.log,w.pid,w.pid_start,w.slurm_start,w.seq,w.slots,w.done,w.dead,"
-		"w.lease_us,TIMESTAMPDIFF(MICROSECOND,w.beat,UTC_TIMESTAMP(6)),"
-		"TIMESTAMPDIFF(MICROSECOND,w.started,UTC_TIMESTAMP(6)),w.kind,"
-		"COALESCE(c.n,0),"
-		"w.reason,w.running,UTC_TIMESTAMP(6),IF(w.kind=1,(SELECT IF(d.ids IS "
-		"NULL,d.lo,CONV(LEFT(d.ids,10),16,10)) FROM claim d FORCE INDEX(PRIMARY) WHERE d.stack_id=w.stack_id "
-		"AND d.worker_id=w.worker_id AND d.lo=d.hi LIMIT 1),NULL) "
-		/* the claims in one go along the key: to ask for each of a thousand workers' takes thrice as long */
-		"FROM worker w LEFT JOIN (SELECT worker_id,SUM(open) n FROM claim FORCE INDEX(PRIMARY) WHERE "
-		"stack_id=%u GROUP BY worker_id) c ON c.worker_id=w.worker_id WHERE w.stack_id=%u AND w.ended IS NULL "
-		"ORDER BY w.worker_id",
-		s.id, s.id);
-	return status == 0 && call.stopped ? JOBSTACK_ESTOPPED : status;
+	JS_TRY(js_stack_find(handle, stack, &s, error));
+	js_sql_add(
+		&sql,
+		"SELECT w.reason,w.running,UTC_TIMESTAMP(6),"
+		"IF(w.kind=1,(SELECT IF(d.ids IS NULL,d.lo,CONV(LEFT(d.ids,10),16,10)) FROM claim d FORCE "
+		"INDEX(PRIMARY) WHERE d.stack_id=w.stack_id AND d.worker_id=w.worker_id AND d.lo=d.hi LIMIT 1),NULL)");
+	/* the claims in one go along the key: to ask for each of a thousand workers' takes three times as long */
+	js_sql_stmt(&sql,
+		    WORKER_COLUMNS(
+			    JS_COLUMN_NAME) " FROM worker w LEFT JOIN (SELECT worker_id,SUM(open) n FROM claim FORCE "
+					    "INDEX(PRIMARY) WHERE stack_id=%u GROUP BY worker_id) c ON "
+					    "c.worker_id=w.worker_id WHERE "
+					    "w.stack_id=%u AND w.ended IS NULL ORDER BY w.worker_id",
+		    s.id, s.id);
+	JS_TRY(js_db_query(handle->db, &sql, take_worker_row, &call, error));
+	return call.stopped ? JOBSTACK_ESTOPPED : 0;
 }

@@ -23,7 +23,9 @@
 /* Between two tries at most: whoever had the lock is through by then. */
 #define CONFLICT_WAIT_US (JS_SECOND_US / 5)
 #define GONE_WAIT_US (2 * JS_SECOND_US)
-#define NO_DATABASE 1049 /* the server's number for a database that does not exist */
+#define VIEWS_MAX 20	   /* times that a long reading is begun again */
+#define VIEW_OUTDATED 1412 /* the server's number for a table that was changed after the view began */
+#define NO_DATABASE 1049   /* the server's number for a database that does not exist */
 
 /* ---------------------------------------------------------------------------------------------------- connections */
 
@@ -286,6 +288,26 @@ static int run_exchange(struct js_db *db, struct js_exchange *x, int *lost, stru
 	}
 }
 
+/* One try at a query in the open view. */
+static int query_view(struct js_db *db, struct js_exchange *x, struct jobstack_error *error)
+{
+	if (is_stopped(db))
+		return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while reading from the database %s", db->where);
+	if (db->my == NULL)
+		return JS_DB_LOST;
+	JS_TRY(js_exchange_write(db, x, error));
+	js_exchange_send(db, x);
+	if (x->fault == JS_FAULT_NONE)
+		return 0;
+	if (x->fault == JS_FAULT_GONE || x->fault == JS_FAULT_AGAIN || x->fault == JS_FAULT_KILLED ||
+	    x->number == VIEW_OUTDATED) {
+		js_session_end(db);
+		return JS_DB_LOST;
+	}
+	js_exchange_roll_back(db, x);
+	return js_fault_fill(x->number, db->last_error, db->where, error);
+}
+
 /* Runs it, and frees what it is made of. */
 static int run_and_free(struct js_db *db, struct js_exchange *x, struct js_sql *packet, int *lost,
 			struct jobstack_error *error)
@@ -293,7 +315,7 @@ static int run_and_free(struct js_db *db, struct js_exchange *x, struct js_sql *
 	int unsaid, status;
 
 	x->packet = packet;
-	status = run_exchange(db, x, lost != NULL ? lost : &unsaid, error);
+	status = db->viewing ? query_view(db, x, error) : run_exchange(db, x, lost != NULL ? lost : &unsaid, error);
 	js_request_free(&x->request);
 	if (packet != NULL)
 		js_sql_free(packet);
@@ -339,21 +361,53 @@ int js_db_schema(struct js_db *db, const char *statement, size_t len, struct job
 	return run_and_free(db, &x, NULL, NULL, error);
 }
 
-static void take_switch(void *ctx, const struct js_row *row)
+/* One try at a view, from its beginning to its end. */
+static int view_once(struct js_db *db, js_view_fn *body, void *ctx, struct jobstack_error *error)
 {
-	*(int *)ctx = row != NULL && js_row_u64(row, 0) != 0;
+	struct js_sql begin = {0}, end = {0};
+	int status;
+
+	db->viewing = 1;
+	js_sql_stmt(&begin, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
+	js_sql_stmt(&begin, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY");
+	status = js_db_query(db, &begin, NULL, NULL, error);
+	if (status == 0)
+		status = body(ctx, error);
+	if (status == 0) {
+		js_sql_stmt(&end, "COMMIT"); /* if this is lost, what was read stays valid */
+		(void)js_db_query(db, &end, NULL, NULL, NULL);
+	} else
+		js_session_end(db);
+	db->viewing = 0;
+	return status;
+}
+
+int js_db_view(struct js_db *db, js_view_fn *body, void *ctx, struct jobstack_error *error)
+{
+	int status;
+
+	for (unsigned tries = 0;; tries++) {
+		status = db->my != NULL ? 0 : js_connect(db, js_clock_mono_us() + db->patience_us, error);
+		if (status == 0)
+			status = view_once(db, body, ctx, error);
+		if (status != JS_DB_LOST)
+			return status;
+		if (tries >= VIEWS_MAX)
+			return js_fault_fill(db->last_errno, db->last_error, db->where, error);
+		js_log(&db->log, JOBSTACK_LOG_INFO, "the read transaction on %s was lost, reading again: %s", db->where,
+		       db->last_error);
+		js_connect_back_off(db, tries, GONE_WAIT_US);
+	}
 }
 
 int js_db_loads_begin(struct js_db *db, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
-	int takes = 0, status;
+	uint64_t takes;
 
 	js_sql_stmt(&sql, "SELECT @@global.local_infile");
-	status = js_db_query(db, &sql, take_switch, &takes, error);
-	if (status != 0)
-		return status;
-	if (!takes)
+	JS_TRY(js_db_query(db, &sql, js_row_number, &takes, error));
+	if (takes != 1)
 		return JOBSTACK_NOTHING;
 	db->loads = 1;
 	db->loaded = 0;

@@ -80,6 +80,13 @@ int js_db_load(struct js_db *db, struct js_sql *packet, const char *data, size_t
  * it is run again. */
 int js_db_query(struct js_db *db, struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error);
 
+/* Calls BODY in one read-only transaction, with one view of the data as it is at that moment; no lock is taken.  BODY
+ * asks with js_db_query, which then may return JS_DB_LOST, and returns what that returned unless it was 0.  When the
+ * view is lost (the connection went), BODY is called again from its beginning in a new one, within the patience of the
+ * options for each loss: what it read before must be forgotten. */
+typedef int js_view_fn(void *ctx, struct jobstack_error *error);
+int js_db_view(struct js_db *db, js_view_fn *body, void *ctx, struct jobstack_error *error);
+
 /* Does the server have user locks (GET_LOCK) that all clients see?  A cluster has none. */
 int js_db_has_user_locks(const struct js_db *db);
 

@@ -5,6 +5,8 @@
  */
 #include "db/request.h"
 
+#include "base/num.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,7 +16,7 @@
 struct writer {
 	struct js_request *e;
 	const struct js_sql *lock; /* the packet that asks for a user lock; NULL: none does */
-	uint32_t database;	   /* a hash of its name */
+	uint32_t database;	   /* a hash of its name, which keeps the name of a user lock short */
 	int open, commits;	   /* in a block; in the one with the COMMIT */
 	unsigned first;		   /* the block's first answer */
 	int behind;		   /* the COMMIT is written */
@@ -29,16 +31,6 @@ static void expect_answer(struct js_request *e, struct js_answer a)
 {
 	js_buf_add(&e->list, &a, sizeof(a));
 	e->n++;
-}
-
-/* A user lock's name is the server's, not the database's, and short: hence a hash (FNV-1a) of the database's in it. */
-static uint32_t hash_name(const char *name)
-{
-	uint32_t h = 2166136261U;
-
-	for (; *name != '\0'; name++)
-		h = (h ^ (unsigned char)*name) * 16777619U;
-	return h;
 }
 
 static void add_lock_name(const struct writer *p, struct js_buf *text)
@@ -194,7 +186,7 @@ void js_request_transaction(struct js_request *e, const struct js_sql *packet, c
 	reset_request(e);
 	e->blocks = blocks;
 	e->cluster = database == NULL;
-	p.database = p.lock != NULL ? hash_name(database) : 0;
+	p.database = p.lock != NULL ? (uint32_t)js_num_hash(JS_NUM_HASH, database, strlen(database)) : 0;
 	begin_user_lock(&p);
 	begin_own_statement(&p);
 	js_buf_str(&e->text, "START TRANSACTION;");

@@ -56,10 +56,17 @@ void js_sql_numbers(struct js_sql *sql, const int64_t *values, size_t n);
 
 /* Raises the server's error 1690 and so stops the packet if the statement before changed (or matched) fewer than N
  * rows.  At most four in a packet. */
-void js_sql_guard(struct js_sql *sql, uint64_t n);
+#define js_sql_guard(sql, n) js_sql_guard_set((sql), (n), NULL)
 
 /* The same, in one statement with other assignments to user variables. */
 void js_sql_guard_set(struct js_sql *sql, uint64_t n, const char *assignments);
+
+/* Adds a statement, and a guard that it changes (or matches) at least one row. */
+#define js_sql_must(sql, ...)                                                                                          \
+	do {                                                                                                           \
+		(void)js_sql_stmt((sql), __VA_ARGS__);                                                                 \
+		js_sql_guard_set((sql), 1, NULL);                                                                      \
+	} while (0)
 
 /* The next statement is JS_SQL_BLOCKS, JS_SQL_SINGLE or JS_SQL_CLUSTER. */
 void js_sql_only(struct js_sql *sql, unsigned flag);
@@ -74,5 +81,4 @@ void js_sql_user_lock(struct js_sql *sql, uint64_t of, uint64_t n, unsigned seco
 
 const struct js_sql_mark *js_sql_mark(const struct js_sql *sql, unsigned number);
 
-void js_sql_reset(struct js_sql *sql);
 void js_sql_free(struct js_sql *sql);

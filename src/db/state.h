@@ -32,6 +32,7 @@ struct js_db {
 	int64_t crowded_us;	  /* until this moment the server's connections are taken to be short */
 	int64_t looked_us;	  /* when that was looked at */
 	int pinned;		  /* a connection that is lost is not made anew */
+	int viewing;		  /* js_db_view is under way */
 	size_t packet_most;	  /* what is sent must be shorter */
 	int blocks;		  /* the server takes compound statements outside of stored programs: MariaDB does */
 	int cluster;		  /* it is one of a cluster whose servers all take writes */

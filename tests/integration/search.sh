@@ -31,6 +31,6 @@ check 'two wait' wait_for 30 waits 2
 exec {HOLD[1]}>&-
 wait "$holder" 2>/dev/null
 wait $plain $pty
-like 'a terminal is told' "$(<seen)" 'looking for this name: [0-9]+ of 200009 entries read in [0-9]+ s'
+like 'a terminal is told' "$(<seen)" 'searching for this name: [0-9]+ of 200009 entries read in [0-9]+ s'
 is '... and nobody else' "$(<said)" ''
 finish

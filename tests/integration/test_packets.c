@@ -7,8 +7,8 @@
 #include "integration/says.h"
 
 #include "base/clock.h"
+#include "base/num.h"
 #include "db/db.h"
-#include "db/view.h"
 
 static struct js_db *db;
 
@@ -99,9 +99,7 @@ static void take_hash(void *ctx, const struct js_row *row)
 {
 	uint32_t *h = ctx;
 
-	*h = 2166136261U; /* FNV-1a, as request.c has it */
-	for (const char *p = row == NULL ? "" : row->col[0]; *p != '\0'; p++)
-		*h = (*h ^ (unsigned char)*p) * 16777619U;
+	*h = row == NULL ? 0 : (uint32_t)js_num_hash(JS_NUM_HASH, row->col[0], strlen(row->col[0]));
 }
 
 /* Adds a statement that tells whether somebody has user lock 3 of 7. */
@@ -202,7 +200,7 @@ static int short_view(void *ctx, struct jobstack_error *error)
 
 	if ((*tries)++ == 0)
 		promise_more(&sql);
-	status = js_view_query(db, &sql, count_rows, &rows, error);
+	status = js_db_query(db, &sql, count_rows, &rows, error);
 	js_sql_free(&sql);
 	return status;
 }
@@ -213,7 +211,7 @@ static void views(void **state)
 	unsigned tries = 0;
 
 	(void)state;
-	OK(js_view_open(db, short_view, &tries, &e));
+	OK(js_db_view(db, short_view, &tries, &e));
 	assert_int_equal(tries, 2);
 }
 

@@ -27,20 +27,20 @@ static void packets(void **state)
 	assert_int_equal(
 		js_sql_stmt(&sql, "A %u %d %d %n %n", UINT64_MAX, (int64_t)-5, INT64_MIN, (int64_t)-1, (int64_t)7), 0);
 	assert_string_equal(sql.text.data, "A 18446744073709551615 -5 -9223372036854775808 NULL 7;");
-	js_sql_reset(&sql);
+	js_sql_free(&sql);
 	js_sql_add(&sql, "%s%s%x%x", "a'b\\", (const char *)NULL, (const void *)"", (size_t)0, (const void *)NULL,
 		   (size_t)0);
 	assert_string_equal(sql.text.data, "x'6127625C'NULLx''NULL");
-	js_sql_reset(&sql);
+	js_sql_free(&sql);
 	js_sql_add(&sql, "%t %t", INT64_C(1795242011123456), (int64_t)-1);
 	assert_string_equal(sql.text.data, "20261121062011.123456 NULL");
-	js_sql_reset(&sql);
+	js_sql_free(&sql);
 	for (int i = 0; i < 256; i++)
 		all[i] = (unsigned char)i;
 	js_sql_add(&sql, "%x", (const void *)all, sizeof(all));
 	assert_int_equal(sql.text.len, 515);
 	assert_int_equal(strspn(sql.text.data + 2, "0123456789ABCDEF"), 512);
-	js_sql_reset(&sql);
+	js_sql_free(&sql);
 	assert_int_equal(js_sql_stmt(&sql, "ONE"), 0);
 	js_sql_add(&sql, "TW");
 	js_sql_add(&sql, "O;");

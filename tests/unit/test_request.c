@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#define LOCK_NAME "'jobstack.571cc6c3.7.3'"
+#define LOCK_NAME "'jobstack.b53ba1e3.7.3'"
 
 static struct js_request e;
 static struct js_sql packet, tail;

@@ -24,11 +24,11 @@ static void intervals(void **state)
 	stack.lifo = 0;
 	js_span_insert(&sql, &stack, &ready, ids, 3);
 	assert_non_null(strstr(sql.text.data, "VALUES(3,0,0,9,7,9,NULL,2,1,0,NULL);"));
-	js_sql_reset(&sql);
+	js_sql_free(&sql);
 	stack.lifo = 1;
 	js_span_insert(&sql, &stack, &ready, ids, 3);
 	assert_non_null(strstr(sql.text.data, "VALUES(3,0,0,-7,7,9,NULL,2,1,0,NULL);"));
-	js_sql_reset(&sql);
+	js_sql_free(&sql);
 	js_span_insert(&sql, &stack, &ready, ids, 0);
 	assert_int_equal(sql.statements, 0);
 	js_sql_free(&sql);

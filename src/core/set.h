@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Spans and claims out of the database, page by page along their primary keys.
+ */
+#pragma once
+
+#include "core/span.h"
+
+/* The state of a claim's worker. */
+enum js_keeper { JS_ALIVE, JS_ENDED, JS_MISSING, JS_FOREIGN };
+
+/* A span or a claim without its entries. */
+struct js_place {
+	unsigned class; /* of a span */
+	int64_t rank, pos;
+	uint32_t attempt, fails, losses;
+	/* the rest is of claims */
+	uint64_t worker, no; /* 0: it is a span */
+	uint64_t first;	     /* its first entry */
+	uint64_t open, seen; /* entries without an outcome: what it says; what a check has found */
+	enum js_keeper keeper;
+};
+
+struct js_set {
+	struct js_place place;
+	uint64_t first, last, n; /* the first and the last entry, and how many there are */
+	uint64_t *ids;		 /* of a list; NULL: an interval */
+	const char *fault;	 /* what is wrong with lo, hi and ids, or NULL */
+	int due, pushed;	 /* of a span: it has a time when it is due; the push that holds it exists */
+	int64_t claimed_us;	 /* of a claim by a script: since when, else -1 */
+	const char *running;	 /* the column of its worker, or NULL */
+};
+
+/* Reads the columns lo, hi and ids of ROW, from COL on, into SET, IDS being the memory for a list.  Sets set->fault;
+ * what can be told of the entries is set all the same. */
+void js_set_read(struct js_set *set, const struct js_row *row, unsigned col, uint64_t ids[JS_IDS_MAX]);
+
+/* Gets a set, which is valid during the call; with SET NULL at the start of each try to read a page. */
+typedef void js_set_fn(void *ctx, const struct js_set *set);
+
+struct js_set_query {
+	struct jobstack *handle;
+	uint64_t stack;
+	int claims;			      /* claims, not spans */
+	unsigned class, last_class;	      /* spans of these classes */
+	uint64_t low, high;		      /* only those that may hold entries from low to high; high 0: all */
+	const struct jobstack_filter *filter; /* only those that may hold what this names; NULL: all */
+	int running;			      /* the running of claims is wanted, and only those whose worker exists */
+	uint64_t page;
+	js_set_fn *fn;
+	void *ctx;
+	/* the reader's own */
+	struct js_place at, next; /* the last one of the page before, and of this page */
+	uint64_t rows;
+	uint64_t ids[JS_IDS_MAX];
+};
+
+/* Makes the next js_sets_page the first one. */
+void js_sets_begin(struct js_set_query *query);
+
+/* Reads a page of at most query->page sets, in the order of their key.  query->rows tells how many came: fewer than
+ * query->page at the end. */
+int js_sets_page(struct js_set_query *query, struct jobstack_error *error);
+
+/* Reads all pages. */
+int js_sets_read(struct js_set_query *query, struct jobstack_error *error);
