@@ -6,6 +6,6 @@
 
 #include <stddef.h>
 
-/* Makes room for at least N elements of SIZE bytes in an array that has room for *ROOM.  ARRAY is the address of the
+/* Grows an array of elements of SIZE bytes, with memory for *ROOM of them, to at least N.  ARRAY is the address of the
  * pointer to it (may be NULL), which may change.  Returns 0, or -1 without memory: then the array is as it was. */
 int js_array_grow(void *array, size_t *room, size_t n, size_t size);

@@ -45,8 +45,8 @@
 	X(err_at,       "err_at",       "err_at",         SIZE,   OUTCOME)
 /* clang-format on */
 
-/* All of them.  (Beside these an attempt has its key, its worker, its verdict, and err_tail, which is read only where
- * somebody asks for it.) */
+/* All of them.  (Beside these an attempt has its key, its worker, its verdict, and err_tail, which is read only on
+ * request.) */
 #define JS_ATTEMPT(X) JS_ATTEMPT_END(X) JS_ATTEMPT_TIMES(X) JS_ATTEMPT_USAGE(X) JS_ATTEMPT_OUTPUT(X)
 
 enum js_kind {

@@ -23,7 +23,7 @@ void js_buf_i64(struct js_buf *buf, int64_t value);
 void js_buf_hex(struct js_buf *buf, const char digits[16], const void *data, size_t len); /* two DIGITS for each byte */
 void js_buf_printf(struct js_buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Makes room for LEN more bytes and gives where they go, or NULL; the caller adds to len what it wrote. */
+/* Reserves memory for LEN more bytes. Returns where they go, or NULL; the caller adds to len what it wrote. */
 char *js_buf_room(struct js_buf *buf, size_t len);
 
 /* Empties it, keeping its memory; frees its memory. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Time.  Whatever is measured or waited for goes by the monotonic clock that also counts the time for which a machine
- * is suspended.  The wall clock is for telling people, and its leaps tell that this machine may have been paused.
+ * Time.  Measuring and waiting use the monotonic clock that also counts the time for which a machine is suspended. The
+ * wall clock is for people to read; its leaps show that this machine may have been paused.
  */
 #pragma once
 
@@ -11,14 +11,14 @@
 #include <time.h>
 
 #define JS_SECOND_US INT64_C(1000000)
-#define JS_CLOCK_ISO 96 /* room for what js_clock_iso writes, as the compiler counts it */
+#define JS_CLOCK_ISO 96 /* size for js_clock_iso, as the compiler estimates it */
 
 /* CLOCK_BOOTTIME (a moment) and CLOCK_REALTIME (since 1970), in microseconds. */
 int64_t js_clock_mono_us(void);
 int64_t js_clock_wall_us(void);
 
 /* The moment UNTIL_US for a condition variable that counts by CLOCK_MONOTONIC, since they refuse CLOCK_BOOTTIME.  Such
- * a wait lasts too long when the machine is suspended meanwhile: whoever waits long must be woken at a leap. */
+ * a wait lasts too long if the machine is suspended meanwhile, so a thread in a long wait must be woken at a leap. */
 struct timespec js_clock_deadline(int64_t until_us);
 
 /* Makes such a condition variable.  0, or an errno. */

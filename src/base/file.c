@@ -19,7 +19,7 @@
 
 int js_file_read(const char *path, struct js_buf *buf)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), saved;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 	char *to;
 
@@ -37,9 +37,7 @@ int js_file_read(const char *path, struct js_buf *buf)
 			buf->len += (size_t)n;
 		to[n > 0 ? n : 0] = '\0';
 	} while (n > 0 || (n < 0 && errno == EINTR));
-	saved = errno;
-	(void)close(fd);
-	errno = saved;
+	js_file_close(&fd);
 	return n < 0 ? -1 : 0;
 }
 
@@ -102,9 +100,7 @@ int js_file_replace(const char *path, mode_t mode, const void *data, size_t len)
 	return 0;
 
 err1:
-	saved = errno;
-	(void)close(fd);
-	errno = saved;
+	js_file_close(&fd);
 err2:
 	saved = errno;
 	(void)unlink(name.data);
@@ -122,7 +118,7 @@ int js_file_mkdirs(const char *path, mode_t mode)
 
 	for (const char *p = path; !failed; p++) {
 		if ((*p == '/' || *p == '\0') && part.len > 0 && mkdir(part.data, mode) != 0 && errno != EEXIST) {
-			why = errno; /* and not what stat says: that there is none */
+			why = errno; /* not the errno of stat */
 			failed = stat(part.data, &st) != 0 || !S_ISDIR(st.st_mode);
 			errno = why;
 		}
@@ -158,7 +154,7 @@ int js_file_can_make(const char *path)
 	char *at = strdup(path), *slash;
 	int status = -1;
 
-	/* what is there of it, from below */
+	/* the part of the path that exists, from its end */
 	while (at != NULL && (status = access(at, W_OK | X_OK)) != 0 && errno == ENOENT &&
 	       (slash = strrchr(at, '/')) != NULL)
 		slash[slash == at && slash[1] != '\0'] = '\0';

@@ -25,8 +25,8 @@ int js_file_can_make(const char *path);
 /* Makes the directories above PATH, in the same way. */
 int js_file_make_parent(const char *path, mode_t mode);
 
-/* Writes all of it, going on after a short write or EINTR, and waits for a descriptor that does not block;
- * js_file_write_at at *AT, which it moves on, or where the descriptor stands if AT is NULL.  Returns 0, or -1 with
+/* Writes all of it, continuing after a short write or EINTR, and waits for a descriptor that does not block;
+ * js_file_write_at writes at *AT, which it advances, or at the file position if AT is NULL.  Returns 0, or -1 with
  * errno. */
 int js_file_write_at(int fd, const void *data, size_t len, int64_t *at);
 int js_file_write_all(int fd, const void *data, size_t len);
@@ -34,12 +34,13 @@ int js_file_write_all(int fd, const void *data, size_t len);
 /* Closes *FD unless it is -1, and makes it -1.  Keeps errno. */
 void js_file_close(int *fd);
 
-/* Sees to it that no later open gets the number of a standard stream that is closed: a connection to a server under the
- * number of standard output would get what is printed.  Reading from or writing to such a stream fails, as before. */
+/* Makes sure that no later open returns the number of a closed standard stream: a connection to a server with the
+ * number of standard output would receive what is printed. Reading from or writing to such a stream fails, as before.
+ */
 void js_file_hold_streams(void);
 
 /* Fills DATA with random bytes; there is no failure on a kernel since 3.17. */
 void js_file_random(void *data, size_t len);
 
-/* Fills TEXT with so many random hexadecimal digits, and a NUL. */
+/* Fills TEXT with DIGITS random hexadecimal digits, and a NUL. */
 void js_file_random_hex(char *text, size_t digits);

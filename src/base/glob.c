@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Takes one byte of a bracket, which a backslash may stand before.  Returns 0, or -1 at the end. */
+/* Reads one byte of a bracket, which may have a backslash before it.  Returns 0, or -1 at the end. */
 static int read_bracket_byte(const unsigned char **p, const unsigned char *end, unsigned char *byte)
 {
 	if (*p < end && **p == '\\')
@@ -18,7 +18,7 @@ static int read_bracket_byte(const unsigned char **p, const unsigned char *end, 
 	return 0;
 }
 
-/* The bracket at G: is BYTE one of it?  Its length in *LEN.  NULL in *WHY, or what is wrong with it. */
+/* Does the bracket at G match BYTE? *LEN becomes its length, *WHY what is wrong with it, or NULL. */
 static int in_bracket(const unsigned char *g, const unsigned char *end, unsigned char byte, size_t *len,
 		      const char **why)
 {
@@ -54,7 +54,7 @@ static int in_bracket(const unsigned char *g, const unsigned char *end, unsigned
 	return in != others;
 }
 
-/* The piece at G, which is not a star: does BYTE fit?  Its length in *LEN. */
+/* Does the piece at G, which is not a star, match BYTE? *LEN becomes its length. */
 static int piece_matches(const unsigned char *g, const unsigned char *end, unsigned char byte, size_t *len)
 {
 	const char *why;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Globs over bytes: * stands for any bytes (a slash is one like others), ? for one, [a-z] for one of these, [!a-z] for
- * one of the others; a backslash takes the next byte as it is.
+ * Globs over bytes: * matches any bytes, also slashes, ? one byte, [a-z] one of these, [!a-z] one of the others; a
+ * backslash makes the next byte literal.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-/* NULL if GLOB is one, else what is wrong with it, in words. */
+/* NULL if GLOB is valid, else what is wrong with it, in words. */
 const char *js_glob_fault(const char *glob, size_t len);
 
 /* Does GLOB, which has no fault, match the whole TEXT? */

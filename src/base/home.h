@@ -9,7 +9,8 @@
 /* The environment, as a function (getenv with const). */
 typedef const char *js_home_get(const char *name);
 
-/* NAME below the home directory into PATH ($HOME, else the password database's); "" if there is none, or no room. */
+/* NAME below the home directory into PATH ($HOME, else the password database's); "" if there is none, or if PATH is
+ * too small. */
 void js_home_file(js_home_get *get, const char *name, char *path, size_t size);
 
 /* Where `jobstack server` writes the clients' option file: $XDG_CONFIG_HOME/jobstack/client.cnf, else in ~/.config. */

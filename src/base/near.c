@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define LETTERS 32 /* what is longer is near to nothing */
+#define LETTERS 32 /* longer words are not compared */
 
 static unsigned smaller_of(unsigned a, unsigned b)
 {

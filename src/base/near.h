@@ -15,7 +15,7 @@ struct js_near {
 #define JS_NEAR_INIT(typed) {(typed), 0, 0}
 /* clang-format on */
 
-/* Near is what differs by case alone, goes on behind three letters or more that were typed, or needs one letter left
- * out, added, changed or two swapped (words of five letters and more: two such changes).  The first of equally near
- * ones stays. */
+/* A candidate is near if it differs by case alone, if the typed word (of at least three letters) is its beginning, or
+ * if one change leads to it: a letter left out, added or changed, or two swapped (two such changes for words of five
+ * letters and more). The first of equally near candidates stays. */
 void js_near_try(struct js_near *near, const char *candidate);

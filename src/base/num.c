@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Numbers, durations and sizes.  Promise: what is not wholly a number in its range is refused, never half read.
+ * Numbers, durations and sizes.  Promise: a text that is not as a whole a number in its range is refused.
  */
 #include "base/num.h"
 
@@ -93,7 +93,7 @@ int js_num_i64(const char *text, int64_t low, int64_t high, int64_t *value)
 	return 0;
 }
 
-/* One of the clock forms: [D-][[H:]M:]S, told by its colons and its dash. */
+/* Reads one of the clock forms [D-][[H:]M:]S, which are recognised by their colons and dash. */
 static int read_clock_form(const char *text, int64_t *us)
 {
 	uint64_t part[4], days = 0, seconds;

@@ -13,7 +13,7 @@ int js_num_order(const void *a, const void *b);
 /* Writes the decimal digits of NUMBER, without a NUL; returns how many. */
 size_t js_num_text(uint64_t number, char text[20]);
 
-/* FNV-1a: goes on from HASH, at first JS_NUM_HASH, over LEN bytes. */
+/* FNV-1a: continues HASH, which starts as JS_NUM_HASH, with LEN bytes. */
 #define JS_NUM_HASH UINT64_C(14695981039346656037)
 uint64_t js_num_hash(uint64_t hash, const void *data, size_t len);
 

@@ -16,7 +16,7 @@
 #define HELP_COLUMN 28
 #define HELP_WIDTH 120
 
-/* Options of other programs that do the same, and what they are called here. */
+/* Options of other programs, and the options here that do the same. */
 static const char *const foreign[][2] = {
 	{"j", "slots"},	      {"jobs", "slots"},	   {"max-procs", "slots"},	{"workers", "slots"},
 	{"threads", "slots"}, {"cpus-per-task", "slots"},  {"retries", "max-attempts"}, {"wd", "chdir"},
@@ -31,7 +31,7 @@ static const struct js_opt *find_option(const struct js_opts *opts, const char *
 	return NULL;
 }
 
-/* What an option that is none was meant to be, or NULL. */
+/* The option that was probably meant by an unknown one, or NULL. */
 static const char *suggest_option(const struct js_opts *opts, const char *name)
 {
 	struct js_near near = JS_NEAR_INIT(name);
@@ -88,7 +88,7 @@ static void make_tables(const struct js_opts *opts, struct tables *t)
 
 	if (opts->first_word_ends)
 		t->shorts[s++] = '+';
-	t->shorts[s++] = ':'; /* a missing argument is told apart */
+	t->shorts[s++] = ':'; /* a missing argument is reported as : */
 	for (const struct js_opt *o = opts->table; o->name != NULL && n < OPTIONS_MAX; o++, n++) {
 		int takes = o->arg == NULL ? no_argument : o->arg[0] == '[' ? optional_argument : required_argument;
 

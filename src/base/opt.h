@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Command-line options from one table a command: what is parsed is what the help tells.  getopt_long does the work.
+ * Command-line options from one table per command, which both the parser and the help use.  getopt_long does the work.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct js_opts {
 	const char *about;   /* a sentence or more */
 	const struct js_opt *table;
 	const char *notes;   /* below the options, or NULL */
-	int first_word_ends; /* options end at the first word that is none (a command follows) */
+	int first_word_ends; /* options end at the first word that is not an option (a command follows) */
 };
 
 /* Parses the next option of ARGV: gives its key, with its argument in *ARG; -1 at the end, and optind is the first

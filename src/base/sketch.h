@@ -3,8 +3,8 @@
  * Quantiles of any number of values in flat memory: a histogram whose buckets grow with the values.
  *
  * Values below 128 are kept exactly.  Above, each power of two is cut into 128 buckets of one width, and a quantile is
- * told as the middle of its bucket: it differs from the true one by at most 1/256 of it (0.4 %).  The smallest and the
- * largest value, the number and the sum are exact.  Two sketches of parts, merged, are the sketch of the whole.
+ * reported as the middle of its bucket: it differs from the true one by at most 1/256 of it (0.4 %).  The smallest and
+ * the largest value, the number and the sum are exact.  Two sketches of parts, merged, are the sketch of the whole.
  */
 #pragma once
 
@@ -27,8 +27,8 @@ void js_sketch_add(struct js_sketch *sketch, int64_t value);
  * rounded up.  0 is the smallest, 1 the largest; 0 if there are none. */
 uint64_t js_sketch_quantile(const struct js_sketch *sketch, double q);
 
-/* How many values are from LOW to HIGH, both included, as far as the buckets tell: one that is cut counts by its
- * middle. */
+/* How many values are from LOW to HIGH, both included, as exactly as the buckets allow: a bucket that LOW or HIGH cuts
+ * counts by its middle. */
 uint64_t js_sketch_between(const struct js_sketch *sketch, uint64_t low, uint64_t high);
 
 double js_sketch_mean(const struct js_sketch *sketch); /* 0 if there are none */

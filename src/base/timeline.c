@@ -49,7 +49,7 @@ static void widen_steps(struct js_timeline *t)
 	t->level++;
 }
 
-/* Lets count[0] be the step FIRST; what is counted has room there. */
+/* Makes count[0] the step FIRST; all counts must fit in. */
 static void shift_counts(struct js_timeline *t, int64_t first)
 {
 	size_t n = (size_t)(first < t->first ? t->first - first : first - t->first), rest = JS_TIMELINE_STEPS - n;

@@ -23,7 +23,7 @@ struct js_timeline {
 /* Counts an event of KIND at AT_US, microseconds since 1970 (not negative). */
 void js_timeline_add(struct js_timeline *timeline, int64_t at_us, unsigned kind);
 
-/* The first and last step in which something is; 0, or -1 if there is none. */
+/* Finds the first and the last step with an event. 0, or -1 if there is no event. */
 int js_timeline_range(const struct js_timeline *timeline, size_t *from, size_t *to);
 
 /* Makes the steps longer until at most STEPS (at least 2) of them reach from the first event to the last. */

@@ -4,8 +4,6 @@
  */
 #include "core/batch.h"
 
-#include "base/error.h"
-
 #include <errno.h>
 #include <stdlib.h>
 

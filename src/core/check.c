@@ -8,9 +8,6 @@
  * dead. When the tables have been read into it, each number must have just one place.
  */
 #define _GNU_SOURCE
-#include "base/error.h"
-#include "base/grow.h"
-#include "core/core.h"
 #include "core/places.h"
 
 #include <inttypes.h>
@@ -45,8 +42,10 @@ struct checking {
 	uint64_t homeless;	/* rows in name for entries that are not there */
 	uint64_t names, owners; /* rows in name; entries to whom one belongs */
 	uint64_t nameless;
-	const char *table; /* whose stray rows are being read */
+	const char *table; /* the table whose stray rows are being read */
 };
+
+#define FOUND(k, fault, ...) js_found(&(k)->c.findings, JOBSTACK_FAULT_##fault, __VA_ARGS__)
 
 static struct number *number_record(struct checking *k, uint64_t entry)
 {
@@ -59,8 +58,7 @@ static void report_doubled(struct checking *k, uint64_t entry, const struct js_p
 {
 	char x[JS_PLACE_NAME], y[JS_PLACE_NAME];
 
-	js_found(&k->c.findings, JOBSTACK_FAULT_DOUBLED, entry, "it is in %s, and in %s too", js_place_name(a, x),
-		 js_place_name(b, y));
+	FOUND(k, DOUBLED, entry, "it is in %s, and in %s too", js_place_name(a, x), js_place_name(b, y));
 }
 
 static void in_span(void *ctx, size_t index, uint64_t entry)
@@ -90,8 +88,7 @@ static void in_claim(void *ctx, size_t index, uint64_t entry)
 	h->seen++;
 	k->c.report.running++;
 	if (h->keeper != JS_ALIVE)
-		js_found(&k->c.findings, JOBSTACK_FAULT_CLAIM, entry, "it is in %s, %s", js_place_name(h, text),
-			 who[h->keeper]);
+		FOUND(k, CLAIM, entry, "it is in %s, %s", js_place_name(h, text), who[h->keeper]);
 	if (n->claim != 0)
 		report_doubled(k, entry, &k->claims.list[n->claim - 1], h);
 	else
@@ -109,7 +106,7 @@ static void take_there(void *ctx, const struct js_row *row)
 	number_record(k, js_row_u64(row, 0))->flags |= IS_THERE;
 }
 
-/* Which entries are there: all of the page, as a rule, and then their number tells it. */
+/* Marks the entries that exist. Usually that is all of the page, and then a count is enough. */
 static int read_entries(struct checking *k, uint64_t low, uint64_t high, struct jobstack_error *error)
 {
 	uint64_t n;
@@ -147,19 +144,17 @@ static void take_attempts(void *ctx, const struct js_row *row)
 	k->c.report.attempts += n;
 	k->c.report.done += finals;
 	if (n != x->last || js_row_u64(row, 2) != 1)
-		js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
-			 "its attempts should be numbered from 1 to %" PRIu32 ", but %" PRIu64 " are on record",
-			 x->last, n);
+		FOUND(k, ATTEMPT, entry,
+		      "its attempts should be numbered from 1 to %" PRIu32 ", but %" PRIu64 " are on record", x->last,
+		      n);
 	if (finals > 1)
-		js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
-			 "%" PRIu64 " of its attempts are marked as final", finals);
+		FOUND(k, ATTEMPT, entry, "%" PRIu64 " of its attempts are marked as final", finals);
 	else if (finals == 1 && final != x->last)
-		js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
-			 "its attempt %" PRIu64 " is marked as final, but attempt %" PRIu32 " is on record too", final,
-			 x->last);
+		FOUND(k, ATTEMPT, entry,
+		      "its attempt %" PRIu64 " is marked as final, but attempt %" PRIu32 " is on record too", final,
+		      x->last);
 	if (js_row_u64(row, 8) > 0)
-		js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
-			 "an attempt that is not done is marked as final");
+		FOUND(k, ATTEMPT, entry, "an attempt that is not done is marked as final");
 }
 
 static void take_dead_row(void *ctx, const struct js_row *row)
@@ -189,8 +184,7 @@ static void take_names(void *ctx, const struct js_row *row)
 static void take_nameless(void *ctx, const struct js_row *row)
 {
 	if (row != NULL)
-		js_found(&((struct checking *)ctx)->c.findings, JOBSTACK_FAULT_NAME, js_row_u64(row, 0),
-			 "its datapath has no row in the table name");
+		FOUND((struct checking *)ctx, NAME, js_row_u64(row, 0), "its datapath has no row in the table name");
 }
 
 #define NAMES_OF                                                                                                       \
@@ -198,8 +192,7 @@ static void take_nameless(void *ctx, const struct js_row *row)
 	"e.stack_id=%u "                                                                                               \
 	"AND e.entry_id BETWEEN %u AND %u"
 
-/* Of a stack with unique names: each entry's datapath has its row.  That no row is without its entry is told by their
- * number. */
+/* Of a stack with unique names: each entry's datapath has its row. Whether a row has no entry is found by counting. */
 static int read_names(struct checking *k, uint64_t low, uint64_t high, struct jobstack_error *error)
 {
 	if (!k->c.has_names)
@@ -232,7 +225,7 @@ static int read_numbers_page(struct checking *k, uint64_t low, uint64_t high, st
 
 /* ----------------------------------------------------------------------------------------------------- judgement */
 
-/* Tells all the places of an entry that has not just one. */
+/* Reports all the places of an entry that does not have exactly one. */
 static void judge_places(struct checking *k, uint64_t entry, const struct number *x)
 {
 	char span[JS_PLACE_NAME], claim[JS_PLACE_NAME], done[60];
@@ -253,18 +246,17 @@ static void judge_places(struct checking *k, uint64_t entry, const struct number
 		place[n++] = "the entries moved to another stack";
 	if ((x->flags & IS_THERE) == 0) {
 		if (n > 0 || x->last > 0)
-			js_found(&k->c.findings, JOBSTACK_FAULT_STRAY, entry,
-				 "there is no such entry, but its number is in %s", n > 0 ? place[0] : "the attempts");
+			FOUND(k, STRAY, entry, "there is no such entry, but its number is in %s",
+			      n > 0 ? place[0] : "the attempts");
 	} else if (n == 0)
-		js_found(&k->c.findings, JOBSTACK_FAULT_LOST, entry,
-			 "it is nowhere: not queued, not claimed, not done, not dead (attempts on record: %" PRIu32 ")",
-			 x->last);
+		FOUND(k, LOST, entry,
+		      "it is nowhere: not queued, not claimed, not done, not dead (attempts on record: %" PRIu32 ")",
+		      x->last);
 	for (unsigned i = 1; i < n; i++)
-		js_found(&k->c.findings, JOBSTACK_FAULT_DOUBLED, entry, "it is in %s, and in %s too", place[0],
-			 place[i]);
+		FOUND(k, DOUBLED, entry, "it is in %s, and in %s too", place[0], place[i]);
 }
 
-/* The place says what comes next, or what came last; the attempts on record must lead there. */
+/* The place names the next attempt, or the last one; the attempts on record must match. */
 static void judge_attempts(struct checking *k, uint64_t entry, const struct number *x)
 {
 	const struct js_place *h[2] = {x->span != 0 ? &k->spans.list[x->span - 1] : NULL,
@@ -275,19 +267,19 @@ static void judge_attempts(struct checking *k, uint64_t entry, const struct numb
 		if (h[i] == NULL)
 			continue;
 		if (h[i]->attempt != (uint64_t)x->last + 1)
-			js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
-				 "%s continues with attempt %" PRIu32 ", but the last one on record is %" PRIu32,
-				 js_place_name(h[i], text), h[i]->attempt, x->last);
+			FOUND(k, ATTEMPT, entry,
+			      "%s continues with attempt %" PRIu32 ", but the last one on record is %" PRIu32,
+			      js_place_name(h[i], text), h[i]->attempt, x->last);
 		if (h[i]->fails > x->failed || h[i]->losses > x->lost)
-			js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
-				 "%s counts %" PRIu32 " failures and %" PRIu32 " losses of it, but %" PRIu32
-				 " and %" PRIu32 " are on record",
-				 js_place_name(h[i], text), h[i]->fails, h[i]->losses, x->failed, x->lost);
+			FOUND(k, ATTEMPT, entry,
+			      "%s counts %" PRIu32 " failures and %" PRIu32 " losses of it, but %" PRIu32
+			      " and %" PRIu32 " are on record",
+			      js_place_name(h[i], text), h[i]->fails, h[i]->losses, x->failed, x->lost);
 	}
 	if ((x->flags & (IS_DEAD | IS_MOVED)) != 0 && x->dead != x->last)
-		js_found(&k->c.findings, JOBSTACK_FAULT_ATTEMPT, entry,
-			 "it is marked as dead after attempt %" PRIu32 ", but the last one on record is %" PRIu32,
-			 x->dead, x->last);
+		FOUND(k, ATTEMPT, entry,
+		      "it is marked as dead after attempt %" PRIu32 ", but the last one on record is %" PRIu32, x->dead,
+		      x->last);
 }
 
 static int check_window(struct checking *k, struct jobstack_error *error)
@@ -352,14 +344,14 @@ static void take_stray(void *ctx, const struct js_row *row)
 	k->c.report.dead += *k->table == 'd';
 	k->c.report.attempts += *k->table == 'a' ? js_row_u64(row, 1) : 0;
 	k->c.report.done += *k->table == 'a' ? js_row_u64(row, 2) : 0;
-	js_found(&k->c.findings, JOBSTACK_FAULT_STRAY, js_row_u64(row, 0),
-		 *k->table == 'e'   ? "its number is above the last one that the stack assigned, %" PRIu64
-		 : *k->table == 'a' ? "attempts are on record for a number above that of the last entry, %" PRIu64
-				    : "a number above that of the last entry, %" PRIu64 ", is marked as dead",
-		 k->c.last);
+	FOUND(k, STRAY, js_row_u64(row, 0),
+	      *k->table == 'e'	 ? "its number is above the last one that the stack assigned, %" PRIu64
+	      : *k->table == 'a' ? "attempts are on record for a number above that of the last entry, %" PRIu64
+				 : "a number above that of the last entry, %" PRIu64 ", is marked as dead",
+	      k->c.last);
 }
 
-/* What lies above the windows. */
+/* Rows with numbers above the windows. */
 static int read_strays(struct checking *k, struct jobstack_error *error)
 {
 	static const struct {
@@ -387,15 +379,12 @@ static void take_stray_name(void *ctx, const struct js_row *row)
 	if (row == NULL)
 		return;
 	if (js_row_u64(row, 1) == 0)
-		js_found(&k->c.findings, JOBSTACK_FAULT_NAME, js_row_u64(row, 0),
-			 "its row in the table name has the hash of another datapath");
+		FOUND(k, NAME, js_row_u64(row, 0), "its row in the table name has the hash of another datapath");
 	else if (++k->homeless > k->pruned)
-		js_found(&k->c.findings, JOBSTACK_FAULT_NAME, js_row_u64(row, 0),
-			 "the table name has a row for this entry, which does not exist");
+		FOUND(k, NAME, js_row_u64(row, 0), "the table name has a row for this entry, which does not exist");
 }
 
-/* Rows in name whose entry is not there, or has another name; looked for only when the numbers say that
- * there are some. */
+/* Rows in name whose entry is not there, or has another name; read only if the counts show that there are some. */
 static int read_stray_names(struct checking *k, struct jobstack_error *error)
 {
 	unsigned char first, last[32];
@@ -418,8 +407,7 @@ static int read_stray_names(struct checking *k, struct jobstack_error *error)
 static void compare_counter(struct checking *k, const char *what, int64_t said, uint64_t counted)
 {
 	if (said != (int64_t)counted)
-		js_found(&k->c.findings, JOBSTACK_FAULT_COUNTER, 0,
-			 "%s: %" PRId64 " by the counters, %" PRIu64 " by the rows", what, said, counted);
+		FOUND(k, COUNTER, 0, "%s: %" PRId64 " by the counters, %" PRIu64 " by the rows", what, said, counted);
 }
 
 static void judge_counters(struct checking *k)
@@ -432,21 +420,20 @@ static void judge_counters(struct checking *k)
 	compare_counter(k, "dead", k->c.dead + k->worker_dead, r->dead);
 	compare_counter(k, "moved", (int64_t)k->moved, r->moved);
 	if (k->limited && !k->lockable)
-		js_found(&k->c.findings, JOBSTACK_FAULT_COUNTER, 0,
-			 "it has a limit of running entries, but no row in the table gate: the limit is not enforced");
+		FOUND(k, COUNTER, 0,
+		      "it has a limit of running entries, but no row in the table gate: the limit is not enforced");
 	if (k->c.named > k->c.tail)
 		compare_counter(k, "named", (int64_t)k->c.named, k->c.tail);
 	for (size_t i = 0; i < k->claims.n; i++) {
 		const struct js_place *h = &k->claims.list[i];
 
 		if (h->open != h->seen)
-			js_found(&k->c.findings, JOBSTACK_FAULT_CLAIM, h->first,
-				 "%s, which begins with this entry, counts %" PRIu64 " open entries, but %" PRIu64
-				 " are",
-				 js_place_name(h, text), h->open, h->seen);
+			FOUND(k, CLAIM, h->first,
+			      "%s, which begins with this entry, counts %" PRIu64 " open entries, but %" PRIu64 " are",
+			      js_place_name(h, text), h->open, h->seen);
 		if (h->keeper != JS_ALIVE && h->seen == 0)
-			js_found(&k->c.findings, JOBSTACK_FAULT_CLAIM, h->first,
-				 "%s, which begins with this entry, belongs to no live worker", js_place_name(h, text));
+			FOUND(k, CLAIM, h->first, "%s, which begins with this entry, belongs to no live worker",
+			      js_place_name(h, text));
 	}
 }
 

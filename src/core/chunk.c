@@ -4,17 +4,13 @@
  * compare-and-set on the pusher's own row settles it); a client that freezes holds no lock that others wait for.
  *
  * A small chunk is an INSERT in one packet, which the server can do without us.  For a large one it has to fetch the
- * names from us in the middle of the transaction, so there nothing is locked before they have come: the numbers are
- * taken in a transaction of their own before, and if it comes to nothing they are left out.
+ * names from us in the middle of the transaction, so there nothing is locked before they have arrived: the numbers are
+ * taken in an earlier transaction, and stay unused if the LOAD fails.
  */
-#include "core/chunk.h"
+#include "core/pushing.h"
 
 #include "base/clock.h"
-#include "base/error.h"
-#include "core/discard.h"
-#include "core/holder.h"
 #include "core/span.h"
-#include "core/unique.h"
 
 #include <string.h>
 
@@ -29,7 +25,7 @@ static void push_fence_sql(const struct js_pushing *p, struct js_sql *sql, uint6
 		    n, p->push_id, p->token, p->seq);
 }
 
-/* What a chunk does to the stack row: N more entries, whose numbers are taken now, or were before. */
+/* The update of the stack row for N more entries. TAKEN: their numbers were taken before. */
 static void chunk_stack_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n, int taken)
 {
 	const struct jobstack_push_options *o = p->options;
@@ -91,10 +87,11 @@ static void part_sql(const struct js_pushing *p, struct js_sql *sql)
 	chunk_span_sql(p, sql, n);
 }
 
-/* The chunk by LOAD.  The numbers first, so that no name has to wait with the stack locked; then the rows, while which
- * nothing is locked that others want; then what is quick.  A field and a line both end with NUL, the one byte that no
- * name holds, and nothing escapes or encloses.  A LOAD from a client makes warnings of its errors: the guard counts the
- * rows.  Should the stack have become one of unique names, these would be missing theirs. */
+/* The chunk by LOAD.  First the numbers, so that the stack is not locked while the names arrive; then the rows, during
+ * which nothing is locked that others need; then the quick statements.  A field and a line both end with NUL, the one
+ * byte that no name holds, and nothing escapes or encloses.  A LOAD from a client turns its errors into warnings, so
+ * the guard counts the rows. If the stack has unique names by now, the LOAD must not go through, because it adds no
+ * rows to the table name. */
 static void load_sql(const struct js_pushing *p, struct js_sql *sql)
 {
 	uint64_t n = p->n;
@@ -208,8 +205,8 @@ static int put_part(struct js_pushing *p, struct jobstack_error *error)
 	return js_error_set(error, JOBSTACK_EBUG, "other pushes of the same names kept coming first");
 }
 
-/* The reply to a LOAD was lost, and what comes next will be something else, so that the fence alone would not tell
- * which of the two arrived.  Moves the fence on, without names.  0: the LOAD had arrived; 2: it never will. */
+/* The reply to a LOAD was lost, and the next transaction will be a different one, so the fence alone would not show
+ * which of the two arrived. Advances the fence without adding names.  0: the LOAD had arrived; 2: it never will. */
 static int void_lost_load(struct js_pushing *p, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -232,7 +229,7 @@ static int void_lost_load(struct js_pushing *p, struct jobstack_error *error)
 	return 2;
 }
 
-/* Puts the chunk onto the stack by LOAD.  JOBSTACK_NOTHING: it has to go another way, and so has all that follows. */
+/* Puts the chunk onto the stack by LOAD.  JOBSTACK_NOTHING: this chunk and all later ones must be sent by INSERT. */
 static int put_load(struct js_pushing *p, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};

@@ -6,8 +6,6 @@
 #include "core/claim.h"
 
 #include "base/attempt.h"
-#include "base/error.h"
-#include "base/grow.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -103,6 +101,26 @@ int js_claim_mark_closing(struct js_claim *list, const struct js_stack *stack, c
 	return 0;
 }
 
+size_t js_claim_close_rest(struct js_claim *list, const struct js_stack *stack, const char *lost,
+			   struct jobstack_outcome *outcomes, struct js_claim_sums *sums)
+{
+	struct jobstack_outcome *next = outcomes;
+
+	for (struct js_claim *claim = list; claim != NULL; claim = claim->next)
+		for (size_t i = 0; i < claim->n; i++) {
+			if (claim->mark[i] != JS_OPEN)
+				continue;
+			claim->mark[i] = JS_CLOSING;
+			*next = (struct jobstack_outcome)JOBSTACK_OUTCOME_INIT;
+			next->entry = claim->id[i];
+			next->attempt = claim->attempt;
+			next->verdict = lost != NULL ? JOBSTACK_LOST : JOBSTACK_UNSTARTED;
+			next->reason = lost;
+			sums->dead += (uint64_t)js_claim_is_dead(stack, claim, next++);
+		}
+	return (size_t)(next - outcomes);
+}
+
 void js_claim_settle(struct js_claim **list, int committed)
 {
 	struct js_claim **at = list;
@@ -134,13 +152,17 @@ static size_t count_marks(const struct js_claim *claim, enum js_claim_mark mark)
 }
 
 /* Columns that are NULL in all of most steps' rows: then they are not named, which is a fifth less to read for the
- * server.  From WITH_USAGE on there is a bit for each column of usage: what nobody measures costs nothing. */
+ * server.  There is a bit for each, from WITH_USAGE on for those of usage: what nobody measures costs nothing. */
 enum { WITH_SIGNAL = 1, WITH_REASON = 2, WITH_LOG = 4, WITH_ERR = 8, WITH_TAIL = 16, WITH_USAGE = 32 };
 #define USAGE_BIT(member) ((unsigned)WITH_USAGE << JS_USAGE_##member)
-_Static_assert(JS_USAGE_N <= 32 - 5, "a bit for each column of usage");
+#define USAGE_COLUMN(member, column, ...) , "," column
+static const char *const optional[] = {",signo", ",reason", ",log", ",err_log,err_at",
+				       ",err_tail" JS_ATTEMPT_USAGE(USAGE_COLUMN)};
+#define OPTIONAL_N (sizeof(optional) / sizeof(optional[0]))
+_Static_assert(OPTIONAL_N <= 32, "a bit for each column");
 
 #define TAILS_MAX                                                                                                      \
-	(512 * 1024) /* bytes of stderr in one step: its packet has to pass servers with small limits, too             \
+	(512 * 1024) /* bytes of stderr in one step: small enough for servers with small packet limits                 \
 		      */
 
 static unsigned columns_of(const struct jobstack_outcome *o)
@@ -172,7 +194,7 @@ static size_t tail_most(const struct js_closing *c)
 	return each < JOBSTACK_ERR_TAIL_MAX ? each : JOBSTACK_ERR_TAIL_MAX;
 }
 
-/* One row: whose it is, how it ended, started, ended, where the log lies, usage. */
+/* One row: its key and worker, how it ended, when it started and ended, where its log is, and usage. */
 static void add_attempt_row(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o,
 			    unsigned columns, size_t most, struct js_sql *sql)
 {
@@ -189,7 +211,6 @@ static void add_attempt_row(const struct js_closing *c, const struct js_claim *c
 	js_sql_add(sql, "(%u,%u,%u,%u,%u,%u,%n,%t,%t,%n,%n,%n", c->stack->id, o->entry, (uint64_t)o->attempt, c->worker,
 		   (uint64_t)o->verdict, (uint64_t)(o->verdict == JOBSTACK_DONE), (int64_t)o->exit_code, started,
 		   ended > started ? ended : started, o->log_at, o->log_out, o->log_err);
-	js_sql_numbers(sql, usage, n);
 	if (columns & WITH_SIGNAL)
 		js_sql_add(sql, ",%n", o->signal > 0 ? (int64_t)o->signal : -1);
 	if (columns & WITH_REASON)
@@ -200,85 +221,32 @@ static void add_attempt_row(const struct js_closing *c, const struct js_claim *c
 		js_sql_add(sql, ",%s,%n", o->err_log, o->err_at);
 	if (columns & WITH_TAIL)
 		js_sql_add(sql, ",%x", tail.data, tail.len);
+	js_sql_numbers(sql, usage, n);
 	js_sql_add(sql, ")");
-}
-
-static void add_columns(unsigned columns, struct js_sql *sql)
-{
-	js_sql_add(sql, "INSERT INTO "
-			"attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,started,ended,log_at,"
-			"log_out,log_err");
-#define NAME_USAGE(member, column, ...)                                                                                \
-	if (columns & USAGE_BIT(member))                                                                               \
-		js_sql_add(sql, "," column);
-	JS_ATTEMPT_USAGE(NAME_USAGE)
-	js_sql_add(sql, columns & WITH_SIGNAL ? ",signo" : "");
-	js_sql_add(sql, columns & WITH_REASON ? ",reason" : "");
-	js_sql_add(sql, columns & WITH_LOG ? ",log" : "");
-	js_sql_add(sql, columns & WITH_ERR ? ",err_log,err_at" : "");
-	js_sql_add(sql, columns & WITH_TAIL ? ",err_tail) VALUES" : ") VALUES");
-}
-
-/* The outcomes one by one, and then those of what is lost. */
-struct outcome_walk {
-	size_t next;		/* of the outcomes */
-	struct js_claim *claim; /* whose outcome it is */
-	size_t place;
-	int in_lost;
-	struct jobstack_outcome lost;
-};
-
-static const struct jobstack_outcome *next_lost(const struct js_closing *c, struct outcome_walk *w)
-{
-	if (!w->in_lost) {
-		w->in_lost = 1;
-		w->claim = c->list;
-		w->place = 0;
-	} else
-		w->place++;
-	for (; w->claim != NULL; w->claim = w->claim->next, w->place = 0)
-		for (; w->place < w->claim->n; w->place++)
-			if (w->claim->mark[w->place] == JS_OPEN) {
-				w->lost = (struct jobstack_outcome)JOBSTACK_OUTCOME_INIT;
-				w->lost.entry = w->claim->id[w->place];
-				w->lost.attempt = w->claim->attempt;
-				w->lost.verdict = JOBSTACK_LOST;
-				w->lost.reason = c->lost;
-				return &w->lost;
-			}
-	return NULL;
-}
-
-static const struct jobstack_outcome *next_outcome(const struct js_closing *c, struct outcome_walk *w)
-{
-	while (w->next < c->n) {
-		const struct jobstack_outcome *o = &c->outcomes[w->next++];
-
-		w->claim = js_claim_find(c->list, o->entry, o->attempt, &w->place);
-		if (w->claim != NULL)
-			return o;
-	}
-	return c->lost == NULL ? NULL : next_lost(c, w);
 }
 
 static void add_attempts(const struct js_closing *c, struct js_sql *sql)
 {
-	unsigned columns = c->lost != NULL ? WITH_REASON : 0;
-	const struct jobstack_outcome *o;
-	struct outcome_walk w = {0};
-	size_t most = tail_most(c);
-	int rows = 0;
+	size_t most = tail_most(c), rows = 0, place;
+	unsigned columns = 0;
 
 	for (size_t i = 0; i < c->n; i++)
 		columns |= columns_of(&c->outcomes[i]);
-	while ((o = next_outcome(c, &w)) != NULL) {
+	for (size_t i = 0; i < c->n; i++) {
+		const struct jobstack_outcome *o = &c->outcomes[i];
+
 		if (o->verdict == JOBSTACK_UNSTARTED)
 			continue;
-		if (rows++ == 0)
-			add_columns(columns, sql);
-		else
+		if (rows++ == 0) {
+			js_sql_add(sql,
+				   "INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,"
+				   "started,ended,log_at,log_out,log_err");
+			for (unsigned k = 0; k < OPTIONAL_N; k++)
+				js_sql_add(sql, columns & 1u << k ? optional[k] : "");
+			js_sql_add(sql, ") VALUES");
+		} else
 			js_sql_add(sql, ",");
-		add_attempt_row(c, w.claim, o, columns, most, sql);
+		add_attempt_row(c, js_claim_find(c->list, o->entry, o->attempt, &place), o, columns, most, sql);
 	}
 	if (rows > 0)
 		js_sql_add(sql, ";");
@@ -295,23 +263,24 @@ static const char *why_dead(const struct jobstack_outcome *o)
 
 static void add_dead(const struct js_closing *c, struct js_sql *sql)
 {
-	const struct jobstack_outcome *o;
-	struct outcome_walk w = {0};
-	int rows = 0;
+	size_t rows = 0, place;
 
-	while ((o = next_outcome(c, &w)) != NULL) {
-		if (!js_claim_is_dead(c->stack, w.claim, o))
+	for (size_t i = 0; i < c->n; i++) {
+		const struct jobstack_outcome *o = &c->outcomes[i];
+		const struct js_claim *claim = js_claim_find(c->list, o->entry, o->attempt, &place);
+
+		if (!js_claim_is_dead(c->stack, claim, o))
 			continue;
 		js_sql_add(sql, rows++ == 0 ? "INSERT INTO dead(stack_id,entry_id,attempt,`rank`,reason) VALUES" : ",");
-		js_sql_add(sql, "(%u,%u,%u,%d,%s)", c->stack->id, o->entry, (uint64_t)w.claim->attempt, w.claim->rank,
+		js_sql_add(sql, "(%u,%u,%u,%d,%s)", c->stack->id, o->entry, (uint64_t)claim->attempt, claim->rank,
 			   why_dead(o));
 	}
 	if (rows > 0)
 		js_sql_add(sql, ";");
 }
 
-/* Does some of what closes in CLAIM go back unstarted?  That leaves no attempt row, so the claim's own row must tell
- * it. */
+/* Do some of the closing entries of CLAIM go back unstarted? They leave no attempt row, so the claim's own row must
+ * show it. */
 static int gives_back(const struct js_closing *c, const struct js_claim *claim)
 {
 	size_t place;
@@ -323,7 +292,7 @@ static int gives_back(const struct js_closing *c, const struct js_claim *claim)
 	return 0;
 }
 
-/* Rewrites the claim's row to what is still open in it. */
+/* Rewrites the claim's row to its open entries. */
 static void rewrite_claim(const struct js_closing *c, const struct js_claim *claim, size_t closing, struct js_sql *sql)
 {
 	uint64_t ids[JS_IDS_MAX];
@@ -346,12 +315,10 @@ static void rewrite_claim(const struct js_closing *c, const struct js_claim *cla
 
 void js_claim_close_sql(const struct js_closing *c, struct js_sql *sql)
 {
-	int all = c->give_back || c->lost != NULL;
-
 	for (const struct js_claim *claim = c->list; claim != NULL; claim = claim->next) {
 		size_t closing = count_marks(claim, JS_CLOSING);
 
-		if (all || closing == claim->open)
+		if (closing == claim->open)
 			js_sql_stmt(sql, "DELETE FROM claim WHERE stack_id=%u AND worker_id=%u AND claim_no=%u",
 				    c->stack->id, c->worker, claim->no);
 		else if (closing > 0 && gives_back(c, claim))
@@ -370,12 +337,12 @@ enum way { WAY_NONE, WAY_RETRY, WAY_LATER, WAY_SOON, WAY_UNSTARTED, WAY_LOST, WA
 
 static enum way way_of(const struct js_closing *c, const struct js_claim *claim, const struct jobstack_outcome *o)
 {
+	if (js_claim_is_dead(c->stack, claim, o))
+		return WAY_NONE;
 	switch (o->verdict) {
-	case JOBSTACK_FAILED: return js_claim_is_dead(c->stack, claim, o) ? WAY_NONE : WAY_RETRY;
-	case JOBSTACK_INTERRUPTED:
-		if (o->loss)
-			return js_claim_is_dead(c->stack, claim, o) ? WAY_NONE : WAY_LOST;
-		return o->later ? WAY_LATER : WAY_SOON;
+	case JOBSTACK_FAILED: return WAY_RETRY;
+	case JOBSTACK_LOST: return WAY_LOST;
+	case JOBSTACK_INTERRUPTED: return o->loss ? WAY_LOST : o->later ? WAY_LATER : WAY_SOON;
 	case JOBSTACK_UNSTARTED: return WAY_UNSTARTED;
 	default: return WAY_NONE;
 	}
@@ -420,14 +387,6 @@ int js_claim_spans_sql(const struct js_closing *c, struct js_sql *sql, struct jo
 
 			if (js_claim_find(c->list, c->outcomes[i].entry, c->outcomes[i].attempt, &place) == claim)
 				ways[place] = (unsigned char)way_of(c, claim, &c->outcomes[i]);
-		}
-		for (size_t i = 0; i < claim->n; i++) {
-			if (claim->mark[i] != JS_OPEN)
-				continue;
-			if (c->give_back)
-				ways[i] = WAY_UNSTARTED;
-			else if (c->lost != NULL && claim->losses + 1 < c->stack->max_losses)
-				ways[i] = WAY_LOST;
 		}
 		claim_spans(c, claim, ways, ids, sql);
 		free(ways);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Claims as a worker remembers them, and the SQL that closes what is in them.
+ * Claims as a worker remembers them, and the SQL that closes their entries.
  */
 #pragma once
 
@@ -39,7 +39,7 @@ struct js_outcomes {
 int js_outcomes_take(struct js_outcomes *outcomes, const struct jobstack_outcome *given, size_t n,
 		     struct jobstack_error *error);
 
-/* What closing comes to, for the counters. */
+/* What closing adds to the counters. */
 struct js_claim_sums {
 	uint64_t done, dead;
 };
@@ -48,6 +48,11 @@ struct js_claim_sums {
  * them is not open in LIST. */
 int js_claim_mark_closing(struct js_claim *list, const struct js_stack *stack, const struct jobstack_outcome *outcomes,
 			  size_t n, struct js_claim_sums *sums, struct jobstack_error *error);
+
+/* Marks all entries that are still open, too, and writes their outcomes to OUTCOMES: lost for the reason LOST or, if
+ * that is NULL, not started. Returns how many. */
+size_t js_claim_close_rest(struct js_claim *list, const struct js_stack *stack, const char *lost,
+			   struct jobstack_outcome *outcomes, struct js_claim_sums *sums);
 
 /* Settles the marks: closing becomes closed (COMMITTED), and claims that are empty are freed; or open again. */
 void js_claim_settle(struct js_claim **list, int committed);
@@ -60,8 +65,6 @@ struct js_closing {
 	struct js_claim *list;
 	const struct jobstack_outcome *outcomes;
 	size_t n;
-	int give_back;	  /* what is still open goes back unstarted, and every claim is deleted */
-	const char *lost; /* or: what is still open is lost, for this reason, and every claim is deleted */
 };
 
 /* Adds the statements that come before the pop (claims, attempts, dead), and those after it (spans).  The second

@@ -1,9 +1,98 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What most files of this layer need.
+ * What most files of this layer need: the handle and single queries on it, the schema's version, and stacks as the
+ * protocol needs them.
  */
 #pragma once
 
-#include "core/handle.h"
-#include "core/schema.h"
-#include "core/stack.h"
+#include "base/error.h"
+#include "base/grow.h"
+#include "db/db.h"
+
+struct jobstack {
+	struct js_db *db;
+	int schema_known; /* the schema was looked at and fits */
+};
+
+/* Runs the statement FORMAT, as js_sql_stmt has it, outside of a transaction, or in the view that is open (js_db_view):
+ * FN gets its rows. */
+int js_handle_ask(struct jobstack *handle, js_row_fn *fn, void *ctx, struct jobstack_error *error, const char *format,
+		  ...);
+
+/* Gives the number that the statement selects (uint64_t *NUMBER); UINT64_MAX if there is no row. */
+#define js_handle_ask_number(handle, number, error, ...)                                                               \
+	js_handle_ask((handle), js_row_number, (number), (error), __VA_ARGS__)
+
+/* Runs the statement as a transaction, with a guard for at least ROWS rows (0: no guard): see js_db_commit. */
+int js_handle_change(struct jobstack *handle, uint64_t rows, int *lost, struct jobstack_error *error,
+		     const char *format, ...);
+
+/* Looks the schema up, once a handle: 0, or JOBSTACK_ESCHEMA. */
+int js_schema_check(struct jobstack *handle, struct jobstack_error *error);
+
+/* The stack row, but for its counters. */
+struct js_stack {
+	uint64_t id, tail;
+	enum jobstack_stack_state state;
+	int lifo;
+	int limited; /* max_running is set: a pop locks the row in `gate` first */
+	uint32_t max_attempts, max_losses;
+	int64_t retry_delay_us;
+	int named;	/* some push was --unique */
+	char cwd[4097]; /* "" if the stack has no relative names */
+	char name[JOBSTACK_STACK_MAX + 1];
+};
+
+/* Is it a stack's name?  0, or JOBSTACK_EUSAGE. */
+int js_stack_check_name(const char *name, struct jobstack_error *error);
+
+/* Reads the stack NAME: 0, JOBSTACK_EUSAGE for an invalid name, JOBSTACK_EMISSING, or a database error. */
+int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *stack, struct jobstack_error *error);
+
+/* The same; a stack that does not exist is JOBSTACK_NOTHING, and no error. */
+int js_stack_look(struct jobstack *handle, const char *name, struct js_stack *stack, struct jobstack_error *error);
+
+/* The same, created if it does not exist, with LIFO for a new one. */
+int js_stack_make(struct jobstack *handle, const char *name, int lifo, struct js_stack *stack,
+		  struct jobstack_error *error);
+
+/* The error after a guard that the stack NAME did not pass: it is being dropped (ECONFLICT), or is gone (EMISSING). */
+int js_stack_refuse(struct jobstack *handle, const char *name, struct jobstack_error *error);
+
+/* Errors of several functions: each fills ERROR and returns the code. The stack NAME does not exist; is STATE
+ * (cancelled or being dropped), followed by MORE; is gone, or was created again, since it was found; has no number
+ * left; has no such ENTRY. */
+int js_stack_refuse_missing(const char *name, struct jobstack_error *error);
+int js_stack_refuse_state(const char *name, enum jobstack_stack_state state, const char *more,
+			  struct jobstack_error *error);
+int js_stack_refuse_gone(const char *name, struct jobstack_error *error);
+int js_stack_refuse_dropped(const char *name, struct jobstack_error *error);
+int js_stack_refuse_full(const char *name, struct jobstack_error *error);
+int js_stack_refuse_entry(const char *name, uint64_t entry, struct jobstack_error *error);
+
+/* The beginning of errors about a database that was set back. */
+#define JS_SET_BACK                                                                                                    \
+	"the database was set back to an earlier state (a restored backup, or a failover that lost commits): "
+
+/* Locks the stack's row, for a transaction.  On a cluster whose servers all take writes a lock is known only to its
+ * own server, and only changes of the same row exclude each other. So there the row is changed as well. */
+void js_stack_lock_sql(struct js_sql *sql, uint64_t id);
+
+/* The second half of that, before a statement that locks the row itself.  Nothing is sent to a single server. */
+void js_stack_mark_sql(struct js_sql *sql, uint64_t id);
+
+/* What an INSERT of a row of stack %u selects from: nothing once the stack is being dropped; the drop waits for an
+ * INSERT that came before it.  js_stack_mark_sql comes first. */
+#define JS_STACK_KEPT " FROM stack WHERE stack_id=%u AND state<3 LOCK IN SHARE MODE"
+
+/* Of "stack s": true if it has as many dead entries as max_failures allows; NULL without max_failures. */
+#define JS_STACK_FAILING                                                                                               \
+	"s.dead+(SELECT COALESCE(SUM(w.dead),0) FROM worker w WHERE w.stack_id=s.stack_id AND w.ended IS "             \
+	"NULL)>=s.max_failures"
+
+/* Adds the statements that change the stack's policy, for a transaction.  0, or JOBSTACK_EUSAGE. */
+int js_stack_policy_sql(struct js_sql *sql, uint64_t stack_id, const struct jobstack_policy *policy,
+			struct jobstack_error *error);
+
+/* Pauses an open stack that has as many dead entries as its max_failures. */
+int js_stack_halt(struct jobstack *handle, const struct js_stack *stack, struct jobstack_error *error);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Workers by their number.  Promise: flat memory, however many workers there were: when the table is full, it starts
- * anew.  (A script's pops are a worker each: there may be millions.)
+ * Workers by their number.  Promise: flat memory, however many workers there were: when the table is full, it is
+ * emptied.  (A script's pops are a worker each: there may be millions.)
  */
 #include "core/crew.h"
 
-#include "base/error.h"
 #include "core/item.h"
 
 #include <stdlib.h>
@@ -105,28 +104,22 @@ static int read_missing(struct js_crew *c, struct jobstack *handle, const uint64
 {
 	struct js_sql sql = {0};
 	uint64_t last = 0;
-	size_t asked = 0;
-	int status = 0;
 
-	js_sql_add(&sql, "SELECT " JS_ITEM_WORKER " FROM worker w WHERE w.worker_id IN(");
+	js_sql_add(&sql, "SELECT " JS_ITEM_WORKER " FROM worker w WHERE w.worker_id IN(NULL");
 	for (size_t i = 0; i < n; i++) {
 		if (workers[i] == 0 || workers[i] == last || c->place[find_crew_place(c, workers[i])] != 0)
 			continue;
-		js_sql_add(&sql, asked++ == 0 ? "%u" : ",%u", workers[i]);
+		js_sql_add(&sql, ",%u", workers[i]);
 		last = workers[i];
 	}
 	js_sql_stmt(&sql, ")");
-	if (asked > 0)
-		status = js_db_query(handle->db, &sql, take_crew_member, c, error);
-	js_sql_free(&sql); /* when there was nothing to ask */
-	return status;
+	return js_db_query(handle->db, &sql, take_crew_member, c, error);
 }
 
 int js_crew_read(struct js_crew *c, struct jobstack *handle, const uint64_t *workers, size_t n,
 		 struct jobstack_error *error)
 {
 	size_t missing = 0;
-	int status;
 
 	c->failed = 0;
 	for (size_t i = 0; i < n; i++)
@@ -136,8 +129,8 @@ int js_crew_read(struct js_crew *c, struct jobstack *handle, const uint64_t *wor
 		return 0;
 	if (c->n + missing > JS_CREW_MAX)
 		forget_members(c);
-	status = read_missing(c, handle, workers, n, error);
-	return status == 0 && c->failed ? js_error_memory(error) : status;
+	JS_TRY(read_missing(c, handle, workers, n, error));
+	return c->failed ? js_error_memory(error) : 0;
 }
 
 void js_crew_fill(const struct js_crew *c, struct jobstack_item *item)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Workers by their number, for who reads many attempts: each worker's row is read once and kept, instead of being
+ * Workers by their number, for readers of many attempts: each worker's row is read once and kept, instead of being
  * joined to each of its attempts.
  */
 #pragma once

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Taking away what an atomic push wrote and nobody will publish.  Promise: span by span, each with its entries and
- * names and the stack's count in one transaction; cut short anywhere, it can go on.
+ * Removing what an atomic push wrote and will never publish.  Promise: span by span, each with its entries and
+ * names and the stack's count in one transaction; if it is interrupted, the next call continues.
  */
-#include "core/discard.h"
+#include "core/pushing.h"
 
-#include "base/error.h"
-
-/* Takes one held span of push ID away, with its entries and names; 1 when there is none. */
+/* Removes one held span of push ID, with its entries and names; JOBSTACK_NOTHING if there is none. */
 static int discard_one(struct jobstack *handle, uint64_t stack, uint64_t id, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -30,8 +28,8 @@ static int discard_one(struct jobstack *handle, uint64_t stack, uint64_t id, str
 		    "SELECT lo,hi INTO @js_lo,@js_hi FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND pos=%d "
 		    "FOR UPDATE",
 		    stack, id, (int64_t)pos);
-	/* a held span is one interval that nobody cuts, so N rows are all of it: who stops there does not look at the
-	 * next row, which may be of a load whose client is frozen, and locked */
+	/* a held span is one interval that nobody cuts, so it has exactly N rows: a statement that stops there does
+	 * not read the next row, which may belong to a load whose client is frozen, and be locked */
 	js_sql_stmt(&sql,
 		    "DELETE n FROM name n JOIN (SELECT UNHEX(SHA2(datapath,256)) hash,entry_id FROM entry WHERE "
 		    "stack_id=%u AND entry_id BETWEEN @js_lo AND @js_hi ORDER BY entry_id LIMIT %u) e ON n.hash=e.hash "
@@ -41,8 +39,8 @@ static int discard_one(struct jobstack *handle, uint64_t stack, uint64_t id, str
 		&sql,
 		"DELETE FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_lo AND @js_hi ORDER BY entry_id LIMIT %u",
 		stack, n);
-	/* a name that goes may have been pushed again meanwhile, by a push that is not unique and left the row to these
-	 * entries: the next unique push names what came after them anew */
+	/* a removed name may have been pushed again meanwhile, by a push without --unique that left the row to these
+	 * entries: the next unique push names all later entries again */
 	js_sql_stmt(&sql,
 		    "UPDATE stack SET "
 		    "pushed=pushed-COALESCE(@js_hi-@js_lo+1,0),named=COALESCE(LEAST(named,@js_lo-1),named) WHERE "
@@ -90,7 +88,7 @@ int js_discard(struct jobstack *handle, uint64_t stack, uint64_t id, int only_si
 
 int js_discard_abandoned(struct jobstack *handle, uint64_t stack, struct jobstack_error *error)
 {
-	/* an atomic push that died: one that has been silent for long, or one whose taking away was cut short */
+	/* an atomic push that died: one that has been silent for long, or one whose removal was interrupted */
 	static const char *const find[] = {
 		"SELECT push_id FROM push WHERE stack_id=%u AND atomic=1 AND ended IS NULL AND "
 		"beat<UTC_TIMESTAMP(6)-INTERVAL %u MINUTE LIMIT 1",

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Dropping a stack with all its history.  Promises: refused while anything of it runs or is pushed; from the first
- * transaction on nothing of it can be popped; who was told that it is refused can rely on it, however late a packet
- * arrives; killed anywhere, the next drop goes on; the stack's own row goes last, so that what is left is always found
- * by its name.
+ * Dropping a stack with all its history.  Promises: refused while anything of it runs or is pushed; after the first
+ * transaction none of its entries can be popped; a drop that was refused does not happen later, however late a packet
+ * arrives; after an interruption the next drop continues; the stack's own row is deleted last, so that the rest is
+ * always found by its name.
  */
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "core/core.h"
 
@@ -30,7 +29,7 @@ static int count_rows(struct dropping *d, const char *query, uint64_t *n, struct
 	return js_handle_ask_number(d->handle, n, error, query, d->stack.id);
 }
 
-/* Who is in the way?  Only to say it in words: what counts is looked at in the transaction. */
+/* Reports what prevents the drop. Only for the message: the transaction itself decides. */
 static int refuse_drop(struct dropping *d, struct jobstack_error *error)
 {
 	uint64_t running, pushers, id = d->stack.id;
@@ -54,7 +53,7 @@ static int refuse_drop(struct dropping *d, struct jobstack_error *error)
 			    d->stack.name);
 }
 
-/* Nobody has anything of it in hand, and nobody pushes; or it is half gone already. */
+/* No claim and no live push; or it is half gone already. */
 #define UNUSED                                                                                                         \
 	" WHERE stack_id=%u AND (state=3 OR (NOT EXISTS(SELECT 1 FROM claim c WHERE c.stack_id=%u) AND NOT "           \
 	"EXISTS(SELECT 1 FROM push u "                                                                                 \
@@ -69,8 +68,8 @@ static void token_sql(const struct dropping *d, struct js_sql *sql)
 		    d->token, d->stack.id);
 }
 
-/* It was refused, after a try whose reply was lost, and which may arrive yet: then it meets our token, and comes to
- * nothing.  0: it was before us, and the stack is being dropped. */
+/* The drop was refused after a try whose reply was lost and which may still arrive. Inserts our token, so that the
+ * late try fails. 0: it arrived before, and the stack is being dropped. */
 static int void_lost_drop(struct dropping *d, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -85,12 +84,12 @@ static int void_lost_drop(struct dropping *d, struct jobstack_error *error)
 	return status == JS_DB_GUARD ? 0 : status;
 }
 
-/* Nobody gets anything of it any more.  With the stack's row and those of its workers locked, no step, no end, no push
- * and no requeue puts a span back.  What can still be on its way are pops of scripts, whose rows are not there yet, and
+/* From here on no entry of the stack can be claimed. With the stack's row and those of its workers locked, no step, no
+ * end, no push and no requeue puts a span back.  Still possible are pops of scripts, whose rows are not there yet, and
  * promotions: a pop holds a span, so that a DELETE waits for it, and its claim is seen; a promotion may take a span
  * past the first DELETE, from waiting to ready, but not past the second.  A pop that comes later, even one that has
- * read the state before, finds no span.  The first look is for the sake of who works there: a drop that is refused has
- * touched no span. */
+ * read the state before, finds no span.  The first check is for the workers of the stack: a refused drop has touched
+ * no span. */
 static int close_stack(struct dropping *d, struct jobstack_error *error)
 {
 	uint64_t id = d->stack.id;

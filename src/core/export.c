@@ -2,16 +2,12 @@
  *
  * Reading all attempts, or all entries with their last.  Promises: flat memory; no transaction while the caller's
  * function runs; each query walks a primary key and ends after a bounded number of rows, whatever its filter; each
- * entry is told once.
+ * entry is reported once.
  *
- * Workers and states are not joined: the rows of workers are read once (core/crew.h), and where an entry stands in line
- * is read for a whole window of numbers beforehand (core/where.h).  Entries, attempts and dead rows are read beside
- * each other and put together here: a join of the server's takes three times as long.
+ * Workers and states are not joined: the rows of workers are read once (core/crew.h), and the place of each entry in
+ * the queue is read beforehand for a whole window of numbers (core/where.h).  Entries, attempts and dead rows are read
+ * separately and merged here: a join in the server takes three times as long.
  */
-#include "base/buf.h"
-#include "base/error.h"
-#include "base/grow.h"
-#include "core/core.h"
 #include "core/crew.h"
 #include "core/item.h"
 #include "core/where.h"
@@ -25,7 +21,7 @@
 _Static_assert(PAGE <= JS_CREW_MAX, "the workers of a page can be known at once");
 _Static_assert(JS_WHERE_WINDOW % PAGE == 0, "a window is of whole pages");
 
-/* A text of an item while its page grows: behind NOTHING bytes there is none. */
+/* The offset of a text while its page grows; NOTHING: no text. */
 #define NOTHING SIZE_MAX
 
 struct line {
@@ -164,7 +160,7 @@ static void take_entry(void *ctx, const struct js_row *row)
 	to->reason = to->log = to->err_log = to->tail = NOTHING;
 }
 
-/* The line of the entry that this row is about; rows come as lines do, by entry.  NULL: there is none. */
+/* The line of the entry of this row, or NULL. Rows come in the order of the lines, by entry. */
 static struct line *line_of(struct exporting *x, const struct js_row *row)
 {
 	uint64_t entry = js_row_u64(row, 0);
@@ -209,21 +205,19 @@ static void take_dead(void *ctx, const struct js_row *row)
 /* All attempts of the page, along their primary key, some at a time. */
 static int look_at_attempts(struct exporting *x, struct jobstack_error *error)
 {
-	int status;
-
 	x->at = 0;
 	x->last = x->low;
 	x->last_attempt = 0;
 	do {
 		x->rows = 0;
-		status = js_handle_ask(x->handle, take_attempt, x, error,
-				       "SELECT a.entry_id,NULL," OF_ATTEMPT
-				       ",a.final FROM attempt a WHERE a.stack_id=%u" BEHIND
-				       " ORDER BY a.entry_id,a.attempt LIMIT %u",
-				       (uint64_t)(x->o.tails != 0), x->stack.id, x->last, x->high, x->last,
-				       (uint64_t)x->last_attempt, (uint64_t)ATTEMPTS);
-	} while (status == 0 && x->rows == ATTEMPTS);
-	return status;
+		JS_TRY(js_handle_ask(x->handle, take_attempt, x, error,
+				     "SELECT a.entry_id,NULL," OF_ATTEMPT
+				     ",a.final FROM attempt a WHERE a.stack_id=%u" BEHIND
+				     " ORDER BY a.entry_id,a.attempt LIMIT %u",
+				     (uint64_t)(x->o.tails != 0), x->stack.id, x->last, x->high, x->last,
+				     (uint64_t)x->last_attempt, (uint64_t)ATTEMPTS));
+	} while (x->rows == ATTEMPTS);
+	return 0;
 }
 
 /* Entries, their attempts and dead rows as they are at one moment, each by its primary key: three walks take a third of
@@ -232,17 +226,15 @@ static int look_at_page(void *ctx, struct jobstack_error *error)
 {
 	struct exporting *x = ctx;
 	struct js_sql entries = {0};
-	int status;
 
 	begin_page(x);
 	js_sql_add(&entries, x->o.no_datapath ? "SELECT entry_id,NULL" : "SELECT entry_id,datapath");
 	js_sql_stmt(&entries, " FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u ORDER BY entry_id",
 		    x->stack.id, x->low, x->high);
-	status = js_db_query(x->handle->db, &entries, take_entry, x, error);
-	if (status == 0 && x->n > 0)
-		status = look_at_attempts(x, error);
-	if (status != 0 || x->n == 0)
-		return status;
+	JS_TRY(js_db_query(x->handle->db, &entries, take_entry, x, error));
+	if (x->n == 0)
+		return 0;
+	JS_TRY(look_at_attempts(x, error));
 	x->at = 0;
 	return js_handle_ask(
 		x->handle, take_dead, x, error,
@@ -266,8 +258,9 @@ static void set_running(const struct exporting *x, struct line *l, uint32_t atte
 	i->worker = in_hand == NULL ? 0 : in_hand->worker;
 }
 
-/* Where the entry stood.  What the window says was read before the page.  Where the two don't fit, the entry has gone
- * on in between: then its state is the one that its last attempt brought it to, in which it was in between as well. */
+/* The state of an entry that is neither done nor dead. The window was read before the page. If the two do not fit, the
+ * entry has changed in between. Then its state is that which followed its last attempt; it was in that state in
+ * between, too. */
 static unsigned in_line(const struct exporting *x, struct line *l)
 {
 	const struct jobstack_item *i = &l->item;
@@ -287,7 +280,7 @@ static unsigned in_line(const struct exporting *x, struct line *l)
 	return x->stack.state == JOBSTACK_CANCELLED ? JOBSTACK_IS_CANCELLED : state;
 }
 
-/* Are only the dead, or what was dead and has moved, asked for?  Then nothing else is looked at closely. */
+/* Are only dead or moved entries wanted? Then the others are not examined. */
 static int only_dead(const struct exporting *x)
 {
 	return x->o.states != 0 && (x->o.states & ~(JOBSTACK_IS_DEAD | JOBSTACK_IS_MOVED)) == 0;
@@ -319,11 +312,9 @@ static int is_wanted(const struct exporting *x, const struct jobstack_item *i)
 
 /* ------------------------------------------------------------------------------------------------------- telling */
 
-/* Tells the page.  0; JOBSTACK_ESTOPPED; or an error. */
+/* Reports the page. 0; JOBSTACK_ESTOPPED; or an error. */
 static int report_page(struct exporting *x, struct jobstack_error *error)
 {
-	int status;
-
 	if (x->bytes.failed)
 		return js_error_memory(error);
 	for (size_t i = 0; i < x->n; i++) {
@@ -331,8 +322,8 @@ static int report_page(struct exporting *x, struct jobstack_error *error)
 			x->line[i].item.state = state_of(x, &x->line[i]);
 		x->workers[i] = x->line[i].item.worker;
 	}
-	status = js_crew_read(x->crew, x->handle, x->workers, x->n, error);
-	for (size_t i = 0; i < x->n && status == 0; i++) {
+	JS_TRY(js_crew_read(x->crew, x->handle, x->workers, x->n, error));
+	for (size_t i = 0; i < x->n; i++) {
 		struct line *l = &x->line[i];
 
 		if (x->o.by_entry && !is_wanted(x, &l->item))
@@ -345,62 +336,46 @@ static int report_page(struct exporting *x, struct jobstack_error *error)
 		l->item.to_stack = text_at(x, l->to_stack);
 		js_crew_fill(x->crew, &l->item);
 		if (x->fn(x->ctx, &l->item) != 0)
-			status = JOBSTACK_ESTOPPED;
+			return JOBSTACK_ESTOPPED;
 	}
-	return status;
+	return 0;
 }
 
 static int tell_attempts(struct exporting *x, struct jobstack_error *error)
 {
 	uint64_t tail = x->stack.tail, step = x->o.outcomes != 0 || x->o.since_us >= 0 ? FILTER_WINDOW : tail;
-	int status = 0;
 
-	while (status == 0 && (x->last < tail || x->last_attempt != UINT32_MAX)) {
+	while (x->last < tail || x->last_attempt != UINT32_MAX) {
 		if (x->last == x->high) /* the window has been read */
 			x->high = tail - x->last > step ? x->last + step : tail;
-		status = page_of_attempts(x, error);
-		if (status == 0)
-			status = report_page(x, error);
-		if (x->n < PAGE) {
-			x->last = x->high;
-			x->last_attempt = UINT32_MAX;
-		} else {
-			x->last = x->line[PAGE - 1].item.entry;
-			x->last_attempt = x->line[PAGE - 1].item.attempt;
-		}
+		JS_TRY(page_of_attempts(x, error));
+		JS_TRY(report_page(x, error));
+		x->last = x->n < PAGE ? x->high : x->line[PAGE - 1].item.entry;
+		x->last_attempt = x->n < PAGE ? UINT32_MAX : x->line[PAGE - 1].item.attempt;
 	}
-	return status;
-}
-
-/* The next page begins where there is something that is asked for: 0, JOBSTACK_NOTHING if nowhere, or an error. */
-static int next_dead(struct exporting *x, struct jobstack_error *error)
-{
-	int status = js_handle_ask_number(
-		x->handle, &x->low, error,
-		"SELECT entry_id FROM dead WHERE stack_id=%u AND entry_id>=%u ORDER BY entry_id LIMIT 1", x->stack.id,
-		x->low);
-
-	return status == 0 && x->low > x->stack.tail ? JOBSTACK_NOTHING : status;
+	return 0;
 }
 
 static int tell_entries(struct exporting *x, struct jobstack_error *error)
 {
 	uint64_t tail = x->stack.tail, window;
-	int status = 0;
 
-	for (x->low = 1; status == 0 && x->low <= tail; x->low += PAGE) {
-		if (only_dead(x) && (status = next_dead(x, error)) != 0)
-			break;
+	for (x->low = 1; x->low <= tail; x->low += PAGE) {
+		if (only_dead(x)) /* the page begins with the next of them */
+			JS_TRY(js_handle_ask_number(x->handle, &x->low, error,
+						    "SELECT entry_id FROM dead WHERE stack_id=%u AND entry_id>=%u "
+						    "ORDER BY entry_id LIMIT 1",
+						    x->stack.id, x->low));
+		if (x->low > tail)
+			return 0;
 		x->high = tail - x->low >= PAGE ? x->low + PAGE - 1 : tail;
 		window = tail - x->low >= JS_WHERE_WINDOW ? x->low + JS_WHERE_WINDOW - 1 : tail;
 		if (!only_dead(x) && x->low > x->where.high)
-			status = js_where_read(&x->where, x->handle, &x->stack, x->low, window, error);
-		if (status == 0)
-			status = js_db_view(x->handle->db, look_at_page, x, error);
-		if (status == 0)
-			status = report_page(x, error);
+			JS_TRY(js_where_read(&x->where, x->handle, &x->stack, x->low, window, error));
+		JS_TRY(js_db_view(x->handle->db, look_at_page, x, error));
+		JS_TRY(report_page(x, error));
 	}
-	return status == JOBSTACK_NOTHING ? 0 : status;
+	return 0;
 }
 
 int jobstack_export(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,

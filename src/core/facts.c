@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What the server tells of itself, as names and values.  Promises: nothing is judged here; what our rights or this
- * server do not show is left out, and is no error; no table of the queue is read but the one row with the schema's
- * version.
+ * What the server reports about itself, as names and values. Promises: nothing is judged here; facts that our rights or
+ * this server do not show are left out, without an error; no table of the queue is read but the one row with the
+ * schema's version.
  */
 #include "base/clock.h"
-#include "base/error.h"
 #include "core/core.h"
 
 #include <inttypes.h>
@@ -90,7 +89,7 @@ int jobstack_server_facts(struct jobstack *handle, jobstack_fact_fn *fn, void *c
 		 "SHOW GLOBAL STATUS WHERE Variable_name IN ('Threads_connected','Max_used_connections','Uptime',"
 		 "'Connection_errors_max_connections','Innodb_history_list_length','wsrep_cluster_size')"},
 		{"schema.version", NULL, "SELECT MAX(version) FROM jobstack_version"},
-		/* MySQL's word for Innodb_history_list_length: for who has the right PROCESS */
+		/* MySQL's word for Innodb_history_list_length: needs the right PROCESS */
 		{"purge.history", NULL,
 		 "SELECT `COUNT` FROM information_schema.INNODB_METRICS WHERE NAME='trx_rseg_history_len' AND "
 		 "STATUS='enabled'"},

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What fails, and where.  Promises: page by page on a primary key, from the highest numbers down; the memory of some
- * two hundred groups, however many failures and kinds of them there are; the sum of all counts is exact.
+ * Failures, grouped by cause and by node.  Promises: page by page on a primary key, from the highest numbers down; the
+ * memory of some two hundred groups, however many failures and kinds of them there are; the sum of all counts is exact.
  */
 #define _GNU_SOURCE
-#include "base/error.h"
-#include "base/grow.h"
 #include "core/core.h"
 #include "core/similar.h"
 
@@ -20,7 +18,8 @@
 #define NODES 512
 #define LOOK_AT 5000
 
-/* A group.  FOLDED: 0 all is told apart; 1 not what was printed; 2 nor why and where; 3 nor how. */
+/* A group.  FOLDED: 0 groups differ in everything; 1 not in what was printed; 2 nor in the reason and the node; 3 nor
+ * in the exit. */
 struct group {
 	struct jobstack_failure f; /* its texts are these: */
 	char reason[256], example[256], node[256];
@@ -35,7 +34,7 @@ struct grouping {
 	struct group *group;
 	size_t n;
 	struct jobstack_failures_report report;
-	uint64_t rows, entry, told, attempt; /* of the page: how many, and the last one; the entry told last */
+	uint64_t rows, entry, told, attempt; /* of the page: how many, and the last one; the last reported entry */
 };
 
 static int is_same_group(const struct grouping *g, const struct group *a, const struct group *b)
@@ -69,8 +68,8 @@ static size_t add_failure_group(const struct grouping *g, size_t n, const struct
 	return n + 1;
 }
 
-/* The table is full: the smallest groups are told apart less, until a quarter of it is free.  A large group is in it
- * again soon, and no failure is forgotten. */
+/* The table is full: the smallest groups are merged until a quarter of it is free. A large group appears again soon,
+ * and no failure is lost from the counts. */
 static void fold_small_groups(struct grouping *g)
 {
 	for (uint64_t small = 1; g->n > GROUPS * 3 / 4; small *= 2) {
@@ -324,7 +323,7 @@ int jobstack_bad_nodes(struct jobstack *handle, const char *stack, uint64_t look
 	int status = all == NULL ? js_error_memory(error) : js_stack_find(handle, stack, &s, error);
 
 	if (status ==
-	    0) { /* the primary key of attempt, so many rows of it; what was interrupted says nothing of the node */
+	    0) { /* the primary key of attempt, LIMIT rows of it; interrupted attempts say nothing about the node */
 		status = js_handle_ask(
 			handle, take_end, all, error,
 			"SELECT COALESCE(w.node,w.host,'?'),a.outcome FROM (SELECT worker_id,outcome FROM attempt "

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Filters in SQL.  Promises: what goes to the server for a glob lets through all that the glob does, and what comes
- * back is asked again here; no query has more than NAMES numbers or looks at more than NUMBERS.
+ * Filters in SQL.  Promises: the LIKE pattern for a glob matches all that the glob matches, and the datapaths that come
+ * back are matched again here; no query has more than NAMES numbers or looks at more than NUMBERS.
  */
 #include "core/filter.h"
 
-#include "base/error.h"
 #include "base/glob.h"
-#include "base/grow.h"
 #include "core/span.h"
 
 #include <string.h>
 
 #define NUMBERS 20000
 #define NAMES 2000
-#define FEW 8 /* so many named ones are looked for in each set by the server */
+#define FEW 8 /* up to this many named entries are searched in each set by the server */
 
 int js_filter_take(struct jobstack_filter *f, const struct jobstack_filter *given, struct jobstack_error *error)
 {
@@ -172,12 +170,10 @@ int js_window_jump(struct js_window *w, struct jobstack *handle, const char *que
 		   struct jobstack_error *error)
 {
 	uint64_t next;
-	int status;
 
 	if (w->ids != NULL || w->last >= w->high)
 		return 0;
-	status = js_handle_ask_number(handle, &next, error, query, stack, w->last);
-	if (status == 0)
-		w->last = next > w->high ? w->high : next - 1; /* UINT64_MAX: nothing is left */
-	return status;
+	JS_TRY(js_handle_ask_number(handle, &next, error, query, stack, w->last));
+	w->last = next > w->high ? w->high : next - 1; /* UINT64_MAX: nothing is left */
+	return 0;
 }

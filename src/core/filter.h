@@ -6,10 +6,10 @@
 
 #include "core/core.h"
 
-/* The tables with a row an entry, joined to what filters and items are about: e is the entry, a its last attempt, w its
- * worker (a and w may be missing).  Each has one %u, the stack, and goes on with " AND ".  A SELECT of these begins
- * with STRAIGHT_JOIN: the first table is read by its primary key, in the order of entry_id, and of the others one row
- * each by theirs. */
+/* The tables with one row per entry, joined to what filters and items need: e is the entry, a its last attempt, w its
+ * worker (a and w may be missing).  Each has one %u, the stack, and is continued with " AND ".  A SELECT of these
+ * begins with STRAIGHT_JOIN: the first table is read by its primary key, in the order of entry_id, and of the others
+ * one row each by theirs. */
 #define JS_FROM_DONE                                                                                                   \
 	" FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id LEFT JOIN worker w ON "       \
 	"w.worker_id=a.worker_id WHERE a.stack_id=%u AND a.final=1"
@@ -24,7 +24,7 @@
 /* Makes FILTER of what the caller has GIVEN (NULL: all).  0, or JOBSTACK_EUSAGE if that is not a filter. */
 int js_filter_take(struct jobstack_filter *filter, const struct jobstack_filter *given, struct jobstack_error *error);
 
-/* Does it ask how an attempt ended?  Then what runs does not fit, and what has not run neither. */
+/* Does it ask how an attempt ended?  Then neither running entries nor those that have never run match. */
 int js_filter_of_end(const struct jobstack_filter *filter);
 
 /* Adds " AND ..." for all that it says of e, a and w, but for the numbers; of A and W only if it asks for them. */
@@ -59,6 +59,6 @@ void js_window_sql(struct js_sql *sql, const struct js_window *window, const cha
 /* The piece is done with, up to LAST if it came back FULL, with as many rows as may come; if not, to its end. */
 void js_window_done(struct js_window *window, int full, uint64_t last);
 
-/* The piece was empty: goes on where there is something, by a query JS_NEXT_OF. */
+/* After an empty piece: continues at the next existing number, by a query JS_NEXT_OF. */
 int js_window_jump(struct js_window *window, struct jobstack *handle, const char *query, uint64_t stack,
 		   struct jobstack_error *error);

@@ -4,10 +4,7 @@
  * are kept, the rest is counted.
  */
 #define _GNU_SOURCE
-#include "core/findings.h"
-
-#include "base/error.h"
-#include "core/span.h"
+#include "core/places.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -71,11 +68,10 @@ static void take_found_path(void *ctx, const struct js_row *row)
 int js_findings_paths(struct js_findings *f, struct jobstack *handle, uint64_t stack, struct jobstack_error *error)
 {
 	const struct js_finding *list = findings_list(f);
-	int status = 0;
 
 	if (f->n > 0)
 		qsort(findings_list(f), f->n, sizeof(*list), compare_findings);
-	for (size_t at = 0; status == 0 && at < f->n; at += LOOKED_UP) {
+	for (size_t at = 0; at < f->n; at += LOOKED_UP) {
 		struct js_sql sql = {0};
 
 		js_sql_add(&sql, "SELECT entry_id,datapath FROM entry WHERE stack_id=%u AND entry_id IN(0", stack);
@@ -83,9 +79,9 @@ int js_findings_paths(struct js_findings *f, struct jobstack *handle, uint64_t s
 			if (i == at || list[i].entry != list[i - 1].entry)
 				js_sql_add(&sql, ",%u", list[i].entry);
 		js_sql_stmt(&sql, ")");
-		status = js_db_query(handle->db, &sql, take_found_path, f, error);
+		JS_TRY(js_db_query(handle->db, &sql, take_found_path, f, error));
 	}
-	return status == 0 && (f->memory.failed || f->bytes.failed) ? js_error_memory(error) : status;
+	return f->memory.failed || f->bytes.failed ? js_error_memory(error) : 0;
 }
 
 int js_findings_tell(struct js_findings *f, jobstack_finding_fn *fn, void *ctx)

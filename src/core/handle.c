@@ -2,11 +2,9 @@
  *
  * Handles.  Promise: a handle that was given out is connected, or was once; nothing here waits for a lock.
  */
-#include "core/handle.h"
+#include "core/core.h"
 
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/grow.h"
 
 #include <errno.h>
 #include <stdlib.h>

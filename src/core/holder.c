@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Another push --atomic holds names that a --unique push brings.  Such a name is not known yet: if the holder dies or
- * fails, nobody pushes it, and if it ends well, it must not be there twice.  So who comes later waits a while for the
- * holder to end, takes its entries away if it is dead, and else gives up with an error.  Promises: no name is skipped
- * that is only held; no entries are taken from a push that has shown life since it was looked at; no wait is without an
- * end.
+ * fails, nobody pushes it, and if it ends well, it must not be there twice.  So the later push waits a while for the
+ * holder to end, removes its entries if it is dead, and otherwise fails with an error.  Promises: no name is skipped
+ * that is only held; no entries are taken from a push that has shown life since it was looked at; every wait ends.
  *
  * A push --atomic shows that it is alive by a user lock of the server: the server gives it back when the connection
  * ends, which it notices at once when the process dies, wherever that ran.  A live push may lose its connection for a
  * moment, hence DEAD_US.  Without user locks, only silence tells.
  */
-#include "core/holder.h"
+#include "core/pushing.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/log.h"
-#include "core/discard.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +20,7 @@
 
 #define BEAT_US (20 * JS_SECOND_US)
 #define SHOW_US (2 * JS_SECOND_US)
-#define DEAD_US (5 * JS_SECOND_US)     /* so long without its connection, it is dead */
+#define DEAD_US (5 * JS_SECOND_US)     /* after this long without its connection, it is dead */
 #define SILENT_US (180 * JS_SECOND_US) /* the same where its connection can't be seen: nine beats */
 #define WAIT_US (15 * JS_SECOND_US)    /* for one that is alive */
 #define LOOK_US (JS_SECOND_US / 5)
@@ -110,7 +107,7 @@ static int look_at_holder(struct js_pushing *p, struct holder *h, struct jobstac
 	js_sql_stmt(&sql, " FROM push WHERE push_id=%u", h->id);
 	status = js_db_query(p->handle->db, &sql, take_holder, h, error);
 	h->moved |= h->connection != 0;
-	/* after an outage of the server, or of ourselves, it has to have the time to come back */
+	/* after an outage of the server, or of this process, it must have time to come back */
 	if (h->moved || js_clock_mono_us() - h->looked_us > GAP_US)
 		h->alive_us = js_clock_mono_us();
 	h->looked_us = js_clock_mono_us();
@@ -167,7 +164,7 @@ int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct 
 		now = js_clock_mono_us();
 		if (now - h.alive_us >= dead_us)
 			return end_holder(p, &h, error);
-		/* looks that are always far apart tell nothing, but the wait has an end all the same */
+		/* looks that are always far apart prove nothing, but the wait ends nevertheless */
 		if (now - h.began_us >= WAIT_US + (h.moved ? 0 : dead_us))
 			return js_error_set(error, JOBSTACK_ECONFLICT,
 					    "another push --atomic to the stack \"%s\" (%s) holds %" PRIu64

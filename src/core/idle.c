@@ -2,8 +2,6 @@
  *
  * What a worker asks that has nothing to do, or wants to know how long its entries take.
  */
-#include "base/grow.h"
-#include "core/span.h"
 #include "core/worker.h"
 
 static void take_idle(void *ctx, const struct js_row *row)
@@ -74,8 +72,8 @@ int jobstack_worker_durations(struct jobstack_worker *w, int64_t *us, size_t max
 	struct durations d = {us, 0, max};
 	int status;
 
-	/* the highest numbers that have attempts are those popped last (LIFO: the lowest); of the primary key, so many
-	 * rows only */
+	/* the highest numbers that have attempts are those popped last (LIFO: the lowest); LIMIT rows of the primary
+	 * key */
 	status = js_handle_ask(
 		w->handle, take_duration, &d, error,
 		w->stack.lifo

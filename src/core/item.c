@@ -54,16 +54,27 @@ void js_item_worker(struct jobstack_item *to, const struct js_row *row, unsigned
 	*column = c;
 }
 
+int js_item_next_running(const char **running, uint64_t *entry, int64_t *started_us)
+{
+	const char *at = *running;
+	char *end;
+
+	if (at == NULL || *at == '\0')
+		return 0;
+	*entry = strtoull(at, &end, 10);
+	*started_us = *end == ':' && (end = strchr(end + 1, ':')) != NULL ? strtoll(end + 1, NULL, 10) : -1;
+	at = strchr(at, ',');
+	*running = at == NULL ? NULL : at + 1;
+	return 1;
+}
+
 int64_t js_item_since(const char *running, uint64_t entry)
 {
-	while (running != NULL && *running != '\0') {
-		char *end;
-		uint64_t id = strtoull(running, &end, 10);
+	uint64_t id;
+	int64_t started_us;
 
-		if (id == entry && *end == ':' && (end = strchr(end + 1, ':')) != NULL)
-			return strtoll(end + 1, NULL, 10);
-		running = strchr(running, ',');
-		running = running == NULL ? NULL : running + 1;
-	}
+	while (js_item_next_running(&running, &id, &started_us))
+		if (id == entry)
+			return started_us;
 	return -1;
 }

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What is left over of workers and pushes.  Promises: a row goes only if it was noted as ended before all attempts were
- * looked at, for then nobody adds one that refers to it; a bit a worker in memory, of 8 MiB at most.
+ * Rows of workers and pushes that nothing refers to any more.  Promises: a row goes only if it was noted as ended
+ * before all attempts were looked at, after that no attempt that refers to it is added; one bit of memory per worker, 8
+ * MiB at most.
  *
- * Rows of the last hour stay whatever is asked for: somebody whose reply was lost, or a spool that is to be delivered,
- * may still look them up, and the row that bars the token of a lost first try has to outlast that try.
+ * Rows of the last hour always stay: a process whose reply was lost, or a spool that will be delivered, may still look
+ * them up, and the row that bars the token of a lost first try must outlast that try.
  */
 #include "core/leftover.h"
-
-#include "base/error.h"
 
 #include <stdlib.h>
 
 #define HOUR_US INT64_C(3600000000)
-#define WINDOW (UINT64_C(1) << 26) /* worker numbers; what is beyond them goes another time */
+#define WINDOW (UINT64_C(1) << 26) /* worker numbers; higher ones are removed by a later call */
 #define PAGE 20000
 #define CHUNK 1000
 
 struct js_leftover {
 	struct jobstack *handle;
-	uint64_t stack_id, first, window; /* numbers from first, so many */
+	uint64_t stack_id, first, window; /* the first number, and how many follow */
 	int64_t before_us;
 	unsigned char *bits;
 	uint64_t noted;

@@ -5,8 +5,6 @@
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
-#include "base/error.h"
-#include "core/core.h"
 #include "core/filter.h"
 #include "core/item.h"
 #include "core/set.h"
@@ -18,7 +16,7 @@
 #define PAGE 2000
 
 /* A search through all entries: numbers in a query at first, at least and at most; how long one should take; how often
- * it is told. */
+ * progress is reported. */
 #define FIND_FIRST 131072
 #define FIND_LEAST 8192
 #define FIND_MOST 524288
@@ -42,7 +40,7 @@ struct listing {
 	unsigned state;	 /* of the items that come; 0: by outcome */
 	uint64_t told, last;
 	size_t rows;
-	const char *running; /* of the worker whose claim is listed */
+	const char *running; /* the column of the worker whose claim is listed */
 	int64_t claimed_us;  /* of the claim, if a script popped it: its entries began then; else -1 */
 	int stopped;
 };
@@ -92,7 +90,7 @@ static void take_item(void *ctx, const struct js_row *row)
 	l->stopped = l->fn(l->ctx, &i) != 0;
 }
 
-/* What is read in pages: the SELECT up to its conditions, and the column with the entries' numbers. */
+/* The source of pages: the SELECT up to its conditions, and the column with the entries' numbers. */
 struct source {
 	void (*head)(struct js_sql *sql, const struct listing *l, const void *of);
 	const void *of;
@@ -100,28 +98,33 @@ struct source {
 	const char *next; /* JS_NEXT_OF its table; NULL: there are no gaps to jump over */
 };
 
-/* Tells what the pieces of W have, page by page. */
+/* Writes the query for the window's present piece, ordered by number. */
+static void source_sql(struct js_sql *sql, const struct listing *l, const struct source *from,
+		       const struct js_window *w)
+{
+	from->head(sql, l, from->of);
+	js_window_sql(sql, w, from->column);
+	js_filter_sql(sql, l->filter);
+	js_sql_add(sql, " ORDER BY ");
+	js_sql_add(sql, from->column);
+}
+
+/* Lists what the pieces of W have, page by page. */
 static int list_pages(struct listing *l, const struct source *from, struct js_window *w, struct jobstack_error *error)
 {
-	int status = 0;
-
-	while (status == 0 && !l->stopped && limit_left(l) > 0 && js_window_next(w)) {
+	while (!l->stopped && limit_left(l) > 0 && js_window_next(w)) {
 		uint64_t page = l->filter->match != NULL || limit_left(l) > PAGE ? PAGE : limit_left(l);
 		struct js_sql sql = {0};
 
 		l->rows = 0;
-		from->head(&sql, l, from->of);
-		js_window_sql(&sql, w, from->column);
-		js_filter_sql(&sql, l->filter);
-		js_sql_add(&sql, " ORDER BY ");
-		js_sql_add(&sql, from->column);
+		source_sql(&sql, l, from, w);
 		js_sql_stmt(&sql, " LIMIT %u", page);
-		status = js_db_query(l->handle->db, &sql, take_item, l, error);
+		JS_TRY(js_db_query(l->handle->db, &sql, take_item, l, error));
 		js_window_done(w, l->rows == page, l->last);
-		if (status == 0 && l->rows == 0 && from->next != NULL)
-			status = js_window_jump(w, l->handle, from->next, l->stack.id, error);
+		if (l->rows == 0 && from->next != NULL)
+			JS_TRY(js_window_jump(w, l->handle, from->next, l->stack.id, error));
 	}
-	return status;
+	return 0;
 }
 
 /* ------------------------------------------------------------------------------- entries in spans, and in claims */
@@ -129,7 +132,7 @@ static int list_pages(struct listing *l, const struct source *from, struct js_wi
 #define SETS 100
 _Static_assert(SETS <= JS_IDS_MAX, "spans of one entry each are listed together");
 
-/* A page of spans or claims, copied: what is in them is read by queries of its own. */
+/* A page of spans or claims, copied, because their entries are read by further queries. */
 struct sets {
 	struct js_set set[SETS];
 	size_t n;
@@ -163,7 +166,7 @@ static void keep_set(void *ctx, const struct js_set *set)
 	s->n++;
 }
 
-/* An entry whose last attempt ended so is told as failed, or lost, if these are asked for. */
+/* The bits FAILED and LOST that are asked for: an entry whose last attempt ended so is listed with these. */
 static unsigned ended_states(const struct listing *l)
 {
 	return l->states & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST);
@@ -227,7 +230,7 @@ static size_t count_singles(const struct sets *sets, size_t i, uint64_t ids[SETS
 	return n;
 }
 
-/* Tells the N entries of such spans, which are few, in just this order, which is that in which they would be popped. */
+/* Lists the N entries of such spans, which are few, in the order in which they would be popped. */
 static int list_alone(struct listing *l, const struct source *from, uint64_t *ids, size_t n,
 		      struct jobstack_error *error)
 {
@@ -239,11 +242,7 @@ static int list_alone(struct listing *l, const struct source *from, uint64_t *id
 	if (w.n == 0)
 		return 0;
 	w.take = w.n;
-	from->head(&sql, l, from->of);
-	js_window_sql(&sql, &w, from->column);
-	js_filter_sql(&sql, l->filter);
-	js_sql_add(&sql, " ORDER BY ");
-	js_sql_add(&sql, from->column);
+	source_sql(&sql, l, from, &w);
 	js_sql_add(&sql, down ? " DESC;" : ";");
 	return js_db_query(l->handle->db, &sql, take_item, l, error);
 }
@@ -337,7 +336,7 @@ static void table_head(struct js_sql *sql, const struct listing *l, const void *
 		return;
 	js_sql_add(sql, " AND (SELECT COUNT(*) FROM dead d WHERE d.stack_id=a.stack_id AND d.entry_id=a.entry_id");
 	js_sql_add(sql,
-		   (l->states & JOBSTACK_IS_DEAD) != 0 ? ")=0" /* told already */ : " AND d.to_stack IS NOT NULL)=0");
+		   (l->states & JOBSTACK_IS_DEAD) != 0 ? ")=0" /* listed already */ : " AND d.to_stack IS NOT NULL)=0");
 }
 
 static int list_table(struct listing *l, const struct table *table, struct jobstack_error *error)
@@ -436,33 +435,33 @@ int jobstack_datapaths(struct jobstack *handle, const char *stack, const uint64_
 	for (size_t at = 0; status == 0 && at < n && !p.stopped; at += PAGE) {
 		struct js_sql sql = {0};
 
-		js_sql_add(&sql, "SELECT entry_id,datapath FROM entry WHERE stack_id=%u AND entry_id IN(NULL", s.id);
-		for (size_t i = at; i < n && i < at + PAGE; i++)
-			js_sql_add(&sql, ",%u", entries[i]);
-		js_sql_stmt(&sql, ") ORDER BY entry_id"); /* the primary key */
+		js_sql_add(&sql, "SELECT entry_id,datapath FROM entry WHERE stack_id=%u", s.id);
+		js_sql_list(&sql, " AND entry_id IN(", entries + at, n - at < PAGE ? n - at : PAGE);
+		js_sql_stmt(&sql, " ORDER BY entry_id"); /* the primary key */
 		status = js_db_query(handle->db, &sql, take_datapath, &p, error);
 	}
 	return status == 0 && p.stopped ? JOBSTACK_ESTOPPED : status;
 }
 
-/* By the name's row.  1: there is none; 2: the entry that it was for is pruned. */
+/* Finds an entry by its row in the table name. 1: there is no such row; 2: its entry is pruned. */
 static int find_name(struct jobstack *handle, const struct js_stack *s, struct jobstack_bytes datapath, uint64_t *entry,
 		     struct jobstack_error *error)
 {
-	int status = js_handle_ask_number(
+	JS_TRY(js_handle_ask_number(
 		handle, entry, error,
 		"SELECT IF(e.entry_id IS NULL,%u,n.entry_id) FROM name n LEFT JOIN entry e ON e.stack_id=n.stack_id "
 		"AND e.entry_id=n.entry_id WHERE n.stack_id=%u AND n.hash=UNHEX(SHA2(%x,256))",
-		(uint64_t)0, s->id, datapath.data, datapath.len);
-
-	if (status != 0 || *entry != UINT64_MAX)
-		return status != 0 ? status : *entry == 0 ? 2 : 0;
+		(uint64_t)0, s->id, datapath.data, datapath.len));
+	if (*entry == 0)
+		return 2;
+	if (*entry != UINT64_MAX)
+		return 0;
 	*entry = 0;
 	return JOBSTACK_NOTHING;
 }
 
-/* No index serves it: entries are looked through in windows of numbers, the last ones first, so that none of the
- * queries takes long, however long all of it does.  Who waits is told. */
+/* No index serves it: entries are looked through in windows of numbers, the last ones first, so that no query takes
+ * long, even if the search does. Progress is reported. */
 static int find_by_scan(struct jobstack *handle, const struct js_stack *s, struct jobstack_bytes datapath,
 			uint64_t *entry, struct jobstack_error *error)
 {
@@ -508,7 +507,7 @@ int jobstack_find(struct jobstack *handle, const char *stack, struct jobstack_by
 		if (status != 2)
 			return status;
 	}
-	/* of a name whose entry was pruned, only what a push that was not unique brought again is left */
+	/* the entry of that name was pruned; only a later push without --unique can have added it again */
 	*entry = 0;
 	status = find_by_scan(handle, &s, datapath, entry, error);
 	return status == 0 && *entry == 0 ? JOBSTACK_NOTHING : status;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Workers and claims out of the database.  Promise: what is read is true for the worker's seq: whoever acts on it does
- * so behind a compare-and-set on that seq.
+ * Workers and claims out of the database.  Promise: what is read is true for the worker's seq: changes that are based
+ * on it use a compare-and-set on that seq.
  */
 #define _GNU_SOURCE
-#include "core/load.h"
+#include "core/worker.h"
 
-#include "base/error.h"
 #include "base/file.h"
 #include "core/set.h"
 
@@ -18,7 +17,7 @@ struct claims_read {
 	int bad;
 };
 
-#define CLAIM_MOST 10000000 /* entries; no claim of ours has so many */
+#define CLAIM_MOST 10000000 /* entries; none of our claims has as many */
 #define CLAIM_COLUMNS "claim_no,lo,hi,ids,attempt,fails,losses,`rank`,claimed"
 
 static void free_list(struct js_claim *list)
@@ -73,20 +72,16 @@ static void take_closed(void *ctx, const struct js_row *row)
 	}
 }
 
-/* Marks what has an attempt row already. */
+/* Marks the entries that have an attempt row already. */
 static int read_closed(struct jobstack_worker *w, struct js_claim *list, struct jobstack_error *error)
 {
-	int status = 0;
-
-	for (struct js_claim *claim = list; status == 0 && claim != NULL; claim = claim->next) {
-
-		status = js_handle_ask(
+	for (struct js_claim *claim = list; claim != NULL; claim = claim->next)
+		JS_TRY(js_handle_ask(
 			w->handle, take_closed, claim, error,
 			"SELECT entry_id,attempt FROM attempt WHERE stack_id=%u AND entry_id BETWEEN %u AND %u AND "
 			"attempt=%u AND worker_id=%u",
-			w->stack.id, claim->id[0], claim->id[claim->n - 1], (uint64_t)claim->attempt, w->id);
-	}
-	return status;
+			w->stack.id, claim->id[0], claim->id[claim->n - 1], (uint64_t)claim->attempt, w->id));
+	return 0;
 }
 
 static int refuse_claim(const struct jobstack_worker *w, struct jobstack_error *error)
@@ -140,7 +135,7 @@ int js_worker_load(struct jobstack *handle, const struct js_stack *stack, uint64
 		return js_error_memory(error);
 	w->handle = handle;
 	w->stack = *stack;
-	w->born_us = -1; /* what is loaded remembers nothing to compare with */
+	w->born_us = -1; /* unknown here, so it is not compared */
 	/* the seq first: if anything moves behind it, the compare-and-set on it will not match */
 	status = js_handle_ask(
 		handle, take_worker, w, error,

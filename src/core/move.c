@@ -6,8 +6,6 @@
  * directions do not wait for each other in a circle.
  */
 #define _GNU_SOURCE
-#include "base/error.h"
-#include "base/grow.h"
 #include "core/filter.h"
 #include "core/requeue.h"
 
@@ -64,7 +62,7 @@ static int make_target(struct moving *m, struct jobstack_error *error)
 	return js_stack_find(m->r.handle, m->to_name, &m->to, error);
 }
 
-/* The two stack rows: N less dead here, N more entries there, whose numbers begin behind @js_t. */
+/* The two stack rows: N dead entries fewer here, N more entries there, with numbers from @js_t+1 on. */
 static void stacks_sql(const struct moving *m, struct js_sql *sql, uint64_t n)
 {
 	const struct js_stack *from = &m->r.from, *to = &m->to;

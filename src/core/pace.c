@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * How fast a stack gets on, and when it will end.  Promise: two questions by primary keys, the same at any depth.
+ * How fast a stack is processed, and when it will be finished.  Promise: two questions by primary keys, the same at any
+ * depth.
  *
  * The numbers of the entries are the clock.  Fresh entries leave the line in the order of their numbers, so when number
  * X begins now, and number X - D began T ago, D entries have left the line in T.  That is robust where other estimates
@@ -18,8 +19,6 @@
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/grow.h"
 #include "core/core.h"
 
 #include <math.h>
@@ -59,7 +58,7 @@ static void take_start(void *ctx, const struct js_row *row)
 			p->ago_us[i] = js_row_i64(row, 1);
 }
 
-/* The highest number that was popped fresh and is still in hand, and when those before it began. */
+/* The highest number that was popped fresh and is still held, and when those before it began. */
 static int read_probe(struct jobstack *handle, uint64_t stack, struct probe *p, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -73,7 +72,7 @@ static int read_probe(struct jobstack *handle, uint64_t stack, struct probe *p, 
 		stack));
 	if (p->head <= FIRST)
 		return 0;
-	/* the primary key of attempt, so many rows at most */
+	/* the primary key of attempt, some sixty rows */
 	js_sql_add(&sql,
 		   "SELECT entry_id,TIMESTAMPDIFF(MICROSECOND,started,UTC_TIMESTAMP(6)) FROM attempt WHERE stack_id=%u "
 		   "AND "

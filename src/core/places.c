@@ -6,8 +6,6 @@
 #define _GNU_SOURCE
 #include "core/places.h"
 
-#include "base/error.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -9,9 +9,6 @@
  * it is closed there is known by that attempt's row alone.  Claims are looked at behind the entries: one that is done
  * comes into a claim only by a requeue, and then its last attempt is another one.
  */
-#include "base/error.h"
-#include "base/grow.h"
-#include "core/core.h"
 #include "core/item.h"
 #include "core/leftover.h"
 #include "core/set.h"
@@ -63,7 +60,7 @@ static void take_done(void *ctx, const struct js_row *row)
 		p->list[p->n++] = (struct done){js_row_u64(row, 0), js_row_u64(row, 1), 0};
 }
 
-/* A claim: marks what of the page is in it. */
+/* Marks the entries of the page that are in a claim. */
 static void mark_claimed(void *ctx, const struct js_row *row)
 {
 	struct pruning *p = ctx;
@@ -73,7 +70,7 @@ static void mark_claimed(void *ctx, const struct js_row *row)
 
 	if (row == NULL)
 		return;
-	js_set_read(&set, row, 0, ids); /* `jobstack check` tells what is wrong with it */
+	js_set_read(&set, row, 0, ids); /* `jobstack check` reports what is wrong with it */
 	i = js_span_find(p->list, p->n, sizeof(*p->list), set.first);
 	for (; set.ids == NULL && i < p->n && p->list[i].entry - set.first < set.n; i++)
 		p->list[i].claimed = 1;
@@ -95,7 +92,7 @@ static size_t drop_claimed(struct done *list, size_t n)
 	return kept;
 }
 
-/* Leaves out of the page what stands in claims. */
+/* Removes claimed entries from the page. */
 static int leave_claimed(struct pruning *p, struct jobstack_error *error)
 {
 	if (p->n == 0)
@@ -152,27 +149,25 @@ static void archive_attempt(void *ctx, const struct js_row *row)
 	p->stopped = p->o->item(p->o->ctx, &i) != 0;
 }
 
-/* Tells the caller of N entries.  Should the connection be lost in between, some are told twice. */
+/* Reports N entries to the caller. If the connection is lost meanwhile, some are reported twice. */
 static int archive_entries(struct pruning *p, const struct done *list, size_t n, struct jobstack_error *error)
 {
-	int status = 0;
-
-	for (size_t at = 0; status == 0 && !p->stopped && at < n; at += TOLD) {
+	for (size_t at = 0; !p->stopped && at < n; at += TOLD) {
 		struct js_sql sql = {0};
 
 		js_sql_add(&sql,
 			   "SELECT e.entry_id,e.datapath," JS_ITEM_ATTEMPT "," JS_ITEM_WORKER
 			   " FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id LEFT JOIN "
-			   "worker w ON w.worker_id=a.worker_id WHERE a.stack_id=%u AND a.entry_id IN(",
+			   "worker w ON w.worker_id=a.worker_id WHERE a.stack_id=%u AND a.entry_id IN(NULL",
 			   (uint64_t)1, p->stack.id);
 		for (size_t i = at; i < n && i < at + TOLD; i++)
-			js_sql_add(&sql, i == at ? "%u" : ",%u", list[i].entry);
+			js_sql_add(&sql, ",%u", list[i].entry);
 		js_sql_stmt(&sql, ") ORDER BY a.entry_id,a.attempt");
-		status = js_db_query(p->handle->db, &sql, archive_attempt, p, error);
+		JS_TRY(js_db_query(p->handle->db, &sql, archive_attempt, p, error));
 	}
-	if (status == 0 && !p->stopped && p->o->keep != NULL)
+	if (!p->stopped && p->o->keep != NULL)
 		p->stopped = p->o->keep(p->o->ctx) != 0;
-	return status == 0 && p->stopped ? refuse_stopped(p, error) : status;
+	return p->stopped ? refuse_stopped(p, error) : 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------- a chunk */
@@ -186,8 +181,8 @@ static uint64_t attempts_of(const struct done *list, size_t n)
 	return sum;
 }
 
-/* Each DELETE ends with the last row that it is for, and does not look at the next, which may be of a load whose client
- * is frozen, and locked. */
+/* Each DELETE stops at its last row and does not read the next one, which may belong to a load whose client is frozen,
+ * and be locked. */
 static int remove_chunk(struct pruning *p, const struct done *list, size_t n, int *lost, struct jobstack_error *error)
 {
 	uint64_t id = p->stack.id, earlier = attempts_of(list, n) - n;
@@ -231,7 +226,7 @@ static void mark_still_done(void *ctx, const struct js_row *row)
 		c->list[at].claimed = 0;
 }
 
-/* A guard said no: keeps of the chunk what is still done, at the same attempt.  (That is nothing, too, if an earlier
+/* A guard stopped it: keeps the entries of the chunk that are still done, at the same attempt. (None, if an earlier
  * try of ours had arrived.) */
 static int keep_still_done(struct pruning *p, struct chunk *c, struct jobstack_error *error)
 {

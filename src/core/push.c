@@ -2,18 +2,11 @@
  *
  * Pushing.  Promises: a chunk is read whole before its transaction begins; it is there wholly or not at all, once,
  * whatever happens to the reply (a compare-and-set on the pusher's own row settles it); memory is flat; what an atomic
- * push wrote can be popped only when all of it is there, and is taken away again if it fails.
+ * push wrote can be popped only when all of it is there, and is removed again if it fails.
  */
 #define _GNU_SOURCE
-#include "base/error.h"
 #include "base/file.h"
-#include "base/grow.h"
-#include "core/chunk.h"
-#include "core/core.h"
-#include "core/discard.h"
-#include "core/holder.h"
-#include "core/steer.h"
-#include "core/unique.h"
+#include "core/pushing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +30,7 @@ static int set_policy(struct js_pushing *p, struct jobstack_error *error)
 		return 0;
 	JS_TRY(js_stack_policy_sql(&sql, p->stack.id, &policy, error));
 	status = js_db_commit(p->handle->db, &sql, NULL, error);
-	return status == JS_DB_GUARD ? 0 : status; /* it is being dropped: the first chunk tells */
+	return status == JS_DB_GUARD ? 0 : status; /* it is being dropped: the first chunk reports that */
 }
 
 static int begin_once(struct js_pushing *p, struct jobstack_error *error)
@@ -72,7 +65,7 @@ static int begin_once(struct js_pushing *p, struct jobstack_error *error)
 	return 0;
 }
 
-/* The stack is needed: the first name has come.  One that was dropped before we had a row in it is made anew. */
+/* The first name has come, so the stack is needed. If it was dropped before our row was there, it is created again. */
 static int begin_push(struct js_pushing *p, struct jobstack_error *error)
 {
 	int status;
@@ -127,7 +120,7 @@ static int ask_for_loads(struct js_pushing *p, struct jobstack_error *error)
 	return status < 0 ? status : 0;
 }
 
-/* Takes one name into the chunk. */
+/* Adds one name to the chunk. */
 static int take_name(struct js_pushing *p, const struct jobstack_bytes *name, struct jobstack_error *error)
 {
 	const char *what = NULL;
@@ -172,7 +165,7 @@ static int push_all(struct js_pushing *p, jobstack_next_fn *next, void *ctx, str
 
 			number++;
 			status = take_name(p, &name, &bad);
-			if (status != 0) { /* what came before it is good */
+			if (status != 0) { /* the names before it are good */
 				int flushed = p->options->atomic ? 0 : flush_chunk(p, error);
 
 				p->result.bad = number;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * A push under way, for the files that make it: push.c takes the names in, chunk.c brings them to the stack, unique.c
- * knows which names are there already, holder.c deals with another push that holds them.
+ * knows which names are there already, holder.c deals with another push that holds them, discard.c takes away what an
+ * atomic push wrote and nobody will publish.
  */
 #pragma once
 
-#include "base/buf.h"
 #include "core/core.h"
 
 /* What one INSERT takes; and what one LOAD takes, in names and in bytes, as far as the names before the last are
@@ -38,7 +38,52 @@ struct js_pushing {
 	struct js_pushed_name names[JS_CHUNK_NAMES];
 	size_t n;
 	int64_t first_us;	  /* when its first name came */
-	size_t from, to, dropped; /* the part of it that is on its way, and how many of that are dropped */
+	size_t from, to, dropped; /* the part of it that is being sent, and how many of that are dropped */
 	int relative;		  /* the chunk has a relative name */
 	struct jobstack_push_result result;
 };
+
+/* Puts the chunk onto the stack: by a LOAD if it is too large for an INSERT, else, or if none is taken, part by part.
+ * Each part is there wholly or not at all, once.  Counts in p->result what was pushed and skipped. */
+int js_chunk_put(struct js_pushing *p, struct jobstack_error *error);
+
+/* The fence stopped the push: another one has ended it, or the database was set back and has forgotten what it had
+ * confirmed.  Gives JOBSTACK_ECONFLICT and says which, or another error. */
+int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error);
+
+/* Gives every entry of the stack its row in name, step by step, until none is left out. */
+int js_unique_complete(struct js_pushing *p, struct jobstack_error *error);
+
+/* Drops from the part what the stack has, and second times.  A name that another push --atomic holds counts as neither:
+ * *HOLDER is the push_id of one that holds names of the part, or 0, and *HELD how many names are so held. */
+int js_unique_drop(struct js_pushing *p, uint64_t *holder, uint64_t *held, struct jobstack_error *error);
+
+/* Shows that this push is alive, if it is time to: by its row's beat, and by js_holder_show. */
+int js_holder_beat(struct js_pushing *p, struct jobstack_error *error);
+
+/* Shows to others, by a user lock of the server that ends with our connection, that this push --atomic is alive. */
+int js_holder_show(struct js_pushing *p, struct jobstack_error *error);
+
+/* The same push has ended: gives the lock back. */
+void js_holder_hide(struct js_pushing *p);
+
+/* Push HOLDER holds HELD names that we push, too. Waits until it has ended, and ends it if it is dead. 0: the names
+ * must be checked again; JOBSTACK_ECONFLICT: it is alive and continues. */
+int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct jobstack_error *error);
+
+#define JS_DISCARD_MINUTES 60 /* a push that has been silent for this long is over */
+
+/* Ends push ID of a stack (ONLY_SILENT: if it has been silent for that long and has not ended), and removes what it
+ * holds. */
+int js_discard(struct jobstack *handle, uint64_t stack, uint64_t id, int only_silent, struct jobstack_error *error);
+
+/* Ends push ID, which was found dead, if it has not moved since its row had SEQ and BEAT_US (else JOBSTACK_NOTHING),
+ * and takes away what it holds. */
+int js_discard_dead(struct jobstack *handle, uint64_t stack, uint64_t id, uint64_t seq, int64_t beat_us,
+		    struct jobstack_error *error);
+
+/* Removes what push ID, which has ended, still holds. */
+int js_discard_held(struct jobstack *handle, uint64_t stack, uint64_t id, struct jobstack_error *error);
+
+/* Does js_discard for every atomic push of the stack that was abandoned. */
+int js_discard_abandoned(struct jobstack *handle, uint64_t stack, struct jobstack_error *error);

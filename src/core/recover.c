@@ -4,9 +4,7 @@
  * it was looked at keeps what it holds.
  */
 #define _GNU_SOURCE
-#include "base/error.h"
-#include "core/load.h"
-#include "core/step.h"
+#include "core/worker.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +12,7 @@
 
 #define RECOVER_TRIES 20
 
-/* Who is to be recovered: the worker at this seq, or the one with this token wherever it is. */
+/* The worker to recover: the one at this seq, or the one with this token at any seq. */
 struct lost_worker {
 	uint64_t worker, seq;
 	const unsigned char *token; /* NULL: by seq */

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Replay: delivers outcomes of a worker that is gone, and ends its row.  Promises: only what is in that worker's hands
- * is closed, behind the same fence as its own steps; what was given up meanwhile is told and changes nothing; again is
- * harmless.
+ * Replay: delivers outcomes of a worker that is gone, and ends its row.  Promises: only entries that this worker holds
+ * are closed, behind the same fence as its own steps; outcomes of entries that were recovered meanwhile are reported
+ * and change nothing; repeating it is harmless.
  */
 #define _GNU_SOURCE
 #include "base/attempt.h"
-#include "base/error.h"
-#include "core/load.h"
-#include "core/step.h"
+#include "core/worker.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define RACES_MAX 50
-#define FINISH_MAX 2000 /* outcomes in the transaction that ends the row; no worker has more in its hands */
+#define FINISH_MAX 2000 /* outcomes in the transaction that ends the row; no worker holds more */
 #define RECORDS_MAX 500 /* entries whose attempts are read at once */
 
 /* One call. */
@@ -46,16 +44,13 @@ static int refuse_replay(const struct replay *r, const char *why, struct jobstac
 static int check_ended(const struct replay *r, struct jobstack_error *error)
 {
 	uint64_t there;
-	int status =
-		js_handle_ask_number(r->handle, &there, error,
-				     "SELECT 1 FROM worker WHERE worker_id=%u AND stack_id=%u", r->worker, r->stack.id);
 
-	if (status == 0 && there == UINT64_MAX)
-		return refuse_replay(r, "the database does not know that worker", error);
-	return status;
+	JS_TRY(js_handle_ask_number(r->handle, &there, error, "SELECT 1 FROM worker WHERE worker_id=%u AND stack_id=%u",
+				    r->worker, r->stack.id));
+	return there == UINT64_MAX ? refuse_replay(r, "the database does not know that worker", error) : 0;
 }
 
-/* Gathers what is still in the worker's hands. */
+/* Gathers the outcomes of entries that the worker still holds. */
 static void gather_held(struct replay *r, struct jobstack_worker *w)
 {
 	r->held_n = 0;
@@ -65,7 +60,7 @@ static void gather_held(struct replay *r, struct jobstack_worker *w)
 
 		if (claim == NULL || claim->mark[place] != JS_OPEN || r->outcomes[i].verdict == JOBSTACK_LOST)
 			continue;
-		claim->mark[place] = JS_CLOSING; /* the same one again is not in its hands any more */
+		claim->mark[place] = JS_CLOSING; /* a second outcome of the same entry is left out */
 		r->which[r->held_n] = i;
 		r->held[r->held_n++] = r->outcomes[i];
 	}
@@ -101,9 +96,9 @@ static int deliver_to(struct replay *r, struct jobstack_worker *w, struct jobsta
 static int deliver_held(struct replay *r, struct jobstack_error *error)
 {
 	struct jobstack_worker *w;
-	int status = JOBSTACK_NOTHING;
+	int status;
 
-	for (unsigned race = 0; status == JOBSTACK_NOTHING && race < RACES_MAX; race++) {
+	for (unsigned race = 0; race < RACES_MAX; race++) {
 		status = js_worker_load(r->handle, &r->stack, r->worker, &w, error);
 		if (status == JOBSTACK_NOTHING)
 			return check_ended(r, error);
@@ -113,10 +108,10 @@ static int deliver_held(struct replay *r, struct jobstack_error *error)
 				 ? deliver_to(r, w, error)
 				 : refuse_replay(r, "its number belongs to another worker now", error);
 		jobstack_worker_free(w);
+		if (status != JOBSTACK_NOTHING)
+			return status;
 	}
-	return status == JOBSTACK_NOTHING
-		       ? js_error_set(error, JOBSTACK_ECONFLICT, "worker %" PRIu64 " is still running", r->worker)
-		       : status;
+	return js_error_set(error, JOBSTACK_ECONFLICT, "worker %" PRIu64 " is still running", r->worker);
 }
 
 /* The records of some entries, against the outcomes AT and following. */
@@ -161,29 +156,26 @@ static void take_record(void *ctx, const struct js_row *row)
 	}
 }
 
-/* Judges by the records what was not closed now. */
+/* Judges the outcomes that were not closed now by the records. */
 static int judge_records(struct replay *r, struct jobstack_error *error)
 {
-	int status = 0;
-
-	for (size_t at = 0; status == 0 && at < r->n; at += RECORDS_MAX) {
+	for (size_t at = 0; at < r->n; at += RECORDS_MAX) {
 		struct records records = {r, at, r->n - at < RECORDS_MAX ? r->n - at : RECORDS_MAX};
 		struct js_sql sql = {0};
 
-#define NAME_USAGE(member, column, ...) "," column
+		js_sql_add(&sql, "SELECT entry_id,attempt,worker_id,outcome,exit_code,signo,log_at");
 		js_sql_add(&sql,
-			   "SELECT entry_id,attempt,worker_id,outcome,exit_code,signo,log_at" JS_ATTEMPT_USAGE(
-				   NAME_USAGE) " FROM attempt WHERE stack_id=%u AND entry_id IN(",
+			   JS_ATTEMPT_USAGE(JS_COLUMN_NAME) " FROM attempt WHERE stack_id=%u AND entry_id IN(NULL",
 			   r->stack.id);
 		for (size_t i = at; i < at + records.n; i++)
-			js_sql_add(&sql, i == at ? "%u" : ",%u", r->outcomes[i].entry);
+			js_sql_add(&sql, ",%u", r->outcomes[i].entry);
 		js_sql_stmt(&sql, ")");
-		status = js_db_query(r->handle->db, &sql, take_record, &records, error);
+		JS_TRY(js_db_query(r->handle->db, &sql, take_record, &records, error));
 	}
-	for (size_t i = 0; status == 0 && i < r->n; i++)
+	for (size_t i = 0; i < r->n; i++)
 		if (r->closed[i])
 			r->results[i] = JOBSTACK_REPLAYED;
-	return status;
+	return 0;
 }
 
 int jobstack_replay(struct jobstack *handle, const char *stack, uint64_t worker, const unsigned char token[16],

@@ -5,8 +5,6 @@
  */
 #include "core/requeue.h"
 
-#include "base/error.h"
-#include "base/grow.h"
 #include "core/filter.h"
 
 #include <stdlib.h>
@@ -161,8 +159,8 @@ static void requeued_rows_sql(const struct js_requeue *r, struct js_sql *sql, co
 	js_sql_add(sql, ";");
 }
 
-/* A guard stopped it after a try whose reply was lost.  That one would have taken all; so if some are there, it was
- * somebody else, who took the others.  Of a stack that was dropped it can't be told. */
+/* A guard stopped it after a try whose reply was lost.  That try would have taken all, so if some are left, somebody
+ * else took the others. If the stack was dropped, this is not known. */
 static int settle_requeue(struct js_requeue *r, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};

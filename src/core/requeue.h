@@ -25,15 +25,15 @@ struct js_group {
 
 struct js_requeue;
 
-/* Does with r->group what is to be done, in one transaction.  0; JOBSTACK_NOTHING if some of it was done by somebody
- * else meanwhile; 2 if by a try of ours whose reply was lost; or an error. */
+/* Puts r->group where it belongs, in one transaction. 0; JOBSTACK_NOTHING if somebody else took some of it meanwhile;
+ * 2 if a try of ours whose reply was lost did; or an error. */
 typedef int js_group_fn(struct js_requeue *r, struct jobstack_error *error);
 
 struct js_requeue {
 	struct jobstack *handle;
 	struct js_stack from;
 	struct jobstack_filter filter;
-	int dry_run, done; /* done: among what is done, else among the dead */
+	int dry_run, done; /* done: choose among done entries, else among dead ones */
 	int names;	   /* their names are wanted */
 	int mixes;	   /* a group's attempts need not be the same */
 	js_group_fn *put;
@@ -54,5 +54,5 @@ int js_requeue_all(struct js_requeue *r, struct jobstack_error *error);
  * JOBSTACK_ECONFLICT. */
 int js_requeue_same(const struct js_requeue *r, uint64_t id, struct jobstack_error *error);
 
-/* Counts what was named in vain. */
+/* Counts the named entries that were refused or do not exist. */
 int js_requeue_count(struct js_requeue *r, struct jobstack_error *error);

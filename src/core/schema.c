@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The schema: which version is there, and making it the one this library works with.  Promises: twenty at once are safe
- * (one migrates under a named lock of the server, the others find it done), and so are several nodes of a cluster,
- * which share no such lock; cut short anywhere, the next call goes on.
+ * The schema: which version is there, and making it the one this library works with.  Promises: many calls at once are
+ * safe (one migrates under a named lock of the server, the others find it done), also on several nodes of a cluster,
+ * which share no such lock; after an interruption the next call continues.
  */
 #define _GNU_SOURCE
-#include "core/schema.h"
+#include "core/core.h"
 
-#include "base/buf.h"
-#include "base/error.h"
 #include "base/file.h"
-#include "base/grow.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +20,7 @@
 #define LOCK_SECONDS 20 /* a try; shorter than the connection waits for an answer */
 #define LOCK_TRIES 9
 #define NAMED_WORKERS 5
-#define UPGRADE_TRIES 20   /* times that a migration is begun anew */
+#define UPGRADE_TRIES 20   /* how often a migration is started again */
 #define NO_USER_LOCKS 1235 /* what a Galera cluster answers to GET_LOCK */
 
 unsigned jobstack_schema_version(void)
@@ -31,34 +28,17 @@ unsigned jobstack_schema_version(void)
 	return SCHEMA_VERSION;
 }
 
-struct found {
-	uint64_t version;
-	int64_t number;
-};
-
-static void take_version(void *ctx, const struct js_row *row)
-{
-	struct found *f = ctx;
-
-	if (row == NULL)
-		*f = (struct found){0, -1};
-	else {
-		f->version = js_row_u64(row, 0);
-		f->number = js_row_opt(row, 0);
-	}
-}
-
 /* The version that is there; 0 for a database without our tables. */
 static int version_now(struct js_db *db, unsigned *version, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
-	struct found found = {0};
 	struct jobstack_error none = JOBSTACK_ERROR_INIT;
+	uint64_t found;
 	int status;
 
 	js_sql_stmt(&sql, "SELECT MAX(version) FROM jobstack_version");
-	status = js_db_query(db, &sql, take_version, &found, &none);
-	*version = (unsigned)found.version;
+	status = js_db_query(db, &sql, js_row_number, &found, &none);
+	*version = status == 0 ? (unsigned)found : 0;
 	if (status == JOBSTACK_ESCHEMA) /* no such table, no such database */
 		return 0;
 	if (status != 0)
@@ -69,13 +49,10 @@ static int version_now(struct js_db *db, unsigned *version, struct jobstack_erro
 int js_schema_check(struct jobstack *handle, struct jobstack_error *error)
 {
 	unsigned version;
-	int status;
 
 	if (handle->schema_known)
 		return 0;
-	status = version_now(handle->db, &version, error);
-	if (status != 0)
-		return status;
+	JS_TRY(version_now(handle->db, &version, error));
 	if (version == 0)
 		return js_error_set(error, JOBSTACK_ESCHEMA, "the database has no jobstack schema yet");
 	if (version != SCHEMA_VERSION)
@@ -157,11 +134,11 @@ static int run_migration(struct js_db *db, const char *dir, unsigned version, st
 /* Takes (or gives back) the server-wide lock of this database's schema. */
 static int lock_schema(struct js_db *db, int take, struct jobstack_error *error)
 {
-	struct found found = {0};
+	uint64_t got = 0;
 	struct jobstack_error now = JOBSTACK_ERROR_INIT;
 	int status = 0;
 
-	for (int tries = 0; status == 0 && found.number != 1 && tries < (take ? LOCK_TRIES : 1); tries++) {
+	for (int tries = 0; status == 0 && got != 1 && tries < (take ? LOCK_TRIES : 1); tries++) {
 		struct js_sql sql = {0};
 
 		if (take)
@@ -169,13 +146,13 @@ static int lock_schema(struct js_db *db, int take, struct jobstack_error *error)
 				    (uint64_t)LOCK_SECONDS);
 		else
 			js_sql_stmt(&sql, "SELECT RELEASE_LOCK(LEFT(CONCAT('jobstack:',SHA2(DATABASE(),224)),64))");
-		status = js_db_query(db, &sql, take_version, &found, &now);
+		status = js_db_query(db, &sql, js_row_number, &got, &now);
 	}
 	if (status != 0 && js_db_errno(db) == NO_USER_LOCKS)
 		return 0;
 	if (status != 0)
 		js_error_pass(error, &now);
-	if (status == 0 && take && found.number != 1)
+	if (status == 0 && take && got != 1)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
 				    "another `jobstack init` has been running on this database for over %d s",
 				    LOCK_SECONDS * LOCK_TRIES);
@@ -254,7 +231,7 @@ static int refuse_old_workers(struct js_db *db, unsigned version, struct jobstac
 	return status;
 }
 
-/* The same, until it went through: each statement can be run again, and each time the version is read anew.  *BEFORE:
+/* The same, until it went through: each statement can be run again, and the version is read again each time.  *BEFORE:
  * the version that was there. */
 static int upgrade_schema(struct js_db *db, const char *dir, unsigned *before, unsigned *version,
 			  struct jobstack_error *error)

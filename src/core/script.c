@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Pop, close and renew for scripts: the claim outlives the process that popped.  Promises: a pop whose reply was lost
- * is found again by its token, or is kept from ever happening; a close is told by (entry, attempt), and again is
+ * is found again by its token, or prevented from happening later; a close names (entry, attempt), and repeating it is
  * harmless.
  */
 #define _GNU_SOURCE
-#include "base/error.h"
 #include "base/file.h"
-#include "base/grow.h"
 #include "core/batch.h"
-#include "core/core.h"
-#include "core/load.h"
-#include "core/span.h"
-#include "core/steer.h"
-#include "core/step.h"
+#include "core/worker.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -41,40 +35,34 @@ static int pop_once(struct jobstack *handle, const struct js_stack *s, const str
 	struct jobstack_worker *w = NULL;
 	unsigned char token[16];
 	struct js_sql sql = {0};
-	uint64_t id = 0;
-	int lost = 0, status;
+	uint64_t id;
+	int lost, status;
 
 	js_file_random(token, sizeof(token));
 	js_span_promote_sql(&sql, s); /* due retries first: there may be no worker to do it */
-	status = js_db_commit(handle->db, &sql, NULL, error);
-	if (status == 0) {
-		js_worker_insert_sql(&sql, s, token, 1, 0, o);
-		js_sql_stmt(&sql, "SET @js_w=LAST_INSERT_ID()," JS_SPAN_RESET);
-		if (s->limited)
-			js_span_lock_limit(&sql, s);
-		js_span_pop(&sql, s, k, 0, 1);
-		js_sql_stmt(&sql, "UPDATE worker SET seq=1 WHERE worker_id=@js_w");
-		js_sql_stmt(&sql, "DELETE FROM worker WHERE worker_id=@js_w AND @js_pos IS NULL");
-		status = js_db_commit(handle->db, &sql, &lost, error);
+	JS_TRY(js_db_commit(handle->db, &sql, NULL, error));
+	js_worker_insert_sql(&sql, s, token, 1, 0, o);
+	js_sql_stmt(&sql, "SET @js_w=LAST_INSERT_ID()," JS_SPAN_RESET);
+	if (s->limited)
+		js_span_lock_limit(&sql, s);
+	js_span_pop(&sql, s, k, 0, 1);
+	js_sql_stmt(&sql, "UPDATE worker SET seq=1 WHERE worker_id=@js_w");
+	js_sql_stmt(&sql, "DELETE FROM worker WHERE worker_id=@js_w AND @js_pos IS NULL");
+	status = js_db_commit(handle->db, &sql, &lost, error);
+	if (status == JS_DB_DUPLICATE && !lost)
+		return js_error_set(error, JOBSTACK_EBUG, "the token of a pop existed already");
+	if (status != 0 && status != JS_DB_DUPLICATE)
+		return status;
+	JS_TRY(find_token(handle, token, &id, error));
+	if (lost) {
+		JS_TRY(js_worker_bar(handle, s, id, token, 1, o, error));
+		if (id == 0)
+			JS_TRY(find_token(handle, token, &id, error));
 	}
-	if (status == JS_DB_DUPLICATE && lost)
-		status = 0;
-	else if (status == JS_DB_DUPLICATE)
-		status = js_error_set(error, JOBSTACK_EBUG, "the token of a pop existed already");
-	if (status == 0)
-		status = find_token(handle, token, &id, error);
-	if (status == 0 && lost) {
-		status = js_worker_bar(handle, s, id, token, 1, o, error);
-		if (status == 0 && id == 0)
-			status = find_token(handle, token, &id, error);
-	}
-	if (status != 0 || id == 0)
-		return status != 0 ? status : JOBSTACK_NOTHING;
-	status = js_worker_load(handle, s, id, &w, error);
-	if (status == 0 && w->claims != NULL)
-		status = js_batch_read(handle, s, id, w->claims, batch, error);
-	else if (status == 0)
-		status = JOBSTACK_NOTHING;
+	if (id == 0)
+		return JOBSTACK_NOTHING;
+	JS_TRY(js_worker_load(handle, s, id, &w, error));
+	status = w->claims != NULL ? js_batch_read(handle, s, id, w->claims, batch, error) : JOBSTACK_NOTHING;
 	jobstack_worker_free(w);
 	return status;
 }
@@ -83,15 +71,15 @@ static int pop_once(struct jobstack *handle, const struct js_stack *s, const str
  * waited for a span whose priority was being changed finds it gone from where it looks. */
 static int is_more(struct jobstack *handle, const struct js_stack *s, struct jobstack_error *error)
 {
-	uint64_t more = 0;
-	int status = js_handle_ask_number(
+	uint64_t more;
+
+	JS_TRY(js_handle_ask_number(
 		handle, &more, error,
 		"SELECT COUNT(*) FROM stack s WHERE stack_id=%u AND state=0 AND EXISTS(SELECT 1 FROM span p WHERE "
 		"p.stack_id=s.stack_id AND class=0) AND (max_running IS NULL OR (SELECT COALESCE(SUM(open),0) FROM "
 		"claim c WHERE c.stack_id=s.stack_id)<max_running)",
-		s->id);
-
-	return status != 0 ? status : more == 0 ? JOBSTACK_NOTHING : 0;
+		s->id));
+	return more == 0 ? JOBSTACK_NOTHING : 0;
 }
 
 int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobstack_worker_options *options, size_t k,
@@ -284,7 +272,7 @@ static int close_all(struct jobstack *handle, const char *stack, const struct jo
 			first = result;
 		failed |= outcomes[i].verdict == JOBSTACK_FAILED;
 	}
-	if (status == 0 && failed) { /* what is not done now, a next close does */
+	if (status == 0 && failed) { /* if this fails now, the next close does it */
 		struct jobstack_error none = JOBSTACK_ERROR_INIT;
 
 		(void)js_stack_halt(handle, &s, &none);

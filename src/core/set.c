@@ -4,7 +4,6 @@
  */
 #include "core/set.h"
 
-#include "base/error.h"
 #include "core/filter.h"
 
 /* Behind lo, hi and ids. */

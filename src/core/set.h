@@ -32,7 +32,7 @@ struct js_set {
 };
 
 /* Reads the columns lo, hi and ids of ROW, from COL on, into SET, IDS being the memory for a list.  Sets set->fault;
- * what can be told of the entries is set all the same. */
+ * what is known of the entries is set nevertheless. */
 void js_set_read(struct js_set *set, const struct js_row *row, unsigned col, uint64_t ids[JS_IDS_MAX]);
 
 /* Gets a set, which is valid during the call; with SET NULL at the start of each try to read a page. */
@@ -58,7 +58,7 @@ struct js_set_query {
 /* Makes the next js_sets_page the first one. */
 void js_sets_begin(struct js_set_query *query);
 
-/* Reads a page of at most query->page sets, in the order of their key.  query->rows tells how many came: fewer than
+/* Reads a page of at most query->page sets, in the order of their key.  query->rows is their number: fewer than
  * query->page at the end. */
 int js_sets_page(struct js_set_query *query, struct jobstack_error *error);
 

@@ -44,7 +44,7 @@ size_t js_similar_last(const char *text, size_t len, const char **line)
 	return len - begin;
 }
 
-/* What is written, as far as it fits. */
+/* The output, as far as it fits. */
 struct out {
 	char *at;
 	size_t n, room;

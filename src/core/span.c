@@ -129,7 +129,7 @@ void js_span_due_sql(struct js_sql *sql, const struct js_stack *stack)
 
 void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack)
 {
-	/* by what is due: the other index would lock all that waits */
+	/* by the index on due: the other one would lock all waiting spans */
 	js_sql_add(sql, "UPDATE span FORCE INDEX(span_due) SET class=0,due=NULL WHERE stack_id=%u AND class=1 AND ",
 		   stack->id);
 	js_span_due_sql(sql, stack);
@@ -196,7 +196,7 @@ static void choose_entries(struct js_sql *sql, const struct js_stack *stack, siz
 		js_sql_stmt(sql, "*11+1,10),16,10) AS UNSIGNED)))");
 		return;
 	}
-	/* what was lost before goes alone, so that its neighbours are not lost with it */
+	/* an entry that was lost before is claimed alone, so that its neighbours are not lost with it */
 	js_sql_stmt(sql,
 		    stack->limited ? "SET @js_n=LEAST(%u,@js_hi-@js_lo+1,IF(@js_losses>0,1,%u),@js_room)"
 				   : "SET @js_n=LEAST(%u,@js_hi-@js_lo+1,IF(@js_losses>0,1,%u))",
@@ -213,7 +213,7 @@ void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack)
 	js_sql_stmt(sql, "UPDATE gate SET locked=locked+1 WHERE stack_id=%u", stack->id);
 }
 
-/* How many more may run: @js_room.  With the row in `gate` locked, nobody adds to what is counted here. */
+/* How many more may run: @js_room.  While the row in `gate` is locked, no other pop adds to this count. */
 static void measure_room(struct js_sql *sql, const struct js_stack *stack, size_t k)
 {
 	js_sql_stmt(sql,

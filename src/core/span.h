@@ -48,13 +48,13 @@ void js_span_promote_sql(struct js_sql *sql, const struct js_stack *stack);
 #define JS_SPAN_RESET "@js_pos=NULL,@js_from=NULL,@js_to=0"
 void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uint64_t worker_id, uint64_t claim_no);
 
-/* Adds, before anything of claims is locked, the statement with which a pop of a limited stack begins: from here to the
- * COMMIT nobody else pops there.  (A pop that does not know of the limit takes nothing, and is told.) */
+/* Adds, before anything of claims is locked, the statement with which a pop of a limited stack begins: from here to
+ * the COMMIT nobody else pops there.  (A pop that does not know of the limit takes nothing, and learns of it.) */
 void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack);
 
-/* Adds, for the tail, the statement that tells what the pop of K took: found, first, count, attempt, fails, losses,
- * rank, the stack's state, whether it is limited, ids (NULL: an interval); and the datapaths: for one entry in the same
- * row, as its number and its datapath, else of an interval in a statement of their own, as such rows. */
+/* Adds, for the tail, the statement that returns what the pop of K took: found, first, count, attempt, fails, losses,
+ * rank, the stack's state, whether it is limited, ids (NULL: an interval); and the datapaths: for one entry in the
+ * same row, as its number and its datapath, else of an interval in a statement of their own, as such rows. */
 void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, size_t k);
 
 /* The place of ENTRY, or of the next one behind it, in N elements of SIZE bytes that each begin with an entry's number

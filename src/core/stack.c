@@ -3,10 +3,7 @@
  * Stacks: finding and making them, their ledger.  Promise: status is one SELECT, exact at any depth.
  */
 #define _GNU_SOURCE
-#include "core/stack.h"
-
-#include "base/error.h"
-#include "core/schema.h"
+#include "core/core.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -185,7 +182,7 @@ static void take_status(void *ctx, const struct js_row *row)
 	STATUS_COLUMNS(JS_COLUMN_READ)
 	slot_us = js_row_u64(row, 0);
 	s.rate = slot_us == 0 ? 0 : (double)s.ended * 1e6 / (double)slot_us * (double)s.busy;
-	if (s.state == JOBSTACK_DROPPING) { /* what was in line is gone already */
+	if (s.state == JOBSTACK_DROPPING) { /* its spans are gone already */
 		s.cancelled = s.pushed - s.done - s.dead - s.moved - s.pruned;
 		s.ready = s.waiting = s.held = 0;
 	} else if (s.state == JOBSTACK_CANCELLED) {

@@ -3,10 +3,7 @@
  * Steering a stack: its state and its policy.  Promises: each change is one transaction on the stack's own row, so that
  * two people who steer at once get one change after the other; a pop that begins after a change goes by it.
  */
-#include "core/steer.h"
-
-#include "base/error.h"
-#include "base/grow.h"
+#include "core/core.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -91,10 +88,9 @@ int jobstack_set_policy(struct jobstack *handle, const char *stack, const struct
 	struct jobstack_policy p = JOBSTACK_POLICY_INIT;
 	struct js_sql sql = {0};
 	struct js_stack s;
-	int status = js_grow_in(&p, policy, "jobstack_policy", error);
+	int status;
 
-	if (status != 0)
-		return status;
+	JS_TRY(js_grow_in(&p, policy, "jobstack_policy", error));
 	JS_TRY(js_stack_find(handle, stack, &s, error));
 	JS_TRY(js_stack_policy_sql(&sql, s.id, &p, error));
 	status = js_db_commit(handle->db, &sql, NULL, error);

@@ -2,31 +2,26 @@
  *
  * The worker's life in the ledger: its steps and its end.  Promises: each step is one transaction behind the fence (a
  * compare-and-set on the worker's own row); a step whose reply was lost is settled by the same compare-and-set, never
- * by a guess; a worker that was given up changes nothing any more.
+ * by a guess; a worker that was declared dead changes nothing any more.
  */
 #define _GNU_SOURCE
-#include "core/step.h"
+#include "core/worker.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/file.h"
-#include "base/grow.h"
 #include "core/batch.h"
-#include "core/load.h"
-#include "core/span.h"
-#include "core/steer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* While a stack has more living workers than CROWD, they pop by LOCKS user locks: as many at once as are enough for one
- * flush.  Each waits for its lock so long at most, or a quarter of its lease. */
+/* While a stack has more living workers than CROWD, they pop by LOCKS user locks: as many at once as are enough for
+ * one flush.  Each waits at most LOCK_WAIT_S for its lock, or a quarter of its lease. */
 #define CROWD 32
 #define LOCKS 16
 #define LOCK_WAIT_S 5
-/* A worker whose steps are quick reads the policy so often: it costs as much as a fifth of a step. */
+/* How often a worker with quick steps reads the policy: it costs a fifth of a step. */
 #define POLICY_US (JS_SECOND_US / 2)
 
 /* What the tail of a step brings. */
@@ -71,23 +66,29 @@ static void take_taken(struct step_reply *r, const struct js_row *row)
 		js_batch_add(r->batch, r->claim, row->col[10], row->col[11], row->len[11]);
 }
 
+/* Of a stack s, for the tail of a step, behind whether some entries are due. */
+/* clang-format off */
+#define POLICY_COLUMNS(X)                                                                                              \
+	X(stack.state, "state", U32) X(stack.max_attempts, "max_attempts", U32) X(stack.max_losses, "max_losses", U32) \
+	X(stack.retry_delay_us, "retry_delay_us", I64) X(stack.limited, "max_running IS NOT NULL", FLAG)               \
+	X(failing, "max_failures IS NOT NULL AND " JS_STACK_FAILING, FLAG)                                             \
+	X(crowd, "(SELECT worker_id FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND ended IS NULL "     \
+		 "LIMIT 1 OFFSET %u) IS NOT NULL", FLAG)
+/* clang-format on */
+
 static void take_stack_row(struct step_reply *r, const struct js_row *row)
 {
-	struct js_stack *s = &r->w->stack;
+	struct jobstack_worker *to = r->w;
+	struct js_stack *s = &to->stack;
+	unsigned c = 2;
 
-	r->w->policy_us = jobstack_now_us();
-	s->state = (enum jobstack_stack_state)js_row_u64(row, 0);
-	s->max_attempts = (uint32_t)js_row_u64(row, 1);
-	s->max_losses = (uint32_t)js_row_u64(row, 2);
-	s->retry_delay_us = js_row_i64(row, 3);
-	(void)snprintf(s->cwd, sizeof(s->cwd), "%s", row->col[4] == NULL ? "" : row->col[4]);
-	r->w->crowd = js_row_u64(row, 6) != 0;
-	s->limited = js_row_u64(row, 7) != 0;
-	r->w->failing = js_row_u64(row, 8) != 0;
+	to->policy_us = jobstack_now_us();
+	POLICY_COLUMNS(JS_COLUMN_READ)
+	(void)snprintf(s->cwd, sizeof(s->cwd), "%s", row->col[0] == NULL ? "" : row->col[0]);
 	if (r->report != NULL) {
 		r->report->state = s->state;
 		r->report->cwd = s->cwd[0] == '\0' ? NULL : s->cwd;
-		r->report->due = js_row_u64(row, 5) != 0;
+		r->report->due = js_row_u64(row, 1) != 0;
 		r->report->limited = s->limited;
 	}
 }
@@ -117,7 +118,7 @@ static void step_fence_sql(struct js_sql *sql, const struct jobstack_worker *w, 
 		   sums->dead);
 	if (running != NULL)
 		js_sql_add(sql, ",running=%x", (const void *)running->data, running->len);
-	if (w->script) /* others may close what the same pop gave: whose step it was must be seen */
+	if (w->script) /* others may close entries of the same pop: it must be visible whose step it was */
 		js_sql_add(sql, ",token=%k", w->next);
 	js_sql_stmt(sql, " WHERE worker_id=%u AND token=%k AND seq=%u AND ended IS NULL", w->id, w->token, w->seq);
 	js_sql_guard_set(sql, 1, assignments);
@@ -165,16 +166,11 @@ static int step_sql(struct jobstack_worker *w, const struct js_closing *closing,
 	if (!policy)
 		return status;
 	js_sql_add(tail,
-		   "SELECT state,max_attempts,max_losses,retry_delay_us,cwd,EXISTS(SELECT 1 FROM span FORCE "
-		   "INDEX(span_due) WHERE stack_id=%u AND class=1 AND ",
+		   "SELECT cwd,EXISTS(SELECT 1 FROM span FORCE INDEX(span_due) WHERE stack_id=%u AND class=1 AND ",
 		   w->stack.id);
 	js_span_due_sql(tail, &w->stack);
-	js_sql_stmt(
-		tail,
-		"),(SELECT worker_id FROM worker FORCE INDEX(worker_of_stack) WHERE stack_id=%u AND ended IS NULL "
-		"LIMIT 1 OFFSET %u) IS NOT NULL,max_running IS NOT NULL,max_failures IS NOT NULL AND " JS_STACK_FAILING
-		" FROM stack s WHERE stack_id=%u",
-		w->stack.id, (uint64_t)CROWD, w->stack.id);
+	js_sql_stmt(tail, ")" POLICY_COLUMNS(JS_COLUMN_NAME) " FROM stack s WHERE stack_id=%u", w->stack.id,
+		    (uint64_t)CROWD, w->stack.id);
 	reply->stack_stmt = sql->statements + tail->statements;
 	return status;
 }
@@ -189,30 +185,23 @@ struct own_row {
 	int stack;		       /* the stack is there */
 };
 
+/* Of a worker w, if it exists; the two %k are the tokens. */
+/* clang-format off */
+#define OWN_COLUMNS(X)                                                                                                 \
+	X(found, "w.seq IS NOT NULL", FLAG) X(seq, "w.seq", U64) X(ended, "w.ended IS NOT NULL", FLAG)                 \
+	X(born_us, "w.started", TIME) X(token, "w.token=%k", FLAG) X(next, "w.token=%k", FLAG)
+/* clang-format on */
+
 static void take_own_row(void *ctx, const struct js_row *row)
 {
-	struct own_row *r = ctx;
+	struct own_row *to = ctx;
+	unsigned c = 1;
 
-	*r = (struct own_row){.born_us = -1};
+	*to = (struct own_row){.born_us = -1};
 	if (row == NULL)
 		return;
-	r->stack = row->col[0] != NULL;
-	r->found = row->col[1] != NULL;
-	if (!r->found)
-		return;
-	r->seq = js_row_u64(row, 1);
-	r->ended = row->col[2] != NULL;
-	r->born_us = js_row_time(row, 3);
-	r->token = js_row_u64(row, 4) != 0;
-	r->next = js_row_u64(row, 5) != 0;
-}
-
-static int read_own_row(const struct jobstack_worker *w, struct own_row *row, struct jobstack_error *error)
-{
-	return js_handle_ask(w->handle, take_own_row, row, error,
-			     "SELECT s.stack_id,w.seq,w.ended,w.started,w.token=%k,w.token=%k FROM (SELECT 1) one "
-			     "LEFT JOIN worker w ON worker_id=%u LEFT JOIN stack s ON s.stack_id=%u",
-			     w->token, w->next, w->id, w->stack.id);
+	to->stack = js_row_u64(row, 0) != 0;
+	OWN_COLUMNS(JS_COLUMN_READ)
 }
 
 /* Only a database that was set back (a restored backup, a failover that lost commits) has forgotten what it had
@@ -248,10 +237,13 @@ static int refuse_step(const struct jobstack_worker *w, const struct own_row *ro
 static int settle_step(struct jobstack_worker *w, int lost, int ending, struct jobstack_error *error)
 {
 	struct own_row row;
-	int status = read_own_row(w, &row, error);
 
-	if (status != 0)
-		return status;
+	JS_TRY(js_handle_ask(
+		w->handle, take_own_row, &row, error,
+		"SELECT s.stack_id IS NOT NULL" OWN_COLUMNS(
+			JS_COLUMN_NAME) " FROM (SELECT 1) one "
+					"LEFT JOIN worker w ON worker_id=%u LEFT JOIN stack s ON s.stack_id=%u",
+		w->token, w->next, w->id, w->stack.id));
 	if (row.found && (ending || w->script ? row.next : row.token) && row.ended == ending && row.seq == w->seq + 1 &&
 	    (ending || w->script || lost || w->unsettled))
 		return 0;
@@ -260,7 +252,7 @@ static int settle_step(struct jobstack_worker *w, int lost, int ending, struct j
 
 /* ------------------------------------------------------------------------------------------------------ the step */
 
-/* After the COMMIT: what was popped is made ours, by what the reply said or, if it was lost, by reading it again. */
+/* After the COMMIT: makes the popped entries ours, from the reply or, if that was lost, by reading the claim. */
 static int take_in_batch(struct jobstack_worker *w, struct step_reply *reply, size_t k, int from_reply,
 			 struct jobstack_batch *batch, struct jobstack_error *error)
 {
@@ -290,7 +282,7 @@ static int take_in_batch(struct jobstack_worker *w, struct step_reply *reply, si
 	return status;
 }
 
-/* So many are dead that the stack is to be paused.  Should it not come to that now, it does at a later step. */
+/* Pauses a stack that has reached max_failures. If that fails now, a later step does it. */
 static void pause_failing_stack(struct jobstack_worker *w)
 {
 	struct jobstack_error none = JOBSTACK_ERROR_INIT;
@@ -304,7 +296,7 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 		   struct jobstack_step_report *report, struct jobstack_error *error)
 {
 	size_t n = step->outcomes_n, k = step->claim;
-	struct js_closing closing = {&w->stack, w->handle->db, w->id, w->claims, step->outcomes, n, 0, NULL};
+	struct js_closing closing = {&w->stack, w->handle->db, w->id, w->claims, step->outcomes, n};
 	struct step_reply reply = {.w = w, .report = report, .batch = batch};
 	struct js_sql sql = {0}, tail = {0};
 	struct js_buf text = {0};
@@ -430,26 +422,19 @@ int jobstack_heartbeat(struct jobstack_worker *w, const struct jobstack_running 
 }
 
 /* The end's packet: the stack row is locked first, because its counters take in the worker's. */
-static int finish_sql(struct jobstack_worker *w, const struct js_worker_end *end, const struct js_claim_sums *sums,
-		      struct js_sql *sql, struct jobstack_error *error)
+static int finish_sql(struct jobstack_worker *w, const struct js_closing *closing, const char *reason,
+		      const struct js_claim_sums *sums, struct js_sql *sql, struct jobstack_error *error)
 {
-	struct js_closing closing = {&w->stack, w->handle->db,	   w->id,    w->claims, end->outcomes,
-				     end->n,	end->lost == NULL, end->lost};
-	uint64_t dead = sums->dead;
-	size_t reason = end->reason == NULL ? 0 : strlen(end->reason);
+	size_t len = reason == NULL ? 0 : strlen(reason);
 
-	for (const struct js_claim *c = end->lost == NULL ? NULL : w->claims; c != NULL; c = c->next)
-		if (c->losses + 1 >= w->stack.max_losses)
-			dead += c->open;
 	js_stack_lock_sql(sql, w->stack.id);
-	js_sql_stmt(sql,
+	js_sql_must(sql,
 		    "UPDATE worker SET "
 		    "seq=seq+1,ended=UTC_TIMESTAMP(6),reason=%x,done=done+%u,dead=dead+%u,running=NULL,token=%k WHERE "
 		    "worker_id=%u AND token=%k AND seq=%u AND ended IS NULL",
-		    (const void *)end->reason, reason > 255 ? 255 : reason, sums->done, dead, w->next, w->id, w->token,
+		    (const void *)reason, len > 255 ? 255 : len, sums->done, sums->dead, w->next, w->id, w->token,
 		    w->seq);
-	js_sql_guard(sql, 1);
-	js_claim_close_sql(&closing, sql);
+	js_claim_close_sql(closing, sql);
 	/* signed: the stack's own counts are below zero when what living workers did was requeued, and the sum would be
 	 * taken as unsigned, out of range (1690, as if a guard had said no) */
 	js_sql_stmt(
@@ -457,27 +442,37 @@ static int finish_sql(struct jobstack_worker *w, const struct js_worker_end *end
 		"SELECT CAST(done AS SIGNED),CAST(dead AS SIGNED) INTO @js_lo,@js_hi FROM worker WHERE worker_id=%u",
 		w->id);
 	js_sql_stmt(sql, "UPDATE stack SET done=done+@js_lo,dead=dead+@js_hi WHERE stack_id=%u", w->stack.id);
-	return js_claim_spans_sql(&closing, sql, error);
+	return js_claim_spans_sql(closing, sql, error);
 }
 
 int js_worker_finish(struct jobstack_worker *w, const struct js_worker_end *end, struct jobstack_error *error)
 {
-	struct js_sql sql = {0};
+	struct js_closing closing = {&w->stack, w->handle->db, w->id, w->claims, NULL, end->n};
+	struct jobstack_outcome *all;
 	struct js_claim_sums sums;
+	struct js_sql sql = {0};
 	int lost = 0, status;
 
 	if (w->unsettled)
 		return js_error_set(error, JOBSTACK_EUSAGE, "the last step is not settled: repeat it before the end");
-	status = js_claim_mark_closing(w->claims, &w->stack, end->outcomes, end->n, &sums, error);
-	if (status != 0)
-		return status;
-	status = finish_sql(w, end, &sums, &sql, error);
+	JS_TRY(js_claim_mark_closing(w->claims, &w->stack, end->outcomes, end->n, &sums, error));
+	all = calloc(end->n + js_claim_open(w->claims) + 1, sizeof(*all));
+	if (all == NULL)
+		status = js_error_memory(error);
+	else {
+		for (size_t i = 0; i < end->n; i++)
+			all[i] = end->outcomes[i];
+		closing.outcomes = all;
+		closing.n += js_claim_close_rest(w->claims, &w->stack, end->lost, all + end->n, &sums);
+		status = finish_sql(w, &closing, end->reason, &sums, &sql, error);
+	}
 	if (status == 0)
 		status = js_db_commit(w->handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)
 		status = settle_step(w, lost, 1, error);
 	else if (status == JS_DB_DUPLICATE)
 		status = js_error_set(error, JOBSTACK_EBUG, "an attempt had an outcome already: nothing was changed");
+	free(all);
 	js_claim_settle(&w->claims, status == 0);
 	if (status == 0)
 		w->seq++;

@@ -2,9 +2,7 @@
  *
  * What --unique needs: a row in name for each entry of the stack, and which names of a chunk are there already.
  */
-#include "core/unique.h"
-
-#include "base/error.h"
+#include "core/pushing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +52,7 @@ struct hashes {
 	struct js_pushing *p;
 	struct hashed *list; /* in order of the hashes, and of the names where they are the same */
 	size_t n;
-	int whole; /* the server has told all of them */
+	int whole; /* the server has sent all of them */
 	uint64_t holder, held;
 };
 
@@ -100,7 +98,7 @@ static void take_known(void *ctx, const struct js_row *row)
 		drop_name(h->p, h->list[low].i);
 }
 
-/* Drops what is twice in the part; the first stays. */
+/* Drops repeated names of the part; the first stays. */
 static void drop_doubled(struct hashes *h)
 {
 	for (size_t i = 1; i < h->n; i++)
@@ -124,18 +122,16 @@ static int hash_names(struct hashes *h, struct jobstack_error *error)
 {
 	const struct js_pushing *p = h->p;
 	struct js_sql sql = {0};
-	int status;
 
 	js_sql_add(&sql, "SELECT CONCAT(''");
 	for (size_t i = p->from; i < p->to; i++)
 		js_sql_add(&sql, ",UNHEX(SHA2(%x,256))", (const void *)(p->bytes.data + p->names[i].at),
 			   (size_t)p->names[i].len);
 	js_sql_stmt(&sql, ")");
-	status = js_db_query(p->handle->db, &sql, take_hashes, h, error);
-	if (status == 0 && !h->whole)
-		return js_error_set(error, JOBSTACK_EBUG, "the server did not hash the %zu names that it was given",
-				    h->n);
-	return status;
+	JS_TRY(js_db_query(p->handle->db, &sql, take_hashes, h, error));
+	return h->whole ? 0
+			: js_error_set(error, JOBSTACK_EBUG, "the server did not hash the %zu names that it was given",
+				       h->n);
 }
 
 int js_unique_drop(struct js_pushing *p, uint64_t *holder, uint64_t *held, struct jobstack_error *error)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Where entries stood at one moment.  Promises: spans and claims are read in one view, so that no entry is met twice or
- * missed; the view lasts no longer than that reading; memory by the size of the window alone.
+ * The state of entries at one moment.  Promises: spans and claims are read in one view, so that no entry is read twice
+ * or missed; the view lasts no longer than that reading; memory by the size of the window alone.
  */
 #include "core/where.h"
 
-#include "base/error.h"
 #include "core/item.h"
 #include "core/set.h"
 

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Where entries stood at one moment: in line, or in somebody's hands; for a window of entry numbers at a time.
+ * The state of entries at one moment: queued, or held by a worker; for a window of entry numbers at a time.
  */
 #pragma once
 
-#include "base/buf.h"
 #include "core/core.h"
-
-#include <stddef.h>
-#include <stdint.h>
 
 #define JS_WHERE_WINDOW 262144 /* numbers in a window */
 
@@ -32,5 +28,5 @@ int js_where_read(struct js_where *where, struct jobstack *handle, const struct 
 		  uint64_t high, struct jobstack_error *error);
 void js_where_free(struct js_where *where);
 
-/* In whose hands ENTRY is; NULL: in nobody's. */
+/* The claim that holds ENTRY, or NULL. */
 const struct js_in_hand *js_where_in_hand(const struct js_where *where, uint64_t entry);

@@ -6,9 +6,7 @@
 #define _GNU_SOURCE
 #include "core/worker.h"
 
-#include "base/error.h"
 #include "base/file.h"
-#include "base/grow.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -54,7 +52,7 @@ int js_worker_bar(struct jobstack *handle, const struct js_stack *stack, uint64_
 		    id != 0 ? "bars a first try whose reply was lost" : "popped nothing", token);
 	status = js_db_commit(handle->db, &sql, NULL, error);
 	if (id != 0 && (status == 0 ||
-			status == JS_DB_DUPLICATE)) /* a key that is there is our own, by a try whose reply was lost */
+			status == JS_DB_DUPLICATE)) /* an existing key is our own, from a try whose reply was lost */
 		memcpy(token, fresh, sizeof(fresh));
 	return status == JS_DB_DUPLICATE ? 0 : status;
 }

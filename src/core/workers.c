@@ -2,8 +2,7 @@
  *
  * The living workers of a stack.  Promise: one query, however many there are.
  */
-#include "base/error.h"
-#include "core/core.h"
+#include "core/item.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,19 +20,15 @@ static const char *suspicion_at(const char *text, uint64_t seq)
 /* Which of "entry:attempt:start,..." began first, and how long ago. */
 static void find_longest(const char *running, int64_t now_us, struct jobstack_worker_row *w)
 {
-	w->longest_us = -1;
-	while (running != NULL && *running != '\0') {
-		char *end;
-		uint64_t entry = strtoull(running, &end, 10);
-		int64_t start = *end == ':' && (end = strchr(end + 1, ':')) != NULL ? strtoll(end + 1, NULL, 10) : -1;
+	uint64_t entry;
+	int64_t start;
 
+	w->longest_us = -1;
+	while (js_item_next_running(&running, &entry, &start))
 		if (start > 0 && now_us - start > w->longest_us) {
 			w->longest = entry;
 			w->longest_us = now_us - start;
 		}
-		running = strchr(running, ',');
-		running = running == NULL ? NULL : running + 1;
-	}
 }
 
 struct workers_call {

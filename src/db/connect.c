@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Making a connection.  Promises: the option file is read anew each time, so a server that moved is found again; no
- * auto-reconnect; no file of the user's for a server that asks for one; TLS whenever the server offers it, and no
+ * Making a connection.  Promises: the option file is read at each try, so a server that moved is found again; no
+ * auto-reconnect; no server gets a local file; TLS whenever the server offers it, and no
  * connection without it when it has failed, or when the file asks for it (login.c decides who gets the password);
- * several hosts are tried in turn, and one that is read-only is left; the first connection is tried once (but a crowd
+ * several hosts are tried in turn, and read-only ones are skipped; the first connection is tried once (but a crowd
  * is waited for), a later one with jittered back-off.
  */
 #define _GNU_SOURCE
@@ -34,7 +34,8 @@
 #define CROWD_MOST_US (4 * JS_SECOND_US)
 #define SWAMPED_US (30 * JS_SECOND_US)
 #define READ_TIMEOUT_S                                                                                                 \
-	30 /* no statement of ours takes so long (searches go in pieces); a host that lost power is noticed */
+	30 /* longer than any statement of ours takes (searches go in pieces), but a host that lost power is noticed   \
+	    */
 
 /* The two connectors ask for TLS in different words. */
 static void set_tls(MYSQL *my, const struct js_option *o)
@@ -140,9 +141,9 @@ static unsigned connect_seconds(const struct js_option *o)
 	return o->hosts.n <= 1 ? share : share > 5 ? 5 : share < 3 ? 3 : share;
 }
 
-/* The number of the error that kept MY from connecting, BY_CONNECTOR as it has it.  A server that is full says so
- * before TLS begins, and MariaDB's connector makes a 2002 of what was said in the clear, with the number in its text.
- * We believe it so far as to wait. */
+/* The number of the error that kept MY from connecting, BY_CONNECTOR as it has it.  A server without a free connection
+ * says so before TLS begins. MariaDB's connector turns that unencrypted message into error 2002, with the number in
+ * its text. We trust it only as far as to wait. */
 static unsigned clear_number(MYSQL *my, unsigned by_connector)
 {
 	static const char mark[] = "cannot be verified: ";
@@ -213,14 +214,14 @@ static int is_crowd(unsigned number)
 	return js_fault_of(number) == JS_FAULT_CROWD;
 }
 
-/* Which of the errors that the hosts gave stands for all: one that may mend itself, before one that needs a person. */
+/* Which of the errors of several hosts is reported for all: an error that may go away without a person comes first. */
 static int error_weight(unsigned number)
 {
 	return is_crowd(number) ? 3 : js_fault_is_away(number) ? 2 : 1;
 }
 
-/* Tries the hosts in turn, from the one that worked last.  *NUMBER is the error that stands for all; db->last_error has
- * what each of them said. */
+/* Tries the hosts in turn, from the one that worked last.  *NUMBER becomes the error that is reported for all, and
+ * db->last_error the words of each. */
 static MYSQL *connect_round(struct js_db *db, const struct js_option *o, unsigned *number)
 {
 	unsigned n = o->hosts.n, first = js_hosts_find(&o->hosts, &db->last), one;
@@ -245,7 +246,7 @@ static MYSQL *connect_round(struct js_db *db, const struct js_option *o, unsigne
 		if (*number == 0 || error_weight(one) > error_weight(*number))
 			*number = one;
 		name_host(o, host, name, sizeof(name));
-		if (n > 1) /* a share of the room for each, so that the last is named too */
+		if (n > 1) /* each host gets its share of the text, so that the last one is named too */
 			used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%.*s: %.*s", i > 0 ? "; " : "",
 						 (int)(each / 2), name, (int)(each / 2), db->last_error);
 	}
@@ -268,7 +269,7 @@ static int connect_once(struct js_db *db, unsigned *number, struct jobstack_erro
 		status = apply_own_options(db, &o, error);
 	if (status != 0)
 		goto out;
-	if (o.ssl_ca != NULL && !o.tls_said) /* who names a CA wants it looked at */
+	if (o.ssl_ca != NULL && !o.tls_said) /* a CA is named in order to be verified */
 		o.tls = JS_TLS_VERIFY_CA;
 	(void)snprintf(db->name, sizeof(db->name), "%s", o.database != NULL ? o.database : DEFAULT_DATABASE);
 	db->my = connect_round(db, &o, number);
@@ -303,8 +304,8 @@ int js_connect(struct js_db *db, int64_t until, struct jobstack_error *error)
 		if (status == 0)
 			break;
 		left = until - js_clock_mono_us();
-		/* a server that is swamped takes a connection and does not get round to a greeting; but so does what is
-		 * none */
+		/* an overloaded server accepts a connection but sends no greeting; so does a program that is not a
+		 * database */
 		crowd = is_crowd(number) || (!db->ever && number == 2013 && js_clock_mono_us() - start < SWAMPED_US);
 		/* a file that is being replaced, a server that is away: only these may mend themselves */
 		if (left <= 0 || !(crowd || (db->ever && (js_fault_is_away(number) || now.code == JOBSTACK_EFILE))))

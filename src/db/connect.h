@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Making a connection, for this layer's files only: by the option file as it stands at that moment.
+ * Making a connection, for this layer's files only: by the option file as it is at that moment.
  */
 #pragma once
 

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONFLICT_US (10 * JS_SECOND_US) /* lock conflicts are retried so long at least: three lock waits */
-/* Between two tries at most: whoever had the lock is through by then. */
+#define CONFLICT_US (10 * JS_SECOND_US) /* lock conflicts are retried at least this long: three lock waits */
+/* The longest wait between two tries: by then the other transaction has ended. */
 #define CONFLICT_WAIT_US (JS_SECOND_US / 5)
 #define GONE_WAIT_US (2 * JS_SECOND_US)
 #define VIEWS_MAX 20	   /* times that a long reading is begun again */
@@ -123,7 +123,6 @@ void js_db_describe(struct js_db *db, char *text, size_t size)
 int js_db_create(struct js_db *db, int *created, struct jobstack_error *error)
 {
 	char statement[600], *p = statement;
-	int status;
 
 	*created = 0;
 	if (!db->no_database)
@@ -137,9 +136,7 @@ int js_db_create(struct js_db *db, int *created, struct jobstack_error *error)
 	}
 	*p++ = '`';
 	*p = '\0';
-	status = js_db_schema(db, statement, strlen(statement), error);
-	if (status != 0)
-		return status;
+	JS_TRY(js_db_schema(db, statement, strlen(statement), error));
 	*created = 1;
 	db->no_database = 0;
 	js_session_end(db);
@@ -229,7 +226,7 @@ static int prepare_try(struct js_db *db, struct js_exchange *x, const struct lim
 	return status == 0 ? js_exchange_write(db, x, error) : status;
 }
 
-/* After a try that failed: cleans up, and tells whether there is to be another one. */
+/* After a try that failed: cleans up. Returns whether to try again. */
 static int may_try_again(struct js_db *db, struct js_exchange *x, const struct limits *limits)
 {
 	if (js_fault_is_away(x->number)) {
@@ -244,7 +241,7 @@ static int may_try_again(struct js_db *db, struct js_exchange *x, const struct l
 	return 1;
 }
 
-/* What the caller is told of the last try, which failed. */
+/* What the last try, which failed, means for the caller. */
 static int final_status(const struct js_db *db, const struct js_exchange *x, struct jobstack_error *error)
 {
 	if (db->pinned && js_fault_is_away(x->number))
@@ -291,7 +288,7 @@ static int run_exchange(struct js_db *db, struct js_exchange *x, int *lost, stru
 /* One try at a query in the open view. */
 static int query_view(struct js_db *db, struct js_exchange *x, struct jobstack_error *error)
 {
-	if (is_stopped(db))
+	if (js_db_is_stopped(db))
 		return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while reading from the database %s", db->where);
 	if (db->my == NULL)
 		return JS_DB_LOST;

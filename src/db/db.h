@@ -34,14 +34,14 @@ const struct js_log *js_db_log(const struct js_db *db);
  * reading at connect. */
 int64_t js_db_wall_us(const struct js_db *db, int64_t mono_us);
 
-/* While ON, a connection that was lost is not made anew: js_db_query and js_db_schema give JS_DB_LOST then.  For what
- * hangs on the connection itself: a user lock, user variables. */
+/* While ON, a lost connection is not replaced: js_db_query and js_db_schema return JS_DB_LOST then. For statements
+ * that depend on the connection itself: a user lock, user variables. */
 void js_db_pin(struct js_db *db, int on);
 
 /* How a packet ended, beside 0 and negative codes. */
 enum { JS_DB_GUARD = 2, JS_DB_DUPLICATE = 3, JS_DB_LOST = 4, JS_DB_NO_LOAD = 5 };
 
-/* Each function that runs a packet also frees it, whatever comes of it; it can be filled again.
+/* Each function that runs a packet also frees it, whatever the result; it can be filled again.
  *
  * Runs the packet as one transaction: START TRANSACTION and COMMIT are put around it.  TAIL (may be NULL) is run after
  * the COMMIT, in the same packet; its statements are numbered on.  Deadlocks, lock timeouts and snapshot conflicts
@@ -57,27 +57,27 @@ int js_db_transaction(struct js_db *db, struct js_sql *packet, struct js_sql *ta
 /* The same for a packet without rows. */
 int js_db_commit(struct js_db *db, struct js_sql *packet, int *lost, struct jobstack_error *error);
 
-/* Loads: LOAD DATA LOCAL INFILE of bytes in our memory, the fastest way to bring many rows.  js_db_loads_begin asks the
- * server whether it takes them: 0, JOBSTACK_NOTHING if not, or a negative code.  If it does, the next packet connects
- * anew, with the capability that the protocol wants for it; js_db_loads_end lets that connection go, and harms nothing
- * where nothing was begun. */
+/* Loads: LOAD DATA LOCAL INFILE of bytes in our memory, the fastest way to bring many rows.  js_db_loads_begin asks
+ * the server whether it takes them: 0, JOBSTACK_NOTHING if not, or a negative code.  If it does, the next packet
+ * connects again, with the capability that the protocol needs for it. js_db_loads_end closes that connection; without
+ * a begin it does nothing. */
 int js_db_loads_begin(struct js_db *db, struct jobstack_error *error);
 void js_db_loads_end(struct js_db *db);
 
-/* The same as js_db_transaction, with one LOAD DATA LOCAL INFILE in the packet, whatever file it names: it gets the LEN
- * bytes of DATA.  JS_DB_NO_LOAD: the server, or something on the way to it, does not take the load; this try has
- * changed nothing, and *LOST is as above.  While no load has gone through yet, every fault but a conflict of locks
- * counts as that. */
+/* The same as js_db_transaction, with one LOAD DATA LOCAL INFILE in the packet, whatever file it names: it gets the
+ * LEN bytes of DATA.  JS_DB_NO_LOAD: the server, or something on the way to it, refuses the load; this try has changed
+ * nothing, and *LOST is as above.  While no load has gone through yet, every fault but a conflict of locks counts as
+ * that. */
 int js_db_load(struct js_db *db, struct js_sql *packet, const char *data, size_t len, int *lost,
 	       struct jobstack_error *error);
 
-/* How long a call can take: its patience (or the ten seconds) is over, the try that is under way then ends (a server
- * that froze is given up after 30 s of silence), and there is one last round over the hosts.  A round takes at most 10
- * s with one host, 5 s for each of two to four, 24 s for eight, or the file's connect_timeout for each; what the name
+/* How long a call can take: its patience (or the ten seconds) is over, the try that is under way then ends (a frozen
+ * server is abandoned after 30 s of silence), and there is one last round over the hosts.  A round takes at most 10 s
+ * with one host, 5 s for each of two to four, 24 s for eight, or the file's connect_timeout for each; what the name
  * server takes, and a host that freezes in the middle of the handshake (30 s), come on top. */
 
-/* Runs statements that only read, or DDL, without a transaction around them; a lost connection is made anew and all of
- * it is run again. */
+/* Runs statements that only read, or DDL, without a transaction around them; after a lost connection all of them are
+ * run again on a new one. */
 int js_db_query(struct js_db *db, struct js_sql *packet, js_row_fn *fn, void *ctx, struct jobstack_error *error);
 
 /* Calls BODY in one read-only transaction, with one view of the data as it is at that moment; no lock is taken.  BODY
@@ -100,7 +100,7 @@ int js_db_nap(struct js_db *db, int64_t us, struct jobstack_error *error);
 /* Runs one statement whose text comes from a schema file of this program, not from outside. */
 int js_db_schema(struct js_db *db, const char *statement, size_t len, struct jobstack_error *error);
 
-/* Creates the database of the options, if it is not there.  *CREATED tells. */
+/* Creates the database of the options if it does not exist; then *CREATED is 1. */
 int js_db_create(struct js_db *db, int *created, struct jobstack_error *error);
 
 /* The server's number of the last error; 0: none. */

@@ -71,7 +71,7 @@ static unsigned send_and_read(struct js_db *db, struct js_exchange *x)
 	return mysql_errno(db->my); /* "no more" is also said of a load that was refused */
 }
 
-/* A 1690 is a guard's no only where a guard stands: known by its place or, in a block, by its words. */
+/* Error 1690 comes from a guard only at the place of a guard; in a block, that is known by the error's words. */
 static enum js_fault fault_of_try(const struct js_db *db, const struct js_exchange *x)
 {
 	const struct js_answer *a = expected_answer(x);
@@ -107,8 +107,8 @@ int js_exchange_write(struct js_db *db, struct js_exchange *x, struct jobstack_e
 	return js_fault_fill(JS_FAULT_PACKET, text, db->where, error);
 }
 
-/* An answer that ends early, with no error in it, is no answer: the COMMIT may not have been reached.  After an error
- * of the connector's own it may not know where in the answers it stands. */
+/* An answer that ends early without an error does not count: the COMMIT may not have been reached.  After an error of
+ * the connector's own it may not know where in the answers it stands. */
 void js_exchange_send(struct js_db *db, struct js_exchange *x)
 {
 	if (x->fn != NULL)
@@ -163,8 +163,8 @@ int js_exchange_may_be_committed(const struct js_exchange *x)
 		return 0;
 	if (x->fault == JS_FAULT_KILLED) /* the kill may have come just behind what the COMMIT did */
 		return 1;
-	if (r->blocks && x->answered <= r->commit_to) /* which statement of the block it was is not told; behind the
-							 COMMIT are only plain reads */
+	if (r->blocks && x->answered <= r->commit_to) /* the error does not say which statement of the block failed;
+							 only plain reads follow the COMMIT */
 		return x->fault != JS_FAULT_GUARD && x->fault != JS_FAULT_DUPLICATE && x->fault != JS_FAULT_AGAIN;
 	return x->answered > r->commit_to;
 }

@@ -9,7 +9,7 @@
 #include "db/row.h"
 #include "db/state.h"
 
-/* What is to be sent.  PACKET NULL: the text stands in the request already. */
+/* What is to be sent.  PACKET NULL: the request has its text already. */
 struct js_exchange {
 	const struct js_sql *packet, *tail;
 	int transaction;
@@ -23,7 +23,7 @@ struct js_exchange {
 	enum js_fault fault;
 };
 
-/* Writes the request for the server that DB is connected to, unless it stands there already.  0; or a negative code: no
+/* Writes the request for the server that DB is connected to, unless it is there already.  0; or a negative code: no
  * memory, or it is more than that server takes. */
 int js_exchange_write(struct js_db *db, struct js_exchange *x, struct jobstack_error *error);
 

@@ -39,7 +39,7 @@ static const struct {
 	/* 3032: offline mode.  1047: this Galera node is not, or not yet, in the cluster.  2005: the name server may
 	 * come back too.  2026: TLS, which a server that shuts down during the handshake causes as well.  1053: it
 	 * shuts down.  1129: it blocks our host.  1156: packets out of order, which is how the last packet of a server
-	 * looks that gave up while we sent (MySQL 9). */
+	 * looks that closed the connection while we sent (MySQL 9). */
 	[JS_FAULT_GONE] = {JOBSTACK_ENODB, "can't be reached", {3032, 1047, 1152, 1184, 2012, 2027, 1180, 2002,
 								2003, 2006, 2013, 2055, 2005, 2026, 1053, 1129,
 								1927, 4031, 1158, 1159, 1160, 1161, 1156}},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The list of hosts.  Promises: what is not surely a host is refused, with the reason; nothing is guessed or cut short.
+ * The list of hosts.  Promises: a text that is not clearly a host is refused, with the reason; nothing is guessed or
+ * cut short.
  */
 #include "db/hosts.h"
 

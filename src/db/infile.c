@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Serving LOAD DATA LOCAL INFILE.  Promises: no file is opened, whatever name the server asks for; what is offered is
- * given once, and only while the packet that it belongs to is under way; every other request is refused.
+ * Serving LOAD DATA LOCAL INFILE.  Promises: no file is opened, whatever name the server asks for; the offered bytes
+ * are sent once, and only during the packet that they belong to; every other request is refused.
  */
 #include "db/infile.h"
 

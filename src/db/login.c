@@ -53,7 +53,7 @@ typedef struct auth_plugin_t auth_plugin;
 #endif
 
 #define PLUGIN_NAME "jobstack_login"
-#define STAND_IN 64	   /* its length is a multiple of this, so that it does not tell the password's */
+#define STAND_IN 64	   /* its length is a multiple of this, so that it does not reveal the password's */
 #define SWITCH_PACKET 0xfe /* the server names a plugin */
 #define ERROR_PACKET 0xff
 #define CLIENT_ERROR_NOT_ALLOWED 5010 /* MariaDB's connector: a plugin that the restriction does not name */
@@ -170,13 +170,14 @@ static int authenticate_first(MYSQL_PLUGIN_VIO *vio, MYSQL *my)
 	} else if (is_challenge(my, name)) {
 		restrict_plugins(my, challenge_plugins);
 	} else {
-		my->net.read_pos[0] = ERROR_PACKET; /* else the connector would go on with the plugin that is named */
+		my->net.read_pos[0] =
+			ERROR_PACKET; /* else the connector would continue with the plugin that is named */
 		return refuse_plugin(my, name);
 	}
 	if (present.login->password != NULL)
 		strcpy(my->passwd, present.login->password); /* the stand-in is longer */
 	present.passed = 1;
-	return CR_ERROR; /* "not by me": both connectors go on with the plugin that the server named */
+	return CR_ERROR; /* "not by me": both connectors continue with the plugin that the server named */
 }
 
 void js_login_start(void)
@@ -199,7 +200,7 @@ void js_login_start(void)
 	mysql_close(my);
 }
 
-/* Something to stand in for PASSWORD, with room for it.  NULL: no memory. */
+/* A placeholder for PASSWORD that is at least as long.  NULL: no memory. */
 static char *make_stand_in(const char *password)
 {
 	size_t len = password == NULL ? 0 : strlen(password);

@@ -3,8 +3,8 @@
  * The option-file reader.  Promises: no value reaches an error message; a password that others can read is refused; the
  * file is read whole before anything of it counts.
  *
- * It is our own because libmysqlclient's readers tell nothing: not which line is wrong, not that a password lies open,
- * and they pass over a file that is missing.
+ * It is our own because libmysqlclient's readers report neither which line is wrong nor that others can read a
+ * password, and they skip a missing file.
  */
 #define _GNU_SOURCE
 #include "db/option.h"
@@ -236,7 +236,7 @@ static int read_group(struct reading *r, char *line)
 	return 0;
 }
 
-/* Cuts "key = value" in two; gives the value as it is meant, or NULL if there is none. */
+/* Cuts "key = value" in two; returns the unquoted value, or NULL if there is no =. */
 static char *split_value(char *line)
 {
 	char *value = strchr(line, '=');
@@ -350,7 +350,7 @@ int js_option_read(const char *path, struct js_option *option, struct jobstack_e
 	struct reading r = {.option = option, .error = error};
 	int status = 0;
 
-	/* two passes, so that [jobstack] wins wherever it stands */
+	/* two passes, so that [jobstack] wins wherever it is in the file */
 	for (r.pass = 1; r.pass <= 2 && status == 0; r.pass++)
 		status = read_option_file(&r, path);
 	return status;

@@ -20,11 +20,10 @@ struct js_option {
 	unsigned connect_timeout; /* seconds; 0: not said */
 };
 
-/* Reads PATH: the groups [client], [client-server], [client-mariadb], then [jobstack], a later value
- * winning.  What concerns other programs is passed over; !include and !includedir are followed.  Refuses (EPERM) a file
- * that others can read if it holds a password, and one that can't be opened; EFILE for one that is not there, EUSAGE
- * for a value that makes no sense, for a line before any group and for what is unknown in [jobstack] (but for
- * loose-...), with the file and the line. */
+/* Reads PATH: the groups [client], [client-server], [client-mariadb], then [jobstack], a later value winning.  Options
+ * of other programs are skipped; !include and !includedir are followed.  Refuses (EPERM) a file that others can read
+ * if it holds a password, and one that can't be opened; EFILE for one that is not there, EUSAGE for an invalid value,
+ * for a line before any group and for what is unknown in [jobstack] (but for loose-...), with the file and the line. */
 int js_option_read(const char *path, struct js_option *option, struct jobstack_error *error);
 
 void js_option_free(struct js_option *option);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * From packets to what is sent.  Promise: each statement of a packet is sent once, in its order, or not at all if it is
- * not for this server; what is expected as answers is what was written.
+ * not for this server; the expected answers are those of what was written.
  */
 #include "db/request.h"
 
@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define LARGE 2048 /* bytes of a statement that stands by itself */
+#define LARGE 2048 /* a statement with more bytes is sent on its own */
 
 /* A request while it is written. */
 struct writer {
@@ -82,9 +82,9 @@ static const char *skip_quoted(const char *p, const char *end)
 	return p < end ? p + 1 : end;
 }
 
-/* How many columns the rows of a statement of ours have: the commas between SELECT and what follows its list, outside
- * of brackets and quotes.  0: it is neither a SELECT nor a SHOW.  (There is no * in ours, and no quote in a literal:
- * what comes from outside is hexadecimal.) */
+/* How many columns the rows of one of our statements have: the commas between SELECT and what follows its list,
+ * outside of brackets and quotes.  0: it is neither a SELECT nor a SHOW.  (There is no * in ours, and no quote in a
+ * literal: what comes from outside is hexadecimal.) */
 static unsigned count_columns(const char *p, size_t len)
 {
 	const char *end = p + len;
@@ -122,8 +122,8 @@ static void add_statement(struct writer *p, const struct js_sql *sql, unsigned i
 		close_block(p);
 	else
 		open_block(p);
-	/* what this transaction saw is there: a wait for what others committed meanwhile could fail, and then the block
-	 * would look as if it had failed before the COMMIT */
+	/* what this transaction saw is there. Waiting for later commits of others could fail, and then the block would
+	 * look as if it had failed before the COMMIT */
 	if (p->behind && p->e->cluster && p->e->blocks)
 		js_buf_str(&p->e->text, "SET STATEMENT wsrep_sync_wait=0 FOR ");
 	js_buf_add(&p->e->text, sql->text.data + begin, len);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What is said to a server first, and what it tells: its clock, whether it takes writes, whether its connections are
- * short. Promises: one round trip, two at a cluster; no right is needed that the grants do not give.
+ * The first statements on a connection, and what the server answers: its clock, whether it accepts writes, and whether
+ * it is short of connections. Promises: one round trip, two at a cluster; no right is needed that the grants do not
+ * give.
  */
 #define _GNU_SOURCE
 #include "db/session.h"
@@ -18,15 +19,15 @@
 #define SET_UP_TRIES 5
 #define LOOK_US (5 * JS_SECOND_US) /* how often a connection that stays looks whether others wait */
 
-/* What every session is set to: whatever changes what a statement of ours means or brings, since an administrator can
- * set all of it for everybody (init_connect, the server's option file).  Constants, not DEFAULT, which is the
- * administrator's value (parser_max_mem_size may not be more than the global one).  What may end a statement, or make
- * one unreadable, comes first.  READ COMMITTED: no gap locks, and no conflict with MariaDB's snapshot isolation. The
- * group length serves lists of entries.  TIME_ZONE so that nothing depends on the server's.  lock_wait_timeout, for the
- * tables' own locks, is shorter than the connection waits for an answer.  MariaDB passes over the comments with !8,
- * MySQL over those with M!.  Whether a server is read-only is asked of the server, not of our rights: who may write to
- * a replica all the same would write where nobody looks.  tests/integration/session_settings.sh sets each variable that
- * there is to its extremes. */
+/* The settings of every session: each variable that changes the meaning or the result of one of our statements, since
+ * an administrator can set it for all sessions (init_connect, the server's option file).  Constants, not DEFAULT,
+ * which is the administrator's value (parser_max_mem_size may not be more than the global one).  What may end a
+ * statement, or make one unreadable, comes first.  READ COMMITTED: no gap locks, and no conflict with MariaDB's
+ * snapshot isolation. The group length serves lists of entries.  TIME_ZONE so that nothing depends on the server's.
+ * lock_wait_timeout, for the tables' own locks, is shorter than the connection waits for an answer.  MariaDB passes
+ * over the comments with !8, MySQL over those with M!.  Whether a server is read-only is asked of the server, not of
+ * our rights: who may write to a replica all the same would write where nobody looks.
+ * tests/integration/session_settings.sh sets each variable that there is to its extremes. */
 static const char set_up[] =
 	"SET SESSION /*!80000 max_execution_time=0 */"
 	"/*M!100500 max_statement_time=0,max_session_mem_used=9223372036854775807 */;"
@@ -52,8 +53,8 @@ static const char crowd_query[] =
 	"SELECT UTC_TIMESTAMP(6),@@global.max_connections;SHOW GLOBAL STATUS LIKE 'Threads_connected'";
 
 /* On a cluster whose servers all take writes, one may be behind another.  With this a transaction, and a read outside
- * of one, waits first until its server has all that was committed anywhere before: what is decided by a read (nothing
- * is left, there is no such stack) is not decided by the past.  A wait that is too long is error 1205, or 3797. */
+ * of one, waits first until its server has all that was committed anywhere before: so no read answers with old data
+ * that nothing is left, or that there is no such stack.  A wait that is too long is error 1205, or 3797. */
 static const char causal_galera[] = "SET SESSION wsrep_sync_wait=1";
 static const char causal_group[] = "SET SESSION group_replication_consistency='BEFORE'";
 
@@ -114,7 +115,7 @@ static unsigned ask_server(MYSQL *my, const char *text, size_t len, struct serve
 	return more > 0 ? mysql_errno(my) : 0;
 }
 
-/* Nine in ten are taken: whoever can wait without a connection should. */
+/* If nine in ten connections are in use, workers that can wait without one should. */
 static void note_crowd(struct js_db *db, const struct server_state *a)
 {
 	int64_t now = js_clock_mono_us();
@@ -172,7 +173,7 @@ void js_session_end_if_crowded(struct js_db *db)
 		return;
 	if (now >= db->crowded_us && now - db->looked_us >= LOOK_US) {
 		if (ask_server(db->my, crowd_query, sizeof(crowd_query) - 1, &a) != 0) {
-			js_session_end(db); /* whoever needs it next connects again */
+			js_session_end(db); /* the next packet connects again */
 			return;
 		}
 		note_crowd(db, &a);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The session on a connection, for this layer's files only: its settings, and what the server tells of itself.
+ * The session on a connection, for this layer's files only: its settings, and what the server says about itself.
  */
 #pragma once
 
 #include "db/state.h"
 
-#define JS_SESSION_CROWDED_US (60 * INT64_C(1000000)) /* so long a crowd that was seen is believed to last */
+#define JS_SESSION_CROWDED_US (60 * INT64_C(1000000)) /* how long a shortage that was seen is assumed to last */
 
 /* Sets the new connection MY up, reads the server's clock, and how many of its connections are taken.  Returns 0, or an
  * error's number, with its text in db->last_error: JS_FAULT_READ_ONLY for a server that does not take writes. */

@@ -87,7 +87,7 @@ static void append_format(struct js_sql *sql, const char *format, va_list args)
 			add_hex_literal(&sql->text, text, text == NULL ? 0 : strlen(text));
 			break;
 		case 't': add_time(&sql->text, va_arg(args, int64_t)); break;
-		default: abort(); /* a format that is not one of ours: caught by any test that runs it */
+		default: abort(); /* an invalid format: caught by any test that runs it */
 		}
 	}
 	js_buf_str(&sql->text, format);

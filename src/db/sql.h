@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Packets: SQL text that holds only what stands in this program, numbers, and hexadecimal literals.  Nothing that came
- * from outside can become SQL: there is no way to add text.
+ * Packets: SQL text made only of literals of this program, numbers, and hexadecimal literals. Nothing from outside can
+ * become SQL: no function adds other text.
  */
 #pragma once
 

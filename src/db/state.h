@@ -21,7 +21,7 @@ struct js_db {
 	atomic_int stop;
 	int away;	     /* it is, and the log has said so */
 	int ever;	     /* it was connected once: from then on an outage is ridden out */
-	int no_database;     /* connect without choosing the database: it is to be created */
+	int no_database;     /* connect without choosing the database, because it must be created first */
 	struct js_host last; /* the host that worked last, as the option file names it */
 	char where[400];     /* user@host:port/database, for messages */
 	char name[256];	     /* the database in use */
@@ -31,7 +31,7 @@ struct js_db {
 	int64_t wait_us;	  /* before the next try to connect; 0: the last one succeeded */
 	int64_t crowded_us;	  /* until this moment the server's connections are taken to be short */
 	int64_t looked_us;	  /* when that was looked at */
-	int pinned;		  /* a connection that is lost is not made anew */
+	int pinned;		  /* a lost connection is not replaced */
 	int viewing;		  /* js_db_view is under way */
 	size_t packet_most;	  /* what is sent must be shorter */
 	int blocks;		  /* the server takes compound statements outside of stored programs: MariaDB does */
