@@ -130,7 +130,7 @@ static int choose_port(struct start *s, unsigned avoid)
 static void warn_of_low_limits(const struct start *s)
 {
 	static const struct {
-		int resource;
+		unsigned resource;
 		rlim_t least;
 		const char *what;
 	} limits[] = {{RLIMIT_NOFILE, JS_CONFIG_FILES_MIN, "open files (ulimit -Hn)"},

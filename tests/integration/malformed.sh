@@ -32,7 +32,7 @@ cut() {
 			echo "answer $nth: status $status: $(head -c 2000 err)"
 			return 1
 		fi
-		if grep -q 'malformed: [0-9]* columns instead of [0-9]* (2999)' err; then
+		if grep -q 'malformed answer: [0-9]* columns instead of [0-9]* (2999)' err; then
 			said=$((said + 1))
 		elif [[ -e cut_none ]]; then
 			((said > 0)) || echo 'it never said so'
