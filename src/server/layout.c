@@ -63,28 +63,11 @@ int js_layout_absolute(char out[JS_LAYOUT_PATH], const char *path, struct jobsta
 int js_layout_set(struct js_layout *layout, const char *dir, struct jobstack_error *error)
 {
 	int status = js_layout_absolute(layout->dir, dir, error);
-	struct {
-		char *path;
-		const char *name;
-	} const row[] = {{layout->lock, "jobstack.lock"},
-			 {layout->data, "data"},
-			 {layout->run, "run"},
-			 {layout->tls, "tls"},
-			 {layout->owner, "owner"},
-			 {layout->port, "port"},
-			 {layout->password, "password"},
-			 {layout->config, "my.cnf"},
-			 {layout->init, "init.sql"},
-			 {layout->root, "root.cnf"},
-			 {layout->log, "error.log"},
-			 {layout->ca, "tls/ca.pem"},
-			 {layout->ca_key, "tls/ca-key.pem"},
-			 {layout->cert, "tls/server.pem"},
-			 {layout->key, "tls/server-key.pem"},
-			 {layout->names, "tls/names"}};
 
-	for (size_t i = 0; status == 0 && i < sizeof(row) / sizeof(row[0]); i++)
-		js_layout_join(row[i].path, layout->dir, row[i].name);
+#define JOIN(name, file) js_layout_join(layout->name, layout->dir, file);
+	if (status == 0) {
+		JS_LAYOUT_PATHS(JOIN)
+	}
 	return status;
 }
 

@@ -6,7 +6,7 @@
  *     DIR/jobstack.lock   the lock; also the sign that DIR is a server's directory
  *     DIR/data            the server's data (the server's user's)
  *     DIR/run             its socket and temporary tables (the server's user's)
- *     DIR/tls             CA, server certificate, keys
+ *     DIR/tls             CA, server certificate, keys; `names` lists the names in the certificate
  *     DIR/owner           which process on which host serves DIR; removed by a clean stop
  *     DIR/port            the port that was chosen
  *     DIR/password        the password of the database user jobstack
@@ -26,13 +26,19 @@
 #define JS_LAYOUT_PATH 4096
 #define JS_LAYOUT_DIR_MAX 3900 /* leaves space for the names below it */
 
+/* Each path below DIR, as a member of struct js_layout. */
+/* clang-format off */
+#define JS_LAYOUT_PATHS(PATH) \
+	PATH(lock, "jobstack.lock") PATH(data, "data") PATH(run, "run") PATH(tls, "tls") PATH(owner, "owner") \
+	PATH(port, "port") PATH(password, "password") PATH(config, "my.cnf") PATH(init, "init.sql") \
+	PATH(root, "root.cnf") PATH(log, "error.log") PATH(ca, "tls/ca.pem") PATH(ca_key, "tls/ca-key.pem") \
+	PATH(cert, "tls/server.pem") PATH(key, "tls/server-key.pem") PATH(names, "tls/names")
+#define JS_LAYOUT_MEMBER(name, file) char name[JS_LAYOUT_PATH];
+/* clang-format on */
+
 struct js_layout {
 	char dir[JS_LAYOUT_PATH];
-	char lock[JS_LAYOUT_PATH], data[JS_LAYOUT_PATH], run[JS_LAYOUT_PATH], tls[JS_LAYOUT_PATH];
-	char owner[JS_LAYOUT_PATH], port[JS_LAYOUT_PATH], password[JS_LAYOUT_PATH];
-	char config[JS_LAYOUT_PATH], init[JS_LAYOUT_PATH], root[JS_LAYOUT_PATH], log[JS_LAYOUT_PATH];
-	char ca[JS_LAYOUT_PATH], ca_key[JS_LAYOUT_PATH], cert[JS_LAYOUT_PATH], key[JS_LAYOUT_PATH];
-	char names[JS_LAYOUT_PATH]; /* those in the certificate */
+	JS_LAYOUT_PATHS(JS_LAYOUT_MEMBER)
 };
 
 /* What the steps of a start work with. */

@@ -45,13 +45,10 @@ static void add_csv_text(struct js_buf *out, const char *text, size_t len)
 		return;
 	}
 	js_buf_char(out, '"');
-	for (const char *end = text + len; text < end;) {
-		const char *quote = memchr(text, '"', (size_t)(end - text)), *stop = quote == NULL ? end : quote + 1;
-
-		js_buf_add(out, text, (size_t)(stop - text));
-		if (quote != NULL)
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '"')
 			js_buf_char(out, '"');
-		text = stop;
+		js_buf_char(out, text[i]);
 	}
 	js_buf_char(out, '"');
 }

@@ -28,43 +28,17 @@ static enum view_colour stack_colour(const struct jobstack_status *s)
 
 /* ---------------------------------------------------------------------------------------------------- all stacks */
 
-enum {
-	NAME,
-	STATE,
-	PROGRESS,
-	PERCENT,
-	PUSHED,
-	READY,
-	WAITING,
-	HELD,
-	RUNNING,
-	DONE,
-	PRUNED,
-	DEAD,
-	CANCELLED,
-	MOVED,
-	WORKERS,
-	BUSY,
-	RATE,
-	ETA,
-	COLUMNS
-};
-
-static const struct view_column columns_of_all[COLUMNS] = {
-	[NAME] = {"STACK", 0, 0, 12},	      [STATE] = {"STATE", 0, 9, 0},   [PROGRESS] = {"PROGRESS", 0, 5, 0},
-	[PERCENT] = {"%", 1, 0, 0},	      [PUSHED] = {"PUSHED", 1, 4, 0}, [READY] = {"READY", 1, 8, 0},
-	[WAITING] = {"WAITING", 1, 3, 0},     [HELD] = {"HELD", 1, 1, 0},     [RUNNING] = {"RUNNING", 1, 11, 0},
-	[DONE] = {"DONE", 1, 10, 0},	      [PRUNED] = {"PRUNED", 1, 2, 0}, [DEAD] = {"DEAD", 1, 13, 0},
-	[CANCELLED] = {"CANCELLED", 1, 2, 0}, [MOVED] = {"MOVED", 1, 2, 0},   [WORKERS] = {"WORKERS", 1, 7, 0},
-	[BUSY] = {"BUSY", 1, 6, 0},	      [RATE] = {"RATE", 1, 12, 0},    [ETA] = {"ETA", 0, 14, 0}};
+static const struct view_column columns_of_all[] = {
+	{"STACK", 0, 0, 12}, {"STATE", 0, 9, 0},   {"PROGRESS", 0, 5, 0},  {"%", 1, 0, 0},	  {"PUSHED", 1, 4, 0},
+	{"READY", 1, 8, 0},  {"WAITING", 1, 3, 0}, {"HELD", 3, 1, 0},	   {"RUNNING", 1, 11, 0}, {"DONE", 1, 10, 0},
+	{"PRUNED", 3, 2, 0}, {"DEAD", 1, 13, 0},   {"CANCELLED", 3, 2, 0}, {"MOVED", 3, 2, 0},	  {"WORKERS", 1, 7, 0},
+	{"BUSY", 1, 6, 0},   {"RATE", 1, 12, 0},   {"ETA", 0, 14, 0}};
 
 static void add_stack_row(struct view_table *t, const struct insight_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
-	const uint64_t count[COLUMNS] = {
-		[PUSHED] = s->pushed,	    [READY] = s->ready, [WAITING] = s->waiting, [HELD] = s->held,
-		[RUNNING] = s->running,	    [DONE] = s->done,	[PRUNED] = s->pruned,	[DEAD] = s->dead,
-		[CANCELLED] = s->cancelled, [MOVED] = s->moved, [WORKERS] = s->workers};
+	const uint64_t before_dead[] = {s->pushed, s->ready, s->waiting, s->held, s->running, s->done, s->pruned};
+	const uint64_t after_dead[] = {s->cancelled, s->moved, s->workers};
 	struct js_buf bar = {0};
 
 	view_table_cell(t, VIEW_PLAIN, seen->stack.name);
@@ -72,8 +46,11 @@ static void add_stack_row(struct view_table *t, const struct insight_seen *seen)
 	view_bar(&bar, BAR, insight_stack_share(s));
 	view_table_cell(t, VIEW_PLAIN, bar.data != NULL ? bar.data : "");
 	view_table_cell(t, VIEW_PLAIN, view_percent(insight_stack_share(s)).text);
-	for (int c = PUSHED; c <= WORKERS; c++)
-		view_table_count(t, c == DEAD && s->dead > 0 ? VIEW_RED : VIEW_PLAIN, count[c]);
+	for (size_t i = 0; i < sizeof(before_dead) / sizeof(before_dead[0]); i++)
+		view_table_count(t, VIEW_PLAIN, before_dead[i]);
+	view_table_count(t, s->dead > 0 ? VIEW_RED : VIEW_PLAIN, s->dead);
+	for (size_t i = 0; i < sizeof(after_dead) / sizeof(after_dead[0]); i++)
+		view_table_count(t, VIEW_PLAIN, after_dead[i]);
 	view_table_printf(t, VIEW_PLAIN, s->slots > 0 ? "%" PRIu64 "/%" PRIu64 : "-", s->busy, s->slots);
 	view_table_cell(t, VIEW_PLAIN, view_rate(seen->pace.rate, "").text);
 	view_table_cell(t, VIEW_PLAIN, view_eta(&seen->pace).text);
@@ -82,17 +59,10 @@ static void add_stack_row(struct view_table *t, const struct insight_seen *seen)
 
 void view_status_table(const struct insight_snapshot *l, struct js_buf *out, unsigned columns, int colours)
 {
-	struct view_table t = {.column = columns_of_all,
-			       .n = COLUMNS,
-			       .hidden = 1u << HELD | 1u << PRUNED | 1u << CANCELLED | 1u << MOVED};
+	struct view_table t = {.column = columns_of_all, .n = sizeof(columns_of_all) / sizeof(columns_of_all[0])};
 
-	for (size_t i = 0; i < l->n; i++) {
-		const struct jobstack_status *s = &l->seen[i].stack.s;
-
+	for (size_t i = 0; i < l->n; i++)
 		add_stack_row(&t, &l->seen[i]);
-		t.hidden &= ~((s->held > 0 ? 1u << HELD : 0) | (s->pruned > 0 ? 1u << PRUNED : 0) |
-			      (s->cancelled > 0 ? 1u << CANCELLED : 0) | (s->moved > 0 ? 1u << MOVED : 0));
-	}
 	view_table_write(&t, &(const struct view_page){out, columns, colours}, 0);
 }
 
@@ -202,17 +172,16 @@ static void add_failure_row(struct view_table *t, const struct insight_failure *
 	view_table_name(t, text, strlen(text), "");
 	view_table_name(t, one->node, strlen(one->node), "");
 	view_table_count(t, VIEW_PLAIN, one->f.entry);
-	t->hidden &= ~((text[0] != '\0' ? 1u << 2 : 0) | (one->f.node != NULL ? 1u << 3 : 0));
 }
 
 void view_failures_table(const struct insight_failures *failures, size_t most, const struct view_page *page)
 {
 	static const struct view_column columns[] = {{"COUNT", 1, 0, 0},
 						     {"HOW", 0, 0, 0},
-						     {"LAST MESSAGE", 0, 3, 12},
-						     {"NODE", 0, 2, 6},
+						     {"LAST MESSAGE", 2, 3, 12},
+						     {"NODE", 2, 2, 6},
 						     {"EXAMPLE", 1, 1, 0}};
-	struct view_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0]), .hidden = 3u << 2};
+	struct view_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0])};
 
 	for (size_t i = 0; i < failures->n && i < most; i++)
 		add_failure_row(&t, &failures->group[i]);

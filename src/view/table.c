@@ -125,10 +125,10 @@ static void write_cell(const struct view_table *t, struct js_buf *out, size_t c,
 {
 	unsigned width = view_width(text, len), fill = width < wide ? wide - width : 0;
 
-	if (t->column[c].right)
+	if ((t->column[c].flags & VIEW_RIGHT) != 0)
 		add_blanks(out, fill);
 	view_cut_bytes(out, text, len, wide);
-	if (!t->column[c].right)
+	if ((t->column[c].flags & VIEW_RIGHT) == 0)
 		add_blanks(out, fill);
 }
 
@@ -164,13 +164,14 @@ void view_table_write(struct view_table *t, const struct view_page *page, unsign
 
 	page->out->failed |= t->text.failed || t->cells.failed;
 	for (size_t c = 0; c < t->n && rows > 0; c++) {
-		s.out[c] = (t->hidden >> c & 1) != 0;
+		s.out[c] = (t->column[c].flags & VIEW_OPTIONAL) != 0;
 		s.wide[c] = (unsigned)strlen(t->column[c].head);
 		for (size_t row = 0; row < rows; row++) {
 			struct cell cell = get_cell(t, row, c);
 			unsigned width = view_width(t->text.data + cell.at, cell.len);
 
 			s.wide[c] = width > s.wide[c] ? width : s.wide[c];
+			s.out[c] &= cell.len == 0 || (cell.len == 1 && t->text.data[cell.at] == '0');
 		}
 		s.full[c] = s.wide[c];
 	}

@@ -13,9 +13,10 @@
 
 #define VIEW_TABLE_MAX 24
 
+enum { VIEW_RIGHT = 1, VIEW_OPTIONAL = 2 };
 struct view_column {
 	const char *head;
-	int right;	/* aligned right: numbers */
+	int flags;	/* 1: aligned right, for numbers; 2: hidden if all its cells are 0 or empty; 3: both */
 	unsigned keep;	/* its importance: the column with the smallest number is hidden first; 0: it is never hidden */
 	unsigned least; /* its texts may be cut to this width; 0: they may not be cut */
 };
@@ -24,7 +25,6 @@ struct view_column {
 struct view_table {
 	const struct view_column *column;
 	size_t n;
-	unsigned hidden; /* a bit for each column that is not shown */
 	struct js_buf text, cells;
 };
 
