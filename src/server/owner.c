@@ -6,6 +6,7 @@
 #include "server/owner.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/num.h"
@@ -132,14 +133,20 @@ int js_owner_read(const struct js_layout *layout, struct js_owner *owner, enum j
 	return status;
 }
 
-int js_owner_write(const struct js_layout *layout, struct js_owner *owner, struct jobstack_error *error)
+void js_owner_identify(struct js_owner *owner, pid_t pid)
+{
+	js_owner_host(owner->host);
+	js_proc_boot_id(owner->boot);
+	owner->pid = pid;
+	owner->start = js_proc_start(pid);
+	owner->began_us = js_clock_wall_us();
+}
+
+int js_owner_write(const struct js_layout *layout, const struct js_owner *owner, struct jobstack_error *error)
 {
 	struct js_buf t = {0};
 	int status = 0;
 
-	js_owner_host(owner->host);
-	js_proc_boot_id(owner->boot);
-	owner->start = js_proc_start(owner->pid);
 	for (size_t i = 0; i < FIELDS; i++) {
 		const void *at = (const char *)owner + fields[i].at;
 

@@ -39,8 +39,11 @@ enum js_owner_state {
 int js_owner_read(const struct js_layout *layout, struct js_owner *owner, enum js_owner_state *state,
 		  struct jobstack_error *error);
 
-/* Fills in host, boot and the process's start, and writes the record. */
-int js_owner_write(const struct js_layout *layout, struct js_owner *owner, struct jobstack_error *error);
+/* Fills in the process PID, which has just started: host, boot, number and times. */
+void js_owner_identify(struct js_owner *owner, pid_t pid);
+
+/* Writes the record. */
+int js_owner_write(const struct js_layout *layout, const struct js_owner *owner, struct jobstack_error *error);
 
 /* js_owner_sweep removes the server's socket outside of the directory; js_owner_remove the record, too. */
 void js_owner_sweep(const struct js_owner *owner);

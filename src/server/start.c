@@ -35,8 +35,8 @@
 
 #define GREET_US JS_SECOND_US
 #define SOCKET_MAX 104 /* a path of a socket must be shorter */
-#define SILENT_US                                                                                                      \
-	(300 * JS_SECOND_US) /* a start fails after so long without an answer and without new lines in the log */
+/* a start fails after so long without an answer and without new lines in the log */
+#define SILENT_US (300 * JS_SECOND_US)
 #define END_LIMIT_US (60 * JS_SECOND_US)
 #define SAY_US (10 * JS_SECOND_US)
 
@@ -165,8 +165,7 @@ static int write_record(const void *arg)
 	const struct start *s = arg;
 	struct js_owner owner = s->owner;
 
-	owner.pid = getpid();
-	owner.began_us = js_clock_wall_us();
+	js_owner_identify(&owner, getpid());
 	return js_owner_write(&s->work.layout, &owner, NULL);
 }
 
@@ -182,7 +181,6 @@ static int launch_server(struct start *s)
 				     .before = write_record,
 				     .arg = s};
 	int log = js_logfile_open(s->work.layout.log, &s->owner.log_offset);
-	enum js_owner_state state;
 	pid_t pid;
 
 	if (log < 0)
@@ -190,8 +188,11 @@ static int launch_server(struct start *s)
 	(void)snprintf(defaults, sizeof(defaults), "--defaults-file=%s", s->work.layout.config);
 	pid = js_task_start(&task, log, s->error);
 	(void)close(log);
-	s->child = pid > 0;
-	return pid < 0 ? (int)pid : js_owner_read(&s->work.layout, &s->owner, &state, s->error);
+	if (pid < 0)
+		return (int)pid;
+	s->child = 1;
+	js_owner_identify(&s->owner, pid);
+	return 0;
 }
 
 /* Fails, and shows the end of the log. */
