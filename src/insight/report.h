@@ -22,7 +22,7 @@ struct insight_report {
 	struct insight_tally *tally;
 	struct insight_advice advice;
 	struct js_buf slow[INSIGHT_SLOWEST]; /* the datapaths of the slowest attempts; of length 0: deleted */
-	struct insight_failures failures;    /* of what is dead */
+	struct insight_failures failures;    /* of dead entries */
 };
 /* clang-format off */
 #define INSIGHT_REPORT_INIT {.since_us = -1, .within_us = -1, .wanted_us = -1}

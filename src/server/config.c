@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * The files that server and clients read.  Promises: no secret lies in a file that others can read; no path, whatever
- * it holds, becomes more than the one value it stands for.
+ * The files that server and clients read.  Promises: no secret is in a file that others can read; a path is always one
+ * value, whatever characters it contains.
  */
 #define _GNU_SOURCE
 #include "server/config.h"

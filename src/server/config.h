@@ -15,7 +15,7 @@
 #define JS_CONFIG_FILES_MIN 2010 /* the least: one per connection, and some 800 for the server itself */
 #define JS_CONFIG_PASSWORD 49	 /* the size of a password */
 
-/* What each start decides anew. */
+/* What each start decides. */
 struct js_config {
 	const char *listen, *socket;
 	unsigned port;

@@ -20,8 +20,8 @@
  * or an error; what the installer said of a failure goes to the log. */
 int js_install(const struct js_work *work, const struct js_program *program, struct jobstack_error *error);
 
-/* Sees that there is a CA, and a server certificate from it for this host's names and for NET's; makes what is missing,
- * by the openssl program.  The server's key is its user's, the CA's is ours. */
+/* Makes a CA, and a server certificate for this host's names and for NET's, with the openssl program, unless both exist
+ * already.  The server's key is its user's, the CA's is ours. */
 int js_tls_prepare(const struct js_work *work, const struct js_net *net, struct jobstack_error *error);
 
 /* Fills ERROR: another host has the directory.  Returns ECONFLICT. */

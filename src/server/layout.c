@@ -274,7 +274,7 @@ int js_layout_exists(const struct js_layout *layout)
 	return errno == EACCES ? -1 : 0;
 }
 
-/* The bytes that PATH takes on disk; with REMOVE_ALL it is removed, what is in a directory before the directory. */
+/* Returns the bytes that PATH takes on disk.  With REMOVE_ALL it removes PATH, the contents of each directory first. */
 static uint64_t walk_tree(const char *path, int remove_all)
 {
 	char *const roots[] = {(char *)(uintptr_t)path, NULL};

@@ -19,7 +19,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* Below the ports that Linux gives to outgoing connections, so that the port is still free at the next start. */
+/* Below the range of ports that Linux uses for outgoing connections, so that the port is still free at the next start.
+ */
 #define PORT_LOW 13306
 #define PORT_HIGH 29999
 #define CAPABILITY_SSL 0x0800

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Starting a server.  Promises: at most one process serves a directory, for the record is written before the server's
- * program is executed and under the lock; killed anywhere, the next start continues from what is there.
+ * program is executed and under the lock; if it is killed, the next start continues where it stopped.
  *
  *     lock -> record: alive        -> wait until it answers -> client file
  *             gone, or no record   -> install -> certificates -> my.cnf -> process -> record -> execute

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define COLUMNS 80
-#define NODES 40 /* so many are listed; the others are added up */
+#define NODES 40 /* nodes that are listed; the others are added up */
 
 struct page {
 	const struct insight_report *r;
@@ -183,7 +183,7 @@ static void add_durations_section(const struct page *p)
 	static const struct {
 		const char *name;
 		double q;
-	} told[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"longest", 1}};
+	} shown[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"longest", 1}};
 	const struct js_sketch *s = &p->t->done_us;
 
 	if (s->n == 0)
@@ -191,8 +191,8 @@ static void add_durations_section(const struct page *p)
 	add_heading(p, "how long the entries took");
 	js_buf_printf(p->out, " (%" PRIu64 " done)\n", s->n);
 	for (size_t i = 0; i < 4 && s->n > 1; i++)
-		js_buf_printf(p->out, "%s%s %s", i == 0 ? "  " : ", ", told[i].name,
-			      view_took((double)js_sketch_quantile(s, told[i].q)).text);
+		js_buf_printf(p->out, "%s%s %s", i == 0 ? "  " : ", ", shown[i].name,
+			      view_took((double)js_sketch_quantile(s, shown[i].q)).text);
 	js_buf_printf(p->out, "%s%s\n", s->n > 1 ? ", mean " : "  ", view_took(js_sketch_mean(s)).text);
 	if (s->n > 1)
 		add_histogram(p);

@@ -20,7 +20,7 @@ struct view_whole {
  * which the entry was moved. */
 void view_whole_add(struct view_whole *whole, const char *stack, const struct jobstack_item *item);
 
-/* Returns the object, which the caller frees, and begins the next one; NULL if there is none. */
+/* Returns the object, which the caller frees, and begins the next one; NULL if nothing was added. */
 json_t *view_whole_take(struct view_whole *whole);
 
 void view_whole_end(struct view_whole *whole);
