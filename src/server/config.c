@@ -132,8 +132,8 @@ int js_config_server(const struct js_layout *layout, const struct js_program *pr
 	js_buf_printf(&t, "max_connections=%d\nback_log=%d\n", JS_CONFIG_CONNECTIONS, JS_CONFIG_CONNECTIONS);
 	js_buf_printf(&t, "innodb_buffer_pool_size=%" PRIu64 "\n", config->memory);
 	js_buf_str(&t, fixed);
-	return replace_and_wipe(layout->config, 0644, &t,
-				error); /* it contains no secret, and the server's user must read it */
+	/* it contains no secret, and the server's user must read it */
+	return replace_and_wipe(layout->config, 0644, &t, error);
 }
 
 int js_config_init(const struct js_layout *layout, const struct js_program *program, const struct js_config *config,
