@@ -2,7 +2,6 @@
  *
  * The growable string.  Promise: data[len] is NUL whenever data is not NULL.
  */
-#define _GNU_SOURCE
 #include "base/buf.h"
 
 #include "base/num.h"

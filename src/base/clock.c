@@ -2,7 +2,6 @@
  *
  * Time.  Promise: nothing here depends on the time zone or the locale.
  */
-#define _GNU_SOURCE
 #include "base/clock.h"
 
 #include <errno.h>

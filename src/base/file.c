@@ -2,7 +2,6 @@
  *
  * Small files.  Promise: js_file_replace leaves no half-written file under the name it was given, whatever fails.
  */
-#define _GNU_SOURCE
 #include "base/file.h"
 
 #include "base/num.h"

@@ -2,7 +2,6 @@
  *
  * Where a user's files lie.  Promise: the tools agree, because they all ask here.
  */
-#define _GNU_SOURCE
 #include "base/home.h"
 
 #include <pwd.h>

@@ -2,7 +2,6 @@
  *
  * Option tables over getopt_long.  Promise: nothing is printed here; a wrong option is an error in words.
  */
-#define _GNU_SOURCE
 #include "base/opt.h"
 
 #include "base/error.h"

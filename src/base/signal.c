@@ -2,7 +2,6 @@
  *
  * Signals that are ignored from the beginning.  Promise: no handler takes the place of an inherited SIG_IGN.
  */
-#define _GNU_SOURCE
 #include "base/signal.h"
 
 #include <signal.h>

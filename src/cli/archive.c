@@ -3,7 +3,6 @@
  * The archive of what was pruned.  Promises: a chunk is on the disk, or the file is as long as before it; two never
  * write at once; a file that is something else is not touched.
  */
-#define _GNU_SOURCE
 #include "cli/archive.h"
 
 #include "base/file.h"

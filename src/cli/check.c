@@ -3,7 +3,6 @@
  * jobstack check: proves that the ledger balances, of one stack or of all.  Promise: status 0 only if every stack that
  * was looked at balances.
  */
-#define _GNU_SOURCE
 #include "cli/check_logs.h"
 
 #include "base/array.h"

@@ -4,7 +4,6 @@
  * outcomes that it had confirmed; the packed logs and the spools of the workers still tell of them.  Promises: files
  * and database are only read; 24 bytes of memory for each attempt in the logs of a stack.
  */
-#define _GNU_SOURCE
 #include "cli/check_logs.h"
 
 #include "base/array.h"

@@ -3,7 +3,6 @@
  * jobstack close: closes what pop gave, with an exit code that means what it means to a worker; or delivers what
  * workers left in spools.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "cli/item.h"

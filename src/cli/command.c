@@ -2,7 +2,6 @@
  *
  * Lists of words, and other programs run with them (process/child.h).
  */
-#define _GNU_SOURCE
 #include "cli/command.h"
 
 #include "base/array.h"

@@ -3,7 +3,6 @@
  * What the subcommands share.  Promises: errors go to standard error as "jobstack CMD: what happened: what to do"; the
  * remedy is added here and nowhere else; output that could not be written is never a success.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/error.h"

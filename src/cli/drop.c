@@ -3,7 +3,6 @@
  * jobstack drop: removes a stack with its history.  Promises: nothing goes unless the stack was typed and it was said
  * yes; cut short, the same command goes on.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/clock.h"

@@ -3,7 +3,6 @@
  * jobstack export: a stack's attempts or entries as CSV or lines of JSON, for other programs.  Promises: flat memory,
  * whatever the number of rows; output that could not be written is told and is never a success.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/buf.h"

@@ -3,7 +3,6 @@
  * The options that choose entries.  Promise: what no entry can be is refused here, with words, and not answered with
  * "none".
  */
-#define _GNU_SOURCE
 #include "cli/filter.h"
 
 #include "base/glob.h"

@@ -2,7 +2,6 @@
  *
  * Where the database is, as far as other hosts are concerned.
  */
-#define _GNU_SOURCE
 #include "cli/host.h"
 
 #include <arpa/inet.h>

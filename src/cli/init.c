@@ -2,7 +2,6 @@
  *
  * jobstack init: creates or upgrades the schema, and says what it did.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 #include "process/child.h"
 

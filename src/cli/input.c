@@ -4,7 +4,6 @@
  * too long is given as it is as far as it fits, so that the push refuses it with its number; lines are not taken for
  * one name that ends with NUL; what looks like a list from Windows is refused before the first of it is given.
  */
-#define _GNU_SOURCE
 #include "cli/input.h"
 
 #include <errno.h>

@@ -3,7 +3,6 @@
  * Entries as people name them.  Promise: a number is an entry's number wherever there is such an entry; only else is it
  * taken for a datapath.
  */
-#define _GNU_SOURCE
 #include "cli/item.h"
 
 #include "base/clock.h"

@@ -3,7 +3,6 @@
  * jobstack list: entries in given states, as a table, as fields between tabs, or as JSON.  Promises: flat memory,
  * whatever the number of rows; a name never breaks a line of the text, unless -0 asks for its bytes.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/clock.h"

@@ -4,7 +4,6 @@
  * files can't be read from here, the end of stderr that the database has.  Promise: the bytes as they came, and no more
  * than the attempt's own.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/error.h"

@@ -3,7 +3,6 @@
  * jobstack pop: claims one entry for a script.  Promise: an entry whose numbers could not be told to the script is
  * handed back, uncharged; whatever its name is, the shell sees it as one word.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/clock.h"

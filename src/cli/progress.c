@@ -2,7 +2,6 @@
  *
  * Progress.  Promise: what is no terminal gets nothing of it.
  */
-#define _GNU_SOURCE
 #include "cli/progress.h"
 
 #include "base/clock.h"

@@ -4,7 +4,6 @@
  * archive, nothing goes that is not in it and on the disk; stopped or killed anywhere, the ledger balances and the same
  * command goes on.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/clock.h"

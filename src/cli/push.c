@@ -2,7 +2,6 @@
  *
  * jobstack push: puts datapaths onto a stack, from its arguments, a file or standard input, as they come.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/clock.h"

@@ -3,7 +3,6 @@
  * jobstack recover: takes back what dead workers hold, now.  Promise: nothing is taken from a worker whose death is not
  * proven; of whom only silence is known, it is said what that means and what to do.
  */
-#define _GNU_SOURCE
 #include "cli/recover.h"
 
 #include "base/array.h"

@@ -2,7 +2,6 @@
  *
  * jobstack renew: more time for a popped entry.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/clock.h"

@@ -3,7 +3,6 @@
  * jobstack close --replay.  Promises: nothing is sent before every file was found whole; a worker that may live
  * delivers its outcomes itself; a file is never changed, and again is harmless.
  */
-#define _GNU_SOURCE
 #include "cli/replay.h"
 
 #include "base/clock.h"

@@ -3,7 +3,6 @@
  * jobstack report: how a stack's run went, and what the next one should ask for.  Promise: one pass over the attempts,
  * in flat memory.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/clock.h"

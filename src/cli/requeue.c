@@ -4,7 +4,6 @@
  * first takes back what dead workers hold, since that is what "lost" means to whoever asks.  Promise: each entry is
  * requeued once, however many do it at once.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/clock.h"

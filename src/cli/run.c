@@ -4,7 +4,6 @@
  * the others still come; the same command in the same directory goes on where it stopped; whatever ends it, what was
  * not finished is still on the stack.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/clock.h"

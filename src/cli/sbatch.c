@@ -3,7 +3,6 @@
  * sbatch, as `submit` and `server submit` use it.  Promises: no shell reads what users gave; what a site's filters say
  * to sbatch is shown as it is; nothing that Slurm told the job we are in reaches the job that is submitted.
  */
-#define _GNU_SOURCE
 #include "cli/sbatch.h"
 
 #include "base/clock.h"

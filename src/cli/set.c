@@ -2,7 +2,6 @@
  *
  * jobstack set: a stack's policy afterwards.  Promise: all of what is asked for is changed, or nothing.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/clock.h"

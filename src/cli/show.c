@@ -2,7 +2,6 @@
  *
  * jobstack show: one entry with all its attempts, and a line that reruns it by hand.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/clock.h"

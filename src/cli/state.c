@@ -2,7 +2,6 @@
  *
  * jobstack pause, resume and cancel: stop handing out; go on; give up what has not started.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/clock.h"

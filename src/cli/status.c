@@ -3,7 +3,6 @@
  * jobstack status: all stacks in a table, or one in detail with its live workers, what fails and what has run long; or
  * why not more runs.  The counts of a stack are one SELECT: they balance.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/clock.h"

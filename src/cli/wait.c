@@ -3,7 +3,6 @@
  * jobstack wait: returns when nothing is left to do.  Promise: it is kind to the database: it asks seldom while little
  * changes, apart from others who wait, and holds no connection in between.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/clock.h"

@@ -3,7 +3,6 @@
  * Why nothing, or not more, of a stack runs.  Promises: each reason is one that is seen, not guessed; each has its
  * remedy, where there is one; Slurm is asked only where it seems to be.
  */
-#define _GNU_SOURCE
 #include "cli/why.h"
 
 #include "base/clock.h"

@@ -7,7 +7,6 @@
  * In a window each number has a small record: which span and which open claim hold it, its last attempt, whether it is
  * dead. When the tables have been read into it, each number must have just one place.
  */
-#define _GNU_SOURCE
 #include "core/places.h"
 
 #include <inttypes.h>

@@ -3,7 +3,6 @@
  * Failures, grouped by cause and by node.  Promises: page by page on a primary key, from the highest numbers down; the
  * memory of some two hundred groups, however many failures and kinds of them there are; the sum of all counts is exact.
  */
-#define _GNU_SOURCE
 #include "core/core.h"
 #include "core/similar.h"
 

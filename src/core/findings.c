@@ -3,7 +3,6 @@
  * What a check has found.  Promise: it is bounded, however much is wrong: of each kind the first JOBSTACK_CHECK_TOLD
  * are kept, the rest is counted.
  */
-#define _GNU_SOURCE
 #include "core/places.h"
 
 #include <stdarg.h>

@@ -3,7 +3,6 @@
  * Looking at entries and attempts.  Promises: page by page, flat memory, no long transaction, and each query stands
  * beside the index that serves it.
  */
-#define _GNU_SOURCE
 #include "base/clock.h"
 #include "core/filter.h"
 #include "core/item.h"

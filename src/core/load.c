@@ -3,7 +3,6 @@
  * Workers and claims out of the database.  Promise: what is read is true for the worker's seq: changes that are based
  * on it use a compare-and-set on that seq.
  */
-#define _GNU_SOURCE
 #include "core/worker.h"
 
 #include "base/file.h"

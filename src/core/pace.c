@@ -17,7 +17,6 @@
  * read (the beginning), it is the entries ended by the workers that hold entries now, through the time that their slots
  * have had: that counts the time of those that have not ended, too, so the first ones to end don't make it look fast.
  */
-#define _GNU_SOURCE
 #include "base/clock.h"
 #include "core/core.h"
 

@@ -3,7 +3,6 @@
  * Spans and claims as a check reads them.  Promises: memory does not grow with the number of spans (a small record of
  * each claim is kept: they are what runs now); no value in them, however damaged, is trusted.
  */
-#define _GNU_SOURCE
 #include "core/places.h"
 
 #include <inttypes.h>

@@ -4,7 +4,6 @@
  * whatever happens to the reply (a compare-and-set on the pusher's own row settles it); memory is flat; what an atomic
  * push wrote can be popped only when all of it is there, and is removed again if it fails.
  */
-#define _GNU_SOURCE
 #include "base/file.h"
 #include "core/pushing.h"
 

@@ -3,7 +3,6 @@
  * Recovery of a worker that is known to be dead, and what is suspected of one.  Promise: a worker that has moved since
  * it was looked at keeps what it holds.
  */
-#define _GNU_SOURCE
 #include "core/worker.h"
 
 #include <inttypes.h>

@@ -4,7 +4,6 @@
  * are closed, behind the same fence as its own steps; outcomes of entries that were recovered meanwhile are reported
  * and change nothing; repeating it is harmless.
  */
-#define _GNU_SOURCE
 #include "base/attempt.h"
 #include "core/worker.h"
 

@@ -4,7 +4,6 @@
  * safe (one migrates under a named lock of the server, the others find it done), also on several nodes of a cluster,
  * which share no such lock; after an interruption the next call continues.
  */
-#define _GNU_SOURCE
 #include "core/core.h"
 
 #include "base/file.h"

@@ -4,7 +4,6 @@
  * is found again by its token, or prevented from happening later; a close names (entry, attempt), and repeating it is
  * harmless.
  */
-#define _GNU_SOURCE
 #include "base/file.h"
 #include "core/batch.h"
 #include "core/worker.h"

@@ -3,7 +3,6 @@
  * Making messages alike.  Promise: the same bytes in give the same bytes out, whatever they are, and never more than
  * fits.
  */
-#define _GNU_SOURCE
 #include "core/similar.h"
 
 #include "base/utf8.h"

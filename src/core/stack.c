@@ -2,7 +2,6 @@
  *
  * Stacks: finding and making them, their ledger.  Promise: status is one SELECT, exact at any depth.
  */
-#define _GNU_SOURCE
 #include "core/core.h"
 
 #include <inttypes.h>

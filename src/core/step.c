@@ -4,7 +4,6 @@
  * compare-and-set on the worker's own row); a step whose reply was lost is settled by the same compare-and-set, never
  * by a guess; a worker that was declared dead changes nothing any more.
  */
-#define _GNU_SOURCE
 #include "core/worker.h"
 
 #include "base/clock.h"

@@ -3,7 +3,6 @@
  * A worker's row: its birth, and what is asked about it.  Promise: a first try whose reply was lost leaves no second
  * row.
  */
-#define _GNU_SOURCE
 #include "core/worker.h"
 
 #include "base/file.h"

@@ -6,7 +6,6 @@
  * several hosts are tried in turn, and read-only ones are skipped; the first connection is tried once (but a crowd
  * is waited for), a later one with jittered back-off.
  */
-#define _GNU_SOURCE
 #include "db/connect.h"
 
 #include "base/clock.h"

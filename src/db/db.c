@@ -2,7 +2,6 @@
  *
  * Connections, and packets run again until they went through.  Promise: only a whole transaction is ever repeated.
  */
-#define _GNU_SOURCE
 #include "db/db.h"
 
 #include "base/clock.h"

@@ -2,7 +2,6 @@
  *
  * One try at a request.  Promise: after any error the connection is rolled back or gone.
  */
-#define _GNU_SOURCE
 #include "db/exchange.h"
 
 #include "base/error.h"

@@ -9,7 +9,6 @@
  * plugin, which sends nothing but the user's name, sees in the answer which plugin the server wants next, and only
  * then puts the password in place.
  */
-#define _GNU_SOURCE
 #include "db/login.h"
 
 #include <errmsg.h>

@@ -6,7 +6,6 @@
  * It is our own because libmysqlclient's readers report neither which line is wrong nor that others can read a
  * password, and they skip a missing file.
  */
-#define _GNU_SOURCE
 #include "db/option.h"
 
 #include "base/buf.h"

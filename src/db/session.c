@@ -4,7 +4,6 @@
  * it is short of connections. Promises: one round trip, two at a cluster; no right is needed that the grants do not
  * give.
  */
-#define _GNU_SOURCE
 #include "db/session.h"
 
 #include "base/clock.h"

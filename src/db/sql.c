@@ -2,7 +2,6 @@
  *
  * The packet builder.  Promise: a byte from outside leaves here only as two hexadecimal digits.
  */
-#define _GNU_SOURCE
 #include "db/sql.h"
 
 #include "base/clock.h"

@@ -2,7 +2,6 @@
  *
  * The figures of a report.
  */
-#define _GNU_SOURCE
 #include "insight/report.h"
 
 #include "base/clock.h"

@@ -2,7 +2,6 @@
  *
  * The stacks at one moment.  Promise: a few queries, none of which takes longer for a stack with more entries.
  */
-#define _GNU_SOURCE
 #include "insight/snapshot.h"
 
 #include "base/array.h"

@@ -3,7 +3,6 @@
  * One pass over the attempts.  Promise: memory does not grow with their number.  Quantiles are sketches; each list has
  * a limit, and its last line adds up the rest.
  */
-#define _GNU_SOURCE
 #include "insight/tally.h"
 
 #include "base/array.h"

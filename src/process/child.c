@@ -3,7 +3,6 @@
  * Children.  Promises: no shell is between; a child that could not execute its program says why through a close-on-exec
  * pipe; whatever a program does, its time limit ends it with what it has started.
  */
-#define _GNU_SOURCE
 #include "process/child.h"
 
 #include "base/clock.h"

@@ -2,7 +2,6 @@
  *
  * /proc.  Promise: what can't be read is said to be unknown, never guessed.
  */
-#define _GNU_SOURCE
 #include "process/proc.h"
 
 #include "base/array.h"

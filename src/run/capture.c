@@ -3,7 +3,6 @@
  * What commands print.  Promise: a captured file never has a name that could be left behind, and a command's file
  * is never one that an earlier command has written to.
  */
-#define _GNU_SOURCE
 #include "run/capture.h"
 
 #include "base/error.h"

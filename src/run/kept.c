@@ -2,7 +2,6 @@
  *
  * What is kept of a stream.  Promise: the line in between stands by itself, and says just how many bytes are not there.
  */
-#define _GNU_SOURCE
 #include "run/kept.h"
 
 #include "base/file.h"

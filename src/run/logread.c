@@ -3,7 +3,6 @@
  * Reads packed logs.  Promise: output is passed over by its length and never looked at, so nothing that a command
  * prints is taken for a header.
  */
-#define _GNU_SOURCE
 #include "run/logread.h"
 
 #include "base/error.h"

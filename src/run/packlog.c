@@ -2,7 +2,6 @@
  *
  * The packed log.  Promise: it only ever holds whole entries; what could not be written whole is cut off again.
  */
-#define _GNU_SOURCE
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"

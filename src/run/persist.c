@@ -4,7 +4,6 @@
  * stays as it was, byte for byte and in its order; a line without an end takes no more memory than any other; an answer
  * counts only for a request that the process has read.
  */
-#define _GNU_SOURCE
 #include "run/persist.h"
 
 #include "base/file.h"

@@ -2,7 +2,6 @@
  *
  * The placeholders.  Promise: a name is bytes with a length; nothing here looks for its NUL, or at its encoding.
  */
-#define _GNU_SOURCE
 #include "run/place.h"
 
 #include "base/error.h"

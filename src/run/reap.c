@@ -3,7 +3,6 @@
  * Collects commands that have ended.  Promise: a process group is only signalled while its number still belongs to the
  * child that is being collected.
  */
-#define _GNU_SOURCE
 #include "run/reap.h"
 
 #include "base/clock.h"

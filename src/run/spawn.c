@@ -5,7 +5,6 @@
  *
  * It is posix_spawn by hand, because that can't have the kernel kill the command when we are killed (PR_SET_PDEATHSIG).
  */
-#define _GNU_SOURCE
 #include "run/spawn.h"
 
 #include "base/error.h"

@@ -4,7 +4,6 @@
  * whose checksum does not fit it and everything before it, so that a lost, doubled, swapped or changed line is noticed;
  * only the last line may be cut short.
  */
-#define _GNU_SOURCE
 #include "run/spool.h"
 
 #include "base/attempt.h"

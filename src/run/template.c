@@ -3,7 +3,6 @@
  * Command templates.  Promise: an expansion holds the bytes of a name exactly as they are, and the words of the command
  * are never split or joined by them.
  */
-#define _GNU_SOURCE
 #include "run/template.h"
 
 #include "base/array.h"

@@ -3,7 +3,6 @@
  * Processes by their parents, from /proc.  Promise: only descendants are ever signalled, each within microseconds of
  * having been seen as one.
  */
-#define _GNU_SOURCE
 #include "run/tree.h"
 
 #include "process/proc.h"

@@ -3,7 +3,6 @@
  * The files that server and clients read.  Promises: no secret is in a file that others can read; a path is always one
  * value, whatever characters it contains.
  */
-#define _GNU_SOURCE
 #include "server/config.h"
 
 #include "base/buf.h"

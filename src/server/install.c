@@ -2,7 +2,6 @@
  *
  * Initialising the data.  Promise: a directory called data is whole.
  */
-#define _GNU_SOURCE
 #include "server/internal.h"
 
 #include "base/buf.h"

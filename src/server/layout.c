@@ -3,7 +3,6 @@
  * The server's directory.  Promises: other directories are never changed; a tree that another user can write to is
  * never changed with root's rights.
  */
-#define _GNU_SOURCE
 #include "server/layout.h"
 
 #include "base/clock.h"

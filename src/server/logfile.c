@@ -2,7 +2,6 @@
  *
  * The server's error log.  Promise: its text is only shown, or chooses the words of a message.
  */
-#define _GNU_SOURCE
 #include "server/logfile.h"
 
 #include "server/layout.h"

@@ -2,7 +2,6 @@
  *
  * Addresses and ports.  Promise: nothing here waits longer than its limit, except for the resolver.
  */
-#define _GNU_SOURCE
 #include "server/net.h"
 
 #include "base/clock.h"

@@ -2,7 +2,6 @@
  *
  * The owner record.  Promise: a process is identified by its pid together with its start time and boot.
  */
-#define _GNU_SOURCE
 #include "server/owner.h"
 
 #include "base/buf.h"

@@ -2,7 +2,6 @@
  *
  * Finding the programs.  Promise: if one is missing, the error says what to install.
  */
-#define _GNU_SOURCE
 #include "server/program.h"
 
 #include "base/buf.h"

@@ -3,7 +3,6 @@
  * Stop, status, and waiting for a server.  Promises: a process gets a signal only if its start time is the recorded
  * one; a server on another host is not touched.
  */
-#define _GNU_SOURCE
 #include "server/server.h"
 
 #include "base/buf.h"

@@ -7,7 +7,6 @@
  *             gone, or no record   -> install -> certificates -> my.cnf -> process -> record -> execute
  *                                  -> wait until it answers -> remove init.sql -> client file
  */
-#define _GNU_SOURCE
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"

@@ -8,7 +8,6 @@
  * years later because a certificate has expired.  The CA is only for this server, and its key is beside the data
  * anyway.
  */
-#define _GNU_SOURCE
 #include "server/internal.h"
 
 #include "base/buf.h"

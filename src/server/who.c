@@ -3,7 +3,6 @@
  * Users, and programs that run as them.  Promise: the server inherits no descriptor from us or our caller, such as a
  * lock, or a pipe whose reader waits for its end.
  */
-#define _GNU_SOURCE
 #include "server/who.h"
 
 #include "base/error.h"

@@ -2,7 +2,6 @@
  *
  * What the environment tells of a Slurm job.  Promise: a variable that is not what it should be counts as not set.
  */
-#define _GNU_SOURCE
 #include "slurm/env.h"
 
 #include "base/clock.h"

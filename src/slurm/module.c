@@ -3,7 +3,6 @@
  * The Slurm module: the only file that sees libslurm.  It is built against the site's own Slurm (22.05 to 26.05), and
  * opened at run time by query.c, in a child process.  Promise: only the table at the end is exported.
  */
-#define _GNU_SOURCE
 #include "slurm/query.h"
 
 #include <dlfcn.h>

@@ -4,7 +4,6 @@
  * continues, with an answer or an error, once the time limit is over at the latest.  Nothing that the child does
  * changes anything here but the memory that both share, and no child is left.
  */
-#define _GNU_SOURCE
 #include "slurm/query.h"
 
 #include "base/clock.h"

@@ -2,7 +2,6 @@
  *
  * The fields of an item: one table for `list -o` and for JSON, so that both have the same names.
  */
-#define _GNU_SOURCE
 #include "view/fields.h"
 
 #include "view/amount.h"

@@ -3,7 +3,6 @@
  * The line that reruns an attempt.  It parses the arguments of the worker with the worker's own option table and
  * templates, so the command is the one that ran, with its placeholders filled in.  The slot is 1.
  */
-#define _GNU_SOURCE
 #include "view/rerun.h"
 
 #include "view/text.h"

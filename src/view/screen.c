@@ -7,7 +7,6 @@
  * line", and the last with "erase below".  One write and one tcsetattr restore the terminal; a signal handler may call
  * both.
  */
-#define _GNU_SOURCE
 #include "view/screen.h"
 
 #include "base/clock.h"

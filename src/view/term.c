@@ -2,7 +2,6 @@
  *
  * Terminals.  Promise: files and pipes get no control characters.
  */
-#define _GNU_SOURCE
 #include "view/term.h"
 
 #include "base/num.h"

@@ -3,7 +3,6 @@
  * Names as text.  Promise: what view_quote and view_quote_line write is read by the shell as exactly the bytes that
  * went in.
  */
-#define _GNU_SOURCE
 #include "view/text.h"
 
 #include "base/utf8.h"

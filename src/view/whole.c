@@ -3,7 +3,6 @@
  * An entry with all its attempts as JSON.  The entry itself also has the keys of its last attempt, as in `jobstack
  * list`.
  */
-#define _GNU_SOURCE
 #include "view/whole.h"
 
 #include "view/json.h"

@@ -4,7 +4,6 @@
  * and only if its node answers that the step is not there.  NODE_FAIL, COMPLETING, an unknown job, a node that is down
  * or does not answer prove nothing.
  */
-#define _GNU_SOURCE
 #include "watch/suspect.h"
 
 #include "base/clock.h"

@@ -8,7 +8,6 @@
  * whatever user it runs as (sudo, setpriv), and whatever became of its parents.  A process that has left the session (a
  * daemon, the child of su) is known by its environment, if we may read that.
  */
-#define _GNU_SOURCE
 #include "watch/suspect.h"
 
 #include "base/clock.h"

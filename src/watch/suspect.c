@@ -2,7 +2,6 @@
  *
  * The workers of one round, as the ledger has them.
  */
-#define _GNU_SOURCE
 #include "watch/suspect.h"
 
 #include "base/array.h"

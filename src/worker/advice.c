@@ -2,7 +2,6 @@
  *
  * The worker's remedies.  Promise: advice alone; what is asked for is done as it stands.
  */
-#define _GNU_SOURCE
 #include "worker/advice.h"
 
 #include "base/error.h"

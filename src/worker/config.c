@@ -2,7 +2,6 @@
  *
  * Parsing what jobstack-worker was asked for.  Promise: a value that is not one is refused before anything begins.
  */
-#define _GNU_SOURCE
 #include "worker/config.h"
 
 #include "base/error.h"

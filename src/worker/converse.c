@@ -3,7 +3,6 @@
  * The supervisor's part with persistent commands.  Promises: for an entry counts only what its process did after it had
  * read the request; while entries are short, only those slots are looked at whose process says something.
  */
-#define _GNU_SOURCE
 #include "worker/converse.h"
 
 #include "base/error.h"

@@ -4,7 +4,6 @@
  * as failed; if the lease can't be kept, commands are stopped before it ends; after a leap of the wall clock nothing
  * starts until a step has succeeded.
  */
-#define _GNU_SOURCE
 #include "worker/entries.h"
 
 #include "worker/orphans.h"

@@ -5,7 +5,6 @@
  * process had before are neither signalled nor adopted from; if it is killed, the keeper is killed too, which ends the
  * worker.
  */
-#define _GNU_SOURCE
 #include "worker/keeper.h"
 
 #include "base/clock.h"

@@ -5,7 +5,6 @@
  * until it is known, or the lease is over; what was claimed and not started goes back as soon as it is clear that it
  * will wait.
  */
-#define _GNU_SOURCE
 #include "worker/ledger.h"
 
 #include "base/clock.h"

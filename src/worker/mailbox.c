@@ -2,7 +2,6 @@
  *
  * The mailbox.  Promise: an entry that came in leaves as exactly one outcome.
  */
-#define _GNU_SOURCE
 #include "worker/mailbox.h"
 
 #include "base/array.h"

@@ -3,7 +3,6 @@
  * jobstack-worker: claims entries, runs the command on each, closes each, until nothing is left.  This file makes the
  * keeper and the worker out of one process, prints what --dry-run and --help print, and gives the exit status.
  */
-#define _GNU_SOURCE
 #include "base/error.h"
 #include "base/file.h"
 #include "run/tree.h"

@@ -4,7 +4,6 @@
  * that its command has ended is killed soon; a process without such an environment is killed once all running commands
  * are younger than it.
  */
-#define _GNU_SOURCE
 #include "worker/orphans.h"
 
 #include "base/file.h"

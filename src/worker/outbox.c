@@ -4,7 +4,6 @@
  * which it will be delivered; the file goes when everything in it has been taken; only the outbox's own thread waits
  * for the disk, and it holds no lock meanwhile: heartbeats go on while a file system hangs.
  */
-#define _GNU_SOURCE
 #include "worker/outbox.h"
 
 #include "base/clock.h"

@@ -3,7 +3,6 @@
  * The process of a slot whose command is persistent.  Promises: it gets one entry at a time; a process that has to end
  * gets no more; for short entries /proc is not read.
  */
-#define _GNU_SOURCE
 #include "worker/persistent.h"
 
 #include "base/error.h"

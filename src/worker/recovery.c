@@ -4,7 +4,6 @@
  * (watch/watch.h); outcomes that a killed worker had written to its spool are delivered before its other entries are
  * requeued, so that none of them is recorded as lost.
  */
-#define _GNU_SOURCE
 #include "worker/recovery.h"
 
 #include "base/clock.h"

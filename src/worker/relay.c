@@ -6,7 +6,6 @@
  * No thread of the loop ends before the loop does: the kernel would kill the commands that it has started
  * (PR_SET_PDEATHSIG).
  */
-#define _GNU_SOURCE
 #include "worker/relay.h"
 
 #include "base/clock.h"

@@ -3,7 +3,6 @@
  * One run of the worker proper.  Promise: what can be wrong with the command, its output and its directory is found out
  * before anything is claimed.
  */
-#define _GNU_SOURCE
 #include "worker/run.h"
 
 #include "base/error.h"

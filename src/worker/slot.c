@@ -3,7 +3,6 @@
  * One slot.  Promises: a command that was never executed does not count as a failed attempt; all output is kept before
  * the outcome counts; if output can't be written, that is the worker's fault, not the entry's.
  */
-#define _GNU_SOURCE
 #include "worker/slot.h"
 
 #include "base/error.h"

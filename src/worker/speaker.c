@@ -3,7 +3,6 @@
  * The speaker.  Promises: lines are written whole, in the order in which they were said; while there is the thread,
  * saying a line waits for no file.
  */
-#define _GNU_SOURCE
 #include "worker/speaker.h"
 
 #include "base/file.h"

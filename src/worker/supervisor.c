@@ -4,7 +4,6 @@
  * can take the loop (worker/relay.h); signals are read before ends are judged, so that a command which was ended by the
  * same signal as the worker does not count as failed.
  */
-#define _GNU_SOURCE
 #include "worker/supervisor.h"
 
 #include "base/error.h"

@@ -3,7 +3,6 @@
  * What becomes due at a moment.  Promises: a call that hangs keeps only its own slot busy, and is reported; a worker
  * that has to end does not wait for it, and then no command runs that this call would still have started.
  */
-#define _GNU_SOURCE
 #include "worker/timers.h"
 
 #include "base/num.h"

@@ -3,7 +3,6 @@
  * jobstack doctor: the connection, the server and its settings.  Promises: a setting that each session of ours sets for
  * itself is judged by nobody; what low rights hide is told as not known.
  */
-#define _GNU_SOURCE
 #include "cli/doctor/doctor.h"
 
 #include "base/array.h"

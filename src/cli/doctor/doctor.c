@@ -4,7 +4,6 @@
  * changes nothing but a file that it makes and removes again; whatever does not answer is given up after a while; low
  * rights are no failure.
  */
-#define _GNU_SOURCE
 #include "cli/doctor/doctor.h"
 
 #include "base/clock.h"

@@ -2,7 +2,6 @@
  *
  * jobstack doctor: the lines that it prints, and what the server told of itself.
  */
-#define _GNU_SOURCE
 #include "cli/doctor/doctor.h"
 
 #include "view/json.h"

@@ -2,7 +2,6 @@
  *
  * jobstack doctor: what this host gives.  Promise: the file that it writes, to see whether it can, is gone afterwards.
  */
-#define _GNU_SOURCE
 #include "cli/doctor/doctor.h"
 
 #include "base/clock.h"

@@ -4,7 +4,6 @@
  * asked in a child of its own, as workers ask it; what the site's limits are is read from Slurm's own commands, in any
  * release.
  */
-#define _GNU_SOURCE
 #include "cli/doctor/doctor.h"
 
 #include "base/clock.h"

@@ -4,7 +4,6 @@
  * proven that this server has ended; a stopped chain does not start again; a server that always fails is not started
  * for ever.
  */
-#define _GNU_SOURCE
 #include "cli/server/job.h"
 
 #include "base/clock.h"

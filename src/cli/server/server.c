@@ -3,7 +3,6 @@
  * jobstack server: a private MariaDB or MySQL server.  src/server does the work; this file parses options and prints. A
  * start succeeds only after a login over TLS with the client file that was written.
  */
-#define _GNU_SOURCE
 #include "cli/cli.h"
 
 #include "base/clock.h"

@@ -3,7 +3,6 @@
  * jobstack server submit: the private server in a Slurm job, which submits the next one before its wall time is over.
  * Promise: nothing is submitted while the server runs or a chain of jobs exists.
  */
-#define _GNU_SOURCE
 #include "cli/server/job.h"
 
 #include "base/clock.h"

@@ -3,7 +3,6 @@
  * jobstack submit: is the database somewhere that compute nodes can't reach?  Promise: it warns and never refuses,
  * since a tunnel may end at each node; where all nodes are this host, it says nothing.
  */
-#define _GNU_SOURCE
 #include "cli/submit/submit.h"
 
 #include "base/clock.h"

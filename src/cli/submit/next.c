@@ -5,7 +5,6 @@
  * (scancel, pause, cancel, drop), and when two rounds in a row have changed nothing; it says why; a database that is
  * away for a while, or a controller, ends nothing.
  */
-#define _GNU_SOURCE
 #include "cli/submit/submit.h"
 
 #include "base/clock.h"

@@ -3,7 +3,6 @@
  * What sbatch is given.  Promises: every word reaches its program as it was typed, whatever bytes it holds; no line of
  * a script is taken for one of sbatch's own; no secret stands in it.
  */
-#define _GNU_SOURCE
 #include "cli/submit/submit.h"
 
 #include "base/clock.h"

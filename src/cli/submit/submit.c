@@ -5,7 +5,6 @@
  * and no larger arrays than the site takes; options that the worker would refuse are refused here, before anything
  * waits in a queue.
  */
-#define _GNU_SOURCE
 #include "cli/submit/submit.h"
 
 #include "base/clock.h"
