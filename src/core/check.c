@@ -183,7 +183,7 @@ static void take_names(void *ctx, const struct js_row *row)
 static void take_nameless(void *ctx, const struct js_row *row)
 {
 	if (row != NULL)
-		FOUND((struct checking *)ctx, NAME, js_row_u64(row, 0), "its datapath has no row in the table name");
+		FOUND((struct checking *)ctx, NAME, js_row_u64(row, 0), "the table `name` has no row for its datapath");
 }
 
 #define NAMES_OF                                                                                                       \
@@ -378,9 +378,9 @@ static void take_stray_name(void *ctx, const struct js_row *row)
 	if (row == NULL)
 		return;
 	if (js_row_u64(row, 1) == 0)
-		FOUND(k, NAME, js_row_u64(row, 0), "its row in the table name has the hash of another datapath");
+		FOUND(k, NAME, js_row_u64(row, 0), "its row in the table `name` has the hash of another datapath");
 	else if (++k->homeless > k->pruned)
-		FOUND(k, NAME, js_row_u64(row, 0), "the table name has a row for this entry, which does not exist");
+		FOUND(k, NAME, js_row_u64(row, 0), "there is no such entry, but the table `name` has a row for it");
 }
 
 /* Rows in name whose entry is not there, or has another name; read only if the counts show that there are some. */
@@ -420,7 +420,7 @@ static void judge_counters(struct checking *k)
 	compare_counter(k, "moved", (int64_t)k->moved, r->moved);
 	if (k->limited && !k->lockable)
 		FOUND(k, COUNTER, 0,
-		      "it has a limit of running entries, but no row in the table gate: the limit is not enforced");
+		      "it has a limit of running entries, but no row in the table `gate`: the limit is not enforced");
 	if (k->c.named > k->c.tail)
 		compare_counter(k, "named", (int64_t)k->c.named, k->c.tail);
 	for (size_t i = 0; i < k->claims.n; i++) {
@@ -428,7 +428,8 @@ static void judge_counters(struct checking *k)
 
 		if (h->open != h->seen)
 			FOUND(k, CLAIM, h->first,
-			      "%s, which begins with this entry, counts %" PRIu64 " open entries, but %" PRIu64 " are",
+			      "%s, which begins with this entry, has %" PRIu64
+			      " open entries by its counter, but really %" PRIu64,
 			      js_place_name(h, text), h->open, h->seen);
 		if (h->keeper != JS_ALIVE && h->seen == 0)
 			FOUND(k, CLAIM, h->first, "%s, which begins with this entry, belongs to no live worker",

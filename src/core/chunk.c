@@ -152,10 +152,10 @@ static int settle_chunk(struct js_pushing *p, int lost, struct jobstack_error *e
 	if (p->stack.state != JOBSTACK_OPEN && p->stack.state != JOBSTACK_PAUSED)
 		return js_stack_refuse_state(p->stack_name, JOBSTACK_CANCELLED, ": nothing can be pushed to it", error);
 	if (p->relative && p->stack.cwd[0] != '\0' && strcmp(p->stack.cwd, p->options->cwd) != 0)
-		return js_error_set(
-			error, JOBSTACK_ECONFLICT,
-			"the relative names in the stack \"%s\" belong to %.300s, those of this push to %.300s",
-			p->stack_name, p->stack.cwd, p->options->cwd);
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "the relative names in the stack \"%s\" were pushed in %.300s, those of this push "
+				    "are from %.300s",
+				    p->stack_name, p->stack.cwd, p->options->cwd);
 	if (p->stack.tail > JS_ENTRY_MAX - (p->to - p->from))
 		return js_stack_refuse_full(p->stack_name, error);
 	if (p->options->unique)
@@ -202,7 +202,7 @@ static int put_part(struct js_pushing *p, struct jobstack_error *error)
 		if (status != 2)
 			return status;
 	}
-	return js_error_set(error, JOBSTACK_EBUG, "other pushes of the same names kept coming first");
+	return js_error_set(error, JOBSTACK_EBUG, "other pushes of the same names were always faster");
 }
 
 /* The reply to a LOAD was lost, and the next transaction will be a different one, so the fence alone would not show

@@ -122,9 +122,10 @@ static int clear_table(struct dropping *d, const char *statement, const char *le
 		JS_TRY(count_rows(d, left, &some, error));
 		d->gone += CHUNK;
 		if (d->fn != NULL && d->fn(d->ctx, d->gone < d->total ? d->gone : d->total, d->total) != 0)
-			return js_error_set(error, JOBSTACK_ESTOPPED,
-					    "stopped: the stack \"%s\" is half gone; drop it again to remove the rest",
-					    d->stack.name);
+			return js_error_set(
+				error, JOBSTACK_ESTOPPED,
+				"stopped: the stack \"%s\" is only partly removed; drop it again to remove the rest",
+				d->stack.name);
 	}
 	return 0;
 }

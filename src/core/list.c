@@ -486,7 +486,7 @@ static int find_by_scan(struct jobstack *handle, const struct js_stack *s, struc
 		told = now;
 		js_log(js_db_log(handle->db), JOBSTACK_LOG_PROGRESS,
 		       "searching for this name: %" PRIu64 " of %" PRIu64 " entries read in %" PRId64
-		       " s (its entry number would be found at once)",
+		       " s (a search by entry number is immediate)",
 		       s->tail - low + 1, s->tail, (now - begin) / JS_SECOND_US);
 	}
 	return status;

@@ -33,8 +33,8 @@ static int check_target(const struct moving *m, struct jobstack_error *error)
 	if (m->r.group.relative && to->cwd[0] != '\0' && strcmp(from->cwd, to->cwd) != 0)
 		return js_error_set(
 			error, JOBSTACK_ECONFLICT,
-			"the relative names in the stack \"%s\" belong to %.300s, those in \"%s\" to %.300s", to->name,
-			to->cwd, from->name, from->cwd);
+			"the relative names in the stack \"%s\" were pushed in %.300s, those in \"%s\" in %.300s",
+			to->name, to->cwd, from->name, from->cwd);
 	return 0;
 }
 

@@ -25,7 +25,7 @@ const char *js_place_name(const struct js_place *p, char text[JS_PLACE_NAME])
 	if (p->worker != 0)
 		(void)snprintf(text, JS_PLACE_NAME, "claim %" PRIu64 " of worker %" PRIu64, p->no, p->worker);
 	else
-		(void)snprintf(text, JS_PLACE_NAME, "the %s span at rank %" PRId64 ", pos %" PRId64,
+		(void)snprintf(text, JS_PLACE_NAME, "the %s row in the table `span` at rank %" PRId64 ", pos %" PRId64,
 			       word[p->class < 3 ? p->class : 3], p->rank, p->pos);
 	return text;
 }

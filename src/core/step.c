@@ -312,7 +312,8 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 	if (k > JOBSTACK_POP_MAX || (k > 0 && batch == NULL) ||
 	    (w->unsettled && (n != w->unsettled_n || k != w->unsettled_k)))
 		return js_error_set(error, JOBSTACK_EUSAGE,
-				    w->unsettled ? "the step before this one is not settled: repeat it as it was"
+				    w->unsettled ? "it is not known whether the last step was committed: repeat it "
+						   "with the same arguments"
 						 : "a step claims 0 to %d entries, into a batch",
 				    JOBSTACK_POP_MAX);
 	status = js_claim_mark_closing(w->claims, &w->stack, step->outcomes, n, &sums, error);
@@ -453,7 +454,9 @@ int js_worker_finish(struct jobstack_worker *w, const struct js_worker_end *end,
 	int lost = 0, status;
 
 	if (w->unsettled)
-		return js_error_set(error, JOBSTACK_EUSAGE, "the last step is not settled: repeat it before the end");
+		return js_error_set(
+			error, JOBSTACK_EUSAGE,
+			"it is not known whether the last step was committed: repeat it before the worker ends");
 	JS_TRY(js_claim_mark_closing(w->claims, &w->stack, end->outcomes, end->n, &sums, error));
 	all = calloc(end->n + js_claim_open(w->claims) + 1, sizeof(*all));
 	if (all == NULL)

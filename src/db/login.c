@@ -103,10 +103,9 @@ static int refuse_plugin(MYSQL *my, const char *name)
 	char text[400];
 
 	(void)snprintf(text, sizeof(text),
-		       "it asks for the password itself (%.60s), which is sent only through a local socket, or through "
-		       "TLS that "
-		       "ssl-ca has verified",
-		       *name == '\0' ? "an old login" : name);
+		       "its login method (%.60s) would reveal the password, which is sent only through a local socket, "
+		       "or through TLS verified with ssl-ca",
+		       *name == '\0' ? "an old one" : name);
 	for (char *p = text; *p != '\0'; p++) /* the name is the server's */
 		if ((unsigned char)*p < ' ' || (unsigned char)*p > '~')
 			*p = '?';

@@ -83,7 +83,7 @@ static void format_cause(const struct jobstack_item *i, char words[INSIGHT_WORDS
 					    "node failed",
 					    "preempted",
 					    "cancelled",
-					    "the worker was told to go",
+					    "the worker was told to end by a signal",
 					    "the lease could not be kept",
 					    "its output could not be kept"};
 	size_t k = 0;
@@ -99,7 +99,7 @@ static void format_cause(const struct jobstack_item *i, char words[INSIGHT_WORDS
 	else if (i->signal > 0)
 		(void)snprintf(words, INSIGHT_WORDS, "signal %" PRId32, i->signal);
 	else if (i->exit_code == 0 && i->outcome == JOBSTACK_FAILED)
-		(void)snprintf(words, INSIGHT_WORDS, "exit 0 without its result");
+		(void)snprintf(words, INSIGHT_WORDS, "exit 0, but the --creates file or the answer is missing");
 	else if (i->exit_code >= 0)
 		(void)snprintf(words, INSIGHT_WORDS, "exit %" PRId32, i->exit_code);
 	else

@@ -104,21 +104,21 @@ static const char *enter_child(const struct js_child *child, int input, pid_t pa
 	const char *failed;
 
 	if (tie_to_parent(child->death_signal, parent) != 0)
-		return "being tied to its parent";
+		return "arranging that it ends with its parent";
 	reset_signals(child);
 	if (child->group == JS_CHILD_SESSION)
 		(void)setsid();
 	else if (child->group == JS_CHILD_GROUP)
 		(void)setpgid(0, 0);
 	if (place_descriptors(child, input) != 0)
-		return "its input and output";
+		return "connecting its input and output";
 	if (child->shut_others)
 		shut_descriptors(child->extra > 0 ? 4 : 3, child->argv != NULL);
 	failed = child->enter != NULL ? child->enter(child->arg) : NULL;
 	if (failed != NULL)
 		return failed;
 	if (tie_to_parent(child->death_signal, parent) != 0) /* again: a change of the user undoes it */
-		return "being tied to its parent";
+		return "arranging that it ends with its parent";
 	if (child->argv != NULL)
 		(void)execvpe(child->argv[0], (char *const *)(uintptr_t)child->argv,
 			      child->env != NULL ? child->env : environ);

@@ -124,7 +124,8 @@ static int put_place(struct reader *r, const struct js_spot *spot, size_t len, i
 	if (js_place_check(r->p, len, spot, r->syntax, r->error) != 0)
 		return JOBSTACK_EUSAGE;
 	if (in_arithmetic(r) && js_place_is_name(spot->place)) /* arithmetic runs what it finds in a[$(...)] */
-		return refuse_place(r, "for a name in $((...)) or ((...)) (for a subshell put a space between them)");
+		return refuse_place(r, "that stands for a name inside $((...)) or ((...)); if you mean a subshell, put "
+				       "a space between the two opening parentheses");
 	if (brace_in_quotes(r))
 		return refuse_place(r, "in ${...} within double quotes");
 	number = find_parameter(r->script, spot);

@@ -54,8 +54,8 @@ enum {
 		 "write stdout of each entry to its own file; -: to the worker's stdout"},                             \
 		{JS_WORKER_ERROR, "error", "TEMPLATE", "write stderr of each entry to its own file"},                  \
 		{JS_WORKER_OUTPUT_LIMIT, "output-limit", "SIZE",                                                       \
-		 "keep at most SIZE of an entry's stdout, and of its stderr: the first half and the last; none: keep " \
-		 "all (default 16M; none with --output -; output to its own file is never cut)"},                      \
+		 "keep at most SIZE of an entry's stdout, and of its stderr; of longer output the middle is left out " \
+		 "(none: no limit; default 16M; none with --output -; output to its own file is never cut)"},          \
 		{JS_WORKER_CREATES, "creates", "TEMPLATE",                                                             \
 		 "the file that CMD makes: if it is there already, the entry is done; if it is missing after exit 0, " \
 		 "the entry has failed"},                                                                              \

@@ -300,8 +300,8 @@ static int finish_start(struct start *s)
 	(void)unlink(s->work.layout.init);
 	if (js_config_client_other(s->client_file, s->password, other, sizeof(other)))
 		js_log(s->work.log, JOBSTACK_LOG_WARNING,
-		       "%s pointed to another server (%s): commands now use this one (a start of the other one "
-		       "switches back; --client-file keeps both)",
+		       "%s named another server (%s) until now: from now on it names the server that was just started "
+		       "(to use both, give one of them its own --client-file)",
 		       s->client_file, other);
 	return js_config_client(s->client_file, &s->work.layout, &address, s->error);
 }

@@ -145,12 +145,12 @@ static const char *enter_task(const void *arg)
 
 	(void)umask(077);
 	if (task->before != NULL && task->before(task->arg) != 0)
-		return "writing its record";
+		return "writing the file `owner`";
 	if (task->raise_files > 0)
 		raise_files((rlim_t)task->raise_files);
 	if (become_user(task->who) != 0)
 		return "becoming another user";
-	return chdir(task->dir != NULL ? task->dir : "/") == 0 ? NULL : "its working directory";
+	return chdir(task->dir != NULL ? task->dir : "/") == 0 ? NULL : "changing to its working directory";
 }
 
 static struct js_child make_task_child(const struct js_task *task)

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 
 #ifndef SLURM_VERSION_NUM
-#error "slurm/slurm.h does not tell its version"
+#error "slurm/slurm.h does not define its version"
 #endif
 
 /* 25.11 asks for steps, and 26.05 for a job, by the struct that names both. */

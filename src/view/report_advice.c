@@ -76,7 +76,7 @@ static void add_workers_advice(const struct insight_report *r, struct js_buf *ou
 	if (n > 0)
 		js_buf_printf(out, "%" PRIu64 " to finish in %s", n, wanted.text);
 	else if (add_worker_numbers(a, out) == 0)
-		js_buf_str(out, "--within D shows how many finish in D");
+		js_buf_str(out, "--within D shows how many workers are needed to finish in D");
 	js_buf_printf(out, " (%" PRIu32 " slot%s each; %" PRIu64 " entr%s %s)\n", a->slots, view_plural(a->slots),
 		      a->entries, a->entries == 1 ? "y" : "ies", a->are_left ? "left" : "like these");
 }

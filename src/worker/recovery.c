@@ -119,8 +119,8 @@ static int requeue_until_lease_ends(struct killed *k, struct jobstack_error *err
 		if (status != JOBSTACK_ENODB || js_clock_mono_us() >= until)
 			return status;
 		if (!told)
-			speaker_say("%s, and the database does not answer: the keeper tries for up to %s to requeue "
-				    "its entries",
+			speaker_say("%s, and the database does not answer: trying for up to %s to requeue the worker's "
+				    "entries",
 				    k->reason, lease);
 		js_clock_nap(JS_SECOND_US / 2, NULL);
 	}
@@ -157,8 +157,8 @@ void recovery_of_killed(const struct config *config, const struct keeper_page *p
 	if (page->worker == 0)
 		speaker_say("%s before it had begun", k.reason);
 	else if (end->left > 0)
-		speaker_say("%s, and %zu processes of its commands can't be killed: its entries are requeued when "
-			    "these have ended (by workers on other hosts: when its lease has ended)",
+		speaker_say("%s, and processes of its commands can't be killed (%zu): its entries are requeued when "
+			    "these processes have ended, or by workers on other hosts when its lease has ended",
 			    k.reason, end->left);
 	else
 		requeue_killed(&k);

@@ -195,7 +195,7 @@ static const struct {
 	[ENDING_UNASKED] = {JOBSTACK_FAILED, 1, "it answered before it had read the request"},
 	[ENDING_KEEPER] = {JOBSTACK_LOST, 0, ""},
 	[ENDING_LEASE] = {JOBSTACK_INTERRUPTED, 0, "the lease could not be kept"},
-	[ENDING_DRAIN] = {JOBSTACK_INTERRUPTED, 0, "the worker was told to go"},
+	[ENDING_DRAIN] = {JOBSTACK_INTERRUPTED, 0, "the worker was told to end by a signal"},
 };
 
 _Static_assert(sizeof(by_ending) / sizeof(by_ending[0]) == ENDING_UNASKED + 1, "each ending has a meaning");
@@ -332,7 +332,7 @@ int slot_keep(struct supervisor *s, struct slot *slot, const struct js_reaped *r
 
 	if (o->verdict == JOBSTACK_DONE && s->config->creates != NULL && creates_exists(s, &values) == 0) {
 		o->verdict = JOBSTACK_FAILED;
-		(void)snprintf(reason, REASON_MAX, "exit 0, but the --creates file is not there");
+		(void)snprintf(reason, REASON_MAX, "exit 0, but the --creates file is missing");
 	}
 	status = keep_output(s, slot, r, o, error);
 	if (slot->persistent != NULL)

@@ -247,8 +247,8 @@ int64_t timers_watch_job_end(struct supervisor *s)
 	js_num_duration_text(later(end - now, 0), left_text, sizeof(left_text));
 	js_num_duration_text(need, need_text, sizeof(need_text));
 	(void)snprintf(why, sizeof(why),
-		       need > 0 ? "the job ends in %s, and entries take up to %s (95 of 100): nothing more is started"
-				: "the job ends in %s: nothing more is started",
+		       need > 0 ? "the job ends in %s, and 95 of 100 entries take up to %s: no more entries are started"
+				: "the job ends in %s: no more entries are started",
 		       left_text, need_text);
 	mailbox_stop(s->box, LEAVE_TIME, why, 0);
 	return INT64_MAX;

@@ -132,9 +132,9 @@ hurt 'the last attempt is gone' lost 1 'nowhere' 'DELETE FROM attempt WHERE entr
 hurt 'final is gone' lost 2 'nowhere' 'UPDATE attempt SET final=0 WHERE entry_id=2'
 hurt 'a span is cut too short' lost 10 'nowhere' 'UPDATE span SET lo=11 WHERE pos=19'
 hurt 'a list is cut too short' lost 20 'nowhere' 'UPDATE span SET lo=1 WHERE pos=24'
-hurt 'a span overlaps' doubled 13 'ready span at rank 0, pos 13, and in the ready span at rank 0, pos 19' \
+hurt 'a span overlaps' doubled 13 'ready row in the table `span` at rank 0, pos 13, and in the ready row in the table `span` at rank 0, pos 19' \
 	"INSERT INTO span VALUES(7,0,0,13,12,13,NULL,1,0,0,NULL,NULL)"
-hurt 'a list overlaps' doubled 14 'ready span at rank 5, pos 16' \
+hurt 'a list overlaps' doubled 14 'ready row in the table `span` at rank 5, pos 16' \
 	"INSERT INTO span VALUES(7,0,5,16,0,1,'000000000E,0000000010,',1,0,0,NULL,NULL)"
 hurt 'a span over what runs' doubled 7 'ready span.*and in claim 9 of worker 5' \
 	"INSERT INTO span VALUES(7,0,1,7,7,7,NULL,1,0,0,NULL,NULL)"
@@ -182,12 +182,12 @@ hurt 'pushed is wrong' counter 0 'pushed: 35 by the counters, 34 by the rows' 'U
 hurt 'done is wrong' counter 0 'done: 12 by the counters, 11 by the rows' 'UPDATE stack SET done=done+1'
 hurt "a worker's done is wrong" counter 0 'done: 10 by the counters, 11 by the rows' 'UPDATE worker SET done=done-1 WHERE worker_id=5'
 hurt 'dead is wrong' counter 0 'dead: -1 by the counters, 1 by the rows' 'UPDATE stack SET dead=-1'
-hurt 'the gate is missing' counter 0 'no row in the table gate' 'UPDATE stack SET max_running=10'
+hurt 'the gate is missing' counter 0 'no row in the table `gate`' 'UPDATE stack SET max_running=10'
 hurt 'moved is wrong' counter 0 'moved: 1 by the counters, 0 by the rows' 'UPDATE stack SET moved=1,pushed=35'
 hurt 'moved and done' doubled 3 'done.*moved to another stack' "INSERT INTO dead VALUES(7,3,1,0,NULL,1,1); UPDATE stack SET moved=1"
 hurt 'pruned is wrong' counter 0 'pushed: 34 by the counters, 35 by the rows' 'UPDATE stack SET pruned=1'
 hurt 'the tail is wrong' stray 34 'above the last one that the stack assigned, 30' 'UPDATE stack SET tail=30'
-hurt 'a name is gone' name 17 'no row in the table name' "DELETE FROM name WHERE hash=UNHEX(SHA2('/d/17',256))"
+hurt 'a name is gone' name 17 'the table `name` has no row' "DELETE FROM name WHERE hash=UNHEX(SHA2('/d/17',256))"
 hurt 'a name is wrong' name 18 'hash of another datapath' "UPDATE name SET entry_id=18 WHERE hash=UNHEX(SHA2('/d/17',256))"
 
 # what has no datapath to tell

@@ -57,7 +57,7 @@ is '... all' "$(ledger held)" '0 0 5000 0 0 0'
 is '... nothing' "$(ledger nothing)" '0 0 0 0 0 0'
 check '... the ledger balances' jobstack check -q -s nothing
 check 'relative names' sh -c 'seq 5000 | jobstack push -q -s relative'
-check '... belong where they were pushed' says 1 'belong to' sh -c 'cd / && seq 5000 | jobstack push -q -s relative'
+check '... belong where they were pushed' says 1 'were pushed in' sh -c 'cd / && seq 5000 | jobstack push -q -s relative'
 is '... all of those' "$(ledger relative)" '0 0 5000 0 0 0'
 check '... the ledger balances' jobstack check -q -s relative
 

@@ -239,7 +239,7 @@ check 'TERM: one runs' wait_for 20 test -s drain.running
 check '... the others are done' wait_for 20 ledger_is drain '2 0 0 0 0 1'
 kill -TERM "$(pgrep -P $pid)" # of timeout
 check '... it ends with 0' wait $pid
-is '... it goes back without a failure' "$(ledger drain) $(reasons drain | grep '^3')" '2 0 1 0 0 0 3 1 the worker was told to go'
+is '... it goes back without a failure' "$(ledger drain) $(reasons drain | grep '^3')" '2 0 1 0 0 0 3 1 the worker was told to end by a signal'
 is '... the idle one saw the end of its input' "$(wc -l <drain.pids) $(wc -l <drain.eof)" '2 1'
 check '... its audit' audit drain
 action slow 'sleep 1; echo done'

@@ -71,7 +71,7 @@ check '... and are there byte for byte' python3 -c "
 import sys
 assert [bytes.fromhex(l) for l in open('odd.hex').read().split()] == open('odd','rb').read().split(b'\0')[:-1]"
 
-check 'relative names from another directory' says 1 'belong to' sh -c 'cd / && jobstack push -s odd relative'
+check 'relative names from another directory' says 1 'were pushed in' sh -c 'cd / && jobstack push -s odd relative'
 check 'absolute ones from there' sh -c 'cd / && jobstack push -s odd /absolute'
 
 # --unique: over repeated and interrupted pushes

@@ -88,7 +88,7 @@ is 'a unique push knows them' "$(printf '/d/2\n/d/3\n/new\n' | jobstack push -s 
 mkdir one other
 (cd one && all_dead r 2 rel)
 (cd other && echo rel | jobstack push -q -s other)
-check 'they belong to another directory' says 1 "in the stack \"other\" belong to [^ ]*/other, those in \"r\" to [^ ]*/one" jobstack requeue -s r --to other
+check 'they belong to another directory' says 1 "in the stack \"other\" were pushed in [^ ]*/other, those in \"r\" in [^ ]*/one" jobstack requeue -s r --to other
 check '... nothing has moved' ledger_is r '0 2 0 0 0 0'
 echo /abs | jobstack push -q -s absolute
 check 'a stack without any takes over' jobstack requeue -q -s r --to absolute

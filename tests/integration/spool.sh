@@ -210,7 +210,7 @@ check 'lost: the audit' audit lost
 
 # kept: its keeper has delivered what waited
 check 'kept: its keeper ends as it did' fails_with 137 wait "${pid[kept]}"
-like '... which waited for the database for its whole lease' "$(cat kept.err)" 'the keeper tries for up to 15 min 0 s to requeue its entries'
+like '... which waited for the database for its whole lease' "$(cat kept.err)" "trying for up to 15 min 0 s to requeue the worker's entries"
 like '... having delivered what waited' "$(cat kept.err)" 'killed by signal 9 .*: its commands were ended, 2 outcomes that waited were delivered'
 is '... two done, one lost' "$(ledger kept) $(sql "SELECT GROUP_CONCAT(outcome ORDER BY entry_id) FROM attempt JOIN stack USING(stack_id) WHERE name='kept'")" '2 0 1 0 0 0 0,2,0'
 check '... and the spool goes' no_spool kept
