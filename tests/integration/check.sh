@@ -136,17 +136,17 @@ hurt 'a span overlaps' doubled 13 'ready row in the table `span` at rank 0, pos 
 	"INSERT INTO span VALUES(7,0,0,13,12,13,NULL,1,0,0,NULL,NULL)"
 hurt 'a list overlaps' doubled 14 'ready row in the table `span` at rank 5, pos 16' \
 	"INSERT INTO span VALUES(7,0,5,16,0,1,'000000000E,0000000010,',1,0,0,NULL,NULL)"
-hurt 'a span over what runs' doubled 7 'ready span.*and in claim 9 of worker 5' \
+hurt 'a span over what runs' doubled 7 'ready row.*and in claim 9 of worker 5' \
 	"INSERT INTO span VALUES(7,0,1,7,7,7,NULL,1,0,0,NULL,NULL)"
-hurt 'a span over what is done' doubled 2 'ready span.*done entries \(by attempt 2\)' \
+hurt 'a span over what is done' doubled 2 'ready row.*done entries \(by attempt 2\)' \
 	"INSERT INTO span VALUES(7,0,1,2,2,2,NULL,3,0,0,NULL,NULL)"
-hurt 'dead and in line' doubled 11 'ready span.*the dead entries' "INSERT INTO dead VALUES(7,11,0,0,NULL,NULL,NULL)"
+hurt 'dead and in line' doubled 11 'ready row.*the dead entries' "INSERT INTO dead VALUES(7,11,0,0,NULL,NULL,NULL)"
 hurt 'dead and done' doubled 3 'done.*dead' "INSERT INTO dead VALUES(7,3,1,0,NULL,NULL,NULL)"
 hurt 'dead and it runs' doubled 9 'claim 9 of worker 5.*dead' "INSERT INTO dead VALUES(7,9,0,0,NULL,NULL,NULL)"
 hurt 'two claims' doubled 8 'claim 3 of worker 5, and in claim 9 of worker 5' \
 	"INSERT INTO claim VALUES(7,5,3,8,8,NULL,1,1,0,0,0,NOW())"
-hurt 'two claims of one attempt, open miscounted' claim 6 'counts 2 open .* but 3 are' 'UPDATE claim SET open=2'
-hurt 'an attempt under a claim is gone' claim 6 'counts 3 open .* but 4 are' 'DELETE FROM attempt WHERE entry_id=6'
+hurt 'two claims of one attempt, open miscounted' claim 6 'has 2 open entries by its counter, but really 3' 'UPDATE claim SET open=2'
+hurt 'an attempt under a claim is gone' claim 6 'has 3 open entries by its counter, but really 4' 'DELETE FROM attempt WHERE entry_id=6'
 hurt 'a claim of an ended worker' claim 7 'claim 9 of worker 5, which has ended' 'UPDATE worker SET ended=NOW() WHERE worker_id=5'
 hurt 'a claim of no worker' claim 9 'claim 9 of worker 5, which does not exist' 'DELETE FROM worker WHERE worker_id=5'
 hurt 'a claim with nothing open' claim 1 'no open entry left' 'INSERT INTO claim VALUES(7,5,2,1,2,NULL,0,1,0,0,0,NOW())'
@@ -193,7 +193,7 @@ hurt 'a name is wrong' name 18 'hash of another datapath' "UPDATE name SET entry
 # what has no datapath to tell
 make 0
 sql 'DELETE FROM entry WHERE entry_id>32'
-like 'the last entries are gone' "$(jobstack check -s hurt)" 'stray: entry 33: the held span .* reaches to entry 34'
+like 'the last entries are gone' "$(jobstack check -s hurt)" 'stray: entry 33: the held row .* reaches to entry 34'
 make 0
 sql "DELETE FROM entry WHERE entry_id IN(12,3,4); UPDATE stack SET pushed=31; DELETE FROM name WHERE entry_id IN(12,3,4);
 	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(7,99,1,5,1,0,NOW());
@@ -201,7 +201,7 @@ sql "DELETE FROM entry WHERE entry_id IN(12,3,4); UPDATE stack SET pushed=31; DE
 	INSERT INTO span VALUES(7,0,0,1099511627775,1000,1099511627775,NULL,1,0,0,NULL,NULL),
 		(7,0,0,2000,0,1,'00000007CF,00000007D0,',1,0,0,NULL,NULL)"
 said=$(timeout 300 jobstack check -s hurt)
-for line in 'entry 12: there is no such entry, but its number is in the ready span' 'entry 3: .*is in the done entries' \
+for line in 'entry 12: there is no such entry, but its number is in the ready row' 'entry 3: .*is in the done entries' \
 	'entry 4: .*is in the dead entries' 'entry 99: attempts are on record' 'entry 98: a number above' \
 	'entry 1000: .*reaches to entry 1099511627775' 'entry 1999: .*reaches to entry 2000'; do
 	check "stray: $line" grep -qE "stray: $line" <<<"$said"
