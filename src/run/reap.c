@@ -219,31 +219,26 @@ static int find_group(const char *text, struct js_buf *group)
 	return version;
 }
 
-/* Looks at one line of mountinfo, which it changes: if a cgroup file system of VERSION is mounted there, gives the
- * counter's file for GROUP if there is one. */
-static char *counter_in_mount(char *line, int version, const char *group)
+/* If the line of mountinfo is a cgroup file system of VERSION, returns the path of the counter for GROUP, if there is
+ * one. */
+static char *counter_in_mount(const char *line, int version, const char *group)
 {
-	char *word[6], *save = NULL, *options = NULL, *type, *w;
 	const char *name = version == 2 ? "memory.events" : "memory.oom_control", *rest = group;
+	const char *dash = strstr(line, " - "); /* between the optional fields and the file system's */
+	char root[4096], mount[4096], type[16], options[4096] = "";
 	struct js_buf file = {0};
-	int n = 0;
 
-	for (w = strtok_r(line, " ", &save); w != NULL && strcmp(w, "-") != 0; w = strtok_r(NULL, " ", &save))
-		if (n < 6)
-			word[n++] = w;
-	type = w != NULL ? strtok_r(NULL, " ", &save) : NULL;
-	if (n < 6 || type == NULL || strcmp(type, version == 2 ? "cgroup2" : "cgroup") != 0)
+	if (dash == NULL || sscanf(line, "%*s %*s %*s %4095s %4095s", root, mount) != 2 ||
+	    sscanf(dash, " - %15s %*s %4095s", type, options) < 1 ||
+	    strcmp(type, version == 2 ? "cgroup2" : "cgroup") != 0 ||
+	    (version == 1 && !list_has_word(options, options + strlen(options), "memory")))
 		return NULL;
-	if (strtok_r(NULL, " ", &save) != NULL)
-		options = strtok_r(NULL, " ", &save);
-	if (version == 1 && (options == NULL || !list_has_word(options, options + strlen(options), "memory")))
-		return NULL;
-	/* word[3] is what part of the hierarchy is mounted, word[4] where */
-	if (strcmp(word[3], "/") != 0 && strncmp(group, word[3], strlen(word[3])) == 0)
-		rest = group + strlen(word[3]);
+	/* ROOT is the part of the hierarchy that is mounted */
+	if (strcmp(root, "/") != 0 && strncmp(group, root, strlen(root)) == 0)
+		rest = group + strlen(root);
 	for (int i = 0; i < 2; i++) { /* a container may have mounted its own group without a name for it */
 		js_buf_reset(&file);
-		js_buf_printf(&file, "%s%s/%s", word[4], i == 0 && strcmp(rest, "/") != 0 ? rest : "", name);
+		js_buf_printf(&file, "%s%s/%s", mount, i == 0 && strcmp(rest, "/") != 0 ? rest : "", name);
 		if (!file.failed && read_counter(file.data) >= 0)
 			return file.data;
 	}

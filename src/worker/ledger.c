@@ -200,11 +200,7 @@ static void hand_over_batch(struct ledger *l, struct jobstack_batch *batch)
 	p->left = batch->count;
 	l->claimed += batch->count;
 	(void)pthread_mutex_lock(&box->lock);
-	if (box->first == NULL)
-		box->first = p;
-	else
-		box->last->next = p;
-	box->last = p;
+	STAILQ_INSERT_TAIL(&box->parcels, p, next);
 	box->queued += batch->count;
 	box->progress_us = jobstack_now_us();
 	if (box->leaving != STAY)

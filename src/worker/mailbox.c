@@ -18,6 +18,7 @@
 int mailbox_begin(struct mailbox *box, size_t slots, struct jobstack_error *error)
 {
 	memset(box, 0, sizeof(*box));
+	STAILQ_INIT(&box->parcels);
 	box->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	box->slots = calloc(slots, sizeof(*box->slots));
 	box->slots_n = slots;
@@ -58,20 +59,17 @@ void mailbox_put_back(struct mailbox *box, struct result *results, size_t n)
 	box->results_room = box->results_n;
 }
 
-static void parcel_free(struct parcel *parcel)
+static void drop_parcel(struct mailbox *box, struct parcel *parcel)
 {
+	STAILQ_REMOVE(&box->parcels, parcel, parcel, next);
 	jobstack_batch_free(&parcel->batch);
 	free(parcel);
 }
 
 void mailbox_end(struct mailbox *box)
 {
-	while (box->first != NULL) {
-		struct parcel *parcel = box->first;
-
-		box->first = parcel->next;
-		parcel_free(parcel);
-	}
+	while (!STAILQ_EMPTY(&box->parcels))
+		drop_parcel(box, STAILQ_FIRST(&box->parcels));
 	result_free(box->results, box->results_n);
 	free(box->slots);
 	(void)close(box->event);
@@ -128,7 +126,7 @@ void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why)
 
 const struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **out)
 {
-	for (struct parcel *p = box->first; p != NULL; p = p->next)
+	for (struct parcel *p = STAILQ_FIRST(&box->parcels); p != NULL; p = STAILQ_NEXT(p, next))
 		if (p->started < p->batch.count) {
 			*out = p;
 			box->queued--;
@@ -144,26 +142,10 @@ int mailbox_may_start(const struct mailbox *box)
 	    (box->alone && box->running > 0) ||
 	    (box->guard.end_us != 0 && jobstack_now_us() >= guard_closes_us(&box->guard)))
 		return 0;
-	for (const struct parcel *p = box->first; p != NULL; p = p->next)
+	for (const struct parcel *p = STAILQ_FIRST(&box->parcels); p != NULL; p = STAILQ_NEXT(p, next))
 		if (p->started < p->batch.count)
 			return box->running == 0 || jobstack_batch_entry(&p->batch, p->started)->losses < ALONE_LOSSES;
 	return 0;
-}
-
-static void drop_parcel(struct mailbox *box, struct parcel *parcel)
-{
-	struct parcel **at = &box->first;
-
-	box->last = NULL;
-	while (*at != NULL) {
-		if (*at == parcel)
-			*at = parcel->next;
-		else {
-			box->last = *at;
-			at = &(*at)->next;
-		}
-	}
-	parcel_free(parcel);
 }
 
 /* Puts LEN bytes behind *TO, with a NUL, and moves it on. */

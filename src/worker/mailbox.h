@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/queue.h>
 #include <stdint.h>
 
 #define REASON_MAX 256
@@ -19,7 +20,7 @@
 
 /* A batch on its way through the slots; freed when all of its entries have an outcome. */
 struct parcel {
-	struct parcel *next;
+	STAILQ_ENTRY(parcel) next;
 	struct jobstack_batch batch;
 	size_t started, left;
 };
@@ -51,9 +52,9 @@ enum leaving {
 
 struct mailbox {
 	pthread_mutex_t lock;
-	pthread_cond_t wake;	     /* the ledger's, by the monotonic clock */
-	int event;		     /* the supervisor's eventfd */
-	struct parcel *first, *last; /* entries to start; a parcel stays until its last outcome */
+	pthread_cond_t wake;	       /* the ledger's, by the monotonic clock */
+	int event;		       /* the supervisor's eventfd */
+	STAILQ_HEAD(, parcel) parcels; /* in the order of claims; a parcel stays until its last outcome */
 	size_t queued, running;
 	int starved;		/* there was no process for the last start */
 	int alone;		/* the entry that runs must be the only one */
