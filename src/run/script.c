@@ -144,7 +144,6 @@ static int read_single(struct reader *r, int ansi)
 {
 	struct js_spot spot;
 	size_t len;
-	int rc;
 
 	copy_source(r, 1);
 	while (*r->p != '\'') {
@@ -163,9 +162,7 @@ static int read_single(struct reader *r, int ansi)
 			copy_source(r, 1);
 			continue;
 		}
-		rc = put_place(r, &spot, len, 1);
-		if (rc != 0)
-			return rc;
+		JS_TRY(put_place(r, &spot, len, 1));
 	}
 	copy_source(r, 1);
 	r->word_start = 0;

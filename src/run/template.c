@@ -142,15 +142,13 @@ static int finish_template(struct js_template **made, int rc, struct jobstack_er
 static int make_command(struct js_template **made, char *const words[], size_t n,
 			const struct js_template_syntax *syntax, int bare, struct jobstack_error *error)
 {
-	int rc;
+	int rc = 0;
 
 	*made = NULL;
 	if (n == 0 || words[0][0] == '\0')
 		return js_error_set(error, JOBSTACK_EUSAGE, "%s",
 				    n == 0 ? "there is no command" : "the command's name is empty");
-	rc = begin_template(made, syntax, error);
-	if (rc != 0)
-		return rc;
+	JS_TRY(begin_template(made, syntax, error));
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		rc = parse_template(*made, words[i], error);
 		end_word(*made);
@@ -180,9 +178,7 @@ static int make_shell(struct js_template **made, char *const words[], size_t n, 
 	*made = NULL;
 	if (n == 0)
 		return js_error_set(error, JOBSTACK_EUSAGE, "there is no command");
-	rc = begin_template(made, syntax, error);
-	if (rc != 0)
-		return rc;
+	JS_TRY(begin_template(made, syntax, error));
 	for (size_t i = 0; i < n; i++) {
 		js_buf_str(&source, i > 0 ? " " : "");
 		js_buf_str(&source, words[i]);
@@ -237,27 +233,21 @@ static int refuse_varying(char *const words[], size_t n, const struct js_templat
 int js_template_persistent(struct js_template **made, char *const words[], size_t n, int shell,
 			   const struct js_template_syntax *syntax, struct jobstack_error *error)
 {
-	int rc;
-
 	*made = NULL;
 	if (is_repl_empty(syntax))
 		return js_template_command(made, words, n, syntax, error); /* which says so */
-	rc = refuse_varying(words, n, syntax, error);
-	if (rc != 0)
-		return rc;
+	JS_TRY(refuse_varying(words, n, syntax, error));
 	return shell ? make_shell(made, words, n, syntax, 1, error) : make_command(made, words, n, syntax, 1, error);
 }
 
 int js_template_string(struct js_template **made, const char *text, const struct js_template_syntax *syntax,
 		       struct jobstack_error *error)
 {
-	int rc;
-
 	*made = NULL;
 	if (text[0] == '\0')
 		return js_error_set(error, JOBSTACK_EUSAGE, "the name of a file is empty");
-	rc = begin_template(made, syntax, error);
-	return rc == 0 ? finish_template(made, parse_template(*made, text, error), error) : rc;
+	JS_TRY(begin_template(made, syntax, error));
+	return finish_template(made, parse_template(*made, text, error), error);
 }
 
 void js_template_free(struct js_template *made)

@@ -199,9 +199,7 @@ static int ask_about_all(const struct js_round *round, struct js_suspects *all, 
 
 	if (status != 0 || q->n == 0)
 		return status;
-	status = ask_slurm_jobs(round, q);
-	if (status != 0)
-		return status;
+	JS_TRY(ask_slurm_jobs(round, q));
 	for (size_t i = 0; i < q->n; i++)
 		judge_job(q, q->who[i], &q->jobs[find_job_index(q, q->who[i]->job)], now);
 	if (q->steps_n > 0 && js_slurm_steps(&q->where, q->steps, q->steps_n, &error) != 0)

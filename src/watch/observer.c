@@ -169,12 +169,10 @@ int js_watch_confirm(struct jobstack *handle, const char *stack, const struct js
 	struct js_watch_result unused;
 	struct js_round round = {handle, stack, options, result != NULL ? result : &unused, error};
 	struct js_suspects all;
-	int status;
+	int status = 0;
 
 	memset(round.result, 0, sizeof(*round.result));
-	status = js_suspects_read(&round, &all);
-	if (status != 0)
-		return status;
+	JS_TRY(js_suspects_read(&round, &all));
 	round.result->others = all.n;
 	for (size_t i = 0; status == 0 && i < sizeof(proofs) / sizeof(proofs[0]); i++)
 		status = proofs[i](&round, &all);

@@ -8,6 +8,7 @@
 #include "worker/ledger.h"
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/num.h"
 #include "worker/speaker.h"
 
@@ -523,13 +524,10 @@ static int learn_durations(struct ledger *l)
 {
 	int64_t us[GUARD_SAMPLE];
 	size_t n;
-	int status;
 
 	if (l->box->guard.end_us == 0)
 		return 0;
-	status = jobstack_worker_durations(l->worker, us, GUARD_SAMPLE, &n, &l->error);
-	if (status != 0)
-		return status;
+	JS_TRY(jobstack_worker_durations(l->worker, us, GUARD_SAMPLE, &n, &l->error));
 	(void)pthread_mutex_lock(&l->box->lock);
 	for (size_t i = n; i > 0; i--) /* the oldest first, since it is forgotten first */
 		guard_learn(&l->box->guard, us[i - 1]);

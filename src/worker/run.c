@@ -95,28 +95,25 @@ static void ask_job_end(struct run *r)
 static int check_command(struct run *r, struct jobstack_error *error)
 {
 	const char *program = js_template_program(r->config.template), *doubt;
-	int status = 0;
 
 	if (program != NULL)
-		status = js_spawn_resolve(program, getenv("PATH"), &r->supervisor.program, error);
-	if (status == 0)
-		status = check_log_dir(r, error);
-	doubt = status == 0 && !r->config.quiet ? advice_doubt(&r->config) : NULL;
+		JS_TRY(js_spawn_resolve(program, getenv("PATH"), &r->supervisor.program, error));
+	JS_TRY(check_log_dir(r, error));
+	doubt = r->config.quiet ? NULL : advice_doubt(&r->config);
 	if (doubt != NULL)
 		speaker_say("%s", doubt);
-	return status;
+	return 0;
 }
 
 static int make_slots(struct run *r, struct jobstack_error *error)
 {
 	const char *tmp = getenv("TMPDIR");
-	int status = js_spawn_new(&r->supervisor.spawn, getenv("PATH"), error);
 
-	if (status == 0)
-		status = js_packlog_new(&r->supervisor.log, r->log_dir, r->log_name, r->config.log_size, error);
-	for (unsigned i = 0; status == 0 && i < r->slots_n; i++)
-		status = slot_begin(&r->slots[i], i + 1, tmp != NULL && *tmp != '\0' ? tmp : "/tmp", &r->config, error);
-	return status;
+	JS_TRY(js_spawn_new(&r->supervisor.spawn, getenv("PATH"), error));
+	JS_TRY(js_packlog_new(&r->supervisor.log, r->log_dir, r->log_name, r->config.log_size, error));
+	for (unsigned i = 0; i < r->slots_n; i++)
+		JS_TRY(slot_begin(&r->slots[i], i + 1, tmp != NULL && *tmp != '\0' ? tmp : "/tmp", &r->config, error));
+	return 0;
 }
 
 /* Fills the options with what the database records of this worker. */
@@ -133,24 +130,18 @@ static void describe_worker(struct run *r, int argc, char **argv)
 
 int run_prepare(struct run *r, int argc, char **argv, struct jobstack_error *error)
 {
-	int status;
-
 	r->options = (struct jobstack_worker_options)JOBSTACK_WORKER_OPTIONS_INIT;
 	js_slurm_identify(&r->identity, &r->options);
 	name_packed_log(r);
-	status = enter_run_directory(r, error);
-	if (status != 0)
-		return status;
+	JS_TRY(enter_run_directory(r, error));
 	choose_slots(r);
 	if (r->config.lease_us == 0)
 		r->config.lease_us = r->identity.env.in_slurm ? LEASE_SLURM_US : LEASE_US;
 	ask_job_end(r);
-	status = check_command(r, error);
-	if (status == 0)
-		status = make_slots(r, error);
-	if (status == 0)
-		describe_worker(r, argc, argv);
-	return status;
+	JS_TRY(check_command(r, error));
+	JS_TRY(make_slots(r, error));
+	describe_worker(r, argc, argv);
+	return 0;
 }
 
 void run_free(struct run *r)
@@ -266,12 +257,10 @@ static void connect_threads(struct run *r)
 static int run_threads(struct run *r, struct jobstack_error *error)
 {
 	pthread_t thread;
-	int status, failed;
+	int failed;
 
 	connect_threads(r);
-	status = begin_outbox(r, error);
-	if (status != 0)
-		return status;
+	JS_TRY(begin_outbox(r, error));
 	failed = pthread_create(&thread, NULL, ledger_main, &r->ledger);
 	if (failed != 0) {
 		(void)outbox_end(&r->outbox);

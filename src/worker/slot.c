@@ -22,19 +22,15 @@ int slot_begin(struct slot *slot, uint32_t number, const char *dir, const struct
 	       struct jobstack_error *error)
 {
 	extern char **environ;
-	int status;
 
 	memset(slot, 0, sizeof(*slot));
 	slot->number = number;
-	status = js_capture_new(&slot->capture, dir, error);
-	if (status == 0) /* output to the entry's own file is never cut */
-		js_capture_limit(slot->capture, config->output != NULL ? 0 : config->output_limit,
-				 config->error != NULL ? 0 : config->output_limit);
-	if (status == 0)
-		status = js_env_new(&slot->env, environ, error);
-	if (status == 0 && config->persistent)
-		status = persistent_new(&slot->persistent, error);
-	return status;
+	JS_TRY(js_capture_new(&slot->capture, dir, error));
+	/* output to the entry's own file is never cut */
+	js_capture_limit(slot->capture, config->output != NULL ? 0 : config->output_limit,
+			 config->error != NULL ? 0 : config->output_limit);
+	JS_TRY(js_env_new(&slot->env, environ, error));
+	return config->persistent ? persistent_new(&slot->persistent, error) : 0;
 }
 
 int slot_is_free(const struct slot *slot)
@@ -77,16 +73,12 @@ void slot_begin_outcome(const struct slot *slot, struct jobstack_outcome *o)
 static int open_own_file(const struct js_template *template, const struct js_template_values *values,
 			 struct js_buf *path, int *fd, struct jobstack_error *error)
 {
-	int status;
-
 	js_buf_reset(path);
 	*fd = -1;
 	if (template == NULL)
 		return 0;
-	status = js_template_text(template, values, path);
-	if (status == 0)
-		status = js_capture_open(path->data, fd, error);
-	return status;
+	JS_TRY(js_template_text(template, values, path));
+	return js_capture_open(path->data, fd, error);
 }
 
 /* Whether the file that --creates names is there: 1, 0, or negative without memory. */
@@ -294,15 +286,11 @@ static int keep_output(struct supervisor *s, struct slot *slot, const struct js_
 {
 	struct js_template_values values = values_of(s, slot);
 	struct js_packlog_place place = {-1, 0, 0, 1};
-	int status;
 
-	status = slot->persistent != NULL ? persistent_keep_own(slot, error) : 0;
-	if (status == 0 && s->config->output_dash)
-		status = js_capture_copy(slot->capture, STDOUT_FILENO, STDERR_FILENO, error);
-	else if (status == 0)
-		status = js_packlog_append(s->log, slot->capture, &values, r, r->ended_us + s->wall_us, &place, error);
-	if (status != 0)
-		return status;
+	JS_TRY(slot->persistent != NULL ? persistent_keep_own(slot, error) : 0);
+	JS_TRY(s->config->output_dash
+		       ? js_capture_copy(slot->capture, STDOUT_FILENO, STDERR_FILENO, error)
+		       : js_packlog_append(s->log, slot->capture, &values, r, r->ended_us + s->wall_us, &place, error));
 	fill_log_place(s, slot, &place, o);
 	if (o->verdict == JOBSTACK_FAILED) {
 		o->err_tail.len = slot->err_path.len > 0 ? js_kept_tail_of(slot->err_path.data, slot->err_tail)

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,14 +77,15 @@ void speaker_log(void *ctx, enum jobstack_level level, const char *text)
 
 int speaker_end(void)
 {
+	struct pollfd room = {.fd = pending[1], .events = POLLOUT};
 	struct timespec until;
 
 	if (!begun)
 		return 0;
 	(void)clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += PATIENCE_S;
-	(void)!write(pending[1], &(char){LAST}, 1);
-	if (pthread_timedjoin_np(thread, NULL, &until) != 0)
+	(void)poll(&room, 1, PATIENCE_S * 1000);
+	if (write(pending[1], &(char){LAST}, 1) != 1 || pthread_timedjoin_np(thread, NULL, &until) != 0)
 		return 1;
 	begun = 0; /* from now on, whoever says a line writes it */
 	return 0;
