@@ -74,7 +74,7 @@ static int check_present(struct cli_archive *a)
 		return 0;
 	if (!is_ours(a, 0))
 		return fail_archive(a, CLI_USAGE,
-				    "is something else already: nothing was written to it, and nothing pruned");
+				    "exists and is not a jobstack archive: nothing was written or pruned");
 	line = last_line(a);
 	if (line < 0)
 		return fail_errno(a, "can't be read");
@@ -82,9 +82,8 @@ static int check_present(struct cli_archive *a)
 		return 0;
 	if (!is_ours(a, line))
 		return fail_archive(a, CLI_USAGE,
-				    "ends with something else: nothing was written to it, and nothing pruned");
-	cli_say(a->cli, "the last line of %s had been cut short, and was taken away: its entry is still there",
-		a->path);
+				    "does not end with a line of a jobstack archive: nothing was written or pruned");
+	cli_say(a->cli, "removed the incomplete last line of %s: its entry is still in the database", a->path);
 	a->size = line;
 	return ftruncate(a->fd, line) == 0 ? 0 : fail_errno(a, "can't be written");
 }
@@ -114,14 +113,14 @@ int cli_archive_begin(struct cli_archive *a, const struct cli *cli, const char *
 		return fail_errno(a, "can't be written");
 	if (!S_ISREG(st.st_mode))
 		return fail_archive(a, CLI_USAGE,
-				    "is no file: only of a file can it be known that what was written is on the disk");
+				    "is not a regular file: --archive needs one, so that it can be synced to the disk");
 	if (flock(a->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-		return fail_archive(a, CLI_NO, "is being written by another prune: wait for it, or take another file");
+		return fail_archive(a, CLI_NO, "is being written by another prune: wait for it, or use another file");
 	if (fstat(a->fd, &st) != 0) /* as it is now that it is ours */
 		return fail_errno(a, "can't be read");
 	a->size = st.st_size;
 	if (a->size == 0 && keep_directory(path) != 0)
-		return fail_errno(a, "can't be kept");
+		return fail_errno(a, "can't be synced to the disk");
 	return check_present(a);
 }
 
@@ -149,7 +148,7 @@ int cli_archive_add(struct cli_archive *a, const struct jobstack_item *item)
 		a->entry = 0;
 	}
 	if (item->entry != a->entry && finish_line(a) != 0)
-		return fail_archive(a, CLI_BUG, "can't be written: there is no memory");
+		return fail_archive(a, CLI_BUG, "can't be written: out of memory");
 	a->entry = item->entry;
 	a->attempt = item->attempt;
 	view_whole_add(&a->whole, a->cli->stack, item);
@@ -159,13 +158,13 @@ int cli_archive_add(struct cli_archive *a, const struct jobstack_item *item)
 int cli_archive_keep(struct cli_archive *a)
 {
 	if (finish_line(a) != 0 || a->lines.failed)
-		return fail_archive(a, CLI_BUG, "can't be written: there is no memory");
+		return fail_archive(a, CLI_BUG, "can't be written: out of memory");
 	if (a->lines.len == 0)
 		return 0;
 	if (js_file_write_all(a->fd, a->lines.data, a->lines.len) != 0 || fsync(a->fd) != 0) {
 		(void)fail_errno(a, "can't be written");
 		if (ftruncate(a->fd, a->size) != 0)
-			(void)fail_errno(a, "could not be cut back to whole lines");
+			(void)fail_errno(a, "could not be truncated to complete lines");
 		return -1;
 	}
 	a->size += (off_t)a->lines.len;

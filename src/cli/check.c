@@ -26,16 +26,15 @@ static const struct js_opt table[] = {
 	 "instead, compare the logs and spools that workers wrote below DIR (their\n--log-dir) with the database, and "
 	 "list the outcomes that it does not have\n(after a restored backup, or a failover that lost commits)"},
 	CLI_OPTS_REST};
-static const struct js_opts opts = {"jobstack check",
-				    "[OPTIONS]",
-				    "Proves that the ledger balances: that every entry stands in just one place, with "
-				    "all its attempts on record, and that\n"
-				    "the counters are right. Reads each stack in one view of the data; nobody has to "
-				    "stop or wait for it, and it changes\n"
-				    "nothing. Ends with 0 if all is well; with 1 after naming what is not.",
-				    table,
-				    "  jobstack check -s mystack\n  jobstack check -s mystack --logs jobstack-logs",
-				    0};
+static const struct js_opts opts = {
+	"jobstack check",
+	"[OPTIONS]",
+	"Verifies that the ledger balances: every entry is in exactly one state, all its attempts are recorded, and "
+	"the counters\nare right. It reads each stack from one consistent snapshot: it changes nothing, and workers "
+	"can continue meanwhile.\nEnds with 0 if everything is right, with 1 after listing what is wrong.",
+	table,
+	"  jobstack check -s mystack\n  jobstack check -s mystack --logs jobstack-logs",
+	0};
 
 static const char *const kind[JOBSTACK_FAULTS] = {
 	[JOBSTACK_FAULT_LOST] = "lost", [JOBSTACK_FAULT_DOUBLED] = "doubled", [JOBSTACK_FAULT_STRAY] = "stray",
@@ -108,12 +107,12 @@ static void print_end(const struct proof *p)
 	const char *between = ": ";
 
 	if (p->stack != NULL && count_faults(r) == 0)
-		(void)printf("the ledger of %s balances: %" PRIu64 " entr%s, %" PRIu64 " attempt%s\n", p->stack,
-			     r->entries, r->entries == 1 ? "y" : "ies", r->attempts, view_plural(r->attempts));
+		(void)printf("the ledger of %s balances: %" PRIu64 " %s, %" PRIu64 " attempt%s\n", p->stack,
+			     CLI_ENTRIES(r->entries), r->attempts, view_plural(r->attempts));
 	if (p->stack != NULL && count_faults(r) > 0)
 		(void)printf("the ledger of %s does not balance", p->stack);
 	else if (count_faults(r) > 0)
-		(void)printf("there are rows of no stack");
+		(void)printf("there are rows that belong to no stack");
 	for (size_t i = 0; i < JOBSTACK_FAULTS; i++) {
 		if (r->found[i] == 0)
 			continue;
@@ -191,7 +190,7 @@ static int prove_all(struct cli *cli)
 		bad |= one == JOBSTACK_NOTHING;
 	}
 	if (status == 0 && names.n == 0)
-		cli_say(cli, "there are no stacks yet: `jobstack push` makes one");
+		cli_say(cli, "there are no stacks yet: `jobstack push` creates one");
 	free(names.name);
 	return status != 0 ? status : bad;
 }
@@ -201,7 +200,7 @@ int cli_check_main(int argc, char **argv)
 	const char *logs = NULL;
 	const struct cli_take takes[] = {{LOGS, CLI_NAME(&logs)}, CLI_TAKE_END};
 	struct cli cli;
-	int status = cli_parse(&cli, &opts, takes, argc, argv, "a stack is named with -s");
+	int status = cli_parse(&cli, &opts, takes, argc, argv, "name a stack with -s");
 
 	if (status != CLI_GO_ON)
 		return status;

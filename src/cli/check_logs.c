@@ -142,7 +142,8 @@ static void print_forgotten(struct logs *l, const struct record *r, const char *
 			    size_t len)
 {
 	static const char *const has[] = {[KNOWN_NOT] = "the database has no such attempt",
-					  [KNOWN_OTHERWISE] = "the database has another run as this attempt",
+					  [KNOWN_OTHERWISE] =
+						  "the database has a different run under this attempt number",
 					  [KNOWN_NO_ENTRY] = "the database has no such entry"};
 	struct js_buf name = {0};
 
@@ -431,8 +432,8 @@ int cli_check_logs(struct cli *cli, const char *dir)
 	}
 	free(names);
 	if (status >= 0 && stacks == 0)
-		return js_error_set(&cli->error, JOBSTACK_EUSAGE,
-				    "%s has no logs of workers: give --logs the directory that they had as --log-dir",
-				    dir);
+		return js_error_set(
+			&cli->error, JOBSTACK_EUSAGE,
+			"%s has no workers' logs: give --logs the directory that was the workers' --log-dir", dir);
 	return exit_status_of(cli, status < 0 ? status : bad);
 }

@@ -30,16 +30,19 @@ enum { CLI_DEFAULTS_FILE = 256, CLI_JSON, CLI_HELP, CLI_VERSION, CLI_OWN };
 /* The rows for a command's table: those of every command, and those of a command that talks to a stack. */
 /* clang-format off */
 #define CLI_OPTS_ALWAYS                                                                                                \
-	{'q', "quiet", NULL, "say only what went wrong"}, {'v', "verbose", NULL, "say more"},                          \
+	{'q', "quiet", NULL, "print only errors and results that were asked for"}, {'v', "verbose", NULL, "say more"},                          \
 		{CLI_HELP, "help", NULL, "this text"}, {CLI_VERSION, "version", NULL, "the version"}
 #define CLI_OPTS_DATABASE {CLI_DEFAULTS_FILE, "defaults-file", "FILE", "the option file with the database's address"}
 #define CLI_OPTS_STACK {'s', "stack", "NAME", "the stack (default: $JOBSTACK_STACK, else \"default\")"}
-#define CLI_OPTS_STACK_TYPED {'s', "stack", "NAME", "the stack; it has to be given"} /* for what destroys */
+#define CLI_OPTS_STACK_TYPED {'s', "stack", "NAME", "the stack (required)"} /* for what destroys */
 #define CLI_OPTS_JSON {CLI_JSON, "json", NULL, "print JSON"}
 #define CLI_OPTS_END {0, NULL, NULL, NULL}
 /* The end of most tables. */
 #define CLI_OPTS_REST CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END
 /* clang-format on */
+
+/* For "%" PRIu64 " %s": "1 entry", "2 entries". */
+#define CLI_ENTRIES(n) (n), (n) == 1 ? "entry" : "entries"
 
 /* What one call of a command carries. */
 struct cli {

@@ -18,18 +18,20 @@ enum { ATTEMPT = CLI_OWN, EXIT, REPLAY };
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
 	{ATTEMPT, "attempt", "N",
-	 "the attempt that pop told (default: $JOBSTACK_ATTEMPT if it is\nthat entry's, else the one that runs now)"},
-	{EXIT, "exit", "CODE", "how it ended: 0 (default) done, 75 to be tried again uncharged,\nelse failed"},
+	 "the attempt that pop printed (default: $JOBSTACK_ATTEMPT if it\nbelongs to that entry, else the attempt that "
+	 "is running)"},
+	{EXIT, "exit", "CODE",
+	 "its exit code: 0 (default) done; 75 try again, without counting a\nfailed attempt; any other: failed"},
 	{REPLAY, "replay", NULL,
-	 "deliver the outcomes in FILE..., the spools that workers left\nwhen the database was away"},
+	 "deliver the outcomes in FILE..., the spools that workers wrote\nwhile the database was unreachable"},
 	CLI_OPTS_REST};
 static const struct js_opts opts = {
 	"jobstack close",
 	"[ENTRY] [OPTIONS] | --replay FILE...",
-	"Closes an entry that `jobstack pop` gave: $JOBSTACK_ENTRY, or ENTRY by its number or datapath. Again, with "
-	"the same\n"
-	"exit code, is harmless. Ends with 1 if the lease is gone, or if it was closed otherwise: that stands.\n"
-	"With --replay: ends with 1 if some outcomes came too late, because their entries were given up meanwhile.",
+	"Records how an entry that `jobstack pop` claimed has ended: $JOBSTACK_ENTRY, or ENTRY by its number or "
+	"datapath.\nRepeating it with the same exit code is harmless. Ends with 1 if the lease has ended, or if the "
+	"entry was closed with\nanother exit code, which then stays. With --replay: ends with 1 if some outcomes came "
+	"too late, because their entries\nhave been requeued meanwhile.",
 	table,
 	"  ./process \"$JOBSTACK_DATAPATH\"; jobstack close --exit $?\n  jobstack close --replay "
 	"jobstack-logs/mystack/*.spool",
@@ -52,11 +54,12 @@ int cli_close_main(int argc, char **argv)
 	if (status != CLI_GO_ON)
 		return status;
 	if (replay && (attempt != NULL || code != UINT64_MAX))
-		return cli_usage(&cli, "--replay takes the outcomes from the files: no --attempt and no --exit");
+		return cli_usage(
+			&cli, "--replay reads the outcomes from the files: --attempt and --exit can't be used with it");
 	if (replay && cli.words_n == 0)
-		return cli_usage(&cli, "--replay wants a FILE");
+		return cli_usage(&cli, "--replay needs at least one FILE");
 	if (cli.json && !replay)
-		return cli_usage(&cli, "--json goes with --replay");
+		return cli_usage(&cli, "--json can only be used with --replay");
 	cli_catch_signals();
 	if (replay)
 		return cli_end(&cli, cli_replay(&cli, cli.words, cli.words_n));
@@ -73,7 +76,7 @@ int cli_close_main(int argc, char **argv)
 	if (jobstack_close(cli.handle, cli.stack, &o, 1, NULL, &cli.error) != 0)
 		return cli_end(&cli, cli_fail(&cli));
 	if (cli.verbose)
-		cli_say(&cli, "entry %llu, attempt %u, is closed: %s", (unsigned long long)o.entry, (unsigned)o.attempt,
+		cli_say(&cli, "closed entry %llu, attempt %u: %s", (unsigned long long)o.entry, (unsigned)o.attempt,
 			view_outcome_word((int)o.verdict));
 	return cli_end(&cli, CLI_YES);
 }

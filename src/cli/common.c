@@ -50,7 +50,7 @@ static int check_not_empty(struct cli *cli, int key, const char *arg)
 {
 	const struct js_opt *o = cli_option(cli, key);
 
-	return *arg != '\0' ? 0 : cli_usage(cli, "--%s takes a %s, not an empty text", o->name, o->arg);
+	return *arg != '\0' ? 0 : cli_usage(cli, "--%s needs a %s, but got an empty string", o->name, o->arg);
 }
 
 static int check_once(struct cli *cli, const char *option, const char *before, const char *arg)
@@ -135,7 +135,8 @@ int cli_take(struct cli *cli, const struct cli_take *t, int key, const char *arg
 	word = t->to;
 	switch (t->is) {
 	case CLI_TAKE_NOTHING:
-		(void)js_error_set(&cli->error, JOBSTACK_EBUG, "nothing is done with --%s", cli_option(cli, key)->name);
+		(void)js_error_set(&cli->error, JOBSTACK_EBUG, "the option --%s is not handled",
+				   cli_option(cli, key)->name);
 		return cli_fail(cli);
 	case CLI_TAKE_BY: return t->by(cli, t->to, key, arg);
 	case CLI_TAKE_FLAG: *(int *)t->to = 1; break;
@@ -178,7 +179,7 @@ int cli_parse(struct cli *cli, const struct js_opts *opts, const struct cli_take
 	cli->words = argv + optind;
 	cli->words_n = (size_t)(argc - optind);
 	if (too_many != NULL && cli->words_n > 0)
-		return cli_usage(cli, "\"%s\" is one word too many%s%s", cli->words[0], *too_many != '\0' ? ": " : "",
+		return cli_usage(cli, "unexpected argument \"%s\"%s%s", cli->words[0], *too_many != '\0' ? ": " : "",
 				 too_many);
 	return CLI_GO_ON;
 }
@@ -224,7 +225,7 @@ int cli_connect(struct cli *cli, int64_t patience_us)
 		return cli_fail(cli);
 	if (cli->verbose) {
 		jobstack_describe(cli->handle, where, sizeof(where));
-		cli_say(cli, "connected to %s, by %s", where,
+		cli_say(cli, "connected to %s, using %s", where,
 			options.defaults_file == NULL ? "no option file" : options.defaults_file);
 	}
 	return 0;
@@ -237,8 +238,8 @@ int cli_open(struct cli *cli, int64_t patience_us)
 }
 
 /* A remedy with a name in it, in a static buffer. */
-static const char *with(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static const char *with(const char *format, ...)
+static const char *format_remedy(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static const char *format_remedy(const char *format, ...)
 {
 	static char text[PATH_MAX + 300];
 	va_list args;
@@ -254,16 +255,16 @@ static const char *remedy_nodb(unsigned why, const char *file)
 	if (js_error_setting(why) != NULL)
 		return js_error_setting(why);
 	if (js_error_is_disk(why))
-		return "free space on the server's disk, then do it again: nothing was half done";
+		return "free space on the server's disk, then repeat the command: nothing was half done";
 	if (file == NULL)
-		return "start a private one with `jobstack server start`, or put the address of your centre's into "
-		       "~/.my.cnf";
+		return "start a private server with `jobstack server start`, or put the address of your centre's "
+		       "server into ~/.my.cnf";
 	if (why == JOBSTACK_WHY_TLS)
-		return with("look at ssl-ca and the other ssl- lines in %s", file);
+		return format_remedy("check ssl-ca and the other ssl- lines in %s", file);
 	if (strcmp(file, cli_server_file()) == 0)
-		return "is it running? `jobstack server status` tells, `jobstack server start` starts it (--data DIR, "
-		       "if it is not in the usual place)";
-	return with("see whether it runs, and that %s names the right host and port", file);
+		return "check with `jobstack server status`, start it with `jobstack server start` (add --data DIR if "
+		       "its data is not in the default directory)";
+	return format_remedy("check that it is running, and that %s names the right host and port", file);
 }
 
 static const char *remedy_missing(const struct cli *cli)
@@ -271,15 +272,14 @@ static const char *remedy_missing(const struct cli *cli)
 	unsigned why = cli->error.server_errno;
 
 	if (why == JOBSTACK_WHY_NO_STACK)
-		return cli->stack_given
-			       ? "`jobstack status` lists the stacks, `jobstack push` makes one"
-			       : "name one with -s; `jobstack status` lists the stacks, `jobstack push` makes one";
+		return cli->stack_given ? "`jobstack status` lists the stacks, `jobstack push` creates one"
+					: "name a stack with -s; `jobstack status` lists the stacks, `jobstack push` "
+					  "creates one";
 	if (why != JOBSTACK_WHY_NO_ENTRY)
 		return NULL;
 	if (!cli->stack_given)
-		return "its stack is named with -s; `jobstack status` lists them";
-	return with("`jobstack list -s %s -t all` shows the entries, and -t, not a word by itself, says which states",
-		    cli->stack);
+		return "name its stack with -s; `jobstack status` lists the stacks";
+	return format_remedy("`jobstack list -s %s -t all` lists the entries (states are given with -t)", cli->stack);
 }
 
 static const char *remedy_noperm(unsigned why, const char *file)
@@ -288,29 +288,37 @@ static const char *remedy_noperm(unsigned why, const char *file)
 	case 0: return NULL;
 	case 1045: /* the server refuses the user or the password */
 	case 1698:
-		return file == NULL
-			       ? "put user and password into ~/.my.cnf (mode 600), or start a database of your own "
-				 "with `jobstack server start`"
-			       : with("look at user and password in %s", file);
+		return file == NULL ? "put user and password into ~/.my.cnf (mode 600), or start a private server with "
+				      "`jobstack server start`"
+				    : format_remedy("check user and password in %s", file);
 	case 2061: /* the server wants the password itself, and nothing has proved that it is the right server */
-		return with("set ssl-ca=FILE (the certificate of the server's CA) in %s, and remove ssl=1 and any "
-			    "ssl-mode weaker than VERIFY_CA",
-			    file != NULL ? file : "the option file");
+		return format_remedy(
+			"set ssl-ca=FILE (the certificate of the server's CA) in %s, and remove ssl=1 and any "
+			"ssl-mode weaker than VERIFY_CA",
+			file != NULL ? file : "the option file");
 	default: return "ask the database's admin for the GRANTs in docs/ADMIN.md";
 	}
 }
 
-static const char *remedy_conflict(unsigned why)
+static const char *remedy_conflict(unsigned why, const char *stack)
 {
 	switch (why) {
-	case JOBSTACK_WHY_DROPPING: return "wait until it is gone; if nobody is at it, `jobstack drop` goes on";
-	case JOBSTACK_WHY_CANCELLED: return "`jobstack resume` takes that back";
-	case JOBSTACK_WHY_PUSHING: return "wait for its end; a push that died counts no more after a minute";
+	case JOBSTACK_WHY_DROPPING:
+		return format_remedy(
+			"wait until it is gone; if that drop was interrupted, `jobstack drop -s %s` continues it",
+			stack);
+	case JOBSTACK_WHY_CANCELLED: return format_remedy("`jobstack resume -s %s` undoes the cancel", stack);
+	case JOBSTACK_WHY_PUSHING:
+		return "wait until it has ended; a push that was killed no longer counts after a minute";
 	case JOBSTACK_WHY_RUNNING:
-		return "`jobstack cancel` lets no more begin, `jobstack recover` takes back what dead workers hold";
+		return format_remedy("`jobstack cancel -s %s` lets no more entries start, `jobstack recover -s %s` "
+				     "requeues those of dead workers",
+				     stack, stack);
 	case JOBSTACK_WHY_OLD_WORKERS: return "let them end (SIGTERM drains a worker), then run `jobstack init` again";
 	case JOBSTACK_WHY_MAX_FAILURES:
-		return "`jobstack requeue` takes them back into line, `jobstack set max-failures=N` allows more";
+		return format_remedy("`jobstack requeue -s %s` puts them back in the queue, `jobstack set -s %s "
+				     "max-failures=N` allows more",
+				     stack, stack);
 	default: return NULL;
 	}
 }
@@ -324,14 +332,16 @@ const char *cli_remedy(const struct cli *cli)
 	switch (cli->error.code) {
 	case JOBSTACK_ENODB: return remedy_nodb(why, file);
 	case JOBSTACK_EPERM: return remedy_noperm(why, file);
-	case JOBSTACK_ESCHEMA: return why == JOBSTACK_WHY_SCHEMA_NEWER ? "update jobstack here" : "run `jobstack init`";
+	case JOBSTACK_ESCHEMA:
+		return why == JOBSTACK_WHY_SCHEMA_NEWER ? "install the newer jobstack on this machine"
+							: "run `jobstack init`";
 	case JOBSTACK_EMISSING: return remedy_missing(cli);
-	case JOBSTACK_ECONFLICT: return remedy_conflict(why);
+	case JOBSTACK_ECONFLICT: return remedy_conflict(why, cli->stack);
 	case JOBSTACK_EUSAGE: return why == JOBSTACK_WHY_OPTION ? "see --help" : NULL;
 	case JOBSTACK_EBUG:
 		if (js_error_is_memory(why))
-			return "this machine has none left, or a limit (ulimit -v, the job's --mem) is too small";
-		return "this is a bug of jobstack: please report it with this line";
+			return "this machine is out of memory, or a limit (ulimit -v, the job's --mem) is too small";
+		return "this is a bug in jobstack: please report it with this line";
 	default: return NULL;
 	}
 }
@@ -420,7 +430,7 @@ int cli_end(struct cli *cli, int status)
 	cli->handle = NULL;
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		if (errno != EPIPE && !told)
-			cli_tell(cli, "the output could not be written: %s", strerror(errno));
+			cli_tell(cli, "can't write the output: %s", strerror(errno));
 		told = 1;
 		return status == CLI_YES ? CLI_BUG : status;
 	}

@@ -26,16 +26,15 @@ enum { FORMAT = CLI_OWN, WHAT, SINCE };
 
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
-	{FORMAT, "format", "csv|jsonl", "CSV with a header (default), or a JSON object a line"},
+	{FORMAT, "format", "csv|jsonl", "CSV with a header (default), or one JSON object per line"},
 	{WHAT, "what", "attempts|entries",
-	 "a row for each attempt that has ended (default), or one for each\nentry, with its last attempt and its "
-	 "state"},
-	{'o', "fields", "FIELDS", "just these, with commas between, as of `jobstack list -o` (default:\nall)"},
+	 "one row per attempt that has ended (default), or one per entry,\nwith its last attempt and its state"},
+	{'o', "fields", "FIELDS", "only these fields, separated by commas, as in `jobstack list -o`\n(default: all)"},
 	{'t', "state", "STATES",
 	 "attempts: done, failed, lost, interrupted (how they ended);\nentries: ready, waiting, held, running, done, "
 	 "failed, lost, dead,\n"
 	 "cancelled, moved (default: all)"},
-	{SINCE, "since", "WHEN", "leave out what ended before: " CLI_SINCE_HELP},
+	{SINCE, "since", "WHEN", "leave out what ended before this time: " CLI_SINCE_HELP},
 	{CLI_JSON, "json", NULL, "the same as --format jsonl"},
 	CLI_OPTS_DATABASE,
 	CLI_OPTS_ALWAYS,
@@ -43,13 +42,12 @@ static const struct js_opt table[] = {
 static const struct js_opts opts = {
 	"jobstack export",
 	"[OPTIONS]",
-	"Prints a stack's history for other programs: by number of entry, with times in UTC. What is not known is an "
-	"empty field, or\n"
-	"null. Workers may go on meanwhile.",
+	"Prints a stack's history for other programs, in the order of the entries' numbers, with times in UTC. An "
+	"unknown value\nis an empty field in CSV and null in JSON. Workers can continue meanwhile.",
 	table,
-	"  jobstack export -s mystack >mystack.csv\n"
-	"  jobstack export -s mystack --what entries --format jsonl -o entry,datapath,state\n\n"
-	"docs/DATA.md tells of each column, and how to read it with pandas, R and sqlite.",
+	"  jobstack export -s mystack >mystack.csv\n  jobstack export -s mystack --what entries --format jsonl -o "
+	"entry,datapath,state\n\ndocs/DATA.md describes each column, and how to read the data with pandas, R and "
+	"sqlite.",
 	0};
 
 /* In the order in which --format names them. */
@@ -82,8 +80,8 @@ static int parse_outcomes(struct cli *cli, const char *list, unsigned *bits)
 
 		if (v < 0)
 			return cli_usage(cli,
-					 "-t: \"%.*s\" is not how an attempt ends: done, failed, lost and interrupted "
-					 "are; where an entry stands is asked with --what entries",
+					 "-t: \"%.*s\" is not an outcome of an attempt (done, failed, lost, "
+					 "interrupted); use --what entries to select entries by state",
 					 (int)len, list);
 		*bits |= 1u << v;
 		list += len;
@@ -109,7 +107,8 @@ static int settle_fields(struct exporting *x, int given)
 		if (x->o.by_entry || !is_of_entry(f))
 			x->fields.field[n++] = f;
 		else if (given)
-			return cli_usage(x->cli, "%s is told of entries, not of attempts: use --what entries", f->name);
+			return cli_usage(x->cli, "%s is a field of entries, not of attempts: use --what entries",
+					 f->name);
 	}
 	x->fields.n = n;
 	x->o.no_datapath = !view_fields_have(&x->fields, "datapath");
@@ -128,12 +127,12 @@ static int parse_export(struct exporting *x, int argc, char **argv)
 					 {SINCE, CLI_WORD(&since)},
 					 CLI_TAKE_END};
 	struct cli *cli = x->cli;
-	int status = cli_parse(cli, &opts, takes, argc, argv, "`jobstack list` takes entries");
+	int status = cli_parse(cli, &opts, takes, argc, argv, "to select entries use `jobstack list`");
 
 	if (status != CLI_GO_ON)
 		return status;
 	if (cli->json && format >= 0 && format != JSONL)
-		return cli_usage(cli, "--format csv and --json contradict each other");
+		return cli_usage(cli, "--format csv and --json can't be used together");
 	x->format = cli->json ? JSONL : format < 0 ? CSV : format;
 	status = since != NULL ? cli_since(cli, since, &x->o.since_us, &x->o.within_us) : 0;
 	if (status == 0 && states != NULL && x->o.by_entry)

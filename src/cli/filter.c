@@ -66,7 +66,7 @@ static int take_node(struct cli *cli, struct cli_filter *f, const char *word)
 	char *name;
 
 	if (*word == '\0' || strpbrk(word, "[]*? \t") != NULL)
-		return cli_usage(cli, "--node takes names of nodes with commas between (n1,n2), not \"%s\"", word);
+		return cli_usage(cli, "--node takes names of nodes separated by commas (n1,n2), not \"%s\"", word);
 	name = strdup(word);
 	if (name == NULL)
 		return cli_no_memory(cli);
@@ -111,7 +111,7 @@ int cli_filter_take(struct cli *cli, void *ctx, int key, const char *arg)
 	case CLI_MATCH:
 		why = js_glob_fault(arg, strlen(arg));
 		if (why != NULL)
-			return cli_usage(cli, "--match takes a glob, and \"%s\" is none: %s", arg, why);
+			return cli_usage(cli, "--match: \"%s\" is an invalid glob: %s", arg, why);
 		f->f.match = arg;
 		return 0;
 	case CLI_EXIT: return take_each(cli, f, arg, take_exit);
@@ -119,7 +119,7 @@ int cli_filter_take(struct cli *cli, void *ctx, int key, const char *arg)
 	case CLI_NODE: return take_each(cli, f, arg, take_node);
 	case CLI_REASON:
 		f->f.reason = arg;
-		return *arg != '\0' ? 0 : cli_usage(cli, "--reason takes a part of a reason, not an empty text");
+		return *arg != '\0' ? 0 : cli_usage(cli, "--reason takes a part of a reason, not an empty string");
 	case CLI_OLDER: return take_age(cli, "older-than", arg, &f->f.older_us);
 	default: return take_age(cli, "newer-than", arg, &f->f.newer_us);
 	}
@@ -148,17 +148,18 @@ int cli_filter_end(struct cli *cli, struct cli_filter *f)
 	unsigned states = f->f.states;
 
 	if (f->exits.len > 0 && f->signals.len > 0)
-		return cli_usage(cli, "--exit and --signal exclude each other: an attempt ends by one of the two");
+		return cli_usage(
+			cli,
+			"--exit and --signal can't be used together: an attempt ends with an exit code or by a signal");
 	if (f->f.older_us > 0 && f->f.newer_us > 0 && f->f.older_us >= f->f.newer_us)
-		return cli_usage(cli, "nothing has ended longer ago than --older-than and less long ago than "
-				      "--newer-than: the first is to be the shorter time");
+		return cli_usage(cli, "--older-than must be shorter than --newer-than, or nothing can match both");
 	if (ended != NULL && states != 0 && (states & ~(JOBSTACK_IS_RUNNING | JOBSTACK_IS_HELD)) == 0)
-		return cli_usage(cli, "%s is about how an attempt ended, and what is %s has not", ended,
-				 (states & JOBSTACK_IS_RUNNING) != 0 ? "running" : "held");
+		return cli_usage(cli, "%s selects by how the last attempt ended, but %s entries have none that ended",
+				 ended, (states & JOBSTACK_IS_RUNNING) != 0 ? "running" : "held");
 	if (f->exits.len + f->signals.len > 0 && states == JOBSTACK_IS_LOST)
-		return cli_usage(cli, "%s is about how a command ended, and of what is lost nobody knows that", ended);
+		return cli_usage(cli, "%s can't be used with -t lost: a lost attempt has no exit status", ended);
 	if (f->nodes.len > 0 && states == JOBSTACK_IS_HELD)
-		return cli_usage(cli, "--node is about where an attempt was, and what is held has had none");
+		return cli_usage(cli, "--node can't be used with -t held: held entries have no attempts yet");
 	return point_lists(cli, f);
 }
 

@@ -11,13 +11,13 @@
 
 static const struct js_opt table[] = {
 	CLI_OPTS_DATABASE,
-	{CLI_OWN, "schema-dir", "DIR", "the .sql files, if not those installed with this program"},
+	{CLI_OWN, "schema-dir", "DIR", "the directory of the .sql files (default: those installed with this\nprogram)"},
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
 static const struct js_opts opts = {
 	"jobstack init",
 	"[OPTIONS]",
-	"Creates the schema in the database, or upgrades it. Safe to repeat, and to run many times at once.",
+	"Creates the schema in the database, or upgrades it. It is safe to repeat, and to run several times at once.",
 	table,
 	"  jobstack server start && jobstack init",
 	0};
@@ -52,7 +52,7 @@ int cli_init_main(int argc, char **argv)
 	if (report.created_database)
 		cli_say(&cli, "created the database");
 	if (report.before == report.after)
-		cli_say(&cli, "the schema is there already (version %u)", report.after);
+		cli_say(&cli, "the schema exists already (version %u)", report.after);
 	else if (report.before == 0)
 		cli_say(&cli, "created the schema (version %u)", report.after);
 	else

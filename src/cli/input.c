@@ -22,7 +22,7 @@ int cli_input_open(struct cli *cli, struct cli_input *in, const char *file)
 	in->fd = open(file, O_RDONLY | O_CLOEXEC);
 	if (in->fd >= 0)
 		return 0;
-	cli_tell(cli, "--arg-file \"%s\" can't be read: %s", file, strerror(errno));
+	cli_tell(cli, "can't read --arg-file \"%s\": %s", file, strerror(errno));
 	return CLI_USAGE;
 }
 

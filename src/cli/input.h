@@ -31,20 +31,20 @@ struct cli_input {
 };
 
 /* What to say of that. */
-#define CLI_INPUT_NO_NUL "the input ends with a newline, and not with NUL as find -print0 writes it: leave out -0"
+#define CLI_INPUT_NO_NUL "the input ends with a newline, not with a NUL as find -print0 writes it: leave out -0"
 
 #define CLI_INPUT_ALL_CR                                                                                               \
 	"every line of the input ends with a carriage return, as in files from Windows, and nothing was pushed: "      \
 	"--crlf strips it, and -0 "                                                                                    \
 	"pushes names that really end with one"
 
-#define CLI_INPUT_BOTH "--crlf is for lines, and -0 reads names that end with NUL: give only one of them"
+#define CLI_INPUT_BOTH "--crlf and -0 can't be used together: --crlf is for lines, -0 for names that end with NUL"
 
 /* The row for it in a command's table. */
 /* clang-format off */
 #define CLI_INPUT_OPT_CRLF(KEY)                                                                                        \
 	{                                                                                                              \
-		KEY, "crlf", NULL, "strip a carriage return at the end of each line: for lists from Windows"           \
+		KEY, "crlf", NULL, "strip the carriage return at the end of each line (lists from Windows)"           \
 	}
 /* clang-format on */
 

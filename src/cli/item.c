@@ -56,8 +56,8 @@ int cli_entry(struct cli *cli, const char *word, uint64_t *entry)
 int cli_connect_for_entry(struct cli *cli)
 {
 	if (cli->words_n != 1)
-		return cli_usage(cli, cli->words_n == 0 ? "which entry? Its number or its datapath is wanted"
-							: "one entry at a time; a stack is named with -s");
+		return cli_usage(cli, cli->words_n == 0 ? "name an entry by its number or datapath"
+							: "only one entry can be given; name a stack with -s");
 	return cli_connect(cli, 10 * JS_SECOND_US);
 }
 
@@ -131,8 +131,8 @@ static int running_attempt(struct cli *cli, uint64_t entry, uint32_t *attempt)
 		(void)js_error_set(&cli->error, JOBSTACK_EMISSING, "entry %" PRIu64 " was never popped", entry);
 	else
 		(void)js_error_set(&cli->error, JOBSTACK_NOTHING,
-				   "entry %" PRIu64 " is in nobody's hands; its last attempt, %" PRIu32
-				   ", was closed as %s: --attempt names one",
+				   "entry %" PRIu64 " is not claimed; its last attempt, %" PRIu32
+				   ", was closed as %s (--attempt names another attempt)",
 				   entry, c.last, view_outcome_word(c.outcome));
 	return cli_fail(cli);
 }
@@ -156,7 +156,7 @@ int cli_which(struct cli *cli, const char *attempt_arg, uint64_t *entry, uint32_
 	int same_stack = env_stack == NULL || *env_stack == '\0' || strcmp(env_stack, cli->stack) == 0, status;
 
 	if (n > 1)
-		return cli_usage(cli, "\"%s\" is one word too many", cli->words[1]);
+		return cli_usage(cli, "unexpected argument \"%s\"", cli->words[1]);
 	if (attempt_arg != NULL && js_num_u64(attempt_arg, 1, UINT32_MAX, &given) != 0)
 		return cli_usage(cli, "--attempt takes a number from 1 on, not \"%s\"", attempt_arg);
 	status = n == 0 || same_stack ? env_number(cli, "JOBSTACK_ENTRY", UINT64_MAX, &env_entry) : 0;
@@ -165,8 +165,7 @@ int cli_which(struct cli *cli, const char *attempt_arg, uint64_t *entry, uint32_
 	if (status != 0)
 		return status;
 	if (n == 0 && env_entry == 0)
-		return cli_usage(
-			cli, "which entry? None is named, and $JOBSTACK_ENTRY, which `jobstack pop` gives, is not set");
+		return cli_usage(cli, "name an entry, or set $JOBSTACK_ENTRY as `jobstack pop` does");
 	status = cli_connect(cli, 60 * JS_SECOND_US);
 	if (status != 0)
 		return status;
@@ -196,8 +195,8 @@ int cli_states(struct cli *cli, const char *list, unsigned *bits)
 
 		if (view_state_bit(list, len) == 0 && !is_all)
 			return cli_usage(cli,
-					 "-t: \"%.*s\" is no state: ready, waiting, held, running, done, failed, lost, "
-					 "dead, cancelled, moved or all are",
+					 "-t: \"%.*s\" is not a state: use ready, waiting, held, running, done, "
+					 "failed, lost, dead, cancelled, moved or all",
 					 (int)len, list);
 		all |= is_all;
 		*bits |= view_state_bit(list, len);

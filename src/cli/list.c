@@ -22,22 +22,22 @@ static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
 	{'t', "state", "STATES",
 	 "ready, waiting, held, running, done, failed, lost, dead, cancelled,\nmoved, or all (default: running,dead; "
-	 "all if entries are named);\nfailed and lost: the last attempt ended so, whatever the entry\nwaits for now"},
+	 "all if entries are named);\nfailed and lost: the last attempt ended that way, in whatever state\nthe entry "
+	 "is now"},
 	CLI_OPTS_FILTER,
-	{'o', "fields", "FIELDS", "just these, with tabs between and - for what is not known:" VIEW_FIELD_NAMES},
-	{'n', "limit", "N", "at most N"},
-	{'0', "null", NULL, "records end with NUL, and names are bytes as they are (default\nfield: datapath)"},
+	{'o', "fields", "FIELDS", "only these fields, separated by tabs; - where a value is unknown:" VIEW_FIELD_NAMES},
+	{'n', "limit", "N", "at most N entries"},
+	{'0', "null", NULL, "end records with NUL, and print names unescaped (default field:\ndatapath)"},
 	CLI_OPTS_REST};
-static const struct js_opts opts = {"jobstack list",
-				    "[OPTIONS] [ENTRY...]",
-				    "Lists the entries of a stack that are in the given states, or those that are "
-				    "named by number or datapath; with several\n"
-				    "of the other options, those that fit all of them. Without -0, control characters, "
-				    "backslashes and what is not UTF-8 are\n"
-				    "shown as \\xHH. Ends with 1 if there are none.",
-				    table,
-				    "  jobstack list -s mystack -t dead -0 | xargs -0 ls -l",
-				    0};
+static const struct js_opts opts = {
+	"jobstack list",
+	"[OPTIONS] [ENTRY...]",
+	"Lists the entries of a stack that are in the given states, or those that are named by number or datapath. "
+	"Options that\nselect entries are combined: an entry must match all of them. Without -0, control characters, "
+	"backslashes and bytes that\nare not UTF-8 are shown as \\xHH. Ends with 1 if no entry matches.",
+	table,
+	"  jobstack list -s mystack -t dead -0 | xargs -0 ls -l",
+	0};
 
 struct listing {
 	const struct cli *cli;
@@ -65,7 +65,7 @@ static int parse_list(struct cli *cli, struct listing *l, int argc, char **argv)
 	if (status != CLI_GO_ON)
 		return status;
 	if (l->nul && cli->json)
-		return cli_usage(cli, "--json prints lines of JSON, not -0");
+		return cli_usage(cli, "--json and -0 can't be used together");
 	if (l->states == NULL && cli->words_n == 0)
 		l->filter.f.states = JOBSTACK_IS_RUNNING | JOBSTACK_IS_DEAD;
 	status = l->states != NULL ? cli_states(cli, l->states, &l->filter.f.states) : 0;
@@ -135,15 +135,19 @@ static int print_item(void *ctx, const struct jobstack_item *item)
 /* Nothing is listed: which states were meant? */
 static void tell_none(const struct cli *cli, const struct listing *l)
 {
-	const char *fits = l->filter.given ? " and as the other options say" : "";
+	const char *fits = l->filter.given ? " and matches the other options" : "";
 
 	if (l->states != NULL || l->filter.f.entries != NULL)
 		cli_say(cli, "no entry of the stack \"%s\" is in these states%s", cli->stack, fits);
 	else if (l->filter.given)
-		cli_say(cli, "no entry of the stack \"%s\" is running or dead%s: -t says other states, -t all all",
+		cli_say(cli,
+			"no entry of the stack \"%s\" is running or dead%s: select other states with -t (-t all: any "
+			"state)",
 			cli->stack, fits);
 	else
-		cli_say(cli, "no entry of the stack \"%s\" is running or dead: -t says other states, -t all all",
+		cli_say(cli,
+			"no entry of the stack \"%s\" is running or dead: select other states with -t (-t all: any "
+			"state)",
 			cli->stack);
 }
 

@@ -19,22 +19,19 @@
 
 enum { ATTEMPT = CLI_OWN, ONLY_OUT, ONLY_ERR };
 
-static const struct js_opt table[] = {
-	CLI_OPTS_STACK,
-	{ATTEMPT, "attempt", "N", "of this attempt (default: the last one that has output)"},
-	{ONLY_OUT, "stdout", NULL, "only what it wrote to its standard output"},
-	{ONLY_ERR, "stderr", NULL, "only what it wrote to its standard error; it is printed to standard\noutput then"},
-	CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
+static const struct js_opt table[] = {CLI_OPTS_STACK,
+				      {ATTEMPT, "attempt", "N", "the attempt (default: the last one that has output)"},
+				      {ONLY_OUT, "stdout", NULL, "only its standard output"},
+				      {ONLY_ERR, "stderr", NULL, "only its standard error, printed to standard output"},
+				      CLI_OPTS_DATABASE,
+				      CLI_OPTS_ALWAYS,
+				      CLI_OPTS_END};
 static const struct js_opts opts = {
 	"jobstack logs",
 	"ENTRY [OPTIONS]",
-	"Prints what the command of an entry (its number or datapath) printed: its standard output to standard output, "
-	"then its\n"
-	"standard error to standard error. Where the files can't be read from here, the end of a failed attempt's "
-	"standard error\n"
-	"comes from the database, and the status is 1.",
+	"Prints what the command of an entry (given by its number or datapath) printed: its standard output to "
+	"standard output,\nthen its standard error to standard error. If the log files can't be read on this host, it "
+	"prints the end of a failed\nattempt's standard error from the database, and ends with 1.",
 	table,
 	"  jobstack logs -s mystack 17\n  jobstack logs -s mystack '/data/day 1.nc' --attempt 1 --stderr",
 	0};
@@ -128,14 +125,14 @@ static int print_stream(struct cli *cli, const struct search *s, const struct st
 	got = fd < 0 ? -1 : copy_bytes(fd, from->at, from->len, to);
 	if (got < 0)
 		(void)js_error_set(&cli->error, JOBSTACK_EFILE,
-				   "the output of attempt %" PRIu32 " is in %s, written on %s: %s", s->chosen,
+				   "can't read the output of attempt %" PRIu32 " in %s, written on %s: %s", s->chosen,
 				   from->path.data, s->node.data, strerror(errno));
 	else if (got == 1)
 		(void)js_error_set(&cli->error, JOBSTACK_EFILE,
 				   "%s, written on %s, is shorter than it was when attempt %" PRIu32 " ended",
 				   from->path.data, s->node.data, s->chosen);
 	else if (got == 2 && errno != EPIPE)
-		cli_tell(cli, "the output could not be written: %s", strerror(errno));
+		cli_tell(cli, "can't write the output: %s", strerror(errno));
 	if (fd >= 0)
 		(void)close(fd);
 	return got == 0 ? 0 : got == 2 ? 2 : 1;
@@ -145,9 +142,9 @@ static int print_stream(struct cli *cli, const struct search *s, const struct st
 static int print_tail(struct cli *cli, const struct search *s, int to)
 {
 	if (cli->error.code != 0)
-		cli_tell(cli, "%s: the end of its standard error, from the database:", cli->error.text);
+		cli_tell(cli, "%s; this is the end of its standard error, from the database:", cli->error.text);
 	else
-		cli_say(cli, "no output was kept but the end of its standard error:");
+		cli_say(cli, "only the end of its standard error was kept:");
 	js_error_clear(&cli->error);
 	return js_file_write_all(to, s->tail.data, s->tail.len) == 0 || errno == EPIPE ? CLI_NO : CLI_BUG;
 }
@@ -169,7 +166,7 @@ static int print_output(struct cli *cli, const struct search *s, int only_out, i
 static int tell_none(struct cli *cli, const struct search *s, uint64_t entry)
 {
 	if (s->attempt > s->last) {
-		(void)js_error_set(&cli->error, JOBSTACK_EMISSING, "entry %" PRIu64 " had no attempt %" PRIu64, entry,
+		(void)js_error_set(&cli->error, JOBSTACK_EMISSING, "entry %" PRIu64 " has no attempt %" PRIu64, entry,
 				   s->attempt);
 		return cli_fail(cli);
 	}
@@ -179,7 +176,7 @@ static int tell_none(struct cli *cli, const struct search *s, uint64_t entry)
 	}
 	cli_say(cli,
 		s->last == 0 ? "entry %" PRIu64 " has not run yet"
-		: s->running ? "entry %" PRIu64 " is running: its output is kept when it ends"
+		: s->running ? "entry %" PRIu64 " is running: its output can be shown when it has ended"
 			     : "no output of entry %" PRIu64 " was kept",
 		entry);
 	return CLI_NO;
@@ -200,7 +197,7 @@ int cli_logs_main(int argc, char **argv)
 	if (status != CLI_GO_ON)
 		return status;
 	if (only_out && only_err)
-		return cli_usage(&cli, "--stdout and --stderr exclude each other: without them it is both");
+		return cli_usage(&cli, "--stdout and --stderr can't be used together: without them both are printed");
 	status = cli_connect_for_entry(&cli);
 	if (status != 0)
 		return status;

@@ -80,7 +80,7 @@ static int fail_unknown(struct cli *cli, const char *word)
 
 	if (word[0] == '-')
 		return cli_usage(cli,
-				 "options go behind the command, not before it: %s (write: jobstack COMMAND %s ...)",
+				 "options go after the command, not before it: %s (write: jobstack COMMAND %s ...)",
 				 word, word);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (strcmp(ends[i], word) == 0)
@@ -97,9 +97,9 @@ static int fail_unknown(struct cli *cli, const char *word)
 	for (size_t i = 0; i < COMMANDS; i++)
 		js_near_try(&near, command[i].name);
 	if (best != NULL)
-		return cli_usage(cli, "there is no command \"%s\" (is `%s` meant?)", word, best);
+		return cli_usage(cli, "there is no command \"%s\" (did you mean `%s`?)", word, best);
 	if (near.best != NULL)
-		return cli_usage(cli, "there is no command \"%s\" (is `jobstack %s` meant?)", word, near.best);
+		return cli_usage(cli, "there is no command \"%s\" (did you mean `jobstack %s`?)", word, near.best);
 	return cli_usage(cli, "there is no command \"%s\"", word);
 }
 

@@ -50,8 +50,8 @@ int cli_policy(struct cli *cli, const char *name, const char *value, struct jobs
 		i++;
 	if (i == POLICIES)
 		return cli_usage(cli,
-				 "there is no policy \"%s\": max-attempts, max-losses, retry-delay, max-running, "
-				 "max-failures and priority are",
+				 "there is no policy \"%s\"; use max-attempts, max-losses, retry-delay, max-running, "
+				 "max-failures or priority",
 				 name);
 	to = (char *)policy + policies[i].at;
 	switch (policies[i].kind) {

@@ -35,24 +35,22 @@ static const struct js_opt table[] = {
 	{FORMAT, "format", "shell|json|path0",
 	 "shell (default): a line for eval; json: an object; path0: the datapath and a NUL"},
 	{LEASE, "lease", "D",
-	 "how long the entry is yours (default: to the end of the Slurm\njob, else 12h); renew gives more"},
+	 "how long the entry is claimed (default: to the end of the Slurm job,\nelse 12h); `jobstack renew` extends "
+	 "it"},
 	{CLI_JSON, "json", NULL, "the same as --format json"},
 	CLI_OPTS_DATABASE,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
-static const struct js_opts opts = {"jobstack pop",
-				    "[OPTIONS]",
-				    "Claims one entry for a script, and prints what a shell needs to go on with it. "
-				    "Ends with 1, and prints nothing, when\n"
-				    "nothing is ready.",
-				    table,
-				    "  while job=$(jobstack pop -s mystack); do\n"
-				    "      eval \"$job\"\n"
-				    "      ./process \"$JOBSTACK_DATAPATH\"; jobstack close --exit $?\n"
-				    "  done\n\n"
-				    "The entry is the script's until it is closed, or its lease ends; nobody stops a "
-				    "script that outlives its lease.",
-				    0};
+static const struct js_opts opts = {
+	"jobstack pop",
+	"[OPTIONS]",
+	"Claims one entry for a script, and prints the variables that the script needs. If nothing is ready, it prints "
+	"nothing to\nstandard output and ends with 1.",
+	table,
+	"  while job=$(jobstack pop -s mystack); do\n      eval \"$job\"\n      ./process \"$JOBSTACK_DATAPATH\"; "
+	"jobstack close --exit $?\n  done\n\nThe entry stays claimed until it is closed or its lease ends. A script "
+	"whose lease has ended is not stopped.",
+	0};
 
 struct request {
 	enum format format;
@@ -73,7 +71,7 @@ static int parse_pop(struct cli *cli, struct request *r, int argc, char **argv)
 	if (status != CLI_GO_ON)
 		return status;
 	if (cli->json && format >= 0 && format != JSON)
-		return cli_usage(cli, "--format %s and --json contradict each other",
+		return cli_usage(cli, "--format %s and --json can't be used together",
 				 format == SHELL ? "shell" : "path0");
 	r->format = cli->json ? JSON : format < 0 ? SHELL : (enum format)format;
 	js_buf_add(&r->argv, "jobstack", sizeof("jobstack"));
@@ -97,7 +95,8 @@ static int64_t lease_by_slurm(struct cli *cli, struct request *r)
 	if (end_us < 0) {
 		status = js_slurm_job(&where, (uint32_t)r->identity.env.job_id, &job, &error);
 		if (status != 0 || job.end_us < 0) {
-			cli_say(cli, "the lease is 12 hours: when the Slurm job %" PRId64 " ends is not known%s%s",
+			cli_say(cli,
+				"the lease is 12 hours, because the end of the Slurm job %" PRId64 " is unknown%s%s",
 				r->identity.env.job_id, error.code != 0 ? ": " : "", error.text);
 			return LEASE_US;
 		}
@@ -159,11 +158,11 @@ static int hand_back(struct cli *cli, const struct jobstack_entry *e, const char
 	o.attempt = e->attempt;
 	o.verdict = JOBSTACK_UNSTARTED;
 	if (jobstack_close(cli->handle, cli->stack, &o, 1, NULL, &error) == 0)
-		cli_tell(cli, "%s: entry %" PRIu64 " was handed back", why, e->entry);
+		cli_tell(cli, "%s: entry %" PRIu64 " was returned to the queue", why, e->entry);
 	else
 		cli_tell(cli,
 			 "%s, and entry %" PRIu64 " (attempt %" PRIu32
-			 ") could not be handed back: %s: close it, or it comes back when its lease ends",
+			 ") could not be returned to the queue: %s: close it, or wait until its lease ends",
 			 why, e->entry, e->attempt, error.text);
 	return CLI_BUG;
 }
@@ -181,7 +180,7 @@ static int give_entry(struct cli *cli, const struct request *r, const struct job
 	} else if (render_entry(cli, r, batch, &out) != 0)
 		status = hand_back(cli, e, "no memory");
 	else if (write_output(&out) != 0) {
-		(void)snprintf(why, sizeof(why), "the output could not be written: %s", strerror(errno));
+		(void)snprintf(why, sizeof(why), "can't write the output: %s", strerror(errno));
 		status = hand_back(cli, e, why);
 	}
 	js_buf_free(&out);
@@ -198,19 +197,19 @@ static void tell_why(struct cli *cli)
 		return;
 	insight_stack_free(&stack);
 	if (s->state == JOBSTACK_PAUSED)
-		cli_say(cli, "nothing is ready: the stack \"%s\" is paused: `jobstack resume -s %s` goes on",
+		cli_say(cli, "nothing is ready: the stack \"%s\" is paused; `jobstack resume -s %s` continues it",
 			cli->stack, cli->stack);
 	else if (s->state != JOBSTACK_OPEN)
 		cli_say(cli, "nothing is ready: the stack \"%s\" is cancelled", cli->stack);
 	else if (s->waiting > 0)
-		cli_say(cli, "nothing is ready: %" PRIu64 " wait for a retry, the next in %s", s->waiting,
+		cli_say(cli, "nothing is ready: %" PRIu64 " waiting for a retry, the next in %s", s->waiting,
 			view_duration(s->next_due_us).text);
 	else if (s->held > 0)
-		cli_say(cli, "nothing is ready: %" PRIu64 " belong to a push --atomic that has not ended", s->held);
+		cli_say(cli, "nothing is ready: %" PRIu64 " held by a push --atomic that has not ended", s->held);
 	else if (s->running > 0)
-		cli_say(cli, "nothing is ready: the last %" PRIu64 " are running", s->running);
+		cli_say(cli, "nothing is ready: the last %" PRIu64 " running", s->running);
 	else if (s->pushers > 0)
-		cli_say(cli, "nothing is ready, but somebody is still pushing");
+		cli_say(cli, "nothing is ready yet: a push is under way");
 	else
 		cli_say(cli, "nothing is ready: the stack \"%s\" is finished: %" PRIu64 " done, %" PRIu64 " dead",
 			cli->stack, s->done, s->dead);
@@ -227,7 +226,7 @@ int cli_pop_main(int argc, char **argv)
 	if (status != CLI_GO_ON)
 		return status;
 	if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) { /* it is closed (js_file_hold_streams) */
-		cli_tell(&cli, "the standard output is closed: nothing was popped");
+		cli_tell(&cli, "nothing was popped: the standard output is closed");
 		return CLI_BUG;
 	}
 	js_slurm_identify(&r.identity, &r.options);

@@ -10,6 +10,7 @@
 #include "cli/archive.h"
 #include "view/amount.h"
 #include "view/json.h"
+#include "view/words.h"
 #include "cli/progress.h"
 
 #include <inttypes.h>
@@ -21,27 +22,24 @@ enum { OLDER_THAN = CLI_OWN, ARCHIVE, DRY_RUN };
 
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK_TYPED,
-	{OLDER_THAN, "older-than", "D", "what ended longer ago than this: 30d, 12h; 0: all that has"},
+	{OLDER_THAN, "older-than", "D", "prune what ended longer ago than D: 30d, 12h; 0: all that has ended"},
 	{ARCHIVE, "archive", "FILE",
-	 "first append each entry, with all its attempts, to FILE: a line of\nJSON each, as `jobstack show --json` "
-	 "prints it"},
-	{DRY_RUN, "dry-run", NULL, "only say how many"},
+	 "first append each entry, with all its attempts, to FILE: one line\nof JSON per entry, as `jobstack show "
+	 "--json` prints it"},
+	{DRY_RUN, "dry-run", NULL, "only print how many would be pruned"},
 	CLI_OPTS_REST};
-static const struct js_opts opts = {"jobstack prune",
-				    "-s NAME --older-than D [OPTIONS]",
-				    "Takes the entries that are done, and ended longer than D ago, with their attempts "
-				    "out of the database, and what is left\n"
-				    "over of workers and pushes. Workers may go on meanwhile. What is dead, in line or "
-				    "running stays; so do the names of a\n"
-				    "stack that had a `push --unique`: none of them is pushed again.",
-				    table,
-				    "  jobstack prune -s mystack --older-than 30d --archive mystack.jsonl\n\n"
-				    "Some hundreds of entries at a time are archived and, once they are on the disk, "
-				    "removed. Killed in between, the next\n"
-				    "prune archives these again: what reads the archive takes the last line of an "
-				    "entry. So it does with an entry that was\n"
-				    "requeued in that moment: it is archived again when it goes.",
-				    0};
+static const struct js_opts opts = {
+	"jobstack prune",
+	"-s NAME --older-than D [OPTIONS]",
+	"Removes the entries that were done longer than D ago, and their attempts, from the database, and old records "
+	"of workers\nand pushes. Workers can continue meanwhile. Dead, queued and running entries stay. So do the "
+	"names in a stack that had\na `push --unique`, so that they are not pushed again.",
+	table,
+	"  jobstack prune -s mystack --older-than 30d --archive mystack.jsonl\n\nSome hundreds of entries at a time "
+	"are archived and, once they are on the disk, removed. If prune is killed in between,\nthe next prune archives "
+	"these again. So an entry may have several lines in the archive; the last one counts. The same\nhappens to an "
+	"entry that is requeued at that moment.",
+	0};
 
 struct pruning {
 	struct cli cli;
@@ -65,7 +63,7 @@ static int show_progress(void *ctx, uint64_t done, uint64_t total)
 {
 	struct pruning *p = ctx;
 
-	cli_progress(&p->progress, "looked at %" PRIu64 " of %" PRIu64 " entries", done, total);
+	cli_progress(&p->progress, "checked %" PRIu64 " of %" PRIu64 " entries", done, total);
 	return cli_stop;
 }
 
@@ -81,11 +79,12 @@ static int print_result(const struct pruning *p, const struct jobstack_prune_res
 				 KEY_TEXT("archive", p->options.dry_run ? NULL : p->path));
 	if (cli->quiet)
 		return CLI_YES;
-	(void)printf("%" PRIu64 " entries with %" PRIu64
-		     " attempts, older than %s, %s\"%s\", and the records of %" PRIu64 " ended workers and %" PRIu64
-		     " pushes\n",
-		     r->entries, r->attempts, view_duration(p->options.older_us).text,
-		     p->options.dry_run ? "would go from " : "were pruned from ", cli->stack, r->workers, r->pushes);
+	(void)printf("%s %" PRIu64 " %s with %" PRIu64
+		     " attempt%s from \"%s\" (ended over %s ago), and the records of %" PRIu64 " worker%s and %" PRIu64
+		     " push%s\n",
+		     p->options.dry_run ? "would prune" : "pruned", CLI_ENTRIES(r->entries), r->attempts,
+		     view_plural(r->attempts), cli->stack, view_duration(p->options.older_us).text, r->workers,
+		     view_plural(r->workers), r->pushes, r->pushes == 1 ? "" : "es");
 	return CLI_YES;
 }
 
@@ -99,13 +98,13 @@ static int parse_prune(struct pruning *p, int argc, char **argv)
 	int status;
 
 	p->options.older_us = -1;
-	status = cli_parse(&p->cli, &opts, takes, argc, argv, "the stack is named with -s");
+	status = cli_parse(&p->cli, &opts, takes, argc, argv, "name the stack with -s");
 	if (status != CLI_GO_ON)
 		return status;
 	if (!p->cli.stack_typed)
-		return cli_usage(&p->cli, "the stack to prune has to be named with -s");
+		return cli_usage(&p->cli, "name the stack to prune with -s");
 	if (p->options.older_us < 0)
-		return cli_usage(&p->cli, "--older-than says what may go, and has to be given");
+		return cli_usage(&p->cli, "--older-than is required: it says what may be pruned");
 	return CLI_GO_ON;
 }
 
@@ -126,8 +125,7 @@ static int prune_stack(struct pruning *p)
 	if (status == 0)
 		return print_result(p, &result);
 	if (!p->options.dry_run && (result.entries > 0 || status == JOBSTACK_ESTOPPED))
-		cli_say(cli, "%" PRIu64 " entries were pruned before that, the others are as they were",
-			result.entries);
+		cli_say(cli, "%" PRIu64 " entries were pruned before that; the others are unchanged", result.entries);
 	return p->archive.failed ? CLI_USAGE : cli_fail(cli);
 }
 

@@ -8,6 +8,7 @@
 #include "cli/input.h"
 #include "cli/policy.h"
 #include "cli/progress.h"
+#include "view/words.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -36,27 +37,25 @@ static const struct js_opt table[] = {
 	{'0', "null", NULL, "names end with NUL, as find -print0 writes them (else: lines)"},
 	CLI_INPUT_OPT_CRLF(CRLF),
 	{'a', "arg-file", "FILE", "read names from FILE, not from standard input"},
-	{UNIQUE, "unique", NULL,
-	 "skip names that the stack has already, so that a push that was\ncut short can be repeated"},
-	{ATOMIC, "atomic", NULL, "all or nothing: nothing can be popped before the push is complete"},
-	{PRIORITY, "priority", "N", "larger goes first (default 0)"},
+	{UNIQUE, "unique", NULL, "skip names that the stack has already, so that an interrupted push\ncan be repeated"},
+	{ATOMIC, "atomic", NULL, "all or nothing: no entry can be popped before the push is complete"},
+	{PRIORITY, "priority", "N", "entries with a larger number go first (default 0)"},
 	{LIFO, "lifo", NULL, "a new stack is popped last in, first out"},
-	{MAX_ATTEMPTS, "max-attempts", "N", "the stack's: attempts before an entry that fails is dead (3)"},
-	{MAX_LOSSES, "max-losses", "N", "the stack's: lost workers before an entry is dead (5)"},
-	{RETRY_DELAY, "retry-delay", "D", "the stack's: wait before a retry, doubled each time (5s)"},
-	{MAX_RUNNING, "max-running", "N", "the stack's: run at most N at once (none)"},
-	{MAX_FAILURES, "max-failures", "N", "the stack's: pause it when N entries are dead (none)"},
+	{MAX_ATTEMPTS, "max-attempts", "N", "stack policy: failed attempts before an entry is dead (3)"},
+	{MAX_LOSSES, "max-losses", "N", "stack policy: lost workers before an entry is dead (5)"},
+	{RETRY_DELAY, "retry-delay", "D", "stack policy: wait before the first retry, doubled each time (5s)"},
+	{MAX_RUNNING, "max-running", "N", "stack policy: run at most N entries at once (no limit)"},
+	{MAX_FAILURES, "max-failures", "N", "stack policy: pause the stack when N entries are dead (never)"},
 	CLI_OPTS_REST};
 static const struct js_opts opts = {
 	"jobstack push",
 	"[OPTIONS] [DATAPATH...]",
-	"Pushes its arguments or, without any, the lines of standard input onto a stack, and prints how many.\n"
-	"Entries can be popped while the push goes on.",
+	"Pushes its arguments, or without arguments the lines of standard input, onto a stack, and prints how many it "
+	"pushed.\nEntries can be popped while the push is still running.",
 	table,
-	"  find /data -name '*.nc' -print0 | jobstack push -0 -s mystack\n\n"
-	"An argument with a * or a ? in it that is no file's name was meant as a pattern, and matched nothing: then "
-	"nothing is pushed,\n"
-	"and the status is 1. From standard input any name is taken.",
+	"  find /data -name '*.nc' -print0 | jobstack push -0 -s mystack\n\nIf an argument contains * or ? and there "
+	"is no such file, the shell has found no match for a pattern: then nothing is\npushed, and the status is 1. "
+	"From standard input any name is accepted.",
 	0};
 
 static int next_word(void *ctx, struct jobstack_bytes *datapath)
@@ -88,12 +87,11 @@ static void doubt_words(const struct cli *cli, char *const *words)
 	}
 	if (n == 1 && files == 1 && stat(words[0], &st) == 0 && S_ISDIR(st.st_mode))
 		cli_say(cli,
-			"%s is a directory, and is pushed as one entry; its files: find %s -type f -print0 | jobstack "
-			"push -0",
+			"%s is a directory, and was pushed as one entry; to push its files: find %s -type f -print0 | "
+			"jobstack push -0",
 			words[0], words[0]);
 	else if (files > 0 && missing != NULL)
-		cli_say(cli, "%s is the name of no file (a stack is named with -s); it is pushed like the others",
-			missing);
+		cli_say(cli, "there is no file %s; it is pushed all the same (name a stack with -s)", missing);
 }
 
 #define LOOK_EVERY 256 /* names between two looks at the clock */
@@ -114,7 +112,7 @@ static int next_counted(void *ctx, struct jobstack_bytes *datapath)
 
 	c->n += got == 0;
 	if ((c->n % LOOK_EVERY == 0 || got == 2) && cli_progress_due(&c->progress))
-		cli_progress(&c->progress, "%" PRIu64 " names, %.0f a second", c->n,
+		cli_progress(&c->progress, "%" PRIu64 " names, %.0f/s", c->n,
 			     (double)c->n * 1e6 / (double)(jobstack_now_us() - c->began_us));
 	return got;
 }
@@ -132,7 +130,7 @@ static int check_words(const struct cli *cli)
 		    lstat(words[i], &st) == 0)
 			continue;
 		cli_tell(cli,
-			 "\"%s\" matches no file, so nothing was pushed: if it is a name as it stands, push it by "
+			 "\"%s\" matches no file, so nothing was pushed: if this is the name itself, push it through "
 			 "standard input",
 			 words[i]);
 		return CLI_NO;
@@ -173,8 +171,8 @@ static int parse_push(struct cli *cli, struct request *r, int argc, char **argv)
 	if (status != CLI_GO_ON)
 		return status;
 	if (cli->words_n > 0 && (r->file != NULL || r->input.nul || r->input.crlf))
-		return cli_usage(cli,
-				 "names come from the arguments, or from a stream (-0, -a, --crlf), not from both");
+		return cli_usage(
+			cli, "names come either from the arguments or from a stream (-0, -a, --crlf), not from both");
 	if (r->input.nul && r->input.crlf)
 		return cli_usage(cli, CLI_INPUT_BOTH);
 	status = cli->words_n > 0 ? check_words(cli) : cli_input_open(cli, &r->input, r->file);
@@ -198,26 +196,27 @@ static int tell_failure(struct cli *cli, const struct request *r, const struct j
 			int from_words)
 {
 	const struct cli_input *in = &r->input;
-	const char *again =
-		r->options.atomic ? "nothing was pushed" : "push again with --unique, which skips what is there";
+	const char *again = r->options.atomic ? "nothing was pushed"
+					      : "push again with --unique, which skips the names that were pushed";
 
 	(void)fflush(stdout);
 	if (cli->error.code == JOBSTACK_EINPUT && result->bad > 0)
 		cli_tell(cli,
-			 "%s %" PRIu64 " was refused: %s%s: %" PRIu64 " names before it were pushed; mend it, and %s",
+			 "%s %" PRIu64 " was refused: %s%s: the %" PRIu64
+			 " names before it were pushed; correct it, and %s",
 			 from_words ? "argument"
 			 : in->nul  ? "name"
 				    : "line",
 			 from_words || in->nul ? result->bad : in->lines, cli->error.text,
 			 in->nul_line > 0 ? " (was -0 meant?)" : "", result->pushed, again);
 	else if (cli->error.code == JOBSTACK_ESTOPPED && in->read_errno != 0) {
-		cli_tell(cli, "the input can't be read: %s: %" PRIu64 " names were pushed; %s",
-			 strerror(in->read_errno), result->pushed, again);
+		cli_tell(cli, "can't read the input: %s: %" PRIu64 " names were pushed; %s", strerror(in->read_errno),
+			 result->pushed, again);
 		return CLI_USAGE;
 	} else if (cli->error.code == JOBSTACK_ESTOPPED && cli_input_refused(cli, in, result->pushed))
 		return CLI_USAGE;
 	else if (cli->error.code == JOBSTACK_ESTOPPED)
-		cli_tell(cli, "interrupted after %" PRIu64 " names were pushed: %s", result->pushed, again);
+		cli_tell(cli, "interrupted after pushing %" PRIu64 " names: %s", result->pushed, again);
 	else {
 		int status = cli_fail(cli);
 
@@ -252,27 +251,25 @@ int cli_push_main(int argc, char **argv)
 		counted.ctx = &cli.words;
 		doubt_words(&cli, cli.words);
 	} else if (isatty(r.input.fd))
-		cli_say(&cli, "type names, one a line; Ctrl-D ends");
+		cli_say(&cli, "type one name per line; Ctrl-D ends");
 	counted.progress.cli = &cli;
 	counted.began_us = jobstack_now_us();
 	pushed = jobstack_push_from(cli.handle, cli.stack, &r.options, next_counted, &counted, &result, &cli.error);
 	cli_progress_end(&counted.progress);
 	if (r.input.empty > 0)
-		cli_say(&cli, "%" PRIu64 " empty lines were passed over", r.input.empty);
+		cli_say(&cli, "skipped %" PRIu64 " empty line%s", r.input.empty, view_plural(r.input.empty));
 	if (pushed == JOBSTACK_NOTHING) {
-		cli_tell(&cli, "there was nothing to push: the input was empty");
+		cli_tell(&cli, "nothing to push: the input is empty");
 		return cli_end(&cli, CLI_NO);
 	}
 	if (pushed != 0)
 		return cli_end(&cli, tell_failure(&cli, &r, &result, from_words));
 	if (!cli.stack_given && result.before > 0)
-		cli_say(&cli, "the stack \"default\" had %" PRIu64 " entries already; -s NAME keeps lists apart",
-			result.before);
+		cli_say(&cli, "the stack \"default\" already had %" PRIu64 " %s; use -s NAME to keep lists apart",
+			CLI_ENTRIES(result.before));
 	if (r.options.lifo && result.before > 0)
-		cli_say(&cli,
-			"--lifo is for a new stack: \"%s\" had %" PRIu64
-			" entries already, and its order stays as it was",
-			cli.stack, result.before);
+		cli_say(&cli, "--lifo has no effect: the stack \"%s\" already had %" PRIu64 " %s, and keeps its order",
+			cli.stack, CLI_ENTRIES(result.before));
 	print_result(&cli, &result);
 	return cli_end(&cli, CLI_YES);
 }

@@ -24,20 +24,19 @@ enum { DRY_RUN = CLI_OWN, WAIT };
 
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
-	{DRY_RUN, "dry-run", NULL, "only say what would be"},
-	{WAIT, "wait", NULL,
-	 "watch workers that are only silent for a whole lease, even if\nthat is longer than a minute"},
+	{DRY_RUN, "dry-run", NULL, "only print what would be done"},
+	{WAIT, "wait", NULL, "watch silent workers for their whole lease, even if that is longer\nthan a minute"},
 	CLI_OPTS_REST};
 static const struct js_opts opts = {
 	"jobstack recover",
 	"[OPTIONS]",
-	"Takes back what dead workers hold, now. Dead is whose process on this host is gone with its commands, whose\n"
-	"Slurm job or step has ended, or who is silent for a whole lease while this command watches. On this\n"
-	"host it first kills the processes that a dead worker's commands left. Running workers do all this by "
-	"themselves.",
+	"Puts the entries of dead workers back in the queue now. A worker is dead if its process on this host is gone "
+	"with its\ncommands, if its Slurm job or step has ended, or if it is silent for a whole lease while this "
+	"command watches. On this\nhost, processes that a dead worker's commands left are killed first. Running "
+	"workers do all this automatically.",
 	table,
-	"Exit status: 0 if something was taken back or nobody is suspect, 1 if workers are left that may be dead.\n\n  "
-	"jobstack recover -s mystack --dry-run",
+	"Exit status: 0 if a dead worker was found, or no worker looks dead; 1 if only workers are left that may be "
+	"dead.\n\n  jobstack recover -s mystack --dry-run",
 	0};
 
 /* One that may be dead, and a copy of its texts. */
@@ -128,15 +127,14 @@ static void tell_suspect(struct cli_recovery *r, struct cli_suspect *s)
 		cli_say(r->cli, "%s", text);
 	else if (s->c.runs_here)
 		cli_say(r->cli,
-			"%s: nothing is taken back on this host while it runs.  A worker on another host can't see it, "
-			"and "
-			"takes back when worker %" PRIu64 " has been silent for %s",
+			"%s: nothing is recovered on this host while it runs.  Workers on other hosts can't see it, "
+			"and recover the entries when worker %" PRIu64 " has been silent for %s",
 			text, s->c.worker, view_duration(s->c.lease_us).text);
 	else
 		cli_say(r->cli,
-			"%s: whatever worker of the stack runs takes back once it has watched it for %s; so does "
-			"`jobstack recover --wait`",
-			text, view_duration(s->c.lease_us).text);
+			"%s: any running worker of the stack recovers its entries after watching it for %s; so does "
+			"`jobstack recover -s %s --wait`",
+			text, view_duration(s->c.lease_us).text, r->cli->stack);
 	if (r->workers != NULL)
 		add_json(r, &s->c);
 }
@@ -150,8 +148,8 @@ static int watch_silent(struct cli_recovery *r, const struct js_watch_options *o
 	struct js_watch *watch;
 	int status = js_watch_new(&watch, r->cli->handle, r->cli->stack, options, error);
 
-	cli_say(r->cli, "watching %zu worker%s that ha%s been silent for long, for up to %s", r->left_n,
-		view_plural(r->left_n), r->left_n == 1 ? "s" : "ve", view_duration(r->longest_us).text);
+	cli_say(r->cli, "watching %zu silent worker%s for up to %s", r->left_n, view_plural(r->left_n),
+		view_duration(r->longest_us).text);
 	while (status == 0 && r->longest_us > 0 && jobstack_now_us() < until) {
 		r->left_n = 0;
 		r->longest_us = 0;
@@ -207,12 +205,12 @@ static int print_result(const struct cli *cli, const struct cli_recovery *r)
 				 KEY_COUNT("dead_workers", r->dead), KEY_COUNT("suspects", r->suspects),
 				 KEY_FLAG("dry_run", r->dry_run), KEY_JSON("workers", json_incref(r->workers)));
 	if (r->dead == 0 && r->suspects == 0)
-		(void)puts("nothing to take back: no worker is suspect");
+		(void)puts("nothing to recover: no worker looks dead");
 	else if (r->dead == 0)
-		(void)printf("nothing %staken back: %" PRIu64 " worker%s may be dead\n", would, r->suspects,
+		(void)printf("nothing %srecovered: %" PRIu64 " worker%s may be dead\n", would, r->suspects,
 			     view_plural(r->suspects));
 	else
-		(void)printf("%" PRIu64 " %staken back from %" PRIu64 " dead worker%s\n", r->taken, would, r->dead,
+		(void)printf("%" PRIu64 " %srecovered from %" PRIu64 " dead worker%s\n", r->taken, would, r->dead,
 			     view_plural(r->dead));
 	return 0;
 }
@@ -222,7 +220,7 @@ int cli_recover_main(int argc, char **argv)
 	struct cli_recovery r = {.dry_run = 0};
 	const struct cli_take takes[] = {{DRY_RUN, CLI_FLAG(&r.dry_run)}, {WAIT, CLI_FLAG(&r.wait)}, CLI_TAKE_END};
 	struct cli cli;
-	int status = cli_parse(&cli, &opts, takes, argc, argv, "recover takes no arguments");
+	int status = cli_parse(&cli, &opts, takes, argc, argv, "recover takes only options");
 
 	if (status != CLI_GO_ON)
 		return status;
@@ -232,7 +230,7 @@ int cli_recover_main(int argc, char **argv)
 	r.workers = cli.json ? json_array() : NULL;
 	if (cli_recover(&cli, &r) != 0) {
 		if (r.taken > 0 && !r.dry_run)
-			cli_say(&cli, "%" PRIu64 " had been taken back when this happened:", r.taken);
+			cli_say(&cli, "%" PRIu64 " had been recovered before this error:", r.taken);
 		status = cli_fail(&cli);
 	} else {
 		if (!cli.quiet || cli.json)

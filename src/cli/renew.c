@@ -9,22 +9,22 @@
 
 enum { ATTEMPT = CLI_OWN, LEASE };
 
-static const struct js_opt table[] = {
-	CLI_OPTS_STACK,
-	{ATTEMPT, "attempt", "N",
-	 "the attempt that pop told (default: $JOBSTACK_ATTEMPT if it is\nthat entry's, else the one that runs now)"},
-	{LEASE, "lease", "D", "how long from now on (default: as long as it was)"},
-	CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
-static const struct js_opts opts = {"jobstack renew",
-				    "[ENTRY] [OPTIONS]",
-				    "Starts the lease of an entry that `jobstack pop` gave anew: of $JOBSTACK_ENTRY, "
-				    "or of ENTRY by its number or datapath.\n"
-				    "Ends with 1 if it is gone: stop the work then, somebody else may have the entry.",
-				    table,
-				    "  jobstack renew --lease 2h || exit 1",
-				    0};
+static const struct js_opt table[] = {CLI_OPTS_STACK,
+				      {ATTEMPT, "attempt", "N",
+				       "the attempt that pop printed (default: $JOBSTACK_ATTEMPT if it\nbelongs to "
+				       "that entry, else the attempt that is running)"},
+				      {LEASE, "lease", "D", "the new lease, from now on (default: as long as before)"},
+				      CLI_OPTS_DATABASE,
+				      CLI_OPTS_ALWAYS,
+				      CLI_OPTS_END};
+static const struct js_opts opts = {
+	"jobstack renew",
+	"[ENTRY] [OPTIONS]",
+	"Renews the lease of an entry that `jobstack pop` claimed: $JOBSTACK_ENTRY, or ENTRY by its number or "
+	"datapath. Ends with\n1 if the lease has ended: stop the work then, because another worker may have the entry.",
+	table,
+	"  jobstack renew --lease 2h || exit 1",
+	0};
 
 int cli_renew_main(int argc, char **argv)
 {
@@ -47,7 +47,7 @@ int cli_renew_main(int argc, char **argv)
 	if (jobstack_renew(cli.handle, cli.stack, entry, attempt, lease_us, &cli.error) != 0)
 		return cli_end(&cli, cli_fail(&cli));
 	if (cli.verbose)
-		cli_say(&cli, "entry %llu, attempt %u: the lease starts anew", (unsigned long long)entry,
+		cli_say(&cli, "renewed the lease of entry %llu, attempt %u", (unsigned long long)entry,
 			(unsigned)attempt);
 	return cli_end(&cli, CLI_YES);
 }

@@ -37,11 +37,11 @@ static int read_file(struct cli *cli, struct replay *r)
 	int status = 0;
 
 	if (stat(r->file, &st) != 0)
-		return js_error_set(&cli->error, JOBSTACK_EFILE, "%s can't be read: %s", r->file, strerror(errno));
+		return js_error_set(&cli->error, JOBSTACK_EFILE, "can't read %s: %s", r->file, strerror(errno));
 	if (!S_ISREG(st.st_mode) || st.st_size > INT64_C(1048576) * SIZE_MAX_MIB)
-		return js_error_set(&cli->error, JOBSTACK_EFILE, "%s is no spool of a jobstack-worker", r->file);
+		return js_error_set(&cli->error, JOBSTACK_EFILE, "%s is not a spool of jobstack-worker", r->file);
 	if (js_file_read(r->file, &text) != 0)
-		status = js_error_set(&cli->error, JOBSTACK_EFILE, "%s can't be read: %s", r->file, strerror(errno));
+		status = js_error_set(&cli->error, JOBSTACK_EFILE, "can't read %s: %s", r->file, strerror(errno));
 	else
 		status = js_spool_read(text.data, text.len, r->file, &r->spool, &cli->error);
 	js_buf_free(&text);
@@ -50,11 +50,10 @@ static int read_file(struct cli *cli, struct replay *r)
 	js_spool_moments(&r->spool, js_clock_wall_us() - js_clock_mono_us());
 	if (cli->stack_given && cli->stack != getenv("JOBSTACK_STACK") && strcmp(cli->stack, r->spool.head.stack) != 0)
 		return js_error_set(&cli->error, JOBSTACK_EUSAGE,
-				    "the outcomes in %s are of the stack \"%s\", not of \"%s\": leave -s away", r->file,
-				    r->spool.head.stack, cli->stack);
+				    "the outcomes in %s belong to the stack \"%s\", not to \"%s\": leave out -s",
+				    r->file, r->spool.head.stack, cli->stack);
 	if (r->spool.torn)
-		cli_say(cli, "the last line of %s was cut short when its worker was killed: it does not count",
-			r->file);
+		cli_say(cli, "ignored the last line of %s: it is incomplete, because its worker was killed", r->file);
 	return 0;
 }
 
@@ -103,7 +102,9 @@ static int prove_death(struct cli *cli, struct question *q)
 	status = js_watch_confirm(cli->handle, stack, &options, NULL, &cli->error);
 	if (status != 0 || q->r->proof[0] != '\0' || !q->silent)
 		return status;
-	cli_say(cli, "worker %" PRIu64 " has been silent for longer than its lease: watching it for %s, to be sure",
+	cli_say(cli,
+		"worker %" PRIu64
+		" has been silent for longer than its lease: watching it for %s to be sure that it is dead",
 		q->r->spool.head.worker, view_duration(q->lease_us).text);
 	status = js_watch_new(&watch, cli->handle, stack, &options, &cli->error);
 	while (status == 0 && q->r->proof[0] == '\0' && jobstack_now_us() < until) {
@@ -128,10 +129,11 @@ static int check_worker(struct cli *cli, struct replay *r)
 	status = prove_death(cli, &q);
 	if (status != 0 || r->proof[0] != '\0')
 		return status;
-	return js_error_set(&cli->error, JOBSTACK_ECONFLICT,
-			    "worker %" PRIu64
-			    " still has its lease: it delivers what is in %s itself: wait, or `jobstack recover` first",
-			    r->spool.head.worker, r->file);
+	return js_error_set(
+		&cli->error, JOBSTACK_ECONFLICT,
+		"worker %" PRIu64
+		" may be alive and deliver the outcomes in %s itself: wait, or run `jobstack recover -s %s` first",
+		r->spool.head.worker, r->file, r->spool.head.stack);
 }
 
 static int deliver(struct cli *cli, struct replay *r)
@@ -162,10 +164,10 @@ static int print_result(const struct cli *cli, const struct replay *r, int sever
 				 KEY_COUNT("delivered_before", r->before), KEY_COUNT("too_late", r->late));
 	if (!cli->quiet)
 		(void)printf("%s%s%" PRIu64 " delivered, %" PRIu64 " delivered before, %" PRIu64
-			     " too late (given up meanwhile and run again)\n",
+			     " too late (their entries were requeued meanwhile)\n",
 			     several ? r->file : "", several ? ": " : "", r->delivered, r->before, r->late);
 	(void)fflush(stdout);
-	cli_say(cli, "%s may be removed now", r->file);
+	cli_say(cli, "%s can be removed now", r->file);
 	return CLI_YES;
 }
 

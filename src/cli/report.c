@@ -19,20 +19,19 @@ enum { SINCE = CLI_OWN, WITHIN, SLURM };
 
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
-	{SINCE, "since", "WHEN", "only what ended since: " CLI_SINCE_HELP},
-	{WITHIN, "within", "D", "the wall time that you want: how many workers does that take?"},
-	{SLURM, "slurm", NULL, "print only the recommendations, as lines of a batch script"},
+	{SINCE, "since", "WHEN", "only what ended since this time: " CLI_SINCE_HELP},
+	{WITHIN, "within", "D", "recommend a number of workers for this wall time"},
+	{SLURM, "slurm", NULL, "print only the recommendations, as lines for a batch script"},
 	CLI_OPTS_REST};
-static const struct js_opts opts = {
-	"jobstack report",
-	"[OPTIONS]",
-	"Tells how a stack's run went: how long entries took, how many were done when and where, what was wasted and "
-	"why, what was\n"
-	"used; and what the next run should ask for. While workers go on, it is how things are so far.",
-	table,
-	"  jobstack report -s mystack\n  jobstack report -s mystack --slurm --within 8h\n\n"
-	"docs/DATA.md tells how the recommendations are made.",
-	0};
+static const struct js_opts opts = {"jobstack report",
+				    "[OPTIONS]",
+				    "Shows how a stack's run went: how long entries took, how many were done when and "
+				    "where, what was wasted and why, which\nresources were used, and what to request "
+				    "for the next run. While workers are running, it shows the run so far.",
+				    table,
+				    "  jobstack report -s mystack\n  jobstack report -s mystack --slurm --within "
+				    "8h\n\ndocs/DATA.md explains how the recommendations are computed.",
+				    0};
 
 static int show_progress(void *ctx, uint64_t attempts)
 {
@@ -48,8 +47,8 @@ static int print_slurm(struct cli *cli, const struct insight_report *r, struct j
 		return CLI_YES;
 	}
 	cli_say(cli,
-		r->advice.known ? "no number of workers does it within that time: the longest entries take as long"
-				: "nothing was done in the stack \"%s\", so there is nothing to go by",
+		r->advice.known ? "no number of workers finishes within that time: single entries take longer"
+				: "no entry of the stack \"%s\" is done yet, so nothing can be recommended",
 		cli->stack);
 	return CLI_NO;
 }
@@ -90,13 +89,12 @@ int cli_report_main(int argc, char **argv)
 	struct cli cli;
 	struct cli_progress progress = {.cli = &cli};
 
-	status = cli_parse(&cli, &opts, takes, argc, argv, "a stack is named with -s");
+	status = cli_parse(&cli, &opts, takes, argc, argv, "name a stack with -s");
 	if (status != CLI_GO_ON)
 		return status;
 	if (slurm && cli.json)
 		return cli_usage(
-			&cli,
-			"--slurm and --json exclude each other: the object of --json has the recommendations too");
+			&cli, "--slurm and --json can't be used together: --json prints the recommendations as well");
 	status = since != NULL ? cli_since(&cli, since, &r.since_us, &r.within_us) : 0;
 	if (status == 0)
 		status = cli_open(&cli, 60 * JS_SECOND_US);

@@ -23,28 +23,27 @@
 
 enum { DRY_RUN = CLI_OWN, TO };
 
-static const struct js_opt table[] = {
-	CLI_OPTS_STACK,
-	{'t', "state", "STATES",
-	 "dead, lost, failed (dead, by a failure), done (default: dead,lost;\nany of these if entries are named; dead "
-	 "with other options below)"},
-	CLI_OPTS_FILTER,
-	{'n', "limit", "N", "at most N"},
-	{TO, "to", "STACK",
-	 "dead ones go to that stack instead, which is made if need be: as new\nentries, with no attempts yet"},
-	{DRY_RUN, "dry-run", NULL, "only say what would be"},
-	CLI_OPTS_REST};
-static const struct js_opts opts = {"jobstack requeue",
-				    "[OPTIONS] [ENTRY...]",
-				    "Pushes entries back: those in the given states, or of these just those that are "
-				    "named by number or datapath; with several\n"
-				    "of the other options, those that fit all of them. Their history is kept. With "
-				    "lost, it first takes back what dead workers\n"
-				    "hold, as `jobstack recover` does.",
-				    table,
-				    "  jobstack requeue -s mystack --exit 3 --dry-run\n"
-				    "  jobstack requeue -s mystack --reason 'out of memory' --to bignodes",
-				    0};
+static const struct js_opt table[] = {CLI_OPTS_STACK,
+				      {'t', "state", "STATES",
+				       "dead, lost, failed (dead after a failure), done (default: dead,lost;\nany of "
+				       "these if entries are named; dead with other options below)"},
+				      CLI_OPTS_FILTER,
+				      {'n', "limit", "N", "at most N entries"},
+				      {TO, "to", "STACK",
+				       "move dead entries to that stack, as new entries without attempts;\nthe stack "
+				       "is created if it does not exist"},
+				      {DRY_RUN, "dry-run", NULL, "only print what would be done"},
+				      CLI_OPTS_REST};
+static const struct js_opts opts = {
+	"jobstack requeue",
+	"[OPTIONS] [ENTRY...]",
+	"Puts entries back in the queue: those in the given states, or of these only the entries that are named by "
+	"number or\ndatapath. Options that select entries are combined: an entry must match all of them. The history "
+	"is kept. With the\nstate lost, it first recovers the entries of dead workers, as `jobstack recover` does.",
+	table,
+	"  jobstack requeue -s mystack --exit 3 --dry-run\n"
+	"  jobstack requeue -s mystack --reason 'out of memory' --to bignodes",
+	0};
 
 struct request {
 	struct cli_filter filter;
@@ -60,9 +59,10 @@ static int check_states(struct cli *cli, const struct request *r)
 	unsigned states = r->filter.f.states;
 
 	if (states == JOBSTACK_IS_RUNNING)
-		return cli_usage(cli, "a running entry is not requeued; if its worker is dead, -t lost takes it back");
+		return cli_usage(cli, "running entries can't be requeued; if their worker is dead, use -t lost");
 	if (states == JOBSTACK_IS_MOVED)
-		return cli_usage(cli, "what has moved to another stack is requeued there");
+		return cli_usage(cli,
+				 "moved entries can't be requeued here: requeue them in the stack to which they moved");
 	if (states == 0 || (states & ~REQUEUABLE) != 0)
 		return cli_usage(cli, "only dead, lost, failed and done entries can be requeued, not -t %s",
 				 r->states_arg);
@@ -75,11 +75,12 @@ static int check_to(struct cli *cli, const struct request *r)
 	if (r->to == NULL)
 		return 0;
 	if (strcmp(r->to, cli->stack) == 0)
-		return cli_usage(cli, "--to %s: that is the stack they are in; without --to they go back into its line",
+		return cli_usage(cli, "--to %s is the same stack; without --to the entries go back into its queue",
 				 r->to);
 	if (r->states_arg != NULL && (r->filter.f.states & ~MOVABLE) != 0)
-		return cli_usage(cli, "--to takes dead entries only: what is done there stays done; push it to %s anew",
-				 r->to);
+		return cli_usage(
+			cli, "--to moves only dead entries; push the names of done entries to %s with `jobstack push`",
+			r->to);
 	return 0;
 }
 
@@ -182,12 +183,10 @@ static void print_result(const struct request *r, const struct jobstack_requeue_
 	else
 		(void)printf("moved to %s", r->to);
 	if (r->to == NULL || lost->taken > 0)
-		(void)printf(", %" PRIu64 " %staken back from dead workers", lost->taken,
-			     r->dry_run ? "would be " : "");
+		(void)printf(", %" PRIu64 " %srecovered from dead workers", lost->taken, r->dry_run ? "would be " : "");
 	if (result->refused > 0)
-		(void)printf(" (%" PRIu64 " refused: running, in line already, or in another state%s%s",
-			     result->refused, r->filter.given ? ", or not as the options say" : "",
-			     result->missing > 0 ? "; " : ")");
+		(void)printf(" (%" PRIu64 " refused: running, already queued, or in another state%s%s", result->refused,
+			     r->filter.given ? ", or not matching the options" : "", result->missing > 0 ? "; " : ")");
 	if (result->missing > 0)
 		(void)printf("%s%" PRIu64 " missing)", result->refused > 0 ? "" : " (", result->missing);
 	(void)putchar('\n');
@@ -197,12 +196,16 @@ static void print_result(const struct request *r, const struct jobstack_requeue_
 static int run_request(struct cli *cli, const struct request *r, struct jobstack_requeue_result *result)
 {
 	struct jobstack_move_options move = JOBSTACK_MOVE_OPTIONS_INIT;
+	int status;
 
 	if (r->to == NULL)
 		return jobstack_requeue(cli->handle, cli->stack, &r->filter.f, r->dry_run, result, &cli->error);
 	move.to = r->to;
 	move.dry_run = r->dry_run;
-	return jobstack_move(cli->handle, cli->stack, &r->filter.f, &move, result, &cli->error);
+	status = jobstack_move(cli->handle, cli->stack, &r->filter.f, &move, result, &cli->error);
+	if (status == JOBSTACK_ECONFLICT)
+		cli->stack = r->to; /* what is cancelled or being dropped, and what the remedy is about */
+	return status;
 }
 
 static int requeue_entries(struct cli *cli, struct request *r)
@@ -219,7 +222,7 @@ static int requeue_entries(struct cli *cli, struct request *r)
 	if (status == 0 && (!named || n > 0))
 		status = run_request(cli, r, &result);
 	if (status != 0 && (result.requeued > 0 || lost.taken > 0))
-		cli_say(cli, "%" PRIu64 " had been %s and %" PRIu64 " taken back when this happened:", result.requeued,
+		cli_say(cli, "%" PRIu64 " had been %s and %" PRIu64 " recovered before this error:", result.requeued,
 			r->to == NULL ? "requeued" : "moved", lost.taken);
 	if (status != 0)
 		return cli_fail(cli);
@@ -234,13 +237,13 @@ static int requeue_entries(struct cli *cli, struct request *r)
 		return CLI_USAGE;
 	if (r->filter.given && !named && result.requeued == 0)
 		cli_say(cli,
-			"no entry of the stack \"%s\" that could be requeued is as the options say: `jobstack list` "
-			"takes the same",
-			cli->stack);
+			"no requeueable entry of the stack \"%s\" matches these options: try them with `jobstack list "
+			"-s %s`",
+			cli->stack, cli->stack);
 	else if (!named && result.requeued + lost.taken == 0)
 		cli_say(cli,
-			"nothing of the stack \"%s\" is in these states: `jobstack status -s %s` shows what there is, "
-			"-t done runs again what is done",
+			"no entry of the stack \"%s\" is in these states: see `jobstack status -s %s` (-t done "
+			"requeues done entries)",
 			cli->stack, cli->stack);
 	return result.requeued + lost.taken > 0 ? CLI_YES : CLI_NO;
 }

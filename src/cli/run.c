@@ -12,6 +12,7 @@
 #include "cli/input.h"
 #include "view/amount.h"
 #include "view/json.h"
+#include "view/words.h"
 #include "cli/policy.h"
 #include "cli/worker.h"
 #include "insight/stack.h"
@@ -34,28 +35,27 @@
 enum { CRLF = CLI_OWN, MAX_RUNNING, MAX_FAILURES };
 
 static const struct js_opt table[] = {
-	{'s', "stack", "NAME", "the stack (default: one of its own for this CMD in this directory)"},
+	{'s', "stack", "NAME", "the stack (default: one for this CMD in this directory)"},
 	{'0', "null", NULL, "names end with NUL, as find -print0 writes them (else: lines)"},
 	CLI_INPUT_OPT_CRLF(CRLF),
 	{'a', "arg-file", "FILE", "read names from FILE, not from standard input"},
-	{MAX_RUNNING, "max-running", "N", "the stack's: run at most N at once, on whatever machines (none)"},
-	{MAX_FAILURES, "max-failures", "N", "the stack's: pause it when N entries are dead (none)"},
+	{MAX_RUNNING, "max-running", "N",
+	 "stack policy: run at most N entries at once, on all machines\ntogether (no limit)"},
+	{MAX_FAILURES, "max-failures", "N", "stack policy: pause the stack when N entries are dead (never)"},
 	JS_WORKER_OPTIONS_OF_RUN,
 	CLI_OPTS_REST};
-static const struct js_opts opts = {"jobstack run",
-				    "[OPTIONS] -- CMD ARG...",
-				    "Runs CMD on each line of standard input, on this machine: pushes the names (each "
-				    "once), starts a jobstack-worker, and\n"
-				    "waits. Run again, it goes on where it stopped. Ends with 0 if all is done, with 1 "
-				    "if anything is dead or left.",
-				    table,
-				    "In CMD and TEMPLATE: {} the datapath, {/} its base name, {//} its directory, {.} "
-				    "without extension, {/.} both,\n"
-				    "{#} the entry's number, {%} the slot. No placeholder: the datapath is the last "
-				    "argument. With --colsep {1} {2} ... are\n"
-				    "the fields, {1/} {1//} {1.} {1/.} their parts.\n\n"
-				    "  find . -name '*.nc' -print0 | jobstack run -0 --slots 8 -- ./convert.sh {}",
-				    1};
+static const struct js_opts opts = {
+	"jobstack run",
+	"[OPTIONS] -- CMD ARG...",
+	"Runs CMD on each line of standard input, on this machine: pushes the names (each once), starts a "
+	"jobstack-worker, and\nwaits. Run it again to continue where it stopped. Ends with 0 if all entries are done, "
+	"with 1 if any is dead or left.",
+	table,
+	"In CMD and TEMPLATE: {} the datapath, {/} its base name, {//} its directory, {.} without extension, {/.} base "
+	"name\nwithout extension, {#} the entry's number, {%} the slot. Without a placeholder the datapath becomes the "
+	"last argument.\nWith --colsep, {1} {2} ... are the fields, {1/} {1//} {1.} {1/.} their parts.\n\n  find . "
+	"-name '*.nc' -print0 | jobstack run -0 --slots 8 -- ./convert.sh {}",
+	1};
 
 /* One run. */
 struct run {
@@ -252,9 +252,10 @@ static void tell_where(const struct run *r)
 	if (r->output != NULL && strcmp(r->output, "-") == 0)
 		return;
 	if (r->output != NULL)
-		cli_say(&r->cli, "output in %s, or by `jobstack logs -s %s ENTRY`", r->output, r->cli.stack);
+		cli_say(&r->cli, "output is in %s; `jobstack logs -s %s ENTRY` prints an entry's", r->output,
+			r->cli.stack);
 	else
-		cli_say(&r->cli, "output in %s/%s, or by `jobstack logs -s %s ENTRY`",
+		cli_say(&r->cli, "output is in %s/%s; `jobstack logs -s %s ENTRY` prints an entry's",
 			r->log_dir != NULL ? r->log_dir : "jobstack-logs", r->cli.stack, r->cli.stack);
 }
 
@@ -269,21 +270,24 @@ static int summarize(struct run *r, const struct jobstack_push_result *pushed)
 	if (r->cli.json && print_json(r, pushed, done, took) != 0)
 		return CLI_BUG;
 	if (!r->cli.json && !r->cli.quiet)
-		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left in %s: %.1f a second\n", done,
+		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left in %s: %.1f files/s\n", done,
 			     r->now.dead, count_left(&r->now), view_duration(took).text,
 			     took > 0 ? (double)done * 1e6 / (double)took : 0.0);
 	(void)fflush(stdout);
 	if (known > 0)
-		cli_say(&r->cli, "%" PRIu64 " were done before; `jobstack requeue -s %s -t done` runs them again",
+		cli_say(&r->cli,
+			"%" PRIu64 " of these names were done before; `jobstack requeue -s %s -t done` runs them again",
 			known, r->cli.stack);
 	if (r->now.dead > 0)
-		cli_say(&r->cli, "`jobstack list -s %s` shows what is dead, `jobstack requeue -s %s` pushes it back",
+		cli_say(&r->cli,
+			"`jobstack list -s %s` lists dead entries, `jobstack requeue -s %s` puts them back in the "
+			"queue",
 			r->cli.stack, r->cli.stack);
 	if (r->now.running > 0)
-		cli_say(&r->cli, "%" PRIu64 " are running elsewhere, or lost: `jobstack status -s %s` tells",
-			r->now.running, r->cli.stack);
+		cli_say(&r->cli, "%" PRIu64 " running elsewhere, or lost: see `jobstack status -s %s`", r->now.running,
+			r->cli.stack);
 	if (r->now.state == JOBSTACK_PAUSED)
-		cli_say(&r->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` goes on", r->cli.stack,
+		cli_say(&r->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` continues it", r->cli.stack,
 			r->cli.stack);
 	if (done > 0 || r->now.dead > 0)
 		tell_where(r);
@@ -300,16 +304,15 @@ static int judge_push(struct run *r, int status, const struct jobstack_push_resu
 	if (status == JOBSTACK_ESTOPPED && cli_input_refused(&r->cli, in, result->pushed))
 		return CLI_USAGE;
 	if (status == JOBSTACK_ESTOPPED && in->read_errno == 0 && !r->failed && cli_stop == 0)
-		cli_say(&r->cli,
-			"the worker has left, so names that had not been read were not pushed: run again for those");
+		cli_say(&r->cli, "the worker has ended, so the rest of the names was not read: run again to push them");
 	if (status == 0 || status == JOBSTACK_NOTHING || r->failed ||
 	    (status == JOBSTACK_ESTOPPED && in->read_errno == 0))
 		return 0;
 	if (status == JOBSTACK_ESTOPPED)
-		cli_tell(&r->cli, "the input can't be read: %s", strerror(in->read_errno));
+		cli_tell(&r->cli, "can't read the input: %s", strerror(in->read_errno));
 	else if (status == JOBSTACK_EINPUT && result->bad > 0)
 		cli_tell(&r->cli,
-			 "%s %" PRIu64 " was refused: %s%s: what came before it is run; mend it, and run again",
+			 "%s %" PRIu64 " was refused: %s%s: the names before it are run; correct it, and run again",
 			 in->nul ? "name" : "line", in->nul ? result->bad : in->lines, r->cli.error.text,
 			 in->nul_line > 0 ? " (was -0 meant?)" : "");
 	else
@@ -330,7 +333,7 @@ static int push_and_work(struct run *r, const char *cwd, struct jobstack_push_re
 	status = judge_push(r, status, result);
 	js_error_clear(r->failed ? NULL : &r->cli.error);
 	if (r->input.empty > 0)
-		cli_say(&r->cli, "%" PRIu64 " empty lines were passed over", r->input.empty);
+		cli_say(&r->cli, "skipped %" PRIu64 " empty line%s", r->input.empty, view_plural(r->input.empty));
 	/* what an earlier run left, or what came after a worker had left, is for a worker too */
 	(void)worker_ended(r);
 	if (cli_stop == 0 && !r->failed && r->worker == 0 && (!r->ended || (went_well(r) && !r->limited)) &&
@@ -351,7 +354,8 @@ static int exit_status(struct run *r, int pushed, int stack)
 	if (r->started > 0 && WIFEXITED(r->wait_status) && WEXITSTATUS(r->wait_status) > CLI_NO)
 		return WEXITSTATUS(r->wait_status);
 	if (r->started > 0 && WIFSIGNALED(r->wait_status))
-		cli_tell(&r->cli, "the worker was killed by signal %d: run again to go on", WTERMSIG(r->wait_status));
+		cli_tell(&r->cli, "the worker was killed by signal %d: run again to continue",
+			 WTERMSIG(r->wait_status));
 	return stack;
 }
 
@@ -366,7 +370,7 @@ int cli_run_main(int argc, char **argv)
 	if (status != CLI_GO_ON)
 		return status;
 	if (getcwd(cwd, sizeof(cwd)) == NULL) {
-		cli_tell(&r.cli, "the working directory is not known: %s", strerror(errno));
+		cli_tell(&r.cli, "can't find can't find the working directory: %s", strerror(errno));
 		return CLI_USAGE;
 	}
 	if (!r.cli.stack_given)
@@ -379,13 +383,14 @@ int cli_run_main(int argc, char **argv)
 		return cli_end(&r.cli, status);
 	if (read_status(&r, &r.before) != 0)
 		return cli_end(&r.cli, cli_fail(&r.cli));
-	cli_say(&r.cli, "stack \"%s\"%s", r.cli.stack, count_left(&r.before) > 0 ? ": it goes on" : "");
+	cli_say(&r.cli, "stack \"%s\"%s", r.cli.stack,
+		count_left(&r.before) > 0 ? " has entries left from before: continuing" : "");
 	if (isatty(r.input.fd))
-		cli_say(&r.cli, "type names, one a line; Ctrl-D ends");
+		cli_say(&r.cli, "type one name per line; Ctrl-D ends");
 	r.began_us = jobstack_now_us();
 	status = push_and_work(&r, cwd, &result);
 	if (r.started == 0 && status == 0 && !r.failed && cli_stop == 0 && r.before.pushed + result.pushed == 0) {
-		cli_tell(&r.cli, "nothing to do: the input was empty");
+		cli_tell(&r.cli, "nothing to do: the input is empty");
 		return cli_end(&r.cli, CLI_NO);
 	}
 	stack = summarize(&r, &result);

@@ -33,13 +33,12 @@ static int refuse_word(struct cli *cli, const char *word)
 {
 	if (word[0] == '-')
 		return cli_usage(cli,
-				 "there is no option %s: sbatch's options are written out, as --partition=NAME, or "
-				 "given in --sbatch=\"...\"",
+				 "there is no option %s: write sbatch's options in full, as in --partition=NAME, or "
+				 "use --sbatch=\"OPTIONS\"",
 				 word);
-	return cli_usage(
-		cli,
-		"\"%s\" is one word too many: sbatch's options are written --OPT=VALUE, and a command stands behind --",
-		word);
+	return cli_usage(cli,
+			 "unexpected argument \"%s\": write sbatch's options as --OPT=VALUE, and the command after --",
+			 word);
 }
 
 int cli_sbatch_sort(struct cli *cli, int argc, char **argv, struct cli_words *mine, struct cli_words *passed, int *rest)
@@ -94,7 +93,7 @@ int cli_sbatch_take(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	if (cli_words_split(ctx, arg) == 0)
 		return 0;
-	return cli_usage(cli, "--%s: a quote is open in \"%s\"", cli_option(cli, key)->name, arg);
+	return cli_usage(cli, "--%s: missing closing quote in \"%s\"", cli_option(cli, key)->name, arg);
 }
 
 int cli_sbatch_take_later(struct cli *cli, void *ctx, int key, const char *arg)
@@ -110,9 +109,9 @@ int cli_sbatch_take_later(struct cli *cli, void *ctx, int key, const char *arg)
 int cli_sbatch_check(struct cli *cli, int dry_run, int parsable)
 {
 	if (cli->json && parsable)
-		return cli_usage(cli, "--json and --parsable contradict each other");
+		return cli_usage(cli, "--json and --parsable can't be used together");
 	if (dry_run && (cli->json || parsable))
-		return cli_usage(cli, "--dry-run shows the script, and there is no job whose number --%s could print",
+		return cli_usage(cli, "--dry-run and --%s can't be used together: there is no job number to print",
 				 cli->json ? "json" : "parsable");
 	return 0;
 }
@@ -121,7 +120,7 @@ int cli_sbatch_find(const struct cli *cli, const char *instead)
 {
 	if (js_child_is_in_path("sbatch"))
 		return 0;
-	cli_tell(cli, "there is no sbatch in $PATH: is this a host of a Slurm cluster, or is a module to be loaded? %s",
+	cli_tell(cli, "there is no sbatch in $PATH: use a host of the Slurm cluster, or load Slurm's module; %s",
 		 instead);
 	return CLI_USAGE;
 }
@@ -132,8 +131,8 @@ int cli_sbatch_refuse(struct cli *cli, const struct cli_words *words)
 		const char *name;
 		char letter;
 		const char *instead;
-	} no[] = {{"array", 'a', "the number of array elements is given by --workers"},
-		  {"wrap", 0, "the command stands behind --"},
+	} no[] = {{"array", 'a', "--workers sets the number of array tasks"},
+		  {"wrap", 0, "write the command after --"},
 		  {"wait", 'W', "`jobstack wait` waits for a stack"},
 		  {"test-only", 0, "--dry-run shows what would be submitted"},
 		  {"help", 'h', NULL}};
@@ -211,11 +210,12 @@ int cli_sbatch(struct cli *cli, const struct cli_words *call, uint64_t *job)
 	if (status == JOBSTACK_EFILE && cli->error.server_errno == JS_WHY_LATE) { /* what had it done by then? */
 		(void)snprintf(text, sizeof(text), "%.299s", cli->error.text);
 		(void)js_error_set(&cli->error, JOBSTACK_EFILE,
-				   "%s: `squeue --me` tells whether there is a job all the same", text);
+				   "%s: `squeue --me` shows whether the job was submitted all the same", text);
 	}
 	if (status == 0 && read_answer(out.data, job) != 0)
-		status = js_error_set(&cli->error, JOBSTACK_EFILE,
-				      "sbatch told no job's number: `squeue --me` tells whether there is a job");
+		status =
+			js_error_set(&cli->error, JOBSTACK_EFILE,
+				     "sbatch printed no job number: `squeue --me` shows whether the job was submitted");
 	js_buf_free(&out);
 	return status > 0 ? 1 : status;
 }
@@ -286,11 +286,10 @@ int cli_sbatch_keep(struct cli *cli, const char *path, const struct js_buf *scri
 	if (script->failed)
 		(void)js_error_memory(&cli->error);
 	else if (js_file_mkdirs(dir, 0777) != 0)
-		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "the directory %s can't be made: %s", dir,
+		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "can't create the directory %s: %s", dir,
 				   strerror(errno));
 	else if (js_file_replace(path, 0644, script->data, script->len) != 0)
-		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "the script %s can't be written: %s", path,
-				   strerror(errno));
+		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "can't write the script %s: %s", path, strerror(errno));
 	else
 		return 0;
 	return cli_fail(cli);

@@ -17,16 +17,14 @@ static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_REST};
 static const struct js_opts opts = {
 	"jobstack set",
 	"[OPTIONS] KEY=VALUE...",
-	"Changes the policy of a stack, also while it runs, and prints it; without KEY=VALUE it only prints it.",
+	"Changes the policy of a stack, also while workers are running, and prints it. Without KEY=VALUE it only "
+	"prints it.",
 	table,
-	"  max-attempts=N   failures before an entry is dead\n"
-	"  max-losses=N     lost workers before an entry is dead\n"
-	"  retry-delay=D    before the first retry; doubled each time\n"
-	"  max-running=N    so many entries in workers' hands at most, to go easy on a file\n"
-	"                   system or a licence server; none: no limit\n"
-	"  max-failures=N   pause the stack when N entries are dead; none: never\n"
-	"  priority=N       of all that is in line now; larger goes first\n\n"
-	"  jobstack set -s mystack max-running=16 max-attempts=5",
+	"  max-attempts=N   failed attempts before an entry is dead\n  max-losses=N     lost workers before an entry "
+	"is dead\n  retry-delay=D    wait before the first retry; doubled each time\n  max-running=N    run at most N "
+	"entries at once, to spare a file system or a\n                   licence server; none: no limit\n  "
+	"max-failures=N   pause the stack when N entries are dead; none: never\n  priority=N       of all entries that "
+	"are queued now; larger goes first\n\n  jobstack set -s mystack max-running=16 max-attempts=5",
 	0};
 
 static int parse_word(struct cli *cli, const char *word, struct jobstack_policy *p)
@@ -35,7 +33,7 @@ static int parse_word(struct cli *cli, const char *word, struct jobstack_policy 
 	char name[32];
 
 	if (equals == NULL)
-		return cli_usage(cli, "\"%s\" is no KEY=VALUE, such as max-running=16", word);
+		return cli_usage(cli, "\"%s\" is not KEY=VALUE, such as max-running=16", word);
 	(void)snprintf(name, sizeof(name), "%.*s", (int)(equals - word), word);
 	return cli_policy(cli, strncmp(name, "--", 2) == 0 ? "?" : name, equals + 1, p);
 }

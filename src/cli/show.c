@@ -18,14 +18,14 @@
 #define TAIL_LINES 10 /* of stderr */
 
 static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_REST};
-static const struct js_opts opts = {"jobstack show",
-				    "ENTRY [OPTIONS]",
-				    "Shows one entry (its number or datapath) with all its attempts: when, where, how "
-				    "long, how it ended, what it used, where\n"
-				    "its output lies; and a line that reruns it by hand.",
-				    table,
-				    "  jobstack show -s mystack 17\n  jobstack show -s mystack '/data/day 1.nc'",
-				    0};
+static const struct js_opts opts = {
+	"jobstack show",
+	"ENTRY [OPTIONS]",
+	"Shows one entry (given by its number or datapath) with all its attempts: when, where, how long, how it ended, "
+	"what it\nused, where its output is; and a command line that reruns it by hand.",
+	table,
+	"  jobstack show -s mystack 17\n  jobstack show -s mystack '/data/day 1.nc'",
+	0};
 
 /* What is gathered before it is printed. */
 struct showing {
@@ -175,7 +175,7 @@ static void add_output(struct js_buf *out, const struct jobstack_item *i)
 		js_buf_printf(out, "%" PRId64 " bytes of stderr", n_err);
 		add_place(out, i->err_log, i->err_at);
 	} else if (i->log == NULL || i->log_at < 0)
-		js_buf_str(out, i->log_out == 0 ? "none was printed\n" : "none was kept\n");
+		js_buf_str(out, i->log_out == 0 ? "nothing was printed\n" : "not kept\n");
 	else {
 		js_buf_printf(out, "%" PRId64 " bytes of stdout, %" PRId64 " of stderr", n_out, n_err);
 		add_place(out, i->log, i->log_at);
@@ -194,7 +194,7 @@ static void add_tail(struct js_buf *out, const struct jobstack_item *i)
 		if (p[-1] == '\n' && p < end && ++lines == TAIL_LINES)
 			break;
 	add_line(out, "stderr");
-	js_buf_str(out, p > from ? "its last lines:\n" : "it ended with:\n");
+	js_buf_str(out, p > from ? "last lines:\n" : "all of it:\n");
 	for (; p < end; p += len + (p + len < end)) {
 		const char *newline = memchr(p, '\n', (size_t)(end - p));
 
@@ -269,10 +269,10 @@ static int add_item(void *ctx, const struct jobstack_item *i)
 		js_buf_printf(&s->head, "entry     %" PRIu64 "\ndatapath  ", i->entry);
 		view_safe(&s->head, i->datapath.data, i->datapath.len);
 		js_buf_printf(&s->head, "\nstate     %s",
-			      s->state == 0 ? "it just changed: look again" : view_state_word(s->state));
+			      s->state == 0 ? "it has just changed: run this again" : view_state_word(s->state));
 		if (s->to_entry > 0)
 			js_buf_printf(&s->head, " to %s as entry %" PRIu64,
-				      s->to_stack.len > 0 ? s->to_stack.data : "a stack that is gone", s->to_entry);
+				      s->to_stack.len > 0 ? s->to_stack.data : "a stack that was dropped", s->to_entry);
 		js_buf_char(&s->head, '\n');
 	}
 	if (i->attempt == 0)

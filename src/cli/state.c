@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define NOTE "note", "TEXT", "why, for whoever asks `jobstack status`"
+#define NOTE "note", "TEXT", "the reason, shown by `jobstack status`"
 
 static const struct js_opt stop_table[] = {CLI_OPTS_STACK, {'m', NOTE}, CLI_OPTS_REST};
 static const struct js_opt cancel_table[] = {CLI_OPTS_STACK_TYPED, {'m', NOTE}, CLI_OPTS_REST};
@@ -23,28 +23,28 @@ struct change {
 	enum jobstack_stack_state to;
 	const char *now, *already; /* in words */
 };
-static const struct change pausing = {
-	{"jobstack pause", "[OPTIONS]",
-	 "Pauses a stack: nothing is handed out any more; what runs goes on, and can be closed.", stop_table,
-	 "Workers that find nothing to do leave after their --idle-timeout.\n\n"
-	 "  jobstack pause -s mystack -m 'the file server is full'",
-	 0},
-	JOBSTACK_PAUSED,
-	"is paused now",
-	"was paused already"};
+static const struct change pausing = {{"jobstack pause", "[OPTIONS]",
+				       "Pauses a stack: no more entries start; running entries continue to their end.",
+				       stop_table,
+				       "Workers without work end after their --idle-timeout. Resume a cancelled stack "
+				       "before pausing it.\n\n  jobstack pause -s mystack -m 'the file server is full'",
+				       0},
+				      JOBSTACK_PAUSED,
+				      "is paused now",
+				      "was paused already"};
 static const struct change resuming = {{"jobstack resume", "[OPTIONS]",
-					"Goes on after a pause, or takes a cancel back.", go_table,
+					"Continues a stack after a pause, or undoes a cancel.", go_table,
 					"  jobstack resume -s mystack", 0},
 				       JOBSTACK_OPEN,
 				       "is open again",
 				       "was open already"};
 static const struct change cancelling = {
 	{"jobstack cancel", "-s NAME [OPTIONS]",
-	 "Gives up all of a stack that has not started: nothing is handed out or pushed any more, and its\n"
-	 "workers leave when what runs has ended.",
+	 "Gives up all entries of a stack that have not started: no more entries start or can be pushed, and its "
+	 "workers end\nwhen the running entries have ended.",
 	 cancel_table,
-	 "What was done stays. `jobstack resume` takes it back, `jobstack drop` removes the stack.\n\n"
-	 "  jobstack cancel -s mystack -m 'wrong list'",
+	 "Done entries stay done. `jobstack resume` undoes the cancel, `jobstack drop` removes the stack.\n\n  "
+	 "jobstack cancel -s mystack -m 'wrong list'",
 	 0},
 	JOBSTACK_CANCELLED,
 	"is cancelled now",
@@ -72,17 +72,20 @@ static int set_state(const struct change *c, int argc, char **argv)
 	const char *note = NULL;
 	const struct cli_take takes[] = {{'m', CLI_WORD(&note)}, CLI_TAKE_END};
 	struct cli cli;
-	int status = cli_parse(&cli, &c->opts, takes, argc, argv, "the stack is named with -s");
+	int status = cli_parse(&cli, &c->opts, takes, argc, argv, "name the stack with -s");
 
 	if (status != CLI_GO_ON)
 		return status;
 	if (c->to == JOBSTACK_CANCELLED && !cli.stack_typed)
-		return cli_usage(&cli, "the stack to cancel has to be named with -s");
+		return cli_usage(&cli, "name the stack to cancel with -s");
 	status = cli_connect(&cli, 10 * JS_SECOND_US);
 	if (status != 0)
 		return status;
-	if (insight_stack_read(cli.handle, cli.stack, &before, &cli.error) != 0 ||
-	    jobstack_set_state(cli.handle, cli.stack, c->to, note, &cli.error) != 0 ||
+	status = insight_stack_read(cli.handle, cli.stack, &before, &cli.error);
+	if (status == 0 && c->to == JOBSTACK_PAUSED && before.s.state == JOBSTACK_CANCELLED)
+		status = js_error_why(&cli.error, JOBSTACK_ECONFLICT, JOBSTACK_WHY_CANCELLED,
+				      "the stack \"%s\" is cancelled, so there is nothing to pause", cli.stack);
+	if (status != 0 || jobstack_set_state(cli.handle, cli.stack, c->to, note, &cli.error) != 0 ||
 	    insight_stack_read(cli.handle, cli.stack, &after, &cli.error) != 0)
 		status = cli_fail(&cli);
 	else

@@ -25,26 +25,23 @@ enum { EXIT_CODE = CLI_OWN, WHY };
 static const struct js_opt table[] = {
 	{'s', "stack", "NAME", "this stack in detail (default: $JOBSTACK_STACK, else all stacks)"},
 	{'w', "watch", "[SEC]",
-	 "again and again, every SEC seconds (default 2; -w5); on a terminal in\nplace, until q or Ctrl-C"},
-	{WHY, "why", NULL, "say in words why nothing, or not more, runs, and what to do about it"},
+	 "repeat every SEC seconds (default 2; -w5), on a terminal in place,\nuntil q or Ctrl-C"},
+	{WHY, "why", NULL, "explain why no more work is running, and what to do about it"},
 	{EXIT_CODE, "exit-code", NULL, "end with 1 if anything is dead or unfinished"},
 	CLI_OPTS_REST};
-static const struct js_opts opts = {"jobstack status",
-				    "[OPTIONS]",
-				    "Shows what is ready, running, done and dead, the rate and the end, and of one "
-				    "stack the live workers, what fails and\n"
-				    "what has run longest (`jobstack list -t running` shows all that runs).",
-				    table,
-				    "pushed = ready + waiting + held + running + done + dead + cancelled + moved + "
-				    "pruned. waiting: for a retry; held: by a\n"
-				    "push --atomic that has not ended; dead: has used up its attempts, see `jobstack "
-				    "list -t dead`; moved: by `requeue --to`;\n"
-				    "pruned: done, and their history is gone. The rate is that of the last minutes, "
-				    "and the end is told as exactly as it is\n"
-				    "known. Colours only on a terminal, and not with NO_COLOR in the environment.\n\n"
-				    "  jobstack status -s mystack -w5\n"
-				    "  jobstack status -s mystack --why",
-				    0};
+static const struct js_opts opts = {
+	"jobstack status",
+	"[OPTIONS]",
+	"Shows how many entries are ready, running, done and dead, the rate and the expected end; for one stack also "
+	"the live\nworkers, what fails, and what has run longest (`jobstack list -t running` lists all running "
+	"entries).",
+	table,
+	"pushed = ready + waiting + held + running + done + dead + cancelled + moved + pruned. waiting: for a retry; "
+	"held: by a\npush --atomic that has not ended; dead: has used up its attempts, see `jobstack list -t dead`; "
+	"moved: by `requeue --to`;\npruned: done, and removed from the history. The rate is that of the last minutes. "
+	"The end is an estimate: the more is\nknown, the narrower it is. Colours appear only on a terminal, and not if "
+	"NO_COLOR is set in the environment.\n\n  jobstack status -s mystack -w5\n  jobstack status -s mystack --why",
+	0};
 
 struct request {
 	int64_t every_us; /* 0: once */
@@ -97,7 +94,7 @@ static int show_once(struct cli *cli, const struct request *r, int terminal, int
 	if (status == 0 && out.len > 0)
 		(void)fwrite(out.data, 1, out.len, stdout);
 	if (status == 0 && l.n == 0 && terminal)
-		cli_say(cli, "there are no stacks yet: `jobstack push` makes one");
+		cli_say(cli, "there are no stacks yet: `jobstack push` creates one");
 	js_buf_free(&out);
 	insight_snapshot_free(&l);
 	return status;
@@ -131,7 +128,7 @@ static int watch_lines(struct cli *cli, const struct request *r)
 		if (away && !was_away)
 			cli_say(cli, "%s: still trying", cli->error.text);
 		if (was_away && status == 0)
-			cli_say(cli, "the database is there again");
+			cli_say(cli, "the database can be reached again");
 		if (away)
 			js_error_clear(&cli->error);
 		else if (status != 0 && cli_stop == 0)
@@ -245,7 +242,8 @@ static int take_every(struct cli *cli, void *every_us, int key, const char *arg)
 
 	(void)key;
 	if (*arg != '\0' && (js_num_duration(arg, &us) != 0 || us < JS_SECOND_US / 10))
-		return cli_usage(cli, "-w takes seconds of at least 0.1, with no blank before them, not \"%s\"", arg);
+		return cli_usage(cli, "-w takes a time of at least 0.1 s, without a space before it (-w5), not \"%s\"",
+				 arg);
 	*(int64_t *)every_us = us;
 	return 0;
 }
@@ -260,12 +258,12 @@ static int parse_status(struct cli *cli, struct request *r, int argc, char **arg
 	const char *word = status == CLI_GO_ON && cli->words_n > 0 ? cli->words[0] : NULL;
 
 	if (word != NULL && r->every_us > 0 && js_num_duration(word, &r->every_us) == 0)
-		return cli_usage(cli, "%s goes with -w in one word: -w%s", word, word);
+		return cli_usage(cli, "unexpected argument \"%s\": write -w%s without a space", word, word);
 	if (word != NULL)
-		return cli_usage(cli, "\"%s\" is one word too many: a stack is named with -s", word);
+		return cli_usage(cli, "unexpected argument \"%s\": name a stack with -s", word);
 	if (status == CLI_GO_ON && r->every_us > 0 && r->exit_code)
-		return cli_usage(cli, "--exit-code is about one look, and -w looks until it is stopped: `jobstack "
-				      "wait` waits for the end");
+		return cli_usage(cli,
+				 "--exit-code and -w can't be used together: to wait for the end use `jobstack wait`");
 	return status;
 }
 

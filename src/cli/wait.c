@@ -36,14 +36,14 @@ static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
 	{TIMEOUT, "timeout", "D", "wait no longer than D (90, 15m, 2h); ends with 124 then"},
 	CLI_OPTS_REST};
-static const struct js_opts opts = {"jobstack wait",
-				    "[OPTIONS]",
-				    "Waits until nothing of a stack is left to do, and nobody pushes to it. Ends with "
-				    "0 if all is done, 1 if something is\n"
-				    "dead or cancelled, 124 if that takes longer than --timeout.",
-				    table,
-				    "  jobstack wait -s mystack --timeout 12h && ./collect.sh",
-				    0};
+static const struct js_opts opts = {
+	"jobstack wait",
+	"[OPTIONS]",
+	"Waits until nothing in a stack is left to do, and no push to it is running. Ends with 0 if all entries are "
+	"done, 1 if\nany is dead or cancelled, 124 if that takes longer than --timeout.",
+	table,
+	"  jobstack wait -s mystack --timeout 12h && ./collect.sh",
+	0};
 
 struct waiting {
 	struct cli cli;
@@ -74,11 +74,12 @@ static int print_end(struct waiting *w, int status)
 			     insight_stack_left(s), s->cancelled > 0 ? ", the rest cancelled" : "");
 	(void)fflush(stdout);
 	if (w->timed_out)
-		cli_say(&w->cli, "the time is over: `jobstack status -s %s --why` says what it waits for",
+		cli_say(&w->cli, "the --timeout is over: `jobstack status -s %s --why` explains what is left",
 			w->cli.stack);
 	else if (s->dead > 0)
 		cli_say(&w->cli,
-			"`jobstack list -s %s -t dead` shows what is dead, `jobstack requeue -s %s` pushes it back",
+			"`jobstack list -s %s -t dead` lists dead entries, `jobstack requeue -s %s` puts them back in "
+			"the queue",
 			w->cli.stack, w->cli.stack);
 	return status;
 }
@@ -94,8 +95,8 @@ static void tell_alone(struct waiting *w)
 	if (now - w->alone_us < ALONE_US || w->told_alone)
 		return;
 	cli_progress_end(&w->progress);
-	cli_say(&w->cli, "%" PRIu64 " are ready, and there is no worker yet: `jobstack status -s %s --why` tells more",
-		s->ready, w->cli.stack);
+	cli_say(&w->cli, "%" PRIu64 " ready, but the stack has no worker: see `jobstack status -s %s --why`", s->ready,
+		w->cli.stack);
 	w->told_alone = 1;
 }
 
@@ -107,7 +108,7 @@ static void show_progress(struct waiting *w)
 	tell_alone(w);
 	if (s->state == JOBSTACK_PAUSED && !w->told_paused) {
 		cli_progress_end(&w->progress);
-		cli_say(&w->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` goes on", w->cli.stack,
+		cli_say(&w->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` continues it", w->cli.stack,
 			w->cli.stack);
 	}
 	w->told_paused = s->state == JOBSTACK_PAUSED;
@@ -206,7 +207,7 @@ int cli_wait_main(int argc, char **argv)
 	int64_t timeout = -1;
 	const struct cli_take takes[] = {{TIMEOUT, CLI_TIME(&timeout, 0, "a duration such as 90, 15m or 2h")},
 					 CLI_TAKE_END};
-	int status = cli_parse(&w.cli, &opts, takes, argc, argv, "a stack is named with -s");
+	int status = cli_parse(&w.cli, &opts, takes, argc, argv, "name a stack with -s");
 
 	if (status != CLI_GO_ON)
 		return status;

@@ -3,6 +3,7 @@
  * Why nothing, or not more, of a stack runs.  Promises: each reason is one that is seen, not guessed; each has its
  * remedy, where there is one; Slurm is asked only where it seems to be.
  */
+#include "cli/cli.h"
 #include "cli/why.h"
 
 #include "base/clock.h"
@@ -76,20 +77,18 @@ static int state_reasons(struct reasons *r)
 		js_buf_free(&note);
 	}
 	if (s->state == JOBSTACK_DROPPING)
-		add_reason(r, "dropping", "`jobstack drop -s %s --yes` goes on", "it is being dropped");
+		add_reason(r, "dropping", "`jobstack drop -s %s --yes` continues it", "it is being dropped");
 	else if (s->state == JOBSTACK_CANCELLED)
-		add_reason(r, "cancelled", "`jobstack resume -s %s` takes that back",
-			   "it is cancelled, with %" PRIu64 " that had not started%s", s->cancelled, why);
+		add_reason(r, "cancelled", "`jobstack resume -s %s` undoes the cancel",
+			   "it is cancelled: %" PRIu64 " %s had not started%s", CLI_ENTRIES(s->cancelled), why);
 	else if (s->state == JOBSTACK_PAUSED && s->max_failures > 0 && s->dead >= (uint64_t)s->max_failures)
 		add_reason(r, "max_failures",
-			   "`jobstack requeue -s %s` pushes the dead back, or `jobstack set -s %s max-failures=none`; "
-			   "then "
-			   "`jobstack resume -s %s`",
-			   "it is paused, since %" PRIu64 " %s dead and max-failures is %" PRId64 "%s", s->dead,
+			   "`jobstack requeue -s %s` requeues the dead entries, or `jobstack set -s %s "
+			   "max-failures=none`; then `jobstack resume -s %s`",
+			   "it is paused, because %" PRIu64 " %s dead and max-failures is %" PRId64 "%s", s->dead,
 			   view_are(s->dead), s->max_failures, why);
 	else if (s->state == JOBSTACK_PAUSED)
-		add_reason(r, "paused", "whoever may use this database can go on with `jobstack resume -s %s`",
-			   "it is paused%s", why);
+		add_reason(r, "paused", "`jobstack resume -s %s` continues it", "it is paused%s", why);
 	return s->state != JOBSTACK_OPEN;
 }
 
@@ -102,25 +101,24 @@ static void line_reasons(struct reasons *r)
 		add_reason(r, "held", NULL, "%" PRIu64 " %s held until the push --atomic is complete", s->held,
 			   view_are(s->held));
 	else if (s->held > 0)
-		add_reason(r, "held", "push them again with --unique, which first removes the entries of a dead push",
-			   "%" PRIu64
-			   " %s held by a push --atomic that has not ended, and of which there is no sign of life",
-			   s->held, view_are(s->held));
+		add_reason(r, "held",
+			   "push them again with --unique, which first removes what the interrupted push left",
+			   "%" PRIu64 " %s held by a push --atomic that was interrupted", s->held, view_are(s->held));
 	if (s->waiting > 0 && s->next_due_us > 0)
-		add_reason(r, "waiting", NULL, "%" PRIu64 " wait%s after a failure, the next until %s (for %s)",
-			   s->waiting, s->waiting == 1 ? "s" : "",
-			   view_second(js_clock_wall_us() + s->next_due_us).text, view_duration(s->next_due_us).text);
+		add_reason(r, "waiting", NULL, "%" PRIu64 " %s waiting for a retry, the next until %s (for %s)",
+			   s->waiting, view_are(s->waiting), view_second(js_clock_wall_us() + s->next_due_us).text,
+			   view_duration(s->next_due_us).text);
 	else if (s->waiting > 0)
-		add_reason(r, "waiting", s->workers > 0 ? NULL : "a worker does that",
-			   "%" PRIu64 " waited after a failure, and %s due", s->waiting, view_are(s->waiting));
+		add_reason(r, "waiting", s->workers > 0 ? NULL : "a worker must run to start them",
+			   "%" PRIu64 " %s due for a retry", s->waiting, view_are(s->waiting));
 	if (s->ready > 0)
 		return;
 	if (s->running > 0)
-		add_reason(r, "last", NULL, "nothing else is in line: the last %" PRIu64 " %s running", s->running,
+		add_reason(r, "last", NULL, "nothing else is queued: the last %" PRIu64 " %s running", s->running,
 			   view_are(s->running));
 	else if (s->waiting + s->held == 0)
 		add_reason(r, s->dead > 0 ? "only_dead" : "finished", NULL,
-			   "nothing is in line: %" PRIu64 " of %" PRIu64 " are done", s->done, s->pushed);
+			   "nothing is queued: %" PRIu64 " of %" PRIu64 " are done", s->done, s->pushed);
 }
 
 /* What is known of one of the workers without being proven. */
@@ -137,7 +135,7 @@ static void suspect_reason(struct reasons *r, const struct insight_snapshot *l)
 	view_safe(&text, insight_worker_place(&l->worker[i]), strlen(insight_worker_place(&l->worker[i])));
 	js_buf_str(&text, ": ");
 	view_safe(&text, l->worker[i].suspicion, strlen(l->worker[i].suspicion));
-	add_reason(r, "suspect", "`jobstack recover -s %s` tells more", "%s", text.data != NULL ? text.data : "");
+	add_reason(r, "suspect", "see `jobstack recover -s %s --dry-run`", "%s", text.data != NULL ? text.data : "");
 	js_buf_free(&text);
 }
 
@@ -147,36 +145,34 @@ static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 	uint64_t alive = s->workers - s->silent;
 
 	if (s->silent > 0)
-		add_reason(r, "silent", "`jobstack recover -s %s` takes back what they hold, if they are dead",
-			   "%" PRIu64 " of %" PRIu64 " worker%s %s shown no life for longer than the lease", s->silent,
-			   s->workers, view_plural(s->workers), s->silent == 1 ? "has" : "have");
+		add_reason(r, "silent", "`jobstack recover -s %s` requeues their entries if they are dead",
+			   "%" PRIu64 " of %" PRIu64 " worker%s %s sent no heartbeat for longer than the lease",
+			   s->silent, s->workers, view_plural(s->workers), s->silent == 1 ? "has" : "have");
 	suspect_reason(r, l);
 	if (s->ready == 0 || s->state != JOBSTACK_OPEN)
 		return;
 	if (s->max_running > 0 && s->running >= (uint64_t)s->max_running)
-		add_reason(r, "max_running", "`jobstack set -s %s max-running=N` changes that, none takes it away",
+		add_reason(r, "max_running",
+			   "`jobstack set -s %s max-running=N` changes the limit, max-running=none removes it",
 			   "%" PRIu64 " %s running, and max-running is %" PRId64, s->running, view_are(s->running),
 			   s->max_running);
 	else if (alive == 0 && r->jobs > 0)
 		add_reason(r, "no_workers", NULL,
-			   "%" PRIu64 " %s ready, and there is no%s worker yet, but Slurm has jobs for it", s->ready,
-			   view_are(s->ready), s->workers > 0 ? " other" : "");
+			   "%" PRIu64 " %s ready, and no%s worker is running yet, but Slurm has jobs for this stack",
+			   s->ready, view_are(s->ready), s->workers > 0 ? " other" : "");
 	else if (alive == 0)
-		add_reason(
-			r, "no_workers",
-			"`jobstack-worker -s %s -- COMMAND {}` is one, and `sbatch` or `jobstack submit -s %s` start "
-			"many",
-			"%" PRIu64 " %s ready, and there is no%s worker", s->ready, view_are(s->ready),
-			s->workers > 0 ? " other" : "");
+		add_reason(r, "no_workers",
+			   "start one with `jobstack-worker -s %s -- COMMAND {}`, or many with `jobstack submit -s %s`",
+			   "%" PRIu64 " %s ready, and no%s worker is running", s->ready, view_are(s->ready),
+			   s->workers > 0 ? " other" : "");
 	else if (s->busy >= s->slots)
 		add_reason(r, "busy", "start more workers, or workers with more --slots",
 			   "all %" PRIu64 " slot%s of %" PRIu64 " worker%s %s busy", s->slots, view_plural(s->slots),
 			   s->workers, view_plural(s->workers), view_are(s->slots));
 	else
 		add_reason(r, "idle_slots", NULL,
-			   "%" PRIu64 " of %" PRIu64
-			   " slots are free: their workers are about to take something, or to "
-			   "leave (by a signal, or since the wall time is near)",
+			   "%" PRIu64 " of %" PRIu64 " slots are free: their workers are about to start entries or to "
+			   "end (after a signal, or because the wall time is near)",
 			   s->slots - s->busy, s->slots);
 }
 
@@ -216,14 +212,14 @@ static void slurm_reasons(struct reasons *r, json_t *o)
 
 	if (r->slurm.code != 0) {
 		if (r->slurm.code != JOBSTACK_EMISSING) /* without the module there is nothing to tell */
-			add_reason(r, "slurm_silent", NULL, "Slurm could not be asked: %s", r->slurm.text);
+			add_reason(r, "slurm_silent", NULL, "can't query Slurm: %s", r->slurm.text);
 		return;
 	}
 	for (size_t i = 0; i < r->jobs && i < JOBS; i++)
 		if (r->job[i].pending || r->s->workers == 0)
 			job_reason(r, &r->job[i]);
 	if (more > 0)
-		add_reason(r, "slurm_more", NULL, "and %" PRIu64 " more Slurm jobs of it: squeue --me", more);
+		add_reason(r, "slurm_more", NULL, "%" PRIu64 " more Slurm jobs of this stack: see squeue --me", more);
 	if (o != NULL)
 		r->bad |= VIEW_SET(o, KEY_COUNT("slurm_jobs", r->jobs));
 }
@@ -236,16 +232,17 @@ static void collect_reasons(struct reasons *r, const struct insight_snapshot *l,
 	if (slurm)
 		ask_slurm(r);
 	if (s->pushers > 0)
-		add_reason(r, "pushing", NULL, "somebody is still pushing: more will come");
+		add_reason(r, "pushing", NULL, "a push is still running: more entries will come");
 	if (!closed)
 		line_reasons(r);
 	else if (s->running > 0)
-		add_reason(r, "running", NULL, "what has started goes on: %" PRIu64 " %s running", s->running,
+		add_reason(r, "running", NULL, "entries that have started continue: %" PRIu64 " %s running", s->running,
 			   view_are(s->running));
 	worker_reasons(r, l);
 	if (s->dead > 0)
 		add_reason(r, "dead",
-			   "`jobstack list -s %s -t dead` shows them, `jobstack requeue -s %s` pushes them back",
+			   "`jobstack list -s %s -t dead` lists them, `jobstack requeue -s %s` puts them back in the "
+			   "queue",
 			   "%" PRIu64 " %s dead", s->dead, view_are(s->dead));
 	if (slurm)
 		slurm_reasons(r, o);

@@ -13,13 +13,13 @@ like 'the controller' "$(row controller .)" '^ok: the controller of cluster "lab
 like 'arrays' "$(row arrays .)" '^ok: MaxArraySize=20001, MaxJobCount=50000$'
 like 'KillWait' "$(row KillWait .)" '^warn: 5 sec$'
 like 'processes' "$(row processes .)" '^warn: ProctrackType=proctrack/linuxproc$'
-like 'the partition' "$(row partition .)" '^ok: p is up, jobs run for infinite at most, nodes [0-9/]+ \(busy'
-like 'an address of this host alone' "$(row name .)" '^warn: 127.0.0.1 is 127.0.0.1, this host alone'
+like 'the partition' "$(row partition .)" '^ok: p is up, time limit infinite, nodes [0-9/]+ \(busy'
+like 'an address of this host alone' "$(row name .)" '^warn: 127.0.0.1 is 127.0.0.1, which only this host can reach'
 like 'from a node: the place' "$(row place '^n[1-4]$')" '^ok: in Slurm job [0-9]+ on node n[1-4], partition p$'
 like '... the connection' "$(row connection '^n[1-4]$')" '^ok: .*@127.0.0.1:'
 like '... the worker' "$(row worker '^n[1-4]$')" '^ok: '
 like 'as text it says where' "$(timeout 300 jobstack doctor --srun=--partition=p)" 'ok   connection    n[1-4]: '
 timeout 300 jobstack doctor --json --srun=--partition=nowhere >out
 is 'srun refuses: status 1' "$?" 1
-like '... in its words' "$(row srun .)" '^FAIL: nothing came from a compute node: .*invalid partition'
+like '... in its words' "$(row srun .)" '^FAIL: no answer from a compute node: .*invalid partition'
 finish

@@ -31,7 +31,7 @@ check '--workers 0' says 2 '--workers takes a whole number from 1 to 1000000, no
 check '--array is ours' says 2 "sbatch's --array can't be used" submit -s wide --workers 3 --array=1-9 -- true
 check '... in --sbatch too' says 2 "sbatch's --array can't be used" submit -s wide --workers 3 --sbatch='-a 1-9' -- true
 check 'more slots than CPUs' says 2 'contradict each other' submit -s wide --workers 3 --slots 4 --cpus-per-task=2 -- true
-check 'a value by itself' says 2 '"2:00:00" is one word too many: sbatch.s options are written --OPT=VALUE' submit -s wide --workers 3 --time 2:00:00 -- true
+check 'a value by itself' says 2 'unexpected argument "2:00:00": write sbatch.s options as --OPT=VALUE' submit -s wide --workers 3 --time 2:00:00 -- true
 check "one of sbatch's short options" says 2 'there is no option -p: .*--partition=NAME' submit -s wide --workers 3 -p p -- true
 check 'an open quote' says 2 'a quote is open' submit -s wide --workers 3 --sbatch="--comment='x" -- true
 check '--notify without an address' says 2 '--notify takes an address' submit -s wide --workers 3 --notify= -- true
@@ -97,8 +97,8 @@ mkdir greets && printf '#!/bin/sh\necho "Welcome to 3 nodes"\necho\necho $ANSWER
 greets() { env PATH="$here/greets:$PATH" ANSWER="$1" timeout 300 jobstack submit -s refused --workers 1 --parsable -- true; }
 check "a site's greeting before the number" prints 0 77 greets '77;here'
 check '... is shown' grep -qx 'Welcome to 3 nodes' said
-check 'no number' says 2 'told no job.s number: `squeue --me` tells' greets Bye
-check 'in a later round: the end is told' says 2 'round 1: it ends here, as sbatch did not take another round: .* with 1 left' \
+check 'no number' says 2 'printed no job number: `squeue --me` shows' greets Bye
+check 'in a later round: the end is told' says 2 'round 1: no further rounds, because sbatch rejected another round: .* with 1 left' \
 	env PATH="$here/greets:$PATH" timeout 300 jobstack submit --chain=1,0,0,0,0,999999 -s refused --workers 1 --until-done --notify refused@example.org -- true
 check '... and mailed' grep -qx 'To: refused@example.org' mail
 jobstack push -q -s again /x >/dev/null
@@ -123,13 +123,13 @@ check '--notify alone' submit -s once --workers 1 --notify me@example.org -q -- 
 check 'all of them end' wait_for 90 idle
 is '--until-done: two are done, one is dead' "$(ledger rounds)" '2 1 0 0 0 0'
 is '... in three jobs' "$(sql "SELECT COUNT(DISTINCT slurm_job) FROM worker JOIN stack USING(stack_id) WHERE name='rounds'")" 3
-check '... the end is told' said rounds 'round 3: nothing is left but the dead: 2 done, 1 dead'
+check '... the end is told' said rounds 'round 3: only dead entries are left: 2 done, 1 dead'
 check '... and mailed' grep -qx 'Subject: jobstack rounds: 2 done, 1 dead, 0 left' mail
 check '... to whom it was asked for' grep -qx 'To: me@example.org' mail
-check '... with what is known of the stack' grep -q '^nothing is left but the dead' mail
-check 'nothing closed in two rounds: the end' said idle 'round 2: it ends here: in 2 rounds nothing was closed, and 1 are left'
+check '... with what is known of the stack' grep -q '^only dead entries are left' mail
+check 'nothing closed in two rounds: the end' said idle 'round 2: no further rounds, because no entry ended in 2 rounds, and 1 are left'
 check '... mailed by Slurm, as sendmail did not take it' grep -q 'jobstack idle: 0 done, 0 dead, 1 left Ended' slurm-mail
-check 'scancel: the end' said cancelled 'round 1: it ends here, as the last jobs were cancelled'
+check 'scancel: the end' said cancelled 'round 1: no further rounds, because the last jobs were cancelled'
 check '--notify alone: the mail' grep -qx 'Subject: jobstack once: 1 done, 0 dead, 0 left' mail
 
 # ---- and by the time that it is judged the controller may have forgotten the jobs
@@ -137,7 +137,7 @@ jobstack push -q -s accounts /x >/dev/null
 mkdir accounts
 printf '#!/bin/sh\necho "$@" >asked\necho "CANCELLED by 1000"\necho COMPLETED\n' >accounts/sacct
 chmod +x accounts/sacct
-check 'scancel by the accounts: the end' says 1 'it ends here, as the last jobs were cancelled' \
+check 'scancel by the accounts: the end' says 1 'no further rounds, because the last jobs were cancelled' \
 	env PATH="$here/accounts:$PATH" timeout 300 jobstack submit --chain=1,0,0,0,0,999998:999999 -s accounts --workers 1 --until-done -- true
 check '... they were asked for' grep -q -- '--jobs=999998,999999$' asked
 check 'a wait for others hides no round that closed nothing' says 1 'in 2 rounds nothing was closed' submit --chain=2,0,0,1,1,1 -s accounts --workers 1 --until-done -- true

@@ -11,7 +11,7 @@ job() { sbatch --parsable --output=/dev/null "$@" --wrap 'sleep 1'; }
 whys() { jobstack status --why --json -s mine | python3 -c 'import json, sys
 for w in json.load(sys.stdin)["why"]: print(w["why"], w["text"])'; }
 
-is 'nothing of it is in Slurm' "$(whys)" 'no_workers 3 are ready, and there is no worker'
+is 'nothing of it is in Slurm' "$(whys)" 'no_workers 3 are ready, and no worker is running'
 held=$(job --hold --job-name=jobstack-mine)
 later=$(job --begin=now+1hour --job-name=other --comment=jobstack:mine)
 array=$(job --hold --array=1-40%5 --job-name=jobstack-mine)
@@ -22,9 +22,9 @@ like 'one for later, known by its comment, and when' "$text" "its Slurm job $lat
 like 'an array is one line' "$text" "its Slurm job ${array}_\\[1-40%5\\] in .* is PENDING: JobHeldUser"
 is '... and no other stack is meant' "$(grep -c slurm_ <<<"$text")" 3
 like 'in words' "$(jobstack status --why -s mine)" $'\nmine: its Slurm job '
-like 'with jobs on their way no worker is asked for' "$text" 'no_workers 3 are ready, and there is no worker yet, but Slurm has jobs for it'
+like 'with jobs on their way no worker is asked for' "$text" 'no_workers 3 are ready, and no worker is running yet, but Slurm has jobs for this stack'
 running=$(sbatch --parsable --output=/dev/null --job-name=jobstack-mine --wrap 'sleep 600')
 check 'one that runs, but no worker yet' wait_for 60 sh -c "jobstack status --why -s mine | grep -q 'its Slurm job $running is RUNNING'"
-is 'without Slurm that is left out' "$(SLURM_CONF=/nonexistent whys)" 'no_workers 3 are ready, and there is no worker'
+is 'without Slurm that is left out' "$(SLURM_CONF=/nonexistent whys)" 'no_workers 3 are ready, and no worker is running'
 scancel "$held" "$later" "$array" "$running"
 finish

@@ -19,19 +19,19 @@ for c in pop close renew status list show logs requeue pause resume run; do
 	check "$c --nosuch" says 2 "jobstack $c: there is no option --nosuch" jobstack $c --nosuch
 	like "$c --help" "$(jobstack $c --help)" "^usage: jobstack $c "
 done
-check 'pop: a word too many' says 2 'one word too many' jobstack pop x
+check 'pop: a word too many' says 2 'unexpected argument' jobstack pop x
 check 'pop: a format that is none' says 2 'shell, json or path0' jobstack pop --format xml
 check 'pop: a lease that is none' says 2 'at least 1 s' jobstack pop --lease 0
 check 'pop: no such stack' says 2 'there is no stack "nosuch"' jobstack pop -s nosuch
-check 'close: no entry' says 2 'which entry' jobstack close
+check 'close: no entry' says 2 'name an entry' jobstack close
 check 'close: an exit code that is none' says 2 'from 0 to 255' jobstack close 1 --exit 256
 check 'close: an attempt that is none' says 2 'from 1 on' jobstack close 1 --attempt 0
-check 'list: a state that is none' says 2 '"odd" is no state' jobstack list -t ready,odd
-check 'list: an empty state' says 2 'is no state' jobstack list -t ''
+check 'list: a state that is none' says 2 '"odd" is not a state' jobstack list -t ready,odd
+check 'list: an empty state' says 2 'is not a state' jobstack list -t ''
 check 'list: a field that is none' says 2 'unknown field "odd"' jobstack list -o entry,odd
-check 'list: a comma too many' says 2 '"" is no state' jobstack list -t ready,
-check 'an empty option file' says 2 '--defaults-file takes a FILE, not an empty text' jobstack list --defaults-file ''
-check 'push: a file of names that is not there' says 2 '--arg-file "nosuch" can.t be read: No such file' jobstack push -a nosuch
+check 'list: a comma too many' says 2 '"" is not a state' jobstack list -t ready,
+check 'an empty option file' says 2 '--defaults-file needs a FILE, but got an empty string' jobstack list --defaults-file ''
+check 'push: a file of names that is not there' says 2 'can.t read --arg-file "nosuch": No such file' jobstack push -a nosuch
 check 'push: two mistakes are one message' prints 2 '' jobstack push --priority x --help
 check '...' test "$(wc -l <said)" -eq 1
 for option in output error creates chdir log-dir replace defaults-file; do
@@ -39,27 +39,27 @@ for option in output error creates chdir log-dir replace defaults-file; do
 done
 check 'a command that is none' says 2 'there is no command "\\x1b\[31m": see --help' jobstack $'\e[31m'
 for w in --help --version 'list --help'; do
-	check "a full disk: $w" says 70 '^jobstack[a-z ]*: the output could not be written: [^:]*$' sh -c "jobstack $w >/dev/full"
+	check "a full disk: $w" says 70 '^jobstack[a-z ]*: can.t write the output: [^:]*$' sh -c "jobstack $w >/dev/full"
 done
 check 'list: -n 0' says 2 'from 1 on' jobstack list -n 0
-check 'status: a word too many' says 2 'one word too many' jobstack status x
+check 'status: a word too many' says 2 'unexpected argument' jobstack status x
 check 'status: -w x' says 2 'at least 0.1' jobstack status -wx
-check 'show: which?' says 2 'which entry' jobstack show
-check 'logs: both of one' says 2 'exclude' jobstack logs 1 --stdout --stderr
-check 'requeue: not what runs' says 2 'a running entry is not requeued.*-t lost' jobstack requeue -t running
+check 'show: which?' says 2 'name an entry' jobstack show
+check 'logs: both of one' says 2 'can.t be used together' jobstack logs 1 --stdout --stderr
+check 'requeue: not what runs' says 2 'running entries can.t be requeued.*-t lost' jobstack requeue -t running
 check 'requeue: not what is in line' says 2 'only dead, lost, failed and done' jobstack requeue -t ready
 check 'run: no command' says 2 'no command' jobstack run
 check 'status: no stacks yet' says 0 'no stacks yet' jobstack status
 check 'a database that is not there' says 69 "can't be reached" jobstack status --defaults-file <(printf '[client]\nhost=127.0.0.1\nport=1\nuser=u\n')
 check 'list: all, and others' says 1 'no entry of the stack' sh -c 'jobstack push -q -s p0 /1 >/dev/null; jobstack list -s p0 -t dead,all 999999 2>/dev/null && exit 9; jobstack list -s p0 -t dead,all --match "/2*"'
 for c in 'export --format csv' 'pop --format shell' 'pop --format path0'; do
-	check "$c --json" says 2 'contradict each other' jobstack $c --json
+	check "$c --json" says 2 'can.t be used together' jobstack $c --json
 done
 for w in '/nosuch/*.nc' 'nosuch?.nc'; do
 	check "push: $w, which the shell leaves as it is" says 1 'matches no file, so nothing was pushed' jobstack push -s pattern /0 "$w"
 done
 check '... nothing was' says 2 'there is no stack' jobstack status -s pattern
-check 'push: --lifo to a stack that is there' says 0 '--lifo is for a new stack: "p0" had 1 entries already' jobstack push -s p0 --lifo /2
+check 'push: --lifo to a stack that is there' says 0 '--lifo has no effect: the stack "p0" already had 1 entry' jobstack push -s p0 --lifo /2
 touch 'a*b'
 is '... but a file that is there, a URL, and from a stream any name' \
 	"$(jobstack push -s pattern 'a*b' 'http://x/y?z'; echo 'nosuch*' | jobstack push -s pattern)" $'2 pushed\n1 pushed'
@@ -92,8 +92,8 @@ answers() {
 }
 check 'cruel values' answers
 
-check 'no command, but near one' says 2 'no command "stauts" .is .jobstack status. meant' jobstack stauts
-check 'no command, but what others call it' says 2 'is .jobstack drop. meant' jobstack rm
+check 'no command, but near one' says 2 'no command "stauts" .did you mean .jobstack status.' jobstack stauts
+check 'no command, but what others call it' says 2 'did you mean .jobstack drop.' jobstack rm
 check 'a command that may mean two things' says 2 'no command "kill": .*scancel.*jobstack cancel -s NAME. gives up all' jobstack kill
 jobstack push -q -s one /x
 jobstack push -q -s two /x
@@ -114,7 +114,7 @@ like '-h' "$(jobstack wait -h)" '^usage: jobstack wait '
 check 'no option, but near one' says 2 'no option --unqiue .did you mean --unique' jobstack push --unqiue /x
 check 'an option that is short for several' says 2 'the option --max is ambiguous' jobstack push --max 3 /x
 check 'an option of others' says 2 'no option -j .did you mean --slots' jobstack run -j 4 -- true
-check 'status: -w and its seconds apart' says 2 'in one word: -w5' jobstack status -w 5
+check 'status: -w and its seconds apart' says 2 'write -w5 without a space' jobstack status -w 5
 
 # ---- pop and close
 push a --retry-delay 1h /1 /2 /3 /4 /5
@@ -139,7 +139,7 @@ check 'never popped, by attempt' says 2 'never popped' jobstack close -s a 5 --a
 check 'an attempt that never was' says 2 'never popped' jobstack close -s a 1 --attempt 9
 check 'no such entry' says 2 'there is no entry' jobstack close -s a 99
 check 'no such datapath' says 2 'there is no entry "/99"' jobstack close -s a /99
-check 'in nobody'"'"'s hands' says 1 'in nobody.s hands' jobstack close -s a 1
+check 'in nobody'"'"'s hands' says 1 'is not claimed' jobstack close -s a 1
 push n 3 /x /y && check 'a number is a number first' prints 0 3 jobstack list -s n 3 -o entry
 is '... but a datapath if there is no such entry' "$(push n 17 && jobstack list -s n 17 -o entry,datapath)" $'4\t17'
 push close --max-attempts 1 /1 /2
@@ -158,10 +158,10 @@ check 'with the stack named, too' says 1 'already closed' jobstack close -s zomb
 unset JOBSTACK_STACK JOBSTACK_ENTRY JOBSTACK_ATTEMPT JOBSTACK_DATAPATH JOBSTACK_WORKER
 
 # nothing to pop: why
-check 'nothing is ready: waiting' says 1 'nothing is ready: 1 wait for a retry' sh -c 'jobstack pop -s a >/dev/null 2>&1; jobstack pop -s a'
+check 'nothing is ready: waiting' says 1 'nothing is ready: 1 waiting for a retry' sh -c 'jobstack pop -s a >/dev/null 2>&1; jobstack pop -s a'
 push fin /1
 jobstack pop -q -s fin >/dev/null
-check '... running' says 1 'the last 1 are running' jobstack pop -s fin
+check '... running' says 1 'the last 1 running' jobstack pop -s fin
 jobstack close -s fin 1
 check '... finished' says 1 'is finished: 1 done, 0 dead' jobstack pop -s fin
 check '... with nothing on standard output' prints 1 '' jobstack pop -s fin
@@ -169,8 +169,8 @@ check '... and nothing said with -q' says 1 '^$' jobstack pop -q -s fin
 
 # what can't be told is handed back
 push out /1
-check 'a full disk' says 70 'No space left on device: entry 1 was handed back' sh -c 'jobstack pop -s out >/dev/full'
-check 'a closed pipe' says 70 'Broken pipe: entry 1 was handed back' python3 -c '
+check 'a full disk' says 70 'No space left on device: entry 1 was returned to the queue' sh -c 'jobstack pop -s out >/dev/full'
+check 'a closed pipe' says 70 'Broken pipe: entry 1 was returned to the queue' python3 -c '
 import os, subprocess, sys
 r, w = os.pipe(); os.close(r)
 sys.exit(subprocess.run(["jobstack", "pop", "-s", "out"], stdout=w).returncode)'
@@ -184,20 +184,20 @@ jobstack pop -q -s lease --lease 5m >/dev/null
 check 'renew' jobstack renew -s lease 2 --lease 2h
 is '... makes it longer' "$(sql "SELECT MAX(lease_us) DIV 3600000000 FROM worker JOIN stack USING(stack_id) WHERE name='lease'")" 2
 check 'what was never popped' says 2 'never popped' jobstack renew -s n 1 --attempt 1
-check 'a lease that is over: taken back, after two looks' wait_for 20 sh -c 'jobstack requeue -s lease 2>/dev/null | grep -q "1 taken back"'
+check 'a lease that is over: taken back, after two looks' wait_for 20 sh -c 'jobstack requeue -s lease 2>/dev/null | grep -q "1 recovered"'
 is '... and nobody else' "$(ledger lease)" '0 0 1 0 0 1'
 check 'its close comes too late' says 1 'is gone' jobstack close -s lease 1 --attempt 1
 check 'its renewal, too' says 1 'closed already|is gone' jobstack renew -s lease 1 --attempt 1
 is '... the loss is on record' "$(jobstack list -s lease -t lost -o entry,state,outcome,attempt)" $'1\tlost\tlost\t1'
 is '... and it is popped again' "$(jobstack pop -s lease --json | json entry attempt)" $'1\t2'
-check 'one within its lease is no suspect' prints 0 'nothing to take back: no worker is suspect' jobstack recover -s lease
+check 'one within its lease is no suspect' prints 0 'nothing to recover: no worker looks dead' jobstack recover -s lease
 check 'audit of leases' audit lease
 
 # ---- paused
 push pause /1
 is 'pause says what it did' "$(jobstack pause -s pause)" 'the stack "pause" is paused now: 1 ready, 0 waiting, 0 running'
 like '... again' "$(jobstack pause -s pause)" 'was paused already'
-check '... nothing is handed out' says 1 'is paused: .jobstack resume -s pause' jobstack pop -s pause
+check '... nothing is handed out' says 1 'is paused; .jobstack resume -s pause' jobstack pop -s pause
 is '... status tells' "$(jobstack status -s pause --json | json state)" paused
 is 'resume' "$(jobstack resume -s pause --json)" '{"stack":"pause","state":"open","changed":true}'
 check '... goes on' jobstack pop -s pause
@@ -310,7 +310,7 @@ is 'logs: both streams' "$(jobstack logs -s log 1 2>err) $(cat err)" "out of /it
 is 'logs: of an attempt' "$(jobstack logs -s log 1 --attempt 1 2>&1 >/dev/null)" 'err 1'
 is 'logs: only one' "$(jobstack logs -s log 1 --stdout 2>&1) $(jobstack logs -s log 1 --stderr)" "out of /it's err 2"
 is 'logs: by datapath' "$(jobstack logs -s log $'/a\nb' --stdout)" $'out of /a\nb'
-check 'logs: an attempt that never was' says 2 'had no attempt 7' jobstack logs -s log 1 --attempt 7
+check 'logs: an attempt that never was' says 2 'has no attempt 7' jobstack logs -s log 1 --attempt 7
 check 'logs: an entry that never was' says 2 'there is no entry' jobstack logs -s log 99
 check 'logs: one that has not run' says 1 'has not run yet' jobstack logs -s st 6
 check 'logs: nothing was kept' says 1 'was kept' jobstack logs -s st 1
@@ -335,25 +335,25 @@ like 'show: one that has not run' "$(jobstack show -s st 6)" $'state +ready\n\ni
 like 'show: one that runs' "$(jobstack show -s st /3)" $'state +running\n\nattempt 1: running\n  when .*, for .* now'
 check 'show: no such entry' says 2 'there is no entry' jobstack show -s log 99
 rm -rf w/jobstack-logs
-check 'logs: the file is gone: where it was' says 2 "is in [^ ]*/w/jobstack-logs/log/[^ ]*, written on .*No such file" jobstack logs -s log 1 --stdout
-check '... and the end of what the database has' says 1 "is in [^ ]*/w/jobstack-logs/log/[^ ]*, written on .*No such file.*from the database:.err 2" jobstack logs -s log 1
+check 'logs: the file is gone: where it was' says 2 "can.t read the output of attempt 2 in [^ ]*/w/jobstack-logs/log/[^ ]*, written on .*No such file" jobstack logs -s log 1 --stdout
+check '... and the end of what the database has' says 1 "can.t read the output of attempt 2 in [^ ]*/w/jobstack-logs/log/[^ ]*, written on .*No such file.*from the database:.err 2" jobstack logs -s log 1
 
 # ---- requeue
 numbered 1 400 | jobstack push -q -s re --max-attempts 1 >/dev/null
 worker -s re -- sh -c 'test "$JOBSTACK_ENTRY" = 1'
 is 'many are dead' "$(ledger re)" '1 399 0 0 0 0'
-check 'a dry run' prints 0 '399 would be requeued, 0 would be taken back from dead workers' jobstack requeue -s re --dry-run
+check 'a dry run' prints 0 '399 would be requeued, 0 would be recovered from dead workers' jobstack requeue -s re --dry-run
 is '... changes nothing' "$(ledger re)" '1 399 0 0 0 0'
-check 'a named one' prints 0 '1 requeued, 0 taken back from dead workers' jobstack requeue -s re 400
+check 'a named one' prints 0 '1 requeued, 0 recovered from dead workers' jobstack requeue -s re 400
 for i in 1 2 3; do jobstack requeue -s re --json >re.$i 2>&1 & done
 wait
 is 'three at once' "$(ledger re)" '1 0 399 0 0 0'
 check 'audit' audit re
-check 'nothing is left to requeue' prints 1 '0 requeued, 0 taken back from dead workers' jobstack requeue -s re
-like '... what to do is said' "$(cat said)" 'in these states: .jobstack status -s re. shows'
-check 'a state for an entry' says 2 'no entry "dead" in the stack "re": .jobstack list -s re -t all. .*-t, not a word' jobstack requeue -s re dead
-check 'a stack for an entry' says 2 'no stack "default": name one with -s' jobstack show re
-check 'in line already: refused' prints 1 '0 requeued, 0 taken back from dead workers (1 refused: running, in line already, or in another state)' \
+check 'nothing is left to requeue' prints 1 '0 requeued, 0 recovered from dead workers' jobstack requeue -s re
+like '... what to do is said' "$(cat said)" 'in these states: .see .jobstack status -s re.'
+check 'a state for an entry' says 2 'no entry "dead" in the stack "re": .jobstack list -s re -t all. .*with -t' jobstack requeue -s re dead
+check 'a stack for an entry' says 2 'no stack "default": name a stack with -s' jobstack show re
+check 'in line already: refused' prints 1 '0 requeued, 0 recovered from dead workers (1 refused: running, already queued, or in another state)' \
 	jobstack requeue -s re 400
 check 'named ones that are not there' says 2 'there is no entry "nosuch"' jobstack requeue -s re nosuch 1
 is '... the others are requeued' "$(ledger re)" '0 0 400 0 0 0'
@@ -362,7 +362,7 @@ is 'all are done now' "$(ledger re)" '400 0 0 0 0 0'
 check 'done ones' prints 0 '{"stack":"re","requeued":400,"taken_back":0,"refused":0,"missing":0,"dry_run":false}' jobstack requeue -s re -t 'done' --json
 is '... their history is kept' "$(jobstack show -s re 2 --json | python3 -c 'import json, sys; print([a["outcome"] for a in json.load(sys.stdin)["attempts"]])')" "['failed', 'done']"
 jobstack pop -q -s re >/dev/null
-check 'a running one is refused' prints 1 '0 requeued, 0 taken back from dead workers (1 refused: running, in line already, or in another state)' jobstack requeue -s re 1
+check 'a running one is refused' prints 1 '0 requeued, 0 recovered from dead workers (1 refused: running, already queued, or in another state)' jobstack requeue -s re 1
 check 'audit again' audit re
 check 'no such stack' says 2 'there is no stack' jobstack requeue -s nosuch
 
@@ -378,11 +378,11 @@ chmod +x cmd
 like 'run' "$(timeout 300 jobstack run --slots 2 -- ./cmd <names 2>err)" '^20 done, 0 dead, 0 left in '
 stack=$(sed -n 's/.*run: stack "\(run-[0-9a-f]*\)".*/\1/p' err)
 is '... says its stack' "$(ledger "$stack")" '20 0 0 0 0 0'
-like '... and where the output lies' "$(cat err)" "output in jobstack-logs/$stack"
+like '... and where the output lies' "$(cat err)" "output is in jobstack-logs/$stack"
 is '... indeed' "$(cat "jobstack-logs/$stack"/*.log | grep -c '^did /d/')" 20
 numbered 1 30 >names
 like 'again, with more names: only those' "$(timeout 300 jobstack run --slots 2 -- ./cmd <names 2>err)" '^10 done, 0 dead, 0 left in '
-like '... the others are counted' "$(cat err)" "20 were done before; .jobstack requeue -s $stack -t done. runs them again"
+like '... the others are counted' "$(cat err)" "20 of these names were done before; .jobstack requeue -s $stack -t done. runs them again"
 check 'nothing new' timeout 300 jobstack run -q --slots 2 -- ./cmd <names
 check 'empty input: what there is' timeout 300 jobstack run -q -- ./cmd </dev/null
 check 'empty input and no stack' says 1 'nothing to do' jobstack run -- ./cmd other </dev/null

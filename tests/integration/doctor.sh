@@ -22,31 +22,31 @@ told() {
 nothing_wrong() { [[ -z $(jq -r 'select(.level=="FAIL" and .check!="controller")|.text' out) ]] || { cat out && return 1; }; }
 
 doctor
-check 'no schema yet' told FAIL schema 'there is none yet in `doctor`' 'jobstack init$'
+check 'no schema yet' told FAIL schema 'no schema yet in `doctor`' 'jobstack init$'
 jobstack init -q
 doctor
 check 'nothing is wrong' nothing_wrong
 check 'the option file' told ok 'option file' ', mode 600'
 check 'the connection' told ok connection '@127\.0\.0\.1:[0-9]+/doctor, .* after [0-9]+ ms'
-check 'the rights' told ok rights 'has what is needed in `doctor`'
+check 'the rights' told ok rights 'has all rights that are needed in `doctor`'
 check 'the schema' told ok schema 'version [0-9]'
 check 'the worker' told ok worker '/jobstack-worker: version '
-check 'the clock' told ok clock 'of this host'
+check 'the clock' told ok clock "the server.s clock and this host.s agree"
 check 'the disk, as it is local' told ok disk 'MB are free'
 check 'commits' told ok durability 'each commit is flushed'
-check 'the place to write' told ok logs "can be kept in $PWD"
+check 'the place to write' told ok logs "can be written in $PWD"
 check '... is as it was' test -z "$(find . -name '.jobstack-doctor-*')"
 check 'a Slurm that does not answer' told FAIL controller 'SLURM_CONF, .*none.conf: No such file'
 is '... which is a status of 1' "$(timeout 300 jobstack doctor -q >/dev/null; echo $?)" 1
 is 'without Slurm: 0' "$(PATH=$(dirname "$(command -v jobstack)") jobstack doctor | sed -n 's/^ok *Slurm *//p'; echo "${PIPESTATUS[0]}")" \
-	'none on this host: `jobstack run` and jobstack-worker work without
+	'not on this host: `jobstack run` and jobstack-worker work without Slurm
 0'
 like 'as text' "$(timeout 300 jobstack doctor)" $'ok   option file   /.*\n.*[0-9]+ ok, [0-9]+ warn, [0-9]+ FAIL$'
 
 admin 'SET GLOBAL innodb_flush_log_at_trx_commit=2; SET GLOBAL max_connections=40; SET GLOBAL max_allowed_packet=1048576; SET GLOBAL local_infile=0'
 doctor
 check 'commits that are not flushed' told warn durability innodb_flush_log_at_trx_commit=2 'set it to 1'
-check 'few connections' told warn connections '^40 at most' 'raise max_connections'
+check 'few connections' told warn connections '^40 allowed' 'set max_connections'
 check 'small packets' told warn packets '1 MB' max_allowed_packet
 check 'no loads' told ok loads 'local_infile is off'
 admin 'SET GLOBAL read_only=1'
@@ -80,13 +80,13 @@ check 'an option file that is not there' told FAIL 'option file' 'No such file'
 sed 's/^port=.*/port=1/' "$JOBSTACK_TEST_CNF" >port.cnf
 chmod 600 port.cnf
 doctor --defaults-file port.cnf
-check 'nobody there' told FAIL connection "can't be reached" 'see whether it runs'
+check 'nobody there' told FAIL connection "can't be reached" 'check that it is running'
 is '... status' "$(timeout 300 jobstack doctor -q --defaults-file port.cnf >/dev/null; echo $?)" 1
 
 mkdir fake && cp "$(command -v jobstack)" fake/
 printf '#!/bin/sh\necho "jobstack-worker 0.0.9 (schema 1)"\n' >fake/jobstack-worker && chmod +x fake/jobstack-worker
 timeout 300 fake/jobstack doctor --json >out 2>err
-check 'a worker of another version' told FAIL worker 'is of another version' 'install jobstack and jobstack-worker together'
-check 'a wrong word' says 2 'one word too many' jobstack doctor now
-check 'an open quote' says 2 'a quote is open' jobstack doctor "--srun=-p 'x"
+check 'a worker of another version' told FAIL worker 'has another version' 'install jobstack and jobstack-worker together'
+check 'a wrong word' says 2 'unexpected argument' jobstack doctor now
+check 'an open quote' says 2 'missing closing quote' jobstack doctor "--srun=-p 'x"
 finish

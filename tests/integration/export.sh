@@ -16,12 +16,12 @@ check '--nosuch' says 2 'jobstack export: there is no option --nosuch' jobstack 
 check 'a format that is none' says 2 'csv or jsonl, not "xml"' jobstack export --format xml
 check 'what is not there' says 2 'attempts or entries, not "workers"' jobstack export --what workers
 check 'a field that is none' says 2 'unknown field "odd"' jobstack export -o entry,odd
-check 'the state of an attempt' says 2 'state is told of entries' jobstack export -o entry,state
-check 'an outcome that is none' says 2 '"dead" is not how an attempt ends' jobstack export -t done,dead
-check 'a state that is none' says 2 '"interrupted" is no state' jobstack export --what entries -t interrupted
+check 'the state of an attempt' says 2 'state is a field of entries' jobstack export -o entry,state
+check 'an outcome that is none' says 2 '"dead" is not an outcome of an attempt' jobstack export -t done,dead
+check 'a state that is none' says 2 '"interrupted" is not a state' jobstack export --what entries -t interrupted
 check 'no time' says 2 'takes a duration' jobstack export --since yesterday
 check 'an impossible time' says 2 'takes a duration' jobstack export --since 2026-13-01
-check 'an entry' says 2 'one word too many' jobstack export 5
+check 'an entry' says 2 'unexpected argument' jobstack export 5
 check 'no such stack' says 2 'there is no stack "nosuch"' jobstack export -s nosuch
 is '... and no head of a table' "$(jobstack export -s nosuch 2>/dev/null)" ''
 like '--help' "$(jobstack export --help)" '^usage: jobstack export '
@@ -138,7 +138,7 @@ jobstack cancel -q -s moving >/dev/null 2>&1
 wait "$pid"
 
 # ---- output that fails
-check 'a full disk' says 70 'could not be written: No space left on device' sh -c 'jobstack export -s moving >/dev/full'
+check 'a full disk' says 70 'can.t write the output: No space left on device' sh -c 'jobstack export -s moving >/dev/full'
 check '... at the very end' says 70 'No space left on device' sh -c 'jobstack export -s none >/dev/full'
 check 'a closed pipe' python3 -c '
 import os, subprocess, sys

@@ -27,17 +27,17 @@ for c in list requeue; do
 	try 'names or numbers of signals' --signal 65
 	try 'names of nodes' --node 'n[1-3]'
 	try 'names of nodes' --node n1,
-	try 'not an empty text' --reason ''
+	try 'not an empty string' --reason ''
 	try 'takes a time' --older-than soon
 	try 'takes a time' --newer-than 0
-	try 'exclude each other' --exit 1 --signal KILL
-	try 'nothing has ended' --older-than 2h --newer-than 1h
+	try 'can.t be used together' --exit 1 --signal KILL
+	try 'nothing can match' --older-than 2h --newer-than 1h
 	try 'from 1 on' -n 0
 done
-check 'what runs has not ended' says 2 'running has not' jobstack list -t running --exit 3
-check 'what is held neither' says 2 'held has not' jobstack list -t held --newer-than 1h
-check 'nor was it anywhere' says 2 'has had none' jobstack list -t held --node n1
-check 'what is lost has no exit code' says 2 'nobody knows' jobstack requeue -t lost --exit 1
+check 'what runs has not ended' says 2 'running entries have none' jobstack list -t running --exit 3
+check 'what is held neither' says 2 'held entries have none' jobstack list -t held --newer-than 1h
+check 'nor was it anywhere' says 2 'held entries have no attempts' jobstack list -t held --node n1
+check 'what is lost has no exit code' says 2 'has no exit status' jobstack requeue -t lost --exit 1
 
 # ---- how they ended
 for i in 1 2 3 4 5 6 7; do echo "/d/$i"; done | jobstack push -q -s f --max-attempts 2 --retry-delay 0
@@ -73,8 +73,8 @@ sql "UPDATE worker JOIN stack USING(stack_id) SET node=IF(kind=1,'n2','n1') WHER
 is '--node: where it was, or runs' "$(entries -s f --node n2),$(entries -s f --node n1),$(entries -s f --node n1,n2 -t all)" '8 ,2 3 4 5 6 ,8 1 7 2 3 4 5 6 '
 is '... by its host' "$(entries -s f --node "$(sql 'SELECT host FROM worker WHERE kind=1 ORDER BY worker_id DESC LIMIT 1')" -t running)" '8 '
 is 'what is dead because it failed is told once' "$(entries -s f -t dead,failed)" '2 3 4 5 6 '
-check 'nothing matches' says 1 'no entry of the stack "f" is running or dead and as the other options say: -t' jobstack list -s f --match '/x/*'
-check '... in these states' says 1 'no entry of the stack "f" is in these states and as the other options say' jobstack list -s f -t 'done' --exit 3
+check 'nothing matches' says 1 'no entry of the stack "f" is running or dead and matches the other options: select' jobstack list -s f --match '/x/*'
+check '... in these states' says 1 'no entry of the stack "f" is in these states and matches the other options' jobstack list -s f -t 'done' --exit 3
 # ---- names of any bytes
 printf '%s\0' '/a/1.nc' '/a/b/2.nc' '/a/[x]' '/a/50%_|\' $'/a/\xe4' $'/a/\xc3\xa4' '/A/1.nc' $'/a/\n' | jobstack push -q -0 -s n
 is 'a slash is like others' "$(entries -s n -t all --match '/a/*.nc')" '1 2 '
@@ -87,7 +87,7 @@ is '... with -n' "$(entries -s n -t all --match '/a/[!0-9]*' -n 2)" '2 3 '
 check 'nothing is meant but what is said: case' says 1 'no entry' jobstack list -s n -t all --match '/A/*.NC'
 
 # ---- requeue by the same
-says_would() { check "would: ${*:2}" prints 0 "$1 would be requeued, 0 would be taken back from dead workers" jobstack requeue -s f --dry-run "${@:2}"; }
+says_would() { check "would: ${*:2}" prints 0 "$1 would be requeued, 0 would be recovered from dead workers" jobstack requeue -s f --dry-run "${@:2}"; }
 says_would 2 --exit 3
 says_would 2 --signal 9,11
 says_would 5 --node n1
@@ -95,13 +95,13 @@ says_would 1 --older-than 1h
 says_would 1 --match '/d/[2-3]' --exit 3
 says_would 2 -t 'done' --match '*'
 says_would 1 -t 'done' -n 1
-check 'nothing matches' says 1 'no entry of the stack "f" that could be requeued is as the options say' jobstack requeue -s f --match '/x/*'
-check '... of named ones' prints 1 '0 requeued, 0 taken back from dead workers (1 refused: running, in line already, or in another state, or not as the options say)' \
+check 'nothing matches' says 1 'no requeueable entry of the stack "f" matches these options' jobstack requeue -s f --match '/x/*'
+check '... of named ones' prints 1 '0 requeued, 0 recovered from dead workers (1 refused: running, already queued, or in another state, or not matching the options)' \
 	jobstack requeue -s f 2 --exit 4
-check 'by the last attempt' prints 0 '2 requeued, 0 taken back from dead workers' jobstack requeue -s f -t dead --exit 3
+check 'by the last attempt' prints 0 '2 requeued, 0 recovered from dead workers' jobstack requeue -s f -t dead --exit 3
 is '... it was these' "$(entries -s f -t ready)" '2 6 '
-check 'one of them' prints 0 '1 requeued, 0 taken back from dead workers' jobstack requeue -s f --signal KILL,SEGV -n 1
-check 'a done one, by its name' prints 0 '1 requeued, 0 taken back from dead workers' jobstack requeue -s f -t 'done' --match '/d/7'
+check 'one of them' prints 0 '1 requeued, 0 recovered from dead workers' jobstack requeue -s f --signal KILL,SEGV -n 1
+check 'a done one, by its name' prints 0 '1 requeued, 0 recovered from dead workers' jobstack requeue -s f -t 'done' --match '/d/7'
 is 'the ledger' "$(ledger f)" '1 2 4 0 0 1'
 check 'it balances' jobstack check -q -s f
 
@@ -123,7 +123,7 @@ done
 is 'and by exit code' "$(jobstack list -s long --exit 2 --match '*[05]' -o entry | md5sum)" "$(seq 45000 | awk '$1 % 7 == 2 && /[05]$/' | md5sum)"
 mapfile -t named < <(seq 1 11 45000)
 is 'thousands of named ones' "$(jobstack list -s long "${named[@]}" --match '*[13579]' -o entry | md5sum)" "$(seq 1 11 45000 | grep '[13579]$' | md5sum)"
-check 'requeue: few in each piece' prints 0 '45 requeued, 0 taken back from dead workers' jobstack requeue -s long --match '*999'
+check 'requeue: few in each piece' prints 0 '45 requeued, 0 recovered from dead workers' jobstack requeue -s long --match '*999'
 is '... in one span: a list' "$(sql "SELECT COUNT(*) FROM span JOIN stack USING(stack_id) WHERE name='long'")" 1
 for i in 1 2 3; do jobstack requeue -s long --match '*[0-4]' --json >re.$i & done
 wait

@@ -24,9 +24,9 @@ for bad in soon -1 1w 400d ''; do
 done
 check 'an archive that can not be made' says 2 '"nosuch/a" .*No such file' jobstack prune -s some --older-than 0 --archive nosuch/a
 check '... that is a directory' says 2 'Is a directory' jobstack prune -s some --older-than 0 --archive .
-check '... that is no file' says 2 'is no file' jobstack prune -s some --older-than 0 --archive /dev/null
+check '... that is no file' says 2 'is not a regular file' jobstack prune -s some --older-than 0 --archive /dev/null
 echo 'results of a year' >precious
-check '... that is something else' says 2 'is something else' jobstack prune -s some --older-than 0 --archive precious
+check '... that is something else' says 2 'is not a jobstack archive' jobstack prune -s some --older-than 0 --archive precious
 is '... which is untouched' "$(cat precious)" 'results of a year'
 is 'nothing has gone' "$(ledger some) $(rows some attempt)" '27 3 0 0 0 0 37'
 
@@ -35,7 +35,7 @@ is 'a dry run' "$(pruned some --older-than 1d --dry-run --archive dry)" '14 16 0
 check '... writes nothing' test ! -e dry
 is '... and takes nothing away' "$(ledger some) $(rows some attempt)" '27 3 0 0 0 0 37'
 for i in {1..30}; do jobstack show -s some --json "$i"; done >shown
-check 'prune' prints 0 '14 entries with 16 attempts, older than 24 h 0 min, were pruned from "some", and the records of 0 ended workers and 0 pushes' \
+check 'prune' prints 0 'pruned 14 entries with 16 attempts from "some" (ended over 24 h 0 min ago), and the records of 0 workers and 0 pushes' \
 	jobstack prune -s some --older-than 1d --archive a.jsonl
 is '... of the rest' "$(ledger some) $(rows some attempt) $(rows some entry)" '13 3 0 0 0 0 21 16'
 check '... the ledger balances' jobstack check
@@ -121,7 +121,7 @@ exec {HOLD[1]}>&-
 wait "$holder" 2>/dev/null
 is '... nothing went' "$(ledger full)" '40 0 0 0 0 0'
 truncate -s -20 b.jsonl
-check 'the next one goes on, behind the last whole line' says 0 'last line .*cut short' jobstack prune -s full --older-than 0 --archive b.jsonl
+check 'the next one goes on, behind the last whole line' says 0 'removed the incomplete last line' jobstack prune -s full --older-than 0 --archive b.jsonl
 check '... and the archive has all, some twice' python3 - <<'P'
 import json
 entries = [json.loads(l)["entry"] for l in open("b.jsonl")]

@@ -22,7 +22,7 @@ check 'empty input' says 1 'nothing to push' jobstack push -s none </dev/null
 is '... makes no stack' "$(sql "SELECT COUNT(*) FROM stack WHERE name='none'")" 0
 check 'empty lines are passed over, and that is said' says 0 '2 empty lines' jobstack push -s blank <<<$'/1\n\n\n/2'
 long=/$(printf '%04096d' 0)
-check 'a line of over 4096 bytes' says 2 'line 3 was refused: it is 4097 bytes long, and 4096 is the limit: 2 names before it' \
+check 'a line of over 4096 bytes' says 2 'line 3 was refused: it is 4097 bytes long, and 4096 is the limit: the 2 names before it' \
 	jobstack push -s long <<<"/1"$'\n'"/2"$'\n'"$long"$'\n'"/4"
 is '... what came before it is there' "$(ledger long)" '0 0 2 0 0 0'
 check 'a line of a megabyte' says 2 'line 1 was refused' jobstack push -s long < <(head -c 1000000 /dev/zero | tr '\0' x)
@@ -53,7 +53,7 @@ is '... and with -0 all may' "$(printf '/1\r\0' | jobstack push -s cr -0)" '1 pu
 check '-0 and --crlf' says 2 'is for lines' jobstack push --crlf -0 -a crlf
 mkdir adir && touch afile
 check 'a directory: said' says 0 'find adir -type f' jobstack push -s doubt adir
-check 'a word among files: said' says 0 'a stack is named with -s' jobstack push -s doubt mystack afile
+check 'a word among files: said' says 0 'name a stack with -s' jobstack push -s doubt mystack afile
 check 'names that are no files at all are nothing odd' says 0 '^$' jobstack push -s doubt id1 id2
 is '... all of them are there' "$(ledger doubt)" '0 0 5 0 0 0'
 check 'arguments and a stream at once' says 2 'not from both' jobstack push -0 /x
@@ -92,7 +92,7 @@ status=0
 wait $pusher || status=$?
 exec 7>&-
 is 'Ctrl-C in a push: by the signal' "$status" 130
-like '... and says where it stands' "$(cat cut.err)" 'interrupted after 2500 names were pushed: push again with --unique'
+like '... and says where it stands' "$(cat cut.err)" 'interrupted after pushing 2500 names: push again with --unique'
 is '... goes on without doubling' "$(jobstack push --unique -s cut -a five)" '2500 pushed, 2500 skipped (known already)'
 check 'nothing is lost or doubled' audit cut
 jobstack push --atomic -s at <pipe >/dev/null 2>&1 &
@@ -168,5 +168,5 @@ let_go cutoff 1
 like '... is told so' "$(cat cutoff.err)" 'another push ended this one.*nothing was pushed'
 is '... and has left nothing' "$(ledger cutoff)" '0 0 1 0 0 0'
 
-check 'default is named when it had something' says 0 'had 1 entries already' sh -c 'jobstack push /1 >/dev/null && jobstack push /2'
+check 'default is named when it had something' says 0 'already had 1 entry' sh -c 'jobstack push /1 >/dev/null && jobstack push /2'
 finish

@@ -34,31 +34,31 @@ at_end 'kill -KILL $(worker_tree %) 2>/dev/null'
 
 # ---- usage
 check 'no such stack' says 2 'there is no stack "nosuch"' jobstack recover -s nosuch
-check 'a word too many' says 2 'recover takes no arguments' jobstack recover -s a b
+check 'a word too many' says 2 'recover takes only options' jobstack recover -s a b
 push default 1
-check 'without -s: the stack default' prints 0 'nothing to take back: no worker is suspect' jobstack recover
+check 'without -s: the stack default' prints 0 'nothing to recover: no worker looks dead' jobstack recover
 
 # ---- its process is gone
 push dead 5
 hang dead 2
-check 'one that lives is not taken from' prints 0 'nothing to take back: no worker is suspect' jobstack recover -s dead
+check 'one that lives is not taken from' prints 0 'nothing to recover: no worker looks dead' jobstack recover -s dead
 silent_for dead 200
 lease_is dead 7200
-check '... however long it was silent' prints 0 'nothing to take back: no worker is suspect' jobstack recover -s dead
+check '... however long it was silent' prints 0 'nothing to recover: no worker looks dead' jobstack recover -s dead
 die dead
 is 'kill -9 of all of it: nobody has noticed' "$(ledger dead)" '0 0 3 0 0 2'
 before=$(tables)
 check '--dry-run says what would be' says 0 'worker [0-9]+ on .*: its process on .* is gone: 2 entries would be requeued' \
 	jobstack recover -s dead --dry-run
-check '... and again' prints 0 '2 would be taken back from 1 dead worker' jobstack recover -s dead --dry-run
+check '... and again' prints 0 '2 would be recovered from 1 dead worker' jobstack recover -s dead --dry-run
 is '... and changes nothing' "$(tables)" "$before"
-check 'requeue --dry-run, too' prints 0 '0 would be requeued, 2 would be taken back from dead workers' jobstack requeue -s dead --dry-run
+check 'requeue --dry-run, too' prints 0 '0 would be requeued, 2 would be recovered from dead workers' jobstack requeue -s dead --dry-run
 is '... changes nothing' "$(tables)" "$before"
 like 'recover takes back' "$(jobstack recover -s dead --json)" \
 	'^\{"stack":"dead","taken_back":2,"dead_workers":1,"suspects":0,"dry_run":false,"workers":\[\{"worker":[0-9]+,"node":"[^"]+","verdict":"taken","reason":"its process on .* is gone","entries":2,"script":false,'
 is '... all of it' "$(ledger dead)" '0 0 5 0 0 0'
 like '... the reason is on record' "$(jobstack show -s dead 1)" 'lost: its process on .* is gone'
-check '... and nothing twice' prints 0 'nothing to take back: no worker is suspect' jobstack recover -s dead
+check '... and nothing twice' prints 0 'nothing to recover: no worker looks dead' jobstack recover -s dead
 check '... it runs' worker -s dead --slots 2 -- true
 is '... to the end' "$(ledger dead)" '5 0 0 0 0 0'
 
@@ -68,7 +68,7 @@ push idle 1
 is_waiting() { [[ $(ledger idle) == '0 0 0 1 0 0' ]]; }
 check 'an idle worker' wait_for 20 is_waiting
 die idle
-check '... dead, without an entry' prints 0 '0 taken back from 1 dead worker' jobstack recover -s idle
+check '... dead, without an entry' prints 0 '0 recovered from 1 dead worker' jobstack recover -s idle
 is '... is alive no more' "$(jobstack status -s idle --json | grep -o '"workers":[0-9]*' | head -1)" '"workers":0'
 
 # commands that outlive worker and keeper, killed together: the kernel spares what has changed its user, or is no child of ours
@@ -121,7 +121,7 @@ if ((EUID == 0)); then
 	wait_for 10 root_sleeps
 	outlive setuid
 	check 'recover as its user leaves it alone, and says so' \
-		says 1 "still runs here \(process ${LEFT[0]}, sleep\): kill it; it holds 1 entry: nothing is taken back on this host while it runs" \
+		says 1 "still runs here \(process ${LEFT[0]}, sleep\): kill it; it holds 1 entry: nothing is recovered on this host while it runs" \
 		as_nobody "$JOBSTACK_BIN/jobstack" recover -s setuid
 	is '... it runs' "$(ledger setuid)" '0 0 0 0 0 1'
 	sql "UPDATE worker JOIN stack USING(stack_id) SET user='somebody' WHERE name='setuid' AND ended IS NULL"
@@ -171,7 +171,7 @@ silent_for orphan 100
 check '... nor is it taken after its lease' says 1 "process $(<other), sleep\): kill it; it holds 1 entry" jobstack recover -s orphan --wait
 kill -KILL "$(<other)"
 wait_for 10 none_lives "$(<other)"
-check '... until it ends' prints 0 '1 taken back from 1 dead worker' jobstack recover -s orphan
+check '... until it ends' prints 0 '1 recovered from 1 dead worker' jobstack recover -s orphan
 check '... a job that it has submitted goes on' alive "$(<job)"
 kill -KILL "$(<job)"
 
@@ -187,7 +187,7 @@ check '... is left alone' alive "$(<later)"
 kill -KILL "$(<later)"
 wait_for 10 none_lives "$(<later)"
 rm later
-check '... and when it has ended' prints 0 '1 taken back from 1 dead worker' jobstack recover -s reused
+check '... and when it has ended' prints 0 '1 recovered from 1 dead worker' jobstack recover -s reused
 
 # another user's command can't be seen in the process table: no proof, for whoever is not root
 if ((EUID == 0)); then
@@ -196,9 +196,9 @@ if ((EUID == 0)); then
 	die other
 	sql "UPDATE worker JOIN stack USING(stack_id) SET user='somebody' WHERE name='other' AND ended IS NULL"
 	install -o nobody -m 600 "$JOBSTACK_DEFAULTS_FILE" nobody.cnf
-	check "of another user's worker the process proves nothing" prints 0 'nothing to take back: no worker is suspect' \
+	check "of another user's worker the process proves nothing" prints 0 'nothing to recover: no worker looks dead' \
 		setpriv --reuid=nobody --regid=nogroup --clear-groups "$JOBSTACK_BIN/jobstack" recover -s other --defaults-file "$PWD/nobody.cnf"
-	check '... but to root' prints 0 '1 taken back from 1 dead worker' jobstack recover -s other
+	check '... but to root' prints 0 '1 recovered from 1 dead worker' jobstack recover -s other
 fi
 
 # a process table that is not ours, a boot that is over: the pid proves nothing
@@ -206,7 +206,7 @@ push boot 1
 hang boot 1
 sql "UPDATE worker JOIN stack USING(stack_id) SET boot=CONCAT(boot,'/1') WHERE name='boot' AND ended IS NULL"
 die boot
-check 'in another process table the pid proves nothing' prints 0 'nothing to take back: no worker is suspect' jobstack recover -s boot
+check 'in another process table the pid proves nothing' prints 0 'nothing to recover: no worker looks dead' jobstack recover -s boot
 
 # ---- silence
 push silent 3
@@ -216,14 +216,14 @@ check 'a lease of 6 s: two run' wait_for 20 runs silent 2
 freeze silent
 silent_for silent 4
 check 'frozen, and silent for more than half of its lease: its commands, frozen too, are in the way' \
-	says 1 'watching 1 worker that has been silent for long, for up to 6.0 s.*still runs here \(process [0-9]+, sleep\): kill it; it holds 2 entries: nothing is taken back on this host' \
+	says 1 'watching 1 silent worker for up to 6.0 s.*still runs here \(process [0-9]+, sleep\): kill it; it holds 2 entries: nothing is recovered on this host' \
 	jobstack recover -s silent
 xargs kill -KILL <silent
 mapfile -t gone <silent
 wait_for 10 none_lives "${gone[@]}"
 silent_for silent 4
 check 'when they have ended it is watched for a whole one' \
-	says 0 'watching 1 worker that has been silent for long, for up to 6.0 s.*silent for [0-9]+ s, longer than its lease: 2 entries requeued' \
+	says 0 'watching 1 silent worker for up to 6.0 s.*silent for [0-9]+ s, longer than its lease: 2 entries requeued' \
 	jobstack recover -s silent
 like '... the reason is on record' "$(reasons silent)" '^silent for ([6-9]|1[0-9]) s, longer than its lease$'
 check '... others do the work' worker -s silent --slots 2 -- true
@@ -238,7 +238,7 @@ check '... and none of its commands runs on' sh -c '! kill -0 $(cat silent) 2>/d
 push beat 1
 hang beat 1 --lease 6 --grace 1
 silent_for beat 5
-check 'a heart that beats wins' prints 0 'nothing to take back: no worker is suspect' jobstack recover -s beat
+check 'a heart that beats wins' prints 0 'nothing to recover: no worker looks dead' jobstack recover -s beat
 is '... ' "$(ledger beat)" '0 0 0 0 0 1'
 die beat
 
@@ -250,10 +250,10 @@ silent_for hours 10800
 lease_is hours 7200
 sql "UPDATE worker JOIN stack USING(stack_id) SET host='elsewhere',node='n3' WHERE name='hours' AND ended IS NULL"
 kill_frozen
-check 'a lease of hours: told' says 1 'worker [0-9]+ on n3 has been silent for 3 h 0 min of its 2 h 0 min lease; it holds 1 entry: .*watched it for 2 h 0 min.*recover --wait' \
+check 'a lease of hours: told' says 1 'worker [0-9]+ on n3 has been silent for 3 h 0 min of its 2 h 0 min lease; it holds 1 entry: .*watching it for 2 h 0 min.*recover -s hours --wait' \
 	jobstack recover -s hours
 is '... not taken' "$(ledger hours)" '0 0 1 0 0 1'
-check '... in one line' prints 1 'nothing taken back: 1 worker may be dead' jobstack recover -s hours
+check '... in one line' prints 1 'nothing recovered: 1 worker may be dead' jobstack recover -s hours
 like '... and in JSON' "$(jobstack recover -s hours --json 2>/dev/null)" '"taken_back":0,"dead_workers":0,"suspects":1,.*"verdict":"suspect","reason":null,"entries":1,.*"lease_seconds":7200\.0'
 check '--wait watches, until it is told to stop' says 130 'for up to 2 h 0 min' sh -c 'timeout -s INT 3 jobstack recover -s hours --wait; exit 130'
 is '... nothing is taken before its time' "$(ledger hours)" '0 0 1 0 0 1'
@@ -277,11 +277,11 @@ is '... ' "$(ledger many)" '0 0 40 0 0 0'
 push script 3
 jobstack pop -q -s script --lease 2 >/dev/null
 jobstack pop -q -s script --lease 2h >/dev/null
-check 'a pop within its lease is no suspect' prints 0 'nothing to take back: no worker is suspect' \
+check 'a pop within its lease is no suspect' prints 0 'nothing to recover: no worker looks dead' \
 	sh -c 'jobstack renew -q -s script 1 --lease 100 && jobstack recover -s script'
 jobstack renew -s script 1 --lease 1
 check 'one whose lease is over is watched for a moment' wait_for 20 \
-	says 0 'watching 1 worker .* for up to 3.0 s.*silent for [0-9]+ s, longer than its lease: 1 entry requeued' jobstack recover -s script
+	says 0 'watching 1 silent worker for up to 3.0 s.*silent for [0-9]+ s, longer than its lease: 1 entry requeued' jobstack recover -s script
 is '... and nobody else' "$(ledger script)" '0 0 2 0 0 1'
 check 'its close comes too late' says 1 'is gone' jobstack close -s script 1 --attempt 1
 

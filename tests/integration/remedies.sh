@@ -10,29 +10,30 @@ jobstack init -q
 numbered 1 3 | jobstack push -q -s stack >/dev/null
 
 # ------------------------------------------------------------------------------------------------------ the stack's state
-check 'no such stack' says 2 'there is no stack "nosuch": `jobstack status` lists the stacks, `jobstack push` makes one' jobstack list -s nosuch
-check '... that nobody named' says 2 'there is no stack "default": name one with -s; `jobstack status` lists the stacks' jobstack list
-check 'no such entry' says 2 'there is no entry "?99"? in the stack "stack": `jobstack list -s stack -t all` shows the entries' \
+check 'no such stack' says 2 'there is no stack "nosuch": `jobstack status` lists the stacks, `jobstack push` creates one' jobstack list -s nosuch
+check '... that nobody named' says 2 'there is no stack "default": name a stack with -s; `jobstack status` lists the stacks' jobstack list
+check 'no such entry' says 2 'there is no entry "?99"? in the stack "stack": `jobstack list -s stack -t all` lists the entries' \
 	jobstack show -s stack 99
 jobstack set -q -s stack max-attempts=1
 jobstack pop -s stack >/dev/null
-check 'what runs' says 1 'the stack "stack" has running entries \(1\): `jobstack cancel` lets no more begin' jobstack drop -s stack --yes
+check 'what runs' says 1 'the stack "stack" has running entries \(1\): `jobstack cancel -s stack` lets no more entries start' jobstack drop -s stack --yes
 check 'an entry is dead' fails_with 0 jobstack close -s stack 1 --exit 3
 sql "UPDATE stack SET max_failures=1,state=1 WHERE name='stack'"
-check 'as many are dead as may be' says 1 'max-failures \(1\), at which it pauses: `jobstack requeue` takes them back into line' \
+check 'as many are dead as may be' says 1 'max-failures \(1\), at which it pauses: `jobstack requeue -s stack` puts them back' \
 	jobstack resume -s stack
 mkfifo names
 jobstack push -q -s stack --atomic <names >/dev/null 2>&1 &
 exec 7>names
 printf '/a\n' >&7
 check 'a push is under way' wait_for 20 eval '[[ $(sql "SELECT COUNT(*) FROM push WHERE ended IS NULL") == 1 ]]'
-check 'it is in the way of a drop' says 1 'a push to the stack "stack" is under way: wait for its end; a push that died counts no more' \
+check 'it is in the way of a drop' says 1 'a push to the stack "stack" is under way: wait until it has ended; a push that was killed no longer counts' \
 	jobstack drop -s stack --yes
 exec 7>&-
 wait
 jobstack cancel -q -s stack
-check 'cancelled' says 1 'the stack "stack" is cancelled: nothing can be pushed to it: `jobstack resume` takes that back' jobstack push -s stack /b
+check 'cancelled' says 1 'the stack "stack" is cancelled: nothing can be pushed to it: `jobstack resume -s stack` undoes the cancel' jobstack push -s stack /b
 sql "UPDATE stack SET state=3 WHERE name='stack'"
+<<<<<<< HEAD
 check 'half dropped' says 1 'the stack "stack" is being dropped: wait until it is gone; if nobody is at it' jobstack push -s stack /b
 sql "DELETE FROM jobstack_version WHERE version>3; INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,slots,host)
 	SELECT REPEAT('w',16),stack_id,0,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),60000000,1,'h' FROM stack WHERE name='stack'"
@@ -40,6 +41,9 @@ check 'workers of an older schema' says 1 'would fail after the upgrade: worker 
 	jobstack init
 sql "DELETE FROM worker WHERE host='h'"
 check '... and without them' jobstack init -q
+=======
+check 'half dropped' says 1 'the stack "stack" is being dropped: wait until it is gone; if that drop was interrupted' jobstack push -s stack /b
+>>>>>>> 586ca6e (The commands' messages and help texts in plain English)
 
 # ------------------------------------------------------------------------------------------------------------- the worker
 jobstack push -q -s work /dev/null >/dev/null
@@ -58,15 +62,15 @@ is '... which leaves no stack' "$(ledger never)" ''
 sed 's/^password=.*/password=wrong/' "$JOBSTACK_TEST_CNF" >wrong.cnf
 { cat "$JOBSTACK_TEST_CNF" && echo 'ssl-mode=REQUIRED'; } >tls.cnf
 chmod 600 wrong.cnf tls.cnf
-check 'a wrong password' says 77 'look at user and password in wrong.cnf' jobstack status --defaults-file wrong.cnf
+check 'a wrong password' says 77 'check user and password in wrong.cnf' jobstack status --defaults-file wrong.cnf
 check '... for the worker' says 77 'check user and password in the option file' jobstack-worker --defaults-file wrong.cnf -s work -- true
 if sql 'SELECT @@have_ssl' | grep -q YES; then
 	check 'the server has TLS' says 0 '' jobstack status --defaults-file tls.cnf
 else
-	check 'no TLS' says 69 'look at ssl-ca and the other ssl- lines in tls.cnf' jobstack status --defaults-file tls.cnf
+	check 'no TLS' says 69 'check ssl-ca and the other ssl- lines in tls.cnf' jobstack status --defaults-file tls.cnf
 fi
 sql "INSERT INTO jobstack_version VALUES(99,UTC_TIMESTAMP(6),'9.9.9')"
-check 'a newer schema' says 69 'newer than the version [0-9]* of this program: update jobstack here' jobstack list -s work
+check 'a newer schema' says 69 'newer than the version [0-9]* of this program: install the newer jobstack on this machine' jobstack list -s work
 check '... for the worker' says 69 'newer than the version [0-9]* of this program: update jobstack here' jobstack-worker -s work -- true
 sql 'DELETE FROM jobstack_version'
 check 'no schema' says 69 'no jobstack schema yet: run `jobstack init`' jobstack list -s work

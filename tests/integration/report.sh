@@ -30,8 +30,8 @@ check '--nosuch' says 2 'jobstack report: there is no option --nosuch' jobstack 
 check '--within x' says 2 'at least 1 s' jobstack report --within x
 check '--within 0' says 2 'at least 1 s' jobstack report --within 0
 check '--since x' says 2 'takes a duration' jobstack report --since x
-check '--slurm --json' says 2 'exclude each other' jobstack report --slurm --json
-check 'a word' says 2 'one word too many' jobstack report x
+check '--slurm --json' says 2 'can.t be used together' jobstack report --slurm --json
+check 'a word' says 2 'unexpected argument' jobstack report x
 check 'no such stack' says 2 'there is no stack "nosuch"' jobstack report -s nosuch
 like '--help' "$(jobstack report --help)" '^usage: jobstack report '
 
@@ -133,7 +133,7 @@ like 'what is recommended' "$report" '--time=0:05:00 .*--timeout=10s .*--mem=[0-
 push empty /1 /2
 is 'nothing has run' "$(jobstack report -s empty)" $'empty (open), so far\n  entries    2: 2 ready\nnothing has run yet'
 is '... in JSON' "$(jobstack report -s empty --json | python3 -c 'import json,sys; r=json.load(sys.stdin); print(r["attempts"]["all"], r["durations"]["p50"], r["next"], r["from"], r["nodes"])')" '0 None None None []'
-check '... no batch script' says 1 'nothing was done' jobstack report -s empty --slurm
+check '... no batch script' says 1 'no entry of the stack "empty" is done yet' jobstack report -s empty --slurm
 jobstack pop -q -s empty >/dev/null
 like 'the first runs' "$(jobstack report -s empty)" 'so far.*1 running.*no attempt has ended yet'
 jobstack close -s empty 1

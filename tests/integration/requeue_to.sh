@@ -24,9 +24,9 @@ balances() { for stack; do jobstack check -q -s "$stack" || return 1; done; }
 
 # ---- what is refused
 check 'a stack with dead entries' all_dead a 1200
-check 'the same stack' says 2 'that is the stack they are in' jobstack requeue -s a --to a
+check 'the same stack' says 2 'is the same stack' jobstack requeue -s a --to a
 check 'a name that is none' says 2 "is not a valid stack name" jobstack requeue -s a --to 'x/y'
-check 'done ones' says 2 'takes dead entries only' jobstack requeue -s a --to b -t 'done'
+check 'done ones' says 2 'moves only dead entries' jobstack requeue -s a --to b -t 'done'
 check 'no such stack' says 2 'there is no stack "nosuch"' jobstack requeue -s nosuch --to b
 echo /x | jobstack push -q -s gone
 jobstack cancel -q -s gone
@@ -38,7 +38,7 @@ is 'nothing has moved' "$(ledger a)" '0 1200 0 0 0 0'
 # ---- what it is
 check 'a dry run' prints 0 '400 would be moved to b' jobstack requeue -s a --to b --exit 2 --dry-run
 check '... makes no stack' says 2 'there is no stack' jobstack status -s b
-check 'nothing matches' says 1 'no entry of the stack "a" that could be requeued is as the options say' jobstack requeue -s a --to b --exit 7
+check 'nothing matches' says 1 'no requeueable entry of the stack "a" matches these options' jobstack requeue -s a --to b --exit 7
 check '... makes none either' says 2 'there is no stack' jobstack status -s b
 jobstack set -q -s a max-attempts=7
 check 'those with exit 2' prints 0 '400 moved to b' jobstack requeue -s a --to b --exit 2
@@ -52,17 +52,17 @@ is 'list -t moved: where to' "$(jobstack list -s a -t moved -n 2 -o entry,state,
 is 'list -t all: each once' "$(jobstack list -s a -t all -o entry | sort -u | wc -l)" 1200
 like 'show' "$(jobstack show -s a 5)" $'\nstate +moved to b as entry 2\n.*attempt 2: failed: exit 2'
 is 'show --json' "$(jobstack show -s a 5 --json | python3 -c 'import json, sys; o = json.load(sys.stdin); print(o["state"], o["to_stack"], o["to_entry"])')" 'moved b 2'
-check 'it does not come back' prints 1 '0 requeued, 0 taken back from dead workers (1 refused: running, in line already, or in another state)' jobstack requeue -s a 5
-check '... nor go twice' prints 1 '0 moved to c (1 refused: running, in line already, or in another state)' jobstack requeue -s a 5 --to c
-check '-t moved' says 2 'is requeued there' jobstack requeue -s a -t moved
+check 'it does not come back' prints 1 '0 requeued, 0 recovered from dead workers (1 refused: running, already queued, or in another state)' jobstack requeue -s a 5
+check '... nor go twice' prints 1 '0 moved to c (1 refused: running, already queued, or in another state)' jobstack requeue -s a 5 --to c
+check '-t moved' says 2 'moved entries can.t be requeued here' jobstack requeue -s a -t moved
 check 'named ones, as JSON' prints 0 '{"stack":"a","to":"b","moved":2,"taken_back":0,"refused":1,"missing":0,"dry_run":false}' jobstack requeue -s a --to b --json 1 2 3
 check '-n' prints 0 '10 moved to b' jobstack requeue -s a --to b -n 10 -t dead
-check 'the others go back into their own line' prints 0 '788 requeued, 0 taken back from dead workers' jobstack requeue -s a
+check 'the others go back into their own line' prints 0 '788 requeued, 0 recovered from dead workers' jobstack requeue -s a
 check 'both balance' balances a b
 check 'and what was moved is done there' worker -s b --slots 2 --batch 100 -- true
 is '... all of it' "$(ledger b)" '412 0 0 0 0 0'
 jobstack drop -q --yes -s b
-like 'show: the other stack is gone' "$(jobstack show -s a 5)" $'\nstate +moved to a stack that is gone as entry 2\n'
+like 'show: the other stack is gone' "$(jobstack show -s a 5)" $'\nstate +moved to a stack that was dropped as entry 2\n'
 is '... in a list' "$(jobstack list -s a 5 -o state,to_stack,to_entry)" $'moved\t-\t2'
 
 # ---- priority and order

@@ -108,8 +108,8 @@ is '... of a stack that is not there' "$(grep -c '^new: entry .*no such entry$' 
 like '... and how many' "$(tail -n1 listed)" '^steps: 5 outcomes in the files below jobstack-logs/steps are not in the database$'
 like 'as JSON' "$(jobstack check --logs jobstack-logs -s born --json)" '"stack":"born","logs":1,"attempts":11,"running":0,"forgotten":11,"unread":0,"found":\[\{"entry":1,"attempt":1,"datapath":"/with/a\\\\back"'
 worker -s born -- true
-check 'other runs do not count as these' sh -c 'jobstack check -s born --logs jobstack-logs | grep -q "another run as this attempt"'
-check 'no logs' says 2 "has no logs of workers" jobstack check --logs "$JOBSTACK_TEST_DIR/jobstack-logs/steps"
+check 'other runs do not count as these' sh -c 'jobstack check -s born --logs jobstack-logs | grep -q "a different run under this attempt"'
+check 'no logs' says 2 "has no workers' logs" jobstack check --logs "$JOBSTACK_TEST_DIR/jobstack-logs/steps"
 check 'no directory' says 2 "can't read nowhere" jobstack check --logs nowhere
 echo x >jobstack-logs/steps/x.log
 check 'a log that is damaged is named' says 2 "x.log is damaged, or is not a worker's log \(byte 0\).*files could not be read" jobstack check --logs jobstack-logs

@@ -24,10 +24,10 @@ for l in sys.stdin.buffer.read().decode().replace("\r", "").split("\n"):
     if n > int(sys.argv[1]): sys.exit("%d columns: %s" % (n, l))' "$1"; }
 
 # ---- why nothing runs
-check '--exit-code and -w' says 2 'about one look' jobstack status --exit-code -w
+check '--exit-code and -w' says 2 'can.t be used together' jobstack status --exit-code -w
 push idle /1 /2 /3
 is 'why: no workers' "$(whys idle)" no_workers
-like '... in words, with the remedy' "$(jobstack status --why -s idle)" '^idle: 3 are ready, and there is no worker: .jobstack-worker -s idle -- COMMAND'
+like '... in words, with the remedy' "$(jobstack status --why -s idle)" '^idle: 3 are ready, and no worker is running: start one with .jobstack-worker -s idle -- COMMAND'
 jobstack pause -q -s idle --note $'the disk\033[31m is full'
 is 'why: paused' "$(whys idle)" paused
 like '... with the note, as a terminal may see it' "$(jobstack status --why -s idle)" 'paused \(the disk.x1b\[31m is full\): .*jobstack resume -s idle'
@@ -189,7 +189,7 @@ check 'a crash gives the terminal back' fails_with 134 in_pty --out w expect='al
 check 'Ctrl-Z and fg' in_pty --out w expect='all stacks' $'send=\032' stopped cooked signal=CONT raw expect='all stacks' send=q -- jobstack status -w0.1
 check 'another size is drawn anew' in_pty --out w expect='all stacks' size=20x5 expect='all~|a~' send=q -- jobstack status -w60
 check 'watch, 20 columns: why, too' in_pty --size 20x24 --out w expect='fail, ' send=q -- jobstack status -s fail --why -w60
-check '... fits, and no word is missing' sh -c 'sed "s/.*1049h//; /1049l/,\$d" w >picture; tr -s "\r\n" " " <picture | grep -q "jobstack requeue.*-s.*fail.*pushes.*them.*back"'
+check '... fits, and no word is missing' sh -c 'sed "s/.*1049h//; /1049l/,\$d" w >picture; tr -s "\r\n" " " <picture | grep -q "jobstack requeue.*-s.*fail.*puts.*them.*back"'
 check '...' fits 20 <picture
 push wide "/日本語日本語日本語日本語日本語日本語日本語日本語"
 jobstack pop -s wide >/dev/null
@@ -214,6 +214,6 @@ check '... plain' sh -c '! grep -q "$(printf "\033")" lines'
 is '... in JSON: a line a round' "$(json stack <rounds)" $'fail\nfail'
 
 # ---- push
-check 'push: progress on a terminal' in_pty --out w expect='[0-9]+ names, [0-9]+ a second' expect='pushed' -- sh -c '(seq -f /p/%.0f 2000; sleep 0.7; seq -f /q/%.0f 300000) | jobstack push -s pushed'
+check 'push: progress on a terminal' in_pty --out w expect='[0-9]+ names, [0-9]+/s' expect='pushed' -- sh -c '(seq -f /p/%.0f 2000; sleep 0.7; seq -f /q/%.0f 300000) | jobstack push -s pushed'
 check '... not into a file' sh -c '(seq -f /r/%.0f 2000; sleep 0.7; seq -f /s/%.0f 2000) | jobstack push -s pushed 2>err && test ! -s err'
 finish

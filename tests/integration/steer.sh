@@ -23,7 +23,7 @@ check 'JSON' prints 0 '{"stack":"words","max_attempts":4,"max_losses":6,"retry_d
 is '... priority' "$(sql "SELECT DISTINCT \`rank\` FROM span JOIN stack USING(stack_id) WHERE name='words'")" 3
 check 'quiet' prints 0 '' jobstack set -q -s words max-failures=none
 for bad in color=red color '=1' '' --max-attempts=3 MAX-RUNNING=1 'max-running =1'; do
-	check "no policy: $bad" says 2 'no policy|no KEY=VALUE|no option' jobstack set -s words "$bad"
+	check "no policy: $bad" says 2 'no policy|not KEY=VALUE|no option' jobstack set -s words "$bad"
 done
 for bad in max-attempts= max-attempts=0 max-attempts=-1 max-attempts=1.5 max-attempts=x max-attempts=99999999999 max-losses=0 max-losses=none \
 	max-running=0 max-running=-1 max-running=2,5 max-failures=few priority=high priority=1e3 retry-delay=soon retry-delay=-5 retry-delay=999d; do
@@ -36,11 +36,11 @@ for command in 'set max-running=1' pause resume 'cancel -q' 'drop --yes' 'prune 
 	check "no stack's name: $command" says 2 "not a valid stack" jobstack ${command%% *} -s 'a/b' ${command#"${command%% *}"}
 done
 for command in pause resume cancel drop; do
-	check "one word too many: $command" says 2 'one word too many' jobstack $command -s words words
+	check "unexpected argument: $command" says 2 'unexpected argument' jobstack $command -s words words
 	check "no such option: $command" says 2 'no option --nosuch' jobstack $command -s words --nosuch
 done
 for command in cancel 'drop --yes' 'prune --older-than 1d'; do
-	check "what destroys needs its -s: $command" says 2 'named with -s' env JOBSTACK_STACK=words jobstack $command
+	check "what destroys needs its -s: $command" says 2 'name the stack to' env JOBSTACK_STACK=words jobstack $command
 done
 check 'pausing does not' env JOBSTACK_STACK=words jobstack pause -q -m 'for the test'
 like '... and says why' "$(jobstack status -s words)" 'for the test'
@@ -57,7 +57,7 @@ check '... and it is worked on' worker -s words --slots 2 -- true
 check '... to the end' ledger_is words '5 0 0 0 0 0'
 
 # -------------------------------------------------------------------------------------------------------------------- drop
-check 'drop without a terminal wants --yes' says 2 '.--yes. has to be given|--yes has to be given' jobstack drop -s words </dev/null
+check 'drop without a terminal wants --yes' says 2 '--yes is required' jobstack drop -s words </dev/null
 check 'a terminal is asked' python3 - <<'P'
 import os, pty
 def drop(answer):
@@ -78,11 +78,11 @@ def drop(answer):
         pass
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), text.decode()
 status, text = drop(b"\n")
-assert status == 1 and "nothing was dropped" in text and '5 entries (5 done, 0 dead' in text, (status, text)
+assert status == 1 and "not dropped" in text and '5 entries (5 done, 0 dead' in text, (status, text)
 status, text = drop(b"n\n")
 assert status == 1, (status, text)
 status, text = drop(b"y\n")
-assert status == 0 and "is gone" in text, (status, text)
+assert status == 0 and "dropped the stack" in text, (status, text)
 P
 check 'it is gone' says 2 'there is no stack' jobstack status -s words
 numbered 1 3 | jobstack push -q -s busy >/dev/null
@@ -123,7 +123,7 @@ check '... no worker begins' says 1 'being dropped' worker -s killed -- true
 check '... nothing is popped' fails_with 1 jobstack pop -s killed
 echo "ROLLBACK;" >&"${HOLD[1]}"
 exec {HOLD[1]}>&-
-check 'drop again goes on' prints 0 'the stack "killed" with its 3 entries is gone' jobstack drop -s killed --yes
+check 'drop again goes on' prints 0 'dropped the stack "killed" with 3 entries' jobstack drop -s killed --yes
 check 'and nothing of it is left' jobstack check
 
 # workers that idle leave

@@ -13,14 +13,14 @@ push() { local stack=$1; shift; jobstack push -q -s "$stack" "$@" >/dev/null; }
 pop_and_close() { (eval "$(jobstack pop -s "$1")" && jobstack close --exit "$2"); }
 
 like '--help' "$(jobstack wait --help)" '^usage: jobstack wait '
-check 'a word too many' says 2 'one word too many' jobstack wait x
+check 'a word too many' says 2 'unexpected argument' jobstack wait x
 check 'a time that is none' says 2 'takes a duration' jobstack wait --timeout soon
 check 'no such stack' says 2 'there is no stack "nosuch"' jobstack wait -s nosuch
 push alone /1
 timeout 300 jobstack wait -s alone 2>alone.err &
 alone=$!
 push a /1 /2
-check 'the time runs out' says 124 'the time is over: .jobstack status -s a --why' jobstack wait -s a --timeout 0.3
+check 'the time runs out' says 124 'the --timeout is over: .jobstack status -s a --why' jobstack wait -s a --timeout 0.3
 like '... in JSON' "$(jobstack wait -s a --timeout 0 --json)" '"stack":"a".*"pushed":2,"done":0,"dead":0,"cancelled":0,"left":2,.*"timed_out":true'
 timeout 300 jobstack wait -s a >waited &
 waiter=$!
@@ -73,7 +73,7 @@ for line in re.split(r"[\r\n]", re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", open("w", "
     assert len(line) <= 20, line'
 check 'SIGTERM ends it' fails_with 143 in_pty --out w expect='left' signal=TERM -- jobstack wait -s t
 # nobody works there: that is told once
-check 'no worker: said' wait_for 60 grep -q '1 are ready, and there is no worker yet: .jobstack status -s alone --why. tells more' alone.err
+check 'no worker: said' wait_for 60 grep -q '1 ready, but the stack has no worker: see .jobstack status -s alone --why.' alone.err
 pop_and_close alone 0
 check '... and waited for' wait $alone
 is '... once' "$(wc -l <alone.err)" 1

@@ -44,19 +44,18 @@ static int is_on(const struct doctor *d, const char *name)
 /* Is HOST this host alone? */
 static int check_name(struct doctor *d, const char *host)
 {
-	static const char remedy[] =
-		"compute nodes would look for the database on themselves: start it with --bind and this host's name "
-		"(`jobstack server start --bind HOST`), or in a job (`jobstack server submit`)";
+	static const char remedy[] = "compute nodes can't reach it there: start the server with `jobstack server start "
+				     "--bind HOST` (this host's name), or in a job with `jobstack server submit`";
 	char address[INET6_ADDRSTRLEN];
 	int loopback, rc = cli_host_resolve(host, address, &loopback);
 
 	if (rc != 0) {
-		doctor_say(d, DOCTOR_WARN, "name", "ask whoever runs the name server, or give the address", "%s: %s",
-			   host, gai_strerror(rc));
+		doctor_say(d, DOCTOR_WARN, "name", "use the IP address, or ask your admin to correct the name server",
+			   "%s: %s", host, gai_strerror(rc));
 		return 0;
 	}
 	doctor_say(d, loopback && d->slurm ? DOCTOR_WARN : DOCTOR_OK, "name", remedy, "%s is %s%s", host, address,
-		   loopback ? ", this host alone" : "");
+		   loopback ? ", which only this host can reach" : "");
 	return loopback;
 }
 
@@ -77,11 +76,11 @@ static int connect_to_it(struct doctor *d)
 		const char *remedy = cli_remedy(&d->cli);
 
 		if (d->cli.error.server_errno == 2005)
-			remedy =
-				"the name does not resolve here: give the address, or ask whoever runs the name server";
+			remedy = "the name does not resolve here: use the IP address, or ask your admin to correct the "
+				 "name server";
 		else if (d->inner && status == JOBSTACK_ENODB)
-			remedy = "does a firewall stand between this node and it, or does it listen on another host's "
-				 "own address alone (`jobstack server start --bind HOST`)?";
+			remedy = "check that no firewall blocks this node, and that the server accepts other hosts "
+				 "(`jobstack server start --bind HOST`)";
 		doctor_say(d, DOCTOR_FAIL, "connection", remedy, "%s", d->cli.error.text);
 		return -1;
 	}
@@ -90,7 +89,7 @@ static int connect_to_it(struct doctor *d)
 	took = js_clock_mono_us() - began;
 	local = host[0] == '\0' || check_name(d, host);
 	doctor_say(d, strstr(where, ", no TLS") != NULL && !local ? DOCTOR_WARN : DOCTOR_OK, "connection",
-		   "the password is scrambled, but names and outcomes are not: switch TLS on at the server",
+		   "the password is encrypted, but names and outcomes are not: enable TLS at the server",
 		   "%s, after %.0f ms", where, (double)took / 1e3);
 	return 0;
 }
@@ -186,16 +185,16 @@ static void check_rights(struct doctor *d)
 	user = user != NULL ? user : "?";
 	name_rights((WORK | INIT) & ~have, text);
 	if ((have & WORK) != WORK && roles)
-		doctor_say(d, DOCTOR_WARN, "rights", "see docs/ADMIN.md for what is needed",
-			   "%s has rights by a role: which, is not known", user);
+		doctor_say(d, DOCTOR_WARN, "rights", "see docs/ADMIN.md for the rights that are needed",
+			   "%s has rights through a role; which ones is unknown", user);
 	else if ((have & WORK) != WORK)
 		doctor_say(d, DOCTOR_FAIL, "rights", "ask the database's admin for the GRANTs in docs/ADMIN.md",
 			   "%s lacks in `%s`: %s", user, database, text);
 	else if ((have & INIT) != INIT)
-		doctor_say(d, DOCTOR_OK, "rights", NULL, "%s may do all work in `%s`; `jobstack init` would need %s",
+		doctor_say(d, DOCTOR_OK, "rights", NULL, "%s can use `%s`; only `jobstack init` would also need %s",
 			   user, database, text);
 	else
-		doctor_say(d, DOCTOR_OK, "rights", NULL, "%s has what is needed in `%s`", user, database);
+		doctor_say(d, DOCTOR_OK, "rights", NULL, "%s has all rights that are needed in `%s`", user, database);
 }
 
 /* ------------------------------------------------------------------------------------------------------ settings */
@@ -208,21 +207,22 @@ static void check_version(struct doctor *d)
 	double schema = doctor_number(d, "schema.version", 0);
 
 	if (text == NULL || sscanf(text, "%u.%u", &major, &minor) != 2)
-		doctor_say(d, DOCTOR_WARN, "server", "MySQL 8.0 and MariaDB 10.5 are the oldest that work",
-			   "its version is not known");
+		doctor_say(d, DOCTOR_WARN, "server", "jobstack needs MySQL 8.0 or MariaDB 10.5, or later",
+			   "its version is unknown");
 	else if (maria ? major * 100 + minor < 1005 : major < 8)
-		doctor_say(d, DOCTOR_FAIL, "server", "MySQL 8.0 and MariaDB 10.5 are the oldest that work",
+		doctor_say(d, DOCTOR_FAIL, "server", "jobstack needs MySQL 8.0 or MariaDB 10.5, or later",
 			   "%s %s is too old", maria ? "MariaDB" : "MySQL", text);
 	else
 		doctor_say(d, DOCTOR_OK, "server", NULL, "%s %s", maria ? "MariaDB" : "MySQL", text);
 	if (schema < 1)
-		doctor_say(d, DOCTOR_FAIL, "schema", "jobstack init", "there is none yet in `%s`",
+		doctor_say(d, DOCTOR_FAIL, "schema", "jobstack init", "there is no schema yet in `%s`",
 			   doctor_fact(d, "database") != NULL ? doctor_fact(d, "database")
-							      : "a database that is not there either");
+							      : "a database that does not exist yet");
 	else if (schema != jobstack_schema_version())
 		doctor_say(d, DOCTOR_FAIL, "schema",
-			   schema < jobstack_schema_version() ? "jobstack init" : "update jobstack here",
-			   "version %.0f, and this program works with %u", schema, jobstack_schema_version());
+			   schema < jobstack_schema_version() ? "jobstack init"
+							      : "install the newer jobstack on this machine",
+			   "version %.0f, but this program needs version %u", schema, jobstack_schema_version());
 	else
 		doctor_say(d, DOCTOR_OK, "schema", NULL, "version %.0f", schema);
 }
@@ -249,9 +249,9 @@ static void check_connections(struct doctor *d)
 	if (doctor_fact(d, "schema.version") != NULL)
 		(void)jobstack_status(d->cli.handle, NULL, add_workers, &workers, &error);
 	doctor_say(d, (double)workers + 50 > most || used >= 0.9 * most ? DOCTOR_WARN : DOCTOR_OK, "connections",
-		   "it works, but workers take turns and log in anew for each step: raise max_connections to the "
-		   "workers at once and 50 more",
-		   "%.0f at most, %.0f now, %.0f at the busiest; %" PRIu64 " worker%s alive", most, now, used, workers,
+		   "set max_connections to the number of workers plus 50: now workers have to share connections, which "
+		   "is slower",
+		   "%.0f allowed, %.0f now, %.0f at the busiest; %" PRIu64 " worker%s alive", most, now, used, workers,
 		   workers == 1 ? " is" : "s are");
 }
 
@@ -265,8 +265,7 @@ static void check_durability(struct doctor *d)
 			   "binlog_format=STATEMENT");
 	else if (log_bin && !fact_is(d, "variable.sync_binlog", "1"))
 		doctor_say(d, DOCTOR_WARN, "binary log",
-			   "set sync_binlog=1: else outcomes that were confirmed may be forgotten in a crash",
-			   "sync_binlog=%s",
+			   "set sync_binlog=1: otherwise a crash can lose committed outcomes", "sync_binlog=%s",
 			   doctor_fact(d, "variable.sync_binlog") != NULL ? doctor_fact(d, "variable.sync_binlog")
 									  : "?");
 	else
@@ -276,15 +275,14 @@ static void check_durability(struct doctor *d)
 									      : "on");
 	if (doctor_fact(d, "variable.innodb_flush_log_at_trx_commit") != NULL &&
 	    !fact_is(d, "variable.innodb_flush_log_at_trx_commit", "1"))
-		doctor_say(d, DOCTOR_WARN, "durability",
-			   "set it to 1: else outcomes that were confirmed may be forgotten in a crash",
+		doctor_say(d, DOCTOR_WARN, "durability", "set it to 1: otherwise a crash can lose committed outcomes",
 			   "innodb_flush_log_at_trx_commit=%s",
 			   doctor_fact(d, "variable.innodb_flush_log_at_trx_commit"));
 	else
-		doctor_say(d, DOCTOR_OK, "durability", NULL, "each commit is flushed");
+		doctor_say(d, DOCTOR_OK, "durability", NULL, "each commit is flushed to the disk");
 	if (doctor_number(d, "variable.innodb_force_recovery", 0) > 0)
 		doctor_say(d, DOCTOR_FAIL, "durability",
-			   "take it out of the server's option file, once its data is saved",
+			   "remove it from the server's option file, once its data is saved",
 			   "innodb_force_recovery=%s", doctor_fact(d, "variable.innodb_force_recovery"));
 }
 
@@ -295,14 +293,14 @@ static void check_sizes(struct doctor *d)
 
 	if (packet > 0)
 		doctor_say(d, packet < 4 * MB ? DOCTOR_WARN : DOCTOR_OK, "packets",
-			   "raise max_allowed_packet to 4M at least", "max_allowed_packet is %.4g MB", packet / MB);
+			   "raise max_allowed_packet to at least 4M", "max_allowed_packet is %.4g MB", packet / MB);
 	doctor_say(d, DOCTOR_OK, "loads", NULL, "%s",
-		   is_on(d, "variable.local_infile") ? "local_infile is on: large pushes go the fast way"
-						     : "local_infile is off: large pushes take half as long again");
+		   is_on(d, "variable.local_infile") ? "local_infile is on: large pushes use LOAD DATA"
+						     : "local_infile is off: large pushes take 50 % longer");
 	if (is_on(d, "variable.wsrep_on") || (group != NULL && *group != '\0'))
 		doctor_say(d, DOCTOR_WARN, "cluster",
-			   "if several servers take writes, list them in the same order for all clients: see "
-			   "docs/ADMIN.md",
+			   "if several servers accept writes, list them in the same order for all clients (see "
+			   "docs/ADMIN.md)",
 			   "the server belongs to a cluster (Galera, or Group Replication)");
 }
 
@@ -312,14 +310,15 @@ static void check_purge(struct doctor *d)
 	double oldest = doctor_number(d, "transaction.oldest_seconds", -1);
 
 	if (history < 0 && oldest < 0) {
-		doctor_say(d, DOCTOR_OK, "purge", NULL, "not known: the server shows it to who has the right PROCESS");
+		doctor_say(d, DOCTOR_OK, "purge", NULL,
+			   "unknown: the server shows it only to users with the PROCESS privilege");
 		return;
 	}
 	if (history >= 0)
 		doctor_say(d, history > 1e6 ? DOCTOR_WARN : DOCTOR_OK, "purge",
-			   "somebody's long transaction keeps them: pops get slower until it ends (SHOW ENGINE INNODB "
+			   "a long transaction prevents it, and pops get slower until it ends (see SHOW ENGINE INNODB "
 			   "STATUS)",
-			   "%.0f old row versions wait for the purge", history);
+			   "%.0f old row versions are waiting for the purge", history);
 	if (oldest > 600)
 		doctor_say(d, DOCTOR_WARN, "purge", "end it, or send long SELECTs to a replica",
 			   "the oldest transaction is %.0f s old", oldest);
@@ -330,16 +329,17 @@ static void check_clocks(struct doctor *d)
 	double ahead = doctor_number(d, "clock.ahead_us", 0), apart = ahead < 0 ? -ahead : ahead;
 	double trip = doctor_number(d, "roundtrip_us", 0);
 
-	doctor_say(d, apart > (double)CLOCK_US ? DOCTOR_WARN : DOCTOR_OK, "clock",
-		   apart > (double)CLOCKS_US
-			   ? "mend the clocks (chrony, ntp): times that are shown are wrong, and what Slurm says of "
-			     "dead workers is not believed"
-			   : "mend the clocks (chrony, ntp): leases do not mind, but times that are shown are wrong",
-		   apart < JS_SECOND_US / 10 ? "the server's and that of this host agree"
-					     : "the server's is %s %s that of this host",
-		   view_duration((int64_t)apart).text, ahead < 0 ? "behind" : "ahead of");
+	doctor_say(
+		d, apart > (double)CLOCK_US ? DOCTOR_WARN : DOCTOR_OK, "clock",
+		apart > (double)CLOCKS_US
+			? "synchronize the clocks (chrony, ntp): times are shown wrongly, and jobstack can't use what "
+			  "Slurm says about dead workers"
+			: "synchronize the clocks (chrony, ntp): leases are not affected, but times are shown wrongly",
+		apart < JS_SECOND_US / 10 ? "the server's clock and this host's agree"
+					  : "the server's clock is %s %s this host's",
+		view_duration((int64_t)apart).text, ahead < 0 ? "behind" : "ahead of");
 	doctor_say(d, trip > SLOW_US ? DOCTOR_WARN : DOCTOR_OK, "round trip",
-		   "the database is far away, or busy: short commands will wait for it", "%.2f ms", trip / 1e3);
+		   "the database is far away or busy: short commands will have to wait for it", "%.2f ms", trip / 1e3);
 }
 
 static void check_disk(struct doctor *d)
@@ -350,9 +350,9 @@ static void check_disk(struct doctor *d)
 	(void)gethostname(own, sizeof(own) - 1);
 	if (host != NULL && dir != NULL && strcmp(host, own) == 0)
 		doctor_disk(d, "disk", dir, 1024 * MB, 64 * MB,
-			    "free space on the server's disk: a full one stops all work");
+			    "free space on the server's disk: a full disk stops all work");
 	else
-		doctor_say(d, DOCTOR_OK, "disk", NULL, "not known: the server is on another host%s%s",
+		doctor_say(d, DOCTOR_OK, "disk", NULL, "unknown: the server is on another host%s%s",
 			   host != NULL ? ", " : "", host != NULL ? host : "");
 }
 
@@ -369,7 +369,7 @@ static void check_stack(struct doctor *d)
 	if (insight_stack_read(d->cli.handle, d->cli.stack, &s, &d->cli.error) != 0)
 		doctor_say(d, DOCTOR_FAIL, "stack", cli_remedy(&d->cli), "%s", d->cli.error.text);
 	else if (s.s.state != JOBSTACK_OPEN)
-		doctor_say(d, DOCTOR_WARN, "stack", "jobstack resume", "\"%s\" is %s", d->cli.stack,
+		doctor_say(d, DOCTOR_WARN, "stack", "`jobstack resume` continues it", "\"%s\" is %s", d->cli.stack,
 			   view_stack_word(s.s.state));
 	else if (s.cwd.len > 0 && getcwd(cwd, sizeof(cwd)) != NULL && strcmp(cwd, s.cwd.data) != 0)
 		doctor_say(d, DOCTOR_WARN, "stack", "start workers there, or give them --chdir",
@@ -421,7 +421,7 @@ void doctor_database(struct doctor *d)
 	check_durability(d);
 	check_sizes(d);
 	doctor_say(d, DOCTOR_OK, "sessions", NULL,
-		   "isolation, time zone, wait_timeout and lock waits are set by each session itself");
+		   "each session sets isolation, time zone, wait_timeout and lock waits itself");
 	check_purge(d);
 	check_disk(d);
 }

@@ -23,17 +23,17 @@ enum { SRUN = CLI_OWN, INNER };
 
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
-	{SRUN, "srun", "[OPTIONS]", "look from a compute node as well, by srun with these options"},
+	{SRUN, "srun", "[OPTIONS]", "also check from a compute node, through srun with these options"},
 	{INNER, "inner", NULL, NULL},
 	CLI_OPTS_REST};
 static const struct js_opts opts = {
 	"jobstack doctor",
 	"[OPTIONS]",
-	"Tries what a run needs (option file, database, rights, settings, Slurm, places to write) and says what to "
-	"mend.",
+	"Checks what a run needs (option file, database, rights, settings, Slurm, log directory) and says what to "
+	"correct.",
 	table,
-	"Each line is ok, warn (it works, or may not), or FAIL. Exit status: 0 without a FAIL, else 1.\n\n"
-	"  jobstack doctor --srun=\"--partition=short\"",
+	"Each line is ok, warn (jobstack works, but something should be corrected), or FAIL. Exit status: 0\n"
+	"without a FAIL, else 1.\n\n  jobstack doctor --srun=\"--partition=short\"",
 	0};
 
 /* ---------------------------------------------------------------------------------------------------- under srun */
@@ -92,13 +92,13 @@ static void under_srun(struct doctor *d)
 		said.data[strcspn(said.data, "\n")] = '\0';
 	if (lines == 0)
 		doctor_say(d, DOCTOR_FAIL, "srun",
-			   status < 0 ? "is the partition busy, or down? try other options: --srun=\"--partition=NAME\""
-				      : "mend what srun says; if the node has no jobstack there, install it where all "
-					"nodes see it",
-			   "nothing came from a compute node: %s",
+			   status < 0 ? "if the partition is busy or down, try another one: --srun=\"--partition=NAME\""
+				      : "correct what srun reports; if the node has no jobstack at that path, install "
+					"it on a file system that all nodes share",
+			   "no answer from a compute node: %s",
 			   status < 0	  ? error.text
 			   : said.len > 0 ? said.data
-					  : "srun said nothing");
+					  : "srun printed nothing");
 	cli_words_free(&words);
 	js_buf_free(&out);
 	js_buf_free(&said);
@@ -129,8 +129,8 @@ int cli_doctor_main(int argc, char **argv)
 	if (status != CLI_GO_ON)
 		return status;
 	if (d.cli.words_n > 0)
-		return cli_usage(&d.cli, "\"%s\" is one word too many%s", d.cli.words[0],
-				 d.srun != NULL ? ": srun's options are given as --srun=\"OPTIONS\"" : "");
+		return cli_usage(&d.cli, "unexpected argument \"%s\"%s", d.cli.words[0],
+				 d.srun != NULL ? ": give srun's options as --srun=\"OPTIONS\"" : "");
 	cli_catch_signals();
 	d.slurm = js_child_is_in_path("sinfo") || js_child_is_in_path("srun");
 	find_where(&d);

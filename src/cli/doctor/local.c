@@ -30,19 +30,20 @@ static void check_option_file(struct doctor *d)
 
 	if (file == NULL)
 		doctor_say(d, DOCTOR_WARN, "option file",
-			   "`jobstack server start` makes one, or write the address of your centre's server into "
-			   "~/.my.cnf",
-			   "there is none: neither --defaults-file, $JOBSTACK_DEFAULTS_FILE, that of a private server "
-			   "nor ~/.my.cnf");
+			   "start a private server with `jobstack server start`, or put the address of your centre's "
+			   "server into ~/.my.cnf",
+			   "not found: no --defaults-file, no $JOBSTACK_DEFAULTS_FILE, no private server's file, no "
+			   "~/.my.cnf");
 	else if (stat(file, &st) != 0)
-		doctor_say(d, DOCTOR_FAIL, "option file", "name one that is there, also on the compute nodes", "%s: %s",
-			   file, strerror(errno));
+		doctor_say(d, DOCTOR_FAIL, "option file", "name a file that exists, also on the compute nodes",
+			   "%s: %s", file, strerror(errno));
 	else if (access(file, R_OK) != 0)
-		doctor_say(d, DOCTOR_FAIL, "option file", "chown and chmod 600", "%s can't be read: %s", file,
-			   strerror(errno));
+		doctor_say(d, DOCTOR_FAIL, "option file", "correct its owner and mode (chmod 600)", "can't read %s: %s",
+			   file, strerror(errno));
 	else if ((st.st_mode & 077) != 0)
-		doctor_say(d, DOCTOR_WARN, "option file", "chmod 600: with a password in it, it is refused",
-			   "%s: others may read it (mode %03o)", file, (unsigned)st.st_mode & 0777);
+		doctor_say(d, DOCTOR_WARN, "option file",
+			   "chmod 600 it: jobstack refuses the file if it contains a password",
+			   "%s can be read by others (mode %03o)", file, (unsigned)st.st_mode & 0777);
 	else
 		doctor_say(d, DOCTOR_OK, "option file", NULL, "%s, mode %03o", file, (unsigned)st.st_mode & 0777);
 }
@@ -72,8 +73,8 @@ static void check_worker(struct doctor *d)
 					      : "it fails");
 	else if (out.data == NULL || strcmp(out.data, want) != 0)
 		doctor_say(d, DOCTOR_FAIL, "worker", "install jobstack and jobstack-worker together",
-			   "%s is of another version: \"%s\", not \"%s\"", words.at[0],
-			   out.data != NULL ? out.data : "", want);
+			   "%s has another version: \"%s\", not \"%s\"", words.at[0], out.data != NULL ? out.data : "",
+			   want);
 	else
 		doctor_say(d, DOCTOR_OK, "worker", NULL, "%s: version %s", words.at[0], jobstack_version());
 	cli_words_free(&words);
@@ -103,7 +104,7 @@ void doctor_disk(struct doctor *d, const char *check, const char *path, double w
 		   check, remedy, "%.0f MB are free on the disk of %s%s", left / MB, path,
 		   above ? " (by a directory above it)" : "");
 	if (fs.f_files > 0 && fs.f_favail < 1000)
-		doctor_say(d, DOCTOR_WARN, check, remedy, "only %lu files more can be made on the disk of %s",
+		doctor_say(d, DOCTOR_WARN, check, remedy, "only %lu more files can be created on the disk of %s",
 			   (unsigned long)fs.f_favail, path);
 }
 
@@ -132,8 +133,8 @@ static void check_directory(struct doctor *d)
 	struct stat st;
 
 	if (getcwd(cwd, sizeof(cwd)) == NULL) {
-		doctor_say(d, DOCTOR_FAIL, "logs", "change to a directory that is there", "the working directory: %s",
-			   strerror(errno));
+		doctor_say(d, DOCTOR_FAIL, "logs", "change to a directory that exists",
+			   "can't find the working directory: %s", strerror(errno));
 		return;
 	}
 	(void)snprintf(dir, sizeof(dir), "%s/jobstack-logs", cwd);
@@ -141,17 +142,19 @@ static void check_directory(struct doctor *d)
 		(void)snprintf(dir, sizeof(dir), "%s", cwd);
 	bad = try_write(dir);
 	if (bad != NULL)
-		doctor_say(d, DOCTOR_FAIL, "logs", "start workers where they can write, or give them --log-dir",
-			   "logs and outcomes can't be kept in %s: %s", dir, bad);
+		doctor_say(d, DOCTOR_FAIL, "logs",
+			   "start workers in a directory where they can write, or give them --log-dir",
+			   "can't write logs and outcomes in %s: %s", dir, bad);
 	else {
-		doctor_say(d, DOCTOR_OK, "logs", NULL, "logs and outcomes can be kept in %s", dir);
-		doctor_disk(d, "logs", dir, 1024 * MB, 16 * MB, "make room, or give workers another --log-dir");
+		doctor_say(d, DOCTOR_OK, "logs", NULL, "logs and outcomes can be written in %s", dir);
+		doctor_disk(d, "logs", dir, 1024 * MB, 16 * MB, "free some space, or give workers another --log-dir");
 	}
 	tmp = tmp != NULL && *tmp == '/' ? tmp : "/tmp";
 	bad = try_write(tmp);
 	if (bad != NULL)
 		doctor_say(d, DOCTOR_WARN, "spool",
-			   "mend it, or set $TMPDIR: outcomes go there when the log directory can't be written",
+			   "make it writable, or set $TMPDIR: outcomes are saved there when the log directory can't be "
+			   "written",
 			   "%s can't be written: %s", tmp, bad);
 }
 
@@ -160,13 +163,14 @@ static void check_limits(struct doctor *d)
 	struct rlimit files = {0, 0}, processes = {0, 0};
 
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < FILES_WANTED)
-		doctor_say(d, DOCTOR_WARN, "limits", "ulimit -n 1024, or more: a worker has some files a slot",
+		doctor_say(d, DOCTOR_WARN, "limits", "run ulimit -n 1024 or more: a worker needs some files per slot",
 			   "only %lu open files are allowed", (unsigned long)files.rlim_cur);
 	if (getrlimit(RLIMIT_NPROC, &processes) == 0 && processes.rlim_cur < PROCESSES_WANTED)
-		doctor_say(d, DOCTOR_WARN, "limits", "ulimit -u 4096: it counts all processes of this user on the host",
+		doctor_say(d, DOCTOR_WARN, "limits",
+			   "run ulimit -u 4096: the limit counts all processes of this user on the host",
 			   "only %lu processes are allowed", (unsigned long)processes.rlim_cur);
 	if (files.rlim_cur >= FILES_WANTED && processes.rlim_cur >= PROCESSES_WANTED)
-		doctor_say(d, DOCTOR_OK, "limits", NULL, "open files and processes are enough");
+		doctor_say(d, DOCTOR_OK, "limits", NULL, "enough open files and processes are allowed");
 }
 
 void doctor_local(struct doctor *d)

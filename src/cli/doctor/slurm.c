@@ -24,8 +24,8 @@
 /* The module, as recovery uses it.  0 if the controller answered through it. */
 static int check_module(struct doctor *d)
 {
-	static const char without[] = "it works without, but what dead workers hold comes back only when their lease "
-				      "is over: build jobstack with this Slurm's headers";
+	static const char without[] = "jobstack works without it, but entries of dead workers are requeued only when "
+				      "their lease ends: build jobstack with this Slurm's headers";
 	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), LIMIT_US};
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	int64_t began = js_clock_mono_us();
@@ -37,13 +37,13 @@ static int check_module(struct doctor *d)
 			   "the controller of cluster \"%s\" answers the Slurm module after %.0f ms", conf.cluster,
 			   (double)(js_clock_mono_us() - began) / 1e3);
 	else if (status == JOBSTACK_EFILE && error.server_errno == JS_WHY_NO_SLURM_CONFIG)
-		doctor_say(d, DOCTOR_WARN, "Slurm", "on a cluster, name its slurm.conf in $SLURM_CONF",
-			   "its programs are here, but not its configuration: `jobstack run` and jobstack-worker work "
-			   "without");
+		doctor_say(d, DOCTOR_WARN, "Slurm", "on a cluster, set $SLURM_CONF to the path of its slurm.conf",
+			   "its programs are installed, but not configured: `jobstack run` and jobstack-worker work "
+			   "without Slurm");
 	else if (status == JOBSTACK_EFILE)
 		doctor_say(d, DOCTOR_FAIL, "controller",
-			   "is slurmctld up (scontrol ping)? ask the admin: without it no job can be submitted, and "
-			   "nothing proves that a worker has died",
+			   "check slurmctld with `scontrol ping`, or ask your admin: without it no job can be "
+			   "submitted, and dead workers are found later",
 			   "%s", error.text);
 	else
 		doctor_say(d, DOCTOR_WARN, "Slurm module", without, "%s", error.text);
@@ -57,15 +57,15 @@ static void check_site_limits(struct doctor *d, const char *config)
 
 	if (array != NULL)
 		doctor_say(d, strtol(array, NULL, 10) < 2 ? DOCTOR_WARN : DOCTOR_OK, "arrays",
-			   "this site has job arrays switched off: `jobstack submit` submits a job a worker",
+			   "job arrays are disabled here: `jobstack submit` submits one job per worker",
 			   "MaxArraySize=%s, MaxJobCount=%s", array, jobs != NULL ? jobs : "?");
 	if (kill_wait != NULL)
 		doctor_say(d, strtol(kill_wait, NULL, 10) < GRACE_S + 3 ? DOCTOR_WARN : DOCTOR_OK, "KillWait",
-			   "so little is left between TERM and KILL: give workers a shorter --grace", "%s", kill_wait);
+			   "Slurm sends KILL soon after TERM: give workers a shorter --grace", "%s", kill_wait);
 	if (track != NULL)
 		doctor_say(d, strcmp(track, "proctrack/cgroup") == 0 ? DOCTOR_OK : DOCTOR_WARN, "processes",
-			   "with proctrack/cgroup nothing of a step can outlive it: ask the admin", "ProctrackType=%s",
-			   track);
+			   "ask your admin for proctrack/cgroup: it ends all processes of a step with the step",
+			   "ProctrackType=%s", track);
 	free(array);
 	free(jobs);
 	free(kill_wait);
@@ -87,13 +87,13 @@ static void check_partitions(struct doctor *d, char *text)
 		up += strcmp(state, "up") == 0;
 		if (n++ < PARTITIONS_MAX)
 			doctor_say(d, DOCTOR_OK, "partition", NULL,
-				   "%s is %s, jobs run for %s at most, nodes %s (busy/idle/other/all)", name, state,
-				   limit, nodes);
+				   "%s is %s, time limit %s, nodes %s (busy/idle/other/all)", name, state, limit,
+				   nodes);
 	}
 	if (n > PARTITIONS_MAX)
 		doctor_say(d, DOCTOR_OK, "partition", NULL, "and %u more", n - PARTITIONS_MAX);
 	if (up == 0)
-		doctor_say(d, DOCTOR_FAIL, "partition", "ask the admin, or wait", "no partition takes jobs");
+		doctor_say(d, DOCTOR_FAIL, "partition", "wait, or ask your admin", "no partition is up");
 }
 
 void doctor_slurm(struct doctor *d)
@@ -104,7 +104,7 @@ void doctor_slurm(struct doctor *d)
 
 	if (!d->slurm) {
 		doctor_say(d, DOCTOR_OK, "Slurm", NULL,
-			   "none on this host: `jobstack run` and jobstack-worker work without");
+			   "not on this host: `jobstack run` and jobstack-worker work without Slurm");
 		return;
 	}
 	if (!js_child_is_in_path("sbatch"))
@@ -112,15 +112,17 @@ void doctor_slurm(struct doctor *d)
 			   "there is no sbatch in $PATH");
 	if (conf != NULL && *conf != '\0' &&
 	    access(conf, R_OK) != 0) { /* Slurm's commands would look for it for a minute */
-		doctor_say(d, DOCTOR_FAIL, "controller", "unset it, or name Slurm's configuration",
-			   "$SLURM_CONF, %s: %s", conf, strerror(errno));
+		doctor_say(d, DOCTOR_FAIL, "controller",
+			   "unset $SLURM_CONF, or set it to the path of Slurm's configuration", "$SLURM_CONF, %s: %s",
+			   conf, strerror(errno));
 		return;
 	}
 	if (check_module(d) == JOBSTACK_EFILE)
 		return; /* each further question would take as long */
 	text = cli_slurm_answer("scontrol show config", LIMIT_US, &error);
 	if (text == NULL)
-		doctor_say(d, DOCTOR_FAIL, "controller", "is slurmctld up? ask the admin", "scontrol: %s", error.text);
+		doctor_say(d, DOCTOR_FAIL, "controller", "check slurmctld with `scontrol ping`, or ask your admin",
+			   "scontrol: %s", error.text);
 	else
 		check_site_limits(d, text);
 	if (text != NULL) {
@@ -128,7 +130,7 @@ void doctor_slurm(struct doctor *d)
 		js_error_clear(&error);
 		text = cli_slurm_answer("sinfo -h -o %R|%a|%l|%F", LIMIT_US, &error);
 		if (text == NULL)
-			doctor_say(d, DOCTOR_WARN, "partition", "see what sinfo says", "sinfo: %s", error.text);
+			doctor_say(d, DOCTOR_WARN, "partition", "run sinfo to see the error", "sinfo: %s", error.text);
 		else
 			check_partitions(d, text);
 		free(text);

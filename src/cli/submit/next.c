@@ -78,8 +78,8 @@ static int mail_here(struct submit *s, const char *subject, const struct js_buf 
 		js_buf_add(&text, body->data, body->len);
 		status = text.failed ? -1 : cli_command(&command, &error);
 		if (status != 0)
-			cli_say(&s->cli, "%s did not take the mail: %s", words.at[0],
-				error.code != 0 ? error.text : "it says no");
+			cli_say(&s->cli, "%s did not accept the mail: %s", words.at[0],
+				error.code != 0 ? error.text : "it reported an error");
 	}
 	cli_words_free(&words);
 	js_buf_free(&text);
@@ -107,8 +107,8 @@ static int mail_by_slurm(struct submit *s, const char *subject)
 	ok = cli_sbatch_keep(&s->cli, path, &script) == 0 && cli_sbatch(&s->cli, &call, &job) == 0;
 	if (ok)
 		cli_say(&s->cli,
-			"no mail program took it on this node: Slurm mails the end of job %" PRIu64
-			", in whose name it stands",
+			"no mail program on this node accepted it: Slurm mails the end of job %" PRIu64
+			", whose name contains the result",
 			job);
 	cli_words_free(&options);
 	cli_words_free(&call);
@@ -131,7 +131,7 @@ void submit_mail(struct submit *s, const char *text)
 		(void)run_ours(s, "status", &body);
 	js_buf_printf(&body, "\nstack: %s\ndirectory: %s\n", s->cli.stack, s->cwd);
 	if (body.failed || (!mail_here(s, subject, &body) && !mail_by_slurm(s, subject)))
-		cli_say(&s->cli, "%s could not be mailed", s->notify);
+		cli_say(&s->cli, "the mail to %s could not be sent", s->notify);
 	js_buf_free(&body);
 }
 
@@ -178,7 +178,7 @@ int submit_next(struct submit *s, const char *after, const char *begin)
 	if (status == 0 && !s->dry_run) {
 		status = submit_sbatch(s, &call, &s->next);
 		if (status == 1)
-			cli_say(&s->cli, "sbatch did not take the job that was to come after");
+			cli_say(&s->cli, "sbatch rejected the follow-up job");
 		else if (status < 0)
 			status = cli_fail(&s->cli);
 	}
@@ -253,20 +253,20 @@ void submit_broke(struct submit *s)
 {
 	int status;
 
-	(void)end_chain(
-		s, CLI_NO, &status,
-		"it ends here, as sbatch did not take %s%s: what it said stands in %s: submit again to go on with "
-		"%" PRIu64 " left",
-		s->answered[0] == '\0' ? "another round" : "what was to come after job ", s->answered, s->logs,
-		insight_stack_left(&s->stack.s));
+	(void)end_chain(s, CLI_NO, &status,
+			"no further rounds, because sbatch rejected %s%s: see its messages in %s, and submit again to "
+			"continue with %" PRIu64 " left",
+			s->answered[0] == '\0' ? "another round" : "the follow-up of job ", s->answered, s->logs,
+			insight_stack_left(&s->stack.s));
 }
 
 static int wait_for_others(struct submit *s, int *status, const char *what)
 {
 	if (++s->chain.later <= LATER_ROUNDS)
 		return 0;
-	return end_chain(s, CLI_NO, status, "it ends here: for a day %s: see `jobstack status -s %s`, and submit again",
-			 what, s->cli.stack);
+	return end_chain(s, CLI_NO, status,
+			 "no further rounds, because for a day %s: see `jobstack status -s %s`, and submit again", what,
+			 s->cli.stack);
 }
 
 static int end_of_stack(struct submit *s, int *status)
@@ -275,10 +275,11 @@ static int end_of_stack(struct submit *s, int *status)
 
 	if (t->dead == 0)
 		return end_chain(s, CLI_YES, status, "nothing is left: all %" PRIu64 " are done", t->done);
-	return end_chain(s, CLI_NO, status,
-			 "nothing is left but the dead: %" PRIu64 " done, %" PRIu64
-			 " dead: `jobstack list -s %s` shows them, `jobstack requeue -s %s` pushes them back",
-			 t->done, t->dead, s->cli.stack, s->cli.stack);
+	return end_chain(
+		s, CLI_NO, status,
+		"only dead entries are left: %" PRIu64 " done, %" PRIu64
+		" dead: `jobstack list -s %s` lists them, `jobstack requeue -s %s` puts them back in the queue",
+		t->done, t->dead, s->cli.stack, s->cli.stack);
 }
 
 int submit_judge(struct submit *s, int *status)
@@ -297,7 +298,8 @@ int submit_judge(struct submit *s, int *status)
 	if (t->state != JOBSTACK_OPEN) {
 		view_safe(&note, s->stack.note.data, s->stack.note.len);
 		(void)end_chain(s, CLI_NO, status,
-				"it ends here, as the stack is %s%s%.500s: `jobstack resume -s %s`, and submit again",
+				"no further rounds, because the stack is %s%s%.500s: run `jobstack resume -s %s`, and "
+				"submit again",
 				view_stack_word(t->state), note.len > 0 ? ": " : "", note.len > 0 ? note.data : "",
 				s->cli.stack);
 		js_buf_free(&note);
@@ -308,18 +310,18 @@ int submit_judge(struct submit *s, int *status)
 		count_in_accounts(s, &known, &cancelled);
 	if (cancelled > 0 && 2 * cancelled >= known)
 		return end_chain(s, CLI_NO, status,
-				 "it ends here, as the last jobs were cancelled: submit again to go on with %" PRIu64
-				 " left",
+				 "no further rounds, because the last jobs were cancelled: submit again to continue "
+				 "with %" PRIu64 " left",
 				 insight_stack_left(t));
 	if (t->ready + t->waiting + t->held == 0)
-		return wait_for_others(s, status, "all that is left has been in the hands of other workers");
+		return wait_for_others(s, status, "all entries that are left have been running in other workers");
 	c->idle = t->done == c->done && t->dead == c->dead ? c->idle + 1 : 0;
 	if (c->idle >= IDLE_ROUNDS)
-		return end_chain(
-			s, CLI_NO, status,
-			"it ends here: in %d rounds nothing was closed, and %" PRIu64
-			" are left: do they take longer than --time? `jobstack status -s %s` and the logs in %s tell",
-			IDLE_ROUNDS, insight_stack_left(t), s->cli.stack, s->logs);
+		return end_chain(s, CLI_NO, status,
+				 "no further rounds, because no entry ended in %d rounds, and %" PRIu64
+				 " are left: if they need longer than --time, raise it; see `jobstack status -s %s` "
+				 "and the logs in %s",
+				 IDLE_ROUNDS, insight_stack_left(t), s->cli.stack, s->logs);
 	return 1;
 }
 

@@ -37,33 +37,31 @@ enum { WORKERS = CLI_OWN, SBATCH, UNTIL_DONE, NOTIFY, FOLLOW, DRY_RUN, PARSABLE,
 
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
-	{WORKERS, "workers", "N", "start N workers, or fewer if there is not so much to do"},
+	{WORKERS, "workers", "N", "start N workers, or fewer if the stack has less to do"},
 	{UNTIL_DONE, "until-done", NULL,
-	 "when they have ended, go on with new ones until nothing is left,\nor only the dead"},
-	{NOTIFY, "notify", "ADDRESS", "mail what `jobstack report` says, at the end"},
+	 "when they have ended, start new workers until nothing is left,\nor only dead entries"},
+	{NOTIFY, "notify", "ADDRESS", "at the end, mail what `jobstack report` prints"},
 	{SBATCH, "sbatch", "OPTIONS",
-	 "further options for sbatch: short ones, or of names that\njobstack-worker has as well"},
-	{FOLLOW, "follow", "OPTIONS", "options for sbatch of the small job that --until-done and\n--notify need"},
-	{DRY_RUN, "dry-run", NULL, "show what would be handed to sbatch, and do nothing"},
-	{PARSABLE, "parsable", NULL, "print just the job's number, as sbatch does"},
+	 "more options for sbatch: short options, and those whose names\njobstack-worker has as well"},
+	{FOLLOW, "follow", "OPTIONS", "sbatch options of the small follow-up job that --until-done and\n--notify need"},
+	{DRY_RUN, "dry-run", NULL, "only print what would be submitted"},
+	{PARSABLE, "parsable", NULL, "print only the job's number, like sbatch"},
 	{CHAIN, "chain", "STATE", NULL},
 	JS_WORKER_OPTIONS_OF_RUN,
-	{JS_WORKER_IDLE_TIMEOUT, "idle-timeout", "D", "stay so long with nothing to do (default 60s)"},
-	{JS_WORKER_MARGIN, "margin", "D", "start nothing that would run until D before the job's end"},
-	{JS_WORKER_STRICT, "strict", NULL, "a worker ends with status 1 if any entry failed"},
+	{JS_WORKER_IDLE_TIMEOUT, "idle-timeout", "D", "end after this time without work (default 60s)"},
+	{JS_WORKER_MARGIN, "margin", "D", "start nothing that would still run D before the job's end"},
+	{JS_WORKER_STRICT, "strict", NULL, "workers end with status 1 if any entry failed"},
 	CLI_OPTS_REST};
 static const struct js_opts opts = {
 	"jobstack submit",
 	"--workers N [OPTIONS] [--OPT=VALUE for sbatch] -- CMD ARG...",
-	"Hands a job array of workers for a stack to sbatch. Every --OPT or --OPT=VALUE that is not listed here goes "
-	"to\n"
-	"sbatch as it is: --time=2:00:00 --mem=4G --partition=NAME --account=NAME.",
+	"Submits a job array of workers for a stack. Every --OPT or --OPT=VALUE that is not listed here is passed to "
+	"sbatch\nunchanged: --time=2:00:00 --mem=4G --partition=NAME --account=NAME.",
 	table,
-	"--slots N asks Slurm for N CPUs; with --cpus-per-task=M as well, N commands share M CPUs. Options that sbatch "
-	"and\n"
-	"jobstack-worker both have (--chdir, --output, --error) are the worker's.\n\n"
-	"  jobstack submit -s mystack --workers 20 --slots 4 --time=2:00:00 --until-done -- ./convert.sh {}\n\n"
-	"To end what --until-done began: jobstack pause, or scancel -n jobstack-STACK.  See docs/SUBMIT.md.",
+	"--slots N requests N CPUs from Slurm; with --cpus-per-task=M as well, N commands share M CPUs. Options that "
+	"both sbatch\nand jobstack-worker have (--chdir, --output, --error) are passed to the worker.\n\n  jobstack "
+	"submit -s mystack --workers 20 --slots 4 --time=2:00:00 --until-done -- ./convert.sh {}\n\nTo stop "
+	"--until-done: `jobstack pause -s STACK`, or `scancel -n jobstack-STACK`.  See docs/SUBMIT.md.",
 	0};
 
 /* ------------------------------------------------------------------------------------------------------- options */
@@ -97,7 +95,7 @@ static int take_chain(struct cli *cli, void *ctx, int key, const char *arg)
 	(void)key;
 	return submit_chain_parse(ctx, arg) == 0
 		       ? 0
-		       : cli_usage(cli, "--chain is for the scripts that this command writes itself");
+		       : cli_usage(cli, "--chain is only for the scripts that this command writes");
 }
 
 /* An option of jobstack-worker. */
@@ -166,9 +164,9 @@ static int parse_submit(struct submit *s, int argc, char **argv)
 		return cli_usage(&s->cli,
 				 "there is no command to run: jobstack submit --workers N [OPTIONS] -- CMD {}");
 	if (s->workers == 0)
-		return cli_usage(&s->cli, "--workers N is wanted: how many workers at most");
+		return cli_usage(&s->cli, "--workers N is required: the maximal number of workers");
 	if (s->follow != NULL && !s->until_done && s->notify == NULL)
-		return cli_usage(&s->cli, "--follow is for the job that --until-done or --notify adds");
+		return cli_usage(&s->cli, "--follow can only be used with --until-done or --notify");
 	status = cli_sbatch_check(&s->cli, s->dry_run, s->parsable);
 	if (status == 0)
 		status = cli_sbatch_refuse(&s->cli, &s->passed);
@@ -191,8 +189,7 @@ static int read_resources(struct submit *s)
 	s->slots_said = s->slots > 0 && cpus != NULL;
 	if (s->slots > 0 && cpus != NULL && s->slots > s->cpus)
 		return cli_usage(&s->cli,
-				 "--slots %" PRIu64 " and --cpus-per-task=%" PRIu64
-				 " contradict each other: each slot wants a CPU",
+				 "--slots %" PRIu64 " is more than --cpus-per-task=%" PRIu64 ": each slot needs a CPU",
 				 s->slots, s->cpus);
 	if (cpus == NULL)
 		s->cpus = s->slots;
@@ -209,7 +206,7 @@ static int read_resources(struct submit *s)
 	if (s->workers < s->tasks)
 		return cli_usage(&s->cli,
 				 "--workers %" PRIu64 " is less than the %" PRIu64
-				 " that each job has by --ntasks or --nodes",
+				 " workers that each job starts (--ntasks, --nodes)",
 				 s->workers, s->tasks);
 	return 0;
 }
@@ -232,8 +229,8 @@ static int find_places(struct submit *s)
 	if (s->cwd[0] == '\0' || cli_absolute(dir, logs) != 0 ||
 	    (file != NULL && cli_absolute(file, s->option_file) != 0)) {
 		(void)js_error_set(&s->cli.error, JOBSTACK_EFILE,
-				   "the working directory is not known, or the path of it, of --log-dir or of the "
-				   "option file is too long");
+				   "can't find the working directory, or its path, that of --log-dir or of the option "
+				   "file is too long");
 		return cli_fail(&s->cli);
 	}
 	if (given != NULL && dir[0] != '/')
@@ -260,26 +257,27 @@ static int check_stack(struct submit *s)
 
 	if (t->state != JOBSTACK_OPEN) {
 		view_safe(&text, s->stack.note.data, s->stack.note.len);
-		cli_tell(&s->cli, "the stack \"%s\" is %s%s%s: nothing was submitted: `jobstack resume -s %s` first",
-			 name, view_stack_word(t->state), text.len > 0 ? ": " : "", text.len > 0 ? text.data : "",
-			 name);
+		cli_tell(&s->cli, "not submitted: the stack \"%s\" is %s%s%s; run `jobstack resume -s %s` first", name,
+			 view_stack_word(t->state), text.len > 0 ? ": " : "", text.len > 0 ? text.data : "", name);
 		status = CLI_NO;
 	} else if (t->ready + t->waiting + t->held == 0 && t->pushers == 0) {
 		cli_tell(&s->cli,
-			 "the stack \"%s\" has nothing for workers (%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64
-			 " running): nothing was submitted: `jobstack %s -s %s` %s",
+			 "not submitted: the stack \"%s\" has no work (%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64
+			 " running): `jobstack %s -s %s` %s",
 			 name, t->done, t->dead, t->running,
 			 t->running > 0 ? "status"
 			 : t->dead > 0	? "requeue"
 					: "push",
 			 name,
-			 t->running > 0 ? "shows who runs it"
-			 : t->dead > 0	? "pushes the dead back"
-					: "gives it more");
+			 t->running > 0 ? "shows its workers"
+			 : t->dead > 0	? "puts dead entries back in the queue"
+					: "adds entries");
 		status = CLI_NO;
 	} else if (s->stack.cwd.len > 0 && s->chdir == NULL && strcmp(s->stack.cwd.data, s->cwd) != 0) {
 		view_quote_line(&text, s->stack.cwd.data, s->stack.cwd.len);
-		cli_tell(&s->cli, "the stack's names belong to the directory %s: submit from there, or give --chdir",
+		cli_tell(&s->cli,
+			 "not submitted: the stack's names belong to the directory %s: submit from there, or give "
+			 "--chdir",
 			 text.data != NULL ? text.data : "?");
 		status = CLI_USAGE;
 	}
@@ -301,7 +299,7 @@ static void ask_site(struct submit *s)
 	if (value == NULL || js_num_u64(value, 0, UINT32_MAX, &size) != 0) {
 		size = ARRAY_MAX;
 		if (s->cli.verbose)
-			cli_say(&s->cli, "scontrol does not tell MaxArraySize: %d is assumed", ARRAY_MAX);
+			cli_say(&s->cli, "scontrol does not print MaxArraySize: assuming %d", ARRAY_MAX);
 	}
 	s->most = size > 2 ? size - 1 : 1;
 	free(kill_wait);
@@ -329,8 +327,8 @@ static void size_arrays(struct submit *s)
 		s->elements = most;
 		s->starts = most * s->tasks;
 		cli_say(&s->cli,
-			"only %" PRIu64 " workers: arrays may have %" PRIu64
-			" elements here (MaxArraySize), and %d arrays are the most",
+			"starting only %" PRIu64 " workers: job arrays are limited to %" PRIu64
+			" tasks here (MaxArraySize), and submit starts at most %d arrays",
 			s->starts, s->most, SUBMIT_JOBS_MAX);
 	}
 	s->starts = s->elements * s->tasks;
@@ -361,8 +359,8 @@ static int hand_over(struct submit *s, uint64_t n, int first)
 		if (status < 0)
 			status = cli_fail(&s->cli);
 		else if (status == 1)
-			cli_say(&s->cli, "sbatch did not take it, for what it said above: %s",
-				first ? "nothing was submitted" : "no more was submitted");
+			cli_say(&s->cli, "%s: sbatch rejected the job (see above)",
+				first ? "nothing was submitted" : "no more jobs were submitted");
 	}
 	if (job != 0)
 		(void)snprintf(s->answered + strlen(s->answered), sizeof(s->answered) - strlen(s->answered),
@@ -406,12 +404,12 @@ static int print_jobs(struct submit *s)
 		return print_json(s, copy);
 	if (s->cli.quiet)
 		return CLI_YES;
-	(void)printf("job%s %s: %" PRIu64 " worker%s for %" PRIu64 " entries of \"%s\"\n",
+	(void)printf("job%s %s: %" PRIu64 " worker%s for %" PRIu64 " %s of \"%s\"\n",
 		     strchr(copy, ':') != NULL ? "s" : "", copy, s->starts, view_plural(s->starts),
-		     insight_stack_left(&s->stack.s), s->cli.stack);
+		     CLI_ENTRIES(insight_stack_left(&s->stack.s)), s->cli.stack);
 	if (s->next > 0)
-		(void)printf("job %" PRIu64 " comes after: %s\n", s->next,
-			     s->until_done ? "it goes on until nothing is left" : "it mails what has become of it");
+		(void)printf("job %" PRIu64 " follows: %s\n", s->next,
+			     s->until_done ? "it starts new workers until nothing is left" : "it mails the result");
 	(void)printf("script: %s\n", s->script);
 	return CLI_YES;
 }
@@ -436,7 +434,7 @@ static int submit_all(struct submit *s)
 		int after = submit_next(s, s->dry_run ? "JOB" : s->answered, NULL);
 
 		if (after != 0)
-			cli_say(&s->cli, "job %s is submitted, but nothing comes after it", s->answered);
+			cli_say(&s->cli, "job %s is submitted, but not its follow-up", s->answered);
 		status = status != 0 ? status : after;
 	}
 	if (!s->dry_run) {
@@ -469,7 +467,7 @@ static int later_round(struct submit *s, int *status)
 		submit_mail(s, s->cli.error.text);
 		return -1;
 	}
-	cli_say(&s->cli, "it can't be judged yet: another look in a quarter of an hour");
+	cli_say(&s->cli, "the stack can't be checked yet: trying again in 15 minutes");
 	js_error_clear(&s->cli.error);
 	*status = submit_next(s, "", "now+15minutes");
 	if (*status != CLI_YES)
@@ -505,7 +503,7 @@ int cli_submit_main(int argc, char **argv)
 	if (status == 0)
 		status = find_places(&s);
 	if (status == 0 && !s.dry_run)
-		status = cli_sbatch_find(&s.cli, "`jobstack run` works on this machine alone");
+		status = cli_sbatch_find(&s.cli, "`jobstack run` works without Slurm on this machine");
 	if (status != 0)
 		return status;
 	cli_catch_signals();
