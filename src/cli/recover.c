@@ -58,7 +58,7 @@ static void add_json(struct cli_recovery *r, const struct js_watch_case *c)
 	static const char *const verdict[] = {"taken", "would be taken", "suspect"};
 
 	r->bad |= VIEW_APPEND(r->workers, KEY_COUNT("worker", c->worker), KEY_TEXT("node", c->node),
-			      KEY_TEXT("verdict", verdict[c->verdict]),
+			      KEY_TEXT("verdict", verdict[c->killable ? JS_WATCH_WOULD : c->verdict]),
 			      KEY_TEXT("reason", c->reason != NULL ? c->reason : c->hint),
 			      KEY_COUNT("entries", c->entries), KEY_FLAG("script", c->by_script),
 			      KEY_REAL("silent_seconds", (double)c->silent_us / 1e6, 1),
@@ -107,7 +107,7 @@ static void note_case(void *ctx, const struct js_watch_case *c)
 {
 	struct cli_recovery *r = ctx;
 
-	if (c->verdict != JS_WATCH_SUSPECT) {
+	if (c->verdict != JS_WATCH_SUSPECT || c->killable) {
 		tell_taken(r, c);
 		return;
 	}

@@ -107,6 +107,7 @@ static void tell_case(const struct js_round *round, const struct js_suspect *s, 
 					    s->lease_us,
 					    s->by_script,
 					    s->runs_here,
+					    s->killable,
 					    s->node,
 					    s->reason[0] != '\0' ? s->reason : NULL,
 					    s->hint[0] != '\0' ? s->hint : NULL};

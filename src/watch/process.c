@@ -259,11 +259,11 @@ int js_watch_by_process(const struct js_round *round, struct js_suspects *all)
 
 		if (s->command != 0) {
 			s->lives = s->runs_here = 1;
+			s->killable = s->sure && dry && may_end(s);
 			(void)snprintf(s->hint, sizeof(s->hint),
 				       "its process is gone, but one of its commands still runs here (process %" PRIu64
 				       ", %s): %s",
-				       s->command, s->name,
-				       s->sure && dry && may_end(s) ? "`jobstack recover` kills it" : "kill it");
+				       s->command, s->name, s->killable ? "`jobstack recover` kills it" : "kill it");
 		} else if (s->gone && may_end(s) &&
 			   !failed) /* not of other users: we may not see all that their commands have left */
 			(void)snprintf(s->reason, sizeof(s->reason), "its process on %.180s is gone%s", here.host,

@@ -20,6 +20,7 @@ struct js_suspect {
 	uint64_t command; /* a process of one of its commands that still runs here; 0: there is none */
 	char name[32];	  /* of that process */
 	int sure;	  /* that process may be killed */
+	int killable;	  /* in a dry run: else that process would be killed, and the worker recovered */
 	int ended;	  /* processes left by its commands were killed */
 	int runs_here;	  /* nothing is recovered here now, whatever proves its death */
 	char host[256], boot[64], node[256], cluster[128];

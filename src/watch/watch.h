@@ -47,6 +47,8 @@ struct js_watch_case {
 	int by_script;
 	int runs_here; /* of a suspect: its command still runs on this host, where nothing is recovered until that has
 			  ended */
+	int killable;  /* of a suspect in a dry run: only that command is in the way, and js_watch_confirm would kill it
+			*/
 	const char *node;   /* or host, or "?" */
 	const char *reason; /* the proof in words, as it is recorded; NULL: there is no proof */
 	const char *hint;   /* of a suspect: what is known besides its silence ("its node n3 is DOWN"); or NULL */

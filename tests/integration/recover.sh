@@ -95,8 +95,9 @@ for i in "${!lefts[@]}"; do
 	wait_for 10 worker_sleeps
 	outlive "left$i"
 	before=$(tables)
-	check '... --dry-run tells, and leaves it alone' says 1 "one of its commands still runs here \(process [0-9]+, [a-z]+\): .jobstack recover. kills it; it holds 1 entry" \
+	check '... --dry-run tells, and leaves it alone' says 0 "one of its commands still runs here \(process [0-9]+, [a-z]+\): .jobstack recover. kills it; it holds 1 entry" \
 		jobstack recover -s "left$i" --dry-run
+	check '... counted as recover would' prints 0 '1 would be recovered from 1 dead worker' jobstack recover -s "left$i" --dry-run
 	check '... ' alive "${LEFT[@]}"
 	is '... nothing is changed' "$(tables)" "$before"
 	check 'recover ends it, and takes back' says 0 'its process on .* is gone \(processes left by its commands were killed\): 1 entry requeued' \

@@ -149,6 +149,8 @@ check 'what is tried again' wait_for 20 ledger_is again '0 0 0 2 0 0'
 kill $! 2>/dev/null
 wait
 like '... is told, too' "$(jobstack status -s again)" $'\nfailing now, will be retried:\n.*\n +2  exit 4'
+unlike '... and no column for messages, since nothing was printed' "$(jobstack status -s again)" 'LAST MESSAGE'
+like '... which is there where something was' "$(jobstack status -s fail)" 'LAST MESSAGE'
 
 # ---- terminals
 for c in 20 44 80; do

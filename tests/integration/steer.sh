@@ -52,6 +52,8 @@ check '... is no place to push to' says 1 'is cancelled' jobstack push -s words 
 check '... nor to requeue to' says 1 'is cancelled' jobstack requeue -s words
 check '... nothing is popped from it' fails_with 1 jobstack pop -s words
 check 'cancel, JSON' prints 0 '{"stack":"words","state":"cancelled","changed":false}' jobstack cancel -s words --json
+check 'pause leaves a cancel as it is' says 1 'is cancelled, so there is nothing to pause: .jobstack resume -s words. undoes the cancel' jobstack pause -s words
+is '... it is cancelled still' "$(jobstack status -s words --json | jq -r .state)" cancelled
 check 'resume takes it back' prints 0 '{"stack":"words","state":"open","changed":true}' jobstack resume -s words --json
 check '... and it is worked on' worker -s words --slots 2 -- true
 check '... to the end' ledger_is words '5 0 0 0 0 0'
