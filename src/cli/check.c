@@ -3,11 +3,10 @@
  * jobstack check: proves that the ledger balances, of one stack or of all.  Promise: status 0 only if every stack that
  * was looked at balances.
  */
-#include "cli/check_logs.h"
+#include "cli/cli.h"
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "view/json.h"
 #include "view/text.h"
 #include "view/words.h"
@@ -26,15 +25,6 @@ static const struct js_opt table[] = {
 	 "instead, compare the logs and spools that workers wrote below DIR (their\n--log-dir) with the database, and "
 	 "list the outcomes that it does not have\n(after a restored backup, or a failover that lost commits)"},
 	CLI_OPTS_REST};
-static const struct js_opts opts = {
-	"jobstack check",
-	"[OPTIONS]",
-	"Verifies that the ledger balances: every entry is in exactly one state, all its attempts are recorded, and "
-	"the counters\nare right. It reads each stack from one consistent snapshot: it changes nothing, and workers "
-	"can continue meanwhile.\nEnds with 0 if everything is right, with 1 after listing what is wrong.",
-	table,
-	"  jobstack check -s mystack\n  jobstack check -s mystack --logs jobstack-logs",
-	0};
 
 static const char *const kind[JOBSTACK_FAULTS] = {
 	[JOBSTACK_FAULT_LOST] = "lost", [JOBSTACK_FAULT_DOUBLED] = "doubled", [JOBSTACK_FAULT_STRAY] = "stray",
@@ -195,20 +185,22 @@ static int prove_all(struct cli *cli)
 	return status != 0 ? status : bad;
 }
 
-int cli_check_main(int argc, char **argv)
-{
-	const char *logs = NULL;
-	const struct cli_take takes[] = {{LOGS, CLI_NAME(&logs)}, CLI_TAKE_END};
-	struct cli cli;
-	int status = cli_parse(&cli, &opts, takes, argc, argv, "name a stack with -s");
+static const char *logs;
+static const struct cli_take takes[] = {{LOGS, CLI_NAME(&logs)}, CLI_TAKE_END};
 
-	if (status != CLI_GO_ON)
-		return status;
-	status = cli_open(&cli, PATIENCE_US);
-	if (status != 0)
-		return status;
-	status = logs != NULL	   ? cli_check_logs(&cli, logs)
-		 : cli.stack_given ? prove_stack(&cli, cli.stack)
-				   : prove_all(&cli);
-	return cli_end(&cli, status < 0 ? cli_fail(&cli) : status);
+static int check_ledger(struct cli *cli)
+{
+	int status = logs != NULL	? cli_check_logs(cli, logs)
+		     : cli->stack_given ? prove_stack(cli, cli->stack)
+					: prove_all(cli);
+
+	return status < 0 ? cli_fail(cli) : status;
 }
+
+static const char about[] =
+	"Verifies that the ledger balances: every entry is in exactly one state, all its attempts are recorded, and "
+	"the counters\nare right. It reads each stack from one consistent snapshot: it changes nothing, and workers "
+	"can continue meanwhile.\nEnds with 0 if everything is right, with 1 after listing what is wrong.";
+static const char notes[] = "  jobstack check -s mystack\n  jobstack check -s mystack --logs jobstack-logs";
+static const struct js_opts opts = {"jobstack check", "[OPTIONS]", about, table, notes, 0};
+const struct cli_frame cli_check = {&opts, takes, "name a stack with -s", CLI_CATCHES, PATIENCE_US, NULL, check_ledger};

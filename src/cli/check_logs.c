@@ -4,10 +4,9 @@
  * outcomes that it had confirmed; the packed logs and the spools of the workers still tell of them.  Promises: files
  * and database are only read; 24 bytes of memory for each attempt in the logs of a stack.
  */
-#include "cli/check_logs.h"
+#include "cli/cli.h"
 
 #include "base/array.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "view/json.h"
 #include "view/text.h"

@@ -52,6 +52,8 @@ struct cli {
 	int stack_typed;   /* by -s */
 	const char *defaults_file;
 	int json, quiet, verbose;
+	int argc;
+	char **argv;  /* all words, from the name of the command on */
 	char **words; /* behind the options; a NULL ends them */
 	size_t words_n;
 	struct jobstack *handle;
@@ -95,6 +97,25 @@ struct cli_take {
 #define CLI_TAKE_END {0, CLI_TAKE_NOTHING, NULL, 0, 0, NULL, NULL}
 /* clang-format on */
 
+/* A command: its options, and what it does.  cli_main reads the options, calls CHECK (may be NULL; it returns 0, or the
+ * exit status after printing why), connects with PATIENCE_US, and ends with the exit status that RUN returns. */
+enum {
+	CLI_CATCHES = 1, /* cli_stop is set by signals; else they end the process */
+	CLI_DIES = 2,	 /* ... and in the end the process dies by the one that came */
+	CLI_OFFLINE = 4, /* RUN connects itself, if at all */
+	CLI_SORTS = 8	 /* RUN does all of it, with argc and argv */
+};
+struct cli_frame {
+	const struct js_opts *opts;
+	const struct cli_take *takes; /* NULL: it has no options of its own */
+	const char *too_many;	      /* as for cli_parse */
+	unsigned flags;
+	int64_t patience_us;
+	int (*check)(struct cli *cli);
+	int (*run)(struct cli *cli);
+};
+int cli_main(const struct cli_frame *frame, int argc, char **argv);
+
 /* Starts a call: sets the defaults from the environment, and reads the options; cli->words are what stands behind them.
  * TOO_MANY not NULL: there may be none, and that is what a message says then ("a stack is named with -s", or "").
  * Returns CLI_GO_ON; or the exit status of a command that must end now (help was printed, or the usage was wrong, which
@@ -111,10 +132,8 @@ void cli_begin(struct cli *cli, const struct js_opts *opts);
 /* The row of the command's table with KEY, which is there. */
 const struct js_opt *cli_option(const struct cli *cli, int key);
 
-/* Connects.  Returns 0, or the exit status, having told why.  PATIENCE_US as in jobstack_options.  cli_open catches
- * signals before that. */
+/* Connects.  Returns 0, or the exit status, having told why.  PATIENCE_US as in jobstack_options. */
 int cli_connect(struct cli *cli, int64_t patience_us);
-int cli_open(struct cli *cli, int64_t patience_us);
 
 /* getenv, as base/home.h asks for it. */
 const char *cli_get(const char *name);
@@ -157,29 +176,47 @@ void cli_catch_signals(void);
 /* Ends the process by the signal that came, so that a shell loop around it ends too; returns if none came. */
 void cli_die_by_signal(void);
 
-/* The subcommands: argv[0] is the subcommand's name. */
-int cli_init_main(int argc, char **argv);
+/* ------------------------------------------------------------------------- parts that several commands share */
+
+/* A line on standard error that is written over again and again; nothing at all where that is no terminal, or with -q.
+ * Start it as {0} and cli. */
+struct cli_progress {
+	const struct cli *cli;
+	int64_t next_us;
+	int begun, on, shown;
+};
+
+/* Is it time for a new line?  At most eight a second, and none in the first half second. */
+int cli_progress_due(struct cli_progress *progress);
+
+/* Shows the line, if it is time. */
+void cli_progress(struct cli_progress *progress, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Takes the line away; before anything else is printed. */
+void cli_progress_end(struct cli_progress *progress);
+
+/* Reads VALUE into what NAME says: "max-running", or "--max-running" as an option.  0, or CLI_USAGE,
+ * having told why. */
+int cli_policy(struct cli *cli, const char *name, const char *value, struct jobstack_policy *policy);
+
+/* For cli_parse: the same for an option of that name, with a struct jobstack_policy as CTX. */
+int cli_policy_take(struct cli *cli, void *ctx, int key, const char *arg);
+
+/* ------------------------------------------------------------------------------------ commands in several files */
+
+/* Reads the N FILES, and only if all of them are whole, of stacks that are there, and of workers that are gone,
+ * delivers their outcomes and tells what became of them.  CLI is not connected yet.  Returns the exit status, having
+ * told why: CLI_YES nothing is left to deliver, CLI_NO some came too late or may not be delivered now, CLI_USAGE a file
+ * or stack is wrong. */
+int cli_replay(struct cli *cli, char *const files[], size_t n);
+
+/* Compares the packed logs and spools below DIR, a worker's --log-dir, with the database, for the stack of -s or for
+ * each that has a directory there, and prints each attempt that the database does not have as the file does.  0: it has
+ * all of them; 1: not all; negative: the error is in cli->error. */
+int cli_check_logs(struct cli *cli, const char *dir);
+
+/* The subcommands. */
+extern const struct cli_frame cli_init, cli_push, cli_pop, cli_close, cli_renew, cli_status, cli_list, cli_show,
+	cli_logs, cli_requeue, cli_recover, cli_pause, cli_resume, cli_cancel, cli_set, cli_drop, cli_prune, cli_run,
+	cli_submit, cli_export, cli_report, cli_check, cli_doctor, cli_wait;
 int cli_server_main(int argc, char **argv);
-int cli_push_main(int argc, char **argv);
-int cli_pop_main(int argc, char **argv);
-int cli_close_main(int argc, char **argv);
-int cli_renew_main(int argc, char **argv);
-int cli_status_main(int argc, char **argv);
-int cli_list_main(int argc, char **argv);
-int cli_show_main(int argc, char **argv);
-int cli_logs_main(int argc, char **argv);
-int cli_requeue_main(int argc, char **argv);
-int cli_recover_main(int argc, char **argv);
-int cli_pause_main(int argc, char **argv);
-int cli_resume_main(int argc, char **argv);
-int cli_cancel_main(int argc, char **argv);
-int cli_set_main(int argc, char **argv);
-int cli_drop_main(int argc, char **argv);
-int cli_prune_main(int argc, char **argv);
-int cli_run_main(int argc, char **argv);
-int cli_export_main(int argc, char **argv);
-int cli_report_main(int argc, char **argv);
-int cli_check_main(int argc, char **argv);
-int cli_submit_main(int argc, char **argv);
-int cli_doctor_main(int argc, char **argv);
-int cli_wait_main(int argc, char **argv);

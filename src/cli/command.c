@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "cli/cli.h"
 #include "process/child.h"
 #include "view/text.h"

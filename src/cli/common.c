@@ -5,7 +5,6 @@
  */
 #include "cli/cli.h"
 
-#include "base/error.h"
 #include "base/file.h"
 #include "base/home.h"
 #include "base/num.h"
@@ -176,12 +175,39 @@ int cli_parse(struct cli *cli, const struct js_opts *opts, const struct cli_take
 		status = cli_take(cli, takes, key, arg);
 	if (status != 0 || key == -2)
 		return status;
+	cli->argc = argc;
+	cli->argv = argv;
 	cli->words = argv + optind;
 	cli->words_n = (size_t)(argc - optind);
 	if (too_many != NULL && cli->words_n > 0)
 		return cli_usage(cli, "unexpected argument \"%s\"%s%s", cli->words[0], *too_many != '\0' ? ": " : "",
 				 too_many);
 	return CLI_GO_ON;
+}
+
+int cli_main(const struct cli_frame *frame, int argc, char **argv)
+{
+	static struct cli cli;
+	int status;
+
+	cli.argc = argc;
+	cli.argv = argv;
+	if ((frame->flags & CLI_SORTS) != 0)
+		return frame->run(&cli);
+	status = cli_parse(&cli, frame->opts, frame->takes, argc, argv, frame->too_many);
+	if (status != CLI_GO_ON)
+		return status;
+	status = frame->check != NULL ? frame->check(&cli) : 0;
+	if (status == 0 && (frame->flags & (CLI_CATCHES | CLI_DIES)) != 0)
+		cli_catch_signals();
+	if (status == 0 && (frame->flags & CLI_OFFLINE) == 0)
+		status = cli_connect(&cli, frame->patience_us);
+	if (status == 0)
+		status = frame->run(&cli);
+	status = cli_end(&cli, status);
+	if ((frame->flags & CLI_DIES) != 0)
+		cli_die_by_signal();
+	return status;
 }
 
 const char *cli_get(const char *name)
@@ -229,12 +255,6 @@ int cli_connect(struct cli *cli, int64_t patience_us)
 			options.defaults_file == NULL ? "no option file" : options.defaults_file);
 	}
 	return 0;
-}
-
-int cli_open(struct cli *cli, int64_t patience_us)
-{
-	cli_catch_signals();
-	return cli_connect(cli, patience_us);
 }
 
 /* A remedy with a name in it, in a static buffer. */
@@ -292,10 +312,9 @@ static const char *remedy_noperm(unsigned why, const char *file)
 				      "`jobstack server start`"
 				    : format_remedy("check user and password in %s", file);
 	case 2061: /* the server wants the password itself, and nothing has proved that it is the right server */
-		return format_remedy(
-			"set ssl-ca=FILE (the certificate of the server's CA) in %s, and remove ssl=1 and any "
-			"ssl-mode weaker than VERIFY_CA",
-			file != NULL ? file : "the option file");
+		return format_remedy("set ssl-ca=FILE (the certificate of the server's CA) in %s, and remove ssl=1 and "
+				     "any ssl-mode weaker than VERIFY_CA",
+				     file != NULL ? file : "the option file");
 	default: return "ask the database's admin for the GRANTs in docs/ADMIN.md";
 	}
 }

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "view/json.h"
 #include "insight/stack.h"
-#include "cli/progress.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,18 +15,8 @@
 #include <unistd.h>
 
 static const struct js_opt table[] = {CLI_OPTS_STACK_TYPED, {'y', "yes", NULL, "do not ask"}, CLI_OPTS_REST};
-static const struct js_opts opts = {
-	"jobstack drop",
-	"-s NAME [OPTIONS]",
-	"Permanently removes a stack with all its entries and history. The files that the entries name, and what the "
-	"commands\nwrote, are not touched. Refused while entries are running or a push is under way.",
-	table,
-	"If it is interrupted, the stack is in the state \"dropping\": it can't be used, and the same command "
-	"continues. If the\nconnection to the database was lost, `jobstack status` shows whether the drop has "
-	"begun.\n\n  jobstack drop -s mystack",
-	0};
 
-static int confirm(const struct cli *cli, const struct insight_stack *stack)
+static int confirm_drop(const struct cli *cli, const struct insight_stack *stack)
 {
 	const struct jobstack_status *s = &stack->s;
 	char answer[16] = "";
@@ -40,7 +29,7 @@ static int confirm(const struct cli *cli, const struct insight_stack *stack)
 	       (strcmp(answer, "y\n") == 0 || strcmp(answer, "yes\n") == 0);
 }
 
-static int show_progress(void *ctx, uint64_t done, uint64_t total)
+static int show_drop(void *ctx, uint64_t done, uint64_t total)
 {
 	struct cli_progress *p = ctx;
 
@@ -48,7 +37,7 @@ static int show_progress(void *ctx, uint64_t done, uint64_t total)
 	return cli_stop;
 }
 
-static int print_result(const struct cli *cli, uint64_t pushed)
+static int print_dropped(const struct cli *cli, uint64_t pushed)
 {
 	if (cli->json)
 		return CLI_PRINT(KEY_TEXT("stack", cli->stack), KEY_COUNT("dropped", pushed));
@@ -57,7 +46,18 @@ static int print_result(const struct cli *cli, uint64_t pushed)
 	return CLI_YES;
 }
 
-static int drop_stack(struct cli *cli, int yes)
+static int yes;
+static const struct cli_take takes[] = {{'y', CLI_FLAG(&yes)}, CLI_TAKE_END};
+
+static int check_drop(struct cli *cli)
+{
+	if (!cli->stack_typed)
+		return cli_usage(cli, "name the stack to drop with -s");
+	return yes || isatty(STDIN_FILENO) ? 0
+					   : cli_usage(cli, "standard input is not a terminal, so --yes is required");
+}
+
+static int drop_stack(struct cli *cli)
 {
 	struct cli_progress progress = {.cli = cli};
 	struct insight_stack stack = {.cwd = {0}};
@@ -65,33 +65,26 @@ static int drop_stack(struct cli *cli, int yes)
 
 	if (insight_stack_read(cli->handle, cli->stack, &stack, &cli->error) != 0)
 		status = cli_fail(cli);
-	else if (!yes && !confirm(cli, &stack)) {
+	else if (!yes && !confirm_drop(cli, &stack)) {
 		cli_say(cli, "not dropped");
 		status = CLI_NO;
 	} else {
-		status = jobstack_drop(cli->handle, cli->stack, show_progress, &progress, &cli->error);
+		status = jobstack_drop(cli->handle, cli->stack, show_drop, &progress, &cli->error);
 		cli_progress_end(&progress);
 		if (status == JOBSTACK_ESTOPPED)
 			cli_say(cli, "%s", cli->error.text);
-		status = status == 0 ? print_result(cli, stack.s.pushed) : cli_fail(cli);
+		status = status == 0 ? print_dropped(cli, stack.s.pushed) : cli_fail(cli);
 	}
 	insight_stack_free(&stack);
 	return status;
 }
 
-int cli_drop_main(int argc, char **argv)
-{
-	int yes = 0, status;
-	const struct cli_take takes[] = {{'y', CLI_FLAG(&yes)}, CLI_TAKE_END};
-	struct cli cli;
-
-	status = cli_parse(&cli, &opts, takes, argc, argv, "name the stack with -s");
-	if (status != CLI_GO_ON)
-		return status;
-	if (!cli.stack_typed)
-		return cli_usage(&cli, "name the stack to drop with -s");
-	if (!yes && !isatty(STDIN_FILENO))
-		return cli_usage(&cli, "standard input is not a terminal, so --yes is required");
-	status = cli_open(&cli, 60 * JS_SECOND_US);
-	return status != 0 ? status : cli_end(&cli, drop_stack(&cli, yes));
-}
+static const char about[] =
+	"Permanently removes a stack with all its entries and history. The files that the entries name, and what the "
+	"commands\nwrote, are not touched. Refused while entries are running or a push is under way.";
+static const char notes[] = "If it is interrupted, the stack is in the state \"dropping\": it can't be used, and the "
+			    "same command continues. If the\nconnection to the database was lost, `jobstack status` "
+			    "shows whether the drop has begun.\n\n  jobstack drop -s mystack";
+static const struct js_opts opts = {"jobstack drop", "-s NAME [OPTIONS]", about, table, notes, 0};
+const struct cli_frame cli_drop = {&opts,      takes,	  "name the stack with -s", CLI_CATCHES, 60 * JS_SECOND_US,
+				   check_drop, drop_stack};

@@ -7,12 +7,9 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "cli/item.h"
 #include "view/record.h"
 #include "view/words.h"
-#include "cli/since.h"
-#include "cli/progress.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -32,23 +29,12 @@ static const struct js_opt table[] = {
 	{'o', "fields", "FIELDS", "only these fields, separated by commas, as in `jobstack list -o`\n(default: all)"},
 	{'t', "state", "STATES",
 	 "attempts: done, failed, lost, interrupted (how they ended);\nentries: ready, waiting, held, running, done, "
-	 "failed, lost, dead,\n"
-	 "cancelled, moved (default: all)"},
+	 "failed, lost, dead,\ncancelled, moved (default: all)"},
 	{SINCE, "since", "WHEN", "leave out what ended before this time: " CLI_SINCE_HELP},
 	{CLI_JSON, "json", NULL, "the same as --format jsonl"},
 	CLI_OPTS_DATABASE,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
-static const struct js_opts opts = {
-	"jobstack export",
-	"[OPTIONS]",
-	"Prints a stack's history for other programs, in the order of the entries' numbers, with times in UTC. An "
-	"unknown value\nis an empty field in CSV and null in JSON. Workers can continue meanwhile.",
-	table,
-	"  jobstack export -s mystack >mystack.csv\n  jobstack export -s mystack --what entries --format jsonl -o "
-	"entry,datapath,state\n\ndocs/DATA.md describes each column, and how to read the data with pandas, R and "
-	"sqlite.",
-	0};
 
 /* In the order in which --format names them. */
 #define FORMATS "csv or jsonl"
@@ -58,16 +44,20 @@ static const struct {
 } formats[] = {{view_csv_head, view_csv_record}, {NULL, view_jsonl_record}};
 enum { CSV, JSONL };
 
-struct exporting {
-	struct cli *cli;
+static struct exporting {
 	struct jobstack_export_options o;
 	struct view_fields fields;
+	const char *states_arg, *fields_arg, *since_arg;
 	int format;
 	struct js_buf out;
 	struct cli_progress progress;
 	uint64_t rows;
 	int write_errno; /* why the output could not be written; 0: it could */
-};
+} export = {.o = JOBSTACK_EXPORT_OPTIONS_INIT, .format = -1};
+static const struct cli_take takes[] = {
+	{FORMAT, CLI_CHOICE(&export.format, FORMATS)}, {WHAT, CLI_CHOICE(&export.o.by_entry, "attempts or entries")},
+	{'o', CLI_WORD(&export.fields_arg)},	       {'t', CLI_WORD(&export.states_arg)},
+	{SINCE, CLI_WORD(&export.since_arg)},	       CLI_TAKE_END};
 
 /* ------------------------------------------------------------------------------------------------------- options */
 
@@ -95,53 +85,43 @@ static int is_of_entry(const struct view_field *f)
 	return strcmp(f->name, "state") == 0 || strcmp(f->name, "to_stack") == 0 || strcmp(f->name, "to_entry") == 0;
 }
 
-static int settle_fields(struct exporting *x, int given)
+static int settle_fields(struct cli *cli, struct exporting *x)
 {
 	size_t n = 0;
 
-	if (!given)
+	if (x->fields_arg == NULL)
 		view_fields_all(&x->fields);
 	for (size_t i = 0; i < x->fields.n; i++) {
 		const struct view_field *f = x->fields.field[i];
 
 		if (x->o.by_entry || !is_of_entry(f))
 			x->fields.field[n++] = f;
-		else if (given)
-			return cli_usage(x->cli, "%s is a field of entries, not of attempts: use --what entries",
-					 f->name);
+		else if (x->fields_arg != NULL)
+			return cli_usage(cli, "%s is a field of entries, not of attempts: use --what entries", f->name);
 	}
 	x->fields.n = n;
 	x->o.no_datapath = !view_fields_have(&x->fields, "datapath");
 	x->o.tails = view_fields_have(&x->fields, "err_tail");
-	return CLI_GO_ON;
+	return 0;
 }
 
-static int parse_export(struct exporting *x, int argc, char **argv)
+static int check_export(struct cli *cli)
 {
-	const char *states = NULL, *fields = NULL, *since = NULL;
-	int format = -1;
-	const struct cli_take takes[] = {{FORMAT, CLI_CHOICE(&format, FORMATS)},
-					 {WHAT, CLI_CHOICE(&x->o.by_entry, "attempts or entries")},
-					 {'o', CLI_WORD(&fields)},
-					 {'t', CLI_WORD(&states)},
-					 {SINCE, CLI_WORD(&since)},
-					 CLI_TAKE_END};
-	struct cli *cli = x->cli;
-	int status = cli_parse(cli, &opts, takes, argc, argv, "to select entries use `jobstack list`");
+	struct exporting *x = &export;
+	int status = 0;
 
-	if (status != CLI_GO_ON)
-		return status;
-	if (cli->json && format >= 0 && format != JSONL)
+	if (cli->json && x->format == CSV)
 		return cli_usage(cli, "--format csv and --json can't be used together");
-	x->format = cli->json ? JSONL : format < 0 ? CSV : format;
-	status = since != NULL ? cli_since(cli, since, &x->o.since_us, &x->o.within_us) : 0;
-	if (status == 0 && states != NULL && x->o.by_entry)
-		status = cli_states(cli, states, &x->o.states);
-	else if (status == 0 && states != NULL && strcmp(states, "all") != 0)
-		status = parse_outcomes(cli, states, &x->o.outcomes);
-	if (status == 0 && fields != NULL)
-		status = cli_fields(cli, fields, &x->fields);
-	return status != 0 ? status : settle_fields(x, fields != NULL);
+	x->format = cli->json || x->format == JSONL ? JSONL : CSV;
+	if (x->since_arg != NULL)
+		status = cli_since(cli, x->since_arg, &x->o.since_us, &x->o.within_us);
+	if (status == 0 && x->states_arg != NULL && x->o.by_entry)
+		status = cli_states(cli, x->states_arg, &x->o.states);
+	else if (status == 0 && x->states_arg != NULL && strcmp(x->states_arg, "all") != 0)
+		status = parse_outcomes(cli, x->states_arg, &x->o.outcomes);
+	if (status == 0 && x->fields_arg != NULL)
+		status = cli_fields(cli, x->fields_arg, &x->fields);
+	return status != 0 ? status : settle_fields(cli, x);
 }
 
 /* -------------------------------------------------------------------------------------------------------- output */
@@ -169,41 +149,40 @@ static int add_row(void *ctx, const struct jobstack_item *item)
 	return write_out(x) != 0 || cli_stop;
 }
 
-/* The first error counts, not what errno is by the time that the connection has been closed. */
-static int end_export(struct exporting *x, int status)
+static int print_export(struct cli *cli)
 {
-	cli_progress_end(&x->progress);
-	js_buf_free(&x->out);
-	jobstack_free(x->cli->handle);
-	x->cli->handle = NULL;
-	errno = x->write_errno;
-	return cli_end(x->cli, status);
-}
+	struct exporting *x = &export;
+	int status;
 
-int cli_export_main(int argc, char **argv)
-{
-	struct cli cli;
-	struct exporting x = {.cli = &cli, .o = JOBSTACK_EXPORT_OPTIONS_INIT};
-	int status = parse_export(&x, argc, argv);
-
-	if (status != CLI_GO_ON)
-		return status;
-	x.progress.cli = &cli;
-	x.progress.begun =
-		isatty(STDOUT_FILENO); /* and not on: among rows on the same terminal it would only be in the way */
-	status = cli_open(&cli, 60 * JS_SECOND_US);
-	if (status != 0)
-		return status;
-	if (formats[x.format].head != NULL)
-		formats[x.format].head(&x.fields, &x.out);
-	status = jobstack_export(cli.handle, cli.stack, &x.o, add_row, &x, &cli.error);
-	if (x.out.failed)
-		status = js_error_memory(&cli.error);
+	x->progress.cli = cli;
+	x->progress.begun = isatty(STDOUT_FILENO); /* and not on: it would be in the way of rows on the same terminal */
+	if (formats[x->format].head != NULL)
+		formats[x->format].head(&x->fields, &x->out);
+	status = jobstack_export(cli->handle, cli->stack, &x->o, add_row, x, &cli->error);
+	if (x->out.failed)
+		status = js_error_memory(&cli->error);
 	else if (status != JOBSTACK_EMISSING) /* where there is no stack there is no head either */
-		(void)write_out(&x);	      /* before an error, too: whole rows */
-	if (x.write_errno != 0)
-		return end_export(&x, CLI_YES); /* cli_end tells, and makes it what it is */
-	if (status == JOBSTACK_ESTOPPED && cli_stop != 0)
-		cli_die_by_signal();
-	return end_export(&x, status == 0 ? CLI_YES : cli_fail(&cli));
+		(void)write_out(x);	      /* before an error, too: whole rows */
+	cli_progress_end(&x->progress);
+	if (x->write_errno != 0)
+		status = CLI_YES; /* cli_end tells, and makes it what it is */
+	else if (status != 0)
+		status = cli_fail(cli);
+	js_buf_free(&x->out);
+	/* the first error counts, not what errno is by the time that the connection has been closed */
+	jobstack_free(cli->handle);
+	cli->handle = NULL;
+	errno = x->write_errno;
+	return status;
 }
+
+static const char about[] =
+	"Prints a stack's history for other programs, in the order of the entries' numbers, with times in UTC. An "
+	"unknown value\nis an empty field in CSV and null in JSON. Workers can continue meanwhile.";
+static const char notes[] = "  jobstack export -s mystack >mystack.csv\n  jobstack export -s mystack --what entries "
+			    "--format jsonl -o entry,datapath,state\n\ndocs/DATA.md describes each column, and how to "
+			    "read the data with pandas, R and sqlite.";
+static const struct js_opts opts = {"jobstack export", "[OPTIONS]", about, table, notes, 0};
+const struct cli_frame cli_export = {
+	&opts,	      takes,	   "to select entries use `jobstack list`", CLI_CATCHES, 60 * JS_SECOND_US,
+	check_export, print_export};

@@ -14,13 +14,6 @@ static const struct js_opt table[] = {
 	{CLI_OWN, "schema-dir", "DIR", "the directory of the .sql files (default: those installed with this\nprogram)"},
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
-static const struct js_opts opts = {
-	"jobstack init",
-	"[OPTIONS]",
-	"Creates the schema in the database, or upgrades it. It is safe to repeat, and to run several times at once.",
-	table,
-	"  jobstack server start && jobstack init",
-	0};
 
 /* The schema installed beside this program (../share/jobstack/schema), else where it was to be installed, else the
  * source's. */
@@ -34,28 +27,28 @@ static const char *schema_dir(void)
 	return access(JS_SCHEMA_DIR, R_OK) == 0 ? JS_SCHEMA_DIR : JS_SCHEMA_SOURCE_DIR;
 }
 
-int cli_init_main(int argc, char **argv)
-{
-	struct jobstack_init_report report = JOBSTACK_INIT_REPORT_INIT;
-	const char *dir = NULL;
-	const struct cli_take takes[] = {{CLI_OWN, CLI_WORD(&dir)}, CLI_TAKE_END};
-	struct cli cli;
-	int status = cli_parse(&cli, &opts, takes, argc, argv, "");
+static const char *dir;
+static const struct cli_take takes[] = {{CLI_OWN, CLI_WORD(&dir)}, CLI_TAKE_END};
 
-	if (status != CLI_GO_ON)
-		return status;
-	status = cli_connect(&cli, 0);
-	if (status != 0)
-		return status;
-	if (jobstack_init(cli.handle, dir != NULL ? dir : schema_dir(), &report, &cli.error) != 0)
-		return cli_end(&cli, cli_fail(&cli));
+static int create_schema(struct cli *cli)
+{
+	struct jobstack_init_report report;
+
+	if (jobstack_init(cli->handle, dir != NULL ? dir : schema_dir(), &report, &cli->error) != 0)
+		return cli_fail(cli);
 	if (report.created_database)
-		cli_say(&cli, "created the database");
+		cli_say(cli, "created the database");
 	if (report.before == report.after)
-		cli_say(&cli, "the schema exists already (version %u)", report.after);
+		cli_say(cli, "the schema exists already (version %u)", report.after);
 	else if (report.before == 0)
-		cli_say(&cli, "created the schema (version %u)", report.after);
+		cli_say(cli, "created the schema (version %u)", report.after);
 	else
-		cli_say(&cli, "upgraded the schema from version %u to %u", report.before, report.after);
-	return cli_end(&cli, CLI_YES);
+		cli_say(cli, "upgraded the schema from version %u to %u", report.before, report.after);
+	return CLI_YES;
 }
+
+static const char about[] =
+	"Creates the schema in the database, or upgrades it. It is safe to repeat, and to run several times at once.";
+static const char notes[] = "  jobstack server start && jobstack init";
+static const struct js_opts opts = {"jobstack init", "[OPTIONS]", about, table, notes, 0};
+const struct cli_frame cli_init = {&opts, takes, "", 0, 0, NULL, create_schema};

@@ -6,6 +6,8 @@
  */
 #include "cli/input.h"
 
+#include "view/words.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -17,6 +19,10 @@
 
 int cli_input_open(struct cli *cli, struct cli_input *in, const char *file)
 {
+	if (in->nul && in->crlf)
+		return cli_usage(
+			cli,
+			"--crlf and -0 can't be used together: --crlf is for lines, -0 for names that end with NUL");
 	if (file == NULL || strcmp(file, "-") == 0)
 		return 0;
 	in->fd = open(file, O_RDONLY | O_CLOEXEC);
@@ -24,6 +30,12 @@ int cli_input_open(struct cli *cli, struct cli_input *in, const char *file)
 		return 0;
 	cli_tell(cli, "can't read --arg-file \"%s\": %s", file, strerror(errno));
 	return CLI_USAGE;
+}
+
+void cli_input_say_empty(const struct cli *cli, const struct cli_input *in)
+{
+	if (in->empty > 0)
+		cli_say(cli, "skipped %" PRIu64 " empty line%s", in->empty, view_plural(in->empty));
 }
 
 /* Reads some more: 0, 1 at the end, 2 when nothing came for a while, -1 to stop. */
@@ -71,9 +83,14 @@ static int is_all_cr(const struct cli_input *in)
 int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint64_t pushed)
 {
 	if (input->no_nul)
-		cli_tell(cli, CLI_INPUT_NO_NUL " (%" PRIu64 " names were pushed)", pushed);
+		cli_tell(cli,
+			 "the input ends with a newline, not with a NUL as find -print0 writes it: leave out -0 "
+			 "(%" PRIu64 " names were pushed)",
+			 pushed);
 	else if (input->all_cr)
-		cli_tell(cli, CLI_INPUT_ALL_CR);
+		cli_tell(cli,
+			 "every line of the input ends with a carriage return, as in files from Windows, so nothing "
+			 "was pushed: --crlf strips the carriage returns, -0 keeps them as part of the names");
 	return input->no_nul || input->all_cr;
 }
 

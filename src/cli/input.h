@@ -6,9 +6,6 @@
 
 #include "cli/cli.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 #define CLI_INPUT_ROOM (1 << 16)
 
 struct cli_input {
@@ -30,16 +27,6 @@ struct cli_input {
 	char room[CLI_INPUT_ROOM];
 };
 
-/* What to say of that. */
-#define CLI_INPUT_NO_NUL "the input ends with a newline, not with a NUL as find -print0 writes it: leave out -0"
-
-#define CLI_INPUT_ALL_CR                                                                                               \
-	"every line of the input ends with a carriage return, as in files from Windows, and nothing was pushed: "      \
-	"--crlf strips it, and -0 "                                                                                    \
-	"pushes names that really end with one"
-
-#define CLI_INPUT_BOTH "--crlf and -0 can't be used together: --crlf is for lines, -0 for names that end with NUL"
-
 /* The row for it in a command's table. */
 /* clang-format off */
 #define CLI_INPUT_OPT_CRLF(KEY)                                                                                        \
@@ -48,11 +35,15 @@ struct cli_input {
 	}
 /* clang-format on */
 
-/* Opens FILE, the value of --arg-file: NULL or "-" is standard input.  0, or the exit status, having told why. */
+/* Checks the options above, and opens FILE, the value of --arg-file: NULL or "-" is standard input.  0, or the exit
+ * status, having told why. */
 int cli_input_open(struct cli *cli, struct cli_input *input, const char *file);
 
 /* Tells, if the names stopped (JOBSTACK_ESTOPPED) for what the input is: 1 if it did. */
 int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint64_t pushed);
+
+/* How many empty lines were skipped, if any. */
+void cli_input_say_empty(const struct cli *cli, const struct cli_input *input);
 
 /* A jobstack_next_fn over a struct cli_input.  Stops (negative) at cli_stop, and at a read error. */
 int cli_input_next(void *ctx, struct jobstack_bytes *datapath);

@@ -6,7 +6,6 @@
 #include "cli/item.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/num.h"
 #include "view/words.h"
 
@@ -53,12 +52,12 @@ int cli_entry(struct cli *cli, const char *word, uint64_t *entry)
 	return status;
 }
 
-int cli_connect_for_entry(struct cli *cli)
+int cli_check_entry(struct cli *cli)
 {
-	if (cli->words_n != 1)
-		return cli_usage(cli, cli->words_n == 0 ? "name an entry by its number or datapath"
-							: "only one entry can be given; name a stack with -s");
-	return cli_connect(cli, 10 * JS_SECOND_US);
+	if (cli->words_n == 1)
+		return 0;
+	return cli_usage(cli, cli->words_n == 0 ? "name an entry by its number or datapath"
+						: "only one entry can be given; name a stack with -s");
 }
 
 int cli_entries(struct cli *cli, uint64_t **entries, size_t *entries_n, uint64_t *missing)
@@ -104,7 +103,7 @@ struct current {
 	int outcome;		/* of the last */
 };
 
-static int note_attempt(void *ctx, const struct jobstack_item *item)
+static int note_current(void *ctx, const struct jobstack_item *item)
 {
 	struct current *c = ctx;
 
@@ -122,7 +121,7 @@ static int running_attempt(struct cli *cli, uint64_t entry, uint32_t *attempt)
 {
 	struct current c = {0, 0, -1};
 
-	if (jobstack_attempts(cli->handle, cli->stack, entry, note_attempt, &c, &cli->error) != 0)
+	if (jobstack_attempts(cli->handle, cli->stack, entry, note_current, &c, &cli->error) != 0)
 		return cli_fail(cli);
 	*attempt = c.running;
 	if (c.running > 0)
@@ -216,4 +215,16 @@ int cli_fields(struct cli *cli, const char *list, struct view_fields *fields)
 		status = cli_usage(cli, "-o: %s", fault.data != NULL ? fault.data : list);
 	js_buf_free(&fault);
 	return status;
+}
+
+int cli_since(struct cli *cli, const char *arg, int64_t *since_us, int64_t *within_us)
+{
+	*within_us = -1;
+	*since_us = js_clock_read(arg);
+	if (*since_us >= 0 || js_num_duration(arg, within_us) == 0)
+		return 0;
+	return cli_usage(cli,
+			 "--since takes a duration such as 2h or 7d, or a time in UTC such as 2026-11-21 or "
+			 "2026-11-21T06:20:00, not \"%s\"",
+			 arg);
 }

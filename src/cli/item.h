@@ -7,17 +7,14 @@
 #include "cli/cli.h"
 #include "view/fields.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 #define CLI_LEASE_WORDS "a duration of at least 1 s and at most 366 d, such as 90, 15m or 1:30:00"
 
 /* Finds the entry that WORD names: its number or, if there is no entry with that, its datapath.  Returns 0, or a
  * JOBSTACK_E code with cli->error filled (EMISSING: there is none). */
 int cli_entry(struct cli *cli, const char *word, uint64_t *entry);
 
-/* Connects for a command about one entry, which has to be named: 0, or the exit status, having told why. */
-int cli_connect_for_entry(struct cli *cli);
+/* For a command about one entry: is it named?  0, or the exit status, having told. */
+int cli_check_entry(struct cli *cli);
 
 /* The entries that cli->words name, ascending, each once, in *ENTRIES (to be freed).  Those that are not there are
  * told on standard error and counted in *MISSING; if that is NULL, the first of them is the error JOBSTACK_EMISSING. */
@@ -33,3 +30,9 @@ int cli_states(struct cli *cli, const char *list, unsigned *states);
 
 /* Reads "entry,datapath".  Returns 0, or CLI_USAGE, having told why. */
 int cli_fields(struct cli *cli, const char *list, struct view_fields *fields);
+
+#define CLI_SINCE_HELP "2h or 7d ago, or 2026-11-21\nor 2026-11-21T06:20:00 (UTC)"
+
+/* Reads it: a time into *SINCE_US, microseconds since 1970; a duration into *WITHIN_US.  The other becomes -1.  Returns
+ * 0, or CLI_USAGE, having told why. */
+int cli_since(struct cli *cli, const char *arg, int64_t *since_us, int64_t *within_us);

@@ -6,7 +6,7 @@
  */
 #include "cli/cli.h"
 
-#include "base/error.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "cli/item.h"
 
@@ -26,15 +26,6 @@ static const struct js_opt table[] = {CLI_OPTS_STACK,
 				      CLI_OPTS_DATABASE,
 				      CLI_OPTS_ALWAYS,
 				      CLI_OPTS_END};
-static const struct js_opts opts = {
-	"jobstack logs",
-	"ENTRY [OPTIONS]",
-	"Prints what the command of an entry (given by its number or datapath) printed: its standard output to "
-	"standard output,\nthen its standard error to standard error. If the log files can't be read on this host, it "
-	"prints the end of a failed\nattempt's standard error from the database, and ends with 1.",
-	table,
-	"  jobstack logs -s mystack 17\n  jobstack logs -s mystack '/data/day 1.nc' --attempt 1 --stderr",
-	0};
 
 /* What is looked for, and what was found. */
 struct search {
@@ -62,7 +53,7 @@ static void note_stream(struct stream *to, const struct jobstack_item *i, const 
 	js_buf_str(&to->path, log);
 }
 
-static int note_attempt(void *ctx, const struct jobstack_item *i)
+static int note_output(void *ctx, const struct jobstack_item *i)
 {
 	struct search *s = ctx;
 	int64_t n_out = i->log_out > 0 ? i->log_out : 0, n_err = i->log_err > 0 ? i->log_err : 0;
@@ -163,7 +154,7 @@ static int print_output(struct cli *cli, const struct search *s, int only_out, i
 }
 
 /* There is nothing to print: why? */
-static int tell_none(struct cli *cli, const struct search *s, uint64_t entry)
+static int explain_no_output(struct cli *cli, const struct search *s, uint64_t entry)
 {
 	if (s->attempt > s->last) {
 		(void)js_error_set(&cli->error, JOBSTACK_EMISSING, "entry %" PRIu64 " has no attempt %" PRIu64, entry,
@@ -182,42 +173,51 @@ static int tell_none(struct cli *cli, const struct search *s, uint64_t entry)
 	return CLI_NO;
 }
 
-int cli_logs_main(int argc, char **argv)
-{
-	struct search s = {.attempt = 0};
-	int status, only_out = 0, only_err = 0;
-	const struct cli_take takes[] = {{ATTEMPT, CLI_NUMBER(&s.attempt, 1, UINT32_MAX, "a number from 1 on")},
-					 {ONLY_OUT, CLI_FLAG(&only_out)},
-					 {ONLY_ERR, CLI_FLAG(&only_err)},
-					 CLI_TAKE_END};
-	struct cli cli;
-	uint64_t entry;
+static struct search search;
+static int only_out, only_err;
+static const struct cli_take takes[] = {{ATTEMPT, CLI_NUMBER(&search.attempt, 1, UINT32_MAX, "a number from 1 on")},
+					{ONLY_OUT, CLI_FLAG(&only_out)},
+					{ONLY_ERR, CLI_FLAG(&only_err)},
+					CLI_TAKE_END};
 
-	status = cli_parse(&cli, &opts, takes, argc, argv, NULL);
-	if (status != CLI_GO_ON)
-		return status;
+static int check_logs(struct cli *cli)
+{
 	if (only_out && only_err)
-		return cli_usage(&cli, "--stdout and --stderr can't be used together: without them both are printed");
-	status = cli_connect_for_entry(&cli);
-	if (status != 0)
-		return status;
-	status = cli_entry(&cli, cli.words[0], &entry);
-	if (status == 0)
-		status = jobstack_attempts(cli.handle, cli.stack, entry, note_attempt, &s, &cli.error);
-	if (status == 0 && (s.out.path.failed || s.err.path.failed || s.node.failed || s.tail.failed))
-		status = js_error_memory(&cli.error);
-	if (status != 0)
-		status = cli_fail(&cli);
-	else if (s.chosen == 0)
-		status = tell_none(&cli, &s, entry);
-	else {
-		if (s.attempt == 0 && s.chosen != s.last)
-			cli_say(&cli, "this is attempt %" PRIu32 " of %" PRIu32, s.chosen, s.last);
-		status = print_output(&cli, &s, only_out, only_err);
-	}
-	js_buf_free(&s.out.path);
-	js_buf_free(&s.err.path);
-	js_buf_free(&s.node);
-	js_buf_free(&s.tail);
-	return cli_end(&cli, status);
+		return cli_usage(cli, "--stdout and --stderr can't be used together: without them both are printed");
+	return cli_check_entry(cli);
 }
+
+static int print_logs(struct cli *cli)
+{
+	struct search *s = &search;
+	uint64_t entry;
+	int status = cli_entry(cli, cli->words[0], &entry);
+
+	if (status == 0)
+		status = jobstack_attempts(cli->handle, cli->stack, entry, note_output, s, &cli->error);
+	if (status == 0 && (s->out.path.failed || s->err.path.failed || s->node.failed || s->tail.failed))
+		status = js_error_memory(&cli->error);
+	if (status != 0)
+		status = cli_fail(cli);
+	else if (s->chosen == 0)
+		status = explain_no_output(cli, s, entry);
+	else {
+		if (s->attempt == 0 && s->chosen != s->last)
+			cli_say(cli, "this is attempt %" PRIu32 " of %" PRIu32, s->chosen, s->last);
+		status = print_output(cli, s, only_out, only_err);
+	}
+	js_buf_free(&s->out.path);
+	js_buf_free(&s->err.path);
+	js_buf_free(&s->node);
+	js_buf_free(&s->tail);
+	return status;
+}
+
+static const char about[] =
+	"Prints what the command of an entry (given by its number or datapath) printed: its standard output to "
+	"standard output,\nthen its standard error to standard error. If the log files can't be read on this host, it "
+	"prints the end of a failed\nattempt's standard error from the database, and ends with 1.";
+static const char notes[] =
+	"  jobstack logs -s mystack 17\n  jobstack logs -s mystack '/data/day 1.nc' --attempt 1 --stderr";
+static const struct js_opts opts = {"jobstack logs", "ENTRY [OPTIONS]", about, table, notes, 0};
+const struct cli_frame cli_logs = {&opts, takes, NULL, 0, 10 * JS_SECOND_US, check_logs, print_logs};

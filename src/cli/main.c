@@ -23,37 +23,43 @@ static const char *const heading[] = {
 	[ADMINISTER] = "administer stacks",
 };
 
+static int run_server(struct cli *cli)
+{
+	return cli_server_main(cli->argc, cli->argv);
+}
+
+static const struct cli_frame server = {.flags = CLI_SORTS, .run = run_server};
 static const struct {
 	const char *name;
-	int (*run)(int argc, char **argv);
+	const struct cli_frame *frame;
 	enum group group; /* commands of one group stand together */
 	const char *does;
 } command[] = {
-	{"server", cli_server_main, START, "run a private MariaDB server"},
-	{"init", cli_init_main, START, "create or upgrade the schema in the database"},
-	{"doctor", cli_doctor_main, START, "check everything that a run needs"},
-	{"push", cli_push_main, START, "add files to a stack"},
-	{"run", cli_run_main, RUN, "push, run and summarise in one command, on this machine"},
-	{"submit", cli_submit_main, RUN, "start workers for a stack as Slurm jobs"},
-	{"pause", cli_pause_main, RUN, "start no more entries until resume"},
-	{"resume", cli_resume_main, RUN, "continue after pause, or undo cancel"},
-	{"cancel", cli_cancel_main, RUN, "give up all entries that have not started"},
-	{"set", cli_set_main, RUN, "change a stack's policy: attempts, limits, priority"},
-	{"status", cli_status_main, LOOK, "show what is ready, running, done and dead"},
-	{"list", cli_list_main, LOOK, "list entries by state, outcome or name"},
-	{"show", cli_show_main, LOOK, "show one entry with all its attempts"},
-	{"logs", cli_logs_main, LOOK, "print what an entry's command printed"},
-	{"report", cli_report_main, LOOK, "show how a run went, and what to request for the next"},
-	{"requeue", cli_requeue_main, REPAIR, "put dead, lost or done entries back in the queue"},
-	{"recover", cli_recover_main, REPAIR, "take back what dead workers hold, now"},
-	{"wait", cli_wait_main, SCRIPTS, "wait until nothing is left to do"},
-	{"export", cli_export_main, SCRIPTS, "print a stack's history as CSV or JSON"},
-	{"pop", cli_pop_main, SCRIPTS, "claim one entry, for a script"},
-	{"renew", cli_renew_main, SCRIPTS, "extend the lease of an entry that pop gave"},
-	{"close", cli_close_main, SCRIPTS, "close an entry that pop gave"},
-	{"check", cli_check_main, ADMINISTER, "verify that every entry is accounted for"},
-	{"prune", cli_prune_main, ADMINISTER, "remove old finished entries, into an archive"},
-	{"drop", cli_drop_main, ADMINISTER, "remove a stack with its history"},
+	{"server", &server, START, "run a private MariaDB server"},
+	{"init", &cli_init, START, "create or upgrade the schema in the database"},
+	{"doctor", &cli_doctor, START, "check everything that a run needs"},
+	{"push", &cli_push, START, "add files to a stack"},
+	{"run", &cli_run, RUN, "push, run and summarise in one command, on this machine"},
+	{"submit", &cli_submit, RUN, "start workers for a stack as Slurm jobs"},
+	{"pause", &cli_pause, RUN, "start no more entries until resume"},
+	{"resume", &cli_resume, RUN, "continue after pause, or undo cancel"},
+	{"cancel", &cli_cancel, RUN, "give up all entries that have not started"},
+	{"set", &cli_set, RUN, "change a stack's policy: attempts, limits, priority"},
+	{"status", &cli_status, LOOK, "show what is ready, running, done and dead"},
+	{"list", &cli_list, LOOK, "list entries by state, outcome or name"},
+	{"show", &cli_show, LOOK, "show one entry with all its attempts"},
+	{"logs", &cli_logs, LOOK, "print what an entry's command printed"},
+	{"report", &cli_report, LOOK, "show how a run went, and what to request for the next"},
+	{"requeue", &cli_requeue, REPAIR, "put dead, lost or done entries back in the queue"},
+	{"recover", &cli_recover, REPAIR, "take back what dead workers hold, now"},
+	{"wait", &cli_wait, SCRIPTS, "wait until nothing is left to do"},
+	{"export", &cli_export, SCRIPTS, "print a stack's history as CSV or JSON"},
+	{"pop", &cli_pop, SCRIPTS, "claim one entry, for a script"},
+	{"renew", &cli_renew, SCRIPTS, "extend the lease of an entry that pop gave"},
+	{"close", &cli_close, SCRIPTS, "close an entry that pop gave"},
+	{"check", &cli_check, ADMINISTER, "verify that every entry is accounted for"},
+	{"prune", &cli_prune, ADMINISTER, "remove old finished entries, into an archive"},
+	{"drop", &cli_drop, ADMINISTER, "remove a stack with its history"},
 };
 #define COMMANDS (sizeof(command) / sizeof(command[0]))
 
@@ -86,10 +92,9 @@ static int fail_unknown(struct cli *cli, const char *word)
 		if (strcmp(ends[i], word) == 0)
 			return cli_usage(cli,
 					 "there is no command \"%s\": end workers with Slurm's scancel or with kill; "
-					 "their entries go back to the "
-					 "queue.  `jobstack pause -s NAME` stops the stack from starting more entries, "
-					 "and `jobstack cancel -s NAME` "
-					 "gives up all of its entries that have not started",
+					 "their entries go back to the queue.  `jobstack pause -s NAME` stops the "
+					 "stack from starting more entries, and `jobstack cancel -s NAME` gives up all "
+					 "of its entries that have not started",
 					 word);
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]) && best == NULL; i++)
 		if (strcmp(foreign[i][0], word) == 0)
@@ -107,7 +112,7 @@ static int run_command(struct cli *cli, const char *name, int argc, char **argv)
 {
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (strcmp(name, command[i].name) == 0)
-			return command[i].run(argc, argv);
+			return cli_main(command[i].frame, argc, argv);
 	return fail_unknown(cli, name);
 }
 
@@ -119,27 +124,23 @@ static const char *heading_above(size_t i)
 
 static void print_help(FILE *to)
 {
-	(void)fputs("usage: jobstack COMMAND [OPTIONS]\n\n"
-		    "Runs a command on each file of a list that is kept in MySQL or MariaDB.\n",
+	(void)fputs("usage: jobstack COMMAND [OPTIONS]\n\nRuns a command on each file of a list that is kept in MySQL "
+		    "or MariaDB.\n",
 		    to);
 	for (size_t i = 0; i < COMMANDS; i++) {
 		if (heading_above(i) != NULL)
 			(void)fprintf(to, "\n%s\n", heading_above(i));
 		(void)fprintf(to, "  %-10s %s\n", command[i].name, command[i].does);
 	}
-	(void)fputs("\n`jobstack COMMAND --help` explains a command, `man jobstack-COMMAND` explains more and has "
-		    "examples.\n"
-		    "`run` and `submit` start jobstack-worker, which can also be started directly.\n\n"
-		    "on one machine:\n"
-		    "    jobstack server start && jobstack init\n"
-		    "    find . -name '*.nc' -print0 | jobstack run -0 --slots 8 -- ./convert.sh {}\n\n"
-		    "on a cluster, where the compute nodes reach this host as login3:\n"
-		    "    jobstack server start --bind login3 && jobstack init\n"
-		    "    find /data -name '*.nc' -print0 | jobstack push -0 -s mystack\n"
-		    "    jobstack submit -s mystack --workers 20 --slots 4 --time=2:00:00 -- ./convert.sh {}\n"
-		    "    jobstack status -s mystack\n"
-		    "    jobstack requeue -s mystack\n",
-		    to);
+	(void)fputs(
+		"\n`jobstack COMMAND --help` explains a command, `man jobstack-COMMAND` explains more and has "
+		"examples.\n`run` and `submit` start jobstack-worker, which can also be started directly.\n\non one "
+		"machine:\n    jobstack server start && jobstack init\n    find . -name '*.nc' -print0 | jobstack run "
+		"-0 --slots 8 -- ./convert.sh {}\n\non a cluster, where the compute nodes reach this host as login3:\n "
+		"   jobstack server start --bind login3 && jobstack init\n    find /data -name '*.nc' -print0 | "
+		"jobstack push -0 -s mystack\n    jobstack submit -s mystack --workers 20 --slots 4 --time=2:00:00 -- "
+		"./convert.sh {}\n    jobstack status -s mystack\n    jobstack requeue -s mystack\n",
+		to);
 }
 
 /* For the build: see spec.c. */
@@ -151,7 +152,7 @@ static int print_spec(void)
 	for (size_t i = 0; i < COMMANDS && status == CLI_YES; i++) {
 		if (heading_above(i) != NULL)
 			(void)printf("group\t%s\n", heading_above(i));
-		status = cli_spec_command(command[i].name, command[i].does, command[i].run);
+		status = cli_spec_command(command[i].name, command[i].does, command[i].frame);
 	}
 	if (status != CLI_YES)
 		return status;

@@ -2,7 +2,7 @@
  *
  * A stack's policy as people write it.
  */
-#include "cli/policy.h"
+#include "cli/cli.h"
 
 #include "base/num.h"
 

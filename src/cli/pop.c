@@ -28,7 +28,7 @@
 #define LEASE_MIN_US (60 * JS_SECOND_US)	 /* when the job should have ended already */
 
 enum { FORMAT = CLI_OWN, LEASE };
-enum format { SHELL, JSON, PATH0 };
+enum { SHELL, JSON, PATH0 }; /* as --format names them */
 
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
@@ -41,81 +41,50 @@ static const struct js_opt table[] = {
 	CLI_OPTS_DATABASE,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
-static const struct js_opts opts = {
-	"jobstack pop",
-	"[OPTIONS]",
-	"Claims one entry for a script, and prints the variables that the script needs. If nothing is ready, it prints "
-	"nothing to\nstandard output and ends with 1.",
-	table,
-	"  while job=$(jobstack pop -s mystack); do\n      eval \"$job\"\n      ./process \"$JOBSTACK_DATAPATH\"; "
-	"jobstack close --exit $?\n  done\n\nThe entry stays claimed until it is closed or its lease ends. A script "
-	"whose lease has ended is not stopped.",
-	0};
 
-struct request {
-	enum format format;
-	int64_t lease_us; /* 0: by Slurm */
-	struct js_slurm_identity identity;
-	struct jobstack_worker_options options;
-	struct js_buf argv;
-};
-
-static int parse_pop(struct cli *cli, struct request *r, int argc, char **argv)
-{
-	int format = -1;
-	const struct cli_take takes[] = {{FORMAT, CLI_CHOICE(&format, "shell, json or path0")},
-					 {LEASE, CLI_TIME(&r->lease_us, JS_SECOND_US, CLI_LEASE_WORDS)},
-					 CLI_TAKE_END};
-	int status = cli_parse(cli, &opts, takes, argc, argv, "");
-
-	if (status != CLI_GO_ON)
-		return status;
-	if (cli->json && format >= 0 && format != JSON)
-		return cli_usage(cli, "--format %s and --json can't be used together",
-				 format == SHELL ? "shell" : "path0");
-	r->format = cli->json ? JSON : format < 0 ? SHELL : (enum format)format;
-	js_buf_add(&r->argv, "jobstack", sizeof("jobstack"));
-	for (int i = 0; i < argc; i++)
-		js_buf_add(&r->argv, argv[i], strlen(argv[i]) + 1);
-	return CLI_GO_ON;
-}
+static int format = -1;
+static int64_t lease_us; /* 0: by Slurm */
+static struct js_slurm_identity identity;
+static struct jobstack_worker_options options = JOBSTACK_WORKER_OPTIONS_INIT;
+static const struct cli_take takes[] = {{FORMAT, CLI_CHOICE(&format, "shell, json or path0")},
+					{LEASE, CLI_TIME(&lease_us, JS_SECOND_US, CLI_LEASE_WORDS)},
+					CLI_TAKE_END};
 
 /* The lease that was not asked for: to the end of the Slurm job.  Also notes the job's start, if the environment was
  * silent. */
-static int64_t lease_by_slurm(struct cli *cli, struct request *r)
+static int64_t lease_by_slurm(struct cli *cli)
 {
 	const struct js_slurm_where where = {getenv("JOBSTACK_MODULE_DIR"), 0};
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	int64_t end_us = r->identity.env.end_us, left;
+	int64_t end_us = identity.env.end_us, left;
 	static struct js_slurm_job job;
 	int status;
 
-	if (!r->identity.env.in_slurm)
+	if (!identity.env.in_slurm)
 		return LEASE_US;
 	if (end_us < 0) {
-		status = js_slurm_job(&where, (uint32_t)r->identity.env.job_id, &job, &error);
+		status = js_slurm_job(&where, (uint32_t)identity.env.job_id, &job, &error);
 		if (status != 0 || job.end_us < 0) {
 			cli_say(cli,
 				"the lease is 12 hours, because the end of the Slurm job %" PRId64 " is unknown%s%s",
-				r->identity.env.job_id, error.code != 0 ? ": " : "", error.text);
+				identity.env.job_id, error.code != 0 ? ": " : "", error.text);
 			return LEASE_US;
 		}
 		end_us = job.end_us;
-		if (r->options.job_start_us < 0)
-			r->options.job_start_us = job.start_us;
+		if (options.job_start_us < 0)
+			options.job_start_us = job.start_us;
 	}
 	left = end_us - js_clock_wall_us();
 	return left < LEASE_MIN_US ? LEASE_MIN_US : left;
 }
 
 /* What is printed. */
-static int render_entry(const struct cli *cli, const struct request *r, const struct jobstack_batch *batch,
-			struct js_buf *out)
+static int render_entry(const struct cli *cli, const struct jobstack_batch *batch, struct js_buf *out)
 {
 	const struct jobstack_entry *e = jobstack_batch_entry(batch, 0);
 	int bad = 0;
 
-	switch (r->format) {
+	switch (format) {
 	case PATH0: js_buf_add(out, e->datapath, e->datapath_len + 1); break;
 	case SHELL:
 		js_buf_printf(out,
@@ -130,7 +99,7 @@ static int render_entry(const struct cli *cli, const struct request *r, const st
 						 KEY_COUNT("attempt", e->attempt),
 						 KEY_BYTES("datapath", e->datapath, e->datapath_len),
 						 KEY_COUNT("worker", batch->worker),
-						 KEY_SPAN("lease_seconds", r->options.lease_us)),
+						 KEY_SPAN("lease_seconds", options.lease_us)),
 				     out);
 		break;
 	}
@@ -167,7 +136,7 @@ static int hand_back(struct cli *cli, const struct jobstack_entry *e, const char
 	return CLI_BUG;
 }
 
-static int give_entry(struct cli *cli, const struct request *r, const struct jobstack_batch *batch)
+static int give_entry(struct cli *cli, const struct jobstack_batch *batch)
 {
 	const struct jobstack_entry *e = jobstack_batch_entry(batch, 0);
 	struct js_buf out = {0};
@@ -177,7 +146,7 @@ static int give_entry(struct cli *cli, const struct request *r, const struct job
 	if (cli_stop != 0) {
 		status = hand_back(cli, e, "interrupted");
 		cli_die_by_signal();
-	} else if (render_entry(cli, r, batch, &out) != 0)
+	} else if (render_entry(cli, batch, &out) != 0)
 		status = hand_back(cli, e, "no memory");
 	else if (write_output(&out) != 0) {
 		(void)snprintf(why, sizeof(why), "can't write the output: %s", strerror(errno));
@@ -188,7 +157,7 @@ static int give_entry(struct cli *cli, const struct request *r, const struct job
 }
 
 /* Nothing is ready: why? */
-static void tell_why(struct cli *cli)
+static void explain_nothing(struct cli *cli)
 {
 	struct insight_stack stack = {.cwd = {0}};
 	const struct jobstack_status *s = &stack.s;
@@ -215,36 +184,49 @@ static void tell_why(struct cli *cli)
 			cli->stack, s->done, s->dead);
 }
 
-int cli_pop_main(int argc, char **argv)
+static int check_pop(struct cli *cli)
 {
-	static struct request r = {.options = JOBSTACK_WORKER_OPTIONS_INIT};
-	struct jobstack_batch batch = JOBSTACK_BATCH_INIT;
-	struct cli cli;
-	int status;
-
-	status = parse_pop(&cli, &r, argc, argv);
-	if (status != CLI_GO_ON)
-		return status;
+	if (cli->json && format >= 0 && format != JSON)
+		return cli_usage(cli, "--format %s and --json can't be used together",
+				 format == SHELL ? "shell" : "path0");
+	format = cli->json ? JSON : format < 0 ? SHELL : format;
 	if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) { /* it is closed (js_file_hold_streams) */
-		cli_tell(&cli, "nothing was popped: the standard output is closed");
+		cli_tell(cli, "nothing was popped: the standard output is closed");
 		return CLI_BUG;
 	}
-	js_slurm_identify(&r.identity, &r.options);
-	r.options.argv = (struct jobstack_bytes){r.argv.data, r.argv.len};
-	r.options.slots = 1;
-	r.options.lease_us = r.lease_us > 0 ? r.lease_us : lease_by_slurm(&cli, &r);
-	status = cli_open(&cli, PATIENCE_US);
-	if (status != 0)
-		return status;
-	status = jobstack_pop(cli.handle, cli.stack, &r.options, 1, &batch, &cli.error);
+	js_slurm_identify(&identity, &options);
+	options.slots = 1;
+	options.lease_us = lease_us > 0 ? lease_us : lease_by_slurm(cli);
+	return 0;
+}
+
+static int pop_entry(struct cli *cli)
+{
+	struct js_buf line = {0};
+	struct jobstack_batch batch;
+	int status;
+
+	js_buf_add(&line, "jobstack", sizeof("jobstack"));
+	for (char **word = cli->argv; *word != NULL; word++)
+		js_buf_add(&line, *word, strlen(*word) + 1);
+	options.argv = (struct jobstack_bytes){line.data, line.len};
+	status = jobstack_pop(cli->handle, cli->stack, &options, 1, &batch, &cli->error);
 	if (status == 0)
-		status = give_entry(&cli, &r, &batch);
+		status = give_entry(cli, &batch);
 	else if (status == JOBSTACK_NOTHING) {
-		tell_why(&cli);
+		explain_nothing(cli);
 		status = CLI_NO;
 	} else
-		status = cli_fail(&cli);
+		status = cli_fail(cli);
 	jobstack_batch_free(&batch);
-	js_buf_free(&r.argv);
-	return cli_end(&cli, status);
+	js_buf_free(&line);
+	return status;
 }
+
+static const char about[] = "Claims one entry for a script, and prints the variables that the script needs. If nothing "
+			    "is ready, it prints nothing to\nstandard output and ends with 1.";
+static const char notes[] = "  while job=$(jobstack pop -s mystack); do\n      eval \"$job\"\n      ./process "
+			    "\"$JOBSTACK_DATAPATH\"; jobstack close --exit $?\n  done\n\nThe entry stays claimed until "
+			    "it is closed or its lease ends. A script whose lease has ended is not stopped.";
+static const struct js_opts opts = {"jobstack pop", "[OPTIONS]", about, table, notes, 0};
+const struct cli_frame cli_pop = {&opts, takes, "", CLI_CATCHES, PATIENCE_US, check_pop, pop_entry};

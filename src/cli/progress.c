@@ -2,7 +2,7 @@
  *
  * Progress.  Promise: what is no terminal gets nothing of it.
  */
-#include "cli/progress.h"
+#include "cli/cli.h"
 
 #include "base/clock.h"
 #include "view/term.h"

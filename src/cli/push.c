@@ -6,9 +6,7 @@
 
 #include "base/clock.h"
 #include "cli/input.h"
-#include "cli/policy.h"
-#include "cli/progress.h"
-#include "view/words.h"
+#include "view/json.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -47,16 +45,6 @@ static const struct js_opt table[] = {
 	{MAX_RUNNING, "max-running", "N", "stack policy: run at most N entries at once (no limit)"},
 	{MAX_FAILURES, "max-failures", "N", "stack policy: pause the stack when N entries are dead (never)"},
 	CLI_OPTS_REST};
-static const struct js_opts opts = {
-	"jobstack push",
-	"[OPTIONS] [DATAPATH...]",
-	"Pushes its arguments, or without arguments the lines of standard input, onto a stack, and prints how many it "
-	"pushed.\nEntries can be popped while the push is still running.",
-	table,
-	"  find /data -name '*.nc' -print0 | jobstack push -0 -s mystack\n\nIf an argument contains * or ? and there "
-	"is no such file, the shell has found no match for a pattern: then nothing is\npushed, and the status is 1. "
-	"From standard input any name is accepted.",
-	0};
 
 static int next_word(void *ctx, struct jobstack_bytes *datapath)
 {
@@ -73,7 +61,7 @@ static int next_word(void *ctx, struct jobstack_bytes *datapath)
 	8 /* each costs a question to a file system that may be slow; who errs mostly does so at the beginning */
 
 /* Arguments that may have been meant otherwise.  They are pushed all the same: a datapath may be anything. */
-static void doubt_words(const struct cli *cli, char *const *words)
+static void question_words(const struct cli *cli, char *const *words)
 {
 	const char *missing = NULL;
 	int files = 0, n = 0;
@@ -138,62 +126,56 @@ static int check_words(const struct cli *cli)
 	return 0;
 }
 
-struct request {
+static struct request {
 	struct jobstack_push_options options;
-	struct jobstack_policy policy;
 	struct cli_input input;
 	const char *file;
-};
+} request = {.options = JOBSTACK_PUSH_OPTIONS_INIT};
 
 static int take_priority(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
-	struct request *r = ctx;
 	int status = cli_policy_take(cli, &policy, key, arg);
 
-	r->options.priority = policy.priority;
+	*(int32_t *)ctx = policy.priority;
 	return status;
 }
 
-static int parse_push(struct cli *cli, struct request *r, int argc, char **argv)
-{
-	const struct cli_take takes[] = {{'0', CLI_FLAG(&r->input.nul)},
-					 {'a', CLI_WORD_ONCE(&r->file)},
-					 {CRLF, CLI_FLAG(&r->input.crlf)},
-					 {UNIQUE, CLI_FLAG(&r->options.unique)},
-					 {ATOMIC, CLI_FLAG(&r->options.atomic)},
-					 {LIFO, CLI_FLAG(&r->options.lifo)},
-					 {PRIORITY, CLI_BY(take_priority, r)},
-					 {0, CLI_BY(cli_policy_take, &r->policy)},
-					 CLI_TAKE_END};
-	int status = cli_parse(cli, &opts, takes, argc, argv, NULL);
+static const struct cli_take takes[] = {{'0', CLI_FLAG(&request.input.nul)},
+					{'a', CLI_WORD_ONCE(&request.file)},
+					{CRLF, CLI_FLAG(&request.input.crlf)},
+					{UNIQUE, CLI_FLAG(&request.options.unique)},
+					{ATOMIC, CLI_FLAG(&request.options.atomic)},
+					{LIFO, CLI_FLAG(&request.options.lifo)},
+					{PRIORITY, CLI_BY(take_priority, &request.options.priority)},
+					{0, CLI_BY(cli_policy_take, &request.options.policy)},
+					CLI_TAKE_END};
 
-	if (status != CLI_GO_ON)
-		return status;
-	if (cli->words_n > 0 && (r->file != NULL || r->input.nul || r->input.crlf))
+static int check_push(struct cli *cli)
+{
+	const struct cli_input *in = &request.input;
+
+	if (cli->words_n > 0 && (request.file != NULL || in->nul || in->crlf))
 		return cli_usage(
 			cli, "names come either from the arguments or from a stream (-0, -a, --crlf), not from both");
-	if (r->input.nul && r->input.crlf)
-		return cli_usage(cli, CLI_INPUT_BOTH);
-	status = cli->words_n > 0 ? check_words(cli) : cli_input_open(cli, &r->input, r->file);
-	return status != 0 ? status : CLI_GO_ON;
+	return cli->words_n > 0 ? check_words(cli) : cli_input_open(cli, &request.input, request.file);
 }
 
-static void print_result(struct cli *cli, const struct jobstack_push_result *result)
+static int print_pushed(struct cli *cli, const struct jobstack_push_result *result)
 {
 	if (cli->json)
-		(void)printf("{\"stack\":\"%s\",\"pushed\":%" PRIu64 ",\"skipped\":%" PRIu64 "}\n", cli->stack,
-			     result->pushed, result->skipped); /* of a stack's name nothing has to be escaped */
-	else if (result->skipped > 0)
-		(void)printf("%" PRIu64 " pushed, %" PRIu64 " skipped (known already)\n", result->pushed,
-			     result->skipped);
-	else
-		(void)printf("%" PRIu64 " pushed\n", result->pushed);
+		return CLI_PRINT(KEY_TEXT("stack", cli->stack), KEY_COUNT("pushed", result->pushed),
+				 KEY_COUNT("skipped", result->skipped));
+	(void)printf("%" PRIu64 " pushed", result->pushed);
+	if (result->skipped > 0)
+		(void)printf(", %" PRIu64 " skipped (known already)", result->skipped);
+	(void)putchar('\n');
+	return CLI_YES;
 }
 
 /* What went wrong, with the place in the input. */
-static int tell_failure(struct cli *cli, const struct request *r, const struct jobstack_push_result *result,
-			int from_words)
+static int explain_failure(struct cli *cli, const struct request *r, const struct jobstack_push_result *result,
+			   int from_words)
 {
 	const struct cli_input *in = &r->input;
 	const char *again = r->options.atomic ? "nothing was pushed"
@@ -228,48 +210,45 @@ static int tell_failure(struct cli *cli, const struct request *r, const struct j
 	return CLI_USAGE;
 }
 
-int cli_push_main(int argc, char **argv)
+static int push_names(struct cli *cli)
 {
-	static struct request r = {.options = JOBSTACK_PUSH_OPTIONS_INIT, .policy = JOBSTACK_POLICY_INIT};
-	struct jobstack_push_result result = JOBSTACK_PUSH_RESULT_INIT;
+	struct counted counted = {.next = cli_input_next, .ctx = &request.input};
+	struct jobstack_push_result result;
+	int from_words = cli->words_n > 0, status;
 	char cwd[PATH_MAX];
-	struct counted counted = {.next = cli_input_next, .ctx = &r.input};
-	struct cli cli;
-	int status, from_words, pushed;
 
-	status = parse_push(&cli, &r, argc, argv);
-	if (status != CLI_GO_ON)
-		return status;
-	from_words = cli.words_n > 0;
-	r.options.policy = &r.policy;
-	r.options.cwd = getcwd(cwd, sizeof(cwd));
-	status = cli_open(&cli, PATIENCE_US);
-	if (status != 0)
-		return status;
+	request.options.cwd = getcwd(cwd, sizeof(cwd));
 	if (from_words) {
 		counted.next = next_word;
-		counted.ctx = &cli.words;
-		doubt_words(&cli, cli.words);
-	} else if (isatty(r.input.fd))
-		cli_say(&cli, "type one name per line; Ctrl-D ends");
-	counted.progress.cli = &cli;
+		counted.ctx = &cli->words;
+		question_words(cli, cli->words);
+	} else if (isatty(request.input.fd))
+		cli_say(cli, "type one name per line; Ctrl-D ends");
+	counted.progress.cli = cli;
 	counted.began_us = jobstack_now_us();
-	pushed = jobstack_push_from(cli.handle, cli.stack, &r.options, next_counted, &counted, &result, &cli.error);
+	status = jobstack_push_from(cli->handle, cli->stack, &request.options, next_counted, &counted, &result,
+				    &cli->error);
 	cli_progress_end(&counted.progress);
-	if (r.input.empty > 0)
-		cli_say(&cli, "skipped %" PRIu64 " empty line%s", r.input.empty, view_plural(r.input.empty));
-	if (pushed == JOBSTACK_NOTHING) {
-		cli_tell(&cli, "nothing to push: the input is empty");
-		return cli_end(&cli, CLI_NO);
+	cli_input_say_empty(cli, &request.input);
+	if (status == JOBSTACK_NOTHING) {
+		cli_tell(cli, "nothing to push: the input is empty");
+		return CLI_NO;
 	}
-	if (pushed != 0)
-		return cli_end(&cli, tell_failure(&cli, &r, &result, from_words));
-	if (!cli.stack_given && result.before > 0)
-		cli_say(&cli, "the stack \"default\" already had %" PRIu64 " %s; use -s NAME to keep lists apart",
+	if (status != 0)
+		return explain_failure(cli, &request, &result, from_words);
+	if (!cli->stack_given && result.before > 0)
+		cli_say(cli, "the stack \"default\" already had %" PRIu64 " %s; use -s NAME to keep lists apart",
 			CLI_ENTRIES(result.before));
-	if (r.options.lifo && result.before > 0)
-		cli_say(&cli, "--lifo has no effect: the stack \"%s\" already had %" PRIu64 " %s, and keeps its order",
-			cli.stack, CLI_ENTRIES(result.before));
-	print_result(&cli, &result);
-	return cli_end(&cli, CLI_YES);
+	if (request.options.lifo && result.before > 0)
+		cli_say(cli, "--lifo has no effect: the stack \"%s\" already had %" PRIu64 " %s, and keeps its order",
+			cli->stack, CLI_ENTRIES(result.before));
+	return print_pushed(cli, &result);
 }
+
+static const char about[] = "Pushes its arguments, or without arguments the lines of standard input, onto a stack, and "
+			    "prints how many it pushed.\nEntries can be popped while the push is still running.";
+static const char notes[] = "  find /data -name '*.nc' -print0 | jobstack push -0 -s mystack\n\nIf an argument "
+			    "contains * or ? and there is no such file, the shell has found no match for a pattern: "
+			    "then nothing is\npushed, and the status is 1. From standard input any name is accepted.";
+static const struct js_opts opts = {"jobstack push", "[OPTIONS] [DATAPATH...]", about, table, notes, 0};
+const struct cli_frame cli_push = {&opts, takes, NULL, CLI_CATCHES, PATIENCE_US, check_push, push_names};

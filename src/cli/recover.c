@@ -7,7 +7,6 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "view/amount.h"
 #include "view/json.h"
 #include "view/words.h"
@@ -27,17 +26,6 @@ static const struct js_opt table[] = {
 	{DRY_RUN, "dry-run", NULL, "only print what would be done"},
 	{WAIT, "wait", NULL, "watch silent workers for their whole lease, even if that is longer\nthan a minute"},
 	CLI_OPTS_REST};
-static const struct js_opts opts = {
-	"jobstack recover",
-	"[OPTIONS]",
-	"Puts the entries of dead workers back in the queue now. A worker is dead if its process on this host is gone "
-	"with its\ncommands, if its Slurm job or step has ended, or if it is silent for a whole lease while this "
-	"command watches. On this\nhost, processes that a dead worker's commands left are killed first. Running "
-	"workers do all this automatically.",
-	table,
-	"Exit status: 0 if a dead worker was found, or no worker looks dead; 1 if only workers are left that may be "
-	"dead.\n\n  jobstack recover -s mystack --dry-run",
-	0};
 
 /* One that may be dead, and a copy of its texts. */
 struct cli_suspect {
@@ -167,7 +155,7 @@ static int watch_silent(struct cli_recovery *r, const struct js_watch_options *o
 	return status;
 }
 
-int cli_recover(struct cli *cli, struct cli_recovery *r)
+int cli_recover_dead(struct cli *cli, struct cli_recovery *r)
 {
 	struct js_watch_options options = {0};
 	struct js_watch_result result;
@@ -196,7 +184,7 @@ int cli_recover(struct cli *cli, struct cli_recovery *r)
 	return status == 0 && r->bad ? js_error_memory(&cli->error) : status;
 }
 
-static int print_result(const struct cli *cli, const struct cli_recovery *r)
+static int print_recovery(const struct cli *cli, const struct cli_recovery *r)
 {
 	const char *would = r->dry_run ? "would be " : "";
 
@@ -215,29 +203,36 @@ static int print_result(const struct cli *cli, const struct cli_recovery *r)
 	return 0;
 }
 
-int cli_recover_main(int argc, char **argv)
-{
-	struct cli_recovery r = {.dry_run = 0};
-	const struct cli_take takes[] = {{DRY_RUN, CLI_FLAG(&r.dry_run)}, {WAIT, CLI_FLAG(&r.wait)}, CLI_TAKE_END};
-	struct cli cli;
-	int status = cli_parse(&cli, &opts, takes, argc, argv, "recover takes only options");
+static struct cli_recovery recovery;
+static const struct cli_take takes[] = {
+	{DRY_RUN, CLI_FLAG(&recovery.dry_run)}, {WAIT, CLI_FLAG(&recovery.wait)}, CLI_TAKE_END};
 
-	if (status != CLI_GO_ON)
-		return status;
-	status = cli_open(&cli, 60 * JS_SECOND_US);
-	if (status != 0)
-		return status;
-	r.workers = cli.json ? json_array() : NULL;
-	if (cli_recover(&cli, &r) != 0) {
-		if (r.taken > 0 && !r.dry_run)
-			cli_say(&cli, "%" PRIu64 " had been recovered before this error:", r.taken);
-		status = cli_fail(&cli);
+static int recover_dead(struct cli *cli)
+{
+	struct cli_recovery *r = &recovery;
+	int status = CLI_YES;
+
+	r->workers = cli->json ? json_array() : NULL;
+	if (cli_recover_dead(cli, r) != 0) {
+		if (r->taken > 0 && !r->dry_run)
+			cli_say(cli, "%" PRIu64 " had been recovered before this error:", r->taken);
+		status = cli_fail(cli);
 	} else {
-		if (!cli.quiet || cli.json)
-			status = print_result(&cli, &r);
-		if (status == CLI_YES)
-			status = r.dead > 0 || r.suspects == 0 ? CLI_YES : CLI_NO;
+		if (!cli->quiet || cli->json)
+			status = print_recovery(cli, r);
+		if (status == CLI_YES && r->dead == 0 && r->suspects > 0)
+			status = CLI_NO;
 	}
-	json_decref(r.workers);
-	return cli_end(&cli, status);
+	json_decref(r->workers);
+	return status;
 }
+
+static const char about[] = "Puts the entries of dead workers back in the queue now. A worker is dead if its process "
+			    "on this host is gone with its\ncommands, if its Slurm job or step has ended, or if it is "
+			    "silent for a whole lease while this command watches. On this\nhost, processes that a dead "
+			    "worker's commands left are killed first. Running workers do all this automatically.";
+static const char notes[] = "Exit status: 0 if a dead worker was found, or no worker looks dead; 1 if only workers are "
+			    "left that may be dead.\n\n  jobstack recover -s mystack --dry-run";
+static const struct js_opts opts = {"jobstack recover", "[OPTIONS]", about, table, notes, 0};
+const struct cli_frame cli_recover = {&opts, takes,	  "recover takes only options", CLI_CATCHES, 60 * JS_SECOND_US,
+				      NULL,  recover_dead};

@@ -6,9 +6,6 @@
 
 #include "cli/cli.h"
 
-#include <jansson.h>
-#include <stdint.h>
-
 struct cli_suspect;
 struct cli_recovery {
 	int dry_run;	 /* only say what would be */
@@ -31,4 +28,4 @@ struct cli_recovery {
 /* Takes back, at once, from each worker of cli->stack whose death is confirmed; then watches those that are only
  * silent, if a minute does or WAIT says so.  Says what it did and who is left.  Returns 0, or a JOBSTACK_E code with
  * cli->error filled. */
-int cli_recover(struct cli *cli, struct cli_recovery *recovery);
+int cli_recover_dead(struct cli *cli, struct cli_recovery *recovery);

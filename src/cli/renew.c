@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "cli/item.h"
 
+#include <inttypes.h>
+
 enum { ATTEMPT = CLI_OWN, LEASE };
 
 static const struct js_opt table[] = {CLI_OPTS_STACK,
@@ -17,37 +19,30 @@ static const struct js_opt table[] = {CLI_OPTS_STACK,
 				      CLI_OPTS_DATABASE,
 				      CLI_OPTS_ALWAYS,
 				      CLI_OPTS_END};
-static const struct js_opts opts = {
-	"jobstack renew",
-	"[ENTRY] [OPTIONS]",
-	"Renews the lease of an entry that `jobstack pop` claimed: $JOBSTACK_ENTRY, or ENTRY by its number or "
-	"datapath. Ends with\n1 if the lease has ended: stop the work then, because another worker may have the entry.",
-	table,
-	"  jobstack renew --lease 2h || exit 1",
-	0};
 
-int cli_renew_main(int argc, char **argv)
+static const char *attempt_arg;
+static int64_t lease_us;
+static const struct cli_take takes[] = {
+	{ATTEMPT, CLI_WORD(&attempt_arg)}, {LEASE, CLI_TIME(&lease_us, JS_SECOND_US, CLI_LEASE_WORDS)}, CLI_TAKE_END};
+
+static int renew_lease(struct cli *cli)
 {
-	const char *attempt_arg = NULL;
-	int64_t lease_us = 0;
-	const struct cli_take takes[] = {{ATTEMPT, CLI_WORD(&attempt_arg)},
-					 {LEASE, CLI_TIME(&lease_us, JS_SECOND_US, CLI_LEASE_WORDS)},
-					 CLI_TAKE_END};
 	uint32_t attempt;
 	uint64_t entry;
-	struct cli cli;
-	int status = cli_parse(&cli, &opts, takes, argc, argv, NULL);
+	int status = cli_which(cli, attempt_arg, &entry, &attempt);
 
-	if (status != CLI_GO_ON)
-		return status;
-	cli_catch_signals();
-	status = cli_which(&cli, attempt_arg, &entry, &attempt);
 	if (status != 0)
-		return cli_end(&cli, status);
-	if (jobstack_renew(cli.handle, cli.stack, entry, attempt, lease_us, &cli.error) != 0)
-		return cli_end(&cli, cli_fail(&cli));
-	if (cli.verbose)
-		cli_say(&cli, "renewed the lease of entry %llu, attempt %u", (unsigned long long)entry,
-			(unsigned)attempt);
-	return cli_end(&cli, CLI_YES);
+		return status;
+	if (jobstack_renew(cli->handle, cli->stack, entry, attempt, lease_us, &cli->error) != 0)
+		return cli_fail(cli);
+	if (cli->verbose)
+		cli_say(cli, "renewed the lease of entry %" PRIu64 ", attempt %" PRIu32, entry, attempt);
+	return CLI_YES;
 }
+
+static const char about[] =
+	"Renews the lease of an entry that `jobstack pop` claimed: $JOBSTACK_ENTRY, or ENTRY by its number or "
+	"datapath. Ends with\n1 if the lease has ended: stop the work then, because another worker may have the entry.";
+static const char notes[] = "  jobstack renew --lease 2h || exit 1";
+static const struct js_opts opts = {"jobstack renew", "[ENTRY] [OPTIONS]", about, table, notes, 0};
+const struct cli_frame cli_renew = {&opts, takes, NULL, CLI_CATCHES | CLI_OFFLINE, 0, NULL, renew_lease};

@@ -3,10 +3,9 @@
  * jobstack close --replay.  Promises: nothing is sent before every file was found whole; a worker that may live
  * delivers its outcomes itself; a file is never changed, and again is harmless.
  */
-#include "cli/replay.h"
+#include "cli/cli.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "view/amount.h"
 #include "view/json.h"

@@ -34,25 +34,22 @@ static const struct js_opt table[] = {CLI_OPTS_STACK,
 				       "is created if it does not exist"},
 				      {DRY_RUN, "dry-run", NULL, "only print what would be done"},
 				      CLI_OPTS_REST};
-static const struct js_opts opts = {
-	"jobstack requeue",
-	"[OPTIONS] [ENTRY...]",
-	"Puts entries back in the queue: those in the given states, or of these only the entries that are named by "
-	"number or\ndatapath. Options that select entries are combined: an entry must match all of them. The history "
-	"is kept. With the\nstate lost, it first recovers the entries of dead workers, as `jobstack recover` does.",
-	table,
-	"  jobstack requeue -s mystack --exit 3 --dry-run\n"
-	"  jobstack requeue -s mystack --reason 'out of memory' --to bignodes",
-	0};
 
-struct request {
+static struct request {
 	struct cli_filter filter;
 	const char *to;
 	const char *states_arg; /* of -t, or NULL */
 	int dry_run;
 	uint64_t *entries; /* the filter's */
 	uint64_t missing;
-};
+} request = {.filter = CLI_FILTER_INIT};
+static const struct cli_take takes[] = {
+	{DRY_RUN, CLI_FLAG(&request.dry_run)},
+	{TO, CLI_WORD_ONCE(&request.to)},
+	{'n', CLI_NUMBER(&request.filter.f.limit, 1, UINT64_MAX, "a whole number from 1 on")},
+	{'t', CLI_WORD(&request.states_arg)},
+	{0, CLI_BY(cli_filter_take, &request.filter)},
+	CLI_TAKE_END};
 
 static int check_states(struct cli *cli, const struct request *r)
 {
@@ -84,29 +81,18 @@ static int check_to(struct cli *cli, const struct request *r)
 	return 0;
 }
 
-static int parse_requeue(struct cli *cli, struct request *r, int argc, char **argv)
+static int check_requeue(struct cli *cli)
 {
-	const struct cli_take takes[] = {
-		{DRY_RUN, CLI_FLAG(&r->dry_run)},
-		{TO, CLI_WORD_ONCE(&r->to)},
-		{'n', CLI_NUMBER(&r->filter.f.limit, 1, UINT64_MAX, "a whole number from 1 on")},
-		{'t', CLI_WORD(&r->states_arg)},
-		{0, CLI_BY(cli_filter_take, &r->filter)},
-		CLI_TAKE_END};
-	int status = cli_parse(cli, &opts, takes, argc, argv, NULL);
+	struct request *r = &request;
+	int status = 0;
 
-	if (status != CLI_GO_ON)
-		return status;
-	status = 0;
 	if (r->states_arg != NULL)
 		status = cli_states(cli, r->states_arg, &r->filter.f.states);
 	if (status == 0 && r->states_arg != NULL)
 		status = check_states(cli, r);
 	if (status == 0)
 		status = check_to(cli, r);
-	if (status == 0)
-		status = cli_filter_end(cli, &r->filter);
-	return status != 0 ? status : CLI_GO_ON;
+	return status != 0 ? status : cli_filter_end(cli, &r->filter);
 }
 
 /* Without -t.  Lost ones are taken back only if nothing says which entries are meant, or they are named. */
@@ -151,7 +137,7 @@ static int take_back(struct cli *cli, const struct request *r, struct cli_recove
 	if (status == 0 && before > 0)
 		status = count_named(cli, r, JOBSTACK_IS_DEAD, &dead_before);
 	if (status == 0 && ((r->filter.f.states & JOBSTACK_IS_LOST) != 0 || before > 0))
-		status = cli_recover(cli, lost);
+		status = cli_recover_dead(cli, lost);
 	if (status != 0 || before == 0 || lost->taken == 0 || r->dry_run)
 		return status;
 	status = count_named(cli, r, JOBSTACK_IS_RUNNING, &after);
@@ -208,7 +194,7 @@ static int run_request(struct cli *cli, const struct request *r, struct jobstack
 	return status;
 }
 
-static int requeue_entries(struct cli *cli, struct request *r)
+static int requeue_chosen(struct cli *cli, struct request *r)
 {
 	struct jobstack_requeue_result result = JOBSTACK_REQUEUE_RESULT_INIT;
 	struct cli_recovery lost = {.dry_run = r->dry_run};
@@ -248,23 +234,28 @@ static int requeue_entries(struct cli *cli, struct request *r)
 	return result.requeued + lost.taken > 0 ? CLI_YES : CLI_NO;
 }
 
-int cli_requeue_main(int argc, char **argv)
+static int requeue_entries(struct cli *cli)
 {
-	struct request r = {.filter = CLI_FILTER_INIT};
-	struct cli cli;
-	int status = parse_requeue(&cli, &r, argc, argv);
+	struct request *r = &request;
+	int status;
 
-	if (status == CLI_GO_ON) {
-		status = cli_open(&cli, 60 * JS_SECOND_US);
-		if (status == 0 && cli.words_n > 0 &&
-		    cli_entries(&cli, &r.entries, &r.filter.f.entries_n, &r.missing) != 0)
-			status = cli_fail(&cli);
-		if (r.filter.f.entries_n > 0)
-			r.filter.f.entries = r.entries;
-		if (status == 0)
-			status = requeue_entries(&cli, &r);
+	if (cli->words_n > 0 && cli_entries(cli, &r->entries, &r->filter.f.entries_n, &r->missing) != 0)
+		status = cli_fail(cli);
+	else {
+		r->filter.f.entries = r->filter.f.entries_n > 0 ? r->entries : NULL;
+		status = requeue_chosen(cli, r);
 	}
-	free(r.entries);
-	cli_filter_free(&r.filter);
-	return cli_end(&cli, status);
+	free(r->entries);
+	cli_filter_free(&r->filter);
+	return status;
 }
+
+static const char about[] =
+	"Puts entries back in the queue: those in the given states, or of these only the entries that are named by "
+	"number or\ndatapath. Options that select entries are combined: an entry must match all of them. The history "
+	"is kept. With the\nstate lost, it first recovers the entries of dead workers, as `jobstack recover` does.";
+static const char notes[] = "  jobstack requeue -s mystack --exit 3 --dry-run\n  jobstack requeue -s mystack --reason "
+			    "'out of memory' --to bignodes";
+static const struct js_opts opts = {"jobstack requeue", "[OPTIONS] [ENTRY...]", about, table, notes, 0};
+const struct cli_frame cli_requeue = {&opts,	     takes,	     NULL, CLI_CATCHES, 60 * JS_SECOND_US,
+				      check_requeue, requeue_entries};

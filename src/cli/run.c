@@ -7,20 +7,17 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/num.h"
 #include "cli/input.h"
 #include "view/amount.h"
 #include "view/json.h"
 #include "view/words.h"
-#include "cli/policy.h"
 #include "cli/worker.h"
 #include "insight/stack.h"
 #include "process/child.h"
 #include "run/worker_options.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -44,38 +41,38 @@ static const struct js_opt table[] = {
 	{MAX_FAILURES, "max-failures", "N", "stack policy: pause the stack when N entries are dead (never)"},
 	JS_WORKER_OPTIONS_OF_RUN,
 	CLI_OPTS_REST};
-static const struct js_opts opts = {
-	"jobstack run",
-	"[OPTIONS] -- CMD ARG...",
-	"Runs CMD on each line of standard input, on this machine: pushes the names (each once), starts a "
-	"jobstack-worker, and\nwaits. Run it again to continue where it stopped. Ends with 0 if all entries are done, "
-	"with 1 if any is dead or left.",
-	table,
-	"In CMD and TEMPLATE: {} the datapath, {/} its base name, {//} its directory, {.} without extension, {/.} base "
-	"name\nwithout extension, {#} the entry's number, {%} the slot. Without a placeholder the datapath becomes the "
-	"last argument.\nWith --colsep, {1} {2} ... are the fields, {1/} {1//} {1.} {1/.} their parts.\n\n  find . "
-	"-name '*.nc' -print0 | jobstack run -0 --slots 8 -- ./convert.sh {}",
-	1};
 
-/* One run. */
-struct run {
-	struct cli cli;
+static struct run {
+	struct cli *cli;
 	struct cli_input input;
 	struct jobstack_policy policy; /* for the push */
 	const char *file, *chdir_arg, *log_dir, *output;
 	int64_t began_us, looked_us;
-	char name[32];		 /* the stack's, if it was not given */
-	struct cli_words passed; /* --name=value for the worker */
-	char **command;
+	char cwd[PATH_MAX];
+	struct cli_words passed;	 /* --name=value for the worker */
 	int names, paused_once, limited; /* the first was given; the 2 behind it too; --max-entries was */
 	pid_t worker;			 /* 0: none runs */
 	int started, ended;		 /* workers so far; one has ended: its wait status is the next */
 	int wait_status;
 	int failed; /* could not be started, in cli.error */
 	struct jobstack_status before, now;
-};
+} run = {.policy = JOBSTACK_POLICY_INIT};
 
 /* ------------------------------------------------------------------------------------------------------- options */
+
+/* The same command in the same directory has the same stack. */
+static void name_stack(struct cli *cli)
+{
+	static char name[32];
+	uint64_t hash = js_num_hash(JS_NUM_HASH, run.cwd, strlen(run.cwd));
+
+	for (char **word = cli->words; *word != NULL; word++) {
+		hash = js_num_hash(hash, "", 1);
+		hash = js_num_hash(hash, *word, strlen(*word));
+	}
+	(void)snprintf(name, sizeof(name), "run-%016" PRIx64, hash);
+	cli->stack = name;
+}
 
 /* An option of the worker's. */
 static int take_worker_option(struct cli *cli, void *ctx, int key, const char *arg)
@@ -91,45 +88,33 @@ static int take_worker_option(struct cli *cli, void *ctx, int key, const char *a
 	return 0;
 }
 
-static int parse_run(struct run *r, int argc, char **argv)
+static const struct cli_take takes[] = {{'0', CLI_FLAG(&run.input.nul)},
+					{'a', CLI_WORD_ONCE(&run.file)},
+					{CRLF, CLI_FLAG(&run.input.crlf)},
+					{MAX_RUNNING, CLI_BY(cli_policy_take, &run.policy)},
+					{MAX_FAILURES, CLI_BY(cli_policy_take, &run.policy)},
+					{0, CLI_BY(take_worker_option, &run)},
+					CLI_TAKE_END};
+
+static int check_run(struct cli *cli)
 {
-	const struct cli_take takes[] = {{'0', CLI_FLAG(&r->input.nul)},
-					 {'a', CLI_WORD_ONCE(&r->file)},
-					 {CRLF, CLI_FLAG(&r->input.crlf)},
-					 {MAX_RUNNING, CLI_BY(cli_policy_take, &r->policy)},
-					 {MAX_FAILURES, CLI_BY(cli_policy_take, &r->policy)},
-					 {0, CLI_BY(take_worker_option, r)},
-					 CLI_TAKE_END};
-	int status = cli_parse(&r->cli, &opts, takes, argc, argv, NULL);
-
-	if (status != CLI_GO_ON)
-		return status;
-	/* $JOBSTACK_STACK is not asked: a command that a worker runs may well use `run` */
-	r->cli.stack_given = r->cli.stack_typed;
-	if (r->cli.quiet)
-		cli_words_add(&r->passed, "--quiet");
-	if (r->cli.verbose)
-		cli_words_add(&r->passed, "--verbose");
-	r->command = r->cli.words;
-	if (r->cli.words_n == 0 || r->command[0][0] == '\0')
-		return cli_usage(&r->cli, "there is no command to run: jobstack run [OPTIONS] -- CMD {}");
-	if (r->input.nul && r->input.crlf)
-		return cli_usage(&r->cli, CLI_INPUT_BOTH);
-	status = cli_input_open(&r->cli, &r->input, r->file);
-	return status != 0 ? status : CLI_GO_ON;
-}
-
-/* The same command in the same directory has the same stack. */
-static void name_stack(struct run *r, const char *cwd)
-{
-	uint64_t hash = js_num_hash(JS_NUM_HASH, cwd, strlen(cwd));
-
-	for (char **word = r->command; *word != NULL; word++) {
-		hash = js_num_hash(hash, "", 1);
-		hash = js_num_hash(hash, *word, strlen(*word));
+	/* $JOBSTACK_STACK is not used: a command that a worker runs may well use `run` */
+	cli->stack_given = cli->stack_typed;
+	if (cli->quiet)
+		cli_words_add(&run.passed, "--quiet");
+	if (cli->verbose)
+		cli_words_add(&run.passed, "--verbose");
+	if (cli->words_n == 0 || cli->words[0][0] == '\0')
+		return cli_usage(cli, "there is no command to run: jobstack run [OPTIONS] -- CMD {}");
+	if (cli_input_open(cli, &run.input, run.file) != 0)
+		return CLI_USAGE;
+	if (getcwd(run.cwd, sizeof(run.cwd)) == NULL) {
+		cli_tell(cli, "can't find the working directory: %s", strerror(errno));
+		return CLI_USAGE;
 	}
-	(void)snprintf(r->name, sizeof(r->name), "run-%016" PRIx64, hash);
-	r->cli.stack = r->name;
+	if (!cli->stack_given)
+		name_stack(cli);
+	return 0;
 }
 
 /* ---------------------------------------------------------------------------------------------------- the worker */
@@ -139,11 +124,11 @@ static void name_stack(struct run *r, const char *cwd)
 static void start_worker(struct run *r)
 {
 	struct cli_words line = {0};
-	struct js_child child = {.group = JS_CHILD_OURS, .out = r->cli.json ? STDERR_FILENO : 0};
+	struct js_child child = {.group = JS_CHILD_OURS, .out = r->cli->json ? STDERR_FILENO : 0};
 
-	cli_worker_line(&line, &r->cli, NULL, r->cli.defaults_file, &r->passed, r->command);
+	cli_worker_line(&line, r->cli, NULL, r->cli->defaults_file, &r->passed, r->cli->words);
 	child.argv = (const char *const *)(uintptr_t)line.at;
-	r->worker = line.failed ? js_error_memory(&r->cli.error) : js_child_start(&child, &r->cli.error);
+	r->worker = line.failed ? js_error_memory(&r->cli->error) : js_child_start(&child, &r->cli->error);
 	if (r->worker < 0) {
 		r->worker = 0;
 		r->failed = 1;
@@ -223,13 +208,13 @@ static int next_name(void *ctx, struct jobstack_bytes *datapath)
 static int read_status(struct run *r, struct jobstack_status *s)
 {
 	struct insight_stack stack = {.cwd = {0}};
-	int status = insight_stack_read(r->cli.handle, r->cli.stack, &stack, &r->cli.error);
+	int status = insight_stack_read(r->cli->handle, r->cli->stack, &stack, &r->cli->error);
 
 	*s = stack.s;
 	insight_stack_free(&stack);
 	if (status != JOBSTACK_EMISSING)
 		return status;
-	js_error_clear(&r->cli.error);
+	js_error_clear(&r->cli->error);
 	return 0;
 }
 
@@ -238,59 +223,59 @@ static uint64_t count_left(const struct jobstack_status *s)
 	return insight_stack_left(s) + s->cancelled;
 }
 
-static int print_json(struct run *r, const struct jobstack_push_result *pushed, uint64_t done, int64_t took_us)
+static int print_run_json(struct run *r, const struct jobstack_push_result *pushed, uint64_t done, int64_t took_us)
 {
-	return CLI_PRINT(KEY_TEXT("stack", r->cli.stack), KEY_COUNT("pushed", pushed->pushed),
+	return CLI_PRINT(KEY_TEXT("stack", r->cli->stack), KEY_COUNT("pushed", pushed->pushed),
 			 KEY_COUNT("skipped", pushed->skipped), KEY_COUNT("done", done),
 			 KEY_COUNT("done_in_all", r->now.done), KEY_COUNT("dead", r->now.dead),
 			 KEY_COUNT("left", count_left(&r->now)), KEY_SPAN("seconds", took_us),
 			 KEY_REAL("rate", (double)done * 1e6 / (double)took_us, took_us > 0));
 }
 
-static void tell_where(const struct run *r)
+static void say_output(const struct run *r)
 {
 	if (r->output != NULL && strcmp(r->output, "-") == 0)
 		return;
 	if (r->output != NULL)
-		cli_say(&r->cli, "output is in %s; `jobstack logs -s %s ENTRY` prints an entry's", r->output,
-			r->cli.stack);
+		cli_say(r->cli, "output is in %s; `jobstack logs -s %s ENTRY` prints an entry's", r->output,
+			r->cli->stack);
 	else
-		cli_say(&r->cli, "output is in %s/%s; `jobstack logs -s %s ENTRY` prints an entry's",
-			r->log_dir != NULL ? r->log_dir : "jobstack-logs", r->cli.stack, r->cli.stack);
+		cli_say(r->cli, "output is in %s/%s; `jobstack logs -s %s ENTRY` prints an entry's",
+			r->log_dir != NULL ? r->log_dir : "jobstack-logs", r->cli->stack, r->cli->stack);
 }
 
-static int summarize(struct run *r, const struct jobstack_push_result *pushed)
+static int print_summary(struct run *r, const struct jobstack_push_result *pushed)
 {
 	int64_t took = jobstack_now_us() - r->began_us;
 	uint64_t done, known = pushed->skipped < r->before.done ? pushed->skipped : r->before.done;
 
 	if (read_status(r, &r->now) != 0)
-		return cli_fail(&r->cli);
+		return cli_fail(r->cli);
 	done = r->now.done > r->before.done ? r->now.done - r->before.done : 0;
-	if (r->cli.json && print_json(r, pushed, done, took) != 0)
+	if (r->cli->json && print_run_json(r, pushed, done, took) != 0)
 		return CLI_BUG;
-	if (!r->cli.json && !r->cli.quiet)
+	if (!r->cli->json && !r->cli->quiet)
 		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left in %s: %.1f files/s\n", done,
 			     r->now.dead, count_left(&r->now), view_duration(took).text,
 			     took > 0 ? (double)done * 1e6 / (double)took : 0.0);
 	(void)fflush(stdout);
 	if (known > 0)
-		cli_say(&r->cli,
+		cli_say(r->cli,
 			"%" PRIu64 " of these names were done before; `jobstack requeue -s %s -t done` runs them again",
-			known, r->cli.stack);
+			known, r->cli->stack);
 	if (r->now.dead > 0)
-		cli_say(&r->cli,
+		cli_say(r->cli,
 			"`jobstack list -s %s` lists dead entries, `jobstack requeue -s %s` puts them back in the "
 			"queue",
-			r->cli.stack, r->cli.stack);
+			r->cli->stack, r->cli->stack);
 	if (r->now.running > 0)
-		cli_say(&r->cli, "%" PRIu64 " running elsewhere, or lost: see `jobstack status -s %s`", r->now.running,
-			r->cli.stack);
+		cli_say(r->cli, "%" PRIu64 " running elsewhere, or lost: see `jobstack status -s %s`", r->now.running,
+			r->cli->stack);
 	if (r->now.state == JOBSTACK_PAUSED)
-		cli_say(&r->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` continues it", r->cli.stack,
-			r->cli.stack);
+		cli_say(r->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` continues it", r->cli->stack,
+			r->cli->stack);
 	if (done > 0 || r->now.dead > 0)
-		tell_where(r);
+		say_output(r);
 	return r->now.dead > 0 || count_left(&r->now) > 0 ? CLI_NO : CLI_YES;
 }
 
@@ -301,104 +286,96 @@ static int judge_push(struct run *r, int status, const struct jobstack_push_resu
 {
 	const struct cli_input *in = &r->input;
 
-	if (status == JOBSTACK_ESTOPPED && cli_input_refused(&r->cli, in, result->pushed))
+	if (status == JOBSTACK_ESTOPPED && cli_input_refused(r->cli, in, result->pushed))
 		return CLI_USAGE;
 	if (status == JOBSTACK_ESTOPPED && in->read_errno == 0 && !r->failed && cli_stop == 0)
-		cli_say(&r->cli, "the worker has ended, so the rest of the names was not read: run again to push them");
+		cli_say(r->cli, "the worker has ended, so the rest of the names was not read: run again to push them");
 	if (status == 0 || status == JOBSTACK_NOTHING || r->failed ||
 	    (status == JOBSTACK_ESTOPPED && in->read_errno == 0))
 		return 0;
 	if (status == JOBSTACK_ESTOPPED)
-		cli_tell(&r->cli, "can't read the input: %s", strerror(in->read_errno));
+		cli_tell(r->cli, "can't read the input: %s", strerror(in->read_errno));
 	else if (status == JOBSTACK_EINPUT && result->bad > 0)
-		cli_tell(&r->cli,
+		cli_tell(r->cli,
 			 "%s %" PRIu64 " was refused: %s%s: the names before it are run; correct it, and run again",
-			 in->nul ? "name" : "line", in->nul ? result->bad : in->lines, r->cli.error.text,
+			 in->nul ? "name" : "line", in->nul ? result->bad : in->lines, r->cli->error.text,
 			 in->nul_line > 0 ? " (was -0 meant?)" : "");
 	else
-		return cli_fail(&r->cli);
+		return cli_fail(r->cli);
 	return CLI_USAGE;
 }
 
 /* Pushes and works, to the end of both.  0, or the exit status of what went wrong. */
-static int push_and_work(struct run *r, const char *cwd, struct jobstack_push_result *result)
+static int push_and_work(struct run *r, struct jobstack_push_result *result)
 {
 	struct jobstack_push_options options = JOBSTACK_PUSH_OPTIONS_INIT;
 	int status;
 
 	options.unique = 1;
 	options.policy = &r->policy;
-	options.cwd = cwd;
-	status = jobstack_push_from(r->cli.handle, r->cli.stack, &options, next_name, r, result, &r->cli.error);
+	options.cwd = r->cwd;
+	status = jobstack_push_from(r->cli->handle, r->cli->stack, &options, next_name, r, result, &r->cli->error);
 	status = judge_push(r, status, result);
-	js_error_clear(r->failed ? NULL : &r->cli.error);
-	if (r->input.empty > 0)
-		cli_say(&r->cli, "skipped %" PRIu64 " empty line%s", r->input.empty, view_plural(r->input.empty));
+	js_error_clear(r->failed ? NULL : &r->cli->error);
+	cli_input_say_empty(r->cli, &r->input);
 	/* what an earlier run left, or what came after a worker had left, is for a worker too */
 	(void)worker_ended(r);
 	if (cli_stop == 0 && !r->failed && r->worker == 0 && (!r->ended || (went_well(r) && !r->limited)) &&
 	    read_status(r, &r->now) == 0 && r->now.ready + r->now.waiting + r->now.running > 0)
 		start_worker(r);
-	jobstack_disconnect(r->cli.handle);
+	jobstack_disconnect(r->cli->handle);
 	wait_for_worker(r);
 	return status;
 }
 
 /* The exit status, from what the push, the worker and the stack say. */
-static int exit_status(struct run *r, int pushed, int stack)
+static int run_status(struct run *r, int pushed, int stack)
 {
 	if (r->failed)
-		return cli_fail(&r->cli);
+		return cli_fail(r->cli);
 	if (pushed != 0)
 		return pushed;
 	if (r->started > 0 && WIFEXITED(r->wait_status) && WEXITSTATUS(r->wait_status) > CLI_NO)
 		return WEXITSTATUS(r->wait_status);
 	if (r->started > 0 && WIFSIGNALED(r->wait_status))
-		cli_tell(&r->cli, "the worker was killed by signal %d: run again to continue",
-			 WTERMSIG(r->wait_status));
+		cli_tell(r->cli, "the worker was killed by signal %d: run again to continue", WTERMSIG(r->wait_status));
 	return stack;
 }
 
-int cli_run_main(int argc, char **argv)
+static int run_command(struct cli *cli)
 {
-	static struct run r = {.policy = JOBSTACK_POLICY_INIT};
-	struct jobstack_push_result result = JOBSTACK_PUSH_RESULT_INIT;
-	char cwd[PATH_MAX];
+	struct run *r = &run;
+	struct jobstack_push_result result = {.pushed = 0};
 	int status, stack;
 
-	status = parse_run(&r, argc, argv);
-	if (status != CLI_GO_ON)
-		return status;
-	if (getcwd(cwd, sizeof(cwd)) == NULL) {
-		cli_tell(&r.cli, "can't find can't find the working directory: %s", strerror(errno));
-		return CLI_USAGE;
-	}
-	if (!r.cli.stack_given)
-		name_stack(&r, cwd);
-	status = cli_open(&r.cli, PATIENCE_US);
+	r->cli = cli;
+	status = cli_worker_try(cli, cli->defaults_file, &r->passed, cli->words, "nothing was pushed");
 	if (status != 0)
 		return status;
-	status = cli_worker_try(&r.cli, r.cli.defaults_file, &r.passed, r.command, "nothing was pushed");
-	if (status != 0)
-		return cli_end(&r.cli, status);
-	if (read_status(&r, &r.before) != 0)
-		return cli_end(&r.cli, cli_fail(&r.cli));
-	cli_say(&r.cli, "stack \"%s\"%s", r.cli.stack,
-		count_left(&r.before) > 0 ? " has entries left from before: continuing" : "");
-	if (isatty(r.input.fd))
-		cli_say(&r.cli, "type one name per line; Ctrl-D ends");
-	r.began_us = jobstack_now_us();
-	status = push_and_work(&r, cwd, &result);
-	if (r.started == 0 && status == 0 && !r.failed && cli_stop == 0 && r.before.pushed + result.pushed == 0) {
-		cli_tell(&r.cli, "nothing to do: the input is empty");
-		return cli_end(&r.cli, CLI_NO);
+	if (read_status(r, &r->before) != 0)
+		return cli_fail(cli);
+	cli_say(cli, "stack \"%s\"%s", cli->stack,
+		count_left(&r->before) > 0 ? " has entries left from before: continuing" : "");
+	if (isatty(r->input.fd))
+		cli_say(cli, "type one name per line; Ctrl-D ends");
+	r->began_us = jobstack_now_us();
+	status = push_and_work(r, &result);
+	if (r->started == 0 && status == 0 && !r->failed && cli_stop == 0 && r->before.pushed + result.pushed == 0) {
+		cli_tell(cli, "nothing to do: the input is empty");
+		return CLI_NO;
 	}
-	stack = summarize(&r, &result);
-	status = exit_status(&r, status, stack);
-	cli_words_free(&r.passed);
-	if (cli_stop != 0) {
-		(void)cli_end(&r.cli, status);
-		cli_die_by_signal();
-	}
-	return cli_end(&r.cli, status);
+	stack = print_summary(r, &result);
+	cli_words_free(&r->passed);
+	return run_status(r, status, stack);
 }
+
+static const char about[] = "Runs CMD on each line of standard input, on this machine: pushes the names (each once), "
+			    "starts a jobstack-worker, and\nwaits. Run it again to continue where it stopped. Ends "
+			    "with 0 if all entries are done, with 1 if any is dead or left.";
+static const char notes[] =
+	"In CMD and TEMPLATE: {} the datapath, {/} its base name, {//} its directory, {.} without extension, {/.} base "
+	"name\nwithout extension, {#} the entry's number, {%} the slot. Without a placeholder the datapath becomes the "
+	"last argument.\nWith --colsep, {1} {2} ... are the fields, {1/} {1//} {1.} {1/.} their parts.\n\n  find . "
+	"-name '*.nc' -print0 | jobstack run -0 --slots 8 -- ./convert.sh {}";
+static const struct js_opts opts = {"jobstack run", "[OPTIONS] -- CMD ARG...", about, table, notes, 1};
+const struct cli_frame cli_run = {&opts, takes, NULL, CLI_DIES, PATIENCE_US, check_run, run_command};

@@ -6,7 +6,6 @@
 #include "cli/sbatch.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "base/num.h"
 #include "process/child.h"

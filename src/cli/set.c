@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "view/json.h"
-#include "cli/policy.h"
 #include "insight/stack.h"
 
 #include <inttypes.h>
@@ -14,20 +13,8 @@
 #include <string.h>
 
 static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_REST};
-static const struct js_opts opts = {
-	"jobstack set",
-	"[OPTIONS] KEY=VALUE...",
-	"Changes the policy of a stack, also while workers are running, and prints it. Without KEY=VALUE it only "
-	"prints it.",
-	table,
-	"  max-attempts=N   failed attempts before an entry is dead\n  max-losses=N     lost workers before an entry "
-	"is dead\n  retry-delay=D    wait before the first retry; doubled each time\n  max-running=N    run at most N "
-	"entries at once, to spare a file system or a\n                   licence server; none: no limit\n  "
-	"max-failures=N   pause the stack when N entries are dead; none: never\n  priority=N       of all entries that "
-	"are queued now; larger goes first\n\n  jobstack set -s mystack max-running=16 max-attempts=5",
-	0};
 
-static int parse_word(struct cli *cli, const char *word, struct jobstack_policy *p)
+static int take_assignment(struct cli *cli, const char *word, struct jobstack_policy *p)
 {
 	const char *equals = strchr(word, '=');
 	char name[32];
@@ -64,27 +51,38 @@ static int print_policy(const struct cli *cli, const struct jobstack_status *s)
 	return CLI_YES;
 }
 
-int cli_set_main(int argc, char **argv)
-{
-	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
-	struct insight_stack stack = {.cwd = {0}};
-	struct cli cli;
-	int status = cli_parse(&cli, &opts, NULL, argc, argv, NULL);
+static struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
 
-	if (status != CLI_GO_ON)
-		return status;
-	status = 0;
-	for (size_t i = 0; i < cli.words_n && status == 0; i++)
-		status = parse_word(&cli, cli.words[i], &policy);
-	if (status == 0)
-		status = cli_connect(&cli, 10 * JS_SECOND_US);
-	if (status != 0)
-		return status;
-	if ((cli.words_n > 0 && jobstack_set_policy(cli.handle, cli.stack, &policy, &cli.error) != 0) ||
-	    insight_stack_read(cli.handle, cli.stack, &stack, &cli.error) != 0)
-		status = cli_fail(&cli);
-	else
-		status = print_policy(&cli, &stack.s);
-	insight_stack_free(&stack);
-	return cli_end(&cli, status);
+static int check_set(struct cli *cli)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < cli->words_n && status == 0; i++)
+		status = take_assignment(cli, cli->words[i], &policy);
+	return status;
 }
+
+static int change_policy(struct cli *cli)
+{
+	struct insight_stack stack = {.cwd = {0}};
+	int status;
+
+	if ((cli->words_n > 0 && jobstack_set_policy(cli->handle, cli->stack, &policy, &cli->error) != 0) ||
+	    insight_stack_read(cli->handle, cli->stack, &stack, &cli->error) != 0)
+		status = cli_fail(cli);
+	else
+		status = print_policy(cli, &stack.s);
+	insight_stack_free(&stack);
+	return status;
+}
+
+static const char about[] = "Changes the policy of a stack, also while workers are running, and prints it. Without "
+			    "KEY=VALUE it only prints it.";
+static const char notes[] =
+	"  max-attempts=N   failed attempts before an entry is dead\n  max-losses=N     lost workers before an entry "
+	"is dead\n  retry-delay=D    wait before the first retry; doubled each time\n  max-running=N    run at most N "
+	"entries at once, to spare a file system or a\n                   licence server; none: no limit\n  "
+	"max-failures=N   pause the stack when N entries are dead; none: never\n  priority=N       of all entries that "
+	"are queued now; larger goes first\n\n  jobstack set -s mystack max-running=16 max-attempts=5";
+static const struct js_opts opts = {"jobstack set", "[OPTIONS] KEY=VALUE...", about, table, notes, 0};
+const struct cli_frame cli_set = {&opts, NULL, NULL, 0, 10 * JS_SECOND_US, check_set, change_policy};

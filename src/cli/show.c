@@ -18,14 +18,6 @@
 #define TAIL_LINES 10 /* of stderr */
 
 static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_REST};
-static const struct js_opts opts = {
-	"jobstack show",
-	"ENTRY [OPTIONS]",
-	"Shows one entry (given by its number or datapath) with all its attempts: when, where, how long, how it ended, "
-	"what it\nused, where its output is; and a command line that reruns it by hand.",
-	table,
-	"  jobstack show -s mystack 17\n  jobstack show -s mystack '/data/day 1.nc'",
-	0};
 
 /* What is gathered before it is printed. */
 struct showing {
@@ -295,37 +287,28 @@ static int print_entry(struct showing *s)
 	return CLI_YES;
 }
 
-static int show_entry(struct showing *s, uint64_t entry)
+static int show_entry(struct cli *cli)
 {
-	struct cli *cli = s->cli;
-	int status = find_state(s, entry);
+	struct showing s = {.cli = cli};
+	uint64_t entry;
+	int status = cli_entry(cli, cli->words[0], &entry);
 
 	if (status == 0)
-		status = jobstack_attempts(cli->handle, cli->stack, entry, add_item, s, &cli->error);
-	return status == 0 ? print_entry(s) : cli_fail(cli);
-}
-
-int cli_show_main(int argc, char **argv)
-{
-	struct showing s = {.state = 0};
-	struct cli cli;
-	uint64_t entry;
-	int status = cli_parse(&cli, &opts, NULL, argc, argv, NULL);
-
-	if (status != CLI_GO_ON)
-		return status;
-	status = cli_connect_for_entry(&cli);
-	if (status != 0)
-		return status;
-	s.cli = &cli;
-	if (cli_entry(&cli, cli.words[0], &entry) != 0)
-		status = cli_fail(&cli);
-	else
-		status = show_entry(&s, entry);
+		status = find_state(&s, entry);
+	if (status == 0)
+		status = jobstack_attempts(cli->handle, cli->stack, entry, add_item, &s, &cli->error);
+	status = status == 0 ? print_entry(&s) : cli_fail(cli);
 	js_buf_free(&s.to_stack);
 	view_whole_end(&s.whole);
 	js_buf_free(&s.head);
 	js_buf_free(&s.text);
 	js_buf_free(&s.rerun);
-	return cli_end(&cli, status);
+	return status;
 }
+
+static const char about[] =
+	"Shows one entry (given by its number or datapath) with all its attempts: when, where, how long, how it ended, "
+	"what it\nused, where its output is; and a command line that reruns it by hand.";
+static const char notes[] = "  jobstack show -s mystack 17\n  jobstack show -s mystack '/data/day 1.nc'";
+static const struct js_opts opts = {"jobstack show", "ENTRY [OPTIONS]", about, table, notes, 0};
+const struct cli_frame cli_show = {&opts, NULL, NULL, 0, 10 * JS_SECOND_US, cli_check_entry, show_entry};

@@ -5,8 +5,8 @@
  * users do not need it.
  *
  * For each command it prints "command NAME DOES" and what js_opt_spec prints; jobstack-worker is the last one.  main.c
- * prints "group HEADING" before the commands of a group.  The tables are private to the commands, so each command is
- * called, and cli_parse ends the call after printing its table.
+ * prints "group HEADING" before the commands of a group.  The tables of server and submit are private, so these are
+ * called, and cli_parse ends the call after printing the table.
  */
 #include "cli/spec.h"
 
@@ -47,17 +47,19 @@ int cli_spec_tell(const struct js_opts *opts)
 	return print_table(opts);
 }
 
-int cli_spec_command(const char *name, const char *does, int (*run)(int argc, char **argv))
+int cli_spec_command(const char *name, const char *does, const struct cli_frame *frame)
 {
 	char command[32], verb[32], *argv[] = {command, NULL, NULL};
 	const char *at;
 	int status;
 
+	(void)printf("command\t%s\t%s\n", name, does);
+	if ((frame->flags & CLI_SORTS) == 0)
+		return print_table(frame->opts);
 	spec_on = 1;
 	(void)snprintf(command, sizeof(command), "%s", name);
-	(void)printf("command\t%s\t%s\n", name, does);
 	first_table = last_table = NULL;
-	status = run(1, argv);
+	status = cli_main(frame, 1, argv);
 	/* verbs, as in "start|stop|status [OPTION...]", may have tables of their own */
 	at = first_table != NULL ? first_table->usage : "";
 	if (at[strspn(at, VERB_LETTERS)] != '|')
@@ -65,7 +67,7 @@ int cli_spec_command(const char *name, const char *does, int (*run)(int argc, ch
 	for (size_t n; status == CLI_YES && (n = strspn(at, VERB_LETTERS)) > 0; at += n + (at[n] == '|')) {
 		(void)snprintf(verb, sizeof(verb), "%.*s", (int)n, at);
 		argv[1] = verb;
-		status = run(2, argv);
+		status = cli_main(frame, 2, argv);
 	}
 	return status;
 }

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "base/opt.h"
+#include "cli/cli.h"
 
 /* Whether commands are called only for their tables. */
 int cli_spec_on(void);
@@ -13,7 +13,7 @@ int cli_spec_on(void);
 int cli_spec_tell(const struct js_opts *opts);
 
 /* Prints the command NAME, which DOES something, with its table and those of its verbs.  An exit status. */
-int cli_spec_command(const char *name, const char *does, int (*run)(int argc, char **argv));
+int cli_spec_command(const char *name, const char *does, const struct cli_frame *frame);
 
 /* Prints jobstack-worker's.  An exit status. */
 int cli_spec_worker(void);

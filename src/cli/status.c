@@ -6,7 +6,6 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/num.h"
 #include "cli/why.h"
 #include "view/json.h"
@@ -29,24 +28,11 @@ static const struct js_opt table[] = {
 	{WHY, "why", NULL, "explain why no more work is running, and what to do about it"},
 	{EXIT_CODE, "exit-code", NULL, "end with 1 if anything is dead or unfinished"},
 	CLI_OPTS_REST};
-static const struct js_opts opts = {
-	"jobstack status",
-	"[OPTIONS]",
-	"Shows how many entries are ready, running, done and dead, the rate and the expected end; for one stack also "
-	"the live\nworkers, what fails, and what has run longest (`jobstack list -t running` lists all running "
-	"entries).",
-	table,
-	"pushed = ready + waiting + held + running + done + dead + cancelled + moved + pruned. waiting: for a retry; "
-	"held: by a\npush --atomic that has not ended; dead: has used up its attempts, see `jobstack list -t dead`; "
-	"moved: by `requeue --to`;\npruned: done, and removed from the history. The rate is that of the last minutes. "
-	"The end is an estimate: the more is\nknown, the narrower it is. Colours appear only on a terminal, and not if "
-	"NO_COLOR is set in the environment.\n\n  jobstack status -s mystack -w5\n  jobstack status -s mystack --why",
-	0};
 
-struct request {
+static struct request {
 	int64_t every_us; /* 0: once */
 	int why, exit_code;
-};
+} request;
 
 /* The stack that is wanted, or NULL for all. */
 static const char *wanted_stack(const struct cli *cli)
@@ -236,7 +222,7 @@ static int watch_status(struct cli *cli, const struct request *r)
 	return on_screen(cli) ? watch_screen(cli, r) : watch_lines(cli, r);
 }
 
-static int take_every(struct cli *cli, void *every_us, int key, const char *arg)
+static int take_interval(struct cli *cli, void *every_us, int key, const char *arg)
 {
 	int64_t us = 2 * JS_SECOND_US;
 
@@ -248,45 +234,52 @@ static int take_every(struct cli *cli, void *every_us, int key, const char *arg)
 	return 0;
 }
 
-static int parse_status(struct cli *cli, struct request *r, int argc, char **argv)
-{
-	const struct cli_take takes[] = {{EXIT_CODE, CLI_FLAG(&r->exit_code)},
-					 {WHY, CLI_FLAG(&r->why)},
-					 {'w', CLI_BY(take_every, &r->every_us)},
-					 CLI_TAKE_END};
-	int status = cli_parse(cli, &opts, takes, argc, argv, NULL);
-	const char *word = status == CLI_GO_ON && cli->words_n > 0 ? cli->words[0] : NULL;
+static const struct cli_take takes[] = {{EXIT_CODE, CLI_FLAG(&request.exit_code)},
+					{WHY, CLI_FLAG(&request.why)},
+					{'w', CLI_BY(take_interval, &request.every_us)},
+					CLI_TAKE_END};
 
-	if (word != NULL && r->every_us > 0 && js_num_duration(word, &r->every_us) == 0)
+static int check_status(struct cli *cli)
+{
+	const char *word = cli->words_n > 0 ? cli->words[0] : NULL;
+	int64_t seconds;
+
+	if (word != NULL && request.every_us > 0 && js_num_duration(word, &seconds) == 0)
 		return cli_usage(cli, "unexpected argument \"%s\": write -w%s without a space", word, word);
 	if (word != NULL)
 		return cli_usage(cli, "unexpected argument \"%s\": name a stack with -s", word);
-	if (status == CLI_GO_ON && r->every_us > 0 && r->exit_code)
+	if (request.every_us > 0 && request.exit_code)
 		return cli_usage(cli,
 				 "--exit-code and -w can't be used together: to wait for the end use `jobstack wait`");
-	return status;
+	return 0;
 }
 
-int cli_status_main(int argc, char **argv)
+static int print_status(struct cli *cli)
 {
-	struct request r = {0, 0, 0};
-	int status, alarming = 0;
-	struct cli cli;
+	int watches = request.every_us > 0, alarming = 0, status;
 
-	status = parse_status(&cli, &r, argc, argv);
-	if (status != CLI_GO_ON)
-		return status;
-	if (r.every_us > 0) {
+	if (watches) {
 		cli_catch_signals();
-		cli.quiet |=
-			on_screen(&cli); /* what the library logs would stand across the picture, which tells as much */
+		cli->quiet |= on_screen(cli); /* the screen shows what the library would log */
 	}
-	status = cli_connect(&cli, r.every_us > 0 ? 0 : PATIENCE_US);
+	status = cli_connect(cli, watches ? 0 : PATIENCE_US);
 	if (status != 0)
 		return status;
-	if (r.every_us > 0)
-		status = watch_status(&cli, &r);
-	else if (show_once(&cli, &r, 1, &alarming) != 0)
-		status = cli_fail(&cli);
-	return cli_end(&cli, status == CLI_YES && r.exit_code && alarming ? CLI_NO : status);
+	if (watches)
+		return watch_status(cli, &request);
+	if (show_once(cli, &request, 1, &alarming) != 0)
+		return cli_fail(cli);
+	return request.exit_code && alarming ? CLI_NO : CLI_YES;
 }
+
+static const char about[] = "Shows how many entries are ready, running, done and dead, the rate and the expected end; "
+			    "for one stack also the live\nworkers, what fails, and what has run longest (`jobstack "
+			    "list -t running` lists all running entries).";
+static const char notes[] =
+	"pushed = ready + waiting + held + running + done + dead + cancelled + moved + pruned. waiting: for a retry; "
+	"held: by a\npush --atomic that has not ended; dead: has used up its attempts, see `jobstack list -t dead`; "
+	"moved: by `requeue --to`;\npruned: done, and removed from the history. The rate is that of the last minutes. "
+	"The end is an estimate: the more is\nknown, the narrower it is. Colours appear only on a terminal, and not if "
+	"NO_COLOR is set in the environment.\n\n  jobstack status -s mystack -w5\n  jobstack status -s mystack --why";
+static const struct js_opts opts = {"jobstack status", "[OPTIONS]", about, table, notes, 0};
+const struct cli_frame cli_status = {&opts, takes, NULL, CLI_OFFLINE, 0, check_status, print_status};

@@ -6,13 +6,11 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "view/json.h"
 #include "view/amount.h"
 #include "view/term.h"
 #include "view/words.h"
 #include "insight/stack.h"
-#include "cli/progress.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,17 +34,9 @@ static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
 	{TIMEOUT, "timeout", "D", "wait no longer than D (90, 15m, 2h); ends with 124 then"},
 	CLI_OPTS_REST};
-static const struct js_opts opts = {
-	"jobstack wait",
-	"[OPTIONS]",
-	"Waits until nothing in a stack is left to do, and no push to it is running. Ends with 0 if all entries are "
-	"done, 1 if\nany is dead or cancelled, 124 if that takes longer than --timeout.",
-	table,
-	"  jobstack wait -s mystack --timeout 12h && ./collect.sh",
-	0};
 
 struct waiting {
-	struct cli cli;
+	struct cli *cli;
 	int64_t began_us, until_us; /* until: INT64_MAX without a timeout */
 	int64_t away_us;	    /* since when the database is away; 0: it is not */
 	int64_t alone_us;	    /* since when nobody works there */
@@ -61,26 +51,27 @@ static int print_end(struct waiting *w, int status)
 {
 	const struct jobstack_status *s = &w->last;
 
-	if (w->cli.json)
-		return CLI_PRINT(KEY_TEXT("stack", w->cli.stack), KEY_TEXT("state", view_stack_word(s->state)),
+	cli_progress_end(&w->progress);
+	if (w->cli->json)
+		return CLI_PRINT(KEY_TEXT("stack", w->cli->stack), KEY_TEXT("state", view_stack_word(s->state)),
 				 KEY_COUNT("pushed", s->pushed), KEY_COUNT("done", s->done), KEY_COUNT("dead", s->dead),
 				 KEY_COUNT("cancelled", s->cancelled), KEY_COUNT("left", insight_stack_left(s)),
 				 KEY_COUNT("pruned", s->pruned), KEY_SPAN("seconds", jobstack_now_us() - w->began_us),
 				 KEY_FLAG("timed_out", w->timed_out)) == CLI_YES
 			       ? status
 			       : CLI_BUG;
-	if (!w->cli.quiet)
+	if (!w->cli->quiet)
 		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left%s\n", s->done + s->pruned, s->dead,
 			     insight_stack_left(s), s->cancelled > 0 ? ", the rest cancelled" : "");
 	(void)fflush(stdout);
 	if (w->timed_out)
-		cli_say(&w->cli, "the --timeout is over: `jobstack status -s %s --why` explains what is left",
-			w->cli.stack);
+		cli_say(w->cli, "the --timeout is over: `jobstack status -s %s --why` explains what is left",
+			w->cli->stack);
 	else if (s->dead > 0)
-		cli_say(&w->cli,
+		cli_say(w->cli,
 			"`jobstack list -s %s -t dead` lists dead entries, `jobstack requeue -s %s` puts them back in "
 			"the queue",
-			w->cli.stack, w->cli.stack);
+			w->cli->stack, w->cli->stack);
 	return status;
 }
 
@@ -95,8 +86,8 @@ static void tell_alone(struct waiting *w)
 	if (now - w->alone_us < ALONE_US || w->told_alone)
 		return;
 	cli_progress_end(&w->progress);
-	cli_say(&w->cli, "%" PRIu64 " ready, but the stack has no worker: see `jobstack status -s %s --why`", s->ready,
-		w->cli.stack);
+	cli_say(w->cli, "%" PRIu64 " ready, but the stack has no worker: see `jobstack status -s %s --why`", s->ready,
+		w->cli->stack);
 	w->told_alone = 1;
 }
 
@@ -108,8 +99,8 @@ static void show_progress(struct waiting *w)
 	tell_alone(w);
 	if (s->state == JOBSTACK_PAUSED && !w->told_paused) {
 		cli_progress_end(&w->progress);
-		cli_say(&w->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` continues it", w->cli.stack,
-			w->cli.stack);
+		cli_say(w->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` continues it", w->cli->stack,
+			w->cli->stack);
 	}
 	w->told_paused = s->state == JOBSTACK_PAUSED;
 	if (!cli_progress_due(&w->progress))
@@ -128,16 +119,16 @@ static void show_progress(struct waiting *w)
 static int read_stack(struct waiting *w)
 {
 	struct insight_stack stack = {.cwd = {0}};
-	int status = insight_stack_read(w->cli.handle, w->cli.stack, &stack, &w->cli.error);
+	int status = insight_stack_read(w->cli->handle, w->cli->stack, &stack, &w->cli->error);
 
 	if (status == 0) {
 		w->last = stack.s;
 		w->away_us = 0;
 		if (w->last.state == JOBSTACK_DROPPING) /* it is as good as gone */
-			status = js_error_set(&w->cli.error, JOBSTACK_EMISSING, "the stack \"%s\" is being dropped",
-					      w->cli.stack);
+			status = js_error_set(&w->cli->error, JOBSTACK_EMISSING, "the stack \"%s\" is being dropped",
+					      w->cli->stack);
 		else if (!insight_stack_is_over(&w->last) && (w->progress.on || !w->progress.begun))
-			status = jobstack_pace(w->cli.handle, w->cli.stack, &w->pace, &w->cli.error);
+			status = jobstack_pace(w->cli->handle, w->cli->stack, &w->pace, &w->cli->error);
 	}
 	insight_stack_free(&stack);
 	if (status != JOBSTACK_ENODB || cli_stop != 0)
@@ -145,10 +136,10 @@ static int read_stack(struct waiting *w)
 	if (w->away_us == 0) {
 		w->away_us = jobstack_now_us();
 		cli_progress_end(&w->progress);
-		cli_say(&w->cli, "%s: still trying", w->cli.error.text);
+		cli_say(w->cli, "%s: still trying", w->cli->error.text);
 	} else if (jobstack_now_us() - w->away_us > RIDE_US)
 		return status;
-	js_error_clear(&w->cli.error);
+	js_error_clear(&w->cli->error);
 	return 0;
 }
 
@@ -164,31 +155,31 @@ static int64_t next_pause(const struct waiting *w, int64_t pause)
 	return pause > longest ? longest : pause;
 }
 
-static int wait_for_end(struct waiting *w)
-{
-	int64_t pause = FIRST_US;
-	int status = 0;
+static int64_t timeout_us = INT64_MAX;
+static const struct cli_take takes[] = {{TIMEOUT, CLI_TIME(&timeout_us, 0, "a duration such as 90, 15m or 2h")},
+					CLI_TAKE_END};
 
-	srandom((unsigned)(jobstack_now_us() ^ getpid()));
-	for (;;) {
-		status = read_stack(w);
-		if (status != 0)
-			break;
-		if (w->away_us == 0 && insight_stack_is_over(&w->last)) {
-			cli_progress_end(&w->progress);
-			return print_end(w, w->last.dead == 0 && w->last.cancelled == 0 ? CLI_YES : CLI_NO);
-		}
-		if (jobstack_now_us() >= w->until_us) {
-			w->timed_out = 1;
-			cli_progress_end(&w->progress);
-			return print_end(w, CLI_TIMEOUT);
-		}
-		show_progress(w);
-		pause = next_pause(w, pause);
+static int wait_for_end(struct cli *cli)
+{
+	static struct waiting w;
+	int64_t pause = FIRST_US;
+
+	w.progress.cli = w.cli = cli;
+	w.began_us = w.alone_us = jobstack_now_us();
+	w.until_us = timeout_us == INT64_MAX ? INT64_MAX : w.began_us + timeout_us;
+	srandom((unsigned)(w.began_us ^ getpid()));
+	while (read_stack(&w) == 0) {
+		if (w.away_us == 0 && insight_stack_is_over(&w.last))
+			return print_end(&w, w.last.dead == 0 && w.last.cancelled == 0 ? CLI_YES : CLI_NO);
+		w.timed_out = jobstack_now_us() >= w.until_us;
+		if (w.timed_out)
+			return print_end(&w, CLI_TIMEOUT);
+		show_progress(&w);
+		pause = next_pause(&w, pause);
 		if (pause >= JS_SECOND_US)
-			jobstack_disconnect(w->cli.handle);
+			jobstack_disconnect(cli->handle);
 		for (int64_t until = jobstack_now_us() + pause * 3 / 4 + random() % (pause / 2); cli_stop == 0;) {
-			int64_t now = jobstack_now_us(), end = until < w->until_us ? until : w->until_us;
+			int64_t now = jobstack_now_us(), end = until < w.until_us ? until : w.until_us;
 
 			if (now >= end)
 				break;
@@ -197,31 +188,13 @@ static int wait_for_end(struct waiting *w)
 		if (cli_stop != 0)
 			break;
 	}
-	cli_progress_end(&w->progress);
-	return cli_stop != 0 ? CLI_NO : cli_fail(&w->cli);
+	cli_progress_end(&w.progress);
+	return cli_stop != 0 ? CLI_NO : cli_fail(cli);
 }
 
-int cli_wait_main(int argc, char **argv)
-{
-	struct waiting w = {.began_us = jobstack_now_us(), .until_us = INT64_MAX, .pace = JOBSTACK_PACE_INIT};
-	int64_t timeout = -1;
-	const struct cli_take takes[] = {{TIMEOUT, CLI_TIME(&timeout, 0, "a duration such as 90, 15m or 2h")},
-					 CLI_TAKE_END};
-	int status = cli_parse(&w.cli, &opts, takes, argc, argv, "name a stack with -s");
-
-	if (status != CLI_GO_ON)
-		return status;
-	w.alone_us = w.began_us;
-	w.progress.cli = &w.cli;
-	if (timeout >= 0)
-		w.until_us = w.began_us + timeout;
-	status = cli_open(&w.cli, 0);
-	if (status != 0)
-		return status;
-	status = wait_for_end(&w);
-	if (cli_stop != 0) {
-		(void)cli_end(&w.cli, status);
-		cli_die_by_signal();
-	}
-	return cli_end(&w.cli, status);
-}
+static const char about[] =
+	"Waits until nothing in a stack is left to do, and no push to it is running. Ends with 0 if all entries are "
+	"done, 1 if\nany is dead or cancelled, 124 if that takes longer than --timeout.";
+static const char notes[] = "  jobstack wait -s mystack --timeout 12h && ./collect.sh";
+static const struct js_opts opts = {"jobstack wait", "[OPTIONS]", about, table, notes, 0};
+const struct cli_frame cli_wait = {&opts, takes, "name a stack with -s", CLI_DIES, 0, NULL, wait_for_end};

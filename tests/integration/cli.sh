@@ -350,7 +350,7 @@ wait
 is 'three at once' "$(ledger re)" '1 0 399 0 0 0'
 check 'audit' audit re
 check 'nothing is left to requeue' prints 1 '0 requeued, 0 recovered from dead workers' jobstack requeue -s re
-like '... what to do is said' "$(cat said)" 'in these states: .see .jobstack status -s re.'
+like '... what to do is said' "$(cat said)" 'in these states: see .jobstack status -s re.'
 check 'a state for an entry' says 2 'no entry "dead" in the stack "re": .jobstack list -s re -t all. .*with -t' jobstack requeue -s re dead
 check 'a stack for an entry' says 2 'no stack "default": name a stack with -s' jobstack show re
 check 'in line already: refused' prints 1 '0 requeued, 0 recovered from dead workers (1 refused: running, already queued, or in another state)' \

@@ -7,7 +7,6 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "cli/host.h"
 #include "insight/stack.h"
 #include "view/amount.h"
@@ -67,24 +66,24 @@ static int connect_to_it(struct doctor *d)
 	int status, local;
 	int64_t took;
 
-	options.defaults_file = cli_option_file(&d->cli);
+	options.defaults_file = cli_option_file(d->cli);
 	options.patience_us = PATIENCE_US;
-	status = jobstack_open(&d->cli.handle, &options, &d->cli.error);
+	status = jobstack_open(&d->cli->handle, &options, &d->cli->error);
 	if (status == JOBSTACK_ESTOPPED)
 		return -1;
 	if (status != 0) {
-		const char *remedy = cli_remedy(&d->cli);
+		const char *remedy = cli_remedy(d->cli);
 
-		if (d->cli.error.server_errno == 2005)
+		if (d->cli->error.server_errno == 2005)
 			remedy = "the name does not resolve here: use the IP address, or ask your admin to correct the "
 				 "name server";
 		else if (d->inner && status == JOBSTACK_ENODB)
 			remedy = "check that no firewall blocks this node, and that the server accepts other hosts "
 				 "(`jobstack server start --bind HOST`)";
-		doctor_say(d, DOCTOR_FAIL, "connection", remedy, "%s", d->cli.error.text);
+		doctor_say(d, DOCTOR_FAIL, "connection", remedy, "%s", d->cli->error.text);
 		return -1;
 	}
-	jobstack_describe(d->cli.handle, where, sizeof(where));
+	jobstack_describe(d->cli->handle, where, sizeof(where));
 	cli_host_of(where, host);
 	took = js_clock_mono_us() - began;
 	local = host[0] == '\0' || check_name(d, host);
@@ -247,7 +246,7 @@ static void check_connections(struct doctor *d)
 	if (mine > 0 && mine < most)
 		most = mine;
 	if (doctor_fact(d, "schema.version") != NULL)
-		(void)jobstack_status(d->cli.handle, NULL, add_workers, &workers, &error);
+		(void)jobstack_status(d->cli->handle, NULL, add_workers, &workers, &error);
 	doctor_say(d, (double)workers + 50 > most || used >= 0.9 * most ? DOCTOR_WARN : DOCTOR_OK, "connections",
 		   "set max_connections to the number of workers plus 50: now workers have to share connections, which "
 		   "is slower",
@@ -363,19 +362,19 @@ static void check_stack(struct doctor *d)
 	struct insight_stack s = {.cwd = {0}};
 	char cwd[4097];
 
-	if (!d->cli.stack_given || doctor_number(d, "schema.version", 0) != jobstack_schema_version())
+	if (!d->cli->stack_given || doctor_number(d, "schema.version", 0) != jobstack_schema_version())
 		return;
-	js_error_clear(&d->cli.error);
-	if (insight_stack_read(d->cli.handle, d->cli.stack, &s, &d->cli.error) != 0)
-		doctor_say(d, DOCTOR_FAIL, "stack", cli_remedy(&d->cli), "%s", d->cli.error.text);
+	js_error_clear(&d->cli->error);
+	if (insight_stack_read(d->cli->handle, d->cli->stack, &s, &d->cli->error) != 0)
+		doctor_say(d, DOCTOR_FAIL, "stack", cli_remedy(d->cli), "%s", d->cli->error.text);
 	else if (s.s.state != JOBSTACK_OPEN)
-		doctor_say(d, DOCTOR_WARN, "stack", "`jobstack resume` continues it", "\"%s\" is %s", d->cli.stack,
+		doctor_say(d, DOCTOR_WARN, "stack", "`jobstack resume` continues it", "\"%s\" is %s", d->cli->stack,
 			   view_stack_word(s.s.state));
 	else if (s.cwd.len > 0 && getcwd(cwd, sizeof(cwd)) != NULL && strcmp(cwd, s.cwd.data) != 0)
 		doctor_say(d, DOCTOR_WARN, "stack", "start workers there, or give them --chdir",
-			   "the names of \"%s\" belong to %s, not to %s", d->cli.stack, s.cwd.data, cwd);
+			   "the names of \"%s\" belong to %s, not to %s", d->cli->stack, s.cwd.data, cwd);
 	else
-		doctor_say(d, DOCTOR_OK, "stack", NULL, "\"%s\" has %" PRIu64 " left", d->cli.stack,
+		doctor_say(d, DOCTOR_OK, "stack", NULL, "\"%s\" has %" PRIu64 " left", d->cli->stack,
 			   insight_stack_left(&s.s));
 	insight_stack_free(&s);
 }
@@ -405,10 +404,10 @@ void doctor_database(struct doctor *d)
 {
 	if (connect_to_it(d) != 0)
 		return;
-	js_error_clear(&d->cli.error);
-	if (jobstack_server_facts(d->cli.handle, add_fact, d, &d->cli.error) != 0) {
+	js_error_clear(&d->cli->error);
+	if (jobstack_server_facts(d->cli->handle, add_fact, d, &d->cli->error) != 0) {
 		if (cli_stop == 0)
-			doctor_say(d, DOCTOR_FAIL, "server", cli_remedy(&d->cli), "%s", d->cli.error.text);
+			doctor_say(d, DOCTOR_FAIL, "server", cli_remedy(d->cli), "%s", d->cli->error.text);
 		return;
 	}
 	check_version(d);

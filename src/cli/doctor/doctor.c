@@ -7,7 +7,6 @@
 #include "cli/doctor/doctor.h"
 
 #include "base/clock.h"
-#include "cli/command.h"
 #include "cli/sbatch.h"
 #include "slurm/env.h"
 
@@ -15,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SRUN_LIMIT_US (150 * JS_SECOND_US)
 
@@ -26,15 +24,6 @@ static const struct js_opt table[] = {
 	{SRUN, "srun", "[OPTIONS]", "also check from a compute node, through srun with these options"},
 	{INNER, "inner", NULL, NULL},
 	CLI_OPTS_REST};
-static const struct js_opts opts = {
-	"jobstack doctor",
-	"[OPTIONS]",
-	"Checks what a run needs (option file, database, rights, settings, Slurm, log directory) and says what to "
-	"correct.",
-	table,
-	"Each line is ok, warn (jobstack works, but something should be corrected), or FAIL. Exit status: 0\n"
-	"without a FAIL, else 1.\n\n  jobstack doctor --srun=\"--partition=short\"",
-	0};
 
 /* ---------------------------------------------------------------------------------------------------- under srun */
 
@@ -60,7 +49,7 @@ static int repeat_line(struct doctor *d, const char *text)
 
 static void words_for_srun(struct doctor *d, struct cli_words *words)
 {
-	const char *file = cli_option_file(&d->cli);
+	const char *file = cli_option_file(d->cli);
 	char path[PATH_MAX];
 
 	(void)cli_words_split(words, "srun --quiet --ntasks=1 --job-name=jobstack-doctor");
@@ -69,8 +58,8 @@ static void words_for_srun(struct doctor *d, struct cli_words *words)
 	(void)cli_words_split(words, d->srun);
 	cli_words_format(words, "%s/jobstack", js_child_program_dir());
 	(void)cli_words_split(words, "doctor --inner --json");
-	if (d->cli.stack_given)
-		cli_words_format(words, "--stack=%s", d->cli.stack);
+	if (d->cli->stack_given)
+		cli_words_format(words, "--stack=%s", d->cli->stack);
 	if (file != NULL && cli_absolute(file, path) == 0)
 		cli_words_format(words, "--defaults-file=%s", path);
 }
@@ -119,19 +108,21 @@ static void find_where(struct doctor *d)
 		doctor_say(d, DOCTOR_OK, "place", NULL, "on %s, outside of Slurm", env.node);
 }
 
-int cli_doctor_main(int argc, char **argv)
-{
-	static struct doctor d;
-	const struct cli_take takes[] = {
-		{INNER, CLI_FLAG(&d.inner)}, {SRUN, CLI_BY(cli_sbatch_take_later, &d.srun)}, CLI_TAKE_END};
-	int status = cli_parse(&d.cli, &opts, takes, argc, argv, NULL);
+static struct doctor d;
+static const struct cli_take takes[] = {
+	{INNER, CLI_FLAG(&d.inner)}, {SRUN, CLI_BY(cli_sbatch_take_later, &d.srun)}, CLI_TAKE_END};
 
-	if (status != CLI_GO_ON)
-		return status;
-	if (d.cli.words_n > 0)
-		return cli_usage(&d.cli, "unexpected argument \"%s\"%s", d.cli.words[0],
-				 d.srun != NULL ? ": give srun's options as --srun=\"OPTIONS\"" : "");
-	cli_catch_signals();
+static int check_doctor(struct cli *cli)
+{
+	if (cli->words_n == 0)
+		return 0;
+	return cli_usage(cli, "unexpected argument \"%s\"%s", cli->words[0],
+			 d.srun != NULL ? ": give srun's options as --srun=\"OPTIONS\"" : "");
+}
+
+static int examine(struct cli *cli)
+{
+	d.cli = cli;
 	d.slurm = js_child_is_in_path("sinfo") || js_child_is_in_path("srun");
 	find_where(&d);
 	doctor_local(&d);
@@ -146,12 +137,15 @@ int cli_doctor_main(int argc, char **argv)
 		free(d.facts[i].value);
 	}
 	free(d.facts);
-	if (cli_stop != 0) {
-		(void)cli_end(&d.cli, CLI_NO);
-		cli_die_by_signal();
-	}
-	if (!d.cli.json && !d.cli.quiet)
+	if (cli_stop == 0 && !cli->json && !cli->quiet)
 		(void)printf("%u ok, %u warn, %u FAIL\n", d.count[DOCTOR_OK], d.count[DOCTOR_WARN],
 			     d.count[DOCTOR_FAIL]);
-	return cli_end(&d.cli, d.memory ? CLI_BUG : d.count[DOCTOR_FAIL] > 0 ? CLI_NO : CLI_YES);
+	return d.memory ? CLI_BUG : cli_stop != 0 || d.count[DOCTOR_FAIL] > 0 ? CLI_NO : CLI_YES;
 }
+
+static const char about[] = "Checks what a run needs (option file, database, rights, settings, Slurm, log directory) "
+			    "and says what to correct.";
+static const char notes[] = "Each line is ok, warn (jobstack works, but something should be corrected), or FAIL. Exit "
+			    "status: 0\nwithout a FAIL, else 1.\n\n  jobstack doctor --srun=\"--partition=short\"";
+static const struct js_opts opts = {"jobstack doctor", "[OPTIONS]", about, table, notes, 0};
+const struct cli_frame cli_doctor = {&opts, takes, NULL, CLI_OFFLINE | CLI_DIES, 0, check_doctor, examine};

@@ -12,8 +12,6 @@
 
 #include "cli/cli.h"
 
-#include <stddef.h>
-
 enum doctor_level { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL, DOCTOR_LEVELS };
 
 struct doctor_fact {
@@ -21,7 +19,7 @@ struct doctor_fact {
 };
 
 struct doctor {
-	struct cli cli;
+	struct cli *cli;
 	const char *srun; /* its options, or NULL: not under srun */
 	int inner;	  /* we are what runs under srun */
 	int slurm;	  /* there is a Slurm here */

@@ -30,14 +30,14 @@ void doctor_tell(struct doctor *d, enum doctor_level level, const char *where, c
 	char word[8];
 
 	d->count[level]++;
-	if (d->cli.json) {
+	if (d->cli->json) {
 		d->memory |= CLI_PRINT(KEY_TEXT("level", level_word[level]), KEY_TEXT("where", where),
 				       KEY_TEXT("check", check), KEY_TEXT("text", text),
 				       KEY_TEXT("remedy", remedy)) != CLI_YES;
 		(void)fflush(stdout);
 		return;
 	}
-	if (d->cli.quiet && level == DOCTOR_OK)
+	if (d->cli->quiet && level == DOCTOR_OK)
 		return;
 	(void)snprintf(word, sizeof(word), "%-5s", level_word[level]);
 	view_paint(&line, view_colours(stdout), colour[level], word);

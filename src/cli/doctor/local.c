@@ -25,7 +25,7 @@
 
 static void check_option_file(struct doctor *d)
 {
-	const char *file = cli_option_file(&d->cli);
+	const char *file = cli_option_file(d->cli);
 	struct stat st;
 
 	if (file == NULL)

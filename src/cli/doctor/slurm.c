@@ -7,8 +7,6 @@
 #include "cli/doctor/doctor.h"
 
 #include "base/clock.h"
-#include "base/error.h"
-#include "cli/command.h"
 #include "cli/sbatch.h"
 #include "slurm/query.h"
 

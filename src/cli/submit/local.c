@@ -49,9 +49,7 @@ void submit_doubt_database(struct submit *s)
 	where[strcspn(where, ",")] = '\0';
 	cli_tell(&s->cli,
 		 "warning: only this host can reach the database at %s, so workers on compute nodes will not start: "
-		 "run the server in a "
-		 "job (`jobstack server submit`), let other hosts connect (`jobstack server start --bind HOST`), or "
-		 "set a host name that "
-		 "the nodes can reach (host= in %s)",
+		 "run the server in a job (`jobstack server submit`), let other hosts connect (`jobstack server start "
+		 "--bind HOST`), or set a host name that the nodes can reach (host= in %s)",
 		 where, s->option_file[0] != '\0' ? s->option_file : "~/.my.cnf");
 }

@@ -8,7 +8,6 @@
 #include "cli/submit/submit.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "cli/worker.h"
 #include "view/text.h"
 #include "view/words.h"

@@ -8,7 +8,6 @@
 #include "cli/submit/submit.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/file.h"
 #include "base/num.h"
 #include "view/json.h"
@@ -52,17 +51,17 @@ static const struct js_opt table[] = {
 	{JS_WORKER_MARGIN, "margin", "D", "start nothing that would still run D before the job's end"},
 	{JS_WORKER_STRICT, "strict", NULL, "workers end with status 1 if any entry failed"},
 	CLI_OPTS_REST};
-static const struct js_opts opts = {
-	"jobstack submit",
-	"--workers N [OPTIONS] [--OPT=VALUE for sbatch] -- CMD ARG...",
+/* Its words are sorted before options are read, so that sbatch's may stand among them. */
+static const char about[] =
 	"Submits a job array of workers for a stack. Every --OPT or --OPT=VALUE that is not listed here is passed to "
-	"sbatch\nunchanged: --time=2:00:00 --mem=4G --partition=NAME --account=NAME.",
-	table,
+	"sbatch\nunchanged: --time=2:00:00 --mem=4G --partition=NAME --account=NAME.";
+static const char notes[] =
 	"--slots N requests N CPUs from Slurm; with --cpus-per-task=M as well, N commands share M CPUs. Options that "
 	"both sbatch\nand jobstack-worker have (--chdir, --output, --error) are passed to the worker.\n\n  jobstack "
 	"submit -s mystack --workers 20 --slots 4 --time=2:00:00 --until-done -- ./convert.sh {}\n\nTo stop "
-	"--until-done: `jobstack pause -s STACK`, or `scancel -n jobstack-STACK`.  See docs/SUBMIT.md.",
-	0};
+	"--until-done: `jobstack pause -s STACK`, or `scancel -n jobstack-STACK`.  See docs/SUBMIT.md.";
+static const struct js_opts opts = {
+	"jobstack submit", "--workers N [OPTIONS] [--OPT=VALUE for sbatch] -- CMD ARG...", about, table, notes, 0};
 
 /* ------------------------------------------------------------------------------------------------------- options */
 
@@ -491,12 +490,12 @@ static int first_round(struct submit *s)
 		       : cli_worker_try(&s->cli, s->option_file, &s->worker, s->command.at, "nothing was submitted");
 }
 
-int cli_submit_main(int argc, char **argv)
+static int submit_jobs(struct cli *cli)
 {
 	static struct submit s;
 	int status, ended = 0;
 
-	status = parse_submit(&s, argc, argv);
+	status = parse_submit(&s, cli->argc, cli->argv);
 	if (status != CLI_GO_ON)
 		return status;
 	status = read_resources(&s);
@@ -521,3 +520,5 @@ int cli_submit_main(int argc, char **argv)
 	insight_stack_free(&s.stack);
 	return cli_end(&s.cli, status);
 }
+
+const struct cli_frame cli_submit = {.flags = CLI_SORTS, .run = submit_jobs};

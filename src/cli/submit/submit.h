@@ -9,12 +9,8 @@
  */
 #pragma once
 
-#include "cli/cli.h"
-#include "cli/command.h"
 #include "cli/sbatch.h"
 #include "insight/stack.h"
-
-#include <stdint.h>
 
 #define SUBMIT_JOBS_MAX 100			    /* calls of sbatch in one go */
 #define SUBMIT_JOBS_TEXT (SUBMIT_JOBS_MAX * 11 + 1) /* their numbers, of up to ten digits each */
