@@ -5,15 +5,14 @@
  */
 #include "cli/cli.h"
 
-#include "base/array.h"
 #include "base/clock.h"
+#include "cli/command.h"
 #include "view/json.h"
 #include "view/text.h"
 #include "view/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define PATIENCE_US (60 * JS_SECOND_US)
 
@@ -31,13 +30,6 @@ static const char *const kind[JOBSTACK_FAULTS] = {
 	[JOBSTACK_FAULT_SPAN] = "span", [JOBSTACK_FAULT_CLAIM] = "claim",     [JOBSTACK_FAULT_ATTEMPT] = "attempt",
 	[JOBSTACK_FAULT_NAME] = "name", [JOBSTACK_FAULT_COUNTER] = "counter"};
 
-/* The names of the stacks to check. */
-struct names {
-	char (*name)[JOBSTACK_STACK_MAX + 1];
-	size_t n, room;
-	int failed;
-};
-
 /* One stack's check. */
 struct proof {
 	const char *stack; /* NULL: rows of no stack */
@@ -46,16 +38,10 @@ struct proof {
 	int failed;
 };
 
-static int add_name(void *ctx, const struct jobstack_status *s)
+static int add_name(void *names, const struct jobstack_status *s)
 {
-	struct names *names = ctx;
-
-	if (js_array_grow(&names->name, &names->room, names->n + 1, sizeof(*names->name)) != 0) {
-		names->failed = 1;
-		return 1;
-	}
-	(void)snprintf(names->name[names->n++], sizeof(names->name[0]), "%s", s->stack);
-	return 0;
+	cli_words_add(names, s->stack);
+	return ((const struct cli_words *)names)->failed;
 }
 
 static int tell_finding(void *ctx, const struct jobstack_finding *f)
@@ -161,13 +147,13 @@ static int prove_stack(struct cli *cli, const char *stack)
 
 static int prove_all(struct cli *cli)
 {
-	struct names names = {.name = NULL};
+	struct cli_words names = {0};
 	int status = jobstack_status(cli->handle, NULL, add_name, &names, &cli->error), bad = 0, one;
 
 	if (names.failed)
 		status = js_error_memory(&cli->error);
 	for (size_t i = 0; status == 0 && i < names.n; i++) {
-		one = prove_stack(cli, names.name[i]);
+		one = prove_stack(cli, names.at[i]);
 		if (one == JOBSTACK_EMISSING) /* dropped meanwhile */
 			js_error_clear(&cli->error);
 		else if (one < 0)
@@ -181,7 +167,7 @@ static int prove_all(struct cli *cli)
 	}
 	if (status == 0 && names.n == 0)
 		cli_say(cli, "there are no stacks yet: `jobstack push` creates one");
-	free(names.name);
+	cli_words_free(&names);
 	return status != 0 ? status : bad;
 }
 

@@ -15,7 +15,6 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -223,9 +222,8 @@ static int check_spool(struct logs *l, const char *path)
 {
 	struct js_spool spool = {.n = 0};
 	struct js_buf text = {0};
-	int status = js_file_read(path, &text) != 0
-			     ? js_error_set(&l->cli->error, JOBSTACK_EFILE, "can't read %s: %s", path, strerror(errno))
-			     : js_spool_read(text.data, text.len, path, &spool, &l->cli->error);
+	int status = js_file_read(path, &text) != 0 ? js_error_file(&l->cli->error, "can't read %s", path)
+						    : js_spool_read(text.data, text.len, path, &spool, &l->cli->error);
 
 	for (size_t i = 0; status == 0 && i < spool.n; i++) {
 		struct spooled s = {&spool.head, &spool.outcomes[i], 0};
@@ -294,7 +292,7 @@ static int gather_files(struct logs *l, const char *dir, const char *suffix)
 	int n = scandir(dir, &names, NULL, compare_names);
 
 	if (n < 0)
-		return js_error_set(&l->cli->error, JOBSTACK_EFILE, "can't read %s: %s", dir, strerror(errno));
+		return js_error_file(&l->cli->error, "can't read %s", dir);
 	for (int i = 0; i < n; i++) {
 		if (ends_with(names[i]->d_name, suffix))
 			add_file(l, dir, names[i]->d_name);
@@ -415,7 +413,7 @@ int cli_check_logs(struct cli *cli, const char *dir)
 		return exit_status_of(cli, check_stack(cli, dir, cli->stack));
 	n = scandir(dir, &names, NULL, alphasort);
 	if (n < 0)
-		return js_error_set(&cli->error, JOBSTACK_EFILE, "can't read %s: %s", dir, strerror(errno));
+		return js_error_file(&cli->error, "can't read %s", dir);
 	for (int i = 0; i < n; i++) {
 		struct js_buf path = {0};
 

@@ -32,7 +32,7 @@ static const struct cli_take takes[] = {{CLI_OWN, CLI_WORD(&dir)}, CLI_TAKE_END}
 
 static int create_schema(struct cli *cli)
 {
-	struct jobstack_init_report report;
+	struct jobstack_init_report report = JOBSTACK_INIT_REPORT_INIT;
 
 	if (jobstack_init(cli->handle, dir != NULL ? dir : schema_dir(), &report, &cli->error) != 0)
 		return cli_fail(cli);

@@ -13,38 +13,27 @@
 #define LIMIT_MAX INT64_C(1000000000000)
 #define PRIORITY_MAX 1000000
 
-enum kind { COUNT, LIMIT, DURATION, PRIORITY };
-
-/* A key, and where its value goes. */
+/* A key, and where its value goes: a number from LOW to HIGH; a duration if both are 0. */
 static const struct {
 	const char *name;
-	enum kind kind;
-	size_t at;
+	int64_t low, high;
+	size_t at, size;
 } policies[] = {
-	{"max-attempts", COUNT, offsetof(struct jobstack_policy, max_attempts)},
-	{"max-losses", COUNT, offsetof(struct jobstack_policy, max_losses)},
-	{"retry-delay", DURATION, offsetof(struct jobstack_policy, retry_delay_us)},
-	{"max-running", LIMIT, offsetof(struct jobstack_policy, max_running)},
-	{"max-failures", LIMIT, offsetof(struct jobstack_policy, max_failures)},
-	{"priority", PRIORITY, offsetof(struct jobstack_policy, priority)},
+#define MEMBER(name) offsetof(struct jobstack_policy, name), sizeof(((struct jobstack_policy *)0)->name)
+	{"max-attempts", 1, INT32_MAX, MEMBER(max_attempts)},
+	{"max-losses", 1, INT32_MAX, MEMBER(max_losses)},
+	{"retry-delay", 0, 0, MEMBER(retry_delay_us)},
+	{"max-running", 1, LIMIT_MAX, MEMBER(max_running)},
+	{"max-failures", 1, LIMIT_MAX, MEMBER(max_failures)},
+	{"priority", -PRIORITY_MAX, PRIORITY_MAX, MEMBER(priority)},
 };
 #define POLICIES (sizeof(policies) / sizeof(policies[0]))
-
-static int read_number(struct cli *cli, const char *name, const char *value, int64_t low, int64_t high, int64_t *to)
-{
-	if (js_num_i64(value, low, high, to) == 0)
-		return 0;
-	return cli_usage(cli, "%s takes a whole number from %" PRId64 " to %" PRId64 "%s, not \"%s\"", name, low, high,
-			 high == LIMIT_MAX ? ", or none" : "", value);
-}
 
 int cli_policy(struct cli *cli, const char *name, const char *value, struct jobstack_policy *policy)
 {
 	const char *bare = strncmp(name, "--", 2) == 0 ? name + 2 : name;
 	size_t i = 0;
-	int64_t n = 0;
-	char *to;
-	int status;
+	int64_t n = 0, low, high;
 
 	while (i < POLICIES && strcmp(policies[i].name, bare) != 0)
 		i++;
@@ -53,27 +42,19 @@ int cli_policy(struct cli *cli, const char *name, const char *value, struct jobs
 				 "there is no policy \"%s\"; use max-attempts, max-losses, retry-delay, max-running, "
 				 "max-failures or priority",
 				 name);
-	to = (char *)policy + policies[i].at;
-	switch (policies[i].kind) {
-	case DURATION:
-		if (js_num_duration(value, &n) != 0)
-			return cli_usage(cli, "%s takes a duration up to 366 d, such as 90, 15m or 1:30:00, not \"%s\"",
-					 name, value);
-		memcpy(to, &n, sizeof(n));
-		return 0;
-	case LIMIT:
-		if (strcmp(value, "none") == 0)
-			status = 0;
-		else
-			status = read_number(cli, name, value, 1, LIMIT_MAX, &n);
-		memcpy(to, &n, sizeof(n));
-		return status;
-	default:
-		status = read_number(cli, name, value, policies[i].kind == COUNT ? 1 : -PRIORITY_MAX,
-				     policies[i].kind == COUNT ? INT32_MAX : PRIORITY_MAX, &n);
-		memcpy(to, &(int32_t){(int32_t)n}, sizeof(int32_t));
-		return status;
-	}
+	low = policies[i].low;
+	high = policies[i].high;
+	if (high == 0 && js_num_duration(value, &n) != 0)
+		return cli_usage(cli, "%s takes a duration up to 366 d, such as 90, 15m or 1:30:00, not \"%s\"", name,
+				 value);
+	if (high != 0 && !(high == LIMIT_MAX && strcmp(value, "none") == 0) && js_num_i64(value, low, high, &n) != 0)
+		return cli_usage(cli, "%s takes a whole number from %" PRId64 " to %" PRId64 "%s, not \"%s\"", name,
+				 low, high, high == LIMIT_MAX ? ", or none" : "", value);
+	if (policies[i].size == sizeof(n))
+		memcpy((char *)policy + policies[i].at, &n, sizeof(n));
+	else
+		memcpy((char *)policy + policies[i].at, &(int32_t){(int32_t)n}, sizeof(int32_t));
+	return 0;
 }
 
 int cli_policy_take(struct cli *cli, void *ctx, int key, const char *arg)

@@ -203,7 +203,7 @@ static int check_pop(struct cli *cli)
 static int pop_entry(struct cli *cli)
 {
 	struct js_buf line = {0};
-	struct jobstack_batch batch;
+	struct jobstack_batch batch = JOBSTACK_BATCH_INIT;
 	int status;
 
 	js_buf_add(&line, "jobstack", sizeof("jobstack"));

@@ -86,7 +86,7 @@ static int print_pruned(const struct cli *cli, const struct jobstack_prune_resul
 
 static int prune_stack(struct cli *cli)
 {
-	struct jobstack_prune_result result;
+	struct jobstack_prune_result result = JOBSTACK_PRUNE_RESULT_INIT;
 	int status = 0, archives = path != NULL && !options.dry_run;
 
 	progress.cli = cli;

@@ -128,28 +128,16 @@ static int check_words(const struct cli *cli)
 
 static struct request {
 	struct jobstack_push_options options;
+	struct jobstack_policy policy; /* of the stack; its priority is that of the new entries alone */
 	struct cli_input input;
 	const char *file;
-} request = {.options = JOBSTACK_PUSH_OPTIONS_INIT};
+} request = {.options = JOBSTACK_PUSH_OPTIONS_INIT, .policy = JOBSTACK_POLICY_INIT};
 
-static int take_priority(struct cli *cli, void *ctx, int key, const char *arg)
-{
-	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
-	int status = cli_policy_take(cli, &policy, key, arg);
-
-	*(int32_t *)ctx = policy.priority;
-	return status;
-}
-
-static const struct cli_take takes[] = {{'0', CLI_FLAG(&request.input.nul)},
-					{'a', CLI_WORD_ONCE(&request.file)},
-					{CRLF, CLI_FLAG(&request.input.crlf)},
-					{UNIQUE, CLI_FLAG(&request.options.unique)},
-					{ATOMIC, CLI_FLAG(&request.options.atomic)},
-					{LIFO, CLI_FLAG(&request.options.lifo)},
-					{PRIORITY, CLI_BY(take_priority, &request.options.priority)},
-					{0, CLI_BY(cli_policy_take, &request.options.policy)},
-					CLI_TAKE_END};
+static const struct cli_take takes[] = {
+	{'0', CLI_FLAG(&request.input.nul)},	       {'a', CLI_WORD_ONCE(&request.file)},
+	{CRLF, CLI_FLAG(&request.input.crlf)},	       {UNIQUE, CLI_FLAG(&request.options.unique)},
+	{ATOMIC, CLI_FLAG(&request.options.atomic)},   {LIFO, CLI_FLAG(&request.options.lifo)},
+	{0, CLI_BY(cli_policy_take, &request.policy)}, CLI_TAKE_END};
 
 static int check_push(struct cli *cli)
 {
@@ -213,10 +201,14 @@ static int explain_failure(struct cli *cli, const struct request *r, const struc
 static int push_names(struct cli *cli)
 {
 	struct counted counted = {.next = cli_input_next, .ctx = &request.input};
-	struct jobstack_push_result result;
+	struct jobstack_push_result result = JOBSTACK_PUSH_RESULT_INIT;
 	int from_words = cli->words_n > 0, status;
 	char cwd[PATH_MAX];
 
+	if (request.policy.priority != JOBSTACK_PRIORITY_UNCHANGED)
+		request.options.priority = request.policy.priority;
+	request.policy.priority = JOBSTACK_PRIORITY_UNCHANGED;
+	request.options.policy = &request.policy;
 	request.options.cwd = getcwd(cwd, sizeof(cwd));
 	if (from_words) {
 		counted.next = next_word;

@@ -10,7 +10,6 @@
 #include "view/amount.h"
 #include "view/json.h"
 #include "view/words.h"
-#include "watch/watch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -155,22 +154,26 @@ static int watch_silent(struct cli_recovery *r, const struct js_watch_options *o
 	return status;
 }
 
+struct js_watch_options cli_watch_options(js_watch_case_fn *tell, void *ctx, int dry_run)
+{
+	return (struct js_watch_options){.tell = tell,
+					 .tell_ctx = ctx,
+					 .stop = &cli_stop,
+					 .module_dir = getenv("JOBSTACK_MODULE_DIR"),
+					 .cluster = getenv("SLURM_CLUSTER_NAME"),
+					 .dry_run = dry_run};
+}
+
 int cli_recover_dead(struct cli *cli, struct cli_recovery *r)
 {
-	struct js_watch_options options = {0};
+	struct js_watch_options options = cli_watch_options(note_case, r, r->dry_run);
 	struct js_watch_result result;
 	int status;
 
 	r->cli = cli;
-	options.tell = note_case;
-	options.tell_ctx = r;
 	options.log = log_line;
 	options.log_ctx = cli;
-	options.stop = &cli_stop;
-	options.module_dir = getenv("JOBSTACK_MODULE_DIR");
-	options.cluster = getenv("SLURM_CLUSTER_NAME");
 	options.all = 1;
-	options.dry_run = r->dry_run;
 	status = js_watch_confirm(cli->handle, cli->stack, &options, &result, &cli->error);
 	if (status == 0 && r->longest_us > 0)
 		status = watch_silent(r, &options);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "cli/cli.h"
+#include "watch/watch.h"
 
 struct cli_suspect;
 struct cli_recovery {
@@ -29,3 +30,6 @@ struct cli_recovery {
  * silent, if a minute does or WAIT says so.  Says what it did and who is left.  Returns 0, or a JOBSTACK_E code with
  * cli->error filled. */
 int cli_recover_dead(struct cli *cli, struct cli_recovery *recovery);
+
+/* Options for js_watch_confirm, by our environment: TELL is called with CTX. */
+struct js_watch_options cli_watch_options(js_watch_case_fn *tell, void *ctx, int dry_run);

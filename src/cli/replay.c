@@ -10,7 +10,7 @@
 #include "view/amount.h"
 #include "view/json.h"
 #include "run/spool.h"
-#include "watch/watch.h"
+#include "cli/recover.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -36,11 +36,11 @@ static int read_file(struct cli *cli, struct replay *r)
 	int status = 0;
 
 	if (stat(r->file, &st) != 0)
-		return js_error_set(&cli->error, JOBSTACK_EFILE, "can't read %s: %s", r->file, strerror(errno));
+		return js_error_file(&cli->error, "can't read %s", r->file);
 	if (!S_ISREG(st.st_mode) || st.st_size > INT64_C(1048576) * SIZE_MAX_MIB)
 		return js_error_set(&cli->error, JOBSTACK_EFILE, "%s is not a spool of jobstack-worker", r->file);
 	if (js_file_read(r->file, &text) != 0)
-		status = js_error_set(&cli->error, JOBSTACK_EFILE, "can't read %s: %s", r->file, strerror(errno));
+		status = js_error_file(&cli->error, "can't read %s", r->file);
 	else
 		status = js_spool_read(text.data, text.len, r->file, &r->spool, &cli->error);
 	js_buf_free(&text);
@@ -90,14 +90,12 @@ static void note_proof(void *ctx, const struct js_watch_case *found)
 static int prove_death(struct cli *cli, struct question *q)
 {
 	const char *stack = q->r->spool.head.stack;
-	struct js_watch_options options = {.tell = note_proof, .tell_ctx = q, .dry_run = 1, .stop = &cli_stop};
+	struct js_watch_options options = cli_watch_options(note_proof, q, 1);
 	int64_t until = jobstack_now_us() + q->lease_us + JS_SECOND_US;
 	struct js_watch_result result;
 	struct js_watch *watch = NULL;
 	int status;
 
-	options.module_dir = getenv("JOBSTACK_MODULE_DIR");
-	options.cluster = getenv("SLURM_CLUSTER_NAME");
 	status = js_watch_confirm(cli->handle, stack, &options, NULL, &cli->error);
 	if (status != 0 || q->r->proof[0] != '\0' || !q->silent)
 		return status;

@@ -345,7 +345,7 @@ static int run_status(struct run *r, int pushed, int stack)
 static int run_command(struct cli *cli)
 {
 	struct run *r = &run;
-	struct jobstack_push_result result = {.pushed = 0};
+	struct jobstack_push_result result = JOBSTACK_PUSH_RESULT_INIT;
 	int status, stack;
 
 	r->cli = cli;

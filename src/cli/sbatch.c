@@ -10,7 +10,6 @@
 #include "base/num.h"
 #include "process/child.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,22 +274,11 @@ char *cli_slurm_config(const char *text, const char *key)
 
 int cli_sbatch_keep(struct cli *cli, const char *path, const struct js_buf *script)
 {
-	char dir[CLI_PATH];
-	char *slash;
-
-	(void)snprintf(dir, sizeof(dir), "%s", path);
-	slash = strrchr(dir, '/');
-	if (slash != NULL && slash != dir)
-		*slash = '\0';
 	if (script->failed)
-		(void)js_error_memory(&cli->error);
-	else if (js_file_mkdirs(dir, 0777) != 0)
-		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "can't create the directory %s: %s", dir,
-				   strerror(errno));
-	else if (js_file_replace(path, 0644, script->data, script->len) != 0)
-		(void)js_error_set(&cli->error, JOBSTACK_EFILE, "can't write the script %s: %s", path, strerror(errno));
-	else
+		return cli_no_memory(cli);
+	if (js_file_make_parent(path, 0777) == 0 && js_file_replace(path, 0644, script->data, script->len) == 0)
 		return 0;
+	(void)js_error_file(&cli->error, "can't write the script %s", path);
 	return cli_fail(cli);
 }
 

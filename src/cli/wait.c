@@ -161,7 +161,7 @@ static const struct cli_take takes[] = {{TIMEOUT, CLI_TIME(&timeout_us, 0, "a du
 
 static int wait_for_end(struct cli *cli)
 {
-	static struct waiting w;
+	static struct waiting w = {.pace = JOBSTACK_PACE_INIT};
 	int64_t pause = FIRST_US;
 
 	w.progress.cli = w.cli = cli;

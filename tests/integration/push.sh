@@ -39,7 +39,7 @@ check 'a value that is not one' says 2 'retry-delay' jobstack push --retry-delay
 check '-0, but lines' says 2 'leave out -0' jobstack push -0 -s lines < <(printf '/1\n/2\n')
 check '... makes no stack' says 2 'no stack "lines"' jobstack status -s lines
 printf '/1\r\n/2\r\n/3' >crlf
-check 'a list from Windows is refused' says 2 'every line .* carriage return.* nothing was pushed: --crlf strips it' jobstack push -s crlf -a crlf
+check 'a list from Windows is refused' says 2 'every line .* carriage return.* nothing was pushed: --crlf strips' jobstack push -s crlf -a crlf
 check '... a single line' says 2 'carriage return' jobstack push -s crlf <<<$'/1\r'
 check '... without its end' says 2 'carriage return' sh -c 'printf "/1\r" | jobstack push -s crlf'
 check '... by run, too' says 2 'carriage return.*--crlf' jobstack run -s crlf -a crlf -- true

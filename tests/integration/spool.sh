@@ -149,7 +149,7 @@ kill -CONT "$(child behind)"
 
 # late: by hand
 spool=$(spools late)
-check 'late: a wrong stack' answers 2 'belong to the stack "late", not of "taken"' jobstack close --replay -s taken "$spool"
+check 'late: a wrong stack' answers 2 'belong to the stack "late", not to "taken"' jobstack close --replay -s taken "$spool"
 cp "$spool" damaged && printf X | dd of=damaged bs=1 seek=$(($(head -n 1 "$spool" | wc -c) + 40)) conv=notrunc status=none
 check 'late: a damaged file' answers 2 'damaged in line 2' jobstack close --replay damaged
 check '... keeps the others from being delivered' answers 2 'damaged in line 2' jobstack close --replay "$spool" damaged
@@ -158,9 +158,9 @@ check 'late: a line that is missing' answers 2 'damaged in line 2' jobstack clos
 sed '1s/^jobstack-spool 3/jobstack-spool 4/' "$spool" >newer
 check 'late: another version' answers 2 'is a spool of version 4, and this program reads 1 to 3' jobstack close --replay newer
 check 'late: no spool at all' answers 2 'not a spool' jobstack close --replay job.sh
-check '... or nothing' answers 2 "can't be read" jobstack close --replay nosuch
-check '... or a directory' answers 2 'no spool' jobstack close --replay .
-check 'late: what can not go together' answers 2 'no --attempt' jobstack close --replay --exit 3 "$spool"
+check '... or nothing' answers 2 "can't read nosuch" jobstack close --replay nosuch
+check '... or a directory' answers 2 'is not a spool' jobstack close --replay .
+check 'late: what can not go together' answers 2 '--attempt and --exit' jobstack close --replay --exit 3 "$spool"
 check 'none of this has changed anything' ledger_is late '0 0 0 0 0 3'
 check 'another database' db_lab_database "$lab" other
 jobstack init -q --defaults-file "$lab/other.cnf"
@@ -186,7 +186,7 @@ is 'again is harmless' "$(jobstack close --replay "$spool" --json -q | sed 's/.*
 check 'late: the audit' audit late
 
 # taken: others have the entries
-check 'taken: given up' answers 0 '3 taken back' jobstack requeue -s taken
+check 'taken: given up' answers 0 '3 recovered' jobstack requeue -s taken
 check '... it comes too late' answers 1 '^0 delivered, 0 delivered before, 3 too late' jobstack close --replay "$(spools taken)"
 check '... and changes nothing' ledger_is taken '0 0 3 0 0 0'
 is 'run by others' "$(worker -s taken -- true; ledger taken)" '3 0 0 0 0 0'

@@ -26,6 +26,13 @@
 #define CLOCK_US (5 * JS_SECOND_US)
 #define CLOCKS_US (60 * JS_SECOND_US) /* how far the proofs by Slurm let clocks lie apart */
 
+static const char *fact_or(const struct doctor *d, const char *name, const char *none)
+{
+	const char *found = doctor_fact(d, name);
+
+	return found != NULL ? found : none;
+}
+
 static int fact_is(const struct doctor *d, const char *name, const char *value)
 {
 	const char *found = doctor_fact(d, name);
@@ -95,26 +102,11 @@ static int connect_to_it(struct doctor *d)
 
 /* -------------------------------------------------------------------------------------------------------- rights */
 
-enum {
-	SELECT = 1,
-	INSERT = 2,
-	UPDATE = 4,
-	DELETE = 8,
-	CREATE = 16,
-	ALTER = 32,
-	DROP = 64,
-	INDEX = 128,
-	CREATE_VIEW = 256
-};
-#define WORK (SELECT | INSERT | UPDATE | DELETE)
-#define INIT (CREATE | ALTER | DROP | INDEX | CREATE_VIEW)
-static const struct {
-	unsigned bit;
-	const char *word;
-} right[] = {{SELECT, "SELECT"}, {INSERT, "INSERT"}, {UPDATE, "UPDATE"},
-	     {DELETE, "DELETE"}, {CREATE, "CREATE"}, {ALTER, "ALTER"},
-	     {DROP, "DROP"},	 {INDEX, "INDEX"},   {CREATE_VIEW, "CREATE VIEW"}};
+static const char *const right[] = {"SELECT", "INSERT", "UPDATE", "DELETE",	"CREATE",
+				    "ALTER",  "DROP",	"INDEX",  "CREATE VIEW"};
 #define RIGHTS (sizeof(right) / sizeof(right[0]))
+#define WORK 0x00fu /* the first four, a bit each */
+#define INIT 0x1f0u
 
 /* Does the pattern of a GRANT (% and _ are wildcards, a backslash takes that away) fit the NAME? */
 static int matches_grant(const char *pattern, size_t len, const char *name)
@@ -150,8 +142,8 @@ static unsigned rights_in(const char *grant, const char *name)
 		if (word + len > on)
 			len = (size_t)(on - word);
 		for (size_t i = 0; i < RIGHTS; i++)
-			if (len == strlen(right[i].word) && strncmp(word, right[i].word, len) == 0)
-				bits |= right[i].bit;
+			if (len == strlen(right[i]) && strncmp(word, right[i], len) == 0)
+				bits |= 1u << i;
 		if (len >= 3 && strncmp(word, "ALL", 3) == 0)
 			bits |= WORK | INIT;
 		word += len;
@@ -163,14 +155,14 @@ static void name_rights(unsigned bits, char text[200])
 {
 	text[0] = '\0';
 	for (size_t i = 0; i < RIGHTS; i++)
-		if (bits & right[i].bit)
+		if (bits & 1u << i)
 			(void)snprintf(text + strlen(text), 200 - strlen(text), "%s%s", text[0] == '\0' ? "" : ", ",
-				       right[i].word);
+				       right[i]);
 }
 
 static void check_rights(struct doctor *d)
 {
-	const char *database = doctor_fact(d, "database"), *user = doctor_fact(d, "user");
+	const char *database = doctor_fact(d, "database"), *user = fact_or(d, "user", "?");
 	unsigned have = 0, roles = 0;
 	char text[200];
 
@@ -181,7 +173,6 @@ static void check_rights(struct doctor *d)
 			have |= rights_in(d->facts[i].value, database);
 			roles |= strstr(d->facts[i].value, " ON ") == NULL;
 		}
-	user = user != NULL ? user : "?";
 	name_rights((WORK | INIT) & ~have, text);
 	if ((have & WORK) != WORK && roles)
 		doctor_say(d, DOCTOR_WARN, "rights", "see docs/ADMIN.md for the rights that are needed",
@@ -215,8 +206,7 @@ static void check_version(struct doctor *d)
 		doctor_say(d, DOCTOR_OK, "server", NULL, "%s %s", maria ? "MariaDB" : "MySQL", text);
 	if (schema < 1)
 		doctor_say(d, DOCTOR_FAIL, "schema", "jobstack init", "there is no schema yet in `%s`",
-			   doctor_fact(d, "database") != NULL ? doctor_fact(d, "database")
-							      : "a database that does not exist yet");
+			   fact_or(d, "database", "a database that does not exist yet"));
 	else if (schema != jobstack_schema_version())
 		doctor_say(d, DOCTOR_FAIL, "schema",
 			   schema < jobstack_schema_version() ? "jobstack init"
@@ -265,13 +255,10 @@ static void check_durability(struct doctor *d)
 	else if (log_bin && !fact_is(d, "variable.sync_binlog", "1"))
 		doctor_say(d, DOCTOR_WARN, "binary log",
 			   "set sync_binlog=1: otherwise a crash can lose committed outcomes", "sync_binlog=%s",
-			   doctor_fact(d, "variable.sync_binlog") != NULL ? doctor_fact(d, "variable.sync_binlog")
-									  : "?");
+			   fact_or(d, "variable.sync_binlog", "?"));
 	else
 		doctor_say(d, DOCTOR_OK, "binary log", NULL, "%s",
-			   !log_bin					      ? "off"
-			   : doctor_fact(d, "variable.binlog_format") != NULL ? doctor_fact(d, "variable.binlog_format")
-									      : "on");
+			   log_bin ? fact_or(d, "variable.binlog_format", "on") : "off");
 	if (doctor_fact(d, "variable.innodb_flush_log_at_trx_commit") != NULL &&
 	    !fact_is(d, "variable.innodb_flush_log_at_trx_commit", "1"))
 		doctor_say(d, DOCTOR_WARN, "durability", "set it to 1: otherwise a crash can lose committed outcomes",

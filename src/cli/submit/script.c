@@ -111,20 +111,13 @@ static void write_chain(const struct submit_chain *c, struct js_buf *out)
 
 int submit_chain_parse(struct submit_chain *c, const char *text)
 {
-	uint64_t *const to[] = {&c->round, &c->done, &c->dead, &c->idle, &c->later};
-	char number[32];
+	int at = 0;
 
-	for (size_t i = 0; i < sizeof(to) / sizeof(to[0]); i++) {
-		size_t len = strcspn(text, ",");
-
-		if (text[len] != ',' || len >= sizeof(number))
-			return -1;
-		memcpy(number, text, len);
-		number[len] = '\0';
-		if (js_num_u64(number, 0, INT64_MAX, to[i]) != 0)
-			return -1;
-		text += len + 1;
-	}
+	if (sscanf(text, "%" SCNu64 ",%" SCNu64 ",%" SCNu64 ",%" SCNu64 ",%" SCNu64 ",%n", &c->round, &c->done,
+		   &c->dead, &c->idle, &c->later, &at) != 5 ||
+	    at == 0)
+		return -1;
+	text += at;
 	if (c->round == 0 || strlen(text) >= sizeof(c->jobs) || strspn(text, "0123456789:") != strlen(text))
 		return -1;
 	(void)snprintf(c->jobs, sizeof(c->jobs), "%s", text);

@@ -73,20 +73,15 @@ static int read_number(struct submit *s, const char *name, const char *arg, uint
 }
 
 /* Not what a mailer would take for several, or for an option. */
-static int is_address(const char *text)
-{
-	const char *p = text;
-
-	while ((unsigned char)*p > ' ' && *p != 0x7f)
-		p++;
-	return *p == '\0' && p != text && *text != '-';
-}
-
 static int take_address(struct cli *cli, void *ctx, int key, const char *arg)
 {
+	const char *p = arg;
+
 	(void)key;
 	*(const char **)ctx = arg;
-	return is_address(arg) ? 0 : cli_usage(cli, "--notify takes an address, not \"%s\"", arg);
+	while ((unsigned char)*p > ' ' && *p != 0x7f)
+		p++;
+	return *p == '\0' && p != arg && *arg != '-' ? 0 : cli_usage(cli, "--notify takes an address, not \"%s\"", arg);
 }
 
 static int take_chain(struct cli *cli, void *ctx, int key, const char *arg)
@@ -217,7 +212,7 @@ static int find_places(struct submit *s)
 	const char *file = cli_option_file(&s->cli), *dir = s->log_dir != NULL ? s->log_dir : "jobstack-logs";
 	const char *given = cli_sbatch_value(&s->passed, "chdir", 'D');
 	char logs[CLI_PATH];
-	unsigned char random[3];
+	char random[7];
 	struct tm tm;
 	time_t now = time(NULL);
 
@@ -236,9 +231,9 @@ static int find_places(struct submit *s)
 		(void)snprintf(logs, sizeof(logs), "%.2000s/%.2000s", s->cwd, dir);
 	(void)snprintf(s->logs, sizeof(s->logs), "%s/%s", logs, s->cli.stack);
 	(void)gmtime_r(&now, &tm);
-	js_file_random(random, sizeof(random));
+	js_file_random_hex(random, 6);
 	(void)strftime(s->stamp, sizeof(s->stamp), "%Y%m%d-%H%M%S", &tm);
-	(void)snprintf(s->stamp + strlen(s->stamp), 16, "-%02x%02x%02x", random[0], random[1], random[2]);
+	(void)snprintf(s->stamp + strlen(s->stamp), 16, "-%s", random);
 	(void)snprintf(s->script, sizeof(s->script), "%s/submit-%s.sh", s->logs, s->stamp);
 	(void)snprintf(s->next_script, sizeof(s->next_script), "%s/submit-%s-next.sh", s->logs, s->stamp);
 	return 0;
