@@ -88,7 +88,7 @@ static int check_present(struct cli_archive *a)
 	return ftruncate(a->fd, line) == 0 ? 0 : fail_errno(a, "can't be written");
 }
 
-/* A file that was just made is on the disk when its directory is. */
+/* A new file is safe on the disk only when its directory is. */
 static int keep_directory(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -124,7 +124,7 @@ int cli_archive_begin(struct cli_archive *a, const struct cli *cli, const char *
 	return check_present(a);
 }
 
-/* The entry is complete: its line. */
+/* Makes the line of an entry that is complete. */
 static int finish_line(struct cli_archive *a)
 {
 	json_t *o, *line;

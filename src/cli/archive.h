@@ -14,23 +14,23 @@ struct cli_archive {
 	const char *path;
 	int fd;
 	off_t size; /* what is on the disk for good */
-	int failed; /* it could not be written, and that has been told */
+	int failed; /* it could not be written, which was printed */
 	struct view_whole whole;
 	uint64_t entry;	  /* in `whole`; 0: none */
 	uint32_t attempt; /* its last */
 	struct js_buf lines;
 };
 
-/* Opens (or makes) the archive PATH, alone: 0, or the exit status, having told why.  What is no archive is not touched;
- * a last line that was cut short is taken away, since its entry was not pruned.  End it with cli_archive_end in any
- * case. */
+/* Opens (or makes) the archive PATH, and locks it: 0, or the exit status, with the reason printed.  A file that is not
+ * an archive is not touched; an incomplete last line is removed, since its entry was not pruned.  End it with
+ * cli_archive_end in any case. */
 int cli_archive_begin(struct cli_archive *archive, const struct cli *cli, const char *path);
 
-/* Takes the next attempt of the entry, or of the next one; not 0 without memory. */
+/* Adds the next attempt of the entry, or the first one of the next entry; not 0 without memory. */
 int cli_archive_add(struct cli_archive *archive, const struct jobstack_item *item);
 
-/* Writes what was taken, and sees it onto the disk.  Not 0: it could not, which has been told, and the file is as it
- * was. */
+/* Writes what was added, and syncs it to the disk.  Not 0: that failed, which was printed, and the file is as before.
+ */
 int cli_archive_keep(struct cli_archive *archive);
 
 void cli_archive_end(struct cli_archive *archive);

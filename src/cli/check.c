@@ -14,8 +14,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define PATIENCE_US (60 * JS_SECOND_US)
-
 enum { LOGS = CLI_OWN };
 
 static const struct js_opt table[] = {
@@ -44,7 +42,7 @@ static int add_name(void *names, const struct jobstack_status *s)
 	return ((const struct cli_words *)names)->failed;
 }
 
-static int tell_finding(void *ctx, const struct jobstack_finding *f)
+static int print_finding(void *ctx, const struct jobstack_finding *f)
 {
 	struct proof *p = ctx;
 	struct js_buf path = {0};
@@ -76,8 +74,8 @@ static uint64_t count_faults(const struct jobstack_check_report *r)
 	return n;
 }
 
-/* The last line: that it balances, or how much is wrong, what was told and what was not. */
-static void print_end(const struct proof *p)
+/* The last line: that the ledger balances, or how much of each kind is wrong. */
+static void print_verdict(const struct proof *p)
 {
 	const struct jobstack_check_report *r = &p->report;
 	const char *between = ": ";
@@ -101,26 +99,26 @@ static void print_end(const struct proof *p)
 		(void)putchar('\n');
 }
 
-static int print_json(struct proof *p)
+static int print_proof_json(struct proof *p)
 {
 	const struct jobstack_check_report *r = &p->report;
-	int cancelled = r->state == JOBSTACK_CANCELLED, bad = p->failed;
+	int cancelled = r->state == JOBSTACK_CANCELLED;
 	uint64_t open = cancelled ? 0 : 1;
 	json_t *o = VIEW_OBJECT(KEY_TEXT("stack", p->stack), KEY_FLAG("balances", count_faults(r) == 0)),
 	       *found = json_object();
 
 	if (p->stack != NULL)
-		bad |= VIEW_SET(o, KEY_TEXT("state", view_stack_word(r->state)), KEY_COUNT("entries", r->entries),
-				KEY_COUNT("attempts", r->attempts), KEY_COUNT("ready", open * r->ready),
-				KEY_COUNT("waiting", open * r->waiting), KEY_COUNT("held", open * r->held),
-				KEY_COUNT("running", r->running), KEY_COUNT("done", r->done),
-				KEY_COUNT("dead", r->dead), KEY_COUNT("moved", r->moved),
-				KEY_COUNT("cancelled", cancelled ? r->ready + r->waiting + r->held : 0));
+		(void)VIEW_SET(o, KEY_TEXT("state", view_stack_word(r->state)), KEY_COUNT("entries", r->entries),
+			       KEY_COUNT("attempts", r->attempts), KEY_COUNT("ready", open * r->ready),
+			       KEY_COUNT("waiting", open * r->waiting), KEY_COUNT("held", open * r->held),
+			       KEY_COUNT("running", r->running), KEY_COUNT("done", r->done), KEY_COUNT("dead", r->dead),
+			       KEY_COUNT("moved", r->moved),
+			       KEY_COUNT("cancelled", cancelled ? r->ready + r->waiting + r->held : 0));
 	for (size_t i = 0; i < JOBSTACK_FAULTS; i++)
-		bad |= VIEW_SET(found, KEY_COUNT(kind[i], r->found[i]));
-	bad |= VIEW_SET(o, KEY_JSON("found", found), KEY_JSON("findings", p->findings));
+		(void)VIEW_SET(found, KEY_COUNT(kind[i], r->found[i]));
+	(void)VIEW_SET(o, KEY_JSON("found", found), KEY_JSON("findings", p->findings));
 	p->findings = NULL;
-	return cli_print_json(view_checked(o, bad));
+	return cli_print_json(o);
 }
 
 /* Checks one stack (NULL: rows of no stack) and tells.  0, 1 if something is wrong, or negative with the error. */
@@ -130,17 +128,17 @@ static int prove_stack(struct cli *cli, const char *stack)
 		.stack = stack, .report = JOBSTACK_CHECK_REPORT_INIT, .findings = cli->json ? json_array() : NULL};
 	int status = cli->json && p.findings == NULL
 			     ? js_error_memory(&cli->error)
-			     : jobstack_check(cli->handle, stack, tell_finding, &p, &p.report, &cli->error);
+			     : jobstack_check(cli->handle, stack, print_finding, &p, &p.report, &cli->error);
 
 	if (status == JOBSTACK_ESTOPPED && p.failed)
 		status = js_error_memory(&cli->error);
 	else if (status == JOBSTACK_ESTOPPED && ferror(stdout))
 		status = JOBSTACK_NOTHING; /* cli_end tells */
 	if (status >= 0 && cli->json && (stack != NULL || status != 0)) {
-		if (print_json(&p) != 0)
+		if (print_proof_json(&p) != 0)
 			status = js_error_memory(&cli->error);
 	} else if (status >= 0 && !cli->json && !(status == 0 && cli->quiet))
-		print_end(&p);
+		print_verdict(&p);
 	json_decref(p.findings);
 	return status;
 }
@@ -174,7 +172,7 @@ static int prove_all(struct cli *cli)
 static const char *logs;
 static const struct cli_take takes[] = {{LOGS, CLI_NAME(&logs)}, CLI_TAKE_END};
 
-static int check_ledger(struct cli *cli)
+static int verify_ledgers(struct cli *cli)
 {
 	int status = logs != NULL	? cli_check_logs(cli, logs)
 		     : cli->stack_given ? prove_stack(cli, cli->stack)
@@ -189,4 +187,5 @@ static const char about[] =
 	"can continue meanwhile.\nEnds with 0 if everything is right, with 1 after listing what is wrong.";
 static const char notes[] = "  jobstack check -s mystack\n  jobstack check -s mystack --logs jobstack-logs";
 static const struct js_opts opts = {"jobstack check", "[OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_check = {&opts, takes, "name a stack with -s", CLI_CATCHES, PATIENCE_US, NULL, check_ledger};
+const struct cli_frame cli_check = {&opts, takes,	  "name a stack with -s", CLI_CATCHES, 60 * JS_SECOND_US,
+				    NULL,  verify_ledgers};

@@ -76,7 +76,7 @@ static const char *base_name(const char *path)
 
 /* Is RECORD what ITEM, an attempt in the database, has as its output?  Directories may have other names
  * where we are. */
-static int is_same(const struct logs *l, const struct record *r, const struct jobstack_item *item)
+static int is_same_run(const struct logs *l, const struct record *r, const struct jobstack_item *item)
 {
 	const char *name = base_name(l->file[r->file]);
 
@@ -92,11 +92,11 @@ static int match_finished(void *ctx, const struct jobstack_item *item)
 	while (l->next < l->n && compare_records(&l->record[l->next], &key) < 0)
 		l->next++;
 	for (size_t i = l->next; i < l->n && compare_records(&l->record[i], &key) == 0; i++)
-		l->record[i].known = is_same(l, &l->record[i], item) ? KNOWN : KNOWN_OTHERWISE;
+		l->record[i].known = is_same_run(l, &l->record[i], item) ? KNOWN : KNOWN_OTHERWISE;
 	return 0;
 }
 
-/* One record, looked at by itself. */
+/* One record, which is looked up on its own. */
 struct second_look {
 	const struct logs *logs;
 	struct record *record;
@@ -108,13 +108,13 @@ static int match_one(void *ctx, const struct jobstack_item *item)
 
 	if (item->attempt != s->record->attempt)
 		return 0;
-	s->record->known = item->outcome < 0		       ? KNOWN_RUNNING
-			   : is_same(s->logs, s->record, item) ? KNOWN
-							       : KNOWN_OTHERWISE;
+	s->record->known = item->outcome < 0			   ? KNOWN_RUNNING
+			   : is_same_run(s->logs, s->record, item) ? KNOWN
+								   : KNOWN_OTHERWISE;
 	return 0;
 }
 
-/* What was not found may have ended meanwhile, or be in its worker's hands. */
+/* What was not found may have ended meanwhile, or be running. */
 static int look_again(struct logs *l)
 {
 	int status = 0;
@@ -134,8 +134,8 @@ static int look_again(struct logs *l)
 	return status;
 }
 
-/* Tells of one attempt that the database does not have so: HOW it ended, where that stands, and what
- * the database has. */
+/* Prints one attempt that the database does not have as the file PATH does: HOW it ended by the file, and what the
+ * database has. */
 static void print_forgotten(struct logs *l, const struct record *r, const char *path, const char *how, const char *text,
 			    size_t len)
 {
@@ -161,7 +161,7 @@ static void print_forgotten(struct logs *l, const struct record *r, const char *
 
 /* Names in a log have control bytes and backslashes written \xNN: as they were.  At most ROOM bytes: the log may be
  * damaged. */
-static size_t unescape(char *to, size_t room, const char *from)
+static size_t unescape_name(char *to, size_t room, const char *from)
 {
 	size_t n = 0;
 
@@ -199,7 +199,7 @@ static int print_logged(void *ctx, const struct js_logged *logged)
 	}
 	(void)snprintf(how, sizeof(how), "%s %d at %s", logged->signal != 0 ? "signal" : "exit",
 		       logged->signal != 0 ? logged->signal : logged->exit_code, logged->ended);
-	print_forgotten(l, r, l->file[l->reading], how, path, unescape(path, sizeof(path), logged->datapath));
+	print_forgotten(l, r, l->file[l->reading], how, path, unescape_name(path, sizeof(path), logged->datapath));
 	return ferror(stdout) || l->failed;
 }
 
@@ -302,7 +302,7 @@ static int gather_files(struct logs *l, const char *dir, const char *suffix)
 	return l->failed ? js_error_memory(&l->cli->error) : 0;
 }
 
-/* The others are compared all the same. */
+/* Prints why a file can't be read; the other files are still compared. */
 static void note_unread(struct logs *l)
 {
 	cli_tell(l->cli, "%s", l->cli->error.text);
@@ -363,7 +363,7 @@ static int compare_logs(struct logs *l, const char *dir)
 /* One stack, whose files are in DIR/STACK.  Returns a negative code, or what was found, as bits. */
 enum { FORGOTTEN = 1, UNREAD = 2 };
 
-static int check_stack(struct cli *cli, const char *dir, const char *stack)
+static int compare_stack(struct cli *cli, const char *dir, const char *stack)
 {
 	struct logs l = {.cli = cli, .stack = stack, .found = cli->json ? json_array() : NULL};
 	struct js_buf path = {0};
@@ -410,7 +410,7 @@ int cli_check_logs(struct cli *cli, const char *dir)
 	struct stat st;
 
 	if (cli->stack_given)
-		return exit_status_of(cli, check_stack(cli, dir, cli->stack));
+		return exit_status_of(cli, compare_stack(cli, dir, cli->stack));
 	n = scandir(dir, &names, NULL, alphasort);
 	if (n < 0)
 		return js_error_file(&cli->error, "can't read %s", dir);
@@ -421,7 +421,7 @@ int cli_check_logs(struct cli *cli, const char *dir)
 		if (status >= 0 && names[i]->d_name[0] != '.' && !path.failed && stat(path.data, &st) == 0 &&
 		    S_ISDIR(st.st_mode)) {
 			stacks++;
-			status = check_stack(cli, dir, names[i]->d_name);
+			status = compare_stack(cli, dir, names[i]->d_name);
 			bad |= status > 0 ? status : 0;
 		}
 		js_buf_free(&path);

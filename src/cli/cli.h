@@ -92,7 +92,7 @@ struct cli_take {
 #define CLI_TIME(us, min_us, words) CLI_TAKE_TIME, (us), (min_us), 0, (words), NULL
 /* Sets an int to the place, from 0, of the value among WORDS: "csv or jsonl", "shell, json or path0". */
 #define CLI_CHOICE(place, words) CLI_TAKE_CHOICE, (place), 0, 0, (words), NULL
-/* Calls a function with CTX; it returns 0, or the exit status, having told why. */
+/* Calls a function with CTX; it returns 0, or the exit status, with the reason printed. */
 #define CLI_BY(function, ctx) CLI_TAKE_BY, (ctx), 0, 0, NULL, (function)
 #define CLI_TAKE_END {0, CLI_TAKE_NOTHING, NULL, 0, 0, NULL, NULL}
 /* clang-format on */
@@ -117,23 +117,25 @@ struct cli_frame {
 int cli_main(const struct cli_frame *frame, int argc, char **argv);
 
 /* Starts a call: sets the defaults from the environment, and reads the options; cli->words are what stands behind them.
- * TOO_MANY not NULL: there may be none, and that is what a message says then ("a stack is named with -s", or "").
- * Returns CLI_GO_ON; or the exit status of a command that must end now (help was printed, or the usage was wrong, which
- * has been told). */
+ * TOO_MANY not NULL: arguments are refused, with that as the advice ("name a stack with -s", or "").
+ * Returns CLI_GO_ON; or the exit status of a command that must end now (help was printed, or what is wrong). */
 int cli_parse(struct cli *cli, const struct js_opts *opts, const struct cli_take *takes, int argc, char *argv[],
 	      const char *too_many);
 
-/* What that does with one option: 0, or the exit status, having told why. */
+/* What that does with one option: 0, or the exit status, with the reason printed. */
 int cli_take(struct cli *cli, const struct cli_take *takes, int key, const char *arg);
 
-/* Only the first part of that, for who sorts the words first. */
+/* Only the defaults, for a command that sorts its words first. */
 void cli_begin(struct cli *cli, const struct js_opts *opts);
 
 /* The row of the command's table with KEY, which is there. */
 const struct js_opt *cli_option(const struct cli *cli, int key);
 
-/* Connects.  Returns 0, or the exit status, having told why.  PATIENCE_US as in jobstack_options. */
+/* Connects.  Returns 0, or the exit status, with the reason printed.  PATIENCE_US as in jobstack_options. */
 int cli_connect(struct cli *cli, int64_t patience_us);
+
+/* Reads the numbers of cli->stack: 0, or a JOBSTACK_E code with cli->error filled. */
+int cli_read_status(struct cli *cli, struct jobstack_status *status);
 
 /* getenv, as base/home.h asks for it. */
 const char *cli_get(const char *name);
@@ -205,9 +207,9 @@ int cli_policy_take(struct cli *cli, void *ctx, int key, const char *arg);
 /* ------------------------------------------------------------------------------------ commands in several files */
 
 /* Reads the N FILES, and only if all of them are whole, of stacks that are there, and of workers that are gone,
- * delivers their outcomes and tells what became of them.  CLI is not connected yet.  Returns the exit status, having
- * told why: CLI_YES nothing is left to deliver, CLI_NO some came too late or may not be delivered now, CLI_USAGE a file
- * or stack is wrong. */
+ * delivers their outcomes and tells what became of them.  CLI is not connected yet.  Returns the exit status, with the
+ * reason printed: CLI_YES nothing is left to deliver, CLI_NO some came too late or may not be delivered now, CLI_USAGE
+ * a file or stack is wrong. */
 int cli_replay(struct cli *cli, char *const files[], size_t n);
 
 /* Compares the packed logs and spools below DIR, a worker's --log-dir, with the database, for the stack of -s or for

@@ -10,6 +10,7 @@
 #include "base/num.h"
 #include "base/signal.h"
 #include "cli/spec.h"
+#include "insight/stack.h"
 #include "view/json.h"
 #include "view/text.h"
 
@@ -210,6 +211,16 @@ int cli_main(const struct cli_frame *frame, int argc, char **argv)
 	return status;
 }
 
+int cli_read_status(struct cli *cli, struct jobstack_status *s)
+{
+	struct insight_stack stack = {.cwd = {0}};
+	int status = insight_stack_read(cli->handle, cli->stack, &stack, &cli->error);
+
+	*s = stack.s;
+	insight_stack_free(&stack);
+	return status;
+}
+
 const char *cli_get(const char *name)
 {
 	return getenv(name);
@@ -258,8 +269,7 @@ int cli_connect(struct cli *cli, int64_t patience_us)
 }
 
 /* A remedy with a name in it, in a static buffer. */
-static const char *format_remedy(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static const char *format_remedy(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static const char *format_remedy(const char *format, ...)
 {
 	static char text[PATH_MAX + 300];
 	va_list args;
@@ -395,9 +405,8 @@ int cli_print_json(json_t *object)
 }
 
 /* One line on standard error: the command, the words, and END. */
-static void print_message(const struct cli *cli, const char *format, va_list args, const char *end)
-	__attribute__((format(printf, 2, 0)));
-static void print_message(const struct cli *cli, const char *format, va_list args, const char *end)
+__attribute__((format(printf, 2, 0))) static void print_message(const struct cli *cli, const char *format, va_list args,
+								const char *end)
 {
 	struct js_buf line = {0};
 	char *words = NULL;

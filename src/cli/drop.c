@@ -16,9 +16,8 @@
 
 static const struct js_opt table[] = {CLI_OPTS_STACK_TYPED, {'y', "yes", NULL, "do not ask"}, CLI_OPTS_REST};
 
-static int confirm_drop(const struct cli *cli, const struct insight_stack *stack)
+static int confirm_drop(const struct cli *cli, const struct jobstack_status *s)
 {
-	const struct jobstack_status *s = &stack->s;
 	char answer[16] = "";
 
 	(void)fprintf(stderr,
@@ -60,23 +59,20 @@ static int check_drop(struct cli *cli)
 static int drop_stack(struct cli *cli)
 {
 	struct cli_progress progress = {.cli = cli};
-	struct insight_stack stack = {.cwd = {0}};
+	struct jobstack_status s;
 	int status;
 
-	if (insight_stack_read(cli->handle, cli->stack, &stack, &cli->error) != 0)
-		status = cli_fail(cli);
-	else if (!yes && !confirm_drop(cli, &stack)) {
+	if (cli_read_status(cli, &s) != 0)
+		return cli_fail(cli);
+	if (!yes && !confirm_drop(cli, &s)) {
 		cli_say(cli, "not dropped");
-		status = CLI_NO;
-	} else {
-		status = jobstack_drop(cli->handle, cli->stack, show_drop, &progress, &cli->error);
-		cli_progress_end(&progress);
-		if (status == JOBSTACK_ESTOPPED)
-			cli_say(cli, "%s", cli->error.text);
-		status = status == 0 ? print_dropped(cli, stack.s.pushed) : cli_fail(cli);
+		return CLI_NO;
 	}
-	insight_stack_free(&stack);
-	return status;
+	status = jobstack_drop(cli->handle, cli->stack, show_drop, &progress, &cli->error);
+	cli_progress_end(&progress);
+	if (status == JOBSTACK_ESTOPPED)
+		cli_say(cli, "%s", cli->error.text);
+	return status == 0 ? print_dropped(cli, s.pushed) : cli_fail(cli);
 }
 
 static const char about[] =

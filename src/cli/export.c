@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * jobstack export: a stack's attempts or entries as CSV or lines of JSON, for other programs.  Promises: flat memory,
- * whatever the number of rows; output that could not be written is told and is never a success.
+ * whatever the number of rows; output that could not be written is reported, and is never a success.
  */
 #include "cli/cli.h"
 
@@ -135,7 +135,7 @@ static int write_out(struct exporting *x)
 	return x->write_errno == 0 ? 0 : -1;
 }
 
-static int add_row(void *ctx, const struct jobstack_item *item)
+static int add_record(void *ctx, const struct jobstack_item *item)
 {
 	struct exporting *x = ctx;
 
@@ -158,7 +158,7 @@ static int print_export(struct cli *cli)
 	x->progress.begun = isatty(STDOUT_FILENO); /* and not on: it would be in the way of rows on the same terminal */
 	if (formats[x->format].head != NULL)
 		formats[x->format].head(&x->fields, &x->out);
-	status = jobstack_export(cli->handle, cli->stack, &x->o, add_row, x, &cli->error);
+	status = jobstack_export(cli->handle, cli->stack, &x->o, add_record, x, &cli->error);
 	if (x->out.failed)
 		status = js_error_memory(&cli->error);
 	else if (status != JOBSTACK_EMISSING) /* where there is no stack there is no head either */

@@ -34,7 +34,7 @@ struct cli_filter {
 int cli_filter_take(struct cli *cli, void *ctx, int key, const char *arg);
 
 /* After the last: refuses what can't be true of any entry in filter->f.states (0: not yet known).  Returns 0, or the
- * exit status, having told why. */
+ * exit status, with the reason printed. */
 int cli_filter_end(struct cli *cli, struct cli_filter *filter);
 
 /* Frees what it holds, but for filter->f.entries. */

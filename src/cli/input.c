@@ -46,7 +46,7 @@ static int fill_input(struct cli_input *in)
 	int ready;
 
 	if (in->begin > 0) {
-		memmove(in->room, in->room + in->begin, in->end - in->begin);
+		memmove(in->buffer, in->buffer + in->begin, in->end - in->begin);
 		in->end -= in->begin;
 		in->begin = 0;
 	}
@@ -55,7 +55,7 @@ static int fill_input(struct cli_input *in)
 		return -1;
 	if (ready == 0 || (ready < 0 && errno == EINTR))
 		return 2;
-	n = read(in->fd, in->room + in->end, sizeof(in->room) - in->end);
+	n = read(in->fd, in->buffer + in->end, sizeof(in->buffer) - in->end);
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return 2;
 	if (n < 0) {
@@ -71,7 +71,7 @@ static int fill_input(struct cli_input *in)
  * one. */
 static int is_all_cr(const struct cli_input *in)
 {
-	const char *line = in->room + in->begin, *end = in->room + in->end, *stop;
+	const char *line = in->buffer + in->begin, *end = in->buffer + in->end, *stop;
 	int lines = 0;
 
 	for (; (stop = memchr(line, '\n', (size_t)(end - line))) != NULL; line = stop + 1, lines++)
@@ -100,7 +100,7 @@ int cli_input_next(void *ctx, struct jobstack_bytes *datapath)
 	int delimiter = in->nul ? '\0' : '\n', got;
 
 	for (;;) {
-		char *start = in->room + in->begin;
+		char *start = in->buffer + in->begin;
 		size_t len = in->end - in->begin;
 		char *stop = memchr(start, delimiter, len);
 

@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 
-#define CLI_INPUT_ROOM (1 << 16)
+#define CLI_INPUT_SIZE (1 << 16)
 
 struct cli_input {
 	int fd;
@@ -24,7 +24,7 @@ struct cli_input {
 	int read_errno;
 	size_t begin, end;
 	int at_end;
-	char room[CLI_INPUT_ROOM];
+	char buffer[CLI_INPUT_SIZE];
 };
 
 /* The row for it in a command's table. */
@@ -36,7 +36,7 @@ struct cli_input {
 /* clang-format on */
 
 /* Checks the options above, and opens FILE, the value of --arg-file: NULL or "-" is standard input.  0, or the exit
- * status, having told why. */
+ * status, with the reason printed. */
 int cli_input_open(struct cli *cli, struct cli_input *input, const char *file);
 
 /* Tells, if the names stopped (JOBSTACK_ESTOPPED) for what the input is: 1 if it did. */

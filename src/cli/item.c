@@ -136,7 +136,7 @@ static int running_attempt(struct cli *cli, uint64_t entry, uint32_t *attempt)
 	return cli_fail(cli);
 }
 
-/* The number in an environment variable; 0 if it is not set.  Not 0: it is set, and is none. */
+/* The number in an environment variable; 0 if it is not set.  Not 0: it is set, but is not a number. */
 static int env_number(struct cli *cli, const char *name, uint64_t high, uint64_t *n)
 {
 	const char *text = getenv(name);

@@ -13,7 +13,7 @@
  * JOBSTACK_E code with cli->error filled (EMISSING: there is none). */
 int cli_entry(struct cli *cli, const char *word, uint64_t *entry);
 
-/* For a command about one entry: is it named?  0, or the exit status, having told. */
+/* For a command about one entry: is it named?  0, or the exit status, with the reason printed. */
 int cli_check_entry(struct cli *cli);
 
 /* The entries that cli->words name, ascending, each once, in *ENTRIES (to be freed).  Those that are not there are
@@ -22,17 +22,17 @@ int cli_entries(struct cli *cli, uint64_t **entries, size_t *entries_n, uint64_t
 
 /* Which popped entry and attempt close and renew are about: cli->words and --attempt's argument (or NULL).
  * Without a word $JOBSTACK_ENTRY and $JOBSTACK_ATTEMPT.  A word without --attempt means $JOBSTACK_ATTEMPT if it is the
- * entry of $JOBSTACK_ENTRY, else the attempt that runs now.  Returns 0, or the exit status, having told why. */
+ * entry of $JOBSTACK_ENTRY, else the attempt that runs now.  Returns 0, or the exit status, with the reason printed. */
 int cli_which(struct cli *cli, const char *attempt_arg, uint64_t *entry, uint32_t *attempt);
 
-/* Reads "ready,dead" into JOBSTACK_IS_ bits; "all" is 0.  Returns 0, or CLI_USAGE, having told why. */
+/* Reads "ready,dead" into JOBSTACK_IS_ bits; "all" is 0.  Returns 0, or CLI_USAGE, with the reason printed. */
 int cli_states(struct cli *cli, const char *list, unsigned *states);
 
-/* Reads "entry,datapath".  Returns 0, or CLI_USAGE, having told why. */
+/* Reads "entry,datapath".  Returns 0, or CLI_USAGE, with the reason printed. */
 int cli_fields(struct cli *cli, const char *list, struct view_fields *fields);
 
 #define CLI_SINCE_HELP "2h or 7d ago, or 2026-11-21\nor 2026-11-21T06:20:00 (UTC)"
 
 /* Reads it: a time into *SINCE_US, microseconds since 1970; a duration into *WITHIN_US.  The other becomes -1.  Returns
- * 0, or CLI_USAGE, having told why. */
+ * 0, or CLI_USAGE, with the reason printed. */
 int cli_since(struct cli *cli, const char *arg, int64_t *since_us, int64_t *within_us);

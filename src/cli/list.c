@@ -75,7 +75,7 @@ static void add_fields(const struct jobstack_item *item)
 }
 
 /* The table for people: narrow columns first, the name last, since it may be of any length. */
-static void add_row(const struct jobstack_item *item)
+static void add_table_row(const struct jobstack_item *item)
 {
 	struct js_buf node = {0};
 	const struct view_amount started = view_second(item->started_us);
@@ -110,7 +110,7 @@ static int print_item(void *ctx, const struct jobstack_item *item)
 		if (list.fields.n > 0)
 			add_fields(item);
 		else
-			add_row(item);
+			add_table_row(item);
 		js_buf_char(&list.line, list.nul ? '\0' : '\n');
 		list.memory = list.line.failed;
 		(void)fwrite(list.line.data, 1, list.line.failed ? 0 : list.line.len, stdout);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack pop: claims one entry for a script.  Promise: an entry whose numbers could not be told to the script is
- * handed back, uncharged; whatever its name is, the shell sees it as one word.
+ * jobstack pop: claims one entry for a script.  Promise: an entry that could not be printed to the script goes
+ * back to the queue, without a failed attempt; whatever its name is, the shell sees it as one word.
  */
 #include "cli/cli.h"
 
@@ -11,7 +11,6 @@
 #include "view/amount.h"
 #include "view/json.h"
 #include "view/text.h"
-#include "insight/stack.h"
 #include "slurm/env.h"
 #include "slurm/query.h"
 
@@ -23,7 +22,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATIENCE_US (60 * JS_SECOND_US)
 #define LEASE_US (INT64_C(43200) * JS_SECOND_US) /* 12 hours */
 #define LEASE_MIN_US (60 * JS_SECOND_US)	 /* when the job should have ended already */
 
@@ -159,12 +157,11 @@ static int give_entry(struct cli *cli, const struct jobstack_batch *batch)
 /* Nothing is ready: why? */
 static void explain_nothing(struct cli *cli)
 {
-	struct insight_stack stack = {.cwd = {0}};
-	const struct jobstack_status *s = &stack.s;
+	struct jobstack_status now;
+	const struct jobstack_status *s = &now;
 
-	if (cli->quiet || insight_stack_read(cli->handle, cli->stack, &stack, NULL) != 0)
+	if (cli->quiet || cli_read_status(cli, &now) != 0)
 		return;
-	insight_stack_free(&stack);
 	if (s->state == JOBSTACK_PAUSED)
 		cli_say(cli, "nothing is ready: the stack \"%s\" is paused; `jobstack resume -s %s` continues it",
 			cli->stack, cli->stack);
@@ -229,4 +226,4 @@ static const char notes[] = "  while job=$(jobstack pop -s mystack); do\n      e
 			    "\"$JOBSTACK_DATAPATH\"; jobstack close --exit $?\n  done\n\nThe entry stays claimed until "
 			    "it is closed or its lease ends. A script whose lease has ended is not stopped.";
 static const struct js_opts opts = {"jobstack pop", "[OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_pop = {&opts, takes, "", CLI_CATCHES, PATIENCE_US, check_pop, pop_entry};
+const struct cli_frame cli_pop = {&opts, takes, "", CLI_CATCHES, 60 * JS_SECOND_US, check_pop, pop_entry};

@@ -15,8 +15,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define PATIENCE_US (60 * JS_SECOND_US)
-
 enum { OLDER_THAN = CLI_OWN, ARCHIVE, DRY_RUN };
 
 static const struct js_opt table[] = {
@@ -118,5 +116,5 @@ static const char notes[] =
 	"these again. So an entry may have several lines in the archive; the last one counts. The same\nhappens to an "
 	"entry that is requeued at that moment.";
 static const struct js_opts opts = {"jobstack prune", "-s NAME --older-than D [OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_prune = {&opts,	 takes,	     "name the stack with -s", CLI_CATCHES, PATIENCE_US,
+const struct cli_frame cli_prune = {&opts,	 takes,	     "name the stack with -s", CLI_CATCHES, 60 * JS_SECOND_US,
 				    check_prune, prune_stack};

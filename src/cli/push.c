@@ -15,8 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PATIENCE_US (60 * JS_SECOND_US)
-
 enum {
 	CRLF = CLI_OWN,
 	UNIQUE,
@@ -58,7 +56,7 @@ static int next_word(void *ctx, struct jobstack_bytes *datapath)
 }
 
 #define DOUBT_WORDS                                                                                                    \
-	8 /* each costs a question to a file system that may be slow; who errs mostly does so at the beginning */
+	8 /* each costs a call into a file system that may be slow; a mistake mostly shows in the first ones */
 
 /* Arguments that may have been meant otherwise.  They are pushed all the same: a datapath may be anything. */
 static void question_words(const struct cli *cli, char *const *words)
@@ -243,4 +241,4 @@ static const char notes[] = "  find /data -name '*.nc' -print0 | jobstack push -
 			    "contains * or ? and there is no such file, the shell has found no match for a pattern: "
 			    "then nothing is\npushed, and the status is 1. From standard input any name is accepted.";
 static const struct js_opts opts = {"jobstack push", "[OPTIONS] [DATAPATH...]", about, table, notes, 0};
-const struct cli_frame cli_push = {&opts, takes, NULL, CLI_CATCHES, PATIENCE_US, check_push, push_names};
+const struct cli_frame cli_push = {&opts, takes, NULL, CLI_CATCHES, 60 * JS_SECOND_US, check_push, push_names};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * jobstack recover: takes back what dead workers hold, now.  Promise: nothing is taken from a worker whose death is not
- * proven; of whom only silence is known, it is said what that means and what to do.
+ * proven; of workers that are only silent it prints what that means and what to do.
  */
 #include "cli/recover.h"
 
@@ -126,7 +126,7 @@ static void tell_suspect(struct cli_recovery *r, struct cli_suspect *s)
 		add_json(r, &s->c);
 }
 
-/* Watches until nobody is left whom to watch is worth it, but no longer than it takes. */
+/* Watches until no worker is left that silence can prove dead in time. */
 static int watch_silent(struct cli_recovery *r, const struct js_watch_options *options)
 {
 	int64_t longest = r->longest_us, until = INT64_MAX, next;
@@ -141,7 +141,7 @@ static int watch_silent(struct cli_recovery *r, const struct js_watch_options *o
 		r->left_n = 0;
 		r->longest_us = 0;
 		status = js_watch_look(watch, &result, error);
-		/* the watch begins with the first answer, and anew where we are too late to look: time for both */
+		/* the watch begins with the first answer, and again if a look comes too late: time for both */
 		if (until == INT64_MAX)
 			until = jobstack_now_us() + 2 * longest + 5 * JS_SECOND_US;
 		next = result.next_us < until ? result.next_us : until;

@@ -10,7 +10,7 @@
 struct cli_suspect;
 struct cli_recovery {
 	int dry_run;	 /* only say what would be */
-	int wait;	 /* watch those who are only silent, however long their leases are */
+	int wait;	 /* watch workers that are only silent, however long their leases are */
 	json_t *workers; /* gets an object for each worker that was dead, or is suspect; NULL: not wanted */
 	/* the result */
 	uint64_t taken;	   /* entries taken back, or that would be */
@@ -18,7 +18,7 @@ struct cli_recovery {
 	uint64_t suspects; /* workers that may be dead */
 	/* its own */
 	struct cli *cli;
-	uint64_t *told; /* whom a dry run has told of */
+	uint64_t *told; /* the dead workers that a dry run has printed */
 	size_t told_n, told_room;
 	struct cli_suspect *left; /* the suspects of the last look */
 	size_t left_n, left_room;
@@ -27,8 +27,8 @@ struct cli_recovery {
 };
 
 /* Takes back, at once, from each worker of cli->stack whose death is confirmed; then watches those that are only
- * silent, if a minute does or WAIT says so.  Says what it did and who is left.  Returns 0, or a JOBSTACK_E code with
- * cli->error filled. */
+ * silent, if a minute does or WAIT says so.  Prints what it did, and which suspects are left.  Returns 0, or a
+ * JOBSTACK_E code with cli->error filled. */
 int cli_recover_dead(struct cli *cli, struct cli_recovery *recovery);
 
 /* Options for js_watch_confirm, by our environment: TELL is called with CTX. */

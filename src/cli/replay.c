@@ -19,7 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define SIZE_MAX_MIB 1024 /* no worker has as many outcomes in its hands */
+#define SIZE_MAX_MIB 1024 /* more than any worker can hold outcomes */
 
 /* One file. */
 struct replay {
@@ -116,7 +116,7 @@ static int prove_death(struct cli *cli, struct question *q)
 }
 
 /* May this one be delivered?  0, or an error. */
-static int check_worker(struct cli *cli, struct replay *r)
+static int check_worker_is_gone(struct cli *cli, struct replay *r)
 {
 	struct question q = {.r = r};
 	int status = jobstack_workers(cli->handle, r->spool.head.stack, note_row, &q, &cli->error);
@@ -133,7 +133,7 @@ static int check_worker(struct cli *cli, struct replay *r)
 		r->spool.head.worker, r->file, r->spool.head.stack);
 }
 
-static int deliver(struct cli *cli, struct replay *r)
+static int deliver_outcomes(struct cli *cli, struct replay *r)
 {
 	const struct js_spool *s = &r->spool;
 	size_t n = s->n - s->delivered;
@@ -153,7 +153,7 @@ static int deliver(struct cli *cli, struct replay *r)
 	return status < 0 ? status : 0;
 }
 
-static int print_result(const struct cli *cli, const struct replay *r, int several)
+static int print_replayed(const struct cli *cli, const struct replay *r, int several)
 {
 	if (cli->json)
 		return CLI_PRINT(KEY_TEXT("file", r->file), KEY_TEXT("stack", r->spool.head.stack),
@@ -183,11 +183,11 @@ int cli_replay(struct cli *cli, char *const files[], size_t n)
 		status = connected;
 	}
 	for (size_t i = 0; status == 0 && i < n; i++)
-		status = check_worker(cli, &all[i]);
+		status = check_worker_is_gone(cli, &all[i]);
 	for (size_t i = 0; status == 0 && i < n; i++) {
-		status = deliver(cli, &all[i]);
+		status = deliver_outcomes(cli, &all[i]);
 		if (status == 0)
-			told |= print_result(cli, &all[i], n > 1);
+			told |= print_replayed(cli, &all[i], n > 1);
 		late += all[i].late;
 	}
 	for (size_t i = 0; all != NULL && i < n; i++)

@@ -66,7 +66,6 @@ static int check_states(struct cli *cli, const struct request *r)
 	return 0;
 }
 
-/* What contradicts itself. */
 static int check_to(struct cli *cli, const struct request *r)
 {
 	if (r->to == NULL)
@@ -95,7 +94,8 @@ static int check_requeue(struct cli *cli)
 	return status != 0 ? status : cli_filter_end(cli, &r->filter);
 }
 
-/* Without -t.  Lost ones are taken back only if nothing says which entries are meant, or they are named. */
+/* Without -t.  Entries of dead workers are recovered only if nothing says which entries are meant, or they are named.
+ */
 static unsigned default_states(const struct request *r, int named)
 {
 	if (r->to != NULL)
@@ -124,44 +124,43 @@ static int count_named(struct cli *cli, const struct request *r, unsigned state,
 	return f.entries_n == 0 ? 0 : jobstack_list(cli->handle, cli->stack, &f, count_item, n, &cli->error);
 }
 
-/* Takes back what is lost, where that is wanted.  *BACK: of the named entries, those that are in line now
- * thanks to it. */
+/* Takes back what is lost, where that is wanted.  *BACK: how many of the named entries are
+ * queued now because of that. */
 static int take_back(struct cli *cli, const struct request *r, struct cli_recovery *lost, uint64_t *back)
 {
-	uint64_t before, after = 0, dead_before = 0, dead_after = 0;
+	const unsigned states = JOBSTACK_IS_RUNNING | JOBSTACK_IS_DEAD;
+	uint64_t running = 0, before = 0, after = 0;
 	int status = 0;
 
-	*back = before = 0;
+	*back = 0;
 	if (r->to == NULL) /* what runs can't go elsewhere */
-		status = count_named(cli, r, JOBSTACK_IS_RUNNING, &before);
-	if (status == 0 && before > 0)
-		status = count_named(cli, r, JOBSTACK_IS_DEAD, &dead_before);
-	if (status == 0 && ((r->filter.f.states & JOBSTACK_IS_LOST) != 0 || before > 0))
+		status = count_named(cli, r, JOBSTACK_IS_RUNNING, &running);
+	if (status == 0 && running > 0)
+		status = count_named(cli, r, states, &before);
+	if (status == 0 && ((r->filter.f.states & JOBSTACK_IS_LOST) != 0 || running > 0))
 		status = cli_recover_dead(cli, lost);
-	if (status != 0 || before == 0 || lost->taken == 0 || r->dry_run)
+	if (status != 0 || running == 0 || lost->taken == 0 || r->dry_run)
 		return status;
-	status = count_named(cli, r, JOBSTACK_IS_RUNNING, &after);
-	if (status == 0)
-		status = count_named(cli, r, JOBSTACK_IS_DEAD, &dead_after);
-	if (status == 0 && before + dead_before > after + dead_after)
-		*back = before + dead_before - after - dead_after;
+	status = count_named(cli, r, states, &after);
+	*back = status == 0 && before > after ? before - after : 0;
 	return status;
 }
 
-static int print_json(const struct cli *cli, const struct request *r, const struct jobstack_requeue_result *result,
-		      const struct cli_recovery *lost)
+static int print_requeued_json(const struct cli *cli, const struct request *r,
+			       const struct jobstack_requeue_result *result, const struct cli_recovery *lost)
 {
 	json_t *o = VIEW_OBJECT(KEY_TEXT("stack", cli->stack));
-	int bad = r->to != NULL ? VIEW_SET(o, KEY_TEXT("to", r->to)) : 0;
 
-	bad |= VIEW_SET(o, KEY_COUNT(r->to == NULL ? "requeued" : "moved", result->requeued),
-			KEY_COUNT("taken_back", lost->taken), KEY_COUNT("refused", result->refused),
-			KEY_COUNT("missing", result->missing), KEY_FLAG("dry_run", r->dry_run));
-	return cli_print_json(view_checked(o, bad));
+	if (r->to != NULL)
+		(void)VIEW_SET(o, KEY_TEXT("to", r->to));
+	(void)VIEW_SET(o, KEY_COUNT(r->to == NULL ? "requeued" : "moved", result->requeued),
+		       KEY_COUNT("taken_back", lost->taken), KEY_COUNT("refused", result->refused),
+		       KEY_COUNT("missing", result->missing), KEY_FLAG("dry_run", r->dry_run));
+	return cli_print_json(o);
 }
 
-static void print_result(const struct request *r, const struct jobstack_requeue_result *result,
-			 const struct cli_recovery *lost)
+static void print_requeued(const struct request *r, const struct jobstack_requeue_result *result,
+			   const struct cli_recovery *lost)
 {
 	(void)printf("%" PRIu64 " %s", result->requeued, r->dry_run ? "would be " : "");
 	if (r->to == NULL)
@@ -215,10 +214,10 @@ static int requeue_chosen(struct cli *cli, struct request *r)
 	result.missing += r->missing;
 	result.refused -= back < result.refused ? back : result.refused;
 	if (cli->json) {
-		if (print_json(cli, r, &result, &lost) != 0)
+		if (print_requeued_json(cli, r, &result, &lost) != 0)
 			return CLI_BUG;
 	} else if (!cli->quiet)
-		print_result(r, &result, &lost);
+		print_requeued(r, &result, &lost);
 	if (result.missing > 0)
 		return CLI_USAGE;
 	if (r->filter.given && !named && result.requeued == 0)

@@ -26,7 +26,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATIENCE_US (60 * JS_SECOND_US)
 #define LOOK_US (JS_SECOND_US / 4)
 
 enum { CRLF = CLI_OWN, MAX_RUNNING, MAX_FAILURES };
@@ -75,7 +74,7 @@ static void name_stack(struct cli *cli)
 }
 
 /* An option of the worker's. */
-static int take_worker_option(struct cli *cli, void *ctx, int key, const char *arg)
+static int take_run_worker_option(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	struct run *r = ctx;
 
@@ -93,7 +92,7 @@ static const struct cli_take takes[] = {{'0', CLI_FLAG(&run.input.nul)},
 					{CRLF, CLI_FLAG(&run.input.crlf)},
 					{MAX_RUNNING, CLI_BY(cli_policy_take, &run.policy)},
 					{MAX_FAILURES, CLI_BY(cli_policy_take, &run.policy)},
-					{0, CLI_BY(take_worker_option, &run)},
+					{0, CLI_BY(take_run_worker_option, &run)},
 					CLI_TAKE_END};
 
 static int check_run(struct cli *cli)
@@ -207,11 +206,8 @@ static int next_name(void *ctx, struct jobstack_bytes *datapath)
 /* The stack's numbers; all 0 if there is no such stack (yet). */
 static int read_status(struct run *r, struct jobstack_status *s)
 {
-	struct insight_stack stack = {.cwd = {0}};
-	int status = insight_stack_read(r->cli->handle, r->cli->stack, &stack, &r->cli->error);
+	int status = cli_read_status(r->cli, s);
 
-	*s = stack.s;
-	insight_stack_free(&stack);
 	if (status != JOBSTACK_EMISSING)
 		return status;
 	js_error_clear(&r->cli->error);
@@ -244,7 +240,7 @@ static void say_output(const struct run *r)
 			r->log_dir != NULL ? r->log_dir : "jobstack-logs", r->cli->stack, r->cli->stack);
 }
 
-static int print_summary(struct run *r, const struct jobstack_push_result *pushed)
+static int print_run_summary(struct run *r, const struct jobstack_push_result *pushed)
 {
 	int64_t took = jobstack_now_us() - r->began_us;
 	uint64_t done, known = pushed->skipped < r->before.done ? pushed->skipped : r->before.done;
@@ -342,7 +338,7 @@ static int run_status(struct run *r, int pushed, int stack)
 	return stack;
 }
 
-static int run_command(struct cli *cli)
+static int push_and_run(struct cli *cli)
 {
 	struct run *r = &run;
 	struct jobstack_push_result result = JOBSTACK_PUSH_RESULT_INIT;
@@ -364,7 +360,7 @@ static int run_command(struct cli *cli)
 		cli_tell(cli, "nothing to do: the input is empty");
 		return CLI_NO;
 	}
-	stack = print_summary(r, &result);
+	stack = print_run_summary(r, &result);
 	cli_words_free(&r->passed);
 	return run_status(r, status, stack);
 }
@@ -378,4 +374,4 @@ static const char notes[] =
 	"last argument.\nWith --colsep, {1} {2} ... are the fields, {1/} {1//} {1.} {1/.} their parts.\n\n  find . "
 	"-name '*.nc' -print0 | jobstack run -0 --slots 8 -- ./convert.sh {}";
 static const struct js_opts opts = {"jobstack run", "[OPTIONS] -- CMD ARG...", about, table, notes, 1};
-const struct cli_frame cli_run = {&opts, takes, NULL, CLI_DIES, PATIENCE_US, check_run, run_command};
+const struct cli_frame cli_run = {&opts, takes, NULL, CLI_DIES, 60 * JS_SECOND_US, check_run, push_and_run};

@@ -19,7 +19,7 @@
 
 /* ----------------------------------------------------------------------------------------------- sorting options */
 
-static const struct js_opt *find_option(const struct js_opts *opts, const char *name, size_t len, int letter)
+static const struct js_opt *find_own_option(const struct js_opts *opts, const char *name, size_t len, int letter)
 {
 	for (const struct js_opt *o = opts->table; o->name != NULL; o++)
 		if (letter != 0 ? o->key == letter : strlen(o->name) == len && strncmp(o->name, name, len) == 0)
@@ -52,13 +52,13 @@ int cli_sbatch_sort(struct cli *cli, int argc, char **argv, struct cli_words *mi
 
 		if (strcmp(word, "--") == 0 || word[0] != '-' || word[1] == '\0')
 			break;
-		o = find_option(cli->opts, name, len, is_long ? 0 : (unsigned char)name[0]);
+		o = find_own_option(cli->opts, name, len, is_long ? 0 : (unsigned char)name[0]);
 		if (o == NULL && strcmp(word, "-h") == 0)
-			o = find_option(cli->opts, "help", 4, 0);
+			o = find_own_option(cli->opts, "help", 4, 0);
 		if (o == NULL && !is_long)
 			return refuse_word(cli, word);
 		cli_words_add(o != NULL ? mine : passed, word);
-		/* a value that stands by itself */
+		/* a value in a word of its own */
 		if (o != NULL && o->arg != NULL && o->arg[0] != '[' && name[is_long ? len : 1] == '\0' && i + 1 < argc)
 			cli_words_add(mine, argv[++i]);
 	}

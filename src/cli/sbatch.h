@@ -29,7 +29,7 @@ int cli_sbatch_take_later(struct cli *cli, void *ctx, int key, const char *arg);
 /* Refuses what contradicts itself.  0, or CLI_USAGE. */
 int cli_sbatch_check(struct cli *cli, int dry_run, int parsable);
 
-/* Is there an sbatch?  0, or CLI_USAGE, having told what works INSTEAD. */
+/* Is there an sbatch?  0, or CLI_USAGE, after printing what works INSTEAD. */
 int cli_sbatch_find(const struct cli *cli, const char *instead);
 
 /* Refuses those of sbatch's options that can't work here.  0, or CLI_USAGE. */

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "view/json.h"
-#include "insight/stack.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -64,16 +63,12 @@ static int check_set(struct cli *cli)
 
 static int change_policy(struct cli *cli)
 {
-	struct insight_stack stack = {.cwd = {0}};
-	int status;
+	struct jobstack_status s;
 
 	if ((cli->words_n > 0 && jobstack_set_policy(cli->handle, cli->stack, &policy, &cli->error) != 0) ||
-	    insight_stack_read(cli->handle, cli->stack, &stack, &cli->error) != 0)
-		status = cli_fail(cli);
-	else
-		status = print_policy(cli, &stack.s);
-	insight_stack_free(&stack);
-	return status;
+	    cli_read_status(cli, &s) != 0)
+		return cli_fail(cli);
+	return print_policy(cli, &s);
 }
 
 static const char about[] = "Changes the policy of a stack, also while workers are running, and prints it. Without "

@@ -94,7 +94,7 @@ static void add_when(struct js_buf *out, const struct jobstack_item *i)
 	js_buf_str(out, us >= 0 && i->outcome < 0 ? " now\n" : "\n");
 }
 
-static void add_where(struct js_buf *out, const struct jobstack_item *i)
+static void add_where_line(struct js_buf *out, const struct jobstack_item *i)
 {
 	const struct {
 		const char *before, *word;
@@ -151,7 +151,7 @@ static void add_usage(struct js_buf *out, const struct jobstack_item *i)
 		js_buf_char(out, '\n');
 }
 
-static void add_output(struct js_buf *out, const struct jobstack_item *i)
+static void add_output_line(struct js_buf *out, const struct jobstack_item *i)
 {
 	int64_t n_out = i->log_out > 0 ? i->log_out : 0, n_err = i->log_err > 0 ? i->log_err : 0;
 
@@ -235,9 +235,9 @@ static void add_attempt(struct js_buf *out, const struct jobstack_item *i)
 	}
 	js_buf_char(out, '\n');
 	add_when(out, i);
-	add_where(out, i);
+	add_where_line(out, i);
 	add_usage(out, i);
-	add_output(out, i);
+	add_output_line(out, i);
 	add_tail(out, i);
 	add_command(out, i);
 }

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "view/json.h"
 #include "view/words.h"
-#include "insight/stack.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,20 +43,16 @@ static int print_change(struct cli *cli, const struct change *c, int changed, co
 
 static int set_state(struct cli *cli, const struct change *c)
 {
-	struct insight_stack before = {.cwd = {0}}, after = {.cwd = {0}};
-	int status = insight_stack_read(cli->handle, cli->stack, &before, &cli->error);
+	struct jobstack_status before, after;
+	int status = cli_read_status(cli, &before);
 
-	if (status == 0 && c->to == JOBSTACK_PAUSED && before.s.state == JOBSTACK_CANCELLED)
+	if (status == 0 && c->to == JOBSTACK_PAUSED && before.state == JOBSTACK_CANCELLED)
 		status = js_error_why(&cli->error, JOBSTACK_ECONFLICT, JOBSTACK_WHY_CANCELLED,
 				      "the stack \"%s\" is cancelled, so there is nothing to pause", cli->stack);
 	if (status != 0 || jobstack_set_state(cli->handle, cli->stack, c->to, note, &cli->error) != 0 ||
-	    insight_stack_read(cli->handle, cli->stack, &after, &cli->error) != 0)
-		status = cli_fail(cli);
-	else
-		status = print_change(cli, c, before.s.state != c->to, &after.s);
-	insight_stack_free(&before);
-	insight_stack_free(&after);
-	return status;
+	    cli_read_status(cli, &after) != 0)
+		return cli_fail(cli);
+	return print_change(cli, c, before.state != c->to, &after);
 }
 
 static int pause_stack(struct cli *cli)

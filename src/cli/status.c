@@ -17,8 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_US (10 * JS_SECOND_US)
-
 enum { EXIT_CODE = CLI_OWN, WHY };
 
 static const struct js_opt table[] = {
@@ -213,11 +211,9 @@ static int on_screen(const struct cli *cli)
 /* Watching begins with a stack that is there: else it is a mistake in its name.  One that goes later is an answer. */
 static int watch_status(struct cli *cli, const struct request *r)
 {
-	struct insight_stack stack = {.cwd = {0}};
-	int status = cli->stack_given ? insight_stack_read(cli->handle, cli->stack, &stack, &cli->error) : 0;
+	struct jobstack_status s;
 
-	insight_stack_free(&stack);
-	if (status != 0)
+	if (cli->stack_given && cli_read_status(cli, &s) != 0)
 		return cli_fail(cli);
 	return on_screen(cli) ? watch_screen(cli, r) : watch_lines(cli, r);
 }
@@ -254,7 +250,7 @@ static int check_status(struct cli *cli)
 	return 0;
 }
 
-static int print_status(struct cli *cli)
+static int print_or_watch_status(struct cli *cli)
 {
 	int watches = request.every_us > 0, alarming = 0, status;
 
@@ -262,7 +258,7 @@ static int print_status(struct cli *cli)
 		cli_catch_signals();
 		cli->quiet |= on_screen(cli); /* the screen shows what the library would log */
 	}
-	status = cli_connect(cli, watches ? 0 : PATIENCE_US);
+	status = cli_connect(cli, watches ? 0 : 10 * JS_SECOND_US);
 	if (status != 0)
 		return status;
 	if (watches)
@@ -282,4 +278,4 @@ static const char notes[] =
 	"The end is an estimate: the more is\nknown, the narrower it is. Colours appear only on a terminal, and not if "
 	"NO_COLOR is set in the environment.\n\n  jobstack status -s mystack -w5\n  jobstack status -s mystack --why";
 static const struct js_opts opts = {"jobstack status", "[OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_status = {&opts, takes, NULL, CLI_OFFLINE, 0, check_status, print_status};
+const struct cli_frame cli_status = {&opts, takes, NULL, CLI_OFFLINE, 0, check_status, print_or_watch_status};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * jobstack wait: returns when nothing is left to do.  Promise: it is kind to the database: it asks seldom while little
- * changes, apart from others who wait, and holds no connection in between.
+ * changes, not at the same moments as others that wait, and holds no connection in between.
  */
 #include "cli/cli.h"
 
@@ -23,7 +23,7 @@
 #define SHOWN_US (2 * JS_SECOND_US)   /* somebody looks at it */
 #define RIDE_US (3600 * JS_SECOND_US) /* a database that is away is waited for that long */
 
-#define ALONE_US (8 * JS_SECOND_US) /* without any worker: that is told */
+#define ALONE_US (8 * JS_SECOND_US) /* after that long without a worker, it says so */
 
 #define BAR 22
 #define WIDE 70 /* a narrower terminal gets no bar */
@@ -47,7 +47,7 @@ struct waiting {
 };
 
 /* The end was reached, or the time is over. */
-static int print_end(struct waiting *w, int status)
+static int print_wait_result(struct waiting *w, int status)
 {
 	const struct jobstack_status *s = &w->last;
 
@@ -76,7 +76,7 @@ static int print_end(struct waiting *w, int status)
 }
 
 /* Says once that nobody works there: it may be what one forgot, and a script would wait for ever. */
-static void tell_alone(struct waiting *w)
+static void warn_of_no_worker(struct waiting *w)
 {
 	const struct jobstack_status *s = &w->last;
 	int64_t now = jobstack_now_us();
@@ -91,12 +91,12 @@ static void tell_alone(struct waiting *w)
 	w->told_alone = 1;
 }
 
-static void show_progress(struct waiting *w)
+static void show_wait(struct waiting *w)
 {
 	const struct jobstack_status *s = &w->last;
 	struct js_buf bar = {0};
 
-	tell_alone(w);
+	warn_of_no_worker(w);
 	if (s->state == JOBSTACK_PAUSED && !w->told_paused) {
 		cli_progress_end(&w->progress);
 		cli_say(w->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` continues it", w->cli->stack,
@@ -118,11 +118,11 @@ static void show_progress(struct waiting *w)
 /* One look.  A database that is away is no error for an hour. */
 static int read_stack(struct waiting *w)
 {
-	struct insight_stack stack = {.cwd = {0}};
-	int status = insight_stack_read(w->cli->handle, w->cli->stack, &stack, &w->cli->error);
+	struct jobstack_status now;
+	int status = cli_read_status(w->cli, &now);
 
 	if (status == 0) {
-		w->last = stack.s;
+		w->last = now;
 		w->away_us = 0;
 		if (w->last.state == JOBSTACK_DROPPING) /* it is as good as gone */
 			status = js_error_set(&w->cli->error, JOBSTACK_EMISSING, "the stack \"%s\" is being dropped",
@@ -130,7 +130,6 @@ static int read_stack(struct waiting *w)
 		else if (!insight_stack_is_over(&w->last) && (w->progress.on || !w->progress.begun))
 			status = jobstack_pace(w->cli->handle, w->cli->stack, &w->pace, &w->cli->error);
 	}
-	insight_stack_free(&stack);
 	if (status != JOBSTACK_ENODB || cli_stop != 0)
 		return status;
 	if (w->away_us == 0) {
@@ -170,11 +169,11 @@ static int wait_for_end(struct cli *cli)
 	srandom((unsigned)(w.began_us ^ getpid()));
 	while (read_stack(&w) == 0) {
 		if (w.away_us == 0 && insight_stack_is_over(&w.last))
-			return print_end(&w, w.last.dead == 0 && w.last.cancelled == 0 ? CLI_YES : CLI_NO);
+			return print_wait_result(&w, w.last.dead == 0 && w.last.cancelled == 0 ? CLI_YES : CLI_NO);
 		w.timed_out = jobstack_now_us() >= w.until_us;
 		if (w.timed_out)
-			return print_end(&w, CLI_TIMEOUT);
-		show_progress(&w);
+			return print_wait_result(&w, CLI_TIMEOUT);
+		show_wait(&w);
 		pause = next_pause(&w, pause);
 		if (pause >= JS_SECOND_US)
 			jobstack_disconnect(cli->handle);

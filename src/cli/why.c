@@ -37,9 +37,8 @@ struct reasons {
 };
 
 /* One reason: a word for programs, the remedy (or NULL; a %s in it is the stack), and the words. */
-static void add_reason(struct reasons *r, const char *code, const char *remedy, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
-static void add_reason(struct reasons *r, const char *code, const char *remedy, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void add_reason(struct reasons *r, const char *code, const char *remedy,
+							     const char *format, ...)
 {
 	char words[700];
 	struct js_buf what = {0};
@@ -92,7 +91,7 @@ static int state_reasons(struct reasons *r)
 	return s->state != JOBSTACK_OPEN;
 }
 
-/* What is not in line. */
+/* Why entries are not ready. */
 static void line_reasons(struct reasons *r)
 {
 	const struct jobstack_status *s = r->s;

@@ -20,7 +20,7 @@ void cli_worker_pass(struct cli_words *line, const struct cli *cli, int key, con
 }
 
 /* Appends "--stack=NAME --defaults-file=FILE". */
-static void add_where(struct cli_words *line, const struct cli *cli, const char *option_file)
+static void add_stack_and_file(struct cli_words *line, const struct cli *cli, const char *option_file)
 {
 	cli_words_format(line, "--stack=%s", cli->stack);
 	if (option_file != NULL && *option_file != '\0')
@@ -31,7 +31,7 @@ void cli_own_line(struct cli_words *line, const struct cli *cli, const char *wor
 {
 	cli_words_format(line, "%s/jobstack", js_child_program_dir());
 	(void)cli_words_split(line, words);
-	add_where(line, cli, option_file);
+	add_stack_and_file(line, cli, option_file);
 }
 
 void cli_worker_line(struct cli_words *line, const struct cli *cli, const char *first, const char *option_file,
@@ -40,7 +40,7 @@ void cli_worker_line(struct cli_words *line, const struct cli *cli, const char *
 	cli_words_format(line, "%s/jobstack-worker", js_child_program_dir());
 	if (first != NULL)
 		cli_words_add(line, first);
-	add_where(line, cli, option_file);
+	add_stack_and_file(line, cli, option_file);
 	cli_words_all(line, options);
 	cli_words_add(line, "--");
 	for (; *command != NULL; command++)

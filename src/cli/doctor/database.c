@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * jobstack doctor: the connection, the server and its settings.  Promises: a setting that each session of ours sets for
- * itself is judged by nobody; what low rights hide is told as not known.
+ * itself is not judged; what low rights hide is shown as unknown.
  */
 #include "cli/doctor/doctor.h"
 
@@ -344,7 +344,7 @@ static void check_disk(struct doctor *d)
 
 /* --------------------------------------------------------------------------------------------------------- stack */
 
-static void check_stack(struct doctor *d)
+static void examine_stack(struct doctor *d)
 {
 	struct insight_stack s = {.cwd = {0}};
 	char cwd[4097];
@@ -399,7 +399,7 @@ void doctor_database(struct doctor *d)
 	}
 	check_version(d);
 	check_rights(d);
-	check_stack(d);
+	examine_stack(d);
 	check_clocks(d);
 	if (d->inner) /* the rest is the same from anywhere */
 		return;

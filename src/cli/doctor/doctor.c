@@ -31,16 +31,15 @@ static const struct js_opt table[] = {
 static int repeat_line(struct doctor *d, const char *text)
 {
 	json_t *o = json_loads(text, 0, NULL);
-	const char *level = json_string_value(json_object_get(o, "level")),
-		   *where = json_string_value(json_object_get(o, "where"));
-	const char *check = json_string_value(json_object_get(o, "check")),
-		   *what = json_string_value(json_object_get(o, "text"));
+	const char *level, *where, *check, *what;
+	json_t *remedy = NULL;
 	int taken = 0;
 
-	for (int l = 0; l < DOCTOR_LEVELS && level != NULL && where != NULL && check != NULL && what != NULL; l++)
+	for (int l = 0; l < DOCTOR_LEVELS && json_unpack(o, "{s:s,s:s,s:s,s:s,s?:o}", "level", &level, "where", &where,
+							 "check", &check, "text", &what, "remedy", &remedy) == 0;
+	     l++)
 		if (strcmp(level, doctor_level_word((enum doctor_level)l)) == 0) {
-			doctor_tell(d, (enum doctor_level)l, where, check, what,
-				    json_string_value(json_object_get(o, "remedy")));
+			doctor_tell(d, (enum doctor_level)l, where, check, what, json_string_value(remedy));
 			taken = 1;
 		}
 	json_decref(o);
@@ -120,7 +119,7 @@ static int check_doctor(struct cli *cli)
 			 d.srun != NULL ? ": give srun's options as --srun=\"OPTIONS\"" : "");
 }
 
-static int examine(struct cli *cli)
+static int print_findings(struct cli *cli)
 {
 	d.cli = cli;
 	d.slurm = js_child_is_in_path("sinfo") || js_child_is_in_path("srun");
@@ -148,4 +147,4 @@ static const char about[] = "Checks what a run needs (option file, database, rig
 static const char notes[] = "Each line is ok, warn (jobstack works, but something should be corrected), or FAIL. Exit "
 			    "status: 0\nwithout a FAIL, else 1.\n\n  jobstack doctor --srun=\"--partition=short\"";
 static const struct js_opts opts = {"jobstack doctor", "[OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_doctor = {&opts, takes, NULL, CLI_OFFLINE | CLI_DIES, 0, check_doctor, examine};
+const struct cli_frame cli_doctor = {&opts, takes, NULL, CLI_OFFLINE | CLI_DIES, 0, check_doctor, print_findings};

@@ -49,6 +49,6 @@ void doctor_slurm(struct doctor *d);
  * told so. */
 void doctor_disk(struct doctor *d, const char *check, const char *path, double warn, double fail, const char *remedy);
 
-/* What the server told, or NULL; and as a number, or NONE. */
+/* A fact that the server reported, or NULL; and as a number, or NONE. */
 const char *doctor_fact(const struct doctor *d, const char *name);
 double doctor_number(const struct doctor *d, const char *name, double none);

@@ -49,7 +49,7 @@ static void check_option_file(struct doctor *d)
 }
 
 /* The worker beside us says which version it is. */
-static void check_worker(struct doctor *d)
+static void check_worker_program(struct doctor *d)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct cli_words words = {0};
@@ -175,7 +175,7 @@ static void check_limits(struct doctor *d)
 
 void doctor_local(struct doctor *d)
 {
-	check_worker(d);
+	check_worker_program(d);
 	check_directory(d);
 	check_limits(d);
 	check_option_file(d);

@@ -231,9 +231,8 @@ static void count_in_accounts(struct submit *s, unsigned *known, unsigned *cance
 }
 
 /* The end of the chain. */
-static int end_chain(struct submit *s, int status, int *out, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
-static int end_chain(struct submit *s, int status, int *out, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static int end_chain(struct submit *s, int status, int *out, const char *format,
+							   ...)
 {
 	char text[CLI_PATH + SUBMIT_JOBS_TEXT + 600];
 	va_list args;

@@ -16,7 +16,7 @@
 #define GRACE_S 5  /* a worker's default */
 #define SETTLE_S 5 /* for what it must write behind that */
 
-/* sbatch's options that say who pays and where, and so hold for what comes after as well. */
+/* sbatch's options that say which account is used and where, and so hold for the follow-up job as well. */
 static const struct {
 	const char *name;
 	char letter;
@@ -37,7 +37,7 @@ static int64_t signal_seconds(const struct submit *s)
 }
 
 /* A file name for sbatch, which takes % for its own. */
-static void add_output(const struct submit *s, const char *name, struct cli_words *words)
+static void add_output_option(const struct submit *s, const char *name, struct cli_words *words)
 {
 	struct js_buf path = {0};
 
@@ -60,7 +60,7 @@ void submit_array_words(const struct submit *s, uint64_t n, struct cli_words *wo
 	if (cli_sbatch_value(p, "signal", 0) == NULL && signal_seconds(s) > 0)
 		cli_words_format(words, "--signal=USR1@%" PRId64, signal_seconds(s));
 	if (cli_sbatch_value(p, "output", 'o') == NULL)
-		add_output(s, n > 1 ? "slurm-%A_%a.out" : "slurm-%j.out", words);
+		add_output_option(s, n > 1 ? "slurm-%A_%a.out" : "slurm-%j.out", words);
 	if (s->tasks > 1 && cli_sbatch_value(p, "no-kill", 'k') == NULL)
 		cli_words_add(words, "--no-kill");
 	if (n > 1)
@@ -130,7 +130,7 @@ void submit_next_words(const struct submit *s, const char *after, struct cli_wor
 
 	cli_words_format(words, "--job-name=%s%s", name != NULL ? "" : "jobstack-", name != NULL ? name : s->cli.stack);
 	(void)cli_words_split(words, "--ntasks=1 --time=30");
-	add_output(s, "slurm-%j.out", words);
+	add_output_option(s, "slurm-%j.out", words);
 	for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++) {
 		const char *value = cli_sbatch_value(&s->passed, inherited[i].name, inherited[i].letter);
 

@@ -23,7 +23,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_US (10 * JS_SECOND_US)
 #define SLURM_LIMIT_US (30 * JS_SECOND_US)
 #define WORKERS_MAX 1000000
 #define SLOTS_MAX 256
@@ -93,7 +92,7 @@ static int take_chain(struct cli *cli, void *ctx, int key, const char *arg)
 }
 
 /* An option of jobstack-worker. */
-static int take_worker_option(struct cli *cli, void *ctx, int key, const char *arg)
+static int take_submit_worker_option(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	struct submit *s = ctx;
 
@@ -105,9 +104,9 @@ static int take_worker_option(struct cli *cli, void *ctx, int key, const char *a
 	return 0;
 }
 
-/* Our own options as they were typed, for the next round, but those that it is given anew, or that are of this call
- * alone. */
-static void remember(struct submit *s, const struct cli_words *mine)
+/* Keeps our own options as they were typed, for the next round, except those that it gets from us, or that only hold
+ * for this call. */
+static void keep_own_options(struct submit *s, const struct cli_words *mine)
 {
 	static const char *const anew[] = {"--chain", "--stack", "--defaults-file", "--dry-run"};
 
@@ -138,7 +137,7 @@ static int parse_submit(struct submit *s, int argc, char **argv)
 		{SBATCH, CLI_BY(cli_sbatch_take, &s->passed)},
 		{FOLLOW, CLI_BY(cli_sbatch_take_later, &s->follow)},
 		{CHAIN, CLI_BY(take_chain, &s->chain)},
-		{0, CLI_BY(take_worker_option, s)},
+		{0, CLI_BY(take_submit_worker_option, s)},
 		CLI_TAKE_END};
 	struct cli_words *mine = &s->mine;
 	int status, rest;
@@ -151,7 +150,7 @@ static int parse_submit(struct submit *s, int argc, char **argv)
 		status = cli_parse(&s->cli, &opts, takes, (int)mine->n, mine->at, NULL);
 	if (status != CLI_GO_ON)
 		return status;
-	remember(s, mine);
+	keep_own_options(s, mine);
 	for (int i = rest + 1; i < argc; i++)
 		cli_words_add(&s->command, argv[i]);
 	if (s->command.n == 0 || s->command.at[0][0] == '\0')
@@ -241,8 +240,8 @@ static int find_places(struct submit *s)
 
 /* -------------------------------------------------------------------------------------------------------- sizing */
 
-/* Is there anything for workers to do?  0, or the exit status, having told. */
-static int check_stack(struct submit *s)
+/* Is there anything for workers to do?  0, or the exit status, with the reason printed. */
+static int check_for_work(struct submit *s)
 {
 	const struct jobstack_status *t = &s->stack.s;
 	const char *name = s->cli.stack;
@@ -366,15 +365,13 @@ static int hand_over(struct submit *s, uint64_t n, int first)
 }
 
 /* The jobs are separated by colons. */
-static int print_json(const struct submit *s, char *rest)
+static int print_jobs_json(const struct submit *s, char *rest)
 {
 	json_t *jobs = json_array();
 	char *job;
-	int bad = 0;
 
 	while ((job = strsep(&rest, ":")) != NULL)
-		bad |= json_array_append_new(jobs, json_integer(strtoll(job, NULL, 10)));
-	jobs = view_checked(jobs, bad);
+		(void)view_append(jobs, json_integer(strtoll(job, NULL, 10)));
 	return CLI_PRINT(KEY_TEXT("stack", s->cli.stack), KEY_JSON("job", json_incref(json_array_get(jobs, 0))),
 			 KEY_JSON("jobs", jobs), KEY_COUNT("workers", s->starts),
 			 KEY_INT("slots", (int64_t)s->slots, s->slots > 0),
@@ -395,7 +392,7 @@ static int print_jobs(struct submit *s)
 		return CLI_YES;
 	}
 	if (s->cli.json)
-		return print_json(s, copy);
+		return print_jobs_json(s, copy);
 	if (s->cli.quiet)
 		return CLI_YES;
 	(void)printf("job%s %s: %" PRIu64 " worker%s for %" PRIu64 " %s of \"%s\"\n",
@@ -471,13 +468,13 @@ static int later_round(struct submit *s, int *status)
 
 static int first_round(struct submit *s)
 {
-	int status = cli_connect(&s->cli, PATIENCE_US);
+	int status = cli_connect(&s->cli, 10 * JS_SECOND_US);
 
 	if (status != 0)
 		return status;
 	if (insight_stack_read(s->cli.handle, s->cli.stack, &s->stack, &s->cli.error) != 0)
 		return cli_fail(&s->cli);
-	status = check_stack(s);
+	status = check_for_work(s);
 	if (status == 0)
 		submit_doubt_database(s);
 	return status != 0
