@@ -145,16 +145,16 @@ const char *cli_get(const char *name);
 const char *cli_option_file(const struct cli *cli);
 const char *cli_server_file(void);
 
-/* Tells "jobstack CMD: WHAT: REMEDY" on standard error and gives the exit status of the error in cli->error. */
+/* Prints "jobstack CMD: WHAT: REMEDY" on standard error and returns the exit status of the error in cli->error. */
 int cli_fail(struct cli *cli);
 
 /* What to do about the error in cli->error, or NULL. */
 const char *cli_remedy(const struct cli *cli);
 
-/* Tells a usage error in the same form, and gives CLI_USAGE. */
+/* Prints a usage error in the same form, and returns CLI_USAGE. */
 int cli_usage(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Tells something on standard error in one line, as view_safe_words makes it; cli_say not if quiet. */
+/* Print a line on standard error, as view_safe_words makes it; cli_say does not if quiet. */
 void cli_tell(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_say(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -194,11 +194,11 @@ int cli_progress_due(struct cli_progress *progress);
 /* Shows the line, if it is time. */
 void cli_progress(struct cli_progress *progress, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Takes the line away; before anything else is printed. */
+/* Erases the line, before anything else is printed. */
 void cli_progress_end(struct cli_progress *progress);
 
 /* Reads VALUE into what NAME says: "max-running", or "--max-running" as an option.  0, or CLI_USAGE,
- * having told why. */
+ * with the reason printed. */
 int cli_policy(struct cli *cli, const char *name, const char *value, struct jobstack_policy *policy);
 
 /* For cli_parse: the same for an option of that name, with a struct jobstack_policy as CTX. */

@@ -452,14 +452,14 @@ void cli_say(const struct cli *cli, const char *format, ...)
 
 int cli_end(struct cli *cli, int status)
 {
-	static int told;
+	static int reported;
 
 	jobstack_free(cli->handle);
 	cli->handle = NULL;
 	if (fflush(stdout) != 0 || ferror(stdout)) {
-		if (errno != EPIPE && !told)
+		if (errno != EPIPE && !reported)
 			cli_tell(cli, "can't write the output: %s", strerror(errno));
-		told = 1;
+		reported = 1;
 		return status == CLI_YES ? CLI_BUG : status;
 	}
 	return status;

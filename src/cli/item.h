@@ -16,8 +16,9 @@ int cli_entry(struct cli *cli, const char *word, uint64_t *entry);
 /* For a command about one entry: is it named?  0, or the exit status, with the reason printed. */
 int cli_check_entry(struct cli *cli);
 
-/* The entries that cli->words name, ascending, each once, in *ENTRIES (to be freed).  Those that are not there are
- * told on standard error and counted in *MISSING; if that is NULL, the first of them is the error JOBSTACK_EMISSING. */
+/* The entries that cli->words name, ascending, each once, in *ENTRIES (to be freed).  Missing ones are
+ * reported on standard error and counted in *MISSING; if that is NULL, the first of them is the error
+ * JOBSTACK_EMISSING. */
 int cli_entries(struct cli *cli, uint64_t **entries, size_t *entries_n, uint64_t *missing);
 
 /* Which popped entry and attempt close and renew are about: cli->words and --attempt's argument (or NULL).

@@ -56,13 +56,13 @@ static void tell_taken(struct cli_recovery *r, const struct js_watch_case *c)
 {
 	char text[800];
 
-	for (size_t i = 0; i < r->told_n; i++)
-		if (r->told[i] == c->worker)
+	for (size_t i = 0; i < r->printed_n; i++)
+		if (r->printed[i] == c->worker)
 			return;
-	if (js_array_grow(&r->told, &r->told_room, r->told_n + 1, sizeof(*r->told)) != 0)
+	if (js_array_grow(&r->printed, &r->printed_room, r->printed_n + 1, sizeof(*r->printed)) != 0)
 		r->bad = 1;
 	else
-		r->told[r->told_n++] = c->worker;
+		r->printed[r->printed_n++] = c->worker;
 	r->taken += c->entries;
 	r->dead++;
 	js_watch_words(c, text, sizeof(text));
@@ -182,8 +182,8 @@ int cli_recover_dead(struct cli *cli, struct cli_recovery *r)
 		tell_suspect(r, &r->left[i]);
 	free(r->left);
 	r->left = NULL;
-	free(r->told);
-	r->told = NULL;
+	free(r->printed);
+	r->printed = NULL;
 	return status == 0 && r->bad ? js_error_memory(&cli->error) : status;
 }
 

@@ -18,8 +18,8 @@ struct cli_recovery {
 	uint64_t suspects; /* workers that may be dead */
 	/* its own */
 	struct cli *cli;
-	uint64_t *told; /* the dead workers that a dry run has printed */
-	size_t told_n, told_room;
+	uint64_t *printed; /* the dead workers that a dry run has printed */
+	size_t printed_n, printed_room;
 	struct cli_suspect *left; /* the suspects of the last look */
 	size_t left_n, left_room;
 	int64_t longest_us; /* what is to be watched of them */

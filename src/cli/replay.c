@@ -171,7 +171,7 @@ static int print_replayed(const struct cli *cli, const struct replay *r, int sev
 int cli_replay(struct cli *cli, char *const files[], size_t n)
 {
 	struct replay *all = calloc(n, sizeof(*all));
-	int status = all == NULL ? js_error_memory(&cli->error) : 0, connected = 0, told = 0;
+	int status = all == NULL ? js_error_memory(&cli->error) : 0, connected = 0, failed = 0;
 	uint64_t late = 0;
 
 	for (size_t i = 0; status == 0 && i < n; i++) {
@@ -187,7 +187,7 @@ int cli_replay(struct cli *cli, char *const files[], size_t n)
 	for (size_t i = 0; status == 0 && i < n; i++) {
 		status = deliver_outcomes(cli, &all[i]);
 		if (status == 0)
-			told |= print_replayed(cli, &all[i], n > 1);
+			failed |= print_replayed(cli, &all[i], n > 1);
 		late += all[i].late;
 	}
 	for (size_t i = 0; all != NULL && i < n; i++)
@@ -197,5 +197,5 @@ int cli_replay(struct cli *cli, char *const files[], size_t n)
 		return connected;
 	if (status != 0)
 		return cli_fail(cli);
-	return told != 0 ? CLI_BUG : late > 0 ? CLI_NO : CLI_YES;
+	return failed != 0 ? CLI_BUG : late > 0 ? CLI_NO : CLI_YES;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * sbatch, as `submit` and `server submit` use it.  Promises: no shell reads what users gave; what a site's filters say
- * to sbatch is shown as it is; nothing that Slurm told the job we are in reaches the job that is submitted.
+ * to sbatch is shown as it is; what Slurm says to the job that we are in never reaches the job that is submitted.
  */
 #include "cli/sbatch.h"
 
@@ -144,7 +144,7 @@ int cli_sbatch_refuse(struct cli *cli, const struct cli_words *words)
 
 /* ------------------------------------------------------------------------------------------------------ the call */
 
-/* The environment for sbatch: inside of a job, without what Slurm told this job about itself.  Free the array alone. */
+/* The environment for sbatch: inside of a job, without the variables that describe this job.  Free the array alone. */
 static char **sbatch_env(void)
 {
 	extern char **environ;

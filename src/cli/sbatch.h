@@ -12,8 +12,8 @@
 
 /* Sorts ARGV up to "--" or, if FIRST_WORD_ENDS in the table, its first word: what stands in our table goes to MINE,
  * with its value; every other --OPT or --OPT=VALUE to PASSED.  *REST is the index behind, or argc.  Options are not
- * shortened: --time is sbatch's, not a short --timeout.  Returns 0, or the exit status of a wrong one, which has been
- * told. */
+ * shortened: --time is sbatch's, not a short --timeout.  Returns 0, or the exit status, with the reason
+ * printed. */
 int cli_sbatch_sort(struct cli *cli, int argc, char **argv, struct cli_words *mine, struct cli_words *passed,
 		    int *rest);
 

@@ -173,13 +173,8 @@ until [[ $(JOBSTACK_TEST_CNF=$lab/other.cnf sql 'SELECT COALESCE(MAX(worker_id),
 	jobstack pop -q --defaults-file "$lab/other.cnf" -s late >/dev/null || break
 done
 check '... with another worker under its number' answers 1 'belongs to another worker now.*nothing was changed' jobstack close --replay --defaults-file "$lab/other.cnf" "$spool"
-<<<<<<< HEAD
-check 'late: delivered' answers 0 '^3 delivered, 0 delivered before, 0 too late .*may be removed' jobstack close --replay "$spool"
-is '... two done, one back without a failure' "$(ledger late) $(sql "SELECT GROUP_CONCAT(outcome ORDER BY entry_id) FROM attempt JOIN stack USING(stack_id) WHERE name='late'")" '2 0 1 0 0 0 0,3,0'
-=======
 check 'late: delivered' answers 0 '^3 delivered, 0 delivered before, 0 too late .*can be removed' jobstack close --replay "$spool"
-is '... two done, one back uncharged' "$(ledger late) $(sql "SELECT GROUP_CONCAT(outcome ORDER BY entry_id) FROM attempt JOIN stack USING(stack_id) WHERE name='late'")" '2 0 1 0 0 0 0,3,0'
->>>>>>> 586ca6e (The commands' messages and help texts in plain English)
+is '... two done, one back without a failure' "$(ledger late) $(sql "SELECT GROUP_CONCAT(outcome ORDER BY entry_id) FROM attempt JOIN stack USING(stack_id) WHERE name='late'")" '2 0 1 0 0 0 0,3,0'
 is '... with what they used' "$(sql "SELECT COUNT(*),COUNT(user_us),COUNT(write_bytes),COUNT(major_faults) FROM attempt JOIN stack USING(stack_id) WHERE name='late' AND outcome=0")" $'2\t2\t2\t2'
 is '... and the worker has ended' "$(jobstack status -s late --json | grep -o '"workers":[0-9]*')" '"workers":0'
 is 'again is harmless' "$(jobstack close --replay "$spool" --json -q | sed 's/.*"delivered"/"delivered"/')" '"delivered":0,"delivered_before":3,"too_late":0}'

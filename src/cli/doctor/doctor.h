@@ -45,8 +45,8 @@ void doctor_local(struct doctor *d);
 void doctor_database(struct doctor *d);
 void doctor_slurm(struct doctor *d);
 
-/* What is free below PATH, or, if we may not look there, above it: a line named CHECK.  Less than WARN or FAIL bytes is
- * told so. */
+/* What is free below PATH, or, if we may not look there, above it: a line named CHECK.  Less than WARN or FAIL bytes
+ * is reported as such. */
 void doctor_disk(struct doctor *d, const char *check, const char *path, double warn, double fail, const char *remedy);
 
 /* A fact that the server reported, or NULL; and as a number, or NONE. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack doctor: the lines that it prints, and what the server told of itself.
+ * jobstack doctor: the lines that it prints, and the facts that the server reported.
  */
 #include "cli/doctor/doctor.h"
 

@@ -23,9 +23,10 @@ static const struct {
 } inherited[] = {{"account", 'A'},  {"partition", 'p'}, {"qos", 'q'},  {"reservation", 0},
 		 {"clusters", 'M'}, {"wckey", 0},	{"export", 0}, {"nice", 0}};
 
-/* The seconds before the wall time at which workers must be told, for --grace to fit; 0: none.  Each of them starts
- * nothing that would run over the wall time, and Slurm's own TERM at that time ends what does: an earlier signal would
- * only take from entries that can still be done, so it is wanted just where the site's KillWait is too short. */
+/* The seconds before the wall time at which workers must get a signal, so that their --grace fits; 0: no signal.  Each
+ * of them starts nothing that would run over the wall time, and Slurm's own TERM at that time ends what does: an
+ * earlier signal would only take from entries that can still be done, so it is wanted just where the site's KillWait is
+ * too short. */
 static int64_t signal_seconds(const struct submit *s)
 {
 	const char *grace = cli_sbatch_value(&s->worker, "grace", 0);
