@@ -26,19 +26,19 @@ said() { grep -qsE "$2" "jobstack-logs/$1"/slurm-*.out || { cat "jobstack-logs/$
 # ---- wrong from the start: no Slurm is asked
 numbered 1 20 | jobstack push -q -s wide >/dev/null
 check 'no CMD' says 2 'there is no command to run' submit -s wide --workers 3
-check 'no --workers' says 2 '--workers N is wanted' submit -s wide -- true
+check 'no --workers' says 2 '--workers N is required' submit -s wide -- true
 check '--workers 0' says 2 '--workers takes a whole number from 1 to 1000000, not "0"' submit -s wide --workers 0 -- true
 check '--array is ours' says 2 "sbatch's --array can't be used" submit -s wide --workers 3 --array=1-9 -- true
 check '... in --sbatch too' says 2 "sbatch's --array can't be used" submit -s wide --workers 3 --sbatch='-a 1-9' -- true
-check 'more slots than CPUs' says 2 'contradict each other' submit -s wide --workers 3 --slots 4 --cpus-per-task=2 -- true
+check 'more slots than CPUs' says 2 'is more than --cpus-per-task=2' submit -s wide --workers 3 --slots 4 --cpus-per-task=2 -- true
 check 'a value by itself' says 2 'unexpected argument "2:00:00": write sbatch.s options as --OPT=VALUE' submit -s wide --workers 3 --time 2:00:00 -- true
 check "one of sbatch's short options" says 2 'there is no option -p: .*--partition=NAME' submit -s wide --workers 3 -p p -- true
-check 'an open quote' says 2 'a quote is open' submit -s wide --workers 3 --sbatch="--comment='x" -- true
+check 'an open quote' says 2 'missing closing quote' submit -s wide --workers 3 --sbatch="--comment='x" -- true
 check '--notify without an address' says 2 '--notify takes an address' submit -s wide --workers 3 --notify= -- true
-check '--follow without what would follow' says 2 '--follow is for' submit -s wide --workers 3 --follow=--mem=1G -- true
+check '--follow without what would follow' says 2 '--follow can only be used with' submit -s wide --workers 3 --follow=--mem=1G -- true
 check "a worker's option with a wrong value: in its own words" says 2 '--lease takes a duration' submit -s wide --workers 3 --lease soon -- true
 check 'a stack that is not there' says 2 'there is no stack "nowhere"' submit -s nowhere --workers 3 -- true
-check 'fewer workers than each job has' says 2 '--workers 2 is less than the 4 that each job has' submit -s wide --workers 2 --ntasks=4 -- true
+check 'fewer workers than each job has' says 2 '--workers 2 is less than the 4 workers that each job starts' submit -s wide --workers 2 --ntasks=4 -- true
 check 'a command that is not there' says 2 "can't run ./nothing.*nothing was submitted" bash -c 'timeout 300 jobstack submit -s wide --workers 2 -- ./nothing 2>&1 | tr "\n" " " >&2; exit "${PIPESTATUS[0]}"'
 check 'no sbatch in $PATH' says 2 'there is no sbatch in \$PATH' env PATH="$here/none" "$(command -v jobstack)" submit -s wide --workers 3 -- true
 jobstack push -q -s rest /x >/dev/null
@@ -46,7 +46,7 @@ jobstack pause -s rest -q
 check 'a paused stack' says 1 'is paused.*jobstack resume' submit -s rest --workers 3 -- true
 jobstack resume -s rest -q
 worker -s rest -- true
-check 'a finished stack' says 1 'has nothing for workers \(1 done, 0 dead, 0 running\)' submit -s rest --workers 3 -- true
+check 'a finished stack' says 1 'has no work \(1 done, 0 dead, 0 running\)' submit -s rest --workers 3 -- true
 (mkdir elsewhere && cd elsewhere && jobstack push -q -s rel x) >/dev/null
 check 'names of another directory' says 2 'belong to the directory .*/elsewhere: submit from there, or give --chdir' submit -s rel --workers 1 -- true
 check '... --chdir' submit -s rel --workers 1 --chdir elsewhere --dry-run -- true
@@ -140,12 +140,12 @@ chmod +x accounts/sacct
 check 'scancel by the accounts: the end' says 1 'no further rounds, because the last jobs were cancelled' \
 	env PATH="$here/accounts:$PATH" timeout 300 jobstack submit --chain=1,0,0,0,0,999998:999999 -s accounts --workers 1 --until-done -- true
 check '... they were asked for' grep -q -- '--jobs=999998,999999$' asked
-check 'a wait for others hides no round that closed nothing' says 1 'in 2 rounds nothing was closed' submit --chain=2,0,0,1,1,1 -s accounts --workers 1 --until-done -- true
+check 'a wait for others hides no round that closed nothing' says 1 'no entry ended in 2 rounds' submit --chain=2,0,0,1,1,1 -s accounts --workers 1 --until-done -- true
 
 # ---- what is left is in the hands of others: another look later
 jobstack push -q -s popped /x >/dev/null
 jobstack pop -q -s popped >/dev/null
-check 'all that is left runs elsewhere' says 0 'another look in a quarter of an hour' submit --chain=1,0,0,0,0,1 -s popped --workers 1 --until-done -- true
+check 'all that is left runs elsewhere' says 0 'trying again in 15 minutes' submit --chain=1,0,0,0,0,1 -s popped --workers 1 --until-done -- true
 like '... by a job that waits' "$(squeue -h -n jobstack-popped -o %T)" '^PENDING$'
 like '... and remembers' "$(cat jobstack-logs/popped/submit-*-next.sh)" 'submit --stack=popped --defaults-file=[^ ]* --chain=1,0,0,0,1,1 --workers 1 --until-done -- true'
 scancel -n jobstack-popped
