@@ -79,7 +79,7 @@ kill -KILL "${keepers[@]}"
 check '... the job ends' wait_for 60 gone "$job"
 xargs -r kill -KILL <hanging 2>/dev/null
 rm -f hang
-like '... what it had is taken back on the word of Slurm' "$(jobstack requeue -s killed 2>&1)" '2 taken back'
+like '... what it had is taken back on the word of Slurm' "$(jobstack requeue -s killed 2>&1)" '2 recovered'
 like '... which is the reason on record' "$(sql "SELECT reason FROM attempt JOIN stack USING(stack_id) WHERE name='killed' AND outcome=2 LIMIT 1")" 'Slurm job'
 check '... and runs' timeout 300 srun -Q -n2 jobstack-worker -q -s killed -- true
 is '... to the end' "$(ledger killed)" '10 0 0 0 0 0'

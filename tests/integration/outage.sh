@@ -173,7 +173,7 @@ status=0
 wait $worker || status=$?
 is '... and the worker says so' "$status" 69
 check 'back' server_start
-check 'what it had is taken back' wait_for 20 sh -c 'jobstack requeue -s lease 2>&1 | grep -q "1 taken back"'
+check 'what it had is taken back' wait_for 20 sh -c 'jobstack requeue -s lease 2>&1 | grep -q "1 recovered"'
 check '... and done' worker -s lease -- true
 
 # the database is away, and the file system where outcomes would wait: when the first is back, the heart goes on without the second

@@ -83,7 +83,7 @@ is '... at most 4 KiB, from the beginning of a line' "$(sql "SELECT CONCAT_WS(' 
 is '... of what a signal ended' "$(tail_of tails 6)" 'before\n'
 is 'list tells it' "$(jobstack list -s tails 2 -o err_tail)" 'first line\x0alast line\x0a'
 is '... byte for byte' "$(jobstack list -s tails 5 -0 -o err_tail | od -c | head -2)" "$(printf 'esc \033[31mred\377\n\tb\0' | od -c | head -2)"
-like 'show tells it, safe for a terminal' "$(jobstack show -s tails 5)" 'stderr +it ended with:.    \| esc \\x1b\[31mred\\xff.    \| \\x09b'
+like 'show tells it, safe for a terminal' "$(jobstack show -s tails 5)" 'stderr +all of it:.    \| esc \\x1b\[31mred\\xff.    \| \\x09b'
 is '... the last lines of many' "$(jobstack show -s tails 4 | grep -c '^    | 1999[0-9]$') $(jobstack show -s tails 4 | grep -c '^    |')" '10 10'
 is 'JSON: as text' "$(jobstack show -s tails 2 --json | python3 -c 'import json,sys; o = json.load(sys.stdin); print([o["err_tail"], o["attempts"][0]["err_tail"]])')" "['first line\\nlast line\\n', 'first line\\nlast line\\n']"
 is '... or in base64' "$(jobstack show -s tails 5 --json | python3 -c 'import base64,json,sys; o = json.load(sys.stdin); print(base64.b64decode(o["err_tail_base64"]))')" "b'esc \\x1b[31mred\\xff\\n\\tb'"
@@ -99,7 +99,7 @@ is '...' "$(tail_of tailed 1)" 'first line\nlast line\n'
 names taildash /short
 check '--output -' sh -c 'jobstack-worker -q -s taildash --output - -- sh tails.sh >dashed 2>&1'
 is '... keeps that, and nothing else' "$(tail_of taildash 1) $(places taildash)" 'first line\nlast line\n 1 - - - - - -'
-check '... and logs has it' says 1 'no output was kept but the end.*first line' jobstack logs -s taildash 1
+check '... and logs has it' says 1 'only the end of its standard error was kept.*first line' jobstack logs -s taildash 1
 names persist /x /y
 check 'a persistent command' worker -s persist --persistent --shell -- 'while read -r e a p; do echo "about $p" >&2; echo "failed 3 no"; done'
 is '... has one for each answer' "$(tail_of persist 1)$(tail_of persist 2)" 'about /x\nabout /y\n'

@@ -178,7 +178,7 @@ wait $pid
 check '... the kernel ends its commands' wait_for 10 sh -c '! kill -0 $(cat killed) 2>/dev/null'
 check 'others finish the rest' worker -s kill --slots 2 --idle-timeout 0 -- true
 is '... and what is left can be seen' "$(ledger kill) $(jobstack list -s kill -t running -o entry | tr '\n' ' ')" '38 0 0 0 0 2 1 2 '
-like 'requeue takes it back' "$(jobstack requeue -s kill 2>&1)" '2 taken back'
+like 'requeue takes it back' "$(jobstack requeue -s kill 2>&1)" '2 recovered'
 check '... and it runs again' worker -s kill -- true
 is '... ' "$(ledger kill)" '40 0 0 0 0 0'
 is '... with its loss on record' "$(outcomes kill | head -2)" $'1 1 lost - -\n1 2 done 0 -'
