@@ -152,13 +152,10 @@ int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct 
 	struct holder h = {.id = holder};
 	int64_t dead_us = js_db_has_user_locks(p->handle->db) ? DEAD_US : SILENT_US, now;
 	char text[400];
-	int status;
 
 	h.began_us = h.alive_us = h.looked_us = js_clock_mono_us();
 	for (unsigned looks = 0;; looks++) {
-		status = look_at_holder(p, &h, error);
-		if (status != 0)
-			return status;
+		JS_TRY(look_at_holder(p, &h, error));
 		if (!h.found || h.ended)
 			return js_discard_held(p->handle, p->stack.id, holder, error);
 		now = js_clock_mono_us();
@@ -176,10 +173,7 @@ int js_holder_wait(struct js_pushing *p, uint64_t holder, uint64_t held, struct 
 			       "another push --atomic (%s) is adding %" PRIu64
 			       " of these names: waiting for it to finish",
 			       describe_holder(p, &h, text, sizeof(text)), held);
-		status = js_db_nap(p->handle->db, LOOK_US, error);
-		if (status == 0)
-			status = js_holder_beat(p, error);
-		if (status != 0)
-			return status;
+		JS_TRY(js_db_nap(p->handle->db, LOOK_US, error));
+		JS_TRY(js_holder_beat(p, error));
 	}
 }

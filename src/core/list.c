@@ -382,27 +382,24 @@ int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry
 {
 	struct jobstack_filter one = JOBSTACK_FILTER_INIT;
 	struct listing l = {.handle = handle, .filter = &one, .fn = fn, .ctx = ctx, .state = JOBSTACK_IS_DONE};
-	int status = js_stack_find(handle, stack, &l.stack, error);
 
 	one.entries = &entry;
 	one.entries_n = 1;
 	one.tails = 1;
-	if (status != 0)
-		return status;
-	status = js_handle_ask(
+	JS_TRY(js_stack_find(handle, stack, &l.stack, error));
+	JS_TRY(js_handle_ask(
 		handle, take_item, &l, error,
 		"SELECT e.entry_id,e.datapath," JS_ITEM_ATTEMPT "," JS_ITEM_WORKER
 		" FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id "
 		"LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u AND e.entry_id=%u ORDER BY "
 		"a.attempt",
-		wants_tails(&l), l.stack.id, entry);
-	if (status == 0 && l.rows == 0)
+		wants_tails(&l), l.stack.id, entry));
+	if (l.rows == 0)
 		return js_stack_refuse_entry(stack, entry, error);
-	if (status == 0 && !l.stopped) {
-		l.state = JOBSTACK_IS_RUNNING;
-		status = list_sets(&l, -1, error);
-	}
-	return status == 0 && l.stopped ? JOBSTACK_ESTOPPED : status;
+	l.state = JOBSTACK_IS_RUNNING;
+	if (!l.stopped)
+		JS_TRY(list_sets(&l, -1, error));
+	return l.stopped ? JOBSTACK_ESTOPPED : 0;
 }
 
 struct pathing {
@@ -429,17 +426,17 @@ int jobstack_datapaths(struct jobstack *handle, const char *stack, const uint64_
 {
 	struct pathing p = {fn, ctx, 0};
 	struct js_stack s;
-	int status = js_stack_find(handle, stack, &s, error);
 
-	for (size_t at = 0; status == 0 && at < n && !p.stopped; at += PAGE) {
+	JS_TRY(js_stack_find(handle, stack, &s, error));
+	for (size_t at = 0; at < n && !p.stopped; at += PAGE) {
 		struct js_sql sql = {0};
 
 		js_sql_add(&sql, "SELECT entry_id,datapath FROM entry WHERE stack_id=%u", s.id);
 		js_sql_list(&sql, " AND entry_id IN(", entries + at, n - at < PAGE ? n - at : PAGE);
 		js_sql_stmt(&sql, " ORDER BY entry_id"); /* the primary key */
-		status = js_db_query(handle->db, &sql, take_datapath, &p, error);
+		JS_TRY(js_db_query(handle->db, &sql, take_datapath, &p, error));
 	}
-	return status == 0 && p.stopped ? JOBSTACK_ESTOPPED : status;
+	return p.stopped ? JOBSTACK_ESTOPPED : 0;
 }
 
 /* Finds an entry by its row in the table name. 1: there is no such row; 2: its entry is pruned. */
@@ -496,18 +493,17 @@ int jobstack_find(struct jobstack *handle, const char *stack, struct jobstack_by
 		  struct jobstack_error *error)
 {
 	struct js_stack s;
-	int status = js_stack_find(handle, stack, &s, error);
+	int status = 2;
 
 	*entry = 0;
-	if (status != 0)
-		return status;
-	if (s.named) { /* the primary key of name */
+	JS_TRY(js_stack_find(handle, stack, &s, error));
+	if (s.named) /* the primary key of name */
 		status = find_name(handle, &s, datapath, entry, error);
-		if (status != 2)
-			return status;
-	}
-	/* the entry of that name was pruned; only a later push without --unique can have added it again */
+	if (status != 2)
+		return status;
+	/* without a row in name; or its entry was pruned, and only a later push without --unique can have added it
+	 * again */
 	*entry = 0;
-	status = find_by_scan(handle, &s, datapath, entry, error);
-	return status == 0 && *entry == 0 ? JOBSTACK_NOTHING : status;
+	JS_TRY(find_by_scan(handle, &s, datapath, entry, error));
+	return *entry == 0 ? JOBSTACK_NOTHING : 0;
 }

@@ -165,13 +165,12 @@ static int look_at_both_stacks(struct js_requeue *r, struct jobstack_error *erro
 /* What was asked for: can it be done at all? */
 static int check_asked(const char *stack, const struct jobstack_filter *f, const char *to, struct jobstack_error *error)
 {
-	int status = js_stack_check_name(to, error);
-
-	if (status == 0 && strcmp(to, stack) == 0)
+	JS_TRY(js_stack_check_name(to, error));
+	if (strcmp(to, stack) == 0)
 		return js_error_set(error, JOBSTACK_EUSAGE, "the entries are already in the stack \"%s\"", stack);
 	if ((f->states & ~(JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) != 0)
 		return js_error_set(error, JOBSTACK_EUSAGE, "only dead entries can be moved to another stack");
-	return status;
+	return 0;
 }
 
 int jobstack_move(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter,

@@ -19,10 +19,9 @@ static int set_policy(struct js_pushing *p, struct jobstack_error *error)
 	const struct jobstack_push_options *o = p->options;
 	struct js_sql sql = {0};
 	struct jobstack_policy policy = JOBSTACK_POLICY_INIT;
-	int status = js_grow_in(&policy, o->policy, "jobstack_policy", error);
+	int status;
 
-	if (status != 0)
-		return status;
+	JS_TRY(js_grow_in(&policy, o->policy, "jobstack_policy", error));
 	policy.priority = JOBSTACK_PRIORITY_UNCHANGED; /* the names that come have their own */
 	if (policy.max_attempts < 0 && policy.max_losses < 0 && policy.retry_delay_us < 0 && policy.max_running < 0 &&
 	    policy.max_failures < 0)

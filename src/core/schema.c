@@ -270,14 +270,11 @@ int jobstack_init(struct jobstack *handle, const char *schema_dir, struct jobsta
 {
 	struct jobstack_init_report done = JOBSTACK_INIT_REPORT_INIT;
 	unsigned version = 0, before = 0;
-	int status = js_grow_begin(report, &done, "jobstack_init_report", error);
+	int status = 0;
 
-	if (status == 0)
-		status = js_db_create(handle->db, &done.created_database, error);
-	if (status == 0)
-		status = version_now(handle->db, &before, error);
-	if (status != 0)
-		return status;
+	JS_TRY(js_grow_begin(report, &done, "jobstack_init_report", error));
+	JS_TRY(js_db_create(handle->db, &done.created_database, error));
+	JS_TRY(version_now(handle->db, &before, error));
 	version = before;
 	if (before < SCHEMA_VERSION)
 		status = upgrade_schema(handle->db, schema_dir, &before, &version, error);

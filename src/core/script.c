@@ -87,12 +87,10 @@ int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobsta
 	struct jobstack_worker_options o = JOBSTACK_WORKER_OPTIONS_INIT;
 	struct jobstack_batch got = JOBSTACK_BATCH_INIT;
 	struct js_stack s;
-	int status = js_grow_in(&o, options, "jobstack_worker_options", error);
+	int status;
 
-	if (status == 0)
-		status = js_grow_begin(batch, &got, "jobstack_batch", error);
-	if (status != 0)
-		return status;
+	JS_TRY(js_grow_in(&o, options, "jobstack_worker_options", error));
+	JS_TRY(js_grow_begin(batch, &got, "jobstack_batch", error));
 	if (k < 1 || k > JOBSTACK_POP_MAX || batch == NULL)
 		return js_error_set(error, JOBSTACK_EUSAGE, "a pop claims 1 to %d entries, into a batch",
 				    JOBSTACK_POP_MAX);
@@ -298,12 +296,10 @@ int jobstack_renew(struct jobstack *handle, const char *stack, uint64_t entry, u
 	struct js_sql sql = {0};
 	struct js_stack s;
 	struct holder h;
-	int status = js_stack_find(handle, stack, &s, error);
+	int status;
 
-	if (status == 0)
-		status = find_holder(handle, &s, entry, attempt, &h, error);
-	if (status != 0)
-		return status;
+	JS_TRY(js_stack_find(handle, stack, &s, error));
+	JS_TRY(find_holder(handle, &s, entry, attempt, &h, error));
 	o.entry = entry;
 	o.attempt = attempt;
 	if (h.outcome >= 0)
@@ -314,8 +310,7 @@ int jobstack_renew(struct jobstack *handle, const char *stack, uint64_t entry, u
 	js_sql_add(&sql, "UPDATE worker SET seq=seq+1,beat=UTC_TIMESTAMP(6)");
 	if (lease_us > 0)
 		js_sql_add(&sql, ",lease_us=%d", lease_us);
-	js_sql_stmt(&sql, " WHERE worker_id=%u AND ended IS NULL", h.worker);
-	js_sql_guard(&sql, 1);
+	js_sql_must(&sql, " WHERE worker_id=%u AND ended IS NULL", h.worker);
 	status = js_db_commit(handle->db, &sql, NULL, error);
 	if (status == JS_DB_GUARD)
 		return refuse_lease(&o, "", error);
