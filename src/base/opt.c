@@ -22,7 +22,7 @@ static const char *const foreign[][2] = {
 	{"workdir", "chdir"}, {"format", "json"},	   {"name", "stack"},		{"queue", "stack"},
 	{"states", "state"},  {"arg-separator", "colsep"}, {"print0", "null"}};
 
-static const struct js_opt *find_option(const struct js_opts *opts, const char *name)
+static const struct js_opt *find_table_option(const struct js_opts *opts, const char *name)
 {
 	for (const struct js_opt *o = opts->table; o->name != NULL; o++)
 		if (strcmp(o->name, name) == 0)
@@ -36,7 +36,7 @@ static const char *suggest_option(const struct js_opts *opts, const char *name)
 	struct js_near near = JS_NEAR_INIT(name);
 
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
-		if (strcmp(foreign[i][0], name) == 0 && find_option(opts, foreign[i][1]) != NULL)
+		if (strcmp(foreign[i][0], name) == 0 && find_table_option(opts, foreign[i][1]) != NULL)
 			return foreign[i][1];
 	for (const struct js_opt *o = opts->table; o->name != NULL && name[1] != '\0'; o++)
 		if (o->help != NULL)
@@ -82,7 +82,7 @@ static void add_letter(char *shorts, size_t *n, int key, int takes)
 
 static void make_tables(const struct js_opts *opts, struct tables *t)
 {
-	const struct js_opt *help = find_option(opts, "help");
+	const struct js_opt *help = find_table_option(opts, "help");
 	size_t n = 0, s = 0;
 
 	if (opts->first_word_ends)

@@ -155,9 +155,9 @@ static size_t count_marks(const struct js_claim *claim, enum js_claim_mark mark)
  * server.  There is a bit for each, from WITH_USAGE on for those of usage: what nobody measures costs nothing. */
 enum { WITH_SIGNAL = 1, WITH_REASON = 2, WITH_LOG = 4, WITH_ERR = 8, WITH_TAIL = 16, WITH_USAGE = 32 };
 #define USAGE_BIT(member) ((unsigned)WITH_USAGE << JS_USAGE_##member)
-#define USAGE_COLUMN(member, column, ...) , "," column
-static const char *const optional[] = {",signo", ",reason", ",log", ",err_log,err_at",
-				       ",err_tail" JS_ATTEMPT_USAGE(USAGE_COLUMN)};
+#define USAGE_COLUMN(member, column, ...) , column
+static const char *const optional[] = {"signo", "reason", "log", "err_log,err_at",
+				       "err_tail" JS_ATTEMPT_USAGE(USAGE_COLUMN)};
 #define OPTIONAL_N (sizeof(optional) / sizeof(optional[0]))
 _Static_assert(OPTIONAL_N <= 32, "a bit for each column");
 
@@ -241,8 +241,10 @@ static void add_attempts(const struct js_closing *c, struct js_sql *sql)
 			js_sql_add(sql,
 				   "INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,"
 				   "started,ended,log_at,log_out,log_err");
-			for (unsigned k = 0; k < OPTIONAL_N; k++)
+			for (unsigned k = 0; k < OPTIONAL_N; k++) {
+				js_sql_add(sql, columns & 1u << k ? "," : "");
 				js_sql_add(sql, columns & 1u << k ? optional[k] : "");
+			}
 			js_sql_add(sql, ") VALUES");
 		} else
 			js_sql_add(sql, ",");

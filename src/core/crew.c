@@ -58,7 +58,7 @@ static size_t find_crew_place(const struct js_crew *c, uint64_t worker)
 }
 
 /* Copies ROW into a block of memory: where its columns are, their lengths, and their texts. */
-static int copy_worker_row(struct member *m, const struct js_row *row)
+static int copy_crew_row(struct member *m, const struct js_row *row)
 {
 	size_t size = row->n * (sizeof(*row->col) + sizeof(*row->len));
 	unsigned long *len;
@@ -92,7 +92,7 @@ static void take_crew_member(void *ctx, const struct js_row *row)
 	place = find_crew_place(c, js_row_u64(row, 0));
 	if (c->place[place] != 0)
 		return; /* from a try that was cut short */
-	c->failed = copy_worker_row(&c->member[c->n], row) != 0;
+	c->failed = copy_crew_row(&c->member[c->n], row) != 0;
 	if (c->failed)
 		return;
 	c->member[c->n].worker = js_row_u64(row, 0);

@@ -122,7 +122,7 @@ static int by_workers(const struct jobstack_status *s, struct range *r)
 	return 0;
 }
 
-static int64_t to_microseconds(double seconds)
+static int64_t seconds_to_us(double seconds)
 {
 	return seconds > 1e10 ? -1 : (int64_t)(seconds * 1e6);
 }
@@ -138,9 +138,9 @@ static void predict_end(const struct jobstack_status *s, const struct range *r, 
 			struct jobstack_pace *pace)
 {
 	/* the last ones have begun when the line is empty: they take as long as one takes */
-	pace->eta_us = to_microseconds((double)left / r->middle);
-	pace->low_us = to_microseconds((double)left / r->high);
-	pace->high_us = to_microseconds((double)left / r->low + (double)s->busy / r->middle);
+	pace->eta_us = seconds_to_us((double)left / r->middle);
+	pace->low_us = seconds_to_us((double)left / r->high);
+	pace->high_us = seconds_to_us((double)left / r->low + (double)s->busy / r->middle);
 	if (s->waiting > 0 && s->next_due_us > pace->eta_us && pace->eta_us >= 0) {
 		pace->eta_us = s->next_due_us;
 		pace->high_us = pace->high_us < s->next_due_us ? s->next_due_us : pace->high_us;
@@ -166,7 +166,7 @@ int jobstack_pace(struct jobstack *handle, const char *stack, struct jobstack_pa
 		status = read_probe(handle, s.stack_id, &p, error);
 		if (status == 0 && (by_numbers(&p, &s, &r) == 0 || by_workers(&s, &r) == 0)) {
 			found.rate = r.middle;
-			found.each_us = to_microseconds((double)s.busy / r.middle);
+			found.each_us = seconds_to_us((double)s.busy / r.middle);
 			if (s.state == JOBSTACK_OPEN)
 				predict_end(&s, &r, left, &found);
 		}

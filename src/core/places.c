@@ -45,7 +45,7 @@ static void walk_window(const struct js_held_window *w, const struct js_set *s, 
 /* What is wrong with a span's row by itself, or NULL; counts its entries. */
 static const char *judge_span(struct js_checked *c, const struct js_set *s)
 {
-	uint64_t none, *const counts[] = {&c->report.ready, &c->report.waiting, &c->report.held};
+	uint64_t none = 0, *const counts[] = {&c->report.ready, &c->report.waiting, &c->report.held};
 	const struct js_place *p = &s->place;
 
 	*(p->class <= JS_HELD ? counts[p->class] : &none) += s->n;

@@ -288,7 +288,7 @@ static int prune_chunk(struct pruning *p, const struct done *list, size_t n, str
 
 /* ----------------------------------------------------------------------------------------------------- all of it */
 
-static int report_progress(const struct pruning *p, uint64_t entry, struct jobstack_error *error)
+static int report_prune_progress(const struct pruning *p, uint64_t entry, struct jobstack_error *error)
 {
 	return p->o->progress != NULL && p->o->progress(p->o->ctx, entry, p->end) != 0 ? refuse_stopped(p, error) : 0;
 }
@@ -300,10 +300,10 @@ static int prune_page(struct pruning *p, struct jobstack_error *error)
 		size_t n = p->n - at < CHUNK ? p->n - at : CHUNK;
 
 		JS_TRY(prune_chunk(p, p->list + at, n, error));
-		JS_TRY(report_progress(p, p->list[at + n - 1].entry, error));
+		JS_TRY(report_prune_progress(p, p->list[at + n - 1].entry, error));
 	}
 	JS_TRY(js_leftover_look(p->left, p->low, p->high, p->o->dry_run ? p->before_us : -1, error));
-	return report_progress(p, p->high, error);
+	return report_prune_progress(p, p->high, error);
 }
 
 /* Reads how far to go in time and in numbers. */

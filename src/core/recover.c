@@ -39,8 +39,8 @@ static int recover_once(struct jobstack *handle, const struct js_stack *stack, c
 	return status;
 }
 
-static int recover_worker(struct jobstack *handle, const char *stack, const struct lost_worker *who, const char *reason,
-			  uint64_t *taken, struct jobstack_error *error)
+static int recover_lost_worker(struct jobstack *handle, const char *stack, const struct lost_worker *who,
+			       const char *reason, uint64_t *taken, struct jobstack_error *error)
 {
 	struct js_stack s;
 	int status = js_stack_find(handle, stack, &s, error), ended = 0, tries = 0;
@@ -60,7 +60,7 @@ int jobstack_recover(struct jobstack *handle, const char *stack, uint64_t worker
 {
 	const struct lost_worker who = {worker, seq, NULL};
 
-	return recover_worker(handle, stack, &who, reason, taken, error);
+	return recover_lost_worker(handle, stack, &who, reason, taken, error);
 }
 
 int jobstack_recover_own(struct jobstack *handle, const char *stack, uint64_t worker, const unsigned char token[16],
@@ -68,7 +68,7 @@ int jobstack_recover_own(struct jobstack *handle, const char *stack, uint64_t wo
 {
 	const struct lost_worker who = {worker, 0, token};
 
-	return recover_worker(handle, stack, &who, reason, taken, error);
+	return recover_lost_worker(handle, stack, &who, reason, taken, error);
 }
 
 int jobstack_suspect(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq, const char *suspicion,

@@ -208,7 +208,7 @@ static int find_open(struct js_requeue *r, const char *name, struct jobstack_err
 		       : 0;
 }
 
-static int look_at_stack(struct js_requeue *r, struct jobstack_error *error)
+static int find_stack_again(struct js_requeue *r, struct jobstack_error *error)
 {
 	uint64_t id = r->from.id;
 
@@ -240,7 +240,7 @@ int jobstack_requeue(struct jobstack *handle, const char *stack, const struct jo
 	r->handle = handle;
 	r->dry_run = dry_run;
 	r->put = requeue_group;
-	r->look = look_at_stack;
+	r->look = find_stack_again;
 	if (status == 0)
 		status = find_open(r, stack, error);
 	if (f->states == 0)

@@ -189,6 +189,9 @@ struct own_row {
 #define OWN_COLUMNS(X)                                                                                                 \
 	X(found, "w.seq IS NOT NULL", FLAG) X(seq, "w.seq", U64) X(ended, "w.ended IS NOT NULL", FLAG)                 \
 	X(born_us, "w.started", TIME) X(token, "w.token=%k", FLAG) X(next, "w.token=%k", FLAG)
+#define OWN_QUERY                                                                                                      \
+	"SELECT s.stack_id IS NOT NULL" OWN_COLUMNS(JS_COLUMN_NAME) " FROM (SELECT 1) one "                            \
+	"LEFT JOIN worker w ON worker_id=%u LEFT JOIN stack s ON s.stack_id=%u"
 /* clang-format on */
 
 static void take_own_row(void *ctx, const struct js_row *row)
@@ -237,12 +240,7 @@ static int settle_step(struct jobstack_worker *w, int lost, int ending, struct j
 {
 	struct own_row row;
 
-	JS_TRY(js_handle_ask(
-		w->handle, take_own_row, &row, error,
-		"SELECT s.stack_id IS NOT NULL" OWN_COLUMNS(
-			JS_COLUMN_NAME) " FROM (SELECT 1) one "
-					"LEFT JOIN worker w ON worker_id=%u LEFT JOIN stack s ON s.stack_id=%u",
-		w->token, w->next, w->id, w->stack.id));
+	JS_TRY(js_handle_ask(w->handle, take_own_row, &row, error, OWN_QUERY, w->token, w->next, w->id, w->stack.id));
 	if (row.found && (ending || w->script ? row.next : row.token) && row.ended == ending && row.seq == w->seq + 1 &&
 	    (ending || w->script || lost || w->unsettled))
 		return 0;
@@ -282,7 +280,7 @@ static int take_in_batch(struct jobstack_worker *w, struct step_reply *reply, si
 }
 
 /* Pauses a stack that has reached max_failures. If that fails now, a later step does it. */
-static void pause_failing_stack(struct jobstack_worker *w)
+static void halt_failing_stack(struct jobstack_worker *w)
 {
 	struct jobstack_error none = JOBSTACK_ERROR_INIT;
 
@@ -350,7 +348,7 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 	} else if (batch != NULL)
 		jobstack_batch_free(batch);
 	if (status == 0 && w->failing && w->stack.state == JOBSTACK_OPEN) {
-		pause_failing_stack(w);
+		halt_failing_stack(w);
 		if (report != NULL)
 			report->state = w->stack.state;
 	}

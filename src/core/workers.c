@@ -82,12 +82,12 @@ int jobstack_workers(struct jobstack *handle, const char *stack, jobstack_worker
 		"IF(w.kind=1,(SELECT IF(d.ids IS NULL,d.lo,CONV(LEFT(d.ids,10),16,10)) FROM claim d FORCE "
 		"INDEX(PRIMARY) WHERE d.stack_id=w.stack_id AND d.worker_id=w.worker_id AND d.lo=d.hi LIMIT 1),NULL)");
 	/* the claims in one go along the key: to ask for each of a thousand workers' takes three times as long */
+	js_sql_add(&sql, WORKER_COLUMNS(JS_COLUMN_NAME));
 	js_sql_stmt(&sql,
-		    WORKER_COLUMNS(
-			    JS_COLUMN_NAME) " FROM worker w LEFT JOIN (SELECT worker_id,SUM(open) n FROM claim FORCE "
-					    "INDEX(PRIMARY) WHERE stack_id=%u GROUP BY worker_id) c ON "
-					    "c.worker_id=w.worker_id WHERE "
-					    "w.stack_id=%u AND w.ended IS NULL ORDER BY w.worker_id",
+		    " FROM worker w LEFT JOIN (SELECT worker_id,SUM(open) n FROM claim FORCE INDEX(PRIMARY) WHERE "
+		    "stack_id=%u "
+		    "GROUP BY worker_id) c ON c.worker_id=w.worker_id WHERE w.stack_id=%u AND w.ended IS NULL ORDER BY "
+		    "w.worker_id",
 		    s.id, s.id);
 	JS_TRY(js_db_query(handle->db, &sql, take_worker_row, &call, error));
 	return call.stopped ? JOBSTACK_ESTOPPED : 0;

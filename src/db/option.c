@@ -132,7 +132,7 @@ static char **text_of(struct js_option *o, size_t i)
 
 /* Takes one KEY (dashes as underscores; with its value, or NULL).  Returns 0, BAD_VALUE (*WHY may say more),
  * UNKNOWN_KEY, or -1 without memory. */
-static int set_option(struct js_option *o, const char *key, const char *value, const char **why)
+static int set_named_option(struct js_option *o, const char *key, const char *value, const char **why)
 {
 	for (size_t i = 0; i < TEXTS; i++)
 		if (strcmp(key, texts[i].key) == 0)
@@ -263,7 +263,7 @@ static int read_option(struct reading *r, char *line)
 			*p = '_';
 	if (strcmp(key, "password") == 0 && value != NULL && *value != '\0')
 		r->secret = 1;
-	switch (set_option(r->option, key, value, &why)) {
+	switch (set_named_option(r->option, key, value, &why)) {
 	case 0: return 0;
 	case BAD_VALUE:
 		return js_error_set(r->error, JOBSTACK_EUSAGE, "%s, line %u: the value of %s is invalid%s%s", r->path,
