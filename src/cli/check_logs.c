@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/file.h"
+#include "cli/command.h"
 #include "view/json.h"
 #include "view/text.h"
 #include "run/logread.h"
@@ -16,6 +17,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,15 +37,15 @@ struct record {
 struct logs {
 	struct cli *cli;
 	const char *stack;
-	char **file; /* the logs, then the spools */
-	size_t files, files_room, logs;
+	struct cli_words files; /* their paths: the logs, then the spools */
+	size_t logs;
 	struct record *record;
 	size_t n, room;
 	size_t next;	  /* the first record that the export has not passed */
 	unsigned reading; /* the file that is being read */
 	uint64_t forgotten, running;
 	unsigned unread; /* files that can't be read */
-	json_t *found;	 /* NULL: lines are printed */
+	json_t *found;	 /* of --json; else NULL: lines are printed */
 	int failed;
 };
 
@@ -78,7 +80,7 @@ static const char *base_name(const char *path)
  * where we are. */
 static int is_same_run(const struct logs *l, const struct record *r, const struct jobstack_item *item)
 {
-	const char *name = base_name(l->file[r->file]);
+	const char *name = base_name(l->files.at[r->file]);
 
 	return (item->log != NULL && item->log_at == r->at && strcmp(base_name(item->log), name) == 0) ||
 	       (item->err_log != NULL && item->err_at == r->at && strcmp(base_name(item->err_log), name) == 0);
@@ -96,42 +98,38 @@ static int match_finished(void *ctx, const struct jobstack_item *item)
 	return 0;
 }
 
-/* One record, which is looked up on its own. */
-struct second_look {
+/* A record that is looked for in the database by itself. */
+struct sought {
 	const struct logs *logs;
 	struct record *record;
+	uint64_t worker; /* of a spool; 0: the record is of a log */
 };
 
 static int match_one(void *ctx, const struct jobstack_item *item)
 {
-	struct second_look *s = ctx;
+	struct sought *s = ctx;
 
 	if (item->attempt != s->record->attempt)
 		return 0;
-	s->record->known = item->outcome < 0			   ? KNOWN_RUNNING
-			   : is_same_run(s->logs, s->record, item) ? KNOWN
-								   : KNOWN_OTHERWISE;
+	if (item->outcome < 0)
+		s->record->known = KNOWN_RUNNING;
+	else if (s->worker != 0 ? item->worker == s->worker : is_same_run(s->logs, s->record, item))
+		s->record->known = KNOWN;
+	else
+		s->record->known = KNOWN_OTHERWISE;
 	return 0;
 }
 
-/* What was not found may have ended meanwhile, or be running. */
-static int look_again(struct logs *l)
+static int ask_database(struct logs *l, struct record *r, uint64_t worker)
 {
-	int status = 0;
+	struct sought s = {l, r, worker};
+	int status = jobstack_attempts(l->cli->handle, l->stack, r->entry, match_one, &s, &l->cli->error);
 
-	for (size_t i = 0; status == 0 && i < l->n; i++) {
-		struct second_look s = {l, &l->record[i]};
-
-		if (s.record->known != KNOWN_NOT)
-			continue;
-		status = jobstack_attempts(l->cli->handle, l->stack, s.record->entry, match_one, &s, &l->cli->error);
-		if (status == JOBSTACK_EMISSING) {
-			js_error_clear(&l->cli->error);
-			s.record->known = KNOWN_NO_ENTRY;
-			status = 0;
-		}
-	}
-	return status;
+	if (status != JOBSTACK_EMISSING)
+		return status;
+	js_error_clear(&l->cli->error);
+	r->known = KNOWN_NO_ENTRY;
+	return 0;
 }
 
 /* Prints one attempt that the database does not have as the file PATH does: HOW it ended by the file, and what the
@@ -142,14 +140,15 @@ static void print_forgotten(struct logs *l, const struct record *r, const char *
 	static const char *const has[] = {[KNOWN_NOT] = "the database has no such attempt",
 					  [KNOWN_OTHERWISE] =
 						  "the database has a different run under this attempt number",
-					  [KNOWN_NO_ENTRY] = "the database has no such entry"};
+					  [KNOWN_NO_ENTRY] = "the database has no such entry",
+					  [KNOWN_RUNNING] = "the attempt is still running in the database"};
 	struct js_buf name = {0};
 
 	l->forgotten++;
 	if (l->found != NULL) {
-		l->failed |= VIEW_APPEND(l->found, KEY_COUNT("entry", r->entry), KEY_COUNT("attempt", r->attempt),
-					 KEY_BYTES("datapath", text, len), KEY_TEXT("ended", how),
-					 KEY_TEXT("file", path), KEY_TEXT("why", has[r->known]));
+		VIEW_APPEND(l->found, KEY_COUNT("entry", r->entry), KEY_COUNT("attempt", r->attempt),
+			    KEY_BYTES("datapath", text, len), KEY_TEXT("ended", how), KEY_TEXT("file", path),
+			    KEY_TEXT("why", has[r->known]));
 		return;
 	}
 	view_safe(&name, text == NULL ? "" : text, len);
@@ -199,49 +198,27 @@ static int print_logged(void *ctx, const struct js_logged *logged)
 	}
 	(void)snprintf(how, sizeof(how), "%s %d at %s", logged->signal != 0 ? "signal" : "exit",
 		       logged->signal != 0 ? logged->signal : logged->exit_code, logged->ended);
-	print_forgotten(l, r, l->file[l->reading], how, path, unescape_name(path, sizeof(path), logged->datapath));
+	print_forgotten(l, r, l->files.at[l->reading], how, path, unescape_name(path, sizeof(path), logged->datapath));
 	return ferror(stdout) || l->failed;
-}
-
-/* One outcome of a spool. */
-struct spooled {
-	const struct js_spool_head *head;
-	const struct jobstack_outcome *outcome;
-	int there;
-};
-
-static int match_spooled(void *ctx, const struct jobstack_item *item)
-{
-	struct spooled *s = ctx;
-
-	s->there |= item->attempt == s->outcome->attempt && item->outcome >= 0 && item->worker == s->head->worker;
-	return 0;
 }
 
 static int check_spool(struct logs *l, const char *path)
 {
 	struct js_spool spool = {.n = 0};
 	struct js_buf text = {0};
-	int status = js_file_read(path, &text) != 0 ? js_error_file(&l->cli->error, "can't read %s", path)
-						    : js_spool_read(text.data, text.len, path, &spool, &l->cli->error);
+	int status = js_file_read(path, &text) != 0 ? js_error_file(&l->cli->error, "can't read %s", path) : 0;
 
+	JS_THEN(status, js_spool_read(text.data, text.len, path, &spool, &l->cli->error));
 	for (size_t i = 0; status == 0 && i < spool.n; i++) {
-		struct spooled s = {&spool.head, &spool.outcomes[i], 0};
-		struct record r = {.entry = s.outcome->entry, .attempt = s.outcome->attempt, .known = KNOWN_NOT};
+		const struct jobstack_outcome *o = &spool.outcomes[i];
+		struct record r = {.entry = o->entry, .attempt = o->attempt, .known = KNOWN_NOT};
 
-		if (s.outcome->verdict != JOBSTACK_DONE &&
-		    s.outcome->verdict != JOBSTACK_FAILED) /* it runs again in any case */
+		if (o->verdict != JOBSTACK_DONE && o->verdict != JOBSTACK_FAILED) /* it runs again in any case */
 			continue;
-		status = jobstack_attempts(l->cli->handle, l->stack, r.entry, match_spooled, &s, &l->cli->error);
-		if (status == JOBSTACK_EMISSING) {
-			js_error_clear(&l->cli->error);
-			r.known = KNOWN_NO_ENTRY;
-			status = 0;
-		}
-		if (status == 0 && !s.there)
+		status = ask_database(l, &r, spool.head.worker);
+		if (status == 0 && r.known != KNOWN)
 			print_forgotten(l, &r, path,
-					s.outcome->verdict == JOBSTACK_DONE ? "done, not delivered"
-									    : "failed, not delivered",
+					o->verdict == JOBSTACK_DONE ? "done, not delivered" : "failed, not delivered",
 					NULL, 0);
 	}
 	js_spool_free(&spool);
@@ -258,56 +235,36 @@ static int may_be_file(const char *path)
 	return stat(path, &st) != 0 || S_ISREG(st.st_mode);
 }
 
-static int ends_with(const char *name, const char *suffix)
-{
-	size_t len = strlen(name), tail = strlen(suffix);
-
-	return len > tail && strcmp(name + len - tail, suffix) == 0;
-}
-
-static void add_file(struct logs *l, const char *dir, const char *name)
-{
-	char *path;
-
-	if (js_array_grow(&l->file, &l->files_room, l->files + 1, sizeof(*l->file)) != 0 ||
-	    asprintf(&path, "%s/%s", dir, name) < 0) {
-		l->failed = 1;
-		return;
-	}
-	if (may_be_file(path))
-		l->file[l->files++] = path;
-	else
-		free(path);
-}
-
-static int compare_names(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 /* Gathers the files in DIR whose names end with SUFFIX, in order. */
 static int gather_files(struct logs *l, const char *dir, const char *suffix)
 {
 	struct dirent **names;
-	int n = scandir(dir, &names, NULL, compare_names);
+	int n = scandir(dir, &names, NULL, alphasort);
+	char path[PATH_MAX];
 
 	if (n < 0)
 		return js_error_file(&l->cli->error, "can't read %s", dir);
 	for (int i = 0; i < n; i++) {
-		if (ends_with(names[i]->d_name, suffix))
-			add_file(l, dir, names[i]->d_name);
+		const char *tail = strrchr(names[i]->d_name, '.');
+
+		(void)snprintf(path, sizeof(path), "%s/%s", dir, names[i]->d_name);
+		if (tail != NULL && tail != names[i]->d_name && strcmp(tail, suffix) == 0 && may_be_file(path))
+			cli_words_add(&l->files, path);
 		free(names[i]);
 	}
 	free(names);
-	return l->failed ? js_error_memory(&l->cli->error) : 0;
+	return l->files.failed ? js_error_memory(&l->cli->error) : 0;
 }
 
-/* Prints why a file can't be read; the other files are still compared. */
-static void note_unread(struct logs *l)
+/* STATUS; but if a file could not be read, which is told, 0: the others are compared all the same. */
+static int pass_unread(struct logs *l, int status)
 {
+	if (status != JOBSTACK_EFILE)
+		return status;
 	cli_tell(l->cli, "%s", l->cli->error.text);
 	js_error_clear(&l->cli->error);
 	l->unread++;
+	return 0;
 }
 
 static int read_logs(struct logs *l, js_logged_fn *fn)
@@ -315,13 +272,12 @@ static int read_logs(struct logs *l, js_logged_fn *fn)
 	int status = 0;
 
 	for (l->reading = 0; status == 0 && l->reading < l->logs; l->reading++) {
-		status = js_log_read(l->file[l->reading], fn, l, &l->cli->error);
-		if (status == JOBSTACK_EFILE && fn == add_record)
-			note_unread(l);
-		if (status == JOBSTACK_EFILE) {
+		status = js_log_read(l->files.at[l->reading], fn, l, &l->cli->error);
+		if (status == JOBSTACK_EFILE && fn != add_record) { /* that was told before */
 			js_error_clear(&l->cli->error);
 			status = 0;
 		}
+		status = pass_unread(l, status);
 	}
 	return l->failed ? js_error_memory(&l->cli->error) : status;
 }
@@ -332,105 +288,83 @@ static int compare_logs(struct logs *l, const char *dir)
 	struct jobstack_export_options all = JOBSTACK_EXPORT_OPTIONS_INIT;
 	int status = gather_files(l, dir, ".log");
 
-	l->logs = l->files;
-	if (status == 0)
-		status = gather_files(l, dir, ".spool");
-	if (status == 0)
-		status = read_logs(l, add_record);
+	l->logs = l->files.n;
+	JS_THEN(status, gather_files(l, dir, ".spool"));
+	JS_THEN(status, read_logs(l, add_record));
 	if (status == 0 && l->n > 0)
 		qsort(l->record, l->n, sizeof(*l->record), compare_records);
 	all.no_datapath = 1;
-	if (status == 0)
-		status = jobstack_export(l->cli->handle, l->stack, &all, match_finished, l, &l->cli->error);
+	JS_THEN(status, jobstack_export(l->cli->handle, l->stack, &all, match_finished, l, &l->cli->error));
 	if (status == JOBSTACK_EMISSING) { /* the stack is forgotten, with all its entries */
 		js_error_clear(&l->cli->error);
 		status = 0;
 	}
-	if (status == 0)
-		status = look_again(l);
-	if (status == 0)
-		status = read_logs(l, print_logged);
-	for (size_t i = l->logs; status == 0 && i < l->files; i++) {
-		status = check_spool(l, l->file[i]);
-		if (status == JOBSTACK_EFILE) {
-			note_unread(l);
-			status = 0;
-		}
-	}
+	for (size_t i = 0; status == 0 && i < l->n; i++) /* these may have ended meanwhile, or may be running */
+		if (l->record[i].known == KNOWN_NOT)
+			status = ask_database(l, &l->record[i], 0);
+	JS_THEN(status, read_logs(l, print_logged));
+	for (size_t i = l->logs; status == 0 && i < l->files.n; i++)
+		status = pass_unread(l, check_spool(l, l->files.at[i]));
 	return status;
 }
 
-/* One stack, whose files are in DIR/STACK.  Returns a negative code, or what was found, as bits. */
-enum { FORGOTTEN = 1, UNREAD = 2 };
-
-static int compare_stack(struct cli *cli, const char *dir, const char *stack)
+/* Compares one stack, whose files are in DIR, and adds what was found to *FORGOTTEN and *UNREAD.  0, or a negative
+ * code.
+ */
+static int compare_stack(struct cli *cli, const char *dir, const char *stack, uint64_t *forgotten, unsigned *unread)
 {
 	struct logs l = {.cli = cli, .stack = stack, .found = cli->json ? json_array() : NULL};
-	struct js_buf path = {0};
-	json_t *o;
-	int status;
+	int status = cli->json && l.found == NULL ? js_error_memory(&cli->error) : compare_logs(&l, dir);
 
-	js_buf_printf(&path, "%s/%s", dir, stack);
-	status = path.failed || (cli->json && l.found == NULL) ? js_error_memory(&cli->error)
-							       : compare_logs(&l, path.data);
 	if (status == 0 && cli->json) {
-		o = VIEW_OBJECT(KEY_TEXT("stack", stack), KEY_COUNT("logs", l.logs), KEY_COUNT("attempts", l.n),
-				KEY_COUNT("running", l.running), KEY_COUNT("forgotten", l.forgotten),
-				KEY_COUNT("unread", l.unread), KEY_JSON("found", json_incref(l.found)));
-		if (cli_print_json(view_checked(o, l.failed)) != CLI_YES)
+		if (CLI_PRINT(KEY_TEXT("stack", stack), KEY_COUNT("logs", l.logs), KEY_COUNT("attempts", l.n),
+			      KEY_COUNT("running", l.running), KEY_COUNT("forgotten", l.forgotten),
+			      KEY_COUNT("unread", l.unread), KEY_JSON("found", json_incref(l.found))) != CLI_YES)
 			status = js_error_memory(&cli->error);
 	} else if (status == 0 && l.forgotten > 0)
 		(void)printf("%s: %" PRIu64 " outcome%s in the files below %s %s not in the database\n", stack,
-			     l.forgotten, l.forgotten == 1 ? "" : "s", path.data, l.forgotten == 1 ? "is" : "are");
+			     l.forgotten, l.forgotten == 1 ? "" : "s", dir, l.forgotten == 1 ? "is" : "are");
 	else if (status == 0 && !cli->quiet && l.unread == 0)
-		(void)printf("%s: the database has every outcome in the files below %s (%zu in the logs)\n", stack,
-			     path.data, l.n);
+		(void)printf("%s: the database has every outcome in the files below %s (%zu in the logs)\n", stack, dir,
+			     l.n);
+	*forgotten += l.forgotten;
+	*unread += l.unread;
 	json_decref(l.found);
-	for (size_t i = 0; i < l.files; i++)
-		free(l.file[i]);
-	free(l.file);
+	cli_words_free(&l.files);
 	free(l.record);
-	js_buf_free(&path);
-	return status != 0 ? status : (l.forgotten > 0 ? FORGOTTEN : 0) | (l.unread > 0 ? UNREAD : 0);
-}
-
-/* What check_stack returned, as a status. */
-static int exit_status_of(struct cli *cli, int found)
-{
-	if (found > 0 && (found & UNREAD) != 0)
-		return js_error_set(&cli->error, JOBSTACK_EFILE,
-				    "some files could not be read (see above), so their outcomes were not compared");
-	return found;
+	return status;
 }
 
 int cli_check_logs(struct cli *cli, const char *dir)
 {
-	int status = 0, bad = 0, n, stacks = 0;
-	struct dirent **names;
+	struct dirent **names = NULL;
+	uint64_t forgotten = 0;
+	unsigned unread = 0, stacks = 0;
+	int status = 0, n = 0;
+	char path[PATH_MAX];
 	struct stat st;
 
-	if (cli->stack_given)
-		return exit_status_of(cli, compare_stack(cli, dir, cli->stack));
-	n = scandir(dir, &names, NULL, alphasort);
-	if (n < 0)
+	if (cli->stack_given) {
+		(void)snprintf(path, sizeof(path), "%s/%s", dir, cli->stack);
+		stacks = 1;
+		status = compare_stack(cli, path, cli->stack, &forgotten, &unread);
+	} else if ((n = scandir(dir, &names, NULL, alphasort)) < 0)
 		return js_error_file(&cli->error, "can't read %s", dir);
 	for (int i = 0; i < n; i++) {
-		struct js_buf path = {0};
-
-		js_buf_printf(&path, "%s/%s", dir, names[i]->d_name);
-		if (status >= 0 && names[i]->d_name[0] != '.' && !path.failed && stat(path.data, &st) == 0 &&
-		    S_ISDIR(st.st_mode)) {
+		(void)snprintf(path, sizeof(path), "%s/%s", dir, names[i]->d_name);
+		if (status == 0 && names[i]->d_name[0] != '.' && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
 			stacks++;
-			status = compare_stack(cli, dir, names[i]->d_name);
-			bad |= status > 0 ? status : 0;
+			status = compare_stack(cli, path, names[i]->d_name, &forgotten, &unread);
 		}
-		js_buf_free(&path);
 		free(names[i]);
 	}
 	free(names);
-	if (status >= 0 && stacks == 0)
+	if (status == 0 && stacks == 0)
 		return js_error_set(
 			&cli->error, JOBSTACK_EUSAGE,
 			"%s has no workers' logs: give --logs the directory that was the workers' --log-dir", dir);
-	return exit_status_of(cli, status < 0 ? status : bad);
+	if (status == 0 && unread > 0)
+		return js_error_set(&cli->error, JOBSTACK_EFILE,
+				    "some files could not be read (see above), so their outcomes were not compared");
+	return status != 0 ? status : forgotten > 0;
 }
