@@ -113,3 +113,11 @@ int cli_command(const struct cli_command *command, struct jobstack_error *error)
 		return rc;
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
+
+const char *cli_first_line(struct js_buf *said, const char *none)
+{
+	if (said->len == 0)
+		return none;
+	said->data[strcspn(said->data, "\n")] = '\0';
+	return said->data;
+}

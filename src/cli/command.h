@@ -42,3 +42,6 @@ struct cli_command {
 /* Runs it.  Returns its exit status, or 128 and the signal that ended it; or a negative code with ERROR filled:
  * EMISSING there is no such program, EFILE it can't be run, or the time was up; ESTOPPED by cli_stop. */
 int cli_command(const struct cli_command *command, struct jobstack_error *error);
+
+/* The first line of what a program SAID, which is cut there; NONE if it said nothing. */
+const char *cli_first_line(struct js_buf *said, const char *none);

@@ -57,10 +57,14 @@ int cli_sbatch_sort(struct cli *cli, int argc, char **argv, struct cli_words *mi
 			o = find_own_option(cli->opts, "help", 4, 0);
 		if (o == NULL && !is_long)
 			return refuse_word(cli, word);
-		cli_words_add(o != NULL ? mine : passed, word);
-		/* a value in a word of its own */
-		if (o != NULL && o->arg != NULL && o->arg[0] != '[' && name[is_long ? len : 1] == '\0' && i + 1 < argc)
-			cli_words_add(mine, argv[++i]);
+		if (o == NULL || o->arg == NULL || o->arg[0] == '[' || (is_long && name[len] == '='))
+			cli_words_add(o != NULL ? mine : passed, word);
+		else if (!is_long && name[1] != '\0')
+			cli_words_format(mine, "--%s=%s", o->name, name + 1);
+		else if (i + 1 < argc)
+			cli_words_format(mine, "--%s=%s", o->name, argv[++i]);
+		else
+			cli_words_add(mine, word);
 	}
 	*rest = i;
 	if (i < argc && strcmp(argv[i], "--") != 0 && !cli->opts->first_word_ends)
@@ -74,15 +78,14 @@ const char *cli_sbatch_value(const struct cli_words *words, const char *name, ch
 	size_t len = strlen(name);
 
 	for (size_t i = 0; i < words->n; i++) {
-		const char *word = words->at[i];
+		const char *word = words->at[i], *next = i + 1 < words->n ? words->at[i + 1] : "";
 
-		if (strncmp(word, "--", 2) == 0 && strncmp(word + 2, name, len) == 0 &&
-		    (word[len + 2] == '=' || word[len + 2] == '\0'))
-			found = word[len + 2] == '='				 ? word + len + 3
-				: i + 1 < words->n && words->at[i + 1][0] != '-' ? words->at[i + 1]
-										 : "";
+		if (strncmp(word, "--", 2) == 0 && strncmp(word + 2, name, len) == 0 && word[len + 2] == '=')
+			found = word + len + 3;
+		else if (strncmp(word, "--", 2) == 0 && strcmp(word + 2, name) == 0)
+			found = next[0] != '-' ? next : "";
 		else if (letter != 0 && word[0] == '-' && word[1] == letter)
-			found = word[2] != '\0' ? word + 2 : i + 1 < words->n ? words->at[i + 1] : "";
+			found = word[2] != '\0' ? word + 2 : next;
 	}
 	return found;
 }
@@ -171,8 +174,7 @@ static char **sbatch_env(void)
 
 void cli_sbatch_words(struct cli_words *call, const struct cli_words *words, const char *script)
 {
-	cli_words_add(call, "sbatch");
-	cli_words_add(call, "--parsable");
+	(void)cli_words_split(call, "sbatch --parsable");
 	cli_words_all(call, words);
 	cli_words_add(call, script);
 }
@@ -201,14 +203,14 @@ int cli_sbatch(struct cli *cli, const struct cli_words *call, uint64_t *job)
 	struct js_buf out = {0};
 	const struct cli_command command = {.words = call, .env = env, .out = &out, .limit_us = LIMIT_US};
 	int status = env == NULL ? js_error_memory(&cli->error) : cli_command(&command, &cli->error);
-	char text[300];
 
 	free(env);
 	*job = 0;
 	if (status == JOBSTACK_EFILE && cli->error.server_errno == JS_WHY_LATE) { /* what had it done by then? */
-		(void)snprintf(text, sizeof(text), "%.299s", cli->error.text);
-		(void)js_error_set(&cli->error, JOBSTACK_EFILE,
-				   "%s: `squeue --me` shows whether the job was submitted all the same", text);
+		char *end = strchr(cli->error.text, '\0');
+
+		(void)snprintf(end, sizeof(cli->error.text) - (size_t)(end - cli->error.text),
+			       ": `squeue --me` shows whether it created a job all the same");
 	}
 	if (status == 0 && read_answer(out.data, job) != 0)
 		status =
@@ -241,11 +243,8 @@ char *cli_slurm_answer(const char *line, int64_t limit_us, struct jobstack_error
 	(void)cli_words_split(&words, line);
 	status = cli_command(&command, error);
 	cli_words_free(&words);
-	if (said.data != NULL)
-		said.data[strcspn(said.data, "\n")] = '\0';
 	if (status > 0 || (status == 0 && out.data == NULL))
-		status =
-			js_error_set(error, JOBSTACK_EFILE, "%s", said.data != NULL ? said.data : "it printed nothing");
+		status = js_error_set(error, JOBSTACK_EFILE, "%s", cli_first_line(&said, "it printed nothing"));
 	js_buf_free(&said);
 	if (status == 0)
 		return out.data;
@@ -253,23 +252,16 @@ char *cli_slurm_answer(const char *line, int64_t limit_us, struct jobstack_error
 	return NULL;
 }
 
-char *cli_slurm_config(const char *text, const char *key)
+int cli_slurm_config(const char *text, const char *key, char value[CLI_SLURM_VALUE])
 {
 	size_t len = strlen(key);
 
-	while (text != NULL && *text != '\0') {
-		size_t line = strcspn(text, "\n");
-
-		if (strncmp(text, key, len) == 0 && strspn(text + len, " ") > 0 &&
-		    text[len + strspn(text + len, " ")] == '=') {
-			const char *value = strchr(text, '=') + 1;
-
-			value += strspn(value, " ");
-			return strndup(value, (size_t)(text + line - value));
-		}
-		text += line + (text[line] == '\n');
+	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, len) == 0 && sscanf(line + len, "%*[ ]=%*[ ]%63[^\n]", value) == 1)
+			return 1;
 	}
-	return NULL;
+	return 0;
 }
 
 int cli_sbatch_keep(struct cli *cli, const char *path, const struct js_buf *script)
@@ -282,13 +274,15 @@ int cli_sbatch_keep(struct cli *cli, const char *path, const struct js_buf *scri
 	return cli_fail(cli);
 }
 
-void cli_sbatch_file(struct js_buf *out, const char *path)
+void cli_sbatch_output(struct cli_words *words, const char *path, const char *name)
 {
-	for (; *path != '\0'; path++) {
-		if (*path == '%')
-			js_buf_char(out, '%');
-		js_buf_char(out, *path);
-	}
+	struct js_buf doubled = {0};
+
+	for (; *path != '\0'; path++)
+		js_buf_printf(&doubled, "%s%c", *path == '%' ? "%" : "", *path);
+	cli_words_format(words, "--output=%s%s", doubled.data != NULL ? doubled.data : "", name);
+	words->failed |= doubled.failed;
+	js_buf_free(&doubled);
 }
 
 int cli_absolute(const char *path, char *out)

@@ -11,9 +11,9 @@
 #define CLI_PATH 4096
 
 /* Sorts ARGV up to "--" or, if FIRST_WORD_ENDS in the table, its first word: what stands in our table goes to MINE,
- * with its value; every other --OPT or --OPT=VALUE to PASSED.  *REST is the index behind, or argc.  Options are not
- * shortened: --time is sbatch's, not a short --timeout.  Returns 0, or the exit status, with the reason
- * printed. */
+ * with its value, which stands behind a = then (--stack=NAME for -s NAME); every other --OPT or --OPT=VALUE to PASSED.
+ * *REST is the index behind, or argc.  Options are not shortened: --time is sbatch's, not a short --timeout.  Returns
+ * 0, or the exit status, with the reason printed. */
 int cli_sbatch_sort(struct cli *cli, int argc, char **argv, struct cli_words *mine, struct cli_words *passed,
 		    int *rest);
 
@@ -48,15 +48,15 @@ int cli_scancel(struct cli *cli, const char *numbers);
 /* What a command of Slurm's prints, to be freed; NULL if it failed, and ERROR says how.  LINE is split into words. */
 char *cli_slurm_answer(const char *line, int64_t limit_us, struct jobstack_error *error);
 
-/* A value that `scontrol show config` tells, as text to be freed; NULL if Slurm does not answer, or does
- * not have it. */
-char *cli_slurm_config(const char *text, const char *key);
+/* Copies the value of KEY from TEXT (may be NULL), which `scontrol show config` printed: 1, or 0 if it is not there. */
+#define CLI_SLURM_VALUE 64
+int cli_slurm_config(const char *text, const char *key, char value[CLI_SLURM_VALUE]);
 
 /* Puts the script there, for users to look at and for sbatch to read.  0, or the exit status. */
 int cli_sbatch_keep(struct cli *cli, const char *path, const struct js_buf *script);
 
-/* Appends PATH as sbatch's --output takes it: a % is doubled. */
-void cli_sbatch_file(struct js_buf *out, const char *path);
+/* Appends --output=PATH NAME.  In PATH a % is doubled, which sbatch would replace; in NAME it is not. */
+void cli_sbatch_output(struct cli_words *words, const char *path, const char *name);
 
 /* PATH as an absolute one, in OUT of CLI_PATH bytes.  0, or -1. */
 int cli_absolute(const char *path, char *out);

@@ -135,7 +135,7 @@ check '--notify alone: the mail' grep -qx 'Subject: jobstack once: 1 done, 0 dea
 # ---- and by the time that it is judged the controller may have forgotten the jobs
 jobstack push -q -s accounts /x >/dev/null
 mkdir accounts
-printf '#!/bin/sh\necho "$@" >asked\necho "CANCELLED by 1000"\necho COMPLETED\n' >accounts/sacct
+printf '#!/bin/sh\necho "$@" >asked\necho "999998|CANCELLED by 1000"\necho "999999|COMPLETED"\n' >accounts/sacct
 chmod +x accounts/sacct
 check 'scancel by the accounts: the end' says 1 'no further rounds, because the last jobs were cancelled' \
 	env PATH="$here/accounts:$PATH" timeout 300 jobstack submit --chain=1,0,0,0,0,999998:999999 -s accounts --workers 1 --until-done -- true
@@ -147,7 +147,7 @@ jobstack push -q -s popped /x >/dev/null
 jobstack pop -q -s popped >/dev/null
 check 'all that is left runs elsewhere' says 0 'trying again in 15 minutes' submit --chain=1,0,0,0,0,1 -s popped --workers 1 --until-done -- true
 like '... by a job that waits' "$(squeue -h -n jobstack-popped -o %T)" '^PENDING$'
-like '... and remembers' "$(cat jobstack-logs/popped/submit-*-next.sh)" 'submit --stack=popped --defaults-file=[^ ]* --chain=1,0,0,0,1,1 --workers 1 --until-done -- true'
+like '... and remembers' "$(cat jobstack-logs/popped/submit-*-next.sh)" 'submit --stack=popped --defaults-file=[^ ]* --chain=1,0,0,0,1,1 --workers=1 --until-done -- true'
 scancel -n jobstack-popped
 for s in wide odd rounds idle cancelled once popped again; do check "audit of $s" audit $s; done
 finish

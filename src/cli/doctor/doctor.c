@@ -9,8 +9,12 @@
 #include "base/clock.h"
 #include "cli/sbatch.h"
 #include "slurm/env.h"
+#include "view/json.h"
+#include "view/term.h"
+#include "view/text.h"
 
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,25 +29,79 @@ static const struct js_opt table[] = {
 	{INNER, "inner", NULL, NULL},
 	CLI_OPTS_REST};
 
+/* ------------------------------------------------------------------------------------------------------ findings */
+
+static const char *const level_word[] = {[DOCTOR_OK] = "ok", [DOCTOR_WARN] = "warn", [DOCTOR_FAIL] = "FAIL"};
+_Static_assert(sizeof(level_word) / sizeof(level_word[0]) == DOCTOR_LEVELS, "a word for each level");
+
+static void print_finding(struct doctor *d, enum doctor_level level, const char *where, const char *check,
+			  const char *text, const char *remedy)
+{
+	static const enum view_colour colour[] = {
+		[DOCTOR_OK] = VIEW_GREEN, [DOCTOR_WARN] = VIEW_YELLOW, [DOCTOR_FAIL] = VIEW_RED};
+	struct js_buf line = {0};
+	char word[8];
+
+	d->count[level]++;
+	if (d->cli->json) {
+		d->memory |= CLI_PRINT(KEY_TEXT("level", level_word[level]), KEY_TEXT("where", where),
+				       KEY_TEXT("check", check), KEY_TEXT("text", text),
+				       KEY_TEXT("remedy", remedy)) != CLI_YES;
+		(void)fflush(stdout);
+		return;
+	}
+	if (d->cli->quiet && level == DOCTOR_OK)
+		return;
+	(void)snprintf(word, sizeof(word), "%-5s", level_word[level]);
+	view_paint(&line, view_colours(stdout), colour[level], word);
+	js_buf_printf(&line, "%-13s ", check);
+	if (strcmp(where, d->where) != 0)
+		js_buf_printf(&line, "%s: ", where);
+	view_safe(&line, text, strlen(text));
+	if (remedy != NULL) {
+		js_buf_printf(&line, "\n%19s-> ", "");
+		view_safe(&line, remedy, strlen(remedy));
+	}
+	(void)printf("%s\n", line.failed ? "" : line.data);
+	(void)fflush(stdout);
+	d->memory |= line.failed;
+	js_buf_free(&line);
+}
+
+void doctor_say(struct doctor *d, enum doctor_level level, const char *check, const char *remedy, const char *format,
+		...)
+{
+	char *text = NULL;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		d->memory = 1;
+	else
+		print_finding(d, level, d->where, check, text, level == DOCTOR_OK ? NULL : remedy);
+	va_end(args);
+	free(text);
+}
+
 /* ---------------------------------------------------------------------------------------------------- under srun */
 
-/* One line of the other's JSON. */
-static int repeat_line(struct doctor *d, const char *text)
+/* Prints a line of the other doctor's JSON as one of ours.  1 if it was such a line. */
+static int repeat_line(struct doctor *d, const char *json)
 {
-	json_t *o = json_loads(text, 0, NULL);
-	const char *level, *where, *check, *what;
-	json_t *remedy = NULL;
-	int taken = 0;
+	json_t *o = json_loads(json, 0, NULL), *remedy = NULL;
+	const char *word, *where, *check, *text;
+	int found = 0;
 
-	for (int l = 0; l < DOCTOR_LEVELS && json_unpack(o, "{s:s,s:s,s:s,s:s,s?:o}", "level", &level, "where", &where,
-							 "check", &check, "text", &what, "remedy", &remedy) == 0;
-	     l++)
-		if (strcmp(level, doctor_level_word((enum doctor_level)l)) == 0) {
-			doctor_tell(d, (enum doctor_level)l, where, check, what, json_string_value(remedy));
-			taken = 1;
+	if (json_unpack(o, "{s:s, s:s, s:s, s:s, s?o}", "level", &word, "where", &where, "check", &check, "text", &text,
+			"remedy", &remedy) == 0)
+		for (int level = 0; level < DOCTOR_LEVELS && !found; level++) {
+			found = strcmp(word, level_word[level]) == 0;
+			if (found)
+				print_finding(d, (enum doctor_level)level, where, check, text,
+					      json_string_value(remedy));
 		}
 	json_decref(o);
-	return taken;
+	return found;
 }
 
 static void words_for_srun(struct doctor *d, struct cli_words *words)
@@ -69,24 +127,21 @@ static void under_srun(struct doctor *d)
 	struct cli_words words = {0};
 	struct js_buf out = {0}, said = {0};
 	const struct cli_command command = {.words = &words, .out = &out, .err = &said, .limit_us = SRUN_LIMIT_US};
-	char *rest = NULL, *line;
+	char *rest, *line;
 	int status, lines = 0;
 
 	words_for_srun(d, &words);
 	status = cli_command(&command, &error);
-	for (rest = out.data; rest != NULL && (line = strsep(&rest, "\n")) != NULL;)
+	for (rest = out.data; (line = strsep(&rest, "\n")) != NULL;)
 		lines += repeat_line(d, line);
-	if (said.data != NULL)
-		said.data[strcspn(said.data, "\n")] = '\0';
-	if (lines == 0)
-		doctor_say(d, DOCTOR_FAIL, "srun",
-			   status < 0 ? "if the partition is busy or down, try another one: --srun=\"--partition=NAME\""
-				      : "correct what srun reports; if the node has no jobstack at that path, install "
-					"it on a file system that all nodes share",
-			   "no answer from a compute node: %s",
-			   status < 0	  ? error.text
-			   : said.len > 0 ? said.data
-					  : "srun printed nothing");
+	if (lines == 0 && status < 0)
+		doctor_fail(d, "srun", "if the partition is busy or down, try another one: --srun=\"--partition=NAME\"",
+			    "no answer from a compute node: %s", error.text);
+	else if (lines == 0)
+		doctor_fail(d, "srun",
+			    "correct what srun reports; if the node has no jobstack at that path, install it on a file "
+			    "system that all nodes share",
+			    "no answer from a compute node: %s", cli_first_line(&said, "srun printed nothing"));
 	cli_words_free(&words);
 	js_buf_free(&out);
 	js_buf_free(&said);
@@ -101,10 +156,10 @@ static void find_where(struct doctor *d)
 	js_slurm_env_read(&env, cli_get);
 	(void)snprintf(d->where, sizeof(d->where), "%s", env.node);
 	if (env.in_slurm)
-		doctor_say(d, DOCTOR_OK, "place", NULL, "in Slurm job %s on node %s%s%s", env.job, env.node,
-			   env.partition != NULL ? ", partition " : "", env.partition != NULL ? env.partition : "");
+		doctor_ok(d, "place", "in Slurm job %s on node %s%s%s", env.job, env.node,
+			  env.partition != NULL ? ", partition " : "", env.partition != NULL ? env.partition : "");
 	else
-		doctor_say(d, DOCTOR_OK, "place", NULL, "on %s, outside of Slurm", env.node);
+		doctor_ok(d, "place", "on %s, outside of Slurm", env.node);
 }
 
 static struct doctor d;
@@ -131,11 +186,7 @@ static int print_findings(struct cli *cli)
 		doctor_slurm(&d);
 	if (cli_stop == 0 && d.srun != NULL)
 		under_srun(&d);
-	for (size_t i = 0; i < d.facts_n; i++) {
-		free(d.facts[i].name);
-		free(d.facts[i].value);
-	}
-	free(d.facts);
+	cli_words_free(&d.facts);
 	if (cli_stop == 0 && !cli->json && !cli->quiet)
 		(void)printf("%u ok, %u warn, %u FAIL\n", d.count[DOCTOR_OK], d.count[DOCTOR_WARN],
 			     d.count[DOCTOR_FAIL]);

@@ -29,23 +29,22 @@ static void check_option_file(struct doctor *d)
 	struct stat st;
 
 	if (file == NULL)
-		doctor_say(d, DOCTOR_WARN, "option file",
-			   "start a private server with `jobstack server start`, or put the address of your centre's "
-			   "server into ~/.my.cnf",
-			   "not found: no --defaults-file, no $JOBSTACK_DEFAULTS_FILE, no private server's file, no "
-			   "~/.my.cnf");
+		doctor_warn(d, "option file",
+			    "start a private server with `jobstack server start`, or put the address of your centre's "
+			    "server into ~/.my.cnf",
+			    "not found: no --defaults-file, no $JOBSTACK_DEFAULTS_FILE, no private server's file, no "
+			    "~/.my.cnf");
 	else if (stat(file, &st) != 0)
-		doctor_say(d, DOCTOR_FAIL, "option file", "name a file that exists, also on the compute nodes",
-			   "%s: %s", file, strerror(errno));
+		doctor_fail(d, "option file", "name a file that exists, also on the compute nodes", "%s: %s", file,
+			    strerror(errno));
 	else if (access(file, R_OK) != 0)
-		doctor_say(d, DOCTOR_FAIL, "option file", "correct its owner and mode (chmod 600)", "can't read %s: %s",
-			   file, strerror(errno));
+		doctor_fail(d, "option file", "correct its owner and mode (chmod 600)", "can't read %s: %s", file,
+			    strerror(errno));
 	else if ((st.st_mode & 077) != 0)
-		doctor_say(d, DOCTOR_WARN, "option file",
-			   "chmod 600 it: jobstack refuses the file if it contains a password",
-			   "%s can be read by others (mode %03o)", file, (unsigned)st.st_mode & 0777);
+		doctor_warn(d, "option file", "chmod 600 it: jobstack refuses the file if it contains a password",
+			    "%s can be read by others (mode %03o)", file, (unsigned)st.st_mode & 0777);
 	else
-		doctor_say(d, DOCTOR_OK, "option file", NULL, "%s, mode %03o", file, (unsigned)st.st_mode & 0777);
+		doctor_ok(d, "option file", "%s, mode %03o", file, (unsigned)st.st_mode & 0777);
 }
 
 /* The worker beside us says which version it is. */
@@ -55,28 +54,24 @@ static void check_worker_program(struct doctor *d)
 	struct cli_words words = {0};
 	struct js_buf out = {0};
 	const struct cli_command command = {.words = &words, .out = &out, .err = &out, .limit_us = LIMIT_US};
-	char want[128];
+	static const char remedy[] = "install jobstack and jobstack-worker together";
+	char program[PATH_MAX + 32], want[128];
+	const char *said;
 	int status;
 
 	(void)snprintf(want, sizeof(want), "jobstack-worker %s (schema %u)", jobstack_version(),
 		       jobstack_schema_version());
-	cli_words_format(&words, "%s/jobstack-worker", js_child_program_dir());
+	(void)snprintf(program, sizeof(program), "%s/jobstack-worker", js_child_program_dir());
+	cli_words_add(&words, program);
 	cli_words_add(&words, "--version");
 	status = cli_command(&command, &error);
-	if (out.data != NULL)
-		out.data[strcspn(out.data, "\n")] = '\0';
+	said = cli_first_line(&out, "");
 	if (status != 0)
-		doctor_say(d, DOCTOR_FAIL, "worker", "install jobstack and jobstack-worker together",
-			   "%s does not run: %s", words.n > 0 ? words.at[0] : "jobstack-worker",
-			   status < 0	      ? error.text
-			   : out.data != NULL ? out.data
-					      : "it fails");
-	else if (out.data == NULL || strcmp(out.data, want) != 0)
-		doctor_say(d, DOCTOR_FAIL, "worker", "install jobstack and jobstack-worker together",
-			   "%s has another version: \"%s\", not \"%s\"", words.at[0], out.data != NULL ? out.data : "",
-			   want);
+		doctor_fail(d, "worker", remedy, "%s does not run: %s", program, status < 0 ? error.text : said);
+	else if (strcmp(said, want) != 0)
+		doctor_fail(d, "worker", remedy, "%s has another version: \"%s\", not \"%s\"", program, said, want);
 	else
-		doctor_say(d, DOCTOR_OK, "worker", NULL, "%s: version %s", words.at[0], jobstack_version());
+		doctor_ok(d, "worker", "%s: version %s", program, jobstack_version());
 	cli_words_free(&words);
 	js_buf_free(&out);
 }
@@ -104,8 +99,8 @@ void doctor_disk(struct doctor *d, const char *check, const char *path, double w
 		   check, remedy, "%.0f MB are free on the disk of %s%s", left / MB, path,
 		   above ? " (by a directory above it)" : "");
 	if (fs.f_files > 0 && fs.f_favail < 1000)
-		doctor_say(d, DOCTOR_WARN, check, remedy, "only %lu more files can be created on the disk of %s",
-			   (unsigned long)fs.f_favail, path);
+		doctor_warn(d, check, remedy, "only %lu more files can be created on the disk of %s",
+			    (unsigned long)fs.f_favail, path);
 }
 
 /* Writes and removes a file there, to the disk.  NULL, or what failed. */
@@ -133,8 +128,8 @@ static void check_directory(struct doctor *d)
 	struct stat st;
 
 	if (getcwd(cwd, sizeof(cwd)) == NULL) {
-		doctor_say(d, DOCTOR_FAIL, "logs", "change to a directory that exists",
-			   "can't find the working directory: %s", strerror(errno));
+		doctor_fail(d, "logs", "change to a directory that exists", "can't find the working directory: %s",
+			    strerror(errno));
 		return;
 	}
 	(void)snprintf(dir, sizeof(dir), "%s/jobstack-logs", cwd);
@@ -142,20 +137,20 @@ static void check_directory(struct doctor *d)
 		(void)snprintf(dir, sizeof(dir), "%s", cwd);
 	bad = try_write(dir);
 	if (bad != NULL)
-		doctor_say(d, DOCTOR_FAIL, "logs",
-			   "start workers in a directory where they can write, or give them --log-dir",
-			   "can't write logs and outcomes in %s: %s", dir, bad);
+		doctor_fail(d, "logs", "start workers in a directory where they can write, or give them --log-dir",
+			    "can't write logs and outcomes in %s: %s", dir, bad);
 	else {
-		doctor_say(d, DOCTOR_OK, "logs", NULL, "logs and outcomes can be written in %s", dir);
+		doctor_ok(d, "logs", "logs and outcomes can be written in %s", dir);
 		doctor_disk(d, "logs", dir, 1024 * MB, 16 * MB, "free some space, or give workers another --log-dir");
 	}
 	tmp = tmp != NULL && *tmp == '/' ? tmp : "/tmp";
 	bad = try_write(tmp);
 	if (bad != NULL)
-		doctor_say(d, DOCTOR_WARN, "spool",
-			   "make it writable, or set $TMPDIR: outcomes are saved there when the log directory can't be "
-			   "written",
-			   "%s can't be written: %s", tmp, bad);
+		doctor_warn(
+			d, "spool",
+			"make it writable, or set $TMPDIR: outcomes are saved there when the log directory can't be "
+			"written",
+			"%s can't be written: %s", tmp, bad);
 }
 
 static void check_limits(struct doctor *d)
@@ -163,14 +158,13 @@ static void check_limits(struct doctor *d)
 	struct rlimit files = {0, 0}, processes = {0, 0};
 
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < FILES_WANTED)
-		doctor_say(d, DOCTOR_WARN, "limits", "run ulimit -n 1024 or more: a worker needs some files per slot",
-			   "only %lu open files are allowed", (unsigned long)files.rlim_cur);
+		doctor_warn(d, "limits", "run ulimit -n 1024 or more: a worker needs some files per slot",
+			    "only %lu open files are allowed", (unsigned long)files.rlim_cur);
 	if (getrlimit(RLIMIT_NPROC, &processes) == 0 && processes.rlim_cur < PROCESSES_WANTED)
-		doctor_say(d, DOCTOR_WARN, "limits",
-			   "run ulimit -u 4096: the limit counts all processes of this user on the host",
-			   "only %lu processes are allowed", (unsigned long)processes.rlim_cur);
+		doctor_warn(d, "limits", "run ulimit -u 4096: the limit counts all processes of this user on the host",
+			    "only %lu processes are allowed", (unsigned long)processes.rlim_cur);
 	if (files.rlim_cur >= FILES_WANTED && processes.rlim_cur >= PROCESSES_WANTED)
-		doctor_say(d, DOCTOR_OK, "limits", NULL, "enough open files and processes are allowed");
+		doctor_ok(d, "limits", "enough open files and processes are allowed");
 }
 
 void doctor_local(struct doctor *d)

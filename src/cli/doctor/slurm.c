@@ -31,43 +31,38 @@ static int check_module(struct doctor *d)
 	int status = js_slurm_conf(&where, &conf, &error);
 
 	if (status == 0)
-		doctor_say(d, DOCTOR_OK, "controller", NULL,
-			   "the controller of cluster \"%s\" answers the Slurm module after %.0f ms", conf.cluster,
-			   (double)(js_clock_mono_us() - began) / 1e3);
+		doctor_ok(d, "controller", "the controller of cluster \"%s\" answers the Slurm module after %.0f ms",
+			  conf.cluster, (double)(js_clock_mono_us() - began) / 1e3);
 	else if (status == JOBSTACK_EFILE && error.server_errno == JS_WHY_NO_SLURM_CONFIG)
-		doctor_say(d, DOCTOR_WARN, "Slurm", "on a cluster, set $SLURM_CONF to the path of its slurm.conf",
-			   "its programs are installed, but not configured: `jobstack run` and jobstack-worker work "
-			   "without Slurm");
+		doctor_warn(d, "Slurm", "on a cluster, set $SLURM_CONF to the path of its slurm.conf",
+			    "its programs are installed, but not configured: `jobstack run` and jobstack-worker work "
+			    "without Slurm");
 	else if (status == JOBSTACK_EFILE)
-		doctor_say(d, DOCTOR_FAIL, "controller",
-			   "check slurmctld with `scontrol ping`, or ask your admin: without it no job can be "
-			   "submitted, and dead workers are found later",
-			   "%s", error.text);
+		doctor_fail(d, "controller",
+			    "check slurmctld with `scontrol ping`, or ask your admin: without it no job can be "
+			    "submitted, and dead workers are found later",
+			    "%s", error.text);
 	else
-		doctor_say(d, DOCTOR_WARN, "Slurm module", without, "%s", error.text);
+		doctor_warn(d, "Slurm module", without, "%s", error.text);
 	return status;
 }
 
 static void check_site_limits(struct doctor *d, const char *config)
 {
-	char *array = cli_slurm_config(config, "MaxArraySize"), *jobs = cli_slurm_config(config, "MaxJobCount");
-	char *kill_wait = cli_slurm_config(config, "KillWait"), *track = cli_slurm_config(config, "ProctrackType");
+	char array[CLI_SLURM_VALUE], jobs[CLI_SLURM_VALUE] = "?", kill_wait[CLI_SLURM_VALUE], track[CLI_SLURM_VALUE];
 
-	if (array != NULL)
-		doctor_say(d, strtol(array, NULL, 10) < 2 ? DOCTOR_WARN : DOCTOR_OK, "arrays",
-			   "job arrays are disabled here: `jobstack submit` submits one job per worker",
-			   "MaxArraySize=%s, MaxJobCount=%s", array, jobs != NULL ? jobs : "?");
-	if (kill_wait != NULL)
-		doctor_say(d, strtol(kill_wait, NULL, 10) < GRACE_S + 3 ? DOCTOR_WARN : DOCTOR_OK, "KillWait",
-			   "Slurm sends KILL soon after TERM: give workers a shorter --grace", "%s", kill_wait);
-	if (track != NULL)
-		doctor_say(d, strcmp(track, "proctrack/cgroup") == 0 ? DOCTOR_OK : DOCTOR_WARN, "processes",
-			   "ask your admin for proctrack/cgroup: it ends all processes of a step with the step",
-			   "ProctrackType=%s", track);
-	free(array);
-	free(jobs);
-	free(kill_wait);
-	free(track);
+	(void)cli_slurm_config(config, "MaxJobCount", jobs);
+	if (cli_slurm_config(config, "MaxArraySize", array))
+		doctor_warn_if(strtol(array, NULL, 10) < 2, d, "arrays",
+			       "job arrays are disabled here: `jobstack submit` submits one job per worker",
+			       "MaxArraySize=%s, MaxJobCount=%s", array, jobs);
+	if (cli_slurm_config(config, "KillWait", kill_wait))
+		doctor_warn_if(strtol(kill_wait, NULL, 10) < GRACE_S + 3, d, "KillWait",
+			       "Slurm sends KILL soon after TERM: give workers a shorter --grace", "%s", kill_wait);
+	if (cli_slurm_config(config, "ProctrackType", track))
+		doctor_warn_if(strcmp(track, "proctrack/cgroup") != 0, d, "processes",
+			       "ask your admin for proctrack/cgroup: it ends all processes of a step with the step",
+			       "ProctrackType=%s", track);
 }
 
 /* Lines of PARTITION|up|TIME LIMIT|allocated/idle/other/total. */
@@ -84,14 +79,13 @@ static void check_partitions(struct doctor *d, char *text)
 			continue;
 		up += strcmp(state, "up") == 0;
 		if (n++ < PARTITIONS_MAX)
-			doctor_say(d, DOCTOR_OK, "partition", NULL,
-				   "%s is %s, time limit %s, nodes %s (busy/idle/other/all)", name, state, limit,
-				   nodes);
+			doctor_ok(d, "partition", "%s is %s, time limit %s, nodes %s (busy/idle/other/all)", name,
+				  state, limit, nodes);
 	}
 	if (n > PARTITIONS_MAX)
-		doctor_say(d, DOCTOR_OK, "partition", NULL, "and %u more", n - PARTITIONS_MAX);
+		doctor_ok(d, "partition", "and %u more", n - PARTITIONS_MAX);
 	if (up == 0)
-		doctor_say(d, DOCTOR_FAIL, "partition", "wait, or ask your admin", "no partition is up");
+		doctor_fail(d, "partition", "wait, or ask your admin", "no partition is up");
 }
 
 void doctor_slurm(struct doctor *d)
@@ -101,36 +95,32 @@ void doctor_slurm(struct doctor *d)
 	char *text;
 
 	if (!d->slurm) {
-		doctor_say(d, DOCTOR_OK, "Slurm", NULL,
-			   "not on this host: `jobstack run` and jobstack-worker work without Slurm");
+		doctor_ok(d, "Slurm", "not on this host: `jobstack run` and jobstack-worker work without Slurm");
 		return;
 	}
 	if (!js_child_is_in_path("sbatch"))
-		doctor_say(d, DOCTOR_WARN, "Slurm", "`jobstack submit` needs it: submit from a login node",
-			   "there is no sbatch in $PATH");
+		doctor_warn(d, "Slurm", "`jobstack submit` needs it: submit from a login node",
+			    "there is no sbatch in $PATH");
 	if (conf != NULL && *conf != '\0' &&
 	    access(conf, R_OK) != 0) { /* Slurm's commands would look for it for a minute */
-		doctor_say(d, DOCTOR_FAIL, "controller",
-			   "unset $SLURM_CONF, or set it to the path of Slurm's configuration", "$SLURM_CONF, %s: %s",
-			   conf, strerror(errno));
+		doctor_fail(d, "controller", "unset $SLURM_CONF, or set it to the path of Slurm's configuration",
+			    "$SLURM_CONF, %s: %s", conf, strerror(errno));
 		return;
 	}
 	if (check_module(d) == JOBSTACK_EFILE)
 		return; /* each further question would take as long */
 	text = cli_slurm_answer("scontrol show config", LIMIT_US, &error);
-	if (text == NULL)
-		doctor_say(d, DOCTOR_FAIL, "controller", "check slurmctld with `scontrol ping`, or ask your admin",
-			   "scontrol: %s", error.text);
-	else
-		check_site_limits(d, text);
-	if (text != NULL) {
-		free(text);
-		js_error_clear(&error);
-		text = cli_slurm_answer("sinfo -h -o %R|%a|%l|%F", LIMIT_US, &error);
-		if (text == NULL)
-			doctor_say(d, DOCTOR_WARN, "partition", "run sinfo to see the error", "sinfo: %s", error.text);
-		else
-			check_partitions(d, text);
-		free(text);
+	if (text == NULL) {
+		doctor_fail(d, "controller", "check slurmctld with `scontrol ping`, or ask your admin", "scontrol: %s",
+			    error.text);
+		return;
 	}
+	check_site_limits(d, text);
+	free(text);
+	text = cli_slurm_answer("sinfo -h -o %R|%a|%l|%F", LIMIT_US, &error);
+	if (text == NULL)
+		doctor_warn(d, "partition", "run sinfo to see the error", "sinfo: %s", error.text);
+	else
+		check_partitions(d, text);
+	free(text);
 }

@@ -146,14 +146,9 @@ static void add_sbatch_options(const struct request *r, struct cli_words *words)
 		cli_words_add(words, "--ntasks=1");
 	if (cli_sbatch_value(&r->passed, "signal", 0) == NULL)
 		cli_words_format(words, "--signal=B:TERM@%d", STOP_S);
-	if (cli_sbatch_value(&r->passed, "output", 'o') == NULL) {
-		struct js_buf path = {0};
-
-		cli_sbatch_file(&path, cli_server_beside(r->data, ""));
-		cli_words_format(words, "--output=%s.job-%%j.log", path.failed ? "" : path.data);
-		js_buf_free(&path);
-	}
-	cli_words_add(words, "--no-requeue"); /* after a node failure the next job takes over */
+	if (cli_sbatch_value(&r->passed, "output", 'o') == NULL)
+		cli_sbatch_output(words, cli_server_beside(r->data, ""), ".job-%j.log");
+	cli_words_add(words, "--no-requeue"); /* the next job is what comes after a node that failed */
 	cli_words_all(words, &r->passed);
 }
 

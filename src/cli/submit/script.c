@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What sbatch is given.  Promises: every word reaches its program as it was typed, whatever bytes it holds; no line of
- * a script is taken for one of sbatch's own; no secret stands in it.
+ * What sbatch is given, and the call.  Promises: every word reaches its program as it was typed, whatever bytes it
+ * holds; no line of a script is taken for one of sbatch's own; no secret stands in it.
  */
 #include "cli/submit/submit.h"
 
-#include "base/clock.h"
 #include "base/num.h"
 #include "cli/worker.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#define GRACE_S 5  /* a worker's default */
-#define SETTLE_S 5 /* for what it must write behind that */
+#define GRACE_S 5		    /* a worker's default */
+#define SETTLE_S 5		    /* for what it must write behind that */
+#define AGAIN_US (2 * JS_SECOND_US) /* between calls of sbatch: 2 s, 4 s, ... */
+#define AGAIN_LAST_US (32 * JS_SECOND_US)
 
 /* sbatch's options that say which account is used and where, and so hold for the follow-up job as well. */
 static const struct {
@@ -37,18 +39,7 @@ static int64_t signal_seconds(const struct submit *s)
 	return seconds + SETTLE_S > s->kill_wait_s ? seconds + 2 * SETTLE_S : 0;
 }
 
-/* A file name for sbatch, which takes % for its own. */
-static void add_output_option(const struct submit *s, const char *name, struct cli_words *words)
-{
-	struct js_buf path = {0};
-
-	cli_sbatch_file(&path, s->logs);
-	cli_words_format(words, "--output=%s/%s", path.failed ? "" : path.data, name);
-	words->failed |= path.failed;
-	js_buf_free(&path);
-}
-
-void submit_array_words(const struct submit *s, uint64_t n, struct cli_words *words)
+static void add_array_options(const struct submit *s, uint64_t n, struct cli_words *words)
 {
 	const struct cli_words *p = &s->passed;
 
@@ -61,7 +52,7 @@ void submit_array_words(const struct submit *s, uint64_t n, struct cli_words *wo
 	if (cli_sbatch_value(p, "signal", 0) == NULL && signal_seconds(s) > 0)
 		cli_words_format(words, "--signal=USR1@%" PRId64, signal_seconds(s));
 	if (cli_sbatch_value(p, "output", 'o') == NULL)
-		add_output_option(s, n > 1 ? "slurm-%A_%a.out" : "slurm-%j.out", words);
+		cli_sbatch_output(words, s->logs, n > 1 ? "/slurm-%A_%a.out" : "/slurm-%j.out");
 	if (s->tasks > 1 && cli_sbatch_value(p, "no-kill", 'k') == NULL)
 		cli_words_add(words, "--no-kill");
 	if (n > 1)
@@ -69,21 +60,77 @@ void submit_array_words(const struct submit *s, uint64_t n, struct cli_words *wo
 	cli_words_all(words, p);
 }
 
-/* The head of a script: what it is, and how it is handed over. */
-static void add_head(const struct submit *s, const struct cli_words *sbatch, const char *what, struct js_buf *script)
+/* Appends LINE, which replaces the shell, and frees it. */
+static void add_exec(struct js_buf *body, struct cli_words *line)
 {
-	js_buf_printf(script,
-		      "#!/bin/bash\n# Written by jobstack submit %s: %s the stack \"%s\".  Handed over by:\n#   ",
-		      jobstack_version(), what, s->cli.stack);
-	cli_words_quote(script, sbatch);
-	js_buf_char(script, '\n');
+	js_buf_str(body, "exec ");
+	cli_words_quote(body, line);
+	js_buf_char(body, '\n');
+	body->failed |= line->failed;
+	cli_words_free(line);
 }
 
-void submit_worker_script(const struct submit *s, const struct cli_words *sbatch, struct js_buf *script)
+/* Calls sbatch.  In a later round nobody is there to try again if it is refused, so that is done here, for a minute. */
+static int call_sbatch(struct submit *s, const struct cli_words *call, uint64_t *job)
 {
-	struct cli_words line = {0};
-	char slots[40];
+	int status = cli_sbatch(&s->cli, call, job);
 
+	for (int64_t nap = AGAIN_US; status == 1 && s->chain.round > 0 && nap <= AGAIN_LAST_US; nap *= 2) {
+		js_clock_nap(nap, &cli_stop);
+		if (cli_stop != 0)
+			break;
+		status = cli_sbatch(&s->cli, call, job);
+	}
+	return status;
+}
+
+/* Hands a script to sbatch: WHAT it is, how it is handed over, and BODY.  Writes it to PATH, unless it is there for an
+ * array before.  Frees OPTIONS and BODY.  0 with *JOB (a dry run prints the script and the call instead); or the exit
+ * status: 1 if sbatch rejected it. */
+static int hand_over(struct submit *s, const char *path, const char *what, struct cli_words *options,
+		     struct js_buf *body, uint64_t *job)
+{
+	struct cli_words call = {0};
+	struct js_buf script = {0};
+	int status = 0;
+
+	js_error_clear(&s->cli.error); /* of what may have failed before, which has been told */
+	cli_sbatch_words(&call, options, path);
+	js_buf_printf(&script,
+		      "#!/bin/bash\n# Written by jobstack submit %s: %s the stack \"%s\".  Handed over by:\n#   ",
+		      jobstack_version(), what, s->cli.stack);
+	cli_words_quote(&script, &call);
+	js_buf_char(&script, '\n');
+	js_buf_add(&script, body->data, body->len);
+	if (call.failed || body->failed || script.failed)
+		status = cli_no_memory(&s->cli);
+	else if (s->dry_run) {
+		cli_words_quote(&script, &call);
+		(void)printf("%s\n", script.failed ? "" : script.data);
+	} else {
+		if (access(path, F_OK) != 0)
+			status = cli_sbatch_keep(&s->cli, path, &script);
+		JS_THEN(status, call_sbatch(s, &call, job));
+		if (status < 0)
+			status = cli_fail(&s->cli);
+	}
+	cli_words_free(options);
+	cli_words_free(&call);
+	js_buf_free(body);
+	js_buf_free(&script);
+	return status;
+}
+
+int submit_array(struct submit *s, uint64_t n)
+{
+	struct cli_words options = {0}, line = {0};
+	size_t len = strlen(s->answered);
+	struct js_buf body = {0};
+	uint64_t job = 0;
+	char slots[40];
+	int status;
+
+	add_array_options(s, n, &options);
 	/* a step does not take over its job's --cpus-per-task (since 22.05), and a site may end a step whose first task
 	 * has left */
 	(void)cli_words_split(&line, "srun --kill-on-bad-exit=0 --wait=0");
@@ -93,45 +140,34 @@ void submit_worker_script(const struct submit *s, const struct cli_words *sbatch
 		cli_words_add(&line, "--no-kill");
 	(void)snprintf(slots, sizeof(slots), "--slots=%" PRIu64, s->slots); /* else by SLURM_CPUS_PER_TASK */
 	cli_worker_line(&line, &s->cli, s->slots_said ? slots : NULL, s->option_file, &s->worker, s->command.at);
-	add_head(s, sbatch, "workers of", script);
-	js_buf_str(script, "exec ");
-	cli_words_quote(script, &line);
-	js_buf_char(script, '\n');
-	script->failed |= line.failed;
-	cli_words_free(&line);
+	add_exec(&body, &line);
+	status = hand_over(s, s->script, "workers of", &options, &body, &job);
+	if (job != 0)
+		(void)snprintf(s->answered + len, sizeof(s->answered) - len, "%s%" PRIu64, len > 0 ? ":" : "", job);
+	return status;
 }
 
 /* ---------------------------------------------------------------------------------------------- what comes after */
 
-/* --chain's value. */
-static void write_chain(const struct submit_chain *c, struct js_buf *out)
-{
-	js_buf_printf(out, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s", c->round, c->done, c->dead,
-		      c->idle, c->later, c->jobs);
-}
-
 int submit_chain_parse(struct submit_chain *c, const char *text)
 {
-	int at = 0;
+	int end = 0;
 
-	if (sscanf(text, "%" SCNu64 ",%" SCNu64 ",%" SCNu64 ",%" SCNu64 ",%" SCNu64 ",%n", &c->round, &c->done,
-		   &c->dead, &c->idle, &c->later, &at) != 5 ||
-	    at == 0)
+	if (strspn(text, "0123456789:,") != strlen(text) ||
+	    sscanf(text, "%18" SCNu64 ",%18" SCNu64 ",%18" SCNu64 ",%18" SCNu64 ",%18" SCNu64 ",%n", &c->round,
+		   &c->done, &c->dead, &c->idle, &c->later, &end) != 5 ||
+	    end == 0 || c->round == 0 || strchr(text + end, ',') != NULL)
 		return -1;
-	text += at;
-	if (c->round == 0 || strlen(text) >= sizeof(c->jobs) || strspn(text, "0123456789:") != strlen(text))
-		return -1;
-	(void)snprintf(c->jobs, sizeof(c->jobs), "%s", text);
-	return 0;
+	return snprintf(c->jobs, sizeof(c->jobs), "%s", text + end) < (int)sizeof(c->jobs) ? 0 : -1;
 }
 
-void submit_next_words(const struct submit *s, const char *after, struct cli_words *words)
+static void add_next_options(const struct submit *s, const char *after, struct cli_words *words)
 {
 	const char *name = cli_sbatch_value(&s->passed, "job-name", 'J');
 
 	cli_words_format(words, "--job-name=%s%s", name != NULL ? "" : "jobstack-", name != NULL ? name : s->cli.stack);
 	(void)cli_words_split(words, "--ntasks=1 --time=30");
-	add_output_option(s, "slurm-%j.out", words);
+	cli_sbatch_output(words, s->logs, "/slurm-%j.out");
 	for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++) {
 		const char *value = cli_sbatch_value(&s->passed, inherited[i].name, inherited[i].letter);
 
@@ -144,30 +180,64 @@ void submit_next_words(const struct submit *s, const char *after, struct cli_wor
 		cli_words_format(words, "--dependency=afterany:%s", after);
 }
 
-void submit_next_script(const struct submit *s, const struct submit_chain *chain, const struct cli_words *sbatch,
-			struct js_buf *script)
+int submit_next(struct submit *s, const char *after, const char *begin)
 {
-	struct cli_words line = {0}, look = {0};
-	struct js_buf state = {0};
+	struct cli_words options = {0}, line = {0}, recover = {0};
+	struct submit_chain next = s->chain;
+	struct js_buf body = {0};
+	int status;
 
-	write_chain(chain, &state);
+	if (begin == NULL) {
+		next.round++;
+		next.done = s->stack.s.done;
+		next.dead = s->stack.s.dead;
+		next.later = 0;
+		(void)snprintf(next.jobs, sizeof(next.jobs), "%s", after);
+	}
+	add_next_options(s, after, &options);
+	if (begin != NULL)
+		cli_words_format(&options, "--begin=%s", begin);
+	if (s->until_done) { /* what the last round's dead workers hold is to be counted */
+		cli_own_line(&recover, &s->cli, "recover -q", s->option_file);
+		cli_words_quote(&body, &recover);
+		js_buf_str(&body, " || :\n");
+	}
 	cli_own_line(&line, &s->cli, "submit", s->option_file);
-	cli_words_format(&line, "--chain=%s", state.failed ? "" : state.data);
+	cli_words_format(&line, "--chain=%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s", next.round,
+			 next.done, next.dead, next.idle, next.later, next.jobs);
 	cli_words_all(&line, &s->again);
 	cli_words_all(&line, &s->given);
-	cli_own_line(&look, &s->cli, "recover -q", s->option_file);
 	cli_words_add(&line, "--");
 	cli_words_all(&line, &s->command);
-	add_head(s, sbatch, s->until_done ? "another round for" : "the mail about", script);
-	if (s->until_done) { /* what the last round's dead workers hold is to be counted */
-		cli_words_quote(script, &look);
-		js_buf_str(script, " || :\n");
-	}
-	js_buf_str(script, "exec ");
-	cli_words_quote(script, &line);
-	js_buf_char(script, '\n');
-	script->failed |= line.failed || look.failed || state.failed;
-	cli_words_free(&line);
-	cli_words_free(&look);
-	js_buf_free(&state);
+	add_exec(&body, &line);
+	body.failed |= recover.failed;
+	cli_words_free(&recover);
+	status = hand_over(s, s->next_script, s->until_done ? "another round for" : "the mail about", &options, &body,
+			   &s->next);
+	if (status == 1)
+		cli_say(&s->cli, "sbatch rejected the follow-up job");
+	return status;
+}
+
+int submit_mail_job(struct submit *s, const char *subject)
+{
+	struct cli_words options = {0};
+	struct js_buf body = {0};
+	char path[sizeof(s->script)];
+	uint64_t job = 0;
+	int status;
+
+	(void)snprintf(path, sizeof(path), "%s/submit-%s-mail.sh", s->logs, s->stamp);
+	add_next_options(s, "", &options);
+	cli_words_format(&options, "--job-name=%s", subject);
+	cli_words_format(&options, "--mail-user=%s", s->notify);
+	cli_words_add(&options, "--mail-type=END");
+	js_buf_str(&body, "exit 0\n");
+	status = hand_over(s, path, "Slurm mails the name of this job, for", &options, &body, &job);
+	if (status == 0)
+		cli_say(&s->cli,
+			"no mail program on this node accepted it: Slurm mails the end of job %" PRIu64
+			", whose name contains the result",
+			job);
+	return status;
 }

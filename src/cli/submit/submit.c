@@ -7,12 +7,11 @@
  */
 #include "cli/submit/submit.h"
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/num.h"
 #include "view/json.h"
-#include "view/text.h"
 #include "view/words.h"
+#include "cli/host.h"
 #include "cli/worker.h"
 #include "run/worker_options.h"
 
@@ -23,7 +22,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SLURM_LIMIT_US (30 * JS_SECOND_US)
 #define WORKERS_MAX 1000000
 #define SLOTS_MAX 256
 #define TEXT_OF(number) QUOTED(number)
@@ -50,7 +48,6 @@ static const struct js_opt table[] = {
 	{JS_WORKER_MARGIN, "margin", "D", "start nothing that would still run D before the job's end"},
 	{JS_WORKER_STRICT, "strict", NULL, "workers end with status 1 if any entry failed"},
 	CLI_OPTS_REST};
-/* Its words are sorted before options are read, so that sbatch's may stand among them. */
 static const char about[] =
 	"Submits a job array of workers for a stack. Every --OPT or --OPT=VALUE that is not listed here is passed to "
 	"sbatch\nunchanged: --time=2:00:00 --mem=4G --partition=NAME --account=NAME.";
@@ -63,13 +60,6 @@ static const struct js_opts opts = {
 	"jobstack submit", "--workers N [OPTIONS] [--OPT=VALUE for sbatch] -- CMD ARG...", about, table, notes, 0};
 
 /* ------------------------------------------------------------------------------------------------------- options */
-
-static int read_number(struct submit *s, const char *name, const char *arg, uint64_t high, uint64_t *to)
-{
-	if (js_num_u64(arg, 1, high, to) == 0)
-		return 0;
-	return cli_usage(&s->cli, "--%s takes a whole number from 1 to %" PRIu64 ", not \"%s\"", name, high, arg);
-}
 
 /* Not what a mailer would take for several, or for an option. */
 static int take_address(struct cli *cli, void *ctx, int key, const char *arg)
@@ -104,24 +94,20 @@ static int take_submit_worker_option(struct cli *cli, void *ctx, int key, const 
 	return 0;
 }
 
-/* Keeps our own options as they were typed, for the next round, except those that it gets from us, or that only hold
- * for this call. */
+/* Keeps our own options for the next round, except those that it gets from us, or that only hold for this call. */
 static void keep_own_options(struct submit *s, const struct cli_words *mine)
 {
 	static const char *const anew[] = {"--chain", "--stack", "--defaults-file", "--dry-run"};
 
 	for (size_t i = 1; i < mine->n; i++) {
 		const char *word = mine->at[i];
-		int skip = strncmp(word, "-s", 2) == 0 && word[1] == 's';
 		size_t len = strcspn(word, "=");
+		int skip = 0;
 
 		for (size_t k = 0; k < sizeof(anew) / sizeof(anew[0]); k++)
 			skip |= strlen(anew[k]) == len && strncmp(word, anew[k], len) == 0;
 		if (!skip)
 			cli_words_add(&s->again, word);
-		else if (strcmp(word, "-s") == 0 ||
-			 (strncmp(word, "--", 2) == 0 && word[len] == '\0' && strcmp(word, "--dry-run") != 0))
-			i++;
 	}
 }
 
@@ -146,8 +132,7 @@ static int parse_submit(struct submit *s, int argc, char **argv)
 	cli_words_add(mine, argv[0]);
 	status = cli_sbatch_sort(&s->cli, argc, argv, mine, &s->given, &rest);
 	cli_words_all(&s->passed, &s->given);
-	if (status == 0)
-		status = cli_parse(&s->cli, &opts, takes, (int)mine->n, mine->at, NULL);
+	JS_THEN(status, cli_parse(&s->cli, &opts, takes, (int)mine->n, mine->at, NULL));
 	if (status != CLI_GO_ON)
 		return status;
 	keep_own_options(s, mine);
@@ -161,41 +146,44 @@ static int parse_submit(struct submit *s, int argc, char **argv)
 	if (s->follow != NULL && !s->until_done && s->notify == NULL)
 		return cli_usage(&s->cli, "--follow can only be used with --until-done or --notify");
 	status = cli_sbatch_check(&s->cli, s->dry_run, s->parsable);
-	if (status == 0)
-		status = cli_sbatch_refuse(&s->cli, &s->passed);
+	JS_THEN(status, cli_sbatch_refuse(&s->cli, &s->passed));
 	return status != 0 ? status : CLI_GO_ON;
+}
+
+/* Reads the number that sbatch's option NAME has into *TO, which stays if there is no such option. */
+static int read_sbatch_number(struct submit *s, const char *name, char letter, uint64_t high, uint64_t *to)
+{
+	const char *arg = cli_sbatch_value(&s->passed, name, letter);
+
+	if (arg == NULL || js_num_u64(arg, 1, high, to) == 0)
+		return 0;
+	return cli_usage(&s->cli, "--%s takes a whole number from 1 to %" PRIu64 ", not \"%s\"", name, high, arg);
+}
+
+/* The same of an option that may be a range, which is as good as its lower end; 1 without. */
+static uint64_t read_lower_end(const struct submit *s, const char *name, char letter)
+{
+	const char *arg = cli_sbatch_value(&s->passed, name, letter);
+	uint64_t n = arg != NULL ? strtoull(arg, NULL, 10) : 1;
+
+	return n >= 1 && n <= WORKERS_MAX ? n : 1;
 }
 
 /* What sbatch's options say about CPUs and tasks. */
 static int read_resources(struct submit *s)
 {
-	const char *cpus = cli_sbatch_value(&s->passed, "cpus-per-task", 'c'),
-		   *tasks = cli_sbatch_value(&s->passed, "ntasks", 'n');
-	const char *nodes = cli_sbatch_value(&s->passed, "nodes", 'N'),
-		   *each = cli_sbatch_value(&s->passed, "ntasks-per-node", 0);
-	uint64_t n = 1, per = 1;
-
-	if (cpus != NULL && read_number(s, "cpus-per-task", cpus, INT32_MAX, &s->cpus) != 0)
+	if (read_sbatch_number(s, "cpus-per-task", 'c', INT32_MAX, &s->cpus) != 0 ||
+	    read_sbatch_number(s, "ntasks", 'n', WORKERS_MAX, &s->tasks) != 0)
 		return CLI_USAGE;
-	if (tasks != NULL && read_number(s, "ntasks", tasks, WORKERS_MAX, &s->tasks) != 0)
-		return CLI_USAGE;
-	s->slots_said = s->slots > 0 && cpus != NULL;
-	if (s->slots > 0 && cpus != NULL && s->slots > s->cpus)
+	s->slots_said = s->slots > 0 && s->cpus > 0;
+	if (s->slots_said && s->slots > s->cpus)
 		return cli_usage(&s->cli,
 				 "--slots %" PRIu64 " is more than --cpus-per-task=%" PRIu64 ": each slot needs a CPU",
 				 s->slots, s->cpus);
-	if (cpus == NULL)
+	if (s->cpus == 0)
 		s->cpus = s->slots;
-	if (tasks == NULL) { /* a task a node, which is srun's rule too; a range of nodes is as good as its lower end */
-		char *low = nodes != NULL ? strndup(nodes, strcspn(nodes, "-")) : NULL;
-
-		if (low != NULL && js_num_u64(low, 1, WORKERS_MAX, &n) != 0)
-			n = 1;
-		free(low);
-		if (each != NULL && js_num_u64(each, 1, WORKERS_MAX, &per) != 0)
-			per = 1;
-		s->tasks = n * per;
-	}
+	if (s->tasks == 0) /* one task per node, which is srun's rule too */
+		s->tasks = read_lower_end(s, "nodes", 'N') * read_lower_end(s, "ntasks-per-node", 0);
 	if (s->workers < s->tasks)
 		return cli_usage(&s->cli,
 				 "--workers %" PRIu64 " is less than the %" PRIu64
@@ -210,94 +198,129 @@ static int find_places(struct submit *s)
 {
 	const char *file = cli_option_file(&s->cli), *dir = s->log_dir != NULL ? s->log_dir : "jobstack-logs";
 	const char *given = cli_sbatch_value(&s->passed, "chdir", 'D');
-	char logs[CLI_PATH];
-	char random[7];
-	struct tm tm;
+	const char *base = dir[0] == '/' ? "" : s->cwd;
 	time_t now = time(NULL);
+	size_t len;
 
-	if (getcwd(s->cwd, sizeof(s->cwd)) == NULL)
-		s->cwd[0] = '\0';
-	if (given != NULL && *given != '\0' && cli_absolute(given, s->cwd) != 0)
-		s->cwd[0] = '\0';
-	if (s->cwd[0] == '\0' || cli_absolute(dir, logs) != 0 ||
-	    (file != NULL && cli_absolute(file, s->option_file) != 0)) {
+	if ((given != NULL && *given != '\0' ? cli_absolute(given, s->cwd) != 0
+					     : getcwd(s->cwd, sizeof(s->cwd)) == NULL) ||
+	    (file != NULL && cli_absolute(file, s->option_file) != 0) ||
+	    snprintf(s->logs, sizeof(s->logs), "%s%s%s/%s", base, *base != '\0' ? "/" : "", dir, s->cli.stack) >=
+		    (int)sizeof(s->logs)) {
 		(void)js_error_set(&s->cli.error, JOBSTACK_EFILE,
 				   "can't find the working directory, or its path, that of --log-dir or of the option "
 				   "file is too long");
 		return cli_fail(&s->cli);
 	}
-	if (given != NULL && dir[0] != '/')
-		(void)snprintf(logs, sizeof(logs), "%.2000s/%.2000s", s->cwd, dir);
-	(void)snprintf(s->logs, sizeof(s->logs), "%s/%s", logs, s->cli.stack);
-	(void)gmtime_r(&now, &tm);
-	js_file_random_hex(random, 6);
-	(void)strftime(s->stamp, sizeof(s->stamp), "%Y%m%d-%H%M%S", &tm);
-	(void)snprintf(s->stamp + strlen(s->stamp), 16, "-%s", random);
+	len = strftime(s->stamp, sizeof(s->stamp), "%Y%m%d-%H%M%S-", gmtime(&now));
+	js_file_random_hex(s->stamp + len, 6);
 	(void)snprintf(s->script, sizeof(s->script), "%s/submit-%s.sh", s->logs, s->stamp);
 	(void)snprintf(s->next_script, sizeof(s->next_script), "%s/submit-%s-next.sh", s->logs, s->stamp);
 	return 0;
 }
 
-/* -------------------------------------------------------------------------------------------------------- sizing */
+/* ------------------------------------------------------------------------------------------------------- checks */
 
 /* Is there anything for workers to do?  0, or the exit status, with the reason printed. */
 static int check_for_work(struct submit *s)
 {
 	const struct jobstack_status *t = &s->stack.s;
-	const char *name = s->cli.stack;
-	struct js_buf text = {0};
-	int status = 0;
+	const struct js_buf *note = &s->stack.note, *cwd = &s->stack.cwd;
+	const char *name = s->cli.stack, *verb = "push", *effect = "adds entries";
 
 	if (t->state != JOBSTACK_OPEN) {
-		view_safe(&text, s->stack.note.data, s->stack.note.len);
 		cli_tell(&s->cli, "not submitted: the stack \"%s\" is %s%s%s; run `jobstack resume -s %s` first", name,
-			 view_stack_word(t->state), text.len > 0 ? ": " : "", text.len > 0 ? text.data : "", name);
-		status = CLI_NO;
-	} else if (t->ready + t->waiting + t->held == 0 && t->pushers == 0) {
+			 view_stack_word(t->state), note->len > 0 ? ": " : "", note->len > 0 ? note->data : "", name);
+		return CLI_NO;
+	}
+	if (t->ready + t->waiting + t->held == 0 && t->pushers == 0) {
+		if (t->running > 0) {
+			verb = "status";
+			effect = "shows its workers";
+		} else if (t->dead > 0) {
+			verb = "requeue";
+			effect = "puts dead entries back in the queue";
+		}
 		cli_tell(&s->cli,
 			 "not submitted: the stack \"%s\" has no work (%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64
 			 " running): `jobstack %s -s %s` %s",
-			 name, t->done, t->dead, t->running,
-			 t->running > 0 ? "status"
-			 : t->dead > 0	? "requeue"
-					: "push",
-			 name,
-			 t->running > 0 ? "shows its workers"
-			 : t->dead > 0	? "puts dead entries back in the queue"
-					: "adds entries");
-		status = CLI_NO;
-	} else if (s->stack.cwd.len > 0 && s->chdir == NULL && strcmp(s->stack.cwd.data, s->cwd) != 0) {
-		view_quote_line(&text, s->stack.cwd.data, s->stack.cwd.len);
+			 name, t->done, t->dead, t->running, verb, name, effect);
+		return CLI_NO;
+	}
+	if (cwd->len > 0 && s->chdir == NULL && strcmp(cwd->data, s->cwd) != 0) {
 		cli_tell(&s->cli,
 			 "not submitted: the stack's names belong to the directory %s: submit from there, or give "
 			 "--chdir",
-			 text.data != NULL ? text.data : "?");
-		status = CLI_USAGE;
+			 cwd->data);
+		return CLI_USAGE;
 	}
-	js_buf_free(&text);
-	return status;
+	return 0;
 }
+
+/* Is NODE, by the address that Slurm has of it, this host? */
+static int node_is_here(const char *node)
+{
+	char address[INET6_ADDRSTRLEN], name[256] = "";
+	int loopback;
+
+	(void)gethostname(name, sizeof(name) - 1);
+	return strcmp(node, name) == 0 || (cli_host_resolve(node, address, &loopback) == 0 && loopback);
+}
+
+/* Are all nodes this host, as a small lab has it? */
+static int nodes_are_here(void)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	char *names = cli_slurm_answer("sinfo -h -N -o %o", SUBMIT_SLURM_LIMIT_US, &error), *rest = names, *node;
+	int here = names != NULL;
+
+	while (here && (node = strsep(&rest, " \n")) != NULL)
+		here = *node == '\0' || node_is_here(node);
+	free(names);
+	return here;
+}
+
+/* Warns if only this host can reach the database, and nodes are elsewhere.  That is no error: a tunnel may end at each
+ * node. */
+static void doubt_database(struct submit *s)
+{
+	char where[600], host[CLI_HOST], address[INET6_ADDRSTRLEN];
+	int loopback = 1;
+
+	jobstack_describe(s->cli.handle, where, sizeof(where));
+	cli_host_of(where, host);
+	if ((host[0] != '\0' && (cli_host_resolve(host, address, &loopback) != 0 || !loopback)) || nodes_are_here())
+		return;
+	where[strcspn(where, ",")] = '\0';
+	cli_tell(&s->cli,
+		 "warning: only this host can reach the database at %s, so workers on compute nodes will not start: "
+		 "run the server in a job (`jobstack server submit`), let other hosts connect (`jobstack server start "
+		 "--bind HOST`), or set a host name that the nodes can reach (host= in %s)",
+		 where, s->option_file[0] != '\0' ? s->option_file : "~/.my.cnf");
+}
+
+/* -------------------------------------------------------------------------------------------------------- sizing */
 
 /* MaxArraySize, which is one more than the largest index, and KillWait ("30 sec"). */
 static void ask_site(struct submit *s)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	char *config = cli_slurm_answer("scontrol show config", SLURM_LIMIT_US, &error);
-	char *value = cli_slurm_config(config, "MaxArraySize"), *kill_wait = cli_slurm_config(config, "KillWait");
-	uint64_t size = ARRAY_MAX;
+	char *config = cli_slurm_answer("scontrol show config", SUBMIT_SLURM_LIMIT_US, &error);
+	char array_size[CLI_SLURM_VALUE] = "", kill_wait[CLI_SLURM_VALUE] = "";
+	uint64_t size;
 
-	s->kill_wait_s = kill_wait != NULL ? strtol(kill_wait, NULL, 10) : 0;
+	(void)cli_slurm_config(config, "MaxArraySize", array_size);
+	(void)cli_slurm_config(config, "KillWait", kill_wait);
+	free(config);
+	s->kill_wait_s = strtol(kill_wait, NULL, 10);
 	if (s->kill_wait_s <= 0)
 		s->kill_wait_s = KILL_WAIT_S;
-	if (value == NULL || js_num_u64(value, 0, UINT32_MAX, &size) != 0) {
+	if (js_num_u64(array_size, 0, UINT32_MAX, &size) != 0) {
 		size = ARRAY_MAX;
 		if (s->cli.verbose)
 			cli_say(&s->cli, "scontrol does not print MaxArraySize: assuming %d", ARRAY_MAX);
 	}
 	s->most = size > 2 ? size - 1 : 1;
-	free(kill_wait);
-	free(value);
-	free(config);
 }
 
 static void size_arrays(struct submit *s)
@@ -327,76 +350,30 @@ static void size_arrays(struct submit *s)
 	s->starts = s->elements * s->tasks;
 }
 
-/* -------------------------------------------------------------------------------------------------- handing over */
+/* ------------------------------------------------------------------------------------------------------ the call */
 
-/* One array of N elements. */
-static int hand_over(struct submit *s, uint64_t n, int first)
+static int print_submitted(struct submit *s)
 {
-	struct cli_words options = {0}, call = {0};
-	struct js_buf script = {0};
-	uint64_t job = 0;
-	int status = 0;
-
-	submit_array_words(s, n, &options);
-	cli_sbatch_words(&call, &options, s->script);
-	submit_worker_script(s, &call, &script);
-	if (call.failed || script.failed)
-		status = cli_no_memory(&s->cli);
-	else if (s->dry_run) {
-		cli_words_quote(&script, &call);
-		(void)printf("%s%s\n", first ? "" : "\n", script.data != NULL ? script.data : "");
-	} else {
-		status = first ? cli_sbatch_keep(&s->cli, s->script, &script) : 0;
-		if (status == 0)
-			status = submit_sbatch(s, &call, &job);
-		if (status < 0)
-			status = cli_fail(&s->cli);
-		else if (status == 1)
-			cli_say(&s->cli, "%s: sbatch rejected the job (see above)",
-				first ? "nothing was submitted" : "no more jobs were submitted");
-	}
-	if (job != 0)
-		(void)snprintf(s->answered + strlen(s->answered), sizeof(s->answered) - strlen(s->answered),
-			       "%s%" PRIu64, s->answered[0] == '\0' ? "" : ":", job);
-	cli_words_free(&options);
-	cli_words_free(&call);
-	js_buf_free(&script);
-	return status;
-}
-
-/* The jobs are separated by colons. */
-static int print_jobs_json(const struct submit *s, char *rest)
-{
+	char copy[sizeof(s->answered)], *rest = copy, *job;
 	json_t *jobs = json_array();
-	char *job;
-
-	while ((job = strsep(&rest, ":")) != NULL)
-		(void)view_append(jobs, json_integer(strtoll(job, NULL, 10)));
-	return CLI_PRINT(KEY_TEXT("stack", s->cli.stack), KEY_JSON("job", json_incref(json_array_get(jobs, 0))),
-			 KEY_JSON("jobs", jobs), KEY_COUNT("workers", s->starts),
-			 KEY_INT("slots", (int64_t)s->slots, s->slots > 0),
-			 KEY_COUNT("left", insight_stack_left(&s->stack.s)), KEY_TEXT("script", s->script),
-			 KEY_INT("next", (int64_t)s->next, s->next > 0));
-}
-
-static int print_jobs(struct submit *s)
-{
-	char copy[sizeof(s->answered)];
 
 	(void)snprintf(copy, sizeof(copy), "%s", s->answered);
-	if (s->parsable) {
-		for (char *p = copy; *p != '\0'; p++)
-			if (*p == ':')
-				*p = '\n';
-		(void)printf("%s\n", copy);
-		return CLI_YES;
+	while ((job = strsep(&rest, ":")) != NULL) {
+		if (s->parsable)
+			(void)printf("%s\n", job);
+		view_append(jobs, json_integer(strtoll(job, NULL, 10)));
 	}
 	if (s->cli.json)
-		return print_jobs_json(s, copy);
-	if (s->cli.quiet)
+		return CLI_PRINT(KEY_TEXT("stack", s->cli.stack), KEY_JSON("job", json_incref(json_array_get(jobs, 0))),
+				 KEY_JSON("jobs", jobs), KEY_COUNT("workers", s->starts),
+				 KEY_INT("slots", s->slots, s->slots > 0),
+				 KEY_COUNT("left", insight_stack_left(&s->stack.s)), KEY_TEXT("script", s->script),
+				 KEY_INT("next", s->next, s->next > 0));
+	json_decref(jobs);
+	if (s->parsable || s->cli.quiet)
 		return CLI_YES;
 	(void)printf("job%s %s: %" PRIu64 " worker%s for %" PRIu64 " %s of \"%s\"\n",
-		     strchr(copy, ':') != NULL ? "s" : "", copy, s->starts, view_plural(s->starts),
+		     strchr(s->answered, ':') != NULL ? "s" : "", s->answered, s->starts, view_plural(s->starts),
 		     CLI_ENTRIES(insight_stack_left(&s->stack.s)), s->cli.stack);
 	if (s->next > 0)
 		(void)printf("job %" PRIu64 " follows: %s\n", s->next,
@@ -408,64 +385,40 @@ static int print_jobs(struct submit *s)
 /* Arrays of the size that the site takes, and what comes after them. */
 static int submit_all(struct submit *s)
 {
+	int status = 0, after = 0;
 	uint64_t left = s->elements;
-	int status = 0;
 
-	for (int first = 1; left > 0 && status == 0; first = 0) {
+	while (left > 0 && status == 0) {
 		uint64_t n = left < s->most ? left : s->most;
 
-		status = hand_over(s, n, first);
+		if (s->dry_run && left < s->elements)
+			(void)putchar('\n');
+		status = submit_array(s, n);
 		if (status == 0)
 			left -= n;
 	}
+	if (status == 1)
+		cli_say(&s->cli, "%s: sbatch rejected the job (see above)",
+			s->answered[0] == '\0' ? "nothing was submitted" : "no more jobs were submitted");
 	if (s->answered[0] == '\0' && !s->dry_run)
 		return status;
 	s->starts -= left * s->tasks;
 	if (s->until_done || s->notify != NULL) {
-		int after = submit_next(s, s->dry_run ? "JOB" : s->answered, NULL);
-
+		if (s->dry_run)
+			(void)putchar('\n');
+		after = submit_next(s, s->dry_run ? "JOB" : s->answered, NULL);
 		if (after != 0)
 			cli_say(&s->cli, "job %s is submitted, but not its follow-up", s->answered);
-		status = status != 0 ? status : after;
 	}
+	JS_THEN(status, after);
 	if (!s->dry_run) {
-		int printed = print_jobs(s);
-
-		status = status != 0 ? status : printed;
+		after = print_submitted(s);
+		JS_THEN(status, after);
 	}
 	return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------ the call */
-
-/* A round after the first.  0 to go on and submit; -1 at the end, with *STATUS. */
-static int later_round(struct submit *s, int *status)
-{
-	int got = submit_reach(s, status);
-
-	if (got == 0) {
-		got = insight_stack_read(s->cli.handle, s->cli.stack, &s->stack, &s->cli.error);
-		if (got != 0) {
-			*status = cli_fail(&s->cli);
-			submit_mail(s, s->cli.error.text);
-			return -1;
-		}
-		got = submit_judge(s, status);
-		if (got != 0)
-			return got > 0 ? 0 : -1;
-		*status = CLI_YES;
-	} else if (got < 0) {
-		submit_mail(s, s->cli.error.text);
-		return -1;
-	}
-	cli_say(&s->cli, "the stack can't be checked yet: trying again in 15 minutes");
-	js_error_clear(&s->cli.error);
-	*status = submit_next(s, "", "now+15minutes");
-	if (*status != CLI_YES)
-		submit_broke(s);
-	return -1;
-}
-
+/* CLI_GO_ON, or the exit status. */
 static int first_round(struct submit *s)
 {
 	int status = cli_connect(&s->cli, 10 * JS_SECOND_US);
@@ -475,34 +428,29 @@ static int first_round(struct submit *s)
 	if (insight_stack_read(s->cli.handle, s->cli.stack, &s->stack, &s->cli.error) != 0)
 		return cli_fail(&s->cli);
 	status = check_for_work(s);
-	if (status == 0)
-		submit_doubt_database(s);
-	return status != 0
-		       ? status
-		       : cli_worker_try(&s->cli, s->option_file, &s->worker, s->command.at, "nothing was submitted");
+	if (status != 0)
+		return status;
+	doubt_database(s);
+	status = cli_worker_try(&s->cli, s->option_file, &s->worker, s->command.at, "nothing was submitted");
+	return status != 0 ? status : CLI_GO_ON;
 }
 
 static int submit_jobs(struct cli *cli)
 {
 	static struct submit s;
-	int status, ended = 0;
+	int status = parse_submit(&s, cli->argc, cli->argv);
 
-	status = parse_submit(&s, cli->argc, cli->argv);
 	if (status != CLI_GO_ON)
 		return status;
 	status = read_resources(&s);
-	if (status == 0)
-		status = find_places(&s);
+	JS_THEN(status, find_places(&s));
 	if (status == 0 && !s.dry_run)
 		status = cli_sbatch_find(&s.cli, "`jobstack run` works without Slurm on this machine");
 	if (status != 0)
 		return status;
 	cli_catch_signals();
-	if (s.chain.round > 0)
-		ended = later_round(&s, &status);
-	else
-		status = first_round(&s);
-	if (status == 0 && ended == 0) {
+	status = s.chain.round > 0 ? submit_later_round(&s) : first_round(&s);
+	if (status == CLI_GO_ON) {
 		size_arrays(&s);
 		jobstack_disconnect(s.cli.handle);
 		status = submit_all(&s);

@@ -2,16 +2,21 @@
  *
  * What the files of `jobstack submit` share.
  *
- *     submit.c  what was asked for; sizing; handing over
- *     local.c   a database that nodes can't reach
- *     script.c  the words for sbatch and the scripts
- *     next.c    what comes after: another round, or the end and its mail
+ *     submit.c  the options; what the first round checks; sizing
+ *     script.c  the scripts, and how sbatch gets them
+ *     next.c    later rounds: whether the chain goes on, and the mail at its end
  */
 #pragma once
 
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/command.h"
 #include "cli/sbatch.h"
 #include "insight/stack.h"
 
+#include <stdint.h>
+
+#define SUBMIT_SLURM_LIMIT_US (30 * JS_SECOND_US)
 #define SUBMIT_JOBS_MAX 100			    /* calls of sbatch in one go */
 #define SUBMIT_JOBS_TEXT (SUBMIT_JOBS_MAX * 11 + 1) /* their numbers, of up to ten digits each */
 
@@ -34,7 +39,7 @@ struct submit {
 	struct cli_words again;	  /* our own options, for the next round */
 	struct cli_words command; /* CMD */
 	struct submit_chain chain;
-	const char *notify, *name_arg;
+	const char *notify;
 	uint64_t workers, slots, cpus; /* asked for; 0: not said */
 	int until_done, dry_run, parsable, slots_said;
 	const char *follow; /* sbatch's options for what comes after, or NULL */
@@ -51,39 +56,22 @@ struct submit {
 	char script[CLI_PATH + JOBSTACK_STACK_MAX + 300], next_script[CLI_PATH + JOBSTACK_STACK_MAX + 300];
 };
 
-/* Warns if only this host can reach the database that we are connected to, and nodes are elsewhere. */
-void submit_doubt_database(struct submit *s);
+/* Submits an array of N elements (1: a job) of workers, and adds its number to s->answered.  0, or the exit status. */
+int submit_array(struct submit *s, uint64_t n);
 
-/* The number of the first job and of all, in words for sbatch: the options of an array of N elements. */
-void submit_array_words(const struct submit *s, uint64_t n, struct cli_words *words);
+/* Submits the job that comes after.  AFTER are the jobs that it waits for, or "".  BEGIN is the earliest time at which
+ * it may start, in sbatch's words; or NULL: it follows a round that has just been submitted.  0, or the exit status. */
+int submit_next(struct submit *s, const char *after, const char *begin);
 
-/* The script of the workers. */
-void submit_worker_script(const struct submit *s, const struct cli_words *sbatch, struct js_buf *script);
-
-/* The words and the script of the job that comes after those in s->answered, with what it is to know. */
-void submit_next_words(const struct submit *s, const char *after, struct cli_words *words);
-void submit_next_script(const struct submit *s, const struct submit_chain *chain, const struct cli_words *sbatch,
-			struct js_buf *script);
+/* Submits a job that does nothing, at the end of which Slurm mails its name, SUBJECT.  0, or the exit status. */
+int submit_mail_job(struct submit *s, const char *subject);
 
 /* Reads --chain's value; -1: it makes no sense. */
 int submit_chain_parse(struct submit_chain *chain, const char *text);
 
-/* What a round after the first makes of the stack: 1 to go on with a new round, 0 to look again later, -1 at the end,
- * with *STATUS: then all has been said and mailed. */
-int submit_judge(struct submit *s, int *status);
+/* A round after the first: connects, and looks at the stack.  CLI_GO_ON: the next jobs must be submitted.  Else the
+ * exit status: another look was scheduled, or the chain has ended, which was told and mailed. */
+int submit_later_round(struct submit *s);
 
-/* Connects, in a later round; the database may be away for a while.  0; 1 to look again later; -1 with *STATUS. */
-int submit_reach(struct submit *s, int *status);
-
-/* Submits the job that comes after.  BEGIN (may be NULL) is when it may start at the earliest, as sbatch says it; AFTER
- * the jobs it waits for, or "".  0, or the exit status. */
-int submit_next(struct submit *s, const char *after, const char *begin);
-
-/* cli_sbatch; in a round after the first nobody is there to try again, so it does, for a minute. */
-int submit_sbatch(struct submit *s, const struct cli_words *call, uint64_t *job);
-
-/* The chain ends since sbatch did not take what was to come: mails that. */
+/* The chain ends because sbatch rejected a job: tells and mails that. */
 void submit_broke(struct submit *s);
-
-/* Mails TEXT as the end of the chain. */
-void submit_mail(struct submit *s, const char *text);
