@@ -51,7 +51,7 @@ static const struct {
 	{"logs", &cli_logs, LOOK, "print what an entry's command printed"},
 	{"report", &cli_report, LOOK, "show how a run went, and what to request for the next"},
 	{"requeue", &cli_requeue, REPAIR, "put dead, lost or done entries back in the queue"},
-	{"recover", &cli_recover, REPAIR, "take back what dead workers hold, now"},
+	{"recover", &cli_recover, REPAIR, "requeue the entries of dead workers now"},
 	{"wait", &cli_wait, SCRIPTS, "wait until nothing is left to do"},
 	{"export", &cli_export, SCRIPTS, "print a stack's history as CSV or JSON"},
 	{"pop", &cli_pop, SCRIPTS, "claim one entry, for a script"},

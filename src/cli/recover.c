@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * jobstack recover: takes back what dead workers hold, now.  Promise: nothing is taken from a worker whose death is not
- * proven; of workers that are only silent it prints what that means and what to do.
+ * jobstack recover: requeues the entries of dead workers now.  Promise: nothing is taken from a worker whose death is
+ * not proven; of workers that are only silent it prints what that means and what to do.
  */
 #include "cli/recover.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * jobstack requeue: pushes entries back, or dead ones to another stack.  If nothing is chosen, or lost ones are, it
- * first takes back what dead workers hold, since that is what "lost" means to whoever asks.  Promise: each entry is
- * requeued once, however many do it at once.
+ * first requeues the entries of dead workers, because a user who asks for lost entries means these, too.  Promise: each
+ * entry is requeued once, however many do it at once.
  */
 #include "cli/cli.h"
 

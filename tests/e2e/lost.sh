@@ -52,13 +52,13 @@ die() {
 takes() { # STACK REASON: recover takes one entry back, and says why
 	local text
 	text=$(jobstack recover -s "$1" 2>&1)
-	[[ $text =~ ($2):\ 1\ entry\ taken\ back ]] || { echo "$text; $(squeue; squeue -s; sinfo -N)"; return 1; }
+	[[ $text =~ ($2):\ 1\ entry\ requeued ]] || { echo "$text; $(squeue; squeue -s; sinfo -N)"; return 1; }
 }
 no_proof() { # STACK: recover takes nothing, as often as it is asked
 	local i text
 	for i in 1 2 3; do
 		text=$(jobstack recover -s "$1" 2>&1)
-		[[ $text == *'nothing to take back'* && $(ledger "$1") == *' 1' ]] || { echo "$text"; return 1; }
+		[[ $text == *"nothing "*recover* && $(ledger "$1") == *' 1' ]] || { echo "$text"; return 1; }
 	done
 }
 state_is() { [[ $(scontrol show job "$1" | sed -n 's/.*JobState=\([A-Z_]*\).*/\1/p') == "$2" ]]; }
