@@ -69,8 +69,8 @@ static int close_entry(struct cli *cli)
 }
 
 static const char about[] =
-	"Records how an entry that `jobstack pop` claimed has ended: $JOBSTACK_ENTRY, or ENTRY by its number or "
-	"datapath.\nRepeating it with the same exit code is harmless. Ends with 1 if the lease has ended, or if the "
+	"Records how a popped entry has ended: $JOBSTACK_ENTRY, or the given ENTRY (number or datapath).\nRepeating it "
+	"with the same exit code is harmless. Ends with 1 if the lease has ended, or if the "
 	"entry was closed with\nanother exit code, which then stays. With --replay: ends with 1 if some outcomes came "
 	"too late, because their entries\nhave been requeued meanwhile.";
 static const char notes[] = "  ./process \"$JOBSTACK_DATAPATH\"; jobstack close --exit $?\n  jobstack close --replay "

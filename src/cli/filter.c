@@ -154,8 +154,9 @@ int cli_filter_end(struct cli *cli, struct cli_filter *f)
 	if (f->f.older_us > 0 && f->f.newer_us > 0 && f->f.older_us >= f->f.newer_us)
 		return cli_usage(cli, "--older-than must be shorter than --newer-than, or nothing can match both");
 	if (ended != NULL && states != 0 && (states & ~(JOBSTACK_IS_RUNNING | JOBSTACK_IS_HELD)) == 0)
-		return cli_usage(cli, "%s selects by how the last attempt ended, but %s entries have none that ended",
-				 ended, (states & JOBSTACK_IS_RUNNING) != 0 ? "running" : "held");
+		return cli_usage(
+			cli, "%s selects by how the last attempt ended, but %s entries have no attempt that has ended",
+			ended, (states & JOBSTACK_IS_RUNNING) != 0 ? "running" : "held");
 	if (f->exits.len + f->signals.len > 0 && states == JOBSTACK_IS_LOST)
 		return cli_usage(cli, "%s can't be used with -t lost: a lost attempt has no exit status", ended);
 	if (f->nodes.len > 0 && states == JOBSTACK_IS_HELD)

@@ -18,7 +18,7 @@ enum { CLI_MATCH = CLI_OWN + 1000, CLI_EXIT, CLI_SIGNAL, CLI_NODE, CLI_REASON, C
 		{CLI_NODE, "node", "NAME,...", "... was on one of these nodes, or runs there now"},                   \
 		{CLI_REASON, "reason", "TEXT", "... ended for a reason with TEXT in it"},                             \
 		{CLI_OLDER, "older-than", "D", "... ended longer ago than D: 90s, 15m, 2h, 7d"},                      \
-		{CLI_NEWER, "newer-than", "D", "... ended less long ago than D"}
+		{CLI_NEWER, "newer-than", "D", "... ended within the last D"}
 /* clang-format on */
 
 struct cli_filter {

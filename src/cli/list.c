@@ -21,8 +21,8 @@ static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
 	{'t', "state", "STATES",
 	 "ready, waiting, held, running, done, failed, lost, dead, cancelled,\nmoved, or all (default: running,dead; "
-	 "all if entries are named);\nfailed and lost: the last attempt ended that way, in whatever state\nthe entry "
-	 "is now"},
+	 "all if entries are named);\nfailed and lost select by how the last attempt ended, whatever the\nstate of the "
+	 "entry is now"},
 	CLI_OPTS_FILTER,
 	{'o', "fields", "FIELDS", "only these fields, separated by tabs; - where a value is unknown:" VIEW_FIELD_NAMES},
 	{'n', "limit", "N", "at most N entries"},

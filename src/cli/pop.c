@@ -173,7 +173,7 @@ static void explain_nothing(struct cli *cli)
 	else if (s->held > 0)
 		cli_say(cli, "nothing is ready: %" PRIu64 " held by a push --atomic that has not ended", s->held);
 	else if (s->running > 0)
-		cli_say(cli, "nothing is ready: the last %" PRIu64 " running", s->running);
+		cli_say(cli, "nothing is ready: %" PRIu64 " still running", s->running);
 	else if (s->pushers > 0)
 		cli_say(cli, "nothing is ready yet: a push is under way");
 	else

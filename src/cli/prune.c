@@ -108,13 +108,14 @@ static int prune_stack(struct cli *cli)
 
 static const char about[] =
 	"Removes the entries that were done longer than D ago, and their attempts, from the database, and old records "
-	"of workers\nand pushes. Workers can continue meanwhile. Dead, queued and running entries stay. So do the "
-	"names in a stack that had\na `push --unique`, so that they are not pushed again.";
+	"of workers\nand pushes. Workers can continue meanwhile. Dead, queued and running entries stay. If the\nstack "
+	"was ever pushed to with --unique, the names of the removed entries stay too, so that --unique still skips "
+	"them.";
 static const char notes[] =
 	"  jobstack prune -s mystack --older-than 30d --archive mystack.jsonl\n\nSome hundreds of entries at a time "
 	"are archived and, once they are on the disk, removed. If prune is killed in between,\nthe next prune archives "
-	"these again. So an entry may have several lines in the archive; the last one counts. The same\nhappens to an "
-	"entry that is requeued at that moment.";
+	"these again. An entry that is requeued between its archiving and its\nremoval is also archived again later. "
+	"So an entry may have several lines in the archive; the last one counts.";
 static const struct js_opts opts = {"jobstack prune", "-s NAME --older-than D [OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_prune = {&opts,	 takes,	     "name the stack with -s", CLI_CATCHES, 60 * JS_SECOND_US,
 				    check_prune, prune_stack};

@@ -77,7 +77,9 @@ static void question_words(const struct cli *cli, char *const *words)
 			"jobstack push -0",
 			words[0], words[0]);
 	else if (files > 0 && missing != NULL)
-		cli_say(cli, "there is no file %s; it is pushed all the same (name a stack with -s)", missing);
+		cli_say(cli,
+			"there is no file %s, but this name was pushed all the same (a stack is named with -s NAME)",
+			missing);
 }
 
 #define LOOK_EVERY 256 /* names between two looks at the clock */

@@ -23,7 +23,8 @@ enum { DRY_RUN = CLI_OWN, WAIT };
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
 	{DRY_RUN, "dry-run", NULL, "only print what would be done"},
-	{WAIT, "wait", NULL, "watch silent workers for their whole lease, even if that is longer\nthan a minute"},
+	{WAIT, "wait", NULL,
+	 "watch each silent worker for its whole lease (default: only those whose\nlease is at most a minute)"},
 	CLI_OPTS_REST};
 
 /* One that may be dead, and a copy of its texts. */
@@ -119,8 +120,8 @@ static void tell_suspect(struct cli_recovery *r, struct cli_suspect *s)
 			text, s->c.worker, view_duration(s->c.lease_us).text);
 	else
 		cli_say(r->cli,
-			"%s: any running worker of the stack recovers its entries after watching it for %s; so does "
-			"`jobstack recover -s %s --wait`",
+			"%s: its entries are recovered by any running worker of the stack that has watched it for %s, "
+			"or by `jobstack recover -s %s --wait`",
 			text, view_duration(s->c.lease_us).text, r->cli->stack);
 	if (r->workers != NULL)
 		add_json(r, &s->c);
@@ -234,8 +235,8 @@ static const char about[] = "Puts the entries of dead workers back in the queue 
 			    "on this host is gone with its\ncommands, if its Slurm job or step has ended, or if it is "
 			    "silent for a whole lease while this command watches. On this\nhost, processes that a dead "
 			    "worker's commands left are killed first. Running workers do all this automatically.";
-static const char notes[] = "Exit status: 0 if a dead worker was found, or no worker looks dead; 1 if only workers are "
-			    "left that may be dead.\n\n  jobstack recover -s mystack --dry-run";
+static const char notes[] = "Exit status: 1 if no dead worker was found, but some workers may be dead; else 0.\n\n  "
+			    "jobstack recover -s mystack --dry-run";
 static const struct js_opts opts = {"jobstack recover", "[OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_recover = {&opts, takes,	  "recover takes only options", CLI_CATCHES, 60 * JS_SECOND_US,
 				      NULL,  recover_dead};

@@ -41,8 +41,8 @@ static int renew_lease(struct cli *cli)
 }
 
 static const char about[] =
-	"Renews the lease of an entry that `jobstack pop` claimed: $JOBSTACK_ENTRY, or ENTRY by its number or "
-	"datapath. Ends with\n1 if the lease has ended: stop the work then, because another worker may have the entry.";
+	"Renews the lease of a popped entry: $JOBSTACK_ENTRY, or the given ENTRY (number or datapath). Ends with\n1 if "
+	"the lease has ended: stop the work then, because another worker may have the entry.";
 static const char notes[] = "  jobstack renew --lease 2h || exit 1";
 static const struct js_opts opts = {"jobstack renew", "[ENTRY] [OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_renew = {&opts, takes, NULL, CLI_CATCHES | CLI_OFFLINE, 0, NULL, renew_lease};

@@ -25,8 +25,8 @@ enum { DRY_RUN = CLI_OWN, TO };
 
 static const struct js_opt table[] = {CLI_OPTS_STACK,
 				      {'t', "state", "STATES",
-				       "dead, lost, failed (dead after a failure), done (default: dead,lost;\nany of "
-				       "these if entries are named; dead with other options below)"},
+				       "dead, lost, failed (dead after a failure), done. Default: dead,lost; "
+				       "if\nentries are named: all four; with other options below: dead"},
 				      CLI_OPTS_FILTER,
 				      {'n', "limit", "N", "at most N entries"},
 				      {TO, "to", "STACK",
@@ -250,8 +250,8 @@ static int requeue_entries(struct cli *cli)
 }
 
 static const char about[] =
-	"Puts entries back in the queue: those in the given states, or of these only the entries that are named by "
-	"number or\ndatapath. Options that select entries are combined: an entry must match all of them. The history "
+	"Puts all entries in the given states back in the queue; if entries are named (by number or datapath), only "
+	"these.\nOptions that select entries are combined: an entry must match all of them. The history "
 	"is kept. With the\nstate lost, it first recovers the entries of dead workers, as `jobstack recover` does.";
 static const char notes[] = "  jobstack requeue -s mystack --exit 3 --dry-run\n  jobstack requeue -s mystack --reason "
 			    "'out of memory' --to bignodes";

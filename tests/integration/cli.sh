@@ -161,7 +161,7 @@ unset JOBSTACK_STACK JOBSTACK_ENTRY JOBSTACK_ATTEMPT JOBSTACK_DATAPATH JOBSTACK_
 check 'nothing is ready: waiting' says 1 'nothing is ready: 1 waiting for a retry' sh -c 'jobstack pop -s a >/dev/null 2>&1; jobstack pop -s a'
 push fin /1
 jobstack pop -q -s fin >/dev/null
-check '... running' says 1 'the last 1 running' jobstack pop -s fin
+check '... running' says 1 '1 still running' jobstack pop -s fin
 jobstack close -s fin 1
 check '... finished' says 1 'is finished: 1 done, 0 dead' jobstack pop -s fin
 check '... with nothing on standard output' prints 1 '' jobstack pop -s fin
