@@ -297,11 +297,10 @@ static void check_purge(struct doctor *d)
 		return;
 	}
 	if (history >= 0)
-		doctor_warn_if(
-			history > 1e6, d, "purge",
-			"a long transaction prevents it, and pops get slower until it ends (see SHOW ENGINE INNODB "
-			"STATUS)",
-			"%.0f old row versions are waiting for the purge", history);
+		doctor_warn_if(history > 1e6, d, "purge",
+			       "a long transaction holds up the purge, and pops get slower until that transaction ends "
+			       "(see SHOW ENGINE INNODB STATUS)",
+			       "%.0f old row versions are waiting for the purge", history);
 	if (oldest > 600)
 		doctor_warn(d, "purge", "end it, or send long SELECTs to a replica",
 			    "the oldest transaction is %.0f s old", oldest);
@@ -356,7 +355,8 @@ static void examine_stack(struct doctor *d)
 			    view_stack_word(s.s.state));
 	else if (s.cwd.len > 0 && getcwd(cwd, sizeof(cwd)) != NULL && strcmp(cwd, s.cwd.data) != 0)
 		doctor_warn(d, "stack", "start workers there, or give them --chdir",
-			    "the names of \"%s\" belong to %s, not to %s", d->cli->stack, s.cwd.data, cwd);
+			    "the relative names in \"%s\" were pushed in %s, not in %s", d->cli->stack, s.cwd.data,
+			    cwd);
 	else
 		doctor_ok(d, "stack", "\"%s\" has %" PRIu64 " left", d->cli->stack, insight_stack_left(&s.s));
 	insight_stack_free(&s);

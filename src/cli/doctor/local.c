@@ -97,7 +97,7 @@ void doctor_disk(struct doctor *d, const char *check, const char *path, double w
 		   : left < warn ? DOCTOR_WARN
 				 : DOCTOR_OK,
 		   check, remedy, "%.0f MB are free on the disk of %s%s", left / MB, path,
-		   above ? " (by a directory above it)" : "");
+		   above ? " (measured at the nearest directory above it that exists)" : "");
 	if (fs.f_files > 0 && fs.f_favail < 1000)
 		doctor_warn(d, check, remedy, "only %lu more files can be created on the disk of %s",
 			    (unsigned long)fs.f_favail, path);

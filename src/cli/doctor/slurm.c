@@ -61,7 +61,7 @@ static void check_site_limits(struct doctor *d, const char *config)
 			       "Slurm sends KILL soon after TERM: give workers a shorter --grace", "%s", kill_wait);
 	if (cli_slurm_config(config, "ProctrackType", track))
 		doctor_warn_if(strcmp(track, "proctrack/cgroup") != 0, d, "processes",
-			       "ask your admin for proctrack/cgroup: it ends all processes of a step with the step",
+			       "ask your admin for proctrack/cgroup, with which no process outlives its step",
 			       "ProctrackType=%s", track);
 }
 

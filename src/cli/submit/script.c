@@ -97,7 +97,7 @@ static int hand_over(struct submit *s, const char *path, const char *what, struc
 	js_error_clear(&s->cli.error); /* of what may have failed before, which has been told */
 	cli_sbatch_words(&call, options, path);
 	js_buf_printf(&script,
-		      "#!/bin/bash\n# Written by jobstack submit %s: %s the stack \"%s\".  Handed over by:\n#   ",
+		      "#!/bin/bash\n# Written by jobstack submit %s: %s the stack \"%s\".  Submitted with:\n#   ",
 		      jobstack_version(), what, s->cli.stack);
 	cli_words_quote(&script, &call);
 	js_buf_char(&script, '\n');
@@ -236,8 +236,8 @@ int submit_mail_job(struct submit *s, const char *subject)
 	status = hand_over(s, path, "Slurm mails the name of this job, for", &options, &body, &job);
 	if (status == 0)
 		cli_say(&s->cli,
-			"no mail program on this node accepted it: Slurm mails the end of job %" PRIu64
-			", whose name contains the result",
+			"no mail program here accepted it, so Slurm sends a mail when job %" PRIu64
+			" ends; that job's name has the result",
 			job);
 	return status;
 }

@@ -38,23 +38,23 @@ static const struct js_opt table[] = {
 	 "when they have ended, start new workers until nothing is left,\nor only dead entries"},
 	{NOTIFY, "notify", "ADDRESS", "at the end, mail what `jobstack report` prints"},
 	{SBATCH, "sbatch", "OPTIONS",
-	 "more options for sbatch: short options, and those whose names\njobstack-worker has as well"},
+	 "more options for sbatch: short options, and options that\njobstack-worker has under the same name"},
 	{FOLLOW, "follow", "OPTIONS", "sbatch options of the small follow-up job that --until-done and\n--notify need"},
 	{DRY_RUN, "dry-run", NULL, "only print what would be submitted"},
 	{PARSABLE, "parsable", NULL, "print only the job's number, like sbatch"},
 	{CHAIN, "chain", "STATE", NULL},
 	JS_WORKER_OPTIONS_OF_RUN,
 	{JS_WORKER_IDLE_TIMEOUT, "idle-timeout", "D", "end after this time without work (default 60s)"},
-	{JS_WORKER_MARGIN, "margin", "D", "start nothing that would still run D before the job's end"},
+	{JS_WORKER_MARGIN, "margin", "D", "start an entry only if it probably ends at least D before the job"},
 	{JS_WORKER_STRICT, "strict", NULL, "workers end with status 1 if any entry failed"},
 	CLI_OPTS_REST};
 static const char about[] =
 	"Submits a job array of workers for a stack. Every --OPT or --OPT=VALUE that is not listed here is passed to "
 	"sbatch\nunchanged: --time=2:00:00 --mem=4G --partition=NAME --account=NAME.";
 static const char notes[] =
-	"--slots N requests N CPUs from Slurm; with --cpus-per-task=M as well, N commands share M CPUs. Options that "
-	"both sbatch\nand jobstack-worker have (--chdir, --output, --error) are passed to the worker.\n\n  jobstack "
-	"submit -s mystack --workers 20 --slots 4 --time=2:00:00 --until-done -- ./convert.sh {}\n\nTo stop "
+	"--slots N requests N CPUs from Slurm; with --cpus-per-task=M as well, M CPUs for N commands (M >= N). Options "
+	"that both\nsbatch and jobstack-worker have (--chdir, --output, --error) are passed to the worker.\n\n  "
+	"jobstack submit -s mystack --workers 20 --slots 4 --time=2:00:00 --until-done -- ./convert.sh {}\n\nTo stop "
 	"--until-done: `jobstack pause -s STACK`, or `scancel -n jobstack-STACK`.  See docs/SUBMIT.md.";
 static const struct js_opts opts = {
 	"jobstack submit", "--workers N [OPTIONS] [--OPT=VALUE for sbatch] -- CMD ARG...", about, table, notes, 0};
