@@ -32,8 +32,8 @@ check 'none' says 69 'run .jobstack init' jobstack push /x
 check 'none, for a worker' says 69 'run .jobstack init' jobstack-worker -- true
 check 'init' jobstack init
 sql 'INSERT INTO jobstack_version VALUES(99,NOW(6),"future")'
-check 'a newer one' says 69 'newer than.*update jobstack' jobstack push /x
-check '... init does not touch it' says 69 'update jobstack' jobstack init
+check 'a newer one' says 69 'newer than.*install the newer jobstack' jobstack push /x
+check '... init does not touch it' says 69 'install the newer jobstack' jobstack init
 sql 'DELETE FROM jobstack_version'
 check 'one that was cut short is completed' jobstack init
 sql 'DELETE FROM jobstack_version; INSERT INTO jobstack_version VALUES(0,NOW(6),"past")'
