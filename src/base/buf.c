@@ -125,19 +125,23 @@ void js_buf_free(struct js_buf *buf)
 	errno = saved;
 }
 
+void js_buf_shell_quote(struct js_buf *buf, const char *text, size_t len)
+{
+	js_buf_char(buf, '\'');
+	for (size_t i = 0; i < len; i++)
+		if (text[i] == '\'')
+			js_buf_str(buf, "'\\''");
+		else
+			js_buf_char(buf, text[i]);
+	js_buf_char(buf, '\'');
+}
+
 void js_buf_shell_word(struct js_buf *buf, const char *text)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
 
-	if (*text != '\0' && text[strspn(text, plain)] == '\0') {
+	if (*text != '\0' && text[strspn(text, plain)] == '\0')
 		js_buf_str(buf, text);
-		return;
-	}
-	js_buf_char(buf, '\'');
-	for (; *text != '\0'; text++)
-		if (*text == '\'')
-			js_buf_str(buf, "'\\''");
-		else
-			js_buf_char(buf, *text);
-	js_buf_char(buf, '\'');
+	else
+		js_buf_shell_quote(buf, text, strlen(text));
 }

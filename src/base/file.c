@@ -134,14 +134,14 @@ int js_file_mkdirs(const char *path, mode_t mode)
 	return failed ? -1 : 0;
 }
 
-int js_file_make_parent(const char *path, mode_t mode)
+int js_file_make_parent(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char *dir = slash == NULL || slash == path ? NULL : strndup(path, (size_t)(slash - path));
 	int status = 0;
 
 	if (dir != NULL)
-		status = js_file_mkdirs(dir, mode);
+		status = js_file_mkdirs(dir, 0777);
 	else if (slash != NULL && slash != path)
 		status = -1;
 	free(dir);

@@ -22,8 +22,8 @@ int js_file_mkdirs(const char *path, mode_t mode);
 /* Whether the directory PATH, there or to be made, could be written to.  Returns 0, or -1 with errno. */
 int js_file_can_make(const char *path);
 
-/* Makes the directories above PATH, in the same way. */
-int js_file_make_parent(const char *path, mode_t mode);
+/* Makes the directories above PATH, in the same way, with the mode 0777. */
+int js_file_make_parent(const char *path);
 
 /* Writes all of it, continuing after a short write or EINTR, and waits for a descriptor that does not block;
  * js_file_write_at writes at *AT, which it advances, or at the file position if AT is NULL.  Returns 0, or -1 with

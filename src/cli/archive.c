@@ -128,16 +128,16 @@ int cli_archive_begin(struct cli_archive *a, const struct cli *cli, const char *
 static int finish_line(struct cli_archive *a)
 {
 	json_t *o, *line;
-	int bad;
 
 	if (a->entry == 0)
 		return 0;
 	a->entry = 0;
 	o = view_whole_take(&a->whole);
 	line = VIEW_OBJECT(KEY_TEXT("stack", a->cli->stack));
-	bad = json_object_update(line, o);
+	if (json_object_update(line, o) != 0)
+		view_json_fail();
 	json_decref(o);
-	return view_json_line(view_checked(line, bad), &a->lines);
+	return view_json_line(line, &a->lines);
 }
 
 int cli_archive_add(struct cli_archive *a, const struct jobstack_item *item)

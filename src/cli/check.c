@@ -33,7 +33,6 @@ struct proof {
 	const char *stack; /* NULL: rows of no stack */
 	struct jobstack_check_report report;
 	json_t *findings; /* NULL: lines are printed */
-	int failed;
 };
 
 static int add_name(void *names, const struct jobstack_status *s)
@@ -48,10 +47,9 @@ static int print_finding(void *ctx, const struct jobstack_finding *f)
 	struct js_buf path = {0};
 
 	if (p->findings != NULL) {
-		p->failed |= VIEW_APPEND(
-			p->findings, KEY_TEXT("kind", f->kind), KEY_INT("entry", (int64_t)f->entry, f->entry != 0),
-			KEY_BYTES("datapath", f->datapath.data, f->datapath.len), KEY_TEXT("text", f->text));
-		return p->failed;
+		VIEW_APPEND(p->findings, KEY_TEXT("kind", f->kind), KEY_INT("entry", (int64_t)f->entry, f->entry != 0),
+			    KEY_BYTES("datapath", f->datapath.data, f->datapath.len), KEY_TEXT("text", f->text));
+		return 0;
 	}
 	(void)printf("%s: %s: ", p->stack == NULL ? "(no stack)" : p->stack, f->kind);
 	if (f->entry != 0) {
@@ -108,15 +106,15 @@ static int print_proof_json(struct proof *p)
 	       *found = json_object();
 
 	if (p->stack != NULL)
-		(void)VIEW_SET(o, KEY_TEXT("state", view_stack_word(r->state)), KEY_COUNT("entries", r->entries),
-			       KEY_COUNT("attempts", r->attempts), KEY_COUNT("ready", open * r->ready),
-			       KEY_COUNT("waiting", open * r->waiting), KEY_COUNT("held", open * r->held),
-			       KEY_COUNT("running", r->running), KEY_COUNT("done", r->done), KEY_COUNT("dead", r->dead),
-			       KEY_COUNT("moved", r->moved),
-			       KEY_COUNT("cancelled", cancelled ? r->ready + r->waiting + r->held : 0));
+		VIEW_SET(o, KEY_TEXT("state", view_stack_word(r->state)), KEY_COUNT("entries", r->entries),
+			 KEY_COUNT("attempts", r->attempts), KEY_COUNT("ready", open * r->ready),
+			 KEY_COUNT("waiting", open * r->waiting), KEY_COUNT("held", open * r->held),
+			 KEY_COUNT("running", r->running), KEY_COUNT("done", r->done), KEY_COUNT("dead", r->dead),
+			 KEY_COUNT("moved", r->moved),
+			 KEY_COUNT("cancelled", cancelled ? r->ready + r->waiting + r->held : 0));
 	for (size_t i = 0; i < JOBSTACK_FAULTS; i++)
-		(void)VIEW_SET(found, KEY_COUNT(kind[i], r->found[i]));
-	(void)VIEW_SET(o, KEY_JSON("found", found), KEY_JSON("findings", p->findings));
+		VIEW_SET(found, KEY_COUNT(kind[i], r->found[i]));
+	VIEW_SET(o, KEY_JSON("found", found), KEY_JSON("findings", p->findings));
 	p->findings = NULL;
 	return cli_print_json(o);
 }
@@ -130,9 +128,7 @@ static int prove_stack(struct cli *cli, const char *stack)
 			     ? js_error_memory(&cli->error)
 			     : jobstack_check(cli->handle, stack, print_finding, &p, &p.report, &cli->error);
 
-	if (status == JOBSTACK_ESTOPPED && p.failed)
-		status = js_error_memory(&cli->error);
-	else if (status == JOBSTACK_ESTOPPED && ferror(stdout))
+	if (status == JOBSTACK_ESTOPPED && ferror(stdout))
 		status = JOBSTACK_NOTHING; /* cli_end tells */
 	if (status >= 0 && cli->json && (stack != NULL || status != 0)) {
 		if (print_proof_json(&p) != 0)

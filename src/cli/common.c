@@ -5,7 +5,6 @@
  */
 #include "cli/cli.h"
 
-#include "base/file.h"
 #include "base/home.h"
 #include "base/num.h"
 #include "base/signal.h"

@@ -159,10 +159,8 @@ int cli_which(struct cli *cli, const char *attempt_arg, uint64_t *entry, uint32_
 	if (attempt_arg != NULL && js_num_u64(attempt_arg, 1, UINT32_MAX, &given) != 0)
 		return cli_usage(cli, "--attempt takes a number from 1 on, not \"%s\"", attempt_arg);
 	status = n == 0 || same_stack ? env_number(cli, "JOBSTACK_ENTRY", UINT64_MAX, &env_entry) : 0;
-	if (status == 0)
-		status = env_number(cli, "JOBSTACK_ATTEMPT", UINT32_MAX, &env_attempt);
-	if (status != 0)
-		return status;
+	JS_TRY(status);
+	JS_TRY(env_number(cli, "JOBSTACK_ATTEMPT", UINT32_MAX, &env_attempt));
 	if (n == 0 && env_entry == 0)
 		return cli_usage(cli, "name an entry, or set $JOBSTACK_ENTRY as `jobstack pop` does");
 	status = cli_connect(cli, 60 * JS_SECOND_US);

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "cli/filter.h"
 #include "cli/item.h"
-#include "view/json.h"
+#include "view/record.h"
 #include "view/text.h"
 #include "view/words.h"
 
@@ -56,8 +56,7 @@ static int check_list(struct cli *cli)
 		status = cli_states(cli, list.states_arg, &list.filter.f.states);
 	else if (cli->words_n == 0)
 		list.filter.f.states = JOBSTACK_IS_RUNNING | JOBSTACK_IS_DEAD;
-	if (status == 0)
-		status = cli_filter_end(cli, &list.filter);
+	JS_THEN(status, cli_filter_end(cli, &list.filter));
 	if (status == 0 && (list.fields_arg != NULL || list.nul))
 		status = cli_fields(cli, list.fields_arg != NULL ? list.fields_arg : "datapath", &list.fields);
 	else if (cli->json)
@@ -99,22 +98,19 @@ static void add_table_row(const struct jobstack_item *item)
 static int print_item(void *ctx, const struct jobstack_item *item)
 {
 	const struct cli *cli = ctx;
-	json_t *o;
 
-	if (cli->json) {
-		o = json_object();
-		view_fields_json(&list.fields, item, o);
-		list.memory = cli_print_json(o) != CLI_YES;
-	} else {
-		js_buf_reset(&list.line);
+	js_buf_reset(&list.line);
+	if (cli->json)
+		view_jsonl_record(&list.fields, item, &list.line);
+	else {
 		if (list.fields.n > 0)
 			add_fields(item);
 		else
 			add_table_row(item);
 		js_buf_char(&list.line, list.nul ? '\0' : '\n');
-		list.memory = list.line.failed;
-		(void)fwrite(list.line.data, 1, list.line.failed ? 0 : list.line.len, stdout);
 	}
+	list.memory = list.line.failed;
+	(void)fwrite(list.line.data, 1, list.line.failed ? 0 : list.line.len, stdout);
 	list.listed++;
 	return list.memory || ferror(stdout);
 }
@@ -142,8 +138,7 @@ static int list_entries(struct cli *cli)
 		list.filter.f.entries = entries;
 	}
 	list.filter.f.tails = view_fields_have(&list.fields, "err_tail");
-	if (status == 0)
-		status = jobstack_list(cli->handle, cli->stack, &list.filter.f, print_item, cli, &cli->error);
+	JS_THEN(status, jobstack_list(cli->handle, cli->stack, &list.filter.f, print_item, cli, &cli->error));
 	if (list.memory)
 		(void)js_error_memory(&cli->error);
 	if (status == JOBSTACK_ESTOPPED && !list.memory)

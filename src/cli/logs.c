@@ -193,8 +193,7 @@ static int print_logs(struct cli *cli)
 	uint64_t entry;
 	int status = cli_entry(cli, cli->words[0], &entry);
 
-	if (status == 0)
-		status = jobstack_attempts(cli->handle, cli->stack, entry, note_output, s, &cli->error);
+	JS_THEN(status, jobstack_attempts(cli->handle, cli->stack, entry, note_output, s, &cli->error));
 	if (status == 0 && (s->out.path.failed || s->err.path.failed || s->node.failed || s->tail.failed))
 		status = js_error_memory(&cli->error);
 	if (status != 0)

@@ -89,7 +89,7 @@ static int render_entry(const struct cli *cli, const struct jobstack_batch *batc
 			      "export JOBSTACK_STACK='%s' JOBSTACK_ENTRY=%" PRIu64 " JOBSTACK_ATTEMPT=%" PRIu32
 			      " JOBSTACK_DATAPATH=",
 			      cli->stack, e->entry, e->attempt);
-		view_quote(out, e->datapath, e->datapath_len);
+		js_buf_shell_quote(out, e->datapath, e->datapath_len);
 		js_buf_printf(out, " JOBSTACK_WORKER=%" PRIu64 "\n", batch->worker);
 		break;
 	case JSON:

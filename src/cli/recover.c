@@ -45,12 +45,11 @@ static void add_json(struct cli_recovery *r, const struct js_watch_case *c)
 {
 	static const char *const verdict[] = {"taken", "would be taken", "suspect"};
 
-	r->bad |= VIEW_APPEND(r->workers, KEY_COUNT("worker", c->worker), KEY_TEXT("node", c->node),
-			      KEY_TEXT("verdict", verdict[c->killable ? JS_WATCH_WOULD : c->verdict]),
-			      KEY_TEXT("reason", c->reason != NULL ? c->reason : c->hint),
-			      KEY_COUNT("entries", c->entries), KEY_FLAG("script", c->by_script),
-			      KEY_REAL("silent_seconds", (double)c->silent_us / 1e6, 1),
-			      KEY_REAL("lease_seconds", (double)c->lease_us / 1e6, 1));
+	VIEW_APPEND(r->workers, KEY_COUNT("worker", c->worker), KEY_TEXT("node", c->node),
+		    KEY_TEXT("verdict", verdict[c->killable ? JS_WATCH_WOULD : c->verdict]),
+		    KEY_TEXT("reason", c->reason != NULL ? c->reason : c->hint), KEY_COUNT("entries", c->entries),
+		    KEY_FLAG("script", c->by_script), KEY_REAL("silent_seconds", (double)c->silent_us / 1e6, 1),
+		    KEY_REAL("lease_seconds", (double)c->lease_us / 1e6, 1));
 }
 
 static void tell_taken(struct cli_recovery *r, const struct js_watch_case *c)

@@ -12,7 +12,6 @@
 #include "run/spool.h"
 #include "cli/recover.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

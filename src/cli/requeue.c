@@ -89,9 +89,8 @@ static int check_requeue(struct cli *cli)
 		status = cli_states(cli, r->states_arg, &r->filter.f.states);
 	if (status == 0 && r->states_arg != NULL)
 		status = check_states(cli, r);
-	if (status == 0)
-		status = check_to(cli, r);
-	return status != 0 ? status : cli_filter_end(cli, &r->filter);
+	JS_THEN(status, check_to(cli, r));
+	return JS_THEN(status, cli_filter_end(cli, &r->filter));
 }
 
 /* Without -t.  Entries of dead workers are recovered only if nothing says which entries are meant, or they are named.
@@ -152,10 +151,10 @@ static int print_requeued_json(const struct cli *cli, const struct request *r,
 	json_t *o = VIEW_OBJECT(KEY_TEXT("stack", cli->stack));
 
 	if (r->to != NULL)
-		(void)VIEW_SET(o, KEY_TEXT("to", r->to));
-	(void)VIEW_SET(o, KEY_COUNT(r->to == NULL ? "requeued" : "moved", result->requeued),
-		       KEY_COUNT("taken_back", lost->taken), KEY_COUNT("refused", result->refused),
-		       KEY_COUNT("missing", result->missing), KEY_FLAG("dry_run", r->dry_run));
+		VIEW_SET(o, KEY_TEXT("to", r->to));
+	VIEW_SET(o, KEY_COUNT(r->to == NULL ? "requeued" : "moved", result->requeued),
+		 KEY_COUNT("taken_back", lost->taken), KEY_COUNT("refused", result->refused),
+		 KEY_COUNT("missing", result->missing), KEY_FLAG("dry_run", r->dry_run));
 	return cli_print_json(o);
 }
 

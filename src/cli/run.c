@@ -11,7 +11,6 @@
 #include "cli/input.h"
 #include "view/amount.h"
 #include "view/json.h"
-#include "view/words.h"
 #include "cli/worker.h"
 #include "insight/stack.h"
 #include "process/child.h"
@@ -45,7 +44,7 @@ static struct run {
 	struct cli *cli;
 	struct cli_input input;
 	struct jobstack_policy policy; /* for the push */
-	const char *file, *chdir_arg, *log_dir, *output;
+	const char *file, *log_dir, *output;
 	int64_t began_us, looked_us;
 	char cwd[PATH_MAX];
 	struct cli_words passed;	 /* --name=value for the worker */

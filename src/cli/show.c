@@ -293,10 +293,8 @@ static int show_entry(struct cli *cli)
 	uint64_t entry;
 	int status = cli_entry(cli, cli->words[0], &entry);
 
-	if (status == 0)
-		status = find_state(&s, entry);
-	if (status == 0)
-		status = jobstack_attempts(cli->handle, cli->stack, entry, add_item, &s, &cli->error);
+	JS_THEN(status, find_state(&s, entry));
+	JS_THEN(status, jobstack_attempts(cli->handle, cli->stack, entry, add_item, &s, &cli->error));
 	status = status == 0 ? print_entry(&s) : cli_fail(cli);
 	js_buf_free(&s.to_stack);
 	view_whole_end(&s.whole);

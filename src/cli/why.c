@@ -33,7 +33,6 @@ struct reasons {
 	struct js_slurm_queued job[JOBS];
 	size_t jobs;		     /* of Slurm; the first JOBS are in JOB */
 	struct jobstack_error slurm; /* why Slurm did not tell them */
-	int bad;
 };
 
 /* One reason: a word for programs, the remedy (or NULL; a %s in it is the stack), and the words. */
@@ -54,12 +53,14 @@ __attribute__((format(printf, 4, 5))) static void add_reason(struct reasons *r, 
 			js_buf_str(&what, r->seen->stack.name);
 	}
 	if (r->list != NULL)
-		r->bad |= VIEW_APPEND(r->list, KEY_TEXT("why", code), KEY_TEXT("text", words),
-				      KEY_TEXT("remedy", what.data));
+		VIEW_APPEND(r->list, KEY_TEXT("why", code), KEY_TEXT("text", words), KEY_TEXT("remedy", what.data));
 	else
 		js_buf_printf(r->out, "%s%s%s%s\n", r->prefix, words, remedy == NULL ? "" : ": ",
 			      what.data == NULL ? "" : what.data);
-	r->bad |= what.failed;
+	if (what.failed && r->list != NULL)
+		view_json_fail();
+	else if (what.failed)
+		r->out->failed = 1;
 	js_buf_free(&what);
 }
 
@@ -220,7 +221,7 @@ static void slurm_reasons(struct reasons *r, json_t *o)
 	if (more > 0)
 		add_reason(r, "slurm_more", NULL, "%" PRIu64 " more Slurm jobs of this stack: see squeue --me", more);
 	if (o != NULL)
-		r->bad |= VIEW_SET(o, KEY_COUNT("slurm_jobs", r->jobs));
+		VIEW_SET(o, KEY_COUNT("slurm_jobs", r->jobs));
 }
 
 static void collect_reasons(struct reasons *r, const struct insight_snapshot *l, json_t *o)
@@ -254,7 +255,6 @@ void cli_why_text(const struct insight_snapshot *l, const struct insight_seen *s
 
 	(void)snprintf(prefix, sizeof(prefix), "%s: ", seen->stack.name);
 	collect_reasons(&r, l, NULL);
-	out->failed |= r.bad;
 }
 
 json_t *cli_why_json(const struct insight_snapshot *l, const struct insight_seen *seen)
@@ -265,5 +265,6 @@ json_t *cli_why_json(const struct insight_snapshot *l, const struct insight_seen
 
 	if (r.list != NULL)
 		collect_reasons(&r, l, o);
-	return view_checked(o, r.bad | VIEW_SET(o, KEY_JSON("why", r.list)));
+	VIEW_SET(o, KEY_JSON("why", r.list));
+	return o;
 }

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define TRY_LIMIT_US (30 * JS_SECOND_US)
 

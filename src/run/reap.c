@@ -182,10 +182,11 @@ static int64_t read_counter(const char *file)
 	return number_after_key(text, "oom_kill ");
 }
 
-/* Whether the comma-separated LIST (up to END) has WORD in it. */
-static int list_has_word(const char *list, const char *end, const char *word)
+/* Whether the comma-separated LIST (up to END) has "memory" in it. */
+static int list_has_memory(const char *list, const char *end)
 {
-	size_t len = strlen(word);
+	static const char word[] = "memory";
+	const size_t len = sizeof(word) - 1;
 
 	for (const char *p = list; p + len <= end; p++)
 		if (strncmp(p, word, len) == 0 && (p == list || p[-1] == ',') && (p + len == end || p[len] == ','))
@@ -209,7 +210,7 @@ static int find_group(const char *text, struct js_buf *group)
 		path = list != NULL ? strchr(list + 1, ':') : NULL;
 		if (path == NULL)
 			break;
-		this_version = list + 1 == path ? 2 : list_has_word(list + 1, path, "memory") ? 1 : 0;
+		this_version = list + 1 == path ? 2 : list_has_memory(list + 1, path) ? 1 : 0;
 		if (this_version == 0 || version == 1)
 			continue;
 		version = this_version;
@@ -231,7 +232,7 @@ static char *counter_in_mount(const char *line, int version, const char *group)
 	if (dash == NULL || sscanf(line, "%*s %*s %*s %4095s %4095s", root, mount) != 2 ||
 	    sscanf(dash, " - %15s %*s %4095s", type, options) < 1 ||
 	    strcmp(type, version == 2 ? "cgroup2" : "cgroup") != 0 ||
-	    (version == 1 && !list_has_word(options, options + strlen(options), "memory")))
+	    (version == 1 && !list_has_memory(options, options + strlen(options))))
 		return NULL;
 	/* ROOT is the part of the hierarchy that is mounted */
 	if (strcmp(root, "/") != 0 && strncmp(group, root, strlen(root)) == 0)

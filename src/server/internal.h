@@ -9,8 +9,6 @@
 #include "server/program.h"
 #include "server/server.h"
 
-#include <stddef.h>
-
 /* How long a command waits for another one that works on the same directory.  A first start on a slow disk takes long.
  */
 #define JS_SERVER_PATIENCE_US (900 * JS_SECOND_US)

@@ -8,14 +8,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-#include <errno.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define VERSION_LIMIT_US (30 * JS_SECOND_US)

@@ -8,14 +8,12 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "server/internal.h"
 #include "server/logfile.h"
 #include "server/net.h"
 #include "server/owner.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

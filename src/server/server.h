@@ -12,7 +12,6 @@
 #include "server/owner.h"
 
 #include <stdint.h>
-#include <sys/types.h>
 
 #define JS_SERVER_BIND "127.0.0.1"
 #define JS_SERVER_MEMORY (UINT64_C(256) << 20)

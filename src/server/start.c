@@ -20,7 +20,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -431,8 +430,7 @@ static int check_start_options(struct start *s)
 		status = js_error_set(s->error, JOBSTACK_EUSAGE, "the server needs at least %d MB of memory",
 				      (int)(JS_SERVER_MEMORY_MIN >> 20));
 	JS_THEN(status, js_layout_who(&s->work.layout, o->user, &s->work.who, s->error));
-	if (status == 0)
-		status = js_net_resolve(o->bind != NULL ? o->bind : JS_SERVER_BIND, &s->net, s->error);
+	JS_THEN(status, js_net_resolve(o->bind != NULL ? o->bind : JS_SERVER_BIND, &s->net, s->error));
 	if (status == 0) {
 		s->work.env = js_task_env(o->environment, NULL);
 		status = s->work.env == NULL ? js_error_memory(s->error) : 0;

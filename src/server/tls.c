@@ -17,8 +17,6 @@
 #include "server/owner.h"
 #include "server/program.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <netdb.h>
 #include <stdarg.h>
 #include <stdio.h>

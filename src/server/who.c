@@ -7,8 +7,6 @@
 
 #include "base/error.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <signal.h>

@@ -27,19 +27,20 @@ enum {
 #define FIELD(name, kind, member) {name, kind, offsetof(struct jobstack_item, member)},
 #define TEXT_FIELD(name) FIELD(#name, JS_KIND_TEXT, name)
 #define COLUMN_FIELD(member, column, name, kind, ...) FIELD(name, JS_KIND_##kind, member)
-const struct view_field view_field[] = {VIEW_ALL_FIELDS(FIELD, TEXT_FIELD, COLUMN_FIELD){NULL, 0, 0}};
-_Static_assert(sizeof(view_field) / sizeof(view_field[0]) <= VIEW_FIELDS_MAX, "a choice can hold all fields");
+static const struct view_field all_fields[] = {VIEW_ALL_FIELDS(FIELD, TEXT_FIELD, COLUMN_FIELD)};
+#define FIELDS (sizeof(all_fields) / sizeof(all_fields[0]))
+_Static_assert(FIELDS <= VIEW_FIELDS_MAX, "a choice can hold all fields");
 
 int view_fields_parse(const char *list, struct view_fields *fields, struct js_buf *fault)
 {
 	fields->n = 0;
 	do {
 		size_t len = strcspn(list, ",");
-		const struct view_field *f = view_field;
+		size_t i = 0;
 
-		while (f->name != NULL && (strlen(f->name) != len || strncmp(f->name, list, len) != 0))
-			f++;
-		if (f->name == NULL) {
+		while (i < FIELDS && (strlen(all_fields[i].name) != len || strncmp(all_fields[i].name, list, len) != 0))
+			i++;
+		if (i == FIELDS) {
 			js_buf_printf(fault, "unknown field \"%.*s\": the fields are" VIEW_FIELD_NAMES, (int)len, list);
 			return -1;
 		}
@@ -47,7 +48,7 @@ int view_fields_parse(const char *list, struct view_fields *fields, struct js_bu
 			js_buf_printf(fault, "at most %d fields can be given", VIEW_FIELDS_MAX);
 			return -1;
 		}
-		fields->field[fields->n++] = f;
+		fields->field[fields->n++] = &all_fields[i];
 		list += len;
 	} while (*list++ == ',');
 	return 0;
@@ -63,8 +64,8 @@ int view_fields_have(const struct view_fields *fields, const char *name)
 
 void view_fields_all(struct view_fields *fields)
 {
-	for (fields->n = 0; view_field[fields->n].name != NULL; fields->n++)
-		fields->field[fields->n] = &view_field[fields->n];
+	for (fields->n = 0; fields->n < FIELDS; fields->n++)
+		fields->field[fields->n] = &all_fields[fields->n];
 }
 
 static void set_text_value(struct view_value *v, const char *text)

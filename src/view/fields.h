@@ -36,13 +36,11 @@
 #define VIEW_COLUMN_NAME(member, column, name, ...) " " name
 #define VIEW_FIELD_NAMES VIEW_ALL_FIELDS(VIEW_FIELD_NAME, VIEW_TEXT_NAME, VIEW_COLUMN_NAME)
 
-/* The same as a table; the name of its last row is NULL. */
 struct view_field {
 	const char *name;
 	int kind;
 	size_t at;
 };
-extern const struct view_field view_field[];
 
 /* The fields that were chosen. */
 #define VIEW_FIELDS_MAX 64

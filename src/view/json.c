@@ -55,17 +55,14 @@ json_t *view_json_span(int64_t us)
 	return us >= 0 ? json_real((double)us / 1e6) : json_null();
 }
 
-int view_set(json_t *object, const struct view_member *m)
+void view_set(json_t *object, const struct view_member *m)
 {
 	char key[80];
-	int bad = 0;
 
 	for (; m->key != NULL; m++) {
 		(void)snprintf(key, sizeof(key), "%s%s", m->key, m->base64 ? "_base64" : "");
-		bad |= json_object_set_new(object, key, m->value);
+		failed |= json_object_set_new(object, key, m->value);
 	}
-	failed |= bad;
-	return bad;
 }
 
 void view_json_fail(void)
@@ -73,12 +70,9 @@ void view_json_fail(void)
 	failed = 1;
 }
 
-int view_append(json_t *list, json_t *json)
+void view_append(json_t *list, json_t *json)
 {
-	int bad = json_array_append_new(list, json);
-
-	failed |= bad;
-	return bad;
+	failed |= json_array_append_new(list, json);
 }
 
 json_t *view_object(const struct view_member *m)
@@ -89,30 +83,17 @@ json_t *view_object(const struct view_member *m)
 	return object;
 }
 
-json_t *view_checked(json_t *json, int bad)
-{
-	if (!bad)
-		return json;
-	json_decref(json);
-	return NULL;
-}
-
 int view_json_line(json_t *object, struct js_buf *out)
 {
 	/* 15 digits: 0.1 is 0.1, and microseconds of a year are whole */
 	char *text = object == NULL ? NULL
 				    : json_dumps(object, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(15));
-
 	int bad = failed != 0 || text == NULL;
 
 	failed = 0;
 	json_decref(object);
-	if (bad) {
-		free(text);
-		return -1;
-	}
-	js_buf_str(out, text);
-	js_buf_char(out, '\n');
+	if (!bad)
+		js_buf_printf(out, "%s\n", text);
 	free(text);
-	return out->failed ? -1 : 0;
+	return bad || out->failed ? -1 : 0;
 }

@@ -53,14 +53,11 @@ json_t *view_object(const struct view_member *member);
 
 /* Sets these members in OBJECT. */
 #define VIEW_SET(object, ...) view_set(object, (const struct view_member[]){__VA_ARGS__, {.key = NULL}})
-int view_set(json_t *object, const struct view_member *member);
+void view_set(json_t *object, const struct view_member *member);
 
 /* Appends an object with these members to LIST; or JSON, which LIST takes over. */
 #define VIEW_APPEND(list, ...) view_append(list, VIEW_OBJECT(__VA_ARGS__))
-int view_append(json_t *list, json_t *json);
-
-/* Returns JSON; or frees it and returns NULL if it is BAD, which means that memory ran out while it was made. */
-json_t *view_checked(json_t *json, int bad);
+void view_append(json_t *list, json_t *json);
 
 /* Makes the next view_json_line fail, for memory that ran out elsewhere. */
 void view_json_fail(void);

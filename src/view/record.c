@@ -13,8 +13,6 @@
 #include "view/amount.h"
 #include "view/json.h"
 
-#include <string.h>
-
 /* Microseconds as seconds, without trailing zeros, but with at least one decimal, so that programs read it as a
  * floating-point number. */
 static void add_seconds(struct js_buf *out, int64_t us)

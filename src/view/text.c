@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Names as text.  Promise: what view_quote and view_quote_line write is read by the shell as exactly the bytes that
- * went in.
+ * Names as text.  Promise: what view_quote_line writes is read by the shell as exactly the bytes that went in.
  */
 #include "view/text.h"
 
@@ -67,19 +66,6 @@ void view_safe_words(struct js_buf *out, const char *words)
 	js_buf_free(&safe);
 }
 
-void view_quote(struct js_buf *out, const void *data, size_t len)
-{
-	const char *p = data;
-
-	js_buf_char(out, '\'');
-	for (size_t i = 0; i < len; i++)
-		if (p[i] == '\'')
-			js_buf_str(out, "'\\''");
-		else
-			js_buf_char(out, p[i]);
-	js_buf_char(out, '\'');
-}
-
 void view_quote_line(struct js_buf *out, const void *data, size_t len)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
@@ -96,7 +82,7 @@ void view_quote_line(struct js_buf *out, const void *data, size_t len)
 		return;
 	}
 	if (safe) {
-		view_quote(out, text, len);
+		js_buf_shell_quote(out, text, len);
 		return;
 	}
 	js_buf_str(out, "$'");

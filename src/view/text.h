@@ -16,9 +16,6 @@ void view_safe(struct js_buf *out, const void *data, size_t len);
  * long value, in double quotes or not, only the ends are kept. */
 void view_safe_words(struct js_buf *out, const char *words);
 
-/* Appends DATA as one word of any POSIX shell, in single quotes. */
-void view_quote(struct js_buf *out, const void *data, size_t len);
-
-/* The same for people to read and copy: without quotes if possible, and with $'\ooo' (bash, zsh, ksh) for bytes that a
- * terminal can't show. */
+/* Appends DATA as one word of a shell, for people to read and copy: without quotes if possible, and with $'\ooo' (bash,
+ * zsh, ksh) for bytes that a terminal can't show. */
 void view_quote_line(struct js_buf *out, const void *data, size_t len);
