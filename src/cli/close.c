@@ -48,13 +48,10 @@ static int close_entry(struct cli *cli)
 {
 	struct jobstack_outcome o = JOBSTACK_OUTCOME_INIT;
 	char reason[32];
-	int status;
 
 	if (replay)
 		return cli_replay(cli, cli->words, cli->words_n);
-	status = cli_which(cli, attempt, &o.entry, &o.attempt);
-	if (status != 0)
-		return status;
+	JS_TRY(cli_which(cli, attempt, &o.entry, &o.attempt));
 	o.exit_code = code == UINT64_MAX ? 0 : (int32_t)code;
 	o.later = o.exit_code == TRY_AGAIN;
 	o.verdict = o.exit_code == 0 ? JOBSTACK_DONE : o.later ? JOBSTACK_INTERRUPTED : JOBSTACK_FAILED;

@@ -163,9 +163,7 @@ int cli_which(struct cli *cli, const char *attempt_arg, uint64_t *entry, uint32_
 	JS_TRY(env_number(cli, "JOBSTACK_ATTEMPT", UINT32_MAX, &env_attempt));
 	if (n == 0 && env_entry == 0)
 		return cli_usage(cli, "name an entry, or set $JOBSTACK_ENTRY as `jobstack pop` does");
-	status = cli_connect(cli, 60 * JS_SECOND_US);
-	if (status != 0)
-		return status;
+	JS_TRY(cli_connect(cli, 60 * JS_SECOND_US));
 	if (n == 0)
 		*entry = env_entry;
 	else if (cli_entry(cli, cli->words[0], entry) != 0)

@@ -29,10 +29,8 @@ static int renew_lease(struct cli *cli)
 {
 	uint32_t attempt;
 	uint64_t entry;
-	int status = cli_which(cli, attempt_arg, &entry, &attempt);
 
-	if (status != 0)
-		return status;
+	JS_TRY(cli_which(cli, attempt_arg, &entry, &attempt));
 	if (jobstack_renew(cli->handle, cli->stack, entry, attempt, lease_us, &cli->error) != 0)
 		return cli_fail(cli);
 	if (cli->verbose)

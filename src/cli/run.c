@@ -344,9 +344,7 @@ static int push_and_run(struct cli *cli)
 	int status, stack;
 
 	r->cli = cli;
-	status = cli_worker_try(cli, cli->defaults_file, &r->passed, cli->words, "nothing was pushed");
-	if (status != 0)
-		return status;
+	JS_TRY(cli_worker_try(cli, cli->defaults_file, &r->passed, cli->words, "nothing was pushed"));
 	if (read_status(r, &r->before) != 0)
 		return cli_fail(cli);
 	cli_say(cli, "stack \"%s\"%s", cli->stack,

@@ -252,15 +252,13 @@ static int check_status(struct cli *cli)
 
 static int print_or_watch_status(struct cli *cli)
 {
-	int watches = request.every_us > 0, alarming = 0, status;
+	int watches = request.every_us > 0, alarming = 0;
 
 	if (watches) {
 		cli_catch_signals();
 		cli->quiet |= on_screen(cli); /* the screen shows what the library would log */
 	}
-	status = cli_connect(cli, watches ? 0 : 10 * JS_SECOND_US);
-	if (status != 0)
-		return status;
+	JS_TRY(cli_connect(cli, watches ? 0 : 10 * JS_SECOND_US));
 	if (watches)
 		return watch_status(cli, &request);
 	if (show_once(cli, &request, 1, &alarming) != 0)

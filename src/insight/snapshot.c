@@ -128,9 +128,7 @@ static int read_stack_failures(struct jobstack *handle, const char *name, struct
 		return 0; /* nothing has failed */
 	options.all = shot->failures_all = s->dead == 0;
 	options.look_at = INSIGHT_FAILURE_ROWS;
-	status = insight_failures_read(handle, name, &options, &shot->failures, error);
-	if (status != 0)
-		return status;
+	JS_TRY(insight_failures_read(handle, name, &options, &shot->failures, error));
 	status = jobstack_bad_nodes(handle, name, 2 * INSIGHT_FAILURE_ROWS, copy_bad_node, shot, NULL, error);
 	return insight_enough(status, shot->bad_n == INSIGHT_BAD_NODES, error);
 }

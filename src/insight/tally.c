@@ -8,8 +8,6 @@
 #include "base/array.h"
 #include "base/num.h"
 
-#include "jobstack/jobstack.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

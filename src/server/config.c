@@ -240,16 +240,13 @@ int js_config_client(const char *path, const struct js_layout *layout, const str
 {
 	char ca[JS_LAYOUT_PATH];
 	struct js_buf t = {0};
-	int status;
 
 	make_ca_path(path, ca);
 	if (js_file_read(layout->ca, &t) != 0) {
 		js_buf_free(&t);
 		return js_error_file(error, "%s can't be read", layout->ca);
 	}
-	status = refresh_file(ca, 0644, &t, error);
-	if (status != 0)
-		return status;
+	JS_TRY(refresh_file(ca, 0644, &t, error));
 	js_buf_printf(&t,
 		      SIGN " start; it is replaced when the server's address changes.\n[client]\nhost=%s\nport=%u\n"
 			   "user=jobstack\npassword=%s\n",

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "server/logfile.h"
 
 #include <errno.h>
@@ -82,16 +83,12 @@ static int run_installer(const struct js_work *work, const struct js_program *pr
 static int sync_and_rename_data(const char *from, const char *to, struct jobstack_error *error)
 {
 	int fd = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-
 	/* where root has no rights (NFS) root can't open it: then the flushes of the installer must suffice */
-	if (fd >= 0) {
-		if (syncfs(fd) != 0) {
-			(void)close(fd);
-			return js_error_set(error, JOBSTACK_ENODB, "%s could not be written to disk: %s", from,
-					    strerror(errno));
-		}
-		(void)close(fd);
-	}
+	int failed = fd >= 0 && syncfs(fd) != 0;
+
+	js_file_close(&fd);
+	if (failed)
+		return js_error_errno(error, JOBSTACK_ENODB, "%s could not be written to disk", from);
 	if (rename(from, to) != 0)
 		return js_error_file(error, "%s can't be renamed to %s", from, to);
 	return 0;
@@ -122,5 +119,5 @@ int js_install(const struct js_work *work, const struct js_program *program, str
 	JS_THEN(status, sync_and_rename_data(aside, layout->data, error));
 	if (status != 0)
 		js_layout_remove(aside, who);
-	return status == 0 ? 1 : status;
+	return status;
 }

@@ -14,8 +14,8 @@
 #define JS_SERVER_PATIENCE_US (900 * JS_SECOND_US)
 
 /* Makes the data directory with the system tables, unless it is there.  It is made under another name and renamed when
- * it is whole and on disk; killed before, the next call starts from the beginning.  Returns 0 (it was there), 1 (made),
- * or an error; what the installer said of a failure goes to the log. */
+ * it is whole and on disk; killed before, the next call starts from the beginning.  Returns 0 or
+ * an error; what the installer said of a failure goes to the log. */
 int js_install(const struct js_work *work, const struct js_program *program, struct jobstack_error *error);
 
 /* Makes a CA, and a server certificate for this host's names and for NET's, with the openssl program, unless both exist

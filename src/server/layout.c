@@ -60,13 +60,10 @@ int js_layout_absolute(char out[JS_LAYOUT_PATH], const char *path, struct jobsta
 
 int js_layout_set(struct js_layout *layout, const char *dir, struct jobstack_error *error)
 {
-	int status = js_layout_absolute(layout->dir, dir, error);
-
+	JS_TRY(js_layout_absolute(layout->dir, dir, error));
 #define JOIN(name, file) js_layout_join(layout->name, layout->dir, file);
-	if (status == 0) {
-		JS_LAYOUT_PATHS(JOIN)
-	}
-	return status;
+	JS_LAYOUT_PATHS(JOIN)
+	return 0;
 }
 
 int js_layout_who(const struct js_layout *layout, const char *user, struct js_who *who, struct jobstack_error *error)
@@ -138,8 +135,7 @@ static int claim_directory(const struct js_layout *layout, const struct js_who *
 				    us.name[0] != '\0' ? us.name : "unknown");
 	}
 	if (access(layout->dir, R_OK | W_OK | X_OK) != 0 && chmod(layout->dir, 0700) != 0)
-		return js_error_set(error, JOBSTACK_EPERM, "the directory %s can't be used: %s", layout->dir,
-				    strerror(errno));
+		return js_error_errno(error, JOBSTACK_EPERM, "the directory %s can't be used", layout->dir);
 	/* the lock is the first file made there; it is looked for twice, since another start may have made it just now
 	 */
 	if (access(layout->lock, F_OK) != 0 && !is_empty_directory(layout->dir) && access(layout->lock, F_OK) != 0)
@@ -179,9 +175,7 @@ int js_layout_prepare(const struct js_layout *layout, const struct js_who *who, 
 	int status, fd, reach;
 
 	js_who_self(&us);
-	status = claim_directory(layout, who, error);
-	if (status != 0)
-		return status;
+	JS_TRY(claim_directory(layout, who, error));
 	fd = open(layout->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return js_error_access(error, "%s can't be made", layout->lock);

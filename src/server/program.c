@@ -137,9 +137,8 @@ static int ask_version(char *const *env, const struct js_who *who, struct js_pro
 	const char *argv[] = {program->path, "--no-defaults", "--version", NULL};
 	struct js_task task = {.argv = argv, .env = env, .who = who};
 	struct js_buf said = {0};
-	int status, end = 0;
+	int end = 0, status = js_task_run(&task, VERSION_LIMIT_US, NULL, &said, &end, error);
 
-	status = js_task_run(&task, VERSION_LIMIT_US, NULL, &said, &end, error);
 	if (status == 0 && (said.failed || said.data == NULL || end != 0 || parse_version(said.data, program) != 0))
 		status = js_error_set(error, JOBSTACK_EFILE,
 				      "%s is not a MariaDB or MySQL server: with --version it prints \"%.100s\"",
@@ -154,16 +153,12 @@ static int ask_version(char *const *env, const struct js_who *who, struct js_pro
 int js_program_find(const char *given, const char *search, char *const *env, const struct js_who *who,
 		    struct js_program *program, struct jobstack_error *error)
 {
-	int status;
-
 	memset(program, 0, sizeof(*program));
 	if (given != NULL && strchr(given, '/') != NULL) {
-		status = js_layout_absolute(program->path, given, error);
-		if (status == 0 && !is_program(program->path))
-			status = js_error_set(error, JOBSTACK_EFILE,
-					      "the server program %s does not exist or is not executable", given);
-		if (status != 0)
-			return status;
+		JS_TRY(js_layout_absolute(program->path, given, error));
+		if (!is_program(program->path))
+			return js_error_set(error, JOBSTACK_EFILE,
+					    "the server program %s does not exist or is not executable", given);
 	} else if (given != NULL) {
 		if (js_program_search(given, search, program->path) != 0 && search_places(given, program->path) != 0)
 			return js_error_set(error, JOBSTACK_EFILE, "the server program %s was not found", given);
@@ -174,9 +169,7 @@ int js_program_find(const char *given, const char *search, char *const *env, con
 				    "no MariaDB or MySQL server (mariadbd, mysqld) was found: install mariadb-server "
 				    "(Debian, Ubuntu: apt install mariadb-server; RHEL, Rocky, Alma: dnf install "
 				    "mariadb-server), or name one with --program");
-	status = ask_version(env, who, program, error);
-	if (status != 0)
-		return status;
+	JS_TRY(ask_version(env, who, program, error));
 	find_basedir(program);
 	return find_installer(search, program, error);
 }

@@ -66,11 +66,9 @@ int js_server_status(const struct js_server_options *options, struct js_server_i
 	enum js_owner_state owns;
 	struct js_layout layout;
 	struct js_owner owner;
-	int status = js_layout_set(&layout, options->data, error);
 
-	JS_THEN(status, js_owner_read(&layout, &owner, &owns, error));
-	if (status != 0)
-		return status;
+	JS_TRY(js_layout_set(&layout, options->data, error));
+	JS_TRY(js_owner_read(&layout, &owner, &owns, error));
 	memset(&hello, 0, sizeof(hello));
 	if (owns == JS_OWNER_GONE)
 		state = JS_SERVER_CRASHED;
@@ -121,8 +119,8 @@ static int stop_process(const struct js_server_options *options, const struct js
 			const struct js_owner *owner, struct jobstack_error *error)
 {
 	if (kill(owner->pid, SIGTERM) != 0 && errno != ESRCH)
-		return js_error_set(error, JOBSTACK_EPERM, "can't send a signal to the server (pid %ld): %s",
-				    (long)owner->pid, strerror(errno));
+		return js_error_errno(error, JOBSTACK_EPERM, "can't send a signal to the server (pid %ld)",
+				      (long)owner->pid);
 	if (js_server_await_end(owner, &options->log, options->stop, STOP_LIMIT_US) != 0) {
 		if (options->stop != NULL && *options->stop != 0)
 			return js_error_set(error, JOBSTACK_ESTOPPED,
@@ -139,10 +137,9 @@ int js_server_stop(const struct js_server_options *options, struct js_server_inf
 	enum js_owner_state owns;
 	struct js_layout layout;
 	struct js_owner owner;
-	int status = js_layout_set(&layout, options->data, error), lock = -1;
+	int status, lock;
 
-	if (status != 0)
-		return status;
+	JS_TRY(js_layout_set(&layout, options->data, error));
 	memset(&owner, 0, sizeof(owner));
 	if (js_layout_exists(&layout) == 0) {
 		js_server_fill(&layout, &owner, JS_SERVER_STOPPED, info);

@@ -150,10 +150,9 @@ static int write_configuration(struct start *s)
 				   .socket = s->owner.socket,
 				   .port = s->owner.port,
 				   .memory = s->options->memory != 0 ? s->options->memory : JS_SERVER_MEMORY};
-	int status = js_config_server(&s->work.layout, &s->program, &config, s->error);
 
-	JS_THEN(status, js_config_init(&s->work.layout, &s->program, &config, &s->work.who, s->password, s->error));
-	return status;
+	JS_TRY(js_config_server(&s->work.layout, &s->program, &config, s->error));
+	return js_config_init(&s->work.layout, &s->program, &config, &s->work.who, s->password, s->error);
 }
 
 /* In the server's process, before its program is executed.  The lock that our parent holds is open here, too: whatever
@@ -246,16 +245,14 @@ static int await_greeting(struct start *s)
 {
 	int64_t start = js_clock_mono_us(), said = start, size = -1, grown = start;
 	struct js_net_greeting hello;
-	int end, status;
+	int end;
 
 	while (js_net_greet(s->owner.listen, s->owner.port, GREET_US, &hello) != 0 || hello.full) {
 		int64_t now = js_clock_mono_us();
 
 		if (server_has_ended(s, &end))
 			return fail_server_ended(s, end);
-		status = watch_log(s, &size, &grown);
-		if (status != 0)
-			return status;
+		JS_TRY(watch_log(s, &size, &grown));
 		if (s->options->stop != NULL && *s->options->stop != 0)
 			return js_error_set(s->error, JOBSTACK_ESTOPPED, "stopped while the server was starting");
 		if (now - grown > SILENT_US)
@@ -326,19 +323,16 @@ static int try_port(struct start *s)
 static int start_new_server(struct start *s)
 {
 	unsigned avoid = 0;
-	int status;
+	int status = 0;
 
 	if (s->net.odd)
 		js_log(s->work.log, JOBSTACK_LOG_INFO,
 		       "%s is a loopback address on this machine: the server listens on all its addresses",
 		       s->net.host);
 	warn_of_low_limits(s);
-	status = js_install(&s->work, &s->program, s->error);
-	if (status >= 0)
-		status = js_tls_prepare(&s->work, &s->net, s->error);
-	JS_THEN(status, choose_socket(s));
-	if (status != 0)
-		return status;
+	JS_TRY(js_install(&s->work, &s->program, s->error));
+	JS_TRY(js_tls_prepare(&s->work, &s->net, s->error));
+	JS_TRY(choose_socket(s));
 	memcpy(s->owner.bind, s->net.host, sizeof(s->owner.bind));
 	memcpy(s->owner.listen, s->net.listen, sizeof(s->owner.listen));
 	memcpy(s->owner.client_file, s->client_file, sizeof(s->owner.client_file));
@@ -371,7 +365,6 @@ static int start_new_server(struct start *s)
 static int join_running_server(struct start *s)
 {
 	const struct js_server_options *o = s->options;
-	int status;
 
 	if (o->foreground)
 		return js_error_set(s->error, JOBSTACK_ECONFLICT, "the server is already running (pid %ld, %s:%u)",
@@ -382,8 +375,8 @@ static int join_running_server(struct start *s)
 		return js_error_set(s->error, JOBSTACK_ECONFLICT,
 				    "the server is already running on %s:%u: to change its address, stop it first",
 				    s->owner.bind, s->owner.port);
-	status = await_greeting(s);
-	return status == 0 ? finish_start(s) : status;
+	JS_TRY(await_greeting(s));
+	return finish_start(s);
 }
 
 /* Returns 1 if the record says that the server runs, 0 if it must be started, or an error. */
@@ -392,10 +385,9 @@ static int decide_by_record(struct start *s)
 	const struct js_server_options *o = s->options;
 	struct js_net_greeting hello;
 	enum js_owner_state state;
-	int status = js_owner_read(&s->work.layout, &s->owner, &state, s->error), ended;
+	int ended;
 
-	if (status != 0)
-		return status;
+	JS_TRY(js_owner_read(&s->work.layout, &s->owner, &state, s->error));
 	if (state == JS_OWNER_ALIVE)
 		return 1;
 	ended = o->ended_job != NULL && s->owner.job[0] != '\0' && strcmp(s->owner.job, o->ended_job) == 0;
@@ -423,21 +415,19 @@ static int decide_by_record(struct start *s)
 static int check_start_options(struct start *s)
 {
 	const struct js_server_options *o = s->options;
-	int status = js_layout_set(&s->work.layout, o->data, s->error);
 
-	JS_THEN(status, js_layout_absolute(s->client_file, o->client_file, s->error));
-	if (status == 0 && o->memory != 0 && o->memory < JS_SERVER_MEMORY_MIN)
-		status = js_error_set(s->error, JOBSTACK_EUSAGE, "the server needs at least %d MB of memory",
-				      (int)(JS_SERVER_MEMORY_MIN >> 20));
-	JS_THEN(status, js_layout_who(&s->work.layout, o->user, &s->work.who, s->error));
-	JS_THEN(status, js_net_resolve(o->bind != NULL ? o->bind : JS_SERVER_BIND, &s->net, s->error));
-	if (status == 0) {
-		s->work.env = js_task_env(o->environment, NULL);
-		status = s->work.env == NULL ? js_error_memory(s->error) : 0;
-	}
-	JS_THEN(status, js_program_find(o->program, o->search_path, s->work.env, &s->work.who, &s->program, s->error));
-	JS_THEN(status, js_config_client_check(s->client_file, s->error));
-	return status;
+	JS_TRY(js_layout_set(&s->work.layout, o->data, s->error));
+	JS_TRY(js_layout_absolute(s->client_file, o->client_file, s->error));
+	if (o->memory != 0 && o->memory < JS_SERVER_MEMORY_MIN)
+		return js_error_set(s->error, JOBSTACK_EUSAGE, "the server needs at least %d MB of memory",
+				    (int)(JS_SERVER_MEMORY_MIN >> 20));
+	JS_TRY(js_layout_who(&s->work.layout, o->user, &s->work.who, s->error));
+	JS_TRY(js_net_resolve(o->bind != NULL ? o->bind : JS_SERVER_BIND, &s->net, s->error));
+	s->work.env = js_task_env(o->environment, NULL);
+	if (s->work.env == NULL)
+		return js_error_memory(s->error);
+	JS_TRY(js_program_find(o->program, o->search_path, s->work.env, &s->work.who, &s->program, s->error));
+	return js_config_client_check(s->client_file, s->error);
 }
 
 int js_server_start(const struct js_server_options *options, struct js_server_info *info, struct jobstack_error *error)

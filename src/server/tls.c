@@ -129,8 +129,7 @@ static int write_openssl_config(const struct making *m, const char *common_name,
 }
 
 /* Runs openssl in the directory aside, with the words of FORMAT (none of which has a blank) as its arguments. */
-static int run_openssl(const struct making *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static int run_openssl(const struct making *m, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int run_openssl(const struct making *m, const char *format, ...)
 {
 	const char *argv[32] = {m->openssl};
 	struct js_task task = {.argv = argv, .env = m->work->env, .dir = m->aside};

@@ -15,8 +15,7 @@
 #define SURE 1.4	   /* a range whose ends differ by at most this factor is shown as one number */
 #define MIB UINT64_C(1024) /* in KiB */
 
-static struct view_amount format_amount(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static struct view_amount format_amount(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static struct view_amount format_amount(const char *format, ...)
 {
 	struct view_amount a;
 	va_list args;

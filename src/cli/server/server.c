@@ -315,8 +315,8 @@ static int parse_server(struct cli *cli, struct js_server_options *o, struct cli
 					 ? "give one of start, stop, status, run, submit"
 					 : "too many arguments: \"%s\" (give one of start, stop, status, run, submit)",
 				 cli->words_n == 0 ? "" : cli->words[cli->words_n - 1]);
-	status = cli_server_paths(cli, o);
-	return status != 0 ? status : CLI_GO_ON;
+	JS_TRY(cli_server_paths(cli, o));
+	return CLI_GO_ON;
 }
 
 int cli_server_main(int argc, char **argv)

@@ -125,17 +125,15 @@ static int parse_server_submit(struct request *r, int argc, char **argv)
 		return status;
 	if (rest < argc)
 		return cli_usage(&r->cli, "`jobstack server submit` takes no command after --");
-	status = cli_sbatch_check(&r->cli, r->dry_run, r->parsable);
-	JS_THEN(status, cli_server_paths(&r->cli, &r->o));
-	if (status != 0)
-		return status;
+	JS_TRY(cli_sbatch_check(&r->cli, r->dry_run, r->parsable));
+	JS_TRY(cli_server_paths(&r->cli, &r->o));
 	if (cli_absolute(r->o.data, r->data) != 0 || cli_absolute(r->o.client_file, r->client_file) != 0)
 		return cli_usage(&r->cli, "the path of --data or of --client-file is too long");
 	r->o.data = r->data;
 	r->o.client_file = r->client_file;
-	status = cli_sbatch_refuse(&r->cli, &r->passed);
-	JS_THEN(status, refuse_short(r));
-	return status != 0 ? status : CLI_GO_ON;
+	JS_TRY(cli_sbatch_refuse(&r->cli, &r->passed));
+	JS_TRY(refuse_short(r));
+	return CLI_GO_ON;
 }
 
 /* sbatch's options: the user's, and those that the server needs. */
@@ -272,11 +270,10 @@ static int submit_server(struct request *r, const struct cli_words *call, const 
 {
 	char number[32];
 	uint64_t job;
-	int status = refuse_second_server(r);
+	int status;
 
-	JS_THEN(status, cli_sbatch_keep(&r->cli, r->script, text));
-	if (status != 0)
-		return status;
+	JS_TRY(refuse_second_server(r));
+	JS_TRY(cli_sbatch_keep(&r->cli, r->script, text));
 	status = cli_sbatch(&r->cli, call, &job);
 	if (status < 0)
 		return cli_fail(&r->cli);

@@ -145,9 +145,9 @@ static int parse_submit(struct submit *s, int argc, char **argv)
 		return cli_usage(&s->cli, "--workers N is required: the maximal number of workers");
 	if (s->follow != NULL && !s->until_done && s->notify == NULL)
 		return cli_usage(&s->cli, "--follow can only be used with --until-done or --notify");
-	status = cli_sbatch_check(&s->cli, s->dry_run, s->parsable);
-	JS_THEN(status, cli_sbatch_refuse(&s->cli, &s->passed));
-	return status != 0 ? status : CLI_GO_ON;
+	JS_TRY(cli_sbatch_check(&s->cli, s->dry_run, s->parsable));
+	JS_TRY(cli_sbatch_refuse(&s->cli, &s->passed));
+	return CLI_GO_ON;
 }
 
 /* Reads the number that sbatch's option NAME has into *TO, which stays if there is no such option. */
@@ -421,18 +421,13 @@ static int submit_all(struct submit *s)
 /* CLI_GO_ON, or the exit status. */
 static int first_round(struct submit *s)
 {
-	int status = cli_connect(&s->cli, 10 * JS_SECOND_US);
-
-	if (status != 0)
-		return status;
+	JS_TRY(cli_connect(&s->cli, 10 * JS_SECOND_US));
 	if (insight_stack_read(s->cli.handle, s->cli.stack, &s->stack, &s->cli.error) != 0)
 		return cli_fail(&s->cli);
-	status = check_for_work(s);
-	if (status != 0)
-		return status;
+	JS_TRY(check_for_work(s));
 	doubt_database(s);
-	status = cli_worker_try(&s->cli, s->option_file, &s->worker, s->command.at, "nothing was submitted");
-	return status != 0 ? status : CLI_GO_ON;
+	JS_TRY(cli_worker_try(&s->cli, s->option_file, &s->worker, s->command.at, "nothing was submitted"));
+	return CLI_GO_ON;
 }
 
 static int submit_jobs(struct cli *cli)
