@@ -6,7 +6,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 

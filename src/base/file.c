@@ -4,8 +4,6 @@
  */
 #include "base/file.h"
 
-#include "base/num.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

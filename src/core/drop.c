@@ -10,7 +10,6 @@
 #include "core/core.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #define CHUNK 5000
 #define LEAVING_US (15 * JS_SECOND_US) /* how long idle workers have to see it and go */

@@ -5,7 +5,6 @@
  * two at every moment.  Both stacks' rows are locked first, in the order of their numbers: two who move in opposite
  * directions do not wait for each other in a circle.
  */
-#include "core/filter.h"
 #include "core/requeue.h"
 
 #include <stdlib.h>

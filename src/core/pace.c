@@ -21,7 +21,6 @@
 #include "core/core.h"
 
 #include <math.h>
-#include <string.h>
 
 #define LEVELS 20
 #define NEAR 3 /* numbers looked at a level: one of them may have run long, or be gone */

@@ -8,7 +8,6 @@
 #include "core/filter.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define RACES_MAX 1000 /* each is won by somebody else, so there is an end to them */
 #define PIECES 16      /* of numbers that a group is gathered from, once it has some */

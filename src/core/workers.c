@@ -5,7 +5,6 @@
 #include "core/item.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* What jobstack_suspect left, if it was said at this seq. */
 static const char *suspicion_at(const char *text, uint64_t seq)

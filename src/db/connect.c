@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "db/fault.h"
 #include "base/num.h"
 #include "db/login.h"

@@ -132,15 +132,12 @@ static int write_small(struct js_packlog *log, const struct js_kept kept[2], int
 {
 	for (int i = 0; i < 2; i++) {
 		char *to = js_buf_room(&log->text, (size_t)js_kept_len(&kept[i]));
-		int rc;
 
 		if (to == NULL) {
 			errno = ENOMEM;
 			return -1;
 		}
-		rc = js_kept_read(&kept[i], to);
-		if (rc != 0)
-			return rc;
+		JS_TRY(js_kept_read(&kept[i], to));
 		log->text.len += (size_t)js_kept_len(&kept[i]);
 	}
 	if (log->text.data[log->text.len - 1] != '\n')

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "base/attempt.h"
-#include "jobstack/jobstack.h"
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -9,7 +9,6 @@
 #include "run/worker_options.h"
 
 #include <getopt.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
