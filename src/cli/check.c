@@ -19,8 +19,9 @@ enum { LOGS = CLI_OWN };
 static const struct js_opt table[] = {
 	{'s', "stack", "NAME", "this stack (default: $JOBSTACK_STACK, else all stacks)"},
 	{LOGS, "logs", "DIR",
-	 "list the outcomes that the database lacks but the workers' logs and spools\nbelow DIR (their --log-dir) "
-	 "have: for use after a restored backup, or a\nfailover that lost commits; the ledger is not checked"},
+	 "compare the files that workers wrote below DIR (their --log-dir) with the database, and list the outcomes "
+	 "that are missing in the database. For use after a restored backup, or a failover that lost commits. Nothing "
+	 "else is checked"},
 	CLI_OPTS_REST};
 
 static const char *const kind[JOBSTACK_FAULTS] = {

@@ -138,8 +138,7 @@ static void print_forgotten(struct logs *l, const struct record *r, const char *
 			    size_t len)
 {
 	static const char *const has[] = {[KNOWN_NOT] = "the database has no such attempt",
-					  [KNOWN_OTHERWISE] =
-						  "the database has a different run under this attempt number",
+					  [KNOWN_OTHERWISE] = "the database has a different attempt under this number",
 					  [KNOWN_NO_ENTRY] = "the database has no such entry",
 					  [KNOWN_RUNNING] = "the attempt is still running in the database"};
 	struct js_buf name = {0};

@@ -18,8 +18,8 @@ enum { ATTEMPT = CLI_OWN, EXIT, REPLAY };
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK,
 	{ATTEMPT, "attempt", "N",
-	 "the attempt that pop printed (default: $JOBSTACK_ATTEMPT if it\nbelongs to that entry, else the attempt that "
-	 "is running)"},
+	 "the attempt's number, as pop printed it (default: $JOBSTACK_ATTEMPT if ENTRY is $JOBSTACK_ENTRY, else the "
+	 "running attempt of ENTRY)"},
 	{EXIT, "exit", "CODE",
 	 "its exit code: 0 (default) done; 75 try again, without counting a\nfailed attempt; any other: failed"},
 	{REPLAY, "replay", NULL,

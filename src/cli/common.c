@@ -284,7 +284,8 @@ static const char *remedy_nodb(unsigned why, const char *file)
 	if (js_error_setting(why) != NULL)
 		return js_error_setting(why);
 	if (js_error_is_disk(why))
-		return "free space on the server's disk, then repeat the command: nothing was half done";
+		return "free space on the server's disk, then repeat the command: each change was made completely or "
+		       "not at all";
 	if (file == NULL)
 		return "start a private server with `jobstack server start`, or put the address of your centre's "
 		       "server into ~/.my.cnf";
@@ -344,8 +345,8 @@ static const char *remedy_conflict(unsigned why, const char *stack)
 				     stack, stack);
 	case JOBSTACK_WHY_OLD_WORKERS: return "let them end (SIGTERM drains a worker), then run `jobstack init` again";
 	case JOBSTACK_WHY_MAX_FAILURES:
-		return format_remedy("`jobstack requeue -s %s` puts them back in the queue, `jobstack set -s %s "
-				     "max-failures=N` allows more",
+		return format_remedy("`jobstack requeue -s %s` puts the dead entries back in the queue, `jobstack set "
+				     "-s %s max-failures=N` raises the limit",
 				     stack, stack);
 	default: return NULL;
 	}

@@ -78,9 +78,9 @@ static int drop_stack(struct cli *cli)
 static const char about[] =
 	"Permanently removes a stack with all its entries and history. The files that the entries name, and what the "
 	"commands\nwrote, are not touched. Refused while entries are running or a push is under way.";
-static const char notes[] = "If it is interrupted, the stack is in the state \"dropping\": it can't be used, and the "
-			    "same command continues. If the\nconnection to the database was lost, `jobstack status` "
-			    "shows whether the drop has begun.\n\n  jobstack drop -s mystack";
+static const char notes[] = "If drop is interrupted, the stack stays in the state \"dropping\" and can't be used: run "
+			    "the same command again to\nfinish. If the connection to the database was lost, `jobstack "
+			    "status` shows whether the drop has begun.\n\n  jobstack drop -s mystack";
 static const struct js_opts opts = {"jobstack drop", "-s NAME [OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_drop = {&opts,      takes,	  "name the stack with -s", CLI_CATCHES, 60 * JS_SECOND_US,
 				   check_drop, drop_stack};

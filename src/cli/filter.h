@@ -12,7 +12,7 @@ enum { CLI_MATCH = CLI_OWN + 1000, CLI_EXIT, CLI_SIGNAL, CLI_NODE, CLI_REASON, C
 /* The rows for a command's table. */
 /* clang-format off */
 #define CLI_OPTS_FILTER                                                                                                \
-	{CLI_MATCH, "match", "GLOB", "only entries whose whole datapath matches: * any bytes, also /; ? one\nbyte; [a-z], [!a-z]"},        \
+	{CLI_MATCH, "match", "GLOB", "only entries whose whole datapath (the name that was pushed) matches GLOB: * stands for any bytes, also /; ? for one byte; [a-z] and [!a-z] as in the shell"},        \
 		{CLI_EXIT, "exit", "N[-M],...", "only entries whose last attempt ended with one of these exit codes"},              \
 		{CLI_SIGNAL, "signal", "S,...", "... was ended by one of these signals: KILL, SIGSEGV, 9"},           \
 		{CLI_NODE, "node", "NAME,...", "... was on one of these nodes, or runs there now"},                   \

@@ -112,10 +112,11 @@ static const char about[] =
 	"was ever pushed to with --unique, the names of the removed entries stay too, so that --unique still skips "
 	"them.";
 static const char notes[] =
-	"  jobstack prune -s mystack --older-than 30d --archive mystack.jsonl\n\nSome hundreds of entries at a time "
-	"are archived and, once they are on the disk, removed. If prune is killed in between,\nthe next prune archives "
-	"these again. An entry that is requeued between its archiving and its\nremoval is also archived again later. "
-	"So an entry may have several lines in the archive; the last one counts.";
+	"  jobstack prune -s mystack --older-than 30d --archive mystack.jsonl\n\nWith --archive, prune takes some "
+	"hundreds of entries at a time: it archives them, waits until they are on the disk, and\nthen removes them "
+	"from the database. If it is killed before the removal, the next prune archives the same entries again.\nAn "
+	"entry that is requeued between its archiving and its removal is also archived again later. So an entry may "
+	"have\nseveral lines in the archive; the last one counts.";
 static const struct js_opts opts = {"jobstack prune", "-s NAME --older-than D [OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_prune = {&opts,	 takes,	     "name the stack with -s", CLI_CATCHES, 60 * JS_SECOND_US,
 				    check_prune, prune_stack};

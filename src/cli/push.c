@@ -38,7 +38,7 @@ static const struct js_opt table[] = {
 	{PRIORITY, "priority", "N", "entries with a larger number go first (default 0)"},
 	{LIFO, "lifo", NULL, "a new stack is popped last in, first out"},
 	{MAX_ATTEMPTS, "max-attempts", "N", "stack policy: failed attempts before an entry is dead (3)"},
-	{MAX_LOSSES, "max-losses", "N", "stack policy: lost workers before an entry is dead (5)"},
+	{MAX_LOSSES, "max-losses", "N", "stack policy: an entry is dead after N attempts whose worker died (5)"},
 	{RETRY_DELAY, "retry-delay", "D", "stack policy: wait before the first retry, doubled each time (5s)"},
 	{MAX_RUNNING, "max-running", "N", "stack policy: run at most N entries at once (no limit)"},
 	{MAX_FAILURES, "max-failures", "N", "stack policy: pause the stack when N entries are dead (never)"},
@@ -78,7 +78,8 @@ static void question_words(const struct cli *cli, char *const *words)
 			words[0], words[0]);
 	else if (files > 0 && missing != NULL)
 		cli_say(cli,
-			"there is no file %s, but this name was pushed all the same (a stack is named with -s NAME)",
+			"there is no file %s, but this name was pushed all the same (if it was meant as the stack's "
+			"name, write -s NAME)",
 			missing);
 }
 
@@ -118,8 +119,8 @@ static int check_words(const struct cli *cli)
 		    lstat(words[i], &st) == 0)
 			continue;
 		cli_tell(cli,
-			 "\"%s\" matches no file, so nothing was pushed: if this is the name itself, push it through "
-			 "standard input",
+			 "\"%s\" matches no file, so nothing was pushed; if the name really contains * or ?, push it "
+			 "through standard input",
 			 words[i]);
 		return CLI_NO;
 	}

@@ -20,12 +20,12 @@
 
 enum { DRY_RUN = CLI_OWN, WAIT };
 
-static const struct js_opt table[] = {
-	CLI_OPTS_STACK,
-	{DRY_RUN, "dry-run", NULL, "only print what would be done"},
-	{WAIT, "wait", NULL,
-	 "watch each silent worker for its whole lease (default: only those whose\nlease is at most a minute)"},
-	CLI_OPTS_REST};
+static const struct js_opt table[] = {CLI_OPTS_STACK,
+				      {DRY_RUN, "dry-run", NULL, "only print what would be done"},
+				      {WAIT, "wait", NULL,
+				       "watch each silent worker for its whole lease, to see whether it is dead "
+				       "(default: watch only workers with a lease of at most a minute)"},
+				      CLI_OPTS_REST};
 
 /* One that may be dead, and a copy of its texts. */
 struct cli_suspect {
@@ -114,13 +114,13 @@ static void tell_suspect(struct cli_recovery *r, struct cli_suspect *s)
 		cli_say(r->cli, "%s", text);
 	else if (s->c.runs_here)
 		cli_say(r->cli,
-			"%s: nothing is recovered on this host while it runs.  Workers on other hosts can't see it, "
-			"and recover the entries when worker %" PRIu64 " has been silent for %s",
+			"%s: while that process runs, nothing is recovered on this host.  Workers on other hosts can't "
+			"see the process; they recover the entries when worker %" PRIu64 " has been silent for %s",
 			text, s->c.worker, view_duration(s->c.lease_us).text);
 	else
 		cli_say(r->cli,
-			"%s: its entries are recovered by any running worker of the stack that has watched it for %s, "
-			"or by `jobstack recover -s %s --wait`",
+			"%s: any running worker of the stack that sees no heartbeat for %s recovers the entries; so "
+			"does `jobstack recover -s %s --wait`",
 			text, view_duration(s->c.lease_us).text, r->cli->stack);
 	if (r->workers != NULL)
 		add_json(r, &s->c);
@@ -230,10 +230,11 @@ static int recover_dead(struct cli *cli)
 	return status;
 }
 
-static const char about[] = "Puts the entries of dead workers back in the queue now. A worker is dead if its process "
-			    "on this host is gone with its\ncommands, if its Slurm job or step has ended, or if it is "
-			    "silent for a whole lease while this command watches. On this\nhost, processes that a dead "
-			    "worker's commands left are killed first. Running workers do all this automatically.";
+static const char about[] =
+	"Puts the entries of dead workers back in the queue now. A worker counts as dead if its process on this\nhost "
+	"and all its commands have ended, if its Slurm job or step has ended, or if it sends no heartbeat for a whole "
+	"lease\nwhile this command watches. Before that, it kills processes on this host that were started by a dead "
+	"worker's commands\nand still run. Running workers do all this automatically.";
 static const char notes[] = "Exit status: 1 if no dead worker was found, but some workers may be dead; else 0.\n\n  "
 			    "jobstack recover -s mystack --dry-run";
 static const struct js_opts opts = {"jobstack recover", "[OPTIONS]", about, table, notes, 0};

@@ -13,8 +13,8 @@ enum { ATTEMPT = CLI_OWN, LEASE };
 
 static const struct js_opt table[] = {CLI_OPTS_STACK,
 				      {ATTEMPT, "attempt", "N",
-				       "the attempt that pop printed (default: $JOBSTACK_ATTEMPT if it\nbelongs to "
-				       "that entry, else the attempt that is running)"},
+				       "the attempt's number, as pop printed it (default: $JOBSTACK_ATTEMPT if ENTRY "
+				       "is $JOBSTACK_ENTRY, else the running attempt of ENTRY)"},
 				      {LEASE, "lease", "D", "the new lease, from now on (default: as long as before)"},
 				      CLI_OPTS_DATABASE,
 				      CLI_OPTS_ALWAYS,

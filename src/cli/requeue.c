@@ -23,17 +23,18 @@
 
 enum { DRY_RUN = CLI_OWN, TO };
 
-static const struct js_opt table[] = {CLI_OPTS_STACK,
-				      {'t', "state", "STATES",
-				       "dead, lost, failed (dead after a failure), done. Default: dead,lost; "
-				       "if\nentries are named: all four; with other options below: dead"},
-				      CLI_OPTS_FILTER,
-				      {'n', "limit", "N", "at most N entries"},
-				      {TO, "to", "STACK",
-				       "move dead entries to that stack, as new entries without attempts;\nthe stack "
-				       "is created if it does not exist"},
-				      {DRY_RUN, "dry-run", NULL, "only print what would be done"},
-				      CLI_OPTS_REST};
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK,
+	{'t', "state", "STATES",
+	 "dead, lost (their worker died), failed (dead after a failure), done. Default: dead,lost; all four if entries "
+	 "are named; only dead with --to, --limit or an option that selects entries"},
+	CLI_OPTS_FILTER,
+	{'n', "limit", "N", "at most N entries"},
+	{TO, "to", "STACK",
+	 "move dead entries to that stack, as new entries without attempts;\nthe stack is created if it does not "
+	 "exist"},
+	{DRY_RUN, "dry-run", NULL, "only print what would be done"},
+	CLI_OPTS_REST};
 
 static struct request {
 	struct cli_filter filter;

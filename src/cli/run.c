@@ -232,10 +232,10 @@ static void say_output(const struct run *r)
 	if (r->output != NULL && strcmp(r->output, "-") == 0)
 		return;
 	if (r->output != NULL)
-		cli_say(r->cli, "output is in %s; `jobstack logs -s %s ENTRY` prints an entry's", r->output,
-			r->cli->stack);
+		cli_say(r->cli, "output is in %s; `jobstack logs -s %s ENTRY` prints the output of one entry",
+			r->output, r->cli->stack);
 	else
-		cli_say(r->cli, "output is in %s/%s; `jobstack logs -s %s ENTRY` prints an entry's",
+		cli_say(r->cli, "output is in %s/%s; `jobstack logs -s %s ENTRY` prints the output of one entry",
 			r->log_dir != NULL ? r->log_dir : "jobstack-logs", r->cli->stack, r->cli->stack);
 }
 

@@ -74,10 +74,12 @@ static int change_policy(struct cli *cli)
 static const char about[] = "Changes the policy of a stack, also while workers are running, and prints it. Without "
 			    "KEY=VALUE it only prints it.";
 static const char notes[] =
-	"  max-attempts=N   failed attempts before an entry is dead\n  max-losses=N     lost workers before an entry "
-	"is dead\n  retry-delay=D    wait before the first retry; doubled each time\n  max-running=N    run at most N "
+	"  max-attempts=N   failed attempts before an entry is dead\n  max-losses=N     an entry is dead after N "
+	"attempts whose worker died\n  retry-delay=D    wait before the first retry; doubled each time\n  "
+	"max-running=N    run at most N "
 	"entries at once, to spare a file system or a\n                   licence server; none: no limit\n  "
-	"max-failures=N   pause the stack when N entries are dead; none: never\n  priority=N       of all entries that "
-	"are queued now; larger goes first\n\n  jobstack set -s mystack max-running=16 max-attempts=5";
+	"max-failures=N   pause the stack when N entries are dead; none: never\n  priority=N       give all entries "
+	"that are queued now the priority N; a larger one goes first\n\n  jobstack set -s mystack max-running=16 "
+	"max-attempts=5";
 static const struct js_opts opts = {"jobstack set", "[OPTIONS] KEY=VALUE...", about, table, notes, 0};
 const struct cli_frame cli_set = {&opts, NULL, NULL, 0, 10 * JS_SECOND_US, check_set, change_policy};

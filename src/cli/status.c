@@ -22,7 +22,8 @@ enum { EXIT_CODE = CLI_OWN, WHY };
 static const struct js_opt table[] = {
 	{'s', "stack", "NAME", "this stack in detail (default: $JOBSTACK_STACK, else all stacks)"},
 	{'w', "watch", "[SEC]",
-	 "repeat every SEC seconds (default 2; -w5), on a terminal in place,\nuntil q or Ctrl-C"},
+	 "repeat every SEC seconds (default 2; write -w5, without a blank) until q or Ctrl-C; on a terminal the screen "
+	 "is redrawn"},
 	{WHY, "why", NULL, "explain why no more work is running, and what to do about it"},
 	{EXIT_CODE, "exit-code", NULL, "end with 1 if anything is dead or unfinished"},
 	CLI_OPTS_REST};
@@ -273,7 +274,8 @@ static const char notes[] =
 	"pushed = ready + waiting + held + running + done + dead + cancelled + moved + pruned. waiting: for a retry; "
 	"held: by a\npush --atomic that has not ended; dead: has used up its attempts, see `jobstack list -t dead`; "
 	"moved: by `requeue --to`;\npruned: done, and removed from the history. The rate is that of the last minutes. "
-	"The end is an estimate: the more is\nknown, the narrower it is. Colours appear only on a terminal, and not if "
-	"NO_COLOR is set in the environment.\n\n  jobstack status -s mystack -w5\n  jobstack status -s mystack --why";
+	"The end is estimated as a range,\nwhich gets narrower as more entries end. Colours appear only on a terminal, "
+	"and not if NO_COLOR is set in the\nenvironment.\n\n  jobstack status -s mystack -w5\n  jobstack status -s "
+	"mystack --why";
 static const struct js_opts opts = {"jobstack status", "[OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_status = {&opts, takes, NULL, CLI_OFFLINE, 0, check_status, print_or_watch_status};

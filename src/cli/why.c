@@ -83,8 +83,8 @@ static int state_reasons(struct reasons *r)
 			   "it is cancelled: %" PRIu64 " %s had not started%s", CLI_ENTRIES(s->cancelled), why);
 	else if (s->state == JOBSTACK_PAUSED && s->max_failures > 0 && s->dead >= (uint64_t)s->max_failures)
 		add_reason(r, "max_failures",
-			   "`jobstack requeue -s %s` requeues the dead entries, or `jobstack set -s %s "
-			   "max-failures=none`; then `jobstack resume -s %s`",
+			   "requeue the dead entries (`jobstack requeue -s %s`) or lift the limit (`jobstack set -s %s "
+			   "max-failures=none`); then continue with `jobstack resume -s %s`",
 			   "it is paused, because %" PRIu64 " %s dead and max-failures is %" PRId64 "%s", s->dead,
 			   view_are(s->dead), s->max_failures, why);
 	else if (s->state == JOBSTACK_PAUSED)
@@ -145,7 +145,7 @@ static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 	uint64_t alive = s->workers - s->silent;
 
 	if (s->silent > 0)
-		add_reason(r, "silent", "`jobstack recover -s %s` requeues their entries if they are dead",
+		add_reason(r, "silent", "`jobstack recover -s %s` requeues the entries of those workers that are dead",
 			   "%" PRIu64 " of %" PRIu64 " worker%s %s sent no heartbeat for longer than the lease",
 			   s->silent, s->workers, view_plural(s->workers), s->silent == 1 ? "has" : "have");
 	suspect_reason(r, l);

@@ -344,9 +344,10 @@ static void take_stray(void *ctx, const struct js_row *row)
 	k->c.report.attempts += *k->table == 'a' ? js_row_u64(row, 1) : 0;
 	k->c.report.done += *k->table == 'a' ? js_row_u64(row, 2) : 0;
 	FOUND(k, STRAY, js_row_u64(row, 0),
-	      *k->table == 'e'	 ? "its number is above the last one that the stack assigned, %" PRIu64
-	      : *k->table == 'a' ? "attempts are on record for a number above that of the last entry, %" PRIu64
-				 : "a number above that of the last entry, %" PRIu64 ", is marked as dead",
+	      *k->table == 'e' ? "its number is above the last one that the stack assigned, %" PRIu64
+	      : *k->table == 'a'
+		      ? "attempts are on record for this entry number, but the stack's last entry is %" PRIu64
+		      : "this entry number is marked as dead, but the stack's last entry is %" PRIu64,
 	      k->c.last);
 }
 
@@ -428,11 +429,11 @@ static void judge_counters(struct checking *k)
 
 		if (h->open != h->seen)
 			FOUND(k, CLAIM, h->first,
-			      "%s, which begins with this entry, has %" PRIu64
-			      " open entries by its counter, but really %" PRIu64,
+			      "%s, whose first entry is this one, should have %" PRIu64
+			      " unfinished entries by its counter, but has %" PRIu64,
 			      js_place_name(h, text), h->open, h->seen);
 		if (h->keeper != JS_ALIVE && h->seen == 0)
-			FOUND(k, CLAIM, h->first, "%s, which begins with this entry, belongs to no live worker",
+			FOUND(k, CLAIM, h->first, "%s, whose first entry is this one, belongs to no live worker",
 			      js_place_name(h, text));
 	}
 }

@@ -122,8 +122,7 @@ int js_chunk_refuse(const struct js_pushing *p, struct jobstack_error *error)
 	if (seq == UINT64_MAX ? silent : seq >= p->seq)
 		return js_error_set(
 			error, JOBSTACK_ECONFLICT,
-			"another push ended this one, because it had lost its connection or had been silent for "
-			"too long");
+			"this push had lost its connection, or had been silent for too long, so another push ended it");
 	return js_error_set(error, JOBSTACK_ECONFLICT,
 			    JS_SET_BACK "it no longer has %sthis push: push the names again with --unique",
 			    seq == UINT64_MAX ? "" : "the last names of ");
@@ -202,7 +201,9 @@ static int put_part(struct js_pushing *p, struct jobstack_error *error)
 		if (status != 2)
 			return status;
 	}
-	return js_error_set(error, JOBSTACK_EBUG, "other pushes of the same names were always faster");
+	return js_error_set(
+		error, JOBSTACK_EBUG,
+		"gave up: other pushes of the same names got in the way each time; push again when they have ended");
 }
 
 /* The reply to a LOAD was lost, and the next transaction will be a different one, so the fence alone would not show

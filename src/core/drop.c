@@ -107,8 +107,10 @@ static int close_stack(struct dropping *d, struct jobstack_error *error)
 	status = js_db_commit(d->handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)
 		return lost ? void_lost_drop(d, error) : refuse_drop(d, error);
-	return status == JS_DB_DUPLICATE ? js_error_set(error, JOBSTACK_EBUG, "the token of a drop existed already")
-					 : status;
+	return status == JS_DB_DUPLICATE
+		       ? js_error_set(error, JOBSTACK_EBUG,
+				      "the random identifier of this drop is in use already: try again")
+		       : status;
 }
 
 /* Deletes what STATEMENT names, a chunk at a time. */

@@ -68,8 +68,8 @@ static const char *judge_claim(const struct js_set *s)
 	if (s->fault != NULL)
 		return s->fault;
 	if (s->place.open == 0)
-		return "has no open entry left, and should have been deleted";
-	return s->place.open > s->n ? "has more open entries than it holds" : NULL;
+		return "has no unfinished entry left, and should have been deleted";
+	return s->place.open > s->n ? "counts more unfinished entries than it has" : NULL;
 }
 
 static void judge_set(struct js_checked *c, int claims, const struct js_set *s)

@@ -49,7 +49,8 @@ static int pop_once(struct jobstack *handle, const struct js_stack *s, const str
 	js_sql_stmt(&sql, "DELETE FROM worker WHERE worker_id=@js_w AND @js_pos IS NULL");
 	status = js_db_commit(handle->db, &sql, &lost, error);
 	if (status == JS_DB_DUPLICATE && !lost)
-		return js_error_set(error, JOBSTACK_EBUG, "the token of a pop existed already");
+		return js_error_set(error, JOBSTACK_EBUG,
+				    "the random identifier of this pop is in use already: try again");
 	if (status != 0 && status != JS_DB_DUPLICATE)
 		return status;
 	JS_TRY(find_token(handle, token, &id, error));

@@ -223,7 +223,7 @@ static int refuse_step(const struct jobstack_worker *w, const struct own_row *ro
 		return js_stack_refuse_gone(w->stack.name, error);
 	if (was_set_back(w, row))
 		return js_error_set(error, JOBSTACK_ECONFLICT, JS_SET_BACK "it no longer has %sworker %" PRIu64,
-				    row->found && row->born_us == w->born_us ? "the last steps of " : "", w->id);
+				    row->found && row->born_us == w->born_us ? "the last updates of " : "", w->id);
 	if (!row->found)
 		return js_error_set(error, JOBSTACK_ECONFLICT,
 				    "the database no longer has worker %" PRIu64
@@ -312,7 +312,8 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 		return js_error_set(error, JOBSTACK_EUSAGE,
 				    w->unsettled ? "it is not known whether the last step was committed: repeat it "
 						   "with the same arguments"
-						 : "a step claims 0 to %d entries, into a batch",
+						 : "jobstack_step: the number of entries to claim must be 0 to %d, and "
+						   "if it is not 0, a batch must be given",
 				    JOBSTACK_POP_MAX);
 	status = js_claim_mark_closing(w->claims, &w->stack, step->outcomes, n, &sums, error);
 	if (status != 0)

@@ -97,7 +97,7 @@ static void format_cause(const struct jobstack_item *i, char words[INSIGHT_WORDS
 	else if (i->signal > 0)
 		(void)snprintf(words, INSIGHT_WORDS, "signal %" PRId32, i->signal);
 	else if (i->exit_code == 0 && i->outcome == JOBSTACK_FAILED)
-		(void)snprintf(words, INSIGHT_WORDS, "exit 0, but the --creates file or the answer is missing");
+		(void)snprintf(words, INSIGHT_WORDS, "exit 0, but no --creates file, or no --persistent answer");
 	else if (i->exit_code >= 0)
 		(void)snprintf(words, INSIGHT_WORDS, "exit %" PRId32, i->exit_code);
 	else

@@ -235,7 +235,7 @@ static int append_locked(struct js_packlog *log, struct js_capture *capture, con
 	if (rc < -1)
 		return rc;
 	return js_error_set(error, JOBSTACK_EFILE, "can't write the log %s: %s", log->path.data,
-			    rc > 0 ? "the captured output keeps shrinking" : strerror(errno));
+			    rc > 0 ? "the captured output got shorter each time it was read" : strerror(errno));
 }
 
 int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const struct js_template_values *values,

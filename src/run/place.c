@@ -71,8 +71,8 @@ int js_place_check(const char *text, size_t len, const struct js_spot *spot, con
 	if (spot->field == 0 || (syntax != NULL && syntax->colsep != NULL))
 		return 0;
 	return js_error_set(error, JOBSTACK_EUSAGE,
-			    "%.*s stands for a field of an entry, which needs --colsep (to keep it as text, use -I "
-			    "WORD, and write WORD instead of {})",
+			    "%.*s is the placeholder of a field, and fields need --colsep (if it is meant as text, "
+			    "choose another placeholder with -I WORD, and write WORD instead of {})",
 			    (int)len, text);
 }
 

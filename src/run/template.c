@@ -221,11 +221,11 @@ static int refuse_varying(char *const words[], size_t n, const struct js_templat
 		for (const char *p = words[i]; *p != '\0'; p += len > 0 ? len : 1) {
 			len = js_place_match(words[i], p, syntax, &spot);
 			if (len > 0 && spot.place != JS_PLACE_SLOT)
-				return js_error_set(
-					error, JOBSTACK_EUSAGE,
-					"%.*s can't be used in a persistent command, which starts once per slot and "
-					"reads entries from its standard input: only {%%} can (-I renames {})",
-					(int)len, p);
+				return js_error_set(error, JOBSTACK_EUSAGE,
+						    "%.*s can't be used in a persistent command, only {%%} can: such a "
+						    "command starts once per slot, and reads entries from its standard "
+						    "input (if the text is meant literally, rename {} with -I)",
+						    (int)len, p);
 		}
 	return 0;
 }

@@ -8,7 +8,8 @@ static const struct js_opt table[] = {
 	{'s', "stack", "NAME", "the stack (default: $JOBSTACK_STACK, else \"default\")"},
 	JS_WORKER_OPTIONS_OF_RUN,
 	{JS_WORKER_IDLE_TIMEOUT, "idle-timeout", "D",
-	 "how long to wait with nothing to do, while a push or other workers may still bring entries (default 60s)"},
+	 "how long to wait without work, while a running push, or entries that other workers give back, may still "
+	 "bring some (default 60s)"},
 	{JS_WORKER_MARGIN, "margin", "D",
 	 "under Slurm: start an entry only if it will probably end at least D before the job does (default: --grace "
 	 "and 5 s more)"},
@@ -32,8 +33,8 @@ const struct js_opts js_worker_opts = {
 	"extension, {/.} the base name without extension, {#} the entry's number, {%} the slot. Without a\n"
 	"placeholder, the datapath is the last argument. With --colsep, {1} {2} ... are the fields, and {1/} {1//}\n"
 	"{1.} {1/.} their parts. An entry with too few fields fails without being run. ${1} is not a placeholder,\n"
-	"but left to the shell. A line that does not begin with / is a relative name, even if a field other than\n"
-	"the first is an absolute path. CMD finds JOBSTACK_DATAPATH, _ENTRY, _ATTEMPT, _SLOT, _STACK and _WORKER in\n"
+	"but left to the shell. With --colsep too, an entry that does not begin with / is a relative\nname, even if a "
+	"later field is an absolute path. CMD finds JOBSTACK_DATAPATH, _ENTRY, _ATTEMPT, _SLOT, _STACK and\n_WORKER in "
 	"its environment. With --persistent, only {%} can be used in CMD, nothing is appended, and the environment\n"
 	"has _SLOT, _STACK, _WORKER and _PERSISTENT.\n"
 	"\n  srun jobstack-worker -s mystack -- ./convert.sh {}",

@@ -41,13 +41,13 @@ enum {
 	{JS_WORKER_SLOTS, "slots", "N",                                                                                \
 	 "commands at once (default: $SLURM_CPUS_PER_TASK or 1, but at most the CPUs that this process may use)"},     \
 		{JS_WORKER_TIMEOUT, "timeout", "D",                                                                    \
-		 "a command that takes longer gets TERM, after --grace KILL, and has failed"},                         \
+		 "a command that takes longer gets TERM, and KILL after --grace; the entry has failed"},               \
 		{JS_WORKER_GRACE, "grace", "D", "time from TERM to KILL (default 5s)"},                                \
 		{JS_WORKER_LEASE, "lease", "D",                                                                        \
 		 "how long this worker may be silent before other workers get its entries (default 15m under Slurm, "  \
 		 "5m else)"},                                                                                          \
 		{JS_WORKER_BATCH, "batch", "N",                                                                        \
-		 "claim at most N entries at once (default: enough for about a second)"},                              \
+		 "claim at most N entries at once (default: as many as the slots finish in about a second)"},          \
 		{JS_WORKER_MAX_ENTRIES, "max-entries", "N", "end after N entries"},                                    \
 		{JS_WORKER_CHDIR, "chdir", "DIR", "run in DIR; relative names are relative to it"},                    \
 		{JS_WORKER_OUTPUT, "output", "TEMPLATE",                                                               \
@@ -55,15 +55,16 @@ enum {
 		{JS_WORKER_ERROR, "error", "TEMPLATE", "write stderr of each entry to its own file"},                  \
 		{JS_WORKER_OUTPUT_LIMIT, "output-limit", "SIZE",                                                       \
 		 "keep at most SIZE of an entry's stdout, and of its stderr; of longer output the middle is left out " \
-		 "(none: no limit; default 16M; none with --output -; output to its own file is never cut)"},          \
+		 "(default 16M, or none with --output -; none: no limit; output that goes to a file of the entry is "  \
+		 "never cut)"},                                                                                        \
 		{JS_WORKER_CREATES, "creates", "TEMPLATE",                                                             \
 		 "the file that CMD makes: if it is there already, the entry is done; if it is missing after exit 0, " \
 		 "the entry has failed"},                                                                              \
 		{JS_WORKER_FATAL_EXIT, "fatal-exit", "LIST",                                                           \
 		 "exit codes (1,5-7) after which an entry is dead at once"},                                           \
 		{JS_WORKER_ON_LEASE_LOSS, "on-lease-loss", "stop|finish",                                              \
-		 "when the lease is lost, stop running commands (default), or let them finish, perhaps while another " \
-		 "worker runs the same entry"},                                                                        \
+		 "when the lease is lost: stop the commands that are running (default), or let them finish, perhaps "  \
+		 "while another worker runs the same entry"},                                                          \
 		{JS_WORKER_SHELL, "shell", NULL, "CMD is a script for /bin/sh; placeholders are safe in it"},          \
 		{JS_WORKER_PERSISTENT, "persistent", NULL,                                                             \
 		 "start CMD once per slot; it reads a line for each entry, and answers `done` or `failed CODE "        \
@@ -73,10 +74,11 @@ enum {
 		{JS_WORKER_COLSEP, "colsep", "SEP",                                                                    \
 		 "entries have fields, separated by SEP (a string, no regexp; \\t is a tab): {1} {2}... and {1/} "     \
 		 "{1//} {1.} {1/.}"},                                                                                  \
-		{JS_WORKER_LOG_DIR, "log-dir", "DIR", "directory of the packed output (default jobstack-logs)"},       \
+		{JS_WORKER_LOG_DIR, "log-dir", "DIR",                                                                  \
+		 "directory of the log files, each of which has the output of many entries (default jobstack-logs)"},  \
 	{                                                                                                              \
 		JS_WORKER_LOG_SIZE, "log-size", "SIZE",                                                                \
-			"begin a new file when the packed output is larger; none: never (default 1G)"                  \
+			"begin a new log file when the present one is larger than SIZE; none: never (default 1G)"      \
 	}
 
 extern const struct js_opts js_worker_opts;

@@ -77,7 +77,8 @@ int js_config_password(const struct js_layout *layout, char password[JS_CONFIG_P
  * knows are "loose". */
 static const char fixed[] = "skip-name-resolve\n"
 			    "skip-log-bin\n"
-			    "# pushes use it; no client of jobstack sends a file that the server asks for\n"
+			    "# large pushes use LOAD DATA LOCAL; jobstack's clients send only their own names, never a "
+			    "file that the server asks for\n"
 			    "local-infile=1\n"
 			    "default-storage-engine=InnoDB\n"
 			    "character-set-server=utf8mb4\n"

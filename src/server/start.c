@@ -327,7 +327,8 @@ static int start_new_server(struct start *s)
 
 	if (s->net.odd)
 		js_log(s->work.log, JOBSTACK_LOG_INFO,
-		       "%s is a loopback address on this machine: the server listens on all its addresses",
+		       "on this machine %s is a loopback address, so the server listens on all addresses of the "
+		       "machine",
 		       s->net.host);
 	warn_of_low_limits(s);
 	JS_TRY(js_install(&s->work, &s->program, s->error));

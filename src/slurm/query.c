@@ -82,7 +82,7 @@ int js_slurm_find(const struct js_slurm_where *where, struct js_buf *found, stru
 		}
 		js_buf_printf(&looked, "%s%s", looked.len > 0 ? ", " : "", dir.data);
 	}
-	rc = js_error_set(error, JOBSTACK_EMISSING, "can't find the Slurm module %s (looked in %s)", MODULE,
+	rc = js_error_set(error, JOBSTACK_EMISSING, "can't find jobstack's Slurm plugin %s (looked in %s)", MODULE,
 			  looked.data != NULL ? looked.data : "");
 done:
 	js_buf_free(&dir);
@@ -207,12 +207,12 @@ static const char *answer_question(const void *arg)
 	/* RTLD_GLOBAL: libslurm's plugins look for its symbols in the program */
 	module = dlopen(q->module, RTLD_NOW | RTLD_GLOBAL);
 	if (module == NULL)
-		refuse_question(q->shared, "the Slurm module can't be opened", dlerror());
+		refuse_question(q->shared, "jobstack's Slurm plugin can't be opened", dlerror());
 	ops = dlsym(module, JS_SLURM_SYMBOL);
 	if (ops == NULL || ops->abi != JS_SLURM_ABI || ops->job_size != sizeof(struct js_slurm_job) ||
 	    ops->step_size != sizeof(struct js_slurm_step) || ops->conf_size != sizeof(struct js_slurm_conf) ||
 	    ops->queued_size != sizeof(struct js_slurm_queued))
-		refuse_question(q->shared, "the Slurm module is of another version of jobstack", q->module);
+		refuse_question(q->shared, "jobstack's Slurm plugin belongs to another version of jobstack", q->module);
 	if (q->ask(ops, q) != 0)
 		q->shared->code = JOBSTACK_EFILE;
 	q->shared->finished = q->shared->code == 0;

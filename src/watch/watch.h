@@ -63,7 +63,7 @@ struct js_watch_options {
 	jobstack_log_fn *log; /* gets warnings of what could not be found out (Slurm is down); NULL: not wanted */
 	void *log_ctx;
 	const volatile int *stop; /* not 0: stop with JOBSTACK_ESTOPPED before the next worker; NULL: never */
-	const char *module_dir; /* confirm: where the Slurm module is ($JOBSTACK_MODULE_DIR); NULL: see slurm/query.h */
+	const char *module_dir; /* confirm: where the Slurm plugin is ($JOBSTACK_MODULE_DIR); NULL: see slurm/query.h */
 	const char *cluster;	/* confirm: the Slurm cluster we are in ($SLURM_CLUSTER_NAME); NULL: Slurm is asked */
 	int64_t slurm_limit_us; /* confirm: how long one answer of Slurm's may take; 0: 15 s */
 	int all;		/* confirm: ask Slurm also about workers with a heartbeat in the last two seconds */

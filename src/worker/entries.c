@@ -243,8 +243,9 @@ static void note_starved(struct supervisor *s, size_t running, const char *why)
 		s->starved_us = now;
 	s->later_us = now + LATER_US;
 	if (!s->told_starved)
-		speaker_say("%s: %zu of %zu slots are busy, and the worker keeps trying", why, running,
-			    s->box->slots_n);
+		speaker_say(
+			"%s: only %zu of %zu slots are in use; the worker keeps trying to start commands in the others",
+			why, running, s->box->slots_n);
 	s->told_starved = 1;
 	if (now - s->starved_us < STARVED_US)
 		return;

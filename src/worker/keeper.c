@@ -90,7 +90,7 @@ static int leave_children(const sigset_t *set, int *status, struct jobstack_erro
 		return 0;
 	keeper = fork();
 	if (keeper < 0)
-		return js_error_set(error, JOBSTACK_EBUG, "can't start a process for the worker's keeper: %s",
+		return js_error_set(error, JOBSTACK_EBUG, "can't start the process that watches over the worker: %s",
 				    strerror(errno));
 	if (keeper > 0) {
 		*status = forward_until_exit(keeper, set);
@@ -110,7 +110,7 @@ static int make_worker(struct keeper *k, struct jobstack_error *error)
 
 	if (page == MAP_FAILED || pipe2(life, O_CLOEXEC | O_NONBLOCK) != 0 ||
 	    (k->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
-		return js_error_set(error, JOBSTACK_EBUG, "can't set up the worker's keeper process: %s",
+		return js_error_set(error, JOBSTACK_EBUG, "can't set up the process that watches over the worker: %s",
 				    strerror(errno));
 	k->page = page;
 	k->page->deadline_us = INT64_MAX;

@@ -180,8 +180,8 @@ static int check_stack_directory(struct ledger *l, const char *cwd)
 		return 0;
 	}
 	(void)snprintf(why, sizeof(why),
-		       "the stack \"%s\" has relative names, which were pushed in %.400s, but this worker runs in "
-		       "%.300s: start it there, or use --chdir",
+		       "the names in the stack \"%s\" are relative to %.400s, but this worker runs in %.300s: start it "
+		       "in the first of these directories, or name that one with --chdir",
 		       l->config->stack, cwd, l->cwd);
 	mailbox_stop(l->box, LEAVE_ELSEWHERE, why, 0);
 	return 1;

@@ -157,8 +157,9 @@ void recovery_of_killed(const struct config *config, const struct keeper_page *p
 	if (page->worker == 0)
 		speaker_say("%s before it had begun", k.reason);
 	else if (end->left > 0)
-		speaker_say("%s, and processes of its commands can't be killed (%zu): its entries are requeued when "
-			    "these processes have ended, or by workers on other hosts when its lease has ended",
+		speaker_say("%s, and processes of its commands can't be killed (%zu). The worker's entries are "
+			    "requeued when these processes have ended, or when the worker's lease has ended (then by "
+			    "workers on other hosts)",
 			    k.reason, end->left);
 	else
 		requeue_killed(&k);

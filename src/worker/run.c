@@ -204,7 +204,8 @@ static int settle_outbox(struct run *r)
 	const char *path = outbox_path(&r->outbox);
 
 	if (status == 0 && late > 0)
-		speaker_say("%zu outcome%s came too late and did not count", late, late == 1 ? "" : "s");
+		speaker_say("%zu outcome%s did not count, because the entries had been requeued before", late,
+			    late == 1 ? "" : "s");
 	if (status == JOBSTACK_ECONFLICT && late > 0)
 		speaker_say("%zu outcomes of this worker can't be delivered%s%s: `jobstack check -s %s --logs %s` "
 			    "lists what the database has forgotten",

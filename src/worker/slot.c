@@ -201,7 +201,8 @@ static void judge_ended(const struct supervisor *s, const struct slot *slot, enu
 	if (ending == ENDING_DRAIN) {
 		o->loss = guard_never_fits(&s->box->guard, slot->started_us, ended_us);
 		if (o->loss || guard_is_over(&s->box->guard, ended_us))
-			words = o->loss ? "wall time: a whole job was not enough" : "wall time";
+			words = o->loss ? "wall time: the entry did not finish in the time of a whole job"
+					: "wall time";
 	}
 	if (ending == ENDING_TIMEOUT)
 		(void)snprintf(reason, REASON_MAX, "timeout after %.6g s", (double)(ended_us - slot->started_us) / 1e6);

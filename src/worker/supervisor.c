@@ -79,7 +79,7 @@ static void watch_keeper(struct supervisor *s)
 	if (s->epoll >= 0) /* else it would report this for ever */
 		(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->life, NULL);
 	s->life = -1;
-	mailbox_stop(s->box, LEAVE_KEEPER, "the worker was killed (the process that watches over it is gone)", 0);
+	mailbox_stop(s->box, LEAVE_KEEPER, "the worker ended, because the process that watches over it was killed", 0);
 }
 
 static int has_all_ended(struct supervisor *s)

@@ -9,7 +9,7 @@ jobstack init -q
 timeout 300 jobstack doctor --json --srun >out # on whichever node is free: others use this Slurm, too
 is 'nothing fails' "$?" 0
 row() { jq -r --arg c "$1" --arg w "$2" 'select(.check==$c and (.where|test($w)))|"\(.level): \(.text)"' out; }
-like 'the controller' "$(row controller .)" '^ok: the controller of cluster "lab" answers the Slurm module after [0-9]+ ms$'
+like 'the controller' "$(row controller .)" '^ok: the controller of cluster "lab" answers jobstack after [0-9]+ ms$'
 like 'arrays' "$(row arrays .)" '^ok: MaxArraySize=20001, MaxJobCount=50000$'
 like 'KillWait' "$(row KillWait .)" '^warn: 5 sec$'
 like 'processes' "$(row processes .)" '^warn: ProctrackType=proctrack/linuxproc$'

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # needs: db
 #
-# Installed into any prefix, by whoever can write there: the tools find their schema and their Slurm module beside them, even
+# Installed into any prefix, by whoever can write there: the tools find their schema and their Slurm plugin beside them, even
 # when the prefix has moved; programs find the library by pkg-config and by CMake.
 set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
@@ -56,7 +56,7 @@ check 'a prefix that moved: its own schema is read' fails_with 70 jobstack init
 cp kept.sql "$schema"
 check '... and is good' jobstack init
 module=$(find moved -name jobstack_slurm.so)
-check 'the Slurm module is there' test -n "$module"
+check 'the Slurm plugin is there' test -n "$module"
 numbered 1 10 | jobstack push -q -s moved >/dev/null
 check 'the worker runs' worker -s moved -- true
 is '... and does it' "$(ledger moved)" '10 0 0 0 0 0'
@@ -68,6 +68,6 @@ is '... and does it' "$(ledger shim)" '10 0 0 0 0 0'
 rm "$module"
 jobstack push -q -s without /x >/dev/null
 SLURM_JOB_ID=7 jobstack pop -s without >out 2>err
-like 'without the module: a plain message' "$(cat err)" "can't find the Slurm module"
+like 'without the module: a plain message' "$(cat err)" "can't find jobstack's Slurm plugin"
 check '... and it works' jobstack close -s without 1 --attempt 1
 finish

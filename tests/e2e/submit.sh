@@ -48,7 +48,7 @@ jobstack resume -s rest -q
 worker -s rest -- true
 check 'a finished stack' says 1 'has no work \(1 done, 0 dead, 0 running\)' submit -s rest --workers 3 -- true
 (mkdir elsewhere && cd elsewhere && jobstack push -q -s rel x) >/dev/null
-check 'names of another directory' says 2 'belong to the directory .*/elsewhere: submit from there, or give --chdir' submit -s rel --workers 1 -- true
+check 'names of another directory' says 2 'pushed from the directory .*/elsewhere: submit from there, or give it with --chdir' submit -s rel --workers 1 -- true
 check '... --chdir' submit -s rel --workers 1 --chdir elsewhere --dry-run -- true
 
 check 'a Slurm of its own' slurm_lab_up "$lab" 2 4
@@ -98,7 +98,7 @@ greets() { env PATH="$here/greets:$PATH" ANSWER="$1" timeout 300 jobstack submit
 check "a site's greeting before the number" prints 0 77 greets '77;here'
 check '... is shown' grep -qx 'Welcome to 3 nodes' said
 check 'no number' says 2 'printed no job number: `squeue --me` shows' greets Bye
-check 'in a later round: the end is told' says 2 'round 1: no further rounds, because sbatch rejected another round: .* with 1 left' \
+check 'in a later round: the end is told' says 2 'round 1: no more workers are submitted, because sbatch rejected the next job: .* with 1 left' \
 	env PATH="$here/greets:$PATH" timeout 300 jobstack submit --chain=1,0,0,0,0,999999 -s refused --workers 1 --until-done --notify refused@example.org -- true
 check '... and mailed' grep -qx 'To: refused@example.org' mail
 jobstack push -q -s again /x >/dev/null
@@ -127,9 +127,9 @@ check '... the end is told' said rounds 'round 3: only dead entries are left: 2 
 check '... and mailed' grep -qx 'Subject: jobstack rounds: 2 done, 1 dead, 0 left' mail
 check '... to whom it was asked for' grep -qx 'To: me@example.org' mail
 check '... with what is known of the stack' grep -q '^only dead entries are left' mail
-check 'nothing closed in two rounds: the end' said idle 'round 2: no further rounds, because no entry ended in 2 rounds, and 1 are left'
+check 'nothing closed in two rounds: the end' said idle 'round 2: no more workers are submitted, because no entry ended in the last 2 jobs, and 1 are left'
 check '... mailed by Slurm, as sendmail did not take it' grep -q 'jobstack idle: 0 done, 0 dead, 1 left Ended' slurm-mail
-check 'scancel: the end' said cancelled 'round 1: no further rounds, because the last jobs were cancelled'
+check 'scancel: the end' said cancelled 'round 1: no more workers are submitted, because the last jobs were cancelled'
 check '--notify alone: the mail' grep -qx 'Subject: jobstack once: 1 done, 0 dead, 0 left' mail
 
 # ---- and by the time that it is judged the controller may have forgotten the jobs
@@ -137,10 +137,10 @@ jobstack push -q -s accounts /x >/dev/null
 mkdir accounts
 printf '#!/bin/sh\necho "$@" >asked\necho "999998|CANCELLED by 1000"\necho "999999|COMPLETED"\n' >accounts/sacct
 chmod +x accounts/sacct
-check 'scancel by the accounts: the end' says 1 'no further rounds, because the last jobs were cancelled' \
+check 'scancel by the accounts: the end' says 1 'no more workers are submitted, because the last jobs were cancelled' \
 	env PATH="$here/accounts:$PATH" timeout 300 jobstack submit --chain=1,0,0,0,0,999998:999999 -s accounts --workers 1 --until-done -- true
 check '... they were asked for' grep -q -- '--jobs=999998,999999$' asked
-check 'a wait for others hides no round that closed nothing' says 1 'no entry ended in 2 rounds' submit --chain=2,0,0,1,1,1 -s accounts --workers 1 --until-done -- true
+check 'a wait for others hides no round that closed nothing' says 1 'no entry ended in the last 2 jobs' submit --chain=2,0,0,1,1,1 -s accounts --workers 1 --until-done -- true
 
 # ---- what is left is in the hands of others: another look later
 jobstack push -q -s popped /x >/dev/null

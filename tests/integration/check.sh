@@ -145,11 +145,11 @@ hurt 'dead and done' doubled 3 'done.*dead' "INSERT INTO dead VALUES(7,3,1,0,NUL
 hurt 'dead and it runs' doubled 9 'claim 9 of worker 5.*dead' "INSERT INTO dead VALUES(7,9,0,0,NULL,NULL,NULL)"
 hurt 'two claims' doubled 8 'claim 3 of worker 5, and in claim 9 of worker 5' \
 	"INSERT INTO claim VALUES(7,5,3,8,8,NULL,1,1,0,0,0,NOW())"
-hurt 'two claims of one attempt, open miscounted' claim 6 'has 2 open entries by its counter, but really 3' 'UPDATE claim SET open=2'
-hurt 'an attempt under a claim is gone' claim 6 'has 3 open entries by its counter, but really 4' 'DELETE FROM attempt WHERE entry_id=6'
+hurt 'two claims of one attempt, open miscounted' claim 6 'should have 2 unfinished entries by its counter, but has 3' 'UPDATE claim SET open=2'
+hurt 'an attempt under a claim is gone' claim 6 'should have 3 unfinished entries by its counter, but has 4' 'DELETE FROM attempt WHERE entry_id=6'
 hurt 'a claim of an ended worker' claim 7 'claim 9 of worker 5, which has ended' 'UPDATE worker SET ended=NOW() WHERE worker_id=5'
 hurt 'a claim of no worker' claim 9 'claim 9 of worker 5, which does not exist' 'DELETE FROM worker WHERE worker_id=5'
-hurt 'a claim with nothing open' claim 1 'no open entry left' 'INSERT INTO claim VALUES(7,5,2,1,2,NULL,0,1,0,0,0,NOW())'
+hurt 'a claim with nothing open' claim 1 'no unfinished entry left' 'INSERT INTO claim VALUES(7,5,2,1,2,NULL,0,1,0,0,0,NOW())'
 hurt 'a claim that ends before it begins' claim 0 'ends before it begins' 'INSERT INTO claim VALUES(7,5,2,9,2,NULL,1,1,0,0,0,NOW())'
 hurt 'a claim with a wrong attempt' attempt 8 'continues with attempt 2, but the last one on record is 0' 'UPDATE claim SET attempt=2'
 hurt 'a span with a wrong attempt' attempt 14 'continues with attempt 3, but the last one on record is 0' \
@@ -202,7 +202,7 @@ sql "DELETE FROM entry WHERE entry_id IN(12,3,4); UPDATE stack SET pushed=31; DE
 		(7,0,0,2000,0,1,'00000007CF,00000007D0,',1,0,0,NULL,NULL)"
 said=$(timeout 300 jobstack check -s hurt)
 for line in 'entry 12: there is no such entry, but its number is in the ready row' 'entry 3: .*is in the done entries' \
-	'entry 4: .*is in the dead entries' 'entry 99: attempts are on record' 'entry 98: a number above' \
+	'entry 4: .*is in the dead entries' 'entry 99: attempts are on record' 'entry 98: this entry number' \
 	'entry 1000: .*reaches to entry 1099511627775' 'entry 1999: .*reaches to entry 2000'; do
 	check "stray: $line" grep -qE "stray: $line" <<<"$said"
 done

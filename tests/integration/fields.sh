@@ -52,7 +52,7 @@ check '... but not its words' says 2 "can't be used in a persistent command" wor
 jobstack push -q -s none /d/f.x >/dev/null
 check 'without --colsep the first field is the whole' worker -s none -- sh -c "$words" sh '{1}' '{1/}' '${2}' '{0}'
 is '...' "$(jobstack logs -s none 1)" '[/d/f.x][f.x][${2}][{0}]'
-check '... and another is refused' says 2 '\{2\} stands for a field of an entry, which needs --colsep' worker -s none -- grep 'x{2}' {}
+check '... and another is refused' says 2 '\{2\} is the placeholder of a field, and fields need --colsep' worker -s none -- grep 'x{2}' {}
 check '... unless {} has another name' worker -s none -I @ --dry-run -- grep 'x{2}' @
 for bad in '' '\' '\s+' '\x00'; do
 	check "--colsep '$bad'" says 2 '--colsep takes a string' worker -s none --colsep "$bad" -- true

@@ -45,7 +45,7 @@ limited 9 some --slots 8 -- sh -c 'echo $$ >>pids; exec tail -s 0.1 --pid="$1" -
 some=$pid
 three_run() { [[ $(wc -l <some/pids) == 3 ]] && xargs kill -0 <some/pids; }
 check 'processes for three commands: three run' wait_for 30 three_run
-check '... it says, once, why no more do' wait_for 30 grep -qE 'Resource temporarily unavailable .*ulimit -u.*: 3 of 8 slots are busy' some/said
+check '... it says, once, why no more do' wait_for 30 grep -qE 'Resource temporarily unavailable .*ulimit -u.*: only 3 of 8 slots are in use' some/said
 check '... and gives back what can not be started' wait_for 30 ledger_is some '0 0 4 0 0 4'
 
 # a look at other workers, where one was killed with its keeper, that can't be begun twice
@@ -128,7 +128,7 @@ is '... with 70; its entries are back, no failure is counted' "$? $(ledger none)
 like '... it says why' "$(<none/said)" "no command could be started for 30 s: can't run true: Resource temporarily unavailable .*\`ulimit -u\`"
 check '... its audit' audit none
 check 'processes for three commands: the same three run' three_run
-is '... it has told its need once' "$(grep -c 'slots are busy' some/said)" 1
+is '... it has told its need once' "$(grep -c 'slots are in use' some/said)" 1
 kill $holder
 wait "$some"
 is '... all eight are done, each once' "$? $(ledger some) $(attempts_of some)" '0 8 0 0 0 0 0 8 0 1'

@@ -141,7 +141,7 @@ check 'the primary is dead, the replica takes over' read_only "$b" 0
 touch lost.go
 status=0
 wait $worker || status=$?
-like 'the worker that was ahead stops' "$status $(cat ahead.err)" '^1 .*the database was set back to an earlier state .*it no longer has the last steps of worker'
+like 'the worker that was ahead stops' "$status $(cat ahead.err)" '^1 .*the database was set back to an earlier state .*it no longer has the last updates of worker'
 status=0
 wait $late || status=$?
 like 'the one that is not known there stops, too' "$status $(cat late.err)" '^1 .*the database was set back to an earlier state .*it no longer has worker'

@@ -39,7 +39,7 @@ check 'the keeper is killed: the commands end' wait_for 5 commands_gone
 check '... the entries are back' wait_for 5 ledger_is keeper '0 0 10 0 0 0'
 check '... the worker ends' wait_for 5 none_alive
 wait "$keeper"
-is '... two were lost' "$(ended_as keeper)" '2 the worker was killed (the process that watches over it is gone) 2'
+is '... two were lost' "$(ended_as keeper)" '2 the worker ended, because the process that watches over it was killed 2'
 check '... its audit' audit keeper
 again
 

@@ -165,7 +165,7 @@ cut
 is 'one that lost its connection for good' "$(timeout 60 jobstack push --unique -s cutoff /d/7 2>/dev/null)" '1 pushed'
 kill -CONT $holder
 let_go cutoff 1
-like '... is told so' "$(cat cutoff.err)" 'another push ended this one.*nothing was pushed'
+like '... is told so' "$(cat cutoff.err)" 'so another push ended it.*nothing was pushed'
 is '... and has left nothing' "$(ledger cutoff)" '0 0 1 0 0 0'
 
 check 'default is named when it had something' says 0 'already had 1 entry' sh -c 'jobstack push /1 >/dev/null && jobstack push /2'

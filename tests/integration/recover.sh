@@ -122,7 +122,7 @@ if ((EUID == 0)); then
 	wait_for 10 root_sleeps
 	outlive setuid
 	check 'recover as its user leaves it alone, and says so' \
-		says 1 "still runs here \(process ${LEFT[0]}, sleep\): kill it; it holds 1 entry: nothing is recovered on this host while it runs" \
+		says 1 "still runs here \(process ${LEFT[0]}, sleep\): kill it; it holds 1 entry: while that process runs, nothing is recovered on this host" \
 		as_nobody "$JOBSTACK_BIN/jobstack" recover -s setuid
 	is '... it runs' "$(ledger setuid)" '0 0 0 0 0 1'
 	sql "UPDATE worker JOIN stack USING(stack_id) SET user='somebody' WHERE name='setuid' AND ended IS NULL"
@@ -217,7 +217,7 @@ check 'a lease of 6 s: two run' wait_for 20 runs silent 2
 freeze silent
 silent_for silent 4
 check 'frozen, and silent for more than half of its lease: its commands, frozen too, are in the way' \
-	says 1 'watching 1 silent worker for up to 6.0 s.*still runs here \(process [0-9]+, sleep\): kill it; it holds 2 entries: nothing is recovered on this host' \
+	says 1 'watching 1 silent worker for up to 6.0 s.*still runs here \(process [0-9]+, sleep\): kill it; it holds 2 entries: while that process runs, nothing is recovered on this host' \
 	jobstack recover -s silent
 xargs kill -KILL <silent
 mapfile -t gone <silent
@@ -293,7 +293,7 @@ sql "UPDATE worker JOIN stack USING(stack_id) SET host='elsewhere',slurm_job=5,s
 SLOTS=1 hang noslurm 2
 silent_for noslurm 100
 die noslurm
-check 'no module: said, and the rest is done' says 0 "Slurm could not be asked about 1 worker: can't find the Slurm module.*: 1 entry requeued" \
+check 'no module: said, and the rest is done' says 0 "Slurm could not be asked about 1 worker: can't find jobstack's Slurm plugin.*: 1 entry requeued" \
 	jobstack recover -s noslurm
 is '... ' "$(ledger noslurm)" '0 0 3 0 0 1'
 cat >slurm.conf <<-END

@@ -94,7 +94,7 @@ for stack in steps born new; do
 	is "$stack: the worker ends" "$status" 1
 	check '... with its command' fails_with 1 kill -0 "$(<pid.$stack)"
 done
-like 'steps: it says what has happened' "$(<steps.err)" 'the database was set back to an earlier state .*it no longer has the last steps of worker [0-9]+'
+like 'steps: it says what has happened' "$(<steps.err)" 'the database was set back to an earlier state .*it no longer has the last updates of worker [0-9]+'
 like 'born: it, too' "$(<born.err)" 'the database was set back to an earlier state .*it no longer has worker [0-9]+'
 like 'new: it, too' "$(<new.err)" 'the stack "new" is gone: it was dropped, or the database was set back to a time before it was created'
 unlike 'nobody speaks of a lease' "$(cat -- *.err)" 'the lease was lost'
@@ -108,7 +108,7 @@ is '... of a stack that is not there' "$(grep -c '^new: entry .*no such entry$' 
 like '... and how many' "$(tail -n1 listed)" '^steps: 5 outcomes in the files below jobstack-logs/steps are not in the database$'
 like 'as JSON' "$(jobstack check --logs jobstack-logs -s born --json)" '"stack":"born","logs":1,"attempts":11,"running":0,"forgotten":11,"unread":0,"found":\[\{"entry":1,"attempt":1,"datapath":"/with/a\\\\back"'
 worker -s born -- true
-check 'other runs do not count as these' sh -c 'jobstack check -s born --logs jobstack-logs | grep -q "a different run under this attempt"'
+check 'other runs do not count as these' sh -c 'jobstack check -s born --logs jobstack-logs | grep -q "a different attempt under this number"'
 check 'no logs' says 2 "has no workers' logs" jobstack check --logs "$JOBSTACK_TEST_DIR/jobstack-logs/steps"
 check 'no directory' says 2 "can't read nowhere" jobstack check --logs nowhere
 echo x >jobstack-logs/steps/x.log

@@ -529,7 +529,7 @@ static void test_fields_of_commands(void **state)
 	js_template_free(t);
 	assert_int_equal(js_template_command(&t, (char *[]){"grep", "x{2}"}, 2, NULL, &error), JOBSTACK_EUSAGE);
 	assert_null(t);
-	assert_non_null(strstr(error.text, "{2} stands for a field"));
+	assert_non_null(strstr(error.text, "{2} is the placeholder of a field"));
 	assert_non_null(strstr(error.text, "--colsep"));
 	assert_int_equal(js_template_string(&t, "{3/.}", NULL, NULL), JOBSTACK_EUSAGE);
 	assert_int_equal(js_template_shell(&t, (char *[]){"echo {} '{2}'"}, 1, NULL, NULL), JOBSTACK_EUSAGE);

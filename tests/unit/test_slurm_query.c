@@ -151,7 +151,8 @@ static void test_no_module(void **state)
 
 	(void)state;
 	assert_int_equal(js_slurm_job(&nowhere, 1, &job, &error), JOBSTACK_EMISSING);
-	assert_string_equal(error.text, "can't find the Slurm module jobstack_slurm.so (looked in /no/such/dir)");
+	assert_string_equal(error.text,
+			    "can't find jobstack's Slurm plugin jobstack_slurm.so (looked in /no/such/dir)");
 	assert_int_equal(js_slurm_job(&nowhere, 1, &job, NULL), JOBSTACK_EMISSING);
 	assert_int_equal(js_file_replace("jobstack_slurm.so", 0600, "garbage", 7), 0);
 	assert_int_equal(js_slurm_find(&where, &found, NULL), 0);
@@ -159,7 +160,7 @@ static void test_no_module(void **state)
 	js_buf_free(&found);
 	error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
 	assert_int_equal(js_slurm_job(&where, 1, &job, &error), JOBSTACK_ECONFLICT);
-	assert_non_null(strstr(error.text, "the Slurm module can't be opened"));
+	assert_non_null(strstr(error.text, "jobstack's Slurm plugin can't be opened"));
 }
 
 static void test_wrong_version(void **state)

@@ -265,7 +265,8 @@ static void check_durability(struct doctor *d)
 	else
 		doctor_ok(d, "durability", "each commit is flushed to the disk");
 	if (recovery > 0)
-		doctor_fail(d, "durability", "remove it from the server's option file, once its data is saved",
+		doctor_fail(d, "durability",
+			    "save the server's data, then remove this setting from the server's option file",
 			    "innodb_force_recovery=%.0f", recovery);
 }
 
@@ -354,9 +355,10 @@ static void examine_stack(struct doctor *d)
 		doctor_warn(d, "stack", "`jobstack resume` continues it", "\"%s\" is %s", d->cli->stack,
 			    view_stack_word(s.s.state));
 	else if (s.cwd.len > 0 && getcwd(cwd, sizeof(cwd)) != NULL && strcmp(cwd, s.cwd.data) != 0)
-		doctor_warn(d, "stack", "start workers there, or give them --chdir",
-			    "the relative names in \"%s\" were pushed in %s, not in %s", d->cli->stack, s.cwd.data,
-			    cwd);
+		doctor_warn(d, "stack",
+			    "start workers in the directory where the names were pushed, or give them --chdir",
+			    "the relative names in \"%s\" were pushed from the directory %s, but this is %s",
+			    d->cli->stack, s.cwd.data, cwd);
 	else
 		doctor_ok(d, "stack", "\"%s\" has %" PRIu64 " left", d->cli->stack, insight_stack_left(&s.s));
 	insight_stack_free(&s);
@@ -389,7 +391,8 @@ void doctor_database(struct doctor *d)
 	check_connections(d);
 	check_durability(d);
 	check_sizes(d);
-	doctor_ok(d, "sessions", "each session sets isolation, time zone, wait_timeout and lock waits itself");
+	doctor_ok(d, "sessions",
+		  "jobstack sets isolation level, time zone, wait_timeout and lock timeouts in each of its sessions");
 	check_purge(d);
 	check_disk(d);
 }

@@ -31,7 +31,7 @@ static int check_module(struct doctor *d)
 	int status = js_slurm_conf(&where, &conf, &error);
 
 	if (status == 0)
-		doctor_ok(d, "controller", "the controller of cluster \"%s\" answers the Slurm module after %.0f ms",
+		doctor_ok(d, "controller", "the controller of cluster \"%s\" answers jobstack after %.0f ms",
 			  conf.cluster, (double)(js_clock_mono_us() - began) / 1e3);
 	else if (status == JOBSTACK_EFILE && error.server_errno == JS_WHY_NO_SLURM_CONFIG)
 		doctor_warn(d, "Slurm", "on a cluster, set $SLURM_CONF to the path of its slurm.conf",
@@ -43,7 +43,7 @@ static int check_module(struct doctor *d)
 			    "submitted, and dead workers are found later",
 			    "%s", error.text);
 	else
-		doctor_warn(d, "Slurm module", without, "%s", error.text);
+		doctor_warn(d, "Slurm plugin", without, "%s", error.text);
 	return status;
 }
 

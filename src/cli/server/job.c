@@ -166,7 +166,8 @@ int cli_server_job_begin(struct cli *cli, struct js_server_options *options)
 		js_clock_nap(JS_SECOND_US / 5, &cli_stop);
 	}
 	if (options->job == NULL || !is_job_among(jobs, options->job)) {
-		cli_say(cli, "this job's chain of server jobs was stopped: not starting the server");
+		cli_say(cli, "not starting the server: the series of server jobs to which this job belongs was ended "
+			     "(by `jobstack server stop`, for example)");
 		return 1;
 	}
 	(void)gethostname(own, sizeof(own) - 1);

@@ -33,7 +33,8 @@ static const struct js_opt table[] = {
 	{WAIT, "wait", "D",
 	 "wait until the server is up, at most D; exit status 124 if it is not,\n1 if its job has ended"},
 	{SBATCH, "sbatch", "OPTIONS",
-	 "more options for sbatch: short ones, and those with the name of an option in this list"},
+	 "more options for sbatch: needed for short options, and for sbatch options that have the same name as one in "
+	 "this list"},
 	{DRY_RUN, "dry-run", NULL, "show the batch script and the sbatch command, and submit nothing"},
 	{PARSABLE, "parsable", NULL, "print only the job's number"},
 	CLI_OPTS_JSON,
@@ -42,9 +43,9 @@ static const struct js_opt table[] = {
 static const struct js_opts opts = {
 	"jobstack server submit",
 	"[OPTIONS] [--OPT=VALUE for sbatch]",
-	"Runs the private server in a Slurm job. Once it is up, that job submits the next one, which waits for its\n"
-	"end and then serves the same data, perhaps on another node. Each job updates the option file by which\n"
-	"clients find the server.",
+	"Runs the private server in a Slurm job. As soon as the server is up, its job submits a successor. "
+	"The\nsuccessor waits until the first job has ended, then serves the same data, perhaps on another node. Each "
+	"job updates\nthe option file by which clients find the server.",
 	table,
 	"  jobstack server submit --time=7-00:00:00 --mem=2G --wait 1h && jobstack init\n\n"
 	"`jobstack server stop` ends the server and the chain of jobs; `jobstack server status` shows where it is.\n"

@@ -162,9 +162,9 @@ static int end_rounds(struct submit *s, int status, const char *format, ...)
 void submit_broke(struct submit *s)
 {
 	(void)end_rounds(s, CLI_NO,
-			 "no further rounds, because sbatch rejected %s%s: see its messages in %s, and submit again to "
-			 "continue with %" PRIu64 " left",
-			 s->answered[0] == '\0' ? "another round" : "the follow-up of job ", s->answered, s->logs,
+			 "no more workers are submitted, because sbatch rejected %s%s: see its messages in %s, and "
+			 "submit again to continue with %" PRIu64 " left",
+			 s->answered[0] == '\0' ? "the next job" : "the follow-up of job ", s->answered, s->logs,
 			 insight_stack_left(&s->stack.s));
 }
 
@@ -191,30 +191,33 @@ static int judge_stack(struct submit *s)
 				  "the jobs have ended, and %" PRIu64 " are left: %" PRIu64 " done, %" PRIu64 " dead",
 				  left, t->done, t->dead);
 	if (t->state != JOBSTACK_OPEN)
+		return end_rounds(s, CLI_NO,
+				  "no more workers are submitted, because the stack is %s%s%.500s: run `jobstack "
+				  "resume -s %s`, and submit again",
+				  view_stack_word(t->state), note->len > 0 ? ": " : "", note->len > 0 ? note->data : "",
+				  name);
+	if (was_cancelled(s))
 		return end_rounds(
 			s, CLI_NO,
-			"no further rounds, because the stack is %s%s%.500s: run `jobstack resume -s %s`, and "
-			"submit again",
-			view_stack_word(t->state), note->len > 0 ? ": " : "", note->len > 0 ? note->data : "", name);
-	if (was_cancelled(s))
-		return end_rounds(s, CLI_NO,
-				  "no further rounds, because the last jobs were cancelled: submit again to continue "
-				  "with %" PRIu64 " left",
-				  left);
+			"no more workers are submitted, because the last jobs were cancelled: submit again to continue "
+			"with %" PRIu64 " left",
+			left);
 	if (t->ready + t->waiting + t->held == 0 && ++c->later <= LATER_ROUNDS)
 		return LOOK_LATER;
 	if (t->ready + t->waiting + t->held == 0)
 		return end_rounds(s, CLI_NO,
-				  "no further rounds, because for a day all entries that are left have been running in "
-				  "other workers: see `jobstack status -s %s`, and submit again",
+				  "no more workers are submitted, because for a day all entries that are left have "
+				  "been running in workers that this submit did not start: see `jobstack status -s "
+				  "%s`, and submit again when those have ended",
 				  name);
 	c->idle = t->done == c->done && t->dead == c->dead ? c->idle + 1 : 0;
 	if (c->idle >= IDLE_ROUNDS)
-		return end_rounds(s, CLI_NO,
-				  "no further rounds, because no entry ended in %d rounds, and %" PRIu64
-				  " are left: if they need longer than --time, raise it; see `jobstack status -s %s` "
-				  "and the logs in %s",
-				  IDLE_ROUNDS, left, name, s->logs);
+		return end_rounds(
+			s, CLI_NO,
+			"no more workers are submitted, because no entry ended in the last %d jobs, and %" PRIu64
+			" are left: if they need longer than --time, raise --time; see `jobstack status -s %s` "
+			"and the logs in %s",
+			IDLE_ROUNDS, left, name, s->logs);
 	return CLI_GO_ON;
 }
 

@@ -236,8 +236,8 @@ int submit_mail_job(struct submit *s, const char *subject)
 	status = hand_over(s, path, "Slurm mails the name of this job, for", &options, &body, &job);
 	if (status == 0)
 		cli_say(&s->cli,
-			"no mail program here accepted it, so Slurm sends a mail when job %" PRIu64
-			" ends; that job's name has the result",
+			"no mail program here accepted the report; instead Slurm sends a mail when job %" PRIu64
+			" ends, and the job name in that mail says the result",
 			job);
 	return status;
 }

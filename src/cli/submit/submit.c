@@ -38,14 +38,15 @@ static const struct js_opt table[] = {
 	 "when they have ended, start new workers until nothing is left,\nor only dead entries"},
 	{NOTIFY, "notify", "ADDRESS", "at the end, mail what `jobstack report` prints"},
 	{SBATCH, "sbatch", "OPTIONS",
-	 "more options for sbatch: short options, and options that\njobstack-worker has under the same name"},
+	 "more options for sbatch: needed for short options, and for sbatch options that have the same name as one of "
+	 "jobstack-worker"},
 	{FOLLOW, "follow", "OPTIONS", "sbatch options of the small follow-up job that --until-done and\n--notify need"},
 	{DRY_RUN, "dry-run", NULL, "only print what would be submitted"},
 	{PARSABLE, "parsable", NULL, "print only the job's number, like sbatch"},
 	{CHAIN, "chain", "STATE", NULL},
 	JS_WORKER_OPTIONS_OF_RUN,
 	{JS_WORKER_IDLE_TIMEOUT, "idle-timeout", "D", "end after this time without work (default 60s)"},
-	{JS_WORKER_MARGIN, "margin", "D", "start an entry only if it probably ends at least D before the job"},
+	{JS_WORKER_MARGIN, "margin", "D", "start an entry only if it will probably end at least D before the job ends"},
 	{JS_WORKER_STRICT, "strict", NULL, "workers end with status 1 if any entry failed"},
 	CLI_OPTS_REST};
 static const char about[] =
@@ -208,8 +209,8 @@ static int find_places(struct submit *s)
 	    snprintf(s->logs, sizeof(s->logs), "%s%s%s/%s", base, *base != '\0' ? "/" : "", dir, s->cli.stack) >=
 		    (int)sizeof(s->logs)) {
 		(void)js_error_set(&s->cli.error, JOBSTACK_EFILE,
-				   "can't find the working directory, or its path, that of --log-dir or of the option "
-				   "file is too long");
+				   "can't find the working directory, or a path is too long (working directory, "
+				   "--log-dir or option file)");
 		return cli_fail(&s->cli);
 	}
 	len = strftime(s->stamp, sizeof(s->stamp), "%Y%m%d-%H%M%S-", gmtime(&now));
@@ -249,8 +250,8 @@ static int check_for_work(struct submit *s)
 	}
 	if (cwd->len > 0 && s->chdir == NULL && strcmp(cwd->data, s->cwd) != 0) {
 		cli_tell(&s->cli,
-			 "not submitted: the stack's names belong to the directory %s: submit from there, or give "
-			 "--chdir",
+			 "not submitted: the stack has relative names, which were pushed from the directory %s: submit "
+			 "from there, or give it with --chdir",
 			 cwd->data);
 		return CLI_USAGE;
 	}
