@@ -110,9 +110,10 @@ static int check_export(struct cli *cli)
 	struct exporting *x = &export;
 	int status = 0;
 
-	if (cli->json && x->format == CSV)
+	if (cli->json && x->format >= 0 && x->format != JSONL)
 		return cli_usage(cli, "--format csv and --json can't be used together");
-	x->format = cli->json || x->format == JSONL ? JSONL : CSV;
+	if (x->format < 0)
+		x->format = cli->json ? JSONL : CSV;
 	if (x->since_arg != NULL)
 		status = cli_since(cli, x->since_arg, &x->o.since_us, &x->o.within_us);
 	if (status == 0 && x->states_arg != NULL && x->o.by_entry)
