@@ -53,7 +53,7 @@ is '... and with -0 all may' "$(printf '/1\r\0' | jobstack push -s cr -0)" '1 pu
 check '-0 and --crlf' says 2 'is for lines' jobstack push --crlf -0 -a crlf
 mkdir adir && touch afile
 check 'a directory: said' says 0 'find adir -type f' jobstack push -s doubt adir
-check 'a word among files: said' says 0 'name a stack with -s' jobstack push -s doubt mystack afile
+check 'a word among files: said' says 0 "meant as the stack's name, write -s NAME" jobstack push -s doubt mystack afile
 check 'names that are no files at all are nothing odd' says 0 '^$' jobstack push -s doubt id1 id2
 is '... all of them are there' "$(ledger doubt)" '0 0 5 0 0 0'
 check 'arguments and a stream at once' says 2 'not from both' jobstack push -0 /x

@@ -251,7 +251,7 @@ silent_for hours 10800
 lease_is hours 7200
 sql "UPDATE worker JOIN stack USING(stack_id) SET host='elsewhere',node='n3' WHERE name='hours' AND ended IS NULL"
 kill_frozen
-check 'a lease of hours: told' says 1 'worker [0-9]+ on n3 has been silent for 3 h 0 min of its 2 h 0 min lease; it holds 1 entry: .*has watched it for 2 h 0 min.*recover -s hours --wait' \
+check 'a lease of hours: told' says 1 'worker [0-9]+ on n3 has been silent for 3 h 0 min of its 2 h 0 min lease; it holds 1 entry: .*sees no heartbeat for 2 h 0 min.*recover -s hours --wait' \
 	jobstack recover -s hours
 is '... not taken' "$(ledger hours)" '0 0 1 0 0 1'
 check '... in one line' prints 1 'nothing recovered: 1 worker may be dead' jobstack recover -s hours
