@@ -34,8 +34,8 @@ for c in list requeue; do
 	try 'nothing can match' --older-than 2h --newer-than 1h
 	try 'from 1 on' -n 0
 done
-check 'what runs has not ended' says 2 'running entries have none' jobstack list -t running --exit 3
-check 'what is held neither' says 2 'held entries have none' jobstack list -t held --newer-than 1h
+check 'what runs has not ended' says 2 'running entries have no attempt that has ended' jobstack list -t running --exit 3
+check 'what is held neither' says 2 'held entries have no attempt that has ended' jobstack list -t held --newer-than 1h
 check 'nor was it anywhere' says 2 'held entries have no attempts' jobstack list -t held --node n1
 check 'what is lost has no exit code' says 2 'has no exit status' jobstack requeue -t lost --exit 1
 
