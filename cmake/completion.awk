@@ -43,8 +43,10 @@ function kind(name, arg, help,    w, n, i, s, word) {
 	return name == "user" ? "user" : "none"
 }
 
-# What a command takes beside options: command, words:..., file, or none.
+# What a command takes beside options: stack, stack-command (a stack, and a command after --), command, words:..., file, or none.
 function rest(usage, notes,    s, w, n, i) {
+	if (usage ~ /^\[STACK/)
+		return usage ~ /-- CMD/ ? "stack-command" : "stack"
 	if (usage ~ /-- CMD/)
 		return "command"
 	if (usage ~ /^[a-z-]+\|[a-z|-]+/) {
@@ -169,6 +171,8 @@ function zsh_tables(    p, i, s, k, one, value, r, f) {
 		r = rest(usage[p], notes[p])
 		if (r == "command")
 			print "\t\t'(-)1:command: _command_names -e' '*::arguments:_normal'"
+		else if (r ~ /^stack/)
+			print "\t\t'*: :_jobstack_" (r == "stack" ? "stacks" : "stack_or_command") "'"
 		else if (r ~ /^words:/ && r ~ /=/)
 			print "\t\t'*:setting:compadd -S \"\" -- " substr(r, 7) "'"
 		else if (r ~ /^words:/)

@@ -162,10 +162,13 @@ struct jobstack_options {
 	int64_t crowd_us;
 	jobstack_log_fn *log; /* NULL: no messages */
 	void *log_ctx;
+	/* The OS user, recorded with the stacks and pushes that this handle makes, beside the database account, which
+	 * the server adds.  Nobody checks it.  NULL: not recorded. */
+	const char *os_user;
 };
 /* clang-format off */
 #define JOBSTACK_OPTIONS_INIT \
-	{sizeof(struct jobstack_options), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, NULL}
+	{sizeof(struct jobstack_options), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, NULL, NULL}
 /* clang-format on */
 
 /* Makes a handle in *HANDLE and connects it.  Free it with jobstack_free.  OPTIONS NULL: defaults.  The schema is not
@@ -177,9 +180,10 @@ int jobstack_open(struct jobstack **handle, const struct jobstack_options *optio
 void jobstack_free(struct jobstack *handle);
 
 /* Stops HANDLE for good: what waits (for a database that is away, for a lock, for another push) ends within a quarter
- * of a second with JOBSTACK_ESTOPPED, now and in all later calls.  A call that need not wait still succeeds.  A
- * question that was sent is answered first.  NULL stops every handle of this process, those that are opened later too.
- * Any thread and any signal handler may call this, but not after jobstack_free. */
+ * of a second with JOBSTACK_ESTOPPED, now and in all later calls.  A call that need not wait still succeeds.
+ * Exceptions: jobstack_check, and jobstack_export by entry, which read in a snapshot transaction; they end at their
+ * next query.  A query that was already sent is finished first.  NULL stops every handle of this process, those that
+ * are opened later too. Any thread and any signal handler may call this, but not after jobstack_free. */
 void jobstack_stop(struct jobstack *handle);
 
 /* Closes the connection until the next call, which connects again.  For a caller who will not need it for a while. */
@@ -246,6 +250,22 @@ typedef int jobstack_status_fn(void *ctx, const struct jobstack_status *status);
  * same time at any number of entries.  Errors: EMISSING if STACK does not exist. */
 int jobstack_status(struct jobstack *handle, const char *stack, jobstack_status_fn *fn, void *ctx,
 		    struct jobstack_error *error);
+
+/* Gives in NAME the stack that the handle's os_user made last; or "@", if a stack has this name, which new ones may
+ * not have.  Returns 1 if there is none. */
+int jobstack_newest(struct jobstack *handle, char name[JOBSTACK_STACK_MAX + 1], struct jobstack_error *error);
+
+/* Gives in NAME the stack that a push made with this ORIGIN (see struct jobstack_push_options).  Returns 1 if there is
+ * none; NAME is then "BASE-N", with the first number N behind all that are in use. */
+int jobstack_of_origin(struct jobstack *handle, struct jobstack_bytes origin, const char *base,
+		       char name[JOBSTACK_STACK_MAX + 1], struct jobstack_error *error);
+
+/* Gives in ACCOUNT the database account that pushed ENTRY of STACK, "" if it is the one that this handle uses, and in
+ * *LAST the last of the entries that were pushed together with it.  Returns 1, with "" and ENTRY, if that is not
+ * recorded.
+ */
+int jobstack_pushed_by(struct jobstack *handle, const char *stack, uint64_t entry, char account[256], uint64_t *last,
+		       struct jobstack_error *error);
 
 /* How fast a stack is processed.  Times are -1, and the rate is 0, while they are not known: nothing has ended yet,
  * nothing runs, or the stack is paused. */
@@ -335,9 +355,13 @@ struct jobstack_push_options {
 	const char *cwd;  /* the directory of relative datapaths; NULL: they are refused with JOBSTACK_EINPUT */
 	const struct jobstack_policy
 		*policy; /* set for the stack, new or not; its priority is ignored.  NULL: as it is */
+	/* If the stack is created: what it is for, any bytes (a directory and a command).  jobstack_of_origin finds it
+	 * by them, so there is one stack per origin: if another one has it, or if the stack NAME was created for
+	 * something else, the push fails with ECONFLICT.  NULL: nothing. */
+	const struct jobstack_bytes *origin;
 };
 /* clang-format off */
-#define JOBSTACK_PUSH_OPTIONS_INIT {sizeof(struct jobstack_push_options), 0, 0, 0, 0, NULL, NULL}
+#define JOBSTACK_PUSH_OPTIONS_INIT {sizeof(struct jobstack_push_options), 0, 0, 0, 0, NULL, NULL, NULL}
 /* clang-format on */
 
 struct jobstack_push_result {
@@ -356,13 +380,15 @@ struct jobstack_push_result {
  * stop with JOBSTACK_ESTOPPED. */
 typedef int jobstack_next_fn(void *ctx, struct jobstack_bytes *datapath);
 
-/* Pushes the datapaths that NEXT gives onto STACK, and creates the stack if there is none.  It pushes in chunks, which
- * can be popped while the push goes on, and needs the same memory for any number of them.  OPTIONS NULL: defaults.
- * RESULT (may be NULL) is correct at every return: after an error it says what was committed, which with `atomic` is
- * nothing.  To continue an interrupted push, repeat it with `unique`.  A push without any datapath returns
+/* Pushes the datapaths that NEXT gives onto STACK, and creates the stack if it does not exist.  It pushes in chunks,
+ * which can be popped while the push goes on, and needs the same memory for any number of them.  OPTIONS NULL:
+ * defaults. RESULT (may be NULL) is correct at every return: after an error it says what was committed, which with
+ * `atomic` is nothing.  To continue an interrupted push, repeat it with `unique`.  A push without any datapath returns
  * JOBSTACK_NOTHING and creates no stack.  Errors: EINPUT (a datapath is empty, longer than JOBSTACK_DATAPATH_MAX,
- * contains NUL, or is relative and belongs to another directory), EUSAGE (an invalid stack name), ECONFLICT (the stack
- * is cancelled), ESTOPPED, ENODB. */
+ * contains NUL, or is relative although the options have no `cwd`), EUSAGE (an invalid stack name), ECONFLICT (the
+ * stack is cancelled, is being dropped or has no entry numbers left; its relative names belong to another directory;
+ * another atomic push holds some of the names; the push was silent for so long that others ended it; the database was
+ * set back to an earlier state), ESTOPPED, ENODB. */
 int jobstack_push_from(struct jobstack *handle, const char *stack, const struct jobstack_push_options *options,
 		       jobstack_next_fn *next, void *ctx, struct jobstack_push_result *result,
 		       struct jobstack_error *error);
@@ -445,11 +471,11 @@ struct jobstack_outcome {
 	 -1, -1, -1, 0, NULL, -1, {NULL, 0}, -1}
 /* clang-format on */
 
-/* Who a worker is.  Every text may be NULL, and every number -1, if it is not known.  Everything else is stored as it
- * is. */
+/* Who a worker is.  Leave unknown texts NULL, and unknown pid, pid_start and job_start_us -1.  Apart from the defaults
+ * below, everything is stored unchanged. */
 struct jobstack_worker_options {
 	size_t size;
-	int64_t lease_us; /* 0: five minutes */
+	int64_t lease_us; /* 0: five minutes, for jobstack_pop 12 hours */
 	uint32_t slots;	  /* how many commands it runs at once; 0: one */
 	int64_t pid, pid_start, job_start_us;
 	const char *host, *boot, *node, *cluster, *job, *array_job, *array_task, *step;
@@ -467,7 +493,8 @@ struct jobstack_worker_options {
 /* Claims up to K entries (1 to JOBSTACK_POP_MAX) of STACK for a script, under a worker row of their own.  The lease
  * (default: 12 hours) starts now and is renewed only by jobstack_renew.  OPTIONS NULL: defaults.  Returns 1 and an
  * empty batch if nothing is ready or the stack is paused.  The claim outlives the handle and the process: anybody who
- * has the numbers can close it.  Nothing stops a script that runs longer than its lease. */
+ * has the numbers can close it.  Nothing stops a script that runs longer than its lease.  Errors: EUSAGE (K is
+ * out of range); EMISSING if there is no such stack; ECONFLICT if it is being dropped; ENODB, ESTOPPED. */
 int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobstack_worker_options *options, size_t k,
 		 struct jobstack_batch *batch, struct jobstack_error *error);
 
@@ -475,12 +502,13 @@ int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobsta
  * Closing again with the same verdict succeeds.  RESULTS (may be NULL) gets N numbers: 0 closed, now or before; 1 the
  * lease is gone, or it was closed before with another outcome; JOBSTACK_EMISSING it was never popped;
  * JOBSTACK_ECONFLICT another worker holds it.  Returns 0 if all are 0, else the first that is not, with the error in
- * words. */
+ * words.  Each entry is closed by a transaction of its own.  After JOBSTACK_ENODB or ESTOPPED some may be closed, and
+ * RESULTS is not complete: call it again with the same outcomes. */
 int jobstack_close(struct jobstack *handle, const char *stack, const struct jobstack_outcome *outcomes, size_t n,
 		   int *results, struct jobstack_error *error);
 
 /* Starts the lease of a popped entry anew, and sets its length to LEASE_US (0: unchanged).  Returns 1 if the lease is
- * gone. */
+ * gone.  Errors: EMISSING if it was never popped; ECONFLICT if another worker holds it. */
 int jobstack_renew(struct jobstack *handle, const char *stack, uint64_t entry, uint32_t attempt, int64_t lease_us,
 		   struct jobstack_error *error);
 
@@ -514,8 +542,9 @@ struct jobstack_step {
 	size_t size;
 	const struct jobstack_outcome *outcomes; /* to close; entries that this worker holds */
 	size_t outcomes_n;
-	size_t claim;				/* how many entries to claim at most, 0 to JOBSTACK_POP_MAX */
-	const struct jobstack_running *running; /* stored, for people to see; NULL: what is stored stays */
+	size_t claim; /* how many entries to claim at most, 0 to JOBSTACK_POP_MAX */
+	const struct jobstack_running
+		*running; /* stored for display, only the first 500 or so; NULL: what is stored stays */
 	size_t running_n;
 };
 /* clang-format off */
@@ -530,9 +559,12 @@ struct jobstack_step_report {
 	int due;	 /* waiting entries are due: jobstack_promote makes them ready */
 	const char *cwd; /* the directory of relative names, or NULL; valid until the next step */
 	int limited;	 /* the stack has max_running: claim no more than can be started at once */
+	/* Requests to kill commands, for jobstack_kill_wanted; NULL: no requests.  Valid until the next step. */
+	const char *kills;
+	uint64_t max_attempts, max_losses; /* with so many, an entry is dead */
 };
 /* clang-format off */
-#define JOBSTACK_STEP_REPORT_INIT {sizeof(struct jobstack_step_report), JOBSTACK_OPEN, 0, NULL, 0}
+#define JOBSTACK_STEP_REPORT_INIT {sizeof(struct jobstack_step_report), JOBSTACK_OPEN, 0, NULL, 0, NULL, 0, 0}
 /* clang-format on */
 
 /* Takes one step, which is one transaction: it closes the outcomes of STEP, and claims new entries into BATCH; both or
@@ -564,9 +596,10 @@ struct jobstack_idle {
 	int eldest;	     /* no older worker of this stack is alive */
 	int64_t next_due_us; /* as in jobstack_status */
 	enum jobstack_stack_state state;
+	uint64_t done, dead; /* of all workers */
 };
 /* clang-format off */
-#define JOBSTACK_IDLE_INIT {sizeof(struct jobstack_idle), 0, 0, 0, 0, 0, 0, 0, -1, JOBSTACK_OPEN}
+#define JOBSTACK_IDLE_INIT {sizeof(struct jobstack_idle), 0, 0, 0, 0, 0, 0, 0, -1, JOBSTACK_OPEN, 0, 0}
 /* clang-format on */
 int jobstack_worker_idle(struct jobstack_worker *worker, struct jobstack_idle *idle, struct jobstack_error *error);
 
@@ -576,7 +609,8 @@ int jobstack_worker_durations(struct jobstack_worker *worker, int64_t *us, size_
 
 /* Ends the worker, for REASON (may be NULL): closes N outcomes as jobstack_step does, gives back as JOBSTACK_UNSTARTED
  * what the worker still holds, and adds its counts to the stack's.  Returns 1 if others have declared the worker dead,
- * JOBSTACK_ECONFLICT as jobstack_step. */
+ * JOBSTACK_ECONFLICT as jobstack_step.  After JOBSTACK_ENODB repeat it with the same outcomes.  Returns EUSAGE if an
+ * earlier step, other than a heartbeat, returned ENODB and has not been repeated. */
 int jobstack_worker_end(struct jobstack_worker *worker, const struct jobstack_outcome *outcomes, size_t n,
 			const char *reason, struct jobstack_error *error);
 
@@ -604,6 +638,19 @@ int jobstack_recover_own(struct jobstack *handle, const char *stack, uint64_t wo
  * at SEQ any more, or has ended. */
 int jobstack_suspect(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t seq, const char *suspicion,
 		     struct jobstack_error *error);
+
+#define JOBSTACK_KILL_REASON 96 /* size of "killed by NAME", with the NUL */
+
+/* Asks the worker number WORKER, a jobstack-worker, to kill the command of ATTEMPT of ENTRY.  The worker learns of it
+ * with its next heartbeat, or within half a second while its steps follow each other quickly.  It then closes the entry
+ * as FAILED and fatal, with the reason "killed by USER" (the handle's os_user).  If the worker dies before, recovery
+ * does the same.  It can be repeated.  Returns 1, and nothing is stored, if that worker does not hold the attempt (any
+ * more), is a script's pop, or has too many such requests.  Errors: EMISSING (there is no such stack), ENODB. */
+int jobstack_kill(struct jobstack *handle, const char *stack, uint64_t worker, uint64_t entry, uint32_t attempt,
+		  struct jobstack_error *error);
+
+/* Whether KILLS, of a step's report, asks for the end of this attempt: 1, and REASON is what to close it with; or 0. */
+int jobstack_kill_wanted(const char *kills, uint64_t entry, uint32_t attempt, char reason[JOBSTACK_KILL_REASON]);
 
 /* What became of an outcome that was delivered later. */
 enum jobstack_replayed {
@@ -634,8 +681,8 @@ int jobstack_replay(struct jobstack *handle, const char *stack, uint64_t worker,
 #define JOBSTACK_IS_DEAD 32u
 #define JOBSTACK_IS_FAILED 64u
 #define JOBSTACK_IS_LOST 128u
-#define JOBSTACK_IS_CANCELLED 256u
-#define JOBSTACK_IS_MOVED 512u /* to another stack, by jobstack_move */
+#define JOBSTACK_IS_CANCELLED 256u /* by jobstack_cancel; or it has not started, and its stack is cancelled */
+#define JOBSTACK_IS_MOVED 512u	   /* to another stack, by jobstack_move */
 
 /* Whole numbers from LOW to HIGH.  This struct never changes. */
 struct jobstack_range {
@@ -694,6 +741,7 @@ struct jobstack_item {
 	const char *to_stack;		/* state MOVED: the other stack; NULL: that stack does not exist any more */
 	uint64_t to_entry;		/* ... and the number there; else 0 */
 	int64_t major_faults;
+	const char *note; /* state CANCELLED: the note of jobstack_cancel; or NULL */
 };
 typedef int jobstack_item_fn(void *ctx, const struct jobstack_item *item);
 
@@ -711,8 +759,8 @@ int jobstack_list(struct jobstack *handle, const char *stack, const struct jobst
 int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry, jobstack_item_fn *fn, void *ctx,
 		      struct jobstack_error *error);
 
-/* Gives in *ENTRY the number of the entry with this datapath; if there are several, the last one.  Returns 1 if there
- * is none. */
+/* Gives in *ENTRY the number of the entry with this datapath; if there are several, the last one.  Returns 1 if no
+ * entry has it, JOBSTACK_EMISSING if there is no such stack. */
 int jobstack_find(struct jobstack *handle, const char *stack, struct jobstack_bytes datapath, uint64_t *entry,
 		  struct jobstack_error *error);
 
@@ -723,20 +771,41 @@ int jobstack_datapaths(struct jobstack *handle, const char *stack, const uint64_
 
 struct jobstack_requeue_result {
 	size_t size;
-	uint64_t requeued; /* or moved; in a dry run, what would be */
-	uint64_t refused;  /* named, but running, ready or waiting already, moved, or not chosen by the filter */
+	uint64_t requeued; /* or moved, or cancelled; in a dry run, what would be */
+	uint64_t refused;  /* named, but in a state in which that can't be done, or not chosen by the filter */
 	uint64_t missing;  /* named, but not in the stack */
 };
 /* clang-format off */
 #define JOBSTACK_REQUEUE_RESULT_INIT {sizeof(struct jobstack_requeue_result), 0, 0, 0}
 /* clang-format on */
 
-/* Makes dead and done entries that FILTER (NULL: all dead ones) chooses ready again.  States: DEAD, DONE; FAILED and
- * LOST mean the dead entries whose last attempt ended so.  The history is kept; the counts of failures and losses start
- * again at 0.  Each entry is requeued once, however many callers do it at once.  A running entry is refused: see
- * jobstack_recover.  RESULT may be NULL. */
+/* Makes dead, done and cancelled entries that FILTER (NULL: all dead ones) chooses ready again.  States: DEAD, DONE,
+ * CANCELLED (each by jobstack_cancel); FAILED and LOST mean the dead entries whose last attempt ended so.  The history
+ * is kept; the counts of failures and losses start again at 0.  Each entry is requeued once, however many callers do it
+ * at once.  A running entry is refused: see jobstack_recover.  Each transaction requeues some hundred entries.  If a
+ * call is cut short, no entry is half requeued, and RESULT (may be NULL) says how many were.  Other states choose
+ * nothing.  Errors: EMISSING; EUSAGE (an invalid filter); ECONFLICT (the stack is cancelled or being dropped). */
 int jobstack_requeue(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter, int dry_run,
 		     struct jobstack_requeue_result *result, struct jobstack_error *error);
+
+struct jobstack_cancel_options {
+	size_t size;
+	const char *note; /* why, at most 255 bytes are kept; NULL: a dead entry keeps its reason */
+	int dry_run;
+};
+/* clang-format off */
+#define JOBSTACK_CANCEL_OPTIONS_INIT {sizeof(struct jobstack_cancel_options), NULL, 0}
+/* clang-format on */
+
+/* Gives up entries of STACK that FILTER (NULL: all) chooses and that are ready, waiting or dead: they are CANCELLED
+ * from then on, and only jobstack_requeue returns them.  States: READY, WAITING, DEAD (0: all three); FAILED and LOST
+ * as for jobstack_requeue.  Running entries are refused, and so are those that a push with `atomic` holds.  Each
+ * transaction cancels some hundred entries, each entry once, however many callers do it at once and whatever reply is
+ * lost; RESULT (may be NULL) counts them.  Memory: up to 8 MB for the numbers of the entries.  Errors: EMISSING; EUSAGE
+ * (an invalid filter, another state); ECONFLICT (the stack is being dropped). */
+int jobstack_cancel(struct jobstack *handle, const char *stack, const struct jobstack_filter *filter,
+		    const struct jobstack_cancel_options *options, struct jobstack_requeue_result *result,
+		    struct jobstack_error *error);
 
 struct jobstack_move_options {
 	size_t size;
@@ -812,7 +881,8 @@ struct jobstack_failure {
 	const char *node;    /* where they ran; NULL: on several nodes */
 	uint64_t entry;	     /* one of them, and its attempt */
 	uint32_t attempt;
-	int various; /* 1: the sum of groups that were too small to keep, with different reasons, lines or nodes */
+	int various;	/* 1: the sum of groups that were too small to keep, with different reasons, lines or nodes */
+	int64_t ago_us; /* time since the last of them; -1: not known */
 };
 typedef int jobstack_failure_fn(void *ctx, const struct jobstack_failure *failure);
 
@@ -830,8 +900,7 @@ struct jobstack_failures_report {
 /* Groups the failures of STACK by outcome, exit code, signal, reason and similar last lines of stderr.  Calls FN for
  * the groups, largest first.  FN as jobstack_status_fn.  OPTIONS NULL: defaults.  REPORT may be NULL.  It reads page by
  * page in constant memory: if there are more than some two hundred groups, small ones are added up by exit code and
- * signal
- * (`various`).  The sum of all counts is exact. */
+ * signal (`various`).  The sum of all counts is exact. */
 int jobstack_failures(struct jobstack *handle, const char *stack, const struct jobstack_failures_options *options,
 		      jobstack_failure_fn *fn, void *ctx, struct jobstack_failures_report *report,
 		      struct jobstack_error *error);
@@ -890,7 +959,7 @@ int jobstack_prune(struct jobstack *handle, const char *stack, const struct jobs
 /* -------------------------------------------------------------------------------------------- checking the database */
 
 /* What can be wrong.  Every entry must be in exactly one place: a span (ready, waiting, held), an open claim, done,
- * dead. */
+ * dead or cancelled. */
 enum jobstack_fault {
 	JOBSTACK_FAULT_LOST,	/* an entry is in no place */
 	JOBSTACK_FAULT_DOUBLED, /* an entry is in two places */
@@ -918,14 +987,14 @@ struct jobstack_check_report {
 	size_t size;
 	enum jobstack_stack_state state; /* DROPPING: nothing was read */
 	uint64_t entries, attempts;
-	uint64_t ready, waiting, held, running, done, dead,
-		moved;	    /* in a cancelled stack the first three are cancelled */
+	uint64_t ready, waiting, held, running, done, dead, moved; /* in a cancelled stack too */
 	uint64_t found[16]; /* by enum jobstack_fault: how many findings, given to FN or not; there is room for more
 			       kinds */
+	uint64_t cancelled; /* by jobstack_cancel */
 };
 /* clang-format off */
 #define JOBSTACK_CHECK_REPORT_INIT \
-	{sizeof(struct jobstack_check_report), JOBSTACK_OPEN, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}}
+	{sizeof(struct jobstack_check_report), JOBSTACK_OPEN, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0}
 /* clang-format on */
 
 /* Checks that the rows of STACK agree with each other; with STACK NULL, that no table has rows of a stack that does not

@@ -44,6 +44,7 @@ deps_table() {
 		build; has_header jansson.h; libjansson-dev
 		build; has_header zlib.h; zlib1g-dev
 		build; has_header slurm/slurm.h; libslurm-dev
+		build; has_header curses.h; libncurses-dev
 		run; has_server; $server
 		run; has_client; $client
 		run; have openssl; openssl
@@ -76,6 +77,7 @@ deps_table() {
 		tests; have systemd-analyze; systemd
 		tests; have dpkg-shlibdeps; dpkg-dev
 		tests; have file; file
+		tests; have tmux; tmux
 		tests; has_abidw; abigail-tools
 		bench; have python3; python3
 		bench; have xargs; findutils

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Arrays that grow.  Promise: N elements added one by one are copied fewer than two times N times.
+ * Arrays that grow, and a search in sorted ones.  Promise: N elements added one by one are copied fewer than two times
+ * N times.
  */
 #include "base/array.h"
 
@@ -26,4 +27,20 @@ int js_array_grow(void *array, size_t *room, size_t n, size_t size)
 	memcpy(array, &grown, sizeof(grown));
 	*room = more;
 	return 0;
+}
+
+size_t js_array_lower(const void *list, size_t n, size_t size, const void *key,
+		      int (*compare)(const void *element, const void *key))
+{
+	size_t low = 0;
+
+	while (low < n) {
+		size_t middle = low + (n - low) / 2;
+
+		if (compare((const char *)list + middle * size, key) < 0)
+			low = middle + 1;
+		else
+			n = middle;
+	}
+	return low;
 }

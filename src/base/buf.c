@@ -136,12 +136,15 @@ void js_buf_shell_quote(struct js_buf *buf, const char *text, size_t len)
 	js_buf_char(buf, '\'');
 }
 
-void js_buf_shell_word(struct js_buf *buf, const char *text)
+void js_buf_shell_word(struct js_buf *buf, const char *text, size_t len)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+	size_t i = 0;
 
-	if (*text != '\0' && text[strspn(text, plain)] == '\0')
-		js_buf_str(buf, text);
+	while (i < len && memchr(plain, text[i], sizeof(plain) - 1) != NULL)
+		i++;
+	if (len > 0 && i == len)
+		js_buf_add(buf, text, len);
 	else
-		js_buf_shell_quote(buf, text, strlen(text));
+		js_buf_shell_quote(buf, text, len);
 }

@@ -35,4 +35,4 @@ void js_buf_wipe(struct js_buf *buf);
 
 /* Appends TEXT as one word for a shell: in single quotes; js_buf_shell_word: as it is where it needs no quotes. */
 void js_buf_shell_quote(struct js_buf *buf, const char *text, size_t len);
-void js_buf_shell_word(struct js_buf *buf, const char *text);
+void js_buf_shell_word(struct js_buf *buf, const char *text, size_t len);

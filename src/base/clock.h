@@ -31,9 +31,8 @@ int js_clock_leap_open(void);
 /* Whether there was such a leap since the last call. */
 int js_clock_leap_read(int fd);
 
-#define JS_CLOCK_LEAP_US                                                                                               \
-	(JS_SECOND_US / 10) /* what two readings, one after the other, may differ by without a leap                    \
-			     */
+/* What two readings, one after the other, may differ by without a leap. */
+#define JS_CLOCK_LEAP_US (JS_SECOND_US / 10)
 
 /* Until when something may be begun: before a moment, and while the wall clock less js_clock_mono_us is what it was. If
  * a virtual machine was paused, a leap of its wall clock is the only sign. */

@@ -127,24 +127,3 @@ int js_error_exit_status(int code)
 	default: return JS_EXIT_BUG;
 	}
 }
-
-const char *js_error_setting(unsigned server_errno)
-{
-	switch (server_errno) {
-	case 1153: /* a packet too large, for the server, in its answer, in a function; for the connector */
-	case 1162:
-	case 1301:
-	case 2020:
-		return "ask the server's administrator to set max_allowed_packet=64M in its option file, or to run SET "
-		       "GLOBAL max_allowed_packet=67108864";
-	case 1665:
-		return "ask the server's administrator to set binlog_format=ROW in its option file, or to run SET "
-		       "GLOBAL binlog_format=ROW";
-	case 1317:
-	case 1969:
-	case 3024:
-		return "try again later; if it happens again, ask the server's administrator what kills statements "
-		       "there";
-	default: return NULL;
-	}
-}

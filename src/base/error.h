@@ -70,6 +70,3 @@ unsigned js_error_process_why(int err);
 /* Does the number say that this machine's, or the server's, memory is used up?  That the server's disk is full? */
 int js_error_is_memory(unsigned why);
 int js_error_is_disk(unsigned why);
-
-/* What to do about a server's error (its number) that comes from one of its settings; NULL for any other. */
-const char *js_error_setting(unsigned server_errno);

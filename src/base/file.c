@@ -146,6 +146,17 @@ int js_file_make_parent(const char *path)
 	return status;
 }
 
+int js_file_sync_dir(const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), status;
+
+	if (fd < 0)
+		return 1;
+	status = fsync(fd) == 0 || errno == EINVAL || errno == EROFS ? 0 : -1;
+	js_file_close(&fd);
+	return status;
+}
+
 int js_file_can_make(const char *path)
 {
 	char *at = strdup(path), *slash;

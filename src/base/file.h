@@ -25,6 +25,10 @@ int js_file_can_make(const char *path);
 /* Makes the directories above PATH, in the same way, with the mode 0777. */
 int js_file_make_parent(const char *path);
 
+/* Makes the names in the directory DIR safe on the disk, unless its file system does that by itself.  0; -1 with errno;
+ * 1 with errno if it can't be opened. */
+int js_file_sync_dir(const char *dir);
+
 /* Writes all of it, continuing after a short write or EINTR, and waits for a descriptor that does not block;
  * js_file_write_at writes at *AT, which it advances, or at the file position if AT is NULL.  Returns 0, or -1 with
  * errno. */

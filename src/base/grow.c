@@ -24,8 +24,8 @@ static int check_size(size_t size, const char *name, struct jobstack_error *erro
 {
 	if (size >= sizeof(size_t) && size <= SIZE_MAX_GIVEN)
 		return 0;
-	return js_error_set(error, JOBSTACK_EUSAGE, "struct %s has the size %zu: start it with its INIT macro", name,
-			    size);
+	return js_error_set(error, JOBSTACK_EUSAGE,
+			    "struct %s has a wrong size (%zu): initialize it with its INIT macro", name, size);
 }
 
 /* The size is right, and what this library does not know is zero. */

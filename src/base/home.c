@@ -6,6 +6,7 @@
 
 #include <pwd.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 void js_home_file(js_home_get *get, const char *name, char *path, size_t size)
@@ -19,14 +20,19 @@ void js_home_file(js_home_get *get, const char *name, char *path, size_t size)
 		path[0] = '\0';
 }
 
+void js_home_xdg(js_home_get *get, const char *variable, const char *otherwise, char *path, size_t size)
+{
+	const char *base = get(variable), *name = strstr(otherwise, "jobstack/");
+
+	if (base == NULL || *base != '/')
+		js_home_file(get, otherwise, path, size);
+	else if (snprintf(path, size, "%s/%s", base, name) >= (int)size)
+		path[0] = '\0';
+}
+
 void js_home_server_file(js_home_get *get, char *path, size_t size)
 {
-	const char *config = get("XDG_CONFIG_HOME");
-
-	if (config == NULL || *config != '/')
-		js_home_file(get, ".config/jobstack/client.cnf", path, size);
-	else if (snprintf(path, size, "%s/jobstack/client.cnf", config) >= (int)size)
-		path[0] = '\0';
+	js_home_xdg(get, "XDG_CONFIG_HOME", ".config/jobstack/client.cnf", path, size);
 }
 
 const char *js_home_option_file(const char *given, js_home_get *get, char *path, size_t size)
@@ -42,4 +48,16 @@ const char *js_home_option_file(const char *given, js_home_get *get, char *path,
 		return path;
 	js_home_file(get, ".my.cnf", path, size);
 	return path[0] != '\0' && access(path, F_OK) == 0 ? path : NULL;
+}
+
+const char *js_home_user(void)
+{
+	static char user[256];
+	const struct passwd *me = getpwuid(geteuid());
+
+	if (me != NULL)
+		(void)snprintf(user, sizeof(user), "%s", me->pw_name);
+	else
+		(void)snprintf(user, sizeof(user), "%lu", (unsigned long)geteuid());
+	return user;
 }

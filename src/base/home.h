@@ -13,10 +13,16 @@ typedef const char *js_home_get(const char *name);
  * too small. */
 void js_home_file(js_home_get *get, const char *name, char *path, size_t size);
 
+/* The same for a path OTHERWISE with "jobstack/" in it: that part of it below the directory that VARIABLE names, if it
+ * is an absolute one. */
+void js_home_xdg(js_home_get *get, const char *variable, const char *otherwise, char *path, size_t size);
+
 /* Where `jobstack server` writes the clients' option file: $XDG_CONFIG_HOME/jobstack/client.cnf, else in ~/.config. */
 void js_home_server_file(js_home_get *get, char *path, size_t size);
 
 /* The option file to use: GIVEN if not NULL, else $JOBSTACK_DEFAULTS_FILE, else that of the private server if it is
- * there, else
- * ~/.my.cnf if that is there.  Returns PATH, or NULL if there is none. */
+ * there, else ~/.my.cnf if that is there.  Returns PATH, or NULL if there is none. */
 const char *js_home_option_file(const char *given, js_home_get *get, char *path, size_t size);
+
+/* The name of the OS user who runs this process, or the number of one without a name; in a static buffer. */
+const char *js_home_user(void);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/near.h"
+#include "base/num.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -17,10 +18,15 @@
 
 /* Options of other programs, and the options here that do the same. */
 static const char *const foreign[][2] = {
-	{"j", "slots"},	      {"jobs", "slots"},	   {"max-procs", "slots"},	{"workers", "slots"},
-	{"threads", "slots"}, {"cpus-per-task", "slots"},  {"retries", "max-attempts"}, {"wd", "chdir"},
-	{"workdir", "chdir"}, {"format", "json"},	   {"name", "stack"},		{"queue", "stack"},
-	{"states", "state"},  {"arg-separator", "colsep"}, {"print0", "null"}};
+	{"jobs", "slots"},	     {"max-procs", "slots"},	  {"workers", "slots"}, {"threads", "slots"},
+	{"cpus-per-task", "slots"},  {"retries", "max-attempts"}, {"wd", "chdir"},	{"workdir", "chdir"},
+	{"format", "json"},	     {"name", "stack"},		  {"queue", "stack"},	{"states", "state"},
+	{"arg-separator", "colsep"}, {"print0", "null"}};
+
+static int has_letter(const struct js_opt *o)
+{
+	return o->key > 0 && o->key < 256;
+}
 
 static const struct js_opt *find_table_option(const struct js_opts *opts, const char *name)
 {
@@ -91,8 +97,8 @@ static void make_tables(const struct js_opts *opts, struct tables *t)
 	for (const struct js_opt *o = opts->table; o->name != NULL && n < OPTIONS_MAX; o++, n++) {
 		int takes = o->arg == NULL ? no_argument : o->arg[0] == '[' ? optional_argument : required_argument;
 
-		t->longs[n] = (struct option){o->name, takes, NULL, o->key};
-		if (o->key < 256)
+		t->longs[n] = (struct option){o->name, takes, NULL, o->key != 0 ? o->key : JS_OPT_ROW + (int)n};
+		if (has_letter(o))
 			add_letter(t->shorts, &s, o->key, takes);
 	}
 	t->longs[n] = (struct option){NULL, 0, NULL, 0};
@@ -117,6 +123,12 @@ static void refuse_option(const struct js_opts *opts, const char *word, int key,
 		refuse_unknown(opts, word, 0, error);
 }
 
+/* Of what getopt takes for the next word. */
+static int is_bare_number(const char *word)
+{
+	return word != NULL && *word != '\0' && word[strspn(word, "0123456789.")] == '\0';
+}
+
 int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const char **arg,
 		struct jobstack_error *error)
 {
@@ -129,8 +141,11 @@ int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const 
 	*arg = key == -1 || key == '?' || key == ':' || optarg != NULL ? optarg : "";
 	if (key == 'h' && tables.help != 0)
 		return tables.help;
-	if (key != '?' && key != ':')
+	if (key != '?' && key != ':') {
+		if (key != -1 && optarg == NULL && js_opt_row(opts, key)->arg != NULL && is_bare_number(argv[optind]))
+			*arg = argv[optind++];
 		return key;
+	}
 	refuse_option(opts, argv[optind > word ? optind - 1 : word], key, error);
 	return '?';
 }
@@ -141,6 +156,87 @@ int js_opt_once(const char *option, const char *before, const char *arg, struct 
 		return 0;
 	return js_error_set(error, JOBSTACK_EUSAGE, "%s is given twice, with \"%.200s\" and \"%.200s\": give it once",
 			    option, before, arg);
+}
+
+const struct js_opt *js_opt_row(const struct js_opts *opts, int key)
+{
+	const struct js_opt *o = opts->table;
+
+	if (key >= JS_OPT_ROW)
+		return o + (key - JS_OPT_ROW);
+	while (o->key != key)
+		o++;
+	return o;
+}
+
+int js_opt_refuse(const struct js_opt *o, const char *wants, const char *arg, struct jobstack_error *error)
+{
+	const char letter[2] = {(char)(has_letter(o) ? o->key : '\0'), '\0'};
+
+	return js_error_why(error, JOBSTACK_EUSAGE, JOBSTACK_WHY_OPTION, "%s%s takes %s, not \"%.100s%s\"",
+			    has_letter(o) ? "-" : "--", has_letter(o) ? letter : o->name, wants, arg,
+			    strlen(arg) > 100 ? "..." : "");
+}
+
+static int refuse_empty(const struct js_opt *o, const struct js_take *t, struct jobstack_error *error)
+{
+	if (t->wants != NULL)
+		return js_error_why(error, JOBSTACK_EUSAGE, JOBSTACK_WHY_OPTION, "--%s takes %s, not \"\"", o->name,
+				    t->wants);
+	return js_error_why(error, JOBSTACK_EUSAGE, JOBSTACK_WHY_OPTION, "--%s needs a %s, but got an empty string",
+			    o->name, o->arg);
+}
+
+/* The place of ARG in "one, two or three"; -1: it is not there. */
+static int find_choice(const char *words, const char *arg)
+{
+	for (int i = 0; *words != '\0'; i++) {
+		size_t len = strcspn(words, " ,");
+
+		if (strlen(arg) == len && strncmp(words, arg, len) == 0)
+			return i;
+		words += len;
+		words += strspn(words, " ,");
+		words += strncmp(words, "or ", 3) == 0 ? 3 : 0;
+	}
+	return -1;
+}
+
+int js_opt_take(const struct js_opt *o, const struct js_take *t, const char *arg, struct jobstack_error *error)
+{
+	const char **word = t->to, *before = t->is == JS_ONCE ? *word : NULL;
+	uint64_t bytes = 0;
+	int64_t us = 0;
+	char text[80];
+	int bad = 0;
+
+	switch (t->is) {
+	case JS_FLAG: *(int *)t->to = 1; break;
+	case JS_WORD: *word = arg; break;
+	case JS_NAME: *word = arg; return *arg != '\0' ? 0 : refuse_empty(o, t, error);
+	case JS_ONCE:
+		*word = arg;
+		(void)snprintf(text, sizeof(text), "--%s", o->name);
+		return js_opt_once(text, before, arg, error);
+	case JS_NUMBER: bad = js_num_u64(arg, t->low, t->high, t->to) != 0; break;
+	case JS_CHOICE:
+		*(int *)t->to = find_choice(t->wants, arg);
+		bad = *(int *)t->to < 0;
+		break;
+	case JS_TIME:
+		bad = js_num_duration(arg, &us) != 0 || us < (int64_t)t->low;
+		*(int64_t *)t->to = us;
+		break;
+	case JS_SIZE:
+		bad = strcmp(arg, "none") != 0 &&
+		      (js_num_size(arg, &bytes) != 0 || bytes < t->low || bytes > INT64_MAX);
+		*(int64_t *)t->to = (int64_t)bytes;
+	}
+	if (!bad)
+		return 0;
+	(void)snprintf(text, sizeof(text), "a whole number from %llu to %llu", (unsigned long long)t->low,
+		       (unsigned long long)t->high);
+	return js_opt_refuse(o, t->wants != NULL ? t->wants : text, arg, error);
 }
 
 /* Appends TEXT: its lines after the first are indented to the help column, and those that are too long are broken. */
@@ -168,7 +264,7 @@ void js_opt_help(const struct js_opts *opts, struct js_buf *text)
 
 		if (o->help == NULL)
 			continue;
-		if (o->key < 256)
+		if (has_letter(o))
 			js_buf_printf(text, "  -%c, --%s", o->key, o->name);
 		else
 			js_buf_printf(text, "      --%s", o->name);
@@ -212,7 +308,7 @@ void js_opt_spec(const struct js_opts *opts, struct js_buf *text)
 	add_spec_record(text, "usage", opts->usage);
 	add_spec_record(text, "about", opts->about);
 	for (const struct js_opt *o = opts->table; o->name != NULL; o++) {
-		const char letter[2] = {(char)(o->key < 256 ? o->key : '\0'), '\0'};
+		const char letter[2] = {(char)(has_letter(o) ? o->key : '\0'), '\0'};
 
 		if (o->help == NULL)
 			continue;

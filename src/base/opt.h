@@ -7,12 +7,18 @@
 #include "base/buf.h"
 #include "jobstack/jobstack.h"
 
+#include <stdint.h>
+
+#define JS_OPT_ROW 4096
+
 /* One option.  A table ends with a row whose name is NULL. */
 struct js_opt {
-	int key;	  /* the short letter, or a number from 256 on for an option without one; not '?' or ':' */
+	int key;	  /* the short letter, not '?' or ':'; from 256 on without one; 0: JS_OPT_ROW and its index */
 	const char *name; /* without the dashes */
-	const char *arg;  /* its argument's name, or NULL: takes none; in brackets: may be missing, then "" is given */
+	const char *arg;  /* its argument's name, or NULL: takes none; in brackets: may be missing, then "" is given;
+			      a bare number as the next word is its value */
 	const char *help; /* a line or more; NULL: works, but is not in the help */
+	const void *take; /* for the program that uses the table; nothing here reads it */
 };
 
 struct js_opts {
@@ -34,6 +40,27 @@ int js_opt_next(const struct js_opts *opts, int argc, char *const argv[], const 
 /* For an option that names one thing, given with ARG: 0 if it was not given BEFORE (NULL), or alike; else
  * JOBSTACK_EUSAGE in ERROR. */
 int js_opt_once(const char *option, const char *before, const char *arg, struct jobstack_error *error);
+
+/* The table's row for KEY, which must exist. */
+const struct js_opt *js_opt_row(const struct js_opts *opts, int key);
+
+/* What an option does with its value.  FLAG sets an int to 1.  WORD stores the value.  NAME is WORD, but refuses an
+ * empty value (what "$DIR" becomes if DIR is unset).  ONCE is WORD, and refuses a second, different value.  NUMBER
+ * reads a number from LOW to HIGH into a uint64_t, TIME a time of at least LOW into an int64_t of microseconds, SIZE at
+ * least LOW bytes, or the word none for 0, into an int64_t.  CHOICE sets an int to the place, from 0, of the value
+ * among WANTS: "csv or jsonl", "shell, json or path0". */
+struct js_take {
+	enum { JS_FLAG, JS_WORD, JS_NAME, JS_ONCE, JS_NUMBER, JS_TIME, JS_SIZE, JS_CHOICE } is;
+	void *to;
+	uint64_t low, high;
+	const char *wants; /* in words: "a number from 1 to 65535"; may be NULL for NAME and NUMBER */
+};
+
+/* Applies TAKE to ARG, the value of option O.  Returns 0, or JOBSTACK_EUSAGE. */
+int js_opt_take(const struct js_opt *o, const struct js_take *take, const char *arg, struct jobstack_error *error);
+
+/* "--slots takes WANTS, not "ARG"", as JOBSTACK_EUSAGE. */
+int js_opt_refuse(const struct js_opt *o, const char *wants, const char *arg, struct jobstack_error *error);
 
 /* Appends the help. */
 void js_opt_help(const struct js_opts *opts, struct js_buf *text);

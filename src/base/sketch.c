@@ -4,7 +4,7 @@
  */
 #include "base/sketch.h"
 
-/* Below 128 the value itself; else 128 buckets an exponent, by the seven bits behind the highest. */
+/* Below 128 the value itself; else 128 buckets per exponent, by the seven bits behind the highest. */
 static size_t bucket_of_value(uint64_t value)
 {
 	unsigned bit;

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,15 +92,10 @@ static int check_present(struct cli_archive *a)
 /* A new file is safe on the disk only when its directory is. */
 static int keep_directory(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	char *dir = slash == NULL ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
-	int fd = dir == NULL ? -1 : open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), status = -1;
+	char *copy = strdup(path);
+	int status = copy == NULL ? -1 : js_file_sync_dir(dirname(copy));
 
-	if (fd >= 0) {
-		status = fsync(fd) == 0 || errno == EINVAL || errno == EROFS ? 0 : -1;
-		(void)close(fd);
-	}
-	free(dir);
+	free(copy);
 	return status;
 }
 
@@ -142,8 +138,8 @@ static int finish_line(struct cli_archive *a)
 
 int cli_archive_add(struct cli_archive *a, const struct jobstack_item *item)
 {
-	if (item->entry == a->entry &&
-	    item->attempt <= a->attempt) { /* it comes again from its beginning: the connection was lost */
+	/* it may come again from its beginning, when the connection was lost */
+	if (item->entry == a->entry && item->attempt <= a->attempt) {
 		json_decref(view_whole_take(&a->whole));
 		a->entry = 0;
 	}
@@ -164,7 +160,7 @@ int cli_archive_keep(struct cli_archive *a)
 	if (js_file_write_all(a->fd, a->lines.data, a->lines.len) != 0 || fsync(a->fd) != 0) {
 		(void)fail_errno(a, "can't be written");
 		if (ftruncate(a->fd, a->size) != 0)
-			(void)fail_errno(a, "could not be truncated to complete lines");
+			(void)fail_errno(a, "could not be cut back to its last complete line");
 		return -1;
 	}
 	a->size += (off_t)a->lines.len;

@@ -14,16 +14,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { LOGS = CLI_OWN };
-
-static const struct js_opt table[] = {
-	{'s', "stack", "NAME", "this stack (default: $JOBSTACK_STACK, else all stacks)"},
-	{LOGS, "logs", "DIR",
-	 "compare the files that workers wrote below DIR (their --log-dir) with the database, and list the outcomes "
-	 "that are missing in the database. For use after a restored backup, or a failover that lost commits. Nothing "
-	 "else is checked"},
-	CLI_OPTS_REST};
-
 static const char *const kind[JOBSTACK_FAULTS] = {
 	[JOBSTACK_FAULT_LOST] = "lost", [JOBSTACK_FAULT_DOUBLED] = "doubled", [JOBSTACK_FAULT_STRAY] = "stray",
 	[JOBSTACK_FAULT_SPAN] = "span", [JOBSTACK_FAULT_CLAIM] = "claim",     [JOBSTACK_FAULT_ATTEMPT] = "attempt",
@@ -81,7 +71,7 @@ static void print_verdict(const struct proof *p)
 
 	if (p->stack != NULL && count_faults(r) == 0)
 		(void)printf("the ledger of %s balances: %" PRIu64 " %s, %" PRIu64 " attempt%s\n", p->stack,
-			     CLI_ENTRIES(r->entries), r->attempts, view_plural(r->attempts));
+			     VIEW_ENTRIES(r->entries), r->attempts, view_plural(r->attempts));
 	if (p->stack != NULL && count_faults(r) > 0)
 		(void)printf("the ledger of %s does not balance", p->stack);
 	else if (count_faults(r) > 0)
@@ -112,7 +102,7 @@ static int print_proof_json(struct proof *p)
 			 KEY_COUNT("waiting", open * r->waiting), KEY_COUNT("held", open * r->held),
 			 KEY_COUNT("running", r->running), KEY_COUNT("done", r->done), KEY_COUNT("dead", r->dead),
 			 KEY_COUNT("moved", r->moved),
-			 KEY_COUNT("cancelled", cancelled ? r->ready + r->waiting + r->held : 0));
+			 KEY_COUNT("cancelled", r->cancelled + (cancelled ? r->ready + r->waiting + r->held : 0)));
 	for (size_t i = 0; i < JOBSTACK_FAULTS; i++)
 		VIEW_SET(found, KEY_COUNT(kind[i], r->found[i]));
 	VIEW_SET(o, KEY_JSON("found", found), KEY_JSON("findings", p->findings));
@@ -167,7 +157,14 @@ static int prove_all(struct cli *cli)
 }
 
 static const char *logs;
-static const struct cli_take takes[] = {{LOGS, CLI_NAME(&logs)}, CLI_TAKE_END};
+static const struct js_opt table[] = {
+	{'s', "stack", "NAME", "this stack (default: $JOBSTACK_STACK, else all stacks)", NULL},
+	{0, "logs", "DIR",
+	 "compare the files that workers wrote below DIR (their --log-dir) with the database, and list the outcomes "
+	 "that are missing in the database. For use after a restored backup, or a failover that lost commits. Nothing "
+	 "else is checked",
+	 CLI_NAME(&logs)},
+	CLI_OPTS_REST};
 
 static int verify_ledgers(struct cli *cli)
 {
@@ -184,5 +181,5 @@ static const char about[] =
 	"can continue meanwhile.\nEnds with 0 if everything is right, with 1 after listing what is wrong.";
 static const char notes[] = "  jobstack check -s mystack\n  jobstack check -s mystack --logs jobstack-logs";
 static const struct js_opts opts = {"jobstack check", "[OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_check = {&opts, takes,	  "name a stack with -s", CLI_CATCHES, 60 * JS_SECOND_US,
+const struct cli_frame cli_check = {&opts, "name a stack with -s", CLI_CATCHES, 60 * JS_SECOND_US,
 				    NULL,  verify_ledgers};

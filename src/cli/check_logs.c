@@ -7,7 +7,6 @@
 #include "cli/cli.h"
 
 #include "base/array.h"
-#include "base/file.h"
 #include "cli/command.h"
 #include "view/json.h"
 #include "view/text.h"
@@ -203,11 +202,9 @@ static int print_logged(void *ctx, const struct js_logged *logged)
 
 static int check_spool(struct logs *l, const char *path)
 {
-	struct js_spool spool = {.n = 0};
-	struct js_buf text = {0};
-	int status = js_file_read(path, &text) != 0 ? js_error_file(&l->cli->error, "can't read %s", path) : 0;
+	struct js_spool spool;
+	int status = js_spool_load(path, &spool, &l->cli->error);
 
-	JS_THEN(status, js_spool_read(text.data, text.len, path, &spool, &l->cli->error));
 	for (size_t i = 0; status == 0 && i < spool.n; i++) {
 		const struct jobstack_outcome *o = &spool.outcomes[i];
 		struct record r = {.entry = o->entry, .attempt = o->attempt, .known = KNOWN_NOT};
@@ -221,7 +218,6 @@ static int check_spool(struct logs *l, const char *path)
 					NULL, 0);
 	}
 	js_spool_free(&spool);
-	js_buf_free(&text);
 	return status;
 }
 

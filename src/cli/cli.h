@@ -12,7 +12,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* Exit statuses; and what cli_parse gives while there is none yet. */
+/* Exit statuses; and what cli_parse returns while the command is to continue. */
 enum {
 	CLI_GO_ON = -1,
 	CLI_YES = JS_EXIT_OK,
@@ -24,77 +24,67 @@ enum {
 	CLI_TIMEOUT = 124
 };
 
+#define CLI_STACKS_MAX 100 /* in one call */
+
 /* The keys of the common options; a command's own start at CLI_OWN or are letters. */
 enum { CLI_DEFAULTS_FILE = 256, CLI_JSON, CLI_HELP, CLI_VERSION, CLI_OWN };
 
 /* The rows for a command's table: those of every command, and those of a command that talks to a stack. */
 /* clang-format off */
 #define CLI_OPTS_ALWAYS                                                                                                \
-	{'q', "quiet", NULL, "print only errors and results that were asked for"}, {'v', "verbose", NULL, "say more"},                          \
-		{CLI_HELP, "help", NULL, "this text"}, {CLI_VERSION, "version", NULL, "the version"}
-#define CLI_OPTS_DATABASE {CLI_DEFAULTS_FILE, "defaults-file", "FILE", "the option file with the database's address"}
-#define CLI_OPTS_STACK {'s', "stack", "NAME", "the stack (default: $JOBSTACK_STACK, else \"default\")"}
-#define CLI_OPTS_STACK_TYPED {'s', "stack", "NAME", "the stack (required)"} /* for what destroys */
-#define CLI_OPTS_JSON {CLI_JSON, "json", NULL, "print JSON"}
-#define CLI_OPTS_END {0, NULL, NULL, NULL}
+	{'q', "quiet", NULL, "print only errors and results that were asked for", NULL}, {'v', "verbose", NULL, "print more", NULL},                          \
+		{CLI_HELP, "help", NULL, "print this help", NULL}, {CLI_VERSION, "version", NULL, "print the version", NULL}
+#define CLI_OPTS_DATABASE {CLI_DEFAULTS_FILE, "defaults-file", "FILE", "the option file with the database's address", NULL}
+#define CLI_OPTS_STACK {'s', "stack", "NAME", "the stack (default: $JOBSTACK_STACK, else \"default\")", NULL}
+#define CLI_OPTS_STACKS {'s', "stack", "NAME", "the stack; may be repeated (default: $JOBSTACK_STACK, else \"default\")", NULL}
+#define CLI_OPTS_STACK_TYPED {'s', "stack", "NAME", "the stack (required)", NULL} /* for commands that delete data */
+#define CLI_OPTS_YES {'y', "yes", NULL, "do not ask", NULL} /* for cli_confirm */
+#define CLI_OPTS_JSON {CLI_JSON, "json", NULL, "print JSON", NULL}
+#define CLI_OPTS_END {0, NULL, NULL, NULL, NULL}
 /* The end of most tables. */
 #define CLI_OPTS_REST CLI_OPTS_JSON, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END
 /* clang-format on */
 
-/* For "%" PRIu64 " %s": "1 entry", "2 entries". */
-#define CLI_ENTRIES(n) (n), (n) == 1 ? "entry" : "entries"
+/* Formats of messages; each takes the stack's name twice. */
+#define CLI_DEAD_REMEDY "`jobstack list -s %s -t dead` lists them, `jobstack requeue -s %s` puts them back in the queue"
+#define CLI_IS_PAUSED "the stack \"%s\" is paused: `jobstack resume -s %s` continues it"
 
 /* What one call of a command carries. */
 struct cli {
 	const struct js_opts *opts;
-	const char *stack; /* given or default; never NULL */
-	int stack_given;   /* by -s or $JOBSTACK_STACK */
-	int stack_typed;   /* by -s */
+	const char *stack;		    /* given or default; never NULL */
+	int stack_given;		    /* by -s or $JOBSTACK_STACK */
+	int stack_typed;		    /* by -s, or as the first word */
+	const char *stacks[CLI_STACKS_MAX]; /* all that are given, in this order, where there may be several */
+	size_t stacks_n;
 	const char *defaults_file;
-	int json, quiet, verbose;
+	unsigned flags; /* the frame's */
+	int json, quiet, verbose, yes;
 	int argc;
 	char **argv;  /* all words, from the name of the command on */
-	char **words; /* behind the options; a NULL ends them */
+	char **words; /* behind the options, and behind the stack; a NULL ends them */
 	size_t words_n;
 	struct jobstack *handle;
 	struct jobstack_error error;
 };
 
-/* What one of a command's own options does, by its key in the table; made by one of the macros below.  A row with the
- * key 0 is for all that are not listed before it.  CLI_TAKE_END ends the rows. */
+/* What one of a command's own options does: the last member of its row in the table, made by one of the macros below.
+ * BY not NULL: that function does it, with take.to as CTX. */
 struct cli_take {
-	int key;
-	enum {
-		CLI_TAKE_NOTHING,
-		CLI_TAKE_FLAG,
-		CLI_TAKE_WORD,
-		CLI_TAKE_NAME,
-		CLI_TAKE_ONCE,
-		CLI_TAKE_NUMBER,
-		CLI_TAKE_TIME,
-		CLI_TAKE_CHOICE,
-		CLI_TAKE_BY
-	} is;
-	void *to;
-	uint64_t low, high;
-	const char *wants; /* what it takes, in words: "a number from 1 to 65535" */
+	struct js_take take;
 	int (*by)(struct cli *cli, void *ctx, int key, const char *arg);
 };
 /* clang-format off */
-/* FLAG sets an int to 1.  WORD stores the value.  NAME does, and refuses an empty one, which an unset variable leaves of
- * "$DIR".  ONCE is WORD, and refuses a second, different value. */
-#define CLI_FLAG(flag) CLI_TAKE_FLAG, (flag), 0, 0, NULL, NULL
-#define CLI_WORD(word) CLI_TAKE_WORD, (word), 0, 0, NULL, NULL
-#define CLI_NAME(word) CLI_TAKE_NAME, (word), 0, 0, NULL, NULL
-#define CLI_WORD_ONCE(word) CLI_TAKE_ONCE, (word), 0, 0, NULL, NULL
-/* Reads a number from MIN to MAX into a uint64_t; a time of at least MIN_US into an int64_t of microseconds. */
-#define CLI_NUMBER(number, min, max, words) CLI_TAKE_NUMBER, (number), (min), (max), (words), NULL
-#define CLI_TIME(us, min_us, words) CLI_TAKE_TIME, (us), (min_us), 0, (words), NULL
-/* Sets an int to the place, from 0, of the value among WORDS: "csv or jsonl", "shell, json or path0". */
-#define CLI_CHOICE(place, words) CLI_TAKE_CHOICE, (place), 0, 0, (words), NULL
+/* As JS_FLAG and so on (base/opt.h). */
+#define CLI_FLAG(flag) &(const struct cli_take){{JS_FLAG, (flag), 0, 0, NULL}, NULL}
+#define CLI_WORD(word) &(const struct cli_take){{JS_WORD, (word), 0, 0, NULL}, NULL}
+#define CLI_NAME(word) &(const struct cli_take){{JS_NAME, (word), 0, 0, NULL}, NULL}
+#define CLI_WORD_ONCE(word) &(const struct cli_take){{JS_ONCE, (word), 0, 0, NULL}, NULL}
+#define CLI_NUMBER(number, min, max, words) &(const struct cli_take){{JS_NUMBER, (number), (min), (max), (words)}, NULL}
+#define CLI_TIME(us, min_us, words) &(const struct cli_take){{JS_TIME, (us), (min_us), 0, (words)}, NULL}
+#define CLI_CHOICE(place, words) &(const struct cli_take){{JS_CHOICE, (place), 0, 0, (words)}, NULL}
 /* Calls a function with CTX; it returns 0, or the exit status, with the reason printed. */
-#define CLI_BY(function, ctx) CLI_TAKE_BY, (ctx), 0, 0, NULL, (function)
-#define CLI_TAKE_END {0, CLI_TAKE_NOTHING, NULL, 0, 0, NULL, NULL}
+#define CLI_BY(function, ctx) &(const struct cli_take){{JS_WORD, (ctx), 0, 0, NULL}, (function)}
 /* clang-format on */
 
 /* A command: its options, and what it does.  cli_main reads the options, calls CHECK (may be NULL; it returns 0, or the
@@ -103,12 +93,13 @@ enum {
 	CLI_CATCHES = 1, /* cli_stop is set by signals; else they end the process */
 	CLI_DIES = 2,	 /* ... and in the end the process dies by the one that came */
 	CLI_OFFLINE = 4, /* RUN connects itself, if at all */
-	CLI_SORTS = 8	 /* RUN does all of it, with argc and argv */
+	CLI_SORTS = 8,	 /* RUN does all of it, with argc and argv */
+	CLI_NAMED = 32,	 /* the stack may not be "@", the newest one: what is lost must be named */
+	CLI_EACH = 16	 /* RUN is called for each stack, and the highest exit status counts */
 };
 struct cli_frame {
 	const struct js_opts *opts;
-	const struct cli_take *takes; /* NULL: it has no options of its own */
-	const char *too_many;	      /* as for cli_parse */
+	const char *too_many; /* as for cli_parse */
 	unsigned flags;
 	int64_t patience_us;
 	int (*check)(struct cli *cli);
@@ -117,21 +108,22 @@ struct cli_frame {
 int cli_main(const struct cli_frame *frame, int argc, char **argv);
 
 /* Starts a call: sets the defaults from the environment, and reads the options; cli->words are what stands behind them.
- * TOO_MANY not NULL: arguments are refused, with that as the advice ("name a stack with -s", or "").
+ * If the usage begins with "[STACK]", the first word is the stack; with "[STACK...]", all words are, and -s may be
+ * repeated.  TOO_MANY not NULL: other words are refused, with that as the advice ("name a stack with -s", or "").
  * Returns CLI_GO_ON; or the exit status of a command that must end now (help was printed, or what is wrong). */
-int cli_parse(struct cli *cli, const struct js_opts *opts, const struct cli_take *takes, int argc, char *argv[],
-	      const char *too_many);
+int cli_parse(struct cli *cli, const struct js_opts *opts, int argc, char *argv[], const char *too_many);
 
 /* What that does with one option: 0, or the exit status, with the reason printed. */
-int cli_take(struct cli *cli, const struct cli_take *takes, int key, const char *arg);
+int cli_take(struct cli *cli, const struct cli_take *take, int key, const char *arg);
 
 /* Only the defaults, for a command that sorts its words first. */
 void cli_begin(struct cli *cli, const struct js_opts *opts);
 
 /* The row of the command's table with KEY, which is there. */
-const struct js_opt *cli_option(const struct cli *cli, int key);
+#define cli_option(cli, key) js_opt_row((cli)->opts, (key))
 
-/* Connects.  Returns 0, or the exit status, with the reason printed.  PATIENCE_US as in jobstack_options. */
+/* Connects, and finds the stack that "@" means.  Returns 0, or the exit status, with the reason printed.  PATIENCE_US
+ * as in jobstack_options. */
 int cli_connect(struct cli *cli, int64_t patience_us);
 
 /* Reads the numbers of cli->stack: 0, or a JOBSTACK_E code with cli->error filled. */
@@ -140,7 +132,7 @@ int cli_read_status(struct cli *cli, struct jobstack_status *status);
 /* getenv, as base/home.h asks for it. */
 const char *cli_get(const char *name);
 
-/* The option file to use, as CLI.md orders it, in a static buffer; NULL if there is none.  cli_server_file is where
+/* The option file to use (base/home.h), in a static buffer; NULL if there is none.  cli_server_file is where
  * `jobstack server` writes it. */
 const char *cli_option_file(const struct cli *cli);
 const char *cli_server_file(void);
@@ -157,6 +149,12 @@ int cli_usage(struct cli *cli, const char *format, ...) __attribute__((format(pr
 /* Print a line on standard error, as view_safe_words makes it; cli_say does not if quiet. */
 void cli_tell(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_say(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* For commands that delete data, give up work or undo it, unless each entry is named: says what will be done, and asks.
+ * Returns 0 to do it, or CLI_NO.  It asks only on a terminal and without --yes; else it returns 0 and prints nothing.
+ * cli_asks: would it ask?  Then count before. */
+int cli_confirm(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int cli_asks(const struct cli *cli);
 
 /* Prints OBJECT (NULL: there was no memory for it) on a line of standard output, and frees it: CLI_YES, or CLI_BUG. */
 int cli_print_json(json_t *object);
@@ -212,13 +210,21 @@ int cli_policy_take(struct cli *cli, void *ctx, int key, const char *arg);
  * a file or stack is wrong. */
 int cli_replay(struct cli *cli, char *const files[], size_t n);
 
+/* Says which entries of cli->stack are DEAD, at most five of them by name, and what to type. */
+void cli_say_failed(struct cli *cli, uint64_t dead);
+
 /* Compares the packed logs and spools below DIR, a worker's --log-dir, with the database, for the stack of -s or for
  * each that has a directory there, and prints each attempt that the database does not have as the file does.  0: it has
  * all of them; 1: not all; negative: the error is in cli->error. */
 int cli_check_logs(struct cli *cli, const char *dir);
 
+/* Sets the state of cli->stack, and prints that it is so NOW, or was ALREADY.  NOTE says why, or is NULL.  Returns the
+ * exit status, with the reason printed. */
+int cli_set_state(struct cli *cli, enum jobstack_stack_state to, const char *note, const char *now,
+		  const char *already);
+
 /* The subcommands. */
 extern const struct cli_frame cli_init, cli_push, cli_pop, cli_close, cli_renew, cli_status, cli_list, cli_show,
-	cli_logs, cli_requeue, cli_recover, cli_pause, cli_resume, cli_cancel, cli_set, cli_drop, cli_prune, cli_run,
-	cli_submit, cli_export, cli_report, cli_check, cli_doctor, cli_wait;
+	cli_logs, cli_requeue, cli_kill, cli_recover, cli_pause, cli_resume, cli_cancel, cli_set, cli_drop, cli_prune,
+	cli_run, cli_submit, cli_export, cli_report, cli_check, cli_doctor, cli_wait, cli_top;
 int cli_server_main(int argc, char **argv);

@@ -13,26 +13,22 @@
 
 #define TRY_AGAIN 75 /* EX_TEMPFAIL: not to blame, later */
 
-enum { ATTEMPT = CLI_OWN, EXIT, REPLAY };
-
-static const struct js_opt table[] = {
-	CLI_OPTS_STACK,
-	{ATTEMPT, "attempt", "N",
-	 "the attempt's number, as pop printed it (default: $JOBSTACK_ATTEMPT if ENTRY is $JOBSTACK_ENTRY, else the "
-	 "running attempt of ENTRY)"},
-	{EXIT, "exit", "CODE",
-	 "its exit code: 0 (default) done; 75 try again, without counting a\nfailed attempt; any other: failed"},
-	{REPLAY, "replay", NULL,
-	 "deliver the outcomes in FILE..., the spools that workers wrote\nwhile the database was unreachable"},
-	CLI_OPTS_REST};
-
 static const char *attempt;
 static uint64_t code = UINT64_MAX; /* not given */
 static int replay;
-static const struct cli_take takes[] = {{ATTEMPT, CLI_WORD(&attempt)},
-					{EXIT, CLI_NUMBER(&code, 0, 255, "an exit code from 0 to 255")},
-					{REPLAY, CLI_FLAG(&replay)},
-					CLI_TAKE_END};
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK,
+	{0, "attempt", "N",
+	 "the attempt's number, as pop printed it (default: $JOBSTACK_ATTEMPT if ENTRY is $JOBSTACK_ENTRY, else the "
+	 "running attempt of ENTRY)",
+	 CLI_WORD(&attempt)},
+	{0, "exit", "CODE",
+	 "its exit code: 0 (default) done; 75 try again, without counting a\nfailed attempt; any other: failed",
+	 CLI_NUMBER(&code, 0, 255, "an exit code from 0 to 255")},
+	{0, "replay", NULL,
+	 "deliver the outcomes in FILE..., the spools that workers wrote\nwhile the database was unreachable",
+	 CLI_FLAG(&replay)},
+	CLI_OPTS_REST};
 
 static int check_close(struct cli *cli)
 {
@@ -68,9 +64,10 @@ static int close_entry(struct cli *cli)
 static const char about[] =
 	"Records how a popped entry has ended: $JOBSTACK_ENTRY, or the given ENTRY (number or datapath).\nRepeating it "
 	"with the same exit code is harmless. Ends with 1 if the lease has ended, or if the "
-	"entry was closed with\nanother exit code, which then stays. With --replay: ends with 1 if some outcomes came "
+	"entry was already closed\nwith another exit code; that first exit code is kept. With --replay: ends with 1 if "
+	"some outcomes came "
 	"too late, because their entries\nhave been requeued meanwhile.";
 static const char notes[] = "  ./process \"$JOBSTACK_DATAPATH\"; jobstack close --exit $?\n  jobstack close --replay "
 			    "jobstack-logs/mystack/*.spool";
 static const struct js_opts opts = {"jobstack close", "[ENTRY] [OPTIONS] | --replay FILE...", about, table, notes, 0};
-const struct cli_frame cli_close = {&opts, takes, NULL, CLI_CATCHES | CLI_OFFLINE, 0, check_close, close_entry};
+const struct cli_frame cli_close = {&opts, NULL, CLI_CATCHES | CLI_OFFLINE, 0, check_close, close_entry};

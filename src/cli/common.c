@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * What the subcommands share.  Promises: errors go to standard error as "jobstack CMD: what happened: what to do"; the
- * remedy is added here and nowhere else; output that could not be written is never a success.
+ * What the subcommands share.  Promises: errors go to standard error as "jobstack CMD: what happened: what to do"; what
+ * to do is chosen here, and in run/remedy.c what the worker says, too; output that could not be written is never a
+ * success.
  */
 #include "cli/cli.h"
 
 #include "base/home.h"
-#include "base/num.h"
+#include "base/near.h"
 #include "base/signal.h"
 #include "cli/spec.h"
 #include "insight/stack.h"
+#include "run/remedy.h"
 #include "view/json.h"
 #include "view/text.h"
 
@@ -35,26 +37,37 @@ void cli_begin(struct cli *cli, const struct js_opts *opts)
 	optind = 0;
 }
 
-const struct js_opt *cli_option(const struct cli *cli, int key)
-{
-	const struct js_opt *o = cli->opts->table;
-
-	while (o->key != key)
-		o++;
-	return o;
-}
-
-/* For an option whose value can't be empty. */
-static int check_not_empty(struct cli *cli, int key, const char *arg)
-{
-	const struct js_opt *o = cli_option(cli, key);
-
-	return *arg != '\0' ? 0 : cli_usage(cli, "--%s needs a %s, but got an empty string", o->name, o->arg);
-}
-
 static int check_once(struct cli *cli, const char *option, const char *before, const char *arg)
 {
 	return js_opt_once(option, before, arg, &cli->error) == 0 ? 0 : cli_fail(cli);
+}
+
+/* OPTION: "-s", or what a word is. */
+static int add_stack(struct cli *cli, const char *option, const char *name)
+{
+	for (size_t i = 0; i < cli->stacks_n; i++)
+		if (strcmp(cli->stacks[i], name) == 0)
+			return 0;
+	if (strncmp(cli->opts->usage, "[STACK...]", 10) != 0)
+		JS_TRY(check_once(cli, option, cli->stack_typed ? cli->stack : NULL, name));
+	if (cli->stacks_n == CLI_STACKS_MAX)
+		return cli_usage(cli, "more than %d stacks are given", CLI_STACKS_MAX);
+	if (!cli->stack_typed)
+		cli->stack = name;
+	cli->stacks[cli->stacks_n++] = name;
+	cli->stack_given = cli->stack_typed = 1;
+	return 0;
+}
+
+/* The words that are stacks. */
+static int take_stack_words(struct cli *cli)
+{
+	int several = strncmp(cli->opts->usage, "[STACK...]", 10) == 0;
+	size_t most = several ? SIZE_MAX : strncmp(cli->opts->usage, "[STACK]", 7) == 0;
+
+	for (; most > 0 && cli->words_n > 0; most--, cli->words++, cli->words_n--)
+		JS_TRY(add_stack(cli, "the stack", cli->words[0]));
+	return 0;
 }
 
 /* The options that every command has.  Gives only the command's own keys, -1 at the end, or -2 if the command must end
@@ -79,18 +92,13 @@ static int next_own_option(struct cli *cli, int argc, char *const argv[], const 
 			return -2;
 		case CLI_DEFAULTS_FILE:
 			*status = check_once(cli, "--defaults-file", cli->defaults_file, *arg);
-			if (*status == 0)
-				*status = check_not_empty(cli, key, *arg);
-			cli->defaults_file = *arg;
+			JS_THEN(*status, cli_take(cli, CLI_NAME(&cli->defaults_file), key, *arg));
 			break;
 		case CLI_JSON: cli->json = 1; break;
-		case 's':
-			*status = check_once(cli, "-s", cli->stack_typed ? cli->stack : NULL, *arg);
-			cli->stack = *arg;
-			cli->stack_given = cli->stack_typed = 1;
-			break;
+		case 's': *status = add_stack(cli, "-s", *arg); break;
 		case 'q': cli->quiet = 1; break;
 		case 'v': cli->verbose = 1; break;
+		case 'y': cli->yes = 1; break;
 		default: return key;
 		}
 		if (*status != 0)
@@ -99,71 +107,14 @@ static int next_own_option(struct cli *cli, int argc, char *const argv[], const 
 	return -1;
 }
 
-/* "-n takes a number from 1 on, not "x"". */
-static int refuse_value(struct cli *cli, const struct cli_take *t, int key, const char *arg)
-{
-	if (key < 256)
-		return cli_usage(cli, "-%c takes %s, not \"%s\"", key, t->wants, arg);
-	return cli_usage(cli, "--%s takes %s, not \"%s\"", cli_option(cli, key)->name, t->wants, arg);
-}
-
-/* The place of ARG in "one, two or three"; -1: it is not there. */
-static int find_choice(const char *words, const char *arg)
-{
-	for (int i = 0; *words != '\0'; i++) {
-		size_t len = strcspn(words, " ,");
-
-		if (strlen(arg) == len && strncmp(words, arg, len) == 0)
-			return i;
-		words += len;
-		words += strspn(words, " ,");
-		words += strncmp(words, "or ", 3) == 0 ? 3 : 0;
-	}
-	return -1;
-}
-
 int cli_take(struct cli *cli, const struct cli_take *t, int key, const char *arg)
 {
-	const char **word;
-	char name[64];
-	int64_t us;
-	int status = 0;
-
-	while (t->key != key && t->key != 0)
-		t++;
-	word = t->to;
-	switch (t->is) {
-	case CLI_TAKE_NOTHING:
-		(void)js_error_set(&cli->error, JOBSTACK_EBUG, "the option --%s is not handled",
-				   cli_option(cli, key)->name);
-		return cli_fail(cli);
-	case CLI_TAKE_BY: return t->by(cli, t->to, key, arg);
-	case CLI_TAKE_FLAG: *(int *)t->to = 1; break;
-	case CLI_TAKE_NUMBER: return js_num_u64(arg, t->low, t->high, t->to) == 0 ? 0 : refuse_value(cli, t, key, arg);
-	case CLI_TAKE_TIME:
-		if (js_num_duration(arg, &us) != 0 || us < (int64_t)t->low)
-			return refuse_value(cli, t, key, arg);
-		*(int64_t *)t->to = us;
-		break;
-	case CLI_TAKE_CHOICE:
-		*(int *)t->to = find_choice(t->wants, arg);
-		return *(int *)t->to >= 0 ? 0 : refuse_value(cli, t, key, arg);
-	case CLI_TAKE_ONCE:
-		(void)snprintf(name, sizeof(name), "--%s", cli_option(cli, key)->name);
-		status = check_once(cli, name, *word, arg);
-		*word = arg;
-		break;
-	case CLI_TAKE_NAME:
-		status = check_not_empty(cli, key, arg);
-		*word = arg;
-		break;
-	case CLI_TAKE_WORD: *word = arg;
-	}
-	return status;
+	if (t->by != NULL)
+		return t->by(cli, t->take.to, key, arg);
+	return js_opt_take(cli_option(cli, key), &t->take, arg, &cli->error) == 0 ? 0 : cli_fail(cli);
 }
 
-int cli_parse(struct cli *cli, const struct js_opts *opts, const struct cli_take *takes, int argc, char *argv[],
-	      const char *too_many)
+int cli_parse(struct cli *cli, const struct js_opts *opts, int argc, char *argv[], const char *too_many)
 {
 	const char *arg;
 	int key = -1, status = 0;
@@ -172,17 +123,33 @@ int cli_parse(struct cli *cli, const struct js_opts *opts, const struct cli_take
 	if (cli_spec_on())
 		return cli_end(cli, cli_spec_tell(cli->opts));
 	while (status == 0 && (key = next_own_option(cli, argc, argv, &arg, &status)) >= 0)
-		status = cli_take(cli, takes, key, arg);
+		status = cli_take(cli, cli_option(cli, key)->take, key, arg);
 	if (status != 0 || key == -2)
 		return status;
 	cli->argc = argc;
 	cli->argv = argv;
 	cli->words = argv + optind;
 	cli->words_n = (size_t)(argc - optind);
+	JS_TRY(take_stack_words(cli));
 	if (too_many != NULL && cli->words_n > 0)
 		return cli_usage(cli, "unexpected argument \"%s\"%s%s", cli->words[0], *too_many != '\0' ? ": " : "",
 				 too_many);
 	return CLI_GO_ON;
+}
+
+static int run_each(const struct cli_frame *frame, struct cli *cli)
+{
+	int status = 0, one;
+	size_t i = 0;
+
+	do {
+		if (cli->stacks_n > 0)
+			cli->stack = cli->stacks[i];
+		one = frame->run(cli);
+		status = one > status ? one : status;
+		js_error_clear(&cli->error);
+	} while (++i < cli->stacks_n && cli_stop == 0);
+	return status;
 }
 
 int cli_main(const struct cli_frame *frame, int argc, char **argv)
@@ -194,16 +161,19 @@ int cli_main(const struct cli_frame *frame, int argc, char **argv)
 	cli.argv = argv;
 	if ((frame->flags & CLI_SORTS) != 0)
 		return frame->run(&cli);
-	status = cli_parse(&cli, frame->opts, frame->takes, argc, argv, frame->too_many);
+	status = cli_parse(&cli, frame->opts, argc, argv, frame->too_many);
 	if (status != CLI_GO_ON)
 		return status;
+	cli.flags = frame->flags;
 	status = frame->check != NULL ? frame->check(&cli) : 0;
 	if (status == 0 && (frame->flags & (CLI_CATCHES | CLI_DIES)) != 0)
 		cli_catch_signals();
 	if (status == 0 && (frame->flags & CLI_OFFLINE) == 0)
 		status = cli_connect(&cli, frame->patience_us);
-	if (status == 0)
-		status = frame->run(&cli);
+	if (status == 0 && (frame->flags & CLI_EACH) != 0)
+		status = run_each(frame, &cli);
+	else
+		JS_THEN(status, frame->run(&cli));
 	status = cli_end(&cli, status);
 	if ((frame->flags & CLI_DIES) != 0)
 		cli_die_by_signal();
@@ -248,6 +218,30 @@ static void print_log(void *ctx, enum jobstack_level level, const char *text)
 		(void)fprintf(stderr, "%s: %s\n", cli->opts->command, text);
 }
 
+/* Puts the name of the newest stack in the place of "@". */
+static int name_newest(struct cli *cli)
+{
+	static char name[JOBSTACK_STACK_MAX + 1];
+	int is_newest = strcmp(cli->stack, "@") == 0, status;
+
+	for (size_t i = 0; i < cli->stacks_n; i++)
+		is_newest |= strcmp(cli->stacks[i], "@") == 0;
+	if (!is_newest)
+		return 0;
+	status = jobstack_newest(cli->handle, name, &cli->error);
+	if (status == JOBSTACK_NOTHING)
+		status = js_error_why(&cli->error, JOBSTACK_EMISSING, JOBSTACK_WHY_NO_STACK,
+				      "@ means your newest stack, and you have none here");
+	if (status != 0)
+		return cli_fail(cli);
+	if ((cli->flags & CLI_NAMED) != 0 && strcmp(name, "@") != 0)
+		return cli_usage(cli, "@ is not accepted here: name the stack (your newest one is \"%s\")", name);
+	cli->stack = strcmp(cli->stack, "@") == 0 ? name : cli->stack;
+	for (size_t i = 0; i < cli->stacks_n; i++)
+		cli->stacks[i] = strcmp(cli->stacks[i], "@") == 0 ? name : cli->stacks[i];
+	return 0;
+}
+
 int cli_connect(struct cli *cli, int64_t patience_us)
 {
 	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
@@ -257,6 +251,7 @@ int cli_connect(struct cli *cli, int64_t patience_us)
 	options.patience_us = patience_us;
 	options.log = cli->quiet ? NULL : print_log;
 	options.log_ctx = cli;
+	options.os_user = js_home_user();
 	if (jobstack_open(&cli->handle, &options, &cli->error) != 0)
 		return cli_fail(cli);
 	if (cli->verbose) {
@@ -264,109 +259,95 @@ int cli_connect(struct cli *cli, int64_t patience_us)
 		cli_say(cli, "connected to %s, using %s", where,
 			options.defaults_file == NULL ? "no option file" : options.defaults_file);
 	}
-	return 0;
-}
-
-/* A remedy with a name in it, in a static buffer. */
-__attribute__((format(printf, 1, 2))) static const char *format_remedy(const char *format, ...)
-{
-	static char text[PATH_MAX + 300];
-	va_list args;
-
-	va_start(args, format);
-	(void)vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	return text;
+	return name_newest(cli);
 }
 
 static const char *remedy_nodb(unsigned why, const char *file)
 {
-	if (js_error_setting(why) != NULL)
-		return js_error_setting(why);
-	if (js_error_is_disk(why))
-		return "free space on the server's disk, then repeat the command: each change was made completely or "
-		       "not at all";
 	if (file == NULL)
 		return "start a private server with `jobstack server start`, or put the address of your centre's "
 		       "server into ~/.my.cnf";
 	if (why == JOBSTACK_WHY_TLS)
-		return format_remedy("check ssl-ca and the other ssl- lines in %s", file);
+		return js_remedy_for("check ssl-ca and the other ssl- lines in %s", file);
 	if (strcmp(file, cli_server_file()) == 0)
 		return "check with `jobstack server status`, start it with `jobstack server start` (add --data DIR if "
 		       "its data is not in the default directory)";
-	return format_remedy("check that it is running, and that %s names the right host and port", file);
+	return js_remedy_for("check that it is running, and that %s names the right host and port", file);
+}
+
+struct near_stack {
+	struct js_near near;
+	char name[JOBSTACK_STACK_MAX + 1];
+};
+
+static int try_stack(void *ctx, const struct jobstack_status *s)
+{
+	struct near_stack *n = ctx;
+
+	js_near_try(&n->near, s->stack);
+	if (n->near.best == s->stack) {
+		(void)snprintf(n->name, sizeof(n->name), "%s", s->stack);
+		n->near.best = n->name;
+	}
+	return 0;
 }
 
 static const char *remedy_missing(const struct cli *cli)
 {
+	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
+	struct near_stack like = {.near = JS_NEAR_INIT(cli->stack)};
 	unsigned why = cli->error.server_errno;
 
+	if (why == JOBSTACK_WHY_NO_STACK && cli->handle != NULL && cli->stack_given &&
+	    jobstack_status(cli->handle, NULL, try_stack, &like, &ignored) == 0 && like.near.best != NULL)
+		return js_remedy_for("did you mean \"%s\"? `jobstack status` lists the stacks", like.name);
 	if (why == JOBSTACK_WHY_NO_STACK)
 		return cli->stack_given ? "`jobstack status` lists the stacks, `jobstack push` creates one"
-					: "name a stack with -s; `jobstack status` lists the stacks, `jobstack push` "
-					  "creates one";
+					: "name a stack with -s; `jobstack status` lists the stacks, -s @ is the one "
+					  "that you made last";
 	if (why != JOBSTACK_WHY_NO_ENTRY)
 		return NULL;
 	if (!cli->stack_given)
 		return "name its stack with -s; `jobstack status` lists the stacks";
-	return format_remedy("`jobstack list -s %s -t all` lists the entries (states are given with -t)", cli->stack);
-}
-
-static const char *remedy_noperm(unsigned why, const char *file)
-{
-	switch (why) {
-	case 0: return NULL;
-	case 1045: /* the server refuses the user or the password */
-	case 1698:
-		return file == NULL ? "put user and password into ~/.my.cnf (mode 600), or start a private server with "
-				      "`jobstack server start`"
-				    : format_remedy("check user and password in %s", file);
-	case 2061: /* the server wants the password itself, and nothing has proved that it is the right server */
-		return format_remedy("set ssl-ca=FILE (the certificate of the server's CA) in %s, and remove ssl=1 and "
-				     "any ssl-mode weaker than VERIFY_CA",
-				     file != NULL ? file : "the option file");
-	default: return "ask the database's admin for the GRANTs in docs/ADMIN.md";
-	}
+	return js_remedy_for(
+		"`jobstack list -s %s -t all` lists the entries; to select by state, use -t, as in -t dead",
+		cli->stack);
 }
 
 static const char *remedy_conflict(unsigned why, const char *stack)
 {
 	switch (why) {
 	case JOBSTACK_WHY_DROPPING:
-		return format_remedy(
+		return js_remedy_for(
 			"wait until it is gone; if that drop was interrupted, `jobstack drop -s %s` continues it",
 			stack);
-	case JOBSTACK_WHY_CANCELLED: return format_remedy("`jobstack resume -s %s` undoes the cancel", stack);
+	case JOBSTACK_WHY_CANCELLED: return js_remedy_for("`jobstack resume -s %s` undoes the cancel", stack);
 	case JOBSTACK_WHY_PUSHING:
 		return "wait until it has ended; a push that was killed no longer counts after a minute";
 	case JOBSTACK_WHY_RUNNING:
-		return format_remedy("`jobstack cancel -s %s` lets no more entries start, `jobstack recover -s %s` "
-				     "requeues those of dead workers",
+		return js_remedy_for("wait until they end (`jobstack cancel -s %s --all` stops new ones), or run "
+				     "`jobstack recover -s %s` if their workers are dead",
 				     stack, stack);
 	case JOBSTACK_WHY_OLD_WORKERS: return "let them end (SIGTERM drains a worker), then run `jobstack init` again";
 	case JOBSTACK_WHY_MAX_FAILURES:
-		return format_remedy("`jobstack requeue -s %s` puts the dead entries back in the queue, `jobstack set "
+		return js_remedy_for("`jobstack requeue -s %s` puts the dead entries back in the queue, `jobstack set "
 				     "-s %s max-failures=N` raises the limit",
 				     stack, stack);
 	default: return NULL;
 	}
 }
 
-/* The one place that knows. */
 const char *cli_remedy(const struct cli *cli)
 {
-	const char *file = cli_option_file(cli);
+	const char *file = cli_option_file(cli), *common = js_remedy(&cli->error, file);
 	unsigned why = cli->error.server_errno;
 
+	if (common != NULL)
+		return common;
 	switch (cli->error.code) {
 	case JOBSTACK_ENODB: return remedy_nodb(why, file);
-	case JOBSTACK_EPERM: return remedy_noperm(why, file);
-	case JOBSTACK_ESCHEMA:
-		return why == JOBSTACK_WHY_SCHEMA_NEWER ? "install the newer jobstack on this machine"
-							: "run `jobstack init`";
 	case JOBSTACK_EMISSING: return remedy_missing(cli);
 	case JOBSTACK_ECONFLICT: return remedy_conflict(why, cli->stack);
-	case JOBSTACK_EUSAGE: return why == JOBSTACK_WHY_OPTION ? "see --help" : NULL;
 	case JOBSTACK_EBUG:
 		if (js_error_is_memory(why))
 			return "this machine is out of memory, or a limit (ulimit -v, the job's --mem) is too small";
@@ -404,7 +385,7 @@ int cli_print_json(json_t *object)
 	return bad == 0 ? CLI_YES : CLI_BUG;
 }
 
-/* One line on standard error: the command, the words, and END. */
+/* On standard error: the command, the words, and END. */
 __attribute__((format(printf, 2, 0))) static void print_message(const struct cli *cli, const char *format, va_list args,
 								const char *end)
 {
@@ -415,7 +396,7 @@ __attribute__((format(printf, 2, 0))) static void print_message(const struct cli
 		words = NULL;
 	js_buf_printf(&line, "%s: ", cli->opts->command);
 	view_safe_words(&line, words != NULL ? words : format);
-	(void)fprintf(stderr, "%s%s\n", line.data != NULL ? line.data : format, end);
+	(void)fprintf(stderr, "%s%s", line.data != NULL ? line.data : format, end);
 	js_buf_free(&line);
 	free(words);
 }
@@ -425,7 +406,7 @@ int cli_usage(struct cli *cli, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	print_message(cli, format, args, ": see --help");
+	print_message(cli, format, args, ": see --help\n");
 	va_end(args);
 	return CLI_USAGE;
 }
@@ -435,7 +416,7 @@ void cli_tell(const struct cli *cli, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	print_message(cli, format, args, "");
+	print_message(cli, format, args, "\n");
 	va_end(args);
 }
 
@@ -446,8 +427,31 @@ void cli_say(const struct cli *cli, const char *format, ...)
 	if (cli->quiet)
 		return;
 	va_start(args, format);
-	print_message(cli, format, args, "");
+	print_message(cli, format, args, "\n");
 	va_end(args);
+}
+
+int cli_asks(const struct cli *cli)
+{
+	return !cli->yes && isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
+int cli_confirm(struct cli *cli, const char *format, ...)
+{
+	char answer[16] = "";
+	va_list args;
+
+	if (!cli_asks(cli))
+		return 0;
+	va_start(args, format);
+	print_message(cli, format, args, "? [y/N] ");
+	va_end(args);
+	if (fgets(answer, sizeof(answer), stdin) == NULL) /* Ctrl-C or Ctrl-D ends no line */
+		(void)fputs("\n", stderr);
+	if (strcmp(answer, "y\n") == 0 || strcmp(answer, "yes\n") == 0)
+		return 0;
+	cli_say(cli, "nothing was changed");
+	return CLI_NO;
 }
 
 int cli_end(struct cli *cli, int status)

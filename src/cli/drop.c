@@ -8,25 +8,10 @@
 #include "base/clock.h"
 #include "view/json.h"
 #include "insight/stack.h"
+#include "view/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-static const struct js_opt table[] = {CLI_OPTS_STACK_TYPED, {'y', "yes", NULL, "do not ask"}, CLI_OPTS_REST};
-
-static int confirm_drop(const struct cli *cli, const struct jobstack_status *s)
-{
-	char answer[16] = "";
-
-	(void)fprintf(stderr,
-		      "drop the stack \"%s\" with its %" PRIu64 " %s (%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64
-		      " not finished)? [y/N] ",
-		      cli->stack, CLI_ENTRIES(s->pushed), s->done, s->dead, insight_stack_left(s) + s->cancelled);
-	return fgets(answer, sizeof(answer), stdin) != NULL &&
-	       (strcmp(answer, "y\n") == 0 || strcmp(answer, "yes\n") == 0);
-}
 
 static int show_drop(void *ctx, uint64_t done, uint64_t total)
 {
@@ -41,19 +26,17 @@ static int print_dropped(const struct cli *cli, uint64_t pushed)
 	if (cli->json)
 		return CLI_PRINT(KEY_TEXT("stack", cli->stack), KEY_COUNT("dropped", pushed));
 	if (!cli->quiet)
-		(void)printf("dropped the stack \"%s\" with %" PRIu64 " %s\n", cli->stack, CLI_ENTRIES(pushed));
+		(void)printf("dropped the stack \"%s\" with %" PRIu64 " %s\n", cli->stack, VIEW_ENTRIES(pushed));
 	return CLI_YES;
 }
 
-static int yes;
-static const struct cli_take takes[] = {{'y', CLI_FLAG(&yes)}, CLI_TAKE_END};
+static const struct js_opt table[] = {CLI_OPTS_STACK_TYPED, CLI_OPTS_YES, CLI_OPTS_REST};
 
 static int check_drop(struct cli *cli)
 {
 	if (!cli->stack_typed)
 		return cli_usage(cli, "name the stack to drop with -s");
-	return yes || isatty(STDIN_FILENO) ? 0
-					   : cli_usage(cli, "standard input is not a terminal, so --yes is required");
+	return cli->yes || cli_asks(cli) ? 0 : cli_usage(cli, "this is not a terminal, so --yes is required");
 }
 
 static int drop_stack(struct cli *cli)
@@ -64,10 +47,10 @@ static int drop_stack(struct cli *cli)
 
 	if (cli_read_status(cli, &s) != 0)
 		return cli_fail(cli);
-	if (!yes && !confirm_drop(cli, &s)) {
-		cli_say(cli, "not dropped");
-		return CLI_NO;
-	}
+	JS_TRY(cli_confirm(cli,
+			   "remove the stack \"%s\" with its %" PRIu64 " %s (%" PRIu64 " done, %" PRIu64
+			   " dead, %" PRIu64 " not finished) and their history",
+			   cli->stack, VIEW_ENTRIES(s.pushed), s.done, s.dead, insight_stack_left(&s) + s.cancelled));
 	status = jobstack_drop(cli->handle, cli->stack, show_drop, &progress, &cli->error);
 	cli_progress_end(&progress);
 	if (status == JOBSTACK_ESTOPPED)
@@ -82,5 +65,5 @@ static const char notes[] = "If drop is interrupted, the stack stays in the stat
 			    "the same command again to\nfinish. If the connection to the database was lost, `jobstack "
 			    "status` shows whether the drop has begun.\n\n  jobstack drop -s mystack";
 static const struct js_opts opts = {"jobstack drop", "-s NAME [OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_drop = {&opts,      takes,	  "name the stack with -s", CLI_CATCHES, 60 * JS_SECOND_US,
-				   check_drop, drop_stack};
+const struct cli_frame cli_drop = {
+	&opts, "name the stack with -s", CLI_CATCHES | CLI_NAMED, 60 * JS_SECOND_US, check_drop, drop_stack};

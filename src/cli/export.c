@@ -19,23 +19,6 @@
 
 #define WRITE_AT 65536 /* bytes */
 
-enum { FORMAT = CLI_OWN, WHAT, SINCE };
-
-static const struct js_opt table[] = {
-	CLI_OPTS_STACK,
-	{FORMAT, "format", "csv|jsonl", "CSV with a header (default), or one JSON object per line"},
-	{WHAT, "what", "attempts|entries",
-	 "one row per attempt that has ended (default), or one per entry,\nwith its last attempt and its state"},
-	{'o', "fields", "FIELDS", "only these fields, separated by commas, as in `jobstack list -o`\n(default: all)"},
-	{'t', "state", "STATES",
-	 "attempts: done, failed, lost, interrupted (how they ended);\nentries: ready, waiting, held, running, done, "
-	 "failed, lost, dead,\ncancelled, moved (default: all)"},
-	{SINCE, "since", "WHEN", "leave out what ended before this time: " CLI_SINCE_HELP},
-	{CLI_JSON, "json", NULL, "the same as --format jsonl"},
-	CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
-
 /* In the order in which --format names them. */
 #define FORMATS "csv or jsonl"
 static const struct {
@@ -54,10 +37,24 @@ static struct exporting {
 	uint64_t rows;
 	int write_errno; /* why the output could not be written; 0: it could */
 } export = {.o = JOBSTACK_EXPORT_OPTIONS_INIT, .format = -1};
-static const struct cli_take takes[] = {
-	{FORMAT, CLI_CHOICE(&export.format, FORMATS)}, {WHAT, CLI_CHOICE(&export.o.by_entry, "attempts or entries")},
-	{'o', CLI_WORD(&export.fields_arg)},	       {'t', CLI_WORD(&export.states_arg)},
-	{SINCE, CLI_WORD(&export.since_arg)},	       CLI_TAKE_END};
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK,
+	{0, "format", "csv|jsonl", "CSV with a header (default), or one JSON object per line",
+	 CLI_CHOICE(&export.format, FORMATS)},
+	{0, "what", "attempts|entries",
+	 "one row per attempt that has ended (default), or one per entry,\nwith its last attempt and its state",
+	 CLI_CHOICE(&export.o.by_entry, "attempts or entries")},
+	{'o', "fields", "FIELDS", "only these fields, separated by commas, as in `jobstack list -o`\n(default: all)",
+	 CLI_WORD(&export.fields_arg)},
+	{'t', "state", "STATES",
+	 "attempts: done, failed, lost, interrupted (how they ended);\nentries: ready, waiting, held, running, done, "
+	 "failed, lost, dead,\ncancelled, moved (default: all)",
+	 CLI_WORD(&export.states_arg)},
+	{0, "since", "WHEN", "leave out what ended before this time: " CLI_SINCE_HELP, CLI_WORD(&export.since_arg)},
+	{CLI_JSON, "json", NULL, "the same as --format jsonl", NULL},
+	CLI_OPTS_DATABASE,
+	CLI_OPTS_ALWAYS,
+	CLI_OPTS_END};
 
 /* ------------------------------------------------------------------------------------------------------- options */
 
@@ -82,7 +79,8 @@ static int parse_outcomes(struct cli *cli, const char *list, unsigned *bits)
 /* An attempt does not know where its entry stands, or went. */
 static int is_of_entry(const struct view_field *f)
 {
-	return strcmp(f->name, "state") == 0 || strcmp(f->name, "to_stack") == 0 || strcmp(f->name, "to_entry") == 0;
+	return strcmp(f->name, "state") == 0 || strcmp(f->name, "to_stack") == 0 || strcmp(f->name, "to_entry") == 0 ||
+	       strcmp(f->name, "note") == 0;
 }
 
 static int settle_fields(struct cli *cli, struct exporting *x)
@@ -185,5 +183,4 @@ static const char notes[] = "  jobstack export -s mystack >mystack.csv\n  jobsta
 			    "read the data with pandas, R and sqlite.";
 static const struct js_opts opts = {"jobstack export", "[OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_export = {
-	&opts,	      takes,	   "to select entries use `jobstack list`", CLI_CATCHES, 60 * JS_SECOND_US,
-	check_export, print_export};
+	&opts, "to select entries use `jobstack list`", CLI_CATCHES, 60 * JS_SECOND_US, check_export, print_export};

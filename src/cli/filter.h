@@ -11,14 +11,14 @@ enum { CLI_MATCH = CLI_OWN + 1000, CLI_EXIT, CLI_SIGNAL, CLI_NODE, CLI_REASON, C
 
 /* The rows for a command's table. */
 /* clang-format off */
-#define CLI_OPTS_FILTER                                                                                                \
-	{CLI_MATCH, "match", "GLOB", "only entries whose whole datapath (the name that was pushed) matches GLOB: * stands for any bytes, also /; ? for one byte; [a-z] and [!a-z] as in the shell"},        \
-		{CLI_EXIT, "exit", "N[-M],...", "only entries whose last attempt ended with one of these exit codes"},              \
-		{CLI_SIGNAL, "signal", "S,...", "... was ended by one of these signals: KILL, SIGSEGV, 9"},           \
-		{CLI_NODE, "node", "NAME,...", "... was on one of these nodes, or runs there now"},                   \
-		{CLI_REASON, "reason", "TEXT", "... ended for a reason with TEXT in it"},                             \
-		{CLI_OLDER, "older-than", "D", "... ended longer ago than D: 90s, 15m, 2h, 7d"},                      \
-		{CLI_NEWER, "newer-than", "D", "... ended within the last D"}
+#define CLI_OPTS_FILTER(FILTER)                                                                                                \
+	{CLI_MATCH, "match", "GLOB", "only entries whose whole datapath (the name that was pushed) matches GLOB: * stands for any bytes, also /; ? for one byte; [a-z] and [!a-z] as in the shell", CLI_BY(cli_filter_take, FILTER)},        \
+		{CLI_EXIT, "exit", "N[-M],...", "only entries whose last attempt ended with one of these exit codes", CLI_BY(cli_filter_take, FILTER)},              \
+		{CLI_SIGNAL, "signal", "S,...", "... was ended by one of these signals: KILL, SIGSEGV, 9", CLI_BY(cli_filter_take, FILTER)},           \
+		{CLI_NODE, "node", "NAME,...", "... was on one of these nodes, or runs there now", CLI_BY(cli_filter_take, FILTER)},                   \
+		{CLI_REASON, "reason", "TEXT", "... ended for a reason with TEXT in it", CLI_BY(cli_filter_take, FILTER)},                             \
+		{CLI_OLDER, "older-than", "D", "... ended longer ago than D: 90s, 15m, 2h, 7d", CLI_BY(cli_filter_take, FILTER)},                      \
+		{CLI_NEWER, "newer-than", "D", "... ended within the last D", CLI_BY(cli_filter_take, FILTER)}
 /* clang-format on */
 
 struct cli_filter {

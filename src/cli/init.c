@@ -9,12 +9,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static const struct js_opt table[] = {
-	CLI_OPTS_DATABASE,
-	{CLI_OWN, "schema-dir", "DIR", "the directory of the .sql files (default: those installed with this\nprogram)"},
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
-
 /* The schema installed beside this program (../share/jobstack/schema), else where it was to be installed, else the
  * source's. */
 static const char *schema_dir(void)
@@ -28,7 +22,12 @@ static const char *schema_dir(void)
 }
 
 static const char *dir;
-static const struct cli_take takes[] = {{CLI_OWN, CLI_WORD(&dir)}, CLI_TAKE_END};
+static const struct js_opt table[] = {CLI_OPTS_DATABASE,
+				      {CLI_OWN, "schema-dir", "DIR",
+				       "the directory of the .sql files (default: those installed with this\nprogram)",
+				       CLI_WORD(&dir)},
+				      CLI_OPTS_ALWAYS,
+				      CLI_OPTS_END};
 
 static int create_schema(struct cli *cli)
 {
@@ -51,4 +50,4 @@ static const char about[] =
 	"Creates the schema in the database, or upgrades it. It is safe to repeat, and to run several times at once.";
 static const char notes[] = "  jobstack server start && jobstack init";
 static const struct js_opts opts = {"jobstack init", "[OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_init = {&opts, takes, "", 0, 0, NULL, create_schema};
+const struct cli_frame cli_init = {&opts, "", 0, 0, NULL, create_schema};

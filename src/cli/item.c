@@ -28,24 +28,64 @@ static int find_number(struct cli *cli, uint64_t entry, struct jobstack_error *e
 	return status == JOBSTACK_ESTOPPED && cli_stop == 0 ? 0 : status;
 }
 
+/* Entries whose name ends with "/WORD". */
+struct ends {
+	uint64_t entry;
+	int several;
+};
+
+static int note_end(void *ctx, const struct jobstack_item *item)
+{
+	struct ends *e = ctx;
+
+	e->several = e->entry != 0 && e->entry != item->entry;
+	e->entry = item->entry;
+	return e->several;
+}
+
+/* A name without its directory: 0, JOBSTACK_NOTHING, or an error. */
+static int find_by_end(struct cli *cli, const char *word, uint64_t *entry)
+{
+	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
+	struct js_buf glob = {0};
+	struct ends ends = {0, 0};
+	int status = JOBSTACK_NOTHING;
+
+	if (word[strspn(word, "0123456789")] == '\0' || strchr(word, '/') != NULL)
+		return status;
+	js_buf_str(&glob, "*/");
+	for (const char *p = word; *p != '\0'; p++) {
+		js_buf_str(&glob, strchr("*?[\\", *p) != NULL ? "\\" : "");
+		js_buf_char(&glob, *p);
+	}
+	f.match = glob.data;
+	status = glob.failed ? js_error_memory(&cli->error)
+			     : jobstack_list(cli->handle, cli->stack, &f, note_end, &ends, &cli->error);
+	js_buf_free(&glob);
+	if (ends.several)
+		return js_error_why(&cli->error, JOBSTACK_EMISSING, JOBSTACK_WHY_NO_ENTRY,
+				    "several entries of the stack \"%s\" have a name that ends with \"/%.600s\"",
+				    cli->stack, word);
+	*entry = ends.entry;
+	return status == 0 && ends.entry == 0 ? JOBSTACK_NOTHING : status;
+}
+
 int cli_entry(struct cli *cli, const char *word, uint64_t *entry)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	int status = JOBSTACK_EMISSING;
+	int status;
 
 	if (js_num_u64(word, 1, UINT64_MAX, entry) == 0) {
 		status = find_number(cli, *entry, &error);
-		if (status == JOBSTACK_EMISSING && error.server_errno != JOBSTACK_WHY_NO_ENTRY) {
-			cli->error = error; /* there is no stack */
+		if (status != JOBSTACK_EMISSING || error.server_errno != JOBSTACK_WHY_NO_ENTRY) {
+			cli->error = error;
 			return status;
 		}
 	}
-	if (status != JOBSTACK_EMISSING) {
-		cli->error = error;
-		return status;
-	}
 	status =
 		jobstack_find(cli->handle, cli->stack, (struct jobstack_bytes){word, strlen(word)}, entry, &cli->error);
+	if (status == JOBSTACK_NOTHING)
+		status = find_by_end(cli, word, entry);
 	if (status == JOBSTACK_NOTHING)
 		return js_error_why(&cli->error, JOBSTACK_EMISSING, JOBSTACK_WHY_NO_ENTRY,
 				    "there is no entry \"%.600s\" in the stack \"%s\"", word, cli->stack);

@@ -8,7 +8,9 @@
 #include "base/clock.h"
 #include "cli/filter.h"
 #include "cli/item.h"
+#include "insight/tally.h"
 #include "view/record.h"
+#include "view/term.h"
 #include "view/text.h"
 #include "view/words.h"
 
@@ -17,34 +19,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct js_opt table[] = {
-	CLI_OPTS_STACK,
-	{'t', "state", "STATES",
-	 "ready, waiting, held, running, done, failed, lost, dead, cancelled,\nmoved, or all (default: running,dead; "
-	 "all if entries are named);\nfailed and lost select by how the last attempt ended, whatever the\nstate of the "
-	 "entry is now"},
-	CLI_OPTS_FILTER,
-	{'o', "fields", "FIELDS", "only these fields, separated by tabs; - where a value is unknown:" VIEW_FIELD_NAMES},
-	{'n', "limit", "N", "at most N entries"},
-	{'0', "null", NULL, "end records with NUL, and print names unescaped (default field:\ndatapath)"},
-	CLI_OPTS_REST};
-
 static struct listing {
 	struct cli_filter filter;
 	struct view_fields fields;
 	const char *states_arg, *fields_arg; /* of -t and -o, or NULL */
 	int nul;
 	uint64_t listed;
+	unsigned columns; /* of the terminal; 0: it is none */
+	int colours;
 	struct js_buf line;
 	int memory; /* ran out */
 } list = {.filter = CLI_FILTER_INIT};
-static const struct cli_take takes[] = {
-	{'t', CLI_WORD(&list.states_arg)},
-	{'o', CLI_WORD(&list.fields_arg)},
-	{'n', CLI_NUMBER(&list.filter.f.limit, 1, UINT64_MAX, "a whole number from 1 on")},
-	{'0', CLI_FLAG(&list.nul)},
-	{0, CLI_BY(cli_filter_take, &list.filter)},
-	CLI_TAKE_END};
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK,
+	{'t', "state", "STATES",
+	 "ready, waiting, held, running, done, failed, lost, dead, cancelled,\nmoved, or all (default: running,dead; "
+	 "all if entries are named);\nfailed and lost select by how the last attempt ended, whatever the\nstate of the "
+	 "entry is now",
+	 CLI_WORD(&list.states_arg)},
+	CLI_OPTS_FILTER(&list.filter),
+	{'o', "fields", "FIELDS",
+	 "print only these fields (FIELDS: names separated by commas), with tabs between them and - for an unknown "
+	 "value:" VIEW_FIELD_NAMES,
+	 CLI_WORD(&list.fields_arg)},
+	{'n', "limit", "N", "at most N entries",
+	 CLI_NUMBER(&list.filter.f.limit, 1, UINT64_MAX, "a whole number from 1 on")},
+	{'0', "null", NULL, "end records with NUL, and print names unescaped (default field:\ndatapath)",
+	 CLI_FLAG(&list.nul)},
+	CLI_OPTS_REST};
 
 static int check_list(struct cli *cli)
 {
@@ -71,28 +73,71 @@ static void add_fields(const struct jobstack_item *item)
 			js_buf_char(&list.line, '\t');
 		view_field_text(list.fields.field[i], item, list.nul, &list.line);
 	}
+	js_buf_char(&list.line, list.nul ? '\0' : '\n');
 }
 
-/* The table for people: narrow columns first, the name last, since it may be of any length. */
+/* The table for people: narrow columns first, the name last, since it may be of any length.  A narrow terminal gets
+ * fewer columns, and of the name what fits. */
+enum { ENTRY, STATE, ATTEMPT, OUTCOME, NODE, STARTED, SECONDS, COLUMNS };
+static const struct {
+	int width;     /* negative: aligned left */
+	unsigned from; /* the narrowest terminal that shows it */
+} column[COLUMNS] = {{8, 0}, {-9, 40}, {7, 92}, {-12, 54}, {-12, 68}, {-20, 120}, {9, 80}};
+
+static void add_table_line(const char *const cell[COLUMNS], enum view_colour colour, const char *name, size_t len)
+{
+	struct js_buf line = {0};
+	unsigned used;
+	char padded[600];
+
+	for (int i = 0; i < COLUMNS; i++) {
+		if (list.columns > 0 && list.columns < column[i].from)
+			continue;
+		(void)snprintf(padded, sizeof(padded), "%*s", column[i].width, cell[i]);
+		view_paint(&line, list.colours, i == STATE ? colour : VIEW_PLAIN, padded);
+		js_buf_char(&line, ' ');
+	}
+	used = line.failed ? 0 : view_width(line.data, line.len);
+	view_cut_middle(&line, name, len, list.columns == 0 ? 0 : list.columns > used ? list.columns - used : 1);
+	view_cut_bytes(&list.line, line.data != NULL ? line.data : "", line.len, list.columns);
+	js_buf_char(&list.line, '\n');
+	list.line.failed |= line.failed;
+	js_buf_free(&line);
+}
+
+static enum view_colour state_colour(unsigned state)
+{
+	return state == JOBSTACK_IS_DONE      ? VIEW_GREEN
+	       : state == JOBSTACK_IS_RUNNING ? VIEW_YELLOW
+	       : state == JOBSTACK_IS_DEAD    ? VIEW_RED
+					      : VIEW_PLAIN;
+}
+
 static void add_table_row(const struct jobstack_item *item)
 {
-	struct js_buf node = {0};
-	const struct view_amount started = view_second(item->started_us);
-	char took[32] = "-";
-	int64_t us = view_item_took(item);
+	static const char *const heads[COLUMNS] = {"ENTRY", "STATE",   "ATTEMPT", "OUTCOME",
+						   "NODE",  "STARTED", "SECONDS"};
+	const struct view_amount how = view_item_how(item), started = view_second(item->started_us);
+	struct js_buf node = {0}, name = {0};
+	char took[32] = "-", entry[32], attempt[16];
+	int64_t us = insight_took(item);
 
 	if (list.listed == 0)
-		js_buf_str(&list.line, "   ENTRY STATE     ATTEMPT OUTCOME      NODE         STARTED                "
-				       "SECONDS DATAPATH\n");
+		add_table_line(heads, VIEW_PLAIN, "DATAPATH", 8);
 	if (us >= 0)
 		(void)snprintf(took, sizeof(took), "%.3f", (double)us / 1e6);
+	(void)snprintf(entry, sizeof(entry), "%" PRIu64, item->entry);
+	(void)snprintf(attempt, sizeof(attempt), "%" PRIu32, item->attempt);
 	if (item->node != NULL)
 		view_safe(&node, item->node, strlen(item->node));
-	js_buf_printf(&list.line, "%8" PRIu64 " %-9s %7" PRIu32 " %-12s %-12s %-20s %9s ", item->entry,
-		      view_state_word(item->state), item->attempt, view_item_how(item).text,
-		      node.len > 0 ? node.data : "-", started.text[0] != '\0' ? started.text : "-", took);
-	view_safe(&list.line, item->datapath.data, item->datapath.len);
+	view_safe(&name, item->datapath.data, item->datapath.len);
+	add_table_line((const char *const[COLUMNS]){entry, view_state_word(item->state), attempt, how.text,
+						    node.len > 0 ? node.data : "-",
+						    started.text[0] != '\0' ? started.text : "-", took},
+		       state_colour(item->state), name.data != NULL ? name.data : "", name.len);
+	list.line.failed |= node.failed | name.failed;
 	js_buf_free(&node);
+	js_buf_free(&name);
 }
 
 static int print_item(void *ctx, const struct jobstack_item *item)
@@ -102,13 +147,10 @@ static int print_item(void *ctx, const struct jobstack_item *item)
 	js_buf_reset(&list.line);
 	if (cli->json)
 		view_jsonl_record(&list.fields, item, &list.line);
-	else {
-		if (list.fields.n > 0)
-			add_fields(item);
-		else
-			add_table_row(item);
-		js_buf_char(&list.line, list.nul ? '\0' : '\n');
-	}
+	else if (list.fields.n > 0)
+		add_fields(item);
+	else
+		add_table_row(item);
 	list.memory = list.line.failed;
 	(void)fwrite(list.line.data, 1, list.line.failed ? 0 : list.line.len, stdout);
 	list.listed++;
@@ -133,6 +175,8 @@ static int list_entries(struct cli *cli)
 	uint64_t *entries = NULL;
 	int status = 0;
 
+	list.columns = view_columns(stdout);
+	list.colours = view_colours(stdout);
 	if (cli->words_n > 0) {
 		status = cli_entries(cli, &entries, &list.filter.f.entries_n, NULL);
 		list.filter.f.entries = entries;
@@ -161,4 +205,4 @@ static const char about[] =
 	"backslashes and bytes that\nare not UTF-8 are shown as \\xHH. Ends with 1 if no entry matches.";
 static const char notes[] = "  jobstack list -s mystack -t dead -0 | xargs -0 ls -l";
 static const struct js_opts opts = {"jobstack list", "[OPTIONS] [ENTRY...]", about, table, notes, 0};
-const struct cli_frame cli_list = {&opts, takes, NULL, 0, 60 * JS_SECOND_US, check_list, list_entries};
+const struct cli_frame cli_list = {&opts, NULL, 0, 60 * JS_SECOND_US, check_list, list_entries};

@@ -6,26 +6,24 @@
  */
 #include "cli/cli.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "cli/filter.h"
 #include "cli/item.h"
+#include "process/child.h"
+#include "view/term.h"
+#include "view/text.h"
+#include "view/words.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { ATTEMPT = CLI_OWN, ONLY_OUT, ONLY_ERR };
-
-static const struct js_opt table[] = {CLI_OPTS_STACK,
-				      {ATTEMPT, "attempt", "N", "the attempt (default: the last one that has output)"},
-				      {ONLY_OUT, "stdout", NULL, "only its standard output"},
-				      {ONLY_ERR, "stderr", NULL, "only its standard error, printed to standard output"},
-				      CLI_OPTS_DATABASE,
-				      CLI_OPTS_ALWAYS,
-				      CLI_OPTS_END};
 
 /* What is looked for, and what was found. */
 struct search {
@@ -37,7 +35,7 @@ struct search {
 		struct js_buf path;
 		int64_t at, len;
 	} out, err;
-	struct js_buf node, tail;
+	struct js_buf node, tail, head; /* head: which entry it is, for a person */
 };
 
 /* Notes where a stream is. */
@@ -79,6 +77,10 @@ static int note_output(void *ctx, const struct jobstack_item *i)
 		note_stream(&s->err, i, i->log, i->log_at + n_out, n_err);
 	js_buf_reset(&s->node);
 	js_buf_str(&s->node, i->node != NULL ? i->node : "?");
+	js_buf_reset(&s->head);
+	js_buf_printf(&s->head, "==> entry %" PRIu64 " attempt %" PRIu32 ": %s on %s at %s: ", i->entry, i->attempt,
+		      view_item_how(i).text, s->node.data != NULL ? s->node.data : "?", view_second(i->ended_us).text);
+	view_safe(&s->head, i->datapath.data, i->datapath.len);
 	js_buf_reset(&s->tail);
 	js_buf_add(&s->tail, i->err_tail.data, i->err_tail.len);
 	return 0;
@@ -140,9 +142,36 @@ static int print_tail(struct cli *cli, const struct search *s, int to)
 	return js_file_write_all(to, s->tail.data, s->tail.len) == 0 || errno == EPIPE ? CLI_NO : CLI_BUG;
 }
 
+/* What is printed, and where. */
+static struct shown {
+	int terminal; /* standard output is one, maybe behind a pager */
+	int colours, heads;
+	uint64_t n;
+	FILE *pager;
+} shown;
+
+/* The line above an entry's output. */
+static int print_head(struct cli *cli, const struct search *s)
+{
+	struct js_buf line = {0};
+	int status;
+
+	if (!shown.heads)
+		return 0;
+	js_buf_str(&line, shown.n++ > 0 ? "\n" : "");
+	view_paint(&line, shown.colours, VIEW_YELLOW, s->head.data != NULL ? s->head.data : "");
+	js_buf_char(&line, '\n');
+	status = line.failed						      ? cli_no_memory(cli)
+		 : js_file_write_all(STDOUT_FILENO, line.data, line.len) == 0 ? 0
+									      : CLI_BUG;
+	js_buf_free(&line);
+	return status;
+}
+
 static int print_output(struct cli *cli, const struct search *s, int only_out, int only_err)
 {
-	int err = only_err ? STDOUT_FILENO : STDERR_FILENO, got = 0;
+	/* on a terminal, or in its pager, both are read in one place */
+	int err = only_err || shown.terminal ? STDOUT_FILENO : STDERR_FILENO, got = 0;
 
 	if (!only_err)
 		got = print_stream(cli, s, &s->out, STDOUT_FILENO);
@@ -173,27 +202,76 @@ static int explain_no_output(struct cli *cli, const struct search *s, uint64_t e
 	return CLI_NO;
 }
 
-static struct search search;
+static uint64_t attempt;
 static int only_out, only_err;
-static const struct cli_take takes[] = {{ATTEMPT, CLI_NUMBER(&search.attempt, 1, UINT32_MAX, "a number from 1 on")},
-					{ONLY_OUT, CLI_FLAG(&only_out)},
-					{ONLY_ERR, CLI_FLAG(&only_err)},
-					CLI_TAKE_END};
+static struct cli_filter filter = CLI_FILTER_INIT;
+static const char *states;
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK,
+	{'t', "state", "STATES", "all entries in these states: dead, done, failed, lost, ... or all",
+	 CLI_WORD(&states)},
+	CLI_OPTS_FILTER(&filter),
+	{'n', "limit", "N", "at most N entries",
+	 CLI_NUMBER(&filter.f.limit, 1, UINT64_MAX, "a whole number from 1 on")},
+	{0, "attempt", "N", "the attempt (default: the last one that has output)",
+	 CLI_NUMBER(&attempt, 1, UINT32_MAX, "a number from 1 on")},
+	{0, "stdout", NULL, "only its standard output", CLI_FLAG(&only_out)},
+	{0, "stderr", NULL, "only its standard error, printed to standard output", CLI_FLAG(&only_err)},
+	CLI_OPTS_DATABASE,
+	CLI_OPTS_ALWAYS,
+	CLI_OPTS_END};
 
 static int check_logs(struct cli *cli)
 {
 	if (only_out && only_err)
 		return cli_usage(cli, "--stdout and --stderr can't be used together: without them both are printed");
-	return cli_check_entry(cli);
+	if (cli->words_n == 0 && states == NULL && !filter.given)
+		return cli_usage(cli, "name entries by number or datapath, or select them, as in -t dead");
+	if (states != NULL)
+		JS_TRY(cli_states(cli, states, &filter.f.states));
+	return cli_filter_end(cli, &filter);
 }
 
-static int print_logs(struct cli *cli)
-{
-	struct search *s = &search;
-	uint64_t entry;
-	int status = cli_entry(cli, cli->words[0], &entry);
+/* The entries, in the order in which they are printed. */
+struct chosen {
+	uint64_t *entry;
+	size_t n, room;
+};
 
-	JS_THEN(status, jobstack_attempts(cli->handle, cli->stack, entry, note_output, s, &cli->error));
+static int note_chosen(void *ctx, const struct jobstack_item *item)
+{
+	struct chosen *c = ctx;
+
+	if (js_array_grow(&c->entry, &c->room, c->n + 1, sizeof(*c->entry)) != 0)
+		return 1;
+	c->entry[c->n++] = item->entry;
+	return 0;
+}
+
+/* 0, or a JOBSTACK_E code with cli->error filled. */
+static int choose_entries(struct cli *cli, struct chosen *c)
+{
+	uint64_t *named = NULL;
+	int status = 0;
+
+	if (cli->words_n > 0)
+		status = cli_entries(cli, &named, &filter.f.entries_n, NULL);
+	if (states == NULL && !filter.given) {
+		c->entry = named;
+		c->n = filter.f.entries_n;
+		return status;
+	}
+	filter.f.entries = named;
+	JS_THEN(status, jobstack_list(cli->handle, cli->stack, &filter.f, note_chosen, c, &cli->error));
+	free(named);
+	return status == JOBSTACK_ESTOPPED ? js_error_memory(&cli->error) : status;
+}
+
+static int print_entry(struct cli *cli, uint64_t entry)
+{
+	struct search found = {.attempt = attempt}, *s = &found;
+	int status = jobstack_attempts(cli->handle, cli->stack, entry, note_output, s, &cli->error);
+
 	if (status == 0 && (s->out.path.failed || s->err.path.failed || s->node.failed || s->tail.failed))
 		status = js_error_memory(&cli->error);
 	if (status != 0)
@@ -203,20 +281,79 @@ static int print_logs(struct cli *cli)
 	else {
 		if (s->attempt == 0 && s->chosen != s->last)
 			cli_say(cli, "this is attempt %" PRIu32 " of %" PRIu32, s->chosen, s->last);
-		status = print_output(cli, s, only_out, only_err);
+		status = print_head(cli, s);
+		JS_THEN(status, print_output(cli, s, only_out, only_err));
 	}
+	js_error_clear(&cli->error);
 	js_buf_free(&s->out.path);
 	js_buf_free(&s->err.path);
 	js_buf_free(&s->node);
 	js_buf_free(&s->tail);
+	js_buf_free(&s->head);
+	return status;
+}
+
+/* As git does: $JOBSTACK_PAGER, $PAGER, or less, which ends by itself if all fits the screen. */
+static void begin_pager(void)
+{
+	const char *pager = getenv("JOBSTACK_PAGER");
+
+	shown.terminal = isatty(STDOUT_FILENO);
+	shown.colours = view_colours(stdout);
+	pager = pager != NULL ? pager : getenv("PAGER");
+	if (pager == NULL)
+		pager = js_child_is_in_path("less") ? "less" : "";
+	if (!shown.terminal || view_is_dumb() || *pager == '\0' || strcmp(pager, "cat") == 0)
+		return;
+	(void)setenv("LESS", "FRX", 0);
+	shown.pager = popen(pager, "w");
+	if (shown.pager == NULL)
+		return;
+	(void)signal(SIGINT, SIG_IGN); /* it is the pager's */
+	(void)dup2(fileno(shown.pager), STDOUT_FILENO);
+	if (isatty(STDERR_FILENO))
+		(void)dup2(fileno(shown.pager), STDERR_FILENO);
+}
+
+static void end_pager(void)
+{
+	if (shown.pager == NULL)
+		return;
+	(void)close(STDOUT_FILENO);
+	(void)close(STDERR_FILENO);
+	(void)pclose(shown.pager);
+}
+
+static int print_logs(struct cli *cli)
+{
+	struct chosen c = {0};
+	int status = choose_entries(cli, &c) == 0 ? 0 : cli_fail(cli), one;
+
+	if (status == 0 && c.n == 0) {
+		cli_say(cli, "no entry of the stack \"%s\" is chosen by these options", cli->stack);
+		status = CLI_NO;
+	} else if (status == 0)
+		begin_pager();
+	shown.heads = c.n > 1 || shown.terminal;
+	for (size_t i = 0; i < c.n && (i == 0 || status < CLI_NODB); i++) {
+		one = print_entry(cli, c.entry[i]);
+		status = one > status ? one : status;
+	}
+	end_pager();
+	if (shown.pager != NULL && status == CLI_BUG)
+		status = CLI_YES; /* the reader has left */
+	free(c.entry);
+	cli_filter_free(&filter);
 	return status;
 }
 
 static const char about[] =
-	"Prints what the command of an entry (given by its number or datapath) printed: its standard output to "
-	"standard output,\nthen its standard error to standard error. If the log files can't be read on this host, it "
-	"prints the end of a failed\nattempt's standard error from the database, and ends with 1.";
-static const char notes[] =
-	"  jobstack logs -s mystack 17\n  jobstack logs -s mystack '/data/day 1.nc' --attempt 1 --stderr";
-static const struct js_opts opts = {"jobstack logs", "ENTRY [OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_logs = {&opts, takes, NULL, 0, 10 * JS_SECOND_US, check_logs, print_logs};
+	"Prints what the commands of entries (given by number or datapath, or selected as by `jobstack list`) printed: "
+	"standard output to\nstandard output, then standard error to standard error. If the log files can't be read on "
+	"this host, it prints the end of\na failed attempt's standard error from the database, and ends with 1. On a "
+	"terminal it uses $JOBSTACK_PAGER, $PAGER or less.";
+static const char notes[] = "  jobstack logs -s mystack 17\n  jobstack logs -s mystack -t dead --stderr\n  jobstack "
+			    "logs -s mystack 'day 1.nc' "
+			    "--attempt 1";
+static const struct js_opts opts = {"jobstack logs", "[ENTRY...] [OPTIONS]", about, table, notes, 0};
+const struct cli_frame cli_logs = {&opts, NULL, 0, 60 * JS_SECOND_US, check_logs, print_logs};

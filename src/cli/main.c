@@ -44,8 +44,10 @@ static const struct {
 	{"pause", &cli_pause, RUN, "start no more entries until resume"},
 	{"resume", &cli_resume, RUN, "continue after pause, or undo cancel"},
 	{"cancel", &cli_cancel, RUN, "give up all entries that have not started"},
+	{"kill", &cli_kill, RUN, "end the commands of entries that run"},
 	{"set", &cli_set, RUN, "change a stack's policy: attempts, limits, priority"},
 	{"status", &cli_status, LOOK, "show what is ready, running, done and dead"},
+	{"top", &cli_top, LOOK, "watch stacks and entries on the full screen, and act on them"},
 	{"list", &cli_list, LOOK, "list entries by state, outcome or name"},
 	{"show", &cli_show, LOOK, "show one entry with all its attempts"},
 	{"logs", &cli_logs, LOOK, "print what an entry's command printed"},
@@ -67,7 +69,7 @@ static const struct {
 static const char *const foreign[][2] = {
 	{"add", "jobstack push"},	{"enqueue", "jobstack push"},	   {"ls", "jobstack list"},
 	{"queue", "jobstack status"},	{"stat", "jobstack status"},	   {"squeue", "jobstack status"},
-	{"top", "jobstack status -w"},	{"watch", "jobstack status -w"},   {"info", "jobstack show"},
+	{"htop", "jobstack top"},	{"watch", "jobstack status -w"},   {"info", "jobstack show"},
 	{"cat", "jobstack logs"},	{"output", "jobstack logs"},	   {"retry", "jobstack requeue"},
 	{"rerun", "jobstack requeue"},	{"hold", "jobstack pause"},	   {"stop", "jobstack pause"},
 	{"suspend", "jobstack pause"},	{"start", "jobstack submit"},	   {"continue", "jobstack resume"},
@@ -77,7 +79,7 @@ static const char *const foreign[][2] = {
 };
 
 /* Words that may mean ending some workers, or giving up a whole stack. */
-static const char *const ends[] = {"kill", "abort", "terminate", "scancel"};
+static const char *const ends[] = {"abort", "terminate", "scancel"};
 
 static int fail_unknown(struct cli *cli, const char *word)
 {
@@ -90,12 +92,14 @@ static int fail_unknown(struct cli *cli, const char *word)
 				 word, word);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (strcmp(ends[i], word) == 0)
-			return cli_usage(cli,
-					 "there is no command \"%s\": end workers with Slurm's scancel or with kill; "
-					 "their entries go back to the queue.  `jobstack pause -s NAME` stops the "
-					 "stack from starting more entries, and `jobstack cancel -s NAME` gives up all "
-					 "of its entries that have not started",
-					 word);
+			return cli_usage(
+				cli,
+				"there is no command \"%s\": `jobstack kill -s NAME ENTRY` ends one entry.  End "
+				"workers with Slurm's scancel or with kill; their entries go back to the "
+				"queue.  `jobstack pause -s NAME` stops the stack from starting more entries, "
+				"and `jobstack cancel -s NAME --all` gives up all of its entries that have not "
+				"started",
+				word);
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]) && best == NULL; i++)
 		if (strcmp(foreign[i][0], word) == 0)
 			best = foreign[i][1];

@@ -25,28 +25,25 @@
 #define LEASE_US (INT64_C(43200) * JS_SECOND_US) /* 12 hours */
 #define LEASE_MIN_US (60 * JS_SECOND_US)	 /* when the job should have ended already */
 
-enum { FORMAT = CLI_OWN, LEASE };
 enum { SHELL, JSON, PATH0 }; /* as --format names them */
-
-static const struct js_opt table[] = {
-	CLI_OPTS_STACK,
-	{FORMAT, "format", "shell|json|path0",
-	 "shell (default): a line for eval; json: an object; path0: the datapath and a NUL"},
-	{LEASE, "lease", "D",
-	 "how long the entry is claimed (default: to the end of the Slurm job,\nelse 12h); `jobstack renew` extends "
-	 "it"},
-	{CLI_JSON, "json", NULL, "the same as --format json"},
-	CLI_OPTS_DATABASE,
-	CLI_OPTS_ALWAYS,
-	CLI_OPTS_END};
 
 static int format = -1;
 static int64_t lease_us; /* 0: by Slurm */
 static struct js_slurm_identity identity;
 static struct jobstack_worker_options options = JOBSTACK_WORKER_OPTIONS_INIT;
-static const struct cli_take takes[] = {{FORMAT, CLI_CHOICE(&format, "shell, json or path0")},
-					{LEASE, CLI_TIME(&lease_us, JS_SECOND_US, CLI_LEASE_WORDS)},
-					CLI_TAKE_END};
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK,
+	{0, "format", "shell|json|path0",
+	 "shell (default): a line for eval; json: an object; path0: the datapath and a NUL",
+	 CLI_CHOICE(&format, "shell, json or path0")},
+	{0, "lease", "D",
+	 "how long the entry is claimed (default: to the end of the Slurm job,\nelse 12h); `jobstack renew` extends "
+	 "it",
+	 CLI_TIME(&lease_us, JS_SECOND_US, CLI_LEASE_WORDS)},
+	{CLI_JSON, "json", NULL, "the same as --format json", NULL},
+	CLI_OPTS_DATABASE,
+	CLI_OPTS_ALWAYS,
+	CLI_OPTS_END};
 
 /* The lease that was not asked for: to the end of the Slurm job.  Also notes the job's start, if the environment was
  * silent. */
@@ -163,8 +160,7 @@ static void explain_nothing(struct cli *cli)
 	if (cli->quiet || cli_read_status(cli, &now) != 0)
 		return;
 	if (s->state == JOBSTACK_PAUSED)
-		cli_say(cli, "nothing is ready: the stack \"%s\" is paused; `jobstack resume -s %s` continues it",
-			cli->stack, cli->stack);
+		cli_say(cli, "nothing is ready: " CLI_IS_PAUSED, cli->stack, cli->stack);
 	else if (s->state != JOBSTACK_OPEN)
 		cli_say(cli, "nothing is ready: the stack \"%s\" is cancelled", cli->stack);
 	else if (s->waiting > 0)
@@ -226,4 +222,4 @@ static const char notes[] = "  while job=$(jobstack pop -s mystack); do\n      e
 			    "\"$JOBSTACK_DATAPATH\"; jobstack close --exit $?\n  done\n\nThe entry stays claimed until "
 			    "it is closed or its lease ends. A script whose lease has ended is not stopped.";
 static const struct js_opts opts = {"jobstack pop", "[OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_pop = {&opts, takes, "", CLI_CATCHES, 60 * JS_SECOND_US, check_pop, pop_entry};
+const struct cli_frame cli_pop = {&opts, "", CLI_CATCHES, 60 * JS_SECOND_US, check_pop, pop_entry};

@@ -38,9 +38,8 @@ void cli_progress(struct cli_progress *p, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(words, sizeof(words), format, args);
 	va_end(args);
-	view_cut(&text, words,
-		 columns > 1 ? columns - 1
-			     : 1); /* what stands in the last column is erased with the rest of the line */
+	/* what stands in the last column would be erased with the rest of the line */
+	view_cut(&text, words, columns > 1 ? columns - 1 : 1);
 	js_buf_printf(&line, "\r%s\033[K", text.data != NULL ? text.data : "");
 	if (line.data != NULL && !line.failed)
 		(void)fputs(line.data, stderr);

@@ -15,27 +15,22 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { OLDER_THAN = CLI_OWN, ARCHIVE, DRY_RUN };
-
-static const struct js_opt table[] = {
-	CLI_OPTS_STACK_TYPED,
-	{OLDER_THAN, "older-than", "D", "prune what ended longer ago than D: 30d, 12h; 0: all that has ended"},
-	{ARCHIVE, "archive", "FILE",
-	 "first append each entry, with all its attempts, to FILE: one line\nof JSON per entry, as `jobstack show "
-	 "--json` prints it"},
-	{DRY_RUN, "dry-run", NULL, "only print how many would be pruned"},
-	CLI_OPTS_REST};
-
 static struct jobstack_prune_options options = JOBSTACK_PRUNE_OPTIONS_INIT;
 static const char *path; /* of the archive, or NULL */
 static struct cli_archive archive = {.fd = -1};
 static struct cli_progress progress;
 static int64_t older_us = -1;
-static const struct cli_take takes[] = {
-	{DRY_RUN, CLI_FLAG(&options.dry_run)},
-	{ARCHIVE, CLI_WORD_ONCE(&path)},
-	{OLDER_THAN, CLI_TIME(&older_us, 0, "a duration up to 366 d, such as 30d, 12h or 0")},
-	CLI_TAKE_END};
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK_TYPED,
+	{0, "older-than", "D", "prune what ended longer ago than D: 30d, 12h; 0: all that has ended",
+	 CLI_TIME(&older_us, 0, "a duration up to 366 d, such as 30d, 12h or 0")},
+	{0, "archive", "FILE",
+	 "first append each entry, with all its attempts, to FILE: one line\nof JSON per entry, as `jobstack show "
+	 "--json` prints it",
+	 CLI_WORD_ONCE(&path)},
+	{0, "dry-run", NULL, "only print how many would be pruned", CLI_FLAG(&options.dry_run)},
+	CLI_OPTS_YES,
+	CLI_OPTS_REST};
 
 static int check_prune(struct cli *cli)
 {
@@ -76,30 +71,51 @@ static int print_pruned(const struct cli *cli, const struct jobstack_prune_resul
 	(void)printf("%s %" PRIu64 " %s with %" PRIu64
 		     " attempt%s from \"%s\" (ended over %s ago), and the records of %" PRIu64 " worker%s and %" PRIu64
 		     " push%s\n",
-		     options.dry_run ? "would prune" : "pruned", CLI_ENTRIES(r->entries), r->attempts,
+		     options.dry_run ? "would prune" : "pruned", VIEW_ENTRIES(r->entries), r->attempts,
 		     view_plural(r->attempts), cli->stack, view_duration(options.older_us).text, r->workers,
 		     view_plural(r->workers), r->pushes, r->pushes == 1 ? "" : "es");
 	return CLI_YES;
 }
 
+/* 0, or the exit status. */
+static int confirm_prune(struct cli *cli)
+{
+	struct jobstack_prune_result r = JOBSTACK_PRUNE_RESULT_INIT;
+	struct jobstack_prune_options look = options;
+	int older = options.older_us > 0, status;
+
+	if (options.dry_run || !cli_asks(cli))
+		return 0;
+	look.dry_run = 1;
+	status = jobstack_prune(cli->handle, cli->stack, &look, &r, &cli->error);
+	cli_progress_end(&progress);
+	if (status != 0 || r.entries == 0)
+		return status == 0 ? 0 : cli_fail(cli);
+	return cli_confirm(cli, "remove %" PRIu64 " done %s of the stack \"%s\"%s%s%s, %s", VIEW_ENTRIES(r.entries),
+			   cli->stack, older ? " that ended over " : "",
+			   older ? view_duration(options.older_us).text : "", older ? " ago" : "",
+			   path == NULL ? "without an archive" : "after they are in the archive");
+}
+
 static int prune_stack(struct cli *cli)
 {
 	struct jobstack_prune_result result = JOBSTACK_PRUNE_RESULT_INIT;
-	int status = 0, archives = path != NULL && !options.dry_run;
+	int status, archives = path != NULL && !options.dry_run;
 
 	progress.cli = cli;
 	options.progress = show_pruned;
+	JS_TRY(confirm_prune(cli));
 	if (archives) {
 		options.item = archive_item;
 		options.keep = keep_archive;
-		status = cli_archive_begin(&archive, cli, path);
 	}
+	status = archives ? cli_archive_begin(&archive, cli, path) : 0;
 	if (status == 0) {
 		status = jobstack_prune(cli->handle, cli->stack, &options, &result, &cli->error);
 		cli_progress_end(&progress);
 		if (status != 0 && !options.dry_run && (result.entries > 0 || status == JOBSTACK_ESTOPPED))
-			cli_say(cli, "%" PRIu64 " entries were pruned before that; the others are unchanged",
-				result.entries);
+			cli_say(cli, "pruned %" PRIu64 " %s before that; the others are unchanged",
+				VIEW_ENTRIES(result.entries));
 		status = status == 0 ? print_pruned(cli, &result) : archive.failed ? CLI_USAGE : cli_fail(cli);
 	}
 	cli_archive_end(&archive);
@@ -118,5 +134,5 @@ static const char notes[] =
 	"entry that is requeued between its archiving and its removal is also archived again later. So an entry may "
 	"have\nseveral lines in the archive; the last one counts.";
 static const struct js_opts opts = {"jobstack prune", "-s NAME --older-than D [OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_prune = {&opts,	 takes,	     "name the stack with -s", CLI_CATCHES, 60 * JS_SECOND_US,
-				    check_prune, prune_stack};
+const struct cli_frame cli_prune = {
+	&opts, "name the stack with -s", CLI_CATCHES | CLI_NAMED, 60 * JS_SECOND_US, check_prune, prune_stack};

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "cli/input.h"
 #include "view/json.h"
+#include "view/words.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -15,48 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-	CRLF = CLI_OWN,
-	UNIQUE,
-	ATOMIC,
-	PRIORITY,
-	MAX_ATTEMPTS,
-	MAX_LOSSES,
-	RETRY_DELAY,
-	MAX_RUNNING,
-	MAX_FAILURES,
-	LIFO
-};
-
-static const struct js_opt table[] = {
-	CLI_OPTS_STACK,
-	{'0', "null", NULL, "names end with NUL, as find -print0 writes them (else: lines)"},
-	CLI_INPUT_OPT_CRLF(CRLF),
-	{'a', "arg-file", "FILE", "read names from FILE, not from standard input"},
-	{UNIQUE, "unique", NULL, "skip names that the stack has already, so that an interrupted push\ncan be repeated"},
-	{ATOMIC, "atomic", NULL, "all or nothing: no entry can be popped before the push is complete"},
-	{PRIORITY, "priority", "N", "entries with a larger number go first (default 0)"},
-	{LIFO, "lifo", NULL, "a new stack is popped last in, first out"},
-	{MAX_ATTEMPTS, "max-attempts", "N", "stack policy: failed attempts before an entry is dead (3)"},
-	{MAX_LOSSES, "max-losses", "N", "stack policy: an entry is dead after N attempts whose worker died (5)"},
-	{RETRY_DELAY, "retry-delay", "D", "stack policy: wait before the first retry, doubled each time (5s)"},
-	{MAX_RUNNING, "max-running", "N", "stack policy: run at most N entries at once (no limit)"},
-	{MAX_FAILURES, "max-failures", "N", "stack policy: pause the stack when N entries are dead (never)"},
-	CLI_OPTS_REST};
-
-static int next_word(void *ctx, struct jobstack_bytes *datapath)
-{
-	char ***word = ctx;
-
-	if (**word == NULL)
-		return 1;
-	*datapath = (struct jobstack_bytes){**word, strlen(**word)};
-	++*word;
-	return 0;
-}
-
-#define DOUBT_WORDS                                                                                                    \
-	8 /* each costs a call into a file system that may be slow; a mistake mostly shows in the first ones */
+/* each costs a call into a file system that may be slow; a mistake mostly shows in the first ones */
+#define DOUBT_WORDS 8
 
 /* Arguments that may have been meant otherwise.  They are pushed all the same: a datapath may be anything. */
 static void question_words(const struct cli *cli, char *const *words)
@@ -106,27 +67,6 @@ static int next_counted(void *ctx, struct jobstack_bytes *datapath)
 	return got;
 }
 
-/* Refuses a word that the shell has left as it is, since it matched no file.  0, or the exit status. */
-static int check_words(const struct cli *cli)
-{
-	char **words = cli->words;
-	struct stat st;
-
-	for (size_t i = 0; words[i] != NULL; i++) {
-		/* what has a ? may well be a URL */
-		if ((strchr(words[i], '*') == NULL &&
-		     (strchr(words[i], '?') == NULL || strstr(words[i], "://") != NULL)) ||
-		    lstat(words[i], &st) == 0)
-			continue;
-		cli_tell(cli,
-			 "\"%s\" matches no file, so nothing was pushed; if the name really contains * or ?, push it "
-			 "through standard input",
-			 words[i]);
-		return CLI_NO;
-	}
-	return 0;
-}
-
 static struct request {
 	struct jobstack_push_options options;
 	struct jobstack_policy policy; /* of the stack; its priority is that of the new entries alone */
@@ -134,20 +74,41 @@ static struct request {
 	const char *file;
 } request = {.options = JOBSTACK_PUSH_OPTIONS_INIT, .policy = JOBSTACK_POLICY_INIT};
 
-static const struct cli_take takes[] = {
-	{'0', CLI_FLAG(&request.input.nul)},	       {'a', CLI_WORD_ONCE(&request.file)},
-	{CRLF, CLI_FLAG(&request.input.crlf)},	       {UNIQUE, CLI_FLAG(&request.options.unique)},
-	{ATOMIC, CLI_FLAG(&request.options.atomic)},   {LIFO, CLI_FLAG(&request.options.lifo)},
-	{0, CLI_BY(cli_policy_take, &request.policy)}, CLI_TAKE_END};
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK,
+	{'0', "null", NULL, "names end with NUL, as find -print0 writes them (else: lines)",
+	 CLI_FLAG(&request.input.nul)},
+	CLI_INPUT_OPT_CRLF(&request.input.crlf),
+	{'a', "arg-file", "FILE", "read names from FILE, not from standard input", CLI_WORD_ONCE(&request.file)},
+	{0, "commands", NULL,
+	 "the names are command lines, for workers with --commands: skip blank lines and # comments",
+	 CLI_FLAG(&request.input.commands)},
+	{0, "unique", NULL, "skip names that the stack has already, so that an interrupted push\ncan be repeated",
+	 CLI_FLAG(&request.options.unique)},
+	{0, "atomic", NULL, "all or nothing: no entry can be popped before the push is complete",
+	 CLI_FLAG(&request.options.atomic)},
+	{0, "priority", "N", "entries with a larger number go first (default 0)",
+	 CLI_BY(cli_policy_take, &request.policy)},
+	{0, "lifo", NULL, "a new stack is popped last in, first out", CLI_FLAG(&request.options.lifo)},
+	{0, "max-attempts", "N", "stack policy: failed attempts before an entry is dead (3)",
+	 CLI_BY(cli_policy_take, &request.policy)},
+	{0, "max-losses", "N",
+	 "stack policy: an entry is dead after N lost attempts: its worker died, or a whole job's wall time was too "
+	 "short (5)",
+	 CLI_BY(cli_policy_take, &request.policy)},
+	{0, "retry-delay", "D", "stack policy: wait before the first retry, doubled each time (5s)",
+	 CLI_BY(cli_policy_take, &request.policy)},
+	{0, "max-running", "N", "stack policy: run at most N entries at once (no limit)",
+	 CLI_BY(cli_policy_take, &request.policy)},
+	{0, "max-failures", "N", "stack policy: pause the stack when N entries are dead (never)",
+	 CLI_BY(cli_policy_take, &request.policy)},
+	CLI_OPTS_REST};
 
 static int check_push(struct cli *cli)
 {
-	const struct cli_input *in = &request.input;
-
-	if (cli->words_n > 0 && (request.file != NULL || in->nul || in->crlf))
-		return cli_usage(
-			cli, "names come either from the arguments or from a stream (-0, -a, --crlf), not from both");
-	return cli->words_n > 0 ? check_words(cli) : cli_input_open(cli, &request.input, request.file);
+	request.input.words = cli->words_n > 0 ? cli->words : NULL;
+	request.input.words_n = cli->words_n;
+	return cli_input_open(cli, &request.input, request.file);
 }
 
 static int print_pushed(struct cli *cli, const struct jobstack_push_result *result)
@@ -163,8 +124,7 @@ static int print_pushed(struct cli *cli, const struct jobstack_push_result *resu
 }
 
 /* What went wrong, with the place in the input. */
-static int explain_failure(struct cli *cli, const struct request *r, const struct jobstack_push_result *result,
-			   int from_words)
+static int explain_failure(struct cli *cli, const struct request *r, const struct jobstack_push_result *result)
 {
 	const struct cli_input *in = &r->input;
 	const char *again = r->options.atomic ? "nothing was pushed"
@@ -173,26 +133,23 @@ static int explain_failure(struct cli *cli, const struct request *r, const struc
 	(void)fflush(stdout);
 	if (cli->error.code == JOBSTACK_EINPUT && result->bad > 0)
 		cli_tell(cli,
-			 "%s %" PRIu64 " was refused: %s%s: the %" PRIu64
-			 " names before it were pushed; correct it, and %s",
-			 from_words ? "argument"
-			 : in->nul  ? "name"
-				    : "line",
-			 from_words || in->nul ? result->bad : in->lines, cli->error.text,
-			 in->nul_line > 0 ? " (was -0 meant?)" : "", result->pushed, again);
+			 "%s %" PRIu64 " was refused: %s%s: %" PRIu64
+			 " %s before it had been pushed; correct it, and %s",
+			 cli_input_unit(in), in->lines, cli->error.text, in->nul_line > 0 ? " (was -0 meant?)" : "",
+			 VIEW_NAMES(result->pushed), again);
 	else if (cli->error.code == JOBSTACK_ESTOPPED && in->read_errno != 0) {
-		cli_tell(cli, "can't read the input: %s: %" PRIu64 " names were pushed; %s", strerror(in->read_errno),
-			 result->pushed, again);
+		cli_tell(cli, "can't read the input: %s: %" PRIu64 " %s had been pushed; %s", strerror(in->read_errno),
+			 VIEW_NAMES(result->pushed), again);
 		return CLI_USAGE;
 	} else if (cli->error.code == JOBSTACK_ESTOPPED && cli_input_refused(cli, in, result->pushed))
 		return CLI_USAGE;
 	else if (cli->error.code == JOBSTACK_ESTOPPED)
-		cli_tell(cli, "interrupted after pushing %" PRIu64 " names: %s", result->pushed, again);
+		cli_tell(cli, "interrupted after pushing %" PRIu64 " %s: %s", VIEW_NAMES(result->pushed), again);
 	else {
 		int status = cli_fail(cli);
 
 		if (result->pushed > 0)
-			cli_tell(cli, "%" PRIu64 " names had been pushed: %s", result->pushed, again);
+			cli_tell(cli, "%" PRIu64 " %s had been pushed: %s", VIEW_NAMES(result->pushed), again);
 		return status;
 	}
 	cli_die_by_signal();
@@ -203,7 +160,7 @@ static int push_names(struct cli *cli)
 {
 	struct counted counted = {.next = cli_input_next, .ctx = &request.input};
 	struct jobstack_push_result result = JOBSTACK_PUSH_RESULT_INIT;
-	int from_words = cli->words_n > 0, status;
+	int status;
 	char cwd[PATH_MAX];
 
 	if (request.policy.priority != JOBSTACK_PRIORITY_UNCHANGED)
@@ -211,11 +168,9 @@ static int push_names(struct cli *cli)
 	request.policy.priority = JOBSTACK_PRIORITY_UNCHANGED;
 	request.options.policy = &request.policy;
 	request.options.cwd = getcwd(cwd, sizeof(cwd));
-	if (from_words) {
-		counted.next = next_word;
-		counted.ctx = &cli->words;
+	if (request.input.words != NULL && !request.input.commands)
 		question_words(cli, cli->words);
-	} else if (isatty(request.input.fd))
+	else if (request.input.words == NULL && isatty(request.input.fd))
 		cli_say(cli, "type one name per line; Ctrl-D ends");
 	counted.progress.cli = cli;
 	counted.began_us = jobstack_now_us();
@@ -228,13 +183,16 @@ static int push_names(struct cli *cli)
 		return CLI_NO;
 	}
 	if (status != 0)
-		return explain_failure(cli, &request, &result, from_words);
-	if (!cli->stack_given && result.before > 0)
-		cli_say(cli, "the stack \"default\" already had %" PRIu64 " %s; use -s NAME to keep lists apart",
-			CLI_ENTRIES(result.before));
+		return explain_failure(cli, &request, &result);
+	if (!request.options.lifo && result.before > 0 && !(request.options.unique && cli->stack_given))
+		cli_say(cli, "the stack \"%s\" already had %" PRIu64 " %s%s%s", cli->stack, VIEW_ENTRIES(result.before),
+			request.options.unique
+				? ""
+				: ": a name that is pushed twice runs twice, unless you push with --unique",
+			cli->stack_given ? "" : "; use -s NAME to keep lists apart");
 	if (request.options.lifo && result.before > 0)
 		cli_say(cli, "--lifo has no effect: the stack \"%s\" already had %" PRIu64 " %s, and keeps its order",
-			cli->stack, CLI_ENTRIES(result.before));
+			cli->stack, VIEW_ENTRIES(result.before));
 	return print_pushed(cli, &result);
 }
 
@@ -244,4 +202,4 @@ static const char notes[] = "  find /data -name '*.nc' -print0 | jobstack push -
 			    "contains * or ? and there is no such file, the shell has found no match for a pattern: "
 			    "then nothing is\npushed, and the status is 1. From standard input any name is accepted.";
 static const struct js_opts opts = {"jobstack push", "[OPTIONS] [DATAPATH...]", about, table, notes, 0};
-const struct cli_frame cli_push = {&opts, takes, NULL, CLI_CATCHES, 60 * JS_SECOND_US, check_push, push_names};
+const struct cli_frame cli_push = {&opts, NULL, CLI_CATCHES, 60 * JS_SECOND_US, check_push, push_names};

@@ -18,15 +18,6 @@
 #define WATCH_MAX_US (60 * JS_SECOND_US) /* without --wait */
 #define SCRIPT_WATCH_US (3 * JS_SECOND_US)
 
-enum { DRY_RUN = CLI_OWN, WAIT };
-
-static const struct js_opt table[] = {CLI_OPTS_STACK,
-				      {DRY_RUN, "dry-run", NULL, "only print what would be done"},
-				      {WAIT, "wait", NULL,
-				       "watch each silent worker for its whole lease, to see whether it is dead "
-				       "(default: watch only workers with a lease of at most a minute)"},
-				      CLI_OPTS_REST};
-
 /* One that may be dead, and a copy of its texts. */
 struct cli_suspect {
 	struct js_watch_case c;
@@ -207,8 +198,14 @@ static int print_recovery(const struct cli *cli, const struct cli_recovery *r)
 }
 
 static struct cli_recovery recovery;
-static const struct cli_take takes[] = {
-	{DRY_RUN, CLI_FLAG(&recovery.dry_run)}, {WAIT, CLI_FLAG(&recovery.wait)}, CLI_TAKE_END};
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK,
+	{0, "dry-run", NULL, "only print what would be done", CLI_FLAG(&recovery.dry_run)},
+	{0, "wait", NULL,
+	 "watch each silent worker for its whole lease, to see whether it is dead "
+	 "(default: watch only workers with a lease of at most a minute)",
+	 CLI_FLAG(&recovery.wait)},
+	CLI_OPTS_REST};
 
 static int recover_dead(struct cli *cli)
 {
@@ -233,10 +230,11 @@ static int recover_dead(struct cli *cli)
 static const char about[] =
 	"Puts the entries of dead workers back in the queue now. A worker counts as dead if its process on this\nhost "
 	"and all its commands have ended, if its Slurm job or step has ended, or if it sends no heartbeat for a whole "
-	"lease\nwhile this command watches. Before that, it kills processes on this host that were started by a dead "
-	"worker's commands\nand still run. Running workers do all this automatically.";
+	"lease\nwhile this command watches. Before it requeues the entries of a dead worker, `jobstack recover` "
+	"kills\nthe processes on this "
+	"host that the worker's commands started and that still run. Running workers do all this automatically.";
 static const char notes[] = "Exit status: 1 if no dead worker was found, but some workers may be dead; else 0.\n\n  "
 			    "jobstack recover -s mystack --dry-run";
 static const struct js_opts opts = {"jobstack recover", "[OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_recover = {&opts, takes,	  "recover takes only options", CLI_CATCHES, 60 * JS_SECOND_US,
-				      NULL,  recover_dead};
+const struct cli_frame cli_recover = {&opts,	   "recover takes only options", CLI_CATCHES, 60 * JS_SECOND_US, NULL,
+				      recover_dead};

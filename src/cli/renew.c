@@ -9,21 +9,18 @@
 
 #include <inttypes.h>
 
-enum { ATTEMPT = CLI_OWN, LEASE };
-
+static const char *attempt_arg;
+static int64_t lease_us;
 static const struct js_opt table[] = {CLI_OPTS_STACK,
-				      {ATTEMPT, "attempt", "N",
+				      {0, "attempt", "N",
 				       "the attempt's number, as pop printed it (default: $JOBSTACK_ATTEMPT if ENTRY "
-				       "is $JOBSTACK_ENTRY, else the running attempt of ENTRY)"},
-				      {LEASE, "lease", "D", "the new lease, from now on (default: as long as before)"},
+				       "is $JOBSTACK_ENTRY, else the running attempt of ENTRY)",
+				       CLI_WORD(&attempt_arg)},
+				      {0, "lease", "D", "the new lease, from now on (default: as long as before)",
+				       CLI_TIME(&lease_us, JS_SECOND_US, CLI_LEASE_WORDS)},
 				      CLI_OPTS_DATABASE,
 				      CLI_OPTS_ALWAYS,
 				      CLI_OPTS_END};
-
-static const char *attempt_arg;
-static int64_t lease_us;
-static const struct cli_take takes[] = {
-	{ATTEMPT, CLI_WORD(&attempt_arg)}, {LEASE, CLI_TIME(&lease_us, JS_SECOND_US, CLI_LEASE_WORDS)}, CLI_TAKE_END};
 
 static int renew_lease(struct cli *cli)
 {
@@ -43,4 +40,4 @@ static const char about[] =
 	"the lease has ended: stop the work then, because another worker may have the entry.";
 static const char notes[] = "  jobstack renew --lease 2h || exit 1";
 static const struct js_opts opts = {"jobstack renew", "[ENTRY] [OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_renew = {&opts, takes, NULL, CLI_CATCHES | CLI_OFFLINE, 0, NULL, renew_lease};
+const struct cli_frame cli_renew = {&opts, NULL, CLI_CATCHES | CLI_OFFLINE, 0, NULL, renew_lease};

@@ -6,7 +6,6 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "view/amount.h"
 #include "view/json.h"
 #include "run/spool.h"
@@ -30,22 +29,13 @@ struct replay {
 
 static int read_file(struct cli *cli, struct replay *r)
 {
-	struct js_buf text = {0};
 	struct stat st;
-	int status = 0;
 
 	if (stat(r->file, &st) != 0)
 		return js_error_file(&cli->error, "can't read %s", r->file);
 	if (!S_ISREG(st.st_mode) || st.st_size > INT64_C(1048576) * SIZE_MAX_MIB)
 		return js_error_set(&cli->error, JOBSTACK_EFILE, "%s is not a spool of jobstack-worker", r->file);
-	if (js_file_read(r->file, &text) != 0)
-		status = js_error_file(&cli->error, "can't read %s", r->file);
-	else
-		status = js_spool_read(text.data, text.len, r->file, &r->spool, &cli->error);
-	js_buf_free(&text);
-	if (status != 0)
-		return status;
-	js_spool_moments(&r->spool, js_clock_wall_us() - js_clock_mono_us());
+	JS_TRY(js_spool_load(r->file, &r->spool, &cli->error));
 	if (cli->stack_given && cli->stack != getenv("JOBSTACK_STACK") && strcmp(cli->stack, r->spool.head.stack) != 0)
 		return js_error_set(&cli->error, JOBSTACK_EUSAGE,
 				    "the outcomes in %s belong to the stack \"%s\", not to \"%s\": leave out -s",
@@ -177,10 +167,8 @@ int cli_replay(struct cli *cli, char *const files[], size_t n)
 		all[i].file = files[i];
 		status = read_file(cli, &all[i]);
 	}
-	if (status == 0) {
-		connected = cli_connect(cli, 60 * JS_SECOND_US);
-		status = connected;
-	}
+	if (status == 0)
+		status = connected = cli_connect(cli, 60 * JS_SECOND_US);
 	for (size_t i = 0; status == 0 && i < n; i++)
 		status = check_worker_is_gone(cli, &all[i]);
 	for (size_t i = 0; status == 0 && i < n; i++) {

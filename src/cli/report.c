@@ -13,15 +13,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { SINCE = CLI_OWN, WITHIN, SLURM };
-
-static const struct js_opt table[] = {
-	CLI_OPTS_STACK,
-	{SINCE, "since", "WHEN", "only what ended since this time: " CLI_SINCE_HELP},
-	{WITHIN, "within", "D", "recommend a number of workers for this wall time"},
-	{SLURM, "slurm", NULL, "print only the recommendations, as lines for a batch script"},
-	CLI_OPTS_REST};
-
 static int show_attempts(void *ctx, uint64_t attempts)
 {
 	if (attempts % 1024 == 0)
@@ -29,32 +20,34 @@ static int show_attempts(void *ctx, uint64_t attempts)
 	return cli_stop;
 }
 
-static struct insight_report report = INSIGHT_REPORT_INIT;
+static struct insight_report wanted = INSIGHT_REPORT_INIT;
 static const char *since;
 static int slurm;
-static const struct cli_take takes[] = {
-	{SINCE, CLI_WORD(&since)},
-	{SLURM, CLI_FLAG(&slurm)},
-	{WITHIN, CLI_TIME(&report.wanted_us, JS_SECOND_US, "a duration of at least 1 s, such as 90m or 8h")},
-	CLI_TAKE_END};
+static const struct js_opt table[] = {
+	CLI_OPTS_STACKS,
+	{0, "since", "WHEN", "only what ended since this time: " CLI_SINCE_HELP, CLI_WORD(&since)},
+	{0, "within", "D", "recommend a number of workers for this wall time",
+	 CLI_TIME(&wanted.wanted_us, JS_SECOND_US, "a duration of at least 1 s, such as 90m or 8h")},
+	{0, "slurm", NULL, "print only the recommendations, as lines for a batch script", CLI_FLAG(&slurm)},
+	CLI_OPTS_REST};
 
 static int check_report(struct cli *cli)
 {
 	if (slurm && cli->json)
 		return cli_usage(
 			cli, "--slurm and --json can't be used together: --json prints the recommendations as well");
-	return since != NULL ? cli_since(cli, since, &report.since_us, &report.within_us) : 0;
+	return since != NULL ? cli_since(cli, since, &wanted.since_us, &wanted.within_us) : 0;
 }
 
-static int render_slurm(struct cli *cli, struct js_buf *out)
+static int render_slurm(struct cli *cli, const struct insight_report *r, struct js_buf *out)
 {
-	if (report.advice.known && (report.wanted_us < 0 || insight_report_workers(&report) > 0)) {
-		view_report_slurm(&report, out);
+	if (r->advice.known && (r->wanted_us < 0 || insight_report_workers(r) > 0)) {
+		view_report_slurm(r, out);
 		return CLI_YES;
 	}
 	cli_say(cli,
-		report.advice.known ? "no number of workers finishes within that time: single entries take longer"
-				    : "no entry of the stack \"%s\" is done yet, so nothing can be recommended",
+		r->advice.known ? "no number of workers finishes within that time: single entries take longer"
+				: "no entry of the stack \"%s\" is done yet, so nothing can be recommended",
 		cli->stack);
 	return CLI_NO;
 }
@@ -62,6 +55,7 @@ static int render_slurm(struct cli *cli, struct js_buf *out)
 static int print_report(struct cli *cli)
 {
 	struct cli_progress progress = {.cli = cli};
+	struct insight_report report = wanted;
 	struct js_buf text = {0}, out = {0};
 	unsigned columns = view_columns(stdout);
 	int status = insight_report_read(cli->handle, cli->stack, &report, show_attempts, &progress, &cli->error);
@@ -72,8 +66,10 @@ static int print_report(struct cli *cli)
 	else if (cli->json)
 		status = cli_print_json(view_report_json(&report));
 	else if (slurm)
-		status = render_slurm(cli, &out);
+		status = render_slurm(cli, &report, &out);
 	else {
+		if (cli->stack != cli->stacks[0] && cli->stacks_n > 1)
+			js_buf_char(&out, '\n');
 		view_report_text(&report, columns, view_colours(stdout), &text);
 		view_fit(&out, text.data != NULL ? text.data : "", columns);
 	}
@@ -90,8 +86,7 @@ static int print_report(struct cli *cli)
 static const char about[] = "Shows how a stack's run went: how long entries took, how many were done when and where, "
 			    "what was wasted and why, which\nresources were used, and what to request for the next "
 			    "run. While workers are running, it shows the run so far.";
-static const char notes[] = "  jobstack report -s mystack\n  jobstack report -s mystack --slurm --within "
+static const char notes[] = "  jobstack report mystack\n  jobstack report mystack --slurm --within "
 			    "8h\n\ndocs/DATA.md explains how the recommendations are computed.";
-static const struct js_opts opts = {"jobstack report", "[OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_report = {&opts,	   takes,	"name a stack with -s", CLI_CATCHES, 60 * JS_SECOND_US,
-				     check_report, print_report};
+static const struct js_opts opts = {"jobstack report", "[STACK...] [OPTIONS]", about, table, notes, 0};
+const struct cli_frame cli_report = {&opts, "", CLI_CATCHES | CLI_EACH, 60 * JS_SECOND_US, check_report, print_report};

@@ -7,34 +7,24 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
+#include "base/num.h"
+#include "cli/again.h"
 #include "cli/filter.h"
 #include "cli/item.h"
 #include "view/json.h"
 #include "cli/recover.h"
+#include "view/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define REQUEUABLE (JOBSTACK_IS_DEAD | JOBSTACK_IS_DONE | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)
+#define REFUSALS 10 /* that are told one by one */
+
+#define REQUEUABLE (JOBSTACK_IS_DEAD | JOBSTACK_IS_DONE | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST | JOBSTACK_IS_CANCELLED)
 
 #define MOVABLE (JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)
-
-enum { DRY_RUN = CLI_OWN, TO };
-
-static const struct js_opt table[] = {
-	CLI_OPTS_STACK,
-	{'t', "state", "STATES",
-	 "dead, lost (their worker died), failed (dead after a failure), done. Default: dead,lost; all four if entries "
-	 "are named; only dead with --to, --limit or an option that selects entries"},
-	CLI_OPTS_FILTER,
-	{'n', "limit", "N", "at most N entries"},
-	{TO, "to", "STACK",
-	 "move dead entries to that stack, as new entries without attempts;\nthe stack is created if it does not "
-	 "exist"},
-	{DRY_RUN, "dry-run", NULL, "only print what would be done"},
-	CLI_OPTS_REST};
 
 static struct request {
 	struct cli_filter filter;
@@ -44,13 +34,22 @@ static struct request {
 	uint64_t *entries; /* the filter's */
 	uint64_t missing;
 } request = {.filter = CLI_FILTER_INIT};
-static const struct cli_take takes[] = {
-	{DRY_RUN, CLI_FLAG(&request.dry_run)},
-	{TO, CLI_WORD_ONCE(&request.to)},
-	{'n', CLI_NUMBER(&request.filter.f.limit, 1, UINT64_MAX, "a whole number from 1 on")},
-	{'t', CLI_WORD(&request.states_arg)},
-	{0, CLI_BY(cli_filter_take, &request.filter)},
-	CLI_TAKE_END};
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK,
+	{'t', "state", "STATES",
+	 "dead, lost (the worker died), failed (dead, and the last attempt failed), cancelled or done. Default: "
+	 "dead,lost. Named entries: all of these. With --to, --limit or a selecting option: dead",
+	 CLI_WORD(&request.states_arg)},
+	CLI_OPTS_FILTER(&request.filter),
+	{'n', "limit", "N", "at most N entries",
+	 CLI_NUMBER(&request.filter.f.limit, 1, UINT64_MAX, "a whole number from 1 on")},
+	{0, "to", "STACK",
+	 "move dead entries to that stack, as new entries without attempts;\nthe stack is created if it does not "
+	 "exist",
+	 CLI_WORD_ONCE(&request.to)},
+	{0, "dry-run", NULL, "only print what would be done", CLI_FLAG(&request.dry_run)},
+	CLI_OPTS_YES,
+	CLI_OPTS_REST};
 
 static int check_states(struct cli *cli, const struct request *r)
 {
@@ -62,7 +61,7 @@ static int check_states(struct cli *cli, const struct request *r)
 		return cli_usage(cli,
 				 "moved entries can't be requeued here: requeue them in the stack to which they moved");
 	if (states == 0 || (states & ~REQUEUABLE) != 0)
-		return cli_usage(cli, "only dead, lost, failed and done entries can be requeued, not -t %s",
+		return cli_usage(cli, "only dead, lost, failed, cancelled and done entries can be requeued, not -t %s",
 				 r->states_arg);
 	return 0;
 }
@@ -170,11 +169,69 @@ static void print_requeued(const struct request *r, const struct jobstack_requeu
 	if (r->to == NULL || lost->taken > 0)
 		(void)printf(", %" PRIu64 " %srecovered from dead workers", lost->taken, r->dry_run ? "would be " : "");
 	if (result->refused > 0)
-		(void)printf(" (%" PRIu64 " refused: running, already queued, or in another state%s%s", result->refused,
-			     r->filter.given ? ", or not matching the options" : "", result->missing > 0 ? "; " : ")");
+		(void)printf(", %" PRIu64 " refused", result->refused);
 	if (result->missing > 0)
-		(void)printf("%s%" PRIu64 " missing)", result->refused > 0 ? "" : " (", result->missing);
+		(void)printf(", %" PRIu64 " missing", result->missing);
 	(void)putchar('\n');
+}
+
+/* Named entries that will be refused. */
+struct refusal {
+	struct cli *cli;
+	const struct request *r;
+	uint64_t *fit; /* those that -t and the other options choose */
+	size_t fit_n;
+	uint64_t n;
+};
+
+static int note_fit(void *ctx, const struct jobstack_item *item)
+{
+	struct refusal *x = ctx;
+
+	x->fit[x->fit_n] = item->entry;
+	x->fit_n += x->fit_n < x->r->filter.f.entries_n;
+	return 0;
+}
+
+static int say_refused(void *ctx, const struct jobstack_item *item)
+{
+	const unsigned queued = JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD,
+		       never = queued | JOBSTACK_IS_RUNNING | JOBSTACK_IS_MOVED;
+	struct refusal *x = ctx;
+	const unsigned state = item->state, wanted = x->r->filter.f.states;
+	struct js_buf why = {0};
+
+	if ((state & never) == 0 && bsearch(&item->entry, x->fit, x->fit_n, sizeof(*x->fit), js_num_order) != NULL)
+		return 0;
+	if ((state & queued) != 0)
+		js_buf_printf(&why, "is already in the queue (%s)", view_state_word(state));
+	else if ((state & wanted) != 0 && (state & never) == 0)
+		js_buf_str(&why, "does not match the options");
+	else
+		js_buf_printf(&why, "is %s", view_state_word(state));
+	if (++x->n <= REFUSALS && why.data != NULL)
+		cli_say(x->cli, "entry %" PRIu64 " (%.*s) is refused: it %s", item->entry, (int)item->datapath.len,
+			(const char *)item->datapath.data, why.data);
+	js_buf_free(&why);
+	return 0;
+}
+
+static int say_all_refused(struct cli *cli, const struct request *r)
+{
+	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
+	struct refusal x = {.cli = cli, .r = r, .fit = calloc(r->filter.f.entries_n + 1, sizeof(*x.fit))};
+	int status = x.fit == NULL ? js_error_memory(&cli->error) : 0;
+
+	f.entries = r->entries;
+	f.entries_n = r->filter.f.entries_n;
+	JS_THEN(status, jobstack_list(cli->handle, cli->stack, &r->filter.f, note_fit, &x, &cli->error));
+	if (x.fit != NULL)
+		qsort(x.fit, x.fit_n, sizeof(*x.fit), js_num_order);
+	JS_THEN(status, jobstack_list(cli->handle, cli->stack, &f, say_refused, &x, &cli->error));
+	if (x.n > REFUSALS)
+		cli_say(cli, "... and %" PRIu64 " more", x.n - REFUSALS);
+	free(x.fit);
+	return status;
 }
 
 /* Does it, or tries it. */
@@ -193,17 +250,41 @@ static int run_request(struct cli *cli, const struct request *r, struct jobstack
 	return status;
 }
 
+/* Done entries that are not named one by one: 0 to requeue them, or the exit status. */
+static int confirm_done(struct cli *cli, struct request *r)
+{
+	struct jobstack_requeue_result result = JOBSTACK_REQUEUE_RESULT_INIT;
+	unsigned states = r->filter.f.states;
+	int status;
+
+	if ((states & JOBSTACK_IS_DONE) == 0 || r->dry_run || !cli_asks(cli))
+		return 0;
+	r->filter.f.states = JOBSTACK_IS_DONE;
+	status = jobstack_requeue(cli->handle, cli->stack, &r->filter.f, 1, &result, &cli->error);
+	r->filter.f.states = states;
+	if (status != 0)
+		return cli_fail(cli);
+	return result.requeued == 0 ? 0
+				    : cli_confirm(cli, "run %" PRIu64 " done %s of the stack \"%s\" again",
+						  VIEW_ENTRIES(result.requeued), cli->stack);
+}
+
 static int requeue_chosen(struct cli *cli, struct request *r)
 {
 	struct jobstack_requeue_result result = JOBSTACK_REQUEUE_RESULT_INIT;
 	struct cli_recovery lost = {.dry_run = r->dry_run};
 	size_t n = r->filter.f.entries_n;
 	int named = n > 0 || r->missing > 0, status;
+	const char *to = r->to != NULL ? r->to : cli->stack;
 	uint64_t back = 0;
 
 	if (r->states_arg == NULL)
 		r->filter.f.states = default_states(r, named);
+	if (!named)
+		JS_TRY(confirm_done(cli, r));
 	status = take_back(cli, r, &lost, &back);
+	if (status == 0 && n > 0 && back == 0 && r->filter.f.limit == 0)
+		status = say_all_refused(cli, r);
 	if (status == 0 && (!named || n > 0))
 		status = run_request(cli, r, &result);
 	if (status != 0 && (result.requeued > 0 || lost.taken > 0))
@@ -230,6 +311,9 @@ static int requeue_chosen(struct cli *cli, struct request *r)
 			"no entry of the stack \"%s\" is in these states: see `jobstack status -s %s` (-t done "
 			"requeues done entries)",
 			cli->stack, cli->stack);
+	(void)fflush(stdout);
+	if (result.requeued + lost.taken > 0 && !r->dry_run && cli_again_is_kept("jobstack submit", to))
+		cli_say(cli, "`jobstack submit %s --again` starts workers", to);
 	return result.requeued + lost.taken > 0 ? CLI_YES : CLI_NO;
 }
 
@@ -256,5 +340,4 @@ static const char about[] =
 static const char notes[] = "  jobstack requeue -s mystack --exit 3 --dry-run\n  jobstack requeue -s mystack --reason "
 			    "'out of memory' --to bignodes";
 static const struct js_opts opts = {"jobstack requeue", "[OPTIONS] [ENTRY...]", about, table, notes, 0};
-const struct cli_frame cli_requeue = {&opts,	     takes,	     NULL, CLI_CATCHES, 60 * JS_SECOND_US,
-				      check_requeue, requeue_entries};
+const struct cli_frame cli_requeue = {&opts, NULL, CLI_CATCHES, 60 * JS_SECOND_US, check_requeue, requeue_entries};

@@ -7,10 +7,12 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
-#include "base/num.h"
+#include "cli/again.h"
 #include "cli/input.h"
+#include "cli/origin.h"
 #include "view/amount.h"
 #include "view/json.h"
+#include "view/rerun.h"
 #include "cli/worker.h"
 #include "insight/stack.h"
 #include "process/child.h"
@@ -22,23 +24,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define LOOK_US (JS_SECOND_US / 4)
-
-enum { CRLF = CLI_OWN, MAX_RUNNING, MAX_FAILURES };
-
-static const struct js_opt table[] = {
-	{'s', "stack", "NAME", "the stack (default: one for this CMD in this directory)"},
-	{'0', "null", NULL, "names end with NUL, as find -print0 writes them (else: lines)"},
-	CLI_INPUT_OPT_CRLF(CRLF),
-	{'a', "arg-file", "FILE", "read names from FILE, not from standard input"},
-	{MAX_RUNNING, "max-running", "N",
-	 "stack policy: run at most N entries at once, on all machines\ntogether (no limit)"},
-	{MAX_FAILURES, "max-failures", "N", "stack policy: pause the stack when N entries are dead (never)"},
-	JS_WORKER_OPTIONS_OF_RUN,
-	CLI_OPTS_REST};
 
 static struct run {
 	struct cli *cli;
@@ -47,7 +37,12 @@ static struct run {
 	const char *file, *log_dir, *output;
 	int64_t began_us, looked_us;
 	char cwd[PATH_MAX];
-	struct cli_words passed;	 /* --name=value for the worker */
+	struct cli_words passed;     /* --name=value for the worker */
+	struct cli_words command;    /* CMD, without the files that were named beside it */
+	struct cli_origin origin;    /* without -s */
+	struct jobstack_bytes first; /* the first name, if it is to be given again; else data is NULL */
+	int dry_run, again, has_another_command;
+	size_t options;			 /* how many words were options */
 	int names, paused_once, limited; /* the first was given; the 2 behind it too; --max-entries was */
 	pid_t worker;			 /* 0: none runs */
 	int started, ended;		 /* workers so far; one has ended: its wait status is the next */
@@ -58,73 +53,159 @@ static struct run {
 
 /* ------------------------------------------------------------------------------------------------------- options */
 
-/* The same command in the same directory has the same stack. */
-static void name_stack(struct cli *cli)
-{
-	static char name[32];
-	uint64_t hash = js_num_hash(JS_NUM_HASH, run.cwd, strlen(run.cwd));
-
-	for (char **word = cli->words; *word != NULL; word++) {
-		hash = js_num_hash(hash, "", 1);
-		hash = js_num_hash(hash, *word, strlen(*word));
-	}
-	(void)snprintf(name, sizeof(name), "run-%016" PRIx64, hash);
-	cli->stack = name;
-}
-
 /* An option of the worker's. */
 static int take_run_worker_option(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	struct run *r = ctx;
 
 	r->limited |= key == JS_WORKER_MAX_ENTRIES;
+	r->input.commands |= key == JS_WORKER_COMMANDS;
 	if (key == JS_WORKER_LOG_DIR)
 		r->log_dir = arg;
-	if (key == JS_WORKER_OUTPUT)
-		r->output = arg;
+	if (key == JS_WORKER_OUTPUT || key == JS_WORKER_TAG || key == 'k')
+		r->output = key == JS_WORKER_OUTPUT ? arg : "-";
 	cli_worker_pass(&r->passed, cli, key, arg);
 	return 0;
 }
 
-static const struct cli_take takes[] = {{'0', CLI_FLAG(&run.input.nul)},
-					{'a', CLI_WORD_ONCE(&run.file)},
-					{CRLF, CLI_FLAG(&run.input.crlf)},
-					{MAX_RUNNING, CLI_BY(cli_policy_take, &run.policy)},
-					{MAX_FAILURES, CLI_BY(cli_policy_take, &run.policy)},
-					{0, CLI_BY(take_run_worker_option, &run)},
-					CLI_TAKE_END};
+static const struct js_opt table[] = {
+	{'s', "stack", "NAME", "the stack (default: one for this CMD in this directory)", NULL},
+	{'0', "null", NULL, "names end with NUL, as find -print0 writes them (else: lines)", CLI_FLAG(&run.input.nul)},
+	CLI_INPUT_OPT_CRLF(&run.input.crlf),
+	{'a', "arg-file", "FILE", "read names from FILE, not from standard input", CLI_WORD_ONCE(&run.file)},
+	{0, "max-running", "N", "stack policy: run at most N entries at once, on all machines\ntogether (no limit)",
+	 CLI_BY(cli_policy_take, &run.policy)},
+	{0, "max-attempts", "N", "stack policy: failed attempts before an entry is dead (3)",
+	 CLI_BY(cli_policy_take, &run.policy)},
+	{0, "retry-delay", "D", "stack policy: wait before the first retry, doubled each time (5s)",
+	 CLI_BY(cli_policy_take, &run.policy)},
+	{0, "max-failures", "N", "stack policy: pause the stack when N entries are dead (never)",
+	 CLI_BY(cli_policy_take, &run.policy)},
+	{0, "dry-run", NULL, "only print the command lines, one per name; the database is not asked",
+	 CLI_FLAG(&run.dry_run)},
+	{0, "again", NULL, "repeat the last run in this directory, with its options and those given now",
+	 CLI_FLAG(&run.again)},
+	JS_WORKER_OPTIONS_OF_RUN(CLI_BY(take_run_worker_option, &run)),
+	JS_WORKER_OPTIONS_OF_DISPLAY(CLI_BY(take_run_worker_option, &run),
+				     "default; without a terminal, a line now and then"),
+	CLI_OPTS_REST};
 
-static int check_run(struct cli *cli)
+/* Is it doubtful whether what stands before -- are files, or the beginning of a command that has a -- in it? */
+static int is_command_before(char *const *files, const char *command)
 {
+	struct stat st;
+
+	if (lstat(files[0], &st) != 0)
+		return command[0] == '-' || js_child_is_in_path(files[0]);
+	return command[0] == '-' || strstr(command, "{}") != NULL;
+}
+
+/* Sorts the words into CMD and files: those behind the last :::, or before a -- that does not end the options. */
+static int sort_words(struct cli *cli, struct run *r)
+{
+	size_t n = cli->words_n, at = n, first = 0;
+	struct stat st;
+
+	while (at > 0 && strcmp(cli->words[at - 1], ":::") != 0)
+		at--;
+	if (at > 0) {
+		r->input.words = cli->words + at;
+		r->input.words_n = n - at;
+		n = at - 1;
+	} else if (strcmp(cli->words[-1], "--") != 0) {
+		while (at < n && strcmp(cli->words[at], "--") != 0)
+			at++;
+		first = at < n ? at + 1 : 0;
+	}
+	if (first < n && r->input.commands)
+		return cli_usage(cli,
+				 "with --commands there is no CMD: name the file of command lines with -a, as in -a %s",
+				 cli->words[first]);
+	if (first == n && !r->input.commands)
+		return cli_usage(cli, "there is no command to run: jobstack run [OPTIONS] -- CMD {}");
+	if (first > 0) {
+		r->input.words = cli->words;
+		r->input.words_n = at;
+		if (at > 0 && first < n && is_command_before(cli->words, cli->words[first]))
+			return cli_usage(
+				cli,
+				"is \"%s\" the command, or a file? Write `jobstack run [OPTIONS] -- CMD ...`, or "
+				"`jobstack run [OPTIONS] CMD ... ::: FILE...`",
+				cli->words[0]);
+		for (size_t i = 0; i < at; i++)
+			if (cli->words[i][0] == '-' && lstat(cli->words[i], &st) != 0)
+				return cli_usage(cli, "options go before the files: %s", cli->words[i]);
+	}
+	while (first < n)
+		cli_words_add(&r->command, cli->words[first++]);
+	cli->words = r->command.at;
+	cli->words_n = r->command.n;
+	return r->command.failed ? cli_no_memory(cli) : 0;
+}
+
+/* Makes the command line of the last one in this directory, and reads that. */
+static int repeat_run(struct cli *cli, struct run *r)
+{
+	static struct cli_words line; /* the words that are used from now on */
+
+	if (cli->words_n > 0)
+		return cli_usage(cli, "--again repeats the command, too: \"%s\" can't be given", cli->words[0]);
+	JS_TRY(cli_again_line(cli, r->cwd, cli->argv + 1, &line));
+	cli_words_free(&r->passed);
+	return cli_parse(cli, cli->opts, (int)line.n, line.at, NULL) == CLI_GO_ON ? 0 : CLI_USAGE;
+}
+
+static int check_words(struct cli *cli)
+{
+	char option[] = "commands", *const lines[] = {run.file != NULL ? (char *)(uintptr_t)run.file : option, option};
+
 	/* $JOBSTACK_STACK is not used: a command that a worker runs may well use `run` */
 	cli->stack_given = cli->stack_typed;
+	cli_words_add(&run.passed, "--of-run");
 	if (cli->quiet)
 		cli_words_add(&run.passed, "--quiet");
 	if (cli->verbose)
 		cli_words_add(&run.passed, "--verbose");
-	if (cli->words_n == 0 || cli->words[0][0] == '\0')
-		return cli_usage(cli, "there is no command to run: jobstack run [OPTIONS] -- CMD {}");
-	if (cli_input_open(cli, &run.input, run.file) != 0)
-		return CLI_USAGE;
+	JS_TRY(sort_words(cli, &run));
+	/* --again typed by a person asks for no other names */
+	JS_TRY(cli_input_open(cli, &run.input,
+			      run.again && run.file == NULL && run.input.words == NULL && isatty(STDIN_FILENO)
+				      ? "/dev/null"
+				      : run.file));
+	if (!cli->stack_given) {
+		if (run.input.commands)
+			cli_origin_make(&run.origin, run.cwd, lines, run.file != NULL ? 2 : 1);
+		else
+			cli_origin_make(&run.origin, run.cwd, cli->words, cli->words_n);
+		cli->stack = run.origin.base;
+	}
+	return 0;
+}
+
+static int check_run(struct cli *cli)
+{
 	if (getcwd(run.cwd, sizeof(run.cwd)) == NULL) {
 		cli_tell(cli, "can't find the working directory: %s", strerror(errno));
 		return CLI_USAGE;
 	}
-	if (!cli->stack_given)
-		name_stack(cli);
-	return 0;
+	if (run.again)
+		JS_TRY(repeat_run(cli, &run));
+	run.options = (size_t)(cli->words - cli->argv) - 1;
+	run.options -= strcmp(cli->words[-1], "--") == 0;
+	return check_words(cli);
 }
 
 /* ---------------------------------------------------------------------------------------------------- the worker */
 
 /* Starts the worker, in our process group, so that Ctrl-C reaches it too.  Our input is not its input, and its output
- * is not mixed into JSON. */
-static void start_worker(struct run *r)
+ * is not mixed into JSON.  NAMES not NULL: it only prints the commands for them. */
+static void start_worker(struct run *r, const struct js_buf *names)
 {
 	struct cli_words line = {0};
-	struct js_child child = {.group = JS_CHILD_OURS, .out = r->cli->json ? STDERR_FILENO : 0};
+	struct js_child child = {.group = JS_CHILD_OURS, .input = names, .out = r->cli->json ? STDERR_FILENO : 0};
 
-	cli_worker_line(&line, r->cli, NULL, r->cli->defaults_file, &r->passed, r->cli->words);
+	cli_worker_line(&line, r->cli, names != NULL ? "--dry-names" : NULL, r->cli->defaults_file, &r->passed,
+			r->cli->words);
 	child.argv = (const char *const *)(uintptr_t)line.at;
 	r->worker = line.failed ? js_error_memory(&r->cli->error) : js_child_start(&child, &r->cli->error);
 	if (r->worker < 0) {
@@ -181,16 +262,20 @@ static int next_name(void *ctx, struct jobstack_bytes *datapath)
 		return 2;
 	}
 	if (r->names > 0 && r->started == 0)
-		start_worker(r);
+		start_worker(r, NULL);
 	if (r->started > 0 && jobstack_now_us() - r->looked_us >= LOOK_US) {
 		r->looked_us = jobstack_now_us();
 		(void)worker_ended(r);
 	}
 	if (r->failed || (r->ended && !went_well(r)))
 		return -1; /* there is no use in pushing for it */
-	got = cli_input_next(&r->input, datapath);
+	got = r->names > 0 || r->first.data == NULL ? cli_input_next(&r->input, datapath) : 0;
 	if (got != 0)
 		return got;
+	if (r->names == 0 && r->first.data != NULL)
+		*datapath = r->first; /* nothing was read since, so it is still there */
+	else if (r->names == 0)
+		r->first = *datapath;
 	if (r->ended && !r->limited) { /* nothing had come for so long that it left */
 		r->paused_once = 0;
 		r->started = 0;
@@ -215,7 +300,7 @@ static int read_status(struct run *r, struct jobstack_status *s)
 
 static uint64_t count_left(const struct jobstack_status *s)
 {
-	return insight_stack_left(s) + s->cancelled;
+	return insight_stack_left(s) + (s->state == JOBSTACK_CANCELLED ? s->cancelled : 0);
 }
 
 static int print_run_json(struct run *r, const struct jobstack_push_result *pushed, uint64_t done, int64_t took_us)
@@ -242,7 +327,7 @@ static void say_output(const struct run *r)
 static int print_run_summary(struct run *r, const struct jobstack_push_result *pushed)
 {
 	int64_t took = jobstack_now_us() - r->began_us;
-	uint64_t done, known = pushed->skipped < r->before.done ? pushed->skipped : r->before.done;
+	uint64_t done, known = r->before.done > 0 ? pushed->skipped : 0;
 
 	if (read_status(r, &r->now) != 0)
 		return cli_fail(r->cli);
@@ -256,19 +341,22 @@ static int print_run_summary(struct run *r, const struct jobstack_push_result *p
 	(void)fflush(stdout);
 	if (known > 0)
 		cli_say(r->cli,
-			"%" PRIu64 " of these names were done before; `jobstack requeue -s %s -t done` runs them again",
+			"%" PRIu64
+			" of these names were pushed before: those that are done do not run again; `jobstack requeue "
+			"-s %s -t done` puts them back in the queue",
 			known, r->cli->stack);
-	if (r->now.dead > 0)
+	if (r->input.commands && r->before.pushed == 0 && pushed->skipped > 0)
 		cli_say(r->cli,
-			"`jobstack list -s %s` lists dead entries, `jobstack requeue -s %s` puts them back in the "
-			"queue",
-			r->cli->stack, r->cli->stack);
+			"%" PRIu64
+			" %s skipped, because the same line stands in the input before: to run it again, make it "
+			"different, for example by a comment at its end",
+			pushed->skipped, pushed->skipped == 1 ? "line was" : "lines were");
+	cli_say_failed(r->cli, r->now.dead);
 	if (r->now.running > 0)
 		cli_say(r->cli, "%" PRIu64 " running elsewhere, or lost: see `jobstack status -s %s`", r->now.running,
 			r->cli->stack);
 	if (r->now.state == JOBSTACK_PAUSED)
-		cli_say(r->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` continues it", r->cli->stack,
-			r->cli->stack);
+		cli_say(r->cli, CLI_IS_PAUSED, r->cli->stack, r->cli->stack);
 	if (done > 0 || r->now.dead > 0)
 		say_output(r);
 	return r->now.dead > 0 || count_left(&r->now) > 0 ? CLI_NO : CLI_YES;
@@ -293,11 +381,28 @@ static int judge_push(struct run *r, int status, const struct jobstack_push_resu
 	else if (status == JOBSTACK_EINPUT && result->bad > 0)
 		cli_tell(r->cli,
 			 "%s %" PRIu64 " was refused: %s%s: the names before it are run; correct it, and run again",
-			 in->nul ? "name" : "line", in->nul ? result->bad : in->lines, r->cli->error.text,
-			 in->nul_line > 0 ? " (was -0 meant?)" : "");
+			 cli_input_unit(in), in->lines, r->cli->error.text, in->nul_line > 0 ? " (was -0 meant?)" : "");
 	else
 		return cli_fail(r->cli);
 	return CLI_USAGE;
+}
+
+/* Did another command get the name of our stack at the same moment?  Then there is another one now. */
+static int has_lost_name(struct run *r)
+{
+	struct jobstack_error first = r->cli->error;
+	char name[JOBSTACK_STACK_MAX + 1];
+
+	(void)snprintf(name, sizeof(name), "%s", r->cli->stack);
+	js_error_clear(&r->cli->error);
+	if (r->origin.pushed.data != NULL && r->started == 0 && cli_origin_find(r->cli, &r->origin) == 0 &&
+	    strcmp(name, r->cli->stack) != 0) {
+		r->names = r->paused_once = 0;
+		cli_say(r->cli, "stack \"%s\"", r->cli->stack);
+		return 1;
+	}
+	r->cli->error = first;
+	return 0;
 }
 
 /* Pushes and works, to the end of both.  0, or the exit status of what went wrong. */
@@ -309,7 +414,11 @@ static int push_and_work(struct run *r, struct jobstack_push_result *result)
 	options.unique = 1;
 	options.policy = &r->policy;
 	options.cwd = r->cwd;
-	status = jobstack_push_from(r->cli->handle, r->cli->stack, &options, next_name, r, result, &r->cli->error);
+	do {
+		options.origin = r->origin.pushed.data != NULL ? &r->origin.pushed : NULL;
+		status = jobstack_push_from(r->cli->handle, r->cli->stack, &options, next_name, r, result,
+					    &r->cli->error);
+	} while (status == JOBSTACK_ECONFLICT && has_lost_name(r));
 	status = judge_push(r, status, result);
 	js_error_clear(r->failed ? NULL : &r->cli->error);
 	cli_input_say_empty(r->cli, &r->input);
@@ -317,7 +426,7 @@ static int push_and_work(struct run *r, struct jobstack_push_result *result)
 	(void)worker_ended(r);
 	if (cli_stop == 0 && !r->failed && r->worker == 0 && (!r->ended || (went_well(r) && !r->limited)) &&
 	    read_status(r, &r->now) == 0 && r->now.ready + r->now.waiting + r->now.running > 0)
-		start_worker(r);
+		start_worker(r, NULL);
 	jobstack_disconnect(r->cli->handle);
 	wait_for_worker(r);
 	return status;
@@ -337,6 +446,82 @@ static int run_status(struct run *r, int pushed, int stack)
 	return stack;
 }
 
+/* Reads all names, each with a NUL behind it.  0, or the exit status of what is wrong. */
+static int read_names(struct run *r, struct js_buf *names)
+{
+	struct jobstack_bytes name;
+	int got;
+
+	while ((got = cli_input_next(&r->input, &name)) == 0 || got == 2) {
+		if (got == 2)
+			continue;
+		if (name.len == 0 || name.len > JOBSTACK_DATAPATH_MAX || memchr(name.data, '\0', name.len) != NULL) {
+			cli_tell(r->cli,
+				 "%s %" PRIu64
+				 " would be refused: it is empty, longer than %d bytes, or has a NUL byte",
+				 cli_input_unit(&r->input), r->input.lines, JOBSTACK_DATAPATH_MAX);
+			return CLI_USAGE;
+		}
+		js_buf_add(names, name.data, name.len);
+		js_buf_add(names, "", 1);
+	}
+	if (names->failed)
+		return cli_no_memory(r->cli);
+	return got < 0 ? judge_push(r, JOBSTACK_ESTOPPED, &(struct jobstack_push_result){.size = 0}) : 0;
+}
+
+/* --dry-run: the worker knows its templates, and prints the commands for the names that it is given. */
+static int print_commands(struct run *r)
+{
+	struct js_buf names = {0};
+	int status = read_names(r, &names);
+
+	if (status == 0) {
+		start_worker(r, &names);
+		wait_for_worker(r);
+		status = r->failed		     ? cli_fail(r->cli)
+			 : WIFEXITED(r->wait_status) ? WEXITSTATUS(r->wait_status)
+						     : CLI_NO;
+	}
+	js_buf_free(&names);
+	return status;
+}
+
+/* Notes whether a worker with another command has done ITEM: only the ends of both are compared. */
+static int compare_command(void *ctx, const struct jobstack_item *item)
+{
+	struct run *r = ctx;
+	const char *end = (const char *)item->argv.data + item->argv.len;
+	struct js_buf ours = {0};
+
+	for (size_t i = 0; i < r->cli->words_n; i++) {
+		js_buf_char(&ours, '\0');
+		js_buf_str(&ours, r->cli->words[i]);
+	}
+	js_buf_char(&ours, '\0');
+	r->has_another_command = !ours.failed && item->argv.len > 0 && item->argv.len < VIEW_ARGV_CUT &&
+				 (item->argv.len < ours.len || memcmp(end - ours.len, ours.data, ours.len) != 0);
+	js_buf_free(&ours);
+	return 0;
+}
+
+/* The first file that is done tells for which command the stack was used before. */
+static int warn_of_another_command(struct run *r)
+{
+	struct jobstack_filter one = JOBSTACK_FILTER_INIT;
+
+	one.states = JOBSTACK_IS_DONE;
+	one.limit = 1;
+	if (jobstack_list(r->cli->handle, r->cli->stack, &one, compare_command, r, &r->cli->error) != 0)
+		return cli_fail(r->cli);
+	if (r->has_another_command)
+		cli_say(r->cli,
+			"the stack \"%s\" was used with another command: the %" PRIu64
+			" files that are done are not run again; `jobstack requeue -s %s -t done` puts them back",
+			r->cli->stack, r->before.done, r->cli->stack);
+	return 0;
+}
+
 static int push_and_run(struct cli *cli)
 {
 	struct run *r = &run;
@@ -344,31 +529,46 @@ static int push_and_run(struct cli *cli)
 	int status, stack;
 
 	r->cli = cli;
+	if (r->dry_run)
+		return print_commands(r);
+	JS_TRY(cli_connect(cli, 60 * JS_SECOND_US));
+	if (!cli->stack_given)
+		JS_TRY(cli_origin_find(cli, &r->origin));
 	JS_TRY(cli_worker_try(cli, cli->defaults_file, &r->passed, cli->words, "nothing was pushed"));
+	cli_again_keep(cli, r->cwd, cli->argv + 1, r->options);
 	if (read_status(r, &r->before) != 0)
 		return cli_fail(cli);
-	cli_say(cli, "stack \"%s\"%s", cli->stack,
-		count_left(&r->before) > 0 ? " has entries left from before: continuing" : "");
-	if (isatty(r->input.fd))
+	if (cli->stack_given && r->before.done > 0)
+		JS_TRY(warn_of_another_command(r));
+	if (r->input.words == NULL && isatty(r->input.fd)) {
 		cli_say(cli, "type one name per line; Ctrl-D ends");
+		cli_words_add(&r->passed, "--progress=never"); /* it would be drawn over what is typed */
+	}
 	r->began_us = jobstack_now_us();
 	status = push_and_work(r, &result);
 	if (r->started == 0 && status == 0 && !r->failed && cli_stop == 0 && r->before.pushed + result.pushed == 0) {
-		cli_tell(cli, "nothing to do: the input is empty");
+		cli_tell(cli, "nothing to do: %s",
+			 r->input.words != NULL ? "no files were given" : "the input is empty");
 		return CLI_NO;
 	}
+	if (r->started == 0 && !r->failed)
+		cli_say(cli, "stack \"%s\": nothing new to run", cli->stack);
 	stack = print_run_summary(r, &result);
 	cli_words_free(&r->passed);
 	return run_status(r, status, stack);
 }
 
-static const char about[] = "Runs CMD on each line of standard input, on this machine: pushes the names (each once), "
-			    "starts a jobstack-worker, and\nwaits. Run it again to continue where it stopped. Ends "
-			    "with 0 if all entries are done, with 1 if any is dead or left.";
+static const char about[] =
+	"Runs CMD on each FILE, or on each line of standard input, on this machine: pushes the names (each once), "
+	"starts a jobstack-worker, and\nwaits. Run it again to continue where it stopped. Ends "
+	"with 0 if all entries are done, with 1 if any is dead or left.";
 static const char notes[] =
 	"In CMD and TEMPLATE: {} the datapath, {/} its base name, {//} its directory, {.} without extension, {/.} base "
 	"name\nwithout extension, {#} the entry's number, {%} the slot. Without a placeholder the datapath becomes the "
 	"last argument.\nWith --colsep, {1} {2} ... are the fields, {1/} {1//} {1.} {1/.} their parts.\n\n  find . "
-	"-name '*.nc' -print0 | jobstack run -0 --slots 8 -- ./convert.sh {}";
-static const struct js_opts opts = {"jobstack run", "[OPTIONS] -- CMD ARG...", about, table, notes, 1};
-const struct cli_frame cli_run = {&opts, takes, NULL, CLI_DIES, 60 * JS_SECOND_US, check_run, push_and_run};
+	"-name '*.nc' -print0 | jobstack run -0 -j 8 -- ./convert.sh {}\n  jobstack run -j 8 ./convert.sh {} ::: *.nc";
+static const struct js_opts opts = {
+	"jobstack run", "[OPTIONS] [FILE...] -- CMD ARG...  or  [OPTIONS] CMD ARG... ::: FILE...",
+	about,		table,
+	notes,		1};
+const struct cli_frame cli_run = {&opts, NULL, CLI_DIES | CLI_OFFLINE, 60 * JS_SECOND_US, check_run, push_and_run};

@@ -41,9 +41,11 @@ static int refuse_word(struct cli *cli, const char *word)
 
 int cli_sbatch_sort(struct cli *cli, int argc, char **argv, struct cli_words *mine, struct cli_words *passed, int *rest)
 {
-	int i;
+	int i = 1;
 
-	for (i = 1; i < argc; i++) {
+	if (argc > 1 && argv[1][0] != '-' && strncmp(cli->opts->usage, "[STACK]", 7) == 0)
+		cli_words_format(mine, "--stack=%s", argv[i++]);
+	for (; i < argc; i++) {
 		const char *word = argv[i];
 		int is_long = strncmp(word, "--", 2) == 0;
 		const char *name = word + (is_long ? 2 : 1);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "cli/item.h"
+#include "insight/tally.h"
 #include "view/rerun.h"
 #include "view/text.h"
 #include "view/whole.h"
@@ -23,9 +24,9 @@ static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_REST};
 struct showing {
 	struct cli *cli;
 	unsigned state; /* of the entry; 0: it changed while we looked */
-	struct js_buf
-		to_stack;  /* where it went, with the NUL; of length 0: nowhere, or to what is not there any more */
-	uint64_t to_entry; /* 0: nowhere */
+	/* the stack to which the entry moved, NUL included; empty: not moved, or that stack no longer exists */
+	struct js_buf to_stack, note; /* note: of a cancelled entry, likewise */
+	uint64_t to_entry;	      /* 0: nowhere */
 	struct js_buf head, text, rerun;
 	struct view_whole whole; /* in JSON */
 };
@@ -38,6 +39,8 @@ static int note_state(void *ctx, const struct jobstack_item *item)
 	s->to_entry = item->to_entry;
 	if (item->to_stack != NULL)
 		js_buf_add(&s->to_stack, item->to_stack, strlen(item->to_stack) + 1);
+	if (item->note != NULL)
+		js_buf_add(&s->note, item->note, strlen(item->note) + 1);
 	return 0;
 }
 
@@ -79,7 +82,7 @@ static void add_place(struct js_buf *out, const char *log, int64_t at)
 
 static void add_when(struct js_buf *out, const struct jobstack_item *i)
 {
-	int64_t us = view_item_took(i);
+	int64_t us = insight_took(i);
 
 	add_line(out, "when");
 	js_buf_str(out, i->started_us >= 0 ? view_moment(i->started_us).text : "?");
@@ -254,6 +257,7 @@ static int add_item(void *ctx, const struct jobstack_item *i)
 		with_state.state = s->state;
 		with_state.to_stack = s->to_stack.len > 0 ? s->to_stack.data : NULL;
 		with_state.to_entry = s->to_entry;
+		with_state.note = s->note.len > 0 ? s->note.data : NULL;
 		view_whole_add(&s->whole, s->cli->stack, &with_state);
 		return 0;
 	}
@@ -265,6 +269,10 @@ static int add_item(void *ctx, const struct jobstack_item *i)
 		if (s->to_entry > 0)
 			js_buf_printf(&s->head, " to %s as entry %" PRIu64,
 				      s->to_stack.len > 0 ? s->to_stack.data : "a stack that was dropped", s->to_entry);
+		if (s->note.len > 1) {
+			js_buf_str(&s->head, ": ");
+			view_safe(&s->head, s->note.data, s->note.len - 1);
+		}
 		js_buf_char(&s->head, '\n');
 	}
 	if (i->attempt == 0)
@@ -278,7 +286,7 @@ static int print_entry(struct showing *s)
 {
 	if (s->cli->json)
 		return cli_print_json(view_whole_take(&s->whole));
-	if (s->to_stack.failed || s->head.failed || s->text.failed || s->rerun.failed)
+	if (s->to_stack.failed || s->note.failed || s->head.failed || s->text.failed || s->rerun.failed)
 		return cli_no_memory(s->cli);
 	(void)fputs(s->head.data, stdout);
 	(void)fputs(s->text.len > 0 ? s->text.data : "\nit has not run yet\n", stdout);
@@ -297,6 +305,7 @@ static int show_entry(struct cli *cli)
 	JS_THEN(status, jobstack_attempts(cli->handle, cli->stack, entry, add_item, &s, &cli->error));
 	status = status == 0 ? print_entry(&s) : cli_fail(cli);
 	js_buf_free(&s.to_stack);
+	js_buf_free(&s.note);
 	view_whole_end(&s.whole);
 	js_buf_free(&s.head);
 	js_buf_free(&s.text);
@@ -309,4 +318,4 @@ static const char about[] =
 	"what it\nused, where its output is; and a command line that reruns it by hand.";
 static const char notes[] = "  jobstack show -s mystack 17\n  jobstack show -s mystack '/data/day 1.nc'";
 static const struct js_opts opts = {"jobstack show", "ENTRY [OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_show = {&opts, NULL, NULL, 0, 10 * JS_SECOND_US, cli_check_entry, show_entry};
+const struct cli_frame cli_show = {&opts, NULL, 0, 10 * JS_SECOND_US, cli_check_entry, show_entry};

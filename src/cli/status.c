@@ -12,21 +12,13 @@
 #include "view/screen.h"
 #include "view/status.h"
 #include "view/term.h"
+#include "view/text.h"
 
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_CODE = CLI_OWN, WHY };
-
-static const struct js_opt table[] = {
-	{'s', "stack", "NAME", "this stack in detail (default: $JOBSTACK_STACK, else all stacks)"},
-	{'w', "watch", "[SEC]",
-	 "repeat every SEC seconds (default 2; write -w5, without a blank) until q or Ctrl-C; on a terminal the screen "
-	 "is redrawn"},
-	{WHY, "why", NULL, "explain why no more work is running, and what to do about it"},
-	{EXIT_CODE, "exit-code", NULL, "end with 1 if anything is dead or unfinished"},
-	CLI_OPTS_REST};
+#define HEAD_LINES 2 /* above what is watched */
 
 static struct request {
 	int64_t every_us; /* 0: once */
@@ -39,30 +31,51 @@ static const char *wanted_stack(const struct cli *cli)
 	return cli->stack_given ? cli->stack : NULL;
 }
 
+/* Is one stack shown in detail? */
+static int is_detail(const struct cli *cli)
+{
+	return cli->stack_given && cli->stacks_n < 2;
+}
+
 static int read_snapshot(struct cli *cli, struct insight_snapshot *l)
 {
-	return insight_snapshot_read(cli->handle, wanted_stack(cli), l, &cli->error);
+	int status = 0;
+
+	if (cli->stacks_n < 2)
+		return insight_snapshot_read(cli->handle, wanted_stack(cli), l, &cli->error);
+	for (size_t i = 0; i < cli->stacks_n && status == 0; i++) {
+		cli->stack = cli->stacks[i];
+		status = insight_snapshot_add(cli->handle, cli->stack, l, &cli->error);
+	}
+	return status;
+}
+
+/* The page for standard output, which may be a pipe. */
+static struct view_page stdout_page(struct js_buf *out)
+{
+	unsigned columns = view_columns(stdout);
+
+	return (struct view_page){out, columns, view_colours(stdout), 0, columns > 0 && js_bar_utf8()};
 }
 
 /* What is shown of a snapshot, as one text; not 0 without memory. */
 static int render_snapshot(const struct cli *cli, const struct insight_snapshot *l, const struct request *r,
-			   struct js_buf *out, int terminal)
+			   const struct view_page *page)
 {
-	unsigned columns = terminal ? view_columns(stdout) : 0;
-	int colours = terminal && view_colours(stdout), bad = 0;
+	struct js_buf *out = page->out;
+	int bad = 0;
 
 	for (size_t i = 0; i < l->n && cli->json && !bad; i++)
-		bad = view_json_line(r->why ? cli_why_json(l, &l->seen[i])
-					    : view_status_json(l, &l->seen[i], cli->stack_given),
-				     out);
+		bad = view_json_line(
+			r->why ? cli_why_json(l, &l->seen[i]) : view_status_json(l, &l->seen[i], is_detail(cli)), out);
 	for (size_t i = 0; i < l->n && !cli->json && r->why; i++)
 		cli_why_text(l, &l->seen[i], out);
 	if (cli->json || r->why || l->n == 0)
 		return bad || out->failed;
-	if (cli->stack_given)
-		view_status_detail(l, out, columns, colours);
+	if (is_detail(cli))
+		view_status_detail(l, page);
 	else
-		view_status_table(l, out, columns, colours);
+		view_status_table(l, page);
 	return out->failed;
 }
 
@@ -71,10 +84,11 @@ static int show_once(struct cli *cli, const struct request *r, int terminal, int
 {
 	struct insight_snapshot l = {.n = 0};
 	struct js_buf out = {0};
+	const struct view_page page = terminal ? stdout_page(&out) : (struct view_page){.out = &out};
 	int status = read_snapshot(cli, &l);
 
 	*alarming = l.alarming;
-	if (status == 0 && render_snapshot(cli, &l, r, &out, terminal) != 0)
+	if (status == 0 && render_snapshot(cli, &l, r, &page) != 0)
 		status = js_error_memory(&cli->error);
 	if (status == 0 && out.len > 0)
 		(void)fwrite(out.data, 1, out.len, stdout);
@@ -129,36 +143,46 @@ static int watch_lines(struct cli *cli, const struct request *r)
 }
 
 /* The line above: when it was, and how to leave. */
-static void add_head_line(const struct cli *cli, const struct request *r, const char *trouble, struct js_buf *out)
+static void add_head_line(const struct cli *cli, const struct request *r, const char *trouble,
+			  const struct view_page *page)
 {
-	char now[32] = "", line[400];
+	struct js_buf line = {0};
+	char now[32] = "";
 	time_t t = time(NULL);
 	struct tm tm;
 
 	if (localtime_r(&t, &tm) != NULL)
 		(void)strftime(now, sizeof(now), "%H:%M:%S", &tm);
-	(void)snprintf(line, sizeof(line), "%s  %s, every %.3g s, q leaves%s%.300s", now,
-		       cli->stack_given ? cli->stack : "all stacks", (double)r->every_us / 1e6,
-		       trouble[0] != '\0' ? ": " : "", trouble);
-	view_cut(out, line, view_columns(stdout));
-	js_buf_str(out, "\n\n");
+	js_buf_printf(&line, "%s  %s, every %.3g s, q leaves%s", now,
+		      is_detail(cli)	  ? cli->stack
+		      : cli->stacks_n > 0 ? "these stacks"
+					  : "all stacks",
+		      (double)r->every_us / 1e6, trouble[0] != '\0' ? ": " : "");
+	view_safe_words(&line, trouble);
+	if (line.data != NULL)
+		view_cut(page->out, line.data, page->columns);
+	js_buf_str(page->out, "\n\n");
+	js_buf_free(&line);
 }
 
-/* Draws the last snapshot, with what is wrong meanwhile.  Not 0 without memory. */
+/* Draws the last snapshot, with what is wrong meanwhile.  Without memory -1; 1: the terminal is gone. */
 static int draw_snapshot(const struct cli *cli, const struct insight_snapshot *l, const struct request *r,
 			 const char *trouble)
 {
 	struct js_buf out = {0}, text = {0};
+	struct view_page page = stdout_page(&out);
 	int bad;
 
-	add_head_line(cli, r, trouble, &out);
-	bad = render_snapshot(cli, l, r, &text, 1);
+	view_screen_size(&page.columns, &page.rows); /* whatever $COLUMNS says: a wider line would wrap */
+	add_head_line(cli, r, trouble, &page);
+	page.out = &text;
+	page.rows = page.rows > HEAD_LINES ? page.rows - HEAD_LINES : 1;
+	bad = render_snapshot(cli, l, r, &page);
 	if (text.data != NULL)
-		view_wrap(&out, text.data, r->why ? view_columns(stdout) : 0);
+		view_wrap(&out, text.data, r->why ? page.columns : 0);
 	if (l->n == 0 && trouble[0] == '\0')
 		js_buf_str(&out, "there are no stacks yet\n");
-	if (bad == 0 && !out.failed)
-		view_screen_draw(out.data);
+	bad = bad != 0 || out.failed ? -1 : view_screen_draw(out.data) != 0;
 	js_buf_free(&text);
 	js_buf_free(&out);
 	return bad;
@@ -171,7 +195,8 @@ static int watch_screen(struct cli *cli, const struct request *r)
 	enum view_screen_event event = VIEW_SCREEN_TIME;
 	char trouble[400] = "";
 	struct js_buf out = {0};
-	int status = 0;
+	struct view_page page = stdout_page(&out);
+	int status = 0, drawn;
 
 	view_screen_begin(&cli_stop);
 	for (int64_t at = jobstack_now_us(); event != VIEW_SCREEN_LEAVE; event = view_screen_wait(at)) {
@@ -190,13 +215,15 @@ static int watch_screen(struct cli *cli, const struct request *r)
 			js_error_clear(&cli->error);
 			status = 0;
 		}
-		if (draw_snapshot(cli, last, r, trouble) != 0) {
+		drawn = draw_snapshot(cli, last, r, trouble);
+		if (drawn < 0)
 			status = js_error_memory(&cli->error);
-			break;
-		}
+		if (drawn != 0)
+			break; /* where the terminal is gone, cli_end tells */
 	}
 	view_screen_end();
-	if (last->n > 0 && render_snapshot(cli, last, r, &out, 1) == 0 && out.len > 0)
+	view_screen_size(&page.columns, &page.rows);
+	if (last->n > 0 && render_snapshot(cli, last, r, &page) == 0 && out.len > 0)
 		(void)fwrite(out.data, 1, out.len, stdout);
 	js_buf_free(&out);
 	insight_snapshot_free(last);
@@ -214,7 +241,7 @@ static int watch_status(struct cli *cli, const struct request *r)
 {
 	struct jobstack_status s;
 
-	if (cli->stack_given && cli_read_status(cli, &s) != 0)
+	if (is_detail(cli) && cli_read_status(cli, &s) != 0)
 		return cli_fail(cli);
 	return on_screen(cli) ? watch_screen(cli, r) : watch_lines(cli, r);
 }
@@ -225,26 +252,23 @@ static int take_interval(struct cli *cli, void *every_us, int key, const char *a
 
 	(void)key;
 	if (*arg != '\0' && (js_num_duration(arg, &us) != 0 || us < JS_SECOND_US / 10))
-		return cli_usage(cli, "-w takes a time of at least 0.1 s, without a space before it (-w5), not \"%s\"",
-				 arg);
+		return cli_usage(cli, "-w takes a time of at least 0.1 s, not \"%s\"", arg);
 	*(int64_t *)every_us = us;
 	return 0;
 }
 
-static const struct cli_take takes[] = {{EXIT_CODE, CLI_FLAG(&request.exit_code)},
-					{WHY, CLI_FLAG(&request.why)},
-					{'w', CLI_BY(take_interval, &request.every_us)},
-					CLI_TAKE_END};
+static const struct js_opt table[] = {
+	{'s', "stack", "NAME",
+	 "this stack in detail, or several in a table (default: $JOBSTACK_STACK, else all stacks)", NULL},
+	{'w', "watch", "[SEC]",
+	 "repeat every SEC seconds (default 2) until q or Ctrl-C; on a terminal the screen is redrawn",
+	 CLI_BY(take_interval, &request.every_us)},
+	{0, "why", NULL, "explain why no more work is running, and what to do about it", CLI_FLAG(&request.why)},
+	{0, "exit-code", NULL, "end with 1 if anything is dead or unfinished", CLI_FLAG(&request.exit_code)},
+	CLI_OPTS_REST};
 
 static int check_status(struct cli *cli)
 {
-	const char *word = cli->words_n > 0 ? cli->words[0] : NULL;
-	int64_t seconds;
-
-	if (word != NULL && request.every_us > 0 && js_num_duration(word, &seconds) == 0)
-		return cli_usage(cli, "unexpected argument \"%s\": write -w%s without a space", word, word);
-	if (word != NULL)
-		return cli_usage(cli, "unexpected argument \"%s\": name a stack with -s", word);
 	if (request.every_us > 0 && request.exit_code)
 		return cli_usage(cli,
 				 "--exit-code and -w can't be used together: to wait for the end use `jobstack wait`");
@@ -271,11 +295,14 @@ static const char about[] = "Shows how many entries are ready, running, done and
 			    "for one stack also the live\nworkers, what fails, and what has run longest (`jobstack "
 			    "list -t running` lists all running entries).";
 static const char notes[] =
-	"pushed = ready + waiting + held + running + done + dead + cancelled + moved + pruned. waiting: for a retry; "
-	"held: by a\npush --atomic that has not ended; dead: has used up its attempts, see `jobstack list -t dead`; "
-	"moved: by `requeue --to`;\npruned: done, and removed from the history. The rate is that of the last minutes. "
-	"The end is estimated as a range,\nwhich gets narrower as more entries end. Colours appear only on a terminal, "
-	"and not if NO_COLOR is set in the\nenvironment.\n\n  jobstack status -s mystack -w5\n  jobstack status -s "
+	"pushed = ready + waiting + held + claimed + running + done + dead + cancelled + moved + pruned. waiting: for "
+	"a retry; held:\nby a push --atomic that has not ended; claimed: a worker will start it next; dead: has used "
+	"up "
+	"its attempts, see `jobstack\nlist -t dead`; moved: by `requeue --to`; pruned: done, and removed from the "
+	"history. The rate is that of the last\nminutes. The end is estimated as a range, which gets narrower as more "
+	"entries end. Colours appear only on "
+	"a\nterminal, and not if NO_COLOR is set in the environment.\n\n  jobstack status mystack -w 5\n  jobstack "
+	"status "
 	"mystack --why";
-static const struct js_opts opts = {"jobstack status", "[OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_status = {&opts, takes, NULL, CLI_OFFLINE, 0, check_status, print_or_watch_status};
+static const struct js_opts opts = {"jobstack status", "[STACK...] [OPTIONS]", about, table, notes, 0};
+const struct cli_frame cli_status = {&opts, NULL, CLI_OFFLINE, 0, check_status, print_or_watch_status};

@@ -28,13 +28,6 @@
 #define BAR 22
 #define WIDE 70 /* a narrower terminal gets no bar */
 
-enum { TIMEOUT = CLI_OWN };
-
-static const struct js_opt table[] = {
-	CLI_OPTS_STACK,
-	{TIMEOUT, "timeout", "D", "wait no longer than D (90, 15m, 2h); ends with 124 then"},
-	CLI_OPTS_REST};
-
 struct waiting {
 	struct cli *cli;
 	int64_t began_us, until_us; /* until: INT64_MAX without a timeout */
@@ -61,17 +54,16 @@ static int print_wait_result(struct waiting *w, int status)
 			       ? status
 			       : CLI_BUG;
 	if (!w->cli->quiet)
-		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left%s\n", s->done + s->pruned, s->dead,
-			     insight_stack_left(s), s->cancelled > 0 ? ", the rest cancelled" : "");
+		(void)printf("%s%s%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left%s\n",
+			     w->cli->stacks_n > 1 ? w->cli->stack : "", w->cli->stacks_n > 1 ? ": " : "",
+			     s->done + s->pruned, s->dead, insight_stack_left(s),
+			     s->cancelled > 0 ? ", the rest cancelled" : "");
 	(void)fflush(stdout);
 	if (w->timed_out)
 		cli_say(w->cli, "the --timeout is over: `jobstack status -s %s --why` explains what is left",
 			w->cli->stack);
 	else if (s->dead > 0)
-		cli_say(w->cli,
-			"`jobstack list -s %s -t dead` lists dead entries, `jobstack requeue -s %s` puts them back in "
-			"the queue",
-			w->cli->stack, w->cli->stack);
+		cli_say(w->cli, "dead entries: " CLI_DEAD_REMEDY, w->cli->stack, w->cli->stack);
 	return status;
 }
 
@@ -94,22 +86,22 @@ static void warn_of_no_worker(struct waiting *w)
 static void show_wait(struct waiting *w)
 {
 	const struct jobstack_status *s = &w->last;
+	const struct js_bar counts = insight_stack_bar(s);
 	struct js_buf bar = {0};
 
 	warn_of_no_worker(w);
 	if (s->state == JOBSTACK_PAUSED && !w->told_paused) {
 		cli_progress_end(&w->progress);
-		cli_say(w->cli, "the stack \"%s\" is paused: `jobstack resume -s %s` continues it", w->cli->stack,
-			w->cli->stack);
+		cli_say(w->cli, CLI_IS_PAUSED, w->cli->stack, w->cli->stack);
 	}
 	w->told_paused = s->state == JOBSTACK_PAUSED;
 	if (!cli_progress_due(&w->progress))
 		return;
 	if (view_columns(stderr) >= WIDE)
-		view_bar(&bar, BAR, insight_stack_share(s));
+		js_bar_draw(&bar, &counts, BAR, js_bar_utf8() ? JS_BAR_UTF8 : 0);
 	cli_progress(&w->progress, "%s%s%s, %" PRIu64 " left, %" PRIu64 " running%s%s%s%s",
 		     bar.data != NULL ? bar.data : "", bar.data != NULL ? " " : "",
-		     view_percent(insight_stack_share(s)).text, insight_stack_left(s), s->running,
+		     view_percent(insight_stack_share(s)).text, insight_stack_left(s), s->busy,
 		     w->pace.rate > 0 ? ", " : "", w->pace.rate > 0 ? view_rate(w->pace.rate, " files").text : "",
 		     w->pace.eta_us > 0 ? ", ends in about " : "", w->pace.eta_us > 0 ? view_eta(&w->pace).text : "");
 	js_buf_free(&bar);
@@ -155,17 +147,22 @@ static int64_t next_pause(const struct waiting *w, int64_t pause)
 }
 
 static int64_t timeout_us = INT64_MAX;
-static const struct cli_take takes[] = {{TIMEOUT, CLI_TIME(&timeout_us, 0, "a duration such as 90, 15m or 2h")},
-					CLI_TAKE_END};
+static const struct js_opt table[] = {CLI_OPTS_STACKS,
+				      {0, "timeout", "D",
+				       "wait at most D (90, 15m, 2h); the exit status is 124 if work is left by then",
+				       CLI_TIME(&timeout_us, 0, "a duration such as 90, 15m or 2h")},
+				      CLI_OPTS_REST};
 
 static int wait_for_end(struct cli *cli)
 {
-	static struct waiting w = {.pace = JOBSTACK_PACE_INIT};
+	static struct waiting w;
+	static int64_t began_us; /* of the first stack: --timeout is for all */
 	int64_t pause = FIRST_US;
 
-	w.progress.cli = w.cli = cli;
+	w = (struct waiting){.cli = cli, .pace = JOBSTACK_PACE_INIT, .progress = {.cli = cli}};
 	w.began_us = w.alone_us = jobstack_now_us();
-	w.until_us = timeout_us == INT64_MAX ? INT64_MAX : w.began_us + timeout_us;
+	began_us = began_us > 0 ? began_us : w.began_us;
+	w.until_us = timeout_us == INT64_MAX ? INT64_MAX : began_us + timeout_us;
 	srandom((unsigned)(w.began_us ^ getpid()));
 	while (read_stack(&w) == 0) {
 		if (w.away_us == 0 && insight_stack_is_over(&w.last))
@@ -191,9 +188,9 @@ static int wait_for_end(struct cli *cli)
 	return cli_stop != 0 ? CLI_NO : cli_fail(cli);
 }
 
-static const char about[] =
-	"Waits until nothing in a stack is left to do, and no push to it is running. Ends with 0 if all entries are "
-	"done, 1 if\nany is dead or cancelled, 124 if that takes longer than --timeout.";
-static const char notes[] = "  jobstack wait -s mystack --timeout 12h && ./collect.sh";
-static const struct js_opts opts = {"jobstack wait", "[OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_wait = {&opts, takes, "name a stack with -s", CLI_DIES, 0, NULL, wait_for_end};
+static const char about[] = "Waits until nothing in the stacks is left to do, and no push to them is running. Ends "
+			    "with 0 if all entries are "
+			    "done, 1 if\nany is dead or cancelled, 124 if that takes longer than --timeout.";
+static const char notes[] = "  jobstack wait mystack --timeout 12h && ./collect.sh";
+static const struct js_opts opts = {"jobstack wait", "[STACK...] [OPTIONS]", about, table, notes, 0};
+const struct cli_frame cli_wait = {&opts, "", CLI_DIES | CLI_EACH, 0, NULL, wait_for_end};

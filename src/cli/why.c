@@ -80,7 +80,7 @@ static int state_reasons(struct reasons *r)
 		add_reason(r, "dropping", "`jobstack drop -s %s --yes` continues it", "it is being dropped");
 	else if (s->state == JOBSTACK_CANCELLED)
 		add_reason(r, "cancelled", "`jobstack resume -s %s` undoes the cancel",
-			   "it is cancelled: %" PRIu64 " %s had not started%s", CLI_ENTRIES(s->cancelled), why);
+			   "it is cancelled: %" PRIu64 " %s had not started%s", VIEW_ENTRIES(s->cancelled), why);
 	else if (s->state == JOBSTACK_PAUSED && s->max_failures > 0 && s->dead >= (uint64_t)s->max_failures)
 		add_reason(r, "max_failures",
 			   "requeue the dead entries (`jobstack requeue -s %s`) or lift the limit (`jobstack set -s %s "
@@ -105,7 +105,7 @@ static void line_reasons(struct reasons *r)
 			   "push them again with --unique, which first removes what the interrupted push left",
 			   "%" PRIu64 " %s held by a push --atomic that was interrupted", s->held, view_are(s->held));
 	if (s->waiting > 0 && s->next_due_us > 0)
-		add_reason(r, "waiting", NULL, "%" PRIu64 " %s waiting for a retry, the next until %s (for %s)",
+		add_reason(r, "waiting", NULL, "%" PRIu64 " %s waiting for a retry; the next one is due at %s (in %s)",
 			   s->waiting, view_are(s->waiting), view_second(js_clock_wall_us() + s->next_due_us).text,
 			   view_duration(s->next_due_us).text);
 	else if (s->waiting > 0)
@@ -118,7 +118,8 @@ static void line_reasons(struct reasons *r)
 			   view_are(s->running));
 	else if (s->waiting + s->held == 0)
 		add_reason(r, s->dead > 0 ? "only_dead" : "finished", NULL,
-			   "nothing is queued: %" PRIu64 " of %" PRIu64 " are done", s->done, s->pushed);
+			   "nothing is queued: %" PRIu64 " of %" PRIu64 " %s done", s->done, s->pushed,
+			   view_are(s->done));
 }
 
 /* What is known of one of the workers without being proven. */
@@ -171,9 +172,9 @@ static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 			   s->workers, view_plural(s->workers), view_are(s->slots));
 	else
 		add_reason(r, "idle_slots", NULL,
-			   "%" PRIu64 " of %" PRIu64 " slots are free: their workers are about to start entries or to "
+			   "%" PRIu64 " of %" PRIu64 " slot%s %s free: their workers are about to start entries or to "
 			   "end (after a signal, or because the wall time is near)",
-			   s->slots - s->busy, s->slots);
+			   s->slots - s->busy, s->slots, view_plural(s->slots), view_are(s->slots - s->busy));
 }
 
 /* A job in words: "job 120_[7-20] in the partition long is PENDING: Priority, expected at 2026-11-22T03:00:00Z". */
@@ -240,10 +241,7 @@ static void collect_reasons(struct reasons *r, const struct insight_snapshot *l,
 			   view_are(s->running));
 	worker_reasons(r, l);
 	if (s->dead > 0)
-		add_reason(r, "dead",
-			   "`jobstack list -s %s -t dead` lists them, `jobstack requeue -s %s` puts them back in the "
-			   "queue",
-			   "%" PRIu64 " %s dead", s->dead, view_are(s->dead));
+		add_reason(r, "dead", CLI_DEAD_REMEDY, "%" PRIu64 " %s dead", s->dead, view_are(s->dead));
 	if (slurm)
 		slurm_reasons(r, o);
 }

@@ -42,7 +42,7 @@ void cli_worker_line(struct cli_words *line, const struct cli *cli, const char *
 	add_stack_and_file(line, cli, option_file);
 	cli_words_all(line, options);
 	cli_words_add(line, "--");
-	for (; *command != NULL; command++)
+	for (; command != NULL && *command != NULL; command++)
 		cli_words_add(line, *command);
 }
 
@@ -54,7 +54,7 @@ int cli_worker_try(struct cli *cli, const char *option_file, const struct cli_wo
 	const struct cli_command try = {.words = &line, .out = &out, .err = &said, .limit_us = TRY_LIMIT_US};
 	int status;
 
-	/* a push will make the stack, if there is none yet */
+	/* the stack may not exist yet: a push will create it */
 	cli_worker_line(&line, cli, "--new-stack", option_file, options, command);
 	status = cli_command(&try, &cli->error);
 	if (status == CLI_USAGE) { /* in its own words */

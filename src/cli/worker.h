@@ -15,7 +15,7 @@ void cli_worker_pass(struct cli_words *line, const struct cli *cli, int key, con
 void cli_own_line(struct cli_words *line, const struct cli *cli, const char *words, const char *option_file);
 
 /* Appends to LINE the program beside ours, FIRST (an option, or NULL), the stack, the option file (or NULL), OPTIONS,
- * -- and COMMAND, which a NULL ends. */
+ * -- and COMMAND, which a NULL ends (NULL: no command). */
 void cli_worker_line(struct cli_words *line, const struct cli *cli, const char *first, const char *option_file,
 		     const struct cli_words *options, char *const command[]);
 

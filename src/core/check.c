@@ -18,7 +18,7 @@
 /* numbers in one query: its answer is kept in memory, and must come within the read timeout */
 #define PAGE (UINT64_C(1) << 15)
 
-enum { IS_THERE = 1, IS_DONE = 2, IS_DEAD = 4, IS_MOVED = 8 };
+enum { IS_THERE = 1, IS_DONE = 2, IS_DEAD = 4, IS_MOVED = 8, IS_CANCELLED = 16 };
 
 struct number {
 	uint32_t span, claim;  /* places in their lists, plus 1; 0: none */
@@ -36,11 +36,11 @@ struct checking {
 	uint64_t low, high; /* the window */
 	struct js_places spans, claims;
 	int64_t worker_done, worker_dead; /* of those that have not ended */
-	uint64_t moved, pruned;
-	int limited, lockable;	/* it has a limit; it has the row in `gate` for that */
-	uint64_t homeless;	/* rows in name for entries that are not there */
-	uint64_t names, owners; /* rows in name; entries to whom one belongs */
-	uint64_t nameless;
+	uint64_t moved, pruned, cancelled;
+	int limited, has_gate;	       /* it has a limit; it has the row in `gate` for that */
+	uint64_t stray_names;	       /* rows in name for entries that are not there */
+	uint64_t names, named_entries; /* rows in `name`; entries that have such a row */
+	uint64_t unnamed;
 	const char *table; /* the table whose stray rows are being read */
 };
 
@@ -165,9 +165,16 @@ static void take_dead_row(void *ctx, const struct js_row *row)
 		return;
 	x = number_record(k, js_row_u64(row, 0));
 	x->dead = (uint32_t)js_row_u64(row, 1);
-	x->flags |= row->col[2] != NULL ? IS_MOVED : IS_DEAD;
-	k->c.report.moved += row->col[2] != NULL;
-	k->c.report.dead += row->col[2] == NULL;
+	if (row->col[2] != NULL) {
+		x->flags |= IS_MOVED;
+		k->c.report.moved++;
+	} else if (js_row_u64(row, 3) != 0) {
+		x->flags |= IS_CANCELLED;
+		k->c.report.cancelled++;
+	} else {
+		x->flags |= IS_DEAD;
+		k->c.report.dead++;
+	}
 }
 
 static void take_names(void *ctx, const struct js_row *row)
@@ -176,20 +183,19 @@ static void take_names(void *ctx, const struct js_row *row)
 
 	if (row == NULL)
 		return;
-	k->nameless = js_row_u64(row, 0);
-	k->owners += js_row_u64(row, 1);
+	k->unnamed = js_row_u64(row, 0);
+	k->named_entries += js_row_u64(row, 1);
 }
 
-static void take_nameless(void *ctx, const struct js_row *row)
+static void take_unnamed(void *ctx, const struct js_row *row)
 {
 	if (row != NULL)
 		FOUND((struct checking *)ctx, NAME, js_row_u64(row, 0), "the table `name` has no row for its datapath");
 }
 
 #define NAMES_OF                                                                                                       \
-	"FROM entry e LEFT JOIN name n ON n.stack_id=e.stack_id AND n.hash=UNHEX(SHA2(e.datapath,256)) WHERE "         \
-	"e.stack_id=%u "                                                                                               \
-	"AND e.entry_id BETWEEN %u AND %u"
+	"FROM entry e LEFT JOIN name n ON n.stack_id=e.stack_id AND n.hash=UNHEX(SHA2(e.datapath,256)) "               \
+	"WHERE e.stack_id=%u AND e.entry_id BETWEEN %u AND %u"
 
 /* Of a stack with unique names: each entry's datapath has its row. Whether a row has no entry is found by counting. */
 static int read_names(struct checking *k, uint64_t low, uint64_t high, struct jobstack_error *error)
@@ -200,10 +206,10 @@ static int read_names(struct checking *k, uint64_t low, uint64_t high, struct jo
 			     "SELECT COALESCE(SUM(n.hash IS NULL AND e.entry_id<=%u),0),"
 			     "COALESCE(SUM(n.entry_id=e.entry_id),0) " NAMES_OF,
 			     k->c.named, k->c.id, low, high));
-	return k->nameless == 0 ? 0
-				: js_handle_ask(k->c.handle, take_nameless, k, error,
-						"SELECT e.entry_id " NAMES_OF " AND e.entry_id<=%u AND n.hash IS NULL",
-						k->c.id, low, high, k->c.named);
+	return k->unnamed == 0 ? 0
+			       : js_handle_ask(k->c.handle, take_unnamed, k, error,
+					       "SELECT e.entry_id " NAMES_OF " AND e.entry_id<=%u AND n.hash IS NULL",
+					       k->c.id, low, high, k->c.named);
 }
 
 static int read_numbers_page(struct checking *k, uint64_t low, uint64_t high, struct jobstack_error *error)
@@ -217,8 +223,8 @@ static int read_numbers_page(struct checking *k, uint64_t low, uint64_t high, st
 		k->c.id, low, high));
 	JS_TRY(js_handle_ask(
 		k->c.handle, take_dead_row, k, error,
-		"SELECT entry_id,attempt,to_stack FROM dead WHERE stack_id=%u AND entry_id BETWEEN %u AND %u", k->c.id,
-		low, high));
+		"SELECT entry_id,attempt,to_stack,cancelled FROM dead WHERE stack_id=%u AND entry_id BETWEEN %u AND %u",
+		k->c.id, low, high));
 	return read_names(k, low, high, error);
 }
 
@@ -228,7 +234,7 @@ static int read_numbers_page(struct checking *k, uint64_t low, uint64_t high, st
 static void judge_places(struct checking *k, uint64_t entry, const struct number *x)
 {
 	char span[JS_PLACE_NAME], claim[JS_PLACE_NAME], done[60];
-	const char *place[5];
+	const char *place[6];
 	unsigned n = 0;
 
 	if (x->span != 0)
@@ -243,13 +249,16 @@ static void judge_places(struct checking *k, uint64_t entry, const struct number
 		place[n++] = "the dead entries";
 	if ((x->flags & IS_MOVED) != 0)
 		place[n++] = "the entries moved to another stack";
+	if ((x->flags & IS_CANCELLED) != 0)
+		place[n++] = "the cancelled entries";
 	if ((x->flags & IS_THERE) == 0) {
 		if (n > 0 || x->last > 0)
 			FOUND(k, STRAY, entry, "there is no such entry, but its number is in %s",
 			      n > 0 ? place[0] : "the attempts");
 	} else if (n == 0)
 		FOUND(k, LOST, entry,
-		      "it is nowhere: not queued, not claimed, not done, not dead (attempts on record: %" PRIu32 ")",
+		      "it is nowhere: not queued, not claimed, not done, not dead, not cancelled (attempts on record: "
+		      "%" PRIu32 ")",
 		      x->last);
 	for (unsigned i = 1; i < n; i++)
 		FOUND(k, DOUBLED, entry, "it is in %s, and in %s too", place[0], place[i]);
@@ -271,11 +280,11 @@ static void judge_attempts(struct checking *k, uint64_t entry, const struct numb
 			      js_place_name(h[i], text), h[i]->attempt, x->last);
 		if (h[i]->fails > x->failed || h[i]->losses > x->lost)
 			FOUND(k, ATTEMPT, entry,
-			      "%s counts %" PRIu32 " failures and %" PRIu32 " losses of it, but %" PRIu32
-			      " and %" PRIu32 " are on record",
+			      "%s counts %" PRIu32 " failures and %" PRIu32 " losses of this entry, but %" PRIu32
+			      " failures and %" PRIu32 " losses are on record",
 			      js_place_name(h[i], text), h[i]->fails, h[i]->losses, x->failed, x->lost);
 	}
-	if ((x->flags & (IS_DEAD | IS_MOVED)) != 0 && x->dead != x->last)
+	if ((x->flags & (IS_DEAD | IS_MOVED | IS_CANCELLED)) != 0 && x->dead != x->last)
 		FOUND(k, ATTEMPT, entry,
 		      "it is marked as dead after attempt %" PRIu32 ", but the last one on record is %" PRIu32, x->dead,
 		      x->last);
@@ -308,11 +317,12 @@ static int check_window(struct checking *k, struct jobstack_error *error)
 	X(c.id, "s.stack_id", U64) X(c.report.state, "s.state", U32) X(c.lifo, "s.lifo", FLAG) X(c.tail, "s.tail", U64) \
 	X(c.pushed, "s.pushed", U64) X(c.has_names, "s.named IS NOT NULL", FLAG) X(c.named, "s.named", U64)            \
 	X(c.done, "s.done", I64) X(c.dead, "s.dead", I64) X(moved, "s.moved", U64) X(pruned, "s.pruned", U64)          \
+	X(cancelled, "s.cancelled", U64)                                                                               \
 	X(worker_done, OF_WORKERS("done"), I64) X(worker_dead, OF_WORKERS("dead"), I64)                                \
 	X(names, "(SELECT COUNT(*) FROM name n WHERE n.stack_id=s.stack_id)", U64)                                     \
 	X(c.last, "LEAST(s.tail,COALESCE((SELECT MAX(entry_id) FROM entry e WHERE e.stack_id=s.stack_id),0))", U64)    \
 	X(limited, "s.max_running IS NOT NULL", FLAG)                                                                  \
-	X(lockable, "EXISTS(SELECT 1 FROM gate g WHERE g.stack_id=s.stack_id)", FLAG)
+	X(has_gate, "EXISTS(SELECT 1 FROM gate g WHERE g.stack_id=s.stack_id)", FLAG)
 /* clang-format on */
 
 static void take_checked_stack(void *ctx, const struct js_row *row)
@@ -380,7 +390,7 @@ static void take_stray_name(void *ctx, const struct js_row *row)
 		return;
 	if (js_row_u64(row, 1) == 0)
 		FOUND(k, NAME, js_row_u64(row, 0), "its row in the table `name` has the hash of another datapath");
-	else if (++k->homeless > k->pruned)
+	else if (++k->stray_names > k->pruned)
 		FOUND(k, NAME, js_row_u64(row, 0), "there is no such entry, but the table `name` has a row for it");
 }
 
@@ -390,14 +400,13 @@ static int read_stray_names(struct checking *k, struct jobstack_error *error)
 	unsigned char first, last[32];
 
 	memset(last, 0xff, sizeof(last));
-	for (unsigned i = 0; k->names != k->owners && i < 256; i++) {
+	for (unsigned i = 0; k->names != k->named_entries && i < 256; i++) {
 		first = last[0] = (unsigned char)i;
 		JS_TRY(js_handle_ask(k->c.handle, take_stray_name, k, error,
 				     "SELECT n.entry_id,e.entry_id IS NULL FROM name n LEFT JOIN entry e ON "
-				     "e.stack_id=n.stack_id AND "
-				     "e.entry_id=n.entry_id WHERE n.stack_id=%u AND n.hash BETWEEN %x AND %x AND "
-				     "(e.entry_id IS NULL OR "
-				     "n.hash<>UNHEX(SHA2(e.datapath,256)))",
+				     "e.stack_id=n.stack_id AND e.entry_id=n.entry_id WHERE n.stack_id=%u AND "
+				     "n.hash BETWEEN %x AND %x AND "
+				     "(e.entry_id IS NULL OR n.hash<>UNHEX(SHA2(e.datapath,256)))",
 				     k->c.id, (const void *)&first, (size_t)1, (const void *)last, sizeof(last)));
 	}
 	return 0;
@@ -419,7 +428,8 @@ static void judge_counters(struct checking *k)
 	compare_counter(k, "done", k->c.done + k->worker_done, r->done);
 	compare_counter(k, "dead", k->c.dead + k->worker_dead, r->dead);
 	compare_counter(k, "moved", (int64_t)k->moved, r->moved);
-	if (k->limited && !k->lockable)
+	compare_counter(k, "cancelled", (int64_t)k->cancelled, r->cancelled);
+	if (k->limited && !k->has_gate)
 		FOUND(k, COUNTER, 0,
 		      "it has a limit of running entries, but no row in the table `gate`: the limit is not enforced");
 	if (k->c.named > k->c.tail)
@@ -429,11 +439,11 @@ static void judge_counters(struct checking *k)
 
 		if (h->open != h->seen)
 			FOUND(k, CLAIM, h->first,
-			      "%s, whose first entry is this one, should have %" PRIu64
-			      " unfinished entries by its counter, but has %" PRIu64,
+			      "the counter of %s, which begins with this entry, says %" PRIu64
+			      " unfinished entries, but there are %" PRIu64,
 			      js_place_name(h, text), h->open, h->seen);
 		if (h->keeper != JS_ALIVE && h->seen == 0)
-			FOUND(k, CLAIM, h->first, "%s, whose first entry is this one, belongs to no live worker",
+			FOUND(k, CLAIM, h->first, "%s, which begins with this entry, belongs to no live worker",
 			      js_place_name(h, text));
 	}
 }
@@ -446,7 +456,7 @@ static int check_ledger(void *ctx, struct jobstack_error *error)
 	/* a view that was lost may have left some */
 	js_findings_free(&k->c.findings);
 	k->c.report = (struct jobstack_check_report)JOBSTACK_CHECK_REPORT_INIT;
-	k->owners = k->homeless = 0;
+	k->named_entries = k->stray_names = 0;
 	JS_TRY(read_checked_stack(k, error));
 	if (k->c.report.state == JOBSTACK_DROPPING) /* a stack that is half gone proves nothing */
 		return 0;
@@ -482,10 +492,8 @@ int jobstack_check(struct jobstack *handle, const char *stack, jobstack_finding_
 	status = js_grow_begin(report, &k.c.report, "jobstack_check_report", error);
 	if (status == 0 && stack != NULL)
 		status = js_stack_check_name(stack, error);
-	if (status == 0)
-		status = js_schema_check(handle, error);
-	if (status == 0)
-		status = js_db_view(handle->db, stack == NULL ? check_orphans : check_ledger, &k, error);
+	JS_THEN(status, js_schema_check(handle, error));
+	JS_THEN(status, js_db_view(handle->db, stack == NULL ? check_orphans : check_ledger, &k, error));
 	for (size_t i = 0; i < JOBSTACK_FAULTS; i++)
 		found += k.c.report.found[i] = k.c.findings.found[i];
 	if (status == 0) {

@@ -50,11 +50,13 @@ static void chunk_stack_sql(const struct js_pushing *p, struct js_sql *sql, uint
 	js_sql_guard(sql, 1);
 }
 
-/* One span for the N entries behind @js_t. */
+/* One span for the N entries behind @js_t, and whose they are. */
 static void chunk_span_sql(const struct js_pushing *p, struct js_sql *sql, uint64_t n)
 {
 	const struct jobstack_push_options *o = p->options;
 
+	js_sql_stmt(sql, "INSERT INTO push_range(stack_id,lo,hi,push_id) VALUES(%u,@js_t+1,@js_t+%u,%u)", p->stack.id,
+		    n, p->push_id);
 	js_span_fresh(sql, &p->stack, o->atomic ? JS_HELD : JS_READY, -(int64_t)o->priority, n,
 		      o->atomic ? (int64_t)p->push_id : -1);
 }

@@ -39,6 +39,16 @@ void js_claim_free(struct js_claim *claim)
 	free(claim);
 }
 
+void js_claim_free_all(struct js_claim *list)
+{
+	while (list != NULL) {
+		struct js_claim *claim = list;
+
+		list = claim->next;
+		js_claim_free(claim);
+	}
+}
+
 struct js_claim *js_claim_find(struct js_claim *list, uint64_t entry, uint32_t attempt, size_t *place)
 {
 	for (; list != NULL; list = list->next) {
@@ -161,9 +171,8 @@ static const char *const optional[] = {"signo", "reason", "log", "err_log,err_at
 #define OPTIONAL_N (sizeof(optional) / sizeof(optional[0]))
 _Static_assert(OPTIONAL_N <= 32, "a bit for each column");
 
-#define TAILS_MAX                                                                                                      \
-	(512 * 1024) /* bytes of stderr in one step: small enough for servers with small packet limits                 \
-		      */
+/* Bytes of stderr in one step: small enough for servers with small packet limits. */
+#define TAILS_MAX (512 * 1024)
 
 static unsigned columns_of(const struct jobstack_outcome *o)
 {

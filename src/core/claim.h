@@ -17,12 +17,13 @@ struct js_claim {
 	int64_t claimed_us; /* since 1970, by the server's clock */
 	size_t n, open;
 	uint64_t *id;	     /* ascending */
-	unsigned char *mark; /* enum js_claim_mark, one an id */
+	unsigned char *mark; /* enum js_claim_mark, one per id */
 };
 
 /* Makes a claim of N entries, all open: from the list IDS, or FIRST and the N - 1 after it.  NULL without memory. */
 struct js_claim *js_claim_new(uint64_t no, const uint64_t *ids, uint64_t first, size_t n);
 void js_claim_free(struct js_claim *claim);
+void js_claim_free_all(struct js_claim *list);
 
 /* Finds the claim and the place of an entry's attempt in LIST, whatever its mark.  NULL if it is in none. */
 struct js_claim *js_claim_find(struct js_claim *list, uint64_t entry, uint32_t attempt, size_t *place);

@@ -11,6 +11,7 @@
 
 struct jobstack {
 	struct js_db *db;
+	char *os_user;
 	int schema_known; /* the schema was looked at and fits */
 };
 
@@ -27,7 +28,7 @@ int js_handle_ask(struct jobstack *handle, js_row_fn *fn, void *ctx, struct jobs
 int js_handle_change(struct jobstack *handle, uint64_t rows, int *lost, struct jobstack_error *error,
 		     const char *format, ...);
 
-/* Looks the schema up, once a handle: 0, or JOBSTACK_ESCHEMA. */
+/* Looks the schema up, once per handle: 0, or JOBSTACK_ESCHEMA. */
 int js_schema_check(struct jobstack *handle, struct jobstack_error *error);
 
 /* The stack row, but for its counters. */
@@ -52,9 +53,15 @@ int js_stack_find(struct jobstack *handle, const char *name, struct js_stack *st
 /* The same; a stack that does not exist is JOBSTACK_NOTHING, and no error. */
 int js_stack_look(struct jobstack *handle, const char *name, struct js_stack *stack, struct jobstack_error *error);
 
-/* The same, created if it does not exist, with LIFO for a new one. */
-int js_stack_make(struct jobstack *handle, const char *name, int lifo, struct js_stack *stack,
-		  struct jobstack_error *error);
+/* May a new stack have this valid name?  0, or JOBSTACK_EUSAGE. */
+int js_stack_check_new(const char *name, struct jobstack_error *error);
+
+/* The same, created if it does not exist, with the order and the origin of OPTIONS for a new one. */
+int js_stack_make(struct jobstack *handle, const char *name, const struct jobstack_push_options *options,
+		  struct js_stack *stack, struct jobstack_error *error);
+
+/* The account that the server knows this connection by, as it is stored: "user@%". */
+#define JS_ACCOUNT "LEFT(CAST(CURRENT_USER() AS BINARY),255)"
 
 /* The error after a guard that the stack NAME did not pass: it is being dropped (ECONFLICT), or is gone (EMISSING). */
 int js_stack_refuse(struct jobstack *handle, const char *name, struct jobstack_error *error);

@@ -5,29 +5,32 @@
  */
 #include "core/pushing.h"
 
+static void take_pos(void *ctx, const struct js_row *row)
+{
+	*(int64_t *)ctx = row == NULL ? 0 : js_row_i64(row, 0);
+}
+
 /* Removes one held span of push ID, with its entries and names; JOBSTACK_NOTHING if there is none. */
 static int discard_one(struct jobstack *handle, uint64_t stack, uint64_t id, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
-	uint64_t pos, n;
+	int64_t pos; /* negative in a last-in-first-out stack, and never 0 */
+	uint64_t n;
 
-	JS_TRY(js_handle_ask_number(handle, &pos, error,
-				    "SELECT MIN(CAST(pos AS SIGNED)+9000000000000000000) FROM span WHERE stack_id=%u "
-				    "AND class=2 AND push_id=%u",
-				    stack, id));
-	if (pos == UINT64_MAX || pos == 0)
+	JS_TRY(js_handle_ask(handle, take_pos, &pos, error,
+			     "SELECT MIN(pos) FROM span WHERE stack_id=%u AND class=2 AND push_id=%u", stack, id));
+	if (pos == 0)
 		return JOBSTACK_NOTHING;
-	pos -= UINT64_C(9000000000000000000);
 	JS_TRY(js_handle_ask_number(
 		handle, &n, error,
 		"SELECT COALESCE(SUM(hi-lo+1),0) FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND pos=%d",
-		stack, id, (int64_t)pos));
+		stack, id, pos));
 	js_stack_lock_sql(&sql, stack);
 	js_sql_stmt(&sql, "SET @js_lo=NULL,@js_hi=NULL");
 	js_sql_stmt(&sql,
 		    "SELECT lo,hi INTO @js_lo,@js_hi FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND pos=%d "
 		    "FOR UPDATE",
-		    stack, id, (int64_t)pos);
+		    stack, id, pos);
 	/* a held span is one interval that nobody cuts, so it has exactly N rows: a statement that stops there does
 	 * not read the next row, which may belong to a load whose client is frozen, and be locked */
 	js_sql_stmt(&sql,
@@ -39,12 +42,12 @@ static int discard_one(struct jobstack *handle, uint64_t stack, uint64_t id, str
 		&sql,
 		"DELETE FROM entry WHERE stack_id=%u AND entry_id BETWEEN @js_lo AND @js_hi ORDER BY entry_id LIMIT %u",
 		stack, n);
+	js_sql_stmt(&sql, "DELETE FROM push_range WHERE stack_id=%u AND lo=@js_lo AND hi=@js_hi", stack);
 	/* a removed name may have been pushed again meanwhile, by a push without --unique that left the row to these
 	 * entries: the next unique push names all later entries again */
 	js_sql_stmt(&sql,
-		    "UPDATE stack SET "
-		    "pushed=pushed-COALESCE(@js_hi-@js_lo+1,0),named=COALESCE(LEAST(named,@js_lo-1),named) WHERE "
-		    "stack_id=%u",
+		    "UPDATE stack SET pushed=pushed-COALESCE(@js_hi-@js_lo+1,0),"
+		    "named=COALESCE(LEAST(named,@js_lo-1),named) WHERE stack_id=%u",
 		    stack);
 	js_sql_stmt(&sql, "DELETE FROM span WHERE stack_id=%u AND class=2 AND push_id=%u AND lo=@js_lo AND hi=@js_hi",
 		    stack, id);

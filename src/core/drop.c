@@ -54,9 +54,9 @@ static int refuse_drop(struct dropping *d, struct jobstack_error *error)
 
 /* No claim and no live push; or it is half gone already. */
 #define UNUSED                                                                                                         \
-	" WHERE stack_id=%u AND (state=3 OR (NOT EXISTS(SELECT 1 FROM claim c WHERE c.stack_id=%u) AND NOT "           \
-	"EXISTS(SELECT 1 FROM push u "                                                                                 \
-	"WHERE u.stack_id=%u AND u.ended IS NULL AND u.beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND)))"
+	" WHERE stack_id=%u AND (state=3 OR (NOT EXISTS(SELECT 1 FROM claim c WHERE c.stack_id=%u) "                   \
+	"AND NOT EXISTS(SELECT 1 FROM push u WHERE u.stack_id=%u AND u.ended IS NULL "                                 \
+	"AND u.beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND)))"
 
 /* Our token, unless the stack is being dropped already: then nothing of it is left behind the stack's own row. */
 static void token_sql(const struct dropping *d, struct js_sql *sql)
@@ -161,6 +161,7 @@ static const struct {
 	{CLEAR("name", " ORDER BY hash"), 0},
 	{CLEAR("entry", " ORDER BY entry_id"), 0},
 	{CLEAR("worker", " ORDER BY worker_id"), 1},
+	{CLEAR("push_range", " ORDER BY lo"), 0},
 	{CLEAR("push", " ORDER BY push_id"), 0},
 	{CLEAR("gate", ""), 0},
 	{CLEAR("stack", ""), 0},

@@ -18,16 +18,17 @@
 #define PAGE 2048	    /* rows, or numbers of entries */
 #define ATTEMPTS 8000	    /* of a page of entries, at a time */
 #define FILTER_WINDOW 65536 /* numbers that a query with a filter looks at */
-_Static_assert(PAGE <= JS_CREW_MAX, "the workers of a page can be known at once");
-_Static_assert(JS_WHERE_WINDOW % PAGE == 0, "a window is of whole pages");
+_Static_assert(PAGE <= JS_CREW_MAX, "the array of workers holds all workers of one page");
+_Static_assert(JS_WHERE_WINDOW % PAGE == 0, "the size of a window is a multiple of the page size");
 
 /* The offset of a text while its page grows; NOTHING: no text. */
 #define NOTHING SIZE_MAX
 
 struct line {
 	struct jobstack_item item;
-	size_t datapath, reason, log, err_log, tail, to_stack; /* where they lie in the page's bytes */
-	int final, dead, moved;
+	size_t datapath, reason, log, err_log, tail, to_stack, note; /* where they lie in the page's bytes */
+	int final;
+	unsigned dead; /* its state, if it has a row in dead */
 };
 
 struct exporting {
@@ -83,7 +84,7 @@ static struct line *new_line(struct exporting *x, const struct js_row *row)
 	to->item.entry = js_row_u64(row, 0);
 	to->item.datapath.len = row->len[1];
 	to->datapath = keep_column(&x->bytes, row->col[1], row->len[1]);
-	to->to_stack = NOTHING;
+	to->to_stack = to->note = NOTHING;
 	return to;
 }
 
@@ -196,10 +197,13 @@ static void take_dead(void *ctx, const struct js_row *row)
 
 	if (to == NULL)
 		return;
-	to->dead = 1;
-	to->moved = js_row_u64(row, 1) != 0;
+	to->dead = js_row_u64(row, 1) != 0 ? JOBSTACK_IS_MOVED
+		   : row->col[4] == NULL   ? JOBSTACK_IS_DEAD
+					   : JOBSTACK_IS_CANCELLED;
 	to->item.to_entry = js_row_u64(row, 2);
 	to->to_stack = keep_column(&x->bytes, row->col[3], row->len[3]);
+	if (row->len[4] > 0)
+		to->note = keep_column(&x->bytes, row->col[4], row->len[4]);
 }
 
 /* All attempts of the page, along their primary key, some at a time. */
@@ -238,7 +242,8 @@ static int look_at_page(void *ctx, struct jobstack_error *error)
 	x->at = 0;
 	return js_handle_ask(
 		x->handle, take_dead, x, error,
-		"SELECT d.entry_id,d.to_stack IS NOT NULL,d.to_entry,s.name FROM dead d LEFT JOIN stack s ON "
+		"SELECT d.entry_id,d.to_stack IS NOT NULL,d.to_entry,s.name,IF(d.cancelled,COALESCE(d.reason,''),NULL) "
+		"FROM dead d LEFT JOIN stack s ON "
 		"s.stack_id=d.to_stack WHERE d.stack_id=%u AND d.entry_id BETWEEN %u AND %u ORDER BY d.entry_id",
 		x->stack.id, x->low, x->high);
 }
@@ -280,18 +285,22 @@ static unsigned in_line(const struct exporting *x, struct line *l)
 	return x->stack.state == JOBSTACK_CANCELLED ? JOBSTACK_IS_CANCELLED : state;
 }
 
-/* Are only dead or moved entries wanted? Then the others are not examined. */
+/* Are only entries with a row in dead wanted? Then the others are not examined. */
 static int only_dead(const struct exporting *x)
 {
-	return x->o.states != 0 && (x->o.states & ~(JOBSTACK_IS_DEAD | JOBSTACK_IS_MOVED)) == 0;
+	unsigned rows = JOBSTACK_IS_DEAD | JOBSTACK_IS_MOVED;
+
+	if (x->stack.state != JOBSTACK_CANCELLED)
+		rows |= JOBSTACK_IS_CANCELLED;
+	return x->o.states != 0 && (x->o.states & ~rows) == 0;
 }
 
 static unsigned state_of(const struct exporting *x, struct line *l)
 {
 	if (l->final)
 		return JOBSTACK_IS_DONE;
-	if (l->dead)
-		return l->moved ? JOBSTACK_IS_MOVED : JOBSTACK_IS_DEAD;
+	if (l->dead != 0)
+		return l->dead;
 	return only_dead(x) ? 0 : in_line(x, l);
 }
 
@@ -334,6 +343,7 @@ static int report_page(struct exporting *x, struct jobstack_error *error)
 		l->item.err_log = text_at(x, l->err_log);
 		l->item.err_tail.data = text_at(x, l->tail);
 		l->item.to_stack = text_at(x, l->to_stack);
+		l->item.note = text_at(x, l->note);
 		js_crew_fill(x->crew, &l->item);
 		if (x->fn(x->ctx, &l->item) != 0)
 			return JOBSTACK_ESTOPPED;
@@ -394,8 +404,7 @@ int jobstack_export(struct jobstack *handle, const char *stack, const struct job
 	x->fn = fn;
 	x->ctx = ctx;
 	status = js_grow_in(&x->o, options, "jobstack_export_options", error);
-	if (status == 0)
-		status = js_stack_find(handle, stack, &x->stack, error);
+	JS_THEN(status, js_stack_find(handle, stack, &x->stack, error));
 	if (status == 0 && x->o.within_us >= 0) {
 		from = js_db_wall_us(handle->db, jobstack_now_us()) - x->o.within_us;
 		if (from > x->o.since_us)

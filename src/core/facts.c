@@ -80,11 +80,12 @@ int jobstack_server_facts(struct jobstack *handle, jobstack_fact_fn *fn, void *c
 		{"grant", NULL, "SHOW GRANTS"},
 		{NULL, "variable.",
 		 "SHOW GLOBAL VARIABLES WHERE Variable_name IN "
-		 "('max_connections','max_user_connections','max_allowed_packet','wait_timeout','interactive_timeout','"
-		 "read_only','super_read_only','innodb_read_only','local_infile','log_bin','binlog_format','sync_"
-		 "binlog','innodb_flush_log_at_trx_commit','innodb_buffer_pool_size','datadir','hostname','port','"
-		 "innodb_snapshot_isolation','wsrep_on','innodb_lock_wait_timeout','innodb_doublewrite','innodb_force_"
-		 "recovery','default_storage_engine','version_comment','gtid_mode','group_replication_group_name')"},
+		 "('max_connections','max_user_connections','max_allowed_packet','wait_timeout','interactive_timeout',"
+		 "'read_only','super_read_only','innodb_read_only','local_infile','log_bin','binlog_format',"
+		 "'sync_binlog','innodb_flush_log_at_trx_commit','innodb_buffer_pool_size','datadir','hostname','port',"
+		 "'innodb_snapshot_isolation','wsrep_on','innodb_lock_wait_timeout','innodb_doublewrite',"
+		 "'innodb_force_recovery','default_storage_engine','version_comment','gtid_mode',"
+		 "'group_replication_group_name')"},
 		{NULL, "status.",
 		 "SHOW GLOBAL STATUS WHERE Variable_name IN ('Threads_connected','Max_used_connections','Uptime',"
 		 "'Connection_errors_max_connections','Innodb_history_list_length','wsrep_cluster_size')"},

@@ -7,7 +7,6 @@
 #include "core/similar.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +52,8 @@ static void join_groups(struct group *to, const struct group *more)
 {
 	to->many_nodes |= more->many_nodes || strcmp(to->node, more->node) != 0;
 	to->f.count += more->f.count;
+	if (to->f.ago_us < 0 || (more->f.ago_us >= 0 && more->f.ago_us < to->f.ago_us))
+		to->f.ago_us = more->f.ago_us;
 }
 
 /* Adds a group to those before the Nth; gives how many there are then. */
@@ -102,7 +103,9 @@ static int repeats_exit(const char *reason)
 	return strncmp(reason, killed, sizeof(killed) - 1) == 0 && strchr(reason, ':') == NULL;
 }
 
-/* Columns: entry, attempt, outcome, exit code, signal, reason, node, tail, datapath. */
+#define AGO "TIMESTAMPDIFF(MICROSECOND,a.ended,UTC_TIMESTAMP(6))"
+
+/* Columns: entry, attempt, outcome, exit code, signal, reason, node, tail, datapath, time since its end. */
 static void take_failure(struct grouping *g, const struct js_row *row)
 {
 	struct group one = {.folded = 0};
@@ -114,7 +117,8 @@ static void take_failure(struct grouping *g, const struct js_row *row)
 					  .exit_code = (int32_t)js_row_opt(row, 3),
 					  .signal = (int32_t)js_row_i64(row, 4),
 					  .entry = js_row_u64(row, 0),
-					  .attempt = (uint32_t)js_row_u64(row, 1)};
+					  .attempt = (uint32_t)js_row_u64(row, 1),
+					  .ago_us = js_row_opt(row, 9)};
 	if (row->col[5] != NULL && !repeats_exit(row->col[5])) {
 		copy_cut(one.reason, sizeof(one.reason), row->col[5], row->len[5]);
 		js_similar(row->col[5], row->len[5], NULL, 0, one.reason_pattern, sizeof(one.reason_pattern));
@@ -151,10 +155,10 @@ static int read_failures_page(struct grouping *g, uint64_t limit, struct jobstac
 
 	if (g->options.all) /* the primary key of attempt, backwards */
 		js_sql_stmt(&sql,
-			    "SELECT "
-			    "a.entry_id,a.attempt,a.outcome,a.exit_code,a.signo,a.reason,COALESCE(w.node,w.host),IF(a."
-			    "outcome IN(1,2),RIGHT(a.err_tail," TAIL
-			    "),NULL),e.datapath FROM attempt a LEFT JOIN worker w ON w.worker_id=a.worker_id LEFT JOIN "
+			    "SELECT a.entry_id,a.attempt,a.outcome,a.exit_code,a.signo,a.reason,"
+			    "COALESCE(w.node,w.host),IF(a.outcome IN(1,2),RIGHT(a.err_tail," TAIL
+			    "),NULL),e.datapath," AGO
+			    " FROM attempt a LEFT JOIN worker w ON w.worker_id=a.worker_id LEFT JOIN "
 			    "entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id WHERE a.stack_id=%u AND "
 			    "a.entry_id<=%u AND (a.entry_id<%u OR a.attempt<%u) ORDER BY a.stack_id DESC,a.entry_id "
 			    "DESC,a.attempt DESC LIMIT %u",
@@ -163,11 +167,12 @@ static int read_failures_page(struct grouping *g, uint64_t limit, struct jobstac
 		js_sql_stmt(
 			&sql,
 			"SELECT d.entry_id,d.attempt,a.outcome,a.exit_code,a.signo,IF(a.entry_id IS "
-			"NULL,d.reason,a.reason),COALESCE(w.node,w.host),RIGHT(a.err_tail," TAIL
-			"),e.datapath FROM dead d LEFT JOIN attempt a ON a.stack_id=d.stack_id AND "
+			"NULL,d.reason,a.reason),COALESCE(w.node,w.host),RIGHT(a.err_tail," TAIL "),e.datapath," AGO
+			" FROM dead d LEFT JOIN attempt a ON a.stack_id=d.stack_id AND "
 			"a.entry_id=d.entry_id AND a.attempt=d.attempt LEFT JOIN worker w ON w.worker_id=a.worker_id "
 			"LEFT JOIN entry e ON e.stack_id=d.stack_id AND e.entry_id=d.entry_id WHERE d.stack_id=%u AND "
-			"d.entry_id<%u AND d.to_stack IS NULL ORDER BY d.stack_id DESC,d.entry_id DESC LIMIT %u",
+			"d.entry_id<%u AND d.to_stack IS NULL AND d.cancelled=0 ORDER BY d.stack_id DESC,d.entry_id "
+			"DESC LIMIT %u",
 			g->stack.id, g->entry, limit);
 	return js_db_query(g->handle->db, &sql, take_row, g, error);
 }
@@ -211,10 +216,8 @@ int jobstack_failures(struct jobstack *handle, const char *stack, const struct j
 	uint64_t limit;
 	int status = js_grow_in(&g.options, options, "jobstack_failures_options", error);
 
-	if (status == 0)
-		status = js_grow_begin(report, &g.report, "jobstack_failures_report", error);
-	if (status == 0)
-		status = js_stack_find(handle, stack, &g.stack, error);
+	JS_THEN(status, js_grow_begin(report, &g.report, "jobstack_failures_report", error));
+	JS_THEN(status, js_stack_find(handle, stack, &g.stack, error));
 	if (status != 0)
 		return status;
 	g.group = calloc(GROUPS, sizeof(*g.group));

@@ -8,6 +8,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define OS_USER_MAX 255
 
 const char *jobstack_version(void)
 {
@@ -50,8 +53,11 @@ int jobstack_open(struct jobstack **handle, const struct jobstack_options *optio
 	made = calloc(1, sizeof(*made));
 	if (made == NULL)
 		return js_error_memory(error);
-	status = js_db_open(&made->db, &o, error);
+	if (o.os_user != NULL && (made->os_user = strndup(o.os_user, OS_USER_MAX)) == NULL)
+		status = js_error_memory(error);
+	JS_THEN(status, js_db_open(&made->db, &o, error));
 	if (status != 0) {
+		free(made->os_user);
 		free(made);
 		return status;
 	}
@@ -66,6 +72,7 @@ void jobstack_free(struct jobstack *handle)
 	if (handle == NULL)
 		return;
 	js_db_free(handle->db);
+	free(handle->os_user);
 	free(handle);
 	errno = saved;
 }

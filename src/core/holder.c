@@ -79,20 +79,24 @@ struct holder {
 	int moved; /* the last look saw it alive */
 };
 
+/* The columns that follow the connection's. */
+/* clang-format off */
+#define HOLDER_COLUMNS(X)                                                                                              \
+	X(seq, "seq", U64) X(beat_us, "beat", TIME) X(ended, "ended IS NOT NULL", FLAG) X(pushed, "pushed", U64)       \
+	X(age_us, "TIMESTAMPDIFF(MICROSECOND,started,UTC_TIMESTAMP(6))", I64)
+/* clang-format on */
+
 static void take_holder(void *ctx, const struct js_row *row)
 {
-	struct holder *h = ctx;
+	struct holder *to = ctx, before = *to;
+	unsigned c = 1;
 
-	h->found = row != NULL;
+	to->found = row != NULL;
 	if (row == NULL)
 		return;
-	h->moved |= h->beat_us != 0 && (h->seq != js_row_u64(row, 0) || h->beat_us != js_row_time(row, 1));
-	h->seq = js_row_u64(row, 0);
-	h->beat_us = js_row_time(row, 1);
-	h->ended = js_row_u64(row, 2) != 0;
-	h->pushed = js_row_u64(row, 3);
-	h->age_us = js_row_i64(row, 4);
-	h->connection = js_row_u64(row, 5);
+	to->connection = js_row_u64(row, 0);
+	HOLDER_COLUMNS(JS_COLUMN_READ)
+	to->moved |= before.beat_us != 0 && (before.seq != to->seq || before.beat_us != to->beat_us);
 }
 
 static int look_at_holder(struct js_pushing *p, struct holder *h, struct jobstack_error *error)
@@ -101,10 +105,8 @@ static int look_at_holder(struct js_pushing *p, struct holder *h, struct jobstac
 	int status;
 
 	h->moved = 0;
-	js_sql_add(&sql,
-		   "SELECT seq,beat,ended IS NOT NULL,pushed,TIMESTAMPDIFF(MICROSECOND,started,UTC_TIMESTAMP(6)),");
-	js_sql_add(&sql, js_db_has_user_locks(p->handle->db) ? "IS_USED_LOCK(" LOCK_NAME ")" : "NULL");
-	js_sql_stmt(&sql, " FROM push WHERE push_id=%u", h->id);
+	js_sql_add(&sql, js_db_has_user_locks(p->handle->db) ? "SELECT IS_USED_LOCK(" LOCK_NAME ")" : "SELECT NULL");
+	js_sql_stmt(&sql, HOLDER_COLUMNS(JS_COLUMN_NAME) " FROM push WHERE push_id=%u", h->id);
 	status = js_db_query(p->handle->db, &sql, take_holder, h, error);
 	h->moved |= h->connection != 0;
 	/* after an outage of the server, or of this process, it must have time to come back */

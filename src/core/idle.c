@@ -4,21 +4,29 @@
  */
 #include "core/worker.h"
 
+/* Columns about a stack (s) and its summed spans (p), as a worker sees them.  The %u are the stack, the worker, the
+ * stack, the stack, the worker and the stack. */
+/* clang-format off */
+#define IDLE_COLUMNS(X)                                                                                                \
+	X(state, "s.state", U32) X(ready, "p.ready", U64) X(waiting, "p.waiting", U64) X(held, "p.held", U64)          \
+	X(next_due_us, "p.due", OPT)                                                                                   \
+	X(running, "(SELECT SUM(open) FROM claim WHERE stack_id=%u AND worker_id<>%u)", U64)                           \
+	X(workers, "(SELECT COUNT(*) FROM worker WHERE stack_id=%u AND ended IS NULL AND kind=0)", U64)                \
+	X(eldest, "COALESCE((SELECT MIN(worker_id) FROM worker WHERE stack_id=%u AND ended IS NULL AND kind=0 AND "    \
+		  "beat>UTC_TIMESTAMP(6)-INTERVAL lease_us MICROSECOND)=%u,1)", FLAG)                                  \
+	X(pushers, "(SELECT COUNT(*) FROM push WHERE stack_id=%u AND ended IS NULL AND "                               \
+		   "beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND)", U64)                                                   \
+	X(done, "s.done+COALESCE(w.done,0)", U64) X(dead, "s.dead+COALESCE(w.dead,0)", U64)
+/* clang-format on */
+
 static void take_idle(void *ctx, const struct js_row *row)
 {
-	struct jobstack_idle *idle = ctx;
+	struct jobstack_idle *to = ctx;
+	unsigned c = 1;
 
 	if (row == NULL)
 		return;
-	idle->state = (enum jobstack_stack_state)js_row_u64(row, 0);
-	idle->ready = js_row_u64(row, 1);
-	idle->waiting = js_row_u64(row, 2);
-	idle->held = js_row_u64(row, 3);
-	idle->next_due_us = js_row_opt(row, 4);
-	idle->running = js_row_u64(row, 5);
-	idle->workers = js_row_u64(row, 6);
-	idle->eldest = row->col[7] == NULL || js_row_u64(row, 7) != 0;
-	idle->pushers = js_row_u64(row, 8);
+	IDLE_COLUMNS(JS_COLUMN_READ)
 }
 
 int jobstack_worker_idle(struct jobstack_worker *w, struct jobstack_idle *idle, struct jobstack_error *error)
@@ -29,23 +37,20 @@ int jobstack_worker_idle(struct jobstack_worker *w, struct jobstack_idle *idle, 
 
 	if (status != 0)
 		return status;
+	js_sql_add(&sql, "SELECT 1" IDLE_COLUMNS(JS_COLUMN_NAME), w->stack.id, w->id, w->stack.id, w->stack.id, w->id,
+		   w->stack.id);
 	js_sql_add(&sql,
-		   "SELECT s.state,COALESCE(p.ready,0),COALESCE(p.waiting,0),COALESCE(p.held,0),p.due,"
-		   "(SELECT COALESCE(SUM(open),0) FROM claim WHERE stack_id=%u AND worker_id<>%u),"
-		   "(SELECT COUNT(*) FROM worker WHERE stack_id=%u AND ended IS NULL AND kind=0),"
-		   "(SELECT MIN(worker_id) FROM worker WHERE stack_id=%u AND ended IS NULL AND kind=0 AND "
-		   "beat>UTC_TIMESTAMP(6)-INTERVAL lease_us MICROSECOND)=%u,"
-		   "(SELECT COUNT(*) FROM push WHERE stack_id=%u AND ended IS NULL AND "
-		   "beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND) "
-		   "FROM stack s LEFT JOIN (SELECT %u stack_id,SUM(IF(class=0,hi-lo+1,0)) ready,"
+		   " FROM stack s LEFT JOIN (SELECT %u stack_id,SUM(IF(class=0,hi-lo+1,0)) ready,"
 		   "SUM(IF(class=1,hi-lo+1,0)) waiting,SUM(IF(class=2,hi-lo+1,0)) held,"
 		   "GREATEST(0,TIMESTAMPDIFF(MICROSECOND,UTC_TIMESTAMP(6),MIN(IF(class<>1,NULL,IF(",
-		   w->stack.id, w->id, w->stack.id, w->stack.id, w->id, w->stack.id, w->stack.id);
+		   w->stack.id);
 	js_span_due_sql(&sql, &w->stack);
-	js_sql_stmt(&sql,
-		    ",UTC_TIMESTAMP(6),due))))) due FROM span WHERE stack_id=%u) p ON p.stack_id=s.stack_id WHERE "
-		    "s.stack_id=%u",
-		    w->stack.id, w->stack.id);
+	js_sql_stmt(
+		&sql,
+		",UTC_TIMESTAMP(6),due))))) due FROM span WHERE stack_id=%u) p ON p.stack_id=s.stack_id LEFT JOIN "
+		"(SELECT %u stack_id,SUM(done) done,SUM(dead) dead FROM worker WHERE stack_id=%u AND ended IS NULL) "
+		"w ON w.stack_id=s.stack_id WHERE s.stack_id=%u",
+		w->stack.id, w->stack.id, w->stack.id, w->stack.id);
 	status = js_db_query(w->handle->db, &sql, take_idle, &found, error);
 	js_grow_out(idle, &found);
 	return status;

@@ -182,8 +182,9 @@ static void take_push(void *ctx, const struct js_row *row)
 		l->list[l->n++] = js_row_u64(row, 0);
 }
 
-/* By the index push_of_stack.  An atomic push that failed keeps its row until what it holds was taken away. */
-static int remove_pushes(struct js_leftover *l, int dry_run, uint64_t *pushes, struct jobstack_error *error)
+/* By the index push_of_stack.  An atomic push that failed keeps its row until what it holds was taken away, and any
+ * push its own while an entry of it is left, by the index range_of_push: it says who pushed that. */
+static int remove_pushes(struct js_leftover *l, int64_t pruned_us, uint64_t *pushes, struct jobstack_error *error)
 {
 	uint64_t last = 0;
 
@@ -192,23 +193,30 @@ static int remove_pushes(struct js_leftover *l, int dry_run, uint64_t *pushes, s
 			l->handle, take_push, l, error,
 			"SELECT push_id FROM push p WHERE stack_id=%u AND ended<%t AND push_id>%u AND (atomic=0 OR "
 			"NOT EXISTS(SELECT 1 FROM span s WHERE s.stack_id=%u AND s.class=2 AND "
-			"s.push_id=p.push_id)) ORDER BY push_id LIMIT %u",
-			l->stack_id, l->before_us, last, l->stack_id, (uint64_t)CHUNK));
+			"s.push_id=p.push_id)) AND NOT EXISTS(SELECT 1 FROM push_range r WHERE r.push_id=p.push_id AND "
+			"(SELECT e.entry_id FROM entry e WHERE e.stack_id=r.stack_id AND e.entry_id BETWEEN r.lo AND "
+			"r.hi AND (%u OR (SELECT COUNT(*) FROM attempt f WHERE f.stack_id=e.stack_id AND "
+			"f.entry_id=e.entry_id AND f.final=1 AND f.ended<%t)=0) LIMIT 1) IS NOT NULL) ORDER BY push_id "
+			"LIMIT %u",
+			l->stack_id, l->before_us, last, l->stack_id, (uint64_t)(pruned_us < 0), pruned_us,
+			(uint64_t)CHUNK));
 		if (l->n == 0)
 			return 0;
 		last = l->list[l->n - 1];
-		if (!dry_run)
+		if (pruned_us < 0) {
+			JS_TRY(remove_list(l, "DELETE FROM push_range WHERE push_id IN(", error));
 			JS_TRY(remove_list(l, "DELETE FROM push WHERE ended IS NOT NULL AND push_id IN(", error));
+		}
 		*pushes += l->n;
 	} while (l->n == CHUNK);
 	return 0;
 }
 
-int js_leftover_remove(struct js_leftover *l, int dry_run, struct jobstack_prune_result *result,
+int js_leftover_remove(struct js_leftover *l, int64_t pruned_us, struct jobstack_prune_result *result,
 		       struct jobstack_error *error)
 {
-	if (l->noted > 0 && !dry_run)
+	if (l->noted > 0 && pruned_us < 0)
 		JS_TRY(remove_workers(l, error));
 	result->workers += l->noted;
-	return remove_pushes(l, dry_run, &result->pushes, error);
+	return remove_pushes(l, pruned_us, &result->pushes, error);
 }

@@ -18,9 +18,9 @@ int js_leftover_new(struct js_leftover **left, struct jobstack *handle, uint64_t
 int js_leftover_look(struct js_leftover *left, uint64_t low, uint64_t high, int64_t pruned_us,
 		     struct jobstack_error *error);
 
-/* When all attempts were looked at: removes the workers that are left, and pushes that ended before then.  DRY_RUN:
- * only counts. Adds to RESULT. */
-int js_leftover_remove(struct js_leftover *left, int dry_run, struct jobstack_prune_result *result,
+/* When all attempts were looked at: removes the workers that are left, and pushes that ended before then.  PRUNED_US
+ * not negative: only counts, as above.  Adds to RESULT. */
+int js_leftover_remove(struct js_leftover *left, int64_t pruned_us, struct jobstack_prune_result *result,
 		       struct jobstack_error *error);
 
 void js_leftover_free(struct js_leftover *left);

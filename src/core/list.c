@@ -3,27 +3,18 @@
  * Looking at entries and attempts.  Promises: page by page, flat memory, no long transaction, and each query stands
  * beside the index that serves it.
  */
-#include "base/clock.h"
 #include "core/filter.h"
 #include "core/item.h"
 #include "core/set.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PAGE 2000
 
-/* A search through all entries: numbers in a query at first, at least and at most; how long one should take; how often
- * progress is reported. */
-#define FIND_FIRST 131072
-#define FIND_LEAST 8192
-#define FIND_MOST 524288
-#define FIND_US JS_SECOND_US
-#define FIND_TELL_US (2 * JS_SECOND_US)
 #define ANY                                                                                                            \
 	(JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD | JOBSTACK_IS_RUNNING | JOBSTACK_IS_DONE |         \
-	 JOBSTACK_IS_DEAD | JOBSTACK_IS_MOVED)
+	 JOBSTACK_IS_DEAD | JOBSTACK_IS_CANCELLED | JOBSTACK_IS_MOVED)
 
 /* The columns of an item, and of one that runs and has no row in attempt yet: the %u is its attempt's number. */
 #define ITEM "SELECT STRAIGHT_JOIN e.entry_id,e.datapath," JS_ITEM_ATTEMPT "," JS_ITEM_WORKER
@@ -73,6 +64,8 @@ static void take_item(void *ctx, const struct js_row *row)
 	} else
 		js_item_attempt(&i, row, &c);
 	js_item_worker(&i, row, &c);
+	if (l->state == JOBSTACK_IS_CANCELLED && c < row->n)
+		i.note = row->col[c];
 	if (l->state == JOBSTACK_IS_MOVED && c + 1 < row->n) {
 		i.to_stack = row->col[c];
 		i.to_entry = js_row_u64(row, c + 1);
@@ -129,7 +122,7 @@ static int list_pages(struct listing *l, const struct source *from, struct js_wi
 /* ------------------------------------------------------------------------------- entries in spans, and in claims */
 
 #define SETS 100
-_Static_assert(SETS <= JS_IDS_MAX, "spans of one entry each are listed together");
+_Static_assert(SETS <= JS_IDS_MAX, "one query can list several spans of one entry");
 
 /* A page of spans or claims, copied, because their entries are read by further queries. */
 struct sets {
@@ -154,6 +147,10 @@ static void keep_set(void *ctx, const struct js_set *set)
 
 	if (set == NULL) {
 		forget_sets(s);
+		return;
+	}
+	if (s->n == SETS) { /* more than was asked for */
+		s->failed = 1;
 		return;
 	}
 	*to = *set;
@@ -304,14 +301,14 @@ static int list_sets(struct listing *l, int class, struct jobstack_error *error)
 	return status;
 }
 
-/* The tables that have a row an entry: attempt by its primary key, dead by its own.  Whether there is another row
+/* The tables that have one row per entry: attempt by its primary key, dead by its own.  Whether there is another row
  * besides is asked with a COUNT: for an EXISTS MariaDB may make a table of all that there are, however few come into
  * question. */
 #define FROM_LAST                                                                                                      \
 	" FROM attempt a JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id LEFT JOIN worker w ON "       \
-	"w.worker_id=a.worker_id WHERE a.stack_id=%u AND (SELECT COUNT(*) FROM attempt b WHERE b.stack_id=a.stack_id " \
-	"AND "                                                                                                         \
-	"b.entry_id=a.entry_id AND b.attempt>a.attempt)=0"
+	"w.worker_id=a.worker_id WHERE a.stack_id=%u "                                                                 \
+	"AND (SELECT COUNT(*) FROM attempt b WHERE b.stack_id=a.stack_id AND b.entry_id=a.entry_id "                   \
+	"AND b.attempt>a.attempt)=0"
 static const struct table {
 	unsigned bit;
 	const char *head, *column, *next;
@@ -320,6 +317,7 @@ static const struct table {
 	{JOBSTACK_IS_DEAD, ITEM JS_FROM_DEAD, "d.entry_id", JS_NEXT_OF("dead")},
 	{JOBSTACK_IS_FAILED, ITEM FROM_LAST " AND a.outcome=1", "a.entry_id", JS_NEXT_OF("attempt")},
 	{JOBSTACK_IS_LOST, ITEM FROM_LAST " AND a.outcome=2", "a.entry_id", JS_NEXT_OF("attempt")},
+	{JOBSTACK_IS_CANCELLED, ITEM ",d.reason" JS_FROM_CANCELLED, "d.entry_id", JS_NEXT_OF("dead")},
 	{JOBSTACK_IS_MOVED,
 	 ITEM ",t.name,d.to_entry" JS_FROM_DEAD_ROWS
 	      " LEFT JOIN stack t ON t.stack_id=d.to_stack WHERE d.stack_id=%u AND d.to_stack IS NOT NULL",
@@ -334,8 +332,11 @@ static void table_head(struct js_sql *sql, const struct listing *l, const void *
 	if ((t->bit & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) == 0)
 		return;
 	js_sql_add(sql, " AND (SELECT COUNT(*) FROM dead d WHERE d.stack_id=a.stack_id AND d.entry_id=a.entry_id");
-	js_sql_add(sql,
-		   (l->states & JOBSTACK_IS_DEAD) != 0 ? ")=0" /* listed already */ : " AND d.to_stack IS NOT NULL)=0");
+	if ((l->states & JOBSTACK_IS_DEAD) == 0) /* else listed already */
+		js_sql_add(sql, " AND (d.to_stack IS NOT NULL OR d.cancelled=1)");
+	if ((l->states & JOBSTACK_IS_CANCELLED) == 0)
+		js_sql_add(sql, " AND d.cancelled=0");
+	js_sql_add(sql, ")=0");
 }
 
 static int list_table(struct listing *l, const struct table *table, struct jobstack_error *error)
@@ -355,8 +356,7 @@ int jobstack_list(struct jobstack *handle, const char *stack, const struct jobst
 	int status = js_filter_take(&f, filter, error), cancelled;
 	unsigned states = f.states == 0 ? ANY : f.states;
 
-	if (status == 0)
-		status = js_stack_find(handle, stack, &l.stack, error);
+	JS_THEN(status, js_stack_find(handle, stack, &l.stack, error));
 	cancelled = l.stack.state == JOBSTACK_CANCELLED;
 	if (cancelled && (states & JOBSTACK_IS_CANCELLED) != 0)
 		states |= JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD;
@@ -437,73 +437,4 @@ int jobstack_datapaths(struct jobstack *handle, const char *stack, const uint64_
 		JS_TRY(js_db_query(handle->db, &sql, take_datapath, &p, error));
 	}
 	return p.stopped ? JOBSTACK_ESTOPPED : 0;
-}
-
-/* Finds an entry by its row in the table name. 1: there is no such row; 2: its entry is pruned. */
-static int find_name(struct jobstack *handle, const struct js_stack *s, struct jobstack_bytes datapath, uint64_t *entry,
-		     struct jobstack_error *error)
-{
-	JS_TRY(js_handle_ask_number(
-		handle, entry, error,
-		"SELECT IF(e.entry_id IS NULL,%u,n.entry_id) FROM name n LEFT JOIN entry e ON e.stack_id=n.stack_id "
-		"AND e.entry_id=n.entry_id WHERE n.stack_id=%u AND n.hash=UNHEX(SHA2(%x,256))",
-		(uint64_t)0, s->id, datapath.data, datapath.len));
-	if (*entry == 0)
-		return 2;
-	if (*entry != UINT64_MAX)
-		return 0;
-	*entry = 0;
-	return JOBSTACK_NOTHING;
-}
-
-/* No index serves it: entries are looked through in windows of numbers, the last ones first, so that no query takes
- * long, even if the search does. Progress is reported. */
-static int find_by_scan(struct jobstack *handle, const struct js_stack *s, struct jobstack_bytes datapath,
-			uint64_t *entry, struct jobstack_error *error)
-{
-	int64_t begin = js_clock_mono_us(), told = begin, from, now = begin;
-	uint64_t high = s->tail, size = FIND_FIRST, low;
-	int status = 0;
-
-	for (; status == 0 && *entry == 0 && high > 0; high = low - 1) {
-		low = high > size ? high - size + 1 : 1;
-		from = now;
-		status = js_handle_ask_number(
-			handle, entry, error,
-			"SELECT MAX(entry_id) FROM entry WHERE stack_id=%u AND entry_id BETWEEN %u AND %u AND "
-			"datapath=%x",
-			s->id, low, high, datapath.data, datapath.len);
-		now = js_clock_mono_us();
-		if (now - from < FIND_US / 2 && size < FIND_MOST)
-			size *= 2;
-		else if (now - from > FIND_US && size > FIND_LEAST)
-			size /= 2;
-		if (now - told < FIND_TELL_US || *entry != 0 || low == 1)
-			continue;
-		told = now;
-		js_log(js_db_log(handle->db), JOBSTACK_LOG_PROGRESS,
-		       "searching for this name: %" PRIu64 " of %" PRIu64 " entries read in %" PRId64
-		       " s (a search by entry number is immediate)",
-		       s->tail - low + 1, s->tail, (now - begin) / JS_SECOND_US);
-	}
-	return status;
-}
-
-int jobstack_find(struct jobstack *handle, const char *stack, struct jobstack_bytes datapath, uint64_t *entry,
-		  struct jobstack_error *error)
-{
-	struct js_stack s;
-	int status = 2;
-
-	*entry = 0;
-	JS_TRY(js_stack_find(handle, stack, &s, error));
-	if (s.named) /* the primary key of name */
-		status = find_name(handle, &s, datapath, entry, error);
-	if (status != 2)
-		return status;
-	/* without a row in name; or its entry was pruned, and only a later push without --unique can have added it
-	 * again */
-	*entry = 0;
-	JS_TRY(find_by_scan(handle, &s, datapath, entry, error));
-	return *entry == 0 ? JOBSTACK_NOTHING : 0;
 }

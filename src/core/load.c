@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "core/set.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,44 +18,39 @@ struct claims_read {
 };
 
 #define CLAIM_MOST 10000000 /* entries; none of our claims has as many */
-#define CLAIM_COLUMNS "claim_no,lo,hi,ids,attempt,fails,losses,`rank`,claimed"
 
-static void free_list(struct js_claim *list)
-{
-	while (list != NULL) {
-		struct js_claim *claim = list;
-
-		list = claim->next;
-		js_claim_free(claim);
-	}
-}
+/* Behind claim_no, lo, hi and ids. */
+/* clang-format off */
+#define CLAIM_COLUMNS(X)                                                                                               \
+	X(attempt, "attempt", U32) X(fails, "fails", U32) X(losses, "losses", U32) X(rank, "`rank`", I64)              \
+	X(claimed_us, "claimed", TIME)
+/* clang-format on */
+#define CLAIMS                                                                                                         \
+	"SELECT claim_no,lo,hi,ids" CLAIM_COLUMNS(JS_COLUMN_NAME) " FROM claim WHERE stack_id=%u AND worker_id=%u"
 
 static void take_claim(void *ctx, const struct js_row *row)
 {
 	struct claims_read *r = ctx;
 	uint64_t ids[JS_IDS_MAX];
-	struct js_claim *claim;
+	struct js_claim *to;
 	struct js_set set;
+	unsigned c = 4;
 
 	if (row == NULL) {
-		free_list(r->list);
+		js_claim_free_all(r->list);
 		*r = (struct claims_read){NULL, 0};
 		return;
 	}
 	js_set_read(&set, row, 1, ids);
-	claim = set.fault != NULL || set.n > CLAIM_MOST ? NULL
-							: js_claim_new(js_row_u64(row, 0), set.ids, set.first, set.n);
-	if (claim == NULL) {
+	to = set.fault != NULL || set.n > CLAIM_MOST ? NULL
+						     : js_claim_new(js_row_u64(row, 0), set.ids, set.first, set.n);
+	if (to == NULL) {
 		r->bad = 1;
 		return;
 	}
-	claim->attempt = (uint32_t)js_row_u64(row, 4);
-	claim->fails = (uint32_t)js_row_u64(row, 5);
-	claim->losses = (uint32_t)js_row_u64(row, 6);
-	claim->rank = js_row_i64(row, 7);
-	claim->claimed_us = js_row_time(row, 8);
-	claim->next = r->list;
-	r->list = claim;
+	CLAIM_COLUMNS(JS_COLUMN_READ)
+	to->next = r->list;
+	r->list = to;
 }
 
 static void take_closed(void *ctx, const struct js_row *row)
@@ -83,7 +79,7 @@ static int read_closed(struct jobstack_worker *w, struct js_claim *list, struct 
 	return 0;
 }
 
-static int refuse_claim(const struct jobstack_worker *w, struct jobstack_error *error)
+int js_worker_refuse_claim(const struct jobstack_worker *w, struct jobstack_error *error)
 {
 	return js_error_set(error, JOBSTACK_EBUG,
 			    "a claim in the database is damaged: `jobstack check -s %s` tells more", w->stack.name);
@@ -95,13 +91,11 @@ int js_worker_read_claim(struct jobstack_worker *w, uint64_t no, struct js_claim
 	int status;
 
 	*out = NULL;
-	status = js_handle_ask(w->handle, take_claim, &r, error,
-			       "SELECT " CLAIM_COLUMNS " FROM claim WHERE stack_id=%u AND worker_id=%u AND claim_no=%u",
-			       w->stack.id, w->id, no);
+	status = js_handle_ask(w->handle, take_claim, &r, error, CLAIMS " AND claim_no=%u", w->stack.id, w->id, no);
 	if (status == 0 && r.bad)
-		status = refuse_claim(w, error);
+		status = js_worker_refuse_claim(w, error);
 	if (status != 0) {
-		free_list(r.list);
+		js_claim_free_all(r.list);
 		return status;
 	}
 	*out = r.list;
@@ -119,6 +113,8 @@ static void take_worker(void *ctx, const struct js_row *row)
 	w->seq = js_row_u64(row, 2);
 	w->script = js_row_u64(row, 3) != 0;
 	w->lease_us = js_row_i64(row, 4);
+	w->kills_len = row->len[5];
+	(void)snprintf(w->kills, sizeof(w->kills), "%s", row->col[5] == NULL ? "" : row->col[5]);
 	js_file_random(w->next, sizeof(w->next));
 }
 
@@ -136,23 +132,20 @@ int js_worker_load(struct jobstack *handle, const struct js_stack *stack, uint64
 	w->stack = *stack;
 	w->born_us = -1; /* unknown here, so it is not compared */
 	/* the seq first: if anything moves behind it, the compare-and-set on it will not match */
-	status = js_handle_ask(
-		handle, take_worker, w, error,
-		"SELECT worker_id,token,seq,kind,lease_us FROM worker WHERE worker_id=%u AND stack_id=%u AND ended "
-		"IS NULL",
-		id, stack->id);
+	status = js_handle_ask(handle, take_worker, w, error,
+			       "SELECT worker_id,token,seq,kind,lease_us,kills FROM worker WHERE worker_id=%u AND "
+			       "stack_id=%u AND ended "
+			       "IS NULL",
+			       id, stack->id);
 	if (status == 0 && w->id == 0)
 		status = JOBSTACK_NOTHING;
 	if (status == 0) {
-		status = js_handle_ask(handle, take_claim, &r, error,
-				       "SELECT " CLAIM_COLUMNS " FROM claim WHERE stack_id=%u AND worker_id=%u",
-				       stack->id, id);
+		status = js_handle_ask(handle, take_claim, &r, error, CLAIMS, stack->id, id);
 		w->claims = r.list;
 	}
 	if (status == 0 && r.bad)
-		status = refuse_claim(w, error);
-	if (status == 0)
-		status = read_closed(w, w->claims, error);
+		status = js_worker_refuse_claim(w, error);
+	JS_THEN(status, read_closed(w, w->claims, error));
 	if (status != 0) {
 		jobstack_worker_free(w);
 		return status;

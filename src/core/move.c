@@ -42,9 +42,10 @@ static int find_target(struct moving *m, struct jobstack_error *error)
 {
 	int status = js_stack_look(m->r.handle, m->to_name, &m->to, error);
 
-	if (status == JOBSTACK_NOTHING)
-		m->to.id = 0;
-	return status == JOBSTACK_NOTHING ? 0 : status;
+	if (status != JOBSTACK_NOTHING)
+		return status;
+	m->to.id = 0;
+	return js_stack_check_new(m->to_name, error);
 }
 
 /* Makes the other stack: with this one's order and policy of retries, but none of its limits, which are
@@ -54,9 +55,10 @@ static int make_target(struct moving *m, struct jobstack_error *error)
 	/* IGNORE: somebody else may make it at the same moment, which is just as well */
 	JS_TRY(js_handle_ask(
 		m->r.handle, NULL, NULL, error,
-		"INSERT IGNORE INTO stack(name,lifo,created,max_attempts,max_losses,retry_delay_us) SELECT "
-		"%s,lifo,UTC_TIMESTAMP(6),max_attempts,max_losses,retry_delay_us FROM stack WHERE stack_id=%u",
-		m->to_name, m->r.from.id));
+		"INSERT IGNORE INTO stack(name,lifo,created,max_attempts,max_losses,retry_delay_us,created_by,account) "
+		"SELECT %s,lifo,UTC_TIMESTAMP(6),max_attempts,max_losses,retry_delay_us,%s," JS_ACCOUNT
+		" FROM stack WHERE stack_id=%u",
+		m->to_name, m->r.handle->os_user, m->r.from.id));
 	return js_stack_find(m->r.handle, m->to_name, &m->to, error);
 }
 
@@ -123,7 +125,7 @@ static int move_group(struct js_requeue *r, struct jobstack_error *error)
 		JS_TRY(make_target(m, error));
 	stacks_sql(m, &sql, n);
 	js_sql_list(&sql, "UPDATE dead SET to_entry=@js_t+FIELD(entry_id,", g->ids, g->n);
-	js_sql_add(&sql, ",to_stack=%u WHERE stack_id=%u AND to_stack IS NULL", m->to.id, r->from.id);
+	js_sql_add(&sql, ",to_stack=%u WHERE stack_id=%u AND to_stack IS NULL AND cancelled=0", m->to.id, r->from.id);
 	moved_dead_sql(g, &sql);
 	js_sql_guard(&sql, n);
 	js_sql_add(&sql,
@@ -185,31 +187,25 @@ int jobstack_move(struct jobstack *handle, const char *stack, const struct jobst
 		return js_error_memory(error);
 	f = &m->r.filter;
 	status = js_requeue_begin(&m->r, filter, result, error);
-	if (status == 0)
-		status = js_grow_in(&o, options, "jobstack_move_options", error);
+	JS_THEN(status, js_grow_in(&o, options, "jobstack_move_options", error));
 	m->r.handle = handle;
 	m->r.dry_run = o.dry_run;
+	m->r.kind = JOBSTACK_IS_DEAD;
 	m->r.put = move_group;
 	m->r.look = look_at_both_stacks;
 	m->to_name = o.to;
-	if (status == 0)
-		status = js_stack_check_name(stack, error);
-	if (status == 0)
-		status = check_asked(stack, f, o.to, error);
-	if (status == 0)
-		status = js_stack_find(handle, stack, &m->r.from, error);
-	if (status == 0)
-		status = find_target(m, error);
-	if (status == 0)
-		status = check_target(m, error);
+	JS_THEN(status, js_stack_check_name(stack, error));
+	JS_THEN(status, check_asked(stack, f, o.to, error));
+	JS_THEN(status, js_stack_find(handle, stack, &m->r.from, error));
+	JS_THEN(status, find_target(m, error));
+	JS_THEN(status, check_target(m, error));
 	m->r.names = m->r.from.cwd[0] != '\0';
 	m->r.mixes = 1;
 	if (f->states == 0)
 		f->states = JOBSTACK_IS_DEAD;
 	if (status == 0 && (f->entries == NULL || f->entries_n > 0))
 		status = js_requeue_all(&m->r, error);
-	if (status == 0)
-		status = js_requeue_count(&m->r, error);
+	JS_THEN(status, js_requeue_count(&m->r, error));
 	js_grow_out(result, &m->r.result);
 	free(m);
 	return status;

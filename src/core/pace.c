@@ -3,19 +3,20 @@
  * How fast a stack is processed, and when it will be finished.  Promise: two questions by primary keys, the same at any
  * depth.
  *
- * The numbers of the entries are the clock.  Fresh entries leave the line in the order of their numbers, so when number
- * X begins now, and number X - D began T ago, D entries have left the line in T.  That is robust where other estimates
- * are not:
+ * The rate comes from the numbers of the entries.  Workers start fresh entries in the order of their numbers.  So if
+ * entry X starts now, and entry X - D was started a time T ago, then D entries were started in T, and the rate is D/T.
+ * Advantages:
  *
- *   - it counts entries, not durations: a heavy tail, which biases every sample of finished durations (the long ones
- * still run), changes nothing, and what passes between two commands is in it;
- *   - it looks at the last minutes only, so an hour's pause, a worker that lingers, or a fleet that has grown don't
- * weigh on it;
- *   - its error is known: of the D at most as many have not ended as are in hand now, which is the range that is told.
+ *   - It counts entries and does not average durations.  An average of the entries that have ended would be too low,
+ *     since the longest ones still run.  The time between two commands is included.
+ *   - It looks at the last minutes only.  A pause an hour ago, or workers that came since, don't distort it.
+ *   - Its error is known.  Of the D entries, at most as many as are claimed now have not ended.  That gives the range
+ *     between the lowest and the highest rate.
  *
- * Where the numbers are no clock (retries and requeued entries in lists, last in first out) or there is too little to
- * read (the beginning), it is the entries ended by the workers that hold entries now, through the time that their slots
- * have had: that counts the time of those that have not ended, too, so the first ones to end don't make it look fast.
+ * This does not work for retries and requeued entries (which are in lists), in a last-in-first-out stack, and at the
+ * beginning, when few entries have started.  There the rate is the number of entries that the present workers have
+ * ended, divided by the time that their slots have had.  This includes the time of entries that still run, so the
+ * first ones to end don't make it look fast.
  */
 #include "base/clock.h"
 #include "core/core.h"
@@ -23,7 +24,7 @@
 #include <math.h>
 
 #define LEVELS 20
-#define NEAR 3 /* numbers looked at a level: one of them may have run long, or be gone */
+#define NEAR 3 /* numbers looked at per level: one of them may have run long, or be gone */
 #define FIRST UINT64_C(8)
 #define RECENT_US (300 * JS_SECOND_US)
 #define OLD_US (7200 * JS_SECOND_US) /* commands may take long: then this */
@@ -62,7 +63,7 @@ static int read_probe(struct jobstack *handle, uint64_t stack, struct probe *p, 
 	struct js_sql sql = {0};
 
 	take_start(p, NULL);
-	/* the primary key of claim, of which there are a few rows a worker */
+	/* the primary key of claim, of which there are a few rows per worker */
 	JS_TRY(js_handle_ask_number(
 		handle, &p->head, error,
 		"SELECT MAX(c.hi) FROM claim c JOIN stack s USING(stack_id) WHERE c.stack_id=%u AND c.ids IS NULL "
@@ -72,9 +73,8 @@ static int read_probe(struct jobstack *handle, uint64_t stack, struct probe *p, 
 		return 0;
 	/* the primary key of attempt, some sixty rows */
 	js_sql_add(&sql,
-		   "SELECT entry_id,TIMESTAMPDIFF(MICROSECOND,started,UTC_TIMESTAMP(6)) FROM attempt WHERE stack_id=%u "
-		   "AND "
-		   "attempt=1 AND started IS NOT NULL AND entry_id IN(0",
+		   "SELECT entry_id,TIMESTAMPDIFF(MICROSECOND,started,UTC_TIMESTAMP(6)) FROM attempt "
+		   "WHERE stack_id=%u AND attempt=1 AND started IS NOT NULL AND entry_id IN(0",
 		   stack);
 	for (unsigned i = 0; i < LEVELS && level_distance(i) + NEAR < p->head; i++)
 		for (unsigned k = 0; k < NEAR; k++)
@@ -83,7 +83,7 @@ static int read_probe(struct jobstack *handle, uint64_t stack, struct probe *p, 
 	return js_db_query(handle->db, &sql, take_start, p, error);
 }
 
-/* Entries a second: between these. */
+/* Entries per second: between these. */
 struct range {
 	double low, middle, high;
 };

@@ -5,6 +5,9 @@
  */
 #include "core/places.h"
 
+#include "base/array.h"
+#include "base/num.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -87,21 +90,12 @@ static void judge_set(struct js_checked *c, int claims, const struct js_set *s)
 			 js_place_name(&s->place, name), s->last, c->last);
 }
 
-/* The index of a claim in the list, which is in the order of the key. */
-static size_t find_claim(const struct js_places *places, const struct js_place *claim)
+/* The order of claims in the list, that of their key. */
+static int compare_claims(const void *a, const void *b)
 {
-	size_t low = 0, high = places->n;
+	const struct js_place *x = a, *y = b;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct js_place *m = &places->list[middle];
-
-		if (m->worker < claim->worker || (m->worker == claim->worker && m->no < claim->no))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return x->worker != y->worker ? js_num_order(&x->worker, &y->worker) : js_num_order(&x->no, &y->no);
 }
 
 static void take_checked_set(void *ctx, const struct js_set *set)
@@ -120,7 +114,7 @@ static void take_checked_set(void *ctx, const struct js_set *set)
 		places->list = (struct js_place *)(void *)places->memory.data;
 		places->n = places->memory.len / sizeof(set->place);
 	} else if (claims)
-		index = find_claim(places, &set->place);
+		index = js_array_lower(places->list, places->n, sizeof(*places->list), &set->place, compare_claims);
 	if (r->window != NULL && index < places->n)
 		walk_window(r->window, set, index);
 }
@@ -177,6 +171,7 @@ int js_check_orphans(struct js_checked *c, struct jobstack_error *error)
 	js_sql_stmt(&sql, ORPHANS("name"));
 	js_sql_stmt(&sql, ORPHANS("worker"));
 	js_sql_stmt(&sql, ORPHANS("push"));
+	js_sql_stmt(&sql, ORPHANS("push_range"));
 	js_sql_stmt(&sql, ORPHANS("gate"));
 	status = js_db_query(c->handle->db, &sql, take_orphans, c, error);
 	return status == 0 && (c->findings.memory.failed || c->findings.bytes.failed) ? js_error_memory(error) : status;

@@ -19,8 +19,8 @@
 
 #define PAGE 20000 /* attempts looked at by one query */
 #define CHUNK 500  /* entries in one transaction */
-#define TOLD                                                                                                           \
-	50 /* entries whose attempts are read at once: each row may bring a worker's arguments and a tail of stderr */
+/* Entries whose attempts are read at once: each row may bring a worker's arguments and a tail of stderr. */
+#define TOLD 50
 #define RACES_MAX 50
 
 struct done {
@@ -44,8 +44,8 @@ struct pruning {
 static int refuse_stopped(const struct pruning *p, struct jobstack_error *error)
 {
 	return js_error_set(error, JOBSTACK_ESTOPPED,
-			    "stopped: %" PRIu64 " entries of the stack \"%s\" were removed, the others are unchanged",
-			    p->result.entries, p->stack.name);
+			    "stopped: %" PRIu64 " %s of the stack \"%s\" had been removed, the others are unchanged",
+			    p->result.entries, p->result.entries == 1 ? "entry" : "entries", p->stack.name);
 }
 
 /* --------------------------------------------------------------------------------------------------- what can go */
@@ -327,8 +327,7 @@ static int prune_all(struct pruning *p, struct jobstack_error *error)
 	JS_TRY(js_leftover_new(&p->left, p->handle, p->stack.id, p->before_us, (int64_t)now_us, error));
 	for (status = 0; status == 0 && p->low < p->end; p->low = p->high)
 		status = prune_page(p, error);
-	if (status == 0)
-		status = js_leftover_remove(p->left, p->o->dry_run, &p->result, error);
+	JS_THEN(status, js_leftover_remove(p->left, p->o->dry_run ? p->before_us : -1, &p->result, error));
 	js_leftover_free(p->left);
 	return status;
 }
@@ -346,16 +345,13 @@ int jobstack_prune(struct jobstack *handle, const char *stack, const struct jobs
 	p->o = &o;
 	p->result = (struct jobstack_prune_result)JOBSTACK_PRUNE_RESULT_INIT;
 	status = js_grow_begin(result, &p->result, "jobstack_prune_result", error);
-	if (status == 0)
-		status = js_grow_in(&o, options, "jobstack_prune_options", error);
+	JS_THEN(status, js_grow_in(&o, options, "jobstack_prune_options", error));
 	if (status == 0 && o.older_us < 0)
 		status = js_error_set(error, JOBSTACK_EUSAGE, "jobstack_prune_options.older_us is negative");
-	if (status == 0)
-		status = js_stack_find(handle, stack, &p->stack, error);
+	JS_THEN(status, js_stack_find(handle, stack, &p->stack, error));
 	if (status == 0 && p->stack.state == JOBSTACK_DROPPING)
 		status = js_stack_refuse(handle, stack, error);
-	if (status == 0)
-		status = prune_all(p, error);
+	JS_THEN(status, prune_all(p, error));
 	js_grow_out(result, &p->result);
 	free(p);
 	return status;

@@ -36,7 +36,7 @@ static int begin_once(struct js_pushing *p, struct jobstack_error *error)
 	struct js_sql sql = {0};
 	int lost, status;
 
-	JS_TRY(js_stack_make(p->handle, p->stack_name, p->options->lifo, &p->stack, error));
+	JS_TRY(js_stack_make(p->handle, p->stack_name, p->options, &p->stack, error));
 	if (p->stack.state == JOBSTACK_DROPPING)
 		return js_stack_refuse(p->handle, p->stack_name, error);
 	JS_TRY(js_discard_abandoned(p->handle, p->stack.id, error));
@@ -46,9 +46,9 @@ static int begin_once(struct js_pushing *p, struct jobstack_error *error)
 	js_file_random(p->token, sizeof(p->token));
 	js_stack_mark_sql(&sql, p->stack.id);
 	js_sql_must(&sql,
-		    "INSERT INTO push(token,stack_id,atomic,started,beat) SELECT "
-		    "%k,stack_id,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6)" JS_STACK_KEPT,
-		    p->token, (uint64_t)(p->options->atomic != 0), p->stack.id);
+		    "INSERT INTO push(token,stack_id,atomic,started,beat,user,account) SELECT "
+		    "%k,stack_id,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%s," JS_ACCOUNT JS_STACK_KEPT,
+		    p->token, (uint64_t)(p->options->atomic != 0), p->handle->os_user, p->stack.id);
 	status = js_db_commit(p->handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)
 		return js_stack_refuse(p->handle, p->stack_name, error);
@@ -82,8 +82,7 @@ static int flush_chunk(struct js_pushing *p, struct jobstack_error *error)
 		status = begin_push(p, error);
 	if (status == 0 && p->bytes.failed)
 		status = js_error_memory(error);
-	if (status == 0)
-		status = js_chunk_put(p, error);
+	JS_THEN(status, js_chunk_put(p, error));
 	js_buf_reset(&p->bytes);
 	p->n = 0;
 	p->relative = 0;
@@ -227,14 +226,10 @@ int jobstack_push_from(struct jobstack *handle, const char *stack, const struct 
 	p->options = &o;
 	p->result = (struct jobstack_push_result)JOBSTACK_PUSH_RESULT_INIT;
 	status = js_grow_begin(result, &p->result, "jobstack_push_result", error);
-	if (status == 0)
-		status = js_grow_in(&o, options, "jobstack_push_options", error);
-	if (status == 0)
-		status = js_stack_check_name(stack, error);
-	if (status == 0)
-		status = js_schema_check(handle, error);
-	if (status == 0)
-		status = push_all(p, next, ctx, error);
+	JS_THEN(status, js_grow_in(&o, options, "jobstack_push_options", error));
+	JS_THEN(status, js_stack_check_name(stack, error));
+	JS_THEN(status, js_schema_check(handle, error));
+	JS_THEN(status, push_all(p, next, ctx, error));
 	if (status == 0 && p->begun) {
 		status = publish_push(p, error);
 		if (status == 0)

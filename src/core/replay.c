@@ -24,7 +24,7 @@ struct replay {
 	const struct jobstack_outcome *outcomes;
 	size_t n;
 	const char *lost;
-	unsigned char *closed;	       /* one an outcome: closed by this call */
+	unsigned char *closed;	       /* one per outcome: closed by this call */
 	struct jobstack_outcome *held; /* those in the worker's hands, and which they are */
 	size_t *which, held_n;
 	enum jobstack_replayed *results;
@@ -69,7 +69,8 @@ static void gather_held(struct replay *r, struct jobstack_worker *w)
 /* Closes what W holds and ends it.  JOBSTACK_NOTHING: somebody was there before; look again. */
 static int deliver_to(struct replay *r, struct jobstack_worker *w, struct jobstack_error *error)
 {
-	struct js_worker_end end = {.reason = r->lost != NULL ? r->lost : "its outcomes were delivered later",
+	struct js_worker_end end = {.reason = r->lost != NULL ? r->lost
+							      : "its outcomes were delivered after it had ended",
 				    .lost = r->lost};
 	size_t at = 0;
 	int status = 0;
@@ -84,8 +85,7 @@ static int deliver_to(struct replay *r, struct jobstack_worker *w, struct jobsta
 	}
 	end.outcomes = r->held + at;
 	end.n = r->held_n - at;
-	if (status == 0)
-		status = js_worker_finish(w, &end, error);
+	JS_THEN(status, js_worker_finish(w, &end, error));
 	for (; status == 0 && at < r->held_n; at++)
 		r->closed[r->which[at]] = 1;
 	return status;
@@ -186,8 +186,7 @@ int jobstack_replay(struct jobstack *handle, const char *stack, uint64_t worker,
 	int status = js_outcomes_take(&all, outcomes, n, error), late = 0;
 
 	r.outcomes = all.at;
-	if (status == 0)
-		status = js_stack_find(handle, stack, &r.stack, error);
+	JS_THEN(status, js_stack_find(handle, stack, &r.stack, error));
 	if (status != 0) {
 		free(all.memory);
 		return status;
@@ -198,10 +197,8 @@ int jobstack_replay(struct jobstack *handle, const char *stack, uint64_t worker,
 	r.results = calloc(n + 1, sizeof(*r.results));
 	if (r.closed == NULL || r.held == NULL || r.which == NULL || r.results == NULL)
 		status = js_error_memory(error);
-	if (status == 0)
-		status = deliver_held(&r, error);
-	if (status == 0)
-		status = judge_records(&r, error);
+	JS_THEN(status, deliver_held(&r, error));
+	JS_THEN(status, judge_records(&r, error));
 	for (size_t i = 0; status == 0 && i < n; i++) {
 		late |= r.results[i] == JOBSTACK_TOO_LATE;
 		if (results != NULL)

@@ -41,23 +41,28 @@ static void take_candidate(void *ctx, const struct js_row *row)
 	g->seen = js_row_u64(row, 0);
 }
 
-/* The dead, or the done, that fit, in one piece of the numbers. */
+/* Those that fit, in one piece of the numbers. */
 static int read_piece(struct js_requeue *r, const struct js_window *w, struct jobstack_error *error)
 {
-	unsigned outcome = (r->filter.states & JOBSTACK_IS_DEAD) != 0
+	int done = r->kind == JOBSTACK_IS_DONE;
+	unsigned outcome = r->kind != JOBSTACK_IS_DEAD || (r->filter.states & JOBSTACK_IS_DEAD) != 0
 				   ? 0
 				   : r->filter.states & (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST);
 	struct js_sql sql = {0};
 
-	js_sql_add(&sql, r->done ? "SELECT STRAIGHT_JOIN a.entry_id,a.attempt,0,"
-				 : "SELECT STRAIGHT_JOIN d.entry_id,d.attempt,d.`rank`,");
+	js_sql_add(&sql, done ? "SELECT STRAIGHT_JOIN a.entry_id,a.attempt,0,"
+			      : "SELECT STRAIGHT_JOIN d.entry_id,d.attempt,d.`rank`,");
 	js_sql_add(&sql, r->names ? "e.datapath" : "NULL");
-	js_sql_add(&sql, r->done ? JS_FROM_DONE : JS_FROM_DEAD, r->from.id);
-	if (!r->done && outcome != 0 && outcome != (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST))
+	js_sql_add(&sql,
+		   done				      ? JS_FROM_DONE
+		   : r->kind == JOBSTACK_IS_CANCELLED ? JS_FROM_CANCELLED
+						      : JS_FROM_DEAD,
+		   r->from.id);
+	if (outcome != 0 && outcome != (JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST))
 		js_sql_add(&sql, " AND a.outcome=%u", (uint64_t)(outcome == JOBSTACK_IS_FAILED ? 1 : 2));
-	js_window_sql(&sql, w, r->done ? "a.entry_id" : "d.entry_id");
+	js_window_sql(&sql, w, done ? "a.entry_id" : "d.entry_id");
 	js_filter_sql(&sql, &r->filter);
-	js_sql_stmt(&sql, r->done ? " ORDER BY a.entry_id LIMIT %u" : " ORDER BY d.entry_id LIMIT %u",
+	js_sql_stmt(&sql, done ? " ORDER BY a.entry_id LIMIT %u" : " ORDER BY d.entry_id LIMIT %u",
 		    (uint64_t)JS_GROUP_MAX);
 	r->group.base = r->group.n;
 	return js_db_query(r->handle->db, &sql, take_candidate, r, error);
@@ -80,7 +85,8 @@ static int next_group(struct js_requeue *r, struct jobstack_error *error)
 			break;
 		js_window_done(&w, g->rows == JS_GROUP_MAX, g->seen);
 		if (g->rows == 0)
-			JS_TRY(js_window_jump(&w, r->handle, r->done ? JS_NEXT_OF("attempt") : JS_NEXT_OF("dead"),
+			JS_TRY(js_window_jump(&w, r->handle,
+					      r->kind == JOBSTACK_IS_DONE ? JS_NEXT_OF("attempt") : JS_NEXT_OF("dead"),
 					      r->from.id, error));
 	}
 	g->next = g->full ? g->seen : w.last;
@@ -153,7 +159,8 @@ static void requeued_rows_sql(const struct js_requeue *r, struct js_sql *sql, co
 {
 	const struct js_group *g = &r->group;
 
-	js_sql_add(sql, r->done ? done : dead, r->from.id, g->attempts[0]);
+	js_sql_add(sql, r->kind == JOBSTACK_IS_DONE ? done : dead, r->from.id, g->attempts[0],
+		   (uint64_t)(r->kind == JOBSTACK_IS_CANCELLED));
 	js_sql_list(sql, " AND entry_id IN(", g->ids, g->n);
 	js_sql_add(sql, ";");
 }
@@ -167,7 +174,7 @@ static int settle_requeue(struct js_requeue *r, struct jobstack_error *error)
 
 	js_sql_add(&sql, "SELECT (SELECT COUNT(*)=0 FROM stack WHERE stack_id=%u AND state<3)+COUNT(*)", r->from.id);
 	requeued_rows_sql(r, &sql, " FROM attempt WHERE stack_id=%u AND attempt=%u AND final=1",
-			  " FROM dead WHERE stack_id=%u AND attempt=%u AND to_stack IS NULL");
+			  " FROM dead WHERE stack_id=%u AND attempt=%u AND cancelled=%u AND to_stack IS NULL");
 	JS_TRY(js_db_query(r->handle->db, &sql, js_row_number, &there, error));
 	return there == 0 ? 2 : JOBSTACK_NOTHING;
 }
@@ -183,18 +190,20 @@ static int requeue_group(struct js_requeue *r, struct jobstack_error *error)
 		return 0;
 	js_stack_lock_sql(&sql, r->from.id);
 	js_sql_must(&sql,
-		    r->done ? "UPDATE stack SET done=done-%u WHERE stack_id=%u AND state IN(0,1)"
-			    : "UPDATE stack SET dead=dead-%u WHERE stack_id=%u AND state IN(0,1)",
+		    r->kind == JOBSTACK_IS_DONE ? "UPDATE stack SET done=done-%u WHERE stack_id=%u AND state IN(0,1)"
+		    : r->kind == JOBSTACK_IS_DEAD
+			    ? "UPDATE stack SET dead=dead-%u WHERE stack_id=%u AND state IN(0,1)"
+			    : "UPDATE stack SET cancelled=cancelled-%u WHERE stack_id=%u AND state IN(0,1)",
 		    (uint64_t)g->n, r->from.id);
 	requeued_rows_sql(r, &sql, "UPDATE attempt SET final=0 WHERE stack_id=%u AND attempt=%u AND final=1",
-			  "DELETE FROM dead WHERE stack_id=%u AND attempt=%u AND to_stack IS NULL");
+			  "DELETE FROM dead WHERE stack_id=%u AND attempt=%u AND cancelled=%u AND to_stack IS NULL");
 	js_sql_guard(&sql, g->n);
 	js_span_insert(&sql, &r->from, &span, g->ids, g->n);
 	status = js_db_commit(r->handle->db, &sql, &lost, error);
 	if (status == JS_DB_GUARD)
 		return lost ? settle_requeue(r, error) : JOBSTACK_NOTHING;
 	return status == JS_DB_DUPLICATE
-		       ? js_error_set(error, JOBSTACK_EBUG, "an entry that is dead or done is also queued")
+		       ? js_error_set(error, JOBSTACK_EBUG, "an entry that is dead, done or cancelled is also queued")
 		       : status;
 }
 
@@ -238,21 +247,24 @@ int jobstack_requeue(struct jobstack *handle, const char *stack, const struct jo
 	status = js_requeue_begin(r, filter, result, error);
 	r->handle = handle;
 	r->dry_run = dry_run;
+	r->kind = JOBSTACK_IS_DEAD;
 	r->put = requeue_group;
 	r->look = find_stack_again;
-	if (status == 0)
-		status = find_open(r, stack, error);
+	JS_THEN(status, find_open(r, stack, error));
 	if (f->states == 0)
-		f->states = f->entries != NULL ? JOBSTACK_IS_DEAD | JOBSTACK_IS_DONE : JOBSTACK_IS_DEAD;
+		f->states = f->entries != NULL ? JOBSTACK_IS_DEAD | JOBSTACK_IS_DONE | JOBSTACK_IS_CANCELLED
+					       : JOBSTACK_IS_DEAD;
 	if (f->entries != NULL && f->entries_n == 0)
 		f->states = 0; /* only these, and these are none */
 	if (status == 0 && (f->states & (JOBSTACK_IS_DEAD | JOBSTACK_IS_FAILED | JOBSTACK_IS_LOST)) != 0)
 		status = js_requeue_all(r, error);
-	r->done = 1;
+	r->kind = JOBSTACK_IS_CANCELLED;
+	if (status == 0 && (f->states & JOBSTACK_IS_CANCELLED) != 0)
+		status = js_requeue_all(r, error);
+	r->kind = JOBSTACK_IS_DONE;
 	if (status == 0 && (f->states & JOBSTACK_IS_DONE) != 0)
 		status = js_requeue_all(r, error);
-	if (status == 0)
-		status = js_requeue_count(r, error);
+	JS_THEN(status, js_requeue_count(r, error));
 	js_grow_out(result, &r->result);
 	free(r);
 	return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Choosing dead or done entries and doing something with them, group by group: requeue.c puts them back, move.c
- * elsewhere.
+ * Choosing dead, done or cancelled entries and doing something with them, group by group: requeue.c puts them back,
+ * move.c elsewhere, cancel.c gives dead ones up.
  */
 #pragma once
 
@@ -33,9 +33,10 @@ struct js_requeue {
 	struct jobstack *handle;
 	struct js_stack from;
 	struct jobstack_filter filter;
-	int dry_run, done; /* done: choose among done entries, else among dead ones */
-	int names;	   /* their names are wanted */
-	int mixes;	   /* a group's attempts need not be the same */
+	unsigned kind; /* choose among the entries in this state: JOBSTACK_IS_DEAD, _DONE or _CANCELLED */
+	int dry_run;
+	int names; /* their names are wanted */
+	int mixes; /* a group's attempts need not be the same */
 	js_group_fn *put;
 	js_group_fn
 		*look; /* after JOBSTACK_NOTHING: the stacks, as they are now; an error if it can't be done any more */

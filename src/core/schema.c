@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SCHEMA_VERSION 4
-#define LOCK_SECONDS 20 /* a try; shorter than the connection waits for an answer */
+#define SCHEMA_VERSION 5
+#define LOCK_SECONDS 20 /* per try; shorter than the connection waits for an answer */
 #define LOCK_TRIES 9
 #define NAMED_WORKERS 5
 #define UPGRADE_TRIES 20   /* how often a migration is started again */
@@ -202,7 +202,7 @@ static void take_alive(void *ctx, const struct js_row *row)
 }
 
 /* Workers know one schema only.  Those that have not been silent for their lease would fail behind the upgrade, so
- * there is none while they live.  A pop of a script has no process that would fail. */
+ * there is no upgrade while they live.  A pop of a script has no process that would fail. */
 static int refuse_old_workers(struct js_db *db, unsigned version, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
@@ -247,8 +247,7 @@ static int upgrade_schema(struct js_db *db, const char *dir, unsigned *before, u
 			status = version_now(db, before, &now);
 		if (status == 0 && tries == 1 && *before > 0 && *before < SCHEMA_VERSION)
 			status = refuse_old_workers(db, *before, &now);
-		if (status == 0)
-			status = upgrade_once(db, dir, version, &now);
+		JS_THEN(status, upgrade_once(db, dir, version, &now));
 		number = js_db_errno(db);
 		if (status != JS_DB_LOST)
 			(void)lock_schema(db, 0, NULL);

@@ -55,7 +55,7 @@ static int pop_once(struct jobstack *handle, const struct js_stack *s, const str
 		return status;
 	JS_TRY(find_token(handle, token, &id, error));
 	if (lost) {
-		JS_TRY(js_worker_bar(handle, s, id, token, 1, o, error));
+		JS_TRY(js_worker_void_lost_insert(handle, s, id, token, 1, o, error));
 		if (id == 0)
 			JS_TRY(find_token(handle, token, &id, error));
 	}
@@ -93,7 +93,8 @@ int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobsta
 	JS_TRY(js_grow_in(&o, options, "jobstack_worker_options", error));
 	JS_TRY(js_grow_begin(batch, &got, "jobstack_batch", error));
 	if (k < 1 || k > JOBSTACK_POP_MAX || batch == NULL)
-		return js_error_set(error, JOBSTACK_EUSAGE, "a pop claims 1 to %d entries, into a batch",
+		return js_error_set(error, JOBSTACK_EUSAGE,
+				    "a pop needs a number of entries from 1 to %d, and a batch for them",
 				    JOBSTACK_POP_MAX);
 	if (o.lease_us <= 0)
 		o.lease_us = SCRIPT_LEASE_US;
@@ -103,8 +104,7 @@ int jobstack_pop(struct jobstack *handle, const char *stack, const struct jobsta
 		if (status != JOBSTACK_NOTHING || tries == POPS_MAX)
 			break;
 		status = is_more(handle, &s, error);
-		if (status == 0)
-			status = js_stack_find(handle, stack, &s, error);
+		JS_THEN(status, js_stack_find(handle, stack, &s, error));
 	}
 	js_grow_out(batch, &got);
 	return status;
@@ -195,7 +195,7 @@ static int judge_close(const struct holder *h, const char *stack, const struct j
 			return refuse_lease(o, ": its attempt was recorded as lost", error);
 		return js_error_set(error, JOBSTACK_NOTHING,
 				    "entry %" PRIu64 ", attempt %" PRIu32 ", was already closed as %s (exit %" PRId64
-				    "), which does not change",
+				    "): that outcome is kept",
 				    o->entry, o->attempt, h->outcome < 4 ? word[h->outcome] : "?", h->exit_code);
 	}
 	if (!h->exists)
@@ -284,8 +284,7 @@ int jobstack_close(struct jobstack *handle, const char *stack, const struct jobs
 	struct js_outcomes all;
 	int status = js_outcomes_take(&all, outcomes, n, error);
 
-	if (status == 0)
-		status = close_all(handle, stack, all.at, n, results, error);
+	JS_THEN(status, close_all(handle, stack, all.at, n, results, error));
 	free(all.memory);
 	return status;
 }

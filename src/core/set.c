@@ -33,6 +33,7 @@ void js_set_read(struct js_set *set, const struct js_row *row, unsigned col, uin
 	size_t len = row->len[col + 2];
 
 	set->first = set->last = set->n = 0;
+	set->lo = lo;
 	set->ids = NULL;
 	set->fault = NULL;
 	if (hi < lo)

@@ -24,6 +24,7 @@ struct js_place {
 struct js_set {
 	struct js_place place;
 	uint64_t first, last, n; /* the first and the last entry, and how many there are */
+	uint64_t lo;		 /* of a list: the place of the first in it */
 	uint64_t *ids;		 /* of a list; NULL: an interval */
 	const char *fault;	 /* what is wrong with lo, hi and ids, or NULL */
 	int due, pushed;	 /* of a span: it has a time when it is due; the push that holds it exists */

@@ -9,7 +9,8 @@
  */
 #include "core/span.h"
 
-#include <string.h>
+#include "base/array.h"
+#include "base/num.h"
 
 #define DELAY_MOST_US INT64_C(3600000000) /* what doubling leads to at most */
 
@@ -47,37 +48,28 @@ int js_span_read_ids(const char *text, size_t len, size_t from, size_t n, uint64
 
 size_t js_span_find(const void *list, size_t n, size_t size, uint64_t entry)
 {
-	size_t low = 0, high = n;
-	uint64_t there;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		memcpy(&there, (const char *)list + middle * size, sizeof(there));
-		if (there < entry)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return js_array_lower(list, n, size, &entry, js_num_order);
 }
 
-static void insert_one(struct js_sql *sql, const struct js_stack *stack, const struct js_span *span,
-		       const uint64_t *ids, size_t n)
+/* The entries from FIRST to LAST: all of them, or (N of them) those in IDS. */
+static void insert_one(struct js_sql *sql, const struct js_stack *stack, const struct js_span *span, uint64_t first,
+		       uint64_t last, const uint64_t *ids, size_t n)
 {
 	char text[JS_IDS_MAX * JS_IDS_WIDTH];
-	int interval = ids[n - 1] - ids[0] == n - 1;
-	uint64_t lo = interval ? ids[0] : 0, hi = interval ? ids[n - 1] : n - 1;
+	int interval = last - first == n - 1;
+	uint64_t lo = interval ? first : 0, hi = interval ? last : n - 1;
 
 	if (!interval)
 		js_span_write_ids(text, ids, n);
 	js_sql_add(sql,
 		   "INSERT INTO span(stack_id,class,`rank`,pos,lo,hi,ids,attempt,fails,losses,due) "
 		   "VALUES(%u,%u,%d,%d,%u,%u,%x,%u,%u,%u,",
-		   stack->id, (uint64_t)span->class, span->rank, stack->lifo ? -(int64_t)ids[0] : (int64_t)ids[n - 1],
-		   lo, hi, interval ? NULL : (const void *)text, n * JS_IDS_WIDTH, (uint64_t)span->attempt,
+		   stack->id, (uint64_t)span->class, span->rank, stack->lifo ? -(int64_t)first : (int64_t)last, lo, hi,
+		   interval ? NULL : (const void *)text, n * JS_IDS_WIDTH, (uint64_t)span->attempt,
 		   (uint64_t)span->fails, (uint64_t)span->losses);
-	if (span->class == JS_WAITING)
+	if (span->delay_us == JS_SPAN_DUE)
+		js_sql_stmt(sql, "@js_due)");
+	else if (span->class == JS_WAITING)
 		js_sql_stmt(sql, "UTC_TIMESTAMP(6)+INTERVAL %d MICROSECOND)", span->delay_us);
 	else
 		js_sql_stmt(sql, "NULL)");
@@ -91,10 +83,16 @@ void js_span_insert(struct js_sql *sql, const struct js_stack *stack, const stru
 
 		if (ids[n - 1] - ids[0] != n - 1 && take > JS_IDS_MAX)
 			take = JS_IDS_MAX;
-		insert_one(sql, stack, span, ids, take);
+		insert_one(sql, stack, span, ids[0], ids[take - 1], ids, take);
 		ids += take;
 		n -= take;
 	}
+}
+
+void js_span_insert_range(struct js_sql *sql, const struct js_stack *stack, const struct js_span *span, uint64_t lo,
+			  uint64_t hi)
+{
+	insert_one(sql, stack, span, lo, hi, NULL, hi - lo + 1);
 }
 
 void js_span_fresh(struct js_sql *sql, const struct js_stack *stack, enum js_class class, int64_t rank, uint64_t n,
@@ -161,14 +159,10 @@ static void insert_claim(struct js_sql *sql, const struct js_stack *stack, size_
 	int blocks = only == JS_SQL_BLOCKS;
 
 	js_sql_only(sql, only);
-	js_sql_add(sql,
-		   blocks ? "INSERT INTO "
-			    "claim(stack_id,worker_id,claim_no,lo,hi,ids,open,attempt,fails,losses,`rank`,claimed) "
-			    "VALUES(%u,"
-			  : "INSERT INTO "
-			    "claim(stack_id,worker_id,claim_no,lo,hi,ids,open,attempt,fails,losses,`rank`,claimed) "
-			    "SELECT %u,",
-		   stack->id);
+	js_sql_add(
+		sql,
+		"INSERT INTO claim(stack_id,worker_id,claim_no,lo,hi,ids,open,attempt,fails,losses,`rank`,claimed) ");
+	js_sql_add(sql, blocks ? "VALUES(%u," : "SELECT %u,", stack->id);
 	if (worker_id != 0)
 		js_sql_add(sql, "%u", worker_id);
 	else
@@ -176,8 +170,8 @@ static void insert_claim(struct js_sql *sql, const struct js_stack *stack, size_
 	js_sql_add(sql,
 		   k == 1 ? ",%u,@js_from,@js_from,NULL,1,@js_att,@js_fails,@js_losses,@js_rank,UTC_TIMESTAMP(6)"
 			  : ",%u,IF(@js_ids IS NULL,@js_from,0),IF(@js_ids IS NULL,@js_to,@js_n-1),"
-			    "SUBSTR(@js_ids,@js_from*11+1,@js_n*11),@js_n,@js_att,@js_fails,@js_losses,@js_rank,UTC_"
-			    "TIMESTAMP(6)",
+			    "SUBSTR(@js_ids,@js_from*11+1,@js_n*11),@js_n,@js_att,@js_fails,@js_losses,@js_rank,"
+			    "UTC_TIMESTAMP(6)",
 		   claim_no);
 	js_sql_stmt(sql, blocks ? ")" : " FROM DUAL WHERE @js_pos IS NOT NULL");
 }
@@ -247,9 +241,8 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uin
 
 void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, size_t k)
 {
-	js_sql_add(tail,
-		   "SELECT @js_pos IS NOT "
-		   "NULL,@js_from,@js_n,@js_att,@js_fails,@js_losses,@js_rank,s.state,s.max_running IS NOT NULL,");
+	js_sql_add(tail, "SELECT @js_pos IS NOT NULL,@js_from,@js_n" JS_TAKEN_COLUMNS(JS_COLUMN_NAME));
+	js_sql_add(tail, ",s.state,s.max_running IS NOT NULL,");
 	if (k == 1)
 		js_sql_stmt(tail,
 			    "NULL,e.entry_id,e.datapath FROM stack s LEFT JOIN entry e ON e.stack_id=%u AND "

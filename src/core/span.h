@@ -8,22 +8,28 @@
 
 enum js_class { JS_READY, JS_WAITING, JS_HELD };
 
-#define JS_IDS_WIDTH 11 /* bytes an entry takes in an ids column: ten hexadecimal digits and a comma */
+#define JS_IDS_WIDTH 11 /* bytes that an entry takes in an ids column: ten hexadecimal digits and a comma */
 #define JS_IDS_MAX 500	/* entries in one list */
 #define JS_ENTRY_MAX UINT64_C(0xFFFFFFFFFF)
+
+#define JS_SPAN_DUE INT64_MIN /* due at @js_due */
 
 /* What all entries of a span have in common. */
 struct js_span {
 	enum js_class class;
 	int64_t rank;
 	uint32_t attempt, fails, losses;
-	int64_t delay_us; /* waiting: until it is due */
+	int64_t delay_us; /* waiting: until it is due; or JS_SPAN_DUE */
 };
 
 /* Adds statements that insert the N entries IDS (ascending, each once) as spans: an interval if they are one, else
  * lists. */
 void js_span_insert(struct js_sql *sql, const struct js_stack *stack, const struct js_span *span, const uint64_t *ids,
 		    size_t n);
+
+/* The same for the entries from LO to HI. */
+void js_span_insert_range(struct js_sql *sql, const struct js_stack *stack, const struct js_span *span, uint64_t lo,
+			  uint64_t hi);
 
 /* Adds the statement that puts N entries which are new to the stack, those behind @js_t, in line: ready, or held by
  * PUSH_ID (-1: by none). */
@@ -52,8 +58,14 @@ void js_span_pop(struct js_sql *sql, const struct js_stack *stack, size_t k, uin
  * the COMMIT nobody else pops there.  (A pop that does not know of the limit takes nothing, and learns of it.) */
 void js_span_lock_limit(struct js_sql *sql, const struct js_stack *stack);
 
-/* Adds, for the tail, the statement that returns what the pop of K took: found, first, count, attempt, fails, losses,
- * rank, the stack's state, whether it is limited, ids (NULL: an interval); and the datapaths: for one entry in the
+/* Columns that the new claim takes from the span it was cut from. */
+/* clang-format off */
+#define JS_TAKEN_COLUMNS(X)                                                                                            \
+	X(attempt, "@js_att", U32) X(fails, "@js_fails", U32) X(losses, "@js_losses", U32) X(rank, "@js_rank", I64)
+/* clang-format on */
+
+/* Adds, for the tail, the statement that returns what the pop of K took: found, first, count, JS_TAKEN_COLUMNS, the
+ * stack's state, whether it is limited, ids (NULL: an interval); and the datapaths: for one entry in the
  * same row, as its number and its datapath, else of an interval in a statement of their own, as such rows. */
 void js_span_taken_sql(struct js_sql *tail, const struct js_stack *stack, size_t k);
 

@@ -132,18 +132,115 @@ int js_stack_look(struct jobstack *handle, const char *name, struct js_stack *st
 	return status;
 }
 
-int js_stack_make(struct jobstack *handle, const char *name, int lifo, struct js_stack *stack,
-		  struct jobstack_error *error)
-{
-	int status = js_stack_look(handle, name, stack, error);
+/* The %x of an origin as it is stored. */
+#define ORIGIN "UNHEX(SHA2(%x,256))"
 
-	if (status != JOBSTACK_NOTHING)
-		return status;
-	/* IGNORE: somebody else may make it at the same moment, which is just as well */
-	JS_TRY(js_handle_ask(handle, NULL, NULL, error,
-			     "INSERT IGNORE INTO stack(name,lifo,created) VALUES(%s,%u,UTC_TIMESTAMP(6))", name,
-			     (uint64_t)(lifo != 0)));
-	return js_stack_find(handle, name, stack, error);
+int js_stack_check_new(const char *name, struct jobstack_error *error)
+{
+	if (strchr(name, ',') == NULL && strcmp(name, "@") != 0)
+		return 0;
+	return js_error_set(
+		error, JOBSTACK_EUSAGE,
+		"a new stack can't be called \"%s\": a comma separates names, and @ alone means your newest stack",
+		name);
+}
+
+int js_stack_make(struct jobstack *handle, const char *name, const struct jobstack_push_options *options,
+		  struct js_stack *stack, struct jobstack_error *error)
+{
+	const struct jobstack_bytes none = {NULL, 0}, *origin = options->origin == NULL ? &none : options->origin;
+	int status = js_stack_look(handle, name, stack, error);
+	uint64_t ours = 1;
+
+	if (status == JOBSTACK_NOTHING) {
+		JS_TRY(js_stack_check_new(name, error));
+		/* IGNORE: somebody else may make it at the same moment, which is just as well */
+		JS_TRY(js_handle_ask(handle, NULL, NULL, error,
+				     "INSERT IGNORE INTO stack(name,lifo,created,created_by,account,origin) "
+				     "VALUES(%s,%u,UTC_TIMESTAMP(6),%s," JS_ACCOUNT "," ORIGIN ")",
+				     name, (uint64_t)(options->lifo != 0), handle->os_user, origin->data, origin->len));
+		status = js_stack_look(handle, name, stack, error);
+	}
+	if (status >= 0 && origin->data != NULL)
+		JS_TRY(js_handle_ask_number(handle, &ours, error,
+					    "SELECT COUNT(*) FROM stack WHERE name=%s AND origin=" ORIGIN, name,
+					    origin->data, origin->len));
+	if (ours == 0)
+		return js_error_set(error, JOBSTACK_ECONFLICT,
+				    "the stack \"%s\" was created for another command, or this command got another "
+				    "stack at the same moment: try again",
+				    name);
+	return status == JOBSTACK_NOTHING ? js_stack_refuse_missing(name, error) : status;
+}
+
+static void take_name(void *ctx, const struct js_row *row)
+{
+	(void)snprintf(ctx, JOBSTACK_STACK_MAX + 1, "%s", row == NULL || row->col[0] == NULL ? "" : row->col[0]);
+}
+
+int jobstack_newest(struct jobstack *handle, char name[JOBSTACK_STACK_MAX + 1], struct jobstack_error *error)
+{
+	JS_TRY(js_schema_check(handle, error));
+	JS_TRY(js_handle_ask(handle, take_name, name, error,
+			     "SELECT name FROM stack WHERE (created_by=%s AND state<3) OR name='@' ORDER BY name='@' "
+			     "DESC,stack_id DESC LIMIT 1",
+			     handle->os_user));
+	return name[0] == '\0' ? JOBSTACK_NOTHING : 0;
+}
+
+int jobstack_of_origin(struct jobstack *handle, struct jobstack_bytes origin, const char *base,
+		       char name[JOBSTACK_STACK_MAX + 1], struct jobstack_error *error)
+{
+	uint64_t behind = strlen(base) + 2, n;
+
+	JS_TRY(js_schema_check(handle, error));
+	JS_TRY(js_handle_ask(handle, take_name, name, error, "SELECT name FROM stack WHERE origin=" ORIGIN, origin.data,
+			     origin.len));
+	if (name[0] != '\0')
+		return 0;
+	/* what is no number counts as 0, or as the number with which it begins: then some number is left out */
+	JS_TRY(js_handle_ask_number(handle, &n, error,
+				    "SELECT COALESCE(MAX(CAST(SUBSTR(name,%u,9) AS UNSIGNED)),0)+1 FROM stack WHERE "
+				    "LEFT(name,%u)=CONCAT(%s,'-')",
+				    behind, behind - 1, base));
+	(void)snprintf(name, JOBSTACK_STACK_MAX + 1, "%s-%" PRIu64, base, n);
+	JS_TRY(js_stack_check_name(name, error));
+	return JOBSTACK_NOTHING;
+}
+
+struct pushed_by {
+	char *account;
+	uint64_t entry, last;
+	int found;
+};
+
+static void take_pushed_by(void *ctx, const struct js_row *row)
+{
+	struct pushed_by *p = ctx;
+
+	if (row == NULL || row->col[1] == NULL || js_row_u64(row, 0) < p->entry)
+		return;
+	p->found = 1;
+	p->last = js_row_u64(row, 0);
+	(void)snprintf(p->account, 256, "%s", js_row_u64(row, 2) ? "" : row->col[1]);
+}
+
+/* By the primary key of push_range, whose rows don't overlap. */
+int jobstack_pushed_by(struct jobstack *handle, const char *stack, uint64_t entry, char account[256], uint64_t *last,
+		       struct jobstack_error *error)
+{
+	struct pushed_by p = {account, entry, entry, 0};
+
+	account[0] = '\0';
+	JS_TRY(js_stack_check_name(stack, error));
+	JS_TRY(js_schema_check(handle, error));
+	JS_TRY(js_handle_ask(handle, take_pushed_by, &p, error,
+			     "SELECT r.hi,p.account,p.account=" JS_ACCOUNT
+			     " FROM push_range r LEFT JOIN push p ON p.push_id=r.push_id WHERE r.stack_id=(SELECT "
+			     "stack_id FROM stack WHERE name=%s) AND r.lo<=%u ORDER BY r.lo DESC LIMIT 1",
+			     stack, entry));
+	*last = p.last;
+	return p.found ? 0 : JOBSTACK_NOTHING;
 }
 
 struct status_call {
@@ -165,7 +262,8 @@ struct status_call {
 	X(pushers, "(SELECT COUNT(*) FROM push u WHERE u.stack_id=s.stack_id AND u.ended IS NULL AND "                 \
 		   "u.beat>UTC_TIMESTAMP(6)-INTERVAL 60 SECOND)", U64)                                                 \
 	X(max_running, "s.max_running", I64) X(max_failures, "s.max_failures", I64) X(moved, "s.moved", U64)           \
-	X(pruned, "s.pruned", U64) X(note, "s.note", TEXT)
+	X(pruned, "s.pruned", U64) X(note, "s.note", TEXT)                                          \
+	X(cancelled, "s.cancelled", U64)
 /* clang-format on */
 
 static void take_status(void *ctx, const struct js_row *row)
@@ -185,7 +283,7 @@ static void take_status(void *ctx, const struct js_row *row)
 		s.cancelled = s.pushed - s.done - s.dead - s.moved - s.pruned;
 		s.ready = s.waiting = s.held = 0;
 	} else if (s.state == JOBSTACK_CANCELLED) {
-		s.cancelled = s.ready + s.waiting + s.held;
+		s.cancelled += s.ready + s.waiting + s.held;
 		s.ready = s.waiting = s.held = 0;
 	}
 	if (!call->stopped)

@@ -23,49 +23,65 @@
 /* How often a worker with quick steps reads the policy: it costs a fifth of a step. */
 #define POLICY_US (JS_SECOND_US / 2)
 
-/* What the tail of a step brings. */
-struct step_reply {
-	unsigned taken_stmt, entry_stmt, stack_stmt; /* numbers of the statements; 0: it is not there */
+/* A step that is under way: what it is made of, and what its tail brings. */
+struct stepping {
 	struct jobstack_worker *w;
+	size_t k; /* entries to claim */
+	struct js_closing closing;
+	struct js_claim_sums sums;
+	struct js_buf running; /* the column */
+	struct js_sql sql, tail;
+	unsigned taken_stmt, entry_stmt, stack_stmt; /* numbers of the statements; 0: it is not there */
 	struct jobstack_step_report *report;
 	struct js_claim *claim;
 	struct jobstack_batch *batch;
-	int memory;
+	int memory, damaged; /* the claim could not be stored; its list can't be read */
 };
 
-static void take_taken(struct step_reply *r, const struct js_row *row)
+static void take_taken(struct stepping *s, const struct js_row *row)
 {
 	uint64_t ids[JS_IDS_MAX], first = js_row_u64(row, 1);
 	size_t n = (size_t)js_row_u64(row, 2);
 	int list = row->col[9] != NULL;
+	struct js_claim *to;
+	unsigned c = 3;
 
-	r->w->stack.state = (enum jobstack_stack_state)js_row_u64(row, 7);
-	r->w->stack.limited = js_row_u64(row, 8) != 0;
-	if (r->report != NULL) {
-		r->report->state = r->w->stack.state;
-		r->report->limited = r->w->stack.limited;
+	s->w->stack.state = (enum jobstack_stack_state)js_row_u64(row, 7);
+	s->w->stack.limited = js_row_u64(row, 8) != 0;
+	if (s->report != NULL) {
+		s->report->state = s->w->stack.state;
+		s->report->limited = s->w->stack.limited;
 	}
 	if (js_row_u64(row, 0) == 0)
 		return;
-	if (list && (n > JS_IDS_MAX || js_span_read_ids(row->col[9], row->len[9], 0, n, ids) != 0)) {
-		r->memory = 1;
+	s->damaged = list && (n > JS_IDS_MAX || js_span_read_ids(row->col[9], row->len[9], 0, n, ids) != 0);
+	if (s->damaged)
 		return;
-	}
-	r->claim = js_claim_new(r->w->seq + 1, list ? ids : NULL, first, n);
-	if (r->claim == NULL || js_batch_begin(r->batch, r->w->id, n) != 0) {
-		r->memory = 1;
+	s->claim = to = js_claim_new(s->w->seq + 1, list ? ids : NULL, first, n);
+	s->memory = to == NULL || js_batch_begin(s->batch, s->w->id, n) != 0;
+	if (s->memory)
 		return;
-	}
-	r->claim->attempt = (uint32_t)js_row_u64(row, 3);
-	r->claim->fails = (uint32_t)js_row_u64(row, 4);
-	r->claim->losses = (uint32_t)js_row_u64(row, 5);
-	r->claim->rank = js_row_i64(row, 6);
-	r->claim->claimed_us = js_db_wall_us(r->w->handle->db, jobstack_now_us());
+	JS_TAKEN_COLUMNS(JS_COLUMN_READ)
+	to->claimed_us = js_db_wall_us(s->w->handle->db, jobstack_now_us());
 	if (row->n > 10 && row->col[10] != NULL)
-		js_batch_add(r->batch, r->claim, row->col[10], row->col[11], row->len[11]);
+		js_batch_add(s->batch, to, row->col[10], row->col[11], row->len[11]);
 }
 
-/* Of a stack s, for the tail of a step, behind whether some entries are due. */
+static struct jobstack_step_report report_of(const struct js_stack *stack, int due)
+{
+	return (struct jobstack_step_report){
+		sizeof(struct jobstack_step_report),
+		stack->state,
+		due,
+		stack->cwd[0] == '\0' ? NULL : stack->cwd,
+		stack->limited,
+		NULL,
+		stack->max_attempts,
+		stack->max_losses,
+	};
+}
+
+/* Of a stack s, for the tail of a step, behind whether some entries are due, and the worker's requests to kill. */
 /* clang-format off */
 #define POLICY_COLUMNS(X)                                                                                              \
 	X(stack.state, "state", U32) X(stack.max_attempts, "max_attempts", U32) X(stack.max_losses, "max_losses", U32) \
@@ -75,52 +91,54 @@ static void take_taken(struct step_reply *r, const struct js_row *row)
 		 "LIMIT 1 OFFSET %u) IS NOT NULL", FLAG)
 /* clang-format on */
 
-static void take_stack_row(struct step_reply *r, const struct js_row *row)
+static void take_stack_row(struct stepping *s, const struct js_row *row)
 {
-	struct jobstack_worker *to = r->w;
-	struct js_stack *s = &to->stack;
-	unsigned c = 2;
+	struct jobstack_worker *to = s->w;
+	struct js_stack *stack = &to->stack;
+	unsigned c = 3;
 
 	to->policy_us = jobstack_now_us();
 	POLICY_COLUMNS(JS_COLUMN_READ)
-	(void)snprintf(s->cwd, sizeof(s->cwd), "%s", row->col[0] == NULL ? "" : row->col[0]);
-	if (r->report != NULL) {
-		r->report->state = s->state;
-		r->report->cwd = s->cwd[0] == '\0' ? NULL : s->cwd;
-		r->report->due = js_row_u64(row, 1) != 0;
-		r->report->limited = s->limited;
-	}
+	(void)snprintf(stack->cwd, sizeof(stack->cwd), "%s", row->col[0] == NULL ? "" : row->col[0]);
+	(void)snprintf(to->kills, sizeof(to->kills), "%s", row->col[2] == NULL ? "" : row->col[2]);
+	if (s->report != NULL)
+		*s->report = report_of(stack, js_row_u64(row, 1) != 0);
 }
 
 static void take_step(void *ctx, const struct js_row *row)
 {
-	struct step_reply *r = ctx;
+	struct stepping *s = ctx;
 
 	if (row == NULL) {
-		js_claim_free(r->claim);
-		r->claim = NULL;
-		if (r->batch != NULL)
-			jobstack_batch_free(r->batch);
-	} else if (r->stack_stmt != 0 && row->stmt == r->stack_stmt)
-		take_stack_row(r, row);
-	else if (r->taken_stmt != 0 && row->stmt == r->taken_stmt)
-		take_taken(r, row);
-	else if (r->taken_stmt != 0 && row->stmt == r->entry_stmt && r->claim != NULL && !r->memory)
-		js_batch_add(r->batch, r->claim, row->col[0], row->col[1], row->len[1]);
+		js_claim_free(s->claim);
+		s->claim = NULL;
+		s->memory = s->damaged = 0;
+		if (s->batch != NULL)
+			jobstack_batch_free(s->batch);
+	} else if (s->stack_stmt != 0 && row->stmt == s->stack_stmt)
+		take_stack_row(s, row);
+	else if (s->taken_stmt != 0 && row->stmt == s->taken_stmt)
+		take_taken(s, row);
+	else if (s->taken_stmt != 0 && row->stmt == s->entry_stmt && s->claim != NULL && !s->memory)
+		js_batch_add(s->batch, s->claim, row->col[0], row->col[1], row->len[1]);
 }
 
 /* The fence: statement 1 and 2 of every step. */
-static void step_fence_sql(struct js_sql *sql, const struct jobstack_worker *w, const struct js_claim_sums *sums,
-			   const struct js_buf *running, const char *assignments)
+static void step_fence_sql(struct stepping *s)
 {
-	js_sql_add(sql, "UPDATE worker SET seq=seq+1,beat=UTC_TIMESTAMP(6),done=done+%u,dead=dead+%u", sums->done,
-		   sums->dead);
-	if (running != NULL)
-		js_sql_add(sql, ",running=%x", (const void *)running->data, running->len);
+	const struct jobstack_worker *w = s->w;
+	struct js_sql *sql = &s->sql;
+
+	js_sql_add(sql, "UPDATE worker SET seq=seq+1,beat=UTC_TIMESTAMP(6),done=done+%u,dead=dead+%u", s->sums.done,
+		   s->sums.dead);
+	if (s->running.data != NULL)
+		js_sql_add(sql, ",running=%x", (const void *)s->running.data, s->running.len);
+	if (w->kills[0] != '\0' && !js_kill_is_open(w->kills, w->claims)) /* all are closed, or with this step */
+		js_sql_add(sql, ",kills=IF(kills=%s,NULL,kills)", w->kills);
 	if (w->script) /* others may close entries of the same pop: it must be visible whose step it was */
 		js_sql_add(sql, ",token=%k", w->next);
 	js_sql_stmt(sql, " WHERE worker_id=%u AND token=%k AND seq=%u AND ended IS NULL", w->id, w->token, w->seq);
-	js_sql_guard_set(sql, 1, assignments);
+	js_sql_guard_set(sql, 1, s->k > 0 ? JS_SPAN_RESET : NULL);
 }
 
 static void running_text(const struct js_db *db, const struct jobstack_running *running, size_t n, struct js_buf *text)
@@ -142,36 +160,37 @@ static void ask_for_lock(const struct jobstack_worker *w, struct js_sql *sql)
 							 : LOCK_WAIT_S);
 }
 
-/* Writes the step's packet and tail. */
-static int step_sql(struct jobstack_worker *w, const struct js_closing *closing, size_t k, const struct js_buf *running,
-		    const struct js_claim_sums *sums, int policy, struct js_sql *sql, struct js_sql *tail,
-		    struct step_reply *reply, struct jobstack_error *error)
+/* Writes the step's packet and tail; with POLICY the tail reads the policy. */
+static int step_sql(struct stepping *s, int policy, struct jobstack_error *error)
 {
-	int status;
+	const struct jobstack_worker *w = s->w;
+	struct js_sql *sql = &s->sql, *tail = &s->tail;
 
-	step_fence_sql(sql, w, sums, running, k > 0 ? JS_SPAN_RESET : NULL);
-	if (k > 0 && w->stack.limited)
+	step_fence_sql(s);
+	if (s->k > 0 && w->stack.limited)
 		js_span_lock_limit(sql, &w->stack);
-	js_claim_close_sql(closing, sql);
-	if (k > 0) {
-		js_span_pop(sql, &w->stack, k, w->id, w->seq + 1);
+	js_claim_close_sql(&s->closing, sql);
+	if (s->k > 0) {
+		js_span_pop(sql, &w->stack, s->k, w->id, w->seq + 1);
 		ask_for_lock(w, sql);
 	}
-	status = js_claim_spans_sql(closing, sql, error);
-	if (k > 0)
-		js_span_taken_sql(tail, &w->stack, k);
-	reply->taken_stmt = k > 0 ? sql->statements + 1 : 0;
-	reply->entry_stmt = k > 1 ? sql->statements + 2 : 0;
+	JS_TRY(js_claim_spans_sql(&s->closing, sql, error));
+	if (s->k > 0)
+		js_span_taken_sql(tail, &w->stack, s->k);
+	s->taken_stmt = s->k > 0 ? sql->statements + 1 : 0;
+	s->entry_stmt = s->k > 1 ? sql->statements + 2 : 0;
 	if (!policy)
-		return status;
+		return 0;
 	js_sql_add(tail,
 		   "SELECT cwd,EXISTS(SELECT 1 FROM span FORCE INDEX(span_due) WHERE stack_id=%u AND class=1 AND ",
 		   w->stack.id);
 	js_span_due_sql(tail, &w->stack);
-	js_sql_stmt(tail, ")" POLICY_COLUMNS(JS_COLUMN_NAME) " FROM stack s WHERE stack_id=%u", w->stack.id,
-		    (uint64_t)CROWD, w->stack.id);
-	reply->stack_stmt = sql->statements + tail->statements;
-	return status;
+	js_sql_stmt(tail,
+		    "),(SELECT kills FROM worker WHERE worker_id=%u)" POLICY_COLUMNS(
+			    JS_COLUMN_NAME) " FROM stack s WHERE stack_id=%u",
+		    w->id, w->stack.id, (uint64_t)CROWD, w->stack.id);
+	s->stack_stmt = sql->statements + tail->statements;
+	return 0;
 }
 
 /* ------------------------------------------------------------------------------------- a step that was stopped */
@@ -250,33 +269,33 @@ static int settle_step(struct jobstack_worker *w, int lost, int ending, struct j
 /* ------------------------------------------------------------------------------------------------------ the step */
 
 /* After the COMMIT: makes the popped entries ours, from the reply or, if that was lost, by reading the claim. */
-static int take_in_batch(struct jobstack_worker *w, struct step_reply *reply, size_t k, int from_reply,
-			 struct jobstack_batch *batch, struct jobstack_error *error)
+static int take_in_batch(struct stepping *s, int from_reply, struct jobstack_error *error)
 {
-	int status = 0;
+	struct jobstack_worker *w = s->w;
+	int status;
 
-	if (k == 0)
+	if (s->k == 0)
 		return 0;
 	if (!from_reply) {
-		status = js_worker_read_claim(w, w->seq + 1, &reply->claim, error);
-		if (status == JOBSTACK_NOTHING)
-			return 0;
-	} else if (reply->memory)
+		status = js_worker_read_claim(w, w->seq + 1, &s->claim, error);
+		if (status != 0)
+			return status == JOBSTACK_NOTHING ? 0 : status;
+	} else if (s->damaged)
+		return js_worker_refuse_claim(w, error);
+	else if (s->memory)
 		return js_error_why(error, JOBSTACK_EBUG, JOBSTACK_WHY_MEMORY,
 				    "the popped entries could not be stored: out of memory?");
-	else if (reply->claim == NULL)
+	else if (s->claim == NULL)
 		return 0;
-	if (status == 0 && (!from_reply || batch->count < reply->claim->n)) {
-		jobstack_batch_free(batch);
-		status = js_batch_read(w->handle, &w->stack, w->id, reply->claim, batch, error);
-	} else if (status == 0 && js_batch_end(batch) != 0)
-		status = js_error_memory(error);
-	if (status == 0) {
-		reply->claim->next = w->claims;
-		w->claims = reply->claim;
-		reply->claim = NULL;
-	}
-	return status;
+	if (!from_reply || s->batch->count < s->claim->n) {
+		jobstack_batch_free(s->batch);
+		JS_TRY(js_batch_read(w->handle, &w->stack, w->id, s->claim, s->batch, error));
+	} else if (js_batch_end(s->batch) != 0)
+		return js_error_memory(error);
+	s->claim->next = w->claims;
+	w->claims = s->claim;
+	s->claim = NULL;
+	return 0;
 }
 
 /* Pauses a stack that has reached max_failures. If that fails now, a later step does it. */
@@ -289,24 +308,10 @@ static void halt_failing_stack(struct jobstack_worker *w)
 	w->failing = 0;
 }
 
-int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, struct jobstack_batch *batch,
-		   struct jobstack_step_report *report, struct jobstack_error *error)
+/* May the worker take this step now? */
+static int check_step(const struct jobstack_worker *w, size_t n, size_t k, const struct jobstack_batch *batch,
+		      struct jobstack_error *error)
 {
-	size_t n = step->outcomes_n, k = step->claim;
-	struct js_closing closing = {&w->stack, w->handle->db, w->id, w->claims, step->outcomes, n};
-	struct step_reply reply = {.w = w, .report = report, .batch = batch};
-	struct js_sql sql = {0}, tail = {0};
-	struct js_buf text = {0};
-	struct js_claim_sums sums;
-	int64_t sent = jobstack_now_us(), first = w->unsettled ? w->unsettled_us : sent;
-	int status, lost = 0, committed = 0, policy = n + k == 0 || sent - w->policy_us >= POLICY_US;
-
-	if (batch != NULL)
-		*batch = js_batch_of(w->id);
-	if (report != NULL)
-		*report =
-			(struct jobstack_step_report){sizeof(*report), w->stack.state, 0,
-						      w->stack.cwd[0] == '\0' ? NULL : w->stack.cwd, w->stack.limited};
 	if (k > JOBSTACK_POP_MAX || (k > 0 && batch == NULL) ||
 	    (w->unsettled && (n != w->unsettled_n || k != w->unsettled_k)))
 		return js_error_set(error, JOBSTACK_EUSAGE,
@@ -315,48 +320,66 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 						 : "jobstack_step: the number of entries to claim must be 0 to %d, and "
 						   "if it is not 0, a batch must be given",
 				    JOBSTACK_POP_MAX);
-	status = js_claim_mark_closing(w->claims, &w->stack, step->outcomes, n, &sums, error);
-	if (status != 0)
-		return status;
-	policy |= sums.dead > 0; /* are those too many? */
+	return 0;
+}
+
+/* After a committed step: follows the seq of the worker's row, and counts the lease's deadline from SENT. */
+static void advance_worker(struct jobstack_worker *w, int64_t sent)
+{
+	w->seq++;
+	w->deadline_us = sent + w->lease_us;
+	if (w->script) {
+		memcpy(w->token, w->next, sizeof(w->token));
+		js_file_random(w->next, sizeof(w->next));
+	}
+}
+
+int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, struct jobstack_batch *batch,
+		   struct jobstack_step_report *report, struct jobstack_error *error)
+{
+	size_t n = step->outcomes_n, k = step->claim;
+	struct stepping s = {.w = w, .k = k, .report = report, .batch = batch};
+	int64_t sent = jobstack_now_us(), first = w->unsettled ? w->unsettled_us : sent;
+	int status, lost = 0, committed = 0, policy = n + k == 0 || sent - w->policy_us >= POLICY_US;
+
+	if (batch != NULL)
+		*batch = js_batch_of(w->id);
+	if (report != NULL)
+		*report = report_of(&w->stack, 0);
+	JS_TRY(check_step(w, n, k, batch, error));
+	JS_TRY(js_claim_mark_closing(w->claims, &w->stack, step->outcomes, n, &s.sums, error));
+	s.closing = (struct js_closing){&w->stack, w->handle->db, w->id, w->claims, step->outcomes, n};
 	if (step->running != NULL)
-		running_text(w->handle->db, step->running, step->running_n, &text);
-	status = step_sql(w, &closing, k, step->running != NULL ? &text : NULL, &sums, policy, &sql, &tail, &reply,
-			  error);
-	if (status == 0)
-		status = js_db_transaction(w->handle->db, &sql, &tail, take_step, &reply, &lost, error);
+		running_text(w->handle->db, step->running, step->running_n, &s.running);
+	status = step_sql(&s, policy || s.sums.dead > 0 /* are those too many? */, error);
+	JS_THEN(status, js_db_transaction(w->handle->db, &s.sql, &s.tail, take_step, &s, &lost, error));
 	committed = status == 0;
 	if (status == JS_DB_GUARD)
 		status = settle_step(w, lost, 0, error);
 	else if (status == JS_DB_DUPLICATE)
 		status = js_error_set(error, JOBSTACK_EBUG,
 				      "an attempt had an outcome already: the step changed nothing");
-	if (status == 0)
-		status = take_in_batch(w, &reply, k, committed, batch, error);
+	JS_THEN(status, take_in_batch(&s, committed, error));
 	w->unsettled = status < 0 && (committed || lost || w->unsettled || status == JOBSTACK_ENODB);
 	w->unsettled_us = first;
 	w->unsettled_n = n;
 	w->unsettled_k = k;
 	js_claim_settle(&w->claims, status == 0);
-	if (status == 0) {
-		w->seq++;
-		w->deadline_us =
-			(committed ? sent : first) + w->lease_us; /* from the try that moved seq, or before it */
-		if (w->script) {
-			memcpy(w->token, w->next, sizeof(w->token));
-			js_file_random(w->next, sizeof(w->next));
-		}
-	} else if (batch != NULL)
+	if (report != NULL && w->kills[0] != '\0')
+		report->kills = w->kills;
+	if (status == 0)
+		advance_worker(w, committed ? sent : first); /* the try that moved seq, or one before it */
+	else if (batch != NULL)
 		jobstack_batch_free(batch);
 	if (status == 0 && w->failing && w->stack.state == JOBSTACK_OPEN) {
 		halt_failing_stack(w);
 		if (report != NULL)
 			report->state = w->stack.state;
 	}
-	js_claim_free(reply.claim);
-	js_buf_free(&text);
-	js_sql_free(&tail);
-	js_sql_free(&sql);
+	js_claim_free(s.claim);
+	js_buf_free(&s.running);
+	js_sql_free(&s.tail);
+	js_sql_free(&s.sql);
 	return status;
 }
 
@@ -382,12 +405,9 @@ int jobstack_step(struct jobstack_worker *w, const struct jobstack_step *given, 
 	void *running_memory = NULL;
 	int status = js_grow_in(&step, given, "jobstack_step", error);
 
-	if (status == 0)
-		status = js_grow_begin(batch, &got, "jobstack_batch", error);
-	if (status == 0)
-		status = js_grow_begin(report, &told, "jobstack_step_report", error);
-	if (status == 0)
-		status = js_outcomes_take(&outcomes, step.outcomes, step.outcomes_n, error);
+	JS_THEN(status, js_grow_begin(batch, &got, "jobstack_batch", error));
+	JS_THEN(status, js_grow_begin(report, &told, "jobstack_step_report", error));
+	JS_THEN(status, js_outcomes_take(&outcomes, step.outcomes, step.outcomes_n, error));
 	if (status == 0)
 		status = js_grow_array(&running, &running_memory, step.running, step.running_n, &no_running,
 				       "jobstack_running", error);
@@ -427,12 +447,15 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 	size_t len = reason == NULL ? 0 : strlen(reason);
 
 	js_stack_lock_sql(sql, w->stack.id);
-	js_sql_must(sql,
-		    "UPDATE worker SET "
-		    "seq=seq+1,ended=UTC_TIMESTAMP(6),reason=%x,done=done+%u,dead=dead+%u,running=NULL,token=%k WHERE "
-		    "worker_id=%u AND token=%k AND seq=%u AND ended IS NULL",
-		    (const void *)reason, len > 255 ? 255 : len, sums->done, sums->dead, w->next, w->id, w->token,
-		    w->seq);
+	js_sql_add(sql,
+		   "UPDATE worker SET seq=seq+1,ended=UTC_TIMESTAMP(6),reason=%x,done=done+%u,dead=dead+%u,"
+		   "running=NULL,token=%k WHERE worker_id=%u AND token=%k AND seq=%u AND ended IS NULL",
+		   (const void *)reason, len > 255 ? 255 : len, sums->done, sums->dead, w->next, w->id, w->token,
+		   w->seq);
+	if (w->born_us < 0) /* it was loaded; a request to kill that came since must hold, too */
+		js_sql_add(sql, " AND COALESCE(LENGTH(kills),0)=%u", w->kills_len);
+	js_sql_stmt(sql, "");
+	js_sql_guard(sql, 1);
 	js_claim_close_sql(closing, sql);
 	/* signed: the stack's own counts are below zero when what living workers did was requeued, and the sum would be
 	 * taken as unsigned, out of range (1690, as if a guard had said no) */
@@ -464,11 +487,12 @@ int js_worker_finish(struct jobstack_worker *w, const struct js_worker_end *end,
 		for (size_t i = 0; i < end->n; i++)
 			all[i] = end->outcomes[i];
 		closing.outcomes = all;
-		closing.n += js_claim_close_rest(w->claims, &w->stack, end->lost, all + end->n, &sums);
+		if (end->lost != NULL)
+			closing.n += js_kill_close(w->kills, w->claims, all + end->n, &sums);
+		closing.n += js_claim_close_rest(w->claims, &w->stack, end->lost, all + closing.n, &sums);
 		status = finish_sql(w, &closing, end->reason, &sums, &sql, error);
 	}
-	if (status == 0)
-		status = js_db_commit(w->handle->db, &sql, &lost, error);
+	JS_THEN(status, js_db_commit(w->handle->db, &sql, &lost, error));
 	if (status == JS_DB_GUARD)
 		status = settle_step(w, lost, 1, error);
 	else if (status == JS_DB_DUPLICATE)
@@ -489,10 +513,8 @@ int jobstack_worker_end(struct jobstack_worker *w, const struct jobstack_outcome
 	int status = js_outcomes_take(&all, outcomes, n, error);
 
 	end.outcomes = all.at;
-	if (status == 0)
-		status = settle_heartbeat(w, error);
-	if (status == 0)
-		status = js_worker_finish(w, &end, error);
+	JS_THEN(status, settle_heartbeat(w, error));
+	JS_THEN(status, js_worker_finish(w, &end, error));
 	free(all.memory);
 	return status;
 }

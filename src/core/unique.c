@@ -4,6 +4,8 @@
  */
 #include "core/pushing.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,7 +77,8 @@ static void drop_name(struct js_pushing *p, size_t i)
 static void take_known(void *ctx, const struct js_row *row)
 {
 	struct hashes *h = ctx;
-	size_t low = 0, high = h->n;
+	struct hashed key = {.i = 0};
+	size_t at;
 
 	if (row == NULL)
 		h->holder = h->held = 0;
@@ -86,16 +89,10 @@ static void take_known(void *ctx, const struct js_row *row)
 		h->held++;
 		return;
 	}
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (memcmp(h->list[middle].hash, row->col[0], HASH) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < h->n && memcmp(h->list[low].hash, row->col[0], HASH) == 0)
-		drop_name(h->p, h->list[low].i);
+	memcpy(key.hash, row->col[0], HASH);
+	at = js_array_lower(h->list, h->n, sizeof(*h->list), &key, compare_hashed);
+	if (at < h->n && memcmp(h->list[at].hash, key.hash, HASH) == 0)
+		drop_name(h->p, h->list[at].i);
 }
 
 /* Drops repeated names of the part; the first stays. */
@@ -150,9 +147,8 @@ int js_unique_drop(struct js_pushing *p, uint64_t *holder, uint64_t *held, struc
 		 * push could take its entries away, and its name would be known though there is no entry */
 		js_sql_add(&sql,
 			   "SELECT n.hash,(SELECT s.push_id FROM span s FORCE INDEX(PRIMARY) WHERE s.stack_id=%u AND "
-			   "s.class=2 AND "
-			   "s.push_id<>%u AND s.lo<=n.entry_id AND s.hi>=n.entry_id LIMIT 1) FROM name n WHERE "
-			   "n.stack_id=%u AND n.hash IN(",
+			   "s.class=2 AND s.push_id<>%u AND s.lo<=n.entry_id AND s.hi>=n.entry_id LIMIT 1) "
+			   "FROM name n WHERE n.stack_id=%u AND n.hash IN(",
 			   p->stack.id, p->push_id, p->stack.id);
 		for (size_t i = 0; i < h.n; i++)
 			if (!p->names[h.list[i].i].drop)

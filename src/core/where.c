@@ -5,6 +5,7 @@
  */
 #include "core/where.h"
 
+#include "base/num.h"
 #include "core/item.h"
 #include "core/set.h"
 
@@ -17,18 +18,9 @@ struct reading {
 	struct js_set_query query;
 };
 
-static int compare_in_hand(const void *a, const void *b)
-{
-	uint64_t x = ((const struct js_in_hand *)a)->entry, y = ((const struct js_in_hand *)b)->entry;
-
-	return (x > y) - (x < y);
-}
-
 const struct js_in_hand *js_where_in_hand(const struct js_where *w, uint64_t entry)
 {
-	struct js_in_hand key = {.entry = entry};
-
-	return w->n == 0 ? NULL : bsearch(&key, w->in_hand.data, w->n, sizeof(key), compare_in_hand);
+	return w->n == 0 ? NULL : bsearch(&entry, w->in_hand.data, w->n, sizeof(struct js_in_hand), js_num_order);
 }
 
 static void put_entry(struct js_where *w, const struct js_set *set, uint64_t entry)
@@ -108,7 +100,7 @@ int js_where_read(struct js_where *w, struct jobstack *handle, const struct js_s
 				    "a list of queued entries can't be read: `jobstack check -s %s` tells more",
 				    stack->name);
 	if (w->n > 0)
-		qsort(w->in_hand.data, w->n, sizeof(struct js_in_hand), compare_in_hand);
+		qsort(w->in_hand.data, w->n, sizeof(struct js_in_hand), js_num_order);
 	return 0;
 }
 

@@ -10,7 +10,8 @@
 
 /* An entry of an open claim.  Those of it that have been closed are here too: their attempt is on record. */
 struct js_in_hand {
-	uint64_t entry, worker;
+	uint64_t entry; /* the first member: js_num_order sorts by it */
+	uint64_t worker;
 	int64_t started_us; /* -1: not yet, it is next in the worker's line */
 };
 

@@ -18,10 +18,10 @@ void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, cons
 {
 	if (kept)
 		js_stack_mark_sql(sql, stack->id);
-	js_sql_add(sql, "INSERT INTO "
-			"worker(token,stack_id,kind,started,beat,lease_us,slots,host,boot,node,pid,pid_start,slurm_"
-			"cluster,slurm_job,slurm_array_job,slurm_array_task,slurm_step,slurm_start,slurm_account,slurm_"
-			"qos,slurm_partition,user,cwd,argv,log) ");
+	js_sql_add(sql,
+		   "INSERT INTO worker(token,stack_id,kind,started,beat,lease_us,slots,host,boot,node,pid,pid_start,"
+		   "slurm_cluster,slurm_job,slurm_array_job,slurm_array_task,slurm_step,slurm_start,slurm_account,"
+		   "slurm_qos,slurm_partition,user,cwd,argv,log) ");
 	js_sql_add(sql,
 		   kept ? "SELECT %k,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%d,%u,"
 			: "VALUES(%k,%u,%u,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),%d,%u,",
@@ -36,8 +36,9 @@ void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, cons
 		js_sql_stmt(sql, ")");
 }
 
-int js_worker_bar(struct jobstack *handle, const struct js_stack *stack, uint64_t id, unsigned char token[16],
-		  int script, const struct jobstack_worker_options *o, struct jobstack_error *error)
+int js_worker_void_lost_insert(struct jobstack *handle, const struct js_stack *stack, uint64_t id,
+			       unsigned char token[16], int script, const struct jobstack_worker_options *o,
+			       struct jobstack_error *error)
 {
 	unsigned char fresh[16];
 	struct js_sql sql = {0};
@@ -48,7 +49,7 @@ int js_worker_bar(struct jobstack *handle, const struct js_stack *stack, uint64_
 		js_sql_stmt(&sql, "UPDATE worker SET token=%k WHERE worker_id=%u AND token=%k", fresh, id, token);
 	js_worker_insert_sql(&sql, stack, token, script, 1, o);
 	js_sql_stmt(&sql, "UPDATE worker SET ended=UTC_TIMESTAMP(6),reason=%s WHERE token=%k",
-		    id != 0 ? "bars a first try whose reply was lost" : "popped nothing", token);
+		    id != 0 ? "blocks the first try of a pop, whose reply was lost" : "popped nothing", token);
 	status = js_db_commit(handle->db, &sql, NULL, error);
 	if (id != 0 && (status == 0 ||
 			status == JS_DB_DUPLICATE)) /* an existing key is our own, from a try whose reply was lost */
@@ -81,8 +82,7 @@ int jobstack_worker_begin(struct jobstack *handle, const char *stack, const stru
 	w->lease_us = o.lease_us > 0 ? o.lease_us : LEASE_US;
 	js_file_random(w->token, sizeof(w->token));
 	js_file_random(w->next, sizeof(w->next));
-	if (status == 0)
-		status = js_stack_find(handle, stack, &w->stack, error);
+	JS_THEN(status, js_stack_find(handle, stack, &w->stack, error));
 	if (status != 0)
 		goto fail;
 	js_worker_insert_sql(&sql, &w->stack, w->token, 0, 1, &o);
@@ -98,7 +98,7 @@ int jobstack_worker_begin(struct jobstack *handle, const char *stack, const stru
 	if (status == 0 && w->id == 0)
 		status = js_error_set(error, JOBSTACK_EBUG, "the worker row vanished as soon as it was written");
 	if (status == 0 && lost)
-		status = js_worker_bar(handle, &w->stack, w->id, w->token, 0, &o, error);
+		status = js_worker_void_lost_insert(handle, &w->stack, w->id, w->token, 0, &o, error);
 	if (status != 0)
 		goto fail;
 	w->deadline_us = sent + w->lease_us;
@@ -116,12 +116,7 @@ void jobstack_worker_free(struct jobstack_worker *w)
 
 	if (w == NULL)
 		return;
-	while (w->claims != NULL) {
-		struct js_claim *claim = w->claims;
-
-		w->claims = claim->next;
-		js_claim_free(claim);
-	}
+	js_claim_free_all(w->claims);
 	free(w);
 	errno = saved;
 }

@@ -7,14 +7,18 @@
 
 #include "core/claim.h"
 
+#define JS_KILLS_MAX 4000 /* of the column `kills` */
+
 struct jobstack_worker {
 	struct jobstack *handle;
 	struct js_stack stack;
 	uint64_t id, seq;
 	int64_t born_us; /* the row's `started`; -1: not known */
 	unsigned char token[16];
-	unsigned char next[16]; /* the token behind the end, or behind a script's step: shows whose it was */
-	int script;		/* it is a script's pop */
+	unsigned char next[16];	      /* the token behind the end, or behind a script's step: shows whose it was */
+	char kills[JS_KILLS_MAX + 1]; /* the column, as last read */
+	uint64_t kills_len;	      /* how long it was when the worker was loaded */
+	int script;		      /* it is a script's pop */
 	int64_t lease_us, deadline_us;
 	struct js_claim *claims;
 	int64_t policy_us;    /* when the stack's policy was last read */
@@ -25,17 +29,20 @@ struct jobstack_worker {
 	size_t unsettled_n, unsettled_k;
 };
 
-/* Adds the INSERT of a worker row.  KEPT: of none, if the stack is being dropped or gone; a pop, whose row is deleted
- * again if it finds no span, needs no such check, which would make it wait for pushes. */
+/* Adds the INSERT of a worker row.  With KEPT, nothing is inserted if the stack is being dropped or gone.  A pop needs
+ * no such check, which would make it wait for pushes: its row is deleted again if it finds no span. */
 void js_worker_insert_sql(struct js_sql *sql, const struct js_stack *stack, const unsigned char token[16], int script,
 			  int kept, const struct jobstack_worker_options *options);
 
-/* The first try of an INSERT of worker ID lost its reply, and a later one went through: the first may still be on its
- * way.  While the row keeps its TOKEN, the key refuses it; but the token goes when the worker ends, or a script steps.
- * So the row gets a new one (TOKEN takes it), and an ended row keeps the old one for ever.  With ID 0 no try has left a
- * row: then the ended row keeps the first from ever doing so, unless it has just done it. */
-int js_worker_bar(struct jobstack *handle, const struct js_stack *stack, uint64_t id, unsigned char token[16],
-		  int script, const struct jobstack_worker_options *options, struct jobstack_error *error);
+/* Makes sure that an INSERT of a worker row whose reply was lost can't take effect later.  It was sent again, and that
+ * went through as worker ID; but the first packet may still reach the server, and would add a second row.  The unique
+ * key refuses it only while some row has the same TOKEN, and a worker's token changes when it ends, or at a script's
+ * step.  So the worker's row gets a new token (also in TOKEN), and an ended row keeps the old one for ever.  ID 0: no
+ * try has left a row.  Then the ended row alone is inserted; only a packet that arrived just before it has had an
+ * effect. */
+int js_worker_void_lost_insert(struct jobstack *handle, const struct js_stack *stack, uint64_t id,
+			       unsigned char token[16], int script, const struct jobstack_worker_options *options,
+			       struct jobstack_error *error);
 
 /* Reads worker ID with all its claims from the database, if it has not ended: 0; 1 if it has or is not there.  What was
  * read is true for its seq: any change of it changes the seq. */
@@ -45,6 +52,16 @@ int js_worker_load(struct jobstack *handle, const struct js_stack *stack, uint64
 /* Reads claim NO of the worker and appends it to its claims; 1 if there is none.  CLAIM is it. */
 int js_worker_read_claim(struct jobstack_worker *worker, uint64_t no, struct js_claim **claim,
 			 struct jobstack_error *error);
+
+/* The error for a claim that can't be read; returns its code. */
+int js_worker_refuse_claim(const struct jobstack_worker *worker, struct jobstack_error *error);
+
+/* Whether KILLS asks for an entry that is open in LIST. */
+int js_kill_is_open(const char *kills, struct js_claim *list);
+
+/* Marks the entries that are open in LIST, and that KILLS asks for, and writes to OUTCOMES that they are dead.  KILLS
+ * is changed, and holds the reasons.  Returns how many. */
+size_t js_kill_close(char *kills, struct js_claim *list, struct jobstack_outcome *outcomes, struct js_claim_sums *sums);
 
 /* What jobstack_step does, with structs as this library knows them.  STEP is not NULL; its size does not matter. */
 int js_worker_step(struct jobstack_worker *worker, const struct jobstack_step *step, struct jobstack_batch *batch,

@@ -83,10 +83,9 @@ int jobstack_workers(struct jobstack *handle, const char *stack, jobstack_worker
 	/* the claims in one go along the key: to ask for each of a thousand workers' takes three times as long */
 	js_sql_add(&sql, WORKER_COLUMNS(JS_COLUMN_NAME));
 	js_sql_stmt(&sql,
-		    " FROM worker w LEFT JOIN (SELECT worker_id,SUM(open) n FROM claim FORCE INDEX(PRIMARY) WHERE "
-		    "stack_id=%u "
-		    "GROUP BY worker_id) c ON c.worker_id=w.worker_id WHERE w.stack_id=%u AND w.ended IS NULL ORDER BY "
-		    "w.worker_id",
+		    " FROM worker w LEFT JOIN (SELECT worker_id,SUM(open) n FROM claim FORCE INDEX(PRIMARY) "
+		    "WHERE stack_id=%u GROUP BY worker_id) c ON c.worker_id=w.worker_id "
+		    "WHERE w.stack_id=%u AND w.ended IS NULL ORDER BY w.worker_id",
 		    s.id, s.id);
 	JS_TRY(js_db_query(handle->db, &sql, take_worker_row, &call, error));
 	return call.stopped ? JOBSTACK_ESTOPPED : 0;

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Making a connection.  Promises: the option file is read at each try, so a server that moved is found again; no
- * auto-reconnect; no server gets a local file; TLS whenever the server offers it, and no
- * connection without it when it has failed, or when the file asks for it (login.c decides who gets the password);
- * several hosts are tried in turn, and read-only ones are skipped; the first connection is tried once (but a crowd
- * is waited for), a later one with jittered back-off.
+ * auto-reconnect; no server gets a local file; TLS whenever the server offers it, and no connection without it when it
+ * has failed, or when the file asks for it (login.c decides who gets the password); several hosts are tried in turn,
+ * and read-only ones are skipped; the first connection is tried once (but a crowd is waited for), a later one with
+ * jittered back-off.
  */
 #include "db/connect.h"
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "db/fault.h"
 #include "base/num.h"
+#include "db/fault.h"
 #include "db/login.h"
 #include "db/option.h"
 #include "db/session.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,9 +29,8 @@
 #define CROWD_FIRST_US (JS_SECOND_US / 5) /* all connections are taken */
 #define CROWD_MOST_US (4 * JS_SECOND_US)
 #define SWAMPED_US (30 * JS_SECOND_US)
-#define READ_TIMEOUT_S                                                                                                 \
-	30 /* longer than any statement of ours takes (searches go in pieces), but a host that lost power is noticed   \
-	    */
+/* Longer than any of our statements takes (searches are split), and short enough to notice a host that lost power. */
+#define READ_TIMEOUT_S 30
 
 /* The two connectors ask for TLS in different words. */
 static void set_tls(MYSQL *my, const struct js_option *o)
@@ -193,6 +190,11 @@ static MYSQL *login_once(struct js_db *db, const struct js_option *o, const stru
 	return NULL;
 }
 
+static int is_crowd(unsigned number)
+{
+	return js_fault_of(number) == JS_FAULT_CROWD;
+}
+
 /* One try with one host; empty: none was named.  NULL, and *NUMBER and db->last_error, if it will not do. */
 static MYSQL *connect_to(struct js_db *db, const struct js_option *o, const struct js_host *host, unsigned *number)
 {
@@ -202,14 +204,9 @@ static MYSQL *connect_to(struct js_db *db, const struct js_option *o, const stru
 		mysql_close(my);
 		my = NULL;
 	}
-	if (js_fault_of(*number) == JS_FAULT_CROWD)
+	if (is_crowd(*number))
 		db->crowded_us = js_clock_mono_us() + JS_SESSION_CROWDED_US;
 	return my;
-}
-
-static int is_crowd(unsigned number)
-{
-	return js_fault_of(number) == JS_FAULT_CROWD;
 }
 
 /* Which of the errors of several hosts is reported for all: an error that may go away without a person comes first. */
@@ -263,8 +260,7 @@ static int connect_once(struct js_db *db, unsigned *number, struct jobstack_erro
 	*number = 0;
 	if (db->defaults_file != NULL)
 		status = js_option_read(db->defaults_file, &o, error);
-	if (status == 0)
-		status = apply_own_options(db, &o, error);
+	JS_THEN(status, apply_own_options(db, &o, error));
 	if (status != 0)
 		goto out;
 	if (o.ssl_ca != NULL && !o.tls_said) /* a CA is named in order to be verified */

@@ -367,8 +367,7 @@ static int view_once(struct js_db *db, js_view_fn *body, void *ctx, struct jobst
 	js_sql_stmt(&begin, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
 	js_sql_stmt(&begin, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY");
 	status = js_db_query(db, &begin, NULL, NULL, error);
-	if (status == 0)
-		status = body(ctx, error);
+	JS_THEN(status, body(ctx, error));
 	if (status == 0) {
 		js_sql_stmt(&end, "COMMIT"); /* if this is lost, what was read stays valid */
 		(void)js_db_query(db, &end, NULL, NULL, NULL);
@@ -384,8 +383,7 @@ int js_db_view(struct js_db *db, js_view_fn *body, void *ctx, struct jobstack_er
 
 	for (unsigned tries = 0;; tries++) {
 		status = db->my != NULL ? 0 : js_connect(db, js_clock_mono_us() + db->patience_us, error);
-		if (status == 0)
-			status = view_once(db, body, ctx, error);
+		JS_THEN(status, view_once(db, body, ctx, error));
 		if (status != JS_DB_LOST)
 			return status;
 		if (tries >= VIEWS_MAX)

@@ -21,7 +21,7 @@ struct js_db;
 int js_db_open(struct js_db **db, const struct jobstack_options *options, struct jobstack_error *error);
 void js_db_free(struct js_db *db);
 
-/* Closes the connection; the next packet connects again. */
+/* Closes the connection, if there is one; the next packet connects again. */
 void js_db_disconnect(struct js_db *db);
 
 /* The same, but only while the server's connections are short.  Looks whether they are, every few seconds. */
@@ -30,8 +30,8 @@ void js_db_disconnect_if_crowded(struct js_db *db);
 void js_db_describe(struct js_db *db, char *text, size_t size);
 const struct js_log *js_db_log(const struct js_db *db);
 
-/* The server's clock at a moment (CLOCK_MONOTONIC) of this host, in microseconds since 1970, from a
- * reading at connect. */
+/* The server's clock at a moment of this host's CLOCK_BOOTTIME, in microseconds since 1970, from a reading at connect.
+ */
 int64_t js_db_wall_us(const struct js_db *db, int64_t mono_us);
 
 /* While ON, a lost connection is not replaced: js_db_query and js_db_schema return JS_DB_LOST then. For statements

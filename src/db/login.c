@@ -185,7 +185,7 @@ void js_login_start(void)
 		.interface_version = MYSQL_CLIENT_AUTHENTICATION_PLUGIN_INTERFACE_VERSION,
 		.name = PLUGIN_NAME,
 		.author = "jobstack",
-		.desc = "looks at who asks for the password",
+		.desc = "checks which server asks for the password",
 		.version = {1, 0, 0},
 		.license = "BSD",
 		.authenticate_user = authenticate_first,

@@ -338,9 +338,7 @@ static int read_option_file(struct reading *r, const char *path)
 		status = js_error_set(r->error, JOBSTACK_EUSAGE, "%s is not an option file: it has NUL bytes", path);
 	else
 		status = read_lines(&file, text.data);
-	if (text.data != NULL)
-		explicit_bzero(text.data, text.len);
-	js_buf_free(&text);
+	js_buf_wipe(&text);
 	return status;
 }
 

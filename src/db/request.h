@@ -20,7 +20,7 @@ struct js_answer {
 };
 
 struct js_request {
-	struct js_buf text, list; /* list: a struct js_answer an answer; none: they are not known beforehand */
+	struct js_buf text, list; /* list: one struct js_answer per answer; none: they are not known beforehand */
 	struct js_buf end;	  /* what is sent after an error and the ROLLBACK, so that nothing is held */
 	unsigned n;
 	unsigned commit_from, commit_to; /* the answers among which the COMMIT's is; both n: there is none */

@@ -13,12 +13,12 @@
 
 /* What a statement is. */
 enum {
-	JS_SQL_ROWS = 1,   /* it answers with rows */
-	JS_SQL_GUARD = 2,  /* it may stop the packet */
-	JS_SQL_BLOCKS = 4, /* it is sent only to a server that takes blocks (see request.h), in one */
-	JS_SQL_SINGLE = 8, /* it is sent only to one that does not */
-	JS_SQL_CLUSTER = 16
-}; /* it is sent only to a cluster whose servers all take writes */
+	JS_SQL_ROWS = 1,     /* it answers with rows */
+	JS_SQL_GUARD = 2,    /* it may stop the packet */
+	JS_SQL_BLOCKS = 4,   /* it is sent only to a server that takes blocks (see request.h), in one */
+	JS_SQL_SINGLE = 8,   /* it is sent only to one that does not */
+	JS_SQL_CLUSTER = 16, /* it is sent only to a cluster whose servers all take writes */
+};
 
 struct js_sql_mark {
 	size_t end; /* where the statement ends in the text */
@@ -27,7 +27,7 @@ struct js_sql_mark {
 
 /* A packet: statements that go to the server together. */
 struct js_sql {
-	struct js_buf text, marks; /* marks: a struct js_sql_mark a statement */
+	struct js_buf text, marks; /* marks: one struct js_sql_mark per statement */
 	unsigned statements;	   /* complete ones */
 	unsigned only;		   /* of the next one */
 	uint64_t lock_of, lock;	   /* see js_sql_user_lock; 0: none */

@@ -79,7 +79,7 @@ void insight_advice_make(struct insight_advice *a, const struct insight_tally *t
 	a->p99_us = (int64_t)js_sketch_quantile(&t->done_us, 0.99);
 	a->are_left = left > 0;
 	a->entries = left > 0 ? left : t->n[JOBSTACK_DONE];
-	a->work_us = insight_tally_time(t) / (double)t->n[JOBSTACK_DONE] * (double)a->entries;
+	a->work_us = insight_time(t->us) / (double)t->n[JOBSTACK_DONE] * (double)a->entries;
 	advise_time(a, t, within_us);
 }
 

@@ -20,18 +20,20 @@ uint64_t insight_report_workers(const struct insight_report *r)
 	return r->wanted_us >= 0 ? insight_advice_workers(&r->advice, r->wanted_us) : 0;
 }
 
-int64_t insight_report_edge(int64_t edge_us)
+size_t insight_report_histogram(const struct js_sketch *us, struct insight_bar bar[INSIGHT_BARS])
 {
 	static const int64_t s = JS_SECOND_US;
-	const int64_t edge[] = {1000,	   2000,      5000,	 10000,	     20000,	 50000,	     100000,
-				200000,	   500000,    s,	 2 * s,	     5 * s,	 10 * s,     30 * s,
-				60 * s,	   120 * s,   300 * s,	 600 * s,    1800 * s,	 3600 * s,   7200 * s,
-				18000 * s, 43200 * s, 86400 * s, 172800 * s, 604800 * s, 2592000 * s};
-	size_t i = 0, n = sizeof(edge) / sizeof(edge[0]);
+	const int64_t edge[INSIGHT_BARS + 1] = {0,	   1000,       2000,	   5000,	10000,	   20000,
+						50000,	   100000,     200000,	   500000,	s,	   2 * s,
+						5 * s,	   10 * s,     30 * s,	   60 * s,	120 * s,   300 * s,
+						600 * s,   1800 * s,   3600 * s,   7200 * s,	18000 * s, 43200 * s,
+						86400 * s, 172800 * s, 604800 * s, 2592000 * s, INT64_MAX};
+	size_t n = 0;
 
-	while (i < n && edge[i] <= edge_us)
-		i++;
-	return i < n ? edge[i] : INT64_MAX;
+	for (; n < INSIGHT_BARS && us->n > 0 && (uint64_t)edge[n] <= us->max; n++)
+		bar[n] = (struct insight_bar){edge[n], edge[n + 1],
+					      js_sketch_between(us, (uint64_t)edge[n], (uint64_t)edge[n + 1] - 1)};
+	return n;
 }
 
 /* The pass over the attempts. */
@@ -46,7 +48,7 @@ static int tally_attempt(void *ctx, const struct jobstack_item *item)
 	struct pass *p = ctx;
 
 	insight_tally_add(p->tally, item);
-	return p->tally->failed || p->progress(p->ctx, insight_tally_attempts(p->tally));
+	return p->tally->failed || p->progress(p->ctx, insight_attempts(p->tally->n));
 }
 
 static int read_attempts(struct jobstack *handle, const char *name, struct insight_report *r, struct pass *pass,

@@ -40,6 +40,13 @@ int insight_report_so_far(const struct insight_report *report);
 /* How many workers finish in the wanted time; 0: no time was given, or no number of workers can. */
 uint64_t insight_report_workers(const struct insight_report *report);
 
-/* The next edge of the histogram of durations above EDGE_US (0, 1 ms, 2 ms, 5 ms, ... 30 s, 1 min, ... 30 d), or
- * INT64_MAX. */
-int64_t insight_report_edge(int64_t edge_us);
+/* A bar of a histogram: how many took at least FROM and less than TO (INT64_MAX in the last). */
+struct insight_bar {
+	int64_t from, to;
+	uint64_t n;
+};
+
+/* Fills the histogram of durations in microseconds, with edges at 0, 1 ms, 2 ms, 5 ms, ... 30 s, 1 min, ... 30 d.
+ * Returns how many bars there are, up to that of the longest. */
+#define INSIGHT_BARS 28
+size_t insight_report_histogram(const struct js_sketch *us, struct insight_bar bar[INSIGHT_BARS]);

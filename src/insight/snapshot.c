@@ -143,14 +143,23 @@ static int read_pace(struct jobstack *handle, struct insight_seen *seen, struct 
 	return 0;
 }
 
+int insight_snapshot_add(struct jobstack *handle, const char *name, struct insight_snapshot *shot,
+			 struct jobstack_error *error)
+{
+	size_t first = shot->n;
+	int status = jobstack_status(handle, name, copy_stack_row, shot, error);
+
+	for (size_t i = first; i < shot->n && status == 0; i++)
+		if (shot->seen[i].stack.s.busy > 0)
+			status = read_pace(handle, &shot->seen[i], error);
+	return shot->memory ? js_error_memory(error) : status;
+}
+
 int insight_snapshot_read(struct jobstack *handle, const char *name, struct insight_snapshot *shot,
 			  struct jobstack_error *error)
 {
-	int status = jobstack_status(handle, name, copy_stack_row, shot, error);
+	int status = insight_snapshot_add(handle, name, shot, error);
 
-	for (size_t i = 0; i < shot->n && status == 0; i++)
-		if (shot->seen[i].stack.s.busy > 0)
-			status = read_pace(handle, &shot->seen[i], error);
 	if (status == 0 && name != NULL && shot->n == 1)
 		status = read_workers(handle, name, shot, error);
 	if (status == 0 && name != NULL && shot->n == 1)

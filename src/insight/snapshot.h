@@ -54,6 +54,10 @@ struct insight_snapshot {
  */
 int insight_snapshot_read(struct jobstack *handle, const char *name, struct insight_snapshot *snapshot,
 			  struct jobstack_error *error);
+
+/* Adds the stack NAME, without details. */
+int insight_snapshot_add(struct jobstack *handle, const char *name, struct insight_snapshot *snapshot,
+			 struct jobstack_error *error);
 void insight_snapshot_free(struct insight_snapshot *snapshot);
 
 /* Where a worker is: its node, else its host, else "-". */

@@ -61,3 +61,13 @@ double insight_stack_share(const struct jobstack_status *s)
 
 	return all == 0 ? 0 : (double)(s->done + s->pruned) / (double)all;
 }
+
+struct js_bar insight_stack_bar(const struct jobstack_status *s)
+{
+	return (struct js_bar){s->pushed - s->moved, s->done + s->pruned, s->busy, s->dead};
+}
+
+uint64_t insight_stack_claimed(const struct jobstack_status *s)
+{
+	return s->running > s->busy ? s->running - s->busy : 0;
+}

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/bar.h"
 #include "base/buf.h"
 #include "jobstack/jobstack.h"
 
@@ -31,3 +32,9 @@ int insight_stack_is_over(const struct jobstack_status *s);
 
 /* How much of the stack is done, 0 to 1; entries that moved to another stack do not count. */
 double insight_stack_share(const struct jobstack_status *s);
+
+/* The same for a progress bar, with what runs and what is dead. */
+struct js_bar insight_stack_bar(const struct jobstack_status *s);
+
+/* How many entries workers hold ahead: they have not started yet. */
+uint64_t insight_stack_claimed(const struct jobstack_status *s);

@@ -6,6 +6,7 @@
 #include "insight/tally.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/num.h"
 
 #include <inttypes.h>
@@ -32,22 +33,36 @@ void insight_tally_free(struct insight_tally *t)
 	free(t);
 }
 
-uint64_t insight_tally_attempts(const struct insight_tally *t)
+uint64_t insight_attempts(const uint64_t n[INSIGHT_OUTCOMES])
 {
-	return t->n[JOBSTACK_DONE] + t->n[JOBSTACK_FAILED] + t->n[JOBSTACK_LOST] + t->n[JOBSTACK_INTERRUPTED];
+	return n[JOBSTACK_DONE] + n[JOBSTACK_FAILED] + n[JOBSTACK_LOST] + n[JOBSTACK_INTERRUPTED];
 }
 
-double insight_tally_time(const struct insight_tally *t)
+double insight_time(const double us[INSIGHT_OUTCOMES])
 {
-	return t->us[JOBSTACK_DONE] + t->us[JOBSTACK_FAILED] + t->us[JOBSTACK_LOST] + t->us[JOBSTACK_INTERRUPTED];
+	return us[JOBSTACK_DONE] + us[JOBSTACK_FAILED] + us[JOBSTACK_LOST] + us[JOBSTACK_INTERRUPTED];
 }
 
-/* How long the attempt took; -1: unknown. */
-static int64_t attempt_duration(const struct jobstack_item *i)
+double insight_node_busy(const struct insight_tally_node *n)
 {
-	if (i->started_us < 0 || i->ended_us < 0)
+	int known = n->timed > 0 && n->last_us > n->first_us;
+
+	return known ? insight_time(n->us) / (double)(n->last_us - n->first_us) : -1;
+}
+
+double insight_share(double part, double whole)
+{
+	return whole > 0 ? part / whole : 0;
+}
+
+int64_t insight_took(const struct jobstack_item *i)
+{
+	int runs = i->outcome < 0 && i->state == JOBSTACK_IS_RUNNING;
+	int64_t end = runs ? js_clock_wall_us() : i->ended_us;
+
+	if (i->started_us < 0 || end < 0)
 		return -1;
-	return i->ended_us > i->started_us ? i->ended_us - i->started_us : 0;
+	return end > i->started_us ? end - i->started_us : 0;
 }
 
 static void widen_span(int64_t *first, int64_t *last, const struct jobstack_item *i)
@@ -82,6 +97,7 @@ static void format_cause(const struct jobstack_item *i, char words[INSIGHT_WORDS
 					    "preempted",
 					    "cancelled",
 					    "the worker was told to end by a signal",
+					    "the worker was told to go", /* by version 0.1.0 */
 					    "the lease could not be kept",
 					    "its output could not be kept"};
 	size_t k = 0;
@@ -226,7 +242,7 @@ static void tally_usage(struct insight_tally *t, const struct jobstack_item *i, 
 
 void insight_tally_add(struct insight_tally *t, const struct jobstack_item *i)
 {
-	int64_t us = attempt_duration(i);
+	int64_t us = insight_took(i);
 
 	if (i->outcome < 0 || i->outcome >= INSIGHT_OUTCOMES)
 		return;

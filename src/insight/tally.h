@@ -58,8 +58,8 @@ struct insight_tally {
 	struct js_timeline timeline;			 /* ends: kind 0 done, 1 otherwise */
 	struct insight_tally_slow slow[INSIGHT_SLOWEST]; /* done or failed, slowest first */
 	size_t slow_n;
-	struct insight_tally_cause
-		cause[INSIGHT_CAUSES]; /* of attempts that are not done; the last one may be the sum of all others */
+	/* of attempts that are not done; the last one may be the sum of all others */
+	struct insight_tally_cause cause[INSIGHT_CAUSES];
 	size_t cause_n;
 	char user[INSIGHT_USERS][INSIGHT_WORDS];
 	size_t user_n;
@@ -81,5 +81,15 @@ void insight_tally_add(struct insight_tally *tally, const struct jobstack_item *
 /* Sorts causes by time, and nodes by name. */
 void insight_tally_end(struct insight_tally *tally);
 
-uint64_t insight_tally_attempts(const struct insight_tally *tally);
-double insight_tally_time(const struct insight_tally *tally); /* microseconds in all commands */
+/* The sums over all outcomes, of the tally's or a node's counts and times. */
+uint64_t insight_attempts(const uint64_t n[INSIGHT_OUTCOMES]);
+double insight_time(const double us[INSIGHT_OUTCOMES]);
+
+/* How many commands a node ran at once on average; -1: unknown. */
+double insight_node_busy(const struct insight_tally_node *node);
+
+/* What share of WHOLE is PART, 0 to 1; 0 if WHOLE is. */
+double insight_share(double part, double whole);
+
+/* How long an attempt took in microseconds; a running one: until now, by this host's clock; -1: unknown. */
+int64_t insight_took(const struct jobstack_item *item);

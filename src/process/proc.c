@@ -50,6 +50,7 @@ int js_proc_read(pid_t pid, struct js_proc *proc)
 			" %c %ld" SKIP_9 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %*s %*s %ld %*s %" SCNu64,
 			&state, &parent, &ticks[0], &ticks[1], &ticks[2], &ticks[3], &proc->threads, &proc->started);
 		proc->parent = (pid_t)parent;
+		proc->stopped = state == 'T';
 		proc->zombie = state == 'Z' || state == 'X';
 		proc->user_us = (int64_t)((ticks[0] + ticks[2]) * us);
 		proc->system_us = (int64_t)((ticks[1] + ticks[3]) * us);

@@ -16,6 +16,7 @@ struct js_proc {
 	pid_t pid, parent;
 	uint64_t started; /* in clock ticks since the machine was started; what program it has become changes nothing */
 	int zombie;	  /* its first thread has ended */
+	int stopped;	  /* by Ctrl-Z, for example */
 	long threads;
 	int64_t user_us, system_us; /* its time on the CPU, and that of the children that it has waited for */
 	char name[32];		    /* in printable characters */

@@ -75,7 +75,7 @@ static int open_and_unlink(const char *dir)
 	return fd;
 }
 
-static int open_unnamed(const char *dir)
+int js_capture_temporary(const char *dir)
 {
 	int fd;
 
@@ -96,7 +96,7 @@ int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobs
 			continue;
 		if (capture->fd[i] >= 0)
 			(void)close(capture->fd[i]);
-		capture->fd[i] = open_unnamed(capture->dir);
+		capture->fd[i] = js_capture_temporary(capture->dir);
 		capture->from[i] = capture->seen[i] = capture->holes[i] = capture->gone[i] = capture->trimmed[i] = 0;
 		if (capture->fd[i] < 0)
 			return js_error_file(error, "can't make a temporary file in %s", capture->dir);
@@ -174,11 +174,11 @@ int js_capture_look(struct js_capture *capture, struct js_kept kept[2])
 	return 0;
 }
 
-size_t js_capture_tail(const struct js_capture *capture, char to[JS_KEPT_TAIL])
+size_t js_capture_tail(const struct js_capture *capture, int which, char to[JS_KEPT_TAIL])
 {
 	struct js_kept kept;
 
-	return choose_kept(capture, 1, &kept) == 0 ? js_kept_tail(&kept, to) : 0;
+	return choose_kept(capture, which, &kept) == 0 ? js_kept_tail(&kept, to) : 0;
 }
 
 void js_capture_next(struct js_capture *capture)
@@ -196,11 +196,6 @@ void js_capture_next(struct js_capture *capture)
 	}
 }
 
-static int cant_copy(int which, struct jobstack_error *error)
-{
-	return js_error_file(error, "can't write to standard %s", which == 0 ? "output" : "error");
-}
-
 int js_capture_move(struct js_capture *capture, int which, int to, struct jobstack_error *error)
 {
 	struct js_kept kept[2];
@@ -208,19 +203,6 @@ int js_capture_move(struct js_capture *capture, int which, int to, struct jobsta
 	if (js_capture_look(capture, kept) != 0 || js_kept_copy(&kept[which], to, NULL) < 0)
 		return js_error_file(error, "can't write the entry's own file");
 	capture->from[which] = capture->seen[which];
-	return 0;
-}
-
-int js_capture_copy(struct js_capture *capture, int out, int err, struct jobstack_error *error)
-{
-	const int to[2] = {out, err};
-	struct js_kept kept[2];
-
-	if (js_capture_look(capture, kept) != 0)
-		return cant_copy(0, error);
-	for (int i = 0; i < 2; i++)
-		if (js_kept_copy(&kept[i], to[i], NULL) < 0)
-			return cant_copy(i, error);
 	return 0;
 }
 

@@ -42,7 +42,7 @@ int js_capture_begin(struct js_capture *capture, int *out, int *err, struct jobs
 void js_capture_files(const struct js_capture *capture, int *out, int *err);
 
 /* For a command that stays from entry to entry and continues to write into the same files: what was there when the
- * capture was last looked at (js_capture_copy, js_capture_move, js_packlog_append) has been kept, and does not belong
+ * capture was last looked at (js_capture_look, js_capture_move, js_packlog_append) has been kept, and does not belong
  * to a later entry.  Its disk space is freed now and then, if the file system can do that. */
 void js_capture_next(struct js_capture *capture);
 
@@ -53,12 +53,11 @@ int js_capture_move(struct js_capture *capture, int which, int to, struct jobsta
 /* Chooses what to keep of the output that was captured by now and not kept before.  Returns 0, or -1 with errno. */
 int js_capture_look(struct js_capture *capture, struct js_kept kept[2]);
 
-/* The end of stderr at the last js_capture_look; see js_kept_tail. */
-size_t js_capture_tail(const struct js_capture *capture, char to[JS_KEPT_TAIL]);
+/* The end of stdout (WHICH 0) or stderr (1) at the last js_capture_look; see js_kept_tail. */
+size_t js_capture_tail(const struct js_capture *capture, int which, char to[JS_KEPT_TAIL]);
 
-/* Copies what was captured to the descriptors OUT and ERR (the worker's 1 and 2), stdout first.  Waits if they are
- * pipes that nobody reads.  Returns 0, or JOBSTACK_EFILE; part of it may be written then. */
-int js_capture_copy(struct js_capture *capture, int out, int err, struct jobstack_error *error);
+/* Opens a file in DIR that has no name, is appended to, and vanishes when it is closed.  -1 with errno. */
+int js_capture_temporary(const char *dir);
 
 /* ------------------------------------------------------------------------------------------------ the packed log */
 
@@ -89,7 +88,7 @@ void js_packlog_free(struct js_packlog *log);
 /* Appends what CAPTURE holds, whole or not at all.  Threads may do so at the same time, each with a capture of its own.
  * ENDED_WALL_US is the time of the header, since 1970.  Returns 0 with *PLACE filled; or JOBSTACK_EFILE (no space, for
  * example), and then the log is as long as it was: the caller can hand the entry back, or try again when there is
- * space. */
+ * space.  (So many parameters because the header says all of this about an attempt.) */
 int js_packlog_append(struct js_packlog *log, struct js_capture *capture, const struct js_template_values *values,
 		      const struct js_reaped *reaped, int64_t ended_wall_us, struct js_packlog_place *place,
 		      struct jobstack_error *error);

@@ -178,6 +178,31 @@ int js_kept_copy(const struct js_kept *k, int out, int64_t *at)
 	return rc == 0 ? copy_part(k, k->tail_at, k->tail, out, at) : rc;
 }
 
+static int each_block(const struct js_kept *k, int64_t at, int64_t len,
+		      int (*fn)(void *ctx, const char *text, size_t len), void *ctx)
+{
+	char block[65536];
+	int64_t n;
+
+	for (; len > 0; at += n, len -= n) {
+		n = read_bytes(k->fd, at, block, len < (int64_t)sizeof(block) ? (size_t)len : sizeof(block));
+		if (n <= 0)
+			return n < 0 ? -1 : 1;
+		if (fn(ctx, block, (size_t)n) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int js_kept_each(const struct js_kept *k, int (*fn)(void *ctx, const char *text, size_t len), void *ctx)
+{
+	int rc = each_block(k, k->head_at, k->head, fn, ctx);
+
+	if (rc == 0 && k->mark_len > 0 && fn(ctx, k->mark, k->mark_len) != 0)
+		rc = -1;
+	return rc == 0 ? each_block(k, k->tail_at, k->tail, fn, ctx) : rc;
+}
+
 int js_kept_last(const struct js_kept *k, char *last)
 {
 	int64_t n;

@@ -33,6 +33,9 @@ int64_t js_kept_len(const struct js_kept *kept);
 int js_kept_read(const struct js_kept *kept, char *to);
 int js_kept_copy(const struct js_kept *kept, int out, int64_t *at);
 
+/* Calls FN with each block of it; FN returns 0 to go on.  Results as js_kept_read, and -1 if FN did not return 0. */
+int js_kept_each(const struct js_kept *kept, int (*fn)(void *ctx, const char *text, size_t len), void *ctx);
+
 /* The last byte of what js_kept_read would give, in *LAST.  Results as there; there must be one. */
 int js_kept_last(const struct js_kept *kept, char *last);
 

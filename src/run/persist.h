@@ -19,9 +19,8 @@
 /* The longest request: two numbers, two blanks, a newline, and each byte of the name may take two. */
 #define JS_PERSIST_REQUEST (20 + 1 + 10 + 1 + 2 * JOBSTACK_DATAPATH_MAX + 1)
 #define JS_PERSIST_MESSAGE 240 /* a message is cut there, with its NUL */
-#define JS_PERSIST_LINE                                                                                                \
-	1024 /* a longer line is no answer but "failed CODE ", of whose message the beginning counts                   \
-	      */
+/* A longer line is not an answer, except "failed CODE MESSAGE", whose message is cut. */
+#define JS_PERSIST_LINE 1024
 
 /* -------------------------------------------------------------------------------------------------- the protocol */
 
@@ -77,7 +76,8 @@ struct js_persist *js_persist_new(void);
 void js_persist_free(struct js_persist *p);
 
 /* Starts the process as js_spawn_start does; its standard output but for the answers is written to the descriptor OUT,
- * its standard error is ERR.  Returns the pid, or a negative errno. */
+ * its standard error is ERR.  Returns the pid, or a negative errno.  (So many parameters:
+ * those of js_spawn_start, and P.) */
 pid_t js_persist_start(struct js_persist *p, struct js_spawn *spawn, const char *path, char *const argv[],
 		       char *const envp[], int out, int err);
 

@@ -5,8 +5,9 @@
  */
 #include "run/reap.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "process/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -182,91 +183,25 @@ static int64_t read_counter(const char *file)
 	return number_after_key(text, "oom_kill ");
 }
 
-/* Whether the comma-separated LIST (up to END) has "memory" in it. */
-static int list_has_memory(const char *list, const char *end)
+/* Takes the counter of the first cgroup that has one. */
+static int find_counter(void *ctx, const char *dir, int version)
 {
-	static const char word[] = "memory";
-	const size_t len = sizeof(word) - 1;
-
-	for (const char *p = list; p + len <= end; p++)
-		if (strncmp(p, word, len) == 0 && (p == list || p[-1] == ',') && (p + len == end || p[len] == ','))
-			return 1;
-	return 0;
-}
-
-/* Finds our cgroup in the text of /proc/self/cgroup ("4:memory:/a/b" for version 1, "0::/a/b" for 2); version 1
- * wins, since a machine with both has its memory controller there.  Puts the path into GROUP.  Returns the
- * version, or 0. */
-static int find_group(const char *text, struct js_buf *group)
-{
-	int version = 0;
-
-	for (const char *line = text; line != NULL && *line != '\0'; line = strchr(line, '\n')) {
-		const char *list, *path;
-		int this_version;
-
-		line += *line == '\n';
-		list = strchr(line, ':');
-		path = list != NULL ? strchr(list + 1, ':') : NULL;
-		if (path == NULL)
-			break;
-		this_version = list + 1 == path ? 2 : list_has_memory(list + 1, path) ? 1 : 0;
-		if (this_version == 0 || version == 1)
-			continue;
-		version = this_version;
-		js_buf_reset(group);
-		js_buf_add(group, path + 1, strcspn(path + 1, "\n"));
-	}
-	return version;
-}
-
-/* If the line of mountinfo is a cgroup file system of VERSION, returns the path of the counter for GROUP, if there is
- * one. */
-static char *counter_in_mount(const char *line, int version, const char *group)
-{
-	const char *name = version == 2 ? "memory.events" : "memory.oom_control", *rest = group;
-	const char *dash = strstr(line, " - "); /* between the optional fields and the file system's */
-	char root[4096], mount[4096], type[16], options[4096] = "";
+	struct js_reap_oom *oom = ctx;
 	struct js_buf file = {0};
 
-	if (dash == NULL || sscanf(line, "%*s %*s %*s %4095s %4095s", root, mount) != 2 ||
-	    sscanf(dash, " - %15s %*s %4095s", type, options) < 1 ||
-	    strcmp(type, version == 2 ? "cgroup2" : "cgroup") != 0 ||
-	    (version == 1 && !list_has_memory(options, options + strlen(options))))
-		return NULL;
-	/* ROOT is the part of the hierarchy that is mounted */
-	if (strcmp(root, "/") != 0 && strncmp(group, root, strlen(root)) == 0)
-		rest = group + strlen(root);
-	for (int i = 0; i < 2; i++) { /* a container may have mounted its own group without a name for it */
-		js_buf_reset(&file);
-		js_buf_printf(&file, "%s%s/%s", mount, i == 0 && strcmp(rest, "/") != 0 ? rest : "", name);
-		if (!file.failed && read_counter(file.data) >= 0)
-			return file.data;
+	js_buf_printf(&file, "%s/%s", dir, version == 2 ? "memory.events" : "memory.oom_control");
+	if (file.failed || read_counter(file.data) < 0) {
+		js_buf_free(&file);
+		return 0;
 	}
-	js_buf_free(&file);
-	return NULL;
+	oom->file = file.data;
+	return 1;
 }
 
 void js_reap_oom_begin(struct js_reap_oom *oom, const char *proc)
 {
-	struct js_buf path = {0}, text = {0}, group = {0};
-	char *save = NULL;
-	int version = 0;
-
 	*oom = (struct js_reap_oom){0};
-	js_buf_printf(&path, "%s/cgroup", proc);
-	if (!path.failed && js_file_read(path.data, &text) == 0)
-		version = find_group(text.data, &group);
-	js_buf_reset(&path);
-	js_buf_reset(&text);
-	js_buf_printf(&path, "%s/mountinfo", proc);
-	if (version != 0 && !path.failed && !group.failed && js_file_read(path.data, &text) == 0)
-		for (char *line = strtok_r(text.data, "\n", &save); line != NULL && oom->file == NULL;
-		     line = strtok_r(NULL, "\n", &save))
-			oom->file = counter_in_mount(line, version, group.data);
-	js_buf_free(&path);
-	js_buf_free(&text);
-	js_buf_free(&group);
+	js_cgroup_walk(proc, "memory", find_counter, oom);
 	if (oom->file != NULL)
 		oom->seen = (uint64_t)read_counter(oom->file);
 }

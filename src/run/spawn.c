@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -314,12 +315,16 @@ int js_spawn_is_command(int err)
 int js_spawn_error(const char *program, int err, struct jobstack_error *error)
 {
 	const char *why = strerror(err);
+	char cwd[PATH_MAX];
 	unsigned number = err == EACCES ? JS_WHY_NOT_EXECUTABLE : js_error_process_why(err);
 
 	if (err == ENOENT && strchr(program, '/') != NULL && access(program, F_OK) == 0)
 		why = "the interpreter named in its first line, or its loader, is not there";
 	else if (err == ENOENT) {
 		number = JS_WHY_NO_PROGRAM;
+		if (program[0] != '/' && getcwd(cwd, sizeof(cwd)) != NULL)
+			return js_error_why(error, JOBSTACK_EFILE, number, "can't run %s: not found in %s", program,
+					    cwd);
 		why = "not found";
 	} else if (err == EACCES)
 		why = "not executable (Permission denied)";

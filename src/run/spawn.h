@@ -47,7 +47,7 @@ void js_spawn_bind(const struct js_clock_bound *bound);
 pid_t js_spawn_start(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int out,
 		     int err);
 
-/* The same with the descriptor IN as its standard input. */
+/* The same with the descriptor IN as its standard input.  (So many parameters: a program and its three files.) */
 pid_t js_spawn_start_fed(struct js_spawn *spawn, const char *path, char *const argv[], char *const envp[], int in,
 			 int out, int err);
 

@@ -7,6 +7,7 @@
 #include "run/spool.h"
 
 #include "base/attempt.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 
@@ -360,6 +361,20 @@ void js_spool_moments(struct js_spool *spool, int64_t wall_us)
 	}
 }
 
+int js_spool_load(const char *path, struct js_spool *spool, struct jobstack_error *error)
+{
+	struct js_buf text = {0};
+	int status = 0;
+
+	memset(spool, 0, sizeof(*spool));
+	if (js_file_read(path, &text) != 0)
+		status = js_error_file(error, "can't read %s", path);
+	JS_THEN(status, js_spool_read(text.data, text.len, path, spool, error));
+	js_spool_moments(spool, js_clock_wall_us() - js_clock_mono_us());
+	js_buf_free(&text);
+	return status;
+}
+
 /* ------------------------------------------------------------------------------------------------------- writing */
 
 struct js_spool_file {
@@ -424,19 +439,14 @@ static int write_text(struct js_spool_file *file, uint32_t crc, int sync, struct
 }
 
 /* Makes the file's name last: the directory goes to the disk, and the two above it, which may be as new
- * (jobstack-logs/STACK). What can't be opened or synced (a file system that does it by itself) is left. */
+ * (jobstack-logs/STACK). What can't be opened is left. */
 static int sync_dirs(char *dir)
 {
 	for (int level = 0; level < 3 && *dir != '\0'; level++) {
-		int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		char *slash = strrchr(dir, '/');
 
-		if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL && errno != EROFS) {
-			(void)close(fd);
+		if (js_file_sync_dir(dir) < 0)
 			return -1;
-		}
-		if (fd >= 0)
-			(void)close(fd);
 		*(slash == NULL ? dir : slash) = '\0';
 	}
 	return 0;

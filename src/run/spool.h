@@ -53,6 +53,9 @@ struct js_spool {
 int js_spool_read(const void *data, size_t len, const char *name, struct js_spool *spool, struct jobstack_error *error);
 void js_spool_free(struct js_spool *spool);
 
+/* The same for the file PATH, whose times become moments of this host. */
+int js_spool_load(const char *path, struct js_spool *spool, struct jobstack_error *error);
+
 /* Makes its times moments of this host, by WALL_US, the wall clock less the monotonic one. */
 void js_spool_moments(struct js_spool *spool, int64_t wall_us);
 

@@ -166,6 +166,14 @@ int js_template_command(struct js_template **made, char *const words[], size_t n
 	return make_command(made, words, n, syntax, 0, error);
 }
 
+int js_template_line(struct js_template **made, struct jobstack_error *error)
+{
+	static char sh[] = "/bin/sh", option[] = "-c", line[] = "{}";
+	char *const words[] = {sh, option, line};
+
+	return js_template_command(made, words, 3, NULL, error);
+}
+
 /* As a shell script; BARE: nothing is appended, and the parameters for the name stay empty. */
 static int make_shell(struct js_template **made, char *const words[], size_t n, const struct js_template_syntax *syntax,
 		      int bare, struct jobstack_error *error)

@@ -51,6 +51,9 @@ int js_template_shell(struct js_template **made, char *const words[], size_t n, 
 int js_template_persistent(struct js_template **made, char *const words[], size_t n, int shell,
 			   const struct js_template_syntax *syntax, struct jobstack_error *error);
 
+/* Of entries that are command lines themselves, which /bin/sh runs (--commands). */
+int js_template_line(struct js_template **made, struct jobstack_error *error);
+
 /* The same for one string (--output, --error, --creates), which gets nothing appended.  Expand with
  * js_template_text. */
 int js_template_string(struct js_template **made, const char *text, const struct js_template_syntax *syntax,

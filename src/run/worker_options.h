@@ -7,8 +7,8 @@
 #include "base/opt.h"
 
 enum {
+	JS_WORKER_SLOTS = 'j',
 	JS_WORKER_DEFAULTS_FILE = 300,
-	JS_WORKER_SLOTS,
 	JS_WORKER_LEASE,
 	JS_WORKER_TIMEOUT,
 	JS_WORKER_GRACE,
@@ -20,10 +20,20 @@ enum {
 	JS_WORKER_ERROR,
 	JS_WORKER_CREATES,
 	JS_WORKER_FATAL_EXIT,
+	JS_WORKER_DEFER_MATCH,
+	JS_WORKER_MAX_DEFERS,
 	JS_WORKER_ON_LEASE_LOSS,
 	JS_WORKER_SHELL,
+	JS_WORKER_COMMANDS,
+	JS_WORKER_ALLOW_USER,
 	JS_WORKER_DRY_RUN,
 	JS_WORKER_NEW_STACK,
+	JS_WORKER_DRY_NAMES,
+	JS_WORKER_OF_RUN,
+	JS_WORKER_PROGRESS,
+	JS_WORKER_BAR,
+	JS_WORKER_TAG,
+	JS_WORKER_JOBLOG,
 	JS_WORKER_STRICT,
 	JS_WORKER_LOG_DIR,
 	JS_WORKER_COLSEP,
@@ -36,49 +46,87 @@ enum {
 	JS_WORKER_VERSION
 };
 
-/* The options of how commands are run, which `jobstack run` takes as well (no -s, --help and the like). */
-#define JS_WORKER_OPTIONS_OF_RUN                                                                                       \
+/* The options of how commands are run, which `jobstack run` and `submit` have as well (no -s,
+ * --help and the like), each with TAKE. */
+#define JS_WORKER_OPTIONS_OF_RUN(TAKE)                                                                                 \
 	{JS_WORKER_SLOTS, "slots", "N",                                                                                \
-	 "commands at once (default: $SLURM_CPUS_PER_TASK or 1, but at most the CPUs that this process may use)"},     \
+	 "commands at once (default: in a Slurm job $SLURM_CPUS_PER_TASK or 1; elsewhere one per CPU that this "       \
+	 "process "                                                                                                    \
+	 "may use, but at most 4 on a login node)",                                                                    \
+	 TAKE},                                                                                                        \
 		{JS_WORKER_TIMEOUT, "timeout", "D",                                                                    \
-		 "a command that takes longer gets TERM, and KILL after --grace; the entry has failed"},               \
-		{JS_WORKER_GRACE, "grace", "D", "time from TERM to KILL (default 5s)"},                                \
+		 "a command that takes longer gets TERM, and KILL after --grace; the entry has failed", TAKE},         \
+		{JS_WORKER_GRACE, "grace", "D", "time from TERM to KILL (default 5s)", TAKE},                          \
 		{JS_WORKER_LEASE, "lease", "D",                                                                        \
 		 "how long this worker may be silent before other workers get its entries (default 15m under Slurm, "  \
-		 "5m else)"},                                                                                          \
+		 "5m else)",                                                                                           \
+		 TAKE},                                                                                                \
 		{JS_WORKER_BATCH, "batch", "N",                                                                        \
-		 "claim at most N entries at once (default: as many as the slots finish in about a second)"},          \
-		{JS_WORKER_MAX_ENTRIES, "max-entries", "N", "end after N entries"},                                    \
-		{JS_WORKER_CHDIR, "chdir", "DIR", "run in DIR; relative names are relative to it"},                    \
+		 "claim at most N entries at once (default: as many as the slots finish in about a second)", TAKE},    \
+		{JS_WORKER_MAX_ENTRIES, "max-entries", "N", "end after N entries", TAKE},                              \
+		{JS_WORKER_CHDIR, "chdir", "DIR", "run in DIR; relative names are relative to it", TAKE},              \
 		{JS_WORKER_OUTPUT, "output", "TEMPLATE",                                                               \
-		 "write stdout of each entry to its own file; -: to the worker's stdout"},                             \
-		{JS_WORKER_ERROR, "error", "TEMPLATE", "write stderr of each entry to its own file"},                  \
+		 "write stdout of each entry to its own file; -: to the worker's stdout", TAKE},                       \
+		{JS_WORKER_ERROR, "error", "TEMPLATE", "write stderr of each entry to its own file", TAKE},            \
 		{JS_WORKER_OUTPUT_LIMIT, "output-limit", "SIZE",                                                       \
 		 "keep at most SIZE of an entry's stdout, and of its stderr; of longer output the middle is left out " \
 		 "(default 16M, or none with --output -; none: no limit; output that goes to a file of the entry is "  \
-		 "never cut)"},                                                                                        \
+		 "never cut)",                                                                                         \
+		 TAKE},                                                                                                \
 		{JS_WORKER_CREATES, "creates", "TEMPLATE",                                                             \
 		 "the file that CMD makes: if it is there already, the entry is done; if it is missing after exit 0, " \
-		 "the entry has failed"},                                                                              \
+		 "the entry has failed",                                                                               \
+		 TAKE},                                                                                                \
 		{JS_WORKER_FATAL_EXIT, "fatal-exit", "LIST",                                                           \
-		 "exit codes (1,5-7) after which an entry is dead at once"},                                           \
+		 "exit codes (1,5-7) after which an entry is dead at once", TAKE},                                     \
+		{JS_WORKER_DEFER_MATCH, "defer-match", "REGEX",                                                        \
+		 "if a command fails, and the end of its output matches REGEX (POSIX, extended), the entry is tried "  \
+		 "again later, and this is not counted as a failure",                                                  \
+		 TAKE},                                                                                                \
+		{JS_WORKER_MAX_DEFERS, "max-defers", "N",                                                              \
+		 "an entry is dead after N matches of --defer-match in a row (default 100)", TAKE},                    \
 		{JS_WORKER_ON_LEASE_LOSS, "on-lease-loss", "stop|finish",                                              \
 		 "when the lease is lost: stop the commands that are running (default), or let them finish, perhaps "  \
-		 "while another worker runs the same entry"},                                                          \
-		{JS_WORKER_SHELL, "shell", NULL, "CMD is a script for /bin/sh; placeholders are safe in it"},          \
+		 "while another worker runs the same entry",                                                           \
+		 TAKE},                                                                                                \
+		{JS_WORKER_SHELL, "shell", NULL, "CMD is a script for /bin/sh; placeholders are safe in it", TAKE},    \
+		{JS_WORKER_COMMANDS, "commands", NULL,                                                                 \
+		 "there is no CMD: each entry is a command line, which /bin/sh runs", TAKE},                           \
+		{JS_WORKER_ALLOW_USER, "allow-user", "NAME",                                                           \
+		 "with --commands: run also lines that the database account NAME pushed, not only those of this "      \
+		 "worker's account (may be repeated)",                                                                 \
+		 TAKE},                                                                                                \
 		{JS_WORKER_PERSISTENT, "persistent", NULL,                                                             \
 		 "start CMD once per slot; it reads a line for each entry, and answers `done` or `failed CODE "        \
-		 "MESSAGE`: see docs/PERSISTENT.md"},                                                                  \
-		{JS_WORKER_RECYCLE, "recycle", "N", "restart a persistent CMD after N entries"},                       \
-		{'I', "replace", "WORD", "WORD stands for {}"},                                                        \
+		 "MESSAGE`: see docs/PERSISTENT.md",                                                                   \
+		 TAKE},                                                                                                \
+		{JS_WORKER_RECYCLE, "recycle", "N", "restart a persistent CMD after N entries", TAKE},                 \
+		{'I', "replace", "WORD", "WORD stands for {}", TAKE},                                                  \
 		{JS_WORKER_COLSEP, "colsep", "SEP",                                                                    \
 		 "entries have fields, separated by SEP (a string, no regexp; \\t is a tab): {1} {2}... and {1/} "     \
-		 "{1//} {1.} {1/.}"},                                                                                  \
+		 "{1//} {1.} {1/.}",                                                                                   \
+		 TAKE},                                                                                                \
 		{JS_WORKER_LOG_DIR, "log-dir", "DIR",                                                                  \
-		 "directory of the log files, each of which has the output of many entries (default jobstack-logs)"},  \
+		 "directory of the log files, each of which has the output of many entries (default jobstack-logs)",   \
+		 TAKE},                                                                                                \
 	{                                                                                                              \
 		JS_WORKER_LOG_SIZE, "log-size", "SIZE",                                                                \
-			"begin a new log file when the present one is larger than SIZE; none: never (default 1G)"      \
+			"begin a new log file when the present one is larger than SIZE; none: never (default 1G)",     \
+			TAKE                                                                                           \
+	}
+
+/* The options of what a person sees while commands run, which only `jobstack run` has as well. */
+#define JS_WORKER_OPTIONS_OF_DISPLAY(TAKE, WHEN)                                                                       \
+	{JS_WORKER_PROGRESS, "progress", "[auto|always|never]",                                                        \
+	 "show how far the work is, and each file that has failed, on standard error (" WHEN ")", TAKE},               \
+		{JS_WORKER_TAG, "tag", NULL,                                                                           \
+		 "print what commands print, with the name before each line (implies --output -)", TAKE},              \
+		{'k', "keep-order", NULL, "print what commands print in the order of the names (implies --output -)",  \
+		 TAKE},                                                                                                \
+		{JS_WORKER_JOBLOG, "joblog", "FILE", "append a line to FILE for each command that has ended", TAKE},   \
+		{JS_WORKER_BAR, "bar", NULL, NULL, TAKE}, /* as GNU parallel: --progress */                            \
+	{                                                                                                              \
+		JS_WORKER_BAR, "eta", NULL, NULL, TAKE                                                                 \
 	}
 
 extern const struct js_opts js_worker_opts;

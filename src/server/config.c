@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "server/owner.h"
+#include "server/server.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #define SIGN "# Written by jobstack server"
+#define DATA "# data" /* the line of a client's file that names the server's directory */
 
 /* NAME="VALUE" as MySQL's readers take it. */
 static void add_option_line(struct js_buf *t, const char *name, const char *text)
@@ -116,8 +118,10 @@ int js_config_server(const struct js_layout *layout, const struct js_program *pr
 	add_option_line(&t, "datadir", layout->data);
 	add_option_line(&t, "socket", config->socket);
 	add_option_line(&t, "pid-file", pid_file);
-	/* in /tmp any other server of this user that starts would delete our temporary tables */
-	add_option_line(&t, "tmpdir", layout->run);
+	/* In /tmp any other server of this user that starts would delete our temporary tables.  But the option takes a
+	 * list of directories, with colons between them. */
+	if (strchr(layout->run, ':') == NULL)
+		add_option_line(&t, "tmpdir", layout->run);
 	add_option_line(&t, "init-file", layout->init);
 	add_option_line(&t, "ssl-ca", layout->ca);
 	add_option_line(&t, "ssl-cert", layout->cert);
@@ -201,16 +205,35 @@ int js_config_client_check(const char *path, struct jobstack_error *error)
 	return status;
 }
 
+int js_server_of_client(const char *client_file, const char **data)
+{
+	static struct js_layout layout;
+	char dir[JS_LAYOUT_PATH];
+	struct js_buf t = {0};
+	int status = -1;
+
+	*data = NULL;
+	if (js_file_read(client_file, &t) == 0 && t.len > 0 && strncmp(t.data, SIGN, strlen(SIGN)) == 0) {
+		status = 0;
+		if (js_owner_value(t.data, DATA, dir, sizeof(dir)) == 0 && js_layout_set(&layout, dir, NULL) == 0) {
+			*data = layout.dir;
+			status = js_layout_exists(&layout) != 0;
+		}
+	}
+	js_buf_wipe(&t);
+	return status;
+}
+
 int js_config_client_other(const char *path, const char *password, char *where, size_t size)
 {
-	char had[JS_CONFIG_PASSWORD], host[256], port[16];
+	char had[JS_CONFIG_PASSWORD], host[256] = "", port[16] = "";
 	struct js_buf t = {0};
 	int other = 0;
 
-	if (js_file_read(path, &t) == 0 && t.len > 0 && js_owner_value(t.data, "password", had, sizeof(had)) == 0 &&
-	    js_owner_value(t.data, "host", host, sizeof(host)) == 0 &&
-	    js_owner_value(t.data, "port", port, sizeof(port)) == 0) {
+	if (js_file_read(path, &t) == 0 && t.len > 0 && js_owner_value(t.data, "password", had, sizeof(had)) == 0) {
 		other = strcmp(had, password) != 0;
+		(void)js_owner_value(t.data, "host", host, sizeof(host));
+		(void)js_owner_value(t.data, "port", port, sizeof(port));
 		(void)snprintf(where, size, "%s:%s", host, port);
 	}
 	explicit_bzero(had, sizeof(had));
@@ -248,9 +271,9 @@ int js_config_client(const char *path, const struct js_layout *layout, const str
 	}
 	JS_TRY(refresh_file(ca, 0644, &t, error));
 	js_buf_printf(&t,
-		      SIGN " start; it is replaced when the server's address changes.\n[client]\nhost=%s\nport=%u\n"
-			   "user=jobstack\npassword=%s\n",
-		      address->host, address->port, address->password);
+		      SIGN " start; it is replaced when the server's address changes.\n" DATA
+			   "=%s\n[client]\nhost=%s\nport=%u\nuser=jobstack\npassword=%s\n",
+		      layout->dir, address->host, address->port, address->password);
 	add_option_line(&t, "ssl-ca", ca);
 	/* "=1", because MariaDB Connector/C ignores the bare word */
 	js_buf_str(&t, address->mysql ? "ssl-mode=VERIFY_IDENTITY\n" : "ssl-verify-server-cert=1\n");

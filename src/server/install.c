@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "server/logfile.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -244,7 +244,7 @@ int js_layout_lock(const struct js_layout *layout, int64_t patience_us, const st
 				return js_error_set(error, JOBSTACK_ESTOPPED, "stopped while waiting for the lock %s",
 						    layout->lock);
 			return js_error_set(error, JOBSTACK_ECONFLICT,
-					    "another `jobstack server` command still works on %s", layout->dir);
+					    "another `jobstack server` command is still using %s", layout->dir);
 		}
 		if (js_clock_mono_us() - said > SAY_US) {
 			said = js_clock_mono_us();

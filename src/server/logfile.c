@@ -6,7 +6,6 @@
 
 #include "server/layout.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

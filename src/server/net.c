@@ -13,6 +13,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stddef.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
@@ -196,6 +197,23 @@ static int read_greeting(int fd, int64_t until_us, struct js_net_greeting *g)
 	return status == 0 ? 0 : -1;
 }
 
+/* A signal interrupts connect(), which then goes on: not an answer yet. */
+static int connect_until(int fd, const struct addrinfo *a, int64_t until_us)
+{
+	struct pollfd made = {.fd = fd, .events = POLLOUT};
+	int failure = 0, n = -1;
+	socklen_t len = sizeof(failure);
+
+	limit_waits(fd, until_us);
+	if (connect(fd, a->ai_addr, a->ai_addrlen) == 0)
+		return 0;
+	if (errno != EINTR)
+		return -1;
+	for (int64_t left; n < 0 && (left = until_us - js_clock_mono_us()) > 0;)
+		n = poll(&made, 1, (int)(left / 1000) + 1);
+	return n > 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &len) == 0 && failure == 0 ? 0 : -1;
+}
+
 int js_net_greet(const char *host, unsigned port, int64_t limit_us, struct js_net_greeting *greeting)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *list;
@@ -210,8 +228,7 @@ int js_net_greet(const char *host, unsigned port, int64_t limit_us, struct js_ne
 	for (const struct addrinfo *a = list; a != NULL && status != 0; a = a->ai_next) {
 		int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-		limit_waits(fd, until);
-		if (connect(fd, a->ai_addr, a->ai_addrlen) == 0)
+		if (connect_until(fd, a, until) == 0)
 			status = read_greeting(fd, until, greeting);
 		js_file_close(&fd);
 	}

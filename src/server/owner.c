@@ -98,8 +98,9 @@ int js_owner_value(const char *text, const char *key, char *out, size_t size)
 
 	while (strncmp(text, key, k) != 0 || text[k] != '=') {
 		text = strchr(text, '\n');
-		if (text++ == NULL)
+		if (text == NULL)
 			return -1;
+		text++;
 	}
 	len = strcspn(text + k + 1, "\n");
 	if (len >= size)

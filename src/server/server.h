@@ -2,8 +2,8 @@
  *
  * A private MariaDB or MySQL server: start, stop, status, run in the foreground.
  *
- * The command uses this header; the others are internal to this layer.  Nothing here prints, exits or reads the
- * environment.  Progress, and the last lines of a failed server's log, go to the log sink.
+ * The command uses this header and net.h; the others are internal to this layer.  Nothing here prints, exits or reads
+ * the environment.  Progress, and the last lines of a failed server's log, go to the log sink.
  */
 #pragma once
 
@@ -64,6 +64,11 @@ int js_server_wait(const struct js_server_options *options, const struct js_serv
 
 /* Stops the server and waits until it is gone, at most two minutes.  Returns 0, or 1 if it did not run. */
 int js_server_stop(const struct js_server_options *options, struct js_server_info *info, struct jobstack_error *error);
+
+/* The directory of the server for which `jobstack server` wrote the option file CLIENT_FILE, in *DATA; NULL if the file
+ * does not say it.  Valid until the next call.  Returns 1 if this host has that directory, 0 if not, -1 if the file was
+ * not written so. */
+int js_server_of_client(const char *client_file, const char **data);
 
 /* Fills INFO with the present state. */
 int js_server_status(const struct js_server_options *options, struct js_server_info *info,

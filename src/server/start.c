@@ -19,7 +19,6 @@
 #include "server/program.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -400,6 +399,8 @@ static int decide_by_record(struct start *s)
 			return js_error_set(s->error, JOBSTACK_ECONFLICT,
 					    "can't take over: the server on the host %s still answers at %s:%u",
 					    s->owner.host, s->owner.bind, s->owner.port);
+		if (o->stop != NULL && *o->stop != 0)
+			return js_error_set(s->error, JOBSTACK_ESTOPPED, "stopped before taking over");
 		js_log(s->work.log, JOBSTACK_LOG_WARNING, "taking %s over from the host %s (pid %ld)",
 		       s->work.layout.dir, s->owner.host, (long)s->owner.pid);
 	}

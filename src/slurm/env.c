@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/num.h"
+#include "process/cgroup.h"
 #include "process/proc.h"
 
 #include <inttypes.h>
@@ -71,7 +72,7 @@ void js_slurm_env_read(struct js_slurm_env *env, const char *(*get)(const char *
 
 unsigned js_slurm_cpus(void)
 {
-	unsigned cpus = 0;
+	unsigned cpus = 0, quota;
 
 	/* the mask must be as large as the kernel's, whose size is not known */
 	for (size_t n = 1024; n <= 1024 * 1024 && cpus == 0; n *= 2) {
@@ -84,23 +85,31 @@ unsigned js_slurm_cpus(void)
 			cpus = (unsigned)CPU_COUNT_S(size, set);
 		CPU_FREE(set);
 	}
+	quota = js_cgroup_cpus("/proc/self");
+	if (quota > 0 && quota < cpus)
+		cpus = quota;
 	return cpus > 0 ? cpus : 1;
 }
 
-unsigned js_slurm_slots(const struct js_slurm_env *env, unsigned cpus, char *why, size_t size)
+unsigned js_slurm_slots(const struct js_slurm_env *env, unsigned cpus, int is_login, char *why, size_t size)
 {
-	int64_t wanted = env->cpus_per_task; /* -1, or at least 1 */
-	unsigned slots = wanted < 0 ? 1 : wanted < cpus ? (unsigned)wanted : cpus;
+	int64_t given = env->cpus_per_task; /* -1, or at least 1 */
+	int64_t wanted = given >= 0 ? given : env->in_slurm ? 1 : is_login ? JS_SLURM_LOGIN_SLOTS : cpus;
+	unsigned slots = wanted < cpus ? (unsigned)wanted : cpus;
 	char limit[64] = "";
 
-	if (wanted > cpus)
+	if (given > cpus)
 		(void)snprintf(limit, sizeof(limit), ", but only %u CPU%s available", cpus,
 			       cpus == 1 ? " is" : "s are");
-	if (wanted < 0)
-		(void)snprintf(why, size, "1 slot: SLURM_CPUS_PER_TASK is not set");
-	else
+	if (given >= 0)
 		(void)snprintf(why, size, "%u slot%s: SLURM_CPUS_PER_TASK=%lld%s", slots, slots == 1 ? "" : "s",
-			       (long long)wanted, limit);
+			       (long long)given, limit);
+	else if (env->in_slurm)
+		(void)snprintf(why, size, "1 slot: SLURM_CPUS_PER_TASK is not set");
+	else if (slots < cpus)
+		(void)snprintf(why, size, "%u slots: no more on a login node", slots);
+	else
+		(void)snprintf(why, size, "%u slot%s: one per CPU", slots, slots == 1 ? "" : "s");
 	return slots;
 }
 

@@ -22,12 +22,14 @@ struct js_slurm_env {
 /* Reads it through GET (getenv). */
 void js_slurm_env_read(struct js_slurm_env *env, const char *(*get)(const char *name));
 
-/* The CPUs that this process may use (sched_getaffinity); at least 1. */
+/* The CPUs that this process may use, by sched_getaffinity and the quota of its cgroup; at least 1. */
 unsigned js_slurm_cpus(void);
 
-/* How many slots a worker has by default: the smaller of CPUS_PER_TASK (else 1) and CPUS (js_slurm_cpus). WHY (SIZE
+/* How many slots a worker has by default, of CPUS (js_slurm_cpus): SLURM_CPUS_PER_TASK, or one in a job without it.
+ * Elsewhere all of them; if that IS_LOGIN, a host where jobs are submitted, at most JS_SLURM_LOGIN_SLOTS. WHY (SIZE
  * bytes) explains it: "2 slots: SLURM_CPUS_PER_TASK=4, but only 2 CPUs are available". */
-unsigned js_slurm_slots(const struct js_slurm_env *env, unsigned cpus, char *why, size_t size);
+#define JS_SLURM_LOGIN_SLOTS 4
+unsigned js_slurm_slots(const struct js_slurm_env *env, unsigned cpus, int is_login, char *why, size_t size);
 
 /* Who this process is, for its row in the table of workers. */
 struct js_slurm_identity {

@@ -114,7 +114,7 @@ int js_slurm_steps(const struct js_slurm_where *where, struct js_slurm_step *ste
 		   struct jobstack_error *error);
 
 /* Finds the jobs of user UID that are of STACK and have not ended: the first MAX of them in OUT, and how many there are
- * in *N. */
+ * in *N.  (So many parameters: whom to ask, what for, and a list with its size.) */
 int js_slurm_queued(const struct js_slurm_where *where, uint32_t uid, const char *stack, struct js_slurm_queued *out,
 		    size_t max, size_t *n, struct jobstack_error *error);
 

@@ -53,8 +53,7 @@ static int64_t round_to_two_digits(int64_t n)
 	return (n + unit / 2) / unit * unit;
 }
 
-/* "40 s", "12 min", "5 h", "3 d". */
-static struct view_amount rough_duration(int64_t us)
+struct view_amount view_rough(int64_t us)
 {
 	static const struct {
 		int64_t seconds, until;
@@ -110,8 +109,7 @@ struct view_amount view_rate(double rate, const char *of)
 
 struct view_amount view_eta(const struct jobstack_pace *p)
 {
-	struct view_amount low = rough_duration(p->low_us), high = rough_duration(p->high_us),
-			   eta = rough_duration(p->eta_us);
+	struct view_amount low = view_rough(p->low_us), high = view_rough(p->high_us), eta = view_rough(p->eta_us);
 
 	if (p->eta_us <= 0)
 		return format_amount("-");

@@ -13,8 +13,10 @@ struct view_amount {
 	char text[96];
 };
 
-/* A duration: "0.4 s", "3 min 5 s".  view_took shows short ones with one to three digits: "12 ms", "1.52 s". */
+/* A duration: "0.4 s", "3 min 5 s".  view_took shows short ones with one to three digits: "12 ms", "1.52 s"; view_rough
+ * all with two: "40 s", "12 min", "5 h", "3 d". */
 struct view_amount view_duration(int64_t us);
+struct view_amount view_rough(int64_t us);
 struct view_amount view_took(double us);
 
 /* A moment in UTC, or "" if it is negative: 2026-11-21T06:20:11.123456Z; without the fraction, 2026-11-21T06:20:11Z. */

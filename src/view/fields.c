@@ -4,6 +4,7 @@
  */
 #include "view/fields.h"
 
+#include "insight/tally.h"
 #include "view/amount.h"
 #include "view/json.h"
 #include "view/text.h"
@@ -92,7 +93,7 @@ void view_field_value(const struct view_field *f, const struct jobstack_item *it
 	case NUMBER: v->n = *(const uint64_t *)at == 0 ? -1 : (int64_t) * (const uint64_t *)at; break;
 	case JS_KIND_CODE: v->n = *(const int32_t *)at; break;
 	case JS_KIND_SIGNAL: v->n = *(const int32_t *)at > 0 ? *(const int32_t *)at : -1; break;
-	case TOOK: v->n = view_item_took(item); break;
+	case TOOK: v->n = insight_took(item); break;
 	default: v->n = *(const int64_t *)at;
 	}
 	if (f->kind == JS_KIND_CPU || f->kind == TOOK)

@@ -27,7 +27,7 @@
 	JS_ATTEMPT_USAGE(COLUMN)                                                                                       \
 	JS_ATTEMPT_OUTPUT(COLUMN)                                                                                      \
 	FIELD("err_tail", BYTES, err_tail)                                                                             \
-	TEXT(to_stack) FIELD("to_entry", NUMBER, to_entry)
+	TEXT(to_stack) FIELD("to_entry", NUMBER, to_entry) TEXT(note)
 /* clang-format on */
 
 /* Their names for a help text, with a blank before each. */

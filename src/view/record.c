@@ -3,8 +3,8 @@
  * Items as records.  Promise: whatever bytes a name has, a reader of CSV gets them back as they are, and a reader of
  * JSON too (from base64 if they are not UTF-8).
  *
- * This is the only place that writes JSON without jansson: to build and free an object of 33 fields takes longer than
- * the database and everything else together (docs/DATA.md has the figures).
+ * This is the only place that writes JSON without jansson: to build and free an object with all fields takes longer
+ * than the database and everything else together (docs/DATA.md has the figures).
  */
 #include "view/record.h"
 
@@ -33,8 +33,8 @@ static void add_seconds(struct js_buf *out, int64_t us)
 
 static void add_csv_text(struct js_buf *out, const char *text, size_t len)
 {
-	int plain = len > 0 && text[0] != ' ' &&
-		    text[len - 1] != ' '; /* an empty text is quoted; an unknown value is not */
+	/* an empty text is quoted; an unknown value is not */
+	int plain = len > 0 && text[0] != ' ' && text[len - 1] != ' ';
 
 	for (size_t i = 0; i < len && plain; i++)
 		plain = text[i] != ',' && text[i] != '"' && (unsigned char)text[i] >= ' ';

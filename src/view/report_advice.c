@@ -77,8 +77,8 @@ static void add_workers_advice(const struct insight_report *r, struct js_buf *ou
 		js_buf_printf(out, "%" PRIu64 " to finish in %s", n, wanted.text);
 	else if (add_worker_numbers(a, out) == 0)
 		js_buf_str(out, "--within D shows how many workers are needed to finish in D");
-	js_buf_printf(out, " (%" PRIu32 " slot%s each; %" PRIu64 " entr%s %s)\n", a->slots, view_plural(a->slots),
-		      a->entries, a->entries == 1 ? "y" : "ies", a->are_left ? "left" : "like these");
+	js_buf_printf(out, " (%" PRIu32 " slot%s each; %" PRIu64 " %s %s)\n", a->slots, view_plural(a->slots),
+		      VIEW_ENTRIES(a->entries), a->are_left ? "left" : "like these");
 }
 
 void view_report_advice(const struct insight_report *r, struct js_buf *out)
@@ -99,8 +99,8 @@ void view_report_advice(const struct insight_report *r, struct js_buf *out)
 			      a->cpus * a->slots, a->cpus);
 	add_workers_advice(r, out);
 	if (a->few)
-		js_buf_printf(out, "  (based on only %" PRIu64 " done entr%s: allow a larger margin)\n",
-			      r->tally->done_us.n, r->tally->done_us.n == 1 ? "y" : "ies");
+		js_buf_printf(out, "  (based on only %" PRIu64 " done %s: allow a larger margin)\n",
+			      VIEW_ENTRIES(r->tally->done_us.n));
 }
 
 void view_report_slurm(const struct insight_report *r, struct js_buf *out)

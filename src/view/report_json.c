@@ -15,10 +15,10 @@ static void set_outcomes(json_t *o, const uint64_t n[INSIGHT_OUTCOMES])
 
 static json_t *attempts_json(const struct insight_tally *t)
 {
-	json_t *o = VIEW_OBJECT(KEY_COUNT("all", insight_tally_attempts(t)));
+	json_t *o = VIEW_OBJECT(KEY_COUNT("all", insight_attempts(t->n)));
 
 	set_outcomes(o, t->n);
-	VIEW_SET(o, KEY_COUNT("entries", t->entries), KEY_SPAN("seconds", (int64_t)insight_tally_time(t)),
+	VIEW_SET(o, KEY_COUNT("entries", t->entries), KEY_SPAN("seconds", (int64_t)insight_time(t->us)),
 		 KEY_COUNT("time_not_known", t->untimed));
 	return o;
 }
@@ -35,15 +35,12 @@ static json_t *users_json(const struct insight_tally *t)
 static json_t *histogram_json(const struct js_sketch *s)
 {
 	json_t *list = json_array();
+	struct insight_bar bar[INSIGHT_BARS];
+	size_t n = insight_report_histogram(s, bar);
 
-	for (int64_t low = 0, high; low < INT64_MAX && s->n > 0 && (uint64_t)low <= s->max; low = high) {
-		uint64_t done;
-
-		high = insight_report_edge(low);
-		done = js_sketch_between(s, (uint64_t)low, (uint64_t)high - 1);
-		VIEW_APPEND(list, KEY_SPAN("from", low), KEY_SPAN("to", high == INT64_MAX ? -1 : high),
-			    KEY_COUNT("done", done));
-	}
+	for (size_t i = 0; i < n; i++)
+		VIEW_APPEND(list, KEY_SPAN("from", bar[i].from),
+			    KEY_SPAN("to", bar[i].to == INT64_MAX ? -1 : bar[i].to), KEY_COUNT("done", bar[i].n));
 	return list;
 }
 
@@ -92,14 +89,12 @@ static json_t *nodes_json(const struct insight_tally *t)
 
 	for (size_t i = 0; i < t->node_n; i++) {
 		const struct insight_tally_node *n = &t->node[i];
-		double us = n->us[0] + n->us[1] + n->us[2] + n->us[3];
 		json_t *one = VIEW_OBJECT(KEY_TEXT("node", n->name));
 
 		set_outcomes(one, n->n);
 		VIEW_SET(one, KEY_SPAN("mean_done", n->n[0] > 0 ? (int64_t)(n->us[0] / (double)n->n[0]) : -1),
-			 KEY_SPAN("seconds", (int64_t)us), KEY_COUNT("slots", n->slots),
-			 KEY_REAL("busy", us / (double)(n->last_us - n->first_us),
-				  n->timed > 0 && n->last_us > n->first_us));
+			 KEY_SPAN("seconds", (int64_t)insight_time(n->us)), KEY_COUNT("slots", n->slots),
+			 KEY_REAL("busy", insight_node_busy(n), insight_node_busy(n) >= 0));
 		view_append(list, one);
 	}
 	return list;
@@ -121,7 +116,7 @@ static json_t *slowest_json(const struct insight_report *r)
 
 static json_t *wasted_json(const struct insight_tally *t)
 {
-	double all = insight_tally_time(t), wasted = all - t->us[JOBSTACK_DONE];
+	double all = insight_time(t->us), wasted = all - t->us[JOBSTACK_DONE];
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < t->cause_n; i++) {
@@ -129,16 +124,16 @@ static json_t *wasted_json(const struct insight_tally *t)
 
 		VIEW_APPEND(list, KEY_TEXT("outcome", view_outcome_word(c->outcome)), KEY_TEXT("cause", c->words),
 			    KEY_COUNT("attempts", c->n), KEY_SPAN("seconds", (int64_t)c->us),
-			    KEY_REAL("share", all > 0 ? c->us / all : 0, all > 0));
+			    KEY_REAL("share", insight_share(c->us, all), all > 0));
 	}
-	return VIEW_OBJECT(KEY_SPAN("seconds", (int64_t)wasted), KEY_REAL("share", all > 0 ? wasted / all : 0, all > 0),
+	return VIEW_OBJECT(KEY_SPAN("seconds", (int64_t)wasted), KEY_REAL("share", insight_share(wasted, all), all > 0),
 			   KEY_JSON("causes", list));
 }
 
 static json_t *used_json(const struct insight_tally *t)
 {
 	return VIEW_OBJECT(KEY_SPAN("cpu_seconds", t->cpu_n > 0 ? (int64_t)t->cpu_us : -1),
-			   KEY_REAL("cpu_share", t->cpu_us / t->cpu_of_us, t->cpu_of_us > 0),
+			   KEY_REAL("cpu_share", insight_share(t->cpu_us, t->cpu_of_us), t->cpu_of_us > 0),
 			   KEY_JSON("memory_bytes", memory_json(&t->rss_kib)),
 			   KEY_INT("read_bytes", (int64_t)t->read_bytes, t->bytes_n > 0),
 			   KEY_INT("write_bytes", (int64_t)t->write_bytes, t->bytes_n > 0));

@@ -32,7 +32,8 @@ static void add_duration_cell(struct view_table *table, double us, int known)
 
 static void write_report_table(const struct page *p, struct view_table *table)
 {
-	view_table_write(table, &(const struct view_page){p->out, p->table, p->colours}, 2);
+	view_table_write(table, &(const struct view_page){.out = p->out, .columns = p->table, .colours = p->colours},
+			 2);
 }
 
 static void add_heading(const struct page *p, const char *words)
@@ -56,11 +57,6 @@ static struct view_amount format_moment(int64_t us)
 	a.text[10] = ' ';
 	a.text[19] = '\0';
 	return a;
-}
-
-static double percent_of(double part, double whole)
-{
-	return whole > 0 ? 100 * part / whole : 0;
 }
 
 /* ----------------------------------------------------------------------------------------------- who, when, what */
@@ -104,10 +100,10 @@ static void add_attempts_line(const struct page *p)
 	const char *before = ": ";
 
 	begin_report_line(p, "attempts");
-	js_buf_printf(p->out, "%" PRIu64, insight_tally_attempts(t));
+	js_buf_printf(p->out, "%" PRIu64, insight_attempts(t->n));
 	for (int v = 0; v < INSIGHT_OUTCOMES; v++)
 		add_count_words(p, &before, t->n[v], view_outcome_word(v), VIEW_PLAIN);
-	js_buf_printf(p->out, "; of %" PRIu64 " entr%s\n", t->entries, t->entries == 1 ? "y" : "ies");
+	js_buf_printf(p->out, "; of %" PRIu64 " %s\n", VIEW_ENTRIES(t->entries));
 }
 
 static void add_users_and_time(const struct page *p)
@@ -137,7 +133,7 @@ static void add_report_head(const struct page *p)
 	view_paint(p->out, p->colours, VIEW_BOLD, title);
 	js_buf_char(p->out, '\n');
 	add_entries_line(p);
-	if (insight_tally_attempts(p->t) == 0)
+	if (insight_attempts(p->t->n) == 0)
 		return;
 	if (r->since_us >= 0 || r->within_us >= 0)
 		js_buf_str(p->out, "  only attempts that ended since the given time are counted below\n");
@@ -159,23 +155,20 @@ static void add_histogram(const struct page *p)
 {
 	const struct js_sketch *s = &p->t->done_us;
 	unsigned width = p->columns > 60 ? p->columns - 40 : p->columns > 40 ? 20 : 8;
+	struct insight_bar bar[INSIGHT_BARS];
+	size_t n = insight_report_histogram(s, bar);
 	uint64_t most = 0;
 
-	for (int pass = 0; pass < 2; pass++)
-		for (int64_t low = 0, high; low < INT64_MAX && (uint64_t)low <= s->max; low = high) {
-			uint64_t n;
-
-			high = insight_report_edge(low);
-			n = js_sketch_between(s, (uint64_t)low, (uint64_t)high - 1);
-			if (pass == 0)
-				most = n > most ? n : most;
-			if (pass == 0 || (uint64_t)high <= s->min)
-				continue;
-			js_buf_printf(p->out, "  from %-12s%9" PRIu64 "%s", view_took((double)low).text, n,
-				      n > 0 ? "  " : "");
-			add_bar(p->out, width, n, most);
-			js_buf_char(p->out, '\n');
-		}
+	for (size_t i = 0; i < n; i++)
+		most = bar[i].n > most ? bar[i].n : most;
+	for (size_t i = 0; i < n; i++) {
+		if ((uint64_t)bar[i].to <= s->min)
+			continue;
+		js_buf_printf(p->out, "  from %-12s%9" PRIu64 "%s", view_took((double)bar[i].from).text, bar[i].n,
+			      bar[i].n > 0 ? "  " : "");
+		add_bar(p->out, width, bar[i].n, most);
+		js_buf_char(p->out, '\n');
+	}
 }
 
 static void add_durations_section(const struct page *p)
@@ -241,17 +234,16 @@ static void sum_nodes(struct insight_tally_node *to, const struct insight_tally_
 
 static void add_node_row(struct view_table *table, const struct insight_tally_node *n)
 {
-	uint64_t all = n->n[0] + n->n[1] + n->n[2] + n->n[3];
-	double us = n->us[0] + n->us[1] + n->us[2] + n->us[3], span = (double)(n->last_us - n->first_us);
+	double busy = insight_node_busy(n);
 
 	view_table_name(table, n->name, strlen(n->name), "-");
-	view_table_count(table, VIEW_PLAIN, all);
+	view_table_count(table, VIEW_PLAIN, insight_attempts(n->n));
 	for (int v = 1; v < INSIGHT_OUTCOMES; v++)
 		view_table_count(table, n->n[v] > 0 && v < 3 ? VIEW_RED : VIEW_PLAIN, n->n[v]);
 	add_duration_cell(table, n->n[0] > 0 ? n->us[0] / (double)n->n[0] : 0, n->n[0] > 0);
 	view_table_count(table, VIEW_PLAIN, n->slots);
-	if (n->timed > 0 && span > 0)
-		view_table_printf(table, VIEW_PLAIN, "%.1f", us / span);
+	if (busy >= 0)
+		view_table_printf(table, VIEW_PLAIN, "%.1f", busy);
 	else
 		view_table_cell(table, VIEW_PLAIN, "-");
 }
@@ -311,13 +303,13 @@ static void add_waste_section(const struct page *p)
 		{"CAUSE", 0, 0, 10}, {"ATTEMPTS", 1, 0, 0}, {"TIME", 1, 0, 0}, {"SHARE", 1, 1, 0}};
 	struct view_table table = {.column = column, .n = 4};
 	const struct insight_tally *t = p->t;
-	double all = insight_tally_time(t), wasted = all - t->us[JOBSTACK_DONE];
+	double all = insight_time(t->us), wasted = all - t->us[JOBSTACK_DONE];
 
 	if (t->cause_n == 0)
 		return;
 	add_heading(p, "wasted: ");
 	js_buf_printf(p->out, "%s of %s (%.1f %%)\n", view_took(wasted).text, view_took(all).text,
-		      percent_of(wasted, all));
+		      100 * insight_share(wasted, all));
 	for (size_t i = 0; i < t->cause_n; i++) {
 		const struct insight_tally_cause *c = &t->cause[i];
 
@@ -325,7 +317,7 @@ static void add_waste_section(const struct page *p)
 				  c->outcome < 0 ? "" : ": ", c->words);
 		view_table_count(&table, VIEW_PLAIN, c->n);
 		add_duration_cell(&table, c->us, 1);
-		view_table_printf(&table, VIEW_PLAIN, "%.1f %%", percent_of(c->us, all));
+		view_table_printf(&table, VIEW_PLAIN, "%.1f %%", 100 * insight_share(c->us, all));
 	}
 	write_report_table(p, &table);
 	if (t->untimed > 0)
@@ -338,7 +330,8 @@ static void add_failures_section(const struct page *p)
 		return;
 	add_heading(p, "dead entries");
 	js_buf_printf(p->out, " (`jobstack requeue -s %s` retries them)\n", p->r->stack.name);
-	view_failures_table(&p->r->failures, INSIGHT_FAILURES, &(const struct view_page){p->out, p->table, p->colours});
+	view_failures_table(&p->r->failures, INSIGHT_FAILURES,
+			    &(const struct view_page){.out = p->out, .columns = p->table, .colours = p->colours});
 }
 
 static void add_usage_section(const struct page *p)
@@ -352,7 +345,7 @@ static void add_usage_section(const struct page *p)
 	if (t->cpu_n > 0) {
 		begin_report_line(p, "CPU time");
 		js_buf_printf(p->out, "%s, %.0f %% of the slots' time\n", view_took(t->cpu_us).text,
-			      percent_of(t->cpu_us, t->cpu_of_us));
+			      100 * insight_share(t->cpu_us, t->cpu_of_us));
 	}
 	if (m->n > 0) {
 		begin_report_line(p, "memory");
@@ -373,7 +366,7 @@ void view_report_text(const struct insight_report *r, unsigned columns, int colo
 	struct page p = {r, r->tally, out, columns == 0 ? COLUMNS : columns, columns, colours};
 
 	add_report_head(&p);
-	if (insight_tally_attempts(r->tally) == 0) {
+	if (insight_attempts(r->tally->n) == 0) {
 		js_buf_str(out, r->since_us >= 0 || r->within_us >= 0 ? "no attempt has ended since the given time\n"
 				: r->stack.s.running > 0 ? "no attempt has ended yet: the first ones are running\n"
 							 : "nothing has run yet\n");

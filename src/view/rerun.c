@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARGV_CUT 60000 /* as much as a worker stores of its arguments */
-
 /* Splits a NUL-separated list into an array of words, for the caller to free. */
 static char **split_words(const struct jobstack_bytes *list, int *n)
 {
@@ -49,7 +47,7 @@ static struct js_template *make_template(int n, char *words[], int *persistent)
 	struct js_template_syntax syntax = {NULL, NULL};
 	struct js_template *template = NULL;
 	struct js_buf colsep = {0};
-	int key, shell = 0, status = 0;
+	int key, shell = 0, lines = 0, status = 0;
 	const char *arg;
 
 	optind = 0;
@@ -64,9 +62,12 @@ static struct js_template *make_template(int n, char *words[], int *persistent)
 			syntax.colsep = colsep.data;
 		}
 		shell |= key == JS_WORKER_SHELL;
+		lines |= key == JS_WORKER_COMMANDS;
 		*persistent |= key == JS_WORKER_PERSISTENT;
 	}
-	if (key != -1 || status != 0 || optind >= n)
+	if (key == -1 && status == 0 && lines)
+		status = js_template_line(&template, &error);
+	else if (key != -1 || status != 0 || optind >= n)
 		status = -1;
 	else
 		status =
@@ -99,7 +100,7 @@ void view_rerun(const char *stack, const struct jobstack_item *item, struct js_b
 	int n = 0, persistent = 0;
 
 	js_buf_reset(line);
-	if (item->argv.len > 0 && item->argv.len < ARGV_CUT)
+	if (item->argv.len > 0 && item->argv.len < VIEW_ARGV_CUT)
 		words = split_words(&item->argv, &n);
 	if (words != NULL && !(n > 1 && strcmp(words[0], "jobstack") == 0 && strcmp(words[1], "pop") == 0))
 		template = make_template(n, words, &persistent);

@@ -10,12 +10,14 @@
 #include "view/screen.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/signal.h"
 #include "view/term.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -31,20 +33,10 @@ static volatile sig_atomic_t screen_is_taken, raw, stopped, resized;
 static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT},
 		 awaited[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
 
-static void write_terminal(const char *text)
+/* Calls only async-signal-safe functions, too. */
+static int write_terminal(const char *text)
 {
-	size_t len = strlen(text);
-
-	while (len > 0) {
-		ssize_t n = write(STDOUT_FILENO, text, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return;
-		text += n;
-		len -= (size_t)n;
-	}
+	return js_file_write_all(STDOUT_FILENO, text, strlen(text));
 }
 
 /* Calls only async-signal-safe functions. */
@@ -54,7 +46,7 @@ static void restore_terminal(void)
 
 	if (screen_is_taken) {
 		screen_is_taken = 0;
-		write_terminal(LEAVE);
+		(void)write_terminal(LEAVE);
 	}
 	if (raw) {
 		raw = 0;
@@ -77,7 +69,7 @@ static void take_terminal(void)
 		raw = tcsetattr(STDIN_FILENO, TCSANOW, &now) == 0;
 	}
 	screen_is_taken = 1;
-	write_terminal(ENTER);
+	(void)write_terminal(ENTER);
 }
 
 static void handle_deadly_signal(int number)
@@ -116,28 +108,45 @@ void view_screen_end(void)
 }
 
 /* The real size of the window, whatever $COLUMNS says: a wider line would wrap and displace the others. */
-static struct winsize window_size(void)
+void view_screen_size(unsigned *columns, unsigned *rows)
 {
 	struct winsize size = {0};
 
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0)
 		size.ws_row = 24;
-	return size;
+	*columns = size.ws_col;
+	*rows = size.ws_row;
 }
 
-void view_screen_draw(const char *text)
+static unsigned count_lines(const char *text)
 {
-	const struct winsize size = window_size();
-	unsigned lines_left = size.ws_row;
-	struct js_buf out = {0};
+	unsigned n = 0;
 
+	for (; *text != '\0'; n++)
+		text += strcspn(text, "\n") + (strchr(text, '\n') != NULL);
+	return n;
+}
+
+int view_screen_draw(const char *text)
+{
+	unsigned columns, lines_left, more;
+	struct js_buf out = {0};
+	char rest[40];
+	int status;
+
+	view_screen_size(&columns, &lines_left);
+	more = lines_left > 1 && count_lines(text) > lines_left ? count_lines(text) - lines_left + 1 : 0;
+	(void)snprintf(rest, sizeof(rest), "(%u more lines)", more);
 	js_buf_str(&out, "\033[H");
 	while (*text != '\0' && lines_left > 0) {
-		size_t len = strcspn(text, "\n");
+		size_t len;
 
-		view_cut_bytes(&out, text, len, size.ws_col);
-		if (size.ws_col == 0 ||
-		    view_width(text, len) < size.ws_col) /* else its last character would be erased */
+		if (more > 0 && lines_left == 1)
+			text = rest;
+		len = strcspn(text, "\n");
+		view_cut_bytes(&out, text, len, columns);
+		/* on a full line, this would erase the last character */
+		if (columns == 0 || view_width(text, len) < columns)
 			js_buf_str(&out, "\033[K");
 		text += len + (text[len] == '\n');
 		lines_left--;
@@ -146,9 +155,9 @@ void view_screen_draw(const char *text)
 	}
 	if (lines_left > 0)
 		js_buf_str(&out, "\r\n\033[J");
-	if (!out.failed)
-		write_terminal(out.data);
+	status = out.failed ? 0 : write_terminal(out.data);
 	js_buf_free(&out);
+	return status;
 }
 
 /* Ctrl-Z: restores the terminal and stops the process.  After fg, it continues here. */

@@ -12,8 +12,12 @@
  * *STOP. */
 void view_screen_begin(const volatile int *stop);
 
-/* Draws TEXT from the top over what is shown: as many lines as fit, each cut to the width.  Erases the rest. */
-void view_screen_draw(const char *text);
+/* The size of the window; 0 columns: unknown. */
+void view_screen_size(unsigned *columns, unsigned *rows);
+
+/* Draws TEXT from the top over what is shown: as many lines as fit, each cut to the width.  If they are more, the last
+ * one says how many.  Erases the rest.  Returns -1 if the terminal is gone. */
+int view_screen_draw(const char *text);
 
 enum view_screen_event {
 	VIEW_SCREEN_TIME,  /* the time is over */

@@ -11,15 +11,22 @@
 
 #include <jansson.h>
 
-/* Appends a table of all stacks, or one stack in detail.  COLUMNS 0: the width does not matter. */
-void view_status_table(const struct insight_snapshot *snapshot, struct js_buf *out, unsigned columns, int colours);
-void view_status_detail(const struct insight_snapshot *snapshot, struct js_buf *out, unsigned columns, int colours);
+/* Appends a table of all stacks, or one stack in detail.  Of tables that would exceed the page's rows, the last lines
+ * say how much is left out. */
+void view_status_table(const struct insight_snapshot *snapshot, const struct view_page *page);
+void view_status_detail(const struct insight_snapshot *snapshot, const struct view_page *page);
 
 /* A stack as JSON; DETAILED: with its workers, failures and longest entries. */
 json_t *view_status_json(const struct insight_snapshot *snapshot, const struct insight_seen *seen, int detailed);
 
 /* Appends the MOST largest groups of failures as a table. */
 void view_failures_table(const struct insight_failures *failures, size_t most, const struct view_page *page);
+
+/* Parts of one stack in detail: its counts, pace and policy; the entries that have run longest; the live workers.  The
+ * last two are tables; nothing is appended if there are no rows. */
+void view_status_head(const struct insight_snapshot *snapshot, const struct view_page *page);
+void view_longest_table(const struct insight_snapshot *snapshot, const struct view_page *page);
+void view_workers_table(const struct insight_snapshot *snapshot, const struct view_page *page);
 
 /* Groups of failures as JSON.  NODES: each with its node, if all its failures were on one node. */
 json_t *view_failures_json(const struct insight_failures *failures, int nodes);

@@ -63,7 +63,7 @@ json_t *view_failures_json(const struct insight_failures *failures, int nodes)
 		if (nodes)
 			VIEW_SET(o, KEY_TEXT("node", f->node));
 		VIEW_SET(o, KEY_COUNT("entry", f->entry), KEY_COUNT("attempt", f->attempt),
-			 KEY_FLAG("various", f->various));
+			 KEY_FLAG("various", f->various), KEY_SPAN("last_seen_seconds", f->ago_us));
 		view_append(list, o);
 	}
 	return list;
@@ -83,7 +83,8 @@ json_t *view_status_json(const struct insight_snapshot *l, const struct insight_
 		KEY_SPAN("next_due_seconds", s->next_due_us), KEY_COUNT("max_attempts", s->max_attempts),
 		KEY_COUNT("max_losses", s->max_losses), KEY_SPAN("retry_delay_seconds", s->retry_delay_us),
 		KEY_INT("max_running", s->max_running, s->max_running > 0),
-		KEY_INT("max_failures", s->max_failures, s->max_failures > 0));
+		KEY_INT("max_failures", s->max_failures, s->max_failures > 0),
+		KEY_COUNT("claimed", insight_stack_claimed(s)));
 
 	if (detailed)
 		VIEW_SET(o, KEY_JSON("live", make_list(l, l->worker_n, worker_json)),

@@ -11,11 +11,14 @@
 #include "view/words.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define SHOWN_FAILURES 5
 #define BAR 12
+#define LEAST_BAR 8	/* a narrower one says nothing */
+#define PIPE_COLUMNS 72 /* where there is no terminal */
 
 static enum view_colour stack_colour(const struct jobstack_status *s)
 {
@@ -28,42 +31,65 @@ static enum view_colour stack_colour(const struct jobstack_status *s)
 
 /* ---------------------------------------------------------------------------------------------------- all stacks */
 
+/* Flags: 1 VIEW_RIGHT, 2 VIEW_OPTIONAL, 4 VIEW_SPARE. */
 static const struct view_column columns_of_all[] = {
-	{"STACK", 0, 0, 12}, {"STATE", 0, 9, 0},   {"PROGRESS", 0, 5, 0},  {"%", 1, 0, 0},	  {"PUSHED", 1, 4, 0},
-	{"READY", 1, 8, 0},  {"WAITING", 1, 3, 0}, {"HELD", 3, 1, 0},	   {"RUNNING", 1, 11, 0}, {"DONE", 1, 10, 0},
-	{"PRUNED", 3, 2, 0}, {"DEAD", 1, 13, 0},   {"CANCELLED", 3, 2, 0}, {"MOVED", 3, 2, 0},	  {"WORKERS", 1, 7, 0},
-	{"BUSY", 1, 6, 0},   {"RATE", 1, 12, 0},   {"ETA", 0, 14, 0}};
+	{"STACK", 0, 0, 12},  {"STATE", 0, 9, 0},     {"PROGRESS", 4, 5, 0}, {"%", 1, 0, 0},
+	{"PUSHED", 5, 4, 0},  {"READY", 1, 8, 0},     {"WAITING", 7, 3, 0},  {"HELD", 7, 1, 0},
+	{"CLAIMED", 7, 2, 0}, {"RUNNING", 1, 11, 0},  {"DONE", 1, 10, 0},    {"PRUNED", 7, 2, 0},
+	{"DEAD", 1, 13, 0},   {"CANCELLED", 7, 2, 0}, {"MOVED", 7, 2, 0},    {"WORKERS", 1, 7, 0},
+	{"SLOTS", 1, 6, 0},   {"RATE", 1, 12, 0},     {"ETA", 0, 14, 0}};
 
-static void add_stack_row(struct view_table *t, const struct insight_seen *seen)
+static void add_bar(struct js_buf *out, const struct view_page *page, const struct jobstack_status *s, unsigned width)
+{
+	const struct js_bar counts = insight_stack_bar(s);
+
+	js_bar_draw(out, &counts, width, (page->utf8 ? JS_BAR_UTF8 : 0) | (page->colours ? JS_BAR_COLOURS : 0));
+}
+
+static void add_stack_row(struct view_table *t, const struct view_page *page, const struct insight_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
-	const uint64_t before_dead[] = {s->pushed, s->ready, s->waiting, s->held, s->running, s->done, s->pruned};
-	const uint64_t after_dead[] = {s->cancelled, s->moved, s->workers};
+	const struct {
+		uint64_t n;
+		enum view_colour colour;
+	} count[] = {{s->pushed, VIEW_PLAIN},
+		     {s->ready, VIEW_PLAIN},
+		     {s->waiting, VIEW_PLAIN},
+		     {s->held, VIEW_PLAIN},
+		     {insight_stack_claimed(s), VIEW_PLAIN},
+		     {s->busy, VIEW_YELLOW},
+		     {s->done, VIEW_GREEN},
+		     {s->pruned, VIEW_PLAIN},
+		     {s->dead, VIEW_RED},
+		     {s->cancelled, VIEW_PLAIN},
+		     {s->moved, VIEW_PLAIN},
+		     {s->workers, VIEW_PLAIN},
+		     {s->slots, VIEW_PLAIN}};
 	struct js_buf bar = {0};
 
 	view_table_cell(t, VIEW_PLAIN, seen->stack.name);
 	view_table_cell(t, stack_colour(s), view_stack_state(s));
-	view_bar(&bar, BAR, insight_stack_share(s));
+	add_bar(&bar, page, s, BAR);
 	view_table_cell(t, VIEW_PLAIN, bar.data != NULL ? bar.data : "");
 	view_table_cell(t, VIEW_PLAIN, view_percent(insight_stack_share(s)).text);
-	for (size_t i = 0; i < sizeof(before_dead) / sizeof(before_dead[0]); i++)
-		view_table_count(t, VIEW_PLAIN, before_dead[i]);
-	view_table_count(t, s->dead > 0 ? VIEW_RED : VIEW_PLAIN, s->dead);
-	for (size_t i = 0; i < sizeof(after_dead) / sizeof(after_dead[0]); i++)
-		view_table_count(t, VIEW_PLAIN, after_dead[i]);
-	view_table_printf(t, VIEW_PLAIN, s->slots > 0 ? "%" PRIu64 "/%" PRIu64 : "-", s->busy, s->slots);
+	for (size_t i = 0; i < sizeof(count) / sizeof(count[0]); i++)
+		view_table_count(t, count[i].n > 0 ? count[i].colour : VIEW_PLAIN, count[i].n);
 	view_table_cell(t, VIEW_PLAIN, view_rate(seen->pace.rate, "").text);
 	view_table_cell(t, VIEW_PLAIN, view_eta(&seen->pace).text);
 	js_buf_free(&bar);
 }
 
-void view_status_table(const struct insight_snapshot *l, struct js_buf *out, unsigned columns, int colours)
+void view_status_table(const struct insight_snapshot *l, const struct view_page *page)
 {
 	struct view_table t = {.column = columns_of_all, .n = sizeof(columns_of_all) / sizeof(columns_of_all[0])};
+	struct view_page p = *page;
 
 	for (size_t i = 0; i < l->n; i++)
-		add_stack_row(&t, &l->seen[i]);
-	view_table_write(&t, &(const struct view_page){out, columns, colours}, 0);
+		add_stack_row(&t, page, &l->seen[i]);
+	p.rows = page->rows > 2 && l->n + 1 > page->rows ? page->rows - 2 : 0;
+	view_table_write(&t, &p, 0);
+	if (p.rows > 0)
+		js_buf_printf(page->out, "%zu more stacks\n", l->n - p.rows);
 }
 
 /* ----------------------------------------------------------------------------------------------------- one stack */
@@ -71,7 +97,8 @@ void view_status_table(const struct insight_snapshot *l, struct js_buf *out, uns
 static void add_head_lines(const struct view_page *d, const struct insight_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
-	unsigned wide = d->columns == 0 || d->columns > 70 ? 50 : d->columns > 30 ? d->columns - 20 : 0;
+	const struct view_amount percent = view_percent(insight_stack_share(s));
+	unsigned all = d->columns > 0 ? d->columns : PIPE_COLUMNS, words = (unsigned)strlen(percent.text) + 1;
 
 	js_buf_printf(d->out, "stack     %s (", seen->stack.name);
 	view_paint(d->out, d->colours, stack_colour(s), view_stack_state(s));
@@ -81,48 +108,62 @@ static void add_head_lines(const struct view_page *d, const struct insight_seen 
 		view_safe(d->out, seen->stack.note.data, seen->stack.note.len);
 		js_buf_char(d->out, '\n');
 	}
-	js_buf_str(d->out, "progress  ");
-	if (wide > 0)
-		view_bar(d->out, wide, insight_stack_share(s));
-	js_buf_printf(d->out, "%s%s\n", wide > 0 ? " " : "", view_percent(insight_stack_share(s)).text);
+	if (all >= words + LEAST_BAR) {
+		add_bar(d->out, d, s, all - words);
+		js_buf_char(d->out, ' ');
+	}
+	js_buf_printf(d->out, "%s\n", percent.text);
+}
+
+/* A line such as "dead      3 (...)"; nothing if N is 0. */
+__attribute__((format(printf, 5, 6))) static void add_count_line(const struct view_page *d, const char *label,
+								 enum view_colour colour, uint64_t n,
+								 const char *format, ...)
+{
+	char number[32], words[300];
+	va_list args;
+
+	if (n == 0)
+		return;
+	va_start(args, format);
+	(void)vsnprintf(words, sizeof(words), format, args);
+	va_end(args);
+	(void)snprintf(number, sizeof(number), "%" PRIu64, n);
+	js_buf_printf(d->out, "%-10s", label);
+	view_paint(d->out, d->colours, colour, number);
+	js_buf_printf(d->out, "%s\n", words);
 }
 
 static void add_count_lines(const struct view_page *d, const struct insight_seen *seen)
 {
 	const struct jobstack_status *s = &seen->stack.s;
-	char dead[64];
+	char pruned[64] = "", crew[128] = "", due[128] = "now";
 
+	if (s->pruned > 0)
+		(void)snprintf(pruned, sizeof(pruned), " and %" PRIu64 " pruned", s->pruned);
+	if (s->workers > 0)
+		(void)snprintf(crew, sizeof(crew), " (%" PRIu64 " worker%s, %" PRIu64 " of %" PRIu64 " slot%s busy)",
+			       s->workers, view_plural(s->workers), s->busy, s->slots, view_plural(s->slots));
+	if (s->next_due_us > 0)
+		(void)snprintf(due, sizeof(due), "in %s", view_duration(s->next_due_us).text);
 	js_buf_printf(d->out, "pushed    %" PRIu64 "%s\n", s->pushed,
 		      s->pushers > 0 ? ", a push is still running" : "");
-	js_buf_printf(d->out, "done      %" PRIu64, s->done);
-	if (s->pruned > 0)
-		js_buf_printf(d->out, " and %" PRIu64 " pruned", s->pruned);
-	if (s->pushed > 0)
-		js_buf_printf(d->out, " (%s)", view_percent(insight_stack_share(s)).text);
-	js_buf_printf(d->out, "\nrunning   %" PRIu64, s->running);
-	if (s->workers > 0)
-		js_buf_printf(d->out, " (%" PRIu64 " worker%s, %" PRIu64 " of %" PRIu64 " slot%s busy)", s->workers,
-			      s->workers == 1 ? "" : "s", s->busy, s->slots, s->slots == 1 ? "" : "s");
-	js_buf_printf(d->out, "\nready     %" PRIu64 "\nwaiting   %" PRIu64, s->ready, s->waiting);
-	if (s->waiting > 0 && s->next_due_us <= 0)
-		js_buf_str(d->out, " (the next is due now)");
-	else if (s->waiting > 0)
-		js_buf_printf(d->out, " (the next is due in %s)", view_duration(s->next_due_us).text);
-	js_buf_char(d->out, '\n');
-	if (s->held > 0)
-		js_buf_printf(d->out, "held      %" PRIu64 " (by a push --atomic that has not ended)\n", s->held);
-	(void)snprintf(dead, sizeof(dead), "%" PRIu64, s->dead);
-	js_buf_str(d->out, "dead      ");
-	view_paint(d->out, d->colours && s->dead > 0, VIEW_RED, dead);
-	if (s->dead > 0)
-		js_buf_printf(d->out, " (`jobstack list -s %s -t dead` shows them)", seen->stack.name);
-	js_buf_char(d->out, '\n');
-	if (s->cancelled > 0)
-		js_buf_printf(d->out, "cancelled %" PRIu64 "\n", s->cancelled);
-	if (s->moved > 0)
-		js_buf_printf(d->out, "moved     %" PRIu64 " (to other stacks)\n", s->moved);
-	if (s->pruned > 0)
-		js_buf_printf(d->out, "pruned    %" PRIu64 " (were done; their history is deleted)\n", s->pruned);
+	add_count_line(d, "done", VIEW_GREEN, s->done, "%s (%s)", pruned, view_percent(insight_stack_share(s)).text);
+	add_count_line(d, "running", VIEW_YELLOW, s->busy, "%s", crew);
+	if (s->busy == 0 && s->workers > 0)
+		js_buf_printf(d->out, "running   0%s\n", crew);
+	add_count_line(d, "claimed", VIEW_PLAIN, insight_stack_claimed(s), " (workers will start them next)");
+	add_count_line(d, "ready", VIEW_PLAIN, s->ready, "%s", "");
+	add_count_line(d, "waiting", VIEW_PLAIN, s->waiting, " (the next is due %s)", due);
+	add_count_line(d, "held", VIEW_PLAIN, s->held, " (by a push --atomic that has not ended)");
+	add_count_line(d, "dead", VIEW_RED, s->dead, " (`jobstack list -s %s -t dead` shows them)", seen->stack.name);
+	if (s->state == JOBSTACK_OPEN)
+		add_count_line(d, "cancelled", VIEW_PLAIN, s->cancelled,
+			       " (`jobstack requeue -s %s -t cancelled` returns them)", seen->stack.name);
+	else
+		add_count_line(d, "cancelled", VIEW_PLAIN, s->cancelled, "%s", "");
+	add_count_line(d, "moved", VIEW_PLAIN, s->moved, " (to other stacks)");
+	add_count_line(d, "pruned", VIEW_PLAIN, s->pruned, " (were done; their history is deleted)");
 }
 
 static void add_pace_line(const struct view_page *d, const struct jobstack_pace *p)
@@ -159,6 +200,11 @@ static void add_policy_lines(const struct view_page *d, const struct insight_see
 	}
 }
 
+static void add_ago_cell(struct view_table *t, enum view_colour colour, int64_t us)
+{
+	view_table_printf(t, colour, us < 0 ? "-" : "%s ago", view_rough(us).text);
+}
+
 /* How, and the reason or the last message. */
 static void add_failure_row(struct view_table *t, const struct insight_failure *one)
 {
@@ -172,6 +218,7 @@ static void add_failure_row(struct view_table *t, const struct insight_failure *
 	view_table_name(t, text, strlen(text), "");
 	view_table_name(t, one->node, strlen(one->node), "");
 	view_table_count(t, VIEW_PLAIN, one->f.entry);
+	add_ago_cell(t, VIEW_PLAIN, one->f.ago_us);
 }
 
 void view_failures_table(const struct insight_failures *failures, size_t most, const struct view_page *page)
@@ -180,7 +227,8 @@ void view_failures_table(const struct insight_failures *failures, size_t most, c
 						     {"HOW", 0, 0, 0},
 						     {"LAST MESSAGE", 2, 3, 12},
 						     {"NODE", 2, 2, 6},
-						     {"EXAMPLE", 1, 1, 0}};
+						     {"EXAMPLE", VIEW_RIGHT, 4, 0},
+						     {"LAST SEEN", VIEW_RIGHT, 1, 0}};
 	struct view_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0])};
 
 	for (size_t i = 0; i < failures->n && i < most; i++)
@@ -197,7 +245,7 @@ static void add_failure_lines(const struct insight_snapshot *l, const struct vie
 				      l->failures_all ? " attempts" : "");
 		js_buf_str(d->out, ":\n");
 	}
-	view_failures_table(&l->failures, SHOWN_FAILURES, d);
+	view_failures_table(&l->failures, d->rows, d);
 	for (size_t i = 0; i < l->bad_n; i++) {
 		const struct insight_bad_node *b = &l->bad[i];
 		struct js_buf line = {0};
@@ -212,10 +260,10 @@ static void add_failure_lines(const struct insight_snapshot *l, const struct vie
 	}
 }
 
-static void add_longest_lines(const struct insight_snapshot *l, const struct view_page *d)
+void view_longest_table(const struct insight_snapshot *l, const struct view_page *page)
 {
 	static const struct view_column columns[] = {
-		{"RUNNING FOR", 1, 0, 0}, {"ENTRY", 1, 0, 0}, {"NODE", 0, 1, 6}, {"DATAPATH", 0, 2, 10}};
+		{"RUNNING FOR", 1, 0, 0}, {"ENTRY", 1, 0, 0}, {"NODE", 0, 1, 6}, {"DATAPATH", VIEW_MIDDLE, 2, 10}};
 	struct view_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0])};
 
 	for (size_t i = 0; i < l->longest_n; i++) {
@@ -226,9 +274,7 @@ static void add_longest_lines(const struct insight_snapshot *l, const struct vie
 		view_table_name(&t, one->node, strlen(one->node), "");
 		view_table_name(&t, one->datapath.data, one->datapath.len, "");
 	}
-	if (l->longest_n > 0)
-		js_buf_char(d->out, '\n');
-	view_table_write(&t, d, 2);
+	view_table_write(&t, page, 2);
 }
 
 /* The Slurm job of a worker: "120_3.0", "-" outside of Slurm. */
@@ -260,42 +306,123 @@ static void add_worker_row(struct view_table *t, const struct jobstack_worker_ro
 	view_table_count(t, VIEW_PLAIN, w->done);
 	view_table_count(t, w->dead > 0 ? VIEW_RED : VIEW_PLAIN, w->dead);
 	view_table_cell(t, VIEW_PLAIN, view_duration(w->age_us < 0 ? 0 : w->age_us).text);
-	view_table_printf(t, over ? VIEW_YELLOW : VIEW_PLAIN, "%s ago",
-			  view_duration(w->silent_us < 0 ? 0 : w->silent_us).text);
+	add_ago_cell(t, over ? VIEW_YELLOW : VIEW_PLAIN, w->silent_us < 0 ? 0 : w->silent_us);
 	view_table_cell(t, VIEW_PLAIN, view_duration(w->lease_us).text);
 	view_table_printf(t, VIEW_YELLOW, "%s%s%s", over ? "lease expired" : "", over && w->by_script ? ", " : "",
 			  w->by_script ? "jobstack pop" : "");
 }
 
-static void add_worker_lines(const struct insight_snapshot *l, const struct view_page *d)
+void view_workers_table(const struct insight_snapshot *l, const struct view_page *page)
 {
-	static const struct view_column columns[] = {{"WORKER", 1, 4, 0},     {"NODE", 0, 0, 8},  {"PID", 1, 2, 0},
-						     {"JOB", 0, 5, 10},	      {"SLOTS", 1, 6, 0}, {"BUSY", 1, 9, 0},
-						     {"DONE", 1, 8, 0},	      {"DEAD", 1, 7, 0},  {"AGE", 1, 3, 0},
-						     {"LAST SEEN", 1, 10, 0}, {"LEASE", 1, 1, 0}, {"", 0, 11, 0}};
+	static const struct view_column columns[] = {
+		{"WORKER", 1, 4, 0}, {"NODE", 0, 0, 8},	      {"PID", 1, 2, 0},	  {"JOB", 0, 5, 10},
+		{"SLOTS", 1, 6, 0},  {"BUSY", 1, 9, 0},	      {"DONE", 1, 8, 0},  {"DEAD", 1, 7, 0},
+		{"AGE", 1, 3, 0},    {"LAST SEEN", 1, 10, 0}, {"LEASE", 1, 1, 0}, {"", VIEW_OPTIONAL, 11, 0}};
 	struct view_table t = {.column = columns, .n = sizeof(columns) / sizeof(columns[0])};
 
 	for (size_t i = 0; i < l->worker_n; i++)
 		add_worker_row(&t, &l->worker[i]);
-	if (l->worker_n > 0)
-		js_buf_char(d->out, '\n');
-	view_table_write(&t, d, 2);
+	view_table_write(&t, page, 2);
 }
 
-void view_status_detail(const struct insight_snapshot *l, struct js_buf *out, unsigned columns, int colours)
+/* The lines that are shown in any case. */
+static void add_main_lines(const struct insight_snapshot *l, const struct view_page *page)
 {
-	struct js_buf text = {0};
-	const struct view_page d = {&text, columns, colours};
+	add_head_lines(page, &l->seen[0]);
+	add_count_lines(page, &l->seen[0]);
+	add_pace_line(page, &l->seen[0].pace);
+}
 
-	add_head_lines(&d, &l->seen[0]);
-	add_count_lines(&d, &l->seen[0]);
-	add_pace_line(&d, &l->seen[0].pace);
-	add_policy_lines(&d, &l->seen[0]);
-	add_failure_lines(l, &d);
-	add_longest_lines(l, &d);
-	add_worker_lines(l, &d);
+void view_status_head(const struct insight_snapshot *l, const struct view_page *page)
+{
+	add_main_lines(l, page);
+	add_policy_lines(page, &l->seen[0]);
+}
+
+static size_t count_lines(const struct js_buf *text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < text->len; i++)
+		n += text->data[i] == '\n';
+	return n;
+}
+
+/* The tables below the counts, and how many of their rows are shown. */
+enum { FAILURES, LONGEST, WORKERS, SECTIONS };
+struct sections {
+	size_t all[SECTIONS], shown[SECTIONS], head[SECTIONS]; /* HEAD: the lines of a table beside its rows */
+};
+
+static void add_section(const struct insight_snapshot *l, const struct view_page *page, const struct sections *c,
+			int section)
+{
+	static const char *const word[] = {"failure group", "long-running entry", "worker"},
+				 *const words[] = {"failure groups", "long-running entries", "workers"};
+	struct view_page d = *page;
+	size_t left = c->all[section] - c->shown[section];
+
+	d.rows = (unsigned)c->shown[section];
+	if (section == FAILURES && (d.rows > 0 || l->failures.n == 0))
+		add_failure_lines(l, &d);
+	else if (d.rows > 0) {
+		js_buf_char(d.out, '\n');
+		(section == LONGEST ? view_longest_table : view_workers_table)(l, &d);
+	}
+	if (left > 0)
+		js_buf_printf(d.out, "  %zu%s %s\n", left, d.rows > 0 ? " more" : "",
+			      (left == 1 ? word : words)[section]);
+}
+
+/* Shows so many rows of each table that all fit into LINES.  Returns how many lines they take. */
+static size_t fit_sections(struct sections *c, size_t lines)
+{
+	/* the tables that shrink, one after the other, and to how many rows */
+	static const struct {
+		int section;
+		size_t rows;
+	} step[] = {{WORKERS, 4}, {LONGEST, 1},	 {FAILURES, 3}, {WORKERS, 1},
+		    {LONGEST, 0}, {FAILURES, 1}, {WORKERS, 0},	{FAILURES, 0}};
+	size_t at = 0, sum;
+
+	for (;;) {
+		sum = 0;
+		for (int i = 0; i < SECTIONS; i++)
+			sum += (c->shown[i] > 0 ? c->shown[i] + c->head[i] : 0) + (c->shown[i] < c->all[i]);
+		if (sum <= lines || at == sizeof(step) / sizeof(step[0]))
+			return sum;
+		if (c->shown[step[at].section] > step[at].rows)
+			c->shown[step[at].section]--;
+		else
+			at++;
+	}
+}
+
+void view_status_detail(const struct insight_snapshot *l, const struct view_page *page)
+{
+	struct js_buf text = {0}, policy = {0};
+	struct view_page d = *page, p = *page;
+	struct sections c = {{l->failures.report.groups, l->longest_n, l->worker_n}, {0}, {3 + l->bad_n, 2, 2}}, whole;
+	size_t lines = SIZE_MAX, used;
+
+	d.out = &text;
+	p.out = &policy;
+	add_main_lines(l, &d);
+	add_policy_lines(&p, &l->seen[0]);
+	memcpy(c.shown, c.all, sizeof(c.shown));
+	if (c.shown[FAILURES] > SHOWN_FAILURES)
+		c.shown[FAILURES] = SHOWN_FAILURES;
+	whole = c;
+	if (page->rows > 0)
+		lines = page->rows > count_lines(&text) ? page->rows - count_lines(&text) : 0;
+	used = fit_sections(&c, lines);
+	if (used + count_lines(&policy) <= lines && memcmp(&c, &whole, sizeof(c)) == 0 && policy.len > 0)
+		js_buf_add(&text, policy.data, policy.len);
+	for (int i = 0; i < SECTIONS; i++)
+		add_section(l, &d, &c, i);
 	if (text.data != NULL)
-		view_fit(out, text.data, columns);
-	out->failed |= text.failed;
+		view_fit(page->out, text.data, page->columns);
+	page->out->failed |= text.failed | policy.failed;
 	js_buf_free(&text);
+	js_buf_free(&policy);
 }

@@ -76,13 +76,14 @@ static unsigned total_width(const struct view_table *t, const struct shares *s)
 	return sum;
 }
 
-/* Hides the least important column.  Returns 0 if no column may be hidden. */
-static int hide_least_column(const struct view_table *t, struct shares *s)
+/* Hides the least important column with FLAGS.  Returns 0 if there is none. */
+static int hide_least_column(const struct view_table *t, struct shares *s, int flags)
 {
 	size_t least = t->n;
 
 	for (size_t c = 0; c < t->n; c++)
-		if (!s->out[c] && t->column[c].keep > 0 && (least == t->n || t->column[c].keep < t->column[least].keep))
+		if (!s->out[c] && t->column[c].keep > 0 && (t->column[c].flags & flags) == flags &&
+		    (least == t->n || t->column[c].keep < t->column[least].keep))
 			least = c;
 	if (least == t->n)
 		return 0;
@@ -94,14 +95,18 @@ static void share_width(const struct view_table *t, struct shares *s, unsigned c
 {
 	unsigned sum;
 
+	while (total_width(t, s) > columns && hide_least_column(t, s, VIEW_SPARE))
+		;
+	if (total_width(t, s) <= columns)
+		return;
 	for (size_t c = 0; c < t->n; c++)
 		if (t->column[c].least > 0 && s->wide[c] > t->column[c].least)
 			s->wide[c] = t->column[c].least;
-	while (total_width(t, s) > columns && hide_least_column(t, s))
+	while (total_width(t, s) > columns && hide_least_column(t, s, 0))
 		;
 	sum = total_width(t, s);
-	for (size_t c = 0; c < t->n;
-	     c++) { /* distributes the remaining width to columns that were cut, or cuts them further */
+	/* distributes the remaining width to columns that were cut, or cuts them further */
+	for (size_t c = 0; c < t->n; c++) {
 		unsigned more = sum < columns ? columns - sum : 0, less = sum > columns ? sum - columns : 0;
 
 		if (s->out[c] || t->column[c].least == 0)
@@ -127,7 +132,7 @@ static void write_cell(const struct view_table *t, struct js_buf *out, size_t c,
 
 	if ((t->column[c].flags & VIEW_RIGHT) != 0)
 		add_blanks(out, fill);
-	view_cut_bytes(out, text, len, wide);
+	(t->column[c].flags & VIEW_MIDDLE ? view_cut_middle : view_cut_bytes)(out, text, len, wide);
 	if ((t->column[c].flags & VIEW_RIGHT) == 0)
 		add_blanks(out, fill);
 }
@@ -177,7 +182,7 @@ void view_table_write(struct view_table *t, const struct view_page *page, unsign
 	}
 	if (page->columns > 0 && total_width(t, &s) + indent > page->columns)
 		share_width(t, &s, page->columns > indent ? page->columns - indent : 1);
-	for (size_t row = 0; row <= rows && rows > 0; row++)
+	for (size_t row = 0; row <= rows && rows > 0 && (page->rows == 0 || row <= page->rows); row++)
 		write_row(t, &s, page, row, indent);
 	js_buf_free(&t->text);
 	js_buf_free(&t->cells);

@@ -13,10 +13,12 @@
 
 #define VIEW_TABLE_MAX 24
 
-enum { VIEW_RIGHT = 1, VIEW_OPTIONAL = 2 };
+/* RIGHT: aligned right, for numbers.  OPTIONAL: hidden if all its cells are 0 or empty.  SPARE: hidden before any text
+ * is cut.  MIDDLE: texts are cut in the middle. */
+enum { VIEW_RIGHT = 1, VIEW_OPTIONAL = 2, VIEW_SPARE = 4, VIEW_MIDDLE = 8 };
 struct view_column {
 	const char *head;
-	int flags;	/* 1: aligned right, for numbers; 2: hidden if all its cells are 0 or empty; 3: both */
+	int flags;
 	unsigned keep;	/* its importance: the column with the smallest number is hidden first; 0: it is never hidden */
 	unsigned least; /* its texts may be cut to this width; 0: they may not be cut */
 };
@@ -38,11 +40,14 @@ void view_table_count(struct view_table *table, enum view_colour colour, uint64_
 /* Adds a cell with DATA, escaped by view_safe; with NONE if DATA is empty. */
 void view_table_name(struct view_table *table, const char *data, size_t len, const char *none);
 
-/* Where text goes: at most COLUMNS wide (0: as wide as it is), with colour if COLOURS. */
+/* Where text goes: at most COLUMNS wide (0: as wide as it is), with colour if COLOURS, and bars in UTF8.  ROWS (0:
+ * any): how many rows of a table are written; of status: how many lines. */
 struct view_page {
 	struct js_buf *out;
 	unsigned columns;
 	int colours;
+	unsigned rows;
+	int utf8;
 };
 
 /* Appends heading and rows, each indented by INDENT blanks; nothing if there are no rows.  Frees the table. */

@@ -104,6 +104,22 @@ void view_cut_bytes(struct js_buf *out, const char *text, size_t len, unsigned c
 		js_buf_str(out, "\033[0m");
 }
 
+void view_cut_middle(struct js_buf *out, const char *text, size_t len, unsigned columns)
+{
+	unsigned head = columns / 4, left = view_width(text, len), n;
+
+	if (columns == 0 || left <= columns) {
+		js_buf_add(out, text, len);
+		return;
+	}
+	view_cut_bytes(out, text, len, head + 1);
+	for (size_t step; left >= columns - head; text += step, len -= step, left -= n) {
+		n = 0;
+		step = character_length(text, len, &n);
+	}
+	js_buf_add(out, text, len);
+}
+
 void view_cut(struct js_buf *out, const char *text, unsigned columns)
 {
 	view_cut_bytes(out, text, strlen(text), columns);
@@ -143,15 +159,4 @@ void view_wrap(struct js_buf *out, const char *text, unsigned columns)
 			used += width;
 		}
 	}
-}
-
-void view_bar(struct js_buf *out, unsigned width, double share)
-{
-	unsigned inside = width > 2 ? width - 2 : 1;
-	unsigned full = share <= 0 ? 0 : share >= 1 ? inside : (unsigned)(share * inside);
-
-	js_buf_char(out, '[');
-	for (unsigned i = 0; i < inside; i++)
-		js_buf_char(out, i < full ? '#' : '.');
-	js_buf_char(out, ']');
 }

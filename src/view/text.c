@@ -68,32 +68,24 @@ void view_safe_words(struct js_buf *out, const char *words)
 
 void view_quote_line(struct js_buf *out, const void *data, size_t len)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
-	const char *text = data;
-	int bare = len > 0, safe = 1;
+	const char *text = data, *p = text, *end = text + len;
+	size_t n;
 
-	for (size_t i = 0, n; i<len; i += n> 0 ? n : 1) {
-		n = js_utf8_shown(text + i, len - i);
-		safe &= n > 0;
-		bare &= text[i] != '\0' && strchr(plain, text[i]) != NULL;
-	}
-	if (bare) {
-		js_buf_add(out, text, len);
-		return;
-	}
-	if (safe) {
-		js_buf_shell_quote(out, text, len);
+	while (p < end && (n = js_utf8_shown(p, (size_t)(end - p))) > 0)
+		p += n;
+	if (p == end) {
+		js_buf_shell_word(out, text, len);
 		return;
 	}
 	js_buf_str(out, "$'");
-	for (size_t i = 0, n; i<len; i += n> 0 ? n : 1) {
-		n = js_utf8_shown(text + i, len - i);
+	for (p = text; p<end; p += n> 0 ? n : 1) {
+		n = js_utf8_shown(p, (size_t)(end - p));
 		if (n == 0)
-			js_buf_printf(out, "\\%03o", (unsigned)(unsigned char)text[i]);
-		else if (text[i] == '\'' || text[i] == '\\')
-			js_buf_printf(out, "\\%c", text[i]);
+			js_buf_printf(out, "\\%03o", (unsigned)(unsigned char)*p);
+		else if (*p == '\'' || *p == '\\')
+			js_buf_printf(out, "\\%c", *p);
 		else
-			js_buf_add(out, text + i, n);
+			js_buf_add(out, p, n);
 	}
 	js_buf_char(out, '\'');
 }

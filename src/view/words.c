@@ -4,12 +4,16 @@
  */
 #include "view/words.h"
 
-#include "base/clock.h"
 #include "insight/stack.h"
+#include "view/term.h"
+#include "view/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#define LAST_WORDS 100 /* columns */
+#define LAST_NAME 200  /* bytes: of a longer name the end is shown */
 
 static int is_word(const char *word, const char *text, size_t len)
 {
@@ -62,11 +66,24 @@ int view_outcome(const char *word, size_t len)
 	return -1;
 }
 
-static struct view_amount format_ending(int outcome, int32_t exit_code, int32_t signal)
+int view_was_killed(const char *reason)
+{
+	static const char begin[] = "killed by ";
+
+	/* behind "killed by signal 9" there is more */
+	return reason != NULL && strncmp(reason, begin, sizeof(begin) - 1) == 0 &&
+	       strchr(reason + sizeof(begin) - 1, ' ') == NULL;
+}
+
+static struct view_amount format_ending(int outcome, int32_t exit_code, int32_t signal, const char *reason)
 {
 	struct view_amount how;
 
-	if (outcome == JOBSTACK_FAILED && signal > 0)
+	if (outcome == JOBSTACK_FAILED && reason != NULL && strncmp(reason, "timeout after ", 14) == 0)
+		(void)snprintf(how.text, sizeof(how.text), "timeout"); /* else only its last signal would be seen */
+	else if (outcome == JOBSTACK_FAILED && view_was_killed(reason))
+		(void)snprintf(how.text, sizeof(how.text), "killed");
+	else if (outcome == JOBSTACK_FAILED && signal > 0)
 		(void)snprintf(how.text, sizeof(how.text), "signal %" PRId32, signal);
 	else if (outcome == JOBSTACK_FAILED && exit_code > 0)
 		(void)snprintf(how.text, sizeof(how.text), "exit %" PRId32, exit_code);
@@ -77,25 +94,12 @@ static struct view_amount format_ending(int outcome, int32_t exit_code, int32_t 
 
 struct view_amount view_item_how(const struct jobstack_item *item)
 {
-	return format_ending(item->outcome, item->exit_code, item->signal);
+	return format_ending(item->outcome, item->exit_code, item->signal, item->reason);
 }
 
 struct view_amount view_failure_how(const struct jobstack_failure *f)
 {
-	return format_ending(f->outcome, f->exit_code, f->signal);
-}
-
-int64_t view_item_took(const struct jobstack_item *item)
-{
-	int64_t end = item->ended_us;
-
-	if (item->started_us < 0)
-		return -1;
-	if (item->outcome < 0 && item->state == JOBSTACK_IS_RUNNING)
-		end = js_clock_wall_us();
-	if (end < 0)
-		return -1;
-	return end > item->started_us ? end - item->started_us : 0;
+	return format_ending(f->outcome, f->exit_code, f->signal, f->reason);
 }
 
 const char *view_stack_word(enum jobstack_stack_state state)
@@ -121,4 +125,37 @@ const char *view_plural(uint64_t n)
 const char *view_are(uint64_t n)
 {
 	return n == 1 ? "is" : "are";
+}
+
+/* Appends the last line of TEXT that is not blank, in quotes. */
+static void add_last_words(struct js_buf *out, const char *text, size_t len)
+{
+	struct js_buf safe = {0};
+	const char *line;
+
+	while (len > 0 && strchr(" \t\r\n", text[len - 1]) != NULL)
+		len--;
+	if (len == 0)
+		return;
+	line = memrchr(text, '\n', len);
+	for (line = line != NULL ? line + 1 : text; *line == ' ' || *line == '\t'; line++)
+		;
+	view_safe(&safe, line, (size_t)(text + len - line));
+	js_buf_str(out, ": \"");
+	view_cut_bytes(out, safe.data != NULL ? safe.data : "", safe.len, LAST_WORDS);
+	js_buf_char(out, '"');
+	js_buf_free(&safe);
+}
+
+void view_failed(struct js_buf *out, const void *path, size_t len, const char *reason, const char *tail,
+		 size_t tail_len)
+{
+	size_t cut = len > LAST_NAME ? len - LAST_NAME : 0;
+
+	js_buf_str(out, cut > 0 ? "..." : "");
+	view_safe(out, (const char *)path + cut, len - cut);
+	js_buf_str(out, " (");
+	view_safe_words(out, reason != NULL && *reason != '\0' ? reason : "failed");
+	add_last_words(out, tail, tail_len);
+	js_buf_char(out, ')');
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "jobstack/jobstack.h"
+#include "base/buf.h"
 #include "view/amount.h"
 
 #include <stddef.h>
@@ -13,6 +14,9 @@
  * a state. */
 const char *view_state_word(unsigned state);
 unsigned view_state_bit(const char *word, size_t len);
+
+/* Whether an attempt that failed for REASON (may be NULL) was ended by `jobstack kill`. */
+int view_was_killed(const char *reason);
 
 /* The word for an outcome (enum jobstack_verdict; NULL for -1), and the outcome for a word; -1 if it is not an outcome.
  */
@@ -23,13 +27,19 @@ int view_outcome(const char *word, size_t len);
 struct view_amount view_item_how(const struct jobstack_item *item);
 struct view_amount view_failure_how(const struct jobstack_failure *f);
 
-/* How long an attempt took in microseconds; a running one: until now, by this host's clock; -1: unknown. */
-int64_t view_item_took(const struct jobstack_item *item);
-
 /* "open", "paused", "cancelled", "dropping"; and the same for people: a stack with nothing left is "finished". */
 const char *view_stack_word(enum jobstack_stack_state state);
 const char *view_stack_state(const struct jobstack_status *s);
 
+/* Appends what failed and why, in one line: data/f13.nc (exit 3: "bad magic").  REASON may be NULL; the last words are
+ * the last line of TAIL, the end of what it printed on stderr. */
+void view_failed(struct js_buf *out, const void *path, size_t len, const char *reason, const char *tail,
+		 size_t tail_len);
+
 /* "s" unless N is 1; "is" if N is 1, else "are". */
 const char *view_plural(uint64_t n);
 const char *view_are(uint64_t n);
+
+/* For "%" PRIu64 " %s": "1 entry", "2 entries"; "1 name", "2 names". */
+#define VIEW_ENTRIES(n) (n), (n) == 1 ? "entry" : "entries"
+#define VIEW_NAMES(n) (n), (n) == 1 ? "name" : "names"

@@ -264,8 +264,7 @@ int js_watch_by_process(const struct js_round *round, struct js_suspects *all)
 				       "its process is gone, but one of its commands still runs here (process %" PRIu64
 				       ", %s): %s",
 				       s->command, s->name, s->killable ? "`jobstack recover` kills it" : "kill it");
-		} else if (s->gone && may_end(s) &&
-			   !failed) /* not of other users: we may not see all that their commands have left */
+		} else if (s->gone && may_end(s) && !failed) /* not of other users: we may not see all their commands */
 			(void)snprintf(s->reason, sizeof(s->reason), "its process on %.180s is gone%s", here.host,
 				       s->ended ? " (processes left by its commands were killed)" : "");
 	}

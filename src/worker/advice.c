@@ -6,7 +6,9 @@
 
 #include "base/error.h"
 #include "run/place.h"
+#include "run/remedy.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,35 +58,17 @@ const char *advice_command(const struct config *c, unsigned why)
 
 const char *advice_remedy(const struct config *c, const struct jobstack_error *error)
 {
-	static char text[300];
+	const char *what = js_remedy(error, c->defaults_file != NULL ? c->defaults_file : "the option file");
+	static char text[PATH_MAX + 400];
 
-	switch (error->code) {
-	case JOBSTACK_ESCHEMA:
-		return error->server_errno == JOBSTACK_WHY_SCHEMA_NEWER ? ": update jobstack here"
-									: ": run `jobstack init`";
-	case JOBSTACK_EMISSING:
-		return error->server_errno == JOBSTACK_WHY_NO_STACK
-			       ? ": push to it first, or name another stack with -s (`jobstack status` lists them)"
-			       : "";
-	case JOBSTACK_ENODB:
-		if (js_error_setting(error->server_errno) != NULL) {
-			(void)snprintf(text, sizeof(text), ": %s", js_error_setting(error->server_errno));
-			return text;
-		}
-		return ": `jobstack doctor` on this node finds out why (`jobstack server status` shows a private "
-		       "server)";
-	case JOBSTACK_EPERM:
-		if (error->server_errno == 2061) /* see remedy_noperm of the command */
-			return ": set ssl-ca=FILE (the certificate of the server's CA) in the option file, and remove "
-			       "ssl=1 and any "
-			       "ssl-mode weaker than VERIFY_CA";
-		if (error->server_errno != 1045 && error->server_errno != 1698)
-			return "";
-		return ": check user and password in the option file, or name another file with --defaults-file";
-	case JOBSTACK_EUSAGE: return error->server_errno == JOBSTACK_WHY_OPTION ? ": see --help" : "";
-	case JOBSTACK_EFILE: return advice_command(c, error->server_errno);
-	default: return "";
-	}
+	if (error->code == JOBSTACK_EFILE)
+		return advice_command(c, error->server_errno);
+	if (error->code == JOBSTACK_EMISSING && error->server_errno == JOBSTACK_WHY_NO_STACK)
+		what = "push to it first, or name another stack with -s (`jobstack status` lists them)";
+	else if (error->code == JOBSTACK_ENODB && what == NULL)
+		what = "`jobstack doctor` on this node finds out why (`jobstack server status` shows a private server)";
+	(void)snprintf(text, sizeof(text), "%s%s", what != NULL ? ": " : "", what != NULL ? what : "");
+	return text;
 }
 
 /* The interpreter that gets a datapath in its code, as in python3 -c '...{}...'; NULL: there is none. */
@@ -97,7 +81,7 @@ static const char *name_in_code(const struct config *c)
 	const char *program = "";
 
 	for (size_t i = 0; i + 1 < c->words; i++) {
-		const char *slash = strrchr(c->command[i], '/'), *name = slash == NULL ? c->command[i] : slash + 1;
+		const char *name = basename(c->command[i]);
 
 		if (one_of(name, interpreters))
 			program = name;
@@ -110,7 +94,7 @@ static const char *name_in_code(const struct config *c)
 const char *advice_doubt(const struct config *c)
 {
 	static const char *const of_shells[] = {"|", "||", "&&", "&", ";", ">", ">>", "<", "2>", "2>&1", NULL};
-	const char *program = c->shell ? NULL : name_in_code(c);
+	const char *program = c->shell || c->words == 0 ? NULL : name_in_code(c);
 	static char text[400];
 
 	if (program != NULL) {

@@ -13,17 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DEFAULT_MAX_DEFERS 100
 #define DEFAULT_GRACE_US INT64_C(5000000)
 #define DEFAULT_IDLE_US INT64_C(60000000)
 #define DEFAULT_OUTPUT_LIMIT (INT64_C(16) << 20)
 #define DEFAULT_LOG_SIZE (INT64_C(1) << 30)
 #define UNSET (-1)
-
-static int refuse_option_value(struct jobstack_error *error, const char *option, const char *what, const char *arg)
-{
-	return js_error_set(error, JOBSTACK_EUSAGE, "--%s takes %s, not \"%.100s%s\": see --help", option, what, arg,
-			    strlen(arg) > 100 ? "..." : "");
-}
 
 /* Turns 1,5-7 into bits. */
 static int parse_exit_codes(unsigned char bits[32], const char *text)
@@ -50,53 +45,30 @@ int config_is_fatal(const struct config *config, int exit_code)
 	return exit_code > 0 && exit_code < 256 && (config->fatal[exit_code / 8] & 1u << exit_code % 8) != 0;
 }
 
-static int set_duration(const char *option, const char *arg, int64_t least_us, int64_t *to,
-			struct jobstack_error *error)
-{
-	if (js_num_duration(arg, to) != 0 || *to < least_us)
-		return refuse_option_value(
-			error, option,
-			least_us > 0 ? "a duration of at least 1 s and at most 366 d, such as 90, 15m or 1:30:00"
-				     : "a duration up to 366 d, such as 90, 15m or 1:30:00",
-			arg);
-	return 0;
-}
-
-static int set_option_number(const char *option, const char *arg, uint64_t high, uint64_t *to,
-			     struct jobstack_error *error)
-{
-	char what[64];
-
-	(void)snprintf(what, sizeof(what), "a whole number from 1 to %llu", (unsigned long long)high);
-	return js_num_u64(arg, 1, high, to) == 0 ? 0 : refuse_option_value(error, option, what, arg);
-}
-
-/* A text that may not be empty, as "$DIR" is when the variable is not set. */
-static int set_option_text(const char *option, const char *what, const char *arg, const char **to,
-			   struct jobstack_error *error)
-{
-	*to = arg;
-	return *arg != '\0' ? 0 : refuse_option_value(error, option, what, arg);
-}
-
-/* A size of at least LEAST, or 0 for the word none. */
-static int set_size(const char *option, const char *arg, uint64_t least, int64_t *to, struct jobstack_error *error)
-{
-	uint64_t bytes = 0;
-	char what[80];
-
-	(void)snprintf(what, sizeof(what), "a size of at least %llu bytes, such as 512K, 16M or 2G, or the word none",
-		       (unsigned long long)least);
-	if (strcmp(arg, "none") != 0 && (js_num_size(arg, &bytes) != 0 || bytes < least || bytes > INT64_MAX))
-		return refuse_option_value(error, option, what, arg);
-	*to = (int64_t)bytes;
-	return 0;
-}
-
 static int set_colsep(struct config *c, const char *arg, struct jobstack_error *error)
 {
 	js_buf_reset(&c->colsep);
 	return js_template_colsep(arg, &c->colsep, error);
+}
+
+static int set_defer_match(struct config *c, const struct js_opt *o, const char *arg, struct jobstack_error *error)
+{
+	char why[200];
+	int bad;
+
+	JS_TRY(js_opt_once("--defer-match", c->defer_match, arg, error));
+	if (*arg == '\0')
+		return js_opt_refuse(o, "a regular expression, such as 'licen[cs]e|quota'", arg, error);
+	if (c->defer_match != NULL)
+		return 0;
+	bad = regcomp(&c->defer, arg, REG_EXTENDED | REG_NEWLINE);
+	if (bad == 0) {
+		c->defer_match = arg;
+		return 0;
+	}
+	(void)regerror(bad, &c->defer, why, sizeof(why));
+	return js_error_why(error, JOBSTACK_EUSAGE, JOBSTACK_WHY_OPTION,
+			    "--defer-match takes a POSIX extended regular expression, not \"%.400s\": %s", arg, why);
 }
 
 static struct js_template_syntax syntax_of(const struct config *c)
@@ -118,67 +90,79 @@ struct later {
 	const char *stack;		      /* as it was typed */
 };
 
+#define A_TIME "a duration up to 366 d, such as 90, 15m or 1:30:00"
+#define A_LONG_TIME "a duration of at least 1 s and at most 366 d, such as 90, 15m or 1:30:00"
+#define A_SIZE(least) "a size of at least " #least " bytes, such as 512K, 16M or 2G, or the word none"
+#define A_FILE "the name of a file, such as out/{#}"
+
 static int set_option(struct config *c, struct later *later, int key, const char *arg, struct jobstack_error *error)
 {
-	static const char a_file[] = "the name of a file, such as out/{#}";
-	uint64_t n;
-	int status = 0;
+	const struct {
+		int key;
+		struct js_take take;
+	} takes[] = {
+		{'q', {JS_FLAG, &c->quiet, 0, 0, NULL}},
+		{'v', {JS_FLAG, &c->verbose, 0, 0, NULL}},
+		{JS_WORKER_SHELL, {JS_FLAG, &c->shell, 0, 0, NULL}},
+		{JS_WORKER_PERSISTENT, {JS_FLAG, &c->persistent, 0, 0, NULL}},
+		{JS_WORKER_DRY_RUN, {JS_FLAG, &c->dry_run, 0, 0, NULL}},
+		{JS_WORKER_TAG, {JS_FLAG, &c->tag, 0, 0, NULL}},
+		{'k', {JS_FLAG, &c->keep_order, 0, 0, NULL}},
+		{JS_WORKER_JOBLOG, {JS_NAME, &c->joblog, 0, 0, "a file"}},
+		{JS_WORKER_OF_RUN, {JS_FLAG, &c->of_run, 0, 0, NULL}},
+		{JS_WORKER_PROGRESS, {JS_CHOICE, &c->progress, 0, 0, "auto, always or never"}},
+		{JS_WORKER_NEW_STACK, {JS_FLAG, &c->new_stack, 0, 0, NULL}},
+		{JS_WORKER_COMMANDS, {JS_FLAG, &c->commands, 0, 0, NULL}},
+		{JS_WORKER_DRY_NAMES, {JS_FLAG, &c->dry_names, 0, 0, NULL}},
+		{JS_WORKER_STRICT, {JS_FLAG, &c->strict, 0, 0, NULL}},
+		{'I', {JS_NAME, &c->replace, 0, 0, "a word that stands for the datapath"}},
+		{JS_WORKER_DEFAULTS_FILE, {JS_NAME, &c->defaults_file, 0, 0, "a file"}},
+		{JS_WORKER_CHDIR, {JS_NAME, &c->chdir, 0, 0, "a directory"}},
+		{JS_WORKER_LOG_DIR, {JS_NAME, &c->log_dir, 0, 0, "a directory"}},
+		{JS_WORKER_OUTPUT, {JS_NAME, &later->output, 0, 0, A_FILE}},
+		{JS_WORKER_ERROR, {JS_NAME, &later->error, 0, 0, A_FILE}},
+		{JS_WORKER_CREATES, {JS_NAME, &later->creates, 0, 0, A_FILE}},
+		{JS_WORKER_SLOTS, {JS_NUMBER, &c->slots, 1, SLOTS_MAX, NULL}},
+		{JS_WORKER_BATCH, {JS_NUMBER, &c->batch, 1, JOBSTACK_POP_MAX, NULL}},
+		{JS_WORKER_MAX_ENTRIES, {JS_NUMBER, &c->max_entries, 1, INT64_MAX, NULL}},
+		{JS_WORKER_MAX_DEFERS, {JS_NUMBER, &c->max_defers, 1, INT32_MAX, NULL}},
+		{JS_WORKER_RECYCLE, {JS_NUMBER, &c->recycle, 1, INT64_MAX, NULL}},
+		{JS_WORKER_LEASE, {JS_TIME, &c->lease_us, 1000000, 0, A_LONG_TIME}},
+		{JS_WORKER_TIMEOUT, {JS_TIME, &c->timeout_us, 1, 0, A_LONG_TIME}},
+		{JS_WORKER_GRACE, {JS_TIME, &c->grace_us, 0, 0, A_TIME}},
+		{JS_WORKER_MARGIN, {JS_TIME, &c->margin_us, 0, 0, A_TIME}},
+		{JS_WORKER_IDLE_TIMEOUT, {JS_TIME, &c->idle_us, 0, 0, A_TIME}},
+		{JS_WORKER_LOG_SIZE, {JS_SIZE, &c->log_size, 65536, 0, A_SIZE(65536)}},
+		{JS_WORKER_OUTPUT_LIMIT, {JS_SIZE, &c->output_limit, 1024, 0, A_SIZE(1024)}},
+		{JS_WORKER_ON_LEASE_LOSS, {JS_CHOICE, &c->finish_on_loss, 0, 0, "stop or finish"}},
+	};
+	const struct js_opt *o = js_opt_row(&js_worker_opts, key);
 
 	switch (key) {
 	case 's':
-		status = js_opt_once("-s", later->stack, arg, error);
+		JS_TRY(js_opt_once("-s", later->stack, arg, error));
 		c->stack = later->stack = arg;
-		break;
-	case 'q': c->quiet = 1; break;
-	case 'v': c->verbose = 1; break;
-	case 'I':
-		status = set_option_text("replace", "a word that stands for the datapath", arg, &c->replace, error);
-		break;
-	case JS_WORKER_DEFAULTS_FILE:
-		status = js_opt_once("--defaults-file", c->defaults_file, arg, error);
-		if (status == 0)
-			status = set_option_text("defaults-file", "a file", arg, &c->defaults_file, error);
-		break;
-	case JS_WORKER_SLOTS:
-		status = set_option_number("slots", arg, SLOTS_MAX, &n, error);
-		c->slots = status == 0 ? (unsigned)n : 0;
-		break;
-	case JS_WORKER_LEASE: status = set_duration("lease", arg, 1000000, &c->lease_us, error); break;
-	case JS_WORKER_TIMEOUT: status = set_duration("timeout", arg, 1, &c->timeout_us, error); break;
-	case JS_WORKER_GRACE: status = set_duration("grace", arg, 0, &c->grace_us, error); break;
-	case JS_WORKER_MARGIN: status = set_duration("margin", arg, 0, &c->margin_us, error); break;
-	case JS_WORKER_IDLE_TIMEOUT: status = set_duration("idle-timeout", arg, 0, &c->idle_us, error); break;
-	case JS_WORKER_BATCH: status = set_option_number("batch", arg, JOBSTACK_POP_MAX, &c->batch, error); break;
-	case JS_WORKER_MAX_ENTRIES:
-		status = set_option_number("max-entries", arg, INT64_MAX, &c->max_entries, error);
-		break;
-	case JS_WORKER_CHDIR: status = set_option_text("chdir", "a directory", arg, &c->chdir, error); break;
-	case JS_WORKER_LOG_DIR: status = set_option_text("log-dir", "a directory", arg, &c->log_dir, error); break;
-	case JS_WORKER_LOG_SIZE: status = set_size("log-size", arg, 65536, &c->log_size, error); break;
-	case JS_WORKER_OUTPUT_LIMIT: status = set_size("output-limit", arg, 1024, &c->output_limit, error); break;
-	case JS_WORKER_COLSEP: status = set_colsep(c, arg, error); break;
-	case JS_WORKER_OUTPUT: status = set_option_text("output", a_file, arg, &later->output, error); break;
-	case JS_WORKER_ERROR: status = set_option_text("error", a_file, arg, &later->error, error); break;
-	case JS_WORKER_CREATES: status = set_option_text("creates", a_file, arg, &later->creates, error); break;
+		return 0;
+	case JS_WORKER_DEFAULTS_FILE: JS_TRY(js_opt_once("--defaults-file", c->defaults_file, arg, error)); break;
+	case JS_WORKER_ALLOW_USER:
+		if (c->allowed_n == ALLOWED_MAX || *arg == '\0')
+			return js_opt_refuse(o, "at most 16 database accounts, one each time", arg, error);
+		c->allowed[c->allowed_n++] = arg;
+		return 0;
+	case JS_WORKER_DEFER_MATCH: return set_defer_match(c, o, arg, error);
+	case JS_WORKER_BAR: c->progress = CONFIG_ALWAYS; return 0;
+	case JS_WORKER_PROGRESS: arg = *arg == '\0' ? "always" : arg; break;
+	case JS_WORKER_COLSEP: return set_colsep(c, arg, error);
 	case JS_WORKER_FATAL_EXIT:
-		if (parse_exit_codes(c->fatal, arg) != 0)
-			status =
-				refuse_option_value(error, "fatal-exit", "exit codes from 1 to 255 such as 1,5-7", arg);
-		break;
-	case JS_WORKER_ON_LEASE_LOSS:
-		if (strcmp(arg, "stop") != 0 && strcmp(arg, "finish") != 0)
-			status = refuse_option_value(error, "on-lease-loss", "stop or finish", arg);
-		c->finish_on_loss = strcmp(arg, "finish") == 0;
-		break;
-	case JS_WORKER_SHELL: c->shell = 1; break;
-	case JS_WORKER_PERSISTENT: c->persistent = 1; break;
-	case JS_WORKER_RECYCLE: status = set_option_number("recycle", arg, INT64_MAX, &c->recycle, error); break;
-	case JS_WORKER_DRY_RUN: c->dry_run = 1; break;
-	case JS_WORKER_NEW_STACK: c->dry_run = c->new_stack = 1; break;
-	case JS_WORKER_STRICT: c->strict = 1; break;
-	default: status = js_error_set(error, JOBSTACK_EBUG, "an unknown option");
+		return parse_exit_codes(c->fatal, arg) == 0
+			       ? 0
+			       : js_opt_refuse(o, "exit codes from 1 to 255 such as 1,5-7", arg, error);
+	default: break;
 	}
-	return status;
+	for (size_t i = 0; i < sizeof(takes) / sizeof(takes[0]); i++)
+		if (takes[i].key == key)
+			return js_opt_take(o, &takes[i].take, arg, error);
+	return js_error_set(error, JOBSTACK_EBUG, "an unknown option");
 }
 
 static void note_last_field(struct config *c)
@@ -195,16 +179,30 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 	const struct js_template_syntax syntax = syntax_of(c);
 	int status;
 
-	if (c->words == 0)
+	if (c->commands && (c->words > 0 || c->shell || c->persistent || c->replace != NULL || c->colsep.len > 0))
+		return js_error_set(error, JOBSTACK_EUSAGE,
+				    "with --commands each entry is a command line: it goes with no CMD, --shell, "
+				    "--persistent, --colsep or -I");
+	if (c->allowed_n > 0 && !c->commands)
+		return js_error_set(error, JOBSTACK_EUSAGE, "--allow-user needs --commands");
+	if (c->words == 0 && !c->commands)
 		return js_error_set(error, JOBSTACK_EUSAGE,
 				    "there is no command to run: jobstack-worker [OPTIONS] -- CMD {}: see --help");
 	if (c->recycle != 0 && !c->persistent)
 		return js_error_set(error, JOBSTACK_EUSAGE,
 				    "--recycle needs --persistent: other commands start once per entry anyway");
-	status = c->persistent ? js_template_persistent(&c->template, c->command, c->words, c->shell, &syntax, error)
-		 : c->shell    ? js_template_shell(&c->template, c->command, c->words, &syntax, error)
-			       : js_template_command(&c->template, c->command, c->words, &syntax, error);
-	c->output_dash = later->output != NULL && strcmp(later->output, "-") == 0;
+	if (c->max_defers != 0 && c->defer_match == NULL)
+		return js_error_set(error, JOBSTACK_EUSAGE,
+				    "--max-defers needs --defer-match: nothing else is deferred");
+	c->max_defers = c->max_defers == 0 ? DEFAULT_MAX_DEFERS : c->max_defers;
+	status = c->commands	 ? js_template_line(&c->template, error)
+		 : c->persistent ? js_template_persistent(&c->template, c->command, c->words, c->shell, &syntax, error)
+		 : c->shell	 ? js_template_shell(&c->template, c->command, c->words, &syntax, error)
+				 : js_template_command(&c->template, c->command, c->words, &syntax, error);
+	c->output_dash = later->output != NULL ? strcmp(later->output, "-") == 0 : c->tag || c->keep_order;
+	if (!c->output_dash && (c->tag || c->keep_order))
+		return js_error_set(error, JOBSTACK_EUSAGE,
+				    "--tag and --keep-order print on standard output, so --output can't name files");
 	if (c->output_limit == UNSET) /* output for another program must be complete */
 		c->output_limit = c->output_dash ? 0 : DEFAULT_OUTPUT_LIMIT;
 	if (status == 0 && later->output != NULL && !c->output_dash)
@@ -254,6 +252,7 @@ int config_parse(struct config *c, int argc, char **argv, char **text, struct jo
 		}
 		status = set_option(c, &later, key, arg, error);
 	}
+	c->dry_run |= c->new_stack | c->dry_names;
 	c->command = argv + optind;
 	c->words = (size_t)(argc - optind);
 	return status == 0 ? parse_templates(c, &later, error) : status;
@@ -266,4 +265,6 @@ void config_free(struct config *c)
 	js_template_free(c->error);
 	js_template_free(c->creates);
 	js_buf_free(&c->colsep);
+	if (c->defer_match != NULL)
+		regfree(&c->defer);
 }

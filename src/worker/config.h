@@ -7,7 +7,12 @@
 #include "jobstack/jobstack.h"
 #include "run/template.h"
 
+#include <regex.h>
+
 #define SLOTS_MAX 256
+#define ALLOWED_MAX 16
+
+enum { CONFIG_AUTO, CONFIG_ALWAYS, CONFIG_NEVER };
 
 struct config {
 	const char *stack, *defaults_file, *chdir, *log_dir;
@@ -15,14 +20,24 @@ struct config {
 	size_t words;
 	struct js_template *template, *output, *error, *creates; /* the last three may be NULL */
 	int output_dash;					 /* --output -: to our own output */
-	unsigned slots;						 /* 0: by Slurm and the CPU mask */
 	int64_t lease_us, timeout_us, grace_us, idle_us;	 /* 0: the default; timeout: no limit */
 	int64_t margin_us;					 /* -1: the default */
+	uint64_t slots;						 /* 0: by Slurm and the CPU mask */
 	uint64_t batch, max_entries;				 /* 0: not limited */
 	unsigned char fatal[32];				 /* one bit per exit code */
-	uint64_t recycle; /* a persistent command is restarted after so many entries; 0: never */
-	int finish_on_loss, shell, persistent, dry_run, new_stack, strict, quiet, verbose;
+	const char *defer_match;				 /* NULL: nothing is deferred; else compiled: */
+	regex_t defer;
+	uint64_t max_defers; /* 0: the default, until all options are read */
+	uint64_t recycle;    /* a persistent command is restarted after so many entries; 0: never */
+	int finish_on_loss, shell, persistent, dry_run, new_stack, dry_names, strict, quiet, verbose;
+	const char *joblog;  /* NULL: none */
+	int tag, keep_order; /* with output_dash */
+	int progress;	     /* CONFIG_AUTO and so on */
+	int of_run;	     /* `jobstack run` has started it, and prints the summary */
 	const char *replace;
+	int commands;			  /* entries are command lines */
+	const char *allowed[ALLOWED_MAX]; /* whose lines run, too; database accounts */
+	size_t allowed_n;
 	struct js_buf colsep;		/* empty: entries have no fields */
 	unsigned last_field;		/* the highest field number in the templates; 0: no fields */
 	int64_t output_limit, log_size; /* in bytes; 0: not limited */

@@ -16,7 +16,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #define OURS UINT32_MAX /* in an event: one of the supervisor's own descriptors */
 #define EVENTS 64

@@ -17,7 +17,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define BREAKER 20 /* so many failures, before any success, pause the stack */
 #define LATER_US (JS_SECOND_US / 5)
 #define STARVED_US (30 * JS_SECOND_US)	/* how long a worker with nothing running waits for a process */
 #define SETTLE_US JS_SECOND_US		/* what the ledger and the supervisor need at the end */
@@ -109,6 +108,16 @@ void entries_drain(struct supervisor *s, int by_term, int64_t now)
 	s->draining = 1;
 }
 
+static size_t count_running(const struct supervisor *s)
+{
+	size_t n;
+
+	(void)pthread_mutex_lock(&s->box->lock);
+	n = s->box->running;
+	(void)pthread_mutex_unlock(&s->box->lock);
+	return n;
+}
+
 void entries_read_signals(struct supervisor *s)
 {
 	struct signalfd_siginfo info;
@@ -116,14 +125,24 @@ void entries_read_signals(struct supervisor *s)
 	while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		int64_t now = jobstack_now_us();
 		char why[128];
+		int again;
 
 		if (info.ssi_signo == SIGCHLD)
 			continue;
-		if (!s->draining)
+		if (info.ssi_signo == SIGURG) { /* `jobstack kill` on this host */
+			(void)pthread_mutex_lock(&s->box->lock);
+			s->box->nudged = 1;
+			mailbox_wake_ledger(s->box);
+			(void)pthread_mutex_unlock(&s->box->lock);
+			continue;
+		}
+		again = s->draining;
+		if (!again)
 			entries_drain(s, info.ssi_signo == SIGTERM, now);
 		else if (info.ssi_signo == SIGINT && now - s->interrupted_us > IMPATIENT_US)
-			s->drain_at_us =
-				now; /* a person asks twice: no grace any more (Slurm always sends TERM twice) */
+			s->drain_at_us = now; /* a person asks twice: no grace (Slurm always sends TERM twice) */
+		if (info.ssi_signo == SIGINT && (!again || s->drain_at_us == now))
+			display_interrupted(s->display, count_running(s), again);
 		if (info.ssi_signo == SIGINT)
 			s->interrupted_us = now;
 		(void)snprintf(why, sizeof(why), "signal %u (%s)", info.ssi_signo, strsignal((int)info.ssi_signo));
@@ -151,27 +170,41 @@ static void await_signal(struct supervisor *s, const struct slot *slot, const st
 
 /* ------------------------------------------------------------------------------------------------------ outcomes */
 
-/* If the first outcomes are all failures, the reason is hardly the entries. */
+/* If the first outcomes are all failures, the reason is hardly the entries.  One that fails again counts once. */
 static void count_failures(struct supervisor *s, const struct jobstack_outcome *o)
 {
 	if (o->verdict == JOBSTACK_DONE)
 		s->breaker_off = 1;
-	if (s->breaker_off || o->verdict != JOBSTACK_FAILED || ++s->failures_first < BREAKER)
+	if (s->breaker_off || o->verdict != JOBSTACK_FAILED)
+		return;
+	for (unsigned i = 0; i < s->failures_first; i++)
+		if (s->failed_first[i] == o->entry)
+			return;
+	s->failed_first[s->failures_first++] = o->entry;
+	if (s->failures_first < BREAKER)
 		return;
 	s->breaker_off = s->trip = 1;
 	mailbox_stop(s->box, LEAVE_BREAKER, "", 0);
 }
 
-/* Counts an outcome and posts it, with the lock held. */
-static void post_outcome(struct mailbox *box, struct parcel *parcel, const struct jobstack_outcome *o)
+/* Counts an outcome of ENTRY and posts it, with the lock held. */
+static void post_outcome(const struct supervisor *s, struct parcel *parcel, const struct jobstack_entry *entry,
+			 const struct jobstack_outcome *o)
 {
+	struct mailbox *box = s->box;
+
 	if (o->verdict != JOBSTACK_UNSTARTED) {
 		double took = o->ended_us > o->started_us ? (double)(o->ended_us - o->started_us) : 1;
 
 		box->finished++;
 		box->done += o->verdict == JOBSTACK_DONE;
 		box->failed += o->verdict == JOBSTACK_FAILED;
-		box->interrupted += o->verdict == JOBSTACK_INTERRUPTED;
+		box->interrupted += o->verdict == JOBSTACK_INTERRUPTED && !o->later;
+		if (mailbox_is_dead(box, entry, o)) {
+			box->dead++;
+			display_failed(s->display, entry, o);
+		} else if (o->verdict == JOBSTACK_FAILED)
+			box->tries = entry->attempt + 1;
 		if (o->verdict == JOBSTACK_DONE)
 			guard_learn(&box->guard, (int64_t)took);
 		box->mean_us = box->mean_us <= 0 ? took : box->mean_us + (took - box->mean_us) / 16;
@@ -189,7 +222,7 @@ void entries_post(struct supervisor *s, struct slot *slot, const struct jobstack
 	(void)pthread_mutex_lock(&s->box->lock);
 	s->box->slots[slot->number - 1].entry = 0;
 	s->box->running--;
-	post_outcome(s->box, slot->parcel, outcome);
+	post_outcome(s, slot->parcel, slot->entry, outcome);
 	(void)pthread_mutex_unlock(&s->box->lock);
 }
 
@@ -208,7 +241,8 @@ void entries_conclude(struct supervisor *s, struct slot *slot, const struct js_r
 	entries_post(s, slot, &outcome);
 	if (status != 0)
 		mailbox_stop(s->box, LEAVE_OUTPUT, error.text, 0);
-	count_failures(s, &outcome);
+	if (slot->killed[0] == '\0')
+		count_failures(s, &outcome);
 }
 
 /* Whether the keeper has killed commands since STARTED. */
@@ -266,7 +300,12 @@ static void start_entry(struct supervisor *s, struct slot *slot)
 
 	(void)pthread_mutex_lock(&box->lock);
 	entry = mailbox_may_start(box) ? mailbox_take(box, &slot->parcel) : NULL;
+	slot->killed[0] = '\0';
+	if (entry != NULL)
+		(void)jobstack_kill_wanted(box->kills, entry->entry, entry->attempt, slot->killed);
 	box->alone = entry != NULL && entry->losses >= ALONE_LOSSES;
+	if (entry != NULL)
+		printer_start(s->printer, entry);
 	(void)pthread_mutex_unlock(&box->lock);
 	if (entry == NULL)
 		return;
@@ -286,7 +325,9 @@ static void start_entry(struct supervisor *s, struct slot *slot)
 		box->running--;
 		if (how == SLOT_BROKEN)
 			outcome.verdict = JOBSTACK_UNSTARTED;
-		post_outcome(box, slot->parcel, &outcome);
+		if (how == SLOT_OUTCOME)
+			printer_skip(s->printer, entry);
+		post_outcome(s, slot->parcel, entry, &outcome);
 	}
 	if (box->queued == 0 || box->queued == box->slots_n)
 		mailbox_wake_ledger(box);
@@ -299,7 +340,7 @@ static void start_entry(struct supervisor *s, struct slot *slot)
 		note_starved(s, running, error.text);
 	else if (how == SLOT_BROKEN)
 		mailbox_stop(s->box, LEAVE_COMMAND, error.text, error.server_errno);
-	else if (how == SLOT_OUTCOME)
+	else if (how == SLOT_OUTCOME && slot->killed[0] == '\0')
 		count_failures(s, &outcome);
 }
 

@@ -10,8 +10,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
+#include "worker/defer.h"
 #include "worker/speaker.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +27,8 @@
 #define DRY_MAX_US (2 * JS_SECOND_US)
 #define LOOK_US JS_SECOND_US /* longer with many workers, because all of them look */
 #define LOOK_A_WORKER_US (JS_SECOND_US / 50)
-#define GOING_US                                                                                                       \
-	(10 * JS_SECOND_US) /* how long a worker that has to end, with nothing running, waits for the database */
+/* How long a worker that has to end, with nothing running, waits for the database. */
+#define GOING_US (10 * JS_SECOND_US)
 #define REST_US (30 * JS_SECOND_US)	/* without a step for this time, the worker disconnects... */
 #define REST_SOON_US (2 * JS_SECOND_US) /* ... or for this time, if commands take longer than: */
 #define REST_LONG_US (5 * JS_SECOND_US)
@@ -38,7 +40,7 @@ struct step {
 	size_t n, k;
 	struct jobstack_running running[SLOTS_MAX];
 	size_t running_n;
-	int beat;
+	int beat, nudged;
 	uint64_t leaps; /* the leaps of the wall clock that it follows */
 	int after_leap; /* it is the first step after a leap */
 };
@@ -51,9 +53,8 @@ static size_t wanted_entries(struct ledger *l, int64_t now)
 	double ahead = box->mean_us > 0 ? AHEAD_US * (double)box->slots_n / box->mean_us : (double)box->slots_n;
 	uint64_t free_slots = box->slots_n - box->running, most = JOBSTACK_POP_MAX, want;
 
-	if (box->leaving != STAY ||
-	    (now < l->dry_until_us &&
-	     !(l->limited && box->results_n > 0))) /* a command that ends makes room below max-running */
+	/* a command that ends makes room below max-running */
+	if (box->leaving != STAY || (now < l->dry_until_us && !(l->limited && box->results_n > 0)))
 		return 0;
 	if (box->starved && box->queued > 0) /* one entry to try with; other workers can start the rest */
 		return 0;
@@ -61,15 +62,15 @@ static size_t wanted_entries(struct ledger *l, int64_t now)
 		most = 1;
 	if (l->config->batch != 0 && most > l->config->batch)
 		most = l->config->batch;
-	if (l->looked_us != 0 &&
-	    l->idle.workers > 1) { /* guided self-scheduling: the less is left, the smaller the claim */
+	/* guided self-scheduling: the less is left, the smaller the claim */
+	if (l->looked_us != 0 && l->idle.workers > 1) {
 		uint64_t share = l->idle.ready / (2 * l->idle.workers);
 
 		most = share < 1 ? 1 : share < most ? share : most;
 	}
 	want = ahead < 1 ? 1 : ahead > 4 * JOBSTACK_POP_MAX ? 4 * JOBSTACK_POP_MAX : (uint64_t)ahead;
-	if (box->mean_us >= AHEAD_US || box->finished == 0 ||
-	    l->limited) /* long commands, or a limit: only what can start now */
+	/* long commands, or a limit: only what can start now */
+	if (box->mean_us >= AHEAD_US || box->finished == 0 || l->limited)
 		want = free_slots;
 	else if (want < free_slots)
 		want = free_slots;
@@ -95,12 +96,13 @@ static int step_is_due(struct ledger *l, struct step *s, int64_t *until)
 	struct mailbox *box = l->box;
 	int64_t now = jobstack_now_us(), flush_at;
 
-	s->k = wanted_entries(l, now);
+	s->nudged = box->nudged; /* a bare heartbeat, since that always brings the requests to kill */
+	s->k = s->nudged ? 0 : wanted_entries(l, now);
 	s->leaps = box->leaps;
 	s->after_leap = s->leaps != box->leaps_settled;
 	s->beat = now >= next_heartbeat(l) || now >= l->watch_us || s->after_leap;
 	*until = next_heartbeat(l) < l->watch_us ? next_heartbeat(l) : l->watch_us;
-	if (s->k > 0 || s->beat)
+	if (s->k > 0 || s->beat || s->nudged)
 		return 1;
 	if (box->leaving == STAY && l->dry_until_us > now && l->dry_until_us < *until)
 		*until = l->dry_until_us;
@@ -122,7 +124,8 @@ static int step_is_due(struct ledger *l, struct step *s, int64_t *until)
 static int take_results(struct ledger *l, struct step *s)
 {
 	struct mailbox *box = l->box;
-	size_t n = box->results_n < JOBSTACK_POP_MAX ? box->results_n : JOBSTACK_POP_MAX, rest = box->results_n - n;
+	size_t n = s->nudged ? 0 : box->results_n < JOBSTACK_POP_MAX ? box->results_n : JOBSTACK_POP_MAX;
+	size_t rest = box->results_n - n;
 	struct result *left = rest == 0 ? NULL : malloc(rest * sizeof(*left));
 
 	s->outcomes = n == 0 ? NULL : calloc(n, sizeof(*s->outcomes));
@@ -140,6 +143,9 @@ static int take_results(struct ledger *l, struct step *s)
 	box->results_n = box->results_room = rest;
 	for (size_t i = 0; i < n; i++)
 		s->outcomes[i] = result_outcome(&s->results[i]);
+	box->nudged = 0;
+	l->sent_done = box->done; /* after an outage, not all of them */
+	l->sent_dead = box->dead;
 	s->running_n = 0;
 	for (size_t i = 0; i < box->slots_n; i++)
 		if (box->slots[i].entry != 0)
@@ -179,12 +185,79 @@ static int check_stack_directory(struct ledger *l, const char *cwd)
 		(void)snprintf(l->same_cwd, sizeof(l->same_cwd), "%s", cwd);
 		return 0;
 	}
-	(void)snprintf(why, sizeof(why),
-		       "the names in the stack \"%s\" are relative to %.400s, but this worker runs in %.300s: start it "
-		       "in the first of these directories, or name that one with --chdir",
-		       l->config->stack, cwd, l->cwd);
+	(void)snprintf(
+		why, sizeof(why),
+		"the names in the stack \"%s\" are relative to %.400s, but this worker runs in %.300s: start the "
+		"worker in the directory of the names, or give that directory with --chdir",
+		l->config->stack, cwd, l->cwd);
 	mailbox_stop(l->box, LEAVE_ELSEWHERE, why, 0);
 	return 1;
+}
+
+/* Whether the database has been away for too long. */
+static int is_outage_too_long(struct ledger *l, int64_t since)
+{
+	int64_t now = jobstack_now_us();
+	int going;
+
+	(void)pthread_mutex_lock(&l->box->lock);
+	going = l->box->leaving == LEAVE_SIGNAL && l->box->running == 0;
+	(void)pthread_mutex_unlock(&l->box->lock);
+	return now >= jobstack_worker_deadline_us(l->worker) || (going && now - since >= GOING_US);
+}
+
+/* Whether lines of the database account ACCOUNT, "bob@%", may run. */
+static int is_allowed(const struct config *config, const char *account)
+{
+	const char *host = strrchr(account, '@');
+	size_t len = host != NULL ? (size_t)(host - account) : strlen(account);
+
+	for (size_t i = 0; i < config->allowed_n; i++)
+		if (strcmp(config->allowed[i], account) == 0 ||
+		    (strlen(config->allowed[i]) == len && strncmp(config->allowed[i], account, len) == 0))
+			return 1;
+	return 0;
+}
+
+/* --commands: notes in P which lines of its batch must not run, because another account pushed them.  0, or negative.
+ */
+static int refuse_lines_of_others(struct ledger *l, struct parcel *p)
+{
+	char account[256] = "";
+	uint64_t first = 0, last = 0; /* the entries that ACCOUNT has pushed; "": ours */
+	int64_t since = jobstack_now_us();
+	size_t refused = 0;
+	int status;
+
+	p->refused = calloc(p->batch.count, sizeof(*p->refused));
+	if (p->refused == NULL)
+		return js_error_memory(&l->error);
+	for (size_t i = 0; i < p->batch.count; i++) {
+		uint64_t entry = jobstack_batch_entry(&p->batch, i)->entry;
+
+		if (entry < first || entry > last) {
+			while ((status = jobstack_pushed_by(l->handle, l->config->stack, entry, account, &last,
+							    &l->error)) == JOBSTACK_ENODB &&
+			       !is_outage_too_long(l, since)) {
+				js_error_clear(&l->error);
+				js_clock_nap(JS_SECOND_US / 4, NULL);
+			}
+			first = entry;
+			if (status < 0)
+				return status;
+			if (status == JOBSTACK_NOTHING)
+				(void)snprintf(account, sizeof(account), "unknown");
+		}
+		if (account[0] == '\0' || is_allowed(l->config, account))
+			continue;
+		(void)snprintf(p->refused[i], REASON_MAX, "not run: pushed by %.90s; --allow-user %.*s runs it",
+			       account, (int)strcspn(account, "@"), account);
+		for (char *c = p->refused[i]; *c != '\0'; c++)
+			*c = (char)((unsigned char)*c < ' ' || *c == 127 ? '?' : *c);
+		if (refused++ == 0)
+			speaker_say("entry %" PRIu64 ": %s", entry, p->refused[i]);
+	}
+	return 0;
 }
 
 /* Hands the claimed entries to the supervisor. */
@@ -199,6 +272,8 @@ static void hand_over_batch(struct ledger *l, struct jobstack_batch *batch)
 	}
 	p->batch = *batch;
 	p->left = batch->count;
+	if (l->config->commands && refuse_lines_of_others(l, p) != 0)
+		mailbox_stop(box, LEAVE_MACHINE, l->error.text, 0); /* which returns them */
 	l->claimed += batch->count;
 	(void)pthread_mutex_lock(&box->lock);
 	STAILQ_INSERT_TAIL(&box->parcels, p, next);
@@ -230,18 +305,6 @@ static void leave_for(struct ledger *l, enum leaving leaving, const char *why)
 	(void)pthread_mutex_lock(&l->box->lock);
 	mailbox_leave(l->box, leaving, why);
 	(void)pthread_mutex_unlock(&l->box->lock);
-}
-
-/* Whether the database has been away for too long. */
-static int is_outage_too_long(struct ledger *l, int64_t since)
-{
-	int64_t now = jobstack_now_us();
-	int going;
-
-	(void)pthread_mutex_lock(&l->box->lock);
-	going = l->box->leaving == LEAVE_SIGNAL && l->box->running == 0;
-	(void)pthread_mutex_unlock(&l->box->lock);
-	return now >= jobstack_worker_deadline_us(l->worker) || (going && now - since >= GOING_US);
 }
 
 /* Does the step, again and again until its outcome is known or the lease is over.  0, 1 fenced, or negative. */
@@ -282,6 +345,13 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	if (s->after_leap)
 		mailbox_wake_supervisor(l->box); /* entries that waited for this step may start */
 	l->box->leaps_settled = s->leaps;
+	if (report->kills != NULL || l->box->kills != NULL) {
+		free(l->box->kills);
+		l->box->kills = report->kills == NULL ? NULL : strdup(report->kills);
+		mailbox_wake_supervisor(l->box);
+	}
+	l->box->max_attempts = report->max_attempts;
+	l->box->max_losses = report->max_losses;
 	if (!l->config->finish_on_loss)
 		l->keeper->page->deadline_us = l->box->deadline_us;
 	(void)pthread_mutex_unlock(&l->box->lock);
@@ -304,6 +374,31 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	return 0;
 }
 
+/* Shows the display what was read of the stack.  No step is under way, so what this worker holds is claimed. */
+static void note_sight(struct ledger *l)
+{
+	const struct jobstack_idle *i = &l->idle;
+	struct mailbox *box = l->box;
+	int first;
+
+	(void)pthread_mutex_lock(&box->lock);
+	first = box->sight.at_us == 0;
+	box->sight = (struct sight){l->looked_us, *i, l->sent_done, l->sent_dead,
+				    i->done + i->dead + i->ready + i->waiting + i->held + i->running + box->queued +
+					    box->running + box->results_n};
+	(void)pthread_mutex_unlock(&box->lock);
+	if (first)
+		display_announce(l->display);
+}
+
+/* When to look at the stack although no step is due: while names still come, the display does not know how many. */
+static int64_t next_look(const struct ledger *l)
+{
+	if (!l->display->on || l->looked_us == 0 || l->idle.pushers == 0)
+		return INT64_MAX;
+	return l->looked_us + LOOK_US + (l->looked_us - l->began_us) / 8;
+}
+
 /* Reads the state of the whole stack, for the size of claims and the decision to stay. */
 static int look_at_stack(struct ledger *l)
 {
@@ -313,6 +408,8 @@ static int look_at_stack(struct ledger *l)
 	l->idle = (struct jobstack_idle)JOBSTACK_IDLE_INIT;
 	status = jobstack_worker_idle(l->worker, &l->idle, &l->error);
 	l->looked_us = jobstack_now_us();
+	if (status == 0)
+		note_sight(l);
 	if (status == 0 && l->idle.waiting > 0 && l->idle.next_due_us == 0) {
 		status = jobstack_promote(l->worker, &l->error);
 		l->dry_until_us = 0;
@@ -384,8 +481,10 @@ static int do_round(struct ledger *l, struct step *s)
 {
 	struct jobstack_step_report report = JOBSTACK_STEP_REPORT_INIT;
 	int64_t now = jobstack_now_us();
-	int status = do_step(l, s, &report), idle;
+	int status, idle;
 
+	defer_limit(l->handle, l->config, l->box, s->results, s->outcomes, s->n);
+	status = do_step(l, s, &report);
 	if (status != 0)
 		return status;
 	if (report.due)
@@ -419,9 +518,8 @@ static void wait_for_ledger_work(struct ledger *l, int64_t until)
 	int64_t rest_at = l->last_us + connection_idle_limit(l), at = l->rested || rest_at > until ? until : rest_at;
 	struct timespec t = js_clock_deadline(at);
 
-	if (at == rest_at && rest_at <= jobstack_now_us() &&
-	    !l->rested) { /* not with the lock held: it may take a while */
-		l->rested = 1;
+	if (at == rest_at && rest_at <= jobstack_now_us() && !l->rested) {
+		l->rested = 1; /* not with the lock held: it may take a while */
 		(void)pthread_mutex_unlock(&l->box->lock);
 		jobstack_disconnect(l->handle);
 		(void)pthread_mutex_lock(&l->box->lock);
@@ -453,7 +551,7 @@ static int work_through(struct ledger *l)
 {
 	struct step s = {.results = NULL};
 	struct mailbox *box = l->box;
-	int status = 0, stepping, over;
+	int status = 0, stepping, looking, over;
 	int64_t until;
 
 	while (status == 0) {
@@ -466,13 +564,16 @@ static int work_through(struct ledger *l)
 			stepping = 0; /* a heartbeat would keep the entries of commands that nobody looks after */
 			until = jobstack_now_us() + JS_SECOND_US;
 		}
-		if (!over && !stepping)
-			wait_for_ledger_work(l, until);
+		looking = !over && !stepping && jobstack_now_us() >= next_look(l);
+		if (!over && !stepping && !looking)
+			wait_for_ledger_work(l, until < next_look(l) ? until : next_look(l));
 		else if (stepping && take_results(l, &s) != 0)
 			stepping = 0;
 		(void)pthread_mutex_unlock(&box->lock);
 		if (over)
 			break;
+		if (looking)
+			status = look_at_stack(l);
 		if (!stepping)
 			continue;
 		status = do_round(l, &s);
@@ -543,24 +644,19 @@ void *ledger_main(void *arg)
 	int status;
 
 	l->jitter = jobstack_worker_id(l->worker) * 2654435761u + 88172645463325252u;
-	l->last_us = jobstack_now_us();
+	l->last_us = l->began_us = jobstack_now_us();
 	l->still_us = INT64_MAX;
 	status = js_watch_new(&l->watch, l->handle, l->config->stack, &l->watch_options, &l->error);
-	if (status == 0)
-		status = learn_durations(l);
-	if (status == 0)
-		status = do_round(l, &first); /* a heartbeat before the first claim, to check the working directory */
+	JS_THEN(status, learn_durations(l));
+	JS_THEN(status, do_round(l, &first)); /* a heartbeat before the first claim, to check the working directory */
 	l->looked_us = 0;
-	if (status == 0)
-		status = work_through(l);
-	if (status == 0)
-		status = end_worker(l);
+	JS_THEN(status, work_through(l));
+	JS_THEN(status, end_worker(l));
 	if (status >= 0 || status == JOBSTACK_ECONFLICT)
 		l->keeper->page->worker = 0; /* there are no entries left to recover */
 	if (status == JOBSTACK_NOTHING)
 		leave_for(l, LEAVE_FENCED, "the lease was lost: other workers have this worker's entries now");
-	else if (status ==
-		 JOBSTACK_ECONFLICT) /* the database was restored to an earlier state: others may have its entries */
+	else if (status == JOBSTACK_ECONFLICT) /* a restored database: others may have its entries */
 		leave_for(l, LEAVE_FENCED, l->error.text);
 	else if (status != 0)
 		leave_for(l, LEAVE_DATABASE, l->error.text);

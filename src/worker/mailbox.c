@@ -63,6 +63,7 @@ static void drop_parcel(struct mailbox *box, struct parcel *parcel)
 {
 	STAILQ_REMOVE(&box->parcels, parcel, parcel, next);
 	jobstack_batch_free(&parcel->batch);
+	free(parcel->refused);
 	free(parcel);
 }
 
@@ -72,6 +73,7 @@ void mailbox_end(struct mailbox *box)
 		drop_parcel(box, STAILQ_FIRST(&box->parcels));
 	result_free(box->results, box->results_n);
 	free(box->slots);
+	free(box->kills);
 	(void)close(box->event);
 	(void)pthread_cond_destroy(&box->wake);
 	(void)pthread_mutex_destroy(&box->lock);
@@ -136,6 +138,13 @@ const struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **o
 	return NULL;
 }
 
+int mailbox_is_dead(const struct mailbox *box, const struct jobstack_entry *e, const struct jobstack_outcome *o)
+{
+	if (o->verdict == JOBSTACK_INTERRUPTED)
+		return o->loss && e->losses + 1 >= box->max_losses;
+	return o->verdict == JOBSTACK_FAILED && (o->fatal || e->fails + 1 >= box->max_attempts);
+}
+
 int mailbox_may_start(const struct mailbox *box)
 {
 	if (box->leaving != STAY || box->queued == 0 || box->leaps != box->leaps_settled ||
@@ -194,36 +203,55 @@ int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobsta
 	return 0;
 }
 
-void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct jobstack_entry *entry)
+/* If memory runs out, the entry goes back when the worker ends (jobstack_worker_end). */
+static int post_unstarted(struct mailbox *box, struct parcel *parcel, const struct jobstack_entry *entry)
 {
 	struct jobstack_outcome back = JOBSTACK_OUTCOME_INIT;
+	char why[JOBSTACK_KILL_REASON];
 
+	back.verdict = JOBSTACK_UNSTARTED;
+	back.entry = entry->entry;
+	back.attempt = entry->attempt;
+	if (jobstack_kill_wanted(box->kills, entry->entry, entry->attempt, why)) {
+		back.verdict = JOBSTACK_FAILED;
+		back.fatal = 1;
+		back.reason = why;
+		back.started_us = back.ended_us = jobstack_now_us();
+		box->failed++;
+		box->dead++;
+	}
+	return mailbox_post(box, parcel, &back);
+}
+
+const char *mailbox_refusal(const struct parcel *p, const struct jobstack_entry *entry)
+{
+	for (size_t i = 0; p->refused != NULL && i < p->batch.count; i++)
+		if (jobstack_batch_entry(&p->batch, i) == entry)
+			return p->refused[i][0] != '\0' ? p->refused[i] : NULL;
+	return NULL;
+}
+
+void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct jobstack_entry *entry)
+{
 	box->running--;
 	if (box->leaving == STAY && entry == jobstack_batch_entry(&parcel->batch, parcel->started - 1)) {
 		parcel->started--;
 		box->queued++;
 		return;
 	}
-	back.verdict = JOBSTACK_UNSTARTED;
-	back.entry = entry->entry;
-	back.attempt = entry->attempt;
-	(void)mailbox_post(box, parcel, &back); /* without memory: the end of the worker's row returns the entry */
+	(void)post_unstarted(box, parcel, entry);
 	mailbox_wake_ledger(box);
 }
 
 void mailbox_give_back(struct mailbox *box)
 {
-	struct jobstack_outcome back = JOBSTACK_OUTCOME_INIT;
 	const struct jobstack_entry *entry;
 	struct parcel *parcel;
 
-	back.verdict = JOBSTACK_UNSTARTED;
 	while ((entry = mailbox_take(box, &parcel)) != NULL) {
-		back.entry = entry->entry;
-		back.attempt = entry->attempt;
 		box->running--;
-		if (mailbox_post(box, parcel, &back) != 0)
-			break; /* the end of the worker's row returns the rest */
+		if (post_unstarted(box, parcel, entry) != 0)
+			break;
 	}
 	mailbox_wake_ledger(box);
 }

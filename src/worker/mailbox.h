@@ -15,14 +15,16 @@
 #include <stdint.h>
 
 #define REASON_MAX 256
-#define ALONE_LOSSES                                                                                                   \
-	2 /* after so many losses an entry runs with the other slots empty, so that no other entry is lost with it */
+#define DEFERRED "deferred: " /* how the reason of an outcome begins that --defer-match has made */
+/* After so many losses an entry runs with the other slots empty, so that no other entry is lost with it. */
+#define ALONE_LOSSES 2
 
 /* A batch on its way through the slots; freed when all of its entries have an outcome. */
 struct parcel {
 	STAILQ_ENTRY(parcel) next;
 	struct jobstack_batch batch;
 	size_t started, left;
+	char (*refused)[REASON_MAX]; /* one per entry, why it must not run, or ""; NULL: all may run */
 };
 
 /* An outcome with the memory of its texts. */
@@ -50,6 +52,14 @@ enum leaving {
 	LEAVE_DATABASE
 };
 
+/* The whole stack, as the ledger last saw it. */
+struct sight {
+	int64_t at_us; /* 0: not yet */
+	struct jobstack_idle idle;
+	uint64_t done, dead; /* those of this worker that idle.done and idle.dead count */
+	uint64_t all;	     /* entries: ended, running, or left */
+};
+
 struct mailbox {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;	       /* the ledger's, by the monotonic clock */
@@ -70,11 +80,16 @@ struct mailbox {
 	int64_t progress_us;	       /* the last start or end of a command */
 	uint64_t leaps, leaps_settled; /* of the wall clock; how many a step has followed: nothing starts before that */
 	int ended;		       /* the ledger thread has finished */
+	char *kills;		       /* jobstack_step_report's; NULL: there are no requests */
+	int nudged;		       /* somebody wants the ledger to read such requests now */
 	/* without the lock: */
 	_Atomic int64_t round_us; /* when the supervisor's loop last began a round */
 	_Atomic int round_asked;  /* the ledger waits for a round */
-	/* for the batch size and the summary */
-	uint64_t finished, done, failed, interrupted;
+	/* for the batch size, the display and the summary; attempts that failed, and entries that are dead */
+	uint64_t finished, done, failed, dead, interrupted;
+	uint64_t max_attempts, max_losses; /* of the stack */
+	uint32_t tries;			   /* the next attempt of the entry that failed last, and is not dead */
+	struct sight sight;
 	struct guard guard;
 	double mean_us; /* how long a command takes: a running mean; 0: not known yet */
 };
@@ -91,6 +106,9 @@ void mailbox_leave(struct mailbox *box, enum leaving leaving, const char *why);
 int mailbox_may_start(const struct mailbox *box);
 /* The next entry to start, or NULL; it counts as running from now on. */
 const struct jobstack_entry *mailbox_take(struct mailbox *box, struct parcel **parcel);
+/* Whether ENTRY is dead after this outcome. */
+int mailbox_is_dead(const struct mailbox *box, const struct jobstack_entry *entry,
+		    const struct jobstack_outcome *outcome);
 /* Puts an entry back at the head of those that wait.  If the entries after it were returned meanwhile, or the worker
  * leaves, returns this one, too. */
 void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct jobstack_entry *entry);
@@ -98,6 +116,9 @@ void mailbox_untake(struct mailbox *box, struct parcel *parcel, const struct job
 int mailbox_post(struct mailbox *box, struct parcel *parcel, const struct jobstack_outcome *outcome);
 /* Returns everything that has not been started: posts it as JOBSTACK_UNSTARTED. */
 void mailbox_give_back(struct mailbox *box);
+
+/* Why ENTRY of PARCEL must not run, or NULL. */
+const char *mailbox_refusal(const struct parcel *parcel, const struct jobstack_entry *entry);
 
 /* Without the lock: why the worker leaves, or STAY. */
 enum leaving mailbox_leaving(struct mailbox *box);

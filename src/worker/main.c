@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static int print_failure(const struct config *config, const struct jobstack_error *error)
@@ -47,7 +48,7 @@ static int print_command(void *ctx, const struct jobstack_item *item)
 	for (size_t i = 0; argv != NULL && argv[i] != NULL; i++) {
 		if (i > 0)
 			js_buf_char(&line, ' ');
-		js_buf_shell_word(&line, argv[i]);
+		js_buf_shell_word(&line, argv[i], strlen(argv[i]));
 	}
 	if (line.failed || argv == NULL || puts(line.data) == EOF)
 		status = -1;
@@ -70,16 +71,34 @@ static int dry_run(const struct config *config, struct jobstack *handle, struct 
 	return status;
 }
 
+/* What it would run on the names of standard input; the database is not asked. */
+static int print_commands_for_names(const struct config *config)
+{
+	struct jobstack_item item = {.entry = 0};
+	char *name = NULL;
+	size_t room = 0;
+	int status = 0;
+
+	while (status == 0 && getdelim(&name, &room, '\0', stdin) > 0) {
+		item.entry++;
+		item.datapath = (struct jobstack_bytes){name, strlen(name)};
+		status = print_command((void *)(uintptr_t)config, &item);
+	}
+	free(name);
+	return status < 0 ? JOBSTACK_EBUG : 0;
+}
+
 /* The worker proper. */
 static int be_worker(struct run *r, int argc, char **argv, struct jobstack_error *error)
 {
 	int status = run_prepare(r, argc, argv, error);
 
 	(void)js_tree_adopt();
-	if (status == 0)
-		status = recovery_connect(&r->config, &r->handle, error);
-	if (status == 0)
-		status = r->config.dry_run ? dry_run(&r->config, r->handle, error) : run_work(r, error);
+	if (!r->config.dry_names)
+		JS_THEN(status, recovery_connect(&r->config, &r->handle, error));
+	JS_THEN(status, r->config.dry_names ? print_commands_for_names(&r->config)
+			: r->config.dry_run ? dry_run(&r->config, r->handle, error)
+					    : run_work(r, error));
 	if (error->code != 0)
 		status = print_failure(&r->config, error);
 	run_free(r);
@@ -104,7 +123,8 @@ static int be_kept(struct run *r, int argc, char **argv, struct jobstack_error *
 	if (r->keeper.pid == 0)
 		return be_worker(r, argc, argv, error);
 	keeper_watch(&r->keeper, &end);
-	speaker_begin(); /* the keeper ends soon, whether anybody reads its messages or not */
+	speaker_begin(r->config.of_run ? "jobstack run" : "jobstack-worker", NULL,
+		      NULL); /* the keeper ends soon, whether anybody reads its messages or not */
 	if (end.hangs)
 		speaker_say("the worker has finished, but its process can't end until a file system answers again");
 	if (end.signal != 0)

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "worker/speaker.h"
 
 #include <errno.h>
@@ -180,9 +179,8 @@ static void note_taken(struct outbox *o)
 	if (all) {
 		speaker_say("the outcomes in %s have been delivered", js_spool_path(o->file));
 		discard_file(o);
-	} else
-		(void)js_spool_note_delivered(o->file, delivered,
-					      NULL); /* if it fails, they are delivered again, which is harmless */
+	} else /* if it fails, they are delivered again, which is harmless */
+		(void)js_spool_note_delivered(o->file, delivered, NULL);
 	(void)pthread_mutex_lock(&o->lock);
 }
 
@@ -199,10 +197,10 @@ static void conclude_file(struct outbox *o)
 	(void)pthread_mutex_unlock(&o->lock);
 	if (o->file != NULL && waiting == 0)
 		discard_file(o);
-	else if (o->file != NULL &&
-		 o->box->leaving != LEAVE_KEEPER) /* then some outcomes are lost, and not in the file */
-		(void)js_spool_note_left(o->file,
-					 NULL); /* if it fails, the spool is delivered when the process is gone */
+	/* LEAVE_KEEPER: some outcomes are lost, and not in the file.  If the note can't be written, the spool is
+	 * delivered when the process is gone. */
+	else if (o->file != NULL && o->box->leaving != LEAVE_KEEPER)
+		(void)js_spool_note_left(o->file, NULL);
 	(void)pthread_mutex_lock(&o->lock);
 }
 
@@ -319,27 +317,39 @@ const char *outbox_path(const struct outbox *o)
 	return o->stuck || o->file == NULL ? NULL : js_spool_path(o->file);
 }
 
+/* Delivers all outcomes of SPOOL; BECAME counts them by result. */
+static int deliver_outcomes(struct jobstack *handle, const struct js_spool *spool, const char *reason,
+			    size_t became[JOBSTACK_TOO_LATE + 1], struct jobstack_error *error)
+{
+	const struct js_spool_head *head = &spool->head;
+	enum jobstack_replayed *results = calloc(spool->n + 1, sizeof(*results));
+	int status = results == NULL ? js_error_memory(error)
+				     : jobstack_replay(handle, head->stack, head->worker, head->token, spool->outcomes,
+						       spool->n, reason, results, error);
+
+	for (size_t i = 0; status >= 0 && i < spool->n; i++)
+		became[results[i]]++;
+	free(results);
+	return status;
+}
+
 int outbox_settle(struct outbox *o, struct jobstack *handle, size_t *late, struct jobstack_error *error)
 {
-	enum jobstack_replayed *results;
+	size_t became[JOBSTACK_TOO_LATE + 1] = {0};
+	struct js_spool spool = {.head = o->head};
 	struct waiting w;
 	int status;
 
 	*late = 0;
 	if (gather_waiting(o, &w) != 0)
 		return js_error_memory(error);
-	results = calloc(w.n + 1, sizeof(*results));
-	status = results == NULL ? js_error_memory(error)
-				 : jobstack_replay(handle, o->head.stack, o->head.worker, o->head.token, w.outcomes,
-						   w.n, NULL, results, error);
-	for (size_t i = 0; status >= 0 && i < w.n; i++)
-		*late += results[i] == JOBSTACK_TOO_LATE;
-	if (status ==
-	    JOBSTACK_ECONFLICT) /* the database has forgotten this worker: the spool is the only trace of them */
-		*late = w.n;
+	spool.outcomes = w.outcomes;
+	spool.n = w.n;
+	status = deliver_outcomes(handle, &spool, NULL, became, error);
+	/* a conflict: the database has forgotten this worker, and the spool is the only trace of these outcomes */
+	*late = status == JOBSTACK_ECONFLICT ? w.n : became[JOBSTACK_TOO_LATE];
 	if (status >= 0 && o->file != NULL)
 		discard_file(o);
-	free(results);
 	waiting_free(&w);
 	return status < 0 ? status : 0;
 }
@@ -353,26 +363,14 @@ void outbox_free(struct outbox *o)
 int outbox_deliver(struct jobstack *handle, const char *path, const char *reason, uint64_t *n,
 		   struct jobstack_error *error)
 {
-	enum jobstack_replayed *results = NULL;
-	struct js_buf text = {0};
-	struct js_spool spool = {.n = 0};
-	int status = js_file_read(path, &text) != 0
-			     ? js_error_set(error, JOBSTACK_EFILE, "can't read the spool %s", path)
-			     : js_spool_read(text.data, text.len, path, &spool, error);
+	size_t became[JOBSTACK_TOO_LATE + 1] = {0};
+	struct js_spool spool;
+	int status = js_spool_load(path, &spool, error);
 
-	if (status == 0 && (results = calloc(spool.n + 1, sizeof(*results))) == NULL)
-		status = js_error_memory(error);
-	if (status == 0) {
-		js_spool_moments(&spool, js_clock_wall_us() - js_clock_mono_us());
-		status = jobstack_replay(handle, spool.head.stack, spool.head.worker, spool.head.token, spool.outcomes,
-					 spool.n, reason, results, error);
-	}
-	for (size_t i = 0; status >= 0 && n != NULL && i < spool.n; i++)
-		*n += results[i] == JOBSTACK_REPLAYED;
+	JS_THEN(status, deliver_outcomes(handle, &spool, reason, became, error));
+	*n += became[JOBSTACK_REPLAYED];
 	if (status >= 0)
 		(void)unlink(path);
-	free(results);
 	js_spool_free(&spool);
-	js_buf_free(&text);
 	return status;
 }

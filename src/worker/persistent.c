@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #define LONG_US (JS_SECOND_US / 20) /* the usage of an entry that took longer is measured */
 
@@ -71,8 +70,8 @@ static enum slot_start begin_process(struct supervisor *s, struct slot *slot, st
 		(void)js_error_memory(error);
 		return SLOT_LATER;
 	}
-	js_capture_files(slot->capture, &out,
-			 &err); /* an earlier process may have used them: its last output is kept with the next entry */
+	/* an earlier process may have used these files; its last output is then kept with the next entry */
+	js_capture_files(slot->capture, &out, &err);
 	if ((out < 0 || err < 0) && js_capture_begin(slot->capture, &out, &err, error) != 0)
 		return SLOT_BROKEN;
 	pid = js_persist_start(p->process, s->spawn, s->program.len > 0 ? s->program.data : NULL, argv, envp, out, err);

@@ -74,8 +74,7 @@ int recovery_look(const struct config *config, uint64_t self)
 	struct jobstack *handle = NULL;
 	int status = recovery_connect(config, &handle, &error);
 
-	if (status == 0)
-		status = js_watch_confirm(handle, config->stack, &options, NULL, &error);
+	JS_THEN(status, js_watch_confirm(handle, config->stack, &options, NULL, &error));
 	jobstack_free(handle);
 	return status == 0 ? JS_EXIT_OK : JS_EXIT_NO;
 }

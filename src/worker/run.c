@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/num.h"
+#include "process/child.h"
+#include "slurm/query.h"
 #include "worker/advice.h"
 #include "worker/entries.h"
 #include "worker/persistent.h"
@@ -27,6 +29,13 @@
 #define BEGIN_US (120 * JS_SECOND_US) /* how long to wait for a stack whose row somebody holds */
 
 /* -------------------------------------------------------------------------------------------------- preparation */
+
+static const char *temporary_directory(void)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	return tmp != NULL && *tmp != '\0' ? tmp : "/tmp";
+}
 
 /* The place of the packed output: a name that no other worker has. */
 static void name_packed_log(struct run *r)
@@ -69,10 +78,18 @@ static int enter_run_directory(struct run *r, struct jobstack_error *error)
 
 static void choose_slots(struct run *r)
 {
-	r->slots_n = r->config.slots;
-	if (r->slots_n == 0)
-		r->slots_n = js_slurm_slots(&r->identity.env, js_slurm_cpus(), r->slots_why, sizeof(r->slots_why));
-	else
+	int is_login = js_slurm_is_here() || js_child_is_in_path("srun");
+	const struct js_slurm_env *env = &r->identity.env;
+	unsigned cpus = js_slurm_cpus();
+
+	r->slots_n = (unsigned)r->config.slots;
+	if (r->slots_n == 0) {
+		r->slots_n = js_slurm_slots(env, cpus, is_login, r->slots_why, sizeof(r->slots_why));
+		if (r->slots_n < cpus && is_login && !env->in_slurm && !r->config.quiet && !r->config.dry_run)
+			speaker_say("%u slots for %u CPUs, because this may be a login node (Slurm is installed, and "
+				    "this is not a job): -j N sets another number",
+				    r->slots_n, cpus);
+	} else
 		(void)snprintf(r->slots_why, sizeof(r->slots_why), "%u slots", r->slots_n);
 	if (r->slots_n > SLOTS_MAX)
 		r->slots_n = SLOTS_MAX;
@@ -107,12 +124,10 @@ static int check_command(struct run *r, struct jobstack_error *error)
 
 static int make_slots(struct run *r, struct jobstack_error *error)
 {
-	const char *tmp = getenv("TMPDIR");
-
 	JS_TRY(js_spawn_new(&r->supervisor.spawn, getenv("PATH"), error));
 	JS_TRY(js_packlog_new(&r->supervisor.log, r->log_dir, r->log_name, r->config.log_size, error));
 	for (unsigned i = 0; i < r->slots_n; i++)
-		JS_TRY(slot_begin(&r->slots[i], i + 1, tmp != NULL && *tmp != '\0' ? tmp : "/tmp", &r->config, error));
+		JS_TRY(slot_begin(&r->slots[i], i + 1, temporary_directory(), &r->config, error));
 	return 0;
 }
 
@@ -133,6 +148,7 @@ int run_prepare(struct run *r, int argc, char **argv, struct jobstack_error *err
 	r->options = (struct jobstack_worker_options)JOBSTACK_WORKER_OPTIONS_INIT;
 	js_slurm_identify(&r->identity, &r->options);
 	name_packed_log(r);
+	JS_TRY(printer_begin(&r->printer, &r->config, &r->box, temporary_directory(), r->identity.env.node, error));
 	JS_TRY(enter_run_directory(r, error));
 	choose_slots(r);
 	if (r->config.lease_us == 0)
@@ -161,7 +177,7 @@ static void announce_worker(const struct run *r)
 {
 	char lease[64], outage[64], end[64] = "";
 
-	if (r->config.quiet)
+	if (!r->config.verbose)
 		return;
 	js_num_duration_text(r->config.lease_us, lease, sizeof(lease));
 	js_num_duration_text(entries_outage_us(&r->config), outage, sizeof(outage));
@@ -173,7 +189,11 @@ static void announce_worker(const struct run *r)
 		r->slots_why, lease, outage, end[0] != '\0' ? ", the job ends in " : "", end,
 		r->config.output_dash ? "" : ", output in ",
 		r->config.output_dash ? "" : js_packlog_path(r->supervisor.log));
-	if (r->config.finish_on_loss)
+}
+
+static void warn_of_loss(const struct run *r)
+{
+	if (r->config.finish_on_loss && !r->config.quiet)
 		speaker_say("--on-lease-loss finish: commands are not stopped when the lease is lost, so an entry may "
 			    "run twice at once");
 }
@@ -246,6 +266,8 @@ static void connect_threads(struct run *r)
 	r->ledger.watch_options = recovery_options(&r->config, worker);
 	r->ledger.keeper = r->supervisor.keeper = &r->keeper;
 	r->supervisor.life = r->keeper.life;
+	r->supervisor.printer = &r->printer;
+	r->supervisor.display = r->ledger.display = &r->display;
 	r->box.deadline_us = jobstack_worker_deadline_us(r->ledger.worker);
 	if (!r->config.finish_on_loss)
 		r->keeper.page->deadline_us = r->box.deadline_us;
@@ -270,6 +292,7 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	supervisor_run(&r->supervisor);
 	(void)pthread_join(thread, NULL);
 	r->keeper.page->deadline_us = INT64_MAX; /* no command is left */
+	printer_end(&r->printer);
 	r->waiting = outbox_end(&r->outbox);
 	js_reap_oom_end(&r->supervisor.oom);
 	return 0;
@@ -345,20 +368,14 @@ static int choose_exit_status(const struct run *r)
 static void print_summary(struct run *r, int64_t took_us)
 {
 	const struct mailbox *b = &r->box;
-	const char *why = b->leaving < LEAVE_COMMAND ? b->why : "";
-	char took[64];
 
-	js_num_duration_text(took_us, took, sizeof(took));
 	if (r->supervisor.trip)
 		pause_failing_stack(r);
 	if (b->leaving == LEAVE_FENCED)
 		speaker_say("%s", b->why);
 	if (!settle_outbox(r))
 		print_reason(r);
-	if (!r->config.quiet)
-		speaker_say("%llu done, %llu failed, %llu interrupted in %s%s%s", (unsigned long long)b->done,
-			    (unsigned long long)b->failed, (unsigned long long)b->interrupted, took,
-			    why[0] != '\0' ? ": " : "", why);
+	display_summary(&r->display, took_us, b->leaving < LEAVE_COMMAND ? b->why : "");
 }
 
 int run_work(struct run *r, struct jobstack_error *error)
@@ -370,17 +387,19 @@ int run_work(struct run *r, struct jobstack_error *error)
 	r->supervisor.signals = supervisor_signals();
 	if (r->supervisor.signals < 0)
 		return js_error_set(error, JOBSTACK_EBUG, "signalfd: %s", strerror(errno));
-	speaker_begin();
 	js_spawn_look_signals(r->supervisor.spawn);
-	status = mailbox_begin(&r->box, r->slots_n, error);
+	JS_TRY(mailbox_begin(&r->box, r->slots_n, error));
 	r->box.guard = r->guard;
-	if (status == 0)
-		status = begin_worker(r, error);
+	display_begin(&r->display, &r->config, &r->box);
+	speaker_begin(r->config.of_run ? "jobstack run" : "jobstack-worker", r->display.on ? display_draw : NULL,
+		      &r->display);
+	status = begin_worker(r, error);
 	if (status != 0) {
 		(void)speaker_end();
 		return status;
 	}
 	announce_worker(r);
+	warn_of_loss(r);
 	status = run_threads(r, error);
 	if (status == 0) {
 		print_summary(r, js_clock_mono_us() - began);
@@ -393,6 +412,7 @@ int run_work(struct run *r, struct jobstack_error *error)
 		r->keeper.page->left_us = js_clock_mono_us();
 		_exit(r->keeper.page->status);
 	}
+	js_buf_free(&r->display.failures);
 	outbox_free(&r->outbox);
 	jobstack_worker_free(r->ledger.worker);
 	mailbox_end(&r->box);

@@ -20,6 +20,8 @@ struct run {
 	struct supervisor supervisor;
 	struct ledger ledger;
 	struct outbox outbox;
+	struct display display;
+	struct printer printer;
 	size_t waiting; /* outcomes that the database has not taken */
 	struct slot slots[SLOTS_MAX];
 	unsigned slots_n;

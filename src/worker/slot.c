@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -153,6 +152,12 @@ enum slot_start slot_start(struct supervisor *s, struct slot *slot, struct jobst
 	js_spawn_bind(&s->bound);
 	slot_begin_outcome(slot, outcome);
 	outcome->started_us = jobstack_now_us();
+	outcome->reason = slot->killed[0] != '\0' ? slot->killed : mailbox_refusal(slot->parcel, slot->entry);
+	if (outcome->reason != NULL) {
+		outcome->verdict = JOBSTACK_FAILED;
+		outcome->fatal = 1;
+		return SLOT_OUTCOME;
+	}
 	if (!has_fields(s->config, slot, outcome))
 		return SLOT_OUTCOME;
 	if (s->config->creates != NULL && creates_exists(s, &values) > 0) {
@@ -182,6 +187,7 @@ static const struct {
 	const char *reason;
 } by_ending[] = {
 	[ENDING_TIMEOUT] = {JOBSTACK_FAILED, 1, ""}, /* says how long it ran */
+	[ENDING_KILL] = {JOBSTACK_FAILED, 1, ""},    /* says who asked for it */
 	[ENDING_MUTE] = {JOBSTACK_FAILED, 1,
 			 "it closed its standard input or output without an answer, and did not end"},
 	[ENDING_UNASKED] = {JOBSTACK_FAILED, 1, "it answered before it had read the request"},
@@ -198,6 +204,7 @@ static void judge_ended(const struct supervisor *s, const struct slot *slot, enu
 	const char *words = by_ending[ending].reason;
 
 	o->verdict = by_ending[ending].verdict;
+	o->fatal = ending == ENDING_KILL;
 	if (ending == ENDING_DRAIN) {
 		o->loss = guard_never_fits(&s->box->guard, slot->started_us, ended_us);
 		if (o->loss || guard_is_over(&s->box->guard, ended_us))
@@ -207,7 +214,7 @@ static void judge_ended(const struct supervisor *s, const struct slot *slot, enu
 	if (ending == ENDING_TIMEOUT)
 		(void)snprintf(reason, REASON_MAX, "timeout after %.6g s", (double)(ended_us - slot->started_us) / 1e6);
 	else
-		(void)snprintf(reason, REASON_MAX, "%s", words);
+		(void)snprintf(reason, REASON_MAX, "%s", ending == ENDING_KILL ? slot->killed : words);
 }
 
 /* It failed, and the worker has not ended it.  ANSWER: of a persistent command, or NULL. */
@@ -238,6 +245,9 @@ static void judge_end(struct supervisor *s, const struct slot *slot, const struc
 	const struct js_persist_answer *answer = slot->persistent != NULL ? slot->persistent->answer : NULL;
 	enum ending ending = slot->ending == ENDING_NOT && s->draining ? ENDING_DRAIN : slot->ending;
 	int done = r->exit_code == 0 && (slot->persistent == NULL || answer != NULL);
+
+	if (slot->killed[0] != '\0' && !done) /* whatever else ended it */
+		ending = ENDING_KILL;
 
 	o->exit_code = r->exit_code;
 	o->signal = r->signal;
@@ -282,23 +292,62 @@ static void fill_log_place(const struct supervisor *s, struct slot *slot, const 
 	}
 }
 
+/* The end of stdout (WHICH 0) or stderr (1), wherever it was kept. */
+static size_t tail_of_stream(const struct slot *slot, int which, char to[JS_KEPT_TAIL])
+{
+	const struct js_buf *own = which == 0 ? &slot->out_path : &slot->err_path;
+
+	return own->len > 0 ? js_kept_tail_of(own->data, to) : js_capture_tail(slot->capture, which, to);
+}
+
+/* KEPT is filled with --output -; printing it comes later. */
 static int keep_output(struct supervisor *s, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
-		       struct jobstack_error *error)
+		       struct js_kept kept[2], struct jobstack_error *error)
 {
 	struct js_template_values values = values_of(s, slot);
 	struct js_packlog_place place = {-1, 0, 0, 1};
 
 	JS_TRY(slot->persistent != NULL ? persistent_keep_own(slot, error) : 0);
-	JS_TRY(s->config->output_dash
-		       ? js_capture_copy(slot->capture, STDOUT_FILENO, STDERR_FILENO, error)
-		       : js_packlog_append(s->log, slot->capture, &values, r, r->ended_us + s->wall_us, &place, error));
+	if (s->config->output_dash && js_capture_look(slot->capture, kept) != 0)
+		return js_error_file(error, "can't read a temporary file");
+	if (!s->config->output_dash)
+		JS_TRY(js_packlog_append(s->log, slot->capture, &values, r, r->ended_us + s->wall_us, &place, error));
 	fill_log_place(s, slot, &place, o);
 	if (o->verdict == JOBSTACK_FAILED) {
-		o->err_tail.len = slot->err_path.len > 0 ? js_kept_tail_of(slot->err_path.data, slot->err_tail)
-							 : js_capture_tail(slot->capture, slot->err_tail);
+		o->err_tail.len = tail_of_stream(slot, 1, slot->err_tail);
 		o->err_tail.data = slot->err_tail;
 	}
 	return 0;
+}
+
+/* Defers a failed entry if the end of its output, or a persistent command's answer, matches --defer-match. */
+static void defer_if_matched(const struct config *config, const struct slot *slot, struct jobstack_outcome *o,
+			     char reason[REASON_MAX])
+{
+	const struct js_persist_answer *answer = slot->persistent != NULL ? slot->persistent->answer : NULL;
+	char text[JS_KEPT_TAIL + 1];
+	regmatch_t at = {0, 0};
+	int matched = 0;
+
+	if (config->defer_match == NULL || o->verdict != JOBSTACK_FAILED || slot->ending != ENDING_NOT ||
+	    slot->killed[0] != '\0')
+		return;
+	for (int which = answer != NULL ? 2 : 1; which >= 0 && !matched; which--) {
+		size_t n = which == 2 ? (size_t)snprintf(text, sizeof(text), "%s", answer->message)
+				      : tail_of_stream(slot, which, text);
+
+		for (size_t i = 0; i < n; i++) /* a NUL would end the text for regexec */
+			text[i] = text[i] == '\0' ? ' ' : text[i];
+		text[n] = '\0';
+		matched = regexec(&config->defer, text, 1, &at, 0) == 0;
+	}
+	if (!matched)
+		return;
+	o->verdict = JOBSTACK_INTERRUPTED;
+	o->later = 1;
+	o->fatal = 0;
+	(void)snprintf(reason, REASON_MAX, DEFERRED "it printed \"%.*s\"",
+		       (int)(at.rm_eo - at.rm_so < 150 ? at.rm_eo - at.rm_so : 150), text + at.rm_so);
 }
 
 void slot_judge(struct supervisor *s, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
@@ -313,17 +362,37 @@ void slot_judge(struct supervisor *s, struct slot *slot, const struct js_reaped 
 	o->reason = reason[0] == '\0' ? NULL : reason;
 }
 
+/* Whether ENTRY will not run again. */
+static int is_over(struct mailbox *box, const struct jobstack_entry *entry, const struct jobstack_outcome *o)
+{
+	int over;
+
+	(void)pthread_mutex_lock(&box->lock);
+	over = o->verdict == JOBSTACK_DONE || mailbox_is_dead(box, entry, o);
+	(void)pthread_mutex_unlock(&box->lock);
+	return over;
+}
+
 int slot_keep(struct supervisor *s, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
 	      char reason[REASON_MAX], struct jobstack_error *error)
 {
 	struct js_template_values values = values_of(s, slot);
+	struct js_kept kept[2] = {{.fd = -1}, {.fd = -1}};
 	int status;
 
 	if (o->verdict == JOBSTACK_DONE && s->config->creates != NULL && creates_exists(s, &values) == 0) {
 		o->verdict = JOBSTACK_FAILED;
 		(void)snprintf(reason, REASON_MAX, "exit 0, but the --creates file is missing");
 	}
-	status = keep_output(s, slot, r, o, error);
+	status = keep_output(s, slot, r, o, kept, error);
+	if (status == 0)
+		defer_if_matched(s->config, slot, o, reason);
+	if (status == 0 && s->config->output_dash)
+		status = printer_print(s->printer, slot->entry, kept, is_over(s->box, slot->entry, o), error);
+	if (s->config->joblog != NULL)
+		printer_log(s->printer, slot->entry, o, s->wall_us,
+			    s->config->output_dash ? js_kept_len(&kept[0]) : later(o->log_out, 0),
+			    js_template_argv_in(s->config->template, &values, &slot->words));
 	if (slot->persistent != NULL)
 		js_capture_next(slot->capture);
 	if (status != 0) {

@@ -2,69 +2,215 @@
  *
  * The speaker.  Promises: lines are written whole, in the order in which they were said; while there is the thread,
  * saying a line waits for no file.
+ *
+ * On a terminal the picture is below the last line.  To replace it, the thread moves the cursor up by as many rows as
+ * the picture takes now: terminals wrap it anew when they become narrower.
  */
 #include "worker/speaker.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/utf8.h"
+#include "view/term.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #define PENDING (1 << 16) /* the pipe's capacity: lines beyond it are lost while standard error takes none */
 #define PATIENCE_S 5	  /* how long the last lines may take */
 #define LAST '\0'	  /* in the pipe: there are no more lines */
+#define DRAW_US (JS_SECOND_US / 8)
+#define FIRST_US                                                                                                       \
+	(10 * JS_SECOND_US) /* where nothing can be replaced, lines come after this time, then ever less often */
+#define RARELY_US (300 * JS_SECOND_US)
 
 static int pending[2]; /* a pipe from whoever says a line to the thread */
 static pthread_t thread;
 static _Atomic int begun;
+static const char *name = "jobstack-worker";
+
+static struct {
+	pthread_mutex_t lock; /* held while something is written to the terminal */
+	speaker_draw_fn *draw;
+	void *ctx;
+	int terminal, hidden, up; /* up: the terminal shows TEXT */
+	struct js_buf text;
+	int64_t next_us, gap_us;
+} picture = {.lock = PTHREAD_MUTEX_INITIALIZER, .gap_us = FIRST_US};
+
+/* ---------------------------------------------------------------------------------------------------- the picture */
+
+static unsigned ask_columns(void)
+{
+	struct winsize size = {0};
+
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+static void erase_picture(void)
+{
+	const char *line = picture.text.data;
+	unsigned columns = ask_columns(), rows = 0;
+	char erase[32];
+
+	for (size_t len; picture.up && *line != '\0'; line += len + strspn(line + len, "\r\n")) {
+		len = strcspn(line, "\r\n");
+		rows += view_width(line, len) > columns ? (view_width(line, len) + columns - 1) / columns : 1;
+	}
+	if (rows > 0)
+		(void)js_file_write_all(
+			STDERR_FILENO, erase,
+			(size_t)snprintf(erase, sizeof(erase), rows > 1 ? "\r\033[%uA\033[J" : "\r\033[J", rows - 1));
+	picture.up = 0;
+}
+
+static void show_picture(void)
+{
+	picture.up = !picture.hidden && picture.text.len > 0 && !picture.text.failed;
+	if (picture.up)
+		(void)js_file_write_all(STDERR_FILENO, picture.text.data, picture.text.len);
+}
+
+/* Replaces the picture if it has changed. */
+static void draw_picture(void)
+{
+	struct js_buf text = {0}, before;
+	int ours = picture.draw(picture.ctx, ask_columns(), &text), same;
+
+	(void)pthread_mutex_lock(&picture.lock);
+	same = text.len == picture.text.len && (text.len == 0 || memcmp(text.data, picture.text.data, text.len) == 0);
+	if (!ours)
+		picture.up = 0;
+	else if (!picture.hidden && !(same && picture.up)) {
+		erase_picture();
+		before = picture.text;
+		picture.text = text;
+		text = before;
+		show_picture();
+	}
+	(void)pthread_mutex_unlock(&picture.lock);
+	js_buf_free(&text);
+}
+
+/* Draws if it is time.  Returns for how many milliseconds to wait, or -1. */
+static int draw_in_time(void)
+{
+	int64_t now = js_clock_mono_us();
+	struct js_buf text = {0};
+
+	if (picture.draw == NULL)
+		return -1;
+	if (now < picture.next_us)
+		return (int)((picture.next_us - now + 999) / 1000);
+	if (picture.terminal)
+		draw_picture();
+	else if (picture.next_us != 0 && picture.draw(picture.ctx, 0, &text) && text.len > 0)
+		speaker_say("%s", text.data);
+	js_buf_free(&text);
+	picture.next_us = now + (picture.terminal ? DRAW_US : picture.gap_us);
+	picture.gap_us = 2 * picture.gap_us < RARELY_US ? 2 * picture.gap_us : RARELY_US;
+	return (int)((picture.next_us - now) / 1000);
+}
+
+void speaker_hide(int hide)
+{
+	(void)pthread_mutex_lock(&picture.lock);
+	if (hide)
+		erase_picture();
+	picture.hidden = hide;
+	(void)pthread_mutex_unlock(&picture.lock);
+}
+
+/* ------------------------------------------------------------------------------------------------------ the lines */
+
+/* Writes the lines in the N bytes at LINE.  0: one of them was the last. */
+static int write_whole_lines(const char *line, size_t n)
+{
+	const char *end = line + n;
+
+	while (line < end && *line != LAST) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+
+		if (newline ==
+		    NULL) /* the kernel rounds the pipe up to whole pages, so it may hold more than was read */
+			newline = end - 1;
+		/* one write per line: many workers may share the stream */
+		(void)js_file_write_all(STDERR_FILENO, line, (size_t)(newline + 1 - line));
+		line = newline + 1;
+	}
+	return line == end;
+}
 
 static void *write_lines(void *unused)
 {
-	static char text[PENDING]; /* as large as the pipe: it always gets whole lines */
+	static char text[PENDING]; /* as large as the pipe: it gets whole lines */
+	struct pollfd said = {.fd = pending[0], .events = POLLIN};
+	int more = 1;
 	ssize_t n;
 
-	while ((n = read(pending[0], text, sizeof(text))) > 0 || (n < 0 && errno == EINTR)) {
-		char *line = text, *newline;
-
-		for (; n > 0 && *line != LAST; n -= newline + 1 - line, line = newline + 1) {
-			newline = memchr(line, '\n', (size_t)n);
-			/* one write per line: many workers may share the stream */
-			(void)js_file_write_all(STDERR_FILENO, line, (size_t)(newline + 1 - line));
-		}
-		if (n > 0)
-			break;
+	while (more) {
+		if (poll(&said, 1, draw_in_time()) <= 0)
+			continue;
+		n = read(pending[0], text, sizeof(text));
+		(void)pthread_mutex_lock(&picture.lock);
+		erase_picture();
+		more = n > 0 ? write_whole_lines(text, (size_t)n) : n < 0 && errno == EINTR;
+		if (more)
+			show_picture();
+		(void)pthread_mutex_unlock(&picture.lock);
 	}
 	return unused;
 }
 
-void speaker_begin(void)
+void speaker_begin(const char *who, speaker_draw_fn *draw, void *ctx)
 {
+	name = who;
+	picture.draw = draw;
+	picture.ctx = ctx;
+	picture.terminal = speaker_on_terminal();
 	begun = pipe2(pending, O_CLOEXEC) == 0 && fcntl(pending[1], F_SETFL, O_NONBLOCK) == 0 &&
 		pthread_create(&thread, NULL, write_lines, NULL) == 0;
 	if (begun)
 		(void)fcntl(pending[1], F_SETPIPE_SZ, PENDING); /* it is larger where pages are */
 }
 
+int speaker_on_terminal(void)
+{
+	return isatty(STDERR_FILENO) && !view_is_dumb();
+}
+
+/* LINE is shorter than PIPE_BUF: written whole, or not at all. */
+static void put_line(const char *line, size_t len)
+{
+	if (!begun || (write(pending[1], line, len) < 0 && errno != EAGAIN))
+		(void)js_file_write_all(STDERR_FILENO, line, len);
+}
+
+void speaker_put(struct js_buf *line)
+{
+	js_buf_char(line, '\n');
+	if (!line->failed && line->len <= PIPE_BUF)
+		put_line(line->data, line->len);
+}
+
 void speaker_say(const char *format, ...)
 {
-	char text[2400], line[2500]; /* shorter than PIPE_BUF: written whole, or not at all */
+	char text[2400], line[2500];
 	va_list args;
-	int len;
 
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	js_utf8_clean(text);
-	len = snprintf(line, sizeof(line), "jobstack-worker: %s\n", text);
-	if (!begun || (write(pending[1], line, (size_t)len) < 0 && errno != EAGAIN))
-		(void)js_file_write_all(STDERR_FILENO, line, (size_t)len);
+	put_line(line, (size_t)snprintf(line, sizeof(line), "%s: %s\n", name, text));
 }
 
 void speaker_log(void *ctx, enum jobstack_level level, const char *text)

@@ -7,11 +7,24 @@
 
 #include "worker/config.h"
 
-/* Starts the thread; after the signals were blocked.  If it can't be started, whoever says a line writes it. */
-void speaker_begin(void);
+/* Makes the picture that stands below the lines on a terminal of COLUMNS columns: lines, with "\r\n" between them, or
+ * nothing.  COLUMNS 0: a line for a file, to be said from time to time.  Returns 0 if the terminal is another's now. */
+typedef int speaker_draw_fn(void *ctx, unsigned columns, struct js_buf *text);
 
-/* Says a line.  Control characters become '?'. */
+/* Starts the thread, which calls DRAW (may be NULL); after the signals were blocked.  Each line begins with WHO.  If
+ * the thread can't be started, whoever says a line writes it. */
+void speaker_begin(const char *who, speaker_draw_fn *draw, void *ctx);
+
+/* Whether standard error is a terminal on which a line can be replaced. */
+int speaker_on_terminal(void);
+
+/* Says a line.  Control characters become '?'.  speaker_put says LINE as it is, and adds the newline. */
 void speaker_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void speaker_put(struct js_buf *line);
+
+/* Erases the picture, and draws none (HIDE 1), while something else writes to the terminal.  Waits for what is being
+ * written. */
+void speaker_hide(int hide);
 
 /* A jobstack_log_fn that says what the struct config in CTX wants to hear. */
 void speaker_log(void *ctx, enum jobstack_level level, const char *text);

@@ -10,14 +10,17 @@
 #include "run/env.h"
 #include "run/persist.h"
 #include "run/spawn.h"
+#include "worker/display.h"
 #include "worker/keeper.h"
 #include "worker/mailbox.h"
+#include "worker/printer.h"
 #include "worker/relay.h"
 
 /* Why the worker ends a running command. */
 enum ending {
 	ENDING_NOT,
 	ENDING_TIMEOUT,
+	ENDING_KILL, /* somebody asked for it (jobstack kill) */
 	ENDING_DRAIN,
 	ENDING_LEASE,
 	ENDING_KEEPER,
@@ -33,6 +36,8 @@ enum call {
 	CALL_KEEP,  /* keeps the output of a command that has ended: entry, parcel, started_us and ended_us */
 	CALL_TRIM   /* frees disk space of a running command's output: all but the capture; it is not collected */
 };
+
+#define BREAKER 20 /* so many failed entries, before any success, pause the stack */
 
 /* How a start ended. */
 enum slot_start { SLOT_RUNS, SLOT_OUTCOME, SLOT_LATER, SLOT_BROKEN, SLOT_GONE };
@@ -65,6 +70,7 @@ struct slot {
 	int64_t started_us, ended_us; /* its command was */
 	int64_t kill_at_us;	      /* when it gets KILL after its TERM; 0: no TERM was sent */
 	enum ending ending;
+	char killed[JOBSTACK_KILL_REASON]; /* why it is to be killed; "": it is not */
 	struct js_capture *capture;
 	struct js_env *env;
 	struct js_template_words words;	  /* of its command */
@@ -85,6 +91,8 @@ struct supervisor {
 	struct js_buf program; /* the path of the command's program; empty: searched for at each start */
 	uint64_t worker;
 	const struct keeper *keeper;
+	struct display *display;
+	struct printer *printer;
 	const char *log_dir;  /* of the packed log, for messages */
 	int signals;	      /* signalfd */
 	int life;	      /* can be read when the keeper is gone; -1: that is known */
@@ -105,10 +113,11 @@ struct supervisor {
 	int64_t later_us;	     /* no start before: there was no process for a command */
 	int64_t starved_us;	     /* since when there has been none, with nothing running; 0: there is */
 	int64_t trim_at_us;	     /* the output of running commands is trimmed then */
-	unsigned failures_first;     /* how many of the first outcomes failed, until one did not */
+	unsigned failures_first;     /* how many of the first entries failed, until one did not */
 	int breaker_off;	     /* it is no longer counted */
 	int trip;		     /* the first outcomes all failed: the stack is paused */
 	int told_starved, told_hang, told_unasked; /* messages that are printed once */
+	uint64_t failed_first[BREAKER];
 	/* processes that commands left behind (worker/orphans.h) */
 	int children;	    /* js_tree_open */
 	int64_t orphans_us; /* when they were last looked for */

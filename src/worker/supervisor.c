@@ -30,6 +30,7 @@ int supervisor_signals(void)
 
 	keeper_signals(&set);
 	(void)sigaddset(&set, SIGCHLD);
+	(void)sigaddset(&set, SIGURG);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
 		return -1;
 	(void)signal(SIGPIPE, SIG_IGN);
@@ -176,8 +177,7 @@ void supervisor_run(struct supervisor *s)
 	s->relay.loop = run_supervisor_loop;
 	s->relay.nudge = nudge_loop;
 	s->relay.ctx = s;
-	if (relay_run(&s->relay, &error) !=
-	    0) /* no thread: the loop runs in this one, and waits for a call that hangs */
+	if (relay_run(&s->relay, &error) != 0) /* no thread: the loop runs in this one, and waits for a hanging call */
 		(void)run_supervisor_loop(s);
 	if (supervisor_hangs(s))
 		return;

@@ -137,6 +137,7 @@ static int64_t keep_command_time(struct supervisor *s, struct slot *slot, int64_
 		int64_t at;
 		enum ending why;
 	} reasons[] = {
+		{slot->killed[0] != '\0' ? now : INT64_MAX, ENDING_KILL},
 		{s->config->timeout_us > 0 ? slot->started_us + s->config->timeout_us : INT64_MAX, ENDING_TIMEOUT},
 		{p != NULL && p->mute_at_us != 0 ? p->mute_at_us : INT64_MAX, ENDING_MUTE},
 		{stop_us, stop_why}};
@@ -196,11 +197,28 @@ static int64_t trim_outputs(struct supervisor *s, int64_t now)
 
 /* ---------------------------------------------------------------------------------------------------------- all */
 
+/* Whether the worker leaves.  Notes also which commands are to be killed. */
+static int look_into_mailbox(struct supervisor *s)
+{
+	int leaves;
+
+	(void)pthread_mutex_lock(&s->box->lock);
+	leaves = s->box->leaving != STAY;
+	for (size_t i = 0; s->box->kills != NULL && i < s->box->slots_n; i++) {
+		const struct jobstack_running *runs = &s->box->slots[i];
+
+		if (runs->entry != 0 && s->slots[i].call != CALL_KEEP)
+			(void)jobstack_kill_wanted(s->box->kills, runs->entry, runs->attempt, s->slots[i].killed);
+	}
+	(void)pthread_mutex_unlock(&s->box->lock);
+	return leaves;
+}
+
 int64_t timers_run(struct supervisor *s)
 {
 	int64_t now = jobstack_now_us(), next = now + 10 * JS_SECOND_US, lease_stop, stop;
 	enum ending why = ENDING_DRAIN, lease_why;
-	int going = mailbox_leaving(s->box) != STAY;
+	int going = look_into_mailbox(s);
 
 	stop = s->draining ? s->drain_at_us : INT64_MAX;
 	lease_stop = entries_keep_lease(s, now, &lease_why);
@@ -246,10 +264,11 @@ int64_t timers_watch_job_end(struct supervisor *s)
 		return stay ? closes : INT64_MAX;
 	js_num_duration_text(later(end - now, 0), left_text, sizeof(left_text));
 	js_num_duration_text(need, need_text, sizeof(need_text));
-	(void)snprintf(why, sizeof(why),
-		       need > 0 ? "the job ends in %s, and 95 of 100 entries take up to %s: no more entries are started"
-				: "the job ends in %s: no more entries are started",
-		       left_text, need_text);
+	(void)snprintf(
+		why, sizeof(why),
+		need > 0 ? "the job ends in %s, and 95 %% of the entries take up to %s: no more entries are started"
+			 : "the job ends in %s: no more entries are started",
+		left_text, need_text);
 	mailbox_stop(s->box, LEAVE_TIME, why, 0);
 	return INT64_MAX;
 }

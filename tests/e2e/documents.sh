@@ -89,7 +89,7 @@ while read -r function; do
 	[[ $text == *"$function("* ]] || missing+=" $function"
 done < <(sed -n '/^[^ \t#/*].*jobstack_[a-z_]*(/ { /typedef/d; s/^.*[ *]\(jobstack_[a-z_0-9]*\)(.*/\1/p }' "$JOBSTACK_SOURCE/include/jobstack/jobstack.h")
 is 'libjobstack(3) has every function of the header' "$missing" ''
-like '... with what is said of it' "$text" 'int jobstack_requeue\(.*Makes dead and done entries that FILTER .*ready again'
+like '... with what is said of it' "$text" 'int jobstack_requeue\(.*Makes dead, done and cancelled entries that FILTER .*ready again'
 unlike '... and nothing that is for programs alone' "$text" 'clang-format'
 
 is 'groff has nothing to say' "$(for page in "$pages"/*; do groff -man -ww -Tutf8 -z "$page"; done 2>&1)" ''

@@ -18,7 +18,7 @@ has() { # PACKAGE FILE...
 	shift
 	for file; do [[ $all == *$'\n'"./usr/$file"$'\n'* ]] || { echo "$file is not in $package" && return 1; }; done
 }
-check 'jobstack has the tools and what they need' has jobstack bin/jobstack bin/jobstack-worker \
+check 'jobstack has the tools and what they need' has jobstack bin/jobstack bin/jobstack-worker bin/jobstack-top \
 	share/jobstack/schema/0001_initial.sql share/jobstack/shims/jobstack_persistent.py
 check '... pages, completions, units, documents' has jobstack share/man/man1/jobstack.1.gz share/man/man1/jobstack-push.1.gz \
 	share/man/man1/jobstack-worker.1.gz share/man/man7/jobstack.7.gz share/bash-completion/completions/jobstack \
@@ -30,7 +30,7 @@ check 'libjobstack1 has the library' has libjobstack1 "$lib/libjobstack.so.1" "$
 check 'libjobstack-dev has the rest of it' has libjobstack-dev include/jobstack/jobstack.h "$lib/libjobstack.so" \
 	"$lib/libjobstack.a" "$lib/pkgconfig/jobstack.pc" "$lib/cmake/jobstack/jobstack-config.cmake" share/man/man3/libjobstack.3.gz
 check 'jobstack-slurm has the module' has jobstack-slurm "$lib/jobstack/jobstack_slurm.so"
-like 'what it depends on was found' "$(field jobstack Depends)" '^libc6 .*libjansson4.*(libmariadb3|libmysqlclient).*zlib1g'
+like 'what it depends on was found' "$(field jobstack Depends)" '^libc6 .*libjansson4.*(libmariadb3|libmysqlclient).*libncursesw6.*zlib1g'
 unlike '... without libslurm' "$(field jobstack Depends)" 'slurm'
 like '... which the module needs' "$(field jobstack-slurm Depends)" "jobstack \\(= $version-1\\).*libslurm[0-9]"
 is 'no file in two packages' "$(for p in jobstack jobstack-slurm libjobstack1 libjobstack-dev; do files "$p"; done | grep -v '/$' | sort | uniq -d)" ''

@@ -120,7 +120,9 @@ assert [i.outcome for i in s.attempts(3)] == ["interrupted", "done"] and s.attem
 item = s.attempts(5)[0]
 assert item.major_faults == -1, "a script's close tells of no usage"
 assert item.seconds >= 0 and item.node and item.user and item.argv[0] == "python" and item.state == "done"
-assert s.requeue(entries=[1, 2], dry_run=True) == 2 and s.requeue(entries=[1, 2]) == 2 and s.requeue() == 1
+assert s.cancel("not needed", entries=[5, 6]) == 1 and [i.entry for i in s.list("cancelled")] == [6]
+assert s.requeue(entries=[1, 2], dry_run=True) == 2 and s.requeue(entries=[1, 2]) == 2 and s.requeue() == 0
+assert s.requeue("cancelled") == 1
 try:
     with s.pop(reraise=True) as entry:
         raise OSError("it is passed on")

@@ -32,6 +32,7 @@ check '... and all of it was run' test "$(grep -c '^ok - ' said)" -eq "$(grep -c
 
 # What the page says came of it.
 is 'one machine' "$(find data -name '*.nc.out' | wc -l)" 2
+is 'a file of commands' "$(cat results/[123].txt | tr -d '\n')" 123
 check 'MATLAB' wait_for 60 ledger_is airs-2012 '6 0 0 0 0 0'
 is '... with the names from the environment' "$(cat data/6.hdf.result)" 2
 is 'staged, renamed into their place' "$(ledger staged) $(cat results/0/*.out | sort | tr -d '\n')" '6 0 0 0 0 0 123456'

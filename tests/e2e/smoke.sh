@@ -28,6 +28,7 @@ check '... the ledger' ledger_is s '3 1 0 0 0 0'
 check 'check: it balances' jobstack check -q -s s
 is 'status' "$(printed '"\(.stack) \(.done) \(.dead)"' "$(jobstack status -s s --json)")" 's 3 1'
 check 'wait: something is dead' fails_with 1 jobstack wait -q -s s
+check 'top: it needs a terminal' fails_with 2 jobstack top s
 is 'list' "$(jobstack list -s s -t dead -o datapath,exit_code)" $'/d/3\t1'
 is 'show' "$(printed '"\(.datapath) \(.attempts|length)"' "$(jobstack show -s s 3 --json)")" '/d/3 1'
 is 'logs' "$(jobstack logs -s s 3)" 'this is /d/3'
@@ -48,7 +49,10 @@ check 'drop' eval 'jobstack drop -q -s s --yes && [[ -z $(sql "SELECT name FROM 
 
 numbered 1 3 | jobstack push -q -s policy >/dev/null
 check 'set' eval 'jobstack set -q -s policy max-attempts=7 && [[ $(sql "SELECT max_attempts FROM stack") == 7 ]]'
-check 'cancel' eval 'jobstack cancel -q -s policy && jobstack-worker -s policy -- touch ran && [[ ! -e ran ]]'
+check 'cancel' eval 'jobstack cancel -q -s policy --all && jobstack-worker -s policy -- touch ran && [[ ! -e ran ]]'
+jobstack push -q -s hang /hang >/dev/null
+jobstack-worker -s hang --shell -- ': {}; touch hangs; exec sleep 1000' &
+check 'kill' eval 'wait_for 20 test -e hangs && jobstack kill -q -s hang /hang && wait $! && ledger_is hang "0 1 0 0 0 0"'
 is 'run' "$(numbered 1 5 | jobstack run -s here --json -- true 2>/dev/null | jq -r '"\(.done) \(.dead) \(.left)"')" '5 0 0'
 
 jobstack push -q -s lost /one >/dev/null

@@ -26,6 +26,7 @@ said() { grep -qsE "$2" "jobstack-logs/$1"/slurm-*.out || { cat "jobstack-logs/$
 # ---- wrong from the start: no Slurm is asked
 numbered 1 20 | jobstack push -q -s wide >/dev/null
 check 'no CMD' says 2 'there is no command to run' submit -s wide --workers 3
+check '... or files behind it' says 2 'submit takes no files: push them first' submit -s wide --workers 3 -- ./c ::: a b
 check 'no --workers' says 2 '--workers N is required' submit -s wide -- true
 check '--workers 0' says 2 '--workers takes a whole number from 1 to 1000000, not "0"' submit -s wide --workers 0 -- true
 check '--array is ours' says 2 "sbatch's --array can't be used" submit -s wide --workers 3 --array=1-9 -- true
@@ -59,10 +60,19 @@ export PATH=$here/bin:$PATH
 check "sbatch's word for a wrong option" says 1 'invalid partition specified: nowhere.*nothing was submitted' \
 	bash -c 'timeout 300 jobstack submit -s wide --workers 3 --partition=nowhere -- true 2>&1 | tr "\n" " " >&2; exit "${PIPESTATUS[0]}"'
 dry() { submit -s wide --dry-run "$@" -- true; }
-unlike 'a database on a loopback address, and all nodes are this host: nothing to say' "$(dry --workers 1 2>&1 >/dev/null)" 'warning'
+is 'a database on a loopback address, and all nodes are this host: nothing to say' "$(dry --workers 1 2>&1 >/dev/null)" ''
 scontrol update NodeName=n2 NodeAddr=192.0.2.7
-like '... with a node elsewhere: a warning, and what to do' "$(dry --workers 1 2>&1 >/dev/null)" \
-	'warning: only this host can reach the database at .*jobstack server submit.*--bind HOST.*host= in '
+check '... with a node elsewhere: refused' says 1 'not submitted: only this host can reach the database at .*other hosts \(192.0.2.7\): write host=NAME into ' \
+	submit -s wide --workers 1 -- true
+(umask 077 && { echo "# Written by jobstack server start"; cat "$JOBSTACK_TEST_CNF"; } >ours.cnf)
+check '... a server of our own: the two commands' says 1 "\`jobstack server stop --client-file $here/ours.cnf\`, then \`jobstack server start --bind $(uname -n) --client-file" \
+	submit -s wide --defaults-file ours.cnf --workers 1 -- true
+check '... a dry run, and --force, only warn' says 0 '^jobstack submit: warning: only this host' submit -s wide --workers 1 --force --dry-run -- true
+scontrol create PartitionName=here Nodes=n1
+is '... a partition without that node' "$(dry --workers 1 --partition=here 2>&1 >/dev/null)" ''
+is '... or nodes' "$(dry --workers 1 --nodelist=n1 2>&1 >/dev/null)" ''
+check '... --force' submit -s wide --workers 1 --force --begin=now+1hour -q -- true
+scancel -n jobstack-wide
 scontrol update NodeName=n2 NodeAddr=127.0.0.1
 like 'never more workers than asked for: ten by fours are two jobs' "$(dry --workers 10 --ntasks=4)" ' --array=1-2 --ntasks=4 '
 like 'a range of nodes counts by its lower end' "$(dry --workers 4 --nodes=2-3)" ' --no-kill --array=1-2 --nodes=2-3 '
@@ -87,6 +97,21 @@ check 'CMD of any bytes' wait_for 30 ledger_is odd '1 0 0 0 0 0'
 printf '%s\0' "${odd/'{#}'/1}" '' '*' /x >expected
 check '... comes as it was typed' cmp expected got
 is '... and the dry run had told it' "$(sed '$d' dry | tail -n1)" "$(tail -n1 jobstack-logs/odd/submit-*.sh)"
+
+# ---- what to type next, and the same once more
+jobstack push -q -s next --max-attempts 1 /x >/dev/null
+check '--again, and nothing to repeat' says 2 'no earlier `jobstack submit` of the stack next to repeat' submit next --again
+said=$(submit next --workers 1 --time=5 -- sh -c 'test -e ok')
+like 'the next steps' "$said" $'job ([0-9]+): .*\nprogress: jobstack status next -w\nqueue: squeue -j ([0-9]+)\ncancel: scancel ([0-9]+)$'
+check 'it fails' wait_for 30 ledger_is next '0 1 0 0 0 0'
+touch ok
+like 'requeue tells how to start workers' "$(jobstack requeue -s next 2>&1)" '`jobstack submit next --again` starts workers'
+check '--again with another time, and --watch' "$JOBSTACK_SOURCE/tests/support/in-pty" --out watched expect='every 2 s' $'send=\003' expect='the jobs continue: `jobstack status next -w`' \
+	-- jobstack submit next --again --time=6 --watch
+check '... told' grep -q "in $here: jobstack submit --defaults-file=$JOBSTACK_TEST_CNF --workers=1 --time=5 --stack=next --watch --time=6 -- sh -c 'test -e ok'" watched
+check '... done' wait_for 30 ledger_is next '1 0 0 0 0 0'
+check '--again and a command' says 2 '--again repeats the command, too: "true"' submit next --again -- true
+check '--watch and --parsable' says 2 "--watch can't be used with" submit next --watch --parsable --workers 1 -- true
 
 # ---- a later round, in which nobody is there to try again: sbatch refuses for a moment, or can't be used
 mkdir moment
@@ -117,6 +142,13 @@ is 'a name of its own leaves a comment for status --why' "$(submit -s cancelled 
 submit -s cancelled --workers 1 --until-done --json -- sh -c 'touch runs; sleep 1000' >json
 check 'one that hangs' wait_for 30 test -e runs
 scancel "$(jq .job json)"
+# ---- the database was away when the round ended, and longer than a day
+jobstack push -q -s away /x >/dev/null
+(umask 077 && sed 's/^port=.*/port=1/' "$JOBSTACK_TEST_CNF" >away.cnf)
+check 'no database: another look later' says 0 'trying again in 60 minutes' submit --defaults-file away.cnf --chain=1,0,0,1,99,2 -s away --workers 1 --until-done -- true
+like '... what it remembers: no round without progress' "$(cat jobstack-logs/away/submit-*-next.sh)" '--requeue .*--chain=1,0,0,0,100,2 '
+cp "$JOBSTACK_TEST_CNF" away.cnf
+scontrol update "JobId=$(squeue -h -n jobstack-away -o %i)" StartTime=now
 # ---- no more than a mail
 jobstack push -q -s once /x >/dev/null
 check '--notify alone' submit -s once --workers 1 --notify me@example.org -q -- true
@@ -127,9 +159,10 @@ check '... the end is told' said rounds 'round 3: only dead entries are left: 2 
 check '... and mailed' grep -qx 'Subject: jobstack rounds: 2 done, 1 dead, 0 left' mail
 check '... to whom it was asked for' grep -qx 'To: me@example.org' mail
 check '... with what is known of the stack' grep -q '^only dead entries are left' mail
-check 'nothing closed in two rounds: the end' said idle 'round 2: no more workers are submitted, because no entry ended in the last 2 jobs, and 1 are left'
+check 'nothing closed in two rounds: the end' said idle 'round 2: no more workers are submitted, because no entry ended in the last 2 jobs, and 1 is left'
 check '... mailed by Slurm, as sendmail did not take it' grep -q 'jobstack idle: 0 done, 0 dead, 1 left Ended' slurm-mail
 check 'scancel: the end' said cancelled 'round 1: no more workers are submitted, because the last jobs were cancelled'
+is 'the database is back: the chain goes on' "$(ledger away)" '1 0 0 0 0 0'
 check '--notify alone: the mail' grep -qx 'Subject: jobstack once: 1 done, 0 dead, 0 left' mail
 
 # ---- and by the time that it is judged the controller may have forgotten the jobs
@@ -140,14 +173,21 @@ chmod +x accounts/sacct
 check 'scancel by the accounts: the end' says 1 'no more workers are submitted, because the last jobs were cancelled' \
 	env PATH="$here/accounts:$PATH" timeout 300 jobstack submit --chain=1,0,0,0,0,999998:999999 -s accounts --workers 1 --until-done -- true
 check '... they were asked for' grep -q -- '--jobs=999998,999999$' asked
-check 'a wait for others hides no round that closed nothing' says 1 'no entry ended in the last 2 jobs' submit --chain=2,0,0,1,1,1 -s accounts --workers 1 --until-done -- true
+check 'a wait for others hides no round that closed nothing' says 1 'no entry ended in the last 2 jobs' submit --chain=2,0,0,1,1,2 -s accounts --workers 1 --until-done -- true
 
 # ---- what is left is in the hands of others: another look later
 jobstack push -q -s popped /x >/dev/null
 jobstack pop -q -s popped >/dev/null
-check 'all that is left runs elsewhere' says 0 'trying again in 15 minutes' submit --chain=1,0,0,0,0,1 -s popped --workers 1 --until-done -- true
+check 'all that is left runs elsewhere' says 0 'trying again in 15 minutes' submit --chain=1,0,0,0,0,2 -s popped --workers 1 --until-done -- true
 like '... by a job that waits' "$(squeue -h -n jobstack-popped -o %T)" '^PENDING$'
-like '... and remembers' "$(cat jobstack-logs/popped/submit-*-next.sh)" 'submit --stack=popped --defaults-file=[^ ]* --chain=1,0,0,0,1,1 --workers=1 --until-done -- true'
+like '... and remembers' "$(cat jobstack-logs/popped/submit-*-next.sh)" 'submit --stack=popped --defaults-file=[^ ]* --chain=1,0,0,0,1,2 --workers=1 --until-done -- true'
 scancel -n jobstack-popped
-for s in wide odd rounds idle cancelled once popped again; do check "audit of $s" audit $s; done
+# ---- the controller is away when a round is to be submitted
+kill -KILL "$(<"$lab/slurmctld.pid")"
+(submit --chain=1,0,0,0,0,2 -s accounts --workers 1 --until-done -q -- true >waits 2>&1; echo "status $?" >>waits) &
+check 'no controller: sbatch fails' wait_for 30 grep -qi 'error' waits
+(exec_bare "$lab/log/start.log" slurmctld -f "$lab/slurm.conf")
+check '... when it is back, the round is submitted' wait_for 40 grep -qx 'status 0' waits
+check '... and done' wait_for 60 ledger_is accounts '1 0 0 0 0 0'
+for s in next away accounts wide odd rounds idle cancelled once popped again; do check "audit of $s" audit $s; done
 finish

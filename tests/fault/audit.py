@@ -283,19 +283,22 @@ class Audit:
 		for r in self.rows("SELECT s.name,s.pushed,"
 				   "s.done+(SELECT COALESCE(SUM(done),0) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
 				   "s.dead+(SELECT COALESCE(SUM(dead),0) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL),"
-				   "s.moved,s.pruned,(SELECT COUNT(*) FROM entry e WHERE e.stack_id=s.stack_id),"
+				   "s.moved,s.pruned,s.cancelled,(SELECT COUNT(*) FROM entry e WHERE e.stack_id=s.stack_id),"
 				   "(SELECT COUNT(*) FROM attempt a WHERE a.stack_id=s.stack_id AND final=1),"
-				   "(SELECT COUNT(*) FROM dead d WHERE d.stack_id=s.stack_id AND to_stack IS NULL),"
+				   "(SELECT COUNT(*) FROM dead d WHERE d.stack_id=s.stack_id AND to_stack IS NULL AND cancelled=0),"
 				   "(SELECT COUNT(*) FROM dead d WHERE d.stack_id=s.stack_id AND to_stack IS NOT NULL),"
+				   "(SELECT COUNT(*) FROM dead d WHERE d.stack_id=s.stack_id AND cancelled=1),"
 				   "(SELECT COALESCE(SUM(hi-lo+1),0) FROM span p WHERE p.stack_id=s.stack_id),"
 				   "(SELECT COALESCE(SUM(open),0) FROM claim c WHERE c.stack_id=s.stack_id) FROM stack s"):
-			name, pushed, done, dead, moved, pruned, entries, finals, deads, gone, spans, claims = r[0], *map(int, r[1:])
+			name, pushed, done, dead, moved, pruned, cancelled, entries, finals, deads, gone, given_up, spans, claims = r[0], *map(int, r[1:])
 			archived = sum(1 for key in self.pruned if key[0] == name)
-			if not (pushed == entries + pruned == done + dead + moved + pruned and (done, dead, moved) == (finals, deads, gone) and
+			if not (pushed == entries + pruned == done + dead + moved + pruned + cancelled and
+				(done, dead, moved, cancelled) == (finals, deads, gone, given_up) and
 				pruned == archived and spans == claims == 0):
-				self.violation("lost" if pushed > done + dead + moved + pruned else "other", name, 0,
-					       "the ledger: pushed %d, entries %d, done %d (%d), dead %d (%d), moved %d (%d), pruned %d (%d), in spans %d, "
-					       "claimed %d" % (pushed, entries, done, finals, dead, deads, moved, gone, pruned, archived, spans, claims))
+				self.violation("lost" if pushed > done + dead + moved + pruned + cancelled else "other", name, 0,
+					       "the ledger: pushed %d, entries %d, done %d (%d), dead %d (%d), moved %d (%d), pruned %d (%d), "
+					       "cancelled %d (%d), in spans %d, claimed %d" % (pushed, entries, done, finals, dead, deads, moved, gone, pruned, archived,
+					       cancelled, given_up, spans, claims))
 			self.counts["moved"] += moved
 			self.counts["pruned"] += pruned
 

@@ -35,8 +35,8 @@ def cancel_resume(field, rng):
 	rows = [r for r in field.all_rows() if r["stack"] == stack]
 	if not rows:
 		return None
-	cut_short(field, rng, "cancel", "-q", "-s", stack)
-	status = field.load.tool("cancel", "-q", "-s", stack)[0] if rng.random() < 0.5 else 0
+	cut_short(field, rng, "cancel", "-q", "-s", stack, "--all")
+	status = field.load.tool("cancel", "-q", "-s", stack, "--all")[0] if rng.random() < 0.5 else 0
 	field.later(rng.uniform(0.3, 1), lambda: insist(field, "resume", "-q", "-s", stack))
 	return rows if status == 0 else None
 

@@ -84,7 +84,7 @@ numbers() { echo "(WITH RECURSIVE s(seq) AS (SELECT $1 UNION ALL SELECT seq+1 FR
 unset JOBSTACK_STACK
 make() {
 	sql "DELETE FROM span; DELETE FROM claim; DELETE FROM attempt; DELETE FROM dead; DELETE FROM name; DELETE FROM entry;
-		DELETE FROM worker; DELETE FROM push; DELETE FROM stack; DELETE FROM gate;
+		DELETE FROM worker; DELETE FROM push; DELETE FROM push_range; DELETE FROM stack; DELETE FROM gate;
 		INSERT INTO stack(stack_id,name,lifo,tail,pushed,named,done,dead,created,max_attempts)
 			VALUES(7,'hurt',$1,34,34,34,2,1,NOW(),2);
 		INSERT INTO entry SELECT 7,seq,CONCAT('/d/',seq) FROM $(numbers 1 34);
@@ -95,7 +95,7 @@ make() {
 		INSERT INTO worker(worker_id,token,stack_id,seq,kind,started,beat,lease_us,slots,done,dead,ended)
 			VALUES(4,REPEAT('v',16),7,9,0,NOW(),NOW(),300000000,1,5,1,NOW());
 		INSERT INTO claim VALUES(7,5,9,6,9,NULL,3,1,0,0,0,NOW());
-		INSERT INTO dead VALUES(7,4,1,0,'fatal exit',NULL,NULL);
+		INSERT INTO dead VALUES(7,4,1,0,'fatal exit',NULL,NULL,0);
 		INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended)
 			VALUES(7,1,1,4,0,1,NOW()),(7,2,1,4,1,0,NOW()),(7,2,2,4,0,1,NOW()),(7,3,1,5,0,1,NOW()),(7,4,1,4,1,0,NOW()),
 			(7,5,1,5,1,0,NOW()),(7,6,1,5,0,1,NOW()),(7,20,1,5,0,0,NOW()),(7,22,1,5,0,0,NOW()),(7,24,1,5,0,0,NOW());
@@ -140,13 +140,13 @@ hurt 'a span over what runs' doubled 7 'ready row.*and in claim 9 of worker 5' \
 	"INSERT INTO span VALUES(7,0,1,7,7,7,NULL,1,0,0,NULL,NULL)"
 hurt 'a span over what is done' doubled 2 'ready row.*done entries \(by attempt 2\)' \
 	"INSERT INTO span VALUES(7,0,1,2,2,2,NULL,3,0,0,NULL,NULL)"
-hurt 'dead and in line' doubled 11 'ready row.*the dead entries' "INSERT INTO dead VALUES(7,11,0,0,NULL,NULL,NULL)"
-hurt 'dead and done' doubled 3 'done.*dead' "INSERT INTO dead VALUES(7,3,1,0,NULL,NULL,NULL)"
-hurt 'dead and it runs' doubled 9 'claim 9 of worker 5.*dead' "INSERT INTO dead VALUES(7,9,0,0,NULL,NULL,NULL)"
+hurt 'dead and in line' doubled 11 'ready row.*the dead entries' "INSERT INTO dead VALUES(7,11,0,0,NULL,NULL,NULL,0)"
+hurt 'dead and done' doubled 3 'done.*dead' "INSERT INTO dead VALUES(7,3,1,0,NULL,NULL,NULL,0)"
+hurt 'dead and it runs' doubled 9 'claim 9 of worker 5.*dead' "INSERT INTO dead VALUES(7,9,0,0,NULL,NULL,NULL,0)"
 hurt 'two claims' doubled 8 'claim 3 of worker 5, and in claim 9 of worker 5' \
 	"INSERT INTO claim VALUES(7,5,3,8,8,NULL,1,1,0,0,0,NOW())"
-hurt 'two claims of one attempt, open miscounted' claim 6 'should have 2 unfinished entries by its counter, but has 3' 'UPDATE claim SET open=2'
-hurt 'an attempt under a claim is gone' claim 6 'should have 3 unfinished entries by its counter, but has 4' 'DELETE FROM attempt WHERE entry_id=6'
+hurt 'two claims of one attempt, open miscounted' claim 6 'says 2 unfinished entries, but there are 3' 'UPDATE claim SET open=2'
+hurt 'an attempt under a claim is gone' claim 6 'says 3 unfinished entries, but there are 4' 'DELETE FROM attempt WHERE entry_id=6'
 hurt 'a claim of an ended worker' claim 7 'claim 9 of worker 5, which has ended' 'UPDATE worker SET ended=NOW() WHERE worker_id=5'
 hurt 'a claim of no worker' claim 9 'claim 9 of worker 5, which does not exist' 'DELETE FROM worker WHERE worker_id=5'
 hurt 'a claim with nothing open' claim 1 'no unfinished entry left' 'INSERT INTO claim VALUES(7,5,2,1,2,NULL,0,1,0,0,0,NOW())'
@@ -184,7 +184,7 @@ hurt "a worker's done is wrong" counter 0 'done: 10 by the counters, 11 by the r
 hurt 'dead is wrong' counter 0 'dead: -1 by the counters, 1 by the rows' 'UPDATE stack SET dead=-1'
 hurt 'the gate is missing' counter 0 'no row in the table `gate`' 'UPDATE stack SET max_running=10'
 hurt 'moved is wrong' counter 0 'moved: 1 by the counters, 0 by the rows' 'UPDATE stack SET moved=1,pushed=35'
-hurt 'moved and done' doubled 3 'done.*moved to another stack' "INSERT INTO dead VALUES(7,3,1,0,NULL,1,1); UPDATE stack SET moved=1"
+hurt 'moved and done' doubled 3 'done.*moved to another stack' "INSERT INTO dead VALUES(7,3,1,0,NULL,1,1,0); UPDATE stack SET moved=1"
 hurt 'pruned is wrong' counter 0 'pushed: 34 by the counters, 35 by the rows' 'UPDATE stack SET pruned=1'
 hurt 'the tail is wrong' stray 34 'above the last one that the stack assigned, 30' 'UPDATE stack SET tail=30'
 hurt 'a name is gone' name 17 'the table `name` has no row' "DELETE FROM name WHERE hash=UNHEX(SHA2('/d/17',256))"
@@ -197,7 +197,7 @@ like 'the last entries are gone' "$(jobstack check -s hurt)" 'stray: entry 33: t
 make 0
 sql "DELETE FROM entry WHERE entry_id IN(12,3,4); UPDATE stack SET pushed=31; DELETE FROM name WHERE entry_id IN(12,3,4);
 	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(7,99,1,5,1,0,NOW());
-	INSERT INTO dead VALUES(7,98,1,0,NULL,NULL,NULL);
+	INSERT INTO dead VALUES(7,98,1,0,NULL,NULL,NULL,0);
 	INSERT INTO span VALUES(7,0,0,1099511627775,1000,1099511627775,NULL,1,0,0,NULL,NULL),
 		(7,0,0,2000,0,1,'00000007CF,00000007D0,',1,0,0,NULL,NULL)"
 said=$(timeout 300 jobstack check -s hurt)
@@ -208,9 +208,9 @@ for line in 'entry 12: there is no such entry, but its number is in the ready ro
 done
 # rows of stacks that are not there
 make 0
-sql 'UPDATE stack SET stack_id=8; INSERT INTO gate(stack_id) VALUES(9)'
+sql 'UPDATE stack SET stack_id=8; INSERT INTO gate(stack_id) VALUES(9); INSERT INTO push_range VALUES(7,1,1,1)'
 said=$(jobstack check 2>&1) && fail 'rows of no stack: status 1'
-for table in entry span claim attempt dead name worker push; do
+for table in entry span claim attempt dead name worker push push_range; do
 	like "rows of no stack: $table" "$said" "the table $table has rows of stack number 7, which does not exist"
 done
 like 'rows of no stack: gate' "$said" 'gate has rows of stack number 9'
@@ -243,6 +243,12 @@ o = json.load(open('said'))
 assert o['balances'] and o['state'] == 'cancelled' and o['ready'] == 0 and o['cancelled'] == 19 and o['found']['lost'] == 0, o
 P
 is 'quiet says nothing of what is well' "$(jobstack check -q)" ''
+
+# a worker that pops a damaged list points to the check, and does not blame the memory
+make 0 "DELETE FROM span WHERE pos<>24; UPDATE span SET ids='0000000014,0000xx0016,0000000018,'"
+said=$(timeout 60 jobstack-worker -s hurt --slots 4 -- true 2>&1 >/dev/null)
+is 'a worker that pops a damaged list ends' $? 70
+like '... and says what tells more' "$said" 'a claim in the database is damaged: `jobstack check -s hurt` tells more'
 
 # what it says of a damaged datapath can't reach a terminal
 make 0

@@ -20,15 +20,15 @@ for c in pop close renew status list show logs requeue pause resume run; do
 	like "$c --help" "$(jobstack $c --help)" "^usage: jobstack $c "
 done
 check 'pop: a word too many' says 2 'unexpected argument' jobstack pop x
-check 'pop: a format that is none' says 2 'shell, json or path0' jobstack pop --format xml
-check 'pop: a lease that is none' says 2 'at least 1 s' jobstack pop --lease 0
+check 'pop: an unknown format' says 2 'shell, json or path0' jobstack pop --format xml
+check 'pop: an invalid lease' says 2 'at least 1 s' jobstack pop --lease 0
 check 'pop: no such stack' says 2 'there is no stack "nosuch"' jobstack pop -s nosuch
 check 'close: no entry' says 2 'name an entry' jobstack close
-check 'close: an exit code that is none' says 2 'from 0 to 255' jobstack close 1 --exit 256
-check 'close: an attempt that is none' says 2 'from 1 on' jobstack close 1 --attempt 0
-check 'list: a state that is none' says 2 '"odd" is not a state' jobstack list -t ready,odd
+check 'close: an invalid exit code' says 2 'from 0 to 255' jobstack close 1 --exit 256
+check 'close: an invalid attempt' says 2 'from 1 on' jobstack close 1 --attempt 0
+check 'list: an unknown state' says 2 '"odd" is not a state' jobstack list -t ready,odd
 check 'list: an empty state' says 2 'is not a state' jobstack list -t ''
-check 'list: a field that is none' says 2 'unknown field "odd"' jobstack list -o entry,odd
+check 'list: an unknown field' says 2 'unknown field "odd"' jobstack list -o entry,odd
 check 'list: a comma too many' says 2 '"" is not a state' jobstack list -t ready,
 check 'an empty option file' says 2 '--defaults-file needs a FILE, but got an empty string' jobstack list --defaults-file ''
 check 'push: a file of names that is not there' says 2 'can.t read --arg-file "nosuch": No such file' jobstack push -a nosuch
@@ -37,17 +37,17 @@ check '...' test "$(wc -l <said)" -eq 1
 for option in output error creates chdir log-dir replace defaults-file; do
 	check "worker: an empty --$option" says 2 "--$option takes .*, not \"\"" jobstack-worker --$option '' -- true
 done
-check 'a command that is none' says 2 'there is no command "\\x1b\[31m": see --help' jobstack $'\e[31m'
+check 'an unknown command' says 2 'there is no command "\\x1b\[31m": see --help' jobstack $'\e[31m'
 for w in --help --version 'list --help'; do
 	check "a full disk: $w" says 70 '^jobstack[a-z ]*: can.t write the output: [^:]*$' sh -c "jobstack $w >/dev/full"
 done
 check 'list: -n 0' says 2 'from 1 on' jobstack list -n 0
-check 'status: a word too many' says 2 'unexpected argument' jobstack status x
+check 'status: a word is a stack' says 2 'there is no stack "x"' jobstack status x
 check 'status: -w x' says 2 'at least 0.1' jobstack status -wx
 check 'show: which?' says 2 'name an entry' jobstack show
 check 'logs: both of one' says 2 'can.t be used together' jobstack logs 1 --stdout --stderr
 check 'requeue: not what runs' says 2 'running entries can.t be requeued.*-t lost' jobstack requeue -t running
-check 'requeue: not what is in line' says 2 'only dead, lost, failed and done' jobstack requeue -t ready
+check 'requeue: not what is in line' says 2 'only dead, lost, failed, cancelled and done' jobstack requeue -t ready
 check 'run: no command' says 2 'no command' jobstack run
 check 'status: no stacks yet' says 0 'no stacks yet' jobstack status
 check 'a database that is not there' says 69 "can't be reached" jobstack status --defaults-file <(printf '[client]\nhost=127.0.0.1\nport=1\nuser=u\n')
@@ -92,15 +92,41 @@ answers() {
 }
 check 'cruel values' answers
 
+check 'the newest stack, where there is none' says 2 '@ means your newest stack, and you have none here' sh -c 'jobstack drop -q --yes -s p0 && jobstack drop -q --yes -s pattern && jobstack status @'
 check 'no command, but near one' says 2 'no command "stauts" .did you mean .jobstack status.' jobstack stauts
 check 'no command, but what others call it' says 2 'did you mean .jobstack drop.' jobstack rm
-check 'a command that may mean two things' says 2 'no command "kill": .*scancel.*jobstack cancel -s NAME. gives up all' jobstack kill
+check 'a command that may mean two things' says 2 'no command "abort": .jobstack kill -s NAME ENTRY. ends one.*scancel.*jobstack cancel -s NAME --all. gives up all' jobstack abort
 jobstack push -q -s one /x
 jobstack push -q -s two /x
 check 'drop of two at once' says 2 '-s is given twice, with "one" and "two": give it once' jobstack drop -s one --stack two --yes
-check '... drops none' jobstack status -q -s one -s one
-check '... and not the other' jobstack status -q -s two
-for command in 'status' 'list' 'set max-running=1' 'requeue' 'prune --older-than 0' 'wait' 'push /y' 'run -- true' 'submit --workers 1 -- true'; do
+is '... drops none: status of several' "$(jobstack status -s one two --stack one --json | jq -r .stack)" $'one\ntwo'
+like '... in a table' "$(jobstack status two one)" $'\ntwo .*\none '
+check '... one of them is not there' says 2 'there is no stack "onn"' jobstack status one onn
+is 'report of several' "$(jobstack report -s one two --json | jq -r .stack)" $'one\ntwo'
+is 'wait for several, which have one time' "$(jobstack wait one two --timeout 0 2>/dev/null)" $'one: 0 done, 0 dead, 1 left\ntwo: 0 done, 0 dead, 1 left'
+check 'a stack that has nearly this name' says 2 'there is no stack "onee": did you mean "one". .jobstack status. lists' jobstack list -s onee
+is 'the newest stack' "$(jobstack status @ --json | jq -r .stack) $(jobstack report one @ --json | jq -r .stack | tr '\n' ' ')" 'two one two '
+is '... in the environment' "$(JOBSTACK_STACK=@ jobstack list -t all -o datapath)" /x
+check '... gets one more' says 0 'the stack "two" already had 1 entry: a name that is pushed twice runs twice' jobstack push -s @ /x
+check '... of which nothing is said with --unique' prints 0 '0 pushed, 1 skipped (known already)' jobstack push -s @ --unique /x
+check '...' test ! -s said
+for command in 'drop --yes' 'prune --older-than 0' 'cancel --all'; do
+	check "... not what destroys: ${command%% *}" says 2 '@ is not accepted here: name the stack .your newest one is "two"' jobstack ${command%% *} -s @ ${command#"${command%% *}"}
+done
+check 'no new stack' says 2 "a new stack can't be called \"a,b\": a comma separates names" jobstack push -s a,b /y
+for name in @ a,b; do
+	check "no new stack, where entries move: $name" says 2 "a new stack can't be called \"$name\"" jobstack requeue -s two --to "$name"
+	sql "INSERT INTO stack(name,lifo,created) VALUES('$name',0,UTC_TIMESTAMP(6))"
+	is "... but one of before: $name" "$(jobstack push -s "$name" /y && jobstack list -s "$name" -t ready -o datapath)" $'1 pushed\n/y'
+	check '... which can go' prints 0 "dropped the stack \"$name\" with 1 entry" jobstack drop -s "$name" --yes
+done
+check 'pause takes a stack by itself' prints 0 'the stack "one" is paused now: 1 ready, 0 waiting, 0 running' jobstack pause one
+check '... and one only' says 2 'the stack is given twice, with "two" and "one"' jobstack pause one -s two
+check '... without more words' says 2 'unexpected argument "two"' jobstack resume one two
+check 'resume, too' prints 0 'the stack "one" is open again: 1 ready, 0 waiting, 0 running' jobstack resume one
+check 'submit, too' says 2 'there is no stack "onn"' jobstack submit onn --workers 1 --dry-run -- true
+check 'wait for more stacks than there can be' says 2 'more than 100 stacks' jobstack wait $(seq 101)
+for command in 'pause' 'list' 'set max-running=1' 'requeue' 'prune --older-than 0' 'push /y' 'run -- true' 'submit --workers 1 -- true'; do
 	# shellcheck disable=SC2086 # words
 	check "-s twice: ${command%% *}" says 2 '-s is given twice' jobstack ${command%% *} -s one -s two ${command#"${command%% *}"}
 done
@@ -113,8 +139,10 @@ like 'help COMMAND' "$(jobstack help wait)" '^usage: jobstack wait '
 like '-h' "$(jobstack wait -h)" '^usage: jobstack wait '
 check 'no option, but near one' says 2 'no option --unqiue .did you mean --unique' jobstack push --unqiue /x
 check 'an option that is short for several' says 2 'the option --max is ambiguous' jobstack push --max 3 /x
-check 'an option of others' says 2 'no option -j .did you mean --slots' jobstack run -j 4 -- true
-check 'status: -w and its seconds apart' says 2 'write -w5 without a space' jobstack status -w 5
+check 'an option of others' says 2 'no option --jobs .did you mean --slots' jobstack run --jobs 4 -- true
+check '-j takes a number' says 2 '-j takes a whole number from 1 to 256, not "many"' jobstack-worker -j many -- true
+check 'status: -w and its seconds apart' says 2 '.-w takes a time of at least 0.1 s, not "0.01"' jobstack status one -w 0.01
+like '... are understood' "$(timeout 1 jobstack status -w 5 one)" 'one'
 
 # ---- pop and close
 push a --retry-delay 1h /1 /2 /3 /4 /5
@@ -197,7 +225,7 @@ check 'audit of leases' audit lease
 push pause /1
 is 'pause says what it did' "$(jobstack pause -s pause)" 'the stack "pause" is paused now: 1 ready, 0 waiting, 0 running'
 like '... again' "$(jobstack pause -s pause)" 'was paused already'
-check '... nothing is handed out' says 1 'is paused; .jobstack resume -s pause' jobstack pop -s pause
+check '... nothing is handed out' says 1 'is paused: .jobstack resume -s pause' jobstack pop -s pause
 is '... status tells' "$(jobstack status -s pause --json | json state)" paused
 is 'resume' "$(jobstack resume -s pause --json)" '{"stack":"pause","state":"open","changed":true}'
 check '... goes on' jobstack pop -s pause
@@ -266,7 +294,7 @@ import json, sys
 for l in sys.stdin:
     o = json.loads(l)
     if o["pushed"] != sum(o[k] for k in "ready waiting held running done dead cancelled".split()): print(l)')" ''
-like 'the table' "$(jobstack status)" $'STACK +STATE +PROGRESS +% +PUSHED.*\nst +open +\\[[#.]+\\] +16.7 % +6 +3 +1 +1 +1 +0 +1 '
+like 'the table' "$(jobstack status)" $'STACK +STATE +PROGRESS +% +PUSHED.*\nst +open +\\[#==       \\] +16.7 % +6 +3 +1 +1 +1 +0 +1 '
 like 'one in detail' "$(jobstack status -s st)" $'pushed +6\ndone +1 \(16.7 %\)\nrunning +1 .*waiting +1 \(the next is due .*WORKER +NODE.*LEASE.* 12 h'
 is 'JOBSTACK_STACK' "$(JOBSTACK_STACK=st jobstack status --json | json stack)" st
 check 'no such stack' says 2 'there is no stack' jobstack status -s nosuch
@@ -310,6 +338,24 @@ is 'logs: both streams' "$(jobstack logs -s log 1 2>err) $(cat err)" "out of /it
 is 'logs: of an attempt' "$(jobstack logs -s log 1 --attempt 1 2>&1 >/dev/null)" 'err 1'
 is 'logs: only one' "$(jobstack logs -s log 1 --stdout 2>&1) $(jobstack logs -s log 1 --stderr)" "out of /it's err 2"
 is 'logs: by datapath' "$(jobstack logs -s log $'/a\nb' --stdout)" $'out of /a\nb'
+is 'logs: by the end of a name' "$(jobstack logs -s log $'a\nb' --stdout)" $'out of /a\nb'
+push ends <<<$'/x/[a]*b.nc\n/y/c.nc\n/z/c.nc' && (cd w && worker -s ends -- echo)
+is '... whatever is in it' "$(jobstack logs -s ends '[a]*b.nc')" '/x/[a]*b.nc'
+check '... of which there are two' says 2 'several entries of the stack "ends" have a name that ends with "/c.nc"' jobstack logs -s ends c.nc
+check '... or none' says 2 'there is no entry "\.nc"' jobstack show -s ends .nc
+is 'logs: of several' "$(jobstack logs -s log 3 1 --stdout 2>/dev/null | sed 's/ on .* at [^ ]*Z:/ ...:/')" "==> entry 1 attempt 2: exit 1 ...: /it's
+out of /it's
+
+==> entry 3 attempt 1: done ...: /quiet
+out of /quiet"
+is 'logs: by state' "$(jobstack logs -s log -t dead --stderr)" 'err 2'
+is '... and by other options' "$(jobstack logs -s log -t all --match '/q*' --stdout; jobstack logs -s log 1 2 --exit 1 --stdout)" $'out of /quiet\nout of /it\'s'
+check '... of which there is none' says 1 'no entry of the stack "log" is chosen' jobstack logs -s log -t lost
+check '... which is nonsense' says 2 '"odd" is not a state' jobstack logs -s log -t odd
+check '... nothing is selected' says 2 'select them, as in -t dead' jobstack logs -s log
+"$JOBSTACK_SOURCE/tests/support/in-pty" --out seen -- env TERM=xterm JOBSTACK_PAGER='sed "s/^/paged: /"' jobstack logs -s log 1
+like 'logs: a terminal gets a pager, with a head and both streams' "$(tr -d '\r' <seen)" $'paged: .*==> entry 1 attempt 2: exit 1 .*\npaged: out of /it.s\npaged: err 2'
+check '... which may end early' "$JOBSTACK_SOURCE/tests/support/in-pty" --out seen -- env TERM=xterm JOBSTACK_PAGER=true jobstack logs -s log -t all
 check 'logs: an attempt that never was' says 2 'has no attempt 7' jobstack logs -s log 1 --attempt 7
 check 'logs: an entry that never was' says 2 'there is no entry' jobstack logs -s log 99
 check 'logs: one that has not run' says 1 'has not run yet' jobstack logs -s st 6
@@ -351,9 +397,9 @@ is 'three at once' "$(ledger re)" '1 0 399 0 0 0'
 check 'audit' audit re
 check 'nothing is left to requeue' prints 1 '0 requeued, 0 recovered from dead workers' jobstack requeue -s re
 like '... what to do is said' "$(cat said)" 'in these states: see .jobstack status -s re.'
-check 'a state for an entry' says 2 'no entry "dead" in the stack "re": .jobstack list -s re -t all. .*with -t' jobstack requeue -s re dead
+check 'a state for an entry' says 2 'no entry "dead" in the stack "re": .jobstack list -s re -t all. .*use -t' jobstack requeue -s re dead
 check 'a stack for an entry' says 2 'no stack "default": name a stack with -s' jobstack show re
-check 'in line already: refused' prints 1 '0 requeued, 0 recovered from dead workers (1 refused: running, already queued, or in another state)' \
+check 'in line already: refused' prints 1 '0 requeued, 0 recovered from dead workers, 1 refused' \
 	jobstack requeue -s re 400
 check 'named ones that are not there' says 2 'there is no entry "nosuch"' jobstack requeue -s re nosuch 1
 is '... the others are requeued' "$(ledger re)" '0 0 400 0 0 0'
@@ -362,7 +408,8 @@ is 'all are done now' "$(ledger re)" '400 0 0 0 0 0'
 check 'done ones' prints 0 '{"stack":"re","requeued":400,"taken_back":0,"refused":0,"missing":0,"dry_run":false}' jobstack requeue -s re -t 'done' --json
 is '... their history is kept' "$(jobstack show -s re 2 --json | python3 -c 'import json, sys; print([a["outcome"] for a in json.load(sys.stdin)["attempts"]])')" "['failed', 'done']"
 jobstack pop -q -s re >/dev/null
-check 'a running one is refused' prints 1 '0 requeued, 0 recovered from dead workers (1 refused: running, already queued, or in another state)' jobstack requeue -s re 1
+check 'a running one is refused' prints 1 '0 requeued, 0 recovered from dead workers, 1 refused' jobstack requeue -s re 1
+like '... which is said of it' "$(cat said)" '^jobstack requeue: entry 1 \(.*\) is refused: it is running$'
 check 'audit again' audit re
 check 'no such stack' says 2 'there is no stack' jobstack requeue -s nosuch
 
@@ -376,16 +423,20 @@ echo "did $1" && test ! -e fail."${1##*/}"
 S
 chmod +x cmd
 like 'run' "$(timeout 300 jobstack run --slots 2 -- ./cmd <names 2>err)" '^20 done, 0 dead, 0 left in '
-stack=$(sed -n 's/.*run: stack "\(run-[0-9a-f]*\)".*/\1/p' err)
+stack=$(sed -n 's/.*run: stack "\([^"]*\)".*/\1/p' err)
+is '... which is called after the command' "$stack" cmd-1
 is '... says its stack' "$(ledger "$stack")" '20 0 0 0 0 0'
 like '... and where the output lies' "$(cat err)" "output is in jobstack-logs/$stack"
 is '... indeed' "$(cat "jobstack-logs/$stack"/*.log | grep -c '^did /d/')" 20
 numbered 1 30 >names
 like 'again, with more names: only those' "$(timeout 300 jobstack run --slots 2 -- ./cmd <names 2>err)" '^10 done, 0 dead, 0 left in '
-like '... the others are counted' "$(cat err)" "20 of these names were done before; .jobstack requeue -s $stack -t done. runs them again"
+like '... the others are counted' "$(cat err)" "20 of these names were pushed before: .*; .jobstack requeue -s $stack -t done. puts them back"
 check 'nothing new' timeout 300 jobstack run -q --slots 2 -- ./cmd <names
 check 'empty input: what there is' timeout 300 jobstack run -q -- ./cmd </dev/null
 check 'empty input and no stack' says 1 'nothing to do' jobstack run -- ./cmd other </dev/null
+cpus() { env -u SLURM_CPUS_PER_TASK "$@" jobstack run -v -s cpus -- true </dev/null 2>&1; }
+jobstack push -q -s cpus /1 >/dev/null
+like 'slots: one per CPU' "$(cpus taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')")" ' 1 slot: one per CPU'
 touch fail.3
 tr '\n' '\0' <names >names0
 check 'something is dead: status 1' fails_with 1 timeout 300 jobstack run -q -s dead --fatal-exit 1 -0 -a names0 -- ./cmd
@@ -395,13 +446,70 @@ jobstack requeue -q -s dead
 check 'mended: it goes on' timeout 300 jobstack run -q -s dead --fatal-exit 1 -0 -a names0 -- ./cmd
 is 'as JSON' "$(timeout 300 jobstack run --json -s js -a names -- ./cmd 2>/dev/null | json stack pushed 'done' dead left)" $'js\t30\t30\t0\t0'
 check 'a command that is not there: as the worker says' says 2 "can't run nosuchcommand" timeout 300 jobstack run -s nocmd -a names -- nosuchcommand
-check 'a value that is not one' says 2 'slots takes' timeout 300 jobstack run -s nocmd --slots many -a names -- ./cmd
+check 'a value that is not one' says 2 '-j takes' timeout 300 jobstack run -s nocmd --slots many -a names -- ./cmd
 check '... before anything is pushed' says 2 'there is no stack' jobstack status -s nocmd
 check '... and it goes on' timeout 300 jobstack run -q -s nocmd -a names -- ./cmd
 check 'a bad name: what came before it is run' says 2 'line 2 was refused: it is 4097 bytes' timeout 300 jobstack run -s bad -- ./cmd \
 	<<<"/1"$'\n'"/$(printf '%04096d' 0)"$'\n'"/3"
 is '... ' "$(ledger bad)" '1 0 0 0 0 0'
-is '$JOBSTACK_STACK is not asked' "$(JOBSTACK_STACK=own jobstack run -a names -- ./cmd 2>&1 >/dev/null | sed -n '1s/.*"\(run-\).*/\1/p')" run-
+is '$JOBSTACK_STACK is not asked' "$(JOBSTACK_STACK=own jobstack run -a names -- ./cmd 2>&1 >/dev/null | sed -n 's/.*stack "\(.*\)":.*/\1/p')" cmd-1
+# one stack per command, directory and OS user; as it was called before 0.3, too
+sql "UPDATE stack SET origin=NULL,name='$(python3 -c 'import os, sys
+h = 14695981039346656037
+for b in b"\0".join([os.getcwd().encode(), b"./cmd"]): h = (h ^ b) * 1099511628211 % 2**64
+print("run-%016x" % h)')' WHERE name='cmd-1'"
+like 'a stack of an older version is continued' "$(timeout 300 jobstack run -a names -- ./cmd 2>&1)" '0 done, 0 dead.*30 of these names were pushed before.*-s run-'
+for i in 1 1 2 2 3 3; do timeout 300 jobstack run -q -- ./cmd "race $i" {} <<<"/$i" 2>>race.err & done
+wait
+is 'six at once, of three commands: three stacks' "$(cat race.err; sql "SELECT name,pushed FROM stack WHERE name LIKE 'cmd-%' ORDER BY 1")" $'cmd-1\t1\ncmd-2\t1\ncmd-3\t1'
+mkdir -p 'a b' && ln -s ../cmd 'a b/-,c:d e'
+like 'a name that can be typed' "$(timeout 300 jobstack run './a b/-,c:d e' ::: /1 2>&1)" 'stack "a-1"'
+like '... for --shell' "$(timeout 300 jobstack run --shell -- 'test -n {}' <<<x 2>&1)" 'stack "test-1"'
+sql "UPDATE stack SET origin=UNHEX(SHA2(CONCAT('somebody',CHAR(0),'$PWD',CHAR(0),'./cmd',CHAR(0),'own'),256)) WHERE name='test-1'"
+like 'the stack of another user for the same line is left alone' "$(timeout 300 jobstack run ./cmd own ::: /1 2>&1)" 'stack "cmd-4"'
+like '-s and another command' "$(timeout 300 jobstack run -s js -a names -- ./cmd x 2>&1)" 'stack "js" was used with another command: the 30 files that are done are not run again'
+unlike '... and the same one' "$(timeout 300 jobstack run -s js -a names -- ./cmd 2>&1)" 'another command'
+# a file of command lines
+printf 'echo 1 >>ran\n# no\necho 2 >>ran; true\necho 1 >>ran\n' >tasks.txt
+like 'run --commands' "$(timeout 300 jobstack run --commands -a tasks.txt 2>&1)" '2 done, 0 dead.*1 line was skipped, because the same line'
+like '... the file has a stack' "$(timeout 300 jobstack run --commands -a tasks.txt 2>&1)" 'stack "tasks.txt-1".*0 done'
+is '... each line ran once' "$(sort ran)" $'1\n2'
+is '... lines on the command line' "$(jobstack run --dry-run --commands ::: 'ls *.nosuch' 'a | b')" $'/bin/sh -c \'ls *.nosuch\'\n/bin/sh -c \'a | b\''
+check '... and a CMD' says 2 'there is no CMD: name the file of command lines with -a, as in -a tasks.txt' jobstack run --commands tasks.txt
+# files on the command line: standard input is left alone
+mkdir few && touch few/a.nc 'few/b c.nc'
+check 'files behind :::' sh -c 'echo other | { timeout 300 jobstack run -q -s few ./cmd {} {/.} ::: few/*.nc && cat >rest; }'
+is '... each' "$(jobstack list -s few -t done -o datapath)" $'few/a.nc\nfew/b c.nc'
+is '... the input is still there' "$(cat rest)" other
+is '... before --' "$(timeout 300 jobstack run -s few few/*.nc other -- ./cmd {} {/.} 2>/dev/null | cut -d, -f1)" '1 done'
+is '... and the last ::: counts' "$(jobstack run --dry-run echo ::: {} ::: 1 "2 '3'" </dev/null)" $'echo ::: 1\necho ::: \'2 \'\\\'\'3\'\\\'\'\''
+is '--dry-run: as the options say' "$(printf '1,2\0' | jobstack run --dry-run --defaults-file nosuch -0 --colsep , -- ./cmd {2} {#})" './cmd 2 1'
+check '... a command that is not there' says 2 "can't run ./nosuch" jobstack run --dry-run ./nosuch ::: a
+check '... a bad name' says 2 'line 2 would be refused' sh -c 'printf "a\nb\0c\n" | jobstack run --dry-run -- ./cmd'
+check 'an empty list' says 1 'nothing to do: no files were given' jobstack run -s none ./cmd :::
+check 'a pattern without a match' says 1 'matches no file' jobstack run -s none ./cmd ::: 'few/*.hdf'
+check 'files and -a' says 2 'not from both' jobstack run -s none -a names ./cmd ::: a
+check 'files, and no command' says 2 'there is no command to run' jobstack run few/a.nc --
+check 'options behind files' says 2 'options go before the files: -j' jobstack run few/a.nc -j 2 -- ./cmd
+for w in './cmd -- {}' 'cp -- {} x' './cmd x -- -y'; do
+	# shellcheck disable=SC2086
+	check "a command with a -- in it: $w" says 2 'the command, or a file' jobstack run $w
+done
+jobstack run -q -s few --max-attempts 1 --retry-delay 7s ./cmd ::: other
+like 'the policy of a stack' "$(jobstack status -s few --json)" '"max_attempts": ?1,.*"retry_delay_seconds": ?7'
+check '... no other values' says 2 'retry-delay takes a duration' jobstack run --retry-delay x -- ./cmd
+check '... ' says 2 'max-attempts takes a whole number from 1' jobstack run --max-attempts 0 -- ./cmd
+# --again
+mkdir more && cd more || exit
+check '--again, and no run before' says 2 "no earlier .jobstack run. in $PWD to repeat" jobstack run --again
+is 'a state directory that can not be written: a warning' "$(XDG_STATE_HOME=/proc/none timeout 300 jobstack run -s state true ::: /1 2>&1 | grep -c 'dead, \|not remembered')" 2
+timeout 300 jobstack run -q -s again -- test /d/1 = <<</d/1
+check '--again: the options of the last one, and others' fails_with 1 timeout 300 jobstack run --again --max-attempts 1 <<</d/2
+check '... the names of now' ledger_is again '1 1 0 0 0 0'
+is '... in files of the user alone' "$(stat -c %a "$HOME/.local/state/jobstack" "$HOME"/.local/state/jobstack/run-*| sort -u | xargs)" '600 700'
+check '... no other command' says 2 '--again repeats the command, too: "true"' jobstack run --again true
+like '... on a terminal no name is asked for' "$("$JOBSTACK_SOURCE/tests/support/in-pty" -- jobstack run --again -v)" 'more: jobstack run -q -s again --max-attempts 1 -v -- test /d/1 ='
+cd ..
 # it works while names still come
 mkfifo pipe
 timeout 300 jobstack run -q -s slow -- ./cmd <pipe >slow.out 2>slow.err &

@@ -11,7 +11,7 @@ set -u
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 . "$JOBSTACK_SOURCE/scripts/lib/mariadb-lab.sh"
 . "$JOBSTACK_SOURCE/tests/lib/replica.sh"
-read -r many connections <<<"${JOBSTACK_CROWD:-200 20}"
+read -r many connections <<<"${JOBSTACK_CROWD:-100 12}"
 patience=$((60 + many / 4))
 lab=$JOBSTACK_TEST_DIR/db
 chmod 711 "$JOBSTACK_TEST_DIR"

@@ -13,12 +13,12 @@ entries() { jobstack export -s "$1" --what entries "${@:2}"; }
 
 # ---- wrong usage
 check '--nosuch' says 2 'jobstack export: there is no option --nosuch' jobstack export --nosuch
-check 'a format that is none' says 2 'csv or jsonl, not "xml"' jobstack export --format xml
+check 'an unknown format' says 2 'csv or jsonl, not "xml"' jobstack export --format xml
 check 'what is not there' says 2 'attempts or entries, not "workers"' jobstack export --what workers
-check 'a field that is none' says 2 'unknown field "odd"' jobstack export -o entry,odd
+check 'an unknown field' says 2 'unknown field "odd"' jobstack export -o entry,odd
 check 'the state of an attempt' says 2 'state is a field of entries' jobstack export -o entry,state
-check 'an outcome that is none' says 2 '"dead" is not an outcome of an attempt' jobstack export -t done,dead
-check 'a state that is none' says 2 '"interrupted" is not a state' jobstack export --what entries -t interrupted
+check 'an unknown outcome' says 2 '"dead" is not an outcome of an attempt' jobstack export -t done,dead
+check 'an unknown state' says 2 '"interrupted" is not a state' jobstack export --what entries -t interrupted
 check 'no time' says 2 'takes a duration' jobstack export --since yesterday
 check 'an impossible time' says 2 'takes a duration' jobstack export --since 2026-13-01
 check 'an entry' says 2 'unexpected argument' jobstack export 5
@@ -33,7 +33,7 @@ for field in $fields; do
 	sed -n '/^### Columns/,/^### CSV/p' "$JOBSTACK_SOURCE/docs/DATA.md" | grep -q "^|[^|]*\`$field\`" || undocumented+=" $field"
 done
 is 'docs/DATA.md explains each column' "$undocumented" ''
-is 'list --help names them in that order' "$(jobstack list --help | tr -s ' \n' ' ' | grep -c "known: $fields -n, --limit")" 1
+is 'list --help names them in that order' "$(jobstack list --help | tr -s ' \n' ' ' | grep -c "value: $fields -n, --limit")" 1
 
 # ---- names of any bytes, and every end
 cat >names.py <<'P'
@@ -99,7 +99,7 @@ is 'done, waiting, ready again, running, ready' "$(entries states -o entry,state
 	$'entry,state,attempt,outcome\n1,done,1,done\n2,waiting,1,failed\n3,ready,1,done\n4,running,1,\n5,ready,0,\n6,ready,0,'
 like 'what runs has a start and no end' "$(entries states -t running -o entry,started,ended,worker --json)" '^\{"entry":4,"started":"20[^"]*Z","ended":null,"worker":[0-9]+\}$'
 is 'in a choice of states' "$(entries states -t failed,done -o entry | tr -d '\r' | tr '\n' ' ')" 'entry 1 2 '
-jobstack cancel -q -s states >/dev/null 2>&1
+jobstack cancel -q -s states --all >/dev/null 2>&1
 is 'cancelled' "$(entries states -o entry,state -t cancelled | tr -d '\r' | tr '\n' ' ')" 'entry,state 2,cancelled 3,cancelled 5,cancelled 6,cancelled '
 is '--since: what ended long ago, and what never ran, is left out' "$(sql "UPDATE attempt JOIN stack USING(stack_id) SET ended=ended-INTERVAL 1 DAY WHERE name='states' AND entry_id=1"
 	entries states -o entry --since 2h | tr -d '\r' | tr '\n' ' ')" 'entry 2 3 4 '
@@ -134,7 +134,7 @@ while_moving() {
 }
 wait_for 20 sh -c 'jobstack export -s moving -o entry | grep -q 1'
 check 'each entry once, in order, while they are worked on' while_moving
-jobstack cancel -q -s moving >/dev/null 2>&1
+jobstack cancel -q -s moving --all >/dev/null 2>&1
 wait "$pid"
 
 # ---- output that fails

@@ -96,8 +96,9 @@ says_would 1 --match '/d/[2-3]' --exit 3
 says_would 2 -t 'done' --match '*'
 says_would 1 -t 'done' -n 1
 check 'nothing matches' says 1 'no requeueable entry of the stack "f" matches these options' jobstack requeue -s f --match '/x/*'
-check '... of named ones' prints 1 '0 requeued, 0 recovered from dead workers (1 refused: running, already queued, or in another state, or not matching the options)' \
+check '... of named ones' prints 1 '0 requeued, 0 recovered from dead workers, 1 refused' \
 	jobstack requeue -s f 2 --exit 4
+like '... which is said' "$(cat said)" 'entry 2 .* is refused: it does not match the options'
 check 'by the last attempt' prints 0 '2 requeued, 0 recovered from dead workers' jobstack requeue -s f -t dead --exit 3
 is '... it was these' "$(entries -s f -t ready)" '2 6 '
 check 'one of them' prints 0 '1 requeued, 0 recovered from dead workers' jobstack requeue -s f --signal KILL,SEGV -n 1

@@ -22,7 +22,7 @@ numbered 1 20 | jobstack push -q -s learned >/dev/null
 job 8
 text=$(timeout 300 jobstack-worker -s learned --margin 1 --slots 1 -- sh -c 'sleep 1' 2>&1 >/dev/null) && status=0 || status=$?
 is 'the job ends: the worker leaves before' "$status" 0
-like '... and says why' "$text" 'the job ends in [0-9.]+ s, and 95 of 100 entries take up to [0-9]'
+like '... and says why' "$text" 'the job ends in [0-9.]+ s, and 95 % of the entries take up to [0-9]'
 check '... some are done' test "$(count learned 1)" -ge 1
 is '... the rest is in line' "$(count learned 3)" "$((20 - $(count learned 1)))"
 is '... nothing was interrupted' "$(sql "SELECT COUNT(*) FROM attempt WHERE outcome<>0")" 0

@@ -24,12 +24,13 @@ gone() { ! runs "$1"; }
 end_job() { ! runs "$1" || kill -KILL "$1"; }
 said() { grep -q "$1" "$2"; }
 mkdir started
+holds() { [[ $(readlink "/proc/$1/fd/3") == */"$2" ]]; } # its descriptor 3 may still be what it inherited
 # full NAME: a pipe of that name, held open and full
 full() {
 	mkfifo "$1"
 	sleep 1000 3<>"$1" &
 	at_end "end_job $!"
-	wait_for 10 exists "/proc/$!/fd/3"
+	wait_for 30 holds $! "$1"
 	timeout 60 dd if=/dev/zero of="$1" bs=4096 oflag=nonblock status=none 2>/dev/null # ends when the pipe is full
 	:
 }

@@ -131,7 +131,7 @@ numbered 1 3 | jobstack push -q -s down >/dev/null
 eval "$(jobstack pop -s down)"
 until_there() { printf 'touch %s; until [ -e %s ]; do sleep 0.1; done' "$1" "$2"; }
 TERM=xterm "$JOBSTACK_SOURCE/tests/support/in-pty" --size 200x24 --out watched expect='down, every.*pushed' run="$(until_there is-up is-down)" \
-	expect='q leaves: .*running   1' run="$(until_there is-away is-back)" expect='q leaves[^:]*running   0' send=q cooked -- jobstack status -s down -w0.1 2>watched.err &
+	expect='q leaves: .*running +[^ ]*1' run="$(until_there is-away is-back)" expect='q leaves[^:]*done +[^ ]*1' send=q cooked -- jobstack status -s down -w0.1 2>watched.err &
 watcher=$!
 timeout 300 jobstack wait -s down 2>wait.err &
 waiter=$!

@@ -124,4 +124,86 @@ names ownrotate /1 /2 /3
 check 'stderr in a later file of the log' worker -s ownrotate --output 'own/r/{#}' --log-size 64K --slots 1 -- sh -c 'echo "out $1"; head -c 40000 /dev/zero | tr "\0" x >&2; echo " $1" >&2' sh
 is '...' "$(jobstack logs -s ownrotate 3 2>&1 | tr -d x)" $'out /3\n /3'
 check 'a directory that can not be made is the worker'\''s fault' fails_with 2 worker -s ownrotate2 --error '/proc/nosuch/{#}' -- true
+# ---- what run and the worker show of the work
+cat >work.sh <<'X'
+case $1 in
+*bad*) sleep 0.1; printf 'bad \033[31mmagic\n\n' >&2; exit 3;;
+*hold*) until test -e go; do sleep 0.05; done;;
+esac
+X
+unset NO_COLOR COLUMNS LC_ALL LC_CTYPE
+export TERM=xterm LANG=C.UTF-8
+shown() { # OUT [STEP...] -- ARGS...: jobstack run with ARGS on a terminal
+	local out=$1 steps=()
+	shift
+	while [[ $1 != -- ]]; do steps+=("$1") && shift; done
+	"$JOBSTACK_SOURCE/tests/support/in-pty" --out "$out" "${steps[@]}" -- timeout 300 jobstack run --slots 2 --grace 100 "${@:2}" -- sh work.sh
+}
+text() { tr -d '\r' <"$1"; }
+printf '%s\n' /a /b $'/\e[2Jbad' /hold >some
+check 'run on a terminal' fails_with 1 shown pty 'expect=stack "show": 4 files, 2 at a time' 'expect=failed.{4}: /\\x1b\[2Jbad \(exit 3: "bad \\x1b\[31mmagic"\) after' \
+	'expect=\xe2\x96[\x80-\x95].*2/4 done \(50 %\), .{5}1 failed.{4}, 1 running' 'expect=longest: /hold \([2-9]' 'run=touch go' -- --max-attempts 1 -s show -a some
+is '... the picture is gone at the end, and nobody clears the screen' "$(text pty | grep -ac $'\e\[2J') $(text pty | grep -ac '\[J3 done, 1 dead, 0 left')" '0 1'
+like '... what failed, and what to type' "$(text pty)" $'1 failed: /.x1b.2Jbad .exit 3: "bad .x1b.31mmagic".\n.*`jobstack logs -s show 3` shows .*\n.*`jobstack requeue -s show` puts it back'
+rm go
+NO_COLOR=1 LC_ALL=C check 'without colours and UTF-8' fails_with 1 shown plain --size 100x24 'expect=\[#+=+!* *\] 2/4 done' 'run=touch go' -- --bar --max-attempts 1 -s plain -a some
+check '... indeed' sh -c "! grep -aE '$(printf '\033')\[3|$(printf '\342')' plain"
+TERM=dumb check 'a dumb terminal' fails_with 1 shown dumb -- --max-attempts 1 -s dumb -a some
+check '... gets no control characters, but the failure' sh -c "! grep -a '$(printf '\033')' dumb && grep -qaF 'failed: /\x1b[2Jbad' dumb"
+rm go
+check 'a terminal of one column' fails_with 1 shown narrow --size 1x1 'expect=~.*~' 'run=touch go' -- --max-attempts 1 -s narrow -a some
+check '... is not left' sh -c "! grep -aE '~[^$(printf '\r\033')]' narrow"
+printf '%s\n' /bad >one
+check 'a retry is awaited' fails_with 1 shown retry 'expect=1 file waits 1 s for its second try' -- --max-attempts 2 --retry-delay 1 -s retry -a one
+is '... and the file fails once' "$(text retry | grep -ac 'failed.*: /bad')" 2
+rm go
+printf '%s\n' /hold1 /hold2 /c >three
+check 'Ctrl-C is answered, and so is the second' fails_with 130 shown ctrl 'expect=0/3 done .*2 running' $'send=\003' 'expect=2 commands are running, and may continue for 100 s; Ctrl-C again ends them now' \
+	'expect=the same command line continues' 'run=sleep 0.3' $'send=\003' 'expect=ending 2 commands' -- -s ctrl -a three
+is '... nothing has failed' "$(ledger ctrl)" '0 0 3 0 0 0'
+check 'Ctrl-S stops no command' shown stopped 'expect=0/3 done' $'send=\023' 'run=touch go' "run=until jobstack status -s ctrl --json | grep -q '\"done\": *3'; do sleep 0.1; done" \
+	$'send=\021' -- -s ctrl -a three
+is '--progress=never shows none' "$(jobstack run --progress=never -s never -- true <three 2>&1 >/dev/null | grep -c 'done (')" 0
+check '--progress takes' says 2 'progress takes auto, always or never, not "odd"' jobstack run --progress=odd -s never -- true
+seq -f /bad/%.0f 7 >seven
+like 'many failures: the first are named' "$(jobstack run --max-attempts 1 --slots 7 -s seven -a seven -- sh work.sh 2>&1 >/dev/null)" $'7 failed:\n  /bad/1 .exit 3: .*\n  /bad/5 [^\n]*\n  and 2 more: `jobstack list -s seven -t dead`'
+jobstack requeue -q -s seven
+like 'a worker counts files, and names them' "$(jobstack-worker -s seven --idle-timeout 0 -- false 2>&1)" $'stack "seven": 7 files, [0-9]+ at a time\n.*: 0 files done, 7 failed in .*: nothing is left\n.*failed: /bad/1 .exit 1.\n.*jobstack list -s seven -t dead'
+# ---- --keep-order, --tag, --joblog
+cat >order.sh <<'X'
+case $1 in
+/first) until test -e last; do sleep 0.02; done;;
+/again) test "$JOBSTACK_ATTEMPT" = 2 || { echo "failed $1"; exit 1; };;
+/last) : >last;;
+esac
+echo "out $1"
+printf 'err %s' "$1" >&2
+X
+printf '%s\n' /first /again $'/\e[2J' /last >names
+is '-k: in the order of the names' "$(jobstack run -q --slots 2 --retry-delay 0 -k -s order -a names --joblog jl -- sh order.sh 2>err)" $'out /first\nout /again\nout /\e[2J\nout /last'
+is '... stderr, too, and as it is' "$(cat err)" $'err /firsterr /againerr /\e[2Jerr /last'
+is '--joblog: the columns of parallel' "$(head -1 jl)" $'Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand'
+is '... a line for each attempt' "$(sed 1d jl | cut -f1,6-8 | sort | tr '\t\n' ' ,')" '1 11 0 0,2 11 0 0,2 14 1 0,3 10 0 0,4 10 0 0,'
+like '... with its command, moment and time' "$(grep ^3 jl)" $'^3\t[^\t]+\t[0-9]{10}\\.[0-9]{3}\t +[0-9]+\\.[0-9]{3}\t0\t10\t0\t0\tsh order.sh \\$\'/.033\\[2J\'$'
+rm last
+is '--tag: the name before each line' "$(jobstack run -q --slots 2 --retry-delay 0 -k --tag -s tag -a names --joblog jl -- sh order.sh 2>err)" $'/first\tout /first\n/again\tout /again\n/\\x1b[2J\tout /\e[2J\n/last\tout /last'
+is '... of stderr, too' "$(head -1 err; tail -1 err)" $'/first\terr /first\n/last\terr /last'
+is '... and to --joblog it is appended' "$(grep -c Seq jl) $(wc -l <jl)" '1 11'
+seq -f '/%.0f' 400 >many
+check '-k with many' sh -c 'jobstack run -q -k --slots 8 -s many -a many -- echo | cmp - many'
+check '--output is refused with them' says 2 "so --output can't name files" jobstack run -k --output 'o/{#}' -s refused -a names -- true
+check 'an unwritable --joblog is refused' says 2 "can't write to --joblog /no/such: No such file" jobstack run --joblog /no/such -s refused -a names -- true
+check '... before anything is pushed' says 2 'there is no stack' jobstack status -s refused
+head -c 1000 /dev/zero | tr '\0' '\n' >jl.full
+check 'a disk that is full later: the work goes on' says 0 "^[^[]*can't write to --joblog jl.full: File too large[^[]*$" bash -c 'ulimit -f 1; exec jobstack run -q --joblog jl.full -s full -a many -- true'
+is '... all of it' "$(ledger full)" '400 0 0 0 0 0'
+# a disk that is full under -k, for what waits for its turn
+cat >hold.sh <<'X'
+head -c 60000 /dev/zero | tr '\0' "$JOBSTACK_ENTRY"
+test $1 != /1 || until jobstack list -s hold 3 -o outcome | grep -q interrupted; do sleep 0.1; done
+X
+names hold /1 /2 /3 /4
+check '-k and a full disk: told, as the fault of the worker' says 2 "can't hold output for --keep-order in /[^:]*: File too large: the entries are back in the queue" \
+	bash -c 'set -o pipefail; (ulimit -f 100; exec timeout 300 jobstack-worker -q -s hold --slots 2 -k -- sh hold.sh) | cat >held'
+is '... what was held is printed, and what was not has not run' "$(tr -s 12 <held) $(wc -c <held) $(ledger hold)" '12 120000 2 0 2 0 0 0'
 finish

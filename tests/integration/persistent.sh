@@ -111,6 +111,10 @@ is '... what is no answer is output' "$(jobstack logs -s answers 7)" $'failed to
 jobstack push -q -s fatal --max-attempts 3 /d/fatal >/dev/null
 check '--fatal-exit' by_name -s fatal --fatal-exit 9
 is '... dead at once' "$(ledger fatal)" '0 1 0 0 0 0'
+action seat 'if [ $attempt = 1 ]; then echo failed 1 no licence left; else echo done; fi'
+push_names seats seat
+check '--defer-match knows answers' by_name -s seats --defer-match 'no licence'
+is '... by their message' "$(outcomes seats)" $'1 1 interrupted 1 -\n1 2 done 0 -'
 
 # output, kept apart
 action one 'echo "out 1"; echo "err 1" >&2; echo done'

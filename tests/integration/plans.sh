@@ -32,8 +32,8 @@ check '... finds its rows, with nothing else there' plans
 
 # A deep stack: thousands of scattered entries that were requeued after they had failed, a million in a row, two thousand that wait
 # for their time, each by itself; and the workers of years.
-seq -f '/d/%.0f' 10000 | jobstack push -q -s deep --max-attempts 1
-check 'entries that fail' worker -s deep --slots 2 --max-entries 10000 --shell -- ': {}; [ $((JOBSTACK_ENTRY % 2)) = 1 ]'
+seq -f '/d/%.0f' 4000 | jobstack push -q -s deep --max-attempts 1
+check 'entries that fail' worker -s deep --slots 2 --max-entries 4000 --shell -- ': {}; [ $((JOBSTACK_ENTRY % 2)) = 1 ]'
 check '... are requeued' jobstack requeue -q -s deep -t dead
 check 'a million more' sh -c 'seq -f /m/%.0f 1000000 | jobstack push -q -s deep'
 sql "SELECT stack_id,lo,hi INTO @s,@lo,@hi FROM span JOIN stack USING(stack_id) WHERE name='deep' ORDER BY hi DESC LIMIT 1;
@@ -49,7 +49,7 @@ check 'all that is done beside it' all_that_is_done beside
 check '... finds its rows' plans
 check 'all that is done on it' all_that_is_done deep
 check '... finds its rows' plans
-check 'what was scattered is done' worker -s deep --slots 2 --max-entries 8000 -- true
+check 'what was scattered is done' worker -s deep --slots 2 --max-entries 3200 -- true
 is '... all of it' "$(sql "SELECT COUNT(*) FROM span JOIN stack USING(stack_id) WHERE name='deep' AND ids IS NOT NULL")" 0
 forget
 check 'all that is done in a row' all_that_is_done deep

@@ -69,7 +69,7 @@ check '... the ledger balances' jobstack check
 # workers and pushes: those of the last hour stay, and those of whom something is left
 older some worker 'ended IS NOT NULL'
 older some push 'ended IS NOT NULL'
-is 'workers of dead entries stay, pushes go' "$(pruned some --older-than 1d --dry-run) $(pruned some --older-than 1d)" '0 0 0 3 0 0 0 3'
+is 'workers and pushes of dead entries stay' "$(pruned some --older-than 1d --dry-run) $(pruned some --older-than 1d)" '0 0 0 0 0 0 0 0'
 numbered 1 8 | jobstack push -q -s gone --max-attempts 1 >/dev/null
 check 'a worker that is done' worker -s gone --max-entries 3 -- true
 check 'one with a dead entry' worker -s gone --max-entries 1 -- false
@@ -79,7 +79,7 @@ older gone attempt 1=1
 is 'what ended in the last hour stays' "$(pruned gone --older-than 1d)" '7 7 0 0'
 older gone worker 1=1
 older gone push 1=1
-is '... and then it goes' "$(pruned gone --older-than 1d) $(rows gone worker) $(rows gone push)" '0 0 5 1 1 0'
+is '... and then it goes' "$(pruned gone --older-than 1d) $(rows gone worker) $(rows gone push)" '0 0 5 0 1 1'
 sql "INSERT INTO push(token,stack_id,atomic,started,beat,ended) SELECT REPEAT('a',16),stack_id,1,created,created,created-INTERVAL 9 DAY FROM stack WHERE name='gone';
 	INSERT INTO entry SELECT stack_id,9,'/held' FROM stack WHERE name='gone'; UPDATE stack SET tail=9,pushed=9 WHERE name='gone';
 	INSERT INTO span SELECT stack_id,2,0,9,9,9,NULL,1,0,0,NULL,(SELECT MAX(push_id) FROM push) FROM stack WHERE name='gone'"
@@ -87,7 +87,12 @@ is 'the row of a push that holds something stays' "$(pruned gone --older-than 1d
 check '... or its entries were lost' jobstack check
 check '... which the next push takes away' jobstack push -q -s gone /more
 older gone push 'ended IS NOT NULL'
-is '... then it goes' "$(pruned gone --older-than 1d) $(rows gone entry)" '0 0 0 2 2'
+is '... then it goes' "$(pruned gone --older-than 1d) $(rows gone entry)" '0 0 0 1 2'
+jobstack requeue -q -s gone
+check 'the others are done, too' worker -s gone -- true
+older gone attempt 1=1
+is '... with its last entry a push goes' "$(pruned gone --older-than 1d --dry-run) $(pruned gone --older-than 1d)" '2 3 1 2 2 3 1 2'
+is '... and who pushed what' "$(rows gone push) $(rows gone push_range)" '0 0'
 check 'the ledger balances' jobstack check
 
 # the archive's disk is full: what is not on it is not removed

@@ -16,7 +16,7 @@ check 'no such entry' says 2 'there is no entry "?99"? in the stack "stack": `jo
 	jobstack show -s stack 99
 jobstack set -q -s stack max-attempts=1
 jobstack pop -s stack >/dev/null
-check 'what runs' says 1 'the stack "stack" has running entries \(1\): `jobstack cancel -s stack` lets no more entries start' jobstack drop -s stack --yes
+check 'what runs' says 1 'the stack "stack" has running entries \(1\): wait until they end \(`jobstack cancel -s stack --all` stops new ones\)' jobstack drop -s stack --yes
 check 'an entry is dead' fails_with 0 jobstack close -s stack 1 --exit 3
 sql "UPDATE stack SET max_failures=1,state=1 WHERE name='stack'"
 check 'as many are dead as may be' says 1 'max-failures \(1\), at which it pauses: `jobstack requeue -s stack` puts the dead entries back' \
@@ -30,7 +30,7 @@ check 'it is in the way of a drop' says 1 'a push to the stack "stack" is under 
 	jobstack drop -s stack --yes
 exec 7>&-
 wait
-jobstack cancel -q -s stack
+jobstack cancel -q -s stack --all
 check 'cancelled' says 1 'the stack "stack" is cancelled: nothing can be pushed to it: `jobstack resume -s stack` undoes the cancel' jobstack push -s stack /b
 sql "UPDATE stack SET state=3 WHERE name='stack'"
 check 'half dropped' says 1 'the stack "stack" is being dropped: wait until it is gone; if that drop was interrupted' jobstack push -s stack /b
@@ -59,7 +59,7 @@ sed 's/^password=.*/password=wrong/' "$JOBSTACK_TEST_CNF" >wrong.cnf
 { cat "$JOBSTACK_TEST_CNF" && echo 'ssl-mode=REQUIRED'; } >tls.cnf
 chmod 600 wrong.cnf tls.cnf
 check 'a wrong password' says 77 'check user and password in wrong.cnf' jobstack status --defaults-file wrong.cnf
-check '... for the worker' says 77 'check user and password in the option file' jobstack-worker --defaults-file wrong.cnf -s work -- true
+check '... for the worker' says 77 'check user and password in wrong.cnf' jobstack-worker --defaults-file wrong.cnf -s work -- true
 if sql 'SELECT @@have_ssl' | grep -q YES; then
 	check 'the server has TLS' says 0 '' jobstack status --defaults-file tls.cnf
 else
@@ -67,7 +67,7 @@ else
 fi
 sql "INSERT INTO jobstack_version VALUES(99,UTC_TIMESTAMP(6),'9.9.9')"
 check 'a newer schema' says 69 'newer than the version [0-9]* of this program: install the newer jobstack on this machine' jobstack list -s work
-check '... for the worker' says 69 'newer than the version [0-9]* of this program: update jobstack here' jobstack-worker -s work -- true
+check '... for the worker' says 69 'newer than the version [0-9]* of this program: install the newer jobstack on this machine' jobstack-worker -s work -- true
 sql 'DELETE FROM jobstack_version'
 check 'no schema' says 69 'no jobstack schema yet: run `jobstack init`' jobstack list -s work
 finish

@@ -31,7 +31,7 @@ check '--within x' says 2 'at least 1 s' jobstack report --within x
 check '--within 0' says 2 'at least 1 s' jobstack report --within 0
 check '--since x' says 2 'takes a duration' jobstack report --since x
 check '--slurm --json' says 2 'can.t be used together' jobstack report --slurm --json
-check 'a word' says 2 'unexpected argument' jobstack report x
+check 'a word is a stack' says 2 'there is no stack "x"' jobstack report x
 check 'no such stack' says 2 'there is no stack "nosuch"' jobstack report -s nosuch
 like '--help' "$(jobstack report --help)" '^usage: jobstack report '
 

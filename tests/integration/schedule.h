@@ -235,6 +235,11 @@ static inline int do_move(struct rival *r)
 	return jobstack_move(r->handle, r->stack, &r->filter, &o, &r->requeued, &r->error);
 }
 
+static inline int do_cancel(struct rival *r)
+{
+	return jobstack_cancel(r->handle, r->stack, &r->filter, NULL, &r->requeued, &r->error);
+}
+
 static inline int do_promote(struct rival *r)
 {
 	return jobstack_promote(r->worker, &r->error);
@@ -331,7 +336,8 @@ static inline void over(struct rival *r)
 /* What the tables hold, in a number. */
 static inline uint64_t digest(void)
 {
-	static const char statement[] = "CHECKSUM TABLE stack,push,name,entry,span,worker,claim,attempt,dead";
+	static const char statement[] =
+		"CHECKSUM TABLE stack,push,push_range,name,entry,span,worker,claim,attempt,dead";
 	uint64_t sum = 0;
 	MYSQL_RES *result;
 	MYSQL_ROW row;

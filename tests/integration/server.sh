@@ -180,6 +180,14 @@ check "what was committed is there" test "$(sql "$CNF" "SELECT k FROM kept")" = 
 pid=$(owner a pid)
 check "stop" both 0 stopped server a stop
 check "its process is gone" gone "$pid"
+by_file() { "$JOBSTACK" server "$1" --client-file "$CNF"; }
+check "without --data: the server that the client file names" both 0 "data: $T/a" by_file start
+check "... for status and stop too" both 0 "stopped: $T/a" by_file stop
+check "... and \$JOBSTACK_DEFAULTS_FILE is such a file" both 1 "data: $T/a" env JOBSTACK_DEFAULTS_FILE="$CNF" "$JOBSTACK" server status
+mkdir "$T/b.d" && sed "s,^# data=.*,# data=$T/nowhere," "$CNF" >"$T/b.d/client.cnf"
+check "... a directory that is not here is told" both 1 "is in $T/nowhere, which this host does not have: using /" \
+	"$JOBSTACK" server status --client-file "$T/b.d/client.cnf"
+rm "$T/b.d/client.cnf"
 check "its record is gone" not test -e "$T/a/owner"
 check "stop again says that it did not run" both 0 "not running" server a stop
 check "status says stopped" both 1 stopped server a status --json
@@ -217,6 +225,8 @@ if getent hosts "$name" >/dev/null; then
 else
 	echo "skip - a host name as address: this host's name can't be looked up"
 fi
+check "a directory with a colon in its path" gives 0 server with:colon start
+gives 0 server with:colon stop
 check "localhost as address means TCP" gives 0 server a start --bind localhost
 check "for a client too" gives 0 sql "$CNF" "SELECT 1"
 gives 0 server a stop

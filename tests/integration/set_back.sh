@@ -127,7 +127,7 @@ mkdir -p hostile/steps
 	printf '%s 0 err 0 path /a\\x1\n\n' "$header"
 	printf '%s 9223372036854775807 err 9223372036854775807 path /a\n\n' "$header"
 } >hostile/steps/x.log
-check 'a name that is too long, an escape that is cut, a sum of lengths that is none: no crash' says 2 'x.log is damaged' \
+check 'a name that is too long, an escape that is cut, a wrong sum of lengths: no crash' says 2 'x.log is damaged' \
 	jobstack check --logs hostile -s steps
 sed -i '$d' hostile/steps/x.log && sed -i '$d' hostile/steps/x.log
 status=0

@@ -54,7 +54,7 @@ tree() { # PID: it and its descendants
 
 # A busy worker with a long command: the server is away for some ten seconds
 { echo /go/long && numbered 1 200; } | jobstack push -q -s busy >/dev/null
-jobstack-worker -s busy --slots 2 --lease 60 --idle-timeout 1 -- bash job.sh 2>busy.err &
+jobstack-worker -v -s busy --slots 2 --lease 60 --idle-timeout 1 -- bash job.sh 2>busy.err &
 worker=$!
 check 'a worker is at work' wait_for 30 began busy 20
 like 'it says what it rides out' "$(cat busy.err)" 'can continue for up to 54 s without the database'

@@ -44,7 +44,7 @@ jobstack set -q -s idle max-running=none
 is 'why: all slots are busy' "$(whys idle)" 'waiting busy'
 sql "UPDATE worker JOIN stack USING(stack_id) SET beat=beat-INTERVAL 3 DAY WHERE name='idle'"
 is 'why: a silent worker' "$(whys idle)" 'waiting silent no_workers'
-jobstack cancel -q -s idle
+jobstack cancel -q -s idle --all
 is 'why: cancelled' "$(whys idle)" 'cancelled running silent'
 push over /1
 worker -s over -- true
@@ -100,6 +100,11 @@ fleet lifo 1000 500
 sql "UPDATE stack SET lifo=1 WHERE name='lifo'; UPDATE span JOIN stack USING(stack_id) SET pos=-CAST(lo AS SIGNED) WHERE name='lifo'"
 check 'last in, first out: by the workers' about lifo 0.85 1.1
 like 'in words' "$(jobstack status -s pace)" $'\nrate      [0-9.]+ files/(s|min) \(.* each\)\nends      in about ([0-9]+ (s|min)( to )?)+\n'
+like 'what runs, and what is claimed ahead' "$(fleet ahead 60 10; sql "UPDATE claim JOIN stack USING(stack_id) SET hi=hi+12,open=open+12 WHERE name='ahead';
+	UPDATE span JOIN stack USING(stack_id) SET lo=lo+12 WHERE name='ahead'"; jobstack status -s ahead)" \
+	$'\n\\[#+=+ +\\] 16.7 %\npushed    60\ndone      10 \\(16.7 %\\)\nrunning   8 \\(1 worker, 8 of 8 slots busy\\)\nclaimed   12 .*\nready     30\nrate'
+is '... in JSON' "$(jobstack status -s ahead --json | json running busy claimed ready)" $'20\t8\t12\t30'
+unlike '... and no word about what there is none of' "$(jobstack status -s ahead)" $'\n(waiting|held|dead|cancelled|moved|pruned) '
 like 'what has run longest' "$(jobstack status -s pace)" $'RUNNING FOR +ENTRY +NODE +DATAPATH\n +[1-9][0-9 smin]+ +2001 +n1 +/d/2001\n'
 is '... in JSON' "$(jobstack status -s pace --json | python3 -c 'import json, sys
 o = json.load(sys.stdin)["longest"][0]; print(o["entry"], o["datapath"], 80 < o["seconds"] < 180)')" '2001 /d/2001 True'
@@ -117,7 +122,7 @@ for n in o["bad_nodes"]: print(n["node"], n["failed"], n["attempts"], n["failed_
 is 'groups, largest first' "$(failures)" "100|failed|2|None|None|can't open {}: no such file (line #)|can't open /d/299: no such file (line 2093)|299
 99|failed|1|None|None|None|None|298
 1|failed|None|9|out of memory|None|None|1"
-like '... in words' "$(jobstack status -s fail)" $'\ndead entries:\n +COUNT.*\n +100  exit 2 +can.t open /d/299: no such file \(line 2093\) .* 299\n +99 +exit 1 .*\n +1 +signal 9 +out of memory'
+like '... in words' "$(jobstack status -s fail)" $'\ndead entries:\n +COUNT.*\n +100  exit 2 +can.t open /d/299: no such file \(line 2093\) .* 299 +[0-9]+ (s|min) ago\n +99 +exit 1 .*\n +1 +signal 9 +out of memory'
 sql "SELECT stack_id INTO @s FROM stack WHERE name='fail'; SELECT MAX(worker_id) INTO @w FROM attempt WHERE stack_id=@s;
 	INSERT INTO worker(token,stack_id,seq,kind,started,beat,lease_us,ended,slots,node) VALUES(REPEAT('n',16),@s,1,0,UTC_TIMESTAMP(6),UTC_TIMESTAMP(6),1,
 	UTC_TIMESTAMP(6),1,'n3'); UPDATE attempt SET worker_id=LAST_INSERT_ID() WHERE stack_id=@s AND outcome=1 AND entry_id>100;
@@ -132,7 +137,7 @@ like 'what commands really said' "$(jobstack status -s said)" $'\n +2  exit 3  r
 sql "UPDATE attempt JOIN stack USING(stack_id) SET reason=CONCAT('took ',entry_id,' s'),err_tail=NULL WHERE name='said'"
 is '... and reasons: of several, one as it is on record, of the entry that is named' \
 	"$(jobstack status -s said --json | python3 -c 'import json, sys; f, = json.load(sys.stdin)["failures"]; print(f["count"], f["reason"], f["entry"])')" '2 took 2 s 2'
-like '... in the report, too' "$(jobstack report -s said)" $'\n +2 .* took 2 s .* 2\n'
+like '... in the report, too' "$(jobstack report -s said)" $'\n +2 .* took 2 s .* 2 +[0-9]+ s ago\n'
 numbered 1 340 | jobstack push -q -s kinds >/dev/null
 sql "SELECT stack_id INTO @s FROM stack WHERE name='kinds'; INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT stack_id,entry_id,1,0 FROM entry
 	WHERE stack_id=@s AND entry_id<=290; INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,ended,err_tail) SELECT stack_id,entry_id,1,0,1,0,1,
@@ -164,6 +169,43 @@ check '20 columns: every stack has its share' test "$(grep -c '%' all.20)" -eq "
 check 'a long name is cut there' sh -c 'jobstack push -q -s a-name-that-is-longer-than-the-terminal /1 >/dev/null'
 check '...' in_pty --size 20x24 --out long -- jobstack status
 check '... and the share is not' grep -qE '^a-name[^ ]*~ +0\.0 %' long
+check 'UTF-8: eighths' env LC_ALL=C.UTF-8 "$JOBSTACK_SOURCE/tests/support/in-pty" --out bar -- jobstack status -s over
+check '...' grep -q "$(printf '\033')\[32m██*" bar
+check 'elsewhere not' env LC_ALL=C "$JOBSTACK_SOURCE/tests/support/in-pty" --out bar -- jobstack status -s over
+check '...' grep -q "$(printf '\033')\[32m##*" bar
+kinds=
+for c in 90 110 130 150 170 190; do
+	in_pty --size ${c}x24 --out bar -- jobstack status
+	kinds+=$(grep -q PROGRESS bar && echo bar; grep -q '^a-name-that-is-longer-than-the-terminal ' bar && echo name),
+done
+like 'the bar goes before a name is cut' "$(tr '\n' ' ' <<<"$kinds")" '^,+(name,)+(bar name,)+ $'
+for c in 20 44 80 130; do
+	check "$c columns: a list" in_pty --size ${c}x24 --out list.$c -- jobstack list -s fail -t dead,done -n 3
+	check '... fits' fits $c <list.$c
+	check '... with the end of each name' test "$(grep -c "/d/[0-9]*$(printf '\r')\$" list.$c)" -eq 3
+done
+push long "/data/$(printf 'directory/%.0s' {1..30})file.nc"
+check 'a long name is cut in its middle' in_pty --out list.80 -- jobstack list -s long -t all
+check '...' grep -q ' /data/.*~.*/file.nc' list.80
+like '... and not in a pipe' "$(jobstack list -s long -t all)" ' /data/(directory/)+file.nc$'
+check '... nor with -o' in_pty --out list.80 -- jobstack list -s long -t all -o datapath
+check '...' grep -q '^/data/directory/.*directory/file.nc' list.80
+# names and messages may not command the terminal
+osc=$'\033]0;evil\007' # sets the title of its window
+tame() { grep -q evil evil && ! grep -q $'\033]\\|\007' evil; }
+push evil --max-attempts 1 "/a${osc}b" "/c${osc}d"
+worker -s evil --max-entries 1 --shell -- 'printf "bad \033]0;evil\007\n" >&2; exit 3 #{}'
+(eval "$(jobstack pop -s evil)")
+jobstack pause -q -s evil --note "$osc"
+sql "SELECT CONCAT(CHAR(27),']0;evil',CHAR(7)) INTO @o; SELECT stack_id INTO @s FROM stack WHERE name='evil'; UPDATE stack SET cwd=@o WHERE stack_id=@s;
+	UPDATE attempt SET reason=@o WHERE stack_id=@s; UPDATE worker SET node=@o,host=@o,slurm_job=@o,user=@o WHERE stack_id=@s"
+for c in status 'status -s evil' 'status --why -s evil' 'list -s evil -t all' 'report -s evil' 'show -s evil 1' 'show -s evil 2'; do
+	# shellcheck disable=SC2086 # words
+	check "no sequence of a name comes through: $c" in_pty --size 200x60 --out evil -- jobstack $c
+	check '...' tame
+done
+check '... nor watched' in_pty --size 200x60 --out evil expect='x1b.*x1b' send=q -- jobstack status -s evil -w60
+check '...' tame
 coloured() { grep -q "$(printf '\033')\\[" "$1"; }
 check 'colour on a terminal' coloured one.80
 for no in NO_COLOR=1 TERM=dumb TERM=; do
@@ -172,8 +214,21 @@ for no in NO_COLOR=1 TERM=dumb TERM=; do
 done
 check '... nor into a pipe' sh -c '! jobstack status -s fail | grep -q "$(printf "\033")"'
 for l in C C.UTF-8; do
-	is "locale $l: the same" "$(LC_ALL=$l jobstack status -s fail | grep -v AGO | md5sum)" "$(jobstack status -s fail | md5sum)"
+	is "locale $l: the same" "$(LC_ALL=$l jobstack status -s fail | grep -v ' ago' | md5sum)" "$(jobstack status -s fail | grep -v ' ago' | md5sum)"
 done
+# hang_up COMMAND...: on a terminal that goes away when the first picture has come; it has to end
+hang_up() { python3 -c '
+import os, pty, select, sys, time
+pid, master = pty.fork()
+if pid == 0: os.execvp(sys.argv[1], sys.argv[1:])
+seen = b""
+while b"pushed" not in seen: seen += os.read(master, 65536)
+os.close(master)
+for _ in range(2000):
+    if os.waitpid(pid, os.WNOHANG)[0]: sys.exit(0)
+    time.sleep(0.05)
+os.kill(pid, 9)
+sys.exit(1)' "$@"; }
 closed() { python3 -c '
 import os, subprocess, sys
 r, w = os.pipe(); os.close(r)
@@ -200,6 +255,27 @@ check '...' fits 60 <w
 check '...' grep -q "[日本語]~" w
 check 'a terminal that is dumb is watched in lines' fails_with 130 env TERM=dumb "$JOBSTACK_SOURCE/tests/support/in-pty" --out w expect='stack     fail' expect='stack     fail' signal=INT -- jobstack status -s fail -w0.1
 check '... without a control character' sh -c '! grep -q "$(printf "\033")" w'
+# what fits, and what is left out: the workers are those of "fleet"
+sql "INSERT INTO worker(token,stack_id,seq,kind,started,beat,lease_us,slots,host,node,done) SELECT LEFT(SHA2(CONCAT('crew',entry_id),256),16),stack_id,1,0,UTC_TIMESTAMP(6),
+	UTC_TIMESTAMP(6),3000000000,8,'h',CONCAT('n',entry_id),0 FROM entry JOIN stack USING(stack_id) WHERE name='pace' AND entry_id<=30"
+like 'not watched: all workers' "$(jobstack status -s pace | grep -c '^ *[0-9]* *n[0-9]* ')" '^3[12]$'
+check 'watch: 24 lines' in_pty --out w expect='[0-9]+ more workers' send=q -- jobstack status -s pace -w60
+picture() { sed 's/.*1049h//; /1049l/,$d' w | tr -d '\r' >picture; }
+picture
+is '... all are used' "$(wc -l <picture)" 23
+like '... rows and the rest are all workers' "$(($(grep -c ' h\? *n[0-9]* ' picture) + $(sed -n 's/^ *\([0-9]*\) more workers.*/\1/p' picture)))" '^3[2-9]$'
+for size in 80x12 44x9 20x24 20x4 2x2 1x1; do
+	check "watch: $size" in_pty --size $size --out w raw expect='~|more| workers' send=q -- jobstack status -s pace -w60
+	picture
+	check '... fits' fits ${size%x*} <picture
+	check '... in its lines' test "$(wc -l <picture)" -lt "${size#*x}"
+done
+check 'watch: all stacks in 8 lines' in_pty --size 80x8 --out w expect='[0-9]+ more stacks' send=q -- jobstack status -w60
+check 'a window that shrinks and grows' in_pty --out w expect='more workers' size=1x1 expect='~' size=80x60 expect='policy' expect='n30' send=q cooked -- jobstack status -s pace -w60
+for no in '' 'trap "" HUP;'; do
+	check "a terminal that goes away ends the watch${no:+, also without SIGHUP}" hang_up bash -c "$no exec jobstack status -s pace -w0.1"
+done
+
 push gone /1
 check 'a stack that is dropped meanwhile' fails_with 1 in_pty --out w expect='gone, every' run='jobstack drop -q -y -s gone' expect='there is no stack "gone"' cooked -- \
 	jobstack status -s gone -w0.1
@@ -217,5 +293,5 @@ is '... in JSON: a line a round' "$(json stack <rounds)" $'fail\nfail'
 
 # ---- push
 check 'push: progress on a terminal' in_pty --out w expect='[0-9]+ names, [0-9]+/s' expect='pushed' -- sh -c '(seq -f /p/%.0f 2000; sleep 0.7; seq -f /q/%.0f 300000) | jobstack push -s pushed'
-check '... not into a file' sh -c '(seq -f /r/%.0f 2000; sleep 0.7; seq -f /s/%.0f 2000) | jobstack push -s pushed 2>err && test ! -s err'
+check '... not into a file' sh -c '(seq -f /r/%.0f 2000; sleep 0.7; seq -f /s/%.0f 2000) | jobstack push -s quiet 2>err && test ! -s err'
 finish

@@ -31,31 +31,83 @@ for bad in max-attempts= max-attempts=0 max-attempts=-1 max-attempts=1.5 max-att
 done
 check 'all or nothing' says 2 'max-running takes a whole number from 1 to [0-9]*, or none' jobstack set -s words max-attempts=9 max-running=x
 is '... nothing' "$(sql "SELECT max_attempts FROM stack WHERE name='words'")" 4
-for command in 'set max-running=1' pause resume 'cancel -q' 'drop --yes' 'prune --older-than 1d'; do
+for command in 'set max-running=1' pause resume 'cancel --all' 'drop --yes' 'prune --older-than 1d'; do
 	check "no such stack: $command" says 2 'there is no stack "nosuch"' jobstack ${command%% *} -s nosuch ${command#"${command%% *}"}
 	check "no stack's name: $command" says 2 "not a valid stack" jobstack ${command%% *} -s 'a/b' ${command#"${command%% *}"}
 done
-for command in pause resume cancel drop; do
-	check "unexpected argument: $command" says 2 'unexpected argument' jobstack $command -s words words
+for command in pause resume drop; do
+	check "unexpected argument: $command" says 2 'unexpected argument' jobstack $command -s words words words
 	check "no such option: $command" says 2 'no option --nosuch' jobstack $command -s words --nosuch
 done
-for command in cancel 'drop --yes' 'prune --older-than 1d'; do
-	check "what destroys needs its -s: $command" says 2 'name the stack to' env JOBSTACK_STACK=words jobstack $command
+for command in 'cancel --all' 'drop --yes' 'prune --older-than 1d'; do
+	check "what destroys needs its -s: $command" says 2 'name the stack' env JOBSTACK_STACK=words jobstack $command
 done
 check 'pausing does not' env JOBSTACK_STACK=words jobstack pause -q -m 'for the test'
 like '... and says why' "$(jobstack status -s words)" 'for the test'
 check 'again' prints 0 'the stack "words" was paused already: 5 ready, 0 waiting, 0 running' jobstack pause -s words -m 'for the test'
 check 'resume' prints 0 'the stack "words" is open again: 5 ready, 0 waiting, 0 running' jobstack resume -s words
 unlike '... forgets why' "$(jobstack status -s words)" 'for the test'
-check 'cancel' prints 0 'the stack "words" is cancelled now: 5 cancelled, 0 running' jobstack cancel -s words
+check 'cancel' prints 0 'the stack "words" is cancelled now: 5 cancelled, 0 running' jobstack cancel -s words --all
 check '... is no place to push to' says 1 'is cancelled' jobstack push -s words /more
 check '... nor to requeue to' says 1 'is cancelled' jobstack requeue -s words
 check '... nothing is popped from it' fails_with 1 jobstack pop -s words
-check 'cancel, JSON' prints 0 '{"stack":"words","state":"cancelled","changed":false}' jobstack cancel -s words --json
+check 'cancel, JSON' prints 0 '{"stack":"words","state":"cancelled","changed":false}' jobstack cancel -s words --all --json
 check 'pause leaves a cancel as it is' says 1 'is cancelled, so there is nothing to pause: .jobstack resume -s words. undoes the cancel' jobstack pause -s words
 is '... it is cancelled still' "$(jobstack status -s words --json | jq -r .state)" cancelled
 check 'resume takes it back' prints 0 '{"stack":"words","state":"open","changed":true}' jobstack resume -s words --json
 check '... and it is worked on' worker -s words --slots 2 -- true
+check '... to the end' ledger_is words '5 0 0 0 0 0'
+
+# ------------------------------------------------------------------------------------------------------------------ entries
+# 1 to 3 are dead, 4 is done, 5 runs, 6 to 12 are ready
+numbered 1 12 | jobstack push -q -s some --max-attempts 1 >/dev/null
+check 'three die' worker -s some --max-entries 3 -- false
+check 'one is done' worker -s some --max-entries 1 -- true
+eval "$(jobstack pop -q -s some)"
+check 'cancel without entries' says 2 'name the entries to cancel.*jobstack cancel -s some --all. cancels all' jobstack cancel -s some
+check '... with all, and some' says 2 'can.t be used with' jobstack cancel -s some --all 6
+check '... what runs' says 2 'running entries can.t be cancelled: use .jobstack kill' jobstack cancel -s some -t running
+check '... what is done' says 2 'only ready, waiting and dead .* not -t done' jobstack cancel -s some -t 'done'
+check '... no number' says 2 'n takes a whole number from 1 on, not "0"' jobstack cancel -s some -n 0
+check '... no such entry' says 2 'there is no entry "99"' jobstack cancel -s some 99
+check 'none matches' says 1 'no entry .* matches these options' jobstack cancel -s some --match '*.nc'
+check 'a dry run' prints 0 '2 would be cancelled' jobstack cancel -s some -t dead --match '/d/[13]' --dry-run
+check 'dead ones are settled' prints 0 '2 cancelled' jobstack cancel -s some -t dead --match '/d/[13]' --note $'no \e[1mdata'
+check '... one that is not dead is not' prints 1 '0 cancelled' jobstack cancel -s some -t dead --match '/d/[56]'
+like 'show tells why' "$(jobstack show -s some 3)" 'state     cancelled: no .x1b.1mdata'
+is '... and list' "$(jobstack list -s some -t cancelled --json | jq -c '[.entry,.attempt,.note]' | tr '\n' ' ')" '[1,1,"no \u001b[1mdata"] [3,1,"no \u001b[1mdata"] '
+check 'by number and by name' prints 0 '2 cancelled' jobstack cancel -s some 8 /d/10
+check '... again' prints 0 '0 cancelled, 2 cancelled before' jobstack cancel -s some 8 10
+check 'what can not be' prints 1 '1 cancelled, 2 refused' jobstack cancel -s some 4 5 11
+like '... and why' "$(cat said)" 'entry 5 ./d/5. is refused: it is running: use .jobstack kill -s some 5..*entry 4 ./d/4. is refused: it is done'
+check '... in JSON' prints 0 '{"stack":"some","cancelled":0,"already":1,"refused":0,"missing":0,"dry_run":false}' jobstack cancel -s some 11 --json
+check 'the rest of one range' prints 0 '1 cancelled' jobstack cancel -s some -t ready --match '/d/9' -n 5
+is 'status counts them' "$(jobstack status -s some --json | jq -c '[.ready,.running,.done,.dead,.cancelled]')" '[3,1,1,1,6]'
+like '... and check proves it' "$(jobstack check -s some --json)" '"balances":true.*"cancelled":6'
+check '... by the tables' audit some
+is 'export has them' "$(jobstack export -s some --what entries -t cancelled -o entry,attempt,note | tr -d '\r' | tail -n 1)" '11,0,'
+check 'resume does not return them' jobstack resume -q -s some
+pop_some() { for ((i = 0; i < $1; i++)); do jobstack pop -q -s some --json; done | jq -c '[.entry,.attempt]' | tr '\n' ' '; }
+is 'they are not popped' "$(pop_some 4)" '[6,1] [7,1] [12,1] '
+check 'requeue does' prints 0 '6 requeued, 0 recovered from dead workers' jobstack requeue -s some -t cancelled
+is '... with their history' "$(pop_some 2)" '[1,2] [3,2] '
+check '... the ledger balances' audit some
+jobstack cancel -q -s some -t ready
+check 'what is cancelled goes with the stack' prints 0 'the stack "some" is cancelled now: 4 cancelled, 6 running' jobstack cancel -s some --all
+is '... and stays so when it is open again' "$(jobstack resume -q -s some; jobstack list -s some -t cancelled -o entry | tr '\n' ' ')" '8 9 10 11 '
+
+# ------------------------------------------------------------------------------------------------------------------ asking
+in_pty() { "$JOBSTACK_SOURCE/tests/support/in-pty" --size 200x24 --out seen "$@"; }
+check 'done entries run again: a terminal is asked' fails_with 1 in_pty expect='run 5 done entries of the stack "words" again. .y/N. ' send=$'n\n' expect='nothing was changed' -- \
+	jobstack requeue -s words -t done
+check '... nor without an answer' fails_with 1 in_pty expect='y/N' send=$'\4' -- jobstack requeue -s words -t done
+check 'prune: a terminal is asked' fails_with 1 in_pty expect='remove 5 done entries of the stack "words", without an archive. .y/N. ' send=$'x\n' -- \
+	jobstack prune -s words --older-than 0
+check '... nothing has changed' ledger_is words '5 0 0 0 0 0'
+check 'requeue --yes does not ask' in_pty -- jobstack requeue -s words -t done -n 1 --yes
+check '... nor about a named entry' in_pty -- jobstack requeue -s words 3
+check '... nor without a terminal' prints 0 '1 requeued, 0 recovered from dead workers' jobstack requeue -s words -t done -n 1
+check '... and they run' worker -s words -- true
 check '... to the end' ledger_is words '5 0 0 0 0 0'
 
 # -------------------------------------------------------------------------------------------------------------------- drop
@@ -80,7 +132,7 @@ def drop(answer):
         pass
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), text.decode()
 status, text = drop(b"\n")
-assert status == 1 and "not dropped" in text and '5 entries (5 done, 0 dead' in text, (status, text)
+assert status == 1 and "nothing was changed" in text and '5 entries (5 done, 0 dead' in text, (status, text)
 status, text = drop(b"n\n")
 assert status == 1, (status, text)
 status, text = drop(b"y\n")
@@ -118,7 +170,7 @@ check 'a drop waits for it' wait_for 20 state_is killed 3
 kill -KILL $dropper
 wait $dropper 2>/dev/null
 is 'it is killed: the stack is half gone' "$(field killed state)" dropping
-for command in 'push /more' 'push --unique /more' 'pause' 'resume' 'cancel' 'set max-running=1' 'requeue' 'prune --older-than 0'; do
+for command in 'push /more' 'push --unique /more' 'pause' 'resume' 'cancel --all' 'cancel 1' 'set max-running=1' 'requeue' 'prune --older-than 0'; do
 	check "nothing can be done with it: $command" says 1 'being dropped.*jobstack drop' jobstack ${command%% *} -s killed ${command#"${command%% *}"}
 done
 check '... no worker begins' says 1 'being dropped' worker -s killed -- true
@@ -136,7 +188,7 @@ for end in cancel drop; do
 	pid=$!
 	check "a worker idles ($end)" wait_for 20 alive idle 1
 	check '... and says what it waits for' wait_for 20 grep -q 'the stack is paused: `jobstack resume -s idle` continues it' idle.err
-	check "... the stack goes" jobstack $end -q -s idle $([[ $end == cancel ]] || echo --yes)
+	check "... the stack goes" jobstack $end -q -s idle --yes $([[ $end == drop ]] || echo --all)
 	status=0
 	wait $pid || status=$?
 	is '... and so does it, with 0' "$status" 0
@@ -147,7 +199,7 @@ numbered 1 4 | jobstack push -q -s stop >/dev/null
 worker -s stop --slots 1 --batch 1 --shell -- ': {}; touch began; until [ -e go ]; do sleep 0.05; done' &
 pid=$!
 check 'cancel while one runs' wait_for 20 test -e began
-check '...' jobstack cancel -q -s stop
+check '...' jobstack cancel -q -s stop --all
 touch go
 status=0
 wait $pid || status=$?
@@ -159,6 +211,9 @@ cat >counted <<'S'
 # counts how many of it there are, and the most that there were; when the limit is raised, each stays until there are five
 add() { flock lock sh -c 'n=$(($(cat now) + $1)); echo $n >now; [ $n -le $(cat most) ] || echo $n >most' add "$1"; }
 add 1
+echo >>began
+# the rest waits for the raise, however long that takes
+[ "$(wc -l <began)" -le 14 ] || until [ -e raised ]; do sleep 0.05; done
 if [ -e raised ]; then
 	until [ "$(cat most)" -ge 5 ] || [ -e late ]; do sleep 0.05; done
 else
@@ -213,6 +268,90 @@ is '... for the stack' "$(jobstack set -s run | tail -n2)" $'max-running=2\nmax-
 check '... and no other values' says 2 'max-running takes a whole number from 1' jobstack run -s run --max-running 0 -- true
 check '... either' says 2 'max-failures takes a whole number from 1' jobstack run -s run --max-failures=x -- true
 
+# -------------------------------------------------------------------------------------------------------------------- kill
+me=$(id -un)
+cat >hang <<'S'
+#!/bin/sh
+# what it does is in its name; each start is on record
+echo "$JOBSTACK_ENTRY" >>kill.started
+case $1 in
+*stubborn) trap '' TERM; sleep 1000 & wait; sleep 1000 ;;
+*hang) exec sleep 1000 ;;
+esac
+S
+chmod +x hang
+started() { [[ -e kill.started && $(sort kill.started | uniq | wc -l) == "$1" ]]; }
+asked() { [[ $(sql "SELECT COUNT(*) FROM worker WHERE kills IS NOT NULL AND ended IS NULL") == "$1" ]]; }
+seq -f '/k/%.0f.hang' 1 2 | jobstack push -q -s kill >/dev/null
+jobstack push -q -s kill /k/3.ok /k/4.stubborn /k/5.hang /k/6.hang >/dev/null
+worker -s kill --slots 3 --grace 0.2 --lease 3 --idle-timeout 300 -- ./hang {} &
+pid=$!
+check 'three start' wait_for 20 started 4
+check 'a command is killed by its number' says 0 "entry 1 is dead: killed by $me" jobstack kill -s kill 1
+is '... at once, by TERM' "$(jobstack list -s kill -t dead -o datapath,signal,reason)" "/k/1.hang	15	killed by $me"
+like '... and shown so' "$(jobstack list -s kill -t dead)" ' 1 killed .*/k/1.hang'
+check '... again: nothing changes' says 0 "entry 1 is dead: killed by $me" jobstack kill -s kill 1
+check 'by its name, though it ignores TERM; beside one that has ended' says 1 "entry 3 is not running, but done.*entry 4 is dead: killed" \
+	jobstack kill -s kill /k/4.stubborn 3
+is '... with what it has started' "$(jobstack list -s kill -t dead -o entry,signal | tail -n 1)" $'4\t9'
+check 'the next ones start' wait_for 20 started 6
+sql "UPDATE worker SET host='elsewhere',node='elsewhere' WHERE ended IS NULL"
+check 'elsewhere: with the next heartbeat' says 0 "entry 2 runs on elsewhere \(user $me\): its worker ends it with its next update, within 1.0 s.*entry 2 is dead" \
+	jobstack kill -s kill 2
+freeze kill
+jobstack kill -s kill 5 2>kill.err &
+killer=$!
+check 'who is killed while it waits' wait_for 20 asked 1
+kill -KILL $killer
+wait $killer 2>/dev/null
+timeout -s INT 1 jobstack kill -s kill 5 2>kill.err
+like '... or gives up' "$(cat kill.err)" 'entry 5 has not ended yet; the request stays, and .jobstack show -s kill 5. shows'
+jobstack kill -q -s kill 5 &
+killer=$!
+kill -CONT "${FROZEN[@]}"
+check '... has asked nevertheless' wait $killer
+jobstack push -q -s kill /k/7.hang >/dev/null
+check 'the worker works on' wait_for 20 started 7
+freeze kill
+jobstack kill -q -s kill 6 &
+killer=$!
+check 'a worker dies before it learns of it' wait_for 20 asked 1
+kill_frozen
+wait $pid 2>/dev/null
+sql "UPDATE worker SET host='$(uname -n)' WHERE ended IS NULL"
+check '... its entries are recovered' jobstack recover -q -s kill
+check '... and that one is dead' wait $killer
+check '... the other one is queued: that is for cancel' says 1 'entry 7 is not running, but ready \(its process on .*: .jobstack cancel -s kill 7. gives it up' jobstack kill -s kill 7
+check '... all of it is accounted for' ledger_is kill '1 5 1 0 0 0'
+check '... once' audit kill
+eval "$(jobstack pop -s kill)"
+unset JOBSTACK_STACK
+check 'what a script has popped' says 1 "entry 7 was popped by a script on .* \(user $me\): end that script, then .jobstack close -s kill 7 --exit 1. records it" \
+	jobstack kill -s kill 7
+check 'no entry' says 2 'name the entries to kill' jobstack kill -s kill
+check '... none of that name' says 2 'there is no entry "/k/8"' jobstack kill -s kill /k/8
+check '... no stack' says 2 'there is no stack "nosuch"' jobstack kill -s nosuch 1
+check '... the newest stack by its place only' says 2 'name the stack' jobstack kill -s @ 1
+rm kill.started
+numbered 1 60 | jobstack push -q -s ahead >/dev/null
+worker -s ahead --shell -- ': {}; echo $JOBSTACK_ENTRY >>kill.started; [ $JOBSTACK_ENTRY != 30 ] || exec sleep 1000' &
+pid=$!
+check 'many are claimed ahead' wait_for 20 started 30
+jobstack kill -q -s ahead 35 &
+killer=$!
+check 'one of them is to be killed' wait_for 20 asked 1
+check '... after the one that runs' jobstack kill -q -s ahead 30
+check '... it is' wait $killer
+wait $pid
+is '... without a start' "$(grep -c . kill.started) $(grep -cx 35 kill.started) $(ledger ahead)" '59 0 58 2 0 0 0 0'
+jobstack push -q -s stays /k/1 /k/2 >/dev/null
+worker -s stays --persistent --shell -- 'while read -r e a p; do [ $e = 2 ] || { : >stays; sleep 1000 & wait; }; echo done; done' &
+pid=$!
+check 'a persistent command runs' wait_for 20 test -e stays
+check '... and is killed' jobstack kill -q -s stays /k/1
+check '... the next one begins' wait $pid
+check '... and ends' ledger_is stays '1 1 0 0 0 0'
+
 # ---------------------------------------------------------------------------------------------------------------- together
 # few fail: retries come first, and a worker whose first twenty all fail would pause the stack
 numbered 1 400 | jobstack push -q -s both --max-attempts 2 --retry-delay 0 >/dev/null
@@ -222,7 +361,7 @@ steer() {
 	local i
 	for ((i = 0; i < 6; i++)); do
 		{ jobstack pause -q -s both || [[ $? == 1 ]]; } && jobstack set -q -s both max-running=$((RANDOM % 4 + 1)) priority=$((RANDOM % 9)) &&
-			jobstack cancel -q -s both && jobstack resume -q -s both && jobstack set -q -s both max-running=none || return 1
+			jobstack cancel -q -s both --all && jobstack resume -q -s both && jobstack set -q -s both max-running=none || return 1
 	done
 }
 for i in 1 2; do

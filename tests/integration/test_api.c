@@ -210,6 +210,44 @@ static void orders(void **state)
 	look("prio");
 }
 
+/* Who made what; and one stack for an origin. */
+static void owners(void **state)
+{
+	static const char *const hers = "one+two-1";
+	struct jobstack_options o = test_options();
+	struct jobstack_push_options p = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_bytes origin = {"/dir\0cmd", 8}, other = {"/dir\0other", 10};
+	char name[JOBSTACK_STACK_MAX + 1];
+	struct jobstack *her = NULL;
+
+	(void)state;
+	GIVES(JOBSTACK_NOTHING, jobstack_newest(h, name, &e)); /* it does not say who it is */
+	o.os_user = "her";
+	OK(jobstack_open(&her, &o, &e));
+	GIVES(JOBSTACK_NOTHING, jobstack_newest(her, name, &e));
+	GIVES(JOBSTACK_NOTHING, jobstack_of_origin(her, origin, "one+two", name, &e));
+	assert_string_equal(name, hers);
+	p.origin = &origin;
+	OK(jobstack_push(her, name, &p, "/1", &e));
+	OK(jobstack_push(her, name, &p, "/2", &e));
+	OK(jobstack_push(h, "later", NULL, "/1", &e));
+	OK(jobstack_newest(her, name, &e));
+	assert_string_equal(name, hers);
+	OK(jobstack_of_origin(h, origin, "another", name, &e));
+	assert_string_equal(name, hers);
+	GIVES(JOBSTACK_NOTHING, jobstack_of_origin(h, other, "one+two", name, &e));
+	assert_string_equal(name, "one+two-2");
+	GIVES(JOBSTACK_ECONFLICT, jobstack_push(h, "one+two-2", &p, "/1", &e)); /* it has its stack */
+	p.origin = &other;
+	GIVES(JOBSTACK_ECONFLICT, jobstack_push(h, hers, &p, "/1", &e));
+	GIVES(JOBSTACK_EUSAGE, jobstack_of_origin(h, other, "a/b", name, &e));
+	look(hers);
+	assert_int_equal(st.pushed, 2);
+	OK(jobstack_drop(h, hers, NULL, NULL, &e));
+	GIVES(JOBSTACK_NOTHING, jobstack_newest(her, name, &e));
+	jobstack_free(her);
+}
+
 static void unique_names(void **state)
 {
 	struct jobstack_push_options plain = JOBSTACK_PUSH_OPTIONS_INIT, o = JOBSTACK_PUSH_OPTIONS_INIT;
@@ -301,13 +339,18 @@ static void unique_races(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_schema_yet),  cmocka_unit_test(twenty_inits),
-		cmocka_unit_test(facts),	  cmocka_unit_test(empty_and_missing),
-		cmocka_unit_test(any_bytes),	  cmocka_unit_test(bad_names),
-		cmocka_unit_test(relative_names), cmocka_unit_test(orders),
-		cmocka_unit_test(unique_names),	  cmocka_unit_test(unique_beside_a_failed_push),
-		cmocka_unit_test(unique_races)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(no_schema_yet),
+					   cmocka_unit_test(twenty_inits),
+					   cmocka_unit_test(facts),
+					   cmocka_unit_test(empty_and_missing),
+					   cmocka_unit_test(any_bytes),
+					   cmocka_unit_test(bad_names),
+					   cmocka_unit_test(relative_names),
+					   cmocka_unit_test(orders),
+					   cmocka_unit_test(owners),
+					   cmocka_unit_test(unique_names),
+					   cmocka_unit_test(unique_beside_a_failed_push),
+					   cmocka_unit_test(unique_races)};
 
 	return cmocka_run_group_tests(tests, open_fixture, close_fixture);
 }

@@ -28,7 +28,7 @@ static void inputs(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		policy.size = (const size_t[]){0, sizeof(size_t) - 1, 5000}[i];
 		GIVES(JOBSTACK_EUSAGE, jobstack_set_policy(h, "in", &policy, &e));
-		assert_non_null(strstr(e.text, "struct jobstack_policy has the size"));
+		assert_non_null(strstr(e.text, "struct jobstack_policy has a wrong size"));
 		push.policy = &policy;
 		GIVES(JOBSTACK_EUSAGE, jobstack_push(h, "in", &push, "/x", &e));
 	}

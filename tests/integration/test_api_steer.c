@@ -317,12 +317,243 @@ static void drop_races(void **state)
 	print_message("%d dropped, %d refused\n", dropped, refused);
 }
 
+/* Requests to kill reach the worker that holds the attempt, with its next heartbeat, and go when it has ended. */
+static void kills(void **state)
+{
+	struct jobstack_step_report report = JOBSTACK_STEP_REPORT_INIT;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
+	char reason[JOBSTACK_KILL_REASON] = "unchanged";
+	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
+	struct jobstack_outcome o;
+	struct jobstack_worker *w;
+	uint64_t id, taken, many = 0;
+
+	(void)state;
+	push_numbered("kills", NULL, 400);
+	OK(jobstack_worker_begin(h, "kills", NULL, &w, &e));
+	id = jobstack_worker_id(w);
+	OK(take_step(w, NULL, 0, 12, &b, &report, &e));
+	assert_true(b.count == 12 && report.kills == NULL);
+	jobstack_batch_free(&b);
+	OK(jobstack_kill(h, "kills", id, 12, 1, &e));
+	OK(jobstack_kill(h, "kills", id, 12, 1, &e));
+	GIVES(JOBSTACK_NOTHING, jobstack_kill(h, "kills", id, 13, 1, &e)); /* not claimed; another attempt; nobody */
+	GIVES(JOBSTACK_NOTHING, jobstack_kill(h, "kills", id, 12, 2, &e));
+	GIVES(JOBSTACK_NOTHING, jobstack_kill(h, "kills", id + 1, 12, 1, &e));
+	GIVES(JOBSTACK_EMISSING, jobstack_kill(h, "nowhere", id, 12, 1, &e));
+	OK(take_step(w, NULL, 0, 0, NULL, &report, &e));
+	assert_true(jobstack_kill_wanted(report.kills, 12, 1, reason));
+	assert_string_equal(reason, "killed by ?");
+	assert_false(jobstack_kill_wanted(report.kills, 2, 1, reason) ||
+		     jobstack_kill_wanted(report.kills, 12, 11, reason) || jobstack_kill_wanted(NULL, 12, 1, reason));
+	assert_int_equal(strlen(report.kills), strlen(",12:1:killed by ?")); /* asked twice, there once */
+	o = outcome(12, 1, JOBSTACK_FAILED, -1);
+	o.fatal = 1;
+	o.reason = reason;
+	OK(take_step(w, &o, 1, 350, &b, &report, &e));
+	jobstack_batch_free(&b);
+	GIVES(JOBSTACK_NOTHING, jobstack_kill(h, "kills", id, 12, 1, &e));
+	OK(take_step(w, NULL, 0, 0, NULL, &report, &e));
+	assert_null(report.kills);
+	/* no more than fit; and a recovery kills them all */
+	for (uint64_t i = 13; i <= 362; i++)
+		many += jobstack_kill(h, "kills", id, i, 1, &e) == 0;
+	assert_in_range(many, 20, 349);
+	seen_seq = 0;
+	OK(jobstack_workers(h, "kills", take_worker, NULL, &e));
+	OK(jobstack_recover(h, "kills", id, seen_seq, "the test says so", &taken, &e));
+	look("kills");
+	assert_true(taken == 361 && st.dead == many + 1 && st.ready == 400 - st.dead);
+	GIVES(JOBSTACK_NOTHING, jobstack_kill(h, "kills", id, 1, 1, &e));
+	f.limit = 2;
+	f.states = JOBSTACK_IS_DEAD;
+	items_n = 0;
+	OK(jobstack_list(h, "kills", &f, take_item, NULL, &e));
+	assert_true(items_n == 2 && items[0].entry == 12 && items[1].entry == 13 &&
+		    items[1].outcome == JOBSTACK_FAILED);
+	jobstack_worker_free(w);
+	/* a script's pop gets none */
+	OK(jobstack_pop(h, "kills", NULL, 1, &b, &e));
+	GIVES(JOBSTACK_NOTHING, jobstack_kill(h, "kills", b.worker, jobstack_batch_entry(&b, 0)->entry, 2, &e));
+	jobstack_batch_free(&b);
+}
+
+static struct jobstack_requeue_result cancelled; /* by the last cancel_those */
+
+/* Cancels of STACK what matches (NULL: anything), in STATES, of the N numbers from FIRST on (N 0: of all). */
+static void cancel_those(const char *stack, const char *match, unsigned states, uint64_t first, size_t n)
+{
+	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
+	struct jobstack_cancel_options o = JOBSTACK_CANCEL_OPTIONS_INIT;
+	uint64_t *ids = calloc(n + 1, sizeof(*ids));
+
+	for (size_t i = 0; i < n; i++)
+		ids[i] = first + i;
+	f.match = match;
+	f.states = states;
+	f.entries = n > 0 ? ids : NULL;
+	f.entries_n = n;
+	o.note = "given up";
+	cancelled = (struct jobstack_requeue_result)JOBSTACK_REQUEUE_RESULT_INIT;
+	OK(jobstack_cancel(h, stack, &f, &o, &cancelled, &e));
+	free(ids);
+	look(stack);
+	OK(jobstack_check(h, stack, NULL, NULL, NULL, &e));
+}
+
+/* Out of intervals and lists, in both orders, with some popped before; what is left keeps its order. */
+static void cancels(void **state)
+{
+	const unsigned queued = JOBSTACK_IS_READY | JOBSTACK_IS_WAITING;
+	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
+	struct jobstack_push_options push = JOBSTACK_PUSH_OPTIONS_INIT;
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
+
+	(void)state;
+	for (push.lifo = 0; push.lifo < 2; push.lifo++) {
+		const char *stack = push.lifo ? "out.l" : "out.f";
+		uint64_t last = push.lifo ? UINT64_MAX : 0, n = 0;
+
+		push_numbered(stack, &push, 3000);
+		OK(jobstack_pop(h, stack, NULL, 10, &b, &e));
+		jobstack_batch_free(&b);
+		cancel_those(stack, "*7", 0, 0, 0);
+		assert_true(cancelled.requeued == 299 && st.cancelled == 299 && st.ready == 2691 && st.running == 10);
+		cancel_those(stack, "*7", 0, 0, 0);
+		assert_true(cancelled.requeued == 0 && st.cancelled == 299);
+		cancel_those(stack, NULL, 0, 1001, 1000); /* of these, 100 are cancelled */
+		assert_true(cancelled.requeued == 900 && cancelled.refused == 100 && st.cancelled == 1199);
+		cancel_those(stack, "*[24]", queued, 0, 0);
+		assert_true(st.cancelled == 1199 + 398 && st.dead == 0);
+		for (;;) {
+			int got = jobstack_pop(h, stack, NULL, 7, &b, &e);
+
+			if (got == JOBSTACK_NOTHING)
+				break;
+			OK(got);
+			for (size_t i = 0; i < b.count; i++, n++) {
+				uint64_t id = jobstack_batch_entry(&b, i)->entry;
+
+				assert_true(push.lifo || id > last);
+				last = push.lifo ? last : id;
+			}
+			assert_true(!push.lifo || jobstack_batch_entry(&b, b.count - 1)->entry < last);
+			last = push.lifo ? jobstack_batch_entry(&b, 0)->entry : last;
+			jobstack_batch_free(&b);
+		}
+		assert_int_equal(n, 3000 - 10 - st.cancelled);
+		look(stack);
+		n = st.cancelled;
+		f.states = JOBSTACK_IS_CANCELLED;
+		OK(jobstack_set_state(h, stack, JOBSTACK_OPEN, NULL, &e)); /* which does not return them */
+		look(stack);
+		assert_true(st.cancelled == n && st.ready == 0);
+		OK(jobstack_requeue(h, stack, &f, 0, NULL, &e));
+		look(stack);
+		assert_true(st.cancelled == 0 && st.ready == n);
+		OK(jobstack_check(h, stack, NULL, NULL, NULL, &e));
+	}
+}
+
+/* What waits for a retry keeps its time; dead ones keep their history, and are not failures any more; what runs, was
+ * done or is held is refused. */
+static void cancels_others(void **state)
+{
+	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
+	struct jobstack_failures_report report = JOBSTACK_FAILURES_REPORT_INIT;
+	struct jobstack_outcome o[4];
+	struct jobstack_batch b = JOBSTACK_BATCH_INIT;
+
+	(void)state;
+	policy.retry_delay_us = INT64_C(3600000000);
+	push_numbered("kept", NULL, 6);
+	set("kept");
+	OK(jobstack_pop(h, "kept", NULL, 5, &b, &e));
+	for (uint64_t i = 0; i < 4; i++)
+		o[i] = outcome(i + 1, 1, i < 3 ? JOBSTACK_FAILED : JOBSTACK_DONE, i < 3);
+	OK(jobstack_close(h, "kept", o, 4, NULL, &e));
+	jobstack_batch_free(&b);
+	cancel_those("kept", NULL, 0, 2, 5); /* 2 and 3 wait, 4 is done, 5 runs, 6 is ready */
+	assert_true(cancelled.requeued == 3 && cancelled.refused == 2);
+	assert_true(st.waiting == 1 && st.done == 1 && st.running == 1 && st.cancelled == 3);
+	assert_true(st.next_due_us > INT64_C(1800000000));
+	list("kept", JOBSTACK_IS_CANCELLED);
+	assert_true(items_n == 3 && items[0].entry == 2 && items[0].attempt == 1 && items[2].attempt == 0);
+	GIVES(JOBSTACK_EUSAGE, (f.states = JOBSTACK_IS_RUNNING, jobstack_cancel(h, "kept", &f, NULL, NULL, &e)));
+	GIVES(JOBSTACK_EMISSING, jobstack_cancel(h, "nowhere", NULL, NULL, NULL, &e));
+
+	make_dead("settled", 5);
+	cancel_those("settled", "/d/[24]", JOBSTACK_IS_DEAD, 0, 0);
+	assert_true(cancelled.requeued == 2 && st.dead == 3 && st.cancelled == 2);
+	OK(jobstack_failures(h, "settled", NULL, NULL, NULL, &report, &e));
+	assert_int_equal(report.failures, 3);
+	list("settled", JOBSTACK_IS_FAILED);
+	assert_int_equal(items_n, 5);
+	list("settled", JOBSTACK_IS_FAILED | JOBSTACK_IS_DEAD | JOBSTACK_IS_CANCELLED);
+	assert_int_equal(items_n, 5);
+	list("settled", 0);
+	assert_int_equal(items_n, 5);
+	f.states = 0;
+	OK(jobstack_requeue(h, "settled", &f, 0, NULL, &e)); /* all dead ones */
+	look("settled");
+	assert_true(st.ready == 3 && st.cancelled == 2);
+	OK(jobstack_set_state(h, "settled", JOBSTACK_CANCELLED, NULL, &e));
+	look("settled");
+	assert_int_equal(st.cancelled, 5);
+	list("settled", JOBSTACK_IS_CANCELLED);
+	assert_int_equal(items_n, 5);
+}
+
+/* Pops, closes, requeues and other cancels at the same moment: each entry is done or cancelled, once. */
+static void cancel_races(void **state)
+{
+	int status;
+
+	(void)state;
+	push_numbered("many", NULL, 2000);
+	for (int i = 0; i < 5; i++)
+		if (fork() == 0) {
+			struct jobstack_requeue_result r = JOBSTACK_REQUEUE_RESULT_INIT;
+			struct jobstack_filter f = JOBSTACK_FILTER_INIT;
+			struct jobstack_batch b = JOBSTACK_BATCH_INIT;
+			struct jobstack_outcome o[7];
+
+			h = open_one();
+			f.states = JOBSTACK_IS_CANCELLED;
+			f.match = "*5";
+			if (i == 2)
+				for (int times = 0; times < 5; times++)
+					OK(jobstack_requeue(h, "many", &f, 0, &r, &e));
+			f.match = i == 3 ? "*[2-5]" : "*[3-6]";
+			f.states = 0;
+			if (i >= 3)
+				OK(jobstack_cancel(h, "many", &f, NULL, &r, &e));
+			while (i < 2 && jobstack_pop(h, "many", NULL, 7, &b, &e) == 0) {
+				for (size_t k = 0; k < b.count; k++)
+					o[k] = outcome(jobstack_batch_entry(&b, k)->entry,
+						       jobstack_batch_entry(&b, k)->attempt, JOBSTACK_DONE, 0);
+				OK(jobstack_close(h, "many", o, b.count, NULL, &e));
+				jobstack_batch_free(&b);
+			}
+			_exit(0);
+		}
+	for (int i = 0; i < 5; i++) {
+		assert_true(wait(&status) > 0);
+		assert_int_equal(status, 0);
+	}
+	look("many");
+	print_message("%d done, %d cancelled\n", (int)st.done, (int)st.cancelled);
+	assert_true(st.cancelled > 0 && st.done >= 1000 && st.running == 0 && st.dead == 0);
+	OK(jobstack_check(h, "many", NULL, NULL, NULL, &e));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(states),	  cmocka_unit_test(limit),
-					   cmocka_unit_test(limit_races), cmocka_unit_test(failures),
-					   cmocka_unit_test(policies),	  cmocka_unit_test(drops),
-					   cmocka_unit_test(drop_races)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(states),	  cmocka_unit_test(limit),	 cmocka_unit_test(limit_races),
+		cmocka_unit_test(failures),	  cmocka_unit_test(policies),	 cmocka_unit_test(drops),
+		cmocka_unit_test(drop_races),	  cmocka_unit_test(kills),	 cmocka_unit_test(cancels),
+		cmocka_unit_test(cancels_others), cmocka_unit_test(cancel_races)};
 
 	policy = (struct jobstack_policy)JOBSTACK_POLICY_INIT;
 	return cmocka_run_group_tests(tests, init_fixture, close_fixture);

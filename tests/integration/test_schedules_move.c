@@ -77,6 +77,34 @@ static void move_and_requeue(void **state)
 	}
 }
 
+/* A pop and a cancel of the same entries at once, and either of them first: who comes first has them. */
+static void cancel_and_pop(void **state)
+{
+	(void)state;
+	for (int first = 0; first < 2; first++) {
+		const char *stack = first == 0 ? "cp" : "pc";
+		struct rival c, p;
+
+		push_numbered(stack, NULL, 3);
+		c = rival(stack);
+		p = rival(stack);
+		c.filter.match = "/d/[23]";
+		p.k = 3;
+		hold("span WHERE stack_id=%" PRIu64, id_of(stack));
+		start(first == 0 ? &c : &p, first == 0 ? do_cancel : do_pop);
+		until_waiting(1);
+		start(first == 0 ? &p : &c, first == 0 ? do_pop : do_cancel);
+		until_waiting(2);
+		release();
+		ENDS(&c, 0);
+		ENDS(&p, 0);
+		assert_true(c.requeued.requeued == (first == 0 ? 2 : 0) && p.batch.count == (first == 0 ? 1 : 3));
+		audit(stack, 0, first == 0 ? 1 : 3, 0, 0);
+		over(&c);
+		over(&p);
+	}
+}
+
 /* Two in opposite directions: the second waits for the first at the first lock, and holds nothing that
  * the first wants. */
 static void crosswise(void **state)
@@ -228,10 +256,10 @@ static void another_of_the_name(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		SCHEDULE(two_moves),	      SCHEDULE(move_and_requeue),     SCHEDULE(crosswise),
-		SCHEDULE(to_a_cancelled_one), SCHEDULE(move_and_unique_push), SCHEDULE(lost_and_another),
-		SCHEDULE(another_of_the_name)};
+	const struct CMUnitTest tests[] = {SCHEDULE(two_moves),		 SCHEDULE(move_and_requeue),
+					   SCHEDULE(cancel_and_pop),	 SCHEDULE(crosswise),
+					   SCHEDULE(to_a_cancelled_one), SCHEDULE(move_and_unique_push),
+					   SCHEDULE(lost_and_another),	 SCHEDULE(another_of_the_name)};
 
 	return cmocka_run_group_tests(tests, lost_setup, lost_teardown);
 }

@@ -13,8 +13,8 @@ push() { local stack=$1; shift; jobstack push -q -s "$stack" "$@" >/dev/null; }
 pop_and_close() { (eval "$(jobstack pop -s "$1")" && jobstack close --exit "$2"); }
 
 like '--help' "$(jobstack wait --help)" '^usage: jobstack wait '
-check 'a word too many' says 2 'unexpected argument' jobstack wait x
-check 'a time that is none' says 2 'takes a duration' jobstack wait --timeout soon
+check 'a word is a stack' says 2 'there is no stack "x"' jobstack wait x
+check 'an invalid time' says 2 'takes a duration' jobstack wait --timeout soon
 check 'no such stack' says 2 'there is no stack "nosuch"' jobstack wait -s nosuch
 push alone /1
 timeout 300 jobstack wait -s alone 2>alone.err &
@@ -35,7 +35,7 @@ pop_and_close dead 0
 check 'something is dead' says 1 'jobstack list -s dead -t dead' jobstack wait -s dead
 push given-up /1 /2
 pop_and_close given-up 0
-jobstack cancel -q -s given-up
+jobstack cancel -q -s given-up --all
 check 'something is cancelled' prints 1 '1 done, 0 dead, 0 left, the rest cancelled' jobstack wait -s given-up
 # a pause is told once, and is no end
 push paused /1

@@ -69,6 +69,55 @@ numbered 1 2 | jobstack push -q -s slow --max-attempts 1 >/dev/null
 check '--timeout: TERM, grace, KILL to the whole group' worker -s slow --slots 2 --timeout 0.3 --grace 0.2 -- sh -c 'trap "" TERM; sleep 100 & wait; sleep 100; wait'
 is '... failed, by KILL' "$(outcomes slow)" $'1 1 failed - 9\n2 1 failed - 9'
 like '... with the reason' "$(sql "SELECT reason FROM attempt JOIN stack USING(stack_id) WHERE name='slow' LIMIT 1")" 'timeout after'
+like '... list says so, and not which signal ended it' "$(jobstack list -s slow 1)" '1 timeout '
+
+# not now, by what is printed
+numbered 1 6 | jobstack push -q -s defer --max-attempts 1 --retry-delay 0 >/dev/null
+cat >licence <<'S'
+#!/bin/sh
+case $JOBSTACK_ENTRY.$JOBSTACK_ATTEMPT in
+1.1) echo 'a line'; echo 'Licence checkout failed.' >&2; exit 1 ;;
+2.1) printf 'a\0b\nLicense checkout failed.\nthe end\n'; exit 3 ;;
+3.*) echo 'License checkout failed'; exit 1 ;;
+4.*) echo 'no License checkout failed'; exit 1 ;;
+5.*) echo 'License checkout failed' ;;
+6.*) echo 'License checkout failed'; exec sleep 100 ;;
+esac
+S
+chmod +x licence
+for option in --output --error; do
+	check "--defer-match, with $option" worker -s defer --slots 6 --timeout 0.5 --max-defers 3 --fatal-exit 3 $option 'defer/{#}' \
+		--defer-match '^Licen[cs]e checkout failed(.|x)?$' -- ./licence
+	is '... defers what failed and matched, and no more than that' "$(outcomes defer | head -n 12)" "1 1 interrupted 1 -
+1 2 done 0 -
+2 1 interrupted 3 -
+2 2 done 0 -
+3 1 interrupted 1 -
+3 2 interrupted 1 -
+3 3 failed 1 -
+4 1 failed 1 -
+5 1 done 0 -
+6 1 failed - 15"
+	is '... and says why' "$(sql "SELECT reason FROM attempt JOIN stack USING(stack_id) WHERE name='defer' AND reason LIKE 'defer%' ORDER BY entry_id, attempt")" \
+		'deferred: it printed "Licence checkout failed."
+deferred: it printed "License checkout failed."
+deferred: it printed "License checkout failed"
+deferred: it printed "License checkout failed"
+deferred: it printed "License checkout failed", 3 times in a row'
+	[[ $option == --error ]] || { jobstack drop -q -s defer --yes && numbered 1 6 | jobstack push -q -s defer --max-attempts 1 --retry-delay 0 >/dev/null; }
+done
+is '... and nothing is left' "$(ledger defer)" '3 3 0 0 0 0'
+jobstack requeue -q -s defer 3
+check '... after a requeue they are counted anew' worker -s defer --max-defers 2 --defer-match failed -- ./licence
+is '... to the same end' "$(outcomes defer | grep '^3' | tail -n 2)" $'3 4 interrupted 1 -\n3 5 failed 1 -'
+check 'a pattern that is none' says 2 'regular expression, not "\[a": Unmatched \[' worker -s defer --defer-match '[a' -- true
+check '... an empty one' says 2 "defer-match takes a regular expression, such as .*, not \"\"" worker -s defer --defer-match= -- true
+check '... two of them' says 2 'defer-match' worker -s defer --defer-match a --defer-match b -- true
+check '... run says so before it pushes' says 2 'regular expression, not "a\{": .*nothing was pushed' jobstack run -s defer2 --defer-match 'a{' -- true </dev/null
+for bad in 0 -1 x 1.5 99999999999; do
+	check "... --max-defers $bad" says 2 "max-defers takes .*, not \"$bad\"" worker -s defer --defer-match a --max-defers $bad -- true
+done
+check '... --max-defers alone' says 2 'max-defers needs --defer-match' worker -s defer --max-defers 3 -- true
 
 # what is the worker's own fault charges nobody
 numbered 1 3 | jobstack push -q -s fault >/dev/null
@@ -77,6 +126,7 @@ printf 'x' >plain
 check 'one that is not executable' fails_with 2 worker -s fault -- ./plain {}
 check '... says how it becomes so' says 2 'not executable.*chmod \+x' worker -s fault -- ./plain {}
 check 'one without its ./' says 2 'it is in this directory: write ./plain' worker -s fault -- plain {}
+check 'one that is not there: where it was looked for' says 2 "can't run ./nothing: not found in $PWD" worker -s fault -- ./nothing {}
 check 'one of several words in one' says 2 'leave out the quotes' worker -s fault -- 'cat {}'
 check 'a stack before --' says 2 "options go before --" worker fault -- cat {}
 check 'a directory for the output that can not be made, before anything runs' says 2 "can't keep the output in $PWD/plain/no/fault: Not a directory: choose another directory with --log-dir" \
@@ -98,6 +148,10 @@ check '... for the others too' worker -s breaker --idle-timeout 0 -- true
 check '... until it is resumed' jobstack resume -q -s breaker
 check '... ' worker -s breaker --slots 2 -- true
 is '... then all is done' "$(ledger breaker)" '30 0 0 0 0 0'
+
+jobstack push -q -s again --max-attempts 21 --retry-delay 0 /x >/dev/null
+check 'one entry that fails 21 times is no 20 entries' worker -s again -- false
+is '... the stack stays open' "$(sql "SELECT state FROM stack WHERE name='again'") $(ledger again)" '0 0 1 0 0 0 0'
 
 # relative names
 mkdir here there
@@ -183,6 +237,40 @@ check '... and it runs again' worker -s kill -- true
 is '... ' "$(ledger kill)" '40 0 0 0 0 0'
 is '... with its loss on record' "$(outcomes kill | head -2)" $'1 1 lost - -\n1 2 done 0 -'
 check '... its audit' audit kill
+
+# --commands: entries are command lines; those of another account run only if that is allowed
+printf '# a task file\n\n  \t\necho "a  b" | tr a-z A-Z >lines.1; exit 0\n \t# indented\n false; test $? = 1 && echo $JOBSTACK_ENTRY >lines.2\nexit 7\n' >tasks
+is 'push --commands: no comments, no blank lines' "$(jobstack push -q --commands --max-attempts 1 -s lines -a tasks >said 2>&1 && jobstack list -s lines -t ready -o datapath)" \
+	$'echo "a  b" | tr a-z A-Z >lines.1; exit 0\n false; test $? = 1 && echo $JOBSTACK_ENTRY >lines.2\nexit 7'
+is '--dry-run' "$(jobstack-worker -s lines --commands --dry-run | tail -1)" "/bin/sh -c 'exit 7'"
+check 'they run' worker -s lines --commands
+is '... by a shell' "$(cat lines.1 lines.2; outcomes lines | tr '\n' ' ')" $'A  B\n2\n1 1 done 0 - 2 1 done 0 - 3 1 failed 7 - '
+like 'show has the line to type' "$(jobstack show -s lines 3)" "/bin/sh -c 'exit 7'"
+check 'a line of disBatch that is no command' says 2 'line 2 is a #DISBATCH line' sh -c 'printf "true\n#DISBATCH BARRIER\nfalse\n" | jobstack push --commands -s lines'
+check 'a line with a NUL' says 2 'line 1 was refused: it has a NUL byte' sh -c 'printf "echo \0x\n" | jobstack push --commands -s lines'
+check 'a line that is too long' says 2 'line 1 was refused: it is 4097 bytes' sh -c 'printf "%04097d\n" 1 | jobstack push --commands -s lines'
+for w in '-- true' '--shell' '--persistent' '-I x' '--colsep ,'; do
+	# shellcheck disable=SC2086
+	check "--commands and $w" says 2 'each entry is a command line' jobstack-worker -s lines --commands $w
+done
+check '--allow-user alone' says 2 'needs --commands' jobstack-worker -s lines --allow-user x -- true
+check '... empty' says 2 'allow-user takes' jobstack-worker -s lines --commands --allow-user ''
+db=$(sed -n 's/^database=//p' "$JOBSTACK_TEST_CNF")
+admin() { "$SQL_CLIENT" --defaults-file="$JOBSTACK_TEST_ADMIN_CNF" -e "$1"; }
+admin "CREATE USER '$db-2'@'%' IDENTIFIED BY 'abc'; GRANT SELECT,INSERT,UPDATE,DELETE ON \`$db\`.* TO '$db-2'@'%'"
+at_end 'admin "DROP USER \`$db-2\`@\`%\`"'
+sed "s/^user=.*/user=$db-2/; s/^password=.*/password=abc/" "$JOBSTACK_TEST_CNF" >other.cnf
+chmod 600 other.cnf
+for i in 1 2 3 4; do # every second one is of the other account
+	[[ $((i % 2)) == 1 ]] && cnf=$JOBSTACK_TEST_CNF || cnf=other.cnf
+	jobstack push -q --defaults-file "$cnf" --commands -s both "echo $i >>both" >/dev/null
+done
+check 'lines of another account' says 0 "entry 2: not run: pushed by $db-2@%; --allow-user $db-2 runs it" jobstack-worker -s both --commands
+is '... are not run' "$(cat both; ledger both)" $'1\n3\n2 2 0 0 0 0'
+sql "DELETE FROM push_range WHERE lo=4 AND stack_id=(SELECT stack_id FROM stack WHERE name='both')"
+jobstack requeue -q -s both
+check '... but if that is allowed; nobody knows of one' says 0 'entry 4: not run: pushed by unknown' jobstack-worker -s both --commands --allow-user "$db-2"
+is '... ' "$(cat both; ledger both)" $'1\n3\n2\n3 1 0 0 0 0'
 
 # a full disk under the log
 mkdir full

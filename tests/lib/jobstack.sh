@@ -26,7 +26,9 @@ audit() {
 	UNION ALL SELECT 'done', s.done+(SELECT COALESCE(SUM(done),0) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL) a,
 		(SELECT COUNT(*) FROM attempt t WHERE t.stack_id=s.stack_id AND final=1) n FROM stack s WHERE name='$1' HAVING a<>n
 	UNION ALL SELECT 'dead', s.dead+(SELECT COALESCE(SUM(dead),0) FROM worker w WHERE w.stack_id=s.stack_id AND ended IS NULL) a,
-		(SELECT COUNT(*) FROM dead d WHERE d.stack_id=s.stack_id AND to_stack IS NULL) n FROM stack s WHERE name='$1' HAVING a<>n
+		(SELECT COUNT(*) FROM dead d WHERE d.stack_id=s.stack_id AND to_stack IS NULL AND cancelled=0) n FROM stack s WHERE name='$1' HAVING a<>n
+	UNION ALL SELECT 'cancelled', s.cancelled a,
+		(SELECT COUNT(*) FROM dead d WHERE d.stack_id=s.stack_id AND cancelled=1) n FROM stack s WHERE name='$1' HAVING a<>n
 	UNION ALL SELECT 'places', e.entry_id,
 		(SELECT COUNT(*) FROM span p WHERE p.stack_id=e.stack_id AND ((ids IS NULL AND e.entry_id BETWEEN lo AND hi) OR
 			LOCATE(CONCAT(LPAD(HEX(e.entry_id),10,'0'),','),SUBSTR(ids,lo*11+1,(hi-lo+1)*11))>0))

@@ -4,10 +4,11 @@
  * between a worker and the database.  docs/MODEL.md says what it leaves out; tests/model/check runs it.
  *
  * What spin holds, in every state that can be reached, whatever the order of events:
- *   - each entry is in exactly one place: a span, one claim, or over (done or dead);
+ *   - each entry is in exactly one place: a span, one claim, or over (done, dead or cancelled);
  *   - no attempt gets two outcomes;
  *   - what is claimed is in the hands of somebody who can still be given up, so that nothing is lost for good;
  *   - a worker whose step is settled knows just what it has, and none is told that it was given up when it was not;
+ *   - with -DASKS: what was to be killed, and its worker died, is dead;
  *   - no two commands run on one entry, but beside one that nobody could stop (SCRIPT);
  *   - with -DLIVE: every entry is over in the end, if one worker keeps its lease and commands end.
  *
@@ -19,7 +20,8 @@
 
 /* From the command line: W workers (2 or 3), each of which looks at the others, too; LEASE in ticks of the clock; CUTS
  * and KILLS, how often a connection breaks and a worker is killed; SCRIPT, the worker whose command nobody stops (a
- * script's pop, or one frozen with its keeper), or W; BRIEF, without what only ends early. */
+ * script's pop, or one frozen with its keeper), or W; BRIEF, without what only ends early; CANCEL, with a person who cancels the
+ * first entry, and requeues it. */
 #define N	2		/* entries */
 #define TRIES(e) (2 - (e))	/* failed or lost so often, it is dead: the second one at once */
 #define ALL	((1 << N) - 1)
@@ -37,11 +39,14 @@ typedef entry_rows {
 	unsigned span : 2 = 1;		/* in how many spans it stands */
 	unsigned attempt : 2 = 1;	/* its present or next attempt */
 	unsigned outcomes : 3;		/* the attempts that have an outcome */
-	unsigned over : 2		/* done, or dead */
+	unsigned over : 2		/* done, dead or cancelled */
 };
 typedef worker_row {
 	unsigned claim : N;	/* what is open in its claims */
 	bool ended;
+#ifdef ASKS
+	unsigned asked : N;	/* what it is to kill */
+#endif
 	unsigned ahead : 2;	/* seq in the row, less the worker's own */
 	unsigned silent : 2	/* ticks since seq moved: so long somebody may have watched it */
 };
@@ -59,6 +64,9 @@ typedef worker {
 	bool gone;		/* the process is no more */
 	unsigned target : 2 = NOBODY;	/* the worker that it declares dead; */
 	bool same;		/* his seq is still what it saw; */
+#ifdef ASKS
+	unsigned asked : N;	/* what he was to kill, when it was looked at */
+#endif
 	unsigned loot : N	/* what is in his claims */
 };
 typedef stray { bool there, same };	/* a first try that is still on its way when its connection breaks */
@@ -73,6 +81,18 @@ worker me[W];
 packet mine[W], ghosts[W];
 stray ghost[W];
 byte cuts = CUTS, kills = KILLS;
+#ifdef ASKS
+byte asks = 1;		/* how often somebody asks for all that a worker has */
+#define to_kill(w, e)	has(me[w].asked, e)
+#ifdef NO_ASK_GUARD
+#define all_known(w, v)	true
+#else
+#define all_known(w, v)	(me[w].asked == row[v].asked)
+#endif
+#else
+#define to_kill(w, e)	false
+#define all_known(w, v)	true
+#endif
 hidden byte i, j, k, took, ok;
 
 #define ready		(entry[0].span + entry[1].span > 0)
@@ -149,6 +169,9 @@ inline transaction(w, p, equal) {
 		row[w].ahead++;
 		row[w].silent = 0;
 		row[w].claim = row[w].claim & ~(p.done | p.fail | p.back);
+#ifdef ASKS
+		row[w].asked = row[w].asked & row[w].claim;
+#endif
 		j = p.pop;
 		for (i : 0 .. N - 1) {
 			if
@@ -177,7 +200,7 @@ inline recover(w, v) {
 #ifdef NO_GUARD
 	ok = 1;
 #else
-	ok = me[w].same && !row[v].ended;
+	ok = me[w].same && !row[v].ended && all_known(w, v);
 	me[w].loot = row[v].claim;	/* as when it was looked at, if seq is the same */
 #endif
 	if
@@ -186,7 +209,19 @@ inline recover(w, v) {
 		row[v].silent = 0;
 		no_copy_fits(v);
 		row[v].claim = row[v].claim & ~me[w].loot;
-		for (i : 0 .. N - 1) { if :: has(me[w].loot, i) -> try_again(i) :: else fi }
+		for (i : 0 .. N - 1) {
+			if
+			:: has(me[w].loot, i) && to_kill(w, i) -> outcome(i); entry[i].over++; can_happen(8)
+			:: has(me[w].loot, i) && !to_kill(w, i) -> try_again(i)
+			:: else
+			fi;
+#ifdef ASKS
+			assert(!has(row[v].asked, i) || entry[i].over);
+#endif
+		}
+#ifdef ASKS
+		row[v].asked = 0;
+#endif
 		balance()
 	:: else
 	fi;
@@ -236,6 +271,9 @@ inline read_answer(w) {
 }
 
 inline declare_dead(w, v) { me[w].target = v; me[w].same = 1;
+#ifdef ASKS
+	me[w].asked = row[v].asked;
+#endif
 #ifdef NO_GUARD
 	me[w].loot = row[v].claim
 #endif
@@ -305,9 +343,39 @@ end:	do
 		for (i : 0 .. W - 1) { assert(i == w || me[i].runs != me[w].runs || me[i].wild) } }
 	:: d_step { me[w].runs != NOTHING && !me[w].gone -> me[w].did = me[w].did | (1 << me[w].runs); stop(w) }
 	:: d_step { me[w].runs != NOTHING && me[w].gone -> stop(w); me[w].age = 0 }	/* the keeper */
+#ifdef ASKS
+	:: d_step { asks && row[w].claim && !row[w].ended -> asks--; row[w].asked = row[w].claim }
+#endif
 	:: d_step { w == W - 1 && kills && !me[w].gone -> kills--; leave(w) }	/* (they are alike: any will do) */
 	od
 }
+
+#ifdef CANCEL
+/* A cancel of the first entry: it looks which span has it, and at what attempt; then that span is cut, if it is still so.  Its
+ * answer may be lost: the packet is sent twice.  Once cancelled, the entry may be requeued, which is another compare-and-set. */
+bool cancelled;
+proctype canceller()
+{
+	byte attempt, sent;
+end:	do
+	:: d_step { entry[0].span > 0 && sent == 0 -> attempt = entry[0].attempt; sent = 2 }
+	:: d_step { sent > 0 -> sent--;
+		if
+#ifdef NO_SPAN
+		:: true ->
+#else
+		:: entry[0].span > 0 && entry[0].attempt == attempt ->
+#endif
+			entry[0].span = 0; entry[0].over++; cancelled = 1;
+			for (i : 0 .. W - 1) { if :: row[i].claim != 0 -> can_happen(6) :: else fi }	/* beside a worker */
+			balance()
+		:: else -> if :: has(row[0].claim | row[1].claim, 0) -> can_happen(7) :: else fi	/* popped meanwhile */
+		fi;
+		attempt = (sent -> attempt : 0) }
+	:: d_step { cancelled -> entry[0].over--; entry[0].span++; balance(); cancelled = 0 }
+	od
+}
+#endif
 
 /* A tick.  No command lives to see its lease's end: its worker, or the keeper of one that is gone, stops it before. */
 inline tick(w) {
@@ -331,7 +399,15 @@ end:	do
 	od
 }
 
-init { atomic { for (i : 0 .. W - 1) { run ledger(i); run supervisor(i) } run clock() } }
+init {
+	atomic {
+		for (i : 0 .. W - 1) { run ledger(i); run supervisor(i) }
+		run clock();
+#ifdef CANCEL
+		run canceller()
+#endif
+	}
+}
 
 #ifdef LIVE
 ltl progress { <> finished }

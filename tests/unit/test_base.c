@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "base/attempt.h"
+#include "base/bar.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -183,13 +184,14 @@ static void buffers(void **state)
 
 static void options(void **state)
 {
-	static const struct js_opt table[] = {{'n', "number", "N", "a number"},
-					      {300, "flag", NULL, "a flag"},
-					      {'w', "watch", "[SEC]", "perhaps"},
+	static const struct js_opt table[] = {{'n', "number", "N", "a number", NULL},
+					      {300, "flag", NULL, "a flag", NULL},
+					      {'w', "watch", "[SEC]", "perhaps", NULL},
 					      {301, "long", NULL,
 					       "first\nthe second line has more words than the help has columns for, "
-					       "so that it must go on below, under its beginning"},
-					      {0, NULL, NULL, NULL}};
+					       "so that it must go on below, under its beginning",
+					       NULL},
+					      {0, NULL, NULL, NULL, NULL}};
 	static const struct js_opts o = {"prog", "[OPTIONS]", "About.", table, NULL, 1};
 	char *argv[] = {"prog", "-n", "5", "--flag", "-w", "--watch=3", "cmd", "--other", NULL};
 	char *wrong[] = {"prog", "--nosuch", NULL}, *missing[] = {"prog", "--number", NULL},
@@ -270,10 +272,10 @@ static void near_words(void **state)
 
 static void option_spec(void **state)
 {
-	static const struct js_opt table[] = {{'n', "number", "N", "one\nor\ttwo \\"},
-					      {300, "flag", NULL, "a flag"},
-					      {301, "secret", NULL, NULL},
-					      {0, NULL, NULL, NULL}};
+	static const struct js_opt table[] = {{'n', "number", "N", "one\nor\ttwo \\", NULL},
+					      {300, "flag", NULL, "a flag", NULL},
+					      {301, "secret", NULL, NULL, NULL},
+					      {0, NULL, NULL, NULL, NULL}};
 	static const struct js_opts o = {"prog", "WORD", "About.", table, NULL, 0};
 	struct js_buf text = {0};
 
@@ -381,6 +383,49 @@ static void characters(void **state)
 }
 
 /* An outcome begins with nothing known of usage, whatever columns there are. */
+static void bars(void **state)
+{
+	static const struct {
+		struct js_bar bar;
+		unsigned width;
+		int style;
+		const char *text;
+	} row[] = {
+		{{0, 0, 0, 0}, 12, 0, "[          ]"},
+		{{10, 5, 0, 0}, 12, 0, "[#####     ]"},
+		{{10, 5, 2, 1}, 12, 0, "[#####==!  ]"},
+		{{10, 10, 0, 0}, 12, 0, "[##########]"},
+		{{3, 2, 0, 1}, 12, 0, "[######!!!!]"},
+		/* one of ten million is seen, and not all is done */
+		{{10000000, 9999999, 0, 1}, 12, 0, "[#########!]"},
+		{{10000000, 9999998, 1, 1}, 12, 0, "[########=!]"},
+		{{10000000, 9999999, 0, 0}, 12, 0, "[######### ]"},
+		{{10000000, 1, 0, 0}, 12, 0, "[#         ]"},
+		{{UINT64_MAX, UINT64_MAX, 0, 0}, 6, 0, "[####]"},
+		/* parts that exceed the whole, as counts of two moments may */
+		{{1, 2, 2, 0}, 6, 0, "[##==]"},
+		/* no room */
+		{{10, 5, 2, 1}, 4, 0, "[=!]"},
+		{{10, 5, 2, 1}, 3, 0, "[!]"},
+		{{10, 5, 2, 1}, 2, 0, ""},
+		{{10, 5, 2, 1}, 0, 0, ""},
+		{{80, 33, 0, 0}, 12, JS_BAR_UTF8, "[\u2588\u2588\u2588\u2588\u258f     ]"},
+		{{80, 39, 20, 1}, 12, JS_BAR_UTF8, "[\u2588\u2588\u2588\u2588\u2589\u2592\u2592!  ]"},
+		{{80, 79, 0, 0}, 12, JS_BAR_UTF8, "[\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2588\u2589]"},
+		{{4, 1, 1, 1}, 6, JS_BAR_COLOURS, "[\033[32m#\033[0m\033[33m=\033[0m\033[31m!\033[0m ]"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct js_buf out = {0};
+
+		js_buf_str(&out, "");
+		js_bar_draw(&out, &row[i].bar, row[i].width, row[i].style);
+		assert_string_equal(out.data, row[i].text);
+		js_buf_free(&out);
+	}
+}
+
 static void usage_unknown(void **state)
 {
 	const struct jobstack_outcome o = JOBSTACK_OUTCOME_INIT;
@@ -403,6 +448,7 @@ int main(void)
 					   cmocka_unit_test(option_spec),
 					   cmocka_unit_test(files),
 					   cmocka_unit_test(characters),
+					   cmocka_unit_test(bars),
 					   cmocka_unit_test(usage_unknown)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "run_commands.h"
+#include "process/cgroup.h"
 #include "process/proc.h"
 
 /* ------------------------------------------------------------------------------------------ finding and starting */
@@ -410,6 +411,30 @@ static void test_oom(void **state)
 	js_reap_oom_end(&oom);
 }
 
+static void test_cpu_quota(void **state)
+{
+	(void)state;
+	assert_int_equal(js_file_mkdirs("cpu2/job/step", 0777), 0);
+	fake_proc("0::/job/step\n", "30 1 0:6 / cpu2 rw - cgroup2 cgroup rw\n");
+	assert_int_equal(js_cgroup_cpus("proc"), 0);
+	write_file("cpu2/job/step/cpu.max", "max 100000\n", 0644);
+	assert_int_equal(js_cgroup_cpus("proc"), 0);
+	write_file("cpu2/job/cpu.max", "350000 100000\n", 0644); /* that of a parent counts, too */
+	assert_int_equal(js_cgroup_cpus("proc"), 3);
+	write_file("cpu2/job/step/cpu.max", "50000 100000\n", 0644);
+	assert_int_equal(js_cgroup_cpus("proc"), 1);
+	/* version 1, of which a container sees a part under another name */
+	assert_int_equal(js_file_mkdirs("cpu1", 0777), 0);
+	write_file("cpu1/cpu.cfs_quota_us", "-1\n", 0644);
+	write_file("cpu1/cpu.cfs_period_us", "100000\n", 0644);
+	fake_proc("4:cpu,cpuacct:/docker/x\n0::/job/step\n",
+		  "31 1 0:6 / cpu1 rw - cgroup cgroup rw,cpu,cpuacct\n30 1 0:6 / cpu2 rw - cgroup2 cgroup rw\n");
+	assert_int_equal(js_cgroup_cpus("proc"), 0);
+	write_file("cpu1/cpu.cfs_quota_us", "200000\n", 0644);
+	assert_int_equal(js_cgroup_cpus("proc"), 2);
+	assert_int_equal(js_cgroup_cpus("no/such/proc"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +452,7 @@ int main(void)
 		cmocka_unit_test(test_usage),
 		cmocka_unit_test(test_many_at_once),
 		cmocka_unit_test(test_oom),
+		cmocka_unit_test(test_cpu_quota),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -3,6 +3,7 @@
  * What the environment tells of a Slurm job, from environments made up here.
  */
 #define _GNU_SOURCE
+#include "process/cgroup.h"
 #include "slurm/env.h"
 
 #include <sched.h>
@@ -129,15 +130,32 @@ static void test_old_and_bad(void **state)
 	assert_int_equal(env.end_us, -1);
 }
 
-static void expect_slots(int64_t cpus_per_task, unsigned cpus, unsigned slots, const char *why)
+static void expect_slots_at(const char *job, int is_login, int64_t cpus_per_task, unsigned cpus, unsigned slots,
+			    const char *why)
 {
 	struct js_slurm_env env;
 	char text[128];
 
-	read_env(&env, (const char *const[]){NULL});
+	read_env(&env, (const char *const[]){"SLURM_JOB_ID", job, NULL});
 	env.cpus_per_task = cpus_per_task;
-	assert_int_equal(js_slurm_slots(&env, cpus, text, sizeof(text)), slots);
+	assert_int_equal(js_slurm_slots(&env, cpus, is_login, text, sizeof(text)), slots);
 	assert_string_equal(text, why);
+}
+
+static void expect_slots(int64_t cpus_per_task, unsigned cpus, unsigned slots, const char *why)
+{
+	expect_slots_at("1", 0, cpus_per_task, cpus, slots, why);
+}
+
+static void test_slots_outside_jobs(void **state)
+{
+	(void)state;
+	expect_slots_at("", 0, -1, 8, 8, "8 slots: one per CPU");
+	expect_slots_at("", 0, -1, 1, 1, "1 slot: one per CPU");
+	expect_slots_at("", 1, -1, 8, 4, "4 slots: no more on a login node");
+	expect_slots_at("", 1, -1, 4, 4, "4 slots: one per CPU");
+	expect_slots_at("", 1, 8, 16, 8, "8 slots: SLURM_CPUS_PER_TASK=8");
+	expect_slots_at("1", 1, -1, 8, 1, "1 slot: SLURM_CPUS_PER_TASK is not set");
 }
 
 static void test_slots(void **state)
@@ -153,11 +171,13 @@ static void test_slots(void **state)
 /* The CPUs follow the affinity mask. */
 static void test_cpus(void **state)
 {
+	unsigned quota = js_cgroup_cpus("/proc/self"), all;
 	cpu_set_t before, one;
 
 	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
-	assert_int_equal(js_slurm_cpus(), CPU_COUNT(&before));
+	all = (unsigned)CPU_COUNT(&before);
+	assert_int_equal(js_slurm_cpus(), quota > 0 && quota < all ? quota : all);
 	CPU_ZERO(&one);
 	for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
 		if (CPU_ISSET(i, &before))
@@ -170,8 +190,12 @@ static void test_cpus(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_outside), cmocka_unit_test(test_inside), cmocka_unit_test(test_old_and_bad),
-		cmocka_unit_test(test_slots),	cmocka_unit_test(test_cpus),
+		cmocka_unit_test(test_outside),
+		cmocka_unit_test(test_inside),
+		cmocka_unit_test(test_old_and_bad),
+		cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_slots_outside_jobs),
+		cmocka_unit_test(test_cpus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ _jobstack_stacks() {
 _jobstack_value() { # KIND TEXT PROGRAM DEFAULTS-FILE
 	local kind=$1 text=$2 done=''
 	case $kind in
-	stack) mapfile -t COMPREPLY < <(compgen -W "$(_jobstack_stacks "$3" "$4")" -- "$text") ;;
+	stack | stack-command) mapfile -t COMPREPLY < <(compgen -W "$(_jobstack_stacks "$3" "$4")" -- "$text") ;;
 	words:*) mapfile -t COMPREPLY < <(compgen -W "${kind#words:}" -- "$text") ;;
 	list:*)
 		[[ $text != *,* ]] || done=${text%,*},
@@ -75,7 +75,7 @@ _jobstack() {
 		fi
 		at=$((at + 1))
 	done
-	if [[ $ended && $rest == command ]]; then
+	if [[ $ended && $rest == *command ]]; then
 		_jobstack_command "$at" "$cur"
 		return 0
 	fi

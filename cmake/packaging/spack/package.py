@@ -30,6 +30,7 @@ class Jobstack(CMakePackage):
     depends_on("gawk", type="build")
     depends_on("mariadb-c-client")
     depends_on("jansson")
+    depends_on("ncurses")
     depends_on("zlib-api")
     depends_on("slurm", when="+slurm")
     depends_on("mariadb", type="run", when="+server")

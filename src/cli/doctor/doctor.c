@@ -21,14 +21,6 @@
 
 #define SRUN_LIMIT_US (150 * JS_SECOND_US)
 
-enum { SRUN = CLI_OWN, INNER };
-
-static const struct js_opt table[] = {
-	CLI_OPTS_STACK,
-	{SRUN, "srun", "[OPTIONS]", "also check from a compute node, through srun with these options"},
-	{INNER, "inner", NULL, NULL},
-	CLI_OPTS_REST};
-
 /* ------------------------------------------------------------------------------------------------------ findings */
 
 static const char *const level_word[] = {[DOCTOR_OK] = "ok", [DOCTOR_WARN] = "warn", [DOCTOR_FAIL] = "FAIL"};
@@ -138,10 +130,11 @@ static void under_srun(struct doctor *d)
 		doctor_fail(d, "srun", "if the partition is busy or down, try another one: --srun=\"--partition=NAME\"",
 			    "no answer from a compute node: %s", error.text);
 	else if (lines == 0)
-		doctor_fail(d, "srun",
-			    "correct what srun reports; if the node has no jobstack at that path, install it on a file "
-			    "system that all nodes share",
-			    "no answer from a compute node: %s", cli_first_line(&said, "srun printed nothing"));
+		doctor_fail(
+			d, "srun",
+			"correct what srun reports; if the node does not have jobstack at the same path as this host, "
+			"install it on a file system that all nodes share",
+			"no answer from a compute node: %s", cli_first_line(&said, "srun printed nothing"));
 	cli_words_free(&words);
 	js_buf_free(&out);
 	js_buf_free(&said);
@@ -163,8 +156,12 @@ static void find_where(struct doctor *d)
 }
 
 static struct doctor d;
-static const struct cli_take takes[] = {
-	{INNER, CLI_FLAG(&d.inner)}, {SRUN, CLI_BY(cli_sbatch_take_later, &d.srun)}, CLI_TAKE_END};
+static const struct js_opt table[] = {CLI_OPTS_STACK,
+				      {0, "srun", "[OPTIONS]",
+				       "also check from a compute node, through srun with these options",
+				       CLI_BY(cli_sbatch_take_later, &d.srun)},
+				      {0, "inner", NULL, NULL, CLI_FLAG(&d.inner)},
+				      CLI_OPTS_REST};
 
 static int check_doctor(struct cli *cli)
 {
@@ -198,4 +195,4 @@ static const char about[] = "Checks what a run needs (option file, database, rig
 static const char notes[] = "Each line is ok, warn (jobstack works, but something should be corrected), or FAIL. Exit "
 			    "status: 0\nwithout a FAIL, else 1.\n\n  jobstack doctor --srun=\"--partition=short\"";
 static const struct js_opts opts = {"jobstack doctor", "[OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_doctor = {&opts, takes, NULL, CLI_OFFLINE | CLI_DIES, 0, check_doctor, print_findings};
+const struct cli_frame cli_doctor = {&opts, NULL, CLI_OFFLINE | CLI_DIES, 0, check_doctor, print_findings};

@@ -101,8 +101,8 @@ void doctor_slurm(struct doctor *d)
 	if (!js_child_is_in_path("sbatch"))
 		doctor_warn(d, "Slurm", "`jobstack submit` needs it: submit from a login node",
 			    "there is no sbatch in $PATH");
-	if (conf != NULL && *conf != '\0' &&
-	    access(conf, R_OK) != 0) { /* Slurm's commands would look for it for a minute */
+	if (conf != NULL && *conf != '\0' && access(conf, R_OK) != 0) {
+		/* Slurm's commands would look for it for a minute */
 		doctor_fail(d, "controller", "unset $SLURM_CONF, or set it to the path of Slurm's configuration",
 			    "$SLURM_CONF, %s: %s", conf, strerror(errno));
 		return;

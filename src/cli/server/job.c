@@ -31,28 +31,30 @@
 
 static const char *default_data_directory(void)
 {
-	static struct js_buf path;
-	const char *base = getenv("XDG_DATA_HOME");
-	char home[PATH_MAX];
+	static char path[PATH_MAX];
 
 	if (geteuid() == 0)
 		return CLI_SERVER_ROOT_DATA;
-	js_buf_reset(&path);
-	if (base != NULL && *base == '/')
-		js_buf_printf(&path, "%s/jobstack/server", base);
-	else {
-		js_home_file(cli_get, ".local/share/jobstack/server", home, sizeof(home));
-		js_buf_str(&path, home[0] == '/' ? home : "");
-	}
-	return path.failed || path.len == 0 ? NULL : path.data;
+	js_home_xdg(cli_get, "XDG_DATA_HOME", ".local/share/jobstack/server", path, sizeof(path));
+	return path[0] == '/' ? path : NULL;
 }
 
 int cli_server_paths(struct cli *cli, struct js_server_options *o)
 {
-	if (o->data == NULL)
+	const char *file = getenv("JOBSTACK_DEFAULTS_FILE"), *data;
+
+	if (o->client_file == NULL) /* the one that the other commands use, if it is one of ours */
+		o->client_file = o->data == NULL && file != NULL && js_server_of_client(file, &data) >= 0
+					 ? file
+					 : cli_server_file();
+	if (o->data == NULL && js_server_of_client(o->client_file, &data) > 0)
+		o->data = data;
+	else if (o->data == NULL) {
 		o->data = default_data_directory();
-	if (o->client_file == NULL)
-		o->client_file = cli_server_file();
+		if (data != NULL && o->data != NULL)
+			cli_say(cli, "the server of %s is in %s, which this host does not have: using %s",
+				o->client_file, data, o->data);
+	}
 	if (o->data != NULL && o->client_file != NULL && *o->client_file != '\0')
 		return 0;
 	return cli_usage(cli, "there is no home directory: give --data and --client-file");
@@ -261,25 +263,23 @@ static int job_is_cancelled(const struct js_server_options *options, int64_t *wa
 void cli_server_job_end(struct cli *cli, const struct js_server_options *options, int well, int64_t lived_us)
 {
 	int signal_number = cli_stop;
+	const char *why = NULL;
 	int64_t wall_us = 0;
 	char jobs[64];
 
 	cli_stop = 0; /* so that the commands below are not stopped */
-	if (signal_number != 0 ? job_is_cancelled(options, &wall_us) : well) {
-		cli_say(cli, "stopped: no other job takes over");
+	if (signal_number != 0 ? job_is_cancelled(options, &wall_us) : well)
+		why = "stopped: no other job takes over";
+	else if (signal_number == 0 && lived_us < SHORT_US)
+		why = "the server ended within a minute: no other job takes over";
+	else if (signal_number != 0 && lived_us < SHORT_US && wall_us < CLI_SERVER_WALL_US)
+		why = "the job's wall time is too short for a server, and no other job takes over: run `jobstack "
+		      "server submit` with a longer --time";
+	if (why != NULL)
+		cli_say(cli, "%s", why);
+	cli_server_jobs(options->data, jobs);
+	if (why != NULL || strcmp(jobs, options->job) == 0) /* or there is no next job */
 		end_server_chain(cli, options);
-	} else if (signal_number == 0 && lived_us < SHORT_US) {
-		cli_say(cli, "the server ended within a minute: no other job takes over");
-		end_server_chain(cli, options);
-	} else if (signal_number != 0 && lived_us < SHORT_US && wall_us < CLI_SERVER_WALL_US) {
-		cli_say(cli, "the job's wall time is too short for a server, and no other job takes over: run "
-			     "`jobstack server submit` with a longer --time");
-		end_server_chain(cli, options);
-	} else {
-		cli_server_jobs(options->data, jobs);
-		if (strcmp(jobs, options->job) == 0) /* there is no next job */
-			end_server_chain(cli, options);
-	}
 	cli_stop = signal_number;
 }
 

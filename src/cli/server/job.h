@@ -18,8 +18,8 @@
 #include "server/server.h"
 #include "slurm/query.h"
 
-#define CLI_SERVER_WALL_US                                                                                             \
-	(240 * JS_SECOND_US) /* a shorter wall time leaves no time between the start and the stop of the server */
+/* a shorter wall time leaves no time between the start and the stop of the server */
+#define CLI_SERVER_WALL_US (240 * JS_SECOND_US)
 
 /* The subcommand's own parsing: argv[0] is "submit". */
 int cli_server_submit_main(int argc, char **argv);

@@ -18,26 +18,45 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DATA = CLI_OWN, BIND, PORT, PROGRAM, CLIENT_FILE, USER, MEMORY, TAKEOVER, AGAIN };
+static struct js_server_options server;
+static uint64_t port;
+static struct cli_words again;
+
+static int take_again_word(struct cli *cli, void *ctx, int key, const char *arg)
+{
+	(void)cli;
+	(void)key;
+	cli_words_add(ctx, arg);
+	return 0;
+}
 
 static const struct js_opt table[] = {
-	{DATA, "data", "DIR",
-	 "the server's directory (default: $XDG_DATA_HOME/jobstack/server,\n"
-	 "else ~/.local/share/jobstack/server; for root: " CLI_SERVER_ROOT_DATA ")"},
-	{BIND, "bind", "HOST",
+	{0, "data", "DIR",
+	 "the server's directory (default: that of the clients' option file,\n"
+	 "else ~/.local/share/jobstack/server; for root: " CLI_SERVER_ROOT_DATA ")",
+	 CLI_NAME(&server.data)},
+	{0, "bind", "HOST",
 	 "the name or address at which the compute nodes reach this host\n"
-	 "(default: " JS_SERVER_BIND ", only this host)"},
-	{PORT, "port", "N", "the TCP port (default: a free one, kept for later starts)"},
-	{PROGRAM, "program", "FILE", "the server program (default: searches for mariadbd or mysqld)"},
-	{CLIENT_FILE, "client-file", "FILE",
+	 "(default: " JS_SERVER_BIND ", only this host)",
+	 CLI_NAME(&server.bind)},
+	{0, "port", "N", "the TCP port (default: a free one, kept for later starts)",
+	 CLI_NUMBER(&port, 1, 65535, CLI_SERVER_PORT)},
+	{0, "program", "FILE", "the server program (default: searches for mariadbd or mysqld)",
+	 CLI_NAME(&server.program)},
+	{0, "client-file", "FILE",
 	 "write the option file for clients here, and ca.pem beside it\n"
-	 "(default: ~/.config/jobstack/client.cnf, where clients look for it)"},
-	{USER, "user", "NAME", "as root: run the server as this user (default: mysql, else nobody)"},
-	{MEMORY, "memory", "SIZE", "the server's cache, innodb_buffer_pool_size (default: 256M)"},
-	{TAKEOVER, "takeover", NULL,
+	 "(default: ~/.config/jobstack/client.cnf, where clients look for it)",
+	 CLI_NAME(&server.client_file)},
+	{0, "user", "NAME", "as root: run the server as this user (default: mysql, else nobody)",
+	 CLI_NAME(&server.user)},
+	{0, "memory", "SIZE", "the server's cache, innodb_buffer_pool_size (default: 256M)",
+	 CLI_BY(cli_server_memory, &server.memory)},
+	{0, "takeover", NULL,
 	 "start although a server on another host has the directory;\n"
-	 "only if you are sure that this other server is gone for good"},
-	{AGAIN, "again", "WORD", NULL}, /* a word of the command that submits the next job; `submit` writes these */
+	 "only if you are sure that this other server is gone for good",
+	 CLI_FLAG(&server.takeover)},
+	{0, "again", "WORD", NULL,
+	 CLI_BY(take_again_word, &again)}, /* a word of the command that submits the next job; `submit` writes these */
 	CLI_OPTS_JSON,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
@@ -195,7 +214,7 @@ static int run_server_start(struct cli *cli, const struct js_server_options *opt
 	return status;
 }
 
-static int run_server_run(struct cli *cli, struct js_server_options *options, const struct cli_words *again)
+static int run_server_run(struct cli *cli, struct js_server_options *options, const struct cli_words *next)
 {
 	int64_t began = js_clock_mono_us();
 	struct js_server_info info;
@@ -203,12 +222,12 @@ static int run_server_run(struct cli *cli, struct js_server_options *options, co
 
 	cli_catch_signals();
 	options->foreground = 1;
-	if (again->n > 0 && cli_server_job_begin(cli, options) != 0)
+	if (next->n > 0 && cli_server_job_begin(cli, options) != 0)
 		return CLI_YES;
 	status = js_server_start(options, &info, &cli->error);
 	if (status < 0) {
 		status = fail_server(cli);
-		if (again->n > 0)
+		if (next->n > 0)
 			cli_server_job_end(cli, options, 0, 0);
 		cli_die_by_signal();
 		return status;
@@ -222,19 +241,19 @@ static int run_server_run(struct cli *cli, struct js_server_options *options, co
 		options->stop = &now;
 		cli->error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
 		(void)js_server_wait(options, &info, &end, &cli->error);
-		if (again->n > 0)
+		if (next->n > 0)
 			cli_server_job_end(cli, options, 0, 0);
 		return status;
 	}
 	cli->error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
 	if (!lost)
 		(void)print_started(cli, &info, "running");
-	if (again->n > 0 && cli_stop == 0)
-		cli_server_job_next(cli, options, again);
+	if (next->n > 0 && cli_stop == 0)
+		cli_server_job_next(cli, options, next);
 	status = js_server_wait(options, &info, &end, &cli->error);
 	if (status != 0)
 		(void)fail_server(cli);
-	if (again->n > 0)
+	if (next->n > 0)
 		cli_server_job_end(cli, options, status == 0, js_clock_mono_us() - began);
 	return status == 0 ? CLI_YES : end != 0 ? end : CLI_NODB;
 }
@@ -283,39 +302,20 @@ static int expand_host(const char *bind, char *out, size_t size)
 	return snprintf(out, size, "%.*s%s%s", (int)(h - bind), bind, host, h + 2) < (int)size ? 0 : -1;
 }
 
-static int take_again_word(struct cli *cli, void *ctx, int key, const char *arg)
+static int parse_server(struct cli *cli, int argc, char **argv)
 {
-	(void)cli;
-	(void)key;
-	cli_words_add(ctx, arg);
-	return 0;
-}
-
-static int parse_server(struct cli *cli, struct js_server_options *o, struct cli_words *again, int argc, char **argv)
-{
-	uint64_t port = 0;
-	const struct cli_take takes[] = {{DATA, CLI_NAME(&o->data)},
-					 {BIND, CLI_NAME(&o->bind)},
-					 {PORT, CLI_NUMBER(&port, 1, 65535, CLI_SERVER_PORT)},
-					 {PROGRAM, CLI_NAME(&o->program)},
-					 {CLIENT_FILE, CLI_NAME(&o->client_file)},
-					 {USER, CLI_NAME(&o->user)},
-					 {MEMORY, CLI_BY(cli_server_memory, &o->memory)},
-					 {TAKEOVER, CLI_FLAG(&o->takeover)},
-					 {AGAIN, CLI_BY(take_again_word, again)},
-					 CLI_TAKE_END};
-	int status = cli_parse(cli, &opts, takes, argc, argv, NULL);
+	int status = cli_parse(cli, &opts, argc, argv, NULL);
 
 	if (status != CLI_GO_ON)
 		return status;
-	o->port = (unsigned)port;
+	server.port = (unsigned)port;
 	if (cli->words_n != 1)
 		return cli_usage(cli,
 				 cli->words_n == 0
 					 ? "give one of start, stop, status, run, submit"
 					 : "too many arguments: \"%s\" (give one of start, stop, status, run, submit)",
 				 cli->words_n == 0 ? "" : cli->words[cli->words_n - 1]);
-	JS_TRY(cli_server_paths(cli, o));
+	JS_TRY(cli_server_paths(cli, &server));
 	return CLI_GO_ON;
 }
 
@@ -323,29 +323,30 @@ int cli_server_main(int argc, char **argv)
 {
 	extern char **environ;
 	struct cli cli;
-	struct js_server_options o = {.search_path = getenv("PATH"), .environment = environ, .stop = &cli_stop};
-	struct cli_words again = {0};
 	const char *verb;
 	char bind[300];
 	int status;
 
 	if (argc > 1 && strcmp(argv[1], "submit") == 0)
 		return cli_server_submit_main(argc - 1, argv + 1);
-	o.log = (struct js_log){.fn = print_server_log, .ctx = &cli};
-	status = parse_server(&cli, &o, &again, argc, argv);
+	server = (struct js_server_options){.search_path = getenv("PATH"),
+					    .environment = environ,
+					    .stop = &cli_stop,
+					    .log = {.fn = print_server_log, .ctx = &cli}};
+	status = parse_server(&cli, argc, argv);
 	if (status != CLI_GO_ON)
 		return status;
 	verb = cli.words[0];
-	if (again.n > 0 && o.bind != NULL && expand_host(o.bind, bind, sizeof(bind)) == 0)
-		o.bind = bind;
+	if (again.n > 0 && server.bind != NULL && expand_host(server.bind, bind, sizeof(bind)) == 0)
+		server.bind = bind;
 	if (strcmp(verb, "start") == 0)
-		status = run_server_start(&cli, &o);
+		status = run_server_start(&cli, &server);
 	else if (strcmp(verb, "run") == 0)
-		status = run_server_run(&cli, &o, &again);
+		status = run_server_run(&cli, &server, &again);
 	else if (strcmp(verb, "stop") == 0)
-		status = run_server_stop(&cli, &o);
+		status = run_server_stop(&cli, &server);
 	else if (strcmp(verb, "status") == 0)
-		status = run_server_status(&cli, &o);
+		status = run_server_status(&cli, &server);
 	else
 		return cli_usage(&cli,
 				 strcmp(verb, "submit") == 0

@@ -17,26 +17,58 @@
 #include <string.h>
 
 #define ASK_US (3 * JS_SECOND_US) /* how often the controller is asked for the job's state */
-#define STOP_S                                                                                                         \
-	120 /* the signal comes so long before the job's end: a server may take that long to stop; Slurm sends it up   \
-	       to a minute early */
+/* Seconds before the job's end at which Slurm sends the signal: the time that a server may need to stop.  Slurm may
+ * send it up to a minute early. */
+#define STOP_S 120
 
-enum { DATA = CLI_OWN, BIND, PORT, PROGRAM, CLIENT_FILE, MEMORY, WAIT, SBATCH, DRY_RUN, PARSABLE };
+enum { PORT = CLI_OWN, MEMORY };
+
+static struct request {
+	struct cli cli;
+	struct js_server_options o;
+	struct cli_words mine, passed, run; /* our options as typed; sbatch's; those of `server run` */
+	char data[CLI_PATH], client_file[CLI_PATH], script[CLI_PATH + 32];
+	int dry_run, parsable;
+	int64_t wait_us;
+} request;
+
+/* Checks the value of an option of `server run`, and keeps the option for its command line. */
+static int take_run_option(struct cli *cli, void *ctx, int key, const char *arg)
+{
+	uint64_t n = 0;
+	const char *word;
+	int status = cli_take(cli,
+			      key == PORT     ? CLI_NUMBER(&n, 1, 65535, CLI_SERVER_PORT)
+			      : key == MEMORY ? CLI_BY(cli_server_memory, &n)
+					      : CLI_NAME(&word),
+			      key, arg);
+
+	cli_words_format(ctx, "--%s=%s", cli_option(cli, key)->name, arg);
+	return status;
+}
 
 static const struct js_opt table[] = {
-	{DATA, "data", "DIR", "the server's directory, which all nodes must see (default: as for start)"},
-	{BIND, "bind", "HOST", "the name at which clients reach the node; %h is its host name\n(default: %h)"},
-	{PORT, "port", "N", "the TCP port (default: a free one, kept for later starts)"},
-	{PROGRAM, "program", "FILE", "the server program (default: searches for mariadbd or mysqld)"},
-	{CLIENT_FILE, "client-file", "FILE", "write the option file for clients here (default: as for start)"},
-	{MEMORY, "memory", "SIZE", "the server's cache (default: 256M)"},
-	{WAIT, "wait", "D",
-	 "wait until the server is up, at most D; exit status 124 if it is not,\n1 if its job has ended"},
-	{SBATCH, "sbatch", "OPTIONS",
+	{0, "data", "DIR", "the server's directory, which all nodes must see (default: as for start)",
+	 CLI_NAME(&request.o.data)},
+	{0, "bind", "HOST", "the name at which clients reach the node; %h is its host name\n(default: %h)",
+	 CLI_BY(take_run_option, &request.run)},
+	{PORT, "port", "N", "the TCP port (default: a free one, kept for later starts)",
+	 CLI_BY(take_run_option, &request.run)},
+	{0, "program", "FILE", "the server program (default: searches for mariadbd or mysqld)",
+	 CLI_BY(take_run_option, &request.run)},
+	{0, "client-file", "FILE", "write the option file for clients here (default: as for start)",
+	 CLI_NAME(&request.o.client_file)},
+	{MEMORY, "memory", "SIZE", "the server's cache (default: 256M)", CLI_BY(take_run_option, &request.run)},
+	{0, "wait", "D",
+	 "wait until the server is up, at most D; exit status 124 if it is not,\n1 if its job has ended",
+	 CLI_TIME(&request.wait_us, 1, "a duration such as 90, 15m or 2h")},
+	{0, "sbatch", "OPTIONS",
 	 "more options for sbatch: needed for short options, and for sbatch options that have the same name as one in "
-	 "this list"},
-	{DRY_RUN, "dry-run", NULL, "show the batch script and the sbatch command, and submit nothing"},
-	{PARSABLE, "parsable", NULL, "print only the job's number"},
+	 "this list",
+	 CLI_BY(cli_sbatch_take, &request.passed)},
+	{0, "dry-run", NULL, "show the batch script and the sbatch command, and submit nothing",
+	 CLI_FLAG(&request.dry_run)},
+	{0, "parsable", NULL, "print only the job's number", CLI_FLAG(&request.parsable)},
 	CLI_OPTS_JSON,
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
@@ -51,31 +83,6 @@ static const struct js_opts opts = {
 	"`jobstack server stop` ends the server and the chain of jobs; `jobstack server status` shows where it is.\n"
 	"See docs/SUBMIT.md.",
 	0};
-
-struct request {
-	struct cli cli;
-	struct js_server_options o;
-	struct cli_words mine, passed, run; /* our options as typed; sbatch's; those of `server run` */
-	char data[CLI_PATH], client_file[CLI_PATH], script[CLI_PATH + 32];
-	int dry_run, parsable;
-	int64_t wait_us;
-};
-
-/* Checks the value of an option of `server run`, and keeps the option for its command line. */
-static int take_run_option(struct cli *cli, void *ctx, int key, const char *arg)
-{
-	struct request *r = ctx;
-	uint64_t n = 0;
-	const char *word;
-	const struct cli_take takes[] = {{PORT, CLI_NUMBER(&n, 1, 65535, CLI_SERVER_PORT)},
-					 {MEMORY, CLI_BY(cli_server_memory, &n)},
-					 {0, CLI_NAME(&word)},
-					 CLI_TAKE_END};
-	int status = cli_take(cli, takes, key, arg);
-
-	cli_words_format(&r->run, "--%s=%s", cli_option(cli, key)->name, arg);
-	return status;
-}
 
 /* The minutes of sbatch's --time if it is less than a day: "30", "30:00", "1:30:00"; else -1. */
 static int64_t read_minutes(const char *time)
@@ -108,20 +115,12 @@ static int refuse_short(struct request *r)
 
 static int parse_server_submit(struct request *r, int argc, char **argv)
 {
-	const struct cli_take takes[] = {{DATA, CLI_NAME(&r->o.data)},
-					 {CLIENT_FILE, CLI_NAME(&r->o.client_file)},
-					 {DRY_RUN, CLI_FLAG(&r->dry_run)},
-					 {PARSABLE, CLI_FLAG(&r->parsable)},
-					 {WAIT, CLI_TIME(&r->wait_us, 1, "a duration such as 90, 15m or 2h")},
-					 {SBATCH, CLI_BY(cli_sbatch_take, &r->passed)},
-					 {0, CLI_BY(take_run_option, r)},
-					 CLI_TAKE_END};
 	int status, rest;
 
 	cli_begin(&r->cli, &opts);
 	cli_words_add(&r->mine, argv[0]);
 	status = cli_sbatch_sort(&r->cli, argc, argv, &r->mine, &r->passed, &rest);
-	JS_THEN(status, cli_parse(&r->cli, &opts, takes, (int)r->mine.n, r->mine.at, NULL));
+	JS_THEN(status, cli_parse(&r->cli, &opts, (int)r->mine.n, r->mine.at, NULL));
 	if (status != CLI_GO_ON)
 		return status;
 	if (rest < argc)
@@ -295,28 +294,28 @@ static int submit_server(struct request *r, const struct cli_words *call, const 
 
 int cli_server_submit_main(int argc, char **argv)
 {
-	static struct request r;
+	struct request *r = &request;
 	struct cli_words options = {0}, call = {0};
 	struct js_buf text = {0};
-	int status = parse_server_submit(&r, argc, argv);
+	int status = parse_server_submit(r, argc, argv);
 
 	if (status != CLI_GO_ON)
 		return status;
-	status = r.dry_run ? 0 : cli_sbatch_find(&r.cli, "`jobstack server start` runs the server on this host");
+	status = r->dry_run ? 0 : cli_sbatch_find(&r->cli, "`jobstack server start` runs the server on this host");
 	if (status != 0)
 		return status;
 	cli_catch_signals();
-	(void)snprintf(r.script, sizeof(r.script), "%s", cli_server_beside(r.data, ".sbatch"));
-	add_sbatch_options(&r, &options);
-	cli_sbatch_words(&call, &options, r.script);
-	write_server_script(&r, &call, &text);
-	if (r.dry_run) {
+	(void)snprintf(r->script, sizeof(r->script), "%s", cli_server_beside(r->data, ".sbatch"));
+	add_sbatch_options(r, &options);
+	cli_sbatch_words(&call, &options, r->script);
+	write_server_script(r, &call, &text);
+	if (r->dry_run) {
 		cli_words_quote(&text, &call);
 		(void)printf("%s\n", text.failed ? "" : text.data);
 	} else
-		status = submit_server(&r, &call, &text);
+		status = submit_server(r, &call, &text);
 	cli_words_free(&options);
 	cli_words_free(&call);
 	js_buf_free(&text);
-	return cli_end(&r.cli, status);
+	return cli_end(&r->cli, status);
 }

@@ -3,7 +3,7 @@
  * The job that comes after the workers: it waits for their end, looks at the stack, and submits another round, or ends
  * the chain. Promises: a chain ends when nothing is left, when only the dead are, when a person has said so
  * (scancel, pause, cancel, drop), and when two rounds in a row have changed nothing; it says why; a database that is
- * away for a while, or a controller, ends nothing.
+ * away for days, or a controller for as long as this job may run, ends nothing.
  */
 #include "cli/submit/submit.h"
 
@@ -18,8 +18,11 @@
 #include <unistd.h>
 
 #define IDLE_ROUNDS 2
-#define LATER_ROUNDS 96 /* a day of quarters of an hour */
+#define SOON_ROUNDS 4 /* looks after a quarter of an hour each; the others come after an hour */
+#define LATER_ROUNDS (SOON_ROUNDS + 24 * LATER_DAYS)
+#define LATER_DAYS 14
 #define REACH_US (300 * JS_SECOND_US)
+#define REACH_AGAIN_US (10 * JS_SECOND_US) /* in a look that another one follows anyway */
 #define REACH_NAP_US (5 * JS_SECOND_US)
 #define MAIL_LIMIT_US (60 * JS_SECOND_US)
 
@@ -181,15 +184,13 @@ static int judge_stack(struct submit *s)
 	if (is_over && t->dead == 0)
 		return end_rounds(s, CLI_YES, "nothing is left: all %" PRIu64 " are done", t->done);
 	if (is_over)
-		return end_rounds(
-			s, CLI_NO,
-			"only dead entries are left: %" PRIu64 " done, %" PRIu64
-			" dead: `jobstack list -s %s` lists them, `jobstack requeue -s %s` puts them back in the queue",
-			t->done, t->dead, name, name);
+		return end_rounds(s, CLI_NO,
+				  "only dead entries are left: %" PRIu64 " done, %" PRIu64 " dead: " CLI_DEAD_REMEDY,
+				  t->done, t->dead, name, name);
 	if (!s->until_done)
 		return end_rounds(s, CLI_NO,
-				  "the jobs have ended, and %" PRIu64 " are left: %" PRIu64 " done, %" PRIu64 " dead",
-				  left, t->done, t->dead);
+				  "the jobs have ended, and %" PRIu64 " %s left: %" PRIu64 " done, %" PRIu64 " dead",
+				  left, view_are(left), t->done, t->dead);
 	if (t->state != JOBSTACK_OPEN)
 		return end_rounds(s, CLI_NO,
 				  "no more workers are submitted, because the stack is %s%s%.500s: run `jobstack "
@@ -206,18 +207,18 @@ static int judge_stack(struct submit *s)
 		return LOOK_LATER;
 	if (t->ready + t->waiting + t->held == 0)
 		return end_rounds(s, CLI_NO,
-				  "no more workers are submitted, because for a day all entries that are left have "
-				  "been running in workers that this submit did not start: see `jobstack status -s "
-				  "%s`, and submit again when those have ended",
-				  name);
+				  "no more workers are submitted, because other workers have been running all "
+				  "remaining entries for %d days: submit again when they have ended (`jobstack "
+				  "status -s %s`)",
+				  LATER_DAYS, name);
 	c->idle = t->done == c->done && t->dead == c->dead ? c->idle + 1 : 0;
 	if (c->idle >= IDLE_ROUNDS)
 		return end_rounds(
 			s, CLI_NO,
 			"no more workers are submitted, because no entry ended in the last %d jobs, and %" PRIu64
-			" are left: if they need longer than --time, raise --time; see `jobstack status -s %s` "
+			" %s left: if they need longer than --time, raise --time; see `jobstack status -s %s` "
 			"and the logs in %s",
-			IDLE_ROUNDS, left, name, s->logs);
+			IDLE_ROUNDS, left, view_are(left), name, s->logs);
 	return CLI_GO_ON;
 }
 
@@ -225,11 +226,11 @@ static int judge_stack(struct submit *s)
 static int reach_database(struct submit *s)
 {
 	struct jobstack_options options = JOBSTACK_OPTIONS_INIT;
-	int64_t until = js_clock_mono_us() + REACH_US;
+	int64_t patience = s->chain.later > 0 ? REACH_AGAIN_US : REACH_US, until = js_clock_mono_us() + patience;
 	int rc;
 
 	options.defaults_file = cli_option_file(&s->cli);
-	options.patience_us = REACH_US;
+	options.patience_us = patience;
 	for (;;) {
 		js_error_clear(&s->cli.error);
 		rc = jobstack_open(&s->cli.handle, &options, &s->cli.error);
@@ -241,18 +242,23 @@ static int reach_database(struct submit *s)
 
 int submit_later_round(struct submit *s)
 {
-	int rc = reach_database(s), away = rc == JOBSTACK_ENODB, status;
+	int rc = reach_database(s), status;
+	char begin[32];
 
 	JS_THEN(rc, insight_stack_read(s->cli.handle, s->cli.stack, &s->stack, &s->cli.error));
 	status = rc == 0 ? judge_stack(s) : cli_fail(&s->cli);
-	if (away && s->until_done && ++s->chain.later <= LATER_ROUNDS)
+	if (rc == JOBSTACK_ENODB && s->until_done && ++s->chain.later <= LATER_ROUNDS) {
+		s->chain.idle = 0; /* without a database the last round could close nothing */
 		status = LOOK_LATER;
-	else if (rc != 0)
+	}
+	if (rc != 0 && status != LOOK_LATER)
 		mail_end(s, s->cli.error.text);
 	if (status != LOOK_LATER)
 		return status;
-	cli_say(&s->cli, "the stack can't be checked yet: trying again in 15 minutes");
-	status = submit_next(s, "", "now+15minutes");
+	(void)snprintf(begin, sizeof(begin), "now+%dminutes", s->chain.later <= SOON_ROUNDS ? 15 : 60);
+	cli_say(&s->cli, "the stack can't be checked yet: trying again in %s minutes",
+		s->chain.later <= SOON_ROUNDS ? "15" : "60");
+	status = submit_next(s, "", begin);
 	if (status != CLI_YES)
 		submit_broke(s);
 	return status;

@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -70,7 +71,18 @@ static void add_exec(struct js_buf *body, struct cli_words *line)
 	cli_words_free(line);
 }
 
-/* Calls sbatch.  In a later round nobody is there to try again if it is refused, so that is done here, for a minute. */
+/* Does the controller answer? */
+static int slurm_answers(void)
+{
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	char *config = cli_slurm_answer("scontrol show config", SUBMIT_SLURM_LIMIT_US, &error);
+
+	free(config);
+	return config != NULL;
+}
+
+/* Calls sbatch.  In a later round nobody is there to try again if it fails, so that is done here: for a minute after
+ * the controller has begun to answer. */
 static int call_sbatch(struct submit *s, const struct cli_words *call, uint64_t *job)
 {
 	int status = cli_sbatch(&s->cli, call, job);
@@ -80,6 +92,8 @@ static int call_sbatch(struct submit *s, const struct cli_words *call, uint64_t 
 		if (cli_stop != 0)
 			break;
 		status = cli_sbatch(&s->cli, call, job);
+		if (status == 1 && !slurm_answers())
+			nap = AGAIN_US / 2;
 	}
 	return status;
 }
@@ -166,7 +180,7 @@ static void add_next_options(const struct submit *s, const char *after, struct c
 	const char *name = cli_sbatch_value(&s->passed, "job-name", 'J');
 
 	cli_words_format(words, "--job-name=%s%s", name != NULL ? "" : "jobstack-", name != NULL ? name : s->cli.stack);
-	(void)cli_words_split(words, "--ntasks=1 --time=30");
+	(void)cli_words_split(words, "--ntasks=1 --time=30 --requeue"); /* whatever the site's default is */
 	cli_sbatch_output(words, s->logs, "/slurm-%j.out");
 	for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++) {
 		const char *value = cli_sbatch_value(&s->passed, inherited[i].name, inherited[i].letter);
@@ -233,7 +247,8 @@ int submit_mail_job(struct submit *s, const char *subject)
 	cli_words_format(&options, "--mail-user=%s", s->notify);
 	cli_words_add(&options, "--mail-type=END");
 	js_buf_str(&body, "exit 0\n");
-	status = hand_over(s, path, "Slurm mails the name of this job, for", &options, &body, &job);
+	status = hand_over(s, path, "a job whose only purpose is that Slurm mails its name, the result for", &options,
+			   &body, &job);
 	if (status == 0)
 		cli_say(&s->cli,
 			"no mail program here accepted the report; instead Slurm sends a mail when job %" PRIu64

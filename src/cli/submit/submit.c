@@ -11,11 +11,16 @@
 #include "base/num.h"
 #include "view/json.h"
 #include "view/words.h"
+#include "cli/again.h"
 #include "cli/host.h"
 #include "cli/worker.h"
 #include "run/worker_options.h"
+#include "server/net.h"
+#include "server/server.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,38 +34,9 @@
 #define ARRAY_MAX 1001 /* Slurm's own defaults: MaxArraySize */
 #define KILL_WAIT_S 30 /* ... and KillWait */
 
-enum { WORKERS = CLI_OWN, SBATCH, UNTIL_DONE, NOTIFY, FOLLOW, DRY_RUN, PARSABLE, CHAIN };
-
-static const struct js_opt table[] = {
-	CLI_OPTS_STACK,
-	{WORKERS, "workers", "N", "start N workers, or fewer if the stack has less to do"},
-	{UNTIL_DONE, "until-done", NULL,
-	 "when they have ended, start new workers until nothing is left,\nor only dead entries"},
-	{NOTIFY, "notify", "ADDRESS", "at the end, mail what `jobstack report` prints"},
-	{SBATCH, "sbatch", "OPTIONS",
-	 "more options for sbatch: needed for short options, and for sbatch options that have the same name as one of "
-	 "jobstack-worker"},
-	{FOLLOW, "follow", "OPTIONS", "sbatch options of the small follow-up job that --until-done and\n--notify need"},
-	{DRY_RUN, "dry-run", NULL, "only print what would be submitted"},
-	{PARSABLE, "parsable", NULL, "print only the job's number, like sbatch"},
-	{CHAIN, "chain", "STATE", NULL},
-	JS_WORKER_OPTIONS_OF_RUN,
-	{JS_WORKER_IDLE_TIMEOUT, "idle-timeout", "D", "end after this time without work (default 60s)"},
-	{JS_WORKER_MARGIN, "margin", "D", "start an entry only if it will probably end at least D before the job ends"},
-	{JS_WORKER_STRICT, "strict", NULL, "workers end with status 1 if any entry failed"},
-	CLI_OPTS_REST};
-static const char about[] =
-	"Submits a job array of workers for a stack. Every --OPT or --OPT=VALUE that is not listed here is passed to "
-	"sbatch\nunchanged: --time=2:00:00 --mem=4G --partition=NAME --account=NAME.";
-static const char notes[] =
-	"--slots N requests N CPUs from Slurm; with --cpus-per-task=M as well, M CPUs for N commands (M >= N). Options "
-	"that both\nsbatch and jobstack-worker have (--chdir, --output, --error) are passed to the worker.\n\n  "
-	"jobstack submit -s mystack --workers 20 --slots 4 --time=2:00:00 --until-done -- ./convert.sh {}\n\nTo stop "
-	"--until-done: `jobstack pause -s STACK`, or `scancel -n jobstack-STACK`.  See docs/SUBMIT.md.";
-static const struct js_opts opts = {
-	"jobstack submit", "--workers N [OPTIONS] [--OPT=VALUE for sbatch] -- CMD ARG...", about, table, notes, 0};
-
 /* ------------------------------------------------------------------------------------------------------- options */
+
+static struct submit submit;
 
 /* Not what a mailer would take for several, or for an option. */
 static int take_address(struct cli *cli, void *ctx, int key, const char *arg)
@@ -87,6 +63,11 @@ static int take_submit_worker_option(struct cli *cli, void *ctx, int key, const 
 {
 	struct submit *s = ctx;
 
+	if (key == JS_WORKER_SLOTS)
+		return cli_take(cli,
+				CLI_NUMBER(&s->slots, 1, SLOTS_MAX, "a whole number from 1 to " TEXT_OF(SLOTS_MAX)),
+				key, arg);
+	s->commands |= key == JS_WORKER_COMMANDS;
 	if (key == JS_WORKER_CHDIR)
 		s->chdir = arg;
 	if (key == JS_WORKER_LOG_DIR)
@@ -95,10 +76,56 @@ static int take_submit_worker_option(struct cli *cli, void *ctx, int key, const 
 	return 0;
 }
 
+static const struct js_opt table[] = {
+	CLI_OPTS_STACK,
+	{0, "workers", "N", "start N workers, or fewer if the stack has less to do",
+	 CLI_NUMBER(&submit.workers, 1, WORKERS_MAX, "a whole number from 1 to " TEXT_OF(WORKERS_MAX))},
+	{0, "until-done", NULL, "when they have ended, start new workers until nothing is left,\nor only dead entries",
+	 CLI_FLAG(&submit.until_done)},
+	{0, "notify", "ADDRESS", "at the end, mail what `jobstack report` prints",
+	 CLI_BY(take_address, &submit.notify)},
+	{0, "sbatch", "OPTIONS",
+	 "more options for sbatch: needed for short options, and for sbatch options that have the same name as one of "
+	 "jobstack-worker",
+	 CLI_BY(cli_sbatch_take, &submit.passed)},
+	{0, "follow", "OPTIONS", "sbatch options of the small follow-up job that --until-done and\n--notify need",
+	 CLI_BY(cli_sbatch_take_later, &submit.follow)},
+	{0, "force", NULL, "submit although the database's address is one that only this host can reach",
+	 CLI_FLAG(&submit.force)},
+	{0, "dry-run", NULL, "only print what would be submitted", CLI_FLAG(&submit.dry_run)},
+	{0, "parsable", NULL, "print only the job's number, like sbatch", CLI_FLAG(&submit.parsable)},
+	{0, "watch", NULL, "then show the live status; Ctrl-C leaves it, and the jobs continue",
+	 CLI_FLAG(&submit.watch)},
+	{0, "again", NULL, "repeat the last submit of this stack, with its options and those given now",
+	 CLI_FLAG(&submit.repeat)},
+	{0, "chain", "STATE", NULL, CLI_BY(take_chain, &submit.chain)},
+	JS_WORKER_OPTIONS_OF_RUN(CLI_BY(take_submit_worker_option, &submit)),
+	{JS_WORKER_IDLE_TIMEOUT, "idle-timeout", "D", "end after this time without work (default 60s)",
+	 CLI_BY(take_submit_worker_option, &submit)},
+	{JS_WORKER_MARGIN, "margin", "D", "start an entry only if it will probably end at least D before the job ends",
+	 CLI_BY(take_submit_worker_option, &submit)},
+	{JS_WORKER_STRICT, "strict", NULL, "workers end with status 1 if any entry failed",
+	 CLI_BY(take_submit_worker_option, &submit)},
+	CLI_OPTS_REST};
+static const char about[] =
+	"Submits a job array of workers for a stack. Every --OPT or --OPT=VALUE that is not listed here is passed to "
+	"sbatch\nunchanged: --time=2:00:00 --mem=4G --partition=NAME --account=NAME.";
+static const char notes[] =
+	"--slots N requests N CPUs from Slurm; with --cpus-per-task=M as well, M CPUs for N commands (M >= N). Options "
+	"that both\nsbatch and jobstack-worker have (--chdir, --output, --error) are passed to the worker.\n\n  "
+	"jobstack submit mystack --workers 20 --slots 4 --time=2:00:00 --until-done -- ./convert.sh {}\n\nTo stop "
+	"--until-done: `jobstack pause -s STACK`, or `scancel -n jobstack-STACK`.  See docs/SUBMIT.md.";
+static const struct js_opts opts = {"jobstack submit",
+				    "[STACK] --workers N [OPTIONS] [--OPT=VALUE for sbatch] -- CMD ARG...",
+				    about,
+				    table,
+				    notes,
+				    0};
+
 /* Keeps our own options for the next round, except those that it gets from us, or that only hold for this call. */
 static void keep_own_options(struct submit *s, const struct cli_words *mine)
 {
-	static const char *const anew[] = {"--chain", "--stack", "--defaults-file", "--dry-run"};
+	static const char *const anew[] = {"--chain", "--stack", "--defaults-file", "--dry-run", "--watch", "--again"};
 
 	for (size_t i = 1; i < mine->n; i++) {
 		const char *word = mine->at[i];
@@ -112,20 +139,49 @@ static void keep_own_options(struct submit *s, const struct cli_words *mine)
 	}
 }
 
+static int parse_submit(struct submit *s, int argc, char **argv);
+
+/* Makes the command line of the last call for this stack, and reads that. */
+static int repeat_submit(struct submit *s, const char *word)
+{
+	static struct cli_words line; /* the words that are used from now on */
+	struct cli_words *const lists[] = {&s->mine, &s->given, &s->passed, &s->worker};
+	struct cli_words more = {0};
+	int status;
+
+	if (word != NULL)
+		return cli_usage(&s->cli, "--again repeats the command, too: \"%s\" can't be given", word);
+	for (size_t i = 1; i < s->mine.n; i++)
+		cli_words_add(&more, s->mine.at[i]);
+	cli_words_all(&more, &s->given);
+	status = cli_again_line(&s->cli, s->cli.stack, more.at, &line);
+	for (size_t i = 0; i < 4; i++)
+		cli_words_free(lists[i]);
+	cli_words_free(&more);
+	memset(s, 0, sizeof(*s));
+	return status == 0 ? parse_submit(s, (int)line.n, line.at) : status;
+}
+
+/* Remembers the command line, as it is read: without the stack. */
+static void remember_submit(const struct submit *s)
+{
+	struct cli_words line = {0};
+	size_t options;
+
+	if (s->cli.defaults_file != NULL || getenv("JOBSTACK_DEFAULTS_FILE") != NULL)
+		cli_words_format(&line, "--defaults-file=%s", s->option_file);
+	cli_words_all(&line, &s->again);
+	cli_words_all(&line, &s->given);
+	options = line.n;
+	cli_words_add(&line, "--");
+	cli_words_all(&line, &s->command);
+	if (!line.failed)
+		cli_again_keep(&s->cli, s->cli.stack, line.at, options);
+	cli_words_free(&line);
+}
+
 static int parse_submit(struct submit *s, int argc, char **argv)
 {
-	const struct cli_take takes[] = {
-		{WORKERS, CLI_NUMBER(&s->workers, 1, WORKERS_MAX, "a whole number from 1 to " TEXT_OF(WORKERS_MAX))},
-		{JS_WORKER_SLOTS, CLI_NUMBER(&s->slots, 1, SLOTS_MAX, "a whole number from 1 to " TEXT_OF(SLOTS_MAX))},
-		{UNTIL_DONE, CLI_FLAG(&s->until_done)},
-		{DRY_RUN, CLI_FLAG(&s->dry_run)},
-		{PARSABLE, CLI_FLAG(&s->parsable)},
-		{NOTIFY, CLI_BY(take_address, &s->notify)},
-		{SBATCH, CLI_BY(cli_sbatch_take, &s->passed)},
-		{FOLLOW, CLI_BY(cli_sbatch_take_later, &s->follow)},
-		{CHAIN, CLI_BY(take_chain, &s->chain)},
-		{0, CLI_BY(take_submit_worker_option, s)},
-		CLI_TAKE_END};
 	struct cli_words *mine = &s->mine;
 	int status, rest;
 
@@ -133,19 +189,28 @@ static int parse_submit(struct submit *s, int argc, char **argv)
 	cli_words_add(mine, argv[0]);
 	status = cli_sbatch_sort(&s->cli, argc, argv, mine, &s->given, &rest);
 	cli_words_all(&s->passed, &s->given);
-	JS_THEN(status, cli_parse(&s->cli, &opts, takes, (int)mine->n, mine->at, NULL));
+	JS_THEN(status, cli_parse(&s->cli, &opts, (int)mine->n, mine->at, NULL));
 	if (status != CLI_GO_ON)
 		return status;
+	if (s->repeat)
+		return repeat_submit(s, rest + 1 < argc ? argv[rest + 1] : NULL);
 	keep_own_options(s, mine);
-	for (int i = rest + 1; i < argc; i++)
+	for (int i = rest + 1; i < argc; i++) {
+		if (strcmp(argv[i], ":::") == 0)
+			return cli_usage(&s->cli,
+					 "submit takes no files: push them first with `jobstack push -s NAME`, "
+					 "and leave out ::: and what follows");
 		cli_words_add(&s->command, argv[i]);
-	if (s->command.n == 0 || s->command.at[0][0] == '\0')
+	}
+	if (!s->commands && (s->command.n == 0 || s->command.at[0][0] == '\0'))
 		return cli_usage(&s->cli,
 				 "there is no command to run: jobstack submit --workers N [OPTIONS] -- CMD {}");
 	if (s->workers == 0)
 		return cli_usage(&s->cli, "--workers N is required: the maximal number of workers");
 	if (s->follow != NULL && !s->until_done && s->notify == NULL)
 		return cli_usage(&s->cli, "--follow can only be used with --until-done or --notify");
+	if (s->watch && (s->dry_run || s->parsable || s->cli.json))
+		return cli_usage(&s->cli, "--watch can't be used with --dry-run, --parsable or --json");
 	JS_TRY(cli_sbatch_check(&s->cli, s->dry_run, s->parsable));
 	JS_TRY(cli_sbatch_refuse(&s->cli, &s->passed));
 	return CLI_GO_ON;
@@ -165,9 +230,10 @@ static int read_sbatch_number(struct submit *s, const char *name, char letter, u
 static uint64_t read_lower_end(const struct submit *s, const char *name, char letter)
 {
 	const char *arg = cli_sbatch_value(&s->passed, name, letter);
-	uint64_t n = arg != NULL ? strtoull(arg, NULL, 10) : 1;
+	char *end;
+	uint64_t n = arg != NULL ? strtoull(arg, &end, 10) : 1;
 
-	return n >= 1 && n <= WORKERS_MAX ? n : 1;
+	return n >= 1 && n <= WORKERS_MAX && (arg == NULL || *end == '\0' || *end == '-') ? n : 1;
 }
 
 /* What sbatch's options say about CPUs and tasks. */
@@ -258,46 +324,60 @@ static int check_for_work(struct submit *s)
 	return 0;
 }
 
-/* Is NODE, by the address that Slurm has of it, this host? */
-static int node_is_here(const char *node)
+/* Looks for a node that the job may get, by its partition and nodes, and that is not this host, by the address that
+ * Slurm has of it.  Without an answer of Slurm's there is none. */
+static int find_other_host(const struct submit *s, const char *own, char node[CLI_HOST])
 {
-	char address[INET6_ADDRSTRLEN], name[256] = "";
-	int loopback;
-
-	(void)gethostname(name, sizeof(name) - 1);
-	return strcmp(node, name) == 0 || (cli_host_resolve(node, address, &loopback) == 0 && loopback);
-}
-
-/* Are all nodes this host, as a small lab has it? */
-static int nodes_are_here(void)
-{
+	const char *partition = cli_sbatch_value(&s->passed, "partition", 'p');
+	const char *list = cli_sbatch_value(&s->passed, "nodelist", 'w');
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
-	char *names = cli_slurm_answer("sinfo -h -N -o %o", SUBMIT_SLURM_LIMIT_US, &error), *rest = names, *node;
-	int here = names != NULL;
+	char line[1000], *text, *rest, *one;
+	int found = 0, marked;
+	struct js_net net;
 
-	while (here && (node = strsep(&rest, " \n")) != NULL)
-		here = *node == '\0' || node_is_here(node);
-	free(names);
-	return here;
+	if (partition == NULL)
+		partition = getenv("SBATCH_PARTITION");
+	(void)snprintf(line, sizeof(line), "sinfo -h -N -o '%%P %%o'%s%s%s%s", partition != NULL ? " -p " : "",
+		       partition != NULL ? partition : "", list != NULL ? " -n " : "", list != NULL ? list : "");
+	rest = text = cli_slurm_answer(line, SUBMIT_SLURM_LIMIT_US, &error);
+	marked = partition == NULL && text != NULL && strstr(text, "* ") != NULL; /* the default partition */
+	while (!found && (one = strsep(&rest, "\n")) != NULL)
+		if (sscanf(one, "%*s %255s", node) == 1 && (!marked || strstr(one, "* ") != NULL))
+			found = strcmp(node, own) != 0 && js_net_resolve(node, &net, &error) != 0;
+	free(text);
+	return found;
 }
 
-/* Warns if only this host can reach the database, and nodes are elsewhere.  That is no error: a tunnel may end at each
- * node. */
-static void doubt_database(struct submit *s)
+/* Refuses if only this host can reach the database and the job may run elsewhere.  With --force it may: a tunnel may
+ * end at each node.  0, or the exit status. */
+static int check_database(struct submit *s)
 {
-	char where[600], host[CLI_HOST], address[INET6_ADDRSTRLEN];
-	int loopback = 1;
+	char where[600], host[CLI_HOST], own[256] = "", node[CLI_HOST];
+	const char *file = s->option_file, *data;
+	struct js_buf remedy = {0}, option = {0};
 
 	jobstack_describe(s->cli.handle, where, sizeof(where));
 	cli_host_of(where, host);
-	if ((host[0] != '\0' && (cli_host_resolve(host, address, &loopback) != 0 || !loopback)) || nodes_are_here())
-		return;
+	(void)gethostname(own, sizeof(own) - 1);
+	if ((host[0] != '\0' && !js_net_loopback(host)) || !find_other_host(s, own, node))
+		return 0;
 	where[strcspn(where, ",")] = '\0';
+	if (s->cli.defaults_file != NULL)
+		js_buf_printf(&option, " --client-file %s", file);
+	if (js_server_of_client(file, &data) >= 0)
+		js_buf_printf(&remedy, "run `jobstack server stop%s`, then `jobstack server start --bind %s%s`",
+			      option.len > 0 ? option.data : "", own, option.len > 0 ? option.data : "");
+	else
+		js_buf_printf(&remedy, "write host=NAME into %s, with the name by which other hosts reach the server",
+			      file[0] != '\0' ? file : "~/.my.cnf");
 	cli_tell(&s->cli,
-		 "warning: only this host can reach the database at %s, so workers on compute nodes will not start: "
-		 "run the server in a job (`jobstack server submit`), let other hosts connect (`jobstack server start "
-		 "--bind HOST`), or set a host name that the nodes can reach (host= in %s)",
-		 where, s->option_file[0] != '\0' ? s->option_file : "~/.my.cnf");
+		 "%sonly this host can reach the database at %s, and the job may run on other hosts (%s): %s, and "
+		 "submit again (--force submits all the same)",
+		 s->force || s->dry_run ? "warning: " : "not submitted: ", where, node,
+		 remedy.data != NULL ? remedy.data : "");
+	js_buf_free(&option);
+	js_buf_free(&remedy);
+	return s->force || s->dry_run ? 0 : CLI_NO;
 }
 
 /* -------------------------------------------------------------------------------------------------------- sizing */
@@ -353,6 +433,26 @@ static void size_arrays(struct submit *s)
 
 /* ------------------------------------------------------------------------------------------------------ the call */
 
+/* The numbers of all jobs that were submitted, separated by SEPARATOR. */
+static void list_jobs(const struct submit *s, char separator, char jobs[SUBMIT_JOBS_TEXT + 24])
+{
+	(void)snprintf(jobs, SUBMIT_JOBS_TEXT + 24, "%s", s->answered);
+	if (s->next > 0)
+		(void)snprintf(jobs + strlen(jobs), 24, ":%" PRIu64, s->next);
+	for (char *p = jobs; (p = strchr(p, ':')) != NULL;)
+		*p = separator;
+}
+
+static void print_next_steps(const struct submit *s)
+{
+	char jobs[SUBMIT_JOBS_TEXT + 24];
+
+	list_jobs(s, ',', jobs);
+	(void)printf("progress: jobstack status %s -w\nqueue: squeue -j %s\n", s->cli.stack, jobs);
+	list_jobs(s, ' ', jobs);
+	(void)printf("cancel: scancel %s\n", jobs);
+}
+
 static int print_submitted(struct submit *s)
 {
 	char copy[sizeof(s->answered)], *rest = copy, *job;
@@ -375,11 +475,45 @@ static int print_submitted(struct submit *s)
 		return CLI_YES;
 	(void)printf("job%s %s: %" PRIu64 " worker%s for %" PRIu64 " %s of \"%s\"\n",
 		     strchr(s->answered, ':') != NULL ? "s" : "", s->answered, s->starts, view_plural(s->starts),
-		     CLI_ENTRIES(insight_stack_left(&s->stack.s)), s->cli.stack);
+		     VIEW_ENTRIES(insight_stack_left(&s->stack.s)), s->cli.stack);
 	if (s->next > 0)
 		(void)printf("job %" PRIu64 " follows: %s\n", s->next,
 			     s->until_done ? "it starts new workers until nothing is left" : "it mails the result");
 	(void)printf("script: %s\n", s->script);
+	if (s->chain.round == 0)
+		print_next_steps(s);
+	return CLI_YES;
+}
+
+/* In the child: the keys of our terminal are for it. */
+static const char *take_keys(const void *fd)
+{
+	return dup2(*(const int *)fd, STDIN_FILENO) < 0 ? "connecting it to the terminal" : NULL;
+}
+
+/* --watch.  Ctrl-C ends `jobstack status`, not the jobs. */
+static int watch_jobs(struct submit *s)
+{
+	int keys = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	struct js_child child = {.group = JS_CHILD_OURS, .death_signal = SIGTERM, .enter = take_keys, .arg = &keys};
+	struct cli_words line = {0};
+	char jobs[SUBMIT_JOBS_TEXT + 24];
+	pid_t pid;
+
+	cli_own_line(&line, &s->cli, "status -w", s->option_file);
+	list_jobs(s, ' ', jobs);
+	(void)fflush(stdout);
+	child.argv = (const char *const *)(uintptr_t)line.at;
+	(void)signal(SIGTERM, SIG_DFL);
+	(void)signal(SIGHUP, SIG_DFL);
+	pid = line.failed ? js_error_memory(&s->cli.error) : js_child_start(&child, &s->cli.error);
+	cli_words_free(&line);
+	js_file_close(&keys);
+	if (pid < 0)
+		return cli_fail(&s->cli);
+	(void)js_child_wait(pid);
+	cli_say(&s->cli, "the jobs continue: `jobstack status %s -w` shows them, `scancel %s` ends them", s->cli.stack,
+		jobs);
 	return CLI_YES;
 }
 
@@ -422,39 +556,46 @@ static int submit_all(struct submit *s)
 /* CLI_GO_ON, or the exit status. */
 static int first_round(struct submit *s)
 {
-	JS_TRY(cli_connect(&s->cli, 10 * JS_SECOND_US));
+	if (s->cli.handle == NULL)
+		JS_TRY(cli_connect(&s->cli, 10 * JS_SECOND_US));
 	if (insight_stack_read(s->cli.handle, s->cli.stack, &s->stack, &s->cli.error) != 0)
 		return cli_fail(&s->cli);
 	JS_TRY(check_for_work(s));
-	doubt_database(s);
+	JS_TRY(check_database(s));
 	JS_TRY(cli_worker_try(&s->cli, s->option_file, &s->worker, s->command.at, "nothing was submitted"));
 	return CLI_GO_ON;
 }
 
 static int submit_jobs(struct cli *cli)
 {
-	static struct submit s;
-	int status = parse_submit(&s, cli->argc, cli->argv);
+	struct submit *s = &submit;
+	int status = parse_submit(s, cli->argc, cli->argv);
 
 	if (status != CLI_GO_ON)
 		return status;
-	status = read_resources(&s);
-	JS_THEN(status, find_places(&s));
-	if (status == 0 && !s.dry_run)
-		status = cli_sbatch_find(&s.cli, "`jobstack run` works without Slurm on this machine");
+	status = read_resources(s);
+	if (status == 0 && strcmp(s->cli.stack, "@") == 0)
+		status = cli_connect(&s->cli, 10 * JS_SECOND_US);
+	JS_THEN(status, find_places(s));
+	if (status == 0 && !s->dry_run)
+		status = cli_sbatch_find(&s->cli, "`jobstack run` works without Slurm on this machine");
 	if (status != 0)
 		return status;
 	cli_catch_signals();
-	status = s.chain.round > 0 ? submit_later_round(&s) : first_round(&s);
+	status = s->chain.round > 0 ? submit_later_round(s) : first_round(s);
 	if (status == CLI_GO_ON) {
-		size_arrays(&s);
-		jobstack_disconnect(s.cli.handle);
-		status = submit_all(&s);
-		if (status != CLI_YES && s.chain.round > 0)
-			submit_broke(&s);
+		size_arrays(s);
+		jobstack_disconnect(s->cli.handle);
+		status = submit_all(s);
+		if (status == CLI_YES && s->chain.round == 0 && !s->dry_run)
+			remember_submit(s);
+		if (status == CLI_YES && s->watch)
+			status = watch_jobs(s);
+		if (status != CLI_YES && s->chain.round > 0)
+			submit_broke(s);
 	}
-	insight_stack_free(&s.stack);
-	return cli_end(&s.cli, status);
+	insight_stack_free(&s->stack);
+	return cli_end(&s->cli, status);
 }
 
 const struct cli_frame cli_submit = {.flags = CLI_SORTS, .run = submit_jobs};

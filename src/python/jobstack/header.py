@@ -73,6 +73,7 @@ class jobstack_options(ctypes.Structure):
         ("crowd_us", c_int64),
         ("log", c_void_p),
         ("log_ctx", c_void_p),
+        ("os_user", c_char_p),
     ]
 
     @classmethod
@@ -148,6 +149,7 @@ class jobstack_push_options(ctypes.Structure):
         ("lifo", c_int),
         ("cwd", c_char_p),
         ("policy", POINTER(jobstack_policy)),
+        ("origin", c_void_p),
     ]
 
     @classmethod
@@ -352,6 +354,7 @@ class jobstack_item(ctypes.Structure):
         ("to_stack", c_char_p),
         ("to_entry", c_uint64),
         ("major_faults", c_int64),
+        ("note", c_char_p),
     ]
 
 
@@ -361,6 +364,20 @@ class jobstack_requeue_result(ctypes.Structure):
         ("requeued", c_uint64),
         ("refused", c_uint64),
         ("missing", c_uint64),
+    ]
+
+    @classmethod
+    def init(cls):
+        new = cls()
+        new.size = ctypes.sizeof(cls)
+        return new
+
+
+class jobstack_cancel_options(ctypes.Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("note", c_char_p),
+        ("dry_run", c_int),
     ]
 
     @classmethod

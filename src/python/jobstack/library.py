@@ -8,9 +8,10 @@ import pwd
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
 from .errors import UsageError
-from .header import (JOBSTACK_ABI, JOBSTACK_EUSAGE, JOBSTACK_VERSION, jobstack_batch, jobstack_bytes, jobstack_entry, jobstack_error,
-                     jobstack_filter, jobstack_item, jobstack_options, jobstack_outcome, jobstack_push_options,
-                     jobstack_push_result, jobstack_requeue_result, jobstack_status, jobstack_worker_options)
+from .header import (JOBSTACK_ABI, JOBSTACK_EUSAGE, JOBSTACK_VERSION, jobstack_batch, jobstack_bytes, jobstack_cancel_options,
+                     jobstack_entry, jobstack_error, jobstack_filter, jobstack_item, jobstack_options, jobstack_outcome,
+                     jobstack_push_options, jobstack_push_result, jobstack_requeue_result, jobstack_status,
+                     jobstack_worker_options)
 
 SECOND = 1000000  # of our microseconds
 log = logging.getLogger("jobstack")
@@ -33,6 +34,8 @@ _PROTOTYPES = {
     "jobstack_list": [c_void_p, c_char_p, POINTER(jobstack_filter), ITEM, c_void_p, _P_ERROR],
     "jobstack_attempts": [c_void_p, c_char_p, c_uint64, ITEM, c_void_p, _P_ERROR],
     "jobstack_find": [c_void_p, c_char_p, jobstack_bytes, POINTER(c_uint64), _P_ERROR],
+    "jobstack_cancel": [c_void_p, c_char_p, POINTER(jobstack_filter), POINTER(jobstack_cancel_options),
+                        POINTER(jobstack_requeue_result), _P_ERROR],
     "jobstack_requeue": [c_void_p, c_char_p, POINTER(jobstack_filter), c_int, POINTER(jobstack_requeue_result), _P_ERROR],
 }
 

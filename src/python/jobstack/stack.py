@@ -9,7 +9,8 @@ from .connection import Connection
 from .entry import Entry, identity
 from .errors import Error, UsageError
 from .header import (JOBSTACK_CANCELLED, JOBSTACK_EUSAGE, JOBSTACK_OPEN, JOBSTACK_PAUSED, jobstack_batch, jobstack_bytes,
-                     jobstack_filter, jobstack_policy, jobstack_push_options, jobstack_push_result, jobstack_requeue_result)
+                     jobstack_cancel_options, jobstack_filter, jobstack_policy, jobstack_push_options, jobstack_push_result,
+                     jobstack_requeue_result)
 from .library import ITEM, NEXT, STATUS, lib, to_us
 from .looks import STATES, Item, Status
 
@@ -149,7 +150,7 @@ class Stack:
         return None if status else number.value
 
     def requeue(self, states=("dead",), entries=None, dry_run=False):
-        """Puts entries in STATES (dead or done) back into the queue, or only ENTRIES (numbers) of them; returns how many."""
+        """Puts entries in STATES (dead, cancelled or done) back into the queue, or only ENTRIES (numbers) of them; returns how many."""
         choice, kept = _filter(states, entries, 0)
         result = jobstack_requeue_result.init()
         self.connection.call(lib.jobstack_requeue, self._name, byref(choice), int(dry_run), byref(result))
@@ -164,12 +165,21 @@ class Stack:
         self._set_state(JOBSTACK_PAUSED, note)
 
     def resume(self):
-        """Ends a pause or a cancel."""
+        """Ends a pause, or the cancel of the whole stack."""
         self._set_state(JOBSTACK_OPEN, None)
 
-    def cancel(self, note=None):
-        """Cancels all entries that have not started."""
-        self._set_state(JOBSTACK_CANCELLED, note)
+    def cancel(self, note=None, states=None, entries=None):
+        """Cancels all entries that have not started. With STATES (ready, waiting or dead) or ENTRIES (numbers): only these; returns
+        how many."""
+        if states is None and entries is None:
+            self._set_state(JOBSTACK_CANCELLED, note)
+            return None
+        choice, kept = _filter(states, entries, 0)
+        options, result = jobstack_cancel_options.init(), jobstack_requeue_result.init()
+        options.note = None if note is None else note.encode()
+        self.connection.call(lib.jobstack_cancel, self._name, byref(choice), byref(options), byref(result))
+        del kept
+        return result.requeued
 
 
 def _filter(states, entries, limit):

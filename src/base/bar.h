@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * A progress bar: what is done, what runs, what is dead, and what is left.
+ *
+ *   [#################====!            ]     plain text
+ *   [████████████████▌▒▒▒▒!            ]     JS_BAR_UTF8: eighths of a column; with JS_BAR_COLOURS green, yellow, red
+ *
+ * For text:      js_bar_draw(&out, &(struct js_bar){.all = 600, .done = 365, .running = 8, .dead = 2}, 40, style);
+ * For ncurses:   js_bar_split says how many columns each part takes, and js_bar_eighth what is in them.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <stdint.h>
+
+/* Leave out of ALL what has moved to another stack; count as DONE what is done and pruned. */
+struct js_bar {
+	uint64_t all, done, running, dead;
+};
+
+/* The columns of each part, in this order.  PART: the last column of DONE is filled only by so many eighths (0: whole).
+ */
+struct js_bar_columns {
+	unsigned done, part, running, dead, left;
+};
+
+/* Divides WIDTH columns.  What is not 0 gets a column, and DONE fills all only if nothing else is left.  EIGHTHS: 8, or
+ * 1 for whole columns only. */
+struct js_bar_columns js_bar_split(const struct js_bar *bar, unsigned width, unsigned eighths);
+
+/* A column filled by N eighths (1 to 8), in UTF-8. */
+struct js_bar_block {
+	char text[4];
+};
+struct js_bar_block js_bar_eighth(unsigned n);
+
+/* Does the environment ask for UTF-8 (LC_ALL, LC_CTYPE, LANG: the first that is set)? */
+int js_bar_utf8(void);
+
+enum { JS_BAR_UTF8 = 1, JS_BAR_COLOURS = 2 };
+
+/* Appends a bar of WIDTH columns, brackets included; nothing below 3 columns. */
+void js_bar_draw(struct js_buf *out, const struct js_bar *bar, unsigned width, int style);

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * jobstack kill: ends the commands of entries that run, wherever they do.  Promises: what it says has happened is in
+ * the database; a request stays there if nobody waits for it any more; no other attempt is killed than the one that ran
+ * when it was called.
+ */
+#include "cli/cli.h"
+
+#include "base/clock.h"
+#include "base/home.h"
+#include "cli/item.h"
+#include "process/proc.h"
+#include "view/amount.h"
+#include "view/words.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOOK_US (JS_SECOND_US / 20) /* the first pause; each next one is longer, up to a second */
+#define END_US (30 * JS_SECOND_US)  /* for TERM, the grace, KILL and the record, after the worker has learned of it */
+#define IN_QUEUE (JOBSTACK_IS_READY | JOBSTACK_IS_WAITING | JOBSTACK_IS_HELD)
+
+/* An entry, and its worker. */
+struct target {
+	uint64_t entry, worker;
+	uint32_t attempt; /* that runs; 0: none */
+	unsigned state;	  /* one JOBSTACK_IS_ bit; 0: not known */
+	char reason[256]; /* of the last attempt */
+	char node[256], user[64];
+	int64_t lease_us;
+	int by_script, asked; /* the worker is a script's pop; the request is made */
+	int here;	      /* the worker is on this host, and was told */
+};
+
+static int note_entry(void *ctx, const struct jobstack_item *i)
+{
+	struct target *t = ctx;
+
+	t->state = i->state;
+	t->worker = i->worker;
+	t->attempt = i->state == JOBSTACK_IS_RUNNING && i->outcome < 0 ? i->attempt : 0;
+	(void)snprintf(t->reason, sizeof(t->reason), "%s", i->reason == NULL ? "" : i->reason);
+	return 0;
+}
+
+static int look_at_entry(struct cli *cli, struct target *t)
+{
+	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
+	int status = 0;
+
+	f.entries = &t->entry;
+	f.entries_n = 1;
+	t->state = 0;
+	for (int tries = 0; status == 0 && t->state == 0 && tries < 10; tries++) /* on its way it may be missed */
+		status = jobstack_list(cli->handle, cli->stack, &f, note_entry, t, &cli->error);
+	return status;
+}
+
+/* Asks the worker for a step now, if it runs on this host and is ours.  (SIGURG is ignored by who does not expect it.)
+ */
+static int nudge_worker(const struct jobstack_worker_row *w)
+{
+	char host[256] = "", space[64];
+
+	(void)gethostname(host, sizeof(host) - 1);
+	js_proc_space(space);
+	return w->host != NULL && w->boot != NULL && strcmp(w->host, host) == 0 && strcmp(w->boot, space) == 0 &&
+	       w->pid > 1 && w->pid <= INT32_MAX && w->pid_start >= 0 && js_proc_start((pid_t)w->pid) == w->pid_start &&
+	       kill((pid_t)w->pid, SIGURG) == 0;
+}
+
+static int note_worker(void *ctx, const struct jobstack_worker_row *w)
+{
+	struct target *t = ctx;
+
+	if (w->worker != t->worker)
+		return 0;
+	(void)snprintf(t->node, sizeof(t->node), "%s", w->node != NULL ? w->node : "?");
+	(void)snprintf(t->user, sizeof(t->user), "%s", w->user != NULL ? w->user : "?");
+	t->lease_us = w->lease_us;
+	t->by_script = w->by_script;
+	t->here = t->asked && nudge_worker(w);
+	return 0;
+}
+
+/* What became of an entry that does not run. */
+static int explain_state(struct cli *cli, const struct target *t)
+{
+	const int killed = t->state == JOBSTACK_IS_DEAD && view_was_killed(t->reason);
+	const char *word = view_state_word(t->state);
+	char why[sizeof(t->reason) + 4] = "";
+
+	if (t->reason[0] != '\0')
+		(void)snprintf(why, sizeof(why), " (%s)", t->reason);
+	if (killed)
+		cli_say(cli, "entry %" PRIu64 " is dead: %s", t->entry, t->reason);
+	else if (t->attempt != 0)
+		cli_tell(cli, "entry %" PRIu64 " ended in another way, and is running again: try again", t->entry);
+	else if ((t->state & IN_QUEUE) != 0)
+		cli_tell(cli,
+			 "entry %" PRIu64 " is not running, but %s%s: `jobstack cancel -s %s %" PRIu64 "` gives it up",
+			 t->entry, word, why, cli->stack, t->entry);
+	else
+		cli_tell(cli, "entry %" PRIu64 " is not running, but %s%s", t->entry, word, why);
+	return killed ? CLI_YES : CLI_NO;
+}
+
+/* Makes the request; or says why it can't be made. */
+static int request_kill(struct cli *cli, struct target *t)
+{
+	int status = look_at_entry(cli, t);
+
+	if (status == 0 && t->attempt == 0)
+		return explain_state(cli, t);
+	JS_THEN(status, jobstack_workers(cli->handle, cli->stack, note_worker, t, &cli->error));
+	JS_THEN(status, jobstack_kill(cli->handle, cli->stack, t->worker, t->entry, t->attempt, &cli->error));
+	t->asked = status == 0;
+	if (status == JOBSTACK_NOTHING && t->by_script)
+		cli_tell(cli,
+			 "entry %" PRIu64
+			 " was popped by a script on %s (user %s): end that script, then `jobstack close -s %s %" PRIu64
+			 " --exit 1` records it",
+			 t->entry, t->node, t->user, cli->stack, t->entry);
+	else if (status == JOBSTACK_NOTHING && look_at_entry(cli, t) == 0 && t->attempt == 0)
+		return explain_state(cli, t);
+	else if (status == JOBSTACK_NOTHING)
+		cli_tell(cli, "the worker of entry %" PRIu64 " takes no request now: try again", t->entry);
+	JS_THEN(status, jobstack_workers(cli->handle, cli->stack, note_worker, t, &cli->error)); /* nudges it */
+	if (status < 0)
+		return cli_fail(cli);
+	if (t->asked && (!t->here || strcmp(t->user, js_home_user()) != 0))
+		cli_say(cli, "entry %" PRIu64 " runs on %s (user %s): its worker ends it %s%s", t->entry, t->node,
+			t->user, t->here ? "now" : "with its next update, within ",
+			t->here ? "" : view_duration(t->lease_us / 3).text);
+	return status == 0 ? CLI_YES : CLI_NO;
+}
+
+/* Waits until the attempt has ended. */
+static int wait_for_end(struct cli *cli, struct target *t)
+{
+	int64_t nap = LOOK_US, until = jobstack_now_us() + t->lease_us / 3 + END_US;
+	uint32_t attempt = t->attempt;
+	uint64_t worker = t->worker; /* what it gives back unstarted keeps its attempt, and its request is over */
+
+	while (t->attempt == attempt && t->worker == worker && cli_stop == 0 && jobstack_now_us() < until) {
+		js_clock_nap(nap, &cli_stop);
+		nap = nap < JS_SECOND_US ? nap + nap / 4 : nap;
+		if (cli_stop == 0 && look_at_entry(cli, t) != 0 && cli_stop == 0)
+			return cli_fail(cli);
+	}
+	if ((t->attempt != attempt || t->worker != worker) && cli_stop == 0)
+		return explain_state(cli, t);
+	cli_tell(cli,
+		 "entry %" PRIu64 " has not ended yet; the request stays, and `jobstack show -s %s %" PRIu64
+		 "` shows what "
+		 "became of it",
+		 t->entry, cli->stack, t->entry);
+	return CLI_TIMEOUT;
+}
+
+static int kill_entries(struct cli *cli)
+{
+	uint64_t *entries, missing = 0;
+	struct target *t = NULL;
+	int result = CLI_YES;
+	size_t n;
+
+	if (cli_entries(cli, &entries, &n, &missing) != 0)
+		return cli_fail(cli);
+	t = calloc(n + 1, sizeof(*t));
+	if (t == NULL)
+		result = cli_no_memory(cli);
+	for (size_t i = 0; i < 2 * n && result != CLI_NODB && t != NULL; i++) { /* first all are asked */
+		int status = 0;
+
+		t[i % n].entry = entries[i % n];
+		if (i < n && cli_stop == 0)
+			status = request_kill(cli, &t[i]);
+		else if (i >= n && t[i % n].asked)
+			status = wait_for_end(cli, &t[i % n]);
+		result = status > result ? status : result;
+	}
+	free(t);
+	free(entries);
+	return missing > 0 && result <= CLI_NO ? CLI_USAGE : result;
+}
+
+static int check_kill(struct cli *cli)
+{
+	if (cli->words_n == 0)
+		return cli_usage(cli,
+				 "name the entries to kill, by number or datapath; `jobstack list -s %s -t running` "
+				 "lists them",
+				 cli->stack);
+	return 0;
+}
+
+static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END};
+static const char about[] = "Ends the command of each ENTRY (number or datapath) that runs, on whatever machine: it "
+			    "gets TERM, and KILL after "
+			    "the\nworker's --grace. The entry is then dead, \"killed by USER\", and `jobstack requeue` "
+			    "runs it again. Waits until "
+			    "it has\nended: on this host that is at once, elsewhere the worker learns of it within a "
+			    "third of its lease. Ctrl-C "
+			    "ends only\nthe wait. Ends with 1 if some entry did not run, or ended otherwise; with 124 "
+			    "if the wait took too long.";
+static const char notes[] = "  jobstack kill -s mystack 17\n  jobstack kill -s mystack /data/day1.nc /data/day2.nc";
+static const struct js_opts opts = {"jobstack kill", "ENTRY... [OPTIONS]", about, table, notes, 0};
+const struct cli_frame cli_kill = {&opts,      NULL,	    CLI_CATCHES | CLI_DIES | CLI_NAMED, 60 * JS_SECOND_US,
+				   check_kill, kill_entries};

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The stack that belongs to a command.  Promise: other commands, directories and OS users have other stacks.
+ */
+#include "cli/origin.h"
+
+#include "base/home.h"
+#include "base/num.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Of a script for a shell, the program is its first word. */
+static void name_base(struct cli_origin *o, const char *program)
+{
+	size_t len = strcspn(program, " \t\n"), n = 0;
+	const char *end = program + len, *slash = memrchr(program, '/', len);
+
+	for (const char *p = slash != NULL ? slash + 1 : program; p < end && n + 1 < sizeof(o->base); p++)
+		if (isalnum((unsigned char)*p) || (n > 0 && strchr("._-+", *p) != NULL))
+			o->base[n++] = *p;
+	(void)snprintf(o->base + n, sizeof(o->base) - n, "%s", n == 0 ? "run" : "");
+}
+
+void cli_origin_make(struct cli_origin *o, const char *dir, char *const words[], size_t n)
+{
+	uint64_t hash = js_num_hash(JS_NUM_HASH, dir, strlen(dir));
+
+	js_buf_str(&o->text, js_home_user());
+	js_buf_char(&o->text, '\0');
+	js_buf_str(&o->text, dir);
+	for (size_t i = 0; i < n; i++) {
+		js_buf_char(&o->text, '\0');
+		js_buf_str(&o->text, words[i]);
+		hash = js_num_hash(hash, "", 1);
+		hash = js_num_hash(hash, words[i], strlen(words[i]));
+	}
+	(void)snprintf(o->old, sizeof(o->old), "run-%016" PRIx64, hash);
+	name_base(o, words[0]);
+}
+
+int cli_origin_find(struct cli *cli, struct cli_origin *o)
+{
+	struct jobstack_status old;
+	int status;
+
+	o->pushed = (struct jobstack_bytes){o->text.data, o->text.len};
+	if (o->text.failed)
+		return cli_no_memory(cli);
+	status = jobstack_of_origin(cli->handle, o->pushed, o->base, o->name, &cli->error);
+	cli->stack = o->name;
+	if (status != JOBSTACK_NOTHING)
+		return status == 0 ? 0 : cli_fail(cli);
+	cli->stack = o->old;
+	status = cli_read_status(cli, &old);
+	if (status == 0) {
+		o->pushed.data = NULL;
+		return 0;
+	}
+	if (status != JOBSTACK_EMISSING)
+		return cli_fail(cli);
+	js_error_clear(&cli->error);
+	cli->stack = o->name;
+	return 0;
+}

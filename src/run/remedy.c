@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The remedies that both tools know.
+ */
+#include "run/remedy.h"
+
+#include "base/error.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+const char *js_remedy_for(const char *format, ...)
+{
+	static char text[PATH_MAX + 300];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	return text;
+}
+
+/* The server is there, but does not do what was asked. */
+static const char *remedy_server(unsigned why)
+{
+	switch (why) {
+	case 1153: /* a packet is too large: for the server, in its answer, in a function, for the connector */
+	case 1162:
+	case 1301:
+	case 2020:
+		return "ask the server's administrator to set max_allowed_packet=64M in its option file, or to run SET "
+		       "GLOBAL max_allowed_packet=67108864";
+	case 1665:
+		return "ask the server's administrator to set binlog_format=ROW in its option file, or to run SET "
+		       "GLOBAL binlog_format=ROW";
+	case 1317:
+	case 1969:
+	case 3024:
+		return "try again later; if it happens again, ask the server's administrator what kills statements "
+		       "there";
+	default:
+		return js_error_is_disk(why) ? "free space on the server's disk, then repeat the command: each change "
+					       "was made completely or not at all"
+					     : NULL;
+	}
+}
+
+static const char *remedy_noperm(unsigned why, const char *file)
+{
+	switch (why) {
+	case 0: return NULL;
+	case 1045: /* the server refuses the user or the password */
+	case 1698:
+		return file == NULL ? "put user and password into ~/.my.cnf (mode 600), or start a private server with "
+				      "`jobstack server start`"
+				    : js_remedy_for("check user and password in %s", file);
+	case 2061: /* the server wants the password itself, and nothing has proved that it is the right server */
+		return js_remedy_for("set ssl-ca=FILE (the certificate of the server's CA) in %s, and remove ssl=1 "
+				     "and any ssl-mode weaker than VERIFY_CA",
+				     file != NULL ? file : "the option file");
+	default: return "ask the database's admin for the GRANTs in docs/ADMIN.md";
+	}
+}
+
+const char *js_remedy(const struct jobstack_error *error, const char *file)
+{
+	unsigned why = error->server_errno;
+
+	switch (error->code) {
+	case JOBSTACK_ENODB: return remedy_server(why);
+	case JOBSTACK_EPERM: return remedy_noperm(why, file);
+	case JOBSTACK_ESCHEMA:
+		return why == JOBSTACK_WHY_SCHEMA_NEWER ? "install the newer jobstack on this machine"
+							: "run `jobstack init`";
+	case JOBSTACK_EUSAGE: return why == JOBSTACK_WHY_OPTION ? "see --help" : NULL;
+	default: return NULL;
+	}
+}

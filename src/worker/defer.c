@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The limit of --defer-match.
+ */
+#include "worker/defer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static int count_defers(void *ctx, const struct jobstack_item *item)
+{
+	uint64_t *n = ctx;
+
+	if (item->outcome >= 0 && item->outcome != JOBSTACK_INTERRUPTED)
+		*n = 0;
+	else if (item->reason != NULL && strncmp(item->reason, DEFERRED, strlen(DEFERRED)) == 0)
+		++*n;
+	return 0;
+}
+
+void defer_limit(struct jobstack *handle, const struct config *config, struct mailbox *box, struct result *results,
+		 struct jobstack_outcome *outcomes, size_t n)
+{
+	struct jobstack_error none = JOBSTACK_ERROR_INIT;
+
+	for (size_t i = 0; i < n; i++) {
+		struct result *r = &results[i];
+		struct jobstack_outcome *o = &r->outcome;
+		uint64_t before = 0;
+
+		if (strncmp(r->reason, DEFERRED, strlen(DEFERRED)) != 0 || o->verdict != JOBSTACK_INTERRUPTED)
+			continue;
+		if (o->attempt >= config->max_defers &&
+		    jobstack_attempts(handle, config->stack, o->entry, count_defers, &before, &none) == 0 &&
+		    before + 1 >= config->max_defers) {
+			size_t len = strlen(r->reason);
+
+			o->verdict = JOBSTACK_FAILED;
+			o->fatal = 1;
+			o->later = 0;
+			(void)snprintf(r->reason + len, sizeof(r->reason) - len, ", %" PRIu64 " times in a row",
+				       before + 1);
+			(void)pthread_mutex_lock(&box->lock);
+			box->failed++;
+			box->dead++;
+			(void)pthread_mutex_unlock(&box->lock);
+		} else
+			o->err_tail.len = 0; /* only the last one's is worth its place in the database */
+		outcomes[i] = result_outcome(r);
+	}
+}

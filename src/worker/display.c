@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The display.  Promises: a command or a heartbeat never waits for it; per entry it costs nothing that has to be
+ * formatted, but for those that fail; names and last words are escaped.
+ */
+#include "worker/display.h"
+
+#include "base/bar.h"
+#include "base/clock.h"
+#include "process/proc.h"
+#include "view/amount.h"
+#include "view/term.h"
+#include "view/text.h"
+#include "view/words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LONG_US (2 * JS_SECOND_US)  /* a command that runs for longer is named */
+#define SPAN_US (10 * JS_SECOND_US) /* the rate is that of one or two spans, each of so much time... */
+#define SPAN_N 50		    /* ... and so many files */
+#define BAR_LEAST 7
+#define NAME 256
+
+/* What is shown. */
+struct frame {
+	struct sight sight;
+	uint64_t all, done, dead;
+	size_t running;
+	uint32_t tries;
+	int64_t since_us; /* the command that has run longest; 0: none runs */
+	char name[NAME];
+	size_t name_len;
+};
+
+void display_begin(struct display *d, const struct config *config, struct mailbox *box)
+{
+	d->config = config;
+	d->box = box;
+	d->terminal = speaker_on_terminal();
+	d->on = config->progress == CONFIG_ALWAYS ||
+		(config->progress == CONFIG_AUTO && !config->quiet && (config->of_run || d->terminal));
+}
+
+/* ----------------------------------------------------------------------------------------------------- the picture */
+
+/* Finds the command that has run longest; with the lock held. */
+static void find_longest(const struct mailbox *box, struct frame *f)
+{
+	const struct jobstack_running *longest = NULL;
+	const struct parcel *p;
+
+	for (size_t i = 0; i < box->slots_n; i++)
+		if (box->slots[i].entry != 0 && (longest == NULL || box->slots[i].started_us < longest->started_us))
+			longest = &box->slots[i];
+	if (longest == NULL)
+		return;
+	f->since_us = longest->started_us;
+	STAILQ_FOREACH(p, &box->parcels, next)
+	for (size_t i = 0; i < p->started; i++) {
+		const struct jobstack_entry *e = jobstack_batch_entry(&p->batch, i);
+
+		if (e->entry != longest->entry || e->attempt != longest->attempt)
+			continue;
+		f->name_len = e->datapath_len < NAME ? e->datapath_len : NAME;
+		memcpy(f->name, e->datapath, f->name_len);
+		return;
+	}
+}
+
+/* Whether there is anything to show. */
+static int look_at_mailbox(struct mailbox *box, struct frame *f)
+{
+	int going;
+
+	*f = (struct frame){.all = 0};
+	(void)pthread_mutex_lock(&box->lock);
+	going = box->sight.at_us != 0 && !box->ended;
+	f->sight = box->sight;
+	f->done = box->sight.idle.done + box->done - box->sight.done;
+	f->dead = box->sight.idle.dead + box->dead - box->sight.dead;
+	f->running = box->running;
+	f->tries = box->tries;
+	f->all = f->done + f->dead + box->running + box->queued;
+	if (f->all < box->sight.all)
+		f->all = box->sight.all;
+	if (going && f->running > 0)
+		find_longest(box, f);
+	(void)pthread_mutex_unlock(&box->lock);
+	return going;
+}
+
+/* Files per second that have ended, in the last one or two spans. */
+static double measure_rate(struct display *d, uint64_t ended, int64_t now)
+{
+	if (d->from_us[0] == 0 || ended < d->from[1]) {
+		d->from_us[0] = d->from_us[1] = now;
+		d->from[0] = d->from[1] = ended;
+	}
+	if (now - d->from_us[1] >= SPAN_US && ended - d->from[1] >= SPAN_N) {
+		d->from_us[0] = d->from_us[1];
+		d->from[0] = d->from[1];
+		d->from_us[1] = now;
+		d->from[1] = ended;
+	}
+	return now > d->from_us[0] ? (double)(ended - d->from[0]) * 1e6 / (double)(now - d->from_us[0]) : 0;
+}
+
+/* How long entries wait that have failed, the first one for WAIT_US. */
+static void add_retry(struct js_buf *out, const struct frame *f, int64_t wait_us)
+{
+	static const char *const words[] = {"next", "next", "second", "third"};
+	const char *try = words[f->tries < sizeof(words) / sizeof(words[0]) ? f->tries : 0];
+	char wait[32] = "";
+
+	if (wait_us > 0)
+		(void)snprintf(wait, sizeof(wait), " %" PRId64 " s", (wait_us + JS_SECOND_US - 1) / JS_SECOND_US);
+	if (f->sight.idle.waiting == 1)
+		js_buf_printf(out, "1 file waits%s for its %s try", wait, try);
+	else
+		js_buf_printf(out, "%" PRIu64 " files wait for their next try%s%s", f->sight.idle.waiting,
+			      wait_us > 0 ? ", the first one" : "", wait);
+}
+
+/* What the worker waits for, or which command has run longest. */
+static void add_reason(struct js_buf *out, const struct frame *f, int64_t now)
+{
+	const struct jobstack_idle *idle = &f->sight.idle;
+
+	if (f->since_us != 0 && now - f->since_us >= LONG_US) {
+		js_buf_str(out, "longest: ");
+		view_safe(out, f->name, f->name_len);
+		js_buf_printf(out, " (%s)", view_duration(now - f->since_us).text);
+	} else if (f->running > 0 || idle->ready > 0)
+		return;
+	else if (idle->state == JOBSTACK_PAUSED)
+		js_buf_str(out, "the stack is paused");
+	else if (idle->waiting > 0)
+		add_retry(out, f, idle->next_due_us - (now - f->sight.at_us));
+	else if (idle->running > 0)
+		js_buf_printf(out, "waiting for %" PRIu64 " file%s of other workers", idle->running,
+			      view_plural(idle->running));
+	else if (idle->pushers > 0)
+		js_buf_str(out, "waiting for more names");
+}
+
+static void add_counts(struct display *d, struct js_buf *out, const struct frame *f, int64_t now, int colours)
+{
+	uint64_t ended = f->done + f->dead;
+	double rate = measure_rate(d, ended, now);
+	int64_t left = rate > 0 ? (int64_t)((double)(f->all - ended) * 1e6 / rate) : 0;
+	const struct jobstack_pace pace = {sizeof(pace), rate, left, left, left, -1};
+	char failed[40];
+
+	js_buf_printf(out, "%" PRIu64 "/%" PRIu64 "%s done (%d %%)", f->done, f->all,
+		      f->sight.idle.pushers > 0 ? "+" : "",
+		      f->all > 0 ? (int)(100 * (double)f->done / (double)f->all) : 0);
+	if (f->dead > 0) {
+		(void)snprintf(failed, sizeof(failed), "%" PRIu64 " failed", f->dead);
+		js_buf_str(out, ", ");
+		view_paint(out, colours, VIEW_RED, failed);
+	}
+	js_buf_printf(out, ", %zu running", f->running);
+	if (rate > 0)
+		js_buf_printf(out, ", %s", view_rate(rate, " files").text);
+	/* what is left has begun, and takes longer than the others did: nobody knows how long */
+	if (left > 0 && f->sight.idle.pushers == 0 &&
+	    (f->all - ended > f->running || f->since_us == 0 || now - f->since_us < LONG_US))
+		js_buf_printf(out, ", %s left", view_eta(&pace).text);
+}
+
+/* Whether the terminal is ours to draw on: Ctrl-Z stops the keeper, not this process. */
+static int is_foreground(void)
+{
+	struct js_proc keeper;
+
+	return js_proc_read(getppid(), &keeper) != 0 || !keeper.stopped;
+}
+
+int display_draw(void *ctx, unsigned columns, struct js_buf *text)
+{
+	struct js_buf counts = {0}, reason = {0};
+	struct display *d = ctx;
+	int64_t now = jobstack_now_us();
+	unsigned width;
+	struct frame f;
+
+	if (columns > 0 && !is_foreground())
+		return 0;
+	if (!look_at_mailbox(d->box, &f))
+		return 1;
+	add_counts(d, &counts, &f, now, columns > 0 && view_colours(stderr));
+	add_reason(&reason, &f, now);
+	width = counts.failed ? columns : view_width(counts.data, counts.len) + 1;
+	if (columns >= width + BAR_LEAST) {
+		const struct js_bar bar = {f.all, f.done, f.running, f.dead};
+
+		js_bar_draw(text, &bar, columns - width,
+			    (js_bar_utf8() ? JS_BAR_UTF8 : 0) | (view_colours(stderr) ? JS_BAR_COLOURS : 0));
+		js_buf_char(text, ' ');
+	}
+	view_cut_bytes(text, counts.data != NULL ? counts.data : "", counts.len, columns);
+	if (reason.len > 0) {
+		js_buf_str(text, columns > 0 ? "\r\n" : ", ");
+		view_cut_bytes(text, reason.data, reason.len, columns);
+	}
+	js_buf_free(&counts);
+	js_buf_free(&reason);
+	return 1;
+}
+
+/* ------------------------------------------------------------------------------------------------------- the lines */
+
+void display_announce(struct display *d)
+{
+	const struct sight *sight = &d->box->sight;
+	uint64_t left = sight->all - sight->idle.done - sight->idle.dead;
+
+	if (d->config->quiet)
+		return;
+	if (left == 0)
+		speaker_say("stack \"%s\": nothing is left to do", d->config->stack);
+	else if (left == sight->all)
+		speaker_say("stack \"%s\": %" PRIu64 " file%s%s, %zu at a time", d->config->stack, left,
+			    view_plural(left), sight->idle.pushers > 0 ? " so far" : "", d->box->slots_n);
+	else
+		speaker_say("stack \"%s\": %" PRIu64 " of %" PRIu64 " files %s left, %zu at a time", d->config->stack,
+			    left, sight->all, view_are(left), d->box->slots_n);
+}
+
+void display_failed(struct display *d, const struct jobstack_entry *e, const struct jobstack_outcome *o)
+{
+	struct js_buf text = {0}, line = {0};
+
+	if (d->failures_n >= DISPLAY_FAILURES && !d->on)
+		return;
+	view_failed(&text, e->datapath, e->datapath_len, o->reason, o->err_tail.data, o->err_tail.len);
+	if (d->failures_n++ < DISPLAY_FAILURES)
+		js_buf_printf(&d->failures, "%s\n", text.data != NULL ? text.data : "");
+	if (d->on) {
+		view_paint(&line, d->terminal && view_colours(stderr), VIEW_RED, "failed");
+		js_buf_printf(&line, ": %s", text.data != NULL ? text.data : "");
+		if (o->started_us > 0 && o->ended_us > o->started_us)
+			js_buf_printf(&line, " after %s", view_took((double)(o->ended_us - o->started_us)).text);
+		speaker_put(&line);
+	}
+	js_buf_free(&text);
+	js_buf_free(&line);
+}
+
+void display_interrupted(const struct display *d, size_t running, int again)
+{
+	if (d->config->quiet)
+		return;
+	if (running == 0)
+		speaker_say("interrupted: no command is running");
+	else if (again)
+		speaker_say("ending %zu command%s", running, view_plural(running));
+	else
+		speaker_say("interrupted: %zu command%s %s running, and may continue for %s; Ctrl-C again ends %s now",
+			    running, view_plural(running), view_are(running), view_duration(d->config->grace_us).text,
+			    running == 1 ? "it" : "them");
+	if (!again)
+		speaker_say("nothing is lost: the same command line continues");
+}
+
+void display_summary(struct display *d, int64_t took_us, const char *why)
+{
+	const struct mailbox *b = d->box;
+	char attempts[64] = "", interrupted[64] = "";
+
+	if (d->config->quiet)
+		return;
+	if (b->failed > b->dead)
+		(void)snprintf(attempts, sizeof(attempts), " (%" PRIu64 " attempt%s failed)", b->failed,
+			       view_plural(b->failed));
+	if (b->interrupted > 0)
+		(void)snprintf(interrupted, sizeof(interrupted), ", %" PRIu64 " interrupted", b->interrupted);
+	if (!d->config->of_run || d->config->verbose)
+		speaker_say("%" PRIu64 " file%s done, %" PRIu64 " failed%s in %s%s%s%s", b->done, view_plural(b->done),
+			    b->dead, interrupted, view_duration(took_us).text, attempts, why[0] != '\0' ? ": " : "",
+			    why);
+	if (!d->config->of_run && b->dead > 0) {
+		for (char *line = d->failures.data; line != NULL && *line != '\0' && !d->on;
+		     line = strchr(line, '\n') + 1)
+			speaker_say("failed: %.*s", (int)strcspn(line, "\n"), line);
+		speaker_say(
+			"`jobstack list -s %s -t dead` lists what failed, `jobstack requeue -s %s` puts it back in the "
+			"queue",
+			d->config->stack, d->config->stack);
+	}
+	if (d->config->of_run && b->leaving != LEAVE_FINISHED && b->leaving != LEAVE_SIGNAL && why[0] != '\0')
+		speaker_say("%s", why);
+}
