@@ -20,6 +20,8 @@ tm() {
 	)
 }
 at_end 'tm kill-server 2>/dev/null; wait_for 10 nothing_runs'
+# a session of its own keeps the server: without one it ends, and what begins meanwhile fails
+tm new-session -d -s keep 'exec sleep 1000'
 on_screen() { # COMMAND...: in a new window of 80x24
 	tm kill-session -t top 2>/dev/null
 	tm new-session -d -s top -x 80 -y 24 "$*; echo \"ended with \$?\"; exec sleep 1000"
