@@ -60,17 +60,14 @@ static int look_at_entry(struct cli *cli, struct target *t)
 	return status;
 }
 
-/* Asks the worker for a step now, if it runs on this host and is ours.  (SIGURG is ignored by who does not expect it.)
- */
-static int nudge_worker(const struct jobstack_worker_row *w)
+int cli_is_here(const struct jobstack_worker_row *w)
 {
 	char host[256] = "", space[64];
 
 	(void)gethostname(host, sizeof(host) - 1);
 	js_proc_space(space);
 	return w->host != NULL && w->boot != NULL && strcmp(w->host, host) == 0 && strcmp(w->boot, space) == 0 &&
-	       w->pid > 1 && w->pid <= INT32_MAX && w->pid_start >= 0 && js_proc_start((pid_t)w->pid) == w->pid_start &&
-	       kill((pid_t)w->pid, SIGURG) == 0;
+	       w->pid > 1 && w->pid <= INT32_MAX && w->pid_start >= 0 && js_proc_start((pid_t)w->pid) == w->pid_start;
 }
 
 static int note_worker(void *ctx, const struct jobstack_worker_row *w)
@@ -83,7 +80,8 @@ static int note_worker(void *ctx, const struct jobstack_worker_row *w)
 	(void)snprintf(t->user, sizeof(t->user), "%s", w->user != NULL ? w->user : "?");
 	t->lease_us = w->lease_us;
 	t->by_script = w->by_script;
-	t->here = t->asked && nudge_worker(w);
+	/* asks it for a step now, if it is ours; SIGURG is ignored by who does not expect it */
+	t->here = t->asked && cli_is_here(w) && kill((pid_t)w->pid, SIGURG) == 0;
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * jobstack logs: what an entry's command printed, from the files where its worker kept it; of a failed attempt whose
- * files can't be read from here, the end of stderr that the database has.  Promise: the bytes as they came, and no more
- * than the attempt's own.
+ * files can't be read from here, the end of stderr that the database has; of a running one, from its open files.
+ * Promise: the bytes as they came, and no more than the attempt's own.
  */
 #include "cli/cli.h"
 
@@ -11,7 +11,10 @@
 #include "base/file.h"
 #include "cli/filter.h"
 #include "cli/item.h"
+#include "cli/worker.h"
 #include "process/child.h"
+#include "process/proc.h"
+#include "run/tree.h"
 #include "view/term.h"
 #include "view/text.h"
 #include "view/words.h"
@@ -25,12 +28,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#define FOLLOW_US (JS_SECOND_US / 5)
+#define FOLLOWED "JOBSTACK_FOLLOWED" /* set in the environment of the one that srun starts */
+
 /* What is looked for, and what was found. */
 struct search {
-	uint64_t attempt;    /* 0: the last one with output */
-	uint32_t last;	     /* attempt that there is; 0: none */
-	uint32_t chosen;     /* 0: none */
-	int running, silent; /* one runs; the wanted one (or the last) printed nothing */
+	uint64_t attempt; /* 0: the last one with output */
+	uint32_t last;	  /* attempt that there is; 0: none */
+	uint32_t chosen;  /* 0: none */
+	uint64_t running; /* the worker of the one that runs; 0: none does */
+	int silent;	  /* the wanted one (or the last) printed nothing */
 	struct stream {
 		struct js_buf path;
 		int64_t at, len;
@@ -59,7 +66,8 @@ static int note_output(void *ctx, const struct jobstack_item *i)
 
 	if (i->attempt == 0)
 		return 0;
-	s->running |= i->outcome < 0;
+	if (i->outcome < 0)
+		s->running = i->worker;
 	s->last = i->attempt;
 	if (!wanted || i->outcome < 0)
 		return 0;
@@ -145,6 +153,7 @@ static int print_tail(struct cli *cli, const struct search *s, int to)
 /* What is printed, and where. */
 static struct shown {
 	int terminal; /* standard output is one, maybe behind a pager */
+	int err;      /* where standard error goes */
 	int colours, heads;
 	uint64_t n;
 	FILE *pager;
@@ -170,15 +179,14 @@ static int print_head(struct cli *cli, const struct search *s)
 
 static int print_output(struct cli *cli, const struct search *s, int only_out, int only_err)
 {
-	/* on a terminal, or in its pager, both are read in one place */
-	int err = only_err || shown.terminal ? STDOUT_FILENO : STDERR_FILENO, got = 0;
+	int got = 0;
 
 	if (!only_err)
 		got = print_stream(cli, s, &s->out, STDOUT_FILENO);
 	if (got == 0 && !only_out)
-		got = print_stream(cli, s, &s->err, err);
+		got = print_stream(cli, s, &s->err, shown.err);
 	if (s->tail.len > 0 && !only_out && (got == 1 || s->out.len + s->err.len == 0))
-		return print_tail(cli, s, err);
+		return print_tail(cli, s, shown.err);
 	return got == 0 ? CLI_YES : got == 2 ? CLI_BUG : cli_fail(cli);
 }
 
@@ -194,16 +202,18 @@ static int explain_no_output(struct cli *cli, const struct search *s, uint64_t e
 		cli_say(cli, "entry %" PRIu64 " printed nothing", entry);
 		return CLI_YES;
 	}
-	cli_say(cli,
-		s->last == 0 ? "entry %" PRIu64 " has not run yet"
-		: s->running ? "entry %" PRIu64 " is running: its output can be shown when it has ended"
-			     : "no output of entry %" PRIu64 " was kept",
-		entry);
+	if (s->running)
+		cli_say(cli, "entry %" PRIu64 " is running: `jobstack logs -s %s -f %" PRIu64 "` follows its output",
+			entry, cli->stack, entry);
+	else
+		cli_say(cli,
+			s->last == 0 ? "entry %" PRIu64 " has not run yet" : "no output of entry %" PRIu64 " was kept",
+			entry);
 	return CLI_NO;
 }
 
 static uint64_t attempt;
-static int only_out, only_err;
+static int only_out, only_err, follow;
 static struct cli_filter filter = CLI_FILTER_INIT;
 static const char *states;
 static const struct js_opt table[] = {
@@ -215,6 +225,8 @@ static const struct js_opt table[] = {
 	 CLI_NUMBER(&filter.f.limit, 1, UINT64_MAX, "a whole number from 1 on")},
 	{0, "attempt", "N", "the attempt (default: the last one that has output)",
 	 CLI_NUMBER(&attempt, 1, UINT32_MAX, "a number from 1 on")},
+	{'f', "follow", NULL, "of an entry that is running: print its output as it comes, until it ends",
+	 CLI_FLAG(&follow)},
 	{0, "stdout", NULL, "only its standard output", CLI_FLAG(&only_out)},
 	{0, "stderr", NULL, "only its standard error, printed to standard output", CLI_FLAG(&only_err)},
 	CLI_OPTS_DATABASE,
@@ -225,11 +237,139 @@ static int check_logs(struct cli *cli)
 {
 	if (only_out && only_err)
 		return cli_usage(cli, "--stdout and --stderr can't be used together: without them both are printed");
+	if (follow && (cli->words_n != 1 || states != NULL || filter.given || attempt != 0))
+		return cli_usage(cli, "--follow takes one entry, by its number or datapath");
 	if (cli->words_n == 0 && states == NULL && !filter.given)
 		return cli_usage(cli, "name entries by number or datapath, or select them, as in -t dead");
 	if (states != NULL)
 		JS_TRY(cli_states(cli, states, &filter.f.states));
 	return cli_filter_end(cli, &filter);
+}
+
+/* ------------------------------------------------------------------------------------------------------ --follow */
+
+/* The command of an attempt that runs. */
+struct command {
+	uint64_t worker, entry;
+	uint32_t attempt;
+	char node[256], job[64]; /* of its worker; JOB may be "" */
+	pid_t parent, pid;	 /* 0: the worker is not on this host; the command was not seen yet */
+	int64_t start;
+	int fd[2]; /* its standard output and error; -1: not wanted, or not readable */
+	int64_t at[2];
+};
+
+static int note_worker(void *ctx, const struct jobstack_worker_row *w)
+{
+	struct command *c = ctx;
+
+	if (w->worker != c->worker)
+		return 0;
+	(void)snprintf(c->node, sizeof(c->node), "%s", w->node != NULL ? w->node : "?");
+	(void)snprintf(c->job, sizeof(c->job), "%s", w->job != NULL ? w->job : "");
+	c->parent = cli_is_here(w) ? (pid_t)w->pid : 0;
+	return 0;
+}
+
+/* Looks for the process that the worker has started for the attempt, and opens the files that it writes to. */
+static void find_process(struct command *c)
+{
+	uint64_t worker, entry;
+	struct js_proc_walk walk;
+	struct js_proc proc;
+	char path[64];
+	uint32_t n;
+	pid_t pid;
+
+	if (js_proc_walk_begin(&walk, 0) != 0)
+		return;
+	while (c->pid == 0 && (pid = js_proc_walk_next(&walk)) != 0)
+		if (js_proc_read(pid, &proc) == 0 && proc.parent == c->parent &&
+		    js_tree_entry(pid, &worker, &entry, &n) == 0 && entry == c->entry && n == c->attempt)
+			c->pid = pid;
+	js_proc_walk_end(&walk);
+	c->start = c->pid != 0 ? js_proc_start(c->pid) : -1;
+	for (int i = 0; i < 2 && c->pid != 0; i++) {
+		(void)snprintf(path, sizeof(path), "/proc/%ld/fd/%d", (long)c->pid, i + 1);
+		if (!(i == 0 ? only_err : only_out))
+			c->fd[i] = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	}
+}
+
+/* Prints what comes until the process has ended.  A file that was empty then may get the next command's output. */
+static int print_until_end(struct command *c)
+{
+	int alive, status = 0;
+
+	do {
+		alive = js_proc_start(c->pid) == c->start;
+		for (int i = 0; i < 2 && status == 0; i++) {
+			off_t end = c->fd[i] < 0 ? 0 : lseek(c->fd[i], 0, SEEK_END);
+			off_t at = c->fd[i] < 0 ? 0 : lseek(c->fd[i], (off_t)c->at[i], SEEK_DATA); /* skips holes */
+
+			if (at < 0 || at >= end || (c->at[i] == 0 && js_proc_start(c->pid) != c->start))
+				continue;
+			status = copy_bytes(c->fd[i], at, end - at, i == 0 ? STDOUT_FILENO : shown.err);
+			c->at[i] = (int64_t)end;
+		}
+		if (alive && status == 0)
+			js_clock_nap(FOLLOW_US, NULL);
+	} while (alive && status == 0);
+	return status == 0 ? 0 : CLI_BUG;
+}
+
+/* Follows it from its own node: by srun into its job, or not at all. */
+static int follow_elsewhere(struct cli *cli, const struct command *c)
+{
+	struct cli_words line = {0};
+
+	if (c->job[0] != '\0' && getenv(FOLLOWED) == NULL) {
+		(void)cli_words_split(&line, "srun --quiet --disable-status --overlap --nodes=1 --ntasks=1");
+		cli_words_format(&line, "--jobid=%s", c->job);
+		cli_words_format(&line, "--nodelist=%s", c->node);
+		cli_own_line(&line, cli,
+			     only_out	? "logs -f --stdout"
+			     : only_err ? "logs -f --stderr"
+					: "logs -f",
+			     cli_option_file(cli));
+		cli_words_format(&line, "%" PRIu64, c->entry);
+		(void)setenv(FOLLOWED, "1", 1);
+		if (!line.failed)
+			(void)execvp(line.at[0], line.at);
+		cli_words_free(&line);
+	}
+	cli_tell(cli, "entry %" PRIu64 " runs on %s: `jobstack logs -s %s -f %" PRIu64 "` follows its output there",
+		 c->entry, c->node, cli->stack, c->entry);
+	return CLI_NO;
+}
+
+/* Prints what the attempt that runs prints, until its end is recorded in S.  0, or the exit status. */
+static int follow_attempt(struct cli *cli, uint64_t entry, struct search *s)
+{
+	struct command c = {.worker = s->running, .entry = entry, .attempt = s->last, .fd = {-1, -1}};
+	int status = jobstack_workers(cli->handle, cli->stack, note_worker, &c, &cli->error), waits = 0;
+
+	if (status == 0 && c.parent == 0)
+		return follow_elsewhere(cli, &c);
+	if (getenv(FOLLOWED) != NULL)
+		(void)signal(SIGTERM,
+			     SIG_IGN); /* which comes when the job has ended; the rest is still to be printed */
+	s->attempt = s->last;
+	while (status == 0 && s->running) {
+		if (c.pid == 0)
+			find_process(&c);
+		if (c.pid == 0 && !waits++)
+			cli_say(cli, "entry %" PRIu64 " has no output yet that can be read here: waiting", entry);
+		status = c.pid != 0 ? print_until_end(&c) : 0;
+		js_clock_nap(FOLLOW_US, NULL);
+		s->running = 0;
+		JS_THEN(status, jobstack_attempts(cli->handle, cli->stack, entry, note_output, s, &cli->error));
+	}
+	only_err |= c.at[0] > 0; /* what was printed already is not printed again */
+	only_out |= c.at[1] > 0;
+	js_file_close(&c.fd[0]);
+	js_file_close(&c.fd[1]);
+	return status < 0 ? cli_fail(cli) : status;
 }
 
 /* The entries, in the order in which they are printed. */
@@ -272,17 +412,22 @@ static int print_entry(struct cli *cli, uint64_t entry)
 	struct search found = {.attempt = attempt}, *s = &found;
 	int status = jobstack_attempts(cli->handle, cli->stack, entry, note_output, s, &cli->error);
 
-	if (status == 0 && (s->out.path.failed || s->err.path.failed || s->node.failed || s->tail.failed))
+	if (status == 0 &&
+	    (s->out.path.failed || s->err.path.failed || s->node.failed || s->tail.failed || s->head.failed))
 		status = js_error_memory(&cli->error);
 	if (status != 0)
 		status = cli_fail(cli);
-	else if (s->chosen == 0)
+	else if (follow && s->running)
+		status = follow_attempt(cli, entry, s);
+	if (status == 0 && s->chosen == 0)
 		status = explain_no_output(cli, s, entry);
-	else {
+	else if (status == 0) {
 		if (s->attempt == 0 && s->chosen != s->last)
 			cli_say(cli, "this is attempt %" PRIu32 " of %" PRIu32, s->chosen, s->last);
 		status = print_head(cli, s);
 		JS_THEN(status, print_output(cli, s, only_out, only_err));
+		if (follow)
+			cli_say(cli, "%s", s->head.data + 4); /* without the arrow */
 	}
 	js_error_clear(&cli->error);
 	js_buf_free(&s->out.path);
@@ -332,9 +477,11 @@ static int print_logs(struct cli *cli)
 	if (status == 0 && c.n == 0) {
 		cli_say(cli, "no entry of the stack \"%s\" is chosen by these options", cli->stack);
 		status = CLI_NO;
-	} else if (status == 0)
+	} else if (status == 0 && !follow)
 		begin_pager();
-	shown.heads = c.n > 1 || shown.terminal;
+	shown.heads = !follow && (c.n > 1 || shown.terminal);
+	shown.err =
+		only_err || shown.terminal ? STDOUT_FILENO : STDERR_FILENO; /* with a pager, or where both are read */
 	for (size_t i = 0; i < c.n && (i == 0 || status < CLI_NODB); i++) {
 		one = print_entry(cli, c.entry[i]);
 		status = one > status ? one : status;
@@ -352,8 +499,8 @@ static const char about[] =
 	"standard output to\nstandard output, then standard error to standard error. If the log files can't be read on "
 	"this host, it prints the end of\na failed attempt's standard error from the database, and ends with 1. On a "
 	"terminal it uses $JOBSTACK_PAGER, $PAGER or less.";
-static const char notes[] = "  jobstack logs -s mystack 17\n  jobstack logs -s mystack -t dead --stderr\n  jobstack "
-			    "logs -s mystack 'day 1.nc' "
-			    "--attempt 1";
+static const char notes[] = "  jobstack logs -s mystack 17\n  jobstack logs -s mystack -f 17\n  jobstack logs -s "
+			    "mystack -t dead --stderr\n"
+			    "  jobstack logs -s mystack 'day 1.nc' --attempt 1";
 static const struct js_opts opts = {"jobstack logs", "[ENTRY...] [OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_logs = {&opts, NULL, 0, 60 * JS_SECOND_US, check_logs, print_logs};

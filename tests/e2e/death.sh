@@ -43,6 +43,24 @@ check '... and then leaves' wait_for 60 gone "$job"
 like '... with the loss and its reason on record' "$(jobstack show -s worker "$lost")" 'lost: the worker was killed by signal 9'
 check 'its audit' audit worker
 
+# logs -f from another host goes into the job, and prints all of it although the job ends with the command
+cat >say.sbatch <<'S'
+#!/bin/bash
+exec srun -Q jobstack-worker -s said -- sh -c 'echo begun; until test -e said; do sleep 0.1; done; echo end; exit 3'
+S
+jobstack push -q -s said --max-attempts 1 /said >/dev/null
+job=$(submit -n1 say.sbatch)
+check 'a command runs in a job' wait_for 60 ledger_is said '0 0 0 0 0 1'
+elsewhere=(unshare --uts)
+((EUID == 0)) || elsewhere=(unshare -U --map-current-user --keep-caps --uts)
+"${elsewhere[@]}" sh -c 'hostname elsewhere; exec timeout 300 jobstack logs -s said -f 1' >followed 2>&1 &
+follower=$!
+check 'logs -f from another host' wait_for 60 grep -q begun followed
+touch said
+check '... ends with the command' wait "$follower"
+like '... has all of it' "$(grep -v slurmstepd followed)" $'^begun\nend\n.*entry 1 attempt 1: exit 3 on '
+check '... the job ends' wait_for 60 gone "$job"
+
 # a job is cancelled: its workers drain, no failure is counted, they hold nothing any more
 touch hang
 numbered 1 10 | jobstack push -q -s cancel >/dev/null

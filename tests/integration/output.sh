@@ -104,6 +104,45 @@ names persist /x /y
 check 'a persistent command' worker -s persist --persistent --shell -- 'while read -r e a p; do echo "about $p" >&2; echo "failed 3 no"; done'
 is '... has one for each answer' "$(tail_of persist 1)$(tail_of persist 2)" 'about /x\nabout /y\n'
 
+# logs -f, of what is still running
+cat >follow.sh <<'X'
+: >"runs.$JOBSTACK_ENTRY"
+test $1 != /silent || { until test -e follow.silent; do sleep 0.05; done; exit; }
+test $1 != /after || { echo after; exit; }
+echo out 1
+echo err 1 >&2
+until test -e follow.go; do sleep 0.05; done
+echo out 2
+echo err 2 >&2
+exit 3
+X
+names follow /says /silent /after /never
+check 'logs -f: one that has not run' says 1 'has not run yet' jobstack logs -s follow -f 1
+check 'logs -f: of several' says 2 'follow takes one entry' jobstack logs -s follow -f 1 2
+check 'logs -f: of none' says 2 'follow takes one entry' jobstack logs -s follow -f -t dead
+worker -s follow --slots 1 --batch 1 --max-entries 3 --output-limit 1K -- sh follow.sh &
+check 'one runs' wait_for 20 test -e runs.1
+check '... logs says what to type' says 1 'entry 1 is running: `jobstack logs -s follow -f 1` follows' jobstack logs -s follow 1
+timeout 300 jobstack logs -s follow -f /says >said 2>said.err &
+says=$!
+check 'logs -f: what it has printed' wait_for 20 grep -q 'err 1' said.err
+is '... each stream by itself' "$(cat said)" 'out 1'
+timeout 300 jobstack logs -s follow -f 1 --stderr >said.2 2>/dev/null &
+check '... of one stream' wait_for 20 grep -q 'err 1' said.2
+touch follow.go
+check '... until it ends' wait "$says"
+is '... all of it' "$(cat said)" $'out 1\nout 2'
+like '... and how it ended' "$(cat said.err)" $'^err 1\nerr 2\n[^\n]*entry 1 attempt 1: exit 3 on [^\n]*: /says$'
+check 'the next one runs' wait_for 20 test -e runs.2
+timeout 300 jobstack logs -s follow -f 2 >silent 2>&1 &
+silent=$!
+touch follow.silent
+check 'logs -f: what the next command prints is not in it' wait "$silent"
+is '...' "$(cat silent)" 'jobstack logs: entry 2 printed nothing'
+wait
+is '... the other streams' "$(cat said.2)" $'err 1\nerr 2'
+is 'logs -f of what has ended' "$(jobstack logs -s follow -f 3 2>/dev/null)" after
+
 # files of the entries' own, and stdout and stderr in different places
 both='echo "out $1"; echo "err $1" >&2'
 for how in out err both; do
