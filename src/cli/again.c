@@ -7,10 +7,12 @@
  */
 #include "cli/again.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/home.h"
 #include "base/num.h"
 #include "cli/cli.h"
+#include "view/amount.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The file: STATE/jobstack/submit-STACK, STATE/jobstack/run-HASH; "" if there is no home directory. */
@@ -31,22 +34,40 @@ static void find_file(const char *command, const char *key, char path[PATH_MAX])
 	js_home_xdg(cli_get, "XDG_STATE_HOME", name, path, PATH_MAX);
 }
 
-void cli_again_keep(const struct cli *cli, const char *key, char *const words[], size_t options)
+int cli_again_keep(const struct cli *cli, const char *key, char *const words[], size_t options)
 {
 	char path[PATH_MAX], dir[PATH_MAX];
 	struct js_buf text = {0};
+	int failed;
 
 	find_file(cli->opts->command, key, path);
 	if (path[0] == '\0' || getcwd(dir, sizeof(dir)) == NULL)
-		return;
+		return -1;
 	js_buf_add(&text, dir, strlen(dir) + 1);
 	js_buf_printf(&text, "%zu%c", options, '\0');
 	for (; *words != NULL; words++)
 		js_buf_add(&text, *words, strlen(*words) + 1);
 	(void)snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(path, '/') - path), path);
-	if (text.failed || js_file_mkdirs(dir, 0700) != 0 || js_file_replace(path, 0600, text.data, text.len) != 0)
+	failed = text.failed || js_file_mkdirs(dir, 0700) != 0 || js_file_replace(path, 0600, text.data, text.len) != 0;
+	if (failed)
 		cli_say(cli, "warning: this command line is not remembered for --again: %s: %s", path, strerror(errno));
 	js_buf_free(&text);
+	return -failed;
+}
+
+/* Reads such a file into TEXT, which begins with the directory.  Returns the first of the words, with the number of
+ * those that are options; NULL: the file is not there, or not whole. */
+static const char *read_kept(const char *path, struct js_buf *text, size_t *options)
+{
+	const char *at;
+
+	if (js_file_read(path, text) != 0 || text->len == 0 || text->data[text->len - 1] != '\0')
+		return NULL;
+	at = text->data + strlen(text->data) + 1;
+	if (at == text->data + text->len)
+		return NULL;
+	*options = strtoul(at, NULL, 10);
+	return at + strlen(at) + 1;
 }
 
 static void add_more(char *const *more, struct cli_words *line)
@@ -56,35 +77,44 @@ static void add_more(char *const *more, struct cli_words *line)
 			cli_words_add(line, *more);
 }
 
+/* Appends "jobstack COMMAND ..." as it could be typed, without the files that were named. */
+static void show_line(const struct cli_words *line, struct js_buf *out)
+{
+	struct cli_words shown = {0};
+
+	cli_words_add(&shown, "jobstack");
+	for (size_t i = 0; i < line->n && strcmp(line->at[i], ":::") != 0; i++)
+		cli_words_add(&shown, line->at[i]);
+	cli_words_quote(out, &shown);
+	if (shown.n <= line->n)
+		js_buf_str(out, " ::: ...");
+	cli_words_free(&shown);
+}
+
 int cli_again_line(struct cli *cli, const char *key, char *const more[], struct cli_words *line)
 {
-	const char *name = strrchr(cli->opts->command, ' ') + 1, *at, *end, *dir;
+	const char *name = strrchr(cli->opts->command, ' ') + 1, *at;
 	struct js_buf text = {0}, shown = {0};
 	char path[PATH_MAX];
-	size_t options;
-	int status = 0;
+	size_t options = 0;
+	int status = CLI_USAGE;
 
 	find_file(cli->opts->command, key, path);
-	if (js_file_read(path, &text) != 0 || text.len == 0 || text.data[text.len - 1] != '\0') {
+	at = read_kept(path, &text, &options);
+	if (at == NULL)
 		cli_tell(cli, "there is no earlier `%s` %s %s to repeat: give the whole command line once (%s: %s)",
 			 cli->opts->command, key[0] == '/' ? "in" : "of the stack", key, path, strerror(errno));
-		status = CLI_USAGE;
-	} else if (chdir(text.data) != 0) {
+	else if (chdir(text.data) != 0)
 		cli_tell(cli, "can't change to %s, from where this was called: %s", text.data, strerror(errno));
-		status = CLI_USAGE;
-	} else {
-		end = text.data + text.len;
-		dir = text.data;
-		at = dir + strlen(dir) + 1;
-		options = at < end ? strtoul(at, NULL, 10) + 1 : 0;
+	else {
 		cli_words_add(line, name);
-		for (at += at < end ? strlen(at) + 1 : 0; at < end; at += strlen(at) + 1) {
-			if (line->n == options)
+		for (; at < text.data + text.len; at += strlen(at) + 1) {
+			if (line->n == options + 1)
 				add_more(more, line);
 			cli_words_add(line, at);
 		}
-		cli_words_quote(&shown, line);
-		cli_say(cli, "in %s: jobstack %s", dir, shown.failed ? name : shown.data);
+		show_line(line, &shown);
+		cli_say(cli, "in %s: %s", text.data, shown.failed ? name : shown.data);
 		status = line->failed || shown.failed ? cli_no_memory(cli) : 0;
 	}
 	js_buf_free(&shown);
@@ -92,10 +122,38 @@ int cli_again_line(struct cli *cli, const char *key, char *const more[], struct 
 	return status;
 }
 
-int cli_again_is_kept(const char *command, const char *key)
+int cli_again_next(const char *stack, struct js_buf *next, struct js_buf *last)
 {
-	char path[PATH_MAX];
+	static const char *const command[] = {"jobstack run", "jobstack submit"};
+	char path[PATH_MAX], newest[PATH_MAX];
+	struct js_buf text = {0};
+	struct cli_words line = {0};
+	struct stat st;
+	time_t when = 0;
+	size_t options;
+	int which = -1;
 
-	find_file(command, key, path);
-	return path[0] != '\0' && access(path, R_OK) == 0;
+	for (int i = 0; i < 2; i++) {
+		find_file(command[i], stack, path);
+		if (path[0] == '\0' || stat(path, &st) != 0 || st.st_mtime <= when)
+			continue;
+		when = st.st_mtime;
+		which = i;
+		(void)snprintf(newest, sizeof(newest), "%s", path);
+	}
+	if (which >= 0)
+		js_buf_printf(next, which == 0 ? "`jobstack run -s %s`" : "`jobstack submit %s --again`", stack);
+	if (which >= 0 && last != NULL) {
+		const char *at = read_kept(newest, &text, &options);
+
+		cli_words_add(&line, strrchr(command[which], ' ') + 1);
+		for (; at != NULL && at < text.data + text.len; at += strlen(at) + 1)
+			cli_words_add(&line, at);
+		js_buf_printf(last, "%s ago in %s: ", view_duration(js_clock_wall_us() - when * JS_SECOND_US).text,
+			      at != NULL ? text.data : "?");
+		show_line(&line, last);
+	}
+	cli_words_free(&line);
+	js_buf_free(&text);
+	return which >= 0;
 }

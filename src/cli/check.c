@@ -180,6 +180,6 @@ static const char about[] =
 	"the counters\nare right. It reads each stack from one consistent snapshot: it changes nothing, and workers "
 	"can continue meanwhile.\nEnds with 0 if everything is right, with 1 after listing what is wrong.";
 static const char notes[] = "  jobstack check -s mystack\n  jobstack check -s mystack --logs jobstack-logs";
-static const struct js_opts opts = {"jobstack check", "[OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_check = {&opts, "name a stack with -s", CLI_CATCHES, 60 * JS_SECOND_US,
-				    NULL,  verify_ledgers};
+static const struct js_opts opts = {"jobstack check", "[STACK] [OPTIONS]", about, table, notes, 0};
+const struct cli_frame cli_check = {&opts,	   "only one stack can be given", CLI_CATCHES, 60 * JS_SECOND_US, NULL,
+				    verify_ledgers};

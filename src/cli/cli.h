@@ -95,7 +95,9 @@ enum {
 	CLI_OFFLINE = 4, /* RUN connects itself, if at all */
 	CLI_SORTS = 8,	 /* RUN does all of it, with argc and argv */
 	CLI_NAMED = 32,	 /* the stack may not be "@", the newest one: what is lost must be named */
-	CLI_EACH = 16	 /* RUN is called for each stack, and the highest exit status counts */
+	CLI_LOOKS = 64,	 /* where no stack is named and none is called "default", it looks at the newest of this user */
+	CLI_CHANGES = 128, /* ... it changes the only one */
+	CLI_EACH = 16	   /* RUN is called for each stack, and the highest exit status counts */
 };
 struct cli_frame {
 	const struct js_opts *opts;

@@ -62,8 +62,8 @@ static int add_stack(struct cli *cli, const char *option, const char *name)
 /* The words that are stacks. */
 static int take_stack_words(struct cli *cli)
 {
-	int several = strncmp(cli->opts->usage, "[STACK...]", 10) == 0;
-	size_t most = several ? SIZE_MAX : strncmp(cli->opts->usage, "[STACK]", 7) == 0;
+	const char *usage = cli->opts->usage + (cli->opts->usage[0] == '[');
+	size_t most = strncmp(usage, "STACK...", 8) == 0 ? SIZE_MAX : strncmp(usage, "STACK", 5) == 0;
 
 	for (; most > 0 && cli->words_n > 0; most--, cli->words++, cli->words_n--)
 		JS_TRY(add_stack(cli, "the stack", cli->words[0]));
@@ -218,25 +218,54 @@ static void print_log(void *ctx, enum jobstack_level level, const char *text)
 		(void)fprintf(stderr, "%s: %s\n", cli->opts->command, text);
 }
 
-/* Puts the name of the newest stack in the place of "@". */
+static int count_stacks(void *n, const struct jobstack_status *s)
+{
+	(void)s;
+	return ++*(int *)n > 1;
+}
+
+/* Is no stack named, and none called "default"?  Then a command that only looks means the newest stack, and one that
+ * changes something means the only one. */
+static int means_newest(struct cli *cli)
+{
+	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
+	struct jobstack_status s;
+	int stacks = 0;
+
+	if (cli->stack_given || (cli->flags & (CLI_LOOKS | CLI_CHANGES)) == 0)
+		return 0;
+	if (cli_read_status(cli, &s) != JOBSTACK_EMISSING)
+		return 0;
+	js_error_clear(&cli->error);
+	return (cli->flags & CLI_LOOKS) != 0 ||
+	       (jobstack_status(cli->handle, NULL, count_stacks, &stacks, &ignored) == 0 && stacks == 1);
+}
+
+/* Puts the name of the newest stack in the place of "@", or where it is meant. */
 static int name_newest(struct cli *cli)
 {
 	static char name[JOBSTACK_STACK_MAX + 1];
-	int is_newest = strcmp(cli->stack, "@") == 0, status;
+	int is_typed = strcmp(cli->stack, "@") == 0, is_meant = means_newest(cli), status;
 
 	for (size_t i = 0; i < cli->stacks_n; i++)
-		is_newest |= strcmp(cli->stacks[i], "@") == 0;
-	if (!is_newest)
+		is_typed |= strcmp(cli->stacks[i], "@") == 0;
+	if (!is_typed && !is_meant)
 		return 0;
 	status = jobstack_newest(cli->handle, name, &cli->error);
+	if (status == JOBSTACK_NOTHING && is_meant)
+		return 0; /* the command says that there is no "default" */
 	if (status == JOBSTACK_NOTHING)
 		status = js_error_why(&cli->error, JOBSTACK_EMISSING, JOBSTACK_WHY_NO_STACK,
 				      "@ means your newest stack, and you have none here");
 	if (status != 0)
 		return cli_fail(cli);
-	if ((cli->flags & CLI_NAMED) != 0 && strcmp(name, "@") != 0)
+	if (is_typed && (cli->flags & CLI_NAMED) != 0 && strcmp(name, "@") != 0)
 		return cli_usage(cli, "@ is not accepted here: name the stack (your newest one is \"%s\")", name);
-	cli->stack = strcmp(cli->stack, "@") == 0 ? name : cli->stack;
+	if (is_meant && isatty(STDERR_FILENO))
+		cli_say(cli, "the stack is \"%s\" (-s selects another)", name);
+	if (is_meant || strcmp(cli->stack, "@") == 0)
+		cli->stack = name;
+	cli->stack_given = 1;
 	for (size_t i = 0; i < cli->stacks_n; i++)
 		cli->stacks[i] = strcmp(cli->stacks[i], "@") == 0 ? name : cli->stacks[i];
 	return 0;

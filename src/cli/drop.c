@@ -35,7 +35,7 @@ static const struct js_opt table[] = {CLI_OPTS_STACK_TYPED, CLI_OPTS_YES, CLI_OP
 static int check_drop(struct cli *cli)
 {
 	if (!cli->stack_typed)
-		return cli_usage(cli, "name the stack to drop with -s");
+		return cli_usage(cli, "name the stack to drop: `jobstack drop STACK`");
 	return cli->yes || cli_asks(cli) ? 0 : cli_usage(cli, "this is not a terminal, so --yes is required");
 }
 
@@ -64,6 +64,6 @@ static const char about[] =
 static const char notes[] = "If drop is interrupted, the stack stays in the state \"dropping\" and can't be used: run "
 			    "the same command again to\nfinish. If the connection to the database was lost, `jobstack "
 			    "status` shows whether the drop has begun.\n\n  jobstack drop -s mystack";
-static const struct js_opts opts = {"jobstack drop", "-s NAME [OPTIONS]", about, table, notes, 0};
+static const struct js_opts opts = {"jobstack drop", "STACK [OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_drop = {
-	&opts, "name the stack with -s", CLI_CATCHES | CLI_NAMED, 60 * JS_SECOND_US, check_drop, drop_stack};
+	&opts, "only one stack can be given", CLI_CATCHES | CLI_NAMED, 60 * JS_SECOND_US, check_drop, drop_stack};

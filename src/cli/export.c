@@ -181,6 +181,7 @@ static const char about[] =
 static const char notes[] = "  jobstack export -s mystack >mystack.csv\n  jobstack export -s mystack --what entries "
 			    "--format jsonl -o entry,datapath,state\n\ndocs/DATA.md describes each column, and how to "
 			    "read the data with pandas, R and sqlite.";
-static const struct js_opts opts = {"jobstack export", "[OPTIONS]", about, table, notes, 0};
+static const struct js_opts opts = {"jobstack export", "[STACK] [OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_export = {
-	&opts, "to select entries use `jobstack list`", CLI_CATCHES, 60 * JS_SECOND_US, check_export, print_export};
+	&opts,	     "to select entries use `jobstack list`", CLI_CATCHES | CLI_LOOKS, 60 * JS_SECOND_US, check_export,
+	print_export};

@@ -208,5 +208,5 @@ static const char about[] = "Ends the command of each ENTRY (number or datapath)
 			    "if the wait took too long.";
 static const char notes[] = "  jobstack kill -s mystack 17\n  jobstack kill -s mystack /data/day1.nc /data/day2.nc";
 static const struct js_opts opts = {"jobstack kill", "ENTRY... [OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_kill = {&opts,      NULL,	    CLI_CATCHES | CLI_DIES | CLI_NAMED, 60 * JS_SECOND_US,
-				   check_kill, kill_entries};
+const struct cli_frame cli_kill = {
+	&opts, NULL, CLI_CATCHES | CLI_DIES | CLI_NAMED | CLI_CHANGES, 60 * JS_SECOND_US, check_kill, kill_entries};

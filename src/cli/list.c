@@ -205,4 +205,4 @@ static const char about[] =
 	"backslashes and bytes that\nare not UTF-8 are shown as \\xHH. Ends with 1 if no entry matches.";
 static const char notes[] = "  jobstack list -s mystack -t dead -0 | xargs -0 ls -l";
 static const struct js_opts opts = {"jobstack list", "[OPTIONS] [ENTRY...]", about, table, notes, 0};
-const struct cli_frame cli_list = {&opts, NULL, 0, 60 * JS_SECOND_US, check_list, list_entries};
+const struct cli_frame cli_list = {&opts, NULL, CLI_LOOKS, 60 * JS_SECOND_US, check_list, list_entries};

@@ -503,4 +503,4 @@ static const char notes[] = "  jobstack logs -s mystack 17\n  jobstack logs -s m
 			    "mystack -t dead --stderr\n"
 			    "  jobstack logs -s mystack 'day 1.nc' --attempt 1";
 static const struct js_opts opts = {"jobstack logs", "[ENTRY...] [OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_logs = {&opts, NULL, 0, 60 * JS_SECOND_US, check_logs, print_logs};
+const struct cli_frame cli_logs = {&opts, NULL, CLI_LOOKS, 60 * JS_SECOND_US, check_logs, print_logs};

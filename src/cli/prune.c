@@ -35,7 +35,7 @@ static const struct js_opt table[] = {
 static int check_prune(struct cli *cli)
 {
 	if (!cli->stack_typed)
-		return cli_usage(cli, "name the stack to prune with -s");
+		return cli_usage(cli, "name the stack to prune: `jobstack prune STACK --older-than 30d`");
 	options.older_us = older_us;
 	return older_us >= 0 ? 0 : cli_usage(cli, "--older-than is required: it says what may be pruned");
 }
@@ -133,6 +133,6 @@ static const char notes[] =
 	"from the database. If it is killed before the removal, the next prune archives the same entries again.\nAn "
 	"entry that is requeued between its archiving and its removal is also archived again later. So an entry may "
 	"have\nseveral lines in the archive; the last one counts.";
-static const struct js_opts opts = {"jobstack prune", "-s NAME --older-than D [OPTIONS]", about, table, notes, 0};
+static const struct js_opts opts = {"jobstack prune", "STACK --older-than D [OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_prune = {
-	&opts, "name the stack with -s", CLI_CATCHES | CLI_NAMED, 60 * JS_SECOND_US, check_prune, prune_stack};
+	&opts, "only one stack can be given", CLI_CATCHES | CLI_NAMED, 60 * JS_SECOND_US, check_prune, prune_stack};

@@ -235,6 +235,6 @@ static const char about[] =
 	"host that the worker's commands started and that still run. Running workers do all this automatically.";
 static const char notes[] = "Exit status: 1 if no dead worker was found, but some workers may be dead; else 0.\n\n  "
 			    "jobstack recover -s mystack --dry-run";
-static const struct js_opts opts = {"jobstack recover", "[OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_recover = {&opts,	   "recover takes only options", CLI_CATCHES, 60 * JS_SECOND_US, NULL,
+static const struct js_opts opts = {"jobstack recover", "[STACK] [OPTIONS]", about, table, notes, 0};
+const struct cli_frame cli_recover = {&opts,	   "only one stack can be given", CLI_CATCHES, 60 * JS_SECOND_US, NULL,
 				      recover_dead};

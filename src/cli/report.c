@@ -89,4 +89,5 @@ static const char about[] = "Shows how a stack's run went: how long entries took
 static const char notes[] = "  jobstack report mystack\n  jobstack report mystack --slurm --within "
 			    "8h\n\ndocs/DATA.md explains how the recommendations are computed.";
 static const struct js_opts opts = {"jobstack report", "[STACK...] [OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_report = {&opts, "", CLI_CATCHES | CLI_EACH, 60 * JS_SECOND_US, check_report, print_report};
+const struct cli_frame cli_report = {&opts,	   "",		CLI_CATCHES | CLI_EACH | CLI_LOOKS, 60 * JS_SECOND_US,
+				     check_report, print_report};

@@ -276,6 +276,7 @@ static int requeue_chosen(struct cli *cli, struct request *r)
 	size_t n = r->filter.f.entries_n;
 	int named = n > 0 || r->missing > 0, status;
 	const char *to = r->to != NULL ? r->to : cli->stack;
+	struct js_buf next = {0};
 	uint64_t back = 0;
 
 	if (r->states_arg == NULL)
@@ -312,8 +313,9 @@ static int requeue_chosen(struct cli *cli, struct request *r)
 			"requeues done entries)",
 			cli->stack, cli->stack);
 	(void)fflush(stdout);
-	if (result.requeued + lost.taken > 0 && !r->dry_run && cli_again_is_kept("jobstack submit", to))
-		cli_say(cli, "`jobstack submit %s --again` starts workers", to);
+	if (result.requeued + lost.taken > 0 && !r->dry_run && cli_again_next(to, &next, NULL) && next.data != NULL)
+		cli_say(cli, "%s starts workers", next.data);
+	js_buf_free(&next);
 	return result.requeued + lost.taken > 0 ? CLI_YES : CLI_NO;
 }
 
@@ -340,4 +342,5 @@ static const char about[] =
 static const char notes[] = "  jobstack requeue -s mystack --exit 3 --dry-run\n  jobstack requeue -s mystack --reason "
 			    "'out of memory' --to bignodes";
 static const struct js_opts opts = {"jobstack requeue", "[OPTIONS] [ENTRY...]", about, table, notes, 0};
-const struct cli_frame cli_requeue = {&opts, NULL, CLI_CATCHES, 60 * JS_SECOND_US, check_requeue, requeue_entries};
+const struct cli_frame cli_requeue = {&opts,	     NULL,	     CLI_CATCHES | CLI_CHANGES, 60 * JS_SECOND_US,
+				      check_requeue, requeue_entries};

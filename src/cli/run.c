@@ -150,8 +150,10 @@ static int repeat_run(struct cli *cli, struct run *r)
 
 	if (cli->words_n > 0)
 		return cli_usage(cli, "--again repeats the command, too: \"%s\" can't be given", cli->words[0]);
-	JS_TRY(cli_again_line(cli, r->cwd, cli->argv + 1, &line));
+	JS_TRY(cli_again_line(cli, cli->stack_typed ? cli->stack : r->cwd, cli->argv + 1, &line));
 	cli_words_free(&r->passed);
+	if (getcwd(r->cwd, sizeof(r->cwd)) == NULL)
+		return CLI_USAGE;
 	return cli_parse(cli, cli->opts, (int)line.n, line.at, NULL) == CLI_GO_ON ? 0 : CLI_USAGE;
 }
 
@@ -188,6 +190,8 @@ static int check_run(struct cli *cli)
 		cli_tell(cli, "can't find the working directory: %s", strerror(errno));
 		return CLI_USAGE;
 	}
+	/* -s NAME alone continues that stack */
+	run.again |= cli->stack_typed && cli->words_n == 0 && !run.input.commands;
 	if (run.again)
 		JS_TRY(repeat_run(cli, &run));
 	run.options = (size_t)(cli->words - cli->argv) - 1;
@@ -327,7 +331,7 @@ static void say_output(const struct run *r)
 static int print_run_summary(struct run *r, const struct jobstack_push_result *pushed)
 {
 	int64_t took = jobstack_now_us() - r->began_us;
-	uint64_t done, known = r->before.done > 0 ? pushed->skipped : 0;
+	uint64_t done, known = r->before.done + r->before.pruned > 0 ? pushed->skipped : 0;
 
 	if (read_status(r, &r->now) != 0)
 		return cli_fail(r->cli);
@@ -339,7 +343,12 @@ static int print_run_summary(struct run *r, const struct jobstack_push_result *p
 			     r->now.dead, count_left(&r->now), view_duration(took).text,
 			     took > 0 ? (double)done * 1e6 / (double)took : 0.0);
 	(void)fflush(stdout);
-	if (known > 0)
+	if (known > 0 && r->before.done == 0)
+		cli_say(r->cli,
+			"%" PRIu64 " of these names were done before, and then pruned: to run them again, use another "
+			"stack (-s NAME)",
+			known);
+	else if (known > 0)
 		cli_say(r->cli,
 			"%" PRIu64
 			" of these names were pushed before: those that are done do not run again; `jobstack requeue "
@@ -535,12 +544,16 @@ static int push_and_run(struct cli *cli)
 	if (!cli->stack_given)
 		JS_TRY(cli_origin_find(cli, &r->origin));
 	JS_TRY(cli_worker_try(cli, cli->defaults_file, &r->passed, cli->words, "nothing was pushed"));
-	cli_again_keep(cli, r->cwd, cli->argv + 1, r->options);
+	if (cli_again_keep(cli, r->cwd, cli->argv + 1, r->options) == 0)
+		(void)cli_again_keep(cli, cli->stack, cli->argv + 1, r->options);
 	if (read_status(r, &r->before) != 0)
 		return cli_fail(cli);
 	if (cli->stack_given && r->before.done > 0)
 		JS_TRY(warn_of_another_command(r));
-	if (r->input.words == NULL && isatty(r->input.fd)) {
+	if (r->input.words == NULL && isatty(r->input.fd) && count_left(&r->before) > 0) {
+		cli_say(cli, "no names are given, so this continues with what is left");
+		JS_TRY(cli_input_open(cli, &r->input, "/dev/null"));
+	} else if (r->input.words == NULL && isatty(r->input.fd)) {
 		cli_say(cli, "type one name per line; Ctrl-D ends");
 		cli_words_add(&r->passed, "--progress=never"); /* it would be drawn over what is typed */
 	}
@@ -560,7 +573,8 @@ static int push_and_run(struct cli *cli)
 
 static const char about[] =
 	"Runs CMD on each FILE, or on each line of standard input, on this machine: pushes the names (each once), "
-	"starts a jobstack-worker, and\nwaits. Run it again to continue where it stopped. Ends "
+	"starts a jobstack-worker, and\nwaits. Run it again, or `jobstack run -s NAME`, to continue where it stopped. "
+	"Ends "
 	"with 0 if all entries are done, with 1 if any is dead or left.";
 static const char notes[] =
 	"In CMD and TEMPLATE: {} the datapath, {/} its base name, {//} its directory, {.} without extension, {/.} base "

@@ -82,4 +82,4 @@ static const char notes[] =
 	"that are queued now the priority N; a larger one goes first\n\n  jobstack set -s mystack max-running=16 "
 	"max-attempts=5";
 static const struct js_opts opts = {"jobstack set", "[OPTIONS] KEY=VALUE...", about, table, notes, 0};
-const struct cli_frame cli_set = {&opts, NULL, 0, 10 * JS_SECOND_US, check_set, change_policy};
+const struct cli_frame cli_set = {&opts, NULL, CLI_CHANGES, 10 * JS_SECOND_US, check_set, change_policy};

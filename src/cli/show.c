@@ -318,4 +318,4 @@ static const char about[] =
 	"what it\nused, where its output is; and a command line that reruns it by hand.";
 static const char notes[] = "  jobstack show -s mystack 17\n  jobstack show -s mystack '/data/day 1.nc'";
 static const struct js_opts opts = {"jobstack show", "ENTRY [OPTIONS]", about, table, notes, 0};
-const struct cli_frame cli_show = {&opts, NULL, 0, 10 * JS_SECOND_US, cli_check_entry, show_entry};
+const struct cli_frame cli_show = {&opts, NULL, CLI_LOOKS, 10 * JS_SECOND_US, cli_check_entry, show_entry};

@@ -7,7 +7,9 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "cli/again.h"
 #include "cli/why.h"
+#include "insight/stack.h"
 #include "view/json.h"
 #include "view/screen.h"
 #include "view/status.h"
@@ -58,6 +60,19 @@ static struct view_page stdout_page(struct js_buf *out)
 	return (struct view_page){out, columns, view_colours(stdout), 0, columns > 0 && js_bar_utf8()};
 }
 
+/* Where entries are left and nothing runs: the last command line, and what continues. */
+static void add_next_line(const struct insight_stack *stack, struct js_buf *out)
+{
+	const struct jobstack_status *s = &stack->s;
+	struct js_buf next = {0}, last = {0};
+
+	if (s->state == JOBSTACK_OPEN && s->workers == 0 && insight_stack_left(s) > 0 &&
+	    cli_again_next(stack->name, &next, &last) && next.data != NULL && last.data != NULL)
+		js_buf_printf(out, "\nlast started %s\n%s continues\n", last.data, next.data);
+	js_buf_free(&next);
+	js_buf_free(&last);
+}
+
 /* What is shown of a snapshot, as one text; not 0 without memory. */
 static int render_snapshot(const struct cli *cli, const struct insight_snapshot *l, const struct request *r,
 			   const struct view_page *page)
@@ -72,9 +87,10 @@ static int render_snapshot(const struct cli *cli, const struct insight_snapshot 
 		cli_why_text(l, &l->seen[i], out);
 	if (cli->json || r->why || l->n == 0)
 		return bad || out->failed;
-	if (is_detail(cli))
+	if (is_detail(cli)) {
 		view_status_detail(l, page);
-	else
+		add_next_line(&l->seen[0].stack, out);
+	} else
 		view_status_table(l, page);
 	return out->failed;
 }

@@ -7,6 +7,7 @@
 #include "cli/why.h"
 
 #include "base/clock.h"
+#include "cli/again.h"
 #include "view/json.h"
 #include "view/amount.h"
 #include "view/text.h"
@@ -144,6 +145,7 @@ static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 {
 	const struct jobstack_status *s = r->s;
 	uint64_t alive = s->workers - s->silent;
+	struct js_buf next = {0};
 
 	if (s->silent > 0)
 		add_reason(r, "silent", "`jobstack recover -s %s` requeues the entries of those workers that are dead",
@@ -161,12 +163,18 @@ static void worker_reasons(struct reasons *r, const struct insight_snapshot *l)
 		add_reason(r, "no_workers", NULL,
 			   "%" PRIu64 " %s ready, and no%s worker is running yet, but Slurm has jobs for this stack",
 			   s->ready, view_are(s->ready), s->workers > 0 ? " other" : "");
-	else if (alive == 0)
+	else if (alive == 0) {
+		if (cli_again_next(r->seen->stack.name, &next, NULL))
+			js_buf_str(&next, " starts workers");
 		add_reason(r, "no_workers",
-			   "start one with `jobstack-worker -s %s -- COMMAND {}`, or many with `jobstack submit -s %s`",
+			   next.data != NULL
+				   ? next.data
+				   : "`jobstack run -s %s COMMAND {}` starts one here, `jobstack submit %s -- "
+				     "COMMAND {}` starts many as Slurm jobs",
 			   "%" PRIu64 " %s ready, and no%s worker is running", s->ready, view_are(s->ready),
 			   s->workers > 0 ? " other" : "");
-	else if (s->busy >= s->slots)
+		js_buf_free(&next);
+	} else if (s->busy >= s->slots)
 		add_reason(r, "busy", "start more workers, or workers with more --slots",
 			   "all %" PRIu64 " slot%s of %" PRIu64 " worker%s %s busy", s->slots, view_plural(s->slots),
 			   s->workers, view_plural(s->workers), view_are(s->slots));

@@ -398,7 +398,7 @@ check 'audit' audit re
 check 'nothing is left to requeue' prints 1 '0 requeued, 0 recovered from dead workers' jobstack requeue -s re
 like '... what to do is said' "$(cat said)" 'in these states: see .jobstack status -s re.'
 check 'a state for an entry' says 2 'no entry "dead" in the stack "re": .jobstack list -s re -t all. .*use -t' jobstack requeue -s re dead
-check 'a stack for an entry' says 2 'no stack "default": name a stack with -s' jobstack show re
+check 'a stack for an entry' says 2 'no entry "re" in the stack' jobstack show re
 check 'in line already: refused' prints 1 '0 requeued, 0 recovered from dead workers, 1 refused' \
 	jobstack requeue -s re 400
 check 'named ones that are not there' says 2 'there is no entry "nosuch"' jobstack requeue -s re nosuch 1
@@ -509,6 +509,18 @@ check '... the names of now' ledger_is again '1 1 0 0 0 0'
 is '... in files of the user alone' "$(stat -c %a "$HOME/.local/state/jobstack" "$HOME"/.local/state/jobstack/run-*| sort -u | xargs)" '600 700'
 check '... no other command' says 2 '--again repeats the command, too: "true"' jobstack run --again true
 like '... on a terminal no name is asked for' "$("$JOBSTACK_SOURCE/tests/support/in-pty" -- jobstack run --again -v)" 'more: jobstack run -q -s again --max-attempts 1 -v -- test /d/1 ='
+jobstack requeue -q -s again
+cd ..
+like '... status tells the line, and how to go on' "$(jobstack status again)" $'last started .* ago in .*/more: jobstack run .* -- test /d/1 =\n.jobstack run -s again. continues'
+like '... so does --why' "$(jobstack status --why again)" 'running: .jobstack run -s again. starts workers'
+check '-s NAME alone goes on, from anywhere' fails_with 1 timeout 300 jobstack run -q -s again </dev/null
+check '... with what was left' ledger_is again '1 1 0 0 0 0'
+check '... of a stack without a line' says 2 'no earlier .jobstack run. of the stack log' jobstack run -s log </dev/null
+numbered 1 2 | jobstack push -q -s typed
+like 'no names on a terminal, and some are left: it goes on with them' "$("$JOBSTACK_SOURCE/tests/support/in-pty" -- jobstack run -s typed true 2>&1)" 'no names are given, so this continues.*2 done'
+timeout 300 jobstack run -q true ::: /p && jobstack prune -q --yes true-1 --older-than 0s
+like '... pruned: that is said' "$(timeout 300 jobstack run true ::: /p 2>&1)" '1 of these names were done before, and then pruned'
+cd more || exit
 cd ..
 # it works while names still come
 mkfifo pipe

@@ -21,7 +21,7 @@ check 'an unknown outcome' says 2 '"dead" is not an outcome of an attempt' jobst
 check 'an unknown state' says 2 '"interrupted" is not a state' jobstack export --what entries -t interrupted
 check 'no time' says 2 'takes a duration' jobstack export --since yesterday
 check 'an impossible time' says 2 'takes a duration' jobstack export --since 2026-13-01
-check 'an entry' says 2 'unexpected argument' jobstack export 5
+check 'a word is a stack' says 2 'there is no stack "5"' jobstack export 5
 check 'no such stack' says 2 'there is no stack "nosuch"' jobstack export -s nosuch
 is '... and no head of a table' "$(jobstack export -s nosuch 2>/dev/null)" ''
 like '--help' "$(jobstack export --help)" '^usage: jobstack export '

@@ -34,7 +34,7 @@ at_end 'kill -KILL $(worker_tree %) 2>/dev/null'
 
 # ---- usage
 check 'no such stack' says 2 'there is no stack "nosuch"' jobstack recover -s nosuch
-check 'a word too many' says 2 'recover takes only options' jobstack recover -s a b
+check 'a word too many' says 2 'the stack is given twice' jobstack recover -s a b
 push default 1
 check 'without -s: the stack default' prints 0 'nothing to recover: no worker looks dead' jobstack recover
 

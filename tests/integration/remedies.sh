@@ -11,7 +11,11 @@ numbered 1 3 | jobstack push -q -s stack >/dev/null
 
 # ------------------------------------------------------------------------------------------------------ the stack's state
 check 'no such stack' says 2 'there is no stack "nosuch": `jobstack status` lists the stacks, `jobstack push` creates one' jobstack list -s nosuch
-check '... that nobody named' says 2 'there is no stack "default": name a stack with -s; `jobstack status` lists the stacks' jobstack list
+check '... the only one, where none is named' says 1 'no entry of the stack "stack"' jobstack list -t dead
+jobstack push -q -s other /o
+like '... the newest, for what only looks' "$(jobstack list -t ready)" '1 *ready.*/o'
+check '... nothing is changed by a guess' says 2 'there is no stack "default": name a stack with -s; `jobstack status` lists the stacks' jobstack requeue
+jobstack drop -q --yes other
 check 'no such entry' says 2 'there is no entry "?99"? in the stack "stack": `jobstack list -s stack -t all` lists the entries' \
 	jobstack show -s stack 99
 jobstack set -q -s stack max-attempts=1

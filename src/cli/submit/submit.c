@@ -176,7 +176,7 @@ static void remember_submit(const struct submit *s)
 	cli_words_add(&line, "--");
 	cli_words_all(&line, &s->command);
 	if (!line.failed)
-		cli_again_keep(&s->cli, s->cli.stack, line.at, options);
+		(void)cli_again_keep(&s->cli, s->cli.stack, line.at, options);
 	cli_words_free(&line);
 }
 
