@@ -231,8 +231,9 @@ class Audit:
 		for key, times in self.children.items():
 			run = ends.get(key)
 			later = [r.start for r in self.by_entry[key[:2]] if run and r.start > run.start]
-			if later and max(times) > min(later) and (self.left_behind(*key[:2], min(later)) or
+			if later and max(times) > min(later) and (self.by_script(key[3]) or self.left_behind(*key[:2], min(later)) or
 								  self.stood_still(self.left[key], min(later))):
+				self.counts["overlaps of scripts"] += self.by_script(key[3])
 				continue
 			if later and max(times) > min(later):
 				self.violation("overlap", *key[:2], "attempt %d: what it left behind was alive in the next run" % key[2])
