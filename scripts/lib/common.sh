@@ -172,15 +172,17 @@ unwatch() {
 }
 
 # cmake_tree DIR TOP CMAKE-ARGUMENT...: configures TOP into DIR and builds it there.  A cache from another place (a moved
-# or copied checkout) is of no use.
+# or copied checkout) is of no use.  TARGETS: only these words are built.
 cmake_tree() {
-	local dir=$1 top=$2 generator=()
+	local dir=$1 top=$2 generator=() only=()
+	# shellcheck disable=SC2206
+	[[ -z ${TARGETS-} ]] || only=(--target $TARGETS)
 	shift 2
 	if [[ -f $dir/CMakeCache.txt ]] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$top" "$dir/CMakeCache.txt"; then
 		rm -rf "$dir"
 	fi
 	[[ -f $dir/CMakeCache.txt ]] || ! have ninja || generator=(-G Ninja)
-	cmake -S "$top" -B "$dir" "${generator[@]}" "$@" && cmake --build "$dir" --parallel "$(nproc)"
+	cmake -S "$top" -B "$dir" "${generator[@]}" "$@" && cmake --build "$dir" --parallel "$(nproc)" "${only[@]}"
 }
 
 # in_group COMMAND...: runs COMMAND as a process group of its own, and waits for it in a way that lets traps run at once.
