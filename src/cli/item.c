@@ -10,8 +10,10 @@
 #include "view/words.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int stop_at_first(void *ctx, const struct jobstack_item *item)
 {
@@ -26,6 +28,22 @@ static int find_number(struct cli *cli, uint64_t entry, struct jobstack_error *e
 	int status = jobstack_attempts(cli->handle, cli->stack, entry, stop_at_first, NULL, error);
 
 	return status == JOBSTACK_ESTOPPED && cli_stop == 0 ? 0 : status;
+}
+
+/* The word without what leads to the working directory. */
+static const char *skip_here(const char *word)
+{
+	static char cwd[PATH_MAX];
+	size_t n;
+
+	if (cwd[0] == '\0' && getcwd(cwd, sizeof(cwd)) == NULL)
+		cwd[0] = '\0';
+	n = strlen(cwd);
+	if (n > 1 && strncmp(word, cwd, n) == 0 && word[n] == '/')
+		word += n + 1;
+	while (word[0] == '.' && word[1] == '/')
+		word += 2;
+	return word;
 }
 
 /* Entries whose name ends with "/WORD". */
@@ -43,7 +61,7 @@ static int note_end(void *ctx, const struct jobstack_item *item)
 	return e->several;
 }
 
-/* A name without its directory: 0, JOBSTACK_NOTHING, or an error. */
+/* A name without its directory, or without the first of them: 0, JOBSTACK_NOTHING, or an error. */
 static int find_by_end(struct cli *cli, const char *word, uint64_t *entry)
 {
 	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
@@ -51,7 +69,7 @@ static int find_by_end(struct cli *cli, const char *word, uint64_t *entry)
 	struct ends ends = {0, 0};
 	int status = JOBSTACK_NOTHING;
 
-	if (word[strspn(word, "0123456789")] == '\0' || strchr(word, '/') != NULL)
+	if (word[strspn(word, "0123456789")] == '\0' || word[0] == '/')
 		return status;
 	js_buf_str(&glob, "*/");
 	for (const char *p = word; *p != '\0'; p++) {
@@ -73,6 +91,7 @@ static int find_by_end(struct cli *cli, const char *word, uint64_t *entry)
 int cli_entry(struct cli *cli, const char *word, uint64_t *entry)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	const char *here = skip_here(word);
 	int status;
 
 	if (js_num_u64(word, 1, UINT64_MAX, entry) == 0) {
@@ -84,8 +103,11 @@ int cli_entry(struct cli *cli, const char *word, uint64_t *entry)
 	}
 	status =
 		jobstack_find(cli->handle, cli->stack, (struct jobstack_bytes){word, strlen(word)}, entry, &cli->error);
+	if (status == JOBSTACK_NOTHING && here != word)
+		status = jobstack_find(cli->handle, cli->stack, (struct jobstack_bytes){here, strlen(here)}, entry,
+				       &cli->error);
 	if (status == JOBSTACK_NOTHING)
-		status = find_by_end(cli, word, entry);
+		status = find_by_end(cli, here, entry);
 	if (status == JOBSTACK_NOTHING)
 		return js_error_why(&cli->error, JOBSTACK_EMISSING, JOBSTACK_WHY_NO_ENTRY,
 				    "there is no entry \"%.600s\" in the stack \"%s\"", word, cli->stack);
@@ -231,7 +253,8 @@ int cli_states(struct cli *cli, const char *list, unsigned *bits)
 		if (view_state_bit(list, len) == 0 && !is_all)
 			return cli_usage(cli,
 					 "-t: \"%.*s\" is not a state: use ready, waiting, held, running, done, "
-					 "failed, lost, dead, cancelled, moved or all",
+					 "failed, lost, dead, cancelled, moved or all (--exit=N selects by exit "
+					 "status)",
 					 (int)len, list);
 		all |= is_all;
 		*bits |= view_state_bit(list, len);

@@ -24,6 +24,15 @@ static void name_base(struct cli_origin *o, const char *program)
 	(void)snprintf(o->base + n, sizeof(o->base) - n, "%s", n == 0 ? "run" : "");
 }
 
+/* Does the command end with {} where that is the same as without? */
+static int ends_alike(char *const words[], size_t n)
+{
+	for (size_t i = 0; i + 1 < n; i++)
+		if (strchr(words[i], '{') != NULL)
+			return 0;
+	return n > 1 && strcmp(words[n - 1], "{}") == 0;
+}
+
 void cli_origin_make(struct cli_origin *o, const char *dir, char *const words[], size_t n)
 {
 	uint64_t hash = js_num_hash(JS_NUM_HASH, dir, strlen(dir));
@@ -32,8 +41,10 @@ void cli_origin_make(struct cli_origin *o, const char *dir, char *const words[],
 	js_buf_char(&o->text, '\0');
 	js_buf_str(&o->text, dir);
 	for (size_t i = 0; i < n; i++) {
-		js_buf_char(&o->text, '\0');
-		js_buf_str(&o->text, words[i]);
+		if (i + 1 < n || !ends_alike(words, n)) {
+			js_buf_char(&o->text, '\0');
+			js_buf_str(&o->text, words[i]);
+		}
 		hash = js_num_hash(hash, "", 1);
 		hash = js_num_hash(hash, words[i], strlen(words[i]));
 	}

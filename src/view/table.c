@@ -63,7 +63,7 @@ static struct cell get_cell(const struct view_table *t, size_t row, size_t c)
 /* How the columns share the width. */
 struct shares {
 	unsigned wide[VIEW_TABLE_MAX], full[VIEW_TABLE_MAX];
-	int out[VIEW_TABLE_MAX];
+	int out[VIEW_TABLE_MAX], blank[VIEW_TABLE_MAX]; /* BLANK: all cells are 0 or empty */
 };
 
 static unsigned total_width(const struct view_table *t, const struct shares *s)
@@ -76,14 +76,14 @@ static unsigned total_width(const struct view_table *t, const struct shares *s)
 	return sum;
 }
 
-/* Hides the least important column with FLAGS.  Returns 0 if there is none. */
-static int hide_least_column(const struct view_table *t, struct shares *s, int flags)
+/* Hides the least important column with FLAGS, of those that are blank if BLANK.  Returns 0 if there is none. */
+static int hide_least_column(const struct view_table *t, struct shares *s, int flags, int blank)
 {
 	size_t least = t->n;
 
 	for (size_t c = 0; c < t->n; c++)
 		if (!s->out[c] && t->column[c].keep > 0 && (t->column[c].flags & flags) == flags &&
-		    (least == t->n || t->column[c].keep < t->column[least].keep))
+		    s->blank[c] >= blank && (least == t->n || t->column[c].keep < t->column[least].keep))
 			least = c;
 	if (least == t->n)
 		return 0;
@@ -95,14 +95,16 @@ static void share_width(const struct view_table *t, struct shares *s, unsigned c
 {
 	unsigned sum;
 
-	while (total_width(t, s) > columns && hide_least_column(t, s, VIEW_SPARE))
+	while (total_width(t, s) > columns && hide_least_column(t, s, 0, 1))
+		;
+	while (total_width(t, s) > columns && hide_least_column(t, s, VIEW_SPARE, 0))
 		;
 	if (total_width(t, s) <= columns)
 		return;
 	for (size_t c = 0; c < t->n; c++)
 		if (t->column[c].least > 0 && s->wide[c] > t->column[c].least)
 			s->wide[c] = t->column[c].least;
-	while (total_width(t, s) > columns && hide_least_column(t, s, 0))
+	while (total_width(t, s) > columns && hide_least_column(t, s, 0, 0))
 		;
 	sum = total_width(t, s);
 	/* distributes the remaining width to columns that were cut, or cuts them further */
@@ -165,20 +167,21 @@ static void write_row(const struct view_table *t, const struct shares *s, const 
 void view_table_write(struct view_table *t, const struct view_page *page, unsigned indent)
 {
 	size_t rows = t->text.failed || t->cells.failed ? 0 : t->cells.len / sizeof(struct cell) / t->n;
-	struct shares s = {{0}, {0}, {0}};
+	struct shares s = {{0}, {0}, {0}, {0}};
 
 	page->out->failed |= t->text.failed || t->cells.failed;
 	for (size_t c = 0; c < t->n && rows > 0; c++) {
-		s.out[c] = (t->column[c].flags & VIEW_OPTIONAL) != 0;
+		s.blank[c] = 1;
 		s.wide[c] = (unsigned)strlen(t->column[c].head);
 		for (size_t row = 0; row < rows; row++) {
 			struct cell cell = get_cell(t, row, c);
 			unsigned width = view_width(t->text.data + cell.at, cell.len);
 
 			s.wide[c] = width > s.wide[c] ? width : s.wide[c];
-			s.out[c] &= cell.len == 0 || (cell.len == 1 && t->text.data[cell.at] == '0');
+			s.blank[c] &= cell.len == 0 || (cell.len == 1 && t->text.data[cell.at] == '0');
 		}
 		s.full[c] = s.wide[c];
+		s.out[c] = s.blank[c] && (t->column[c].flags & VIEW_OPTIONAL) != 0;
 	}
 	if (page->columns > 0 && total_width(t, &s) + indent > page->columns)
 		share_width(t, &s, page->columns > indent ? page->columns - indent : 1);

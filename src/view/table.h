@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Tables that fit: columns are as wide as their contents.  On a narrow terminal long names are cut, and the least
- * important columns are hidden.
+ * important columns are hidden, first those in which nothing stands but 0.
  */
 #pragma once
 

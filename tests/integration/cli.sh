@@ -342,6 +342,10 @@ is 'logs: by the end of a name' "$(jobstack logs -s log $'a\nb' --stdout)" $'out
 push ends <<<$'/x/[a]*b.nc\n/y/c.nc\n/z/c.nc' && (cd w && worker -s ends -- echo)
 is '... whatever is in it' "$(jobstack logs -s ends '[a]*b.nc')" '/x/[a]*b.nc'
 check '... of which there are two' says 2 'several entries of the stack "ends" have a name that ends with "/c.nc"' jobstack logs -s ends c.nc
+is '... but one in this directory' "$(jobstack logs -s ends ./y/c.nc)" '/y/c.nc'
+jobstack push -q -s rel r/d.nc >/dev/null
+like '... an absolute name of a relative one' "$(jobstack show -s rel "$PWD/./r/d.nc" 2>&1)" 'r/d.nc'
+check '... which has to be that one' says 2 'there is no entry "/r/d.nc"' jobstack show -s rel /r/d.nc
 check '... or none' says 2 'there is no entry "\.nc"' jobstack show -s ends .nc
 is 'logs: of several' "$(jobstack logs -s log 3 1 --stdout 2>/dev/null | sed 's/ on .* at [^ ]*Z:/ ...:/')" "==> entry 1 attempt 2: exit 1 ...: /it's
 out of /it's
@@ -431,6 +435,7 @@ is '... indeed' "$(cat "jobstack-logs/$stack"/*.log | grep -c '^did /d/')" 20
 numbered 1 30 >names
 like 'again, with more names: only those' "$(timeout 300 jobstack run --slots 2 -- ./cmd <names 2>err)" '^10 done, 0 dead, 0 left in '
 like '... the others are counted' "$(cat err)" "20 of these names were pushed before: .*; .jobstack requeue -s $stack -t done. puts them back"
+like '... {} at the end is the same command' "$(timeout 300 jobstack run -- ./cmd {} <names 2>&1)" "stack \"$stack\""
 check 'nothing new' timeout 300 jobstack run -q --slots 2 -- ./cmd <names
 check 'empty input: what there is' timeout 300 jobstack run -q -- ./cmd </dev/null
 check 'empty input and no stack' says 1 'nothing to do' jobstack run -- ./cmd other </dev/null

@@ -166,6 +166,8 @@ for c in 20 44 80; do
 	check "... and is there" grep -q 'fail' one.$c
 done
 check '20 columns: every stack has its share' test "$(grep -c '%' all.20)" -eq "$(sql 'SELECT COUNT(*)+1 FROM stack')"
+jobstack push -q -s given-up /1 >/dev/null && jobstack cancel -q -s given-up 1 >/dev/null && jobstack push -q -s left /1 >/dev/null
+check 'columns of zeros go first' sh -c '"$1" --size 90x24 --out some -- jobstack status given-up left && grep -q CANCELLED some && ! grep -q WORKERS some' sh "$JOBSTACK_SOURCE/tests/support/in-pty"
 check 'a long name is cut there' sh -c 'jobstack push -q -s a-name-that-is-longer-than-the-terminal /1 >/dev/null'
 check '...' in_pty --size 20x24 --out long -- jobstack status
 check '... and the share is not' grep -qE '^a-name[^ ]*~ +0\.0 %' long
