@@ -36,13 +36,14 @@ struct ui {
 	char said[1000];				 /* the last line */
 };
 
-static const char keys[] = "? help  Enter open  q back  / filter  l log  r requeue  p pause  u resume";
+static const char keys[] = "? help  Enter open  q back  / filter  l log  r requeue  K kill  p pause";
 static const char help[] = "arrows, j k   choose a line (PgUp, PgDn, Home, End)\n"
 			   "Enter         open the stack or the entry\n"
 			   "q, Esc        go back, or leave\n"
 			   "/             show only lines with a text\n"
 			   "l             page the output of the entry\n"
 			   "r             requeue the stack's dead entries, the group or the entry\n"
+			   "K, c          kill the entry that runs, cancel the entry that does not\n"
 			   "p, u          pause the stack, resume it\n"
 			   "m             limit how many of its entries run at once\n";
 
@@ -179,10 +180,10 @@ static void show(struct ui *u, enum feed_view view, uint64_t entry)
 	feed_want(&u->want);
 }
 
-/* Runs a command on the stack; what it prints last is said.  If it PAGES, it has the terminal until Enter. */
+/* Runs a command on the stack; what it prints last is said.  If it PAGES, it has the terminal until a key is typed. */
 static void run_command(struct ui *u, int pages, const char *const words[])
 {
-	static const char end[] = "\n[Enter goes back to jobstack top] ";
+	static const char end[] = "\n[any key goes back to jobstack top] ";
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
 	struct js_buf out = {0};
 	const char *last;
@@ -196,8 +197,8 @@ static void run_command(struct ui *u, int pages, const char *const words[])
 	if (pages) {
 		stop = stop == SIGINT ? 0 : stop; /* that was for the command */
 		(void)js_file_write_all(STDOUT_FILENO, end, sizeof(end) - 1);
-		while (stop == 0 && read(STDIN_FILENO, &c, 1) == 1 && c != '\n')
-			;
+		(void)reset_prog_mode(); /* keys come at once */
+		(void)!(stop == 0 && read(STDIN_FILENO, &c, 1) == 1);
 		js_signal_catch(SIGTSTP, handle_signal);
 	}
 	while (out.len > 0 && out.data[out.len - 1] == '\n')
@@ -208,8 +209,18 @@ static void run_command(struct ui *u, int pages, const char *const words[])
 	feed_want(&u->want);
 }
 
-/* Requeues what is chosen, if that is confirmed: a group, which is all dead entries that ended in its way; an entry; or
- * all dead entries of a stack. */
+/* Runs COMMAND for WHICH entries and REASON, "" or an option, if that is confirmed. */
+static void ask_and_run(struct ui *u, const char *command, const char *which, const char *reason)
+{
+	SAY(u, "run `jobstack %s -s %s %s%s%s`? (y/n)", command, u->stack, which, *reason != '\0' ? " " : "", reason);
+	if (wait_key(u) == 'y') /* kill may wait for a worker far away */
+		run_command(u, command[0] == 'k', WORDS(command, which, *reason != '\0' ? reason : NULL));
+	else
+		SAY(u, "nothing was changed");
+}
+
+/* Requeues what is chosen: a group, which is all dead entries that ended in its way; an entry; or all dead entries of a
+ * stack. */
 static void requeue(struct ui *u, const struct page_row *row)
 {
 	const struct insight_failure *g = row->group;
@@ -222,11 +233,7 @@ static void requeue(struct ui *u, const struct page_row *row)
 		(void)snprintf(which, sizeof(which), "%" PRIu64, row->entry);
 	if (g != NULL && !g->f.various && g->reason[0] != '\0')
 		(void)snprintf(reason, sizeof(reason), "--reason=%s", g->reason);
-	SAY(u, "run `jobstack requeue -s %s %s%s%s`? (y/n)", u->stack, which, *reason != '\0' ? " " : "", reason);
-	if (wait_key(u) == 'y')
-		run_command(u, 0, WORDS("requeue", which, *reason != '\0' ? reason : NULL));
-	else
-		SAY(u, "nothing was requeued");
+	ask_and_run(u, "requeue", which, reason);
 }
 
 /* A key for what is chosen. */
@@ -239,6 +246,8 @@ static void act_on(struct ui *u, int key, const struct page_row *row)
 	(void)snprintf(entry, sizeof(entry), "%" PRIu64, row->entry);
 	if (key == 'r')
 		requeue(u, row);
+	else if ((key == 'K' || key == 'c') && row->entry != 0)
+		ask_and_run(u, key == 'K' ? "kill" : "cancel", entry, "");
 	else if (key == 'p' || key == 'u' || key == 'R')
 		run_command(u, 0, WORDS(key == 'p' ? "pause" : "resume"));
 	else if (key == 'm') {
@@ -290,7 +299,7 @@ static void handle_key(struct ui *u, int key)
 	else if (chosen_row(u) != NULL)
 		act_on(u, key, chosen_row(u));
 	else if (u->want.view != FEED_STACKS) /* a stack of which no line can be chosen */
-		act_on(u, key, &(const struct page_row){.stack = u->want.stack});
+		act_on(u, key, &(const struct page_row){.stack = u->want.stack, .entry = u->want.entry});
 }
 
 int main(int argc, char **argv)

@@ -72,7 +72,7 @@ sees '? helps' 'Enter +open the stack'
 keys x r
 sees 'r asks' 'run `jobstack requeue -s airs --exit=3`\? \(y/n\)'
 keys n
-sees '... no' 'nothing was requeued'
+sees '... no' 'nothing was changed'
 is '... is no' "$(ledger airs)" '3 4 0 0 0 0'
 keys r y
 sees '... y requeues the group' '2 requeued'
@@ -81,11 +81,14 @@ keys / e x i t Enter Enter
 sees 'Enter: an entry, with its attempts' $'^airs, entry 7\nentry +7\n.*attempt 1: failed: exit 4'
 sees '... and its output; nothing in it is taken for a command' '\n?output .*\?\[2Jseen'
 keys l
-sees 'l pages its output' '\[Enter goes back'
-keys Enter
-sees '... Enter goes back' '^airs, entry 7'
+sees 'l pages its output' '\[any key goes back'
+keys q
+sees '... q goes back' '^airs, entry 7'
 keys r y
 sees 'an entry is requeued' '1 requeued'
+keys c y
+sees '... or cancelled' '1 cancelled'
+is '... is' "$(jobstack list -s airs -t cancelled -o entry)" 7
 keys q
 sees 'q goes back' $'^airs\n'
 keys Escape
@@ -113,6 +116,9 @@ size 100 30
 sees 'and back' $'^long\n.*stack +long \\(open\\)'
 keys Enter
 sees 'Enter on the worker: what it runs' '^long, entry 1'
+keys K y
+sees 'which can be killed' 'entry 1 is dead: killed by .*\[any key'
+keys Space
 keys q q q
 sees 'q leaves' 'ended with 0'
 
