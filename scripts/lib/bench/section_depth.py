@@ -5,13 +5,57 @@ very different depth that all lie in the same database; and what it takes to tel
 workers alive in it.
 """
 import json
+import os
+import pty
+import signal
 import subprocess
+import threading
 import time
 
 from place import Trouble
+from section_idle import cpu_seconds
 from table import Wanted
 
 WORKERS = 1000
+
+
+def top_cost(here, cnf, stack, table, depth):
+	"""jobstack top, in a terminal of 80x24 that is read all the time: its CPU, and what it asks the server."""
+	seconds, every = (20 if here.quick else 60), 2
+	cpu = table.row("depth", "jobstack top, %s deep, 1,000 workers: CPU, %% of a core" % depth, "%", "", [Wanted("ours", 1, most=True)])
+	asked = table.row("depth", "the same: questions per refresh", "")
+	pid, screen = pty.fork()
+	if pid == 0:
+		os.environ.update(TERM="xterm", LINES="24", COLUMNS="80", JOBSTACK_DEFAULTS_FILE=cnf)
+		os.execvp("jobstack", ["jobstack", "top", stack])
+	seen = bytearray()
+
+	def read():
+		try:
+			while data := os.read(screen, 65536):
+				seen.extend(data)
+		except OSError:  # it has ended
+			pass
+
+	reader = threading.Thread(target=read)
+	reader.start()
+	try:
+		here.wait_for("top shows the stack", lambda: b"pushed" in seen)
+		time.sleep(every)
+		questions, before, began = here.status("Questions"), cpu_seconds(pid), time.monotonic()
+		time.sleep(seconds)
+		after, took = cpu_seconds(pid), time.monotonic() - began
+		questions = here.status("Questions") - questions
+	finally:
+		os.kill(pid, signal.SIGTERM)
+		os.waitpid(pid, 0)
+		reader.join()
+		os.close(screen)
+	quiet = here.status("Questions")
+	time.sleep(seconds)  # what the workers ask meanwhile
+	quiet = here.status("Questions") - quiet
+	cpu.ours.append((after - before) / took * 100)
+	asked.ours.append(max(0, questions - quiet) * every / took)
 
 
 def status_times(here, cnf, stack, table, depth):
@@ -30,6 +74,7 @@ def status_times(here, cnf, stack, table, depth):
 		here.note("depth: jobstack_status: the median of 100 calls; 99 of them took less than %.1f ms" % (answer["status"]["p99"] / 1000))
 		for _ in range(max(5, here.runs)):
 			command.ours.append(here.run(["jobstack", "status", "-s", stack], cnf).seconds * 1000)
+		top_cost(here, cnf, stack, table, depth)
 	finally:
 		process.stdin.close()
 		process.wait()
