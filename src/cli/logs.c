@@ -14,6 +14,7 @@
 #include "cli/worker.h"
 #include "process/child.h"
 #include "process/proc.h"
+#include "run/kept.h"
 #include "run/tree.h"
 #include "view/term.h"
 #include "view/text.h"
@@ -94,49 +95,29 @@ static int note_output(void *ctx, const struct jobstack_item *i)
 	return 0;
 }
 
-/* Copies LEN bytes at AT.  0, 1 if the file ends before, negative: reading failed, 2: writing failed; errno tells. */
-static int copy_bytes(int from, int64_t at, int64_t len, int to)
-{
-	static char block[1 << 16];
-
-	while (len > 0) {
-		ssize_t n = pread(from, block, (size_t)(len < (int64_t)sizeof(block) ? len : (int64_t)sizeof(block)),
-				  (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -1 : 1;
-		if (js_file_write_all(to, block, (size_t)n) != 0)
-			return 2;
-		at += n;
-		len -= n;
-	}
-	return 0;
-}
-
-/* Prints one stream.  0, 1 with cli->error, or 2: the output could not be written. */
+/* Prints one stream.  0, 1 with cli->error, or 2: it could not be copied. */
 static int print_stream(struct cli *cli, const struct search *s, const struct stream *from, int to)
 {
-	int fd, got;
+	struct js_kept all = {.head_at = from->at, .head = from->len};
+	int got;
 
 	if (from->len == 0)
 		return 0;
-	fd = open(from->path.data, O_RDONLY | O_CLOEXEC);
-	got = fd < 0 ? -1 : copy_bytes(fd, from->at, from->len, to);
-	if (got < 0)
-		(void)js_error_set(&cli->error, JOBSTACK_EFILE,
-				   "can't read the output of attempt %" PRIu32 " in %s, written on %s: %s", s->chosen,
-				   from->path.data, s->node.data, strerror(errno));
-	else if (got == 1)
+	all.fd = open(from->path.data, O_RDONLY | O_CLOEXEC);
+	if (all.fd < 0) {
+		(void)js_error_file(&cli->error, "can't read the output of attempt %" PRIu32 " in %s, written on %s",
+				    s->chosen, from->path.data, s->node.data);
+		return 1;
+	}
+	got = js_kept_copy(&all, to, NULL);
+	if (got == 1)
 		(void)js_error_set(&cli->error, JOBSTACK_EFILE,
 				   "%s, written on %s, is shorter than it was when attempt %" PRIu32 " ended",
 				   from->path.data, s->node.data, s->chosen);
-	else if (got == 2 && errno != EPIPE)
+	else if (got < 0 && errno != EPIPE)
 		cli_tell(cli, "can't write the output: %s", strerror(errno));
-	if (fd >= 0)
-		(void)close(fd);
-	return got == 0 ? 0 : got == 2 ? 2 : 1;
+	(void)close(all.fd);
+	return got < 0 ? 2 : got;
 }
 
 /* What the database has of it. */
@@ -277,18 +258,19 @@ static void find_process(struct command *c)
 	uint64_t worker, entry;
 	struct js_proc_walk walk;
 	struct js_proc proc;
+	uint32_t attempt_n;
 	char path[64];
-	uint32_t n;
 	pid_t pid;
 
 	if (js_proc_walk_begin(&walk, 0) != 0)
 		return;
 	while (c->pid == 0 && (pid = js_proc_walk_next(&walk)) != 0)
 		if (js_proc_read(pid, &proc) == 0 && proc.parent == c->parent &&
-		    js_tree_entry(pid, &worker, &entry, &n) == 0 && entry == c->entry && n == c->attempt)
+		    js_tree_entry(pid, &worker, &entry, &attempt_n) == 0 && entry == c->entry &&
+		    attempt_n == c->attempt)
 			c->pid = pid;
 	js_proc_walk_end(&walk);
-	c->start = c->pid != 0 ? js_proc_start(c->pid) : -1;
+	c->start = js_proc_start(c->pid);
 	for (int i = 0; i < 2 && c->pid != 0; i++) {
 		(void)snprintf(path, sizeof(path), "/proc/%ld/fd/%d", (long)c->pid, i + 1);
 		if (!(i == 0 ? only_err : only_out))
@@ -296,48 +278,39 @@ static void find_process(struct command *c)
 	}
 }
 
-/* Prints what comes until the process has ended.  A file that was empty then may get the next command's output. */
-static int print_until_end(struct command *c)
+/* Prints what came since the last time.  1: the process has ended, 2: it can't be printed, or 0. */
+static int print_news(struct command *c)
 {
-	int alive, status = 0;
+	int ended = js_proc_start(c->pid) != c->start;
 
-	do {
-		alive = js_proc_start(c->pid) == c->start;
-		for (int i = 0; i < 2 && status == 0; i++) {
-			off_t end = c->fd[i] < 0 ? 0 : lseek(c->fd[i], 0, SEEK_END);
-			off_t at = c->fd[i] < 0 ? 0 : lseek(c->fd[i], (off_t)c->at[i], SEEK_DATA); /* skips holes */
+	for (int i = 0; i < 2; i++) {
+		off_t end = lseek(c->fd[i], 0, SEEK_END), at = lseek(c->fd[i], (off_t)c->at[i], SEEK_DATA);
+		struct js_kept news = {.fd = c->fd[i], .head_at = at, .head = end - at}; /* behind a hole */
 
-			if (at < 0 || at >= end || (c->at[i] == 0 && js_proc_start(c->pid) != c->start))
-				continue;
-			status = copy_bytes(c->fd[i], at, end - at, i == 0 ? STDOUT_FILENO : shown.err);
-			c->at[i] = (int64_t)end;
-		}
-		if (alive && status == 0)
-			js_clock_nap(FOLLOW_US, NULL);
-	} while (alive && status == 0);
-	return status == 0 ? 0 : CLI_BUG;
+		/* a file that was empty when the process ended may be the next command's */
+		if (at < 0 || at >= end || (c->at[i] == 0 && js_proc_start(c->pid) != c->start))
+			continue;
+		if (js_kept_copy(&news, i == 0 ? STDOUT_FILENO : shown.err, NULL) < 0)
+			return 2;
+		c->at[i] = end;
+	}
+	return ended;
 }
 
 /* Follows it from its own node: by srun into its job, or not at all. */
 static int follow_elsewhere(struct cli *cli, const struct command *c)
 {
+	const char *words = only_out ? "logs -f --stdout" : only_err ? "logs -f --stderr" : "logs -f";
 	struct cli_words line = {0};
 
-	if (c->job[0] != '\0' && getenv(FOLLOWED) == NULL) {
-		(void)cli_words_split(&line, "srun --quiet --disable-status --overlap --nodes=1 --ntasks=1");
-		cli_words_format(&line, "--jobid=%s", c->job);
-		cli_words_format(&line, "--nodelist=%s", c->node);
-		cli_own_line(&line, cli,
-			     only_out	? "logs -f --stdout"
-			     : only_err ? "logs -f --stderr"
-					: "logs -f",
-			     cli_option_file(cli));
-		cli_words_format(&line, "%" PRIu64, c->entry);
-		(void)setenv(FOLLOWED, "1", 1);
-		if (!line.failed)
-			(void)execvp(line.at[0], line.at);
-		cli_words_free(&line);
-	}
+	(void)cli_words_split(&line, "srun --quiet --disable-status --overlap --nodes=1 --ntasks=1");
+	cli_words_format(&line, "--jobid=%s", c->job);
+	cli_words_format(&line, "--nodelist=%s", c->node);
+	cli_own_line(&line, cli, words, cli_option_file(cli));
+	cli_words_format(&line, "%" PRIu64, c->entry);
+	if (c->job[0] != '\0' && getenv(FOLLOWED) == NULL && setenv(FOLLOWED, "1", 1) == 0 && !line.failed)
+		(void)execvp(line.at[0], line.at);
+	cli_words_free(&line);
 	cli_tell(cli, "entry %" PRIu64 " runs on %s: `jobstack logs -s %s -f %" PRIu64 "` follows its output there",
 		 c->entry, c->node, cli->stack, c->entry);
 	return CLI_NO;
@@ -347,29 +320,30 @@ static int follow_elsewhere(struct cli *cli, const struct command *c)
 static int follow_attempt(struct cli *cli, uint64_t entry, struct search *s)
 {
 	struct command c = {.worker = s->running, .entry = entry, .attempt = s->last, .fd = {-1, -1}};
-	int status = jobstack_workers(cli->handle, cli->stack, note_worker, &c, &cli->error), waits = 0;
+	int status = jobstack_workers(cli->handle, cli->stack, note_worker, &c, &cli->error), printed, waits = 0;
 
 	if (status == 0 && c.parent == 0)
 		return follow_elsewhere(cli, &c);
 	if (getenv(FOLLOWED) != NULL)
-		(void)signal(SIGTERM,
-			     SIG_IGN); /* which comes when the job has ended; the rest is still to be printed */
-	s->attempt = s->last;
-	while (status == 0 && s->running) {
+		(void)signal(SIGTERM, SIG_IGN); /* it comes when the job ends, before all is printed */
+	for (s->attempt = s->last; status == 0 && s->running; js_clock_nap(FOLLOW_US, NULL)) {
 		if (c.pid == 0)
 			find_process(&c);
 		if (c.pid == 0 && !waits++)
 			cli_say(cli, "entry %" PRIu64 " has no output yet that can be read here: waiting", entry);
-		status = c.pid != 0 ? print_until_end(&c) : 0;
-		js_clock_nap(FOLLOW_US, NULL);
+		printed = c.pid != 0 ? print_news(&c) : 1;
+		if (printed == 2)
+			return CLI_BUG;
+		if (printed == 0)
+			continue;
 		s->running = 0;
-		JS_THEN(status, jobstack_attempts(cli->handle, cli->stack, entry, note_output, s, &cli->error));
+		status = jobstack_attempts(cli->handle, cli->stack, entry, note_output, s, &cli->error);
 	}
 	only_err |= c.at[0] > 0; /* what was printed already is not printed again */
 	only_out |= c.at[1] > 0;
 	js_file_close(&c.fd[0]);
 	js_file_close(&c.fd[1]);
-	return status < 0 ? cli_fail(cli) : status;
+	return status == 0 ? 0 : cli_fail(cli);
 }
 
 /* The entries, in the order in which they are printed. */

@@ -144,8 +144,10 @@ static int take_results(struct ledger *l, struct step *s)
 	for (size_t i = 0; i < n; i++)
 		s->outcomes[i] = result_outcome(&s->results[i]);
 	box->nudged = 0;
-	l->sent_done = box->done; /* after an outage, not all of them */
-	l->sent_dead = box->dead;
+	if (!s->nudged) { /* after an outage, not all of them */
+		l->sent_done = box->done;
+		l->sent_dead = box->dead;
+	}
 	s->running_n = 0;
 	for (size_t i = 0; i < box->slots_n; i++)
 		if (box->slots[i].entry != 0)

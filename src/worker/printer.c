@@ -85,7 +85,7 @@ static int put_stream(const struct printer *p, const struct jobstack_entry *entr
 	struct tagging t = {.fd = fd, .at = at};
 	int status;
 
-	if (!p->config->tag || js_kept_len(kept) == 0)
+	if (entry == NULL || !p->config->tag || js_kept_len(kept) == 0)
 		return js_kept_copy(kept, fd, at) < 0 ? -1 : 0;
 	view_safe(&t.name, entry->datapath, entry->datapath_len);
 	js_buf_char(&t.name, '\t');
@@ -95,12 +95,21 @@ static int put_stream(const struct printer *p, const struct jobstack_entry *entr
 	return status;
 }
 
+/* ENTRY NULL: tagged already.  A line without an end is ended where the display goes on below it. */
 static int print_both(const struct printer *p, const struct jobstack_entry *entry, const struct js_kept kept[2],
 		      struct jobstack_error *error)
 {
-	for (int i = 0; i < 2; i++)
-		if (put_stream(p, entry, &kept[i], i == 0 ? STDOUT_FILENO : STDERR_FILENO, NULL) != 0)
+	char last;
+
+	for (int i = 0; i < 2; i++) {
+		int to = i == 0 ? STDOUT_FILENO : STDERR_FILENO,
+		    below = js_kept_len(&kept[i]) > 0 && p->shown && isatty(to);
+
+		if (put_stream(p, entry, &kept[i], to, NULL) != 0 ||
+		    (below && js_kept_last(&kept[i], &last) == 0 && last != '\n' &&
+		     js_file_write_all(to, "\n", 1) != 0))
 			return js_error_file(error, "can't write to standard %s", i == 0 ? "output" : "error");
+	}
 	return 0;
 }
 
@@ -134,7 +143,7 @@ void printer_skip(struct printer *p, const struct jobstack_entry *entry)
 
 /* Holds what ENTRY has printed.  What it has printed before, in an attempt that failed, is forgotten. */
 static int hold_output(struct printer *p, size_t i, const struct jobstack_entry *entry, const struct js_kept kept[2],
-		       struct jobstack_error *error)
+		       int over, struct jobstack_error *error)
 {
 	int64_t at = p->end, out = 0;
 	int status = 0;
@@ -152,9 +161,7 @@ static int hold_output(struct printer *p, size_t i, const struct jobstack_entry 
 		return JOBSTACK_EFILE;
 	}
 	(void)pthread_mutex_lock(&p->box->lock);
-	p->turns[i].at = at;
-	p->turns[i].out = out;
-	p->turns[i].err = p->end - at - out;
+	p->turns[i] = (struct turn){entry->entry, at, out, p->end - at - out, over};
 	(void)pthread_mutex_unlock(&p->box->lock);
 	return 0;
 }
@@ -165,12 +172,11 @@ static int print_held(const struct printer *p, const struct turn *t, struct jobs
 	const struct js_kept kept[2] = {{.fd = p->file, .head_at = t->at, .head = t->out},
 					{.fd = p->file, .head_at = t->at + t->out, .head = t->err}};
 
-	for (int i = 0; i < 2 && t->at >= 0; i++)
-		if (js_kept_copy(&kept[i], i == 0 ? STDOUT_FILENO : STDERR_FILENO, NULL) < 0)
-			return js_error_file(error, "can't write to standard %s", i == 0 ? "output" : "error");
-	if (t->at >= 0) /* frees the disk space, if the file system can */
-		(void)fallocate(p->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)t->at,
-				(off_t)(t->out + t->err));
+	if (t->at < 0)
+		return 0;
+	JS_TRY(print_both(p, NULL, kept, error));
+	/* frees the disk space, if the file system can */
+	(void)fallocate(p->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)t->at, (off_t)(t->out + t->err));
 	return 0;
 }
 
@@ -183,6 +189,8 @@ static int first_turn(const struct printer *p, struct turn *t)
 	there = p->first < p->n;
 	if (there)
 		*t = p->turns[p->first];
+	if (there && t->at >= 0 && p->box->sight.idle.workers > 1) /* another one may have its next attempt */
+		t->over = 1;
 	(void)pthread_mutex_unlock(&p->box->lock);
 	return there;
 }
@@ -222,18 +230,13 @@ static int print_in_order(struct printer *p, const struct jobstack_entry *entry,
 	i = find_turn(p, entry->entry);
 	is_first = i == p->first;
 	(void)pthread_mutex_unlock(&p->box->lock);
+	if (i != NO_TURN && !(is_first && over))
+		return hold_output(p, i, entry, kept, over, error);
+	JS_TRY(print_both(p, entry, kept, error));
 	if (i == NO_TURN)
-		return print_both(p, entry, kept, error);
-	if (is_first && over) {
-		JS_TRY(print_both(p, entry, kept, error));
-		drop_first_turn(p);
-		return print_turns(p, 0, error);
-	}
-	JS_TRY(hold_output(p, i, entry, kept, error));
-	(void)pthread_mutex_lock(&p->box->lock);
-	p->turns[i].over = over;
-	(void)pthread_mutex_unlock(&p->box->lock);
-	return 0;
+		return 0;
+	drop_first_turn(p);
+	return print_turns(p, 0, error);
 }
 
 int printer_print(struct printer *p, const struct jobstack_entry *entry, const struct js_kept kept[2], int over,
@@ -245,10 +248,10 @@ int printer_print(struct printer *p, const struct jobstack_entry *entry, const s
 	if (!p->config->keep_order && js_kept_len(&kept[0]) + js_kept_len(&kept[1]) == 0)
 		return 0;
 	(void)pthread_mutex_lock(&p->lock);
-	speaker_hide(1);
+	p->shown = speaker_hide(1);
 	status =
 		p->config->keep_order ? print_in_order(p, entry, kept, over, error) : print_both(p, entry, kept, error);
-	speaker_hide(0);
+	(void)speaker_hide(0);
 	(void)pthread_mutex_unlock(&p->lock);
 	return status;
 }
@@ -265,11 +268,11 @@ void printer_end(struct printer *p)
 		return;
 	}
 	if (waiting)
-		speaker_hide(1);
+		p->shown = speaker_hide(1);
 	if (print_turns(p, 1, &error) != 0)
 		speaker_say("the output of %zu files was not printed: %s", p->n - p->first, error.text);
 	if (waiting)
-		speaker_hide(0);
+		(void)speaker_hide(0);
 	(void)pthread_mutex_unlock(&p->lock);
 	js_file_close(&p->file);
 	js_file_close(&p->log);
@@ -298,10 +301,8 @@ void printer_log(struct printer *p, const struct jobstack_entry *entry, const st
 		view_quote_line(&line, entry->datapath, entry->datapath_len);
 	}
 	js_buf_char(&line, '\n');
-	if ((line.failed || js_file_write_all(p->log, line.data, line.len) != 0) && !p->told) {
-		p->told = 1;
+	if ((line.failed || js_file_write_all(p->log, line.data, line.len) != 0) && p->told++ == 0)
 		speaker_say("can't write to --joblog %s: %s: lines are missing there; the work continues",
 			    p->config->joblog, strerror(errno));
-	}
 	js_buf_free(&line);
 }

@@ -24,7 +24,8 @@ struct printer {
 	pthread_mutex_t lock;	/* held while something is printed; taken before the mailbox's */
 	int file;		/* -1: there is none yet */
 	int64_t end;
-	int log, told; /* --joblog, or -1; that it can't be written to was told */
+	int log, shown;	  /* --joblog, or -1; a picture is drawn below what is printed */
+	_Atomic int told; /* that --joblog can't be written to */
 	/* with the mailbox's lock: */
 	struct turn *turns;
 	size_t first, n, room;

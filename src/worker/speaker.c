@@ -120,13 +120,14 @@ static int draw_in_time(void)
 	return (int)((picture.next_us - now) / 1000);
 }
 
-void speaker_hide(int hide)
+int speaker_hide(int hide)
 {
 	(void)pthread_mutex_lock(&picture.lock);
 	if (hide)
 		erase_picture();
 	picture.hidden = hide;
 	(void)pthread_mutex_unlock(&picture.lock);
+	return picture.terminal && picture.draw != NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------------ the lines */

@@ -23,8 +23,8 @@ void speaker_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void speaker_put(struct js_buf *line);
 
 /* Erases the picture, and draws none (HIDE 1), while something else writes to the terminal.  Waits for what is being
- * written. */
-void speaker_hide(int hide);
+ * written.  Returns whether there are pictures, which are drawn from the beginning of a line. */
+int speaker_hide(int hide);
 
 /* A jobstack_log_fn that says what the struct config in CTX wants to hear. */
 void speaker_log(void *ctx, enum jobstack_level level, const char *text);

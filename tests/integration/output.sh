@@ -230,6 +230,28 @@ is '... of stderr, too' "$(head -1 err; tail -1 err)" $'/first\terr /first\n/las
 is '... and to --joblog it is appended' "$(grep -c Seq jl) $(wc -l <jl)" '1 11'
 seq -f '/%.0f' 400 >many
 check '-k with many' sh -c 'jobstack run -q -k --slots 8 -s many -a many -- echo | cmp - many'
+# -k: a failed entry that another worker may run again holds up nothing
+cat >steal.sh <<'X'
+case $1 in
+/other) until test -e steal.end; do sleep 0.05; done;;
+/fails) exit 1;;
+/waits) until grep -q two stolen; do sleep 0.05; done;;
+*) echo two;;
+esac
+X
+names steal /other
+worker -s steal --slots 1 -- sh steal.sh &
+other=$!
+check 'another worker runs' wait_for 20 ledger_is steal '0 0 0 0 0 1'
+printf '%s\n' /fails /two /waits | jobstack push -q -s steal --max-attempts 2 --retry-delay 1000
+timeout 300 jobstack-worker -q -s steal --slots 1 --batch 1 --max-entries 3 --idle-timeout 0 -k -- sh steal.sh >stolen
+is '-k: what fails, and may run elsewhere, holds up nothing' "$(cat stolen) $(ledger steal)" 'two 2 0 0 1 0 1'
+touch steal.end
+kill "$other"
+wait
+# -k: a line without an end, above the display; a reader that takes nothing more
+printf '%s\n' /a >one
+check 'the display begins a line of its own' shown eol $'expect=no end\r\n' -- -k -s eol -a one -- printf 'no end'
 check '--output is refused with them' says 2 "so --output can't name files" jobstack run -k --output 'o/{#}' -s refused -a names -- true
 check 'an unwritable --joblog is refused' says 2 "can't write to --joblog /no/such: No such file" jobstack run --joblog /no/such -s refused -a names -- true
 check '... before anything is pushed' says 2 'there is no stack' jobstack status -s refused
@@ -245,4 +267,26 @@ names hold /1 /2 /3 /4
 check '-k and a full disk: told, as the fault of the worker' says 2 "can't hold output for --keep-order in /[^:]*: File too large: the entries are back in the queue" \
 	bash -c 'set -o pipefail; (ulimit -f 100; exec timeout 300 jobstack-worker -q -s hold --slots 2 -k -- sh hold.sh) | cat >held'
 is '... what was held is printed, and what was not has not run' "$(tr -s 12 <held) $(wc -c <held) $(ledger hold)" '12 120000 2 0 2 0 0 0'
+# ... on a disk that is really full
+cat >disk.sh <<'X'
+test $1 != /1 || until jobstack list -s disk -t all -o outcome | grep -q interrupted; do sleep 0.1; done
+head -c 300000 /dev/zero | tr '\0' "$JOBSTACK_ENTRY"
+X
+mkdir disk
+cat >disk.mount <<'X'
+mount -t tmpfs -o size=1m none disk
+set -o pipefail
+TMPDIR=$PWD/disk timeout 300 jobstack-worker -q -s disk --slots 2 --batch 1 -k -- sh disk.sh | cat >disk.out
+X
+names disk /1 /2 /3 /4 /5 /6
+check '... on a full disk, too' says 2 "can't hold output for --keep-order in [^:]*: No space left on device: the entries are back in the queue" own_mounts bash disk.mount
+done=$(jobstack list -s disk -t done -o entry)
+is '... all of what is done is printed' "$(for e in $done; do tr -dc "$e" <disk.out | wc -c; done | sort -u) $(tr -s 1-6 <disk.out | fold -w1 | sort | uniq -d)" '300000 '
+check '... and the rest is in the queue, or has seen the disk itself' audit disk
+# ---- the terminal goes away
+rm -f go
+check 'run ends with its terminal, when its commands have' fails_with 70 shown hangup 'expect=0/3 done .*2 running' gone 'run=touch go' -- -s gone -a three
+is '... nothing has failed, nothing runs' "$(ledger gone | cut -d' ' -f2,4-6) $(sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) WHERE name='gone' AND outcome<>0")" '0 0 0 0 0'
+check '... and so does status -w' fails_with 70 "$JOBSTACK_SOURCE/tests/support/in-pty" --out watched 'expect=gone' gone -- jobstack status -s gone -w 0.1
+check '... although SIGHUP is ignored' fails_with 70 "$JOBSTACK_SOURCE/tests/support/in-pty" --out watched 'expect=gone' gone -- sh -c 'trap "" HUP; exec jobstack status -s gone -w 0.1'
 finish
