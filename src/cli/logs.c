@@ -231,25 +231,44 @@ static int check_logs(struct cli *cli)
 
 /* The command of an attempt that runs. */
 struct command {
+	struct cli *cli;
 	uint64_t worker, entry;
 	uint32_t attempt;
-	char node[256], job[64]; /* of its worker; JOB may be "" */
-	pid_t parent, pid;	 /* 0: the worker is not on this host; the command was not seen yet */
+	pid_t parent, pid; /* 0: the worker, the command was not seen yet */
 	int64_t start;
 	int fd[2]; /* its standard output and error; -1: not wanted, or not readable */
 	int64_t at[2];
 };
 
-static int note_worker(void *ctx, const struct jobstack_worker_row *w)
+/* Follows it from its worker's node: by srun into the job, or not at all. */
+static void follow_elsewhere(const struct command *c, const struct jobstack_worker_row *w)
+{
+	const char *words = only_out ? "logs -f --stdout" : only_err ? "logs -f --stderr" : "logs -f";
+	const char *node = w->node != NULL ? w->node : "?";
+	struct cli_words line = {0};
+
+	(void)cli_words_split(&line, "srun --quiet --disable-status --overlap --nodes=1 --ntasks=1");
+	cli_words_format(&line, "--jobid=%s", w->job != NULL ? w->job : "");
+	cli_words_format(&line, "--nodelist=%s", node);
+	cli_own_line(&line, c->cli, words, cli_option_file(c->cli));
+	cli_words_format(&line, "%" PRIu64, c->entry);
+	if (w->job != NULL && getenv(FOLLOWED) == NULL && setenv(FOLLOWED, "1", 1) == 0 && !line.failed)
+		(void)execvp(line.at[0], line.at);
+	cli_words_free(&line);
+	cli_tell(c->cli, "entry %" PRIu64 " runs on %s: `jobstack logs -s %s -f %" PRIu64 "` follows its output there",
+		 c->entry, node, c->cli->stack, c->entry);
+}
+
+/* Stops the list at the worker, if that is on another host. */
+static int find_worker(void *ctx, const struct jobstack_worker_row *w)
 {
 	struct command *c = ctx;
 
-	if (w->worker != c->worker)
-		return 0;
-	(void)snprintf(c->node, sizeof(c->node), "%s", w->node != NULL ? w->node : "?");
-	(void)snprintf(c->job, sizeof(c->job), "%s", w->job != NULL ? w->job : "");
-	c->parent = cli_is_here(w) ? (pid_t)w->pid : 0;
-	return 0;
+	if (w->worker == c->worker && cli_is_here(w))
+		c->parent = (pid_t)w->pid;
+	else if (w->worker == c->worker)
+		follow_elsewhere(c, w);
+	return w->worker == c->worker && c->parent == 0;
 }
 
 /* Looks for the process that the worker has started for the attempt, and opens the files that it writes to. */
@@ -297,33 +316,14 @@ static int print_news(struct command *c)
 	return ended;
 }
 
-/* Follows it from its own node: by srun into its job, or not at all. */
-static int follow_elsewhere(struct cli *cli, const struct command *c)
-{
-	const char *words = only_out ? "logs -f --stdout" : only_err ? "logs -f --stderr" : "logs -f";
-	struct cli_words line = {0};
-
-	(void)cli_words_split(&line, "srun --quiet --disable-status --overlap --nodes=1 --ntasks=1");
-	cli_words_format(&line, "--jobid=%s", c->job);
-	cli_words_format(&line, "--nodelist=%s", c->node);
-	cli_own_line(&line, cli, words, cli_option_file(cli));
-	cli_words_format(&line, "%" PRIu64, c->entry);
-	if (c->job[0] != '\0' && getenv(FOLLOWED) == NULL && setenv(FOLLOWED, "1", 1) == 0 && !line.failed)
-		(void)execvp(line.at[0], line.at);
-	cli_words_free(&line);
-	cli_tell(cli, "entry %" PRIu64 " runs on %s: `jobstack logs -s %s -f %" PRIu64 "` follows its output there",
-		 c->entry, c->node, cli->stack, c->entry);
-	return CLI_NO;
-}
-
 /* Prints what the attempt that runs prints, until its end is recorded in S.  0, or the exit status. */
 static int follow_attempt(struct cli *cli, uint64_t entry, struct search *s)
 {
-	struct command c = {.worker = s->running, .entry = entry, .attempt = s->last, .fd = {-1, -1}};
-	int status = jobstack_workers(cli->handle, cli->stack, note_worker, &c, &cli->error), printed, waits = 0;
+	struct command c = {cli, .worker = s->running, .entry = entry, .attempt = s->last, .fd = {-1, -1}};
+	int status = jobstack_workers(cli->handle, cli->stack, find_worker, &c, &cli->error), printed, waits = 0;
 
-	if (status == 0 && c.parent == 0)
-		return follow_elsewhere(cli, &c);
+	if (status == JOBSTACK_ESTOPPED)
+		return CLI_NO;
 	if (getenv(FOLLOWED) != NULL)
 		(void)signal(SIGTERM, SIG_IGN); /* it comes when the job ends, before all is printed */
 	for (s->attempt = s->last; status == 0 && s->running; js_clock_nap(FOLLOW_US, NULL)) {

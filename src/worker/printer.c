@@ -219,16 +219,17 @@ static int print_turns(struct printer *p, int all, struct jobstack_error *error)
 	return 0;
 }
 
-static int print_in_order(struct printer *p, const struct jobstack_entry *entry, const struct js_kept kept[2], int over,
-			  struct jobstack_error *error)
+static int print_in_order(struct printer *p, const struct jobstack_entry *entry, const struct js_kept kept[2],
+			  const struct jobstack_outcome *o, struct jobstack_error *error)
 {
-	int is_first;
+	int is_first, over;
 	size_t i;
 
 	JS_TRY(print_turns(p, 0, error)); /* what was skipped since, and what waited for that */
 	(void)pthread_mutex_lock(&p->box->lock);
 	i = find_turn(p, entry->entry);
 	is_first = i == p->first;
+	over = o->verdict == JOBSTACK_DONE || mailbox_is_dead(p->box, entry, o);
 	(void)pthread_mutex_unlock(&p->box->lock);
 	if (i != NO_TURN && !(is_first && over))
 		return hold_output(p, i, entry, kept, over, error);
@@ -239,8 +240,8 @@ static int print_in_order(struct printer *p, const struct jobstack_entry *entry,
 	return print_turns(p, 0, error);
 }
 
-int printer_print(struct printer *p, const struct jobstack_entry *entry, const struct js_kept kept[2], int over,
-		  struct jobstack_error *error)
+int printer_print(struct printer *p, const struct jobstack_entry *entry, const struct js_kept kept[2],
+		  const struct jobstack_outcome *o, struct jobstack_error *error)
 {
 	int status;
 
@@ -249,8 +250,7 @@ int printer_print(struct printer *p, const struct jobstack_entry *entry, const s
 		return 0;
 	(void)pthread_mutex_lock(&p->lock);
 	p->shown = speaker_hide(1);
-	status =
-		p->config->keep_order ? print_in_order(p, entry, kept, over, error) : print_both(p, entry, kept, error);
+	status = p->config->keep_order ? print_in_order(p, entry, kept, o, error) : print_both(p, entry, kept, error);
 	(void)speaker_hide(0);
 	(void)pthread_mutex_unlock(&p->lock);
 	return status;

@@ -39,10 +39,10 @@ int printer_begin(struct printer *printer, const struct config *config, struct m
 void printer_start(struct printer *printer, const struct jobstack_entry *entry);
 void printer_skip(struct printer *printer, const struct jobstack_entry *entry);
 
-/* Prints or holds what ENTRY has printed on stdout and stderr, and prints what waited for that.  OVER: it is done or
- * dead.  It may hang.  Returns 0, or JOBSTACK_EFILE. */
-int printer_print(struct printer *printer, const struct jobstack_entry *entry, const struct js_kept kept[2], int over,
-		  struct jobstack_error *error);
+/* Prints or holds what ENTRY, which ended as OUTCOME says, has printed on stdout and stderr, and prints what waited for
+ * that.  It may hang.  Returns 0, or JOBSTACK_EFILE. */
+int printer_print(struct printer *printer, const struct jobstack_entry *entry, const struct js_kept kept[2],
+		  const struct jobstack_outcome *outcome, struct jobstack_error *error);
 
 /* Appends a line to the file of --joblog: ARGV ended as OUTCOME says, after OUT bytes on stdout. */
 void printer_log(struct printer *printer, const struct jobstack_entry *entry, const struct jobstack_outcome *outcome,

@@ -362,17 +362,6 @@ void slot_judge(struct supervisor *s, struct slot *slot, const struct js_reaped 
 	o->reason = reason[0] == '\0' ? NULL : reason;
 }
 
-/* Whether ENTRY will not run again. */
-static int is_over(struct mailbox *box, const struct jobstack_entry *entry, const struct jobstack_outcome *o)
-{
-	int over;
-
-	(void)pthread_mutex_lock(&box->lock);
-	over = o->verdict == JOBSTACK_DONE || mailbox_is_dead(box, entry, o);
-	(void)pthread_mutex_unlock(&box->lock);
-	return over;
-}
-
 int slot_keep(struct supervisor *s, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
 	      char reason[REASON_MAX], struct jobstack_error *error)
 {
@@ -388,7 +377,7 @@ int slot_keep(struct supervisor *s, struct slot *slot, const struct js_reaped *r
 	if (status == 0)
 		defer_if_matched(s->config, slot, o, reason);
 	if (status == 0 && s->config->output_dash)
-		status = printer_print(s->printer, slot->entry, kept, is_over(s->box, slot->entry, o), error);
+		status = printer_print(s->printer, slot->entry, kept, o, error);
 	if (s->config->joblog != NULL)
 		printer_log(s->printer, slot->entry, o, s->wall_us,
 			    s->config->output_dash ? js_kept_len(&kept[0]) : later(o->log_out, 0),
