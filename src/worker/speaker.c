@@ -27,7 +27,7 @@
 #define PENDING (1 << 16) /* the pipe's capacity: lines beyond it are lost while standard error takes none */
 #define PATIENCE_S 5	  /* how long the last lines may take */
 #define LAST '\0'	  /* in the pipe: there are no more lines */
-#define DRAW_US (JS_SECOND_US / 8)
+#define DRAW_US (JS_SECOND_US / 5)
 #define FIRST_US                                                                                                       \
 	(10 * JS_SECOND_US) /* where nothing can be replaced, lines come after this time, then ever less often */
 #define RARELY_US (300 * JS_SECOND_US)
