@@ -63,7 +63,8 @@ static int add_stack(struct cli *cli, const char *option, const char *name)
 static int take_stack_words(struct cli *cli)
 {
 	const char *usage = cli->opts->usage + (cli->opts->usage[0] == '[');
-	size_t most = strncmp(usage, "STACK...", 8) == 0 ? SIZE_MAX : strncmp(usage, "STACK", 5) == 0;
+	const int is_newest = cli->words_n > 0 && strcmp(cli->words[0], "@") == 0 && strstr(usage, "ENTRY") != NULL;
+	size_t most = strncmp(usage, "STACK...", 8) == 0 ? SIZE_MAX : strncmp(usage, "STACK", 5) == 0 || is_newest;
 
 	for (; most > 0 && cli->words_n > 0; most--, cli->words++, cli->words_n--)
 		JS_TRY(add_stack(cli, "the stack", cli->words[0]));

@@ -163,6 +163,8 @@ static void add_counts(struct display *d, struct js_buf *out, const struct frame
 		view_paint(out, colours, VIEW_RED, failed);
 	}
 	js_buf_printf(out, ", %zu running", f->running);
+	if (f->running > 0 && f->sight.idle.waiting > 0) /* else the second line says it */
+		js_buf_printf(out, ", %" PRIu64 " waiting", f->sight.idle.waiting);
 	if (rate > 0)
 		js_buf_printf(out, ", %s", view_rate(rate, " files").text);
 	/* what is left has begun, and takes longer than the others did: nobody knows how long */

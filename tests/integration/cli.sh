@@ -106,6 +106,7 @@ is 'report of several' "$(jobstack report -s one two --json | jq -r .stack)" $'o
 is 'wait for several, which have one time' "$(jobstack wait one two --timeout 0 2>/dev/null)" $'one: 0 done, 0 dead, 1 left\ntwo: 0 done, 0 dead, 1 left'
 check 'a stack that has nearly this name' says 2 'there is no stack "onee": did you mean "one". .jobstack status. lists' jobstack list -s onee
 is 'the newest stack' "$(jobstack status @ --json | jq -r .stack) $(jobstack report one @ --json | jq -r .stack | tr '\n' ' ')" 'two one two '
+is '... as the first word, where entries are named' "$(jobstack list @ -t all -o datapath)" /x
 is '... in the environment' "$(JOBSTACK_STACK=@ jobstack list -t all -o datapath)" /x
 check '... gets one more' says 0 'the stack "two" already had 1 entry: a name that is pushed twice runs twice' jobstack push -s @ /x
 check '... of which nothing is said with --unique' prints 0 '0 pushed, 1 skipped (known already)' jobstack push -s @ --unique /x
