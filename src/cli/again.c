@@ -13,6 +13,7 @@
 #include "base/num.h"
 #include "cli/cli.h"
 #include "view/amount.h"
+#include "view/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -149,8 +150,9 @@ int cli_again_next(const char *stack, struct js_buf *next, struct js_buf *last)
 		cli_words_add(&line, strrchr(command[which], ' ') + 1);
 		for (; at != NULL && at < text.data + text.len; at += strlen(at) + 1)
 			cli_words_add(&line, at);
-		js_buf_printf(last, "%s ago in %s: ", view_duration(js_clock_wall_us() - when * JS_SECOND_US).text,
-			      at != NULL ? text.data : "?");
+		js_buf_printf(last, "%s ago in ", view_duration(js_clock_wall_us() - when * JS_SECOND_US).text);
+		view_safe(last, at != NULL ? text.data : "?", at != NULL ? strlen(text.data) : 1);
+		js_buf_str(last, ": ");
 		show_line(&line, last);
 	}
 	cli_words_free(&line);

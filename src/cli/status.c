@@ -60,17 +60,26 @@ static struct view_page stdout_page(struct js_buf *out)
 	return (struct view_page){out, columns, view_colours(stdout), 0, columns > 0 && js_bar_utf8()};
 }
 
-/* Where entries are left and nothing runs: the last command line, and what continues. */
-static void add_next_line(const struct insight_stack *stack, struct js_buf *out)
+/* One stack; where entries are left and nothing runs, with the last command line, and what continues. */
+static void render_detail(const struct insight_snapshot *l, const struct view_page *page)
 {
-	const struct jobstack_status *s = &stack->s;
-	struct js_buf next = {0}, last = {0};
+	const struct jobstack_status *s = &l->seen[0].stack.s;
+	struct js_buf next = {0}, last = {0}, text = {0}, more = {0};
+	struct view_page above = *page;
 
 	if (s->state == JOBSTACK_OPEN && s->workers == 0 && insight_stack_left(s) > 0 &&
-	    cli_again_next(stack->name, &next, &last) && next.data != NULL && last.data != NULL)
-		js_buf_printf(out, "\nlast started %s\n%s continues\n", last.data, next.data);
+	    cli_again_next(l->seen[0].stack.name, &next, &last) && next.data != NULL && last.data != NULL) {
+		js_buf_printf(&text, "\nlast started %s\n%s continues\n", last.data, next.data);
+		view_wrap(&more, text.data != NULL ? text.data : "", page->columns);
+	}
+	for (size_t i = 0; i < more.len; i++)
+		above.rows -= more.data[i] == '\n' && above.rows > 1;
+	view_status_detail(l, &above);
+	js_buf_add(page->out, more.data != NULL ? more.data : "", more.len);
 	js_buf_free(&next);
 	js_buf_free(&last);
+	js_buf_free(&text);
+	js_buf_free(&more);
 }
 
 /* What is shown of a snapshot, as one text; not 0 without memory. */
@@ -87,10 +96,9 @@ static int render_snapshot(const struct cli *cli, const struct insight_snapshot 
 		cli_why_text(l, &l->seen[i], out);
 	if (cli->json || r->why || l->n == 0)
 		return bad || out->failed;
-	if (is_detail(cli)) {
-		view_status_detail(l, page);
-		add_next_line(&l->seen[0].stack, out);
-	} else
+	if (is_detail(cli))
+		render_detail(l, page);
+	else
 		view_status_table(l, page);
 	return out->failed;
 }
