@@ -29,7 +29,6 @@ struct frame {
 	struct sight sight;
 	uint64_t all, done, dead;
 	size_t running;
-	uint32_t tries;
 	int64_t since_us; /* the command that has run longest; 0: none runs */
 	char name[NAME];
 	size_t name_len;
@@ -82,7 +81,6 @@ static int look_at_mailbox(struct mailbox *box, struct frame *f)
 	f->done = box->sight.idle.done + box->done - box->sight.done;
 	f->dead = box->sight.idle.dead + box->dead - box->sight.dead;
 	f->running = box->running;
-	f->tries = box->tries;
 	f->all = f->done + f->dead + box->running + box->queued;
 	if (f->all < box->sight.all)
 		f->all = box->sight.all;
@@ -108,20 +106,13 @@ static double measure_rate(struct display *d, uint64_t ended, int64_t now)
 	return now > d->from_us[0] ? (double)(ended - d->from[0]) * 1e6 / (double)(now - d->from_us[0]) : 0;
 }
 
-/* How long entries wait that have failed, the first one for WAIT_US. */
-static void add_retry(struct js_buf *out, const struct frame *f, int64_t wait_us)
+/* How many entries wait that have failed, the first one for WAIT_US. */
+static void add_retry(struct js_buf *out, uint64_t n, int64_t wait_us)
 {
-	static const char *const words[] = {"next", "next", "second", "third"};
-	const char *try = words[f->tries < sizeof(words) / sizeof(words[0]) ? f->tries : 0];
-	char wait[32] = "";
-
+	js_buf_printf(out, "%" PRIu64 " file%s wait%s for the next try", n, view_plural(n), n == 1 ? "s" : "");
 	if (wait_us > 0)
-		(void)snprintf(wait, sizeof(wait), " %" PRId64 " s", (wait_us + JS_SECOND_US - 1) / JS_SECOND_US);
-	if (f->sight.idle.waiting == 1)
-		js_buf_printf(out, "1 file waits%s for its %s try", wait, try);
-	else
-		js_buf_printf(out, "%" PRIu64 " files wait for their next try%s%s", f->sight.idle.waiting,
-			      wait_us > 0 ? ", the first one" : "", wait);
+		js_buf_printf(out, "%s in %" PRId64 " s", n == 1 ? "," : ", the first one",
+			      (wait_us + JS_SECOND_US - 1) / JS_SECOND_US);
 }
 
 /* What the worker waits for, or which command has run longest. */
@@ -138,7 +129,7 @@ static void add_reason(struct js_buf *out, const struct frame *f, int64_t now)
 	else if (idle->state == JOBSTACK_PAUSED)
 		js_buf_str(out, "the stack is paused");
 	else if (idle->waiting > 0)
-		add_retry(out, f, idle->next_due_us - (now - f->sight.at_us));
+		add_retry(out, idle->waiting, idle->next_due_us - (now - f->sight.at_us));
 	else if (idle->running > 0)
 		js_buf_printf(out, "waiting for %" PRIu64 " file%s of other workers", idle->running,
 			      view_plural(idle->running));

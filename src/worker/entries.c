@@ -203,8 +203,7 @@ static void post_outcome(const struct supervisor *s, struct parcel *parcel, cons
 		if (mailbox_is_dead(box, entry, o)) {
 			box->dead++;
 			display_failed(s->display, entry, o);
-		} else if (o->verdict == JOBSTACK_FAILED)
-			box->tries = entry->attempt + 1;
+		}
 		if (o->verdict == JOBSTACK_DONE)
 			guard_learn(&box->guard, (int64_t)took);
 		box->mean_us = box->mean_us <= 0 ? took : box->mean_us + (took - box->mean_us) / 16;

@@ -88,7 +88,6 @@ struct mailbox {
 	/* for the batch size, the display and the summary; attempts that failed, and entries that are dead */
 	uint64_t finished, done, failed, dead, interrupted;
 	uint64_t max_attempts, max_losses; /* of the stack */
-	uint32_t tries;			   /* the next attempt of the entry that failed last, and is not dead */
 	struct sight sight;
 	struct guard guard;
 	double mean_us; /* how long a command takes: a running mean; 0: not known yet */

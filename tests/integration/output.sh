@@ -193,7 +193,7 @@ rm go
 check 'a terminal of one column' fails_with 1 shown narrow --size 1x1 'expect=~.*~' 'run=touch go' -- --max-attempts 1 -s narrow -a some
 check '... is not left' sh -c "! grep -aE '~[^$(printf '\r\033')]' narrow"
 printf '%s\n' /bad >one
-check 'a retry is awaited' fails_with 1 shown retry 'expect=1 file waits 1 s for its second try' -- --max-attempts 2 --retry-delay 1 -s retry -a one
+check 'a retry is awaited' fails_with 1 shown retry 'expect=1 file waits for the next try, in 1 s' -- --max-attempts 2 --retry-delay 1 -s retry -a one
 is '... and the file fails once' "$(text retry | grep -ac 'failed.*: /bad')" 2
 rm go
 printf '%s\n' /hold1 /hold2 /c >three
@@ -249,7 +249,7 @@ is '-k: what fails, and may run elsewhere, holds up nothing' "$(cat stolen) $(le
 touch steal.end
 kill "$other"
 wait
-# -k: a line without an end, above the display; a reader that takes nothing more
+# -k: a line without an end, above the display
 printf '%s\n' /a >one
 check 'the display begins a line of its own' shown eol $'expect=no end\r\n' -- -k -s eol -a one -- printf 'no end'
 check '--output is refused with them' says 2 "so --output can't name files" jobstack run -k --output 'o/{#}' -s refused -a names -- true

@@ -19,6 +19,17 @@ from table import Wanted
 TRUE = "/bin/true"
 
 
+def programs_below(pid):
+	"""It, and what it has started of ours."""
+	pids = [str(pid)]
+	for pid in pids:
+		with open("/proc/%s/task/%s/children" % (pid, pid)) as f:
+			for child in f.read().split():
+				with open("/proc/%s/comm" % child) as name:
+					pids += [child] if name.read().startswith("jobstack") else []
+	return pids
+
+
 class Build:
 	"""The programs of one build, and its database."""
 
@@ -53,14 +64,12 @@ class Build:
 		ours, theirs = pty.openpty()
 		process = self.here.start([*program, "-s", stack, "--slots", "1", "--", TRUE], self.cnf, stdout=theirs, stderr=theirs, env={"TERM": "xterm"})
 		os.close(theirs)
-		used, main = {}, "/proc/%d/task/%d" % (process.pid, process.pid)
+		used = {}
 		while process.poll() is None:
 			try:
 				if select.select([ours], [], [], 0.02)[0]:
 					os.read(ours, 65536)
-				with open(main + "/children") as f:
-					pids = [str(process.pid), *f.read().split()]
-				for task in [task for pid in pids for task in os.scandir("/proc/%s/task" % pid)]:
+				for task in [task for pid in programs_below(process.pid) for task in os.scandir("/proc/%s/task" % pid)]:
 					with open(task.path + "/schedstat") as f:
 						used[task.name] = int(f.read().split()[0])
 			except (OSError, IndexError):
