@@ -335,6 +335,22 @@ static inline void proxy_caught(struct proxy *x)
 	proxy_until(x, 0);
 }
 
+/* Waits until the empty packet that ends the names of a LOAD is kept as well. */
+static inline void proxy_until_names_end(struct proxy *x)
+{
+	int64_t until = jobstack_now_us() + BOUND_US;
+
+	for (int ends = 0; !ends; nap(5)) {
+		const struct proxy_pair *p = x->caught;
+
+		(void)pthread_mutex_lock(&x->lock);
+		ends = p->in_n > 4 && memcmp(p->in + p->in_n - 4, "\0\0", 3) == 0;
+		(void)pthread_mutex_unlock(&x->lock);
+		if (!ends && jobstack_now_us() > until)
+			fail_msg("the proxy has not seen the end of the names");
+	}
+}
+
 static inline void proxy_drop_client(struct proxy *x)
 {
 	(void)pthread_mutex_lock(&x->lock);

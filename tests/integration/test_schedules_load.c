@@ -175,7 +175,7 @@ static void reply_lost(void **state)
 	start(&r, do_push);
 	proxy_caught(&between);
 	until_transactions(1, "t.trx_rows_modified>2000", "have most of the names");
-	nap(200); /* what comes behind the last name is kept, too */
+	proxy_until_names_end(&between);
 	proxy_forward(&between);
 	until_number(N, "SELECT pushed FROM stack WHERE name='reply'");
 	proxy_drop_client(&between);
@@ -197,7 +197,7 @@ static void late(void **state)
 	start(&r, do_push);
 	proxy_caught(&between);
 	until_transactions(1, "t.trx_rows_modified>2000", "have most of the names");
-	nap(200);
+	proxy_until_names_end(&between);
 	proxy_drop_client(&between);
 	ENDS(&r, 0);
 	audit("late", N, 0, 0, 0);
