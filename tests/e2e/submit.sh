@@ -101,14 +101,15 @@ is '... and the dry run had told it' "$(sed '$d' dry | tail -n1)" "$(tail -n1 jo
 # ---- what to type next, and the same once more
 jobstack push -q -s next --max-attempts 1 /x >/dev/null
 check '--again, and nothing to repeat' says 2 'no earlier `jobstack submit` of the stack next to repeat' submit next --again
+check '... nor of @, the newest stack' says 2 'no earlier `jobstack submit` of the stack next to repeat' submit @ --again
 said=$(submit next --workers 1 --time=5 -- sh -c 'test -e ok')
 like 'the next steps' "$said" $'job ([0-9]+): .*\nprogress: jobstack status next -w\nqueue: squeue -j ([0-9]+)\ncancel: scancel ([0-9]+)$'
 check 'it fails' wait_for 30 ledger_is next '0 1 0 0 0 0'
 touch ok
 like 'requeue tells how to start workers' "$(jobstack requeue -s next 2>&1)" '`jobstack submit next --again` starts workers'
 check '--again with another time, and --watch' "$JOBSTACK_SOURCE/tests/support/in-pty" --out watched expect='every 2 s' $'send=\003' expect='the jobs continue: `jobstack status next -w`' \
-	-- jobstack submit next --again --time=6 --watch
-check '... told' grep -q "in $here: jobstack submit --defaults-file=$JOBSTACK_TEST_CNF --workers=1 --time=5 --stack=next --watch --time=6 -- sh -c 'test -e ok'" watched
+	-- jobstack submit @ --again --time=6 --watch
+check '... told' grep -q "in $here: jobstack submit --defaults-file=$JOBSTACK_TEST_CNF --workers=1 --time=5 --stack=@ --watch --time=6 -- sh -c 'test -e ok'" watched
 check '... done' wait_for 30 ledger_is next '1 0 0 0 0 0'
 check '--again and a command' says 2 '--again repeats the command, too: "true"' submit next --again -- true
 check '--watch and --parsable' says 2 "--watch can't be used with" submit next --watch --parsable --workers 1 -- true

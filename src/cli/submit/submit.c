@@ -147,14 +147,17 @@ static int repeat_submit(struct submit *s, const char *word)
 	static struct cli_words line; /* the words that are used from now on */
 	struct cli_words *const lists[] = {&s->mine, &s->given, &s->passed, &s->worker};
 	struct cli_words more = {0};
-	int status;
+	int status = 0;
 
 	if (word != NULL)
 		return cli_usage(&s->cli, "--again repeats the command, too: \"%s\" can't be given", word);
 	for (size_t i = 1; i < s->mine.n; i++)
 		cli_words_add(&more, s->mine.at[i]);
 	cli_words_all(&more, &s->given);
-	status = cli_again_line(&s->cli, s->cli.stack, more.at, &line);
+	if (strcmp(s->cli.stack, "@") == 0)
+		status = cli_connect(&s->cli, 10 * JS_SECOND_US);
+	JS_THEN(status, cli_again_line(&s->cli, s->cli.stack, more.at, &line));
+	jobstack_free(s->cli.handle);
 	for (size_t i = 0; i < 4; i++)
 		cli_words_free(lists[i]);
 	cli_words_free(&more);
