@@ -393,10 +393,11 @@ static void note_sight(struct ledger *l)
 		display_announce(l->display);
 }
 
-/* When to look at the stack although no step is due: while names still come, the display does not know how many. */
+/* When to look at the stack although no step is due: the display does not know how many names still come, nor what of
+ * that which failed still waits.  With the mailbox's lock held. */
 static int64_t next_look(const struct ledger *l)
 {
-	if (!l->display->on || l->looked_us == 0 || l->idle.pushers == 0)
+	if (!l->display->on || l->looked_us == 0 || (l->idle.pushers == 0 && l->box->failed == l->box->dead))
 		return INT64_MAX;
 	return l->looked_us + LOOK_US + (l->looked_us - l->began_us) / 8;
 }

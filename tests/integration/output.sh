@@ -180,7 +180,7 @@ shown() { # OUT [STEP...] -- ARGS...: jobstack run with ARGS on a terminal
 }
 text() { tr -d '\r' <"$1"; }
 printf '%s\n' /a /b $'/\e[2Jbad' /hold >some
-check 'run on a terminal' fails_with 1 shown pty 'expect=stack "show": 4 files, 2 at a time' 'expect=failed.{4}: /\\x1b\[2Jbad \(exit 3: "bad \\x1b\[31mmagic"\) after' \
+check 'run on a terminal' fails_with 1 shown pty 'expect=stack "show": 4 files( so far)?, 2 at a time' 'expect=failed.{4}: /\\x1b\[2Jbad \(exit 3: "bad \\x1b\[31mmagic"\) after' \
 	'expect=\xe2\x96[\x80-\x95].*2/4 done \(50 %\), .{5}1 failed.{4}, 1 running' 'expect=longest: /hold \([2-9]' 'run=touch go' -- --max-attempts 1 -s show -a some
 is '... the picture is gone at the end, and nobody clears the screen' "$(text pty | grep -ac $'\e\[2J') $(text pty | grep -ac '\[J3 done, 1 dead, 0 left')" '0 1'
 like '... what failed, and what to type' "$(text pty)" $'1 failed: /.x1b.2Jbad .exit 3: "bad .x1b.31mmagic".\n.*`jobstack logs -s show 3` shows .*\n.*`jobstack requeue -s show` puts it back'
@@ -195,6 +195,10 @@ check '... is not left' sh -c "! grep -aE '~[^$(printf '\r\033')]' narrow"
 printf '%s\n' /bad >one
 check 'a retry is awaited' fails_with 1 shown retry 'expect=1 file waits for the next try, in 1 s' -- --max-attempts 2 --retry-delay 1 -s retry -a one
 is '... and the file fails once' "$(text retry | grep -ac 'failed.*: /bad')" 2
+rm go
+printf '%s\n' /bad /hold >two
+check 'a retry is awaited while another file runs' fails_with 130 shown retries 'expect=1 running, 1 waiting' $'send=\003' 'expect=interrupted' 'run=touch go' -- \
+	--max-attempts 2 --retry-delay 100 -s retries -a two
 rm go
 printf '%s\n' /hold1 /hold2 /c >three
 check 'Ctrl-C is answered, and so is the second' fails_with 130 shown ctrl 'expect=0/3 done .*2 running' $'send=\003' 'expect=2 commands are running, and may continue for 100 s; Ctrl-C again ends them now' \
