@@ -18,10 +18,10 @@
 
 /* Options of other programs, and the options here that do the same. */
 static const char *const foreign[][2] = {
-	{"jobs", "slots"},	     {"max-procs", "slots"},	  {"workers", "slots"}, {"threads", "slots"},
-	{"cpus-per-task", "slots"},  {"retries", "max-attempts"}, {"wd", "chdir"},	{"workdir", "chdir"},
-	{"format", "json"},	     {"name", "stack"},		  {"queue", "stack"},	{"states", "state"},
-	{"arg-separator", "colsep"}, {"print0", "null"}};
+	{"max-procs", "slots"},	     {"workers", "slots"}, {"threads", "slots"}, {"cpus-per-task", "slots"},
+	{"retries", "max-attempts"}, {"wd", "chdir"},	   {"workdir", "chdir"}, {"format", "json"},
+	{"name", "stack"},	     {"queue", "stack"},   {"states", "state"},	 {"arg-separator", "colsep"},
+	{"print0", "null"}};
 
 static int has_letter(const struct js_opt *o)
 {

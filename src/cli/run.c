@@ -13,6 +13,7 @@
 #include "view/amount.h"
 #include "view/json.h"
 #include "view/rerun.h"
+#include "view/words.h"
 #include "cli/worker.h"
 #include "insight/stack.h"
 #include "process/child.h"
@@ -557,6 +558,11 @@ static int push_and_run(struct cli *cli)
 		cli_say(cli, "type one name per line; Ctrl-D ends");
 		cli_words_add(&r->passed, "--progress=never"); /* it would be drawn over what is typed */
 	}
+	if (r->limited && !r->again && r->before.ready + r->before.waiting > 0)
+		cli_say(cli,
+			"%" PRIu64 " of the stack's files %s left from before: --max-entries counts them, too, and "
+			"they may run first",
+			r->before.ready + r->before.waiting, view_are(r->before.ready + r->before.waiting));
 	r->began_us = jobstack_now_us();
 	status = push_and_work(r, &result);
 	if (r->started == 0 && status == 0 && !r->failed && cli_stop == 0 && r->before.pushed + result.pushed == 0) {

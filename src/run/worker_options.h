@@ -54,6 +54,7 @@ enum {
 	 "process "                                                                                                    \
 	 "may use, but at most 4 on a login node)",                                                                    \
 	 TAKE},                                                                                                        \
+		{JS_WORKER_SLOTS, "jobs", "N", NULL, TAKE}, /* as make and GNU parallel call it */                     \
 		{JS_WORKER_TIMEOUT, "timeout", "D",                                                                    \
 		 "a command that takes longer gets TERM, and KILL after --grace; the entry has failed", TAKE},         \
 		{JS_WORKER_GRACE, "grace", "D", "time from TERM to KILL (default 5s)", TAKE},                          \

@@ -140,7 +140,7 @@ like 'help COMMAND' "$(jobstack help wait)" '^usage: jobstack wait '
 like '-h' "$(jobstack wait -h)" '^usage: jobstack wait '
 check 'no option, but near one' says 2 'no option --unqiue .did you mean --unique' jobstack push --unqiue /x
 check 'an option that is short for several' says 2 'the option --max is ambiguous' jobstack push --max 3 /x
-check 'an option of others' says 2 'no option --jobs .did you mean --slots' jobstack run --jobs 4 -- true
+check 'an option of others' says 2 'no option --max-procs .did you mean --slots' jobstack run --max-procs 4 -- true
 check '-j takes a number' says 2 '-j takes a whole number from 1 to 256, not "many"' jobstack-worker -j many -- true
 check 'status: -w and its seconds apart' says 2 '.-w takes a time of at least 0.1 s, not "0.01"' jobstack status one -w 0.01
 like '... are understood' "$(timeout 1 jobstack status -w 5 one)" 'one'
@@ -475,6 +475,8 @@ sql "UPDATE stack SET origin=UNHEX(SHA2(CONCAT('somebody',CHAR(0),'$PWD',CHAR(0)
 like 'the stack of another user for the same line is left alone' "$(timeout 300 jobstack run ./cmd own ::: /1 2>&1)" 'stack "cmd-4"'
 like '-s and another command' "$(timeout 300 jobstack run -s js -a names -- ./cmd x 2>&1)" 'stack "js" was used with another command: the 30 files that are done are not run again'
 unlike '... and the same one' "$(timeout 300 jobstack run -s js -a names -- ./cmd 2>&1)" 'another command'
+jobstack push -q -s limited /1 /2
+like 'what is left counts for --max-entries, too' "$(timeout 300 jobstack run -s limited --jobs 1 --max-entries 1 ./cmd ::: /3 2>&1)" "2 of the stack's files are left from before: --max-entries counts .*1 done, 0 dead, 2 left"
 # a file of command lines
 printf 'echo 1 >>ran\n# no\necho 2 >>ran; true\necho 1 >>ran\n' >tasks.txt
 like 'run --commands' "$(timeout 300 jobstack run --commands -a tasks.txt 2>&1)" '2 done, 0 dead.*1 line was skipped, because the same line'
