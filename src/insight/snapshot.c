@@ -5,12 +5,15 @@
 #include "insight/snapshot.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LONG_US (2 * JS_SECOND_US) /* no command that takes less is worth a word */
 
 static int copy_stack_row(void *ctx, const struct jobstack_status *s)
 {
@@ -155,6 +158,17 @@ int insight_snapshot_add(struct jobstack *handle, const char *name, struct insig
 	return shot->memory ? js_error_memory(error) : status;
 }
 
+/* Predicts no end if what is left runs already, and takes longer than the others did: nobody knows how long. */
+static void forget_end(struct insight_snapshot *shot)
+{
+	const struct jobstack_status *s = &shot->seen[0].stack.s;
+	struct jobstack_pace *p = &shot->seen[0].pace;
+
+	if (shot->longest_n > 0 && insight_stack_left(s) == s->busy && shot->longest[0].us > 2 * p->each_us &&
+	    shot->longest[0].us > LONG_US)
+		p->eta_us = p->low_us = p->high_us = -1;
+}
+
 int insight_snapshot_read(struct jobstack *handle, const char *name, struct insight_snapshot *shot,
 			  struct jobstack_error *error)
 {
@@ -162,6 +176,8 @@ int insight_snapshot_read(struct jobstack *handle, const char *name, struct insi
 
 	if (status == 0 && name != NULL && shot->n == 1)
 		status = read_workers(handle, name, shot, error);
+	if (status == 0 && name != NULL && shot->n == 1)
+		forget_end(shot);
 	if (status == 0 && name != NULL && shot->n == 1)
 		status = read_stack_failures(handle, name, shot, error);
 	return shot->memory ? js_error_memory(error) : status;

@@ -100,6 +100,10 @@ fleet lifo 1000 500
 sql "UPDATE stack SET lifo=1 WHERE name='lifo'; UPDATE span JOIN stack USING(stack_id) SET pos=-CAST(lo AS SIGNED) WHERE name='lifo'"
 check 'last in, first out: by the workers' about lifo 0.85 1.1
 like 'in words' "$(jobstack status -s pace)" $'\nrate      [0-9.]+ files/(s|min) \(.* each\)\nends      in about ([0-9]+ (s|min)( to )?)+\n'
+fleet tail 48 40 && sql "DELETE span FROM span JOIN stack USING(stack_id) WHERE name='tail'"
+unlike 'no end is predicted if all that is left runs for longer than the others did' "$(now tail; jobstack status -s tail)" $'\nends '
+sql "UPDATE worker JOIN stack USING(stack_id) SET worker.running=CONCAT('41:1:',CAST(UNIX_TIMESTAMP()*1000000 AS UNSIGNED)) WHERE name='tail'"
+like '... but if it has just begun' "$(now tail; jobstack status -s tail)" $'\nends '
 like 'what runs, and what is claimed ahead' "$(fleet ahead 60 10; sql "UPDATE claim JOIN stack USING(stack_id) SET hi=hi+12,open=open+12 WHERE name='ahead';
 	UPDATE span JOIN stack USING(stack_id) SET lo=lo+12 WHERE name='ahead'"; jobstack status -s ahead)" \
 	$'\n\\[#+=+ +\\] 16.7 %\npushed    60\ndone      10 \\(16.7 %\\)\nrunning   8 \\(1 worker, 8 of 8 slots busy\\)\nclaimed   12 .*\nready     30\nrate'
