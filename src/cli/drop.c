@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static int show_drop(void *ctx, uint64_t done, uint64_t total)
 {
@@ -23,8 +24,13 @@ static int show_drop(void *ctx, uint64_t done, uint64_t total)
 
 static int print_dropped(const struct cli *cli, uint64_t pushed)
 {
+	char logs[JOBSTACK_STACK_MAX + 32];
+
 	if (cli->json)
 		return CLI_PRINT(KEY_TEXT("stack", cli->stack), KEY_COUNT("dropped", pushed));
+	(void)snprintf(logs, sizeof(logs), "jobstack-logs/%s", cli->stack);
+	if (access(logs, F_OK) == 0)
+		cli_say(cli, "%s stays: it has the output of the commands", logs);
 	if (!cli->quiet)
 		(void)printf("dropped the stack \"%s\" with %" PRIu64 " %s\n", cli->stack, VIEW_ENTRIES(pushed));
 	return CLI_YES;

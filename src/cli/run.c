@@ -12,7 +12,6 @@
 #include "cli/origin.h"
 #include "view/amount.h"
 #include "view/json.h"
-#include "view/rerun.h"
 #include "view/words.h"
 #include "cli/worker.h"
 #include "insight/stack.h"
@@ -42,7 +41,7 @@ static struct run {
 	struct cli_words command;    /* CMD, without the files that were named beside it */
 	struct cli_origin origin;    /* without -s */
 	struct jobstack_bytes first; /* the first name, if it is to be given again; else data is NULL */
-	int dry_run, again, has_another_command;
+	int dry_run, again;
 	size_t options;			 /* how many words were options */
 	int names, paused_once, limited; /* the first was given; the 2 behind it too; --max-entries was */
 	pid_t worker;			 /* 0: none runs */
@@ -319,14 +318,14 @@ static int print_run_json(struct run *r, const struct jobstack_push_result *push
 
 static void say_output(const struct run *r)
 {
+	char dir[PATH_MAX];
+
 	if (r->output != NULL && strcmp(r->output, "-") == 0)
 		return;
-	if (r->output != NULL)
+	(void)snprintf(dir, sizeof(dir), "%s/%s", r->log_dir != NULL ? r->log_dir : "jobstack-logs", r->cli->stack);
+	if (r->output != NULL || access(dir, F_OK) == 0)
 		cli_say(r->cli, "output is in %s; `jobstack logs -s %s ENTRY` prints the output of one entry",
-			r->output, r->cli->stack);
-	else
-		cli_say(r->cli, "output is in %s/%s; `jobstack logs -s %s ENTRY` prints the output of one entry",
-			r->log_dir != NULL ? r->log_dir : "jobstack-logs", r->cli->stack, r->cli->stack);
+			r->output != NULL ? r->output : dir, r->cli->stack);
 }
 
 static int print_run_summary(struct run *r, const struct jobstack_push_result *pushed)
@@ -349,7 +348,7 @@ static int print_run_summary(struct run *r, const struct jobstack_push_result *p
 			"%" PRIu64 " of these names were done before, and then pruned: to run them again, use another "
 			"stack (-s NAME)",
 			known);
-	else if (known > 0)
+	else if (known > 0 && !r->again)
 		cli_say(r->cli,
 			"%" PRIu64
 			" of these names were pushed before: those that are done do not run again; `jobstack requeue "
@@ -497,41 +496,6 @@ static int print_commands(struct run *r)
 	return status;
 }
 
-/* Notes whether a worker with another command has done ITEM: only the ends of both are compared. */
-static int compare_command(void *ctx, const struct jobstack_item *item)
-{
-	struct run *r = ctx;
-	const char *end = (const char *)item->argv.data + item->argv.len;
-	struct js_buf ours = {0};
-
-	for (size_t i = 0; i < r->cli->words_n; i++) {
-		js_buf_char(&ours, '\0');
-		js_buf_str(&ours, r->cli->words[i]);
-	}
-	js_buf_char(&ours, '\0');
-	r->has_another_command = !ours.failed && item->argv.len > 0 && item->argv.len < VIEW_ARGV_CUT &&
-				 (item->argv.len < ours.len || memcmp(end - ours.len, ours.data, ours.len) != 0);
-	js_buf_free(&ours);
-	return 0;
-}
-
-/* The first file that is done tells for which command the stack was used before. */
-static int warn_of_another_command(struct run *r)
-{
-	struct jobstack_filter one = JOBSTACK_FILTER_INIT;
-
-	one.states = JOBSTACK_IS_DONE;
-	one.limit = 1;
-	if (jobstack_list(r->cli->handle, r->cli->stack, &one, compare_command, r, &r->cli->error) != 0)
-		return cli_fail(r->cli);
-	if (r->has_another_command)
-		cli_say(r->cli,
-			"the stack \"%s\" was used with another command: the %" PRIu64
-			" files that are done are not run again; `jobstack requeue -s %s -t done` puts them back",
-			r->cli->stack, r->before.done, r->cli->stack);
-	return 0;
-}
-
 static int push_and_run(struct cli *cli)
 {
 	struct run *r = &run;
@@ -549,8 +513,6 @@ static int push_and_run(struct cli *cli)
 		(void)cli_again_keep(cli, cli->stack, cli->argv + 1, r->options);
 	if (read_status(r, &r->before) != 0)
 		return cli_fail(cli);
-	if (cli->stack_given && r->before.done > 0)
-		JS_TRY(warn_of_another_command(r));
 	if (r->input.words == NULL && isatty(r->input.fd) && count_left(&r->before) > 0) {
 		cli_say(cli, "no names are given, so this continues with what is left");
 		JS_TRY(cli_input_open(cli, &r->input, "/dev/null"));

@@ -14,7 +14,7 @@ set +e
 lab=$JOBSTACK_TEST_DIR/slurm
 chmod 711 "$JOBSTACK_TEST_DIR"
 at_end 'slurm_lab_down "$lab"'
-at_end 'kill -KILL ${PIDS[*]-} 2>/dev/null'
+at_end 'kill_ours ${PIDS[*]-}'
 check 'a Slurm of its own' slurm_lab_up "$lab" 5 4
 . "$lab/env.sh"
 unset JOBSTACK_MODULE_DIR

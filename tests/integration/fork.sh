@@ -32,7 +32,7 @@ limited() {
 nobody_else=$((10000 + $$ * 2 % 50000)) # a number that containers know, too
 sleep 1000 & # what runs under a limit can't start a sleep, and lives as long as this one
 holder=$!
-at_end 'kill $holder 2>/dev/null'
+at_end 'kill_ours $holder'
 
 # no process for any command: it waits a while, so it begins first
 numbered 1 8 | jobstack push -q -s none >/dev/null

@@ -13,7 +13,7 @@ jobstack pop -q >/dev/null
 
 "$JOBSTACK_SOURCE/tests/support/short-rows" "$(sed -n 's/^port=//p' "$JOBSTACK_TEST_CNF")" >port &
 proxy=$!
-at_end 'kill $proxy'
+at_end 'kill_ours $proxy'
 check 'something between' wait_for 20 test -s port
 sed "s/^port=.*/port=$(<port)/" "$JOBSTACK_TEST_CNF" >short.cnf
 echo 'ssl-mode=DISABLED' >>short.cnf

@@ -30,7 +30,7 @@ tables() { sql 'CHECKSUM TABLE stack,worker,claim,span,attempt,dead,entry' | cks
 # silent_for STACK SECONDS: the workers' last sign of life lies as far back
 silent_for() { sql "UPDATE worker JOIN stack USING(stack_id) SET beat=UTC_TIMESTAMP(6)-INTERVAL $2 SECOND WHERE name='$1' AND ended IS NULL"; }
 lease_is() { sql "UPDATE worker JOIN stack USING(stack_id) SET lease_us=$2*1000000 WHERE name='$1' AND ended IS NULL"; }
-at_end 'kill -KILL $(worker_tree %) 2>/dev/null'
+at_end 'kill_ours $(worker_tree %)'
 
 # ---- usage
 check 'no such stack' says 2 'there is no stack "nosuch"' jobstack recover -s nosuch
@@ -181,7 +181,7 @@ push reused 1
 hang reused 1
 die reused
 setsid sh -c 'echo $$ >leader; sleep 1000 & echo $! >later'
-at_end 'kill -KILL "$(<later)" 2>/dev/null'
+at_end 'kill_ours "$(<later)"'
 sql "UPDATE worker JOIN stack USING(stack_id) SET pid=$(<leader) WHERE name='reused' AND ended IS NULL"
 check 'a session that has the number within the lease' says 1 "process $(<later), sleep\): kill it; it holds 1 entry" jobstack recover -s reused
 check '... is left alone' alive "$(<later)"

@@ -48,7 +48,7 @@ worker -s airs -- sh -c 'case $1 in *3 | *4) echo "bad magic in $1" >&2; exit 3;
 jobstack push -q -s long /d/long /d/ready >/dev/null
 worker -s long --lease 6s -- sh -c 'touch began; exec sleep 1000' &
 worker=$!
-at_end 'kill -KILL $worker $(worker_tree long) 2>/dev/null'
+at_end 'kill_ours $worker $(worker_tree long)'
 check 'an entry runs' wait_for 20 test -e began
 check 'without a terminal it names what needs none' says 2 'needs a terminal.*jobstack status' jobstack top
 check '... on a dumb one too' fails_with 2 env TERM=dumb "$JOBSTACK_SOURCE/tests/support/in-pty" --out dumb -- jobstack top
@@ -153,7 +153,7 @@ cat >relay.py <<-'END'
 END
 real=$(sed -n 's/^port=//p' "$JOBSTACK_TEST_CNF")
 relay() { python3 relay.py "$real" "$1" 2>>relay.err & relay=$!; }
-at_end 'kill -KILL $relay'
+at_end 'kill_ours $relay'
 relay 0
 check 'a relay' wait_for 10 test -s port
 sed "s/^port=.*/port=$(cat port)/" "$JOBSTACK_TEST_CNF" >relay.cnf

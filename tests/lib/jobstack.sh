@@ -58,6 +58,15 @@ own_mounts() {
 # The processes of the stack's live workers, keeper first: freeze stops them all at once, as far as they can be; kill_frozen
 # kills -9 what freeze has stopped, so that none of them has time to do anything about the others' end.
 worker_pids() { sql "SELECT pid FROM worker JOIN stack USING(stack_id) WHERE name='$1' AND ended IS NULL ORDER BY worker_id"; }
+# Numbers of processes are used again within a minute on a busy machine, and those of threads are, too: what is killed by a
+# number that was noted earlier may be the server of another test.
+is_ours() { grep -qsazxF "JOBSTACK_TEST_DIR=$JOBSTACK_TEST_DIR" "/proc/$1/environ"; } # was it started by this test?
+kill_ours() { # PID...: with KILL
+	local pid
+	for pid; do
+		! is_ours "$pid" || kill -KILL "$pid"
+	done 2>/dev/null
+}
 process_tree() { # PID: it and all below it
 	local child
 	echo "$1"
@@ -66,6 +75,7 @@ process_tree() { # PID: it and all below it
 worker_tree() {
 	local pid keeper
 	for pid in $(worker_pids "$1"); do
+		is_ours "$pid" || continue
 		keeper=$(ps -o ppid= -p "$pid" | tr -d ' ')
 		[[ $(ps -o comm= -p "$keeper") != jobstack-keeper ]] || echo "$keeper"
 		process_tree "$pid"

@@ -151,11 +151,14 @@ static int repeat_submit(struct submit *s, const char *word)
 
 	if (word != NULL)
 		return cli_usage(&s->cli, "--again repeats the command, too: \"%s\" can't be given", word);
-	for (size_t i = 1; i < s->mine.n; i++)
-		cli_words_add(&more, s->mine.at[i]);
-	cli_words_all(&more, &s->given);
 	if (strcmp(s->cli.stack, "@") == 0)
 		status = cli_connect(&s->cli, 10 * JS_SECOND_US);
+	for (size_t i = 1; i < s->mine.n; i++)
+		if (strcmp(s->mine.at[i], "--stack=@") == 0)
+			cli_words_format(&more, "--stack=%s", s->cli.stack);
+		else
+			cli_words_add(&more, s->mine.at[i]);
+	cli_words_all(&more, &s->given);
 	JS_THEN(status, cli_again_line(&s->cli, s->cli.stack, more.at, &line));
 	jobstack_free(s->cli.handle);
 	for (size_t i = 0; i < 4; i++)
