@@ -28,11 +28,12 @@ static int print_dropped(const struct cli *cli, uint64_t pushed)
 
 	if (cli->json)
 		return CLI_PRINT(KEY_TEXT("stack", cli->stack), KEY_COUNT("dropped", pushed));
-	(void)snprintf(logs, sizeof(logs), "jobstack-logs/%s", cli->stack);
-	if (access(logs, F_OK) == 0)
-		cli_say(cli, "%s stays: it has the output of the commands", logs);
 	if (!cli->quiet)
 		(void)printf("dropped the stack \"%s\" with %" PRIu64 " %s\n", cli->stack, VIEW_ENTRIES(pushed));
+	(void)fflush(stdout);
+	(void)snprintf(logs, sizeof(logs), "jobstack-logs/%s", cli->stack);
+	if (access(logs, F_OK) == 0)
+		cli_say(cli, "%s is kept: it has the output of the commands", logs);
 	return CLI_YES;
 }
 

@@ -284,7 +284,7 @@ started() { [[ -e kill.started && $(sort kill.started | uniq | wc -l) == "$1" ]]
 asked() { [[ $(sql "SELECT COUNT(*) FROM worker WHERE kills IS NOT NULL AND ended IS NULL") == "$1" ]]; }
 seq -f '/k/%.0f.hang' 1 2 | jobstack push -q -s kill >/dev/null
 jobstack push -q -s kill /k/3.ok /k/4.stubborn /k/5.hang /k/6.hang >/dev/null
-worker -s kill --slots 3 --grace 0.2 --lease 3 --idle-timeout 300 -- ./hang {} &
+worker -s kill --slots 3 --grace 0.2 --lease 15 --idle-timeout 300 -- ./hang {} &
 pid=$!
 check 'three start' wait_for 20 started 4
 check 'a command is killed by its number' says 0 "entry 1 is dead: killed by $me" jobstack kill -s kill 1
@@ -296,7 +296,7 @@ check 'by its name, though it ignores TERM; beside one that has ended' says 1 "e
 is '... with what it has started' "$(jobstack list -s kill -t dead -o entry,signal | tail -n 1)" $'4\t9'
 check 'the next ones start' wait_for 20 started 6
 sql "UPDATE worker SET host='elsewhere',node='elsewhere' WHERE ended IS NULL"
-check 'elsewhere: with the next heartbeat' says 0 "entry 2 runs on elsewhere \(user $me\): its worker ends it with its next update, within 1.0 s.*entry 2 is dead" \
+check 'elsewhere: with the next heartbeat' says 0 "entry 2 runs on elsewhere \(user $me\): its worker ends it with its next update, within 5.0 s.*entry 2 is dead" \
 	jobstack kill -s kill 2
 freeze kill
 jobstack kill -s kill 5 2>kill.err &
