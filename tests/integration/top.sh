@@ -77,6 +77,7 @@ is '... is no' "$(ledger airs)" '3 4 0 0 0 0'
 keys r y
 sees '... y requeues the group' '2 requeued'
 is '... it alone' "$(ledger airs)" '3 2 2 0 0 0'
+check '... and it leaves the screen' wait_for 10 eval '! shows "exit 3"'
 keys / e x i t Enter Enter
 sees 'Enter: an entry, with its attempts' $'^airs, entry 7\nentry +7\n.*attempt 1: failed: exit 4'
 sees '... and its output; nothing in it is taken for a command' '\n?output .*\?\[2Jseen'
