@@ -40,7 +40,7 @@ is '... all done' "$(ledger many)" '3000 0 0 0 0 0'
 is '... by one process a slot' "$(sort -u many.pids | wc -l) $(wc -l <many.pids)" '3 3'
 is '... each once' "$(cat many.[0-9]* | sort | uniq -c | awk '$1==1' | wc -l)" 3000
 check '... its audit' audit many
-check '... no process is left' sh -c '! kill -0 $(cat many.pids) 2>/dev/null'
+check '... no process is left' none_of_ours $(<many.pids)
 
 # names of any bytes, and what the command finds in its environment
 python3 - <<'P' >odd
@@ -183,9 +183,9 @@ action hang 'sleep 1000'
 action stubborn 'trap "" TERM; sleep 1000; sleep 1000'
 action slowdone 'trap "echo done; trap - TERM" TERM; sleep 1000 & wait $!'
 push_names slow ok hang ok stubborn ok slowdone ok
-check '--timeout' by_name -s slow --timeout 0.5 --grace 0.3
+check '--timeout' by_name -s slow --timeout 2 --grace 0.3
 is '... the entry failed' "$(outcomes slow | cut -d' ' -f1,3)" $'1 done\n2 failed\n3 done\n4 failed\n5 done\n6 failed\n7 done'
-like '... for that reason' "$(reasons slow | grep '^2 ')" 'timeout after 0\.'
+like '... for that reason' "$(reasons slow | grep '^2 ')" 'timeout after 2\.'
 is '... a new process after each' "$(wc -l <slow.pids)" 4
 
 # --recycle
@@ -237,7 +237,7 @@ is 'the line that reruns it by hand' "$(cat again.got)" $'1 1 /d/with blank 1\n1
 # drain: the running entry has its grace, idle processes are told by the end of their input
 action wait 'echo $$ >>drain.running; sleep 1000 & wait'
 push_names drain ok ok wait
-timeout 300 jobstack-worker -q -s drain --persistent --slots 2 --grace 0.3 -- bash by-name.sh &
+timeout 300 jobstack-worker -q -s drain --persistent --slots 2 --grace 2 -- bash by-name.sh &
 pid=$!
 check 'TERM: one runs' wait_for 20 test -s drain.running
 check '... the others are done' wait_for 20 ledger_is drain '2 0 0 0 0 1'
@@ -248,7 +248,7 @@ is '... the idle one saw the end of its input' "$(wc -l <drain.pids) $(wc -l <dr
 check '... its audit' audit drain
 action slow 'sleep 1; echo done'
 push_names grace slow
-timeout 300 jobstack-worker -q -s grace --persistent --grace 20 -- bash by-name.sh &
+timeout 300 jobstack-worker -q -s grace --persistent --grace 100 -- bash by-name.sh &
 pid=$!
 check 'TERM: it runs' wait_for 20 ledger_is grace '0 0 0 0 0 1'
 check '... and has begun' wait_for 20 test -s grace.pids
@@ -264,7 +264,7 @@ pid=$!
 check 'kill -9: two run' wait_for 20 sh -c 'test $(wc -l <killed.running) = 2'
 kill -KILL "$(pgrep -P "$(pgrep -P $pid)" -x jobstack-worker)"
 check '... 128 + 9' fails_with 137 wait $pid
-check '... its commands are gone' sh -c '! kill -0 $(cat killed.pids) 2>/dev/null'
+check '... its commands are gone' none_of_ours $(<killed.pids)
 is '... and its entries back' "$(ledger killed) $(outcomes killed | cut -d' ' -f3 | sort | uniq -c | tr -s ' ')" '0 0 3 0 0 0  2 lost'
 action waitmany 'echo done'
 check '... they run again' by_name -s killed
@@ -286,7 +286,7 @@ for who in keeper both; do
 		kill_frozen
 	fi
 	wait $pid
-	check '... its command ends' wait_for 20 sh -c "! kill -0 \$(cat $who.pids) 2>/dev/null"
+	check '... its command ends' wait_for 20 none_of_ours $(<$who.pids)
 	check '... the entry comes back' wait_for 20 sh -c "jobstack recover -q -s $who >/dev/null 2>&1; jobstack list -s $who -t ready -o entry | grep -qx 1"
 	check '... its audit' audit $who
 done
@@ -297,7 +297,7 @@ action bye 'kill -0 $(cat left) && echo alive >was; exit 1'
 push_names left leave ok bye ok
 check 'what a process left behind' by_name -s left
 is '... lives as long as it does' "$(cat was)" alive
-check '... and no longer' sh -c '! kill -0 $(cat left) 2>/dev/null'
+check '... and no longer' none_of_ours $(<left)
 
 # the breaker
 action bad 'echo failed 1 no'

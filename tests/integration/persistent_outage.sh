@@ -28,7 +28,7 @@ S
 mkfifo short.gate
 printf '/d/gate\n' | jobstack push -q -s short >/dev/null
 numbered 1 200 | jobstack push -q -s short >/dev/null
-timeout 300 jobstack-worker -q -s short --persistent --lease 60 -- bash serve.sh 2>short.said &
+timeout 300 jobstack-worker -q -s short --persistent --lease 300 -- bash serve.sh 2>short.said &
 pid=$!
 check 'it waits' wait_for 20 test -s short.ran
 server_kill
@@ -42,13 +42,13 @@ check '... its audit' audit short
 
 # a long one: the entry's process is ended before the lease is over, and so is an idle one
 printf '/d/a\n/d/stay\n' | jobstack push -q -s long >/dev/null
-timeout 300 jobstack-worker -q -s long --persistent --slots 2 --lease 3 --grace 0.3 -- bash serve.sh 2>long.said &
+timeout 300 jobstack-worker -q -s long --persistent --slots 2 --lease 8 --grace 0.3 -- bash serve.sh 2>long.said &
 pid=$!
 check 'two processes, one is idle' wait_for 20 sh -c 'test $(wc -l <long.pids) = 2 && test $(wc -l <long.ran) = 2'
 server_kill
 wait $pid
 is 'a lease that is over: 69' $? 69
-check '... no process is left' sh -c '! kill -0 $(cat long.pids) 2>/dev/null'
+check '... no process is left' none_of_ours $(<long.pids)
 check 'the server comes back' server_start
 check '... what was done is delivered' sh -c 'for f in $(sed -n "s/.*close --replay \([^ ]*\).*/\1/p" long.said | tr -d "\`" | sort -u); do jobstack close --replay "$f" || exit; done'
 check '... what ran comes back' wait_for 30 sh -c 'jobstack recover -q -s long >/dev/null 2>&1; jobstack list -s long -t ready,done -o entry | sort | tr "\n" " " | grep -qx "1 2 "'
@@ -58,12 +58,12 @@ check '... its audit' audit long
 
 # a worker that does not move: its keeper ends the processes when the lease is over
 printf '/d/a\n/d/stay\n' | jobstack push -q -s stop >/dev/null
-timeout 300 jobstack-worker -q -s stop --persistent --slots 2 --lease 2 --grace 0.3 -- bash serve.sh 2>stop.said &
+timeout 300 jobstack-worker -q -s stop --persistent --slots 2 --lease 8 --grace 0.3 -- bash serve.sh 2>stop.said &
 pid=$!
 check 'two processes' wait_for 20 sh -c 'test $(wc -l <stop.pids) = 2 && test $(wc -l <stop.ran) = 2'
 worker=$(pgrep -P "$(pgrep -P $pid)" -x jobstack-worker)
 kill -STOP "$worker"
-check 'a worker that is stopped: its processes are ended' wait_for 20 sh -c 'for p in $(cat stop.pids); do [ ! -e /proc/$p ] || grep -q "^State:.Z" /proc/$p/status || exit 1; done'
+check 'a worker that is stopped: its processes are ended' wait_for 20 none_of_ours $(<stop.pids)
 kill -CONT "$worker"
 wait $pid
 check '... the entry comes back without a failure, and is done' wait_for 30 sh -c 'timeout 300 jobstack-worker -q -s stop --persistent --idle-timeout 0 -- bash serve.sh; jobstack status -s stop --json | grep -q "\"done\": *2"'

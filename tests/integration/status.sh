@@ -25,7 +25,7 @@ for l in sys.stdin.buffer.read().decode().replace("\r", "").split("\n"):
 
 # ---- why nothing runs
 check '--exit-code and -w' says 2 'can.t be used together' jobstack status --exit-code -w
-push idle /1 /2 /3
+push idle --retry-delay 1h /1 /2 /3
 is 'why: no workers' "$(whys idle)" no_workers
 like '... in words, with the remedy' "$(jobstack status --why -s idle)" '^idle: 3 are ready, and no worker is running: .jobstack run -s idle COMMAND .* starts one here, .jobstack submit idle -- '
 jobstack pause -q -s idle --note $'the disk\033[31m is full'
@@ -102,7 +102,7 @@ check 'last in, first out: by the workers' about lifo 0.85 1.1
 like 'in words' "$(jobstack status -s pace)" $'\nrate      [0-9.]+ files/(s|min) \(.* each\)\nends      in about ([0-9]+ (s|min)( to )?)+\n'
 fleet tail 48 40 && sql "DELETE span FROM span JOIN stack USING(stack_id) WHERE name='tail'"
 unlike 'no end is predicted if all that is left runs for longer than the others did' "$(now tail; jobstack status -s tail)" $'\nends '
-sql "UPDATE worker JOIN stack USING(stack_id) SET worker.running=CONCAT('41:1:',CAST(UNIX_TIMESTAMP()*1000000 AS UNSIGNED)) WHERE name='tail'"
+sql "UPDATE worker JOIN stack USING(stack_id) SET worker.running=CONCAT('41:1:',CAST(UNIX_TIMESTAMP()*1000000+30000000 AS UNSIGNED)) WHERE name='tail'"
 like '... but if it has just begun' "$(now tail; jobstack status -s tail)" $'\nends '
 like 'what runs, and what is claimed ahead' "$(fleet ahead 60 10; sql "UPDATE claim JOIN stack USING(stack_id) SET hi=hi+12,open=open+12 WHERE name='ahead';
 	UPDATE span JOIN stack USING(stack_id) SET lo=lo+12 WHERE name='ahead'"; jobstack status -s ahead)" \
@@ -111,7 +111,7 @@ is '... in JSON' "$(jobstack status -s ahead --json | json running busy claimed 
 unlike '... and no word about what there is none of' "$(jobstack status -s ahead)" $'\n(waiting|held|dead|cancelled|moved|pruned) '
 like 'what has run longest' "$(jobstack status -s pace)" $'RUNNING FOR +ENTRY +NODE +DATAPATH\n +[1-9][0-9 smin]+ +2001 +n1 +/d/2001\n'
 is '... in JSON' "$(jobstack status -s pace --json | python3 -c 'import json, sys
-o = json.load(sys.stdin)["longest"][0]; print(o["entry"], o["datapath"], 80 < o["seconds"] < 180)')" '2001 /d/2001 True'
+o = json.load(sys.stdin)["longest"][0]; print(o["entry"], o["datapath"], 80 < o["seconds"] < 1000)')" '2001 /d/2001 True'
 
 # ---- what fails, and where
 numbered 1 300 | jobstack push -q -s fail --max-attempts 1 >/dev/null

@@ -38,7 +38,9 @@ chosen() { tm capture-pane -p -e -t top | grep -a $'\e\[[0-9;]*7m' | grep -qaE "
 fits() { [[ $(screen | wc -L) -le $1 ]]; }
 state() { sql "SELECT state, IFNULL(max_running,0) FROM stack WHERE name='$1'" | tr '\t' ' '; }
 state_is() { [[ $(state "$1") == "$2" ]]; }
-nothing_runs() { [[ -z $(pgrep -f -- "jobstack-top [^ ]*$PWD|tmux -L top" || true) ]]; }
+nothing_runs() { # shellcheck disable=SC2046
+	none_of_ours $(pgrep -x 'jobstack-top|tmux: server')
+}
 in_pty() { TERM=xterm "$JOBSTACK_SOURCE/tests/support/in-pty" "$@"; }
 
 jobstack init -q
@@ -46,10 +48,12 @@ numbered 1 6 | jobstack push -q -s airs --max-attempts 1 >/dev/null
 printf '/d/\033]0;evil\a\033[2Jbad\0' | jobstack push -q -0 -s airs >/dev/null
 worker -s airs -- sh -c 'case $1 in *3 | *4) echo "bad magic in $1" >&2; exit 3;; *5) kill -9 $$;; *bad) printf "\033[2Jseen\n"; exit 4;; esac; echo "fine: $1"' sh
 jobstack push -q -s long /d/long /d/ready >/dev/null
-worker -s long --lease 6s -- sh -c 'touch began; exec sleep 1000' &
+worker -s long -- sh -c 'touch began; exec sleep 1000' &
 worker=$!
 at_end 'kill_ours $worker $(worker_tree long)'
 check 'an entry runs' wait_for 20 test -e began
+nudge() { kill -URG "$(worker_pids long)" && [[ $(sql "SELECT running FROM worker JOIN stack USING(stack_id) WHERE name='long'") == 1:* ]]; }
+check '... and a heartbeat has said so' wait_for 20 nudge
 check 'without a terminal it names what needs none' says 2 'needs a terminal.*jobstack status' jobstack top
 check '... on a dumb one too' fails_with 2 env TERM=dumb "$JOBSTACK_SOURCE/tests/support/in-pty" --out dumb -- jobstack top
 check '... on an unknown one too' fails_with 2 env TERM=nonsense "$JOBSTACK_SOURCE/tests/support/in-pty" --out dumb -- jobstack top

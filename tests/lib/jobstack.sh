@@ -61,6 +61,12 @@ worker_pids() { sql "SELECT pid FROM worker JOIN stack USING(stack_id) WHERE nam
 # Numbers of processes are used again within a minute on a busy machine, and those of threads are, too: what is killed by a
 # number that was noted earlier may be the server of another test.
 is_ours() { grep -qsazxF "JOBSTACK_TEST_DIR=$JOBSTACK_TEST_DIR" "/proc/$1/environ"; } # was it started by this test?
+none_of_ours() { # PID...: has each of them ended?
+	local pid
+	for pid; do
+		! is_ours "$pid" || return 1
+	done
+}
 kill_ours() { # PID...: with KILL
 	local pid
 	for pid; do
