@@ -30,12 +30,12 @@ all_that_is_done() {
 check 'all that is done' all_that_is_done alone
 check '... finds its rows, with nothing else there' plans
 
-# A deep stack: thousands of scattered entries that were requeued after they had failed, a million in a row, two thousand that wait
+# A deep stack: thousands of scattered entries that were requeued after they had failed, 400,000 in a row, two thousand that wait
 # for their time, each by itself; and the workers of years.
 seq -f '/d/%.0f' 4000 | jobstack push -q -s deep --max-attempts 1
 check 'entries that fail' worker -s deep --slots 2 --max-entries 4000 --shell -- ': {}; [ $((JOBSTACK_ENTRY % 2)) = 1 ]'
 check '... are requeued' jobstack requeue -q -s deep -t dead
-check 'a million more' sh -c 'seq -f /m/%.0f 1000000 | jobstack push -q -s deep'
+check '400,000 more' sh -c 'seq -f /m/%.0f 400000 | jobstack push -q -s deep'
 sql "SELECT stack_id,lo,hi INTO @s,@lo,@hi FROM span JOIN stack USING(stack_id) WHERE name='deep' ORDER BY hi DESC LIMIT 1;
 	DELETE FROM span WHERE stack_id=@s AND lo=@lo;
 	INSERT INTO span(stack_id,class,\`rank\`,pos,lo,hi,attempt,fails,losses,due) SELECT @s,1,0,entry_id,entry_id,entry_id,1,0,0,
@@ -74,7 +74,7 @@ all_that_is_chosen() {
 		chosen 0 -t 'done',dead "$of" && fails_with 1 jobstack requeue -q -s deep "$of" || return 1
 	done
 	fails_with 1 jobstack requeue -q -s deep -t 'done' --older-than 1h && fails_with 1 jobstack requeue -q -s deep --to elsewhere --reason nothing &&
-		chosen 3 -t all 7 70007 700007 && jobstack show -s deep 700007 && jobstack requeue -q -s deep --exit 42 -n 300 &&
+		chosen 3 -t all 7 70007 300007 && jobstack show -s deep 300007 && jobstack requeue -q -s deep --exit 42 -n 300 &&
 		jobstack requeue -q -s deep --to elsewhere --exit 43 && jobstack requeue -q -s deep --to elsewhere --exit 44
 }
 forget
