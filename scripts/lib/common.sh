@@ -102,7 +102,7 @@ stop_all() {
 	poll "$seconds" none_of "$@" && return 0
 	# shellcheck disable=SC2046
 	kill_pids KILL $("$@")
-	poll 10 none_of "$@"
+	poll 60 none_of "$@"
 }
 
 # exec_bare LOG COMMAND...: becomes COMMAND, with nothing of ours in its hands: no terminal, pipe or lock (whoever waits

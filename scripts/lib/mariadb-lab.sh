@@ -119,7 +119,7 @@ db_lab_start() {
 	[[ -z $user ]] || chown "$user" "$dir/server.log"
 	exec_bare "$dir/start.log" setsid "$program" --defaults-file="$dir/server.cnf" --init-file="$dir/init.sql" &
 	disown $!
-	poll 20 db_lab_started "$dir" && poll 60 db_lab_settled "$dir" && db_lab_answers "$dir"
+	poll 60 db_lab_started "$dir" && poll 300 db_lab_settled "$dir" && db_lab_answers "$dir"
 }
 
 db_lab_up() {

@@ -84,7 +84,7 @@ slurm_lab_munge() { (. "$1/env.sh" && munge -n -S "$1/msock/s" </dev/null >/dev/
 slurm_lab_clash() { grep -qsiE 'address already in use|unable to bind|error (creating|binding) .*(port|socket)' "$1"/log/slurm*.log; }
 slurm_lab_idle() {
 	local idle
-	idle=$(. "$1/env.sh" && timeout 5 sinfo -h -N -t idle -o %N 2>/dev/null | sort -u | wc -l)
+	idle=$(. "$1/env.sh" && timeout 20 sinfo -h -N -t idle -o %N 2>/dev/null | sort -u | wc -l)
 	((idle == $2))
 }
 slurm_lab_settled() { slurm_lab_idle "$1" "$2" || slurm_lab_clash "$1"; }
@@ -98,14 +98,14 @@ slurm_lab_start() {
 		# --force: the directories above may be closed to others, who have no business here.
 		(exec_bare log/start.log munged --force --key-file="$dir/munge/key" --socket="$dir/msock/s" \
 			--pid-file="$dir/munge/pid" --log-file="$dir/log/munged.log" --seed-file="$dir/munge/seed") || exit 1
-		poll 10 slurm_lab_munge "$dir" || exit 1
+		poll 60 slurm_lab_munge "$dir" || exit 1
 		(exec_bare log/start.log slurmctld -f "$dir/slurm.conf") || exit 1
 		for ((i = 1; i <= nodes; i++)); do
 			mkdir -p "spool/n$i"
 			(exec_bare log/start.log slurmd -f "$dir/slurm.conf" -N "n$i") || exit 1
 		done
 	) || return 1
-	poll 40 slurm_lab_settled "$dir" "$nodes" && slurm_lab_idle "$dir" "$nodes"
+	poll 200 slurm_lab_settled "$dir" "$nodes" && slurm_lab_idle "$dir" "$nodes"
 }
 
 slurm_lab_up() {
@@ -169,7 +169,7 @@ slurm_lab_cancel() (
 	mapfile -t jobs < <(timeout 5 squeue -h -o %A 2>/dev/null | sort -u)
 	((${#jobs[@]})) || return 0
 	printf '%s\n' "${jobs[@]}" | timeout 10 xargs -r scancel 2>/dev/null || true
-	poll 10 slurm_lab_quiet "$1" || true
+	poll 30 slurm_lab_quiet "$1" || true
 )
 
 slurm_lab_down() {
@@ -188,7 +188,7 @@ slurm_lab_down() {
 		sleep 0.05
 	done
 	stop_all 3 slurm_lab_servers "$dir" || status=1
-	poll 5 none_of slurm_lab_all "$dir" || status=1
+	poll 60 none_of slurm_lab_all "$dir" || status=1
 	rm -f "$dir/stay"
 	unwatch "$dir/stay"
 	((status == 0)) || say "processes of $dir could not be stopped: $(slurm_lab_all "$dir" | tr '\n' ' ')"

@@ -10,6 +10,7 @@ jobstack init -q
 export SBATCH_OUTPUT=$PWD/slurm-%j.out
 submit() { sbatch --parsable "$@"; }
 gone() { [[ -z $(squeue -h -j "$1" -o %i 2>/dev/null) ]]; }
+hanging() { [[ -e hanging.$1 && $(wc -l <"hanging.$1") == 2 ]]; } # two commands of the stack
 running_on() { sql "SELECT pid FROM worker JOIN stack USING(stack_id) WHERE name='$1' AND ended IS NULL"; }
 
 # a job of a minute, looked at in the end: entries of 9 s; nothing is started that would not finish
@@ -23,18 +24,19 @@ minute=$(submit -n1 --time=1 --output=minute.out minute.sbatch)
 # two workers hang on one entry each; one is killed
 cat >hang.sbatch <<'S'
 #!/bin/bash
-exec srun -Q jobstack-worker -s "$1" --batch 1 --idle-timeout 1 -- sh -c 'test ! -e hang || { echo $$ >>hanging; exec sleep 1000; }'
+exec srun -Q jobstack-worker -s "$1" --batch 1 --idle-timeout 1 -- sh -c 'test ! -e hang || { echo $$ >>"hanging.$JOBSTACK_STACK"; exec sleep 1000; }'
 S
 numbered 1 20 | jobstack push -q -s worker >/dev/null
 touch hang
 job=$(submit -N2 -n2 hang.sbatch worker)
-check 'two workers on two nodes' wait_for 60 ledger_is worker '0 0 18 0 0 2'
+check 'two workers on two nodes' wait_for 60 hanging worker
+is '... with one entry each' "$(ledger worker)" '0 0 18 0 0 2'
 rm hang
 target=$(running_on worker | head -1) other=$(running_on worker | tail -1)
 lost=$(sql "SELECT lo FROM claim JOIN worker USING(worker_id) JOIN stack ON stack.stack_id=worker.stack_id WHERE name='worker' AND pid=$target")
 check 'one is killed with -9' kill -KILL "$target"
-check '... what it held is in line again' wait_for 10 ledger_is worker '0 0 19 0 0 1'
-mapfile -t commands <hanging
+check '... what it held is in line again' wait_for 30 ledger_is worker '0 0 19 0 0 1'
+mapfile -t commands <hanging.worker
 for c in "${commands[@]}"; do
 	[[ $(ps -o ppid= -p "$c" | tr -d ' ') == "$other" ]] && kill "$c" 2>/dev/null
 done
@@ -46,11 +48,11 @@ check 'its audit' audit worker
 # logs -f from another host goes into the job, and prints all of it although the job ends with the command
 cat >say.sbatch <<'S'
 #!/bin/bash
-exec srun -Q jobstack-worker -s said -- sh -c 'echo begun; until test -e said; do sleep 0.1; done; echo end; exit 3'
+exec srun -Q jobstack-worker -s said -- sh -c 'echo begun; touch begun; until test -e said; do sleep 0.1; done; echo end; exit 3'
 S
 jobstack push -q -s said --max-attempts 1 /said >/dev/null
 job=$(submit -n1 say.sbatch)
-check 'a command runs in a job' wait_for 60 ledger_is said '0 0 0 0 0 1'
+check 'a command runs in a job' wait_for 60 test -e begun
 elsewhere=(unshare --uts)
 ((EUID == 0)) || elsewhere=(unshare -U --map-current-user --keep-caps --uts)
 "${elsewhere[@]}" sh -c 'hostname elsewhere; exec timeout 300 jobstack logs -s said -f 1' >followed 2>&1 &
@@ -65,7 +67,7 @@ check '... the job ends' wait_for 60 gone "$job"
 touch hang
 numbered 1 10 | jobstack push -q -s cancel >/dev/null
 job=$(submit -n2 hang.sbatch cancel)
-check 'scancel: two run' wait_for 60 ledger_is cancel '0 0 8 0 0 2'
+check 'scancel: two run' wait_for 60 hanging cancel
 scancel "$job"
 check '... all goes back by itself' wait_for 60 ledger_is cancel '0 0 10 0 0 0'
 is '... no failure counted' "$(sql "SELECT DISTINCT outcome FROM attempt JOIN stack USING(stack_id) WHERE name='cancel'")" 3
@@ -87,7 +89,7 @@ check '... the job ends' wait_for 60 gone "$job"
 # all of a job is killed at once: its end, known to Slurm, is the proof
 numbered 1 10 | jobstack push -q -s killed >/dev/null
 job=$(submit -n2 hang.sbatch killed)
-check 'all workers of a job killed: two run' wait_for 60 ledger_is killed '0 0 8 0 0 2'
+check 'all workers of a job killed: two run' wait_for 60 hanging killed
 sql "UPDATE worker SET host='elsewhere' WHERE ended IS NULL" # so that the process table of this host proves nothing
 mapfile -t pids < <(running_on killed)
 mapfile -t keepers < <(ps -o ppid= -p "${pids[*]}" | tr -d ' ')
@@ -95,7 +97,8 @@ kill -STOP "${keepers[@]}" # so that they can't do anything about it
 kill -KILL "${pids[@]}"
 kill -KILL "${keepers[@]}"
 check '... the job ends' wait_for 60 gone "$job"
-xargs -r kill -KILL <hanging 2>/dev/null
+mapfile -t commands <hanging.killed
+kill_ours "${commands[@]}"
 rm -f hang
 like '... what it had is taken back on the word of Slurm' "$(jobstack requeue -s killed 2>&1)" '2 recovered'
 like '... which is the reason on record' "$(sql "SELECT reason FROM attempt JOIN stack USING(stack_id) WHERE name='killed' AND outcome=2 LIMIT 1")" 'Slurm job'

@@ -102,7 +102,7 @@ build() { # PROGRAM DIRECTORY-OF-THE-LIBRARY OPTION...
 check 'a program with the header as it is' build plain "$JOBSTACK_BIN" -I "$JOBSTACK_SOURCE/include"
 check 'the same with the grown one' build new grown/build -DGROWN -I grown/include
 run() { # PROGRAM LIBRARY: with a stack of its own
-	LD_LIBRARY_PATH=$([[ $2 == grown ]] && echo grown/build || echo "$JOBSTACK_BIN") timeout 60 "./$1" "$JOBSTACK_DEFAULTS_FILE" "$1-$2" "$2"
+	LD_LIBRARY_PATH=$([[ $2 == grown ]] && echo grown/build || echo "$JOBSTACK_BIN") timeout 300 "./$1" "$JOBSTACK_DEFAULTS_FILE" "$1-$2" "$2"
 }
 for library in as-it-is grown; do
 	for program in plain new; do

@@ -68,7 +68,7 @@ process_of() { tail -n1 "runs.$1" | cut -d' ' -f2; } # of the stack's last comma
 alive() { proc_alive "$1"; }
 dead() { ! proc_alive "$1"; }
 # over STACK: its lease is over, and has been for long: silence is all that is left
-over() { sql "UPDATE worker JOIN stack USING(stack_id) SET beat=beat-INTERVAL 600 SECOND,lease_us=3000000 WHERE name='$1' AND ended IS NULL"; }
+over() { sql "UPDATE worker JOIN stack USING(stack_id) SET beat=UTC_TIMESTAMP(6)-INTERVAL 600 SECOND,lease_us=3000000 WHERE name='$1' AND ended IS NULL"; }
 slurmd_of() { cat "$lab/slurmd-$1.pid"; }
 slurmd_start() { (cd "$lab" && exec_bare log/start.log slurmd -f "$lab/slurm.conf" -N "$1"); }
 
@@ -150,7 +150,7 @@ check '... while others finish the rest' timeout 300 srun -Q -w n1 jobstack-work
 is '... but not that entry' "$(sort runs.slurmd | cut -d' ' -f1 | uniq -c | tr -s ' ')" $' 1 1\n 1 2\n 1 3'
 is '... which is in its hands' "$(ledger slurmd)" '2 0 0 0 0 1'
 die slurmd
-wait_for 10 dead "$task"
+wait_for 60 dead "$task"
 check '... dead, on a node that does not answer: no proof' no_proof slurmd
 over slurmd
 check 'when its lease is over, the reason is the node' takes slurmd 'node failed \(n2\): silent for 6[0-9][0-9] s'
@@ -158,7 +158,8 @@ slurmd_start n2
 
 # ---- slurmstepd is killed with -9: its task lives on
 hang stepd -w n1
-stepd=$(pgrep -f "^slurmstepd: \[$JOB\.0\]")
+stepd=$(process_of stepd) # another cluster may have a step of this name
+until [[ -z $stepd || $(ps -o comm= -p "$stepd") == slurmstepd ]]; do stepd=$(ps -o ppid= -p "$stepd" | tr -d ' '); done
 check 'the slurmstepd' test -n "$stepd"
 kill -KILL "$stepd"
 check '... killed with -9: the task lives on' alive "$(process_of stepd)"

@@ -8,7 +8,9 @@ set -u
 jobstack init -q
 n=${MANY:-20000}
 is 'pushed' "$(numbered 1 "$n" | jobstack push -s many)" "$n pushed"
-check 'four nodes, two slots each' timeout 280 srun -Q -N4 -n4 -c2 jobstack-worker -s many -- true
+# none begins before the others can
+check 'four nodes, two slots each' timeout 500 srun -Q -N4 -n4 -c2 bash -c \
+	'touch "up.$SLURM_PROCID"; until [[ -e up.0 && -e up.1 && -e up.2 && -e up.3 ]]; do sleep 0.02; done; exec jobstack-worker -s many -- true'
 is 'all are done' "$(ledger many)" "$n 0 0 0 0 0"
 is 'one outcome each' "$(sql 'SELECT COUNT(*), COUNT(DISTINCT entry_id), MIN(entry_id), MAX(entry_id), MAX(attempt), SUM(final) FROM attempt')" \
 	"$(printf '%s\t' "$n" "$n" 1 "$n" 1)$n"

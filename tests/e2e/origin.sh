@@ -22,7 +22,7 @@ S
 chmod +x bin/matlab
 export PATH=$PWD/bin:$PATH
 for i in {1..60}; do head -c $((i * 10)) /dev/zero >"data/day $i'.hdf"; done
-submit() { timeout 200 sbatch --wait -Q "$@"; }
+submit() { timeout 400 sbatch --wait -Q "$@"; }
 
 find "$PWD/data" -name '*.hdf' -print0 | jobstack push -0 -s airs-2012 >/dev/null
 check 'sbatch with MATLAB, as the example stands' submit --array=1-3 --ntasks=2 "$examples/matlab.sbatch"
@@ -51,11 +51,11 @@ check 'worker.sbatch' submit --array=1-2 mystack.sbatch
 is '... does it all' "$(ledger mystack) $(sort -u processed | wc -l)" '30 0 0 0 0 0 30'
 rm processed
 example pop-loop.sh loop
-seq -f "$PWD/x%.0f" 1 20 | jobstack push -s loop >/dev/null
+seq -f "$PWD/x%.0f" 1 20 | jobstack push -s loop --retry-delay 1h >/dev/null
 for i in 1 2 3; do timeout 300 bash loop.sh >"loop.$i" 2>&1 & done
 wait
 is 'the loop: pop, process, close, three at once' "$(sort processed | wc -l) $(sort -u processed | wc -l)" '19 19'
-like '... what failed waits for its retry' "$(ledger loop)" '^19 (0 0 1|0 1 0) 0 0$'
+is '... what failed waits for its retry' "$(ledger loop)" '19 0 0 1 0 0'
 for s in airs-2012 mystack loop; do check "audit of $s" audit $s; done
 
 # a pop inside a job has a lease to the job's end

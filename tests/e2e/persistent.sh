@@ -33,7 +33,7 @@ for how in TERM KILL; do
 		check '... all of it is killed' sh -c "scancel --signal=KILL $job; scancel $job"
 	fi
 	check '... the job ends' wait_for 60 gone "$job"
-	check '... no process is left' wait_for 20 sh -c "! kill -0 \$(cat $how.pids) 2>/dev/null"
+	check '... no process is left' wait_for 20 none_of_ours $(<$how.pids)
 	rm hang
 	check '... what it held comes back, and all is done by a second job' wait_for 60 sh -c \
 		"jobstack recover -q -s $how >/dev/null 2>&1; ! jobstack list -s $how -t running -o entry | grep -q ."

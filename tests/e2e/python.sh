@@ -200,7 +200,7 @@ check 'in a job' env SLURM_JOB_ID=77 SLURM_ARRAY_JOB_ID=70 SLURM_ARRAY_TASK_ID=3
 import jobstack
 jobstack.Stack("slurm").pop()'
 like '... it is known to be there, until the job ends' "$(jobstack status -s slurm --json)" '"node":"n9".*"job":"77","array_job":"70","array_task":"3"'
-like '... its lease ends with the job' "$(sql "SELECT lease_us DIV 1000000 FROM worker JOIN stack USING(stack_id) WHERE name='slurm'")" '^(9[89][0-9]|1000)$'
+like '... its lease ends with the job' "$(sql "SELECT lease_us DIV 1000000 FROM worker JOIN stack USING(stack_id) WHERE name='slurm'")" '^(9[0-9][0-9]|1000)$'
 
 # the option file, as the command finds it
 mkdir -p home2/.config/jobstack

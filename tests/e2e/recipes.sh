@@ -25,7 +25,7 @@ cp "$JOBSTACK_SOURCE"/docs/examples/matlab.sbatch "$JOBSTACK_SOURCE"/src/shims/j
 export PATH=$PWD/bin:$PATH PYTHONDONTWRITEBYTECODE=1
 
 status=0
-timeout 200 python3 "$JOBSTACK_SOURCE/tests/lib/page.py" "$JOBSTACK_SOURCE/docs/RECIPES.md" >said 2>&1 || status=$?
+timeout 500 python3 "$JOBSTACK_SOURCE/tests/lib/page.py" "$JOBSTACK_SOURCE/docs/RECIPES.md" >said 2>&1 || status=$?
 cat said
 is 'the page works as it stands' "$status" 0
 check '... and all of it was run' test "$(grep -c '^ok - ' said)" -eq "$(grep -c '^```sh$' "$JOBSTACK_SOURCE/docs/RECIPES.md")"

@@ -13,7 +13,7 @@ chmod 711 "$JOBSTACK_TEST_DIR" home
 unset XDG_CONFIG_HOME XDG_DATA_HOME JOBSTACK_DEFAULTS_FILE
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 data=$PWD/data
-server() { local verb=$1; shift; timeout 300 jobstack server "$verb" --data "$data" "$@"; }
+server() { local verb=$1; shift; timeout 500 jobstack server "$verb" --data "$data" "$@"; }
 at_end 'server stop -q'
 json() { server status --json | jq -r "$1"; }
 runs_in() { [[ $(json '"\(.state) \(.job)"') == "running $1" ]]; }
@@ -41,11 +41,11 @@ is '... all of it' "$(json '"\(.state) \(.jobs)"')" 'stopped null'
 
 # ---- one that can't be up
 check 'a job that fails' says 1 'job [0-9]+ ended \(FAILED\) before its server was up: see .*/data.job-[0-9]+.log' \
-	server submit -q --bind 127.0.0.1 --time=30 --program "$(command -v false)" --wait 80
+	server submit -q --bind 127.0.0.1 --time=30 --program "$(command -v false)" --wait 300
 is '... leaves no chain' "$(json .jobs)" null
 
 # ---- up
-first=$(server submit --bind 127.0.0.1 --memory 32M --time=30 --wait 90 --parsable)
+first=$(server submit --bind 127.0.0.1 --memory 32M --time=30 --wait 300 --parsable)
 like 'submitted' "$first" '^[0-9]+$'
 check 'it runs in its job' up_in "$first"
 check '... and the next one waits for its end' wait_for 20 has_next "$first"
@@ -54,7 +54,7 @@ like '... told' "$(server status)" "job: $first"$'\n.*'"waiting: job $second"
 check 'a second chain is refused' says 1 "is already running, or may be, on .* in Slurm job $first" server submit
 check 'clients get in' jobstack init -q
 numbered 1 8 | jobstack push -q -s s >/dev/null
-timeout 200 jobstack-worker -q -s s --batch 1 -- sh -c 'sleep 0.3' &
+timeout 500 jobstack-worker -q -s s --batch 1 -- sh -c 'sleep 0.3' &
 worker=$!
 closed() { (($(sql 'SELECT COUNT(*) FROM attempt' 2>/dev/null || echo 0) >= $1)); }
 check 'a worker works' wait_for 30 closed 2
@@ -62,7 +62,7 @@ check 'a worker works' wait_for 30 closed 2
 # ---- the end of the wall time: what --signal=B:TERM@120 does
 scancel --signal=TERM --batch "$first"
 check 'the next job takes over' wait_for 60 runs_in "$second"
-check '... after a clean end' state_is "$first" COMPLETED
+check '... after a clean end' wait_for 20 state_is "$first" COMPLETED
 unlike '... nothing to recover' "$(cat "data.job-$second.log")" 'recover'
 check '... and has one after it' wait_for 20 has_next "$second"
 third=$NEXT
@@ -93,10 +93,10 @@ is '... all of it' "$(ledger t)" '0 0 1 0 0 0'
 check 'stop' server stop -q
 check '... ends the chain' wait_for 30 chain_is 0
 is '... and the server, cleanly' "$(json '"\(.state) \(.jobs)"')" 'stopped null'
-check '... its job too' state_is "$third" COMPLETED
+check '... its job too' wait_for 20 state_is "$third" COMPLETED
 
 # ---- scancel by a person does the same
-fourth=$(server submit --bind 127.0.0.1 --memory 32M --time=30 --wait 90 --parsable)
+fourth=$(server submit --bind 127.0.0.1 --memory 32M --time=30 --wait 300 --parsable)
 check 'another chain' wait_for 20 has_next "$fourth"
 scancel "$fourth"
 check 'scancel' wait_for 30 chain_is 0
@@ -104,7 +104,7 @@ check '... is told' log_says "$fourth" 'stopped: no other job takes over'
 is '... nothing is left of it' "$(json '"\(.state) \(.jobs)"')" 'stopped null'
 
 # ---- a wall time that is over as soon as the server is up (the partition's, say): jobs would follow each other for ever
-fifth=$(server submit --bind 127.0.0.1 --memory 32M --time=30 --wait 90 --parsable)
+fifth=$(server submit --bind 127.0.0.1 --memory 32M --time=30 --wait 300 --parsable)
 check 'one more chain' wait_for 20 has_next "$fifth"
 scontrol update "JobId=$fifth" TimeLimit=2
 scancel --signal=TERM --batch "$fifth"

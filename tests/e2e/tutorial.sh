@@ -13,7 +13,7 @@ if ! getent hosts "$(hostname)" >/dev/null; then # a bare chroot does not know i
 	export PATH=$PWD/bin:$PATH
 fi
 status=0
-timeout 250 python3 "$JOBSTACK_SOURCE/tests/lib/page.py" "$JOBSTACK_SOURCE/docs/TUTORIAL.md" >said 2>&1 || status=$?
+timeout 500 python3 "$JOBSTACK_SOURCE/tests/lib/page.py" "$JOBSTACK_SOURCE/docs/TUTORIAL.md" >said 2>&1 || status=$?
 cat said
 is 'the page works as it stands' "$status" 0
 check '... and all of it was run' test "$(grep -c '^ok - ' said)" -eq "$(grep -c '^```sh$' "$JOBSTACK_SOURCE/docs/TUTORIAL.md")"

@@ -29,7 +29,7 @@ class Audit:
 		self.found.append((what, stack, entry, words))
 
 	def rows(self, sql):
-		rows = self.load.campaign.db.query(sql, self.load.name, timeout=60)
+		rows = self.load.campaign.db.query(sql, self.load.name, timeout=300)
 		if rows is None:
 			raise RuntimeError("the audit can't ask the database")
 		return rows

@@ -32,7 +32,7 @@ class Cluster(labs.Database):
 		"""Nothing of it is ever struck down: it has to be there."""
 		for server in range(1, SERVERS):
 			self.catch_up(server)
-		if not place.wait_for(60, self.answers):
+		if not place.wait_for(300, self.answers):
 			raise RuntimeError("the cluster does not answer: see %s/server.log" % self.dir)
 
 	def lag(self, server):

@@ -17,14 +17,14 @@ def cut_short(field, rng, *command):
 
 
 def insist(field, *command, good=(0,)):
-	"""The same command until it is said yes or no: half a minute at most, for the server may be away.  Its status."""
+	"""The same command until it is said yes or no: five minutes at most, for the server may be away.  Its status."""
 	tries = []
 
 	def said():
 		tries.append(field.load.tool(*command)[0])
 		return tries[-1] in good
 
-	place.wait_for(30, said, nap=0.3)
+	place.wait_for(300, said, nap=0.3)
 	return tries[-1]
 
 

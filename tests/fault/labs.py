@@ -20,7 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 AWAY = re.compile(r"ERROR (20\d\d|1021|1030|1040|1053|1077|1114|1152|1158|1159|1160|1161|1205|1213|1927)\b")
 
 
-def bash(*arguments, timeout=120):
+def bash(*arguments, timeout=300):
 	return place.run("bash", str(HERE / "labs.sh"), *[str(a) for a in arguments], timeout=timeout)
 
 
@@ -95,7 +95,7 @@ class Database:
 		self.begin(self.disk.path / "db")
 		self.ports = [self.port]
 		place.kill(self.pid(), signal.SIGTERM)  # and again, with the clock that can jump
-		place.wait_for(20, lambda: not self.alive())
+		place.wait_for(100, lambda: not self.alive())
 		self.start()
 
 	def begin(self, directory):
@@ -120,7 +120,7 @@ class Database:
 	def kill(self):
 		"""With -9; whether it was there, and it is gone when this returns."""
 		self.struck = self.alive()
-		return self.struck and place.kill(self.pid()) and bool(place.wait_for(10, lambda: not self.alive()))
+		return self.struck and place.kill(self.pid()) and bool(place.wait_for(100, lambda: not self.alive()))
 
 	def answers(self):
 		return self.query("SELECT 1", timeout=3) is not None
@@ -140,7 +140,7 @@ class Database:
 						self.process = subprocess.Popen(
 							[self.program, "--defaults-file=%s/server.cnf" % self.dir], cwd=self.dir, stdin=subprocess.DEVNULL,
 							stdout=log, stderr=log, start_new_session=True, env=dict(os.environ, **self.clock.environment()))
-				if place.wait_for(20, lambda: self.answers() or not self.alive()) and self.answers():
+				if place.wait_for(60, lambda: self.answers() or not self.alive()) and self.answers():
 					return
 			raise RuntimeError("the database server does not come back: see %s/server.log" % self.dir)
 
@@ -227,7 +227,7 @@ class Slurm:
 			place.kill(pid, signal.SIGCONT)
 		if not place.named("slurmctld"):
 			bash("slurmctld", self.dir)
-		if not place.wait_for(30, lambda: self.ask("scontrol", "ping")):
+		if not place.wait_for(150, lambda: self.ask("scontrol", "ping")):
 			raise RuntimeError("slurmctld does not come back: see %s/log" % self.dir)
 
 	def clear(self):
@@ -243,5 +243,5 @@ class Slurm:
 		if not place.wait_for(45, quiet, 0.3):
 			for name in self.nodes:  # what is completing for ever, since its slurmd's word was lost, ends with its node
 				self.ask("scontrol", "update", "NodeName=" + name, "State=DOWN", "Reason=stuck")
-		if not place.wait_for(30, quiet, 0.3):
+		if not place.wait_for(150, quiet, 0.3):
 			raise RuntimeError("jobs stay in the queue: %s" % self.ask("squeue", "-h"))

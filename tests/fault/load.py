@@ -289,13 +289,13 @@ class Load:
 
 	def close(self, e, code, env, late=False, **first):
 		"""Closes until it is said yes or no; FIRST is for the first try alone."""
-		end = time.monotonic() + 60
+		end = time.monotonic() + 300
 		while True:
 			status, _ = self.tool("close", "--exit", str(code), **dict(env, **first))
 			if status in (0, 1, 2) or time.monotonic() > end:  # 2: it was closed, or lost, and pruned
 				break
 			first = {}
-			time.sleep(0.3) # between two tries; what is waited for is the answer, a minute at most
+			time.sleep(0.3) # between two tries; what is waited for is the answer; the bound ends a hang
 		self.record(what="close", stack=e["stack"], entry=e["entry"], attempt=e["attempt"], worker=e["worker"], code=code,
 			    status=status, late=late)
 
@@ -372,7 +372,7 @@ class Load:
 		def none():
 			return not any(p.poll() is None for p in self.processes)
 
-		return bool(place.wait_for(30, none, 0.1))
+		return bool(place.wait_for(150, none, 0.1))
 
 	def stop(self):
 		"""Ends what is still there, whatever it is."""

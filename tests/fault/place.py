@@ -66,7 +66,7 @@ def init(program, arguments):
 			os._exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status))
 
 
-def run(*command, quiet=False, timeout=60, **more):
+def run(*command, quiet=False, timeout=300, **more):
 	"""Runs a command that has to succeed; gives its output."""
 	done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
 			      timeout=timeout, **more)

@@ -45,7 +45,11 @@ is '...' "$(wc -c <of/1)" 22888896
 mkdir small
 cat >small.sh <<'X'
 mount -t tmpfs -o size=400m none small
-TMPDIR=$PWD/small exec timeout 300 jobstack-worker -q -s flood --output-limit 1M -- sh -c 'i=0; while [ $i -lt 40 ]; do head -c 20000000 /dev/zero || exit 1; sleep 0.05; i=$((i+1)); done; echo; echo end'
+TMPDIR=$PWD/small exec timeout 300 jobstack-worker -q -s flood --output-limit 1M -- sh -c 'i=0; while [ $i -lt 40 ]; do
+	head -c 20000000 /dev/zero || exit 1
+	until [ $(stat -f -c %a small) -gt 25600 ]; do sleep 0.05; done # until what is not kept has gone: 100 MB of room
+	i=$((i+1))
+done; echo; echo end'
 X
 names flood /1
 check 'a command that prints twice the disk' own_mounts bash small.sh
@@ -125,7 +129,7 @@ check 'one runs' wait_for 20 test -e runs.1
 check '... logs says what to type' says 1 'entry 1 is running: `jobstack logs -s follow -f 1` follows' jobstack logs -s follow 1
 timeout 300 jobstack logs -s follow -f /says >said 2>said.err &
 says=$!
-check 'logs -f: what it has printed' wait_for 20 grep -q 'err 1' said.err
+check 'logs -f: what it has printed' wait_for 20 eval 'grep -q "err 1" said.err && grep -q "out 1" said'
 is '... each stream by itself' "$(cat said)" 'out 1'
 timeout 300 jobstack logs -s follow -f 1 --stderr >said.2 2>/dev/null &
 check '... of one stream' wait_for 20 grep -q 'err 1' said.2
@@ -193,7 +197,7 @@ rm go
 check 'a terminal of one column' fails_with 1 shown narrow --size 1x1 'expect=~.*~' 'run=touch go' -- --max-attempts 1 -s narrow -a some
 check '... is not left' sh -c "! grep -aE '~[^$(printf '\r\033')]' narrow"
 printf '%s\n' /bad >one
-check 'a retry is awaited' fails_with 1 shown retry 'expect=1 file waits for the next try, in 1 s' -- --max-attempts 2 --retry-delay 1 -s retry -a one
+check 'a retry is awaited' fails_with 1 shown retry 'expect=1 file waits for the next try, in [1-3] s' -- --max-attempts 2 --retry-delay 3 -s retry -a one
 is '... and the file fails once' "$(text retry | grep -ac 'failed.*: /bad')" 2
 rm go
 printf '%s\n' /bad /hold >two

@@ -140,7 +140,7 @@ for how in '--unique --atomic' --unique; do
 	hold "$stack" --unique
 	kill -KILL $holder
 	# shellcheck disable=SC2086 # words
-	is "killed and repeated at once, $how: all are pushed" "$(numbered 1 2500 | timeout 60 jobstack push $how -s "$stack" 2>"$stack.again")" '2500 pushed'
+	is "killed and repeated at once, $how: all are pushed" "$(numbered 1 2500 | timeout 300 jobstack push $how -s "$stack" 2>"$stack.again")" '2500 pushed'
 	let_go "$stack" 137
 	like '... and it was said why' "$(cat "$stack.again")" 'push was dead: its 2000 entries'
 	is '... each once' "$(ledger "$stack")" '0 0 2500 0 0 0'
@@ -151,7 +151,7 @@ cut() { sql "KILL $(sql "SELECT IS_USED_LOCK(CONCAT('jobstack.push.',HEX(token))
 hold alive
 cut
 check 'a holder that lives, though it lost its connection for a moment: refused' says 1 'another push --atomic .*[0-9]+ s ago, 2000 entries.* holds 1 of these names' \
-	timeout 60 jobstack push --unique -s alive /d/2001 /d/7
+	timeout 300 jobstack push --unique -s alive /d/2001 /d/7
 jobstack push --unique -s alive /d/2002 /d/8 >waits.out 2>waits.err 7>&- &
 waits=$!
 check '... one that ends soon is waited for' wait_for 20 grep -q 'waiting for it to finish' waits.err
@@ -162,7 +162,7 @@ is '... and nothing is lost or doubled' "$(ledger alive)" '0 0 2001 0 0 0'
 hold cutoff --unique
 kill -STOP $holder
 cut
-is 'one that lost its connection for good' "$(timeout 60 jobstack push --unique -s cutoff /d/7 2>/dev/null)" '1 pushed'
+is 'one that lost its connection for good' "$(timeout 300 jobstack push --unique -s cutoff /d/7 2>/dev/null)" '1 pushed'
 kill -CONT $holder
 let_go cutoff 1
 like '... is told so' "$(cat cutoff.err)" 'so another push ended it.*nothing was pushed'

@@ -127,7 +127,7 @@ like 'why it failed' "$report" 'failed: exit 3 +4 '
 like '... by a signal' "$report" 'failed: signal 9 +2 '
 like '... and what is dead' "$report" 'dead entries .*exit 3 '
 unlike 'no colour and nothing that moves but on a terminal' "$report" $'[\033\r]'
-like 'what is recommended' "$report" '--time=0:05:00 .*--timeout=10s .*--mem=[0-9]+[MG]  4 slots with .*workers: 1 to finish in 1 h'
+like 'what is recommended' "$report" '--time=0:[0-9]+:00 .*--timeout=[0-9]+s .*--mem=[0-9]+[MG]  4 slots with .*workers: 1 to finish in 1 h'
 
 # ---- nothing, one, only failures, in the midst
 push empty /1 /2

@@ -81,14 +81,14 @@ workload() {
 	seq -f '/u/%.0f' 2295 2310 | jobstack push -s many --unique || echo "push again: $?"
 	seq -f '/l/%.0f' 1 20 | jobstack push -q -s last --lifo --atomic --priority 7 >/dev/null || echo "push --atomic: $?"
 	# shellcheck disable=SC2016
-	timeout 60 jobstack-worker -q -s one --slots 2 --idle-timeout 0 -- sh -c 'case $1 in *5) echo bad >&2; exit 3;; *[xyz78]) exit 0;; esac' sh {} ||
+	timeout 300 jobstack-worker -q -s one --slots 2 --idle-timeout 0 -- sh -c 'case $1 in *5) echo bad >&2; exit 3;; *[xyz78]) exit 0;; esac' sh {} ||
 		echo "worker: $?"
 	eval "$(jobstack pop -q -s last)" && jobstack close -q --exit 4 || echo "close: $?"
 	eval "$(jobstack pop -q -s last)" && jobstack close -q --exit 0 || echo "close: $?"
 	eval "$(jobstack pop -q -s last)" && jobstack renew -q >/dev/null || echo "renew: $?"
 	jobstack requeue -q -s one --exit 3 -n 2 || echo "requeue: $?"
 	jobstack requeue -q -s one --exit 3 -n 1 --to other || echo "requeue --to: $?"
-	timeout 60 jobstack-worker -q -s many --max-entries 120 --slots 4 -- true || echo "worker: $?"
+	timeout 300 jobstack-worker -q -s many --max-entries 120 --slots 4 -- true || echo "worker: $?"
 	for s in one many last other; do
 		jobstack check -s $s 2>&1 || echo "check: $?"
 		jobstack list -s $s -t all -o entry,datapath,state,attempt,outcome,exit_code,reason 2>&1 | sort | sha256sum

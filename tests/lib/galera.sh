@@ -51,7 +51,7 @@ galera_start() { # each comes up only with the others
 	done
 	for pid in "${pids[@]}"; do wait "$pid" || status=1; done
 	for node in "$@"; do
-		((status)) || poll 30 galera_synced "$dir/$node" || status=1
+		((status)) || poll 150 galera_synced "$dir/$node" || status=1
 		((status == 0)) || tail -n 15 "$dir/$node/server.log" >&2
 	done
 	return "$status"

@@ -15,7 +15,7 @@ own_server() {
 	check 'a database' db_lab_database "$lab" "$1"
 	export JOBSTACK_TEST_CNF=$lab/$1.cnf JOBSTACK_DEFAULTS_FILE=$lab/$1.cnf
 }
-server_kill() { kill -KILL "$(<"$lab/pid")" && poll 20 server_gone; }
+server_kill() { kill -KILL "$(<"$lab/pid")" && poll 100 server_gone; }
 server_gone() { ! proc_alive "$(cat "$lab/pid" 2>/dev/null || echo 999999999)"; }
 server_start() { # as it was, on the same port and data
 	: >"$lab/init.sql"

@@ -39,7 +39,7 @@ server_gone() { ! proc_alive "$1"; }
 server_kill() {
 	local pid
 	pid=$(<"$1/pid")
-	kill -KILL "$pid" && poll 20 server_gone "$pid"
+	kill -KILL "$pid" && poll 100 server_gone "$pid"
 }
 server_start() {
 	: >"$1/init.sql"
@@ -94,7 +94,7 @@ replica_applied() {
 	"$(db_lab_client)" --defaults-file="$1/admin.cnf" --batch --vertical -e "$state" 2>/dev/null |
 		grep -qE '(Slave|Replica)_SQL_Running_State: .*has read all relay log'
 }
-promote() { poll 30 replica_applied "$1" && replica_halt "$1" && read_only "$1" 0; }
+promote() { poll 150 replica_applied "$1" && replica_halt "$1" && read_only "$1" 0; }
 
 semi_sync() {
 	local source=source replica=replica
@@ -106,7 +106,7 @@ semi_sync() {
 		server_sql "$2" 'STOP SLAVE IO_THREAD; START SLAVE IO_THREAD'
 	else
 		server_sql "$2" 'STOP REPLICA IO_THREAD; START REPLICA IO_THREAD'
-	fi && poll 20 semi_sync_is "$1" "$source" "$3"
+	fi && poll 100 semi_sync_is "$1" "$source" "$3"
 }
 semi_sync_is() {
 	local clients
