@@ -10,7 +10,8 @@
  * $FAULT_MALLOC=N: the Nth allocation of each process fails; N+: that one and all after it.  Each that fails adds a
  * byte to the file $FAULT_FIRED, so that one knows.
  * $FAULT_HANG names a directory: while a file of that name with ".hang" behind it exists, calls that open, or change,
- * what is below the directory do not return, as with a file system whose server is away.
+ * what is below the directory do not return, as with a file system whose server is away; and they make that file
+ * longer.
  *
  * -DCLOCK_ONLY leaves out what gets in the way of a sanitizer's library: the memory, and a condition variable's
  * deadlines by the wall clock, which only servers have; and the files, but for -DWITH_FILES.
@@ -235,8 +236,13 @@ static void hang_path(const char *path)
 
 	if (hang_dir[0] == '\0' || strncmp(path, hang_dir, strlen(hang_dir)) != 0)
 		return;
-	while (syscall(SYS_access, hang_flag, F_OK) == 0)
+	while (syscall(SYS_access, hang_flag, F_OK) == 0) {
+		long fd = syscall(SYS_openat, AT_FDCWD, hang_flag, O_WRONLY | O_APPEND);
+
+		if (fd >= 0 && syscall(SYS_write, fd, ".", 1) == 1)
+			(void)syscall(SYS_close, fd);
 		(void)syscall(SYS_nanosleep, &nap, NULL);
+	}
 }
 
 static void hang_file(int fd)

@@ -167,7 +167,7 @@ worker=$!
 check 'a command runs' wait_for 20 test -s running
 server_kill
 away=$(cut -d. -f1 /proc/uptime)
-check 'the database stays away: the command is stopped' wait_for 20 sh -c '! kill -0 $(cat running) 2>/dev/null'
+check 'the database stays away: the command is stopped' wait_for 20 none_of_ours "$(<running)"
 check '... before the lease is over' test $(($(<stopped) - away)) -le 10
 status=0
 wait $worker || status=$?
@@ -176,7 +176,14 @@ check 'back' server_start
 check 'what it had is taken back' wait_for 20 sh -c 'jobstack requeue -s lease 2>&1 | grep -q "1 recovered"'
 check '... and done' worker -s lease -- true
 
-# the database is away, and the file system where outcomes would wait: when the first is back, the heart goes on without the second
+# the database is away, and the file system where outcomes would wait: when the first is back, the heart goes on without the second.
+# (By a relay: it comes back sooner than a server.)
+real=$(sed -n 's/^port=//p' "$lab/out.cnf")
+relay() { python3 "$JOBSTACK_SOURCE/tests/lib/relay.py" "$real" "$1" 2>>relay.err & relay=$!; }
+at_end 'kill_ours $relay'
+relay 0
+check 'a relay' wait_for 20 test -s port
+sed "s/^port=.*/port=$(<port)/" "$lab/out.cnf" >relay.cnf && chmod 600 relay.cnf
 cc -std=c17 -O2 -DCLOCK_ONLY -DWITH_FILES -shared -fPIC -o shim.so "$JOBSTACK_SOURCE/tests/fault/shim.c" -ldl -pthread || exit 1
 printf '%s\n' /short /long | jobstack push -q -s both >/dev/null
 cat >both.sh <<'S'
@@ -185,19 +192,21 @@ until [ -e "go.${1#/}" ]; do sleep 0.05; done
 S
 mkdir -p jobstack-logs/both
 env LD_PRELOAD="$PWD/shim.so" ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0" FAULT_HANG="$PWD/jobstack-logs/both" \
-	timeout 300 jobstack-worker -q -s both --slots 2 --lease 10 --grace 0.3 -- sh both.sh {} 2>both.err &
+	timeout 300 jobstack-worker -q -s both --defaults-file relay.cnf --slots 2 --lease 10 --grace 0.3 -- sh both.sh {} 2>both.err &
 worker=$!
 check 'two commands run' wait_for 20 test -s runs.short -a -s runs.long
 long=$(<runs.long)
 touch jobstack-logs/both.hang
-server_kill
-away=$(cut -d. -f1 /proc/uptime)
-touch go.short
-check 'the outcome of one waits for a disk that does not answer' wait_for 20 sh -c "[ \$(cut -d. -f1 /proc/uptime) -ge $((away + 4)) ]"
-check 'the server comes back' server_start
-check '... and has the outcome' wait_for 20 ledger_is both '1 0 0 0 0 1'
 beats() { sql "SELECT seq FROM worker JOIN stack USING(stack_id) WHERE name='both'"; }
 beats_past() { (($(beats) >= $1)); }
+before=$(beats)
+kill -URG "$(worker_pids both)"
+check '... whose lease has just begun' wait_for 20 beats_past $((before + 1))
+kill -KILL $relay
+touch go.short
+check 'the outcome of one waits for a disk that does not answer' wait_for 20 test -s jobstack-logs/both.hang
+relay "$(<port)"
+check 'the server comes back, and has the outcome' wait_for 20 ledger_is both '1 0 0 0 0 1'
 check '... the heart goes on, for longer than the lease' wait_for 30 beats_past $(($(beats) + 4))
 check '... the other command was not stopped' kill -0 "$long"
 rm jobstack-logs/both.hang
@@ -214,7 +223,7 @@ env LD_PRELOAD="$PWD/shim.so" ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verif
 worker=$!
 check 'a command runs' wait_for 20 test -s runs
 touch jobstack-logs/regained.hang go.regained
-check '... and ends' wait_for 20 sh -c '! kill -0 $(cat runs) 2>/dev/null'
+check '... and ends' wait_for 20 none_of_ours "$(<runs)"
 kill -STOP "$(<"$lab/pid")"
 away=$(cut -d. -f1 /proc/uptime)
 check 'the server does not answer for longer than the lease' wait_for 20 sh -c "[ \$(cut -d. -f1 /proc/uptime) -ge $((away + 9)) ]"

@@ -19,7 +19,7 @@ hang() {
 	wait_for 20 runs "$stack" "$n" || fail "$stack: $n run" "$(ledger "$stack")"
 }
 runs() { [[ $(ledger "$1") == *" $2" ]]; }
-no_process() { local p; for p in "${FROZEN[@]}"; do ! kill -0 "$p" 2>/dev/null || return 1; done; }
+no_process() { none_of_ours "${FROZEN[@]}"; }
 die() { # STACK: kill -9 of its workers with all that belongs to them
 	freeze "$1"
 	kill_frozen
@@ -235,7 +235,7 @@ kill -CONT "${FROZEN[@]}" 2>/dev/null
 wait_for 20 no_process || fail 'the zombie ends' "$(ps -o pid,stat,args -p "$(IFS=,; echo "${FROZEN[*]}")")"
 wait $zombie
 check 'the zombie, awake again, ends and changes nothing' ledger_is silent '3 0 0 0 0 0'
-check '... and none of its commands runs on' sh -c '! kill -0 $(cat silent) 2>/dev/null'
+check '... and none of its commands runs on' none_of_ours "${gone[@]}"
 
 # one that beats while it is watched is not taken from
 push beat 1

@@ -140,24 +140,8 @@ keys p
 sees '... can be paused' 'the stack "idle" is paused now'
 
 # a relay to the server, which can be stopped
-cat >relay.py <<-'END'
-	import socket, sys, threading
-	def copy(a, b):
-	    try:
-	        while data := a.recv(65536): b.sendall(data)
-	    except OSError: pass
-	    for s in (a, b):
-	        try: s.shutdown(2)
-	        except OSError: pass
-	listener = socket.create_server(("127.0.0.1", int(sys.argv[2])))
-	open("port", "w").write(str(listener.getsockname()[1]))
-	while True:
-	    client = listener.accept()[0]
-	    server = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-	    for pair in ((client, server), (server, client)): threading.Thread(target=copy, args=pair, daemon=True).start()
-END
 real=$(sed -n 's/^port=//p' "$JOBSTACK_TEST_CNF")
-relay() { python3 relay.py "$real" "$1" 2>>relay.err & relay=$!; }
+relay() { python3 "$JOBSTACK_SOURCE/tests/lib/relay.py" "$real" "$1" 2>>relay.err & relay=$!; }
 at_end 'kill_ours $relay'
 relay 0
 check 'a relay' wait_for 10 test -s port
