@@ -29,7 +29,7 @@
 
 #include <cmocka.h>
 
-#define BOUND_US (30 * JS_SECOND_US)
+#define BOUND_US (100 * JS_SECOND_US)
 
 static char dir[] = "/tmp/jobstack-test-XXXXXX";
 static struct js_spawn *spawn;

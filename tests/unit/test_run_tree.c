@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-#define PATIENCE_US (20 * JS_SECOND_US)
+#define PATIENCE_US (100 * JS_SECOND_US)
 #define MANY 400
 
 /* Starts a child that waits for ever; with DEEP, one that does so below a middle process that has ended, in a session

@@ -216,10 +216,15 @@ static void test_flood(void **state)
 
 	(void)state;
 	compile_actor(JS_SLURM_ABI, sizeof(struct js_slurm_job));
-	where.limit_us = 4 * JS_SECOND_US; /* it has to have begun by then, under valgrind, too */
-	assert_int_equal(js_slurm_job(&where, 8, &job, &error), JOBSTACK_EFILE);
+	where.limit_us = JS_SECOND_US;
+	do { /* it has to have begun by then, under valgrind and on a slow machine, too */
+		where.limit_us *= 2;
+		error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
+		assert_int_equal(js_slurm_job(&where, 8, &job, &error), JOBSTACK_EFILE);
+	} while (strstr(error.text, " s: err") == NULL && where.limit_us < 60 * JS_SECOND_US);
 	where.limit_us = 0;
-	assert_non_null(strstr(error.text, "Slurm did not answer within 4.0 s: err"));
+	assert_non_null(strstr(error.text, "Slurm did not answer within "));
+	assert_non_null(strstr(error.text, " s: err"));
 }
 
 static void test_several(void **state)
@@ -269,14 +274,22 @@ static void step_is(const struct js_slurm_step *s, int listed, int at_node, int 
 /* What a node does not say in time, or dies of, is not known, and no error; what the controller does not say is one. */
 static void test_steps(void **state)
 {
-	struct js_slurm_step steps[] = {{.job = 1, .step = 1}, {.job = 1, .step = 2}, {.job = 1, .step = 3},
-					{.job = 1, .step = 4}, {.job = 1, .step = 7}, {.job = 1, .step = 3}};
+	static const struct js_slurm_step asked[] = {{.job = 1, .step = 1}, {.job = 1, .step = 2},
+						     {.job = 1, .step = 3}, {.job = 1, .step = 4},
+						     {.job = 1, .step = 7}, {.job = 1, .step = 3}};
+	struct js_slurm_step steps[6];
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	int status;
 
 	(void)state;
 	compile_actor(JS_SLURM_ABI, sizeof(struct js_slurm_job));
-	where.limit_us = JS_SECOND_US;
-	assert_int_equal(js_slurm_steps(&where, steps, 6, &error), 0);
+	where.limit_us = JS_SECOND_US / 2;
+	do { /* a slow machine may not come to the one that hangs */
+		where.limit_us *= 2;
+		memcpy(steps, asked, sizeof(steps));
+		status = js_slurm_steps(&where, steps, 6, &error);
+	} while ((status != 0 || steps[3].at_node < 0) && where.limit_us < 60 * JS_SECOND_US);
+	assert_int_equal(status, 0);
 	step_is(&steps[0], 1, -1, 0);
 	step_is(&steps[1], 0, -1, 1);
 	step_is(&steps[2], 0, 0, 0);
