@@ -46,7 +46,7 @@ enum { CLI_DEFAULTS_FILE = 256, CLI_JSON, CLI_HELP, CLI_VERSION, CLI_OWN };
 /* clang-format on */
 
 /* Formats of messages; each takes the stack's name twice. */
-#define CLI_DEAD_REMEDY "`jobstack list -s %s -t dead` lists them, `jobstack requeue -s %s` puts them back in the queue"
+#define CLI_DEAD_REMEDY "`jobstack list -s %s -t dead` lists what failed, `jobstack requeue -s %s` queues it again"
 #define CLI_IS_PAUSED "the stack \"%s\" is paused: `jobstack resume -s %s` continues it"
 
 /* What one call of a command carries. */

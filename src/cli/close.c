@@ -63,10 +63,9 @@ static int close_entry(struct cli *cli)
 
 static const char about[] =
 	"Records how a popped entry has ended: $JOBSTACK_ENTRY, or the given ENTRY (number or datapath).\nRepeating it "
-	"with the same exit code is harmless. Ends with 1 if the lease has ended, or if the "
-	"entry was already closed\nwith another exit code; that first exit code is kept. With --replay: ends with 1 if "
-	"some outcomes came "
-	"too late, because their entries\nhave been requeued meanwhile.";
+	"with the same exit code is harmless. Ends with 1 if the lease has ended, or if the entry was\nalready closed "
+	"with another exit code; that first exit code is kept. With --replay: ends with 1 if some\noutcomes came too "
+	"late, because their entries have been requeued meanwhile.";
 static const char notes[] = "  ./process \"$JOBSTACK_DATAPATH\"; jobstack close --exit $?\n  jobstack close --replay "
 			    "jobstack-logs/mystack/*.spool";
 static const struct js_opts opts = {"jobstack close", "[ENTRY] [OPTIONS] | --replay FILE...", about, table, notes, 0};

@@ -127,9 +127,10 @@ int cli_input_refused(const struct cli *cli, const struct cli_input *input, uint
 			 "was pushed: --crlf strips the carriage returns, -0 keeps them as part of the names");
 	else if (input->directive > 0)
 		cli_tell(cli,
-			 "line %" PRIu64 " is a #DISBATCH line, which jobstack does not know (%" PRIu64
-			 " lines before it were pushed): write the whole command on each line, and push what comes "
-			 "behind a barrier onto another stack",
+			 "line %" PRIu64
+			 " is a #DISBATCH line, which jobstack does not support (pushed before it: %" PRIu64
+			 "): write the whole command on each line, and push what comes after a barrier onto another "
+			 "stack",
 			 input->directive, pushed);
 	return input->no_nul || input->all_cr || input->directive > 0;
 }

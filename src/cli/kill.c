@@ -126,7 +126,7 @@ static int request_kill(struct cli *cli, struct target *t)
 	else if (status == JOBSTACK_NOTHING && look_at_entry(cli, t) == 0 && t->attempt == 0)
 		return explain_state(cli, t);
 	else if (status == JOBSTACK_NOTHING)
-		cli_tell(cli, "the worker of entry %" PRIu64 " takes no request now: try again", t->entry);
+		cli_tell(cli, "the worker of entry %" PRIu64 " could not be asked to end it: try again", t->entry);
 	JS_THEN(status, jobstack_workers(cli->handle, cli->stack, note_worker, t, &cli->error)); /* nudges it */
 	if (status < 0)
 		return cli_fail(cli);
@@ -198,14 +198,12 @@ static int check_kill(struct cli *cli)
 }
 
 static const struct js_opt table[] = {CLI_OPTS_STACK, CLI_OPTS_DATABASE, CLI_OPTS_ALWAYS, CLI_OPTS_END};
-static const char about[] = "Ends the command of each ENTRY (number or datapath) that runs, on whatever machine: it "
-			    "gets TERM, and KILL after "
-			    "the\nworker's --grace. The entry is then dead, \"killed by USER\", and `jobstack requeue` "
-			    "runs it again. Waits until "
-			    "it has\nended: on this host that is at once, elsewhere the worker learns of it within a "
-			    "third of its lease. Ctrl-C "
-			    "ends only\nthe wait. Ends with 1 if some entry did not run, or ended otherwise; with 124 "
-			    "if the wait took too long.";
+static const char about[] =
+	"Ends the command of each ENTRY (number or datapath), on any machine. The command gets TERM, and KILL after "
+	"the worker's\n--grace. The entry is then dead, \"killed by USER\"; `jobstack requeue` runs it again. Waits "
+	"until the command has ended:\non this host that is at once, elsewhere the worker learns of it within a "
+	"third of its lease. Ctrl-C ends only the wait.\nEnds with 1 if an entry was not running, or ended "
+	"otherwise; with 124 if the wait took too long.";
 static const char notes[] = "  jobstack kill -s mystack 17\n  jobstack kill -s mystack /data/day1.nc /data/day2.nc";
 static const struct js_opts opts = {"jobstack kill", "ENTRY... [OPTIONS]", about, table, notes, 0};
 const struct cli_frame cli_kill = {

@@ -449,7 +449,7 @@ static int print_logs(struct cli *cli)
 	int status = choose_entries(cli, &c) == 0 ? 0 : cli_fail(cli), one;
 
 	if (status == 0 && c.n == 0) {
-		cli_say(cli, "no entry of the stack \"%s\" is chosen by these options", cli->stack);
+		cli_say(cli, "no entry of the stack \"%s\" matches these options", cli->stack);
 		status = CLI_NO;
 	} else if (status == 0 && !follow)
 		begin_pager();
@@ -469,10 +469,10 @@ static int print_logs(struct cli *cli)
 }
 
 static const char about[] =
-	"Prints what the commands of entries (given by number or datapath, or selected as by `jobstack list`) printed: "
-	"standard output to\nstandard output, then standard error to standard error. If the log files can't be read on "
-	"this host, it prints the end of\na failed attempt's standard error from the database, and ends with 1. On a "
-	"terminal it uses $JOBSTACK_PAGER, $PAGER or less.";
+	"Prints the output of entries, which are named (by number or datapath) or selected as by `jobstack list`: "
+	"standard output\nto standard output, then standard error to standard error. If the log files can't be read "
+	"on this host, it prints the\nend of a failed attempt's standard error from the database, and ends with 1. On "
+	"a terminal it uses $JOBSTACK_PAGER,\n$PAGER or less.";
 static const char notes[] = "  jobstack logs -s mystack 17\n  jobstack logs -s mystack -f 17\n  jobstack logs -s "
 			    "mystack -t dead --stderr\n"
 			    "  jobstack logs -s mystack 'day 1.nc' --attempt 1";

@@ -228,11 +228,11 @@ static int recover_dead(struct cli *cli)
 }
 
 static const char about[] =
-	"Puts the entries of dead workers back in the queue now. A worker counts as dead if its process on this\nhost "
-	"and all its commands have ended, if its Slurm job or step has ended, or if it sends no heartbeat for a whole "
-	"lease\nwhile this command watches. Before it requeues the entries of a dead worker, `jobstack recover` "
-	"kills\nthe processes on this "
-	"host that the worker's commands started and that still run. Running workers do all this automatically.";
+	"Puts the entries of dead workers back in the queue now. A worker counts as dead if its process on this host "
+	"and\nall its commands have ended, if its Slurm job or step has ended, or if it sends no heartbeat for a "
+	"whole lease while\nthis command watches. Before it requeues the entries of a dead worker, `jobstack recover` "
+	"kills the processes on this\nhost that the worker's commands started and that still run. Running workers do "
+	"all this automatically.";
 static const char notes[] = "Exit status: 1 if no dead worker was found, but some workers may be dead; else 0.\n\n  "
 			    "jobstack recover -s mystack --dry-run";
 static const struct js_opts opts = {"jobstack recover", "[STACK] [OPTIONS]", about, table, notes, 0};

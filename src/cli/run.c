@@ -345,19 +345,19 @@ static int print_run_summary(struct run *r, const struct jobstack_push_result *p
 	(void)fflush(stdout);
 	if (known > 0 && r->before.done == 0)
 		cli_say(r->cli,
-			"%" PRIu64 " of these names were done before, and then pruned: to run them again, use another "
-			"stack (-s NAME)",
+			"skipped %" PRIu64
+			" of these names (done before, then pruned): only another stack (-s NAME) runs "
+			"them again",
 			known);
 	else if (known > 0 && !r->again)
 		cli_say(r->cli,
-			"%" PRIu64
-			" of these names were pushed before: those that are done do not run again; `jobstack requeue "
-			"-s %s -t done` puts them back in the queue",
+			"the stack already had %" PRIu64
+			" of these names: those that are done do not run again; `jobstack requeue -s %s -t done` puts "
+			"them back in the queue",
 			known, r->cli->stack);
 	if (r->input.commands && r->before.pushed == 0 && pushed->skipped > 0)
 		cli_say(r->cli,
-			"%" PRIu64
-			" %s skipped, because the same line stands in the input before: to run it again, make it "
+			"%" PRIu64 " %s skipped, because the input already had the same line: to run it again, make it "
 			"different, for example by a comment at its end",
 			pushed->skipped, pushed->skipped == 1 ? "line was" : "lines were");
 	cli_say_failed(r->cli, r->now.dead);
@@ -522,9 +522,9 @@ static int push_and_run(struct cli *cli)
 	}
 	if (r->limited && !r->again && r->before.ready + r->before.waiting > 0)
 		cli_say(cli,
-			"%" PRIu64 " of the stack's files %s left from before: --max-entries counts them, too, and "
-			"they may run first",
-			r->before.ready + r->before.waiting, view_are(r->before.ready + r->before.waiting));
+			"the stack has %" PRIu64
+			" %s left from before: --max-entries counts what is left, too, and it may run first",
+			VIEW_ENTRIES(r->before.ready + r->before.waiting));
 	r->began_us = jobstack_now_us();
 	status = push_and_work(r, &result);
 	if (r->started == 0 && status == 0 && !r->failed && cli_stop == 0 && r->before.pushed + result.pushed == 0) {
@@ -541,9 +541,8 @@ static int push_and_run(struct cli *cli)
 
 static const char about[] =
 	"Runs CMD on each FILE, or on each line of standard input, on this machine: pushes the names (each once), "
-	"starts a jobstack-worker, and\nwaits. Run it again, or `jobstack run -s NAME`, to continue where it stopped. "
-	"Ends "
-	"with 0 if all entries are done, with 1 if any is dead or left.";
+	"starts a\njobstack-worker, and waits. To continue where it stopped, run it again, or type `jobstack run -s "
+	"NAME`. Ends with 0 if\nall entries are done, with 1 if any is dead or left.";
 static const char notes[] =
 	"In CMD and TEMPLATE: {} the datapath, {/} its base name, {//} its directory, {.} without extension, {/.} base "
 	"name\nwithout extension, {#} the entry's number, {%} the slot. Without a placeholder the datapath becomes the "

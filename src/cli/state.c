@@ -67,7 +67,7 @@ static const struct js_opts pause_opts = {"jobstack pause", "[STACK] [OPTIONS]",
 					  stop_table,	    pause_notes,	 0};
 const struct cli_frame cli_pause = {&pause_opts, "only one stack can be given", CLI_CHANGES, 10 * JS_SECOND_US, NULL,
 				    pause_stack};
-static const char resume_about[] = "Continues a stack after a pause, or undoes a cancel.";
+static const char resume_about[] = "Continues a stack after a pause, or undoes `jobstack cancel --all`.";
 static const char resume_notes[] = "  jobstack resume mystack";
 static const struct js_opts resume_opts = {"jobstack resume", "[STACK] [OPTIONS]", resume_about,
 					   go_table,	      resume_notes,	   0};

@@ -48,7 +48,7 @@ static const struct js_opt table[] = {
 	CLI_OPTS_ALWAYS,
 	CLI_OPTS_END};
 static const char about[] =
-	"Shows all stacks, one stack or one entry on the full screen, and acts on what you choose: pages its output, "
+	"Shows all stacks, one stack or one entry on the full screen, and acts on what you choose: shows its output, "
 	"requeues it,\npauses its stack. Type ? for the keys.";
 static const char notes[] = "  jobstack top mystack";
 static const struct js_opts opts = {"jobstack top", "[STACK] [OPTIONS]", about, table, notes, 0};

@@ -39,10 +39,9 @@ const struct js_opts js_worker_opts = {
 	"extension, {/.} the base name without extension, {#} the entry's number, {%} the slot. Without a\n"
 	"placeholder, the datapath is the last argument. With --colsep, {1} {2} ... are the fields, and {1/} {1//}\n"
 	"{1.} {1/.} their parts. An entry with too few fields fails without being run. ${1} is not a placeholder,\n"
-	"but left to the shell. A datapath that does not begin with / is relative. With --colsep,\nonly its "
-	"beginning counts, even if a later field is an absolute path. CMD finds JOBSTACK_DATAPATH, _ENTRY, _ATTEMPT, "
-	"_SLOT, _STACK and\n_WORKER in "
-	"its environment. With --persistent, only {%} can be used in CMD, nothing is appended, and the environment\n"
-	"has _SLOT, _STACK, _WORKER and _PERSISTENT.\n"
+	"but left to the shell. A datapath that does not begin with / is relative. With --colsep, only its\n"
+	"beginning counts, even if a later field is an absolute path. CMD finds JOBSTACK_DATAPATH, _ENTRY,\n"
+	"_ATTEMPT, _SLOT, _STACK and _WORKER in its environment. With --persistent, only {%} can be used in CMD,\n"
+	"nothing is appended, and the environment has _SLOT, _STACK, _WORKER and _PERSISTENT.\n"
 	"\n  srun jobstack-worker -s mystack -- ./convert.sh {}",
 	1};

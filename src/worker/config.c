@@ -181,8 +181,8 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 
 	if (c->commands && (c->words > 0 || c->shell || c->persistent || c->replace != NULL || c->colsep.len > 0))
 		return js_error_set(error, JOBSTACK_EUSAGE,
-				    "with --commands each entry is a command line: it goes with no CMD, --shell, "
-				    "--persistent, --colsep or -I");
+				    "with --commands each entry is a command line: CMD, --shell, --persistent, "
+				    "--colsep and -I can't be used");
 	if (c->allowed_n > 0 && !c->commands)
 		return js_error_set(error, JOBSTACK_EUSAGE, "--allow-user needs --commands");
 	if (c->words == 0 && !c->commands)

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "run/capture.h"
 #include "view/text.h"
+#include "view/words.h"
 #include "worker/speaker.h"
 
 #include <errno.h>
@@ -263,14 +264,15 @@ void printer_end(struct printer *p)
 
 	if (pthread_mutex_trylock(&p->lock) != 0) { /* a thread hangs in it: nothing may be freed */
 		if (waiting)
-			speaker_say("the output of %zu files was not printed: standard output takes none",
-				    p->n - p->first);
+			speaker_say("the output of %zu file%s was not printed: standard output is blocked",
+				    p->n - p->first, view_plural(p->n - p->first));
 		return;
 	}
 	if (waiting)
 		p->shown = speaker_hide(1);
 	if (print_turns(p, 1, &error) != 0)
-		speaker_say("the output of %zu files was not printed: %s", p->n - p->first, error.text);
+		speaker_say("the output of %zu file%s was not printed: %s", p->n - p->first,
+			    view_plural(p->n - p->first), error.text);
 	if (waiting)
 		(void)speaker_hide(0);
 	(void)pthread_mutex_unlock(&p->lock);

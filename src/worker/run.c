@@ -78,8 +78,8 @@ static int enter_run_directory(struct run *r, struct jobstack_error *error)
 
 static void choose_slots(struct run *r)
 {
-	int is_login = js_slurm_is_here() || js_child_is_in_path("srun");
 	const struct js_slurm_env *env = &r->identity.env;
+	int is_login = env->cpus_per_task < 0 && (js_slurm_is_here() || js_child_is_in_path("srun"));
 	unsigned cpus = js_slurm_cpus();
 
 	r->slots_n = (unsigned)r->config.slots;

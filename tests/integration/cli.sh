@@ -355,7 +355,7 @@ out of /it's
 out of /quiet"
 is 'logs: by state' "$(jobstack logs -s log -t dead --stderr)" 'err 2'
 is '... and by other options' "$(jobstack logs -s log -t all --match '/q*' --stdout; jobstack logs -s log 1 2 --exit 1 --stdout)" $'out of /quiet\nout of /it\'s'
-check '... of which there is none' says 1 'no entry of the stack "log" is chosen' jobstack logs -s log -t lost
+check '... of which there is none' says 1 'no entry of the stack "log" matches' jobstack logs -s log -t lost
 check '... which is nonsense' says 2 '"odd" is not a state' jobstack logs -s log -t odd
 check '... nothing is selected' says 2 'select them, as in -t dead' jobstack logs -s log
 "$JOBSTACK_SOURCE/tests/support/in-pty" --out seen -- env TERM=xterm JOBSTACK_PAGER='sed "s/^/paged: /"' jobstack logs -s log 1
@@ -435,7 +435,7 @@ like '... and where the output lies' "$(cat err)" "output is in jobstack-logs/$s
 is '... indeed' "$(cat "jobstack-logs/$stack"/*.log | grep -c '^did /d/')" 20
 numbered 1 30 >names
 like 'again, with more names: only those' "$(timeout 300 jobstack run --slots 2 -- ./cmd <names 2>err)" '^10 done, 0 dead, 0 left in '
-like '... the others are counted' "$(cat err)" "20 of these names were pushed before: .*; .jobstack requeue -s $stack -t done. puts them back"
+like '... the others are counted' "$(cat err)" "the stack already had 20 of these names: .*; .jobstack requeue -s $stack -t done. puts them back"
 like '... {} at the end is the same command' "$(timeout 300 jobstack run -- ./cmd {} <names 2>&1)" "stack \"$stack\""
 check 'nothing new' timeout 300 jobstack run -q --slots 2 -- ./cmd <names
 check 'empty input: what there is' timeout 300 jobstack run -q -- ./cmd </dev/null
@@ -464,7 +464,7 @@ sql "UPDATE stack SET origin=NULL,name='$(python3 -c 'import os, sys
 h = 14695981039346656037
 for b in b"\0".join([os.getcwd().encode(), b"./cmd"]): h = (h ^ b) * 1099511628211 % 2**64
 print("run-%016x" % h)')' WHERE name='cmd-1'"
-like 'a stack of an older version is continued' "$(timeout 300 jobstack run -a names -- ./cmd 2>&1)" '0 done, 0 dead.*30 of these names were pushed before.*-s run-'
+like 'a stack of an older version is continued' "$(timeout 300 jobstack run -a names -- ./cmd 2>&1)" '0 done, 0 dead.*the stack already had 30 of these names.*-s run-'
 for i in 1 1 2 2 3 3; do timeout 300 jobstack run -q -- ./cmd "race $i" {} <<<"/$i" 2>>race.err & done
 wait
 is 'six at once, of three commands: three stacks' "$(cat race.err; sql "SELECT name,pushed FROM stack WHERE name LIKE 'cmd-%' ORDER BY 1")" $'cmd-1\t1\ncmd-2\t1\ncmd-3\t1'
@@ -473,12 +473,12 @@ like 'a name that can be typed' "$(timeout 300 jobstack run './a b/-,c:d e' ::: 
 like '... for --shell' "$(timeout 300 jobstack run --shell -- 'test -n {}' <<<x 2>&1)" 'stack "test-1"'
 sql "UPDATE stack SET origin=UNHEX(SHA2(CONCAT('somebody',CHAR(0),'$PWD',CHAR(0),'./cmd',CHAR(0),'own'),256)) WHERE name='test-1'"
 like 'the stack of another user for the same line is left alone' "$(timeout 300 jobstack run ./cmd own ::: /1 2>&1)" 'stack "cmd-4"'
-like '-s and another command' "$(timeout 300 jobstack run -s js -a names -- ./cmd x 2>&1)" '30 of these names were pushed before: those that are done do not run again'
+like '-s and another command' "$(timeout 300 jobstack run -s js -a names -- ./cmd x 2>&1)" 'the stack already had 30 of these names: those that are done do not run again'
 jobstack push -q -s limited /1 /2
-like 'what is left counts for --max-entries, too' "$(timeout 300 jobstack run -s limited --jobs 1 --max-entries 1 ./cmd ::: /3 2>&1)" "2 of the stack's files are left from before: --max-entries counts .*1 done, 0 dead, 2 left"
+like 'what is left counts for --max-entries, too' "$(timeout 300 jobstack run -s limited --jobs 1 --max-entries 1 ./cmd ::: /3 2>&1)" "the stack has 2 entries left from before: --max-entries counts .*1 done, 0 dead, 2 left"
 # a file of command lines
 printf 'echo 1 >>ran\n# no\necho 2 >>ran; true\necho 1 >>ran\n' >tasks.txt
-like 'run --commands' "$(timeout 300 jobstack run --commands -a tasks.txt 2>&1)" '2 done, 0 dead.*1 line was skipped, because the same line'
+like 'run --commands' "$(timeout 300 jobstack run --commands -a tasks.txt 2>&1)" '2 done, 0 dead.*1 line was skipped, because the input already had the same line'
 like '... the file has a stack' "$(timeout 300 jobstack run --commands -a tasks.txt 2>&1)" 'stack "tasks.txt-1".*0 done'
 is '... each line ran once' "$(sort ran)" $'1\n2'
 is '... lines on the command line' "$(jobstack run --dry-run --commands ::: 'ls *.nosuch' 'a | b')" $'/bin/sh -c \'ls *.nosuch\'\n/bin/sh -c \'a | b\''
@@ -526,7 +526,7 @@ check '... of a stack without a line' says 2 'no earlier .jobstack run. of the s
 numbered 1 2 | jobstack push -q -s typed
 like 'no names on a terminal, and some are left: it goes on with them' "$("$JOBSTACK_SOURCE/tests/support/in-pty" -- jobstack run -s typed true 2>&1)" 'no names are given, so this continues.*2 done'
 timeout 300 jobstack run -q true ::: /p && jobstack prune -q --yes true-1 --older-than 0s
-like '... pruned: that is said' "$(timeout 300 jobstack run true ::: /p 2>&1)" '1 of these names were done before, and then pruned'
+like '... pruned: that is said' "$(timeout 300 jobstack run true ::: /p 2>&1)" 'skipped 1 of these names .done before, then pruned.'
 cd more || exit
 cd ..
 # it works while names still come

@@ -252,7 +252,7 @@ check 'a crash gives the terminal back' fails_with 134 in_pty --out w expect='al
 check 'Ctrl-Z and fg' in_pty --out w expect='all stacks' $'send=\032' stopped cooked signal=CONT raw expect='all stacks' send=q -- jobstack status -w0.1
 check 'another size is drawn anew' in_pty --out w expect='all stacks' size=20x5 expect='all~|a~' send=q -- jobstack status -w60
 check 'watch, 20 columns: why, too' in_pty --size 20x24 --out w expect='fail, ' send=q -- jobstack status -s fail --why -w60
-check '... fits, and no word is missing' sh -c 'sed "s/.*1049h//; /1049l/,\$d" w >picture; tr -s "\r\n" " " <picture | grep -q "jobstack requeue.*-s.*fail.*puts.*them.*back"'
+check '... fits, and no word is missing' sh -c 'sed "s/.*1049h//; /1049l/,\$d" w >picture; tr -s "\r\n" " " <picture | grep -q "jobstack requeue.*-s.*fail.*queues.*it.*again"'
 check '...' fits 20 <picture
 push wide "/日本語日本語日本語日本語日本語日本語日本語日本語"
 jobstack pop -s wide >/dev/null

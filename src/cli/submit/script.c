@@ -247,8 +247,7 @@ int submit_mail_job(struct submit *s, const char *subject)
 	cli_words_format(&options, "--mail-user=%s", s->notify);
 	cli_words_add(&options, "--mail-type=END");
 	js_buf_str(&body, "exit 0\n");
-	status = hand_over(s, path, "a job whose only purpose is that Slurm mails its name, the result for", &options,
-			   &body, &job);
+	status = hand_over(s, path, "an empty job, whose name in Slurm's mail is the result of", &options, &body, &job);
 	if (status == 0)
 		cli_say(&s->cli,
 			"no mail program here accepted the report; instead Slurm sends a mail when job %" PRIu64
