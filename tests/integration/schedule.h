@@ -17,7 +17,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#define BOUND_US 30000000 /* no condition is waited for any longer */
+#define BOUND_US 120000000 /* no condition is waited for any longer */
 
 /* ------------------------------------------------------------------------------------------------ plain sessions */
 

@@ -220,7 +220,7 @@ static int begin(void **state)
 	struct jobstack_options options = test_options();
 
 	(void)state;
-	options.patience_us = JS_SECOND_US;
+	options.patience_us = 3 * JS_SECOND_US; /* time for a second try */
 	OK(js_db_open(&db, &options, &e));
 	OK(ask(packet(NULL, 0, "CREATE TABLE mark(n INT) ENGINE=InnoDB")));
 	OK(ask(packet(NULL, 0, "CREATE TABLE mark_key(n INT PRIMARY KEY) ENGINE=InnoDB")));
