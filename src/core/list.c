@@ -29,6 +29,7 @@ struct listing {
 	unsigned states; /* that are asked for */
 	unsigned state;	 /* of the items that come; 0: by outcome */
 	uint64_t told, last;
+	uint32_t attempt; /* of the last item */
 	size_t rows;
 	const char *running; /* the column of the worker whose claim is listed */
 	int64_t claimed_us;  /* of the claim, if a script popped it: its entries began then; else -1 */
@@ -79,6 +80,7 @@ static void take_item(void *ctx, const struct js_row *row)
 	if (limit_left(l) == 0 || !js_filter_fits(l->filter, i.datapath.data, i.datapath.len))
 		return;
 	l->told++;
+	l->attempt = i.attempt;
 	l->stopped = l->fn(l->ctx, &i) != 0;
 }
 
@@ -377,28 +379,38 @@ int jobstack_list(struct jobstack *handle, const char *stack, const struct jobst
 	return status == 0 && l.stopped ? JOBSTACK_ESTOPPED : status;
 }
 
+/* Lists the entry's finished attempts from number FIRST on; from 0 on, one without a number if there is none. */
+static int list_ended(struct listing *l, uint64_t entry, uint32_t first, struct jobstack_error *error)
+{
+	return js_handle_ask(l->handle, take_item, l, error,
+			     "SELECT e.entry_id,e.datapath," JS_ITEM_ATTEMPT "," JS_ITEM_WORKER
+			     " FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id "
+			     "LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u AND e.entry_id=%u AND "
+			     "COALESCE(a.attempt,0)>=%u ORDER BY a.attempt",
+			     wants_tails(l), l->stack.id, entry, (uint64_t)first);
+}
+
 int jobstack_attempts(struct jobstack *handle, const char *stack, uint64_t entry, jobstack_item_fn *fn, void *ctx,
 		      struct jobstack_error *error)
 {
 	struct jobstack_filter one = JOBSTACK_FILTER_INIT;
 	struct listing l = {.handle = handle, .filter = &one, .fn = fn, .ctx = ctx, .state = JOBSTACK_IS_DONE};
+	uint64_t ended;
 
 	one.entries = &entry;
 	one.entries_n = 1;
 	one.tails = 1;
 	JS_TRY(js_stack_find(handle, stack, &l.stack, error));
-	JS_TRY(js_handle_ask(
-		handle, take_item, &l, error,
-		"SELECT e.entry_id,e.datapath," JS_ITEM_ATTEMPT "," JS_ITEM_WORKER
-		" FROM entry e LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id "
-		"LEFT JOIN worker w ON w.worker_id=a.worker_id WHERE e.stack_id=%u AND e.entry_id=%u ORDER BY "
-		"a.attempt",
-		wants_tails(&l), l.stack.id, entry));
+	JS_TRY(list_ended(&l, entry, 0, error));
 	if (l.rows == 0)
 		return js_stack_refuse_entry(stack, entry, error);
+	ended = l.told;
 	l.state = JOBSTACK_IS_RUNNING;
 	if (!l.stopped)
 		JS_TRY(list_sets(&l, -1, error));
+	l.state = JOBSTACK_IS_DONE;
+	if (!l.stopped && l.told == ended) /* it may have ended between the two queries */
+		JS_TRY(list_ended(&l, entry, l.attempt + 1, error));
 	return l.stopped ? JOBSTACK_ESTOPPED : 0;
 }
 

@@ -312,13 +312,13 @@ check 'who is killed while it waits' wait_for 20 asked 1
 kill -KILL $killer
 wait $killer 2>/dev/null
 set -m # or what runs in the background would ignore Ctrl-C
-jobstack kill -s kill 5 2>kill.err &
+jobstack kill -s kill 5 2>again.err &
 killer=$!
 set +m
-check '... or gives up' wait_for 20 grep -q 'entry 5 runs on elsewhere' kill.err
+check '... or gives up' wait_for 20 grep -q 'entry 5 runs on elsewhere' again.err
 kill -INT $killer
 wait $killer
-like '... is told' "$(cat kill.err)" 'entry 5 has not ended yet; the request stays, and .jobstack show -s kill 5. shows'
+like '... is told' "$(cat again.err)" 'entry 5 has not ended yet; the request stays, and .jobstack show -s kill 5. shows'
 jobstack kill -q -s kill 5 &
 killer=$!
 kill -CONT "${FROZEN[@]}"
