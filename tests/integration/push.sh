@@ -150,7 +150,7 @@ done
 cut() { sql "KILL $(sql "SELECT IS_USED_LOCK(CONCAT('jobstack.push.',HEX(token))) FROM push WHERE ended IS NULL AND pushed=2000")"; }
 hold alive
 cut
-check 'a holder that lives, though it lost its connection for a moment: refused' says 1 'another push --atomic .*[0-9]+ s ago, 2000 entries.* holds 1 of these names' \
+check 'a holder that lives, though it lost its connection for a moment: refused' says 1 'another push --atomic .*[0-9]+ (s|min) ago, 2000 entries.* holds 1 of these names' \
 	timeout 300 jobstack push --unique -s alive /d/2001 /d/7
 jobstack push --unique -s alive /d/2002 /d/8 >waits.out 2>waits.err 7>&- &
 waits=$!
