@@ -267,13 +267,16 @@ class Audit:
 				self.violation("other", r["stack"], r["entry"], "a close never came to an end: %s" % r)
 
 	def requeues(self):
-		"""Requeued by two people at once, an entry came back once: it was done at most once more often than requeued."""
+		"""Requeued by two people at once, an entry came back once: it was done at most once more often than requeued.  (If one of them
+		was held up until it had been done again, it came back twice, rightly.)"""
 		done = collections.Counter((s, e) for (s, e, _), r in self.attempts.items() if r["outcome"] == DONE)
 		asked = collections.Counter()
 		for r in self.records:
 			if r["what"] == "requeue":
-				asked.update((r["stack"], e) for e in r["entries"])
-				if r["sure"] and r["got"] > len(r["entries"]):
+				again = [e for e in r["entries"] if any(x.start > r["began"] and x.end and x.end < r["ended"]
+									for x in self.by_entry[r["stack"], e])]
+				asked.update((r["stack"], e) for e in r["entries"] + again)
+				if r["sure"] and r["got"] > len(r["entries"]) + len(again):
 					self.violation("doubled", r["stack"], 0, "requeued more often than there were entries: %s" % r)
 		for key, n in done.items():
 			if n > 1 + asked[key]:

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import threading
+import time
 
 import place
 from faults import kind
@@ -108,12 +109,13 @@ def requeue_twice(field, rng):
 	entries = [r[1] for r in rows if r[0] == stack]
 	entries = rng.sample(entries, min(4, len(entries)))
 	command = ["jobstack", "requeue", "--json", "-t", "done,dead", "-s", stack] + entries
+	began = time.monotonic_ns()
 	both = [subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
 				 env=field.load.environment, cwd=field.load.dir) for _ in range(2)]
 	got = 0
 	for process in both:
 		out = process.communicate()[0]
 		got += json.loads(out)["requeued"] if process.returncode in (0, 1) and out else 0
-	field.load.record(what="requeue", stack=stack, entries=[int(e) for e in entries], got=got,
+	field.load.record(what="requeue", stack=stack, entries=[int(e) for e in entries], got=got, began=began, ended=time.monotonic_ns(),
 			  sure=all(p.returncode in (0, 1) for p in both))
 	return [dict(worker=0, open=len(entries))] if got else None

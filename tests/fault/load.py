@@ -136,7 +136,7 @@ class Load:
 				self.over.wait(0.2)
 				continue
 			names = stack.more(rng.randint(4, 16))
-			for _ in range(200):
+			for _ in range(1000):
 				cnf, proxy = self.by_proxy() if rng.random() < 0.3 else (self.cnf, None)
 				process = self.pushing(stack, dict(self.environment, JOBSTACK_DEFAULTS_FILE=str(cnf)), proxy, "--atomic")
 				try:
@@ -151,13 +151,13 @@ class Load:
 					break
 				time.sleep(0.2) # as in push: it was struck, and the tries are counted
 			else:
-				raise RuntimeError("200 pushes --atomic to %s failed" % stack.name)
+				raise RuntimeError("1000 pushes --atomic to %s failed" % stack.name)
 		stack.unpushed -= 1
 
 	def pusher(self, stack, rng):
 		"""Pushes names in a trickle, so that there is something to do until the faults are over; when that is cut short,
 		again from the first name, with --unique."""
-		for _ in range(200):
+		for _ in range(1000):
 			cnf, proxy = self.by_proxy() if rng.random() < 0.6 else (self.cnf, None)
 			env = dict(self.environment, JOBSTACK_DEFAULTS_FILE=str(cnf))
 			process = self.pushing(stack, env, proxy)
@@ -178,7 +178,7 @@ class Load:
 				stack.unpushed -= 1
 				return
 			time.sleep(0.2) # it was struck: it is begun again, not in a hurry, and the tries are counted
-		raise RuntimeError("200 pushes to %s failed" % stack.name)
+		raise RuntimeError("1000 pushes to %s failed" % stack.name)
 
 	# ----------------------------------------------------------------------------------------------------------- workers
 
