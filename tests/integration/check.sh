@@ -54,12 +54,15 @@ end_busy() {
 	wait "${busy[@]}" 2>/dev/null
 	busy=()
 }
+nothing_runs() { # shellcheck disable=SC2046
+	none_of_ours $(pgrep -x 'jobstack(-worker|-keeper)?')
+}
 at_end end_busy
 checks=0 bad=0
 declare -A ledgers=()
 # for ten seconds; on a busy machine until it has changed four times
 read -r from _ </proc/uptime
-while read -r now _ </proc/uptime && now=$((10#${now/./} - 10#${from/./})) && ((now < 1000 || (now < 10000 && ${#ledgers[@]} < 4))); do
+while read -r now _ </proc/uptime && now=$((10#${now/./} - 10#${from/./})) && ((now < 1000 || (now < 20000 && ${#ledgers[@]} < 4))); do
 	for name in busy lifo; do
 		checks=$((checks + 1))
 		jobstack check -s $name >checked 2>&1 || { bad=$((bad + 1)) && cat checked; }
@@ -68,6 +71,7 @@ while read -r now _ </proc/uptime && now=$((10#${now/./} - 10#${from/./})) && ((
 	ledgers[=$(sed -nE 's/.* ([0-9]+) entries, ([0-9]+) attempts/\1 \2/p' checked)]=1
 done >wrong
 end_busy
+check 'what they started ends, too' wait_for 20 nothing_runs # or it would be in the way of what follows
 changes=${#ledgers[@]}
 echo "# $checks checks while all were at work; $changes different ledgers: $(tail -n1 checked)"
 check 'it was checked while it changed' test "$changes" -ge 4
@@ -246,7 +250,7 @@ is 'quiet says nothing of what is well' "$(jobstack check -q)" ''
 
 # a worker that pops a damaged list points to the check, and does not blame the memory
 make 0 "DELETE FROM span WHERE pos<>24; UPDATE span SET ids='0000000014,0000xx0016,0000000018,'"
-said=$(timeout 60 jobstack-worker -s hurt --slots 4 -- true 2>&1 >/dev/null)
+said=$(timeout 300 jobstack-worker -s hurt --slots 4 -- true 2>&1 >/dev/null)
 is 'a worker that pops a damaged list ends' $? 70
 like '... and says what tells more' "$said" 'a claim in the database is damaged: `jobstack check -s hurt` tells more'
 

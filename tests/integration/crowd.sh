@@ -12,7 +12,7 @@ set -u
 . "$JOBSTACK_SOURCE/scripts/lib/mariadb-lab.sh"
 . "$JOBSTACK_SOURCE/tests/lib/replica.sh"
 read -r many connections <<<"${JOBSTACK_CROWD:-60 12}"
-patience=$((60 + many / 4))
+patience=$((240 + many / 4))
 lab=$JOBSTACK_TEST_DIR/db
 chmod 711 "$JOBSTACK_TEST_DIR"
 at_end 'db_lab_down "$lab"'
@@ -69,7 +69,7 @@ barrier() { # N STACK
 	exec 9>barrier
 	flock -x 9
 	crowd "$1" "$2" ": {}; echo \$JOBSTACK_ENTRY >>$PWD/$2.ran; exec flock -s $PWD/barrier true"
-	check "$1 workers have a command running, all at once" wait_for "$patience" lines "$2.ran" "$1"
+	check "$1 workers have a command running, all at once" wait_for $((patience / 5)) lines "$2.ran" "$1"
 	echo "# after $(($(seconds) - began)) s"
 	exec 9>&-
 	check '... all end well' all_end_well "$2" "$1"
@@ -87,11 +87,13 @@ barrier 25 share
 check '... who were refused' grep -q "trying again" share.err
 sql "ALTER USER 'crowd'@'%' WITH MAX_USER_CONNECTIONS 0"
 
-# short commands: who has a connection lets others have it, too
+# short commands: who has a connection lets others have it, too.  The last ones wait for those who begin late.
 server_sql "$lab" 'SET GLOBAL max_connections=10'
 numbered 1 1500 | jobstack push -q -s turns >/dev/null
 : >turns.ran
-crowd 30 turns ": {}; echo \$JOBSTACK_ENTRY >>$PWD/turns.ran; sleep 0.2"
+mkdir turns
+crowd 30 turns ": {}; cd $PWD/turns && : >\$JOBSTACK_WORKER && echo \$JOBSTACK_ENTRY >>../turns.ran; sleep 0.2
+	[ \$JOBSTACK_ENTRY -le 1200 ] || until [ \$(ls | wc -l) -ge 24 ]; do sleep 0.2; done"
 check 'short commands: all end well' all_end_well turns 30
 echo "# after $(($(seconds) - began)) s"
 each_once turns 1500

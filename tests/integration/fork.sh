@@ -75,7 +75,7 @@ rm -f go
 sweep() { # STACK OPTION...: status 0; or what is missing is told, and another worker does the rest
 	local stack=$1 status=0
 	shift
-	timeout 60 env LD_PRELOAD="$PWD/forks.so" jobstack-worker -q -s "$stack" "$@" -- true 2>said.sweep || status=$?
+	timeout 200 env LD_PRELOAD="$PWD/forks.so" jobstack-worker -q -s "$stack" "$@" -- true 2>said.sweep || status=$?
 	if ((status != 0)); then
 		((status == 70)) && grep -qE "$shortage" said.sweep || { echo "status $status, said: $(<said.sweep)"; return 1; }
 		[[ $(workers "$stack") == 0 ]] || { echo 'its worker has not ended'; return 1; }
@@ -108,12 +108,12 @@ done
 # what a worker waits with fails: the kernel refuses to poll more descriptors than may be open
 stack=poll
 numbered 1 6 | jobstack push -q -s "$stack" >/dev/null # (the search for leaks would have to open files)
-ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 jobstack-worker -s "$stack" --slots 2 --grace 0.3 --lease 60 -- sh -c 'echo $$ >>pids; exec sleep 1000' 2>said.poll &
+ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 jobstack-worker -s "$stack" --slots 2 --grace 0.3 --lease 300 -- sh -c 'echo $$ >>pids; exec sleep 1000' 2>said.poll &
 keeper=$!
 check 'a worker with two commands' wait_for 30 sh -c '[ "$(wc -l <pids)" = 2 ]'
 child=$(pgrep -P $keeper -x jobstack-worker)
 prlimit --pid "$child" --nofile=2:1024
-check '... that can not wait any more: they end' wait_for 30 sh -c '! { xargs ps -o stat= -p <pids | grep -v Z; }'
+check '... that can not wait any more: they end' wait_for 30 none_of_ours $(<pids)
 prlimit --pid "$child" --nofile=1024:1024 2>/dev/null # or it could not connect anew; it may have ended
 wait $keeper
 is '... and it leaves' "$? $(ledger "$stack") $(workers "$stack")" '70 0 0 6 0 0 0 0'
@@ -122,7 +122,7 @@ is '... and charges nobody' "$(sql "SELECT SUM(outcome<>3) FROM attempt JOIN sta
 check '... its audit' audit "$stack"
 
 # the two from the beginning
-check 'no process for any command: it leaves' wait_for 90 sh -c "! kill -0 $none"
+check 'no process for any command: it leaves' wait_for 60 none_of_ours "$none"
 wait "$none"
 is '... with 70; its entries are back, no failure is counted' "$? $(ledger none) $(attempts_of none)" '70 0 0 8 0 0 0 0'
 like '... it says why' "$(<none/said)" "no command could be started for 30 s: can't run true: Resource temporarily unavailable .*\`ulimit -u\`"

@@ -33,7 +33,7 @@ at_end 'exec {lag_in}>&- {hold_in}>&-'
 through() { # IN OUT STATEMENTS: they are through
 	local answer
 	echo "$3; SELECT 'through';" >&"$1"
-	while read -r -t 30 -u "$2" answer; do [[ $answer != through ]] || return 0; done
+	while read -r -t 100 -u "$2" answer; do [[ $answer != through ]] || return 0; done
 	echo "not through: $3"
 	return 1
 }

@@ -10,7 +10,7 @@ set -u
 jobstack init -q
 export SLURM_CONF=$PWD/there-is-none SLURM_JOB_ID=77
 job() { # SECONDS [START]: a job that ends in so many seconds, with the second; it begins now, or START seconds later
-	wait_for 2 sh -c 'test "$(date +%s)" -gt '"$(date +%s)"
+	wait_for 20 sh -c 'test "$(date +%s)" -gt '"$(date +%s)"
 	export SLURM_JOB_START_TIME SLURM_JOB_END_TIME
 	SLURM_JOB_START_TIME=$(date +%s)
 	SLURM_JOB_END_TIME=$((SLURM_JOB_START_TIME + $1))
@@ -19,8 +19,8 @@ job() { # SECONDS [START]: a job that ends in so many seconds, with the second; 
 count() { ledger "$1" | cut -d' ' -f"$2"; }
 
 numbered 1 20 | jobstack push -q -s learned >/dev/null
-job 8
-text=$(timeout 300 jobstack-worker -s learned --margin 1 --slots 1 -- sh -c 'sleep 1' 2>&1 >/dev/null) && status=0 || status=$?
+job 14
+text=$(timeout 300 jobstack-worker -s learned --margin 6 --slots 1 -- sh -c 'sleep 1' 2>&1 >/dev/null) && status=0 || status=$?
 is 'the job ends: the worker leaves before' "$status" 0
 like '... and says why' "$text" 'the job ends in [0-9.]+ s, and 95 % of the entries take up to [0-9]'
 check '... some are done' test "$(count learned 1)" -ge 1
@@ -30,8 +30,8 @@ is '... in time' "$(sql "SELECT MAX(ended)<='1970-01-01'+INTERVAL $SLURM_JOB_END
 check 'its audit' audit learned
 
 before=$(ledger learned)
-job 2
-check 'what others learned counts from the first entry on' worker -s learned --margin 1.5 -- sh -c 'sleep 1'
+job 20
+check 'what others learned counts from the first entry on' worker -s learned --margin 19.5 -- sh -c 'sleep 1'
 is '... none is started' "$(ledger learned)" "$before"
 job 3600
 read -r from _ </proc/uptime

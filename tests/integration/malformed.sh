@@ -27,7 +27,7 @@ cut() {
 	for ((nth = 1; nth < 40; nth++)); do
 		echo $nth >nth
 		status=0
-		timeout 60 "$@" </dev/null >out 2>err || status=$?
+		timeout 300 "$@" </dev/null >out 2>err || status=$?
 		if ((status >= 126)) || grep -qE 'Sanitizer|runtime error' err; then
 			echo "answer $nth: status $status: $(head -c 2000 err)"
 			return 1

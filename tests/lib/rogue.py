@@ -74,7 +74,7 @@ class Rogue:
 				link, _ = self.listener.accept()
 			except OSError:
 				return
-			link.settimeout(20)
+			link.settimeout(100)
 			self.begun += 1
 			try:
 				self.converse(link)
@@ -230,7 +230,7 @@ def run_case(here, tools, tls, play, mode):
 			file.write({**FILES, **TRUSTED}[mode].replace("%s", here))
 		try:
 			ended = subprocess.run(words, env=dict(os.environ, JOBSTACK_DEFAULTS_FILE=path),
-				stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
+				stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300,
 				text=True, errors="replace", check=False)
 		finally:
 			rogue.close()
