@@ -71,10 +71,21 @@ static const char *read_kept(const char *path, struct js_buf *text, size_t *opti
 	return at + strlen(at) + 1;
 }
 
+static int has_word(const struct cli_words *line, const char *word)
+{
+	for (size_t i = 0; i < line->n; i++)
+		if (strcmp(line->at[i], word) == 0)
+			return 1;
+	return 0;
+}
+
+/* -s NAME is not given twice. */
 static void add_more(char *const *more, struct cli_words *line)
 {
 	for (; *more != NULL; more++)
-		if (strcmp(*more, "--again") != 0 && strcmp(*more, "--") != 0)
+		if (strcmp(*more, "-s") == 0 && more[1] != NULL && has_word(line, "-s"))
+			more++;
+		else if (strcmp(*more, "--again") != 0 && strcmp(*more, "--") != 0)
 			cli_words_add(line, *more);
 }
 

@@ -61,6 +61,8 @@ static int show_pruned(void *ctx, uint64_t done, uint64_t total)
 
 static int print_pruned(const struct cli *cli, const struct jobstack_prune_result *r)
 {
+	int older = options.older_us > 0;
+
 	if (cli->json)
 		return CLI_PRINT(KEY_TEXT("stack", cli->stack), KEY_SPAN("older_than_seconds", options.older_us),
 				 KEY_FLAG("dry_run", options.dry_run), KEY_COUNT("entries", r->entries),
@@ -68,11 +70,11 @@ static int print_pruned(const struct cli *cli, const struct jobstack_prune_resul
 				 KEY_COUNT("pushes", r->pushes), KEY_TEXT("archive", options.dry_run ? NULL : path));
 	if (cli->quiet)
 		return CLI_YES;
-	(void)printf("%s %" PRIu64 " %s with %" PRIu64
-		     " attempt%s from \"%s\" (ended over %s ago), and the records of %" PRIu64 " worker%s and %" PRIu64
-		     " push%s\n",
+	(void)printf("%s %" PRIu64 " %s with %" PRIu64 " attempt%s from \"%s\"%s%s%s, and the records of %" PRIu64
+		     " worker%s and %" PRIu64 " push%s\n",
 		     options.dry_run ? "would prune" : "pruned", VIEW_ENTRIES(r->entries), r->attempts,
-		     view_plural(r->attempts), cli->stack, view_duration(options.older_us).text, r->workers,
+		     view_plural(r->attempts), cli->stack, older ? " (ended over " : "",
+		     older ? view_duration(options.older_us).text : "", older ? " ago)" : "", r->workers,
 		     view_plural(r->workers), r->pushes, r->pushes == 1 ? "" : "es");
 	return CLI_YES;
 }

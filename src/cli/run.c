@@ -339,9 +339,12 @@ static int print_run_summary(struct run *r, const struct jobstack_push_result *p
 	if (r->cli->json && print_run_json(r, pushed, done, took) != 0)
 		return CLI_BUG;
 	if (!r->cli->json && !r->cli->quiet)
-		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left in %s: %.1f files/s\n", done,
-			     r->now.dead, count_left(&r->now), view_duration(took).text,
-			     took > 0 ? (double)done * 1e6 / (double)took : 0.0);
+		(void)printf("%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64 " left in %s", done, r->now.dead,
+			     count_left(&r->now), view_duration(took).text);
+	if (!r->cli->json && !r->cli->quiet && done > 0 && took > 0)
+		(void)printf(": %.1f files/s", (double)done * 1e6 / (double)took);
+	if (!r->cli->json && !r->cli->quiet)
+		(void)putchar('\n');
 	(void)fflush(stdout);
 	if (known > 0 && r->before.done == 0)
 		cli_say(r->cli,
@@ -532,6 +535,8 @@ static int push_and_run(struct cli *cli)
 			 r->input.words != NULL ? "no files were given" : "the input is empty");
 		return CLI_NO;
 	}
+	if (r->started == 0 && status != 0)
+		return status;
 	if (r->started == 0 && !r->failed)
 		cli_say(cli, "stack \"%s\": nothing new to run", cli->stack);
 	stack = print_run_summary(r, &result);
