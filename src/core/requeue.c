@@ -113,11 +113,10 @@ int js_requeue_all(struct js_requeue *r, struct jobstack_error *error)
 		}
 		if (status != 0 && status != 2)
 			break;
+		status = 0; /* 2: the reply was lost, and all are back; who has ended again since then stays as it is */
 		r->result.requeued += g->n;
 		races = 0;
-		if (status == 0)
-			g->last = g->next;
-		status = 0; /* after a lost reply the same place is looked at again: was it all of them? */
+		g->last = g->next;
 	}
 	return status == JOBSTACK_NOTHING
 		       ? js_error_set(error, JOBSTACK_ECONFLICT, "other commands kept requeueing the same entries")
