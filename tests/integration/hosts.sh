@@ -55,9 +55,9 @@ check 'a list that makes no sense' says 2 'bad.cnf, line 7: .* host is invalid: 
 sed "s/^host=.*:.*/host=127.0.0.1:$pa/" both.cnf >one.cnf && chmod 600 one.cnf
 
 # Commands leave a line each, and take a little, so that what is in the middle stays there for some seconds.  On a busy machine
-# that may be too short: the last quarter of 2000 waits for $1.go.
+# that may be too short: the last quarter of 1000 waits for $1.go.
 record() {
-	echo ": {}; ${2-} [ \$JOBSTACK_ENTRY -le 1500 ] || until [ -e $PWD/$1.go ]; do sleep 0.05; done
+	echo ": {}; ${2-} [ \$JOBSTACK_ENTRY -le 750 ] || until [ -e $PWD/$1.go ]; do sleep 0.05; done
 		echo \"\$JOBSTACK_ENTRY \$JOBSTACK_ATTEMPT\" >>$PWD/$1.ran"
 }
 in_the_middle() { # STACK SERVER: it has begun
@@ -87,7 +87,7 @@ is '... each command ran once' "$(sort -u alone.ran | wc -l) $(wc -l <alone.ran)
 check 'the audit' on_a audit alone
 
 # a planned switch: the primary becomes read-only, the replica takes over
-numbered 1 2000 | jobstack push -q -s switch >/dev/null
+numbered 1 1000 | jobstack push -q -s switch >/dev/null
 timeout 300 jobstack-worker -q -s switch --slots 2 --shell -- "$(record switch "sleep 0.004;")" 2>switch.err &
 worker=$!
 check 'a worker is in the middle' wait_for 30 in_the_middle switch a
@@ -95,14 +95,14 @@ switch() { read_only "$a" 1 && caught_up "$b" "$a" && promote "$b"; }
 check 'the switch' switch
 touch switch.go
 check '... the worker goes on there, and ends well' wait $worker
-each_once switch b 2000
-is '... each command ran once' "$(sort -u switch.ran | wc -l) $(wc -l <switch.ran)" '2000 2000'
+each_once switch b 1000
+is '... each command ran once' "$(sort -u switch.ran | wc -l) $(wc -l <switch.ran)" '1000 1000'
 check 'the audit' on_b audit switch
 check 'commands find the new primary' says 0 "connected to hosts@127.0.0.1:$pb/hosts" jobstack status -v
 check 'the old one is a replica now' replica_of "$a" "$b"
 
 # the primary dies in the middle; what it has answered, the replica has (semi-synchronous)
-numbered 1 2000 | jobstack push -q -s dies >/dev/null
+numbered 1 1000 | jobstack push -q -s dies >/dev/null
 check 'no commit without the replica' semi_sync "$b" "$a" 1
 timeout 300 jobstack-worker -q -s dies --slots 2 --shell -- "$(record dies "sleep 0.004;")" 2>dies.err &
 worker=$!
@@ -111,8 +111,8 @@ server_kill "$b"
 check 'the primary is dead, the replica takes over' promote "$a"
 touch dies.go
 check '... the worker goes on there, and ends well' wait $worker
-each_once dies a 2000
-is '... each command ran once' "$(sort -u dies.ran | wc -l) $(wc -l <dies.ran)" '2000 2000'
+each_once dies a 1000
+is '... each command ran once' "$(sort -u dies.ran | wc -l) $(wc -l <dies.ran)" '1000 1000'
 check 'the audit' on_a audit dies
 
 # the old primary comes back, as a replica: what it had and nobody else, it must lose (here: all of it, made anew)
@@ -125,7 +125,7 @@ hosts both "127.0.0.1:$pa, 127.0.0.1:$pb"
 sed "s/^port=.*/port=$pb/" "$a/hosts.cnf" >on-b.cnf
 
 # a failover that lost the last commits: who was ahead is fenced, and stops; nothing is closed that was not
-numbered 1 2000 | jobstack push -q -s lost >/dev/null
+numbered 1 1000 | jobstack push -q -s lost >/dev/null
 timeout 300 jobstack-worker -q -s lost --slots 2 --shell -- "$(record lost "sleep 0.02;")" 2>ahead.err &
 worker=$!
 check 'a worker is in the middle' wait_for 30 in_the_middle lost a
@@ -153,10 +153,10 @@ read -r now _ < <(on_b ledger lost)
 is 'nothing that was lost counts as done' "$now" "$closed"
 on_b jobstack requeue -q -s lost -t lost
 check 'a later worker finishes everything' worker -s lost --slots 2 --shell -- "$(record lost)"
-is '... to the last' "$(on_b ledger lost)" '2000 0 0 0 0 0'
+is '... to the last' "$(on_b ledger lost)" '1000 0 0 0 0 0'
 is '... with one outcome an attempt, and one done an entry' "$(on_b sql "SELECT
 	COUNT(DISTINCT entry_id,attempt)=COUNT(*),SUM(outcome=0),COUNT(DISTINCT IF(outcome=0,entry_id,NULL))
-	FROM attempt JOIN stack USING(stack_id) WHERE name='lost'")" $'1\t2000\t2000'
-is '... each command ran' "$(cut -d' ' -f1 lost.ran | sort -u | wc -l)" 2000
+	FROM attempt JOIN stack USING(stack_id) WHERE name='lost'")" $'1\t1000\t1000'
+is '... each command ran' "$(cut -d' ' -f1 lost.ran | sort -u | wc -l)" 1000
 check 'the audit' on_b audit lost
 finish

@@ -110,11 +110,12 @@ done
 if ((EUID == 0)); then
 	push setuid 1
 	install -d -o nobody nobody
+	cp "$JOBSTACK_BIN/jobstack" "$JOBSTACK_BIN/jobstack-worker" . # the tree may lie where others can't read it
 	install -m 4755 "$(command -v setpriv)" nobody/rootpriv
 	install -o nobody -m 600 "$JOBSTACK_DEFAULTS_FILE" nobody/cnf
 	as_nobody() { setpriv --reuid=nobody --regid=nogroup --clear-groups "$@" --defaults-file "$PWD/nobody/cnf"; }
 	cd nobody || exit
-	(exec timeout 300 setpriv --reuid=nobody --regid=nogroup --clear-groups env TMPDIR="$PWD" "$JOBSTACK_BIN/jobstack-worker" -q -s setuid \
+	(exec timeout 300 setpriv --reuid=nobody --regid=nogroup --clear-groups env TMPDIR="$PWD" ../jobstack-worker -q -s setuid \
 		--defaults-file "$PWD/cnf" --log-dir "$PWD" -- sh -c 'exec ./rootpriv --reuid=0 --clear-groups sleep 1000') &
 	cd ..
 	check 'a set-uid command' wait_for 20 runs setuid 1
@@ -124,22 +125,22 @@ if ((EUID == 0)); then
 	lease_is setuid 3
 	check 'recover as its user leaves it alone, and says so' \
 		says 1 "still runs here \(process ${LEFT[0]}, sleep\): kill it; it holds 1 entry: while that process runs, nothing is recovered on this host" \
-		as_nobody "$JOBSTACK_BIN/jobstack" recover -s setuid
+		as_nobody ./jobstack recover -s setuid
 	is '... it runs' "$(ledger setuid)" '0 0 0 0 0 1'
 	sql "UPDATE worker JOIN stack USING(stack_id) SET user='somebody' WHERE name='setuid' AND ended IS NULL"
 	recover_hidden() { # where /proc shows nobody but one's own processes
 		own_mounts sh -c 'mount -t proc -o hidepid=2 proc /proc && exec "$@"' - setpriv --reuid=nobody --regid=nogroup --clear-groups \
-			"$JOBSTACK_BIN/jobstack" recover -s setuid --defaults-file "$PWD/nobody/cnf"
+			./jobstack recover -s setuid --defaults-file "$PWD/nobody/cnf"
 	}
 	check '... also where /proc hides it' says 1 "still runs here \(process ${LEFT[0]}, \?\): kill it; it holds 1 entry" recover_hidden
 	is '... it runs' "$(ledger setuid)" '0 0 0 0 0 1'
 	silent_for setuid 100
 	check "... so does anybody, however long it was silent" \
-		says 1 "still runs here \(process ${LEFT[0]}, sleep\): kill it" as_nobody "$JOBSTACK_BIN/jobstack" recover -s setuid --wait
+		says 1 "still runs here \(process ${LEFT[0]}, sleep\): kill it" as_nobody ./jobstack recover -s setuid --wait
 	is '... it runs' "$(ledger setuid)" '0 0 0 0 0 1'
 	kill -KILL "${LEFT[0]}"
 	wait_for 10 none_lives "${LEFT[0]}"
-	check '... until it ends' says 0 'silent for [0-9]+ s, longer than its lease: 1 entry requeued' as_nobody "$JOBSTACK_BIN/jobstack" recover -s setuid
+	check '... until it ends' says 0 'silent for [0-9]+ s, longer than its lease: 1 entry requeued' as_nobody ./jobstack recover -s setuid
 	check '... its audit' audit setuid
 fi
 
@@ -200,7 +201,7 @@ if ((EUID == 0)); then
 	sql "UPDATE worker JOIN stack USING(stack_id) SET user='somebody' WHERE name='other' AND ended IS NULL"
 	install -o nobody -m 600 "$JOBSTACK_DEFAULTS_FILE" nobody.cnf
 	check "of another user's worker the process proves nothing" prints 0 'nothing to recover: no worker looks dead' \
-		setpriv --reuid=nobody --regid=nogroup --clear-groups "$JOBSTACK_BIN/jobstack" recover -s other --defaults-file "$PWD/nobody.cnf"
+		setpriv --reuid=nobody --regid=nogroup --clear-groups ./jobstack recover -s other --defaults-file "$PWD/nobody.cnf"
 	check '... but to root' prints 0 '1 recovered from 1 dead worker' jobstack recover -s other
 fi
 

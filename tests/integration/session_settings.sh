@@ -16,7 +16,7 @@ set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 . "$JOBSTACK_SOURCE/tests/lib/own-server.sh"
-rounds=${SWEEP_ROUNDS:-5}
+rounds=${SWEEP_ROUNDS:-3}
 own_server sweep
 user_cnf=$JOBSTACK_TEST_CNF
 admin() { db_lab_admin "$lab" <<<"$1"; }
