@@ -23,7 +23,7 @@ static struct request {
 	struct jobstack_cancel_options options;
 	const char *states_arg; /* of -t, or NULL */
 	int all;
-	uint64_t *entries, missing, refused; /* entries: the filter's */
+	uint64_t missing, refused;
 	struct cli *cli;
 } request = {.filter = CLI_FILTER_INIT, .options = JOBSTACK_CANCEL_OPTIONS_INIT};
 static const struct js_opt table[] = {
@@ -99,7 +99,7 @@ static int find_refused(struct request *r, const struct jobstack_requeue_result 
 
 	if (result->refused == 0)
 		return 0;
-	f.entries = r->entries;
+	f.entries = r->filter.entries;
 	f.entries_n = r->filter.f.entries_n;
 	f.states = JOBSTACK_IS_RUNNING | JOBSTACK_IS_DONE | JOBSTACK_IS_HELD | JOBSTACK_IS_MOVED;
 	if (!r->options.dry_run)
@@ -186,13 +186,8 @@ static int cancel_entries(struct cli *cli)
 	if (r->all && status == 0)
 		return cli_set_state(cli, JOBSTACK_CANCELLED, r->options.note, "is cancelled now",
 				     "was cancelled already");
-	if (status == 0 && cli->words_n > 0 && cli_entries(cli, &r->entries, &r->filter.f.entries_n, &r->missing) != 0)
-		status = cli_fail(cli);
-	else if (status == 0) {
-		r->filter.f.entries = r->filter.f.entries_n > 0 ? r->entries : NULL;
-		status = cancel_chosen(r);
-	}
-	free(r->entries);
+	if (status == 0)
+		status = cli_filter_entries(cli, &r->filter, &r->missing) == 0 ? cancel_chosen(r) : cli_fail(cli);
 	cli_filter_free(&r->filter);
 	return status;
 }

@@ -7,6 +7,7 @@
 
 #include "base/glob.h"
 #include "base/num.h"
+#include "cli/item.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -164,6 +165,14 @@ int cli_filter_end(struct cli *cli, struct cli_filter *f)
 	return point_lists(cli, f);
 }
 
+int cli_filter_entries(struct cli *cli, struct cli_filter *f, uint64_t *missing)
+{
+	int status = cli->words_n > 0 ? cli_entries(cli, &f->entries, &f->f.entries_n, missing) : 0;
+
+	f->f.entries = f->f.entries_n > 0 ? f->entries : NULL;
+	return status;
+}
+
 void cli_filter_free(struct cli_filter *f)
 {
 	char **names = (char **)(void *)f->nodes.data;
@@ -173,4 +182,5 @@ void cli_filter_free(struct cli_filter *f)
 	js_buf_free(&f->exits);
 	js_buf_free(&f->signals);
 	js_buf_free(&f->nodes);
+	free(f->entries);
 }

@@ -22,8 +22,9 @@ enum { CLI_MATCH = CLI_OWN + 1000, CLI_EXIT, CLI_SIGNAL, CLI_NODE, CLI_REASON, C
 /* clang-format on */
 
 struct cli_filter {
-	struct jobstack_filter f;	     /* states, entries and limit are the command's */
+	struct jobstack_filter f;	     /* states and limit are the command's */
 	struct js_buf exits, signals, nodes; /* what its pointers point to */
+	uint64_t *entries;		     /* likewise; f.entries is NULL if none is named */
 	int given;			     /* at least one of the options */
 };
 /* clang-format off */
@@ -37,5 +38,9 @@ int cli_filter_take(struct cli *cli, void *ctx, int key, const char *arg);
  * exit status, with the reason printed. */
 int cli_filter_end(struct cli *cli, struct cli_filter *filter);
 
-/* Frees what it holds, but for filter->f.entries. */
+/* Gives it the entries that the command's words name, if any; MISSING as for cli_entries.  0, or a JOBSTACK_E code with
+ * cli->error filled. */
+int cli_filter_entries(struct cli *cli, struct cli_filter *filter, uint64_t *missing);
+
+/* Frees what it holds. */
 void cli_filter_free(struct cli_filter *filter);

@@ -172,15 +172,10 @@ static void say_nothing_matches(const struct cli *cli)
 
 static int list_entries(struct cli *cli)
 {
-	uint64_t *entries = NULL;
-	int status = 0;
+	int status = cli_filter_entries(cli, &list.filter, NULL);
 
 	list.columns = view_columns(stdout);
 	list.colours = view_colours(stdout);
-	if (cli->words_n > 0) {
-		status = cli_entries(cli, &entries, &list.filter.f.entries_n, NULL);
-		list.filter.f.entries = entries;
-	}
 	list.filter.f.tails = view_fields_have(&list.fields, "err_tail");
 	JS_THEN(status, jobstack_list(cli->handle, cli->stack, &list.filter.f, print_item, cli, &cli->error));
 	if (list.memory)
@@ -193,7 +188,6 @@ static int list_entries(struct cli *cli)
 		say_nothing_matches(cli);
 		status = CLI_NO;
 	}
-	free(entries);
 	cli_filter_free(&list.filter);
 	js_buf_free(&list.line);
 	return status;

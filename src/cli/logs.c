@@ -365,19 +365,15 @@ static int note_chosen(void *ctx, const struct jobstack_item *item)
 /* 0, or a JOBSTACK_E code with cli->error filled. */
 static int choose_entries(struct cli *cli, struct chosen *c)
 {
-	uint64_t *named = NULL;
-	int status = 0;
+	int status = cli_filter_entries(cli, &filter, NULL);
 
-	if (cli->words_n > 0)
-		status = cli_entries(cli, &named, &filter.f.entries_n, NULL);
 	if (states == NULL && !filter.given) {
-		c->entry = named;
+		c->entry = filter.entries;
+		filter.entries = NULL; /* they are freed with C */
 		c->n = filter.f.entries_n;
 		return status;
 	}
-	filter.f.entries = named;
 	JS_THEN(status, jobstack_list(cli->handle, cli->stack, &filter.f, note_chosen, c, &cli->error));
-	free(named);
 	return status == JOBSTACK_ESTOPPED ? js_error_memory(&cli->error) : status;
 }
 

@@ -31,7 +31,6 @@ static struct request {
 	const char *to;
 	const char *states_arg; /* of -t, or NULL */
 	int dry_run;
-	uint64_t *entries; /* the filter's */
 	uint64_t missing;
 } request = {.filter = CLI_FILTER_INIT};
 static const struct js_opt table[] = {
@@ -118,7 +117,7 @@ static int count_named(struct cli *cli, const struct request *r, unsigned state,
 
 	*n = 0;
 	f.states = state;
-	f.entries = r->entries;
+	f.entries = r->filter.entries;
 	f.entries_n = r->filter.f.entries_n;
 	return f.entries_n == 0 ? 0 : jobstack_list(cli->handle, cli->stack, &f, count_item, n, &cli->error);
 }
@@ -222,7 +221,7 @@ static int say_all_refused(struct cli *cli, const struct request *r)
 	struct refusal x = {.cli = cli, .r = r, .fit = calloc(r->filter.f.entries_n + 1, sizeof(*x.fit))};
 	int status = x.fit == NULL ? js_error_memory(&cli->error) : 0;
 
-	f.entries = r->entries;
+	f.entries = r->filter.entries;
 	f.entries_n = r->filter.f.entries_n;
 	JS_THEN(status, jobstack_list(cli->handle, cli->stack, &r->filter.f, note_fit, &x, &cli->error));
 	if (x.fit != NULL)
@@ -322,15 +321,9 @@ static int requeue_chosen(struct cli *cli, struct request *r)
 static int requeue_entries(struct cli *cli)
 {
 	struct request *r = &request;
-	int status;
+	int status = cli_filter_entries(cli, &r->filter, &r->missing);
 
-	if (cli->words_n > 0 && cli_entries(cli, &r->entries, &r->filter.f.entries_n, &r->missing) != 0)
-		status = cli_fail(cli);
-	else {
-		r->filter.f.entries = r->filter.f.entries_n > 0 ? r->entries : NULL;
-		status = requeue_chosen(cli, r);
-	}
-	free(r->entries);
+	status = status == 0 ? requeue_chosen(cli, r) : cli_fail(cli);
 	cli_filter_free(&r->filter);
 	return status;
 }
