@@ -56,6 +56,17 @@ int cli_again_keep(const struct cli *cli, const char *key, char *const words[], 
 	return -failed;
 }
 
+void cli_again_forget(const char *stack)
+{
+	static const char *const command[] = {"jobstack run", "jobstack submit"};
+	char path[PATH_MAX];
+
+	for (int i = 0; i < 2; i++) {
+		find_file(command[i], stack, path);
+		(void)unlink(path);
+	}
+}
+
 /* Reads such a file into TEXT, which begins with the directory.  Returns the first of the words, with the number of
  * those that are options; NULL: the file is not there, or not whole. */
 static const char *read_kept(const char *path, struct js_buf *text, size_t *options)
@@ -89,16 +100,29 @@ static void add_more(char *const *more, struct cli_words *line)
 			cli_words_add(line, *more);
 }
 
-/* Appends "jobstack COMMAND ..." as it could be typed, without the files that were named. */
-static void show_line(const struct cli_words *line, struct js_buf *out)
+/* Appends "jobstack COMMAND ..." as it could be typed, but of many files that are named only the first.  FIRST: the
+ * word behind the options. */
+static void show_line(const struct cli_words *line, size_t first, struct js_buf *out)
 {
 	struct cli_words shown = {0};
+	size_t i = 0, command = first;
 
+	while (command < line->n && strcmp(line->at[command], "--") != 0)
+		command++;
 	cli_words_add(&shown, "jobstack");
-	for (size_t i = 0; i < line->n && strcmp(line->at[i], ":::") != 0; i++)
+	if (command < line->n && command > first + 3) { /* FILE... -- CMD */
+		while (i <= first)
+			cli_words_add(&shown, line->at[i++]);
+		i = command;
+		cli_words_quote(out, &shown);
+		js_buf_printf(out, " ... (%zu names) ", command - first);
+		cli_words_free(&shown);
+		shown = (struct cli_words){0};
+	}
+	for (; i < line->n && strcmp(line->at[i], ":::") != 0; i++)
 		cli_words_add(&shown, line->at[i]);
 	cli_words_quote(out, &shown);
-	if (shown.n <= line->n)
+	if (i < line->n)
 		js_buf_str(out, " ::: ...");
 	cli_words_free(&shown);
 }
@@ -108,7 +132,7 @@ int cli_again_line(struct cli *cli, const char *key, char *const more[], struct 
 	const char *name = strrchr(cli->opts->command, ' ') + 1, *at;
 	struct js_buf text = {0}, shown = {0};
 	char path[PATH_MAX];
-	size_t options = 0;
+	size_t options = 0, first = 0;
 	int status = CLI_USAGE;
 
 	find_file(cli->opts->command, key, path);
@@ -121,12 +145,14 @@ int cli_again_line(struct cli *cli, const char *key, char *const more[], struct 
 	else {
 		cli_words_add(line, name);
 		for (; at < text.data + text.len; at += strlen(at) + 1) {
-			if (line->n == options + 1)
+			if (line->n == options + 1) {
 				add_more(more, line);
+				first = line->n;
+			}
 			cli_words_add(line, at);
 		}
-		show_line(line, &shown);
-		cli_say(cli, "in %s: %s", text.data, shown.failed ? name : shown.data);
+		show_line(line, first, &shown);
+		cli_say(cli, "repeating, in %s: %s", text.data, shown.failed ? name : shown.data);
 		status = line->failed || shown.failed ? cli_no_memory(cli) : 0;
 	}
 	js_buf_free(&shown);
@@ -164,7 +190,7 @@ int cli_again_next(const char *stack, struct js_buf *next, struct js_buf *last)
 		js_buf_printf(last, "%s ago in ", view_duration(js_clock_wall_us() - when * JS_SECOND_US).text);
 		view_safe(last, at != NULL ? text.data : "?", at != NULL ? strlen(text.data) : 1);
 		js_buf_str(last, ": ");
-		show_line(&line, last);
+		show_line(&line, options + 1, last);
 	}
 	cli_words_free(&line);
 	js_buf_free(&text);

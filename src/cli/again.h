@@ -17,6 +17,9 @@ int cli_again_keep(const struct cli *cli, const char *key, char *const words[], 
  * printed. */
 int cli_again_line(struct cli *cli, const char *key, char *const more[], struct cli_words *line);
 
+/* Forgets what is remembered for STACK. */
+void cli_again_forget(const char *stack);
+
 /* Is a command line of `run` or `submit` remembered for STACK?  Then appends to NEXT what repeats the last one, in
  * backquotes, and to LAST (may be NULL) when and where that was, and the line: 1.  Else 0. */
 int cli_again_next(const char *stack, struct js_buf *next, struct js_buf *last);

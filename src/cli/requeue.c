@@ -280,7 +280,7 @@ static int requeue_chosen(struct cli *cli, struct request *r)
 
 	if (r->states_arg == NULL)
 		r->filter.f.states = default_states(r, named);
-	if (!named)
+	if (!named || n > 0)
 		JS_TRY(confirm_done(cli, r));
 	status = take_back(cli, r, &lost, &back);
 	if (status == 0 && n > 0 && back == 0 && r->filter.f.limit == 0)

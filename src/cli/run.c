@@ -318,11 +318,14 @@ static int print_run_json(struct run *r, const struct jobstack_push_result *push
 
 static void say_output(const struct run *r)
 {
-	char dir[PATH_MAX];
+	const char *logs = r->log_dir != NULL ? r->log_dir : "jobstack-logs";
+	char dir[2 * PATH_MAX];
 
 	if (r->output != NULL && strcmp(r->output, "-") == 0)
 		return;
-	(void)snprintf(dir, sizeof(dir), "%s/%s", r->log_dir != NULL ? r->log_dir : "jobstack-logs", r->cli->stack);
+	/* a line that is repeated may have been typed in another directory */
+	(void)snprintf(dir, sizeof(dir), "%s%s%s/%s", r->again && logs[0] != '/' ? r->cwd : "",
+		       r->again && logs[0] != '/' ? "/" : "", logs, r->cli->stack);
 	if (r->output != NULL || access(dir, F_OK) == 0)
 		cli_say(r->cli, "output is in %s; `jobstack logs -s %s ENTRY` prints the output of one entry",
 			r->output != NULL ? r->output : dir, r->cli->stack);

@@ -189,8 +189,10 @@ static void run_command(struct ui *u, int pages, const char *const words[])
 	const char *last;
 	char c;
 
-	if (pages) {
-		(void)endwin();
+	if (pages) { /* on our own screen, emptied: nothing above may look like its output */
+		(void)erase();
+		(void)refresh();
+		(void)reset_shell_mode();
 		js_signal_catch(SIGTSTP, SIG_DFL); /* Ctrl-Z stops both */
 	}
 	(void)feed_command(u->stack, words, pages ? NULL : &out, pages ? NULL : &stop, &error);
@@ -199,6 +201,7 @@ static void run_command(struct ui *u, int pages, const char *const words[])
 		(void)js_file_write_all(STDOUT_FILENO, end, sizeof(end) - 1);
 		(void)reset_prog_mode(); /* keys come at once */
 		(void)!(stop == 0 && read(STDIN_FILENO, &c, 1) == 1);
+		(void)clearok(curscr, TRUE);
 		js_signal_catch(SIGTSTP, handle_signal);
 	}
 	while (out.len > 0 && out.data[out.len - 1] == '\n')

@@ -527,6 +527,10 @@ like '... so does --why' "$(jobstack status --why again)" 'running: .jobstack ru
 check '-s NAME alone goes on, from anywhere' fails_with 1 timeout 300 jobstack run -q -s again </dev/null
 check '... with what was left' ledger_is again '1 1 0 0 0 0'
 check '... of a stack without a line' says 2 'no earlier .jobstack run. of the stack log' jobstack run -s log </dev/null
+jobstack run -q -s wall a b c d e -- true
+like '... of many names the first' "$(jobstack run -s wall 2>&1 </dev/null)" 'repeating, in .*: jobstack run -q -s wall a \.\.\. \(5 names\) -- true'
+jobstack drop -q --yes wall
+check '... drop forgets it' says 2 'no earlier .jobstack run. of the stack wall' jobstack run -s wall </dev/null
 numbered 1 2 | jobstack push -q -s typed
 like 'no names on a terminal, and some are left: it goes on with them' "$("$JOBSTACK_SOURCE/tests/support/in-pty" -- jobstack run -s typed true 2>&1)" 'no names are given, so this continues.*2 done'
 timeout 300 jobstack run -q true ::: /p && jobstack prune -q --yes true-1 --older-than 0s

@@ -105,8 +105,8 @@ check 'prune: a terminal is asked' fails_with 1 in_pty expect='remove 5 done ent
 	jobstack prune -s words --older-than 0
 check '... nothing has changed' ledger_is words '5 0 0 0 0 0'
 check 'requeue --yes does not ask' in_pty -- jobstack requeue -s words -t done -n 1 --yes
-check '... nor about a named entry' in_pty -- jobstack requeue -s words 3
-check '... nor without a terminal' prints 0 '1 requeued, 0 recovered from dead workers' jobstack requeue -s words -t done -n 1
+check '... a named entry: a terminal is asked, too' in_pty expect='run 1 done entry of the stack "words" again. .y/N. ' send=$'y\n' -- jobstack requeue -s words 3
+check 'nobody is asked without a terminal' prints 0 '1 requeued, 0 recovered from dead workers' jobstack requeue -s words -t done -n 1
 check '... and they run' worker -s words -- true
 check '... to the end' ledger_is words '5 0 0 0 0 0'
 
