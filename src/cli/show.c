@@ -180,11 +180,12 @@ static void add_output_line(struct js_buf *out, const struct jobstack_item *i)
 /* The last lines of what a failed attempt wrote to stderr. */
 static void add_tail(struct js_buf *out, const struct jobstack_item *i)
 {
-	const char *from = i->err_tail.data, *end = from + i->err_tail.len, *p = end;
+	const char *from = i->err_tail.data, *end, *p;
 	size_t len;
 
 	if (i->err_tail.len == 0)
 		return;
+	end = p = from + i->err_tail.len;
 	for (int lines = 0; p > from; p--)
 		if (p[-1] == '\n' && p < end && ++lines == TAIL_LINES)
 			break;
