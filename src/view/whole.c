@@ -13,12 +13,11 @@
 /* The worker's arguments: an array of texts or, if one is not UTF-8, all of them with their NULs in base64. */
 static struct view_member argv_member(const struct jobstack_item *i)
 {
-	const char *p = i->argv.data, *end = p + i->argv.len;
 	json_t *list = json_array();
 
-	for (size_t len; p < end; p += len + 1) {
-		len = strnlen(p, (size_t)(end - p));
-		if (json_array_append_new(list, json_stringn(p, len)) != 0) {
+	for (size_t at = 0, len; at < i->argv.len; at += len + 1) {
+		len = strnlen(i->argv.data + at, i->argv.len - at);
+		if (json_array_append_new(list, json_stringn(i->argv.data + at, len)) != 0) {
 			json_decref(list);
 			return view_bytes_member("argv", i->argv.data, i->argv.len);
 		}

@@ -142,12 +142,12 @@ kill -CONT "$pid"
 touch end
 check '... the deaf one ends' wait_for 30 outcome_is stale 2 '1 failed'
 is '... while the other one hangs' "$(state stale 1)" ''
+check '... the next one has time to begin' wait_for 30 exists next
 cat pipe5 >/dev/null &
 at_end "end_job $!"
 check '... which goes on' wait_for 30 outcome_is stale 1 '1 done'
 beats=$(beats stale)
 nudged() { kill -URG "$pid" && beats_past stale $((beats + 4)); } # a heartbeat now
-check '... the next one has time to begin' wait_for 30 exists next
 check '... and the worker to look at it' wait_for 30 nudged
 touch begin
 check '... and the worker ends' ended stale 0
