@@ -13,11 +13,12 @@
 /* The worker's arguments: an array of texts or, if one is not UTF-8, all of them with their NULs in base64. */
 static struct view_member argv_member(const struct jobstack_item *i)
 {
+	const char *argv = i->argv.data;
 	json_t *list = json_array();
 
 	for (size_t at = 0, len; at < i->argv.len; at += len + 1) {
-		len = strnlen(i->argv.data + at, i->argv.len - at);
-		if (json_array_append_new(list, json_stringn(i->argv.data + at, len)) != 0) {
+		len = strnlen(argv + at, i->argv.len - at);
+		if (json_array_append_new(list, json_stringn(argv + at, len)) != 0) {
 			json_decref(list);
 			return view_bytes_member("argv", i->argv.data, i->argv.len);
 		}
