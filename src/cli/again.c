@@ -138,8 +138,12 @@ int cli_again_line(struct cli *cli, const char *key, char *const more[], struct 
 	find_file(cli->opts->command, key, path);
 	at = read_kept(path, &text, &options);
 	if (at == NULL)
-		cli_tell(cli, "there is no earlier `%s` %s %s to repeat: give the whole command line once (%s: %s)",
-			 cli->opts->command, key[0] == '/' ? "in" : "of the stack", key, path, strerror(errno));
+		cli_tell(cli,
+			 "there is no earlier `%s` %s %s to repeat%s%s: give the whole command line once; `jobstack "
+			 "status` lists the stacks, `jobstack %s` with the name of one repeats its line",
+			 cli->opts->command, key[0] == '/' ? "in" : "of the stack", key, errno == ENOENT ? "" : ": ",
+			 errno == ENOENT ? "" : strerror(errno),
+			 strcmp(name, "run") == 0 ? "run -s" : "submit --again");
 	else if (chdir(text.data) != 0)
 		cli_tell(cli, "can't change to %s, from where this was called: %s", text.data, strerror(errno));
 	else {

@@ -226,7 +226,7 @@ static int count_stacks(void *n, const struct jobstack_status *s)
 }
 
 /* Is no stack named, and none called "default"?  Then a command that only looks means the newest stack, and one that
- * changes something means the only one. */
+ * changes something means the only one; -1: there are several. */
 static int means_newest(struct cli *cli)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
@@ -238,8 +238,10 @@ static int means_newest(struct cli *cli)
 	if (cli_read_status(cli, &s) != JOBSTACK_EMISSING)
 		return 0;
 	js_error_clear(&cli->error);
-	return (cli->flags & CLI_LOOKS) != 0 ||
-	       (jobstack_status(cli->handle, NULL, count_stacks, &stacks, &ignored) == 0 && stacks == 1);
+	if ((cli->flags & CLI_LOOKS) != 0)
+		return 1;
+	(void)jobstack_status(cli->handle, NULL, count_stacks, &stacks, &ignored);
+	return stacks < 2 ? stacks : -1;
 }
 
 /* Puts the name of the newest stack in the place of "@", or where it is meant. */
@@ -250,8 +252,13 @@ static int name_newest(struct cli *cli)
 
 	for (size_t i = 0; i < cli->stacks_n; i++)
 		is_typed |= strcmp(cli->stacks[i], "@") == 0;
-	if (!is_typed && !is_meant)
+	if (!is_typed && is_meant == 0)
 		return 0;
+	if (is_meant < 0) {
+		(void)js_error_why(&cli->error, JOBSTACK_EMISSING, JOBSTACK_WHY_NO_STACK,
+				   "no stack is named, and there are several");
+		return cli_fail(cli);
+	}
 	status = jobstack_newest(cli->handle, name, &cli->error);
 	if (status == JOBSTACK_NOTHING && is_meant)
 		return 0; /* the command says that there is no "default" */

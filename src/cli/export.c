@@ -34,7 +34,7 @@ static struct exporting {
 	int format;
 	struct js_buf out;
 	struct cli_progress progress;
-	uint64_t rows;
+	uint64_t rows, entries, last;
 	int write_errno; /* why the output could not be written; 0: it could */
 } export = {.o = JOBSTACK_EXPORT_OPTIONS_INIT, .format = -1};
 static const struct js_opt table[] = {
@@ -140,6 +140,8 @@ static int add_record(void *ctx, const struct jobstack_item *item)
 
 	formats[x->format].record(&x->fields, item, &x->out);
 	x->rows++;
+	x->entries += item->entry != x->last;
+	x->last = item->entry;
 	if (x->out.failed)
 		return 1;
 	if (x->out.len < WRITE_AT)
@@ -167,6 +169,10 @@ static int print_export(struct cli *cli)
 		status = CLI_YES; /* cli_end tells, and makes it what it is */
 	else if (status != 0)
 		status = cli_fail(cli);
+	else if (x->rows > x->entries && isatty(STDERR_FILENO))
+		cli_say(cli,
+			"%" PRIu64 " attempts of %" PRIu64 " entries: `--what entries` prints one row for each entry",
+			x->rows, x->entries);
 	js_buf_free(&x->out);
 	/* the first error counts, not what errno is by the time that the connection has been closed */
 	jobstack_free(cli->handle);

@@ -165,7 +165,7 @@ static void print_requeued(const struct request *r, const struct jobstack_requeu
 		(void)printf("requeued");
 	else
 		(void)printf("moved to %s", r->to);
-	if (r->to == NULL || lost->taken > 0)
+	if (lost->taken > 0)
 		(void)printf(", %" PRIu64 " %srecovered from dead workers", lost->taken, r->dry_run ? "would be " : "");
 	if (result->refused > 0)
 		(void)printf(", %" PRIu64 " refused", result->refused);

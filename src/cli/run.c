@@ -355,7 +355,7 @@ static int print_run_summary(struct run *r, const struct jobstack_push_result *p
 			" of these names (done before, then pruned): only another stack (-s NAME) runs "
 			"them again",
 			known);
-	else if (known > 0 && !r->again)
+	else if (known > 0 && !r->again && r->now.dead == 0)
 		cli_say(r->cli,
 			"the stack already had %" PRIu64
 			" of these names: those that are done do not run again; `jobstack requeue -s %s -t done` puts "
@@ -378,6 +378,21 @@ static int print_run_summary(struct run *r, const struct jobstack_push_result *p
 }
 
 /* ----------------------------------------------------------------------------------------------------------- run */
+
+/* Names are on the command line, perhaps, and would be arguments of the command. */
+static void say_separator(const struct run *r)
+{
+	struct stat st;
+
+	for (size_t i = 1; i < r->command.n; i++)
+		if (lstat(r->command.at[i], &st) == 0) {
+			cli_say(r->cli,
+				"to run the command on the files that are named behind it, put ::: before them: "
+				"`jobstack run %s ::: %s%s`",
+				r->command.at[0], r->command.at[i], i + 1 < r->command.n ? " ..." : "");
+			return;
+		}
+}
 
 /* What went wrong in the push; 0 if nothing did, or only that it was stopped. */
 static int judge_push(struct run *r, int status, const struct jobstack_push_result *result)
@@ -524,8 +539,13 @@ static int push_and_run(struct cli *cli)
 		JS_TRY(cli_input_open(cli, &r->input, "/dev/null"));
 	} else if (r->input.words == NULL && isatty(r->input.fd)) {
 		cli_say(cli, "type one name per line; Ctrl-D ends");
+		say_separator(r);
 		cli_words_add(&r->passed, "--progress=never"); /* it would be drawn over what is typed */
-	}
+	} else if (!r->again && r->before.pushed > 0)
+		cli_say(cli,
+			"the stack \"%s\" has files of earlier runs (%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64
+			" left): what is left runs, too; -s NAME keeps lists apart",
+			cli->stack, r->before.done + r->before.pruned, r->before.dead, count_left(&r->before));
 	if (r->limited && !r->again && r->before.ready + r->before.waiting > 0)
 		cli_say(cli,
 			"the stack has %" PRIu64
@@ -536,6 +556,7 @@ static int push_and_run(struct cli *cli)
 	if (r->started == 0 && status == 0 && !r->failed && cli_stop == 0 && r->before.pushed + result.pushed == 0) {
 		cli_tell(cli, "nothing to do: %s",
 			 r->input.words != NULL ? "no files were given" : "the input is empty");
+		say_separator(r);
 		return CLI_NO;
 	}
 	if (r->started == 0 && status != 0)

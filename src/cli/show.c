@@ -203,7 +203,7 @@ static void add_tail(struct js_buf *out, const struct jobstack_item *i)
 
 static void add_command(struct js_buf *out, const struct jobstack_item *i)
 {
-	const char *p = i->argv.data, *end = p + i->argv.len;
+	const char *argv = i->argv.data;
 
 	if (i->cwd != NULL) {
 		add_line(out, "cwd");
@@ -213,12 +213,10 @@ static void add_command(struct js_buf *out, const struct jobstack_item *i)
 	if (i->argv.len == 0)
 		return;
 	add_line(out, "worker");
-	for (int first = 1; p < end; first = 0) {
-		size_t len = strnlen(p, (size_t)(end - p));
-
-		js_buf_str(out, first ? "" : " ");
-		view_quote_line(out, p, len);
-		p += len + 1;
+	for (size_t at = 0, len; at < i->argv.len; at += len + 1) {
+		len = strnlen(argv + at, i->argv.len - at);
+		js_buf_str(out, at == 0 ? "" : " ");
+		view_quote_line(out, argv + at, len);
 	}
 	js_buf_char(out, '\n');
 }

@@ -164,8 +164,8 @@ static void forget_end(struct insight_snapshot *shot)
 	const struct jobstack_status *s = &shot->seen[0].stack.s;
 	struct jobstack_pace *p = &shot->seen[0].pace;
 
-	if (shot->longest_n > 0 && insight_stack_left(s) == s->busy && shot->longest[0].us > 2 * p->each_us &&
-	    shot->longest[0].us > LONG_US)
+	if (shot->longest_n > 0 && insight_stack_left(s) == s->busy + s->waiting &&
+	    shot->longest[0].us > 2 * p->each_us && shot->longest[0].us > LONG_US)
 		p->eta_us = p->low_us = p->high_us = -1;
 }
 

@@ -34,10 +34,10 @@ static enum view_colour stack_colour(const struct jobstack_status *s)
 /* Flags: 1 VIEW_RIGHT, 2 VIEW_OPTIONAL, 4 VIEW_SPARE. */
 static const struct view_column columns_of_all[] = {
 	{"STACK", 0, 0, 12},  {"STATE", 0, 9, 0},     {"PROGRESS", 4, 5, 0}, {"%", 1, 0, 0},
-	{"PUSHED", 5, 4, 0},  {"READY", 1, 8, 0},     {"WAITING", 7, 3, 0},  {"HELD", 7, 1, 0},
+	{"PUSHED", 5, 4, 0},  {"READY", 1, 8, 0},     {"WAITING", 7, 8, 0},  {"HELD", 7, 8, 0},
 	{"CLAIMED", 7, 2, 0}, {"RUNNING", 1, 11, 0},  {"DONE", 1, 10, 0},    {"PRUNED", 7, 2, 0},
-	{"DEAD", 1, 13, 0},   {"CANCELLED", 7, 2, 0}, {"MOVED", 7, 2, 0},    {"WORKERS", 1, 7, 0},
-	{"SLOTS", 1, 6, 0},   {"RATE", 1, 12, 0},     {"ETA", 0, 14, 0}};
+	{"DEAD", 1, 13, 0},   {"CANCELLED", 7, 7, 0}, {"MOVED", 7, 7, 0},    {"WORKERS", 1, 6, 0},
+	{"SLOTS", 1, 3, 0},   {"RATE", 1, 12, 0},     {"ETA", 0, 14, 0}};
 
 static void add_bar(struct js_buf *out, const struct view_page *page, const struct jobstack_status *s, unsigned width)
 {

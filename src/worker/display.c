@@ -155,12 +155,12 @@ static void add_counts(struct display *d, struct js_buf *out, const struct frame
 	}
 	js_buf_printf(out, ", %zu running", f->running);
 	if (f->running > 0 && f->sight.idle.waiting > 0) /* else the second line says it */
-		js_buf_printf(out, ", %" PRIu64 " waiting", f->sight.idle.waiting);
+		js_buf_printf(out, ", %" PRIu64 " to retry", f->sight.idle.waiting);
 	if (rate > 0)
 		js_buf_printf(out, ", %s", view_rate(rate, " files").text);
 	/* what is left has begun, and takes longer than the others did: nobody knows how long */
 	if (left > 0 && f->sight.idle.pushers == 0 &&
-	    (f->all - ended > f->running || f->since_us == 0 || now - f->since_us < LONG_US))
+	    (f->all - ended > f->running + f->sight.idle.waiting || f->since_us == 0 || now - f->since_us < LONG_US))
 		js_buf_printf(out, ", %s left", view_eta(&pace).text);
 }
 
@@ -223,17 +223,18 @@ void display_announce(struct display *d)
 			    left, sight->all, view_are(left), d->box->slots_n);
 }
 
-void display_failed(struct display *d, const struct jobstack_entry *e, const struct jobstack_outcome *o)
+void display_failed(struct display *d, const struct jobstack_entry *e, const struct jobstack_outcome *o, int dead)
 {
 	struct js_buf text = {0}, line = {0};
 
-	if (d->failures_n >= DISPLAY_FAILURES && !d->on)
+	if (dead ? d->failures_n >= DISPLAY_FAILURES && !d->on : !d->on || !d->terminal || e->fails > 0)
 		return;
 	view_failed(&text, e->datapath, e->datapath_len, o->reason, o->err_tail.data, o->err_tail.len);
-	if (d->failures_n++ < DISPLAY_FAILURES)
+	if (dead && d->failures_n++ < DISPLAY_FAILURES)
 		js_buf_printf(&d->failures, "%s\n", text.data != NULL ? text.data : "");
 	if (d->on) {
-		view_paint(&line, d->terminal && view_colours(stderr), VIEW_RED, "failed");
+		view_paint(&line, d->terminal && view_colours(stderr), dead ? VIEW_RED : VIEW_YELLOW,
+			   dead ? "failed" : "failed, will be tried again");
 		js_buf_printf(&line, ": %s", text.data != NULL ? text.data : "");
 		if (o->started_us > 0 && o->ended_us > o->started_us)
 			js_buf_printf(&line, " after %s", view_took((double)(o->ended_us - o->started_us)).text);
@@ -255,7 +256,10 @@ void display_interrupted(const struct display *d, size_t running, int again)
 		speaker_say("interrupted: %zu command%s %s running, and may continue for %s; Ctrl-C again ends %s now",
 			    running, view_plural(running), view_are(running), view_duration(d->config->grace_us).text,
 			    running == 1 ? "it" : "them");
-	if (!again)
+	if (!again && d->config->of_run)
+		speaker_say("nothing is lost: the same command line continues, and so does `jobstack run -s %s`",
+			    d->config->stack);
+	else if (!again)
 		speaker_say("nothing is lost: the same command line continues");
 }
 

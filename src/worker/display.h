@@ -33,9 +33,10 @@ int display_draw(void *display, unsigned columns, struct js_buf *text);
 /* The first line, when the ledger has seen the stack. */
 void display_announce(struct display *display);
 
-/* An entry failed for good.  With the mailbox's lock held. */
-void display_failed(struct display *display, const struct jobstack_entry *entry,
-		    const struct jobstack_outcome *outcome);
+/* An attempt failed, and the entry is DEAD, or will be tried again (of which only the first is shown, on a terminal).
+ * With the mailbox's lock held. */
+void display_failed(struct display *display, const struct jobstack_entry *entry, const struct jobstack_outcome *outcome,
+		    int dead);
 
 /* A person pressed Ctrl-C, and RUNNING commands have GRACE_US to end. */
 void display_interrupted(const struct display *display, size_t running, int again);

@@ -195,15 +195,15 @@ static void post_outcome(const struct supervisor *s, struct parcel *parcel, cons
 
 	if (o->verdict != JOBSTACK_UNSTARTED) {
 		double took = o->ended_us > o->started_us ? (double)(o->ended_us - o->started_us) : 1;
+		int is_dead = mailbox_is_dead(box, entry, o);
 
 		box->finished++;
 		box->done += o->verdict == JOBSTACK_DONE;
 		box->failed += o->verdict == JOBSTACK_FAILED;
 		box->interrupted += o->verdict == JOBSTACK_INTERRUPTED && !o->later;
-		if (mailbox_is_dead(box, entry, o)) {
-			box->dead++;
-			display_failed(s->display, entry, o);
-		}
+		box->dead += (uint64_t)is_dead;
+		if (o->verdict == JOBSTACK_FAILED)
+			display_failed(s->display, entry, o, is_dead);
 		if (o->verdict == JOBSTACK_DONE)
 			guard_learn(&box->guard, (int64_t)took);
 		box->mean_us = box->mean_us <= 0 ? took : box->mean_us + (took - box->mean_us) / 16;

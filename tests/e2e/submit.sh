@@ -26,7 +26,7 @@ said() { grep -qsE "$2" "jobstack-logs/$1"/slurm-*.out || { cat "jobstack-logs/$
 # ---- wrong from the start: no Slurm is asked
 numbered 1 20 | jobstack push -q -s wide >/dev/null
 check 'no CMD' says 2 'there is no command to run' submit -s wide --workers 3
-check '... or files behind it' says 2 'submit takes no files: push them first' submit -s wide --workers 3 -- ./c ::: a b
+check '... or files behind it' says 2 'submit takes no files: .jobstack push -s NAME FILE...' submit -s wide --workers 3 -- ./c ::: a b
 check 'no --workers' says 2 '--workers N is required' submit -s wide -- true
 check '--workers 0' says 2 '--workers takes a whole number from 1 to 1000000, not "0"' submit -s wide --workers 0 -- true
 check '--array is ours' says 2 "sbatch's --array can't be used" submit -s wide --workers 3 --array=1-9 -- true

@@ -397,18 +397,18 @@ check '... and the end of what the database has' says 1 "can.t read the output o
 numbered 1 400 | jobstack push -q -s re --max-attempts 1 >/dev/null
 worker -s re -- sh -c 'test "$JOBSTACK_ENTRY" = 1'
 is 'many are dead' "$(ledger re)" '1 399 0 0 0 0'
-check 'a dry run' prints 0 '399 would be requeued, 0 would be recovered from dead workers' jobstack requeue -s re --dry-run
+check 'a dry run' prints 0 '399 would be requeued' jobstack requeue -s re --dry-run
 is '... changes nothing' "$(ledger re)" '1 399 0 0 0 0'
-check 'a named one' prints 0 '1 requeued, 0 recovered from dead workers' jobstack requeue -s re 400
+check 'a named one' prints 0 '1 requeued' jobstack requeue -s re 400
 for i in 1 2 3; do jobstack requeue -s re --json >re.$i 2>&1 & done
 wait
 is 'three at once' "$(ledger re)" '1 0 399 0 0 0'
 check 'audit' audit re
-check 'nothing is left to requeue' prints 1 '0 requeued, 0 recovered from dead workers' jobstack requeue -s re
+check 'nothing is left to requeue' prints 1 '0 requeued' jobstack requeue -s re
 like '... what to do is said' "$(cat said)" 'in these states: see .jobstack status -s re.'
 check 'a state for an entry' says 2 'no entry "dead" in the stack "re": .jobstack list -s re -t all. .*use -t' jobstack requeue -s re dead
 check 'a stack for an entry' says 2 'no entry "re" in the stack' jobstack show re
-check 'in line already: refused' prints 1 '0 requeued, 0 recovered from dead workers, 1 refused' \
+check 'in line already: refused' prints 1 '0 requeued, 1 refused' \
 	jobstack requeue -s re 400
 check 'named ones that are not there' says 2 'there is no entry "nosuch"' jobstack requeue -s re nosuch 1
 is '... the others are requeued' "$(ledger re)" '0 0 400 0 0 0'
@@ -417,7 +417,7 @@ is 'all are done now' "$(ledger re)" '400 0 0 0 0 0'
 check 'done ones' prints 0 '{"stack":"re","requeued":400,"taken_back":0,"refused":0,"missing":0,"dry_run":false}' jobstack requeue -s re -t 'done' --json
 is '... their history is kept' "$(jobstack show -s re 2 --json | python3 -c 'import json, sys; print([a["outcome"] for a in json.load(sys.stdin)["attempts"]])')" "['failed', 'done']"
 jobstack pop -q -s re >/dev/null
-check 'a running one is refused' prints 1 '0 requeued, 0 recovered from dead workers, 1 refused' jobstack requeue -s re 1
+check 'a running one is refused' prints 1 '0 requeued, 1 refused' jobstack requeue -s re 1
 like '... which is said of it' "$(cat said)" '^jobstack requeue: entry 1 \(.*\) is refused: it is running$'
 check 'audit again' audit re
 check 'no such stack' says 2 'there is no stack' jobstack requeue -s nosuch
@@ -510,6 +510,8 @@ jobstack run -q -s few --max-attempts 1 --retry-delay 7s ./cmd ::: other
 like 'the policy of a stack' "$(jobstack status -s few --json)" '"max_attempts": ?1,.*"retry_delay_seconds": ?7'
 check '... no other values' says 2 'retry-delay takes a duration' jobstack run --retry-delay x -- ./cmd
 check '... ' says 2 'max-attempts takes a whole number from 1' jobstack run --max-attempts 0 -- ./cmd
+like '... files of earlier runs are told of' "$(jobstack run -s few ./cmd ::: more 2>&1)" 'stack "few" has files of earlier runs \([0-9]+ done, [0-9]+ dead, 0 left\): what is left runs, too; -s NAME'
+check 'files without :::' says 1 'the input is empty.*put ::: before them: .jobstack run ./cmd ::: /etc/passwd \.\.\..$' jobstack run -s empty ./cmd -v /etc/passwd /etc/group </dev/null
 # --again
 mkdir more && cd more || exit
 check '--again, and no run before' says 2 "no earlier .jobstack run. in $PWD to repeat" jobstack run --again

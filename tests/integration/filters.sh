@@ -87,7 +87,7 @@ is '... with -n' "$(entries -s n -t all --match '/a/[!0-9]*' -n 2)" '2 3 '
 check 'nothing is meant but what is said: case' says 1 'no entry' jobstack list -s n -t all --match '/A/*.NC'
 
 # ---- requeue by the same
-says_would() { check "would: ${*:2}" prints 0 "$1 would be requeued, 0 would be recovered from dead workers" jobstack requeue -s f --dry-run "${@:2}"; }
+says_would() { check "would: ${*:2}" prints 0 "$1 would be requeued" jobstack requeue -s f --dry-run "${@:2}"; }
 says_would 2 --exit 3
 says_would 2 --signal 9,11
 says_would 5 --node n1
@@ -96,13 +96,13 @@ says_would 1 --match '/d/[2-3]' --exit 3
 says_would 2 -t 'done' --match '*'
 says_would 1 -t 'done' -n 1
 check 'nothing matches' says 1 'no requeueable entry of the stack "f" matches these options' jobstack requeue -s f --match '/x/*'
-check '... of named ones' prints 1 '0 requeued, 0 recovered from dead workers, 1 refused' \
+check '... of named ones' prints 1 '0 requeued, 1 refused' \
 	jobstack requeue -s f 2 --exit 4
 like '... which is said' "$(cat said)" 'entry 2 .* is refused: it does not match the options'
-check 'by the last attempt' prints 0 '2 requeued, 0 recovered from dead workers' jobstack requeue -s f -t dead --exit 3
+check 'by the last attempt' prints 0 '2 requeued' jobstack requeue -s f -t dead --exit 3
 is '... it was these' "$(entries -s f -t ready)" '2 6 '
-check 'one of them' prints 0 '1 requeued, 0 recovered from dead workers' jobstack requeue -s f --signal KILL,SEGV -n 1
-check 'a done one, by its name' prints 0 '1 requeued, 0 recovered from dead workers' jobstack requeue -s f -t 'done' --match '/d/7'
+check 'one of them' prints 0 '1 requeued' jobstack requeue -s f --signal KILL,SEGV -n 1
+check 'a done one, by its name' prints 0 '1 requeued' jobstack requeue -s f -t 'done' --match '/d/7'
 is 'the ledger' "$(ledger f)" '1 2 4 0 0 1'
 check 'it balances' jobstack check -q -s f
 
@@ -124,7 +124,7 @@ done
 is 'and by exit code' "$(jobstack list -s long --exit 2 --match '*[05]' -o entry | md5sum)" "$(seq 45000 | awk '$1 % 7 == 2 && /[05]$/' | md5sum)"
 mapfile -t named < <(seq 1 11 45000)
 is 'thousands of named ones' "$(jobstack list -s long "${named[@]}" --match '*[13579]' -o entry | md5sum)" "$(seq 1 11 45000 | grep '[13579]$' | md5sum)"
-check 'requeue: few in each piece' prints 0 '45 requeued, 0 recovered from dead workers' jobstack requeue -s long --match '*999'
+check 'requeue: few in each piece' prints 0 '45 requeued' jobstack requeue -s long --match '*999'
 is '... in one span: a list' "$(sql "SELECT COUNT(*) FROM span JOIN stack USING(stack_id) WHERE name='long'")" 1
 for i in 1 2 3; do jobstack requeue -s long --match '*[0-4]' --json >re.$i & done
 wait

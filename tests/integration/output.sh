@@ -198,15 +198,16 @@ check 'a terminal of one column' fails_with 1 shown narrow --size 1x1 'expect=~.
 check '... is not left' sh -c "! grep -aE '~[^$(printf '\r\033')]' narrow"
 printf '%s\n' /bad >one
 check 'a retry is awaited' fails_with 1 shown retry 'expect=1 file waits for the next try, in [1-3] s' -- --max-attempts 2 --retry-delay 3 -s retry -a one
-is '... and the file fails once' "$(text retry | grep -ac 'failed.*: /bad')" 2
+is '... of what failed once, which is told' "$(text retry | grep -ac 'failed, will be tried again.*: /bad')" 1
+is '... and the file fails once' "$(text retry | grep -ac 'failed[^,]*: /bad')" 2
 rm go
 printf '%s\n' /bad /hold >two
-check 'a retry is awaited while another file runs' fails_with 130 shown retries 'expect=1 running, 1 waiting' $'send=\003' 'expect=interrupted' 'run=touch go' -- \
+check 'a retry is awaited while another file runs' fails_with 130 shown retries 'expect=1 running, 1 to retry' $'send=\003' 'expect=interrupted' 'run=touch go' -- \
 	--max-attempts 2 --retry-delay 100 -s retries -a two
 rm go
 printf '%s\n' /hold1 /hold2 /c >three
 check 'Ctrl-C is answered, and so is the second' fails_with 130 shown ctrl 'expect=0/3 done .*2 running' $'send=\003' 'expect=2 commands are running, and may continue for 100 s; Ctrl-C again ends them now' \
-	'expect=the same command line continues' 'run=sleep 0.3' $'send=\003' 'expect=ending 2 commands' -- -s ctrl -a three
+	'expect=the same command line continues, and so does `jobstack run -s ctrl`' 'run=sleep 0.3' $'send=\003' 'expect=ending 2 commands' -- -s ctrl -a three
 is '... nothing has failed' "$(ledger ctrl)" '0 0 3 0 0 0'
 check 'Ctrl-S stops no command' shown stopped 'expect=0/3 done' $'send=\023' 'run=touch go' "run=until jobstack status -s ctrl --json | grep -q '\"done\": *3'; do sleep 0.1; done" \
 	$'send=\021' -- -s ctrl -a three

@@ -14,7 +14,7 @@ check 'no such stack' says 2 'there is no stack "nosuch": `jobstack status` list
 check '... the only one, where none is named' says 1 'no entry of the stack "stack"' jobstack list -t dead
 jobstack push -q -s other /o
 like '... the newest, for what only looks' "$(jobstack list -t ready)" '1 *ready.*/o'
-check '... nothing is changed by a guess' says 2 'there is no stack "default": name a stack with -s; `jobstack status` lists the stacks' jobstack requeue
+check '... nothing is changed by a guess' says 2 'no stack is named, and there are several: name a stack with -s; `jobstack status` lists the stacks' jobstack requeue
 jobstack drop -q --yes other
 check 'no such entry' says 2 'there is no entry "?99"? in the stack "stack": `jobstack list -s stack -t all` lists the entries' \
 	jobstack show -s stack 99

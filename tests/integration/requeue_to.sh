@@ -52,13 +52,13 @@ is 'list -t moved: where to' "$(jobstack list -s a -t moved -n 2 -o entry,state,
 is 'list -t all: each once' "$(jobstack list -s a -t all -o entry | sort -u | wc -l)" 1200
 like 'show' "$(jobstack show -s a 5)" $'\nstate +moved to b as entry 2\n.*attempt 2: failed: exit 2'
 is 'show --json' "$(jobstack show -s a 5 --json | python3 -c 'import json, sys; o = json.load(sys.stdin); print(o["state"], o["to_stack"], o["to_entry"])')" 'moved b 2'
-check 'it does not come back' prints 1 '0 requeued, 0 recovered from dead workers, 1 refused' jobstack requeue -s a 5
+check 'it does not come back' prints 1 '0 requeued, 1 refused' jobstack requeue -s a 5
 check '... nor go twice' prints 1 '0 moved to c, 1 refused' jobstack requeue -s a 5 --to c
 like '... which is said' "$(cat said)" 'entry 5 .* is refused: it is moved'
 check '-t moved' says 2 'moved entries can.t be requeued here' jobstack requeue -s a -t moved
 check 'named ones, as JSON' prints 0 '{"stack":"a","to":"b","moved":2,"taken_back":0,"refused":1,"missing":0,"dry_run":false}' jobstack requeue -s a --to b --json 1 2 3
 check '-n' prints 0 '10 moved to b' jobstack requeue -s a --to b -n 10 -t dead
-check 'the others go back into their own line' prints 0 '788 requeued, 0 recovered from dead workers' jobstack requeue -s a
+check 'the others go back into their own line' prints 0 '788 requeued' jobstack requeue -s a
 check 'both balance' balances a b
 check 'and what was moved is done there' worker -s b --slots 2 --batch 100 -- true
 is '... all of it' "$(ledger b)" '412 0 0 0 0 0'

@@ -89,7 +89,7 @@ is 'export has them' "$(jobstack export -s some --what entries -t cancelled -o e
 check 'resume does not return them' jobstack resume -q -s some
 pop_some() { for ((i = 0; i < $1; i++)); do jobstack pop -q -s some --json; done | jq -c '[.entry,.attempt]' | tr '\n' ' '; }
 is 'they are not popped' "$(pop_some 4)" '[6,1] [7,1] [12,1] '
-check 'requeue does' prints 0 '6 requeued, 0 recovered from dead workers' jobstack requeue -s some -t cancelled
+check 'requeue does' prints 0 '6 requeued' jobstack requeue -s some -t cancelled
 is '... with their history' "$(pop_some 2)" '[1,2] [3,2] '
 check '... the ledger balances' audit some
 jobstack cancel -q -s some -t ready
@@ -106,7 +106,7 @@ check 'prune: a terminal is asked' fails_with 1 in_pty expect='remove 5 done ent
 check '... nothing has changed' ledger_is words '5 0 0 0 0 0'
 check 'requeue --yes does not ask' in_pty -- jobstack requeue -s words -t done -n 1 --yes
 check '... a named entry: a terminal is asked, too' in_pty expect='run 1 done entry of the stack "words" again. .y/N. ' send=$'y\n' -- jobstack requeue -s words 3
-check 'nobody is asked without a terminal' prints 0 '1 requeued, 0 recovered from dead workers' jobstack requeue -s words -t done -n 1
+check 'nobody is asked without a terminal' prints 0 '1 requeued' jobstack requeue -s words -t done -n 1
 check '... and they run' worker -s words -- true
 check '... to the end' ledger_is words '5 0 0 0 0 0'
 

@@ -193,6 +193,10 @@ static int parse_submit(struct submit *s, int argc, char **argv)
 
 	cli_begin(&s->cli, &opts);
 	cli_words_add(mine, argv[0]);
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], ":::") == 0)
+			return cli_usage(&s->cli, "submit takes no files: `jobstack push -s NAME FILE...` first, then "
+						  "`jobstack submit NAME --workers N -- CMD {}`");
 	status = cli_sbatch_sort(&s->cli, argc, argv, mine, &s->given, &rest);
 	cli_words_all(&s->passed, &s->given);
 	JS_THEN(status, cli_parse(&s->cli, &opts, (int)mine->n, mine->at, NULL));
@@ -201,13 +205,8 @@ static int parse_submit(struct submit *s, int argc, char **argv)
 	if (s->repeat)
 		return repeat_submit(s, rest + 1 < argc ? argv[rest + 1] : NULL);
 	keep_own_options(s, mine);
-	for (int i = rest + 1; i < argc; i++) {
-		if (strcmp(argv[i], ":::") == 0)
-			return cli_usage(&s->cli,
-					 "submit takes no files: push them first with `jobstack push -s NAME`, "
-					 "and leave out ::: and what follows");
+	for (int i = rest + 1; i < argc; i++)
 		cli_words_add(&s->command, argv[i]);
-	}
 	if (!s->commands && (s->command.n == 0 || s->command.at[0][0] == '\0'))
 		return cli_usage(&s->cli,
 				 "there is no command to run: jobstack submit --workers N [OPTIONS] -- CMD {}");
@@ -504,6 +503,7 @@ static int watch_jobs(struct submit *s)
 	struct js_child child = {.group = JS_CHILD_OURS, .death_signal = SIGTERM, .enter = take_keys, .arg = &keys};
 	struct cli_words line = {0};
 	char jobs[SUBMIT_JOBS_TEXT + 24];
+	struct jobstack_status now;
 	pid_t pid;
 
 	cli_own_line(&line, &s->cli, "status -w", s->option_file);
@@ -518,8 +518,11 @@ static int watch_jobs(struct submit *s)
 	if (pid < 0)
 		return cli_fail(&s->cli);
 	(void)js_child_wait(pid);
-	cli_say(&s->cli, "the jobs continue: `jobstack status %s -w` shows them, `scancel %s` ends them", s->cli.stack,
-		jobs);
+	if (cli_read_status(&s->cli, &now) == 0 && insight_stack_left(&now) == 0)
+		cli_say(&s->cli, "nothing is left to do: `jobstack report %s` tells how it went", s->cli.stack);
+	else
+		cli_say(&s->cli, "the jobs continue: `jobstack status %s -w` shows them, `scancel %s` ends them",
+			s->cli.stack, jobs);
 	return CLI_YES;
 }
 
