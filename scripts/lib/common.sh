@@ -7,6 +7,8 @@
 # Daemons live in sbin, which an ordinary user's PATH may lack.
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 LIB_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=scripts/lib/nap.sh
+. "$LIB_DIR/nap.sh"
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -38,7 +40,7 @@ poll() {
 		((NOW - from < bound)) || return 1
 		nap=$((NOW - from < 50 ? 5 : NOW - from < 200 ? (NOW - from) / 10 : 20))
 		printf -v nap '0.%02d' "$nap"
-		sleep "$nap"
+		nap "$nap"
 	done
 }
 

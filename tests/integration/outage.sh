@@ -134,9 +134,10 @@ until_there() { printf 'touch %s; until [ -e %s ]; do sleep 0.1; done' "$1" "$2"
 TERM=xterm "$JOBSTACK_SOURCE/tests/support/in-pty" --size 200x24 --out watched expect='down, every.*pushed' run="$(until_there is-up is-down)" \
 	expect='q leaves: .*running +[^ ]*1' run="$(until_there is-away is-back)" expect='q leaves[^:]*done +[^ ]*1' send=q cooked -- jobstack status -s down -w0.1 2>watched.err &
 watcher=$!
-timeout 300 jobstack wait -s down 2>wait.err &
+timeout 300 jobstack wait -v -s down 2>wait.err &
 waiter=$!
 check 'a watch has begun' wait_for 20 test -e is-up
+check '... and a wait' wait_for 20 grep -q 'connected to' wait.err
 server_kill
 check 'down: status' says 69 "can't be reached" jobstack status
 check 'down: push' says 69 "can't be reached" jobstack push -s down /x

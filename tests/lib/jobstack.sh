@@ -5,7 +5,11 @@
 
 # sql STATEMENT: rows as tab-separated text, from the test's database.
 SQL_CLIENT=$(command -v mariadb || command -v mysql)
-sql() { "$SQL_CLIENT" --defaults-file="$JOBSTACK_TEST_CNF" -N -B "$(sed -n 's/^database=//p' "$JOBSTACK_TEST_CNF")" -e "$1"; }
+sql() {
+	local line
+	while read -r line && [[ $line != database=* ]]; do :; done <"$JOBSTACK_TEST_CNF"
+	"$SQL_CLIENT" --defaults-file="$JOBSTACK_TEST_CNF" -N -B "${line#database=}" -e "$1"
+}
 
 # ledger STACK: "done dead ready waiting held running" by the tables alone, not by the tool.
 ledger() {

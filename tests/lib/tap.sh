@@ -18,6 +18,7 @@
 #
 # A test that ends before finish has failed.
 
+. "$JOBSTACK_SOURCE/scripts/lib/nap.sh"
 TAP_DONE=0 TAP_FAILED=0 TAP_PLAN='' TAP_FINISHED='' TAP_END=()
 TAP_SAID=$(mktemp "${JOBSTACK_TEST_DIR:-${TMPDIR:-/tmp}}/tap.XXXXXX")
 
@@ -93,7 +94,7 @@ wait_for() {
 		fi
 		nap=$((waited < 50 ? 5 : waited < 200 ? waited / 10 : 20))
 		printf -v nap '0.%02d' "$nap"
-		sleep "$nap"
+		nap "$nap"
 	done
 }
 
