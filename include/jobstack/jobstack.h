@@ -463,12 +463,15 @@ struct jobstack_outcome {
 	 * outcomes of one step have one, less of each may be kept. */
 	struct jobstack_bytes err_tail;
 	int64_t major_faults; /* usage: page faults that had to wait for the disk */
+	/* Usage: bytes that were read from storage, and that were to be written to it; the most memory that the process
+	 * tree had at once, in KiB, without mapped files; time that it waited for storage, in microseconds. */
+	int64_t storage_read_bytes, storage_write_bytes, peak_kib, io_wait_us;
 };
 #define JOBSTACK_ERR_TAIL_MAX 4096
 /* clang-format off */
 #define JOBSTACK_OUTCOME_INIT                                                                                          \
 	{sizeof(struct jobstack_outcome), 0, 0, JOBSTACK_DONE, 0, 0, -1, 0, NULL, 0, 0, -1, -1, -1, -1, -1, NULL,     \
-	 -1, -1, -1, 0, NULL, -1, {NULL, 0}, -1}
+	 -1, -1, -1, 0, NULL, -1, {NULL, 0}, -1, -1, -1, -1, -1}
 /* clang-format on */
 
 /* Who a worker is.  Leave unknown texts NULL, and unknown pid, pid_start and job_start_us -1.  Apart from the defaults
@@ -742,6 +745,7 @@ struct jobstack_item {
 	uint64_t to_entry;		/* ... and the number there; else 0 */
 	int64_t major_faults;
 	const char *note; /* state CANCELLED: the note of jobstack_cancel; or NULL */
+	int64_t storage_read_bytes, storage_write_bytes, peak_kib, io_wait_us;
 };
 typedef int jobstack_item_fn(void *ctx, const struct jobstack_item *item);
 

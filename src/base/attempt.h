@@ -10,7 +10,8 @@
  *   FIELD   in `list -o`, export and JSON
  *   KIND    its type and unit, see enum js_kind
  *   FOUND   OUTCOME: whoever makes the outcome finds it; else where src/run/reap.c reads it when the command has ended:
- *           of struct rusage RUSAGE a number, RUSAGE_US a time; IO: behind this word in /proc/PID/io
+ *           of struct rusage RUSAGE a number, RUSAGE_US a time; IO: behind this word in /proc/PID/io; SAMPLED: by
+ *           src/run/sample.c, while the command runs
  *   SHOWN   in show's line "used": how it is separated from the figure before (two bytes), then the words, with % for
  *           the figure
  *
@@ -31,10 +32,14 @@
 #define JS_ATTEMPT_USAGE(X)                                                                                            \
 	X(user_us,      "user_us",      "user_seconds",   CPU,    RUSAGE_US(ru_utime), "; CPU % user")                 \
 	X(system_us,    "system_us",    "system_seconds", CPU,    RUSAGE_US(ru_stime), ", % system")                   \
-	X(maxrss_kib,   "maxrss_kib",   "maxrss_kib",     KIB,    RUSAGE(ru_maxrss),   "; memory %")                   \
+	X(maxrss_kib,   "maxrss_kib",   "maxrss_kib",     KIB,    RUSAGE(ru_maxrss),   "; largest process %")          \
 	X(read_bytes,   "read_bytes",   "read_bytes",     SIZE,   IO("rchar"),         "; read %")                     \
 	X(write_bytes,  "write_bytes",  "write_bytes",    SIZE,   IO("wchar"),         ", wrote %")                    \
-	X(major_faults, "major_faults", "major_faults",   COUNT,  RUSAGE(ru_majflt),   "; major page faults %")
+	X(major_faults, "major_faults", "major_faults",   COUNT,  RUSAGE(ru_majflt),   "; major page faults %")        \
+	X(storage_read_bytes,  "storage_read_bytes",  "storage_read_bytes",  SIZE, IO("read_bytes"),  "; storage read %")    \
+	X(storage_write_bytes, "storage_write_bytes", "storage_write_bytes", SIZE, IO("write_bytes"), ", written %")         \
+	X(peak_kib,     "peak_kib",     "peak_kib",       KIB,    SAMPLED,             "; memory of all processes %")  \
+	X(io_wait_us,   "io_wait_us",   "io_wait_seconds", CPU,   SAMPLED,             "; waited for storage %")
 
 #define JS_ATTEMPT_OUTPUT(X)                                                                                           \
 	X(log,          "log",          "log",            TEXT,   OUTCOME)                                             \

@@ -81,6 +81,20 @@ const char *js_proc_variable(const struct js_buf *env, const char *name)
 	return NULL;
 }
 
+int64_t js_proc_number(const char *text, const char *key)
+{
+	size_t len = strlen(key), blanks;
+
+	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, len) != 0)
+			continue;
+		blanks = strspn(line + len, " \t");
+		return line[len + blanks] >= '0' && line[len + blanks] <= '9' ? strtoll(line + len, NULL, 10) : -1;
+	}
+	return -1;
+}
+
 uint64_t js_proc_cgroup(pid_t pid)
 {
 	struct js_buf text = {0};

@@ -34,6 +34,9 @@ int js_proc_environ(pid_t pid, struct js_buf *env);
 /* The value of NAME in such an environment, or NULL. */
 const char *js_proc_variable(const struct js_buf *env, const char *name);
 
+/* The number behind KEY, and blanks, in the line of TEXT that begins with KEY; -1: there is none. */
+int64_t js_proc_number(const char *text, const char *key);
+
 /* A number that identifies the cgroup of the process; 0: the process is gone, or hidden. */
 uint64_t js_proc_cgroup(pid_t pid);
 

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "process/cgroup.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -70,19 +71,6 @@ static ssize_t read_small_file(int fd, char *text, size_t size)
 	return n;
 }
 
-/* The number in the line that begins with KEY, or -1. */
-static int64_t number_after_key(const char *text, const char *key)
-{
-	size_t len = strlen(key);
-
-	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, key, len) == 0 && line[len] >= '0' && line[len] <= '9')
-			return strtoll(line + len, NULL, 10);
-	}
-	return -1;
-}
-
 void js_reap_watch(pid_t pid)
 {
 	int fd = open_io(pid), old;
@@ -124,7 +112,8 @@ static int read_io(pid_t pid, char *io, size_t size)
 /* Where usage is found: see base/attempt.h. */
 #define RUSAGE(field) usage.field
 #define RUSAGE_US(field) (JS_SECOND_US * usage.field.tv_sec + usage.field.tv_usec)
-#define IO(word) number_after_key(io, word ": ")
+#define IO(word) js_proc_number(io, word ": ")
+#define SAMPLED -1
 #define MEASURE(member, column, field, kind, found, ...) reaped->member = found;
 
 /* Collects what WHICH and ID stand for, as of waitid. */
@@ -180,7 +169,7 @@ static int64_t read_counter(const char *file)
 	char text[1024];
 
 	(void)read_small_file(open(file, O_RDONLY | O_CLOEXEC), text, sizeof(text));
-	return number_after_key(text, "oom_kill ");
+	return js_proc_number(text, "oom_kill ");
 }
 
 /* Takes the counter of the first cgroup that has one. */

@@ -259,6 +259,8 @@ static void connect_threads(struct run *r)
 	r->supervisor.worker = worker;
 	r->supervisor.wall_us = js_clock_wall_us() - js_clock_mono_us();
 	js_reap_oom_begin(&r->supervisor.oom, "/proc/self");
+	r->supervisor.cwd = r->run_cwd;
+	(void)js_mounts_read(&r->supervisor.mounts, "/proc/self/mountinfo");
 	r->ledger.config = &r->config;
 	r->ledger.box = &r->box;
 	r->ledger.handle = r->handle;
@@ -289,12 +291,15 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 		(void)outbox_end(&r->outbox);
 		return js_error_set(error, JOBSTACK_EBUG, "can't start a thread: %s", js_error_process_words(failed));
 	}
+	r->supervisor.sampler = r->config.persistent ? NULL : js_sampler_begin(r->slots_n);
 	supervisor_run(&r->supervisor);
+	js_sampler_end(r->supervisor.sampler);
 	(void)pthread_join(thread, NULL);
 	r->keeper.page->deadline_us = INT64_MAX; /* no command is left */
 	printer_end(&r->printer);
 	r->waiting = outbox_end(&r->outbox);
 	js_reap_oom_end(&r->supervisor.oom);
+	js_mounts_free(&r->supervisor.mounts);
 	return 0;
 }
 

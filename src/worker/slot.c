@@ -121,6 +121,7 @@ static enum slot_start start_command(struct supervisor *s, struct slot *slot, co
 		return js_spawn_is_command(-pid) ? SLOT_BROKEN : SLOT_LATER;
 	}
 	slot->pid = pid;
+	js_sampler_watch(s->sampler, slot->number - 1, pid);
 	return SLOT_RUNS;
 }
 
@@ -350,6 +351,20 @@ static void defer_if_matched(const struct config *config, const struct slot *slo
 		       (int)(at.rm_eo - at.rm_so < 150 ? at.rm_eo - at.rm_so : 150), text + at.rm_so);
 }
 
+/* Nothing was read from storage, or written: or the file system of the datapath does not count that. */
+static void forget_uncounted(const struct supervisor *s, const struct slot *slot, struct jobstack_outcome *o)
+{
+	const struct jobstack_entry *e = slot->entry;
+	int absolute = e->datapath_len > 0 && e->datapath[0] == '/';
+	const char *path = absolute ? e->datapath : s->cwd;
+
+	if ((o->storage_read_bytes != 0 && o->storage_write_bytes != 0) ||
+	    js_mount_is_counted(js_mounts_of(&s->mounts, path, absolute ? e->datapath_len : strlen(path))))
+		return;
+	o->storage_read_bytes -= o->storage_read_bytes == 0;
+	o->storage_write_bytes -= o->storage_write_bytes == 0;
+}
+
 void slot_judge(struct supervisor *s, struct slot *slot, const struct js_reaped *r, struct jobstack_outcome *o,
 		char reason[REASON_MAX])
 {
@@ -358,6 +373,9 @@ void slot_judge(struct supervisor *s, struct slot *slot, const struct js_reaped 
 	o->ended_us = slot->ended_us = r->ended_us;
 #define USED(member, ...) o->member = r->member;
 	JS_ATTEMPT_USAGE(USED)
+	if (slot->persistent == NULL)
+		js_sampler_take(s->sampler, slot->number - 1, o);
+	forget_uncounted(s, slot, o);
 	judge_end(s, slot, r, o, reason);
 	o->reason = reason[0] == '\0' ? NULL : reason;
 }

@@ -6,9 +6,11 @@
 #pragma once
 
 #include "base/clock.h"
+#include "process/mounts.h"
 #include "run/capture.h"
 #include "run/env.h"
 #include "run/persist.h"
+#include "run/sample.h"
 #include "run/spawn.h"
 #include "worker/display.h"
 #include "worker/keeper.h"
@@ -88,6 +90,9 @@ struct supervisor {
 	struct js_spawn *spawn;
 	struct js_packlog *log;
 	struct js_reap_oom oom;
+	struct js_sampler *sampler; /* of ordinary commands; may be NULL */
+	struct js_mounts mounts;
+	const char *cwd;
 	struct js_buf program; /* the path of the command's program; empty: searched for at each start */
 	uint64_t worker;
 	const struct keeper *keeper;

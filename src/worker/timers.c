@@ -57,6 +57,7 @@ static void abandon_call(struct supervisor *s, struct slot *slot, int64_t now)
 		if (js_reap_one(slot->pid, &reaped) != 0)
 			return;
 		slot->pid = 0;
+		js_sampler_watch(s->sampler, slot->number - 1, 0);
 	}
 	if (slot->call == CALL_START) {
 		js_spawn_cancel(&slot->stop);

@@ -76,9 +76,9 @@ static void whole(pthread_t thread, const int *status)
 	assert_int_equal(sql(holder,
 			     "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema=DATABASE() AND "
 			     "column_name IN('max_running','pruned','err_tail','err_at','to_stack','to_entry','locked',"
-			     "'major_faults') "
+			     "'major_faults','peak_kib') "
 			     "AND table_name NOT LIKE 'first\\_%%'"),
-			 9);
+			 10);
 }
 
 /* The connection is ended at each kind of statement, for the first table and for the last, and at the version's row. */

@@ -87,7 +87,7 @@ chmod +x licence
 for option in --output --error; do
 	# the sixth by itself: no other may reach its time limit
 	for limit in 300 0.5; do
-		numbered $((limit == 300 ? 1 : 6)) $((limit == 300 ? 5 : 6)) | jobstack push -q -s defer --max-attempts 1 --retry-delay 0 >/dev/null
+		numbered $([[ $limit == 300 ]] && echo 1 5 || echo 6 6) | jobstack push -q -s defer --max-attempts 1 --retry-delay 0 >/dev/null
 		check "--defer-match, with $option, --timeout $limit" worker -s defer --slots 6 --timeout $limit --max-defers 3 --fatal-exit 3 $option 'defer/{#}' \
 			--defer-match '^Licen[cs]e checkout failed(.|x)?$' -- ./licence
 	done
@@ -203,7 +203,48 @@ faults=$(sql "SELECT major_faults FROM attempt JOIN stack USING(stack_id) WHERE 
 check "... are on record ($faults; the command counted $own)" test "$own" -le "$faults" -a "$faults" -le $((own + 500))
 is '... in list and export' "$(jobstack list -s faults 1 -o major_faults) $(jobstack export -s faults -o major_faults | tr -d '\r' | paste -sd,)" "$faults major_faults,$faults"
 is '... in JSON' "$(jobstack show -s faults 1 --json | python3 -c 'import json,sys; o = json.load(sys.stdin); print(o["major_faults"], o["attempts"][0]["major_faults"])')" "$faults $faults"
-like '... in show' "$(jobstack show -s faults 1)" "used +CPU [0-9.]+ s user, [0-9.]+ s system; memory .*; read .*, wrote .*; major page faults $faults"$'\n'
+like '... in show' "$(jobstack show -s faults 1)" "used +CPU [0-9.]+ s user, [0-9.]+ s system; largest process .*; read .*, wrote .*; major page faults $faults; storage read "
+# a tree of processes: memory of all of them, what they share once; what storage had to do
+cat >tree.py <<'P'
+import mmap, os, time
+def fill(size):
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    for i in range(0, size, 4096):
+        pages[i] = 1
+    return pages
+with open("big", "r+b") as f:
+    os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    f.read()
+with open("written", "wb") as f:
+    f.write(bytes(3 << 20))
+    f.flush()
+    os.fsync(f.fileno())
+ours = fill(64 << 20)
+for _ in range(2):
+    if os.fork() == 0:
+        own = fill(32 << 20)
+        open("filled.%d" % os.getpid(), "w").close()
+        time.sleep(1000)
+while not os.path.exists("sampled"):
+    time.sleep(0.1)
+P
+head -c 2M /dev/urandom >big && sync big
+jobstack push -q -s tree /x "$PWD/y" >/dev/null
+jobstack-worker -q -s tree --max-entries 1 -- python3 tree.py &
+wait_for 30 eval '[[ $(ls | grep -c ^filled) == 2 ]]'
+sleep 3 # samples can't be seen until the command has ended: three of them, at least
+touch sampled
+wait $!
+of_tree() { sql "SELECT $1 FROM attempt JOIN stack USING(stack_id) WHERE name='tree'"; }
+check "memory of a tree: $(of_tree peak_kib) KiB" test "$(of_tree 'peak_kib BETWEEN 125*1024 AND 180*1024')" = 1
+check '... more than of the largest process' test "$(of_tree 'maxrss_kib<110*1024')" = 1
+if [[ $(stat -f -c %T .) =~ ^(ext2/ext3|xfs|btrfs)$ ]]; then
+	check "storage: $(of_tree storage_read_bytes), $(of_tree storage_write_bytes)" test "$(of_tree 'storage_read_bytes>=2*1024*1024 AND storage_write_bytes>=3*1024*1024')" = 1
+else
+	is 'storage that is not counted' "$(of_tree 'COALESCE(storage_read_bytes,-1)<>0')" 1
+fi
+is 'waiting is known where it is counted' "$(of_tree 'io_wait_us IS NOT NULL')" "$(cat /proc/sys/kernel/task_delayacct 2>/dev/null || echo 1)"
+is 'a command of less than a second is not sampled' "$(sql "SELECT COUNT(*) FROM attempt JOIN stack USING(stack_id) WHERE name='faults' AND peak_kib IS NOT NULL AND TIMESTAMPDIFF(MICROSECOND,started,ended)<1000000")" 0
 check 'it can be requeued' jobstack requeue -q -s faults 1
 check '... and run again' worker -s faults -- true
 check '... and pruned' jobstack prune -q -s faults --older-than 0 --archive faults.jsonl

@@ -230,6 +230,10 @@ class jobstack_outcome(ctypes.Structure):
         ("err_at", c_int64),
         ("err_tail", jobstack_bytes),
         ("major_faults", c_int64),
+        ("storage_read_bytes", c_int64),
+        ("storage_write_bytes", c_int64),
+        ("peak_kib", c_int64),
+        ("io_wait_us", c_int64),
     ]
 
     @classmethod
@@ -247,6 +251,10 @@ class jobstack_outcome(ctypes.Structure):
         new.log_err = -1
         new.err_at = -1
         new.major_faults = -1
+        new.storage_read_bytes = -1
+        new.storage_write_bytes = -1
+        new.peak_kib = -1
+        new.io_wait_us = -1
         return new
 
 
@@ -355,6 +363,10 @@ class jobstack_item(ctypes.Structure):
         ("to_entry", c_uint64),
         ("major_faults", c_int64),
         ("note", c_char_p),
+        ("storage_read_bytes", c_int64),
+        ("storage_write_bytes", c_int64),
+        ("peak_kib", c_int64),
+        ("io_wait_us", c_int64),
     ]
 
 
