@@ -36,12 +36,12 @@ at_end 'kill_ours $holder'
 
 # no process for any command: it waits a while, so it begins first
 numbered 1 8 | jobstack push -q -s none >/dev/null
-limited 6 none --slots 8 -- true
+limited 7 none --slots 8 -- true
 none=$pid
 
 # enough processes for three commands, and none for a check of other workers
 numbered 1 8 | jobstack push -q -s some >/dev/null
-limited 9 some --slots 8 -- sh -c 'echo $$ >>pids; exec tail -s 0.1 --pid="$1" -f /dev/null' sh "$holder"
+limited 10 some --slots 8 -- sh -c 'echo $$ >>pids; exec tail -s 0.1 --pid="$1" -f /dev/null' sh "$holder"
 some=$pid
 three_run() { [[ $(wc -l <some/pids) == 3 ]] && xargs kill -0 <some/pids; }
 check 'processes for three commands: three run' wait_for 30 three_run
