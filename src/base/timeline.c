@@ -83,14 +83,34 @@ static void extend_to(struct js_timeline *t, int64_t at_us)
 	}
 }
 
-void js_timeline_add(struct js_timeline *t, int64_t at_us, unsigned kind)
+static void begin_at(struct js_timeline *t, int64_t at_us)
 {
 	if (t->step_us == 0) {
 		t->step_us = JS_SECOND_US;
 		t->first = at_us / t->step_us;
 	}
 	extend_to(t, at_us);
+}
+
+void js_timeline_add(struct js_timeline *t, int64_t at_us, unsigned kind)
+{
+	begin_at(t, at_us);
 	t->count[at_us / t->step_us - t->first][kind % JS_TIMELINE_KINDS]++;
+}
+
+void js_timeline_add_time(struct js_timeline *t, int64_t from_us, int64_t to_us, unsigned kind)
+{
+	if (to_us <= from_us)
+		return;
+	/* a count keeps its step: so that both ends are reached at once */
+	js_timeline_add(t, from_us, kind);
+	begin_at(t, to_us - 1);
+	t->count[from_us / t->step_us - t->first][kind % JS_TIMELINE_KINDS]--;
+	for (int64_t at = from_us, end; at < to_us; at = end) {
+		end = (at / t->step_us + 1) * t->step_us;
+		end = end < to_us ? end : to_us;
+		t->count[at / t->step_us - t->first][kind % JS_TIMELINE_KINDS] += (uint64_t)(end - at);
+	}
 }
 
 void js_timeline_fit(struct js_timeline *t, size_t steps)

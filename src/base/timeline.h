@@ -23,6 +23,9 @@ struct js_timeline {
 /* Counts an event of KIND at AT_US, microseconds since 1970 (not negative). */
 void js_timeline_add(struct js_timeline *timeline, int64_t at_us, unsigned kind);
 
+/* Adds a time from FROM_US to TO_US, in microseconds, to the steps that it touches. */
+void js_timeline_add_time(struct js_timeline *timeline, int64_t from_us, int64_t to_us, unsigned kind);
+
 /* Finds the first and the last step with an event. 0, or -1 if there is no event. */
 int js_timeline_range(const struct js_timeline *timeline, size_t *from, size_t *to);
 

@@ -6,12 +6,15 @@
 #include "cli/cli.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "cli/item.h"
 #include "view/report.h"
 #include "view/term.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static int show_attempts(void *ctx, uint64_t attempts)
 {
@@ -21,14 +24,19 @@ static int show_attempts(void *ctx, uint64_t attempts)
 }
 
 static struct insight_report wanted = INSIGHT_REPORT_INIT;
-static const char *since;
+static const char *since, *html;
 static int slurm;
+static int64_t every_us;
+static struct js_buf page; /* of all stacks */
 static const struct js_opt table[] = {
 	CLI_OPTS_STACKS,
 	{0, "since", "WHEN", "only what ended since this time: " CLI_SINCE_HELP, CLI_WORD(&since)},
 	{0, "within", "D", "recommend a number of workers for this wall time",
 	 CLI_TIME(&wanted.wanted_us, JS_SECOND_US, "a duration of at least 1 s, such as 90m or 8h")},
 	{0, "slurm", NULL, "print only the recommendations, as lines for a batch script", CLI_FLAG(&slurm)},
+	{0, "html", "FILE", "write a page with graphs for a browser, which needs no network", CLI_WORD_ONCE(&html)},
+	{0, "every", "D", "with --html: write it again every D, until nothing is left to do; the page\nreloads itself",
+	 CLI_TIME(&every_us, JS_SECOND_US, "a duration of at least 1 s, such as 30 or 5m")},
 	CLI_OPTS_REST};
 
 static int check_report(struct cli *cli)
@@ -36,6 +44,12 @@ static int check_report(struct cli *cli)
 	if (slurm && cli->json)
 		return cli_usage(
 			cli, "--slurm and --json can't be used together: --json prints the recommendations as well");
+	if (html != NULL && (slurm || cli->json))
+		return cli_usage(cli, "--html can't be used with --json or --slurm");
+	if (every_us > 0 && html == NULL)
+		return cli_usage(cli, "--every needs --html FILE");
+	if (every_us > 0 && cli->stacks_n > 1)
+		return cli_usage(cli, "--every follows one stack");
 	return since != NULL ? cli_since(cli, since, &wanted.since_us, &wanted.within_us) : 0;
 }
 
@@ -52,7 +66,30 @@ static int render_slurm(struct cli *cli, const struct insight_report *r, struct 
 	return CLI_NO;
 }
 
-static int print_report(struct cli *cli)
+/* Adds the stack to the page, which is written when it has all. */
+static int add_to_page(struct cli *cli, const struct insight_report *r, int reloads)
+{
+	int first = cli->stacks_n == 0 || cli->stack == cli->stacks[0];
+	int last = cli->stacks_n == 0 || cli->stack == cli->stacks[cli->stacks_n - 1];
+
+	if (first)
+		view_page_begin(&page, cli->stack, reloads ? (unsigned)(every_us / JS_SECOND_US) : 0);
+	view_page_report(&page, r);
+	if (!last)
+		return CLI_YES;
+	view_page_end(&page);
+	if (page.failed)
+		return cli_no_memory(cli);
+	if (js_file_replace(html, 0644, page.data, page.len) != 0) {
+		cli_tell(cli, "can't write the page to %s: %s", html, strerror(errno));
+		return CLI_USAGE;
+	}
+	js_buf_free(&page);
+	return CLI_YES;
+}
+
+/* *SO_FAR: the stack has work left. */
+static int print_once(struct cli *cli, int *so_far)
 {
 	struct cli_progress progress = {.cli = cli};
 	struct insight_report report = wanted;
@@ -63,7 +100,10 @@ static int print_report(struct cli *cli)
 	cli_progress_end(&progress);
 	if (status != 0)
 		status = cli_fail(cli);
-	else if (cli->json)
+	else if (html != NULL) {
+		*so_far = insight_report_so_far(&report);
+		status = add_to_page(cli, &report, *so_far);
+	} else if (cli->json)
 		status = cli_print_json(view_report_json(&report));
 	else if (slurm)
 		status = render_slurm(cli, &report, &out);
@@ -80,6 +120,19 @@ static int print_report(struct cli *cli)
 	js_buf_free(&text);
 	js_buf_free(&out);
 	insight_report_free(&report);
+	return status;
+}
+
+static int print_report(struct cli *cli)
+{
+	int status, so_far;
+
+	do {
+		so_far = 0;
+		status = print_once(cli, &so_far);
+		if (status == CLI_YES && so_far && every_us > 0)
+			js_clock_nap(every_us, &cli_stop);
+	} while (status == CLI_YES && so_far && every_us > 0 && cli_stop == 0);
 	return status;
 }
 

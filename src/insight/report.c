@@ -66,7 +66,8 @@ static int read_attempts(struct jobstack *handle, const char *name, struct insig
 		return js_error_memory(error);
 	}
 	insight_tally_end(r->tally);
-	js_timeline_fit(&r->tally->timeline, INSIGHT_REPORT_ROWS);
+	js_timeline_fit(&r->tally->timeline, INSIGHT_REPORT_STEPS);
+	js_timeline_fit(&r->tally->busy, INSIGHT_REPORT_STEPS);
 	return status;
 }
 

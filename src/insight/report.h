@@ -9,7 +9,8 @@
 #include "insight/stack.h"
 #include "insight/tally.h"
 
-#define INSIGHT_REPORT_ROWS 24 /* of throughput over time */
+#define INSIGHT_REPORT_ROWS 24	/* of throughput over time, as text */
+#define INSIGHT_REPORT_STEPS 96 /* as a graph */
 
 /* Gets the number of attempts that were read so far; not 0 ends the reading. */
 typedef int insight_progress_fn(void *ctx, uint64_t attempts);

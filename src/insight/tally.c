@@ -224,10 +224,46 @@ static void tally_slow(struct insight_tally *t, const struct jobstack_item *i, i
 	(void)snprintf(t->slow[at].node, INSIGHT_WORDS, "%s", i->node != NULL ? i->node : "?");
 }
 
+unsigned insight_size_class(int64_t bytes)
+{
+	unsigned class = bytes > 0;
+
+	for (int64_t size = 1024; class > 0 && class < INSIGHT_SIZES - 1 && bytes >= size; size *= 4)
+		class ++;
+	return class;
+}
+
+double insight_size_from(unsigned class)
+{
+	double size = class == 0 ? 0 : class == 1 ? 1 : 1024;
+
+	for (unsigned i = 2; i < class; i++)
+		size *= 4;
+	return size;
+}
+
+/* How long done attempts took, and how fast they read and wrote: by the hour, and by the node. */
+static void tally_spread(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
+{
+	struct insight_tally_node *node = &t->node[t->last_node];
+	int hour = (int)(i->started_us / (3600 * JS_SECOND_US) % 24);
+
+	if (i->outcome != JOBSTACK_DONE || us <= 0)
+		return;
+	insight_spread_add(&t->took[hour], (double)us);
+	insight_spread_add(&node->took, (double)us);
+	if (i->read_bytes < 0 || i->write_bytes < 0)
+		return;
+	insight_spread_add(&t->moved[hour], ((double)i->read_bytes + (double)i->write_bytes) * 1e6 / (double)us);
+	insight_spread_add(&node->moved, ((double)i->read_bytes + (double)i->write_bytes) * 1e6 / (double)us);
+}
+
 static void tally_usage(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
 {
 	if (i->maxrss_kib >= 0)
 		js_sketch_add(&t->rss_kib, i->maxrss_kib);
+	if (i->peak_kib >= 0)
+		js_sketch_add(&t->peak_kib, i->peak_kib);
 	if (i->user_us >= 0 && i->system_us >= 0 && us >= 0) {
 		t->cpu_us += (double)i->user_us + (double)i->system_us;
 		t->cpu_of_us += (double)us;
@@ -237,6 +273,7 @@ static void tally_usage(struct insight_tally *t, const struct jobstack_item *i, 
 		t->read_bytes += (double)i->read_bytes;
 		t->write_bytes += (double)i->write_bytes;
 		t->bytes_n++;
+		t->bytes[insight_size_class(i->read_bytes)][insight_size_class(i->write_bytes)]++;
 	}
 }
 
@@ -262,10 +299,14 @@ void insight_tally_add(struct insight_tally *t, const struct jobstack_item *i)
 	widen_span(&t->first_us, &t->last_us, i);
 	if (i->ended_us >= 0)
 		js_timeline_add(&t->timeline, i->ended_us, i->outcome != JOBSTACK_DONE);
+	if (us > 0)
+		js_timeline_add_time(&t->busy, i->started_us, i->ended_us, 0);
 	tally_usage(t, i, us);
 	if (i->worker == 0 || i->worker != t->last_worker)
 		tally_user(t, i->user);
 	tally_node(t, i, us);
+	if (!t->failed)
+		tally_spread(t, i, us);
 	tally_slow(t, i, us);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/sketch.h"
 #include "base/timeline.h"
+#include "insight/spread.h"
 #include "jobstack/jobstack.h"
 
 #include <stddef.h>
@@ -17,6 +18,7 @@
 #define INSIGHT_NODES 4096 /* more are added up in the last one */
 #define INSIGHT_USERS 8
 #define INSIGHT_WORDS 64
+#define INSIGHT_SIZES 16 /* classes of sizes: 0 bytes, less than 1 KiB, 4 KiB, 16 KiB, ... 64 GiB, and more */
 
 struct insight_tally_node {
 	char name[INSIGHT_WORDS]; /* cut at that length */
@@ -25,6 +27,8 @@ struct insight_tally_node {
 	uint64_t timed;		     /* attempts whose time is known */
 	int64_t first_us, last_us;   /* the earliest start and the latest end; -1: unknown */
 	uint32_t slots;		     /* of its largest worker */
+	struct insight_spread took;  /* of its done attempts, in microseconds */
+	struct insight_spread moved; /* bytes that they read and wrote per second */
 };
 
 struct insight_tally_cause {
@@ -56,6 +60,10 @@ struct insight_tally {
 	uint64_t timeouts, no_memory;			 /* attempts that --timeout ended; that ran out of memory */
 	uint32_t slots;					 /* of the largest worker */
 	struct js_timeline timeline;			 /* ends: kind 0 done, 1 otherwise */
+	struct js_timeline busy;			 /* time in commands */
+	struct js_sketch peak_kib;			 /* memory of all processes of an attempt */
+	struct insight_spread took[24], moved[24];	 /* as of nodes, by the hour of the start (UTC) */
+	uint64_t bytes[INSIGHT_SIZES][INSIGHT_SIZES];	 /* attempts by the sizes that they read and wrote */
 	struct insight_tally_slow slow[INSIGHT_SLOWEST]; /* done or failed, slowest first */
 	size_t slow_n;
 	/* of attempts that are not done; the last one may be the sum of all others */
@@ -77,6 +85,10 @@ void insight_tally_free(struct insight_tally *tally);
 
 /* Adds an attempt that has ended.  Attempts must come in the order of their entries' numbers. */
 void insight_tally_add(struct insight_tally *tally, const struct jobstack_item *item);
+
+/* The class of a size, and the smallest size in a class. */
+unsigned insight_size_class(int64_t bytes);
+double insight_size_from(unsigned class);
 
 /* Sorts causes by time, and nodes by name. */
 void insight_tally_end(struct insight_tally *tally);

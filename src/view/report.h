@@ -16,5 +16,11 @@ void view_report_text(const struct insight_report *report, unsigned columns, int
 void view_report_advice(const struct insight_report *report, struct js_buf *out);
 void view_report_slurm(const struct insight_report *report, struct js_buf *out);
 
+/* The report as a page for a browser, which needs no network: the beginning, with a TITLE and, if RELOAD_S is not 0,
+ * loaded again after so many seconds; a report; the end. */
+void view_page_begin(struct js_buf *out, const char *title, unsigned reload_s);
+void view_page_report(struct js_buf *out, const struct insight_report *report);
+void view_page_end(struct js_buf *out);
+
 /* All of it as an object; NULL without memory. */
 json_t *view_report_json(const struct insight_report *report);

@@ -70,11 +70,15 @@ static json_t *memory_json(const struct js_sketch *s)
 	return o;
 }
 
-static json_t *throughput_json(const struct js_timeline *l)
+static json_t *throughput_json(struct js_timeline rows)
 {
+	struct js_timeline *l = &rows;
 	json_t *list = json_array();
 	size_t from = 0, to = 0;
-	int none = js_timeline_range(l, &from, &to);
+	int none;
+
+	js_timeline_fit(l, INSIGHT_REPORT_ROWS);
+	none = js_timeline_range(l, &from, &to);
 
 	for (size_t i = from; none == 0 && i <= to; i++)
 		VIEW_APPEND(list, KEY_TIME("from", (l->first + (int64_t)i) * l->step_us),
@@ -165,7 +169,7 @@ json_t *view_report_json(const struct insight_report *r)
 		KEY_FLAG("so_far", insight_report_so_far(r)), KEY_JSON("entries", VIEW_OBJECT(KEY_COUNTS(&r->stack.s))),
 		KEY_JSON("attempts", attempts_json(t)), KEY_JSON("users", users_json(t)), KEY_TIME("from", t->first_us),
 		KEY_TIME("to", t->last_us), KEY_JSON("durations", durations_json(&t->done_us)),
-		KEY_JSON("throughput", throughput_json(&t->timeline)), KEY_JSON("nodes", nodes_json(t)),
+		KEY_JSON("throughput", throughput_json(t->timeline)), KEY_JSON("nodes", nodes_json(t)),
 		KEY_JSON("slowest", slowest_json(r)), KEY_JSON("wasted", wasted_json(t)),
 		KEY_JSON("failures", view_failures_json(&r->failures, 0)), KEY_JSON("used", used_json(t)),
 		KEY_JSON("next", next_json(r)));

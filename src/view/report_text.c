@@ -195,11 +195,12 @@ static void add_durations_section(const struct page *p)
 
 static void add_throughput_section(const struct page *p)
 {
-	const struct js_timeline *l = &p->t->timeline;
+	struct js_timeline rows = p->t->timeline, *l = &rows;
 	unsigned width = p->columns > 66 ? p->columns - 50 : p->columns > 40 ? 16 : 8;
 	uint64_t most = 0;
 	size_t from, to;
 
+	js_timeline_fit(l, INSIGHT_REPORT_ROWS);
 	if (js_timeline_range(l, &from, &to) != 0 || from == to)
 		return;
 	add_heading(p, "done over time");

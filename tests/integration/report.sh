@@ -176,6 +176,72 @@ like 'lines for a batch script' "$slurm" '^#!/bin/bash
 #SBATCH --array=1-[0-9]+
 srun --cpus-per-task=4 jobstack-worker -s many --slots 4 --timeout [0-9]+[smh] -- COMMAND \{\}$'
 check '... that bash reads' bash -n <<<"$slurm"
+# ---- the page
+cat >page.py <<'P'
+import base64, hashlib, html.parser, re, sys
+text = open(sys.argv[1], encoding="utf-8").read()
+class Page(html.parser.HTMLParser):
+    open, seen, words, table = [], [], "", []
+    def handle_starttag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+        if tag != "meta":
+            self.open.append(tag)
+        if tag == "section":
+            self.table.append(0)
+        if tag == "table" and self.table:
+            self.table[-1] = 1
+    def handle_startendtag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, (tag, self.getpos())
+    def handle_data(self, data):
+        self.words += data if self.open[-1:] not in (["script"], ["style"]) else ""
+page = Page()
+page.feed(text)
+assert page.open == [], page.open
+tags = [tag for tag, _ in page.seen]
+assert tags.count("script") == tags.count("style") == 1 and not {"link", "img", "iframe", "object", "a", "form"} & set(tags), tags
+assert not [a for _, a in page.seen if {"src", "href", "style"} & set(a) or [k for k in a if k.startswith("on")]], "it asks for something"
+assert "http:" not in text and "https:" not in text and "url(" not in text and "@import" not in text
+policy = next(a["content"] for _, a in page.seen if a.get("http-equiv") == "Content-Security-Policy")
+assert policy.startswith("default-src 'none'; "), policy
+for tag in "style", "script":
+    inside = re.search("<%s>(.*?)</%s>" % (tag, tag), text, re.S).group(1)
+    assert len(inside) < 8192 and "'sha256-%s'" % base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode() in policy, tag
+assert all(page.table[i] or "<pre>" in part for i, part in enumerate(text.split("<section>")[1:])), "a figure without its numbers"
+assert len(text) <= 300000, len(text)
+for words in sys.argv[2:]:
+    assert words in page.words, (words, page.words)
+print(len(text))
+P
+jobstack push -q -s odd --max-attempts 1 $'/d/<script>alert("1")</script>\x1b[31m&amp;' '/d/"on' "/d/'load" /d/4 /d/5 >/dev/null
+jobstack-worker -q -s odd --slots 1 -- sh -c 'head -c "$JOBSTACK_ENTRY"000 /dev/zero; case $JOBSTACK_ENTRY in 1) echo "</td><script>alert(2)</script>" >&2; exit 3;; esac' >/dev/null
+check 'a page' jobstack report odd --html odd.html
+check '... is whole, asks for nothing, and runs nothing of what names contain' python3 page.py odd.html '4 are done, 1 dead' '/d/<script>alert("1")</script>\x1b[31m&amp;' '</td><script>alert(2)</script>' '#SBATCH --time='
+check 'a page of many' jobstack report many --html many.html
+check '... with all its figures' python3 page.py many.html 'Done over time' 'Running over time' 'How long the entries took' 'The slowest attempts' 'Wasted time, by cause' 'Nodes' 'Hours of the day' 'Bytes read against bytes written' 'Memory and CPU'
+spread=$(sql "SELECT FORMAT(STDDEV_SAMP(us)/AVG(us),2,'en_US'),FORMAT(STDDEV_SAMP(bytes*1e6/us)/AVG(bytes*1e6/us),2,'en_US') FROM (
+	SELECT TIMESTAMPDIFF(MICROSECOND,a.started,a.ended) us,read_bytes+write_bytes bytes FROM attempt a JOIN worker w USING(worker_id)
+	WHERE a.stack_id=$ID AND outcome=0 AND node='n2') x WHERE us>0" | tr '\t' ' ')
+is '... the variation is that of SQL' "$(grep -o '<tr><td>n2</td>.*' many.html | sed 's/<[^>]*>/ /g' | awk '/ s / { print $(NF - 3), $NF }')" "$spread"
+check '... of one of which nothing has ended' jobstack report -s empty --since 2h --html empty.html
+check '... and of several' jobstack report odd empty bad --html several.html
+check '... in one file' python3 page.py several.html odd empty bad
+LC_ALL=C check '... in another locale' jobstack report odd --html c.html
+is '... the same' "$(sed '/<footer>/d' c.html | cksum)" "$(sed '/<footer>/d' odd.html | cksum)"
+check 'a directory that is not there' says 2 "can't write the page to nowhere/page.html: No such file" jobstack report odd --html nowhere/page.html
+check '--html and --json' says 2 "--html can't be used with --json" jobstack report odd --html x --json
+check '--every without it' says 2 '--every needs --html' jobstack report odd --every 5
+check '--every of two' says 2 '--every follows one stack' jobstack report odd bad --html x --every 5
+jobstack push -q -s live /d/1 /d/2 >/dev/null
+timeout 200 jobstack report live --html live.html --every 1 &
+writer=$!
+check 'a page that is written again' wait_for 20 grep -q '2 of 2 entries left' live.html
+check '... is loaded again' grep -q 'http-equiv="refresh" content="1"' live.html
+worker -s live -- true
+wait $writer
+is '... until nothing is left' "$? $(grep -c refresh live.html) $(grep -c 'Nothing is left to do. 2 are done' live.html)" '0 0 1'
+
 # ---- entries of weeks, and fewer of them than the workers that their work would take
 jobstack push -q -s weeks /d/1 /d/2 >/dev/null
 worker -s weeks --slots 1 -- true

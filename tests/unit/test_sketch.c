@@ -132,6 +132,31 @@ static uint64_t sum_of(const struct js_timeline *t, unsigned kind)
 	return n;
 }
 
+static void test_time(void **test_state)
+{
+	static struct js_timeline t;
+	size_t from, to;
+
+	(void)test_state;
+	memset(&t, 0, sizeof(t));
+	js_timeline_add_time(&t, 5, 5, 0);
+	assert_int_equal(js_timeline_range(&t, &from, &to), -1);
+	js_timeline_add_time(&t, 100 * JS_SECOND_US + 500000, 102 * JS_SECOND_US + 250000, 1);
+	assert_int_equal(js_timeline_range(&t, &from, &to), 0);
+	assert_int_equal(to - from, 2);
+	assert_int_equal(t.count[from][1], 500000);
+	assert_int_equal(t.count[from + 1][1], JS_SECOND_US);
+	assert_int_equal(t.count[to][1], 250000);
+	/* from before the first step, to far behind the last: nothing is lost */
+	js_timeline_add_time(&t, 50 * JS_SECOND_US + 1, 5000 * JS_SECOND_US, 1);
+	assert_int_equal(sum_of(&t, 1), 1750000 + 4950 * JS_SECOND_US - 1);
+	js_timeline_fit(&t, 10);
+	assert_int_equal(sum_of(&t, 1), 1750000 + 4950 * JS_SECOND_US - 1);
+	for (int64_t i = 0; i < 1000; i++)
+		js_timeline_add_time(&t, i * 7 * JS_SECOND_US, i * 7 * JS_SECOND_US + i * 1000, 0);
+	assert_int_equal(sum_of(&t, 0), 1000 * 999 / 2 * 1000);
+}
+
 static void test_timeline(void **test_state)
 {
 	static struct js_timeline t;
@@ -195,9 +220,8 @@ static void test_timeline_counts(void **test_state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_quantiles),
-		cmocka_unit_test(test_edges),
-		cmocka_unit_test(test_timeline),
+		cmocka_unit_test(test_quantiles),	cmocka_unit_test(test_edges),
+		cmocka_unit_test(test_timeline),	cmocka_unit_test(test_time),
 		cmocka_unit_test(test_timeline_counts),
 	};
 

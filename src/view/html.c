@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Pieces of a page.
+ */
+#include "view/html.h"
+
+#include "view/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WIDE 720 /* of a graph, in its own units */
+#define HIGH 160
+
+void html_text(struct js_buf *out, const char *data, size_t len)
+{
+	struct js_buf safe = {0};
+
+	view_safe(&safe, data, len);
+	for (size_t i = 0; i < safe.len; i++)
+		switch (safe.data[i]) {
+		case '&': js_buf_str(out, "&amp;"); break;
+		case '<': js_buf_str(out, "&lt;"); break;
+		case '>': js_buf_str(out, "&gt;"); break;
+		case '"': js_buf_str(out, "&quot;"); break;
+		case '\'': js_buf_str(out, "&#39;"); break;
+		default: js_buf_char(out, safe.data[i]);
+		}
+	out->failed |= safe.failed;
+	js_buf_free(&safe);
+}
+
+void html_words(struct js_buf *out, const char *words)
+{
+	html_text(out, words, strlen(words));
+}
+
+void html_section(struct js_buf *out, const char *heading, const char *format, ...)
+{
+	char lead[600];
+	va_list args;
+
+	js_buf_str(out, "<section><h2>");
+	html_words(out, heading);
+	js_buf_str(out, "</h2>\n");
+	va_start(args, format);
+	(void)vsnprintf(lead, sizeof(lead), format, args);
+	va_end(args);
+	if (lead[0] == '\0')
+		return;
+	js_buf_str(out, "<p>");
+	html_words(out, lead);
+	js_buf_str(out, "</p>\n");
+}
+
+void html_section_end(struct js_buf *out)
+{
+	js_buf_str(out, "</section>\n");
+}
+
+void html_table(struct js_buf *out, const char *headings, int folded)
+{
+	if (folded)
+		js_buf_str(out, "<details><summary>the numbers</summary>");
+	js_buf_str(out, "<div class=\"wide\"><table><thead><tr>");
+	for (const char *at = headings; *at != '\0';) {
+		size_t len = strcspn(at, "|");
+		int number = *at == '#';
+
+		js_buf_str(out, number ? "<th scope=\"col\" class=\"n\">" : "<th scope=\"col\">");
+		html_text(out, at + number, len - (size_t)number);
+		js_buf_str(out, "</th>");
+		at += len + (at[len] == '|');
+	}
+	js_buf_str(out, "</tr></thead><tbody>\n<tr>");
+}
+
+void html_row(struct js_buf *out)
+{
+	js_buf_str(out, "</tr>\n<tr>");
+}
+
+void html_cell_name(struct js_buf *out, const char *data, size_t len)
+{
+	js_buf_str(out, "<td>");
+	html_text(out, data, len);
+	js_buf_str(out, "</td>");
+}
+
+void html_cell(struct js_buf *out, const char *words)
+{
+	html_cell_name(out, words, strlen(words));
+}
+
+void html_number(struct js_buf *out, double value, const char *shown)
+{
+	js_buf_printf(out, "<td class=\"n\" data-v=\"%.9g\">", value);
+	html_words(out, shown);
+	js_buf_str(out, "</td>");
+}
+
+void html_bar(struct js_buf *out, double share, const char *class)
+{
+	js_buf_printf(out,
+		      "<td class=\"bar\" data-v=\"%.4f\"><svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" "
+		      "aria-hidden=\"true\"><rect class=\"%s\" width=\"%.2f\" height=\"10\"/></svg></td>",
+		      share, class, share > 0 && share < 0.005 ? 0.5 : 100 * share);
+}
+
+void html_table_end(struct js_buf *out, int folded)
+{
+	js_buf_str(out, "</tr></tbody></table></div>\n");
+	if (folded)
+		js_buf_str(out, "</details>\n");
+}
+
+void html_columns(struct js_buf *out, const char *title, const struct html_column *c, size_t n,
+		  const char *const class[2])
+{
+	double most = 0, step = n > 0 ? (double)WIDE / (double)n : WIDE;
+
+	for (size_t i = 0; i < n; i++)
+		most = c[i].value[0] + c[i].value[1] > most ? c[i].value[0] + c[i].value[1] : most;
+	js_buf_printf(out, "<svg class=\"graph\" viewBox=\"0 0 %d %d\" role=\"img\"><title>", WIDE, HIGH + 2);
+	html_words(out, title);
+	js_buf_str(out, "</title>");
+	for (size_t i = 0; i < n && most > 0; i++) {
+		double y = HIGH;
+
+		js_buf_str(out, "<g><title>");
+		html_words(out, c[i].label);
+		/* what one points to is the whole column */
+		js_buf_printf(out, "</title><rect class=\"all\" x=\"%.1f\" width=\"%.1f\" height=\"%d\"/>",
+			      (double)i * step, step, HIGH);
+		for (int k = 0; k < 2; k++) {
+			double high = c[i].value[k] / most * HIGH;
+
+			high = c[i].value[k] > 0 && high < 1 ? 1 : high;
+			y -= high;
+			if (high > 0)
+				js_buf_printf(
+					out,
+					"<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>",
+					class[k], (double)i * step, y > 0 ? y : 0, step * 0.9, high);
+		}
+		js_buf_str(out, "</g>");
+	}
+	js_buf_printf(out, "<path class=\"axis\" d=\"M0 %dH%d\"/></svg>\n", HIGH + 1, WIDE);
+}
+
+void html_ends(struct js_buf *out, const char *left, const char *right)
+{
+	js_buf_str(out, "<div class=\"ends soft\"><span>");
+	html_words(out, left);
+	js_buf_str(out, "</span><span>");
+	html_words(out, right);
+	js_buf_str(out, "</span></div>\n");
+}
