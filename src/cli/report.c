@@ -34,7 +34,8 @@ static const struct js_opt table[] = {
 	{0, "within", "D", "recommend a number of workers for this wall time",
 	 CLI_TIME(&wanted.wanted_us, JS_SECOND_US, "a duration of at least 1 s, such as 90m or 8h")},
 	{0, "slurm", NULL, "print only the recommendations, as lines for a batch script", CLI_FLAG(&slurm)},
-	{0, "html", "FILE", "write a page with graphs for a browser, which needs no network", CLI_WORD_ONCE(&html)},
+	{0, "html", "FILE", "write a page with graphs for a browser, which needs no network; -:\nprint it",
+	 CLI_WORD_ONCE(&html)},
 	{0, "every", "D", "with --html: write it again every D, until nothing is left to do; the page\nreloads itself",
 	 CLI_TIME(&every_us, JS_SECOND_US, "a duration of at least 1 s, such as 30 or 5m")},
 	CLI_OPTS_REST};
@@ -80,7 +81,9 @@ static int add_to_page(struct cli *cli, const struct insight_report *r, int relo
 	view_page_end(&page);
 	if (page.failed)
 		return cli_no_memory(cli);
-	if (js_file_replace(html, 0644, page.data, page.len) != 0) {
+	if (strcmp(html, "-") == 0)
+		(void)fwrite(page.data, 1, page.len, stdout);
+	else if (js_file_replace(html, 0644, page.data, page.len) != 0) {
 		cli_tell(cli, "can't write the page to %s: %s", html, strerror(errno));
 		return CLI_USAGE;
 	}

@@ -40,7 +40,7 @@ static int add_mount(struct js_mounts *m, char *line)
 	if (js_array_grow(&m->at, &m->room, m->n + 1, sizeof(*m->at)) != 0)
 		return -1;
 	unescape_octal(point);
-	m->at[m->n++] = (struct js_mount){point, type};
+	m->at[m->n++] = (struct js_mount){point, type, strcmp(point, "/") == 0 ? 0 : strlen(point)};
 	return 0;
 }
 
@@ -73,9 +73,8 @@ const struct js_mount *js_mounts_of(const struct js_mounts *m, const char *path,
 	size_t longest = 0;
 
 	for (size_t i = 0; i < m->n; i++) {
-		size_t n = strlen(m->at[i].point);
+		size_t n = m->at[i].len;
 
-		n -= n == 1; /* "/" is the beginning of all */
 		if (n <= len && n >= longest && memcmp(path, m->at[i].point, n) == 0 && (n == len || path[n] == '/')) {
 			best = &m->at[i]; /* of two at one place, the later one is seen */
 			longest = n;

@@ -11,6 +11,7 @@
 
 struct js_mount {
 	const char *point, *type; /* as in "/scratch", "lustre" */
+	size_t len;		  /* of the point; 0: it is "/" */
 };
 
 /* Start it as {.n = 0}. */

@@ -198,11 +198,13 @@ static int64_t look_at_due(struct js_sampler *s)
 		look_at_tree(s, &s->seen[i], before.pid, &kib, &wait_us);
 		looked = 1;
 		(void)pthread_mutex_lock(&s->lock);
-		if (w->number != before.number || kib == 0) /* it has ended meanwhile */
+		if (w->number != before.number) /* it has ended meanwhile */
+			continue;
+		w->due_us = js_clock_mono_us() + JS_SECOND_US;
+		if (kib == 0) /* it is ending */
 			continue;
 		w->peak_kib = kib > w->peak_kib ? kib : w->peak_kib;
 		w->wait_us = wait_us;
-		w->due_us = js_clock_mono_us() + JS_SECOND_US;
 	}
 	rest = looked ? js_clock_mono_us() + REST * (cpu_time_us() - began) : 0;
 	for (size_t i = 0; i < s->slots; i++)

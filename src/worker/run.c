@@ -293,7 +293,8 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	}
 	r->supervisor.sampler = r->config.persistent ? NULL : js_sampler_begin(r->slots_n);
 	supervisor_run(&r->supervisor);
-	js_sampler_end(r->supervisor.sampler);
+	if (!supervisor_hangs(&r->supervisor)) /* else a thread may still come back, and use it */
+		js_sampler_end(r->supervisor.sampler);
 	(void)pthread_join(thread, NULL);
 	r->keeper.page->deadline_us = INT64_MAX; /* no command is left */
 	printer_end(&r->printer);

@@ -229,6 +229,7 @@ check '... and of several' jobstack report odd empty bad --html several.html
 check '... in one file' python3 page.py several.html odd empty bad
 LC_ALL=C check '... in another locale' jobstack report odd --html c.html
 is '... the same' "$(sed '/<footer>/d' c.html | cksum)" "$(sed '/<footer>/d' odd.html | cksum)"
+is '... or printed' "$(jobstack report odd --html - | sed '/<footer>/d' | cksum)" "$(sed '/<footer>/d' odd.html | cksum)"
 check 'a directory that is not there' says 2 "can't write the page to nowhere/page.html: No such file" jobstack report odd --html nowhere/page.html
 check '--html and --json' says 2 "--html can't be used with --json" jobstack report odd --html x --json
 check '--every without it' says 2 '--every needs --html' jobstack report odd --every 5
