@@ -67,15 +67,15 @@ static int render_slurm(struct cli *cli, const struct insight_report *r, struct 
 	return CLI_NO;
 }
 
-/* Adds the stack to the page, which is written when it has all. */
+/* Adds the stack to the page, which is written with the last one.  R is NULL for one that could not be read. */
 static int add_to_page(struct cli *cli, const struct insight_report *r, int reloads)
 {
-	int first = cli->stacks_n == 0 || cli->stack == cli->stacks[0];
 	int last = cli->stacks_n == 0 || cli->stack == cli->stacks[cli->stacks_n - 1];
 
-	if (first)
+	if (page.len == 0)
 		view_page_begin(&page, cli->stack, reloads ? (unsigned)(every_us / JS_SECOND_US) : 0);
-	view_page_report(&page, r);
+	if (r != NULL)
+		view_page_report(&page, r);
 	if (!last)
 		return CLI_YES;
 	view_page_end(&page);
@@ -101,9 +101,11 @@ static int print_once(struct cli *cli, int *so_far)
 	int status = insight_report_read(cli->handle, cli->stack, &report, show_attempts, &progress, &cli->error);
 
 	cli_progress_end(&progress);
-	if (status != 0)
+	if (status != 0) {
 		status = cli_fail(cli);
-	else if (html != NULL) {
+		if (page.len > 0)
+			(void)add_to_page(cli, NULL, 0);
+	} else if (html != NULL) {
 		*so_far = insight_report_so_far(&report);
 		status = add_to_page(cli, &report, *so_far);
 	} else if (cli->json)

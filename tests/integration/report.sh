@@ -227,6 +227,10 @@ is '... the variation is that of SQL' "$(grep -o '<tr><td>n2</td>.*' many.html |
 check '... of one of which nothing has ended' jobstack report -s empty --since 2h --html empty.html
 check '... and of several' jobstack report odd empty bad --html several.html
 check '... in one file' python3 page.py several.html odd empty bad
+check '... one of which is not there' says 2 'there is no stack "nosuch"' jobstack report odd nosuch --html part.html
+check '... has the others' python3 page.py part.html odd
+check '... also if it is the first' says 2 'there is no stack "nosuch"' jobstack report nosuch odd --html part2.html
+check '... has them, too' python3 page.py part2.html odd
 LC_ALL=C check '... in another locale' jobstack report odd --html c.html
 is '... the same' "$(sed '/<footer>/d' c.html | cksum)" "$(sed '/<footer>/d' odd.html | cksum)"
 is '... or printed' "$(jobstack report odd --html - | sed '/<footer>/d' | cksum)" "$(sed '/<footer>/d' odd.html | cksum)"
