@@ -1012,6 +1012,50 @@ struct jobstack_check_report {
 int jobstack_check(struct jobstack *handle, const char *stack, jobstack_finding_fn *fn, void *ctx,
 		   struct jobstack_check_report *report, struct jobstack_error *error);
 
+/* ---------------------------------------------------------------------------------------------- history of files */
+
+/* Brings the index of datapaths (the table `path`) up to date, for all stacks.  Pushes write nothing into it, so the
+ * first call reads all entries.  Left out are entries that may be withdrawn still, those of a push --atomic that has
+ * not ended.  FN (may be NULL) is called now and then.  Each transaction is short; a call that was cut short is
+ * continued by the next.  Errors: ENODB, ESTOPPED. */
+int jobstack_index(struct jobstack *handle, jobstack_progress_fn *fn, void *ctx, struct jobstack_error *error);
+
+/* One entry of a file; STACK is valid during the callback.  PRUNED: the entry was done, and is deleted with its
+ * attempts.  Returns 0 to go on; any other value ends the call with ESTOPPED. */
+typedef int jobstack_place_fn(void *ctx, const char *stack, uint64_t entry, int pruned);
+
+/* Calls FN for each entry, of any stack, whose datapath is the absolute NAME: by the index, and for what is not in it
+ * by a search through those entries.  Relative datapaths belong to their stack's directory; "/./" and "//" count as
+ * "/".  A pruned entry is known if it was in the index, and told by its hash alone.  An entry may be given twice.
+ * Errors: ENODB, ESTOPPED. */
+int jobstack_places(struct jobstack *handle, struct jobstack_bytes name, jobstack_place_fn *fn, void *ctx,
+		    struct jobstack_error *error);
+
+/* An entry of a file, or an attempt of it that has ended.  Times and bytes as in struct jobstack_item. */
+struct jobstack_run {
+	const char *stack;
+	uint64_t entry;
+	uint32_t attempt; /* 0: of an entry */
+	int outcome;
+	int64_t started_us, ended_us, read_bytes, write_bytes;
+};
+
+/* A file, with its N runs.  Valid during the callback. */
+struct jobstack_file {
+	struct jobstack_bytes datapath; /* absolute; length 0: not asked for, or all entries were pruned */
+	const struct jobstack_run *run;
+	size_t n;
+};
+typedef int jobstack_file_fn(void *ctx, const struct jobstack_file *file);
+
+/* Calls FN (as jobstack_place_fn) for files that are in the index, in the order of their hashes.  MOST 0: for each one
+ * with several entries, by stack and number, with its name.  Else for each one with attempts, in the order of their
+ * starts; and if there are more than MOST entries, for a sample of the files with about MOST entries, which is the same
+ * ones each time.  *SHARE (may be NULL) is the share of all files that it is.  STACKS: only these N; N 0: all.  After a
+ * lost connection some files may be given twice.  Errors: ENODB, ESTOPPED. */
+int jobstack_files(struct jobstack *handle, const char *const *stacks, size_t n, uint64_t most, jobstack_file_fn *fn,
+		   void *ctx, double *share, struct jobstack_error *error);
+
 /* ----------------------------------------------------------------------------------------------------- diagnosis */
 
 /* One fact about the server, as text, valid during the callback.  Returns 0 to go on; any other value ends the call

@@ -231,5 +231,5 @@ int cli_set_state(struct cli *cli, enum jobstack_stack_state to, const char *not
 /* The subcommands. */
 extern const struct cli_frame cli_init, cli_push, cli_pop, cli_close, cli_renew, cli_status, cli_list, cli_show,
 	cli_logs, cli_requeue, cli_kill, cli_recover, cli_pause, cli_resume, cli_cancel, cli_set, cli_drop, cli_prune,
-	cli_run, cli_submit, cli_export, cli_report, cli_check, cli_doctor, cli_wait, cli_top;
+	cli_run, cli_submit, cli_export, cli_report, cli_check, cli_doctor, cli_wait, cli_top, cli_history;
 int cli_server_main(int argc, char **argv);

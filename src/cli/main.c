@@ -51,6 +51,7 @@ static const struct {
 	{"list", &cli_list, LOOK, "list entries by state, outcome or name"},
 	{"show", &cli_show, LOOK, "show one entry with all its attempts"},
 	{"logs", &cli_logs, LOOK, "print what an entry's command printed"},
+	{"history", &cli_history, LOOK, "show what ever happened to a file, over all stacks"},
 	{"report", &cli_report, LOOK, "show how a run went, and what to request for the next"},
 	{"requeue", &cli_requeue, REPAIR, "put dead, lost, cancelled or done entries back in the queue"},
 	{"recover", &cli_recover, REPAIR, "requeue the entries of dead workers now"},

@@ -32,6 +32,7 @@ check 'top: it needs a terminal' fails_with 2 jobstack top s
 is 'list' "$(jobstack list -s s -t dead -o datapath,exit_code)" $'/d/3\t1'
 is 'show' "$(printed '"\(.datapath) \(.attempts|length)"' "$(jobstack show -s s 3 --json)")" '/d/3 1'
 is 'logs' "$(jobstack logs -s s 3)" 'this is /d/3'
+is 'history' "$(jobstack history --json /d/3 | jq -r '"\(.entry) \(.exit_code)"' | head -n 1)" '3 1'
 is 'export' "$(jobstack export -s s -o entry,outcome | tr -d '\r' | sort | tr '\n' ' ')" '1,done 2,done 3,failed 4,done entry,outcome '
 is 'report' "$(printed '"\(.attempts.done) \(.attempts.failed)"' "$(jobstack report -s s --json)")" '3 1'
 check 'requeue' eval 'jobstack requeue -q -s s && ledger_is s "3 0 1 0 0 0"'
