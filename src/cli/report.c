@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "cli/item.h"
 #include "view/report.h"
+#include "view/report_io.h"
 #include "view/term.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@ static int show_attempts(void *ctx, uint64_t attempts)
 
 static struct insight_report wanted = INSIGHT_REPORT_INIT;
 static const char *since, *html;
-static int slurm;
+static int slurm, findings;
 static int64_t every_us;
 static struct js_buf page; /* of all stacks */
 static const struct js_opt table[] = {
@@ -34,6 +35,8 @@ static const struct js_opt table[] = {
 	{0, "within", "D", "recommend a number of workers for this wall time",
 	 CLI_TIME(&wanted.wanted_us, JS_SECOND_US, "a duration of at least 1 s, such as 90m or 8h")},
 	{0, "slurm", NULL, "print only the recommendations, as lines for a batch script", CLI_FLAG(&slurm)},
+	{0, "io", NULL, "print ten findings about reading and writing instead, for all of these\nstacks together",
+	 CLI_FLAG(&findings)},
 	{0, "html", "FILE", "write a page with graphs for a browser, which needs no network; -:\nprint it",
 	 CLI_WORD_ONCE(&html)},
 	{0, "every", "D", "with --html: write it again every D, until nothing is left to do; the page\nreloads itself",
@@ -47,6 +50,8 @@ static int check_report(struct cli *cli)
 			cli, "--slurm and --json can't be used together: --json prints the recommendations as well");
 	if (html != NULL && (slurm || cli->json))
 		return cli_usage(cli, "--html can't be used with --json or --slurm");
+	if (findings && (html != NULL || slurm || since != NULL))
+		return cli_usage(cli, "--io can't be used with --html, --slurm or --since");
 	if (every_us > 0 && html == NULL)
 		return cli_usage(cli, "--every needs --html FILE");
 	if (every_us > 0 && cli->stacks_n > 1)
@@ -128,9 +133,37 @@ static int print_once(struct cli *cli, int *so_far)
 	return status;
 }
 
+/* The findings for all stacks, with the first of them. */
+static int print_findings(struct cli *cli)
+{
+	const char *const *stacks = cli->stacks_n > 0 ? cli->stacks : &cli->stack;
+	struct cli_progress progress = {.cli = cli};
+	struct insight_io io = {0};
+	struct js_buf out = {0};
+	int status;
+
+	if (cli->stack != stacks[0])
+		return CLI_YES;
+	status = insight_io_read(cli->handle, stacks, cli->stacks_n > 0 ? cli->stacks_n : 1, NULL, &io, show_attempts,
+				 &progress, &cli->error);
+	cli_progress_end(&progress);
+	if (status != 0)
+		return cli_fail(cli);
+	if (cli->json)
+		return cli_print_json(view_io_json(&io));
+	view_io_text(&io, view_columns(stdout), view_colours(stdout), &out);
+	(void)fputs(out.failed ? "" : out.data, stdout);
+	status = out.failed ? cli_no_memory(cli) : CLI_YES;
+	js_buf_free(&out);
+	return status;
+}
+
 static int print_report(struct cli *cli)
 {
 	int status, so_far;
+
+	if (findings)
+		return print_findings(cli);
 
 	do {
 		so_far = 0;

@@ -242,6 +242,28 @@ double insight_size_from(unsigned class)
 	return size;
 }
 
+int insight_kind(int64_t read_bytes, int64_t write_bytes)
+{
+	double read = (double)read_bytes, written = (double)write_bytes;
+
+	if (read_bytes < 0 || write_bytes < 0 || read + written < 65536)
+		return -1;
+	return read >= 3 * written ? INSIGHT_READS : written >= 3 * read ? INSIGHT_WRITES : INSIGHT_BOTH;
+}
+
+static void tally_kind(struct insight_tally *t, const struct jobstack_item *i)
+{
+	int kind = insight_kind(i->read_bytes, i->write_bytes);
+	int64_t most = kind == INSIGHT_READS ? i->read_bytes : i->write_bytes;
+
+	if (kind >= 0)
+		t->kind[kind]++;
+	if (kind < 0 || kind == INSIGHT_BOTH)
+		return;
+	js_sketch_add(&t->kind_bytes[kind], most);
+	t->one_way[kind] += (double)most >= .95 * ((double)i->read_bytes + (double)i->write_bytes);
+}
+
 /* How long done attempts took, and how fast they read and wrote: by the hour, and by the node. */
 static void tally_spread(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
 {
@@ -273,6 +295,7 @@ static void tally_usage(struct insight_tally *t, const struct jobstack_item *i, 
 		t->read_bytes += (double)i->read_bytes;
 		t->write_bytes += (double)i->write_bytes;
 		t->bytes_n++;
+		tally_kind(t, i);
 		t->bytes[insight_size_class(i->read_bytes)][insight_size_class(i->write_bytes)]++;
 	}
 }

@@ -20,6 +20,10 @@
 #define INSIGHT_WORDS 64
 #define INSIGHT_SIZES 16 /* classes of sizes: 0 bytes, less than 1 KiB, 4 KiB, 16 KiB, ... 64 GiB, and more */
 
+/* What an attempt, or a file, does mostly: it reads at least three times as much as it writes, or the other way round.
+ */
+enum insight_kind { INSIGHT_READS, INSIGHT_WRITES, INSIGHT_BOTH, INSIGHT_KINDS };
+
 struct insight_tally_node {
 	char name[INSIGHT_WORDS]; /* cut at that length */
 	uint64_t n[INSIGHT_OUTCOMES];
@@ -64,6 +68,9 @@ struct insight_tally {
 	struct js_sketch peak_kib;			 /* memory of all processes of an attempt */
 	struct insight_spread took[24], moved[24];	 /* as of nodes, by the hour of the start (UTC) */
 	uint64_t bytes[INSIGHT_SIZES][INSIGHT_SIZES];	 /* attempts by the sizes that they read and wrote */
+	uint64_t kind[INSIGHT_KINDS];			 /* attempts */
+	uint64_t one_way[INSIGHT_BOTH];			 /* of which at least 19 of 20 bytes were read, or written */
+	struct js_sketch kind_bytes[INSIGHT_BOTH];	 /* what the reading ones read, and the writing ones wrote */
 	struct insight_tally_slow slow[INSIGHT_SLOWEST]; /* done or failed, slowest first */
 	size_t slow_n;
 	/* of attempts that are not done; the last one may be the sum of all others */
@@ -89,6 +96,9 @@ void insight_tally_add(struct insight_tally *tally, const struct jobstack_item *
 /* The class of a size, and the smallest size in a class. */
 unsigned insight_size_class(int64_t bytes);
 double insight_size_from(unsigned class);
+
+/* The kind; -1: the bytes are not known, or less than 64 KiB, as any program reads to start. */
+int insight_kind(int64_t read_bytes, int64_t write_bytes);
 
 /* Sorts causes by time, and nodes by name. */
 void insight_tally_end(struct insight_tally *tally);

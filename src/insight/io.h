@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * How a user's own files are read, written, used again and shared: the ten findings of "Uncovering Access, Reuse, and
+ * Sharing Characteristics of I/O-Intensive Files on Large-Scale Production HPC Systems" (FAST'20), for some stacks.
+ * Bytes are those of all processes of an attempt, for all files that they opened.
+ */
+#pragma once
+
+#include "insight/tally.h"
+
+#define INSIGHT_FINDINGS 10
+#define INSIGHT_NUMBERS 8
+#define INSIGHT_IO_SAMPLE 100000 /* entries whose files are looked at */
+
+struct insight_finding {
+	const char *why; /* it can't be told; NULL: it is */
+	struct {
+		const char *name;
+		double value; /* seconds, bytes, or a share from 0 to 1; -1: not known */
+	} number[INSIGHT_NUMBERS];
+	size_t n;
+};
+
+/* Starts as {0}. */
+struct insight_io {
+	struct insight_finding finding[INSIGHT_FINDINGS];
+	uint64_t files; /* looked at */
+	double share;	/* of all files */
+};
+
+/* Called after each stack that was read; not 0 ends the reading. */
+typedef int insight_io_progress_fn(void *ctx, uint64_t attempts);
+
+/* Reads the findings for N stacks.  TALLY: of all their attempts; NULL: they are read.  PROGRESS is called with CTX now
+ * and then.  0, or a JOBSTACK_E code with ERROR filled. */
+int insight_io_read(struct jobstack *handle, const char *const *stacks, size_t n, const struct insight_tally *tally,
+		    struct insight_io *io, insight_io_progress_fn *progress, void *ctx, struct jobstack_error *error);

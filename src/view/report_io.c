@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The words for the ten findings.  Each has a line with its numbers, in their order.
+ */
+#include "view/report_io.h"
+
+#include "view/amount.h"
+#include "view/json.h"
+#include "view/term.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* In VALUE: %n a count, %p a share, %t seconds, %s bytes, %f a number. */
+static const struct words {
+	const char *title, *value, *meaning, *advice;
+} words[INSIGHT_FINDINGS] = {
+	{"read-heavy, write-heavy, or both",
+	 "of %n attempts %p read-heavy, %p write-heavy, %p both; of the files %p, %p, %p",
+	 "Heavy means at least three times as much as the other way. What a file counts for is all that the attempts "
+	 "on it read and wrote, in any file.",
+	 "Keep what is read often on node-local or fast storage; collect small results before they are written."},
+	{"only reading or only writing", "%p of the attempts only read, %p only wrote",
+	 "Only means that |R-W|/(R+W) is at least 0.9.",
+	 "A command that does one thing only can be tuned for it: large reads, or large writes. Others may be split."},
+	{"time between runs on the same file", "%n intervals: half are under %t, 90 % under %t",
+	 "From the start of a run that was done to the start of the next one. A file's data is idle meanwhile.",
+	 "If it is idle for days, move it to cheaper storage and stage it in again; if for minutes, keep it cached."},
+	{"runs of the same kind in a row", "reading: %f on average; writing: %f",
+	 "How often a file's runs mostly read before one mostly writes, and the other way round.",
+	 "Long rows of reading runs gain from a copy close to the nodes; make it after the last writing run."},
+	{"files that several stacks process",
+	 "%p of the files; %p were processed by a writing, then by a reading stack",
+	 "A stack that writes, followed by another one that reads, may be a producer and its consumer.",
+	 "Run the consumer soon after the producer, on the same nodes or storage; `jobstack history FILE` shows both."},
+	{"bytes of an attempt", "reading: median %s, 95 % up to %s; writing: median %s, 95 % up to %s",
+	 "What read-heavy attempts read, and what write-heavy ones wrote.",
+	 "These are the sizes to plan for: the bandwidth is this, times the slots, divided by the time of an attempt."},
+	{"bytes by file system", "least %s, most %s", "How unevenly file systems are used.",
+	 "Move data from the one that is used most."},
+	{"spread among attempts at the same time", "%n groups: times vary by %p; over all attempts by %p",
+	 "Standard deviation divided by the mean, for attempts that began while the first of their group ran.",
+	 "As large as over all attempts: files or nodes differ. Much smaller: it depends on the time, that is, on the "
+	 "load."},
+	{"time by hour of the day",
+	 "%n h: mean %t (least); %n h: mean %t (most); within an hour it varies by %p; correlation %f",
+	 "By the hour of the start, UTC. The correlation of an hour's mean with its variation is from -1 to 1.",
+	 "Start large runs in the fast hours. Near 1: slow hours are also unpredictable, so give more time in them."},
+	{"variation on the same file", "%n files: bytes vary by %p, time by %p",
+	 "Standard deviation divided by the mean, for the done runs on a file; the median over the files.",
+	 "If only the time varies, the storage or the node is the cause, not the file: allow for it in --timeout."},
+};
+
+static struct view_amount word_number(char kind, double value)
+{
+	struct view_amount a = {"?"};
+
+	if (value < 0 && kind != 'f')
+		return a;
+	switch (kind) {
+	case 'p': return view_percent(value);
+	case 't': return view_took(value * 1e6);
+	case 's': return view_size(value);
+	default: (void)snprintf(a.text, sizeof(a.text), kind == 'n' ? "%.0f" : "%.2f", value);
+	}
+	return a;
+}
+
+void view_finding(const struct insight_io *io, size_t i, struct view_finding *to)
+{
+	const struct insight_finding *f = &io->finding[i];
+	size_t n = 0, len = 0;
+
+	*to = (struct view_finding){words[i].title, words[i].meaning, words[i].advice, f->why, ""};
+	for (const char *p = words[i].value; *p != '\0' && len < sizeof(to->value) - 1; p++) {
+		struct view_amount a = {{*p, '\0'}};
+
+		if (*p == '%' && p[1] != ' ' && n < f->n)
+			a = word_number(*++p, f->number[n++].value);
+		len += (size_t)snprintf(to->value + len, sizeof(to->value) - len, "%s", a.text);
+	}
+}
+
+void view_io_text(const struct insight_io *io, unsigned columns, int colours, struct js_buf *out)
+{
+	struct view_finding f;
+	struct js_buf line = {0};
+
+	for (size_t i = 0; i < INSIGHT_FINDINGS; i++) {
+		view_finding(io, i, &f);
+		js_buf_printf(&line, "%2zu %s", i + 1, f.title);
+		view_paint(out, colours, VIEW_BOLD, line.data != NULL ? line.data : "");
+		js_buf_reset(&line);
+		if (f.why != NULL)
+			js_buf_printf(&line, "not applicable: %s", f.why);
+		else
+			js_buf_printf(&line, "%s\n%s\n%s", f.value, f.meaning, f.advice);
+		js_buf_char(out, '\n');
+		view_wrap(out, line.data != NULL ? line.data : "", columns == 0 ? 80 : columns);
+		js_buf_str(out, "\n\n");
+		js_buf_reset(&line);
+	}
+	js_buf_printf(out, "findings 3, 4, 5, 8, 10, and the files of 1: from %" PRIu64 " files (%s of all)\n",
+		      io->files, view_percent(io->share).text);
+	out->failed |= line.failed;
+	js_buf_free(&line);
+}
+
+json_t *view_io_json(const struct insight_io *io)
+{
+	json_t *findings = json_array();
+
+	for (size_t i = 0; i < INSIGHT_FINDINGS; i++) {
+		const struct insight_finding *f = &io->finding[i];
+		json_t *numbers = f->why == NULL ? json_object() : json_null();
+		struct view_finding w;
+
+		view_finding(io, i, &w);
+		for (size_t n = 0; n < f->n && f->why == NULL; n++)
+			VIEW_SET(numbers,
+				 KEY_REAL(f->number[n].name, f->number[n].value,
+					  f->number[n].value >= 0 || strcmp(f->number[n].name, "correlation") == 0));
+		VIEW_APPEND(findings, KEY_COUNT("finding", i + 1), KEY_TEXT("title", w.title),
+			    KEY_TEXT("value", f->why == NULL ? w.value : NULL), KEY_TEXT("meaning", w.meaning),
+			    KEY_TEXT("advice", w.advice), KEY_TEXT("not_applicable", f->why),
+			    KEY_JSON("numbers", numbers));
+	}
+	return VIEW_OBJECT(KEY_JSON("findings", findings), KEY_COUNT("files", io->files),
+			   KEY_REAL("share_of_files", io->share, 1));
+}
