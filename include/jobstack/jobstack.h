@@ -1020,16 +1020,17 @@ int jobstack_check(struct jobstack *handle, const char *stack, jobstack_finding_
  * continued by the next.  Errors: ENODB, ESTOPPED. */
 int jobstack_index(struct jobstack *handle, jobstack_progress_fn *fn, void *ctx, struct jobstack_error *error);
 
-/* One entry of a file; STACK is valid during the callback.  PRUNED: the entry was done, and is deleted with its
- * attempts.  Returns 0 to go on; any other value ends the call with ESTOPPED. */
-typedef int jobstack_place_fn(void *ctx, const char *stack, uint64_t entry, int pruned);
+/* One attempt on a file that has ended, of STACK (valid during the callback); or, with attempt 0, an entry that has
+ * none. If its datapath's data is NULL, the entry was pruned: it was done, and is deleted with its attempts.  Returns 0
+ * to go on; any other value ends the call with ESTOPPED. */
+typedef int jobstack_history_fn(void *ctx, const char *stack, const struct jobstack_item *item);
 
-/* Calls FN for each entry, of any stack, whose datapath is the absolute NAME: by the index, and for what is not in it
- * by a search through those entries.  Relative datapaths belong to their stack's directory; "/./" and "//" count as
- * "/".  A pruned entry is known if it was in the index, and told by its hash alone.  An entry may be given twice.
- * Errors: ENODB, ESTOPPED. */
-int jobstack_places(struct jobstack *handle, struct jobstack_bytes name, jobstack_place_fn *fn, void *ctx,
-		    struct jobstack_error *error);
+/* Calls FN for all entries, of any stack, whose datapath is one of N absolute NAMES, and their attempts, in the order
+ * of their starts: by the index, and then for what is not in it, by a search through those entries.  Relative datapaths
+ * belong to their stack's directory; "/./" and "//" count as "/".  A pruned entry is known if it was in the index, by
+ * its hash alone.  Some may be given twice.  Returns 1 if there is nothing.  Errors: ENODB, ESTOPPED. */
+int jobstack_history(struct jobstack *handle, const struct jobstack_bytes *names, size_t n, jobstack_history_fn *fn,
+		     void *ctx, struct jobstack_error *error);
 
 /* An entry of a file, or an attempt of it that has ended.  Times and bytes as in struct jobstack_item. */
 struct jobstack_run {
@@ -1048,8 +1049,8 @@ struct jobstack_file {
 };
 typedef int jobstack_file_fn(void *ctx, const struct jobstack_file *file);
 
-/* Calls FN (as jobstack_place_fn) for files that are in the index, in the order of their hashes.  MOST 0: for each one
- * with several entries, by stack and number, with its name.  Else for each one with attempts, in the order of their
+/* Calls FN (as jobstack_history_fn) for files that are in the index, in the order of their hashes.  MOST 0: for each
+ * one with several entries, by stack and number, with its name.  Else for each one with attempts, in the order of their
  * starts; and if there are more than MOST entries, for a sample of the files with about MOST entries, which is the same
  * ones each time.  *SHARE (may be NULL) is the share of all files that it is.  STACKS: only these N; N 0: all.  After a
  * lost connection some files may be given twice.  Errors: ENODB, ESTOPPED. */

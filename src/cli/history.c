@@ -24,23 +24,15 @@ struct place {
 	int pruned;
 };
 
-/* A line of the output: an attempt, or the state in which an entry is now. */
-struct event {
-	int64_t at_us;	  /* INT64_MAX: now */
-	size_t line, len; /* in LINES */
-};
-
 static struct history {
 	int duplicates;
 	uint64_t limit, shown;
 	struct cli *cli;
 	const char *word;
+	const char *stack;   /* whose events come */
 	struct place *place; /* of the file */
-	size_t places, place_room;
-	struct event *event;
-	size_t events, event_room;
-	const struct place *at; /* whose events come */
-	struct js_buf lines;
+	size_t places, room;
+	struct js_buf line;
 	int failed; /* memory ran out */
 } history = {.limit = UINT64_MAX};
 static const struct js_opt table[] = {{0, "duplicates", NULL,
@@ -65,42 +57,6 @@ static int show_index_progress(void *ctx, uint64_t done, uint64_t total)
 	return cli_stop;
 }
 
-static int note_place(void *ctx, const char *stack, uint64_t entry, int pruned)
-{
-	struct history *h = ctx;
-
-	for (size_t i = 0; i < h->places; i++)
-		if (h->place[i].entry == entry && strcmp(h->place[i].stack, stack) == 0)
-			return 0;
-	h->failed = js_array_grow(&h->place, &h->place_room, h->places + 1, sizeof(*h->place)) != 0;
-	if (h->failed)
-		return 1;
-	h->place[h->places] = (struct place){.entry = entry, .pruned = pruned};
-	(void)snprintf(h->place[h->places++].stack, sizeof(h->place->stack), "%s", stack);
-	return cli_stop;
-}
-
-/* Finds the file as it is written, and behind symbolic links. */
-static int find_places(struct history *h)
-{
-	char *here = getcwd(NULL, 0), *real = realpath(h->word, NULL);
-	struct js_buf name = {0};
-	int status;
-
-	js_buf_printf(&name, "%s%s%s", *h->word == '/' || here == NULL ? "" : here, *h->word == '/' ? "" : "/",
-		      h->word);
-	status = name.failed ? js_error_memory(&h->cli->error)
-			     : jobstack_places(h->cli->handle, (struct jobstack_bytes){name.data, name.len}, note_place,
-					       h, &h->cli->error);
-	if (real != NULL)
-		JS_THEN(status, jobstack_places(h->cli->handle, (struct jobstack_bytes){real, strlen(real)}, note_place,
-						h, &h->cli->error));
-	js_buf_free(&name);
-	free(here);
-	free(real);
-	return status;
-}
-
 /* The program behind the options of a worker, without its directory; NULL: unknown. */
 static const char *find_program(const struct jobstack_item *i)
 {
@@ -114,131 +70,139 @@ static const char *find_program(const struct jobstack_item *i)
 	return slash != NULL ? slash + 1 : word + 3;
 }
 
-static void add_text_line(struct js_buf *out, const struct event *e, const struct place *at,
-			  const struct jobstack_item *i, const char *state)
+static void add_json_line(struct history *h, const struct jobstack_item *i, const char *state)
 {
-	const char *program = state == NULL ? find_program(i) : NULL,
-		   *node = state == NULL && i->node != NULL ? i->node : "-";
-	int64_t us = state == NULL ? insight_took(i) : -1;
-
-	js_buf_printf(out, "%-20s  %-14s %8" PRIu64 " %7" PRIu32 "  %-12s %-12s",
-		      e->at_us < INT64_MAX ? view_second(e->at_us).text : "now", at->stack, at->entry,
-		      state == NULL ? i->attempt : 0,
-		      state != NULL	? state
-		      : i->outcome >= 0 ? view_item_how(i).text
-					: "running",
-		      node);
-	js_buf_printf(out, " %10s", us >= 0 ? view_took((double)us).text : "-");
-	js_buf_printf(out, " %10s", state == NULL && i->read_bytes >= 0 ? view_size((double)i->read_bytes).text : "-");
-	js_buf_printf(out, " %10s  ",
-		      state == NULL && i->write_bytes >= 0 ? view_size((double)i->write_bytes).text : "-");
-	view_safe(out, program != NULL ? program : "-", program != NULL ? strlen(program) : 1);
-	js_buf_char(out, '\n');
-}
-
-/* Adds an attempt, or, with a STATE, where the entry is now. */
-static int add_event(struct history *h, const struct jobstack_item *i, const char *state)
-{
-	int64_t at_us = i->started_us >= 0 ? i->started_us : i->ended_us;
-	struct event e = {state == NULL && at_us >= 0 ? at_us : INT64_MAX, h->lines.len, 0};
 	struct view_fields all;
-	json_t *o;
+	json_t *o = json_object();
 
-	if (h->cli->json) {
-		o = json_object();
-		view_fields_all(&all);
-		if (state == NULL)
-			view_fields_json(&all, i, o);
-		VIEW_SET(o, KEY_TEXT("stack", h->at->stack), KEY_COUNT("entry", h->at->entry),
-			 KEY_BYTES("datapath", i->datapath.data, i->datapath.len),
-			 KEY_TEXT("state", state != NULL    ? state
-					   : i->outcome < 0 ? "running"
-							    : NULL),
-			 KEY_TEXT("program", state == NULL ? find_program(i) : NULL));
-		h->failed = view_json_line(o, &h->lines) != 0;
-	} else
-		add_text_line(&h->lines, &e, h->at, i, state);
-	e.len = h->lines.len - e.line;
-	h->failed |= h->lines.failed || js_array_grow(&h->event, &h->event_room, h->events + 1, sizeof(e)) != 0;
-	if (!h->failed)
-		h->event[h->events++] = e;
-	return h->failed || cli_stop;
+	view_fields_all(&all);
+	if (state == NULL)
+		view_fields_json(&all, i, o);
+	VIEW_SET(o, KEY_TEXT("stack", h->stack), KEY_COUNT("entry", i->entry),
+		 KEY_BYTES("datapath", i->datapath.data != NULL ? i->datapath.data : h->word,
+			   i->datapath.data != NULL ? i->datapath.len : strlen(h->word)),
+		 KEY_TEXT("state", state != NULL    ? state
+				   : i->outcome < 0 ? "running"
+						    : NULL),
+		 KEY_TEXT("program", state == NULL ? find_program(i) : NULL));
+	h->failed = view_json_line(o, &h->line) != 0;
 }
 
-static int take_attempt(void *ctx, const struct jobstack_item *i)
+static void add_text_line(struct history *h, const struct jobstack_item *i, const char *state)
 {
-	return i->attempt == 0 ? 0 : add_event(ctx, i, NULL);
+	const char *program = state == NULL ? find_program(i) : NULL;
+	int64_t at_us = i->started_us >= 0 ? i->started_us : i->ended_us, us = insight_took(i);
+
+	js_buf_printf(&h->line, "%-20s  %-14s %8" PRIu64, state == NULL && at_us >= 0 ? view_second(at_us).text : "now",
+		      h->stack, i->entry);
+	if (state != NULL) {
+		js_buf_printf(&h->line, " %7s  %s\n", "-", state);
+		return;
+	}
+	js_buf_printf(&h->line, " %7" PRIu32 "  %-12s %-12s", i->attempt,
+		      i->outcome < 0 ? "running" : view_item_how(i).text, i->node != NULL ? i->node : "-");
+	js_buf_printf(&h->line, " %10s", us >= 0 ? view_took((double)us).text : "-");
+	js_buf_printf(&h->line, " %10s", i->read_bytes >= 0 ? view_size((double)i->read_bytes).text : "-");
+	js_buf_printf(&h->line, " %10s  ", i->write_bytes >= 0 ? view_size((double)i->write_bytes).text : "-");
+	view_safe(&h->line, program != NULL ? program : "-", program != NULL ? strlen(program) : 1);
+	js_buf_char(&h->line, '\n');
 }
 
-/* What attempts do not say: an entry waits, or was given up. */
+/* Prints an attempt, or, with a STATE, where the entry is now. */
+static int print_event(struct history *h, const struct jobstack_item *i, const char *state)
+{
+	js_buf_reset(&h->line);
+	if (h->cli->json)
+		add_json_line(h, i, state);
+	else {
+		if (h->shown == 0 && h->cli->words_n > 1)
+			js_buf_printf(&h->line, "%s\n", h->word);
+		if (h->shown == 0)
+			js_buf_printf(&h->line, "%-20s  %-14s %8s %7s  %-12s %-12s %10s %10s %10s  PROGRAM\n", "WHEN",
+				      "STACK", "ENTRY", "ATTEMPT", "OUTCOME", "NODE", "TOOK", "READ", "WRITTEN");
+		add_text_line(h, i, state);
+	}
+	h->failed |= h->line.failed;
+	(void)fwrite(h->line.data, 1, h->failed ? 0 : h->line.len, stdout);
+	h->shown++;
+	return h->failed || cli_stop || ferror(stdout);
+}
+
+/* Notes the entry, whose state is asked for later, and prints an attempt. */
+static int take_event(void *ctx, const char *stack, const struct jobstack_item *i)
+{
+	struct history *h = ctx;
+	size_t at = 0;
+
+	while (at < h->places && (h->place[at].entry != i->entry || strcmp(h->place[at].stack, stack) != 0))
+		at++;
+	if (at == h->places) {
+		h->failed = js_array_grow(&h->place, &h->room, at + 1, sizeof(*h->place)) != 0;
+		if (h->failed)
+			return 1;
+		h->place[h->places++] = (struct place){.entry = i->entry, .pruned = i->datapath.data == NULL};
+		(void)snprintf(h->place[at].stack, sizeof(h->place[at].stack), "%s", stack);
+	}
+	h->stack = stack;
+	return i->attempt == 0 ? cli_stop : print_event(h, i, NULL);
+}
+
+/* What attempts that have ended do not say: the entry waits, runs, or was given up. */
 static int take_state(void *ctx, const struct jobstack_item *i)
 {
-	return i->state == JOBSTACK_IS_RUNNING || i->state == JOBSTACK_IS_DONE
-		       ? 0
-		       : add_event(ctx, i, view_state_word(i->state));
+	if (i->state == JOBSTACK_IS_DONE)
+		return 0;
+	return print_event(ctx, i, i->state == JOBSTACK_IS_RUNNING ? NULL : view_state_word(i->state));
 }
 
-/* Reads what happened to the entry at h->at.  It may be gone by now. */
-static int read_events(struct history *h)
+static int show_state(struct history *h, const struct place *place)
 {
-	const struct jobstack_item gone = {.datapath = {h->word, strlen(h->word)}};
+	const struct jobstack_item gone = {.entry = place->entry};
 	struct jobstack_filter f = JOBSTACK_FILTER_INIT;
-	struct cli *cli = h->cli;
 	int status;
 
-	f.entries = &h->at->entry;
+	h->stack = place->stack;
+	f.entries = &place->entry;
 	f.entries_n = 1;
-	if (h->at->pruned)
-		return add_event(h, &gone, "pruned");
-	status = jobstack_attempts(cli->handle, h->at->stack, h->at->entry, take_attempt, h, &cli->error);
-	JS_THEN(status, jobstack_list(cli->handle, h->at->stack, &f, take_state, h, &cli->error));
-	if (status != JOBSTACK_EMISSING)
-		return status;
-	js_error_clear(&cli->error);
-	return 0;
+	if (place->pruned)
+		return print_event(h, &gone, "pruned");
+	status = jobstack_list(h->cli->handle, place->stack, &f, take_state, h, &h->cli->error);
+	if (status == JOBSTACK_EMISSING) { /* the stack was dropped meanwhile */
+		js_error_clear(&h->cli->error);
+		return 0;
+	}
+	return status;
 }
 
-static int compare_events(const void *a, const void *b)
-{
-	const struct event *x = a, *y = b;
-
-	return x->at_us != y->at_us ? (x->at_us < y->at_us ? -1 : 1) : (x->line > y->line) - (x->line < y->line);
-}
-
-/* The history of one file: 0, JOBSTACK_NOTHING, or a negative code. */
+/* The history of one file, as it is written, and behind symbolic links: 0, JOBSTACK_NOTHING, or a negative code. */
 static int show_file(struct history *h, const char *word)
 {
+	char *here = *word == '/' ? NULL : getcwd(NULL, 0), *real = realpath(word, NULL);
+	struct js_buf name = {0};
 	int status;
 
 	h->word = word;
-	h->places = h->events = 0;
-	js_buf_reset(&h->lines);
-	status = find_places(h);
-	for (size_t i = 0; i < h->places && status == 0; i++) {
-		h->at = &h->place[i];
-		status = read_events(h);
-	}
-	if (h->failed)
-		return js_error_memory(&h->cli->error);
-	if (status == 0 && h->places == 0)
+	h->places = h->shown = 0;
+	js_buf_printf(&name, "%s%s%s", here == NULL ? "" : here, here == NULL ? "" : "/", word);
+	status = name.failed ? js_error_memory(&h->cli->error) : 0;
+	JS_THEN(status, jobstack_history(h->cli->handle,
+					 (const struct jobstack_bytes[]){{name.data, name.len},
+									 {real, real == NULL ? 0 : strlen(real)}},
+					 real == NULL ? 1 : 2, take_event, h, &h->cli->error));
+	for (size_t i = 0; i < h->places && status == 0; i++)
+		status = show_state(h, &h->place[i]);
+	if (status == JOBSTACK_NOTHING)
 		cli_say(h->cli, "no stack has the file \"%s\"", word);
-	if (status != 0 || h->places == 0)
-		return status != 0 ? status : JOBSTACK_NOTHING;
-	qsort(h->event, h->events, sizeof(*h->event), compare_events);
-	if (h->cli->words_n > 1 && !h->cli->json)
-		(void)printf("%s%s\n", h->shown++ > 0 ? "\n" : "", word);
-	if (!h->cli->json)
-		(void)printf("%-20s  %-14s %8s %7s  %-12s %-12s %10s %10s %10s  PROGRAM\n", "WHEN", "STACK", "ENTRY",
-			     "ATTEMPT", "OUTCOME", "NODE", "TOOK", "READ", "WRITTEN");
-	for (size_t i = 0; i < h->events; i++)
-		(void)fwrite(h->lines.data + h->event[i].line, 1, h->event[i].len, stdout);
-	return 0;
+	js_buf_free(&name);
+	free(here);
+	free(real);
+	return h->failed ? js_error_memory(&h->cli->error) : status;
 }
 
 static int print_duplicate(void *ctx, const struct jobstack_file *file)
 {
 	struct history *h = ctx;
-	struct js_buf *out = &h->lines;
+	struct js_buf *out = &h->line;
 	json_t *entries = h->cli->json ? json_array() : NULL;
 
 	js_buf_reset(out);
@@ -304,8 +268,7 @@ static int show_history(struct cli *cli)
 	if (status >= 0)
 		(void)jobstack_status(cli->handle, NULL, say_pruned, cli, &cli->error);
 	free(h->place);
-	free(h->event);
-	js_buf_free(&h->lines);
+	js_buf_free(&h->line);
 	return status < 0 ? cli_fail(cli) : missing == 0 ? CLI_YES : CLI_NO;
 }
 

@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/num.h"
-#include "core/core.h"
+#include "core/item.h"
 
 #include <endian.h>
 #include <stdlib.h>
@@ -27,23 +27,17 @@
 #define HASHED(name) "CAST(LEFT(UNHEX(SHA2(" name ",256)),8) AS BINARY(8))"
 
 struct stack_row {
-	uint64_t id, indexed, tail;
+	uint64_t id; /* first, for js_num_order */
+	uint64_t indexed, tail;
 	char name[JOBSTACK_STACK_MAX + 1];
 };
 
 struct stacks {
 	struct stack_row *row;
 	size_t n, room;
-	uint64_t *ids;
 	uint64_t indexed; /* in all of them */
 	int failed;
 };
-
-static void free_stacks(struct stacks *s)
-{
-	free(s->row);
-	free(s->ids);
-}
 
 static void take_stack(void *ctx, const struct js_row *row)
 {
@@ -74,12 +68,9 @@ static int read_stacks(struct jobstack *handle, const char *const *names, size_t
 		js_sql_add(&sql, i == 0 ? " AND name IN(%s" : ",%s", names[i]);
 	js_sql_stmt(&sql, n > 0 ? ") ORDER BY stack_id" : " ORDER BY stack_id");
 	JS_TRY(js_db_query(handle->db, &sql, take_stack, s, error));
-	s->ids = calloc(s->n + 1, sizeof(*s->ids));
-	for (size_t i = 0; s->ids != NULL && i < s->n; i++) {
-		s->ids[i] = s->row[i].id;
+	for (size_t i = 0; i < s->n; i++)
 		s->indexed += s->row[i].indexed;
-	}
-	return s->failed || s->ids == NULL ? js_error_memory(error) : 0;
+	return s->failed ? js_error_memory(error) : 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ up to date */
@@ -88,12 +79,12 @@ static int read_stacks(struct jobstack *handle, const char *const *names, size_t
  * load may still bring, whose numbers are taken before its rows are there.  A push sends one chunk after the other, so
  * that is behind the last range that a live push has finished. */
 #define SETTLED                                                                                                        \
-	"SELECT s.stack_id,s.name,s.indexed behind,LEAST(s.tail,"                                                      \
+	"SELECT stack_id,name,indexed,settled FROM (SELECT s.stack_id,s.name,s.indexed,LEAST(s.tail,"                  \
 	"COALESCE((SELECT MIN(h.lo)-1 FROM span h WHERE h.stack_id=s.stack_id AND h.class=2),s.tail),"                 \
 	"COALESCE((SELECT MIN(COALESCE((SELECT MAX(r.hi) FROM push_range r WHERE r.stack_id=u.stack_id AND "           \
 	"r.push_id=u.push_id),0)) FROM push u WHERE u.stack_id=s.stack_id AND u.ended IS NULL AND "                    \
 	"u.beat>UTC_TIMESTAMP(6)-INTERVAL 1 HOUR),s.tail)) settled FROM stack s WHERE s.state<3 AND "                  \
-	"s.indexed<s.tail HAVING behind<settled LIMIT 1"
+	"s.indexed<s.tail) t WHERE indexed<settled LIMIT 1"
 
 /* Indexes entries up to number TO.  The more at once, the faster: the hashes are inserted in their order. */
 static int index_entries(struct jobstack *handle, const struct stack_row *s, uint64_t to, struct jobstack_error *error)
@@ -136,53 +127,76 @@ int jobstack_index(struct jobstack *handle, jobstack_progress_fn *fn, void *ctx,
 		if (status == 0 && fn != NULL && fn(ctx, to, s.row->tail) != 0)
 			status = js_error_set(error, JOBSTACK_ESTOPPED, "stopped");
 	}
-	free_stacks(&s);
+	free(s.row);
 	return status;
 }
 
 /* ---------------------------------------------------------------------------------------------------- one file */
 
-struct finding {
-	jobstack_place_fn *fn;
+struct telling {
+	jobstack_history_fn *fn;
 	void *ctx;
+	uint64_t told;
 	int stopped;
 };
 
-static void take_place(void *ctx, const struct js_row *row)
+static void take_item(void *ctx, const struct js_row *row)
 {
-	struct finding *f = ctx;
+	struct telling *t = ctx;
+	struct jobstack_item i = {.state = JOBSTACK_IS_DONE};
+	unsigned c = 3;
 
-	if (row != NULL && row->col[0] != NULL && !f->stopped)
-		f->stopped = f->fn(f->ctx, row->col[0], js_row_u64(row, 1), js_row_u64(row, 2) != 0) != 0;
+	if (row == NULL || row->col[0] == NULL || t->stopped)
+		return;
+	i.entry = js_row_u64(row, 1);
+	i.datapath = js_row_bytes(row, 2);
+	js_item_attempt(&i, row, &c);
+	js_item_worker(&i, row, &c);
+	t->told++;
+	t->stopped = t->fn(t->ctx, row->col[0], &i) != 0;
 }
 
-int jobstack_places(struct jobstack *handle, struct jobstack_bytes name, jobstack_place_fn *fn, void *ctx,
-		    struct jobstack_error *error)
+/* What is in the index, by the primary keys; or, from number LOW on, some entries of stack S that are not. */
+static int read_items(struct jobstack *handle, const struct jobstack_bytes *names, size_t n, const struct stack_row *s,
+		      uint64_t low, struct telling *t, struct jobstack_error *error)
 {
-	struct finding f = {fn, ctx, 0};
+	struct js_sql sql = {0};
+
+	js_sql_add(&sql, s != NULL ? "SELECT STRAIGHT_JOIN s.name,e" : "SELECT STRAIGHT_JOIN s.name,p");
+	js_sql_add(&sql, ".entry_id,e.datapath," JS_ITEM_ATTEMPT "," JS_ITEM_WORKER " FROM (SELECT", (uint64_t)0);
+	for (size_t i = 0; i < n; i++)
+		js_sql_add(&sql, i == 0 ? " " PLAIN("%x") " name" : " UNION SELECT " PLAIN("%x"), names[i].data,
+			   names[i].len);
+	if (s != NULL)
+		js_sql_add(&sql,
+			   ") n JOIN stack s ON s.stack_id=%u JOIN entry e ON e.stack_id=s.stack_id AND e.entry_id "
+			   "BETWEEN %u AND %u",
+			   s->id, low, low + SCANNED_AT_ONCE - 1);
+	else
+		js_sql_add(&sql,
+			   ") n JOIN stack s JOIN path p ON p.stack_id=s.stack_id AND p.hash=" HASHED(
+				   "n.name") " LEFT JOIN entry e ON e.stack_id=p.stack_id AND e.entry_id=p.entry_id");
+	js_sql_stmt(&sql,
+		    " LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id LEFT JOIN worker w ON "
+		    "w.worker_id=a.worker_id WHERE s.state<3 AND (e.entry_id IS NULL OR " ABSOLUTE
+		    "=n.name) ORDER BY a.ended IS NULL,COALESCE(a.started,a.ended),s.stack_id,a.entry_id");
+	return js_db_query(handle->db, &sql, take_item, t, error);
+}
+
+int jobstack_history(struct jobstack *handle, const struct jobstack_bytes *names, size_t n, jobstack_history_fn *fn,
+		     void *ctx, struct jobstack_error *error)
+{
+	struct telling t = {fn, ctx, 0, 0};
 	struct stacks s = {.n = 0};
 	int status = read_stacks(handle, NULL, 0, &s, error);
 
-	/* the primary keys.  Of an entry that was pruned there is only the hash. */
-	JS_THEN(status, js_handle_ask(handle, take_place, &f, error,
-				      "SELECT STRAIGHT_JOIN s.name,p.entry_id,e.entry_id IS NULL FROM stack s JOIN "
-				      "path p ON p.stack_id=s.stack_id AND p.hash=" HASHED(
-					      PLAIN("%x")) " LEFT JOIN entry e ON e.stack_id=p.stack_id AND "
-							   "e.entry_id=p.entry_id WHERE s.state<3 AND (e.entry_id IS "
-							   "NULL OR " ABSOLUTE
-							   "=" PLAIN("%x") ") ORDER BY s.stack_id,p.entry_id",
-				      name.data, name.len, name.data, name.len));
-	for (size_t i = 0; i < s.n; i++) /* what has no row yet */
-		for (uint64_t lo = s.row[i].indexed + 1; status == 0 && !f.stopped && lo <= s.row[i].tail;
-		     lo += SCANNED_AT_ONCE)
-			status = js_handle_ask(
-				handle, take_place, &f, error,
-				"SELECT STRAIGHT_JOIN s.name,e.entry_id,0 FROM stack s JOIN entry e ON "
-				"e.stack_id=s.stack_id WHERE s.stack_id=%u AND s.state<3 AND e.entry_id BETWEEN %u AND "
-				"%u AND " ABSOLUTE "=" PLAIN("%x") " ORDER BY e.entry_id",
-				s.row[i].id, lo, lo + SCANNED_AT_ONCE - 1, name.data, name.len);
-	free_stacks(&s);
-	return status == 0 && f.stopped ? JOBSTACK_ESTOPPED : status;
+	JS_THEN(status, read_items(handle, names, n, NULL, 0, &t, error));
+	for (size_t i = 0; i < s.n; i++)
+		for (uint64_t low = s.row[i].indexed + 1; status == 0 && !t.stopped && low <= s.row[i].tail;
+		     low += SCANNED_AT_ONCE)
+			status = read_items(handle, names, n, &s.row[i], low, &t, error);
+	free(s.row);
+	return status != 0 ? status : t.stopped ? JOBSTACK_ESTOPPED : t.told > 0 ? 0 : JOBSTACK_NOTHING;
 }
 
 /* --------------------------------------------------------------------------------------------------- many files */
@@ -209,21 +223,17 @@ static void report_file(struct gathering *g)
 	js_buf_reset(&g->name);
 }
 
-static const char *name_of(const struct stacks *s, uint64_t id)
-{
-	size_t at = js_array_lower(s->ids, s->n, sizeof(*s->ids), &id, js_num_order);
-
-	return at < s->n && s->ids[at] == id ? s->row[at].name : "?";
-}
-
 static void take_run(void *ctx, const struct js_row *row)
 {
 	struct gathering *g = ctx;
+	const struct stacks *s = g->stacks;
+	uint64_t id = row == NULL ? 0 : js_row_u64(row, 1);
+	size_t at = js_array_lower(s->row, s->n, sizeof(*s->row), &id, js_num_order);
 	struct jobstack_run *to;
 
 	if (row == NULL)
 		g->n = 0;
-	if (row == NULL || row->len[0] != sizeof(g->hash))
+	if (row == NULL || row->len[0] != sizeof(g->hash) || at == s->n)
 		return;
 	if (g->n > 0 && memcmp(g->hash, row->col[0], sizeof(g->hash)) != 0)
 		report_file(g);
@@ -233,14 +243,9 @@ static void take_run(void *ctx, const struct js_row *row)
 	}
 	memcpy(g->hash, row->col[0], sizeof(g->hash));
 	to = &g->run[g->n++];
-	*to = (struct jobstack_run){name_of(g->stacks, js_row_u64(row, 1)),
-				    js_row_u64(row, 2),
-				    (uint32_t)js_row_u64(row, 4),
-				    (int)js_row_opt(row, 5),
-				    js_row_time(row, 6),
-				    js_row_time(row, 7),
-				    js_row_opt(row, 8),
-				    js_row_opt(row, 9)};
+	*to = (struct jobstack_run){s->row[at].name,	     js_row_u64(row, 2),  (uint32_t)js_row_u64(row, 4),
+				    (int)js_row_opt(row, 5), js_row_time(row, 6), js_row_time(row, 7),
+				    js_row_opt(row, 8),	     js_row_opt(row, 9)};
 	if (g->name.len == 0 && row->col[3] != NULL)
 		js_buf_add(&g->name, row->col[3], row->len[3]);
 }
@@ -250,8 +255,9 @@ static void add_window(struct js_sql *sql, const struct stacks *s, uint64_t low,
 {
 	uint64_t from = htobe64(low), to = htobe64(high);
 
-	js_sql_list(sql, " WHERE p.stack_id IN(", s->ids, s->n);
-	js_sql_add(sql, " AND p.hash BETWEEN %x AND %x", (const void *)&from, sizeof(from), (const void *)&to,
+	for (size_t i = 0; i < s->n; i++)
+		js_sql_add(sql, i == 0 ? " WHERE p.stack_id IN(%u" : ",%u", s->row[i].id);
+	js_sql_add(sql, ") AND p.hash BETWEEN %x AND %x", (const void *)&from, sizeof(from), (const void *)&to,
 		   sizeof(to));
 }
 
@@ -298,6 +304,6 @@ int jobstack_files(struct jobstack *handle, const char *const *stacks, size_t st
 		*share = part;
 	free(g.run);
 	js_buf_free(&g.name);
-	free_stacks(&s);
+	free(s.row);
 	return status == 0 && g.stopped ? JOBSTACK_ESTOPPED : status;
 }

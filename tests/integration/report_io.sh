@@ -16,6 +16,7 @@ finding() { jobstack report --io --json "${@:2}" | jq ".findings[$1-1] | .number
 # near NUMBERS KEY=VALUE...: as the object has them, within 1 %
 near() {
 	local of
+	[[ $1 == '{'* ]] || { echo "no numbers: $1"; return 1; }
 	for of in "${@:2}"; do
 		jq -e --argjson v "${of#*=}" --arg k "${of%=*}" '.[$k] != null and (.[$k] - $v | fabs) <= ($v | fabs) * 0.01' <<<"$1" >/dev/null ||
 			{ echo "not $of: $1"; return 1; }
