@@ -234,11 +234,10 @@ static int list_duplicates(struct history *h)
 
 	if (h->failed)
 		return js_error_memory(&h->cli->error);
-	if (status == 0 && h->shown == 0)
-		cli_say(h->cli, "no file is in more than one entry");
-	return status == JOBSTACK_ESTOPPED && cli_stop == 0 ? 0
-	       : status == 0 && h->shown == 0		    ? JOBSTACK_NOTHING
-							    : status;
+	if (status != 0 || h->shown > 0)
+		return status;
+	cli_say(h->cli, "no file is in more than one entry");
+	return JOBSTACK_NOTHING;
 }
 
 static int say_pruned(void *ctx, const struct jobstack_status *s)
@@ -265,6 +264,8 @@ static int show_history(struct cli *cli)
 		status = show_file(h, cli->words[i]);
 		missing |= status;
 	}
+	if (status == JOBSTACK_ESTOPPED && cli_stop == 0)
+		status = missing = 0; /* it has printed as many as were asked for; or cli_end tells that it can't */
 	if (status >= 0)
 		(void)jobstack_status(cli->handle, NULL, say_pruned, cli, &cli->error);
 	free(h->place);

@@ -169,6 +169,7 @@ int js_check_orphans(struct js_checked *c, struct jobstack_error *error)
 	js_sql_stmt(&sql, ORPHANS("attempt"));
 	js_sql_stmt(&sql, ORPHANS("dead"));
 	js_sql_stmt(&sql, ORPHANS("name"));
+	js_sql_stmt(&sql, ORPHANS("path"));
 	js_sql_stmt(&sql, ORPHANS("worker"));
 	js_sql_stmt(&sql, ORPHANS("push"));
 	js_sql_stmt(&sql, ORPHANS("push_range"));

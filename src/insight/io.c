@@ -207,47 +207,21 @@ static void find_hours(struct insight_finding *f, const struct insight_tally *t)
 	put(f, "correlation", mean.squares > 0 && cv.squares > 0 ? products / sqrt(mean.squares * cv.squares) : 0);
 }
 
-/* The pass over the attempts of all stacks. */
-struct pass {
-	struct insight_tally *tally;
-	insight_io_progress_fn *progress;
-	void *ctx;
-};
-
-static int tally_attempt(void *ctx, const struct jobstack_item *item)
-{
-	struct pass *p = ctx;
-
-	insight_tally_add(p->tally, item);
-	return p->tally->failed || p->progress(p->ctx, insight_attempts(p->tally->n));
-}
-
-static int read_tally(struct jobstack *handle, const char *const *stacks, size_t n, struct pass *pass,
-		      struct jobstack_error *error)
-{
-	struct jobstack_export_options o = JOBSTACK_EXPORT_OPTIONS_INIT;
-	int status = pass->tally == NULL ? js_error_memory(error) : 0;
-
-	o.no_datapath = 1;
-	for (size_t i = 0; i < n && status == 0; i++)
-		status = jobstack_export(handle, stacks[i], &o, tally_attempt, pass, error);
-	if (pass->tally == NULL || !pass->tally->failed)
-		return status;
-	js_error_clear(error);
-	return js_error_memory(error);
-}
-
 int insight_io_read(struct jobstack *handle, const char *const *stacks, size_t n, const struct insight_tally *tally,
-		    struct insight_io *io, insight_io_progress_fn *progress, void *ctx, struct jobstack_error *error)
+		    struct insight_io *io, insight_progress_fn *progress, void *ctx, struct jobstack_error *error)
 {
-	struct pass pass = {NULL, progress, ctx};
+	struct insight_pass pass = {NULL, progress, ctx};
+	struct jobstack_export_options o = JOBSTACK_EXPORT_OPTIONS_INIT;
 	struct sample *s = calloc(1, sizeof(*s));
 	int status = s == NULL ? js_error_memory(error) : 0;
 
+	o.no_datapath = 1;
 	if (status == 0 && tally == NULL) {
 		tally = pass.tally = insight_tally_new();
-		status = read_tally(handle, stacks, n, &pass, error);
+		status = tally == NULL ? js_error_memory(error) : 0;
 	}
+	for (size_t i = 0; i < n && status == 0 && pass.tally != NULL; i++)
+		status = insight_tally_read(handle, stacks[i], &o, &pass, error);
 	JS_THEN(status, jobstack_index(handle, NULL, NULL, error));
 	JS_THEN(status, jobstack_files(handle, stacks, n, INSIGHT_IO_SAMPLE, take_file, s, &io->share, error));
 	if (s != NULL && s->failed) {

@@ -28,10 +28,7 @@ struct insight_io {
 	double share;	/* of all files */
 };
 
-/* Called after each stack that was read; not 0 ends the reading. */
-typedef int insight_io_progress_fn(void *ctx, uint64_t attempts);
-
 /* Reads the findings for N stacks.  TALLY: of all their attempts; NULL: they are read.  PROGRESS is called with CTX now
  * and then.  0, or a JOBSTACK_E code with ERROR filled. */
 int insight_io_read(struct jobstack *handle, const char *const *stacks, size_t n, const struct insight_tally *tally,
-		    struct insight_io *io, insight_io_progress_fn *progress, void *ctx, struct jobstack_error *error);
+		    struct insight_io *io, insight_progress_fn *progress, void *ctx, struct jobstack_error *error);

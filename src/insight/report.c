@@ -36,39 +36,19 @@ size_t insight_report_histogram(const struct js_sketch *us, struct insight_bar b
 	return n;
 }
 
-/* The pass over the attempts. */
-struct pass {
-	struct insight_tally *tally;
-	insight_progress_fn *progress;
-	void *ctx;
-};
-
-static int tally_attempt(void *ctx, const struct jobstack_item *item)
-{
-	struct pass *p = ctx;
-
-	insight_tally_add(p->tally, item);
-	return p->tally->failed || p->progress(p->ctx, insight_attempts(p->tally->n));
-}
-
-static int read_attempts(struct jobstack *handle, const char *name, struct insight_report *r, struct pass *pass,
+static int read_attempts(struct jobstack *handle, const char *name, struct insight_report *r, struct insight_pass *pass,
 			 struct jobstack_error *error)
 {
 	struct jobstack_export_options o = JOBSTACK_EXPORT_OPTIONS_INIT;
-	int status;
 
 	o.since_us = r->since_us;
 	o.within_us = r->within_us;
 	o.no_datapath = 1;
-	status = jobstack_export(handle, name, &o, tally_attempt, pass, error);
-	if (r->tally->failed) {
-		js_error_clear(error);
-		return js_error_memory(error);
-	}
+	JS_TRY(insight_tally_read(handle, name, &o, pass, error));
 	insight_tally_end(r->tally);
 	js_timeline_fit(&r->tally->timeline, INSIGHT_REPORT_STEPS);
 	js_timeline_fit(&r->tally->busy, INSIGHT_REPORT_STEPS);
-	return status;
+	return 0;
 }
 
 static int keep_slowest_datapath(void *ctx, const struct jobstack_item *item)
@@ -96,7 +76,7 @@ static int read_slowest_datapaths(struct jobstack *handle, const char *name, str
 int insight_report_read(struct jobstack *handle, const char *name, struct insight_report *r,
 			insight_progress_fn *progress, void *ctx, struct jobstack_error *error)
 {
-	struct pass pass = {r->tally = insight_tally_new(), progress, ctx};
+	struct insight_pass pass = {r->tally = insight_tally_new(), progress, ctx};
 	int status = r->tally == NULL ? js_error_memory(error) : insight_stack_read(handle, name, &r->stack, error);
 
 	JS_THEN(status, read_attempts(handle, name, r, &pass, error));

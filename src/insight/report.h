@@ -12,9 +12,6 @@
 #define INSIGHT_REPORT_ROWS 24	/* of throughput over time, as text */
 #define INSIGHT_REPORT_STEPS 96 /* as a graph */
 
-/* Gets the number of attempts that were read so far; not 0 ends the reading. */
-typedef int insight_progress_fn(void *ctx, uint64_t attempts);
-
 /* Start it as INSIGHT_REPORT_INIT; end it with insight_report_free. */
 struct insight_report {
 	int64_t since_us, within_us; /* only attempts that ended since then, or at most so long ago; -1: all */

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/num.h"
 
 #include <inttypes.h>
@@ -331,6 +332,25 @@ void insight_tally_add(struct insight_tally *t, const struct jobstack_item *i)
 	if (!t->failed)
 		tally_spread(t, i, us);
 	tally_slow(t, i, us);
+}
+
+static int tally_attempt(void *ctx, const struct jobstack_item *item)
+{
+	struct insight_pass *p = ctx;
+
+	insight_tally_add(p->tally, item);
+	return p->tally->failed || p->progress(p->ctx, insight_attempts(p->tally->n));
+}
+
+int insight_tally_read(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,
+		       struct insight_pass *pass, struct jobstack_error *error)
+{
+	int status = jobstack_export(handle, stack, options, tally_attempt, pass, error);
+
+	if (!pass->tally->failed)
+		return status;
+	js_error_clear(error);
+	return js_error_memory(error);
 }
 
 static int compare_cause_times(const void *a, const void *b)

@@ -93,6 +93,20 @@ void insight_tally_free(struct insight_tally *tally);
 /* Adds an attempt that has ended.  Attempts must come in the order of their entries' numbers. */
 void insight_tally_add(struct insight_tally *tally, const struct jobstack_item *item);
 
+/* Gets the number of attempts that were read so far; not 0 ends the reading. */
+typedef int insight_progress_fn(void *ctx, uint64_t attempts);
+
+/* A pass over attempts. */
+struct insight_pass {
+	struct insight_tally *tally;
+	insight_progress_fn *progress; /* called with CTX now and then */
+	void *ctx;
+};
+
+/* Adds all attempts of STACK that OPTIONS choose: 0, or a JOBSTACK_E code with ERROR filled. */
+int insight_tally_read(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,
+		       struct insight_pass *pass, struct jobstack_error *error);
+
 /* The class of a size, and the smallest size in a class. */
 unsigned insight_size_class(int64_t bytes);
 double insight_size_from(unsigned class);
