@@ -12,6 +12,7 @@
 #include "view/text.h"
 #include "view/words.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ static struct history {
 	struct place *place; /* of the file */
 	size_t places, room;
 	struct js_buf line;
-	int failed; /* memory ran out */
+	int failed;	 /* memory ran out */
+	int write_errno; /* why the output could not be written; 0: it could */
 } history = {.limit = UINT64_MAX};
 static const struct js_opt table[] = {{0, "duplicates", NULL,
 				       "list files that are in more than one entry, of one stack or several",
@@ -108,6 +110,16 @@ static void add_text_line(struct history *h, const struct jobstack_item *i, cons
 	js_buf_char(&h->line, '\n');
 }
 
+/* Not 0: no more can be written. */
+static int write_line(struct history *h)
+{
+	h->failed |= h->line.failed;
+	if (!h->failed && fwrite(h->line.data, 1, h->line.len, stdout) != h->line.len)
+		h->write_errno = errno;
+	h->shown++;
+	return h->failed || h->write_errno != 0 || cli_stop;
+}
+
 /* Prints an attempt, or, with a STATE, where the entry is now. */
 static int print_event(struct history *h, const struct jobstack_item *i, const char *state)
 {
@@ -122,10 +134,7 @@ static int print_event(struct history *h, const struct jobstack_item *i, const c
 				      "STACK", "ENTRY", "ATTEMPT", "OUTCOME", "NODE", "TOOK", "READ", "WRITTEN");
 		add_text_line(h, i, state);
 	}
-	h->failed |= h->line.failed;
-	(void)fwrite(h->line.data, 1, h->failed ? 0 : h->line.len, stdout);
-	h->shown++;
-	return h->failed || cli_stop || ferror(stdout);
+	return write_line(h);
 }
 
 /* Notes the entry, whose state is asked for later, and prints an attempt. */
@@ -223,9 +232,7 @@ static int print_duplicate(void *ctx, const struct jobstack_file *file)
 		view_safe(out, file->datapath.data, file->datapath.len);
 		js_buf_str(out, file->datapath.len > 0 ? "\n" : "(pruned)\n");
 	}
-	h->failed |= out->failed;
-	(void)fwrite(out->data, 1, h->failed ? 0 : out->len, stdout);
-	return h->failed || ++h->shown >= h->limit || cli_stop || ferror(stdout);
+	return write_line(h) || h->shown >= h->limit;
 }
 
 static int list_duplicates(struct history *h)
@@ -270,7 +277,11 @@ static int show_history(struct cli *cli)
 		(void)jobstack_status(cli->handle, NULL, say_pruned, cli, &cli->error);
 	free(h->place);
 	js_buf_free(&h->line);
-	return status < 0 ? cli_fail(cli) : missing == 0 ? CLI_YES : CLI_NO;
+	status = status < 0 ? cli_fail(cli) : missing == 0 ? CLI_YES : CLI_NO;
+	jobstack_free(cli->handle);
+	cli->handle = NULL;
+	errno = h->write_errno; /* for cli_end */
+	return status;
 }
 
 static const char about[] =

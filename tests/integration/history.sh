@@ -48,6 +48,9 @@ is 'files in more than one entry' "$(jobstack history --duplicates --json | jq -
 is '... at most one' "$(jobstack history --duplicates -n 1 | wc -l)" 2
 is '... as text' "$(jobstack history --duplicates | grep -c "  first:2 second:2  $PWD/data/b\$")" 1
 
+check 'into a pipe that is closed: no word' eval 'jobstack history --duplicates 2>said | true; [[ ! -s said ]]'
+check 'on a full disk' says 70 'No space' eval 'jobstack history data/a >/dev/full'
+
 # running, cancelled, moved, pruned
 eval "$(jobstack pop -s second)"
 is 'a running entry' "$(events data/a | tail -n 1)" 'second 1 1 running null'
