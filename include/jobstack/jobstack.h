@@ -466,12 +466,15 @@ struct jobstack_outcome {
 	/* Usage: bytes that were read from storage, and that were to be written to it; the most memory that the process
 	 * tree had at once, in KiB, without mapped files; time that it waited for storage, in microseconds. */
 	int64_t storage_read_bytes, storage_write_bytes, peak_kib, io_wait_us;
+	/* Numbers of facts (jobstack_worker_fact): the version of the program, and the file system of the datapath; -1:
+	 * not known. */
+	int64_t program, mount;
 };
 #define JOBSTACK_ERR_TAIL_MAX 4096
 /* clang-format off */
 #define JOBSTACK_OUTCOME_INIT                                                                                          \
 	{sizeof(struct jobstack_outcome), 0, 0, JOBSTACK_DONE, 0, 0, -1, 0, NULL, 0, 0, -1, -1, -1, -1, -1, NULL,     \
-	 -1, -1, -1, 0, NULL, -1, {NULL, 0}, -1, -1, -1, -1, -1}
+	 -1, -1, -1, 0, NULL, -1, {NULL, 0}, -1, -1, -1, -1, -1, -1, -1}
 /* clang-format on */
 
 /* Who a worker is.  Leave unknown texts NULL, and unknown pid, pid_start and job_start_us -1.  Apart from the defaults
@@ -484,11 +487,12 @@ struct jobstack_worker_options {
 	const char *host, *boot, *node, *cluster, *job, *array_job, *array_task, *step;
 	const char *account, *qos, *partition, *user, *cwd, *log;
 	struct jobstack_bytes argv; /* its arguments, separated by NUL */
+	int64_t platform;	    /* the number of a fact; -1: not known */
 };
 /* clang-format off */
 #define JOBSTACK_WORKER_OPTIONS_INIT                                                                                   \
 	{sizeof(struct jobstack_worker_options), 0, 0, -1, -1, -1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,    \
-	 NULL, NULL, NULL, NULL, NULL, NULL, {NULL, 0}}
+	 NULL, NULL, NULL, NULL, NULL, NULL, {NULL, 0}, -1}
 /* clang-format on */
 
 /* ------------------------------------------------------------------------------------ scripts: pop, close, renew */
@@ -522,6 +526,27 @@ int jobstack_renew(struct jobstack *handle, const char *stack, uint64_t entry, u
  * Errors: EMISSING if there is no such stack; ECONFLICT if it is being dropped. */
 int jobstack_worker_begin(struct jobstack *handle, const char *stack, const struct jobstack_worker_options *options,
 			  struct jobstack_worker **worker, struct jobstack_error *error);
+
+/* What many attempts, or workers, of a stack have in common is stored once, as a text with a number that its writer
+ * makes of it: the version of a program, the file system of a datapath ("lustre /scratch"), the platform of a worker.
+ */
+enum jobstack_fact_kind { JOBSTACK_FACT_PROGRAM, JOBSTACK_FACT_MOUNT, JOBSTACK_FACT_PLATFORM };
+
+/* Stores a fact of the worker's stack, unless its number is there already.  NUMBER is not negative. */
+int jobstack_worker_fact(struct jobstack_worker *worker, enum jobstack_fact_kind kind, int64_t number, const char *text,
+			 struct jobstack_error *error);
+
+struct jobstack_stack_fact {
+	enum jobstack_fact_kind kind;
+	int64_t number;
+	int64_t seen_us; /* when it was stored, since 1970 UTC */
+	const char *text;
+};
+typedef int jobstack_stack_fact_fn(void *ctx, const struct jobstack_stack_fact *fact);
+
+/* Calls FN for each fact of STACK, sorted by kind and by time.  FN as jobstack_status_fn. */
+int jobstack_stack_facts(struct jobstack *handle, const char *stack, jobstack_stack_fact_fn *fn, void *ctx,
+			 struct jobstack_error *error);
 
 /* The worker's number in the database; the lease in microseconds; the moment at which the present lease ends, counted
  * from the sending of the last step that succeeded. */
@@ -709,14 +734,16 @@ struct jobstack_filter {
 	size_t signals_n;
 	const char *const *nodes; /* ... ran on one of these (Slurm's name or the host's); or it runs there now */
 	size_t nodes_n;
-	const char *reason; /* ... ended for a reason that contains these bytes; NULL: any */
-	int64_t older_us;   /* ... ended longer ago than this, by the server's clock; 0: any time */
-	int64_t newer_us;   /* ... ended less long ago than this; 0: any time */
-	int tails;	    /* jobstack_list gives err_tail too; jobstack_attempts always does */
+	const char *reason;	 /* ... ended for a reason that contains these bytes; NULL: any */
+	int64_t older_us;	 /* ... ended longer ago than this, by the server's clock; 0: any time */
+	int64_t newer_us;	 /* ... ended less long ago than this; 0: any time */
+	int tails;		 /* jobstack_list gives err_tail too; jobstack_attempts always does */
+	const int64_t *programs; /* ... ran one of these versions of the program (numbers of facts); NULL: any */
+	size_t programs_n;	 /* 0 with programs: nothing fits */
 };
 /* clang-format off */
 #define JOBSTACK_FILTER_INIT \
-	{sizeof(struct jobstack_filter), 0, NULL, 0, 0, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0}
+	{sizeof(struct jobstack_filter), 0, NULL, 0, 0, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, 0, NULL, 0}
 /* clang-format on */
 
 /* One entry, or one attempt of it.  Everything is valid during the callback.  Times are microseconds since 1970 UTC by
@@ -746,6 +773,7 @@ struct jobstack_item {
 	int64_t major_faults;
 	const char *note; /* state CANCELLED: the note of jobstack_cancel; or NULL */
 	int64_t storage_read_bytes, storage_write_bytes, peak_kib, io_wait_us;
+	int64_t program, mount, platform; /* numbers of facts: of the attempt, and the last one of its worker */
 };
 typedef int jobstack_item_fn(void *ctx, const struct jobstack_item *item);
 
@@ -885,8 +913,9 @@ struct jobstack_failure {
 	const char *node;    /* where they ran; NULL: on several nodes */
 	uint64_t entry;	     /* one of them, and its attempt */
 	uint32_t attempt;
-	int various;	/* 1: the sum of groups that were too small to keep, with different reasons, lines or nodes */
-	int64_t ago_us; /* time since the last of them; -1: not known */
+	int various;	 /* 1: the sum of groups that were too small to keep, with different reasons, lines or nodes */
+	int64_t ago_us;	 /* time since the last of them; -1: not known */
+	int64_t program; /* the version that all of them ran, the number of a fact; -1: several, or not known */
 };
 typedef int jobstack_failure_fn(void *ctx, const struct jobstack_failure *failure);
 

@@ -43,6 +43,7 @@ deps_table() {
 		build; has_mysql_header; $library
 		build; has_header jansson.h; libjansson-dev
 		build; has_header zlib.h; zlib1g-dev
+		build; has_header openssl/evp.h; libssl-dev
 		build; has_header slurm/slurm.h; libslurm-dev
 		build; has_header curses.h; libncurses-dev
 		run; has_server; $server

@@ -11,9 +11,9 @@
  *   KIND    its type and unit, see enum js_kind
  *   FOUND   OUTCOME: whoever makes the outcome finds it; else where src/run/reap.c reads it when the command has ended:
  *           of struct rusage RUSAGE a number, RUSAGE_US a time; IO: behind this word in /proc/PID/io; SAMPLED: by
- *           src/run/sample.c, while the command runs
+ *           src/run/sample.c, while the command runs; GIVEN: known when it starts
  *   SHOWN   in show's line "used": how it is separated from the figure before (two bytes), then the words, with % for
- *           the figure
+ *           the figure; NULL: it is not there
  *
  * Usage is int64_t, and -1 where it is not known.
  */
@@ -39,7 +39,9 @@
 	X(storage_read_bytes,  "storage_read_bytes",  "storage_read_bytes",  SIZE, IO("read_bytes"),  "; storage read %")    \
 	X(storage_write_bytes, "storage_write_bytes", "storage_write_bytes", SIZE, IO("write_bytes"), ", written %")         \
 	X(peak_kib,     "peak_kib",     "peak_kib",       KIB,    SAMPLED,             "; memory of all processes %")  \
-	X(io_wait_us,   "io_wait_us",   "io_wait_seconds", CPU,   SAMPLED,             "; waited for storage %")
+	X(io_wait_us,   "io_wait_us",   "io_wait_seconds", CPU,   SAMPLED,             "; waited for storage %")      \
+	X(program,      "program",      "program",        FACT,   GIVEN,               NULL)                           \
+	X(mount,        "mount",        "mount",          FACT,   GIVEN,               NULL)
 
 #define JS_ATTEMPT_OUTPUT(X)                                                                                           \
 	X(log,          "log",          "log",            TEXT,   OUTCOME)                                             \
@@ -63,6 +65,7 @@ enum js_kind {
 	JS_KIND_KIB,	/* int64_t, -1: not known, as of those that follow */
 	JS_KIND_SIZE,	/* bytes */
 	JS_KIND_COUNT,
+	JS_KIND_FACT, /* the number of a fact, written as 16 hexadecimal digits */
 	JS_KINDS
 };
 

@@ -8,8 +8,12 @@
 #include "base/glob.h"
 #include "base/num.h"
 #include "cli/item.h"
+#include "insight/facts.h"
+#include "run/program.h"
 
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -121,6 +125,15 @@ int cli_filter_take(struct cli *cli, void *ctx, int key, const char *arg)
 	case CLI_REASON:
 		f->f.reason = arg;
 		return *arg != '\0' ? 0 : cli_usage(cli, "--reason takes a part of a reason, not an empty string");
+	case CLI_PROGRAM:
+		f->program = arg;
+		return *arg != '\0' && strspn(arg, "0123456789abcdef") == strlen(arg)
+			       ? 0
+			       : cli_usage(cli,
+					   "--program takes the first digits of a version that `jobstack list -o "
+					   "program` prints, not \"%s\"",
+					   arg);
+	case CLI_PROGRAM_CHANGED: f->changed = 1; return 0;
 	case CLI_OLDER: return take_age(cli, "older-than", arg, &f->f.older_us);
 	default: return take_age(cli, "newer-than", arg, &f->f.newer_us);
 	}
@@ -145,6 +158,8 @@ int cli_filter_end(struct cli *cli, struct cli_filter *f)
 			    : f->f.reason != NULL ? "--reason"
 			    : f->f.older_us > 0	  ? "--older-than"
 			    : f->f.newer_us > 0	  ? "--newer-than"
+			    : f->program != NULL  ? "--program"
+			    : f->changed	  ? "--program-changed"
 						  : NULL;
 	unsigned states = f->f.states;
 
@@ -165,9 +180,37 @@ int cli_filter_end(struct cli *cli, struct cli_filter *f)
 	return point_lists(cli, f);
 }
 
+/* The versions of the program that were asked for. */
+static int find_programs(struct cli *cli, struct cli_filter *f)
+{
+	static const int64_t none = -1;
+	struct insight_facts facts = {.n = 0};
+	int status = insight_facts_read(&facts, cli->handle, cli->stack, &cli->error);
+
+	for (size_t i = 0; status == 0 && i < facts.n; i++) {
+		const struct jobstack_stack_fact *v = &facts.at[i].f;
+		char digits[17];
+
+		(void)snprintf(digits, sizeof(digits), VIEW_FACT_FORMAT, (uint64_t)v->number);
+		if (v->kind == JOBSTACK_FACT_PROGRAM &&
+		    (f->program == NULL || strncmp(digits, f->program, strlen(f->program)) == 0) &&
+		    (!f->changed || js_program_today(v->text) != v->number))
+			js_buf_add(&f->programs, &v->number, sizeof(v->number));
+	}
+	insight_facts_free(&facts);
+	if (status == 0 && f->programs.failed)
+		status = js_error_memory(&cli->error);
+	f->f.programs_n = f->programs.len / sizeof(none);
+	f->f.programs = f->programs.len > 0 ? (const int64_t *)(const void *)f->programs.data : &none;
+	return status;
+}
+
 int cli_filter_entries(struct cli *cli, struct cli_filter *f, uint64_t *missing)
 {
 	int status = cli->words_n > 0 ? cli_entries(cli, &f->entries, &f->f.entries_n, missing) : 0;
+
+	if (f->program != NULL || f->changed)
+		JS_THEN(status, find_programs(cli, f));
 
 	f->f.entries = f->f.entries_n > 0 ? f->entries : NULL;
 	return status;
@@ -182,5 +225,6 @@ void cli_filter_free(struct cli_filter *f)
 	js_buf_free(&f->exits);
 	js_buf_free(&f->signals);
 	js_buf_free(&f->nodes);
+	js_buf_free(&f->programs);
 	free(f->entries);
 }

@@ -7,7 +7,17 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 
-enum { CLI_MATCH = CLI_OWN + 1000, CLI_EXIT, CLI_SIGNAL, CLI_NODE, CLI_REASON, CLI_OLDER, CLI_NEWER };
+enum {
+	CLI_MATCH = CLI_OWN + 1000,
+	CLI_EXIT,
+	CLI_SIGNAL,
+	CLI_NODE,
+	CLI_REASON,
+	CLI_OLDER,
+	CLI_NEWER,
+	CLI_PROGRAM,
+	CLI_PROGRAM_CHANGED
+};
 
 /* The rows for a command's table. */
 /* clang-format off */
@@ -18,14 +28,18 @@ enum { CLI_MATCH = CLI_OWN + 1000, CLI_EXIT, CLI_SIGNAL, CLI_NODE, CLI_REASON, C
 		{CLI_NODE, "node", "NAME,...", "... was on one of these nodes, or runs there now", CLI_BY(cli_filter_take, FILTER)},                   \
 		{CLI_REASON, "reason", "TEXT", "... ended for a reason with TEXT in it", CLI_BY(cli_filter_take, FILTER)},                             \
 		{CLI_OLDER, "older-than", "D", "... ended longer ago than D: 90s, 15m, 2h, 7d", CLI_BY(cli_filter_take, FILTER)},                      \
-		{CLI_NEWER, "newer-than", "D", "... ended within the last D", CLI_BY(cli_filter_take, FILTER)}
+		{CLI_NEWER, "newer-than", "D", "... ended within the last D", CLI_BY(cli_filter_take, FILTER)},                                        \
+		{CLI_PROGRAM, "program", "V", "... ran this version of the program: a number that `list -o program` prints, or its first digits", CLI_BY(cli_filter_take, FILTER)}, \
+		{CLI_PROGRAM_CHANGED, "program-changed", NULL, "... ran another version of the program than the one that is there now", CLI_BY(cli_filter_take, FILTER)}
 /* clang-format on */
 
 struct cli_filter {
-	struct jobstack_filter f;	     /* states and limit are the command's */
-	struct js_buf exits, signals, nodes; /* what its pointers point to */
-	uint64_t *entries;		     /* likewise; f.entries is NULL if none is named */
-	int given;			     /* at least one of the options */
+	struct jobstack_filter f;		       /* states and limit are the command's */
+	struct js_buf exits, signals, nodes, programs; /* what its pointers point to */
+	const char *program;			       /* --program */
+	int changed;				       /* --program-changed */
+	uint64_t *entries;			       /* likewise; f.entries is NULL if none is named */
+	int given;				       /* at least one of the options */
 };
 /* clang-format off */
 #define CLI_FILTER_INIT {.f = JOBSTACK_FILTER_INIT}

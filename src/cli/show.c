@@ -6,9 +6,11 @@
 
 #include "base/clock.h"
 #include "cli/item.h"
+#include "insight/facts.h"
 #include "insight/tally.h"
 #include "view/rerun.h"
 #include "view/text.h"
+#include "view/version.h"
 #include "view/whole.h"
 #include "view/words.h"
 
@@ -28,6 +30,7 @@ struct showing {
 	struct js_buf to_stack, note; /* note: of a cancelled entry, likewise */
 	uint64_t to_entry;	      /* 0: nowhere */
 	struct js_buf head, text, rerun;
+	struct insight_facts facts;
 	struct view_whole whole; /* in JSON */
 };
 
@@ -126,9 +129,9 @@ static void add_where_line(struct js_buf *out, const struct jobstack_item *i)
 /* One figure of the line "used", which begins at START: SHOWN as in base/attempt.h. */
 static void add_used(struct js_buf *out, size_t start, const char *shown, enum js_kind kind, int64_t n)
 {
-	const char *figure = strchr(shown, '%');
+	const char *figure = shown == NULL ? NULL : strchr(shown, '%');
 
-	if (n < 0)
+	if (n < 0 || shown == NULL)
 		return;
 	if (out->len == start) {
 		add_line(out, "used");
@@ -221,7 +224,31 @@ static void add_command(struct js_buf *out, const struct jobstack_item *i)
 	js_buf_char(out, '\n');
 }
 
-static void add_attempt(struct js_buf *out, const struct jobstack_item *i)
+/* Which version ran, and on what. */
+static void add_origin(const struct showing *s, struct js_buf *out, const struct jobstack_item *i)
+{
+	const char *version = insight_facts_text(&s->facts, JOBSTACK_FACT_PROGRAM, i->program);
+	const char *platform = insight_facts_text(&s->facts, JOBSTACK_FACT_PLATFORM, i->platform);
+	const char *mount = insight_facts_text(&s->facts, JOBSTACK_FACT_MOUNT, i->mount);
+
+	if (version != NULL)
+		view_version(out, "  program   ", version);
+	if (mount != NULL) {
+		add_line(out, "file on");
+		view_safe(out, mount, strlen(mount));
+		js_buf_char(out, '\n');
+	}
+	while (platform != NULL && *platform != '\0') {
+		size_t len = strcspn(platform, "\n");
+
+		js_buf_str(out, "  on        ");
+		view_safe(out, platform, len);
+		js_buf_char(out, '\n');
+		platform += len + (platform[len] != '\0');
+	}
+}
+
+static void add_attempt(const struct showing *s, struct js_buf *out, const struct jobstack_item *i)
 {
 	const struct view_amount how = view_item_how(i);
 
@@ -242,6 +269,7 @@ static void add_attempt(struct js_buf *out, const struct jobstack_item *i)
 	add_output_line(out, i);
 	add_tail(out, i);
 	add_command(out, i);
+	add_origin(s, out, i);
 }
 
 /* ----------------------------------------------------------------------------------------------------- both ways */
@@ -277,7 +305,7 @@ static int add_item(void *ctx, const struct jobstack_item *i)
 	if (i->attempt == 0)
 		return 0;
 	view_rerun(s->cli->stack, i, &s->rerun);
-	add_attempt(&s->text, i);
+	add_attempt(s, &s->text, i);
 	return 0;
 }
 
@@ -301,8 +329,11 @@ static int show_entry(struct cli *cli)
 	int status = cli_entry(cli, cli->words[0], &entry);
 
 	JS_THEN(status, find_state(&s, entry));
+	if (!cli->json)
+		JS_THEN(status, insight_facts_read(&s.facts, cli->handle, cli->stack, &cli->error));
 	JS_THEN(status, jobstack_attempts(cli->handle, cli->stack, entry, add_item, &s, &cli->error));
 	status = status == 0 ? print_entry(&s) : cli_fail(cli);
+	insight_facts_free(&s.facts);
 	js_buf_free(&s.to_stack);
 	js_buf_free(&s.note);
 	view_whole_end(&s.whole);

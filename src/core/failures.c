@@ -50,6 +50,8 @@ static int is_same_group(const struct grouping *g, const struct group *a, const 
 
 static void join_groups(struct group *to, const struct group *more)
 {
+	if (to->f.program != more->f.program)
+		to->f.program = -1;
 	to->many_nodes |= more->many_nodes || strcmp(to->node, more->node) != 0;
 	to->f.count += more->f.count;
 	if (to->f.ago_us < 0 || (more->f.ago_us >= 0 && more->f.ago_us < to->f.ago_us))
@@ -105,7 +107,8 @@ static int repeats_exit(const char *reason)
 
 #define AGO "TIMESTAMPDIFF(MICROSECOND,a.ended,UTC_TIMESTAMP(6))"
 
-/* Columns: entry, attempt, outcome, exit code, signal, reason, node, tail, datapath, time since its end. */
+/* Columns: entry, attempt, outcome, exit code, signal, reason, node, tail, datapath, time since its end, program.
+ */
 static void take_failure(struct grouping *g, const struct js_row *row)
 {
 	struct group one = {.folded = 0};
@@ -118,7 +121,8 @@ static void take_failure(struct grouping *g, const struct js_row *row)
 					  .signal = (int32_t)js_row_i64(row, 4),
 					  .entry = js_row_u64(row, 0),
 					  .attempt = (uint32_t)js_row_u64(row, 1),
-					  .ago_us = js_row_opt(row, 9)};
+					  .ago_us = js_row_opt(row, 9),
+					  .program = js_row_opt(row, 10)};
 	if (row->col[5] != NULL && !repeats_exit(row->col[5])) {
 		copy_cut(one.reason, sizeof(one.reason), row->col[5], row->len[5]);
 		js_similar(row->col[5], row->len[5], NULL, 0, one.reason_pattern, sizeof(one.reason_pattern));
@@ -158,7 +162,7 @@ static int read_failures_page(struct grouping *g, uint64_t limit, struct jobstac
 			    "SELECT a.entry_id,a.attempt,a.outcome,a.exit_code,a.signo,a.reason,"
 			    "COALESCE(w.node,w.host),IF(a.outcome IN(1,2),RIGHT(a.err_tail," TAIL
 			    "),NULL),e.datapath," AGO
-			    " FROM attempt a LEFT JOIN worker w ON w.worker_id=a.worker_id LEFT JOIN "
+			    ",a.program FROM attempt a LEFT JOIN worker w ON w.worker_id=a.worker_id LEFT JOIN "
 			    "entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id WHERE a.stack_id=%u AND "
 			    "a.entry_id<=%u AND (a.entry_id<%u OR a.attempt<%u) ORDER BY a.stack_id DESC,a.entry_id "
 			    "DESC,a.attempt DESC LIMIT %u",
@@ -168,7 +172,7 @@ static int read_failures_page(struct grouping *g, uint64_t limit, struct jobstac
 			&sql,
 			"SELECT d.entry_id,d.attempt,a.outcome,a.exit_code,a.signo,IF(a.entry_id IS "
 			"NULL,d.reason,a.reason),COALESCE(w.node,w.host),RIGHT(a.err_tail," TAIL "),e.datapath," AGO
-			" FROM dead d LEFT JOIN attempt a ON a.stack_id=d.stack_id AND "
+			",a.program FROM dead d LEFT JOIN attempt a ON a.stack_id=d.stack_id AND "
 			"a.entry_id=d.entry_id AND a.attempt=d.attempt LEFT JOIN worker w ON w.worker_id=a.worker_id "
 			"LEFT JOIN entry e ON e.stack_id=d.stack_id AND e.entry_id=d.entry_id WHERE d.stack_id=%u AND "
 			"d.entry_id<%u AND d.to_stack IS NULL AND d.cancelled=0 ORDER BY d.stack_id DESC,d.entry_id "

@@ -36,7 +36,8 @@ int js_filter_take(struct jobstack_filter *f, const struct jobstack_filter *give
 
 int js_filter_of_end(const struct jobstack_filter *f)
 {
-	return f->exit_codes_n > 0 || f->signals_n > 0 || f->reason != NULL || f->older_us > 0 || f->newer_us > 0;
+	return f->exit_codes_n > 0 || f->signals_n > 0 || f->reason != NULL || f->older_us > 0 || f->newer_us > 0 ||
+	       f->programs != NULL;
 }
 
 /* Either of two columns of w is one of the nodes. */
@@ -68,6 +69,12 @@ void js_filter_sql(struct js_sql *sql, const struct jobstack_filter *f)
 		nodes_sql(sql, f);
 	if (f->reason != NULL)
 		js_sql_add(sql, " AND LOCATE(%s,a.reason)>0", f->reason);
+	if (f->programs != NULL) {
+		js_sql_add(sql, " AND a.program IN(NULL");
+		for (size_t i = 0; i < f->programs_n; i++)
+			js_sql_add(sql, ",%d", f->programs[i]);
+		js_sql_add(sql, ")");
+	}
 	if (f->older_us > 0)
 		js_sql_add(sql, " AND a.ended<UTC_TIMESTAMP(6)-INTERVAL %d MICROSECOND", f->older_us);
 	if (f->newer_us > 0)

@@ -15,6 +15,7 @@
 #define JS_READ_KIB js_row_opt
 #define JS_READ_SIZE js_row_opt
 #define JS_READ_COUNT js_row_opt
+#define JS_READ_FACT js_row_opt
 
 #define READ_ATTEMPT(member, column, field, kind, ...) JS_COLUMN_READ(member, column, kind)
 #define ONE(...) +1

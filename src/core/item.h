@@ -18,7 +18,8 @@
 	X(job, "w.slurm_job", TEXT) X(array_job, "w.slurm_array_job", TEXT)                                            \
 	X(array_task, "w.slurm_array_task", TEXT) X(step, "w.slurm_step", TEXT) X(account, "w.slurm_account", TEXT)    \
 	X(qos, "w.slurm_qos", TEXT) X(partition, "w.slurm_partition", TEXT) X(user, "w.user", TEXT)                    \
-	X(cwd, "w.cwd", TEXT) X(argv, "w.argv", BYTES) X(slots, "w.slots", U32)
+	X(cwd, "w.cwd", TEXT) X(argv, "w.argv", BYTES) X(slots, "w.slots", U32)            \
+	X(platform, "w.platform", OPT)
 /* clang-format on */
 #define JS_ITEM_WORKER "w.worker_id" JS_ITEM_OF_WORKER(JS_COLUMN_NAME) ",w.log"
 

@@ -14,6 +14,7 @@
 struct insight_failure {
 	struct jobstack_failure f;
 	char reason[256], pattern[160], example[256], node[256];
+	char program[1024]; /* the version that all of them ran, where the stack has several: a fact's text; or "" */
 };
 
 /* Start it as {0}. */

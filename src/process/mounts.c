@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/file.h"
+#include "base/num.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,9 @@ static int add_mount(struct js_mounts *m, char *line)
 	if (js_array_grow(&m->at, &m->room, m->n + 1, sizeof(*m->at)) != 0)
 		return -1;
 	unescape_octal(point);
-	m->at[m->n++] = (struct js_mount){point, type, strcmp(point, "/") == 0 ? 0 : strlen(point)};
+	m->at[m->n++] = (struct js_mount){
+		point, type, strcmp(point, "/") == 0 ? 0 : strlen(point),
+		(int64_t)(js_num_hash(js_num_hash(JS_NUM_HASH, type, strlen(type) + 1), point, strlen(point)) >> 1)};
 	return 0;
 }
 

@@ -8,10 +8,12 @@
 #include "base/buf.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct js_mount {
 	const char *point, *type; /* as in "/scratch", "lustre" */
 	size_t len;		  /* of the point; 0: it is "/" */
+	int64_t number;		  /* made of both */
 };
 
 /* Start it as {.n = 0}. */

@@ -114,6 +114,7 @@ static int read_io(pid_t pid, char *io, size_t size)
 #define RUSAGE_US(field) (JS_SECOND_US * usage.field.tv_sec + usage.field.tv_usec)
 #define IO(word) js_proc_number(io, word ": ")
 #define SAMPLED -1
+#define GIVEN -1
 #define MEASURE(member, column, field, kind, found, ...) reaped->member = found;
 
 /* Collects what WHICH and ID stand for, as of waitid. */

@@ -20,6 +20,8 @@ enum {
 	JS_WORKER_ERROR,
 	JS_WORKER_CREATES,
 	JS_WORKER_FATAL_EXIT,
+	JS_WORKER_CODE,
+	JS_WORKER_CODE_VERSION,
 	JS_WORKER_DEFER_MATCH,
 	JS_WORKER_MAX_DEFERS,
 	JS_WORKER_ON_LEASE_LOSS,
@@ -77,6 +79,13 @@ enum {
 		{JS_WORKER_CREATES, "creates", "TEMPLATE",                                                             \
 		 "the file that CMD makes: if it is there already, the entry is done; if it is missing after exit 0, " \
 		 "the entry has failed",                                                                               \
+		 TAKE},                                                                                                \
+		{JS_WORKER_CODE, "code", "PATH",                                                                       \
+		 "a file, or a directory in a git work tree, whose version is recorded with each attempt, beside "     \
+		 "those "                                                                                              \
+		 "of CMD and of its arguments that are files (may be repeated)",                                       \
+		 TAKE},                                                                                                \
+		{JS_WORKER_CODE_VERSION, "code-version", "TEXT", "a version that is recorded with each attempt",       \
 		 TAKE},                                                                                                \
 		{JS_WORKER_FATAL_EXIT, "fatal-exit", "LIST",                                                           \
 		 "exit codes (1,5-7) after which an entry is dead at once", TAKE},                                     \

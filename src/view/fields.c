@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The kinds of the fields that are not columns of `attempt`. */
@@ -98,6 +99,8 @@ void view_field_value(const struct view_field *f, const struct jobstack_item *it
 	}
 	if (f->kind == JS_KIND_CPU || f->kind == TOOK)
 		v->is = VIEW_SECONDS;
+	else if (f->kind == JS_KIND_FACT)
+		v->is = VIEW_FACT;
 	else if (f->kind == JS_KIND_MOMENT)
 		v->is = VIEW_MOMENT;
 	if (v->n < 0)
@@ -112,6 +115,7 @@ void view_field_text(const struct view_field *f, const struct jobstack_item *ite
 	switch (v.is) {
 	case VIEW_UNKNOWN: js_buf_char(out, '-'); break;
 	case VIEW_NUMBER: js_buf_i64(out, v.n); break;
+	case VIEW_FACT: js_buf_printf(out, VIEW_FACT_FORMAT, (uint64_t)v.n); break;
 	case VIEW_SECONDS: js_buf_printf(out, "%" PRId64 ".%06" PRId64, v.n / 1000000, v.n % 1000000); break;
 	case VIEW_MOMENT: js_buf_str(out, view_moment(v.n).text); break;
 	case VIEW_TEXT:
@@ -125,6 +129,7 @@ void view_field_text(const struct view_field *f, const struct jobstack_item *ite
 void view_fields_json(const struct view_fields *fields, const struct jobstack_item *item, json_t *object)
 {
 	struct view_value v;
+	char fact[17];
 
 	for (size_t i = 0; i < fields->n; i++) {
 		const char *name = fields->field[i]->name;
@@ -135,6 +140,10 @@ void view_fields_json(const struct view_fields *fields, const struct jobstack_it
 		case VIEW_NUMBER: VIEW_SET(object, KEY_COUNT(name, v.n)); break;
 		case VIEW_SECONDS: VIEW_SET(object, KEY_SPAN(name, v.n)); break;
 		case VIEW_MOMENT: VIEW_SET(object, KEY_TIME(name, v.n)); break;
+		case VIEW_FACT:
+			(void)snprintf(fact, sizeof(fact), VIEW_FACT_FORMAT, (uint64_t)v.n);
+			VIEW_SET(object, KEY_TEXT(name, fact));
+			break;
 		case VIEW_TEXT: VIEW_SET(object, KEY_BYTES(name, v.text.data, v.text.len));
 		}
 	}

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "jobstack/jobstack.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -60,7 +61,10 @@ int view_fields_have(const struct view_fields *fields, const char *name);
 void view_field_text(const struct view_field *field, const struct jobstack_item *item, int raw, struct js_buf *out);
 
 /* One field's value. */
-enum view_value_is { VIEW_UNKNOWN, VIEW_NUMBER, VIEW_SECONDS, VIEW_MOMENT, VIEW_TEXT };
+enum view_value_is { VIEW_UNKNOWN, VIEW_NUMBER, VIEW_SECONDS, VIEW_MOMENT, VIEW_FACT, VIEW_TEXT };
+
+/* The number of a fact, as it is written everywhere: a uint64_t. */
+#define VIEW_FACT_FORMAT "%016" PRIx64
 struct view_value {
 	enum view_value_is is;
 	int64_t n; /* a number; microseconds; microseconds since 1970 UTC */

@@ -77,6 +77,8 @@ void view_csv_record(const struct view_fields *fields, const struct jobstack_ite
 			add_seconds(out, v.n);
 		else if (v.is == VIEW_MOMENT)
 			js_buf_str(out, view_moment(v.n).text);
+		else if (v.is == VIEW_FACT)
+			js_buf_printf(out, VIEW_FACT_FORMAT, (uint64_t)v.n);
 	}
 	js_buf_str(out, "\r\n");
 }
@@ -123,6 +125,7 @@ static void add_json_value(struct js_buf *out, const struct view_value *v)
 	case VIEW_NUMBER: js_buf_i64(out, v->n); break;
 	case VIEW_SECONDS: add_seconds(out, v->n); break;
 	case VIEW_MOMENT: js_buf_printf(out, "\"%s\"", view_moment(v->n).text); break;
+	case VIEW_FACT: js_buf_printf(out, "\"" VIEW_FACT_FORMAT "\"", (uint64_t)v->n); break;
 	default: js_buf_str(out, "null");
 	}
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "view/html.h"
 #include "view/words.h"
+#include "view/version.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -274,6 +275,7 @@ static void add_slowest(struct js_buf *out, const struct insight_report *r)
 
 static void add_failures(struct js_buf *out, const struct insight_report *r)
 {
+	struct js_buf message = {0};
 	char text[32];
 
 	if (r->failures.n == 0)
@@ -289,10 +291,14 @@ static void add_failures(struct js_buf *out, const struct insight_report *r)
 		(void)snprintf(text, sizeof(text), "%" PRIu64, f->f.count);
 		html_number(out, (double)f->f.count, text);
 		html_cell(out, view_failure_how(&f->f).text);
-		html_cell(out, f->f.various ? "(various)" : f->example[0] != '\0' ? f->example : f->reason);
+		js_buf_reset(&message);
+		js_buf_str(&message, f->f.various ? "(various)" : f->example[0] != '\0' ? f->example : f->reason);
+		view_version_only(&message, f->program);
+		html_cell(out, message.data == NULL ? "" : message.data);
 		html_cell(out, f->node);
 		js_buf_printf(out, "<td><code>jobstack logs -s %s %" PRIu64 "</code></td>", r->stack.name, f->f.entry);
 	}
+	js_buf_free(&message);
 	html_table_end(out, 0);
 	html_section_end(out);
 }

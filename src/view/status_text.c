@@ -9,6 +9,7 @@
 #include "view/table.h"
 #include "view/text.h"
 #include "view/words.h"
+#include "view/version.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -209,16 +210,17 @@ static void add_ago_cell(struct view_table *t, enum view_colour colour, int64_t 
 static void add_failure_row(struct view_table *t, const struct insight_failure *one)
 {
 	const char *example = one->f.various ? "(various)" : one->example;
-	char text[sizeof(one->reason) + sizeof(one->example) + 2];
+	struct js_buf text = {0};
 
-	(void)snprintf(text, sizeof(text), "%s%s%s", one->reason,
-		       one->reason[0] != '\0' && example[0] != '\0' ? ": " : "", example);
+	js_buf_printf(&text, "%s%s%s", one->reason, one->reason[0] != '\0' && example[0] != '\0' ? ": " : "", example);
+	view_version_only(&text, one->program);
 	view_table_count(t, VIEW_PLAIN, one->f.count);
 	view_table_cell(t, VIEW_PLAIN, view_failure_how(&one->f).text);
-	view_table_name(t, text, strlen(text), "");
+	view_table_name(t, text.data == NULL ? "" : text.data, text.len, "");
 	view_table_name(t, one->node, strlen(one->node), "");
 	view_table_count(t, VIEW_PLAIN, one->f.entry);
 	add_ago_cell(t, VIEW_PLAIN, one->f.ago_us);
+	js_buf_free(&text);
 }
 
 void view_failures_table(const struct insight_failures *failures, size_t most, const struct view_page *page)

@@ -122,6 +122,7 @@ static int set_option(struct config *c, struct later *later, int key, const char
 		{JS_WORKER_OUTPUT, {JS_NAME, &later->output, 0, 0, A_FILE}},
 		{JS_WORKER_ERROR, {JS_NAME, &later->error, 0, 0, A_FILE}},
 		{JS_WORKER_CREATES, {JS_NAME, &later->creates, 0, 0, A_FILE}},
+		{JS_WORKER_CODE_VERSION, {JS_NAME, &c->code_version, 0, 0, "a version, in words"}},
 		{JS_WORKER_SLOTS, {JS_NUMBER, &c->slots, 1, SLOTS_MAX, NULL}},
 		{JS_WORKER_BATCH, {JS_NUMBER, &c->batch, 1, JOBSTACK_POP_MAX, NULL}},
 		{JS_WORKER_MAX_ENTRIES, {JS_NUMBER, &c->max_entries, 1, INT64_MAX, NULL}},
@@ -148,6 +149,11 @@ static int set_option(struct config *c, struct later *later, int key, const char
 		if (c->allowed_n == ALLOWED_MAX || *arg == '\0')
 			return js_opt_refuse(o, "at most 16 database accounts, one each time", arg, error);
 		c->allowed[c->allowed_n++] = arg;
+		return 0;
+	case JS_WORKER_CODE:
+		if (c->code_n == CODE_MAX || *arg == '\0')
+			return js_opt_refuse(o, "at most 8 paths, one each time", arg, error);
+		c->code[c->code_n++] = arg;
 		return 0;
 	case JS_WORKER_DEFER_MATCH: return set_defer_match(c, o, arg, error);
 	case JS_WORKER_BAR: c->progress = CONFIG_ALWAYS; return 0;

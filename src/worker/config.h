@@ -11,6 +11,7 @@
 
 #define SLOTS_MAX 256
 #define ALLOWED_MAX 16
+#define CODE_MAX 8
 
 enum { CONFIG_AUTO, CONFIG_ALWAYS, CONFIG_NEVER };
 
@@ -38,6 +39,9 @@ struct config {
 	int commands;			  /* entries are command lines */
 	const char *allowed[ALLOWED_MAX]; /* whose lines run, too; database accounts */
 	size_t allowed_n;
+	const char *code[CODE_MAX]; /* --code */
+	size_t code_n;
+	const char *code_version;
 	struct js_buf colsep;		/* empty: entries have no fields */
 	unsigned last_field;		/* the highest field number in the templates; 0: no fields */
 	int64_t output_limit, log_size; /* in bytes; 0: not limited */

@@ -74,6 +74,7 @@ static enum slot_start begin_process(struct supervisor *s, struct slot *slot, st
 	js_capture_files(slot->capture, &out, &err);
 	if ((out < 0 || err < 0) && js_capture_begin(slot->capture, &out, &err, error) != 0)
 		return SLOT_BROKEN;
+	slot->program = js_program_look(s->version);
 	pid = js_persist_start(p->process, s->spawn, s->program.len > 0 ? s->program.data : NULL, argv, envp, out, err);
 	if (pid == -ETIME)
 		return SLOT_GONE;

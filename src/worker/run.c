@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "process/child.h"
+#include "run/platform.h"
 #include "slurm/query.h"
 #include "worker/advice.h"
 #include "worker/entries.h"
@@ -141,6 +142,19 @@ static void describe_worker(struct run *r, int argc, char **argv)
 	r->options.log = r->config.output_dash ? NULL : js_packlog_path(r->supervisor.log);
 	r->options.argv = (struct jobstack_bytes){r->argv.data, r->argv.len > 60000 ? 60000 : r->argv.len};
 	r->options.cwd = r->run_cwd;
+	js_platform_describe(r->supervisor.program.data, &r->platform);
+	r->ledger.platform_number = r->options.platform =
+		r->platform.failed ? -1 : (int64_t)(js_num_hash(JS_NUM_HASH, r->platform.data, r->platform.len) >> 1);
+	r->ledger.platform = r->platform.data;
+}
+
+/* Which version of the program runs. */
+static int find_version(struct run *r, struct jobstack_error *error)
+{
+	const struct config *c = &r->config;
+	const struct js_program_code code = {c->code, c->code_n, c->code_version};
+
+	return js_program_begin(&r->supervisor.version, c->command, c->words, c->shell, r->run_cwd, &code, error);
 }
 
 int run_prepare(struct run *r, int argc, char **argv, struct jobstack_error *error)
@@ -156,6 +170,7 @@ int run_prepare(struct run *r, int argc, char **argv, struct jobstack_error *err
 	ask_job_end(r);
 	JS_TRY(check_command(r, error));
 	JS_TRY(make_slots(r, error));
+	JS_TRY(find_version(r, error));
 	describe_worker(r, argc, argv);
 	return 0;
 }
@@ -167,7 +182,9 @@ void run_free(struct run *r)
 		slot_end(&r->slots[i]);
 	js_packlog_free(r->supervisor.log);
 	js_spawn_free(r->supervisor.spawn);
+	js_program_free(r->supervisor.version);
 	js_buf_free(&r->supervisor.program);
+	js_buf_free(&r->platform);
 	js_buf_free(&r->argv);
 }
 
@@ -265,6 +282,8 @@ static void connect_threads(struct run *r)
 	r->ledger.box = &r->box;
 	r->ledger.handle = r->handle;
 	r->ledger.cwd = r->run_cwd;
+	r->ledger.version = r->supervisor.version;
+	r->ledger.mounts = &r->supervisor.mounts;
 	r->ledger.watch_options = recovery_options(&r->config, worker);
 	r->ledger.keeper = r->supervisor.keeper = &r->keeper;
 	r->supervisor.life = r->keeper.life;

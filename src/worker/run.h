@@ -27,7 +27,7 @@ struct run {
 	unsigned slots_n;
 	struct guard guard; /* becomes the mailbox's */
 	char slots_why[200], log_dir[RUN_PATH + JOBSTACK_STACK_MAX + 2], log_name[512], run_cwd[RUN_PATH];
-	struct js_buf argv;
+	struct js_buf argv, platform;
 };
 
 /* Prepares everything that needs no database.  Free with run_free, whatever it returned. */

@@ -99,6 +99,7 @@ static enum slot_start start_command(struct supervisor *s, struct slot *slot, co
 	char *const *argv = js_template_argv_in(s->config->template, values, &slot->words);
 	char *const *envp = js_env_for(slot->env, values);
 	int out, err;
+	int64_t program;
 	pid_t pid;
 
 	if (argv == NULL || envp == NULL) {
@@ -107,6 +108,7 @@ static enum slot_start start_command(struct supervisor *s, struct slot *slot, co
 	}
 	if (js_capture_begin(slot->capture, &out, &err, error) != 0)
 		return SLOT_BROKEN;
+	program = js_program_look(s->version);
 	pid = js_spawn_start(s->spawn, s->program.len > 0 ? s->program.data : NULL, argv, envp,
 			     own[0] >= 0 ? own[0] : out, own[1] >= 0 ? own[1] : err);
 	if (pid == -E2BIG) {
@@ -121,6 +123,7 @@ static enum slot_start start_command(struct supervisor *s, struct slot *slot, co
 		return js_spawn_is_command(-pid) ? SLOT_BROKEN : SLOT_LATER;
 	}
 	slot->pid = pid;
+	slot->program = program;
 	js_sampler_watch(s->sampler, slot->number - 1, pid);
 	return SLOT_RUNS;
 }
@@ -351,15 +354,16 @@ static void defer_if_matched(const struct config *config, const struct slot *slo
 		       (int)(at.rm_eo - at.rm_so < 150 ? at.rm_eo - at.rm_so : 150), text + at.rm_so);
 }
 
-/* Nothing was read from storage, or written: or the file system of the datapath does not count that. */
-static void forget_uncounted(const struct supervisor *s, const struct slot *slot, struct jobstack_outcome *o)
+/* The file system of the datapath.  Where nothing was read from storage, or written, it may not count that. */
+static void note_mount(const struct supervisor *s, const struct slot *slot, struct jobstack_outcome *o)
 {
 	const struct jobstack_entry *e = slot->entry;
 	int absolute = e->datapath_len > 0 && e->datapath[0] == '/';
 	const char *path = absolute ? e->datapath : s->cwd;
+	const struct js_mount *mount = js_mounts_of(&s->mounts, path, absolute ? e->datapath_len : strlen(path));
 
-	if ((o->storage_read_bytes != 0 && o->storage_write_bytes != 0) ||
-	    js_mount_is_counted(js_mounts_of(&s->mounts, path, absolute ? e->datapath_len : strlen(path))))
+	o->mount = mount == NULL ? -1 : mount->number;
+	if ((o->storage_read_bytes != 0 && o->storage_write_bytes != 0) || js_mount_is_counted(mount))
 		return;
 	o->storage_read_bytes -= o->storage_read_bytes == 0;
 	o->storage_write_bytes -= o->storage_write_bytes == 0;
@@ -375,7 +379,8 @@ void slot_judge(struct supervisor *s, struct slot *slot, const struct js_reaped 
 	JS_ATTEMPT_USAGE(USED)
 	if (slot->persistent == NULL)
 		js_sampler_take(s->sampler, slot->number - 1, o);
-	forget_uncounted(s, slot, o);
+	o->program = slot->program;
+	note_mount(s, slot, o);
 	judge_end(s, slot, r, o, reason);
 	o->reason = reason[0] == '\0' ? NULL : reason;
 }

@@ -10,6 +10,7 @@
 #include "run/capture.h"
 #include "run/env.h"
 #include "run/persist.h"
+#include "run/program.h"
 #include "run/sample.h"
 #include "run/spawn.h"
 #include "worker/display.h"
@@ -72,6 +73,7 @@ struct slot {
 	int64_t started_us, ended_us; /* its command was */
 	int64_t kill_at_us;	      /* when it gets KILL after its TERM; 0: no TERM was sent */
 	enum ending ending;
+	int64_t program;		   /* the version that runs; -1: not known */
 	char killed[JOBSTACK_KILL_REASON]; /* why it is to be killed; "": it is not */
 	struct js_capture *capture;
 	struct js_env *env;
@@ -93,7 +95,8 @@ struct supervisor {
 	struct js_sampler *sampler; /* of ordinary commands; may be NULL */
 	struct js_mounts mounts;
 	const char *cwd;
-	struct js_buf program; /* the path of the command's program; empty: searched for at each start */
+	struct js_program *version; /* of the command's program */
+	struct js_buf program;	    /* the path of the command's program; empty: searched for at each start */
 	uint64_t worker;
 	const struct keeper *keeper;
 	struct display *display;

@@ -234,6 +234,8 @@ class jobstack_outcome(ctypes.Structure):
         ("storage_write_bytes", c_int64),
         ("peak_kib", c_int64),
         ("io_wait_us", c_int64),
+        ("program", c_int64),
+        ("mount", c_int64),
     ]
 
     @classmethod
@@ -255,6 +257,8 @@ class jobstack_outcome(ctypes.Structure):
         new.storage_write_bytes = -1
         new.peak_kib = -1
         new.io_wait_us = -1
+        new.program = -1
+        new.mount = -1
         return new
 
 
@@ -281,6 +285,7 @@ class jobstack_worker_options(ctypes.Structure):
         ("cwd", c_char_p),
         ("log", c_char_p),
         ("argv", jobstack_bytes),
+        ("platform", c_int64),
     ]
 
     @classmethod
@@ -290,6 +295,7 @@ class jobstack_worker_options(ctypes.Structure):
         new.pid = -1
         new.pid_start = -1
         new.job_start_us = -1
+        new.platform = -1
         return new
 
 
@@ -311,6 +317,8 @@ class jobstack_filter(ctypes.Structure):
         ("older_us", c_int64),
         ("newer_us", c_int64),
         ("tails", c_int),
+        ("programs", POINTER(c_int64)),
+        ("programs_n", c_size_t),
     ]
 
     @classmethod
@@ -367,6 +375,9 @@ class jobstack_item(ctypes.Structure):
         ("storage_write_bytes", c_int64),
         ("peak_kib", c_int64),
         ("io_wait_us", c_int64),
+        ("program", c_int64),
+        ("mount", c_int64),
+        ("platform", c_int64),
     ]
 
 

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * Versions of a program.  Promises: a file is read only when its size, time or inode differ from what they were at its
+ * last reading; what can't be read has a version, too (its size and time).
+ */
+#include "run/program.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/num.h"
+#include "process/child.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <openssl/evp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LARGE (64 << 20)
+#define SUM 64
+#define READ_US (60 * JS_SECOND_US) /* how long files, and git, are waited for */
+
+struct file {
+	char *path;
+	struct stat seen; /* size, time and inode at the last reading; st_size -1: it is not there */
+	char sum[SUM + 1];
+};
+
+struct version {
+	int64_t number;
+	char *text;
+};
+
+struct js_program {
+	pthread_mutex_t lock;
+	struct file file[JS_PROGRAM_FILES];
+	size_t n;
+	struct js_buf fixed; /* the lines of git, and of --code-version */
+	struct version *version;
+	size_t versions;
+	int64_t now;
+};
+
+static int is_same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_size == b->st_size && a->st_ino == b->st_ino && a->st_dev == b->st_dev &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Runs ARGV, and appends its output.  Whether it exited with 0. */
+static int ask_program(const char *const argv[], struct js_buf *out)
+{
+	struct js_child child = {.argv = argv, .ignored = JS_CHILD_IGNORED_ALL};
+	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
+	struct js_buf err = {0};
+	int wait_status = 0;
+	int status = js_child_run(&child, out, &err, READ_US, &wait_status, &ignored);
+
+	js_buf_free(&err);
+	return status == 0 && wait_status == 0 && !out->failed;
+}
+
+/* Makes the sum of a file that is not large; "" where that fails. */
+static void read_file_sum(struct file *f)
+{
+	EVP_MD_CTX *sum = EVP_MD_CTX_new();
+	unsigned char block[65536], made[SUM / 2];
+	int fd = -1;
+	ssize_t n = -1;
+
+	f->sum[0] = '\0';
+	if (sum != NULL && S_ISREG(f->seen.st_mode) && f->seen.st_size <= LARGE)
+		fd = open(f->path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && EVP_DigestInit_ex(sum, EVP_sha256(), NULL) == 1)
+		while ((n = read(fd, block, sizeof(block))) > 0)
+			(void)EVP_DigestUpdate(sum, block, (size_t)n);
+	if (n == 0 && EVP_DigestFinal_ex(sum, made, NULL) == 1)
+		for (size_t i = 0; i < sizeof(made); i++)
+			(void)snprintf(f->sum + 2 * i, 3, "%02x", made[i]);
+	js_file_close(&fd);
+	EVP_MD_CTX_free(sum);
+}
+
+/* Looks at a file.  Whether it may have changed. */
+static int look_at_file(struct file *f)
+{
+	struct stat now;
+
+	if (stat(f->path, &now) != 0)
+		now = (struct stat){.st_size = -1};
+	if (is_same_file(&now, &f->seen))
+		return 0;
+	f->seen = now;
+	read_file_sum(f);
+	return 1;
+}
+
+static void add_escaped(struct js_buf *out, const char *path)
+{
+	for (; *path != '\0'; path++)
+		if (*path == '\n' || *path == '\\')
+			js_buf_str(out, *path == '\n' ? "\\n" : "\\\\");
+		else
+			js_buf_char(out, *path);
+}
+
+/* A file's line; KEY gets what makes the version. */
+static void add_file(const struct file *f, struct js_buf *text, struct js_buf *key)
+{
+	int64_t time_us = JS_SECOND_US * f->seen.st_mtim.tv_sec + f->seen.st_mtim.tv_nsec / 1000;
+	struct tm tm;
+	char when[32];
+
+	(void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", gmtime_r(&f->seen.st_mtim.tv_sec, &tm));
+	js_buf_printf(text, "%s %" PRId64 " %s.%06" PRId64 "Z ", f->sum[0] != '\0' ? f->sum : "-",
+		      (int64_t)f->seen.st_size, when, time_us % JS_SECOND_US);
+	add_escaped(text, f->path);
+	js_buf_char(text, '\n');
+	js_buf_str(key, f->path);
+	js_buf_char(key, '\0');
+	if (f->sum[0] != '\0')
+		js_buf_str(key, f->sum);
+	else
+		js_buf_printf(key, "%" PRId64 " %" PRId64, (int64_t)f->seen.st_size, time_us);
+	js_buf_char(key, '\0');
+}
+
+/* The version's number and text as the files are now.  -1: without memory. */
+static int64_t describe(const struct js_program *p, struct js_buf *text)
+{
+	struct js_buf key = {0};
+	int64_t number = -1;
+
+	for (size_t i = 0; i < p->n; i++)
+		add_file(&p->file[i], text, &key);
+	js_buf_add(text, p->fixed.data, p->fixed.len);
+	js_buf_add(&key, p->fixed.data, p->fixed.len);
+	if (!key.failed && !text->failed)
+		number = (int64_t)(js_num_hash(JS_NUM_HASH, key.data, key.len) >> 1);
+	js_buf_free(&key);
+	return number;
+}
+
+static void find_version(struct js_program *p)
+{
+	struct js_buf text = {0};
+	struct version *more;
+	int64_t number = describe(p, &text);
+
+	for (size_t i = 0; number >= 0 && i < p->versions; i++)
+		if (p->version[i].number == number) {
+			p->now = number;
+			number = -1;
+		}
+	more = number < 0 ? NULL : realloc(p->version, (p->versions + 1) * sizeof(*more));
+	if (more != NULL) {
+		p->version = more;
+		more[p->versions++] = (struct version){number, text.data};
+		p->now = number;
+		return;
+	}
+	js_buf_free(&text);
+}
+
+int64_t js_program_look(struct js_program *p)
+{
+	int changed = 0;
+	int64_t now;
+
+	if (p == NULL || p->versions == 0)
+		return -1;
+	(void)pthread_mutex_lock(&p->lock);
+	for (size_t i = 0; i < p->n; i++)
+		changed |= look_at_file(&p->file[i]);
+	if (changed)
+		find_version(p);
+	now = p->now;
+	(void)pthread_mutex_unlock(&p->lock);
+	return now;
+}
+
+int js_program_text(struct js_program *p, int64_t version, struct js_buf *out)
+{
+	int found = -1;
+
+	if (p == NULL)
+		return -1;
+	(void)pthread_mutex_lock(&p->lock);
+	for (size_t i = 0; i < p->versions; i++)
+		if (p->version[i].number == version) {
+			js_buf_str(out, p->version[i].text);
+			found = out->failed ? -1 : 0;
+		}
+	(void)pthread_mutex_unlock(&p->lock);
+	return found;
+}
+
+/* ------------------------------------------------------------------------------------------ what belongs to it */
+
+/* Adds PATH, if it is a file.  Whether it is one. */
+static int add_path(struct js_program *p, const char *path, const char *cwd)
+{
+	struct js_buf whole = {0};
+	struct stat is;
+	char *real = NULL;
+	int known = 0;
+
+	if (*path != '/')
+		js_buf_printf(&whole, "%s/", cwd);
+	js_buf_str(&whole, path);
+	if (!whole.failed && stat(whole.data, &is) == 0 && S_ISREG(is.st_mode))
+		real = realpath(whole.data, NULL);
+	js_buf_free(&whole);
+	for (size_t i = 0; real != NULL && i < p->n; i++)
+		known |= strcmp(p->file[i].path, real) == 0;
+	if (real == NULL || known || p->n == JS_PROGRAM_FILES) {
+		free(real);
+		return known;
+	}
+	p->file[p->n++] = (struct file){.path = real, .seen = {.st_size = -2}};
+	return 1;
+}
+
+/* A program: a path, or a name that is looked for in $PATH. */
+static void add_name(struct js_program *p, const char *name, const char *cwd)
+{
+	const char *search = getenv("PATH");
+	struct js_buf file = {0};
+	int found = 0;
+
+	if (strchr(name, '/') != NULL)
+		(void)add_path(p, name, cwd);
+	else
+		while (!found && search != NULL && js_child_next_path(&search, name, &file) > 0)
+			found = add_path(p, file.data, cwd);
+	js_buf_free(&file);
+}
+
+/* The words of a shell script, as far as a glance can tell. */
+static int add_script(struct js_program *p, const char *script, const char *cwd)
+{
+	char *copy = strdup(script), *rest = NULL;
+
+	if (copy == NULL)
+		return -1;
+	for (char *w = strtok_r(copy, " \t\n;|&()<>\"'`=$", &rest); w != NULL;
+	     w = strtok_r(NULL, " \t\n;|&()<>\"'`=$", &rest))
+		if (!add_path(p, w, cwd))
+			add_name(p, w, cwd);
+	free(copy);
+	return 0;
+}
+
+static int add_git(struct js_program *p, const char *path, struct jobstack_error *error)
+{
+	const char *const commit[] = {"git", "-C", path, "rev-parse", "HEAD", NULL};
+	const char *const changes[] = {"git", "-C", path, "status", "--porcelain", NULL};
+	struct js_buf out = {0}, dirty = {0};
+	int ok = ask_program(commit, &out) && ask_program(changes, &dirty);
+
+	if (ok) {
+		js_buf_printf(&p->fixed, "git %.*s%s ", (int)strcspn(out.data, "\n"), out.data,
+			      dirty.len > 0 ? "+" : "");
+		add_escaped(&p->fixed, path);
+		js_buf_char(&p->fixed, '\n');
+	}
+	js_buf_free(&out);
+	js_buf_free(&dirty);
+	return ok ? 0
+		  : js_error_set(error, JOBSTACK_EUSAGE,
+				 "--code: the directory %s has no git commit: name its files, or use --code-version",
+				 path);
+}
+
+static int add_code(struct js_program *p, const struct js_program_code *code, const char *cwd,
+		    struct jobstack_error *error)
+{
+	struct stat is;
+
+	for (size_t i = 0; i < code->paths_n; i++) {
+		struct js_buf whole = {0};
+		int status = 0;
+
+		js_buf_printf(&whole, "%s%s%s", *code->paths[i] == '/' ? "" : cwd, *code->paths[i] == '/' ? "" : "/",
+			      code->paths[i]);
+		if (whole.failed)
+			status = js_error_memory(error);
+		else if (stat(whole.data, &is) != 0)
+			status = js_error_set(error, JOBSTACK_EUSAGE, "--code: %s can't be read", whole.data);
+		else if (S_ISDIR(is.st_mode))
+			status = add_git(p, whole.data, error);
+		else if (!add_path(p, whole.data, cwd))
+			status = js_error_set(error, JOBSTACK_EUSAGE,
+					      "--code: %s is not a file, or there are more than %d of them", whole.data,
+					      JS_PROGRAM_FILES);
+		js_buf_free(&whole);
+		if (status != 0)
+			return status;
+	}
+	if (code->words != NULL) {
+		js_buf_str(&p->fixed, "version ");
+		add_escaped(&p->fixed, code->words);
+		js_buf_char(&p->fixed, '\n');
+	}
+	return p->fixed.failed ? js_error_memory(error) : 0;
+}
+
+int js_program_begin(struct js_program **program, char *const words[], size_t n, int shell, const char *cwd,
+		     const struct js_program_code *code, struct jobstack_error *error)
+{
+	struct js_program *p = calloc(1, sizeof(*p));
+	int status;
+
+	*program = p;
+	if (p == NULL)
+		return js_error_memory(error);
+	(void)pthread_mutex_init(&p->lock, NULL);
+	p->now = -1;
+	status = add_code(p, code, cwd, error); /* first: it must find room */
+	for (size_t i = 0; status == 0 && i < n; i++) {
+		if (shell)
+			status = add_script(p, words[i], cwd) == 0 ? 0 : js_error_memory(error);
+		else if (i == 0)
+			add_name(p, words[i], cwd);
+		else
+			(void)add_path(p, words[i], cwd);
+	}
+	if (status != 0)
+		return status;
+	for (size_t i = 0; i < p->n; i++)
+		(void)look_at_file(&p->file[i]);
+	if (p->n > 0 || p->fixed.len > 0)
+		find_version(p);
+	return 0;
+}
+
+void js_program_free(struct js_program *p)
+{
+	if (p == NULL)
+		return;
+	for (size_t i = 0; i < p->n; i++)
+		free(p->file[i].path);
+	for (size_t i = 0; i < p->versions; i++)
+		free(p->version[i].text);
+	free(p->version);
+	js_buf_free(&p->fixed);
+	(void)pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+/* ------------------------------------------------------------------------------------------------------- reading */
+
+/* The next word up to a blank; NULL at the line's end. */
+static const char *next_word(const char **at, const char *end)
+{
+	const char *word = *at, *blank = memchr(word, ' ', (size_t)(end - word));
+
+	*at = blank == NULL ? end : blank + 1;
+	return blank == NULL ? NULL : word;
+}
+
+int js_program_next(const char **at, struct js_program_line *line)
+{
+	const char *p = *at, *end = p + strcspn(p, "\n");
+	const char *first = next_word(&p, end);
+
+	*line = (struct js_program_line){.kind = JS_PROGRAM_FILE};
+	if (first == NULL)
+		return 0;
+	if (strncmp(first, "version ", 8) == 0)
+		line->kind = JS_PROGRAM_WORDS;
+	else if (strncmp(first, "git ", 4) == 0) {
+		line->kind = JS_PROGRAM_GIT;
+		line->sum = next_word(&p, end);
+	} else {
+		line->sum = *first == '-' ? NULL : first;
+		line->size = next_word(&p, end);
+		line->time = next_word(&p, end);
+		if (line->time == NULL)
+			return 0;
+	}
+	line->sum_len = line->sum == NULL ? 0 : strcspn(line->sum, " ");
+	line->text = p;
+	line->len = (size_t)(end - p);
+	*at = end + (*end == '\n');
+	return 1;
+}
+
+/* The path of a line, without its escapes. */
+static char *path_of(const struct js_program_line *line)
+{
+	char *path = malloc(line->len + 1), *to = path;
+
+	for (size_t i = 0; path != NULL && i < line->len; i++) {
+		if (line->text[i] == '\\' && i + 1 < line->len) {
+			i++;
+			*to++ = line->text[i] == 'n' ? '\n' : line->text[i];
+		} else
+			*to++ = line->text[i];
+	}
+	if (path != NULL)
+		*to = '\0';
+	return path;
+}
+
+int64_t js_program_today(const char *text)
+{
+	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
+	struct js_program p = {.now = -1};
+	struct js_program_line line;
+	struct js_buf words = {0};
+	int64_t number = -1;
+	int status = 0;
+
+	while (status == 0 && js_program_next(&text, &line)) {
+		char *path = line.kind == JS_PROGRAM_WORDS ? NULL : path_of(&line);
+
+		if (line.kind == JS_PROGRAM_WORDS)
+			js_buf_printf(&p.fixed, "version %.*s\n", (int)line.len, line.text);
+		else if (path == NULL)
+			status = -1;
+		else if (line.kind == JS_PROGRAM_GIT) {
+			if (add_git(&p, path, &ignored) != 0) /* it is gone: another version than any */
+				js_buf_printf(&p.fixed, "git - %.*s\n", (int)line.len, line.text);
+		} else if (p.n < JS_PROGRAM_FILES) {
+			p.file[p.n] = (struct file){.path = path, .seen = {.st_size = -2}};
+			(void)look_at_file(&p.file[p.n++]);
+			path = NULL;
+		}
+		free(path);
+	}
+	if (status == 0)
+		number = describe(&p, &words);
+	for (size_t i = 0; i < p.n; i++)
+		free(p.file[i].path);
+	js_buf_free(&p.fixed);
+	js_buf_free(&words);
+	return number;
+}

@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Which version of a program ran, on which platform and file system: recorded for each attempt, shown by show, chosen by
+# list and requeue; a program that is rebuilt while a worker runs.
+set -u
+. "$JOBSTACK_SOURCE/tests/lib/tap.sh"
+. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
+jobstack init -q
+
+versions() { jobstack list -s "$1" -t all -o entry,program | awk 'NR > 1 || $1 ~ /^[0-9]/ { print $2 }' | sort -u | wc -l; }
+program_of() { jobstack export "$1" --what entries --format jsonl -o entry,program | sed -n "s/^{\"entry\":$2,\"program\":\"\([0-9a-f]*\)\"}$/\1/p"; }
+
+# ---- a program that is rebuilt between two entries: the second entry waits for it
+cat >cmd.sh <<-'END'
+	#!/bin/sh
+	echo 1
+	if [ "$JOBSTACK_ENTRY" = 1 ]; then touch began; until [ -e rebuilt ]; do sleep 0.1; done; fi
+END
+chmod +x cmd.sh
+numbered 1 3 | jobstack push -q -s p --max-attempts 1 >/dev/null
+LOADEDMODULES=gcc/12:netcdf/4.9 worker -s p --slots 1 -- ./cmd.sh &
+pid=$!
+wait_for 20 test -e began
+sed 's/echo 1/echo broken >\&2; exit 3/' cmd.sh >new.sh
+chmod +x new.sh
+mv new.sh cmd.sh
+touch rebuilt
+check 'the worker ends' wait "$pid"
+old=$(program_of p 1) new=$(program_of p 2)
+like 'a version is a number' "$old" '^[0-9a-f]{16}$'
+check 'a rebuilt program is another version' test "$old" != "$new" -a -n "$new"
+is 'the same version has the same number' "$(program_of p 3)" "$new"
+jobstack show -s p 1 >shown
+like 'show: the file and its sum' "$(cat shown)" "program   $PWD/cmd.sh of 20[0-9-]+ [0-9:]+, sha256 [0-9a-f]{12}\.\.\."
+like 'show: the modules' "$(cat shown)" 'on        modules: gcc/12:netcdf/4\.9'
+like 'show: the kernel' "$(cat shown)" 'on        kernel: Linux '
+like 'show: the libraries of the interpreter' "$(cat shown)" 'on        libraries: .*libc\.so'
+like 'show: the file system' "$(cat shown)" 'file on   [a-z0-9.]+ /'
+sum=$(sha256sum cmd.sh)
+like 'the sum is that of sha256sum' "$(jobstack show -s p 2)" "sha256 ${sum:0:12}"
+like 'status: failures of one version' "$(jobstack status p)" 'broken \(only with cmd\.sh of 20'
+is '--program' "$(jobstack list -s p -t all --program "${old:0:6}" -o entry | tr '\n' ' ')" '1 '
+is '--program-changed: entry 1' "$(jobstack list -s p -t all --program-changed -o entry | tr '\n' ' ')" '1 '
+touch -d '2 days ago' cmd.sh
+is 'another time alone is no change' "$(jobstack list -s p -t all --program-changed -o entry | tr '\n' ' ')" '1 '
+like 'requeue what the old version did' "$(jobstack requeue -s p -t done --program-changed --yes)" '^1 requeued'
+check 'a wrong version' says 2 'first digits of a version' jobstack list -s p --program xyz
+is 'a version that there is not' "$(jobstack list -s p -t all --program 0123456789abcdef -o entry 2>/dev/null)" ''
+
+# ---- an interpreter and its script; --code, --code-version, git
+echo 'pass' >x.py
+echo 'one' >table.txt
+numbered 1 1 | jobstack push -q -s q >/dev/null
+check 'a script behind its interpreter' worker -s q --code table.txt --code-version 'my release 7' -- sh -c : x.py {}
+like '... is recorded' "$(jobstack show -s q 1)" "program   $PWD/x\.py of "
+like '... with --code' "$(jobstack show -s q 1)" "program   $PWD/table\.txt of "
+like '... and --code-version' "$(jobstack show -s q 1)" 'program   my release 7'
+check '--code of nothing' says 2 '/nosuch can.t be read' worker -s q --code nosuch -- true
+mkdir plain
+check '--code of a directory without git' says 2 'plain has no git commit' worker -s q --code plain -- true
+if command -v git >/dev/null; then
+	git init -q repo && git -C repo -c user.name=a -c user.email=a@b commit -q --allow-empty -m 1
+	numbered 1 1 | jobstack push -q -s g >/dev/null
+	check '--code of a git work tree' worker -s g --code repo -- true
+	like '... is its commit' "$(jobstack show -s g 1)" "program   $PWD/repo, commit $(git -C repo rev-parse HEAD)"
+	touch repo/new
+	is '... with changes another version' "$(jobstack list -s g -t all --program-changed -o entry | tr '\n' ' ')" '1 '
+fi
+
+# ---- what is not there
+numbered 1 1 | jobstack push -q -s r >/dev/null
+check 'a pop by a script has no version' eval 'jobstack pop -s r >/dev/null'
+check '... and is shown' jobstack show -s r 1
+truncate -s 65M large
+numbered 1 1 | jobstack push -q -s l >/dev/null
+check 'a file over 64 MiB is not read' worker -s l --code large -- true
+like '... its size and time are its version' "$(jobstack show -s l 1)" 'large of .*, sha256 unknown'
+check 'drop removes the facts' jobstack drop -s l --yes
+is '... all' "$(sql "SELECT COUNT(*) FROM fact WHERE stack_id NOT IN (SELECT stack_id FROM stack)")" 0
+finish
