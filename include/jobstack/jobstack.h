@@ -1078,12 +1078,22 @@ struct jobstack_file {
 };
 typedef int jobstack_file_fn(void *ctx, const struct jobstack_file *file);
 
-/* Calls FN (as jobstack_history_fn) for files that are in the index, in the order of their hashes.  MOST 0: for each
- * one with several entries, by stack and number, with its name.  Else for each one with attempts, in the order of their
- * starts; and if there are more than MOST entries, for a sample of the files with about MOST entries, which is the same
- * ones each time.  *SHARE (may be NULL) is the share of all files that it is.  STACKS: only these N; N 0: all.  After a
- * lost connection some files may be given twice.  Errors: ENODB, ESTOPPED. */
-int jobstack_files(struct jobstack *handle, const char *const *stacks, size_t n, uint64_t most, jobstack_file_fn *fn,
+struct jobstack_files_options {
+	size_t size;
+	const char *const *stacks; /* only files of these */
+	size_t stacks_n;	   /* 0: of all stacks */
+	/* 0: files with several entries, with their names.  Else files with their attempts; and if there are more than
+	 * so many entries, a sample of the files with about so many, which is the same one each time. */
+	uint64_t most;
+};
+/* clang-format off */
+#define JOBSTACK_FILES_OPTIONS_INIT {sizeof(struct jobstack_files_options), NULL, 0, 0}
+/* clang-format on */
+
+/* Calls FN (as jobstack_history_fn) for files that are in the index, in the order of their hashes, with their entries
+ * by stack and number, or with their attempts in the order of their starts.  *SHARE (may be NULL) is the share of all
+ * files that the sample is.  After a lost connection some files may be given twice.  Errors: ENODB, ESTOPPED. */
+int jobstack_files(struct jobstack *handle, const struct jobstack_files_options *options, jobstack_file_fn *fn,
 		   void *ctx, double *share, struct jobstack_error *error);
 
 /* ----------------------------------------------------------------------------------------------------- diagnosis */

@@ -62,11 +62,11 @@ static int show_index_progress(void *ctx, uint64_t done, uint64_t total)
 /* The program behind the options of a worker, without its directory; NULL: unknown. */
 static const char *find_program(const struct jobstack_item *i)
 {
-	const char *word = i->argv.data, *end = word + i->argv.len, *slash;
+	const char *word = i->argv.data, *end = word == NULL ? NULL : word + i->argv.len, *slash;
 
 	while (word < end && strcmp(word, "--") != 0)
 		word += strlen(word) + 1;
-	if (end - word <= 3)
+	if (word == NULL || end - word <= 3)
 		return NULL;
 	slash = strrchr(word + 3, '/');
 	return slash != NULL ? slash + 1 : word + 3;
@@ -90,9 +90,16 @@ static void add_json_line(struct history *h, const struct jobstack_item *i, cons
 	h->failed = view_json_line(o, &h->line) != 0;
 }
 
+static void add_name(struct js_buf *out, const char *name, size_t width)
+{
+	const size_t from = out->len;
+
+	view_safe(out, name != NULL ? name : "-", name != NULL ? strlen(name) : 1);
+	js_buf_printf(out, "%*s", (int)(out->len - from < width ? width - (out->len - from) : 0), "");
+}
+
 static void add_text_line(struct history *h, const struct jobstack_item *i, const char *state)
 {
-	const char *program = state == NULL ? find_program(i) : NULL;
 	int64_t at_us = i->started_us >= 0 ? i->started_us : i->ended_us, us = insight_took(i);
 
 	js_buf_printf(&h->line, "%-20s  %-14s %8" PRIu64, state == NULL && at_us >= 0 ? view_second(at_us).text : "now",
@@ -101,12 +108,13 @@ static void add_text_line(struct history *h, const struct jobstack_item *i, cons
 		js_buf_printf(&h->line, " %7s  %s\n", "-", state);
 		return;
 	}
-	js_buf_printf(&h->line, " %7" PRIu32 "  %-12s %-12s", i->attempt,
-		      i->outcome < 0 ? "running" : view_item_how(i).text, i->node != NULL ? i->node : "-");
+	js_buf_printf(&h->line, " %7" PRIu32 "  %-12s ", i->attempt,
+		      i->outcome < 0 ? "running" : view_item_how(i).text);
+	add_name(&h->line, i->node, 12);
 	js_buf_printf(&h->line, " %10s", us >= 0 ? view_took((double)us).text : "-");
 	js_buf_printf(&h->line, " %10s", i->read_bytes >= 0 ? view_size((double)i->read_bytes).text : "-");
 	js_buf_printf(&h->line, " %10s  ", i->write_bytes >= 0 ? view_size((double)i->write_bytes).text : "-");
-	view_safe(&h->line, program != NULL ? program : "-", program != NULL ? strlen(program) : 1);
+	add_name(&h->line, find_program(i), 0);
 	js_buf_char(&h->line, '\n');
 }
 
@@ -174,7 +182,7 @@ static int show_state(struct history *h, const struct place *place)
 	f.entries = &place->entry;
 	f.entries_n = 1;
 	if (place->pruned)
-		return print_event(h, &gone, "pruned");
+		return print_event(h, &gone, "pruned") != 0 ? JOBSTACK_ESTOPPED : 0;
 	status = jobstack_list(h->cli->handle, place->stack, &f, take_state, h, &h->cli->error);
 	if (status == JOBSTACK_EMISSING) { /* the stack was dropped meanwhile */
 		js_error_clear(&h->cli->error);
@@ -237,7 +245,7 @@ static int print_duplicate(void *ctx, const struct jobstack_file *file)
 
 static int list_duplicates(struct history *h)
 {
-	int status = jobstack_files(h->cli->handle, NULL, 0, 0, print_duplicate, h, NULL, &h->cli->error);
+	int status = jobstack_files(h->cli->handle, NULL, print_duplicate, h, NULL, &h->cli->error);
 
 	if (h->failed)
 		return js_error_memory(&h->cli->error);

@@ -136,16 +136,15 @@ static int print_once(struct cli *cli, int *so_far)
 /* The findings for all stacks, with the first of them. */
 static int print_findings(struct cli *cli)
 {
-	const char *const *stacks = cli->stacks_n > 0 ? cli->stacks : &cli->stack;
+	const size_t n = cli->stacks_n;
 	struct cli_progress progress = {.cli = cli};
-	struct insight_io io = {0};
+	struct insight_io io = {.stacks = n > 0 ? cli->stacks : &cli->stack, .stacks_n = n > 0 ? n : 1};
 	struct js_buf out = {0};
 	int status;
 
-	if (cli->stack != stacks[0])
+	if (cli->stack != io.stacks[0])
 		return CLI_YES;
-	status = insight_io_read(cli->handle, stacks, cli->stacks_n > 0 ? cli->stacks_n : 1, NULL, &io, show_attempts,
-				 &progress, &cli->error);
+	status = insight_io_read(cli->handle, &io, show_attempts, &progress, &cli->error);
 	cli_progress_end(&progress);
 	if (status != 0)
 		return cli_fail(cli);

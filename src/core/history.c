@@ -284,19 +284,25 @@ static int read_window(struct jobstack *handle, struct gathering *g, int repeate
 	return g->failed || g->name.failed ? js_error_memory(error) : 0;
 }
 
-int jobstack_files(struct jobstack *handle, const char *const *stacks, size_t stacks_n, uint64_t most,
-		   jobstack_file_fn *fn, void *ctx, double *share, struct jobstack_error *error)
+int jobstack_files(struct jobstack *handle, const struct jobstack_files_options *options, jobstack_file_fn *fn,
+		   void *ctx, double *share, struct jobstack_error *error)
 {
+	struct jobstack_files_options o = JOBSTACK_FILES_OPTIONS_INIT;
 	struct stacks s = {.n = 0};
 	struct gathering g = {.stacks = &s, .fn = fn, .ctx = ctx};
-	int status = read_stacks(handle, stacks, stacks_n, &s, error);
-	double part = most > 0 && s.indexed > most ? (double)most / (double)s.indexed : 1;
-	uint64_t last = part < 1 ? (uint64_t)(part * 0x1p64) : UINT64_MAX,
-		 step = last / (s.indexed / FILES_AT_ONCE + 1) + 1;
+	int status = js_grow_in(&o, options, "jobstack_files_options", error);
+	uint64_t last = UINT64_MAX, step;
+	double part = 1;
 
+	JS_THEN(status, read_stacks(handle, o.stacks, o.stacks_n, &s, error));
+	if (o.most > 0 && s.indexed > o.most) {
+		part = (double)o.most / (double)s.indexed;
+		last = (uint64_t)(part * 0x1p64);
+	}
+	step = last / (s.indexed / FILES_AT_ONCE + 1) + 1;
 	for (uint64_t from = 0, to; status == 0 && !g.stopped && s.indexed > 0; from = to + 1) {
 		to = step == 0 || last - from < step ? last : from + step - 1;
-		status = read_window(handle, &g, most == 0, from, to, error);
+		status = read_window(handle, &g, o.most == 0, from, to, error);
 		if (to == last)
 			break;
 	}

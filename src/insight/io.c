@@ -207,23 +207,24 @@ static void find_hours(struct insight_finding *f, const struct insight_tally *t)
 	put(f, "correlation", mean.squares > 0 && cv.squares > 0 ? products / sqrt(mean.squares * cv.squares) : 0);
 }
 
-int insight_io_read(struct jobstack *handle, const char *const *stacks, size_t n, const struct insight_tally *tally,
-		    struct insight_io *io, insight_progress_fn *progress, void *ctx, struct jobstack_error *error)
+int insight_io_read(struct jobstack *handle, struct insight_io *io, insight_progress_fn *progress, void *ctx,
+		    struct jobstack_error *error)
 {
-	struct insight_pass pass = {NULL, progress, ctx};
-	struct jobstack_export_options o = JOBSTACK_EXPORT_OPTIONS_INIT;
+	struct insight_pass pass = {io->tally == NULL ? insight_tally_new() : NULL, progress, ctx};
+	const struct insight_tally *tally = io->tally == NULL ? pass.tally : io->tally;
+	struct jobstack_export_options all = JOBSTACK_EXPORT_OPTIONS_INIT;
+	struct jobstack_files_options some = JOBSTACK_FILES_OPTIONS_INIT;
 	struct sample *s = calloc(1, sizeof(*s));
-	int status = s == NULL ? js_error_memory(error) : 0;
+	int status = s == NULL || tally == NULL ? js_error_memory(error) : 0;
 
-	o.no_datapath = 1;
-	if (status == 0 && tally == NULL) {
-		tally = pass.tally = insight_tally_new();
-		status = tally == NULL ? js_error_memory(error) : 0;
-	}
-	for (size_t i = 0; i < n && status == 0 && pass.tally != NULL; i++)
-		status = insight_tally_read(handle, stacks[i], &o, &pass, error);
+	all.no_datapath = 1;
+	for (size_t i = 0; i < io->stacks_n && status == 0 && pass.tally != NULL; i++)
+		status = insight_tally_read(handle, io->stacks[i], &all, &pass, error);
+	some.stacks = io->stacks;
+	some.stacks_n = io->stacks_n;
+	some.most = INSIGHT_IO_SAMPLE;
 	JS_THEN(status, jobstack_index(handle, NULL, NULL, error));
-	JS_THEN(status, jobstack_files(handle, stacks, n, INSIGHT_IO_SAMPLE, take_file, s, &io->share, error));
+	JS_THEN(status, jobstack_files(handle, &some, take_file, s, &io->share, error));
 	if (s != NULL && s->failed) {
 		js_error_clear(error);
 		status = js_error_memory(error);
@@ -231,7 +232,7 @@ int insight_io_read(struct jobstack *handle, const char *const *stacks, size_t n
 	if (status == 0) {
 		io->files = s->files;
 		find_bytes(io->finding, tally, s);
-		find_reuse(io->finding, s, n);
+		find_reuse(io->finding, s, io->stacks_n);
 		find_together(&io->finding[7], s);
 		find_hours(&io->finding[8], tally);
 		io->finding[6].why = "the file systems of attempts are not recorded";

@@ -21,14 +21,15 @@ struct insight_finding {
 	size_t n;
 };
 
-/* Starts as {0}. */
 struct insight_io {
+	const char *const *stacks; /* given */
+	size_t stacks_n;
+	const struct insight_tally *tally; /* given: of all their attempts; NULL: they are read */
 	struct insight_finding finding[INSIGHT_FINDINGS];
 	uint64_t files; /* looked at */
 	double share;	/* of all files */
 };
 
-/* Reads the findings for N stacks.  TALLY: of all their attempts; NULL: they are read.  PROGRESS is called with CTX now
- * and then.  0, or a JOBSTACK_E code with ERROR filled. */
-int insight_io_read(struct jobstack *handle, const char *const *stacks, size_t n, const struct insight_tally *tally,
-		    struct insight_io *io, insight_progress_fn *progress, void *ctx, struct jobstack_error *error);
+/* Reads the findings.  PROGRESS is called with CTX now and then.  0, or a JOBSTACK_E code with ERROR filled. */
+int insight_io_read(struct jobstack *handle, struct insight_io *io, insight_progress_fn *progress, void *ctx,
+		    struct jobstack_error *error);

@@ -95,7 +95,7 @@ void view_io_text(const struct insight_io *io, unsigned columns, int colours, st
 		if (f.why != NULL)
 			js_buf_printf(&line, "not applicable: %s", f.why);
 		else
-			js_buf_printf(&line, "%s\n%s\n%s", f.value, f.meaning, f.advice);
+			js_buf_printf(&line, "%s\nmeaning: %s\nadvice: %s", f.value, f.meaning, f.advice);
 		js_buf_char(out, '\n');
 		view_wrap(out, line.data != NULL ? line.data : "", columns == 0 ? 80 : columns);
 		js_buf_str(out, "\n\n");
