@@ -1049,10 +1049,10 @@ int jobstack_check(struct jobstack *handle, const char *stack, jobstack_finding_
  * continued by the next.  Errors: ENODB, ESTOPPED. */
 int jobstack_index(struct jobstack *handle, jobstack_progress_fn *fn, void *ctx, struct jobstack_error *error);
 
-/* One attempt on a file that has ended, of STACK (valid during the callback); or, with attempt 0, an entry that has
- * none. If its datapath's data is NULL, the entry was pruned: it was done, and is deleted with its attempts.  Returns 0
- * to go on; any other value ends the call with ESTOPPED. */
-typedef int jobstack_history_fn(void *ctx, const char *stack, const struct jobstack_item *item);
+/* One attempt on a file that has ended, of STACK, and the text of its program's version (NULL: not known); or, with
+ * attempt 0, an entry that has none. If its datapath's data is NULL, the entry was pruned: it was done, and is deleted
+ * with its attempts.  Returns 0 to go on; any other value ends the call with ESTOPPED. */
+typedef int jobstack_history_fn(void *ctx, const char *stack, const char *version, const struct jobstack_item *item);
 
 /* Calls FN for all entries, of any stack, whose datapath is one of N absolute NAMES, and their attempts, in the order
  * of their starts: by the index, and then for what is not in it, by a search through those entries.  Relative datapaths

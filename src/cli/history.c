@@ -10,6 +10,7 @@
 #include "view/fields.h"
 #include "view/json.h"
 #include "view/text.h"
+#include "view/version.h"
 #include "view/words.h"
 
 #include <errno.h>
@@ -30,8 +31,8 @@ static struct history {
 	uint64_t limit, shown;
 	struct cli *cli;
 	const char *word;
-	const char *stack;   /* whose events come */
-	struct place *place; /* of the file */
+	const char *stack, *version; /* of the event that comes; the version may be NULL */
+	struct place *place;	     /* of the file */
 	size_t places, room;
 	struct js_buf line;
 	int failed;	 /* memory ran out */
@@ -86,7 +87,7 @@ static void add_json_line(struct history *h, const struct jobstack_item *i, cons
 		 KEY_TEXT("state", state != NULL    ? state
 				   : i->outcome < 0 ? "running"
 						    : NULL),
-		 KEY_TEXT("program", state == NULL ? find_program(i) : NULL));
+		 KEY_TEXT("command", state == NULL ? find_program(i) : NULL), KEY_TEXT("version", h->version));
 	h->failed = view_json_line(o, &h->line) != 0;
 }
 
@@ -115,6 +116,10 @@ static void add_text_line(struct history *h, const struct jobstack_item *i, cons
 	js_buf_printf(&h->line, " %10s", i->read_bytes >= 0 ? view_size((double)i->read_bytes).text : "-");
 	js_buf_printf(&h->line, " %10s  ", i->write_bytes >= 0 ? view_size((double)i->write_bytes).text : "-");
 	add_name(&h->line, find_program(i), 0);
+	if (h->version != NULL) {
+		js_buf_str(&h->line, ", ");
+		view_version_short(&h->line, h->version);
+	}
 	js_buf_char(&h->line, '\n');
 }
 
@@ -146,7 +151,7 @@ static int print_event(struct history *h, const struct jobstack_item *i, const c
 }
 
 /* Notes the entry, whose state is asked for later, and prints an attempt. */
-static int take_event(void *ctx, const char *stack, const struct jobstack_item *i)
+static int take_event(void *ctx, const char *stack, const char *version, const struct jobstack_item *i)
 {
 	struct history *h = ctx;
 	size_t at = 0;
@@ -161,6 +166,7 @@ static int take_event(void *ctx, const char *stack, const struct jobstack_item *
 		(void)snprintf(h->place[at].stack, sizeof(h->place[at].stack), "%s", stack);
 	}
 	h->stack = stack;
+	h->version = version;
 	return i->attempt == 0 ? cli_stop : print_event(h, i, NULL);
 }
 
@@ -179,6 +185,7 @@ static int show_state(struct history *h, const struct place *place)
 	int status;
 
 	h->stack = place->stack;
+	h->version = NULL;
 	f.entries = &place->entry;
 	f.entries_n = 1;
 	if (place->pruned)

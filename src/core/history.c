@@ -144,7 +144,7 @@ static void take_item(void *ctx, const struct js_row *row)
 {
 	struct telling *t = ctx;
 	struct jobstack_item i = {.state = JOBSTACK_IS_DONE};
-	unsigned c = 3;
+	unsigned c = 4;
 
 	if (row == NULL || row->col[0] == NULL || t->stopped)
 		return;
@@ -153,7 +153,7 @@ static void take_item(void *ctx, const struct js_row *row)
 	js_item_attempt(&i, row, &c);
 	js_item_worker(&i, row, &c);
 	t->told++;
-	t->stopped = t->fn(t->ctx, row->col[0], &i) != 0;
+	t->stopped = t->fn(t->ctx, row->col[0], row->col[3], &i) != 0;
 }
 
 /* What is in the index, by the primary keys; or, from number LOW on, some entries of stack S that are not. */
@@ -163,7 +163,8 @@ static int read_items(struct jobstack *handle, const struct jobstack_bytes *name
 	struct js_sql sql = {0};
 
 	js_sql_add(&sql, s != NULL ? "SELECT STRAIGHT_JOIN s.name,e" : "SELECT STRAIGHT_JOIN s.name,p");
-	js_sql_add(&sql, ".entry_id,e.datapath," JS_ITEM_ATTEMPT "," JS_ITEM_WORKER " FROM (SELECT", (uint64_t)0);
+	js_sql_add(&sql, ".entry_id,e.datapath,f.text," JS_ITEM_ATTEMPT "," JS_ITEM_WORKER " FROM (SELECT",
+		   (uint64_t)0);
 	for (size_t i = 0; i < n; i++)
 		js_sql_add(&sql, i == 0 ? " " PLAIN("%x") " name" : " UNION SELECT " PLAIN("%x"), names[i].data,
 			   names[i].len);
@@ -178,7 +179,8 @@ static int read_items(struct jobstack *handle, const struct jobstack_bytes *name
 				   "n.name") " LEFT JOIN entry e ON e.stack_id=p.stack_id AND e.entry_id=p.entry_id");
 	js_sql_stmt(&sql,
 		    " LEFT JOIN attempt a ON a.stack_id=e.stack_id AND a.entry_id=e.entry_id LEFT JOIN worker w ON "
-		    "w.worker_id=a.worker_id WHERE s.state<3 AND (e.entry_id IS NULL OR " ABSOLUTE
+		    "w.worker_id=a.worker_id LEFT JOIN fact f ON f.stack_id=a.stack_id AND f.kind=0 AND "
+		    "f.fact=a.program WHERE s.state<3 AND (e.entry_id IS NULL OR " ABSOLUTE
 		    "=n.name) ORDER BY a.ended IS NULL,COALESCE(a.started,a.ended),s.stack_id,a.entry_id");
 	return js_db_query(handle->db, &sql, take_item, t, error);
 }

@@ -8,8 +8,10 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "insight/facts.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define LEAST_IN_HOUR 5 /* attempts, for an hour to count */
@@ -207,6 +209,39 @@ static void find_hours(struct insight_finding *f, const struct insight_tally *t)
 	put(f, "correlation", mean.squares > 0 && cv.squares > 0 ? products / sqrt(mean.squares * cv.squares) : 0);
 }
 
+/* 7.  A file system has the same number in each stack. */
+static int find_mounts(struct jobstack *handle, struct insight_io *io, const struct insight_tally *t,
+		       struct jobstack_error *error)
+{
+	struct insight_finding *f = &io->finding[6];
+	size_t n = 0, least = 0, most = 0;
+	int status = 0;
+
+	for (; n < INSIGHT_MOUNTS && t->mount[n].number != 0; n++) {
+		least = t->mount[n].bytes < t->mount[least].bytes ? n : least;
+		most = t->mount[n].bytes > t->mount[most].bytes ? n : most;
+	}
+	if (n < 2)
+		f->why = n == 0 ? "no attempt's file system is known" : "all attempts used one file system";
+	put(f, "file_systems", (double)n);
+	put(f, "least", t->mount[least].bytes);
+	put(f, "most", t->mount[most].bytes);
+	for (size_t i = 0; i < io->stacks_n && status == 0 && n > 1; i++) {
+		struct insight_facts facts = {.n = 0};
+
+		status = insight_facts_read(&facts, handle, io->stacks[i], error);
+		for (int k = 0; k < 2; k++) {
+			const char *text =
+				insight_facts_text(&facts, JOBSTACK_FACT_MOUNT, t->mount[k == 0 ? least : most].number);
+
+			if (text != NULL)
+				(void)snprintf(io->mount[k], INSIGHT_WORDS, "%s", text);
+		}
+		insight_facts_free(&facts);
+	}
+	return status;
+}
+
 int insight_io_read(struct jobstack *handle, struct insight_io *io, insight_progress_fn *progress, void *ctx,
 		    struct jobstack_error *error)
 {
@@ -235,7 +270,7 @@ int insight_io_read(struct jobstack *handle, struct insight_io *io, insight_prog
 		find_reuse(io->finding, s, io->stacks_n);
 		find_together(&io->finding[7], s);
 		find_hours(&io->finding[8], tally);
-		io->finding[6].why = "the file systems of attempts are not recorded";
+		status = find_mounts(handle, io, tally, error);
 	}
 	insight_tally_free(pass.tally);
 	free(s != NULL ? s->done : NULL);

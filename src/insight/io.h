@@ -26,8 +26,9 @@ struct insight_io {
 	size_t stacks_n;
 	const struct insight_tally *tally; /* given: of all their attempts; NULL: they are read */
 	struct insight_finding finding[INSIGHT_FINDINGS];
-	uint64_t files; /* looked at */
-	double share;	/* of all files */
+	char mount[2][INSIGHT_WORDS]; /* of finding 7: the file systems with the least and the most bytes */
+	uint64_t files;		      /* looked at */
+	double share;		      /* of all files */
 };
 
 /* Reads the findings.  PROGRESS is called with CTX now and then.  0, or a JOBSTACK_E code with ERROR filled. */

@@ -265,6 +265,18 @@ static void tally_kind(struct insight_tally *t, const struct jobstack_item *i)
 	t->one_way[kind] += (double)most >= .95 * ((double)i->read_bytes + (double)i->write_bytes);
 }
 
+static void tally_mount(struct insight_tally *t, const struct jobstack_item *i)
+{
+	size_t at = 0;
+
+	while (at < INSIGHT_MOUNTS && t->mount[at].number != 0 && t->mount[at].number != i->mount)
+		at++;
+	if (at == INSIGHT_MOUNTS || i->mount <= 0)
+		return;
+	t->mount[at].number = i->mount;
+	t->mount[at].bytes += (double)i->read_bytes + (double)i->write_bytes;
+}
+
 /* How long done attempts took, and how fast they read and wrote: by the hour, and by the node. */
 static void tally_spread(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
 {
@@ -297,6 +309,7 @@ static void tally_usage(struct insight_tally *t, const struct jobstack_item *i, 
 		t->write_bytes += (double)i->write_bytes;
 		t->bytes_n++;
 		tally_kind(t, i);
+		tally_mount(t, i);
 		t->bytes[insight_size_class(i->read_bytes)][insight_size_class(i->write_bytes)]++;
 	}
 }

@@ -18,7 +18,8 @@
 #define INSIGHT_NODES 4096 /* more are added up in the last one */
 #define INSIGHT_USERS 8
 #define INSIGHT_WORDS 64
-#define INSIGHT_SIZES 16 /* classes of sizes: 0 bytes, less than 1 KiB, 4 KiB, 16 KiB, ... 64 GiB, and more */
+#define INSIGHT_MOUNTS 16 /* more are left out */
+#define INSIGHT_SIZES 16  /* classes of sizes: 0 bytes, less than 1 KiB, 4 KiB, 16 KiB, ... 64 GiB, and more */
 
 /* What an attempt, or a file, does mostly: it reads at least three times as much as it writes, or the other way round.
  */
@@ -60,17 +61,21 @@ struct insight_tally {
 	struct js_sketch rss_kib;     /* memory of the attempts for which it is known */
 	double cpu_us, cpu_of_us;     /* CPU time, and the duration of the attempts for which it is known */
 	double read_bytes, write_bytes;
-	uint64_t cpu_n, bytes_n;			 /* for how many attempts these are known */
-	uint64_t timeouts, no_memory;			 /* attempts that --timeout ended; that ran out of memory */
-	uint32_t slots;					 /* of the largest worker */
-	struct js_timeline timeline;			 /* ends: kind 0 done, 1 otherwise */
-	struct js_timeline busy;			 /* time in commands */
-	struct js_sketch peak_kib;			 /* memory of all processes of an attempt */
-	struct insight_spread took[24], moved[24];	 /* as of nodes, by the hour of the start (UTC) */
-	uint64_t bytes[INSIGHT_SIZES][INSIGHT_SIZES];	 /* attempts by the sizes that they read and wrote */
-	uint64_t kind[INSIGHT_KINDS];			 /* attempts */
-	uint64_t one_way[INSIGHT_BOTH];			 /* of which at least 19 of 20 bytes were read, or written */
-	struct js_sketch kind_bytes[INSIGHT_BOTH];	 /* what the reading ones read, and the writing ones wrote */
+	uint64_t cpu_n, bytes_n;		      /* for how many attempts these are known */
+	uint64_t timeouts, no_memory;		      /* attempts that --timeout ended; that ran out of memory */
+	uint32_t slots;				      /* of the largest worker */
+	struct js_timeline timeline;		      /* ends: kind 0 done, 1 otherwise */
+	struct js_timeline busy;		      /* time in commands */
+	struct js_sketch peak_kib;		      /* memory of all processes of an attempt */
+	struct insight_spread took[24], moved[24];    /* as of nodes, by the hour of the start (UTC) */
+	uint64_t bytes[INSIGHT_SIZES][INSIGHT_SIZES]; /* attempts by the sizes that they read and wrote */
+	uint64_t kind[INSIGHT_KINDS];		      /* attempts */
+	uint64_t one_way[INSIGHT_BOTH];		      /* of which at least 19 of 20 bytes were read, or written */
+	struct js_sketch kind_bytes[INSIGHT_BOTH];    /* what the reading ones read, and the writing ones wrote */
+	struct {
+		int64_t number; /* of a fact; 0: none */
+		double bytes;
+	} mount[INSIGHT_MOUNTS];			 /* the file systems of datapaths */
 	struct insight_tally_slow slow[INSIGHT_SLOWEST]; /* done or failed, slowest first */
 	size_t slow_n;
 	/* of attempts that are not done; the last one may be the sum of all others */

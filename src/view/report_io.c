@@ -7,12 +7,13 @@
 #include "view/amount.h"
 #include "view/json.h"
 #include "view/term.h"
+#include "view/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* In VALUE: %n a count, %p a share, %t seconds, %s bytes, %f a number. */
+/* In VALUE: %n a count, %p a share, %t seconds, %s bytes, %f a number, %m a file system's name. */
 static const struct words {
 	const char *title, *value, *meaning, *advice;
 } words[INSIGHT_FINDINGS] = {
@@ -37,8 +38,9 @@ static const struct words {
 	{"bytes of an attempt", "reading: median %s, 95 % up to %s; writing: median %s, 95 % up to %s",
 	 "What read-heavy attempts read, and what write-heavy ones wrote.",
 	 "These are the sizes to plan for: the bandwidth is this, times the slots, divided by the time of an attempt."},
-	{"bytes by file system", "least %s, most %s", "How unevenly file systems are used.",
-	 "Move data from the one that is used most."},
+	{"bytes by file system", "%n file systems: least %s (%m), most %s (%m)",
+	 "By the file system of the datapath, with all that the attempts read and wrote, wherever.",
+	 "If the one that is used most is also the slow one, put some of the files on another."},
 	{"spread among attempts at the same time", "%n groups: times vary by %p; over all attempts by %p",
 	 "Standard deviation divided by the mean, for attempts that began while the first of their group ran.",
 	 "As large as over all attempts: files or nodes differ. Much smaller: it depends on the time, that is, on the "
@@ -70,13 +72,16 @@ static struct view_amount word_number(char kind, double value)
 void view_finding(const struct insight_io *io, size_t i, struct view_finding *to)
 {
 	const struct insight_finding *f = &io->finding[i];
-	size_t n = 0, len = 0;
+	size_t n = 0, len = 0, mounts = 0;
 
 	*to = (struct view_finding){words[i].title, words[i].meaning, words[i].advice, f->why, ""};
 	for (const char *p = words[i].value; *p != '\0' && len < sizeof(to->value) - 1; p++) {
 		struct view_amount a = {{*p, '\0'}};
 
-		if (*p == '%' && p[1] != ' ' && n < f->n)
+		if (*p == '%' && p[1] == 'm' && mounts < 2) {
+			(void)snprintf(a.text, sizeof(a.text), "%s", io->mount[mounts++]);
+			p++;
+		} else if (*p == '%' && p[1] != ' ' && n < f->n)
 			a = word_number(*++p, f->number[n++].value);
 		len += (size_t)snprintf(to->value + len, sizeof(to->value) - len, "%s", a.text);
 	}
@@ -94,8 +99,10 @@ void view_io_text(const struct insight_io *io, unsigned columns, int colours, st
 		js_buf_reset(&line);
 		if (f.why != NULL)
 			js_buf_printf(&line, "not applicable: %s", f.why);
-		else
-			js_buf_printf(&line, "%s\nmeaning: %s\nadvice: %s", f.value, f.meaning, f.advice);
+		else {
+			view_safe(&line, f.value, strlen(f.value));
+			js_buf_printf(&line, "\nmeaning: %s\nadvice: %s", f.meaning, f.advice);
+		}
 		js_buf_char(out, '\n');
 		view_wrap(out, line.data != NULL ? line.data : "", columns == 0 ? 80 : columns);
 		js_buf_str(out, "\n\n");

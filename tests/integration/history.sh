@@ -6,8 +6,8 @@ set -u
 . "$JOBSTACK_SOURCE/tests/lib/tap.sh"
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 jobstack init -q
-events() { # FILE: "stack entry attempt outcome-or-state program", in order of time
-	jobstack history -q --json "$@" | jq -r '"\(.stack) \(.entry) \(.attempt // "-") \(.state // .outcome) \(.program)"'
+events() { # FILE: "stack entry attempt outcome-or-state command", in order of time
+	jobstack history -q --json "$@" | jq -r '"\(.stack) \(.entry) \(.attempt // "-") \(.state // .outcome) \(.command)"'
 }
 places() { jobstack history -q --json "$@" | jq -r '"\(.stack):\(.entry)"' | sort -u | tr '\n' ' '; }
 indexed() { sql "SELECT CONCAT(indexed,' ',tail,' ',(SELECT COUNT(*) FROM path p WHERE p.stack_id=s.stack_id)) FROM stack s WHERE name='$1'"; }
@@ -38,6 +38,8 @@ is 'a name of any bytes' "$(places data/it*)" 'first:3 '
 is '... as text' "$(jobstack history -q data/it* | awk 'NR == 2 { print $2, $3, $5 }')" 'first 3 done'
 is 'its time, its node, its bytes' \
 	"$(jobstack history -q --json data/a | jq -c 'select(.stack == "first" and .entry == 1) | [.node != null, .seconds >= 0, .read_bytes >= 0, .exit_code]')" '[true,true,true,0]'
+like 'the version of its program' "$(jobstack history -q data/b | sed -n 2p) $(jobstack history -q --json data/b | jq -r .version | head -n 1)" \
+	'bash, bash of 20[0-9-]+ [0-9:]+ .*bash'
 check 'several files' eval '[[ $(jobstack history data/a data/b | grep -c "^WHEN") == 2 ]]'
 check 'one of which is not there' fails_with 1 jobstack history -q data/a data/none
 is 'each entry is in the index, once' "$(indexed first), $(indexed second)" '4 4 4, 3 3 3'
