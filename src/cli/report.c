@@ -50,8 +50,8 @@ static int check_report(struct cli *cli)
 			cli, "--slurm and --json can't be used together: --json prints the recommendations as well");
 	if (html != NULL && (slurm || cli->json))
 		return cli_usage(cli, "--html can't be used with --json or --slurm");
-	if (findings && (html != NULL || slurm || since != NULL))
-		return cli_usage(cli, "--io can't be used with --html, --slurm or --since");
+	if (findings && (slurm || since != NULL))
+		return cli_usage(cli, "--io can't be used with --slurm or --since");
 	if (every_us > 0 && html == NULL)
 		return cli_usage(cli, "--every needs --html FILE");
 	if (every_us > 0 && cli->stacks_n > 1)
@@ -72,6 +72,29 @@ static int render_slurm(struct cli *cli, const struct insight_report *r, struct 
 	return CLI_NO;
 }
 
+/* The findings for all stacks. */
+static int read_findings(struct cli *cli, struct insight_io *io)
+{
+	struct cli_progress progress = {.cli = cli};
+	int status;
+
+	io->stacks = cli->stacks_n > 0 ? cli->stacks : &cli->stack;
+	io->stacks_n = cli->stacks_n > 0 ? cli->stacks_n : 1;
+	status = insight_io_read(cli->handle, io, show_attempts, &progress, &cli->error);
+	cli_progress_end(&progress);
+	return status;
+}
+
+static int add_findings(struct cli *cli)
+{
+	struct insight_io io = {0};
+	int status = read_findings(cli, &io);
+
+	if (status == 0)
+		view_page_findings(&page, &io);
+	return status;
+}
+
 /* Adds the stack to the page, which is written with the last one.  R is NULL for one that could not be read. */
 static int add_to_page(struct cli *cli, const struct insight_report *r, int reloads)
 {
@@ -83,6 +106,8 @@ static int add_to_page(struct cli *cli, const struct insight_report *r, int relo
 		view_page_report(&page, r);
 	if (!last)
 		return CLI_YES;
+	if (findings && add_findings(cli) != 0)
+		return cli_fail(cli);
 	view_page_end(&page);
 	if (page.failed)
 		return cli_no_memory(cli);
@@ -133,20 +158,16 @@ static int print_once(struct cli *cli, int *so_far)
 	return status;
 }
 
-/* The findings for all stacks, with the first of them. */
+/* With the first of the stacks. */
 static int print_findings(struct cli *cli)
 {
-	const size_t n = cli->stacks_n;
-	struct cli_progress progress = {.cli = cli};
-	struct insight_io io = {.stacks = n > 0 ? cli->stacks : &cli->stack, .stacks_n = n > 0 ? n : 1};
+	struct insight_io io = {0};
 	struct js_buf out = {0};
 	int status;
 
-	if (cli->stack != io.stacks[0])
+	if (cli->stacks_n > 0 && cli->stack != cli->stacks[0])
 		return CLI_YES;
-	status = insight_io_read(cli->handle, &io, show_attempts, &progress, &cli->error);
-	cli_progress_end(&progress);
-	if (status != 0)
+	if (read_findings(cli, &io) != 0)
 		return cli_fail(cli);
 	if (cli->json)
 		return cli_print_json(view_io_json(&io));
@@ -161,7 +182,7 @@ static int print_report(struct cli *cli)
 {
 	int status, so_far;
 
-	if (findings)
+	if (findings && html == NULL)
 		return print_findings(cli);
 
 	do {

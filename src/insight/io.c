@@ -217,7 +217,7 @@ static int find_mounts(struct jobstack *handle, struct insight_io *io, const str
 	size_t n = 0, least = 0, most = 0;
 	int status = 0;
 
-	for (; n < INSIGHT_MOUNTS && t->mount[n].number != 0; n++) {
+	for (; n < INSIGHT_FACTS && t->mount[n].number != 0; n++) {
 		least = t->mount[n].bytes < t->mount[least].bytes ? n : least;
 		most = t->mount[n].bytes > t->mount[most].bytes ? n : most;
 	}

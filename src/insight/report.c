@@ -81,6 +81,7 @@ int insight_report_read(struct jobstack *handle, const char *name, struct insigh
 
 	JS_THEN(status, read_attempts(handle, name, r, &pass, error));
 	JS_THEN(status, read_slowest_datapaths(handle, name, r, error));
+	JS_THEN(status, insight_facts_read(&r->facts, handle, name, error));
 	if (status == 0 && r->stack.s.dead > 0)
 		status = insight_failures_read(handle, name, NULL, &r->failures, error);
 	if (status == 0)
@@ -93,6 +94,7 @@ void insight_report_free(struct insight_report *r)
 {
 	insight_tally_free(r->tally);
 	insight_stack_free(&r->stack);
+	insight_facts_free(&r->facts);
 	for (size_t i = 0; i < INSIGHT_SLOWEST; i++)
 		js_buf_free(&r->slow[i]);
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "insight/advice.h"
+#include "insight/facts.h"
 #include "insight/failures.h"
 #include "insight/stack.h"
 #include "insight/tally.h"
@@ -21,6 +22,7 @@ struct insight_report {
 	struct insight_advice advice;
 	struct js_buf slow[INSIGHT_SLOWEST]; /* the datapaths of the slowest attempts; of length 0: deleted */
 	struct insight_failures failures;    /* of dead entries */
+	struct insight_facts facts;
 };
 /* clang-format off */
 #define INSIGHT_REPORT_INIT {.since_us = -1, .within_us = -1, .wanted_us = -1}

@@ -265,16 +265,23 @@ static void tally_kind(struct insight_tally *t, const struct jobstack_item *i)
 	t->one_way[kind] += (double)most >= .95 * ((double)i->read_bytes + (double)i->write_bytes);
 }
 
-static void tally_mount(struct insight_tally *t, const struct jobstack_item *i)
+static void tally_fact(struct insight_tally_fact fact[INSIGHT_FACTS], int64_t number, const struct jobstack_item *i,
+		       int64_t us)
 {
 	size_t at = 0;
 
-	while (at < INSIGHT_MOUNTS && t->mount[at].number != 0 && t->mount[at].number != i->mount)
+	while (at < INSIGHT_FACTS && fact[at].number != 0 && fact[at].number != number)
 		at++;
-	if (at == INSIGHT_MOUNTS || i->mount <= 0)
+	if (at == INSIGHT_FACTS || number <= 0)
 		return;
-	t->mount[at].number = i->mount;
-	t->mount[at].bytes += (double)i->read_bytes + (double)i->write_bytes;
+	fact[at].number = number;
+	fact[at].n++;
+	fact[at].done += i->outcome == JOBSTACK_DONE;
+	fact[at].us += us > 0 ? (double)us : 0;
+	if (i->read_bytes >= 0 && i->write_bytes >= 0)
+		fact[at].bytes += (double)i->read_bytes + (double)i->write_bytes;
+	if (i->outcome == JOBSTACK_DONE && us > 0)
+		insight_spread_add(&fact[at].took, (double)us);
 }
 
 /* How long done attempts took, and how fast they read and wrote: by the hour, and by the node. */
@@ -295,6 +302,8 @@ static void tally_spread(struct insight_tally *t, const struct jobstack_item *i,
 
 static void tally_usage(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
 {
+	tally_fact(t->mount, i->mount, i, us);
+	tally_fact(t->program, i->program, i, us);
 	if (i->maxrss_kib >= 0)
 		js_sketch_add(&t->rss_kib, i->maxrss_kib);
 	if (i->peak_kib >= 0)
@@ -309,7 +318,6 @@ static void tally_usage(struct insight_tally *t, const struct jobstack_item *i, 
 		t->write_bytes += (double)i->write_bytes;
 		t->bytes_n++;
 		tally_kind(t, i);
-		tally_mount(t, i);
 		t->bytes[insight_size_class(i->read_bytes)][insight_size_class(i->write_bytes)]++;
 	}
 }

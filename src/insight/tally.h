@@ -18,8 +18,8 @@
 #define INSIGHT_NODES 4096 /* more are added up in the last one */
 #define INSIGHT_USERS 8
 #define INSIGHT_WORDS 64
-#define INSIGHT_MOUNTS 16 /* more are left out */
-#define INSIGHT_SIZES 16  /* classes of sizes: 0 bytes, less than 1 KiB, 4 KiB, 16 KiB, ... 64 GiB, and more */
+#define INSIGHT_FACTS 16 /* of a kind; more are not counted */
+#define INSIGHT_SIZES 16 /* classes of sizes: 0 bytes, less than 1 KiB, 4 KiB, 16 KiB, ... 64 GiB, and more */
 
 /* What an attempt, or a file, does mostly: it reads at least three times as much as it writes, or the other way round.
  */
@@ -51,6 +51,14 @@ struct insight_tally_slow {
 	char node[INSIGHT_WORDS];
 };
 
+/* Attempts that have a fact in common. */
+struct insight_tally_fact {
+	int64_t number; /* of the fact; 0: this and the following places are free */
+	uint64_t n, done;
+	double us, bytes;	    /* in commands; read and written */
+	struct insight_spread took; /* of the done ones, in microseconds */
+};
+
 struct insight_tally {
 	uint64_t entries;	      /* entries with an attempt */
 	uint64_t n[INSIGHT_OUTCOMES]; /* attempts */
@@ -72,11 +80,10 @@ struct insight_tally {
 	uint64_t kind[INSIGHT_KINDS];		      /* attempts */
 	uint64_t one_way[INSIGHT_BOTH];		      /* of which at least 19 of 20 bytes were read, or written */
 	struct js_sketch kind_bytes[INSIGHT_BOTH];    /* what the reading ones read, and the writing ones wrote */
-	struct {
-		int64_t number; /* of a fact; 0: none */
-		double bytes;
-	} mount[INSIGHT_MOUNTS];			 /* the file systems of datapaths */
-	struct insight_tally_slow slow[INSIGHT_SLOWEST]; /* done or failed, slowest first */
+	struct insight_tally_fact
+		mount[INSIGHT_FACTS]; /* the file systems of datapaths, in the order of their first attempt */
+	struct insight_tally_fact program[INSIGHT_FACTS]; /* the versions of the program, likewise */
+	struct insight_tally_slow slow[INSIGHT_SLOWEST];  /* done or failed, slowest first */
 	size_t slow_n;
 	/* of attempts that are not done; the last one may be the sum of all others */
 	struct insight_tally_cause cause[INSIGHT_CAUSES];

@@ -130,9 +130,14 @@ void js_platform_describe(const char *program, struct js_buf *out)
 {
 	static const struct {
 		const char *name, *variable;
-	} named[] = {{"modules", "LOADEDMODULES"},	     {"conda", "CONDA_PREFIX"},
-		     {"virtual environment", "VIRTUAL_ENV"}, {"container", "APPTAINER_CONTAINER"},
-		     {"container", "SINGULARITY_CONTAINER"}, {"container", "container"}};
+	} named[] = {{"modules", "LOADEDMODULES"},
+		     {"conda", "CONDA_PREFIX"},
+		     {"virtual environment", "VIRTUAL_ENV"},
+		     {"container", "APPTAINER_CONTAINER"},
+		     {"container", "SINGULARITY_CONTAINER"},
+		     {"container", "container"},
+		     {"memory of the job, per node (MiB)", "SLURM_MEM_PER_NODE"},
+		     {"memory of the job, per CPU (MiB)", "SLURM_MEM_PER_CPU"}};
 	struct utsname u;
 
 	if (uname(&u) == 0)

@@ -48,6 +48,12 @@ like 'requeue what the old version did' "$(jobstack requeue -s p -t done --progr
 check 'a wrong version' says 2 'first digits of a version' jobstack list -s p --program xyz
 is 'a version that there is not' "$(jobstack list -s p -t all --program 0123456789abcdef -o entry 2>/dev/null)" ''
 
+jobstack report p --html p.html --io
+like 'the page: versions' "$(cat p.html)" '<h2>Versions of the program</h2>'
+like '... for a paper' "$(cat p.html)" "3 files were processed between .* with jobstack\."
+like '... what it ran on' "$(cat p.html)" 'modules: gcc/12:netcdf/4\.9'
+like '... the findings' "$(cat p.html)" '<h2>Ten findings about reading and writing</h2>'
+
 # ---- an interpreter and its script; --code, --code-version, git
 echo 'pass' >x.py
 echo 'one' >table.txt
