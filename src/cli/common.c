@@ -226,17 +226,23 @@ static int count_stacks(void *n, const struct jobstack_status *s)
 }
 
 /* Is no stack named, and none called "default"?  Then a command that only looks means the newest stack, and one that
- * changes something means the only one; -1: there are several. */
+ * changes something means the only one; -1: there are several.  A person is told which one of several is meant. */
 static int means_newest(struct cli *cli)
 {
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
 	struct jobstack_status s;
-	int stacks = 0;
+	int stacks = 0, status;
 
 	if (cli->stack_given || (cli->flags & (CLI_LOOKS | CLI_CHANGES)) == 0)
 		return 0;
-	if (cli_read_status(cli, &s) != JOBSTACK_EMISSING)
+	status = cli_read_status(cli, &s);
+	if (status != JOBSTACK_EMISSING) {
+		if (status == 0 && isatty(STDERR_FILENO))
+			(void)jobstack_status(cli->handle, NULL, count_stacks, &stacks, &ignored);
+		if (stacks > 1)
+			cli_say(cli, "the stack is \"%s\" (-s selects another)", cli->stack);
 		return 0;
+	}
 	js_error_clear(&cli->error);
 	if ((cli->flags & CLI_LOOKS) != 0)
 		return 1;
@@ -362,9 +368,10 @@ static const char *remedy_conflict(unsigned why, const char *stack)
 	case JOBSTACK_WHY_PUSHING:
 		return "wait until it has ended; a push that was killed no longer counts after a minute";
 	case JOBSTACK_WHY_RUNNING:
-		return js_remedy_for("wait until they end (`jobstack cancel -s %s --all` stops new ones), or run "
-				     "`jobstack recover -s %s` if their workers are dead",
-				     stack, stack);
+		return js_remedy_for("wait until they end, or end them with `jobstack kill -s %s ENTRY` "
+				     "(`jobstack list -s %s -t running` lists them); `jobstack recover -s %s` "
+				     "if their workers are dead",
+				     stack, stack, stack);
 	case JOBSTACK_WHY_OLD_WORKERS: return "let them end (SIGTERM drains a worker), then run `jobstack init` again";
 	case JOBSTACK_WHY_MAX_FAILURES:
 		return js_remedy_for("`jobstack requeue -s %s` puts the dead entries back in the queue, `jobstack set "

@@ -53,7 +53,8 @@ void cli_say_failed(struct cli *cli, uint64_t dead)
 			      cli->stack);
 	cli_say(cli, "`jobstack logs -s %s %" PRIu64 "` shows what %s printed", cli->stack, f.entry,
 		dead == 1 ? "it" : "the first one");
-	cli_say(cli, "`jobstack requeue -s %s` puts %s back in the queue", cli->stack, dead == 1 ? "it" : "them");
+	cli_say(cli, "`jobstack requeue -s %s` puts %s back in the queue; the same line then runs %s", cli->stack,
+		dead == 1 ? "it" : "them", dead == 1 ? "it" : "them");
 	if (f.killed != 0)
 		cli_say(cli, "entry %" PRIu64 " was killed: `jobstack cancel -s %s %" PRIu64 "` gives it up for good",
 			f.killed, cli->stack, f.killed);

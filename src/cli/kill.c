@@ -191,9 +191,9 @@ static int check_kill(struct cli *cli)
 {
 	if (cli->words_n == 0)
 		return cli_usage(cli,
-				 "name the entries to kill, by number or datapath; `jobstack list -s %s -t running` "
+				 "name the entries to kill, by number or datapath; `jobstack list%s%s -t running` "
 				 "lists them",
-				 cli->stack);
+				 cli->stack_given ? " -s " : "", cli->stack_given ? cli->stack : "");
 	return 0;
 }
 

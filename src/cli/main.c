@@ -68,19 +68,19 @@ static const struct {
 
 /* What other programs call our commands. */
 static const char *const foreign[][2] = {
-	{"add", "jobstack push"},	{"enqueue", "jobstack push"},	   {"ls", "jobstack list"},
-	{"queue", "jobstack status"},	{"stat", "jobstack status"},	   {"squeue", "jobstack status"},
-	{"htop", "jobstack top"},	{"watch", "jobstack status -w"},   {"info", "jobstack show"},
-	{"cat", "jobstack logs"},	{"output", "jobstack logs"},	   {"retry", "jobstack requeue"},
-	{"rerun", "jobstack requeue"},	{"hold", "jobstack pause"},	   {"stop", "jobstack pause"},
-	{"suspend", "jobstack pause"},	{"start", "jobstack submit"},	   {"continue", "jobstack resume"},
-	{"release", "jobstack resume"}, {"rm", "jobstack drop"},	   {"remove", "jobstack drop"},
-	{"delete", "jobstack drop"},	{"sbatch", "jobstack submit"},	   {"test", "jobstack doctor"},
-	{"config", "jobstack set"},	{"version", "jobstack --version"}, {"worker", "jobstack-worker"},
+	{"add", "jobstack push"},	   {"enqueue", "jobstack push"},    {"ls", "jobstack list"},
+	{"queue", "jobstack status"},	   {"stat", "jobstack status"},	    {"squeue", "jobstack status"},
+	{"htop", "jobstack top"},	   {"watch", "jobstack status -w"}, {"info", "jobstack show"},
+	{"cat", "jobstack logs"},	   {"output", "jobstack logs"},	    {"retry", "jobstack requeue"},
+	{"rerun", "jobstack requeue"},	   {"hold", "jobstack pause"},	    {"suspend", "jobstack pause"},
+	{"start", "jobstack submit"},	   {"continue", "jobstack resume"}, {"release", "jobstack resume"},
+	{"rm", "jobstack drop"},	   {"remove", "jobstack drop"},	    {"delete", "jobstack drop"},
+	{"sbatch", "jobstack submit"},	   {"test", "jobstack doctor"},	    {"config", "jobstack set"},
+	{"version", "jobstack --version"}, {"worker", "jobstack-worker"},
 };
 
 /* Words that may mean ending some workers, or giving up a whole stack. */
-static const char *const ends[] = {"abort", "terminate", "scancel"};
+static const char *const ends[] = {"abort", "stop", "terminate", "scancel"};
 
 static int fail_unknown(struct cli *cli, const char *word)
 {

@@ -119,6 +119,8 @@ static int print_pushed(struct cli *cli, const struct jobstack_push_result *resu
 	(void)printf("%" PRIu64 " pushed", result->pushed);
 	if (result->skipped > 0)
 		(void)printf(", %" PRIu64 " skipped (known already)", result->skipped);
+	if (!cli->stack_given && isatty(STDOUT_FILENO))
+		(void)printf(" to the stack \"%s\"", cli->stack);
 	(void)putchar('\n');
 	return CLI_YES;
 }

@@ -543,8 +543,8 @@ static int push_and_run(struct cli *cli)
 		cli_words_add(&r->passed, "--progress=never"); /* it would be drawn over what is typed */
 	} else if (!r->again && r->before.pushed > 0)
 		cli_say(cli,
-			"the stack \"%s\" has files of earlier runs (%" PRIu64 " done, %" PRIu64 " dead, %" PRIu64
-			" left): what is left runs, too; -s NAME keeps lists apart",
+			"these files are added to those of earlier runs in the stack \"%s\" (%" PRIu64 " done, %" PRIu64
+			" dead, %" PRIu64 " left, which run, too); -s NAME keeps lists apart",
 			cli->stack, r->before.done + r->before.pruned, r->before.dead, count_left(&r->before));
 	if (r->limited && !r->again && r->before.ready + r->before.waiting > 0)
 		cli_say(cli,

@@ -34,6 +34,12 @@ static int refuse_word(struct cli *cli, const char *word)
 				 "there is no option %s: write sbatch's options in full, as in --partition=NAME, or "
 				 "use --sbatch=\"OPTIONS\"",
 				 word);
+	if (access(word, F_OK) == 0)
+		return cli_usage(
+			cli,
+			"\"%s\" is a file: push the files first (`jobstack push -s NAME FILE...`), then submit "
+			"the command (`jobstack submit -s NAME OPTIONS -- CMD`)",
+			word);
 	return cli_usage(cli,
 			 "unexpected argument \"%s\": write sbatch's options as --OPT=VALUE, and the command after --",
 			 word);

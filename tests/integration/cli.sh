@@ -510,7 +510,7 @@ jobstack run -q -s few --max-attempts 1 --retry-delay 7s ./cmd ::: other
 like 'the policy of a stack' "$(jobstack status -s few --json)" '"max_attempts": ?1,.*"retry_delay_seconds": ?7'
 check '... no other values' says 2 'retry-delay takes a duration' jobstack run --retry-delay x -- ./cmd
 check '... ' says 2 'max-attempts takes a whole number from 1' jobstack run --max-attempts 0 -- ./cmd
-like '... files of earlier runs are told of' "$(jobstack run -s few ./cmd ::: more 2>&1)" 'stack "few" has files of earlier runs \([0-9]+ done, [0-9]+ dead, 0 left\): what is left runs, too; -s NAME'
+like '... files of earlier runs are told of' "$(jobstack run -s few ./cmd ::: more 2>&1)" 'these files are added to those of earlier runs in the stack "few" \([0-9]+ done, [0-9]+ dead, 0 left, which run, too\); -s NAME'
 check 'files without :::' says 1 'the input is empty.*put ::: before them: .jobstack run ./cmd ::: /etc/passwd \.\.\..$' jobstack run -s empty ./cmd -v /etc/passwd /etc/group </dev/null
 # --again
 mkdir more && cd more || exit

@@ -20,7 +20,7 @@ check 'no such entry' says 2 'there is no entry "?99"? in the stack "stack": `jo
 	jobstack show -s stack 99
 jobstack set -q -s stack max-attempts=1
 jobstack pop -s stack >/dev/null
-check 'what runs' says 1 'the stack "stack" has running entries \(1\): wait until they end \(`jobstack cancel -s stack --all` stops new ones\)' jobstack drop -s stack --yes
+check 'what runs' says 1 'the stack "stack" has running entries \(1\): wait until they end, or end them with `jobstack kill -s stack ENTRY`' jobstack drop -s stack --yes
 check 'an entry is dead' fails_with 0 jobstack close -s stack 1 --exit 3
 sql "UPDATE stack SET max_failures=1,state=1 WHERE name='stack'"
 check 'as many are dead as may be' says 1 'max-failures \(1\), at which it pauses: `jobstack requeue -s stack` puts the dead entries back' \
