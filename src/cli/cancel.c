@@ -176,13 +176,16 @@ static int cancel_chosen(struct request *r)
 static int cancel_entries(struct cli *cli)
 {
 	struct request *r = &request;
-	int status;
+	struct jobstack_status s;
+	int status = 0;
 
 	r->cli = cli;
+	if (r->all && cli_read_status(cli, &s) != 0)
+		return cli_fail(cli);
 	if (r->all)
-		status = cli_confirm(cli, "cancel all entries of the stack \"%s\" that have not started", cli->stack);
-	else
-		status = 0;
+		status = cli_confirm(cli, "cancel %" PRIu64 " %s of the stack \"%s\" that %s not started",
+				     VIEW_ENTRIES(s.ready + s.waiting + s.held), cli->stack,
+				     s.ready + s.waiting + s.held == 1 ? "has" : "have");
 	if (r->all && status == 0)
 		return cli_set_state(cli, JOBSTACK_CANCELLED, r->options.note, "is cancelled now",
 				     "was cancelled already");
