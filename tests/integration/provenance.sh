@@ -48,6 +48,9 @@ like 'requeue what the old version did' "$(jobstack requeue -s p -t done --progr
 check 'a wrong version' says 2 'first digits of a version' jobstack list -s p --program xyz
 is 'a version that there is not' "$(jobstack list -s p -t all --program 0123456789abcdef -o entry 2>/dev/null)" ''
 
+jobstack export p --format jsonl | python3 "$JOBSTACK_SOURCE/docs/examples/where-time-goes.py" >time
+like 'the example analysis: by version' "$(cat time)" "$old +1 +0 .*[0-9]"
+like '... failures' "$(cat time)" "$new +2 +2 .*-"
 jobstack report p --html p.html --io
 like 'the page: versions' "$(cat p.html)" '<h2>Versions of the program</h2>'
 like '... for a paper' "$(cat p.html)" "3 files were processed between .* with jobstack\."

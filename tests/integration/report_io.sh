@@ -78,7 +78,7 @@ like '... as text' "$(jobstack report --io nothing)" '10 variation on the same f
 not applicable: no file was processed twice with success'
 like 'the text' "$(jobstack report --io produce consume)" 'intervals: half are under 4 h 0 min, 90 % under 4 d'
 check 'no such stack' says 2 'there is no stack "none"' jobstack report --io produce none
-check 'with --html' says 2 'can.t be used with' jobstack report --io produce --html x
+check 'with --slurm' says 2 'can.t be used with' jobstack report --io produce --slurm
 
 # Of very many files it looks at some, the same ones each time.
 numbered 1 250000 | jobstack push -q -s many
