@@ -13,16 +13,6 @@ CREATE TABLE IF NOT EXISTS fact (
     PRIMARY KEY (stack_id, kind, fact)
 ) ENGINE=InnoDB;
 
--- In how many entries of a worker a Python package was imported.
-CREATE TABLE IF NOT EXISTS package (
-    stack_id    BIGINT UNSIGNED NOT NULL,
-    worker_id   BIGINT UNSIGNED NOT NULL,
-    name        VARBINARY(255)  NOT NULL,
-    version     VARBINARY(64)   NOT NULL,
-    entries     BIGINT UNSIGNED NOT NULL,
-    PRIMARY KEY (stack_id, worker_id, name, version)
-) ENGINE=InnoDB;
-
 -- Finds the entries of a datapath: hash is the first eight bytes of the SHA-256 of its absolute name.
 -- Only entries up to stack.indexed have a row.
 CREATE TABLE IF NOT EXISTS path (
@@ -48,14 +38,12 @@ PREPARE ddl FROM @ddl;
 EXECUTE ddl;
 DEALLOCATE PREPARE ddl;
 
--- program, mount: rows of fact.  no: the order in which attempts were recorded, for followers (`export --follow`).
+-- program, mount: rows of fact.
 SET @ddl = IF((SELECT COUNT(*) FROM information_schema.columns
-    WHERE table_schema = DATABASE() AND table_name = 'attempt' AND column_name = 'no') > 0, 'DO 0',
+    WHERE table_schema = DATABASE() AND table_name = 'attempt' AND column_name = 'program') > 0, 'DO 0',
     'ALTER TABLE attempt
         ADD COLUMN program BIGINT NULL,
-        ADD COLUMN mount BIGINT NULL,
-        ADD COLUMN no BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
-        ADD KEY attempt_no (no)');
+        ADD COLUMN mount BIGINT NULL');
 PREPARE ddl FROM @ddl;
 EXECUTE ddl;
 DEALLOCATE PREPARE ddl;
