@@ -23,12 +23,15 @@
 
 #define LARGE (64 << 20)
 #define SUM 64
+#define CHANGES 4		    /* a file that changes so often while a worker runs is no program */
+#define NEVER -2		    /* as the size of a file that was not looked at */
 #define READ_US (60 * JS_SECOND_US) /* how long files, and git, are waited for */
 
 struct file {
 	char *path;
 	struct stat seen; /* size, time and inode at the last reading; st_size -1: it is not there */
 	char sum[SUM + 1];
+	int changes; /* up to CHANGES; then it is data, and left out */
 };
 
 struct version {
@@ -77,7 +80,7 @@ static void read_file_sum(struct file *f)
 	if (sum != NULL && S_ISREG(f->seen.st_mode) && f->seen.st_size <= LARGE)
 		fd = open(f->path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 && EVP_DigestInit_ex(sum, EVP_sha256(), NULL) == 1)
-		while ((n = read(fd, block, sizeof(block))) > 0)
+		for (size_t all = 0; all <= LARGE && (n = read(fd, block, sizeof(block))) > 0; all += (size_t)n)
 			(void)EVP_DigestUpdate(sum, block, (size_t)n);
 	if (n == 0 && EVP_DigestFinal_ex(sum, made, NULL) == 1)
 		for (size_t i = 0; i < sizeof(made); i++)
@@ -91,12 +94,16 @@ static int look_at_file(struct file *f)
 {
 	struct stat now;
 
+	if (f->changes == CHANGES)
+		return 0;
 	if (stat(f->path, &now) != 0)
 		now = (struct stat){.st_size = -1};
 	if (is_same_file(&now, &f->seen))
 		return 0;
+	f->changes += f->seen.st_size != NEVER;
 	f->seen = now;
-	read_file_sum(f);
+	if (f->changes < CHANGES)
+		read_file_sum(f);
 	return 1;
 }
 
@@ -137,7 +144,8 @@ static int64_t describe(const struct js_program *p, struct js_buf *text)
 	int64_t number = -1;
 
 	for (size_t i = 0; i < p->n; i++)
-		add_file(&p->file[i], text, &key);
+		if (p->file[i].changes < CHANGES)
+			add_file(&p->file[i], text, &key);
 	js_buf_add(text, p->fixed.data, p->fixed.len);
 	js_buf_add(&key, p->fixed.data, p->fixed.len);
 	if (!key.failed && !text->failed)
@@ -222,7 +230,7 @@ static int add_path(struct js_program *p, const char *path, const char *cwd)
 		free(real);
 		return known;
 	}
-	p->file[p->n++] = (struct file){.path = real, .seen = {.st_size = -2}};
+	p->file[p->n++] = (struct file){.path = real, .seen = {.st_size = NEVER}};
 	return 1;
 }
 
@@ -428,7 +436,7 @@ int64_t js_program_today(const char *text)
 			if (add_git(&p, path, &ignored) != 0) /* it is gone: another version than any */
 				js_buf_printf(&p.fixed, "git - %.*s\n", (int)line.len, line.text);
 		} else if (p.n < JS_PROGRAM_FILES) {
-			p.file[p.n] = (struct file){.path = path, .seen = {.st_size = -2}};
+			p.file[p.n] = (struct file){.path = path, .seen = {.st_size = NEVER}};
 			(void)look_at_file(&p.file[p.n++]);
 			path = NULL;
 		}

@@ -8,7 +8,6 @@ set -u
 . "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
 jobstack init -q
 
-versions() { jobstack list -s "$1" -t all -o entry,program | awk 'NR > 1 || $1 ~ /^[0-9]/ { print $2 }' | sort -u | wc -l; }
 program_of() { jobstack export "$1" --what entries --format jsonl -o entry,program | sed -n "s/^{\"entry\":$2,\"program\":\"\([0-9a-f]*\)\"}$/\1/p"; }
 
 # ---- a program that is rebuilt between two entries: the second entry waits for it
@@ -76,6 +75,12 @@ if command -v git >/dev/null; then
 	touch repo/new
 	is '... with changes another version' "$(jobstack list -s g -t all --program-changed -o entry | tr '\n' ' ')" '1 '
 fi
+
+# ---- an argument that every run changes is data
+echo 0 >results.txt
+numbered 1 9 | jobstack push -q -s d >/dev/null
+check 'a file that changes with each entry' worker -s d --slots 1 -- sh -c 'echo "$1" >>results.txt' sh results.txt
+is '... stops making versions' "$(sql "SELECT COUNT(*) FROM fact JOIN stack USING(stack_id) WHERE name='d' AND kind=0")" 5
 
 # ---- what is not there
 numbered 1 1 | jobstack push -q -s r >/dev/null
