@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * Facts: what many attempts or workers of a stack have in common.  Promise: a fact is stored once; who stores it again,
- * or after a lost reply, changes nothing.
+ * or after a lost reply, changes nothing; a stack that
+ * is being dropped gets none any more.
  */
 #include "core/worker.h"
 
@@ -10,10 +11,10 @@
 int jobstack_worker_fact(struct jobstack_worker *w, enum jobstack_fact_kind kind, int64_t number, const char *text,
 			 struct jobstack_error *error)
 {
-	return js_handle_change(
-		w->handle, 0, NULL, error,
-		"INSERT IGNORE INTO fact(stack_id,kind,fact,seen,text) VALUES(%u,%u,%d,UTC_TIMESTAMP(6),%x)",
-		w->stack.id, (uint64_t)kind, number, (const void *)text, strlen(text));
+	return js_handle_change(w->handle, 0, NULL, error,
+				"INSERT IGNORE INTO fact(stack_id,kind,fact,seen,text) SELECT "
+				"stack_id,%u,%d,UTC_TIMESTAMP(6),%x" JS_STACK_KEPT,
+				(uint64_t)kind, number, (const void *)text, strlen(text), w->stack.id);
 }
 
 struct reading {

@@ -23,6 +23,7 @@
 
 #define LARGE (64 << 20)
 #define SUM 64
+#define TIME 27			    /* as in 2026-11-23T14:02:11.123456Z */
 #define CHANGES 4		    /* a file that changes so often while a worker runs is no program */
 #define NEVER -2		    /* as the size of a file that was not looked at */
 #define READ_US (60 * JS_SECOND_US) /* how long files, and git, are waited for */
@@ -31,7 +32,7 @@ struct file {
 	char *path;
 	struct stat seen; /* size, time and inode at the last reading; st_size -1: it is not there */
 	char sum[SUM + 1];
-	int changes; /* up to CHANGES; then it is data, and left out */
+	int is_argument, changes; /* an argument that has changed CHANGES times is data, and left out */
 };
 
 struct version {
@@ -89,20 +90,25 @@ static void read_file_sum(struct file *f)
 	EVP_MD_CTX_free(sum);
 }
 
+static int is_data(const struct file *f)
+{
+	return f->is_argument && f->changes >= CHANGES;
+}
+
 /* Looks at a file.  Whether it may have changed. */
 static int look_at_file(struct file *f)
 {
 	struct stat now;
 
-	if (f->changes == CHANGES)
+	if (is_data(f))
 		return 0;
 	if (stat(f->path, &now) != 0)
 		now = (struct stat){.st_size = -1};
 	if (is_same_file(&now, &f->seen))
 		return 0;
-	f->changes += f->seen.st_size != NEVER;
+	f->changes += f->seen.st_size != NEVER && f->changes < CHANGES;
 	f->seen = now;
-	if (f->changes < CHANGES)
+	if (!is_data(f))
 		read_file_sum(f);
 	return 1;
 }
@@ -144,7 +150,7 @@ static int64_t describe(const struct js_program *p, struct js_buf *text)
 	int64_t number = -1;
 
 	for (size_t i = 0; i < p->n; i++)
-		if (p->file[i].changes < CHANGES)
+		if (!is_data(&p->file[i]))
 			add_file(&p->file[i], text, &key);
 	js_buf_add(text, p->fixed.data, p->fixed.len);
 	js_buf_add(&key, p->fixed.data, p->fixed.len);
@@ -160,6 +166,7 @@ static void find_version(struct js_program *p)
 	struct version *more;
 	int64_t number = describe(p, &text);
 
+	p->now = -1;
 	for (size_t i = 0; number >= 0 && i < p->versions; i++)
 		if (p->version[i].number == number) {
 			p->now = number;
@@ -211,7 +218,7 @@ int js_program_text(struct js_program *p, int64_t version, struct js_buf *out)
 /* ------------------------------------------------------------------------------------------ what belongs to it */
 
 /* Adds PATH, if it is a file.  Whether it is one. */
-static int add_path(struct js_program *p, const char *path, const char *cwd)
+static int add_path(struct js_program *p, const char *path, const char *cwd, int is_argument)
 {
 	struct js_buf whole = {0};
 	struct stat is;
@@ -230,7 +237,7 @@ static int add_path(struct js_program *p, const char *path, const char *cwd)
 		free(real);
 		return known;
 	}
-	p->file[p->n++] = (struct file){.path = real, .seen = {.st_size = NEVER}};
+	p->file[p->n++] = (struct file){.path = real, .seen = {.st_size = NEVER}, .is_argument = is_argument};
 	return 1;
 }
 
@@ -242,10 +249,10 @@ static void add_name(struct js_program *p, const char *name, const char *cwd)
 	int found = 0;
 
 	if (strchr(name, '/') != NULL)
-		(void)add_path(p, name, cwd);
+		(void)add_path(p, name, cwd, 0);
 	else
 		while (!found && search != NULL && js_child_next_path(&search, name, &file) > 0)
-			found = add_path(p, file.data, cwd);
+			found = add_path(p, file.data, cwd, 0);
 	js_buf_free(&file);
 }
 
@@ -258,7 +265,7 @@ static int add_script(struct js_program *p, const char *script, const char *cwd)
 		return -1;
 	for (char *w = strtok_r(copy, " \t\n;|&()<>\"'`=$", &rest); w != NULL;
 	     w = strtok_r(NULL, " \t\n;|&()<>\"'`=$", &rest))
-		if (!add_path(p, w, cwd))
+		if (!add_path(p, w, cwd, 1))
 			add_name(p, w, cwd);
 	free(copy);
 	return 0;
@@ -302,7 +309,7 @@ static int add_code(struct js_program *p, const struct js_program_code *code, co
 			status = js_error_set(error, JOBSTACK_EUSAGE, "--code: %s can't be read", whole.data);
 		else if (S_ISDIR(is.st_mode))
 			status = add_git(p, whole.data, error);
-		else if (!add_path(p, whole.data, cwd))
+		else if (!add_path(p, whole.data, cwd, 0))
 			status = js_error_set(error, JOBSTACK_EUSAGE,
 					      "--code: %s is not a file, or there are more than %d of them", whole.data,
 					      JS_PROGRAM_FILES);
@@ -336,7 +343,7 @@ int js_program_begin(struct js_program **program, char *const words[], size_t n,
 		else if (i == 0)
 			add_name(p, words[i], cwd);
 		else
-			(void)add_path(p, words[i], cwd);
+			(void)add_path(p, words[i], cwd, 1);
 	}
 	if (status != 0)
 		return status;
@@ -385,14 +392,18 @@ int js_program_next(const char **at, struct js_program_line *line)
 	else if (strncmp(first, "git ", 4) == 0) {
 		line->kind = JS_PROGRAM_GIT;
 		line->sum = next_word(&p, end);
+		if (line->sum == NULL)
+			return 0;
 	} else {
 		line->sum = *first == '-' ? NULL : first;
 		line->size = next_word(&p, end);
 		line->time = next_word(&p, end);
-		if (line->time == NULL)
+		if (line->time == NULL || strspn(line->time, "0123456789-:.TZ") < TIME)
 			return 0;
 	}
-	line->sum_len = line->sum == NULL ? 0 : strcspn(line->sum, " ");
+	line->sum_len = line->sum == NULL ? 0 : strspn(line->sum, "0123456789abcdef+-");
+	if (line->sum != NULL && (line->sum_len == 0 || line->sum[line->sum_len] != ' '))
+		return 0; /* somebody else wrote this */
 	line->text = p;
 	line->len = (size_t)(end - p);
 	*at = end + (*end == '\n');

@@ -3,8 +3,8 @@
  * Which version of its program a command runs: the program's file, each argument that is a file (a script behind its
  * interpreter), and what the user names (--code).  A version has a number, made of the paths and the contents; the
  * contents of files over 64 MiB are not read, their size and time stand for them.  So a file that was rebuilt with
- * other contents makes a new version, one that was only touched does not.  A file that changes four times is taken for
- * data (a log, a table of results), and no longer counts.
+ * other contents makes a new version, one that was only touched does not.  An argument that changes four times is taken
+ * for data (a log, a table of results), and no longer counts.
  *
  * Any thread may call js_program_look and js_program_text.
  */

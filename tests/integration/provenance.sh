@@ -82,6 +82,23 @@ numbered 1 9 | jobstack push -q -s d >/dev/null
 check 'a file that changes with each entry' worker -s d --slots 1 -- sh -c 'echo "$1" >>results.txt' sh results.txt
 is '... stops making versions' "$(sql "SELECT COUNT(*) FROM fact JOIN stack USING(stack_id) WHERE name='d' AND kind=0")" 5
 
+cat >mine.sh <<-'END'
+	#!/bin/sh
+	echo "# $1" >>mine.sh
+END
+chmod +x mine.sh
+numbered 1 6 | jobstack push -q -s e >/dev/null
+check 'a program that changes itself' worker -s e --slots 1 -- ./mine.sh
+is '... counts, however often' "$(sql "SELECT COUNT(*) FROM fact JOIN stack USING(stack_id) WHERE name='e' AND kind=0")" 6
+
+# ---- texts that somebody else wrote
+for text in 'git x' 'git ' '- 1 2 x' $'git \033[31mred /x' 'version ' $'0f\033[2J 1 2026-11-23T14:02:11.123456Z /x' '-'; do
+	sql "UPDATE fact JOIN stack USING(stack_id) SET text=X'$(printf %s "$text" | od -An -v -tx1 | tr -d ' \n')' WHERE name='q' AND kind=0"
+	check "show prints ${text@Q}" eval 'jobstack show -s q 1 >forged'
+	is '... without a control character' "$(LC_ALL=C grep -c "$(printf '\033')" forged)" 0
+	check '... nor does list fail' eval 'jobstack list -s q -t all --program-changed >/dev/null 2>&1; [ $? -lt 2 ]'
+done
+
 # ---- what is not there
 numbered 1 1 | jobstack push -q -s r >/dev/null
 check 'a pop by a script has no version' eval 'jobstack pop -s r >/dev/null'

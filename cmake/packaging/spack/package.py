@@ -32,6 +32,7 @@ class Jobstack(CMakePackage):
     depends_on("jansson")
     depends_on("ncurses")
     depends_on("zlib-api")
+    depends_on("openssl")
     depends_on("slurm", when="+slurm")
     depends_on("mariadb", type="run", when="+server")
     depends_on("openssl", type="run", when="+server")
