@@ -157,3 +157,18 @@ void html_ends(struct js_buf *out, const char *left, const char *right)
 	html_words(out, right);
 	js_buf_str(out, "</span></div>\n");
 }
+
+void html_lines(struct js_buf *out, struct js_buf *text)
+{
+	js_buf_str(out, "<pre>");
+	for (const char *line = text->data; line != NULL && *line != '\0';) {
+		size_t len = strcspn(line, "\n");
+
+		html_text(out, line, len);
+		js_buf_char(out, '\n');
+		line += len + (line[len] != '\0');
+	}
+	js_buf_str(out, "</pre>\n");
+	out->failed |= text->failed;
+	js_buf_free(text);
+}

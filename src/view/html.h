@@ -39,3 +39,6 @@ void html_columns(struct js_buf *out, const char *title, const struct html_colum
 
 /* Below a graph: what is at its left and its right end. */
 void html_ends(struct js_buf *out, const char *left, const char *right);
+
+/* Appends the lines of TEXT, which is freed, as they are. */
+void html_lines(struct js_buf *out, struct js_buf *text);

@@ -21,6 +21,7 @@ void view_report_slurm(const struct insight_report *report, struct js_buf *out);
  * loaded again after so many seconds; a report; the end. */
 void view_page_begin(struct js_buf *out, const char *title, unsigned reload_s);
 void view_page_report(struct js_buf *out, const struct insight_report *report);
+void view_page_origin(struct js_buf *out, const struct insight_report *r);
 void view_page_findings(struct js_buf *out, const struct insight_io *io);
 void view_page_end(struct js_buf *out);
 

@@ -309,42 +309,6 @@ static void leave_for(struct ledger *l, enum leaving leaving, const char *why)
 	(void)pthread_mutex_unlock(&l->box->lock);
 }
 
-/* Stores a fact, unless this worker has done so before.  If that fails, the next attempt that has it tries again. */
-static void tell_fact(struct ledger *l, enum jobstack_fact_kind kind, int64_t number)
-{
-	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
-	struct told *t = &l->told[kind];
-	struct js_buf text = {0};
-
-	for (unsigned i = 0; i < 32 && i < t->n; i++)
-		if (t->number[i] == number)
-			return;
-	if (kind == JOBSTACK_FACT_PLATFORM)
-		js_buf_str(&text, l->platform);
-	else if (kind == JOBSTACK_FACT_PROGRAM)
-		(void)js_program_text(l->version, number, &text);
-	else
-		for (size_t i = 0; i < l->mounts->n && text.len == 0; i++)
-			if (l->mounts->at[i].number == number)
-				js_buf_printf(&text, "%s %s", l->mounts->at[i].type, l->mounts->at[i].point);
-	if (!text.failed && text.len > 0 && jobstack_worker_fact(l->worker, kind, number, text.data, &ignored) == 0)
-		t->number[t->n++ % 32] = number;
-	js_buf_free(&text);
-}
-
-/* What the outcomes of a step refer to is there before they are. */
-static void tell_facts(struct ledger *l, const struct step *s)
-{
-	if (l->platform_number >= 0)
-		tell_fact(l, JOBSTACK_FACT_PLATFORM, l->platform_number);
-	for (size_t i = 0; i < s->n; i++) {
-		if (s->outcomes[i].program >= 0)
-			tell_fact(l, JOBSTACK_FACT_PROGRAM, s->outcomes[i].program);
-		if (s->outcomes[i].mount >= 0)
-			tell_fact(l, JOBSTACK_FACT_MOUNT, s->outcomes[i].mount);
-	}
-}
-
 /* Does the step, again and again until its outcome is known or the lease is over.  0, 1 fenced, or negative. */
 static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report *report)
 {
@@ -356,7 +320,7 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 	if (s->after_leap) /* the connection may be dead, and what it knows of the server's clock is wrong */
 		jobstack_disconnect(l->handle);
 	outbox_ask(l->outbox, s->outcomes, s->n);
-	tell_facts(l, s);
+	facts_tell(&l->facts, l->worker, s->outcomes, s->n);
 	step.outcomes = s->outcomes;
 	step.outcomes_n = s->n;
 	step.claim = s->k;

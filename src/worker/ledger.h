@@ -6,18 +6,11 @@
 
 #include "worker/config.h"
 #include "worker/display.h"
+#include "worker/facts.h"
 #include "worker/keeper.h"
 #include "watch/watch.h"
 #include "worker/mailbox.h"
 #include "worker/outbox.h"
-#include "process/mounts.h"
-#include "run/program.h"
-
-/* The numbers of the facts that the database has by this worker; when there is no room, the oldest go. */
-struct told {
-	int64_t number[32];
-	unsigned n;
-};
 
 struct ledger {
 	const struct config *config;
@@ -26,10 +19,7 @@ struct ledger {
 	struct jobstack *handle;
 	struct jobstack_worker *worker;
 	const struct keeper *keeper;
-	struct js_program *version;
-	const struct js_mounts *mounts;
-	const char *platform; /* a text, and its number */
-	int64_t platform_number;
+	struct facts facts;
 	struct display *display;
 	const char *cwd; /* the directory that the commands run in */
 	struct js_watch_options watch_options;
@@ -48,10 +38,9 @@ struct ledger {
 	int64_t watch_us;	       /* when they are looked at next */
 	int64_t still_us;	       /* as of the last look */
 	char same_cwd[4096];	       /* another name of that directory; "": not known yet */
-	struct told told[JOBSTACK_FACT_PLATFORM + 1];
-	int limited; /* the stack has max_running */
-	int rested;  /* disconnected since the last step */
-	int yielded; /* checked since then whether others need the connection */
+	int limited;		       /* the stack has max_running */
+	int rested;		       /* disconnected since the last step */
+	int yielded;		       /* checked since then whether others need the connection */
 	uint64_t jitter;
 	unsigned beat_jitter; /* of the next heartbeat, below 256 */
 };

@@ -143,9 +143,9 @@ static void describe_worker(struct run *r, int argc, char **argv)
 	r->options.argv = (struct jobstack_bytes){r->argv.data, r->argv.len > 60000 ? 60000 : r->argv.len};
 	r->options.cwd = r->run_cwd;
 	js_platform_describe(r->supervisor.program.data, &r->platform);
-	r->ledger.platform_number = r->options.platform =
+	r->ledger.facts.platform_number = r->options.platform =
 		r->platform.failed ? -1 : (int64_t)(js_num_hash(JS_NUM_HASH, r->platform.data, r->platform.len) >> 1);
-	r->ledger.platform = r->platform.data;
+	r->ledger.facts.platform = r->platform.data;
 }
 
 /* Which version of the program runs. */
@@ -282,8 +282,8 @@ static void connect_threads(struct run *r)
 	r->ledger.box = &r->box;
 	r->ledger.handle = r->handle;
 	r->ledger.cwd = r->run_cwd;
-	r->ledger.version = r->supervisor.version;
-	r->ledger.mounts = &r->supervisor.mounts;
+	r->ledger.facts.version = r->supervisor.version;
+	r->ledger.facts.mounts = &r->supervisor.mounts;
 	r->ledger.watch_options = recovery_options(&r->config, worker);
 	r->ledger.keeper = r->supervisor.keeper = &r->keeper;
 	r->supervisor.life = r->keeper.life;

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * On the page: which versions ran, on which file systems and platforms, and the ten findings.
+ */
+#include "view/amount.h"
+#include "view/html.h"
+#include "view/report.h"
+#include "view/report_io.h"
+#include "view/version.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What attempts with another version, or on another file system, did. */
+static void add_facts(struct js_buf *out, const struct insight_report *r, enum jobstack_fact_kind kind)
+{
+	const struct insight_tally_fact *fact = kind == JOBSTACK_FACT_PROGRAM ? r->tally->program : r->tally->mount;
+	size_t n = 0;
+
+	while (n < INSIGHT_FACTS && fact[n].number != 0)
+		n++;
+	if (n < 2)
+		return;
+	if (kind == JOBSTACK_FACT_PROGRAM)
+		html_section(out, "Versions of the program", "jobstack list -s %s -t done --program-changed lists %s",
+			     r->stack.name, "what was done by another version than the one that is there now.");
+	else
+		html_section(out, "File systems", "Of the datapaths; the bytes are those of all files of an attempt.");
+	html_table(out,
+		   kind == JOBSTACK_FACT_PROGRAM
+			   ? "version|#attempts|#not done|#time in commands|#bytes|#mean time|#CV"
+			   : "file system|#attempts|#not done|#time in commands|#bytes|#mean time|#CV",
+		   0);
+	for (size_t i = 0; i < n; i++) {
+		const char *text = insight_facts_text(&r->facts, kind, fact[i].number);
+		double cv = insight_spread_cv(&fact[i].took);
+		struct js_buf name = {0};
+		char number[32];
+
+		if (i > 0)
+			html_row(out);
+		if (kind == JOBSTACK_FACT_PROGRAM && text != NULL)
+			view_version_short(&name, text);
+		else
+			js_buf_str(&name, text == NULL ? "?" : text);
+		html_cell(out, name.data == NULL ? "?" : name.data);
+		js_buf_free(&name);
+		for (int k = 0; k < 2; k++) {
+			uint64_t count = k == 0 ? fact[i].n : fact[i].n - fact[i].done;
+
+			(void)snprintf(number, sizeof(number), "%" PRIu64, count);
+			html_number(out, (double)count, number);
+		}
+		html_number(out, fact[i].us, view_took(fact[i].us).text);
+		html_number(out, fact[i].bytes, view_size(fact[i].bytes).text);
+		html_number(out, fact[i].took.mean, fact[i].took.n == 0 ? "-" : view_took(fact[i].took.mean).text);
+		(void)snprintf(number, sizeof(number), cv < 0 ? "-" : "%.2f", cv);
+		html_number(out, cv, number);
+	}
+	html_table_end(out, 0);
+	html_section_end(out);
+}
+
+/* What a paper says about the run, and what it ran on. */
+static void add_methods(struct js_buf *out, const struct insight_report *r)
+{
+	static const char *const heading[] = {[JOBSTACK_FACT_PROGRAM] = "Program:",
+					      [JOBSTACK_FACT_MOUNT] = "Files on:",
+					      [JOBSTACK_FACT_PLATFORM] = "Platform:"};
+	const struct insight_tally *t = r->tally;
+	struct js_buf text = {0};
+
+	if (r->facts.n == 0 || t->first_us < 0)
+		return;
+	html_section(out, "For the methods section of a paper", "%s", "");
+	js_buf_printf(&text,
+		      "%" PRIu64 " of %" PRIu64 " files were processed between %.10s and %.10s on %zu %s (%s in "
+		      "commands) with jobstack.\n",
+		      r->stack.s.done + r->stack.s.pruned, r->stack.s.pushed, view_second(t->first_us).text,
+		      view_second(t->last_us).text, t->node_n, t->node_n == 1 ? "node" : "nodes",
+		      view_took(insight_time(t->us)).text);
+	for (size_t i = 0; i < r->facts.n && text.len < 8192; i++) {
+		const struct jobstack_stack_fact *f = &r->facts.at[i].f;
+
+		if ((unsigned)f->kind >= sizeof(heading) / sizeof(heading[0]))
+			continue;
+		js_buf_printf(&text, "\n%s\n", heading[f->kind]);
+		if (f->kind == JOBSTACK_FACT_PROGRAM) {
+			view_version(&text, "  ", f->text);
+			continue;
+		}
+		for (const char *line = f->text; *line != '\0';) {
+			size_t len = strcspn(line, "\n");
+
+			js_buf_printf(&text, "  %.*s\n", (int)len, line);
+			line += len + (line[len] != '\0');
+		}
+	}
+	html_lines(out, &text);
+	html_section_end(out);
+}
+
+void view_page_findings(struct js_buf *out, const struct insight_io *io)
+{
+	struct view_finding f;
+
+	html_section(out, "Ten findings about reading and writing",
+		     "Of all stacks of this page together. 3, 4, 5, 8, 10, and the files of 1, are from %" PRIu64
+		     " files (%s of all). Bytes are those of all files that an attempt's processes opened.",
+		     io->files, view_percent(io->share).text);
+	html_table(out, "#no|finding|value|meaning|what to do", 0);
+	for (size_t i = 0; i < INSIGHT_FINDINGS; i++) {
+		char text[8], why[200];
+
+		if (i > 0)
+			html_row(out);
+		view_finding(io, i, &f);
+		(void)snprintf(text, sizeof(text), "%zu", i + 1);
+		(void)snprintf(why, sizeof(why), "not applicable: %s", f.why != NULL ? f.why : "");
+		html_number(out, (double)i, text);
+		html_cell(out, f.title);
+		html_cell(out, f.why != NULL ? why : f.value);
+		html_cell(out, f.why != NULL ? "" : f.meaning);
+		html_cell(out, f.why != NULL ? "" : f.advice);
+	}
+	html_table_end(out, 0);
+	html_section_end(out);
+}
+
+void view_page_origin(struct js_buf *out, const struct insight_report *r)
+{
+	add_facts(out, r, JOBSTACK_FACT_PROGRAM);
+	add_facts(out, r, JOBSTACK_FACT_MOUNT);
+	add_methods(out, r);
+}
