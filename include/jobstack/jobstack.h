@@ -274,14 +274,14 @@ struct jobstack_pace {
 	double rate;		 /* entries per second that are finished */
 	int64_t eta_us;		 /* time until nothing is left, at that rate; 0: nothing is left */
 	int64_t low_us, high_us; /* the likely range of eta_us, if nothing changes */
-	int64_t each_us;	 /* how long one entry takes */
+	int64_t each_us;	 /* how long one entry took, on average of some that have ended lately */
 };
 /* clang-format off */
 #define JOBSTACK_PACE_INIT {sizeof(struct jobstack_pace), 0, -1, -1, -1, -1}
 /* clang-format on */
 
-/* Estimates the pace of STACK, from its status and some sixty rows of its history: it takes the same time at any number
- * of entries.  Errors: EMISSING, ENODB. */
+/* Estimates the pace of STACK, from its status and some eighty rows of its history: it takes the same time at any
+ * number of entries.  Errors: EMISSING, ENODB. */
 int jobstack_pace(struct jobstack *handle, const char *stack, struct jobstack_pace *pace, struct jobstack_error *error);
 
 /* Sets the state of STACK.  PAUSED: nothing more is claimed, and what runs goes on.  CANCELLED: in addition nothing can

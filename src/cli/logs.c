@@ -39,6 +39,7 @@ struct search {
 	uint32_t chosen;  /* 0: none */
 	uint64_t running; /* the worker of the one that runs; 0: none does */
 	int silent;	  /* the wanted one (or the last) printed nothing */
+	int peeked;	  /* what the one that runs has printed was printed */
 	struct stream {
 		struct js_buf path;
 		int64_t at, len;
@@ -190,7 +191,7 @@ static int explain_no_output(struct cli *cli, const struct search *s, uint64_t e
 		cli_say(cli,
 			s->last == 0 ? "entry %" PRIu64 " has not run yet" : "no output of entry %" PRIu64 " was kept",
 			entry);
-	return CLI_NO;
+	return s->peeked ? CLI_YES : CLI_NO;
 }
 
 static uint64_t attempt;
@@ -243,16 +244,20 @@ struct command {
 /* Follows it from its worker's node: by srun into the job, or not at all. */
 static void follow_elsewhere(const struct command *c, const struct jobstack_worker_row *w)
 {
-	const char *words = only_out ? "logs -f --stdout" : only_err ? "logs -f --stderr" : "logs -f";
 	const char *node = w->node != NULL ? w->node : "?";
 	struct cli_words line = {0};
 
 	(void)cli_words_split(&line, "srun --quiet --disable-status --overlap --nodes=1 --ntasks=1");
 	cli_words_format(&line, "--jobid=%s", w->job != NULL ? w->job : "");
 	cli_words_format(&line, "--nodelist=%s", node);
-	cli_own_line(&line, c->cli, words, cli_option_file(c->cli));
+	cli_own_line(&line, c->cli, "logs", cli_option_file(c->cli));
+	if (follow)
+		cli_words_format(&line, "-f");
+	if (only_out || only_err)
+		cli_words_format(&line, only_out ? "--stdout" : "--stderr");
 	cli_words_format(&line, "%" PRIu64, c->entry);
-	if (w->job != NULL && getenv(FOLLOWED) == NULL && setenv(FOLLOWED, "1", 1) == 0 && !line.failed)
+	if (w->job != NULL && shown.pager == NULL && getenv(FOLLOWED) == NULL && setenv(FOLLOWED, "1", 1) == 0 &&
+	    !line.failed)
 		(void)execvp(line.at[0], line.at);
 	cli_words_free(&line);
 	cli_tell(c->cli, "entry %" PRIu64 " runs on %s: `jobstack logs -s %s -f %" PRIu64 "` follows its output there",
@@ -316,7 +321,8 @@ static int print_news(struct command *c)
 	return ended;
 }
 
-/* Prints what the attempt that runs prints, until its end is recorded in S.  0, or the exit status. */
+/* Prints what the attempt that runs has printed and, with --follow, what it prints until its end is recorded in S.  0,
+ * or the exit status. */
 static int follow_attempt(struct cli *cli, uint64_t entry, struct search *s)
 {
 	struct command c = {cli, .worker = s->running, .entry = entry, .attempt = s->last, .fd = {-1, -1}};
@@ -330,17 +336,21 @@ static int follow_attempt(struct cli *cli, uint64_t entry, struct search *s)
 		if (c.pid == 0)
 			find_process(&c);
 		if (c.pid == 0 && !waits++)
-			cli_say(cli, "entry %" PRIu64 " has no output yet that can be read here: waiting", entry);
+			cli_say(cli, "entry %" PRIu64 " has no output yet that can be read here%s", entry,
+				follow ? ": waiting" : "");
 		printed = c.pid != 0 ? print_news(&c) : 1;
 		if (printed == 2)
 			return CLI_BUG;
+		if (!follow)
+			break;
 		if (printed == 0)
 			continue;
 		s->running = 0;
 		status = jobstack_attempts(cli->handle, cli->stack, entry, note_output, s, &cli->error);
 	}
-	only_err |= c.at[0] > 0; /* what was printed already is not printed again */
-	only_out |= c.at[1] > 0;
+	s->peeked = c.pid != 0;
+	only_err |= follow && c.at[0] > 0; /* what was printed already is not printed again */
+	only_out |= follow && c.at[1] > 0;
 	js_file_close(&c.fd[0]);
 	js_file_close(&c.fd[1]);
 	return status == 0 ? 0 : cli_fail(cli);
@@ -380,6 +390,7 @@ static int choose_entries(struct cli *cli, struct chosen *c)
 static int print_entry(struct cli *cli, uint64_t entry)
 {
 	struct search found = {.attempt = attempt}, *s = &found;
+	const int one_word = cli->words_n == 1 && states == NULL && !filter.given;
 	int status = jobstack_attempts(cli->handle, cli->stack, entry, note_output, s, &cli->error);
 
 	if (status == 0 &&
@@ -387,7 +398,7 @@ static int print_entry(struct cli *cli, uint64_t entry)
 		status = js_error_memory(&cli->error);
 	if (status != 0)
 		status = cli_fail(cli);
-	else if (follow && s->running)
+	else if (s->running && (follow || (s->chosen == 0 && attempt == 0 && one_word)))
 		status = follow_attempt(cli, entry, s);
 	if (status == 0 && s->chosen == 0)
 		status = explain_no_output(cli, s, entry);
@@ -467,8 +478,9 @@ static int print_logs(struct cli *cli)
 static const char about[] =
 	"Prints the output of entries, which are named (by number or datapath) or selected as by `jobstack list`: "
 	"standard output\nto standard output, then standard error to standard error. If the log files can't be read "
-	"on this host, it prints the\nend of a failed attempt's standard error from the database, and ends with 1. On "
-	"a terminal it uses $JOBSTACK_PAGER,\n$PAGER or less.";
+	"on this host, it prints the\nend of a failed attempt's standard error from the database, and ends with 1. Of "
+	"an "
+	"entry that is running it\nprints what there is. On a terminal it uses $JOBSTACK_PAGER, $PAGER or less.";
 static const char notes[] = "  jobstack logs -s mystack 17\n  jobstack logs -s mystack -f 17\n  jobstack logs -s "
 			    "mystack -t dead --stderr\n"
 			    "  jobstack logs -s mystack 'day 1.nc' --attempt 1";

@@ -34,6 +34,8 @@
 struct probe {
 	uint64_t head;
 	int64_t ago_us[LEVELS]; /* the entry FIRST * 2^i before the head; -1: not known */
+	double took_us;		/* of these and those around the head, together */
+	unsigned ended;
 };
 
 static uint64_t level_distance(unsigned level)
@@ -51,6 +53,8 @@ static void take_start(void *ctx, const struct js_row *row)
 			p->ago_us[i] = -1;
 		return;
 	}
+	p->took_us += (double)js_row_i64(row, 2);
+	p->ended++;
 	back = p->head - js_row_u64(row, 0);
 	for (unsigned i = 0; i < LEVELS; i++)
 		if (back >= level_distance(i) && back < level_distance(i) + NEAR && js_row_i64(row, 1) > p->ago_us[i])
@@ -69,13 +73,14 @@ static int read_probe(struct jobstack *handle, uint64_t stack, struct probe *p, 
 		"SELECT MAX(c.hi) FROM claim c JOIN stack s USING(stack_id) WHERE c.stack_id=%u AND c.ids IS NULL "
 		"AND c.attempt=1 AND s.lifo=0",
 		stack));
-	if (p->head <= FIRST)
-		return 0;
-	/* the primary key of attempt, some sixty rows */
+	/* the primary key of attempt, some eighty rows */
 	js_sql_add(&sql,
-		   "SELECT entry_id,TIMESTAMPDIFF(MICROSECOND,started,UTC_TIMESTAMP(6)) FROM attempt "
+		   "SELECT entry_id,TIMESTAMPDIFF(MICROSECOND,started,UTC_TIMESTAMP(6)),"
+		   "TIMESTAMPDIFF(MICROSECOND,started,ended) FROM attempt "
 		   "WHERE stack_id=%u AND attempt=1 AND started IS NOT NULL AND entry_id IN(0",
 		   stack);
+	for (uint64_t k = p->head > FIRST ? p->head - FIRST : 1; k <= p->head + FIRST; k++)
+		js_sql_add(&sql, ",%u", k);
 	for (unsigned i = 0; i < LEVELS && level_distance(i) + NEAR < p->head; i++)
 		for (unsigned k = 0; k < NEAR; k++)
 			js_sql_add(&sql, ",%u", p->head - level_distance(i) - k);
@@ -165,7 +170,8 @@ int jobstack_pace(struct jobstack *handle, const char *stack, struct jobstack_pa
 		status = read_probe(handle, s.stack_id, &p, error);
 		if (status == 0 && (by_numbers(&p, &s, &r) == 0 || by_workers(&s, &r) == 0)) {
 			found.rate = r.middle;
-			found.each_us = seconds_to_us((double)s.busy / r.middle);
+			found.each_us =
+				p.ended > 0 ? (int64_t)(p.took_us / p.ended) : seconds_to_us((double)s.busy / r.middle);
 			if (s.state == JOBSTACK_OPEN)
 				predict_end(&s, &r, left, &found);
 		}

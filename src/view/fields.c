@@ -4,6 +4,7 @@
  */
 #include "view/fields.h"
 
+#include "base/near.h"
 #include "insight/tally.h"
 #include "view/amount.h"
 #include "view/json.h"
@@ -33,6 +34,21 @@ static const struct view_field all_fields[] = {VIEW_ALL_FIELDS(FIELD, TEXT_FIELD
 #define FIELDS (sizeof(all_fields) / sizeof(all_fields[0]))
 _Static_assert(FIELDS <= VIEW_FIELDS_MAX, "a choice can hold all fields");
 
+static void add_unknown(struct js_buf *fault, const char *list, size_t len)
+{
+	char typed[64];
+	struct js_near near = JS_NEAR_INIT(typed);
+
+	(void)snprintf(typed, sizeof(typed), "%.*s", (int)len, list);
+	for (size_t i = 0; i < FIELDS; i++)
+		js_near_try(&near, all_fields[i].name);
+	js_buf_printf(fault, "unknown field \"%.*s\"", (int)len, list);
+	if (near.best != NULL)
+		js_buf_printf(fault, ": did you mean \"%s\"?", near.best);
+	else
+		js_buf_str(fault, ": the fields are" VIEW_FIELD_NAMES);
+}
+
 int view_fields_parse(const char *list, struct view_fields *fields, struct js_buf *fault)
 {
 	fields->n = 0;
@@ -43,7 +59,7 @@ int view_fields_parse(const char *list, struct view_fields *fields, struct js_bu
 		while (i < FIELDS && (strlen(all_fields[i].name) != len || strncmp(all_fields[i].name, list, len) != 0))
 			i++;
 		if (i == FIELDS) {
-			js_buf_printf(fault, "unknown field \"%.*s\": the fields are" VIEW_FIELD_NAMES, (int)len, list);
+			add_unknown(fault, list, len);
 			return -1;
 		}
 		if (fields->n == VIEW_FIELDS_MAX) {

@@ -16,6 +16,7 @@ check '--nosuch' says 2 'jobstack export: there is no option --nosuch' jobstack 
 check 'an unknown format' says 2 'csv or jsonl, not "xml"' jobstack export --format xml
 check 'what is not there' says 2 'attempts or entries, not "workers"' jobstack export --what workers
 check 'an unknown field' says 2 'unknown field "odd"' jobstack export -o entry,odd
+check '... and what was meant' says 2 'did you mean "datapath"' jobstack export -o datpath
 check 'the state of an attempt' says 2 'state is a field of entries' jobstack export -o entry,state
 check 'an unknown outcome' says 2 '"dead" is not an outcome of an attempt' jobstack export -t done,dead
 check 'an unknown state' says 2 '"interrupted" is not a state' jobstack export --what entries -t interrupted
