@@ -166,6 +166,8 @@ static size_t find_node(struct insight_tally *t, const char *name)
 	memset(&t->node[t->node_n], 0, sizeof(t->node[0]));
 	memcpy(t->node[t->node_n].name, name, strlen(name) + 1);
 	t->node[t->node_n].first_us = t->node[t->node_n].last_us = -1;
+	if (t->heat_n < INSIGHT_HEAT && strcmp(name, OTHERS) != 0)
+		t->node[t->node_n].heat = ++t->heat_n;
 	t->place[at] = (uint32_t)(t->node_n + 1);
 	return t->node_n++;
 }
@@ -189,6 +191,8 @@ static void tally_node(struct insight_tally *t, const struct jobstack_item *i, i
 	if (i->slots > node->slots)
 		node->slots = i->slots;
 	widen_span(&node->first_us, &node->last_us, i);
+	if (node->heat > 0 && us > 0)
+		js_timeline_add_time(&t->heat[node->heat - 1], i->started_us, i->ended_us, 0);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- rest */

@@ -17,6 +17,7 @@
 #define INSIGHT_CAUSES 48  /* more are added up in the last one */
 #define INSIGHT_NODES 4096 /* more are added up in the last one */
 #define INSIGHT_USERS 8
+#define INSIGHT_HEAT 32 /* nodes, the first ones to be seen, whose load over time is kept */
 #define INSIGHT_WORDS 64
 #define INSIGHT_FACTS 16 /* of a kind; more are not counted */
 #define INSIGHT_SIZES 16 /* classes of sizes: 0 bytes, less than 1 KiB, 4 KiB, 16 KiB, ... 64 GiB, and more */
@@ -34,6 +35,7 @@ struct insight_tally_node {
 	uint32_t slots;		     /* of its largest worker */
 	struct insight_spread took;  /* of its done attempts, in microseconds */
 	struct insight_spread moved; /* bytes that they read and wrote per second */
+	uint32_t heat;		     /* its place in the tally's HEAT plus 1; 0: none */
 };
 
 struct insight_tally_cause {
@@ -69,11 +71,13 @@ struct insight_tally {
 	struct js_sketch rss_kib;     /* memory of the attempts for which it is known */
 	double cpu_us, cpu_of_us;     /* CPU time, and the duration of the attempts for which it is known */
 	double read_bytes, write_bytes;
-	uint64_t cpu_n, bytes_n;		      /* for how many attempts these are known */
-	uint64_t timeouts, no_memory;		      /* attempts that --timeout ended; that ran out of memory */
-	uint32_t slots;				      /* of the largest worker */
-	struct js_timeline timeline;		      /* ends: kind 0 done, 1 otherwise */
-	struct js_timeline busy;		      /* time in commands */
+	uint64_t cpu_n, bytes_n;	       /* for how many attempts these are known */
+	uint64_t timeouts, no_memory;	       /* attempts that --timeout ended; that ran out of memory */
+	uint32_t slots;			       /* of the largest worker */
+	struct js_timeline timeline;	       /* ends: kind 0 done, 1 otherwise */
+	struct js_timeline busy;	       /* time in commands */
+	struct js_timeline heat[INSIGHT_HEAT]; /* the same of single nodes */
+	uint32_t heat_n;
 	struct js_sketch peak_kib;		      /* memory of all processes of an attempt */
 	struct insight_spread took[24], moved[24];    /* as of nodes, by the hour of the start (UTC) */
 	uint64_t bytes[INSIGHT_SIZES][INSIGHT_SIZES]; /* attempts by the sizes that they read and wrote */

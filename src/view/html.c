@@ -59,21 +59,39 @@ void html_section_end(struct js_buf *out)
 	js_buf_str(out, "</section>\n");
 }
 
+void html_table_begin(struct js_buf *out)
+{
+	js_buf_str(out, "<div class=\"wide\"><table><thead><tr>");
+}
+
+void html_heading(struct js_buf *out, const char *words, int number)
+{
+	js_buf_str(out, number ? "<th scope=\"col\" class=\"n\">" : "<th scope=\"col\">");
+	html_words(out, words);
+	js_buf_str(out, "</th>");
+}
+
+void html_table_body(struct js_buf *out)
+{
+	js_buf_str(out, "</tr></thead><tbody>\n<tr>");
+}
+
 void html_table(struct js_buf *out, const char *headings, int folded)
 {
+	char words[64];
+
 	if (folded)
 		js_buf_str(out, "<details><summary>the numbers</summary>");
-	js_buf_str(out, "<div class=\"wide\"><table><thead><tr>");
+	html_table_begin(out);
 	for (const char *at = headings; *at != '\0';) {
 		size_t len = strcspn(at, "|");
 		int number = *at == '#';
 
-		js_buf_str(out, number ? "<th scope=\"col\" class=\"n\">" : "<th scope=\"col\">");
-		html_text(out, at + number, len - (size_t)number);
-		js_buf_str(out, "</th>");
+		(void)snprintf(words, sizeof(words), "%.*s", (int)len - number, at + number);
+		html_heading(out, words, number);
 		at += len + (at[len] == '|');
 	}
-	js_buf_str(out, "</tr></thead><tbody>\n<tr>");
+	html_table_body(out);
 }
 
 void html_row(struct js_buf *out)

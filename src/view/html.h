@@ -21,6 +21,9 @@ void html_section_end(struct js_buf *out);
 /* A table: its headings, separated by |, those of numbers with a # before them; its cells, row by row.  FOLDED: closed,
  * until somebody opens it. */
 void html_table(struct js_buf *out, const char *headings, int folded);
+void html_table_begin(struct js_buf *out); /* the same in parts: html_heading for each column, html_table_body */
+void html_heading(struct js_buf *out, const char *words, int number);
+void html_table_body(struct js_buf *out);
 void html_row(struct js_buf *out);
 void html_cell(struct js_buf *out, const char *words);
 void html_cell_name(struct js_buf *out, const char *data, size_t len);

@@ -13,7 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In VALUE: %n a count, %p a share, %t seconds, %s bytes, %f a number, %m a file system's name. */
+/* In VALUE: %n a count, %p a share, %t seconds, %s bytes, %f a number, %r one that is not negative, %m a file system's
+ * name. */
 static const struct words {
 	const char *title, *value, *meaning, *advice;
 } words[INSIGHT_FINDINGS] = {
@@ -28,7 +29,7 @@ static const struct words {
 	{"time between runs on the same file", "%n intervals: half are under %t, 90 % under %t",
 	 "From the start of a run that was done to the start of the next one. A file's data is idle meanwhile.",
 	 "If it is idle for days, move it to cheaper storage and stage it in again; if for minutes, keep it cached."},
-	{"runs of the same kind in a row", "reading: %f on average; writing: %f",
+	{"runs of the same kind in a row", "reading: %r on average; writing: %r",
 	 "How often a file's runs mostly read before one mostly writes, and the other way round.",
 	 "Long rows of reading runs gain from a copy close to the nodes; make it after the last writing run."},
 	{"files that several stacks process",
@@ -56,7 +57,7 @@ static const struct words {
 
 static struct view_amount word_number(char kind, double value)
 {
-	struct view_amount a = {"?"};
+	struct view_amount a = {"none"};
 
 	if (value < 0 && kind != 'f')
 		return a;

@@ -6,6 +6,7 @@
 #include "view/html.h"
 #include "view/report.h"
 #include "view/report_io.h"
+#include "view/term.h"
 #include "view/version.h"
 
 #include <inttypes.h>
@@ -69,17 +70,21 @@ static void add_methods(struct js_buf *out, const struct insight_report *r)
 					      [JOBSTACK_FACT_MOUNT] = "Files on:",
 					      [JOBSTACK_FACT_PLATFORM] = "Platform:"};
 	const struct insight_tally *t = r->tally;
-	struct js_buf text = {0};
+	struct js_buf text = {0}, first = {0};
 
 	if (r->facts.n == 0 || t->first_us < 0)
 		return;
 	html_section(out, "For the methods section of a paper", "%s", "");
-	js_buf_printf(&text,
+	js_buf_printf(&first,
 		      "%" PRIu64 " of %" PRIu64 " files were processed between %.10s and %.10s on %zu %s (%s in "
-		      "commands) with jobstack.\n",
+		      "commands) with jobstack.",
 		      r->stack.s.done + r->stack.s.pruned, r->stack.s.pushed, view_second(t->first_us).text,
 		      view_second(t->last_us).text, t->node_n, t->node_n == 1 ? "node" : "nodes",
 		      view_took(insight_time(t->us)).text);
+	view_wrap(&text, first.data != NULL ? first.data : "", 78);
+	text.failed |= first.failed;
+	js_buf_free(&first);
+	js_buf_char(&text, '\n');
 	for (size_t i = 0; i < r->facts.n && text.len < 8192; i++) {
 		const struct jobstack_stack_fact *f = &r->facts.at[i].f;
 

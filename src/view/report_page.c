@@ -12,12 +12,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define NODES 40 /* that are listed, those that took most time */
+#define NODES 40 /* that are listed, the first by name */
+#define HOURS 24 /* at most so many columns of the map of nodes */
 
 /* Style and script, and what the page's policy knows them by: SHA-256, base64.  A test computes both again. */
-#define STYLE_HASH "bdrZx5eN3J4u/apHLuoLhV29115l7q/2wrYE/kiCsAY="
+#define STYLE_HASH "VjwWIl7H8mmmBDiUvAv9ruuiZ7Yf4iPWSTABIvYcjTA="
 #define SCRIPT_HASH "rBjakW9s6++xGeJOzvk04eZwfk+XvOfxSkBVxWpgYLE="
 /* clang-format off */
 static const char style[] =
@@ -34,9 +36,11 @@ static const char style[] =
 	";text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}td{overflow-wrap:anywhere}.n"
 	"{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}.bar{width:30%;min-width:5rem"
 	"}.bar svg{height:.8rem;margin-top:.3rem}th button{all:unset;cursor:pointer}th button:focus-visible{o"
-	"utline:2px solid var(--done)}pre{overflow-x:auto;padding:.7rem;border:1px solid var(--line)}summary{"
-	"cursor:pointer;color:var(--soft)}@media print{body{max-width:none}details{display:none}section{break"
-	"-inside:avoid}}";
+	"utline:2px solid var(--done)}pre{overflow-x:auto;padding:.7rem;border:1px solid var(--line)}.heat ta"
+	"ble{font-size:.75rem}.heat td,.heat th{padding:.1rem .25rem}.h1{background:#e69f0026}.h2{background:"
+	"#e69f0059}.h3{background:#e69f0080}.h4,.h5{background:#e69f00bf;color:#1b1b1b}.h5{background:#e69f00"
+	"}summary{cursor:pointer;color:var(--soft)}@media print{body{max-width:none}details{display:none}sect"
+	"ion{break-inside:avoid}}";
 
 /* A click on a heading sorts the table. */
 static const char script[] =
@@ -210,6 +214,73 @@ static void add_timeline(struct js_buf *out, const struct js_timeline *l, int bu
 		}
 	}
 	html_table_end(out, 1);
+	html_section_end(out);
+}
+
+/* How busy a node's slots were in each step of BUSY; returns the most commands that ran there at once in a step. */
+static double read_heat(const struct js_timeline *busy, const struct js_timeline *node, double at_once[HOURS])
+{
+	size_t first, last, from, to;
+	double most = 0;
+
+	memset(at_once, 0, HOURS * sizeof(at_once[0]));
+	if (js_timeline_range(busy, &first, &last) != 0 || js_timeline_range(node, &from, &to) != 0)
+		return 0;
+	for (size_t i = from; i <= to; i++) { /* a node's steps are as long, or parts of one */
+		int64_t step = (node->first + (int64_t)i) * node->step_us / busy->step_us - busy->first;
+		double *at = &at_once[step < (int64_t)first ? 0 : (size_t)step - first];
+
+		if (step > (int64_t)last)
+			continue;
+		*at += (double)node->count[i][0] / (double)busy->step_us;
+		most = *at > most ? *at : most;
+	}
+	return most;
+}
+
+/* Busy slots by node and time: a table whose cells are coloured. */
+static void add_heat(struct js_buf *out, const struct insight_tally *t)
+{
+	struct js_timeline busy = t->busy;
+	double at_once[HOURS];
+	size_t first, last;
+	int rows = 0;
+
+	js_timeline_fit(&busy, HOURS);
+	if (t->heat_n < 2 || js_timeline_range(&busy, &first, &last) != 0 || first == last)
+		return;
+	html_section(
+		out, "Busy slots, by node and time",
+		"In percent of the slots of the node's largest worker, or of the most commands that it ran at once. "
+		"Each column is %s, from %s.%s",
+		view_took((double)busy.step_us).text, format_step(&busy, first).text,
+		t->node_n > t->heat_n ? " Nodes that came later are left out." : "");
+	js_buf_str(out, "<div class=\"heat\">");
+	html_table_begin(out);
+	html_heading(out, "node", 0);
+	for (size_t i = first; i <= last; i++)
+		html_heading(out, format_step(&busy, i).text + (busy.step_us < 86400 * JS_SECOND_US ? 11 : 5), 1);
+	html_table_body(out);
+	for (size_t k = 0; k < t->node_n; k++) {
+		const struct insight_tally_node *n = &t->node[k];
+		double most, slots = n->slots > 0 ? n->slots : 1;
+
+		if (n->heat == 0)
+			continue;
+		most = read_heat(&busy, &t->heat[n->heat - 1], at_once);
+		slots = most > slots ? most : slots;
+		if (rows++ > 0)
+			html_row(out);
+		html_cell(out, n->name);
+		for (size_t i = 0; i <= last - first; i++) {
+			double share = insight_share(at_once[i], slots);
+
+			js_buf_printf(out, "<td class=\"n h%d\" data-v=\"%.2f\">%.0f</td>",
+				      share > 0 ? (int)(share * 4.999) + 1 : 0, share, 100 * share);
+		}
+	}
+	html_table_end(out, 0);
+	js_buf_str(out, "</div>\n");
 	html_section_end(out);
 }
 
@@ -468,8 +539,38 @@ static void add_bytes(struct js_buf *out, const struct insight_tally *t)
 	html_section_end(out);
 }
 
-static void add_resources(struct js_buf *out, const struct insight_tally *t)
+/* What the jobs requested, against what all slots together use where each runs an attempt of the p99. */
+static void add_requested(struct js_buf *out, const struct insight_report *r)
 {
+	static const char *const line[2] = {"memory of the job, per node (MiB): ",
+					    "memory of the job, per CPU (MiB): "};
+	const struct insight_tally *t = r->tally;
+	const struct js_sketch *s = t->peak_kib.n > 0 ? &t->peak_kib : &t->rss_kib;
+	double mib[2] = {0, 0}, needed = 1024 * (double)js_sketch_quantile(s, 0.99);
+
+	for (size_t i = 0; i < r->facts.n; i++)
+		for (int k = 0; k < 2 && r->facts.at[i].f.kind == JOBSTACK_FACT_PLATFORM; k++) {
+			const char *at = strstr(r->facts.at[i].f.text, line[k]);
+			double one = at != NULL ? strtod(at + strlen(line[k]), NULL) : 0;
+
+			mib[k] = one > mib[k] ? one : mib[k];
+		}
+	for (int k = 0; k < 2 && s->n > 0; k++) {
+		unsigned slots = k == 0 && t->slots > 0 ? t->slots : 1;
+
+		if (mib[k] <= 0)
+			continue;
+		js_buf_printf(out, "<p>Requested: %s per %s. %u %s of the p99 %s %s, which is %.0f %% of it.</p>\n",
+			      view_size(mib[k] * 1048576).text, k == 0 ? "node" : "CPU", slots,
+			      slots == 1 ? "attempt" : "attempts", slots == 1 ? "uses" : "use",
+			      view_size(needed * slots).text, 100 * needed * slots / (mib[k] * 1048576));
+	}
+}
+
+static void add_resources(struct js_buf *out, const struct insight_report *r)
+{
+	const struct insight_tally *t = r->tally;
+
 	const struct {
 		const char *name;
 		const struct js_sketch *of;
@@ -498,6 +599,7 @@ static void add_resources(struct js_buf *out, const struct insight_tally *t)
 			html_number(out, kib[k], view_size(1024 * kib[k]).text);
 	}
 	html_table_end(out, 0);
+	add_requested(out, r);
 	html_section_end(out);
 }
 
@@ -535,12 +637,13 @@ void view_page_report(struct js_buf *out, const struct insight_report *r)
 	add_advice(out, r);
 	add_timeline(out, &t->timeline, 0);
 	add_timeline(out, &t->busy, 1);
+	add_heat(out, t);
 	add_durations(out, t);
 	add_slowest(out, r);
 	add_waste(out, t);
 	add_nodes(out, t);
 	add_hours(out, t);
 	add_bytes(out, t);
-	add_resources(out, t);
+	add_resources(out, r);
 	view_page_origin(out, r);
 }

@@ -11,10 +11,10 @@
 
 #define DIGITS 12 /* of a sum */
 
-/* "2026-11-23T14:02:11.123456Z" as far as the minute. */
-static void add_minute(struct js_buf *out, const char *time)
+/* "2026-11-23T14:02:11.123456Z" as far as the second: two versions of a minute differ. */
+static void add_second(struct js_buf *out, const char *time)
 {
-	js_buf_printf(out, "%.10s %.5s", time, time + 11);
+	js_buf_printf(out, "%.10s %.8s", time, time + 11);
 }
 
 void view_version_short(struct js_buf *out, const char *text)
@@ -36,7 +36,7 @@ void view_version_short(struct js_buf *out, const char *text)
 			from--;
 		view_safe(out, newest.text + from, newest.len - from);
 		js_buf_str(out, " of ");
-		add_minute(out, newest.time);
+		add_second(out, newest.time);
 	} else if (newest.kind == JS_PROGRAM_GIT)
 		js_buf_printf(out, "commit %.*s", newest.sum_len < DIGITS ? (int)newest.sum_len : DIGITS, newest.sum);
 	else
@@ -63,7 +63,7 @@ void view_version(struct js_buf *out, const char *before, const char *text)
 			js_buf_str(out, " (it is not there)");
 		else if (line.kind == JS_PROGRAM_FILE) {
 			js_buf_str(out, " of ");
-			add_minute(out, line.time);
+			add_second(out, line.time);
 			js_buf_printf(out, ", sha256 %.*s%s", DIGITS, line.sum != NULL ? line.sum : "unknown",
 				      line.sum != NULL ? "..." : "");
 		} else if (line.kind == JS_PROGRAM_GIT)

@@ -215,11 +215,11 @@ for words in sys.argv[2:]:
 print(len(text))
 P
 jobstack push -q -s odd --max-attempts 1 $'/d/<script>alert("1")</script>\x1b[31m&amp;' '/d/"on' "/d/'load" /d/4 /d/5 >/dev/null
-jobstack-worker -q -s odd --slots 1 -- sh -c 'head -c "$JOBSTACK_ENTRY"000 /dev/zero; case $JOBSTACK_ENTRY in 1) echo "</td><script>alert(2)</script>" >&2; exit 3;; esac' >/dev/null
+SLURM_MEM_PER_NODE=4096 jobstack-worker -q -s odd --slots 1 -- sh -c 'head -c "$JOBSTACK_ENTRY"000 /dev/zero; case $JOBSTACK_ENTRY in 1) echo "</td><script>alert(2)</script>" >&2; exit 3;; esac' >/dev/null
 check 'a page' jobstack report odd --html odd.html
-check '... is whole, asks for nothing, and runs nothing of what names contain' python3 page.py odd.html '4 are done, 1 dead' '/d/<script>alert("1")</script>\x1b[31m&amp;' '</td><script>alert(2)</script>' '#SBATCH --time='
+check '... is whole, asks for nothing, and runs nothing of what names contain' python3 page.py odd.html '4 are done, 1 dead' '/d/<script>alert("1")</script>\x1b[31m&amp;' '</td><script>alert(2)</script>' '#SBATCH --time=' 'Requested: 4.0 GiB per node. 1 attempt of the p99 uses '
 check 'a page of many' jobstack report many --html many.html
-check '... with all its figures' python3 page.py many.html 'Done over time' 'Running over time' 'How long the entries took' 'The slowest attempts' 'Wasted time, by cause' 'Nodes' 'Hours of the day' 'Bytes read against bytes written' 'Memory and CPU'
+check '... with all its figures' python3 page.py many.html 'Done over time' 'Running over time' 'Busy slots, by node and time' 'How long the entries took' 'The slowest attempts' 'Wasted time, by cause' 'Nodes' 'Hours of the day' 'Bytes read against bytes written' 'Memory and CPU'
 spread=$(sql "SELECT FORMAT(STDDEV_SAMP(us)/AVG(us),2,'en_US'),FORMAT(STDDEV_SAMP(bytes*1e6/us)/AVG(bytes*1e6/us),2,'en_US') FROM (
 	SELECT TIMESTAMPDIFF(MICROSECOND,a.started,a.ended) us,read_bytes+write_bytes bytes FROM attempt a JOIN worker w USING(worker_id)
 	WHERE a.stack_id=$ID AND outcome=0 AND node='n2') x WHERE us>0" | tr '\t' ' ')
