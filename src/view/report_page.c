@@ -19,7 +19,7 @@
 #define HOURS 24 /* at most so many columns of the map of nodes */
 
 /* Style and script, and what the page's policy knows them by: SHA-256, base64.  A test computes both again. */
-#define STYLE_HASH "VjwWIl7H8mmmBDiUvAv9ruuiZ7Yf4iPWSTABIvYcjTA="
+#define STYLE_HASH "4+c87XG/4/DpzqCnTQQFYqGisTNv0xQLp9flS9zBxoQ="
 #define SCRIPT_HASH "rBjakW9s6++xGeJOzvk04eZwfk+XvOfxSkBVxWpgYLE="
 /* clang-format off */
 static const char style[] =
@@ -37,10 +37,10 @@ static const char style[] =
 	"{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}.bar{width:30%;min-width:5rem"
 	"}.bar svg{height:.8rem;margin-top:.3rem}th button{all:unset;cursor:pointer}th button:focus-visible{o"
 	"utline:2px solid var(--done)}pre{overflow-x:auto;padding:.7rem;border:1px solid var(--line)}.heat ta"
-	"ble{font-size:.75rem}.heat td,.heat th{padding:.1rem .25rem}.h1{background:#e69f0026}.h2{background:"
-	"#e69f0059}.h3{background:#e69f0080}.h4,.h5{background:#e69f00bf;color:#1b1b1b}.h5{background:#e69f00"
-	"}summary{cursor:pointer;color:var(--soft)}@media print{body{max-width:none}details{display:none}sect"
-	"ion{break-inside:avoid}}";
+	"ble{font-size:.75rem}.heat td,.heat th{padding:.1rem .25rem;white-space:nowrap}.h1{background:#e69f0"
+	"026}.h2{background:#e69f0059}.h3{background:#e69f0080}.h4,.h5{background:#e69f00bf;color:#1b1b1b}.h5"
+	"{background:#e69f00}summary{cursor:pointer;color:var(--soft)}@media print{body{max-width:none}detail"
+	"s{display:none}section{break-inside:avoid}}";
 
 /* A click on a heading sorts the table. */
 static const char script[] =
@@ -302,7 +302,7 @@ static void add_durations(struct js_buf *out, const struct insight_tally *t)
 		     view_took((double)js_sketch_quantile(s, 0.99)).text, view_took((double)s->max).text);
 	for (size_t i = 0; i < n; i++)
 		most = bar[i].n > most ? bar[i].n : most;
-	html_table(out, "from|#attempts|share of the largest", 0);
+	html_table(out, "#from|#attempts|share of the largest", 0);
 	for (size_t i = 0; i < n; i++) {
 		if ((uint64_t)bar[i].to <= s->min)
 			continue;
