@@ -79,6 +79,7 @@ deps_table() {
 		tests; have dpkg-shlibdeps; dpkg-dev
 		tests; have file; file
 		tests; have tmux; tmux
+		tests; have rsyslogd; rsyslog
 		tests; have chromium; chromium
 		tests; has_abidw; abigail-tools
 		bench; have python3; python3

@@ -22,6 +22,7 @@ enum {
 	JS_WORKER_FATAL_EXIT,
 	JS_WORKER_CODE,
 	JS_WORKER_CODE_VERSION,
+	JS_WORKER_EVENTS,
 	JS_WORKER_DEFER_MATCH,
 	JS_WORKER_MAX_DEFERS,
 	JS_WORKER_ON_LEASE_LOSS,
@@ -86,6 +87,10 @@ enum {
 		 "of CMD and of its arguments that are files (may be repeated)",                                       \
 		 TAKE},                                                                                                \
 		{JS_WORKER_CODE_VERSION, "code-version", "TEXT", "a version that is recorded with each attempt",       \
+		 TAKE},                                                                                                \
+		{JS_WORKER_EVENTS, "events", "FILE",                                                                   \
+		 "append a line of JSON to FILE for each attempt, when the database has it, or send it to syslog "     \
+		 "(default $JOBSTACK_EVENTS)",                                                                         \
 		 TAKE},                                                                                                \
 		{JS_WORKER_FATAL_EXIT, "fatal-exit", "LIST",                                                           \
 		 "exit codes (1,5-7) after which an entry is dead at once", TAKE},                                     \

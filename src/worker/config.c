@@ -109,6 +109,7 @@ static int set_option(struct config *c, struct later *later, int key, const char
 		{JS_WORKER_TAG, {JS_FLAG, &c->tag, 0, 0, NULL}},
 		{'k', {JS_FLAG, &c->keep_order, 0, 0, NULL}},
 		{JS_WORKER_JOBLOG, {JS_NAME, &c->joblog, 0, 0, "a file"}},
+		{JS_WORKER_EVENTS, {JS_NAME, &c->events, 0, 0, "a file, or the word syslog"}},
 		{JS_WORKER_OF_RUN, {JS_FLAG, &c->of_run, 0, 0, NULL}},
 		{JS_WORKER_PROGRESS, {JS_CHOICE, &c->progress, 0, 0, "auto, always or never"}},
 		{JS_WORKER_NEW_STACK, {JS_FLAG, &c->new_stack, 0, 0, NULL}},
@@ -238,6 +239,7 @@ int config_parse(struct config *c, int argc, char **argv, char **text, struct jo
 	*text = NULL;
 	c->stack = stack != NULL && *stack != '\0' ? stack : "default";
 	c->log_dir = "jobstack-logs";
+	c->events = getenv("JOBSTACK_EVENTS");
 	c->grace_us = DEFAULT_GRACE_US;
 	c->idle_us = DEFAULT_IDLE_US;
 	c->margin_us = UNSET;
@@ -258,6 +260,7 @@ int config_parse(struct config *c, int argc, char **argv, char **text, struct jo
 		}
 		status = set_option(c, &later, key, arg, error);
 	}
+	c->events = c->events == NULL || *c->events == '\0' ? NULL : c->events;
 	c->dry_run |= c->new_stack | c->dry_names;
 	c->command = argv + optind;
 	c->words = (size_t)(argc - optind);

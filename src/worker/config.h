@@ -32,6 +32,7 @@ struct config {
 	uint64_t recycle;    /* a persistent command is restarted after so many entries; 0: never */
 	int finish_on_loss, shell, persistent, dry_run, new_stack, dry_names, strict, quiet, verbose;
 	const char *joblog;  /* NULL: none */
+	const char *events;  /* a file, or syslog; NULL: none */
 	int tag, keep_order; /* with output_dash */
 	int progress;	     /* CONFIG_AUTO and so on */
 	int of_run;	     /* `jobstack run` has started it, and prints the summary */

@@ -339,6 +339,7 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 		return_results(l, s);
 		return status;
 	}
+	events_tell(l->events, s->outcomes, s->n);
 	/* from there the lease is counted: after a late reply, the next heartbeat is due sooner */
 	l->last_us = jobstack_worker_deadline_us(l->worker) - jobstack_worker_lease_us(l->worker);
 	l->beat_jitter = (unsigned)js_num_jitter(&l->jitter, 256);

@@ -6,6 +6,7 @@
 
 #include "worker/config.h"
 #include "worker/display.h"
+#include "worker/events.h"
 #include "worker/facts.h"
 #include "worker/keeper.h"
 #include "watch/watch.h"
@@ -20,6 +21,7 @@ struct ledger {
 	struct jobstack_worker *worker;
 	const struct keeper *keeper;
 	struct facts facts;
+	struct events *events; /* or NULL */
 	struct display *display;
 	const char *cwd; /* the directory that the commands run in */
 	struct js_watch_options watch_options;

@@ -297,6 +297,31 @@ static void connect_threads(struct run *r)
 	r->keeper.page->worker = worker;
 }
 
+static int begin_events(struct run *r, struct jobstack_error *error)
+{
+	const struct js_slurm_env *e = &r->identity.env;
+	const struct events_source source = {.stack = r->config.stack,
+					     .node = e->node,
+					     .cluster = e->cluster,
+					     .job = e->job,
+					     .array_job = e->array_job,
+					     .array_task = e->array_task,
+					     .program = r->supervisor.program.data,
+					     .worker = r->supervisor.worker,
+					     .wall_us = r->supervisor.wall_us};
+
+	if (r->config.events == NULL)
+		return 0;
+	if (r->config.events[0] != '/' && strcmp(r->config.events, "syslog") != 0)
+		(void)snprintf(r->events, sizeof(r->events), "%s/%s", r->identity.cwd, r->config.events);
+	else
+		(void)snprintf(r->events, sizeof(r->events), "%s", r->config.events);
+	if (!r->config.quiet)
+		speaker_say("an event for each attempt goes to %s", r->events);
+	r->ledger.events = events_begin(r->events, &source, error);
+	return r->ledger.events == NULL ? error->code : 0;
+}
+
 /* Runs the two threads to their end. */
 static int run_threads(struct run *r, struct jobstack_error *error)
 {
@@ -304,6 +329,7 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	int failed;
 
 	connect_threads(r);
+	JS_TRY(begin_events(r, error));
 	JS_TRY(begin_outbox(r, error));
 	failed = pthread_create(&thread, NULL, ledger_main, &r->ledger);
 	if (failed != 0) {
@@ -318,6 +344,7 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	r->keeper.page->deadline_us = INT64_MAX; /* no command is left */
 	printer_end(&r->printer);
 	r->waiting = outbox_end(&r->outbox);
+	events_end(r->ledger.events);
 	js_reap_oom_end(&r->supervisor.oom);
 	js_mounts_free(&r->supervisor.mounts);
 	return 0;

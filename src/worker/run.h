@@ -28,6 +28,7 @@ struct run {
 	struct guard guard; /* becomes the mailbox's */
 	char slots_why[200], log_dir[RUN_PATH + JOBSTACK_STACK_MAX + 2], log_name[512], run_cwd[RUN_PATH];
 	struct js_buf argv, platform;
+	char events[8200]; /* where events go; the commands may run in another directory */
 };
 
 /* Prepares everything that needs no database.  Free with run_free, whatever it returned. */
