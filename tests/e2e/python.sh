@@ -117,6 +117,10 @@ assert dead == {1: (1, "ValueError: no such ? thing"), 2: (7, "by code"), 6: (9,
 assert sorted(i.entry for i in s.list(["done"])) == [3, 4, 5, 7]
 assert [i.outcome for i in s.attempts(7)] == ["interrupted", "done"], s.attempts(7)
 assert [i.outcome for i in s.attempts(3)] == ["interrupted", "done"] and s.attempts(3)[0].reason == "not now"
+table = jobstack.dataframe("wrong", db)
+rows = [(e, a, o) for e, a, o in zip(table["entry"], table["attempt"], table["outcome"]) if e in (5, 6, 7)]
+assert rows == [(5, 1, "done"), (6, 1, "failed"), (7, 1, "interrupted"), (7, 2, "done")], rows
+assert set(table["path"]) == {"/w/%d" % i for i in range(1, 8)} and all(s >= 0 for s in table["seconds"])
 item = s.attempts(5)[0]
 assert item.major_faults == -1, "a script's close tells of no usage"
 assert item.seconds >= 0 and item.node and item.user and item.argv[0] == "python" and item.state == "done"

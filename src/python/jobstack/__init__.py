@@ -22,10 +22,11 @@ logging.getLogger("jobstack").  See docs/LANGUAGES.md.
 from .connection import Connection, connect
 from .entry import Entry
 from .errors import Conflict, Error, Failed, Later, LeaseLost, Missing, NoDatabase, UsageError
+from .frame import dataframe
 from .header import JOBSTACK_VERSION as __version__
 from .library import version
 from .looks import Item, Status
 from .stack import Stack
 
 __all__ = ["Conflict", "Connection", "Entry", "Error", "Failed", "Item", "Later", "LeaseLost", "Missing", "NoDatabase", "Stack",
-           "Status", "UsageError", "__version__", "connect", "version"]
+           "Status", "UsageError", "__version__", "connect", "dataframe", "version"]

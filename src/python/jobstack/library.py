@@ -32,6 +32,7 @@ _PROTOTYPES = {
     "jobstack_close": [c_void_p, c_char_p, POINTER(jobstack_outcome), c_size_t, POINTER(c_int), _P_ERROR],
     "jobstack_renew": [c_void_p, c_char_p, c_uint64, c_uint32, c_int64, _P_ERROR],
     "jobstack_list": [c_void_p, c_char_p, POINTER(jobstack_filter), ITEM, c_void_p, _P_ERROR],
+    "jobstack_export": [c_void_p, c_char_p, c_void_p, ITEM, c_void_p, _P_ERROR],
     "jobstack_attempts": [c_void_p, c_char_p, c_uint64, ITEM, c_void_p, _P_ERROR],
     "jobstack_find": [c_void_p, c_char_p, jobstack_bytes, POINTER(c_uint64), _P_ERROR],
     "jobstack_cancel": [c_void_p, c_char_p, POINTER(jobstack_filter), POINTER(jobstack_cancel_options),
