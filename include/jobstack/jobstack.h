@@ -548,6 +548,22 @@ typedef int jobstack_stack_fact_fn(void *ctx, const struct jobstack_stack_fact *
 int jobstack_stack_facts(struct jobstack *handle, const char *stack, jobstack_stack_fact_fn *fn, void *ctx,
 			 struct jobstack_error *error);
 
+/* Stores in how many attempts of this worker a Python package was imported, as far as they have ended or begun: the
+ * whole number, each time.  NAME and VERSION have at most 255 bytes each. */
+int jobstack_worker_package(struct jobstack_worker *worker, const char *name, const char *version, uint64_t entries,
+			    struct jobstack_error *error);
+
+struct jobstack_stack_package {
+	const char *name, *version; /* "": not known */
+	uint64_t entries;	    /* attempts that imported it */
+	uint64_t nodes;		    /* on which they ran */
+};
+typedef int jobstack_stack_package_fn(void *ctx, const struct jobstack_stack_package *package);
+
+/* Calls FN for each package of STACK, that of most attempts first.  FN as jobstack_status_fn. */
+int jobstack_stack_packages(struct jobstack *handle, const char *stack, jobstack_stack_package_fn *fn, void *ctx,
+			    struct jobstack_error *error);
+
 /* The worker's number in the database; the lease in microseconds; the moment at which the present lease ends, counted
  * from the sending of the last step that succeeded. */
 uint64_t jobstack_worker_id(const struct jobstack_worker *worker);

@@ -163,6 +163,7 @@ static const struct {
 	{CLEAR("entry", " ORDER BY entry_id"), 0},
 	{CLEAR("worker", " ORDER BY worker_id"), 1},
 	{CLEAR("fact", " ORDER BY kind,fact"), 0},
+	{CLEAR("package", " ORDER BY worker_id,name,version"), 0},
 	{CLEAR("push_range", " ORDER BY lo"), 0},
 	{CLEAR("push", " ORDER BY push_id"), 0},
 	{CLEAR("gate", ""), 0},

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Facts: what many attempts or workers of a stack have in common.  Promise: a fact is stored once; who stores it again,
- * or after a lost reply, changes nothing; a stack that
- * is being dropped gets none any more.
+ * Facts: what many attempts or workers of a stack have in common; and Python packages.  Promise: a fact is stored once;
+ * who stores it again, or after a lost reply, changes nothing; a stack that is being dropped gets none any more.
  */
 #include "core/worker.h"
 
@@ -50,5 +49,55 @@ int jobstack_stack_facts(struct jobstack *handle, const char *stack, jobstack_st
 	JS_TRY(js_stack_find(handle, stack, &s, error));
 	JS_TRY(js_handle_ask(handle, take_fact, &r, error,
 			     "SELECT kind,fact,seen,text FROM fact WHERE stack_id=%u ORDER BY kind,seen,fact", s.id));
+	return r.stopped ? JOBSTACK_ESTOPPED : 0;
+}
+
+int jobstack_worker_package(struct jobstack_worker *w, const char *name, const char *version, uint64_t entries,
+			    struct jobstack_error *error)
+{
+	return js_handle_change(w->handle, 0, NULL, error,
+				"INSERT INTO package(stack_id,worker_id,name,version,entries) SELECT "
+				"stack_id,%u,%x,%x,%u" JS_STACK_KEPT
+				" ON DUPLICATE KEY UPDATE entries=GREATEST(package.entries,%u)",
+				jobstack_worker_id(w), (const void *)name, strlen(name), (const void *)version,
+				strlen(version), entries, w->stack.id, entries);
+}
+
+struct packages {
+	jobstack_stack_package_fn *fn;
+	void *ctx;
+	int stopped;
+	uint64_t told, at; /* as in struct reading */
+};
+
+static void take_package(void *ctx, const struct js_row *row)
+{
+	struct packages *r = ctx;
+	struct jobstack_stack_package package;
+
+	if (row == NULL) {
+		r->at = 0;
+		return;
+	}
+	if (r->at++ < r->told || r->stopped)
+		return;
+	r->told++;
+	package = (struct jobstack_stack_package){js_row_text(row, 0), js_row_text(row, 1), js_row_u64(row, 2),
+						  js_row_u64(row, 3)};
+	r->stopped = r->fn(r->ctx, &package) != 0;
+}
+
+int jobstack_stack_packages(struct jobstack *handle, const char *stack, jobstack_stack_package_fn *fn, void *ctx,
+			    struct jobstack_error *error)
+{
+	struct packages r = {.fn = fn, .ctx = ctx};
+	struct js_stack s;
+
+	JS_TRY(js_stack_find(handle, stack, &s, error));
+	JS_TRY(js_handle_ask(handle, take_package, &r, error,
+			     "SELECT p.name,p.version,CAST(SUM(p.entries) AS UNSIGNED) n,COUNT(DISTINCT w.node) FROM "
+			     "package p LEFT JOIN worker w ON w.stack_id=p.stack_id AND w.worker_id=p.worker_id WHERE "
+			     "p.stack_id=%u GROUP BY p.name,p.version ORDER BY n DESC,p.name,p.version",
+			     s.id));
 	return r.stopped ? JOBSTACK_ESTOPPED : 0;
 }

@@ -82,6 +82,7 @@ int insight_report_read(struct jobstack *handle, const char *name, struct insigh
 	JS_THEN(status, read_attempts(handle, name, r, &pass, error));
 	JS_THEN(status, read_slowest_datapaths(handle, name, r, error));
 	JS_THEN(status, insight_facts_read(&r->facts, handle, name, error));
+	JS_THEN(status, insight_packages_read(&r->packages, handle, name, error));
 	if (status == 0 && r->stack.s.dead > 0)
 		status = insight_failures_read(handle, name, NULL, &r->failures, error);
 	if (status == 0)

@@ -6,6 +6,7 @@
 
 #include "insight/advice.h"
 #include "insight/facts.h"
+#include "insight/packages.h"
 #include "insight/failures.h"
 #include "insight/stack.h"
 #include "insight/tally.h"
@@ -23,6 +24,7 @@ struct insight_report {
 	struct js_buf slow[INSIGHT_SLOWEST]; /* the datapaths of the slowest attempts; of length 0: deleted */
 	struct insight_failures failures;    /* of dead entries */
 	struct insight_facts facts;
+	struct insight_packages packages;
 };
 /* clang-format off */
 #define INSIGHT_REPORT_INIT {.since_us = -1, .within_us = -1, .wanted_us = -1}

@@ -17,10 +17,11 @@
 #define PROTOCOL 1 /* of persistent commands: docs/PERSISTENT.md */
 
 struct js_env {
-	char **list;	    /* the inherited variables, then ours, then NULL */
-	size_t kept;	    /* of the inherited */
-	struct js_buf text; /* ours, NUL-separated */
-	char process[80];   /* the last of our variables */
+	char **list;	      /* the inherited variables, then ours, then NULL */
+	size_t kept;	      /* of the inherited */
+	struct js_buf text;   /* ours, NUL-separated */
+	char process[80];     /* the last of our variables */
+	struct js_buf python; /* PYTHONPATH, if it is ours */
 };
 
 static int is_reserved_variable(const char *variable)
@@ -44,7 +45,7 @@ int js_env_new(struct js_env **made, char *const base[], struct jobstack_error *
 	*made = calloc(1, sizeof(**made));
 	if (*made == NULL)
 		return js_error_memory(error);
-	(*made)->list = calloc(n + OURS + 1, sizeof(char *));
+	(*made)->list = calloc(n + OURS + 2, sizeof(char *));
 	if ((*made)->list == NULL) {
 		free(*made);
 		*made = NULL;
@@ -63,8 +64,28 @@ void js_env_free(struct js_env *env)
 	if (env == NULL)
 		return;
 	js_buf_free(&env->text);
+	js_buf_free(&env->python);
 	free(env->list);
 	free(env);
+}
+
+int js_env_python(struct js_env *env, const char *dir)
+{
+	static const char name[] = "PYTHONPATH=";
+	size_t i = 0;
+
+	while (i < env->kept && strncmp(env->list[i], name, sizeof(name) - 1) != 0)
+		i++;
+	js_buf_reset(&env->python);
+	js_buf_printf(&env->python, "%s%s", name, dir);
+	/* an empty element would mean the working directory */
+	if (i < env->kept && env->list[i][sizeof(name) - 1] != '\0')
+		js_buf_printf(&env->python, ":%s", env->list[i] + sizeof(name) - 1);
+	if (env->python.failed)
+		return -1;
+	env->list[i] = env->python.data;
+	env->kept += i == env->kept;
+	return 0;
 }
 
 char *const *js_env_for(struct js_env *env, const struct js_template_values *values)

@@ -23,6 +23,8 @@ enum {
 	JS_WORKER_CODE,
 	JS_WORKER_CODE_VERSION,
 	JS_WORKER_EVENTS,
+	JS_WORKER_PACKAGES,
+	JS_WORKER_NO_PACKAGES,
 	JS_WORKER_DEFER_MATCH,
 	JS_WORKER_MAX_DEFERS,
 	JS_WORKER_ON_LEASE_LOSS,
@@ -91,6 +93,10 @@ enum {
 		{JS_WORKER_EVENTS, "events", "FILE",                                                                   \
 		 "append a line of JSON to FILE for each attempt, when the database has it, or send it to syslog "     \
 		 "(default $JOBSTACK_EVENTS)",                                                                         \
+		 TAKE},                                                                                                \
+		{JS_WORKER_PACKAGES, "packages", NULL,                                                                 \
+		 "record which Python packages the commands import: names, versions, and in how many attempts", TAKE}, \
+		{JS_WORKER_NO_PACKAGES, "no-packages", NULL, "do not, whatever --packages and $JOBSTACK_PACKAGES say", \
 		 TAKE},                                                                                                \
 		{JS_WORKER_FATAL_EXIT, "fatal-exit", "LIST",                                                           \
 		 "exit codes (1,5-7) after which an entry is dead at once", TAKE},                                     \

@@ -63,6 +63,29 @@ static void add_facts(struct js_buf *out, const struct insight_report *r, enum j
 	html_section_end(out);
 }
 
+static void add_packages(struct js_buf *out, const struct insight_packages *all)
+{
+	if (all->n == 0)
+		return;
+	html_section(out, "Python packages", "That most attempts imported; %" PRIu64 " more are not shown.", all->more);
+	html_table(out, "package|version|#attempts|#nodes", 0);
+	for (size_t i = 0; i < all->n; i++) {
+		if (i > 0)
+			html_row(out);
+		html_cell_name(out, all->at[i].name, strlen(all->at[i].name));
+		html_cell_name(out, all->at[i].version, strlen(all->at[i].version));
+		for (int k = 0; k < 2; k++) {
+			uint64_t count = k == 0 ? all->at[i].entries : all->at[i].nodes;
+			char number[32];
+
+			(void)snprintf(number, sizeof(number), "%" PRIu64, count);
+			html_number(out, (double)count, number);
+		}
+	}
+	html_table_end(out, 0);
+	html_section_end(out);
+}
+
 /* What a paper says about the run, and what it ran on. */
 static void add_methods(struct js_buf *out, const struct insight_report *r)
 {
@@ -137,5 +160,6 @@ void view_page_origin(struct js_buf *out, const struct insight_report *r)
 {
 	add_facts(out, r, JOBSTACK_FACT_PROGRAM);
 	add_facts(out, r, JOBSTACK_FACT_MOUNT);
+	add_packages(out, &r->packages);
 	add_methods(out, r);
 }

@@ -362,6 +362,27 @@ static void add_usage_section(const struct page *p)
 	}
 }
 
+static void add_packages_section(const struct page *p)
+{
+	static const struct view_column column[] = {
+		{"PACKAGE", 0, 0, 10}, {"VERSION", 0, 1, 0}, {"ATTEMPTS", 1, 0, 0}, {"NODES", 1, 1, 0}};
+	struct view_table table = {.column = column, .n = 4};
+	const struct insight_packages *all = &p->r->packages;
+
+	if (all->n == 0)
+		return;
+	add_heading(p, "Python packages\n");
+	for (size_t i = 0; i < all->n; i++) {
+		view_table_name(&table, all->at[i].name, strlen(all->at[i].name), "-");
+		view_table_name(&table, all->at[i].version, strlen(all->at[i].version), "-");
+		view_table_count(&table, VIEW_PLAIN, all->at[i].entries);
+		view_table_count(&table, VIEW_PLAIN, all->at[i].nodes);
+	}
+	write_report_table(p, &table);
+	if (all->more > 0)
+		js_buf_printf(p->out, "  and %" PRIu64 " more\n", all->more);
+}
+
 void view_report_text(const struct insight_report *r, unsigned columns, int colours, struct js_buf *out)
 {
 	struct page p = {r, r->tally, out, columns == 0 ? COLUMNS : columns, columns, colours};
@@ -380,6 +401,7 @@ void view_report_text(const struct insight_report *r, unsigned columns, int colo
 	add_waste_section(&p);
 	add_failures_section(&p);
 	add_usage_section(&p);
+	add_packages_section(&p);
 	add_heading(&p, "for the next run\n");
 	view_report_advice(r, out);
 }

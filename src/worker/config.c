@@ -106,6 +106,8 @@ static int set_option(struct config *c, struct later *later, int key, const char
 		{JS_WORKER_SHELL, {JS_FLAG, &c->shell, 0, 0, NULL}},
 		{JS_WORKER_PERSISTENT, {JS_FLAG, &c->persistent, 0, 0, NULL}},
 		{JS_WORKER_DRY_RUN, {JS_FLAG, &c->dry_run, 0, 0, NULL}},
+		{JS_WORKER_PACKAGES, {JS_FLAG, &c->packages, 0, 0, NULL}},
+		{JS_WORKER_NO_PACKAGES, {JS_FLAG, &c->no_packages, 0, 0, NULL}},
 		{JS_WORKER_TAG, {JS_FLAG, &c->tag, 0, 0, NULL}},
 		{'k', {JS_FLAG, &c->keep_order, 0, 0, NULL}},
 		{JS_WORKER_JOBLOG, {JS_NAME, &c->joblog, 0, 0, "a file"}},
@@ -230,7 +232,7 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 
 int config_parse(struct config *c, int argc, char **argv, char **text, struct jobstack_error *error)
 {
-	const char *stack = getenv("JOBSTACK_STACK"), *arg;
+	const char *stack = getenv("JOBSTACK_STACK"), *wished = getenv("JOBSTACK_PACKAGES"), *arg;
 	struct later later = {NULL, NULL, NULL, NULL};
 	struct js_buf help = {0};
 	int key, status = 0;
@@ -261,6 +263,8 @@ int config_parse(struct config *c, int argc, char **argv, char **text, struct jo
 		status = set_option(c, &later, key, arg, error);
 	}
 	c->events = c->events == NULL || *c->events == '\0' ? NULL : c->events;
+	c->packages |= wished != NULL && strcmp(wished, "1") == 0;
+	c->packages &= !c->no_packages && (wished == NULL || strcmp(wished, "0") != 0);
 	c->dry_run |= c->new_stack | c->dry_names;
 	c->command = argv + optind;
 	c->words = (size_t)(argc - optind);

@@ -34,8 +34,9 @@ struct config {
 	const char *joblog;  /* NULL: none */
 	const char *events;  /* a file, or syslog; NULL: none */
 	int tag, keep_order; /* with output_dash */
-	int progress;	     /* CONFIG_AUTO and so on */
-	int of_run;	     /* `jobstack run` has started it, and prints the summary */
+	int packages, no_packages;
+	int progress; /* CONFIG_AUTO and so on */
+	int of_run;   /* `jobstack run` has started it, and prints the summary */
 	const char *replace;
 	int commands;			  /* entries are command lines */
 	const char *allowed[ALLOWED_MAX]; /* whose lines run, too; database accounts */

@@ -321,6 +321,7 @@ static int do_step(struct ledger *l, struct step *s, struct jobstack_step_report
 		jobstack_disconnect(l->handle);
 	outbox_ask(l->outbox, s->outcomes, s->n);
 	facts_tell(&l->facts, l->worker, s->outcomes, s->n);
+	facts_tell_packages(&l->facts, l->worker, 0);
 	step.outcomes = s->outcomes;
 	step.outcomes_n = s->n;
 	step.claim = s->k;
@@ -621,6 +622,8 @@ static int end_worker(struct ledger *l)
 	outbox_answered(l->outbox, status == 0 ? s.n : 0);
 	if (status != 0)
 		return_results(l, &s);
+	else
+		facts_tell_packages(&l->facts, l->worker, 1);
 	step_free(&s);
 	return status;
 }

@@ -322,6 +322,31 @@ static int begin_events(struct run *r, struct jobstack_error *error)
 	return r->ledger.events == NULL ? error->code : 0;
 }
 
+/* Commands run with or without it. */
+static void begin_packages(struct run *r)
+{
+	static const char *const place[] = {JS_SHIMS_DIR, JS_SHIMS_SOURCE_DIR};
+	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	struct js_packages *p = NULL;
+	char hook[4096];
+	int status;
+
+	if (!r->config.packages || r->config.persistent)
+		return;
+	for (int i = 0; i < 2; i++) {
+		(void)snprintf(hook, sizeof(hook), "%s/jobstack_packages/sitecustomize.py", place[i]);
+		if (access(hook, R_OK) == 0)
+			break;
+	}
+	status = js_packages_begin(&p, temporary_directory(), hook, r->slots_n, &error);
+	JS_THEN(status, js_packages_read(p, &error));
+	for (unsigned i = 0; i < r->slots_n && status == 0; i++)
+		status = js_env_python(r->slots[i].env, js_packages_dir(p)) == 0 ? 0 : js_error_memory(&error);
+	r->supervisor.packages = r->ledger.facts.packages = p;
+	if (status != 0)
+		speaker_say("Python packages are not recorded: %s", error.text);
+}
+
 /* Runs the two threads to their end. */
 static int run_threads(struct run *r, struct jobstack_error *error)
 {
@@ -331,6 +356,7 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	connect_threads(r);
 	JS_TRY(begin_events(r, error));
 	JS_TRY(begin_outbox(r, error));
+	begin_packages(r);
 	failed = pthread_create(&thread, NULL, ledger_main, &r->ledger);
 	if (failed != 0) {
 		(void)outbox_end(&r->outbox);
@@ -341,6 +367,8 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	if (!supervisor_hangs(&r->supervisor)) /* else a thread may still come back, and use it */
 		js_sampler_end(r->supervisor.sampler);
 	(void)pthread_join(thread, NULL);
+	if (!supervisor_hangs(&r->supervisor))
+		js_packages_end(r->supervisor.packages);
 	r->keeper.page->deadline_us = INT64_MAX; /* no command is left */
 	printer_end(&r->printer);
 	r->waiting = outbox_end(&r->outbox);

@@ -109,6 +109,7 @@ static enum slot_start start_command(struct supervisor *s, struct slot *slot, co
 	if (js_capture_begin(slot->capture, &out, &err, error) != 0)
 		return SLOT_BROKEN;
 	program = js_program_look(s->version);
+	js_packages_start(s->packages, slot->number - 1, values->entry, values->attempt);
 	pid = js_spawn_start(s->spawn, s->program.len > 0 ? s->program.data : NULL, argv, envp,
 			     own[0] >= 0 ? own[0] : out, own[1] >= 0 ? own[1] : err);
 	if (pid == -E2BIG) {

@@ -9,6 +9,7 @@
 #include "process/mounts.h"
 #include "run/capture.h"
 #include "run/env.h"
+#include "run/packages.h"
 #include "run/persist.h"
 #include "run/program.h"
 #include "run/sample.h"
@@ -92,7 +93,8 @@ struct supervisor {
 	struct js_spawn *spawn;
 	struct js_packlog *log;
 	struct js_reap_oom oom;
-	struct js_sampler *sampler; /* of ordinary commands; may be NULL */
+	struct js_sampler *sampler;   /* of ordinary commands; may be NULL */
+	struct js_packages *packages; /* NULL: they are not recorded */
 	struct js_mounts mounts;
 	const char *cwd;
 	struct js_program *version; /* of the command's program */

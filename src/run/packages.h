@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The Python packages that commands import (--packages).  A sitecustomize, which a directory in front of PYTHONPATH
+ * offers to each Python, writes lines into a FIFO: ENTRY.ATTEMPT, a tab, and either a directory that may contain
+ * packages or the name of a module.  A thread reads them, finds the distribution of each name, and counts it once per
+ * attempt.
+ *
+ * After the idea of the "customs" package (its Check, Inspector and Reporter), which reports at the interpreter's exit.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "jobstack/jobstack.h"
+
+struct js_packages;
+
+/* Makes a directory of its own in TMP, with the FIFO and a copy of the file HOOK, and removes those of workers that
+ * were killed.  SLOTS commands run at once.  The thread begins with js_packages_read.  Returns 0, or a negative code.
+ */
+int js_packages_begin(struct js_packages **made, const char *tmp, const char *hook, unsigned slots,
+		      struct jobstack_error *error);
+int js_packages_read(struct js_packages *packages, struct jobstack_error *error);
+
+/* Ends the thread, unless it hangs, and removes the directory.  NULL: nothing. */
+void js_packages_end(struct js_packages *packages);
+
+const char *js_packages_dir(const struct js_packages *packages);
+
+/* The attempt that runs in SLOT, from 0, from now on.  Lines of attempts that were never named are dropped. */
+void js_packages_start(struct js_packages *packages, unsigned slot, uint64_t entry, uint32_t attempt);
+
+/* What the commands have written, in pieces of any length; what is no line of ours is dropped and counted. */
+void js_packages_take(struct js_packages *packages, const char *data, size_t len);
+uint64_t js_packages_dropped(struct js_packages *packages);
+
+/* Waits, for at most two seconds, until all that was written has been read. */
+void js_packages_settle(struct js_packages *packages);
+
+/* A package whose count has changed since this function gave it last: 1, or 0: there is none.  The texts stay. */
+struct js_package {
+	const char *name, *version;
+	uint64_t entries;
+};
+int js_packages_changed(struct js_packages *packages, struct js_package *package);
+/* It could not be stored: give it again. */
+void js_packages_again(struct js_packages *packages, const char *name, const char *version);

@@ -1,0 +1,118 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# jobstack-worker --packages: which Python packages commands imported, with a real Python and distributions made here;
+# and commands that write into the FIFO what they like.
+set -u
+. "$JOBSTACK_SOURCE/tests/lib/tap.sh"
+. "$JOBSTACK_SOURCE/tests/lib/jobstack.sh"
+jobstack init -q
+export PYTHONPATH=$PWD/lib TMPDIR=$PWD/tmp
+mkdir -p lib tmp
+# distribution NAME VERSION MODULE
+distribution() {
+	mkdir -p "lib/$1-$2.dist-info" "lib/$3"
+	touch "lib/$3/__init__.py"
+	printf '%s\n' "$3/__init__.py,," "$1-$2.dist-info/METADATA,," "../../bin/$3,," >"lib/$1-$2.dist-info/RECORD"
+}
+distribution Snow_Cover 1.2 snow
+distribution ice 0.9 icy
+mkdir -p lib/old-3.1-py3.11.egg-info lib/older && touch lib/older/__init__.py && echo older >lib/old-3.1-py3.11.egg-info/top_level.txt
+packages() { sql "SELECT CONCAT(package.name,' ',version,' ',SUM(entries)) FROM package JOIN stack USING(stack_id) WHERE stack.name='$1' GROUP BY package.name,version ORDER BY package.name" | tr '\n' ';'; }
+
+# ---- what is imported counts, once per attempt, also of a command that is killed
+cat >a.py <<-'END'
+	import json, os, snow, older.__init__
+	if os.environ["JOBSTACK_ENTRY"] == "1":
+	    os.kill(os.getpid(), 9)
+	if os.environ["JOBSTACK_ENTRY"] == "2":
+	    if os.fork() == 0:
+	        import icy
+	        os._exit(0)
+	    os.wait()
+	    os.system("python3 -c 'import snow, icy'")
+END
+numbered 1 3 | jobstack push -q -s a --max-attempts 1 >/dev/null
+check 'commands in Python' worker -s a --packages -- python3 a.py
+is '... have packages' "$(packages a)" 'ice 0.9 1;old 3.1 3;snow-cover 1.2 3;'
+is '... and their directory is gone' "$(ls tmp)" ''
+
+like '... which the report shows' "$(jobstack report a | tr -s ' \n' ' ')" 'PACKAGE VERSION ATTEMPTS NODES old 3.1 3 1 snow-cover 1.2 3 1 ice 0.9 1 1'
+check '... and the page' eval 'jobstack report a --html a.html && grep -q "snow-cover" a.html'
+
+# ---- off, unless somebody asks; a refusal wins
+for how in : JOBSTACK_PACKAGES=0:--packages JOBSTACK_PACKAGES=1:--no-packages; do
+	numbered 1 1 | jobstack push -q -s "off" >/dev/null
+	check "a worker with '$how'" env ${how%%:*} jobstack-worker -q -s off ${how#*:} -- sh -c 'echo "$PYTHONPATH" >path'
+	is '... leaves PYTHONPATH' "$(cat path)" "$PWD/lib"
+done
+is '... and records nothing' "$(packages off)" ''
+numbered 1 1 | jobstack push -q -s on >/dev/null
+check 'a worker with JOBSTACK_PACKAGES=1' env JOBSTACK_PACKAGES=1 jobstack-worker -q -s on -- python3 -c 'import icy'
+is '... records' "$(packages on)" 'ice 0.9 1;'
+
+# ---- the sitecustomize that is there already runs as without us, and may fail as without us
+echo 'import sys, icy; sys.stdout.write("mine %s %d\n" % (__name__, any("jobstack" in p for p in sys.path)))' >lib/sitecustomize.py
+numbered 1 1 | jobstack push -q -s site >/dev/null
+check 'a sitecustomize of the user' eval 'worker -s site --packages --output - -- python3 -c "import snow, sys; print(sys.path[-1][:1], sys.modules[\"sitecustomize\"].__file__[-21:])" >site.out'
+like '... runs once' "$(cat site.out)" $'^mine sitecustomize 0\n/ .?lib/sitecustomize\\.py$'
+is '... and its imports count' "$(packages site)" 'ice 0.9 1;snow-cover 1.2 1;'
+echo 'raise RuntimeError("mine")' >lib/sitecustomize.py
+numbered 1 1 | jobstack push -q -s site >/dev/null
+check '... that fails' eval 'worker -s site --packages --output - -- python3 -c "print(7)" >site.out 2>&1'
+is '... does what it does without us' "$(grep -c -x -e 'RuntimeError: mine' -e 7 site.out)" 2
+rm lib/sitecustomize.py
+
+# ---- commands that write into the FIFO themselves; a command that reuses every descriptor number
+cat >bad.py <<-'END'
+	import os, sys, snow
+	place = os.environ["PYTHONPATH"].split(":")[0] + "/fifo"
+	fd = os.open(place, os.O_WRONLY | os.O_NONBLOCK)
+	def put(data):
+	    try:
+	        os.write(fd, data)
+	    except BlockingIOError:
+	        pass
+	if sys.argv[1] == "1":
+	    for i in range(2000):
+	        put(b"\0\xff\n\t\n1.1\n77777.1\tsnow\n-1.1\tsnow\n1.1\t/nosuch\n1.1.1\tx\n" + b"x" * 3000)
+	    put(b"\n")
+	elif sys.argv[1] == "2":
+	    for i in range(10000):
+	        put(b"2.1\tnone%d\n" % i)
+	else:
+	    os.closerange(3, 256)
+	    fds = [os.open("own%d" % i, os.O_CREAT | os.O_WRONLY) for i in range(200)]
+	    for f in fds:
+	        os.write(f, b"whole\n")
+	    import icy
+	    for f in fds:
+	        os.write(f, b"file\n")
+END
+numbered 1 3 | sed 's/.*\([0-9]\)$/\1/' | jobstack push -q -s bad >/dev/null
+check 'commands that flood the FIFO' worker -s bad --packages --slots 2 -- python3 bad.py {}
+is '... end as they are' "$(jobstack list -s bad -t done -o entry | tr '\n' ' ')" '1 2 3 '
+is '... are counted still' "$(packages bad | grep -o 'ice 0.9 1;')" 'ice 0.9 1;'
+is '... and their files are whole' "$(cat own* | sort | uniq -c | tr -s ' \n' ' ')" ' 200 file 200 whole '
+
+# ---- 5,000 packages, of which 4,096 are counted
+mkdir many
+(cd many && for ((i = 0; i < 5000; i++)); do mkdir "p$i-1.dist-info"; : >"p$i.py"; done)
+numbered 1 1 | jobstack push -q -s many >/dev/null
+check 'very many packages' env PYTHONPATH="$PWD/many" jobstack-worker -q -s many --packages -- python3 -c 'for i in range(5000): __import__("p%d" % i)'
+check '... are bounded' eval 'n=$(sql "SELECT COUNT(*) FROM package JOIN stack USING(stack_id) WHERE stack.name=\"many\""); echo "$n"; [ "$n" -gt 0 ] && [ "$n" -le 4096 ]'
+
+# ---- no directory; a directory that a killed worker left; the hook's syntax; drop
+numbered 1 1 | jobstack push -q -s nodir >/dev/null
+check 'without a directory, it says so' eval 'TMPDIR=/nosuch worker -s nodir --packages --output - -- true >nodir.out 2>&1; grep -q "t record\|not recorded\|nosuch" nodir.out'
+numbered 1 1 | jobstack push -q -s left >/dev/null
+left=$(printf 'jobstack-packages-%s-left' "$(worker -s left --packages --output - -- sh -c 'echo "${PYTHONPATH%%:*}"' | sed 's/.*packages-\([0-9a-f]*\)-.*/\1/')")
+mkdir -p "tmp/$left/__pycache__" && mkfifo "tmp/$left/fifo" && touch "tmp/$left/__pycache__/x.pyc" && touch -d '1 hour ago' "tmp/$left"
+numbered 1 1 | jobstack push -q -s left >/dev/null
+check 'a later worker' worker -s left --packages -- true
+is '... removes what a killed one left' "$(ls tmp)" ''
+check 'the hook is Python 2.7, too' python3 -W ignore -c 'import lib2to3.pgen2.driver as d, lib2to3.pygram as g, lib2to3.pytree as t, sys
+d.Driver(g.python_grammar, t.convert).parse_file(sys.argv[1])' "$JOBSTACK_SOURCE/src/shims/jobstack_packages/sitecustomize.py"
+check 'drop removes the packages' jobstack drop -s a --yes
+is '... all' "$(sql "SELECT COUNT(*) FROM package WHERE stack_id NOT IN (SELECT stack_id FROM stack)")" 0
+finish
