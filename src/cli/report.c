@@ -26,11 +26,12 @@ static int show_attempts(void *ctx, uint64_t attempts)
 
 static struct insight_report wanted = INSIGHT_REPORT_INIT;
 static const char *since, *html;
-static int slurm, findings;
+static int slurm, findings, all;
 static int64_t every_us;
 static struct js_buf page; /* of all stacks */
 static const struct js_opt table[] = {
 	CLI_OPTS_STACKS,
+	{'a', "all", NULL, "all stacks of the database", CLI_FLAG(&all)},
 	{0, "since", "WHEN", "only what ended since this time: " CLI_SINCE_HELP, CLI_WORD(&since)},
 	{0, "within", "D", "recommend a number of workers for this wall time",
 	 CLI_TIME(&wanted.wanted_us, JS_SECOND_US, "a duration of at least 1 s, such as 90m or 8h")},
@@ -52,9 +53,12 @@ static int check_report(struct cli *cli)
 		return cli_usage(cli, "--html can't be used with --json or --slurm");
 	if (findings && (slurm || since != NULL))
 		return cli_usage(cli, "--io can't be used with --slurm or --since");
+	if (all && cli->stack_given)
+		return cli_usage(cli, "--all means every stack: don't name one");
+	cli->stack_given |= all;
 	if (every_us > 0 && html == NULL)
 		return cli_usage(cli, "--every needs --html FILE");
-	if (every_us > 0 && cli->stacks_n > 1)
+	if (every_us > 0 && (all || cli->stacks_n > 1))
 		return cli_usage(cli, "--every follows one stack");
 	return since != NULL ? cli_since(cli, since, &wanted.since_us, &wanted.within_us) : 0;
 }
@@ -178,10 +182,38 @@ static int print_findings(struct cli *cli)
 	return status;
 }
 
+static int add_stack(void *ctx, const struct jobstack_status *s)
+{
+	static char names[CLI_STACKS_MAX][JOBSTACK_STACK_MAX + 1];
+	struct cli *cli = ctx;
+
+	if (cli->stacks_n == CLI_STACKS_MAX)
+		return 1;
+	(void)snprintf(names[cli->stacks_n], sizeof(names[0]), "%s", s->stack);
+	cli->stacks[cli->stacks_n] = names[cli->stacks_n];
+	cli->stacks_n++;
+	return 0;
+}
+
+/* Takes the place of the names of stacks.  0, or the exit status. */
+static int choose_all(struct cli *cli)
+{
+	int status = jobstack_status(cli->handle, NULL, add_stack, cli, &cli->error);
+
+	if (status == JOBSTACK_ESTOPPED)
+		return cli_usage(cli, "there are more than %d stacks: name those that you want", CLI_STACKS_MAX);
+	if (status != 0)
+		return cli_fail(cli);
+	cli->stack = cli->stacks_n > 0 ? cli->stacks[0] : cli->stack;
+	return 0;
+}
+
 static int print_report(struct cli *cli)
 {
 	int status, so_far;
 
+	if (all && cli->stacks_n == 0)
+		JS_TRY(choose_all(cli));
 	if (findings && html == NULL)
 		return print_findings(cli);
 

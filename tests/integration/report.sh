@@ -227,6 +227,9 @@ is '... the variation is that of SQL' "$(grep -o '<tr><td>n2</td>.*' many.html |
 check '... of one of which nothing has ended' jobstack report -s empty --since 2h --html empty.html
 check '... and of several' jobstack report odd empty bad --html several.html
 check '... in one file' python3 page.py several.html odd empty bad
+check '... and of all' jobstack report --all --html all.html
+is '... each stack once' "$(grep -o '<h1[^>]*>[^<]*' all.html | sed 's/.*>//' | sort | tr '\n' ' ')" "$(jobstack status --json | jq -r .stack | sort | tr '\n' ' ')"
+check '--all and a name' says 2 "--all means every stack: don't name one" jobstack report --all odd
 check '... one of which is not there' says 2 'there is no stack "nosuch"' jobstack report odd nosuch --html part.html
 check '... has the others' python3 page.py part.html odd
 check '... also if it is the first' says 2 'there is no stack "nosuch"' jobstack report nosuch odd --html part2.html
