@@ -548,10 +548,15 @@ typedef int jobstack_stack_fact_fn(void *ctx, const struct jobstack_stack_fact *
 int jobstack_stack_facts(struct jobstack *handle, const char *stack, jobstack_stack_fact_fn *fn, void *ctx,
 			 struct jobstack_error *error);
 
-/* Stores in how many attempts of this worker a Python package was imported, as far as they have ended or begun: the
- * whole number, each time.  NAME and VERSION have at most 255 bytes each. */
-int jobstack_worker_package(struct jobstack_worker *worker, const char *name, const char *version, uint64_t entries,
-			    struct jobstack_error *error);
+/* A Python package, and in how many attempts of a worker it was imported. */
+struct jobstack_worker_package {
+	const char *name, *version; /* at most 255 bytes each */
+	uint64_t entries;
+};
+
+/* Stores N PACKAGES, in one transaction: the whole numbers, each time, of attempts that have ended or begun. */
+int jobstack_worker_packages(struct jobstack_worker *worker, const struct jobstack_worker_package *packages, size_t n,
+			     struct jobstack_error *error);
 
 struct jobstack_stack_package {
 	const char *name, *version; /* "": not known */

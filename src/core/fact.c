@@ -52,15 +52,19 @@ int jobstack_stack_facts(struct jobstack *handle, const char *stack, jobstack_st
 	return r.stopped ? JOBSTACK_ESTOPPED : 0;
 }
 
-int jobstack_worker_package(struct jobstack_worker *w, const char *name, const char *version, uint64_t entries,
-			    struct jobstack_error *error)
+int jobstack_worker_packages(struct jobstack_worker *w, const struct jobstack_worker_package *p, size_t n,
+			     struct jobstack_error *error)
 {
-	return js_handle_change(w->handle, 0, NULL, error,
-				"INSERT INTO package(stack_id,worker_id,name,version,entries) SELECT "
-				"stack_id,%u,%x,%x,%u" JS_STACK_KEPT
-				" ON DUPLICATE KEY UPDATE entries=GREATEST(package.entries,%u)",
-				jobstack_worker_id(w), (const void *)name, strlen(name), (const void *)version,
-				strlen(version), entries, w->stack.id, entries);
+	struct js_sql sql = {0};
+
+	for (size_t i = 0; i < n; i++)
+		(void)js_sql_stmt(&sql,
+				  "INSERT INTO package(stack_id,worker_id,name,version,entries) SELECT "
+				  "stack_id,%u,%s,%s,%u" JS_STACK_KEPT
+				  " ON DUPLICATE KEY UPDATE entries=GREATEST(package.entries,%u)",
+				  jobstack_worker_id(w), p[i].name, p[i].version, p[i].entries, w->stack.id,
+				  p[i].entries);
+	return js_db_commit(w->handle->db, &sql, NULL, error);
 }
 
 struct packages {

@@ -341,7 +341,7 @@ void js_packages_settle(struct js_packages *p)
 	}
 }
 
-int js_packages_changed(struct js_packages *p, struct js_package *package)
+int js_packages_changed(struct js_packages *p, struct jobstack_worker_package *package)
 {
 	int found = 0;
 
@@ -349,8 +349,8 @@ int js_packages_changed(struct js_packages *p, struct js_package *package)
 	for (size_t i = 0; i < p->package_n && !found; i++)
 		if (p->package[i].changed) {
 			p->package[i].changed = 0;
-			*package =
-				(struct js_package){p->package[i].name, p->package[i].version, p->package[i].entries};
+			*package = (struct jobstack_worker_package){p->package[i].name, p->package[i].version,
+								    p->package[i].entries};
 			found = 1;
 		}
 	(void)pthread_mutex_unlock(&p->lock);

@@ -37,10 +37,6 @@ uint64_t js_packages_dropped(struct js_packages *packages);
 void js_packages_settle(struct js_packages *packages);
 
 /* A package whose count has changed since this function gave it last: 1, or 0: there is none.  The texts stay. */
-struct js_package {
-	const char *name, *version;
-	uint64_t entries;
-};
-int js_packages_changed(struct js_packages *packages, struct js_package *package);
+int js_packages_changed(struct js_packages *packages, struct jobstack_worker_package *package);
 /* It could not be stored: give it again. */
 void js_packages_again(struct js_packages *packages, const char *name, const char *version);

@@ -5,7 +5,7 @@
 #include "worker/facts.h"
 
 #define PACKAGES_US INT64_C(5000000)
-#define PACKAGES_STEP 64 /* at once, so that no heartbeat is late */
+#define PACKAGES_STEP 128 /* in one transaction */
 
 /* 0; or a negative code: the others need not be tried now. */
 static int tell_fact(struct facts *f, struct jobstack_worker *worker, enum jobstack_fact_kind kind, int64_t number)
@@ -46,20 +46,21 @@ void facts_tell(struct facts *f, struct jobstack_worker *worker, const struct jo
 
 void facts_tell_packages(struct facts *f, struct jobstack_worker *worker, int last)
 {
+	struct jobstack_worker_package p[PACKAGES_STEP];
 	struct jobstack_error ignored = JOBSTACK_ERROR_INIT;
-	struct js_package p;
-	int64_t until;
+	size_t n;
+	int status;
 
 	if (f->packages == NULL || (!last && jobstack_now_us() - f->packages_us < PACKAGES_US))
 		return;
 	if (last)
 		js_packages_settle(f->packages);
-	until = jobstack_now_us() + PACKAGES_US; /* for a command that imports thousands */
-	for (int n = 0; (last ? jobstack_now_us() < until : n < PACKAGES_STEP) && js_packages_changed(f->packages, &p);
-	     n++)
-		if (jobstack_worker_package(worker, p.name, p.version, p.entries, &ignored) != 0) {
-			js_packages_again(f->packages, p.name, p.version);
-			break;
-		}
+	do {
+		for (n = 0; n < PACKAGES_STEP && js_packages_changed(f->packages, &p[n]);)
+			n++;
+		status = n == 0 ? 0 : jobstack_worker_packages(worker, p, n, &ignored);
+		for (size_t i = 0; status != 0 && i < n; i++)
+			js_packages_again(f->packages, p[i].name, p[i].version);
+	} while (last && n == PACKAGES_STEP && status == 0);
 	f->packages_us = jobstack_now_us();
 }
