@@ -399,7 +399,7 @@ static void remove_files(const char *dir)
 
 static void remove_directory(const char *dir)
 {
-	char cache[1024];
+	char cache[2048];
 
 	(void)snprintf(cache, sizeof(cache), "%s/__pycache__", dir);
 	remove_files(cache);

@@ -345,6 +345,8 @@ static void begin_packages(struct run *r)
 	r->supervisor.packages = r->ledger.facts.packages = p;
 	if (status != 0)
 		speaker_say("Python packages are not recorded: %s", error.text);
+	else if (!r->config.quiet)
+		speaker_say("records the Python packages that commands import (--no-packages: not)");
 }
 
 /* Runs the two threads to their end. */

@@ -34,4 +34,6 @@ def dataframe(name=None, connection=None, **options):
     frame = pandas.DataFrame(table)
     for column in ("started", "ended"):
         frame[column] = pandas.to_datetime(frame[column], unit="s", utc=True)
+    for column in tuple(_TIMES) + _FIGURES:  # a column of None alone would be one of objects
+        frame[column] = pandas.to_numeric(frame[column])
     return frame
