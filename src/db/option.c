@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/num.h"
+#include "base/setting.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -48,28 +49,6 @@ static int set_text_option(char **to, const char *value)
 	free(*to);
 	*to = copy;
 	return 0;
-}
-
-/* Takes backslash escapes and quotes off VALUE in place. */
-static void unquote_value(char *value)
-{
-	size_t len = strlen(value);
-	char quote = len >= 2 && (value[0] == '"' || value[0] == '\'') && value[len - 1] == value[0] ? value[0] : '\0';
-	char *from = value, *to = value;
-	static const char escape[] = "btnrs\\\"'", meaning[] = "\b\t\n\r \\\"'";
-
-	if (quote != '\0') {
-		value[len - 1] = '\0';
-		from++;
-	}
-	for (; *from != '\0'; from++) {
-		const char *e = *from == '\\' && from[1] != '\0' ? strchr(escape, from[1]) : NULL;
-
-		if (e != NULL)
-			from++;
-		*to++ = e != NULL ? meaning[e - escape] : *from;
-	}
-	*to = '\0';
 }
 
 static int is_true(const char *value)
@@ -190,34 +169,6 @@ static int read_dir(struct reading *r, const char *path)
 	return status;
 }
 
-static char *trim_blanks(char *text)
-{
-	size_t len;
-
-	text += strspn(text, " \t\r");
-	for (len = strlen(text); len > 0 && strchr(" \t\r", text[len - 1]) != NULL; len--)
-		text[len - 1] = '\0';
-	return text;
-}
-
-/* Cuts a comment off the end of a value: a '#' outside quotes.  As in MySQL's own readers, a backslash means something
- * to this inside quotes only. */
-static void cut_comment(char *value)
-{
-	char quote = '\0';
-	int escaped = 0;
-
-	for (; *value != '\0'; value++) {
-		if ((*value == '"' || *value == '\'') && !escaped)
-			quote = quote == '\0' ? *value : quote == *value ? '\0' : quote;
-		if (quote == '\0' && *value == '#') {
-			*value = '\0';
-			return;
-		}
-		escaped = quote != '\0' && *value == '\\' && !escaped;
-	}
-}
-
 /* A fault of the present line. */
 static int refuse_line(struct reading *r, const char *words)
 {
@@ -231,36 +182,19 @@ static int read_group(struct reading *r, char *line)
 	if (end == NULL)
 		return refuse_line(r, "the group has no closing ]");
 	*end = '\0';
-	r->group = group_of(trim_blanks(line + 1));
+	r->group = group_of(js_setting_trim(line + 1));
 	return 0;
-}
-
-/* Cuts "key = value" in two; returns the unquoted value, or NULL if there is no =. */
-static char *split_value(char *line)
-{
-	char *value = strchr(line, '=');
-
-	if (value == NULL)
-		return NULL;
-	*value++ = '\0';
-	cut_comment(value);
-	value = trim_blanks(value);
-	unquote_value(value);
-	return value;
 }
 
 /* A line of the group that this pass takes. */
 static int read_option(struct reading *r, char *line)
 {
-	char *value = split_value(line), *key = trim_blanks(line);
-	int loose = strncmp(key, "loose", 5) == 0 && (key[5] == '-' || key[5] == '_');
+	char *value, *key = js_setting_split(line, &value);
+	int loose = strncmp(key, "loose_", 6) == 0;
 	const char *why = NULL;
 
 	if (loose)
 		key += 6;
-	for (char *p = key; *p != '\0'; p++)
-		if (*p == '-')
-			*p = '_';
 	if (strcmp(key, "password") == 0 && value != NULL && *value != '\0')
 		r->secret = 1;
 	switch (set_named_option(r->option, key, value, &why)) {
@@ -280,13 +214,13 @@ static int read_option(struct reading *r, char *line)
 
 static int read_option_line(struct reading *r, char *line)
 {
-	line = trim_blanks(line);
+	line = js_setting_trim(line);
 	if (*line == '\0' || *line == '#' || *line == ';')
 		return 0;
 	if (strncmp(line, "!includedir", 11) == 0 && strchr(" \t", line[11]) != NULL)
-		return read_dir(r, trim_blanks(line + 11));
+		return read_dir(r, js_setting_trim(line + 11));
 	if (strncmp(line, "!include", 8) == 0 && strchr(" \t", line[8]) != NULL)
-		return read_option_file(r, trim_blanks(line + 8));
+		return read_option_file(r, js_setting_trim(line + 8));
 	if (*line == '[')
 		return read_group(r, line);
 	if (r->group < 0)

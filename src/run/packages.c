@@ -145,6 +145,12 @@ static size_t read_modules(struct js_packages *p, const char *path, unsigned pla
 	return n;
 }
 
+void js_packages_plain(char *name)
+{
+	for (char *c = name; *c != '\0'; c++)
+		*c = *c == '_' || *c == '.' ? '-' : (char)tolower((unsigned char)*c);
+}
+
 /* A distribution: NAME-VERSION.dist-info or NAME-VERSION[-pyX.Y].egg-info, a directory (or a file, of distutils). */
 static void read_distribution(struct js_packages *p, const char *entry, unsigned place)
 {
@@ -161,8 +167,7 @@ static void read_distribution(struct js_packages *p, const char *entry, unsigned
 		*version++ = '\0';
 		version[strcspn(version, "-")] = '\0';
 	}
-	for (char *c = name; *c != '\0'; c++)
-		*c = *c == '_' || *c == '.' ? '-' : (char)tolower((unsigned char)*c);
+	js_packages_plain(name);
 	package = add_package(p, name, version == NULL ? "" : version);
 	for (int i = 0; i < 2 && n == 0; i++)
 		if (snprintf(path, sizeof(path), "%s/%s/%s", p->place[place], entry,

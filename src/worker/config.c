@@ -230,9 +230,29 @@ static int parse_templates(struct config *c, const struct later *later, struct j
 	return status;
 }
 
+/* What is recorded besides: by the options, else the environment, else the site's file.  A refusal always wins; so does
+ * an empty $JOBSTACK_EVENTS over the site. */
+static void settle_recording(struct config *c)
+{
+	const char *wished = getenv("JOBSTACK_PACKAGES");
+	int refused = c->no_packages || (wished != NULL && strcmp(wished, "0") == 0);
+
+	c->site_path = getenv("JOBSTACK_SITE_FILE");
+	c->site_error = (struct jobstack_error)JOBSTACK_ERROR_INIT;
+	(void)js_site_read(&c->site, c->site_path, &c->site_error);
+	c->packages |= wished != NULL && strcmp(wished, "1") == 0;
+	c->packages_by_site = !c->packages && c->site.packages && !refused;
+	c->packages = (c->packages && !refused) || c->packages_by_site;
+	c->events_by_site = c->events == NULL && c->site.events.len > 0;
+	if (c->events_by_site)
+		c->events = c->site.events.data;
+	else if (c->events != NULL && *c->events == '\0')
+		c->events = NULL;
+}
+
 int config_parse(struct config *c, int argc, char **argv, char **text, struct jobstack_error *error)
 {
-	const char *stack = getenv("JOBSTACK_STACK"), *wished = getenv("JOBSTACK_PACKAGES"), *arg;
+	const char *stack = getenv("JOBSTACK_STACK"), *arg;
 	struct later later = {NULL, NULL, NULL, NULL};
 	struct js_buf help = {0};
 	int key, status = 0;
@@ -262,9 +282,7 @@ int config_parse(struct config *c, int argc, char **argv, char **text, struct jo
 		}
 		status = set_option(c, &later, key, arg, error);
 	}
-	c->events = c->events == NULL || *c->events == '\0' ? NULL : c->events;
-	c->packages |= wished != NULL && strcmp(wished, "1") == 0;
-	c->packages &= !c->no_packages && (wished == NULL || strcmp(wished, "0") != 0);
+	settle_recording(c);
 	c->dry_run |= c->new_stack | c->dry_names;
 	c->command = argv + optind;
 	c->words = (size_t)(argc - optind);
@@ -278,6 +296,7 @@ void config_free(struct config *c)
 	js_template_free(c->error);
 	js_template_free(c->creates);
 	js_buf_free(&c->colsep);
+	js_site_free(&c->site);
 	if (c->defer_match != NULL)
 		regfree(&c->defer);
 }

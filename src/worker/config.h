@@ -5,6 +5,7 @@
 #pragma once
 
 #include "jobstack/jobstack.h"
+#include "run/site.h"
 #include "run/template.h"
 
 #include <regex.h>
@@ -35,8 +36,12 @@ struct config {
 	const char *events;  /* a file, or syslog; NULL: none */
 	int tag, keep_order; /* with output_dash */
 	int packages, no_packages;
-	int progress; /* CONFIG_AUTO and so on */
-	int of_run;   /* `jobstack run` has started it, and prints the summary */
+	struct js_site site;
+	struct jobstack_error site_error;     /* why the site's file counts for nothing; code 0: it counts */
+	const char *site_path;		      /* as the user named it, or NULL */
+	int packages_by_site, events_by_site; /* switched on by it, not by the user */
+	int progress;			      /* CONFIG_AUTO and so on */
+	int of_run;			      /* `jobstack run` has started it, and prints the summary */
 	const char *replace;
 	int commands;			  /* entries are command lines */
 	const char *allowed[ALLOWED_MAX]; /* whose lines run, too; database accounts */

@@ -297,6 +297,11 @@ static void connect_threads(struct run *r)
 	r->keeper.page->worker = worker;
 }
 
+static const char *site_file(const struct run *r)
+{
+	return r->config.site_path != NULL && *r->config.site_path != '\0' ? r->config.site_path : JS_SITE_FILE;
+}
+
 static int begin_events(struct run *r, struct jobstack_error *error)
 {
 	const struct js_slurm_env *e = &r->identity.env;
@@ -310,6 +315,8 @@ static int begin_events(struct run *r, struct jobstack_error *error)
 					     .worker = r->supervisor.worker,
 					     .wall_us = r->supervisor.wall_us};
 
+	if (r->config.site_error.code != 0 && !r->config.quiet)
+		speaker_say("%s: what the site's file says does not count", r->config.site_error.text);
 	if (r->config.events == NULL)
 		return 0;
 	if (r->config.events[0] != '/' && strcmp(r->config.events, "syslog") != 0)
@@ -317,7 +324,9 @@ static int begin_events(struct run *r, struct jobstack_error *error)
 	else
 		(void)snprintf(r->events, sizeof(r->events), "%s", r->config.events);
 	if (!r->config.quiet)
-		speaker_say("an event for each attempt goes to %s", r->events);
+		speaker_say("an event for each attempt goes to %s%s%s%s", r->events,
+			    r->config.events_by_site ? ", because " : "", r->config.events_by_site ? site_file(r) : "",
+			    r->config.events_by_site ? " says so (`export JOBSTACK_EVENTS=`: not)" : "");
 	r->ledger.events = events_begin(r->events, &source, error);
 	return r->ledger.events == NULL ? error->code : 0;
 }
@@ -346,7 +355,10 @@ static void begin_packages(struct run *r)
 	if (status != 0)
 		speaker_say("Python packages are not recorded: %s", error.text);
 	else if (!r->config.quiet)
-		speaker_say("records the Python packages that commands import (--no-packages: not)");
+		speaker_say("records the Python packages that commands import%s%s%s (--no-packages: not)",
+			    r->config.packages_by_site ? ", because " : "",
+			    r->config.packages_by_site ? site_file(r) : "",
+			    r->config.packages_by_site ? " says so" : "");
 }
 
 /* Runs the two threads to their end. */
