@@ -64,6 +64,10 @@ extern "C" {
 #define JOBSTACK_STACK_MAX 128	   /* a stack's name: letters, digits and . _ - + = @ : , not first - or . */
 #define JOBSTACK_POP_MAX 500	   /* entries that one pop may claim */
 
+/* Stacks whose names begin like this are canaries: their entries only show that everything works (scripts/canary).
+ * jobstack_newest and jobstack_files leave them out, and so do reports of all stacks. */
+#define JOBSTACK_CANARY "canary-"
+
 /* Results.  The negative of EUSAGE, ENODB, EBUG and EPERM is the exit status of the command. */
 #define JOBSTACK_OK 0
 #define JOBSTACK_NOTHING 1	 /* nothing to pop; the lease is gone; closed before with another outcome */
@@ -987,26 +991,31 @@ struct jobstack_prune_options {
 	int (*keep)(void *ctx);
 	jobstack_progress_fn *progress; /* NULL: none.  It counts entry numbers */
 	void *ctx;			/* of all three */
+	int64_t usage;			/* not 0: no entries, but what was recorded beside them: see below */
 };
 /* clang-format off */
-#define JOBSTACK_PRUNE_OPTIONS_INIT {sizeof(struct jobstack_prune_options), 0, 0, NULL, NULL, NULL, NULL}
+#define JOBSTACK_PRUNE_OPTIONS_INIT {sizeof(struct jobstack_prune_options), 0, 0, NULL, NULL, NULL, NULL, 0}
 /* clang-format on */
 
 struct jobstack_prune_result { /* what was deleted, or in a dry run would be */
 	size_t size;
 	uint64_t entries, attempts; /* entries, and their attempts */
 	uint64_t workers, pushes;   /* ended ones to which nothing belongs any more; never those of the last hour */
+	uint64_t packages,
+		platforms; /* with USAGE: records of Python packages, one per worker and package; platforms */
 };
 /* clang-format off */
-#define JOBSTACK_PRUNE_RESULT_INIT {sizeof(struct jobstack_prune_result), 0, 0, 0, 0}
+#define JOBSTACK_PRUNE_RESULT_INIT {sizeof(struct jobstack_prune_result), 0, 0, 0, 0, 0, 0}
 /* clang-format on */
 
 /* Deletes from STACK the entries that are done and ended longer ago than OPTIONS (NULL: defaults) say, with all their
  * attempts; then the workers and pushes to which nothing belongs any more.  Dead entries stay.  The names of a stack
  * with unique ones stay too, so that they are not pushed again.  It works in chunks, each a transaction, and can run
  * beside workers.  An entry that is requeued at the same time is either requeued or deleted.  The counts are correct
- * wherever it is cut short.  Memory is constant (some 10 MB).  RESULT (may be NULL) is filled on errors too.  Errors:
- * EMISSING; ECONFLICT if the stack is being dropped; ESTOPPED. */
+ * wherever it is cut short.  Memory is constant (some 10 MB).  With USAGE it deletes what workers that ended longer ago
+ * have recorded of Python packages and of their platform, and nothing else; ITEM, KEEP and PROGRESS are not called.
+ * RESULT (may be NULL) is filled on errors too.  Errors: EMISSING; ECONFLICT if the stack is being dropped; ESTOPPED.
+ */
 int jobstack_prune(struct jobstack *handle, const char *stack, const struct jobstack_prune_options *options,
 		   struct jobstack_prune_result *result, struct jobstack_error *error);
 
@@ -1102,7 +1111,7 @@ typedef int jobstack_file_fn(void *ctx, const struct jobstack_file *file);
 struct jobstack_files_options {
 	size_t size;
 	const char *const *stacks; /* only files of these */
-	size_t stacks_n;	   /* 0: of all stacks */
+	size_t stacks_n;	   /* 0: of all stacks but canaries */
 	/* 0: files with several entries, with their names.  Else files with their attempts; and if there are more than
 	 * so many entries, a sample of the files with about so many, which is the same one each time. */
 	uint64_t most;

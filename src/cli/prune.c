@@ -20,6 +20,7 @@ static const char *path; /* of the archive, or NULL */
 static struct cli_archive archive = {.fd = -1};
 static struct cli_progress progress;
 static int64_t older_us = -1;
+static int usage;
 static const struct js_opt table[] = {
 	CLI_OPTS_STACK_TYPED,
 	{0, "older-than", "D", "prune what ended longer ago than D: 30d, 12h; 0: all that has ended",
@@ -28,6 +29,11 @@ static const struct js_opt table[] = {
 	 "first append each entry, with all its attempts, to FILE: one line\nof JSON per entry, as `jobstack show "
 	 "--json` prints it",
 	 CLI_WORD_ONCE(&path)},
+	{0, "usage", NULL,
+	 "remove no entries, but which Python packages and platforms were used,\nas recorded by workers that ended "
+	 "longer "
+	 "ago than D",
+	 CLI_FLAG(&usage)},
 	{0, "dry-run", NULL, "only print how many would be pruned", CLI_FLAG(&options.dry_run)},
 	CLI_OPTS_YES,
 	CLI_OPTS_REST};
@@ -37,6 +43,9 @@ static int check_prune(struct cli *cli)
 	if (!cli->stack_typed)
 		return cli_usage(cli, "name the stack to prune: `jobstack prune STACK --older-than 30d`");
 	options.older_us = older_us;
+	options.usage = usage;
+	if (usage && path != NULL)
+		return cli_usage(cli, "--usage has no archive: `jobstack report` shows what it removes");
 	return older_us >= 0 ? 0 : cli_usage(cli, "--older-than is required: it says what may be pruned");
 }
 
@@ -59,6 +68,15 @@ static int show_pruned(void *ctx, uint64_t done, uint64_t total)
 	return cli_stop;
 }
 
+static struct view_amount words_of_usage(const struct jobstack_prune_result *r)
+{
+	struct view_amount a;
+
+	(void)snprintf(a.text, sizeof(a.text), "%" PRIu64 " package record%s and %" PRIu64 " platform%s", r->packages,
+		       view_plural(r->packages), r->platforms, view_plural(r->platforms));
+	return a;
+}
+
 static int print_pruned(const struct cli *cli, const struct jobstack_prune_result *r)
 {
 	int older = options.older_us > 0;
@@ -67,9 +85,17 @@ static int print_pruned(const struct cli *cli, const struct jobstack_prune_resul
 		return CLI_PRINT(KEY_TEXT("stack", cli->stack), KEY_SPAN("older_than_seconds", options.older_us),
 				 KEY_FLAG("dry_run", options.dry_run), KEY_COUNT("entries", r->entries),
 				 KEY_COUNT("attempts", r->attempts), KEY_COUNT("workers", r->workers),
-				 KEY_COUNT("pushes", r->pushes), KEY_TEXT("archive", options.dry_run ? NULL : path));
+				 KEY_COUNT("pushes", r->pushes), KEY_COUNT("packages", r->packages),
+				 KEY_COUNT("platforms", r->platforms),
+				 KEY_TEXT("archive", options.dry_run ? NULL : path));
 	if (cli->quiet)
 		return CLI_YES;
+	if (usage) {
+		(void)printf("%s %s of \"%s\"%s%s%s\n", options.dry_run ? "would remove" : "removed",
+			     words_of_usage(r).text, cli->stack, older ? " (recorded over " : "",
+			     older ? view_duration(options.older_us).text : "", older ? " ago)" : "");
+		return CLI_YES;
+	}
 	(void)printf("%s %" PRIu64 " %s with %" PRIu64 " attempt%s from \"%s\"%s%s%s, and the records of %" PRIu64
 		     " worker%s and %" PRIu64 " push%s\n",
 		     options.dry_run ? "would prune" : "pruned", VIEW_ENTRIES(r->entries), r->attempts,
@@ -91,8 +117,12 @@ static int confirm_prune(struct cli *cli)
 	look.dry_run = 1;
 	status = jobstack_prune(cli->handle, cli->stack, &look, &r, &cli->error);
 	cli_progress_end(&progress);
-	if (status != 0 || r.entries == 0)
-		return status == 0 ? 0 : cli_fail(cli);
+	if (status != 0)
+		return cli_fail(cli);
+	if (usage && r.packages + r.platforms > 0)
+		return cli_confirm(cli, "remove %s of the stack \"%s\"", words_of_usage(&r).text, cli->stack);
+	if (r.entries == 0)
+		return 0;
 	return cli_confirm(cli, "remove %" PRIu64 " done %s of the stack \"%s\"%s%s%s, %s", VIEW_ENTRIES(r.entries),
 			   cli->stack, older ? " that ended over " : "",
 			   older ? view_duration(options.older_us).text : "", older ? " ago" : "",

@@ -12,6 +12,7 @@
 #include "core/item.h"
 #include "core/leftover.h"
 #include "core/set.h"
+#include "core/usage.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -324,6 +325,8 @@ static int prune_all(struct pruning *p, struct jobstack_error *error)
 	int status;
 
 	JS_TRY(read_bounds(p, &now_us, error));
+	if (p->o->usage != 0)
+		return js_usage_prune(p->handle, &p->stack, p->before_us, p->o->dry_run, &p->result, error);
 	JS_TRY(js_leftover_new(&p->left, p->handle, p->stack.id, p->before_us, (int64_t)now_us, error));
 	for (status = 0; status == 0 && p->low < p->end; p->low = p->high)
 		status = prune_page(p, error);
