@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/item.h"
+#include "run/site.h"
 #include "view/report.h"
 #include "view/report_io.h"
 #include "view/term.h"
@@ -15,6 +16,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int show_attempts(void *ctx, uint64_t attempts)
@@ -24,14 +26,43 @@ static int show_attempts(void *ctx, uint64_t attempts)
 	return cli_stop;
 }
 
+#define SHARED "datapaths, arguments, users, packages, messages"
+
 static struct insight_report wanted = INSIGHT_REPORT_INIT;
 static const char *since, *html;
-static int slurm, findings, all;
+static int slurm, findings, all, shares;
+static struct js_site site;
+static struct insight_share share;
 static int64_t every_us;
 static struct js_buf page; /* of all stacks */
+static int choose_shared(struct cli *cli, void *ctx, int key, const char *arg)
+{
+	(void)ctx;
+	(void)key;
+	shares = 1;
+	while (*arg != '\0') {
+		size_t len = strcspn(arg, ",");
+		unsigned i = 0;
+
+		while (i < INSIGHT_SHARE_KINDS &&
+		       (strlen(insight_share_words[i]) != len || strncmp(insight_share_words[i], arg, len) != 0))
+			i++;
+		if (i == INSIGHT_SHARE_KINDS)
+			return cli_usage(cli, "--share takes some of " SHARED ", with commas between them");
+		share.shown |= 1u << i;
+		arg += len + (arg[len] == ',');
+	}
+	return 0;
+}
+
+static int is_public(const void *ctx, const char *package)
+{
+	return js_site_is_public(ctx, package);
+}
+
 static const struct js_opt table[] = {
 	CLI_OPTS_STACKS,
-	{'a', "all", NULL, "all stacks of the database", CLI_FLAG(&all)},
+	{'a', "all", NULL, "all stacks of the database, but for canaries (canary-...)", CLI_FLAG(&all)},
 	{0, "since", "WHEN", "only what ended since this time: " CLI_SINCE_HELP, CLI_WORD(&since)},
 	{0, "within", "D", "recommend a number of workers for this wall time",
 	 CLI_TIME(&wanted.wanted_us, JS_SECOND_US, "a duration of at least 1 s, such as 90m or 8h")},
@@ -42,6 +73,11 @@ static const struct js_opt table[] = {
 	 CLI_WORD_ONCE(&html)},
 	{0, "every", "D", "with --html: write it again every D, until nothing is left to do; the page\nreloads itself",
 	 CLI_TIME(&every_us, JS_SECOND_US, "a duration of at least 1 s, such as 30 or 5m")},
+	{0, "share", "[WHAT,...]",
+	 "for others to read: leave out datapaths, arguments, users, packages that\nthe site does not list, and "
+	 "messages "
+	 "of commands, except those named here:\n" SHARED,
+	 CLI_BY(choose_shared, NULL)},
 	CLI_OPTS_REST};
 
 static int check_report(struct cli *cli)
@@ -60,6 +96,13 @@ static int check_report(struct cli *cli)
 		return cli_usage(cli, "--every needs --html FILE");
 	if (every_us > 0 && (all || cli->stacks_n > 1))
 		return cli_usage(cli, "--every follows one stack");
+	if (shares) {
+		share.is_public = is_public;
+		share.ctx = &site;
+		wanted.share = &share;
+		if (js_site_read(&site, getenv("JOBSTACK_SITE_FILE"), &cli->error) != 0)
+			return cli_fail(cli);
+	}
 	return since != NULL ? cli_since(cli, since, &wanted.since_us, &wanted.within_us) : 0;
 }
 
@@ -84,6 +127,7 @@ static int read_findings(struct cli *cli, struct insight_io *io)
 
 	io->stacks = cli->stacks_n > 0 ? cli->stacks : &cli->stack;
 	io->stacks_n = cli->stacks_n > 0 ? cli->stacks_n : 1;
+	io->shared = wanted.share;
 	status = insight_io_read(cli->handle, io, show_attempts, &progress, &cli->error);
 	cli_progress_end(&progress);
 	return status;
@@ -187,6 +231,8 @@ static int add_stack(void *ctx, const struct jobstack_status *s)
 	static char names[CLI_STACKS_MAX][JOBSTACK_STACK_MAX + 1];
 	struct cli *cli = ctx;
 
+	if (strncmp(s->stack, JOBSTACK_CANARY, strlen(JOBSTACK_CANARY)) == 0)
+		return 0;
 	if (cli->stacks_n == CLI_STACKS_MAX)
 		return 1;
 	(void)snprintf(names[cli->stacks_n], sizeof(names[0]), "%s", s->stack);

@@ -236,6 +236,7 @@ static int find_mounts(struct jobstack *handle, struct insight_io *io, const str
 
 			if (text != NULL)
 				(void)snprintf(io->mount[k], INSIGHT_WORDS, "%s", text);
+			insight_share_mount(io->shared, io->mount[k]);
 		}
 		insight_facts_free(&facts);
 	}

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "insight/share.h"
 #include "insight/tally.h"
 
 #define INSIGHT_FINDINGS 10
@@ -24,7 +25,8 @@ struct insight_finding {
 struct insight_io {
 	const char *const *stacks; /* given */
 	size_t stacks_n;
-	const struct insight_tally *tally; /* given: of all their attempts; NULL: they are read */
+	const struct insight_share *shared; /* given; NULL: nothing is left out */
+	const struct insight_tally *tally;  /* given: of all their attempts; NULL: they are read */
 	struct insight_finding finding[INSIGHT_FINDINGS];
 	char mount[2][INSIGHT_WORDS]; /* of finding 7: the file systems with the least and the most bytes */
 	uint64_t files;		      /* looked at */

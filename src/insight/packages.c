@@ -10,7 +10,7 @@ static int keep_package(void *ctx, const struct jobstack_stack_package *package)
 {
 	struct insight_packages *all = ctx;
 
-	if (all->n == INSIGHT_PACKAGES) {
+	if (all->n == INSIGHT_PACKAGES || insight_share_hides_package(all->share, package->name)) {
 		all->more++;
 		return 0;
 	}
@@ -22,8 +22,8 @@ static int keep_package(void *ctx, const struct jobstack_stack_package *package)
 }
 
 int insight_packages_read(struct insight_packages *all, struct jobstack *handle, const char *stack,
-			  struct jobstack_error *error)
+			  const struct insight_share *share, struct jobstack_error *error)
 {
-	all->n = all->more = 0;
+	*all = (struct insight_packages){.share = share};
 	return jobstack_stack_packages(handle, stack, keep_package, all, error);
 }

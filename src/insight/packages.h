@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "insight/share.h"
 #include "jobstack/jobstack.h"
 
 #define INSIGHT_PACKAGES 25
@@ -14,9 +15,10 @@ struct insight_packages {
 		uint64_t entries, nodes;
 	} at[INSIGHT_PACKAGES];
 	size_t n;
-	uint64_t more; /* packages without room */
+	uint64_t more; /* packages without room, or left out */
+	const struct insight_share *share;
 };
 
-/* 0, or a JOBSTACK_E code with ERROR filled. */
+/* Those that SHARE does not leave out.  0, or a JOBSTACK_E code with ERROR filled. */
 int insight_packages_read(struct insight_packages *packages, struct jobstack *handle, const char *stack,
-			  struct jobstack_error *error);
+			  const struct insight_share *share, struct jobstack_error *error);

@@ -73,6 +73,23 @@ static int read_slowest_datapaths(struct jobstack *handle, const char *name, str
 	return jobstack_datapaths(handle, name, entry, r->tally->slow_n, keep_slowest_datapath, r, error);
 }
 
+/* Last, so that nothing of what is left out is shown anywhere. */
+static int leave_out(const struct insight_share *share, struct insight_report *r, struct jobstack_error *error)
+{
+	for (size_t i = 0; i < INSIGHT_SLOWEST && insight_share_hides(share, INSIGHT_SHARE_DATAPATHS); i++)
+		js_buf_free(&r->slow[i]);
+	if (insight_share_hides(share, INSIGHT_SHARE_DATAPATHS))
+		js_buf_free(&r->stack.cwd);
+	if (insight_share_hides(share, INSIGHT_SHARE_MESSAGES))
+		js_buf_free(&r->stack.note);
+	if (insight_share_hides(share, INSIGHT_SHARE_USERS)) {
+		r->tally->user_n = 0;
+		r->tally->more_users = 0;
+	}
+	insight_share_failures(share, &r->failures);
+	return insight_share_facts(share, &r->facts) == 0 ? 0 : js_error_memory(error);
+}
+
 int insight_report_read(struct jobstack *handle, const char *name, struct insight_report *r,
 			insight_progress_fn *progress, void *ctx, struct jobstack_error *error)
 {
@@ -82,9 +99,10 @@ int insight_report_read(struct jobstack *handle, const char *name, struct insigh
 	JS_THEN(status, read_attempts(handle, name, r, &pass, error));
 	JS_THEN(status, read_slowest_datapaths(handle, name, r, error));
 	JS_THEN(status, insight_facts_read(&r->facts, handle, name, error));
-	JS_THEN(status, insight_packages_read(&r->packages, handle, name, error));
+	JS_THEN(status, insight_packages_read(&r->packages, handle, name, r->share, error));
 	if (status == 0 && r->stack.s.dead > 0)
 		status = insight_failures_read(handle, name, NULL, &r->failures, error);
+	JS_THEN(status, leave_out(r->share, r, error));
 	if (status == 0)
 		insight_advice_make(&r->advice, r->tally,
 				    insight_report_so_far(r) ? insight_stack_left(&r->stack.s) : 0, r->wanted_us);

@@ -8,6 +8,7 @@
 #include "insight/facts.h"
 #include "insight/packages.h"
 #include "insight/failures.h"
+#include "insight/share.h"
 #include "insight/stack.h"
 #include "insight/tally.h"
 
@@ -16,8 +17,9 @@
 
 /* Start it as INSIGHT_REPORT_INIT; end it with insight_report_free. */
 struct insight_report {
-	int64_t since_us, within_us; /* only attempts that ended since then, or at most so long ago; -1: all */
-	int64_t wanted_us;	     /* the wall time of the next run; -1: not given */
+	int64_t since_us, within_us;	   /* only attempts that ended since then, or at most so long ago; -1: all */
+	int64_t wanted_us;		   /* the wall time of the next run; -1: not given */
+	const struct insight_share *share; /* NULL: nothing is left out */
 	struct insight_stack stack;
 	struct insight_tally *tally;
 	struct insight_advice advice;

@@ -23,6 +23,17 @@ static json_t *attempts_json(const struct insight_tally *t)
 	return o;
 }
 
+/* NULL where nothing can be left out. */
+static json_t *left_out_json(const struct insight_share *share)
+{
+	json_t *list = share == NULL ? json_null() : json_array();
+
+	for (unsigned i = 0; i < INSIGHT_SHARE_KINDS; i++)
+		if (insight_share_hides(share, 1u << i))
+			(void)json_array_append_new(list, json_string(insight_share_words[i]));
+	return list;
+}
+
 static json_t *users_json(const struct insight_tally *t)
 {
 	json_t *list = json_array();
@@ -172,5 +183,5 @@ json_t *view_report_json(const struct insight_report *r)
 		KEY_JSON("throughput", throughput_json(t->timeline)), KEY_JSON("nodes", nodes_json(t)),
 		KEY_JSON("slowest", slowest_json(r)), KEY_JSON("wasted", wasted_json(t)),
 		KEY_JSON("failures", view_failures_json(&r->failures, 0)), KEY_JSON("used", used_json(t)),
-		KEY_JSON("next", next_json(r)));
+		KEY_JSON("next", next_json(r)), KEY_JSON("left_out", left_out_json(r->share)));
 }

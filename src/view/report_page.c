@@ -628,6 +628,10 @@ void view_page_report(struct js_buf *out, const struct insight_report *r)
 	if (t->first_us >= 0 && t->last_us >= t->first_us)
 		js_buf_printf(out, "; %s to %s, %s", view_second(t->first_us).text, view_second(t->last_us).text,
 			      view_took((double)(t->last_us - t->first_us)).text);
+	if (r->share != NULL) {
+		js_buf_str(out, "; ");
+		insight_share_say(r->share, out);
+	}
 	js_buf_str(out, "</p>\n");
 	add_verdict(out, r);
 	add_outcome_bar(out, &r->stack.s);

@@ -132,6 +132,11 @@ static void add_report_head(const struct page *p)
 		       insight_report_so_far(r) ? ", so far" : "");
 	view_paint(p->out, p->colours, VIEW_BOLD, title);
 	js_buf_char(p->out, '\n');
+	if (r->share != NULL) {
+		js_buf_str(p->out, "  ");
+		insight_share_say(r->share, p->out);
+		js_buf_char(p->out, '\n');
+	}
 	add_entries_line(p);
 	if (insight_attempts(p->t->n) == 0)
 		return;

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * A report that is passed on: what could name files and people is taken out of the figures, before anything shows
+ * them.  What stays: counts, times, bytes; the names of stacks and nodes; kernel, processor and the memory of the job.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "insight/facts.h"
+#include "insight/failures.h"
+
+/* What is left out, unless it is in SHOWN. */
+enum {
+	INSIGHT_SHARE_DATAPATHS = 1, /* also the directories of stacks and mounts */
+	INSIGHT_SHARE_ARGUMENTS =
+		2, /* versions: paths of programs and of arguments, --code; modules, environments, libraries */
+	INSIGHT_SHARE_USERS = 4,
+	INSIGHT_SHARE_PACKAGES = 8,  /* those that IS_PUBLIC does not take */
+	INSIGHT_SHARE_MESSAGES = 16, /* what failed commands printed, reasons, and notes */
+	INSIGHT_SHARE_KINDS = 5	     /* how many there are */
+};
+
+struct insight_share {
+	unsigned shown;
+	int (*is_public)(const void *ctx, const char *package);
+	const void *ctx;
+};
+
+/* "datapaths" and so on, by the place of the bit. */
+extern const char *const insight_share_words[INSIGHT_SHARE_KINDS];
+
+/* Is WHAT left out?  SHARE NULL: nothing is. */
+int insight_share_hides(const struct insight_share *share, unsigned what);
+int insight_share_hides_package(const struct insight_share *share, const char *package);
+
+/* Appends "left out: datapaths, users". */
+void insight_share_say(const struct insight_share *share, struct js_buf *out);
+
+/* Takes it out of facts: a version becomes "number 1" and so on, a mount its type, a platform the machine alone.  0, or
+ * -1 without memory. */
+int insight_share_facts(const struct insight_share *share, struct insight_facts *facts);
+void insight_share_mount(const struct insight_share *share, char *text);
+
+/* Takes it out of groups of failures, whose counts and endings stay. */
+void insight_share_failures(const struct insight_share *share, struct insight_failures *failures);
