@@ -56,14 +56,16 @@ static void take_stack(void *ctx, const struct js_row *row)
 	memcpy(to->name, row->col[1], row->len[1]);
 }
 
-/* All stacks, by number; or those with one of N names. */
-static int read_stacks(struct jobstack *handle, const char *const *names, size_t n, struct stacks *s,
+/* All stacks, by number, CANARIES or not; or those with one of N names. */
+static int read_stacks(struct jobstack *handle, const char *const *names, size_t n, int canaries, struct stacks *s,
 		       struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 
 	JS_TRY(js_schema_check(handle, error));
 	js_sql_add(&sql, "SELECT stack_id,name,indexed,tail FROM stack WHERE state<3");
+	if (!canaries)
+		js_sql_add(&sql, " AND LEFT(name,%u)<>%s", (uint64_t)strlen(JOBSTACK_CANARY), JOBSTACK_CANARY);
 	for (size_t i = 0; i < n; i++)
 		js_sql_add(&sql, i == 0 ? " AND name IN(%s" : ",%s", names[i]);
 	js_sql_stmt(&sql, n > 0 ? ") ORDER BY stack_id" : " ORDER BY stack_id");
@@ -190,7 +192,7 @@ int jobstack_history(struct jobstack *handle, const struct jobstack_bytes *names
 {
 	struct telling t = {fn, ctx, 0, 0};
 	struct stacks s = {.n = 0};
-	int status = read_stacks(handle, NULL, 0, &s, error);
+	int status = read_stacks(handle, NULL, 0, 1, &s, error);
 
 	JS_THEN(status, read_items(handle, names, n, NULL, 0, &t, error));
 	for (size_t i = 0; i < s.n; i++)
@@ -296,7 +298,7 @@ int jobstack_files(struct jobstack *handle, const struct jobstack_files_options 
 	uint64_t last = UINT64_MAX, step;
 	double part = 1;
 
-	JS_THEN(status, read_stacks(handle, o.stacks, o.stacks_n, &s, error));
+	JS_THEN(status, read_stacks(handle, o.stacks, o.stacks_n, o.stacks_n > 0, &s, error));
 	if (o.most > 0 && s.indexed > o.most) {
 		part = (double)o.most / (double)s.indexed;
 		last = (uint64_t)(part * 0x1p64);

@@ -182,9 +182,9 @@ int jobstack_newest(struct jobstack *handle, char name[JOBSTACK_STACK_MAX + 1], 
 {
 	JS_TRY(js_schema_check(handle, error));
 	JS_TRY(js_handle_ask(handle, take_name, name, error,
-			     "SELECT name FROM stack WHERE (created_by=%s AND state<3) OR name='@' ORDER BY name='@' "
-			     "DESC,stack_id DESC LIMIT 1",
-			     handle->os_user));
+			     "SELECT name FROM stack WHERE (created_by=%s AND state<3 AND LEFT(name,%u)<>%s) OR "
+			     "name='@' ORDER BY name='@' DESC,stack_id DESC LIMIT 1",
+			     handle->os_user, (uint64_t)strlen(JOBSTACK_CANARY), JOBSTACK_CANARY));
 	return name[0] == '\0' ? JOBSTACK_NOTHING : 0;
 }
 
