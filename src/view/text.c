@@ -16,7 +16,7 @@
 
 static void add_escaped(struct js_buf *out, const char *p, size_t len, int backslash)
 {
-	const char *end = p + len;
+	const char *end = len == 0 ? p : p + len; /* P may be NULL */
 
 	while (p < end) {
 		size_t n = backslash && *p == '\\' ? 0 : js_utf8_shown(p, (size_t)(end - p));
