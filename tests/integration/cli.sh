@@ -95,7 +95,7 @@ check 'cruel values' answers
 check 'the newest stack, where there is none' says 2 '@ means your newest stack, and you have none here' sh -c 'jobstack drop -q --yes -s p0 && jobstack drop -q --yes -s pattern && jobstack status @'
 check 'no command, but near one' says 2 'no command "stauts" .did you mean .jobstack status.' jobstack stauts
 check 'no command, but what others call it' says 2 'did you mean .jobstack drop.' jobstack rm
-check 'a command that may mean two things' says 2 'no command "abort": .jobstack kill -s NAME ENTRY. ends one.*scancel.*jobstack cancel -s NAME --all. gives up all' jobstack abort
+check 'a command that may mean two things' says 2 'no command "abort": .jobstack kill -s NAME ENTRY. ends one.*jobstack cancel -s NAME --all. gives up all.*scancel or kill ends workers' jobstack abort
 jobstack push -q -s one /x
 jobstack push -q -s two /x
 check 'drop of two at once' says 2 '-s is given twice, with "one" and "two": give it once' jobstack drop -s one --stack two --yes
