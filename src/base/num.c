@@ -37,15 +37,20 @@ static int read_digits(const char **p, uint64_t *value)
 
 size_t js_num_text(uint64_t number, char text[20])
 {
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+				    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+				    "8081828384858687888990919293949596979899";
 	char digits[20];
-	size_t n = 0;
+	size_t at = sizeof(digits);
 
-	do
-		digits[n++] = (char)('0' + number % 10);
-	while ((number /= 10) > 0);
-	for (size_t i = 0; i < n; i++)
-		text[i] = digits[n - 1 - i];
-	return n;
+	for (; number >= 100; number /= 100)
+		memcpy(digits + (at -= 2), pairs + 2 * (number % 100), 2);
+	if (number >= 10)
+		memcpy(digits + (at -= 2), pairs + 2 * number, 2);
+	else
+		digits[--at] = (char)('0' + number);
+	memcpy(text, digits + at, sizeof(digits) - at);
+	return sizeof(digits) - at;
 }
 
 uint64_t js_num_hash(uint64_t hash, const void *data, size_t len)

@@ -163,11 +163,11 @@ static size_t count_marks(const struct js_claim *claim, enum js_claim_mark mark)
 
 /* Columns that are NULL in all of most steps' rows: then they are not named, which is a fifth less to read for the
  * server.  There is a bit for each, from WITH_USAGE on for those of usage: what nobody measures costs nothing. */
-enum { WITH_SIGNAL = 1, WITH_REASON = 2, WITH_LOG = 4, WITH_ERR = 8, WITH_TAIL = 16, WITH_USAGE = 32 };
+enum { WITH_SIGNAL = 1, WITH_REASON = 2, WITH_LOG = 4, WITH_ERR = 8, WITH_TAIL = 16, WITH_AT = 32, WITH_USAGE = 64 };
 #define USAGE_BIT(member) ((unsigned)WITH_USAGE << JS_USAGE_##member)
 #define USAGE_COLUMN(member, column, ...) , column
-static const char *const optional[] = {"signo", "reason", "log", "err_log,err_at",
-				       "err_tail" JS_ATTEMPT_USAGE(USAGE_COLUMN)};
+static const char *const optional[] = {"signo",		 "reason",   "log",
+				       "err_log,err_at", "err_tail", "log_at" JS_ATTEMPT_USAGE(USAGE_COLUMN)};
 #define OPTIONAL_N (sizeof(optional) / sizeof(optional[0]))
 _Static_assert(OPTIONAL_N <= 32, "a bit for each column");
 
@@ -179,7 +179,7 @@ static unsigned columns_of(const struct jobstack_outcome *o)
 #define USAGE_KNOWN(member, ...) | (o->member >= 0 ? USAGE_BIT(member) : 0U)
 	return (o->signal > 0 ? WITH_SIGNAL : 0U) | (o->reason != NULL ? WITH_REASON : 0U) |
 	       (o->log != NULL ? WITH_LOG : 0U) | (o->err_at >= 0 ? WITH_ERR : 0U) |
-	       (o->err_tail.len > 0 ? WITH_TAIL : 0U) JS_ATTEMPT_USAGE(USAGE_KNOWN);
+	       (o->err_tail.len > 0 ? WITH_TAIL : 0U) | (o->log_at >= 0 ? WITH_AT : 0U) JS_ATTEMPT_USAGE(USAGE_KNOWN);
 }
 
 /* The end of a tail that is no longer than MOST. */
@@ -217,9 +217,9 @@ static void add_attempt_row(const struct js_closing *c, const struct js_claim *c
 	if (columns & USAGE_BIT(member))                                                                               \
 		usage[n++] = o->member;
 	JS_ATTEMPT_USAGE(GATHER_USAGE)
-	js_sql_add(sql, "(%u,%u,%u,%u,%u,%u,%n,%t,%t,%n,%n,%n", c->stack->id, o->entry, (uint64_t)o->attempt, c->worker,
+	js_sql_add(sql, "(%u,%u,%u,%u,%u,%u,%n,%t,%t,%n,%n", c->stack->id, o->entry, (uint64_t)o->attempt, c->worker,
 		   (uint64_t)o->verdict, (uint64_t)(o->verdict == JOBSTACK_DONE), (int64_t)o->exit_code, started,
-		   ended > started ? ended : started, o->log_at, o->log_out, o->log_err);
+		   ended > started ? ended : started, o->log_out, o->log_err);
 	if (columns & WITH_SIGNAL)
 		js_sql_add(sql, ",%n", o->signal > 0 ? (int64_t)o->signal : -1);
 	if (columns & WITH_REASON)
@@ -230,6 +230,8 @@ static void add_attempt_row(const struct js_closing *c, const struct js_claim *c
 		js_sql_add(sql, ",%s,%n", o->err_log, o->err_at);
 	if (columns & WITH_TAIL)
 		js_sql_add(sql, ",%x", tail.data, tail.len);
+	if (columns & WITH_AT)
+		js_sql_add(sql, ",%n", o->log_at);
 	js_sql_numbers(sql, usage, n);
 	js_sql_add(sql, ")");
 }
@@ -249,7 +251,7 @@ static void add_attempts(const struct js_closing *c, struct js_sql *sql)
 		if (rows++ == 0) {
 			js_sql_add(sql,
 				   "INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,"
-				   "started,ended,log_at,log_out,log_err");
+				   "started,ended,log_out,log_err");
 			for (unsigned k = 0; k < OPTIONAL_N; k++) {
 				js_sql_add(sql, columns & 1u << k ? "," : "");
 				js_sql_add(sql, columns & 1u << k ? optional[k] : "");

@@ -78,7 +78,7 @@ const struct js_mount *js_mounts_of(const struct js_mounts *m, const char *path,
 	for (size_t i = 0; i < m->n; i++) {
 		size_t n = m->at[i].len;
 
-		if (n <= len && n >= longest && memcmp(path, m->at[i].point, n) == 0 && (n == len || path[n] == '/')) {
+		if (n <= len && n >= longest && (n == len || path[n] == '/') && memcmp(path, m->at[i].point, n) == 0) {
 			best = &m->at[i]; /* of two at one place, the later one is seen */
 			longest = n;
 		}

@@ -87,7 +87,7 @@ int64_t js_proc_number(const char *text, const char *key)
 
 	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
 		line += *line == '\n';
-		if (strncmp(line, key, len) != 0)
+		if (*line != *key || strncmp(line, key, len) != 0)
 			continue;
 		blanks = strspn(line + len, " \t");
 		return line[len + blanks] >= '0' && line[len + blanks] <= '9' ? strtoll(line + len, NULL, 10) : -1;

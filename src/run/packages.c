@@ -32,8 +32,9 @@
 #define FILES 50000   /* looked at in a directory */
 #define LINE 1024
 #define ROUND (64 << 10)
-#define PAUSE_US 5000 /* after each round, so that a flood takes little of a processor */
-#define RECENT_S 60   /* a directory that may just be being made */
+#define PAUSE_US 5000 /* after each round, and four times as long as it took: a flood takes little of a processor */
+#define PAUSE_MOST_US 100000
+#define RECENT_S 60 /* a directory that may just be being made */
 
 struct module {
 	char *name;
@@ -67,7 +68,7 @@ struct js_packages {
 	/* the thread's own */
 	char *place[PLACES];
 	unsigned place_n;
-	struct module *module;
+	struct module *module; /* by name */
 	size_t module_n, module_room;
 	char line[LINE];
 	size_t line_n;
@@ -179,6 +180,11 @@ static void read_distribution(struct js_packages *p, const char *entry, unsigned
 		add_module(p, name, strlen(name), place, package);
 }
 
+static int compare_modules(const void *a, const void *b)
+{
+	return strcmp(((const struct module *)a)->name, ((const struct module *)b)->name);
+}
+
 /* The number of a directory, which is read when it is first named; PLACES: there is no room. */
 static unsigned find_place(struct js_packages *p, const char *path)
 {
@@ -196,6 +202,8 @@ static unsigned find_place(struct js_packages *p, const char *path)
 		read_distribution(p, entry->d_name, i);
 	if (dir != NULL)
 		(void)closedir(dir);
+	if (p->module_n > 0)
+		qsort(p->module, p->module_n, sizeof(*p->module), compare_modules);
 	return i;
 }
 
@@ -253,11 +261,27 @@ static int is_known(struct js_packages *p, uint64_t entry, uint32_t attempt)
 	return known;
 }
 
+/* PATH, a tab, and the numbers of device and inode.  Whether this process sees that directory there, too: in a
+ * container another one may have its name.  Cuts PATH to the directory. */
+static int is_same_directory(char *path)
+{
+	char *tab = strrchr(path, '\t'), *dot = tab == NULL ? NULL : strchr(tab, '.');
+	uint64_t device, inode;
+	struct stat st;
+
+	if (dot == NULL)
+		return 0;
+	*tab = *dot = '\0';
+	return js_num_u64(tab + 1, 0, UINT64_MAX, &device) == 0 && js_num_u64(dot + 1, 0, UINT64_MAX, &inode) == 0 &&
+	       stat(path, &st) == 0 && st.st_dev == device && st.st_ino == inode;
+}
+
 /* Takes a line.  Returns 0 if it is none of ours. */
 static int take_line(struct js_packages *p, char *line)
 {
 	char *tab = strchr(line, '\t'), *dot = tab == NULL ? NULL : memchr(line, '.', (size_t)(tab - line));
 	uint64_t entry, attempt, places;
+	struct module named;
 
 	if (dot == NULL)
 		return 0;
@@ -265,13 +289,15 @@ static int take_line(struct js_packages *p, char *line)
 	if (js_num_u64(line, 1, UINT64_MAX, &entry) != 0 || js_num_u64(dot + 1, 1, UINT32_MAX, &attempt) != 0)
 		return 0;
 	if (tab[1] == '/') { /* files are read for a command that runs, and for no other */
-		if (!is_known(p, entry, (uint32_t)attempt))
+		if (!is_known(p, entry, (uint32_t)attempt) || !is_same_directory(tab + 1))
 			return 0;
 		return places_of(p, entry, (uint32_t)attempt, find_place(p, tab + 1)) != 0;
 	}
+	named.name = tab + 1;
 	places = places_of(p, entry, (uint32_t)attempt, PLACES);
-	for (size_t i = 0; i < p->module_n; i++)
-		if ((places >> p->module[i].place & 1) != 0 && strcmp(p->module[i].name, tab + 1) == 0)
+	for (size_t i = js_array_lower(p->module, p->module_n, sizeof(named), &named, compare_modules);
+	     i < p->module_n && strcmp(p->module[i].name, named.name) == 0; i++)
+		if ((places >> p->module[i].place & 1) != 0)
 			count_package(p, entry, (uint32_t)attempt, p->module[i].package);
 	return 1;
 }
@@ -312,11 +338,13 @@ static void *read_packages(void *arg)
 	struct js_packages *p = arg;
 	struct pollfd fifo = {.fd = p->fifo, .events = POLLIN};
 	char data[ROUND];
+	int64_t began, pause;
 	ssize_t n;
 	int stop = 0;
 
 	while (!stop) {
 		(void)poll(&fifo, 1, 50);
+		began = jobstack_now_us();
 		n = read(p->fifo, data, sizeof(data));
 		if (n > 0)
 			js_packages_take(p, data, (size_t)n);
@@ -324,8 +352,9 @@ static void *read_packages(void *arg)
 		p->rounds += n <= 0; /* the FIFO is empty */
 		stop = p->stop;
 		(void)pthread_mutex_unlock(&p->lock);
+		pause = PAUSE_US + 4 * (jobstack_now_us() - began);
 		if (n > 0)
-			js_clock_nap(PAUSE_US, NULL);
+			js_clock_nap(pause < PAUSE_MOST_US ? pause : PAUSE_MOST_US, NULL);
 	}
 	return NULL;
 }
@@ -395,8 +424,9 @@ static void remove_files(const char *dir)
 	struct dirent *entry;
 
 	while (d != NULL && (entry = readdir(d)) != NULL)
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			(void)unlinkat(dirfd(d), entry->d_name, 0);
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+		    unlinkat(dirfd(d), entry->d_name, 0) != 0)
+			(void)unlinkat(dirfd(d), entry->d_name, AT_REMOVEDIR);
 	if (d != NULL)
 		(void)closedir(d);
 	(void)rmdir(dir);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
  * The Python packages that commands import (--packages).  A sitecustomize, which a directory in front of PYTHONPATH
- * offers to each Python, writes lines into a FIFO: ENTRY.ATTEMPT, a tab, and either a directory that may contain
- * packages or the name of a module.  A thread reads them, finds the distribution of each name, and counts it once per
- * attempt.
+ * offers to each Python, writes lines into a FIFO: ENTRY.ATTEMPT, a tab, and either the name of a module, or a
+ * directory that may contain packages, a tab, and DEVICE.INODE.  A thread reads them, finds the distribution of each
+ * name, and counts it once per attempt.
  *
  * After the idea of the "customs" package (its Check, Inspector and Reporter), which reports at the interpreter's exit.
  */

@@ -41,10 +41,11 @@ struct version {
 };
 
 struct js_program {
-	pthread_mutex_t lock;
+	pthread_mutex_t looking; /* one look at a time; held for as long as a file system does not answer */
 	struct file file[JS_PROGRAM_FILES];
 	size_t n;
-	struct js_buf fixed; /* the lines of git, and of --code-version */
+	struct js_buf fixed;  /* the lines of git, and of --code-version */
+	pthread_mutex_t lock; /* for what follows; taken after the other one */
 	struct version *version;
 	size_t versions;
 	int64_t now;
@@ -166,6 +167,7 @@ static void find_version(struct js_program *p)
 	struct version *more;
 	int64_t number = describe(p, &text);
 
+	(void)pthread_mutex_lock(&p->lock);
 	p->now = -1;
 	for (size_t i = 0; number >= 0 && i < p->versions; i++)
 		if (p->version[i].number == number) {
@@ -177,8 +179,9 @@ static void find_version(struct js_program *p)
 		p->version = more;
 		more[p->versions++] = (struct version){number, text.data};
 		p->now = number;
-		return;
+		text = (struct js_buf){0};
 	}
+	(void)pthread_mutex_unlock(&p->lock);
 	js_buf_free(&text);
 }
 
@@ -187,15 +190,15 @@ int64_t js_program_look(struct js_program *p)
 	int changed = 0;
 	int64_t now;
 
-	if (p == NULL || p->versions == 0)
+	if (p == NULL)
 		return -1;
-	(void)pthread_mutex_lock(&p->lock);
+	(void)pthread_mutex_lock(&p->looking);
 	for (size_t i = 0; i < p->n; i++)
 		changed |= look_at_file(&p->file[i]);
 	if (changed)
 		find_version(p);
-	now = p->now;
-	(void)pthread_mutex_unlock(&p->lock);
+	now = p->now; /* only a look changes it */
+	(void)pthread_mutex_unlock(&p->looking);
 	return now;
 }
 
@@ -334,6 +337,7 @@ int js_program_begin(struct js_program **program, char *const words[], size_t n,
 	*program = p;
 	if (p == NULL)
 		return js_error_memory(error);
+	(void)pthread_mutex_init(&p->looking, NULL);
 	(void)pthread_mutex_init(&p->lock, NULL);
 	p->now = -1;
 	status = add_code(p, code, cwd, error); /* first: it must find room */
@@ -365,6 +369,7 @@ void js_program_free(struct js_program *p)
 	free(p->version);
 	js_buf_free(&p->fixed);
 	(void)pthread_mutex_destroy(&p->lock);
+	(void)pthread_mutex_destroy(&p->looking);
 	free(p);
 }
 

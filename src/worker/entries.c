@@ -118,36 +118,43 @@ static size_t count_running(const struct supervisor *s)
 	return n;
 }
 
+static void obey_signal(struct supervisor *s, const struct signalfd_siginfo *info)
+{
+	int again = s->draining;
+	int64_t now = jobstack_now_us();
+	char why[128];
+
+	if (info->ssi_signo == SIGCHLD)
+		return;
+	if (info->ssi_signo == SIGURG) { /* `jobstack kill` on this host */
+		(void)pthread_mutex_lock(&s->box->lock);
+		s->box->nudged = 1;
+		mailbox_wake_ledger(s->box);
+		(void)pthread_mutex_unlock(&s->box->lock);
+		return;
+	}
+	if (!again)
+		entries_drain(s, info->ssi_signo == SIGTERM, now);
+	else if (info->ssi_signo == SIGINT && now - s->interrupted_us > IMPATIENT_US)
+		s->drain_at_us = now; /* a person asks twice: no grace (Slurm always sends TERM twice) */
+	if (info->ssi_signo == SIGINT && (!again || s->drain_at_us == now))
+		display_interrupted(s->display, count_running(s), again);
+	if (info->ssi_signo == SIGINT)
+		s->interrupted_us = now;
+	(void)snprintf(why, sizeof(why), "signal %u (%s)", info->ssi_signo, strsignal((int)info->ssi_signo));
+	mailbox_stop(s->box, LEAVE_SIGNAL, why, 0);
+}
+
 void entries_read_signals(struct supervisor *s)
 {
-	struct signalfd_siginfo info;
+	struct signalfd_siginfo info[4];
+	ssize_t n;
 
-	while (read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		int64_t now = jobstack_now_us();
-		char why[128];
-		int again;
-
-		if (info.ssi_signo == SIGCHLD)
-			continue;
-		if (info.ssi_signo == SIGURG) { /* `jobstack kill` on this host */
-			(void)pthread_mutex_lock(&s->box->lock);
-			s->box->nudged = 1;
-			mailbox_wake_ledger(s->box);
-			(void)pthread_mutex_unlock(&s->box->lock);
-			continue;
-		}
-		again = s->draining;
-		if (!again)
-			entries_drain(s, info.ssi_signo == SIGTERM, now);
-		else if (info.ssi_signo == SIGINT && now - s->interrupted_us > IMPATIENT_US)
-			s->drain_at_us = now; /* a person asks twice: no grace (Slurm always sends TERM twice) */
-		if (info.ssi_signo == SIGINT && (!again || s->drain_at_us == now))
-			display_interrupted(s->display, count_running(s), again);
-		if (info.ssi_signo == SIGINT)
-			s->interrupted_us = now;
-		(void)snprintf(why, sizeof(why), "signal %u (%s)", info.ssi_signo, strsignal((int)info.ssi_signo));
-		mailbox_stop(s->box, LEAVE_SIGNAL, why, 0);
-	}
+	do {
+		n = read(s->signals, info, sizeof(info));
+		for (ssize_t i = 0; i < n / (ssize_t)sizeof(info[0]); i++)
+			obey_signal(s, &info[i]);
+	} while (n == (ssize_t)sizeof(info));
 }
 
 /* Slurm sends its signals to every process of a step, and a command may end before the worker has read its own: before

@@ -37,9 +37,9 @@ void facts_tell(struct facts *f, struct jobstack_worker *worker, const struct jo
 	int status = f->platform_number < 0 ? 0 : tell_fact(f, worker, JOBSTACK_FACT_PLATFORM, f->platform_number);
 
 	for (size_t i = 0; i < n && status == 0; i++) {
-		if (o[i].program >= 0)
+		if (o[i].program >= 0 && (i == 0 || o[i].program != o[i - 1].program))
 			status = tell_fact(f, worker, JOBSTACK_FACT_PROGRAM, o[i].program);
-		if (status == 0 && o[i].mount >= 0)
+		if (status == 0 && o[i].mount >= 0 && (i == 0 || o[i].mount != o[i - 1].mount))
 			status = tell_fact(f, worker, JOBSTACK_FACT_MOUNT, o[i].mount);
 	}
 }

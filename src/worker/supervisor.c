@@ -109,10 +109,11 @@ static void leave_blind(struct supervisor *s, const struct jobstack_error *error
 static void wait_for_any(struct supervisor *s, int64_t next)
 {
 	struct jobstack_error error = JOBSTACK_ERROR_INIT;
+	/* what poll does not answer for is read */
 	struct pollfd polls[4] = {{.fd = s->signals, .events = POLLIN},
-				  {.fd = s->box->event, .events = POLLIN},
-				  {.fd = s->life, .events = POLLIN},
-				  {.fd = s->leap, .events = POLLIN}};
+				  {.fd = s->box->event, .events = POLLIN, .revents = POLLIN},
+				  {.fd = s->life, .events = POLLIN, .revents = POLLIN},
+				  {.fd = s->leap, .events = POLLIN, .revents = POLLIN}};
 	int64_t wait = later(earlier((next - jobstack_now_us() + 999) / 1000, 10000), 0);
 	uint64_t count;
 
@@ -122,9 +123,12 @@ static void wait_for_any(struct supervisor *s, int64_t next)
 		(void)js_error_set(&error, JOBSTACK_EBUG, "poll: %s", strerror(errno));
 	if (error.code != 0)
 		leave_blind(s, &error);
-	while (read(s->box->event, &count, sizeof(count)) > 0)
+	if (polls[2].revents != 0)
+		watch_keeper(s);
+	while (polls[1].revents != 0 && read(s->box->event, &count, sizeof(count)) > 0)
 		;
-	if (js_clock_leap_read(s->leap)) { /* suspended, perhaps: the ledger's wait by CLOCK_MONOTONIC is too long */
+	if (polls[3].revents != 0 &&
+	    js_clock_leap_read(s->leap)) { /* suspended, perhaps: the ledger's wait by CLOCK_MONOTONIC is too long */
 		(void)pthread_mutex_lock(&s->box->lock);
 		mailbox_wake_ledger(s->box);
 		(void)pthread_mutex_unlock(&s->box->lock);
@@ -143,7 +147,6 @@ static int run_supervisor_loop(void *ctx)
 		s->rounds++;
 		mailbox_note_round(s->box);
 		(void)entries_read_clocks(s);
-		watch_keeper(s);
 		entries_read_signals(s);
 		collect_commands(s);
 		if (has_all_ended(s)) {		/* asked after the last command was collected: no event would follow */

@@ -96,9 +96,60 @@ is '... end as they are' "$(jobstack list -s bad -t done -o entry | tr '\n' ' ')
 is '... are counted still' "$(packages bad | grep -o 'ice 0.9 1;')" 'ice 0.9 1;'
 is '... and their files are whole' "$(cat own* | sort | uniq -c | tr -s ' \n' ' ')" ' 200 file 200 whole '
 
+# ---- whatever a command does, it runs as without us, and says nothing of us
+cat >ways.py <<-'END'
+	import os, shutil, subprocess, sys, threading
+	way, hook = sys.argv[1], os.environ["PYTHONPATH"].split(":")[0]
+	def child(*options):
+	    subprocess.run([sys.executable, *options, "-c", "import json, icy" if options == () else "import json"], check=True)
+	if way == "environ":
+	    os.environ.clear()
+	elif way == "threads":
+	    import zipfile, decimal
+	    all = [threading.Thread(target=__import__, args=(name,)) for name in ("icy", "snow", "older", "wave", "sched") * 5]
+	    [t.start() for t in all], [t.join() for t in all]
+	elif way == "interpreters":
+	    for name in ("_interpreters", "_xxsubinterpreters"):
+	        try:
+	            inner = __import__(name)
+	            break
+	        except ImportError:
+	            pass
+	    failed = inner.run_string(inner.create(), "import icy")
+	    assert failed is None, failed
+	elif way == "options":
+	    for option in "-S", "-I", "-E", "-s", "-B", "-O":
+	        child(option)
+	elif way == "nofifo":
+	    os.unlink(hook + "/fifo")
+	    child()
+	    os.mkdir(hook + "/fifo")
+	    child()
+	elif way == "nodir":
+	    shutil.rmtree(hook)
+	    child()
+	import icy
+	print("ends well")
+END
+for way in environ threads interpreters options nofifo nodir; do
+	jobstack push -q -s "way-$way" "$way" >/dev/null
+	check "a command, $way" eval 'worker -s "way-$way" --packages --output - -- python3 -W ignore ways.py {} >way.out 2>&1'
+	is '... runs as without us' "$(cat way.out)" 'ends well'
+done
+is '... and what it imports counts' "$(packages way-environ) $(packages way-interpreters) $(packages way-options)" 'ice 0.9 1; ice 0.9 1; ice 0.9 1;'
+is '... once, by however many threads' "$(packages way-threads)" 'ice 0.9 1;old 3.1 1;snow-cover 1.2 1;'
+is '... and nothing is left' "$(ls tmp)" ''
+
+# ---- in a container another directory may have the name of one of ours
+mkdir -p other/snow other/Snow_Cover-7.dist-info && touch other/snow/__init__.py
+export -f own_mounts
+jobstack push -q -s box /box >/dev/null
+check 'a command that sees other directories' worker -s box --packages -- "$BASH" -c 'own_mounts sh -c "mount --bind other lib && cd / && python3 -c \"import snow\""'
+is '... has no packages of ours' "$(packages box)" ''
+
 # ---- 5,000 packages, of which 4,096 are counted
 mkdir many
-(cd many && for ((i = 0; i < 5000; i++)); do mkdir "p$i-1.dist-info"; : >"p$i.py"; done)
+(cd many && seq -f 'p%.0f-1.dist-info' 0 4999 | xargs mkdir && seq -f 'p%.0f.py' 0 4999 | xargs touch)
 numbered 1 1 | jobstack push -q -s many >/dev/null
 check 'very many packages' env PYTHONPATH="$PWD/many" jobstack-worker -q -s many --packages -- python3 -c 'for i in range(5000): __import__("p%d" % i)'
 check '... are bounded' eval 'n=$(sql "SELECT COUNT(*) FROM package JOIN stack USING(stack_id) WHERE stack.name=\"many\""); echo "$n"; [ "$n" -gt 1000 ] && [ "$n" -le 4096 ]'

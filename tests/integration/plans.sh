@@ -15,7 +15,7 @@ jobstack init -q
 admin() { "$SQL_CLIENT" --defaults-file="$lab/admin.cnf" -N -B plans -e "$1"; }
 admin "SET GLOBAL log_output='TABLE',GLOBAL long_query_time=0,GLOBAL slow_query_log=1"
 [[ $(admin 'SELECT VERSION()') != *MariaDB* ]] || admin "SET GLOBAL log_slow_filter=''"
-plans() { "$JOBSTACK_SOURCE/tests/support/plans" "$lab/admin.cnf" plans plans "${1-100}" "$(admin 'SELECT COUNT(*) FROM span')"; }
+plans() { "$JOBSTACK_SOURCE/tests/support/plans" "$lab/admin.cnf" plans plans "${1-100}" "$(admin 'SELECT COUNT(*) FROM span')" "${2-}"; }
 forget() { admin 'TRUNCATE mysql.slow_log'; }
 
 # all_that_is_done STACK: a push, a worker whose entries end well and ill, a script, those who look.  Ten entries a step.
@@ -81,4 +81,10 @@ forget
 check 'all that is chosen' all_that_is_chosen
 check '... is looked for in pieces' plans 90000
 check 'the ledger' jobstack check -q -s deep
+
+# The history of a file is found by the keys, however deep the stacks are.
+check 'the index of datapaths' jobstack history -q /m/1
+forget
+check 'the history of files' jobstack history -q /m/300000 /d/5
+check '... is found by the keys' plans 100 path
 finish

@@ -55,6 +55,34 @@ like '... for a paper' "$(cat p.html)" "3 files were processed between .* with j
 like '... what it ran on' "$(cat p.html)" 'modules: gcc/12:netcdf/4\.9'
 like '... the findings' "$(cat p.html)" '<h2>Ten findings about reading and writing</h2>'
 
+# ---- a file that does not answer: opening it waits for the one who has a lease on it
+cat >lease.py <<'END'
+import fcntl, os, signal, sys, time
+signal.signal(signal.SIGIO, signal.SIG_IGN) # the kernel asks for the lease
+f = os.open("leased", os.O_RDWR)
+os.write(f, b"other contents")
+fcntl.fcntl(f, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+os.close(os.open("held", os.O_CREAT))
+while not os.path.exists("release"):
+    time.sleep(0.1)
+END
+echo contents >leased
+printf '%s\n' first second third fourth | jobstack push -q -s h >/dev/null
+worker -s h --slots 2 --code leased -- sh -c 'touch "ran-$1"
+	case $1 in first | third) until [ -e held ]; do sleep 0.1; done; [ "$1" = first ] || sleep 1 ;; second) until [ -e changed ]; do sleep 0.1; done ;; esac' sh {} &
+pid=$!
+check 'two commands run' wait_for 20 test -e ran-first -a -e ran-second
+echo 'new contents' >leased
+touch changed
+check '... the third with a new version' wait_for 20 test -e ran-third
+python3 lease.py &
+three_done() { [[ $(jobstack list -s h -t 'done' -o entry | tr '\n' ' ') == '1 2 3 ' ]]; }
+check 'while the file does not answer, what has ended is recorded' wait_for 4 three_done
+check '... and the fourth waits' test ! -e ran-fourth
+touch release
+check 'when it answers, the rest is done' wait "$pid"
+is '... by three versions' "$(for e in 1 2 3 4; do program_of h "$e"; done | uniq -c | awk '{ print $1 }' | tr '\n' ' ')" '2 1 1 '
+
 # ---- an interpreter and its script; --code, --code-version, git
 echo 'pass' >x.py
 echo 'one' >table.txt

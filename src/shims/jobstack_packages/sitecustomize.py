@@ -49,7 +49,8 @@ def _begin():
     # where packages may be: one line each
     for place in [p for p in sys.path if p[:1] == "/" and p != _here][:24]:
         try:
-            tell([place])
+            at = posix.stat(place)
+            tell(["%s\t%d.%d" % (place, at.st_dev, at.st_ino)])
         except Exception:
             pass
     sys.meta_path.insert(0, Finder())
