@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define JS_TIMELINE_STEPS 512
-#define JS_TIMELINE_KINDS 2
+#define JS_TIMELINE_KINDS 5
 
 /* Starts as {0}. */
 struct js_timeline {

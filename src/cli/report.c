@@ -35,6 +35,8 @@ static struct js_site site;
 static struct insight_share share;
 static int64_t every_us;
 static struct js_buf page; /* of all stacks */
+static struct view_page_stacks stacks;
+
 static int choose_shared(struct cli *cli, void *ctx, int key, const char *arg)
 {
 	(void)ctx;
@@ -133,9 +135,10 @@ static int read_findings(struct cli *cli, struct insight_io *io)
 	return status;
 }
 
-static int add_findings(struct cli *cli)
+/* One stack has been read already. */
+static int add_findings(struct cli *cli, const struct insight_report *r)
 {
-	struct insight_io io = {0};
+	struct insight_io io = {.tally = cli->stacks_n < 2 && r != NULL && since == NULL ? r->tally : NULL};
 	int status = read_findings(cli, &io);
 
 	if (status == 0)
@@ -146,17 +149,19 @@ static int add_findings(struct cli *cli)
 /* Adds the stack to the page, which is written with the last one.  R is NULL for one that could not be read. */
 static int add_to_page(struct cli *cli, const struct insight_report *r, int reloads)
 {
-	int last = cli->stacks_n == 0 || cli->stack == cli->stacks[cli->stacks_n - 1];
+	size_t more = 0;
 
-	if (page.len == 0)
-		view_page_begin(&page, cli->stack, reloads ? (unsigned)(every_us / JS_SECOND_US) : 0);
+	while (more < cli->stacks_n && cli->stacks[cli->stacks_n - 1 - more] != cli->stack)
+		more++;
+	more = more < cli->stacks_n ? more : 0;
 	if (r != NULL)
-		view_page_report(&page, r);
-	if (!last)
+		view_page_report(&page, &stacks, r, more);
+	if (more > 0)
 		return CLI_YES;
-	if (findings && add_findings(cli) != 0)
+	if (findings && add_findings(cli, r) != 0)
 		return cli_fail(cli);
-	view_page_end(&page);
+	view_page_end(&page, &stacks, stacks.n == 0 ? cli->stack : stacks.at[0].name,
+		      reloads ? (unsigned)(every_us / JS_SECOND_US) : 0);
 	if (page.failed)
 		return cli_no_memory(cli);
 	if (strcmp(html, "-") == 0)
@@ -166,6 +171,7 @@ static int add_to_page(struct cli *cli, const struct insight_report *r, int relo
 		return CLI_USAGE;
 	}
 	js_buf_free(&page);
+	stacks.n = 0;
 	return CLI_YES;
 }
 

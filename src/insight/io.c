@@ -111,6 +111,8 @@ static void find_bytes(struct insight_finding *f, const struct insight_tally *t,
 
 	if (n == 0)
 		f[0].why = f[1].why = f[5].why = "no attempt is known to have read or written at least 64 KiB";
+	else if (t->kind[INSIGHT_BOTH] == n)
+		f[5].why = "no attempt is read-heavy or write-heavy: each moves as much one way as the other";
 	put(&f[0], "attempts", (double)n);
 	for (int k = 0; k < INSIGHT_KINDS; k++)
 		put(&f[0], ((const char *const[]){"read_heavy", "write_heavy", "both"})[k], ratio(t->kind[k], n));
@@ -267,6 +269,7 @@ int insight_io_read(struct jobstack *handle, struct insight_io *io, insight_prog
 	}
 	if (status == 0) {
 		io->files = s->files;
+		io->gaps_us = s->gaps_us;
 		find_bytes(io->finding, tally, s);
 		find_reuse(io->finding, s, io->stacks_n);
 		find_together(&io->finding[7], s);

@@ -29,6 +29,7 @@ struct insight_io {
 	const struct insight_tally *tally;  /* given: of all their attempts; NULL: they are read */
 	struct insight_finding finding[INSIGHT_FINDINGS];
 	char mount[2][INSIGHT_WORDS]; /* of finding 7: the file systems with the least and the most bytes */
+	struct js_sketch gaps_us;     /* of finding 3 */
 	uint64_t files;		      /* looked at */
 	double share;		      /* of all files */
 };

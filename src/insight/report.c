@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/num.h"
+#include "insight/nodes.h"
 
 #include <stdlib.h>
 
@@ -36,6 +37,60 @@ size_t insight_report_histogram(const struct js_sketch *us, struct insight_bar b
 	return n;
 }
 
+uint64_t insight_report_request(const struct insight_report *r, struct insight_advice *a, int64_t *within_us)
+{
+	static const int64_t hours[] = {1, 8, 24};
+	uint64_t left = insight_report_so_far(r) ? insight_stack_left(&r->stack.s) : 0, workers = 0;
+
+	*a = r->advice;
+	*within_us = r->wanted_us;
+	if (r->wanted_us >= 0)
+		return insight_report_workers(r);
+	for (size_t i = 0; i < 3 && (workers == 0 || workers > r->tally->node_n); i++) {
+		*within_us = hours[i] * 3600 * JS_SECOND_US;
+		insight_advice_make(a, r->tally, left, *within_us);
+		workers = insight_advice_workers(a, *within_us);
+	}
+	if (workers == 0)
+		*a = r->advice;
+	return workers;
+}
+
+size_t insight_report_steps(const struct insight_report *r, struct insight_step *step, size_t n, int64_t *step_us)
+{
+	const struct jobstack_status *s = &r->stack.s;
+	struct js_timeline l = r->tally->timeline;
+	uint64_t all = s->pushed - s->moved, done = s->done + s->pruned, failed = 0, count = r->tally->n[JOBSTACK_DONE];
+	size_t from, to;
+
+	js_timeline_fit(&l, n);
+	*step_us = l.step_us;
+	if (js_timeline_range(&l, &from, &to) != 0)
+		return 0;
+	done -= count < done ? count : done; /* what was done before, or has no attempts any more */
+	for (size_t i = from; i <= to; i++) {
+		const uint64_t *c = l.count[i];
+		double busy = (double)c[INSIGHT_BUSY] / (double)l.step_us;
+		uint64_t known = (uint64_t)(busy + .5);
+
+		done += c[INSIGHT_DONE];
+		failed += c[INSIGHT_FAILED];
+		known += done + failed;
+		step[i - from] = (struct insight_step){
+			.from_us = (l.first + (int64_t)i) * l.step_us,
+			.done = c[INSIGHT_DONE],
+			.not_done = c[INSIGHT_NOT_DONE],
+			.all_done = done,
+			.failed = failed,
+			.left = all > known ? all - known : 0,
+			.running = busy,
+			.workers = r->tally->worker_n < INSIGHT_WORKERS ? (double)c[INSIGHT_WORKER] / (double)l.step_us
+									: -1,
+		};
+	}
+	return to - from + 1;
+}
+
 static int read_attempts(struct jobstack *handle, const char *name, struct insight_report *r, struct insight_pass *pass,
 			 struct jobstack_error *error)
 {
@@ -45,9 +100,9 @@ static int read_attempts(struct jobstack *handle, const char *name, struct insig
 	o.within_us = r->within_us;
 	o.no_datapath = 1;
 	JS_TRY(insight_tally_read(handle, name, &o, pass, error));
+	insight_nodes_judge(r->tally);
 	insight_tally_end(r->tally);
 	js_timeline_fit(&r->tally->timeline, INSIGHT_REPORT_STEPS);
-	js_timeline_fit(&r->tally->busy, INSIGHT_REPORT_STEPS);
 	return 0;
 }
 
@@ -100,6 +155,8 @@ int insight_report_read(struct jobstack *handle, const char *name, struct insigh
 	JS_THEN(status, read_slowest_datapaths(handle, name, r, error));
 	JS_THEN(status, insight_facts_read(&r->facts, handle, name, error));
 	JS_THEN(status, insight_packages_read(&r->packages, handle, name, r->share, error));
+	if (status == 0 && insight_report_so_far(r))
+		status = jobstack_pace(handle, name, &r->pace, error);
 	if (status == 0 && r->stack.s.dead > 0)
 		status = insight_failures_read(handle, name, NULL, &r->failures, error);
 	JS_THEN(status, leave_out(r->share, r, error));

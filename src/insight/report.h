@@ -13,7 +13,7 @@
 #include "insight/tally.h"
 
 #define INSIGHT_REPORT_ROWS 24	/* of throughput over time, as text */
-#define INSIGHT_REPORT_STEPS 96 /* as a graph */
+#define INSIGHT_REPORT_STEPS 64 /* as a graph */
 
 /* Start it as INSIGHT_REPORT_INIT; end it with insight_report_free. */
 struct insight_report {
@@ -27,9 +27,10 @@ struct insight_report {
 	struct insight_failures failures;    /* of dead entries */
 	struct insight_facts facts;
 	struct insight_packages packages;
+	struct jobstack_pace pace; /* while it works */
 };
 /* clang-format off */
-#define INSIGHT_REPORT_INIT {.since_us = -1, .within_us = -1, .wanted_us = -1}
+#define INSIGHT_REPORT_INIT {.since_us = -1, .within_us = -1, .wanted_us = -1, .pace = JOBSTACK_PACE_INIT}
 /* clang-format on */
 
 /* Reads the report of the stack NAME in one pass over the attempts, in constant memory.  PROGRESS is called with CTX
@@ -43,6 +44,22 @@ int insight_report_so_far(const struct insight_report *report);
 
 /* How many workers finish in the wanted time; 0: no time was given, or no number of workers can. */
 uint64_t insight_report_workers(const struct insight_report *report);
+
+/* What to request for the next run: ADVICE for the wanted time or, if none was given, for the first of 1 h, 8 h, 24 h
+ * in which no more workers do the work than nodes did it last time.  *WITHIN_US gets that time.  Returns how many
+ * workers; 0: no number of workers can. */
+uint64_t insight_report_request(const struct insight_report *report, struct insight_advice *advice, int64_t *within_us);
+
+/* A part of the time, from FROM_US on: attempts that ended in it, done and not done; commands and workers at once, on
+ * average; and how things stood at its end: entries that are done, entries whose last attempt failed, what was left. */
+struct insight_step {
+	int64_t from_us;
+	uint64_t done, not_done, all_done, failed, left;
+	double running, workers; /* workers: -1: too many to count */
+};
+
+/* Fills at most N steps of *STEP_US; returns how many. */
+size_t insight_report_steps(const struct insight_report *report, struct insight_step *step, size_t n, int64_t *step_us);
 
 /* A bar of a histogram: how many took at least FROM and less than TO (INT64_MAX in the last). */
 struct insight_bar {

@@ -22,7 +22,7 @@ struct insight_tally *insight_tally_new(void)
 	struct insight_tally *t = calloc(1, sizeof(*t));
 
 	if (t != NULL)
-		t->first_us = t->last_us = -1;
+		t->first_us = t->last_us = t->failed_us = -1;
 	return t;
 }
 
@@ -192,7 +192,26 @@ static void tally_node(struct insight_tally *t, const struct jobstack_item *i, i
 		node->slots = i->slots;
 	widen_span(&node->first_us, &node->last_us, i);
 	if (node->heat > 0 && us > 0)
-		js_timeline_add_time(&t->heat[node->heat - 1], i->started_us, i->ended_us, 0);
+		js_timeline_add_time(&t->heat[node->heat - 1], i->started_us, i->ended_us, INSIGHT_BUSY);
+}
+
+static void tally_worker(struct insight_tally *t, const struct jobstack_item *i)
+{
+	size_t at = (size_t)(i->worker * UINT64_C(0x9E3779B97F4A7C15) >> 32) % INSIGHT_WORKERS;
+
+	if (i->worker == 0 || t->worker_n == INSIGHT_WORKERS)
+		return;
+	if (t->at_worker == NULL || t->at_worker->worker != i->worker) {
+		while (t->worker[at].worker != 0 && t->worker[at].worker != i->worker)
+			at = (at + 1) % INSIGHT_WORKERS;
+		t->at_worker = &t->worker[at];
+	}
+	if (t->at_worker->worker == 0) {
+		*t->at_worker = (struct insight_tally_worker){i->worker, -1, -1};
+		if (++t->worker_n == INSIGHT_WORKERS)
+			return;
+	}
+	widen_span(&t->at_worker->first_us, &t->at_worker->last_us, i);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- rest */
@@ -284,8 +303,12 @@ static void tally_fact(struct insight_tally_fact fact[INSIGHT_FACTS], int64_t nu
 	fact[at].us += us > 0 ? (double)us : 0;
 	if (i->read_bytes >= 0 && i->write_bytes >= 0)
 		fact[at].bytes += (double)i->read_bytes + (double)i->write_bytes;
-	if (i->outcome == JOBSTACK_DONE && us > 0)
-		insight_spread_add(&fact[at].took, (double)us);
+	if (i->outcome != JOBSTACK_DONE || us <= 0)
+		return;
+	insight_spread_add(&fact[at].took, (double)us);
+	if (i->read_bytes >= 0 && i->write_bytes >= 0)
+		insight_spread_add(&fact[at].moved,
+				   ((double)i->read_bytes + (double)i->write_bytes) * 1e6 / (double)us);
 }
 
 /* How long done attempts took, and how fast they read and wrote: by the hour, and by the node. */
@@ -326,6 +349,28 @@ static void tally_usage(struct insight_tally *t, const struct jobstack_item *i, 
 	}
 }
 
+/* The entry that was read last has no more attempts. */
+static void end_entry(struct insight_tally *t)
+{
+	if (t->failed_us >= 0)
+		js_timeline_add(&t->timeline, t->failed_us, INSIGHT_FAILED);
+	t->failed_us = -1;
+}
+
+static void tally_time(struct insight_tally *t, const struct jobstack_item *i, int64_t us)
+{
+	if (i->entry != t->last_entry)
+		end_entry(t);
+	t->failed_us = i->outcome == JOBSTACK_FAILED || i->outcome == JOBSTACK_LOST ? i->ended_us : -1;
+	widen_span(&t->first_us, &t->last_us, i);
+	if (i->ended_us >= 0)
+		js_timeline_add(&t->timeline, i->ended_us,
+				i->outcome == JOBSTACK_DONE ? INSIGHT_DONE : INSIGHT_NOT_DONE);
+	if (us > 0)
+		js_timeline_add_time(&t->timeline, i->started_us, i->ended_us, INSIGHT_BUSY);
+	tally_worker(t, i);
+}
+
 void insight_tally_add(struct insight_tally *t, const struct jobstack_item *i)
 {
 	int64_t us = insight_took(i);
@@ -333,6 +378,7 @@ void insight_tally_add(struct insight_tally *t, const struct jobstack_item *i)
 	if (i->outcome < 0 || i->outcome >= INSIGHT_OUTCOMES)
 		return;
 	t->entries += i->entry != t->last_entry;
+	tally_time(t, i, us);
 	t->last_entry = i->entry;
 	t->n[i->outcome]++;
 	t->us[i->outcome] += us > 0 ? (double)us : 0;
@@ -345,11 +391,6 @@ void insight_tally_add(struct insight_tally *t, const struct jobstack_item *i)
 	t->no_memory += i->outcome != JOBSTACK_DONE && reason_contains(i, "out of memory");
 	if (i->slots > t->slots)
 		t->slots = i->slots;
-	widen_span(&t->first_us, &t->last_us, i);
-	if (i->ended_us >= 0)
-		js_timeline_add(&t->timeline, i->ended_us, i->outcome != JOBSTACK_DONE);
-	if (us > 0)
-		js_timeline_add_time(&t->busy, i->started_us, i->ended_us, 0);
 	tally_usage(t, i, us);
 	if (i->worker == 0 || i->worker != t->last_worker)
 		tally_user(t, i->user);
@@ -387,9 +428,19 @@ static int compare_cause_times(const void *a, const void *b)
 	return x->n != y->n ? (x->n < y->n ? 1 : -1) : strcmp(x->words, y->words);
 }
 
-static int compare_node_names(const void *a, const void *b)
+static int compare_nodes(const void *a, const void *b)
 {
-	return strverscmp(((const struct insight_tally_node *)a)->name, ((const struct insight_tally_node *)b)->name);
+	const struct insight_tally_node *x = a, *y = b;
+	int bad_x = 2 * x->fails + x->slow, bad_y = 2 * y->fails + y->slow;
+
+	return bad_x != bad_y ? bad_y - bad_x : strverscmp(x->name, y->name);
+}
+
+static int compare_fact_times(const void *a, const void *b)
+{
+	const struct insight_tally_fact *x = a, *y = b;
+
+	return (x->us < y->us) - (x->us > y->us);
 }
 
 void insight_tally_end(struct insight_tally *t)
@@ -397,6 +448,17 @@ void insight_tally_end(struct insight_tally *t)
 	if (t->cause_n > 0)
 		qsort(t->cause, t->cause_n, sizeof(t->cause[0]), compare_cause_times);
 	if (t->node_n > 0)
-		qsort(t->node, t->node_n, sizeof(t->node[0]), compare_node_names);
+		qsort(t->node, t->node_n, sizeof(t->node[0]), compare_nodes);
+	for (struct insight_tally_fact *fact = t->mount; fact != NULL; fact = fact == t->mount ? t->program : NULL) {
+		size_t n = 0;
+
+		while (n < INSIGHT_FACTS && fact[n].number != 0)
+			n++;
+		qsort(fact, n, sizeof(*fact), compare_fact_times);
+	}
+	end_entry(t);
+	for (size_t i = 0; i < INSIGHT_WORKERS && t->worker_n < INSIGHT_WORKERS; i++)
+		if (t->worker[i].worker != 0 && t->worker[i].first_us >= 0)
+			js_timeline_add_time(&t->timeline, t->worker[i].first_us, t->worker[i].last_us, INSIGHT_WORKER);
 	memset(t->place, 0, sizeof(t->place)); /* the order has changed */
 }

@@ -17,10 +17,16 @@
 #define INSIGHT_CAUSES 48  /* more are added up in the last one */
 #define INSIGHT_NODES 4096 /* more are added up in the last one */
 #define INSIGHT_USERS 8
-#define INSIGHT_HEAT 32 /* nodes, the first ones to be seen, whose load over time is kept */
+#define INSIGHT_WORKERS 8192 /* of more nobody counts how many there were over time */
+#define INSIGHT_HEAT 32	     /* nodes, the first ones to be seen, whose load over time is kept */
 #define INSIGHT_WORDS 64
 #define INSIGHT_FACTS 16 /* of a kind; more are not counted */
 #define INSIGHT_SIZES 16 /* classes of sizes: 0 bytes, less than 1 KiB, 4 KiB, 16 KiB, ... 64 GiB, and more */
+
+/* What a timeline has: attempts that ended, done and otherwise; entries whose last attempt failed or was lost; time in
+ * commands; time between a worker's first start and its last end. */
+enum insight_event { INSIGHT_DONE, INSIGHT_NOT_DONE, INSIGHT_FAILED, INSIGHT_BUSY, INSIGHT_WORKER };
+_Static_assert(INSIGHT_WORKER < JS_TIMELINE_KINDS, "a timeline counts all of them");
 
 /* What an attempt, or a file, does mostly: it reads at least three times as much as it writes, or the other way round.
  */
@@ -36,6 +42,7 @@ struct insight_tally_node {
 	struct insight_spread took;  /* of its done attempts, in microseconds */
 	struct insight_spread moved; /* bytes that they read and wrote per second */
 	uint32_t heat;		     /* its place in the tally's HEAT plus 1; 0: none */
+	int fails, slow;	     /* more, or longer, than elsewhere, beyond chance: see insight_nodes_judge */
 };
 
 struct insight_tally_cause {
@@ -57,8 +64,13 @@ struct insight_tally_slow {
 struct insight_tally_fact {
 	int64_t number; /* of the fact; 0: this and the following places are free */
 	uint64_t n, done;
-	double us, bytes;	    /* in commands; read and written */
-	struct insight_spread took; /* of the done ones, in microseconds */
+	double us, bytes;		   /* in commands; read and written */
+	struct insight_spread took, moved; /* of the done ones: microseconds; bytes per second */
+};
+
+struct insight_tally_worker {
+	uint64_t worker; /* 0: a free place */
+	int64_t first_us, last_us;
 };
 
 struct insight_tally {
@@ -74,9 +86,8 @@ struct insight_tally {
 	uint64_t cpu_n, bytes_n;	       /* for how many attempts these are known */
 	uint64_t timeouts, no_memory;	       /* attempts that --timeout ended; that ran out of memory */
 	uint32_t slots;			       /* of the largest worker */
-	struct js_timeline timeline;	       /* ends: kind 0 done, 1 otherwise */
-	struct js_timeline busy;	       /* time in commands */
-	struct js_timeline heat[INSIGHT_HEAT]; /* the same of single nodes */
+	struct js_timeline timeline;	       /* of all kinds of enum insight_event */
+	struct js_timeline heat[INSIGHT_HEAT]; /* time in commands on single nodes */
 	uint32_t heat_n;
 	struct js_sketch peak_kib;		      /* memory of all processes of an attempt */
 	struct insight_spread took[24], moved[24];    /* as of nodes, by the hour of the start (UTC) */
@@ -100,7 +111,11 @@ struct insight_tally {
 	uint32_t place[4 * INSIGHT_NODES]; /* hash table of nodes: an index into NODE plus 1, or 0 */
 	size_t last_node;
 	uint64_t last_entry, last_worker;
-	int failed; /* memory ran out */
+	int64_t failed_us; /* when the last attempt of LAST_ENTRY failed or was lost; -1: it did not */
+	struct insight_tally_worker worker[INSIGHT_WORKERS]; /* a hash table */
+	struct insight_tally_worker *at_worker;
+	size_t worker_n; /* INSIGHT_WORKERS: too many */
+	int failed;	 /* memory ran out */
 };
 
 struct insight_tally *insight_tally_new(void);
@@ -130,7 +145,7 @@ double insight_size_from(unsigned class);
 /* The kind; -1: the bytes are not known, or less than 64 KiB, as any program reads to start. */
 int insight_kind(int64_t read_bytes, int64_t write_bytes);
 
-/* Sorts causes by time, and nodes by name. */
+/* Sorts causes and facts by time, and nodes by name, after those that stand out. */
 void insight_tally_end(struct insight_tally *tally);
 
 /* The sums over all outcomes, of the tally's or a node's counts and times. */

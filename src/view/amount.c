@@ -96,6 +96,19 @@ struct view_amount view_size(double bytes)
 	return format_amount(u == 0 ? "%.0f %s" : "%.1f %s", bytes, unit[u]);
 }
 
+struct view_amount view_whole(int64_t us)
+{
+	static const struct {
+		int64_t us;
+		const char *name;
+	} unit[] = {{86400 * JS_SECOND_US, "d"}, {3600 * JS_SECOND_US, "h"}, {60 * JS_SECOND_US, "min"}};
+
+	for (size_t i = 0; i < 3; i++)
+		if (us >= unit[i].us && us % unit[i].us == 0)
+			return format_amount("%" PRId64 " %s", us / unit[i].us, unit[i].name);
+	return view_took((double)us);
+}
+
 struct view_amount view_rate(double rate, const char *of)
 {
 	if (rate <= 0)

@@ -19,6 +19,9 @@ struct view_amount view_duration(int64_t us);
 struct view_amount view_rough(int64_t us);
 struct view_amount view_took(double us);
 
+/* A duration that is a whole number of some unit: "12 h", "1 d", "30 s". */
+struct view_amount view_whole(int64_t us);
+
 /* A moment in UTC, or "" if it is negative: 2026-11-21T06:20:11.123456Z; without the fraction, 2026-11-21T06:20:11Z. */
 struct view_amount view_moment(int64_t wall_us);
 struct view_amount view_second(int64_t wall_us);

@@ -12,6 +12,7 @@
 
 #define WIDE 720 /* of a graph, in its own units */
 #define HIGH 160
+#define LONG 300 /* bytes of a name; what is longer has a gap */
 
 void html_text(struct js_buf *out, const char *data, size_t len)
 {
@@ -61,7 +62,7 @@ void html_section_end(struct js_buf *out)
 
 void html_table_begin(struct js_buf *out)
 {
-	js_buf_str(out, "<div class=\"wide\"><table><thead><tr>");
+	js_buf_str(out, "<div class=\"wide\" tabindex=\"0\"><table><thead><tr>");
 }
 
 void html_heading(struct js_buf *out, const char *words, int number)
@@ -102,7 +103,11 @@ void html_row(struct js_buf *out)
 void html_cell_name(struct js_buf *out, const char *data, size_t len)
 {
 	js_buf_str(out, "<td>");
-	html_text(out, data, len);
+	html_text(out, data, len > LONG ? LONG / 3 : len);
+	if (len > LONG) {
+		js_buf_str(out, " ... ");
+		html_text(out, data + len - 2 * LONG / 3, 2 * LONG / 3);
+	}
 	js_buf_str(out, "</td>");
 }
 
@@ -133,13 +138,37 @@ void html_table_end(struct js_buf *out, int folded)
 		js_buf_str(out, "</details>\n");
 }
 
+/* Which colour means what, in the order of the values, from below. */
+static void add_key(struct js_buf *out, const struct html_kind kind[HTML_KINDS])
+{
+	if (kind[1].class == NULL)
+		return;
+	js_buf_str(out, "<p class=\"key\">From below:");
+	for (int k = 0; k < HTML_KINDS && kind[k].class != NULL; k++)
+		js_buf_printf(out,
+			      " <span><svg viewBox=\"0 0 1 1\" aria-hidden=\"true\"><rect class=\"%s\" width=\"1\" "
+			      "height=\"1\"/></svg>%s</span>",
+			      kind[k].class, kind[k].words);
+	js_buf_str(out, "</p>\n");
+}
+
+static double sum_column(const struct html_column *c)
+{
+	double sum = 0;
+
+	for (int k = 0; k < HTML_KINDS; k++)
+		sum += c->value[k];
+	return sum;
+}
+
 void html_columns(struct js_buf *out, const char *title, const struct html_column *c, size_t n,
-		  const char *const class[2])
+		  const struct html_kind kind[HTML_KINDS])
 {
 	double most = 0, step = n > 0 ? (double)WIDE / (double)n : WIDE;
 
 	for (size_t i = 0; i < n; i++)
-		most = c[i].value[0] + c[i].value[1] > most ? c[i].value[0] + c[i].value[1] : most;
+		most = sum_column(&c[i]) > most ? sum_column(&c[i]) : most;
+	add_key(out, kind);
 	js_buf_printf(out, "<svg class=\"graph\" viewBox=\"0 0 %d %d\" role=\"img\"><title>", WIDE, HIGH + 2);
 	html_words(out, title);
 	js_buf_str(out, "</title>");
@@ -151,7 +180,7 @@ void html_columns(struct js_buf *out, const char *title, const struct html_colum
 		/* what one points to is the whole column */
 		js_buf_printf(out, "</title><rect class=\"all\" x=\"%.1f\" width=\"%.1f\" height=\"%d\"/>",
 			      (double)i * step, step, HIGH);
-		for (int k = 0; k < 2; k++) {
+		for (int k = 0; k < HTML_KINDS; k++) {
 			double high = c[i].value[k] / most * HIGH;
 
 			high = c[i].value[k] > 0 && high < 1 ? 1 : high;
@@ -160,7 +189,7 @@ void html_columns(struct js_buf *out, const char *title, const struct html_colum
 				js_buf_printf(
 					out,
 					"<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>",
-					class[k], (double)i * step, y > 0 ? y : 0, step * 0.9, high);
+					kind[k].class, (double)i * step, y > 0 ? y : 0, step * 0.9, high);
 		}
 		js_buf_str(out, "</g>");
 	}

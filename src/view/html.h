@@ -26,19 +26,23 @@ void html_heading(struct js_buf *out, const char *words, int number);
 void html_table_body(struct js_buf *out);
 void html_row(struct js_buf *out);
 void html_cell(struct js_buf *out, const char *words);
-void html_cell_name(struct js_buf *out, const char *data, size_t len);
+void html_cell_name(struct js_buf *out, const char *data, size_t len); /* a long one without its middle */
 void html_number(struct js_buf *out, double value, const char *shown); /* VALUE is what it is sorted by */
 void html_bar(struct js_buf *out, double share, const char *class);    /* a cell with a bar, SHARE of its width */
 void html_table_end(struct js_buf *out, int folded);
 
-/* Columns side by side, each of two values on top of each other, as shares of the highest.  LABEL (N of them, for
- * people) is what a column says when one points to it; TITLE describes the graph. */
+/* Columns side by side, each of some values on top of each other, as shares of the highest.  LABEL is what a column
+ * says when one points to it; TITLE describes the graph. */
+#define HTML_KINDS 4
 struct html_column {
-	double value[2];
-	char label[96];
+	double value[HTML_KINDS];
+	char label[160];
+};
+struct html_kind {
+	const char *class, *words; /* what its values are */
 };
 void html_columns(struct js_buf *out, const char *title, const struct html_column *columns, size_t n,
-		  const char *const class[2]);
+		  const struct html_kind kind[HTML_KINDS]);
 
 /* Below a graph: what is at its left and its right end. */
 void html_ends(struct js_buf *out, const char *left, const char *right);

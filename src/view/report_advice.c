@@ -8,6 +8,8 @@
 #include "view/words.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void add_memory_advice(const struct insight_report *r, struct js_buf *out)
 {
@@ -31,8 +33,9 @@ static void add_time_advice(const struct insight_report *r, struct js_buf *out)
 {
 	const struct insight_advice *a = &r->advice;
 
-	js_buf_printf(out, "  --time=%s  the longest entry took %s, p99 %s\n", view_sbatch_time(a->time_us).text,
-		      view_took((double)a->longest_us).text, view_took((double)a->p99_us).text);
+	js_buf_printf(out, "  --time=%s  at least: the longest entry took %s, p99 %s\n",
+		      view_sbatch_time(a->time_us).text, view_took((double)a->longest_us).text,
+		      view_took((double)a->p99_us).text);
 	js_buf_printf(out, "  --timeout=%s  stops commands that hang (option of jobstack-worker)\n",
 		      view_option_duration(a->timeout_us).text);
 	if (r->tally->timeouts > 0)
@@ -81,6 +84,34 @@ static void add_workers_advice(const struct insight_report *r, struct js_buf *ou
 		      VIEW_ENTRIES(a->entries), a->are_left ? "left" : "like these");
 }
 
+void view_report_requested(const struct insight_report *r, struct js_buf *out)
+{
+	static const char *const line[2] = {"memory of the job, per node (MiB): ",
+					    "memory of the job, per CPU (MiB): "};
+	const struct insight_tally *t = r->tally;
+	const struct js_sketch *s = t->peak_kib.n > 0 ? &t->peak_kib : &t->rss_kib;
+	double mib[2] = {0, 0}, needed = 1024 * (double)js_sketch_quantile(s, 0.99);
+
+	for (size_t i = 0; i < r->facts.n; i++)
+		for (int k = 0; k < 2 && r->facts.at[i].f.kind == JOBSTACK_FACT_PLATFORM; k++) {
+			const char *at = strstr(r->facts.at[i].f.text, line[k]);
+			double one = at != NULL ? strtod(at + strlen(line[k]), NULL) : 0;
+
+			mib[k] = one > mib[k] ? one : mib[k];
+		}
+	for (int k = 0; k < 2 && s->n > 0; k++) {
+		unsigned slots = k == 0 && t->slots > 0 ? t->slots : 1;
+
+		if (mib[k] <= 0)
+			continue;
+		js_buf_printf(out, "Requested: %s per %s. %u %s of the p99 %s %s, which is %.0f %% of it.\n",
+			      view_size(mib[k] * 1048576).text, k == 0 ? "node" : "CPU", slots,
+			      slots == 1 ? "attempt" : "attempts", slots == 1 ? "uses" : "use",
+			      view_size(needed * slots).text, 100 * needed * slots / (mib[k] * 1048576));
+		return;
+	}
+}
+
 void view_report_advice(const struct insight_report *r, struct js_buf *out)
 {
 	const struct insight_advice *a = &r->advice;
@@ -105,8 +136,10 @@ void view_report_advice(const struct insight_report *r, struct js_buf *out)
 
 void view_report_slurm(const struct insight_report *r, struct js_buf *out)
 {
-	const struct insight_advice *a = &r->advice;
-	uint64_t n = insight_report_workers(r);
+	struct insight_advice request;
+	const struct insight_advice *a = &request;
+	int64_t within_us;
+	uint64_t n = insight_report_request(r, &request, &within_us);
 
 	js_buf_printf(out,
 		      "#!/bin/bash\n#SBATCH --job-name=%s\n#SBATCH --time=%s\n#SBATCH --cpus-per-task=%" PRIu32 "\n",

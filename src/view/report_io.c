@@ -6,6 +6,7 @@
 
 #include "view/amount.h"
 #include "view/json.h"
+#include "view/report.h"
 #include "view/term.h"
 #include "view/text.h"
 
@@ -73,18 +74,29 @@ static struct view_amount word_number(char kind, double value)
 void view_finding(const struct insight_io *io, size_t i, struct view_finding *to)
 {
 	const struct insight_finding *f = &io->finding[i];
-	size_t n = 0, len = 0, mounts = 0;
+	size_t n = 0, len = 0, mounts = 0, part = 0;
+	int unknown = 0;
 
 	*to = (struct view_finding){words[i].title, words[i].meaning, words[i].advice, f->why, ""};
-	for (const char *p = words[i].value; *p != '\0' && len < sizeof(to->value) - 1; p++) {
+	for (const char *p = words[i].value; len < sizeof(to->value) - 1; p++) {
 		struct view_amount a = {{*p, '\0'}};
 
+		if ((*p == ';' || *p == '\0') && unknown && part > 0) /* "reading: none" */
+			len = part + (size_t)snprintf(to->value + part, sizeof(to->value) - part, "none");
+		if (*p == '\0')
+			return;
+		if (*p == ';')
+			part = (size_t)(unknown = 0);
 		if (*p == '%' && p[1] == 'm' && mounts < 2) {
 			(void)snprintf(a.text, sizeof(a.text), "%s", io->mount[mounts++]);
 			p++;
-		} else if (*p == '%' && p[1] != ' ' && n < f->n)
+		} else if (*p == '%' && p[1] != ' ' && n < f->n) {
+			unknown |= f->number[n].value < 0 && p[1] != 'f';
 			a = word_number(*++p, f->number[n++].value);
+		}
 		len += (size_t)snprintf(to->value + len, sizeof(to->value) - len, "%s", a.text);
+		if (*p == ' ' && p > words[i].value && p[-1] == ':')
+			part = len;
 	}
 }
 
@@ -108,6 +120,12 @@ void view_io_text(const struct insight_io *io, unsigned columns, int colours, st
 		view_wrap(out, line.data != NULL ? line.data : "", columns == 0 ? 80 : columns);
 		js_buf_str(out, "\n\n");
 		js_buf_reset(&line);
+	}
+	if (io->gaps_us.n > 1) {
+		view_paint(out, colours, VIEW_BOLD, "time between runs on the same file");
+		js_buf_char(out, '\n');
+		view_report_histogram(&io->gaps_us, columns == 0 ? 80 : columns, out);
+		js_buf_char(out, '\n');
 	}
 	js_buf_printf(out, "findings 3, 4, 5, 8, 10, and the files of 1: from %" PRIu64 " files (%s of all)\n",
 		      io->files, view_percent(io->share).text);
@@ -135,5 +153,6 @@ json_t *view_io_json(const struct insight_io *io)
 			    KEY_JSON("numbers", numbers));
 	}
 	return VIEW_OBJECT(KEY_JSON("findings", findings), KEY_COUNT("files", io->files),
-			   KEY_REAL("share_of_files", io->share, 1));
+			   KEY_REAL("share_of_files", io->share, 1),
+			   KEY_JSON("intervals", view_histogram_json(&io->gaps_us)));
 }

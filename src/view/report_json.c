@@ -43,7 +43,7 @@ static json_t *users_json(const struct insight_tally *t)
 	return list;
 }
 
-static json_t *histogram_json(const struct js_sketch *s)
+json_t *view_histogram_json(const struct js_sketch *s)
 {
 	json_t *list = json_array();
 	struct insight_bar bar[INSIGHT_BARS];
@@ -68,7 +68,7 @@ static json_t *durations_json(const struct js_sketch *s)
 	for (size_t i = 0; i < QUANTILES; i++)
 		VIEW_SET(o, KEY_SPAN(quantile[i].name, s->n > 0 ? (int64_t)js_sketch_quantile(s, quantile[i].q) : -1));
 	VIEW_SET(o, KEY_SPAN("mean", s->n > 0 ? (int64_t)js_sketch_mean(s) : -1),
-		 KEY_JSON("histogram", histogram_json(s)));
+		 KEY_JSON("histogram", view_histogram_json(s)));
 	return o;
 }
 
@@ -81,20 +81,19 @@ static json_t *memory_json(const struct js_sketch *s)
 	return o;
 }
 
-static json_t *throughput_json(struct js_timeline rows)
+static json_t *throughput_json(const struct insight_report *r)
 {
-	struct js_timeline *l = &rows;
+	struct insight_step step[INSIGHT_REPORT_ROWS];
+	int64_t step_us;
+	size_t n = insight_report_steps(r, step, INSIGHT_REPORT_ROWS, &step_us);
 	json_t *list = json_array();
-	size_t from = 0, to = 0;
-	int none;
 
-	js_timeline_fit(l, INSIGHT_REPORT_ROWS);
-	none = js_timeline_range(l, &from, &to);
-
-	for (size_t i = from; none == 0 && i <= to; i++)
-		VIEW_APPEND(list, KEY_TIME("from", (l->first + (int64_t)i) * l->step_us),
-			    KEY_SPAN("seconds", l->step_us), KEY_COUNT("done", l->count[i][0]),
-			    KEY_COUNT("not_done", l->count[i][1]));
+	for (size_t i = 0; i < n; i++)
+		VIEW_APPEND(list, KEY_TIME("from", step[i].from_us), KEY_SPAN("seconds", step_us),
+			    KEY_COUNT("done", step[i].done), KEY_COUNT("not_done", step[i].not_done),
+			    KEY_REAL("running", step[i].running, 1),
+			    KEY_REAL("workers", step[i].workers, step[i].workers >= 0),
+			    KEY_COUNT("left", step[i].left));
 	return list;
 }
 
@@ -107,7 +106,8 @@ static json_t *nodes_json(const struct insight_tally *t)
 		json_t *one = VIEW_OBJECT(KEY_TEXT("node", n->name));
 
 		set_outcomes(one, n->n);
-		VIEW_SET(one, KEY_SPAN("mean_done", n->n[0] > 0 ? (int64_t)(n->us[0] / (double)n->n[0]) : -1),
+		VIEW_SET(one, KEY_FLAG("fails", n->fails), KEY_FLAG("slow", n->slow),
+			 KEY_SPAN("mean_done", n->n[0] > 0 ? (int64_t)(n->us[0] / (double)n->n[0]) : -1),
 			 KEY_SPAN("seconds", (int64_t)insight_time(n->us)), KEY_COUNT("slots", n->slots),
 			 KEY_REAL("busy", insight_node_busy(n), insight_node_busy(n) >= 0));
 		view_append(list, one);
@@ -180,7 +180,7 @@ json_t *view_report_json(const struct insight_report *r)
 		KEY_FLAG("so_far", insight_report_so_far(r)), KEY_JSON("entries", VIEW_OBJECT(KEY_COUNTS(&r->stack.s))),
 		KEY_JSON("attempts", attempts_json(t)), KEY_JSON("users", users_json(t)), KEY_TIME("from", t->first_us),
 		KEY_TIME("to", t->last_us), KEY_JSON("durations", durations_json(&t->done_us)),
-		KEY_JSON("throughput", throughput_json(t->timeline)), KEY_JSON("nodes", nodes_json(t)),
+		KEY_JSON("throughput", throughput_json(r)), KEY_JSON("nodes", nodes_json(t)),
 		KEY_JSON("slowest", slowest_json(r)), KEY_JSON("wasted", wasted_json(t)),
 		KEY_JSON("failures", view_failures_json(&r->failures, 0)), KEY_JSON("used", used_json(t)),
 		KEY_JSON("next", next_json(r)), KEY_JSON("left_out", left_out_json(r->share)));

@@ -13,29 +13,33 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LONGEST 8192 /* bytes of the methods section */
+
 /* What attempts with another version, or on another file system, did. */
 static void add_facts(struct js_buf *out, const struct insight_report *r, enum jobstack_fact_kind kind)
 {
 	const struct insight_tally_fact *fact = kind == JOBSTACK_FACT_PROGRAM ? r->tally->program : r->tally->mount;
 	size_t n = 0;
+	double all = 0;
 
-	while (n < INSIGHT_FACTS && fact[n].number != 0)
-		n++;
+	for (; n < INSIGHT_FACTS && fact[n].number != 0; n++)
+		all += fact[n].us;
 	if (n < 2)
 		return;
 	if (kind == JOBSTACK_FACT_PROGRAM)
-		html_section(out, "Versions of the program", "jobstack list -s %s -t done --program-changed lists %s",
-			     r->stack.name, "what was done by another version than the one that is there now.");
+		html_section(out, "Programs and their versions",
+			     "Most time first. jobstack list -s %s -t done --program-changed lists what was done by "
+			     "another version than the one that is there now.",
+			     r->stack.name);
 	else
 		html_section(out, "File systems", "Of the datapaths; the bytes are those of all files of an attempt.");
 	html_table(out,
 		   kind == JOBSTACK_FACT_PROGRAM
-			   ? "version|#attempts|#not done|#time in commands|#bytes|#mean time|#CV"
-			   : "file system|#attempts|#not done|#time in commands|#bytes|#mean time|#CV",
+			   ? "version|#attempts|#not done|#in commands|share of time|#bytes|#time|#CV|#bytes/s|#CV"
+			   : "file system|#attempts|#not done|#in commands|share of time|#bytes|#time|#CV|#bytes/s|#CV",
 		   0);
 	for (size_t i = 0; i < n; i++) {
 		const char *text = insight_facts_text(&r->facts, kind, fact[i].number);
-		double cv = insight_spread_cv(&fact[i].took);
 		struct js_buf name = {0};
 		char number[32];
 
@@ -54,10 +58,9 @@ static void add_facts(struct js_buf *out, const struct insight_report *r, enum j
 			html_number(out, (double)count, number);
 		}
 		html_number(out, fact[i].us, view_took(fact[i].us).text);
+		html_bar(out, insight_share(fact[i].us, all), "done");
 		html_number(out, fact[i].bytes, view_size(fact[i].bytes).text);
-		html_number(out, fact[i].took.mean, fact[i].took.n == 0 ? "-" : view_took(fact[i].took.mean).text);
-		(void)snprintf(number, sizeof(number), cv < 0 ? "-" : "%.2f", cv);
-		html_number(out, cv, number);
+		view_page_spread(out, &fact[i].took, &fact[i].moved);
 	}
 	html_table_end(out, 0);
 	html_section_end(out);
@@ -108,7 +111,7 @@ static void add_methods(struct js_buf *out, const struct insight_report *r)
 	text.failed |= first.failed;
 	js_buf_free(&first);
 	js_buf_char(&text, '\n');
-	for (size_t i = 0; i < r->facts.n && text.len < 8192; i++) {
+	for (size_t i = 0; i < r->facts.n && text.len < LONGEST; i++) {
 		const struct jobstack_stack_fact *f = &r->facts.at[i].f;
 
 		if ((unsigned)f->kind >= sizeof(heading) / sizeof(heading[0]))
@@ -124,6 +127,11 @@ static void add_methods(struct js_buf *out, const struct insight_report *r)
 			js_buf_printf(&text, "  %.*s\n", (int)len, line);
 			line += len + (line[len] != '\0');
 		}
+	}
+	if (text.len > LONGEST) {
+		text.len = LONGEST;
+		text.data[text.len] = '\0';
+		js_buf_str(&text, "\n... (`jobstack show` prints the rest)\n");
 	}
 	html_lines(out, &text);
 	html_section_end(out);
@@ -154,6 +162,11 @@ void view_page_findings(struct js_buf *out, const struct insight_io *io)
 	}
 	html_table_end(out, 0);
 	html_section_end(out);
+	if (io->gaps_us.n < 2)
+		return;
+	html_section(out, "Time between runs on the same file",
+		     "From the start of a run that was done to the start of the next one, of the files of finding 3.");
+	view_page_histogram(out, &io->gaps_us, "intervals");
 }
 
 void view_page_origin(struct js_buf *out, const struct insight_report *r)

@@ -7,6 +7,7 @@
 #include "view/status.h"
 #include "view/table.h"
 #include "view/text.h"
+#include "view/version.h"
 #include "view/words.h"
 
 #include <inttypes.h>
@@ -156,10 +157,9 @@ static void add_bar(struct js_buf *out, unsigned width, uint64_t n, uint64_t of)
 		js_buf_char(out, '#');
 }
 
-static void add_histogram(const struct page *p)
+void view_report_histogram(const struct js_sketch *s, unsigned columns, struct js_buf *out)
 {
-	const struct js_sketch *s = &p->t->done_us;
-	unsigned width = p->columns > 60 ? p->columns - 40 : p->columns > 40 ? 20 : 8;
+	unsigned width = columns > 60 ? columns - 40 : columns > 40 ? 20 : 8;
 	struct insight_bar bar[INSIGHT_BARS];
 	size_t n = insight_report_histogram(s, bar);
 	uint64_t most = 0;
@@ -169,10 +169,10 @@ static void add_histogram(const struct page *p)
 	for (size_t i = 0; i < n; i++) {
 		if ((uint64_t)bar[i].to <= s->min)
 			continue;
-		js_buf_printf(p->out, "  from %-12s%9" PRIu64 "%s", view_took((double)bar[i].from).text, bar[i].n,
+		js_buf_printf(out, "  from %-12s%9" PRIu64 "%s", view_took((double)bar[i].from).text, bar[i].n,
 			      bar[i].n > 0 ? "  " : "");
-		add_bar(p->out, width, bar[i].n, most);
-		js_buf_char(p->out, '\n');
+		add_bar(out, width, bar[i].n, most);
+		js_buf_char(out, '\n');
 	}
 }
 
@@ -193,34 +193,42 @@ static void add_durations_section(const struct page *p)
 			      view_took((double)js_sketch_quantile(s, shown[i].q)).text);
 	js_buf_printf(p->out, "%s%s\n", s->n > 1 ? ", mean " : "  ", view_took(js_sketch_mean(s)).text);
 	if (s->n > 1)
-		add_histogram(p);
+		view_report_histogram(s, p->columns, p->out);
 }
 
 /* ---------------------------------------------------------------------------------------------------- throughput */
 
 static void add_throughput_section(const struct page *p)
 {
-	struct js_timeline rows = p->t->timeline, *l = &rows;
-	unsigned width = p->columns > 66 ? p->columns - 50 : p->columns > 40 ? 16 : 8;
+	static const struct view_column column[] = {{"FROM", 0, 0, 0},	  {"DONE", 1, 0, 0}, {"NOT DONE", 1, 6, 0},
+						    {"RUNNING", 1, 5, 0}, {"LEFT", 1, 3, 0}, {"WORKERS", 1, 4, 0},
+						    {"", 0, 1, 0}};
+	struct view_table table = {.column = column, .n = 7};
+	struct insight_step step[INSIGHT_REPORT_ROWS];
+	int64_t step_us;
+	size_t n = insight_report_steps(p->r, step, INSIGHT_REPORT_ROWS, &step_us);
 	uint64_t most = 0;
-	size_t from, to;
 
-	js_timeline_fit(l, INSIGHT_REPORT_ROWS);
-	if (js_timeline_range(l, &from, &to) != 0 || from == to)
+	if (n < 2)
 		return;
-	add_heading(p, "done over time");
-	js_buf_printf(p->out, " (each line is %s)\n", view_took((double)l->step_us).text);
-	for (size_t i = from; i <= to; i++)
-		most = l->count[i][0] > most ? l->count[i][0] : most;
-	for (size_t i = from; i <= to; i++) {
-		js_buf_printf(p->out, "  %s%9" PRIu64 "%s", format_moment((l->first + (int64_t)i) * l->step_us).text,
-			      l->count[i][0], l->count[i][0] > 0 ? "  " : "");
-		add_bar(p->out, width, l->count[i][0], most);
-		if (l->count[i][1] > 0)
-			js_buf_printf(p->out, "%s(%" PRIu64 " not done)", l->count[i][0] > 0 ? " " : "  ",
-				      l->count[i][1]);
-		js_buf_char(p->out, '\n');
+	add_heading(p, "over time");
+	js_buf_printf(p->out, " (each line is %s; RUNNING, WORKERS: average)\n", view_whole(step_us).text);
+	for (size_t i = 0; i < n; i++)
+		most = step[i].done > most ? step[i].done : most;
+	for (size_t i = 0; i < n; i++) {
+		struct js_buf bar = {0};
+
+		add_bar(&bar, 12, step[i].done, most);
+		view_table_cell(&table, VIEW_PLAIN, format_moment(step[i].from_us).text);
+		view_table_count(&table, VIEW_PLAIN, step[i].done);
+		view_table_count(&table, step[i].not_done > 0 ? VIEW_RED : VIEW_PLAIN, step[i].not_done);
+		view_table_printf(&table, VIEW_PLAIN, "%.1f", step[i].running);
+		view_table_count(&table, VIEW_PLAIN, step[i].left);
+		view_table_printf(&table, VIEW_PLAIN, step[i].workers < 0 ? "-" : "%.1f", step[i].workers);
+		view_table_cell(&table, VIEW_PLAIN, bar.data != NULL ? bar.data : "");
+		js_buf_free(&bar);
 	}
+	write_report_table(p, &table);
 }
 
 /* --------------------------------------------------------------------------------------------------------- nodes */
@@ -340,10 +348,22 @@ static void add_failures_section(const struct page *p)
 			    &(const struct view_page){.out = p->out, .columns = p->table, .colours = p->colours});
 }
 
+static void add_memory_line(const struct page *p, const char *name, const struct js_sketch *m)
+{
+	if (m->n == 0)
+		return;
+	begin_report_line(p, name);
+	js_buf_printf(p->out, "p50 %s, p99 %s, largest %s%s\n",
+		      view_size(1024 * (double)js_sketch_quantile(m, 0.5)).text,
+		      view_size(1024 * (double)js_sketch_quantile(m, 0.99)).text, view_size(1024 * (double)m->max).text,
+		      m == &p->t->peak_kib ? " (of all processes of an attempt)" : "");
+}
+
 static void add_usage_section(const struct page *p)
 {
 	const struct insight_tally *t = p->t;
 	const struct js_sketch *m = &t->rss_kib;
+	struct js_buf requested = {0};
 
 	if (t->cpu_n == 0 && m->n == 0 && t->bytes_n == 0)
 		return;
@@ -353,18 +373,112 @@ static void add_usage_section(const struct page *p)
 		js_buf_printf(p->out, "%s, %.0f %% of the slots' time\n", view_took(t->cpu_us).text,
 			      100 * insight_share(t->cpu_us, t->cpu_of_us));
 	}
-	if (m->n > 0) {
-		begin_report_line(p, "memory");
-		js_buf_printf(p->out, "p50 %s, p99 %s, largest %s\n",
-			      view_size(1024 * (double)js_sketch_quantile(m, 0.5)).text,
-			      view_size(1024 * (double)js_sketch_quantile(m, 0.99)).text,
-			      view_size(1024 * (double)m->max).text);
+	add_memory_line(p, "memory", m);
+	add_memory_line(p, "of all", &t->peak_kib);
+	view_report_requested(p->r, &requested);
+	if (requested.len > 0) {
+		js_buf_str(p->out, "  ");
+		view_wrap(p->out, requested.data, p->columns);
 	}
+	js_buf_free(&requested);
 	if (t->bytes_n > 0) {
 		begin_report_line(p, "files");
 		js_buf_printf(p->out, "read %s, wrote %s\n", view_size(t->read_bytes).text,
 			      view_size(t->write_bytes).text);
 	}
+}
+
+static void add_spread_cells(struct view_table *table, const struct insight_spread *took,
+			     const struct insight_spread *moved)
+{
+	const struct insight_spread *of[2] = {took, moved};
+
+	for (int k = 0; k < 2; k++) {
+		double cv = insight_spread_cv(of[k]);
+
+		view_table_cell(table, VIEW_PLAIN,
+				of[k]->n == 0 ? "-"
+				: k == 0      ? view_took(of[k]->mean).text
+					      : view_size(of[k]->mean).text);
+		view_table_printf(table, VIEW_PLAIN, cv < 0 ? "-" : "%.2f", cv);
+	}
+}
+
+/* What attempts with another version, or on another file system, did. */
+static void add_facts_section(const struct page *p, enum jobstack_fact_kind kind)
+{
+	const struct view_column column[] = {{kind == JOBSTACK_FACT_PROGRAM ? "VERSION" : "FILE SYSTEM", 0, 0, 12},
+					     {"ATTEMPTS", 1, 0, 0},
+					     {"NOT DONE", 1, 5, 0},
+					     {"IN COMMANDS", 1, 6, 0},
+					     {"MEAN", 1, 4, 0},
+					     {"CV", 1, 3, 0},
+					     {"BYTES/S", 1, 2, 0},
+					     {"CV", 1, 1, 0}};
+	const struct insight_tally_fact *fact = kind == JOBSTACK_FACT_PROGRAM ? p->t->program : p->t->mount;
+	struct view_table table = {.column = column, .n = 8};
+
+	if (fact[0].number == 0 || fact[1].number == 0)
+		return;
+	add_heading(p, kind == JOBSTACK_FACT_PROGRAM ? "programs and their versions\n" : "file systems\n");
+	for (size_t i = 0; i < INSIGHT_FACTS && fact[i].number != 0; i++) {
+		const char *text = insight_facts_text(&p->r->facts, kind, fact[i].number);
+		struct js_buf name = {0};
+
+		if (kind == JOBSTACK_FACT_PROGRAM && text != NULL)
+			view_version_short(&name, text);
+		else
+			js_buf_str(&name, text == NULL ? "?" : text);
+		view_table_name(&table, name.data, name.len, "?");
+		js_buf_free(&name);
+		view_table_count(&table, VIEW_PLAIN, fact[i].n);
+		view_table_count(&table, fact[i].n > fact[i].done ? VIEW_RED : VIEW_PLAIN, fact[i].n - fact[i].done);
+		add_duration_cell(&table, fact[i].us, 1);
+		add_spread_cells(&table, &fact[i].took, &fact[i].moved);
+	}
+	write_report_table(p, &table);
+}
+
+static void add_hours_section(const struct page *p)
+{
+	static const struct view_column column[] = {{"HOUR", 0, 0, 0}, {"DONE", 1, 0, 0},    {"MEAN", 1, 0, 0},
+						    {"CV", 1, 3, 0},   {"BYTES/S", 1, 2, 0}, {"CV", 1, 1, 0}};
+	struct view_table table = {.column = column, .n = 6};
+	int hours = 0;
+
+	for (int i = 0; i < 24; i++)
+		hours += p->t->took[i].n > 0;
+	if (hours < 2)
+		return;
+	add_heading(p, "hours of the day");
+	js_buf_str(p->out, " (UTC, of the start; CV: coefficient of variation)\n");
+	for (int i = 0; i < 24; i++) {
+		if (p->t->took[i].n == 0)
+			continue;
+		view_table_printf(&table, VIEW_PLAIN, "%02d:00", i);
+		view_table_count(&table, VIEW_PLAIN, p->t->took[i].n);
+		add_spread_cells(&table, &p->t->took[i], &p->t->moved[i]);
+	}
+	write_report_table(p, &table);
+}
+
+/* What stands out. */
+static void add_signs_section(const struct page *p)
+{
+	struct view_signs signs = {.n = 0};
+	struct js_buf line = {0};
+
+	view_signs_read(&signs, p->r);
+	js_buf_char(p->out, '\n');
+	for (size_t i = 0; i < signs.n; i++) {
+		view_safe(&line, signs.line[i].data, signs.line[i].len);
+		view_wrap(p->out, line.data != NULL ? line.data : "", p->columns);
+		js_buf_char(p->out, '\n');
+		js_buf_reset(&line);
+		p->out->failed |= signs.line[i].failed;
+	}
+	js_buf_free(&line);
+	view_signs_free(&signs);
 }
 
 static void add_packages_section(const struct page *p)
@@ -399,9 +513,13 @@ void view_report_text(const struct insight_report *r, unsigned columns, int colo
 							 : "nothing has run yet\n");
 		return;
 	}
+	add_signs_section(&p);
 	add_durations_section(&p);
 	add_throughput_section(&p);
 	add_nodes_section(&p);
+	add_hours_section(&p);
+	add_facts_section(&p, JOBSTACK_FACT_MOUNT);
+	add_facts_section(&p, JOBSTACK_FACT_PROGRAM);
 	add_slowest_section(&p);
 	add_waste_section(&p);
 	add_failures_section(&p);
