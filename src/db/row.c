@@ -6,21 +6,32 @@
 
 #include "base/clock.h"
 
-#include <stdlib.h>
+
+/* A number as the server writes it: digits, maybe behind a minus.  (With strtoll it would take a fifth of a report's
+ * time.) */
+static uint64_t read_number(const char *p)
+{
+	int negative = *p == '-';
+	uint64_t n = 0;
+
+	for (p += negative; *p >= '0' && *p <= '9'; p++)
+		n = 10 * n + (uint64_t)(*p - '0');
+	return negative ? 0 - n : n;
+}
 
 uint64_t js_row_u64(const struct js_row *row, unsigned col)
 {
-	return row->col[col] == NULL ? 0 : strtoull(row->col[col], NULL, 10);
+	return row->col[col] == NULL ? 0 : read_number(row->col[col]);
 }
 
 int64_t js_row_i64(const struct js_row *row, unsigned col)
 {
-	return row->col[col] == NULL ? 0 : strtoll(row->col[col], NULL, 10);
+	return row->col[col] == NULL ? 0 : (int64_t)read_number(row->col[col]);
 }
 
 int64_t js_row_opt(const struct js_row *row, unsigned col)
 {
-	return row->col[col] == NULL ? -1 : strtoll(row->col[col], NULL, 10);
+	return row->col[col] == NULL ? -1 : (int64_t)read_number(row->col[col]);
 }
 
 int64_t js_row_time(const struct js_row *row, unsigned col)

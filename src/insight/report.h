@@ -13,7 +13,7 @@
 #include "insight/tally.h"
 
 #define INSIGHT_REPORT_ROWS 24	/* of throughput over time, as text */
-#define INSIGHT_REPORT_STEPS 64 /* as a graph */
+#define INSIGHT_REPORT_STEPS 48 /* as a graph */
 
 /* Start it as INSIGHT_REPORT_INIT; end it with insight_report_free. */
 struct insight_report {

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LONGEST 8192 /* bytes of the methods section */
+#define LONGEST 4096 /* bytes of the methods section */
 
 /* What attempts with another version, or on another file system, did. */
 static void add_facts(struct js_buf *out, const struct insight_report *r, enum jobstack_fact_kind kind)

@@ -16,7 +16,8 @@
 #include <string.h>
 
 #define NODES 40    /* that are listed, first those that stand out, then by name */
-#define MOST 250000 /* bytes for the reports of all stacks; the rest is for what concerns them together */
+#define MOST 250000 /* bytes for the reports of all stacks; the rest is for what concerns them together, */
+#define ALONE 25000 /* of which a single one may use so many */
 
 /* ------------------------------------------------------------------------------------------------------- verdict */
 
@@ -508,7 +509,8 @@ static void add_figures(struct js_buf *out, const struct insight_report *r)
 
 void view_page_report(struct js_buf *out, struct view_page_stacks *all, const struct insight_report *r, size_t more)
 {
-	size_t room = (out->len < MOST ? MOST - out->len : 0) / (more + 1), start = out->len, brief;
+	size_t most = more == 0 && all->n == 0 ? MOST + ALONE : MOST, start = out->len, brief,
+	       room = (start < most ? most - start : 0) / (more + 1);
 
 	view_page_keep(all, r);
 	add_head(out, r);

@@ -45,9 +45,8 @@ static void add_wrong_sign(const struct insight_report *r, struct view_signs *s)
 		view_version_only(out, f->program);
 		js_buf_char(out, '.');
 	} else if (r->tally->cause_n > 0)
-		js_buf_printf(out, "%" PRIu64 " attempt%s had to be repeated (most time was lost by %s%s%s).",
-			      insight_attempts(r->tally->n) - r->tally->n[JOBSTACK_DONE],
-			      view_plural(insight_attempts(r->tally->n) - r->tally->n[JOBSTACK_DONE]),
+		js_buf_printf(out, "%" PRIu64 " of %" PRIu64 " attempts were not done; most time went into \"%s%s%s\".",
+			      insight_attempts(r->tally->n) - r->tally->n[JOBSTACK_DONE], insight_attempts(r->tally->n),
 			      c->outcome < 0 ? "" : view_outcome_word(c->outcome), c->outcome < 0 ? "" : ": ",
 			      c->words);
 	else

@@ -219,14 +219,17 @@ SLURM_MEM_PER_NODE=4096 jobstack-worker -q -s odd --slots 1 -- sh -c 'head -c "$
 check 'a page' jobstack report odd --html odd.html
 check '... is whole, asks for nothing, and runs nothing of what names contain' python3 page.py odd.html '4 are done, 1 dead' '/d/<script>alert("1")</script>\x1b[31m&amp;' '</td><script>alert(2)</script>' '#SBATCH --time=' 'Requested: 4.0 GiB per node. 1 attempt of the p99 uses '
 check 'a page of many' jobstack report many --html many.html
-check '... with all its figures' python3 page.py many.html 'Done over time' 'Running over time' 'Busy slots, by node and time' 'How long the entries took' 'The slowest attempts' 'Wasted time, by cause' 'Nodes' 'Hours of the day' 'Bytes read against bytes written' 'Memory and CPU'
+check '... with all its figures' python3 page.py many.html 'What went wrong: 585 of 4096 attempts' 'Bad node: none' 'Request next time: --time=' 'Over time' 'Workers, on average' 'Busy slots, by node and time' 'How long the entries took' 'The slowest attempts' 'Wasted time, by cause' 'Nodes' 'Hours of the day' 'Bytes read against bytes written' 'Memory and CPU'
 spread=$(sql "SELECT FORMAT(STDDEV_SAMP(us)/AVG(us),2,'en_US'),FORMAT(STDDEV_SAMP(bytes*1e6/us)/AVG(bytes*1e6/us),2,'en_US') FROM (
 	SELECT TIMESTAMPDIFF(MICROSECOND,a.started,a.ended) us,read_bytes+write_bytes bytes FROM attempt a JOIN worker w USING(worker_id)
 	WHERE a.stack_id=$ID AND outcome=0 AND node='n2') x WHERE us>0" | tr '\t' ' ')
 is '... the variation is that of SQL' "$(grep -o '<tr><td>n2</td>.*' many.html | sed 's/<[^>]*>/ /g' | awk '/ s / { print $(NF - 3), $NF }')" "$spread"
 check '... of one of which nothing has ended' jobstack report -s empty --since 2h --html empty.html
 check '... and of several' jobstack report odd empty bad --html several.html
-check '... in one file' python3 page.py several.html odd empty bad
+check '... in one file' python3 page.py several.html odd empty bad 'Stacks and programs'
+for i in {1..60}; do push "one$i" /1 && jobstack pop -q -s "one$i" >/dev/null && jobstack close -s "one$i" 1; done
+check '... of many, in 300 kB' jobstack report one{1..60} odd many --html sixty.html
+check '... each with its main figures' python3 page.py sixty.html one1 one60 'A page has no room for more: jobstack report odd --html odd.html'
 check '... and of all' jobstack report --all --html all.html
 is '... each stack once' "$(grep -o '<h1[^>]*>[^<]*' all.html | sed 's/.*>//' | sort | tr '\n' ' ')" "$(jobstack status --json | jq -r .stack | sort | tr '\n' ' ')"
 check '--all and a name' says 2 "--all means every stack: don't name one" jobstack report --all odd
