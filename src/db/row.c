@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 
-
 /* A number as the server writes it: digits, maybe behind a minus.  (With strtoll it would take a fifth of a report's
  * time.) */
 static uint64_t read_number(const char *p)

@@ -228,8 +228,8 @@ check '... of one of which nothing has ended' jobstack report -s empty --since 2
 check '... and of several' jobstack report odd empty bad --html several.html
 check '... in one file' python3 page.py several.html odd empty bad 'Stacks and programs'
 for i in {1..60}; do push "one$i" /1 && jobstack pop -q -s "one$i" >/dev/null && jobstack close -s "one$i" 1; done
-check '... of many, in 300 kB' jobstack report one{1..60} odd many --html sixty.html
-check '... each with its main figures' python3 page.py sixty.html one1 one60 'A page has no room for more: jobstack report odd --html odd.html'
+check '... of many, in 300 kB' jobstack report many odd one{1..60} --html sixty.html
+check '... each with its main figures' python3 page.py sixty.html one1 one60 'A page has no room for more: jobstack report many --html many.html'
 check '... and of all' jobstack report --all --html all.html
 is '... each stack once' "$(grep -o '<h1[^>]*>[^<]*' all.html | sed 's/.*>//' | sort | tr '\n' ' ')" "$(jobstack status --json | jq -r .stack | sort | tr '\n' ' ')"
 check '--all and a name' says 2 "--all means every stack: don't name one" jobstack report --all odd
