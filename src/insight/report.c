@@ -39,15 +39,15 @@ size_t insight_report_histogram(const struct js_sketch *us, struct insight_bar b
 
 uint64_t insight_report_request(const struct insight_report *r, struct insight_advice *a, int64_t *within_us)
 {
-	static const int64_t hours[] = {1, 8, 24};
+	static const int64_t minutes[] = {10, 60, 8 * 60, 24 * 60};
 	uint64_t left = insight_report_so_far(r) ? insight_stack_left(&r->stack.s) : 0, workers = 0;
 
 	*a = r->advice;
 	*within_us = r->wanted_us;
 	if (r->wanted_us >= 0)
 		return insight_report_workers(r);
-	for (size_t i = 0; i < 3 && (workers == 0 || workers > r->tally->node_n); i++) {
-		*within_us = hours[i] * 3600 * JS_SECOND_US;
+	for (size_t i = 0; i < 4 && (workers == 0 || workers > r->tally->node_n); i++) {
+		*within_us = minutes[i] * 60 * JS_SECOND_US;
 		insight_advice_make(a, r->tally, left, *within_us);
 		workers = insight_advice_workers(a, *within_us);
 	}

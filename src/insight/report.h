@@ -45,9 +45,9 @@ int insight_report_so_far(const struct insight_report *report);
 /* How many workers finish in the wanted time; 0: no time was given, or no number of workers can. */
 uint64_t insight_report_workers(const struct insight_report *report);
 
-/* What to request for the next run: ADVICE for the wanted time or, if none was given, for the first of 1 h, 8 h, 24 h
- * in which no more workers do the work than nodes did it last time.  *WITHIN_US gets that time.  Returns how many
- * workers; 0: no number of workers can. */
+/* What to request for the next run: ADVICE for the wanted time or, if none was given, for the first of 10 min, 1 h, 8
+ * h, 24 h in which no more workers do the work than nodes did it last time.  *WITHIN_US gets that time.  Returns how
+ * many workers; 0: no number of workers can. */
 uint64_t insight_report_request(const struct insight_report *report, struct insight_advice *advice, int64_t *within_us);
 
 /* A part of the time, from FROM_US on: attempts that ended in it, done and not done; commands and workers at once, on

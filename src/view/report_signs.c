@@ -37,11 +37,17 @@ static void add_wrong_sign(const struct insight_report *r, struct view_signs *s)
 
 	js_buf_str(out, "What went wrong: ");
 	if (r->failures.n > 0) {
-		const char *message = f->f.various ? "" : f->example[0] != '\0' ? f->example : f->reason;
+		const char *how = view_failure_how(&f->f).text;
+		int quoted = !f->f.various && f->example[0] != '\0', words = !f->f.various && f->reason[0] != '\0';
 
-		js_buf_printf(out, "%" PRIu64 " of %" PRIu64 " dead %s ended with %s%s%s", f->f.count, r->stack.s.dead,
-			      r->stack.s.dead == 1 ? "entry" : "entries", view_failure_how(&f->f).text,
-			      message[0] != '\0' ? ": " : "", message);
+		js_buf_printf(out, "%" PRIu64 " of %" PRIu64 " dead %s: ", f->f.count, r->stack.s.dead,
+			      r->stack.s.dead == 1 ? "entry" : "entries");
+		if (!words || quoted || strncmp(f->reason, how, strlen(how)) != 0) /* "killed by alice" says it all */
+			js_buf_str(out, how);
+		if (quoted)
+			js_buf_printf(out, ", \"%s\"", f->example);
+		else if (words)
+			js_buf_printf(out, "%s%s", out->data[out->len - 1] == ' ' ? "" : ": ", f->reason);
 		view_version_only(out, f->program);
 		js_buf_char(out, '.');
 	} else if (r->tally->cause_n > 0)
