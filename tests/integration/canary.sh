@@ -15,14 +15,14 @@ is '... at each stage, with its time' "$(sed -E 's/ +[0-9]+\.[0-9]{3} s$/ N/' ou
 nothing_left
 
 # losses
-check 'events that can not be written are missed' eval 'fails_with 1 canary --within 2 --events no/such/file >out 2>err'
+check 'events that can not be written are missed' eval 'fails_with 1 canary --within 5 --events no/such/file >out 2>err'
 is '... by name' "$(cat err; sed -n 's/ .*MISSING//p' out)" $'canary: missing: events\nevents'
 nothing_left
-check 'packages that are not recorded are missed' eval 'JOBSTACK_PACKAGES=0 fails_with 1 canary --within 2 >out 2>err'
+check 'packages that are not recorded are missed' eval 'JOBSTACK_PACKAGES=0 fails_with 1 canary --within 5 >out 2>err'
 is '... by name' "$(cat err)" 'canary: missing: packages'
-check 'an event too few is missed' eval 'mkfifo pipe; sed -u 2d <pipe >arrived & fails_with 1 canary --within 2 --events pipe --arrives arrived >out 2>err'
+check 'an event too few is missed' eval 'mkfifo pipe; sed -u 2d <pipe >arrived & fails_with 1 canary --within 5 --events pipe --arrives arrived >out 2>err'
 is '... by name' "$(cat err)" 'canary: missing: events'
-check 'a database that is not there: the push is missed' eval 'printf "[client]\nhost=127.0.0.1\nport=1\n" >none.cnf; JOBSTACK_DEFAULTS_FILE=none.cnf fails_with 1 canary --within 2 >out 2>err'
+check 'a database that is not there: the push is missed' eval 'printf "[client]\nhost=127.0.0.1\nport=1\n" >none.cnf; JOBSTACK_DEFAULTS_FILE=none.cnf fails_with 1 canary --within 5 >out 2>err'
 like '... by name, and the stack that may be there' "$(cat err)" "canary: missing: push.*canary: can't drop the stack canary-.*:.*jobstack drop: the database"
 check 'a wrong option is refused' says 2 'canary: unknown option --no' canary --no
 nothing_left
