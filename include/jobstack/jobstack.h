@@ -799,6 +799,7 @@ struct jobstack_item {
 	const char *note; /* state CANCELLED: the note of jobstack_cancel; or NULL */
 	int64_t storage_read_bytes, storage_write_bytes, peak_kib, io_wait_us;
 	int64_t program, mount, platform; /* numbers of facts: of the attempt, and the last one of its worker */
+	const char *cursor; /* of an export of the stream: what jobstack_export_options.after takes; else NULL */
 };
 typedef int jobstack_item_fn(void *ctx, const struct jobstack_item *item);
 
@@ -896,9 +897,11 @@ struct jobstack_export_options {
 	int64_t within_us; /* only what ended at most this long ago, by the server's clock; -1: everything */
 	int no_datapath;   /* leave out the datapaths, which is faster */
 	int tails;	   /* give err_tail too */
+	const char *after; /* the stream, behind the item with this cursor; "0": from its first */
+	int64_t follow;	   /* the stream, without an end */
 };
 /* clang-format off */
-#define JOBSTACK_EXPORT_OPTIONS_INIT {sizeof(struct jobstack_export_options), 0, 0, 0, -1, -1, 0, 0}
+#define JOBSTACK_EXPORT_OPTIONS_INIT {sizeof(struct jobstack_export_options), 0, 0, 0, -1, -1, 0, 0, NULL, 0}
 /* clang-format on */
 
 /* Calls FN for everything in STACK that OPTIONS (NULL: defaults) choose, in the order of the entries' numbers and of an
@@ -907,6 +910,14 @@ struct jobstack_export_options {
  * By attempt: what has ended.  Such an item never changes.  Its state is 0, because it does not say what the entry's
  * state is now.  By entry: each entry that was pushed up to the call, once.  Its state and last attempt are those of
  * one moment during the call, but not the same moment for all.  An entry that runs comes with the attempt that runs.
+ *
+ * The stream (AFTER or FOLLOW, by attempt only) has each attempt once, in an order that never changes: about that in
+ * which they were recorded, and each item has a cursor.  However a caller ended, going on behind the last cursor that
+ * it has kept gives all the others, each once; also those whose transaction was committed later.  Attempts that are
+ * pruned before they are read are missing.  The call changes the database, so its account needs the right to.  With
+ * FOLLOW it goes on until FN stops it; FN gets an ITEM that is NULL whenever there is nothing more, about twice a
+ * second.  Errors: EUSAGE (not a cursor of this stack), ECONFLICT (the database was set back to a time before this
+ * cursor), EMISSING (the stack was dropped).
  *
  * It reads page by page by primary keys.  Memory is constant (some 10 MB; more if workers hold over 100,000 entries),
  * no transaction lasts longer than one page, and none is open while FN runs. */

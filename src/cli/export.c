@@ -31,8 +31,8 @@ static struct exporting {
 	struct jobstack_export_options o;
 	struct view_fields fields;
 	const char *states_arg, *fields_arg, *since_arg;
-	int format;
-	struct js_buf out;
+	int format, follow;
+	struct js_buf out, record;
 	struct cli_progress progress;
 	uint64_t rows, entries, last;
 	int write_errno; /* why the output could not be written; 0: it could */
@@ -51,6 +51,11 @@ static const struct js_opt table[] = {
 	 "failed, lost, dead,\ncancelled, moved (default: all)",
 	 CLI_WORD(&export.states_arg)},
 	{0, "since", "WHEN", "leave out what ended before this time: " CLI_SINCE_HELP, CLI_WORD(&export.since_arg)},
+	{0, "follow", NULL,
+	 "the stream of attempts: each has a field \"cursor\"; wait for more until\nyou press Ctrl-C",
+	 CLI_FLAG(&export.follow)},
+	{0, "after", "CURSOR", "the stream of attempts behind the one with this cursor; 0: from the\nfirst",
+	 CLI_WORD(&export.o.after)},
 	{CLI_JSON, "json", NULL, "the same as --format jsonl", NULL},
 	CLI_OPTS_DATABASE,
 	CLI_OPTS_ALWAYS,
@@ -112,6 +117,9 @@ static int check_export(struct cli *cli)
 		return cli_usage(cli, "--format csv and --json can't be used together");
 	if (x->format < 0)
 		x->format = cli->json ? JSONL : CSV;
+	x->o.follow = x->follow;
+	if (x->o.by_entry && (x->follow || x->o.after != NULL))
+		return cli_usage(cli, "--follow and --after are for attempts, not for --what entries");
 	if (x->since_arg != NULL)
 		status = cli_since(cli, x->since_arg, &x->o.since_us, &x->o.within_us);
 	if (status == 0 && x->states_arg != NULL && x->o.by_entry)
@@ -134,11 +142,36 @@ static int write_out(struct exporting *x)
 	return x->write_errno == 0 ? 0 : -1;
 }
 
+static int flush_out(struct exporting *x)
+{
+	if (fflush(stdout) != 0)
+		x->write_errno = errno != 0 ? errno : EIO;
+	return x->write_errno == 0 ? 0 : -1;
+}
+
+/* A record of the stream begins with its cursor. */
+static void add_streamed(struct exporting *x, const struct jobstack_item *item)
+{
+	js_buf_reset(&x->record);
+	formats[x->format].record(&x->fields, item, &x->record);
+	if (x->record.failed || item->cursor == NULL)
+		x->out.failed |= x->record.failed;
+	else if (x->format == CSV)
+		js_buf_printf(&x->out, "%s,%s", item->cursor, x->record.data);
+	else
+		js_buf_printf(&x->out, "{\"cursor\":\"%s\",%s", item->cursor, x->record.data + 1);
+}
+
 static int add_record(void *ctx, const struct jobstack_item *item)
 {
 	struct exporting *x = ctx;
 
-	formats[x->format].record(&x->fields, item, &x->out);
+	if (item == NULL) /* the end of the stream for now */
+		return write_out(x) != 0 || flush_out(x) != 0 || cli_stop;
+	if (item->cursor != NULL)
+		add_streamed(x, item);
+	else
+		formats[x->format].record(&x->fields, item, &x->out);
 	x->rows++;
 	x->entries += item->entry != x->last;
 	x->last = item->entry;
@@ -157,13 +190,15 @@ static int print_export(struct cli *cli)
 
 	x->progress.cli = cli;
 	x->progress.begun = isatty(STDOUT_FILENO); /* and not on: it would be in the way of rows on the same terminal */
+	if (formats[x->format].head != NULL && (x->follow || x->o.after != NULL))
+		js_buf_str(&x->out, "cursor,");
 	if (formats[x->format].head != NULL)
 		formats[x->format].head(&x->fields, &x->out);
 	status = jobstack_export(cli->handle, cli->stack, &x->o, add_record, x, &cli->error);
 	if (x->out.failed)
 		status = js_error_memory(&cli->error);
-	else if (status != JOBSTACK_EMISSING) /* where there is no stack there is no head either */
-		(void)write_out(x);	      /* before an error, too: whole rows */
+	else if (status != JOBSTACK_EMISSING && status != JOBSTACK_EUSAGE) /* where nothing is read is no head either */
+		(void)write_out(x);					   /* before an error, too: whole rows */
 	cli_progress_end(&x->progress);
 	if (x->write_errno != 0)
 		status = CLI_YES; /* cli_end tells, and makes it what it is */
@@ -174,6 +209,7 @@ static int print_export(struct cli *cli)
 			"%" PRIu64 " attempts of %" PRIu64 " entries: `--what entries` prints one row for each entry",
 			x->rows, x->entries);
 	js_buf_free(&x->out);
+	js_buf_free(&x->record);
 	/* the first error counts, not what errno is by the time that the connection has been closed */
 	jobstack_free(cli->handle);
 	cli->handle = NULL;

@@ -217,7 +217,7 @@ static void add_attempt_row(const struct js_closing *c, const struct js_claim *c
 	if (columns & USAGE_BIT(member))                                                                               \
 		usage[n++] = o->member;
 	JS_ATTEMPT_USAGE(GATHER_USAGE)
-	js_sql_add(sql, "(%u,%u,%u,%u,%u,%u,%n,%t,%t,%n,%n", c->stack->id, o->entry, (uint64_t)o->attempt, c->worker,
+	js_sql_add(sql, "(1,%u,%u,%u,%u,%u,%u,%n,%t,%t,%n,%n", c->stack->id, o->entry, (uint64_t)o->attempt, c->worker,
 		   (uint64_t)o->verdict, (uint64_t)(o->verdict == JOBSTACK_DONE), (int64_t)o->exit_code, started,
 		   ended > started ? ended : started, o->log_out, o->log_err);
 	if (columns & WITH_SIGNAL)
@@ -249,9 +249,9 @@ static void add_attempts(const struct js_closing *c, struct js_sql *sql)
 		if (o->verdict == JOBSTACK_UNSTARTED)
 			continue;
 		if (rows++ == 0) {
-			js_sql_add(sql,
-				   "INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,"
-				   "started,ended,log_out,log_err");
+			js_sql_add(sql, "INSERT INTO "
+					"attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,exit_code,"
+					"started,ended,log_out,log_err");
 			for (unsigned k = 0; k < OPTIONAL_N; k++) {
 				js_sql_add(sql, columns & 1u << k ? "," : "");
 				js_sql_add(sql, columns & 1u << k ? optional[k] : "");

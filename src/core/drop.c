@@ -162,6 +162,8 @@ static const struct {
 	{CLEAR("path", " ORDER BY hash,entry_id"), 0},
 	{CLEAR("entry", " ORDER BY entry_id"), 0},
 	{CLEAR("worker", " ORDER BY worker_id"), 1},
+	{CLEAR("closed", " ORDER BY worker_id,seq"), 0},
+	{CLEAR("stream", " ORDER BY no"), 0},
 	{CLEAR("fact", " ORDER BY kind,fact"), 0},
 	{CLEAR("package", " ORDER BY worker_id,name,version"), 0},
 	{CLEAR("push_range", " ORDER BY lo"), 0},

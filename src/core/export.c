@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  *
- * Reading all attempts, or all entries with their last.  Promises: flat memory; no transaction while the caller's
- * function runs; each query walks a primary key and ends after a bounded number of rows, whatever its filter; each
- * entry is reported once.
+ * Reading all attempts, in the order of the entries or of the stream, or all entries with their last.  Promises: flat
+ * memory; no transaction while the caller's function runs; each query walks a primary key and ends after a bounded
+ * number of rows, whatever its filter; each entry is reported once.
  *
  * Workers and states are not joined: the rows of workers are read once (core/crew.h), and the place of each entry in
  * the queue is read beforehand for a whole window of numbers (core/where.h).  Entries, attempts and dead rows are read
  * separately and merged here: a join in the server takes three times as long.
  */
+#include "base/clock.h"
 #include "core/crew.h"
 #include "core/item.h"
+#include "core/stream.h"
 #include "core/where.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PAGE 2048	    /* rows, or numbers of entries */
 #define ATTEMPTS 8000	    /* of a page of entries, at a time */
 #define FILTER_WINDOW 65536 /* numbers that a query with a filter looks at */
+#define NAMED 500	    /* attempts of a block of the stream, at a time */
+#define FOLLOW_US (JS_SECOND_US / 2)
+_Static_assert(NAMED <= PAGE, "they fit into the page");
 _Static_assert(PAGE <= JS_CREW_MAX, "the array of workers holds all workers of one page");
 _Static_assert(JS_WHERE_WINDOW % PAGE == 0, "the size of a window is a multiple of the page size");
 
@@ -44,6 +51,12 @@ struct exporting {
 	uint32_t last_attempt; /* and this attempt of it */
 	size_t n, at;	       /* lines; the one that the last row belongs to */
 	size_t rows;
+	struct js_stream_block block;
+	uint64_t no;   /* of the block; 0: what was recorded before there was a stream */
+	uint64_t done; /* its attempts up to number DONE_ATTEMPT of entry DONE were told before */
+	uint64_t done_attempt;
+	int streaming, unlisted; /* items have a cursor; only what is in no block is read */
+	char cursor[96];
 	struct js_buf bytes;
 	uint64_t workers[PAGE];
 	struct line line[PAGE];
@@ -115,6 +128,8 @@ static const char *text_at(const struct exporting *x, size_t at)
 
 static void add_filter(const struct exporting *x, struct js_sql *sql)
 {
+	if (x->unlisted)
+		js_sql_add(sql, " AND a.listed=0");
 	if (x->o.since_us >= 0)
 		js_sql_add(sql, " AND a.ended>=%t", x->o.since_us);
 	if (x->o.outcomes == 0)
@@ -131,19 +146,39 @@ static void add_filter(const struct exporting *x, struct js_sql *sql)
 /* From an entry on, without the attempts of it that were read, to another. */
 #define BEHIND " AND a.entry_id BETWEEN %u AND %u AND (a.entry_id>%u OR a.attempt>%u)"
 
+static void select_attempts(const struct exporting *x, struct js_sql *sql)
+{
+	js_sql_add(sql, x->o.no_datapath ? "SELECT a.entry_id,NULL," : "SELECT a.entry_id,e.datapath,");
+	js_sql_add(sql, OF_ATTEMPT " FROM attempt a", (uint64_t)(x->o.tails != 0));
+	if (!x->o.no_datapath)
+		js_sql_add(sql, " LEFT JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id");
+	js_sql_add(sql, " WHERE a.stack_id=%u", x->stack.id);
+}
+
 /* The attempts behind the last that was read: a walk along the primary key of attempt. */
 static int page_of_attempts(struct exporting *x, struct jobstack_error *error)
 {
 	struct js_sql sql = {0};
 
-	js_sql_add(&sql, x->o.no_datapath ? "SELECT a.entry_id,NULL," : "SELECT a.entry_id,e.datapath,");
-	js_sql_add(&sql, OF_ATTEMPT " FROM attempt a", (uint64_t)(x->o.tails != 0));
-	if (!x->o.no_datapath)
-		js_sql_add(&sql, " LEFT JOIN entry e ON e.stack_id=a.stack_id AND e.entry_id=a.entry_id");
-	js_sql_add(&sql, " WHERE a.stack_id=%u" BEHIND, x->stack.id, x->last, x->high, x->last,
-		   (uint64_t)x->last_attempt);
+	select_attempts(x, &sql);
+	js_sql_add(&sql, BEHIND, x->last, x->high, x->last, (uint64_t)x->last_attempt);
 	add_filter(x, &sql);
 	js_sql_stmt(&sql, " ORDER BY a.entry_id,a.attempt LIMIT %u", (uint64_t)PAGE);
+	return js_db_query(x->handle->db, &sql, take_line, x, error);
+}
+
+/* N attempts, each by its primary key. */
+static int page_of_names(struct exporting *x, const struct js_attempt_id *list, size_t n, struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+
+	select_attempts(x, &sql);
+	js_sql_add(&sql, " AND (0");
+	for (size_t i = 0; i < n; i++)
+		js_sql_add(&sql, " OR (a.entry_id=%u AND a.attempt=%u)", list[i].entry, list[i].attempt);
+	js_sql_add(&sql, ")");
+	add_filter(x, &sql);
+	js_sql_stmt(&sql, " ORDER BY a.entry_id,a.attempt");
 	return js_db_query(x->handle->db, &sql, take_line, x, error);
 }
 
@@ -345,15 +380,22 @@ static int report_page(struct exporting *x, struct jobstack_error *error)
 		l->item.to_stack = text_at(x, l->to_stack);
 		l->item.note = text_at(x, l->note);
 		js_crew_fill(x->crew, &l->item);
+		if (x->streaming) {
+			(void)snprintf(x->cursor, sizeof(x->cursor), "%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu32,
+				       x->stack.id, x->no, l->item.entry, l->item.attempt);
+			l->item.cursor = x->cursor;
+		}
 		if (x->fn(x->ctx, &l->item) != 0)
 			return JOBSTACK_ESTOPPED;
 	}
 	return 0;
 }
 
-static int tell_attempts(struct exporting *x, struct jobstack_error *error)
+/* Those of entries up to TAIL. */
+static int tell_attempts(struct exporting *x, uint64_t tail, struct jobstack_error *error)
 {
-	uint64_t tail = x->stack.tail, step = x->o.outcomes != 0 || x->o.since_us >= 0 ? FILTER_WINDOW : tail;
+	int filtered = x->o.outcomes != 0 || x->o.since_us >= 0 || x->unlisted;
+	uint64_t step = filtered ? FILTER_WINDOW : tail;
 
 	while (x->last < tail || x->last_attempt != UINT32_MAX) {
 		if (x->last == x->high) /* the window has been read */
@@ -388,6 +430,124 @@ static int tell_entries(struct exporting *x, struct jobstack_error *error)
 	return 0;
 }
 
+/* ----------------------------------------------------------------------------------------------------- the stream */
+
+static int refuse_cursor(const struct exporting *x, const char *why, struct jobstack_error *error)
+{
+	return js_error_set(error, JOBSTACK_EUSAGE, "the cursor \"%.100s\" %s", x->o.after, why);
+}
+
+/* "stack.block.entry.attempt": where to go on. */
+static int read_cursor(struct exporting *x, struct jobstack_error *error)
+{
+	uint64_t part[4], last;
+	const char *at = x->o.after;
+
+	if (at == NULL || strcmp(at, "0") == 0)
+		return 0;
+	for (unsigned i = 0; i < 4; i++) {
+		char *end;
+
+		part[i] = strtoull(at, &end, 10);
+		if (*at < '0' || *at > '9' || *end != (i < 3 ? '.' : '\0'))
+			return refuse_cursor(
+				x, "is none: it is the field \"cursor\" of a record, or 0 to begin with the first",
+				error);
+		at = end + 1;
+	}
+	if (part[0] != x->stack.id)
+		return refuse_cursor(x, "is of another stack, or of one of this name that was dropped", error);
+	JS_TRY(js_handle_ask_number(x->handle, &last, error, "SELECT COALESCE(MAX(no),0) FROM stream WHERE stack_id=%u",
+				    x->stack.id));
+	x->no = part[1];
+	x->done = part[2];
+	x->done_attempt = part[3];
+	if (x->no > last)
+		return js_error_set(error, JOBSTACK_ECONFLICT, JS_SET_BACK "it does not know the cursor \"%.100s\"",
+				    x->o.after);
+	return 0;
+}
+
+static int tell_block(struct exporting *x, struct jobstack_error *error)
+{
+	const struct js_attempt_id *list = x->block.list;
+	size_t at = 0, n = x->block.n;
+
+	while (x->block.no == x->no && at < n &&
+	       (list[at].entry < x->done || (list[at].entry == x->done && list[at].attempt <= x->done_attempt)))
+		at++;
+	x->no = x->block.no;
+	for (; at < n; at += NAMED) {
+		JS_TRY(page_of_names(x, list + at, n - at < NAMED ? n - at : NAMED, error));
+		JS_TRY(report_page(x, error));
+	}
+	x->done = UINT64_MAX;
+	return 0;
+}
+
+/* What was recorded before there was a stream; this becomes no more. */
+static int tell_unlisted(struct exporting *x, struct jobstack_error *error)
+{
+	uint64_t end;
+	int status;
+
+	JS_TRY(js_handle_ask_number(x->handle, &end, error, "SELECT history FROM stack WHERE stack_id=%u",
+				    x->stack.id));
+	if (end == UINT64_MAX || x->done > end)
+		return 0;
+	x->unlisted = 1;
+	x->last = x->high = x->done;
+	x->last_attempt = (uint32_t)x->done_attempt;
+	status = tell_attempts(x, end, error);
+	x->unlisted = 0;
+	return status;
+}
+
+static int still_exists(struct exporting *x, struct jobstack_error *error)
+{
+	uint64_t id = x->stack.id;
+
+	JS_TRY(js_stack_find(x->handle, x->stack.name, &x->stack, error));
+	return x->stack.id == id ? 0 : js_stack_refuse_dropped(x->stack.name, error);
+}
+
+/* All that is in the stream, and as long as the caller follows, what comes. */
+static int tell_stream(struct exporting *x, struct jobstack_error *error)
+{
+	uint64_t last = 0;
+	int status;
+
+	x->streaming = 1;
+	JS_TRY(read_cursor(x, error));
+	if (x->no == 0)
+		JS_TRY(tell_unlisted(x, error));
+	for (;;) {
+		status = js_stream_read(x->handle, x->stack.id, x->done == UINT64_MAX ? x->no + 1 : x->no, &x->block,
+					error);
+		if (status == 0)
+			status = tell_block(x, error);
+		else if (status == JOBSTACK_NOTHING)
+			status = js_stream_gather(x->handle, x->stack.id, &last, error);
+		if (status == 0 || (status == JOBSTACK_NOTHING && last > x->no))
+			continue;
+		if (status != JOBSTACK_NOTHING || !x->o.follow)
+			return status == JOBSTACK_NOTHING ? 0 : status;
+		if (x->fn(x->ctx, NULL) != 0)
+			return JOBSTACK_ESTOPPED;
+		JS_TRY(js_db_nap(x->handle->db, FOLLOW_US, error));
+		JS_TRY(still_exists(x, error));
+	}
+}
+
+static int tell_all(struct exporting *x, struct jobstack_error *error)
+{
+	if (x->o.by_entry && (x->o.follow || x->o.after != NULL))
+		return js_error_set(error, JOBSTACK_EUSAGE, "entries can't be followed, only attempts");
+	if (x->o.follow || x->o.after != NULL)
+		return tell_stream(x, error);
+	return x->o.by_entry ? tell_entries(x, error) : tell_attempts(x, x->stack.tail, error);
+}
+
 int jobstack_export(struct jobstack *handle, const char *stack, const struct jobstack_export_options *options,
 		    jobstack_item_fn *fn, void *ctx, struct jobstack_error *error)
 {
@@ -411,7 +571,8 @@ int jobstack_export(struct jobstack *handle, const char *stack, const struct job
 			x->o.since_us = from;
 	}
 	if (status == 0)
-		status = x->o.by_entry ? tell_entries(x, error) : tell_attempts(x, error);
+		status = tell_all(x, error);
+	free(x->block.list);
 	js_crew_free(x->crew);
 	js_where_free(&x->where);
 	js_buf_free(&x->bytes);

@@ -12,6 +12,7 @@
 #include "core/item.h"
 #include "core/leftover.h"
 #include "core/set.h"
+#include "core/stream.h"
 #include "core/usage.h"
 
 #include <inttypes.h>
@@ -332,6 +333,8 @@ static int prune_all(struct pruning *p, struct jobstack_error *error)
 		status = prune_page(p, error);
 	JS_THEN(status, js_leftover_remove(p->left, p->o->dry_run ? p->before_us : -1, &p->result, error));
 	js_leftover_free(p->left);
+	if (status == 0 && !p->o->dry_run && p->result.entries > 0)
+		status = js_stream_prune(p->handle, p->stack.id, error);
 	return status;
 }
 

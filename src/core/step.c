@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "core/batch.h"
+#include "core/stream.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ struct stepping {
 	struct js_closing closing;
 	struct js_claim_sums sums;
 	struct js_buf running; /* the column */
+	struct js_buf closed;  /* for the stream */
 	struct js_sql sql, tail;
 	unsigned taken_stmt, entry_stmt, stack_stmt; /* numbers of the statements; 0: it is not there */
 	struct jobstack_step_report *report;
@@ -123,6 +125,19 @@ static void take_step(void *ctx, const struct js_row *row)
 		js_batch_add(s->batch, s->claim, row->col[0], row->col[1], row->len[1]);
 }
 
+/* Where the names of the attempts go, for the stream: to the worker's row if there is space; else, with those that are
+ * there, to a row of their own.  A long list goes there alone, and so does that of a worker that was loaded, since how
+ * much its row has is not known. */
+static int goes_alone(const struct stepping *s)
+{
+	return s->w->born_us < 0 || s->closed.len > JS_STREAM_COLUMN;
+}
+
+static int fits_row(const struct stepping *s)
+{
+	return !goes_alone(s) && s->w->closed_len + s->closed.len <= JS_STREAM_COLUMN;
+}
+
 /* The fence: statement 1 and 2 of every step. */
 static void step_fence_sql(struct stepping *s)
 {
@@ -133,12 +148,17 @@ static void step_fence_sql(struct stepping *s)
 		   s->sums.dead);
 	if (s->running.data != NULL)
 		js_sql_add(sql, ",running=%x", (const void *)s->running.data, s->running.len);
+	if (s->closed.len > 0 && fits_row(s))
+		js_sql_add(sql, ",closed=CONCAT(COALESCE(closed,''),%x)", (const void *)s->closed.data, s->closed.len);
 	if (w->kills[0] != '\0' && !js_kill_is_open(w->kills, w->claims)) /* all are closed, or with this step */
 		js_sql_add(sql, ",kills=IF(kills=%s,NULL,kills)", w->kills);
 	if (w->script) /* others may close entries of the same pop: it must be visible whose step it was */
 		js_sql_add(sql, ",token=%k", w->next);
 	js_sql_stmt(sql, " WHERE worker_id=%u AND token=%k AND seq=%u AND ended IS NULL", w->id, w->token, w->seq);
 	js_sql_guard_set(sql, 1, s->k > 0 ? JS_SPAN_RESET : NULL);
+	if (s->closed.len > 0 && !fits_row(s))
+		js_stream_store_sql(sql, w->stack.id, w->id, w->seq + 1, &s->closed, !goes_alone(s));
+	sql->text.failed |= s->closed.failed;
 }
 
 static void running_text(const struct js_db *db, const struct jobstack_running *running, size_t n, struct js_buf *text)
@@ -324,8 +344,12 @@ static int check_step(const struct jobstack_worker *w, size_t n, size_t k, const
 }
 
 /* After a committed step: follows the seq of the worker's row, and counts the lease's deadline from SENT. */
-static void advance_worker(struct jobstack_worker *w, int64_t sent)
+static void advance_worker(const struct stepping *s, int64_t sent)
 {
+	struct jobstack_worker *w = s->w;
+
+	if (!goes_alone(s))
+		w->closed_len = fits_row(s) ? w->closed_len + s->closed.len : 0;
 	w->seq++;
 	w->deadline_us = sent + w->lease_us;
 	if (w->script) {
@@ -349,6 +373,8 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 	JS_TRY(check_step(w, n, k, batch, error));
 	JS_TRY(js_claim_mark_closing(w->claims, &w->stack, step->outcomes, n, &s.sums, error));
 	s.closing = (struct js_closing){&w->stack, w->handle->db, w->id, w->claims, step->outcomes, n};
+	if (n > 0)
+		js_stream_write(&s.closed, step->outcomes, n);
 	if (step->running != NULL)
 		running_text(w->handle->db, step->running, step->running_n, &s.running);
 	status = step_sql(&s, policy || s.sums.dead > 0 /* are those too many? */, error);
@@ -368,7 +394,7 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 	if (report != NULL && w->kills[0] != '\0')
 		report->kills = w->kills;
 	if (status == 0)
-		advance_worker(w, committed ? sent : first); /* the try that moved seq, or one before it */
+		advance_worker(&s, committed ? sent : first); /* the try that moved seq, or one before it */
 	else if (batch != NULL)
 		jobstack_batch_free(batch);
 	if (status == 0 && w->failing && w->stack.state == JOBSTACK_OPEN) {
@@ -378,6 +404,7 @@ int js_worker_step(struct jobstack_worker *w, const struct jobstack_step *step, 
 	}
 	js_claim_free(s.claim);
 	js_buf_free(&s.running);
+	js_buf_free(&s.closed);
 	js_sql_free(&s.tail);
 	js_sql_free(&s.sql);
 	return status;
@@ -445,7 +472,9 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 		      const struct js_claim_sums *sums, struct js_sql *sql, struct jobstack_error *error)
 {
 	size_t len = reason == NULL ? 0 : strlen(reason);
+	struct js_buf closed = {0};
 
+	js_stream_write(&closed, closing->outcomes, closing->n);
 	js_stack_lock_sql(sql, w->stack.id);
 	js_sql_add(sql,
 		   "UPDATE worker SET seq=seq+1,ended=UTC_TIMESTAMP(6),reason=%x,done=done+%u,dead=dead+%u,"
@@ -456,6 +485,8 @@ static int finish_sql(struct jobstack_worker *w, const struct js_closing *closin
 		js_sql_add(sql, " AND COALESCE(LENGTH(kills),0)=%u", w->kills_len);
 	js_sql_stmt(sql, "");
 	js_sql_guard(sql, 1);
+	js_stream_store_sql(sql, w->stack.id, w->id, w->seq + 1, &closed, 1);
+	js_buf_free(&closed);
 	js_claim_close_sql(closing, sql);
 	/* signed: the stack's own counts are below zero when what living workers did was requeued, and the sum would be
 	 * taken as unsigned, out of range (1690, as if a guard had said no) */

@@ -18,6 +18,7 @@ struct jobstack_worker {
 	unsigned char next[16];	      /* the token behind the end, or behind a script's step: shows whose it was */
 	char kills[JS_KILLS_MAX + 1]; /* the column, as last read */
 	uint64_t kills_len;	      /* how long it was when the worker was loaded */
+	size_t closed_len;	      /* how long the column `closed` is, if nobody has emptied it */
 	int script;		      /* it is a script's pop */
 	int64_t lease_us, deadline_us;
 	struct js_claim *claims;

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define PREFIX "jobstack-packages-"
-#define KEPT 4	      /* attempts per slot, since lines may be read after the end */
+#define KEPT 32	      /* attempts per slot, since lines may be read, and events written, after the end */
 #define PLACES 64     /* directories */
 #define PACKAGES 4096 /* that are counted */
 #define MODULES 65536 /* of all distributions in all places */
@@ -61,8 +61,8 @@ struct js_packages {
 	pthread_t thread;
 	char dir[512];
 	int fifo;
-	unsigned slots, *next; /* per slot, which of its attempts is the oldest */
-	struct attempt *attempt;
+	unsigned slots, *next;		 /* per slot, which of its attempts is the oldest */
+	struct attempt *attempt, *found; /* the one that was looked for last */
 	struct package *package;
 	size_t package_n, package_room;
 	/* the thread's own */
@@ -211,9 +211,11 @@ static unsigned find_place(struct js_packages *p, const char *path)
 
 static struct attempt *find_attempt(struct js_packages *p, uint64_t entry, uint32_t attempt)
 {
+	if (p->found != NULL && p->found->entry == entry && p->found->attempt == attempt)
+		return p->found;
 	for (unsigned i = 0; i < p->slots * KEPT; i++)
 		if (p->attempt[i].entry == entry && p->attempt[i].attempt == attempt)
-			return &p->attempt[i];
+			return p->found = &p->attempt[i];
 	return NULL;
 }
 
@@ -359,9 +361,9 @@ static void *read_packages(void *arg)
 	return NULL;
 }
 
-void js_packages_settle(struct js_packages *p)
+void js_packages_settle(struct js_packages *p, int64_t wait_us)
 {
-	int64_t until = jobstack_now_us() + 2 * JS_SECOND_US;
+	int64_t until = jobstack_now_us() + wait_us;
 	uint64_t first = UINT64_MAX, rounds;
 
 	while (p != NULL && p->running && jobstack_now_us() < until) {
@@ -373,6 +375,19 @@ void js_packages_settle(struct js_packages *p)
 			return;
 		js_clock_nap(PAUSE_US, NULL);
 	}
+}
+
+int js_packages_of(struct js_packages *p, uint64_t entry, uint32_t attempt, js_packages_fn *fn, void *ctx)
+{
+	const struct attempt *a;
+
+	(void)pthread_mutex_lock(&p->lock);
+	a = find_attempt(p, entry, attempt);
+	for (size_t i = 0; a != NULL && i < p->package_n; i++)
+		if ((a->has[i / 8] & 1u << i % 8) != 0)
+			fn(ctx, p->package[i].name, p->package[i].version);
+	(void)pthread_mutex_unlock(&p->lock);
+	return a != NULL ? 0 : JOBSTACK_NOTHING;
 }
 
 int js_packages_changed(struct js_packages *p, struct jobstack_worker_package *package)

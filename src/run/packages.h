@@ -36,8 +36,13 @@ uint64_t js_packages_dropped(struct js_packages *packages);
 /* Makes NAME what a package is recorded as: in small letters, with dashes for '_' and '.'. */
 void js_packages_plain(char *name);
 
-/* Waits, for at most two seconds, until all that was written has been read. */
-void js_packages_settle(struct js_packages *packages);
+/* Waits, for at most WAIT_US, until all that was written has been read. */
+void js_packages_settle(struct js_packages *packages, int64_t wait_us);
+
+/* Calls FN for each package that the attempt has imported so far; the texts stay.  Returns 0; JOBSTACK_NOTHING: the
+ * attempt is not known any more, since many have begun after it. */
+typedef void js_packages_fn(void *ctx, const char *name, const char *version);
+int js_packages_of(struct js_packages *packages, uint64_t entry, uint32_t attempt, js_packages_fn *fn, void *ctx);
 
 /* A package whose count has changed since this function gave it last: 1, or 0: there is none.  The texts stay. */
 int js_packages_changed(struct js_packages *packages, struct jobstack_worker_package *package);

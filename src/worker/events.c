@@ -27,7 +27,9 @@
 #define WAITING_MAX ((size_t)1 << 20) /* bytes that wait; what comes then is dropped */
 #define PATIENCE_US (JS_SECOND_US)    /* for a receiver that is full */
 #define END_US (2 * JS_SECOND_US)
-#define INFO_OF_USER 14 /* syslog's facility and severity */
+#define SETTLE_US (JS_SECOND_US / 5) /* for packages that have been imported and not been read */
+#define PACKAGES_MAX 4096	     /* bytes of an event's packages: syslog's lines are short */
+#define INFO_OF_USER 14		     /* syslog's facility and severity */
 
 struct events {
 	struct events_source source;
@@ -37,7 +39,7 @@ struct events {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake, idle;
-	struct js_buf waiting; /* lines */
+	struct js_buf waiting; /* lines; with packages, "ENTRY ATTEMPT " is in front of each */
 	int stop, busy;
 	int fd, torn, told; /* the writer's: -1; the last line was not written to its end; that it fails was said */
 };
@@ -92,6 +94,8 @@ void events_tell(struct events *e, const struct jobstack_outcome *o, size_t n)
 		if (o[i].verdict == JOBSTACK_UNSTARTED)
 			continue;
 		js_buf_reset(&line);
+		if (e->source.packages != NULL)
+			js_buf_printf(&line, "%" PRIu64 " %" PRIu32 " ", o[i].entry, o[i].attempt);
 		add_event(e, &o[i], &line);
 		(void)pthread_mutex_lock(&e->lock);
 		if (!line.failed && e->waiting.len + line.len <= WAITING_MAX)
@@ -100,6 +104,50 @@ void events_tell(struct events *e, const struct jobstack_outcome *o, size_t n)
 		(void)pthread_mutex_unlock(&e->lock);
 	}
 	js_buf_free(&line);
+}
+
+static void add_package_name(void *ctx, const char *name, const char *version)
+{
+	json_t **object = ctx;
+
+	if (*object != NULL && json_object_set_new(*object, name, json_string(version)) != 0) {
+		json_decref(*object); /* out of memory, or not UTF-8: not known */
+		*object = NULL;
+	}
+}
+
+/* The packages of an attempt, as JSON; "null" if they are not known or too many for a line. */
+static void add_packages(struct js_packages *packages, uint64_t entry, uint32_t attempt, struct js_buf *line)
+{
+	json_t *object = json_object();
+	int known = js_packages_of(packages, entry, attempt, add_package_name, &object) == 0;
+	char *text = known && object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
+
+	js_buf_str(line, text != NULL && strlen(text) <= PACKAGES_MAX ? text : "null");
+	free(text);
+	json_decref(object);
+}
+
+/* LINES with the packages of their attempts, which are known only now: what a command wrote at its end is read a moment
+ * later, and neither the command nor its outcome waits for it. */
+static struct js_buf complete_lines(struct js_packages *packages, const char *lines)
+{
+	struct js_buf out = {0};
+	uint64_t entry;
+	uint32_t attempt;
+	int at;
+
+	js_packages_settle(packages, SETTLE_US);
+	while (sscanf(lines, "%" SCNu64 " %" SCNu32 " %n", &entry, &attempt, &at) == 2) {
+		size_t len = strcspn(lines, "\n");
+
+		js_buf_add(&out, lines + at, len - (size_t)at - 1);
+		js_buf_str(&out, ",\"packages\":");
+		add_packages(packages, entry, attempt, &out);
+		js_buf_str(&out, "}\n");
+		lines += len + 1;
+	}
+	return out;
 }
 
 /* ---------------------------------------------------------------------------------------------- writing the lines */
@@ -201,7 +249,8 @@ static void *write_events(void *ctx)
 
 	(void)pthread_mutex_lock(&e->lock);
 	for (;;) {
-		struct js_buf lines = e->waiting;
+		struct js_buf lines = e->waiting, complete;
+		struct js_packages *packages = e->source.packages;
 
 		e->waiting = (struct js_buf){0};
 		e->busy = lines.len > 0;
@@ -212,7 +261,13 @@ static void *write_events(void *ctx)
 			continue;
 		}
 		(void)pthread_mutex_unlock(&e->lock);
-		write_lines(e, lines.data);
+		if (packages != NULL) {
+			complete = complete_lines(packages, lines.data);
+			js_buf_free(&lines);
+			lines = complete;
+		}
+		if (lines.data != NULL && !lines.failed)
+			write_lines(e, lines.data);
 		js_buf_free(&lines);
 		(void)pthread_mutex_lock(&e->lock);
 	}
@@ -265,6 +320,9 @@ void events_end(struct events *e)
 	(void)pthread_cond_signal(&e->wake);
 	while (late == 0 && (e->busy || e->waiting.len > 0))
 		late = pthread_cond_timedwait(&e->idle, &e->lock, &until);
+	e->source.packages = NULL; /* they end now */
+	if (late != 0)
+		js_buf_free(&e->waiting);
 	(void)pthread_mutex_unlock(&e->lock);
 	if (late != 0)
 		return; /* its file system hangs: the thread keeps what it uses */

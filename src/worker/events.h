@@ -7,6 +7,7 @@
 #pragma once
 
 #include "jobstack/jobstack.h"
+#include "run/packages.h"
 
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ struct events;
 /* Whose events they are.  The texts must live as long as the events; NULL: not known. */
 struct events_source {
 	const char *stack, *node, *cluster, *job, *array_job, *array_task, *program;
+	struct js_packages *packages; /* NULL: they are not recorded; it must live until events_end */
 	uint64_t worker;
 	int64_t wall_us; /* what the times of outcomes must be increased by */
 };

@@ -4,6 +4,8 @@
  */
 #include "worker/facts.h"
 
+#include "base/clock.h"
+
 #define PACKAGES_US INT64_C(5000000)
 #define PACKAGES_STEP 128 /* in one transaction */
 
@@ -54,7 +56,7 @@ void facts_tell_packages(struct facts *f, struct jobstack_worker *worker, int la
 	if (f->packages == NULL || (!last && jobstack_now_us() - f->packages_us < PACKAGES_US))
 		return;
 	if (last)
-		js_packages_settle(f->packages);
+		js_packages_settle(f->packages, 2 * JS_SECOND_US);
 	do {
 		for (n = 0; n < PACKAGES_STEP && js_packages_changed(f->packages, &p[n]);)
 			n++;

@@ -622,8 +622,10 @@ static int end_worker(struct ledger *l)
 	outbox_answered(l->outbox, status == 0 ? s.n : 0);
 	if (status != 0)
 		return_results(l, &s);
-	else
+	else {
+		events_tell(l->events, s.outcomes, s.n);
 		facts_tell_packages(&l->facts, l->worker, 1);
+	}
 	step_free(&s);
 	return status;
 }

@@ -312,6 +312,7 @@ static int begin_events(struct run *r, struct jobstack_error *error)
 					     .array_job = e->array_job,
 					     .array_task = e->array_task,
 					     .program = r->supervisor.program.data,
+					     .packages = r->supervisor.packages,
 					     .worker = r->supervisor.worker,
 					     .wall_us = r->supervisor.wall_us};
 
@@ -368,9 +369,9 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	int failed;
 
 	connect_threads(r);
+	begin_packages(r);
 	JS_TRY(begin_events(r, error));
 	JS_TRY(begin_outbox(r, error));
-	begin_packages(r);
 	failed = pthread_create(&thread, NULL, ledger_main, &r->ledger);
 	if (failed != 0) {
 		(void)outbox_end(&r->outbox);
@@ -381,12 +382,12 @@ static int run_threads(struct run *r, struct jobstack_error *error)
 	if (!supervisor_hangs(&r->supervisor)) /* else a thread may still come back, and use it */
 		js_sampler_end(r->supervisor.sampler);
 	(void)pthread_join(thread, NULL);
+	events_end(r->ledger.events);
 	if (!supervisor_hangs(&r->supervisor))
 		js_packages_end(r->supervisor.packages);
 	r->keeper.page->deadline_us = INT64_MAX; /* no command is left */
 	printer_end(&r->printer);
 	r->waiting = outbox_end(&r->outbox);
-	events_end(r->ledger.events);
 	js_reap_oom_end(&r->supervisor.oom);
 	js_mounts_free(&r->supervisor.mounts);
 	return 0;

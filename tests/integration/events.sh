@@ -48,6 +48,24 @@ check 'a pipe that nobody reads: the work is done' worker -s pipe --slots 4 --ev
 exec 7<&-
 is '...' "$(ledger pipe | cut -d' ' -f1)" 3000
 
+# a receiver that is killed, and another one
+numbered 1 300 | jobstack push -q -s reader
+cat <>pipe >first &
+reader=$!
+worker -s reader --slots 1 --batch 1 --events pipe -- sh -c 'test $JOBSTACK_ENTRY != 150 || until test -e go; do sleep 0.05; done' &
+working=$!
+check 'a receiver gets events' wait_for 20 eval '(($(grep -c "" first) >= 149))'
+kill -9 $reader
+wait $reader 2>/dev/null
+cat <>pipe >second &
+reader=$!
+touch go
+check '... is killed: the work is done' wait $working
+check '... and the next one goes on' wait_for 20 eval '[[ $(tail -n 1 second | jq .number) == 300 ]]'
+is '... with whole lines, each once' "$(cat first second | jq -s '[.[].number]|length==(unique|length)')" true
+kill $reader
+rm go
+
 # a real rsyslog behind a /dev/log of our own
 mkdir dev
 for node in null zero full random urandom tty; do

@@ -40,6 +40,15 @@ is '... and their directory is gone' "$(ls tmp)" ''
 like '... which the report shows' "$(jobstack report a | tr -s ' \n' ' ')" 'PACKAGE VERSION ATTEMPTS NODES old 3.1 3 1 snow-cover 1.2 3 1 ice 0.9 1 1'
 check '... and the page' eval 'jobstack report a --html a.html && grep -q "snow-cover" a.html'
 
+# ---- events have them too, also of a command that is killed
+numbered 1 3 | jobstack push -q -s event --max-attempts 1 >/dev/null
+check 'a worker that writes events' worker -s event --slots 2 --packages --events event.log -- python3 a.py
+is '... with the packages of each attempt' "$(jq -cS '[.entry,.packages]' event.log | sort)" \
+	"$(printf '[%d,{"old":"3.1","snow-cover":"1.2"}]\n' 1 2 3 | sed '2s/{/{"ice":"0.9",/')"
+numbered 1 1 | jobstack push -q -s none >/dev/null
+check 'a command without packages' worker -s none --packages --events none.log -- true
+is '... has none' "$(jq -c .packages none.log)" '{}'
+
 # ---- off, unless somebody asks; a refusal wins
 for how in : JOBSTACK_PACKAGES=0:--packages JOBSTACK_PACKAGES=1:--no-packages; do
 	numbered 1 1 | jobstack push -q -s "off" >/dev/null

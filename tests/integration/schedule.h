@@ -151,10 +151,11 @@ static inline void hold_attempt(const char *stack, uint64_t entry, unsigned atte
 	uint64_t id = id_of(stack);
 
 	(void)sql(holder, "START TRANSACTION");
-	(void)sql(holder,
-		  "INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(%" PRIu64
-		  ",%" PRIu64 ",%u,0,3,0,UTC_TIMESTAMP(6))",
-		  id, entry, attempt);
+	(void)sql(
+		holder,
+		"INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,ended) VALUES(0,%" PRIu64
+		",%" PRIu64 ",%u,0,3,0,UTC_TIMESTAMP(6))",
+		id, entry, attempt);
 }
 
 static inline void hold_claim(const char *stack, uint64_t worker, uint64_t no)

@@ -378,6 +378,7 @@ class jobstack_item(ctypes.Structure):
         ("program", c_int64),
         ("mount", c_int64),
         ("platform", c_int64),
+        ("cursor", c_char_p),
     ]
 
 

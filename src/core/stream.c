@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * The stream of attempts.  Promises: each attempt is in one block, once; a block never changes; when a block can be
+ * seen, so can all with lower numbers.  DESIGN.md, "The stream", says why.
+ */
+#include "core/stream.h"
+
+#include "base/array.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECES 250	/* rows that make a block, at most */
+#define BLOCK_MAX 65536 /* bytes of a block, but for its last piece */
+#define RACES_MAX 100
+#define RACE_US 5000
+#define LOOK 500 /* attempts looked for by one query */
+
+/* -------------------------------------------------------------------------------------------------------- as text */
+
+static int order_by_attempt(const void *a, const void *b)
+{
+	const struct js_attempt_id *x = a, *y = b;
+
+	if (x->attempt != y->attempt)
+		return x->attempt < y->attempt ? -1 : 1;
+	return (x->entry > y->entry) - (x->entry < y->entry);
+}
+
+static int order_by_entry(const void *a, const void *b)
+{
+	const struct js_attempt_id *x = a, *y = b;
+
+	if (x->entry != y->entry)
+		return x->entry < y->entry ? -1 : 1;
+	return (x->attempt > y->attempt) - (x->attempt < y->attempt);
+}
+
+void js_stream_write(struct js_buf *text, const struct jobstack_outcome *outcomes, size_t n)
+{
+	struct js_attempt_id *list = calloc(n + 1, sizeof(*list));
+	size_t got = 0, to;
+
+	js_buf_str(text, "");
+	text->failed |= list == NULL;
+	for (size_t i = 0; list != NULL && i < n; i++)
+		if (outcomes[i].verdict != JOBSTACK_UNSTARTED)
+			list[got++] = (struct js_attempt_id){outcomes[i].entry, outcomes[i].attempt};
+	if (got > 1)
+		qsort(list, got, sizeof(*list), order_by_attempt);
+	for (size_t i = 0; i < got; i = to) {
+		for (to = i + 1;
+		     to < got && list[to].attempt == list[i].attempt && list[to].entry == list[to - 1].entry + 1; to++)
+			;
+		js_buf_printf(text, "%" PRIu64, list[i].entry);
+		if (to - i > 1)
+			js_buf_printf(text, "-%" PRIu64, list[to - 1].entry);
+		js_buf_printf(text, ":%" PRIu64 ",", list[i].attempt);
+	}
+	free(list);
+}
+
+/* Reads the next "7:1," or "9-12:2,".  0: it is not one. */
+static int read_range(const char **text, uint64_t *first, uint64_t *last, uint64_t *attempt)
+{
+	char *end;
+
+	*first = *last = strtoull(*text, &end, 10);
+	if (*end == '-')
+		*last = strtoull(end + 1, &end, 10);
+	if (end == *text || *end != ':' || *last < *first)
+		return 0;
+	*attempt = strtoull(end + 1, &end, 10);
+	*text = end + 1;
+	return *end == ',';
+}
+
+static void take_block(void *ctx, const struct js_row *row)
+{
+	struct js_stream_block *b = ctx;
+	uint64_t first, last, attempt;
+	const char *text;
+
+	if (row == NULL) {
+		b->n = 0;
+		b->no = 0;
+		b->failed = b->damaged = 0;
+		return;
+	}
+	b->no = js_row_u64(row, 0);
+	for (text = row->col[1]; *text != '\0' && !b->failed && !b->damaged;) {
+		b->damaged = !read_range(&text, &first, &last, &attempt) || last - first >= BLOCK_MAX;
+		if (b->damaged || js_array_grow(&b->list, &b->room, b->n + (last - first) + 1, sizeof(*b->list)) != 0) {
+			b->failed = !b->damaged;
+			return;
+		}
+		for (; first <= last; first++)
+			b->list[b->n++] = (struct js_attempt_id){first, attempt};
+	}
+	if (b->n > 1)
+		qsort(b->list, b->n, sizeof(*b->list), order_by_entry);
+}
+
+int js_stream_read(struct jobstack *handle, uint64_t stack_id, uint64_t no, struct js_stream_block *b,
+		   struct jobstack_error *error)
+{
+	JS_TRY(js_handle_ask(handle, take_block, b, error,
+			     "SELECT no,list FROM stream WHERE stack_id=%u AND no>=%u ORDER BY no LIMIT 1", stack_id,
+			     no));
+	if (b->failed)
+		return js_error_memory(error);
+	if (b->damaged)
+		return js_error_set(error, JOBSTACK_EBUG, "block %" PRIu64 " of the stream can't be read", b->no);
+	return b->no == 0 ? JOBSTACK_NOTHING : 0;
+}
+
+/* -------------------------------------------------------------------------------------------------- who writes it */
+
+void js_stream_store_sql(struct js_sql *sql, uint64_t stack_id, uint64_t worker, uint64_t seq,
+			 const struct js_buf *text, int older)
+{
+	sql->text.failed |= text->failed;
+	if (!older) {
+		js_sql_stmt(sql, "INSERT INTO closed(stack_id,worker_id,seq,list) VALUES(%u,%u,%u,%x)", stack_id,
+			    worker, seq, (const void *)text->data, text->len);
+		return;
+	}
+	js_sql_add(sql,
+		   "INSERT INTO closed(stack_id,worker_id,seq,list) SELECT stack_id,worker_id,seq,"
+		   "CONCAT(COALESCE(closed,''),%x) FROM worker WHERE worker_id=%u",
+		   (const void *)text->data, text->len, worker);
+	js_sql_stmt(sql, text->len > 0 ? "" : " AND closed IS NOT NULL");
+	js_sql_stmt(sql, "UPDATE worker SET closed=NULL WHERE worker_id=%u AND closed IS NOT NULL", worker);
+}
+
+/* ---------------------------------------------------------------------------------------------- making the blocks */
+
+/* What a block is made of: a piece of a worker's row (seq 0), or a row of `closed`. */
+struct piece {
+	uint64_t worker, seq;
+	size_t at, len; /* in the text */
+};
+
+struct gathering {
+	struct js_buf text;
+	struct piece piece[2 * PIECES];
+	size_t n, columns; /* pieces; those of workers' rows come first */
+};
+
+static void take_piece(void *ctx, const struct js_row *row)
+{
+	struct gathering *g = ctx;
+
+	if (row == NULL) {
+		g->n = g->columns = 0;
+		js_buf_reset(&g->text);
+		return;
+	}
+	if (g->n == 2 * PIECES || g->text.len >= BLOCK_MAX)
+		return;
+	g->piece[g->n] = (struct piece){js_row_u64(row, 0), js_row_u64(row, 1), g->text.len, row->len[2]};
+	g->columns += g->piece[g->n++].seq == 0;
+	js_buf_add(&g->text, row->col[2], row->len[2]);
+}
+
+/* Takes the pieces away, where they still are; a worker may have added something behind its piece. */
+static void take_away_sql(const struct gathering *g, uint64_t stack_id, struct js_sql *sql)
+{
+	if (g->columns > 0) {
+		js_sql_add(sql, "UPDATE worker SET closed=NULLIF(SUBSTR(closed,1+CASE worker_id");
+		for (size_t i = 0; i < g->columns; i++)
+			js_sql_add(sql, " WHEN %u THEN %u", g->piece[i].worker, (uint64_t)g->piece[i].len);
+		js_sql_add(sql, " END),'') WHERE ");
+		for (size_t i = 0; i < g->columns; i++)
+			js_sql_add(sql,
+				   i == 0 ? "(worker_id=%u AND LEFT(closed,%u)=%x)"
+					  : " OR (worker_id=%u AND LEFT(closed,%u)=%x)",
+				   g->piece[i].worker, (uint64_t)g->piece[i].len,
+				   (const void *)(g->text.data + g->piece[i].at), g->piece[i].len);
+		js_sql_stmt(sql, "");
+		js_sql_guard(sql, g->columns);
+	}
+	if (g->n > g->columns) {
+		js_sql_add(sql, "DELETE FROM closed WHERE stack_id=%u AND (0", stack_id);
+		for (size_t i = g->columns; i < g->n; i++)
+			js_sql_add(sql, " OR (worker_id=%u AND seq=%u)", g->piece[i].worker, g->piece[i].seq);
+		js_sql_stmt(sql, ")");
+		js_sql_guard(sql, g->n - g->columns);
+	}
+}
+
+/* One try: 0, JOBSTACK_NOTHING, or JS_DB_GUARD or JS_DB_DUPLICATE if somebody else was faster. */
+static int gather_once(struct gathering *g, struct jobstack *handle, uint64_t stack_id, uint64_t *last,
+		       struct jobstack_error *error)
+{
+	struct js_sql sql = {0};
+
+	/* one statement: what moves from a worker's row to the table meanwhile is seen once */
+	JS_TRY(js_handle_ask(
+		handle, take_piece, g, error,
+		"SELECT worker_id,0,closed FROM (SELECT worker_id,closed FROM worker FORCE "
+		"INDEX(worker_of_stack) WHERE stack_id=%u AND ended IS NULL AND closed IS NOT NULL ORDER BY "
+		"worker_id LIMIT %u) w UNION ALL SELECT worker_id,seq,list FROM (SELECT worker_id,seq,list "
+		"FROM closed WHERE stack_id=%u ORDER BY worker_id,seq LIMIT %u) c",
+		stack_id, (uint64_t)PIECES, stack_id, (uint64_t)PIECES));
+	if (g->text.failed)
+		return js_error_memory(error);
+	/* behind them: what others have moved meanwhile is in this block, or in one before it */
+	JS_TRY(js_handle_ask_number(handle, last, error, "SELECT COALESCE(MAX(no),0) FROM stream WHERE stack_id=%u",
+				    stack_id));
+	if (g->n == 0)
+		return JOBSTACK_NOTHING;
+	take_away_sql(g, stack_id, &sql);
+	js_sql_stmt(&sql, "INSERT INTO stream(stack_id,no,list) VALUES(%u,%u,%x)", stack_id, *last + 1,
+		    (const void *)g->text.data, g->text.len);
+	return js_db_commit(handle->db, &sql, NULL, error);
+}
+
+int js_stream_gather(struct jobstack *handle, uint64_t stack_id, uint64_t *last, struct jobstack_error *error)
+{
+	struct gathering *g = calloc(1, sizeof(*g));
+	int status = g == NULL ? js_error_memory(error) : 0;
+
+	for (unsigned race = 0; status == 0; race++) {
+		status = gather_once(g, handle, stack_id, last, error);
+		if (status != JS_DB_GUARD && status != JS_DB_DUPLICATE)
+			break;
+		/* a worker has emptied its row, or somebody else gathers, which may have been a try of our own */
+		status = race < RACES_MAX ? js_db_nap(handle->db, RACE_US, error)
+					  : js_error_set(error, JOBSTACK_ECONFLICT,
+							 "the last attempts can't be added to the stream: each try "
+							 "found them changed");
+	}
+	if (g != NULL)
+		js_buf_free(&g->text);
+	free(g);
+	return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------- removing */
+
+static int has_attempts(struct jobstack *handle, uint64_t stack_id, const struct js_stream_block *b, int *has,
+			struct jobstack_error *error)
+{
+	*has = 0;
+	for (size_t at = 0; at < b->n && !*has; at += LOOK) {
+		struct js_sql sql = {0};
+		uint64_t found;
+
+		js_sql_add(&sql, "SELECT 1 FROM attempt WHERE stack_id=%u AND (0", stack_id);
+		for (size_t i = at; i < b->n && i < at + LOOK; i++)
+			js_sql_add(&sql, " OR (entry_id=%u AND attempt=%u)", b->list[i].entry, b->list[i].attempt);
+		js_sql_stmt(&sql, ") LIMIT 1");
+		JS_TRY(js_db_query(handle->db, &sql, js_row_number, &found, error));
+		*has = found != UINT64_MAX;
+	}
+	return 0;
+}
+
+int js_stream_prune(struct jobstack *handle, uint64_t stack_id, struct jobstack_error *error)
+{
+	struct js_stream_block b = {0};
+	uint64_t last = 0;
+	int has, status;
+
+	do
+		status = js_stream_gather(handle, stack_id, &last, error);
+	while (status == 0);
+	if (status == JOBSTACK_NOTHING)
+		status = 0;
+	for (uint64_t no = 1; status == 0 && no < last; no = b.no + 1) {
+		status = js_stream_read(handle, stack_id, no, &b, error);
+		if (status != 0 || b.no >= last)
+			break;
+		status = has_attempts(handle, stack_id, &b, &has, error);
+		if (status == 0 && !has)
+			status = js_handle_change(handle, 0, NULL, error,
+						  "DELETE FROM stream WHERE stack_id=%u AND no=%u", stack_id, b.no);
+	}
+	free(b.list);
+	return status == JOBSTACK_NOTHING ? 0 : status;
+}
