@@ -106,44 +106,52 @@ void events_tell(struct events *e, const struct jobstack_outcome *o, size_t n)
 	js_buf_free(&line);
 }
 
+/* The packages of an attempt, as they are gathered; OBJECT NULL: they are not known. */
+struct naming {
+	const struct js_site *site;
+	json_t *object;
+};
+
 static void add_package_name(void *ctx, const char *name, const char *version)
 {
-	json_t **object = ctx;
+	struct naming *n = ctx;
 
-	if (*object != NULL && json_object_set_new(*object, name, json_string(version)) != 0) {
-		json_decref(*object); /* out of memory, or not UTF-8: not known */
-		*object = NULL;
+	if (n->object == NULL || (n->site != NULL && !js_site_is_public(n->site, name)))
+		return;
+	if (json_object_set_new(n->object, name, json_string(version)) != 0) { /* out of memory, or not UTF-8 */
+		json_decref(n->object);
+		n->object = NULL;
 	}
 }
 
-/* The packages of an attempt, as JSON; "null" if they are not known or too many for a line. */
-static void add_packages(struct js_packages *packages, uint64_t entry, uint32_t attempt, struct js_buf *line)
+/* Appends them as JSON; "null" if they are not known or too many for a line. */
+static void add_packages(const struct events_source *s, uint64_t entry, uint32_t attempt, struct js_buf *line)
 {
-	json_t *object = json_object();
-	int known = js_packages_of(packages, entry, attempt, add_package_name, &object) == 0;
-	char *text = known && object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
+	struct naming n = {s->site, json_object()};
+	int known = js_packages_of(s->packages, entry, attempt, add_package_name, &n) == 0;
+	char *text = known && n.object != NULL ? json_dumps(n.object, JSON_COMPACT) : NULL;
 
 	js_buf_str(line, text != NULL && strlen(text) <= PACKAGES_MAX ? text : "null");
 	free(text);
-	json_decref(object);
+	json_decref(n.object);
 }
 
 /* LINES with the packages of their attempts, which are known only now: what a command wrote at its end is read a moment
  * later, and neither the command nor its outcome waits for it. */
-static struct js_buf complete_lines(struct js_packages *packages, const char *lines)
+static struct js_buf complete_lines(const struct events_source *s, const char *lines)
 {
 	struct js_buf out = {0};
 	uint64_t entry;
 	uint32_t attempt;
 	int at;
 
-	js_packages_settle(packages, SETTLE_US);
+	js_packages_settle(s->packages, SETTLE_US);
 	while (sscanf(lines, "%" SCNu64 " %" SCNu32 " %n", &entry, &attempt, &at) == 2) {
 		size_t len = strcspn(lines, "\n");
 
 		js_buf_add(&out, lines + at, len - (size_t)at - 1);
 		js_buf_str(&out, ",\"packages\":");
-		add_packages(packages, entry, attempt, &out);
+		add_packages(s, entry, attempt, &out);
 		js_buf_str(&out, "}\n");
 		lines += len + 1;
 	}
@@ -250,7 +258,7 @@ static void *write_events(void *ctx)
 	(void)pthread_mutex_lock(&e->lock);
 	for (;;) {
 		struct js_buf lines = e->waiting, complete;
-		struct js_packages *packages = e->source.packages;
+		const struct events_source source = e->source;
 
 		e->waiting = (struct js_buf){0};
 		e->busy = lines.len > 0;
@@ -261,8 +269,8 @@ static void *write_events(void *ctx)
 			continue;
 		}
 		(void)pthread_mutex_unlock(&e->lock);
-		if (packages != NULL) {
-			complete = complete_lines(packages, lines.data);
+		if (source.packages != NULL) {
+			complete = complete_lines(&source, lines.data);
 			js_buf_free(&lines);
 			lines = complete;
 		}

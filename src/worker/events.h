@@ -8,6 +8,7 @@
 
 #include "jobstack/jobstack.h"
 #include "run/packages.h"
+#include "run/site.h"
 
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ struct events;
 struct events_source {
 	const char *stack, *node, *cluster, *job, *array_job, *array_task, *program;
 	struct js_packages *packages; /* NULL: they are not recorded; it must live until events_end */
+	const struct js_site *site;   /* it wants the events: only packages that it calls public are named; or NULL */
 	uint64_t worker;
 	int64_t wall_us; /* what the times of outcomes must be increased by */
 };

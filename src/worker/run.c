@@ -313,6 +313,7 @@ static int begin_events(struct run *r, struct jobstack_error *error)
 					     .array_task = e->array_task,
 					     .program = r->supervisor.program.data,
 					     .packages = r->supervisor.packages,
+					     .site = r->config.events_by_site ? &r->config.site : NULL,
 					     .worker = r->supervisor.worker,
 					     .wall_us = r->supervisor.wall_us};
 

@@ -35,7 +35,10 @@ one() { # STACK [ENVIRONMENT...] [-- OPTIONS]: a worker on one more entry
 check 'a worker says what the site switched on, and how to switch it off' \
 	says 0 "an event for each attempt goes to $PWD/events, because $PWD/site.cnf says so .\`export JOBSTACK_EVENTS=\`: not.*records the Python packages that commands import, because $PWD/site.cnf says so .--no-packages: not" one on
 is '... records packages' "$(packages on)" 'public-snow 1;'
-is '... and has an event' "$(jq -r .stack events)" on
+is '... and has an event, which names no package, since the site calls none public' "$(jq -c '[.stack,.packages]' events)" '["on",{}]'
+printf '%s\n' '[site]' 'packages = 1' "events = $PWD/named" 'packages-public = public-*' >public.cnf
+check 'a list of those that are' eval 'echo /d/2 | jobstack push -q -s named && JOBSTACK_SITE_FILE=public.cnf worker -s named -- python3 -c "import snow, secret"'
+is '... events name these' "$(jq -c .packages named)" '{"public-snow":"1"}'
 for how in JOBSTACK_PACKAGES=0 '-- --no-packages' '-- --packages --no-packages' 'JOBSTACK_PACKAGES=0 -- --packages'; do
 	# shellcheck disable=SC2086
 	check "off by $how" one off $how
