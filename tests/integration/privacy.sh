@@ -33,7 +33,7 @@ one() { # STACK [ENVIRONMENT...] [-- OPTIONS]: a worker on one more entry
 	env "${with[@]}" jobstack-worker -s "$stack" "$@" -- python3 -c 'import snow'
 }
 check 'a worker says what the site switched on, and how to switch it off' \
-	says 0 "an event for each attempt goes to $PWD/events, because $PWD/site.cnf says so .\`export JOBSTACK_EVENTS=\`: not.*records the Python packages that commands import, because $PWD/site.cnf says so .--no-packages: not" one on
+	says 0 "records the Python packages that commands import, because $PWD/site.cnf says so .--no-packages: not.*an event for each attempt goes to $PWD/events, because $PWD/site.cnf says so .\`export JOBSTACK_EVENTS=\`: not" one on
 is '... records packages' "$(packages on)" 'public-snow 1;'
 is '... and has an event, which names no package, since the site calls none public' "$(jq -c '[.stack,.packages]' events)" '["on",{}]'
 printf '%s\n' '[site]' 'packages = 1' "events = $PWD/named" 'packages-public = public-*' >public.cnf
