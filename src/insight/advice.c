@@ -95,3 +95,8 @@ uint64_t insight_advice_workers(const struct insight_advice *a, int64_t within_u
 		n = (double)a->entries / a->slots; /* no more slots than entries */
 	return (uint64_t)n + ((double)(uint64_t)n < n || n < 1);
 }
+
+int64_t insight_advice_takes(const struct insight_advice *a, uint64_t workers)
+{
+	return (int64_t)(a->work_us / ((double)a->slots * (double)workers)) + a->p99_us;
+}

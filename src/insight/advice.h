@@ -32,3 +32,6 @@ void insight_advice_make(struct insight_advice *advice, const struct insight_tal
 
 /* How many workers do the work in WITHIN_US; 0: no number of workers can, because the longest entry takes too long. */
 uint64_t insight_advice_workers(const struct insight_advice *advice, int64_t within_us);
+
+/* How long the work takes with so many, about. */
+int64_t insight_advice_takes(const struct insight_advice *advice, uint64_t workers);

@@ -131,20 +131,22 @@ static void find_bytes(struct insight_finding *f, const struct insight_tally *t,
 static void find_reuse(struct insight_finding *f, const struct sample *s, size_t stacks)
 {
 	if (s->gaps_us.n == 0)
-		f[2].why = "no file was processed twice";
+		f[2].why = "no file has two runs that were done (retries of a failure don't count)";
 	put(&f[2], "intervals", (double)s->gaps_us.n);
 	put(&f[2], "median", quantile(&s->gaps_us, .5, 1e6));
 	put(&f[2], "p90", quantile(&s->gaps_us, .9, 1e6));
 	if (s->gaps_us.n == 0 || s->sequences[0] + s->sequences[1] == 0)
-		f[3].why = "no file was processed twice by attempts that moved at least 64 KiB";
+		f[3].why = "no file has two done runs that moved at least 64 KiB";
 	put(&f[3], "reading", ratio(s->in_sequences[0], s->sequences[0]));
 	put(&f[3], "writing", ratio(s->in_sequences[1], s->sequences[1]));
 	if (stacks < 2 || s->files == 0)
-		f[4].why = s->files == 0 ? "no file was processed" : "this is one stack: name all that share files";
+		f[4].why = s->files == 0
+				   ? "no file was processed"
+				   : "this is one stack: name all that share files, such as `jobstack report --io A B`";
 	put(&f[4], "shared", ratio(s->shared, s->files));
 	put(&f[4], "written_then_read", ratio(s->chained, s->files));
 	if (s->took_cv.n == 0)
-		f[9].why = "no file was processed twice with success";
+		f[9].why = "no file has two runs that were done";
 	put(&f[9], "files", (double)s->took_cv.n);
 	put(&f[9], "bytes_variation", quantile(&s->bytes_cv, .5, 1e6));
 	put(&f[9], "time_variation", quantile(&s->took_cv, .5, 1e6));

@@ -71,18 +71,19 @@ size_t insight_report_steps(const struct insight_report *r, struct insight_step 
 	for (size_t i = from; i <= to; i++) {
 		const uint64_t *c = l.count[i];
 		double busy = (double)c[INSIGHT_BUSY] / (double)l.step_us;
-		uint64_t known = (uint64_t)(busy + .5);
+		uint64_t rest, at_once = (uint64_t)(busy + .5);
 
 		done += c[INSIGHT_DONE];
 		failed += c[INSIGHT_FAILED];
-		known += done + failed;
+		rest = all > done + failed ? all - done - failed : 0;
 		step[i - from] = (struct insight_step){
 			.from_us = (l.first + (int64_t)i) * l.step_us,
 			.done = c[INSIGHT_DONE],
 			.not_done = c[INSIGHT_NOT_DONE],
 			.all_done = done,
 			.failed = failed,
-			.left = all > known ? all - known : 0,
+			.left = rest > at_once ? rest - at_once : 0,
+			.at_work = rest > at_once ? at_once : rest,
 			.running = busy,
 			.workers = r->tally->worker_n < INSIGHT_WORKERS ? (double)c[INSIGHT_WORKER] / (double)l.step_us
 									: -1,

@@ -51,10 +51,10 @@ uint64_t insight_report_workers(const struct insight_report *report);
 uint64_t insight_report_request(const struct insight_report *report, struct insight_advice *advice, int64_t *within_us);
 
 /* A part of the time, from FROM_US on: attempts that ended in it, done and not done; commands and workers at once, on
- * average; and how things stood at its end: entries that are done, entries whose last attempt failed, what was left. */
+ * average; and how things stood at its end: entries that are done, whose last attempt failed, at work, and left. */
 struct insight_step {
 	int64_t from_us;
-	uint64_t done, not_done, all_done, failed, left;
+	uint64_t done, not_done, all_done, failed, at_work, left;
 	double running, workers; /* workers: -1: too many to count */
 };
 

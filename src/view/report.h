@@ -14,7 +14,7 @@
 void view_report_text(const struct insight_report *report, unsigned columns, int colours, struct js_buf *out);
 
 /* What stands out: sentences with names as they are, so they must be escaped.  Start it as {0}. */
-#define VIEW_SIGNS 8
+#define VIEW_SIGNS 12
 #define VIEW_SIGNS_NODES 3 /* nodes that are named */
 struct view_signs {
 	struct js_buf line[VIEW_SIGNS];
@@ -22,6 +22,9 @@ struct view_signs {
 };
 void view_signs_read(struct view_signs *signs, const struct insight_report *report);
 void view_signs_free(struct view_signs *signs);
+
+/* Appends the nodes on which attempts fail, as --exclude of sbatch takes them; nothing if there are none, or many. */
+void view_report_excluded(const struct insight_report *report, struct js_buf *out);
 
 /* Appends the recommendations; and the same as lines of a batch script. */
 void view_report_advice(const struct insight_report *report, struct js_buf *out);

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define EXCLUDED 8 /* nodes; more are not just bad nodes */
+
 static void add_memory_advice(const struct insight_report *r, struct js_buf *out)
 {
 	const struct insight_advice *a = &r->advice;
@@ -29,14 +31,31 @@ static void add_memory_advice(const struct insight_report *r, struct js_buf *out
 			      r->tally->no_memory);
 }
 
-static void add_time_advice(const struct insight_report *r, struct js_buf *out)
+void view_report_excluded(const struct insight_report *r, struct js_buf *out)
+{
+	static const char of_hosts[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+	const struct insight_tally *t = r->tally;
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->node_n; i++)
+		n += (size_t)t->node[i].fails;
+	if (n > EXCLUDED || 2 * n > t->node_n)
+		return;
+	for (size_t i = 0; i < t->node_n; i++) { /* (a name comes from where the worker ran, and may be anything) */
+		const char *name = t->node[i].name;
+
+		if (t->node[i].fails && name[0] != '\0' && name[strspn(name, of_hosts)] == '\0')
+			js_buf_printf(out, "%s%s", out->len > 0 ? "," : "", name);
+	}
+}
+
+static void add_time_advice(const struct insight_report *r, int64_t time_us, struct js_buf *out)
 {
 	const struct insight_advice *a = &r->advice;
 
-	js_buf_printf(out, "  --time=%s  at least: the longest entry took %s, p99 %s\n",
-		      view_sbatch_time(a->time_us).text, view_took((double)a->longest_us).text,
-		      view_took((double)a->p99_us).text);
-	js_buf_printf(out, "  --timeout=%s  stops commands that hang (option of jobstack-worker)\n",
+	js_buf_printf(out, "  --time=%s  the longest entry took %s, p99 %s\n", view_sbatch_time(time_us).text,
+		      view_took((double)a->longest_us).text, view_took((double)a->p99_us).text);
+	js_buf_printf(out, "  --timeout=%s  an option of jobstack-worker: stops commands that hang\n",
 		      view_option_duration(a->timeout_us).text);
 	if (r->tally->timeouts > 0)
 		js_buf_printf(out, "    %" PRIu64 " ended by a timeout: how long they need is unknown\n",
@@ -50,9 +69,13 @@ static size_t add_worker_numbers(const struct insight_advice *a, struct js_buf *
 		int64_t us;
 		const char *words;
 	} span[] = {{3600 * JS_SECOND_US, "1 h"}, {8 * 3600 * JS_SECOND_US, "8 h"}, {24 * 3600 * JS_SECOND_US, "24 h"}};
-	uint64_t n = 0;
+	uint64_t n = insight_advice_workers(a, 600 * JS_SECOND_US);
 	size_t added = 0;
 
+	if (n == 1) {
+		js_buf_printf(out, "1 takes about %s", view_whole(insight_advice_takes(a, 1)).text);
+		return 1;
+	}
 	for (size_t i = 0; i < 3 && n != 1; i++) { /* if one worker is enough, it is enough for longer times, too */
 		n = insight_advice_workers(a, span[i].us);
 		if (n == 0)
@@ -115,6 +138,9 @@ void view_report_requested(const struct insight_report *r, struct js_buf *out)
 void view_report_advice(const struct insight_report *r, struct js_buf *out)
 {
 	const struct insight_advice *a = &r->advice;
+	struct insight_advice request;
+	struct js_buf nodes = {0};
+	int64_t within_us;
 
 	if (!a->known) {
 		js_buf_printf(out,
@@ -123,8 +149,14 @@ void view_report_advice(const struct insight_report *r, struct js_buf *out)
 			      r->stack.name);
 		return;
 	}
-	add_time_advice(r, out);
+	(void)insight_report_request(r, &request, &within_us);
+	add_time_advice(r, request.time_us, out);
 	add_memory_advice(r, out);
+	view_report_excluded(r, &nodes);
+	if (nodes.len > 0)
+		js_buf_printf(out, "  --exclude=%s  far more attempts fail there than elsewhere\n", nodes.data);
+	out->failed |= nodes.failed;
+	js_buf_free(&nodes);
 	if (a->cpus > 1)
 		js_buf_printf(out, "  --cpus-per-task=%" PRIu32 "  each slot keeps %" PRIu32 " CPUs busy\n",
 			      a->cpus * a->slots, a->cpus);
@@ -138,6 +170,7 @@ void view_report_slurm(const struct insight_report *r, struct js_buf *out)
 {
 	struct insight_advice request;
 	const struct insight_advice *a = &request;
+	struct js_buf nodes = {0};
 	int64_t within_us;
 	uint64_t n = insight_report_request(r, &request, &within_us);
 
@@ -148,6 +181,11 @@ void view_report_slurm(const struct insight_report *r, struct js_buf *out)
 		js_buf_printf(out, "#SBATCH --mem=%s\n", view_sbatch_size(a->mem_kib * a->slots).text);
 	if (n > 0)
 		js_buf_printf(out, "#SBATCH --array=1-%" PRIu64 "\n", n);
+	view_report_excluded(r, &nodes);
+	if (nodes.len > 0)
+		js_buf_printf(out, "#SBATCH --exclude=%s\n", nodes.data);
+	out->failed |= nodes.failed;
+	js_buf_free(&nodes);
 	/* srun needs the number again: since Slurm 22.05 a step does not inherit it from its job */
 	js_buf_printf(out,
 		      "srun --cpus-per-task=%" PRIu32 " jobstack-worker -s %s --slots %" PRIu32

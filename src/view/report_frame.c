@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 /* Style and script, and what the page's policy knows them by: SHA-256, base64.  A test computes both again. */
-#define STYLE_HASH "+MxYtUu5owVYiAeMobJitWHQszaK9YVD0DlGhFrVklE="
+#define STYLE_HASH "wXJADbQZR8wpAujjDUmxdSUNaHxP4Z/weReWoKm2Xh4="
 #define SCRIPT_HASH "rBjakW9s6++xGeJOzvk04eZwfk+XvOfxSkBVxWpgYLE="
 /* clang-format off */
 static const char style[] =
@@ -37,7 +37,8 @@ static const char style[] =
 	"ar(--line)}.heat table{font-size:.75rem}.heat td,.heat th{min-width:0;padding:.1rem .2rem;white-spac"
 	"e:nowrap}.h1{background:#e69f0026}.h2{background:#e69f0059}.h3{background:#e69f0080}.h4,.h5{backgrou"
 	"nd:#e69f00bf;color:#1b1b1b}.h5{background:#e69f00}summary{cursor:pointer;color:var(--soft)}@media pr"
-	"int{body{max-width:none}details{display:none}section{break-inside:avoid}}";
+	"int{body{max-width:none}details{display:none}section{break-inside:auto}tr,svg{break-inside:avoid}h2,h"
+	"3{break-after:avoid}.wide{overflow:visible}.heat table{font-size:.5rem}}";
 
 /* A click on a heading sorts the table. */
 static const char script[] =
@@ -101,7 +102,7 @@ static void add_stacks(struct js_buf *out, struct view_page_stacks *all)
 	qsort(all->at, all->n, sizeof(all->at[0]), compare_stack_times);
 	for (size_t i = 0; i < all->n; i++)
 		us += all->at[i].us;
-	html_section(out, "Stacks and programs", "Most time first: %s in commands.", view_took(us).text);
+	html_section(out, "Stacks and programs", "Most time first: %s in all commands together.", view_took(us).text);
 	html_table(out, "stack|program|#entries|#done|#dead|#in commands|share of time|#wasted", 0);
 	for (size_t i = 0; i < all->n; i++) {
 		const uint64_t count[3] = {all->at[i].entries, all->at[i].done, all->at[i].dead};

@@ -21,8 +21,8 @@ static const struct words {
 } words[INSIGHT_FINDINGS] = {
 	{"read-heavy, write-heavy, or both",
 	 "of %n attempts %p read-heavy, %p write-heavy, %p both; of the files %p, %p, %p",
-	 "Heavy means at least three times as much as the other way. What a file counts for is all that the attempts "
-	 "on it read and wrote, in any file.",
+	 "Read-heavy: at least three times as many bytes read as written, in whatever files. A file counts by the sum "
+	 "over its attempts.",
 	 "Keep what is read often on node-local or fast storage; collect small results before they are written."},
 	{"only reading or only writing", "%p of the attempts only read, %p only wrote",
 	 "Only means that |R-W|/(R+W) is at least 0.9.",
@@ -45,8 +45,8 @@ static const struct words {
 	 "If the one that is used most is also the slow one, put some of the files on another."},
 	{"spread among attempts at the same time", "%n groups: times vary by %p; over all attempts by %p",
 	 "Standard deviation divided by the mean, for attempts that began while the first of their group ran.",
-	 "As large as over all attempts: files or nodes differ. Much smaller: it depends on the time, that is, on the "
-	 "load."},
+	 "As large as over all attempts: files or nodes differ. Much smaller: the load changes with time, or a few "
+	 "attempts took extremely long (see the slowest)."},
 	{"time by hour of the day",
 	 "%n h: mean %t (least); %n h: mean %t (most); within an hour it varies by %p; correlation %f",
 	 "By the hour of the start, UTC. The correlation of an hour's mean with its variation is from -1 to 1.",
@@ -82,7 +82,7 @@ void view_finding(const struct insight_io *io, size_t i, struct view_finding *to
 		struct view_amount a = {{*p, '\0'}};
 
 		if ((*p == ';' || *p == '\0') && unknown && part > 0) /* "reading: none" */
-			len = part + (size_t)snprintf(to->value + part, sizeof(to->value) - part, "none");
+			len = part + (size_t)snprintf(to->value + part, sizeof(to->value) - part, "no such attempts");
 		if (*p == '\0')
 			return;
 		if (*p == ';')

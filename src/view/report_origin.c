@@ -34,9 +34,10 @@ static void add_facts(struct js_buf *out, const struct insight_report *r, enum j
 	else
 		html_section(out, "File systems", "Of the datapaths; the bytes are those of all files of an attempt.");
 	html_table(out,
-		   kind == JOBSTACK_FACT_PROGRAM
-			   ? "version|#attempts|#not done|#in commands|share of time|#bytes|#time|#CV|#bytes/s|#CV"
-			   : "file system|#attempts|#not done|#in commands|share of time|#bytes|#time|#CV|#bytes/s|#CV",
+		   kind == JOBSTACK_FACT_PROGRAM ? "version|#attempts|#not done|#in commands|share of "
+						   "time|#bytes|#mean time|#CV of time|#bytes/s|#CV of bytes/s"
+						 : "file system|#attempts|#not done|#in commands|share of "
+						   "time|#bytes|#mean time|#CV of time|#bytes/s|#CV of bytes/s",
 		   0);
 	for (size_t i = 0; i < n; i++) {
 		const char *text = insight_facts_text(&r->facts, kind, fact[i].number);
@@ -141,10 +142,11 @@ void view_page_findings(struct js_buf *out, const struct insight_io *io)
 {
 	struct view_finding f;
 
-	html_section(out, "Ten findings about reading and writing",
-		     "Of all stacks of this page together. 3, 4, 5, 8, 10, and the files of 1, are from %" PRIu64
-		     " files (%s of all). Bytes are those of all files that an attempt's processes opened.",
-		     io->files, view_percent(io->share).text);
+	html_section(
+		out, "Ten findings about reading and writing",
+		"All stacks of this page together. Findings 3, 4, 5, 8 and 10, and the files of 1, come from %" PRIu64
+		" files (%s of all). Bytes are those of all files that an attempt's processes opened.",
+		io->files, view_percent(io->share).text);
 	html_table(out, "#no|finding|value|meaning|what to do", 0);
 	for (size_t i = 0; i < INSIGHT_FINDINGS; i++) {
 		char text[8], why[200];

@@ -33,7 +33,7 @@ static void add_verdict(struct js_buf *out, const struct insight_report *r)
 		js_buf_printf(out, "%" PRIu64 " of %" PRIu64 " %s left. ", insight_stack_left(s),
 			      VIEW_ENTRIES(s->pushed));
 	else
-		js_buf_printf(out, "Nothing is left to do. ");
+		js_buf_str(out, "Finished. ");
 	js_buf_printf(out, "%" PRIu64 " %s done", s->done + s->pruned, s->done + s->pruned == 1 ? "is" : "are");
 	if (s->dead > 0)
 		js_buf_printf(out,
@@ -209,7 +209,7 @@ static void add_failures(struct js_buf *out, const struct insight_report *r)
 	if (r->failures.n == 0)
 		return;
 	html_section(out, "Why entries are dead",
-		     "Failures that look alike are one group, with the message of one of them.");
+		     "Similar failures are one row, with the message of one of them as an example.");
 	html_table(out, "#entries|how|message|node|example", 0);
 	for (size_t i = 0; i < r->failures.n; i++) {
 		const struct insight_failure *f = &r->failures.group[i];
@@ -238,8 +238,8 @@ static void add_waste(struct js_buf *out, const struct insight_tally *t)
 
 	if (t->cause_n < 2)
 		return;
-	html_section(out, "Wasted time, by cause", "%s of %s in commands (%.1f %%).", view_took(wasted).text,
-		     view_took(all).text, 100 * insight_share(wasted, all));
+	html_section(out, "Wasted time, by cause", "%s of the %s that all commands took together (%.1f %%).",
+		     view_took(wasted).text, view_took(all).text, 100 * insight_share(wasted, all));
 	html_table(out, "cause|#attempts|#time|share", 0);
 	for (size_t i = 0; i < t->cause_n; i++) {
 		const struct insight_tally_cause *c = &t->cause[i];
@@ -295,7 +295,9 @@ static void add_nodes(struct js_buf *out, const struct insight_tally *t)
 		     "Mean and coefficient of variation (CV) of the done attempts' time, and of the bytes that they "
 		     "read and wrote in a second.%s",
 		     t->node_n > NODES ? " Only some of the nodes are listed: jobstack report --json has all." : "");
-	html_table(out, "node|stands out|#attempts|#failed|#lost|#time|#CV|#bytes/s|#CV|mean time", 0);
+	html_table(out,
+		   "node|stands out|#attempts|#failed|#lost|#mean time|#CV of time|#bytes/s|#CV of bytes/s|mean time",
+		   0);
 	for (size_t i = 0; i < shown; i++)
 		longest = t->node[i].took.mean > longest ? t->node[i].took.mean : longest;
 	for (size_t i = 0; i < shown; i++) {
@@ -331,7 +333,7 @@ static void add_hours(struct js_buf *out, const struct insight_tally *t)
 		return;
 	html_section(out, "Hours of the day",
 		     "When the done attempts began, in UTC. A busy file system shows as slow hours.");
-	html_table(out, "hour|#done|#time|#CV|#bytes/s|#CV|mean time", 0);
+	html_table(out, "hour|#done|#mean time|#CV of time|#bytes/s|#CV of bytes/s|mean time", 0);
 	for (int i = 0; i < 24; i++) {
 		if (t->took[i].n == 0)
 			continue;
@@ -418,14 +420,15 @@ static void add_resources(struct js_buf *out, const struct insight_report *r)
 	const struct {
 		const char *name;
 		const struct js_sketch *of;
-	} memory[] = {{"largest process", &t->rss_kib}, {"all processes together", &t->peak_kib}};
+	} memory[] = {{"largest process, with its libraries and mapped files", &t->rss_kib},
+		      {"all processes together, without these, of commands over 1 s", &t->peak_kib}};
 	int rows = 0;
 
 	if (t->cpu_n == 0 && t->rss_kib.n == 0)
 		return;
-	html_section(out, "Memory and CPU", "The commands used %.0f %% of the CPU time that their slots had (%s).",
-		     100 * insight_share(t->cpu_us, t->cpu_of_us), view_took(t->cpu_us).text);
-	html_table(out, "memory of an attempt|#known of|#p50|#p99|#largest", 0);
+	html_section(out, "Memory and CPU", "The commands used %s of CPU time, %.0f %% of the time that they ran.",
+		     view_took(t->cpu_us).text, 100 * insight_share(t->cpu_us, t->cpu_of_us));
+	html_table(out, "memory of an attempt|#attempts|#p50|#p99|#largest", 0);
 	for (int i = 0; i < 2; i++) {
 		const struct js_sketch *s = memory[i].of;
 		const double kib[3] = {(double)js_sketch_quantile(s, 0.5), (double)js_sketch_quantile(s, 0.99),
@@ -457,7 +460,7 @@ static void add_advice(struct js_buf *out, const struct insight_report *r)
 {
 	struct js_buf text = {0};
 
-	html_section(out, "For the next run", "How this is computed: docs/DATA.md.");
+	html_section(out, "For the next run", "From the attempts of this run. COMMAND stands for yours.");
 	view_report_advice(r, &text);
 	if (r->advice.known && (r->wanted_us < 0 || insight_report_workers(r) > 0)) {
 		js_buf_char(&text, '\n');

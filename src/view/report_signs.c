@@ -11,6 +11,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define FAILURES 3 /* groups that are named */
+
 static struct js_buf *next_sign(struct view_signs *s)
 {
 	return &s->line[s->n < VIEW_SIGNS ? s->n++ : VIEW_SIGNS - 1];
@@ -29,27 +31,39 @@ static void add_pace_sign(const struct insight_report *r, struct view_signs *s)
 	js_buf_char(out, '.');
 }
 
+/* "17: exit 3, "bad magic", all on n3, such as entry 561" */
+static void add_failure(const struct insight_failure *f, struct js_buf *out)
+{
+	const char *how = view_failure_how(&f->f).text;
+	int quoted = !f->f.various && f->example[0] != '\0', words = !f->f.various && f->reason[0] != '\0';
+
+	js_buf_printf(out, " %" PRIu64 ": ", f->f.count);
+	if (!words || quoted || strncmp(f->reason, how, strlen(how)) != 0) /* "killed by alice" says it all */
+		js_buf_str(out, how);
+	if (quoted)
+		js_buf_printf(out, ", such as \"%s\"", f->example);
+	else if (words)
+		js_buf_printf(out, "%s%s", out->data[out->len - 1] == ' ' ? "" : ": ", f->reason);
+	view_version_only(out, f->program);
+	if (f->node[0] != '\0')
+		js_buf_printf(out, ", %son %s", f->f.count > 1 ? "all " : "", f->node);
+	js_buf_printf(out, " (entry %" PRIu64 ").", f->f.entry);
+}
+
 static void add_wrong_sign(const struct insight_report *r, struct view_signs *s)
 {
-	const struct insight_failure *f = &r->failures.group[0];
 	const struct insight_tally_cause *c = &r->tally->cause[0];
 	struct js_buf *out = next_sign(s);
+	size_t shown = r->failures.n < FAILURES ? r->failures.n : FAILURES;
 
 	js_buf_str(out, "What went wrong: ");
 	if (r->failures.n > 0) {
-		const char *how = view_failure_how(&f->f).text;
-		int quoted = !f->f.various && f->example[0] != '\0', words = !f->f.various && f->reason[0] != '\0';
-
-		js_buf_printf(out, "%" PRIu64 " of %" PRIu64 " dead %s: ", f->f.count, r->stack.s.dead,
-			      r->stack.s.dead == 1 ? "entry" : "entries");
-		if (!words || quoted || strncmp(f->reason, how, strlen(how)) != 0) /* "killed by alice" says it all */
-			js_buf_str(out, how);
-		if (quoted)
-			js_buf_printf(out, ", \"%s\"", f->example);
-		else if (words)
-			js_buf_printf(out, "%s%s", out->data[out->len - 1] == ' ' ? "" : ": ", f->reason);
-		view_version_only(out, f->program);
-		js_buf_char(out, '.');
+		js_buf_printf(out, "%" PRIu64 " %s dead.", r->stack.s.dead,
+			      r->stack.s.dead == 1 ? "entry is" : "entries are");
+		for (size_t i = 0; i < shown; i++)
+			add_failure(&r->failures.group[i], out);
+		if (r->failures.n > shown)
+			js_buf_str(out, " The others: see below.");
 	} else if (r->tally->cause_n > 0)
 		js_buf_printf(out, "%" PRIu64 " of %" PRIu64 " attempts were not done; most time went into \"%s%s%s\".",
 			      insight_attempts(r->tally->n) - r->tally->n[JOBSTACK_DONE], insight_attempts(r->tally->n),
@@ -65,12 +79,12 @@ static void add_node_sign(const struct insight_tally *t, const struct insight_ta
 	uint64_t bad = n->n[JOBSTACK_FAILED] + n->n[JOBSTACK_LOST];
 	double done = 0, us = 0;
 
-	js_buf_printf(out, "Bad node: %s", n->name);
+	js_buf_printf(out, "%s node: %s", n->fails ? "Bad" : "Slow", n->name);
 	if (n->fails)
 		js_buf_printf(out,
-			      ": %" PRIu64 " of %" PRIu64 " attempts failed or were lost there, elsewhere %" PRIu64
-			      " of %" PRIu64,
-			      bad, insight_attempts(n->n), t->n[JOBSTACK_FAILED] + t->n[JOBSTACK_LOST] - bad,
+			      ": %" PRIu64 " of %" PRIu64 " attempts failed%s there, elsewhere %" PRIu64 " of %" PRIu64,
+			      bad, insight_attempts(n->n), t->n[JOBSTACK_LOST] > 0 ? " or were lost" : "",
+			      t->n[JOBSTACK_FAILED] + t->n[JOBSTACK_LOST] - bad,
 			      insight_attempts(t->n) - insight_attempts(n->n));
 	for (size_t i = 0; i < t->node_n; i++) {
 		done += &t->node[i] == n ? 0 : (double)t->node[i].took.n;
@@ -97,12 +111,53 @@ static void add_nodes_sign(const struct insight_tally *t, struct view_signs *s)
 			      t->node_n);
 }
 
+/* What took longest, and what was in vain. */
+static void add_time_signs(const struct insight_report *r, struct view_signs *s)
+{
+	const struct insight_tally *t = r->tally;
+	double all = insight_time(t->us), wasted = all - t->us[JOBSTACK_DONE];
+	struct js_buf *out;
+
+	if (t->slow_n > 1) {
+		out = next_sign(s);
+		js_buf_printf(out, "Slowest: entry %" PRIu64, t->slow[0].entry);
+		if (r->slow[0].len > 0) {
+			js_buf_str(out, ", ");
+			js_buf_add(out, r->slow[0].data, r->slow[0].len);
+		}
+		js_buf_printf(out, ": %s on %s.", view_took((double)t->slow[0].us).text, t->slow[0].node);
+	}
+	if (wasted > 0)
+		js_buf_printf(next_sign(s), "Wasted: %s of the %s that all commands took together (%.1f %%).",
+			      view_took(wasted).text, view_took(all).text, 100 * insight_share(wasted, all));
+}
+
+static void add_program_sign(const struct insight_report *r, struct view_signs *s)
+{
+	const char *text = NULL;
+	size_t n = 0;
+	struct js_buf *out;
+
+	for (size_t i = 0; i < r->facts.n; i++)
+		if (r->facts.at[i].f.kind == JOBSTACK_FACT_PROGRAM && n++ == 0)
+			text = r->facts.at[i].f.text;
+	if (text == NULL)
+		return;
+	out = next_sign(s);
+	js_buf_str(out, "Program: ");
+	if (n == 1)
+		view_version_short(out, text);
+	else
+		js_buf_printf(out, "%zu versions, see below", n);
+	js_buf_char(out, '.');
+}
+
 static void add_request_sign(const struct insight_report *r, struct view_signs *s)
 {
 	struct insight_advice a;
+	struct js_buf *out, nodes = {0};
 	int64_t within_us;
 	uint64_t n = insight_report_request(r, &a, &within_us);
-	struct js_buf *out;
 
 	if (!a.known)
 		return;
@@ -112,9 +167,17 @@ static void add_request_sign(const struct insight_report *r, struct view_signs *
 		js_buf_printf(out, " --mem=%s", view_sbatch_size(a.mem_kib * a.slots).text);
 	js_buf_printf(out, " --cpus-per-task=%" PRIu32, a.slots * a.cpus);
 	if (n > 0)
-		js_buf_printf(out, " --array=1-%" PRIu64 " (to finish %" PRIu64 " %s in %s)", n, a.entries,
-			      a.entries == 1 ? "entry" : "entries", view_whole(within_us).text);
+		js_buf_printf(out, " --array=1-%" PRIu64, n);
+	view_report_excluded(r, &nodes);
+	if (nodes.len > 0)
+		js_buf_printf(out, " --exclude=%s", nodes.data);
+	if (n > 0)
+		js_buf_printf(out, " (%" PRIu64 " %s %s take about %s)", VIEW_ENTRIES(a.entries),
+			      a.are_left ? "that are left" : "like these",
+			      view_whole(insight_advice_takes(&a, n)).text);
 	js_buf_char(out, '.');
+	out->failed |= nodes.failed;
+	js_buf_free(&nodes);
 }
 
 void view_signs_read(struct view_signs *s, const struct insight_report *r)
@@ -123,6 +186,8 @@ void view_signs_read(struct view_signs *s, const struct insight_report *r)
 	add_wrong_sign(r, s);
 	add_nodes_sign(r->tally, s);
 	add_request_sign(r, s);
+	add_time_signs(r, s);
+	add_program_sign(r, s);
 }
 
 void view_signs_free(struct view_signs *s)

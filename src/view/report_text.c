@@ -322,8 +322,8 @@ static void add_waste_section(const struct page *p)
 	if (t->cause_n == 0)
 		return;
 	add_heading(p, "wasted: ");
-	js_buf_printf(p->out, "%s of %s (%.1f %%)\n", view_took(wasted).text, view_took(all).text,
-		      100 * insight_share(wasted, all));
+	js_buf_printf(p->out, "%s of the %s that all commands took together (%.1f %%)\n", view_took(wasted).text,
+		      view_took(all).text, 100 * insight_share(wasted, all));
 	for (size_t i = 0; i < t->cause_n; i++) {
 		const struct insight_tally_cause *c = &t->cause[i];
 
@@ -356,7 +356,8 @@ static void add_memory_line(const struct page *p, const char *name, const struct
 	js_buf_printf(p->out, "p50 %s, p99 %s, largest %s%s\n",
 		      view_size(1024 * (double)js_sketch_quantile(m, 0.5)).text,
 		      view_size(1024 * (double)js_sketch_quantile(m, 0.99)).text, view_size(1024 * (double)m->max).text,
-		      m == &p->t->peak_kib ? " (of all processes of an attempt)" : "");
+		      m == &p->t->peak_kib ? " (without libraries and mapped files; commands over 1 s)"
+					   : " (largest process)");
 }
 
 static void add_usage_section(const struct page *p)

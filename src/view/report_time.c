@@ -14,12 +14,13 @@
 #define HOURS 20 /* at most so many columns of the map of nodes */
 
 /* "06:20 on 2026-11-21" is too long below a column: the moment as it is, without the T. */
-static struct view_amount format_step(int64_t us)
+/* A moment, with seconds if steps of STEP_US need them. */
+static struct view_amount format_step(int64_t us, int64_t step_us)
 {
 	struct view_amount a = view_second(us);
 
 	a.text[10] = a.text[0] != '\0' ? ' ' : '\0';
-	a.text[16] = '\0';
+	a.text[step_us < 60 * JS_SECOND_US ? 19 : 16] = '\0';
 	return a;
 }
 
@@ -39,17 +40,18 @@ static const struct {
 	[WORKERS] = {"Workers, on average", {{"rest", "workers"}}},
 };
 
-static struct html_column make_column(enum graph g, const struct insight_step *s)
+static struct html_column make_column(enum graph g, const struct insight_step *s, int64_t step_us)
 {
 	struct html_column c = {{0}, ""};
-	struct view_amount at = format_step(s->from_us);
+	struct view_amount at = format_step(s->from_us, step_us);
 
 	switch (g) {
 	case ENTRIES:
-		c = (struct html_column){{(double)s->all_done, (double)s->failed, s->running, (double)s->left}, ""};
+		c = (struct html_column){{(double)s->all_done, (double)s->failed, (double)s->at_work, (double)s->left},
+					 ""};
 		(void)snprintf(c.label, sizeof(c.label),
-			       "%.20s: %" PRIu64 " done, %" PRIu64 " failed, %.1f running, %" PRIu64 " left", at.text,
-			       s->all_done, s->failed, s->running, s->left);
+			       "%.20s: %" PRIu64 " done, %" PRIu64 " failed, %" PRIu64 " running, %" PRIu64 " left",
+			       at.text, s->all_done, s->failed, s->at_work, s->left);
 		break;
 	case ENDS:
 		c = (struct html_column){{(double)s->done, (double)s->not_done}, ""};
@@ -69,14 +71,15 @@ static void add_graph(struct js_buf *out, enum graph g, const struct insight_ste
 	double most = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		column[i] = make_column(g, &step[i]);
+		column[i] = make_column(g, &step[i], step_us);
 		most = column[i].value[0] + column[i].value[1] > most ? column[i].value[0] + column[i].value[1] : most;
 	}
 	js_buf_printf(out, "<h3>%s</h3>\n", graph[g].title);
 	if (g != ENTRIES)
 		js_buf_printf(out, "<p class=\"soft\">The highest column is %.*f.</p>\n", g == ENDS ? 0 : 1, most);
 	html_columns(out, graph[g].title, column, n, graph[g].kind);
-	html_ends(out, format_step(step[0].from_us).text, format_step(step[n - 1].from_us + step_us).text);
+	html_ends(out, format_step(step[0].from_us, step_us).text,
+		  format_step(step[n - 1].from_us + step_us, step_us).text);
 }
 
 static void add_count(struct js_buf *out, double value, int digits)
@@ -99,7 +102,7 @@ static void add_steps(struct js_buf *out, const struct insight_report *r)
 	for (enum graph g = ENTRIES; g < GRAPHS; g++)
 		if (g != WORKERS || (r->tally->worker_n > 1 && r->tally->worker_n < INSIGHT_WORKERS))
 			add_graph(out, g, step, n, step_us);
-	html_table(out, "from|#done|#not done|#done in all|#last failed|#running|#left|#workers", 1);
+	html_table(out, "from|#done|#not done|#done in all|#failed so far|#running|#left|#workers", 1);
 	for (size_t i = 0; i < n; i++) {
 		const double value[] = {(double)step[i].done,	(double)step[i].not_done, (double)step[i].all_done,
 					(double)step[i].failed, step[i].running,	  (double)step[i].left,
@@ -107,7 +110,7 @@ static void add_steps(struct js_buf *out, const struct insight_report *r)
 
 		if (i > 0)
 			html_row(out);
-		html_cell(out, format_step(step[i].from_us).text);
+		html_cell(out, format_step(step[i].from_us, step_us).text);
 		for (int k = 0; k < 7; k++)
 			add_count(out, value[k], k == 4 || k == 6);
 	}
@@ -147,19 +150,19 @@ static void add_heat(struct js_buf *out, const struct insight_tally *t)
 	js_timeline_fit(&busy, HOURS);
 	if (t->heat_n < 2 || js_timeline_range(&busy, &first, &last) != 0 || first == last)
 		return;
-	html_section(
-		out, "Busy slots, by node and time",
-		"In percent of the slots of the node's largest worker, or of the most commands that it ran at once. "
-		"Each column is %s, from %s.%s",
-		view_whole(busy.step_us).text, format_step((busy.first + (int64_t)first) * busy.step_us).text,
-		t->node_n > t->heat_n ? " Nodes that came later are left out." : "");
+	html_section(out, "Busy slots, by node and time",
+		     "How many of a node's slots ran a command, in percent. "
+		     "Each column is %s, from %s.%s",
+		     view_whole(busy.step_us).text,
+		     format_step((busy.first + (int64_t)first) * busy.step_us, busy.step_us).text,
+		     t->node_n > t->heat_n ? " Nodes that came later are left out." : "");
 	js_buf_str(out, "<div class=\"heat\">");
 	html_table_begin(out);
 	html_heading(out, "node", 0);
 	for (size_t i = first; i <= last; i++) { /* the hour, or, at midnight, the day */
-		struct view_amount at = format_step((busy.first + (int64_t)i) * busy.step_us);
+		struct view_amount at = format_step((busy.first + (int64_t)i) * busy.step_us, busy.step_us);
 
-		int day = strcmp(at.text + 11, "00:00") == 0;
+		int day = strncmp(at.text + 11, "00:00", 5) == 0;
 
 		at.text[10] = '\0';
 		html_heading(out, at.text + (day ? 5 : 11), 1);

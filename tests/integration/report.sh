@@ -127,7 +127,7 @@ like 'why it failed' "$report" 'failed: exit 3 +4 '
 like '... by a signal' "$report" 'failed: signal 9 +2 '
 like '... and what is dead' "$report" 'dead entries .*exit 3 '
 unlike 'no colour and nothing that moves but on a terminal' "$report" $'[\033\r]'
-like 'what is recommended' "$report" '--time=0:[0-9]+:00 .*--timeout=[0-9]+s .*--mem=[0-9]+[MG]  4 slots with .*workers: 1 to finish in 1 h'
+like 'what is recommended' "$report" '--time=0:[0-9]+:00 .*--timeout=[0-9]+s .*--mem=[0-9]+[MG]  4 slots with .*workers: 1 takes about '
 
 # ---- nothing, one, only failures, in the midst
 push empty /1 /2
@@ -251,7 +251,7 @@ check 'a page that is written again' wait_for 20 grep -q '2 of 2 entries left' l
 check '... is loaded again' grep -q 'http-equiv="refresh" content="1"' live.html
 worker -s live -- true
 wait $writer
-is '... until nothing is left' "$? $(grep -c refresh live.html) $(grep -c 'Nothing is left to do. 2 are done' live.html)" '0 0 1'
+is '... until nothing is left' "$? $(grep -c refresh live.html) $(grep -c 'Finished. 2 are done' live.html)" '0 0 1'
 
 # ---- entries of weeks, and fewer of them than the workers that their work would take
 jobstack push -q -s weeks /d/1 /d/2 >/dev/null

@@ -43,7 +43,7 @@ sql "UPDATE attempt JOIN stack USING(stack_id) SET mount=IF(entry_id<=100,7,9) W
 	SELECT stack_id,1,7,UTC_TIMESTAMP(6),'ext4 /local' FROM stack WHERE name='produce'"
 check '7: file systems' near "$(finding 7 produce consume)" file_systems=2 least=10590617600 most=95315558400
 like '... and their names' "$(jobstack report --io produce | tr -s '\n ' ' ')" '2 file systems: least 9.9 GiB \(ext4 /local\), most 88.8 GiB \(lustre /scratch\)'
-is '5: of one stack' "$(finding 5 produce)" '"this is one stack: name all that share files"'
+is '5: of one stack' "$(finding 5 produce)" '"this is one stack: name all that share files, such as `jobstack report --io A B`"'
 
 # Each of 100 files: two writing runs, then four reading ones
 for _ in 1 2 3 4 5 6; do numbered 1 100; done | jobstack push -q -s rows
@@ -55,7 +55,7 @@ campaign retried 0 1 0 0
 sql "UPDATE attempt JOIN stack USING(stack_id) SET outcome=1,final=0 WHERE name='retried';
 	INSERT INTO attempt(listed,stack_id,entry_id,attempt,worker_id,outcome,final,started,ended) SELECT 0,stack_id,1,2,0,0,1,started+INTERVAL 9 SECOND,ended+INTERVAL 9 SECOND
 	FROM attempt a JOIN stack s USING(stack_id) WHERE name='retried'"
-is '3: no retry counts' "$(finding 3 retried)" '"no file was processed twice"'
+is '3: no retry counts' "$(finding 3 retried)" '"no file has two runs that were done (retries of a failure don'"'"'t count)"'
 
 # Pairs of runs on the same file at the same time, 10 s and 30 s, of the same size
 for _ in 1 2; do numbered 1 100; done | jobstack push -q -s pairs
@@ -75,7 +75,7 @@ jobstack push -q -s nothing /n
 is 'an empty stack: nothing applies' "$(jobstack report --io nothing --json | jq -c '[.findings[] | .not_applicable != null]')" \
 	'[true,true,true,true,true,true,true,true,true,true]'
 like '... as text' "$(jobstack report --io nothing)" '10 variation on the same file
-not applicable: no file was processed twice with success'
+not applicable: no file has two runs that were done'
 like 'the text' "$(jobstack report --io produce consume)" 'intervals: half are under 4 h 0 min, 90 % under 4 d'
 check 'no such stack' says 2 'there is no stack "none"' jobstack report --io produce none
 check 'with --slurm' says 2 'can.t be used with' jobstack report --io produce --slurm
