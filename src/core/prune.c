@@ -20,7 +20,10 @@
 #include <string.h>
 
 #define PAGE 20000 /* attempts looked at by one query */
-#define CHUNK 500  /* entries in one transaction */
+/* Entries in one transaction, and in one that is archived before; and how many terms name them at most. */
+#define CHUNK 2000
+#define CHUNK_TOLD 500
+#define TERMS 500
 /* Entries whose attempts are read at once: each row may bring a worker's arguments and a tail of stderr. */
 #define TOLD 50
 #define RACES_MAX 50
@@ -41,6 +44,10 @@ struct pruning {
 	int stopped;
 	size_t n, at;
 	struct done list[PAGE]; /* of the page */
+	struct chunk {
+		struct done list[CHUNK];
+		size_t n;
+	} still, tried; /* of the chunk, what is to go yet; what a try was made of */
 };
 
 static int refuse_stopped(const struct pruning *p, struct jobstack_error *error)
@@ -107,12 +114,28 @@ static int leave_claimed(struct pruning *p, struct jobstack_error *error)
 	return 0;
 }
 
+/* How many entries at the head of the list have numbers without a gap. */
+static size_t run_of(const struct done *list, size_t n)
+{
+	size_t i = 1;
+
+	while (i < n && list[i].entry == list[0].entry + i)
+		i++;
+	return i;
+}
+
+/* By intervals: most entries that can go lie side by side, and the server needs no time for what is not listed. */
 static void add_entries(struct js_sql *sql, const struct done *list, size_t n)
 {
 	/* the ends first: whatever plan the server has, it does not leave them */
-	js_sql_add(sql, " AND entry_id BETWEEN %u AND %u AND entry_id IN(", list[0].entry, list[n - 1].entry);
-	for (size_t i = 0; i < n; i++)
-		js_sql_add(sql, i == 0 ? "%u" : ",%u", list[i].entry);
+	js_sql_add(sql, " AND entry_id BETWEEN %u AND %u", list[0].entry, list[n - 1].entry);
+	if (run_of(list, n) == n)
+		return;
+	for (size_t i = 0, run; i < n; i += run) {
+		run = run_of(list + i, n - i);
+		js_sql_add(sql, i == 0 ? " AND (entry_id BETWEEN %u AND %u" : " OR entry_id BETWEEN %u AND %u",
+			   list[i].entry, list[i + run - 1].entry);
+	}
 	js_sql_add(sql, ")");
 }
 
@@ -183,39 +206,69 @@ static uint64_t attempts_of(const struct done *list, size_t n)
 	return sum;
 }
 
+/* How many entries at the head of the list go in one transaction.  The statements name intervals, and entries with
+ * several attempts. */
+static size_t chunk_of(const struct pruning *p, const struct done *list, size_t n)
+{
+	size_t most = p->o->item == NULL ? CHUNK : CHUNK_TOLD, i = 0;
+
+	for (size_t terms = 0; i < n && i < most; i++) {
+		terms += (size_t)(i == 0 || list[i].entry != list[i - 1].entry + 1) + (list[i].attempts > 1);
+		if (i > 0 && terms > TERMS)
+			break;
+	}
+	return i;
+}
+
+/* The last attempts, each at the number that was read.  An entry with several can't be done at its first any more. */
+static void remove_last_sql(struct js_sql *sql, uint64_t id, const struct done *list, size_t n)
+{
+	js_sql_add(sql, "DELETE FROM attempt WHERE stack_id=%u AND final=1", id);
+	add_entries(sql, list, n);
+	js_sql_add(sql, " AND (attempt=1");
+	for (size_t i = 0, any = 0; i < n; i++)
+		if (list[i].attempts > 1)
+			js_sql_add(sql, any++ == 0 ? " OR (entry_id,attempt) IN((%u,%u)" : ",(%u,%u)", list[i].entry,
+				   list[i].attempts);
+	js_sql_stmt(sql,
+		    attempts_of(list, n) > n ? ")) ORDER BY entry_id,attempt LIMIT %u"
+					     : ") ORDER BY entry_id,attempt LIMIT %u",
+		    (uint64_t)n);
+	js_sql_guard(sql, n);
+}
+
+/* The attempts before them. */
+static void remove_earlier_sql(struct js_sql *sql, uint64_t id, const struct done *list, size_t n)
+{
+	uint64_t earlier = attempts_of(list, n) - n;
+
+	if (earlier == 0)
+		return;
+	js_sql_add(sql, "DELETE FROM attempt WHERE stack_id=%u AND entry_id IN(", id);
+	for (size_t i = 0, any = 0; i < n; i++)
+		if (list[i].attempts > 1)
+			js_sql_add(sql, any++ == 0 ? "%u" : ",%u", list[i].entry);
+	js_sql_stmt(sql, ") ORDER BY entry_id,attempt LIMIT %u", earlier);
+	js_sql_guard(sql, earlier);
+}
+
 /* Each DELETE stops at its last row and does not read the next one, which may belong to a load whose client is frozen,
  * and be locked. */
 static int remove_chunk(struct pruning *p, const struct done *list, size_t n, int *lost, struct jobstack_error *error)
 {
-	uint64_t id = p->stack.id, earlier = attempts_of(list, n) - n;
+	uint64_t id = p->stack.id;
 	struct js_sql sql = {0};
 
 	js_sql_must(&sql, "UPDATE stack SET done=done-%u,pruned=pruned+%u WHERE stack_id=%u AND state<3", (uint64_t)n,
 		    (uint64_t)n, id);
-	js_sql_add(&sql, "DELETE FROM attempt WHERE stack_id=%u AND final=1", id);
-	add_entries(&sql, list, n);
-	for (size_t i = 0; i < n; i++)
-		js_sql_add(&sql, i == 0 ? " AND (entry_id,attempt) IN((%u,%u)" : ",(%u,%u)", list[i].entry,
-			   list[i].attempts);
-	js_sql_stmt(&sql, ") ORDER BY entry_id,attempt LIMIT %u", (uint64_t)n);
-	js_sql_guard(&sql, n);
-	if (earlier > 0) {
-		js_sql_add(&sql, "DELETE FROM attempt WHERE stack_id=%u", id);
-		add_entries(&sql, list, n);
-		js_sql_stmt(&sql, " ORDER BY entry_id,attempt LIMIT %u", earlier);
-		js_sql_guard(&sql, earlier);
-	}
+	remove_last_sql(&sql, id, list, n);
+	remove_earlier_sql(&sql, id, list, n);
 	js_sql_add(&sql, "DELETE FROM entry WHERE stack_id=%u", id);
 	add_entries(&sql, list, n);
 	js_sql_stmt(&sql, " ORDER BY entry_id LIMIT %u", (uint64_t)n);
 	js_sql_guard(&sql, n);
 	return js_db_commit(p->handle->db, &sql, lost, error);
 }
-
-struct chunk {
-	struct done list[CHUNK];
-	size_t n;
-};
 
 static void mark_still_done(void *ctx, const struct js_row *row)
 {
@@ -230,8 +283,9 @@ static void mark_still_done(void *ctx, const struct js_row *row)
 
 /* A guard stopped it: keeps the entries of the chunk that are still done, at the same attempt. (None, if an earlier
  * try of ours had arrived.) */
-static int keep_still_done(struct pruning *p, struct chunk *c, struct jobstack_error *error)
+static int keep_still_done(struct pruning *p, struct jobstack_error *error)
 {
+	struct chunk *c = &p->still;
 	struct js_sql sql = {0};
 
 	JS_TRY(js_stack_find(p->handle, p->stack.name, &p->stack, error));
@@ -253,37 +307,38 @@ static void count_pruned(struct pruning *p, const struct done *list, size_t n)
 
 static int prune_chunk(struct pruning *p, const struct done *list, size_t n, struct jobstack_error *error)
 {
-	struct chunk left = {.n = n};
+	struct chunk *left = &p->still, *tried = &p->tried;
 	int status, lost = 0;
 
 	if (p->o->dry_run) {
 		count_pruned(p, list, n);
 		return 0;
 	}
-	memcpy(left.list, list, n * sizeof(*list));
-	for (unsigned race = 0; left.n > 0; race++) {
+	memcpy(left->list, list, n * sizeof(*list));
+	left->n = n;
+	for (unsigned race = 0; left->n > 0; race++) {
 		uint64_t id = p->stack.id;
-		struct chunk tried = left;
 
+		*tried = *left;
 		if (race == RACES_MAX)
 			return js_error_set(error, JOBSTACK_EBUG,
 					    "entries of the stack \"%s\" from %" PRIu64
 					    " on can't be removed, though they are done: run `jobstack check -s %s`",
-					    p->stack.name, left.list[0].entry, p->stack.name);
+					    p->stack.name, left->list[0].entry, p->stack.name);
 		if (p->o->item != NULL)
-			JS_TRY(archive_entries(p, left.list, left.n, error));
-		status = remove_chunk(p, left.list, left.n, &lost, error);
+			JS_TRY(archive_entries(p, left->list, left->n, error));
+		status = remove_chunk(p, left->list, left->n, &lost, error);
 		if (status == 0) {
-			count_pruned(p, left.list, left.n);
+			count_pruned(p, left->list, left->n);
 			return 0;
 		}
 		if (status != JS_DB_GUARD)
 			return status;
-		JS_TRY(keep_still_done(p, &left, error));
+		JS_TRY(keep_still_done(p, error));
 		if (p->stack.id != id)
 			return js_stack_refuse_dropped(p->stack.name, error);
-		if (lost && left.n == 0)
-			count_pruned(p, tried.list, tried.n);
+		if (lost && left->n == 0)
+			count_pruned(p, tried->list, tried->n);
 	}
 	return 0;
 }
@@ -298,9 +353,8 @@ static int report_prune_progress(const struct pruning *p, uint64_t entry, struct
 static int prune_page(struct pruning *p, struct jobstack_error *error)
 {
 	JS_TRY(read_done_page(p, error));
-	for (size_t at = 0; at < p->n; at += CHUNK) {
-		size_t n = p->n - at < CHUNK ? p->n - at : CHUNK;
-
+	for (size_t at = 0, n; at < p->n; at += n) {
+		n = chunk_of(p, p->list + at, p->n - at);
 		JS_TRY(prune_chunk(p, p->list + at, n, error));
 		JS_TRY(report_prune_progress(p, p->list[at + n - 1].entry, error));
 	}

@@ -95,6 +95,20 @@ is '... with its last entry a push goes' "$(pruned gone --older-than 1d --dry-ru
 is '... and who pushed what' "$(rows gone push) $(rows gone push_range)" '0 0'
 check 'the ledger balances' jobstack check
 
+# many that can go, between many that can't: of 4,500 every fifth is dead, and every third was done at its second attempt
+numbered 1 4500 | jobstack push -q -s mixed >/dev/null
+sql "SET @s=(SELECT stack_id FROM stack WHERE name='mixed'); DELETE FROM span WHERE stack_id=@s;
+	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,listed,outcome,final,ended) SELECT @s,entry_id,1,1,0,IF(entry_id%3 AND entry_id%5,0,1),IF(entry_id%3 AND entry_id%5,1,0),
+		UTC_TIMESTAMP(6) FROM entry WHERE stack_id=@s;
+	INSERT INTO attempt(stack_id,entry_id,attempt,worker_id,listed,outcome,final,ended) SELECT @s,entry_id,2,1,0,0,1,UTC_TIMESTAMP(6) FROM entry
+		WHERE stack_id=@s AND entry_id%3=0 AND entry_id%5<>0;
+	INSERT INTO dead(stack_id,entry_id,attempt,\`rank\`) SELECT @s,entry_id,1,0 FROM entry WHERE stack_id=@s AND entry_id%5=0;
+	UPDATE stack SET done=3600,dead=900 WHERE stack_id=@s"
+check 'a mixed stack balances' jobstack check -s mixed
+is '... its done ones go' "$(pruned mixed --older-than 0)" '3600 4800 0 0'
+is '... and only they' "$(ledger mixed) $(rows mixed attempt) $(rows mixed entry)" '0 900 0 0 0 0 900 900'
+check '... it still balances' jobstack check -s mixed
+
 # the archive's disk is full: what is not on it is not removed
 numbered 1 40 | jobstack push -q -s full >/dev/null
 worker -s full --slots 2 -- true
